@@ -11,7 +11,7 @@ func dotsCode(Level, bool) []byte { return nil }
 
 func packedCode(Level, Packing) []byte { return nil }
 
-const minimaTogether = 1
+const minimaInCode = false
 
 func transposeCode(Level, int, int) []byte { return nil }
 

@@ -62,56 +62,81 @@ func newPackedKernels(level Level) (k *packedKernels, err error) {
 // bias.
 var numbersOf4Bits = [24]float32{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 
-// BlockSums sets sums to the sums of the blocks of x, which [DotsPacked] multiplies with the minima of
-// blocks.
+// minimaTogether is how many blocks have their minima multiplied by one instruction.
+const minimaTogether = 4
+
+// SumsLen returns the length of the sums of a row of blocks: see [BlockSums].
+func SumsLen(blocks int) int { return blocks + blocks%minimaTogether*(minimaTogether-1) }
+
+// BlockSums sets sums, [SumsLen] numbers, to the sums of the blocks of x, which [DotsPacked] multiplies
+// with the minima of blocks: groups of four, then each of the rest followed by three zeros.
 func BlockSums(x, sums []float32) {
-	for i := range sums {
+	clear(sums)
+	blocks := len(x) / PackedElements
+	for b := range blocks {
 		total := float32(0)
-		for _, v := range x[i*PackedElements:][:PackedElements] {
+		for _, v := range x[b*PackedElements:][:PackedElements] {
 			total += v
 		}
-		sums[i] = total
+		sums[sumAt(b, blocks)] = total
 	}
+}
+
+// sumAt returns where the sum of a block is.
+func sumAt(b, blocks int) int {
+	if whole := blocks - blocks%minimaTogether; b > whole {
+		return whole + (b-whole)*minimaTogether
+	}
+	return b
 }
 
 // DotsPacked computes c[i·step] = Σ w[i][l]·x[l] for m quantised rows, rowBytes apart, of the
 // given number of blocks. blockSums are those of x ([BlockSums]) for a format with minima. A sum
 // depends on its row alone.
 func DotsPacked(p Packing, m, blocks int, w []byte, rowBytes int, x, blockSums, c []float32, step int) {
-	kernels := packedDots.get()
-	var sums [maxLanes]float32
-	for i := range m {
-		clear(sums[:])
-		if row := w[i*rowBytes:][:blocks*p.Bytes()]; blocks > 0 {
-			kernels.dot(p, row, x[:blocks*PackedElements], blockSums, &sums)
+	k := packedDots.get()
+	bytes, x := blocks*p.Bytes(), x[:blocks*PackedElements]
+	if k.code == nil || blocks == 0 {
+		for i := range m {
+			c[i*step] = p.dot(w[i*rowBytes:][:bytes], x) + p.minima(w[i*rowBytes:][:bytes], blockSums)
 		}
-		c[i*step] = pairwise(sums[:kernels.lanes])
-	}
-}
-
-// dot multiplies a row of at least one block with x.
-func (k *packedKernels) dot(p Packing, w []byte, x, blockSums []float32, sums *[maxLanes]float32) {
-	if k.code == nil {
-		sums[0] = p.dot(w, x) + p.minima(w, blockSums, 0)
 		return
 	}
-	blocks := len(w) / p.Bytes()
+	var sums [maxLanes]float32
 	var t packedArguments
-	t.w, t.x, t.sums, t.numbers = &w[0], &x[0], &sums[0], &numbersOf4Bits[0]
+	t.x, t.sums, t.numbers = &x[0], &sums[0], &numbersOf4Bits[0]
 	if p == Q4Min {
 		t.numbers, t.blocks = &numbersOf4Bits[8], &blockSums[0]
 	}
-	asm.Call(k.entries[p], unsafe.Pointer(&t), blocks)
-	sums[0] += p.minima(w, blockSums, blocks-blocks%minimaTogether)
+	for i := range m {
+		row := w[i*rowBytes:][:bytes]
+		t.w = &row[0]
+		asm.Call(k.entries[p], unsafe.Pointer(&t), blocks)
+		if !minimaInCode {
+			sums[0] += p.minima(row, blockSums)
+		}
+		if k.lanes == 16 {
+			c[i*step] = sumOf16((*[16]float32)(sums[:]))
+		} else {
+			c[i*step] = pairwise(sums[:k.lanes])
+		}
+	}
 }
 
-// minima returns the products of the minima of a row with the sums of the blocks of x, from a block on.
-func (p Packing) minima(w []byte, blockSums []float32, from int) (total float32) {
+// sumOf16 is [pairwise] of 16 lanes.
+func sumOf16(l *[16]float32) float32 {
+	a, b, c, d := (l[0]+l[8])+(l[4]+l[12]), (l[1]+l[9])+(l[5]+l[13]), (l[2]+l[10])+(l[6]+l[14]), (l[3]+l[11])+(l[7]+l[15])
+	return (a + c) + (b + d)
+}
+
+// minima returns the products of the minima of a row with the sums of the blocks of x.
+func (p Packing) minima(w []byte, blockSums []float32) (total float32) {
 	if p != Q4Min {
 		return 0
 	}
-	for b := from; b < len(w)/p.Bytes(); b++ {
-		total += blockSums[b] * float32(dtype.F16.FloatFromBits(uint64(binary.LittleEndian.Uint16(w[b*p.Bytes()+2:]))))
+	blocks := len(w) / p.Bytes()
+	for b := range blocks {
+		total += blockSums[sumAt(b, blocks)] * float32(dtype.F16.FloatFromBits(uint64(binary.LittleEndian.Uint16(w[b*p.Bytes()+2:]))))
 	}
 	return total
 }

@@ -11,9 +11,8 @@ const (
 	ahead      = 8192 // prefetch distance in bytes
 	packedSums = 4
 
-	// minimaTogether is how many blocks have their minima multiplied by one instruction of the code; those
-	// of the rest are for Go.
-	minimaTogether = packedSums
+	// minimaInCode says that the code multiplies the minima.
+	minimaInCode = true
 )
 
 // The vector registers: those of sums from 0 on, then as many of elements.
@@ -67,6 +66,9 @@ func packedCode(level Level, packing Packing) []byte {
 	p.JumpIf(asm.Equal, &done)
 	p.Bind(&one)
 	p.block(0, p.oneScale)
+	if packing == Q4Min {
+		p.oneMinimum()
+	}
 	p.next(1)
 	p.JumpIf(asm.Greater, &one)
 	p.Bind(&done)
@@ -130,7 +132,16 @@ func (p *packedWriter) scales() {
 func (p *packedWriter) minima() {
 	p.halves(minimum, 2)
 	p.VEX(asm.Fused231, minimumSums, minimum, asm.At(asm.CX, 0), true)
-	p.AddConst(asm.Register(asm.CX), 4*packedSums)
+	p.AddConst(asm.Register(asm.CX), 4*minimaTogether)
+}
+
+// oneMinimum adds the product of the minimum of the current block and the sum of this block of x, which
+// zeros follow.
+func (p *packedWriter) oneMinimum() {
+	p.VEX(asm.BroadcastHalf, minimum, 0, asm.At(asm.SI, 2), true)
+	p.VEX(asm.HalfToFloat, minimum, 0, asm.Register(minimum), true)
+	p.VEX(asm.Fused231, minimumSums, minimum, asm.At(asm.CX, 0), true)
+	p.AddConst(asm.Register(asm.CX), 4*minimaTogether)
 }
 
 // halves converts the f16 at an offset of each of four blocks to floats in a register.

@@ -19,8 +19,8 @@ const (
 	blockIntegers = 20 // 4
 )
 
-// minimaTogether is how many blocks have their minima multiplied by the code: Go multiplies all.
-const minimaTogether = 1 << 30
+// minimaInCode says that the code multiplies the minima: Go does.
+const minimaInCode = false
 
 // The general registers of addresses.
 const (

@@ -12,7 +12,7 @@ func BenchmarkDotsPacked(b *testing.B) {
 		b.Run([]string{"q8_0", "q4_0", "q4_1"}[p], func(b *testing.B) {
 			const blocks = 128
 			w, x, c := make([]byte, blocks*p.Bytes()), make([]float32, blocks*PackedElements), make([]float32, 1)
-			sums := make([]float32, blocks)
+			sums := make([]float32, SumsLen(blocks))
 			least := math.Inf(1)
 			for b.Loop() {
 				start := time.Now()

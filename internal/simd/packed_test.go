@@ -34,7 +34,7 @@ func TestDotsOfPackedRows(t *testing.T) {
 						binary.LittleEndian.PutUint16(w[i/blocks*rowBytes+i%blocks*p.Bytes()+2:], uint16(dtype.F16.FloatBits(r.Float64()-0.5)))
 					}
 				}
-				sums := make([]float32, blocks)
+				sums := make([]float32, SumsLen(blocks))
 				BlockSums(x, sums)
 				DotsPacked(p, rows, blocks, w, rowBytes, x, sums, c, step)
 				for i := range rows {

@@ -91,17 +91,28 @@ const packedRate = 30
 func newPackedStep(p packedProduct, packing simd.Packing) *packedStep {
 	s := &packedStep{packedProduct: p, packing: packing, blocks: p.k / simd.PackedElements}
 	if packing == simd.Q4Min {
-		s.blockSums = make([]float32, p.rows*s.blocks)
+		s.blockSums = make([]float32, p.rows*simd.SumsLen(s.blocks))
 	}
 	s.rowsPerChunk = max(1, chunkCost/max(1, p.rows*p.k/packedRate))
 	return s
 }
 
 func (s *packedStep) run(r *runner) {
-	if s.blockSums != nil {
-		simd.BlockSums(view[float32](s.x), s.blockSums)
+	for i := range s.rows {
+		if sums := s.sumsOf(i); sums != nil {
+			simd.BlockSums(view[float32](s.x)[i*s.k:][:s.k], sums)
+		}
 	}
 	r.job.run(s, s.chunks())
+}
+
+// sumsOf returns the sums of the blocks of a row of x; nil for a format without minima.
+func (s *packedStep) sumsOf(row int) []float32 {
+	if s.blockSums == nil {
+		return nil
+	}
+	n := simd.SumsLen(s.blocks)
+	return s.blockSums[row*n:][:n]
 }
 
 // do multiplies the rows of x with some rows of the weights.
@@ -111,11 +122,7 @@ func (s *packedStep) do(_, chunk int) {
 	for first := chunk * s.rowsPerChunk; first < end; first += packedTile {
 		n := min(packedTile, end-first)
 		for i := range s.rows {
-			var sums []float32
-			if s.blockSums != nil {
-				sums = s.blockSums[i*s.blocks:][:s.blocks]
-			}
-			simd.DotsPacked(s.packing, n, s.blocks, s.w.data[first*s.rowBytes:], s.rowBytes, x[i*s.k:], sums, out[i*s.n+first:], 1)
+			simd.DotsPacked(s.packing, n, s.blocks, s.w.data[first*s.rowBytes:], s.rowBytes, x[i*s.k:], s.sumsOf(i), out[i*s.n+first:], 1)
 		}
 	}
 }
