@@ -46,10 +46,10 @@ func NewEvents(folder string) (*Events, error) {
 	return e, nil
 }
 
-// Report writes the loss, the rate, the metrics and the evaluation of a report, as "loss", "rate",
-// "metrics/accuracy" and "eval/loss". It is a callback for [Loop].
+// Report writes the loss, the steps and the examples per second, the metrics and the evaluation of a report, as "loss",
+// "rate", "throughput", "metrics/accuracy" and "eval/loss". It is a callback for [Loop].
 func (e *Events) Report(r Report) error {
-	values := map[string]float64{"loss": r.Loss, "rate": r.Rate}
+	values := map[string]float64{"loss": r.Loss, "rate": r.Rate, "throughput": r.Throughput}
 	for name, v := range r.Metrics {
 		values["metrics/"+name] = v
 	}

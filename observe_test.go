@@ -24,7 +24,7 @@ func TestJSONLines(t *testing.T) {
 	var out bytes.Buffer
 	write := rlx.JSONLines(&out)
 	for _, r := range []rlx.Report{
-		{Step: 5, Epoch: 1, Loss: 0.5, Rate: 100, Metrics: map[string]float64{"accuracy": 0.75}, Eval: map[string]float64{"loss": math.Inf(1)}, Best: true},
+		{Step: 5, Epoch: 1, Loss: 0.5, Rate: 100, Throughput: 12800, Metrics: map[string]float64{"accuracy": 0.75}, Eval: map[string]float64{"loss": math.Inf(1)}, Best: true},
 		{Step: 6, Loss: math.NaN()},
 	} {
 		if err := write(r); err != nil {
@@ -43,8 +43,8 @@ func TestJSONLines(t *testing.T) {
 		t.Errorf("time %v, %v", at, err)
 	}
 	for _, c := range []struct{ line, want string }{
-		{lines[0], `"step":5,"epoch":1,"loss":0.5,"rate":100,"metrics":{"accuracy":0.75},"eval":{"loss":null},"best":true}`},
-		{lines[1], `"step":6,"epoch":0,"loss":null,"rate":0}`},
+		{lines[0], `"step":5,"epoch":1,"loss":0.5,"rate":100,"throughput":12800,"metrics":{"accuracy":0.75},"eval":{"loss":null},"best":true}`},
+		{lines[1], `"step":6,"epoch":0,"loss":null,"rate":0,"throughput":0}`},
 	} {
 		if _, rest, _ := strings.Cut(c.line, `Z",`); rest != c.want {
 			t.Errorf("%s\nnot\n%s", rest, c.want)

@@ -18,6 +18,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/safetensors"
 )
 
@@ -171,13 +172,13 @@ func TestCheckFailsForWhatNoDeviceComputes(t *testing.T) {
 // TestTrainLearns trains w of y = w·x from files, resumes, and serves the result.
 func TestTrainLearns(t *testing.T) {
 	folder := t.TempDir()
-	data, weights := filepath.Join(folder, "data.safetensors"), filepath.Join(folder, "w.safetensors")
-	x, y := make([]float32, 64), make([]float32, 64)
-	for i := range x {
-		x[i] = float32(i%7) - 3
-		y[i] = x[i] * []float32{2, -1}[i%2]
+	data, weights := filepath.Join(folder, "data.npz"), filepath.Join(folder, "w.safetensors")
+	x, y := ir.NewArray(ir.F64, 32, 2), ir.NewArray(ir.F64, 32, 2) // NumPy's default type
+	for i := range x.F {
+		x.F[i] = float64(i%7) - 3
+		y.F[i] = x.F[i] * []float64{2, -1}[i%2]
 	}
-	if err := safetensors.WriteFile(data, rlx.Inputs{"x": rlx.Float32s(x, 32, 2), "y": rlx.Float32s(y, 32, 2)}, nil); err != nil {
+	if err := writeTensors(data, rlx.Inputs{"x": native.FromArray(x), "y": native.FromArray(y)}); err != nil {
 		t.Fatal(err)
 	}
 	train := []string{
@@ -197,13 +198,17 @@ func TestTrainLearns(t *testing.T) {
 	if files, err := filepath.Glob(filepath.Join(folder, "events", "*")); err != nil || len(files) != 2 {
 		t.Errorf("event files %v, %v", files, err)
 	}
-	code, out, stderr := call(t, "", "run", filepath.Join("testdata", "scale.txt"), "-size", "batch=1", "-in", "x=[1,1]", "-weights", weights, "-json", "-device", "cpu")
+	result := filepath.Join(folder, "y.npz")
+	code, out, stderr := call(t, "", "run", filepath.Join("testdata", "scale.txt"), "-size", "batch=1", "-in", "x=[1,1]", "-weights", weights, "-out", result, "-json", "-device", "cpu")
 	var r runJSON
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 {
 		t.Fatalf("exit status %d: %s%s, %v", code, out, stderr, err)
 	}
 	if got := r.Outputs["y"].Data; len(got) != 2 || got[0] < 1.99 || got[0] > 2.01 || got[1] < -1.01 || got[1] > -0.99 {
 		t.Errorf("it learned %v, not 2 and -1", got)
+	}
+	if written, err := readTensors(result); err != nil || len(written["y"].Dims) != 2 {
+		t.Errorf("%v, %v", written, err)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/native/safetensors"
 )
 
 var runCommand = command{
@@ -21,7 +20,7 @@ Parameters come from -weights or are drawn by the rules that the model declares.
 	define: func(f *flag.FlagSet) runner {
 		o := openFlags(f)
 		asJSON, in := jsonFlag(f), inputsFlag(f)
-		out := f.String("out", "", "safetensors `FILE` to write the outputs to")
+		out := f.String("out", "", "`FILE` to write the outputs to: npz by its ending, else safetensors")
 		return func(ctx context.Context, std stdio, args []string) error {
 			file, err := one(args, "FILE")
 			if err != nil {
@@ -43,7 +42,7 @@ Parameters come from -weights or are drawn by the rules that the model declares.
 			}
 			took := time.Since(begin)
 			if *out != "" {
-				if err := safetensors.WriteFile(*out, outputs, nil); err != nil {
+				if err := writeTensors(*out, outputs); err != nil {
 					return err
 				}
 			}
@@ -66,7 +65,7 @@ func openFlags(f *flag.FlagSet) *openOptions {
 	deviceFlag(f, &o.device)
 	precisionFlag(f, &o.precision)
 	f.StringVar(&o.entry, "entry", "", "`NAME` of the entry; the first by default")
-	f.StringVar(&o.weights, "weights", "", "safetensors `FILE` with the parameters")
+	f.StringVar(&o.weights, "weights", "", "safetensors or npz `FILE` with the parameters")
 	f.UintVar(&o.seed, "seed", 1, "`SEED` of random inputs and parameters")
 	f.BoolVar(&o.tune, "tune", false, "measure schedules first (CUDA)")
 	return o

@@ -14,7 +14,6 @@ import (
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/safetensors"
 )
 
 var trainCommand = command{
@@ -27,10 +26,10 @@ axis of the input. Progress is written to the standard error.`,
 		var device string
 		deviceFlag(f, &device)
 		var l learning
-		f.StringVar(&l.data, "data", "", "safetensors `FILE` with the examples")
+		f.StringVar(&l.data, "data", "", "safetensors or npz `FILE` with the examples")
 		f.IntVar(&l.steps, "steps", 1000, "`N` steps in all, those of a checkpoint included")
 		f.IntVar(&l.every, "every", 100, "`N` steps between reports and checkpoints")
-		f.StringVar(&l.save, "save", "", "safetensors `FILE` to write the trained parameters to")
+		f.StringVar(&l.save, "save", "", "`FILE` to write the trained parameters to: npz by its ending, else safetensors")
 		f.StringVar(&l.log, "log", "", "`FILE` to append reports to, as lines of JSON")
 		f.StringVar(&l.events, "events", "", "`FOLDER` for an event file of TensorBoard")
 		f.StringVar(&l.folder, "checkpoints", "", "`FOLDER` for checkpoints; training resumes from the last one there")
@@ -40,7 +39,7 @@ axis of the input. Progress is written to the standard error.`,
 				return err
 			}
 			if l.data == "" {
-				return usagef("-data is missing: it must name a safetensors file with the inputs")
+				return usagef("-data is missing: it must name a safetensors or npz file with the inputs")
 			}
 			m, err := loadModule(file, std.in, s)
 			if err != nil {
@@ -67,7 +66,7 @@ func (l *learning) train(ctx context.Context, m *ir.Module, o *trainOptions, dev
 	if err != nil {
 		return err
 	}
-	examples, _, err := safetensors.ReadFile(l.data)
+	examples, err := readTensors(l.data)
 	if err != nil {
 		return err
 	}
@@ -138,11 +137,11 @@ func (l *learning) write(ctx context.Context, t *rlx.Trainer) error {
 	if err != nil {
 		return err
 	}
-	return safetensors.WriteFile(l.save, params, nil)
+	return writeTensors(l.save, params)
 }
 
 // batchSize returns the number of examples in a batch: the first axis of all inputs. It deletes
-// examples that are no input.
+// examples that are no input, and fits the others to the element types of inputs.
 func batchSize(g *ir.Graph, examples rlx.Inputs) (int, error) {
 	rows, first := 0, ""
 	inputs := map[string]bool{}
@@ -151,7 +150,8 @@ func batchSize(g *ir.Graph, examples rlx.Inputs) (int, error) {
 			continue
 		}
 		inputs[p.Name] = true
-		if _, ok := examples[p.Name]; !ok {
+		x, ok := examples[p.Name]
+		if !ok {
 			return 0, ir.Errorf(ir.ErrName, "the data has no tensor %q: it must have one for each input, it has %q", p.Name, slices.Sorted(maps.Keys(examples)))
 		}
 		dims, _ := p.Value.Shape().Ints()
@@ -162,6 +162,7 @@ func batchSize(g *ir.Graph, examples rlx.Inputs) (int, error) {
 			return 0, ir.Shapef("input %q has %d examples: it must have as many as %q, %d", p.Name, dims[0], first, rows)
 		}
 		rows, first = dims[0], p.Name
+		examples[p.Name] = fitted(x, p.Value.DType())
 	}
 	if first == "" {
 		return 0, ir.Errorf(ir.ErrName, "the graph %q has no inputs: it must have one to train by data", g.Name())

@@ -15,7 +15,6 @@ import (
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/safetensors"
 )
 
 // given are the inputs of the command line: by name, or files with several.
@@ -26,7 +25,7 @@ type given struct {
 
 func inputsFlag(f *flag.FlagSet) *given {
 	g := &given{values: map[string]json.RawMessage{}}
-	f.Var(g, "in", "`NAME=VALUE` is an input: a number, nested lists of numbers in JSON, or @FILE with them; a safetensors file without NAME has several. Inputs that are not given are random")
+	f.Var(g, "in", "`NAME=VALUE` is an input: a number, nested lists of numbers in JSON, or @FILE with them; a safetensors or npz file without NAME has several. Inputs that are not given are random")
 	return g
 }
 
@@ -54,13 +53,9 @@ func (g *given) Set(text string) error {
 
 // inputs returns the inputs of an entry: those given, and random ones for the others.
 func (g *given) inputs(slots []native.Slot, seed uint64) (rlx.Inputs, error) {
-	read := map[string]rlx.Tensor{}
-	for _, file := range g.files {
-		tensors, _, err := safetensors.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(read, tensors)
+	read, err := readAll(g.files)
+	if err != nil {
+		return nil, err
 	}
 	known, in := map[string]bool{}, rlx.Inputs{}
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -71,7 +66,6 @@ func (g *given) inputs(slots []native.Slot, seed uint64) (rlx.Inputs, error) {
 		known[s.Name] = true
 		x, ok := read[s.Name]
 		if text, is := g.values[s.Name]; is {
-			var err error
 			if x, err = tensorOf(s, text); err != nil {
 				return nil, err
 			}
@@ -80,7 +74,7 @@ func (g *given) inputs(slots []native.Slot, seed uint64) (rlx.Inputs, error) {
 		if !ok {
 			x = randomTensor(s, random)
 		}
-		in[s.Name] = x
+		in[s.Name] = fitted(x, s.DType)
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.values)) {
 		if !known[name] {
@@ -169,7 +163,7 @@ func randomTensor(s native.Slot, r *rand.Rand) rlx.Tensor {
 // values drawn on the CPU.
 func setParams(ctx context.Context, p *rlx.Program, m *ir.Module, file string, seed uint32) error {
 	if file != "" {
-		values, _, err := safetensors.ReadFile(file)
+		values, err := readTensors(file)
 		if err != nil {
 			return err
 		}
