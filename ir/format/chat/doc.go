@@ -9,7 +9,8 @@
 //	})
 //
 // Templates come with models and are not trusted: they reach nothing but the values given, and steps,
-// nesting, values and output are bounded. Statements are for, if, set, macro, break, continue and
-// generation; white space is that of the transformers library (trim_blocks and lstrip_blocks). Text is the
-// same as that of jinja2, which the tests compare with. The file to read first is chat.go.
+// nesting, values and output are bounded. Statements are for, if, set, macro, filter, break, continue
+// and generation; white space is that of the transformers library (trim_blocks and lstrip_blocks). Text is the
+// same as that of jinja2, which the tests compare with. Keys of mappings are strings; inheritance, call blocks
+// and markup that escapes itself are not known. The file to read first is chat.go.
 package chat
