@@ -23,8 +23,7 @@ func isPunctuation(r rune) bool {
 	return unicode.Is(unicode.P, r)
 }
 
-// isControl is what BERT removes: control, format, private and unassigned characters, but for tabs and
-// ends of lines.
+// isControl is what BERT removes: control, format and private characters, but for tabs and ends of lines.
 func isControl(r rune) bool {
 	switch {
 	case r == '\t' || r == '\n' || r == '\r':
@@ -32,7 +31,7 @@ func isControl(r rune) bool {
 	case r < 0x80:
 		return r < ' ' || r == 0x7f
 	}
-	return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z)
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)
 }
 
 // isIdeograph is what BERT calls a Chinese character.

@@ -140,6 +140,16 @@ func TestPair(t *testing.T) {
 	}
 }
 
+// Characters that are not assigned stay, private and format characters go (tokenizers 0.23.3).
+func TestUnassigned(t *testing.T) {
+	for kind, want := range map[string][]int32{"bert": {1, 1695, 0, 1695, 2}, "wordpiece": {1, 1732, 0, 1733, 1732, 2}} {
+		ids, err := open(t, kind).Encode("the \U0004fcb5and \ue000\u200bthe", tokenizer.EncodeOptions{})
+		if err != nil || !equal(ids, want) {
+			t.Errorf("%s: %v %v, want %v", kind, ids, err, want)
+		}
+	}
+}
+
 var (
 	pairOfBERT = [2][]int32{{1, 1695, 2, 1697, 2}, {0, 0, 0, 1, 1}}
 	pairOfGPT2 = [2][]int32{{1, 275, 2, 2, 279, 2}, {0, 0, 0, 0, 0, 0}}

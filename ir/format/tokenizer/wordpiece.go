@@ -36,10 +36,11 @@ func (m *wordPiece) id(token string) (int32, bool) {
 
 func (m *wordPiece) encode(word string, out []int32) ([]int32, error) {
 	at := len(out)
+	tooLong := utf8.RuneCountInString(word) > m.maxRunes
 	tokens := m.first
 	for rest := word; rest != ""; tokens = m.rest {
 		n, id := tokens.longest(rest)
-		if n == 0 || utf8.RuneCountInString(word) > m.maxRunes {
+		if n == 0 || tooLong {
 			if m.unk < 0 {
 				return nil, missing(word)
 			}

@@ -197,8 +197,8 @@ def sentencepiece(out, kind):
     """A model of SentencePiece 0.2.3, as GGUF has it: pieces, scores and types, and its ids and texts."""
     import sentencepiece as sp
     path = f"testdata/sp{kind}.json"
-    if not os.path.exists(path):
-        model = f"/tmp/sp{kind}"
+    model = f"/tmp/sp{kind}"
+    if not os.path.exists(path) or not os.path.exists(model + ".model"):  # trained on today's texts
         sp.SentencePieceTrainer.train(sentence_iterator=iter(TEXT), model_prefix=model, model_type=kind, vocab_size=700 if kind == "bpe" else 500,
                                       byte_fallback=kind == "bpe", normalization_rule_name="identity", remove_extra_whitespaces=False,
                                       hard_vocab_limit=False, minloglevel=2)
