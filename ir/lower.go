@@ -125,6 +125,10 @@ type ScatterLowering struct {
 	// Unique reports that all targets are different, so that the order is irrelevant; nil if that
 	// is never known.
 	Unique func(n *Node) bool
+	// Sorted reports that the rows of the result that the positions target do not decrease in
+	// row-major order, but for positions without a target, which come first or last; nil if that is
+	// never known.
+	Sorted func(n *Node) bool
 	// Unordered reports that floating sums may be computed in any order, even a different one in
 	// each run; nil if never.
 	Unordered func(n *Node) bool
