@@ -91,6 +91,11 @@ demo-assets: ## write what the demo's page fetches: the digits, graphs, plans
 demo: build demo-assets ## build everything and serve the demo on this machine
 	$(NODE) js/serve.mjs
 
+.PHONY: workers
+workers: ## build the Go compile service for Cloudflare Workers (fetches github.com/syumai/workers)
+	mkdir -p build
+	cd wasm/edge/workers && GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags='-s -w' -o ../../../build/workers.wasm .
+
 ##@ Check
 
 # The longest first, so that none runs alone at the end.

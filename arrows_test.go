@@ -36,6 +36,7 @@ var layers = [][]string{
 	{"internal/clang", "internal/codegen/asm"},
 	{"internal/simd"},
 	{"internal/codegen"},
+	{"internal/recipe"},
 	{"internal/tune"},
 	{"native/collective"},
 	{"native"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/internal/recipe"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -182,7 +183,7 @@ func trainFlags(f *flag.FlagSet) *trainOptions {
 	o := &trainOptions{}
 	f.StringVar(&o.entry, "entry", "", "`NAME` of the entry with the loss; the first by default")
 	f.StringVar(&o.loss, "loss", "loss", "`NAME` of the output to minimise")
-	f.StringVar(&o.optimizer, "optimizer", "adam", "`NAME` of the update rule: "+fmt.Sprint(slices.Sorted(maps.Keys(optimizers))))
+	f.StringVar(&o.optimizer, "optimizer", "adam", "`NAME` of the update rule: "+fmt.Sprint(append(slices.Clone(recipe.OptimizerNames), momentum)))
 	f.Float64Var(&o.rate, "rate", rlx.DefaultRate, "learning `RATE`")
 	f.Float64Var(&o.clip, "clip", 0, "greatest `NORM` of all gradients; 0 for no bound")
 	precisionFlag(f, &o.precision)
@@ -190,16 +191,21 @@ func trainFlags(f *flag.FlagSet) *trainOptions {
 	return o
 }
 
-// optimizers are the update rules by name, with their defaults.
-var optimizers = map[string]optim.Optimizer{
-	"adam": optim.Adam{}, "adamw": optim.AdamW{}, "sgd": optim.SGD{}, "momentum": optim.SGD{Momentum: 0.9}, "rmsprop": optim.RMSProp{}, "adagrad": optim.Adagrad{},
-	"adadelta": optim.Adadelta{}, "lamb": optim.LAMB{}, "lion": optim.Lion{}, "muon": optim.Muon{}, "nadam": optim.NAdam{}, "radam": optim.RAdam{}, "adafactor": optim.Adafactor{},
+// momentum names SGD with a momentum of 0.9.
+const momentum = "momentum"
+
+// optimizerOf returns the update rule of a name, with its defaults.
+func optimizerOf(name string) (optim.Optimizer, error) {
+	if name == momentum {
+		return optim.SGD{Momentum: 0.9}, nil
+	}
+	return recipe.Optimizer(name, nil)
 }
 
 func (o *trainOptions) training() (rlx.Training, error) {
-	rule, ok := optimizers[o.optimizer]
-	if !ok {
-		return rlx.Training{}, usagef("unknown optimizer %q: have %q", o.optimizer, slices.Sorted(maps.Keys(optimizers)))
+	rule, err := optimizerOf(o.optimizer)
+	if err != nil {
+		return rlx.Training{}, usagef("unknown optimizer %q: have %q", o.optimizer, append(slices.Clone(recipe.OptimizerNames), momentum))
 	}
 	precision, err := precisionOf(o.precision)
 	return rlx.Training{

@@ -29,15 +29,23 @@ async function showModule(module, { plan }) {
   report({ type: 'plan', name: module.name ?? 'main', runs, plan: runs ? plan : rlx.decodePlan(await rlx.compile({ ...module, target: 'webgpu' })) });
 }
 
-export async function program(module, options) {
-  const made = await rlx.program(module, { ...here, ...options });
+/** What a function builds that a program gives in place of graphs: here they are shown, which takes the compiler. */
+async function builtBy(given) {
+  if (typeof given !== 'function') return given;
+  await init();
+  return given();
+}
+
+export async function program(given, options) {
+  const module = await builtBy(given), made = await rlx.program(module, { ...here, ...options });
   await showModule(module, made);
   return made;
 }
 
-export async function train(model, options) {
-  const trainer = await rlx.train(model, { ...here, ...options });
-  const { symbols, entries = {}, name = model.name, ...rest } = options;
+export async function train(given, options) {
+  const model = await builtBy(given), entries = await builtBy(options.entries ?? {});
+  const trainer = await rlx.train(model, { ...here, ...options, entries });
+  const { symbols, name = model.name, ...rest } = options;
   const bound = symbols ? model.bind(symbols) : model, step = bound.step(stepOptions(rest));
   await showModule({ name, symbols, entries: { step, ...entries } }, trainer.program);
   const run = trainer.run.bind(trainer);

@@ -25,8 +25,8 @@ const allTargets: readonly Target[] = ['webgpu', 'wasm-relaxed', 'wasm'];
 
 /**
  * A module that is compiled ahead of time: the plug-in of `@rlx-go/rlx/vite` replaces it, in a file `NAME.rlx.ts`, by its plan for
- * WebGPU and the CPU, and the page loads the runtime alone. Without the plug-in it is compiled when it is first opened. The
- * function gets no compiler of its own to wait for: graphs are built where it is called.
+ * WebGPU and the CPU, and the page loads the runtime alone. Without the plug-in it is compiled when it is first opened.
+ * A function that returns the module needs no `init` before.
  *
  * ```ts
  * export const square = ahead(() => ({ entries: { main: graph('square', (b) => b.output('y', b.input('x', 'f32', [2]).square())) } }));

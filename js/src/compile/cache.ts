@@ -3,6 +3,7 @@
 import { crc32 } from '../plan/decode.js';
 import { classOf, RlxError } from '../values/errors.js';
 import type { WasmSource } from '../wasm/module.js';
+import { hashOf } from './hash.js';
 import { IndexedStore, type PlanStore } from './plan-store.js';
 
 /** The number of bytes of the checksum before each value. */
@@ -39,10 +40,9 @@ export class Cache {
 
   /** The key of what a compilation depends on, beside the compiler. */
   async key(kind: string, ...parts: unknown[]): Promise<string | undefined> {
-    const text = JSON.stringify([this.#compiler, kind, ...parts]), subtle = globalThis.crypto?.subtle;
-    if (!subtle) return undefined; // a page without https
-    const hash = new Uint8Array(await subtle.digest('SHA-256', new TextEncoder().encode(text)));
-    return `${kind}-${Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+    const text = JSON.stringify([this.#compiler, kind, ...parts]);
+    if (!globalThis.crypto?.subtle) return undefined; // a page without https
+    return `${kind}-${await hashOf(new TextEncoder().encode(text))}`;
   }
 
   /** A value that is whole. */

@@ -1,7 +1,7 @@
 // The calls that compile, for the compiler in a worker or in this thread.
 
 import type { ProgramOptions } from '../runtime/open.js';
-import { checkOptions, RlxError } from '../values/errors.js';
+import { checkCount, checkOptions, RlxError } from '../values/errors.js';
 import { compiler, compilerModule, invoke, newCompiler, notLoaded, release, startCompiler, stopCompiler } from '../wasm/compiler.js';
 import { type Answerer, Instance, type WasmSource } from '../wasm/module.js';
 import { Request, type Response } from '../wasm/wire.js';
@@ -23,6 +23,16 @@ export interface InitOptions extends Pick<ProgramOptions, 'gpu' | 'device' | 'wo
    * store of the caller's, or false. A module of the option `wasm` that is not this package's keeps nothing.
    */
   cache?: boolean | PlanStore;
+  /**
+   * The memory in bytes that the compiler is to get by with, for hosts that have little, such as Workers with 128 MB: it then collects more
+   * often, and slows down where graphs need more. 768 MiB if not given.
+   */
+  compilerMemory?: number;
+  /**
+   * The address of a compile service (the Go package wasm/edge, or `@rlx-go/rlx/edge`), which compiles in place of a module that is loaded
+   * here. Graphs are sent as text; those that are built here still need the compiler, so give texts, or functions whose answers are kept.
+   */
+  compileAt?: string | URL;
   /** Whether the compiler is loaded only when a graph is to be built or compiled. */
   lazy?: boolean;
 }
@@ -88,17 +98,18 @@ export const initOptions = (): InitOptions => options;
  * starts the module anew, without the graphs from before.
  */
 export async function init(given?: InitOptions): Promise<void> {
-  if (given) checkOptions('init', given, 'gpu device worker powerPreference wasm compileWorker cache lazy');
+  if (given) checkOptions('init', given, 'gpu device worker powerPreference wasm compileWorker compilerMemory compileAt cache lazy');
+  if (given?.compilerMemory !== undefined) checkCount('compilerMemory', given.compilerMemory, 1);
   if (given) checkCache(given.cache);
   if (given && given.wasm !== options.wasm) closeCompiler();
   if (given) options = given;
-  if (!given?.lazy) await startCompiler(wasmSource());
+  if (!given?.lazy) await startCompiler(wasmSource(), options.compilerMemory);
 }
 
 const wasmSource = (): WasmSource => options.wasm ?? new URL('./rlx.wasm', import.meta.url);
 
 /** Starts a compiler without objects. @internal */
-export const freshCompiler = (): Promise<Answerer> => newCompiler(wasmSource());
+export const freshCompiler = (): Promise<Answerer> => newCompiler(wasmSource(), options.compilerMemory);
 
 /** The cache of plans; undefined if there is none. @internal */
 export const planCache = (): Cache | undefined => Cache.of(options.cache, options.wasm);
@@ -224,7 +235,7 @@ async function openWorker(where: true | Worker): Promise<Remote> {
     if (own) worker.terminate();
   };
   try {
-    await caller.call('start', await module);
+    await caller.call('start', await module, options.compilerMemory);
   } catch (reason) {
     remote = undefined;
     end();
@@ -235,14 +246,14 @@ async function openWorker(where: true | Worker): Promise<Remote> {
 
 /** The methods of a worker that compiles. */
 export function compilerHandlers() {
-  let module: WebAssembly.Module, instance: Instance | undefined;
+  let module: WebAssembly.Module, memory: number | undefined, instance: Instance | undefined;
   return {
-    async start(given: WebAssembly.Module) {
-      module = given;
-      instance = await Instance.start(module);
+    async start(given: WebAssembly.Module, bytes?: number) {
+      [module, memory] = [given, bytes];
+      instance = await Instance.start(module, memory);
     },
     ...methodsOf(async () => {
-      if (!instance?.alive) instance = await Instance.start(module);
+      if (!instance?.alive) instance = await Instance.start(module, memory);
       return instance;
     }),
   };

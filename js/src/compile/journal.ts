@@ -34,6 +34,7 @@ class Recorder implements Answerer {
 
   get alive(): boolean { return this.#compiler.alive; }
   get objects(): number { return this.#compiler.objects; }
+  get bytes(): number { return this.#compiler.bytes; }
 
   call(request: Uint8Array): Uint8Array {
     const answer = this.#compiler.call(request);
@@ -45,6 +46,7 @@ class Recorder implements Answerer {
 /** Answers calls from journals, until none of them has the next call. */
 class Replay implements Answerer {
   readonly objects = 0;
+  readonly bytes = 0;
   #journals: readonly Journal[];
   #at = 0;
 

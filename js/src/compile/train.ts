@@ -10,6 +10,7 @@ import { Trainer } from '../runtime/trainer.js';
 import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
 import { call, freshCompiler, initOptions, type Job, type Limits, openCheck, plan, planCache, type Target, targets as allTargets } from './compiler.js';
 import { built } from './journal.js';
+import { compileThere } from './service.js';
 import { compileTuned, type TuneOptions } from './tune.js';
 
 /** Graphs that are compiled together: entries share parameters and states. */
@@ -99,7 +100,9 @@ interface Work { job: Job; tune?: Module['tune']; check(): void }
 async function compileJob({ job, tune, check }: Work, where: DeviceOptions): Promise<Uint8Array<ArrayBuffer>> {
   const make = () => {
     check();
-    return tune && job.targets[0] === 'webgpu' ? compileTuned(job, tune === true ? {} : tune, where) : call('compile', job);
+    if (tune && job.targets[0] === 'webgpu') return compileTuned(job, tune === true ? {} : tune, where);
+    const { compileAt } = initOptions();
+    return compileAt === undefined ? call('compile', job) : compileThere(compileAt, job);
   };
   return tune ? make() : plan(job, make);
 }

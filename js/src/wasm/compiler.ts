@@ -9,20 +9,20 @@ let running: Answerer | undefined;
 let starting: Promise<void> | undefined;
 
 /** Starts the compiler, unless it runs. A module that is loaded is used again. */
-export async function startCompiler(source: WasmSource): Promise<void> {
+export async function startCompiler(source: WasmSource, memory?: number): Promise<void> {
   if (running?.alive) return;
-  return starting ??= start(source).finally(() => { starting = undefined; });
+  return starting ??= start(source, memory).finally(() => { starting = undefined; });
 }
 
-async function start(source: WasmSource): Promise<void> {
-  running = await newCompiler(source);
+async function start(source: WasmSource, memory?: number): Promise<void> {
+  running = await newCompiler(source, memory);
 }
 
 /** Starts another compiler, without objects. */
-export async function newCompiler(source: WasmSource): Promise<Instance> {
+export async function newCompiler(source: WasmSource, memory?: number): Promise<Instance> {
   loading ??= loadModule(source);
   loading.catch(() => { loading = undefined; });
-  return Instance.start(await loading);
+  return Instance.start(await loading, memory);
 }
 
 /** Runs a function with another compiler in place of this thread's. */

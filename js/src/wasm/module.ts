@@ -7,9 +7,9 @@ const abi = 4;
 
 /**
  * When memory is collected: later than by Go's default, as most compilations end before there is much
- * to collect, and as often as needed above a size.
+ * to collect, and as often as needed above a size. Where memory is short, by Go's default, and as often as that size asks for.
  */
-const collector = { GOGC: '800', GOMEMLIMIT: '768MiB' };
+const collector = (bytes?: number) => bytes === undefined ? { GOGC: '800', GOMEMLIMIT: '768MiB' } : { GOGC: '100', GOMEMLIMIT: `${bytes}` };
 
 /** The source of a module: an address, its bytes, or the compiled module. */
 export type WasmSource = string | URL | BufferSource | WebAssembly.Module;
@@ -72,6 +72,8 @@ export interface Answerer {
   readonly alive: boolean;
   /** The number of objects held for the host. */
   readonly objects: number;
+  /** The bytes of its memory, which never shrinks. */
+  readonly bytes: number;
   /** Answers a request. The response is the caller's own. */
   call(request: Uint8Array): Uint8Array;
 }
@@ -83,11 +85,11 @@ export class Instance implements Answerer {
 
   private constructor(exports: Exports) { this.#exports = exports; }
 
-  /** Starts a module. Rejects with an {@link RlxError} of kind `version` if it is made for another version of this package. */
-  static async start(module: WebAssembly.Module): Promise<Instance> {
+  /** Starts a module that is to take some bytes of memory, if they are given. Rejects with an {@link RlxError} of kind `version` if it is made for another version of this package. */
+  static async start(module: WebAssembly.Module, memory?: number): Promise<Instance> {
     await import('#wasm_exec');
     const go = new (globalThis as unknown as { Go: new () => GoRuntime }).Go();
-    go.env = { ...collector, ...go.env };
+    go.env = { ...collector(memory), ...go.env };
     const instance = await WebAssembly.instantiate(module, go.importObject), exports = instance.exports as unknown as Exports;
     const made = new Instance(exports);
     void go.run(instance).catch(() => {}).then(() => made.#end('its program ended'));
@@ -99,6 +101,8 @@ export class Instance implements Answerer {
   get alive(): boolean { return !this.#ended; }
 
   get objects(): number { return this.#exports.rlx_objects(); }
+
+  get bytes(): number { return this.#exports.mem.buffer.byteLength; }
 
   #end(why: string, cause?: unknown): RlxError {
     return this.#ended ??= new RlxError('wasm', `the WebAssembly module failed: ${why}`, { cause });

@@ -5,9 +5,8 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/autodiff/optim"
-	"github.com/rlx-go/rlx/internal/compiler/passes"
+	"github.com/rlx-go/rlx/internal/recipe"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/wasm/internal/wire"
 )
 
@@ -113,7 +112,7 @@ func deriveGraph(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	if r.Bool() {
 		o.Missing = autodiff.MissingIsZero
 	}
-	if o.Policy, err = policy(r.Texts()); err == nil {
+	if o.Policy, err = recipe.Policy(r.Texts()); err == nil {
 		err = r.Err()
 	}
 	if err != nil {
@@ -147,11 +146,7 @@ func derived(g *ir.Graph, transform, output string, order int, o autodiff.Option
 	case "jet":
 		return autodiff.JetWith(g, order, zeros(o))
 	case "mixed":
-		d, err := dtype.Parse(output)
-		if err != nil {
-			return nil, ir.DTypef("%v", err)
-		}
-		return passes.Mixed(g, d)
+		return recipe.Mixed(g, output)
 	}
 	return nil, ir.Errorf(ir.ErrName, "unknown transform %q", transform)
 }
@@ -160,38 +155,6 @@ func derived(g *ir.Graph, transform, output string, order int, o autodiff.Option
 func zeros(o autodiff.Options) autodiff.Options {
 	o.Missing = autodiff.MissingIsZero
 	return o
-}
-
-// policy returns a checkpoint policy: its name, followed by its arguments.
-func policy(words []string) (autodiff.Policy, error) {
-	if len(words) == 0 {
-		return nil, nil
-	}
-	switch name, args := words[0], words[1:]; name {
-	case "nothing":
-		return autodiff.SaveNothing(), nil
-	case "products":
-		return autodiff.SaveProducts(), nil
-	case "min-cut":
-		return autodiff.SaveMinCut(), nil
-	case "labels":
-		return autodiff.SaveLabels(args...), nil
-	case "ops":
-		kept := make([]ir.Op, len(args))
-		for i, arg := range args {
-			kept[i] = ir.Op(arg)
-		}
-		return autodiff.SaveOps(kept...), nil
-	case "within":
-		if len(args) == 1 {
-			if n, ok := atoi(args[0]); ok && n > 0 {
-				return autodiff.SaveWithin(n), nil
-			}
-		}
-		return nil, ir.Attrf("the policy is within %v bytes; it must be one positive number", args)
-	default:
-		return nil, ir.Errorf(ir.ErrName, "unknown policy %q", name)
-	}
 }
 
 // vmap (graph, size, ports with axes, outputs with axes) → graph.

@@ -23,7 +23,7 @@ func choices(c *wire.Service, r *wire.Request, w *wire.Response) error {
 		return err
 	}
 	t := &tuning{job: j}
-	if t.groups, err = plan.Choices(j.module, j.target); err != nil {
+	if t.groups, err = plan.Choices(j.module, j.devices[0].Target); err != nil {
 		return err
 	}
 	w.U32(c.Add(t))
@@ -63,7 +63,7 @@ func trial(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	if err != nil {
 		return err
 	}
-	p, err := t.groups[i].Trial(s, 1, t.printer)
+	p, err := t.groups[i].Trial(s, 1, t.devices[0].Printer)
 	if err != nil {
 		return err
 	}
@@ -79,11 +79,12 @@ func tuned(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	if n := r.U32(); n != len(t.groups) {
 		return ir.Shapef("%d schedules given for %d groups", n, len(t.groups))
 	}
-	t.target.Schedules = sched.Tuned{}
+	chosen := sched.Tuned{}
 	for _, g := range t.groups {
-		if t.target.Schedules[g.Key], err = candidate(r, g); err != nil {
+		if chosen[g.Key], err = candidate(r, g); err != nil {
 			return err
 		}
 	}
+	t.devices[0].Target.Schedules = chosen
 	return t.compile(w)
 }

@@ -1,0 +1,141 @@
+// Package recipe makes training steps and plans of names and numbers: what the page, the compile service and the
+// command line are given in place of Go values.
+package recipe
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Numbers are hyper-parameters by name, in snake case as in "weight_decay". One that is not there is 0, for which
+// optimisers have their defaults; a weight decay that is given as 0 is none at all.
+type Numbers map[string]float64
+
+const weightDecay = "weight_decay"
+
+// decay returns the weight decay, [optim.NoDecay] where it is given as 0.
+func (h Numbers) decay() float64 {
+	if decay, given := h[weightDecay]; !given || decay != 0 {
+		return decay
+	}
+	return optim.NoDecay
+}
+
+// OptimizerNames are the names of all optimisers, sorted.
+var OptimizerNames = []string{
+	"adadelta", "adafactor", "adagrad", "adam", "adamw", "lamb", "lion", "mars", "muon", "nadam", "radam", "rmsprop", "schedule-free", "sgd", "soap", "sophia",
+}
+
+// Optimizer returns the optimiser of a name. The error for an unknown one is of kind [ir.ErrName].
+func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
+	adam := optim.Adam{Beta1: h["beta1"], Beta2: h["beta2"], Eps: h["epsilon"], WeightDecay: h.decay()}
+	switch name {
+	case "sgd":
+		return optim.SGD{Momentum: h["momentum"], Nesterov: h["nesterov"] != 0, WeightDecay: adam.WeightDecay}, nil
+	case "adam":
+		return adam, nil
+	case "adamw":
+		return optim.AdamW(adam), nil
+	case "nadam":
+		return optim.NAdam{Adam: adam}, nil
+	case "radam":
+		return optim.RAdam{Adam: adam}, nil
+	case "lamb":
+		return optim.LAMB{Adam: adam}, nil
+	case "schedule-free":
+		return optim.ScheduleFree{Adam: adam}, nil
+	case "lion":
+		return optim.Lion{Beta1: adam.Beta1, Beta2: adam.Beta2, WeightDecay: adam.WeightDecay}, nil
+	case "adagrad":
+		return optim.Adagrad{Eps: adam.Eps, WeightDecay: adam.WeightDecay}, nil
+	case "rmsprop":
+		return optim.RMSProp{Alpha: adam.Beta2, Eps: adam.Eps, Momentum: h["momentum"], Centered: h["centered"] != 0, WeightDecay: adam.WeightDecay}, nil
+	case "adadelta":
+		return optim.Adadelta{Rho: adam.Beta2, Eps: adam.Eps, WeightDecay: adam.WeightDecay}, nil
+	case "adafactor":
+		return optim.Adafactor{WeightDecay: adam.WeightDecay}, nil
+	case "soap":
+		return optim.SOAP{Beta1: adam.Beta1, Beta2: adam.Beta2, Eps: adam.Eps, Every: int(h["every"]), WeightDecay: adam.WeightDecay}, nil
+	case "mars":
+		return optim.MARS{Beta1: adam.Beta1, Beta2: adam.Beta2, Gamma: h["gamma"], Eps: adam.Eps, WeightDecay: adam.WeightDecay}, nil
+	case "sophia":
+		return Sophia(h), nil
+	case "muon":
+		return optim.Muon{Momentum: h["momentum"], WeightDecay: adam.WeightDecay, Rest: optim.AdamW{WeightDecay: adam.WeightDecay}}, nil
+	}
+	return nil, ir.Errorf(ir.ErrName, "unknown optimizer %q", name)
+}
+
+// Sophia returns Sophia, which has an entry that updates the curvature besides its step.
+func Sophia(h Numbers) optim.Sophia {
+	return optim.Sophia{Beta1: h["beta1"], Beta2: h["beta2"], Gamma: h["gamma"], Eps: h["epsilon"], WeightDecay: h.decay()}
+}
+
+// Schedule returns the learning rate as a function of the step; nil for no name, where it is an input. The error for an
+// unknown name is of kind [ir.ErrName].
+func Schedule(name string, h Numbers) (optim.Schedule, error) {
+	var s optim.Schedule
+	steps := int(h["steps"])
+	switch name {
+	case "":
+		return nil, nil
+	case "constant":
+		s = optim.Constant(h["rate"])
+	case "linear":
+		s = optim.Linear(h["rate"], h["final_rate"], steps)
+	case "cosine":
+		s = optim.Cosine(h["rate"], h["final_rate"], steps)
+	case "steps":
+		s = optim.Steps(h["rate"], h["factor"], steps)
+	case "exponential":
+		s = optim.Exponential(h["rate"], h["factor"])
+	case "polynomial":
+		s = optim.Polynomial(h["rate"], h["final_rate"], h["exponent"], steps)
+	case "cosine-restarts":
+		s = optim.CosineRestarts(h["rate"], h["final_rate"], steps, max(int(h["growth"]), 1))
+	case "one-cycle":
+		s = optim.OneCycle(h["rate"], steps, 0.3)
+	default:
+		return nil, ir.Errorf(ir.ErrName, "unknown schedule %q", name)
+	}
+	if w := int(h["warm_up"]); w > 0 {
+		s = optim.WarmUp(w, s)
+	}
+	return s, nil
+}
+
+// Policy returns a checkpoint policy: its name, followed by its arguments; nil for no words. The error is of kind
+// [ir.ErrName] for an unknown name, and [ir.ErrAttr] for arguments that do not fit.
+func Policy(words []string) (autodiff.Policy, error) {
+	if len(words) == 0 {
+		return nil, nil
+	}
+	switch name, args := words[0], words[1:]; name {
+	case "nothing":
+		return autodiff.SaveNothing(), nil
+	case "products":
+		return autodiff.SaveProducts(), nil
+	case "min-cut":
+		return autodiff.SaveMinCut(), nil
+	case "labels":
+		return autodiff.SaveLabels(args...), nil
+	case "ops":
+		kept := make([]ir.Op, len(args))
+		for i, arg := range args {
+			kept[i] = ir.Op(arg)
+		}
+		return autodiff.SaveOps(kept...), nil
+	case "within":
+		if len(args) == 1 {
+			if n, err := strconv.Atoi(args[0]); err == nil && n > 0 {
+				return autodiff.SaveWithin(n), nil
+			}
+		}
+		return nil, ir.Attrf("the policy is within %v bytes; it must be one positive number", args)
+	default:
+		return nil, ir.Errorf(ir.ErrName, "unknown policy %q", name)
+	}
+}

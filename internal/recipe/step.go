@@ -1,0 +1,122 @@
+package recipe
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/internal/compiler/passes"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+)
+
+// Step says how a graph with a loss becomes a training step.
+type Step struct {
+	// Loss is the output to minimise.
+	Loss string
+	// Optimizer is the name of the update rule. Besides its own, Hyper has the numbers of [optim.Options], with truth
+	// values as 0 and 1: clip_norm, clip_value, accumulate, average, decay_matrices, constant_keys, allow_unreached,
+	// measure_norm, and loss_scale, where a step begins that scales its loss.
+	Optimizer string
+	Hyper     Numbers
+	// Schedule is the name of the schedule, none where the rate is an input.
+	Schedule string
+	Rates    Numbers
+	Frozen   []string
+	// History is the number of losses to keep on the device.
+	History int
+	Groups  []Group
+	// Policy is what the backward pass keeps: see [Policy].
+	Policy []string
+	// Name keeps the states of several optimisers apart.
+	Name string
+}
+
+// Group has an optimiser or a rate of its own for some parameters.
+type Group struct {
+	// Params are names and patterns, as of [optim.Options].
+	Params []string
+	// Optimizer is the name of the update rule, none for that of the other parameters.
+	Optimizer string
+	Hyper     Numbers
+	// Rate multiplies the learning rate, 0 for 1.
+	Rate float64
+}
+
+// Graph returns the graph of the step. Errors are those of [optim.Step], and of the kinds [ir.ErrName] and
+// [ir.ErrAttr] for names and numbers that there are not.
+func (s Step) Graph(g *ir.Graph) (*ir.Graph, error) {
+	rule, err := Optimizer(s.Optimizer, s.Hyper)
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.options(g)
+	if err != nil {
+		return nil, err
+	}
+	if g, err = optim.Step(g, s.Loss, rule, o); err == nil && s.History > 0 {
+		g, err = optim.History(g, s.Loss, s.History)
+	}
+	return g, err
+}
+
+func (s Step) options(g *ir.Graph) (optim.Options, error) {
+	h := s.Hyper
+	o := optim.Options{
+		ClipNorm: h["clip_norm"], ClipValue: h["clip_value"], Accumulate: int(h["accumulate"]), Average: h["average"], Frozen: s.Frozen, Name: s.Name,
+		ConstantKeys: h["constant_keys"] != 0, MeasureNorm: h["measure_norm"] != 0,
+	}
+	var err error
+	if o.Schedule, err = Schedule(s.Schedule, s.Rates); err != nil {
+		return o, err
+	}
+	if o.Policy, err = Policy(s.Policy); err != nil {
+		return o, err
+	}
+	if o.Groups, err = groups(s.Groups); err != nil {
+		return o, err
+	}
+	if h["allow_unreached"] != 0 {
+		o.Missing = autodiff.MissingIsZero
+	}
+	if h["decay_matrices"] != 0 {
+		without := maps.Clone(h)
+		without[weightDecay] = 0
+		rest, err := Optimizer(s.Optimizer, without)
+		if err != nil {
+			return o, err
+		}
+		o.Groups = append(o.Groups, optim.BelowRank2(g, rest))
+	}
+	if scale := h["loss_scale"]; scale != 0 {
+		o.Scale = &optim.LossScale{Initial: scale}
+	}
+	return o, nil
+}
+
+func groups(given []Group) ([]optim.Group, error) {
+	var made []optim.Group
+	for _, one := range given {
+		group := optim.Group{Rate: one.Rate, Match: func(param string) bool {
+			return slices.ContainsFunc(one.Params, func(p string) bool { return optim.Covers(p, param) })
+		}}
+		if one.Optimizer != "" {
+			var err error
+			if group.Optimizer, err = Optimizer(one.Optimizer, one.Hyper); err != nil {
+				return nil, err
+			}
+		}
+		made = append(made, group)
+	}
+	return made, nil
+}
+
+// Mixed returns a graph with its products in half precision: type is "bf16" or "f16".
+func Mixed(g *ir.Graph, typ string) (*ir.Graph, error) {
+	d, err := dtype.Parse(typ)
+	if err != nil {
+		return nil, ir.DTypef("%v", err)
+	}
+	return passes.Mixed(g, d)
+}

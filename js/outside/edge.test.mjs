@@ -1,0 +1,105 @@
+// The compile service in workerd, by the packed package: its plans are those of the compiler here, and its memory is bounded. The
+// processor's time is what the system counts for the process, as clocks inside stand still.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { closeCompiler, compile, graph, init, program } from '../dist/index.js';
+import { installPacked } from '../test/rig/package.mjs';
+import { files } from './readme.mjs';
+
+/** How many graphs are compiled in a row; by hand 1,000. */
+const rounds = Number(process.env.RLX_TEST_LONG || 40);
+
+const config = `
+using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "main", worker = .main)],
+  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
+);
+const main :Workerd.Worker = (compatibilityDate = "2026-11-01", modules = [
+  (name = "main.mjs", esModule = embed "bundled/main.mjs"),
+  (name = "rlx.wasm", wasm = embed "node_modules/@rlx-go/rlx/dist/rlx.wasm"),
+]);
+`;
+
+let project, child, origin;
+before(async () => {
+  await init({ compileWorker: false, worker: false });
+  project = await installPacked({ 'main.mjs': files['edge.mjs'] });
+  await writeFile(join(project.folder, 'config.capnp'), config);
+  await project.esbuild('main.mjs', '--bundle', '--format=esm', '--external:*.wasm', '--external:node:*', '--outdir=bundled', '--out-extension:.js=.mjs', '--log-level=error');
+  child = spawn(join(import.meta.dirname, 'node_modules/@cloudflare/workerd-linux-64/bin/workerd'), ['serve', '--control-fd=3', 'config.capnp'], { cwd: project.folder, stdio: ['ignore', 'inherit', 'inherit', 'pipe'] });
+  const port = await new Promise((resolve, reject) => {
+    child.stdio[3].on('data', (text) => { const found = /"port":\s*(\d+)/.exec(String(text)); if (found) resolve(found[1]); });
+    child.once('exit', (code) => reject(new Error(`workerd ended with ${code}`)));
+  });
+  origin = `http://127.0.0.1:${port}`;
+});
+after(async () => {
+  closeCompiler();
+  child?.kill();
+  await project?.remove();
+});
+
+const model = (n) => graph('model', { inputs: { x: ['f32', [n, 3]] }, params: { w: ['f32', [3, 2]] } }, (_, { x, w }) => ({ loss: x.matmul(w).square().mean() }));
+const post = (body) => fetch(`${origin}/v1/plans`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+/** The processor time of the service in milliseconds, and its memory in MB. */
+const used = () => {
+  const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ');
+  return { cpu: 10 * (Number(fields[11]) + Number(fields[12])), mb: Number(readFileSync(`/proc/${child.pid}/statm`, 'utf8').split(' ')[1]) / 256 };
+};
+
+test('a plan is that of the compiler, and is kept by its hash', async (t) => {
+  const step = { optimizer: { kind: 'adamw', weightDecay: 0.1 }, history: 8 }, made = model(4);
+  const want = await compile({ name: 'model', entries: { step: made.step(step) }, targets: ['webgpu', 'wasm'] });
+  const start = used().cpu, request = { name: 'model', entries: [{ name: 'step', text: made.text(), step }], targets: ['webgpu', 'wasm'], limits: { maxComputeInvocationsPerWorkgroup: 300 } };
+  const first = await post(request), between = used().cpu, second = await post(request), end = used().cpu;
+  for (const response of [first, second]) {
+    assert.equal(response.status, 200);
+    assert.deepEqual(new Uint8Array(await response.arrayBuffer()), new Uint8Array(want));
+  }
+  t.diagnostic(`the processor: ${between - start} ms for the first, with the start of the compiler, and ${end - between} ms for the one that is kept`);
+  const again = await fetch(origin + first.headers.get('location'));
+  assert.match(again.headers.get('cache-control'), /immutable/);
+  assert.equal(again.headers.get('access-control-allow-origin'), '*');
+  assert.deepEqual(new Uint8Array(await again.arrayBuffer()), new Uint8Array(want));
+  assert.equal((await fetch(origin + first.headers.get('location'), { headers: { 'if-none-match': again.headers.get('etag') } })).status, 304);
+});
+
+test('what does not fit is a problem', async () => {
+  const text = model(4).text();
+  for (const [body, status, kind] of [
+    [{ entries: [] }, 413, 'limit'], [{ entries: [{ name: 'g', text: 'graph (' }] }, 400, 'syntax'],
+    [{ entries: [{ name: 'g', text: ' '.repeat(2 << 20) }] }, 413, 'limit'], [{ entries: [{ name: 'g', text }], targets: ['vulkan'] }, 422, 'name'],
+    [{ entries: [{ name: 'g', text, step: { optimizer: { kind: 'magic' } } }] }, 422, 'name'],
+  ]) {
+    const response = await post(body), problem = await response.json();
+    assert.deepEqual([response.status, problem.status, problem.kind, problem.type, response.headers.get('content-type')], [status, status, kind, `urn:rlx:${kind}`, 'application/problem+json'], JSON.stringify(problem));
+  }
+  assert.equal((await fetch(`${origin}/v1/plans/00`)).status, 404);
+  assert.equal((await fetch(origin, { method: 'PUT' })).status, 404);
+});
+
+test('many graphs take bounded memory', async (t) => {
+  const begun = used();
+  for (let n = 1; n <= rounds; n++) assert.equal((await post({ entries: [{ name: 'g', text: model(n + 10).text() }] })).status, 200);
+  const { cpu, mb } = used();
+  t.diagnostic(`${rounds} graphs: ${((cpu - begun.cpu) / rounds).toFixed(1)} ms of the processor each, memory ${begun.mb | 0} MB before and ${mb | 0} MB after`);
+  assert.ok(mb < begun.mb + 128, `${mb} MB, after ${begun.mb}`);
+});
+
+test('compileAt asks it, and loads no compiler', async () => {
+  const text = graph('double', (b) => b.output('y', b.input('x', 'f32', [2]).mul(2))).text();
+  closeCompiler();
+  await init({ wasm: 'file:///nowhere.wasm', compileAt: origin, lazy: true, worker: false });
+  const s = await program({ entries: { main: text } }, { on: 'cpu' }), { reading } = await s.run('main', { x: Float32Array.of(1, 2) }, { read: ['y'] });
+  assert.deepEqual([...(await reading).values.y], [2, 4]);
+  s.close();
+  await assert.rejects(compile({ entries: { main: text.replace('mul', 'mule') } }), (error) => error.kind !== 'wasm');
+  await init({ compileAt: 'http://127.0.0.1:1', lazy: true, worker: false });
+  await assert.rejects(compile({ entries: { main: text } }), { kind: 'wasm', message: /does not compile/ });
+});

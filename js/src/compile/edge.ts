@@ -1,0 +1,191 @@
+// A compile service: POST /v1/plans gives a plan for graphs as text, GET /v1/plans/HASH the same plan again.
+
+import { Graph, parseGraph, type StepOptions } from '../graph/graph.js';
+import { classOf, RlxError } from '../values/errors.js';
+import { compiler } from '../wasm/compiler.js';
+import type { WasmSource } from '../wasm/module.js';
+import { closeCompiler, init, type Limits, type Target } from './compiler.js';
+import { hashOf } from './hash.js';
+import type { PlanStore } from './plan-store.js';
+import { compile } from './train.js';
+
+/** Options of a service. What a request may take is bounded. */
+export interface EdgeOptions {
+  /** The compiler's module. */
+  wasm: WasmSource;
+  /** The largest body in bytes: 1 MiB if not given, as weights are no part of a graph. */
+  maxBody?: number;
+  /** The most nodes of all graphs together, derivatives included: 12,000 if not given. */
+  maxNodes?: number;
+  /** The most entries of a module: 16 if not given. */
+  maxEntries?: number;
+  /** The largest plan in bytes: 8 MiB if not given. */
+  maxPlan?: number;
+  /** The memory that the compiler is to get by with, in bytes: 80 MiB if not given. Above four fifths of it the compiler is started anew. */
+  memory?: number;
+  /** Keeps plans; by default some 16 MiB of them, for as long as the isolate lives. */
+  store?: PlanStore;
+}
+
+/** A request, with the names of the Go package wasm/edge. */
+interface PlanRequest {
+  name?: string;
+  entries: { name: string; text: string; step?: StepOptions }[];
+  symbols?: Record<string, number>;
+  targets?: Target[];
+  limits?: Limits;
+}
+
+/** The answer to what is refused. */
+class Problem extends Error {
+  readonly status: number;
+  readonly kind: string;
+
+  constructor(status: number, kind: string, detail: string) {
+    super(detail);
+    this.status = status;
+    this.kind = kind;
+  }
+}
+
+const open = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'Location, ETag', 'x-content-type-options': 'nosniff' };
+const maxKept = 16 << 20;
+
+/** The service, as the default export of a Worker. */
+export function edge(options: EdgeOptions): { fetch(request: Request): Promise<Response> } {
+  const { maxBody = 1 << 20, maxNodes = 12_000, maxEntries = 16, maxPlan = 8 << 20, memory = 80 << 20, store = bounded(maxKept) } = options;
+  let turn: Promise<unknown> = Promise.resolve();
+  const limit = (text: string) => new Problem(413, 'limit', text);
+
+  async function read(request: Request): Promise<PlanRequest> {
+    const type = request.headers.get('content-type') ?? '';
+    if (!/^application\/json\b/.test(type)) throw new Problem(415, 'syntax', `the body is '${type}'; it must be application/json`);
+    if (Number(request.headers.get('content-length')) > maxBody) throw limit(`the body has more than ${maxBody} bytes`);
+    const body = await request.text();
+    if (body.length > maxBody) throw limit(`the body has more than ${maxBody} bytes`);
+    try {
+      return JSON.parse(body) as PlanRequest;
+    } catch (reason) {
+      throw new Problem(400, 'syntax', `the body is no request: ${(reason as Error).message}`);
+    }
+  }
+
+  async function compiled({ name = 'main', entries, symbols = {}, targets = ['webgpu'], limits = {} }: PlanRequest): Promise<Uint8Array<ArrayBuffer>> {
+    await init({ wasm: options.wasm, compileWorker: false, worker: false, cache: false, compilerMemory: memory });
+    const graphs: Graph[] = [];
+    try {
+      let nodes = 0;
+      const texts = entries.map(({ name: entry, text, step }): [string, string] => {
+        const keep = (graph: Graph) => graphs[graphs.push(graph) - 1]!, given = keep(parseGraph(text));
+        const bound = Object.keys(symbols).length > 0 ? keep(given.bind(symbols)) : given, derived = step ? keep(bound.step(step)).text() : bound.text();
+        if ((nodes += derived.split('\n').length) > maxNodes) throw limit(`the graphs have ${nodes} nodes or more; up to ${maxNodes} are compiled`);
+        return [entry, derived];
+      });
+      return await compile({ name, entries: Object.fromEntries(texts), symbols, targets, limits: levelOf(limits) });
+    } finally {
+      for (const graph of graphs) graph.free();
+      if (compiler().bytes > 0.8 * memory) closeCompiler(); // its memory never shrinks
+    }
+  }
+
+  async function post(request: Request): Promise<Response> {
+    const asked = await read(request), count = Array.isArray(asked?.entries) ? asked.entries.length : 0;
+    if (count < 1 || count > maxEntries) throw limit(`the module has ${count} entries; 1 to ${maxEntries} are compiled`);
+    const key = `request-${await hashOf(new TextEncoder().encode(JSON.stringify([asked, levelOf(asked.limits ?? {})])))}`, known = await store.get(key);
+    let hash = known && new TextDecoder().decode(known), file = hash && await store.get(`plan-${hash}`);
+    if (!file) {
+      const mine = turn.then(() => compiled(asked)); // one compilation at a time
+      turn = mine.catch(() => {});
+      const made = file = await mine;
+      if (made.length > maxPlan) throw limit(`the plan has ${made.length} bytes; up to ${maxPlan} are returned`);
+      hash = await hashOf(made);
+      await store.set(`plan-${hash}`, made);
+      await store.set(key, new TextEncoder().encode(hash));
+    }
+    return planResponse(hash!, file, { location: `/v1/plans/${hash}` });
+  }
+
+  async function get(request: Request, hash: string): Promise<Response> {
+    const file = await store.get(`plan-${hash}`), forever = { 'cache-control': 'public, max-age=31536000, immutable' };
+    if (!file) throw new Problem(404, 'missing', `there is no plan ${hash} here: POST its graphs to /v1/plans`);
+    if (request.headers.get('if-none-match')?.includes(hash)) return new Response(null, { status: 304, headers: { ...open, ...forever, etag: `"${hash}"` } });
+    return planResponse(hash, file, forever);
+  }
+
+  return {
+    async fetch(request) {
+      const { pathname } = new URL(request.url), hash = /^\/v1\/plans\/([^/]+)$/.exec(pathname)?.[1];
+      try {
+        if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: { ...open, 'access-control-allow-methods': 'GET, HEAD, POST', 'access-control-allow-headers': 'Content-Type', 'access-control-max-age': '86400' } });
+        if (!hash && pathname !== '/v1/plans') throw new Problem(404, 'path', `there is no ${pathname}: plans are at /v1/plans`);
+        if (hash && /^(GET|HEAD)$/.test(request.method)) return await get(request, hash);
+        if (!hash && request.method === 'POST') return await post(request);
+        throw new Problem(405, 'method', `${request.method} is not a method of ${pathname}`);
+      } catch (reason) {
+        return refusal(reason);
+      }
+    },
+  };
+}
+
+const planResponse = (hash: string, file: Uint8Array, headers: Record<string, string>): Response =>
+  new Response(file as Uint8Array<ArrayBuffer>, { headers: { ...open, ...headers, etag: `"${hash}"`, 'content-type': 'application/octet-stream' } });
+
+/** An error as RFC 9457 has it. */
+function refusal(reason: unknown): Response {
+  const { kind, status } = reason instanceof Problem ? reason : { kind: reason instanceof RlxError ? reason.kind : 'internal', status: statusOf(reason) };
+  const { op, operands } = reason instanceof RlxError ? reason.place : {};
+  const body = { type: `urn:rlx:${kind}`, title: titles[status], status, detail: reason instanceof Error ? reason.message : classOf(reason), kind, ...op && { op }, ...operands && { operands } };
+  return new Response(JSON.stringify(body), { status, headers: { ...open, 'content-type': 'application/problem+json', 'cache-control': 'no-store' } });
+}
+
+const titles: Record<number, string> = {
+  400: 'Bad Request', 404: 'Not Found', 405: 'Method Not Allowed', 413: 'Request Entity Too Large', 415: 'Unsupported Media Type', 422: 'Unprocessable Entity', 500: 'Internal Server Error',
+};
+
+function statusOf(reason: unknown): number {
+  if (!(reason instanceof RlxError) || reason.kind === 'internal' || reason.kind === 'wasm') return 500;
+  return reason.kind === 'syntax' ? 400 : 422;
+}
+
+/** Limits of the level: numbers are rounded down to the default of WebGPU times a power of two, so that many devices share a plan. */
+function levelOf(limits: Limits): Limits {
+  const common: Limits = {
+    maxStorageBuffersPerShaderStage: 8, maxStorageBufferBindingSize: 128 << 20, maxBufferSize: 256 << 20, maxComputeWorkgroupStorageSize: 16 << 10, maxComputeInvocationsPerWorkgroup: 256,
+  };
+  return Object.fromEntries(Object.entries(limits).flatMap(([name, given]) => {
+    const least = common[name as keyof Limits];
+    if (typeof least !== 'number' || typeof given !== 'number') return [[name, given]];
+    return given < 2 * least ? [] : [[name, least * 2 ** Math.floor(Math.log2(given / least))]];
+  }));
+}
+
+/** A store of some bytes in memory, which forgets what was not used for the longest time. */
+function bounded(most: number): PlanStore {
+  const kept = new Map<string, Uint8Array>();
+  let bytes = 0;
+  const remove = (key: string) => {
+    bytes -= kept.get(key)?.length ?? 0;
+    kept.delete(key);
+  };
+  return {
+    get(key) {
+      const found = kept.get(key);
+      if (found) kept.delete(key), kept.set(key, found); // the last used is the last
+      return found;
+    },
+    set(key, value) {
+      remove(key);
+      kept.set(key, value);
+      bytes += value.length;
+      for (const old of kept.keys()) {
+        if (bytes <= most) break;
+        remove(old);
+      }
+    },
+    clear() {
+      kept.clear();
+      bytes = 0;
+    },
+  };
+}

@@ -1,0 +1,303 @@
+// Package edge is a compile service: an [http.Handler] that takes the text of graphs, and how to derive training steps
+// of them, and answers with plans. A page then carries the runtime alone and gets a plan for the device it is on.
+//
+//	POST /v1/plans         a [Request] as JSON → the plan file; Location and ETag name it
+//	GET  /v1/plans/{hash}  the plan file of a hash: it never changes
+//
+// The hash is the SHA-256 of the plan file, so that a caller can check what it got. Errors are problem details of
+// RFC 9457. Pages of any origin may ask.
+package edge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/recipe"
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Options bound what a request may take. Zero stands for the default of each field.
+type Options struct {
+	// MaxBody is the largest body in bytes, 1 MiB by default: weights are no part of a graph.
+	MaxBody int64
+	// MaxNodes is the most nodes of all graphs together, derivatives included; 12,000 by default. GPT-2's step has 9,489.
+	MaxNodes int
+	// MaxEntries is the most entries of a module, 16 by default.
+	MaxEntries int
+	// MaxPlan is the largest plan in bytes, 8 MiB by default.
+	MaxPlan int
+	// Concurrent is the most compilations at a time, 2 by default; a request beyond waits until it is cancelled.
+	Concurrent int
+	// Memory is the limit of [debug.SetMemoryLimit] in bytes, which holds for the whole process; none by default. Where it is close,
+	// collecting takes more time. A worker with 128 MB has room for 80 MiB.
+	Memory int64
+	// Store keeps plans; by default 64 MiB of them in memory.
+	Store Store
+}
+
+// Store keeps values by key. Its methods may be called at the same time; one that fails keeps nothing.
+type Store interface {
+	// Get returns a value, or false.
+	Get(ctx context.Context, key string) ([]byte, bool)
+	Put(ctx context.Context, key string, value []byte)
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxBody == 0 {
+		o.MaxBody = 1 << 20
+	}
+	if o.MaxNodes == 0 {
+		o.MaxNodes = 12_000
+	}
+	if o.MaxEntries == 0 {
+		o.MaxEntries = 16
+	}
+	if o.MaxPlan == 0 {
+		o.MaxPlan = 8 << 20
+	}
+	if o.Concurrent == 0 {
+		o.Concurrent = 2
+	}
+	if o.Store == nil {
+		o.Store = newMemory(64 << 20)
+	}
+	return o
+}
+
+type service struct {
+	Options
+	turns chan struct{}
+}
+
+// Handler returns the service.
+func Handler(o Options) http.Handler {
+	o = o.withDefaults()
+	if o.Memory > 0 {
+		debug.SetMemoryLimit(o.Memory)
+	}
+	s := &service{o, make(chan struct{}, o.Concurrent)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/plans", s.post)
+	mux.HandleFunc("GET /v1/plans/{hash}", s.get)
+	mux.HandleFunc("OPTIONS /v1/plans", preflight)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/v1/plans") {
+			w.Header().Set("Allow", "GET, HEAD, POST, OPTIONS")
+			refuse(w, &problem{Status: http.StatusMethodNotAllowed, Kind: "method", Detail: r.Method + " is not a method of " + r.URL.Path})
+			return
+		}
+		refuse(w, &problem{Status: http.StatusNotFound, Kind: "path", Detail: "there is no " + r.URL.Path + ": plans are at /v1/plans"})
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Access-Control-Allow-Origin", "*")
+		h.Set("Access-Control-Expose-Headers", "Location, ETag")
+		h.Set("X-Content-Type-Options", "nosniff")
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// preflight answers a browser that asks whether a page may send JSON; the answer holds for a day.
+func preflight(w http.ResponseWriter, _ *http.Request) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST")
+	h.Set("Access-Control-Allow-Headers", "Content-Type")
+	h.Set("Access-Control-Max-Age", "86400")
+	w.WriteHeader(http.StatusNoContent)
+}
+
+const (
+	planType = "application/octet-stream"
+	forever  = "public, max-age=31536000, immutable"
+)
+
+func (s *service) get(w http.ResponseWriter, r *http.Request) {
+	hash := r.PathValue("hash")
+	file, ok := s.Store.Get(r.Context(), planKey(hash))
+	if !ok {
+		refuse(w, &problem{Status: http.StatusNotFound, Kind: "missing", Detail: "there is no plan " + hash + " here: POST its graphs to /v1/plans"})
+		return
+	}
+	w.Header().Set("Cache-Control", forever)
+	writePlan(w, r, hash, file)
+}
+
+func (s *service) post(w http.ResponseWriter, r *http.Request) {
+	hash, file, err := s.planOf(r)
+	if err != nil {
+		refuse(w, problemOf(err))
+		return
+	}
+	w.Header().Set("Location", "/v1/plans/"+hash)
+	writePlan(w, r, hash, file)
+}
+
+func writePlan(w http.ResponseWriter, r *http.Request, hash string, file []byte) {
+	h := w.Header()
+	h.Set("ETag", `"`+hash+`"`)
+	h.Set("Content-Type", planType)
+	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("If-None-Match"), `"`+hash+`"`) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Content-Length", strconv.Itoa(len(file)))
+	_, _ = w.Write(file) // whoever asked may have gone
+}
+
+func planKey(hash string) string    { return "plan/" + hash }
+func requestKey(hash string) string { return "request/" + hash }
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// planOf returns the plan that a request asks for, and its hash: one that is kept, or compiled now.
+func (s *service) planOf(r *http.Request) (string, []byte, error) {
+	q, err := s.read(r)
+	if err != nil {
+		return "", nil, err
+	}
+	entries, err := s.parse(q)
+	if err != nil {
+		return "", nil, err
+	}
+	key, err := keyOf(q, entries)
+	if err != nil {
+		return "", nil, err
+	}
+	ctx := r.Context()
+	if hash, ok := s.Store.Get(ctx, requestKey(key)); ok {
+		if file, ok := s.Store.Get(ctx, planKey(string(hash))); ok {
+			return string(hash), file, nil
+		}
+	}
+	select {
+	case s.turns <- struct{}{}:
+		defer func() { <-s.turns }()
+	case <-ctx.Done():
+		return "", nil, &problem{Status: http.StatusServiceUnavailable, Kind: "busy", Detail: "the service compiles as much as it may: ask again later"}
+	}
+	file, err := s.compile(q, entries)
+	if err != nil {
+		return "", nil, err
+	}
+	hash := hashOf(file)
+	s.Store.Put(ctx, planKey(hash), file)
+	s.Store.Put(ctx, requestKey(key), []byte(hash))
+	return hash, file, nil
+}
+
+// read reads the body of a request.
+func (s *service) read(r *http.Request) (*Request, error) {
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
+		return nil, &problem{Status: http.StatusUnsupportedMediaType, Kind: "syntax", Detail: "the body is " + strconv.Quote(r.Header.Get("Content-Type")) + "; it must be application/json"}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, s.MaxBody))
+	if err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return nil, tooLarge("the body has more than %d bytes", s.MaxBody)
+		}
+		return nil, &problem{Status: http.StatusBadRequest, Kind: "syntax", Detail: "the body ends too soon: " + err.Error()}
+	}
+	return parseRequest(body)
+}
+
+// compile derives the entries, and compiles them.
+func (s *service) compile(q *Request, entries []ir.Entry) ([]byte, error) {
+	nodes := 0
+	for i, e := range entries {
+		g, err := q.Entries[i].derived(e.Graph, q.Symbols)
+		if err != nil {
+			return nil, err
+		}
+		entries[i].Graph = g
+		if nodes += len(g.Nodes()); nodes > s.MaxNodes {
+			return nil, tooLarge("the graphs have %d nodes or more; up to %d are compiled", nodes, s.MaxNodes)
+		}
+	}
+	m, err := ir.NewModule(q.Name, entries...)
+	if err != nil {
+		return nil, err
+	}
+	var devices []recipe.Device
+	for _, name := range q.Targets {
+		d, err := q.Limits.recipe().Target(name)
+		if err != nil {
+			return nil, err
+		}
+		devices = append(devices, d)
+	}
+	p, err := recipe.Compile(m, devices)
+	if err != nil {
+		return nil, err
+	}
+	file, err := plan.Encode(p)
+	if err == nil && len(file) > s.MaxPlan {
+		return nil, tooLarge("the plan has %d bytes; up to %d are returned", len(file), s.MaxPlan)
+	}
+	return file, err
+}
+
+// parse reads the graphs of a request.
+func (s *service) parse(q *Request) ([]ir.Entry, error) {
+	if n := len(q.Entries); n == 0 || n > s.MaxEntries {
+		return nil, tooLarge("the module has %d entries; 1 to %d are compiled", n, s.MaxEntries)
+	}
+	nodes := 0
+	var entries []ir.Entry
+	for _, e := range q.Entries {
+		g, err := ir.Parse(e.Text)
+		if err != nil {
+			return nil, err
+		}
+		if nodes += len(g.Nodes()); nodes > s.MaxNodes {
+			return nil, tooLarge("the graphs have %d nodes or more; up to %d are compiled", nodes, s.MaxNodes)
+		}
+		entries = append(entries, ir.Entry{Name: e.Name, Graph: g})
+	}
+	return entries, nil
+}
+
+// keyOf returns the key of a request in the store: of its graphs as they are printed, not as they were written.
+func keyOf(q *Request, entries []ir.Entry) (string, error) {
+	printed := *q
+	printed.Entries = make([]Entry, len(q.Entries))
+	for i, e := range q.Entries {
+		e.Text = entries[i].Graph.String()
+		printed.Entries[i] = e
+	}
+	text, err := json.Marshal(printed)
+	return hashOf(append(text, version()...)), err
+}
+
+// version returns what the compiler is known by.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	var found []string
+	for _, one := range append([]*debug.Module{&info.Main}, info.Deps...) {
+		if strings.HasPrefix(one.Path, "github.com/rlx-go/rlx") {
+			found = append(found, one.Path+"@"+one.Version+one.Sum)
+		}
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			found = append(found, setting.Value)
+		}
+	}
+	return strings.Join(found, " ")
+}

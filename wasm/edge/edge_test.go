@@ -1,0 +1,208 @@
+package edge_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/internal/codegen/wgsl"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/wasm/edge"
+)
+
+// model is the sum of squares of the product of an input of n rows and a parameter.
+func model(t *testing.T) *ir.Graph {
+	t.Helper()
+	g, err := ir.Build("model", func(b *ir.Builder) {
+		n, err := ir.ParseDim("n")
+		if err != nil {
+			t.Error(err)
+		}
+		y := ops.MatMul(b, b.Input("x", ir.F32, n, ir.N(3)), b.Param("w", ir.F32, ir.N(3), ir.N(2)))
+		b.Output("loss", ops.ReduceSum(b, ops.Mul(b, y, y), 0, 1))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func stepRequest(t *testing.T) edge.Request {
+	return edge.Request{
+		Name: "model", Symbols: map[string]int{"n": 4},
+		Entries: []edge.Entry{{Name: "step", Text: model(t).String(), Step: &edge.Step{Optimizer: edge.Rule{"kind": "adamw", "weightDecay": 0.1, "clipNorm": 1}, History: 8}}},
+	}
+}
+
+// native compiles the step of stepRequest by the packages that the service is made of.
+func native(t *testing.T) []byte {
+	t.Helper()
+	g, err := model(t).Bind(map[string]int{"n": 4})
+	if err == nil {
+		g, err = optim.Step(g, "loss", optim.AdamW{WeightDecay: 0.1}, optim.Options{ClipNorm: 1})
+	}
+	if err == nil {
+		g, err = optim.History(g, "loss", 8)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ir.NewModule("model", ir.Entry{Name: "step", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Compile(m, plan.WebGPU(), wgsl.Printer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := plan.Encode(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func ask(t *testing.T, h http.Handler, method, path string, body any, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	text, ok := body.(string)
+	if !ok && body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(data)
+	}
+	r := httptest.NewRequest(method, path, strings.NewReader(text))
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestPlansAreThoseOfTheNativeCompiler(t *testing.T) {
+	h, want := edge.Handler(edge.Options{}), native(t)
+	sum := sha256.Sum256(want)
+	hash := hex.EncodeToString(sum[:])
+	q := stepRequest(t)
+	q.Limits = edge.Limits{StorageBuffers: 10, SharedBytes: 20_000} // of the level of all devices
+	for range 2 {
+		w := ask(t, h, "POST", "/v1/plans", q)
+		if w.Code != http.StatusOK || !bytes.Equal(w.Body.Bytes(), want) {
+			t.Fatalf("status %d, %d bytes; %d are required: %.200s", w.Code, w.Body.Len(), len(want), w.Body)
+		}
+		if got := w.Header().Get("Location"); got != "/v1/plans/"+hash {
+			t.Errorf("the location is %s", got)
+		}
+	}
+	w := ask(t, h, "GET", "/v1/plans/"+hash, nil)
+	if w.Code != http.StatusOK || !bytes.Equal(w.Body.Bytes(), want) || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") || w.Header().Get("Access-Control-Allow-Origin") != "*" {
+		t.Errorf("by its hash: status %d, %d bytes, %v", w.Code, w.Body.Len(), w.Header())
+	}
+	if w := ask(t, h, "GET", "/v1/plans/"+hash, nil, "If-None-Match", w.Header().Get("ETag")); w.Code != http.StatusNotModified {
+		t.Errorf("what has not changed: status %d", w.Code)
+	}
+	if w := ask(t, h, "OPTIONS", "/v1/plans", nil); w.Code != http.StatusNoContent || w.Header().Get("Access-Control-Allow-Methods") == "" {
+		t.Errorf("a preflight: status %d, %v", w.Code, w.Header())
+	}
+}
+
+func TestRequestsAtTheSameTime(t *testing.T) {
+	h, want := edge.Handler(edge.Options{Concurrent: 1}), native(t)
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			if w := ask(t, h, "POST", "/v1/plans", stepRequest(t)); !bytes.Equal(w.Body.Bytes(), want) {
+				t.Errorf("status %d, %d bytes", w.Code, w.Body.Len())
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func TestRefusals(t *testing.T) {
+	h := edge.Handler(edge.Options{MaxBody: 4000, MaxNodes: 100, MaxEntries: 2, MaxPlan: 12_000})
+	change := func(f func(q *edge.Request)) edge.Request {
+		q := stepRequest(t)
+		f(&q)
+		return q
+	}
+	of := func(f func(e *edge.Entry)) edge.Request { return change(func(q *edge.Request) { f(&q.Entries[0]) }) }
+	for _, row := range []struct {
+		name, method, path string
+		body               any
+		status             int
+		kind, detail       string
+	}{
+		{"a path", "GET", "/", nil, 404, "path", "there is no /"},
+		{"a hash", "GET", "/v1/plans/00", nil, 404, "missing", "there is no plan 00"},
+		{"a method", "PUT", "/v1/plans", nil, 405, "method", "PUT is not a method"},
+		{"no JSON", "POST", "/v1/plans", "graph", 400, "syntax", "the body is no request"},
+		{"an unknown field", "POST", "/v1/plans", `{"graph": "x"}`, 400, "syntax", "unknown field"},
+		{"two requests", "POST", "/v1/plans", `{} {}`, 400, "syntax", "more behind the request"},
+		{"a long body", "POST", "/v1/plans", of(func(e *edge.Entry) { e.Text += strings.Repeat(" ", 4000) }), 413, "limit", "more than 4000 bytes"},
+		{"no entries", "POST", "/v1/plans", change(func(q *edge.Request) { q.Entries = nil }), 413, "limit", "0 entries"},
+		{"no graph", "POST", "/v1/plans", of(func(e *edge.Entry) { e.Text = "graph (" }), 400, "syntax", "a quoted string expected"},
+		{"no size", "POST", "/v1/plans", change(func(q *edge.Request) { q.Symbols = nil }), 422, "symbol", "n"},
+		{"an optimiser", "POST", "/v1/plans", of(func(e *edge.Entry) { e.Step.Optimizer = edge.Rule{"kind": "magic"} }), 422, "name", "unknown optimizer"},
+		{"a number", "POST", "/v1/plans", of(func(e *edge.Entry) { e.Step.Optimizer["beta1"] = "x" }), 422, "attr", "beta1 is x"},
+		{"a precision", "POST", "/v1/plans", of(func(e *edge.Entry) { e.Step.Precision = "f8" }), 422, "attr", "precision"},
+		{"a target", "POST", "/v1/plans", change(func(q *edge.Request) { q.Targets = []string{"vulkan"} }), 422, "name", "unknown target"},
+		{"many nodes", "POST", "/v1/plans", of(func(e *edge.Entry) { e.Step.Optimizer = edge.Rule{"kind": "soap"} }), 413, "limit", "nodes"},
+		{"a long plan", "POST", "/v1/plans", change(func(q *edge.Request) { q.Targets = []string{"webgpu", "wasm"} }), 413, "limit", "the plan has"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := ask(t, h, row.method, row.path, row.body)
+			var p struct {
+				Type, Title, Detail, Kind string
+				Status                    int
+			}
+			if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
+				t.Fatalf("status %d: %v", w.Code, err)
+			}
+			if w.Code != row.status || p.Status != row.status || p.Kind != row.kind || !strings.Contains(p.Detail, row.detail) || p.Title == "" || p.Type != "urn:rlx:"+row.kind {
+				t.Errorf("status %d, %+v; %d and %s are required", w.Code, p, row.status, row.kind)
+			}
+			if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
+				t.Errorf("the type is %s", got)
+			}
+		})
+	}
+	r := httptest.NewRequest("POST", "/v1/plans", io.LimitReader(strings.NewReader("{}"), 1))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != http.StatusUnsupportedMediaType {
+		t.Errorf("without a type: status %d", w.Code)
+	}
+}
+
+// TestPlansAreForgotten asserts that the store of a service in memory is bounded.
+func TestPlansAreForgotten(t *testing.T) {
+	m := edge.NewMemory(100)
+	for i := range 50 {
+		m.Put(t.Context(), fmt.Sprint(i), make([]byte, 20))
+		m.Get(t.Context(), "0")
+	}
+	kept := 0
+	for i := range 50 {
+		if _, ok := m.Get(t.Context(), fmt.Sprint(i)); ok {
+			kept++
+		}
+	}
+	if _, ok := m.Get(t.Context(), "0"); kept != 4 || !ok {
+		t.Errorf("%d values of 20 bytes are kept in 100, that which was used: %v", kept, ok)
+	}
+}

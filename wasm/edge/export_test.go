@@ -1,0 +1,4 @@
+package edge
+
+// NewMemory returns a store of some bytes.
+var NewMemory = newMemory

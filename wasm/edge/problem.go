@@ -1,0 +1,77 @@
+package edge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// problem is an error as RFC 9457 has it, with the members kind, op and operands of this package.
+type problem struct {
+	Type     string   `json:"type"`
+	Title    string   `json:"title"`
+	Status   int      `json:"status"`
+	Detail   string   `json:"detail"`
+	Kind     string   `json:"kind"`
+	Op       string   `json:"op,omitempty"`
+	Operands []string `json:"operands,omitempty"`
+}
+
+func (p *problem) Error() string { return p.Detail }
+
+func tooLarge(text string, args ...any) *problem {
+	return &problem{Status: http.StatusRequestEntityTooLarge, Kind: "limit", Detail: fmt.Sprintf(text, args...)}
+}
+
+// kinds are the statuses of errors of package ir, and their kinds as the TypeScript package names them.
+var kinds = []struct {
+	err    error
+	kind   string
+	status int
+}{
+	{ir.ErrSyntax, "syntax", http.StatusBadRequest},
+	{ir.ErrShape, "shape", http.StatusUnprocessableEntity},
+	{ir.ErrDType, "dtype", http.StatusUnprocessableEntity},
+	{ir.ErrAttr, "attr", http.StatusUnprocessableEntity},
+	{ir.ErrName, "name", http.StatusUnprocessableEntity},
+	{ir.ErrIndex, "index", http.StatusUnprocessableEntity},
+	{ir.ErrGraph, "graph", http.StatusUnprocessableEntity},
+	{ir.ErrNoRule, "rule", http.StatusUnprocessableEntity},
+	{ir.ErrSymbol, "symbol", http.StatusUnprocessableEntity},
+	{ir.ErrUnsupported, "unsupported", http.StatusUnprocessableEntity},
+}
+
+func problemOf(err error) *problem {
+	var p *problem
+	if errors.As(err, &p) {
+		return p
+	}
+	p = &problem{Status: http.StatusInternalServerError, Kind: "internal", Detail: err.Error()}
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			p.Status, p.Kind = k.status, k.kind
+			break
+		}
+	}
+	var op *ir.OpError
+	if errors.As(err, &op) {
+		p.Op = string(op.Op)
+		for _, t := range op.In {
+			p.Operands = append(p.Operands, t.String())
+		}
+	}
+	return p
+}
+
+// refuse answers with a problem, which no cache keeps.
+func refuse(w http.ResponseWriter, p *problem) {
+	p.Type, p.Title = "urn:rlx:"+p.Kind, http.StatusText(p.Status)
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // whoever asked may have gone
+}
