@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/cogentcore/webgpu v0.23.0
 	github.com/x448/float16 v0.8.4
+	golang.org/x/text v0.43.0
 	golang.org/x/tools v0.52.1-0.20261106145633-d407941a339a
 	gonum.org/v1/gonum v0.17.0
 	google.golang.org/protobuf v1.36.12

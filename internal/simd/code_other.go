@@ -11,6 +11,8 @@ func dotsCode(Level, bool) []byte { return nil }
 
 func packedCode(Level, Packing) []byte { return nil }
 
+const minimaTogether = 1
+
 func transposeCode(Level, int, int) []byte { return nil }
 
 func pieceCode(Level) []byte { return nil }

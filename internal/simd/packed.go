@@ -8,20 +8,28 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// Packing is a block-quantised format of GGUF files: an f16 scale and 32 integers a block.
+// Packing is a block-quantised format of GGUF files: an f16 scale, in one format also a minimum, and 32
+// integers a block.
 type Packing uint8
 
 // The formats that there are kernels for.
 const (
-	Q8 Packing = iota // q8_0: 32 signed bytes
-	Q4                // q4_0: 16 bytes, integers 0 to 15 in the lower halves; biased by 8
+	Q8    Packing = iota // q8_0: 32 signed bytes
+	Q4                   // q4_0: 16 bytes, integers 0 to 15 in the lower halves; biased by 8
+	Q4Min                // q4_1: an f16 minimum, then 16 bytes as of q4_0, which are added to it
 )
+
+// packings is the number of formats.
+const packings = Q4Min + 1
 
 // PackedElements is the number of elements of a block.
 const PackedElements = 32
 
 // Bytes returns the size of a block.
-func (p Packing) Bytes() int { return [...]int{34, 18}[p] }
+func (p Packing) Bytes() int { return [...]int{34, 18, 20}[p] }
+
+// start returns the offset of the integers of a block.
+func (p Packing) start() int { return p.Bytes() - [...]int{32, 16, 16}[p] }
 
 // packedArguments are the arguments of the code that multiplies a row of blocks with x; n is the
 // number of blocks. sums, which has room for [maxLanes], receives the partial sum of each lane.
@@ -29,12 +37,13 @@ type packedArguments struct {
 	w       *byte
 	x, sums *float32
 	numbers *float32 // the values of elements of 4 bits before scaling
+	blocks  *float32 // the sums of the blocks of x, for minima
 }
 
 // packedKernels are the kernels for quantised rows; without code they are in Go, of one lane.
 type packedKernels struct {
 	code    *asm.Code
-	entries [Q4 + 1]unsafe.Pointer
+	entries [packings]unsafe.Pointer
 	lanes   int
 }
 
@@ -49,41 +58,71 @@ func newPackedKernels(level Level) (k *packedKernels, err error) {
 	return k, err
 }
 
-// numbersOf4Bits are the values of elements of 4 bits.
-var numbersOf4Bits = [16]float32{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7}
+// numbersOf4Bits are the values of elements of 4 bits, biased by 8, and from the ninth on without a
+// bias.
+var numbersOf4Bits = [24]float32{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
+
+// BlockSums sets sums to the sums of the blocks of x, which [DotsPacked] multiplies with the minima of
+// blocks.
+func BlockSums(x, sums []float32) {
+	for i := range sums {
+		total := float32(0)
+		for _, v := range x[i*PackedElements:][:PackedElements] {
+			total += v
+		}
+		sums[i] = total
+	}
+}
 
 // DotsPacked computes c[i·step] = Σ w[i][l]·x[l] for m quantised rows, rowBytes apart, of the
-// given number of blocks. A sum depends on its row alone.
-func DotsPacked(p Packing, m, blocks int, w []byte, rowBytes int, x, c []float32, step int) {
+// given number of blocks. blockSums are those of x ([BlockSums]) for a format with minima. A sum
+// depends on its row alone.
+func DotsPacked(p Packing, m, blocks int, w []byte, rowBytes int, x, blockSums, c []float32, step int) {
 	kernels := packedDots.get()
 	var sums [maxLanes]float32
 	for i := range m {
 		clear(sums[:])
 		if row := w[i*rowBytes:][:blocks*p.Bytes()]; blocks > 0 {
-			kernels.dot(p, row, x[:blocks*PackedElements], &sums)
+			kernels.dot(p, row, x[:blocks*PackedElements], blockSums, &sums)
 		}
 		c[i*step] = pairwise(sums[:kernels.lanes])
 	}
 }
 
 // dot multiplies a row of at least one block with x.
-func (k *packedKernels) dot(p Packing, w []byte, x []float32, sums *[maxLanes]float32) {
+func (k *packedKernels) dot(p Packing, w []byte, x, blockSums []float32, sums *[maxLanes]float32) {
 	if k.code == nil {
-		sums[0] = p.dot(w, x)
+		sums[0] = p.dot(w, x) + p.minima(w, blockSums, 0)
 		return
 	}
+	blocks := len(w) / p.Bytes()
 	var t packedArguments
 	t.w, t.x, t.sums, t.numbers = &w[0], &x[0], &sums[0], &numbersOf4Bits[0]
-	asm.Call(k.entries[p], unsafe.Pointer(&t), len(w)/p.Bytes())
+	if p == Q4Min {
+		t.numbers, t.blocks = &numbersOf4Bits[8], &blockSums[0]
+	}
+	asm.Call(k.entries[p], unsafe.Pointer(&t), blocks)
+	sums[0] += p.minima(w, blockSums, blocks-blocks%minimaTogether)
 }
 
-// dot is the kernel in Go.
+// minima returns the products of the minima of a row with the sums of the blocks of x, from a block on.
+func (p Packing) minima(w []byte, blockSums []float32, from int) (total float32) {
+	if p != Q4Min {
+		return 0
+	}
+	for b := from; b < len(w)/p.Bytes(); b++ {
+		total += blockSums[b] * float32(dtype.F16.FloatFromBits(uint64(binary.LittleEndian.Uint16(w[b*p.Bytes()+2:]))))
+	}
+	return total
+}
+
+// dot is the kernel in Go, without minima.
 func (p Packing) dot(w []byte, x []float32) float32 {
 	total := float32(0)
 	for len(w) > 0 {
 		sum, block := float32(0), w[:p.Bytes()]
 		for l, v := range x[:PackedElements] {
-			sum += float32(p.number(block[2:], l)) * v
+			sum += float32(p.number(block[p.start():], l)) * v
 		}
 		total += sum * float32(dtype.F16.FloatFromBits(uint64(binary.LittleEndian.Uint16(block))))
 		w, x = w[p.Bytes():], x[PackedElements:]
@@ -94,11 +133,15 @@ func (p Packing) dot(w []byte, x []float32) float32 {
 // number returns an element of a block before scaling.
 func (p Packing) number(block []byte, i int) int {
 	const half = PackedElements / 2
+	bias := 8
 	switch {
 	case p == Q8:
 		return int(int8(block[i]))
-	case i < half:
-		return int(block[i]&15) - 8
+	case p == Q4Min:
+		bias = 0
 	}
-	return int(block[i-half]>>4) - 8
+	if i < half {
+		return int(block[i]&15) - bias
+	}
+	return int(block[i-half]>>4) - bias
 }

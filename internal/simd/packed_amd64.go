@@ -10,6 +10,10 @@ const (
 	cacheLine  = 64
 	ahead      = 8192 // prefetch distance in bytes
 	packedSums = 4
+
+	// minimaTogether is how many blocks have their minima multiplied by one instruction of the code; those
+	// of the rest are for Go.
+	minimaTogether = packedSums
 )
 
 // The vector registers: those of sums from 0 on, then as many of elements.
@@ -20,6 +24,8 @@ const (
 	lowBits       // 15
 	bias          // 8
 	numberTable   // the values of elements of 4 bits
+	minimum       // of four blocks
+	minimumSums
 )
 
 // packedWriter writes the kernel that multiplies a row of quantised blocks with a vector. It has
@@ -37,6 +43,10 @@ func packedCode(level Level, packing Packing) []byte {
 	p.argument(asm.DI, unsafe.Offsetof(x.x))
 	p.argument(asm.DX, unsafe.Offsetof(x.sums))
 	p.constants()
+	if packing == Q4Min {
+		p.argument(asm.CX, unsafe.Offsetof(x.blocks))
+		p.clear(minimumSums, 1)
+	}
 	p.argument(asm.SI, unsafe.Offsetof(x.w))
 	p.clear(0, packedSums)
 	var loop, rest, one, done asm.Label
@@ -44,6 +54,9 @@ func packedCode(level Level, packing Packing) []byte {
 	p.JumpIf(asm.Less, &rest)
 	p.Bind(&loop)
 	p.scales()
+	if packing == Q4Min {
+		p.minima()
+	}
 	for b := range packedSums {
 		p.block(b, func() { p.Vector(asm.Broadcast, blockScale, 0, asm.Stack(4*b)) })
 	}
@@ -60,6 +73,9 @@ func packedCode(level Level, packing Packing) []byte {
 	for _, pair := range [][2]int{{0, 1}, {2, 3}, {0, 2}} {
 		p.Vector(asm.AddFloat, pair[0], pair[0], asm.Register(pair[1]))
 	}
+	if packing == Q4Min {
+		p.Vector(asm.AddFloat, 0, 0, asm.Register(minimumSums))
+	}
 	p.Vector(asm.MoveOut, 0, 0, asm.At(asm.DX, 0))
 	p.Return()
 	return p.Finish()
@@ -70,7 +86,7 @@ func (p *packedWriter) lanes() int { return p.vector() / p.size() }
 
 // usesTable reports whether elements of 4 bits are converted by a table in a register of 16
 // lanes, which takes one instruction instead of three.
-func (p *packedWriter) usesTable() bool { return p.packing == Q4 && p.Wide }
+func (p *packedWriter) usesTable() bool { return p.packing != Q8 && p.Wide }
 
 // constants loads the constants.
 func (p *packedWriter) constants() {
@@ -78,7 +94,7 @@ func (p *packedWriter) constants() {
 	case p.usesTable():
 		p.argument(asm.R8, unsafe.Offsetof(packedArguments{}.numbers))
 		p.Vector(asm.MoveIn, numberTable, 0, asm.At(asm.R8, 0))
-	case p.packing == Q4:
+	case p.packing != Q8:
 		p.Vector(asm.Broadcast, lowBits, 0, asm.Constant(15))
 		p.Vector(asm.Broadcast, bias, 0, asm.Constant(8))
 	}
@@ -90,7 +106,7 @@ func (p *packedWriter) block(b int, scale func()) {
 	at := b * p.packing.Bytes()
 	for v := range PackedElements / p.lanes() {
 		t := elements + v%packedSums
-		p.numbers(at+2, v, t)
+		p.numbers(at+p.packing.start(), v, t)
 		x := asm.At(asm.DI, 4*(b*PackedElements+v*p.lanes()))
 		if v == 0 {
 			p.Vector(asm.MultiplyFloat, blockProducts, t, x)
@@ -106,17 +122,29 @@ func (p *packedWriter) block(b int, scale func()) {
 // instructions pack them while the vector units are busy, and a load then broadcasts each at
 // no cost.
 func (p *packedWriter) scales() {
+	p.halves(blockScale, 0)
+	p.VEX(asm.MoveOut, blockScale, 0, asm.Stack(0), true)
+}
+
+// minima adds the products of the minima of four blocks and the sums of these blocks of x.
+func (p *packedWriter) minima() {
+	p.halves(minimum, 2)
+	p.VEX(asm.Fused231, minimumSums, minimum, asm.At(asm.CX, 0), true)
+	p.AddConst(asm.Register(asm.CX), 4*packedSums)
+}
+
+// halves converts the f16 at an offset of each of four blocks to floats in a register.
+func (p *packedWriter) halves(to, offset int) {
 	for b := range packedSums {
 		reg := asm.R8 + b
-		p.General(asm.LoadUint16, reg, asm.At(asm.SI, b*p.packing.Bytes()))
+		p.General(asm.LoadUint16, reg, asm.At(asm.SI, b*p.packing.Bytes()+offset))
 		if b > 0 {
 			p.ShiftLeft(reg, 16*b)
 			p.General(asm.Or, asm.R8, asm.Register(reg))
 		}
 	}
-	p.VEX(asm.MoveQuad, blockScale, 0, asm.Register(asm.R8), true)
-	p.VEX(asm.HalfToFloat, blockScale, 0, asm.Register(blockScale), true)
-	p.VEX(asm.MoveOut, blockScale, 0, asm.Stack(0), true)
+	p.VEX(asm.MoveQuad, to, 0, asm.Register(asm.R8), true)
+	p.VEX(asm.HalfToFloat, to, 0, asm.Register(to), true)
 }
 
 // oneScale converts the scale of the current block.
@@ -160,7 +188,9 @@ func (p *packedWriter) nibbles(at, first, t int) {
 	} else {
 		p.Shift(asm.ShiftByByte, asm.ShiftRight, 4, t, t)
 	}
-	p.Vector(asm.SubtractInt, t, t, asm.Register(bias))
+	if p.packing == Q4 {
+		p.Vector(asm.SubtractInt, t, t, asm.Register(bias))
+	}
 }
 
 // next advances by some blocks, and prefetches, as hardware prefetchers stop at pages.

@@ -19,6 +19,9 @@ const (
 	blockIntegers = 20 // 4
 )
 
+// minimaTogether is how many blocks have their minima multiplied by the code: Go multiplies all.
+const minimaTogether = 1 << 30
+
 // The general registers of addresses.
 const (
 	packedAt = 2
@@ -35,7 +38,7 @@ func packedCode(_ Level, packing Packing) []byte {
 	w.argument(xAt, unsafe.Offsetof(x.x))
 	w.argument(sumsAt, unsafe.Offsetof(x.sums))
 	w.clear(totalSum, 1)
-	if packing == Q4 {
+	if packing != Q8 {
 		w.Constant(lowBits, 0x0f0f0f0f)
 		w.Constant(bias, 0x08080808)
 	}
@@ -44,7 +47,7 @@ func packedCode(_ Level, packing Packing) []byte {
 	w.Two(asm.LoadHalf, blockScale, packedAt)
 	w.Two(asm.HalfToSingle, blockScale, blockScale)
 	w.Two(asm.SplatFirst, blockScale, blockScale)
-	w.AddConst(packedAt, packedAt, 2)
+	w.AddConst(packedAt, packedAt, packing.start())
 	w.packedBytes(packing)
 	for half := range 2 {
 		w.packedProducts(half)
@@ -66,6 +69,9 @@ func (w *writer) packedBytes(packing Packing) {
 	w.LoadVectors(low, 1, packedAt)
 	w.Two(asm.UpperNibbles, high, low)
 	w.Three(asm.BitsAnd, low, low, lowBits)
+	if packing == Q4Min {
+		return
+	}
 	for _, reg := range []int{low, high} {
 		w.Three(asm.SubtractBytes, reg, reg, bias)
 	}

@@ -8,15 +8,16 @@ import (
 
 // BenchmarkDotsPacked reports the minimum nanoseconds of a block in the first-level cache.
 func BenchmarkDotsPacked(b *testing.B) {
-	for p := Q8; p <= Q4; p++ {
-		b.Run([]string{"q8_0", "q4_0"}[p], func(b *testing.B) {
+	for p := range packings {
+		b.Run([]string{"q8_0", "q4_0", "q4_1"}[p], func(b *testing.B) {
 			const blocks = 128
 			w, x, c := make([]byte, blocks*p.Bytes()), make([]float32, blocks*PackedElements), make([]float32, 1)
+			sums := make([]float32, blocks)
 			least := math.Inf(1)
 			for b.Loop() {
 				start := time.Now()
 				for range 20 {
-					DotsPacked(p, 1, blocks, w, len(w), x, c, 1)
+					DotsPacked(p, 1, blocks, w, len(w), x, sums, c, 1)
 				}
 				least = min(least, float64(time.Since(start).Nanoseconds())/20/blocks)
 			}

@@ -14,7 +14,7 @@ import (
 func TestDotsOfPackedRows(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(5, 6))
-		for p := Q8; p <= Q4; p++ {
+		for p := range packings {
 			for _, blocks := range []int{0, 1, 2, 3, 4, 7, 128} {
 				const rows, step = 5, 3
 				rowBytes := blocks*p.Bytes() + 2
@@ -29,7 +29,14 @@ func TestDotsOfPackedRows(t *testing.T) {
 					scale := (r.Float64() - 0.5) * math.Ldexp(1, -r.IntN(24)) // some subnormal
 					binary.LittleEndian.PutUint16(w[i/blocks*rowBytes+i%blocks*p.Bytes():], uint16(dtype.F16.FloatBits(scale)))
 				}
-				DotsPacked(p, rows, blocks, w, rowBytes, x, c, step)
+				for i := range rows * blocks {
+					if p == Q4Min {
+						binary.LittleEndian.PutUint16(w[i/blocks*rowBytes+i%blocks*p.Bytes()+2:], uint16(dtype.F16.FloatBits(r.Float64()-0.5)))
+					}
+				}
+				sums := make([]float32, blocks)
+				BlockSums(x, sums)
+				DotsPacked(p, rows, blocks, w, rowBytes, x, sums, c, step)
 				for i := range rows {
 					want, size := packedSum(p, w[i*rowBytes:], x)
 					if got := float64(c[i*step]); math.Abs(got-want) > 1e-6*size {
@@ -48,17 +55,25 @@ func TestDotsOfPackedRows(t *testing.T) {
 func packedSum(p Packing, w []byte, x []float32) (sum, size float64) {
 	for i, v := range x {
 		block := w[i/PackedElements*p.Bytes():]
-		at, q := i%PackedElements, 0
+		at, q, minimum := i%PackedElements, 0, 0.
+		if p == Q4Min {
+			minimum = dtype.F16.FloatFromBits(uint64(binary.LittleEndian.Uint16(block[2:])))
+		}
 		switch {
 		case p == Q8:
 			q = int(int8(block[2+at]))
+		case p == Q4Min && at < 16:
+			q = int(block[4+at] & 15)
+		case p == Q4Min:
+			q = int(block[4+at-16] >> 4)
 		case at < 16:
 			q = int(block[2+at]&15) - 8
 		default:
 			q = int(block[2+at-16]>>4) - 8
 		}
 		product := dtype.F16.FloatFromBits(uint64(binary.LittleEndian.Uint16(block))) * float64(q) * float64(v)
-		sum, size = sum+product, size+math.Abs(product)
+		product, size = product+minimum*float64(v), size+math.Abs(product)+math.Abs(minimum*float64(v))
+		sum += product
 	}
 	return sum, size
 }

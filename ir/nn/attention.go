@@ -108,6 +108,44 @@ func (a *attention) complete() bool {
 	if a.Err() == nil && o.Dropout > 0 && a.training() {
 		a.rate = o.Dropout
 	}
+	a.require(!a.cached || a.rate == 0, "Dropout is %v: in training it must be 0 with a cache", o.Dropout)
+	return a.Err() == nil
+}
+
+// Attend returns the attention of queries q, [..., heads, m, size], over keys and values, [..., kv heads,
+// m, size], with the heads side by side: [..., m, heads·size]. It is [Attention] between its projections, for
+// models whose projections are their own. Of the options it takes Name, Causal, Window, Mask, Rope, ALiBi,
+// Scale, Softcap and Dropout. With a [Cache] it appends k and v, rotated, to the states k_cache and
+// v_cache. Errors are recorded in b: of kind [ir.ErrShape] for operands of other shapes, and those of
+// [Attention].
+func Attend(b *ir.Builder, q, k, v ir.Value, o ...AttentionOptions) (y ir.Value) {
+	opts := option(b, "attend", o)
+	if !b.Require("nn.attend", "input", k.Valid()) || !b.Require("nn.attend", "input", v.Valid()) {
+		return ir.Value{}
+	}
+	within(b, "attend", opts.Name, q, func(l *layer) {
+		a := &attention{layer: l, o: opts}
+		if a.headsOf(q, k, v) && a.complete() {
+			if y = a.attendRotated(q, k, v); b.Err() == nil {
+				y = a.joined(y)
+			}
+		}
+	})
+	return y
+}
+
+// headsOf sets the number and size of heads to those of projected queries, keys and values.
+func (a *attention) headsOf(q, k, v ir.Value) bool {
+	if !a.rank(3, "[..., heads, time, size]") {
+		return false
+	}
+	if k.Rank() != q.Rank() || !k.Type().Equal(v.Type()) || k.DType() != q.DType() || k.Dim(-1) != q.Dim(-1) {
+		a.fail(ir.Shapef("k is %s and v %s: they must have the type of q, %s, but for the number of heads", k.Type(), v.Type(), q.Type()))
+		return false
+	}
+	a.heads = a.size(-3)
+	a.o.HeadSize = a.size(-1)
+	a.o.KVHeads = (&layer{a.Builder, a.kind, k}).size(-3)
 	return a.Err() == nil
 }
 
@@ -117,6 +155,12 @@ func (a *attention) build() ir.Value {
 	if a.o.NormQK {
 		q, k = RMSNorm(a.Builder, q, NormOptions{Name: "q_norm"}), RMSNorm(a.Builder, k, NormOptions{Name: "k_norm"})
 	}
+	return a.projected(a.attendRotated(q, k, v))
+}
+
+// attendRotated rotates queries and keys, appends keys and values to the caches, and returns the weighted
+// values, [..., heads, time, size].
+func (a *attention) attendRotated(q, k, v ir.Value) ir.Value {
 	if a.o.Rope != nil && a.Err() == nil {
 		q, k = a.rotate(*a.o.Rope, a.o.HeadSize, q, k)
 	}
@@ -125,13 +169,13 @@ func (a *attention) build() ir.Value {
 	}
 	a.causal = a.o.Causal
 	if a.cached {
-		k, v = a.append(k, v)
+		return a.attendCache(q, k, v)
 	}
 	a.masks(q, k)
 	if a.Err() != nil {
 		return ir.Value{}
 	}
-	return a.projected(a.attend(q, k, v))
+	return a.attend(q, k, v)
 }
 
 // project returns queries, keys and values, [..., time, heads·size].
@@ -148,12 +192,12 @@ func (a *attention) project() (q, k, v ir.Value) {
 		}
 		return to("q_proj", a.x, inner), to("k_proj", from, kv), to("v_proj", from, kv)
 	}
-	weight := a.param("in_proj_weight", o.Init, GlorotUniform(), a.width, inner+2*kv)
+	in := a.param("in_proj_weight", o.Init, GlorotUniform(), a.width, inner+2*kv)
 	var bias ir.Value
 	if !o.NoBias {
 		bias = a.param("in_proj_bias", ir.Initial{}, Constant(0), inner+2*kv)
 	}
-	all := a.linearOf(weight, bias, a.width, inner+2*kv)
+	all := a.linearOf(weight{value: in}, bias, a.width, inner+2*kv)
 	if b.Err() != nil {
 		return q, k, v
 	}
@@ -168,38 +212,6 @@ func (a *attention) split(x ir.Value, heads int) ir.Value {
 	}
 	lead := x.Shape()[:x.Rank()-1].Clone()
 	return ops.SwapAxes(a.Builder, ops.Reshape(a.Builder, x, append(lead, ir.N(heads), ir.N(a.o.HeadSize))...), -3, -2)
-}
-
-// append writes keys and values to the caches and returns these. Each query then sees the positions
-// up to its own.
-func (a *attention) append(k, v ir.Value) (ir.Value, ir.Value) {
-	b, c := a.Builder, contextOf(a.Builder).cache
-	time := k.Dim(-2)
-	past := c.before(a.layer, time)
-	start := make([]ir.Value, k.Rank())
-	for i := range start {
-		start[i] = ops.Const(b, ir.I32, 0)
-	}
-	start[k.Rank()-2] = past
-	at := ops.Stack(b, 0, start...)
-	write := func(name string, x ir.Value) ir.Value {
-		shape := x.Shape().Clone()
-		shape[x.Rank()-2] = ir.N(c.length)
-		x = ops.DynamicUpdateSlice(b, b.State(name, x.DType(), shape...), x, at)
-		b.SetState(name, x)
-		return x
-	}
-	k, v = write("k_cache", k), write("v_cache", v)
-	grid := ir.Shape{time, ir.N(c.length)}
-	query := ops.Add(b, ops.Iota(b, ir.I32, 0, grid...), past)
-	key := ops.Iota(b, ir.I32, 1, grid...)
-	a.allowed = ops.Le(b, key, query)
-	if a.o.Window > 0 {
-		near := ops.Lt(b, ops.Sub(b, query, key), ops.Const(b, ir.I32, float64(a.o.Window)))
-		a.allowed = ops.And(b, a.allowed, near)
-	}
-	a.causal, a.o.Window = false, 0
-	return k, v
 }
 
 // masks sorts the masks into allowed and added.
@@ -225,6 +237,23 @@ func (a *attention) masks(q, k ir.Value) {
 		a.added = ops.Select(b, a.allowed, bias, ops.ConstLike(b, bias, math.Inf(-1)))
 		a.allowed = ir.Value{}
 	}
+}
+
+// attendCache appends keys and values to the caches and returns the weighted values. Each query sees the
+// positions up to its own.
+func (a *attention) attendCache(q, k, v ir.Value) ir.Value {
+	c := contextOf(a.Builder).cache
+	if c.Past.Valid() && (q.Rank() != 4 || q.Dim(0) != c.Past.Dim(0)) {
+		a.fail(ir.Shapef("x is %s and Past of the cache %s: x must be [sequences, time, width]", a.x.Type(), c.Past.Type()))
+		return ir.Value{}
+	}
+	past := c.before(a.layer, k.Dim(-2))
+	k, v = c.write(a.layer, "k_cache", k), c.write(a.layer, "v_cache", v)
+	row := c.Row
+	if c.Rows > 0 && !row.Valid() && a.Err() == nil {
+		row = ops.Iota(a.Builder, ir.I32, 0, q.Dim(0))
+	}
+	return ops.CachedAttention(a.Builder, q, k, v, past, row, ops.CachedAttentionAttrs{Scale: a.o.Scale, Softcap: a.o.Softcap, Window: a.o.Window})
 }
 
 // attend returns the weighted values, [..., heads, time, size].
@@ -271,7 +300,14 @@ func (a *attention) projected(y ir.Value) ir.Value {
 	if a.Err() != nil {
 		return ir.Value{}
 	}
-	shape := append(a.x.Shape()[:a.x.Rank()-1].Clone(), ir.N(a.heads*a.o.HeadSize))
-	y = ops.Reshape(a.Builder, ops.SwapAxes(a.Builder, y, -3, -2), shape...)
-	return Linear(a.Builder, y, a.width, LinearOptions{Name: "out_proj", NoBias: a.o.NoBias, Init: a.o.OutInit, BiasInit: Constant(0)})
+	return Linear(a.Builder, a.joined(y), a.width, LinearOptions{Name: "out_proj", NoBias: a.o.NoBias, Init: a.o.OutInit, BiasInit: Constant(0)})
+}
+
+// joined returns [..., heads, time, size] as [..., time, heads·size].
+func (a *attention) joined(y ir.Value) ir.Value {
+	y = ops.SwapAxes(a.Builder, y, -3, -2)
+	if a.Err() != nil {
+		return ir.Value{}
+	}
+	return ops.Reshape(a.Builder, y, append(y.Shape()[:y.Rank()-2].Clone(), ir.N(a.heads*a.o.HeadSize))...)
 }

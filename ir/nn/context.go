@@ -21,11 +21,12 @@ const (
 // change it while they run.
 type context struct {
 	mode   mode
-	frozen bool           // declared parameters are frozen
-	shared bool           // parameters may be declared before
-	counts map[string]int // layers without a name, by scope and kind
-	lora   *LoRAOptions   // what Linear adds; nil for nothing
-	cache  *cache         // of earlier positions; nil without one
+	frozen bool                      // declared parameters are frozen
+	shared bool                      // parameters may be declared before
+	counts map[string]int            // layers without a name, by scope and kind
+	lora   *LoRAOptions              // what Linear adds; nil for nothing
+	cache  *cache                    // of earlier positions; nil without one
+	stored func(name string) Storage // how weights lie in memory; nil for the default
 	random *stream
 }
 

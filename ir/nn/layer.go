@@ -105,11 +105,7 @@ func or(given, usual ir.Initial) ir.Initial {
 // paramOf declares a parameter, or returns the one declared before within [Shared].
 func (l *layer) paramOf(name string, o ir.PortOptions, d ir.DType, dims ...int) ir.Value {
 	if contextOf(l.Builder).shared {
-		full := name
-		if scope := l.ScopeName(); scope != "" {
-			full = scope + "/" + name
-		}
-		p, ok := l.Declared(full)
+		p, ok := l.Declared(l.full(name))
 		if ok && p.Kind == ir.ParamPort && p.Value.Type().Equal(ir.TypeOf(d, ir.Dims(dims...)...)) {
 			return p.Value
 		}

@@ -21,6 +21,9 @@ type LinearOptions struct {
 	// Weight is used instead of a parameter, [in, out]: the transpose of an embedding's table, for
 	// example.
 	Weight ir.Value
+	// Tied is the full name of an earlier weight that is used instead of a parameter: the table of an
+	// [Embedding], [out, in], as it lies in memory ([Stored]).
+	Tied string
 }
 
 // Linear returns x·weight + bias, [..., out], for x [..., in]. Its parameters are weight [in, out]
@@ -38,27 +41,39 @@ func (l *layer) linear(out int, o LinearOptions) ir.Value {
 		return ir.Value{}
 	}
 	usual := fanIn(in)
-	weight := o.Weight
-	if !weight.Valid() {
-		weight = l.param("weight", o.Init, usual, in, out)
+	w := weight{value: o.Weight}
+	switch {
+	case o.Tied != "":
+		l.require(!w.value.Valid(), "Tied is %q and Weight is given: one of them must be left out", o.Tied)
+		w = l.tied(o.Tied)
+	case !w.value.Valid():
+		w = l.stored(ir.PortOptions{Initial: or(o.Init, usual)}, l.x.DType(), out, in, false)
 	}
 	var bias ir.Value
 	if !o.NoBias {
 		bias = l.param("bias", o.BiasInit, usual, out)
 	}
-	return l.linearOf(weight, bias, in, out)
+	return l.linearOf(w, bias, in, out)
 }
 
 // linearOf returns x·weight + bias, plus what [LoRA] adds. The bias may be the zero Value.
-func (l *layer) linearOf(weight, bias ir.Value, in, out int) ir.Value {
-	if lora := contextOf(l.Builder).lora; lora != nil {
-		y := l.lowRank(*lora, weight, in, out)
-		if bias.Valid() && l.Err() == nil {
-			y = ops.Add(l.Builder, y, bias)
-		}
-		return y
+func (l *layer) linearOf(w weight, bias ir.Value, in, out int) ir.Value {
+	if l.Err() != nil {
+		return ir.Value{}
 	}
-	return ops.Linear(l.Builder, l.x, weight, bias)
+	var y ir.Value
+	switch lora := contextOf(l.Builder).lora; {
+	case lora != nil:
+		y = l.lowRank(*lora, w, in, out)
+	case w.Format != "":
+		y = w.times(l.Builder, l.x)
+	default:
+		return ops.Linear(l.Builder, l.x, w.matrix(l.Builder, l.x.DType()), bias)
+	}
+	if bias.Valid() && l.Err() == nil {
+		y = ops.Add(l.Builder, y, bias)
+	}
+	return y
 }
 
 // fanIn is PyTorch's initial rule of weights and biases, uniform in ±1/√in.
@@ -101,7 +116,7 @@ func LoRA(b *ir.Builder, o LoRAOptions, f func()) {
 }
 
 // lowRank returns x·weight + scale·(x·a)·b.
-func (l *layer) lowRank(o LoRAOptions, weight ir.Value, in, out int) ir.Value {
+func (l *layer) lowRank(o LoRAOptions, w weight, in, out int) ir.Value {
 	var down, up ir.Value
 	declare := func(scope string, start ir.Initial, rows, cols int) (w ir.Value) {
 		l.Scope(scope, func() { w = l.paramOf("weight", ir.PortOptions{Initial: start}, l.x.DType(), rows, cols) })
@@ -110,11 +125,11 @@ func (l *layer) lowRank(o LoRAOptions, weight ir.Value, in, out int) ir.Value {
 	down = declare("lora_A", fanIn(in), in, o.Rank)
 	up = declare("lora_B", Constant(0), o.Rank, out)
 	scale := o.Alpha / float64(o.Rank)
-	if o.Dropout == 0 {
-		return ops.LoRAMatMul(l.Builder, l.x, weight, down, up, scale)
+	if o.Dropout == 0 && w.Format == "" {
+		return ops.LoRAMatMul(l.Builder, l.x, w.matrix(l.Builder, l.x.DType()), down, up, scale)
 	}
 	low := ops.MatMul(l.Builder, ops.MatMul(l.Builder, l.drop(l.x, o.Dropout), down), up)
-	return ops.Add(l.Builder, ops.MatMul(l.Builder, l.x, weight), ops.Mul(l.Builder, low, ops.ConstLike(l.Builder, low, scale)))
+	return ops.Add(l.Builder, w.times(l.Builder, l.x), ops.Mul(l.Builder, low, ops.ConstLike(l.Builder, low, scale)))
 }
 
 // EmbeddingOptions are the options of [Embedding].
@@ -123,7 +138,8 @@ type EmbeddingOptions struct {
 	Name string
 	// Init is how the table starts; the default is normal(0, 1), as in PyTorch.
 	Init ir.Initial
-	// DType is the element type of the table; the zero value stands for f32.
+	// DType is the element type of the result and, unless [Stored] says otherwise, of the table; the
+	// zero value stands for f32.
 	DType ir.DType
 	// Table is used instead of a parameter, [rows, width].
 	Table ir.Value
@@ -148,15 +164,19 @@ func Embedding(b *ir.Builder, ids ir.Value, rows, width int, o ...EmbeddingOptio
 		if !l.require(rows >= 1 && width >= 1, "rows is %d and width %d: they must be 1 or more", rows, width) {
 			return
 		}
-		table := opts.Table
-		if !table.Valid() {
-			table = l.paramOf("weight", ir.PortOptions{Initial: or(opts.Init, Normal(0, 1)), Frozen: contextOf(b).frozen}, opts.DType, rows, width)
+		table := weight{value: opts.Table}
+		if d := opts.Table.DType(); d.Valid() {
+			opts.DType = d
+		} else {
+			table = l.stored(ir.PortOptions{Initial: or(opts.Init, Normal(0, 1))}, opts.DType, rows, width, true)
 		}
 		look := ops.Embedding
 		if opts.Unordered {
 			look = ops.EmbeddingUnordered
 		}
-		y = look(b, table, ids)
+		if b.Err() == nil {
+			y = table.rows(b, ids, opts.DType, look)
+		}
 	})
 	return y
 }

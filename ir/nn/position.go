@@ -9,6 +9,7 @@ import (
 
 // cache is the memory of earlier positions: see [Cache].
 type cache struct {
+	CacheOptions
 	length int
 	past   ir.Value // how many positions came before, i32; the zero Value before its first use
 	steps  ir.Dim   // how many positions this run adds
@@ -17,22 +18,50 @@ type cache struct {
 // CacheState is the state that counts the positions in the caches, a rank-0 i32: see [Cache].
 const CacheState = "cache/length"
 
+// CacheOptions are the options of [Cache], for programs that count positions themselves: several
+// sequences of different lengths, of which each run continues some. Recurrent layers take none of them.
+type CacheOptions struct {
+	// Past is the number of positions that came before in each sequence of x, i32[sequences] for an x of
+	// [sequences, time, width], instead of [CacheState]. Positions at length and after are not kept.
+	Past ir.Value
+	// Rows is the number of sequences in the states; 0 means that of x. It needs Past.
+	Rows int
+	// Row is the sequence of the states that each sequence of x continues, i32[sequences], without
+	// repetitions; the zero Value means its number. It needs Past.
+	Row ir.Value
+}
+
 // Cache has the layers from here on continue the sequence of earlier runs: causal self-attention
 // keeps the keys and values of at most length positions in states, recurrent layers and [Mamba]
 // their last values. A run then takes the next positions alone, one or more. The state
 // [CacheState], i32, counts them; set to 0 it begins a new sequence. A run past length positions
-// fails with an error of kind [ir.ErrIndex]. Errors are recorded in b: of kind [ir.ErrAttr] if
-// length is less than 1.
-func Cache(b *ir.Builder, length int) {
-	if length < 1 {
+// fails with an error of kind [ir.ErrIndex]. With [CacheOptions] the program counts. The cost of attention
+// follows the positions that came before, not length. Errors are recorded in b: of kind [ir.ErrAttr] if
+// length is less than 1, or options lack Past; of kind [ir.ErrShape] if Past or Row is no i32[sequences].
+func Cache(b *ir.Builder, length int, o ...CacheOptions) {
+	const kind = "cache"
+	opts := option(b, kind, o)
+	switch {
+	case b.Err() != nil:
+		return
+	case length < 1:
 		b.Failf("nn.cache", nil, ir.Attrf("length is %d: it must be 1 or more", length))
 		return
+	case opts.Rows < 0 || !opts.Past.Valid() && (opts.Rows > 0 || opts.Row.Valid()):
+		b.Failf("nn.cache", nil, ir.Attrf("Rows is %d, Row given: %t, Past given: %t: Rows must not be negative, and both need Past", opts.Rows, opts.Row.Valid(), opts.Past.Valid()))
+		return
 	}
-	contextOf(b).cache = &cache{length: length}
+	for name, v := range map[string]ir.Value{"Past": opts.Past, "Row": opts.Row} {
+		if v.Valid() && (v.DType() != ir.I32 || v.Rank() != 1 || v.Dim(0) != opts.Past.Dim(0)) {
+			b.Failf("nn.cache", []ir.Value{v}, ir.Shapef("%s is %s: it must be i32[sequences]", name, v.Type()))
+			return
+		}
+	}
+	contextOf(b).cache = &cache{length: length, CacheOptions: opts, past: opts.Past}
 }
 
-// before returns the number of positions in the cache, i32, for a run that adds n. All layers of a
-// graph add the same number.
+// before returns the number of positions in the cache, i32 or with the option Past i32[sequences], for a run that
+// adds n. All layers of a graph add the same number.
 func (c *cache) before(l *layer, n ir.Dim) ir.Value {
 	b := l.Builder
 	if !c.past.Valid() && b.Err() == nil {
@@ -44,10 +73,41 @@ func (c *cache) before(l *layer, n ir.Dim) ir.Value {
 			b.SetState(CacheState, ops.Add(b, last, ops.Const(b, ir.I32, 1)))
 		})
 	}
-	if b.Err() == nil && c.steps != n {
+	if b.Err() == nil && !c.Past.Valid() && c.steps != n {
 		l.fail(ir.Shapef("%s positions are added to the cache: it must be %s, as by the layers before", n, c.steps))
 	}
 	return c.past
+}
+
+// write stores x, [..., heads, time, size], in a state of the layer and returns the state.
+func (c *cache) write(l *layer, name string, x ir.Value) ir.Value {
+	b := l.Builder
+	shape, time := x.Shape().Clone(), x.Dim(-2)
+	past := c.before(l, time)
+	shape[x.Rank()-2] = ir.N(c.length)
+	if !c.Past.Valid() {
+		start := make([]ir.Value, x.Rank())
+		for i := range start {
+			start[i] = ops.Const(b, ir.I32, 0)
+		}
+		start[x.Rank()-2] = past
+		x = ops.DynamicUpdateSlice(b, b.State(name, x.DType(), shape...), x, ops.Stack(b, 0, start...))
+		b.SetState(name, x)
+		return x
+	}
+	if c.Rows > 0 {
+		shape[0] = ir.N(c.Rows)
+	}
+	grid := ir.Shape{x.Dim(0), time}
+	row := ops.Iota(b, ir.I32, 0, grid...)
+	if c.Row.Valid() {
+		row = ops.BroadcastTo(b, ops.ExpandDims(b, c.Row, 1), grid)
+	}
+	at := ops.Stack(b, -1, row, ops.Add(b, ops.Iota(b, ir.I32, 1, grid...), ops.ExpandDims(b, past, 1)))
+	x = ops.Scatter(b, b.State(name, x.DType(), shape...), at, ops.Transpose(b, x, 0, 2, 1, 3),
+		ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0, 2}, Outside: ops.OutsideDrop, Unique: true}})
+	b.SetState(name, x)
+	return x
 }
 
 // carried returns the value of a state of the layer that continues a sequence, zeros at the start
@@ -57,6 +117,9 @@ func (l *layer) carried(name string, n ir.Dim, shape ...ir.Dim) (v ir.Value, kee
 	if c == nil {
 		return ops.Zeros(b, l.x.DType(), shape...), func(ir.Value) {}
 	}
+	if c.Past.Valid() {
+		l.fail(ir.Attrf("the cache has the option Past: it must be left out for recurrent layers"))
+	}
 	past := c.before(l, n)
 	v = b.State(name, l.x.DType(), shape...)
 	v = ops.Select(b, ops.Eq(b, past, ops.Const(b, ir.I32, 0)), ops.ZerosLike(b, v), v)
@@ -64,17 +127,22 @@ func (l *layer) carried(name string, n ir.Dim, shape ...ir.Dim) (v ir.Value, kee
 }
 
 // Positions returns the positions of n elements of a sequence, i32[n]: from 0, or with a [Cache]
-// after those of earlier runs.
+// after those of earlier runs. With the option Past of the cache they are i32[sequences, n].
 func Positions(b *ir.Builder, n ir.Dim) ir.Value {
 	return (&layer{Builder: b, kind: "positions"}).positions(n)
 }
 
 func (l *layer) positions(n ir.Dim) ir.Value {
 	p := ops.Iota(l.Builder, ir.I32, 0, n)
-	if c := contextOf(l.Builder).cache; c != nil {
-		p = ops.Add(l.Builder, p, c.before(l, n))
+	c := contextOf(l.Builder).cache
+	if c == nil {
+		return p
 	}
-	return p
+	past := c.before(l, n)
+	if past.Rank() > 0 {
+		past = ops.ExpandDims(l.Builder, past, 1)
+	}
+	return ops.Add(l.Builder, p, past)
 }
 
 // PositionalEmbeddingOptions are the options of [PositionalEmbedding].
@@ -105,7 +173,11 @@ func PositionalEmbedding(b *ir.Builder, x ir.Value, length int, o ...PositionalE
 		table := l.param("weight", opts.Init, Normal(0, 0.02), length, width)
 		switch {
 		case contextOf(b).cache != nil:
-			table = ops.Embedding(b, table, l.positions(time))
+			at := l.positions(time)
+			if contextOf(b).cache.Past.Valid() { // padding may lie outside
+				at = ops.Clamp(b, at, ops.Const(b, ir.I32, 0), ops.Const(b, ir.I32, float64(length-1)))
+			}
+			table = ops.Embedding(b, table, at)
 		case !time.Is(length):
 			table = ops.SliceAxis(b, table, 0, ir.N(0), time)
 		}
@@ -135,7 +207,8 @@ func SinusoidalEncoding(b *ir.Builder, x ir.Value) ir.Value {
 		return ir.Value{}
 	}
 	cos, sin := ops.RopeTable(b, l.positions(x.Dim(-2)), width, 0)
-	pairs := ops.Reshape(b, ops.Stack(b, -1, sin, cos), x.Dim(-2), ir.N(width))
+	pairs := ops.Stack(b, -1, sin, cos)
+	pairs = ops.Reshape(b, pairs, append(pairs.Shape()[:pairs.Rank()-2].Clone(), ir.N(width))...)
 	return ops.Add(b, x, ops.Convert(b, pairs, x.DType()))
 }
 
@@ -148,20 +221,52 @@ type RopeOptions struct {
 	// Interleaved pairs neighbours, as in GPT-J; by default the halves of the rotated features are
 	// paired, as in GPT-NeoX and Llama.
 	Interleaved bool
+	// Frequencies, if not nil, are the angles of one position for each pair, Size/2 of them, used instead of
+	// base^(−2i/Size): those of models whose context was extended. Their number is Size/2; Size may be left
+	// out.
+	Frequencies []float64
+	// Amplitude multiplies the rotated features, as YaRN has it; 0 means 1.
+	Amplitude float64
 }
 
 // rotate applies rotary positions to heads of queries and keys, [..., heads, time, features].
 func (l *layer) rotate(o RopeOptions, features int, q, k ir.Value) (ir.Value, ir.Value) {
 	size := o.Size
-	if size == 0 {
+	switch {
+	case size == 0 && o.Frequencies != nil:
+		size = 2 * len(o.Frequencies)
+	case size == 0:
 		size = features
 	}
 	if !l.require(size > 0 && size%2 == 0 && size <= features, "Size is %d: it must be even and at most the features of a head, %d", size, features) ||
-		!l.require(o.Base >= 0 && !math.IsInf(o.Base, 0), "Base is %v: it must be finite and not negative", o.Base) {
+		!l.require(o.Base >= 0 && !math.IsInf(o.Base, 0), "Base is %v: it must be finite and not negative", o.Base) ||
+		!l.require(o.Frequencies == nil || len(o.Frequencies) == size/2, "Frequencies has %d numbers: it must have half of Size, %d", len(o.Frequencies), size) ||
+		!l.require(o.Amplitude >= 0 && !math.IsInf(o.Amplitude, 0), "Amplitude is %v: it must be finite and not negative", o.Amplitude) {
 		return q, k
 	}
-	cos, sin := ops.RopeTable(l.Builder, l.positions(q.Dim(-2)), size, o.Base)
+	cos, sin := l.ropeTable(o, size, q.Dim(-2))
+	if cos.Rank() > 2 { // positions of each sequence, for all heads
+		cos, sin = ops.ExpandDims(l.Builder, cos, 1), ops.ExpandDims(l.Builder, sin, 1)
+	}
 	cos, sin = ops.Convert(l.Builder, cos, q.DType()), ops.Convert(l.Builder, sin, q.DType())
 	attrs := ops.RopeAttrs{Interleaved: o.Interleaved}
 	return ops.Rope(l.Builder, q, cos, sin, attrs), ops.Rope(l.Builder, k, cos, sin, attrs)
+}
+
+// ropeTable returns the cosines and sines of the angles of n positions, f32[n, size/2].
+func (l *layer) ropeTable(o RopeOptions, size int, n ir.Dim) (cos, sin ir.Value) {
+	b, at := l.Builder, l.positions(n)
+	if o.Frequencies == nil {
+		cos, sin = ops.RopeTable(b, at, size, o.Base)
+	} else {
+		frequencies := ir.NewArray(ir.F32, len(o.Frequencies))
+		copy(frequencies.F, o.Frequencies)
+		frequencies.Round()
+		angles := ops.Mul(b, ops.ExpandDims(b, ops.Convert(b, at, ir.F32), -1), ops.Literal(b, frequencies))
+		cos, sin = ops.Cos(b, angles), ops.Sin(b, angles)
+	}
+	if a := o.Amplitude; a != 0 && a != 1 && b.Err() == nil {
+		cos, sin = ops.Mul(b, cos, ops.ConstLike(b, cos, a)), ops.Mul(b, sin, ops.ConstLike(b, sin, a))
+	}
+	return cos, sin
 }

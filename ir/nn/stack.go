@@ -120,6 +120,9 @@ func blockOf(b *ir.Builder, x ir.Value, f func(b *ir.Builder, x ir.Value) ir.Val
 	g, err := ir.Build("block", func(inner *ir.Builder) {
 		c := *contextOf(b)
 		c.counts, c.random = map[string]int{}, newStream()
+		if by, scope := c.stored, b.ScopeName(); by != nil {
+			c.stored = func(name string) Storage { return by(scope + "/" + name) }
+		}
 		inner.SetContext(contextKey{}, &c)
 		in := inner.Port(ir.InputPort, input, x.Type())
 		c.random.key = inner.Port(ir.InputPort, random, ir.TypeOf(ir.U32, ir.N(2)))

@@ -88,6 +88,13 @@ func (a *AttentionAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	}
 }
 
+// Complete sets the default scale 1/√d for queries of d elements.
+func (a *CachedAttentionAttrs) Complete(in []ir.Type, given func(name string) bool) {
+	s := AttentionAttrs{Scale: a.Scale}
+	s.Complete(in, given)
+	a.Scale = s.Scale
+}
+
 // Complete sets the default element type i32.
 func (a *IotaAttrs) Complete(_ []ir.Type, given func(name string) bool) {
 	if !given("dtype") {

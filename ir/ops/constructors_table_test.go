@@ -48,6 +48,7 @@ var allConstructors = map[string]any{
 	"BroadcastInDim":      ops.BroadcastInDim,
 	"BroadcastTo":         ops.BroadcastTo,
 	"CTCLoss":             ops.CTCLoss,
+	"CachedAttention":     ops.CachedAttention,
 	"Categorical":         ops.Categorical,
 	"Cbrt":                ops.Cbrt,
 	"Ceil":                ops.Ceil,

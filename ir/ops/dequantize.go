@@ -234,6 +234,13 @@ var formats = map[string]format{
 	"f8_e5m2": {1, 1, func(b *ir.Builder, x ir.Value) ir.Value { return ofHalf(b, left(b, x, 8)) }},
 }
 
+// PackedBlock returns how many elements a block of a format has, and how many bytes hold them; false
+// for a format that [Dequantize] does not know.
+func PackedBlock(name string) (elements, bytes int, ok bool) {
+	f, ok := formats[name]
+	return f.elements, f.bytes, ok
+}
+
 func formatNames() []string { return slices.Sorted(maps.Keys(formats)) }
 
 // half returns the f16 at byte offset at, as f32 of size 1.

@@ -17,14 +17,15 @@
 //   - indices: gather, scatter;
 //   - products: dot, einsum, conv, conv_layers, moe;
 //   - control flow: cond, while, scan, checkpoint, linear_call;
-//   - layers: dense, norm, pool, dropout, attention, rope, rnn, state_space, loss, loss_class;
+//   - layers: dense, norm, pool, dropout, attention, attention_cached,
+//     attention_cached_kernel, rope, rnn, state_space, loss, loss_class;
 //   - random numbers: random, random_distributions, sampling;
 //   - matrices: linalg (batches of matrices), linalg_cholesky, _lu, _qr, _eigen, _solve,
 //     _functions and _reference (reference implementations), and the kernels that devices
 //     run for them, linalg_kernels and linalg_*_kernel;
 //   - signals: signal, fft, dft, dft_kernel;
 //   - rounded numbers: quantize, fake_quant, dequantize;
-//   - several devices: collective.
+//   - several devices: collective, collective_calls, collective_calls_js, collective_routine.
 //
 // # Constructors
 //

@@ -140,6 +140,8 @@ var goldenNetworks = map[string]goldenCase{
 		[]int{2, 3, 4, 2},
 		1.0113196938754818,
 	},
+	"cached_attention": cachedGolden(ops.CachedAttentionAttrs{Scale: 0.3}, -5.1807961062637125),
+	"cached_attention with softcap and window": cachedGolden(ops.CachedAttentionAttrs{Scale: 0.3, Softcap: 2, Window: 3}, -4.378182315104651),
 	"grouped_matmul": {
 		shapes{{5, 3}, {3, 3, 2}},
 		func(b *ir.Builder, in values) ir.Value {
@@ -174,4 +176,17 @@ var goldenNetworks = map[string]goldenCase{
 			return ops.ReduceMax(b, ops.Abs(b, ops.Sub(b, seen, want)))
 		}, nil, 0,
 	},
+}
+
+// cachedGolden is a case of two sequences of two new positions each, by NumPy 2.4.6: the softmax of each
+// query over the keys that it sees.
+func cachedGolden(a ops.CachedAttentionAttrs, want float64) goldenCase {
+	return goldenCase{
+		shapes{{2, 4, 2, 5}, {3, 2, 6, 5}, {3, 2, 6, 2}},
+		func(b *ir.Builder, in values) ir.Value {
+			past, row := ops.Literal(b, ir.Ints(ir.I32, []int64{3, 1}, 2)), ops.Literal(b, ir.Ints(ir.I32, []int64{2, 0}, 2))
+			return ops.CachedAttention(b, in[0], in[1], in[2], past, row, a)
+		},
+		[]int{2, 4, 2, 2}, want,
+	}
 }

@@ -29,7 +29,7 @@ var optioned = map[string]any{
 	"MelFilterbank": ops.MelFilterbank, "MoERoute": ops.MoERoute, "NLL": ops.NLL, "OverlapAdd": ops.OverlapAdd, "QConv2D": ops.QConv2D,
 	"QMatMul": ops.QMatMul, "RNN": ops.RNN, "Resize": ops.Resize, "Rope": ops.Rope, "STFT": ops.STFT, "SampleToken": ops.SampleToken,
 	"Scatter": ops.Scatter, "ScatterAdd": ops.ScatterAdd, "ScatterMax": ops.ScatterMax, "ScatterMin": ops.ScatterMin, "ScatterMul": ops.ScatterMul,
-	"SegmentReduce": ops.SegmentReduce, "SinkAttention": ops.SinkAttention, "Solve": ops.Solve, "Sort": ops.Sort, "TopK": ops.TopK, "TriangularSolve": ops.TriangularSolve,
+	"SegmentReduce": ops.SegmentReduce, "SinkAttention": ops.SinkAttention, "CachedAttention": ops.CachedAttention, "Solve": ops.Solve, "Sort": ops.Sort, "TopK": ops.TopK, "TriangularSolve": ops.TriangularSolve,
 	"Welch": ops.Welch, "Window": ops.Window, "Windows": ops.Windows,
 }
 

@@ -8,18 +8,35 @@ import (
 type spaces struct {
 	f32 []simd.Space[float32]
 	f64 []simd.Space[float64]
+	// unpacked has rows of packed weights as numbers.
+	unpacked [][]float32
 }
 
 // grow makes room for a contraction.
 func (s *spaces) grow(x *contraction) {
-	if s.f32 == nil {
-		s.f32, s.f64 = make([]simd.Space[float32], workers()), make([]simd.Space[float64], workers())
-	}
+	s.begin()
 	for i := range s.f32 {
 		if x.double {
 			s.f64[i].Grow(x.m, x.n, x.k)
 		} else {
 			s.f32[i].Grow(x.m, x.n, x.k)
+		}
+	}
+}
+
+func (s *spaces) begin() {
+	if s.f32 == nil {
+		s.f32, s.f64 = make([]simd.Space[float32], workers()), make([]simd.Space[float64], workers())
+		s.unpacked = make([][]float32, workers())
+	}
+}
+
+// growUnpacked makes room for products of m rows with n unpacked rows of k numbers.
+func (s *spaces) growUnpacked(m, n, k int) {
+	s.begin()
+	for i := range s.unpacked {
+		if s.f32[i].Grow(m, n, k); len(s.unpacked[i]) < n*k {
+			s.unpacked[i] = make([]float32, n*k)
 		}
 	}
 }

@@ -4,66 +4,67 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/format/gguf"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // packings are the block-quantised formats that products read without unpacking.
-var packings = map[string]simd.Packing{"q8_0": simd.Q8, "q4_0": simd.Q4}
+var packings = map[string]simd.Packing{"q8_0": simd.Q8, "q4_0": simd.Q4, "q4_1": simd.Q4Min}
 
 // maxPackedRows is the maximum number of rows that are multiplied with packed weights in
-// place. Each row unpacks them anew: for more rows they are unpacked to memory once.
+// place. Each row unpacks them anew: for more rows, and for other formats, some rows of weights are
+// unpacked at a time.
 const maxPackedRows = 8
 
-// packingOf returns the format of a product's packed weights; false for a node that is no
-// product of a few rows with weights of a supported format.
-func packingOf(n *ir.Node) (simd.Packing, bool) {
+// readsPacked reports whether a node is a product with packed weights that steps of this file compute:
+// one in f32 of a format of GGUF files.
+func readsPacked(n *ir.Node) bool {
 	if n.Op() != ops.OpQuantizedMatMul {
-		return 0, false
+		return false
 	}
 	a := n.Attrs().(*ops.PackedAttrs)
-	p, ok := packings[a.Format]
-	x, known := n.Input(0).Shape().Ints()
-	return p, ok && known && a.DType == ir.F32 && product(x[:len(x)-1]) <= maxPackedRows
+	_, ok := gguf.TypeOf(a.Format)
+	_, known := n.Input(0).Shape().Ints()
+	return ok && known && a.DType == ir.F32
 }
 
-// packedStep multiplies rows with a matrix of packed rows.
-type packedStep struct {
-	packing         simd.Packing
-	x, w, out       *buffer
-	rows, n, blocks int
-	rowBytes        int
-	rowsPerChunk    int // rows of w
+// packedProduct is a product of rows with a matrix of packed rows.
+type packedProduct struct {
+	x, w, out    *buffer
+	rows, n, k   int
+	rowBytes     int
+	rowsPerChunk int // rows of w
 }
 
-// packedProduct compiles a product of rows with packed weights, which are read in place.
-func (c *compiler) packedProduct(g *fusion.Group, p simd.Packing) error {
+func (s *packedProduct) chunks() int { return (s.n + s.rowsPerChunk - 1) / s.rowsPerChunk }
+
+// packedProduct compiles a product of rows with packed weights.
+func (c *compiler) packedProduct(g *fusion.Group) error {
 	r := g.Routine()
 	x, w := r.In[0], r.In[1]
 	x.Value = scalar.Convert(x.Value, ir.F32)
-	k := x.Dims[len(x.Dims)-1]
-	s := &packedStep{packing: p, rows: product(x.Dims[:len(x.Dims)-1]), n: w.Dims[0], blocks: k / simd.PackedElements}
-	if s.rows*s.n == 0 {
+	p := packedProduct{rows: product(x.Dims[:len(x.Dims)-1]), n: w.Dims[0], k: x.Dims[len(x.Dims)-1], rowBytes: w.Dims[1] * w.Value.Type.Size()}
+	if p.rows*p.n == 0 {
 		return nil
 	}
-	s.rowBytes = w.Dims[1] * w.Value.Type.Size()
 	var err error
-	if s.x, err = c.rowMajorBuffer(g.Name()+" x", x); err != nil {
+	if p.x, err = c.rowMajorBuffer(g.Name()+" x", x); err != nil {
 		return err
 	}
-	if s.w, err = c.rowMajorBuffer(g.Name()+" w", w); err != nil {
+	if p.w, err = c.rowMajorBuffer(g.Name()+" w", w); err != nil {
 		return err
 	}
-	s.out = c.scratch(ir.F32, s.rows*s.n)
-	perRow := max(1, s.rows*k/packedRate)
-	s.rowsPerChunk = max(1, chunkCost/perRow)
-	c.add(s)
+	p.out = c.scratch(ir.F32, p.rows*p.n)
+	format := r.Node.Attrs().(*ops.PackedAttrs).Format
+	if packing, ok := packings[format]; ok && p.rows <= maxPackedRows {
+		c.add(newPackedStep(p, packing))
+	} else {
+		c.add(c.newUnpackStep(p, format))
+	}
 	d := r.Node.Types()[0].DType
-	return c.storeResult(g.Name(), *r.Out[0], s.out, func(value scalar.Expr) fusion.ElementStore { return r.Store(0, scalar.Convert(value, d)) })
+	return c.storeResult(g.Name(), *r.Out[0], p.out, func(value scalar.Expr) fusion.ElementStore { return r.Store(0, scalar.Convert(value, d)) })
 }
-
-// packedRate is roughly the number of packed weights that a core multiplies per nanosecond.
-const packedRate = 30
 
 // rowMajorBuffer returns values as a row-major array, in place if they are one in memory
 // already.
@@ -76,16 +77,45 @@ func (c *compiler) rowMajorBuffer(name string, x fusion.Elements) (*buffer, erro
 	return c.materialize(name, x)
 }
 
-func (s *packedStep) run(r *runner) { r.job.run(s, (s.n+s.rowsPerChunk-1)/s.rowsPerChunk) }
+// packedStep multiplies a few rows with weights that it reads in place.
+type packedStep struct {
+	packedProduct
+	packing   simd.Packing
+	blocks    int
+	blockSums []float32 // of each row of x, for minima
+}
+
+// packedRate is roughly the number of packed weights that a core multiplies per nanosecond.
+const packedRate = 30
+
+func newPackedStep(p packedProduct, packing simd.Packing) *packedStep {
+	s := &packedStep{packedProduct: p, packing: packing, blocks: p.k / simd.PackedElements}
+	if packing == simd.Q4Min {
+		s.blockSums = make([]float32, p.rows*s.blocks)
+	}
+	s.rowsPerChunk = max(1, chunkCost/max(1, p.rows*p.k/packedRate))
+	return s
+}
+
+func (s *packedStep) run(r *runner) {
+	if s.blockSums != nil {
+		simd.BlockSums(view[float32](s.x), s.blockSums)
+	}
+	r.job.run(s, s.chunks())
+}
 
 // do multiplies the rows of x with some rows of the weights.
 func (s *packedStep) do(_, chunk int) {
 	x, out := view[float32](s.x), view[float32](s.out)
-	k := s.blocks * simd.PackedElements
-	for first := chunk * s.rowsPerChunk; first < min((chunk+1)*s.rowsPerChunk, s.n); first += packedTile {
-		n := min(packedTile, min((chunk+1)*s.rowsPerChunk, s.n)-first)
+	end := min((chunk+1)*s.rowsPerChunk, s.n)
+	for first := chunk * s.rowsPerChunk; first < end; first += packedTile {
+		n := min(packedTile, end-first)
 		for i := range s.rows {
-			simd.DotsPacked(s.packing, n, s.blocks, s.w.data[first*s.rowBytes:], s.rowBytes, x[i*k:], out[i*s.n+first:], 1)
+			var sums []float32
+			if s.blockSums != nil {
+				sums = s.blockSums[i*s.blocks:][:s.blocks]
+			}
+			simd.DotsPacked(s.packing, n, s.blocks, s.w.data[first*s.rowBytes:], s.rowBytes, x[i*s.k:], sums, out[i*s.n+first:], 1)
 		}
 	}
 }
@@ -93,3 +123,48 @@ func (s *packedStep) do(_, chunk int) {
 // packedTile is the number of weight rows that all rows of x read in turn while the
 // first-level cache holds them.
 const packedTile = 4
+
+// unpackStep multiplies rows with weights that it unpacks, some rows at a time, into a worker's cache.
+type unpackStep struct {
+	packedProduct
+	format   gguf.Type
+	rowBytes int // without padding
+	env      *environment
+}
+
+// Rows of weights are unpacked by unpackBytes, half of a core's second-level cache, but at most
+// maxUnpacked of them, so that all cores have some.
+const (
+	unpackBytes = 256 << 10
+	maxUnpacked = 64
+)
+
+func (c *compiler) newUnpackStep(p packedProduct, format string) *unpackStep {
+	t, _ := gguf.TypeOf(format)
+	elements, bytes := t.Block()
+	s := &unpackStep{packedProduct: p, format: t, rowBytes: p.k / elements * bytes, env: c.env}
+	s.rowsPerChunk = min(max(unpackBytes/4/max(p.k, 1), 4), maxUnpacked, p.n)
+	s.env.spaces.growUnpacked(p.rows, s.rowsPerChunk, p.k)
+	return s
+}
+
+func (s *unpackStep) run(r *runner) { r.job.run(s, s.chunks()) }
+
+// do multiplies the rows of x with some rows of the weights.
+func (s *unpackStep) do(worker, chunk int) {
+	first := chunk * s.rowsPerChunk
+	n := min(s.rowsPerChunk, s.n-first)
+	x, out, w := view[float32](s.x), view[float32](s.out)[first:], s.env.spaces.unpacked[worker]
+	for i := range n {
+		// A row has whole blocks of a known type, as the op requires: there is no error.
+		_ = gguf.Dequantize(s.format, w[i*s.k:][:s.k], s.w.data[(first+i)*s.packedProduct.rowBytes:][:s.rowBytes])
+	}
+	space := &s.env.spaces.f32[worker]
+	if s.rows < maxPackedRows {
+		for i := range s.rows {
+			simd.Dots(space, n, s.k, w, s.k, x[i*s.k:][:s.k], out[i*s.n:], 1)
+		}
+		return
+	}
+	simd.Product(space, s.rows, n, s.k, simd.Matrix[float32]{Data: x, Row: s.k, Col: 1}, simd.Matrix[float32]{Data: w, Row: 1, Col: s.k}, out, s.n)
+}

@@ -55,13 +55,14 @@ func TestProductsWithPackedWeights(t *testing.T) {
 
 // TestPackedWeightsAreReadInPlace checks the backend's support for the product.
 func TestPackedWeightsAreReadInPlace(t *testing.T) {
-	for rows, want := range map[int]native.Level{1: native.Claimed, 8: native.Claimed, 9: native.Decomposed} {
+	for format, want := range map[string]native.Level{"q8_0": native.Claimed, "f8_e4m3": native.Decomposed} {
+		elements, bytes, _ := ops.PackedBlock(format)
 		g := build(t, func(b *ir.Builder) {
-			b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(rows, 64)...), b.Input("w", ir.U8, ir.Dims(5, 68)...), "q8_0"))
+			b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(9, 64)...), b.Input("w", ir.U8, ir.Dims(5, 64*bytes/elements)...), format))
 		})
 		for _, n := range g.Nodes() {
 			if n.Op() == ops.OpQuantizedMatMul && cpu.Backend().Support(n).Level != want {
-				t.Errorf("%d rows are not %v", rows, want)
+				t.Errorf("%s is not %v", format, want)
 			}
 		}
 	}

@@ -24,9 +24,8 @@ type matrixFunction[T simd.Float] func(w *workspace[T], n *ir.Node, in, out [][]
 
 // claims reports whether the backend has a routine for a node, so that it is not expanded.
 func claims(n *ir.Node) bool {
-	_, packed := packingOf(n)
 	_, ok := routines[n.Op()]
-	return packed || ok || isExchange(n)
+	return ok || readsPacked(n) || isExchange(n) || isCached(n)
 }
 
 // routineStep runs a routine for each matrix of a batch.
@@ -43,11 +42,14 @@ type routineStep[T simd.Float] struct {
 // used results.
 func (c *compiler) routine(g *fusion.Group) error {
 	n := g.Members[0].Node
-	if p, ok := packingOf(n); ok {
-		return c.packedProduct(g, p)
+	if readsPacked(n) {
+		return c.packedProduct(g)
 	}
 	if isExchange(n) {
 		return c.exchange(g)
+	}
+	if isCached(n) {
+		return c.cachedAttention(g)
 	}
 	r, x := routines[n.Op()], g.Routine()
 	if r.single != nil && x.Node.Input(0).DType() != ir.F64 {

@@ -77,6 +77,16 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", uint32(t))
 }
 
+// TypeOf returns the type of a name, as [Type.String] gives it; false for an unknown one.
+func TypeOf(name string) (Type, bool) {
+	for t, i := range types {
+		if i.name == name {
+			return t, true
+		}
+	}
+	return 0, false
+}
+
 // Block returns how many elements a block has and how many bytes hold it; zeros for an unknown type.
 func (t Type) Block() (elements, bytes int) { return types[t].elements, types[t].bytes }
 

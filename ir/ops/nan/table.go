@@ -23,7 +23,7 @@ var rules = map[Rule]string{
 	Shows: `
 		abs acos acosh ada_norm adaptive_avg_pool adaptive_max_pool add all_reduce asin asinh associative_scan atan
 		atan2 atanh attention attention_backward attention_forward avg_pool axial_rope batch_norm_inference
-		batch_norm_training bce bce_with_logits cbrt ceil celu checkpoint clamp cond conv2d conv_general conv_transpose
+		batch_norm_training bce bce_with_logits cached_attention cbrt ceil celu checkpoint clamp cond conv2d conv_general conv_transpose
 		copysign cos cosh cosine_similarity cross_entropy cross_entropy_loss ctc_loss cumlogsumexp cummax cummin
 		cumprod cumsum custom_jvp custom_vjp degrees dequantize_linear dft digamma div dot_general dropout einsum elu
 		erf erfc erfinv exp exp2 expm1 fake_quant fake_quant_lsq fft floor floor_divide fma focal gated_delta geglu

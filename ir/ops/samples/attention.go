@@ -10,6 +10,7 @@ import (
 func init() {
 	add(ops.OpAttention, attentionSamples)
 	add(ops.OpAttentionForward, attentionForwardSamples)
+	add(ops.OpCachedAttention, cachedAttentionSamples)
 	add(ops.OpAttentionBackward, attentionBackwardSamples)
 	add(ops.OpSinkAttention, func() []ir.Sample {
 		sample := func(name string, d ir.DType, a ops.AttentionAttrs, dims ...int) ir.Sample {
@@ -96,4 +97,36 @@ func attentionBackwardSamples() []ir.Sample {
 		samples[i].In = slices.Concat(s.In[:3], rest, s.In[3:])
 	}
 	return samples
+}
+
+// cachedAttentionSamples fill caches in part: none but the new positions, up to within a block of keys, across blocks,
+// and whole; with one number for all sequences and one for each; with rows out of order.
+func cachedAttentionSamples() []ir.Sample {
+	sample := func(name string, d ir.DType, a ops.CachedAttentionAttrs, q, k []int, width int, past *ir.Array, row ...int64) ir.Sample {
+		v := slices.Clone(k)
+		v[len(v)-1] = width
+		s := ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{draw(50, d, -1, 1, q...), draw(51, d, -1, 1, k...), draw(52, d, -1, 1, v...), past}}
+		if row != nil {
+			s.In = append(s.In, ir.Ints(ir.I32, row, len(row)))
+		}
+		return s
+	}
+	at := func(past ...int64) *ir.Array { return ir.Ints(ir.I32, past, len(past)) }
+	count := func(past int64) *ir.Array {
+		a := ir.NewArray(ir.I32)
+		a.I[0] = past
+		return a
+	}
+	plain := ops.CachedAttentionAttrs{Scale: 0.5}
+	return []ir.Sample{
+		sample("first position", ir.F32, plain, []int{1, 2, 1, 4}, []int{1, 2, 9, 4}, 3, count(0)),
+		sample("grouped queries", ir.F32, plain, []int{2, 6, 1, 4}, []int{2, 2, 9, 4}, 5, at(3, 8)),
+		sample("several positions", ir.F32, ops.CachedAttentionAttrs{Scale: 0.5, Softcap: 0.7}, []int{2, 3, 4}, []int{2, 7, 4}, 4, count(2)),
+		sample("across blocks", ir.F32, plain, []int{1, 2, 2, 3}, []int{1, 1, 300, 3}, 70, count(270)),
+		sample("window", ir.F32, ops.CachedAttentionAttrs{Scale: 0.5, Window: 5}, []int{1, 2, 2, 4}, []int{1, 2, 300, 4}, 3, at(262)),
+		sample("rows", ir.F32, plain, []int{3, 2, 1, 4}, []int{4, 1, 6, 4}, 2, at(5, 0, 2), 3, 0, 2),
+		sample("many positions", ir.F32, plain, []int{1, 2, 20, 4}, []int{1, 2, 40, 4}, 3, count(7)),
+		sample("half", ir.F16, plain, []int{1, 2, 1, 4}, []int{1, 2, 9, 4}, 3, at(6)),
+		sample("no positions", ir.F32, plain, []int{1, 2, 0, 4}, []int{1, 2, 9, 4}, 3, at(6)),
+	}
 }

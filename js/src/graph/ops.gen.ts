@@ -382,6 +382,24 @@ export abstract class ValueOps<V> {
   broadcastInDim(attributes: { shape: readonly Dim[]; axes: readonly number[] }): V { return this.apply('broadcast_in_dim', [], attributes)[0]!; }
 
   /**
+   * attention of m new positions over caches of keys and values with room for n positions. past
+   * positions came before; the query i attends to the keys j ≤ past + i, with a window to
+   * those with past + i − j < window. Keys from past + m on are not read, and kernels skip
+   * them: the cost follows the length, not the room. row, if given, is the sequence of the cache
+   * that belongs to each sequence of q.
+   *
+   * - C1: q, k and v have one float type and one rank of at least 3: [..., heads, m, d], [...,
+   *   kv heads, n, d] and [..., kv heads, n, e]; kv heads divides heads
+   * - C2: past is i32, of rank 0 or with the axes of q before the heads
+   * - C3: without row k and v have the axes of q before the heads; with row they have one axis
+   *   there, and row is i32 with the size of that of q, and in bounds
+   * - C4: scale is finite, softcap and window are not negative
+   *
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `window` is 0.
+   */
+  cachedAttention(k: OperandOf<V>, v: OperandOf<V>, past: OperandOf<V>, row?: OperandOf<V>, attributes: { scale?: number; softcap?: number; window?: number } = {}): V { return this.apply('cached_attention', [k, v, past, row], attributes)[0]!; }
+
+  /**
    * The cube root of x, with the sign of x. The derivative at 0 is infinite.
    *
    * - C1: the operands have one element type, which is float

@@ -57,7 +57,7 @@ func sortingOf(g *fusion.Group, caps loop.Caps) *sorting {
 func (s *sorting) usedBits() int {
 	e := emit.New(s.p, s.caps)
 	free := func(name string, below int) scalar.Expr { return scalar.NewVar(name, ir.I32, 0, int64(below-1)) }
-	low, high, known := e.Range(s.key(e, free("row", s.rows), free("place", s.length)))
+	low, high, known := e.Simplifier.Range(s.key(e, free("row", s.rows), free("place", s.length)))
 	if !known || low < 0 {
 		return 8 * s.keyType.Size()
 	}

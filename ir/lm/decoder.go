@@ -1,0 +1,218 @@
+package lm
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/nn"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// DecoderOptions are the options of [Decoder].
+type DecoderOptions struct {
+	// Last returns the logits of the last position alone, [..., 1, vocabulary].
+	Last bool
+	// At, i32[sequences], returns the logits of one position of each sequence, [sequences, 1, vocabulary],
+	// for tokens of [sequences, time] that are padded at the end. It replaces Last.
+	At ir.Value
+	// Checkpoint has the backward pass recompute each block from its input ([nn.Stack]). It cannot be
+	// used with a cache.
+	Checkpoint bool
+}
+
+// plain are the activations without a gate.
+var plain = map[nn.Activation]func(b *ir.Builder, x ir.Value) ir.Value{
+	nn.Gelu: ops.Gelu, nn.GeluTanh: ops.GeluTanh, nn.Relu: ops.Relu, nn.Silu: ops.Silu,
+}
+
+// Decoder returns the logits of the token after each of tokens, integers [..., time]: f32[..., time,
+// vocabulary]. After [nn.Cache] it continues the sequence of earlier runs by a cache of keys and values.
+// How the weights lie in memory is for [nn.Stored] to say. Errors are recorded in b: those of
+// [Config.Check] and of the layers.
+func Decoder(b *ir.Builder, c Config, tokens ir.Value, o ...DecoderOptions) ir.Value {
+	const op ir.Op = "lm.decoder"
+	if !b.Require(op, "input", tokens.Valid()) {
+		return ir.Value{}
+	}
+	if err := c.Check(); err != nil {
+		b.Failf(op, []ir.Value{tokens}, err)
+		return ir.Value{}
+	}
+	var opts DecoderOptions
+	if len(o) > 0 {
+		opts = o[0]
+	}
+	f, _ := familyOf(c.Architecture)
+	d := &decoder{b, c, f.names}
+	x := d.embed(tokens)
+	layer := 0
+	x = nn.Stack(b, d.blocks, c.Layers, x, func(b *ir.Builder, x ir.Value) ir.Value {
+		y := (&decoder{b, c, f.names}).block(layer, x)
+		layer++
+		return y
+	}, nn.StackOptions{Checkpoint: opts.Checkpoint})
+	switch {
+	case b.Err() != nil:
+	case opts.At.Valid():
+		if x.Rank() != 3 || !opts.At.Type().Equal(ir.Type{DType: ir.I32, Shape: ir.Shape{x.Dim(0)}}) {
+			b.Failf(op, []ir.Value{tokens, opts.At}, ir.Shapef("tokens are %s and At %s: they must be [sequences, time] and i32[sequences]", tokens.Type(), opts.At.Type()))
+			return ir.Value{}
+		}
+		at := ops.BroadcastTo(b, ops.Reshape(b, opts.At, x.Dim(0), ir.N(1), ir.N(1)), ir.Shape{x.Dim(0), ir.N(1), x.Dim(2)})
+		x = ops.TakeAlongAxis(b, x, at, 1, ops.OutsideClip)
+	case opts.Last:
+		time := x.Dim(-2)
+		x = ops.SliceAxis(b, x, -2, time.Sub(ir.N(1)), ir.N(1))
+	}
+	return d.logits(d.norm(d.final, x))
+}
+
+// decoder builds a decoder by the names of a family.
+type decoder struct {
+	*ir.Builder
+	Config
+	names
+}
+
+func (d *decoder) embed(tokens ir.Value) ir.Value {
+	x := nn.Embedding(d.Builder, tokens, d.Vocabulary, d.Width, nn.EmbeddingOptions{Name: d.embedding, Init: nn.Normal(0, 0.02)})
+	if s := d.EmbeddingScale; s != 0 && s != 1 && d.Err() == nil {
+		x = ops.Mul(d.Builder, x, ops.ConstLike(d.Builder, x, s))
+	}
+	if d.Rope == nil {
+		x = nn.PositionalEmbedding(d.Builder, x, d.Config.Context, nn.PositionalEmbeddingOptions{Name: d.positions})
+	}
+	return x
+}
+
+// block returns x plus attention, and that plus the MLP.
+func (d *decoder) block(layer int, x ir.Value) ir.Value {
+	x = d.sum(x, d.norm1, d.post1, func(x ir.Value) ir.Value {
+		return nn.In(d.Builder, d.attention, func() ir.Value { return d.attend(layer, x) })
+	})
+	return d.sum(x, d.norm2, d.post2, func(x ir.Value) ir.Value {
+		return nn.In(d.Builder, d.mlp, func() ir.Value {
+			if d.Experts > 0 {
+				return d.mixture(x)
+			}
+			return d.feed(x)
+		})
+	})
+}
+
+// sum returns x plus f of its norm, which is normalised in turn if there are norms after.
+func (d *decoder) sum(x ir.Value, before, after string, f func(x ir.Value) ir.Value) ir.Value {
+	return nn.Residual(d.Builder, x, func(x ir.Value) ir.Value {
+		y := f(d.norm(before, x))
+		if d.PostNorms {
+			y = d.norm(after, y)
+		}
+		return y
+	})
+}
+
+func (d *decoder) norm(name string, x ir.Value) ir.Value {
+	o := nn.NormOptions{Name: name, Epsilon: d.Epsilon}
+	if d.LayerNorm {
+		return nn.LayerNorm(d.Builder, x, o)
+	}
+	return nn.RMSNorm(d.Builder, x, o)
+}
+
+func (d *decoder) linear(name string, x ir.Value, out int, bias bool) ir.Value {
+	return nn.Linear(d.Builder, x, out, nn.LinearOptions{Name: name, NoBias: !bias, Init: nn.Normal(0, 0.02), BiasInit: nn.Constant(0)})
+}
+
+// attend returns causal attention with its projections.
+func (d *decoder) attend(layer int, x ir.Value) ir.Value {
+	q, k, v := d.project(x)
+	if d.NormQK {
+		q, k = d.norm(d.qNorm, q), d.norm(d.kNorm, k)
+	}
+	o := nn.AttentionOptions{Name: nn.Here, Causal: true, Rope: d.rope(layer), Scale: d.Scale, Softcap: d.ScoreSoftcap}
+	if d.windowed(layer) {
+		o.Window = d.Window
+	}
+	return d.linear(d.out, nn.Attend(d.Builder, q, k, v, o), d.Width, d.OutBias)
+}
+
+// project returns queries, keys and values, [..., heads, time, size].
+func (d *decoder) project(x ir.Value) (q, k, v ir.Value) {
+	inner, kv := d.Heads*d.HeadSize, d.KVHeads*d.HeadSize
+	if d.FusedQKV {
+		all := d.linear(d.qkv, x, inner+2*kv, d.QKVBias)
+		if d.Err() != nil {
+			return q, k, v
+		}
+		parts := ops.Split(d.Builder, all, -1, ir.N(inner), ir.N(kv), ir.N(kv))
+		q, k, v = parts[0], parts[1], parts[2]
+	} else {
+		q, k, v = d.linear(d.q, x, inner, d.QKVBias), d.linear(d.k, x, kv, d.QKVBias), d.linear(d.v, x, kv, d.QKVBias)
+	}
+	return d.split(q, d.Heads), d.split(k, d.KVHeads), d.split(v, d.KVHeads)
+}
+
+// split returns [..., time, heads·size] as [..., heads, time, size].
+func (d *decoder) split(x ir.Value, heads int) ir.Value {
+	if d.Err() != nil {
+		return ir.Value{}
+	}
+	shape := append(x.Shape()[:x.Rank()-1].Clone(), ir.N(heads), ir.N(d.HeadSize))
+	return ops.SwapAxes(d.Builder, ops.Reshape(d.Builder, x, shape...), -3, -2)
+}
+
+// feed returns the MLP, or an expert, whose parameters are in the open scope.
+func (d *decoder) feed(x ir.Value) ir.Value {
+	f := plain[d.Activation]
+	var h ir.Value
+	switch {
+	case d.FusedGateUp:
+		both := d.linear(d.gateUp, x, 2*d.Hidden, d.MLPBias)
+		if d.Err() != nil {
+			return ir.Value{}
+		}
+		parts := ops.Split(d.Builder, both, -1, ir.N(d.Hidden), ir.N(d.Hidden))
+		h = ops.Mul(d.Builder, f(d.Builder, parts[0]), parts[1])
+	case d.Gated:
+		gate := f(d.Builder, d.linear(d.gate, x, d.Hidden, d.MLPBias))
+		h = ops.Mul(d.Builder, gate, d.linear(d.up, x, d.Hidden, d.MLPBias))
+	default:
+		h = f(d.Builder, d.linear(d.up, x, d.Hidden, d.MLPBias))
+	}
+	return d.linear(d.down, h, d.Width, d.MLPBias)
+}
+
+// mixture returns the sum of the results of the best experts of each token by the softmax of the router's
+// scores, normalised to sum to 1 (Jiang et al., Mixtral of Experts). An expert that no token uses
+// is not computed.
+func (d *decoder) mixture(x ir.Value) ir.Value {
+	b := d.Builder
+	scores := d.linear(d.router, x, d.Experts, false)
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	best, chosen := ops.TopK(b, scores, ops.TopKAttrs{K: d.ExpertsPerToken, Axis: -1})
+	shares := ops.Mul(b, ops.ExpandDims(b, ops.Softmax(b, best, -1), -1), ops.OneHot(b, chosen, ir.N(d.Experts), x.DType()))
+	shares = ops.ReduceSum(b, shares, -2)
+	y := ops.ZerosLike(b, x)
+	for e := range d.Experts {
+		share := ops.SliceAxis(b, shares, -1, ir.N(e), ir.N(1))
+		b.Scope(d.experts+"/"+strconv.Itoa(e), func() {
+			y = ops.Add(b, y, ops.Mul(b, share, d.feed(x)))
+		})
+	}
+	return y
+}
+
+// logits returns the scores of the vocabulary.
+func (d *decoder) logits(x ir.Value) ir.Value {
+	o := nn.LinearOptions{Name: d.head, NoBias: true, Init: nn.Normal(0, 0.02)}
+	if d.Tied {
+		o.Tied = d.embedding + "/weight"
+	}
+	y := nn.Linear(d.Builder, x, d.Vocabulary, o)
+	if c := d.LogitSoftcap; c != 0 && d.Err() == nil {
+		y = ops.Mul(d.Builder, ops.Tanh(d.Builder, ops.Mul(d.Builder, y, ops.ConstLike(d.Builder, y, 1/c))), ops.ConstLike(d.Builder, y, c))
+	}
+	return y
+}

@@ -1,0 +1,21 @@
+// Package lm has language models that files of others hold: decoders of the families of Llama, Mistral,
+// Mixtral, Qwen2, Qwen3, Gemma, Phi-3 and GPT-2, from a Hugging Face config.json or a GGUF file.
+//
+//	file, err := gguf.Open("model.gguf")
+//	config, err := lm.FromGGUF(file)
+//	weights, err := lm.Bind(config, lm.OfGGUF(file))
+//	next, err := ir.Build("next", func(b *ir.Builder) {
+//		nn.Infer(b)
+//		nn.Cache(b, 512)
+//		nn.Stored(b, weights.Storage, func() {
+//			logits := lm.Decoder(b, config, b.Input("tokens", ir.I32, ir.Dims(1, 1)...), lm.DecoderOptions{Last: true})
+//			b.Output("next", ops.ArgMax(b, logits, -1))
+//		})
+//	})
+//
+// There is one definition, [Decoder]; a [Config] says in what the families differ. Parameters have the
+// names that the families have in Hugging Face's files, with a slash for each dot:
+// "model/layers/0/self_attn/q_proj/weight". [Weights] finds them in a file, as they lie in memory: packed
+// blocks stay packed ([nn.Stored]). Package native/lm opens folders and files and sets the parameters of
+// a program. The file to read first is decoder.go.
+package lm

@@ -1,0 +1,144 @@
+package lm
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// names are those of the layers of a family in Hugging Face's files, with slashes for dots. Those of
+// layers that a family lacks are empty.
+type names struct {
+	embedding, positions, blocks, final, head string // of the model
+
+	norm1, post1, norm2, post2 string // of a block: before and after attention and MLP
+	attention, mlp             string
+
+	qkv, q, k, v, qNorm, kNorm, out string // of the attention
+
+	gateUp, gate, up, down string // of the MLP or of an expert
+	router, experts        string
+}
+
+// family is a family of models.
+type family struct {
+	names
+	// gguf is the name of its architecture in GGUF files.
+	gguf string
+	// hf sets what config.json leaves unsaid and this family does differently.
+	hf func(c *Config, h *hfConfig)
+	// interleaved says that GGUF files have the rows of queries and keys as pairs of neighbours.
+	interleaved bool
+}
+
+var llamaNames = names{
+	embedding: "model/embed_tokens", blocks: "model/layers", final: "model/norm", head: "lm_head",
+	norm1: "input_layernorm", norm2: "post_attention_layernorm",
+	attention: "self_attn", q: "q_proj", k: "k_proj", v: "v_proj", out: "o_proj", qNorm: "q_norm", kNorm: "k_norm",
+	mlp: "mlp", gate: "gate_proj", up: "up_proj", down: "down_proj",
+}
+
+// families are the known architectures by their model_type in config.json.
+var families = map[string]family{
+	"llama":   {names: llamaNames, gguf: "llama", hf: llama, interleaved: true},
+	"mistral": {names: llamaNames, gguf: "llama", hf: mistral, interleaved: true},
+	"mixtral": {names: mixtralNames(), gguf: "llama", hf: mistral, interleaved: true},
+	"qwen2":   {names: llamaNames, gguf: "qwen2", hf: qwen2},
+	"qwen3":   {names: llamaNames, gguf: "qwen3", hf: qwen3},
+	"gemma":   {names: llamaNames, gguf: "gemma", hf: gemma},
+	"gemma2":  {names: sandwichNames(), gguf: "gemma2", hf: gemma2},
+	"gemma3":  {names: sandwichNames(), gguf: "gemma3", hf: gemma3},
+	"phi3":    {names: phi3Names(), gguf: "phi3", hf: phi3},
+	"gpt2":    {names: gpt2Names(), gguf: "gpt2", hf: gpt2},
+}
+
+func mixtralNames() names {
+	n := llamaNames
+	n.mlp, n.router, n.experts = "block_sparse_moe", "gate", "experts"
+	n.gate, n.up, n.down = "w1", "w3", "w2"
+	return n
+}
+
+// sandwichNames are those of blocks with norms before and after attention and MLP.
+func sandwichNames() names {
+	n := llamaNames
+	n.post1, n.norm2, n.post2 = "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"
+	return n
+}
+
+func phi3Names() names {
+	n := llamaNames
+	n.qkv, n.gateUp = "qkv_proj", "gate_up_proj"
+	return n
+}
+
+func gpt2Names() names {
+	return names{
+		embedding: "transformer/wte", positions: "transformer/wpe", blocks: "transformer/h", final: "transformer/ln_f", head: "lm_head",
+		norm1: "ln_1", norm2: "ln_2", attention: "attn", qkv: "c_attn", out: "c_proj",
+		mlp: "mlp", up: "c_fc", down: "c_proj",
+	}
+}
+
+// Architectures returns the names of the families that this package knows, sorted.
+func Architectures() []string { return slices.Sorted(maps.Keys(families)) }
+
+// familyOf returns a family. The error is of kind [ir.ErrUnsupported] and lists what is known.
+func familyOf(architecture string) (family, error) {
+	f, ok := families[architecture]
+	if !ok {
+		return f, ir.Errorf(ir.ErrUnsupported, "the architecture is %q: it must be one of %s", architecture, strings.Join(Architectures(), ", "))
+	}
+	return f, nil
+}
+
+// stored is the tensor of a GGUF file in which a layer's parameter is: the name without ".weight" or
+// ".bias", and the number of the expert, or −1.
+type stored struct {
+	name   string
+	expert int
+}
+
+// inGGUF returns where the layers of a model are in a GGUF file, by their scope.
+func (f family) inGGUF(c Config) map[string]stored {
+	all := map[string]stored{}
+	add := func(name, scope string, path ...string) {
+		if last := path[len(path)-1]; last != "" {
+			all[strings.Join(path, "/")] = stored{scope + name, -1}
+		}
+	}
+	add("token_embd", "", f.embedding)
+	add("position_embd", "", f.positions)
+	add("output_norm", "", f.final)
+	add("output", "", f.head)
+	for i := range c.Layers {
+		block, scope := f.blocks+"/"+strconv.Itoa(i), "blk."+strconv.Itoa(i)+"."
+		for _, l := range []struct{ name, layer string }{
+			{"attn_norm", f.norm1}, {"post_attention_norm", f.post1}, {"ffn_norm", f.norm2}, {"post_ffw_norm", f.post2},
+		} {
+			add(l.name, scope, block, l.layer)
+		}
+		for _, l := range []struct{ name, layer string }{
+			{"attn_qkv", f.qkv},
+			{"attn_q", f.q},
+			{"attn_k", f.k},
+			{"attn_v", f.v},
+			{"attn_q_norm", f.qNorm},
+			{"attn_k_norm", f.kNorm},
+			{"attn_output", f.out},
+		} {
+			add(l.name, scope, block, f.attention, l.layer)
+		}
+		add("ffn_gate_inp", scope, block, f.mlp, f.router)
+		for _, l := range []struct{ name, layer string }{{"ffn_gate", f.gate}, {"ffn_up", f.up}, {"ffn_up", f.gateUp}, {"ffn_down", f.down}} {
+			add(l.name, scope, block, f.mlp, l.layer)
+			for e := range c.Experts {
+				all[strings.Join([]string{block, f.mlp, f.experts, strconv.Itoa(e), l.layer}, "/")] = stored{scope + l.name + "_exps", e}
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,260 @@
+package lm
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/nn"
+)
+
+// maxJSON bounds the bytes of a config.json.
+const maxJSON = 16 << 20
+
+// hfConfig is config.json as the models' configuration classes of transformers write it. Numbers that
+// a family may leave out are pointers.
+type hfConfig struct {
+	ModelType  string          `json:"model_type"`
+	TextConfig json.RawMessage `json:"text_config"`
+
+	Width   int  `json:"hidden_size"`
+	Hidden  int  `json:"intermediate_size"`
+	Layers  int  `json:"num_hidden_layers"`
+	Heads   int  `json:"num_attention_heads"`
+	KVHeads *int `json:"num_key_value_heads"`
+	Size    *int `json:"head_dim"`
+	Vocab   int  `json:"vocab_size"`
+	Context int  `json:"max_position_embeddings"`
+
+	GPTWidth   int  `json:"n_embd"`
+	GPTLayers  int  `json:"n_layer"`
+	GPTHeads   int  `json:"n_head"`
+	GPTInner   *int `json:"n_inner"`
+	GPTContext int  `json:"n_positions"`
+
+	RMSEpsilon   *float64 `json:"rms_norm_eps"`
+	LayerEpsilon *float64 `json:"layer_norm_epsilon"`
+	Act          string   `json:"hidden_act"`
+	Activation   string   `json:"hidden_activation"`
+	GPTAct       string   `json:"activation_function"`
+
+	Theta      *float64        `json:"rope_theta"`
+	LocalTheta *float64        `json:"rope_local_base_freq"`
+	Scaling    json.RawMessage `json:"rope_scaling"`
+	Parameters json.RawMessage `json:"rope_parameters"`
+	Partial    *float64        `json:"partial_rotary_factor"`
+	Original   *int            `json:"original_max_position_embeddings"`
+
+	Window        *int     `json:"sliding_window"`
+	UseWindow     *bool    `json:"use_sliding_window"`
+	WindowLayers  *int     `json:"max_window_layers"`
+	LayerTypes    []string `json:"layer_types"`
+	WindowPattern *int     `json:"sliding_window_pattern"`
+
+	Bias        *bool    `json:"attention_bias"`
+	MLPBias     *bool    `json:"mlp_bias"`
+	Tied        *bool    `json:"tie_word_embeddings"`
+	QueryScalar *float64 `json:"query_pre_attn_scalar"`
+	ScoreCap    *float64 `json:"attn_logit_softcapping"`
+	LogitCap    *float64 `json:"final_logit_softcapping"`
+	Unscaled    *bool    `json:"scale_attn_weights"`
+	ByLayer     bool     `json:"scale_attn_by_inverse_layer_idx"`
+	CrossAttend bool     `json:"add_cross_attention"`
+	Bidirection bool     `json:"use_bidirectional_attention"`
+
+	Experts  int  `json:"num_local_experts"`
+	PerToken *int `json:"num_experts_per_tok"`
+}
+
+// ReadConfig reads a config.json of Hugging Face. Errors are of kind [ErrConfig], [ir.ErrUnsupported] for
+// an architecture or an option that this package does not know, or those of r.
+func ReadConfig(r io.Reader) (Config, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxJSON+1))
+	if err != nil {
+		return Config{}, err
+	}
+	if len(data) > maxJSON {
+		return Config{}, badConfig("config.json is longer than %d bytes", maxJSON)
+	}
+	h := &hfConfig{}
+	if err := parse(data, h); err != nil {
+		return Config{}, err
+	}
+	if len(h.TextConfig) > 0 { // a model of text and images: its text part
+		kind, text := h.ModelType, h.TextConfig
+		h = &hfConfig{}
+		if err := parse(text, h); err != nil {
+			return Config{}, err
+		}
+		if h.ModelType == "" {
+			h.ModelType = kind
+		}
+	}
+	if h.ModelType == "gemma3_text" {
+		h.ModelType = "gemma3"
+	}
+	return h.config()
+}
+
+func parse(data []byte, into any) error {
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("%w: config.json: %w", ErrConfig, err)
+	}
+	return nil
+}
+
+// config returns what h describes.
+func (h *hfConfig) config() (Config, error) {
+	f, err := familyOf(h.ModelType)
+	if err != nil {
+		return Config{}, err
+	}
+	c := Config{
+		Architecture: h.ModelType,
+		Width:        h.Width, Hidden: h.Hidden, Layers: h.Layers, Heads: h.Heads, KVHeads: given(h.KVHeads, h.Heads),
+		Vocabulary: h.Vocab, Context: h.Context, Epsilon: given(h.RMSEpsilon, 1e-6),
+		Gated: true, Tied: given(h.Tied, false), Rope: &Rope{},
+	}
+	if c.Heads > 0 {
+		c.HeadSize = given(h.Size, c.Width/c.Heads)
+	}
+	f.hf(&c, h)
+	if c.Activation, err = activation(h.activation()); err != nil {
+		return Config{}, err
+	}
+	if c.Window > 0 && len(h.LayerTypes) > 0 {
+		if c.Windowed, err = windowedBy(h.LayerTypes); err != nil {
+			return Config{}, err
+		}
+	}
+	if c.Rope != nil {
+		if err := h.rope(&c); err != nil {
+			return Config{}, err
+		}
+	}
+	if h.ByLayer || h.CrossAttend || h.Bidirection || !given(h.Unscaled, true) {
+		return Config{}, ir.Errorf(ir.ErrUnsupported, "%s with scale_attn_by_inverse_layer_idx %t, add_cross_attention %t, use_bidirectional_attention %t and scale_attn_weights %t: only the last must be true",
+			h.ModelType, h.ByLayer, h.CrossAttend, h.Bidirection, given(h.Unscaled, true))
+	}
+	return c, c.Check()
+}
+
+// given returns what a pointer points to, or else a default.
+func given[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+func (h *hfConfig) activation() string {
+	for _, name := range []string{h.Activation, h.Act, h.GPTAct} {
+		if name != "" {
+			return name
+		}
+	}
+	return map[bool]string{true: "gelu_pytorch_tanh", false: "silu"}[h.ModelType[:2] == "ge" || h.ModelType == "gpt2"]
+}
+
+func activation(name string) (nn.Activation, error) {
+	a, ok := map[string]nn.Activation{
+		"silu": nn.Silu, "swish": nn.Silu, "gelu": nn.Gelu, "gelu_new": nn.GeluTanh, "gelu_pytorch_tanh": nn.GeluTanh, "relu": nn.Relu,
+	}[name]
+	if !ok {
+		return "", ir.Errorf(ir.ErrUnsupported, "the activation is %q: it must be silu, gelu, gelu_new, gelu_pytorch_tanh or relu", name)
+	}
+	return a, nil
+}
+
+// windowedBy reads layer_types.
+func windowedBy(types []string) ([]bool, error) {
+	windowed := make([]bool, len(types))
+	for i, t := range types {
+		if t != "sliding_attention" && t != "full_attention" {
+			return nil, ir.Errorf(ir.ErrUnsupported, "layer_types[%d] is %q: it must be sliding_attention or full_attention", i, t)
+		}
+		windowed[i] = t == "sliding_attention"
+	}
+	return windowed, nil
+}
+
+// allBut returns which of n layers have a window: all but each nth.
+func allBut(layers, nth int) []bool {
+	if layers < 0 || layers > maxLayers || nth < 1 {
+		return nil
+	}
+	windowed := make([]bool, layers)
+	for i := range windowed {
+		windowed[i] = (i+1)%nth != 0
+	}
+	return windowed
+}
+
+// The families' own rules.
+
+func llama(c *Config, h *hfConfig) {
+	c.QKVBias = given(h.Bias, false)
+	c.OutBias, c.MLPBias = c.QKVBias, given(h.MLPBias, false)
+}
+
+func mistral(c *Config, h *hfConfig) {
+	c.Window = given(h.Window, 0)
+	c.Experts, c.ExpertsPerToken = h.Experts, min(given(h.PerToken, 2), h.Experts)
+}
+
+func qwen2(c *Config, h *hfConfig) {
+	c.QKVBias = true
+	if given(h.UseWindow, false) {
+		c.Window = given(h.Window, 0)
+		from := given(h.WindowLayers, 0)
+		if c.Windowed = allBut(c.Layers, 1); c.Windowed != nil {
+			for i := range c.Windowed {
+				c.Windowed[i] = i >= from
+			}
+		}
+	}
+}
+
+func qwen3(c *Config, h *hfConfig) {
+	qwen2(c, h)
+	c.QKVBias, c.NormQK = given(h.Bias, false), true
+	c.OutBias = c.QKVBias
+}
+
+func gemma(c *Config, h *hfConfig) {
+	c.NormOffset, c.EmbeddingScale, c.Tied = 1, math.Sqrt(float64(max(c.Width, 0))), given(h.Tied, true)
+	c.QKVBias = given(h.Bias, false)
+	c.OutBias = c.QKVBias
+}
+
+func gemma2(c *Config, h *hfConfig) {
+	gemma(c, h)
+	c.PostNorms = true
+	c.ScoreSoftcap, c.LogitSoftcap = given(h.ScoreCap, 0), given(h.LogitCap, 0)
+	if s := given(h.QueryScalar, 256); s > 0 {
+		c.Scale = 1 / math.Sqrt(s)
+	}
+	c.Window, c.Windowed = given(h.Window, 4096), allBut(c.Layers, 2)
+}
+
+func gemma3(c *Config, h *hfConfig) {
+	gemma2(c, h)
+	c.NormQK = true
+	c.Windowed = allBut(c.Layers, given(h.WindowPattern, 6))
+}
+
+func phi3(c *Config, h *hfConfig) {
+	c.FusedQKV, c.FusedGateUp, c.Window = true, true, given(h.Window, 0)
+}
+
+func gpt2(c *Config, h *hfConfig) {
+	c.Width, c.Layers, c.Heads, c.KVHeads, c.Context = h.GPTWidth, h.GPTLayers, h.GPTHeads, h.GPTHeads, h.GPTContext
+	c.Hidden = given(h.GPTInner, 4*c.Width)
+	if c.Heads > 0 {
+		c.HeadSize = c.Width / c.Heads
+	}
+	c.LayerNorm, c.Epsilon, c.Rope, c.Gated = true, given(h.LayerEpsilon, 1e-5), nil, false
+	c.QKVBias, c.OutBias, c.MLPBias, c.FusedQKV, c.InOut, c.Tied = true, true, true, true, true, given(h.Tied, true)
+}

@@ -1,0 +1,119 @@
+package nn
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// Storage says how the weight of a [Linear] or an [Embedding] lies in memory: see [Stored]. The zero
+// value is the default of the layer.
+type Storage struct {
+	// Format is the format in which rows are packed, one of [ops.QuantizedMatMul]: "q4_0". The
+	// parameter is then u8 [out, bytes], or [rows, bytes] of an embedding, and frozen. "" means
+	// numbers.
+	Format string
+	// OutIn has the weight of a linear layer as [out, in], as PyTorch and GGUF files have it. Packed
+	// weights always are.
+	OutIn bool
+	// DType is the element type of numbers; the zero value stands for that of the layer's input, or
+	// of an embedding's result. They are converted where they are used.
+	DType ir.DType
+}
+
+// Stored calls f, in which by says how each weight of a [Linear] or an [Embedding] lies in memory, those
+// of other layers' linear layers included. by gets the full name of the parameter:
+// "layers/0/linear1/weight". Errors are recorded in b: of kind [ir.ErrGraph] if by or f is nil, and those
+// of the layers, of kind [ir.ErrAttr] for an unknown format and [ir.ErrShape] for rows that are no
+// whole blocks.
+func Stored(b *ir.Builder, by func(name string) Storage, f func()) {
+	const op ir.Op = "nn.stored"
+	if b.Require(op, "function", by != nil) && b.Require(op, "function", f != nil) {
+		during(b, func(c *context) { c.stored = by }, f)
+	}
+}
+
+// weight is the weight of a layer as it lies in memory.
+type weight struct {
+	value ir.Value
+	Storage
+}
+
+// storage returns how the parameter of a name in the open scope lies in memory.
+func (l *layer) storage(name string) (s Storage) {
+	if by := contextOf(l.Builder).stored; by != nil {
+		s = by(l.full(name))
+	}
+	return s
+}
+
+// full returns the name of a parameter with the open scope.
+func (l *layer) full(name string) string {
+	if scope := l.ScopeName(); scope != "" {
+		return scope + "/" + name
+	}
+	return name
+}
+
+// stored declares the weight of a layer: rows are the outputs of a linear layer, or the entries of a
+// table. d is the element type that it has by default.
+func (l *layer) stored(o ir.PortOptions, d ir.DType, rows, columns int, table bool) weight {
+	const name = "weight"
+	w := weight{Storage: l.storage(name)}
+	if w.DType.Valid() {
+		d = w.DType
+	}
+	o.Frozen = o.Frozen || contextOf(l.Builder).frozen
+	switch {
+	case w.Format != "":
+		elements, bytes, ok := ops.PackedBlock(w.Format)
+		if !l.require(ok, "Format is %q: it must be one of those of quantized_matmul", w.Format) {
+			return w
+		}
+		if columns%elements != 0 {
+			l.fail(ir.Shapef("a row has %d elements: it must have whole blocks of %d, as %s has", columns, elements, w.Format))
+			return w
+		}
+		w.value = l.paramOf(name, ir.PortOptions{Frozen: true}, ir.U8, rows, columns/elements*bytes)
+	case w.OutIn || table:
+		w.value = l.paramOf(name, o, d, rows, columns)
+	default:
+		w.value = l.paramOf(name, o, d, columns, rows)
+	}
+	return w
+}
+
+// tied returns the weight of an earlier layer by its full name, as rows.
+func (l *layer) tied(name string) weight {
+	w := weight{value: Tie(l.Builder, name)}
+	if by := contextOf(l.Builder).stored; by != nil {
+		w.Storage = by(name)
+	}
+	w.OutIn = true
+	return w
+}
+
+// times returns x·weight, [..., out].
+func (w weight) times(b *ir.Builder, x ir.Value) ir.Value {
+	if w.Format != "" {
+		return ops.QuantizedMatMul(b, x, w.value, w.Format)
+	}
+	return ops.Linear(b, x, w.matrix(b, x.DType()), ir.Value{})
+}
+
+// matrix returns numbers as [in, out], of type d.
+func (w weight) matrix(b *ir.Builder, d ir.DType) ir.Value {
+	m := w.value
+	if w.OutIn {
+		m = ops.Transpose(b, m, 1, 0)
+	}
+	return ops.Convert(b, m, d)
+}
+
+// rows returns the rows of a table at ids, of type d.
+func (w weight) rows(b *ir.Builder, ids ir.Value, d ir.DType, look func(b *ir.Builder, table, ids ir.Value) ir.Value) ir.Value {
+	if w.Format != "" {
+		ids = ops.CheckIndex(b, ids, w.value.Dim(0), "embedding index")
+		return ops.Dequantize(b, ops.Take(b, w.value, ids, 0, ops.OutsideClip), w.Format, d)
+	}
+	return ops.Convert(b, look(b, w.value, ids), d)
+}

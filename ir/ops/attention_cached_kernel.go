@@ -1,0 +1,294 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+const (
+	// maxCachedRows is the maximum number of queries that read one head of keys together: each
+	// thread keeps a sum for each of them.
+	maxCachedRows = 16
+	// maxCachedBlocks is the maximum number of keys of a thread.
+	maxCachedBlocks = 4
+	// rowParts is the number of threads that reduce a row of scores.
+	rowParts = 8
+)
+
+// cachedAttention writes the two kernels of attention over a cache (Dao et al., Flash-Decoding for
+// long-context inference). A workgroup of the first computes the partial result of a block of keys for
+// the queries of one head of keys; workgroups beyond the filled positions have no keys. The second
+// combines the blocks.
+type cachedAttention struct {
+	*CachedAttentionAttrs
+	d         ir.DType
+	sequences int // of q
+	caches    int // sequences of k
+	groups    int // heads of k
+	share     int // heads of q for each head of k
+	queries   int // m
+	room      int // n
+	depth     int // d
+	width     int // e
+	pasts     int // 1, or one for each sequence
+	rowed     bool
+	rows      int // queries of all heads that share a head of k
+	threads   int
+	block     int // keys of a workgroup
+	blocks    int // workgroups of a head
+}
+
+func cachedAttentionKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
+	q, _ := n.Input(0).Shape().Ints()
+	k, _ := n.Input(1).Shape().Ints()
+	v, _ := n.Input(2).Shape().Ints()
+	rank := len(q)
+	c := &cachedAttention{
+		CachedAttentionAttrs: n.Attrs().(*CachedAttentionAttrs), d: n.Input(0).DType(),
+		sequences: product(q[:rank-3]), caches: product(k[:rank-3]), groups: k[rank-3], queries: q[rank-2], room: k[rank-2],
+		depth: q[rank-1], width: v[rank-1], pasts: elementsOf(n.Input(3).Type()), rowed: len(n.Inputs()) > 4, threads: 64,
+	}
+	if product(q)*product(k)*product(v) == 0 || max(product(q), product(k), product(v)) > loop.MaxElements || c.d == ir.F64 {
+		return nil
+	}
+	c.share = q[rank-3] / c.groups
+	c.rows = c.share * c.queries
+	if c.width > 64 || c.rows > 64/rowParts {
+		c.threads = 128
+	}
+	shared := func() int { return 4 * (c.rows*(c.block+c.depth) + c.threads) }
+	for c.block = maxCachedBlocks * c.threads; c.block > c.threads && shared() > caps.SharedBytes; {
+		c.block /= 2
+	}
+	c.blocks = (c.room + c.block - 1) / c.block
+	if c.rows > maxCachedRows || c.threads > caps.Invocations || shared() > caps.SharedBytes || max(c.blocks, c.sequences*c.groups*c.rows) > caps.Groups {
+		return nil
+	}
+	return &ir.Algorithm{
+		Scratch:  []ir.Type{ir.TypeOf(ir.F32, ir.N(c.sequences*c.groups*c.blocks), ir.N(c.rows), ir.N(c.width+2))},
+		Launches: []ir.KernelLaunch{c.partial(n), c.combine(n)},
+	}
+}
+
+// cachedWriter writes one of the kernels.
+type cachedWriter struct {
+	*cachedAttention
+	*tiles
+	head       scalar.Expr // of the keys, of all sequences
+	past, seen scalar.Expr // positions before the queries, and with them
+	cache      scalar.Expr // the head of the keys in the caches
+}
+
+// writer begins a kernel. Its operands past and row come first.
+func (c *cachedAttention) writer(name string, groups [3]int) *cachedWriter {
+	w := &cachedWriter{cachedAttention: c, tiles: &tiles{Writer: loop.NewWriter(), d: c.d}}
+	w.kernel = &loop.Kernel{Name: name, Workgroup: [3]int{c.threads, 1, 1}, Groups: groups}
+	return w
+}
+
+// integers adds an operand of i32.
+func (w *cachedWriter) integers(n *ir.Node, i int) int {
+	w.memory = append(w.memory, ir.Memory{Space: ir.OperandMemory, Number: i})
+	return w.array("at", ir.I32, elementsOf(n.Input(i).Type()), loop.Storage, loop.Read)
+}
+
+// begin reads how many positions the head of a sequence has.
+func (w *cachedWriter) begin(n *ir.Node, head scalar.Expr) {
+	w.head = head
+	sequence := w.Let("sequence", scalar.FloorDiv(head, loop.Int(w.groups)))
+	at := sequence
+	if w.pasts == 1 {
+		at = loop.Int(0)
+	}
+	w.past = w.Let("past", scalar.Clamp(scalar.LoadAt(w.integers(n, 3), ir.I32, at), loop.Int(-w.queries), loop.Int(w.room)))
+	w.seen = w.Let("seen", scalar.Clamp(scalar.Add(w.past, loop.Int(w.queries)), loop.Int(0), loop.Int(w.room)))
+	w.cache = head
+	if w.rowed {
+		row := scalar.Clamp(scalar.LoadAt(w.integers(n, 4), ir.I32, sequence), loop.Int(0), loop.Int(w.caches-1))
+		w.cache = w.Let("cache", scalar.Add(scalar.Mul(row, loop.Int(w.groups)), scalar.Mod(head, loop.Int(w.groups))))
+	}
+}
+
+// first returns the first position that the queries attend to.
+func (w *cachedWriter) first() scalar.Expr {
+	if w.Window == 0 {
+		return loop.Int(0)
+	}
+	return w.Let("oldest", scalar.Clamp(scalar.Add(w.past, loop.Int(1-w.Window)), loop.Int(0), loop.Int(w.room)))
+}
+
+// partial writes, for each block and query, the sums of the values by exp(score − maximum), that
+// maximum, and the sum of the weights.
+func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
+	w := c.writer("partial", [3]int{c.blocks, c.sequences * c.groups, 1})
+	lane := loop.LocalID(0, c.threads)
+	w.begin(n, w.Let("head", loop.GroupID(1, c.sequences*c.groups)))
+	q, k, v := w.operand(n, 0), w.operand(n, 1), w.operand(n, 2)
+	w.memory = append(w.memory, ir.Memory{Space: ir.ScratchMemory})
+	out := w.array("parts", ir.F32, c.sequences*c.groups*c.blocks*c.rows*(c.width+2), loop.Storage, loop.ReadWrite)
+	query, weight, part := w.shared("query", ir.F32, c.rows*c.depth), w.shared("weight", ir.F32, c.rows*c.block), w.shared("part", ir.F32, c.threads)
+	number := w.Let("block", loop.GroupID(0, c.blocks))
+	start := w.Let("start", scalar.Mul(number, loop.Int(c.block)))
+	count := w.Let("count", scalar.Clamp(scalar.Sub(w.seen, start), loop.Int(0), loop.Int(c.block)))
+	from := w.Let("from", scalar.Clamp(scalar.Sub(w.first(), start), loop.Int(0), loop.Int(c.block)))
+
+	w.Loop("i", lane, loop.Int(c.rows*c.depth), c.threads, c.rows*c.depth-1, func(i scalar.Expr) {
+		x := scalar.LoadAt(q, c.d, scalar.Add(scalar.Mul(w.head, loop.Int(c.rows*c.depth)), i))
+		w.Store(query, i, scalar.Mul(scalar.Convert(x, ir.F32), scalar.Const(ir.F32, c.Scale)))
+	})
+	w.Barrier()
+	near := func(x scalar.Expr) scalar.Expr { return scalar.Min(x, loop.Int(c.room-1)) }
+	at := func(key scalar.Expr, size int) scalar.Expr {
+		return w.Let("at", scalar.Mul(scalar.Add(scalar.Mul(w.cache, loop.Int(c.room)), near(scalar.Add(start, key))), loop.Int(size)))
+	}
+	w.Loop("key", lane, loop.Int(c.block), c.threads, c.block-1, func(key scalar.Expr) {
+		w.scores(key, from, count, start, query, weight, func() []scalar.Expr { return w.dots(k, query, at(key, c.depth)) })
+	})
+	most := w.reduced(weight, part, lane, scalar.Max, math.Inf(-1))
+	w.Barrier()
+	w.Loop("key", lane, count, c.threads, c.block-1, func(key scalar.Expr) {
+		for r := range c.rows {
+			s := w.Let("s", scalar.LoadAt(weight, ir.F32, scalar.Add(loop.Int(r*c.block), key)))
+			none := scalar.Const(ir.F32, math.Inf(-1))
+			w.Store(weight, scalar.Add(loop.Int(r*c.block), key), scalar.Select(scalar.Eq(s, none), scalar.Const(ir.F32, 0), scalar.Exp(scalar.Sub(s, most[r]))))
+		}
+	})
+	w.Loop("key", scalar.Add(count, lane), loop.Int(c.block), c.threads, c.block-1, func(key scalar.Expr) {
+		for r := range c.rows {
+			w.Store(weight, scalar.Add(loop.Int(r*c.block), key), scalar.Const(ir.F32, 0))
+		}
+	})
+	sums := w.reduced(weight, part, lane, scalar.Add, 0)
+	result := func(r int, i scalar.Expr) scalar.Expr {
+		row := scalar.Add(scalar.Mul(scalar.Add(scalar.Mul(w.head, loop.Int(c.blocks)), number), loop.Int(c.rows)), loop.Int(r))
+		return scalar.Add(scalar.Mul(row, loop.Int(c.width+2)), i)
+	}
+	w.When(scalar.Gt(count, from), func() {
+		w.Loop("feature", lane, loop.Int(c.width), c.threads, c.width-1, func(feature scalar.Expr) {
+			for r, x := range w.weighted(v, weight, from, count, feature, func(key scalar.Expr) scalar.Expr { return at(key, c.width) }) {
+				w.Store(out, result(r, feature), x)
+			}
+		})
+		w.When(scalar.Eq(lane, loop.Int(0)), func() {
+			for r := range c.rows {
+				w.Store(out, result(r, loop.Int(c.width)), most[r])
+				w.Store(out, result(r, loop.Int(c.width+1)), sums[r])
+			}
+		})
+	})
+	return w.algorithm().Launches[0]
+}
+
+// dots returns the products of a key with the queries.
+func (w *cachedWriter) dots(k, query int, at scalar.Expr) []scalar.Expr {
+	sums := w.zeros()
+	w.Times("i", w.depth, func(i scalar.Expr) {
+		x := w.Let("k", scalar.Convert(scalar.LoadAt(k, w.tiles.d, scalar.Add(at, i)), ir.F32))
+		for r, sum := range sums {
+			w.Set(sum, scalar.Fma(x, scalar.LoadAt(query, ir.F32, scalar.Add(loop.Int(r*w.depth), i)), sum))
+		}
+	})
+	return sums
+}
+
+// zeros declares a sum for each query.
+func (w *cachedWriter) zeros() []scalar.Expr {
+	sums := make([]scalar.Expr, w.rows)
+	for r := range sums {
+		sums[r] = w.Var("sum", scalar.Const(ir.F32, 0))
+	}
+	return sums
+}
+
+// scores stores the scores of a key in workgroup memory: -Inf where a query does not attend to it.
+func (w *cachedWriter) scores(key, from, count, start scalar.Expr, query, weight int, dots func() []scalar.Expr) {
+	none := scalar.Const(ir.F32, math.Inf(-1))
+	to := func(r int) scalar.Expr { return scalar.Add(loop.Int(r*w.block), key) }
+	w.Choose(scalar.And(scalar.Ge(key, from), scalar.Lt(key, count)), func() {
+		gap := w.Let("gap", scalar.Sub(w.past, scalar.Add(start, key)))
+		for r, s := range dots() {
+			if w.Softcap != 0 {
+				s = scalar.Mul(scalar.Tanh(scalar.Mul(s, scalar.Const(ir.F32, 1/w.Softcap))), scalar.Const(ir.F32, w.Softcap))
+			}
+			distance := scalar.Add(gap, loop.Int(r%w.queries))
+			seen := scalar.Ge(distance, loop.Int(0))
+			if w.Window > 0 {
+				seen = scalar.And(seen, scalar.Lt(distance, loop.Int(w.Window)))
+			}
+			w.Store(weight, to(r), scalar.Select(seen, s, none))
+		}
+	}, func() {
+		for r := range w.rows {
+			w.Store(weight, to(r), none)
+		}
+	})
+}
+
+// reduced combines each row of weights: some threads a part each, and then every thread the parts.
+func (w *cachedWriter) reduced(weight, part int, lane scalar.Expr, combine func(x, y scalar.Expr) scalar.Expr, zero float64) []scalar.Expr {
+	w.Barrier()
+	w.When(scalar.Lt(lane, loop.Int(w.rows*rowParts)), func() {
+		sum := w.Var("sum", scalar.Const(ir.F32, zero))
+		row := w.Let("row", scalar.Mul(scalar.FloorDiv(lane, loop.Int(rowParts)), loop.Int(w.block)))
+		w.Loop("i", scalar.Mod(lane, loop.Int(rowParts)), loop.Int(w.block), rowParts, w.block-1, func(i scalar.Expr) {
+			w.Set(sum, combine(sum, scalar.LoadAt(weight, ir.F32, scalar.Min(scalar.Add(row, i), loop.Int(w.rows*w.block-1)))))
+		})
+		w.Store(part, lane, sum)
+	})
+	w.Barrier()
+	out := make([]scalar.Expr, w.rows)
+	for r := range out {
+		out[r] = w.combined(rowParts, func(i int) scalar.Expr { return scalar.LoadAt(part, ir.F32, loop.Int(r*rowParts+i)) }, combine)
+	}
+	return out
+}
+
+// weighted returns the sums of a feature of the values for all queries.
+func (w *cachedWriter) weighted(v, weight int, from, count, feature scalar.Expr, at func(key scalar.Expr) scalar.Expr) []scalar.Expr {
+	sums := w.zeros()
+	w.Loop("key", from, count, 1, w.block-1, func(key scalar.Expr) {
+		x := w.Let("v", scalar.Convert(scalar.LoadAt(v, w.tiles.d, scalar.Add(at(key), feature)), ir.F32))
+		for r, sum := range sums {
+			w.Set(sum, scalar.Fma(x, scalar.LoadAt(weight, ir.F32, scalar.Add(loop.Int(r*w.block), key)), sum))
+		}
+	})
+	return sums
+}
+
+// combine writes the results: the partial ones by exp(maximum of the block − maximum of all).
+func (c *cachedAttention) combine(n *ir.Node) ir.KernelLaunch {
+	w := c.writer("combine", [3]int{c.sequences * c.groups * c.rows, 1, 1})
+	lane := loop.LocalID(0, c.threads)
+	row := w.Let("row", loop.GroupID(0, c.sequences*c.groups*c.rows))
+	w.begin(n, w.Let("head", scalar.FloorDiv(row, loop.Int(c.rows))))
+	w.memory = append(w.memory, ir.Memory{Space: ir.ScratchMemory})
+	parts := w.array("parts", ir.F32, c.sequences*c.groups*c.blocks*c.rows*(c.width+2), loop.Storage, loop.Read)
+	out := w.result(n, 0)
+	first := w.Let("first", scalar.FloorDiv(w.first(), loop.Int(c.block)))
+	end := w.Let("end", scalar.FloorDiv(scalar.Add(w.seen, loop.Int(c.block-1)), loop.Int(c.block)))
+	query := w.Let("query", scalar.Mod(row, loop.Int(c.rows)))
+	part := func(block, i scalar.Expr) scalar.Expr {
+		at := scalar.Add(scalar.Mul(scalar.Add(scalar.Mul(w.head, loop.Int(c.blocks)), block), loop.Int(c.rows)), query)
+		return scalar.LoadAt(parts, ir.F32, scalar.Add(scalar.Mul(at, loop.Int(c.width+2)), i))
+	}
+	none := scalar.Const(ir.F32, math.Inf(-1))
+	most := w.Var("most", none)
+	w.Loop("block", first, end, 1, c.blocks-1, func(block scalar.Expr) {
+		w.Set(most, scalar.Max(most, part(block, loop.Int(c.width))))
+	})
+	w.Loop("feature", lane, loop.Int(c.width), c.threads, c.width-1, func(feature scalar.Expr) {
+		sum, total := w.Var("sum", scalar.Const(ir.F32, 0)), w.Var("total", scalar.Const(ir.F32, 0))
+		w.Loop("block", first, end, 1, c.blocks-1, func(block scalar.Expr) {
+			m := w.Let("m", part(block, loop.Int(c.width)))
+			share := w.Let("share", scalar.Select(scalar.Eq(m, none), scalar.Const(ir.F32, 0), scalar.Exp(scalar.Sub(m, most))))
+			w.Set(sum, scalar.Fma(share, part(block, feature), sum))
+			w.Set(total, scalar.Fma(share, part(block, loop.Int(c.width+1)), total))
+		})
+		y := scalar.Select(scalar.Gt(total, scalar.Const(ir.F32, 0)), scalar.Div(sum, total), scalar.Const(ir.F32, 0))
+		w.Store(out, scalar.Add(scalar.Mul(row, loop.Int(c.width)), feature), scalar.Convert(y, c.d))
+	})
+	return w.algorithm().Launches[0]
+}

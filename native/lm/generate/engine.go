@@ -1,0 +1,176 @@
+package generate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/lm"
+	nativelm "github.com/rlx-go/rlx/native/lm"
+)
+
+// Model is what an engine runs.
+type Model struct {
+	Config lm.Config
+	// Decoder adds the model to a graph: [lm.Decoder] with the weights as they lie in memory.
+	Decoder func(b *ir.Builder, tokens ir.Value, o ...lm.DecoderOptions) ir.Value
+	// Set sets the parameters of a program.
+	Set func(ctx context.Context, p nativelm.Setter) error
+	// Tokenizer is needed for requests and results that are texts; nil leaves them tokens.
+	Tokenizer Tokenizer
+}
+
+// Of returns an open model, without a tokenizer.
+func Of(m *nativelm.Model) Model {
+	return Model{Config: m.Config, Decoder: m.Decoder, Set: m.Set}
+}
+
+// Tokenizer turns texts into tokens and back. It may be used by several goroutines.
+type Tokenizer interface {
+	// Encode returns the tokens of a prompt, with those that begin every text.
+	Encode(text string) ([]int32, error)
+	// Stream returns a decoder of a sequence of tokens.
+	Stream() Stream
+	// End returns the tokens that end a text.
+	End() []int32
+	// Size is the number of tokens: all are below it.
+	Size() int
+}
+
+// Stream decodes tokens one after the other.
+type Stream interface {
+	// Next returns the text that a token completes. Bytes of a character that is not whole are kept.
+	Next(token int32) string
+	// Rest returns the text of the bytes that were kept.
+	Rest() string
+}
+
+// Options are the options of [New].
+type Options struct {
+	// Slots is the number of sequences that are decoded at once; 0 means 1.
+	Slots int
+	// Context is the number of positions of a slot, prompt and result together; 0 means that of the model, but at
+	// most 2,048. The memory of keys and values is proportional to Slots·Context.
+	Context int
+	// Chunk is the number of positions of a prompt that a run takes; 0 means 128. Between the chunks of a
+	// long prompt the other slots go on.
+	Chunk int
+	// InFlight is how many runs may have started whose results have not been read; 0 means 3.
+	InFlight int
+	// Draft is the number of tokens that speculative decoding by prompt lookup proposes for a run; 0
+	// means none. Greedy requests then decode a slot at a time: it pays for few slots and for texts that repeat
+	// parts of the prompt.
+	Draft int
+	// NoReuse never reads the keys and values of an earlier request with a common beginning.
+	NoReuse bool
+}
+
+// complete checks the options and sets their defaults.
+func (o *Options) complete(c lm.Config) error {
+	set := func(x *int, name string, value int) error {
+		if *x < 0 {
+			return fmt.Errorf("generate: %s is %d: it must not be negative", name, *x)
+		}
+		if *x == 0 {
+			*x = value
+		}
+		return nil
+	}
+	for _, err := range []error{
+		set(&o.Slots, "Slots", 1), set(&o.Context, "Context", min(c.Context, 2048)), set(&o.Chunk, "Chunk", 128),
+		set(&o.InFlight, "InFlight", 3), set(&o.Draft, "Draft", 0),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case o.Context > c.Context:
+		return fmt.Errorf("generate: Context is %d: it must be at most that of the model, %d", o.Context, c.Context)
+	case o.Context < 2 || o.Slots > math.MaxInt16 || o.Draft >= o.Context:
+		return fmt.Errorf("generate: Context is %d, Slots %d and Draft %d: Context must be 2 or more and more than Draft, and Slots at most %d", o.Context, o.Slots, o.Draft, math.MaxInt16)
+	}
+	o.Chunk = min(o.Chunk, o.Context)
+	return nil
+}
+
+// Engine generates texts. Its methods may be called by several goroutines.
+type Engine struct {
+	model   Model
+	options Options
+	program *rlx.Program
+	words   int   // of a mask
+	rows    []int // of the entries that decode, ascending
+
+	mu      sync.Mutex
+	waiting []*request
+	failed  error
+	wake    chan struct{} // has an element after a change that the loop has not seen
+	done    chan struct{} // closed when the loop has ended
+}
+
+// New compiles the entries of a model for a session, sets the parameters, and starts the loop. The
+// tokenizer's tokens must be in the vocabulary. [Engine.Close] releases the program.
+func New(ctx context.Context, s *rlx.Session, m Model, o Options) (*Engine, error) {
+	if m.Decoder == nil || m.Set == nil {
+		return nil, fmt.Errorf("generate: the model has no Decoder or no Set: it must have both")
+	}
+	if err := o.complete(m.Config); err != nil {
+		return nil, err
+	}
+	if t := m.Tokenizer; t != nil && t.Size() > m.Config.Vocabulary {
+		return nil, fmt.Errorf("generate: the tokenizer has %d tokens: it must have at most those of the model, %d", t.Size(), m.Config.Vocabulary)
+	}
+	e := &Engine{model: m, options: o, words: (m.Config.Vocabulary + 31) / 32, rows: rowsOf(o.Slots), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	module, err := e.module()
+	if err != nil {
+		return nil, err
+	}
+	if e.program, err = s.Compile(ctx, module); err != nil {
+		return nil, err
+	}
+	if err := m.Set(ctx, e.program); err != nil {
+		return nil, errors.Join(err, e.program.Close(ctx))
+	}
+	go e.loop(context.WithoutCancel(ctx))
+	return e, nil
+}
+
+// Options returns the options with their defaults.
+func (e *Engine) Options() Options { return e.options }
+
+// Model returns the model.
+func (e *Engine) Model() Model { return e.model }
+
+// Close ends all requests with [ErrClosed] and releases the program.
+func (e *Engine) Close(ctx context.Context) error {
+	e.fail(ErrClosed)
+	select {
+	case <-e.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return e.program.Close(ctx)
+}
+
+// fail has the engine refuse all requests from now on, unless it already does.
+func (e *Engine) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.failed == nil {
+		e.failed = err
+	}
+	e.signal()
+}
+
+// signal wakes the loop.
+func (e *Engine) signal() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,300 @@
+package generate
+
+import (
+	"context"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/rlx-go/rlx/ir/lm"
+)
+
+// Request asks for a text.
+type Request struct {
+	// Prompt is the text to continue; the model needs a tokenizer. Tokens are used instead if there are any.
+	Prompt string
+	Tokens []int32
+	// MaxTokens bounds the result; 0 means what the context has room for.
+	MaxTokens int
+	// Stop are strings that end the result, which does not have them. They may begin and end within tokens.
+	// The model needs a tokenizer.
+	Stop []string
+	// StopTokens end the result beside those of the tokenizer. With IgnoreEnd none of the tokenizer's do.
+	StopTokens []int32
+	IgnoreEnd  bool
+	// Sampling is how tokens are chosen; the zero value is greedy. Seed is that of the random numbers:
+	// the same request gives the same result, whatever others run beside it.
+	Sampling lm.Sampling
+	Seed     uint64
+	// Bias is added to the logits of tokens, at most 300.
+	Bias map[int32]float32
+	// Allow, if not nil, sets the bits of the tokens that may come after the result so far: bit i%32 of word
+	// i/32 for token i. All are clear before. A grammar decides so. It is called by the loop of the
+	// engine and should be fast; the slot then waits for each token.
+	Allow func(result []int32, allowed []uint32)
+}
+
+// Token is a token of a result.
+type Token struct {
+	// Index counts the tokens of the result.
+	Index int
+	ID    int32
+	// Text is what the token adds to the text: "" where a character is not whole yet, or a stop string may
+	// have begun.
+	Text string
+	// LogProbability is that of the token by the model, without the options of sampling.
+	LogProbability float64
+	// Finish is set in the last token: [FinishStop] or [FinishLength].
+	Finish string
+	// Stats is set in the last token.
+	Stats *Stats
+
+	ended bool // the token itself ends the text
+}
+
+// Ends reports whether the token itself ended the text: it is not part of the result.
+func (t Token) Ends() bool { return t.ended }
+
+// Why a result ends: at a token or string that ends a text, or at the bound of its length.
+const (
+	FinishStop   = "stop"
+	FinishLength = "length"
+)
+
+// Stats are counts and times of a request.
+type Stats struct {
+	// PromptTokens counts the prompt, Reused those whose keys and values were there from an earlier
+	// request, and ResultTokens the result, with a token that ended it.
+	PromptTokens, Reused, ResultTokens int
+	// Drafted counts the tokens that speculative decoding proposed, Accepted those that were right.
+	Drafted, Accepted int
+	// Waited is the time before the request had a slot, FirstToken that from there to the first token, and
+	// Decode that from the first token to the last.
+	Waited, FirstToken, Decode time.Duration
+}
+
+// PromptRate returns the tokens of the prompt per second.
+func (s *Stats) PromptRate() float64 { return rate(s.PromptTokens-s.Reused, s.FirstToken) }
+
+// DecodeRate returns the tokens after the first one per second.
+func (s *Stats) DecodeRate() float64 { return rate(s.ResultTokens-1, s.Decode) }
+
+func rate(n int, d time.Duration) float64 {
+	if n <= 0 || d <= 0 {
+		return 0
+	}
+	return float64(n) / d.Seconds()
+}
+
+// Result is a whole result.
+type Result struct {
+	Text   string
+	Tokens []int32 // without one that ended the text
+	Finish string
+	Stats  Stats
+}
+
+// Generate returns the tokens of the result as they come. The sequence ends after a token with Finish set, or
+// with an error: of kind [ErrRequest] for a request that cannot be served, [*ContextError] for a prompt
+// without room, [ErrClosed], that of ctx, or that of the device. Breaking off the loop frees the slot. The
+// request begins when the loop over the sequence does.
+func (e *Engine) Generate(ctx context.Context, q Request) iter.Seq2[Token, error] {
+	return func(yield func(Token, error) bool) {
+		r, err := e.submit(ctx, q)
+		if err != nil {
+			yield(Token{}, err)
+			return
+		}
+		defer r.leave(e)
+		for {
+			select {
+			case x := <-r.out:
+				if !yield(x.token, x.err) || x.err != nil || x.token.Finish != "" {
+					return
+				}
+			case <-ctx.Done():
+				yield(Token{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// Whole returns a whole result. Errors are those of [Engine.Generate]; the result then has what came before.
+func (e *Engine) Whole(ctx context.Context, q Request) (Result, error) {
+	var out Result
+	for token, err := range e.Generate(ctx, q) {
+		if err != nil {
+			return out, err
+		}
+		out.Text += token.Text
+		if !token.ended {
+			out.Tokens = append(out.Tokens, token.ID)
+		}
+		if token.Finish != "" {
+			out.Finish, out.Stats = token.Finish, *token.Stats
+		}
+	}
+	return out, nil
+}
+
+// event is what the loop sends to a request.
+type event struct {
+	token Token
+	err   error
+}
+
+// request is a request in the engine. The loop alone uses what is below out.
+type request struct {
+	Request
+	ctx    context.Context
+	leaves context.CancelFunc
+	prompt []int32
+	limit  int // of the result
+	end    []int32
+	out    chan event // has room for all
+
+	text    Stream
+	stopper stopper
+	random  *rand.Rand
+	result  []int32
+	issued  int // tokens of the result whose runs have begun
+	flying  int // runs that have begun and whose results have not been read
+	ended   bool
+	stats   Stats
+	since   time.Time // of the phase
+}
+
+// submit checks a request and has it wait for a slot.
+func (e *Engine) submit(ctx context.Context, q Request) (*request, error) {
+	r := &request{Request: q, prompt: q.Tokens, stopper: stopper{stops: q.Stop}, random: rand.New(rand.NewPCG(q.Seed, 0)), since: time.Now()}
+	if err := e.check(r); err != nil {
+		return nil, err
+	}
+	r.stats.PromptTokens = len(r.prompt)
+	r.out = make(chan event, r.limit+1)
+	r.ctx, r.leaves = context.WithCancel(ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.failed != nil {
+		r.leaves()
+		return nil, e.failed
+	}
+	e.waiting = append(e.waiting, r)
+	e.signal()
+	return r, nil
+}
+
+// check sets the prompt and the bounds of a request.
+func (e *Engine) check(r *request) (err error) {
+	t := e.model.Tokenizer
+	r.end = slices.Clone(r.StopTokens)
+	switch {
+	case t != nil:
+		r.text = t.Stream()
+		if !r.IgnoreEnd {
+			r.end = append(r.end, t.End()...)
+		}
+	case len(r.prompt) == 0:
+		return refuse("there are no Tokens: without a tokenizer they must be given")
+	case len(r.Stop) > 0:
+		return refuse("Stop is given: without a tokenizer it must be left out")
+	}
+	if len(r.prompt) == 0 {
+		if r.prompt, err = t.Encode(r.Prompt); err != nil {
+			return err
+		}
+		if len(r.prompt) == 0 {
+			return refuse("the prompt has no tokens: it must have one or more")
+		}
+	}
+	if slices.Contains(r.Stop, "") {
+		return refuse(`Stop has "": its strings must not be empty`)
+	}
+	for _, id := range r.prompt {
+		if id < 0 || int(id) >= e.model.Config.Vocabulary {
+			return refuse("the prompt has the token %d: it must be in [0, %d), the vocabulary of the model", id, e.model.Config.Vocabulary)
+		}
+	}
+	if len(r.prompt) >= e.options.Context {
+		return &ContextError{len(r.prompt), e.options.Context}
+	}
+	if r.limit = e.options.Context - len(r.prompt); r.MaxTokens > 0 {
+		r.limit = min(r.limit, r.MaxTokens)
+	}
+	switch {
+	case r.MaxTokens < 0:
+		return refuse("MaxTokens is %d: it must not be negative", r.MaxTokens)
+	case len(r.Bias) > maxBiases:
+		return refuse("Bias has %d tokens: it must have at most %d", len(r.Bias), maxBiases)
+	}
+	if err := r.Sampling.Check(); err != nil {
+		return refuse("%v", err)
+	}
+	return nil
+}
+
+// leave frees the slot of a request that is not wanted any more, or the place where it waits.
+func (r *request) leave(e *Engine) {
+	r.leaves()
+	e.signal()
+}
+
+// push adds a token to the result and sends it. It reports whether the result has ended.
+func (r *request) push(id int32, probability float64) bool {
+	now := time.Now()
+	if len(r.result) == 0 {
+		r.stats.FirstToken, r.since = now.Sub(r.since), now
+	}
+	t := Token{Index: len(r.result), ID: id, LogProbability: probability}
+	r.result = append(r.result, id)
+	switch {
+	case slices.Contains(r.end, id):
+		t.Finish, t.ended = FinishStop, true
+	case r.text != nil:
+		var found bool
+		if t.Text, found = r.stopper.add(r.text.Next(id)); found {
+			t.Finish = FinishStop
+		}
+	}
+	if t.Finish == "" && len(r.result) == r.limit {
+		t.Finish = FinishLength
+	}
+	if t.Finish != "" {
+		r.finishText(&t)
+		r.stats.Decode, r.stats.ResultTokens = now.Sub(r.since), len(r.result)
+		stats := r.stats
+		t.Stats, r.ended = &stats, true
+	}
+	r.out <- event{token: t}
+	return r.ended
+}
+
+// finishText adds to the last token the text that was held back, unless a stop string was found.
+func (r *request) finishText(t *Token) {
+	if r.text == nil || t.Finish == FinishStop && !t.ended {
+		return
+	}
+	text, found := r.stopper.add(r.text.Rest())
+	if t.Text += text; !found {
+		t.Text += r.stopper.rest()
+	}
+}
+
+// fail ends a request with an error.
+func (r *request) fail(err error) {
+	if !r.ended {
+		r.ended = true
+		r.out <- event{err: err}
+	}
+}
+
+// isGreedy reports whether a result can be drafted: each token is the most likely one by the logits alone.
+func (r *request) isGreedy() bool {
+	s := r.Sampling
+	return s.Temperature == 0 && !r.penalises() && s.Presence == 0 && s.Frequency == 0 && r.Allow == nil && len(r.Bias) == 0
+}
+
+// penalises reports whether tokens of the prompt have a penalty.
+func (r *request) penalises() bool { return r.Sampling.Repetition != 0 && r.Sampling.Repetition != 1 }

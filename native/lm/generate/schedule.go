@@ -1,0 +1,371 @@
+package generate
+
+import (
+	"context"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/ir/lm"
+	"github.com/rlx-go/rlx/native"
+)
+
+// slot is a sequence of the states.
+type slot struct {
+	number int
+	r      *request // nil if it is free
+	fed    int      // tokens of the prompt whose runs have begun
+	past   int      // positions of keys and values whose runs have begun
+	// cached are the tokens of the first positions, from the last request, once it has ended.
+	cached []int32
+	used   time.Time // when it became free
+}
+
+// flight is a run whose results have not been read.
+type flight struct {
+	run   native.Run
+	slots []*slot
+	of    []*request // of the slots when it began
+	draft []int32    // of a verification
+	final bool       // the results are tokens
+}
+
+// loop serves requests until the engine is closed or a run fails.
+func (e *Engine) loop(ctx context.Context) {
+	defer close(e.done)
+	l := &scheduler{e: e, ctx: ctx, slots: make([]*slot, e.options.Slots)}
+	for i := range l.slots {
+		l.slots[i] = &slot{number: i}
+	}
+	for {
+		if err := l.step(); err != nil {
+			e.fail(err)
+			l.end(err)
+			return
+		}
+	}
+}
+
+// scheduler is the state of the loop.
+type scheduler struct {
+	e       *Engine
+	ctx     context.Context
+	slots   []*slot
+	flights []*flight
+	waiting []*request
+	fills   bool // the last run was of a prompt
+}
+
+// step starts a run, or reads the results of the oldest one, or waits for a request.
+func (l *scheduler) step() error {
+	if err := l.admit(); err != nil {
+		return err
+	}
+	if len(l.flights) < l.e.options.InFlight {
+		f, err := l.next()
+		if err != nil {
+			return err
+		}
+		if f != nil {
+			l.flights = append(l.flights, f)
+			return nil
+		}
+	}
+	if len(l.flights) > 0 {
+		f := l.flights[0]
+		l.flights = l.flights[1:]
+		return l.read(f)
+	}
+	<-l.e.wake
+	return nil
+}
+
+// admit frees the slots of requests that were left, and gives free slots to those that wait.
+func (l *scheduler) admit() error {
+	l.e.mu.Lock()
+	l.waiting = append(l.waiting, l.e.waiting...)
+	l.e.waiting = nil
+	failed := l.e.failed
+	l.e.mu.Unlock()
+	if failed != nil {
+		return failed
+	}
+	for _, s := range l.slots {
+		if s.r != nil && s.r.ctx.Err() != nil {
+			s.r.fail(s.r.ctx.Err())
+			s.free()
+		}
+	}
+	l.waiting = slices.DeleteFunc(l.waiting, func(r *request) bool {
+		if err := r.ctx.Err(); err != nil {
+			r.fail(err)
+			return true
+		}
+		s := l.slotFor(r)
+		if s == nil {
+			return false
+		}
+		s.take(r, l.common(s, r))
+		return true
+	})
+	return nil
+}
+
+// slotFor returns the free slot whose last request has the longest beginning in common, of equal ones that
+// which has been free for the longest; nil if there is none.
+func (l *scheduler) slotFor(r *request) *slot {
+	var best *slot
+	most := 0
+	for _, s := range l.slots {
+		if s.r != nil {
+			continue
+		}
+		if n := l.common(s, r); best == nil || n > most || n == most && s.used.Before(best.used) {
+			best, most = s, n
+		}
+	}
+	return best
+}
+
+// common returns how many tokens of a prompt have keys and values in a slot. The last one is always
+// computed, for its logits, and all are for a penalty of tokens of the prompt.
+func (l *scheduler) common(s *slot, r *request) int {
+	if l.e.options.NoReuse || r.penalises() {
+		return 0
+	}
+	n := 0
+	for n < min(len(s.cached), len(r.prompt)-1) && s.cached[n] == r.prompt[n] {
+		n++
+	}
+	return n
+}
+
+// take begins a request of which reused positions are there.
+func (s *slot) take(r *request, reused int) {
+	s.r, s.fed, s.past, s.cached = r, reused, reused, nil
+	now := time.Now()
+	r.stats.Waited, r.stats.Reused, r.since = now.Sub(r.since), reused, now
+}
+
+// free ends the slot's request.
+func (s *slot) free() {
+	r := s.r
+	all := slices.Concat(r.prompt, r.result)
+	s.r, s.cached, s.used = nil, all[:min(len(all), s.past)], time.Now()
+}
+
+// next starts the next run: of prompts and results in turn if there are both. It returns nil if no slot can
+// go on before the results of earlier runs.
+func (l *scheduler) next() (*flight, error) {
+	fill := slices.IndexFunc(l.slots, func(s *slot) bool { return s.r != nil && s.fed < len(s.r.prompt) })
+	var ready []*slot
+	for _, s := range l.slots {
+		if s.r != nil && s.fed == len(s.r.prompt) && l.canDecode(s) {
+			ready = append(ready, s)
+		}
+	}
+	if fill >= 0 && (!l.fills || len(ready) == 0) {
+		l.fills = true
+		return l.prefill(l.slots[fill])
+	}
+	l.fills = false
+	if len(ready) == 0 {
+		return nil, nil
+	}
+	for _, s := range ready {
+		if draft := l.draft(s); len(draft) > 0 {
+			return l.verify(s, draft)
+		}
+	}
+	return l.decode(ready)
+}
+
+// canDecode reports whether the next token of a slot can be computed now. Where the host decides by the last
+// one, it waits for that.
+func (l *scheduler) canDecode(s *slot) bool {
+	r := s.r
+	if r.issued == r.limit || s.past >= l.e.options.Context {
+		return false
+	}
+	return r.flying == 0 || r.Allow == nil && !l.drafts(r)
+}
+
+func (l *scheduler) drafts(r *request) bool { return l.e.options.Draft > 0 && r.isGreedy() }
+
+// draft returns a proposal for the next tokens of a slot.
+func (l *scheduler) draft(s *slot) []int32 {
+	if !l.drafts(s.r) {
+		return nil
+	}
+	return lookup(slices.Concat(s.r.prompt, s.r.result), min(l.e.options.Draft, s.r.limit-len(s.r.result)-1))
+}
+
+// start begins a run of an entry for slots.
+func (l *scheduler) start(entry string, in rlx.Inputs, f *flight) (*flight, error) {
+	for _, s := range f.slots {
+		f.of = append(f.of, s.r)
+		s.r.flying++
+	}
+	var err error
+	f.run, err = l.e.program.Run(l.ctx, entry, in)
+	return f, err
+}
+
+// prefill starts the run of the next tokens of a prompt.
+func (l *scheduler) prefill(s *slot) (*flight, error) {
+	r, chunk := s.r, l.e.options.Chunk
+	tokens := make([]int32, chunk)
+	n := copy(tokens, r.prompt[s.fed:])
+	flag := func(set bool) int32 {
+		if set {
+			return 1
+		}
+		return 0
+	}
+	final := s.fed+n == len(r.prompt)
+	in := l.sampling([]*request{r}, final)
+	in["tokens"], in["count"] = rlx.Int32s(tokens, 1, chunk), rlx.Int32s([]int32{int32(n)}, 1)
+	in["row"], in["past"] = rlx.Int32s([]int32{int32(s.number)}, 1), rlx.Int32s([]int32{int32(s.past)}, 1)
+	in["first"], in["final"] = rlx.Int32(flag(s.fed == r.stats.Reused)), rlx.Int32(flag(final))
+	s.fed, s.past = s.fed+n, s.past+n
+	if final {
+		r.issued++
+	}
+	return l.start(prefillEntry, in, &flight{slots: []*slot{s}, final: final})
+}
+
+// decode starts the run of the next token of some slots.
+func (l *scheduler) decode(ready []*slot) (*flight, error) {
+	n := l.e.rows[sort.SearchInts(l.e.rows, len(ready))]
+	row, past, given, of := make([]int32, n), make([]int32, n), make([]int32, n), make([]*request, n)
+	for i := range n {
+		row[i], past[i], given[i] = int32(len(l.slots)), -1, -1 // padding
+	}
+	for i, s := range ready {
+		row[i], past[i], of[i] = int32(s.number), int32(s.past), s.r
+		if l.drafts(s.r) {
+			given[i] = s.r.result[len(s.r.result)-1]
+		}
+	}
+	in := l.sampling(of, true)
+	in["row"], in["past"], in["given"] = rlx.Int32s(row, n), rlx.Int32s(past, n), rlx.Int32s(given, n)
+	for _, s := range ready {
+		s.past++
+		s.r.issued++
+	}
+	return l.start(decodeEntry(n), in, &flight{slots: ready, final: true})
+}
+
+// verify starts a run that compares a draft with the tokens of the model.
+func (l *scheduler) verify(s *slot, draft []int32) (*flight, error) {
+	n := l.e.options.Draft + 1
+	tokens := make([]int32, n)
+	tokens[0] = s.r.result[len(s.r.result)-1]
+	copy(tokens[1:], draft)
+	in := rlx.Inputs{"tokens": rlx.Int32s(tokens, 1, n), "row": rlx.Int32s([]int32{int32(s.number)}, 1), "past": rlx.Int32s([]int32{int32(s.past)}, 1)}
+	return l.start(verifyEntry, in, &flight{slots: []*slot{s}, draft: draft, final: true})
+}
+
+// sampling returns the inputs of sampling of rows of requests, some of which may be nil. They draw random
+// numbers if the tokens count.
+func (l *scheduler) sampling(of []*request, draws bool) rlx.Inputs {
+	rows, words := len(of), l.e.words
+	by, allowed := make([]float32, 0, rows*lm.SamplingFields), make([]uint32, rows*words)
+	biased, biases := make([]int32, rows*maxBiases), make([]float32, rows*maxBiases)
+	for i := range biased {
+		biased[i] = -1
+	}
+	for i, r := range of {
+		var options lm.Sampling
+		random, row := 0., allowed[i*words:][:words]
+		if r != nil && r.Allow != nil && draws {
+			r.Allow(r.result, row)
+		} else {
+			for w := range row {
+				row[w] = 1<<32 - 1
+			}
+		}
+		if r != nil && draws {
+			options, random = r.Sampling, r.random.Float64()
+			at := i * maxBiases
+			for id, x := range r.Bias {
+				biased[at], biases[at] = id, x
+				at++
+			}
+		}
+		fields := options.Row(random)
+		by = append(by, fields[:]...)
+	}
+	return rlx.Inputs{
+		"by": rlx.Float32s(by, rows, lm.SamplingFields), "allowed": rlx.Uint32s(allowed, rows, words),
+		"biased": rlx.Int32s(biased, rows, maxBiases), "biases": rlx.Float32s(biases, rows, maxBiases),
+	}
+}
+
+// read waits for a run and gives its tokens to the requests.
+func (l *scheduler) read(f *flight) error {
+	out, err := f.run.Wait(l.ctx)
+	if err != nil {
+		for i, s := range f.slots {
+			if s.r == f.of[i] {
+				s.r.fail(err)
+				s.free()
+			}
+		}
+		return err
+	}
+	tokens, _ := out["token"].Int32s()
+	probabilities, _ := out["probability"].Float32s()
+	for i, s := range f.slots {
+		r := f.of[i]
+		if r.flying--; s.r != r || !f.final {
+			continue
+		}
+		if f.draft != nil {
+			l.accept(s, f.draft, tokens, probabilities)
+		} else if r.push(tokens[i], float64(probabilities[i])) {
+			s.free()
+		}
+	}
+	return nil
+}
+
+// accept pushes the tokens of a verification: as many as the draft is right, and the one after.
+func (l *scheduler) accept(s *slot, draft, tokens []int32, probabilities []float32) {
+	r := s.r
+	r.stats.Drafted += len(draft)
+	for i := range len(draft) + 1 {
+		s.past++
+		r.issued++
+		if i > 0 {
+			r.stats.Accepted++
+		}
+		if r.push(tokens[i], float64(probabilities[i])) {
+			s.free()
+			return
+		}
+		if i < len(draft) && draft[i] != tokens[i] || s.past >= l.e.options.Context {
+			return
+		}
+	}
+}
+
+// end fails all requests and waits for the runs that have begun.
+func (l *scheduler) end(err error) {
+	for _, s := range l.slots {
+		if s.r != nil {
+			s.r.fail(err)
+		}
+	}
+	l.e.mu.Lock()
+	l.waiting = append(l.waiting, l.e.waiting...)
+	l.e.waiting = nil
+	l.e.mu.Unlock()
+	for _, r := range l.waiting {
+		r.fail(err)
+	}
+	for _, f := range l.flights {
+		_, _ = f.run.Wait(l.ctx) // its error is that of the engine, or of no interest
+	}
+}

@@ -1,0 +1,43 @@
+package generate
+
+import "strings"
+
+// stopper finds the stop strings of a text that comes in pieces, and holds back what may be the beginning
+// of one.
+type stopper struct {
+	stops []string
+	held  string
+}
+
+// add returns the text that no stop string can begin in any more, and whether one was found: the text
+// then ends before it.
+func (s *stopper) add(piece string) (text string, found bool) {
+	all := s.held + piece
+	first := -1
+	for _, stop := range s.stops {
+		if i := strings.Index(all, stop); i >= 0 && (first < 0 || i < first) {
+			first = i
+		}
+	}
+	if first >= 0 {
+		s.held = ""
+		return all[:first], true
+	}
+	keep := 0
+	for _, stop := range s.stops {
+		for n := min(len(stop)-1, len(all)); n > keep; n-- {
+			if strings.HasSuffix(all, stop[:n]) {
+				keep = n
+			}
+		}
+	}
+	s.held = all[len(all)-keep:]
+	return all[:len(all)-keep], false
+}
+
+// rest returns the text that was held back, at the end.
+func (s *stopper) rest() string {
+	held := s.held
+	s.held = ""
+	return held
+}

@@ -1,0 +1,263 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+
+	"github.com/rlx-go/rlx/native/lm/generate"
+)
+
+// answer is the answer to a request, in one of the two forms.
+type answer struct {
+	server   *Server
+	requests []generate.Request // a result each
+	id       string
+	created  int64
+	usage    bool // whether a stream ends with the counts of tokens
+	logProbs bool
+	object   [2]string // of a whole answer and of a part of one
+	// choice returns a result, whole or a part of one, without what all forms have. begins is set in
+	// the first part.
+	choice func(x piece, whole, begins bool) map[string]any
+}
+
+// piece is a result or a part of one.
+type piece struct {
+	number        int
+	text          string
+	finish        *string // nil until the end
+	probabilities []float64
+	tokens        []string // their texts
+	stats         *generate.Stats
+	err           error
+}
+
+func newCompletion(s *Server, b *body) (*answer, error) {
+	if len(b.Prompt) == 0 {
+		return nil, refuse("prompt", "there is no prompt: there must be one")
+	}
+	a := &answer{server: s, id: "cmpl-", object: [2]string{"text_completion", "text_completion"}}
+	a.choice = func(x piece, _, _ bool) map[string]any {
+		c := map[string]any{"text": x.text, "logprobs": nil}
+		if a.logProbs {
+			offsets, at := []int{}, 0
+			for _, t := range x.tokens {
+				offsets, at = append(offsets, at), at+len(t)
+			}
+			c["logprobs"] = map[string]any{"tokens": x.tokens, "token_logprobs": x.probabilities, "top_logprobs": nil, "text_offset": offsets}
+		}
+		return c
+	}
+	return a.of(b, b.Prompt)
+}
+
+func newChat(s *Server, b *body) (*answer, error) {
+	switch {
+	case s.options.Chat == nil:
+		return nil, refuse("messages", "the model has no chat template: completions must be used")
+	case len(b.Messages) == 0:
+		return nil, refuse("messages", "there are no messages: there must be one or more")
+	}
+	messages := make([]Message, len(b.Messages))
+	for i, m := range b.Messages {
+		messages[i] = Message{m.Role, string(m.Content)}
+	}
+	prompt, err := s.options.Chat(messages)
+	if err != nil {
+		return nil, refuse("messages", "%s", err)
+	}
+	a := &answer{server: s, id: "chatcmpl-", object: [2]string{"chat.completion", "chat.completion.chunk"}}
+	a.choice = func(x piece, whole, begins bool) map[string]any {
+		message := map[string]any{}
+		if whole || begins {
+			message["role"] = "assistant"
+		}
+		if whole || x.text != "" || begins {
+			message["content"] = x.text
+		}
+		key := "delta"
+		if whole {
+			key, message["refusal"] = "message", nil
+		}
+		c := map[string]any{key: message, "logprobs": nil}
+		if a.logProbs {
+			list := []map[string]any{}
+			for i, t := range x.tokens {
+				list = append(list, map[string]any{"token": t, "logprob": x.probabilities[i], "bytes": nil, "top_logprobs": []any{}})
+			}
+			c["logprobs"] = map[string]any{"content": list, "refusal": nil}
+		}
+		return c
+	}
+	return a.of(b, []generate.Request{{Tokens: prompt}})
+}
+
+// of sets the requests for prompts.
+func (a *answer) of(b *body, prompts []generate.Request) (_ *answer, err error) {
+	a.logProbs, a.usage = bool(b.LogProbs), b.StreamOptions != nil && b.StreamOptions.IncludeUsage
+	a.requests, err = b.requests(a.server, prompts)
+	return a, err
+}
+
+// envelope returns an answer, or a part of one, with choices.
+func (a *answer) envelope(whole bool, choices []any) map[string]any {
+	object := a.object[1]
+	if whole {
+		object = a.object[0]
+	}
+	return map[string]any{"id": a.id, "object": object, "created": a.created, "model": a.server.options.Name, "system_fingerprint": nil, "choices": choices}
+}
+
+// numbered completes a choice.
+func (a *answer) numbered(x piece, whole, begins bool) map[string]any {
+	c := a.choice(x, whole, begins)
+	c["index"], c["finish_reason"] = x.number, x.finish
+	return c
+}
+
+// pieces sends the parts of all results as they come, and an error as the last part of its result.
+func (a *answer) pieces(ctx context.Context) <-chan piece {
+	out := make(chan piece)
+	var g sync.WaitGroup
+	for i, q := range a.requests {
+		g.Go(func() {
+			for t, err := range a.server.engine.Generate(ctx, q) {
+				x := piece{number: i, text: t.Text, err: err, stats: t.Stats}
+				if t.Finish != "" {
+					x.finish = &t.Finish
+				}
+				if err == nil && !t.Ends() {
+					x.tokens, x.probabilities = []string{t.Text}, []float64{t.LogProbability}
+				}
+				select {
+				case out <- x:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	go func() {
+		g.Wait()
+		close(out)
+	}()
+	return out
+}
+
+// usageOf adds up the counts of tokens. The prompt of several results counts once.
+func (a *answer) usageOf(all []*generate.Stats) map[string]any {
+	prompt, result, reused := 0, 0, 0
+	for i, s := range all {
+		if s == nil {
+			continue
+		}
+		result += s.ResultTokens
+		if i == 0 || a.requests[i].Prompt != a.requests[i-1].Prompt || !sameTokens(a.requests[i].Tokens, a.requests[i-1].Tokens) {
+			prompt, reused = prompt+s.PromptTokens, reused+s.Reused
+		}
+	}
+	return map[string]any{
+		"prompt_tokens": prompt, "completion_tokens": result, "total_tokens": prompt + result,
+		"prompt_tokens_details": map[string]int{"cached_tokens": reused},
+	}
+}
+
+// sameTokens reports whether two prompts are one list.
+func sameTokens(a, b []int32) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// whole writes the results at once.
+func (a *answer) whole(ctx context.Context, w http.ResponseWriter) {
+	results, stats := make([]piece, len(a.requests)), make([]*generate.Stats, len(a.requests))
+	for x := range a.pieces(ctx) {
+		if x.err != nil {
+			errorOf(x.err).write(w)
+			return
+		}
+		r := &results[x.number]
+		r.number, r.text, r.finish = x.number, r.text+x.text, x.finish
+		r.tokens, r.probabilities = append(r.tokens, x.tokens...), append(r.probabilities, x.probabilities...)
+		stats[x.number] = x.stats
+	}
+	if ctx.Err() != nil {
+		return // the client has gone
+	}
+	choices := []any{}
+	for _, r := range results {
+		choices = append(choices, a.numbered(r, true, true))
+	}
+	out := a.envelope(true, choices)
+	out["usage"] = a.usageOf(stats)
+	writeJSON(w, http.StatusOK, out)
+}
+
+// stream writes the results as server-sent events. An error before the first part is the whole answer.
+func (a *answer) stream(ctx context.Context, w http.ResponseWriter) {
+	stats, begun := make([]*generate.Stats, len(a.requests)), make([]bool, len(a.requests))
+	e := &events{w: w, flush: http.NewResponseController(w)}
+	for x := range a.pieces(ctx) {
+		if x.err != nil {
+			if !e.begun {
+				errorOf(x.err).write(w)
+				return
+			}
+			e.send(errorOf(x.err).body())
+			return
+		}
+		stats[x.number] = x.stats
+		if x.text == "" && x.finish == nil && begun[x.number] {
+			continue // nothing to say yet
+		}
+		part := a.envelope(false, []any{a.numbered(x, false, !begun[x.number])})
+		if a.usage {
+			part["usage"] = nil
+		}
+		begun[x.number] = true
+		if e.send(part) != nil {
+			return // the client has gone
+		}
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	if a.usage {
+		last := a.envelope(false, []any{})
+		last["usage"] = a.usageOf(stats)
+		_ = e.send(last)
+	}
+	e.end()
+}
+
+// events writes server-sent events.
+type events struct {
+	w     http.ResponseWriter
+	flush *http.ResponseController
+	begun bool
+}
+
+func (e *events) send(x any) error {
+	data, err := json.Marshal(x)
+	if err != nil {
+		return err
+	}
+	return e.line(data)
+}
+
+func (e *events) line(data []byte) error {
+	if !e.begun {
+		e.begun = true
+		e.w.Header().Set("Content-Type", "text/event-stream")
+		e.w.Header().Set("Cache-Control", "no-cache")
+		e.w.WriteHeader(http.StatusOK)
+	}
+	if _, err := e.w.Write(append(append([]byte("data: "), data...), '\n', '\n')); err != nil {
+		return err
+	}
+	return e.flush.Flush()
+}
+
+// end writes the event that ends a stream.
+func (e *events) end() { _ = e.line([]byte("[DONE]")) }

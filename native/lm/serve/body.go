@@ -1,0 +1,231 @@
+package serve
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir/lm"
+	"github.com/rlx-go/rlx/native/lm/generate"
+)
+
+// body is a request of either form. Pointers are nil for what is left out.
+type body struct {
+	Model    string      `json:"model"`
+	Prompt   prompts     `json:"prompt"`
+	Messages []messageIn `json:"messages"`
+
+	MaxTokens           *int               `json:"max_tokens"`
+	MaxCompletionTokens *int               `json:"max_completion_tokens"`
+	Temperature         *float64           `json:"temperature"`
+	TopP                *float64           `json:"top_p"`
+	N                   *int               `json:"n"`
+	Stop                texts              `json:"stop"`
+	Seed                *int64             `json:"seed"`
+	Presence            float64            `json:"presence_penalty"`
+	Frequency           float64            `json:"frequency_penalty"`
+	LogitBias           map[string]float64 `json:"logit_bias"`
+	LogProbs            logProbs           `json:"logprobs"`
+	Stream              bool               `json:"stream"`
+	StreamOptions       *struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+
+	// Of other servers of this API.
+	TopK       int     `json:"top_k"`
+	MinP       float64 `json:"min_p"`
+	Repetition float64 `json:"repetition_penalty"`
+	IgnoreEOS  bool    `json:"ignore_eos"`
+
+	// What is refused unless it asks for nothing.
+	Echo           bool            `json:"echo"`
+	Suffix         string          `json:"suffix"`
+	BestOf         *int            `json:"best_of"`
+	TopLogProbs    int             `json:"top_logprobs"`
+	Tools          json.RawMessage `json:"tools"`
+	Functions      json.RawMessage `json:"functions"`
+	ResponseFormat *struct {
+		Type string `json:"type"`
+	} `json:"response_format"`
+}
+
+// maxResults bounds the results of one request.
+const maxResults = 128
+
+// requests returns the requests to the engine: n for each prompt.
+func (b *body) requests(s *Server, of []generate.Request) ([]generate.Request, error) {
+	if err := b.refuseUnknown(); err != nil {
+		return nil, err
+	}
+	n := 1
+	if b.N != nil {
+		n = *b.N
+	}
+	if n < 1 || n*len(of) > maxResults {
+		return nil, refuse("n", "n is %d: it must be 1 or more, and n times the prompts at most %d", n, maxResults)
+	}
+	base := generate.Request{Stop: b.Stop, IgnoreEnd: b.IgnoreEOS, Sampling: lm.Sampling{
+		Temperature: 1, TopK: b.TopK, MinP: b.MinP, Repetition: b.Repetition, Presence: b.Presence, Frequency: b.Frequency,
+	}}
+	if b.Temperature != nil {
+		base.Sampling.Temperature = *b.Temperature
+	}
+	if b.TopP != nil {
+		base.Sampling.TopP = *b.TopP
+	}
+	var err error
+	if base.MaxTokens, err = b.maxTokens(s); err != nil {
+		return nil, err
+	}
+	if base.Bias, err = b.bias(); err != nil {
+		return nil, err
+	}
+	base.Seed = rand.Uint64()
+	if b.Seed != nil {
+		base.Seed = uint64(*b.Seed)
+	}
+	var out []generate.Request
+	for _, p := range of {
+		for i := range n {
+			r := base
+			r.Prompt, r.Tokens, r.Seed = p.Prompt, p.Tokens, base.Seed+uint64(i)
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// refuseUnknown refuses what this server has not.
+func (b *body) refuseUnknown() error {
+	given := func(x json.RawMessage) bool { return len(x) > 0 && string(x) != "null" && string(x) != "[]" }
+	for _, p := range []struct {
+		name  string
+		given bool
+	}{
+		{"echo", b.Echo},
+		{"suffix", b.Suffix != ""},
+		{"best_of", b.BestOf != nil && *b.BestOf != 1},
+		{"top_logprobs", b.TopLogProbs > 0},
+		{"tools", given(b.Tools)},
+		{"functions", given(b.Functions)},
+		{"response_format", b.ResponseFormat != nil && b.ResponseFormat.Type != "text"},
+	} {
+		if p.given {
+			return refuse(p.name, "%s is not supported: it must be left out", p.name)
+		}
+	}
+	return nil
+}
+
+func (b *body) maxTokens(s *Server) (int, error) {
+	n := b.MaxTokens
+	if b.MaxCompletionTokens != nil {
+		n = b.MaxCompletionTokens
+	}
+	if n == nil {
+		return s.options.MaxTokens, nil
+	}
+	if *n < 1 {
+		return 0, refuse("max_tokens", "max_tokens is %d: it must be 1 or more", *n)
+	}
+	return min(*n, s.options.MaxTokens), nil
+}
+
+func (b *body) bias() (map[int32]float32, error) {
+	out := map[int32]float32{}
+	for key, x := range b.LogitBias {
+		id, err := strconv.ParseInt(key, 10, 32)
+		if err != nil || !(x >= -100 && x <= 100) {
+			return nil, refuse("logit_bias", "logit_bias has %v for %q: it must have a number in [-100, 100] for a token", x, key)
+		}
+		out[int32(id)] = float32(x)
+	}
+	return out, nil
+}
+
+// texts are a string or a list of strings.
+type texts []string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *texts) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		if *t = nil; string(data) != "null" {
+			*t = texts{one}
+		}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(t))
+}
+
+// logProbs is a boolean, or a number of alternatives of which none are given.
+type logProbs bool
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (p *logProbs) UnmarshalJSON(data []byte) error {
+	var n *float64
+	if json.Unmarshal(data, &n) == nil {
+		*p = n != nil
+		return nil
+	}
+	return json.Unmarshal(data, (*bool)(p))
+}
+
+// prompts are a string, strings, tokens, or lists of tokens.
+type prompts []generate.Request
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (p *prompts) UnmarshalJSON(data []byte) error {
+	var list texts
+	if json.Unmarshal(data, &list) == nil {
+		for _, text := range list {
+			*p = append(*p, generate.Request{Prompt: text})
+		}
+		return nil
+	}
+	var tokens []int32
+	if json.Unmarshal(data, &tokens) == nil {
+		*p = prompts{{Tokens: tokens}}
+		return nil
+	}
+	var lists [][]int32
+	if err := json.Unmarshal(data, &lists); err != nil {
+		return refuse("prompt", "prompt must be a string, a list of strings, of tokens, or of lists of tokens")
+	}
+	for _, tokens := range lists {
+		*p = append(*p, generate.Request{Tokens: tokens})
+	}
+	return nil
+}
+
+// messageIn is a message whose content is a string or a list of parts.
+type messageIn struct {
+	Role    string  `json:"role"`
+	Content content `json:"content"`
+}
+
+type content string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *content) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, (*string)(c)) == nil {
+		return nil
+	}
+	var parts []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if err := json.Unmarshal(data, &parts); err != nil {
+		return err
+	}
+	var all strings.Builder
+	for _, p := range parts {
+		if p.Type != "text" {
+			return refuse("messages", "a message has a part of type %q: it must be text", p.Type)
+		}
+		all.WriteString(p.Text)
+	}
+	*c = content(all.String())
+	return nil
+}

@@ -1,0 +1,11 @@
+// Package serve answers the requests of OpenAI's API for texts with an engine of package generate:
+// completions and chat completions, whole or as server-sent events, and the list of models. Clients
+// for that API work with it unchanged.
+//
+//	server := serve.New(engine, serve.Options{Name: "smollm2", Chat: template})
+//	err := http.ListenAndServe("localhost:8080", server)
+//
+// As many requests are decoded at once as the engine has slots; others wait. A request ends when its client
+// goes. What the API has and this package has not is refused, never ignored. The file to read first is
+// server.go.
+package serve

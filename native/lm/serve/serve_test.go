@@ -1,0 +1,306 @@
+package serve_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/native/lm"
+	"github.com/rlx-go/rlx/native/lm/generate"
+	"github.com/rlx-go/rlx/native/lm/serve"
+)
+
+var ctx = context.Background()
+
+// letters is a tokenizer whose tokens are letters, and the last one the end.
+type letters struct{ size int }
+
+func (l letters) Encode(text string) (ids []int32, err error) {
+	for _, r := range text {
+		ids = append(ids, int32(r-'!'))
+	}
+	return ids, nil
+}
+func (l letters) Stream() generate.Stream { return letters{} }
+func (letters) Next(token int32) string   { return string('!' + token) }
+func (letters) Rest() string              { return "" }
+func (l letters) End() []int32            { return []int32{int32(l.size) - 1} }
+func (l letters) Size() int               { return l.size }
+
+// start serves a tiny model with two slots.
+func start(t *testing.T, o serve.Options) (url string, e *generate.Engine) {
+	t.Helper()
+	m, err := lm.Load(filepath.Join("..", "testdata", "llama"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := rlx.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := generate.Of(m)
+	model.Tokenizer = letters{m.Config.Vocabulary}
+	if e, err = generate.New(ctx, s, model, generate.Options{Slots: 2, Chunk: 8, Context: 60}); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(serve.New(e, o))
+	t.Cleanup(func() {
+		server.Close()
+		_ = e.Close(ctx)
+		_ = s.Close(ctx)
+		_ = m.Close()
+	})
+	return server.URL, e
+}
+
+// post returns the status and the answer to a request.
+func post(t *testing.T, url, body string) (int, string) {
+	t.Helper()
+	r, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	defer r.Body.Close()
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return r.StatusCode, string(data)
+}
+
+// answerOf is what the tests read of answers and events.
+type answerOf struct {
+	Object  string
+	Model   string
+	Choices []struct {
+		Index        int
+		Text         string
+		FinishReason *string `json:"finish_reason"`
+		Message      struct{ Role, Content string }
+		Delta        struct{ Role, Content string }
+		Logprobs     *struct {
+			TokenLogprobs []float64 `json:"token_logprobs"`
+		}
+	}
+	Usage *struct {
+		PromptTokens     int `json:"prompt_tokens"`
+		CompletionTokens int `json:"completion_tokens"`
+	}
+	Error *struct{ Message, Type, Param, Code string }
+}
+
+func read(t *testing.T, text string) (a answerOf) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &a); err != nil {
+		t.Errorf("%v in %q", err, text)
+	}
+	return a
+}
+
+// events returns the events of a stream, without the last one, which must be [DONE].
+func events(t *testing.T, text string) (all []answerOf) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(text, "\n\n"), "\n\n")
+	for i, line := range lines {
+		data, ok := strings.CutPrefix(line, "data: ")
+		if last := i == len(lines)-1; !ok || last != (data == "[DONE]") {
+			t.Fatalf("event %d of %d is %q", i, len(lines), line)
+		} else if !last {
+			all = append(all, read(t, data))
+		}
+	}
+	return all
+}
+
+func chat(messages []serve.Message) ([]int32, error) {
+	text := ""
+	for _, m := range messages {
+		if m.Role == "robot" {
+			return nil, fmt.Errorf("the role robot is unknown")
+		}
+		text += m.Content
+	}
+	return letters{}.Encode(text)
+}
+
+func TestServer(t *testing.T) {
+	url, e := start(t, serve.Options{Name: "tiny", Chat: chat, MaxBody: 2000, MaxRequests: 6})
+	want, err := e.Whole(ctx, generate.Request{Prompt: "ABCDEF", MaxTokens: 8, IgnoreEnd: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const greedy = `"temperature":0,"max_tokens":8,"ignore_eos":true`
+
+	t.Run("completion", func(t *testing.T) {
+		status, text := post(t, url+"/v1/completions", `{"model":"tiny","prompt":"ABCDEF","logprobs":1,`+greedy+`}`)
+		a := read(t, text)
+		if status != 200 || len(a.Choices) != 1 || a.Choices[0].Text != want.Text || *a.Choices[0].FinishReason != "length" || a.Object != "text_completion" ||
+			a.Usage.PromptTokens != 6 || a.Usage.CompletionTokens != 8 || len(a.Choices[0].Logprobs.TokenLogprobs) != 8 {
+			t.Errorf("%d %s, want %q", status, text, want.Text)
+		}
+	})
+
+	t.Run("streams of several users", func(t *testing.T) {
+		var g sync.WaitGroup
+		for range 5 {
+			g.Go(func() {
+				_, text := post(t, url+"/v1/completions", `{"prompt":"ABCDEF","stream":true,"stream_options":{"include_usage":true},`+greedy+`}`)
+				got, all := "", events(t, text)
+				for _, a := range all[:len(all)-1] {
+					got += a.Choices[0].Text
+				}
+				if last := all[len(all)-1]; got != want.Text || last.Usage == nil || last.Usage.CompletionTokens != 8 || len(last.Choices) != 0 {
+					t.Errorf("%q, want %q", got, want.Text)
+				}
+			})
+		}
+		g.Wait()
+	})
+
+	t.Run("chat", func(t *testing.T) {
+		const messages = `"messages":[{"role":"system","content":"ABC"},{"role":"user","content":[{"type":"text","text":"DEF"}]}],`
+		_, text := post(t, url+"/v1/chat/completions", `{`+messages+greedy+`}`)
+		if a := read(t, text); a.Object != "chat.completion" || a.Choices[0].Message.Content != want.Text || a.Choices[0].Message.Role != "assistant" {
+			t.Errorf("%s, want %q", text, want.Text)
+		}
+		_, text = post(t, url+"/v1/chat/completions", `{"stream":true,`+messages+greedy+`}`)
+		got, all := "", events(t, text)
+		for i, a := range all {
+			got += a.Choices[0].Delta.Content
+			if begins := a.Choices[0].Delta.Role == "assistant"; begins != (i == 0) || (a.Choices[0].FinishReason != nil) != (i == len(all)-1) {
+				t.Errorf("event %d of %d: %+v", i, len(all), a)
+			}
+		}
+		if got != want.Text {
+			t.Errorf("%q, want %q", got, want.Text)
+		}
+	})
+
+	t.Run("several results and stop strings", func(t *testing.T) {
+		_, text := post(t, url+"/v1/completions", `{"prompt":["ABCDEF","B"],"n":2,"seed":3,"max_tokens":5,"ignore_eos":true}`)
+		a := read(t, text)
+		if len(a.Choices) != 4 || a.Choices[3].Index != 3 || a.Usage.PromptTokens != 7 || a.Choices[0].Text == a.Choices[1].Text {
+			t.Errorf("%s", text)
+		}
+		stop, _ := json.Marshal([]string{want.Text[3:5]})
+		_, text = post(t, url+"/v1/completions", `{"prompt":"ABCDEF",`+greedy+`,"stop":`+string(stop)+`}`)
+		before, _, _ := strings.Cut(want.Text, want.Text[3:5])
+		if a := read(t, text); a.Choices[0].Text != before || *a.Choices[0].FinishReason != "stop" {
+			t.Errorf("%s, want %q", text, before)
+		}
+	})
+
+	t.Run("models", func(t *testing.T) {
+		for path, status := range map[string]int{"/v1/models": 200, "/v1/models/tiny": 200, "/v1/models/other": 404, "/health": 200, "/v2": 404} {
+			r, err := http.Get(url + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, _ := io.ReadAll(r.Body)
+			if r.Body.Close(); r.StatusCode != status || status == 200 && path != "/health" && !strings.Contains(string(data), `"id":"tiny"`) {
+				t.Errorf("%s: %d %s", path, r.StatusCode, data)
+			}
+		}
+	})
+
+	t.Run("bad requests", func(t *testing.T) {
+		for body, want := range map[string]struct {
+			status      int
+			param, code string
+		}{
+			`{`:                                   {400, "", ""},
+			`{"prompt":{"a":1}}`:                  {400, "", ""},
+			`{}`:                                  {400, "prompt", ""},
+			`{"prompt":""}`:                       {400, "", ""},
+			`{"prompt":"A","model":"gpt"}`:        {404, "", "model_not_found"},
+			`{"prompt":"A","temperature":-1}`:     {400, "", ""},
+			`{"prompt":"A","max_tokens":0}`:       {400, "max_tokens", ""},
+			`{"prompt":"A","n":0}`:                {400, "n", ""},
+			`{"prompt":"A","n":7}`:                {429, "", "rate_limit_exceeded"},
+			`{"prompt":"A","echo":true}`:          {400, "echo", ""},
+			`{"prompt":"A","logit_bias":{"x":1}}`: {400, "logit_bias", ""},
+			`{"prompt":[999]}`:                    {400, "", ""},
+			`{"prompt":"` + strings.Repeat("A", 61) + `"}`:               {400, "", "context_length_exceeded"},
+			`{"prompt":"` + strings.Repeat("A", 61) + `","stream":true}`: {400, "", "context_length_exceeded"},
+			`{"prompt":"` + strings.Repeat("A", 3000) + `"}`:             {413, "", "request_too_large"},
+		} {
+			status, text := post(t, url+"/v1/completions", body)
+			a := read(t, text)
+			if status != want.status || a.Error == nil || a.Error.Message == "" || a.Error.Param != want.param || a.Error.Code != want.code {
+				t.Errorf("%.60s: %d %s, want %+v", body, status, text, want)
+			}
+		}
+		for body, param := range map[string]string{
+			`{}`: "messages", `{"messages":[{"role":"robot","content":"A"}]}`: "messages",
+			`{"messages":[{"role":"user","content":"A"}],"tools":[{}]}`: "tools", `{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_object"}}`: "response_format",
+		} {
+			if status, text := post(t, url+"/v1/chat/completions", body); status != 400 || read(t, text).Error.Param != param {
+				t.Errorf("%s: %d %s", body, status, text)
+			}
+		}
+	})
+
+	t.Run("clients that go", func(t *testing.T) {
+		for range 4 { // more than there are slots
+			c, cancel := context.WithCancel(ctx)
+			r, err := http.NewRequestWithContext(c, http.MethodPost, url+"/v1/completions", strings.NewReader(`{"prompt":"A","stream":true,"ignore_eos":true}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = bufio.NewReader(answer.Body).ReadString('\n')
+			cancel()
+			answer.Body.Close()
+		}
+		if status, text := post(t, url+"/v1/completions", `{"prompt":"ABCDEF",`+greedy+`}`); status != 200 || read(t, text).Choices[0].Text != want.Text {
+			t.Errorf("afterwards %d %s", status, text)
+		}
+	})
+}
+
+// TestServersEnd stops a server while it streams: the stream ends whole. With its engine closed a server refuses.
+func TestServersEnd(t *testing.T) {
+	_, e := start(t, serve.Options{})
+	handler := serve.New(e, serve.Options{})
+	begun := make(chan bool)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(begun)
+		handler.ServeHTTP(w, r)
+	}))
+	done := make(chan string)
+	go func() {
+		_, text := post(t, server.URL+"/v1/completions", `{"prompt":"A","stream":true,"ignore_eos":true,"max_tokens":40}`)
+		done <- text
+	}()
+	<-begun
+	c, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	ended := make(chan error)
+	go func() { ended <- server.Config.Shutdown(c) }()
+	events(t, <-done)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if err := e.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	closed := httptest.NewServer(handler)
+	defer closed.Close()
+	if status, text := post(t, closed.URL+"/v1/completions", `{"prompt":"A"}`); status != 503 || read(t, text).Error.Code != "shutting_down" {
+		t.Errorf("a closed engine: %d %s", status, text)
+	}
+}

@@ -1,0 +1,140 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlx-go/rlx/native/lm/generate"
+)
+
+// Options are the options of [New].
+type Options struct {
+	// Name is the name of the model; "" means "rlx". Requests may name it or leave it out.
+	Name string
+	// Chat returns the prompt of a conversation, whose last message the model is to answer; nil refuses
+	// chats.
+	Chat func(messages []Message) ([]int32, error)
+	// MaxTokens bounds the results; 0 means what the context has room for.
+	MaxTokens int
+	// MaxBody bounds the bytes of a request; 0 means 4 MiB.
+	MaxBody int64
+	// MaxRequests bounds the results that are computed or wait at once; 0 means 256. More are refused with
+	// status 429.
+	MaxRequests int
+}
+
+// Message is a message of a conversation.
+type Message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// Server answers requests: it is an [http.Handler].
+type Server struct {
+	engine  *generate.Engine
+	options Options
+	mux     *http.ServeMux
+	created int64
+	open    atomic.Int64 // results that are computed or wait
+	number  atomic.Int64 // of requests
+}
+
+// New returns a server of an engine, whose model has a tokenizer. The engine stays the caller's to close.
+func New(e *generate.Engine, o Options) *Server {
+	if o.Name == "" {
+		o.Name = "rlx"
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = 4 << 20
+	}
+	if o.MaxRequests <= 0 {
+		o.MaxRequests = 256
+	}
+	if o.MaxTokens <= 0 {
+		o.MaxTokens = math.MaxInt
+	}
+	s := &Server{engine: e, options: o, mux: http.NewServeMux(), created: time.Now().Unix()}
+	s.mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	s.mux.HandleFunc("GET /v1/models", s.models)
+	s.mux.HandleFunc("GET /v1/models/{name}", s.modelNamed)
+	s.mux.HandleFunc("POST /v1/completions", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, newCompletion) })
+	s.mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, newChat) })
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		coded(http.StatusNotFound, invalid, "unknown_url", "unknown request: %s %s", r.Method, r.URL.Path).write(w)
+	})
+	return s
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// model describes the model.
+func (s *Server) model() map[string]any {
+	return map[string]any{"id": s.options.Name, "object": "model", "created": s.created, "owned_by": "rlx"}
+}
+
+func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{s.model()}})
+}
+
+func (s *Server) modelNamed(w http.ResponseWriter, r *http.Request) {
+	if err := s.checkModel(r.PathValue("name")); err != nil {
+		err.write(w)
+		return
+	}
+	writeJSON(w, http.StatusOK, s.model())
+}
+
+func (s *Server) checkModel(name string) *apiError {
+	if name == "" || name == s.options.Name {
+		return nil
+	}
+	return coded(http.StatusNotFound, invalid, "model_not_found", "the model %q does not exist: there is %q", name, s.options.Name)
+}
+
+// answer reads a request, starts its results, and writes them in a form.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, form func(s *Server, b *body) (*answer, error)) {
+	b := &body{}
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, s.options.MaxBody))
+	if err := decoder.Decode(b); err != nil {
+		if e := errorOf(err); e.status == http.StatusRequestEntityTooLarge {
+			e.write(w)
+			return
+		}
+		refuse("", "the request is no JSON of this API: %s", err).write(w)
+		return
+	}
+	if err := s.checkModel(b.Model); err != nil {
+		err.write(w)
+		return
+	}
+	a, err := form(s, b)
+	if err != nil {
+		errorOf(err).write(w)
+		return
+	}
+	n := int64(len(a.requests))
+	if s.open.Add(n) > int64(s.options.MaxRequests) {
+		s.open.Add(-n)
+		w.Header().Set("Retry-After", "1")
+		coded(http.StatusTooManyRequests, "rate_limit_error", "rate_limit_exceeded", "more than %d results are asked for at once", s.options.MaxRequests).write(w)
+		return
+	}
+	defer s.open.Add(-n)
+	a.id += strconv.FormatInt(s.created, 36) + "-" + strconv.FormatInt(s.number.Add(1), 10)
+	a.created = time.Now().Unix()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	if b.Stream {
+		a.stream(ctx, w)
+		return
+	}
+	a.whole(ctx, w)
+}
