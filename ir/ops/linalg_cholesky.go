@@ -48,17 +48,23 @@ func jvpCholesky(b *ir.Builder, _ *ir.Node, _, out, t []ir.Value) []ir.Value {
 	return []ir.Value{MatMul(b, l, phi)}
 }
 
-// choleskyBody factors panels of columns: it factors the panel's triangle, solves for the
-// rows below and updates the trailing matrix by their product (right-looking).
+// choleskyBody factors small matrices column by column, larger ones by halves and panels.
 func choleskyBody(b *ir.Builder, x ir.Value) ir.Value {
 	n, _ := matrixDims(x)
 	if n <= matrixBlock {
 		l, pivots := choleskyFactor(b, eliminate(b, x))
 		return orNaN(b, Gt(b, pivots, ZerosLike(b, pivots)), l)
 	}
-	if isHalved(n) {
+	if n <= maxHalved {
 		return checkedFactor(b, choleskyHalves(b, x))
 	}
+	return checkedFactor(b, choleskyPanels(b, x))
+}
+
+// choleskyPanels factors panels of columns in a loop: it factors the panel's triangle, solves for the
+// rows below and updates the trailing matrix by their product (right-looking).
+func choleskyPanels(b *ir.Builder, x ir.Value) ir.Value {
+	n, _ := matrixDims(x)
 	size, at := roundUp(n, matrixBlock), x.Rank()-2
 	_, ys := Scan(b, Loop{
 		Carries: []ir.Value{padIdentity(b, x, size)}, Xs: []ir.Value{steps(b, size/matrixBlock)},
@@ -74,7 +80,7 @@ func choleskyBody(b *ir.Builder, x ir.Value) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	return checkedFactor(b, sliceMatrix(b, mergeAxes(b, MoveAxis(b, ys[0], 0, at+1), at+1), n, n))
+	return sliceMatrix(b, mergeAxes(b, MoveAxis(b, ys[0], 0, at+1), at+1), n, n)
 }
 
 // checkedFactor returns the factors l, and NaN for those whose diagonal is not positive.
@@ -83,12 +89,19 @@ func checkedFactor(b *ir.Builder, l ir.Value) ir.Value {
 	return orNaN(b, Gt(b, diagonal, ZerosLike(b, diagonal)), l)
 }
 
+// maxPanels is the number of panels that a loop factors one by one: each step updates the whole matrix.
+// Larger matrices are halved, which updates every element once in each halving.
+const maxPanels = 8
+
 // choleskyHalves factors the first half of the columns of symmetric matrices, then what remains of
 // the second.
 func choleskyHalves(b *ir.Builder, x ir.Value) ir.Value {
 	n, _ := matrixDims(x)
-	if n <= matrixBlock {
+	switch {
+	case n <= matrixBlock:
 		return Cholesky(b, x)
+	case n <= maxPanels*matrixBlock:
+		return choleskyPanels(b, x)
 	}
 	half := roundUp(n/2, matrixBlock)
 	first := choleskyHalves(b, partOf(b, x, 0, half, 0, half))

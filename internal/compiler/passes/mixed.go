@@ -30,7 +30,25 @@ func Mixed(g *ir.Graph, half ir.DType) (*ir.Graph, error) {
 	if err := g.Given(); err != nil {
 		return nil, err
 	}
+	if hasScan(g) {
+		var err error
+		if g, err = Run(g, Options{Claim: func(n *ir.Node) bool { return isProduct(n) || productsIn(n) == nil }}); err != nil {
+			return nil, err
+		}
+	}
 	return ir.Transform(g.Name(), func(b *ir.Builder) { newMixedCopier(b, half).graph(g) })
+}
+
+// hasScan reports whether a graph has a loop with products. Sums of products leave it before they are
+// rounded in each step: the weight gradients of a recurrent network are products over all steps.
+func hasScan(g *ir.Graph) bool {
+	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
+		if n.Op() == ops.OpScan {
+			return slices.ContainsFunc(n.Subgraphs()[0].Nodes(), func(n *ir.Node) bool { return isProduct(n) || productsIn(n) != nil })
+		}
+		body := productsIn(n)
+		return body != nil && hasScan(body)
+	})
 }
 
 // mixedCopier copies a graph and its subgraphs.
@@ -167,12 +185,17 @@ func productsIn(n *ir.Node) *ir.Graph {
 	if err != nil {
 		return nil // inlining reports the error
 	}
-	for _, inner := range body.Nodes() {
-		if isProduct(inner) || productsIn(inner) != nil {
-			return body
-		}
+	if hasProducts(body) {
+		return body
 	}
 	return nil
+}
+
+// hasProducts reports whether a graph contains products at any depth, of composites and of loops.
+func hasProducts(g *ir.Graph) bool {
+	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
+		return isProduct(n) || productsIn(n) != nil || slices.ContainsFunc(n.Subgraphs(), hasProducts)
+	})
 }
 
 // product adds a product in half precision and converts the results back.

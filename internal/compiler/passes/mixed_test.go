@@ -93,6 +93,40 @@ func TestMixedReachesIntoSubgraphsAndComposites(t *testing.T) {
 	}
 }
 
+// TestMixedSumsLeaveLoops has the weight gradient of a recurrent network: it is one product over all
+// steps, rounded once.
+func TestMixedSumsLeaveLoops(t *testing.T) {
+	loss, err := ir.Build("loss", func(b *ir.Builder) {
+		x, w := b.Input("x", ir.F32, ir.Dims(7, 2, 3)...), b.Param("w", ir.F32, ir.Dims(3, 3)...)
+		out, _ := ops.Scan(b, ops.Loop{
+			Consts: []ir.Value{w}, Carries: []ir.Value{ops.Zeros(b, ir.F32, ir.Dims(2, 3)...)}, Xs: []ir.Value{x},
+			Body: func(b *ir.Builder, consts, carry, xs []ir.Value) ([]ir.Value, []ir.Value) {
+				return []ir.Value{ops.Tanh(b, ops.Add(b, xs[0], ops.MatMul(b, carry[0], consts[0])))}, nil
+			},
+		})
+		b.Output("loss", ops.ReduceSum(b, out[0]))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := optim.Step(loss, "loss", optim.SGD{}, optim.Options{Schedule: optim.Constant(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, err = passes.Mixed(g, ir.BF16); err != nil {
+		t.Fatal(err)
+	}
+	over := 0
+	for _, n := range g.Nodes() {
+		if n.Op() == ops.OpDotGeneral && n.Input(0).DType() == ir.BF16 && len(n.Attrs().(*ops.DotAttrs).LhsContract) == 2 {
+			over++
+		}
+	}
+	if over != 1 {
+		t.Errorf("%d products over all steps, not 1:\n%s", over, g)
+	}
+}
+
 // TestMixedKeepsFactorisations factors a matrix that is larger than a block, whose body has products.
 func TestMixedKeepsFactorisations(t *testing.T) {
 	g := mixed(t, ir.BF16, func(b *ir.Builder) {

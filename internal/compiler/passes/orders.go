@@ -48,6 +48,15 @@ type indexOrder struct {
 
 // findOrders returns the sorts that scatters share, or nil.
 func findOrders(g *ir.Graph) *orders {
+	scatters := 0
+	for _, n := range g.Nodes() {
+		if _, is := n.Attrs().(*ops.ScatterAttrs); is {
+			scatters++
+		}
+	}
+	if scatters < 2 {
+		return nil
+	}
 	o := &orders{uses: g.Uses(), of: map[*ir.Node]int{}, known: map[int][2]ir.Value{}}
 	uses := map[int][]*ir.Node{}
 	for _, n := range g.Nodes() {

@@ -124,6 +124,8 @@ const (
 // slow names the kernels over these bounds, by family, target and name, with the reason.
 var slow = map[string]string{
 	"lstm of width 650, H200, bf16, map_sigmoid_mul_convert_reshape": ofStep,
+	"lstm of width 650, H200, bf16, map_add_mul_zero":                ofStep,
+	"lstm of width 650, H200, bf16, reduce_convert_reduce_sum":       fewWorkgroups,
 	"lstm of width 650, WebGPU, map_add_tanh_mul_reshape":            ofStep,
 	"lstm of width 650, WebGPU, map_sigmoid_mul":                     ofStep,
 	"lstm of width 650, WebGPU, map_mul_zero":                        ofStep,
@@ -142,6 +144,7 @@ var slow = map[string]string{
 
 	"gp, H200, bf16, reduce_reduce_min_slice_reduce_sum": ofMatrix,
 	"gp, WebGPU, reduce_reduce_sum_add":                  ofMatrix,
+	"gp, WebGPU, reduce_reduce_min":                      ofMatrix,
 
 	"q learning, WebGPU, reduce_reduce_sum_mul": fewWorkgroups,
 	"sort, WebGPU, reduce_reduce_sum_add_parts": fewWorkgroups,
