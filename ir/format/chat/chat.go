@@ -1,0 +1,75 @@
+package chat
+
+import (
+	"time"
+)
+
+// Template is a chat template. It may be used by several goroutines.
+type Template struct{ body []*node }
+
+// Message is a turn of a conversation.
+type Message struct {
+	Role    string // "system", "user", "assistant", "tool"
+	Content string
+	// More are further keys of the message, such as "tool_calls", as values of [Template.Render].
+	More map[string]any
+}
+
+func (m Message) value(depth int) (any, error) {
+	d := newDict()
+	d.set("role", m.Role)
+	d.set("content", m.Content)
+	more, err := fromGo(m.More, depth)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range more.(*dict).keys {
+		d.set(k, more.(*dict).values[k])
+	}
+	return d, nil
+}
+
+// Parse reads a template. The error is an [*Error] of kind [ErrSyntax] or [ErrLimit].
+func Parse(source string) (*Template, error) {
+	tokens, err := lex(source)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{tokens: tokens}
+	body, err := p.block()
+	if err != nil {
+		return nil, err
+	}
+	return &Template{body}, nil
+}
+
+// Options are the options of [Template.RenderWith].
+type Options struct {
+	// Now is the time for strftime_now; the zero value is the time of the call.
+	Now time.Time
+}
+
+// Render returns the text for the given variables: nil, bool, integers, floats, strings, [Message], [JSON],
+// slices and maps of strings to these (in the order of their keys). Templates read messages,
+// add_generation_prompt, bos_token, eos_token and tools. The error is an [*Error], whose kind [ErrRaised]
+// says that the template refuses the conversation.
+func (t *Template) Render(variables map[string]any) (string, error) {
+	return t.RenderWith(variables, Options{})
+}
+
+// RenderWith is [Template.Render] with options.
+func (t *Template) RenderWith(variables map[string]any, o Options) (string, error) {
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	globals, err := fromGo(variables, 0)
+	if err != nil {
+		return "", at(1, err)
+	}
+	r := &run{now: o.Now, steps: maxSteps}
+	s := &scope{names: globals.(*dict).values}
+	if _, err := r.block(t.body, s); err != nil {
+		return "", err
+	}
+	return string(r.out), nil
+}
