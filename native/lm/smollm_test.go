@@ -1,0 +1,137 @@
+package lm_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/ir"
+	irlm "github.com/rlx-go/rlx/ir/lm"
+	"github.com/rlx-go/rlx/ir/nn"
+	"github.com/rlx-go/rlx/native/backendtest"
+	"github.com/rlx-go/rlx/native/lm"
+)
+
+// smolLM opens SmolLM2-135M-Instruct.Q4_1.gguf, which make test-lm downloads.
+func smolLM(tb testing.TB) *lm.Model {
+	tb.Helper()
+	path := os.Getenv("RLX_LM")
+	var m *lm.Model
+	err := errors.New("$RLX_LM names no GGUF file of SmolLM2: make test-lm does")
+	if path != "" {
+		m, err = lm.Load(path)
+	}
+	backendtest.Require(tb, "lm", err)
+	tb.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+// compiled returns a program with entries of the given numbers of tokens, which share a cache.
+func compiled(tb testing.TB, m *lm.Model, entries map[string]int) *rlx.Program {
+	tb.Helper()
+	var list []ir.Entry
+	for name, n := range entries {
+		g, err := ir.Build(name, func(b *ir.Builder) {
+			nn.Infer(b)
+			nn.Cache(b, 512)
+			b.Output("logits", m.Decoder(b, b.Input("tokens", ir.I32, ir.Dims(1, n)...), irlm.DecoderOptions{Last: true}))
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		list = append(list, ir.Entry{Name: name, Graph: g})
+	}
+	module, err := ir.NewModule("smollm", list...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	session, err := rlx.Open("cpu")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = session.Close(tb.Context()) })
+	p, err := session.Compile(tb.Context(), module)
+	if err == nil {
+		err = m.Set(tb.Context(), p)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+func last(tb testing.TB, p *rlx.Program, entry string, tokens ...int32) []float32 {
+	tb.Helper()
+	out, err := p.Call(tb.Context(), entry, rlx.Inputs{"tokens": rlx.Int32s(tokens, 1, len(tokens))})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	x, err := out["logits"].Float32s()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return x
+}
+
+// TestSmolLM continues "The capital of France is" by the tokens of llama.cpp (node-llama-cpp 3.22.1,
+// greedy) and compares: the best token is the same but where another is almost as good, as llama.cpp
+// rounds what it multiplies with weights to 8 bits. The largest logits at four positions are those of
+// transformers 5.24.0, which unpacks the same file to f32.
+func TestSmolLM(t *testing.T) {
+	const margin = 0.5
+	prompt := []int32{504, 3575, 282, 4649, 314}
+	next := []int32{
+		7042, 30, 198, 198, 504, 1797, 1918, 553, 253, 2155, 282, 4723, 216, 35, 33, 33, 2215, 701, 30, 198, 198, 504,
+		1797, 1918, 553, 253, 2155, 282, 4723, 216, 35, 33, 33, 2215, 701, 30, 198, 198, 504, 1797, 1918, 553, 253,
+	}
+	exact := map[int]float64{0: 17.3713, 5: 14.6219, 10: 29.621, 17: 22.4911}
+	p := compiled(t, smolLM(t), map[string]int{"prompt": len(prompt), "one": 1})
+	logits, equal := last(t, p, "prompt", prompt...), 0
+	for i, token := range next {
+		best := argmax(logits)
+		if best == token {
+			equal++
+		} else if gap := logits[best] - logits[token]; gap > margin {
+			t.Errorf("token %d is %d, by %v more than %d of llama.cpp", i, best, gap, token)
+		}
+		if want, ok := exact[i]; ok && math.Abs(float64(logits[best])-want) > 2e-3 {
+			t.Errorf("the largest logit at %d is %v, want %v", i, logits[best], want)
+		}
+		logits = last(t, p, "one", token)
+	}
+	if equal < len(next)*9/10 {
+		t.Errorf("%d of %d tokens are those of llama.cpp", equal, len(next))
+	}
+}
+
+// BenchmarkSmolLM reports tokens per second of a prompt of 128 tokens and of single ones after it, the
+// best of all runs.
+func BenchmarkSmolLM(b *testing.B) {
+	const n, decoded = 128, 64
+	p := compiled(b, smolLM(b), map[string]int{"prompt": n, "one": 1})
+	prompt := make([]int32, n)
+	for i := range prompt {
+		prompt[i] = int32(i*7919%40000 + 20)
+	}
+	best := [2]float64{}
+	rate := func(i, tokens int, f func()) {
+		start := time.Now()
+		f()
+		best[i] = max(best[i], float64(tokens)/time.Since(start).Seconds())
+	}
+	for b.Loop() {
+		if err := p.Set(b.Context(), nn.CacheState, rlx.Int32(0)); err != nil {
+			b.Fatal(err)
+		}
+		rate(0, n, func() { last(b, p, "prompt", prompt...) })
+		for range decoded {
+			rate(1, 1, func() { last(b, p, "one", 504) })
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(best[0], "prompt-tok/s")
+	b.ReportMetric(best[1], "decode-tok/s")
+}
