@@ -13,7 +13,7 @@ import (
 // package may import its own room and those of layers before; of two rooms in
 // one layer, neither may import the other.
 var layers = [][]string{
-	{"internal/format", "internal/api", "internal/elementary", "internal/sourcevet", "internal/mapped"},
+	{"internal/format", "internal/api", "internal/elementary", "internal/sourcevet", "internal/mapped", "internal/ballast"},
 	{"ir/dtype"},
 	{"ir/scalar"},
 	{"ir/routine"},
@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"ir/loop"}, // below the ops, which may write kernels
 	{"internal/compiler/sim", "internal/compiler/kerneltest"},
 	{"ir"},
-	{"internal/derive"},
+	{"internal/derive", "internal/counted"},
 	{"ir/ops"},
 	{"ir/nn"},
 	{"autodiff", "internal/compiler/padding", "internal/compiler/passes", "ir/format"},
@@ -40,7 +40,7 @@ var layers = [][]string{
 	{"native/collective"},
 	{"native"},
 	{"internal/cuda", "internal/metal", "internal/coreml"},
-	{"internal/executor/fair"},
+	{"internal/executor/fair", "internal/executor/pending", "internal/executor/ranks", "native/collective/nccl"},
 	{"internal/executor/async", "internal/executor/synchronous", "internal/applecheck"},
 	{"native/safetensors", "native/dataset", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "webgpu/internal/exec", "internal/conformance"},
 	{"webgpu", "wasm", "native/coreml", "native/lm", "internal/coreml/software"}, // a training session and the software Core ML run graphs on the CPU

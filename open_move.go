@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rlx-go/rlx/internal/executor/fair"
+	"github.com/rlx-go/rlx/internal/executor/pending"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -99,43 +100,26 @@ func writes(g *ir.Graph) bool {
 	return false
 }
 
-// movedRun is a run that waits for its turn.
-type movedRun struct {
-	done chan struct{}
-	out  map[string]Tensor
-	err  error
-}
-
 // run starts an entry of a program after the runs before.
 func (m *mover) run(ctx context.Context, p native.Program, entry string, changes bool, in map[string]Tensor) native.Run {
-	r := &movedRun{done: make(chan struct{})}
 	turn := m.order.Join(false)
-	go func() {
-		defer close(r.done)
-		if r.err = turn.Wait(ctx); r.err != nil {
-			return
+	ended := func(err error) error { return err }
+	return pending.Go(ended, func() (map[string]Tensor, error) {
+		if err := turn.Wait(ctx); err != nil {
+			return nil, err
 		}
 		defer turn.Release()
-		if r.err = m.update(ctx, p); r.err != nil {
-			return
+		if err := m.update(ctx, p); err != nil {
+			return nil, err
 		}
 		started, err := p.Run(ctx, entry, in)
-		if err == nil {
-			r.out, err = started.Wait(context.WithoutCancel(ctx))
+		if err != nil {
+			return nil, err
 		}
-		if r.err = err; err == nil && changes {
+		out, err := started.Wait(context.WithoutCancel(ctx))
+		if err == nil && changes {
 			m.changed(p)
 		}
-	}()
-	return r
-}
-
-// Wait waits for the run.
-func (r *movedRun) Wait(ctx context.Context) (map[string]Tensor, error) {
-	select {
-	case <-r.done:
-		return r.out, r.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+		return out, err
+	})
 }

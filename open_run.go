@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/executor/pending"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -34,9 +35,16 @@ func (p *openProgram) Run(ctx context.Context, entry string, in map[string]Tenso
 		p.release(b)
 		return nil, p.fault(entry, err)
 	}
-	open := &openRun{Run: r, p: p, b: b, call: c, padded: padded, done: make(chan struct{})}
-	go open.finish()
-	return open, nil
+	fault := func(err error) error { return p.fault("wait", err) }
+	return pending.Go(fault, func() (map[string]Tensor, error) {
+		defer p.release(b)
+		out, err := r.Wait(context.Background())
+		if err == nil && !b.exact {
+			out = c.crop(out)
+			b.buffers.Put(padded)
+		}
+		return out, err
+	}), nil
 }
 
 // runClosed starts an entry without open sizes.
@@ -91,45 +99,6 @@ func (b *bucket) inputs(c *call, in map[string]Tensor) (given, padded map[string
 		given[port.Name] = to
 	}
 	return given, padded, nil
-}
-
-// openRun is a run of a bucket.
-type openRun struct {
-	native.Run
-	p      *openProgram
-	b      *bucket
-	call   *call
-	padded map[string]Tensor
-	done   chan struct{}
-	out    map[string]Tensor
-	err    error
-}
-
-// finish waits for the run, crops its results and releases the bucket.
-func (r *openRun) finish() {
-	defer close(r.done)
-	defer r.p.release(r.b)
-	out, err := r.Run.Wait(context.Background())
-	if err == nil && !r.b.exact {
-		out = r.call.crop(out)
-		r.b.buffers.Put(r.padded)
-	}
-	r.out, r.err = out, err
-}
-
-// Wait waits for the run and returns its outputs.
-func (r *openRun) Wait(ctx context.Context) (map[string]Tensor, error) {
-	select {
-	case <-r.done:
-		return r.out, r.err
-	default:
-	}
-	select {
-	case <-r.done:
-		return r.out, r.err
-	case <-ctx.Done():
-		return nil, r.p.fault("wait", ctx.Err())
-	}
 }
 
 // Bind fixes the memory of inputs and outputs. Their shapes choose the open sizes at each start.

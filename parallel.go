@@ -38,7 +38,11 @@ type DataParallel struct {
 	// Bucket is the size in bytes up to which gradients are reduced together; 0 means
 	// [parallel.DefaultBucket].
 	Bucket int
-	// Log, if not nil, receives what the pass did: [parallel.Report].
+	// Shard divides the states of the optimizer among the ranks, as stage 1 of ZeRO does: see
+	// [parallel.Shard]. Then [Program.Save] gives a rank its own part of them, so that every rank
+	// saves, and loads what it has saved in a run of as many ranks.
+	Shard bool
+	// Log, if not nil, receives what the passes did: [parallel.Report] and [parallel.ShardReport].
 	Log io.Writer
 }
 
@@ -53,14 +57,17 @@ var joined struct {
 // all processes; later calls, also of other sessions, return the same group with its deadline.
 // Without a launcher the group has one rank. The errors are those of [launch.From] and [tcp.Join], and
 // the one that ended the group, if there is one.
-// The device is the CPU; the error is of kind [ir.ErrUnsupported] for several ranks on another one.
+// The devices are the CPU and CUDA GPUs; the error is of kind [ir.ErrUnsupported] for several ranks on
+// another one, and [native.ErrUnavailable] if NCCL, which GPUs need, is missing.
 func (s *Session) Group(ctx context.Context, o collective.Options) (*collective.Group, error) {
 	run, err := launch.Environment()
 	if err != nil {
 		return nil, err
 	}
-	if run.Size > 1 && s.backend.Name() != "cpu" {
-		return nil, ir.Errorf(ir.ErrUnsupported, "%d ranks on device %q; several ranks run on the CPU only", run.Size, s.backend.Name())
+	if run.Size > 1 {
+		if err := s.collectives(); err != nil {
+			return nil, err
+		}
 	}
 	joined.Lock()
 	defer joined.Unlock()
@@ -69,6 +76,37 @@ func (s *Session) Group(ctx context.Context, o collective.Options) (*collective.
 	}
 	joined.group, err = tcp.Join(ctx, run, o)
 	return joined.group, err
+}
+
+// collectives returns an error if the device cannot move data between ranks.
+func (s *Session) collectives() error {
+	b, ok := s.backend.(native.Collectives)
+	if !ok {
+		return ir.Errorf(ir.ErrUnsupported, "several ranks on device %q; the devices with collectives are \"cpu\" and \"cuda\"", s.backend.Name())
+	}
+	if err := b.Collectives(); err != nil {
+		return &native.Error{Backend: s.backend.Name(), Call: "group", Kind: native.ErrUnavailable, Err: err}
+	}
+	return nil
+}
+
+// localDevice returns the device of a backend for this process: of several devices the one whose
+// number is that of the process on its machine, if a launcher has started it, unless it is the only
+// one that the process sees.
+func localDevice(b native.Backend) native.Backend {
+	several, ok := b.(native.MultiDevice)
+	if !ok {
+		return b
+	}
+	run, err := launch.Environment() // an error is that of Session.Group
+	if err != nil || run.LocalRank == 0 {
+		return b
+	}
+	own := several.Device(run.LocalRank)
+	if own.Probe() != nil && several.Device(1).Probe() != nil {
+		return b // CUDA_VISIBLE_DEVICES shows each process a device of its own
+	}
+	return own
 }
 
 // size returns the number of ranks, 1 without the option.
@@ -93,22 +131,45 @@ func (d *DataParallel) gradients(loss string, then func(*ir.Graph) (*ir.Graph, e
 	if d.size() == 1 {
 		return then
 	}
-	pass := parallel.Data{Mesh: ops.MeshAttrs{MeshAxis: DataAxis, Devices: d.size()}, Loss: loss, Weight: d.Weight, Bucket: d.Bucket}
+	pass := parallel.Data{Mesh: d.axis(), Loss: loss, Weight: d.Weight, Bucket: d.Bucket, Scatter: d.Shard}
 	return func(g *ir.Graph) (*ir.Graph, error) {
 		g, report, err := pass.Gradients(g)
 		if err != nil {
 			return nil, err
 		}
-		if d.Log != nil {
-			if _, err := fmt.Fprint(d.Log, report); err != nil {
-				return nil, err
-			}
+		if err := d.log(report); err != nil {
+			return nil, err
 		}
 		if then == nil {
 			return g, nil
 		}
 		return then(g)
 	}
+}
+
+// axis is the mesh axis of the ranks in a graph.
+func (d *DataParallel) axis() ops.MeshAttrs {
+	return ops.MeshAttrs{MeshAxis: DataAxis, Devices: d.size()}
+}
+
+func (d *DataParallel) log(report fmt.Stringer) error {
+	if d.Log == nil {
+		return nil
+	}
+	_, err := fmt.Fprint(d.Log, report)
+	return err
+}
+
+// shard divides the states of the optimizer of a step, if the option is set.
+func (d *DataParallel) shard(step *ir.Graph) (*ir.Graph, error) {
+	if d.size() == 1 || !d.Shard {
+		return step, nil
+	}
+	step, report, err := parallel.Shard{Mesh: d.axis(), Bucket: d.Bucket}.States(step)
+	if err != nil {
+		return nil, err
+	}
+	return step, d.log(report)
 }
 
 // spread gives all ranks the parameters and states of rank 0: initial values of two kinds of

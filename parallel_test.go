@@ -130,11 +130,12 @@ func TestRanksTrainAsOneDoes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, n := range []int{2, 4} {
+				for i, n := range []int{2, 4, 2, 4} {
+					shard := i >= 2
 					ranksOf(t, n, func(g *collective.Group) error {
 						o := o
 						var log strings.Builder
-						o.Parallel = &rlx.DataParallel{Group: g, Weight: "count", Bucket: 64, Log: &log}
+						o.Parallel = &rlx.DataParallel{Group: g, Weight: "count", Bucket: 64, Log: &log, Shard: shard}
 						part := parallelRows / n
 						got, own, err := trainRank(t, d, o, g.Rank()*part, (g.Rank()+1)*part)
 						if err != nil {

@@ -140,5 +140,8 @@ func usable(name string) (native.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !strings.Contains(name, ":") {
+		b = localDevice(b)
+	}
 	return b, b.Probe()
 }

@@ -28,7 +28,8 @@ type Session struct {
 // "cuda,webgpu,cpu", is the first usable device of it; "" is the list in the environment variable
 // RLX_DEVICE or, if that is unset, the fastest usable device ([Fastest]). See [ParsePolicy] for the
 // form of lists. The errors are those of [Available], joined for a list of which no device is
-// usable.
+// usable. In a process that a launcher has started, "cuda" is the GPU with the number of the process
+// on its machine: see package native/collective/launch.
 func Open(device string) (*Session, error) {
 	policy, err := policyOf(device)
 	if err != nil {

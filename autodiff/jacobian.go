@@ -61,7 +61,7 @@ func HessianWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 		return nil, wrap(transform, err)
 	}
 	prefix := freePrefix(g, gradPrefix)
-	h, err := ir.Build(g.Name(), func(b *ir.Builder) {
+	h, err := ir.Transform(g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(g)
 		b.CopyPorts(g, m)
 		in := portValues(g, m)
@@ -96,7 +96,7 @@ func jacobian(g *ir.Graph, output string, o Options, matrix dense) (*ir.Graph, e
 			return nil, wrap(transform, err)
 		}
 	}
-	j, err := ir.Build(g.Name(), func(b *ir.Builder) {
+	j, err := ir.Transform(g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(g)
 		b.CopyPorts(g, m)
 		in := portValues(g, m)

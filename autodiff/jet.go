@@ -54,7 +54,7 @@ func JetWith(g *ir.Graph, order int, o Options) (*ir.Graph, error) {
 		return nil, wrap(transform, err)
 	}
 	prefix := freePrefix(g, seriesPrefix)
-	j, err := ir.Build(g.Name(), func(b *ir.Builder) {
+	j, err := ir.Transform(g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(g)
 		b.CopyPorts(g, m)
 		curve := make([][]ir.Value, len(g.Ports()))

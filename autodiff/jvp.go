@@ -33,7 +33,7 @@ func JVPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
 			return nil, wrap("jvp", err)
 		}
 	}
-	j, err := ir.Build(g.Name(), func(b *ir.Builder) {
+	j, err := ir.Transform(g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(g)
 		b.CopyPorts(g, m)
 		t := make([]ir.Value, len(g.Ports()))
@@ -55,7 +55,7 @@ func JVPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
 func checkPaths(g *ir.Graph, ports, outputs []int) error {
 	for _, port := range ports {
 		reaches := false
-		_, err := ir.Build(g.Name(), func(b *ir.Builder) {
+		_, err := ir.Transform(g.Name(), func(b *ir.Builder) {
 			in, t := inputs(b, g), make([]ir.Value, len(g.Ports()))
 			p := g.Ports()[port]
 			t[port] = b.Port(ir.InputPort, freePrefix(g, tangentPrefix)+p.Name, p.Value.Type())

@@ -17,7 +17,7 @@ func nthOrder(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ir.Build(g.Name(), func(b *ir.Builder) {
+	return ir.Transform(g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(g)
 		b.CopyPorts(g, m)
 		in, curve := portValues(g, m), make([][]ir.Value, len(g.Ports()))

@@ -26,7 +26,7 @@ type residual func(i int) ir.Value
 // residuals; nil stores all.
 func linearise(g *ir.Graph, by variables, keep ir.Keeper) (*pullback, error) {
 	p := &pullback{g: g, by: by, linearOut: make([]int, len(g.Outputs()))}
-	tangents, err := ir.Build(g.Name(), p.buildTangents)
+	tangents, err := ir.Transform(g.Name(), p.buildTangents)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (r reverse) apply(g *ir.Graph) (*ir.Graph, error) {
 		return nil, wrap(r.name, err)
 	}
 	prefix := freePrefix(g, gradPrefix)
-	d, err := ir.Build(g.Name(), func(b *ir.Builder) {
+	d, err := ir.Transform(g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(g)
 		b.CopyPorts(g, m)
 		out, residuals := p.forward(b, portValues(g, m))

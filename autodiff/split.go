@@ -40,10 +40,10 @@ func SplitVJP(g *ir.Graph, o Options) (forward, backward *ir.Graph, err error) {
 			s.passes[i] = len(s.passes)
 		}
 	}
-	if forward, err = ir.Build(g.Name(), s.forward); err != nil {
+	if forward, err = ir.Transform(g.Name(), s.forward); err != nil {
 		return nil, nil, wrap(transform, err)
 	}
-	backward, err = ir.Build(g.Name(), s.backward)
+	backward, err = ir.Transform(g.Name(), s.backward)
 	return forward, backward, wrap(transform, err)
 }
 

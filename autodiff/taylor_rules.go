@@ -115,7 +115,7 @@ func (a *applied) rule(moving []int) *stepRule {
 
 func newStepRule(n *ir.Node, moving []int) (*stepRule, error) {
 	r := &stepRule{moving: moving}
-	single, err := ir.Build(string(n.Op()), func(b *ir.Builder) {
+	single, err := ir.Transform(string(n.Op()), func(b *ir.Builder) {
 		for i, v := range b.Copy(n, declare(b, "in", n.InTypes())) {
 			b.Output(position("out", i), v)
 		}
@@ -123,7 +123,7 @@ func newStepRule(n *ir.Node, moving []int) (*stepRule, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.g, err = ir.Build(string(n.Op()), func(b *ir.Builder) {
+	r.g, err = ir.Transform(string(n.Op()), func(b *ir.Builder) {
 		in, t := declare(b, "in", n.InTypes()), make([]ir.Value, len(n.Inputs()))
 		for _, i := range moving {
 			t[i] = b.Port(ir.InputPort, position("tangent", i), n.Input(i).Type())
@@ -139,7 +139,7 @@ func newStepRule(n *ir.Node, moving []int) (*stepRule, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = ir.Build(string(n.Op()), func(b *ir.Builder) {
+	_, err = ir.Transform(string(n.Op()), func(b *ir.Builder) {
 		in, t := inputs(b, r.g), make([]ir.Value, len(r.g.Ports()))
 		for _, i := range moving {
 			t[i] = b.Port(ir.InputPort, position("second", i), in[i].Type())

@@ -46,7 +46,7 @@ func Vmap(g *ir.Graph, size ir.Dim, o VmapOptions) (*ir.Graph, error) {
 			v.axes[i] = a
 		}
 	}
-	batched, err := ir.Build(g.Name(), v.build)
+	batched, err := ir.Transform(g.Name(), v.build)
 	return batched, wrap("vmap", err)
 }
 

@@ -12,34 +12,69 @@ import (
 // once.
 type Forms struct {
 	numbers map[string]int
-	texts   []string // by number
-	key     []byte   // of the current node
+	texts   []string       // by number; with numbers of graphs in place of their texts
+	nodes   []*Node        // by number: the first of the form
+	graphs  map[*Graph]int // numbers of subgraphs: equal ones have one number
+	graphOf map[string]int // the same by text
+	key     []byte         // of the current node
 	attrs   attrFormatter
 }
 
 // NewForms returns an empty set of forms.
-func NewForms() *Forms { return &Forms{numbers: map[string]int{}} }
+func NewForms() *Forms {
+	return &Forms{numbers: map[string]int{}, graphs: map[*Graph]int{}, graphOf: map[string]int{}}
+}
 
 // Of returns the number of a node's form. Numbers start at 0, in the order of first use.
 func (f *Forms) Of(n *Node) int {
 	f.key = f.key[:0]
-	f.node(n)
+	f.node(n, func(g *Graph) { f.int(f.graph(g)) })
 	number, known := f.numbers[string(f.key)]
 	if !known {
 		number = len(f.numbers)
 		text := string(f.key)
-		f.numbers[text], f.texts = number, append(f.texts, text)
+		f.numbers[text], f.texts, f.nodes = number, append(f.texts, text), append(f.nodes, n)
 	}
 	return number
 }
 
 // Text returns a key with everything that nodes of a form share. The key of a form is always the
 // same.
-func (f *Forms) Text(number int) string { return f.texts[number] }
+func (f *Forms) Text(number int) string {
+	n := f.nodes[number]
+	if len(n.subs) == 0 {
+		return f.texts[number]
+	}
+	f.key = f.key[:0]
+	f.node(n, func(g *Graph) { f.text(textOf(g)) })
+	return string(f.key)
+}
 
-// node writes the key of a node. Each item is delimited or has a fixed length, so that different
-// forms have different keys.
-func (f *Forms) node(n *Node) {
+// graph returns the number of a subgraph. Passes ask for the same graph again and again.
+func (f *Forms) graph(g *Graph) int {
+	if number, known := f.graphs[g]; known {
+		return number
+	}
+	text := textOf(g)
+	number, known := f.graphOf[text]
+	if !known {
+		number = len(f.graphOf)
+		f.graphOf[text] = number
+	}
+	f.graphs[g] = number
+	return number
+}
+
+// textOf returns a text that equal graphs have alone.
+func textOf(g *Graph) string {
+	var text bytes.Buffer
+	(&digest{&text}).graph(g)
+	return text.String()
+}
+
+// node writes the key of a node, and its subgraphs by the function graph. Each item is delimited or
+// has a fixed length, so that different forms have different keys.
+func (f *Forms) node(n *Node, graph func(*Graph)) {
 	f.text(string(n.op))
 	f.int(len(n.inputs))
 	for _, v := range n.inputs {
@@ -50,9 +85,7 @@ func (f *Forms) node(n *Node) {
 		f.typ(t)
 	}
 	for _, g := range n.subs {
-		var text bytes.Buffer
-		(&digest{&text}).graph(g)
-		f.text(text.String())
+		graph(g)
 	}
 	if n.attrs != nil {
 		f.attrs.out = f.attrs.out[:0]

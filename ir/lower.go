@@ -1,6 +1,9 @@
 package ir
 
-import "github.com/rlx-go/rlx/ir/scalar"
+import (
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
 
 // Lowering defines the elements of an op's results in terms of the elements of its operands, as
 // scalar expressions without a schedule. Package sched chooses the schedule for each target. A
@@ -122,6 +125,10 @@ type ScatterLowering struct {
 	// Unique reports that all targets are different, so that the order is irrelevant; nil if that
 	// is never known.
 	Unique func(n *Node) bool
+	// Sorted reports that the rows of the result that the positions target do not decrease in
+	// row-major order, but for positions without a target, which come first or last; nil if that is
+	// never known.
+	Sorted func(n *Node) bool
 	// Unordered reports that floating sums may be computed in any order, even a different one in
 	// each run; nil if never.
 	Unordered func(n *Node) bool
@@ -180,7 +187,12 @@ type TotalLowering struct {
 // RoutineLowering is an op that libraries implement as a whole, such as a matrix factorisation. It
 // comes with a Body for backends without the library. A backend that claims the op gets complete
 // operands and returns complete results.
-type RoutineLowering struct{}
+type RoutineLowering struct {
+	// Calls returns the library calls of a plan that compute a node of constant shapes on a target,
+	// as [KernelsLowering] does; nil, or a nil result, means that there are none. It must be a pure
+	// function.
+	Calls func(n *Node, caps loop.Caps) *Algorithm
+}
 
 // AttendLowering is attention that does not store the matrix of scores (flash attention). It comes
 // with a Body, which is used if the matrix is small.

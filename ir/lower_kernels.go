@@ -32,7 +32,7 @@ type Algorithm struct {
 type KernelLaunch struct {
 	Kernel *loop.Kernel
 	// Routine, if set, is a library routine that runs instead of a kernel, on arrays in its own
-	// order. [loop.Caps.Products] reports whether a target has the library. Without it, or for a
+	// order. [loop.Caps.Runs] reports whether a target has the library. Without it, or for a
 	// conditional launch, there are no kernels for the node.
 	Routine routine.Routine
 	Arrays  []Memory
@@ -64,7 +64,21 @@ func (l *KernelsLowering) For(n *Node, caps loop.Caps) (*Algorithm, error) {
 	if l.Kernels == nil {
 		return nil, Errorf(ErrDef, "its lowering has no kernels")
 	}
-	a := l.Kernels(n, caps)
+	return l.Kernels(n, caps).on(n, caps)
+}
+
+// For returns the calls of a node for a target, or nil if there are none or the target does not
+// support them. The error, of kind [ErrDef], says why the calls are invalid for the node.
+func (l *RoutineLowering) For(n *Node, caps loop.Caps) (*Algorithm, error) {
+	if l.Calls == nil {
+		return nil, nil
+	}
+	return l.Calls(n, caps).on(n, caps)
+}
+
+// on checks an algorithm, which may be nil, for a node and a target. It is nil if the target does not
+// support it.
+func (a *Algorithm) on(n *Node, caps loop.Caps) (*Algorithm, error) {
 	if a == nil {
 		return nil, nil
 	}
@@ -73,7 +87,7 @@ func (l *KernelsLowering) For(n *Node, caps loop.Caps) (*Algorithm, error) {
 			if err := a.checkCall(n, x); err != nil {
 				return nil, Errorf(ErrDef, "routine %q: %v", x.Routine.Name(), err)
 			}
-			if caps.Products == loop.NoProducts {
+			if !caps.Runs(x.Routine) {
 				return nil, nil
 			}
 			continue

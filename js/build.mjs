@@ -5,7 +5,8 @@
 // WebAssembly modules are built by `make wasm`.
 
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, sep } from 'node:path';
 import { build } from 'rolldown';
 import { breakLines } from './lines.mjs';
@@ -49,24 +50,39 @@ const shortLines = {
   },
 };
 
+// stamp returns the hash of the compiler's module, by which plans are kept, and has the module say it, too, in a section that
+// a module has besides its code: a page may give one that it compiled by itself.
+function stamp() {
+  const path = join(dist, 'rlx.wasm'), name = Buffer.from('rlx build'), bytes = readFileSync(path), length = 32;
+  const section = (text) => Buffer.concat([Buffer.of(0, 1 + name.length + length, name.length), name, Buffer.from(text)]);
+  const hashOf = (code) => createHash('sha256').update(code).digest('hex').slice(0, length);
+  const at = bytes.length - section('').length - length, last = bytes.subarray(at);
+  if (last.equals(section(last.subarray(-length)))) return hashOf(bytes.subarray(0, at));
+  const hash = hashOf(bytes);
+  writeFileSync(path, Buffer.concat([bytes, section(hash)]));
+  return hash;
+}
+
 // code builds some entry points and returns the names of the files it made. Those of workers hold
 // all they need, because bundlers copy a worker's file as it is.
 async function code(input, codeSplitting) {
   const { output } = await build({
     input,
     platform: 'neutral',
+    external: /^node:/,
     plugins: [shortLines],
     checks: { pluginTimings: false },
-    transform: { target: 'es2022' },
+    transform: { target: 'es2022', define: { compilerBuild: JSON.stringify(compilerBuild) } },
     output: { dir: dist, chunkFileNames: '[name]-[hash].js', codeSplitting, minify: true, sourcemap: true },
   });
   return output.map(({ fileName }) => fileName);
 }
 
+const compilerBuild = stamp();
 const isWorker = (path) => path.endsWith('worker.ts');
 const entries = entryPoints(), workers = entries.filter(isWorker);
 const made = await Promise.all([code(entries.filter((path) => !isWorker(path)), chunks), ...workers.map((path) => code(path, false))]);
 removeOldCode(made.flat());
-execFileSync(process.execPath, [join(here, 'node_modules/typescript/lib/tsc.js'), '-p', here], { stdio: 'inherit' });
+for (const project of ['tsconfig.json', 'tsconfig.node.json']) execFileSync(process.execPath, [join(here, 'node_modules/typescript/lib/tsc.js'), '-p', join(here, project)], { stdio: 'inherit' });
 // npm packs nothing from above.
 for (const path of ['LICENSE', 'ir/ops/OPS.md']) copyFileSync(join(here, '..', path), join(here, basename(path)));

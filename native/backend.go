@@ -92,7 +92,7 @@ type Options struct {
 	// Mesh arranges the ranks that run the module together, for a module with collectives of
 	// several devices; nil means one device. Compile is then a collective itself: all ranks call it
 	// with the same module, and the error is of kind [collective.ErrMismatch] on all ranks if one
-	// differs. Only the CPU has collectives.
+	// differs. The backends with collectives are [Collectives].
 	Mesh *collective.Mesh
 }
 

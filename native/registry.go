@@ -48,6 +48,13 @@ type MultiDevice interface {
 	Device(number int) Backend
 }
 
+// Collectives is a backend whose programs move data between ranks: see [Options.Mesh].
+type Collectives interface {
+	Backend
+	// Collectives returns nil, or the reason why this machine lacks what they need.
+	Collectives() error
+}
+
 // VariantDevice is a backend that reaches its device by several drivers. The backend
 // itself chooses one; "webgpu:vulkan" is the variant "vulkan" of "webgpu".
 type VariantDevice interface {

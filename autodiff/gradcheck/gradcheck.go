@@ -311,7 +311,7 @@ func newDerivative(g *ir.Graph, wrt []string, transform func(*ir.Graph, ...strin
 			d.outputs = append(d.outputs, o.Name)
 		}
 	}
-	d.graph, err = ir.Build(derived.Name(), func(b *ir.Builder) {
+	d.graph, err = ir.Transform(derived.Name(), func(b *ir.Builder) {
 		in := make([]ir.Value, len(derived.Ports()))
 		for i, p := range derived.Ports() {
 			// A state becomes an input, since its update is not checked.

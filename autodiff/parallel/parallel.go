@@ -30,6 +30,9 @@ type Data struct {
 	// Bucket is the size in bytes up to which gradients are reduced together; 0 means
 	// [DefaultBucket]. The first bucket has at most [FirstBucket].
 	Bucket int
+	// Scatter reduces gradients by a reduce_scatter and an all_gather, in parts that [Shard] can use:
+	// it then leaves the all_gather out.
+	Scatter bool
 }
 
 // The sizes of buckets in bytes, those of PyTorch's DistributedDataParallel. The first bucket is
@@ -67,27 +70,19 @@ func (d Data) Gradients(g *ir.Graph) (*ir.Graph, Report, error) {
 		return nil, r, err
 	}
 	out, err := ir.Transform(g.Name(), func(b *ir.Builder) {
-		m := ir.NewMapping(g)
-		b.CopyPorts(g, m)
-		in := make([]ir.Value, len(g.Ports()))
-		for i, p := range g.Ports() {
-			in[i] = m.Get(p.Value)
-		}
-		values := b.Splice(g, in)
+		c := &copier{b: b, g: g, d: &d, weight: weight, buckets: buckets, m: ir.NewMapping(g), values: make([]ir.Value, len(g.Outputs()))}
+		c.copyNodes()
 		if b.Err() != nil {
 			return
 		}
-		mean := d.newMean(b, values, weight)
-		for _, k := range buckets {
-			k.reduce(b, mean, values)
-		}
 		for i, o := range g.Outputs() {
 			if i == loss || o.State && o.Value.DType().IsFloat() && !isUnchanged(g, o) {
-				values[i] = mean.of(b, values[i])
+				c.values[i] = c.mean.of(b, c.m.Get(o.Value))
 			}
-		}
-		for i, o := range g.Outputs() {
-			b.CopyOutput(o, values[i])
+			if !c.values[i].Valid() {
+				c.values[i] = c.m.Get(o.Value)
+			}
+			b.CopyOutput(o, c.values[i])
 		}
 	})
 	if err != nil {
@@ -98,6 +93,43 @@ func (d Data) Gradients(g *ir.Graph) (*ir.Graph, Report, error) {
 	}
 	r.Sent, err = Traffic(out)
 	return out, r, err
+}
+
+// copier copies the nodes of a graph and adds the collective of each bucket as soon as its gradients
+// are there, so that it can run while the backward pass goes on.
+type copier struct {
+	b       *ir.Builder
+	g       *ir.Graph
+	d       *Data
+	weight  int // the output with the weight, -1 without one
+	buckets []*bucket
+	m       *ir.Mapping
+	mean    *mean      // once the weight is there
+	values  []ir.Value // of the outputs: the means that are there, else invalid
+}
+
+func (c *copier) copyNodes() {
+	c.b.CopyPorts(c.g, c.m)
+	next := 0
+	for _, n := range c.g.Nodes() {
+		if n.Op() != ir.OpPort {
+			c.m.SetAll(n, c.b.Copy(n, c.m.Inputs(n)))
+		}
+		if c.b.Err() != nil {
+			return
+		}
+		if c.mean == nil && (c.weight < 0 || c.m.Get(c.g.Outputs()[c.weight].Value).Valid()) {
+			c.mean = c.newMean()
+		}
+		for ; c.mean != nil && next < len(c.buckets) && c.isComplete(c.buckets[next]); next++ {
+			c.reduce(c.buckets[next])
+		}
+	}
+}
+
+// isComplete reports whether the gradients of a bucket are there.
+func (c *copier) isComplete(k *bucket) bool {
+	return !slices.ContainsFunc(k.outputs, func(i int) bool { return !c.m.Get(c.g.Outputs()[i].Value).Valid() })
 }
 
 // isUnchanged reports whether an output leaves a state as it is.
@@ -170,25 +202,45 @@ func (d *Data) buckets(g *ir.Graph) ([]*bucket, error) {
 	return out, nil
 }
 
-// reduce replaces the values of the bucket by their means.
-func (k *bucket) reduce(b *ir.Builder, mean *mean, values []ir.Value) {
+// reduce sets the values of a bucket to their means.
+func (c *copier) reduce(k *bucket) {
+	b := c.b
+	own := func(i int) ir.Value { return c.m.Get(c.g.Outputs()[k.outputs[i]].Value) }
+	if c.d.Scatter {
+		c.scatter(k, own)
+		return
+	}
 	if len(k.outputs) == 1 {
-		values[k.outputs[0]] = mean.of(b, values[k.outputs[0]])
+		c.values[k.outputs[0]] = c.mean.of(b, own(0))
 		return
 	}
 	flat := make([]ir.Value, len(k.outputs))
-	for i, at := range k.outputs {
-		flat[i] = ops.Reshape(b, values[at], ir.N(-1))
+	for i := range flat {
+		flat[i] = ops.Reshape(b, own(i), ir.N(-1))
 	}
-	all := mean.of(b, ops.Concatenate(b, 0, flat...))
+	all := c.mean.of(b, ops.Concatenate(b, 0, flat...))
 	if b.Err() != nil {
 		return
 	}
 	from := 0
 	for i, at := range k.outputs {
 		size, _ := flat[i].Shape()[0].Const()
-		values[at] = ops.Reshape(b, ops.SliceAxis(b, all, 0, ir.N(from), ir.N(size)), values[at].Shape()...)
+		c.values[at] = ops.Reshape(b, ops.SliceAxis(b, all, 0, ir.N(from), ir.N(size)), own(i).Shape()...)
 		from += size
+	}
+}
+
+// scatter is reduce by a reduce_scatter and an all_gather.
+func (c *copier) scatter(k *bucket, own func(i int) ir.Value) {
+	l := layout{c.b, c.d.Mesh}
+	parts, types := make([]ir.Value, len(k.outputs)), make([]ir.Type, len(k.outputs))
+	for i := range parts {
+		types[i] = own(i).Type()
+		parts[i] = l.rows(c.mean.part(c.b, own(i)))
+	}
+	sum := ops.ReduceScatter(c.b, ops.Concatenate(c.b, 1, parts...), c.d.Mesh, 0)
+	for i, x := range l.gather(c.mean.whole(c.b, sum), types) {
+		c.values[k.outputs[i]] = x
 	}
 }
 
@@ -198,14 +250,14 @@ type mean struct {
 	weight, total ir.Value // of this device and of all, f32 or f64; invalid if devices weigh the same
 }
 
-func (d *Data) newMean(b *ir.Builder, values []ir.Value, weight int) *mean {
-	m := &mean{mesh: d.Mesh}
-	if weight >= 0 {
-		m.weight = values[weight]
+func (c *copier) newMean() *mean {
+	m := &mean{mesh: c.d.Mesh}
+	if c.weight >= 0 {
+		m.weight = c.m.Get(c.g.Outputs()[c.weight].Value)
 		if m.weight.DType() != ir.F64 {
-			m.weight = ops.Convert(b, m.weight, ir.F32)
+			m.weight = ops.Convert(c.b, m.weight, ir.F32)
 		}
-		m.total = ops.AllReduce(b, m.weight, d.Mesh, ops.AllReduceSum)
+		m.total = ops.AllReduce(c.b, m.weight, c.d.Mesh, ops.AllReduceSum)
 	}
 	return m
 }
@@ -216,10 +268,26 @@ func (m *mean) of(b *ir.Builder, x ir.Value) ir.Value {
 	if !m.weight.Valid() {
 		return ops.AllReduce(b, x, m.mesh, ops.AllReduceMean)
 	}
+	return ops.AllReduce(b, m.part(b, x), m.mesh, ops.AllReduceSum)
+}
+
+// part returns what a device contributes to the sum of which whole makes the mean.
+func (m *mean) part(b *ir.Builder, x ir.Value) ir.Value {
+	if !m.weight.Valid() {
+		return x
+	}
 	zero := ops.ZerosLike(b, m.weight)
 	part := ops.Convert(b, ops.Div(b, m.weight, ops.Select(b, ops.Gt(b, m.total, zero), m.total, ops.OnesLike(b, m.total))), x.DType())
 	counts := ops.BroadcastTo(b, ops.Gt(b, m.weight, zero), x.Shape())
-	return ops.AllReduce(b, ops.Select(b, counts, ops.Mul(b, x, part), ops.ZerosLike(b, x)), m.mesh, ops.AllReduceSum)
+	return ops.Select(b, counts, ops.Mul(b, x, part), ops.ZerosLike(b, x))
+}
+
+// whole returns the mean, given the sum of all parts.
+func (m *mean) whole(b *ir.Builder, sum ir.Value) ir.Value {
+	if m.weight.Valid() {
+		return sum
+	}
+	return ops.Div(b, sum, ops.ConstLike(b, sum, float64(m.mesh.Devices)))
 }
 
 // Bucket is a list of gradients that are reduced together, by the names of their parameters.

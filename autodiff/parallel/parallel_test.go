@@ -124,3 +124,56 @@ func TestAStepRefusesGradientsOfAnotherForm(t *testing.T) {
 		}
 	}
 }
+
+// TestStatesOfTheOptimizerAreDivided: those of the layers, for the bytes of an all-reduce.
+func TestStatesOfTheOptimizerAreDivided(t *testing.T) {
+	loss, err := chain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := func(o optim.Options, d parallel.Data) (*ir.Graph, parallel.ShardReport) {
+		o.Gradients = func(g *ir.Graph) (*ir.Graph, error) {
+			g, _, err := d.Gradients(g)
+			return g, err
+		}
+		g, err := optim.Step(loss, "loss", optim.AdamW{}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, report, err := parallel.Shard{Mesh: d.Mesh}.States(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out, report
+	}
+	out, r := step(optim.Options{}, parallel.Data{Mesh: four, Scatter: true})
+	if len(r.Sharded) != 8 || len(r.Whole) != 0 {
+		t.Errorf("divided are %q, whole %q", r.Sharded, r.Whole)
+	}
+	// m and v of four layers of 100 elements and of an f64, and the count of steps.
+	if r.Before != 8*400+2*8+4 || r.Bytes != 8*100+2*8+4 {
+		t.Errorf("the states have %d bytes, and had %d", r.Bytes, r.Before)
+	}
+	for _, p := range out.Ports() {
+		if want := (ir.Shape{ir.N(25)}); p.Name == "optim/m/w2" && !p.Value.Shape().Equal(want) {
+			t.Errorf("%q is %s", p.Name, p.Value.Type())
+		}
+	}
+	// The layers by a reduce_scatter and an all_gather, three quarters of 1,600 bytes each. The f64 has
+	// 32 bytes with its padding, the loss and the running mean 4.
+	if want := int64(2*3*1600/4 + 2*3*32/4 + 2*(2*3*4/4)); r.Sent != want {
+		t.Errorf("each device sends %d bytes, want %d", r.Sent, want)
+	}
+	for clip, want := range map[float64][2]int{0: {16, 0}, 1: {12, 4}} { // the norm needs whole sums of gradients
+		_, r := step(optim.Options{Accumulate: 2, Average: 0.9, ClipNorm: clip}, parallel.Data{Mesh: four})
+		if got := [2]int{len(r.Sharded), len(r.Whole)}; got != want {
+			t.Errorf("clipped to %v, divided are %q, whole %q", clip, r.Sharded, r.Whole)
+		}
+	}
+	if _, r := step(optim.Options{}, parallel.Data{Mesh: ops.MeshAttrs{MeshAxis: "data", Devices: 1}}); r.Sharded != nil || r.Bytes != r.Before {
+		t.Errorf("on one device: %s", r)
+	}
+	if _, _, err := (parallel.Shard{Mesh: ops.MeshAttrs{Devices: 2}}).States(out); !errors.Is(err, ir.ErrAttr) {
+		t.Errorf("without an axis: %v", err)
+	}
+}

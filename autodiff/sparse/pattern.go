@@ -203,7 +203,7 @@ func identity(n int) *traced {
 // evaluate computes a node that no port reaches.
 func (t *tracer) evaluate(n *ir.Node, in []*traced) error {
 	inputs := map[string]*ir.Array{}
-	g, err := ir.Build(string(n.Op()), func(b *ir.Builder) {
+	g, err := ir.Transform(string(n.Op()), func(b *ir.Builder) {
 		operands := make([]ir.Value, len(in))
 		for i, v := range n.Inputs() {
 			name := string(rune('a' + i))

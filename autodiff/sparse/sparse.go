@@ -115,7 +115,7 @@ func (c *compressed) derivative(p *Pattern, at func(i, j int) (color, element in
 	if err != nil {
 		return nil, err
 	}
-	d.Graph, err = ir.Build(c.g.Name(), func(b *ir.Builder) { c.build(b, batched, places) })
+	d.Graph, err = ir.Transform(c.g.Name(), func(b *ir.Builder) { c.build(b, batched, places) })
 	return d, err
 }
 

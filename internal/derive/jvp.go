@@ -32,7 +32,7 @@ func Blockers(g *ir.Graph, port, output int) []*ir.Node {
 		return v == of || slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return live[n.ID()] && slices.Contains(n.Inputs(), v) })
 	}
 	var out []*ir.Node
-	_, err := ir.Build(g.Name(), func(b *ir.Builder) {
+	_, err := ir.Transform(g.Name(), func(b *ir.Builder) {
 		w := &jvp{b: b, onZeroTangent: func(n *ir.Node, results []int) {
 			if slices.ContainsFunc(results, func(i int) bool { return used(n.Result(i)) }) {
 				out = append(out, n)

@@ -43,10 +43,10 @@ func PartialEval(g *ir.Graph, unknown, force []bool, keep ir.Keeper) (*PartialRe
 		}
 		h.ResidualPort = append(h.ResidualPort, i)
 	}
-	if h.Known, err = ir.Build(g.Name()+"/known", c.buildKnown); err != nil {
+	if h.Known, err = ir.Transform(g.Name()+"/known", c.buildKnown); err != nil {
 		return nil, err
 	}
-	if h.Linear, err = ir.Build(g.Name()+"/linear", c.buildLinear); err != nil {
+	if h.Linear, err = ir.Transform(g.Name()+"/linear", c.buildLinear); err != nil {
 		return nil, err
 	}
 	return h, nil
@@ -55,7 +55,7 @@ func PartialEval(g *ir.Graph, unknown, force []bool, keep ir.Keeper) (*PartialRe
 // flatten returns g with each node either known or unknown as a whole, and
 // each unknown one transposable.
 func flatten(g *ir.Graph, unknown []bool, keep ir.Keeper) (*ir.Graph, error) {
-	return ir.Build(g.Name(), func(b *ir.Builder) {
+	return ir.Transform(g.Name(), func(b *ir.Builder) {
 		in := make([]ir.Value, len(g.Ports()))
 		for i, p := range g.Ports() {
 			in[i] = b.Port(ir.InputPort, portLabel("", i), p.Value.Type())

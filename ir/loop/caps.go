@@ -55,6 +55,18 @@ type Caps struct {
 	Products     Products
 	ProductBytes int
 	Refused      *routine.Refusals
+	// Collectives says that the target moves data between devices: it runs
+	// [routine.Collective] and [routine.DeviceIndex].
+	Collectives bool
+}
+
+// Runs reports whether the target has a library for the kind of a routine.
+func (c Caps) Runs(r routine.Routine) bool {
+	switch r.(type) {
+	case routine.Collective, routine.DeviceIndex:
+		return c.Collectives
+	}
+	return c.Products != NoProducts
 }
 
 // AtomicFloats says how a target adds an F32 atomically.

@@ -9,7 +9,8 @@ import (
 // Writer builds the body of a kernel statement by statement, for kernels whose control flow
 // depends on data. Arrays are numbered as in [Kernel.Arrays].
 type Writer struct {
-	*scalar.Simplifier
+	// Simplifier simplifies what [Writer.Let] and other methods are given.
+	Simplifier *scalar.Simplifier
 	// Body receives the statements.
 	Body *[]Stmt
 	// Name returns a new name with the given prefix of letters.
@@ -24,6 +25,9 @@ func NewWriter() *Writer {
 		return prefix + strconv.Itoa(names)
 	}}
 }
+
+// Simplify returns an expression of the same value, by [scalar.Simplifier.Simplify].
+func (w *Writer) Simplify(x scalar.Expr) scalar.Expr { return w.Simplifier.Simplify(x) }
 
 // Add appends statements.
 func (w *Writer) Add(s ...Stmt) { *w.Body = append(*w.Body, s...) }

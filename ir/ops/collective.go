@@ -70,7 +70,7 @@ func defineCollective(c collective) {
 			}
 			return aloneBody(b, n, in)
 		},
-		Lower: &ir.RoutineLowering{},
+		Lower: &ir.RoutineLowering{Calls: collectiveCalls},
 	})
 }
 
@@ -189,7 +189,7 @@ func defineAxisIndex() {
 			}
 			return []ir.Value{Const(b, ir.I32, 0)}
 		},
-		Lower: &ir.RoutineLowering{},
+		Lower: &ir.RoutineLowering{Calls: collectiveCalls},
 	})
 }
 

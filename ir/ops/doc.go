@@ -25,7 +25,7 @@
 //     run for them, linalg_kernels and linalg_*_kernel;
 //   - signals: signal, fft, dft, dft_kernel;
 //   - rounded numbers: quantize, fake_quant, dequantize;
-//   - several devices: collective.
+//   - several devices: collective, collective_calls, collective_calls_js, collective_routine.
 //
 // # Constructors
 //

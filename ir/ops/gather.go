@@ -21,6 +21,11 @@ type IndexedAxes struct {
 	// then stored without combining. If the assertion is false, the result of a scatter,
 	// or the derivative of a gather, is wrong.
 	Unique bool
+	// Sorted asserts that the index tuples address rows of the operand in an order that does not
+	// decrease, along the positions in row-major order, tuples out of bounds first or last; there
+	// are no batch axes. A device then need not sort them to combine updates of one element. If the
+	// assertion is false, the result of a scatter, or the derivative of a gather, is wrong.
+	Sorted bool
 	// Unordered lets a device accumulate f32 updates of one element in any order
 	// (atomics), also those of a gather's derivative: faster for many updates, but results
 	// differ in their last bits from run to run. Otherwise results are deterministic.
@@ -34,6 +39,7 @@ func (a *IndexedAxes) Visit(v ir.AttrVisitor) {
 	v.Ints("index_batch", &a.IndexBatch)
 	v.Text("outside", &a.Outside)
 	v.Bool("unique", &a.Unique)
+	v.Bool("sorted", &a.Sorted)
 	v.Bool("unordered", &a.Unordered)
 }
 
@@ -44,6 +50,7 @@ var indexConstraints = []string{
 	"paired batch axes have the same size",
 	"a negative index is outside the bounds",
 	"with unique, no two in-bounds index tuples are equal",
+	"with sorted, which excludes batch axes, index tuples do not decrease, and those out of bounds come first or last",
 }
 
 func (a IndexedAxes) normal(x, indices ir.Value, outside string) IndexedAxes {
@@ -76,6 +83,9 @@ func (a *IndexedAxes) check(x, indices ir.Type, outside ...string) (ir.Shape, er
 	}
 	if err := checkAxes(a.IndexBatch, positions); err != nil {
 		return nil, err
+	}
+	if a.Sorted && len(a.IndexBatch) > 0 {
+		return nil, ir.Attrf("sorted indices have %d batch axes, not 0", len(a.IndexBatch))
 	}
 	if err := checkPairedAxes("operand_batch", "index_batch", a.OperandBatch, a.IndexBatch, x.Shape, indices.Shape); err != nil {
 		return nil, err
@@ -138,6 +148,7 @@ func unsignedIndices(indices *ir.Array) *ir.Array {
 func (a IndexedAxes) batched(operand, indices int) IndexedAxes {
 	a.Axes, a.OperandBatch = shiftedBy(a.Axes, operand), shiftedBy(a.OperandBatch, operand)
 	a.IndexBatch = shiftedBy(a.IndexBatch, indices)
+	a.Sorted = a.Sorted && indices < 0
 	if operand >= 0 && indices >= 0 {
 		a.OperandBatch = slices.Concat(a.OperandBatch, []int{operand})
 		a.IndexBatch = slices.Concat(a.IndexBatch, []int{indices})

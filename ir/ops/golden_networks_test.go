@@ -85,6 +85,11 @@ func init() {
 	}
 	results("gated_delta", shapes{{2, 4, 2, 3}, {2, 4, 2, 3}, {2, 4, 2, 2}, {2, 4, 2}, {2, 4, 2}, {2, 2, 3, 2}}, delta,
 		[][]int{{2, 4, 2, 2}, {2, 2, 3, 2}}, -0.15149079528803444, 5.424320602706865)
+	// by Python 3.11 in float64, step by step: one padded chunk, chunks of 32 and of 64
+	for time, want := range map[int][]float64{9: {1.811092417871079, 3.443445794842218}, 70: {-27.586394905657198, 22.86657005916267}, 300: {-204.00151754689838, 212.2238576183372}} {
+		results("gated_delta of "+strconv.Itoa(time)+" steps", shapes{{1, time, 2, 3}, {1, time, 2, 3}, {1, time, 2, 2}, {1, time, 2}, {1, time, 2}, {1, 2, 3, 2}}, delta,
+			[][]int{{1, time, 2, 2}, {1, 2, 3, 2}}, want...)
+	}
 	results("gated_delta with gates of channels", shapes{{2, 4, 2, 3}, {2, 4, 2, 3}, {2, 4, 2, 2}, {2, 4, 2, 3}, {2, 4, 2}, {2, 2, 3, 2}}, delta,
 		[][]int{{2, 4, 2, 2}, {2, 2, 3, 2}}, 0.2237622877503016, 3.6466182305180794)
 	results("moe_route", shapes{{7, 4}}, func(b *ir.Builder, in values) values {

@@ -57,7 +57,7 @@ func choleskyBody(b *ir.Builder, x ir.Value) ir.Value {
 		return orNaN(b, Gt(b, pivots, ZerosLike(b, pivots)), l)
 	}
 	if isHalved(n) {
-		return choleskyHalves(b, x)
+		return checkedFactor(b, choleskyHalves(b, x))
 	}
 	size, at := roundUp(n, matrixBlock), x.Rank()-2
 	_, ys := Scan(b, Loop{
@@ -87,12 +87,15 @@ func checkedFactor(b *ir.Builder, l ir.Value) ir.Value {
 // the second.
 func choleskyHalves(b *ir.Builder, x ir.Value) ir.Value {
 	n, _ := matrixDims(x)
-	half := middleOf(n)
-	first := choleskyBody(b, partOf(b, x, 0, half, 0, half))
+	if n <= matrixBlock {
+		return Cholesky(b, x)
+	}
+	half := roundUp(n/2, matrixBlock)
+	first := choleskyHalves(b, partOf(b, x, 0, half, 0, half))
 	below := TriangularSolve(b, first, partOf(b, x, half, n-half, 0, half), TriangularAttrs{Lower: true, TransposeA: true})
 	rest := Sub(b, partOf(b, x, half, n-half, half, n-half), MatMul(b, below, adjoint(b, below)))
 	top := Concatenate(b, -1, first, ZerosLike(b, adjoint(b, below)))
-	return checkedFactor(b, Concatenate(b, -2, top, Concatenate(b, -1, below, choleskyBody(b, rest))))
+	return Concatenate(b, -2, top, Concatenate(b, -1, below, choleskyHalves(b, rest)))
 }
 
 // eliminate subtracts from each column of symmetric matrices its projection on the earlier

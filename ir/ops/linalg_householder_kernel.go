@@ -15,25 +15,25 @@ func householderKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 		return nil
 	}
 	f := &householderWriter{heldMatrix: held}
-	x, packed := f.operand(n, 0), f.result(n, 0)
-	f.tau = f.result(n, 1)
-	f.squares, f.column = f.shared("squares", f.d, f.down), f.shared("column", f.d, f.down*len(f.ownRows))
-	f.products = f.shared("products", f.d, f.down*f.across*len(f.ownCols))
+	x, packed := f.w.operand(n, 0), f.w.result(n, 0)
+	f.tau = f.w.result(n, 1)
+	f.squares, f.column = f.w.shared("squares", f.w.d, f.w.down), f.w.shared("column", f.w.d, f.w.down*len(f.ownRows))
+	f.products = f.w.shared("products", f.w.d, f.w.down*f.w.across*len(f.ownCols))
 	for _, row := range f.ownRows {
 		var own []scalar.Expr
 		for _, col := range f.ownCols {
-			near := f.get(x, f.place(row, col, f.rows, f.cols))
-			own = append(own, f.Var("own", scalar.Select(inMatrix(row, col, f.rows, f.cols), near, f.number(0))))
+			near := f.w.get(x, f.w.place(row, col, f.rows, f.cols))
+			own = append(own, f.w.Var("own", scalar.Select(inMatrix(row, col, f.rows, f.cols), near, f.w.number(0))))
 		}
 		f.own = append(f.own, own)
 	}
 	f.eachStep(f.reflect)
 	for r, row := range f.ownRows {
 		for c, col := range f.ownCols {
-			f.When(scalar.And(f.exists, inMatrix(row, col, f.rows, f.cols)), func() { f.Store(packed, f.place(row, col, f.rows, f.cols), f.own[r][c]) })
+			f.w.When(scalar.And(f.w.exists, inMatrix(row, col, f.rows, f.cols)), func() { f.w.Store(packed, f.w.place(row, col, f.rows, f.cols), f.own[r][c]) })
 		}
 	}
-	return f.algorithm()
+	return f.w.algorithm()
 }
 
 // householderWriter writes the kernel for matrices of rows × cols elements.
@@ -47,65 +47,65 @@ type householderWriter struct {
 
 // sum adds the partial sums of the rows of the thread grid in workgroup memory.
 func (f *householderWriter) sum(array int, first scalar.Expr, stride int) scalar.Expr {
-	return f.combined(f.down, func(g int) scalar.Expr { return f.get(array, scalar.Add(first, loop.Int(g*stride))) }, scalar.Add)
+	return f.w.combined(f.w.down, func(g int) scalar.Expr { return f.w.get(array, scalar.Add(first, loop.Int(g*stride))) }, scalar.Add)
 }
 
 // reflect applies the reflection of column k of a tile to it and the later columns, so
 // that it is 0 below the diagonal, and keeps the vector there.
 func (f *householderWriter) reflect(tile int, k scalar.Expr) {
-	step := f.Let("step", scalar.Add(k, loop.Int(tile*f.across)))
-	mine := f.Let("mine", scalar.Eq(f.j, k))
-	zero, one := f.number(0), f.number(1)
-	f.When(mine, func() {
-		sum := f.Var("squares", zero)
+	step := f.w.Let("step", scalar.Add(k, loop.Int(tile*f.w.across)))
+	mine := f.w.Let("mine", scalar.Eq(f.w.j, k))
+	zero, one := f.w.number(0), f.w.number(1)
+	f.w.When(mine, func() {
+		sum := f.w.Var("squares", zero)
 		for r, row := range f.ownRows {
 			x := f.own[r][tile]
-			f.Store(f.column, row, x)
-			f.Set(sum, scalar.Add(sum, scalar.Select(scalar.Gt(row, step), scalar.Mul(x, x), zero)))
+			f.w.Store(f.column, row, x)
+			f.w.Set(sum, scalar.Add(sum, scalar.Select(scalar.Gt(row, step), scalar.Mul(x, x), zero)))
 		}
-		f.Store(f.squares, f.i, sum)
+		f.w.Store(f.squares, f.w.i, sum)
 	})
-	f.Barrier()
+	f.w.Barrier()
 	rest := f.sum(f.squares, loop.Int(0), 1)
-	head := f.Let("head", f.get(f.column, step))
-	turns := f.Let("turns", scalar.Not(scalar.Le(rest, f.number(tiny(f.d)))))
-	size := f.Let("size", scalar.Sqrt(scalar.Add(scalar.Mul(head, head), rest)))
-	end := f.Let("end", scalar.Select(turns, scalar.Select(scalar.Lt(head, zero), size, scalar.Neg(size)), head))
-	tau := f.Let("tau", scalar.Select(turns, scalar.Div(scalar.Sub(end, head), scalar.Select(turns, end, one)), zero))
-	by := f.Let("by", scalar.Div(one, scalar.Select(turns, scalar.Sub(head, end), one)))
+	head := f.w.Let("head", f.w.get(f.column, step))
+	turns := f.w.Let("turns", scalar.Not(scalar.Le(rest, f.w.number(tiny(f.w.d)))))
+	size := f.w.Let("size", scalar.Sqrt(scalar.Add(scalar.Mul(head, head), rest)))
+	end := f.w.Let("end", scalar.Select(turns, scalar.Select(scalar.Lt(head, zero), size, scalar.Neg(size)), head))
+	tau := f.w.Let("tau", scalar.Select(turns, scalar.Div(scalar.Sub(end, head), scalar.Select(turns, end, one)), zero))
+	by := f.w.Let("by", scalar.Div(one, scalar.Select(turns, scalar.Sub(head, end), one)))
 	v := make([]scalar.Expr, len(f.ownRows))
 	for r, row := range f.ownRows {
-		below := f.Let("below", scalar.And(turns, scalar.Gt(row, step)))
+		below := f.w.Let("below", scalar.And(turns, scalar.Gt(row, step)))
 		on := scalar.Select(scalar.Eq(row, step), one, zero)
-		v[r] = f.Let("v", scalar.Select(below, scalar.Mul(f.get(f.column, row), by), on))
+		v[r] = f.w.Let("v", scalar.Select(below, scalar.Mul(f.w.get(f.column, row), by), on))
 	}
 	f.turn(tile, step, tau, v)
-	f.When(mine, func() {
+	f.w.When(mine, func() {
 		for r, row := range f.ownRows {
 			below := scalar.Select(scalar.Gt(row, step), v[r], f.own[r][tile])
-			f.Set(f.own[r][tile], scalar.Select(scalar.Eq(row, step), end, below))
+			f.w.Set(f.own[r][tile], scalar.Select(scalar.Eq(row, step), end, below))
 		}
-		f.When(scalar.And(f.exists, scalar.Eq(f.i, loop.Int(0))), func() {
-			f.Store(f.tau, scalar.Add(scalar.Mul(f.matrix, loop.Int(min(f.rows, f.cols))), step), tau)
+		f.w.When(scalar.And(f.w.exists, scalar.Eq(f.w.i, loop.Int(0))), func() {
+			f.w.Store(f.tau, scalar.Add(scalar.Mul(f.w.matrix, loop.Int(min(f.rows, f.cols))), step), tau)
 		})
 	})
 }
 
 // turn subtracts τ·v·vᵀ times the later columns from them.
 func (f *householderWriter) turn(tile int, step, tau scalar.Expr, v []scalar.Expr) {
-	stride := f.across * len(f.ownCols)
+	stride := f.w.across * len(f.ownCols)
 	for c := tile; c < len(f.ownCols); c++ {
-		sum := f.combined(len(v), func(r int) scalar.Expr { return scalar.Mul(v[r], f.own[r][c]) }, scalar.Add)
-		f.Store(f.products, scalar.Add(scalar.Mul(f.i, loop.Int(stride)), f.ownCols[c]), sum)
+		sum := f.w.combined(len(v), func(r int) scalar.Expr { return scalar.Mul(v[r], f.own[r][c]) }, scalar.Add)
+		f.w.Store(f.products, scalar.Add(scalar.Mul(f.w.i, loop.Int(stride)), f.ownCols[c]), sum)
 	}
-	f.Barrier()
+	f.w.Barrier()
 	for c := tile; c < len(f.ownCols); c++ {
-		along := f.Let("along", scalar.Mul(tau, f.sum(f.products, f.ownCols[c], stride)))
+		along := f.w.Let("along", scalar.Mul(tau, f.sum(f.products, f.ownCols[c], stride)))
 		if c == tile { // finished columns are unchanged
-			along = f.Let("along", scalar.Select(scalar.Gt(f.ownCols[c], step), along, f.number(0)))
+			along = f.w.Let("along", scalar.Select(scalar.Gt(f.ownCols[c], step), along, f.w.number(0)))
 		}
 		for r := range f.ownRows {
-			f.Set(f.own[r][c], scalar.Sub(f.own[r][c], scalar.Mul(along, v[r])))
+			f.w.Set(f.own[r][c], scalar.Sub(f.own[r][c], scalar.Mul(along, v[r])))
 		}
 	}
 }

@@ -67,7 +67,7 @@ func newTiles(name string, d ir.DType, down, across, matrices, parts int, caps l
 // heldMatrix is a matrix in the registers of a thread grid: thread i, j has every down-th
 // row from i on and every across-th column from j on.
 type heldMatrix struct {
-	*tiles
+	w                *tiles
 	rows, cols       int
 	ownRows, ownCols []scalar.Expr   // the thread's
 	own              [][]scalar.Expr // its elements, once they are loaded
@@ -84,8 +84,8 @@ func holdMatrix(name string, n *ir.Node, maxHeld int, caps loop.Caps) *heldMatri
 	if elements == 0 || !fitsRegisters(d, rows, cols, down, across) {
 		return nil
 	}
-	m := &heldMatrix{tiles: newTiles(name, d, down, across, elements/(rows*cols), 1, caps), rows: rows, cols: cols}
-	m.ownRows, m.ownCols = m.spread(m.i, down, rows), m.spread(m.j, across, cols)
+	m := &heldMatrix{w: newTiles(name, d, down, across, elements/(rows*cols), 1, caps), rows: rows, cols: cols}
+	m.ownRows, m.ownCols = m.w.spread(m.w.i, down, rows), m.w.spread(m.w.j, across, cols)
 	return m
 }
 
@@ -93,8 +93,8 @@ func holdMatrix(name string, n *ir.Node, maxHeld int, caps loop.Caps) *heldMatri
 // tile, by their number k in it.
 func (m *heldMatrix) eachStep(step func(tile int, k scalar.Expr)) {
 	for tile := range m.ownCols {
-		if steps := min(m.across, min(m.rows, m.cols)-tile*m.across); steps > 0 {
-			m.Times("k", steps, func(k scalar.Expr) { step(tile, k) })
+		if steps := min(m.w.across, min(m.rows, m.cols)-tile*m.w.across); steps > 0 {
+			m.w.Times("k", steps, func(k scalar.Expr) { step(tile, k) })
 		}
 	}
 }

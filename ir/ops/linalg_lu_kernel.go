@@ -15,13 +15,13 @@ func luKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 		return nil
 	}
 	f := &luWriter{heldMatrix: held}
-	f.x, f.lu, f.pivots, f.permutation = f.operand(n, 0), f.result(n, 0), f.result(n, 1), f.result(n, 2)
-	f.sizes, f.places = f.shared("sizes", bitsOf(f.d), f.down), f.shared("places", ir.I32, f.down)
-	f.column, f.row = f.shared("column", f.d, f.down*len(f.ownRows)), f.shared("row", f.d, f.across*len(f.ownCols))
+	f.x, f.lu, f.pivots, f.permutation = f.w.operand(n, 0), f.w.result(n, 0), f.w.result(n, 1), f.w.result(n, 2)
+	f.sizes, f.places = f.w.shared("sizes", bitsOf(f.w.d), f.w.down), f.w.shared("places", ir.I32, f.w.down)
+	f.column, f.row = f.w.shared("column", f.w.d, f.w.down*len(f.ownRows)), f.w.shared("row", f.w.d, f.w.across*len(f.ownCols))
 	f.load()
 	f.eachStep(f.eliminate)
 	f.store()
-	return f.algorithm()
+	return f.w.algorithm()
 }
 
 // luWriter writes the kernel that factors a matrix of rows × cols elements.
@@ -36,10 +36,10 @@ type luWriter struct {
 
 func (f *luWriter) load() {
 	for _, row := range f.ownRows {
-		f.at = append(f.at, f.Var("at", scalar.Select(scalar.Lt(row, loop.Int(f.rows)), row, loop.Int(-1))))
+		f.at = append(f.at, f.w.Var("at", scalar.Select(scalar.Lt(row, loop.Int(f.rows)), row, loop.Int(-1))))
 		var own []scalar.Expr
 		for _, col := range f.ownCols {
-			own = append(own, f.Var("own", f.get(f.x, f.place(row, col, f.rows, f.cols))))
+			own = append(own, f.w.Var("own", f.w.get(f.x, f.w.place(row, col, f.rows, f.cols))))
 		}
 		f.own = append(f.own, own)
 	}
@@ -50,8 +50,8 @@ func (f *luWriter) load() {
 // the largest, so that it propagates. A place is twice the row, plus 1 for a negative
 // value.
 func (f *luWriter) best(n int, size, place func(i int) scalar.Expr) (bestSize, bestPlace scalar.Expr) {
-	bestSize = f.combined(n, size, scalar.Max)
-	return bestSize, f.combined(n, func(i int) scalar.Expr {
+	bestSize = f.w.combined(n, size, scalar.Max)
+	return bestSize, f.w.combined(n, func(i int) scalar.Expr {
 		return scalar.Select(scalar.Eq(size(i), bestSize), place(i), loop.Int(2*f.rows))
 	}, scalar.Min)
 }
@@ -67,51 +67,51 @@ func bitsOf(d ir.DType) ir.DType {
 // eliminate subtracts multiples of the pivot row of column k of a tile from the rows that
 // have not been pivots.
 func (f *luWriter) eliminate(tile int, k scalar.Expr) {
-	step := f.Let("step", scalar.Add(k, loop.Int(tile*f.across)))
-	mine := f.Let("mine", scalar.Eq(f.j, k))
-	bits := bitsOf(f.d)
-	f.When(mine, func() {
+	step := f.w.Let("step", scalar.Add(k, loop.Int(tile*f.w.across)))
+	mine := f.w.Let("mine", scalar.Eq(f.w.j, k))
+	bits := bitsOf(f.w.d)
+	f.w.When(mine, func() {
 		sizes, places := make([]scalar.Expr, len(f.at)), make([]scalar.Expr, len(f.at))
 		for r, at := range f.at {
 			size := scalar.Bitcast(scalar.Abs(f.own[r][tile]), bits)
-			sizes[r] = f.Let("size", scalar.Select(scalar.Ge(at, step), size, scalar.ConstI(bits, -1)))
-			places[r] = scalar.Add(scalar.Mul(at, loop.Int(2)), scalar.Convert(scalar.Lt(f.own[r][tile], f.number(0)), ir.I32))
+			sizes[r] = f.w.Let("size", scalar.Select(scalar.Ge(at, step), size, scalar.ConstI(bits, -1)))
+			places[r] = scalar.Add(scalar.Mul(at, loop.Int(2)), scalar.Convert(scalar.Lt(f.own[r][tile], f.w.number(0)), ir.I32))
 		}
 		size, place := f.best(len(sizes), func(i int) scalar.Expr { return sizes[i] }, func(i int) scalar.Expr { return places[i] })
-		f.Store(f.sizes, f.i, size)
-		f.Store(f.places, f.i, place)
+		f.w.Store(f.sizes, f.w.i, size)
+		f.w.Store(f.places, f.w.i, place)
 	})
-	f.Barrier()
-	sizes := make([]scalar.Expr, f.down)
+	f.w.Barrier()
+	sizes := make([]scalar.Expr, f.w.down)
 	for g := range sizes {
-		sizes[g] = f.Let("size", scalar.LoadAt(f.sizes, bits, loop.Int(g)))
+		sizes[g] = f.w.Let("size", scalar.LoadAt(f.sizes, bits, loop.Int(g)))
 	}
-	size, place := f.best(f.down, func(g int) scalar.Expr { return sizes[g] }, func(g int) scalar.Expr { return scalar.LoadAt(f.places, ir.I32, loop.Int(g)) })
-	best := f.Let("best", scalar.FloorDiv(place, loop.Int(2)))
-	pivot := scalar.Bitcast(size, f.d)
-	pivot = f.Let("pivot", scalar.Select(scalar.Eq(scalar.Mod(place, loop.Int(2)), loop.Int(1)), scalar.Neg(pivot), pivot))
+	size, place := f.best(f.w.down, func(g int) scalar.Expr { return sizes[g] }, func(g int) scalar.Expr { return scalar.LoadAt(f.places, ir.I32, loop.Int(g)) })
+	best := f.w.Let("best", scalar.FloorDiv(place, loop.Int(2)))
+	pivot := scalar.Bitcast(size, f.w.d)
+	pivot = f.w.Let("pivot", scalar.Select(scalar.Eq(scalar.Mod(place, loop.Int(2)), loop.Int(1)), scalar.Neg(pivot), pivot))
 	live := make([]scalar.Expr, len(f.at))
 	for r, at := range f.at {
-		f.Set(at, scalar.Select(scalar.Eq(at, step), best, scalar.Select(scalar.Eq(at, best), step, at)))
-		live[r] = f.Let("live", scalar.Gt(at, step))
+		f.w.Set(at, scalar.Select(scalar.Eq(at, step), best, scalar.Select(scalar.Eq(at, best), step, at)))
+		live[r] = f.w.Let("live", scalar.Gt(at, step))
 	}
 	f.share(tile, step, pivot, mine, live)
-	f.When(scalar.And(f.exists, scalar.And(mine, scalar.Eq(f.i, loop.Int(0)))), func() {
-		f.Store(f.pivots, scalar.Add(scalar.Mul(f.matrix, loop.Int(min(f.rows, f.cols))), step), best)
+	f.w.When(scalar.And(f.w.exists, scalar.And(mine, scalar.Eq(f.w.i, loop.Int(0)))), func() {
+		f.w.Store(f.pivots, scalar.Add(scalar.Mul(f.w.matrix, loop.Int(min(f.rows, f.cols))), step), best)
 	})
-	f.Barrier()
+	f.w.Barrier()
 	factors := make([]scalar.Expr, len(f.at))
 	for r, row := range f.ownRows {
-		factors[r] = f.Let("factor", f.get(f.column, row))
+		factors[r] = f.w.Let("factor", f.w.get(f.column, row))
 	}
 	for c := tile; c < len(f.ownCols); c++ {
-		above := f.Let("above", f.get(f.row, f.ownCols[c]))
+		above := f.w.Let("above", f.w.get(f.row, f.ownCols[c]))
 		for r := range f.own {
 			changes := live[r]
 			if c == tile {
 				changes = scalar.And(changes, scalar.Gt(f.ownCols[c], step))
 			}
-			f.Set(f.own[r][c], scalar.Select(changes, scalar.Sub(f.own[r][c], scalar.Mul(factors[r], above)), f.own[r][c]))
+			f.w.Set(f.own[r][c], scalar.Select(changes, scalar.Sub(f.own[r][c], scalar.Mul(factors[r], above)), f.own[r][c]))
 		}
 	}
 }
@@ -119,18 +119,18 @@ func (f *luWriter) eliminate(tile int, k scalar.Expr) {
 // share divides the elements below the pivot by it, and writes these factors and the pivot
 // row to workgroup memory.
 func (f *luWriter) share(tile int, step, pivot, mine scalar.Expr, live []scalar.Expr) {
-	zero := f.number(0)
-	f.When(mine, func() {
-		by := f.Let("by", scalar.Select(scalar.Eq(pivot, zero), f.number(1), pivot))
+	zero := f.w.number(0)
+	f.w.When(mine, func() {
+		by := f.w.Let("by", scalar.Select(scalar.Eq(pivot, zero), f.w.number(1), pivot))
 		for r, row := range f.ownRows {
-			f.Set(f.own[r][tile], scalar.Select(live[r], scalar.Div(f.own[r][tile], by), f.own[r][tile]))
-			f.Store(f.column, row, f.own[r][tile])
+			f.w.Set(f.own[r][tile], scalar.Select(live[r], scalar.Div(f.own[r][tile], by), f.own[r][tile]))
+			f.w.Store(f.column, row, f.own[r][tile])
 		}
 	})
 	for r, at := range f.at {
-		f.When(scalar.Eq(at, step), func() {
+		f.w.When(scalar.Eq(at, step), func() {
 			for c := tile; c < len(f.ownCols); c++ {
-				f.Store(f.row, f.ownCols[c], f.own[r][c])
+				f.w.Store(f.row, f.ownCols[c], f.own[r][c])
 			}
 		})
 	}
@@ -139,14 +139,14 @@ func (f *luWriter) share(tile int, step, pivot, mine scalar.Expr, live []scalar.
 // store writes each row to its final position.
 func (f *luWriter) store() {
 	for r, at := range f.at {
-		there := f.Let("there", scalar.And(f.exists, scalar.Ge(at, loop.Int(0))))
-		near := f.Let("near", scalar.Max(at, loop.Int(0)))
-		f.When(scalar.And(there, scalar.Eq(f.j, loop.Int(0))), func() {
-			f.Store(f.permutation, scalar.Add(scalar.Mul(f.matrix, loop.Int(f.rows)), near), f.ownRows[r])
+		there := f.w.Let("there", scalar.And(f.w.exists, scalar.Ge(at, loop.Int(0))))
+		near := f.w.Let("near", scalar.Max(at, loop.Int(0)))
+		f.w.When(scalar.And(there, scalar.Eq(f.w.j, loop.Int(0))), func() {
+			f.w.Store(f.permutation, scalar.Add(scalar.Mul(f.w.matrix, loop.Int(f.rows)), near), f.ownRows[r])
 		})
 		for c, col := range f.ownCols {
-			f.When(scalar.And(there, scalar.Lt(col, loop.Int(f.cols))), func() {
-				f.Store(f.lu, f.place(near, col, f.rows, f.cols), f.own[r][c])
+			f.w.When(scalar.And(there, scalar.Lt(col, loop.Int(f.cols))), func() {
+				f.w.Store(f.lu, f.w.place(near, col, f.rows, f.cols), f.own[r][c])
 			})
 		}
 	}

@@ -140,7 +140,7 @@ func triangularBody(b *ir.Builder, a, y ir.Value, attrs TriangularAttrs) ir.Valu
 		return triangularBody(b, adjoint(b, a), y, attrs)
 	}
 	if n, _ := matrixDims(a); isHalved(n) {
-		return solveHalves(b, a, y, attrs)
+		return solveByInverses(b, a, y, attrs)
 	}
 	if !attrs.Lower {
 		attrs.Lower = true
@@ -157,45 +157,121 @@ func triangularBody(b *ir.Builder, a, y ir.Value, attrs TriangularAttrs) ir.Valu
 	return forwardBlocks(b, a, y)
 }
 
-// maxBlocks is the number of blocks that a loop solves or factors one by one: each step updates the
-// whole matrix. Larger matrices are halved, which updates every element once in each halving.
-const maxBlocks = 8
-
 // maxHalved is the number of rows of the largest matrices that are halved, as the graph grows with
-// them. A loop over blocks has one size for all.
+// them. A loop over blocks has one size for all, but updates the whole matrix in each step.
 const maxHalved = 1 << 14
 
 // isHalved reports whether matrices of n rows are solved or factored by halves.
-func isHalved(n int) bool { return n > maxBlocks*matrixBlock && n <= maxHalved }
-
-// middleOf returns where matrices of n rows are halved: at a whole number of blocks.
-func middleOf(n int) int { return roundUp(n/2, matrixBlock) }
+func isHalved(n int) bool { return n > matrixBlock && n <= maxHalved }
 
 // partOf returns the rows and columns of matrices from the given ones on.
 func partOf(b *ir.Builder, x ir.Value, row, rows, col, cols int) ir.Value {
 	return SliceAxis(b, SliceAxis(b, x, -2, ir.N(row), ir.N(rows)), -1, ir.N(col), ir.N(cols))
 }
 
-// solveHalves solves a·x = y for triangles a on the left: one half of the rows, then the other with
-// the product of the first taken off.
-func solveHalves(b *ir.Builder, a, y ir.Value, attrs TriangularAttrs) ir.Value {
-	n, cols := matrixDims(y)
-	half := middleOf(n)
-	first := func(rest ir.Value) ir.Value {
-		return triangularBody(b, partOf(b, a, 0, half, 0, half), rest, attrs)
+// maxInverse is the number of rows of the largest blocks on a diagonal that are inverted. A solution
+// by inverses of blocks has an error as small as one by substitution while the blocks are well
+// conditioned (Higham, Accuracy and Stability of Numerical Algorithms, section 8.2).
+const maxInverse = 256
+
+// solveByInverses solves a·x = y for triangles a on the left: it inverts the blocks on the diagonal
+// together, and solves by halves down to a block, each a product.
+func solveByInverses(b *ir.Builder, a, y ir.Value, attrs TriangularAttrs) ir.Value {
+	n, _ := matrixDims(a)
+	s := &halvedSolve{b: b, a: a, lower: attrs.Lower, size: 2 * matrixBlock}
+	for s.size < min(n, maxInverse) {
+		s.size *= 2
 	}
-	second := func(rest ir.Value) ir.Value {
-		return triangularBody(b, partOf(b, a, half, n-half, half, n-half), rest, attrs)
+	s.inverses = invertDiagonal(b, padIdentity(b, a, roundUp(n, s.size)), s.size, attrs)
+	return s.solve(y, 0, n)
+}
+
+// halvedSolve solves with a triangle whose blocks of size rows on the diagonal have the given
+// inverses, [..., blocks, size, size].
+type halvedSolve struct {
+	b           *ir.Builder
+	a, inverses ir.Value
+	lower       bool
+	size        int
+}
+
+// solve returns the solution for the rows of a from the given one on, and the right side y of these.
+func (s *halvedSolve) solve(y ir.Value, first, rows int) ir.Value {
+	b := s.b
+	if rows <= s.size {
+		axis := s.a.Rank() - 2
+		block := Squeeze(b, SliceAxis(b, s.inverses, axis, ir.N(first/s.size), ir.N(1)), axis)
+		return MatMul(b, sliceMatrix(b, block, rows, rows), y)
 	}
-	top, bottom := partOf(b, y, 0, half, 0, cols), partOf(b, y, half, n-half, 0, cols)
-	if attrs.Lower {
-		top = first(top)
-		bottom = second(Sub(b, bottom, MatMul(b, partOf(b, a, half, n-half, 0, half), top)))
+	half := roundUp(rows/2, s.size)
+	_, cols := matrixDims(y)
+	top, bottom := partOf(b, y, 0, half, 0, cols), partOf(b, y, half, rows-half, 0, cols)
+	if s.lower {
+		top = s.solve(top, first, half)
+		bottom = s.solve(Sub(b, bottom, MatMul(b, partOf(b, s.a, first+half, rows-half, first, half), top)), first+half, rows-half)
 	} else {
-		bottom = second(bottom)
-		top = first(Sub(b, top, MatMul(b, partOf(b, a, 0, half, half, n-half), bottom)))
+		bottom = s.solve(bottom, first+half, rows-half)
+		top = s.solve(Sub(b, top, MatMul(b, partOf(b, s.a, first, half, first+half, rows-half), bottom)), first, half)
 	}
 	return Concatenate(b, -2, top, bottom)
+}
+
+// invertDiagonal returns the inverses of the blocks of size rows on the diagonal of triangles, as
+// [..., blocks, size, size]: those of [matrixBlock] rows by substitution, twice as large ones by two
+// products. The size is a power of two times matrixBlock and divides the number of rows.
+func invertDiagonal(b *ir.Builder, a ir.Value, size int, attrs TriangularAttrs) ir.Value {
+	lower := func(blocks ir.Value) ir.Value {
+		if attrs.Lower {
+			return blocks
+		}
+		return adjoint(b, blocks)
+	}
+	blocks := lower(diagonalBlocks(b, a, matrixBlock, 0, 0, matrixBlock))
+	attrs = TriangularAttrs{LeftSide: true, Lower: attrs.Lower, UnitDiagonal: attrs.UnitDiagonal}
+	solve := attrs
+	solve.Lower = true
+	x := TriangularSolve(b, blocks, identityLike(b, blocks), solve)
+	for rows := matrixBlock; rows < size && b.Err() == nil; rows *= 2 {
+		axis := x.Rank() - 3
+		pairs, _ := x.Dim(axis).Const()
+		pairs /= 2
+		split := splitAxis(b, x, axis, ir.N(pairs))
+		half := func(i int) ir.Value {
+			return Squeeze(b, SliceAxis(b, split, axis+1, ir.N(i), ir.N(1)), axis+1)
+		}
+		beside := lower(diagonalBlocks(b, a, 2*rows, attrs.row(rows), rows-attrs.row(rows), rows))
+		corner := Neg(b, MatMul(b, half(1), MatMul(b, beside, half(0))))
+		x = Concatenate(b, -2, Concatenate(b, -1, half(0), ZerosLike(b, corner)), Concatenate(b, -1, corner, half(1)))
+	}
+	return lower(x)
+}
+
+// row is the first row of the part of a triangle beside the diagonal, for halves of the given rows.
+func (a *TriangularAttrs) row(half int) int {
+	if a.Lower {
+		return half
+	}
+	return 0
+}
+
+// diagonalBlocks returns a square of each of the blocks of "of" rows on the diagonal of square
+// matrices, at a row and a column of the block: [..., blocks, size, size]. They are evenly
+// strided in memory.
+func diagonalBlocks(b *ir.Builder, x ir.Value, of, row, col, size int) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	n, _ := matrixDims(x)
+	lead := leadOf(x)
+	reshape := func(dims ...int) { x = Reshape(b, x, slices.Concat(lead, ir.Dims(dims...))...) }
+	low, high := make([]int, len(lead)+1), make([]int, len(lead)+1)
+	high[len(lead)] = n
+	reshape(n * n)
+	x = Pad(b, x, Zeros(b, x.DType()), low, high, nil)
+	reshape(n/of, of*n+of)
+	x = SliceAxis(b, x, -1, ir.N(row*n), ir.N(size*n))
+	reshape(n/of, size, n)
+	return SliceAxis(b, x, -1, ir.N(col), ir.N(size))
 }
 
 // invertLower inverts lower triangular n×n matrices by recursive doubling: from the

@@ -314,7 +314,7 @@ func transposedGraph(g *ir.Graph, residuals int, results []ir.Type) (*ir.Graph, 
 	if err != nil {
 		return nil, err
 	}
-	return ir.Build(g.Name()+"/transposed", func(s *ir.Builder) {
+	return ir.Transform(g.Name()+"/transposed", func(s *ir.Builder) {
 		in := declare(s, "in", slices.Concat(portTypes(g)[:residuals], outputTypes(g)))
 		known := s.Splice(h.Known, in[:residuals])
 		args := slices.Concat(known, make([]ir.Value, len(results)))

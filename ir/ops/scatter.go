@@ -91,6 +91,7 @@ func defineScatter(s scatterOp) {
 		Lower: &ir.ScatterLowering{
 			Mode:      s.mode,
 			Unique:    func(n *ir.Node) bool { return n.Attrs().(*ScatterAttrs).Unique },
+			Sorted:    func(n *ir.Node) bool { return n.Attrs().(*ScatterAttrs).Sorted },
 			Unordered: func(n *ir.Node) bool { return n.Attrs().(*ScatterAttrs).Unordered },
 			Space:     scatterSpace,
 			Target:    scatterTarget,

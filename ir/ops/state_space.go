@@ -68,7 +68,8 @@ func init() {
 		op: OpGatedDelta, operands: []string{"q", "k", "v", "g", "beta", "state"}, optional: 1, types: floats,
 		doc: "The gated delta rule (Yang, Kautz and Hatamizadeh): S ← exp(g)·S, S ← S + k⊗(β·(v − kᵀS)) and y = scale·qᵀS at each step, for q and k " +
 			"[batch, time, heads, d], v [batch, time, heads, e], beta [batch, time, heads], g like beta or, with a gate for each channel, like k, and a " +
-			"state [batch, heads, d, e]. Results are y, like v, and the final state. It is computed step by step, in f32 for narrower types.",
+			"state [batch, heads, d, e]. Results are y, like v, and the final state. More than 8 steps are computed by products of matrices within chunks, unless " +
+			"gates are of channels or the number of steps is not known, else step by step, in f32 for narrower types.",
 		newAttrs:    func() ir.Attrs { return &ScaleAttrs{1} },
 		constraints: []string{"all operands have one element type and the shapes stated", carried},
 		check: func(n *ir.Node) error {
@@ -195,12 +196,17 @@ func chunked(b *ir.Builder, x ir.Value, chunk ir.Dim) ir.Value {
 // within returns the decay from step j to step i of a chunk, 0 for j > i, as [b, c, h, i,
 // j], from the cumulative sums of log decays.
 func within(b *ir.Builder, since ir.Value) ir.Value {
+	return decayBetween(b, Transpose(b, since, 0, 1, 3, 2))
+}
+
+// decayBetween returns exp(s[i] − s[j]), 0 for j > i, as [..., i, j], from the cumulative sums s of
+// log decays along the last axis.
+func decayBetween(b *ir.Builder, s ir.Value) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	s := Transpose(b, since, 0, 1, 3, 2)
 	gap := Sub(b, ExpandDims(b, s, -1), ExpandDims(b, s, -2))
-	last := gap.Shape()[3:]
+	last := gap.Shape()[gap.Rank()-2:]
 	later := Lt(b, Iota(b, ir.I32, 0, last...), Iota(b, ir.I32, 1, last...))
 	return Exp(b, Select(b, later, Const(b, gap.DType(), math.Inf(-1)), gap))
 }
@@ -235,20 +241,30 @@ func SSD(builder *ir.Builder, x, dt, a, b, c, state ir.Value, chunk int) (y, las
 	return two(builder.Add(OpSSD, &ChunkAttrs{chunk}, given(x, dt, a, b, c, state)...))
 }
 
+// gatedDelta goes by chunks where there are enough steps, by a loop over the steps otherwise and
+// for gates of channels, whose decays between steps do not factor out of the products.
 func gatedDelta(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
-	d, k, v := in[0].DType(), in[1], in[2]
+	d, v := in[0].DType(), in[2]
 	in = each(in, func(v ir.Value) ir.Value { return wide(b, v) })
 	state := optional(in[5:])
 	if !state.Valid() {
-		state = Zeros(b, in[0].DType(), k.Dim(0), k.Dim(2), k.Dim(3), v.Dim(3))
-	}
-	gate := in[3]
-	if gate.Rank() == 3 {
-		gate = ExpandDims(b, gate, -1)
+		state = Zeros(b, in[0].DType(), in[1].Dim(0), in[1].Dim(2), in[1].Dim(3), v.Dim(3))
 	}
 	q := Mul(b, in[0], ConstLike(b, in[0], n.Attrs().(*ScaleAttrs).Scale))
-	xs := each([]ir.Value{q, in[1], in[2], gate, in[4]}, func(v ir.Value) ir.Value { return MoveAxis(b, v, 1, 0) })
-	last, ys := Scan(b, Loop{
+	rule := deltaBySteps
+	if deltaChunk(v.Dim(1)) > 0 && in[3].Rank() == 3 {
+		rule = deltaByChunks
+	}
+	y, last := rule(b, q, in[1], in[2], in[3], in[4], state)
+	return []ir.Value{Convert(b, y, d), Convert(b, last, d)}
+}
+
+func deltaBySteps(b *ir.Builder, q, k, v, g, beta, state ir.Value) (y, last ir.Value) {
+	if g.Rank() == 3 {
+		g = ExpandDims(b, g, -1)
+	}
+	xs := each([]ir.Value{q, k, v, g, beta}, func(v ir.Value) ir.Value { return MoveAxis(b, v, 1, 0) })
+	lasts, ys := Scan(b, Loop{
 		Carries: []ir.Value{state}, Xs: xs,
 		Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
 			q, k, v := ExpandDims(b, xs[0], -1), ExpandDims(b, xs[1], -1), xs[2]
@@ -259,7 +275,60 @@ func gatedDelta(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return []ir.Value{s}, []ir.Value{ReduceSum(b, Mul(b, s, q), -2)}
 		},
 	})
-	return []ir.Value{Convert(b, MoveAxis(b, optional(ys), 0, 1), d), Convert(b, optional(last), d)}
+	return MoveAxis(b, optional(ys), 0, 1), optional(lasts)
+}
+
+// deltaChunk is the number of steps of a chunk, 0 where steps go one by one: where they are few,
+// or their number is not known.
+func deltaChunk(time ir.Dim) int {
+	switch steps, known := time.Const(); {
+	case !known || steps <= 8:
+		return 0
+	case steps <= 256:
+		return 32
+	}
+	return 64
+}
+
+// deltaByChunks is the form of the delta rule by products of matrices (Yang, Kautz and Hatamizadeh,
+// Gated Delta Networks, 2024, section 3.3). With G the cumulative sums of g in a chunk, the changes
+// u of its steps solve (1 + A)·u = β·v − β·exp(G)·k·S for the state S before it, where A is β·k·kᵀ
+// with the decay between steps, below the diagonal. One solve has both parts of u = x − w·S, and the
+// loop over chunks is S ← exp(G)·S + kᵀ(x − w·S), with the decay to the chunk's end in k.
+func deltaByChunks(b *ir.Builder, q, k, v, g, beta, state ir.Value) (y, last ir.Value) {
+	time, width, chunk := v.Dim(1), v.Dim(3), ir.N(deltaChunk(v.Dim(1)))
+	// parts returns [batch, time, heads, ...] as [chunks, batch, heads, chunk, ...].
+	parts := func(x ir.Value) ir.Value {
+		return Transpose(b, chunked(b, x, chunk), []int{1, 0, 3, 2, 4}[:x.Rank()+1]...)
+	}
+	q, k, v, beta = parts(q), parts(k), parts(v), ExpandDims(b, parts(beta), -1)
+	since := CumSum(b, parts(g), CumSumAttrs{Axis: 3})
+	decay := decayBetween(b, since)
+	total := SliceAxis(b, since, 3, chunk.Sub(ir.N(1)), ir.N(1))
+	grown := ExpandDims(b, Exp(b, since), -1)
+	across := MoveAxis(b, k, 3, 4)
+
+	a := Mul(b, MatMul(b, k, across), Mul(b, decay, beta))
+	right := Concatenate(b, 4, Mul(b, v, beta), Mul(b, k, Mul(b, beta, grown)))
+	x := TriangularSolve(b, a, right, TriangularAttrs{LeftSide: true, Lower: true, UnitDiagonal: true})
+	pushed := MatMul(b, MoveAxis(b, Mul(b, k, ExpandDims(b, Exp(b, Sub(b, total, since)), -1)), 3, 4), x)
+	seen := MatMul(b, Mul(b, MatMul(b, q, across), decay), x)
+	of := func(x ir.Value) (u, w ir.Value) {
+		return SliceAxis(b, x, 4, ir.N(0), width), SliceAxis(b, x, 4, width, k.Dim(4))
+	}
+	added, lost := of(pushed)
+	lasts, before := Scan(b, Loop{
+		Carries: []ir.Value{state}, Xs: []ir.Value{Exp(b, total), added, lost},
+		Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
+			s := carries[0]
+			kept := Mul(b, s, ExpandDims(b, xs[0], -1))
+			return []ir.Value{Add(b, kept, Sub(b, xs[1], MatMul(b, xs[2], s)))}, []ir.Value{s}
+		},
+	})
+	u, w := of(seen)
+	y = Add(b, u, MatMul(b, Sub(b, Mul(b, q, grown), w), optional(before)))
+	y = Transpose(b, y, 1, 0, 3, 2, 4)
+	return SliceAxis(b, mergeAxes(b, y, 1), 1, ir.N(0), time), optional(lasts)
 }
 
 // GatedDelta returns y and the final state of the gated delta rule (Yang, Kautz and

@@ -140,7 +140,7 @@ func validity(list []ir.Value) []bool {
 // tangentOutputs reports which outputs of g have a tangent if the marked ports have one.
 func tangentOutputs(b *ir.Builder, g *ir.Graph, active []bool) []bool {
 	out := make([]bool, len(g.Outputs()))
-	_, err := ir.Build(g.Name(), func(s *ir.Builder) {
+	_, err := ir.Transform(g.Name(), func(s *ir.Builder) {
 		types := portTypes(g)
 		in := declare(s, "in", types)
 		_, t := derive.JVP(s, g, in, declare(s, "t", only(types, active)))

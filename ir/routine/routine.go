@@ -27,9 +27,6 @@ type Array struct {
 	Written bool
 }
 
-// kinds holds the decoders of routines by name.
-var kinds = map[string]func(words []int) (Routine, error){"product": productOf}
-
 // Of decodes the routine with a name and words, the inverse of Name and Words. The sizes of
 // its arrays can be added without overflow.
 func Of(name string, words []int) (Routine, error) {

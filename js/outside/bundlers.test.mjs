@@ -2,12 +2,13 @@
 // shows: they train in Chromium under the strict policy, with threads where they are isolated.
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { openChromium } from '../test/rig/chromium.mjs';
 import { installPacked } from '../test/rig/package.mjs';
 import { serve, strictCSP } from '../test/rig/serve.mjs';
-import { app, page, planning, runtime } from './fixtures.mjs';
+import { aheadScripts, app, page, planning, runtime, typed } from './fixtures.mjs';
 import { files } from './readme.mjs';
 
 const tools = join(import.meta.dirname, 'node_modules');
@@ -42,22 +43,24 @@ await bundle.write(config.output);
 const bundlers = { vite: 'run-vite.mjs', webpack: 'run-webpack.mjs', esbuild: 'esbuild.mjs', rollup: 'run-rollup.mjs' };
 
 let project, browser;
-const built = {};
+const built = {}, ahead = {};
 before(async () => {
   project = await installPacked({
     'index.html': page('/app.js'), 'runtime.html': page('/runtime.js'), 'app.js': app, 'runtime.js': runtime, 'planning.mjs': planning, ...scripts,
+    'ahead.html': page('/ahead.js'), ...Object.fromEntries(['square.rlx.js', 'ahead.js', 'ahead.vite.config.js'].map((name) => [name, files[name]])), ...aheadScripts, ...typed,
     'vite.config.js': inFolder('vite.config.js', 'vite'), 'webpack.config.js': inFolder('webpack.config.js', 'webpack'),
     'esbuild.mjs': inFolder('esbuild.mjs', 'esbuild'), 'rollup.config.js': inFolder('rollup.config.js', 'rollup'),
   });
   for (const name of ['vite', 'esbuild']) await project.link(name);
   for (const name of ['webpack', 'rollup', '@rollup/plugin-node-resolve']) await project.link(name, tools);
   for (const [name, script] of Object.entries(bundlers)) built[name] = project.node(script);
-  for (const done of Object.values(built)) done.catch(() => {});
+  for (const bundler of ['vite', 'rollup', 'esbuild']) ahead[bundler] = project.node(`ahead-${bundler}.mjs`);
+  for (const done of [...Object.values(built), ...Object.values(ahead)]) done.catch(() => {});
   [browser] = await Promise.all([openChromium({ webgpu: 'no adapter' }), project.node('planning.mjs')]);
 });
 after(async () => {
   await browser?.close();
-  await Promise.allSettled(Object.values(built));
+  await Promise.allSettled([...Object.values(built), ...Object.values(ahead)]);
   await project?.remove();
 });
 
@@ -78,6 +81,38 @@ async function visit(bundler, name, headers) {
     await server.close();
   }
 }
+
+describe('the plug-in', () => {
+  for (const bundler of ['vite', 'rollup', 'esbuild']) {
+    test(`of ${bundler} puts a plan in place of the compiler`, async () => {
+      await ahead[bundler];
+      const own = bundler === 'vite' ? {} : { '/ahead.html': { body: page('/ahead.js'), type: 'text/html' } };
+      const server = await serve({ '/': join(project.folder, `ahead-${bundler}`), ...own }, { csp: strictCSP });
+      try {
+        const open = await browser.open(`${server.origin}/ahead.html`);
+        await open.waitForFunction(() => globalThis.results);
+        assert.deepEqual((await open.evaluate(() => globalThis.results)).map((x) => Math.round(x * 1e3) / 1e3), [1, 2, 3]);
+        assert.deepEqual(open.problems, []);
+        await open.close();
+        assert.ok(server.requests.some((path) => path.endsWith('.rlxp')) && !server.requests.some((path) => path.endsWith('.wasm')), server.requests.join());
+      } finally {
+        await server.close();
+      }
+    });
+  }
+
+  test('takes TypeScript, its types and its imports', async () => {
+    await ahead.esbuild;
+    await project.tsc('--noEmit', '--strict', '--target', 'es2022', '--module', 'es2022', '--moduleResolution', 'bundler', '--lib', 'es2023,dom,esnext.disposable', '--types', '', 'typed.ts');
+    const [name] = (await project.list('typed')).filter((name) => name.endsWith('.rlxp'));
+    assert.match(name, /^double-/);
+    const code = await readFile(join(project.folder, 'typed/typed.js'), 'utf8');
+    assert.match(code, /new Float32Array\(\[2, -0\.5\]\)/);
+    assert.doesNotMatch(code, /GraphBuilder/);
+  });
+
+  test('serves plans in development', async () => assert.equal(await project.node('ahead-serve.mjs'), '200 RLXP\n'));
+});
 
 for (const bundler of Object.keys(bundlers)) {
   describe(bundler, () => {

@@ -53,6 +53,54 @@ const n = 128, model = graph('product', (b) => {
 await writeFile('product.rlxp', await compile({ entries: { step: model.step({ optimizer: { kind: 'adam' } }) }, target: 'wasm' }));
 `;
 
+/** What the README's module imports by no name: the types that a page sees of one in TypeScript, and what it may export and import. */
+export const typed = {
+  'sizes.ts': 'export const n: number = 2;\n',
+  'double.rlx.ts': `
+import { ahead, graph } from '@rlx-go/rlx';
+import { n } from './sizes';
+export const labels: string[] = ['one', 'two'];
+export default ahead(() => ({ entries: { main: graph('double', { inputs: { x: ['f32', [n]] }, params: { w: ['f32', [n], Float32Array.of(2, -0.5)] }, outputs: { y: ['f32', [n]] } }, (_, { x, w }) => ({ y: x.mul(w) })) } }));
+`,
+  'typed.ts': `
+import double, { labels } from './double.rlx.js';
+const program = await double.open(), { reading } = await program.run('main', { x: Float32Array.of(1, 4) }, { read: ['y'] });
+const y: Float32Array = (await reading).values.y;
+console.log(labels.join(), y.join());
+program.close();
+`,
+};
+
+/** Builds the README's module by each plug-in. */
+export const aheadScripts = {
+  'ahead-vite.mjs': `
+import { build } from 'vite';
+await build({ configFile: 'ahead.vite.config.js', logLevel: 'error', build: { outDir: 'ahead-vite' } });
+`,
+  'ahead-rollup.mjs': `
+import { nodeResolve } from '@rollup/plugin-node-resolve';
+import { rlx } from '@rlx-go/rlx/vite';
+import { rollup } from 'rollup';
+const bundle = await rollup({ input: ['ahead.js'], plugins: [rlx(), nodeResolve()], onwarn(warning) { throw new Error(warning.message); } });
+await bundle.write({ dir: 'ahead-rollup', format: 'es' });
+`,
+  'ahead-esbuild.mjs': `
+import { esbuild } from '@rlx-go/rlx/vite';
+import { build } from 'esbuild';
+await build({ entryPoints: ['ahead.js'], bundle: true, splitting: true, format: 'esm', outdir: 'ahead-esbuild', plugins: [esbuild()] });
+await build({ entryPoints: ['typed.ts'], bundle: true, format: 'esm', outdir: 'typed', plugins: [esbuild()] });
+`,
+  'ahead-serve.mjs': `
+import { createServer } from 'vite';
+const server = await createServer({ configFile: 'ahead.vite.config.js', logLevel: 'error', optimizeDeps: { noDiscovery: true }, server: { host: '127.0.0.1', port: 0 } });
+await server.listen();
+const { code } = await server.transformRequest('/square.rlx.js'), [, path] = code.match(/"(\\/@rlx\\/[^"]*)"/);
+const plan = await fetch('http://127.0.0.1:' + server.httpServer.address().port + path);
+console.log(plan.status, (await plan.text()).slice(0, 4));
+await server.close();
+`,
+};
+
 /** A page that is a script: a module, or what webpack makes, which is none. */
 export const page = (script, classic = false) =>
   `<!doctype html><html lang="en"><title>rlx</title><link rel="icon" href="data:,"><script ${classic ? 'defer' : 'type="module"'} src="${script}"></script></html>`;

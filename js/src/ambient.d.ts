@@ -1,3 +1,6 @@
 // Go's own glue for WebAssembly, which defines globalThis.Go: build.mjs bundles the one of
 // the Go that built the modules.
 declare module '#wasm_exec';
+
+// The hash of the compiler's module, by which build.mjs replaces it.
+declare const compilerBuild: string;

@@ -6,10 +6,13 @@
 
 export * from './runtime.js';
 export { type Alike, type Branch, type Callee, GraphBuilder, type LoopBody, type LoopOptions, type Operand, Value, type Values, type WhileBody, type WhileOptions } from './graph/builder.js';
-export { closeCompiler, init, type InitOptions, type Limits, type Target } from './compile/compiler.js';
+export { clearCache, closeCompiler, init, type InitOptions, type Limits, type Target } from './compile/compiler.js';
 export { type Declaration, type Declarations, Graph, graph, type GradOptions, type Optimizer, type Output, parseGraph, type ParamGroup, type Policy, type Port, type Schedule, type StepOptions } from './graph/graph.js';
 export type { WasmSource } from './wasm/module.js';
-export { compile, type Module, type ModuleProgramOptions, program, train, type TrainingOptions } from './compile/train.js';
+export { ahead, type AheadOptions } from './compile/ahead.js';
+export type { Made, MadeOptions } from './compile/made.js';
+export { compile, type Module, type ModuleProgramOptions, type ModuleSource, program, train, type TrainingOptions } from './compile/train.js';
+export type { PlanStore } from './compile/plan-store.js';
 export type { Measured, TuneOptions } from './compile/tune.js';
 export { planCode } from './compile/plan-code.js';
 export type { Initial } from './graph/initial.js';

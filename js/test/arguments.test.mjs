@@ -72,7 +72,7 @@ const optimizer = { kind: 'sgd' };
 
 describe('exported functions', () => {
   const right = () => ({
-    batches: [weights, { size: 1 }], closeCompiler: [], compile: [{ entries: { main: model() } }], decodePlan: [linearPlan()], defineOp: ['own', { body: (_, x) => x }], graph: ['g', () => {}], init: [], initialParams: [model(), {}, 0],
+    ahead: [{ entries: { main: model() } }, {}], batches: [weights, { size: 1 }], clearCache: [], closeCompiler: [], compile: [{ entries: { main: model() } }], decodePlan: [linearPlan()], defineOp: ['own', { body: (_, x) => x }], graph: ['g', () => {}], init: [], initialParams: [model(), {}, 0],
     openProgram: [linearPlan(), {}], parseGraph: [model().text()], planCode: [linearPlan()], program: [{ entries: { main: model() } }, {}], train: [model(), { optimizer }],
     decodeSafetensors: [safetensors.encodeSafetensors(weights), {}], encodeSafetensors: [weights, {}], liveTensors: [], scope: [], startWorker: [],
   });

@@ -52,6 +52,7 @@ const expected = {
     Train: (lines) => assert.ok(lines.length === 13 && lossOf(lines[12]) < 0.01),
     'Save, go on, infer': ([line]) => assert.ok(Math.abs(line.match(/^at 10: (\S+)$/)[1] - 21) < 0.1),
     'A plan made ahead of time': ([line]) => assert.deepEqual(line.match(/^w is (\S+)$/)[1].split(',').map((x) => Math.round(x * 1e3) / 1e3), [1, 2, 3]),
+    'The second visit': ([line]) => assert.deepEqual(line.match(/^w is (\S+)$/)[1].split(',').map((x) => Math.round(x * 1e3) / 1e3), [1, 2, 3]),
     'Derivatives and loops': (lines) => assert.deepEqual(lines, ['slope 12, powers 2,4,8,16']),
     Errors: (lines) => assert.deepEqual(lines, ['shape: matmul(f32[2,3], f32[2,3]): shape mismatch: rows of [2,3] have 3 elements, columns of [2,3] have 2']),
   },

@@ -71,6 +71,9 @@ type Call struct {
 	// Send and Recv are the array to send and the memory of the result, which do not overlap. They
 	// are aligned to the element type. Broadcast reads Send of the root alone.
 	Send, Recv []byte
+	// Bytes is the size of the array to send where a device has it and Send is nil: see
+	// [Group.Enqueue].
+	Bytes int64
 	// Entry and Step say which entry of a program makes the call, in which run, for errors and
 	// records.
 	Entry string
@@ -84,7 +87,7 @@ func (c *Call) String() string {
 	if c.Op == AllReduce || c.Op == ReduceScatter {
 		sb.WriteString(" " + c.Reduction.String())
 	}
-	fmt.Fprintf(&sb, " %s[%d]", c.DType, len(c.Send)/max(c.DType.Size(), 1))
+	fmt.Fprintf(&sb, " %s[%d]", c.DType, c.bytes()/int64(max(c.DType.Size(), 1)))
 	switch c.Op {
 	case Broadcast:
 		fmt.Fprintf(&sb, " of rank %d", c.Root)
@@ -95,6 +98,14 @@ func (c *Call) String() string {
 		fmt.Fprintf(&sb, " of entry %q, step %d", c.Entry, c.Step)
 	}
 	return sb.String()
+}
+
+// bytes returns the size of the array to send.
+func (c *Call) bytes() int64 {
+	if c.Send == nil {
+		return c.Bytes
+	}
+	return int64(len(c.Send))
 }
 
 // check returns an error of kind [ir.ErrAttr], [ir.ErrDType] or [ir.ErrShape] for a call that a

@@ -28,6 +28,10 @@ type Engine interface {
 	// ranks here, in the order of their new ranks. All members call it; the other ranks call it for
 	// their own groups, which color numbers.
 	Sub(ctx context.Context, color int, members []int) (Engine, error)
+	// Down returns a channel that is closed once the group is of no use: a rank was lost or has
+	// aborted it. Reason returns why, as Do does, nil before.
+	Down() <-chan struct{}
+	Reason() error
 	// Abort ends the calls of all ranks with an error of kind [ErrAborted] and that reason. It
 	// does not wait for the other ranks.
 	Abort(reason error)
@@ -57,6 +61,7 @@ type Group struct {
 	record   record
 	failed   *failure // shared with the groups that are split from this one
 	closed   atomic.Bool
+	atClose  []func() error
 }
 
 // failure is the first error of a group and those that are split from it.
@@ -115,22 +120,25 @@ func (g *Group) Do(ctx context.Context, c *Call) error {
 	defer g.mu.Unlock()
 	g.sequence++
 	if err := g.Err(); err != nil {
-		return g.wrap(c, err)
+		return g.wrap(g.sequence, c, err)
 	}
 	entry := g.record.begin(g.sequence, c)
 	limited, cancel := context.WithTimeout(ctx, g.deadline)
 	defer cancel()
 	err := g.engine.Do(limited, g.sequence, c)
-	entry.end(err)
+	entry.end(g.sequence, err)
 	if err == nil {
 		return nil
 	}
 	return g.fail(c, err)
 }
 
-// fail aborts the group on all ranks because of an error of a call.
-func (g *Group) fail(c *Call, err error) error {
-	err = g.wrap(c, err)
+// fail aborts the group on all ranks because of an error of the call in flight.
+func (g *Group) fail(c *Call, err error) error { return g.failAt(g.sequence, c, err) }
+
+// failAt is [Group.fail] for the call of a number.
+func (g *Group) failAt(number int64, c *Call, err error) error {
+	err = g.wrap(number, c, err)
 	if g.failed.set(err) {
 		g.engine.Abort(err)
 	}
@@ -138,10 +146,10 @@ func (g *Group) fail(c *Call, err error) error {
 }
 
 // wrap returns the error of a call.
-func (g *Group) wrap(c *Call, err error) error {
+func (g *Group) wrap(number int64, c *Call, err error) error {
 	e := &Error{Kind: ErrAborted, Rank: g.Rank(), Size: g.Size(), Peer: -1, Err: err}
 	if c != nil {
-		e.Call, e.Sequence, e.Bytes = c.String(), g.sequence, int64(len(c.Send))
+		e.Call, e.Sequence, e.Bytes = c.String(), number, c.bytes()
 	}
 	if f := (*Fault)(nil); errors.As(err, &f) {
 		e.Kind, e.Peer, e.Err = f.Kind, f.Peer, f.Err
@@ -246,8 +254,17 @@ func (g *Group) Abort(reason error) {
 	}
 }
 
+// Down returns a channel that is closed once a rank is lost or has aborted the group, or this rank
+// has: [Group.Err] then says why.
+func (g *Group) Down() <-chan struct{} { return g.engine.Down() }
+
 // Err returns the error that ended the group, nil while it is of use.
 func (g *Group) Err() error {
+	if g.failed.get() == nil {
+		if why := g.engine.Reason(); why != nil {
+			g.failed.set(g.wrap(0, nil, why))
+		}
+	}
 	if err := g.failed.get(); err != nil || !g.closed.Load() {
 		return err
 	}
@@ -261,5 +278,10 @@ func (g *Group) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed.Store(true)
-	return g.engine.Close()
+	var failed error
+	for _, f := range g.atClose {
+		failed = errors.Join(failed, f())
+	}
+	g.atClose = nil
+	return errors.Join(failed, g.engine.Close())
 }

@@ -179,6 +179,17 @@ func (e *local) Sub(_ context.Context, color int, members []int) (Engine, error)
 	return &local{hall: e.hall, room: e.hall.room(name, len(members)), rank: rank, name: name}, nil
 }
 
+func (e *local) Down() <-chan struct{} { return e.hall.down }
+
+func (e *local) Reason() error {
+	e.hall.mu.Lock()
+	defer e.hall.mu.Unlock()
+	if e.hall.reason == nil {
+		return nil
+	}
+	return &Fault{Kind: ErrAborted, Peer: -1, Err: e.hall.reason}
+}
+
 func (e *local) Abort(reason error) {
 	e.hall.mu.Lock()
 	defer e.hall.mu.Unlock()

@@ -56,15 +56,18 @@ func (r *record) begin(sequence int64, c *Call) *kept {
 	}
 	k := &r.entries[r.next]
 	r.next = (r.next + 1) % recordLength
-	*k = kept{Entry: Entry{Sequence: sequence, Bytes: int64(len(c.Send)), Begun: time.Now()}, call: *c, record: r}
+	*k = kept{Entry: Entry{Sequence: sequence, Bytes: c.bytes(), Begun: time.Now()}, call: *c, record: r}
 	k.call.Recv = nil
 	return k
 }
 
-// end notes the end of the call.
-func (k *kept) end(err error) {
+// end notes the end of the call of a number, unless later ones have taken its place.
+func (k *kept) end(number int64, err error) {
 	k.record.mu.Lock()
 	defer k.record.mu.Unlock()
+	if k.Sequence != number {
+		return
+	}
 	k.Took, k.Done, k.Err = time.Since(k.Begun), err == nil, err
 }
 

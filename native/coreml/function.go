@@ -13,7 +13,7 @@ import (
 
 // function is a function under construction.
 type function struct {
-	*forms.Emitter
+	e        *forms.Emitter
 	w        *writer
 	graph    *ir.Graph
 	name     string
@@ -39,7 +39,7 @@ func (f *function) port(p ir.Port) (forms.Value, error) {
 	if weights, stored := f.w.Weights[p.Name]; stored && p.Kind == ir.ParamPort {
 		return f.stored(p, weights)
 	}
-	t, err := f.Type(p.Value.Type())
+	t, err := f.e.Type(p.Value.Type())
 	if err != nil {
 		return forms.Value{}, p.Value.Node().Fail(err)
 	}
@@ -47,16 +47,16 @@ func (f *function) port(p ir.Port) (forms.Value, error) {
 		if t.DType != mil.Float16 {
 			return forms.Value{}, p.Value.Node().Fail(ir.Errorf(ir.ErrUnsupported, "the state is %s; a state of Core ML must be fp16: set Half or clear States", t.DType))
 		}
-		state := f.State(f.feature(p.Kind.String(), p.Name, p.Name, p.Value.Type()), t)
+		state := f.e.State(f.feature(p.Kind.String(), p.Name, p.Name, p.Value.Type()), t)
 		f.states[p.Name] = state
-		return forms.Value{Ref: f.ReadState(state), Dims: t.Dims}, f.Err()
+		return forms.Value{Ref: f.e.ReadState(state), Dims: t.Dims}, f.e.Err()
 	}
 	name := f.feature(p.Kind.String(), p.Name, p.Name, p.Value.Type())
 	if bound, checked := plan.CheckedBounds(f.graph)[p.Value]; checked && p.Kind == ir.InputPort {
 		f.w.pkg.Metadata[rangeKey(featureKey(f.name, name))] = fmt.Sprint(0, bound)
 	}
-	in := f.Input(name, f.outside(p.Value.Type(), t))
-	return forms.Value{Ref: f.inside(in, t.DType), Dims: t.Dims}, f.Err()
+	in := f.e.Input(name, f.outside(p.Value.Type(), t))
+	return forms.Value{Ref: f.inside(in, t.DType), Dims: t.Dims}, f.e.Err()
 }
 
 // stored makes a parameter a constant. Bytes are kept for the ops that unpack them.
@@ -69,10 +69,10 @@ func (f *function) stored(p ir.Port, weights native.Tensor) (forms.Value, error)
 	if err != nil {
 		return forms.Value{}, p.Value.Node().Fail(err)
 	}
-	if f.Packed[p.Name] != nil {
+	if f.e.Packed[p.Name] != nil {
 		return forms.Value{}, nil
 	}
-	return f.Literal(a), f.Err()
+	return f.e.Literal(a), f.e.Err()
 }
 
 // outside returns the type of a value at the boundary of a model: bool becomes int32, and
@@ -81,7 +81,7 @@ func (f *function) outside(t ir.Type, in mil.Type) mil.Type {
 	switch {
 	case in.DType == mil.Bool:
 		in.DType = mil.Int32
-	case in.DType == mil.Float16 && (t.DType == ir.F32 || f.Opset() < mil.CoreML6):
+	case in.DType == mil.Float16 && (t.DType == ir.F32 || f.e.Opset() < mil.CoreML6):
 		in.DType = mil.Float32
 	}
 	return in
@@ -92,7 +92,7 @@ func (f *function) inside(in mil.Ref, d mil.DType) mil.Ref {
 	if in.Type.DType == d {
 		return in
 	}
-	return f.Op("cast", mil.Args{"x": in, "dtype": d.String()})
+	return f.e.Op("cast", mil.Args{"x": in, "dtype": d.String()})
 }
 
 // outputs adds the nodes and the outputs of the graph.
@@ -108,33 +108,33 @@ func (f *function) outputs(ports []forms.Value) {
 		}
 		names[i] = f.result(role, base, o.Name, o.Value.Type())
 	}
-	values := f.Graph(f.graph, ports)
+	values := f.e.Graph(f.graph, ports)
 	f.faults()
 	for i, o := range f.graph.Outputs() {
-		if f.Err() != nil {
+		if f.e.Err() != nil {
 			return
 		}
-		r := f.Whole(values[i])
+		r := f.e.Whole(values[i])
 		if state, resident := f.states[o.Name]; resident && o.State {
-			f.WriteState(state, r)
+			f.e.WriteState(state, r)
 			continue
 		}
-		f.Output(names[i], f.inside(r, f.outside(o.Value.Type(), r.Type).DType))
+		f.e.Output(names[i], f.inside(r, f.outside(o.Value.Type(), r.Type).DType))
 	}
 }
 
 // result declares an output of the model for an output of the graph.
 func (f *function) result(role, base, name string, t ir.Type) string {
 	feature := f.feature(role, base, name, t)
-	f.Reserve(feature)
+	f.e.Reserve(feature)
 	return feature
 }
 
 // faults adds an output that encodes which check of indices failed; its name in the
 // metadata lists the checking nodes.
 func (f *function) faults() {
-	nodes, code := f.Faults()
-	if !f.w.Checks || f.Err() != nil || len(nodes) == 0 {
+	nodes, code := f.e.Faults()
+	if !f.w.Checks || f.e.Err() != nil || len(nodes) == 0 {
 		return
 	}
 	names := make([]string, len(nodes))
@@ -144,5 +144,5 @@ func (f *function) faults() {
 		}
 	}
 	t := ir.Type{DType: ir.I32, Shape: ir.Dims(1)}
-	f.Output(f.result(faultRole, "fault", strings.Join(names, "\n"), t), code)
+	f.e.Output(f.result(faultRole, "fault", strings.Join(names, "\n"), t), code)
 }

@@ -150,7 +150,7 @@ func (w *writer) entry(name string, entry ir.Entry, sizes map[string]int) error 
 	if g, err = passes.Run(g, passes.Options{Claim: e.Claims}); err != nil {
 		return err
 	}
-	f := &function{Emitter: e, w: w, graph: g, name: name, features: map[string]bool{}, states: map[string]mil.Ref{}}
+	f := &function{e: e, w: w, graph: g, name: name, features: map[string]bool{}, states: map[string]mil.Ref{}}
 	w.pkg.Metadata[name] = entry.Name
 	ports := make([]forms.Value, len(g.Ports()))
 	for i, p := range g.Ports() {
@@ -159,7 +159,7 @@ func (w *writer) entry(name string, entry ir.Entry, sizes map[string]int) error 
 		}
 	}
 	f.outputs(ports)
-	done, err := f.Function()
+	done, err := f.e.Function()
 	if err == nil {
 		w.pkg.Program.Functions = append(w.pkg.Program.Functions, done)
 	}

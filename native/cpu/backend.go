@@ -23,6 +23,7 @@ import (
 	"runtime"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/executor/ranks"
 	"github.com/rlx-go/rlx/internal/executor/synchronous"
 	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir"
@@ -112,7 +113,7 @@ func (b backend) compile(ctx context.Context, m *ir.Module, o native.Options, sh
 	if err == nil {
 		p, err = compile(ctx, b, m, budget, shared, o.Mesh)
 	}
-	if different := agree(ctx, m, o.Mesh, err); err == nil {
+	if different := ranks.Agree(ctx, Name, m, o.Mesh, nil, err); err == nil {
 		err = different
 	}
 	if err != nil {
@@ -154,5 +155,5 @@ const firstCode = 1
 // there are no bindings, and both sides of a choice of up to 256 elements are computed, so
 // that the choice fuses with its neighbours.
 func (b backend) options() fusion.Options {
-	return fusion.Options{Tensors: 1 << 20, FirstCode: firstCode, Branch: 256, Long: b.long, Policy: hardware.Serial{Profile: hardware.Unknown()}}
+	return fusion.Options{Tensors: 1 << 20, CollectivesFail: true, FirstCode: firstCode, Branch: 256, Long: b.long, Policy: hardware.Serial{Profile: hardware.Unknown()}}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/executor/ranks"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/collective"
@@ -90,7 +91,7 @@ func buildPartition(b backend, e ir.Entry, mesh *collective.Mesh) (*fusion.Parti
 	if err := b.supported(e.Graph); err != nil {
 		return nil, err
 	}
-	if err := checkMesh(e.Graph, mesh); err != nil {
+	if err := ranks.Check(e.Graph, mesh); err != nil {
 		return nil, err
 	}
 	g, err := lowerComposites(e.Graph)
@@ -102,7 +103,7 @@ func buildPartition(b backend, e ir.Entry, mesh *collective.Mesh) (*fusion.Parti
 
 func (p *program) compileEntry(s source) (*entry, error) {
 	prog := s.partition
-	made := &entry{name: s.entry.Name, env: &environment{}, names: map[step]string{}, onlyReads: !writesState(s.entry.Graph) && !hasExchange(s.entry.Graph)}
+	made := &entry{name: s.entry.Name, env: &environment{}, names: map[step]string{}, onlyReads: !writesState(s.entry.Graph) && !ranks.Has(s.entry.Graph)}
 	made.runner.env = made.env
 	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, last: lastUses(prog), checks: prog.Checks}
 	c.placePersistent(prog)
@@ -123,7 +124,7 @@ func (p *program) compileEntry(s source) (*entry, error) {
 	}
 	c.finish(prog)
 	made.steps, made.checks = c.steps, prog.Checks
-	if hasExchange(s.entry.Graph) {
+	if ranks.Has(s.entry.Graph) {
 		made.world = p.mesh.World()
 	}
 	return made, nil

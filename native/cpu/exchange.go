@@ -2,12 +2,11 @@ package cpu
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/executor/ranks"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -19,57 +18,6 @@ import (
 func isExchange(n *ir.Node) bool {
 	mesh, ok := ops.MeshOf(n)
 	return ok && mesh.Devices > 1 && ops.IsContiguous(n)
-}
-
-// hasExchange reports whether a graph or one of its subgraphs has collectives of several ranks.
-func hasExchange(g *ir.Graph) bool {
-	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
-		mesh, ok := ops.MeshOf(n)
-		return ok && mesh.Devices > 1 || slices.ContainsFunc(n.Subgraphs(), hasExchange)
-	})
-}
-
-// checkMesh returns an error of kind [ir.ErrUnsupported] for the first collective of several ranks
-// that the mesh does not have, or that runs on some ranks only where a condition differs.
-func checkMesh(g *ir.Graph, mesh *collective.Mesh) error {
-	for _, n := range g.Nodes() {
-		if a, ok := ops.MeshOf(n); ok && a.Devices > 1 {
-			switch {
-			case mesh == nil:
-				return n.Fail(ir.Errorf(ir.ErrUnsupported, "%d devices along %q, and no mesh is given: the graph runs on one", a.Devices, a.MeshAxis))
-			case mesh.Along(a.MeshAxis) == nil || mesh.Along(a.MeshAxis).Size() != a.Devices:
-				return n.Fail(ir.Errorf(ir.ErrUnsupported, "%d devices along %q; the mesh is %s", a.Devices, a.MeshAxis, mesh))
-			}
-		}
-		for _, sub := range n.Subgraphs() {
-			if (n.Op() == ops.OpCond || n.Op() == ops.OpWhile) && hasExchange(sub) {
-				return n.Fail(ir.Errorf(ir.ErrUnsupported, "a collective in %s: ranks that decide differently would wait for each other", n.Op()))
-			}
-			if err := checkMesh(sub, mesh); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// agree compares what the ranks of a mesh have compiled, and returns an error on all of them unless
-// it is the same everywhere. A rank whose compilation failed takes part, so that the others do not
-// wait for it. A module without collectives is not compared.
-func agree(ctx context.Context, m *ir.Module, mesh *collective.Mesh, failed error) error {
-	if mesh == nil || !slices.ContainsFunc(m.Entries, func(e ir.Entry) bool { return hasExchange(e.Graph) }) {
-		return nil
-	}
-	var digest [32]byte
-	if failed == nil {
-		h := sha256.New()
-		fmt.Fprintf(h, "%s %s\n", Name, mesh)
-		for _, e := range m.Entries {
-			fmt.Fprintf(h, "%q %s\n", e.Name, e.Graph.Hash())
-		}
-		h.Sum(digest[:0])
-	}
-	return mesh.World().Agree(ctx, fmt.Sprintf("the plan of module %q", m.Name), digest)
 }
 
 // exchangeStep is a collective among ranks.
@@ -98,38 +46,12 @@ func (c *compiler) exchange(g *fusion.Group) error {
 			return err
 		}
 		code := firstCode + slices.Index(c.checks, n)
-		c.add(&exchangeStep{entry: c.e, group: group, call: callOf(n), in: in, out: out, code: uint32(code)})
+		c.add(&exchangeStep{entry: c.e, group: group, call: ranks.CallOf(ops.RoutineOf(n)), in: in, out: out, code: uint32(code)})
 	}
 	if x.Out[0] == nil {
 		return nil
 	}
 	return c.storeResult(g.Name(), *x.Out[0], out, func(value scalar.Expr) fusion.ElementStore { return x.Store(0, value) })
-}
-
-// callOf returns the call of a node, without its arrays.
-func callOf(n *ir.Node) collective.Call {
-	c := collective.Call{DType: n.Input(0).DType()}
-	switch a := n.Attrs().(type) {
-	case *ops.AllReduceAttrs:
-		c.Reduction = map[string]collective.Reduction{
-			ops.AllReduceSum: collective.Sum, ops.AllReduceMax: collective.Max, ops.AllReduceMin: collective.Min,
-		}[a.Reduction]
-	case *ops.AlongAttrs:
-		c.Op = collective.AllGather
-		if n.Op() == ops.OpReduceScatter {
-			c.Op = collective.ReduceScatter
-		}
-	case *ops.AllToAllAttrs:
-		c.Op = collective.AllToAll
-	case *ops.PermuteAttrs:
-		c.Op = collective.Permute
-		for i, from := range a.Sources {
-			c.Pairs = append(c.Pairs, [2]int{from, a.Targets[i]})
-		}
-	case *ops.RootAttrs:
-		c.Op, c.Root = collective.Broadcast, a.Root
-	}
-	return c
 }
 
 // run makes the call, unless the run has failed already: then no state is written, on any rank, as
@@ -162,3 +84,6 @@ type indexStep struct {
 }
 
 func (s *indexStep) run(*runner) { view[int32](s.out)[0] = s.rank }
+
+// Collectives implements [native.Collectives].
+func (b backend) Collectives() error { return nil }

@@ -12,6 +12,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/cuda/driver"
 	"github.com/rlx-go/rlx/internal/executor/async"
+	joint "github.com/rlx-go/rlx/internal/executor/ranks"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -45,9 +46,10 @@ type backend struct {
 	dev    *device
 	// choice selects the products that cuBLASLt computes, if it is installed.
 	choice loop.Products
-	// The rest is for tests: guarded makes the guards of a program, warps disables wgmma,
-	// and long is [loop.Caps.Long].
+	// The rest is for tests: guarded makes the guards of a program, warps disables wgmma, serial
+	// has the steps of a graph run one after the other, and long is [loop.Caps.Long].
 	guarded func() *guards
+	serial  bool
 	warps   bool
 	long    int
 }
@@ -135,6 +137,22 @@ func (b *backend) Check(m *ir.Module) error {
 }
 
 func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
+	r, err := newRanks(m, o.Mesh)
+	var p native.Program
+	if err == nil {
+		p, err = b.compileFor(ctx, m, o, r)
+	}
+	if r == nil && o.Mesh != nil && joint.InModule(m) {
+		r = &ranks{module: m, mesh: o.Mesh} // the mesh lacks what the module has
+	}
+	if err = r.settle(ctx, err); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// compileFor is Compile for a module whose ranks may be nil.
+func (b *backend) compileFor(ctx context.Context, m *ir.Module, o native.Options, r *ranks) (native.Program, error) {
 	d, err := b.device()
 	if err != nil {
 		return nil, err
@@ -144,30 +162,30 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 		return nil, async.Fault(&program{name: b.name, device: d}, "compile", err)
 	}
 	t := targetOf(d, o, b.choice)
-	t.Long = b.long
+	t.Long, t.Collectives = b.long, r != nil
 	if o.Tune {
 		if t.Schedules, err = tuned(ctx, d, m, t); err != nil {
 			return nil, async.Fault(&program{name: b.name, device: d}, "tune", err)
 		}
 	}
-	p, err := b.compile(ctx, d, m, t, budget, nil)
+	p, err := b.compile(ctx, d, m, t, budget, &program{ranks: r})
 	if err != nil {
 		return nil, async.Fault(p, "compile", err)
 	}
 	return p, nil
 }
 
-// compile makes a program; made holds the timings so far. It compiles again, with kernels for
-// the refused products, if cuBLASLt turns out to lack an algorithm.
-func (b *backend) compile(ctx context.Context, d *device, m *ir.Module, t plan.Target, budget native.Budget, made []native.Timing) (*program, error) {
-	p := &program{name: b.name, device: d, budget: budget, made: made}
+// compile makes a program with the ranks and the timings so far of another. It compiles again, with
+// kernels for the refused products, if cuBLASLt turns out to lack an algorithm.
+func (b *backend) compile(ctx context.Context, d *device, m *ir.Module, t plan.Target, budget native.Budget, from *program) (*program, error) {
+	p := &program{name: b.name, device: d, budget: budget, made: from.made, ranks: from.ranks, serial: b.serial}
 	if b.guarded != nil {
 		p.guards = b.guarded()
 	}
 	t.Refused = d.refused.Load()
 	err := p.compile(ctx, m, t)
 	if errors.Is(err, driver.ErrNoAlgorithm) && d.refused.Load() != t.Refused {
-		return b.compile(ctx, d, m, t, budget, p.made)
+		return b.compile(ctx, d, m, t, budget, p)
 	}
 	return p, err
 }
@@ -205,7 +223,7 @@ func budgetOf(d *device, o native.Options) (native.Budget, error) {
 // algorithm for one of its products.
 func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
 	err = p.timed("algorithms", func() (err error) {
-		p.calls, err = p.device.calls(made.Routines)
+		p.calls, err = p.prepare(made.Routines)
 		return err
 	})
 	if err != nil {

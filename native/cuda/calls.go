@@ -18,14 +18,18 @@ const productBytes = 32 << 20
 // call enqueues a routine with its arrays.
 type call func(on *driver.Stream, arrays []driver.Ptr) error
 
-// calls prepares the routines of a plan. If cuBLASLt lacks an algorithm for a product, the
+// prepare prepares the routines of a plan. If cuBLASLt lacks an algorithm for a product, the
 // error is [driver.ErrNoAlgorithm] and the device records the product.
-func (d *device) calls(routines []routine.Routine) ([]call, error) {
-	out := make([]call, len(routines))
+func (p *program) prepare(routines []routine.Routine) ([]call, error) {
+	d, out := p.device, make([]call, len(routines))
 	var refused error
 	for i, r := range routines {
 		var err error
-		out[i], err = d.call(r)
+		if axisOf(r) != "" {
+			out[i], err = p.collective(r)
+		} else {
+			out[i], err = d.call(r)
+		}
 		if err = d.noteRefusal(r, err); errors.Is(err, driver.ErrNoAlgorithm) {
 			refused = err // goes on, to record all refused products
 		} else if err != nil {
@@ -72,10 +76,13 @@ func (p *program) call(on *driver.Stream, c *plan.Call) error {
 	return driver.In(p.plan.Routines[c.Routine].Name(), err)
 }
 
-// warm calls every routine once, since the library loads its kernels on the first call and
-// cannot do so during a capture. All memory is zero, and so are the products.
+// warm calls every routine of this device once, since the library loads its kernels on the first call
+// and cannot do so during a capture. All memory is zero, and so are the products.
 func (p *program) warm() error {
 	done := make([]bool, len(p.calls))
+	for i, r := range p.plan.Routines {
+		done[i] = isCollective(r)
+	}
 	for i := range p.plan.Entries {
 		if err := p.warmSteps(p.plan.Entries[i].Steps, done); err != nil {
 			return err

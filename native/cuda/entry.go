@@ -31,6 +31,8 @@ type entry struct {
 	// to their buffers when their run begins.
 	landing           driver.Ptr
 	arrived, consumed *driver.Event
+	exchanges         []exchange // the collectives of a run
+	runs              int64      // with collectives, for their record
 }
 
 // field is a slot with its offset in a stage.
@@ -46,7 +48,7 @@ type span struct {
 }
 
 func newEntry(p *program, spec *plan.Entry) *entry {
-	e := &entry{p: p, spec: spec, checks: async.Checks(p.plan, spec), bytes: plan.RowBytes}
+	e := &entry{p: p, spec: spec, checks: async.Checks(p.plan, spec), bytes: plan.RowBytes, exchanges: exchangesOf(p.plan, spec)}
 	e.layInputs()
 	e.row = e.reserve(spec.UniformBytes)
 	for _, i := range spec.Scalars {

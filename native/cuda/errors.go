@@ -24,12 +24,12 @@ func (p *program) Kind(err error) error {
 	return nil
 }
 
-// Lost returns errGone if the device is lost.
+// Lost returns errGone if the device is lost, and the error of the rank that ended the group.
 func (p *program) Lost() error {
 	if p.device.lost.Load() {
 		return errGone
 	}
-	return nil
+	return p.ranks.failed()
 }
 
 // outOfMemory adds the requested and the free memory to an out-of-memory error.

@@ -41,6 +41,13 @@ func ByWarps() native.Backend {
 	return b
 }
 
+// Serial returns a backend with a device of its own whose graphs run their steps one after the other.
+func Serial(number int) native.Backend {
+	b := newBackend(number)
+	b.serial = true
+	return b
+}
+
 // Guarded returns a backend with a device of its own that puts the arrays of each launch
 // where nothing is mapped around them: their ends at that of their memory, or their
 // beginnings. Arrays are declared shorter than they are by some bytes. Kernels compute all

@@ -31,6 +31,9 @@ type region struct {
 	access           loop.Access
 }
 
+// exchanged stands for the ranks in the regions of collectives, which keep their order.
+const exchanged = -2
+
 // maxOrdered bounds the steps of an ordered graph, since the analysis is quadratic.
 const maxOrdered = 2048
 
@@ -63,6 +66,9 @@ func regionsOf(p *plan.Plan, s plan.Step) (out []region) {
 				access = loop.ReadWrite
 			}
 			add(s.Bindings[i], access)
+		}
+		if isCollective(p.Routines[s.Routine]) {
+			out = append(out, region{exchanged, 0, 1, loop.ReadWrite})
 		}
 	}
 	return out

@@ -73,3 +73,21 @@ func TestStepsWaitForRoutines(t *testing.T) {
 		t.Errorf("the steps wait for %v, not %v", got, want)
 	}
 }
+
+// Collectives keep their order, though they share no memory; a kernel beside them waits for none.
+func TestCollectivesKeepTheirOrder(t *testing.T) {
+	sum := routine.Collective{DType: dtype.F32, Unit: 4, Count: 64, Axis: "data", Devices: 2}
+	p := &plan.Plan{
+		Status:   &plan.Status{Buffer: 9},
+		Kernels:  []plan.Kernel{{Storage: []loop.Access{loop.ReadWrite}}},
+		Routines: []routine.Routine{sum, routine.DeviceIndex{Axis: "data", Devices: 2}},
+	}
+	at := func(number int) plan.Binding { return plan.Binding{Buffer: 0, Offset: 256 * number, Bytes: 256} }
+	call := func(from, to int) plan.Step { return &plan.Call{Bindings: []plan.Binding{at(from), at(to)}} }
+	write := func(number int) plan.Step { return &plan.Dispatch{Bindings: []plan.Binding{at(number)}} }
+	index := &plan.Call{Routine: 1, Bindings: []plan.Binding{at(6)}}
+	steps := []plan.Step{call(0, 1), write(2), call(3, 4), index, write(1), call(1, 5)}
+	if got, want := cuda.Waits(p, steps), [][]int{nil, nil, {0}, nil, {0}, {4, 2}, {1, 3, 5}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the steps wait for %v, not %v", got, want)
+	}
+}

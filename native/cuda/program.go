@@ -36,6 +36,8 @@ type program struct {
 	budget    native.Budget
 	guards    *guards         // for tests, else nil
 	made      []native.Timing // the phases of compilation
+	ranks     *ranks          // nil without collectives
+	serial    bool            // graphs are lists, for tests
 }
 
 // build allocates and loads everything that the plan needs.
@@ -50,6 +52,7 @@ func (p *program) build(ctx context.Context) error {
 		{"helpers", p.loadHelpers},
 		{"memory", p.allocate},
 		{"products", p.warm},
+		{"ranks", func() error { return p.connect(ctx) }},
 		{"constants", p.writeConstants},
 		{"graphs", p.capture},
 	} {
@@ -138,10 +141,11 @@ func (p *program) abandon(err error) error {
 	return errors.Join(err, p.Release())
 }
 
-// Release frees the program's resources on the device. A lost device has freed them already.
+// Release frees the program's resources on the device. A lost device has freed them already, and after
+// a rank is lost the end of the process does.
 func (p *program) Release() error {
-	if p.device.lost.Load() {
-		return nil
+	if p.device.lost.Load() || p.ranks.ended() != nil {
+		return nil // graphs with collectives of an aborted communicator cannot be destroyed
 	}
 	var failed error
 	if p.stream != nil {
@@ -150,6 +154,7 @@ func (p *program) Release() error {
 	for _, e := range p.entries {
 		failed = errors.Join(failed, e.release())
 	}
+	p.ranks.release()
 	for _, m := range p.modules {
 		if m != nil {
 			failed = errors.Join(failed, m.Unload())

@@ -32,7 +32,7 @@ func (r *recorder) record() error {
 			return err
 		}
 	}
-	if r.captures && r.p.device.Branches() && orders(r.spec.Steps) {
+	if r.captures && !r.p.serial && r.p.device.Branches() && orders(r.spec.Steps) {
 		return r.ordered(r.spec.Steps)
 	}
 	return r.steps(r.spec.Steps, nil)

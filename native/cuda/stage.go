@@ -5,9 +5,12 @@ package cuda
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"sync/atomic"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/cuda/driver"
+	"github.com/rlx-go/rlx/native/collective/nccl"
 )
 
 // inFlight is the maximal number of runs in flight of an entry.
@@ -18,6 +21,8 @@ type stage struct {
 	e      *entry
 	memory []byte
 	event  *driver.Event
+	work   []*nccl.Work // the collectives of the run
+	begun  atomic.Bool  // the event is that of the run in flight
 }
 
 // newStage allocates a stage.
@@ -46,7 +51,16 @@ func (s *stage) Output(i int) []byte { return s.of(&s.e.outputs[i]) }
 func (s *stage) Status() []byte { return s.memory[:plan.StatusBytes] }
 
 // Done reports whether the last run is done.
-func (s *stage) Done() (bool, error) { return s.event.Done() }
+func (s *stage) Done() (bool, error) {
+	if err := s.e.p.ranks.failed(); err != nil {
+		return true, s.end(err)
+	}
+	done, err := s.event.Done()
+	if done || err != nil {
+		err = s.end(err)
+	}
+	return done, err
+}
 
 // Release frees the stage. A lost device has freed it already.
 func (s *stage) Release() error {
@@ -58,10 +72,18 @@ func (s *stage) Release() error {
 
 // Begin enqueues a run that fetches the outputs reads.
 func (s *stage) Begin(reads []int) error {
-	err := s.e.enqueue(s, reads)
+	s.begun.Store(false)
+	err := s.begin()
+	if err == nil {
+		err = s.e.enqueue(s, reads)
+	}
+	s.begun.Store(err == nil)
 	if err != nil {
 		s.e.sent = nil
-		err = s.e.drain(err)
+		if len(s.work) > 0 {
+			s.e.p.ranks.mesh.World().Abort(fmt.Errorf("%w: %w", errBefore, err))
+		}
+		err = s.e.drain(s.end(err))
 	}
 	return err
 }

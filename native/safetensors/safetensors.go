@@ -17,6 +17,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/rlx-go/rlx/internal/counted"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -138,35 +139,12 @@ func WriteEntries(w io.Writer, entries []Entry, metadata map[string]string) erro
 		return err
 	}
 	for _, e := range entries {
-		if err := e.writeTo(out); err != nil {
+		size, _ := e.bytes()
+		if err := counted.Write(out, e.Name, size, e.Write); err != nil {
 			return err
 		}
 	}
 	return out.Flush()
-}
-
-// writeTo writes the elements and counts their bytes.
-func (e Entry) writeTo(w io.Writer) error {
-	c := &counter{w: w}
-	if err := e.Write(c); err != nil {
-		return err
-	}
-	if n, _ := e.bytes(); c.n != n {
-		return ir.Shapef("tensor %q has written %d bytes; its type has %d", e.Name, c.n, n)
-	}
-	return nil
-}
-
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-// Write counts the bytes that it passes on.
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }
 
 // Read reads all tensors of a file. Errors are of kind [ErrDamaged] or those of r. The

@@ -25,6 +25,7 @@ const (
 	contractWeight = 1   // the same for operands of a contraction, which are read repeatedly
 	unpackWeight   = 16  // the same for values read from at most half as many bytes
 	maxWeight      = 300 // length of one expression
+	keyWeight      = 12  // integer keys of a sort, which its first pass computes twice
 	maxTerms       = 200 // the same counting every term, index arithmetic and integers too
 	unpackTerms    = 500 // the same for expressions that unpack, see unpacks
 )
@@ -199,7 +200,7 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 	costly := w > cheapWeight && !(d.uniform[n.ID()] && w <= scalarWeight)
 	repeated := costly && !d.recomputes(n)
 	for _, u := range users {
-		if d.apart[u.ID()] && (w > 0 || l > 1) {
+		if d.apart[u.ID()] && (w > 0 || l > 1) && !d.readsOnce(u, n) {
 			return false
 		}
 		switch u.Def().Lower.(type) {
@@ -223,6 +224,19 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 		}
 	}
 	return len(users) == 1 || !repeated
+}
+
+// readsOnce reports whether a node that runs apart computes n for each element once or twice: the
+// updates of a scatter whose positions are sorted, and keys of a sort that are integers of few
+// operations, which may bound them.
+func (d *decisions) readsOnce(u, n *ir.Node) bool {
+	switch l := u.Def().Lower.(type) {
+	case *ir.ScatterLowering:
+		return l.Sorted != nil && l.Sorted(u) && u.Input(0).Node() != n && u.Input(1).Node() != n
+	case *ir.SortLowering:
+		return n.Types()[0].DType.IsInteger() && d.weight[n.ID()] <= keyWeight
+	}
+	return false
 }
 
 // isReshape reports whether a node has its operand's elements in the same order.

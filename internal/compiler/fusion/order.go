@@ -99,9 +99,9 @@ func (p *Partition) gate(after []*Group) *Group {
 	return g
 }
 
-// gateOfChecks returns a gate after all groups that check indices and all collectives, or nil if
-// there are none. Groups that write states wait for it, so that an index out of range or a lost
-// device leaves the states unchanged.
+// gateOfChecks returns a gate after all groups that check indices and all collectives with a status
+// code, or nil if there are none. Groups that write states wait for it, so that an index out of range
+// or a lost device leaves the states unchanged.
 func (p *Partition) gateOfChecks() *Group {
 	if p.allChecked != nil {
 		p.groups = slices.DeleteFunc(p.groups, func(g *Group) bool { return g == p.allChecked })
@@ -121,7 +121,7 @@ func (p *Partition) gateOfChecks() *Group {
 func (p *Partition) checks(g *Group) bool {
 	for _, part := range g.HorizontalParts() {
 		for _, m := range part.Members {
-			if p.spaceOf(m.Node).checks || ops.IsCollective(m.Node) || slices.ContainsFunc(m.Node.Subgraphs(), HasChecks) {
+			if p.spaceOf(m.Node).checks || p.isFailing(m.Node) || slices.ContainsFunc(m.Node.Subgraphs(), HasChecks) {
 				return true
 			}
 		}
@@ -129,7 +129,12 @@ func (p *Partition) checks(g *Group) bool {
 	return false
 }
 
-// collectLoads sets the tensors a group loads, and gives a collective its status code.
+// isFailing reports whether a node is a collective with a status code.
+func (p *Partition) isFailing(n *ir.Node) bool {
+	return p.options.CollectivesFail && ops.IsCollective(n)
+}
+
+// collectLoads sets the tensors a group loads, and gives a failing collective its status code.
 func (p *Partition) collectLoads(g *Group) {
 	seen := map[*Tensor]bool{}
 	add := func(t *Tensor) {
@@ -146,7 +151,7 @@ func (p *Partition) collectLoads(g *Group) {
 			add(c.From.viewed())
 		}
 		for _, m := range part.Members {
-			if ops.IsCollective(m.Node) {
+			if p.isFailing(m.Node) {
 				p.code(m.Node)
 			}
 		}

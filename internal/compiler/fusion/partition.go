@@ -21,8 +21,8 @@ type Partition struct {
 	// Outputs are the tensors of the plain outputs, by index in Graph.Outputs (nil for
 	// state updates).
 	Outputs []*Tensor
-	// Checks are the nodes whose indices are checked on the device, and the collectives. Their
-	// status codes count up from Options.FirstCode.
+	// Checks are the nodes whose indices are checked on the device, and the collectives if
+	// Options.CollectivesFail is set. Their status codes count up from Options.FirstCode.
 	Checks []*ir.Node
 
 	parent         *Partition // the partition with the control-flow node that runs this one
@@ -85,6 +85,9 @@ type Options struct {
 	// Long is the number of elements from which positions are I64, see [loop.Caps]. At
 	// 0 values of more than [loop.MaxElements] elements are refused.
 	Long int
+	// CollectivesFail gives each collective a status code and has groups that write states wait for
+	// all of them, for backends whose collectives set the status words.
+	CollectivesFail bool
 	// Policy weighs reductions for the target; nil means [hardware.Unknown].
 	Policy Policy
 	// Unfused gives every node that is no literal a group of its own, as the reference

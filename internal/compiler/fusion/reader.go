@@ -192,7 +192,7 @@ func (p *Partition) checked(n *ir.Node, e scalar.Expr) scalar.Expr {
 	return scalar.Check(e.Args[0], e.Args[1], p.code(n))
 }
 
-// code returns the status code of a node that checks an index or is a collective.
+// code returns the status code of a node that checks an index or is a failing collective.
 func (p *Partition) code(n *ir.Node) int {
 	for p.parent != nil {
 		p = p.parent

@@ -404,6 +404,7 @@ func scatterPositions(p *ir.Padding, a *ops.ScatterAttrs, positions []ir.Extent)
 		}
 		drops := *a
 		drops.Outside = ops.OutsideDrop
+		drops.Sorted = a.Sorted && len(positions) == 1 // else padding lies between the positions
 		return e.Builder().Add(p.Node.Op(), &drops, in...)
 	}
 	return nil

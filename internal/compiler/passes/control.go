@@ -11,7 +11,7 @@ import (
 func controlRules() map[ir.Op][]rule {
 	return map[ir.Op][]rule{
 		ops.OpCond: {condKnown},
-		ops.OpScan: {scanZeroLength, scanInvariant, scanHoistSums},
+		ops.OpScan: {scanZeroLength, scanInvariant, scanHoistSums, scanHoistInvariants},
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 // or bf16. Matrix products, convolutions and attention that are f32 in g have
 // operands and results rounded to half precision and accumulate in f32. Everything else
 // stays f32: parameters, states, sums, norms, softmax, losses and updates, and also the
-// names and types of ports and outputs. Composites that contain products are inlined. A
+// names and types of ports and outputs. Composites that contain products are inlined, but
+// for those with kernels of their own, such as factorisations, which stay f32. A
 // value that several products use is rounded once, before it is moved (transposed,
 // reshaped, broadcast, sliced). A value that only products and sums use is rounded for
 // the sums too: a bias gradient then sums the rounded cotangent that the weight gradient
@@ -156,9 +157,10 @@ func isProduct(n *ir.Node) bool {
 }
 
 // productsIn returns the body of a composite that contains products at any depth, or
-// nil.
+// nil. An op with kernels of its own is kept: elimination loses the digits that half precision
+// has, and its body is only for targets that the kernels do not fit.
 func productsIn(n *ir.Node) *ir.Graph {
-	if !n.Def().IsComposite() {
+	if !n.Def().IsComposite() || n.Def().Lower != nil {
 		return nil
 	}
 	body, err := ir.Inline(n)

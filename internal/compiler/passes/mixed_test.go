@@ -3,6 +3,7 @@ package passes_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,6 +90,24 @@ func TestMixedReachesIntoSubgraphsAndComposites(t *testing.T) {
 	})
 	if o := g.Outputs()[0].Value; o.DType() != ir.F32 {
 		t.Errorf("the output is %s", o.Type())
+	}
+}
+
+// TestMixedKeepsFactorisations factors a matrix that is larger than a block, whose body has products.
+func TestMixedKeepsFactorisations(t *testing.T) {
+	g := mixed(t, ir.BF16, func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(100, 100)...)
+		l := ops.Cholesky(b, x)
+		b.Output("y", ops.MatMul(b, ops.TriangularSolve(b, l, x, ops.TriangularAttrs{LeftSide: true, Lower: true}), x))
+	})
+	var got []ir.Op
+	eachNode(g, func(n *ir.Node) {
+		if op := n.Op(); op == ops.OpCholesky || op == ops.OpTriangularSolve || op == ops.OpDotGeneral {
+			got = append(got, op)
+		}
+	})
+	if want := []ir.Op{ops.OpCholesky, ops.OpTriangularSolve, ops.OpDotGeneral}; !slices.Equal(got, want) {
+		t.Errorf("%v, not %v", got, want)
 	}
 }
 

@@ -200,10 +200,27 @@ func (c *compiler) fuse(e ir.Entry) (*fusion.Partition, error) {
 	return fusion.Build(g, o)
 }
 
-// simplify returns the graph after all passes. Complex values become pairs if the target
-// does not support them but supports their parts.
+// simplify returns the graph after all passes, with sorts of indices that scatters share.
 func (c *compiler) simplify(g *ir.Graph) (*ir.Graph, error) {
-	o := passes.Options{Claim: c.target.keepsComposite, Decompose: c.target.DecomposesScan}
+	g, err := c.simplifyTypes(g)
+	if err != nil {
+		return nil, err
+	}
+	ordered, err := passes.ShareOrders(g)
+	if err != nil || ordered == g {
+		return g, err
+	}
+	return passes.Run(ordered, c.passOptions())
+}
+
+func (c *compiler) passOptions() passes.Options {
+	return passes.Options{Claim: c.target.keepsComposite, Decompose: c.target.DecomposesScan}
+}
+
+// simplifyTypes returns the graph after all passes but the last. Complex values become pairs if the
+// target does not support them but supports their parts.
+func (c *compiler) simplifyTypes(g *ir.Graph) (*ir.Graph, error) {
+	o := c.passOptions()
 	g, err := passes.Run(g, o)
 	if err != nil {
 		return nil, err

@@ -123,20 +123,12 @@ const (
 
 // slow names the kernels over these bounds, by family, target and name, with the reason.
 var slow = map[string]string{
-	"lstm of width 650, H200, bf16, map_sigmoid_mul_mul_reshape": ofStep,
-	"lstm of width 650, WebGPU, map_add_tanh_mul_reshape":        ofStep,
-	"lstm of width 650, WebGPU, map_sigmoid_mul":                 ofStep,
-	"lstm of width 650, WebGPU, map_mul_zero":                    ofStep,
-	"lstm, H200, bf16, map_sigmoid_mul_mul_reshape":              ofStep,
-	"gru, H200, bf16, map_sigmoid_mul_add_reshape":               ofStep,
-
-	"gated delta, H200, bf16, reduce_broadcast_in_dim_mul_reduce_sum_reshape":      ofStep,
-	"gated delta, H200, bf16, reduce_add_reduce_sum_add_mul_zero":                  ofStep,
-	"gated delta, H200, bf16, reduce_reduce_sum_mul_zero":                          ofStep,
-	"gated delta, WebGPU, reduce_broadcast_in_dim_mul_broadcast_in_dim_reduce_sum": ofStep,
-	"gated delta, WebGPU, reduce_broadcast_in_dim_reduce_sum":                      ofStep,
-	"gated delta, WebGPU, reduce_reduce_sum_mul_zero":                              ofStep,
-	"gated delta, WebGPU, reduce_reduce_sum":                                       ofStep,
+	"lstm of width 650, H200, bf16, map_sigmoid_mul_convert_reshape": ofStep,
+	"lstm of width 650, WebGPU, map_add_tanh_mul_reshape":            ofStep,
+	"lstm of width 650, WebGPU, map_sigmoid_mul":                     ofStep,
+	"lstm of width 650, WebGPU, map_mul_zero":                        ofStep,
+	"lstm, H200, bf16, map_sigmoid_mul_convert_reshape":              ofStep,
+	"gru, H200, bf16, map_sigmoid_mul_convert_reshape":               ofStep,
 
 	"ctc, H200, bf16, reduce_reduce_max_reduce_sum_add_exp": ofStep,
 	"ctc, H200, bf16, map_broadcast_in_dim_select":          ofStep,
@@ -146,11 +138,10 @@ var slow = map[string]string{
 	"ctc, WebGPU, loop_map_select":                          inOneWorkgroup,
 
 	"recommender, H200, bf16, scatter_scatter_add_rows": ofTable,
+	"recommender, WebGPU, scatter_scatter_add_rows":     ofTable,
 
-	"gp, H200, bf16, reduce_reduce_min_reduce_sum":             ofMatrix,
-	"gp, H200, bf16, reduce_reduce_min":                        ofMatrix,
-	"gp, WebGPU, reduce_reduce_min":                            ofMatrix,
-	"gp, WebGPU, reduce_reduce_sum_concatenate_reduce_sum_add": ofMatrix,
+	"gp, H200, bf16, reduce_reduce_min_slice_reduce_sum": ofMatrix,
+	"gp, WebGPU, reduce_reduce_sum_add":                  ofMatrix,
 
 	"q learning, WebGPU, reduce_reduce_sum_mul": fewWorkgroups,
 	"sort, WebGPU, reduce_reduce_sum_add_parts": fewWorkgroups,

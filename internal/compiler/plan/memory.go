@@ -6,6 +6,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/routine"
 )
 
 // placeAll assigns a region to every tensor that a launch or the host accesses.
@@ -105,6 +106,7 @@ func (c *entryCompiler) liveRanges(outputs []*fusion.Tensor) []*liveRange {
 				continue
 			}
 			from, to := c.useRange(i, t)
+			to = max(to, c.heldUntil(i))
 			x := found[t]
 			if x == nil {
 				x = &liveRange{t: t, from: from, to: to, avoid: l.Args}
@@ -130,6 +132,26 @@ func (c *entryCompiler) liveRanges(outputs []*fusion.Tensor) []*liveRange {
 		x.next = next
 	}
 	return order
+}
+
+// heldUntil returns the last launch at which the memory of launch i is in use. That of a collective is
+// held until the next one, or to the end, so that what is computed meanwhile does not wait for it: it
+// begins at its place in the list and ends at any time before its result is read.
+func (c *entryCompiler) heldUntil(i int) int {
+	if !isCollective(c.launches[i]) || len(c.launches[i].loops) > 0 {
+		return i
+	}
+	for next := i + 1; next < len(c.launches); next++ {
+		if isCollective(c.launches[next]) {
+			return next
+		}
+	}
+	return len(c.launches) - 1
+}
+
+func isCollective(l placedLaunch) bool {
+	_, ok := l.Routine.(routine.Collective)
+	return ok
 }
 
 // useRange extends the use of a tensor by launch i over the enclosing loops that the

@@ -101,7 +101,7 @@ func (c *entryCompiler) scheduleItem(p *fusion.Partition, item fusion.Item, loop
 func (t Target) capsFor(condition bool) loop.Caps {
 	caps := t.Caps
 	if condition {
-		caps.Products, caps.Drafts = loop.NoProducts, false
+		caps.Products, caps.Collectives, caps.Drafts = loop.NoProducts, false, false
 	}
 	return caps
 }

@@ -86,7 +86,7 @@ func spaceOf(g *fusion.Group, caps loop.Caps) (emit.Space, error) {
 	switch {
 	case g.Kind == fusion.ControlKind:
 		return nil, ir.Errorf(ir.ErrUnsupported, "a %s group has no kernel of its own", g.Kind)
-	case g.Kind == fusion.KernelsKind:
+	case g.Kind == fusion.KernelsKind || g.Kind == fusion.RoutineKind:
 		launches, err := ownKernels(g, caps)
 		return sole(func() []emit.Launch { return launches }), err
 	case caps.Invocations == 1 && g.Kind != fusion.SortKind:

@@ -8,10 +8,15 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// HasKernels reports whether an op brings its own kernels for a node on a target. It is also
+// own is a lowering by kernels or library calls of the op's own.
+type own interface {
+	For(n *ir.Node, caps loop.Caps) (*ir.Algorithm, error)
+}
+
+// HasKernels reports whether an op brings its own kernels or library calls for a node on a target. It is also
 // true where they are invalid: [Emit] then returns the error.
 func HasKernels(n *ir.Node, caps loop.Caps) bool {
-	l, ok := n.Def().Lower.(*ir.KernelsLowering)
+	l, ok := n.Def().Lower.(own)
 	if !ok {
 		return false
 	}
@@ -24,7 +29,7 @@ func HasKernels(n *ir.Node, caps loop.Caps) bool {
 // larger array is copied there.
 func ownKernels(g *fusion.Group, caps loop.Caps) ([]emit.Launch, error) {
 	n := g.Members[0].Node
-	a, err := n.Def().Lower.(*ir.KernelsLowering).For(n, caps)
+	a, err := n.Def().Lower.(own).For(n, caps)
 	switch {
 	case err != nil:
 		return nil, n.Fail(err)

@@ -85,6 +85,9 @@ func capsWords(c loop.Caps) []int {
 	if c.Long > 0 {
 		words = append(words, 7, c.Long)
 	}
+	if c.Collectives {
+		words = append(words, 8)
+	}
 	return words
 }
 

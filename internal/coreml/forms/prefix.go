@@ -60,7 +60,7 @@ func prefix(e *Emitter, n *ir.Node, in []Value) []Value {
 
 // running is a scan along the second of three axes.
 type running struct {
-	*Emitter
+	e     *Emitter
 	node  *ir.Node
 	lower *ir.PrefixLowering
 	dims  []int
@@ -80,7 +80,7 @@ func (p *running) arguments(from int) []scalar.Expr {
 func (p *running) print(list []scalar.Expr, args []mil.Ref, dims []int) []mil.Ref {
 	out := make([]mil.Ref, len(list))
 	for i, x := range list {
-		out[i] = p.Whole(p.scalars(x, args, dims))
+		out[i] = p.e.Whole(p.e.scalars(x, args, dims))
 	}
 	return out
 }
@@ -91,14 +91,14 @@ func (p *running) step(acc []mil.Ref, s int) []mil.Ref {
 	args, heads := make([]mil.Ref, 2*k), make([]mil.Ref, k)
 	var headDims, tailDims []int
 	for i, r := range acc {
-		heads[i], headDims = p.cut(r, p.dims, 1, 0, s, 1)
-		args[i], _ = p.cut(r, p.dims, 1, 0, length-s, 1)
-		args[k+i], tailDims = p.cut(r, p.dims, 1, s, length, 1)
+		heads[i], headDims = p.e.cut(r, p.dims, 1, 0, s, 1)
+		args[i], _ = p.e.cut(r, p.dims, 1, 0, length-s, 1)
+		args[k+i], tailDims = p.e.cut(r, p.dims, 1, s, length, 1)
 	}
 	tails := p.print(p.lower.Combine(p.node, p.arguments(0), p.arguments(k)), args, tailDims)
 	out := make([]mil.Ref, k)
 	for i := range out {
-		out[i], _ = p.join([]mil.Ref{heads[i], tails[i]}, [][]int{headDims, tailDims}, 1)
+		out[i], _ = p.e.join([]mil.Ref{heads[i], tails[i]}, [][]int{headDims, tailDims}, 1)
 	}
 	return out
 }
@@ -108,9 +108,9 @@ func (p *running) step(acc []mil.Ref, s int) []mil.Ref {
 func (p *running) exclude(acc []mil.Ref) []mil.Ref {
 	out := slices.Clone(acc)
 	for i, a := range p.lower.Accumulators(p.node) {
-		first := p.scalars(a.Init, nil, []int{1}).Ref
-		r, dims := p.extend(acc[i], p.dims, 1, 1, 0, first)
-		out[i], _ = p.cut(r, dims, 1, 0, p.dims[1], 1)
+		first := p.e.scalars(a.Init, nil, []int{1}).Ref
+		r, dims := p.e.extend(acc[i], p.dims, 1, 1, 0, first)
+		out[i], _ = p.e.cut(r, dims, 1, 0, p.dims[1], 1)
 	}
 	return out
 }

@@ -32,13 +32,13 @@ func (e *Emitter) scalars(x scalar.Expr, args []mil.Ref, dims []int) Value {
 
 // scalarPrinter writes scalar expressions as operations on tensors.
 type scalarPrinter struct {
-	*Emitter
+	e    *Emitter
 	args []mil.Ref
 	done map[scalar.Expr]mil.Ref
 }
 
 func (p *scalarPrinter) print(x scalar.Expr) mil.Ref {
-	if r, ok := p.done[x]; ok || p.Err() != nil {
+	if r, ok := p.done[x]; ok || p.e.Err() != nil {
 		return r
 	}
 	r := p.one(x)
@@ -85,8 +85,8 @@ func (p *scalarPrinter) one(x scalar.Expr) mil.Ref {
 		}
 		return p.refuse("MIL has no bitcast of " + x.Args[0].Type.String())
 	}
-	if _, err := p.dtype(x.Type); err != nil {
-		p.Fail(err)
+	if _, err := p.e.dtype(x.Type); err != nil {
+		p.e.Fail(err)
 		return mil.Ref{}
 	}
 	if rule, ok := rules[x.Op]; ok {
@@ -98,7 +98,7 @@ func (p *scalarPrinter) one(x scalar.Expr) mil.Ref {
 	for i, a := range x.Args {
 		args[i] = p.print(a)
 	}
-	if p.Err() != nil {
+	if p.e.Err() != nil {
 		return mil.Ref{}
 	}
 	return p.apply(x, args)
@@ -113,96 +113,96 @@ func (p *scalarPrinter) apply(x scalar.Expr, args []mil.Ref) mil.Ref {
 	case bitwise[x.Op]:
 		return p.refuse("MIL has no bitwise operations on " + of.String())
 	case x.Op == scalar.OpSelect:
-		return p.choose(args[0], args[1], args[2])
+		return p.e.choose(args[0], args[1], args[2])
 	case x.Op == scalar.OpNeg:
-		return p.op2("mul", args[0], p.number(args[0].Type.DType, -1))
+		return p.e.op2("mul", args[0], p.e.number(args[0].Type.DType, -1))
 	case x.Op == scalar.OpRecip:
-		return p.op2("real_div", p.number(args[0].Type.DType, 1), args[0])
+		return p.e.op2("real_div", p.e.number(args[0].Type.DType, 1), args[0])
 	case x.Op == scalar.OpRsqrt:
-		return p.op2("real_div", p.number(args[0].Type.DType, 1), p.op1("sqrt", args[0]))
+		return p.e.op2("real_div", p.e.number(args[0].Type.DType, 1), p.e.op1("sqrt", args[0]))
 	case x.Op == scalar.OpRem:
 		return p.remainder(args[0], args[1])
 	case x.Op == scalar.OpFma:
-		return p.op2("add", p.op2("mul", args[0], args[1]), args[2])
+		return p.e.op2("add", p.e.op2("mul", args[0], args[1]), args[2])
 	case x.Op == scalar.OpLog:
-		return p.Op("log", mil.Args{"x": args[0], "epsilon": 0.0})
+		return p.e.Op("log", mil.Args{"x": args[0], "epsilon": 0.0})
 	case of == ir.I32 && x.Op == scalar.OpFloorDiv:
-		return p.op2("floor_div", args[0], args[1])
+		return p.e.op2("floor_div", args[0], args[1])
 	case x.Op == scalar.OpMod:
-		return p.op2("mod", args[0], args[1])
+		return p.e.op2("mod", args[0], args[1])
 	}
 	kind, ok := operations[x.Op]
 	switch {
 	case !ok || of == ir.I32 && x.Op == scalar.OpDiv:
 		return p.refuse(fmt.Sprintf("MIL has no operation %d on %s", x.Op, of))
 	case len(args) == 1:
-		return p.op1(kind, args[0])
+		return p.e.op1(kind, args[0])
 	}
-	return p.op2(kind, args[0], args[1])
+	return p.e.op2(kind, args[0], args[1])
 }
 
 // remainder has the sign of the first operand; MIL's mod has that of the second.
 func (p *scalarPrinter) remainder(x, y mil.Ref) mil.Ref {
-	zero := p.number(x.Type.DType, 0)
+	zero := p.e.number(x.Type.DType, 0)
 	if x.Type.DType == mil.Int32 {
-		y = p.choose(p.op2("equal", y, zero), p.number(mil.Int32, 1), y)
+		y = p.e.choose(p.e.op2("equal", y, zero), p.e.number(mil.Int32, 1), y)
 	}
-	r := p.op2("mod", p.op1("abs", x), p.op1("abs", y))
-	return p.choose(p.op2("less", x, zero), p.op2("mul", r, p.number(r.Type.DType, -1)), r)
+	r := p.e.op2("mod", p.e.op1("abs", x), p.e.op1("abs", y))
+	return p.e.choose(p.e.op2("less", x, zero), p.e.op2("mul", r, p.e.number(r.Type.DType, -1)), r)
 }
 
 // ofBools adds an operation on bools; their order is that of 0 and 1.
 func (p *scalarPrinter) ofBools(op scalar.Op, args []mil.Ref) mil.Ref {
 	switch {
 	case op == scalar.OpNot:
-		return p.op1("logical_not", args[0])
+		return p.e.op1("logical_not", args[0])
 	case op == scalar.OpEq:
-		return p.op1("logical_not", p.op2("logical_xor", args[0], args[1]))
+		return p.e.op1("logical_not", p.e.op2("logical_xor", args[0], args[1]))
 	case logical[op] != "":
-		return p.op2(logical[op], args[0], args[1])
+		return p.e.op2(logical[op], args[0], args[1])
 	}
 	if operations[op] == "" || len(args) != 2 {
 		return p.refuse("MIL has no such operation on bools")
 	}
-	return p.op2(operations[op], p.cast(args[0], mil.Int32), p.cast(args[1], mil.Int32))
+	return p.e.op2(operations[op], p.e.cast(args[0], mil.Int32), p.e.cast(args[1], mil.Int32))
 }
 
 func (p *scalarPrinter) refuse(reason string) mil.Ref {
-	p.Fail(ir.Errorf(ir.ErrUnsupported, "%s", reason))
+	p.e.Fail(ir.Errorf(ir.ErrUnsupported, "%s", reason))
 	return mil.Ref{}
 }
 
 func (p *scalarPrinter) constant(x scalar.Expr) mil.Ref {
-	d, err := p.dtype(x.Type)
+	d, err := p.e.dtype(x.Type)
 	if err != nil {
-		p.Fail(err)
+		p.e.Fail(err)
 		return mil.Ref{}
 	}
 	if x.Type.IsFloat() {
-		return p.number(d, math.Float64frombits(x.Bits))
+		return p.e.number(d, math.Float64frombits(x.Bits))
 	}
-	return p.number(d, float64(int64(x.Bits)))
+	return p.e.number(d, float64(int64(x.Bits)))
 }
 
 // convert converts numbers as rlx does: floats become integers by cutting, with
 // the nearest integer for those too large and 0 for NaN.
 func (p *scalarPrinter) convert(x mil.Ref, from, to ir.DType) mil.Ref {
-	d, err := p.dtype(to)
+	d, err := p.e.dtype(to)
 	if err != nil {
-		p.Fail(err)
+		p.e.Fail(err)
 	}
-	if p.Err() != nil {
+	if p.e.Err() != nil {
 		return mil.Ref{}
 	}
 	switch {
 	case to == ir.Bool && from != ir.Bool:
-		return p.op2("not_equal", x, p.number(x.Type.DType, 0))
+		return p.e.op2("not_equal", x, p.e.number(x.Type.DType, 0))
 	case to != ir.I32 || !from.IsFloat():
-		return p.cast(x, d)
+		return p.e.cast(x, d)
 	}
-	x = p.choose(p.op2("equal", x, x), x, p.number(x.Type.DType, 0))
-	x = p.cast(x, mil.Float32)
+	x = p.e.choose(p.e.op2("equal", x, x), x, p.e.number(x.Type.DType, 0))
+	x = p.e.cast(x, mil.Float32)
 	// The largest f32 below 2³¹; beyond it comes the largest integer.
-	inside := p.op2("minimum", p.op2("maximum", x, p.number(mil.Float32, math.MinInt32)), p.number(mil.Float32, 1<<31-128))
-	return p.choose(p.op2("less", x, p.number(mil.Float32, 1<<31)), p.cast(inside, mil.Int32), p.number(mil.Int32, math.MaxInt32))
+	inside := p.e.op2("minimum", p.e.op2("maximum", x, p.e.number(mil.Float32, math.MinInt32)), p.e.number(mil.Float32, 1<<31-128))
+	return p.e.choose(p.e.op2("less", x, p.e.number(mil.Float32, 1<<31)), p.e.cast(inside, mil.Int32), p.e.number(mil.Int32, math.MaxInt32))
 }

@@ -62,6 +62,14 @@ rlx_blas *rlx_load_blas(const char *path, char *why, size_t why_len) {
 	return table;
 }
 
+rlx_nccl *rlx_load_nccl(const char *path, char *why, size_t why_len) {
+	void *lib = open_library(path, why, why_len);
+	if (!lib) return 0;
+	rlx_nccl *table = malloc(sizeof *table);
+	RLX_NCCL(RLX_RESOLVE)
+	return table;
+}
+
 int rlx_preload(const char *path) { return dlopen(path, RTLD_NOW | RTLD_GLOBAL) == 0; }
 
 int rlx_describe(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info, const char **call) {

@@ -127,10 +127,31 @@ typedef unsigned long long rlx_ptr;
 	  (rlx_handle, rlx_handle, const void *, rlx_ptr, rlx_handle, rlx_ptr, rlx_handle, const void *, rlx_ptr, rlx_handle, rlx_ptr, \
 	   rlx_handle, const void *, rlx_ptr, size_t, rlx_handle))
 
+// NCCL, or RCCL, which is optional. Its unique id is passed by value.
+typedef struct { char bytes[128]; } rlx_nccl_id;
+#define RLX_NCCL(X)                                                                                        \
+	X(version, "ncclGetVersion", int, (int *))                                                             \
+	X(error_text, "ncclGetErrorString", const char *, (int))                                               \
+	X(unique_id, "ncclGetUniqueId", int, (rlx_nccl_id *))                                                  \
+	X(init, "ncclCommInitRankConfig", int, (rlx_handle *, int, rlx_nccl_id, int, void *))                  \
+	X(destroy, "ncclCommDestroy", int, (rlx_handle))                                                       \
+	X(abort, "ncclCommAbort", int, (rlx_handle))                                                           \
+	X(async_error, "ncclCommGetAsyncError", int, (rlx_handle, int *))                                      \
+	X(last_error, "ncclGetLastError", const char *, (rlx_handle))                                          \
+	X(all_reduce, "ncclAllReduce", int, (rlx_ptr, rlx_ptr, size_t, int, int, rlx_handle, rlx_handle))      \
+	X(all_gather, "ncclAllGather", int, (rlx_ptr, rlx_ptr, size_t, int, rlx_handle, rlx_handle))           \
+	X(reduce_scatter, "ncclReduceScatter", int, (rlx_ptr, rlx_ptr, size_t, int, int, rlx_handle, rlx_handle)) \
+	X(broadcast, "ncclBroadcast", int, (rlx_ptr, rlx_ptr, size_t, int, int, rlx_handle, rlx_handle))       \
+	X(send, "ncclSend", int, (rlx_ptr, size_t, int, int, rlx_handle, rlx_handle))                          \
+	X(recv, "ncclRecv", int, (rlx_ptr, size_t, int, int, rlx_handle, rlx_handle))                          \
+	X(group_start, "ncclGroupStart", int, (void))                                                          \
+	X(group_end, "ncclGroupEnd", int, (void))
+
 #define RLX_FIELD(name, symbol, result, params) result(*name) params;
 typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) RLX_EDITS(RLX_FIELD) RLX_WALLS(RLX_FIELD) int branches, edits, guards; } rlx_cuda;
 typedef struct rlx_nvrtc { RLX_NVRTC(RLX_FIELD) } rlx_nvrtc;
 typedef struct rlx_blas { RLX_BLAS(RLX_FIELD) } rlx_blas;
+typedef struct rlx_nccl { RLX_NCCL(RLX_FIELD) } rlx_nccl;
 #undef RLX_FIELD
 
 // They load a library by its path and return its functions, or null with the
@@ -138,6 +159,7 @@ typedef struct rlx_blas { RLX_BLAS(RLX_FIELD) } rlx_blas;
 rlx_cuda *rlx_load_cuda(const char *path, char *why, size_t why_len);
 rlx_nvrtc *rlx_load_nvrtc(const char *path, char *why, size_t why_len);
 rlx_blas *rlx_load_blas(const char *path, char *why, size_t why_len);
+rlx_nccl *rlx_load_nccl(const char *path, char *why, size_t why_len);
 int rlx_preload(const char *path);
 
 // rlx_device is a context and the functions to use it with. The driver keeps
@@ -163,7 +185,7 @@ RLX_CALL(cuMemFreeHost, (rlx_device *d, void *p), (p))
 RLX_CALL(cuMemcpyHtoDAsync, (rlx_device *d, rlx_ptr to, const void *from, size_t bytes, rlx_handle s), (to, from, bytes, s))
 RLX_CALL(cuMemcpyDtoHAsync, (rlx_device *d, void *to, rlx_ptr from, size_t bytes, rlx_handle s), (to, from, bytes, s))
 RLX_CALL(cuMemcpyDtoDAsync, (rlx_device *d, rlx_ptr to, rlx_ptr from, size_t bytes, rlx_handle s), (to, from, bytes, s))
-RLX_CALL(cuMemsetD32Async, (rlx_device *d, rlx_ptr p, size_t words, rlx_handle s), (p, 0, words, s))
+RLX_CALL(cuMemsetD32Async, (rlx_device *d, rlx_ptr p, unsigned value, size_t words, rlx_handle s), (p, value, words, s))
 RLX_CALL(cuStreamCreate, (rlx_device *d, rlx_handle *s), (s, 1))
 RLX_CALL(cuStreamDestroy, (rlx_device *d, rlx_handle s), (s))
 RLX_CALL(cuStreamSynchronize, (rlx_device *d, rlx_handle s), (s))
@@ -273,6 +295,24 @@ int rlx_product_run(const rlx_blas *blas, rlx_handle handle, rlx_device *d, cons
                     rlx_ptr workspace, rlx_ptr result, rlx_ptr bias, rlx_ptr added, rlx_handle stream);
 static inline const char *rlx_blas_status(const rlx_blas *blas, int code) { return blas->status_name(code); }
 static inline size_t rlx_blas_version(const rlx_blas *blas) { return blas->version(); }
+
+// rlx_collective is a collective of one rank: op by routine.CollectiveOp, types and reductions by
+// nccl.h, count the elements that ncclAllReduce and its like take. sender and receiver are those of
+// this rank in a permutation, -1 without one; bytes is the size of the array that the rank sends.
+typedef struct {
+	int op, type, reduction, rank, size, root, sender, receiver;
+	size_t count, bytes;
+} rlx_collective;
+int rlx_nccl_init(const rlx_nccl *n, rlx_device *d, rlx_handle *comm, int size, const char *id, int rank);
+int rlx_nccl_run(const rlx_nccl *n, rlx_device *d, rlx_handle comm, const rlx_collective *x, rlx_ptr send, rlx_ptr recv,
+                 rlx_handle stream, const char **call);
+int rlx_nccl_abort(const rlx_nccl *n, rlx_device *d, rlx_handle comm);
+int rlx_nccl_destroy(const rlx_nccl *n, rlx_device *d, rlx_handle comm);
+static inline int rlx_nccl_version(const rlx_nccl *n, int *version) { return n->version(version); }
+static inline int rlx_nccl_unique_id(const rlx_nccl *n, char *id) { return n->unique_id((rlx_nccl_id *)id); }
+static inline int rlx_nccl_async_error(const rlx_nccl *n, rlx_handle comm, int *code) { return n->async_error(comm, code); }
+static inline const char *rlx_nccl_text(const rlx_nccl *n, int code) { return n->error_text(code); }
+static inline const char *rlx_nccl_last(const rlx_nccl *n, rlx_handle comm) { return n->last_error(comm); }
 
 const char *rlx_error_name(const rlx_cuda *cu, int code);
 const char *rlx_error_text(const rlx_cuda *cu, int code);

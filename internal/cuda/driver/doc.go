@@ -1,4 +1,4 @@
-// Package driver calls the CUDA driver, NVRTC and, if installed, cuBLASLt. It loads them at
+// Package driver calls the CUDA driver, NVRTC and, if installed, cuBLASLt and NCCL. It loads them at
 // run time: programs build without a toolkit or NVIDIA's headers and start without a
 // driver. The bindings exist on Linux with cgo; elsewhere the package only has the search.
 // It is the lowest layer of the backend native/cuda. Start reading at library_linux.go and
@@ -23,7 +23,10 @@
 //   - wheels installed for the system or the user;
 //   - by the system's loader.
 //
-// All libraries have the same major version of CUDA: the driver's if there are such, else
+// NCCL, libnccl.so.2, or RCCL, librccl.so.1, is the library or in the folder of $RLX_NCCL; without it
+// it is searched in the same order, whatever its version of CUDA.
+//
+// All other libraries have the same major version of CUDA: the driver's if there are such, else
 // the newest older one from 12 on.
 //
 // # Choice of the compiler

@@ -12,7 +12,7 @@ var ErrUnavailable = errors.New("CUDA is not available")
 
 // Error is a failed call.
 type Error struct {
-	Call   string // of the driver's, NVRTC's or cuBLASLt's API
+	Call   string // of the driver's, NVRTC's, cuBLASLt's or NCCL's API
 	Code   int    // the status that it returned
 	Name   string // "CUDA_ERROR_OUT_OF_MEMORY"
 	Text   string // the driver's description, or NVRTC's log
@@ -53,11 +53,13 @@ var refusals = []int{
 // ErrNoAlgorithm means that cuBLASLt has no algorithm for a product.
 var ErrNoAlgorithm = errors.New("cuBLASLt has no algorithm for the product")
 
-// nvrtcCall, and names that begin with blasCalls, are calls of other libraries than the
+// nvrtcCall, and names that begin with blasCalls or ncclCalls, are calls of other libraries than the
 // driver.
-const nvrtcCall, blasCalls = "nvrtcCompileProgram", "cublasLt"
+const nvrtcCall, blasCalls, ncclCalls = "nvrtcCompileProgram", "cublasLt", "nccl"
 
-func (e *Error) ofDriver() bool { return e.Call != nvrtcCall && !strings.HasPrefix(e.Call, blasCalls) }
+func (e *Error) ofDriver() bool {
+	return e.Call != nvrtcCall && !strings.HasPrefix(e.Call, blasCalls) && !strings.HasPrefix(e.Call, ncclCalls)
+}
 
 // losses lists the codes after which the driver refuses all further work of the process.
 var losses = []int{

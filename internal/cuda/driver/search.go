@@ -11,6 +11,9 @@ import (
 // PathVariable is the environment variable that lists the folders to search first.
 const PathVariable = "RLX_CUDA_PATH"
 
+// NCCLVariable is the environment variable with the path of NCCL's library, or its folder.
+const NCCLVariable = "RLX_NCCL"
+
 // oldest is the oldest supported major version of CUDA.
 const oldest = 12
 

@@ -77,8 +77,11 @@ func (s *Stream) Copy(to, from Ptr, bytes int) error {
 }
 
 // Clear writes zeros; bytes is a multiple of 4.
-func (s *Stream) Clear(p Ptr, bytes int) error {
-	return s.device.check("cuMemsetD32Async", C.rlx_cuMemsetD32Async(s.device.c, C.rlx_ptr(p), C.size_t(bytes/4), s.handle))
+func (s *Stream) Clear(p Ptr, bytes int) error { return s.Fill(p, 0, bytes/4) }
+
+// Fill writes a word a number of times.
+func (s *Stream) Fill(p Ptr, word uint32, words int) error {
+	return s.device.check("cuMemsetD32Async", C.rlx_cuMemsetD32Async(s.device.c, C.rlx_ptr(p), C.uint(word), C.size_t(words), s.handle))
 }
 
 // Launch launches a kernel whose parameters are pointers, then 32-bit numbers, then maps.

@@ -1,4 +1,4 @@
-// Package fake provides a fake CUDA driver, NVRTC and cuBLASLt for tests without a GPU: C
+// Package fake provides a fake CUDA driver, NVRTC, cuBLASLt and NCCL for tests without a GPU: C
 // libraries, built with gcc, which package driver finds through its search. Device
 // memory is host memory, streams run synchronously, graphs are lists of calls; kernels are
 // compiled by clang and run as fibers. All calls are logged.
@@ -53,6 +53,15 @@ func Products(t testing.TB, dir string, major int) {
 	t.Helper()
 	t.Setenv("RLX_FAKE_PRODUCTS", "")
 	compile(t, t.TempDir(), "blas.c", filepath.Join(dir, fmt.Sprintf("libcublasLt.so.%d", major)), filepath.Join(dir, "libcuda.so.1"))
+}
+
+// Collectives adds an NCCL to a folder with a driver, for processes that share it; each has a device
+// of its own, and arrays have up to 1 MiB. RLX_FAKE_NCCL is the code of an asynchronous error after
+// the first call.
+func Collectives(t testing.TB, dir string) {
+	t.Helper()
+	t.Setenv("RLX_FAKE_NCCL", "")
+	compile(t, t.TempDir(), "nccl.c", filepath.Join(dir, "libnccl.so.2"), filepath.Join(dir, "libcuda.so.1"))
 }
 
 // compile builds a library from a source, with additional compiler arguments.

@@ -4,16 +4,9 @@ import (
 	"context"
 	"unsafe"
 
+	"github.com/rlx-go/rlx/internal/executor/pending"
 	"github.com/rlx-go/rlx/native"
 )
-
-// run is a run in flight, in a goroutine of its own.
-type run struct {
-	p    *Program
-	done chan struct{}
-	out  map[string]native.Tensor
-	err  error
-}
 
 // Run starts an entry, as [native.Program] says.
 func (p *Program) Run(ctx context.Context, name string, in map[string]native.Tensor) (native.Run, error) {
@@ -28,16 +21,15 @@ func (p *Program) Run(ctx context.Context, name string, in map[string]native.Ten
 	if err := native.AcceptAll(p.machine.Backend(), name, e.Slots, native.Input, in, true); err != nil {
 		return nil, err
 	}
-	r, request := &run{p: p, done: make(chan struct{})}, p.order.Join(e.OnlyReads)
-	go func() {
-		defer close(r.done)
-		if r.err = p.acquired(name, request.Wait(ctx), request.Release); r.err != nil {
-			return
+	request := p.order.Join(e.OnlyReads)
+	fault := func(err error) error { return p.fault("wait", "", err) }
+	return pending.Go(fault, func() (map[string]native.Tensor, error) {
+		if err := p.acquired(name, request.Wait(ctx), request.Release); err != nil {
+			return nil, err
 		}
 		defer request.Release()
-		r.out, r.err = p.runOnce(ctx, number, in)
-	}()
-	return r, nil
+		return p.runOnce(ctx, number, in)
+	}), nil
 }
 
 // runOnce runs an entry with new memory for its outputs. The machine is locked.
@@ -63,20 +55,6 @@ func (p *Program) runEntry(ctx context.Context, number int, values []native.Tens
 	}
 	defer p.entries[number].Unlock()
 	return p.fault(name, "", p.machine.Run(number, values))
-}
-
-func (r *run) Wait(ctx context.Context) (map[string]native.Tensor, error) {
-	select {
-	case <-r.done:
-		return r.out, r.err
-	default:
-	}
-	select {
-	case <-r.done:
-		return r.out, r.err
-	case <-ctx.Done():
-		return nil, r.p.fault("wait", "", ctx.Err())
-	}
 }
 
 // bound is an entry with fixed memory.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/counted"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -62,14 +63,10 @@ func Write(w io.Writer, metadata []Pair, tensors []Entry) error {
 		return err
 	}
 	for i, t := range tensors {
-		c := &counter{w: out}
-		if err := t.Write(c); err != nil {
+		if err := counted.Write(out, t.Name, sizes[i], t.Write); err != nil {
 			return err
 		}
-		if c.n != sizes[i] {
-			return ir.Shapef("tensor %q has written %d bytes; its type has %d", t.Name, c.n, sizes[i])
-		}
-		if _, err := out.Write(make([]byte, -c.n&(writeAlignment-1))); err != nil {
+		if _, err := out.Write(make([]byte, -sizes[i]&(writeAlignment-1))); err != nil {
 			return err
 		}
 	}
@@ -240,16 +237,4 @@ func appendScalar(b []byte, v any) []byte {
 		return le.AppendUint64(b, math.Float64bits(x))
 	}
 	return b
-}
-
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-// Write counts the bytes that it passes on.
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }

@@ -243,3 +243,8 @@ func (c *call) element(name string, otherwise Element) Element {
 
 // one returns a list of one value.
 func one(x ir.Value) []ir.Value { return []ir.Value{x} }
+
+// single returns the importer of an op with one result.
+func single(f func(c *call) ir.Value) func(c *call) []ir.Value {
+	return func(c *call) []ir.Value { return one(f(c)) }
+}

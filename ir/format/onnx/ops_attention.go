@@ -8,13 +8,13 @@ import (
 )
 
 func init() {
-	add("Attention", (*call).attention)
-	add("RotaryEmbedding", func(c *call) []ir.Value { return one(c.rotary()) })
-	add("LinearAttention", (*call).linearAttention)
+	add("Attention", attention)
+	add("RotaryEmbedding", single(rotary))
+	add("LinearAttention", linearAttention)
 }
 
-// heads returns [batch, heads, time, d] of [batch, time, heads·d], or x itself if it has four axes.
-func (c *call) heads(x ir.Value, n int) ir.Value {
+// splitHeads returns [batch, heads, time, d] of [batch, time, heads·d], or x itself if it has four axes.
+func splitHeads(c *call, x ir.Value, n int) ir.Value {
 	if x.Rank() != 3 || n < 1 {
 		return x
 	}
@@ -24,13 +24,13 @@ func (c *call) heads(x ir.Value, n int) ir.Value {
 }
 
 // merged is the inverse of heads.
-func (c *call) merged(x ir.Value) ir.Value {
+func merged(c *call, x ir.Value) ir.Value {
 	x = ops.SwapAxes(c.b, x, 1, 2)
 	return ops.Reshape(c.b, x, x.Dim(0), x.Dim(1), x.Dim(2).Mul(x.Dim(3)))
 }
 
 // shareHeads repeats each head of keys or values for the query heads that share it.
-func (c *call) shareHeads(x ir.Value, heads ir.Dim) ir.Value {
+func shareHeads(c *call, x ir.Value, heads ir.Dim) ir.Value {
 	if x.Dim(1) == heads {
 		return x
 	}
@@ -45,11 +45,11 @@ func (c *call) shareHeads(x ir.Value, heads ir.Dim) ir.Value {
 }
 
 // attention is Attention with its caches and with the scores as they are at a stage of qk_matmul_output_mode.
-func (c *call) attention() []ir.Value {
+func attention(c *call) []ir.Value {
 	q, k, v := c.x(0), c.x(1), c.x(2)
 	flat := q.Rank() == 3
-	q = c.heads(q, c.int("q_num_heads", 0))
-	k, v = c.heads(k, c.int("kv_num_heads", 0)), c.heads(v, c.int("kv_num_heads", 0))
+	q = splitHeads(c, q, c.int("q_num_heads", 0))
+	k, v = splitHeads(c, k, c.int("kv_num_heads", 0)), splitHeads(c, v, c.int("kv_num_heads", 0))
 	if q.Rank() != 4 || k.Rank() != 4 || v.Rank() != 4 {
 		c.fail(ir.Shapef("queries %s, keys %s and values %s", q.Shape(), k.Shape(), v.Shape()))
 		return nil
@@ -60,19 +60,19 @@ func (c *call) attention() []ir.Value {
 		k, v = ops.Concatenate(c.b, 2, c.x(4), k), ops.Concatenate(c.b, 2, c.x(5), v)
 	}
 	presentK, presentV := k, v
-	k, v = c.shareHeads(k, q.Dim(1)), c.shareHeads(v, q.Dim(1))
+	k, v = shareHeads(c, k, q.Dim(1)), shareHeads(c, v, q.Dim(1))
 	n, _ := q.Dim(3).Const()
 	scale := math.Sqrt(c.float("scale", 1/math.Sqrt(float64(max(n, 1)))))
-	scores := ops.MatMul(c.b, c.scale(q, scale), ops.SwapAxes(c.b, c.scale(k, scale), 2, 3))
+	scores := ops.MatMul(c.b, scaled(c, q, scale), ops.SwapAxes(c.b, scaled(c, k, scale), 2, 3))
 	shown := scores
 	if limit := c.float("softcap", 0); limit > 0 {
-		scores = c.scale(ops.Tanh(c.b, c.scale(scores, 1/limit)), limit)
+		scores = scaled(c, ops.Tanh(c.b, scaled(c, scores, 1/limit)), limit)
 	}
 	mode := c.int("qk_matmul_output_mode", 0)
 	if mode == 1 {
 		shown = scores
 	}
-	bias, allowed := c.attentionMasks(scores, offset)
+	bias, allowed := attentionMasks(c, scores, offset)
 	if bias.Valid() {
 		scores = ops.Add(c.b, scores, bias)
 	}
@@ -82,19 +82,19 @@ func (c *call) attention() []ir.Value {
 	if mode == 2 {
 		shown = scores
 	}
-	weights := c.like(c.maskedSoftmax(scores, c.element("softmax_precision", Float)), q)
+	weights := c.like(maskedSoftmax(c, scores, c.element("softmax_precision", Float)), q)
 	if mode == 3 {
 		shown = weights
 	}
 	y := ops.MatMul(c.b, weights, v)
 	if flat {
-		y = c.merged(y)
+		y = merged(c, y)
 	}
 	return []ir.Value{y, presentK, presentV, shown}
 }
 
 // maskedSoftmax is softmax along the last axis, of rows that are masked as a whole 0.
-func (c *call) maskedSoftmax(x ir.Value, precision Element) ir.Value {
+func maskedSoftmax(c *call, x ir.Value, precision Element) ir.Value {
 	if x.DType() != ir.F64 {
 		x = ops.Convert(c.b, x, precision.DType())
 	}
@@ -107,7 +107,7 @@ func (c *call) maskedSoftmax(x ir.Value, precision Element) ir.Value {
 }
 
 // attentionMasks returns what is added to scores and which of them count; either may be invalid.
-func (c *call) attentionMasks(scores, offset ir.Value) (bias, allowed ir.Value) {
+func attentionMasks(c *call, scores, offset ir.Value) (bias, allowed ir.Value) {
 	b := c.b
 	both := func(x ir.Value) {
 		if !allowed.Valid() {
@@ -158,10 +158,10 @@ func (c *call) attentionMasks(scores, offset ir.Value) (bias, allowed ir.Value) 
 }
 
 // rotary rotates pairs of features: neighbours if interleaved, otherwise those of two halves.
-func (c *call) rotary() ir.Value {
+func rotary(c *call) ir.Value {
 	x, cos, sin := c.x(0), c.x(1), c.x(2)
 	flat := x.Rank() == 3
-	x = c.heads(x, c.int("num_heads", 0))
+	x = splitHeads(c, x, c.int("num_heads", 0))
 	if x.Rank() != 4 {
 		c.fail(ir.Shapef("needs four axes, or three and num_heads, not %s", x.Shape()))
 		return ir.Value{}
@@ -200,14 +200,14 @@ func (c *call) rotary() ir.Value {
 		y = ops.Concatenate(c.b, 3, y, ops.SliceAxis(c.b, x, 3, size, x.Dim(3).Sub(size)))
 	}
 	if flat {
-		y = c.merged(y)
+		y = merged(c, y)
 	}
 	return y
 }
 
 // linearAttention keeps a matrix for each head, to which each step adds the product of key and
 // value, after a decay and a correction as update_rule says.
-func (c *call) linearAttention() []ir.Value {
+func linearAttention(c *call) []ir.Value {
 	b, rule := c.b, c.text("update_rule", "gated_delta")
 	gated, delta := rule == "gated" || rule == "gated_delta", rule == "delta" || rule == "gated_delta"
 	if !gated && !delta && rule != "linear" {
@@ -215,7 +215,7 @@ func (c *call) linearAttention() []ir.Value {
 		return nil
 	}
 	queries, shared := c.int("q_num_heads", 0), c.int("kv_num_heads", 0)
-	wide := func(i, heads int) ir.Value { return ops.Convert(b, c.heads(c.x(i), heads), ir.F32) }
+	wide := func(i, heads int) ir.Value { return ops.Convert(b, splitHeads(c, c.x(i), heads), ir.F32) }
 	q, k, v := wide(0, queries), wide(1, shared), wide(2, shared)
 	if q.Rank() != 4 || k.Rank() != 4 || v.Rank() != 4 {
 		c.fail(ir.Shapef("needs three axes and the numbers of heads"))
@@ -231,10 +231,10 @@ func (c *call) linearAttention() []ir.Value {
 	}
 	steps := []ir.Value{k, v}
 	if gated {
-		steps = append(steps, ops.Exp(b, c.perHead(4, shared)))
+		steps = append(steps, ops.Exp(b, perHead(c, 4, shared)))
 	}
 	if delta {
-		steps = append(steps, c.perHead(5, shared))
+		steps = append(steps, perHead(c, 5, shared))
 	}
 	for i, x := range steps {
 		steps[i] = ops.MoveAxis(b, x, 2, 0)
@@ -256,22 +256,22 @@ func (c *call) linearAttention() []ir.Value {
 			v = ops.Mul(b, xs[len(xs)-2], ops.Sub(b, v, ops.Einsum(b, "bhdm,bhd->bhm", s, k)))
 		}
 		s = ops.Add(b, s, ops.Einsum(b, "bhd,bhm->bhdm", k, v))
-		y := ops.Einsum(b, "bhd,bhdm->bhm", q, inner.shareHeads(s, heads))
-		return []ir.Value{s}, []ir.Value{inner.scale(y, scale)}
+		y := ops.Einsum(b, "bhd,bhdm->bhm", q, shareHeads(inner, s, heads))
+		return []ir.Value{s}, []ir.Value{scaled(inner, y, scale)}
 	}})
 	if len(ys) == 0 || len(carries) == 0 {
 		return nil
 	}
-	y := c.merged(ops.MoveAxis(b, ys[0], 0, 2))
+	y := merged(c, ops.MoveAxis(b, ys[0], 0, 2))
 	return []ir.Value{c.like(y, c.x(0)), ops.Convert(b, carries[0], kept)}
 }
 
 // perHead returns an operand [batch, time, heads] or [batch, time, heads·d] as [batch, heads, time,
 // 1 or d]; one head of it serves all.
-func (c *call) perHead(i, heads int) ir.Value {
+func perHead(c *call, i, heads int) ir.Value {
 	x := ops.Convert(c.b, c.x(i), ir.F32)
 	if x.Rank() == 3 && x.Dim(2).Is(1) {
-		return c.heads(x, 1)
+		return splitHeads(c, x, 1)
 	}
-	return c.heads(x, heads)
+	return splitHeads(c, x, heads)
 }

@@ -8,12 +8,12 @@ import (
 )
 
 func init() {
-	add("Cast", func(c *call) []ir.Value { return one(c.cast(c.x(0), c.element("to", 0))) })
+	add("Cast", func(c *call) []ir.Value { return one(cast(c, c.x(0), c.element("to", 0))) })
 	add("CastLike", func(c *call) []ir.Value {
 		if !c.has(1) {
 			return one(c.x(1))
 		}
-		return one(c.cast(c.x(0), c.in[1].elem))
+		return one(cast(c, c.x(0), c.in[1].elem))
 	})
 	add("BitCast", func(c *call) []ir.Value {
 		to := c.element("to", 0)
@@ -27,16 +27,16 @@ func init() {
 		c.elems = []Element{to}
 		return one(ops.Bitcast(c.b, x, to.DType()))
 	})
-	add("QuantizeLinear", func(c *call) []ir.Value { return one(c.quantize()) })
-	add("DequantizeLinear", func(c *call) []ir.Value { return one(c.dequantize()) })
-	add("DynamicQuantizeLinear", (*call).dynamicQuantize)
-	add("MatMulInteger", func(c *call) []ir.Value { return one(ops.MatMul(c.b, c.centred(0, 2), c.centred(1, 3))) })
-	add("QLinearMatMul", func(c *call) []ir.Value { return one(c.qlinearMatMul()) })
-	add("QLinearConv", func(c *call) []ir.Value { return one(c.qlinearConv()) })
+	add("QuantizeLinear", single(quantize))
+	add("DequantizeLinear", single(dequantize))
+	add("DynamicQuantizeLinear", dynamicQuantize)
+	add("MatMulInteger", func(c *call) []ir.Value { return one(ops.MatMul(c.b, centred(c, 0, 2), centred(c, 1, 3))) })
+	add("QLinearMatMul", single(qlinearMatMul))
+	add("QLinearConv", single(qlinearConv))
 }
 
 // cast converts to an element type of ONNX and records it as that of the result.
-func (c *call) cast(x ir.Value, to Element) ir.Value {
+func cast(c *call, x ir.Value, to Element) ir.Value {
 	c.elems = []Element{to}
 	info, ok := elements[to]
 	if !ok || !info.in.Valid() {
@@ -54,9 +54,9 @@ func (c *call) cast(x ir.Value, to Element) ir.Value {
 			return x
 		}
 		x = ops.Convert(c.b, x, ir.F32)
-		return ops.Convert(c.b, c.roundSmall(x, *info.small, saturate), info.in)
+		return ops.Convert(c.b, roundSmall(c, x, *info.small, saturate), info.in)
 	case info.held():
-		return c.castHeld(x, info)
+		return castHeld(c, x, info)
 	case info.in == ir.Bool:
 		return ops.Ne(c.b, x, ops.ConstLike(c.b, x, 0))
 	case info.in.IsInteger() && x.DType().IsFloat() && info.in.Size() < 4:
@@ -66,7 +66,7 @@ func (c *call) cast(x ir.Value, to Element) ir.Value {
 }
 
 // castHeld converts to integers of few bits: floats by truncation, then the low bits.
-func (c *call) castHeld(x ir.Value, info elementInfo) ir.Value {
+func castHeld(c *call, x ir.Value, info elementInfo) ir.Value {
 	x = ops.Convert(c.b, x, ir.I32)
 	span := float64(int64(1) << info.bits)
 	low := ops.Const(c.b, ir.I32, float64(info.low))
@@ -75,7 +75,7 @@ func (c *call) castHeld(x ir.Value, info elementInfo) ir.Value {
 
 // roundSmall rounds f32 numbers to those of a smaller type, ties to even. Numbers beyond the largest
 // become that with saturate, and otherwise infinite or NaN.
-func (c *call) roundSmall(x ir.Value, f smallFloat, saturate bool) ir.Value {
+func roundSmall(c *call, x ir.Value, f smallFloat, saturate bool) ir.Value {
 	b := c.b
 	number := func(v float64) ir.Value { return ops.Const(b, ir.F32, v) }
 	magnitude := ops.Abs(b, x)
@@ -90,7 +90,7 @@ func (c *call) roundSmall(x ir.Value, f smallFloat, saturate bool) ir.Value {
 	quantum := ops.Bitcast(b, ops.ShiftLeft(b, step, ops.Const(b, ir.I32, 23)), ir.F32)
 	var rounded ir.Value
 	if f.unsigned {
-		rounded = c.roundPower(magnitude, bits, exponent)
+		rounded = roundPower(c, magnitude, bits, exponent)
 	} else {
 		rounded = ops.Mul(b, ops.Round(b, ops.Div(b, magnitude, quantum)), quantum)
 	}
@@ -126,7 +126,7 @@ func (c *call) roundSmall(x ir.Value, f smallFloat, saturate bool) ir.Value {
 }
 
 // roundPower rounds positive numbers to powers of two, up or to nearest by round_mode.
-func (c *call) roundPower(magnitude, bits, exponent ir.Value) ir.Value {
+func roundPower(c *call, magnitude, bits, exponent ir.Value) ir.Value {
 	b := c.b
 	fraction := ops.And(b, bits, ops.Const(b, ir.I32, 1<<23-1))
 	whole := ops.ShiftLeft(b, exponent, ops.Const(b, ir.I32, 23))
@@ -145,7 +145,7 @@ func (c *call) roundPower(magnitude, bits, exponent ir.Value) ir.Value {
 
 // blocked returns a scale or zero point for each element of x: for all, along an axis, or for blocks
 // of block_size along it.
-func (c *call) blocked(v, x ir.Value, axis int) ir.Value {
+func blocked(c *call, v, x ir.Value, axis int) ir.Value {
 	switch {
 	case v.Rank() == 0 || v.Rank() == 1 && v.Dim(0).Is(1):
 		return ops.Reshape(c.b, v)
@@ -169,16 +169,16 @@ func (c *call) blocked(v, x ir.Value, axis int) ir.Value {
 	return y
 }
 
-func (c *call) quantAxis(x ir.Value) int {
+func quantAxis(c *call, x ir.Value) int {
 	if x.Rank() < 2 {
 		return c.axisOf(min(c.int("axis", 1), max(x.Rank()-1, 0)), max(x.Rank(), 1))
 	}
 	return c.axis("axis", 1, x.Rank())
 }
 
-func (c *call) quantize() ir.Value {
+func quantize(c *call) ir.Value {
 	x, scale := c.x(0), c.x(1)
-	axis := c.quantAxis(x)
+	axis := quantAxis(c, x)
 	to := c.element("output_dtype", Uint8)
 	if c.has(2) {
 		to = c.in[2].elem
@@ -189,22 +189,22 @@ func (c *call) quantize() ir.Value {
 	} else if scale.DType() == ir.F64 {
 		d = ir.F64
 	}
-	y := ops.Div(c.b, ops.Convert(c.b, x, d), ops.Convert(c.b, c.blocked(scale, x, axis), d))
+	y := ops.Div(c.b, ops.Convert(c.b, x, d), ops.Convert(c.b, blocked(c, scale, x, axis), d))
 	info := elements[to]
 	c.elems = []Element{to}
 	y = ops.Convert(c.b, y, ir.F32)
 	if info.small != nil {
-		return ops.Convert(c.b, c.roundSmall(y, *info.small, c.int("saturate", 1) != 0), info.in)
+		return ops.Convert(c.b, roundSmall(c, y, *info.small, c.int("saturate", 1) != 0), info.in)
 	}
 	y = ops.Round(c.b, y)
 	if c.has(2) {
-		y = ops.Add(c.b, y, ops.Convert(c.b, c.blocked(c.x(2), x, axis), ir.F32))
+		y = ops.Add(c.b, y, ops.Convert(c.b, blocked(c, c.x(2), x, axis), ir.F32))
 	}
-	return c.saturate(y, info)
+	return saturate(c, y, info)
 }
 
 // saturate converts whole floats to an integer type.
-func (c *call) saturate(y ir.Value, info elementInfo) ir.Value {
+func saturate(c *call, y ir.Value, info elementInfo) ir.Value {
 	low, high, _ := info.in.IntRange()
 	if info.held() {
 		low, high = info.low, info.high
@@ -216,9 +216,9 @@ func (c *call) saturate(y ir.Value, info elementInfo) ir.Value {
 	return ops.Convert(c.b, ops.Convert(c.b, y, ir.I32), info.in)
 }
 
-func (c *call) dequantize() ir.Value {
+func dequantize(c *call) ir.Value {
 	x, scale := c.x(0), c.x(1)
-	axis := c.quantAxis(x)
+	axis := quantAxis(c, x)
 	d := ir.F32
 	if scale.DType() == ir.F64 {
 		d = ir.F64
@@ -229,14 +229,14 @@ func (c *call) dequantize() ir.Value {
 	}
 	v := ops.Convert(c.b, x, wide)
 	if c.has(2) {
-		v = ops.Sub(c.b, v, ops.Convert(c.b, c.blocked(c.x(2), x, axis), wide))
+		v = ops.Sub(c.b, v, ops.Convert(c.b, blocked(c, c.x(2), x, axis), wide))
 	}
-	y := ops.Mul(c.b, ops.Convert(c.b, v, d), ops.Convert(c.b, c.blocked(scale, x, axis), d))
+	y := ops.Mul(c.b, ops.Convert(c.b, v, d), ops.Convert(c.b, blocked(c, scale, x, axis), d))
 	return ops.Convert(c.b, y, c.element("output_dtype", elementOf(scale.DType())).DType())
 }
 
 // dynamicQuantize quantizes to u8 by the range of the operand, which is made to include 0.
-func (c *call) dynamicQuantize() []ir.Value {
+func dynamicQuantize(c *call) []ir.Value {
 	x := c.x(0)
 	b, zero := c.b, ops.Const(c.b, ir.F32, 0)
 	axes := all(x.Rank())
@@ -246,19 +246,19 @@ func (c *call) dynamicQuantize() []ir.Value {
 	safe := ops.Select(b, ops.Eq(b, scale, zero), ops.ConstLike(b, scale, 1), scale)
 	info := elements[Uint8]
 	point := ops.Round(b, ops.Clamp(b, ops.Sub(b, zero, ops.Div(b, low, safe)), zero, ops.Const(b, ir.F32, 255)))
-	y := c.saturate(ops.Add(b, ops.Round(b, ops.Div(b, x, safe)), point), info)
-	return []ir.Value{y, scale, c.saturate(point, info)}
+	y := saturate(c, ops.Add(b, ops.Round(b, ops.Div(b, x, safe)), point), info)
+	return []ir.Value{y, scale, saturate(c, point, info)}
 }
 
 // requantize scales i32 sums to the type of the zero point.
-func (c *call) requantize(sum ir.Value, scale, zero ir.Value, to Element) ir.Value {
+func requantize(c *call, sum ir.Value, scale, zero ir.Value, to Element) ir.Value {
 	y := ops.Round(c.b, ops.Mul(c.b, ops.Convert(c.b, sum, ir.F32), scale))
 	y = ops.Add(c.b, y, ops.Convert(c.b, zero, ir.F32))
-	return c.saturate(y, elements[to])
+	return saturate(c, y, elements[to])
 }
 
 // qlinearMatMul has the operands a, its scale and zero point, the same of b and of the result.
-func (c *call) qlinearMatMul() ir.Value {
+func qlinearMatMul(c *call) ir.Value {
 	if len(c.in) != 8 {
 		c.fail(damaged("%d operands", len(c.in)))
 		return ir.Value{}
@@ -278,12 +278,12 @@ func (c *call) qlinearMatMul() ir.Value {
 	sum := ops.MatMul(c.b, wide(c.x(0), c.x(2), false), wide(c.x(3), c.x(5), true))
 	f32 := func(i int, columns bool) ir.Value { return ops.Convert(c.b, line(c.x(i), columns), ir.F32) }
 	scale := ops.Div(c.b, ops.Mul(c.b, f32(1, false), f32(4, true)), f32(6, false))
-	return c.requantize(sum, scale, line(c.x(7), false), c.in[7].elem)
+	return requantize(c, sum, scale, line(c.x(7), false), c.in[7].elem)
 }
 
 // qlinearConv has the operands x, its scale and zero point, the same of w, scale and zero point of the
 // result, and an i32 bias.
-func (c *call) qlinearConv() ir.Value {
+func qlinearConv(c *call) ir.Value {
 	if len(c.in) < 8 {
 		c.fail(damaged("%d operands", len(c.in)))
 		return ir.Value{}
@@ -302,7 +302,7 @@ func (c *call) qlinearConv() ir.Value {
 		return ops.Reshape(c.b, v, shape...)
 	}
 	w = ops.Sub(c.b, w, ops.Convert(c.b, each(c.x(5), 0), ir.I32))
-	sum := c.conv(x, w, c.opt(8))
+	sum := conv(c, x, w, c.opt(8))
 	scale := ops.Div(c.b, ops.Mul(c.b, ops.Reshape(c.b, c.x(1)), each(c.x(4), 1)), ops.Reshape(c.b, c.x(6)))
-	return c.requantize(sum, scale, ops.Reshape(c.b, c.x(7)), c.in[7].elem)
+	return requantize(c, sum, scale, ops.Reshape(c.b, c.x(7)), c.in[7].elem)
 }

@@ -9,9 +9,9 @@ import (
 )
 
 func init() {
-	addTo("", "If", opInfo{since: 1, values: (*call).ifOp})
-	addTo("", "Loop", opInfo{since: 1, values: (*call).loop})
-	addTo("", "Scan", opInfo{since: 9, values: (*call).scan})
+	addTo("", "If", opInfo{since: 1, values: ifOp})
+	addTo("", "Loop", opInfo{since: 1, values: loop})
+	addTo("", "Scan", opInfo{since: 9, values: scan})
 }
 
 // body is a graph of a node and the values around it that it uses.
@@ -21,9 +21,9 @@ type body struct {
 	captured []*value
 }
 
-// body returns the graph of an attribute. Captured values are those that the graph cannot make
+// bodyOf returns the graph of an attribute. Captured values are those that the graph cannot make
 // itself, as it can literals.
-func (c *call) body(name string) *body {
+func bodyOf(c *call, name string) *body {
 	a := c.attr(name)
 	if a == nil || a.graph == nil {
 		c.fail(damaged("attribute %q has no graph", name))
@@ -154,8 +154,8 @@ func placed(b *ir.Builder, x ir.Value, e Element) *value {
 }
 
 // ifOp takes the branch of a condition that is known, and otherwise has both in the graph.
-func (c *call) ifOp() {
-	then, other := c.body("then_branch"), c.body("else_branch")
+func ifOp(c *call) {
+	then, other := bodyOf(c, "then_branch"), bodyOf(c, "else_branch")
 	if c.err != nil || !c.has(0) {
 		c.fail(damaged("a condition is missing"))
 		return
@@ -189,8 +189,8 @@ const unrollLimit = 1 << 14
 
 // loop is Loop: a scan where all turns run, else a while loop, or written out where each turn needs
 // what it counts at import.
-func (c *call) loop() {
-	y := c.body("body")
+func loop(c *call) {
+	y := bodyOf(c, "body")
 	if c.err != nil {
 		return
 	}
@@ -199,13 +199,13 @@ func (c *call) loop() {
 		return
 	}
 	lists := slices.ContainsFunc(c.in, func(v *value) bool { return v != nil && v.isList() })
-	turns, known := c.turns()
+	turns, known := tripCount(c)
 	start := c.has(1) && c.in[1].array(c.im) == nil
 	if !lists {
-		if known && !start && c.staysTrue(y) {
-			c.loopScan(y, turns)
+		if known && !start && staysTrue(c, y) {
+			loopScan(c, y, turns)
 		} else {
-			c.loopWhile(y)
+			loopWhile(c, y)
 		}
 		if c.err == nil && c.b.Err() == nil {
 			return
@@ -217,14 +217,14 @@ func (c *call) loop() {
 		return
 	}
 	c.err, c.out = nil, nil
-	c.unroll(y, turns, known)
+	unroll(c, y, turns, known)
 	if c.err != nil && first != nil {
 		c.err = first
 	}
 }
 
-// turns returns the number of turns, if it is known.
-func (c *call) turns() (int, bool) {
+// tripCount returns the number of iterations, if it is known.
+func tripCount(c *call) (int, bool) {
 	if !c.has(0) {
 		return 0, false
 	}
@@ -237,7 +237,7 @@ func (c *call) turns() (int, bool) {
 
 // staysTrue reports whether the condition that the body returns is true in every turn: a constant, or
 // the condition that it was given.
-func (c *call) staysTrue(y *body) bool {
+func staysTrue(c *call, y *body) bool {
 	name := y.g.outputs[0].name
 	for range len(y.g.nodes) + 1 {
 		if name == y.g.inputs[1].name {
@@ -271,7 +271,7 @@ func (c *call) staysTrue(y *body) bool {
 }
 
 // carried returns the operands from the third on.
-func (c *call) carried(from int) (out []ir.Value) {
+func carried(c *call, from int) (out []ir.Value) {
 	for i := from; i < len(c.in); i++ {
 		out = append(out, c.x(i))
 	}
@@ -279,7 +279,7 @@ func (c *call) carried(from int) (out []ir.Value) {
 }
 
 // carriedTypes returns values of the carried operands in b.
-func (c *call) carriedValues(b *ir.Builder, xs []ir.Value, from int) (out []*value) {
+func carriedValues(c *call, b *ir.Builder, xs []ir.Value, from int) (out []*value) {
 	for i, x := range xs {
 		e := elementOf(x.DType())
 		if from+i < len(c.in) && c.in[from+i] != nil {
@@ -290,11 +290,11 @@ func (c *call) carriedValues(b *ir.Builder, xs []ir.Value, from int) (out []*val
 	return out
 }
 
-func (c *call) loopScan(y *body, turns int) {
-	carries := append([]ir.Value{ops.Const(c.b, ir.I64, 0)}, c.carried(2)...)
+func loopScan(c *call, y *body, turns int) {
+	carries := append([]ir.Value{ops.Const(c.b, ir.I64, 0)}, carried(c, 2)...)
 	last, ys := ops.Scan(c.b, ops.Loop{Consts: y.operands(), Carries: carries, Length: ir.N(turns), Body: func(b *ir.Builder, consts, carries, _ []ir.Value) (next, ys []ir.Value) {
 		truth := &value{elem: Bool, typ: ir.TypeOf(ir.Bool), known: ir.Int(ir.Bool, 1)}
-		in := append([]*value{placed(b, carries[0], Int64), truth}, c.carriedValues(b, carries[1:], 2)...)
+		in := append([]*value{placed(b, carries[0], Int64), truth}, carriedValues(c, b, carries[1:], 2)...)
 		out := y.values(b, consts, in)
 		if len(out) < len(carries) {
 			return carries, nil
@@ -307,7 +307,7 @@ func (c *call) loopScan(y *body, turns int) {
 	}
 }
 
-func (c *call) loopWhile(y *body) {
+func loopWhile(c *call, y *body) {
 	if len(y.g.outputs) > len(c.in)-1 {
 		if c.has(0) {
 			c.known(0)
@@ -326,9 +326,9 @@ func (c *call) loopWhile(y *body) {
 	if c.has(0) {
 		consts = append(consts, ops.Reshape(c.b, c.x(0)))
 	}
-	carries := append([]ir.Value{ops.Const(c.b, ir.I64, 0), condition}, c.carried(2)...)
+	carries := append([]ir.Value{ops.Const(c.b, ir.I64, 0), condition}, carried(c, 2)...)
 	steps := c.im.o.MaxSteps
-	if n, known := c.turns(); known {
+	if n, known := tripCount(c); known {
 		steps = n
 	}
 	last := ops.WhileLoop(c.b, ops.While{
@@ -340,7 +340,7 @@ func (c *call) loopWhile(y *body) {
 			return ops.And(b, carries[1], ops.Lt(b, carries[0], consts[len(consts)-1]))
 		},
 		Body: func(b *ir.Builder, consts, carries []ir.Value) []ir.Value {
-			in := append([]*value{placed(b, carries[0], Int64), placed(b, carries[1], Bool)}, c.carriedValues(b, carries[2:], 2)...)
+			in := append([]*value{placed(b, carries[0], Int64), placed(b, carries[1], Bool)}, carriedValues(c, b, carries[2:], 2)...)
 			out := y.values(b, consts, in)
 			if len(out) < len(carries)-1 {
 				return carries
@@ -355,7 +355,7 @@ func (c *call) loopWhile(y *body) {
 }
 
 // unroll writes the turns of a loop out.
-func (c *call) unroll(y *body, turns int, known bool) {
+func unroll(c *call, y *body, turns int, known bool) {
 	state := append([]*value{}, c.in[2:]...)
 	condition := &value{elem: Bool, typ: ir.TypeOf(ir.Bool), known: ir.Int(ir.Bool, 1)}
 	if c.has(1) {
@@ -393,8 +393,8 @@ func (c *call) unroll(y *body, turns int, known bool) {
 }
 
 // scan is Scan: the last operands are sliced along an axis each, and the last results stacked.
-func (c *call) scan() {
-	y := c.body("body")
+func scan(c *call) {
+	y := bodyOf(c, "body")
 	m := c.int("num_scan_inputs", 0)
 	n := len(c.in) - m
 	if c.err != nil || m < 1 || n < 0 || len(y.g.outputs) < n {
@@ -421,7 +421,7 @@ func (c *call) scan() {
 		carries = append(carries, c.x(i))
 	}
 	last, ys := ops.Scan(c.b, ops.Loop{Consts: y.operands(), Carries: carries, Xs: xs, Body: func(b *ir.Builder, consts, carries, xs []ir.Value) (next, ys []ir.Value) {
-		out := y.values(b, consts, c.carriedValues(b, slices.Concat(carries, xs), 0))
+		out := y.values(b, consts, carriedValues(c, b, slices.Concat(carries, xs), 0))
 		if len(out) < n {
 			return carries, nil
 		}

@@ -8,16 +8,16 @@ import (
 )
 
 func init() {
-	add("Conv", func(c *call) []ir.Value { return one(c.conv(c.x(0), c.x(1), c.opt(2))) })
-	add("ConvTranspose", func(c *call) []ir.Value { return one(c.convTranspose()) })
+	add("Conv", func(c *call) []ir.Value { return one(conv(c, c.x(0), c.x(1), c.opt(2))) })
+	add("ConvTranspose", single(convTranspose))
 	add("ConvInteger", func(c *call) []ir.Value {
-		return one(c.conv(c.centred(0, 2), c.centred(1, 3), ir.Value{}))
+		return one(conv(c, centred(c, 0, 2), centred(c, 1, 3), ir.Value{}))
 	})
-	add("Col2Im", func(c *call) []ir.Value { return one(c.col2im()) })
-	add("CausalConvWithState", (*call).causalConv)
+	add("Col2Im", func(c *call) []ir.Value { return one(col2im(c)) })
+	add("CausalConvWithState", causalConv)
 }
 
-// window is how a kernel moves over the spatial axes, those after the first two.
+// windowOf is how a kernel moves over the spatial axes, those after the first two.
 type window struct {
 	sizes, strides, dilations []int
 	lo, hi                    []int // padding
@@ -27,8 +27,8 @@ type window struct {
 // extent returns the number of elements that a window spans along an axis.
 func (w window) extent(i int) int { return w.dilations[i]*(w.sizes[i]-1) + 1 }
 
-// window reads the attributes of a convolution or pool with a kernel of the given sizes.
-func (c *call) window(x ir.Value, kernel []int) window {
+// windowOf reads the attributes of a convolution or pool with a kernel of the given sizes.
+func windowOf(c *call, x ir.Value, kernel []int) window {
 	n := len(kernel)
 	w := window{sizes: kernel, strides: c.ints("strides"), dilations: c.ints("dilations"), lo: make([]int, n), hi: make([]int, n)}
 	if w.strides == nil {
@@ -51,7 +51,7 @@ func (c *call) window(x ir.Value, kernel []int) window {
 		}
 	case "VALID":
 	case "SAME_UPPER", "SAME_LOWER":
-		c.padSame(x, &w, mode == "SAME_UPPER")
+		padSame(c, x, &w, mode == "SAME_UPPER")
 	default:
 		c.failf("auto_pad %q", mode)
 	}
@@ -60,7 +60,7 @@ func (c *call) window(x ir.Value, kernel []int) window {
 }
 
 // padSame pads such that there is a window for each stride of the operand.
-func (c *call) padSame(x ir.Value, w *window, upper bool) {
+func padSame(c *call, x ir.Value, w *window, upper bool) {
 	for i := range w.sizes {
 		total := w.extent(i) - w.strides[i]
 		if w.strides[i] != 1 {
@@ -77,29 +77,29 @@ func (c *call) padSame(x ir.Value, w *window, upper bool) {
 }
 
 // kernel returns the sizes of a kernel: those of the weights after the first two axes.
-func (c *call) kernel(weight ir.Value) []int {
+func kernel(c *call, weight ir.Value) []int {
 	s := c.shape(weight)
 	return s[min(2, len(s)):]
 }
 
-func (c *call) conv(x, weight, bias ir.Value) ir.Value {
-	w := c.window(x, c.kernel(weight))
+func conv(c *call, x, weight, bias ir.Value) ir.Value {
+	w := windowOf(c, x, kernel(c, weight))
 	y := ops.ConvGeneral(c.b, x, weight, ops.ConvAttrs{
 		Strides: w.strides, PadLo: w.lo, PadHi: w.hi, RhsDilation: w.dilations, FeatureGroups: ir.N(c.int("group", 1)),
 	})
-	return c.addBias(y, bias)
+	return addBias(c, y, bias)
 }
 
 // addBias adds a number for each channel, the second axis.
-func (c *call) addBias(y, bias ir.Value) ir.Value {
+func addBias(c *call, y, bias ir.Value) ir.Value {
 	if !bias.Valid() {
 		return y
 	}
-	return ops.Add(c.b, y, c.perChannel(bias, y.Rank()))
+	return ops.Add(c.b, y, perChannel(c, bias, y.Rank()))
 }
 
 // perChannel returns a vector along the second of some axes.
-func (c *call) perChannel(x ir.Value, rank int) ir.Value {
+func perChannel(c *call, x ir.Value, rank int) ir.Value {
 	shape := ir.Shape{x.Shape().Size()}
 	for range rank - 2 {
 		shape = append(shape, ir.N(1))
@@ -108,7 +108,7 @@ func (c *call) perChannel(x ir.Value, rank int) ir.Value {
 }
 
 // centred returns integers minus their zero point, as i32.
-func (c *call) centred(i, zero int) ir.Value {
+func centred(c *call, i, zero int) ir.Value {
 	x := ops.Convert(c.b, c.x(i), ir.I32)
 	if !c.has(zero) {
 		return x
@@ -134,12 +134,12 @@ func (c *call) centred(i, zero int) ir.Value {
 }
 
 // convTranspose is a convolution of the operand with zeros between its elements.
-func (c *call) convTranspose() ir.Value {
+func convTranspose(c *call) ir.Value {
 	x, weight := c.x(0), c.x(1)
 	groups := c.int("group", 1)
-	kernel := c.kernel(weight)
+	kernel := kernel(c, weight)
 	n := len(kernel)
-	w := c.transposedWindow(x, kernel)
+	w := transposedWindow(c, x, kernel)
 	ws := weight.Shape()
 	if len(ws) != n+2 || n == 0 {
 		return ir.Value{}
@@ -154,12 +154,12 @@ func (c *call) convTranspose() ir.Value {
 	y := ops.ConvGeneral(c.b, x, weight, ops.ConvAttrs{
 		LhsDilation: w.strides, RhsDilation: w.dilations, PadLo: w.lo, PadHi: w.hi, FeatureGroups: ir.N(groups),
 	})
-	return c.addBias(y, c.opt(2))
+	return addBias(c, y, c.opt(2))
 }
 
 // transposedWindow reads the attributes of ConvTranspose. The padding is that of the convolution
 // which computes it.
-func (c *call) transposedWindow(x ir.Value, kernel []int) window {
+func transposedWindow(c *call, x ir.Value, kernel []int) window {
 	n := len(kernel)
 	mode := c.text("auto_pad", "NOTSET")
 	same := mode == "SAME_UPPER" || mode == "SAME_LOWER"
@@ -207,7 +207,7 @@ func (c *call) transposedWindow(x ir.Value, kernel []int) window {
 }
 
 // col2im adds blocks, the columns of the operand, at their places in an image.
-func (c *call) col2im() ir.Value {
+func col2im(c *call) ir.Value {
 	x, image, block := c.x(0), c.knownInts(1), c.knownInts(2)
 	n := len(block)
 	if x.Rank() != 3 || len(image) != n || n == 0 || slices.ContainsFunc(block, func(k int) bool { return k < 1 }) {
@@ -252,9 +252,9 @@ func (c *call) col2im() ir.Value {
 }
 
 // causalConv is a depthwise convolution along time that begins with the last inputs of before.
-func (c *call) causalConv() []ir.Value {
+func causalConv(c *call) []ir.Value {
 	x, weight := c.x(0), c.x(1)
-	kernel := c.kernel(weight)
+	kernel := kernel(c, weight)
 	if x.Rank() < 3 || len(kernel) != 1 {
 		c.failf("a convolution over %d axes", len(kernel))
 		return nil
@@ -266,7 +266,7 @@ func (c *call) causalConv() []ir.Value {
 	}
 	padded := ops.Concatenate(c.b, 2, state, x)
 	y := ops.ConvGeneral(c.b, padded, weight, ops.ConvAttrs{FeatureGroups: x.Dim(1)})
-	y = c.addBias(y, c.opt(2))
+	y = addBias(c, y, c.opt(2))
 	switch f := c.text("activation", "none"); f {
 	case "none", "":
 	case "silu", "swish":

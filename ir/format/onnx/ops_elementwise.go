@@ -31,7 +31,7 @@ func init() {
 		add(name, func(c *call) []ir.Value { return one(f(c.b, c.x(0), c.x(1))) })
 	}
 	for name, f := range map[string]binaryOp{"Max": ops.Max, "Min": ops.Min, "Sum": ops.Add, "Mean": ops.Add} {
-		add(name, func(c *call) []ir.Value { return one(c.combine(f)) })
+		add(name, func(c *call) []ir.Value { return one(combine(c, f)) })
 	}
 	for name, alpha := range map[string]struct {
 		f         alphaOp
@@ -39,9 +39,9 @@ func init() {
 	}{"Elu": {ops.Elu, 1}, "Celu": {ops.Celu, 1}, "LeakyRelu": {ops.LeakyRelu, 0.01}, "ThresholdedRelu": {ops.ThresholdedRelu, 1}} {
 		add(name, func(c *call) []ir.Value { return one(alpha.f(c.b, c.x(0), c.float("alpha", alpha.otherwise))) })
 	}
-	add("Pow", func(c *call) []ir.Value { return one(c.power()) })
-	add("Mod", func(c *call) []ir.Value { return one(c.mod()) })
-	add("Selu", func(c *call) []ir.Value { return one(c.selu()) })
+	add("Pow", single(power))
+	add("Mod", single(mod))
+	add("Selu", single(selu))
 	add("Gelu", func(c *call) []ir.Value {
 		if c.text("approximate", "none") == "tanh" {
 			return one(ops.GeluTanh(c.b, c.x(0)))
@@ -49,27 +49,27 @@ func init() {
 		return one(ops.Gelu(c.b, c.x(0)))
 	})
 	add("HardSigmoid", func(c *call) []ir.Value {
-		return one(c.hardSigmoid(c.x(0), c.float("alpha", 0.2), c.float("beta", 0.5)))
+		return one(hardSigmoid(c, c.x(0), c.float("alpha", 0.2), c.float("beta", 0.5)))
 	})
 	add("HardSwish", func(c *call) []ir.Value {
-		return one(ops.Mul(c.b, c.x(0), c.hardSigmoid(c.x(0), 1.0/6, 0.5)))
+		return one(ops.Mul(c.b, c.x(0), hardSigmoid(c, c.x(0), 1.0/6, 0.5)))
 	})
 	add("Swish", func(c *call) []ir.Value {
 		x := c.x(0)
-		return one(ops.Mul(c.b, x, ops.Sigmoid(c.b, c.scale(x, c.float("alpha", 1)))))
+		return one(ops.Mul(c.b, x, ops.Sigmoid(c.b, scaled(c, x, c.float("alpha", 1)))))
 	})
-	add("SwiGLU", (*call).swiglu)
-	add("Shrink", func(c *call) []ir.Value { return one(c.shrink()) })
-	add("IsInf", func(c *call) []ir.Value { return one(c.isInf()) })
-	add("BitShift", func(c *call) []ir.Value { return one(c.bitShift()) })
+	add("SwiGLU", swiglu)
+	add("Shrink", single(shrink))
+	add("IsInf", single(isInf))
+	add("BitShift", single(bitShift))
 	add("Where", func(c *call) []ir.Value { return one(ops.Select(c.b, c.x(0), c.x(1), c.x(2))) })
 	addSince("Clip", 1, func(c *call) []ir.Value {
 		x := c.x(0)
 		number := func(v float64) ir.Value { return ops.Const(c.b, x.DType(), v) }
-		return one(c.clip(x, number(c.float("min", math.Inf(-1))), number(c.float("max", math.Inf(1)))))
+		return one(clip(c, x, number(c.float("min", math.Inf(-1))), number(c.float("max", math.Inf(1)))))
 	})
-	addSince("Clip", 11, func(c *call) []ir.Value { return one(c.clip(c.x(0), c.opt(1), c.opt(2))) })
-	add("Dropout", (*call).dropout)
+	addSince("Clip", 11, func(c *call) []ir.Value { return one(clip(c, c.x(0), c.opt(1), c.opt(2))) })
+	add("Dropout", dropout)
 }
 
 func identity(_ *ir.Builder, x ir.Value) ir.Value { return x }
@@ -79,8 +79,8 @@ func prelu(b *ir.Builder, x, slope ir.Value) ir.Value {
 	return ops.Select(b, ops.Lt(b, x, ops.ConstLike(b, x, 0)), ops.Mul(b, x, slope), x)
 }
 
-// scale returns x times a number.
-func (c *call) scale(x ir.Value, by float64) ir.Value {
+// scaled returns x times a number.
+func scaled(c *call, x ir.Value, by float64) ir.Value {
 	if by == 1 {
 		return x
 	}
@@ -88,24 +88,24 @@ func (c *call) scale(x ir.Value, by float64) ir.Value {
 }
 
 // offset returns x plus a number.
-func (c *call) offset(x ir.Value, by float64) ir.Value {
+func offset(c *call, x ir.Value, by float64) ir.Value {
 	return ops.Add(c.b, x, ops.Const(c.b, x.DType(), by))
 }
 
 // combine applies an op to all operands, from the left; Mean divides by their number.
-func (c *call) combine(f binaryOp) ir.Value {
+func combine(c *call, f binaryOp) ir.Value {
 	out := c.x(0)
 	for i := 1; i < len(c.in); i++ {
 		out = f(c.b, out, c.x(i))
 	}
 	if c.n.op == "Mean" {
-		return c.scale(out, 1/float64(len(c.in)))
+		return scaled(c, out, 1/float64(len(c.in)))
 	}
 	return out
 }
 
 // power is Pow, whose exponent may be of another type than the base, which is the result's.
-func (c *call) power() ir.Value {
+func power(c *call) ir.Value {
 	x, y := c.x(0), c.x(1)
 	if x.DType() == y.DType() && x.DType().IsFloat() {
 		return ops.Pow(c.b, x, y)
@@ -118,25 +118,25 @@ func (c *call) power() ir.Value {
 }
 
 // mod is Mod: with the sign of the divisor, or with fmod of the dividend.
-func (c *call) mod() ir.Value {
+func mod(c *call) ir.Value {
 	if c.bool("fmod") {
 		return ops.Rem(c.b, c.x(0), c.x(1))
 	}
 	return ops.Mod(c.b, c.x(0), c.x(1))
 }
 
-func (c *call) selu() ir.Value {
+func selu(c *call) ir.Value {
 	x := c.x(0)
 	alpha, gamma := c.float("alpha", 1.67326319217681884765625), c.float("gamma", 1.05070102214813232421875)
-	return c.scale(ops.Elu(c.b, x, alpha), gamma)
+	return scaled(c, ops.Elu(c.b, x, alpha), gamma)
 }
 
-func (c *call) hardSigmoid(x ir.Value, alpha, beta float64) ir.Value {
+func hardSigmoid(c *call, x ir.Value, alpha, beta float64) ir.Value {
 	zero := ops.Const(c.b, x.DType(), 0)
-	return ops.Clamp(c.b, c.offset(c.scale(x, alpha), beta), zero, ops.Const(c.b, x.DType(), 1))
+	return ops.Clamp(c.b, offset(c, scaled(c, x, alpha), beta), zero, ops.Const(c.b, x.DType(), 1))
 }
 
-func (c *call) shrink() ir.Value {
+func shrink(c *call) ir.Value {
 	x, bias, lambda := c.x(0), c.float("bias", 0), c.float("lambd", 0.5)
 	d := x.DType()
 	zero := ops.ConstLike(c.b, x, 0)
@@ -155,7 +155,7 @@ func (c *call) shrink() ir.Value {
 	return ops.Select(c.b, ops.Lt(c.b, compared, at(-lambda)), ops.Add(c.b, x, number(bias)), above)
 }
 
-func (c *call) isInf() ir.Value {
+func isInf(c *call) ir.Value {
 	x := c.x(0)
 	if x.DType() != ir.F32 && x.DType() != ir.F64 {
 		x = ops.Convert(c.b, x, ir.F32)
@@ -171,7 +171,7 @@ func (c *call) isInf() ir.Value {
 	return inf
 }
 
-func (c *call) clip(x, low, high ir.Value) ir.Value {
+func clip(c *call, x, low, high ir.Value) ir.Value {
 	if low.Valid() {
 		x = ops.Max(c.b, x, ops.Reshape(c.b, low))
 	}
@@ -182,7 +182,7 @@ func (c *call) clip(x, low, high ir.Value) ir.Value {
 }
 
 // swiglu is SwiGLU of one operand, whose halves are the gate and the value, or of two.
-func (c *call) swiglu() []ir.Value {
+func swiglu(c *call) []ir.Value {
 	x := c.x(0)
 	gate := x
 	if c.has(1) {
@@ -191,12 +191,12 @@ func (c *call) swiglu() []ir.Value {
 		halves := ops.SplitEvenly(c.b, x, c.axis("axis", -1, x.Rank()), 2)
 		gate, x = halves[0], halves[1]
 	}
-	return one(ops.Mul(c.b, ops.Mul(c.b, gate, ops.Sigmoid(c.b, c.scale(gate, c.float("alpha", 1)))), x))
+	return one(ops.Mul(c.b, ops.Mul(c.b, gate, ops.Sigmoid(c.b, scaled(c, gate, c.float("alpha", 1)))), x))
 }
 
 // dropout is Dropout as inference has it: the operand. A training mode with a ratio above 0 is
 // refused, because ONNX does not say which numbers are drawn.
-func (c *call) dropout() []ir.Value {
+func dropout(c *call) []ir.Value {
 	x := c.x(0)
 	if c.opset >= 12 && c.has(2) {
 		if on := c.known(2); on != nil && on.Len() == 1 && on.I[0] != 0 {
@@ -218,7 +218,7 @@ func (c *call) dropout() []ir.Value {
 
 // bitShift shifts by the bits of the second operand taken as an unsigned number: by the width or more
 // nothing is left, but the sign of a signed number that is shifted to the right.
-func (c *call) bitShift() ir.Value {
+func bitShift(c *call) ir.Value {
 	x, y := c.x(0), c.x(1)
 	if !x.DType().IsInteger() || !y.DType().IsInteger() {
 		c.fail(ir.DTypef("needs integers, not %s and %s", x.DType(), y.DType()))

@@ -10,13 +10,13 @@ import (
 
 // The results of these ops have a size that the operands decide, which must be known at import.
 func init() {
-	add("NonZero", func(c *call) []ir.Value { return one(c.nonZero()) })
-	add("Compress", func(c *call) []ir.Value { return one(c.compress()) })
-	add("Unique", (*call).unique)
-	add("NonMaxSuppression", func(c *call) []ir.Value { return one(c.suppress()) })
+	add("NonZero", single(nonZero))
+	add("Compress", single(compress))
+	add("Unique", unique)
+	add("NonMaxSuppression", single(suppress))
 }
 
-func (c *call) nonZero() ir.Value {
+func nonZero(c *call) ir.Value {
 	a := c.known(0)
 	if a == nil {
 		return ir.Value{}
@@ -42,7 +42,7 @@ func (c *call) nonZero() ir.Value {
 	return ops.Literal(c.b, ir.Ints(ir.I64, slices.Concat(lists...), rank, n))
 }
 
-func (c *call) compress() ir.Value {
+func compress(c *call) ir.Value {
 	x, chosen := c.x(0), c.known(1)
 	if chosen == nil {
 		return ir.Value{}
@@ -64,7 +64,7 @@ func (c *call) compress() ir.Value {
 
 // unique returns the distinct slices along an axis, or elements, with the index of the first of each,
 // the index of each slice among them, and their counts.
-func (c *call) unique() []ir.Value {
+func unique(c *call) []ir.Value {
 	a := c.known(0)
 	if a == nil {
 		return nil
@@ -148,7 +148,7 @@ func overlap(a, b []float64, centred bool) float64 {
 
 // suppress picks for each batch and class the boxes of the highest scores that overlap none picked
 // before by more than a threshold.
-func (c *call) suppress() ir.Value {
+func suppress(c *call) ir.Value {
 	boxes, scores := c.known(0), c.known(1)
 	if boxes == nil || scores == nil {
 		return ir.Value{}

@@ -9,23 +9,23 @@ func init() {
 	add("Gather", func(c *call) []ir.Value {
 		x := c.x(0)
 		axis := c.axis("axis", 0, x.Rank())
-		return one(ops.Take(c.b, x, c.index(c.x(1), x.Dim(axis)), axis, ops.OutsideClip))
+		return one(ops.Take(c.b, x, index(c, c.x(1), x.Dim(axis)), axis, ops.OutsideClip))
 	})
-	add("GatherElements", func(c *call) []ir.Value { return one(c.gatherElements()) })
-	add("GatherND", func(c *call) []ir.Value { return one(c.gatherND()) })
+	add("GatherElements", single(gatherElements))
+	add("GatherND", single(gatherND))
 	for _, name := range []string{"ScatterElements", "Scatter"} {
-		add(name, func(c *call) []ir.Value { return one(c.scatterElements()) })
+		add(name, single(scatterElements))
 	}
-	add("ScatterND", func(c *call) []ir.Value { return one(c.scatterND()) })
-	add("OneHot", func(c *call) []ir.Value { return one(c.oneHot()) })
-	add("TensorScatter", func(c *call) []ir.Value { return one(c.tensorScatter()) })
+	add("ScatterND", single(scatterND))
+	add("OneHot", single(oneHot))
+	add("TensorScatter", single(tensorScatter))
 	add("Einsum", func(c *call) []ir.Value { return one(ops.Einsum(c.b, c.text("equation", ""), c.xs()...)) })
 	add("MatMul", func(c *call) []ir.Value { return one(ops.MatMul(c.b, c.x(0), c.x(1))) })
-	add("Gemm", func(c *call) []ir.Value { return one(c.gemm()) })
+	add("Gemm", single(gemm))
 }
 
 // index counts negative indices from the end of an axis.
-func (c *call) index(i ir.Value, size ir.Dim) ir.Value {
+func index(c *call, i ir.Value, size ir.Dim) ir.Value {
 	if !i.Valid() || i.DType().IsUnsigned() {
 		return i
 	}
@@ -35,15 +35,15 @@ func (c *call) index(i ir.Value, size ir.Dim) ir.Value {
 
 // gatherElements takes, at each index, the element there along the axis and at the index's own
 // place along the others, which may be shorter than those of the operand.
-func (c *call) gatherElements() ir.Value {
+func gatherElements(c *call) ir.Value {
 	x, i := c.x(0), c.x(1)
 	axis := c.axis("axis", 0, x.Rank())
-	i = c.index(i, x.Dim(axis))
-	return ops.TakeAlongAxis(c.b, c.shorten(x, i, axis), i, axis, ops.OutsideClip)
+	i = index(c, i, x.Dim(axis))
+	return ops.TakeAlongAxis(c.b, shorten(c, x, i, axis), i, axis, ops.OutsideClip)
 }
 
 // shorten cuts the axes of x but one to the sizes of another value.
-func (c *call) shorten(x, to ir.Value, but int) ir.Value {
+func shorten(c *call, x, to ir.Value, but int) ir.Value {
 	if x.Rank() != to.Rank() {
 		return x
 	}
@@ -55,20 +55,20 @@ func (c *call) shorten(x, to ir.Value, but int) ir.Value {
 	return x
 }
 
-func (c *call) gatherND() ir.Value {
+func gatherND(c *call) ir.Value {
 	x, i := c.x(0), c.x(1)
 	batch := c.int("batch_dims", 0)
-	axes := c.tuples(x, i, batch)
+	axes := tuples(c, x, i, batch)
 	if c.err != nil {
 		return ir.Value{}
 	}
-	i = c.indexTuples(i, x, axes)
+	i = indexTuples(c, i, x, axes)
 	a := ops.IndexedAxes{Axes: axes, OperandBatch: all(batch), IndexBatch: all(batch), Outside: ops.OutsideClip}
 	return ops.Gather(c.b, x, i, ops.GatherAttrs{IndexedAxes: a})
 }
 
 // tuples returns the axes of x that the last axis of indices addresses, those after the batch axes.
-func (c *call) tuples(x, i ir.Value, batch int) []int {
+func tuples(c *call, x, i ir.Value, batch int) []int {
 	n, ok := i.Dim(-1).Const()
 	if !ok || i.Rank() <= batch || batch < 0 || n+batch > x.Rank() {
 		c.fail(ir.Shapef("indices %s of %s with %d batch axes", i.Shape(), x.Shape(), batch))
@@ -78,7 +78,7 @@ func (c *call) tuples(x, i ir.Value, batch int) []int {
 }
 
 // indexTuples counts negative entries of index tuples from the ends of their axes.
-func (c *call) indexTuples(i, x ir.Value, axes []int) ir.Value {
+func indexTuples(c *call, i, x ir.Value, axes []int) ir.Value {
 	var sizes []ir.Value
 	for _, axis := range axes {
 		sizes = append(sizes, ops.Reshape(c.b, ops.DimSize(c.b, i.DType(), x.Dim(axis)), ir.N(1)))
@@ -93,7 +93,7 @@ func (c *call) indexTuples(i, x ir.Value, axes []int) ir.Value {
 type scatterOp = func(b *ir.Builder, x, indices, updates ir.Value, a ops.ScatterAttrs) ir.Value
 
 // scatter returns the op of the attribute reduction.
-func (c *call) scatter() scatterOp {
+func scatter(c *call) scatterOp {
 	table := map[string]scatterOp{"none": ops.Scatter, "add": ops.ScatterAdd, "mul": ops.ScatterMul, "max": ops.ScatterMax, "min": ops.ScatterMin}
 	f := table[c.text("reduction", "none")]
 	if f == nil {
@@ -105,10 +105,10 @@ func (c *call) scatter() scatterOp {
 
 // scatterElements is a scatter of single elements: their index along the axis is given, those along
 // the others are their own places.
-func (c *call) scatterElements() ir.Value {
+func scatterElements(c *call) ir.Value {
 	x, i, updates := c.x(0), c.x(1), c.x(2)
 	axis := c.axis("axis", 0, x.Rank())
-	i = c.index(i, x.Dim(axis))
+	i = index(c, i, x.Dim(axis))
 	var parts []ir.Value
 	for k := range i.Rank() {
 		part := i
@@ -122,22 +122,22 @@ func (c *call) scatterElements() ir.Value {
 		return ir.Value{}
 	}
 	tuples := ops.Stack(c.b, i.Rank(), parts...)
-	return c.scatter()(c.b, x, tuples, updates, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: all(x.Rank())}})
+	return scatter(c)(c.b, x, tuples, updates, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: all(x.Rank())}})
 }
 
-func (c *call) scatterND() ir.Value {
+func scatterND(c *call) ir.Value {
 	x, i, updates := c.x(0), c.x(1), c.x(2)
-	axes := c.tuples(x, i, 0)
+	axes := tuples(c, x, i, 0)
 	if c.err != nil {
 		return ir.Value{}
 	}
-	i = c.indexTuples(i, x, axes)
-	return c.scatter()(c.b, x, i, updates, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: axes}})
+	i = indexTuples(c, i, x, axes)
+	return scatter(c)(c.b, x, i, updates, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: axes}})
 }
 
 // oneHot has the on value at the index, which counts from the end where negative, and the off value
 // elsewhere.
-func (c *call) oneHot() ir.Value {
+func oneHot(c *call) ir.Value {
 	i, values := c.x(0), c.x(2)
 	depth := c.sizes(1)
 	if len(depth) != 1 {
@@ -149,7 +149,7 @@ func (c *call) oneHot() ir.Value {
 	}
 	axis := c.axisOf(c.int("axis", -1), i.Rank()+1)
 	d := ir.I64
-	i = c.index(ops.Convert(c.b, i, d), depth[0])
+	i = index(c, ops.Convert(c.b, i, d), depth[0])
 	shape := append(append(i.Shape()[:axis].Clone(), depth[0]), i.Shape()[axis:]...)
 	hot := ops.Eq(c.b, ops.ExpandDims(c.b, i, axis), ops.Iota(c.b, d, axis, shape...))
 	value := func(k int) ir.Value { return ops.Reshape(c.b, ops.SliceAxis(c.b, values, 0, ir.N(k), ir.N(1))) }
@@ -158,7 +158,7 @@ func (c *call) oneHot() ir.Value {
 
 // tensorScatter writes an update at a place of each batch along an axis, in a ring if mode is
 // circular.
-func (c *call) tensorScatter() ir.Value {
+func tensorScatter(c *call) ir.Value {
 	x, update := c.x(0), c.x(1)
 	axis := c.axis("axis", -2, x.Rank())
 	if update.Rank() != x.Rank() || axis == 0 {
@@ -195,7 +195,7 @@ func (c *call) tensorScatter() ir.Value {
 }
 
 // gemm is alpha·a·b + beta·c, with a and b transposed as their attributes say.
-func (c *call) gemm() ir.Value {
+func gemm(c *call) ir.Value {
 	x, y := c.x(0), c.x(1)
 	if x.Rank() != 2 || y.Rank() != 2 {
 		c.fail(ir.Shapef("needs matrices, not %s and %s", x.Shape(), y.Shape()))
@@ -208,9 +208,9 @@ func (c *call) gemm() ir.Value {
 	if c.bool("transB") {
 		a.RhsContract[0] = 1
 	}
-	product := c.scale(ops.DotGeneral(c.b, x, y, a), c.float("alpha", 1))
+	product := scaled(c, ops.DotGeneral(c.b, x, y, a), c.float("alpha", 1))
 	if !c.has(2) {
 		return product
 	}
-	return ops.Add(c.b, product, c.scale(c.x(2), c.float("beta", 1)))
+	return ops.Add(c.b, product, scaled(c, c.x(2), c.float("beta", 1)))
 }

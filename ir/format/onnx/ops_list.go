@@ -11,26 +11,26 @@ import (
 // taken must be known. They are no inputs and no outputs.
 func init() {
 	for name, f := range map[string]func(c *call){
-		"SequenceEmpty":     func(c *call) { c.list([]*value{}) },
-		"SequenceConstruct": func(c *call) { c.list(slices.Clone(c.in)) },
-		"SequenceAt":        (*call).sequenceAt,
-		"SequenceLength":    func(c *call) { c.out = []*value{newDims(Int64, []ir.Dim{ir.N(len(c.sequence(0)))}, 0)} },
-		"SequenceInsert":    (*call).sequenceInsert,
-		"SequenceErase":     (*call).sequenceErase,
-		"SplitToSequence":   (*call).splitToSequence,
+		"SequenceEmpty":     func(c *call) { setList(c, []*value{}) },
+		"SequenceConstruct": func(c *call) { setList(c, slices.Clone(c.in)) },
+		"SequenceAt":        sequenceAt,
+		"SequenceLength":    func(c *call) { c.out = []*value{newDims(Int64, []ir.Dim{ir.N(len(sequence(c, 0)))}, 0)} },
+		"SequenceInsert":    sequenceInsert,
+		"SequenceErase":     sequenceErase,
+		"SplitToSequence":   splitToSequence,
 		"ConcatFromSequence": func(c *call) {
 			var xs []ir.Value
-			for _, v := range c.sequence(0) {
+			for _, v := range sequence(c, 0) {
 				xs = append(xs, c.emit(v))
 			}
 			if len(xs) == 0 {
 				c.failf("a concatenation of no tensors")
 				return
 			}
-			c.results(one(c.joined(xs)))
+			c.results(one(joined(c, xs)))
 		},
 		"Optional": func(c *call) {
-			c.list(slices.Clone(c.in))
+			setList(c, slices.Clone(c.in))
 			c.out[0].optional = true
 		},
 		"OptionalHasElement": func(c *call) {
@@ -55,8 +55,8 @@ func init() {
 	}
 }
 
-// list sets the result, a list.
-func (c *call) list(elements []*value) {
+// setList sets the result, a list.
+func setList(c *call, elements []*value) {
 	if elements == nil {
 		elements = []*value{}
 	}
@@ -64,7 +64,7 @@ func (c *call) list(elements []*value) {
 }
 
 // sequence returns the elements of an operand.
-func (c *call) sequence(i int) []*value {
+func sequence(c *call, i int) []*value {
 	if !c.has(i) || !c.in[i].isList() {
 		c.failf("operand %d is no sequence whose elements are known", i)
 		return nil
@@ -73,7 +73,7 @@ func (c *call) sequence(i int) []*value {
 }
 
 // place returns the place that an operand names in a list of n elements.
-func (c *call) place(i, otherwise, n int) int {
+func place(c *call, i, otherwise, n int) int {
 	at := c.knownInt(i, otherwise)
 	if at < 0 {
 		at += n
@@ -85,9 +85,9 @@ func (c *call) place(i, otherwise, n int) int {
 	return at
 }
 
-func (c *call) sequenceAt() {
-	list := c.sequence(0)
-	at := c.place(1, 0, len(list))
+func sequenceAt(c *call) {
+	list := sequence(c, 0)
+	at := place(c, 1, 0, len(list))
 	if c.err == nil && at < len(list) {
 		c.out = list[at : at+1]
 		return
@@ -95,23 +95,23 @@ func (c *call) sequenceAt() {
 	c.fail(ir.Errorf(ir.ErrIndex, "place %d in a sequence of %d", at, len(list)))
 }
 
-func (c *call) sequenceInsert() {
-	list := c.sequence(0)
-	at := c.place(2, len(list), len(list))
+func sequenceInsert(c *call) {
+	list := sequence(c, 0)
+	at := place(c, 2, len(list), len(list))
 	if c.err == nil && c.has(1) {
-		c.list(slices.Insert(slices.Clone(list), at, c.in[1]))
+		setList(c, slices.Insert(slices.Clone(list), at, c.in[1]))
 	}
 }
 
-func (c *call) sequenceErase() {
-	list := c.sequence(0)
-	at := c.place(1, len(list)-1, len(list))
+func sequenceErase(c *call) {
+	list := sequence(c, 0)
+	at := place(c, 1, len(list)-1, len(list))
 	if c.err == nil && at < len(list) {
-		c.list(slices.Delete(slices.Clone(list), at, at+1))
+		setList(c, slices.Delete(slices.Clone(list), at, at+1))
 	}
 }
 
-func (c *call) splitToSequence() {
+func splitToSequence(c *call) {
 	x := c.x(0)
 	axis := c.axis("axis", 0, x.Rank())
 	size := x.Dim(axis)
@@ -143,11 +143,11 @@ func (c *call) splitToSequence() {
 		}
 		list = append(list, placed(c.b, part, c.in[0].elem))
 	}
-	c.list(list)
+	setList(c, list)
 }
 
 // joined concatenates tensors along an axis, a new one with new_axis.
-func (c *call) joined(xs []ir.Value) ir.Value {
+func joined(c *call, xs []ir.Value) ir.Value {
 	if c.bool("new_axis") {
 		return ops.Stack(c.b, c.axisOf(c.int("axis", 0), xs[0].Rank()+1), xs...)
 	}

@@ -6,18 +6,18 @@ import (
 )
 
 func init() {
-	add("NegativeLogLikelihoodLoss", func(c *call) []ir.Value { return one(c.nll(c.x(0))) })
+	add("NegativeLogLikelihoodLoss", func(c *call) []ir.Value { return one(nll(c, c.x(0))) })
 	add("SoftmaxCrossEntropyLoss", func(c *call) []ir.Value {
 		logs := ops.LogSoftmax(c.b, c.x(0), 1)
-		return []ir.Value{c.nll(logs), logs}
+		return []ir.Value{nll(c, logs), logs}
 	})
-	addTo(training, "Adam", opInfo{since: 1, build: (*call).adam})
-	addTo(training, "Adagrad", opInfo{since: 1, build: (*call).adagrad})
-	addTo(training, "Momentum", opInfo{since: 1, build: (*call).momentum})
+	addTo(training, "Adam", opInfo{since: 1, build: adam})
+	addTo(training, "Adagrad", opInfo{since: 1, build: adagrad})
+	addTo(training, "Momentum", opInfo{since: 1, build: momentum})
 }
 
 // nll is the negative of the logarithm at each label, weighted by the label's class.
-func (c *call) nll(logs ir.Value) ir.Value {
+func nll(c *call, logs ir.Value) ir.Value {
 	b, labels := c.b, ops.Convert(c.b, c.x(1), ir.I64)
 	if logs.Rank() < 2 {
 		c.fail(ir.Shapef("scores %s have no axis of classes", logs.Shape()))
@@ -51,7 +51,7 @@ func (c *call) nll(logs ir.Value) ir.Value {
 
 // training ops take a rate, the number of the step, then for n tensors their values, gradients and
 // states, n of each.
-func (c *call) groups(states int) (groups [][]ir.Value, rate, step ir.Value) {
+func groups(c *call, states int) (groups [][]ir.Value, rate, step ir.Value) {
 	n := (len(c.in) - 2) / (2 + states)
 	if n < 1 || len(c.in) != 2+n*(2+states) {
 		c.fail(damaged("%d operands", len(c.in)))
@@ -79,8 +79,8 @@ func ungroup(groups [][]ir.Value) []ir.Value {
 	return out
 }
 
-func (c *call) adam() []ir.Value {
-	groups, rate, step := c.groups(2)
+func adam(c *call) []ir.Value {
+	groups, rate, step := groups(c, 2)
 	if groups == nil {
 		return nil
 	}
@@ -94,34 +94,34 @@ func (c *call) adam() []ir.Value {
 	adjusted := ops.Div(b, ops.Mul(b, rate, ops.Sqrt(b, correction(beta))), correction(alpha))
 	rate = ops.Select(b, ops.Gt(b, step, ops.ConstLike(b, step, 0)), adjusted, rate)
 	for i, g := range groups {
-		x, grad := g[0], ops.Add(b, g[1], c.scale(g[0], c.float("norm_coefficient", 0)))
-		v := ops.Add(b, c.scale(g[2], alpha), c.scale(grad, 1-alpha))
-		h := ops.Add(b, c.scale(g[3], beta), c.scale(ops.Mul(b, grad, grad), 1-beta))
-		x = ops.Sub(b, x, ops.Div(b, ops.Mul(b, rate, v), c.offset(ops.Sqrt(b, h), c.float("epsilon", 1e-6))))
-		groups[i] = []ir.Value{c.scale(x, 1-c.float("norm_coefficient_post", 0)), v, h}
+		x, grad := g[0], ops.Add(b, g[1], scaled(c, g[0], c.float("norm_coefficient", 0)))
+		v := ops.Add(b, scaled(c, g[2], alpha), scaled(c, grad, 1-alpha))
+		h := ops.Add(b, scaled(c, g[3], beta), scaled(c, ops.Mul(b, grad, grad), 1-beta))
+		x = ops.Sub(b, x, ops.Div(b, ops.Mul(b, rate, v), offset(c, ops.Sqrt(b, h), c.float("epsilon", 1e-6))))
+		groups[i] = []ir.Value{scaled(c, x, 1-c.float("norm_coefficient_post", 0)), v, h}
 	}
 	return ungroup(groups)
 }
 
-func (c *call) adagrad() []ir.Value {
-	groups, rate, step := c.groups(1)
+func adagrad(c *call) []ir.Value {
+	groups, rate, step := groups(c, 1)
 	if groups == nil {
 		return nil
 	}
 	b := c.b
 	d := groups[0][0].DType()
-	rate = ops.Div(b, rate, c.offset(c.scale(ops.Convert(b, step, d), c.float("decay_factor", 0)), 1))
+	rate = ops.Div(b, rate, offset(c, scaled(c, ops.Convert(b, step, d), c.float("decay_factor", 0)), 1))
 	for i, g := range groups {
-		grad := ops.Add(b, g[1], c.scale(g[0], c.float("norm_coefficient", 0)))
+		grad := ops.Add(b, g[1], scaled(c, g[0], c.float("norm_coefficient", 0)))
 		h := ops.Add(b, g[2], ops.Mul(b, grad, grad))
-		x := ops.Sub(b, g[0], ops.Div(b, ops.Mul(b, rate, grad), c.offset(ops.Sqrt(b, h), c.float("epsilon", 0))))
+		x := ops.Sub(b, g[0], ops.Div(b, ops.Mul(b, rate, grad), offset(c, ops.Sqrt(b, h), c.float("epsilon", 0))))
 		groups[i] = []ir.Value{x, h}
 	}
 	return ungroup(groups)
 }
 
-func (c *call) momentum() []ir.Value {
-	groups, rate, step := c.groups(1)
+func momentum(c *call) []ir.Value {
+	groups, rate, step := groups(c, 1)
 	if groups == nil {
 		return nil
 	}
@@ -131,11 +131,11 @@ func (c *call) momentum() []ir.Value {
 	first := ops.Eq(b, step, ops.ConstLike(b, step, 0))
 	beta := ops.Select(b, first, ops.Const(b, d, 1), ops.Const(b, d, c.float("beta", 1)))
 	for i, g := range groups {
-		grad := ops.Add(b, g[1], c.scale(g[0], c.float("norm_coefficient", 0)))
-		v := ops.Add(b, c.scale(g[2], alpha), ops.Mul(b, beta, grad))
+		grad := ops.Add(b, g[1], scaled(c, g[0], c.float("norm_coefficient", 0)))
+		v := ops.Add(b, scaled(c, g[2], alpha), ops.Mul(b, beta, grad))
 		change := v
 		if c.text("mode", "standard") == "nesterov" {
-			change = ops.Add(b, grad, c.scale(v, alpha))
+			change = ops.Add(b, grad, scaled(c, v, alpha))
 		}
 		groups[i] = []ir.Value{ops.Sub(b, g[0], ops.Mul(b, rate, change)), v}
 	}

@@ -8,53 +8,53 @@ import (
 )
 
 func init() {
-	add("BatchNormalization", (*call).batchNorm)
-	add("LayerNormalization", (*call).layerNorm)
-	add("RMSNormalization", func(c *call) []ir.Value { return one(c.rmsNorm()) })
+	add("BatchNormalization", batchNorm)
+	add("LayerNormalization", layerNorm)
+	add("RMSNormalization", single(rmsNorm))
 	add("InstanceNormalization", func(c *call) []ir.Value {
 		x := c.x(0)
-		y, _, _ := c.normalise(x, all(x.Rank())[min(2, x.Rank()):], c.float("epsilon", 1e-5), x.DType())
-		return one(ops.Add(c.b, ops.Mul(c.b, y, c.perChannel(c.x(1), x.Rank())), c.perChannel(c.x(2), x.Rank())))
+		y, _, _ := normalise(c, x, all(x.Rank())[min(2, x.Rank()):], c.float("epsilon", 1e-5), x.DType())
+		return one(ops.Add(c.b, ops.Mul(c.b, y, perChannel(c, c.x(1), x.Rank())), perChannel(c, c.x(2), x.Rank())))
 	})
-	add("GroupNormalization", func(c *call) []ir.Value { return one(c.groupNorm()) })
-	add("LRN", func(c *call) []ir.Value { return one(c.lrn()) })
+	add("GroupNormalization", single(groupNorm))
+	add("LRN", single(lrn))
 	add("MeanVarianceNormalization", func(c *call) []ir.Value {
 		axes := c.ints("axes")
 		if axes == nil {
 			axes = []int{0, 2, 3}
 		}
 		x := c.x(0)
-		y, _, _ := c.normalise(x, c.axesOf(axes, x.Rank()), 1e-9, x.DType())
+		y, _, _ := normalise(c, x, c.axesOf(axes, x.Rank()), 1e-9, x.DType())
 		return one(y)
 	})
-	add("LpNormalization", func(c *call) []ir.Value { return one(c.lpNorm()) })
+	add("LpNormalization", single(lpNorm))
 }
 
 // normalise returns (x − mean)·r along axes and the mean and r = 1/√(variance + epsilon), computed
 // in type d.
-func (c *call) normalise(x ir.Value, axes []int, epsilon float64, d ir.DType) (y, mean, inverse ir.Value) {
+func normalise(c *call, x ir.Value, axes []int, epsilon float64, d ir.DType) (y, mean, inverse ir.Value) {
 	in := x.DType()
 	x = ops.Convert(c.b, x, d)
 	mean = ops.KeepDims(c.b, ops.Mean, x, axes...)
 	centred := ops.Sub(c.b, x, mean)
 	variance := ops.KeepDims(c.b, ops.Mean, ops.Mul(c.b, centred, centred), axes...)
-	inverse = ops.Rsqrt(c.b, c.offset(variance, epsilon))
+	inverse = ops.Rsqrt(c.b, offset(c, variance, epsilon))
 	return ops.Convert(c.b, ops.Mul(c.b, centred, inverse), in), mean, inverse
 }
 
 // stash returns the type in which a norm is computed.
-func (c *call) stash(x ir.Value) ir.DType {
+func stash(c *call, x ir.Value) ir.DType {
 	if x.DType() == ir.F64 {
 		return ir.F64
 	}
 	return c.element("stash_type", Float).DType()
 }
 
-func (c *call) batchNorm() []ir.Value {
+func batchNorm(c *call) []ir.Value {
 	x := c.x(0)
 	scale, bias, mean, variance := c.x(1), c.x(2), c.x(3), c.x(4)
 	n, epsilon := x.Rank(), c.float("epsilon", 1e-5)
-	along := func(v ir.Value) ir.Value { return c.perChannel(ops.Convert(c.b, v, x.DType()), n) }
+	along := func(v ir.Value) ir.Value { return perChannel(c, ops.Convert(c.b, v, x.DType()), n) }
 	train := c.opset >= 14 && c.bool("training_mode")
 	usedMean, usedVariance := mean, variance
 	if train {
@@ -62,22 +62,22 @@ func (c *call) batchNorm() []ir.Value {
 		usedMean = ops.Mean(c.b, x, axes...)
 		usedVariance = ops.Var(c.b, x, 0, axes...)
 	}
-	y := ops.Mul(c.b, ops.Sub(c.b, x, along(usedMean)), ops.Rsqrt(c.b, c.offset(along(usedVariance), epsilon)))
+	y := ops.Mul(c.b, ops.Sub(c.b, x, along(usedMean)), ops.Rsqrt(c.b, offset(c, along(usedVariance), epsilon)))
 	y = ops.Add(c.b, ops.Mul(c.b, y, along(scale)), along(bias))
 	if !train {
 		return one(y)
 	}
 	momentum := c.float("momentum", 0.9)
 	running := func(old, batch ir.Value) ir.Value {
-		return ops.Add(c.b, c.scale(old, momentum), c.scale(c.like(batch, old), 1-momentum))
+		return ops.Add(c.b, scaled(c, old, momentum), scaled(c, c.like(batch, old), 1-momentum))
 	}
 	return []ir.Value{y, running(mean, usedMean), running(variance, usedVariance)}
 }
 
-func (c *call) layerNorm() []ir.Value {
+func layerNorm(c *call) []ir.Value {
 	x := c.x(0)
 	axis := c.axis("axis", -1, x.Rank())
-	y, mean, inverse := c.normalise(x, all(x.Rank())[axis:], c.float("epsilon", 1e-5), c.stash(x))
+	y, mean, inverse := normalise(c, x, all(x.Rank())[axis:], c.float("epsilon", 1e-5), stash(c, x))
 	y = ops.Mul(c.b, y, c.x(1))
 	if c.has(2) {
 		y = ops.Add(c.b, y, c.x(2))
@@ -85,19 +85,19 @@ func (c *call) layerNorm() []ir.Value {
 	return []ir.Value{y, mean, inverse}
 }
 
-func (c *call) rmsNorm() ir.Value {
+func rmsNorm(c *call) ir.Value {
 	x, scale := c.x(0), c.x(1)
-	d := c.stash(x)
+	d := stash(c, x)
 	v := ops.Convert(c.b, x, d)
 	axes := all(x.Rank())[c.axis("axis", -1, x.Rank()):]
 	square := ops.KeepDims(c.b, ops.Mean, ops.Mul(c.b, v, v), axes...)
-	y := ops.Mul(c.b, v, ops.Rsqrt(c.b, c.offset(square, c.float("epsilon", 1e-5))))
+	y := ops.Mul(c.b, v, ops.Rsqrt(c.b, offset(c, square, c.float("epsilon", 1e-5))))
 	return ops.Mul(c.b, c.like(y, scale), scale)
 }
 
 // groupNorm normalises groups of channels; scale and bias are per channel, and before operator set
 // 21 per group.
-func (c *call) groupNorm() ir.Value {
+func groupNorm(c *call) ir.Value {
 	x, scale, bias := c.x(0), c.x(1), c.x(2)
 	groups := c.int("num_groups", 1)
 	if x.Rank() < 2 || groups < 1 {
@@ -108,17 +108,17 @@ func (c *call) groupNorm() ir.Value {
 	c.fail(err)
 	shape := append(ir.Shape{x.Dim(0), ir.N(groups), each}, x.Shape()[2:]...)
 	y := ops.Reshape(c.b, x, shape...)
-	y, _, _ = c.normalise(y, all(y.Rank())[min(2, y.Rank()):], c.float("epsilon", 1e-5), c.stash(x))
+	y, _, _ = normalise(c, y, all(y.Rank())[min(2, y.Rank()):], c.float("epsilon", 1e-5), stash(c, x))
 	if c.opset < 21 {
-		y = ops.Add(c.b, ops.Mul(c.b, y, c.perChannel(scale, y.Rank())), c.perChannel(bias, y.Rank()))
+		y = ops.Add(c.b, ops.Mul(c.b, y, perChannel(c, scale, y.Rank())), perChannel(c, bias, y.Rank()))
 		return ops.Reshape(c.b, y, x.Shape()...)
 	}
 	y = ops.Reshape(c.b, y, x.Shape()...)
-	return ops.Add(c.b, ops.Mul(c.b, y, c.perChannel(scale, x.Rank())), c.perChannel(bias, x.Rank()))
+	return ops.Add(c.b, ops.Mul(c.b, y, perChannel(c, scale, x.Rank())), perChannel(c, bias, x.Rank()))
 }
 
 // lrn divides by a power of the mean of squares over neighbouring channels.
-func (c *call) lrn() ir.Value {
+func lrn(c *call) ir.Value {
 	x, size := c.x(0), c.int("size", 1)
 	if x.Rank() < 2 || size < 1 {
 		c.fail(ir.Shapef("a window of %d channels of %s", size, x.Shape()))
@@ -128,11 +128,11 @@ func (c *call) lrn() ir.Value {
 	lo[1], hi[1] = (size-1)/2, size-1-(size-1)/2
 	square := ops.Pad(c.b, ops.Mul(c.b, x, x), ops.Const(c.b, x.DType(), 0), lo, hi, nil)
 	sum := ops.ReduceSum(c.b, ops.Windows(c.b, square, ops.WindowsAttrs{Axes: []int{1}, Sizes: []int{size}}), x.Rank())
-	base := c.offset(c.scale(sum, c.float("alpha", 1e-4)/float64(size)), c.float("bias", 1))
+	base := offset(c, scaled(c, sum, c.float("alpha", 1e-4)/float64(size)), c.float("bias", 1))
 	return ops.Div(c.b, x, ops.Pow(c.b, base, ops.Const(c.b, x.DType(), c.float("beta", 0.75))))
 }
 
-func (c *call) lpNorm() ir.Value {
+func lpNorm(c *call) ir.Value {
 	x := c.x(0)
 	axis := c.axis("axis", -1, x.Rank())
 	norm := ops.KeepDims(c.b, func(b *ir.Builder, x ir.Value, axes ...int) ir.Value {

@@ -6,17 +6,17 @@ import (
 )
 
 func init() {
-	add("MaxPool", (*call).maxPool)
-	add("AveragePool", func(c *call) []ir.Value { return one(c.averagePool()) })
-	add("LpPool", func(c *call) []ir.Value { return one(c.lpPool()) })
-	add("MaxUnpool", func(c *call) []ir.Value { return one(c.maxUnpool()) })
+	add("MaxPool", maxPool)
+	add("AveragePool", single(averagePool))
+	add("LpPool", single(lpPool))
+	add("MaxUnpool", single(maxUnpool))
 }
 
 // poolWindow reads the attributes of a pool. With ceil_mode it pads more at the end, but for windows
 // that would begin there.
-func (c *call) poolWindow(x ir.Value) window {
+func poolWindow(c *call, x ir.Value) window {
 	kernel := c.ints("kernel_shape")
-	w := c.window(x, kernel)
+	w := windowOf(c, x, kernel)
 	if !c.bool("ceil_mode") || c.err != nil {
 		return w
 	}
@@ -34,13 +34,13 @@ func (c *call) poolWindow(x ir.Value) window {
 }
 
 // padded pads the spatial axes.
-func (c *call) padded(x ir.Value, w window, value ir.Value) ir.Value {
+func padded(c *call, x ir.Value, w window, value ir.Value) ir.Value {
 	lo, hi := append([]int{0, 0}, w.lo...), append([]int{0, 0}, w.hi...)
 	return ops.Pad(c.b, x, value, lo, hi, nil)
 }
 
 // windows returns the windows of padded x: [n, c, positions..., elements of a window].
-func (c *call) windows(x ir.Value, w window) ir.Value {
+func windows(c *call, x ir.Value, w window) ir.Value {
 	n := len(w.sizes)
 	y := ops.Windows(c.b, x, ops.WindowsAttrs{Axes: all(n + 2)[2:], Sizes: w.sizes, Strides: w.strides, Dilations: w.dilations})
 	if y.Rank() != 2*n+2 {
@@ -53,14 +53,14 @@ func (c *call) windows(x ir.Value, w window) ir.Value {
 	return ops.Reshape(c.b, y, append(y.Shape()[:n+2].Clone(), ir.N(elements))...)
 }
 
-func (c *call) maxPool() []ir.Value {
+func maxPool(c *call) []ir.Value {
 	x := c.x(0)
-	w := c.poolWindow(x)
+	w := poolWindow(c, x)
 	if c.err != nil {
 		return nil
 	}
 	low := ops.Const(c.b, x.DType(), lowest(x.DType()))
-	y := c.windows(c.padded(x, w, low), w)
+	y := windows(c, padded(c, x, w, low), w)
 	last := len(w.sizes) + 2
 	if !c.wants(1) {
 		return one(ops.ReduceMax(c.b, y, last))
@@ -78,24 +78,24 @@ func (c *call) maxPool() []ir.Value {
 		number = ops.Transpose(c.b, ops.Reshape(c.b, number, swapped...), perm...)
 	}
 	at := ops.ExpandDims(c.b, ops.ArgMax(c.b, y, last), last)
-	numbers := c.windows(c.padded(number, w, ops.Const(c.b, ir.I64, 0)), w)
+	numbers := windows(c, padded(c, number, w, ops.Const(c.b, ir.I64, 0)), w)
 	indices := ops.Squeeze(c.b, ops.TakeAlongAxis(c.b, numbers, at, last, ops.OutsideClip), last)
 	return []ir.Value{ops.ReduceMax(c.b, y, last), indices}
 }
 
-func (c *call) averagePool() ir.Value {
+func averagePool(c *call) ir.Value {
 	x := c.x(0)
-	w := c.poolWindow(x)
+	w := poolWindow(c, x)
 	if c.err != nil {
 		return ir.Value{}
 	}
-	y := ops.ReduceSum(c.b, c.windows(c.padded(x, w, ops.Const(c.b, x.DType(), 0)), w), len(w.sizes)+2)
-	return ops.Div(c.b, y, c.counts(x, y, w))
+	y := ops.ReduceSum(c.b, windows(c, padded(c, x, w, ops.Const(c.b, x.DType(), 0)), w), len(w.sizes)+2)
+	return ops.Div(c.b, y, counts(c, x, y, w))
 }
 
 // counts returns how many elements of each window count: those of the operand, and with
 // count_include_pad those of the model's padding.
-func (c *call) counts(x, y ir.Value, w window) ir.Value {
+func counts(c *call, x, y ir.Value, w window) ir.Value {
 	elements, plain := 1, true
 	for i, k := range w.sizes {
 		elements *= k
@@ -130,20 +130,20 @@ func (c *call) counts(x, y ir.Value, w window) ir.Value {
 	return counts
 }
 
-func (c *call) lpPool() ir.Value {
+func lpPool(c *call) ir.Value {
 	x, p := c.x(0), float64(c.int("p", 2))
-	w := c.poolWindow(x)
+	w := poolWindow(c, x)
 	if c.err != nil {
 		return ir.Value{}
 	}
 	order := ops.Const(c.b, x.DType(), p)
-	powers := ops.Pow(c.b, ops.Abs(c.b, c.padded(x, w, ops.Const(c.b, x.DType(), 0))), order)
-	sum := ops.ReduceSum(c.b, c.windows(powers, w), len(w.sizes)+2)
+	powers := ops.Pow(c.b, ops.Abs(c.b, padded(c, x, w, ops.Const(c.b, x.DType(), 0))), order)
+	sum := ops.ReduceSum(c.b, windows(c, powers, w), len(w.sizes)+2)
 	return ops.Pow(c.b, sum, ops.Const(c.b, x.DType(), 1/p))
 }
 
 // maxUnpool puts elements where MaxPool has found them.
-func (c *call) maxUnpool() ir.Value {
+func maxUnpool(c *call) ir.Value {
 	x, index := c.x(0), c.x(1)
 	kernel, strides, pads := c.ints("kernel_shape"), c.ints("strides"), c.ints("pads")
 	n := len(kernel)

@@ -8,7 +8,7 @@ import (
 )
 
 func init() {
-	addTo(preview, "FlexAttention", opInfo{since: 1, values: func(c *call) { c.results(one(c.flexAttention())) }})
+	addTo(preview, "FlexAttention", opInfo{since: 1, values: func(c *call) { c.results(one(flexAttention(c))) }})
 	addTo("ai.onnx.ml", "Binarizer", opInfo{since: 1, build: func(c *call) []ir.Value {
 		x := c.x(0)
 		return one(ops.Convert(c.b, ops.Gt(c.b, x, ops.ConstLike(c.b, x, c.float("threshold", 0))), x.DType()))
@@ -24,7 +24,7 @@ func init() {
 }
 
 // flexAttention is attention whose scores and weights go through graphs of the node.
-func (c *call) flexAttention() ir.Value {
+func flexAttention(c *call) ir.Value {
 	q, k, v := c.x(0), c.x(1), c.x(2)
 	if q.Rank() != 4 || k.Rank() != 4 || v.Rank() != 4 {
 		c.fail(ir.Shapef("queries %s, keys %s and values %s", q.Shape(), k.Shape(), v.Shape()))
@@ -32,23 +32,23 @@ func (c *call) flexAttention() ir.Value {
 	}
 	n, _ := q.Dim(3).Const()
 	scale := math.Sqrt(c.float("scale", 1/math.Sqrt(float64(max(n, 1)))))
-	k, shared := c.shareHeads(k, q.Dim(1)), c.shareHeads(v, q.Dim(1))
-	scores := ops.MatMul(c.b, c.scale(q, scale), ops.SwapAxes(c.b, c.scale(k, scale), 2, 3))
+	k, shared := shareHeads(c, k, q.Dim(1)), shareHeads(c, v, q.Dim(1))
+	scores := ops.MatMul(c.b, scaled(c, q, scale), ops.SwapAxes(c.b, scaled(c, k, scale), 2, 3))
 	d := c.element("softmax_precision", Float).DType()
 	if q.DType() == ir.F64 && !c.hasAttr("softmax_precision") {
 		d = ir.F64
 	}
-	scores = c.modified(ops.Convert(c.b, scores, d), "score_mod")
-	weights := c.modified(ops.Softmax(c.b, scores, 3), "prob_mod")
+	scores = modified(c, ops.Convert(c.b, scores, d), "score_mod")
+	weights := modified(c, ops.Softmax(c.b, scores, 3), "prob_mod")
 	return c.like(ops.MatMul(c.b, weights, ops.Convert(c.b, shared, d)), v)
 }
 
 // modified runs a graph of one input and one output on x, if the node has it.
-func (c *call) modified(x ir.Value, name string) ir.Value {
+func modified(c *call, x ir.Value, name string) ir.Value {
 	if !c.hasAttr(name) {
 		return x
 	}
-	y := c.body(name)
+	y := bodyOf(c, name)
 	if y == nil {
 		return x
 	}

@@ -19,11 +19,11 @@ func init() {
 		"ReduceLogSumExp": reduceLogSumExp,
 	} {
 		add(name, func(c *call) []ir.Value {
-			return one(c.reduce(f, c.opset < 18 && (name != "ReduceSum" || c.opset < 13)))
+			return one(reduce(c, f, c.opset < 18 && (name != "ReduceSum" || c.opset < 13)))
 		})
 	}
 	for name, f := range map[string]func(b *ir.Builder, x ir.Value, axis int) ir.Value{"ArgMax": ops.ArgMax, "ArgMin": ops.ArgMin} {
-		add(name, func(c *call) []ir.Value { return one(c.argReduce(f)) })
+		add(name, func(c *call) []ir.Value { return one(argReduce(c, f)) })
 	}
 	for name, f := range map[string]func(b *ir.Builder, x ir.Value, a ops.CumSumAttrs) ir.Value{"CumSum": ops.CumSum, "CumProd": ops.CumProd} {
 		add(name, func(c *call) []ir.Value {
@@ -35,12 +35,12 @@ func init() {
 	for name, f := range map[string]func(b *ir.Builder, x ir.Value, axis int) ir.Value{
 		"Softmax": ops.Softmax, "LogSoftmax": ops.LogSoftmax, "Hardmax": hardmax,
 	} {
-		addSince(name, 1, func(c *call) []ir.Value { return one(c.overRows(f)) })
+		addSince(name, 1, func(c *call) []ir.Value { return one(overRows(c, f)) })
 		addSince(name, 13, func(c *call) []ir.Value { return one(f(c.b, c.x(0), c.axis("axis", -1, c.x(0).Rank()))) })
 	}
-	add("TopK", (*call).topK)
+	add("TopK", topK)
 	for name, order := range map[string]float64{"GlobalAveragePool": 0, "GlobalMaxPool": 0, "GlobalLpPool": 2} {
-		add(name, func(c *call) []ir.Value { return one(c.globalPool(order)) })
+		add(name, func(c *call) []ir.Value { return one(globalPool(c, order)) })
 	}
 }
 
@@ -79,7 +79,7 @@ func reduceLogSumExp(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 }
 
 // reduce applies a reduction along the axes of an attribute or of an operand.
-func (c *call) reduce(f reduceOp, attribute bool) ir.Value {
+func reduce(c *call, f reduceOp, attribute bool) ir.Value {
 	x := c.x(0)
 	axes, given := c.ints("axes"), c.hasAttr("axes")
 	if !attribute {
@@ -109,7 +109,7 @@ func (c *call) reduce(f reduceOp, attribute bool) ir.Value {
 	return f(c.b, x, axes...)
 }
 
-func (c *call) argReduce(f func(b *ir.Builder, x ir.Value, axis int) ir.Value) ir.Value {
+func argReduce(c *call, f func(b *ir.Builder, x ir.Value, axis int) ir.Value) ir.Value {
 	x := c.x(0)
 	axis := c.axis("axis", 0, x.Rank())
 	last := c.bool("select_last_index")
@@ -128,7 +128,7 @@ func (c *call) argReduce(f func(b *ir.Builder, x ir.Value, axis int) ir.Value) i
 
 // overRows applies an op to the rows of the matrix that the axes before and from axis make, as
 // operator sets below 13 have it.
-func (c *call) overRows(f func(b *ir.Builder, x ir.Value, axis int) ir.Value) ir.Value {
+func overRows(c *call, f func(b *ir.Builder, x ir.Value, axis int) ir.Value) ir.Value {
 	x := c.x(0)
 	axis := c.axis("axis", 1, x.Rank())
 	rows := ops.Reshape(c.b, x, x.Shape()[:axis].Size(), x.Shape()[axis:].Size())
@@ -141,7 +141,7 @@ func hardmax(b *ir.Builder, x ir.Value, axis int) ir.Value {
 	return ops.Convert(b, ops.Eq(b, ops.Iota(b, at.DType(), axis, x.Shape()...), at), x.DType())
 }
 
-func (c *call) topK() []ir.Value {
+func topK(c *call) []ir.Value {
 	x := c.x(0)
 	k := c.int("k", 0)
 	if c.opset >= 10 {
@@ -152,7 +152,7 @@ func (c *call) topK() []ir.Value {
 	return []ir.Value{values, ops.Convert(c.b, indices, ir.I64)}
 }
 
-func (c *call) globalPool(order float64) ir.Value {
+func globalPool(c *call, order float64) ir.Value {
 	x := c.x(0)
 	axes := all(x.Rank())[min(2, x.Rank()):]
 	switch c.n.op {

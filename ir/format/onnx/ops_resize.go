@@ -9,33 +9,33 @@ import (
 )
 
 func init() {
-	addSince("Resize", 10, func(c *call) []ir.Value { return one(c.resize(c.scales(1), nil)) })
-	addSince("Resize", 11, func(c *call) []ir.Value { return one(c.resizeByOperands()) })
-	addSince("Upsample", 1, func(c *call) []ir.Value { return one(c.resize(c.attrFloats("scales"), nil)) })
-	addSince("Upsample", 9, func(c *call) []ir.Value { return one(c.resize(c.scales(1), nil)) })
+	addSince("Resize", 10, func(c *call) []ir.Value { return one(resize(c, scalesOf(c, 1), nil)) })
+	addSince("Resize", 11, single(resizeByOperands))
+	addSince("Upsample", 1, func(c *call) []ir.Value { return one(resize(c, floatsAttr(c, "scales"), nil)) })
+	addSince("Upsample", 9, func(c *call) []ir.Value { return one(resize(c, scalesOf(c, 1), nil)) })
 }
 
-func (c *call) attrFloats(name string) []float64 {
+func floatsAttr(c *call, name string) []float64 {
 	if a := c.attr(name); a != nil {
 		return a.floats
 	}
 	return nil
 }
 
-// scales returns an operand of numbers, nil if it is left out or empty.
-func (c *call) scales(i int) []float64 {
+// scalesOf returns an operand of numbers, nil if it is left out or empty.
+func scalesOf(c *call, i int) []float64 {
 	if !c.has(i) || c.in[i].typ.Shape.Size().Is(0) {
 		return nil
 	}
 	return c.knownFloats(i)
 }
 
-func (c *call) resizeByOperands() ir.Value {
+func resizeByOperands(c *call) ir.Value {
 	var want []int
 	if c.has(3) && !c.in[3].typ.Shape.Size().Is(0) {
 		want = c.knownInts(3)
 	}
-	return c.resize(c.scales(2), want)
+	return resize(c, scalesOf(c, 2), want)
 }
 
 // line is how one axis is resized: to out elements, scale times the size.
@@ -46,7 +46,7 @@ type line struct {
 }
 
 // resize resizes each axis by itself: interpolation is separable.
-func (c *call) resize(scales []float64, want []int) ir.Value {
+func resize(c *call, scales []float64, want []int) ir.Value {
 	x := c.x(0)
 	in := c.shape(x)
 	axes := all(x.Rank())
@@ -59,9 +59,9 @@ func (c *call) resize(scales []float64, want []int) ir.Value {
 	}
 	var roi []float64
 	if c.opset >= 11 && c.has(1) {
-		roi = c.scales(1)
+		roi = scalesOf(c, 1)
 	}
-	lines := c.lines(in, axes, scales, want)
+	lines := lines(c, in, axes, scales, want)
 	d := x.DType()
 	for i, axis := range axes {
 		l := lines[i]
@@ -76,7 +76,7 @@ func (c *call) resize(scales []float64, want []int) ir.Value {
 			c.fail(ir.Shapef("axis %d of %d elements to %d", axis, l.in, l.out))
 			return ir.Value{}
 		}
-		x = c.resizeAxis(x, axis, l)
+		x = resizeAxis(c, x, axis, l)
 	}
 	return ops.Convert(c.b, x, d)
 }
@@ -88,7 +88,7 @@ const maxResized = 1 << 16
 const maxMatrix = 1 << 24
 
 // lines returns how each axis is resized.
-func (c *call) lines(in, axes []int, scales []float64, want []int) []line {
+func lines(c *call, in, axes []int, scales []float64, want []int) []line {
 	out := make([]line, len(axes))
 	for i, axis := range axes {
 		out[i].in = in[axis]
@@ -117,7 +117,7 @@ func (c *call) lines(in, axes []int, scales []float64, want []int) []line {
 }
 
 // resizeAxis multiplies one axis with the matrix of its weights, or takes the nearest elements.
-func (c *call) resizeAxis(x ir.Value, axis int, l line) ir.Value {
+func resizeAxis(c *call, x ir.Value, axis int, l line) ir.Value {
 	mode := c.text("mode", "nearest")
 	var weights []float64
 	if mode != "nearest" {
@@ -130,13 +130,13 @@ func (c *call) resizeAxis(x ir.Value, axis int, l line) ir.Value {
 	outside := make([]bool, l.out)
 	index := make([]int64, l.out)
 	for i := range l.out {
-		at := c.coordinate(l, i)
+		at := coordinate(c, l, i)
 		outside[i] = c.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize" && (at < 0 || at > float64(l.in-1))
 		if mode == "nearest" {
-			index[i] = int64(min(max(c.nearest(at), 0), l.in-1))
+			index[i] = int64(min(max(nearest(c, at), 0), l.in-1))
 			continue
 		}
-		c.interpolate(weights[i*l.in:][:l.in], at, l.scale, mode == "cubic")
+		interpolate(c, weights[i*l.in:][:l.in], at, l.scale, mode == "cubic")
 	}
 	var y ir.Value
 	switch mode {
@@ -173,7 +173,7 @@ func (c *call) resizeAxis(x ir.Value, axis int, l line) ir.Value {
 }
 
 // coordinate returns where element i of the result is in the operand.
-func (c *call) coordinate(l line, i int) float64 {
+func coordinate(c *call, l line, i int) float64 {
 	x, in := float64(i), float64(l.in)
 	length := l.scale * in
 	mode := c.text("coordinate_transformation_mode", "half_pixel")
@@ -206,7 +206,7 @@ func (c *call) coordinate(l line, i int) float64 {
 	return (x+0.5)/l.scale - 0.5
 }
 
-func (c *call) nearest(at float64) int {
+func nearest(c *call, at float64) int {
 	mode := c.text("nearest_mode", "round_prefer_floor")
 	if c.n.op == "Upsample" || c.opset < 11 {
 		mode = "floor"
@@ -223,7 +223,7 @@ func (c *call) nearest(at float64) int {
 }
 
 // interpolate adds the weights of the neighbours of a place to a row of the matrix.
-func (c *call) interpolate(row []float64, at, scale float64, cubic bool) {
+func interpolate(c *call, row []float64, at, scale float64, cubic bool) {
 	stretch, reach := 1.0, 1.0
 	if cubic {
 		reach = 2

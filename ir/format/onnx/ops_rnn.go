@@ -9,9 +9,9 @@ import (
 )
 
 func init() {
-	add("RNN", func(c *call) []ir.Value { return c.recurrent(1, rnnStep) })
-	add("GRU", func(c *call) []ir.Value { return c.recurrent(3, gruStep) })
-	add("LSTM", func(c *call) []ir.Value { return c.recurrent(4, lstmStep) })
+	add("RNN", func(c *call) []ir.Value { return recurrent(c, 1, rnnStep) })
+	add("GRU", func(c *call) []ir.Value { return recurrent(c, 3, gruStep) })
+	add("LSTM", func(c *call) []ir.Value { return recurrent(c, 4, lstmStep) })
 }
 
 // cell is what a step of a recurrent layer needs in one direction.
@@ -28,7 +28,7 @@ type cell struct {
 type stepOf = func(e *cell, gates ir.Value, state []ir.Value, r, bias, peep ir.Value) []ir.Value
 
 // recurrent is a layer over time of one or two directions.
-func (c *call) recurrent(gates int, step stepOf) []ir.Value {
+func recurrent(c *call, gates int, step stepOf) []ir.Value {
 	x, w, r := c.x(0), c.x(1), c.x(2)
 	hidden := c.int("hidden_size", 0)
 	states := 1
@@ -53,7 +53,7 @@ func (c *call) recurrent(gates int, step stepOf) []ir.Value {
 	var ys []ir.Value
 	last := make([][]ir.Value, states)
 	for i, backward := range directions {
-		e := &cell{call: c, hidden: hidden, reset: c.bool("linear_before_reset"), activations: c.activations(i, states)}
+		e := &cell{call: c, hidden: hidden, reset: c.bool("linear_before_reset"), activations: activations(c, i, states)}
 		if c.err != nil {
 			return nil
 		}
@@ -80,7 +80,7 @@ func (c *call) recurrent(gates int, step stepOf) []ir.Value {
 }
 
 // at returns direction i of an operand, without that axis.
-func (c *call) direction(operand, i int) ir.Value {
+func direction(c *call, operand, i int) ir.Value {
 	x := c.x(operand)
 	return ops.Squeeze(c.b, ops.SliceAxis(c.b, x, 0, ir.N(i), ir.N(1)), 0)
 }
@@ -99,18 +99,18 @@ func (e *cell) state(operand, i int, batch ir.Dim, d ir.DType, batchFirst bool) 
 
 func (e *cell) direction(i, gates int, backward bool, x ir.Value, batchFirst bool, step stepOf) (y ir.Value, last []ir.Value) {
 	b, c := e.b, e.call
-	w, r := c.direction(1, i), ops.Transpose(b, c.direction(2, i), 1, 0)
+	w, r := direction(c, 1, i), ops.Transpose(b, direction(c, 2, i), 1, 0)
 	projected := ops.MatMul(b, x, ops.Transpose(b, w, 1, 0))
 	consts := []ir.Value{r}
 	if c.has(3) {
-		both := c.direction(3, i)
+		both := direction(c, 3, i)
 		n := ir.N(gates * e.hidden)
 		projected = ops.Add(b, projected, ops.SliceAxis(b, both, 0, ir.N(0), n))
 		consts = append(consts, ops.SliceAxis(b, both, 0, n, n))
 		e.hasBias = true
 	}
 	if c.n.op == "LSTM" && c.has(7) {
-		consts = append(consts, c.direction(7, i))
+		consts = append(consts, direction(c, 7, i))
 		e.hasPeep = true
 	}
 	carries := []ir.Value{e.state(5, i, x.Dim(1), x.DType(), batchFirst)}
@@ -207,13 +207,13 @@ func lstmStep(e *cell, gates ir.Value, state []ir.Value, r, bias, peep ir.Value)
 }
 
 // activations returns the functions of a direction: the model's, or the defaults of the layer.
-func (c *call) activations(direction, states int) []unaryOp {
+func activations(c *call, direction, states int) []unaryOp {
 	names := map[string][]string{"RNN": {"Tanh"}, "GRU": {"Sigmoid", "Tanh"}, "LSTM": {"Sigmoid", "Tanh", "Tanh"}}[c.n.op]
 	var alphas, betas []float64
 	if a := c.attr("activations"); a != nil && len(a.strings) >= len(names)*(direction+1) {
 		n := len(names)
 		names = a.strings[n*direction:][:n]
-		alphas, betas = c.attrFloats("activation_alpha"), c.attrFloats("activation_beta")
+		alphas, betas = floatsAttr(c, "activation_alpha"), floatsAttr(c, "activation_beta")
 		if len(alphas)+len(betas) > 0 && direction > 0 {
 			c.failf("parameters of activations in two directions")
 		}

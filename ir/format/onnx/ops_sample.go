@@ -6,10 +6,10 @@ import (
 )
 
 func init() {
-	add("GridSample", func(c *call) []ir.Value { return one(c.gridSample()) })
-	add("AffineGrid", func(c *call) []ir.Value { return one(c.affineGrid()) })
-	add("RoiAlign", func(c *call) []ir.Value { return one(c.roiAlign()) })
-	add("DeformConv", func(c *call) []ir.Value { return one(c.deformConv()) })
+	add("GridSample", single(gridSample))
+	add("AffineGrid", single(affineGrid))
+	add("RoiAlign", single(roiAlign))
+	add("DeformConv", single(deformConv))
 }
 
 // sampler reads elements of x [n, channels, sizes...] at coordinates.
@@ -40,12 +40,12 @@ func (s *sampler) read(at []ir.Value) ir.Value {
 
 // interpolate returns the sum of the elements around coordinates, with the product of the weights
 // along the axes. taps are offsets from the floor and weights of the fraction.
-func (s *sampler) interpolate(at []ir.Value, taps []int, weights func(fraction ir.Value) []ir.Value) ir.Value {
+func (s *sampler) interpolate(at []ir.Value, taps []int, weights func(c *call, fraction ir.Value) []ir.Value) ir.Value {
 	b := s.b
 	floors, lists := make([]ir.Value, len(at)), make([][]ir.Value, len(at))
 	for i, v := range at {
 		floors[i] = ops.Floor(b, v)
-		lists[i] = weights(ops.Sub(b, v, floors[i]))
+		lists[i] = weights(s.call, ops.Sub(b, v, floors[i]))
 	}
 	var sum ir.Value
 	var visit func(axis int, place []ir.Value, weight ir.Value)
@@ -63,32 +63,32 @@ func (s *sampler) interpolate(at []ir.Value, taps []int, weights func(fraction i
 			if weight.Valid() {
 				w = ops.Mul(b, weight, w)
 			}
-			visit(axis+1, append(append([]ir.Value{}, place...), s.offset(floors[axis], float64(tap))), w)
+			visit(axis+1, append(append([]ir.Value{}, place...), offset(s.call, floors[axis], float64(tap))), w)
 		}
 	}
 	visit(0, nil, ir.Value{})
 	return sum
 }
 
-func (c *call) linearWeights(f ir.Value) []ir.Value {
+func linearWeights(c *call, f ir.Value) []ir.Value {
 	return []ir.Value{ops.Sub(c.b, ops.ConstLike(c.b, f, 1), f), f}
 }
 
 // cubicWeights are those of cubic convolution with a = −0.75.
-func (c *call) cubicWeights(f ir.Value) []ir.Value {
+func cubicWeights(c *call, f ir.Value) []ir.Value {
 	const a = -0.75
 	polynomial := func(x ir.Value, k3, k2, k1, k0 float64) ir.Value {
-		y := c.offset(c.scale(x, k3), k2)
-		y = c.offset(ops.Mul(c.b, y, x), k1)
-		return c.offset(ops.Mul(c.b, y, x), k0)
+		y := offset(c, scaled(c, x, k3), k2)
+		y = offset(c, ops.Mul(c.b, y, x), k1)
+		return offset(c, ops.Mul(c.b, y, x), k0)
 	}
 	outer := func(d ir.Value) ir.Value { return polynomial(d, a, -5*a, 8*a, -4*a) }
 	inner := func(d ir.Value) ir.Value { return polynomial(d, a+2, -(a + 3), 0, 1) }
 	rest := ops.Sub(c.b, ops.ConstLike(c.b, f, 1), f)
-	return []ir.Value{outer(c.offset(f, 1)), inner(f), inner(rest), outer(c.offset(rest, 1))}
+	return []ir.Value{outer(offset(c, f, 1)), inner(f), inner(rest), outer(offset(c, rest, 1))}
 }
 
-func (c *call) gridSample() ir.Value {
+func gridSample(c *call) ir.Value {
 	x, grid := c.x(0), c.x(1)
 	n := x.Rank() - 2
 	if n < 1 || grid.Rank() != n+2 || !grid.Dim(-1).Is(n) {
@@ -107,7 +107,7 @@ func (c *call) gridSample() ir.Value {
 	case "border":
 		s.prepare = clip
 	case "reflection":
-		s.prepare = func(at ir.Value, axis int) ir.Value { return clip(c.reflect(at, s.sizes[axis], align), axis) }
+		s.prepare = func(at ir.Value, axis int) ir.Value { return clip(reflect(c, at, s.sizes[axis], align), axis) }
 	default:
 		c.failf("padding_mode %q", mode)
 	}
@@ -118,19 +118,19 @@ func (c *call) gridSample() ir.Value {
 	at := make([]ir.Value, n)
 	for axis := range n {
 		size := float64(s.sizes[axis])
-		v := c.offset(parts[n-1-axis], 1) // the last axis is the first coordinate
+		v := offset(c, parts[n-1-axis], 1) // the last axis is the first coordinate
 		if align {
-			at[axis] = c.scale(v, (size-1)/2)
+			at[axis] = scaled(c, v, (size-1)/2)
 		} else {
-			at[axis] = c.scale(c.offset(c.scale(v, size), -1), 0.5)
+			at[axis] = scaled(c, offset(c, scaled(c, v, size), -1), 0.5)
 		}
 	}
-	y := c.sampled(s, at)
+	y := sampled(c, s, at)
 	return ops.MoveAxis(c.b, y, y.Rank()-1, 1)
 }
 
 // sampled reads by the attribute mode: the nearest element or the interpolated ones.
-func (c *call) sampled(s *sampler, at []ir.Value) ir.Value {
+func sampled(c *call, s *sampler, at []ir.Value) ir.Value {
 	switch mode := c.text("mode", "linear"); mode {
 	case "nearest":
 		near := make([]ir.Value, len(at))
@@ -144,9 +144,9 @@ func (c *call) sampled(s *sampler, at []ir.Value) ir.Value {
 				at[axis] = s.prepare(v, axis)
 			}
 		}
-		return s.interpolate(at, []int{0, 1}, c.linearWeights)
+		return s.interpolate(at, []int{0, 1}, linearWeights)
 	case "cubic", "bicubic":
-		return s.interpolate(at, []int{-1, 0, 1, 2}, c.cubicWeights)
+		return s.interpolate(at, []int{-1, 0, 1, 2}, cubicWeights)
 	default:
 		c.failf("mode %q", mode)
 		return ir.Value{}
@@ -155,7 +155,7 @@ func (c *call) sampled(s *sampler, at []ir.Value) ir.Value {
 
 // reflect folds coordinates at the borders: the centres of the corner elements with align, otherwise
 // their edges.
-func (c *call) reflect(at ir.Value, size int, align bool) ir.Value {
+func reflect(c *call, at ir.Value, size int, align bool) ir.Value {
 	low, span := -0.5, float64(size)
 	if align {
 		low, span = 0, float64(size-1)
@@ -164,12 +164,12 @@ func (c *call) reflect(at ir.Value, size int, align bool) ir.Value {
 		return ops.ConstLike(c.b, at, 0)
 	}
 	period := ops.ConstLike(c.b, at, 2*span)
-	d := ops.Mod(c.b, c.offset(at, -low), period)
+	d := ops.Mod(c.b, offset(c, at, -low), period)
 	folded := ops.Min(c.b, d, ops.Sub(c.b, period, d))
-	return c.offset(folded, low)
+	return offset(c, folded, low)
 }
 
-func (c *call) affineGrid() ir.Value {
+func affineGrid(c *call) ir.Value {
 	theta, size := c.x(0), c.knownInts(1)
 	n := len(size) - 2
 	if n < 1 || theta.Rank() != 3 || !theta.Dim(1).Is(n) || !theta.Dim(2).Is(n+1) {
@@ -202,7 +202,7 @@ func (c *call) affineGrid() ir.Value {
 }
 
 // roiAlign samples points of a grid in each bin of a region and takes their mean or maximum.
-func (c *call) roiAlign() ir.Value {
+func roiAlign(c *call) ir.Value {
 	x, rois := c.x(0), ops.Convert(c.b, c.x(1), ir.F32)
 	b, ratio := c.b, c.int("sampling_ratio", 0)
 	h, w := c.int("output_height", 1), c.int("output_width", 1)
@@ -218,7 +218,7 @@ func (c *call) roiAlign() ir.Value {
 		c.failf("a sampling_ratio that depends on the regions")
 		return ir.Value{}
 	}
-	sides := ops.Unstack(b, c.scale(rois, c.float("spatial_scale", 1)), 1)
+	sides := ops.Unstack(b, scaled(c, rois, c.float("spatial_scale", 1)), 1)
 	if len(sides) != 4 {
 		return ir.Value{}
 	}
@@ -229,7 +229,7 @@ func (c *call) roiAlign() ir.Value {
 		start, end := sides[1-axis], sides[3-axis]
 		length := ops.Sub(b, end, start)
 		if half {
-			start = c.offset(start, -0.5)
+			start = offset(c, start, -0.5)
 		} else {
 			length = ops.Max(b, length, ops.ConstLike(b, length, 1))
 		}
@@ -256,21 +256,21 @@ func (c *call) roiAlign() ir.Value {
 		return ops.MoveAxis(b, reduce(b, y, 2, 4), 3, 1)
 	}
 	if c.text("mode", "avg") != "max" {
-		return binned(s.interpolate(at, []int{0, 1}, c.linearWeights), ops.Mean)
+		return binned(s.interpolate(at, []int{0, 1}, linearWeights), ops.Mean)
 	}
-	return c.roiMax(s, at, binned)
+	return roiMax(c, s, at, binned)
 }
 
 // roiMax takes the largest of the four weighted elements around each point of a bin.
-func (c *call) roiMax(s *sampler, at []ir.Value, binned func(y ir.Value, reduce reduceOp) ir.Value) ir.Value {
+func roiMax(c *call, s *sampler, at []ir.Value, binned func(y ir.Value, reduce reduceOp) ir.Value) ir.Value {
 	var high ir.Value
 	for corner := range 4 {
 		taps := []int{corner & 1, corner >> 1}
 		place, weight := make([]ir.Value, 2), ir.Value{}
 		for i, v := range at {
 			floor := ops.Floor(c.b, v)
-			w := c.linearWeights(ops.Sub(c.b, v, floor))[taps[i]]
-			place[i] = c.offset(floor, float64(taps[i]))
+			w := linearWeights(c, ops.Sub(c.b, v, floor))[taps[i]]
+			place[i] = offset(c, floor, float64(taps[i]))
 			if weight.Valid() {
 				w = ops.Mul(c.b, weight, w)
 			}
@@ -287,10 +287,10 @@ func (c *call) roiMax(s *sampler, at []ir.Value, binned func(y ir.Value, reduce 
 
 // deformConv is a convolution whose elements are read at offsets from their places, and multiplied
 // with a mask.
-func (c *call) deformConv() ir.Value {
+func deformConv(c *call) ir.Value {
 	x, weight, offset := c.x(0), c.x(1), c.x(2)
-	kernel := c.kernel(weight)
-	w := c.window(x, kernel)
+	kernel := kernel(c, weight)
+	w := windowOf(c, x, kernel)
 	groups, shared := c.int("group", 1), c.int("offset_group", 1)
 	if len(kernel) != 2 || kernel[0] > maxTransform || kernel[1] > maxTransform || x.Rank() != 4 || offset.Rank() != 4 || groups < 1 || shared < 1 || c.err != nil {
 		c.failf("a convolution over %d axes, in %d groups, with offsets %s", len(kernel), groups, offset.Shape())
@@ -320,12 +320,12 @@ func (c *call) deformConv() ir.Value {
 			tap[k] = float64(i*w.dilations[axis] - w.lo[axis])
 		}
 		base := ops.BroadcastInDim(b, ops.Literal(b, ir.Floats(ir.F32, tap)), shape, []int{1})
-		step := c.scale(ops.Iota(b, ir.F32, axis+2, shape...), float64(w.strides[axis]))
+		step := scaled(c, ops.Iota(b, ir.F32, axis+2, shape...), float64(w.strides[axis]))
 		at[axis] = ops.Add(b, parts[axis], ops.Add(b, base, step))
 	}
 	s := &sampler{call: c, x: ops.Reshape(b, x, dims(n*shared, xs[1]/shared, xs[2], xs[3])...), sizes: xs[2:]}
 	s.prepare = func(v ir.Value, _ int) ir.Value { return v }
-	read := s.interpolate(at, []int{0, 1}, c.linearWeights) // [n·shared, taps, oh, ow, channels]
+	read := s.interpolate(at, []int{0, 1}, linearWeights) // [n·shared, taps, oh, ow, channels]
 	if c.has(4) {
 		read = ops.Mul(b, read, ops.Reshape(b, c.x(4), dims(n*shared, taps, oh, ow, 1)...))
 	}
@@ -333,5 +333,5 @@ func (c *call) deformConv() ir.Value {
 	columns = ops.Reshape(b, columns, dims(n, groups, xs[1]/groups, taps, oh, ow)...)
 	filters := ops.Reshape(b, weight, dims(groups, ws[0]/groups, ws[1], taps)...)
 	y := ops.Einsum(b, "ngcthw,goct->ngohw", columns, filters)
-	return c.addBias(ops.Reshape(b, y, dims(n, ws[0], oh, ow)...), c.opt(3))
+	return addBias(c, ops.Reshape(b, y, dims(n, ws[0], oh, ow)...), c.opt(3))
 }

@@ -8,13 +8,13 @@ import (
 )
 
 func init() {
-	add("Constant", func(c *call) []ir.Value { return one(c.constant()) })
-	add("ConstantOfShape", func(c *call) []ir.Value { return one(c.constantOfShape()) })
+	add("Constant", single(constantValue))
+	add("ConstantOfShape", single(constantOfShape))
 	add("Shape", func(c *call) []ir.Value { return one(ir.Value{}) }) // folded: see dims.go
 	add("Size", func(c *call) []ir.Value { return one(ir.Value{}) })
-	add("Range", func(c *call) []ir.Value { return one(c.rangeOf()) })
-	add("Reshape", func(c *call) []ir.Value { return one(c.reshape()) })
-	add("Flatten", func(c *call) []ir.Value { return one(c.flatten()) })
+	add("Range", single(rangeValues))
+	add("Reshape", single(reshape))
+	add("Flatten", single(flatten))
 	add("Transpose", func(c *call) []ir.Value {
 		x, perm := c.x(0), c.ints("perm")
 		if perm == nil {
@@ -23,30 +23,30 @@ func init() {
 		}
 		return one(ops.Transpose(c.b, x, perm...))
 	})
-	add("Concat", func(c *call) []ir.Value { return one(c.concat()) })
-	addSince("Squeeze", 1, func(c *call) []ir.Value { return one(c.squeeze(c.ints("axes"), c.hasAttr("axes"))) })
+	add("Concat", single(concat))
+	addSince("Squeeze", 1, func(c *call) []ir.Value { return one(squeeze(c, c.ints("axes"), c.hasAttr("axes"))) })
 	addSince("Squeeze", 13, func(c *call) []ir.Value {
 		if !c.has(1) {
-			return one(c.squeeze(nil, false))
+			return one(squeeze(c, nil, false))
 		}
-		return one(c.squeeze(c.knownInts(1), true))
+		return one(squeeze(c, c.knownInts(1), true))
 	})
-	addSince("Unsqueeze", 1, func(c *call) []ir.Value { return one(c.unsqueeze(c.ints("axes"))) })
-	addSince("Unsqueeze", 13, func(c *call) []ir.Value { return one(c.unsqueeze(c.knownInts(1))) })
-	add("Expand", func(c *call) []ir.Value { return one(c.expand()) })
+	addSince("Unsqueeze", 1, func(c *call) []ir.Value { return one(unsqueeze(c, c.ints("axes"))) })
+	addSince("Unsqueeze", 13, func(c *call) []ir.Value { return one(unsqueeze(c, c.knownInts(1))) })
+	add("Expand", single(expand))
 	add("Tile", func(c *call) []ir.Value { return one(ops.Tile(c.b, c.x(0), c.knownInts(1)...)) })
-	add("Split", (*call).split)
+	add("Split", split)
 	addSince("Slice", 1, func(c *call) []ir.Value {
-		return one(c.slice(c.attrDims("starts"), c.attrDims("ends"), c.ints("axes"), nil))
+		return one(slice(c, attrDims(c, "starts"), attrDims(c, "ends"), c.ints("axes"), nil))
 	})
-	addSince("Slice", 10, func(c *call) []ir.Value { return one(c.sliceByOperands()) })
+	addSince("Slice", 10, single(sliceByOperands))
 	addSince("Pad", 1, func(c *call) []ir.Value {
 		x := c.x(0)
-		return one(c.pad(x, ops.Const(c.b, x.DType(), c.float("value", 0)), c.ints("pads"), all(x.Rank())))
+		return one(pad(c, x, ops.Const(c.b, x.DType(), c.float("value", 0)), c.ints("pads"), all(x.Rank())))
 	})
-	addSince("Pad", 11, func(c *call) []ir.Value { return one(c.padByOperands()) })
-	add("DepthToSpace", func(c *call) []ir.Value { return one(c.depthToSpace()) })
-	add("SpaceToDepth", func(c *call) []ir.Value { return one(c.spaceToDepth()) })
+	addSince("Pad", 11, single(padByOperands))
+	add("DepthToSpace", single(depthToSpace))
+	add("SpaceToDepth", single(spaceToDepth))
 	add("Trilu", func(c *call) []ir.Value {
 		x, k := c.x(0), c.knownInt(1, 0)
 		if n := x.Rank(); n >= 2 {
@@ -59,12 +59,12 @@ func init() {
 		}
 		return one(ops.Tril(c.b, x, k))
 	})
-	add("EyeLike", func(c *call) []ir.Value { return one(c.eyeLike()) })
-	add("CenterCropPad", func(c *call) []ir.Value { return one(c.centerCropPad()) })
-	add("ReverseSequence", func(c *call) []ir.Value { return one(c.reverseSequence()) })
+	add("EyeLike", single(eyeLike))
+	add("CenterCropPad", single(centerCropPad))
+	add("ReverseSequence", single(reverseSequence))
 }
 
-func (c *call) constant() ir.Value {
+func constantValue(c *call) ir.Value {
 	d, list := ir.F32, []float64(nil)
 	a := &ir.Array{}
 	switch {
@@ -108,7 +108,7 @@ func (c *call) constant() ir.Value {
 	return ops.Literal(c.b, a)
 }
 
-func (c *call) constantOfShape() ir.Value {
+func constantOfShape(c *call) ir.Value {
 	a := ir.Float(ir.F32, 0)
 	if v := c.attr("value"); v != nil && v.tensor != nil {
 		var err error
@@ -125,8 +125,8 @@ func (c *call) constantOfShape() ir.Value {
 	return ops.BroadcastTo(c.b, ops.Reshape(c.b, ops.Literal(c.b, a)), ir.Shape(c.sizes(0)))
 }
 
-// rangeOf is Range: its length must be known, the start need not be.
-func (c *call) rangeOf() ir.Value {
+// rangeValues is Range: its length must be known, the start need not be.
+func rangeValues(c *call) ir.Value {
 	start, limit, delta := c.in[0].array(c.im), c.in[1].array(c.im), c.in[2].array(c.im)
 	d := c.in[0].typ.DType
 	if start == nil || limit == nil || delta == nil {
@@ -172,11 +172,11 @@ func rangeLength(start, limit, delta float64) int {
 	return whole
 }
 
-func (c *call) reshape() ir.Value {
+func reshape(c *call) ir.Value {
 	x := c.x(0)
 	dims := c.sizes(1)
 	if c.opset < 5 {
-		dims = c.attrDims("shape")
+		dims = attrDims(c, "shape")
 	}
 	shape := slices.Clone(dims)
 	for i, d := range shape {
@@ -213,7 +213,7 @@ func reshapeTo(c *call, x ir.Value, shape []ir.Dim) ir.Value {
 }
 
 // attrDims returns an attribute of integers as sizes.
-func (c *call) attrDims(name string) []ir.Dim {
+func attrDims(c *call, name string) []ir.Dim {
 	var out []ir.Dim
 	for _, x := range c.ints(name) {
 		out = append(out, dimOf(int64(x)))
@@ -221,7 +221,7 @@ func (c *call) attrDims(name string) []ir.Dim {
 	return out
 }
 
-func (c *call) flatten() ir.Value {
+func flatten(c *call) ir.Value {
 	x := c.x(0)
 	axis := c.int("axis", 1)
 	if axis < 0 {
@@ -234,7 +234,7 @@ func (c *call) flatten() ir.Value {
 	return ops.Reshape(c.b, x, x.Shape()[:axis].Size(), x.Shape()[axis:].Size())
 }
 
-func (c *call) concat() ir.Value {
+func concat(c *call) ir.Value {
 	xs := c.xs()
 	if len(xs) == 0 {
 		c.fail(damaged("no operands"))
@@ -243,7 +243,7 @@ func (c *call) concat() ir.Value {
 	return ops.Concatenate(c.b, c.axis("axis", 0, xs[0].Rank()), xs...)
 }
 
-func (c *call) squeeze(axes []int, given bool) ir.Value {
+func squeeze(c *call, axes []int, given bool) ir.Value {
 	x := c.x(0)
 	if !given {
 		for i, d := range x.Shape() {
@@ -264,7 +264,7 @@ func (c *call) squeeze(axes []int, given bool) ir.Value {
 	return ops.Reshape(c.b, x, shape...)
 }
 
-func (c *call) unsqueeze(axes []int) ir.Value {
+func unsqueeze(c *call, axes []int) ir.Value {
 	x := c.x(0)
 	n := x.Rank() + len(axes)
 	added := c.axesOf(axes, n)
@@ -282,7 +282,7 @@ func (c *call) unsqueeze(axes []int) ir.Value {
 	return ops.Reshape(c.b, x, shape...)
 }
 
-func (c *call) expand() ir.Value {
+func expand(c *call) ir.Value {
 	x := c.x(0)
 	shape, err := ops.BroadcastShapes(x.Shape(), ir.Shape(c.sizes(1)))
 	if err != nil {
@@ -292,7 +292,7 @@ func (c *call) expand() ir.Value {
 	return ops.BroadcastTo(c.b, x, shape)
 }
 
-func (c *call) split() []ir.Value {
+func split(c *call) []ir.Value {
 	x := c.x(0)
 	axis := c.axis("axis", 0, x.Rank())
 	var parts []ir.Dim
@@ -300,7 +300,7 @@ func (c *call) split() []ir.Value {
 	case c.opset >= 13 && c.has(1):
 		parts = c.sizes(1)
 	case c.opset < 13 && c.hasAttr("split"):
-		parts = c.attrDims("split")
+		parts = attrDims(c, "split")
 	default:
 		n := c.int("num_outputs", len(c.n.outputs))
 		size, ok := x.Dim(axis).Const()
@@ -320,7 +320,7 @@ func (c *call) split() []ir.Value {
 	return ops.Split(c.b, x, axis, parts...)
 }
 
-func (c *call) sliceByOperands() ir.Value {
+func sliceByOperands(c *call) ir.Value {
 	var axes, steps []int
 	if c.has(3) {
 		axes = c.knownInts(3)
@@ -328,12 +328,12 @@ func (c *call) sliceByOperands() ir.Value {
 	if c.has(4) {
 		steps = c.knownInts(4)
 	}
-	return c.slice(c.sizes(1), c.sizes(2), axes, steps)
+	return slice(c, c.sizes(1), c.sizes(2), axes, steps)
 }
 
 // slice is Slice from starts to ends, which count from the end where they are negative and are
 // clamped to the axis, with steps, which may be negative.
-func (c *call) slice(starts, ends []ir.Dim, axes, steps []int) ir.Value {
+func slice(c *call, starts, ends []ir.Dim, axes, steps []int) ir.Value {
 	x := c.x(0)
 	if axes == nil {
 		axes = all(len(starts))
@@ -431,7 +431,7 @@ func slicedNumbers(size, start, end, step int64) (from, n int64) {
 	return lo + (n-1)*step, n
 }
 
-func (c *call) padByOperands() ir.Value {
+func padByOperands(c *call) ir.Value {
 	x := c.x(0)
 	axes := all(x.Rank())
 	if c.has(3) {
@@ -441,10 +441,10 @@ func (c *call) padByOperands() ir.Value {
 	if c.has(2) {
 		value = ops.Reshape(c.b, c.x(2))
 	}
-	return c.pad(x, value, c.knownInts(1), axes)
+	return pad(c, x, value, c.knownInts(1), axes)
 }
 
-func (c *call) pad(x, value ir.Value, pads, axes []int) ir.Value {
+func pad(c *call, x, value ir.Value, pads, axes []int) ir.Value {
 	if len(pads) != 2*len(axes) {
 		c.fail(damaged("%d paddings for %d axes", len(pads), len(axes)))
 		return ir.Value{}
@@ -474,7 +474,7 @@ func (c *call) pad(x, value ir.Value, pads, axes []int) ir.Value {
 	return ops.PadMode(c.b, x, low, high, modes[mode])
 }
 
-func (c *call) depthToSpace() ir.Value {
+func depthToSpace(c *call) ir.Value {
 	x, n := c.x(0), c.int("blocksize", 1)
 	if x.Rank() != 4 || n < 1 {
 		c.fail(ir.Shapef("needs [n, c, h, w] and a block size"))
@@ -494,7 +494,7 @@ func (c *call) depthToSpace() ir.Value {
 	return ops.Reshape(c.b, x, s[0], depth, s[2].Mul(k), s[3].Mul(k))
 }
 
-func (c *call) spaceToDepth() ir.Value {
+func spaceToDepth(c *call) ir.Value {
 	x, n := c.x(0), c.int("blocksize", 1)
 	if x.Rank() != 4 || n < 1 {
 		c.fail(ir.Shapef("needs [n, c, h, w] and a block size"))
@@ -513,7 +513,7 @@ func (c *call) spaceToDepth() ir.Value {
 	return ops.Reshape(c.b, ops.Transpose(c.b, x, perm...), s[0], s[1].Mul(ir.N(n*n)), h, w)
 }
 
-func (c *call) eyeLike() ir.Value {
+func eyeLike(c *call) ir.Value {
 	x := c.x(0)
 	if x.Rank() != 2 {
 		c.fail(ir.Shapef("needs a matrix, not %s", x.Shape()))
@@ -521,10 +521,10 @@ func (c *call) eyeLike() ir.Value {
 	}
 	d := c.element("dtype", elementOf(x.DType())).DType()
 	rows, cols := ops.Iota(c.b, ir.I32, 0, x.Shape()...), ops.Iota(c.b, ir.I32, 1, x.Shape()...)
-	return ops.Convert(c.b, ops.Eq(c.b, cols, c.offset(rows, float64(c.int("k", 0)))), d)
+	return ops.Convert(c.b, ops.Eq(c.b, cols, offset(c, rows, float64(c.int("k", 0)))), d)
 }
 
-func (c *call) centerCropPad() ir.Value {
+func centerCropPad(c *call) ir.Value {
 	x, want := c.x(0), c.knownInts(1)
 	axes := all(x.Rank())
 	if c.hasAttr("axes") {
@@ -549,7 +549,7 @@ func (c *call) centerCropPad() ir.Value {
 }
 
 // reverseSequence reverses the first elements of each sequence.
-func (c *call) reverseSequence() ir.Value {
+func reverseSequence(c *call) ir.Value {
 	x := c.x(0)
 	time, batch := c.axis("time_axis", 0, x.Rank()), c.axis("batch_axis", 1, x.Rank())
 	shape := make(ir.Shape, x.Rank())
@@ -561,7 +561,7 @@ func (c *call) reverseSequence() ir.Value {
 	}
 	n := ops.Reshape(c.b, c.x(1), shape...)
 	at := ops.Iota(c.b, n.DType(), time, x.Shape()...)
-	mirrored := ops.Sub(c.b, c.offset(n, -1), at)
+	mirrored := ops.Sub(c.b, offset(c, n, -1), at)
 	index := ops.Select(c.b, ops.Lt(c.b, at, n), mirrored, at)
 	return ops.TakeAlongAxis(c.b, x, index, time, ops.OutsideClip)
 }

@@ -8,18 +8,18 @@ import (
 )
 
 func init() {
-	addSince("DFT", 17, func(c *call) []ir.Value { return one(c.dft(c.int("axis", 1))) })
-	addSince("DFT", 20, func(c *call) []ir.Value { return one(c.dft(c.knownInt(2, -2))) })
-	add("STFT", func(c *call) []ir.Value { return one(c.stft()) })
+	addSince("DFT", 17, func(c *call) []ir.Value { return one(dft(c, c.int("axis", 1))) })
+	addSince("DFT", 20, func(c *call) []ir.Value { return one(dft(c, c.knownInt(2, -2))) })
+	add("STFT", single(stft))
 	for name, coefficients := range map[string][]float64{
 		"HannWindow": {0.5, 0.5}, "HammingWindow": {25. / 46, 21. / 46}, "BlackmanWindow": {0.42, 0.5, 0.08},
 	} {
-		add(name, func(c *call) []ir.Value { return one(c.cosineWindow(coefficients)) })
+		add(name, func(c *call) []ir.Value { return one(cosineWindow(c, coefficients)) })
 	}
-	add("MelWeightMatrix", func(c *call) []ir.Value { return one(c.melMatrix()) })
+	add("MelWeightMatrix", single(melMatrix))
 }
 
-// turns returns the cosines and sines of 2π·row·column/n, [rows, columns].
+// tripCount returns the cosines and sines of 2π·row·column/n, [rows, columns].
 func turns(b *ir.Builder, d ir.DType, rows, columns, n int) (cos, sin ir.Value) {
 	re, im := make([]float64, rows*columns), make([]float64, rows*columns)
 	for i := range rows {
@@ -35,7 +35,7 @@ const maxTransform = 1 << 12
 
 // transform returns the product of an axis of re and im with the matrix of a discrete Fourier
 // transform; im may be invalid.
-func (c *call) transform(re, im ir.Value, axis, n, out int, inverse bool) (outRe, outIm ir.Value) {
+func transform(c *call, re, im ir.Value, axis, n, out int, inverse bool) (outRe, outIm ir.Value) {
 	in, ok := re.Dim(axis).Const()
 	if !ok || n < 1 || n > maxTransform {
 		c.failf("a transform of %s to %d elements", re.Dim(axis), n)
@@ -61,13 +61,13 @@ func (c *call) transform(re, im ir.Value, axis, n, out int, inverse bool) (outRe
 		outRe, outIm = ops.Sub(c.b, outRe, along(im, sin)), ops.Add(c.b, outIm, along(im, cos))
 	}
 	if inverse {
-		outRe, outIm = c.scale(outRe, 1/float64(n)), c.scale(outIm, 1/float64(n))
+		outRe, outIm = scaled(c, outRe, 1/float64(n)), scaled(c, outIm, 1/float64(n))
 	}
 	return outRe, outIm
 }
 
 // parts returns the real and imaginary parts of a last axis of one or two elements.
-func (c *call) parts(x ir.Value) (re, im ir.Value) {
+func parts(c *call, x ir.Value) (re, im ir.Value) {
 	list := ops.Unstack(c.b, x, x.Rank()-1)
 	switch len(list) {
 	case 1:
@@ -79,14 +79,14 @@ func (c *call) parts(x ir.Value) (re, im ir.Value) {
 	return x, im
 }
 
-func (c *call) dft(axis int) ir.Value {
+func dft(c *call, axis int) ir.Value {
 	x := c.x(0)
 	if x.Rank() < 2 {
 		c.fail(ir.Shapef("a signal %s", x.Shape()))
 		return ir.Value{}
 	}
 	axis = c.axisOf(axis, x.Rank())
-	re, im := c.parts(x)
+	re, im := parts(c, x)
 	inverse, half := c.bool("inverse"), c.bool("onesided")
 	size := c.shape(x)[axis]
 	n := size
@@ -99,18 +99,18 @@ func (c *call) dft(axis int) ir.Value {
 		return ir.Value{}
 	}
 	if inverse && half {
-		return c.halfInverse(re, im, axis, n)
+		return halfInverse(c, re, im, axis, n)
 	}
 	out := n
 	if half {
 		out = n/2 + 1
 	}
-	re, im = c.transform(re, im, axis, n, out, inverse)
+	re, im = transform(c, re, im, axis, n, out, inverse)
 	return ops.Stack(c.b, re.Rank(), re, im)
 }
 
 // halfInverse returns the real signal of the first half of a spectrum, with a last axis of one.
-func (c *call) halfInverse(re, im ir.Value, axis, n int) ir.Value {
+func halfInverse(c *call, re, im ir.Value, axis, n int) ir.Value {
 	if n < 1 || n > maxTransform {
 		c.failf("a transform to %d elements", n)
 		return ir.Value{}
@@ -139,7 +139,7 @@ func (c *call) halfInverse(re, im ir.Value, axis, n int) ir.Value {
 	return ops.ExpandDims(c.b, y, y.Rank())
 }
 
-func (c *call) stft() ir.Value {
+func stft(c *call) ir.Value {
 	x := c.x(0)
 	if x.Rank() == 2 {
 		x = ops.ExpandDims(c.b, x, 2)
@@ -166,17 +166,17 @@ func (c *call) stft() ir.Value {
 		}
 		return v
 	}
-	re, im := c.parts(x)
+	re, im := parts(c, x)
 	out := length
 	if c.int("onesided", 1) != 0 {
 		out = length/2 + 1
 	}
-	re, im = c.transform(framed(re), framed(im), 2, length, out, false)
+	re, im = transform(c, framed(re), framed(im), 2, length, out, false)
 	return ops.Stack(c.b, re.Rank(), re, im)
 }
 
 // cosineWindow is a sum of cosines of multiples of a turn, periodic or symmetric.
-func (c *call) cosineWindow(coefficients []float64) ir.Value {
+func cosineWindow(c *call, coefficients []float64) ir.Value {
 	n := c.knownInt(0, 0)
 	if n < 0 || n > foldElements {
 		c.fail(ir.Shapef("a window of %d elements", n))
@@ -198,7 +198,7 @@ func (c *call) cosineWindow(coefficients []float64) ir.Value {
 }
 
 // melMatrix has triangles over whole frequency bins, evenly spaced on the mel scale.
-func (c *call) melMatrix() ir.Value {
+func melMatrix(c *call) ir.Value {
 	bands, length, rate := c.knownInt(0, 0), c.knownInt(1, 0), c.knownInt(2, 0)
 	low, high := c.knownFloats(3), c.knownFloats(4)
 	if c.err != nil || bands < 1 || length < 1 || rate < 1 || len(low) != 1 || len(high) != 1 || bands > foldElements || length > foldElements || bands*length > maxMatrix {

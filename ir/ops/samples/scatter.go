@@ -34,6 +34,10 @@ func scatterSamples(mode ir.ScatterMode) []ir.Sample {
 	repeated := ir.Ints(ir.I32, []int64{4, 0, 4, 2, 4}, 5, 1)
 	outside := ir.Ints(ir.I32, []int64{-1, 0, 5, 2, 4}, 5, 1)
 	many := ir.Ints(ir.I32, spread(70, 2), 70, 1)
+	sorted := ir.NewArray(ir.I32, 150, 1) // rows 1 to 3 of many positions, and some outside
+	for i := range sorted.I {
+		sorted.I[i] = int64(i/36 - 1 + i/148)
+	}
 	out := []ir.Sample{
 		sample("repeated rows", []int{5, 3}, repeated, []int{5, 3}, rows),
 		sample("drop outside", []int{5, 3}, outside, []int{5, 3}, rows),
@@ -45,6 +49,7 @@ func scatterSamples(mode ir.ScatterMode) []ir.Sample {
 		sample("more updates than rows", []int{2, 33}, many, []int{70, 33}, rows),
 		sample("in any order", []int{90, 5}, ir.Ints(ir.I32, spread(70, 91), 70, 1), []int{70, 5}, unordered),
 		sample("many along the last axis", []int{3, 7}, ir.Ints(ir.I32, spread(131, 8), 131, 1), []int{131, 3}, ops.IndexedAxes{Axes: []int{1}}),
+		sample("sorted", []int{4, 3}, sorted, []int{150, 3}, ops.IndexedAxes{Axes: []int{0}, Sorted: true}),
 		sample("no updates", []int{5, 3}, ir.NewArray(ir.I32, 0, 1), []int{0, 3}, rows),
 		sample("empty operand", []int{0, 3}, ir.Ints(ir.I32, []int64{0, 1}, 2, 1), []int{2, 3}, rows),
 	}

@@ -12,7 +12,8 @@ func init() {
 	})
 	add(ops.OpGatedDelta, func() []ir.Sample {
 		out := stateSamples(&ops.ScaleAttrs{Scale: 0.5}, "bthd", "bthd", "bthe", "bth", "bth", "bhde")
-		return append(out, stateSample("gates of channels", ir.F32, 3, &ops.ScaleAttrs{Scale: 1}, "bthd", "bthd", "bthe", "bthd", "bth", "bhde"))
+		chunks := stateSample("by chunks", ir.F32, 9, &ops.ScaleAttrs{Scale: 1}, "bthd", "bthd", "bthe", "bth", "bth", "bhde")
+		return append(out, stateSample("gates of channels", ir.F32, 3, &ops.ScaleAttrs{Scale: 1}, "bthd", "bthd", "bthe", "bthd", "bth", "bhde"), chunks)
 	})
 }
 

@@ -2,11 +2,13 @@
 
 import type { ProgramOptions } from '../runtime/open.js';
 import { checkOptions, RlxError } from '../values/errors.js';
-import { compiler, compilerModule, invoke, release, startCompiler, stopCompiler } from '../wasm/compiler.js';
-import { Instance, type WasmSource } from '../wasm/module.js';
+import { compiler, compilerModule, invoke, newCompiler, notLoaded, release, startCompiler, stopCompiler } from '../wasm/compiler.js';
+import { type Answerer, Instance, type WasmSource } from '../wasm/module.js';
 import { Request, type Response } from '../wasm/wire.js';
 import { startScript } from '../worker/remote.js';
 import { Caller } from '../worker/rpc.js';
+import { Cache, checkCache, clearStore } from './cache.js';
+import type { PlanStore } from './plan-store.js';
 
 export interface InitOptions extends Pick<ProgramOptions, 'gpu' | 'device' | 'worker' | 'powerPreference'> {
   /** The compiler's WebAssembly module, if it is not the `rlx.wasm` beside this script. */
@@ -16,6 +18,13 @@ export interface InitOptions extends Pick<ProgramOptions, 'gpu' | 'device' | 'wo
    * that runs this package's `compiler-worker.js`. If not given it is a worker where there are any.
    */
   compileWorker?: boolean | Worker;
+  /**
+   * Where plans are kept between visits, so that nothing is compiled twice: true, the default, for IndexedDB where there is one, a
+   * store of the caller's, or false. A module of the option `wasm` that is not this package's keeps nothing.
+   */
+  cache?: boolean | PlanStore;
+  /** Whether the compiler is loaded only when a graph is to be built or compiled. */
+  lazy?: boolean;
 }
 
 /** Limits of a device that plans are made for. Those of every WebGPU device if not given. */
@@ -53,6 +62,14 @@ export type Target = 'webgpu' | 'wasm' | 'wasm-relaxed';
 export const targets: readonly Target[] = ['webgpu', 'wasm', 'wasm-relaxed'];
 
 let options: InitOptions = {};
+/** How often the compiler was closed. */
+let closings = 0;
+
+/** A function that throws once the compiler is closed: what was begun before does not start another. @internal */
+export function openCheck(): () => void {
+  const before = closings;
+  return () => { if (closings !== before) throw notLoaded(); };
+}
 
 /** The compiler in a worker. */
 interface Remote { caller: Caller; end(): void }
@@ -71,17 +88,30 @@ export const initOptions = (): InitOptions => options;
  * starts the module anew, without the graphs from before.
  */
 export async function init(given?: InitOptions): Promise<void> {
-  if (given) checkOptions('init', given, 'gpu device worker powerPreference wasm compileWorker');
+  if (given) checkOptions('init', given, 'gpu device worker powerPreference wasm compileWorker cache lazy');
+  if (given) checkCache(given.cache);
   if (given && given.wasm !== options.wasm) closeCompiler();
   if (given) options = given;
-  return startCompiler(options.wasm ?? new URL('./rlx.wasm', import.meta.url));
+  if (!given?.lazy) await startCompiler(wasmSource());
 }
+
+const wasmSource = (): WasmSource => options.wasm ?? new URL('./rlx.wasm', import.meta.url);
+
+/** Starts a compiler without objects. @internal */
+export const freshCompiler = (): Promise<Answerer> => newCompiler(wasmSource());
+
+/** The cache of plans; undefined if there is none. @internal */
+export const planCache = (): Cache | undefined => Cache.of(options.cache, options.wasm);
+
+/** Removes all plans that are kept between visits, in IndexedDB or in the store that {@link init} was given. */
+export const clearCache = (): Promise<void> => clearStore(options.cache);
 
 /**
  * Ends the compiler and its worker, and frees the memory of both. Graphs are gone then, compilations in
  * progress reject, and programs stay. {@link init} starts it anew.
  */
 export function closeCompiler(): void {
+  closings++;
   endWorker();
   stopCompiler();
 }
@@ -100,7 +130,7 @@ function use(more: number): void {
 }
 
 /** Makes a call about a job, whose graphs are the compiler's as long as it takes. */
-function ask(instance: Instance, method: string, { name, entries, symbols, limits, targets: given }: Job): Response {
+function ask(instance: Answerer, method: string, { name, entries, symbols, limits, targets: given }: Job): Response {
   const graphs: { name: string; handle: number }[] = [];
   try {
     for (const entry of entries) graphs.push({ name: entry.name, handle: invoke(new Request('parse').text(entry.text), instance).u32() });
@@ -131,7 +161,7 @@ export interface Group {
 export interface Choices { tuning: number; groups: Group[] }
 
 /** The calls that compile, for graphs in their text form. */
-const methodsOf = (instance: () => Instance | Promise<Instance>) => ({
+const methodsOf = (instance: () => Answerer | Promise<Answerer>) => ({
   /** The plan file of a job. */
   async compile(job: Job) { return ask(await instance(), 'compile', job).data() as PlanFile; },
   async choices(job: Job): Promise<Choices> {
@@ -166,6 +196,17 @@ export async function call<M extends keyof Methods>(method: M, ...args: Paramete
   } finally {
     use(method === 'forget' ? -2 : -1);
   }
+}
+
+/** The plan file of a job: one that is kept, or compiled now. The extra parts are what it depends on beside the job. */
+export async function plan(job: Job, make: () => Promise<PlanFile>, ...parts: unknown[]): Promise<PlanFile> {
+  const cache = planCache(), sorted = (of: object) => Object.entries(of).sort(([a], [b]) => a < b ? -1 : 1);
+  const key = await cache?.key('plan', 1, job.name, job.entries, sorted(job.symbols), sorted(job.limits), job.targets, ...parts);
+  const found = key === undefined ? undefined : await cache!.get(key);
+  if (found) return found;
+  const made = await make();
+  if (key !== undefined) void cache!.set(key, made);
+  return made;
 }
 
 /** Starts the compiler in a worker. After a failure the next call starts another. */

@@ -8,7 +8,8 @@ import type { GraphTypes, PlanFile, StepTypes, TypesOfGraphs } from '../program/
 import { checkPlace, openProgram, type Place, programOptions, type ProgramOptions } from '../runtime/open.js';
 import { Trainer } from '../runtime/trainer.js';
 import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
-import { call, initOptions, type Job, type Limits, type Target, targets as allTargets } from './compiler.js';
+import { call, freshCompiler, initOptions, type Job, type Limits, openCheck, plan, planCache, type Target, targets as allTargets } from './compiler.js';
+import { built } from './journal.js';
 import { compileTuned, type TuneOptions } from './tune.js';
 
 /** Graphs that are compiled together: entries share parameters and states. */
@@ -58,14 +59,49 @@ function textOf(entry: string, graph: Graph | string): string {
   throw new RlxError('missing', `entry ${entry} is ${classOf(graph)}: it must be a graph or its text`, { name: entry });
 }
 
+/**
+ * A module, or a function that returns one: its graphs are then built by answers that were kept, if it builds the same graphs as
+ * on an earlier visit, and the compiler is not loaded. The function may be called twice, must return at once, and must
+ * build all graphs of the module.
+ */
+export type ModuleSource<G extends Module['entries'] = Module['entries']> = (Module & { entries: G }) | (() => Module & { entries: G });
+
 /** Compiles graphs to a plan file, which {@link openProgram} runs, here or in a page without the compiler. */
-export async function compile<const G extends Module['entries'] = Module['entries']>(module: Module & { entries: G }): Promise<PlanFile<TypesOfGraphs<G>>> {
-  return asyncAtCaller(compile, async () => compileJob(jobOf(module), module.tune, initOptions()));
+export async function compile<const G extends Module['entries'] = Module['entries']>(module: ModuleSource<G>): Promise<PlanFile<TypesOfGraphs<G>>> {
+  return asyncAtCaller(compile, async () => {
+    const check = openCheck(), { job, tune } = await ofGraphs('compile', module, (made: Module) => ({ job: jobOf(made), tune: made.tune }));
+    return compileJob({ job, tune, check }, initOptions());
+  });
 }
 
-/** Compiles, after tuning on a device if requested and useful. */
-function compileJob(job: Job, tune: Module['tune'], where: DeviceOptions): Promise<Uint8Array<ArrayBuffer>> {
-  return tune && job.targets[0] === 'webgpu' ? compileTuned(job, tune === true ? {} : tune, where) : call('compile', job);
+/**
+ * The plan files of a module, one for each device with more than all have, and then one for each target that it does not name; and what is
+ * computed of its graphs. @internal
+ */
+export async function compileAll<T>(module: ModuleSource, otherwise: readonly Target[], levels: readonly Limits[], use: (made: Module) => T): Promise<{ files: Uint8Array[]; starts: T }> {
+  const check = openCheck(), { job, starts } = await ofGraphs('ahead', module, (made: Module) => ({
+    job: jobOf(made.target || made.targets ? made : { ...made, targets: otherwise }), starts: use(made),
+  }));
+  for (const level of levels) checkLimits(level);
+  const more = job.targets.includes('webgpu') ? levels.map((level): Job => ({ ...job, limits: { ...job.limits, ...level }, targets: ['webgpu'] })) : [];
+  const files: Uint8Array[] = [];
+  for (const one of [...more, ...job.targets.map((target): Job => ({ ...job, targets: [target] }))]) files.push(await compileJob({ job: one, check }, {}));
+  return { files, starts };
+}
+
+/** What is computed of the graphs of a source. */
+const ofGraphs = <S, T>(what: string, source: S | (() => S), use: (made: S) => T): Promise<T> => built(what, source, planCache(), freshCompiler, use);
+
+/** What is to be compiled; `check` throws once the compiler is closed. */
+interface Work { job: Job; tune?: Module['tune']; check(): void }
+
+/** Compiles, after tuning on a device if requested and useful, or takes a plan that is kept. */
+async function compileJob({ job, tune, check }: Work, where: DeviceOptions): Promise<Uint8Array<ArrayBuffer>> {
+  const make = () => {
+    check();
+    return tune && job.targets[0] === 'webgpu' ? compileTuned(job, tune === true ? {} : tune, where) : call('compile', job);
+  };
+  return tune ? make() : plan(job, make);
 }
 
 /**
@@ -73,15 +109,18 @@ function compileJob(job: Job, tune: Module['tune'], where: DeviceOptions): Promi
  * the CPU, and `fallbackReason` has the reason. Parameters without a declared initial value are 0; {@link
  * initialParams} draws all of them.
  */
-export async function program<const G extends Module['entries'] = Module['entries']>(module: Module & { entries: G }, options: ModuleProgramOptions = {}): Promise<Program<TypesOfGraphs<G>>> {
+export async function program<const G extends Module['entries'] = Module['entries']>(module: ModuleSource<G>, options: ModuleProgramOptions = {}): Promise<Program<TypesOfGraphs<G>>> {
   return asyncAtCaller(program, () => programOn(module, options) as Promise<Program<any>>);
 }
 
-async function programOn(module: Module, options: ModuleProgramOptions): Promise<Program> {
+async function programOn(module: ModuleSource, options: ModuleProgramOptions): Promise<Program> {
   checkOptions('program', options, programOptions);
-  const made = await openModule(module, options ?? {});
+  const check = openCheck(), { job, tune, begin } = await ofGraphs('program', module, (made: Module) => ({
+    job: jobOf(made), tune: made.tune, begin: declaredParams(made.entries, made.symbols),
+  }));
+  const made = await openJob({ job, tune, check }, options ?? {});
   try {
-    await made.load(declaredParams(module.entries, module.symbols), { allowMissing: true });
+    await made.load(begin, { allowMissing: true });
   } catch (reason) {
     made.close();
     throw reason;
@@ -99,10 +138,10 @@ function checkLimits(limits: Limits): void {
 
 const trainingOptions = 'optimizer loss schedule frozen groups policy name constantKeys allowUnreached measureNorm history precision rate entries params seed symbols limits tune';
 
-async function openModule(module: Module, { on = 'best', ...given }: ModuleProgramOptions): Promise<Program> {
+async function openJob(work: Work, { on = 'best', ...given }: ModuleProgramOptions): Promise<Program> {
   checkPlace(on);
-  const options = withDefaults(given), job = jobOf(module);
-  if (on === 'cpu') return openOnCPU(job, given);
+  const options = withDefaults(given), { job } = work;
+  if (on === 'cpu') return openOnCPU(work, given);
   try {
     if (options.device) {
       job.limits = { device: adapterText(options.device), ...job.limits };
@@ -111,10 +150,10 @@ async function openModule(module: Module, { on = 'best', ...given }: ModuleProgr
       if (on === 'best' && isSoftware(adapter)) throw new RlxError('device', 'the GPU here is software on the CPU');
       job.limits = { device: adapterText(adapter), ...job.limits };
     }
-    return await openProgram(await compileJob(job, module.tune, options), options);
+    return await openProgram(await compileJob(work, options), options);
   } catch (reason) {
     if (on === 'gpu' || !(reason instanceof RlxError) || reason.kind !== 'device') throw reason;
-    return Object.assign(await openOnCPU(job, given), { fallbackReason: reason.message });
+    return Object.assign(await openOnCPU(work, given), { fallbackReason: reason.message });
   }
 }
 
@@ -131,9 +170,9 @@ const relaxedModule = Uint8Array.of(
 );
 
 /** Compiles for the CPU and opens a program there, in a worker unless that is not wanted. */
-async function openOnCPU(job: Job, { worker = initOptions().worker ?? true, device, gpu, ...options }: ProgramOptions): Promise<Program> {
-  const target = WebAssembly.validate(relaxedModule) ? 'wasm-relaxed' : 'wasm';
-  return openProgram(await call('compile', { ...job, targets: [target] }), { ...options, worker: typeof Worker === 'function' && worker, on: 'cpu' });
+async function openOnCPU({ job, check }: Work, { worker = initOptions().worker ?? true, device, gpu, ...options }: ProgramOptions): Promise<Program> {
+  const target = WebAssembly.validate(relaxedModule) ? 'wasm-relaxed' : 'wasm', own: Work = { job: { ...job, targets: [target] }, check };
+  return openProgram(await compileJob(own, {}), { ...options, worker: typeof Worker === 'function' && worker, on: 'cpu' });
 }
 
 /** The options with the defaults of `init`: programs live in a worker where there are workers and the page gives no device of its own. */
@@ -148,8 +187,8 @@ export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Rea
   history?: number;
   /** The learning rate without a schedule: the input `lr`, to be changed by `trainer.program.bind('step', { lr })`. */
   rate?: number;
-  /** Additional entries, such as `eval`. */
-  entries?: G;
+  /** Additional entries, such as `eval`: a function that builds them, where the graph is one, too. */
+  entries?: G | (() => G);
   /** Initial values of parameters that override their declarations. */
   params?: Readonly<Record<string, Initial>>;
   /** The seed of random parameters. 0 if not given. */
@@ -162,27 +201,31 @@ export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Rea
 
 /**
  * Makes a training step of a graph that has a loss, compiles it, opens a program and sets the
- * parameters.
+ * parameters. A function that returns the graph is for pages without the compiler, as in {@link ModuleSource}.
  *
  * ```ts
  * const trainer = await train(model, { optimizer: { kind: 'adam' }, rate: 1e-3 });
  * await trainer.run({ steps: 1000, batches: batches({ x, labels }, { size: 32, shuffle: 1 }) });
  * ```
  */
-export async function train<T extends GraphTypes, const G extends Readonly<Record<string, Graph>> = {}>(graph: Graph<T>, options: TrainingOptions<G>): Promise<Trainer<{ readonly step: StepTypes<T> } & TypesOfGraphs<G>>> {
+export async function train<T extends GraphTypes, const G extends Readonly<Record<string, Graph>> = {}>(graph: Graph<T> | (() => Graph<T>), options: TrainingOptions<G>): Promise<Trainer<{ readonly step: StepTypes<T> } & TypesOfGraphs<G>>> {
   return asyncAtCaller(train, () => trainerOf(graph, options) as Promise<Trainer<any>>);
 }
 
-async function trainerOf(graph: Graph, options: TrainingOptions): Promise<Trainer> {
+async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions): Promise<Trainer> {
   checkOptions('train', options, `${trainingOptions} ${programOptions}`);
   const { optimizer, loss = 'loss', schedule, frozen, groups, policy, name, constantKeys, allowUnreached, measureNorm, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, ...rest } = options ?? {} as TrainingOptions;
-  if (!(graph instanceof Graph)) throw new RlxError('missing', `train: the first argument is ${classOf(graph)}: it must be a graph`);
+  if (!(source instanceof Graph || typeof source === 'function')) throw new RlxError('missing', `train: the first argument is ${classOf(source)}: it must be a graph`);
   if (rate !== undefined && schedule) throw new RlxError('attr', `train: rate is ${rate}, and the schedule is '${schedule.kind}' with a rate of its own: give one of them`, { name: 'rate' });
   if (rate !== undefined && !(rate >= 0 && rate < Infinity)) throw new RlxError('attr', `rate is ${rate}: a learning rate is a finite number from 0 on`, { name: 'rate' });
-  const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
-  const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen }, ...groups && { groups }, ...policy && { policy }, ...name && { name }, ...constantKeys && { constantKeys }, ...allowUnreached && { allowUnreached }, ...measureNorm && { measureNorm }, ...precision && { precision } });
-  const begin = initialParams(bound, params, seed); // before the compilation, which takes longer
-  const made = await openModule({ name: graph.name, entries: { step, ...entries }, symbols, limits, tune }, rest);
+  const check = openCheck(), { job, begin } = await ofGraphs('train', source, (graph) => {
+    if (!(graph instanceof Graph)) throw new RlxError('missing', `train: the function returns ${classOf(graph)}: it must return a graph`);
+    const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
+    const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen }, ...groups && { groups }, ...policy && { policy }, ...name && { name }, ...constantKeys && { constantKeys }, ...allowUnreached && { allowUnreached }, ...measureNorm && { measureNorm }, ...precision && { precision } });
+    const more = typeof entries === 'function' ? entries() : entries;
+    return { job: jobOf({ name: graph.name, entries: { step, ...more }, symbols, limits, tune }), begin: initialParams(bound, params, seed) };
+  });
+  const made = await openJob({ job, tune, check }, rest);
   try {
     await made.load(begin, { allowMissing: true }); // of other entries
     if (rate !== undefined) await made.bind('step', { lr: rate });

@@ -1,7 +1,7 @@
 import { checkType, type DType, arrayTypes, type TensorData } from '../values/dtype.js';
 import { checkOptions, checkWord, classOf, RlxError, shown, unknownName } from '../values/errors.js';
 import { compiler, invoke, release } from '../wasm/compiler.js';
-import type { Instance } from '../wasm/module.js';
+import type { Answerer } from '../wasm/module.js';
 import { Request } from '../wasm/wire.js';
 import type { GraphTypes, OutputsOf } from '../program/types.js';
 import { callBack, type Called, methodsAtCaller, trimmedTo } from './caller-stack.js';
@@ -183,7 +183,7 @@ export interface DeclaredPort { kind: string; name: string; type: ValueType; ini
 
 /** Builds a graph, see {@link graph}. Invalid calls throw an {@link RlxError} at once. */
 export class GraphBuilder extends BuilderOps<Value> {
-  readonly #instance: Instance = compiler();
+  readonly #instance: Answerer = compiler();
   readonly #handle: number;
   readonly #numbers = new Map<string, Value>();
   #open = true;

@@ -2,7 +2,7 @@ import type { GradTypes, GraphTypes, HessianTypes, HVPTypes, JacobianTypes, JVPT
 import type { DType } from '../values/dtype.js';
 import { checkOptions, checkWord, classOf, RlxError, shown } from '../values/errors.js';
 import { compiler, invoke, release } from '../wasm/compiler.js';
-import type { Instance } from '../wasm/module.js';
+import type { Answerer } from '../wasm/module.js';
 import { Request, type Response } from '../wasm/wire.js';
 import { atCaller, callBack, methodsAtCaller } from './caller-stack.js';
 import { checkFunction, GraphBuilder, Value } from './builder.js';
@@ -134,7 +134,7 @@ export interface StepOptions {
 }
 
 // Graphs that are garbage are freed some time later.
-const dropped = new FinalizationRegistry<{ instance: Instance; handle: number }>(({ instance, handle }) => release(instance, handle));
+const dropped = new FinalizationRegistry<{ instance: Answerer; handle: number }>(({ instance, handle }) => release(instance, handle));
 
 /**
  * A graph. It is immutable: each method returns another graph. Methods throw an {@link RlxError} for invalid
@@ -143,7 +143,7 @@ const dropped = new FinalizationRegistry<{ instance: Instance; handle: number }>
 export class Graph<T extends GraphTypes = GraphTypes> {
   /** The types of the graph for TypeScript; the property does not exist. */
   declare readonly types?: T;
-  readonly #instance: Instance;
+  readonly #instance: Answerer;
   readonly #handle: number;
   #freed = false;
   /** Inputs, parameters and states. */

@@ -395,7 +395,7 @@ export abstract class ValueOps<V> {
    *   there, and row is i32 with the size of that of q, and in bounds
    * - C4: scale is finite, softcap and window are not negative
    *
-   * If not given, `scale` is 1, `softcap` is 0, `window` is 0.
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `window` is 0.
    */
   cachedAttention(k: OperandOf<V>, v: OperandOf<V>, past: OperandOf<V>, row?: OperandOf<V>, attributes: { scale?: number; softcap?: number; window?: number } = {}): V { return this.apply('cached_attention', [k, v, past, row], attributes)[0]!; }
 
@@ -1082,7 +1082,9 @@ export abstract class ValueOps<V> {
    * − kᵀS)) and y = scale·qᵀS at each step, for q and k [batch, time, heads, d], v
    * [batch, time, heads, e], beta [batch, time, heads], g like beta or, with a gate for each
    * channel, like k, and a state [batch, heads, d, e]. Results are y, like v, and the final
-   * state. It is computed step by step, in f32 for narrower types.
+   * state. More than 8 steps are computed by products of matrices within chunks, unless gates
+   * are of channels or the number of steps is not known, else step by step, in f32 for narrower
+   * types.
    *
    * - C1: the element type of q is float
    * - C2: all operands have one element type and the shapes stated
@@ -1104,11 +1106,13 @@ export abstract class ValueOps<V> {
    * - C3: paired batch axes have the same size
    * - C4: a negative index is outside the bounds
    * - C5: with unique, no two in-bounds index tuples are equal
-   * - C6: outside is "fill" or "clip"
+   * - C6: with sorted, which excludes batch axes, index tuples do not decrease, and those out of
+   *   bounds come first or last
+   * - C7: outside is "fill" or "clip"
    *
-   * If not given, `unique` is false, `unordered` is false, `fill` is 0.
+   * If not given, `unique` is false, `sorted` is false, `unordered` is false, `fill` is 0.
    */
-  gather(indices: OperandOf<V>, attributes: { axes?: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; unordered?: boolean; fill?: number }): V { return this.apply('gather', [indices], attributes)[0]!; }
+  gather(indices: OperandOf<V>, attributes: { axes?: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; sorted?: boolean; unordered?: boolean; fill?: number }): V { return this.apply('gather', [indices], attributes)[0]!; }
 
   /**
    * Whether x ≥ y, false if one is NaN.
@@ -2547,13 +2551,15 @@ export abstract class ValueOps<V> {
    * - C3: paired batch axes have the same size
    * - C4: a negative index is outside the bounds
    * - C5: with unique, no two in-bounds index tuples are equal
-   * - C6: outside is "drop" or "clip"
-   * - C7: operand and updates have one element type, which is bool, signed, unsigned, float,
+   * - C6: with sorted, which excludes batch axes, index tuples do not decrease, and those out of
+   *   bounds come first or last
+   * - C7: outside is "drop" or "clip"
+   * - C8: operand and updates have one element type, which is bool, signed, unsigned, float,
    *   complex or 8-bit float
    *
-   * If not given, `unique` is false, `unordered` is false.
+   * If not given, `unique` is false, `sorted` is false, `unordered` is false.
    */
-  scatter(indices: OperandOf<V>, updates: OperandOf<V>, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; unordered?: boolean }): V { return this.apply('scatter', [indices, updates], attributes)[0]!; }
+  scatter(indices: OperandOf<V>, updates: OperandOf<V>, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; sorted?: boolean; unordered?: boolean }): V { return this.apply('scatter', [indices, updates], attributes)[0]!; }
 
   /**
    * Adds updates to the operand at index tuples. Integers wrap. The updates have the shape of
@@ -2567,12 +2573,14 @@ export abstract class ValueOps<V> {
    * - C3: paired batch axes have the same size
    * - C4: a negative index is outside the bounds
    * - C5: with unique, no two in-bounds index tuples are equal
-   * - C6: outside is "drop" or "clip"
-   * - C7: operand and updates have one element type, which is signed, unsigned, float or complex
+   * - C6: with sorted, which excludes batch axes, index tuples do not decrease, and those out of
+   *   bounds come first or last
+   * - C7: outside is "drop" or "clip"
+   * - C8: operand and updates have one element type, which is signed, unsigned, float or complex
    *
-   * If not given, `unique` is false, `unordered` is false.
+   * If not given, `unique` is false, `sorted` is false, `unordered` is false.
    */
-  scatterAdd(indices: OperandOf<V>, updates: OperandOf<V>, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; unordered?: boolean }): V { return this.apply('scatter_add', [indices, updates], attributes)[0]!; }
+  scatterAdd(indices: OperandOf<V>, updates: OperandOf<V>, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; sorted?: boolean; unordered?: boolean }): V { return this.apply('scatter_add', [indices, updates], attributes)[0]!; }
 
   /**
    * Replaces elements of the operand at index tuples by updates that are larger or NaN. Tied
@@ -2586,12 +2594,14 @@ export abstract class ValueOps<V> {
    * - C3: paired batch axes have the same size
    * - C4: a negative index is outside the bounds
    * - C5: with unique, no two in-bounds index tuples are equal
-   * - C6: outside is "drop" or "clip"
-   * - C7: operand and updates have one element type, which is signed, unsigned or float
+   * - C6: with sorted, which excludes batch axes, index tuples do not decrease, and those out of
+   *   bounds come first or last
+   * - C7: outside is "drop" or "clip"
+   * - C8: operand and updates have one element type, which is signed, unsigned or float
    *
-   * If not given, `unique` is false, `unordered` is false.
+   * If not given, `unique` is false, `sorted` is false, `unordered` is false.
    */
-  scatterMax(indices: OperandOf<V>, updates: OperandOf<V>, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; unordered?: boolean }): V { return this.apply('scatter_max', [indices, updates], attributes)[0]!; }
+  scatterMax(indices: OperandOf<V>, updates: OperandOf<V>, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; sorted?: boolean; unordered?: boolean }): V { return this.apply('scatter_max', [indices, updates], attributes)[0]!; }
 
   /**
    * Replaces elements of the operand at index tuples by updates that are smaller or NaN. Tied
@@ -2605,12 +2615,14 @@ export abstract class ValueOps<V> {
    * - C3: paired batch axes have the same size
    * - C4: a negative index is outside the bounds
    * - C5: with unique, no two in-bounds index tuples are equal
-   * - C6: outside is "drop" or "clip"
-   * - C7: operand and updates have one element type, which is signed, unsigned or float
+   * - C6: with sorted, which excludes batch axes, index tuples do not decrease, and those out of
+   *   bounds come first or last
+   * - C7: outside is "drop" or "clip"
+   * - C8: operand and updates have one element type, which is signed, unsigned or float
    *
-   * If not given, `unique` is false, `unordered` is false.
+   * If not given, `unique` is false, `sorted` is false, `unordered` is false.
    */
-  scatterMin(indices: OperandOf<V>, updates: OperandOf<V>, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; unordered?: boolean }): V { return this.apply('scatter_min', [indices, updates], attributes)[0]!; }
+  scatterMin(indices: OperandOf<V>, updates: OperandOf<V>, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; sorted?: boolean; unordered?: boolean }): V { return this.apply('scatter_min', [indices, updates], attributes)[0]!; }
 
   /**
    * Multiplies the operand by updates at index tuples. Integers wrap. The updates have the shape
@@ -2624,12 +2636,14 @@ export abstract class ValueOps<V> {
    * - C3: paired batch axes have the same size
    * - C4: a negative index is outside the bounds
    * - C5: with unique, no two in-bounds index tuples are equal
-   * - C6: outside is "drop" or "clip"
-   * - C7: operand and updates have one element type, which is signed, unsigned, float or complex
+   * - C6: with sorted, which excludes batch axes, index tuples do not decrease, and those out of
+   *   bounds come first or last
+   * - C7: outside is "drop" or "clip"
+   * - C8: operand and updates have one element type, which is signed, unsigned, float or complex
    *
-   * If not given, `unique` is false, `unordered` is false.
+   * If not given, `unique` is false, `sorted` is false, `unordered` is false.
    */
-  scatterMul(indices: OperandOf<V>, updates: OperandOf<V>, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; unordered?: boolean }): V { return this.apply('scatter_mul', [indices, updates], attributes)[0]!; }
+  scatterMul(indices: OperandOf<V>, updates: OperandOf<V>, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; sorted?: boolean; unordered?: boolean }): V { return this.apply('scatter_mul', [indices, updates], attributes)[0]!; }
 
   /**
    * The insertion point, i32, of each value in a sorted vector: before equal elements, or after

@@ -20,10 +20,28 @@ export function initialParams(graph: Graph, given: Readonly<Record<string, Initi
   if (typeof seed !== 'number') throw new RlxError('attr', `initialParams: the seed is ${classOf(seed)}: it must be a number`);
   checkCount('seed', seed, 0, 2 ** 32 - 1);
   const params = paramsOf(graph), own = byParameter(graph, params.map(({ name }) => name), given ?? {});
-  return Object.fromEntries([...params, ...graph.ports.filter((port) => port.kind === 'state' && (port.ones || declaredOf(graph, port) !== undefined))].map((port) => {
-    const initial = own.get(port.name) ?? declaredOf(graph, port) ?? (port.ones ? 1 : port.shape.length > 1 ? 'glorot' : 0);
-    return [port.name, drawn(port, initial, seed)];
-  }));
+  return Object.fromEntries(startingPorts(graph).map((port) => [port.name, drawn(port, own.get(port.name) ?? startOf(graph, port), seed)]));
+}
+
+/** The parameters of a graph, and the states that declare an initial value or begin as ones. */
+const startingPorts = (graph: Graph): Port[] => [
+  ...paramsOf(graph), ...graph.ports.filter((port) => port.kind === 'state' && (port.ones || declaredOf(graph, port) !== undefined)),
+];
+
+/** The initial value of a port: what is declared, or the default. */
+const startOf = (graph: Graph, port: Port): Initial => declaredOf(graph, port) ?? (port.ones ? 1 : port.shape.length > 1 ? 'glorot' : 0);
+
+/** How a parameter or state begins: what {@link fill} draws it by. */
+export type Start = readonly [name: string, dtype: string, shape: readonly number[], initial: Initial];
+
+/** How the parameters and states of graphs begin, each as its first graph says: {@link initialParams}, not yet drawn. @internal */
+export function startsOf(entries: Readonly<Record<string, Graph>>, symbols: Readonly<Record<string, number>> = {}): Start[] {
+  const found = new Map<string, Start>();
+  for (const graph of Object.values(entries)) {
+    const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
+    for (const port of startingPorts(bound)) if (!found.has(port.name)) found.set(port.name, [port.name, port.dtype, shapeOf(port), startOf(graph, port)]);
+  }
+  return [...found.values()];
 }
 
 /** Expands values given by names and patterns to parameter names. */
@@ -60,10 +78,12 @@ export function declaredParams(entries: Readonly<Record<string, Graph | string>>
   return made;
 }
 
-function drawn({ name, dtype, shape: dims }: Port, initial: Initial, seed: number): HostTensor {
-  const shape = dims.map((d) => {
-    if (typeof d === 'number') return d;
-    throw new RlxError('symbol', `parameter ${name} has the size ${d}, which no symbol gives`, { name });
-  });
+function drawn(port: Port, initial: Initial, seed: number): HostTensor {
+  const { name, dtype } = port, shape = shapeOf(port);
   return { dtype, shape, data: fill(name, dtype, shape, initial, seed) };
 }
+
+const shapeOf = ({ name, shape }: Port): number[] => shape.map((d) => {
+  if (typeof d === 'number') return d;
+  throw new RlxError('symbol', `parameter ${name} has the size ${d}, which no symbol gives`, { name });
+});

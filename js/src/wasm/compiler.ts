@@ -1,11 +1,11 @@
 // The compiler of this thread: a WebAssembly module, which builds and differentiates graphs.
 
 import { type ErrorKind, RlxError } from '../values/errors.js';
-import { Instance, loadModule, type WasmSource } from './module.js';
+import { type Answerer, Instance, loadModule, type WasmSource } from './module.js';
 import { Request, Response } from './wire.js';
 
 let loading: Promise<WebAssembly.Module> | undefined;
-let running: Instance | undefined;
+let running: Answerer | undefined;
 let starting: Promise<void> | undefined;
 
 /** Starts the compiler, unless it runs. A module that is loaded is used again. */
@@ -15,9 +15,25 @@ export async function startCompiler(source: WasmSource): Promise<void> {
 }
 
 async function start(source: WasmSource): Promise<void> {
+  running = await newCompiler(source);
+}
+
+/** Starts another compiler, without objects. */
+export async function newCompiler(source: WasmSource): Promise<Instance> {
   loading ??= loadModule(source);
   loading.catch(() => { loading = undefined; });
-  running = await Instance.start(await loading);
+  return Instance.start(await loading);
+}
+
+/** Runs a function with another compiler in place of this thread's. */
+export function withCompiler<T>(other: Answerer, run: () => T): T {
+  const before = running;
+  running = other;
+  try {
+    return run();
+  } finally {
+    running = before;
+  }
 }
 
 /** Ends the compiler and forgets its module. */
@@ -26,9 +42,12 @@ export function stopCompiler(): void { loading = running = starting = undefined;
 /** The module of the compiler, once it was started. */
 export const compilerModule = (): Promise<WebAssembly.Module> | undefined => loading;
 
+/** The error for a compiler that was not started, or was closed. */
+export const notLoaded = (): RlxError => new RlxError('wasm', 'the compiler is not loaded: await init() first');
+
 /** The compiler. Throws an {@link RlxError} of kind `wasm` if it does not run. */
-export function compiler(): Instance {
-  if (!running?.alive) throw new RlxError('wasm', running ? 'the compiler failed: await init() to start it anew' : 'the compiler is not loaded: await init() first');
+export function compiler(): Answerer {
+  if (!running?.alive) throw running ? new RlxError('wasm', 'the compiler failed: await init() to start it anew') : notLoaded();
   return running;
 }
 
@@ -42,6 +61,6 @@ export function invoke(request: Request, instance = compiler()): Response {
 }
 
 /** Frees an object, if its module still has it. */
-export function release(instance: Instance, handle: number): void {
+export function release(instance: Answerer, handle: number): void {
   if (instance.alive) invoke(new Request('free').u32(handle), instance);
 }

@@ -66,8 +66,18 @@ function readFile(url: URL): Promise<Uint8Array<ArrayBuffer>> {
   return process.getBuiltinModule('node:fs/promises').readFile(url);
 }
 
+/** What answers calls: a running module, or what has its answers. */
+export interface Answerer {
+  /** Whether it still answers. */
+  readonly alive: boolean;
+  /** The number of objects held for the host. */
+  readonly objects: number;
+  /** Answers a request. The response is the caller's own. */
+  call(request: Uint8Array): Uint8Array;
+}
+
 /** A running module. */
-export class Instance {
+export class Instance implements Answerer {
   readonly #exports: Exports;
   #ended: RlxError | undefined;
 
@@ -86,17 +96,14 @@ export class Instance {
     return made;
   }
 
-  /** Whether the module still runs. */
   get alive(): boolean { return !this.#ended; }
 
-  /** The number of objects held for the host. */
   get objects(): number { return this.#exports.rlx_objects(); }
 
   #end(why: string, cause?: unknown): RlxError {
     return this.#ended ??= new RlxError('wasm', `the WebAssembly module failed: ${why}`, { cause });
   }
 
-  /** Answers a request. The response is the caller's own. */
   call(request: Uint8Array): Uint8Array {
     if (this.#ended) throw this.#ended;
     const { mem, rlx_alloc, rlx_call, rlx_out } = this.#exports;

@@ -75,6 +75,15 @@ func (e *engine) Sub(_ context.Context, color int, members []int) (collective.En
 	return sub, nil
 }
 
+func (e *engine) Down() <-chan struct{} { return e.world.down }
+
+func (e *engine) Reason() error {
+	if f := e.world.reason(); f != nil {
+		return e.local(f)
+	}
+	return nil
+}
+
 func (e *engine) Abort(reason error) {
 	e.world.fail(&collective.Fault{Kind: collective.ErrAborted, Peer: e.members[e.rank], Err: reason})
 }

@@ -42,7 +42,7 @@ const (
 // loops over blocks of columns (keys or queries). Its fragments decide how threads hold and
 // multiply scores and accumulators.
 type kernel struct {
-	*emit.Emitter
+	e *emit.Emitter
 	*attention
 	fragments
 	kind       kernelKind
@@ -109,8 +109,8 @@ func (n *attention) maskDims() []int {
 
 // newKernel returns the emitter of a kernel.
 func (n *attention) newKernel(kind kernelKind) *kernel {
-	a := &kernel{Emitter: emit.New(n.p, n.caps), attention: n, kind: kind, byQuery: kind != keysKernel}
-	a.read = a.Reader().Operand(n.m.Node)
+	a := &kernel{e: emit.New(n.p, n.caps), attention: n, kind: kind, byQuery: kind != keysKernel}
+	a.read = a.e.Reader().Operand(n.m.Node)
 	switch {
 	case emit.WithMma && n.mma && kind != maskKernel:
 		a.fragments = newMma(a)
@@ -120,11 +120,11 @@ func (n *attention) newKernel(kind kernelKind) *kernel {
 		a.fragments = newPlain(a)
 	}
 	l := a.layout()
-	a.rows = side{e: a.Emitter, count: a.spec.Queries, block: l.rows, thread: func(i int) (scalar.Expr, int) { return l.row, l.rowAt(i) }}
-	a.cols = side{e: a.Emitter, count: a.spec.Keys, block: l.cols, thread: func(c int) (scalar.Expr, int) { return l.column, l.columnAt(c) }}
-	a.heads = heads{e: a.Emitter, dims: a.spec.Heads, share: a.spec.Share}
-	a.registers = registers{e: a.Emitter, l: l}
-	a.visible = visibility{e: a.Emitter, spec: &a.spec, byQuery: a.byQuery, rows: &a.rows, cols: &a.cols}
+	a.rows = side{e: a.e, count: a.spec.Queries, block: l.rows, thread: func(i int) (scalar.Expr, int) { return l.row, l.rowAt(i) }}
+	a.cols = side{e: a.e, count: a.spec.Keys, block: l.cols, thread: func(c int) (scalar.Expr, int) { return l.column, l.columnAt(c) }}
+	a.heads = heads{e: a.e, dims: a.spec.Heads, share: a.spec.Share}
+	a.registers = registers{e: a.e, l: l}
+	a.visible = visibility{e: a.e, spec: &a.spec, byQuery: a.byQuery, rows: &a.rows, cols: &a.cols}
 	if !a.byQuery {
 		a.rows.count, a.cols.count = a.spec.Keys, a.spec.Queries
 	}
@@ -133,14 +133,14 @@ func (n *attention) newKernel(kind kernelKind) *kernel {
 
 // workgroups launches n workgroups and returns the number of the thread's.
 func (a *kernel) workgroups(n int) (workgroup scalar.Expr) {
-	workgroup, a.exists = a.BoundedGroup(n)
+	workgroup, a.exists = a.e.BoundedGroup(n)
 	a.begin()
-	return a.Let("group", workgroup)
+	return a.e.Let("group", workgroup)
 }
 
 // launch returns the launch of the written kernel.
 func (a *kernel) launch(name string) emit.Launch {
-	l := a.Emitter.Launch(name)
+	l := a.e.Launch(name)
 	if size := a.layout().subgroup; size > 0 {
 		l.Kernel.Subgroup = [2]int{size, size}
 	}
@@ -168,24 +168,24 @@ type layout struct {
 // storeSums stores a thread's rows of accumulators as rows of a result.
 func (a *kernel) storeSums(t *fusion.Tensor, head ir.Index, length int, value func(i, c int) scalar.Expr) {
 	l := a.layout()
-	a.When(a.exists, func() {
+	a.e.When(a.exists, func() {
 		col := l.column
 		if !l.pairs {
-			col = a.Let("column", col)
+			col = a.e.Let("column", col)
 		}
 		for i := range l.own {
 			_, exists := a.rows.clamp(a.rows.position(i))
-			a.When(exists, func() {
-				root, offset := a.Emitter.Partition.Place(t, slices.Concat(head, ir.Index{a.rows.position(i), col}))
+			a.e.When(exists, func() {
+				root, offset := a.e.Partition.Place(t, slices.Concat(head, ir.Index{a.rows.position(i), col}))
 				if a.storePairs(root, offset, l.columns(length), func(c int) scalar.Expr { return scalar.Convert(value(i, c), t.DType) }) {
 					return
 				}
-				to := a.Let("to", offset)
+				to := a.e.Let("to", offset)
 				for c := range l.columns(length) {
 					on := l.columnAt(c)
 					_, ok := withinBounds(scalar.Add(col, loop.Int(on)), length, length%l.width == 0)
 					store := &loop.Store{Array: root.ID, At: scalar.Add(to, loop.Int(on)), Value: scalar.Convert(value(i, c), t.DType)}
-					a.Add(emit.Guard(ok, []loop.Stmt{store})...)
+					a.e.Add(emit.Guard(ok, []loop.Stmt{store})...)
 				}
 			})
 		}
@@ -195,26 +195,26 @@ func (a *kernel) storeSums(t *fusion.Tensor, head ir.Index, length int, value fu
 // storePairs stores a thread's elements of a row as vectors of two, if the layout has pairs and
 // they are aligned in memory. It reports whether it did.
 func (a *kernel) storePairs(root *fusion.Tensor, offset scalar.Expr, columns int, value func(c int) scalar.Expr) bool {
-	odd, known := a.Simplify(scalar.Mod(offset, loop.Int(2))).IntConst()
-	if !a.layout().pairs || !known || odd != 0 || root.Len()%2 != 0 || a.Emitter.Partition.IsGuarded(root) {
+	odd, known := a.e.Simplify(scalar.Mod(offset, loop.Int(2))).IntConst()
+	if !a.layout().pairs || !known || odd != 0 || root.Len()%2 != 0 || a.e.Partition.IsGuarded(root) {
 		return false
 	}
-	a.Widths[root.ID] = 2
-	to := a.Let("to", scalar.FloorDiv(offset, loop.Int(2)))
+	a.e.Widths[root.ID] = 2
+	to := a.e.Let("to", scalar.FloorDiv(offset, loop.Int(2)))
 	for c := 0; c < columns; c += 2 {
 		at := scalar.Add(to, loop.Int(a.layout().columnAt(c)/2))
-		a.Add(&loop.StoreVec{Array: root.ID, At: a.Simplify(at), Values: []scalar.Expr{value(c), value(c + 1)}})
+		a.e.Add(&loop.StoreVec{Array: root.ID, At: a.e.Simplify(at), Values: []scalar.Expr{value(c), value(c + 1)}})
 	}
 	return true
 }
 
 // storeRows stores a value of each row that all threads of the row have.
 func (a *kernel) storeRows(t *fusion.Tensor, head ir.Index, value func(i int) scalar.Expr) {
-	a.When(scalar.And(a.exists, a.layout().first), func() {
+	a.e.When(scalar.And(a.exists, a.layout().first), func() {
 		for i := range a.layout().own {
 			_, exists := a.rows.clamp(a.rows.position(i))
 			at := append(slices.Clone(head), a.rows.position(i))
-			a.When(exists, func() { a.Save(t, at, scalar.Convert(value(i), t.DType)) })
+			a.e.When(exists, func() { a.e.Save(t, at, scalar.Convert(value(i), t.DType)) })
 		}
 	})
 }
@@ -267,11 +267,11 @@ func (a *kernel) positions(prefix string, s *side, n int, position func(i int) s
 	for i := range n {
 		pos := position(i)
 		if !a.visible.unmasked || a.spec.Mask >= 0 {
-			pos = a.Let(prefix, pos)
+			pos = a.e.Let(prefix, pos)
 		}
 		at, inMask = append(at, pos), append(inMask, pos)
 		if inside, _ := s.clamp(pos); a.spec.Mask >= 0 && inside != pos {
-			inMask[i] = a.Let("masked", inside)
+			inMask[i] = a.e.Let("masked", inside)
 		}
 	}
 	return at, inMask
@@ -284,7 +284,7 @@ func (a *kernel) element(x, key scalar.Expr, q query, maskAt ir.Index) element {
 		e.score = scalar.Mul(x, scalar.ConstF(ir.F32, a.spec.Scale))
 	}
 	if a.spec.Softcap != 0 {
-		e.capped = a.Let("t", scalar.Tanh(scalar.Mul(e.score, scalar.ConstF(ir.F32, 1/a.spec.Softcap))))
+		e.capped = a.e.Let("t", scalar.Tanh(scalar.Mul(e.score, scalar.ConstF(ir.F32, 1/a.spec.Softcap))))
 		e.score = scalar.Mul(e.capped, scalar.ConstF(ir.F32, a.spec.Softcap))
 	}
 	if a.spec.Mask < 0 {
@@ -363,7 +363,7 @@ func (a *kernel) repeat(prefix string, n int, body func(i scalar.Expr)) {
 		body(loop.Int(0))
 		return
 	}
-	a.Times(prefix, n, body)
+	a.e.Times(prefix, n, body)
 }
 
 // columnBlocks loops over the blocks of columns in [lo, hi) that are visible to some of the
@@ -371,9 +371,9 @@ func (a *kernel) repeat(prefix string, n int, body func(i scalar.Expr)) {
 func (a *kernel) columnBlocks(lo, hi scalar.Expr, body func()) {
 	lo, hi, whole := a.visible.blocks(lo, hi)
 	for i := range whole {
-		whole[i] = a.Simplify(whole[i])
+		whole[i] = a.e.Simplify(whole[i])
 	}
-	a.blocks(a.Simplify(lo), a.Simplify(hi), whole, body)
+	a.blocks(a.e.Simplify(lo), a.e.Simplify(hi), whole, body)
 }
 
 // withinBounds clamps a position below n, and returns the condition that it was.

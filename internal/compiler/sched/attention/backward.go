@@ -51,7 +51,7 @@ func (n *attention) pack() emit.Launch {
 // stat names a number of stats for a query of the current head.
 func (a *kernel) stat(s *side, query scalar.Expr, which int) scalar.Expr {
 	at, _ := s.clamp(query)
-	return a.Let("stat", a.Load(a.stats, slices.Concat(a.heads.query, ir.Index{at, loop.Int(which)})))
+	return a.e.Let("stat", a.e.Load(a.stats, slices.Concat(a.heads.query, ir.Index{at, loop.Int(which)})))
 }
 
 // rowQueries returns the queries of a thread's rows, with their stats in backward kernels.
@@ -207,13 +207,13 @@ func (n *attention) mask() emit.Launch {
 	rows, cols := emit.CeilDiv(dims[rank], a.rows.block), emit.CeilDiv(dims[rank+1], a.cols.block)
 	workgroup := a.workgroups(fusion.Product(dims[:rank]) * rows * cols)
 	x := &maskEmitter{kernel: a, plain: a.fragments.(*plain), dims: dims}
-	x.at = a.Unflatten(scalar.FloorDiv(workgroup, loop.Int(rows*cols)), dims[:rank])
+	x.at = a.e.Unflatten(scalar.FloorDiv(workgroup, loop.Int(rows*cols)), dims[:rank])
 	for i, h := range x.at {
-		x.at[i] = a.Let("mask_head", h)
+		x.at[i] = a.e.Let("mask_head", h)
 	}
 	x.cotangent = a.registers.zeros("s", a.cols.block)
-	row := a.Let("row_block", scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(cols)), loop.Int(rows)))
-	column := a.Let("column_block", scalar.Mod(workgroup, loop.Int(cols)))
+	row := a.e.Let("row_block", scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(cols)), loop.Int(rows)))
+	column := a.e.Let("column_block", scalar.Mod(workgroup, loop.Int(cols)))
 	x.overHeads(func() { x.overRows(row, func() { x.overColumns(column) }) })
 	x.reduceAndStore(t, row, column)
 	return a.launch(n.prefix + "_mask")
@@ -227,10 +227,10 @@ func (x *maskEmitter) overHeads(body func()) {
 	}
 	x.repeat("head", fusion.Product(rest), func(n scalar.Expr) {
 		head := loop.Int(0)
-		for i, other := range x.Unflatten(n, rest) {
+		for i, other := range x.e.Unflatten(n, rest) {
 			head = sum(scalar.Mul(head, loop.Int(x.spec.Heads[i])), x.at[i], other) // one of the two is 0
 		}
-		x.heads.set(x.Simplify(head))
+		x.heads.set(x.e.Simplify(head))
 		body()
 	})
 }
@@ -243,7 +243,7 @@ func (x *maskEmitter) overRows(block scalar.Expr, body func()) {
 		body()
 		return
 	}
-	x.Times("row_block", x.rows.blocks(), func(block scalar.Expr) {
+	x.e.Times("row_block", x.rows.blocks(), func(block scalar.Expr) {
 		x.rows.setBlock(block)
 		body()
 	})
@@ -285,11 +285,11 @@ func (x *maskEmitter) reduceAndStore(t *fusion.Tensor, row, column scalar.Expr) 
 	for i := range rows {
 		for c := range cols {
 			at := slices.Concat(x.at, ir.Index{rowAt(i), colAt(c)})
-			store := x.Store(t, at[len(at)-len(t.Dims):], scalar.Convert(value(i, c), t.DType))
+			store := x.e.Store(t, at[len(at)-len(t.Dims):], scalar.Convert(value(i, c), t.DType))
 			body = append(body, emit.Guard(scalar.And(rowExists(i), colExists(c)), store)...)
 		}
 	}
-	x.Body = append(x.Body, emit.Guard(x.exists, body)...)
+	x.e.Body = append(x.e.Body, emit.Guard(x.exists, body)...)
 }
 
 // totals sums four values of each thread over the threads of a row, or of a column.
@@ -302,5 +302,5 @@ func (x *maskEmitter) totals(across bool, value func(i int) scalar.Expr) []scala
 // inRange returns the condition that a position is in range.
 func (x *maskEmitter) inRange(s *side, pos scalar.Expr) scalar.Expr {
 	_, ok := s.clamp(pos)
-	return x.Simplify(ok)
+	return x.e.Simplify(ok)
 }

@@ -16,7 +16,7 @@ import (
 func (n *attention) forward() emit.Launch {
 	a := n.overQueries(forwardKernel)
 	none := scalar.FreeVar("none", ir.F32)
-	a.Add(&loop.Let{Name: none.Name, Value: scalar.ConstF(ir.F32, math.Inf(-1))})
+	a.e.Add(&loop.Let{Name: none.Name, Value: scalar.ConstF(ir.F32, math.Inf(-1))})
 	queries := a.rowQueries()
 	r := onlineSoftmax{a.registers.vars("greatest", none), a.registers.vars("total", scalar.ConstF(ir.F32, 0)), a.registers.accumulators("o", n.spec.Width)}
 	a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() {
@@ -61,25 +61,25 @@ func (a *kernel) rescale(scores fragment, r onlineSoftmax) {
 		for c := 1; c < scores.columns; c++ {
 			local[i] = a.maxScore(local[i], scores.at(i, c))
 		}
-		next[i] = a.Name("next")
-		a.Add(&loop.Var{Name: next[i], Init: scalar.FreeVar(r.maxima[i], ir.F32)})
+		next[i] = a.e.Name("next")
+		a.e.Add(&loop.Var{Name: next[i], Init: scalar.FreeVar(r.maxima[i], ir.F32)})
 	}
 	a.fold(next, local, a.maxScore)
 	for i := range next {
 		greatest, total := scalar.FreeVar(r.maxima[i], ir.F32), scalar.FreeVar(r.total[i], ir.F32)
 		a.whenGreater(scalar.FreeVar(next[i], ir.F32), greatest, func() {
 			top := a.exponent(finiteOrZero(scalar.FreeVar(next[i], ir.F32)))
-			factor := a.Let("factor", a.exponential(scalar.Sub(a.exponent(greatest), top)))
-			a.Set(greatest, scalar.FreeVar(next[i], ir.F32))
-			a.Set(total, scalar.Mul(total, factor))
+			factor := a.e.Let("factor", a.exponential(scalar.Sub(a.exponent(greatest), top)))
+			a.e.Set(greatest, scalar.FreeVar(next[i], ir.F32))
+			a.e.Set(total, scalar.Mul(total, factor))
 			for c := range r.out.columns {
 				a.registers.assign(r.out, i, c, scalar.Mul(r.out.at(i, c), factor))
 			}
 		})
-		top := a.Let("top", a.exponent(finiteOrZero(greatest)))
+		top := a.e.Let("top", a.exponent(finiteOrZero(greatest)))
 		for c := range scores.columns {
 			a.registers.assign(scores, i, c, a.exponential(scalar.Sub(a.exponent(scores.at(i, c)), top)))
-			a.Set(total, scalar.Add(total, scores.at(i, c)))
+			a.e.Set(total, scalar.Add(total, scores.at(i, c)))
 		}
 	}
 }
@@ -96,7 +96,7 @@ func (a *kernel) whenGreater(next, greatest scalar.Expr, body func()) {
 		body()
 		return
 	}
-	a.When(scalar.Gt(a.exponent(next), scalar.Add(a.exponent(greatest), scalar.ConstF(ir.F32, maxExponent))), body)
+	a.e.When(scalar.Gt(a.exponent(next), scalar.Add(a.exponent(greatest), scalar.ConstF(ir.F32, maxExponent))), body)
 }
 
 // maxScore returns the greater of two scores. Its result for NaN does not matter: the exponential
@@ -118,7 +118,7 @@ func (a *kernel) storeForward(r onlineSoftmax, none scalar.Expr) {
 		one := scalar.ConstF(ir.F32, 1)
 		factors := make([]scalar.Expr, len(sums)) // without visible keys the accumulators are 0 too
 		for i := range factors {
-			factors[i] = a.Let("factor", scalar.Div(one, scalar.Select(scalar.Eq(sums[i], zero), one, sums[i])))
+			factors[i] = a.e.Let("factor", scalar.Div(one, scalar.Select(scalar.Eq(sums[i], zero), one, sums[i])))
 		}
 		a.storeSums(t, a.heads.query, a.spec.Width, func(i, c int) scalar.Expr { return scalar.Mul(r.out.at(i, c), factors[i]) })
 	}

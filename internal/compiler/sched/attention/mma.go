@@ -163,7 +163,7 @@ func (h *sharedOperand) columns() int {
 
 func newMma(a *kernel) *mma {
 	m := &mma{kernel: a, t: a.mmaTile(a.kind), operand: a.operandType()}
-	a.Workgroup, a.Resident = [3]int{m.t.threads(), 1, 1}, m.t.resident
+	a.e.Workgroup, a.e.Resident = [3]int{m.t.threads(), 1, 1}, m.t.resident
 	atom := loop.MmaShape{Operand: m.operand}
 	m.l = layout{
 		rows: m.t.rows(), cols: m.t.columns, width: 16, pairs: true,
@@ -178,15 +178,15 @@ func (m *mma) layout() *layout { return &m.l }
 
 func (m *mma) begin() {
 	m.thread = loop.LocalID(0, m.t.threads())
-	m.group = m.Let("warp_group", scalar.FloorDiv(m.thread, loop.Int(loop.WarpGroup)))
+	m.group = m.e.Let("warp_group", scalar.FloorDiv(m.thread, loop.Int(loop.WarpGroup)))
 	row, column := loop.MmaShape{}.Origin(scalar.Mod(m.thread, loop.Int(loop.WarpGroup)))
-	m.lane = m.Let("lane", column)
-	m.l.row = m.Let("own", scalar.Add(scalar.Mul(m.group, loop.Int(loop.MmaRows)), row))
+	m.lane = m.e.Let("lane", column)
+	m.l.row = m.e.Let("own", scalar.Add(scalar.Mul(m.group, loop.Int(loop.MmaRows)), row))
 	m.l.column = scalar.Mul(m.lane, loop.Int(2))
 	m.l.first = scalar.Eq(m.lane, loop.Int(0))
 	m.declareOperands()
 	if !m.byQuery {
-		m.statsArray = m.Shared("stats", ir.F32, 1, m.t.stages*2*m.t.columns)
+		m.statsArray = m.e.Shared("stats", ir.F32, 1, m.t.stages*2*m.t.columns)
 	}
 	m.packed = make([][]string, 1)
 	if m.kind == keysKernel {
@@ -197,7 +197,7 @@ func (m *mma) begin() {
 		for i := range m.t.columns * m.operand.Size() / 8 {
 			name := "packed" + strconv.Itoa(s) + "_" + strconv.Itoa(i)
 			m.packed[s] = append(m.packed[s], name)
-			m.Add(&loop.Var{Name: name, Init: scalar.Const(left, 0)})
+			m.e.Add(&loop.Var{Name: name, Init: scalar.Const(left, 0)})
 		}
 	}
 }
@@ -235,7 +235,7 @@ func (m *mma) declareOperand(h sharedOperand) {
 	if h.transposed {
 		name += "_turned"
 	}
-	h.slot = m.Shared(name, m.operand, 1, length)
+	h.slot = m.e.Shared(name, m.operand, 1, length)
 	m.operands = append(m.operands, &h)
 }
 
@@ -267,7 +267,7 @@ func (m *mma) base(h *sharedOperand) scalar.Expr {
 func (m *mma) tile(h *sharedOperand, from scalar.Expr, k int) loop.Tile {
 	row := loop.RowElements(m.operand)
 	from = sum(m.base(h), loop.Int(k/row*row*h.rows()), from)
-	return loop.Tile{Array: h.slot, At: m.Simplify(from), K: k % row}
+	return loop.Tile{Array: h.slot, At: m.e.Simplify(from), K: k % row}
 }
 
 func (m *mma) product(f fragment, rows, cols matrix) (ready func()) {
@@ -277,7 +277,7 @@ func (m *mma) product(f fragment, rows, cols matrix) (ready func()) {
 	for k := 0; k < rows.length; k += s.Shape.K() {
 		s.Terms = append(s.Terms, loop.MmaTerm{Sums: f.sums(), First: k == 0, A: m.tile(left, own, k), B: m.tile(right, loop.Int(0), k)})
 	}
-	m.Add(s)
+	m.e.Add(s)
 	m.inFlight = append(m.inFlight, f.sums())
 	number := len(m.inFlight)
 	return func() {
@@ -298,14 +298,14 @@ func (m *mma) accumulate(sums, weights fragment, x matrix) (begin func()) {
 	for k := 0; k < m.t.columns; k += s.Shape.K() {
 		left := packed[4*len(s.Terms):][:4]
 		m.pack(s.Shape, left, weights, k)
-		right := loop.Tile{Array: h.slot, At: m.Simplify(m.base(h)), Depth: m.t.columns, K: k}
+		right := loop.Tile{Array: h.slot, At: m.e.Simplify(m.base(h)), Depth: m.t.columns, K: k}
 		if m.needsTransposed() {
 			right = m.tile(h, loop.Int(0), k)
 		}
 		s.Terms = append(s.Terms, loop.MmaTerm{Sums: sums.sums(), LeftRegisters: left, B: right})
 	}
 	return func() {
-		m.Add(s)
+		m.e.Add(s)
 		m.inFlight = append(m.inFlight, slices.Concat(sums.sums(), packed))
 	}
 }
@@ -316,11 +316,11 @@ func (m *mma) pack(atom loop.MmaShape, registers []string, weights fragment, col
 	for i, name := range registers {
 		row, at := atom.Left(i)
 		if m.needsTransposed() {
-			m.Add(&loop.Assign{Name: name, Value: weights.at(row/8, column/4+at/4)})
+			m.e.Add(&loop.Assign{Name: name, Value: weights.at(row/8, column/4+at/4)})
 			continue
 		}
 		r, c := row/8, (column+at)/4
-		m.Add(&loop.Pack{Name: name, Type: m.operand, Low: weights.at(r, c), High: weights.at(r, c+1)})
+		m.e.Add(&loop.Pack{Name: name, Type: m.operand, Low: weights.at(r, c), High: weights.at(r, c+1)})
 	}
 }
 
@@ -333,7 +333,7 @@ func (m *mma) wait(number int, names []string) {
 			names = append(names, lasting...)
 		}
 	}
-	m.Add(&loop.MmaWait{Pending: len(m.inFlight) - number, Names: names})
+	m.e.Add(&loop.MmaWait{Pending: len(m.inFlight) - number, Names: names})
 	m.waited = number
 }
 
@@ -349,51 +349,51 @@ func (f fragment) sums() []string {
 // fold reduces over the four threads that share a row, by shuffles.
 func (m *mma) fold(into []string, values []scalar.Expr, combine func(a, b scalar.Expr) scalar.Expr) {
 	for i, x := range values {
-		x = m.Let("mine", x)
+		x = m.e.Let("mine", x)
 		for across := 1; across < 4; across *= 2 {
-			other := m.Name("other")
-			m.Add(&loop.Shuffle{Name: other, Value: x, Xor: across})
-			x = m.Let("both", combine(x, scalar.FreeVar(other, ir.F32)))
+			other := m.e.Name("other")
+			m.e.Add(&loop.Shuffle{Name: other, Value: x, Xor: across})
+			x = m.e.Let("both", combine(x, scalar.FreeVar(other, ir.F32)))
 		}
-		m.Add(&loop.Assign{Name: into[i], Value: combine(scalar.FreeVar(into[i], ir.F32), x)})
+		m.e.Add(&loop.Assign{Name: into[i], Value: combine(scalar.FreeVar(into[i], ir.F32), x)})
 	}
 }
 
 func (m *mma) columnStat(c, which int) scalar.Expr {
 	column := sum(m.l.column, loop.Int(m.l.columnAt(c)))
 	at := sum(scalar.Mul(m.stage, loop.Int(2*m.t.columns)), scalar.Mul(column, loop.Int(2)), loop.Int(which))
-	return m.Let("stat", scalar.LoadAt(m.statsArray, ir.F32, m.Simplify(at)))
+	return m.e.Let("stat", scalar.LoadAt(m.statsArray, ir.F32, m.e.Simplify(at)))
 }
 
 // blocks copies the operands of the columns to shared memory a few blocks ahead of the
 // arithmetic.
 func (m *mma) blocks(lo, hi scalar.Expr, whole [2]scalar.Expr, body func()) {
-	lo, hi = m.Let("from", lo), m.Let("to", hi)
+	lo, hi = m.e.Let("from", lo), m.e.Let("to", hi)
 	m.copyRows()
 	for s := range m.t.inFlight() {
-		m.prefetch(m.Simplify(scalar.Add(lo, loop.Int(s))), hi)
+		m.prefetch(m.e.Simplify(scalar.Add(lo, loop.Int(s))), hi)
 	}
 	at := lo
 	for i, end := range []scalar.Expr{whole[0], whole[1], hi} {
-		end = m.Let("end", scalar.Max(scalar.Min(end, hi), at))
+		end = m.e.Let("end", scalar.Max(scalar.Min(end, hi), at))
 		if scalar.Equal(end, at) {
 			continue
 		}
 		m.visible.unmasked = i == 1
-		m.Loop("block", at, end, 1, m.cols.blocks()-1, func(block scalar.Expr) { m.iterate(block, hi, body) })
+		m.e.Loop("block", at, end, 1, m.cols.blocks()-1, func(block scalar.Expr) { m.iterate(block, hi, body) })
 		at = end
 	}
 	m.visible.unmasked, m.inFlight, m.waited = false, nil, 0
 	m.wait(0, nil)
-	m.Add(&loop.CopyWait{}, &loop.Barrier{})
+	m.e.Add(&loop.CopyWait{}, &loop.Barrier{})
 }
 
 // iterate computes with a block that has arrived and starts the copies of a later one. They
 // overwrite a stage that all threads have read: before the barrier each has waited for the
 // multiply-adds of two blocks ago.
 func (m *mma) iterate(block, hi scalar.Expr, body func()) {
-	m.Add(&loop.CopyWait{Pending: m.t.inFlight() - 1}, &loop.ProxyFence{}, &loop.Barrier{})
-	m.stage = m.Let("stage", scalar.Mod(block, loop.Int(m.t.stages)))
+	m.e.Add(&loop.CopyWait{Pending: m.t.inFlight() - 1}, &loop.ProxyFence{}, &loop.Barrier{})
+	m.stage = m.e.Let("stage", scalar.Mod(block, loop.Int(m.t.stages)))
 	m.next = func() { m.prefetch(scalar.Add(block, loop.Int(m.t.inFlight())), hi) }
 	m.cols.setBlock(block)
 	m.inFlight, m.waited = nil, 0
@@ -406,9 +406,9 @@ func (m *mma) iterate(block, hi scalar.Expr, body func()) {
 // prefetch starts the copies of a block of columns, if it exists. It commits a group of copies in
 // any case, so that groups can be counted.
 func (m *mma) prefetch(block, hi scalar.Expr) {
-	m.When(scalar.Lt(block, hi), func() {
-		inside := m.Let("ahead", scalar.Min(block, loop.Int(m.cols.blocks()-1)))
-		stage := m.Let("place", scalar.Mod(inside, loop.Int(m.t.stages)))
+	m.e.When(scalar.Lt(block, hi), func() {
+		inside := m.e.Let("ahead", scalar.Min(block, loop.Int(m.cols.blocks()-1)))
+		stage := m.e.Let("place", scalar.Mod(inside, loop.Int(m.t.stages)))
 		first := scalar.Mul(inside, loop.Int(m.cols.block))
 		for _, h := range m.operands {
 			if h.streams {
@@ -419,7 +419,7 @@ func (m *mma) prefetch(block, hi scalar.Expr) {
 			m.copyStats(first, scalar.Mul(stage, loop.Int(2*m.cols.block)))
 		}
 	})
-	m.Add(&loop.CopyCommit{})
+	m.e.Add(&loop.CopyCommit{})
 }
 
 // copyRows starts the copies of the rows' operands.
@@ -441,11 +441,11 @@ func (m *mma) startCopies(h *sharedOperand, first, place scalar.Expr) {
 		p, exists := m.blockPiece(h, first, r, at)
 		to := sum(place, scalar.Mul(scalar.FloorDiv(at, loop.Int(row)), loop.Int(row*h.rows())),
 			loop.TileOffset(m.operand, 0, r, scalar.Mod(at, loop.Int(row))))
-		c := &loop.CopyAsync{To: h.slot, ToAt: m.Simplify(to), From: p.Array, FromAt: m.Simplify(p.At), Count: each, Valid: p.Valid}
-		if exists = m.Simplify(exists); exists.Op != scalar.OpConst {
+		c := &loop.CopyAsync{To: h.slot, ToAt: m.e.Simplify(to), From: p.Array, FromAt: m.e.Simplify(p.At), Count: each, Valid: p.Valid}
+		if exists = m.e.Simplify(exists); exists.Op != scalar.OpConst {
 			c.Valid = emit.Both(c.Valid, exists)
 		}
-		m.Add(c)
+		m.e.Add(c)
 	})
 }
 
@@ -454,11 +454,11 @@ func (m *mma) startCopies(h *sharedOperand, first, place scalar.Expr) {
 func (m *mma) blockPiece(h *sharedOperand, first, r, column scalar.Expr) (p emit.Piece, exists scalar.Expr) {
 	if h.transposed {
 		at := slices.Concat(m.heads.of(h.operand), ir.Index{r, scalar.Add(first, column)})
-		root, from := m.Emitter.Partition.Place(m.transposed[h.operand], at)
+		root, from := m.e.Partition.Place(m.transposed[h.operand], at)
 		return emit.Piece{Array: root.ID, At: from}, scalar.ConstBool(true)
 	}
-	pos, exists := h.side.clamp(m.Simplify(scalar.Add(first, r)))
-	p, ok := m.piece(h.operand, m.Emitter, m.read, m.heads.of(h.operand), pos, m.Simplify(column))
+	pos, exists := h.side.clamp(m.e.Simplify(scalar.Add(first, r)))
+	p, ok := m.piece(h.operand, m.e, m.read, m.heads.of(h.operand), pos, m.e.Simplify(column))
 	if !ok {
 		panic("an operand's layout has changed")
 	}
@@ -468,24 +468,24 @@ func (m *mma) blockPiece(h *sharedOperand, first, r, column scalar.Expr) (p emit
 // copyStats starts the copies of the stats of a block's queries.
 func (m *mma) copyStats(first, place scalar.Expr) {
 	m.distribute(m.cols.block, func(id scalar.Expr) {
-		pos, exists := m.cols.clamp(m.Simplify(scalar.Add(first, id)))
-		root, from := m.Emitter.Partition.Place(m.stats, slices.Concat(m.heads.query, ir.Index{pos, loop.Int(0)}))
+		pos, exists := m.cols.clamp(m.e.Simplify(scalar.Add(first, id)))
+		root, from := m.e.Partition.Place(m.stats, slices.Concat(m.heads.query, ir.Index{pos, loop.Int(0)}))
 		c := &loop.CopyAsync{
-			To: m.statsArray, ToAt: m.Simplify(scalar.Add(place, scalar.Mul(id, loop.Int(2)))),
-			From: root.ID, FromAt: m.Simplify(from), Count: 2,
+			To: m.statsArray, ToAt: m.e.Simplify(scalar.Add(place, scalar.Mul(id, loop.Int(2)))),
+			From: root.ID, FromAt: m.e.Simplify(from), Count: 2,
 		}
-		if exists = m.Simplify(exists); exists.Op != scalar.OpConst {
+		if exists = m.e.Simplify(exists); exists.Op != scalar.OpConst {
 			c.Valid = exists
 		}
-		m.Add(c)
+		m.e.Add(c)
 	})
 }
 
 // distribute distributes n items over the threads and calls f for each of a thread's items.
 func (m *mma) distribute(n int, f func(id scalar.Expr)) {
 	for first := 0; first < n; first += m.t.threads() {
-		id := m.Simplify(scalar.Add(m.thread, loop.Int(first)))
-		m.When(scalar.Lt(id, loop.Int(n)), func() { f(id) })
+		id := m.e.Simplify(scalar.Add(m.thread, loop.Int(first)))
+		m.e.When(scalar.Lt(id, loop.Int(n)), func() { f(id) })
 	}
 }
 

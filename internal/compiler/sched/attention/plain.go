@@ -94,7 +94,7 @@ type plain struct {
 
 func newPlain(a *kernel) *plain {
 	t := a.plainTile()
-	a.Workgroup = [3]int{plainThreads, 1, 1}
+	a.e.Workgroup = [3]int{plainThreads, 1, 1}
 	return &plain{kernel: a, t: t, l: layout{
 		rows: t.rows(), cols: t.cols(),
 		own: 4, columns: func(length int) int { return 4 * t.vectors(length) },
@@ -123,14 +123,14 @@ func (a *kernel) plainTile() plainTile {
 
 func (a *plain) begin() {
 	a.threadCoords()
-	a.slot = a.Shared("blocks", ir.F32, 4, plainShared/16)
+	a.slot = a.e.Shared("blocks", ir.F32, 4, plainShared/16)
 }
 
 // threadCoords names the thread's coordinates.
 func (a *plain) threadCoords() {
 	a.lane = loop.LocalID(0, plainThreads)
-	a.x = a.Let("x", scalar.Mod(a.lane, loop.Int(a.t.across)))
-	a.y = a.Let("y", scalar.FloorDiv(a.lane, loop.Int(a.t.across)))
+	a.x = a.e.Let("x", scalar.Mod(a.lane, loop.Int(a.t.across)))
+	a.y = a.e.Let("y", scalar.FloorDiv(a.lane, loop.Int(a.t.across)))
 	a.l.row, a.l.column = scalar.Mul(a.y, loop.Int(4)), scalar.Mul(a.x, loop.Int(4))
 	a.l.first = scalar.Eq(a.x, loop.Int(0))
 }
@@ -142,7 +142,7 @@ func (a *plain) columnStat(c, which int) scalar.Expr {
 }
 
 func (a *plain) blocks(lo, hi scalar.Expr, _ [2]scalar.Expr, body func()) {
-	a.Loop("block", lo, hi, 1, a.cols.blocks()-1, func(block scalar.Expr) {
+	a.e.Loop("block", lo, hi, 1, a.cols.blocks()-1, func(block scalar.Expr) {
 		a.cols.setBlock(block)
 		body()
 	})
@@ -158,8 +158,8 @@ func (a *plain) element(operand int, pos, at scalar.Expr) scalar.Expr {
 // columns, loaded from workgroup memory.
 func (a *plain) mulAdd(f fragment, left scalar.Expr, right []scalar.Expr) {
 	read := func(at scalar.Expr) []string {
-		names := []string{a.Name("a"), a.Name("a"), a.Name("a"), a.Name("a")}
-		a.Body = append(a.Body, &loop.LoadVec{Names: names, Array: a.slot, At: a.Simplify(at)})
+		names := []string{a.e.Name("a"), a.e.Name("a"), a.e.Name("a"), a.e.Name("a")}
+		a.e.Body = append(a.e.Body, &loop.LoadVec{Names: names, Array: a.slot, At: a.e.Simplify(at)})
 		return names
 	}
 	rows := read(left)
@@ -168,7 +168,7 @@ func (a *plain) mulAdd(f fragment, left scalar.Expr, right []scalar.Expr) {
 			for i, row := range rows {
 				x := scalar.Mul(scalar.FreeVar(row, ir.F32), scalar.FreeVar(col, ir.F32))
 				c := 4*v + j
-				a.Body = append(a.Body, &loop.Assign{Name: f.register(i, c), Value: scalar.Add(f.at(i, c), x)})
+				a.e.Body = append(a.e.Body, &loop.Assign{Name: f.register(i, c), Value: scalar.Add(f.at(i, c), x)})
 			}
 		}
 	}
@@ -185,10 +185,10 @@ func (a *plain) multiply(f fragment, rows, cols matrix) {
 	rowStride, colStride := a.rows.block/4+1, a.cols.block/4+1
 	base := depth * rowStride
 	a.repeat("chunk", emit.CeilDiv(rows.length, depth), func(chunk scalar.Expr) {
-		k := a.Let("k", scalar.Mul(chunk, loop.Int(depth)))
+		k := a.e.Let("k", scalar.Mul(chunk, loop.Int(depth)))
 		a.stageByDepth(rows, &a.rows, 0, k, depth)
 		a.stageByDepth(cols, &a.cols, base, k, depth)
-		a.Barrier()
+		a.e.Barrier()
 		a.repeat("k", depth, func(k scalar.Expr) {
 			right := make([]scalar.Expr, a.t.groups)
 			for g := range right {
@@ -196,7 +196,7 @@ func (a *plain) multiply(f fragment, rows, cols matrix) {
 			}
 			a.mulAdd(f, sum(scalar.Mul(k, loop.Int(rowStride)), a.y), right)
 		})
-		a.Barrier()
+		a.e.Barrier()
 	})
 }
 
@@ -208,9 +208,9 @@ func (a *plain) accumulate(sums, weights fragment, m matrix) (begin func()) {
 	a.repeat("group", a.t.groups, func(which scalar.Expr) {
 		a.stagePiece(weights, which)
 		a.repeat("turn", piece/columns, func(turn scalar.Expr) {
-			from := a.Let("from", scalar.Mul(turn, loop.Int(columns)))
+			from := a.e.Let("from", scalar.Mul(turn, loop.Int(columns)))
 			a.stageRows(m, &a.cols, base, scalar.Add(from, scalar.Mul(which, loop.Int(piece))), columns)
-			a.Barrier()
+			a.e.Barrier()
 			a.repeat("k", columns, func(k scalar.Expr) {
 				right := make([]scalar.Expr, a.t.vectors(m.length))
 				for v := range right {
@@ -218,7 +218,7 @@ func (a *plain) accumulate(sums, weights fragment, m matrix) (begin func()) {
 				}
 				a.mulAdd(sums, sum(scalar.Mul(scalar.Add(from, k), loop.Int(down)), a.y), right)
 			})
-			a.Barrier()
+			a.e.Barrier()
 		})
 	})
 	return func() {}
@@ -231,9 +231,9 @@ func (a *plain) stagePiece(f fragment, which scalar.Expr) {
 		var stores []loop.Stmt
 		for j := range 4 {
 			at := sum(scalar.Mul(a.x, loop.Int(4*down)), loop.Int(j*down), a.y)
-			stores = append(stores, &loop.StoreVec{Array: a.slot, At: a.Simplify(at), Values: f.rowsOf(4*g + j)})
+			stores = append(stores, &loop.StoreVec{Array: a.slot, At: a.e.Simplify(at), Values: f.rowsOf(4*g + j)})
 		}
-		a.Body = append(a.Body, emit.Guard(scalar.Eq(which, loop.Int(g)), stores)...)
+		a.e.Body = append(a.e.Body, emit.Guard(scalar.Eq(which, loop.Int(g)), stores)...)
 	}
 }
 
@@ -245,7 +245,7 @@ func (f fragment) rowsOf(c int) []scalar.Expr {
 // reduceThreads reduces four values of each thread over the threads of a row, or of a column,
 // into variables that hold the initial values.
 func (a *plain) reduceThreads(into []string, values []scalar.Expr, across bool, combine func(a, b scalar.Expr) scalar.Expr) {
-	a.Body = append(a.Body, &loop.StoreVec{Array: a.slot, At: a.lane, Values: values}, &loop.Barrier{})
+	a.e.Body = append(a.e.Body, &loop.StoreVec{Array: a.slot, At: a.lane, Values: values}, &loop.Barrier{})
 	n := a.t.down()
 	if across {
 		n = a.t.across
@@ -255,13 +255,13 @@ func (a *plain) reduceThreads(into []string, values []scalar.Expr, across bool, 
 		if across {
 			at = sum(scalar.Mul(a.y, loop.Int(a.t.across)), other)
 		}
-		names := []string{a.Name("o"), a.Name("o"), a.Name("o"), a.Name("o")}
-		a.Body = append(a.Body, &loop.LoadVec{Names: names, Array: a.slot, At: a.Simplify(at)})
+		names := []string{a.e.Name("o"), a.e.Name("o"), a.e.Name("o"), a.e.Name("o")}
+		a.e.Body = append(a.e.Body, &loop.LoadVec{Names: names, Array: a.slot, At: a.e.Simplify(at)})
 		for i, name := range names {
-			a.Body = append(a.Body, &loop.Assign{Name: into[i], Value: combine(scalar.FreeVar(into[i], ir.F32), scalar.FreeVar(name, ir.F32))})
+			a.e.Body = append(a.e.Body, &loop.Assign{Name: into[i], Value: combine(scalar.FreeVar(into[i], ir.F32), scalar.FreeVar(name, ir.F32))})
 		}
 	})
-	a.Barrier()
+	a.e.Barrier()
 }
 
 func (a *plain) fold(into []string, values []scalar.Expr, combine func(a, b scalar.Expr) scalar.Expr) {
@@ -273,7 +273,7 @@ func (a *plain) fold(into []string, values []scalar.Expr, combine func(a, b scal
 func (a *plain) stageByDepth(m matrix, s *side, base int, k scalar.Expr, depth int) {
 	a.stage(s.block/4*depth, func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr) {
 		vec, down := scalar.FloorDiv(id, loop.Int(depth)), scalar.Mod(id, loop.Int(depth))
-		pos := a.Let("pos", scalar.Add(s.first, scalar.Mul(vec, loop.Int(4))))
+		pos := a.e.Let("pos", scalar.Add(s.first, scalar.Mul(vec, loop.Int(4))))
 		at, ok := withinBounds(scalar.Add(k, down), m.length, m.length%depth == 0)
 		for j := range 4 {
 			row, exists := s.clamp(scalar.Add(pos, loop.Int(j)))
@@ -288,7 +288,7 @@ func (a *plain) stageRows(m matrix, s *side, base int, from scalar.Expr, rows in
 	width := a.t.vectors(m.length) * a.t.across
 	a.stage(rows*width, func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr) {
 		vec, row := scalar.Mod(id, loop.Int(width)), scalar.FloorDiv(id, loop.Int(width))
-		pos, exists := s.clamp(a.Let("pos", sum(s.first, from, row)))
+		pos, exists := s.clamp(a.e.Let("pos", sum(s.first, from, row)))
 		for j := range 4 {
 			at, ok := withinBounds(sum(scalar.Mul(vec, loop.Int(4)), loop.Int(j)), m.length, m.length == 4*width)
 			values = append(values, orZero(scalar.And(ok, exists), a.element(m.operand, pos, at)))
@@ -300,13 +300,13 @@ func (a *plain) stageRows(m matrix, s *side, base int, from scalar.Expr, rows in
 // stage has the threads store a number of vectors into workgroup memory.
 func (a *plain) stage(vectors int, vector func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr)) {
 	a.repeat("turn", emit.CeilDiv(vectors, plainThreads), func(turn scalar.Expr) {
-		outer := a.Body
-		a.Body = nil
-		id := a.Simplify(scalar.Add(a.lane, scalar.Mul(turn, loop.Int(plainThreads))))
+		outer := a.e.Body
+		a.e.Body = nil
+		id := a.e.Simplify(scalar.Add(a.lane, scalar.Mul(turn, loop.Int(plainThreads))))
 		at, ok := withinBounds(id, vectors, vectors%plainThreads == 0)
 		to, values := vector(at)
-		a.Body = append(a.Body, a.NameAll(values)...)
-		a.Body = append(a.Body, &loop.StoreVec{Array: a.slot, At: a.Simplify(to), Values: values})
-		a.Body = append(outer, emit.Guard(ok, a.Body)...)
+		a.e.Body = append(a.e.Body, a.e.NameAll(values)...)
+		a.e.Body = append(a.e.Body, &loop.StoreVec{Array: a.slot, At: a.e.Simplify(to), Values: values})
+		a.e.Body = append(outer, emit.Guard(ok, a.e.Body)...)
 	})
 }

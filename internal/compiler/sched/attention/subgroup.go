@@ -51,12 +51,12 @@ func newSubgroup(a *kernel) *subgroup {
 func (a *subgroup) begin() {
 	a.plain.threadCoords()
 	a.plain.l.column = a.plain.x
-	a.left = a.kernel.Shared("left", ir.F32, 1, stageLength)
-	a.right = a.kernel.Shared("right", ir.F32, 1, stageLength)
+	a.left = a.kernel.e.Shared("left", ir.F32, 1, stageLength)
+	a.right = a.kernel.e.Shared("right", ir.F32, 1, stageLength)
 	across := a.plain.t.groupColumns() / loop.FragmentSize / a.fragmentColumns
 	number := loop.SubgroupIndex(subgroups)
-	a.ty = a.Let("ty", scalar.FloorDiv(number, loop.Int(across)))
-	a.tx = a.Let("tx", scalar.Mod(number, loop.Int(across)))
+	a.ty = a.e.Let("ty", scalar.FloorDiv(number, loop.Int(across)))
+	a.tx = a.e.Let("tx", scalar.Mod(number, loop.Int(across)))
 }
 
 func (a *subgroup) layout() *layout { return a.plain.layout() }
@@ -73,12 +73,12 @@ func (a *subgroup) product(f fragment, rows, cols matrix) (ready func()) {
 		depth := min(a.stageDepth(), emit.CeilDiv(rows.length, loop.FragmentSize)*loop.FragmentSize)
 		t := a.zeroTile()
 		a.repeat("chunk", emit.CeilDiv(rows.length, depth), func(chunk scalar.Expr) {
-			from := a.Let("from", scalar.Mul(chunk, loop.Int(depth)))
+			from := a.e.Let("from", scalar.Mul(chunk, loop.Int(depth)))
 			a.stageDepths(a.left, rows, &a.rows, from, depth)
 			a.stageDepths(a.right, cols, &a.cols, from, depth)
-			a.Barrier()
+			a.e.Barrier()
 			a.multiplyTile(t, factor{a.left, loop.Int(0), depth + stagePad, false}, factor{a.right, loop.Int(0), depth + stagePad, true}, depth)
-			a.Barrier()
+			a.e.Barrier()
 		})
 		a.addTile(f, 0, t)
 	}
@@ -92,11 +92,11 @@ func (a *subgroup) accumulate(sums, weights fragment, m matrix) (begin func()) {
 		t := a.zeroTile()
 		a.storeTile(weights)
 		a.repeat("turn", a.plain.t.groupColumns()/columns, func(turn scalar.Expr) {
-			from := a.Let("from", scalar.Mul(turn, loop.Int(columns)))
+			from := a.e.Let("from", scalar.Mul(turn, loop.Int(columns)))
 			a.stagePositions(m, from, v, columns)
-			a.Barrier()
+			a.e.Barrier()
 			a.multiplyTile(t, factor{a.left, from, stride, false}, factor{a.right, loop.Int(0), stride, false}, columns)
-			a.Barrier()
+			a.e.Barrier()
 		})
 		a.addTile(sums, 4*v, t)
 	}
@@ -120,8 +120,8 @@ func (a *subgroup) stride() int { return a.plain.t.groupColumns() + a.plain.t.ac
 func (a *subgroup) zeroTile() []string {
 	names := make([]string, a.fragmentRows*a.fragmentColumns)
 	for i := range names {
-		names[i] = a.Name("tile")
-		a.Add(&loop.FragmentZero{Name: names[i]})
+		names[i] = a.e.Name("tile")
+		a.e.Add(&loop.FragmentZero{Name: names[i]})
 	}
 	return names
 }
@@ -139,9 +139,9 @@ func (a *subgroup) load(f factor, row, column scalar.Expr, right bool) string {
 	if f.transposed {
 		row, column = column, row
 	}
-	name := a.Name("part")
+	name := a.e.Name("part")
 	at := sum(f.at, scalar.Mul(row, loop.Int(f.stride)), column)
-	a.kernel.Add(&loop.FragmentLoad{Name: name, Array: f.array, At: a.Simplify(at), Stride: f.stride, Transposed: f.transposed, Right: right})
+	a.kernel.e.Add(&loop.FragmentLoad{Name: name, Array: f.array, At: a.e.Simplify(at), Stride: f.stride, Transposed: f.transposed, Right: right})
 	return name
 }
 
@@ -159,7 +159,7 @@ func (a *subgroup) multiplyTile(tile []string, left, right factor, depth int) {
 		}
 		for i, row := range rows {
 			for j, column := range columns {
-				a.Add(&loop.FragmentMulAdd{Sum: tile[i*a.fragmentColumns+j], A: row, B: column})
+				a.e.Add(&loop.FragmentMulAdd{Sum: tile[i*a.fragmentColumns+j], A: row, B: column})
 			}
 		}
 	})
@@ -172,28 +172,28 @@ func (a *subgroup) addTile(f fragment, c int, tile []string) {
 	for i, name := range tile {
 		row := sum(scalar.Mul(a.ty, loop.Int(a.fragmentRows*size)), loop.Int(i/a.fragmentColumns*size))
 		column := sum(scalar.Mul(a.tx, loop.Int(a.fragmentColumns*size)), loop.Int(i%a.fragmentColumns*size))
-		at := a.Simplify(scalar.Add(scalar.Mul(row, loop.Int(stride)), column))
-		a.Add(&loop.FragmentStore{Array: a.left, At: at, Stride: stride, Name: name})
+		at := a.e.Simplify(scalar.Add(scalar.Mul(row, loop.Int(stride)), column))
+		a.e.Add(&loop.FragmentStore{Array: a.left, At: at, Stride: stride, Name: name})
 	}
-	a.Barrier()
+	a.e.Barrier()
 	a.eachTileElement(func(i, j int, at scalar.Expr) {
 		a.registers.assign(f, i, c+j, scalar.Add(f.at(i, c+j), scalar.LoadAt(a.left, ir.F32, at)))
 	})
-	a.Barrier()
+	a.e.Barrier()
 }
 
 // storeTile stores a table, which is one tile, into workgroup memory.
 func (a *subgroup) storeTile(f fragment) {
-	a.eachTileElement(func(i, j int, at scalar.Expr) { a.Put(a.left, at, f.at(i, j)) })
+	a.eachTileElement(func(i, j int, at scalar.Expr) { a.e.Put(a.left, at, f.at(i, j)) })
 }
 
 // eachTileElement calls visit for each of a thread's elements of a tile, with its offset in
 // workgroup memory.
 func (a *subgroup) eachTileElement(visit func(i, j int, at scalar.Expr)) {
-	first := a.Let("own", sum(scalar.Mul(a.plain.y, loop.Int(4*a.stride())), a.plain.x))
+	first := a.e.Let("own", sum(scalar.Mul(a.plain.y, loop.Int(4*a.stride())), a.plain.x))
 	for i := range 4 {
 		for j := range 4 {
-			visit(i, j, a.Simplify(scalar.Add(first, loop.Int(i*a.stride()+j*a.plain.t.across))))
+			visit(i, j, a.e.Simplify(scalar.Add(first, loop.Int(i*a.stride()+j*a.plain.t.across))))
 		}
 	}
 }
@@ -221,11 +221,11 @@ func (a *subgroup) stagePositions(m matrix, from scalar.Expr, vector, rows int) 
 // stageElements has the threads store a matrix into workgroup memory, coalesced.
 func (a *subgroup) stageElements(slot, rows, columns, stride int, element func(row, column scalar.Expr) scalar.Expr) {
 	a.repeat("turn", emit.CeilDiv(rows*columns, plainThreads), func(turn scalar.Expr) {
-		id := a.Simplify(scalar.Add(a.plain.lane, scalar.Mul(turn, loop.Int(plainThreads))))
+		id := a.e.Simplify(scalar.Add(a.plain.lane, scalar.Mul(turn, loop.Int(plainThreads))))
 		at, ok := withinBounds(id, rows*columns, rows*columns%plainThreads == 0)
-		a.When(ok, func() {
+		a.e.When(ok, func() {
 			row, column := scalar.FloorDiv(at, loop.Int(columns)), scalar.Mod(at, loop.Int(columns))
-			a.Put(slot, scalar.Add(scalar.Mul(row, loop.Int(stride)), column), element(row, column))
+			a.e.Put(slot, scalar.Add(scalar.Mul(row, loop.Int(stride)), column), element(row, column))
 		})
 	})
 }
@@ -233,12 +233,12 @@ func (a *subgroup) stageElements(slot, rows, columns, stride int, element func(r
 // fold reduces over the threads of a row, which are neighbours, by shuffles.
 func (a *subgroup) fold(into []string, values []scalar.Expr, combine func(a, b scalar.Expr) scalar.Expr) {
 	for i, value := range values {
-		mine := a.Var("mine", value)
+		mine := a.e.Var("mine", value)
 		for across := 1; across < a.plain.t.across; across *= 2 {
-			other := a.Name("other")
-			a.Add(&loop.Shuffle{Name: other, Value: mine, Xor: across})
-			a.Set(mine, combine(mine, scalar.FreeVar(other, ir.F32)))
+			other := a.e.Name("other")
+			a.e.Add(&loop.Shuffle{Name: other, Value: mine, Xor: across})
+			a.e.Set(mine, combine(mine, scalar.FreeVar(other, ir.F32)))
 		}
-		a.Add(&loop.Assign{Name: into[i], Value: combine(scalar.FreeVar(into[i], ir.F32), mine)})
+		a.e.Add(&loop.Assign{Name: into[i], Value: combine(scalar.FreeVar(into[i], ir.F32), mine)})
 	}
 }

@@ -348,7 +348,7 @@ func copyElement(e *emit.Emitter, c fusion.Copy, at ir.Index) []loop.Stmt {
 
 // fusedMapEmitter writes a kernel of horizontally fused maps with a vector per thread.
 type fusedMapEmitter struct {
-	*emit.Vectorizer
+	v *emit.Vectorizer
 	// at is the variable of the thread number in each part, stores are its stores.
 	at     map[*fusion.Group]string
 	stores map[*fusion.Group][]emit.PendingStore
@@ -377,27 +377,27 @@ func vectorizedMaps(e *emit.Emitter, name string, parts []*fusion.Group) (emit.L
 	for _, part := range parts {
 		b.collect(part)
 	}
-	b.Decide()
-	return fuseParts(b.Vectorizer.Emitter, name, parts, starts, b.part), true
+	b.v.Decide()
+	return fuseParts(b.v.Emitter, name, parts, starts, b.part), true
 }
 
 // collect computes the stores of a thread of a part.
 func (b *fusedMapEmitter) collect(part *fusion.Group) {
-	name := b.Name("i")
-	i := b.Position(name, fusion.Product(part.Outer)/emit.VectorWidth)
-	stores := b.Values(part, b.Reader(), NewSpace(b.Emitter, part).contiguous(b.Emitter, i, emit.VectorWidth)...)
+	name := b.v.Name("i")
+	i := b.v.Position(name, fusion.Product(part.Outer)/emit.VectorWidth)
+	stores := b.v.Values(part, b.v.Reader(), NewSpace(b.v.Emitter, part).contiguous(b.v.Emitter, i, emit.VectorWidth)...)
 	for i := range stores {
-		stores[i].Value = b.Simplify(stores[i].Value)
-		b.Observe(stores[i].Value)
+		stores[i].Value = b.v.Simplify(stores[i].Value)
+		b.v.Observe(stores[i].Value)
 	}
-	b.ObserveStores(stores, emit.VectorWidth)
+	b.v.ObserveStores(stores, emit.VectorWidth)
 	b.at[part], b.stores[part] = name, stores
 }
 
 // part is [writePart] with a vector per thread.
 func (b *fusedMapEmitter) part(part *fusion.Group, thread scalar.Expr, span int) []loop.Stmt {
-	body := b.Nested(func() { b.Store(b.stores[part], emit.VectorWidth, emit.Always(emit.VectorWidth)) })
-	if n := fusion.Product(part.Outer) / emit.VectorWidth; span != n || b.Overshoots() {
+	body := b.v.Nested(func() { b.v.Store(b.stores[part], emit.VectorWidth, emit.Always(emit.VectorWidth)) })
+	if n := fusion.Product(part.Outer) / emit.VectorWidth; span != n || b.v.Overshoots() {
 		body = []loop.Stmt{&loop.If{Cond: scalar.Lt(scalar.FreeVar(b.at[part], thread.Type), loop.Int(n)), Then: body}}
 	}
 	return append([]loop.Stmt{&loop.Let{Name: b.at[part], Value: thread}}, body...)

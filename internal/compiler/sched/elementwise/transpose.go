@@ -59,7 +59,7 @@ func validTransposeTile(s emit.Schedule) bool {
 // transposer writes a map whose loads are transposed through workgroup memory. Out-of-range
 // positions are clamped: they are read and computed, but not stored.
 type transposer struct {
-	*emit.Vectorizer
+	v *emit.Vectorizer
 	transposition
 	w         *Space
 	point     ir.Index // coordinates of the workgroup: its tile, and its place along the other axes
@@ -79,23 +79,23 @@ const (
 
 func (w *Space) transposed(s emit.Schedule) emit.Launch {
 	tr, _ := w.transposition(s)
-	t := &transposer{Vectorizer: emit.NewVectorizer(w.e.Sibling().WithThreads(emit.GroupThreads)), transposition: tr, w: w, lane: loop.LocalID(0, emit.GroupThreads)}
+	t := &transposer{v: emit.NewVectorizer(w.e.Sibling().WithThreads(emit.GroupThreads)), transposition: tr, w: w, lane: loop.LocalID(0, emit.GroupThreads)}
 	t.shapes, t.tileSizes = [2]int{w.Group.Outer[tr.across], w.Group.Outer[tr.last]}, [2]int{s.M, s.N}
 	t.place()
 	for _, a := range tr.loads {
-		t.slots = append(t.slots, t.Shared("tile"+t.Name(""), a.root.DType, 1, s.N*(s.M+1)))
+		t.slots = append(t.slots, t.v.Shared("tile"+t.v.Name(""), a.root.DType, 1, s.N*(s.M+1)))
 	}
 	brought := t.quads(along, t.stageIn)
 	taken := t.quads(down, t.readBack)
-	t.Decide()
+	t.v.Decide()
 	for _, write := range brought {
 		write()
 	}
-	t.Barrier()
+	t.v.Barrier()
 	for _, write := range taken {
 		write()
 	}
-	return t.Launch(w.Group.Name())
+	return t.v.Launch(w.Group.Name())
 }
 
 // place names the coordinates of the workgroup's tile.
@@ -103,11 +103,11 @@ func (t *transposer) place() {
 	outer := slices.Clone(t.w.Group.Outer)
 	counts := [2]int{emit.CeilDiv(t.shapes[along], t.tileSizes[along]), emit.CeilDiv(t.shapes[down], t.tileSizes[down])}
 	outer[t.across], outer[t.last] = counts[along], counts[down]
-	number, exists := t.BoundedGroup(fusion.Product(outer))
+	number, exists := t.v.BoundedGroup(fusion.Product(outer))
 	t.exists = exists
-	t.point = t.Unflatten(t.Let("workgroup", number), outer)
+	t.point = t.v.Unflatten(t.v.Let("workgroup", number), outer)
 	for axis := range t.point {
-		t.point[axis] = t.Let("c", t.point[axis])
+		t.point[axis] = t.v.Let("c", t.point[axis])
 	}
 	t.tiles = [2]scalar.Expr{t.point[t.across], t.point[t.last]}
 }
@@ -125,7 +125,7 @@ func (t *transposer) quads(axis int, f func(p quad) func()) (out []func()) {
 	other := 1 - axis
 	lanes := t.tileSizes[axis] / emit.VectorWidth
 	rows := emit.GroupThreads / lanes
-	x, y := t.Let("x", scalar.Mod(t.lane, loop.Int(lanes))), t.Let("y", scalar.FloorDiv(t.lane, loop.Int(lanes)))
+	x, y := t.v.Let("x", scalar.Mod(t.lane, loop.Int(lanes))), t.v.Let("y", scalar.FloorDiv(t.lane, loop.Int(lanes)))
 	for pass := range t.tileSizes[other] / rows {
 		row := scalar.Add(y, loop.Int(pass*rows))
 		p := t.quad(axis, x, row)
@@ -142,9 +142,9 @@ func (t *transposer) quad(axis int, x, row scalar.Expr) (p quad) {
 	at, fits := t.clamp(scalar.Add(scalar.Mul(t.tiles[other], loop.Int(t.tileSizes[other])), row), t.shapes[other])
 	vector := scalar.Add(scalar.Mul(t.tiles[axis], loop.Int(t.tileSizes[axis]/emit.VectorWidth)), x)
 	vector, some := t.clamp(vector, emit.CeilDiv(n, emit.VectorWidth))
-	p.inside = t.Let("inside", scalar.And(t.exists, scalar.And(fits, some)))
+	p.inside = t.v.Let("inside", scalar.And(t.exists, scalar.And(fits, some)))
 	for k := range emit.VectorWidth {
-		along := t.Simplify(scalar.Add(scalar.Mul(vector, loop.Int(emit.VectorWidth)), loop.Int(k)))
+		along := t.v.Simplify(scalar.Add(scalar.Mul(vector, loop.Int(emit.VectorWidth)), loop.Int(k)))
 		kept, exists := along, scalar.Expr(scalar.ConstBool(true))
 		if n%emit.VectorWidth != 0 {
 			kept, exists = t.clamp(along, n)
@@ -158,16 +158,16 @@ func (t *transposer) quad(axis int, x, row scalar.Expr) (p quad) {
 
 // clamp clamps a position below n, and returns the condition that it was in range.
 func (t *transposer) clamp(at scalar.Expr, n int) (kept, fits scalar.Expr) {
-	at = t.Simplify(at)
+	at = t.v.Simplify(at)
 	if _, hi, ok := scalar.Range(at); ok && hi < int64(n) {
-		return t.Let("at", at), scalar.ConstBool(true)
+		return t.v.Let("at", at), scalar.ConstBool(true)
 	}
-	return t.Let("at", scalar.Min(at, loop.Int(n-1))), scalar.Lt(at, loop.Int(n))
+	return t.v.Let("at", scalar.Min(at, loop.Int(n-1))), scalar.Lt(at, loop.Int(n))
 }
 
 // at substitutes a point for the map's coordinates in x.
 func (t *transposer) at(x scalar.Expr, point ir.Index) scalar.Expr {
-	return t.Simplify(scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
+	return t.v.Simplify(scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
 		for axis, c := range t.w.at {
 			if n.Op == scalar.OpVar && n.Name == c.Name {
 				return point[axis], true
@@ -186,13 +186,13 @@ func (t *transposer) stageIn(p quad) func() {
 			values = append(values, scalar.LoadAt(a.root.ID, a.root.DType, t.at(a.at, point)))
 		}
 	}
-	t.Observe(values...)
+	t.v.Observe(values...)
 	return func() {
-		t.Load(values)
-		t.Add(t.NameAll(values)...)
+		t.v.Load(values)
+		t.v.Add(t.v.NameAll(values)...)
 		for i, x := range values {
 			at := scalar.Add(scalar.Mul(p.inTile[down], loop.Int(t.M+1)), scalar.Add(p.inTile[along], loop.Int(i%emit.VectorWidth)))
-			t.Put(t.slots[i/emit.VectorWidth], at, x)
+			t.v.Put(t.slots[i/emit.VectorWidth], at, x)
 		}
 	}
 }
@@ -205,20 +205,20 @@ func (t *transposer) readBack(p quad) func() {
 		for k, point := range p.points {
 			at := scalar.Add(scalar.Mul(scalar.Add(p.inTile[down], loop.Int(k)), loop.Int(t.M+1)), p.inTile[along])
 			load := scalar.LoadAt(a.root.ID, a.root.DType, t.at(a.at, point))
-			cells[scalar.Key(load)] = scalar.LoadAt(t.slots[i], a.root.DType, t.Simplify(at))
+			cells[scalar.Key(load)] = scalar.LoadAt(t.slots[i], a.root.DType, t.v.Simplify(at))
 		}
 	}
-	stores := t.Values(t.w.Group, t.Reader(), p.points...)
+	stores := t.v.Values(t.w.Group, t.v.Reader(), p.points...)
 	for i := range stores {
 		stores[i].Value = scalar.Substitute(stores[i].Value, func(n scalar.Expr) (scalar.Expr, bool) {
 			if n.Op != scalar.OpLoad {
 				return nil, false
 			}
-			cell, ok := cells[scalar.Key(scalar.LoadAt(n.Ref, n.Type, t.Simplify(n.Args[0])))]
+			cell, ok := cells[scalar.Key(scalar.LoadAt(n.Ref, n.Type, t.v.Simplify(n.Args[0])))]
 			return cell, ok
 		})
-		t.Observe(stores[i].Value)
+		t.v.Observe(stores[i].Value)
 	}
-	t.ObserveStores(stores, emit.VectorWidth)
-	return func() { t.When(p.inside, func() { t.Store(stores, emit.VectorWidth, p.each) }) }
+	t.v.ObserveStores(stores, emit.VectorWidth)
+	return func() { t.v.When(p.inside, func() { t.v.Store(stores, emit.VectorWidth, p.each) }) }
 }

@@ -167,22 +167,21 @@ func (s *scatterEmitter) lastWriter() []emit.Launch {
 	}
 }
 
-// bySort sorts the positions by row and combines the updates of each run, chunk by chunk: a
-// segmented reduction.
+// bySort sorts the positions by row, unless they are sorted, and combines the updates of each run,
+// chunk by chunk: a segmented reduction.
 func (s *scatterEmitter) bySort() []emit.Launch {
-	r := &runs{
-		s:     s,
-		row:   s.p.Scratch("row", ir.U32, s.Positions),
-		from:  s.p.Scratch("from", ir.I32, s.Positions),
-		chunk: chunkOf(s.Positions),
-	}
+	r := &runs{s: s, chunk: chunkOf(s.Positions, s.Window)}
 	r.chunks = emit.CeilDiv(s.Positions, r.chunk)
-	sort := s.byRow()
-	sort.save = func(w *emit.Emitter, _, i, from, key scalar.Expr) {
-		w.Save(r.from, ir.Index{i}, from)
-		w.Save(r.row, ir.Index{i}, key)
+	var out []emit.Launch
+	if s.Lowering.Sorted == nil || !s.Lowering.Sorted(s.Node) {
+		r.row, r.from = s.p.Scratch("row", ir.U32, s.Positions), s.p.Scratch("from", ir.I32, s.Positions)
+		sort := s.byRow()
+		sort.save = func(w *emit.Emitter, _, i, from, key scalar.Expr) {
+			w.Save(r.from, ir.Index{i}, from)
+			w.Save(r.row, ir.Index{i}, key)
+		}
+		out = sort.launches()
 	}
-	out := sort.launches()
 	if r.chunks == 1 {
 		return append(out, r.combine())
 	}
@@ -196,10 +195,15 @@ func (s *scatterEmitter) byRow() *sorting {
 		p: s.p, caps: s.caps, name: s.g.Name() + "_sort", rows: 1, length: s.Positions,
 		keyType: ir.U32, bits: bits.Len(uint(s.Rows)),
 		key: func(e *emit.Emitter, _, i scalar.Expr) scalar.Expr {
-			row, inside := s.RowScatter.Row(e.Simplifier, i, e.Reader().Operand(s.Node))
-			return scalar.Convert(scalar.Select(inside, row, loop.Int(s.Rows)), ir.U32)
+			return s.rowKey(e, i)
 		},
 	}
+}
+
+// rowKey returns the row of a position, the number of rows if it is out of range.
+func (s *scatterEmitter) rowKey(w *emit.Emitter, i scalar.Expr) scalar.Expr {
+	row, inside := s.RowScatter.Row(w.Simplifier, i, s.load(w))
+	return scalar.Convert(scalar.Select(inside, row, loop.Int(s.Rows)), ir.U32)
 }
 
 // additionTime is the time in nanoseconds between two atomic additions to one element: 16,384
@@ -242,7 +246,7 @@ func (s *scatterEmitter) atomicCost() float64 {
 // sortedCost estimates the nanoseconds of [scatterEmitter.bySort]. For each position of a chunk
 // a thread waits for the index and then for the update.
 func (s *scatterEmitter) sortedCost() float64 {
-	d, chunk := s.caps.Profile(), min(chunkOf(s.Positions), s.Positions)
+	d, chunk := s.caps.Profile(), min(chunkOf(s.Positions, s.Window), s.Positions)
 	chunks := emit.CeilDiv(s.Positions, chunk)
 	waves := d.Waves(emit.CeilDiv(chunks*s.Window, emit.GroupThreads), emit.GroupThreads)
 	combine := d.Launch + max(s.traffic().Bytes/d.Bandwidth(), 2*d.Latency*waves*float64(chunk))
@@ -257,19 +261,40 @@ func (s *scatterEmitter) sortedCost() float64 {
 // Chunks split the sorted positions; a run within a chunk is combined and applied there, a run
 // across chunks stores a partial result in each, which are joined afterwards.
 type runs struct {
-	s             *scatterEmitter
-	row, from     *fusion.Tensor // sorted: rows, past the last one if out of range, and positions
+	s *scatterEmitter
+	// row and from are sorted: rows, past the last one if out of range, and positions. They are nil
+	// where the positions are sorted.
+	row, from     *fusion.Tensor
 	chunk, chunks int
 	parts         *fusion.Tensor // partial results by kind, chunk and element of the row
 }
 
-// chunkOf returns the number of positions per thread, of n: about √n/4. With a single run a
-// thread walks a chunk and then one walks the partial results of all chunks, which at √n are
-// equally many; shorter chunks keep more threads busy where there are many runs.
-func chunkOf(n int) int { return max(32, emit.PowerOfTwo(n)>>(bits.Len(uint(n))/2+2)) }
+// chunkOf returns the number of positions per thread, of n that each update window elements: about
+// √n/4. With a single run a thread walks a chunk and then one walks the partial results of all
+// chunks, which at √n are equally many; shorter chunks keep more threads busy where there are many
+// runs. They are shorter still where a large GPU's threads are not all busy: each waits for a row,
+// then for its update.
+func chunkOf(n, window int) int {
+	const busy = 1 << 18 // the threads that an H200 holds
+	most := emit.PowerOfTwo(n) >> (bits.Len(uint(n))/2 + 2)
+	return max(32, min(most, emit.PowerOfTwo(emit.CeilDiv(n*window, busy))))
+}
 
 // rowAt returns the row of the sorted position i.
-func (r *runs) rowAt(w *emit.Emitter, i scalar.Expr) scalar.Expr { return w.Load(r.row, ir.Index{i}) }
+func (r *runs) rowAt(w *emit.Emitter, i scalar.Expr) scalar.Expr {
+	if r.row == nil {
+		return r.s.rowKey(w, i)
+	}
+	return w.Load(r.row, ir.Index{i})
+}
+
+// positionAt returns the position that the sorted position i was before.
+func (r *runs) positionAt(w *emit.Emitter, i scalar.Expr) scalar.Expr {
+	if r.from == nil {
+		return i
+	}
+	return w.Load(r.from, ir.Index{i})
+}
 
 // each launches a thread per chunk and element of a row.
 func (r *runs) each(w *emit.Emitter, f func(chunk, x, from, to scalar.Expr)) {
@@ -304,7 +329,7 @@ func (r *runs) stepAhead(w *emit.Emitter, i, x, to scalar.Expr, step func(i, nex
 			from = w.Let("near", scalar.Min(from, loop.Int(r.s.Positions-1)))
 		}
 		rows[k] = w.Let("next", r.rowAt(w, from))
-		position := w.Let("position", w.Load(r.from, ir.Index{from}))
+		position := w.Let("position", r.positionAt(w, from))
 		updates[k] = w.Let("update", r.s.updated(w, position, x))
 	}
 	for k := range ahead {

@@ -41,7 +41,7 @@ func sortingOf(g *fusion.Group, caps loop.Caps) *sorting {
 		at[axis] = i
 		return at
 	}
-	return &sorting{
+	s := &sorting{
 		p: g.Partition(), caps: caps, name: g.Name(), rows: out.Len() / out.Dims[axis], length: out.Dims[axis], bits: l.Bits(n),
 		keyType: l.Key(n, scalar.FreeVar("x", n.Input(0).DType())).Type,
 		key: func(e *emit.Emitter, row, i scalar.Expr) scalar.Expr {
@@ -49,6 +49,19 @@ func sortingOf(g *fusion.Group, caps loop.Caps) *sorting {
 		},
 		save: func(w *emit.Emitter, row, i, from, _ scalar.Expr) { w.Save(out, place(w, row, i), from) },
 	}
+	s.bits = min(s.bits, s.usedBits())
+	return s
+}
+
+// usedBits returns the number of low bits that a key can have, by what its computation bounds.
+func (s *sorting) usedBits() int {
+	e := emit.New(s.p, s.caps)
+	free := func(name string, below int) scalar.Expr { return scalar.NewVar(name, ir.I32, 0, int64(below-1)) }
+	low, high, known := e.Simplifier.Range(s.key(e, free("row", s.rows), free("place", s.length)))
+	if !known || low < 0 {
+		return 8 * s.keyType.Size()
+	}
+	return bits.Len64(uint64(high))
 }
 
 func (s *sorting) launches() []emit.Launch {

@@ -8,6 +8,20 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
+// TestBoundedKeysTakeFewerPasses sorts a long row of integers of which four bits are used, by one
+// pass of three launches.
+func TestBoundedKeysTakeFewerPasses(t *testing.T) {
+	g := schedtest.Build(t, func(b *ir.Builder) {
+		x := b.Input("x", ir.U32, ir.N(5000))
+		b.Output("y", ops.ArgSort(b, ops.Min(b, x, ops.ConstLike(b, x, 15)), ops.SortAttrs{}))
+	})
+	target := schedtest.Hopper()
+	if kernels := schedtest.Kernels(t, g, target); len(kernels) != 3 {
+		t.Errorf("%d launches, not 3", len(kernels))
+	}
+	schedtest.RunOn(t, g, target, 0)
+}
+
 // TestNetworksSortRowsOfTheirCapacity sorts rows that fit the workgroup memory of every GPU in one
 // launch on CUDA, one row with more threads, and longer rows by digits.
 func TestNetworksSortRowsOfTheirCapacity(t *testing.T) {

@@ -28,14 +28,14 @@ const FragmentPad = 16
 // Workgroup memory holds the operands in the type that is multiplied, contiguous along the same
 // axis as in memory. In the epilogue it holds rounds of eight rows of each subgroup.
 type fragmentCore struct {
-	*tileEmitter
+	e       *tileEmitter
 	operand ir.DType
 	slot    [2]int // workgroup arrays of the tiles of both operands
 	sums    int    // workgroup array of a round of results
 }
 
 func newFragmentCore(te *tileEmitter) *fragmentCore {
-	f := &fragmentCore{tileEmitter: te, operand: fragmentOperand(te.out.c, te.Caps)}
+	f := &fragmentCore{e: te, operand: fragmentOperand(te.out.c, te.Caps)}
 	for i := range te.side {
 		f.slot[i] = te.Shared([2]string{"rows", "columns"}[i], f.operand, 1, 2*f.tileLength(&te.side[i]))
 	}
@@ -57,7 +57,7 @@ func fragmentOperand(c *fusion.Contraction, caps loop.Caps) ir.DType {
 func (f *fragmentCore) stride(s *side) int {
 	pad := FragmentPad / f.operand.Size()
 	if s.kFast {
-		return f.t.k + pad
+		return f.e.t.k + pad
 	}
 	return s.tile + pad
 }
@@ -67,11 +67,11 @@ func (f *fragmentCore) tileLength(s *side) int {
 	if s.kFast {
 		return s.tile * f.stride(s)
 	}
-	return f.t.k * f.stride(s)
+	return f.e.t.k * f.stride(s)
 }
 
 // sumsStride returns the elements from one row of results to the next.
-func (f *fragmentCore) sumsStride() int { return f.t.n + FragmentPad/ir.F32.Size() }
+func (f *fragmentCore) sumsStride() int { return f.e.t.n + FragmentPad/ir.F32.Size() }
 
 // fragmentBytes returns the maximum bytes of workgroup memory of a tile: operands of f32 with
 // rows along the contracted space.
@@ -87,84 +87,84 @@ func (f *fragmentCore) operandOffset(s *side, buffer, free, k scalar.Expr) scala
 		row, at = free, k
 	}
 	at = scalar.Add(scalar.Mul(row, loop.Int(f.stride(s))), at)
-	return f.Simplify(scalar.Add(scalar.Mul(buffer, loop.Int(f.tileLength(s))), at))
+	return f.e.Simplify(scalar.Add(scalar.Mul(buffer, loop.Int(f.tileLength(s))), at))
 }
 
 func (f *fragmentCore) sum(i, j int) string { return "sum" + strconv.Itoa(i) + "_" + strconv.Itoa(j) }
 
 // declare defines the accumulators.
 func (f *fragmentCore) declare() {
-	for i := range f.t.rm / loop.FragmentSize {
-		for j := range f.t.rn / loop.FragmentSize {
-			f.Body = append(f.Body, &loop.FragmentZero{Name: f.sum(i, j)})
+	for i := range f.e.t.rm / loop.FragmentSize {
+		for j := range f.e.t.rn / loop.FragmentSize {
+			f.e.Body = append(f.e.Body, &loop.FragmentZero{Name: f.sum(i, j)})
 		}
 	}
 }
 
 // storeOperands converts the prefetched operands and stores them into a buffer.
 func (f *fragmentCore) storeOperands(buffer scalar.Expr) {
-	f.eachPrefetch(func(s *side, v int, names []string) {
-		vec, kk := f.vectorCoords(s, v)
+	f.e.eachPrefetch(func(s *side, v int, names []string) {
+		vec, kk := f.e.vectorCoords(s, v)
 		var stores []loop.Stmt
 		for j, name := range names {
 			free := scalar.Add(scalar.Mul(vec, loop.Int(4)), loop.Int(j))
 			value := scalar.Convert(scalar.FreeVar(name, ir.F32), f.operand)
 			stores = append(stores, &loop.Store{Array: f.slot[s.operand], At: f.operandOffset(s, buffer, free, kk), Value: value})
 		}
-		f.Body = append(f.Body, f.guardVector(s, v, stores)...)
+		f.e.Body = append(f.e.Body, f.e.guardVector(s, v, stores)...)
 	})
 }
 
 // multiply accumulates the products of one step.
 func (f *fragmentCore) multiply(buffer scalar.Expr) {
-	name := f.Name("k")
-	k := scalar.NewVar(name, ir.I32, 0, int64(f.t.k-loop.FragmentSize))
-	outer := f.Body
-	f.Body = nil
-	for i := range f.side {
-		s := &f.side[i]
+	name := f.e.Name("k")
+	k := scalar.NewVar(name, ir.I32, 0, int64(f.e.t.k-loop.FragmentSize))
+	outer := f.e.Body
+	f.e.Body = nil
+	for i := range f.e.side {
+		s := &f.e.side[i]
 		for j := range s.reg / loop.FragmentSize {
 			free := scalar.Add(scalar.Mul(s.thread, loop.Int(s.reg)), loop.Int(j*loop.FragmentSize))
-			f.Body = append(f.Body, &loop.FragmentLoad{
+			f.e.Body = append(f.e.Body, &loop.FragmentLoad{
 				Name: s.prefix + strconv.Itoa(j), Array: f.slot[i], At: f.operandOffset(s, buffer, free, k), Stride: f.stride(s),
 				Transposed: s.kFast == (s.operand == 1), // rows are free positions of operand 0, contracted ones of operand 1
 				Right:      s.operand == 1,
 			})
 		}
 	}
-	for i := range f.t.rm / loop.FragmentSize {
-		for j := range f.t.rn / loop.FragmentSize {
-			f.Body = append(f.Body, &loop.FragmentMulAdd{Sum: f.sum(i, j), A: "a" + strconv.Itoa(i), B: "b" + strconv.Itoa(j)})
+	for i := range f.e.t.rm / loop.FragmentSize {
+		for j := range f.e.t.rn / loop.FragmentSize {
+			f.e.Body = append(f.e.Body, &loop.FragmentMulAdd{Sum: f.sum(i, j), A: "a" + strconv.Itoa(i), B: "b" + strconv.Itoa(j)})
 		}
 	}
-	each := &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(f.t.k), Step: loop.Int(loop.FragmentSize), Body: f.Body}
-	f.Body = append(outer, each)
+	each := &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(f.e.t.k), Step: loop.Int(loop.FragmentSize), Body: f.e.Body}
+	f.e.Body = append(outer, each)
 }
 
 // store stores the accumulators through workgroup memory, in rounds of a row of fragments of
 // each subgroup. The epilogue is then a loop with coalesced stores.
 func (f *fragmentCore) store(result resultStores) {
-	rounds := f.t.rm / loop.FragmentSize
-	name := f.Name("round")
+	rounds := f.e.t.rm / loop.FragmentSize
+	name := f.e.Name("round")
 	round := scalar.NewVar(name, ir.I32, 0, int64(rounds-1))
-	outer := f.Body
-	f.Body = []loop.Stmt{&loop.Barrier{}}
+	outer := f.e.Body
+	f.e.Body = []loop.Stmt{&loop.Barrier{}}
 	f.stageRound(round)
-	f.Body = append(f.Body, &loop.Barrier{})
+	f.e.Body = append(f.e.Body, &loop.Barrier{})
 	f.storeRound(round, result)
-	f.Body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rounds), Step: loop.Int(1), Body: f.Body})
+	f.e.Body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rounds), Step: loop.Int(1), Body: f.e.Body})
 }
 
 // stageRound stores the fragments of a round. Fragments are named statically, so each round has a
 // branch.
 func (f *fragmentCore) stageRound(round scalar.Expr) {
-	first := scalar.Mul(f.side[0].thread, loop.Int(loop.FragmentSize*f.sumsStride()))
-	first = scalar.Add(first, scalar.Mul(f.side[1].thread, loop.Int(f.t.rn)))
+	first := scalar.Mul(f.e.side[0].thread, loop.Int(loop.FragmentSize*f.sumsStride()))
+	first = scalar.Add(first, scalar.Mul(f.e.side[1].thread, loop.Int(f.e.t.rn)))
 	var body []loop.Stmt
-	for i := f.t.rm/loop.FragmentSize - 1; i >= 0; i-- {
+	for i := f.e.t.rm/loop.FragmentSize - 1; i >= 0; i-- {
 		var stores []loop.Stmt
-		for j := range f.t.rn / loop.FragmentSize {
-			at := f.Simplify(scalar.Add(first, loop.Int(j*loop.FragmentSize)))
+		for j := range f.e.t.rn / loop.FragmentSize {
+			at := f.e.Simplify(scalar.Add(first, loop.Int(j*loop.FragmentSize)))
 			stores = append(stores, &loop.FragmentStore{Array: f.sums, At: at, Stride: f.sumsStride(), Name: f.sum(i, j)})
 		}
 		if body != nil {
@@ -172,28 +172,28 @@ func (f *fragmentCore) stageRound(round scalar.Expr) {
 		}
 		body = stores
 	}
-	f.Body = append(f.Body, body...)
+	f.e.Body = append(f.e.Body, body...)
 }
 
 // storeRound computes and stores the results of a round.
 func (f *fragmentCore) storeRound(round scalar.Expr, result resultStores) {
-	rows, columns := &f.side[0], &f.side[1]
-	count := f.t.m / f.t.rm * loop.FragmentSize * f.t.n
-	name := f.Name("at")
+	rows, columns := &f.e.side[0], &f.e.side[1]
+	count := f.e.t.m / f.e.t.rm * loop.FragmentSize * f.e.t.n
+	name := f.e.Name("at")
 	at := scalar.NewVar(name, ir.I32, 0, int64(count-1))
-	outer := f.Body
-	f.Body = nil
-	local := f.let("local_row", scalar.FloorDiv(at, loop.Int(f.t.n)), count/f.t.n-1)
-	across := f.let("local_column", scalar.Mod(at, loop.Int(f.t.n)), f.t.n-1)
-	row := scalar.Mul(scalar.FloorDiv(local, loop.Int(loop.FragmentSize)), loop.Int(f.t.rm))
+	outer := f.e.Body
+	f.e.Body = nil
+	local := f.e.let("local_row", scalar.FloorDiv(at, loop.Int(f.e.t.n)), count/f.e.t.n-1)
+	across := f.e.let("local_column", scalar.Mod(at, loop.Int(f.e.t.n)), f.e.t.n-1)
+	row := scalar.Mul(scalar.FloorDiv(local, loop.Int(loop.FragmentSize)), loop.Int(f.e.t.rm))
 	row = scalar.Add(row, scalar.Add(scalar.Mul(round, loop.Int(loop.FragmentSize)), scalar.Mod(local, loop.Int(loop.FragmentSize))))
-	row = f.let("row", scalar.Add(rows.first, row), f.lastFree(rows))
-	column := f.let("column", scalar.Add(columns.first, across), f.lastFree(columns))
-	sum := scalar.LoadAt(f.sums, ir.F32, f.Simplify(scalar.Add(scalar.Mul(local, loop.Int(f.sumsStride())), across)))
-	total := f.Name("total")
-	f.Body = append(f.Body, &loop.Let{Name: total, Value: sum})
-	stores := f.StoreAll(result(scalar.FreeVar(total, ir.F32), f.out.point(f.freeAt(rows, row), f.freeAt(columns, column))))
-	f.Body = append(f.Body, emit.Guard(f.valid, f.guardFree(rows, row, f.guardFree(columns, column, stores)))...)
-	each := &loop.For{Var: name, Start: f.lane, End: loop.Int(count), Step: loop.Int(f.t.threads()), Body: f.Body}
-	f.Body = append(outer, each)
+	row = f.e.let("row", scalar.Add(rows.first, row), f.e.lastFree(rows))
+	column := f.e.let("column", scalar.Add(columns.first, across), f.e.lastFree(columns))
+	sum := scalar.LoadAt(f.sums, ir.F32, f.e.Simplify(scalar.Add(scalar.Mul(local, loop.Int(f.sumsStride())), across)))
+	total := f.e.Name("total")
+	f.e.Body = append(f.e.Body, &loop.Let{Name: total, Value: sum})
+	stores := f.e.StoreAll(result(scalar.FreeVar(total, ir.F32), f.e.out.point(f.e.freeAt(rows, row), f.e.freeAt(columns, column))))
+	f.e.Body = append(f.e.Body, emit.Guard(f.e.valid, f.e.guardFree(rows, row, f.e.guardFree(columns, column, stores)))...)
+	each := &loop.For{Var: name, Start: f.e.lane, End: loop.Int(count), Step: loop.Int(f.e.t.threads()), Body: f.e.Body}
+	f.e.Body = append(outer, each)
 }

@@ -81,7 +81,7 @@ func (t tile) fitsPipeline(caps loop.Caps) bool {
 // memory: the copies of all stages but one are in flight during the arithmetic. Each thread
 // double-buffers its operands in registers, across the end of a step too.
 type pipeline struct {
-	*tileEmitter
+	e     *tileEmitter
 	first [2][]string // a thread's operands of the first contracted position of a step
 	// from names the offsets in workgroup memory, in vectors, of a thread's operands of a
 	// step. They are variables because NVRTC folds the constant part of an address into the
@@ -96,7 +96,7 @@ func newPipeline(te *tileEmitter) *pipeline {
 	}
 	te.side[1].base = te.t.stages * te.t.k * te.t.pitch(te.t.m) / emit.VectorWidth
 	te.Resident = pipelineRegisters / (te.t.threads() * te.t.rm * te.t.rn)
-	return &pipeline{tileEmitter: te}
+	return &pipeline{e: te}
 }
 
 // warpCoords returns the place of a thread's results in the tile, in vectors. Lanes that differ
@@ -116,66 +116,66 @@ func (te *tileEmitter) warpCoords() (down, right scalar.Expr) {
 // vectorOffset returns the offset, in vectors, of vector vec of contracted position k of a
 // side's tile in a stage.
 func (p *pipeline) vectorOffset(s *side, stage, k, vec scalar.Expr) scalar.Expr {
-	pitch := p.t.pitch(s.tile) / emit.VectorWidth
-	row := scalar.Add(scalar.Mul(stage, loop.Int(p.t.k)), k)
-	return p.Simplify(scalar.Add(scalar.Add(scalar.Mul(row, loop.Int(pitch)), vec), loop.Int(s.base)))
+	pitch := p.e.t.pitch(s.tile) / emit.VectorWidth
+	row := scalar.Add(scalar.Mul(stage, loop.Int(p.e.t.k)), k)
+	return p.e.Simplify(scalar.Add(scalar.Add(scalar.Mul(row, loop.Int(pitch)), vec), loop.Int(s.base)))
 }
 
 // stage names the stage of a step.
 func (p *pipeline) stage(step scalar.Expr) scalar.Expr {
-	return p.let("stage", scalar.Mod(step, loop.Int(p.t.stages)), p.t.stages-1)
+	return p.e.let("stage", scalar.Mod(step, loop.Int(p.e.t.stages)), p.e.t.stages-1)
 }
 
 // begin starts the copies of the first tiles and loads the first operands.
 func (p *pipeline) begin() {
-	for i := range p.t.stages - 1 {
+	for i := range p.e.t.stages - 1 {
 		p.startCopies(loop.Int(i))
 	}
 	p.awaitStep()
-	for i := range p.side {
-		p.from[i] = p.Name("from")
-		p.Body = append(p.Body, &loop.Var{Name: p.from[i], Init: p.ownOffset(&p.side[i], loop.Int(0))})
+	for i := range p.e.side {
+		p.from[i] = p.e.Name("from")
+		p.e.Body = append(p.e.Body, &loop.Var{Name: p.from[i], Init: p.ownOffset(&p.e.side[i], loop.Int(0))})
 	}
 	for i, names := range p.loadOperands(0) {
 		for _, name := range names {
-			first := p.Name(p.side[i].prefix)
+			first := p.e.Name(p.e.side[i].prefix)
 			p.first[i] = append(p.first[i], first)
-			p.Body = append(p.Body, &loop.Var{Name: first, Init: scalar.FreeVar(name, ir.F32)})
+			p.e.Body = append(p.e.Body, &loop.Var{Name: first, Init: scalar.FreeVar(name, ir.F32)})
 		}
 	}
 }
 
 // awaitStep waits for the tiles of the next step.
 func (p *pipeline) awaitStep() {
-	p.Body = append(p.Body, &loop.CopyWait{Pending: p.t.stages - 2}, &loop.Barrier{})
+	p.e.Body = append(p.e.Body, &loop.CopyWait{Pending: p.e.t.stages - 2}, &loop.Barrier{})
 }
 
 // step multiplies the tiles of a step. Copies in flight overwrite the stage of the step before,
 // which all threads have read.
 func (p *pipeline) step(at scalar.Expr) {
-	p.startCopies(scalar.Add(at, loop.Int(p.t.stages-1)))
+	p.startCopies(scalar.Add(at, loop.Int(p.e.t.stages-1)))
 	now := p.first
-	for k := 1; k < p.t.k; k++ {
+	for k := 1; k < p.e.t.k; k++ {
 		next := p.loadOperands(k)
 		p.mulAdd(now)
 		now = next
 	}
 	p.awaitStep()
 	stage := p.stage(scalar.Add(at, loop.Int(1)))
-	for i := range p.side {
-		p.Body = append(p.Body, &loop.Assign{Name: p.from[i], Value: p.ownOffset(&p.side[i], stage)})
+	for i := range p.e.side {
+		p.e.Body = append(p.e.Body, &loop.Assign{Name: p.from[i], Value: p.ownOffset(&p.e.side[i], stage)})
 	}
 	next := p.loadOperands(0)
 	p.mulAdd(now)
 	for i := range next {
 		for j, name := range next[i] {
-			p.Body = append(p.Body, &loop.Assign{Name: p.first[i][j], Value: scalar.FreeVar(name, ir.F32)})
+			p.e.Body = append(p.e.Body, &loop.Assign{Name: p.first[i][j], Value: scalar.FreeVar(name, ir.F32)})
 		}
 	}
 }
 
 // end waits for the copies started in place of those of steps beyond the last.
-func (p *pipeline) end() { p.Body = append(p.Body, &loop.CopyWait{}) }
+func (p *pipeline) end() { p.e.Body = append(p.e.Body, &loop.CopyWait{}) }
 
 // ownOffset returns the offset, in vectors, of a thread's first operands of a side in a stage.
 func (p *pipeline) ownOffset(s *side, stage scalar.Expr) scalar.Expr {
@@ -184,16 +184,16 @@ func (p *pipeline) ownOffset(s *side, stage scalar.Expr) scalar.Expr {
 
 // loadOperands loads a thread's operands of contracted position k of a step.
 func (p *pipeline) loadOperands(k int) (out [2][]string) {
-	for i := range p.side {
-		s := &p.side[i]
-		from := scalar.NewVar(p.from[i], ir.I32, 0, int64(p.t.pipelineBytes()/(4*emit.VectorWidth)-1))
+	for i := range p.e.side {
+		s := &p.e.side[i]
+		from := scalar.NewVar(p.from[i], ir.I32, 0, int64(p.e.t.pipelineBytes()/(4*emit.VectorWidth)-1))
 		for v := range s.reg / emit.VectorWidth {
 			names := make([]string, emit.VectorWidth)
 			for j := range names {
-				names[j] = p.Name(s.prefix)
+				names[j] = p.e.Name(s.prefix)
 			}
-			at := p.Simplify(scalar.Add(from, loop.Int(k*p.t.pitch(s.tile)/emit.VectorWidth+v*s.tile/s.reg)))
-			p.Body = append(p.Body, &loop.LoadVec{Names: names, Array: p.slot, At: at})
+			at := p.e.Simplify(scalar.Add(from, loop.Int(k*p.e.t.pitch(s.tile)/emit.VectorWidth+v*s.tile/s.reg)))
+			p.e.Body = append(p.e.Body, &loop.LoadVec{Names: names, Array: p.e.slot, At: at})
 			out[i] = append(out[i], names...)
 		}
 	}
@@ -209,11 +209,11 @@ func (p *pipeline) mulAdd(now [2][]string) {
 	for i, x := range now[0] {
 		for j := range now[1] {
 			if i%2 == 1 {
-				j = p.t.rn - 1 - j
+				j = p.e.t.rn - 1 - j
 			}
-			sum := p.acc(i*p.t.rn + j)
+			sum := p.e.acc(i*p.e.t.rn + j)
 			product := scalar.Mul(scalar.FreeVar(x, ir.F32), scalar.FreeVar(now[1][j], ir.F32))
-			p.Body = append(p.Body, &loop.Assign{Name: sum, Value: scalar.Add(scalar.FreeVar(sum, ir.F32), product)})
+			p.e.Body = append(p.e.Body, &loop.Assign{Name: sum, Value: scalar.Add(scalar.FreeVar(sum, ir.F32), product)})
 		}
 	}
 }
@@ -225,24 +225,24 @@ const transposedRows = 8
 // startCopies starts the copies of a step's tiles. Beyond the last step it copies the last tiles
 // again.
 func (p *pipeline) startCopies(step scalar.Expr) {
-	at := p.let("copied", scalar.Min(step, loop.Int(p.steps-1)), p.steps-1)
+	at := p.e.let("copied", scalar.Min(step, loop.Int(p.e.steps-1)), p.e.steps-1)
 	stage := p.stage(step)
-	k := scalar.Mul(scalar.Add(scalar.Mul(p.part, loop.Int(p.steps)), at), loop.Int(p.t.k))
-	k = p.let("k", k, p.parts*p.steps*p.t.k-1)
-	load := p.Reader().Operand(p.out.c.Node)
-	for i := range p.side {
-		s := &p.side[i]
+	k := scalar.Mul(scalar.Add(scalar.Mul(p.e.part, loop.Int(p.e.steps)), at), loop.Int(p.e.t.k))
+	k = p.e.let("k", k, p.e.parts*p.e.steps*p.e.t.k-1)
+	load := p.e.Reader().Operand(p.e.out.c.Node)
+	for i := range p.e.side {
+		s := &p.e.side[i]
 		count := s.copyWidth()
-		for v := range emit.CeilDiv(s.tile*p.t.k/count, p.t.threads()) {
-			id := scalar.Add(p.lane, loop.Int(v*p.t.threads()))
+		for v := range emit.CeilDiv(s.tile*p.e.t.k/count, p.e.t.threads()) {
+			id := scalar.Add(p.e.lane, loop.Int(v*p.e.t.threads()))
 			kk, free := s.copyCoords(id)
 			x := p.asyncCopy(s, load, scalar.Add(k, kk), free, count)
 			to := scalar.Add(scalar.Mul(p.vectorOffset(s, stage, kk, loop.Int(0)), loop.Int(emit.VectorWidth)), scalar.Mul(free, loop.Int(count)))
-			x.To, x.ToAt = p.slot, p.Simplify(to)
-			p.Body = append(p.Body, x)
+			x.To, x.ToAt = p.e.slot, p.e.Simplify(to)
+			p.e.Body = append(p.e.Body, x)
 		}
 	}
-	p.Body = append(p.Body, &loop.CopyCommit{})
+	p.e.Body = append(p.e.Body, &loop.CopyCommit{})
 }
 
 // copyWidth returns the number of elements of each copy of a side: a vector, or one element if
@@ -268,19 +268,19 @@ func (s *side) copyCoords(id scalar.Expr) (k, free scalar.Expr) {
 // clamped, since their results are not stored; out-of-range contracted positions are zero.
 func (p *pipeline) asyncCopy(s *side, load ir.Load, k, free scalar.Expr, count int) *loop.CopyAsync {
 	var inside scalar.Expr
-	if length := fusion.Product(p.out.c.K); p.parts*p.steps*p.t.k > length {
-		inside = p.Simplify(scalar.Lt(k, loop.Int(length)))
+	if length := fusion.Product(p.e.out.c.K); p.e.parts*p.e.steps*p.e.t.k > length {
+		inside = p.e.Simplify(scalar.Lt(k, loop.Int(length)))
 		k = scalar.Min(k, loop.Int(length-1))
 	}
 	f := scalar.Add(scalar.FloorDiv(s.first, loop.Int(count)), free)
 	if n := fusion.Product(s.free); n%s.tile != 0 {
 		f = scalar.Min(f, loop.Int(n/count-1))
 	}
-	f = p.Simplify(scalar.Mul(f, loop.Int(count)))
-	x := p.out.c.Factor(s.operand, p.out.batch, p.Unflatten(f, s.free), p.Unflatten(p.Simplify(k), p.out.c.K), load)
-	from, ok := emit.StoredAt(ir.F32, p.Simplify(x))
+	f = p.e.Simplify(scalar.Mul(f, loop.Int(count)))
+	x := p.e.out.c.Factor(s.operand, p.e.out.batch, p.e.Unflatten(f, s.free), p.e.Unflatten(p.e.Simplify(k), p.e.out.c.K), load)
+	from, ok := emit.StoredAt(ir.F32, p.e.Simplify(x))
 	if !ok {
 		panic("an operand's layout has changed")
 	}
-	return &loop.CopyAsync{From: from.Array, FromAt: p.Simplify(from.At), Count: count, Valid: emit.Both(from.Valid, inside)}
+	return &loop.CopyAsync{From: from.Array, FromAt: p.e.Simplify(from.At), Count: count, Valid: emit.Both(from.Valid, inside)}
 }

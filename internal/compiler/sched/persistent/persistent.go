@@ -342,7 +342,7 @@ func (p *persistent) inRows(x *rowPart) bool {
 func (p *persistent) writePoints(x *rowPart, round, exists scalar.Expr) {
 	threads := p.Workgroup[0]
 	p.Loop("point", loop.LocalID(0, threads), loop.Int(x.points), threads, x.points-1, func(point scalar.Expr) {
-		e := &rowPoint{persistent: p, part: x, point: point, bound: map[string]scalar.Expr{p.count: round}}
+		e := &rowPoint{p: p, part: x, point: point, bound: map[string]scalar.Expr{p.count: round}}
 		if x.row != nil {
 			e.bound[x.row.Name] = p.row
 		}
@@ -361,7 +361,7 @@ func (p *persistent) writePoints(x *rowPart, round, exists scalar.Expr) {
 
 // rowPoint writes one point of a part.
 type rowPoint struct {
-	*persistent
+	p              *persistent
 	bound          map[string]scalar.Expr // values of the code's variables
 	part           *rowPart
 	point, element scalar.Expr // the index of the point and of the element of a sum
@@ -372,18 +372,18 @@ func (e *rowPoint) bind(vars, values []scalar.Expr) { serial.BindAll(e.bound, va
 // expr returns an expression of the code in the kernel's variables, with kept rows in workgroup
 // memory.
 func (e *rowPoint) expr(x scalar.Expr) scalar.Expr {
-	return e.Simplify(scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
+	return e.p.Simplify(scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
 		switch n.Op {
 		case scalar.OpVar:
 			v, ok := e.bound[n.Name]
 			return v, ok
 		case scalar.OpLoad:
-			if k := e.kept[n.Ref]; k != nil {
+			if k := e.p.kept[n.Ref]; k != nil {
 				return scalar.LoadAt(k.slot, n.Type, e.place(k, n.Args[0])), true
 			}
 			if t := e.part.packed[n]; t != nil {
 				at := scalar.Add(scalar.Mul(e.element, loop.Int(e.part.points)), e.point)
-				return scalar.LoadAt(t.ID, n.Type, e.Simplify(at)), true
+				return scalar.LoadAt(t.ID, n.Type, e.p.Simplify(at)), true
 			}
 		}
 		return nil, false
@@ -392,35 +392,35 @@ func (e *rowPoint) expr(x scalar.Expr) scalar.Expr {
 
 // place returns the index of a tensor's element in its kept row.
 func (e *rowPoint) place(k *keptRows, at scalar.Expr) scalar.Expr {
-	return e.Simplify(scalar.Sub(e.expr(at), scalar.Mul(e.row, loop.Int(k.length))))
+	return e.p.Simplify(scalar.Sub(e.expr(at), scalar.Mul(e.p.row, loop.Int(k.length))))
 }
 
 // reduce writes the loop of a reduction at the point, unrolled to keep several loads in flight.
 func (e *rowPoint) reduce(r fusion.Reduction, inner []scalar.Expr) {
 	running := make([]scalar.Expr, len(r.Running))
 	for i, a := range r.Accumulators {
-		running[i] = e.Var("running", e.expr(a.Init))
+		running[i] = e.p.Var("running", e.expr(a.Init))
 	}
 	n, at := serial.SizeOf(inner), 8
 	for n%at != 0 {
 		at /= 2
 	}
-	e.Loop("r", loop.Int(0), loop.Int(n), at, n-at, func(first scalar.Expr) {
+	e.p.Loop("r", loop.Int(0), loop.Int(n), at, n-at, func(first scalar.Expr) {
 		elements := make([][]scalar.Expr, at)
 		for i := range elements {
-			e.element = e.Simplify(scalar.Add(first, loop.Int(i)))
-			e.bind(inner, e.Unflatten(e.element, serial.SizesOf(inner)))
+			e.element = e.p.Simplify(scalar.Add(first, loop.Int(i)))
+			e.bind(inner, e.p.Unflatten(e.element, serial.SizesOf(inner)))
 			for _, x := range r.Elements {
-				elements[i] = append(elements[i], e.Let("element", e.expr(x)))
+				elements[i] = append(elements[i], e.p.Let("element", e.expr(x)))
 			}
 		}
 		for _, x := range elements {
-			e.SetAll(running, r.Combine(running, x))
+			e.p.SetAll(running, r.Combine(running, x))
 		}
 	})
 	e.bind(r.Running, running)
 	for _, b := range r.Results {
-		e.bound[b.Var.Name] = e.Let("v", e.expr(b.Value))
+		e.bound[b.Var.Name] = e.p.Let("v", e.expr(b.Value))
 	}
 }
 
@@ -430,14 +430,14 @@ func (e *rowPoint) store(x *rowPart, exists scalar.Expr) {
 	for i, s := range x.code.Rows {
 		values[i] = e.expr(s.Value)
 	}
-	e.Add(e.NameAll(values)...)
+	e.p.Add(e.p.NameAll(values)...)
 	for i, s := range x.code.Rows {
-		if k := e.kept[s.Tensor.ID]; k != nil {
-			e.Put(k.slot, e.place(k, s.Offset), values[i])
+		if k := e.p.kept[s.Tensor.ID]; k != nil {
+			e.p.Put(k.slot, e.place(k, s.Offset), values[i])
 			continue
 		}
-		e.When(exists, func() {
-			e.Add(&loop.Store{Array: s.Tensor.ID, At: e.expr(s.Offset), Value: values[i]})
+		e.p.When(exists, func() {
+			e.p.Add(&loop.Store{Array: s.Tensor.ID, At: e.expr(s.Offset), Value: values[i]})
 		})
 	}
 }

@@ -15,7 +15,7 @@ import (
 // serves all strips: rows of 4,096 ran at 3,864 GB/s so, and at 2,971 through workgroup memory
 // (cumsum, H200, WebGPU).
 type registerScanner struct {
-	*emit.Vectorizer
+	v *emit.Vectorizer
 	place
 	p              *scan
 	s              emit.Schedule
@@ -73,41 +73,41 @@ func (p *scan) register(s emit.Schedule, cut chunking) emit.Launch {
 	init := p.init()
 	switch {
 	case cut.starts != nil:
-		init = emit.LoadAll(t.Emitter, cut.starts, ir.Index{t.number, t.row})
+		init = emit.LoadAll(t.v.Emitter, cut.starts, ir.Index{t.number, t.row})
 	case cut.gathers():
-		gathered = p.gather(t.Emitter, s, cut, t.place)
+		gathered = p.gather(t.v.Emitter, s, cut, t.place)
 	}
 	oneTile := cut.chunk <= s.Lanes*s.Each
 	if gathered != nil && !oneTile {
 		_, all := t.exclusive([][]scalar.Expr{gathered()})
 		init = all[0]
-		t.Barrier()
+		t.v.Barrier()
 	}
-	t.carry = t.Vars("carry", init)
+	t.carry = t.v.Vars("carry", init)
 	if oneTile {
 		t.tile(t.first, gathered)
 	} else {
-		t.Loop("tile", t.first, t.last, s.Lanes*t.parts, p.length/emit.VectorWidth-1, func(first scalar.Expr) {
+		t.v.Loop("tile", t.first, t.last, s.Lanes*t.parts, p.length/emit.VectorWidth-1, func(first scalar.Expr) {
 			t.tile(first, nil)
-			t.Barrier()
+			t.v.Barrier()
 		})
 	}
 	if cut.first {
-		t.When(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() { emit.SaveAll(t.Emitter, cut.totals, ir.Index{t.number, t.row}, t.carry) })
+		t.v.When(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() { emit.SaveAll(t.v.Emitter, cut.totals, ir.Index{t.number, t.row}, t.carry) })
 	}
-	return t.Launch(p.name)
+	return t.v.Launch(p.name)
 }
 
 func (p *scan) newRegister(s emit.Schedule, cut chunking) *registerScanner {
 	w := p.e.Sibling().WithThreads(s.Lanes * s.Rows)
-	t := &registerScanner{Vectorizer: emit.NewVectorizer(w), place: p.place(w, s, cut), p: p, s: s, cut: cut, parts: s.Each / emit.VectorWidth}
-	t.first = t.Let("first", scalar.Mul(t.number, loop.Int(cut.chunk/emit.VectorWidth)))
-	t.last = t.Let("last", scalar.Min(scalar.Add(t.first, loop.Int(cut.chunk/emit.VectorWidth)), loop.Int(p.length/emit.VectorWidth)))
+	t := &registerScanner{v: emit.NewVectorizer(w), place: p.place(w, s, cut), p: p, s: s, cut: cut, parts: s.Each / emit.VectorWidth}
+	t.first = t.v.Let("first", scalar.Mul(t.number, loop.Int(cut.chunk/emit.VectorWidth)))
+	t.last = t.v.Let("last", scalar.Min(scalar.Add(t.first, loop.Int(cut.chunk/emit.VectorWidth)), loop.Int(p.length/emit.VectorWidth)))
 	t.wholeTilesOnly = cut.whole(p, s)
 	for _, a := range p.accs {
-		t.scans = append(t.scans, t.Shared("scans"+t.Name(""), a.DType, t.parts, 2*s.Lanes*s.Rows))
+		t.scans = append(t.scans, t.v.Shared("scans"+t.v.Name(""), a.DType, t.parts, 2*s.Lanes*s.Rows))
 		if cut.gathers() {
-			t.gatherSlots = append(t.gatherSlots, t.Shared("sides"+t.Name(""), a.DType, 1, 2*s.Lanes*s.Rows))
+			t.gatherSlots = append(t.gatherSlots, t.v.Shared("sides"+t.v.Name(""), a.DType, 1, 2*s.Lanes*s.Rows))
 		}
 	}
 	return t
@@ -126,11 +126,11 @@ func (t *registerScanner) tile(first scalar.Expr, gathered func() []scalar.Expr)
 	parts := make([]strip, t.parts)
 	for s := range parts {
 		vector := scalar.Add(first, scalar.Add(t.lane, loop.Int(s*t.s.Lanes)))
-		parts[s] = strip{vector: t.Let("vector", vector), inside: t.mine}
+		parts[s] = strip{vector: t.v.Let("vector", vector), inside: t.mine}
 		if !t.wholeTilesOnly {
 			vector = parts[s].vector
-			parts[s].inside = t.Let("inside", scalar.And(t.mine, scalar.Lt(vector, t.last)))
-			parts[s].vector = t.Let("near", scalar.Min(vector, loop.Int(t.p.length/emit.VectorWidth-1)))
+			parts[s].inside = t.v.Let("inside", scalar.And(t.mine, scalar.Lt(vector, t.last)))
+			parts[s].vector = t.v.Let("near", scalar.Min(vector, loop.Int(t.p.length/emit.VectorWidth-1)))
 		}
 	}
 	t.loadStrips(parts)
@@ -148,11 +148,11 @@ func (t *registerScanner) tile(first scalar.Expr, gathered func() []scalar.Expr)
 	}
 	for s := range parts {
 		if !t.cut.first {
-			t.saveStrip(&parts[s], t.LetAll("start", t.p.combine(start, before[s])))
+			t.saveStrip(&parts[s], t.v.LetAll("start", t.p.combine(start, before[s])))
 		}
-		start = t.LetAll("end", t.p.combine(start, all[s]))
+		start = t.v.LetAll("end", t.p.combine(start, all[s]))
 	}
-	t.SetAll(t.carry, start)
+	t.v.SetAll(t.carry, start)
 }
 
 // at is the index of element j of the vector.
@@ -165,15 +165,15 @@ func (t *registerScanner) loadStrips(parts []strip) {
 	var values []scalar.Expr
 	for s := range parts {
 		for j := range emit.VectorWidth {
-			values = append(values, t.p.element(t.Emitter, t.row, parts[s].at(j))...)
+			values = append(values, t.p.element(t.v.Emitter, t.row, parts[s].at(j))...)
 		}
 	}
-	t.Observe(values...)
+	t.v.Observe(values...)
 	for s := range parts {
-		t.ObserveStores(t.results(&parts[s], t.p.init()), emit.VectorWidth)
+		t.v.ObserveStores(t.results(&parts[s], t.p.init()), emit.VectorWidth)
 	}
-	t.Decide()
-	t.Load(values)
+	t.v.Decide()
+	t.v.Load(values)
 	n := len(t.p.accs)
 	for s := range parts {
 		for j := range emit.VectorWidth {
@@ -184,9 +184,9 @@ func (t *registerScanner) loadStrips(parts []strip) {
 				}
 			}
 			if j > 0 {
-				own = t.p.combine(parts[s].running[j-1], t.LetAll("x", own))
+				own = t.p.combine(parts[s].running[j-1], t.v.LetAll("x", own))
 			}
-			parts[s].running[j] = t.LetAll("running", own)
+			parts[s].running[j] = t.v.LetAll("running", own)
 		}
 	}
 }
@@ -203,14 +203,14 @@ func (t *registerScanner) results(x *strip, start []scalar.Expr) []emit.PendingS
 		if last >= 0 && x.running[last] != nil {
 			value = t.p.combine(start, x.running[last])
 		}
-		stores = append(stores, t.p.kept(t.Emitter, t.row, x.at(j), value)...)
+		stores = append(stores, t.p.kept(t.v.Emitter, t.row, x.at(j), value)...)
 	}
 	return t.p.byTensor(stores)
 }
 
 func (t *registerScanner) saveStrip(x *strip, start []scalar.Expr) {
 	stores := t.results(x, start)
-	t.When(x.inside, func() { t.Store(stores, emit.VectorWidth, emit.Always(emit.VectorWidth)) })
+	t.v.When(x.inside, func() { t.v.Store(stores, emit.VectorWidth, emit.Always(emit.VectorWidth)) })
 }
 
 // reachFactor is the factor by which each barrier widens a thread's reach: one row of 2²⁴ moves
@@ -231,7 +231,7 @@ func (t *registerScanner) exclusive(own [][]scalar.Expr) (before, all [][]scalar
 		for far := reach; far < min(reachFactor*reach, t.s.Lanes); far += reach {
 			theirs, sums := t.loadPartials(at(scalar.Max(scalar.Sub(t.local, loop.Int(far)), loop.Int(0))), len(own)), make([][]scalar.Expr, len(own))
 			for s := range own {
-				sums[s] = t.LetAll("sum", emit.Choose(scalar.Ge(t.lane, loop.Int(far)), t.p.combine(theirs[s], own[s]), own[s]))
+				sums[s] = t.v.LetAll("sum", emit.Choose(scalar.Ge(t.lane, loop.Int(far)), t.p.combine(theirs[s], own[s]), own[s]))
 			}
 			own = sums
 		}
@@ -240,7 +240,7 @@ func (t *registerScanner) exclusive(own [][]scalar.Expr) (before, all [][]scalar
 	}
 	before = t.loadPartials(at(scalar.Max(scalar.Sub(t.local, loop.Int(1)), loop.Int(0))), len(own))
 	for s := range before {
-		before[s] = t.LetAll("before", emit.Choose(scalar.Gt(t.lane, loop.Int(0)), before[s], t.p.init()))
+		before[s] = t.v.LetAll("before", emit.Choose(scalar.Gt(t.lane, loop.Int(0)), before[s], t.p.init()))
 	}
 	return before, t.loadPartials(at(scalar.Add(scalar.Sub(t.local, t.lane), loop.Int(t.s.Lanes-1))), len(own))
 }
@@ -248,29 +248,29 @@ func (t *registerScanner) exclusive(own [][]scalar.Expr) (before, all [][]scalar
 // exchangePartials stores partial results for the other threads, with a barrier.
 func (t *registerScanner) exchangePartials(at scalar.Expr, values [][]scalar.Expr) {
 	t.storePartials(at, values)
-	t.Barrier()
+	t.v.Barrier()
 }
 
 // storePartials stores partial results in workgroup memory: those of strips as vectors, a
 // gathered total in arrays of its own.
 func (t *registerScanner) storePartials(at scalar.Expr, values [][]scalar.Expr) {
 	if len(values) != t.parts {
-		t.p.storeSets(t.Emitter, t.gatherSlots, at, values[len(values)-1:])
+		t.p.storeSets(t.v.Emitter, t.gatherSlots, at, values[len(values)-1:])
 		values = values[:len(values)-1]
 	}
 	if len(values) > 0 {
-		t.p.storeSets(t.Emitter, t.scans, at, values)
+		t.p.storeSets(t.v.Emitter, t.scans, at, values)
 	}
 }
 
 // loadPartials loads n partial results written by storePartials.
 func (t *registerScanner) loadPartials(at scalar.Expr, n int) (out [][]scalar.Expr) {
-	at = t.Let("at", at)
+	at = t.v.Let("at", at)
 	if n >= t.parts {
-		out = t.p.loadSets(t.Emitter, t.scans, at, t.parts)
+		out = t.p.loadSets(t.v.Emitter, t.scans, at, t.parts)
 	}
 	if n != t.parts {
-		out = append(out, t.p.loadSets(t.Emitter, t.gatherSlots, at, 1)...)
+		out = append(out, t.p.loadSets(t.v.Emitter, t.gatherSlots, at, 1)...)
 	}
 	return out
 }
@@ -311,7 +311,7 @@ func (p *scan) loadSets(w *emit.Emitter, slots []int, at scalar.Expr, n int) [][
 // shuffles reports whether partial results can be exchanged by warp shuffles: warps are whole,
 // lie within a row or hold whole rows, and the device shuffles the types.
 func (t *registerScanner) shuffles() bool {
-	warp := t.Caps.Lanes()
+	warp := t.v.Caps.Lanes()
 	if warp == 0 || t.s.Lanes*t.s.Rows%warp != 0 || t.s.Lanes > warp*warp {
 		return false
 	}
@@ -321,7 +321,7 @@ func (t *registerScanner) shuffles() bool {
 // warpExclusive is exclusive by warp shuffles, with two barriers where a row has several warps
 // and none otherwise; recursive doubling takes one per step.
 func (t *registerScanner) warpExclusive(own [][]scalar.Expr) (before, all [][]scalar.Expr) {
-	warp := t.Caps.Lanes()
+	warp := t.v.Caps.Lanes()
 	before, all = make([][]scalar.Expr, len(own)), make([][]scalar.Expr, len(own))
 	for s := range own {
 		before[s], all[s] = t.butterfly(own[s], min(t.s.Lanes, warp))
@@ -330,10 +330,10 @@ func (t *registerScanner) warpExclusive(own [][]scalar.Expr) (before, all [][]sc
 	if warps <= 1 {
 		return before, all
 	}
-	first := t.Let("first_warp", scalar.FloorDiv(scalar.Sub(t.local, t.lane), loop.Int(warp)))
-	mine := t.Let("warp", scalar.FloorDiv(t.lane, loop.Int(warp)))
-	t.When(scalar.Eq(scalar.Mod(t.local, loop.Int(warp)), loop.Int(0)), func() { t.storePartials(scalar.Add(first, mine), all) })
-	t.Barrier()
+	first := t.v.Let("first_warp", scalar.FloorDiv(scalar.Sub(t.local, t.lane), loop.Int(warp)))
+	mine := t.v.Let("warp", scalar.FloorDiv(t.lane, loop.Int(warp)))
+	t.v.When(scalar.Eq(scalar.Mod(t.local, loop.Int(warp)), loop.Int(0)), func() { t.storePartials(scalar.Add(first, mine), all) })
+	t.v.Barrier()
 	sums, ahead := make([][]scalar.Expr, len(own)), make([][]scalar.Expr, len(own))
 	for s := range own {
 		sums[s], ahead[s] = t.p.init(), t.p.init()
@@ -341,12 +341,12 @@ func (t *registerScanner) warpExclusive(own [][]scalar.Expr) (before, all [][]sc
 	for w := range warps {
 		theirs := t.loadPartials(scalar.Add(first, loop.Int(w)), len(own))
 		for s := range own {
-			ahead[s] = t.LetAll("ahead", emit.Choose(scalar.Eq(mine, loop.Int(w)), sums[s], ahead[s]))
-			sums[s] = t.LetAll("sum", t.p.combine(sums[s], theirs[s]))
+			ahead[s] = t.v.LetAll("ahead", emit.Choose(scalar.Eq(mine, loop.Int(w)), sums[s], ahead[s]))
+			sums[s] = t.v.LetAll("sum", t.p.combine(sums[s], theirs[s]))
 		}
 	}
 	for s := range own {
-		before[s] = t.LetAll("before", t.p.combine(ahead[s], before[s]))
+		before[s] = t.v.LetAll("before", t.p.combine(ahead[s], before[s]))
 	}
 	return before, sums
 }
@@ -358,17 +358,17 @@ func (t *registerScanner) butterfly(own []scalar.Expr, threads int) (before, all
 	for across := 1; across < threads; across *= 2 {
 		others := make([]scalar.Expr, len(all))
 		for k, a := range t.p.accs {
-			name := t.Name("other")
-			t.Add(&loop.Shuffle{Name: name, Value: all[k], Xor: across})
+			name := t.v.Name("other")
+			t.v.Add(&loop.Shuffle{Name: name, Value: all[k], Xor: across})
 			others[k] = scalar.FreeVar(name, a.DType)
 		}
-		upper := t.Let("upper", scalar.Eq(scalar.Mod(scalar.FloorDiv(t.lane, loop.Int(across)), loop.Int(2)), loop.Int(1)))
-		before = t.LetAll("before", emit.Choose(upper, t.p.combine(others, before), before))
+		upper := t.v.Let("upper", scalar.Eq(scalar.Mod(scalar.FloorDiv(t.lane, loop.Int(across)), loop.Int(2)), loop.Int(1)))
+		before = t.v.LetAll("before", emit.Choose(upper, t.p.combine(others, before), before))
 		combined := t.p.combine(all, others)
 		if !emit.Commutes(combined) {
 			combined = t.p.combine(emit.Choose(upper, others, all), emit.Choose(upper, all, others))
 		}
-		all = t.LetAll("all", combined)
+		all = t.v.LetAll("all", combined)
 	}
 	return before, all
 }

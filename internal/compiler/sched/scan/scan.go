@@ -293,7 +293,7 @@ func (p *scan) gather(w *emit.Emitter, s emit.Schedule, cut chunking, at place) 
 // chunkTotals is a workgroup that reduces a chunk whose elements commute: each thread combines
 // interleaved elements, and one tree combines the threads.
 type chunkTotals struct {
-	*emit.Vectorizer
+	v *emit.Vectorizer
 	place
 	p     *scan
 	s     emit.Schedule
@@ -308,18 +308,18 @@ const treeRadix = 16
 
 func (p *scan) totalCommutative(s emit.Schedule, cut chunking) emit.Launch {
 	w := p.e.Sibling().WithThreads(s.Lanes * s.Rows)
-	t := &chunkTotals{Vectorizer: emit.NewVectorizer(w), place: p.place(w, s, cut), p: p, s: s, cut: cut, unit: 1}
+	t := &chunkTotals{v: emit.NewVectorizer(w), place: p.place(w, s, cut), p: p, s: s, cut: cut, unit: 1}
 	if s.Family == emit.RegisterScan {
 		t.unit = emit.VectorWidth
 	}
 	for _, a := range p.accs {
-		t.slots = append(t.slots, t.Shared("totals"+t.Name(""), a.DType, 1, s.Lanes*s.Rows))
+		t.slots = append(t.slots, t.v.Shared("totals"+t.v.Name(""), a.DType, 1, s.Lanes*s.Rows))
 	}
-	total := t.Vars("total", p.init())
-	t.combine(t.Let("from", scalar.Mul(t.number, loop.Int(cut.chunk/t.unit))), total)
+	total := t.v.Vars("total", p.init())
+	t.combine(t.v.Let("from", scalar.Mul(t.number, loop.Int(cut.chunk/t.unit))), total)
 	t.reduce(total)
-	t.When(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() { emit.SaveAll(w, cut.totals, ir.Index{t.number, t.row}, total) })
-	return t.Launch(p.name)
+	t.v.When(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() { emit.SaveAll(w, cut.totals, ir.Index{t.number, t.row}, total) })
+	return t.v.Launch(p.name)
 }
 
 // combine reduces the thread's elements of the chunk that begins at unit from.
@@ -329,8 +329,8 @@ func (t *chunkTotals) combine(from scalar.Expr, total []scalar.Expr) {
 		t.tile(from, total)
 		return
 	}
-	to := t.Let("to", scalar.Min(scalar.Add(from, loop.Int(t.cut.chunk/t.unit)), loop.Int(t.p.length/t.unit)))
-	t.Loop("tile", from, to, tile/t.unit, t.p.length/t.unit-1, func(at scalar.Expr) { t.tile(at, total) })
+	to := t.v.Let("to", scalar.Min(scalar.Add(from, loop.Int(t.cut.chunk/t.unit)), loop.Int(t.p.length/t.unit)))
+	t.v.Loop("tile", from, to, tile/t.unit, t.p.length/t.unit-1, func(at scalar.Expr) { t.tile(at, total) })
 }
 
 // tile combines the thread's elements of a tile into a total.
@@ -338,38 +338,38 @@ func (t *chunkTotals) tile(from scalar.Expr, total []scalar.Expr) {
 	units, whole := t.p.length/t.unit, t.cut.whole(t.p, t.s)
 	var values []scalar.Expr
 	for i := range t.s.Each / t.unit {
-		unit, inside := t.Let("unit", scalar.Add(from, scalar.Add(t.lane, loop.Int(i*t.s.Lanes)))), t.mine
+		unit, inside := t.v.Let("unit", scalar.Add(from, scalar.Add(t.lane, loop.Int(i*t.s.Lanes)))), t.mine
 		if !whole {
-			inside = t.Let("inside", scalar.And(t.mine, scalar.Lt(unit, loop.Int(units))))
-			unit = t.Let("near", scalar.Min(unit, loop.Int(units-1)))
+			inside = t.v.Let("inside", scalar.And(t.mine, scalar.Lt(unit, loop.Int(units))))
+			unit = t.v.Let("near", scalar.Min(unit, loop.Int(units-1)))
 		}
 		for j := range t.unit {
-			x := t.p.element(t.Emitter, t.row, scalar.Add(scalar.Mul(unit, loop.Int(t.unit)), loop.Int(j)))
+			x := t.p.element(t.v.Emitter, t.row, scalar.Add(scalar.Mul(unit, loop.Int(t.unit)), loop.Int(j)))
 			if inside.Op != scalar.OpConst {
 				x = emit.Choose(inside, x, t.p.init())
 			}
 			values = append(values, x...)
 		}
 	}
-	t.Observe(values...)
-	t.Decide()
-	t.Load(values)
-	t.SetAll(total, t.p.combineAll(t.Emitter, append(total, t.LetAll("x", values)...)))
+	t.v.Observe(values...)
+	t.v.Decide()
+	t.v.Load(values)
+	t.v.SetAll(total, t.p.combineAll(t.v.Emitter, append(total, t.v.LetAll("x", values)...)))
 }
 
 // reduce combines the totals of a row's threads in its first thread.
 func (t *chunkTotals) reduce(total []scalar.Expr) {
 	for n := t.s.Lanes; n > 1; {
 		rest := emit.CeilDiv(n, treeRadix)
-		t.When(scalar.Lt(t.lane, loop.Int(n)), func() { t.p.storeSets(t.Emitter, t.slots, t.local, [][]scalar.Expr{total}) })
-		t.Barrier()
-		t.When(scalar.Lt(t.lane, loop.Int(rest)), func() {
+		t.v.When(scalar.Lt(t.lane, loop.Int(n)), func() { t.p.storeSets(t.v.Emitter, t.slots, t.local, [][]scalar.Expr{total}) })
+		t.v.Barrier()
+		t.v.When(scalar.Lt(t.lane, loop.Int(rest)), func() {
 			sum := total
 			for other := rest; other < n; other += rest {
-				theirs := t.p.loadSets(t.Emitter, t.slots, scalar.Add(t.local, loop.Int(other)), 1)
-				sum = t.LetAll("sum", t.p.combine(sum, theirs[0]))
+				theirs := t.p.loadSets(t.v.Emitter, t.slots, scalar.Add(t.local, loop.Int(other)), 1)
+				sum = t.v.LetAll("sum", t.p.combine(sum, theirs[0]))
 			}
-			t.SetAll(total, sum)
+			t.v.SetAll(total, sum)
 		})
 		n = rest
 	}

@@ -76,8 +76,8 @@ func (p *product) write() {
 				return
 			}
 			across := emit.CeilDiv(p.n, p.area.n)
-			group := p.LinearGroup(emit.CeilDiv(p.m, p.area.m) * across)
-			row, column := p.Simplify(scalar.FloorDiv(group, loop.Int(across))), p.Simplify(scalar.Rem(group, loop.Int(across)))
+			group := p.e.LinearGroup(emit.CeilDiv(p.m, p.area.m) * across)
+			row, column := p.e.Simplify(scalar.FloorDiv(group, loop.Int(across))), p.e.Simplify(scalar.Rem(group, loop.Int(across)))
 			p.part(p.portion(row, p.m, p.area.m), p.portion(column, p.n, p.area.n))
 		})
 	})
@@ -91,7 +91,7 @@ func (p *product) part(rows, columns interval) {
 			p.count("m", rows.from, rows.to, panelRows, p.m-1, false, func(m scalar.Expr) {
 				p.packRows(m, block)
 				p.panels(m, n, block)
-				p.When(scalar.Eq(block, loop.Int(p.blocks-1)), func() { p.finish(m, n) })
+				p.e.When(scalar.Eq(block, loop.Int(p.blocks-1)), func() { p.finish(m, n) })
 			})
 		})
 	})
@@ -134,11 +134,11 @@ func (p *product) chooseBlocks() {
 		shares = 1 // the batch is divided instead
 	}
 	p.area = areaOf(p.m, p.n, shares, most)
-	p.a = p.Shared("rows", ir.F32, 1, panelRows*p.depth)
-	p.b = p.Shared("columns", ir.F32, 1, p.area.columns*p.depth)
-	p.c = p.Shared("sums", ir.F32, 1, p.sumRows()*p.area.columns)
+	p.a = p.e.Shared("rows", ir.F32, 1, panelRows*p.depth)
+	p.b = p.e.Shared("columns", ir.F32, 1, p.area.columns*p.depth)
+	p.c = p.e.Shared("sums", ir.F32, 1, p.sumRows()*p.area.columns)
 	if p.compensates() {
-		p.errorSlot = p.Shared("rests", ir.F32, 1, p.sumRows()*p.area.columns)
+		p.errorSlot = p.e.Shared("rests", ir.F32, 1, p.sumRows()*p.area.columns)
 	}
 }
 
@@ -215,7 +215,7 @@ func (p *product) steps(block scalar.Expr, f func(k scalar.Expr)) {
 		p.bind(p.outer, p.coordinates(at, p.outer))
 		p.count("k", loop.Int(0), loop.Int(each), 1, each-1, false, func(k scalar.Expr) {
 			p.bind(p.inner, p.coordinates(k, p.inner))
-			f(p.Simplify(scalar.Add(scalar.Mul(step, loop.Int(each)), k)))
+			f(p.e.Simplify(scalar.Add(scalar.Mul(step, loop.Int(each)), k)))
 		})
 	})
 }
@@ -224,14 +224,14 @@ func (p *product) steps(block scalar.Expr, f func(k scalar.Expr)) {
 // the whole.
 func (p *product) blockSteps(block scalar.Expr, n int, f func(k, at scalar.Expr)) {
 	size := emit.CeilDiv(n, p.blocks)
-	first := p.Let("first", scalar.Mul(block, loop.Int(size)))
-	end := p.Let("size", scalar.Min(loop.Int(size), scalar.Sub(loop.Int(n), first)))
+	first := p.e.Let("first", scalar.Mul(block, loop.Int(size)))
+	end := p.e.Let("size", scalar.Min(loop.Int(size), scalar.Sub(loop.Int(n), first)))
 	p.count("k", loop.Int(0), end, 1, size-1, false, func(k scalar.Expr) {
 		at := scalar.Add(first, k)
 		if p.blocks*size > n {
 			at = scalar.Min(at, loop.Int(n-1)) // the range of first is too wide
 		}
-		f(k, p.Simplify(at))
+		f(k, p.e.Simplify(at))
 	})
 }
 
@@ -239,31 +239,31 @@ func (p *product) blockSteps(block scalar.Expr, n int, f func(k, at scalar.Expr)
 func (p *product) depthOf(block scalar.Expr) scalar.Expr {
 	k := fusion.Product(p.x.K)
 	rest := scalar.Sub(loop.Int(k), scalar.Mul(block, loop.Int(p.depth)))
-	return p.Let("depth", scalar.Min(loop.Int(p.depth), rest))
+	return p.e.Let("depth", scalar.Min(loop.Int(p.depth), rest))
 }
 
 // packColumns packs the columns from n on, panel by panel, the columns of one depth step
 // contiguous.
 func (p *product) packColumns(n, block scalar.Expr) {
 	pack := func(panel scalar.Expr, whole bool) {
-		first := p.Let("column", scalar.Add(n, scalar.Mul(panel, loop.Int(panelColumns))))
+		first := p.e.Let("column", scalar.Add(n, scalar.Mul(panel, loop.Int(panelColumns))))
 		p.steps(block, func(k scalar.Expr) {
 			p.lanes(panelColumns, func(l scalar.Expr) {
 				at := scalar.Add(first, l)
 				if !whole {
 					at = scalar.Min(at, loop.Int(p.n-1))
 				}
-				p.bind(p.x.NAt, p.coordinates(p.Simplify(at), p.x.NAt))
+				p.bind(p.x.NAt, p.coordinates(p.e.Simplify(at), p.x.NAt))
 				to := scalar.Mul(scalar.Add(scalar.Mul(panel, loop.Int(p.depth)), k), loop.Int(panelColumns))
-				p.Put(p.b, scalar.Add(to, l), p.expr(p.x.B))
+				p.e.Put(p.b, scalar.Add(to, l), p.expr(p.x.B))
 			})
 		})
 	}
-	whole := p.Let("whole", scalar.FloorDiv(scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)), loop.Int(panelColumns)))
+	whole := p.e.Let("whole", scalar.FloorDiv(scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)), loop.Int(panelColumns)))
 	most := p.area.columns / panelColumns
 	p.count("panel", loop.Int(0), whole, 1, most-1, false, func(panel scalar.Expr) { pack(panel, true) })
 	if p.n%panelColumns != 0 {
-		p.When(scalar.Lt(whole, loop.Int(most)), func() { pack(whole, false) })
+		p.e.When(scalar.Lt(whole, loop.Int(most)), func() { pack(whole, false) })
 	}
 }
 
@@ -275,15 +275,15 @@ func (p *product) packRows(m, block scalar.Expr) {
 		if p.m%panelRows != 0 {
 			at = scalar.Min(at, loop.Int(p.m-1))
 		}
-		rows[i] = p.coordinates(p.Let("row", at), p.x.MAt)
+		rows[i] = p.coordinates(p.e.Let("row", at), p.x.MAt)
 		for axis, x := range rows[i] {
-			rows[i][axis] = p.Let("at", x)
+			rows[i][axis] = p.e.Let("at", x)
 		}
 	}
 	p.steps(block, func(k scalar.Expr) {
 		for i, at := range rows {
 			p.bind(p.x.MAt, at)
-			p.Put(p.a, scalar.Add(scalar.Mul(k, loop.Int(panelRows)), loop.Int(i)), p.expr(p.x.A))
+			p.e.Put(p.a, scalar.Add(scalar.Mul(k, loop.Int(panelRows)), loop.Int(i)), p.expr(p.x.A))
 		}
 	})
 }
@@ -301,24 +301,24 @@ func (p *product) panels(m, n, block scalar.Expr) {
 	panels := scalar.FloorDiv(scalar.Add(scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)), loop.Int(panelColumns-1)), loop.Int(panelColumns))
 	most := p.area.columns / panelColumns
 	depth := p.depthOf(block)
-	p.count("panel", loop.Int(0), p.Let("panels", panels), 1, most-1, false, func(panel scalar.Expr) {
-		acc := p.Shared(p.Name("acc"), ir.F32, 1, panelRows*panelColumns)
-		row := p.Shared(p.Name("row"), ir.F32, 1, panelColumns)
+	p.count("panel", loop.Int(0), p.e.Let("panels", panels), 1, most-1, false, func(panel scalar.Expr) {
+		acc := p.e.Shared(p.e.Name("acc"), ir.F32, 1, panelRows*panelColumns)
+		row := p.e.Shared(p.e.Name("row"), ir.F32, 1, panelColumns)
 		at := func(i int, l scalar.Expr) scalar.Expr { return scalar.Add(l, loop.Int(i*panelColumns)) }
 		for i := range panelRows {
-			p.lanes(panelColumns, func(l scalar.Expr) { p.Put(acc, at(i, l), scalar.ConstF(ir.F32, 0)) })
+			p.lanes(panelColumns, func(l scalar.Expr) { p.e.Put(acc, at(i, l), scalar.ConstF(ir.F32, 0)) })
 		}
-		first := p.Let("first", scalar.Mul(panel, loop.Int(p.depth*panelColumns)))
+		first := p.e.Let("first", scalar.Mul(panel, loop.Int(p.depth*panelColumns)))
 		p.count("k", loop.Int(0), depth, 1, p.depth-1, false, func(k scalar.Expr) {
 			from := scalar.Add(first, scalar.Mul(k, loop.Int(panelColumns)))
 			p.lanes(panelColumns, func(l scalar.Expr) {
-				p.Put(row, l, scalar.LoadAt(p.b, ir.F32, p.Simplify(scalar.Add(from, l))))
+				p.e.Put(row, l, scalar.LoadAt(p.b, ir.F32, p.e.Simplify(scalar.Add(from, l))))
 			})
 			for i := range panelRows {
-				a := scalar.LoadAt(p.a, ir.F32, p.Simplify(scalar.Add(scalar.Mul(k, loop.Int(panelRows)), loop.Int(i))))
+				a := scalar.LoadAt(p.a, ir.F32, p.e.Simplify(scalar.Add(scalar.Mul(k, loop.Int(panelRows)), loop.Int(i))))
 				p.lanes(panelColumns, func(l scalar.Expr) {
 					b, sum := scalar.LoadAt(row, ir.F32, l), scalar.LoadAt(acc, ir.F32, at(i, l))
-					p.Put(acc, at(i, l), scalar.Add(sum, scalar.Mul(a, b)))
+					p.e.Put(acc, at(i, l), scalar.Add(sum, scalar.Mul(a, b)))
 				})
 			}
 		})
@@ -331,15 +331,15 @@ func (p *product) keep(m, panel, block scalar.Expr, sum func(i int, l scalar.Exp
 	each := func(store func(at, x scalar.Expr)) {
 		for i := range panelRows {
 			p.lanes(panelColumns, func(l scalar.Expr) {
-				store(p.Simplify(p.sumAt(m, loop.Int(i), scalar.Add(scalar.Mul(panel, loop.Int(panelColumns)), l))), sum(i, l))
+				store(p.e.Simplify(p.sumAt(m, loop.Int(i), scalar.Add(scalar.Mul(panel, loop.Int(panelColumns)), l))), sum(i, l))
 			})
 		}
 	}
 	first := func() {
 		each(func(at, x scalar.Expr) {
-			p.Put(p.c, at, x)
+			p.e.Put(p.c, at, x)
 			if p.compensates() {
-				p.Put(p.errorSlot, at, scalar.Const(ir.F32, 0))
+				p.e.Put(p.errorSlot, at, scalar.Const(ir.F32, 0))
 			}
 		})
 	}
@@ -347,33 +347,33 @@ func (p *product) keep(m, panel, block scalar.Expr, sum func(i int, l scalar.Exp
 		first()
 		return
 	}
-	p.Choose(scalar.Eq(block, loop.Int(0)), first, func() { each(p.addBlock) })
+	p.e.Choose(scalar.Eq(block, loop.Int(0)), first, func() { each(p.addBlock) })
 }
 
 // addBlock adds the sum of a block.
 func (p *product) addBlock(at, x scalar.Expr) {
 	before := scalar.LoadAt(p.c, ir.F32, at)
 	if !p.compensates() {
-		p.Put(p.c, at, scalar.Add(before, x))
+		p.e.Put(p.c, at, scalar.Add(before, x))
 		return
 	}
 	next, left := scalar.TwoSum(before, x)
 	values := []scalar.Expr{next, scalar.Add(scalar.LoadAt(p.errorSlot, ir.F32, at), left)}
-	p.Add(p.NameAll(values)...)
-	p.Put(p.c, at, values[0])
-	p.Put(p.errorSlot, at, values[1])
+	p.e.Add(p.e.NameAll(values)...)
+	p.e.Put(p.c, at, values[0])
+	p.e.Put(p.errorSlot, at, values[1])
 }
 
 // finish computes and stores the epilogue of a panel of rows.
 func (p *product) finish(m, n scalar.Expr) {
-	rows := p.Let("rows", scalar.Min(loop.Int(panelRows), scalar.Sub(loop.Int(p.m), m)))
-	columns := p.Let("columns", scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)))
+	rows := p.e.Let("rows", scalar.Min(loop.Int(panelRows), scalar.Sub(loop.Int(p.m), m)))
+	columns := p.e.Let("columns", scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)))
 	p.count("i", loop.Int(0), rows, 1, panelRows-1, false, func(i scalar.Expr) {
-		row := p.coordinates(p.Let("row", scalar.Add(m, i)), p.x.MAt)
+		row := p.coordinates(p.e.Let("row", scalar.Add(m, i)), p.x.MAt)
 		p.bind(p.x.MAt, row)
 		p.count("j", loop.Int(0), columns, 1, p.area.columns-1, true, func(j scalar.Expr) {
-			p.bind(p.x.NAt, p.coordinates(p.Simplify(scalar.Add(n, j)), p.x.NAt))
-			at := p.Simplify(p.sumAt(m, i, j))
+			p.bind(p.x.NAt, p.coordinates(p.e.Simplify(scalar.Add(n, j)), p.x.NAt))
+			at := p.e.Simplify(p.sumAt(m, i, j))
 			sum := scalar.LoadAt(p.c, ir.F32, at)
 			if p.compensates() {
 				sum = scalar.Compensated(sum, scalar.LoadAt(p.errorSlot, ir.F32, at))

@@ -152,7 +152,7 @@ func (f *fold) width(n int) int {
 func (f *fold) begin() {
 	f.running = nil
 	for _, a := range f.accumulators() {
-		f.running = append(f.running, f.s.Var("acc", a.Init))
+		f.running = append(f.running, f.s.e.Var("acc", a.Init))
 	}
 	f.beginSums()
 }
@@ -169,15 +169,15 @@ func (f *fold) combine(a, b []scalar.Expr) []scalar.Expr {
 }
 
 // step accumulates the elements of a point.
-func (f *fold) step() { f.s.SetAll(f.running, f.combine(f.running, f.point())) }
+func (f *fold) step() { f.s.e.SetAll(f.running, f.combine(f.running, f.point())) }
 
 // point returns the elements of a point, and stores those that are reused.
 func (f *fold) point() []scalar.Expr {
 	out := f.s.exprs(f.elements)
 	for i, e := range f.elements {
 		if k, ok := f.s.kept[scalar.Key(e)]; ok {
-			out[i] = f.s.Let("element", out[i])
-			f.s.Put(k.slot, f.s.expr(k.at), out[i])
+			out[i] = f.s.e.Let("element", out[i])
+			f.s.e.Put(k.slot, f.s.expr(k.at), out[i])
 		}
 	}
 	return out
@@ -200,11 +200,11 @@ func (f *fold) beginLanes(width int) {
 	f.begin()
 	f.slots = nil
 	for _, a := range f.accumulators() {
-		f.slots = append(f.slots, f.s.Shared(f.s.Name("lanes"), a.DType, 1, width))
+		f.slots = append(f.slots, f.s.e.Shared(f.s.e.Name("lanes"), a.DType, 1, width))
 	}
 	f.s.lanes(width, func(l scalar.Expr) {
 		for i, a := range f.accumulators() {
-			f.s.Put(f.slots[i], l, a.Init)
+			f.s.e.Put(f.slots[i], l, a.Init)
 		}
 	})
 	f.beginLaneSums(width)
@@ -214,16 +214,16 @@ func (f *fold) beginLanes(width int) {
 func (f *fold) at(l scalar.Expr) []scalar.Expr {
 	out := make([]scalar.Expr, len(f.slots))
 	for i, a := range f.accumulators() {
-		out[i] = scalar.LoadAt(f.slots[i], a.DType, f.s.Simplify(l))
+		out[i] = scalar.LoadAt(f.slots[i], a.DType, f.s.e.Simplify(l))
 	}
 	return out
 }
 
 func (f *fold) putAll(l scalar.Expr, values []scalar.Expr) {
 	values = slices.Clone(values)
-	f.s.Add(f.s.NameAll(values)...)
+	f.s.e.Add(f.s.e.NameAll(values)...)
 	for i, x := range values {
-		f.s.Put(f.slots[i], l, x)
+		f.s.e.Put(f.slots[i], l, x)
 	}
 }
 
@@ -255,7 +255,7 @@ func (f *fold) joinLanes(width int) {
 		})
 	}
 	for l := range vectorLanes {
-		s.SetAll(f.running, f.combine(f.running, f.at(loop.Int(l))))
+		s.e.SetAll(f.running, f.combine(f.running, f.at(loop.Int(l))))
 	}
 }
 
@@ -283,13 +283,13 @@ func (s *serial) columns(code *fusion.Code, block int) bool {
 			f.beginLanes(wideLanes)
 			f.loopCoords(code.Inner, 1, func() {
 				s.lanes(wideLanes, func(l scalar.Expr) {
-					s.bind([]scalar.Expr{last}, []scalar.Expr{s.Simplify(scalar.Add(c, l))})
+					s.bind([]scalar.Expr{last}, []scalar.Expr{s.e.Simplify(scalar.Add(c, l))})
 					f.putAll(l, f.combine(f.at(l), s.exprs(f.elements)))
 				})
 			})
 			f.end()
 			s.lanes(wideLanes, func(l scalar.Expr) {
-				s.bind([]scalar.Expr{last}, []scalar.Expr{s.Simplify(scalar.Add(c, l))})
+				s.bind([]scalar.Expr{last}, []scalar.Expr{s.e.Simplify(scalar.Add(c, l))})
 				f.running = f.at(l)
 				f.results()
 				s.storeAll(code.Rows)
@@ -329,7 +329,7 @@ func (f *fold) beginSums() {
 	}
 	for i := range f.compensated {
 		x := &f.compensated[i]
-		x.sum, x.err = f.s.Var("sum", scalar.Const(ir.F32, 0)), f.s.Var("rest", scalar.Const(ir.F32, 0))
+		x.sum, x.err = f.s.e.Var("sum", scalar.Const(ir.F32, 0)), f.s.e.Var("rest", scalar.Const(ir.F32, 0))
 	}
 }
 
@@ -337,12 +337,12 @@ func (f *fold) beginSums() {
 func (f *fold) beginLaneSums(width int) {
 	for i := range f.compensated {
 		x := &f.compensated[i]
-		x.sumSlot, x.errSlot = f.s.Shared(f.s.Name("sums"), ir.F32, 1, width), f.s.Shared(f.s.Name("rests"), ir.F32, 1, width)
+		x.sumSlot, x.errSlot = f.s.e.Shared(f.s.e.Name("sums"), ir.F32, 1, width), f.s.e.Shared(f.s.e.Name("rests"), ir.F32, 1, width)
 	}
 	f.lanes = width
 	f.eachLaneSum(func(x *compensatedSum, l scalar.Expr) {
-		f.s.Put(x.sumSlot, l, scalar.Const(ir.F32, 0))
-		f.s.Put(x.errSlot, l, scalar.Const(ir.F32, 0))
+		f.s.e.Put(x.sumSlot, l, scalar.Const(ir.F32, 0))
+		f.s.e.Put(x.errSlot, l, scalar.Const(ir.F32, 0))
 	})
 }
 
@@ -393,7 +393,7 @@ func (f *fold) loopBlocks(n, size, step int, write func(i scalar.Expr)) {
 	s.count("block", loop.Int(0), loop.Int(n), size, (n-1)/size*size, false, func(from scalar.Expr) {
 		to := scalar.Add(from, loop.Int(size))
 		if n%size != 0 {
-			to = s.Let("to", scalar.Min(to, loop.Int(n)))
+			to = s.e.Let("to", scalar.Min(to, loop.Int(n)))
 		}
 		s.count("r", from, to, step, n-step, false, write)
 		f.endBlock()
@@ -408,10 +408,10 @@ func (f *fold) endBlock() {
 			sum, rest := scalar.LoadAt(x.sumSlot, ir.F32, l), scalar.LoadAt(x.errSlot, ir.F32, l)
 			next, left := scalar.TwoSum(sum, f.at(l)[x.of])
 			values := []scalar.Expr{next, scalar.Add(rest, left)}
-			f.s.Add(f.s.NameAll(values)...)
-			f.s.Put(x.sumSlot, l, values[0])
-			f.s.Put(x.errSlot, l, values[1])
-			f.s.Put(f.slots[x.of], l, zero)
+			f.s.e.Add(f.s.e.NameAll(values)...)
+			f.s.e.Put(x.sumSlot, l, values[0])
+			f.s.e.Put(x.errSlot, l, values[1])
+			f.s.e.Put(f.slots[x.of], l, zero)
 		})
 	}
 	if !f.single {
@@ -419,7 +419,7 @@ func (f *fold) endBlock() {
 	}
 	for _, x := range f.compensated {
 		next, left := scalar.TwoSum(x.sum, f.running[x.of])
-		f.s.SetAll([]scalar.Expr{x.sum, x.err, f.running[x.of]}, []scalar.Expr{next, scalar.Add(x.err, left), zero})
+		f.s.e.SetAll([]scalar.Expr{x.sum, x.err, f.running[x.of]}, []scalar.Expr{next, scalar.Add(x.err, left), zero})
 	}
 }
 
@@ -428,14 +428,14 @@ func (f *fold) end() {
 	f.endBlock()
 	if f.slots != nil {
 		f.eachLaneSum(func(x *compensatedSum, l scalar.Expr) {
-			f.s.Put(f.slots[x.of], l, scalar.Compensated(scalar.LoadAt(x.sumSlot, ir.F32, l), scalar.LoadAt(x.errSlot, ir.F32, l)))
+			f.s.e.Put(f.slots[x.of], l, scalar.Compensated(scalar.LoadAt(x.sumSlot, ir.F32, l), scalar.LoadAt(x.errSlot, ir.F32, l)))
 		})
 	}
 	if !f.single {
 		return
 	}
 	for _, x := range f.compensated {
-		f.s.Set(f.running[x.of], scalar.Compensated(x.sum, x.err))
+		f.s.e.Set(f.running[x.of], scalar.Compensated(x.sum, x.err))
 	}
 }
 
@@ -486,7 +486,7 @@ func (s *serial) keepElement(code *fusion.Code, e, at scalar.Expr) {
 			}
 			k, known := s.kept[key]
 			if !known {
-				k = keptElement{s.Shared(s.Name("kept"), e.Type, 1, SizeOf(code.Inner)), at}
+				k = keptElement{s.e.Shared(s.e.Name("kept"), e.Type, 1, SizeOf(code.Inner)), at}
 				s.kept[key] = k
 			}
 			return scalar.LoadAt(k.slot, e.Type, at), true

@@ -42,14 +42,14 @@ func (s *scanner) line(lanes bool) {
 	for i, a := range x.Accumulators {
 		init[i] = a.Init
 	}
-	running := s.Vars("running", init)
+	running := s.e.Vars("running", init)
 	n := x.Dims[x.Axis]
 	if x.Terms != nil && !lanes && n > fusion.SumBlockLen {
 		s.blockedLine(running)
 		return
 	}
 	s.bind(x.Running, running)
-	s.linePoints(loop.Int(0), n, func() { s.SetAll(running, s.exprs(x.Combined)) })
+	s.linePoints(loop.Int(0), n, func() { s.e.SetAll(running, s.exprs(x.Combined)) })
 }
 
 // linePoints writes the points of a line from the given one on; step adds a point to the running values.
@@ -61,7 +61,7 @@ func (s *scanner) linePoints(from scalar.Expr, count int, step func()) {
 		if x.Reverse {
 			i = scalar.Sub(loop.Int(last), i)
 		}
-		s.bind(x.At[x.Axis:x.Axis+1], []scalar.Expr{s.Simplify(i)})
+		s.bind(x.At[x.Axis:x.Axis+1], []scalar.Expr{s.e.Simplify(i)})
 		if x.Exclusive {
 			s.storeAll(x.Stores)
 		}
@@ -83,23 +83,23 @@ func (s *scanner) blockedLine(running []scalar.Expr) {
 	for i := range zeros {
 		zeros[i] = scalar.Const(ir.F32, 0)
 	}
-	within := s.Vars("within", zeros)
+	within := s.e.Vars("within", zeros)
 	block := func(first scalar.Expr, count int) {
-		s.SetAll(within, zeros)
+		s.e.SetAll(within, zeros)
 		point := make([]scalar.Expr, len(sums))
 		for i := range sums {
-			before := s.Let("before", scalar.Compensated(sums[i], rests[i]))
+			before := s.e.Let("before", scalar.Compensated(sums[i], rests[i]))
 			point[i] = scalar.Add(before, within[i])
 		}
 		s.bind(x.Running, append(point, zeros...))
 		s.linePoints(first, count, func() {
 			for i, v := range within {
-				s.Set(v, scalar.Add(v, s.expr(x.Terms[i])))
+				s.e.Set(v, scalar.Add(v, s.expr(x.Terms[i])))
 			}
 		})
 		for i := range sums {
 			sum, rest := scalar.TwoSum(sums[i], within[i])
-			s.SetAll([]scalar.Expr{sums[i], rests[i]}, []scalar.Expr{sum, scalar.Add(rests[i], rest)})
+			s.e.SetAll([]scalar.Expr{sums[i], rests[i]}, []scalar.Expr{sum, scalar.Add(rests[i], rest)})
 		}
 	}
 	whole := n / fusion.SumBlockLen

@@ -25,22 +25,22 @@ func (s *serial) compensated(x *fusion.Scatter, r *fusion.RowScatter) *compensat
 		return nil
 	}
 	most := r.Positions / (fusion.SumBlockLen + 1)
-	return &compensatedScatter{s, x, r, s.Partition.Scratch("places", ir.I32, r.Rows), s.Partition.Scratch("rests", ir.F32, most, r.Window)}
+	return &compensatedScatter{s, x, r, s.e.Partition.Scratch("places", ir.I32, r.Rows), s.e.Partition.Scratch("rests", ir.F32, most, r.Window)}
 }
 
 func (o *compensatedScatter) write() {
 	o.find()
 	o.eachUpdate(o.x, func(row, w scalar.Expr) {
-		place := o.Let("place", o.Load(o.places, ir.Index{row}))
-		o.Choose(scalar.Gt(place, loop.Int(0)), func() {
+		place := o.e.Let("place", o.e.Load(o.places, ir.Index{row}))
+		o.e.Choose(scalar.Gt(place, loop.Int(0)), func() {
 			o.collapsed([]scalar.Expr{w}, true, func() { o.addRow(place, row, o.expr(w)) })
 		}, func() {
 			o.collapsed([]scalar.Expr{w}, true, func() { o.update(o.x, o.r, row, o.expr(w)) })
 		})
 	})
 	o.eachOften(func(place, row, w scalar.Expr) {
-		at := o.r.At(o.Simplifier, row, w)
-		o.Save(o.x.Out, at, scalar.Compensated(o.Load(o.x.Out, at), o.Load(o.errors, o.errorAt(place, w))))
+		at := o.r.At(o.e.Simplifier, row, w)
+		o.e.Save(o.x.Out, at, scalar.Compensated(o.e.Load(o.x.Out, at), o.e.Load(o.errors, o.errorAt(place, w))))
 	})
 }
 
@@ -49,24 +49,24 @@ func (o *compensatedScatter) find() {
 	rows := func(f func(row scalar.Expr)) {
 		o.count("row", loop.Int(0), loop.Int(o.r.Rows), 1, o.r.Rows-1, false, f)
 	}
-	rows(func(row scalar.Expr) { o.Save(o.places, ir.Index{row}, loop.Int(0)) })
+	rows(func(row scalar.Expr) { o.e.Save(o.places, ir.Index{row}, loop.Int(0)) })
 	o.eachUpdate(o.x, func(row, _ scalar.Expr) {
-		o.Save(o.places, ir.Index{row}, scalar.Add(o.Load(o.places, ir.Index{row}), loop.Int(1)))
+		o.e.Save(o.places, ir.Index{row}, scalar.Add(o.e.Load(o.places, ir.Index{row}), loop.Int(1)))
 	})
-	last := o.Var("last", loop.Int(0))
+	last := o.e.Var("last", loop.Int(0))
 	rows(func(row scalar.Expr) {
-		often := o.Let("often", scalar.Gt(o.Load(o.places, ir.Index{row}), loop.Int(fusion.SumBlockLen)))
-		o.Set(last, scalar.Select(often, scalar.Add(last, loop.Int(1)), last))
-		o.Save(o.places, ir.Index{row}, scalar.Select(often, last, loop.Int(0)))
+		often := o.e.Let("often", scalar.Gt(o.e.Load(o.places, ir.Index{row}), loop.Int(fusion.SumBlockLen)))
+		o.e.Set(last, scalar.Select(often, scalar.Add(last, loop.Int(1)), last))
+		o.e.Save(o.places, ir.Index{row}, scalar.Select(often, last, loop.Int(0)))
 	})
-	o.eachOften(func(place, _, w scalar.Expr) { o.Save(o.errors, o.errorAt(place, w), scalar.Const(ir.F32, 0)) })
+	o.eachOften(func(place, _, w scalar.Expr) { o.e.Save(o.errors, o.errorAt(place, w), scalar.Const(ir.F32, 0)) })
 }
 
 // eachOften writes loops over the rows with many updates and their elements.
 func (o *compensatedScatter) eachOften(f func(place, row, w scalar.Expr)) {
 	o.count("row", loop.Int(0), loop.Int(o.r.Rows), 1, o.r.Rows-1, false, func(row scalar.Expr) {
-		place := o.Let("place", o.Load(o.places, ir.Index{row}))
-		o.When(scalar.Gt(place, loop.Int(0)), func() {
+		place := o.e.Let("place", o.e.Load(o.places, ir.Index{row}))
+		o.e.When(scalar.Gt(place, loop.Int(0)), func() {
 			o.count("w", loop.Int(0), loop.Int(o.r.Window), 1, o.r.Window-1, true, func(w scalar.Expr) { f(place, row, w) })
 		})
 	})
@@ -80,12 +80,12 @@ func (o *compensatedScatter) errorAt(place, w scalar.Expr) ir.Index {
 
 // addRow adds an element of an update to a row with compensation.
 func (o *compensatedScatter) addRow(place, row, w scalar.Expr) {
-	at, rest := o.r.At(o.Simplifier, row, w), o.errorAt(place, w)
-	next, left := scalar.TwoSum(o.Load(o.x.Out, at), o.expr(o.x.Update.Value))
-	values := []scalar.Expr{next, scalar.Add(o.Load(o.errors, rest), left)}
-	o.Add(o.NameAll(values)...)
-	o.Save(o.x.Out, at, values[0])
-	o.Save(o.errors, rest, values[1])
+	at, rest := o.r.At(o.e.Simplifier, row, w), o.errorAt(place, w)
+	next, left := scalar.TwoSum(o.e.Load(o.x.Out, at), o.expr(o.x.Update.Value))
+	values := []scalar.Expr{next, scalar.Add(o.e.Load(o.errors, rest), left)}
+	o.e.Add(o.e.NameAll(values)...)
+	o.e.Save(o.x.Out, at, values[0])
+	o.e.Save(o.errors, rest, values[1])
 }
 
 // scatter copies the operand, unless it is in place, then combines the updates into it in
@@ -113,14 +113,14 @@ func (s *serial) scatter(g *fusion.Group) {
 func (s *serial) eachUpdate(x *fusion.Scatter, f func(row, w scalar.Expr)) {
 	position, w := x.Update.At[0], x.Update.At[1]
 	s.loops([]scalar.Expr{position}, func() {
-		row := s.Let("row", s.expr(Replaced(x.Row.Value, map[string]scalar.Expr{x.Row.At[0].Name: position})))
-		s.When(scalar.Ge(row, loop.Int(0)), func() { f(row, w) })
+		row := s.e.Let("row", s.expr(Replaced(x.Row.Value, map[string]scalar.Expr{x.Row.At[0].Name: position})))
+		s.e.When(scalar.Ge(row, loop.Int(0)), func() { f(row, w) })
 	})
 }
 
 // update combines one element of an update into a row.
 func (s *serial) update(x *fusion.Scatter, r *fusion.RowScatter, row, w scalar.Expr) {
-	at := r.At(s.Simplifier, row, w)
-	old, update := s.Load(x.Out, at), s.expr(x.Update.Value)
-	s.Add(s.Store(x.Out, at, x.Mode.Combine(old, update))...)
+	at := r.At(s.e.Simplifier, row, w)
+	old, update := s.e.Load(x.Out, at), s.expr(x.Update.Value)
+	s.e.Add(s.e.Store(x.Out, at, x.Mode.Combine(old, update))...)
 }

@@ -14,7 +14,7 @@ import (
 // vector lanes where accesses are contiguous. It starts from the code of a group
 // ([fusion.Code]), which has no threads.
 type serial struct {
-	*emit.Emitter
+	e *emit.Emitter
 	// bound holds the values of the variables of the group's code.
 	bound map[string]scalar.Expr
 	// kept holds the elements of the current row that are stored for reuse, by key.
@@ -30,8 +30,8 @@ func Emit(g *fusion.Group, caps loop.Caps) []emit.Launch {
 // writeSerial writes parts of a group, divided among workgroups.
 func writeSerial(g *fusion.Group, parts []*fusion.Group, shares int, caps loop.Caps) *serial {
 	e := emit.New(g.Partition(), caps).WithThreads(1)
-	s := &serial{Emitter: e, division: division{e: e, shares: shares}}
-	s.Groups = [3]int{1, 1, 1}
+	s := &serial{e: e, division: division{e: e, shares: shares}}
+	s.e.Groups = [3]int{1, 1, 1}
 	for _, part := range parts {
 		s.bound, s.kept = map[string]scalar.Expr{}, nil
 		s.group(part)
@@ -43,13 +43,13 @@ func writeSerial(g *fusion.Group, parts []*fusion.Group, shares int, caps loop.C
 // of word-sized tensors are not limited, as they lie in one arena.
 func serialParts(g *fusion.Group, parts []*fusion.Group, caps loop.Caps) []emit.Launch {
 	s := writeSerial(g, parts, 1, caps)
-	if len(s.Body) == 0 {
+	if len(s.e.Body) == 0 {
 		return nil
 	}
 	if shares := s.chooseShares(); shares > 1 {
 		s = writeSerial(g, parts, shares, caps)
 	}
-	l, half := s.Launch(g.Name()), len(parts)/2
+	l, half := s.e.Launch(g.Name()), len(parts)/2
 	if half == 0 || len(l.Args) <= caps.StorageBuffers || !slices.ContainsFunc(l.Args, noWords) {
 		return []emit.Launch{l}
 	}
@@ -87,7 +87,7 @@ func storedBy(stores []fusion.ElementStore) []scalar.Expr {
 }
 
 // expr returns an expression of the group's code with its variables replaced.
-func (s *serial) expr(e scalar.Expr) scalar.Expr { return s.Simplify(Replaced(e, s.bound)) }
+func (s *serial) expr(e scalar.Expr) scalar.Expr { return s.e.Simplify(Replaced(e, s.bound)) }
 
 // Replaced substitutes variables in e, once: not in the substituted values.
 func Replaced(e scalar.Expr, bound map[string]scalar.Expr) scalar.Expr {
@@ -113,7 +113,7 @@ func (s *serial) bind(vars, values []scalar.Expr) { BindAll(s.bound, vars, value
 
 // define names the value of a binding of the code in the kernel.
 func (s *serial) define(b scalar.Local) {
-	s.bound[b.Var.Name] = s.Let("v", s.expr(b.Value))
+	s.bound[b.Var.Name] = s.e.Let("v", s.expr(b.Value))
 }
 
 // storeAll writes stores at one point. All values are computed before the first store.
@@ -122,7 +122,7 @@ func (s *serial) storeAll(stores []fusion.ElementStore) {
 	for i, x := range stores {
 		values[i] = s.expr(x.Value)
 	}
-	s.Add(s.NameAll(values)...)
+	s.e.Add(s.e.NameAll(values)...)
 	for i, x := range stores {
 		s.storeOne(x, values[i])
 	}
@@ -131,10 +131,10 @@ func (s *serial) storeAll(stores []fusion.ElementStore) {
 func (s *serial) storeOne(x fusion.ElementStore, value scalar.Expr) {
 	store := &loop.Store{Array: x.Tensor.ID, At: s.expr(x.Offset), Value: value}
 	if x.Guarded {
-		s.Add(s.GuardStatus(x.Tensor, store)...)
+		s.e.Add(s.e.GuardStatus(x.Tensor, store)...)
 		return
 	}
-	s.Add(store)
+	s.e.Add(store)
 }
 
 // nest writes a loop nest over the space of some coordinates, the innermost loop over vector
@@ -185,8 +185,8 @@ func (s *serial) count(prefix string, from, to scalar.Expr, step, last int, lane
 			share := s.share(int(n), multiple(step, lanes))
 			from, to = share.from, share.to
 		}
-		s.Loop(prefix, from, to, step, last, f)
-		s.Body[len(s.Body)-1].(*loop.For).Lanes = lanes
+		s.e.Loop(prefix, from, to, step, last, f)
+		s.e.Body[len(s.e.Body)-1].(*loop.For).Lanes = lanes
 	})
 }
 
@@ -200,7 +200,7 @@ func multiple(step int, lanes bool) int {
 
 // coordinates returns the coordinates of point i of a space.
 func (s *serial) coordinates(i scalar.Expr, vars []scalar.Expr) ir.Index {
-	return s.Unflatten(i, SizesOf(vars))
+	return s.e.Unflatten(i, SizesOf(vars))
 }
 
 // SizesOf returns the extents of coordinates; a constant has extent 1.
@@ -242,7 +242,7 @@ func (s *serial) divisions(vars, list []scalar.Expr) int {
 	}
 	n := 0
 	for _, e := range list {
-		scalar.Walk(s.Simplify(Replaced(e, bound)), func(x scalar.Expr) {
+		scalar.Walk(s.e.Simplify(Replaced(e, bound)), func(x scalar.Expr) {
 			switch x.Op {
 			case scalar.OpDiv, scalar.OpRem, scalar.OpFloorDiv, scalar.OpMod:
 				if x.Type.IsInteger() {

@@ -116,6 +116,7 @@ typedef struct node {
 	unsigned grid[3], block[3];
 	devptr to, from;
 	size_t bytes;
+	unsigned value; // of a fill
 	struct graph *body; // of a condition
 	unsigned *condition;
 	int loop;
@@ -146,7 +147,7 @@ static int perform(node *n) {
 		memcpy((void *)n->to, (void *)n->from, n->bytes);
 	} else {
 		note("clear %zu", n->bytes);
-		memset((void *)n->to, 0, n->bytes);
+		for (size_t i = 0; i < n->bytes / 4; i++) ((unsigned *)n->to)[i] = n->value;
 	}
 	return 0;
 }
@@ -215,8 +216,8 @@ EXPORT int cuMemcpyDtoDAsync_v2(devptr to, devptr from, size_t bytes, stream *s)
 }
 EXPORT int cuMemsetD32Async(devptr p, unsigned value, size_t words, stream *s) {
 	CALL("cuMemsetD32Async");
-	if (outside(p, 4 * words) || value) return 1;
-	return ask(s, &(node){.to = p, .bytes = 4 * words});
+	if (outside(p, 4 * words)) return 1;
+	return ask(s, &(node){.to = p, .bytes = 4 * words, .value = value});
 }
 EXPORT int cuStreamCreate(stream **s, unsigned flags) { CALL("cuStreamCreate"); return *s = calloc(1, sizeof **s), 0; }
 EXPORT int cuStreamDestroy_v2(stream *s) { CALL("cuStreamDestroy"); return free(s), 0; }
@@ -277,7 +278,7 @@ EXPORT int cuGraphNodeGetType(node *n, int *type) { return *type = fills(n) ? 2 
 EXPORT int cuGraphMemsetNodeGetParams(node *n, void *params) {
 	struct { devptr to; size_t pitch; unsigned value, element; size_t width, height; } *p = params;
 	if (!fills(n)) return 1;
-	p->to = n->to, p->pitch = 0, p->value = 0, p->element = 4, p->width = n->bytes / 4, p->height = 1;
+	p->to = n->to, p->pitch = 0, p->value = n->value, p->element = 4, p->width = n->bytes / 4, p->height = 1;
 	return 0;
 }
 static node *before(const node *n) {

@@ -1,0 +1,16 @@
+// Package ballast makes the heap of a test larger. A test imports it for that effect:
+//
+//	import _ "github.com/rlx-go/rlx/internal/ballast"
+//
+// Graphs, plans and simulations are much garbage beside little that lives. The collector starts when
+// the heap has doubled, from 4 MB: thousands of times in a test, which took up to half of its
+// processor time. With an array that is never written, and so takes no memory, it starts each time
+// that the program has allocated at least the array's size.
+package ballast
+
+const size = 128 << 20
+
+//lint:ignore U1000 it keeps the array alive
+var held []byte
+
+func init() { held = make([]byte, size) }

@@ -1,0 +1,3 @@
+package jit
+
+import _ "github.com/rlx-go/rlx/internal/ballast"

@@ -1,0 +1,3 @@
+package padding
+
+import _ "github.com/rlx-go/rlx/internal/ballast"

@@ -1,0 +1,8 @@
+//go:build !js
+
+package routine
+
+// kinds holds the decoders of routines by name.
+var kinds = map[string]func(words []int) (Routine, error){
+	"product": productOf, "collective": collectiveOf, "device_index": deviceIndexOf,
+}

@@ -1,0 +1,7 @@
+/**
+ * Opens plans that a bundler's plug-in made of `ahead`. The code that the plug-in writes imports it.
+ *
+ * @module
+ */
+
+export { fetched, type Made, type MadeOptions } from './compile/made.js';

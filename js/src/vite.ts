@@ -1,0 +1,171 @@
+/**
+ * A plug-in for Vite, Rollup and Rolldown (`rlx`) and one for esbuild (`esbuild`): modules `NAME.rlx.ts` are run at build time, and
+ * each of their exports that is made by `ahead` is replaced by its plan, a file beside the bundle.
+ *
+ * ```js
+ * import { rlx } from '@rlx-go/rlx/vite';
+ * export default { plugins: [rlx()] };
+ * ```
+ *
+ * @module
+ */
+
+import { createHash } from 'node:crypto';
+import { unlink, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { basename, dirname, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+/** A plug-in of Vite, Rollup or Rolldown. */
+export interface RlxPlugin {
+  name: string;
+  enforce: 'pre';
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the types of four bundlers
+  [hook: string]: any;
+}
+
+/** A plug-in of esbuild. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- esbuild's type
+export interface RlxEsbuildPlugin { name: string; setup(build: any): void }
+
+/** A module that was run: its code with plans for names, and the files that it is made of. */
+interface Built { files: string[]; plans: Map<string, Uint8Array>; code(urlOf: (name: string) => string): string }
+
+const modules = /\.rlx\.[cm]?[jt]s$/, content = Symbol.for('rlx ahead');
+
+/** The plug-in for Vite, Rollup and Rolldown. */
+export function rlx(): RlxPlugin {
+  const served = new Map<string, Uint8Array>();
+  let base: string | undefined;
+  return {
+    name: 'rlx',
+    enforce: 'pre',
+    configResolved(config: { command: string; base: string }) { base = config.command === 'serve' ? config.base : undefined; },
+    // eslint-disable-next-line @typescript-eslint/no-explicit-any -- Vite's server
+    configureServer(server: any) {
+      server.middlewares.use((request: { url?: string }, response: { setHeader(name: string, value: string): void; end(bytes: Uint8Array): void }, next: () => void) => {
+        const plan = served.get(new URL(request.url ?? '', 'http://localhost').pathname);
+        if (!plan) return next();
+        response.setHeader('content-type', 'application/octet-stream');
+        response.end(plan);
+      });
+    },
+    // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a context of four bundlers
+    async load(this: any, id: string) {
+      const [path = ''] = id.split('?', 1);
+      if (!modules.test(path)) return null;
+      const { files, plans, code } = await run(path), urls = new Map<string, string>();
+      for (const file of files) this.addWatchFile(file);
+      for (const [name, source] of plans) {
+        if (base === undefined) {
+          urls.set(name, `import.meta.ROLLUP_FILE_URL_${this.emitFile({ type: 'asset', name: `${name}.rlxp`, source })}`);
+        } else {
+          const at = `${base}@rlx/${name}-${hashOf(source)}.rlxp`;
+          served.set(at, source);
+          urls.set(name, JSON.stringify(at));
+        }
+      }
+      return { code: code((name) => urls.get(name)!), map: null, moduleType: 'js' };
+    },
+  };
+}
+
+/** The plug-in for esbuild. Its bundles are modules (`format: 'esm'`), and plans lie beside them. */
+export function esbuild(): RlxEsbuildPlugin {
+  return {
+    name: 'rlx',
+    setup(build) {
+      const made = new Map<string, Uint8Array>();
+      build.onLoad({ filter: modules }, async ({ path }: { path: string }) => {
+        const { files, plans, code } = await run(path), urls: string[] = [];
+        const contents = code((name) => {
+          const plan = plans.get(name)!, key = `${name}-${hashOf(plan)}.rlxp`;
+          made.set(key, plan);
+          return `new URL(url${urls.push(key) - 1}, import.meta.url)`;
+        });
+        const imports = urls.map((key, i) => `import url${i} from ${JSON.stringify(`rlx-plan:${key}`)};\n`).join('');
+        return { contents: imports + contents, loader: 'js', resolveDir: dirname(path), watchFiles: files };
+      });
+      build.onResolve({ filter: /^rlx-plan:/ }, ({ path }: { path: string }) => ({ path: path.slice('rlx-plan:'.length), namespace: 'rlx-plan' }));
+      build.onLoad({ filter: /./, namespace: 'rlx-plan' }, ({ path }: { path: string }) => ({ contents: made.get(path), loader: 'file' }));
+    },
+  };
+}
+
+const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex').slice(0, 16);
+
+/** Runs a module and compiles what it exports. */
+async function run(path: string): Promise<Built> {
+  const { text, files } = await bundled(path), own = join(dirname(path), `.${basename(path)}-${process.pid}-${Math.random().toString(36).slice(2)}.mjs`);
+  let exported: Record<string, unknown>;
+  try {
+    if (text !== undefined) await writeFile(own, text);
+    exported = await import(text === undefined ? `${pathToFileURL(path)}?${Date.now()}` : pathToFileURL(own).href) as Record<string, unknown>;
+  } finally {
+    if (text !== undefined) await unlink(own).catch(() => {});
+  }
+  const plans = new Map<string, Uint8Array>(), parts: ((urlOf: (name: string) => string) => string)[] = [];
+  for (const [name, value] of Object.entries(exported)) {
+    const make = (Object(value) as Record<symbol, unknown>)[content], left = name === 'default' ? 'export default' : `export const ${name} =`;
+    if (typeof make === 'function') {
+      const { file, starts } = await make() as { file: Uint8Array; starts: unknown[] }, plan = name === 'default' ? basename(path).replace(modules, '') : name;
+      plans.set(plan, file);
+      parts.push((urlOf) => `${left} fetched(${urlOf(plan)}, ${codeOf(starts)});\n`);
+    } else if (isPlain(value)) {
+      parts.push(() => `${left} ${codeOf(value)};\n`);
+    } else {
+      throw new Error(`${path}: the export ${name} is neither made by ahead nor a value that JSON can hold: move it to another module`);
+    }
+  }
+  return { files, plans, code: (urlOf) => `import { fetched } from '@rlx-go/rlx/ahead';\n${parts.map((part) => part(urlOf)).join('')}` };
+}
+
+function isPlain(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(isPlain);
+  if (Object(value) === value) return Object.getPrototypeOf(value) === Object.prototype && Object.values(value as object).every(isPlain);
+  return value === null || ['string', 'number', 'boolean'].includes(typeof value);
+}
+
+/** The code of a value: plain ones, and typed arrays. */
+function codeOf(value: unknown): string {
+  if (ArrayBuffer.isView(value)) return `new ${value.constructor.name}(${codeOf(Array.from(value as Float32Array))})`;
+  if (Array.isArray(value)) return `[${value.map(codeOf).join(',')}]`;
+  if (typeof value === 'number') return Object.is(value, -0) ? '-0' : String(value);
+  if (Object(value) !== value) return JSON.stringify(value);
+  return `{${Object.entries(value as object).map(([name, part]) => `${JSON.stringify(name)}:${codeOf(part)}`).join(',')}}`;
+}
+
+/** A module and what it imports, but packages, as JavaScript in one text, by a bundler that the project has; without one Node takes the file as it is. */
+async function bundled(path: string): Promise<{ text?: string; files: string[] }> {
+  const esbuild = await tool('esbuild', path);
+  if (esbuild) {
+    const { outputFiles, metafile } = await esbuild.build({
+      entryPoints: [path], absWorkingDir: dirname(path), bundle: true, packages: 'external', format: 'esm', platform: 'node', target: 'node20', write: false, metafile: true, logLevel: 'silent',
+    });
+    return { text: outputFiles[0].text, files: Object.keys(metafile.inputs).map((file) => resolve(dirname(path), file)) };
+  }
+  const rolldown = await tool('rolldown', path);
+  if (!rolldown) return { files: [path] };
+  const bundle = await rolldown.rolldown({ input: path, platform: 'node', external: (id: string) => !/^[./]/.test(id) && !/^[a-z]:\\/i.test(id) });
+  try {
+    const { output } = await bundle.generate({ format: 'esm', codeSplitting: false });
+    return { text: output[0].code, files: output[0].moduleIds };
+  } finally {
+    await bundle.close();
+  }
+}
+
+/** A bundler, as the project of a file has it, or as the project's Vite has. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- two bundlers
+async function tool(name: string, path: string): Promise<any> {
+  const project = createRequire(path), from = [project];
+  try {
+    from.push(createRequire(project.resolve('vite')));
+  } catch {} // a project without Vite
+  for (const { resolve: find } of from) {
+    try {
+      return await import(pathToFileURL(find(name)).href);
+    } catch {} // not there
+  }
+  return undefined;
+}

@@ -1,0 +1,153 @@
+package rlx_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	maxMethods   = 40 // of a type
+	maxEmbedding = 2  // depth of embedded structs
+)
+
+// manyMethods are the types with more than maxMethods methods, each with the reason.
+var manyMethods = map[string]string{
+	"ir.Builder":                         "what users write graphs with",
+	"internal/codegen/asm.Encoder":       "a method for each instruction",
+	"ir/loop.checker":                    "a rule for each statement and expression, over one scope",
+	"ir/scalar.Simplifier":               "a rule for each operation, over one table of expressions",
+	"internal/codegen/clike.Writer":      "a method for each statement and expression, over one text",
+	"internal/codegen/jit.generator":     "a method for each operation, over one set of registers",
+	"internal/codegen/wasmsimd.writer":   "a method for each statement and expression, over one function",
+	"internal/compiler/fusion.Partition": "groups and tensors refer to each other through it",
+	"internal/compiler/sim.machine":      "checks of each access, over one memory",
+	"native/cpu.compiler":                "a method for each statement and expression, over one list of loops",
+}
+
+// structs are the types of the module, by folder and name.
+type structs struct {
+	embeds  map[string][]string // what each struct embeds
+	methods map[string]int
+}
+
+// TestTypesAreOfModestSize holds the number of methods of each type, and the depth of embedding.
+func TestTypesAreOfModestSize(t *testing.T) {
+	all := structs{map[string][]string{}, map[string]int{}}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || d.Name() == "build"):
+			return filepath.SkipDir
+		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
+			return all.read(path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range all.methods {
+		if n > maxMethods && manyMethods[name] == "" {
+			t.Errorf("%s has %d methods, more than %d: which of them have state of their own?", name, n, maxMethods)
+		}
+	}
+	for name := range manyMethods {
+		if all.methods[name] <= maxMethods {
+			t.Errorf("%s has %d methods: it needs no exception", name, all.methods[name])
+		}
+	}
+	for name := range all.embeds {
+		if chain := all.chain(name); len(chain) > maxEmbedding+1 {
+			t.Errorf("structs are embedded %d deep: %s", len(chain)-1, strings.Join(chain, " > "))
+		}
+	}
+}
+
+// read adds the types of a file.
+func (s *structs) read(path string) error {
+	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	folder := filepath.ToSlash(filepath.Dir(path))
+	imports := map[string]string{}
+	for _, i := range f.Imports {
+		if inside, ok := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), module+"/"); ok {
+			imports[inside[strings.LastIndexByte(inside, '/')+1:]] = inside
+		}
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv != nil {
+				s.methods[folder+"."+typeName(d.Recv.List[0].Type)]++
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				ts, ok := spec.(*ast.TypeSpec)
+				if !ok {
+					continue
+				}
+				if st, ok := ts.Type.(*ast.StructType); ok {
+					s.embeds[folder+"."+ts.Name.Name] = embedded(st, folder, imports)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// embedded returns what a struct embeds; imports are folders by package name.
+func embedded(st *ast.StructType, folder string, imports map[string]string) []string {
+	var out []string
+	for _, field := range st.Fields.List {
+		if len(field.Names) > 0 {
+			continue
+		}
+		home, name := folder, typeName(field.Type)
+		if p, n, ok := strings.Cut(name, "."); ok {
+			home, name = imports[p], n
+		}
+		out = append(out, home+"."+name)
+	}
+	return out
+}
+
+// typeName returns the name of a type without its pointer and parameters.
+func typeName(t ast.Expr) string {
+	switch t := t.(type) {
+	case *ast.StarExpr:
+		return typeName(t.X)
+	case *ast.IndexExpr:
+		return typeName(t.X)
+	case *ast.IndexListExpr:
+		return typeName(t.X)
+	case *ast.SelectorExpr:
+		return typeName(t.X) + "." + t.Sel.Name
+	case *ast.Ident:
+		return t.Name
+	}
+	return ""
+}
+
+// chain returns the longest chain of embedded structs, which begins with the named one. Types of
+// other modules and interfaces embed nothing.
+func (s *structs) chain(name string) []string {
+	var longest []string
+	for _, e := range s.embeds[name] {
+		if _, isStruct := s.embeds[e]; !isStruct {
+			continue
+		}
+		if c := s.chain(e); len(c) > len(longest) {
+			longest = c
+		}
+	}
+	return slices.Concat([]string{name}, longest)
+}

@@ -1,0 +1,3 @@
+package compiler
+
+import _ "github.com/rlx-go/rlx/internal/ballast"
