@@ -140,7 +140,7 @@ var goldenNetworks = map[string]goldenCase{
 		[]int{2, 3, 4, 2},
 		1.0113196938754818,
 	},
-	"cached_attention": cachedGolden(ops.CachedAttentionAttrs{Scale: 0.3}, -5.1807961062637125),
+	"cached_attention":                         cachedGolden(ops.CachedAttentionAttrs{Scale: 0.3}, -5.1807961062637125),
 	"cached_attention with softcap and window": cachedGolden(ops.CachedAttentionAttrs{Scale: 0.3, Softcap: 2, Window: 3}, -4.378182315104651),
 	"grouped_matmul": {
 		shapes{{5, 3}, {3, 3, 2}},
@@ -187,6 +187,7 @@ func cachedGolden(a ops.CachedAttentionAttrs, want float64) goldenCase {
 			past, row := ops.Literal(b, ir.Ints(ir.I32, []int64{3, 1}, 2)), ops.Literal(b, ir.Ints(ir.I32, []int64{2, 0}, 2))
 			return ops.CachedAttention(b, in[0], in[1], in[2], past, row, a)
 		},
-		[]int{2, 4, 2, 2}, want,
+		[]int{2, 4, 2, 2},
+		want,
 	}
 }

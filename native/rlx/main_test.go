@@ -57,6 +57,8 @@ func TestGolden(t *testing.T) {
 		{"show-plan", []string{"show", made}},
 		{"check-onnx", []string{"check", filepath.Join("testdata", "tiny.onnx"), "-device", "cpu"}},
 		{"run-onnx", []string{"run", filepath.Join("testdata", "tiny.onnx"), "-size", "batch=1", "-device", "cpu", "-in", "x=[[2,4]]"}},
+		{"help-generate", []string{"help", "generate"}},
+		{"help-serve", []string{"help", "serve"}},
 		{"completion-bash", []string{"completion", "bash"}},
 		{"completion-fish", []string{"completion", "fish"}},
 	} {

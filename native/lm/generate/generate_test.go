@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir"
 	irlm "github.com/rlx-go/rlx/ir/lm"
+	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/lm"
 	"github.com/rlx-go/rlx/native/lm/generate"
 	"github.com/rlx-go/rlx/native/safetensors"
@@ -339,5 +341,67 @@ func TestEnginesRefuseOptions(t *testing.T) {
 	broken.Decoder = func(b *ir.Builder, tokens ir.Value, _ ...irlm.DecoderOptions) ir.Value { return tokens }
 	if _, err := generate.New(ctx, s, broken, generate.Options{}); err == nil {
 		t.Error("a decoder without logits is taken")
+	}
+}
+
+// fragile is the CPU as a device that is lost after some runs.
+type fragile struct {
+	native.Backend
+	left *atomic.Int32
+}
+
+func (fragile) Name() string { return "fragile" }
+
+func (f fragile) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
+	p, err := f.Backend.Compile(ctx, m, o)
+	return fragileProgram{p, f.left}, err
+}
+
+type fragileProgram struct {
+	native.Program
+	left *atomic.Int32
+}
+
+func (p fragileProgram) Run(ctx context.Context, entry string, in map[string]native.Tensor) (native.Run, error) {
+	if p.left.Add(-1) < 0 {
+		return nil, &native.Error{Backend: "fragile", Call: "run", Kind: native.ErrLost}
+	}
+	return p.Program.Run(ctx, entry, in)
+}
+
+// TestLostDevicesEndResults loses the device in the middle of two results, while a third request waits: all get
+// the error, and later ones too.
+func TestLostDevicesEndResults(t *testing.T) {
+	cpu, err := native.Lookup("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := &atomic.Int32{}
+	left.Store(9)
+	if err := native.Register(fragile{cpu, left}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := rlx.Open("fragile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(ctx)
+	m, prompt, _ := tiny(t, "smollm")
+	e, err := generate.New(ctx, s, generate.Of(m), generate.Options{Slots: 2, Context: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close(ctx)
+	var g sync.WaitGroup
+	for range 3 {
+		g.Go(func() {
+			if _, err := e.Whole(ctx, generate.Request{Tokens: prompt}); !errors.Is(err, native.ErrLost) {
+				t.Errorf("a result ends with %v", err)
+			}
+		})
+	}
+	g.Wait()
+	if _, err := e.Whole(ctx, generate.Request{Tokens: prompt}); !errors.Is(err, native.ErrLost) {
+		t.Errorf("afterwards: %v", err)
 	}
 }

@@ -60,9 +60,9 @@ func newChat(s *Server, b *body) (*answer, error) {
 	case len(b.Messages) == 0:
 		return nil, refuse("messages", "there are no messages: there must be one or more")
 	}
-	messages := make([]Message, len(b.Messages))
+	messages := make([]generate.Message, len(b.Messages))
 	for i, m := range b.Messages {
-		messages[i] = Message{m.Role, string(m.Content)}
+		messages[i] = generate.Message{Role: m.Role, Content: string(m.Content)}
 	}
 	prompt, err := s.options.Chat(messages)
 	if err != nil {

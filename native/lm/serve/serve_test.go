@@ -123,7 +123,7 @@ func events(t *testing.T, text string) (all []answerOf) {
 	return all
 }
 
-func chat(messages []serve.Message) ([]int32, error) {
+func chat(messages []generate.Message) ([]int32, error) {
 	text := ""
 	for _, m := range messages {
 		if m.Role == "robot" {

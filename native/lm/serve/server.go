@@ -18,7 +18,7 @@ type Options struct {
 	Name string
 	// Chat returns the prompt of a conversation, whose last message the model is to answer; nil refuses
 	// chats.
-	Chat func(messages []Message) ([]int32, error)
+	Chat func(messages []generate.Message) ([]int32, error)
 	// MaxTokens bounds the results; 0 means what the context has room for.
 	MaxTokens int
 	// MaxBody bounds the bytes of a request; 0 means 4 MiB.
@@ -26,12 +26,6 @@ type Options struct {
 	// MaxRequests bounds the results that are computed or wait at once; 0 means 256. More are refused with
 	// status 429.
 	MaxRequests int
-}
-
-// Message is a message of a conversation.
-type Message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
 }
 
 // Server answers requests: it is an [http.Handler].

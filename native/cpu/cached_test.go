@@ -1,0 +1,84 @@
+package cpu_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+)
+
+// TestCachedAttentionOfFilledPositions compares attention over a cache with the formula in float64, for one query
+// and for several tiles of them, over several blocks of keys, which are split over the cores or not. What
+// follows the filled positions is NaN: it must not be read.
+func TestCachedAttentionOfFilledPositions(t *testing.T) {
+	const heads, groups, depth, width, room = 4, 2, 16, 12, 1100
+	for _, c := range []struct {
+		queries, past int
+		attrs         ops.CachedAttentionAttrs
+	}{
+		{1, 0, ops.CachedAttentionAttrs{Scale: 2}},
+		{1, 1050, ops.CachedAttentionAttrs{Scale: 2}},
+		{2, 600, ops.CachedAttentionAttrs{Scale: 2, Window: 300, Softcap: 1.5}},
+		{70, 500, ops.CachedAttentionAttrs{Scale: 2}},
+		{70, 0, ops.CachedAttentionAttrs{Scale: 2, Window: 9}},
+	} {
+		q, k, v := random(heads*c.queries*depth), random(groups*room*depth), random(groups*room*width)
+		for g := range groups {
+			for j := c.past + c.queries; j < room; j++ {
+				for i := range depth {
+					k[(g*room+j)*depth+i] = float32(math.NaN())
+				}
+				for i := range width {
+					v[(g*room+j)*width+i] = float32(math.NaN())
+				}
+			}
+		}
+		got := outputs(t, graph(t, func(b *ir.Builder) {
+			input := func(name string, dims ...int) ir.Value { return b.Input(name, ir.F32, ir.Dims(dims...)...) }
+			b.Output("y", ops.CachedAttention(b, input("q", heads, c.queries, depth), input("k", groups, room, depth), input("v", groups, room, width),
+				b.Input("past", ir.I32), ir.Value{}, c.attrs))
+		}), map[string]native.Tensor{
+			"q": native.Float32s(q, heads, c.queries, depth), "k": native.Float32s(k, groups, room, depth), "v": native.Float32s(v, groups, room, width),
+			"past": native.Int32(int32(c.past)),
+		})["y"]
+		name := fmt.Sprintf("%d queries after %d positions", c.queries, c.past)
+		for h := range heads {
+			for i := range c.queries {
+				g, row := h/(heads/groups), h*c.queries+i
+				want := attended(c.attrs, c.past+i, q[row*depth:][:depth], k[g*room*depth:], v[g*room*width:], width)
+				for f := range width {
+					near(t, name, row*width+f, got[row*width+f], want[f], 1e-5)
+				}
+			}
+		}
+	}
+}
+
+// attended returns the attention of a query at a position.
+func attended(a ops.CachedAttentionAttrs, at int, q, k, v []float32, width int) []float64 {
+	out, total := make([]float64, width), 0.
+	for j := range at + 1 {
+		if a.Window > 0 && at-j >= a.Window {
+			continue
+		}
+		s := 0.
+		for i, x := range q {
+			s += float64(x) * float64(k[j*len(q)+i])
+		}
+		if s *= a.Scale; a.Softcap != 0 {
+			s = a.Softcap * math.Tanh(s/a.Softcap)
+		}
+		w := math.Exp(s)
+		total += w
+		for f := range out {
+			out[f] += w * float64(v[j*width+f])
+		}
+	}
+	for f := range out {
+		out[f] /= total
+	}
+	return out
+}

@@ -1,0 +1,47 @@
+package generate
+
+import (
+	"github.com/rlx-go/rlx/ir/format/chat"
+	"github.com/rlx-go/rlx/ir/format/tokenizer"
+)
+
+// Message is a message of a conversation.
+type Message = chat.Message
+
+// Chat returns the prompt of a conversation, by the model's chat template, whose next message is the
+// assistant's. Errors are of kind [ErrRequest] for a model without a template, and for messages that the
+// template refuses.
+func (l *Loaded) Chat(messages []Message) ([]int32, error) {
+	if l.ChatTemplate == "" {
+		return nil, refuse("the model has no chat template: a prompt must be given")
+	}
+	t, err := chat.Parse(l.ChatTemplate)
+	if err != nil {
+		return nil, refuse("%v", err)
+	}
+	text, err := t.Render(map[string]any{
+		"messages": messages, "add_generation_prompt": true, "bos_token": l.special("bos", "<s>", "<|begin_of_text|>", "<bos>"), "eos_token": l.special("eos", endNames...),
+	})
+	if err != nil {
+		return nil, refuse("%v", err)
+	}
+	ids, err := l.Words.Encode(text, tokenizer.EncodeOptions{OmitSpecial: true})
+	if err != nil {
+		return nil, refuse("%v", err)
+	}
+	return ids, nil
+}
+
+// special returns the text of the token of a role, or the first special token of the names.
+func (l *Loaded) special(role string, names ...string) string {
+	if id, ok := l.Words.SpecialID(role); ok {
+		text, _ := l.Words.Token(id)
+		return text
+	}
+	for _, name := range names {
+		if id, ok := l.Words.ID(name); ok && l.Words.Special(id) {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/ir/lm"
+	"github.com/rlx-go/rlx/native/lm/generate"
+	"github.com/rlx-go/rlx/native/lm/serve"
+)
+
+var generateCommand = command{
+	name: "generate", args: "MODEL", short: "continue a text with a language model",
+	long: `Continues the text of -prompt, or of the standard input, with a language model: a GGUF file, or a
+folder of Hugging Face with config.json, model.safetensors and tokenizer.json. The text is written as it
+comes; rates follow on the standard error.`,
+	define: func(f *flag.FlagSet) runner {
+		o := modelFlags(f)
+		var q generate.Request
+		prompt := f.String("prompt", "", "`TEXT` to continue; the standard input by default")
+		chat := f.Bool("chat", false, "answer the text as a message of a user, by the model's chat template")
+		f.IntVar(&q.MaxTokens, "max", 256, "`TOKENS` to write at most; 0 for what the context has room for")
+		f.Uint64Var(&q.Seed, "seed", 1, "`SEED` of the random numbers")
+		samplingFlags(f, &q.Sampling)
+		f.Func("stop", "`TEXT` that ends the result; may be repeated", func(text string) error {
+			q.Stop = append(q.Stop, text)
+			return nil
+		})
+		return func(ctx context.Context, std stdio, args []string) error {
+			path, err := one(args, "MODEL")
+			if err != nil {
+				return err
+			}
+			if q.Prompt = *prompt; q.Prompt == "" {
+				text, err := io.ReadAll(std.in)
+				if err != nil {
+					return err
+				}
+				q.Prompt = string(text)
+			}
+			m, err := o.open(ctx, path)
+			if err != nil {
+				return err
+			}
+			defer m.close(ctx)
+			if *chat {
+				if q.Tokens, err = m.loaded.Chat([]generate.Message{{Role: "user", Content: q.Prompt}}); err != nil {
+					return err
+				}
+			}
+			return writeText(ctx, std, m.engine, q)
+		}
+	},
+}
+
+// writeText writes a result as it comes, and its rates.
+func writeText(ctx context.Context, std stdio, e *generate.Engine, q generate.Request) error {
+	for token, err := range e.Generate(ctx, q) {
+		if err != nil {
+			return err
+		}
+		if _, err := io.WriteString(std.out, token.Text); err != nil {
+			return err
+		}
+		if s := token.Stats; s != nil {
+			fmt.Fprintln(std.out)
+			fmt.Fprintf(std.err, "prompt: %d tokens, %.4g tokens/s; result: %d tokens, %.4g tokens/s; first token after %.4g ms\n",
+				s.PromptTokens, s.PromptRate(), s.ResultTokens, s.DecodeRate(), millis(s.FirstToken))
+		}
+	}
+	return nil
+}
+
+var serveCommand = command{
+	name: "serve", args: "MODEL", short: "answer requests of OpenAI's API with a language model",
+	long: `Serves a language model, a GGUF file or a folder of Hugging Face, by the requests of OpenAI's API:
+/v1/completions, /v1/chat/completions and /v1/models. Results of several users are computed at
+once. An interrupt lets the results that have begun end, for at most 30 seconds.`,
+	define: func(f *flag.FlagSet) runner {
+		o := modelFlags(f)
+		f.IntVar(&o.engine.Slots, "slots", 4, "`NUMBER` of results that are computed at once")
+		address := f.String("address", "localhost:8080", "`ADDRESS` to listen at")
+		var s serve.Options
+		f.StringVar(&s.Name, "name", "", "`NAME` of the model in requests; that of the file by default")
+		f.IntVar(&s.MaxTokens, "max", 0, "`TOKENS` of a result at most; 0 for what the context has room for")
+		f.IntVar(&s.MaxRequests, "requests", 256, "`NUMBER` of results that are computed or wait at most")
+		return func(ctx context.Context, std stdio, args []string) error {
+			path, err := one(args, "MODEL")
+			if err != nil {
+				return err
+			}
+			if s.Name == "" {
+				s.Name = strings.TrimSuffix(filepath.Base(filepath.Clean(path)), filepath.Ext(path))
+			}
+			m, err := o.open(ctx, path)
+			if err != nil {
+				return err
+			}
+			defer m.close(ctx)
+			if m.loaded.ChatTemplate != "" {
+				s.Chat = m.loaded.Chat
+			}
+			l, err := net.Listen("tcp", *address)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(std.out, "%s on %s: http://%s/v1\n", s.Name, m.session.Device().Name, l.Addr())
+			return listen(ctx, l, serve.New(m.engine, s))
+		}
+	},
+}
+
+// stopTime bounds how long a server waits for the results that have begun.
+const stopTime = 30 * time.Second
+
+// listen serves until ctx ends and the results that have begun have ended.
+func listen(ctx context.Context, l net.Listener, h http.Handler) error {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return errors.Join(err, server.Close())
+	}
+	return nil
+}
+
+// modelOptions are the flags of commands that run a language model.
+type modelOptions struct {
+	device string
+	engine generate.Options
+}
+
+func modelFlags(f *flag.FlagSet) *modelOptions {
+	o := &modelOptions{}
+	deviceFlag(f, &o.device)
+	f.IntVar(&o.engine.Context, "context", 0, "`TOKENS` of prompt and result together; 0 for the model's, at most 2048")
+	f.IntVar(&o.engine.Chunk, "chunk", 0, "`TOKENS` of a prompt that a run takes; 0 for 128")
+	f.IntVar(&o.engine.Draft, "draft", 0, "`TOKENS` that are guessed from the prompt for a run, without a change of greedy results")
+	return o
+}
+
+func samplingFlags(f *flag.FlagSet, s *lm.Sampling) {
+	f.Float64Var(&s.Temperature, "temperature", 0, "`NUMBER` that divides the logits; 0 takes the most likely token")
+	f.IntVar(&s.TopK, "top-k", 0, "`NUMBER` of the most likely tokens that are kept; 0 for all")
+	f.Float64Var(&s.TopP, "top-p", 1, "`PROBABILITY` that the most likely tokens that are kept sum to")
+	f.Float64Var(&s.MinP, "min-p", 0, "`SHARE` of the greatest probability that a token needs")
+	f.Float64Var(&s.Repetition, "repetition", 1, "`FACTOR` by which tokens that are there become less likely")
+}
+
+// openModel is a model on a device.
+type openModel struct {
+	loaded  *generate.Loaded
+	session *rlx.Session
+	engine  *generate.Engine
+}
+
+func (o *modelOptions) open(ctx context.Context, path string) (*openModel, error) {
+	m := &openModel{}
+	var err error
+	if m.loaded, err = generate.Load(path); err != nil {
+		return nil, err
+	}
+	if m.session, err = rlx.Open(o.device); err == nil {
+		m.engine, err = generate.New(ctx, m.session, m.loaded.Model, o.engine)
+	}
+	if err != nil {
+		m.close(ctx)
+		return nil, err
+	}
+	return m, nil
+}
+
+// close closes what is open, in order. Errors are of no interest: the program ends.
+func (m *openModel) close(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	if m.engine != nil {
+		_ = m.engine.Close(ctx)
+	}
+	if m.session != nil {
+		_ = m.session.Close(ctx)
+	}
+	_ = m.loaded.Close()
+}
