@@ -19,16 +19,14 @@ type Patchwork struct {
 	Wrt []string
 	// Tol is the relative tolerance that the samples ask for.
 	Tol float64
-	// Narrow is whether there are floats of 16 bits, which devices round.
-	Narrow bool
+	// Rounding is the relative error of the narrowest floats of less than 32 bits, which devices round
+	// and the reference does not.
+	Rounding float64
 }
 
 // DeviceTolerance returns the tolerance for results of the patchwork on any device.
 func (p *Patchwork) DeviceTolerance(ir.DType) Tolerance {
-	tol := max(2*LooseToleranceFor(ir.F32).Rel, loose*p.Tol)
-	if p.Narrow {
-		tol = max(tol, 2*ToleranceFor(ir.BF16).Rel)
-	}
+	tol := max(2*LooseToleranceFor(ir.F32).Rel, loose*p.Tol, p.Rounding)
 	return Tolerance{Abs: tol, Rel: tol}
 }
 
@@ -171,11 +169,23 @@ func (r *generator) apply(p *Patchwork, t turn) {
 		in[i] = r.operand(p, fmt.Sprintf("%s%d.%d", t.def.Op, number, i), a, moves)
 	}
 	for i, v := range r.b.AddNode(t.def.Op, s.Attrs, s.Subs, in...) {
-		p.Narrow = p.Narrow || v.DType().IsFloat() && v.DType().Size() == 2
+		p.Rounding = max(p.Rounding, rounding(v.DType()))
 		v = asF32(r.b, v)
 		r.b.Output(fmt.Sprintf("%s%d.%d", t.def.Op, number, i), v)
 		r.keep(v, 1.1*s.most[i]+0.1)
 	}
+}
+
+// rounding returns the relative error of floats of less than 32 bits: half a unit in the last of two places
+// for those of 8 bits.
+func rounding(d ir.DType) float64 {
+	switch {
+	case !d.IsFloat() || d.Size() > 2:
+		return 0
+	case d.Size() == 1:
+		return 0x1p-3
+	}
+	return 2 * ToleranceFor(ir.BF16).Rel
 }
 
 // operand declares an input with the value a, or two for a complex one, and returns it,

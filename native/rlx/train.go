@@ -183,7 +183,7 @@ func trainFlags(f *flag.FlagSet) *trainOptions {
 	o := &trainOptions{}
 	f.StringVar(&o.entry, "entry", "", "`NAME` of the entry with the loss; the first by default")
 	f.StringVar(&o.loss, "loss", "loss", "`NAME` of the output to minimise")
-	f.StringVar(&o.optimizer, "optimizer", "adam", "`NAME` of the update rule: "+fmt.Sprint(append(slices.Clone(recipe.OptimizerNames), momentum)))
+	f.StringVar(&o.optimizer, "optimizer", "adam", "`NAME` of the update rule: "+fmt.Sprint(optimizerNames()))
 	f.Float64Var(&o.rate, "rate", rlx.DefaultRate, "learning `RATE`")
 	f.Float64Var(&o.clip, "clip", 0, "greatest `NORM` of all gradients; 0 for no bound")
 	precisionFlag(f, &o.precision)
@@ -193,6 +193,14 @@ func trainFlags(f *flag.FlagSet) *trainOptions {
 
 // momentum names SGD with a momentum of 0.9.
 const momentum = "momentum"
+
+// optimizerNames returns the names of update rules, sorted. Sophia is not among them: nothing here updates
+// its estimate of the curvature.
+func optimizerNames() []string {
+	names := append(slices.Clone(recipe.OptimizerNames), momentum)
+	slices.Sort(names)
+	return slices.DeleteFunc(names, func(name string) bool { return name == "sophia" })
+}
 
 // optimizerOf returns the update rule of a name, with its defaults.
 func optimizerOf(name string) (optim.Optimizer, error) {
@@ -205,7 +213,7 @@ func optimizerOf(name string) (optim.Optimizer, error) {
 func (o *trainOptions) training() (rlx.Training, error) {
 	rule, err := optimizerOf(o.optimizer)
 	if err != nil {
-		return rlx.Training{}, usagef("unknown optimizer %q: have %q", o.optimizer, append(slices.Clone(recipe.OptimizerNames), momentum))
+		return rlx.Training{}, usagef("unknown optimizer %q: have %q", o.optimizer, optimizerNames())
 	}
 	precision, err := precisionOf(o.precision)
 	return rlx.Training{
