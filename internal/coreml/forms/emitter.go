@@ -21,6 +21,9 @@ type Value struct {
 	Dims []int
 }
 
+// constant reports whether the value is a constant that need not be repeated.
+func (v Value) constant() bool { return v.Ref.Value != nil && slices.Equal(v.Ref.Type.Dims, v.Dims) }
+
 // Emitter adds the nodes of graphs to a function.
 type Emitter struct {
 	moves

@@ -63,7 +63,9 @@ func softmax(e *Emitter, n *ir.Node, in []Value) Value {
 	return e.value(e.choose(masked, e.number(x.Type.DType, 0), y), dims)
 }
 
-// layerNorm takes scale and bias into the operation where they are constants.
+// layerNorm takes scale and bias into the operation where they are constants, as MIL
+// requires; others it applies after the operation. A constant that has to be repeated
+// becomes the result of a tile, which is no constant.
 func layerNorm(e *Emitter, n *ir.Node, in []Value) Value {
 	a, x := n.Attrs().(*ops.NormAttrs), e.Whole(in[0])
 	axes := make([]int, a.Axes)
@@ -73,8 +75,8 @@ func layerNorm(e *Emitter, n *ir.Node, in []Value) Value {
 	args := mil.Args{"x": x, "axes": axes, "epsilon": a.Epsilon}
 	var rest []Value
 	for i, name := range []string{"gamma", "beta"} {
-		if i+1 < len(in) && in[i+1].Ref.Value != nil && len(rest) == 0 {
-			args[name] = e.Whole(in[i+1])
+		if i+1 < len(in) && in[i+1].constant() && len(rest) == 0 {
+			args[name] = in[i+1].Ref
 		} else if i+1 < len(in) {
 			rest = append(rest, in[i+1])
 		}
