@@ -112,12 +112,13 @@ func (w *cachedWriter) begin(n *ir.Node, head scalar.Expr) {
 	}
 }
 
-// first returns the first position that the queries attend to.
+// first returns the first position that the queries attend to, and the last one of the cache where
+// their window is past it, so that some workgroup writes the partial results that combine reads.
 func (w *cachedWriter) first() scalar.Expr {
 	if w.Window == 0 {
 		return loop.Int(0)
 	}
-	return w.Let("oldest", scalar.Clamp(scalar.Add(w.past, loop.Int(1-w.Window)), loop.Int(0), loop.Int(w.room)))
+	return w.Let("oldest", scalar.Clamp(scalar.Add(w.past, loop.Int(1-w.Window)), loop.Int(0), loop.Int(w.room-1)))
 }
 
 // partial writes, for each block and query, the sums of the values by exp(score − maximum), that
@@ -287,7 +288,8 @@ func (c *cachedAttention) combine(n *ir.Node) ir.KernelLaunch {
 			w.Set(sum, scalar.Fma(share, part(block, feature), sum))
 			w.Set(total, scalar.Fma(share, part(block, loop.Int(c.width+1)), total))
 		})
-		y := scalar.Select(scalar.Gt(total, scalar.Const(ir.F32, 0)), scalar.Div(sum, total), scalar.Const(ir.F32, 0))
+		zero := scalar.Const(ir.F32, 0)
+		y := scalar.Select(scalar.Eq(total, zero), zero, scalar.Div(sum, total)) // NaN if the total is
 		w.Store(out, scalar.Add(scalar.Mul(row, loop.Int(c.width)), feature), scalar.Convert(y, c.d))
 	})
 	return w.algorithm().Launches[0]

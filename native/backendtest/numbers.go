@@ -2,8 +2,10 @@ package backendtest
 
 import (
 	"context"
+	"fmt"
 	"math/cmplx"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -52,8 +54,10 @@ func NaN(t *testing.T, b native.Backend) {
 			switch {
 			case c.ByDevice && countNaN(want) > 0 && countNaN(got) == 0:
 				t.Errorf("%s %s: no result is NaN", c.Op, samples[i].Name)
-			case !c.ByDevice && !sameNaN(got, want):
-				t.Errorf("%s %s: %v, want %v", c.Op, samples[i].Name, got, want)
+			case !c.ByDevice:
+				if fault := differentNaN(got, want); fault != "" {
+					t.Errorf("%s %s: %s", c.Op, samples[i].Name, fault)
+				}
 			}
 		}
 	}
@@ -120,17 +124,33 @@ func countNaN(list []*ir.Array) (n int) {
 	return n
 }
 
-// sameNaN reports whether results are NaN at the same elements; other types than floats
-// must be equal.
-func sameNaN(got, want []*ir.Array) bool {
+// differentNaN returns the first elements of which one is NaN and the other is not, or "". Other types
+// than floats must be equal.
+func differentNaN(got, want []*ir.Array) string {
+	var faults []string
 	for r, a := range want {
 		for i := range a.Len() {
-			if isNaN(a, i) != isNaN(got[r], i) || a.I != nil && a.I[i] != got[r].I[i] {
-				return false
+			if isNaN(a, i) == isNaN(got[r], i) && (a.I == nil || a.I[i] == got[r].I[i]) {
+				continue
 			}
+			if len(faults) == 3 {
+				return strings.Join(append(faults, "and more"), "; ")
+			}
+			faults = append(faults, fmt.Sprintf("result %d, element %d is %v, want %v", r, i, number(got[r], i), number(a, i)))
 		}
 	}
-	return true
+	return strings.Join(faults, "; ")
+}
+
+// number returns an element as a number to print.
+func number(a *ir.Array, i int) any {
+	switch {
+	case a.C != nil:
+		return a.C[i]
+	case a.I != nil:
+		return a.I[i]
+	}
+	return a.F[i]
 }
 
 // LongSums holds sums of 10⁵ terms of f32, alone and inside other ops, to what they come to in

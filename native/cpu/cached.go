@@ -222,7 +222,7 @@ func (t *cachedPart) weigh(i int, weights []float32, position int) {
 			s = c * tanh32(s/c)
 		}
 		weights[j] = s
-		if !(s <= most) { // a NaN, too
+		if s > most || s != s { // NaN remains the maximum
 			most = s
 		}
 	}

@@ -57,6 +57,21 @@ func TestCachedAttentionOfFilledPositions(t *testing.T) {
 	}
 }
 
+// TestCachedAttentionKeepsNaNBeforeMinusInfinity has scores of NaN and -Inf.
+func TestCachedAttentionKeepsNaNBeforeMinusInfinity(t *testing.T) {
+	got := outputs(t, graph(t, func(b *ir.Builder) {
+		input := func(name string, dims ...int) ir.Value { return b.Input(name, ir.F32, ir.Dims(dims...)...) }
+		b.Output("y", ops.CachedAttention(b, input("q", 1, 1, 1), input("k", 1, 2, 1), input("v", 1, 2, 1), b.Input("past", ir.I32), ir.Value{},
+			ops.CachedAttentionAttrs{Scale: 1}))
+	}), map[string]native.Tensor{
+		"q": native.Float32s([]float32{1}, 1, 1, 1), "k": native.Float32s([]float32{float32(math.NaN()), float32(math.Inf(-1))}, 1, 2, 1),
+		"v": native.Float32s([]float32{1, 2}, 1, 2, 1), "past": native.Int32(1),
+	})["y"]
+	if y := got[0]; y == y {
+		t.Errorf("%v, want NaN", y)
+	}
+}
+
 // attended returns the attention of a query at a position.
 func attended(a ops.CachedAttentionAttrs, at int, q, k, v []float32, width int) []float64 {
 	out, total := make([]float64, width), 0.

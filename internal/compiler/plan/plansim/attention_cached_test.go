@@ -1,0 +1,70 @@
+package plansim_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/ops/nan"
+)
+
+// cachedSample is attention of two queries in each of four heads over a cache of two heads, with a
+// depth and a width of 3.
+func cachedSample(a ops.CachedAttentionAttrs, room int, past int64) ir.Sample {
+	numbers := func(dims ...int) *ir.Array {
+		x := ir.NewArray(ir.F32, dims...)
+		for i := range x.F {
+			x.F[i] = math.Sin(float64(i))
+		}
+		x.Round()
+		return x
+	}
+	return ir.Sample{Attrs: &a, In: []*ir.Array{numbers(1, 4, 2, 3), numbers(1, 2, room, 3), numbers(1, 2, room, 3), ir.Ints(ir.I32, []int64{past}, 1)}}
+}
+
+// TestCachedAttentionCombinesNaN puts NaN in one of three blocks of keys, which the second kernel
+// combines: in a query, in keys and values that all queries see, and in a key that only the last sees.
+func TestCachedAttentionCombinesNaN(t *testing.T) {
+	const room, past = 600, 590
+	clean := cachedSample(ops.CachedAttentionAttrs{Scale: 2}, room, past)
+	samples := []ir.Sample{clean, nan.With(clean, 0, 3*3), nan.With(clean, 1, (past+1)*3)}
+	for _, operand := range []int{1, 2} {
+		samples = append(samples, nan.With(clean, operand, 5*3), nan.With(clean, operand, (room+300)*3))
+	}
+	if kernels := checkSampleOn(t, plan.WebGPU(), ops.OpCachedAttention, samples...); len(kernels) != 2 {
+		t.Errorf("kernels %v, want two", kernels)
+	}
+}
+
+// TestCachedAttentionPastItsRoomIsZero runs queries whose window has no key after queries that have
+// some: the second run must not read the partial results of the first.
+func TestCachedAttentionPastItsRoomIsZero(t *testing.T) {
+	const room = 9
+	g, inputs, err := sampleGraph(ops.OpCachedAttention, cachedSample(ops.CachedAttentionAttrs{Scale: 2, Window: 1}, room, 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := plansim.Open(m, plan.WebGPU())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, past := range []int64{5, room} {
+		inputs["x0_3"] = ir.Ints(ir.I32, []int64{past}, 1)
+		got, err := session.Run("run", inputs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, y := range got["y0_0"].F {
+			if (y == 0) != (past == room) {
+				t.Errorf("past %d: element %d is %v", past, i, y)
+			}
+		}
+	}
+}
