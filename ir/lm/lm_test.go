@@ -16,7 +16,7 @@ import (
 	"github.com/rlx-go/rlx/ir/nn"
 )
 
-// tiny is config.json of a small Llama; others are made of it by replacing a part.
+// tiny is config.json of a small Llama; other configurations replace a part of it.
 const tiny = `{"model_type": "llama", "hidden_size": 8, "intermediate_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2,
 	"num_key_value_heads": 1, "vocab_size": 10, "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "hidden_act": "silu", "rope_theta": 5e5}`
 

@@ -1,5 +1,5 @@
 /**
- * Opens plans that a bundler's plug-in made of `ahead`. The code that the plug-in writes imports it.
+ * Opens plans that a bundler's plug-in compiled from calls of `ahead`. The code that the plug-in writes imports it.
  *
  * @module
  */

@@ -28,7 +28,7 @@ export interface RlxPlugin {
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- esbuild's type
 export interface RlxEsbuildPlugin { name: string; setup(build: any): void }
 
-/** A module that was run: its code with plans for names, and the files that it is made of. */
+/** A module that was run: its code with plans for names, and its source files. */
 interface Built { files: string[]; plans: Map<string, Uint8Array>; code(urlOf: (name: string) => string): string }
 
 const modules = /\.rlx\.[cm]?[jt]s$/, content = Symbol.for('rlx ahead');

@@ -45,7 +45,7 @@ func stepRequest(t *testing.T) edge.Request {
 	}
 }
 
-// native compiles the step of stepRequest by the packages that the service is made of.
+// native compiles the step of stepRequest by the packages that the service calls.
 func native(t *testing.T) []byte {
 	t.Helper()
 	g, err := model(t).Bind(map[string]int{"n": 4})

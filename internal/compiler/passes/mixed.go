@@ -39,7 +39,7 @@ func Mixed(g *ir.Graph, half ir.DType) (*ir.Graph, error) {
 	return ir.Transform(g.Name(), func(b *ir.Builder) { newMixedCopier(b, half).graph(g) })
 }
 
-// hasScan reports whether a graph has a loop with products. Sums of products leave it before they are
+// hasScan reports whether a graph has a loop with products. Sums of products are moved out of it before they are
 // rounded in each step: the weight gradients of a recurrent network are products over all steps.
 func hasScan(g *ir.Graph) bool {
 	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {

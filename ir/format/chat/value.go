@@ -30,7 +30,7 @@ type (
 	undefined struct{ name string }
 )
 
-// extent bounds what is made of lists and mappings, which may share and repeat one another: the number of
+// extent bounds the size of lists and mappings, which may share and repeat one another: the number of
 // values in them, each as often as it appears, and how deep they are nested. It is set by [seal].
 type extent struct{ size, depth int }
 
@@ -131,20 +131,14 @@ func truth(v any) bool {
 
 // number returns a value as a float if it is a number; booleans are 0 and 1.
 func number(v any) (float64, bool) {
-	switch v := v.(type) {
-	case bool:
-		if v {
-			return 1, true
-		}
-		return 0, true
-	case int64:
-		return float64(v), true
-	case float64:
-		return v, true
+	if n, ok := integer(v); ok {
+		return float64(n), true
 	}
-	return 0, false
+	x, ok := v.(float64)
+	return x, ok
 }
 
+// integer returns a value as an integer if it is one; booleans are 0 and 1.
 func integer(v any) (int64, bool) {
 	switch v := v.(type) {
 	case bool:

@@ -89,8 +89,8 @@ static int gone(comm *c) { return usleep(20), atomic_load(&c->aborted) || atomic
 
 static int differ(comm *c, const char *why) { return atomic_store(&c->with->failed, 1), fail(invalid_usage, why); }
 
-// meet waits until all ranks have published the same claim; leave until all have read.
-static int meet(comm *c, const claim *what, const void *data, size_t bytes) {
+// publish waits until all ranks have published the same claim; leave until all have read.
+static int publish(comm *c, const claim *what, const void *data, size_t bytes) {
 	shared *s = c->with;
 	s->ranks[c->rank].what = *what;
 	memcpy(s->ranks[c->rank].data, data, bytes);
@@ -158,7 +158,7 @@ static void collect(void *data) {
 	size_t bytes = w->count * size_of(w->type), own = w->kind == reduce_scatter ? bytes * c->size : bytes;
 	note("collective %d of %llu", w->kind, (unsigned long long)w->count);
 	if (own > slot_bytes) { fail(invalid_argument, "an array that the fake cannot hold"); return; }
-	if (meet(c, w, j->send, own)) return;
+	if (publish(c, w, j->send, own)) return;
 	if (w->kind == all_reduce) reduce(c, w, j->recv, 0);
 	if (w->kind == reduce_scatter) reduce(c, w, j->recv, c->rank * w->count);
 	if (w->kind == broadcast) memcpy(j->recv, c->with->ranks[w->root].data, bytes);
