@@ -13,14 +13,14 @@ type Pending struct {
 
 // Enqueue enters a collective that a device makes, in the order of the device, in the record of the
 // group. Send and Recv of the call are nil, and Bytes is set. It fails with the error that ended the
-// group.
+// group, as an [*Error] with the collective.
 func (g *Group) Enqueue(c *Call) (*Pending, error) {
-	if err := g.Err(); err != nil {
-		return nil, err
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.sequence++
+	if err := g.Err(); err != nil {
+		return nil, g.wrap(g.sequence, c, err)
+	}
 	return &Pending{g, *c, g.sequence, time.Now(), g.record.begin(g.sequence, c)}, nil
 }
 

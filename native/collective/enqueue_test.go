@@ -47,8 +47,11 @@ func TestACollectiveOfADeviceThatFailsEndsTheGroup(t *testing.T) {
 	if err := groups[1].Err(); !errors.Is(err, collective.ErrAborted) || !strings.Contains(err.Error(), "late") {
 		t.Errorf("the other rank has %v", err)
 	}
-	if _, err := groups[0].Enqueue(call); !errors.Is(err, collective.ErrDeadline) {
-		t.Errorf("a collective after it: %v", err)
+	for _, g := range groups {
+		_, err := g.Enqueue(call)
+		if e := (*collective.Error)(nil); !errors.As(err, &e) || e.Bytes != 4000 || !strings.Contains(e.Call, `of entry "step", step 12`) {
+			t.Errorf("a collective of rank %d after it: %v", g.Rank(), err)
+		}
 	}
 }
 

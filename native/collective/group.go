@@ -155,6 +155,9 @@ func (g *Group) wrap(number int64, c *Call, err error) error {
 		e.Kind, e.Peer, e.Err = f.Kind, f.Peer, f.Err
 	} else if earlier := (*Error)(nil); errors.As(err, &earlier) {
 		e.Kind, e.Peer = earlier.Kind, earlier.Peer
+		if earlier.Call == "" {
+			e.Err = earlier.Err
+		}
 	}
 	return e
 }

@@ -161,11 +161,12 @@ type Work struct {
 // Begin enters a collective that is enqueued now in the record of the group. done reports whether the
 // device has finished it.
 func (c *Comm) Begin(call *collective.Call, done func() bool) (*Work, error) {
-	if err := c.Err(); err != nil {
-		return nil, err
-	}
 	p, err := c.group.Enqueue(call)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.Err(); err != nil {
+		p.End(err)
 		return nil, err
 	}
 	w := &Work{c, p, done}
