@@ -25,7 +25,6 @@ var manyMethods = map[string]string{
 	"internal/codegen/clike.Writer":        "a method for each statement and expression, over one text",
 	"internal/codegen/jit.generator":       "a method for each operation, over one set of registers",
 	"internal/codegen/wasmsimd.writer":     "a method for each statement and expression, over one function",
-	"internal/compiler/fusion.Partition":   "groups and tensors refer to each other through it",
 	"internal/compiler/plan.entryCompiler": "a method for each kind of step, over the memory of one entry",
 	"internal/compiler/sim.machine":        "checks of each access, over one memory",
 	"native/cpu.compiler":                  "a method for each statement and expression, over one list of loops",

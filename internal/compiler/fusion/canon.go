@@ -130,7 +130,7 @@ func (c *Canons) member(m *Member) {
 
 // node writes the form of a node and its operands.
 func (c *Canons) node(n *ir.Node) {
-	c.string(c.p.forms.Text(int(c.p.formOf[n.ID()])))
+	c.string(c.p.forms.text(n))
 	if n.Op() == ops.OpCheckIndex {
 		c.ints(c.p.code(n))
 	}
@@ -259,7 +259,7 @@ func isWord(e scalar.Expr) bool {
 func (g *Group) CanBindMore() bool {
 	switch g.Kind {
 	case MapKind, ReduceKind, ContractKind:
-		return g.partition.bindings(g) < g.partition.options.Tensors
+		return g.bindings() < g.partition.options.Tensors
 	}
 	return false
 }

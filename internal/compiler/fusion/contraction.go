@@ -206,7 +206,7 @@ func (g *Group) SoleOperand(c *Contraction, operand int, batch ir.Index) *Tensor
 		if slices.ContainsFunc(m.Store, func(s *Tensor) bool { return s != nil && s.Root() == t }) {
 			return nil
 		}
-		s := g.partition.spaceOf(m.Node)
+		s := g.partition.spaces.of(m.Node)
 		for _, i := range s.order {
 			if x := g.partition.tensors[s.values[i]]; m != g.Members[0] && x != nil && x.Root() == t {
 				return nil

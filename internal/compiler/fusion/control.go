@@ -8,27 +8,30 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// control returns the items of the group of a control-flow node.
-func (p *Partition) control(g *Group) ([]Item, error) {
+// control lowers the control-flow nodes of a partition to items that run inner partitions.
+type control struct{ *Partition }
+
+// items returns the items of the group of a control-flow node.
+func (c control) items(g *Group) ([]Item, error) {
 	switch g.Members[0].Node.Op() {
 	case ops.OpCond:
-		return p.branch(g.Members[0])
+		return c.branch(g.Members[0])
 	case ops.OpWhile:
-		return p.while(g.Members[0])
+		return c.while(g.Members[0])
 	}
-	return p.loop(g)
+	return c.loop(g)
 }
 
 // branch lowers a cond to a choice between two partitions.
-func (p *Partition) branch(m *Member) ([]Item, error) {
-	p.storeAll(m)
-	pred, items := p.flag(m.Node.Input(0))
-	out := &Branch{Node: m.Node, Pred: pred, reads: p.operandsOf(m.Node), writes: m.Store}
+func (c control) branch(m *Member) ([]Item, error) {
+	c.storeAll(m)
+	pred, items := c.flag(m.Node.Input(0))
+	out := &Branch{Node: m.Node, Pred: pred, reads: c.operandsOf(m.Node), writes: m.Store}
 	if !slices.Contains(out.reads, pred) {
 		out.reads = append(out.reads, pred)
 	}
 	for k, g := range m.Node.Subgraphs() {
-		b, err := p.inner(g, 0)
+		b, err := c.inner(g, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -46,49 +49,49 @@ func (p *Partition) branch(m *Member) ([]Item, error) {
 }
 
 // flag returns a root tensor that holds a boolean, and the items that copy it there.
-func (p *Partition) flag(v ir.Value) (*Tensor, []Item) {
-	if t := p.tensors[v]; t != nil && t.Outer == nil {
+func (c control) flag(v ir.Value) (*Tensor, []Item) {
+	if t := c.tensors[v]; t != nil && t.Outer == nil {
 		return t, nil
 	}
-	t := p.newTensor("flag", v.Type())
-	return t, p.copyItems([]Copy{p.copyOf(v, t)})
+	t := c.newTensor("flag", v.Type())
+	return t, copyItems(c.Partition, []Copy{c.copyOf(v, t)})
 }
 
 // while lowers a while_loop to copies of the initial carries and the loop. Each
 // carry has a single buffer, because the number of steps is unknown.
-func (p *Partition) while(m *Member) ([]Item, error) {
+func (c control) while(m *Member) ([]Item, error) {
 	a := m.Node.Attrs().(*ops.WhileAttrs)
-	p.storeAll(m)
+	c.storeAll(m)
 	var first []Copy
 	for i := range m.Store {
-		first = append(first, p.copyOf(m.Node.Input(a.Consts+i), m.Store[i]))
+		first = append(first, c.copyOf(m.Node.Input(a.Consts+i), m.Store[i]))
 	}
-	w := &While{Node: m.Node, Max: a.MaxSteps, Pred: p.newTensor("going_on", ir.TypeOf(ir.Bool))}
-	w.reads, w.writes = p.operandsOf(m.Node), append(slices.Clone(m.Store), w.Pred)
+	w := &While{Node: m.Node, Max: a.MaxSteps, Pred: c.newTensor("going_on", ir.TypeOf(ir.Bool))}
+	w.reads, w.writes = c.operandsOf(m.Node), append(slices.Clone(m.Store), w.Pred)
 	var err error
-	if w.Cond, err = p.step(m, a.Consts, 0); err != nil {
+	if w.Cond, err = c.step(m, a.Consts, 0); err != nil {
 		return nil, err
 	}
 	w.Cond.stacked = []stackedOutput{{w.Cond.Graph.Outputs()[0].Value, w.Cond.seen("going_on", w.Pred.Type(), w.Pred)}}
 	if w.Cond, err = build(w.Cond); err != nil {
 		return nil, err
 	}
-	if w.Body, err = p.step(m, a.Consts, 1); err != nil {
+	if w.Body, err = c.step(m, a.Consts, 1); err != nil {
 		return nil, err
 	}
 	for i, o := range w.Body.Graph.Outputs() {
-		w.Body.pairs = append(w.Body.pairs, newValue{old: w.Body.Graph.Ports()[a.Consts+i].Value, new: o.Value, name: o.Name})
+		w.Body.states.pairs = append(w.Body.states.pairs, newValue{old: w.Body.Graph.Ports()[a.Consts+i].Value, new: o.Value, name: o.Name})
 	}
 	if w.Body, err = build(w.Body); err != nil {
 		return nil, err
 	}
-	return append(p.copyItems(first), w), nil
+	return append(copyItems(c.Partition, first), w), nil
 }
 
 // step returns the partition of the condition (0) or the body (1) of a while_loop,
 // not yet built.
-func (p *Partition) step(m *Member, consts, graph int) (*Partition, error) {
-	b, err := p.inner(m.Node.Subgraphs()[graph], graph*len(m.Store))
+func (c control) step(m *Member, consts, graph int) (*Partition, error) {
+	b, err := c.inner(m.Node.Subgraphs()[graph], graph*len(m.Store))
 	if err != nil {
 		return nil, err
 	}
@@ -105,49 +108,49 @@ func (p *Partition) step(m *Member, consts, graph int) (*Partition, error) {
 
 // loop lowers a scan to copies of the initial carries and the loop. The carries after
 // the last step stay where they are, as results of the scan.
-func (p *Partition) loop(g *Group) ([]Item, error) {
+func (c control) loop(g *Group) ([]Item, error) {
 	m := g.Members[0]
 	a := m.Node.Attrs().(*ops.ScanAttrs)
 	count, _ := a.Length.Const()
-	p.storeAll(m)
+	c.storeAll(m)
 	l := &Loop{Node: m.Node, Count: count, writes: slices.Clone(m.Store)}
 	var first, last []Copy
 	if count > 0 {
 		var err error
-		if l.Body, err = p.body(m, a); err != nil {
+		if l.Body, err = c.body(m, a); err != nil {
 			return nil, err
 		}
 	}
 	for i := range a.Carries {
-		begin, end := p.carry(l, i)
-		first = append(first, p.copyOf(m.Node.Input(a.Consts+i), begin))
+		begin, end := c.carry(l, i)
+		first = append(first, c.copyOf(m.Node.Input(a.Consts+i), begin))
 		if end != m.Store[i] {
 			last = append(last, Copy{From: end, To: m.Store[i]})
 		}
 	}
-	items := p.copyItems(first)
+	items := copyItems(c.Partition, first)
 	if count == 0 {
 		return items, nil
 	}
-	l.reads = p.operandsOf(m.Node)
-	return append(append(items, l), p.copyItems(last)...), nil
+	l.reads = c.operandsOf(m.Node)
+	return append(append(items, l), copyItems(c.Partition, last)...), nil
 }
 
 // storeAll assigns a tensor to every result of a control-flow node.
-func (p *Partition) storeAll(m *Member) {
+func (c control) storeAll(m *Member) {
 	for i, t := range m.Store {
 		if t == nil {
 			v := m.Node.Result(i)
-			m.Store[i] = p.newTensor(resultName(v), v.Type())
+			m.Store[i] = c.newTensor(resultName(v), v.Type())
 		}
 	}
 }
 
 // operandsOf returns the tensors of a node's operands, each once.
-func (p *Partition) operandsOf(n *ir.Node) []*Tensor {
+func (c control) operandsOf(n *ir.Node) []*Tensor {
 	var out []*Tensor
 	for _, v := range n.Inputs() {
-		if t := p.whole(v).viewed(); t != nil && !slices.Contains(out, t) {
+		if t := c.whole(v).viewed(); t != nil && !slices.Contains(out, t) {
 			out = append(out, t)
 		}
 	}
@@ -157,22 +160,22 @@ func (p *Partition) operandsOf(n *ir.Node) []*Tensor {
 // carry connects carry i of a loop body to its buffers, and returns the tensors that
 // hold it before the first and after the last step. A carry that is not updated in
 // place is double-buffered: its two buffers swap roles with every step.
-func (p *Partition) carry(l *Loop, i int) (begin, end *Tensor) {
+func (c control) carry(l *Loop, i int) (begin, end *Tensor) {
 	end = l.writes[i]
 	if l.Body == nil {
 		return end, end
 	}
-	pair := l.Body.pairs[i]
+	pair := l.Body.states.pairs[i]
 	old := l.Body.tensors[pair.old]
-	if pair.old == pair.new || l.Body.inPlace[pair.old] {
+	if pair.old == pair.new || l.Body.states.inPlace[pair.old] {
 		old.Outer = end
 		return end, end
 	}
 	if end.IsSlice() { // the other buffer is no slice, and one kernel writes both
-		end = p.newTensor(end.Name+"_last", pair.old.Type())
+		end = c.newTensor(end.Name+"_last", pair.old.Type())
 		l.writes = append(l.writes, end)
 	}
-	places := [2]*Tensor{p.newTensor(end.Name+"_turn", pair.old.Type()), end}
+	places := [2]*Tensor{c.newTensor(end.Name+"_turn", pair.old.Type()), end}
 	l.writes = append(l.writes, places[0])
 	if l.Count%2 == 0 {
 		places[0], places[1] = places[1], places[0]
@@ -182,27 +185,17 @@ func (p *Partition) carry(l *Loop, i int) (begin, end *Tensor) {
 	return places[0], end
 }
 
-// copyItems returns items that make copies.
-func (p *Partition) copyItems(copies []Copy) []Item {
-	var items []Item
-	for _, g := range p.copyGroups(copies) {
-		p.collectLoads(g)
-		items = append(items, g)
-	}
-	return items
-}
-
 // body builds the partition of a scan's step, whose ports are tensors of the
-// surrounding partition. [Partition.carry] connects its carries later.
-func (p *Partition) body(m *Member, a *ops.ScanAttrs) (*Partition, error) {
-	b, err := p.inner(m.Node.Subgraphs()[0], a.Carries)
+// surrounding partition. carry connects its carries later.
+func (c control) body(m *Member, a *ops.ScanAttrs) (*Partition, error) {
+	b, err := c.inner(m.Node.Subgraphs()[0], a.Carries)
 	if err != nil {
 		return nil, err
 	}
 	b.repeated, b.doubleBuffered = true, true
 	for i, port := range b.Graph.Ports() {
 		if i >= a.Consts && i < a.Consts+a.Carries {
-			b.tensors[port.Value] = p.alias(port.Name, port.Value.Type(), nil)
+			b.tensors[port.Value] = c.alias(port.Name, port.Value.Type(), nil)
 		} else if t := b.bindPort(port, m.Node.Input(i)); t != nil {
 			t.PerStep = i >= a.Consts
 			t.Reverse = a.Reverse && t.PerStep
@@ -211,10 +204,10 @@ func (p *Partition) body(m *Member, a *ops.ScanAttrs) (*Partition, error) {
 	for i, o := range b.Graph.Outputs() {
 		if i < a.Carries {
 			old := b.Graph.Ports()[a.Consts+i].Value
-			b.pairs = append(b.pairs, newValue{old, o.Value, o.Name, p.alias(o.Name, o.Value.Type(), nil)})
+			b.states.pairs = append(b.states.pairs, newValue{old, o.Value, o.Name, c.alias(o.Name, o.Value.Type(), nil)})
 			continue
 		}
-		y := p.alias(o.Name, o.Value.Type(), m.Store[i])
+		y := c.alias(o.Name, o.Value.Type(), m.Store[i])
 		y.PerStep, y.Reverse = true, a.Reverse
 		b.stacked = append(b.stacked, stackedOutput{o.Value, y})
 	}
@@ -223,8 +216,8 @@ func (p *Partition) body(m *Member, a *ops.ScanAttrs) (*Partition, error) {
 
 // inner returns the partition of a subgraph, not yet built. The first outputs are
 // the next values of carries.
-func (p *Partition) inner(g *ir.Graph, carries int) (*Partition, error) {
-	g, err := prepared(g, p.options)
+func (c control) inner(g *ir.Graph, carries int) (*Partition, error) {
+	g, err := prepared(g, c.options)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +225,7 @@ func (p *Partition) inner(g *ir.Graph, carries int) (*Partition, error) {
 		return nil, err
 	}
 	return &Partition{
-		Graph: g, parent: p, options: p.options, byID: p.byID,
+		Graph: g, parent: c.Partition, options: c.options, byID: c.byID,
 		tensors: map[ir.Value]*Tensor{}, given: map[ir.Value]scalar.Expr{},
 	}, nil
 }
@@ -285,10 +278,4 @@ func ownCarries(g *ir.Graph, carries int) (*ir.Graph, error) {
 			b.CopyOutput(o, v)
 		}
 	})
-}
-
-// alias returns a tensor by which a loop body refers to outer, which may be set later.
-func (p *Partition) alias(name string, t ir.Type, outer *Tensor) *Tensor {
-	dims, _ := t.Shape.Ints()
-	return p.numbered(&Tensor{Name: name, DType: t.DType, Dims: dims, Outer: outer})
 }

@@ -8,16 +8,21 @@
 //
 //  1. Rewrites: a small cond becomes both branches and a select, and a concatenation
 //     of more operands than a kernel can bind becomes a tree of them (rewrite.go).
+//     What no kernel can compute is an error (supported.go).
 //  2. Rematerialisation: a value that is cheap to compute again at each use is not
-//     stored (inline.go; keep.go holds the exceptions for tensor cores).
-//  3. Fusion: every other node becomes a group (space.go). Groups fuse along
-//     producer/consumer edges (fuse.go) and horizontally (siblings.go), as long as a
-//     kernel can bind what they access (footprint.go).
+//     stored (inline.go, by the facts of forms.go and expression.go; keep.go holds the
+//     exceptions for tensor cores).
+//  3. Fusion: every other node becomes a group (space.go), and groups.go keeps which
+//     group depends on which. Groups fuse along producer/consumer edges (fuse.go), where a
+//     rule fits (rules.go: maps, prologues and epilogues, stages of reductions) and a
+//     kernel can bind what they access (footprint.go); reductions that read the same
+//     values fuse (siblings.go), and small maps fuse horizontally (horizontal.go), within
+//     a phase of rematerialisation (phase.go).
 //  4. States are updated in place where nothing reads the old value later, and get
 //     copies otherwise (state.go).
-//  5. Tensors are assigned (build.go), groups are ordered (order.go), loops and conds
-//     get partitions of their own (control.go), and the output of a row-wise group may
-//     reuse the buffer of its input (overwrite.go).
+//  5. Tensors are assigned (place.go, copy.go), groups are ordered (order.go), loops and
+//     conds get partitions of their own (control.go), and the output of a row-wise group
+//     may reuse the buffer of its input (overwrite.go).
 //
 // The computation of a group is an expression in the coordinates of its elements. A
 // [Reader] returns the expression of any element through all fused nodes;

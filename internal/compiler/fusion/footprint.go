@@ -34,37 +34,23 @@ const (
 	reductionWeight = 30
 )
 
-// footprintOf returns the footprint of a group of one node.
-func (p *Partition) footprintOf(n *ir.Node) footprint {
+// footprintOf returns the footprint of a group of one node; readers counts the readers of each value.
+func footprintOf(p *Partition, n *ir.Node, readers map[ir.Value]int) footprint {
 	f := footprint{weight: max(p.decided.weight[n.ID()], p.decided.terms[n.ID()]/2), members: 1}
 	if _, ok := n.Def().Lower.(*ir.ReduceLowering); ok {
 		f.weight += reductionWeight
 	}
-	s := p.spaceOf(n)
+	s := p.spaces.of(n)
 	f.reads = make([]use, len(s.order))
 	for i, value := range s.order {
 		f.reads[i] = use{s.values[value], 1}
 	}
 	for _, v := range n.Results() {
-		if r := p.readers[v]; r > 0 {
+		if r := readers[v]; r > 0 {
 			f.keeps = append(f.keeps, use{v, r})
 		}
 	}
 	return f
-}
-
-// countReaders counts for each value the stored nodes that read it.
-func (p *Partition) countReaders() {
-	p.readers = map[ir.Value]int{}
-	for _, g := range p.groups {
-		s := p.spaceOf(g.Members[0].Node)
-		for _, i := range s.order {
-			p.readers[s.values[i]]++
-		}
-	}
-	for _, o := range p.Graph.Outputs() {
-		p.readers[o.Value]++
-	}
 }
 
 // merged returns the footprint of a group merged with b, which may read it.
@@ -96,46 +82,45 @@ func (f *footprint) merged(b *footprint) footprint {
 	return out
 }
 
-// binds reports whether a kernel can bind all tensors of m, one per binding, wherever
+// binds reports whether a kernel can bind all tensors of a group, one per binding, wherever
 // the tensors are allocated.
-func (p *Partition) binds(m *Group) bool {
-	return p.bindings(m) <= p.options.Tensors
-}
+func (g *Group) binds() bool { return g.bindings() <= g.partition.options.Tensors }
 
 // bindings returns the number of tensors the kernel of a group binds. A split
 // reduction has two kernels with partial results between them; the larger counts.
-func (p *Partition) bindings(m *Group) int {
-	reads, keeps := len(m.footprint.reads), len(m.footprint.keeps)
-	if m.Kind == MapKind {
-		for _, k := range m.footprint.keeps {
-			if old, ok := p.oldOf[k.v]; ok && !p.aside[old] && m.reads(old) {
+func (g *Group) bindings() int {
+	reads, keeps := len(g.footprint.reads), len(g.footprint.keeps)
+	if g.Kind == MapKind {
+		states := &g.partition.states
+		for _, k := range g.footprint.keeps {
+			if old, ok := states.oldOf[k.v]; ok && !states.aside[old] && g.reads(old) {
 				keeps-- // updated in place
 			}
 		}
 	}
-	if m.Kind != ReduceKind || m.RowSplits() <= 1 {
+	if g.Kind != ReduceKind || g.RowSplits() <= 1 {
 		return reads + keeps
 	}
 	running := 0
-	for _, x := range m.Members {
-		if x.Reduced {
-			running += len(x.Reduction().Accumulators(x.Node))
+	for _, m := range g.Members {
+		if m.Reduced {
+			running += len(m.Reduction().Accumulators(m.Node))
 		}
 	}
-	return max(reads, keeps+p.rowReads(m)) + running
+	return max(reads, keeps+g.rowReads()) + running
 }
 
 // rowReads counts the values that the second kernel of a split reduction reads.
-func (p *Partition) rowReads(m *Group) int {
+func (g *Group) rowReads() int {
 	seen := map[ir.Value]bool{}
-	for _, x := range m.Members {
-		_, scatter := x.Node.Def().Lower.(*ir.ScatterLowering)
-		if x.Reduced && !scatter {
+	for _, m := range g.Members {
+		_, scatter := m.Node.Def().Lower.(*ir.ScatterLowering)
+		if m.Reduced && !scatter {
 			continue
 		}
-		s := p.spaceOf(x.Node)
+		s := g.partition.spaces.of(m.Node)
 		for _, i := range s.order {
-			if v := s.values[i]; m.member(v) == nil {
+			if v := s.values[i]; g.member(v) == nil {
 				seen[v] = true
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // Kind is the kind of a group. It decides how the group can be scheduled.
@@ -78,13 +77,6 @@ func (g *Group) WithParts(parts []*Group) *Group {
 		return parts[0]
 	}
 	return &Group{Kind: g.Kind, Parts: parts, partition: g.partition}
-}
-
-// Copy copies a tensor or a literal to another tensor.
-type Copy struct {
-	From    *Tensor // nil for a literal
-	Literal scalar.Expr
-	To      *Tensor
 }
 
 // Member is a node of a group.

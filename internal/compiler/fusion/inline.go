@@ -40,60 +40,62 @@ type decisions struct {
 	apart    []bool       // by node ID: runs in kernels of its own, which load its operands as stored
 	literals map[ir.Value]scalar.Expr
 	uses     [][]*ir.Node // by node ID: the nodes that read it
-	// expression is by node ID the number from findExpressions.
-	expression []int32
-	key        []byte     // key of the current expression
-	scratch    []ir.Value // for measure
-	// tensorCores is [Options.TensorCores].
-	tensorCores bool
+	// expression is by node ID the number of its expression, of as many as expressions.
+	expression  []int32
+	expressions int
+	forms       *nodeForms
+	tensors     int        // [Options.Tensors]
+	tensorCores bool       // [Options.TensorCores]
+	key         []byte     // key of the current expression
+	scratch     []ir.Value // for measure
 }
 
 func (d *decisions) stored(n *ir.Node) bool { return !d.virtual[n.ID()] }
 
 // decide chooses which nodes are virtual, computed at each use instead of stored.
-func (p *Partition) decide() {
+func decide(p *Partition) *decisions {
 	g := p.Graph
 	nodes := g.Nodes()
 	d := &decisions{
+		forms: p.forms, literals: p.findLiterals(), uses: g.Uses(),
+		tensors: p.options.Tensors, tensorCores: p.options.TensorCores,
 		virtual: make([]bool, len(nodes)), weight: make([]int, len(nodes)), terms: make([]int, len(nodes)), reads: make([][]ir.Value, len(nodes)), uniform: make([]bool, len(nodes)),
-		apart:    make([]bool, len(nodes)),
-		literals: map[ir.Value]scalar.Expr{},
-		uses:     g.Uses(), tensorCores: p.options.TensorCores,
+		apart: make([]bool, len(nodes)),
 	}
-	p.decided = d
-	p.findLiterals()
 	output := map[*ir.Node]bool{}
 	for _, o := range g.Outputs() {
 		output[o.Value.Node()] = true
 	}
 	live := liveNodes(g)
 	for _, n := range nodes {
-		d.apart[n.ID()] = p.runsApart(n)
+		d.apart[n.ID()] = runsApart(n, &p.states)
 	}
 	for _, n := range nodes {
 		d.uniform[n.ID()] = d.isUniform(n)
-		p.fit(n)
+		d.fit(n)
 		_, literal := d.literals[n.Result(0)]
 		d.virtual[n.ID()] = literal || !live[n.ID()] || !p.options.Unfused && isMap(n) && !output[n] && d.inlines(n, d.uses[n.ID()])
 	}
 	for changed := true; changed; {
 		changed = false
 		for _, n := range nodes {
-			changed = p.fit(n) || changed
+			changed = d.fit(n) || changed
 		}
 	}
+	d.findExpressions(g)
+	return d
 }
 
 // fit measures a node and stores virtual operands until a kernel can bind what its
 // expression reads and its results. It reports whether it stored any; earlier nodes
 // may read them too and must be measured again.
-func (p *Partition) fit(n *ir.Node) (changed bool) {
-	for p.measure(n); len(p.decided.reads[n.ID()])+n.NumResults() > p.options.Tensors; p.measure(n) {
-		widest := p.decided.widestOperand(n)
+func (d *decisions) fit(n *ir.Node) (changed bool) {
+	for d.measure(n); len(d.reads[n.ID()])+n.NumResults() > d.tensors; d.measure(n) {
+		widest := d.widestOperand(n)
 		if widest == nil {
 			return changed
 		}
-		p.decided.virtual[widest.ID()] = false
+		d.virtual[widest.ID()] = false
 		changed = true
 	}
 	return changed
@@ -128,25 +130,28 @@ func liveNodes(g *ir.Graph) []bool {
 	return live
 }
 
-// findLiterals collects run scalars and constants that are not stored.
-func (p *Partition) findLiterals() {
+// findLiterals collects the values that need no memory: ports that are literals outside, run
+// scalars, which it adds to Scalars, and constants with equal elements.
+func (p *Partition) findLiterals() map[ir.Value]scalar.Expr {
+	literals := map[ir.Value]scalar.Expr{}
 	for v, e := range p.given {
-		p.decided.literals[v] = e
+		literals[v] = e
 	}
 	for _, n := range p.Graph.Nodes() {
 		switch a := n.Attrs().(type) {
 		case *ir.ConstantAttrs:
 			if e, ok := splat(a); ok {
-				p.decided.literals[n.Result(0)] = e
+				literals[n.Result(0)] = e
 			}
 		case *ir.PortAttrs:
 			if p.parent == nil && a.Kind == ir.InputPort && isRunScalar(n.Types()[0]) {
-				p.decided.literals[n.Result(0)] = loop.RunScalar(len(p.Scalars), n.Types()[0].DType)
+				literals[n.Result(0)] = loop.RunScalar(len(p.Scalars), n.Types()[0].DType)
 				port, _ := p.Graph.Port(a.Name)
 				p.Scalars = append(p.Scalars, port)
 			}
 		}
 	}
+	return literals
 }
 
 // isRunScalar reports whether an input is passed by value: a single 32-bit number.
@@ -156,10 +161,10 @@ func isRunScalar(t ir.Type) bool {
 
 // runsApart reports whether a node never joins a larger group, because its kernels
 // bind many tensors of their own.
-func (p *Partition) runsApart(n *ir.Node) bool {
+func runsApart(n *ir.Node, s *states) bool {
 	switch n.Def().Lower.(type) {
 	case *ir.ScatterLowering:
-		return !p.isSearched(n)
+		return !isSearched(n, s)
 	case *ir.SortLowering, *ir.PrefixLowering:
 		return true
 	}

@@ -120,31 +120,6 @@ func (d *decisions) wholes(n *ir.Node) (count int) {
 	return count
 }
 
-// joinsRows reports whether a map fuses with a reduction of its rows instead of with the
-// product it reads beside other values of the same size. Either way one of the two results
-// goes through memory, but all threads of a device take part in a row reduction, whereas
-// few threads run a product's epilogue and stall its tensor cores: with such a sum as
-// epilogue a product of 16384 × 768 × 768 took 113 µs on an H200, and 45 without. A product
-// in f32 keeps it, because libraries can add a matrix to that.
-func (p *Partition) joinsRows(product, g *Group) bool {
-	if !withTensorCores || !p.options.TensorCores || g.Kind != MapKind || len(g.Members) != 1 ||
-		product.Members[0].Node.Types()[0].DType == ir.F32 {
-		return false
-	}
-	n := g.Members[0].Node
-	return p.decided.wholes(n) > 1 && slices.ContainsFunc(p.decided.uses[n.ID()], func(u *ir.Node) bool { return p.sumsRows(g, u) })
-}
-
-// sumsRows reports whether a node, or a user it is inlined in, reduces the rows of a
-// map's result.
-func (p *Partition) sumsRows(g *Group, n *ir.Node) bool {
-	if p.decided.virtual[n.ID()] {
-		return slices.ContainsFunc(p.decided.uses[n.ID()], func(u *ir.Node) bool { return p.sumsRows(g, u) })
-	}
-	r := p.groupOf[n]
-	return r.Kind == ReduceKind && !r.RowsAreContiguous() && p.mergeBeforeReduce(g, r) != nil
-}
-
 // wholeOperand returns the operand of an elementwise node that has its shape and is no
 // broadcast, or nil if there is not exactly one.
 func (d *decisions) wholeOperand(n *ir.Node) (whole *ir.Node) {

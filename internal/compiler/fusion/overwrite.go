@@ -16,7 +16,7 @@ import (
 // It needs a target that does not distinguish read-only from writable bindings: WebGPU
 // would bind the value for writing in every kernel that reads it. [Options.TensorCores]
 // stands for that here.
-func (p *Partition) reuseBuffers() {
+func reuseBuffers(p *Partition) {
 	if !withTensorCores || !p.options.TensorCores || p.parent != nil {
 		return
 	}
@@ -33,7 +33,7 @@ func (p *Partition) reuseBuffers() {
 				}
 				old := slices.IndexFunc(g.loads, func(s *Tensor) bool {
 					return last[s] == i && p.isTemp(s) && s.DType == t.DType && slices.Equal(s.Dims, t.Dims) &&
-						p.dependsOn(g, m, s) && p.readsInPlace(g, m, s)
+						dependsOn(g, m, s) && readsInPlace(g, m, s)
 				})
 				if old >= 0 {
 					p.reuseBuffer(m, result, g.loads[old])
@@ -75,25 +75,25 @@ func (p *Partition) isTemp(t *Tensor) bool {
 
 // dependsOn reports whether a member computes its elements from those of a tensor, directly
 // or through other members.
-func (p *Partition) dependsOn(g *Group, m *Member, t *Tensor) bool {
-	s := p.spaceOf(m.Node)
+func dependsOn(g *Group, m *Member, t *Tensor) bool {
+	s := g.partition.spaces.of(m.Node)
 	return slices.ContainsFunc(s.reads, func(a access) bool {
 		v := s.valueOf(a)
 		if m := g.member(v); m != nil {
-			return !m.Reduced && p.dependsOn(g, m, t)
+			return !m.Reduced && dependsOn(g, m, t)
 		}
-		return p.tensors[v] == t
+		return g.partition.tensors[v] == t
 	})
 }
 
 // readsInPlace reports whether a group reads a tensor only at the element that the member
 // stores at the same point.
-func (p *Partition) readsInPlace(g *Group, stores *Member, t *Tensor) bool {
+func readsInPlace(g *Group, stores *Member, t *Tensor) bool {
 	for _, m := range g.Members {
-		s := p.spaceOf(m.Node)
+		s := g.partition.spaces.of(m.Node)
 		for _, a := range s.reads {
 			v := s.valueOf(a)
-			if p.tensors[v] != t {
+			if g.partition.tensors[v] != t {
 				continue
 			}
 			for axis, e := range a.at {

@@ -29,34 +29,17 @@ type Partition struct {
 	repeated       bool       // the body of a loop
 	doubleBuffered bool       // its carries are double-buffered, see Loop
 	options        Options
-	decided        *decisions
-	phases         []int              // by node ID, see findPhases
-	entering       map[ir.Value]bool  // operands of the rematerialize nodes that start phases
 	simplifier     *scalar.Simplifier // of positions in the spaces of nodes
-	forms          *forms
-	formOf         []int32      // by node ID: its form number
-	spaces         []*nodeSpace // by expression number
-	groups         []*Group
-	groupOf        map[*ir.Node]*Group
-	readers        map[ir.Value]int    // number of stored nodes and outputs that read a value
-	after          map[*Group][]*Group // dependencies beyond producers
+	forms          *nodeForms
+	decided        *decisions
+	spaces         *spaces
+	groups         *groupGraph
+	states         states // or the carries of a loop
 	tensors        map[ir.Value]*Tensor
-	byID           map[int]*Tensor // shared with the partitions of loops
-	pairs          []newValue      // states, or the carries of a loop
-	oldOf          map[ir.Value]ir.Value
-	aside          map[ir.Value]bool        // states, by old value, that no group updates in place
-	inPlace        map[ir.Value]bool        // states, by old value, that a group updates in place
-	allChecked     *Group                   // the gate after all checks
+	byID           map[int]*Tensor          // shared with the partitions of loops
 	stacked        []stackedOutput          // outputs of a loop body that are kept for each step
 	given          map[ir.Value]scalar.Expr // ports of a loop body that are literals outside
 	words          map[string]scalar.Expr   // loads of literals stored in memory, by key
-}
-
-// newValue is the value of a state after a run, or of a carry after a step.
-type newValue struct {
-	old, new ir.Value
-	name     string
-	next     *Tensor // tensor of a carry that is not updated in place
 }
 
 // stackedOutput is an output of a loop body with its slice of the stacked result.
@@ -102,3 +85,14 @@ var DefaultOptions = Options{Tensors: 7, FirstCode: 1}
 // Pair is a state or a loop carry: New must end up in Old. They are equal where a group
 // updates the state in place.
 type Pair struct{ Old, New *Tensor }
+
+// Depth returns the number of loops around the partition.
+func (p *Partition) Depth() int {
+	n := 0
+	for ; p != nil; p = p.parent {
+		if p.repeated {
+			n++
+		}
+	}
+	return n
+}

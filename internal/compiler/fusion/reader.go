@@ -192,20 +192,6 @@ func (p *Partition) checked(n *ir.Node, e scalar.Expr) scalar.Expr {
 	return scalar.Check(e.Args[0], e.Args[1], p.code(n))
 }
 
-// code returns the status code of a node that checks an index or is a failing collective.
-func (p *Partition) code(n *ir.Node) int {
-	for p.parent != nil {
-		p = p.parent
-	}
-	for i, c := range p.Checks {
-		if c == n {
-			return p.options.FirstCode + i
-		}
-	}
-	p.Checks = append(p.Checks, n)
-	return p.options.FirstCode + len(p.Checks) - 1
-}
-
 // literal returns the expression of a value that needs no memory: a run scalar, or a
 // constant with equal elements.
 func (p *Partition) literal(v ir.Value) (scalar.Expr, bool) {

@@ -33,7 +33,7 @@ func (m *Member) Finish(at ir.Index, acc []scalar.Expr, load ir.Load) []scalar.E
 func (g *Group) Levels() map[*Member]int {
 	levels := map[*Member]int{}
 	for _, m := range g.Members {
-		s := g.partition.spaceOf(m.Node)
+		s := g.partition.spaces.of(m.Node)
 		for _, a := range s.reads {
 			q := g.member(s.valueOf(a))
 			if q == nil || q == m {
@@ -71,7 +71,7 @@ const minDigit = 16
 func (g *Group) RowsAreContiguous() bool {
 	votes := 0
 	for _, m := range g.Members {
-		s := g.partition.spaceOf(m.Node)
+		s := g.partition.spaces.of(m.Node)
 		for _, a := range s.reads {
 			v := s.valueOf(a)
 			if g.member(v) != nil {
@@ -152,7 +152,7 @@ func (g *Group) IsRowwise(in func(t *Tensor) bool) bool {
 				return false
 			}
 		}
-		s := g.partition.spaceOf(m.Node)
+		s := g.partition.spaces.of(m.Node)
 		for _, a := range s.reads {
 			v := s.valueOf(a)
 			t := g.partition.tensors[v]

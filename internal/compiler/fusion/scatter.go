@@ -130,7 +130,7 @@ func (s *scatter) finish(at ir.Index, acc []scalar.Expr, load ir.Load) scalar.Ex
 	return scalar.Convert(s.Lowering.Mode.Combine(scalar.Convert(x, acc[0].Type), acc[0]), x.Type)
 }
 
-// touch loads everything that the result element at a position and the searched point r
+// loadAll loads everything that the result element at a position and the searched point r
 // read.
 func (s *scatter) loadAll(at, r ir.Index, load ir.Load) {
 	s.update(at, r, load)
@@ -147,10 +147,10 @@ const (
 
 // isSearched reports whether a scatter runs in gather form. One that updates a state in
 // place does not: it only touches the rows of its indices.
-func (p *Partition) isSearched(n *ir.Node) bool {
+func isSearched(n *ir.Node, s *states) bool {
 	k := Product(scatterOf(n).searched())
 	size, _ := n.Types()[0].Shape.Size().Const()
-	return k <= maxSearched && p.oldOf[n.Result(0)] != n.Input(0) && (k <= fewSearched || k*int(size) <= maxSearches)
+	return k <= maxSearched && s.oldOf[n.Result(0)] != n.Input(0) && (k <= fewSearched || k*int(size) <= maxSearches)
 }
 
 // RowScatter is a scatter seen from its updates: each position targets one row of the
@@ -225,12 +225,12 @@ func (s *RowScatter) InPlace() bool { return s.p.tensors[s.Node.Input(0)] == s.O
 
 // scattersInPlace reports whether a group is a scatter into old that reads old nowhere
 // else, and so can update it in place.
-func (p *Partition) scattersInPlace(g *Group, old ir.Value) bool {
+func scattersInPlace(g *Group, old ir.Value) bool {
 	if g.Kind != ScatterKind || g.Members[0].Node.Input(0) != old {
 		return false
 	}
 	again := false
-	r := NewReader(p, p.simplifier)
+	r := NewReader(g.partition, g.partition.simplifier)
 	r.note = func(v ir.Value, _ ir.Index) { again = again || v == old }
 	loadUpdates(g.Members[0].Node, r)
 	return !again

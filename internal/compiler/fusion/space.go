@@ -33,17 +33,28 @@ type ownSpace struct {
 // valueOf returns the value of an access.
 func (s ownSpace) valueOf(a access) ir.Value { return s.values[a.value] }
 
-// spaceOf returns the coordinates and reads of a node. Nodes of one expression share them.
-func (p *Partition) spaceOf(n *ir.Node) ownSpace {
-	number, values := p.decided.expression[n.ID()], p.decided.reads[n.ID()]
-	if p.spaces[number] == nil {
-		p.spaces[number] = p.expandNode(n, values)
+// spaces holds the spaces of a partition's nodes.
+type spaces struct {
+	p            *Partition
+	byExpression []*nodeSpace // by expression number, made when first asked for
+}
+
+// newSpaces returns the spaces of a partition whose expressions are numbered.
+func newSpaces(p *Partition) *spaces {
+	return &spaces{p, make([]*nodeSpace, p.decided.expressions)}
+}
+
+// of returns the coordinates and reads of a node. Nodes of one expression share them.
+func (x *spaces) of(n *ir.Node) ownSpace {
+	number, values := x.p.decided.expression[n.ID()], x.p.decided.reads[n.ID()]
+	if x.byExpression[number] == nil {
+		x.byExpression[number] = expandNode(x.p, n, values)
 	}
-	return ownSpace{p.spaces[number], values}
+	return ownSpace{x.byExpression[number], values}
 }
 
 // expandNode expands the elements of a node to find its space.
-func (p *Partition) expandNode(n *ir.Node, values []ir.Value) *nodeSpace {
+func expandNode(p *Partition, n *ir.Node, values []ir.Value) *nodeSpace {
 	s := &nodeSpace{}
 	r := NewReader(p, p.simplifier)
 	r.note = func(v ir.Value, at ir.Index) {
@@ -93,8 +104,8 @@ func (p *Partition) expandNode(n *ir.Node, values []ir.Value) *nodeSpace {
 }
 
 // newGroup returns a group of a single stored node.
-func (p *Partition) newGroup(n *ir.Node) *Group {
-	s := p.spaceOf(n)
+func newGroup(p *Partition, n *ir.Node) *Group {
+	s := p.spaces.of(n)
 	m := &Member{Node: n, Store: make([]*Tensor, n.NumResults())}
 	g := &Group{partition: p, Members: []*Member{m}}
 	m.Coord, g.Outer = assignCoords(s.outerDims, nil)

@@ -140,6 +140,12 @@ func (p *Partition) numbered(t *Tensor) *Tensor {
 	return t
 }
 
+// alias returns a tensor by which a loop body refers to outer, which may be set later.
+func (p *Partition) alias(name string, t ir.Type, outer *Tensor) *Tensor {
+	dims, _ := t.Shape.Ints()
+	return p.numbered(&Tensor{Name: name, DType: t.DType, Dims: dims, Outer: outer})
+}
+
 // Scratch adds a tensor for intermediate results between the kernels of a group.
 func (p *Partition) Scratch(name string, d ir.DType, dims ...int) *Tensor {
 	return p.newTensor(name, ir.Type{DType: d, Shape: ir.Dims(dims...)})

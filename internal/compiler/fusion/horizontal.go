@@ -1,0 +1,80 @@
+package fusion
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+)
+
+// Limits of horizontal fusion.
+const (
+	// maxPartBytes bounds the memory traffic of a part: about what a large device moves
+	// during one launch. Fusing larger maps saves nothing and extends live ranges.
+	maxPartBytes = 16 << 20
+	// maxParts bounds the number of parts: the users of one part wait for all of them,
+	// and all operands stay live.
+	maxParts = 64
+)
+
+// fuseHorizontally fuses small independent maps horizontally: all maps without readers (the
+// updates of an optimiser), and maps of one level. Such a group may bind more tensors than
+// a kernel can, because it can be cut between any two parts.
+func (f fuser) fuseHorizontally() {
+	levels := f.levels()
+	read := make([]bool, len(f.list))
+	for _, g := range f.list {
+		for _, q := range f.producers(g) {
+			read[q.index] = true
+		}
+	}
+	bundles := map[[2]int]*Group{} // by level and phase
+	for i, g := range f.list {
+		if g.Kind != MapKind || g.bytes() > maxPartBytes {
+			continue
+		}
+		key := [2]int{levels[i], f.phases.latest(g)}
+		if !read[i] {
+			key = [2]int{sink, 0}
+		}
+		a := bundles[key]
+		if a == nil || len(a.HorizontalParts()) == maxParts {
+			bundles[key] = g
+			continue
+		}
+		if len(a.Parts) == 0 {
+			a = &Group{Kind: MapKind, partition: f.partition}
+			f.addPart(a, bundles[key])
+			bundles[key] = a
+		}
+		f.addPart(a, g)
+	}
+	f.list = f.topological(currentGroups(f.list))
+}
+
+// addPart appends a group to the parts of a horizontal fusion, which takes its place.
+func (x *groupGraph) addPart(bundle, g *Group) {
+	bundle.Parts, bundle.index = append(bundle.Parts, g), g.index
+	bundle.footprint.weight += g.footprint.weight
+	g.mergedInto = bundle
+	for _, m := range g.Members {
+		x.of[m.Node] = bundle
+	}
+}
+
+// sink is the level of groups without readers.
+const sink = -1
+
+// bytes returns the memory traffic of a group.
+func (g *Group) bytes() int {
+	n := 0
+	add := func(v ir.Value) {
+		size, _ := v.Shape().Size().Const()
+		n += size * loop.DeviceSize(v.DType())
+	}
+	for _, u := range g.footprint.reads {
+		add(u.v)
+	}
+	for _, u := range g.footprint.keeps {
+		add(u.v)
+	}
+	return n
+}
