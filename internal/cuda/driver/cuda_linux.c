@@ -3,30 +3,31 @@
 #include "cuda_linux.h"
 
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// RLX_RESOLVE gives up a table with the name of the first symbol that is missing.
-#define RLX_RESOLVE(name, symbol, result, params)                        \
-	*(void **)&table->name = dlsym(lib, symbol);                         \
-	if (!table->name) {                                                  \
-		snprintf(why, why_len, "%s lacks %s", path, symbol);             \
-		free(table);                                                     \
-		return 0;                                                        \
+// function is an entry of a table of functions: its symbol in a library, and where the table has
+// its address.
+typedef struct {
+	const char *symbol;
+	size_t offset;
+} function;
+
+#define RLX_FUNCTION(name, symbol, result, params) {symbol, offsetof(functions, name)},
+
+// look_up stores the addresses of functions in a table. It returns the first symbol that the
+// library lacks, or null.
+static const char *look_up(void *lib, void *table, const function *list, size_t count) {
+	const char *missing = 0;
+	for (size_t i = 0; i < count; i++) {
+		void *address = dlsym(lib, list[i].symbol);
+		if (!address && !missing) missing = list[i].symbol;
+		memcpy((char *)table + list[i].offset, &address, sizeof address);
 	}
-
-#define RLX_LOOK_BRANCH(name, symbol, result, params)                    \
-	*(void **)&table->name = dlsym(lib, symbol);                         \
-	if (!table->name) table->branches = 0;
-
-#define RLX_LOOK_EDIT(name, symbol, result, params)                      \
-	*(void **)&table->name = dlsym(lib, symbol);                         \
-	if (!table->name) table->edits = 0;
-
-#define RLX_LOOK_WALL(name, symbol, result, params)                      \
-	*(void **)&table->name = dlsym(lib, symbol);                         \
-	if (!table->name) table->guards = 0;
+	return missing;
+}
 
 static void *open_library(const char *path, char *why, size_t why_len) {
 	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -34,39 +35,44 @@ static void *open_library(const char *path, char *why, size_t why_len) {
 	return lib;
 }
 
+// load returns a table of the given size with a list of functions of a library. It returns null,
+// with the reason in why, where the library lacks one.
+static void *load(void *lib, const char *path, const function *list, size_t count, size_t size, char *why, size_t why_len) {
+	void *table = malloc(size);
+	const char *missing = look_up(lib, table, list, count);
+	if (!missing) return table;
+	snprintf(why, why_len, "%s lacks %s", path, missing);
+	free(table);
+	return 0;
+}
+
+#define RLX_COUNT(list) (sizeof(list) / sizeof *(list))
+
+// RLX_LOADER defines rlx_load_library, which returns a table of the functions in a list.
+#define RLX_LOADER(library, LIST)                                                          \
+	rlx_##library *rlx_load_##library(const char *path, char *why, size_t why_len) {       \
+		typedef rlx_##library functions;                                                   \
+		static const function list[] = {LIST(RLX_FUNCTION)};                               \
+		void *lib = open_library(path, why, why_len);                                      \
+		return lib ? load(lib, path, list, RLX_COUNT(list), sizeof(functions), why, why_len) : 0; \
+	}
+
+RLX_LOADER(nvrtc, RLX_NVRTC)
+RLX_LOADER(blas, RLX_BLAS)
+RLX_LOADER(nccl, RLX_NCCL)
+
 rlx_cuda *rlx_load_cuda(const char *path, char *why, size_t why_len) {
+	typedef rlx_cuda functions;
+	static const function list[] = {RLX_DRIVER(RLX_FUNCTION)};
+	static const function branches[] = {RLX_BRANCHES(RLX_FUNCTION)};
+	static const function edits[] = {RLX_EDITS(RLX_FUNCTION)};
+	static const function guards[] = {RLX_WALLS(RLX_FUNCTION)};
 	void *lib = open_library(path, why, why_len);
-	if (!lib) return 0;
-	rlx_cuda *table = malloc(sizeof *table);
-	RLX_DRIVER(RLX_RESOLVE)
-	table->branches = table->edits = table->guards = 1;
-	RLX_BRANCHES(RLX_LOOK_BRANCH)
-	RLX_EDITS(RLX_LOOK_EDIT)
-	RLX_WALLS(RLX_LOOK_WALL)
-	return table;
-}
-
-rlx_nvrtc *rlx_load_nvrtc(const char *path, char *why, size_t why_len) {
-	void *lib = open_library(path, why, why_len);
-	if (!lib) return 0;
-	rlx_nvrtc *table = malloc(sizeof *table);
-	RLX_NVRTC(RLX_RESOLVE)
-	return table;
-}
-
-rlx_blas *rlx_load_blas(const char *path, char *why, size_t why_len) {
-	void *lib = open_library(path, why, why_len);
-	if (!lib) return 0;
-	rlx_blas *table = malloc(sizeof *table);
-	RLX_BLAS(RLX_RESOLVE)
-	return table;
-}
-
-rlx_nccl *rlx_load_nccl(const char *path, char *why, size_t why_len) {
-	void *lib = open_library(path, why, why_len);
-	if (!lib) return 0;
-	rlx_nccl *table = malloc(sizeof *table);
-	RLX_NCCL(RLX_RESOLVE)
+	rlx_cuda *table = lib ? load(lib, path, list, RLX_COUNT(list), sizeof *table, why, why_len) : 0;
+	if (!table) return 0;
+	table->branches = !look_up(lib, table, branches, RLX_COUNT(branches));
+	table->edits = !look_up(lib, table, edits, RLX_COUNT(edits));
+	table->guards = !look_up(lib, table, guards, RLX_COUNT(guards));
 	return table;
 }
 
