@@ -11,10 +11,10 @@ import (
 // patchworkModules returns random patchworks that together cover every op of WebGPU, and
 // those that once failed.
 func patchworkModules() ([]Module, error) {
-	accepted := func(op ir.Op, s ir.Sample) bool {
+	accepted := irtest.Memoize(func(op ir.Op, s ir.Sample) bool {
 		ok, f16, _ := computable(op, s)
 		return ok && !f16
-	}
+	})
 	numbers := slices.Clone(irtest.Corpus)
 	for n := range irtest.Patchworks(accepted) {
 		numbers = append(numbers, n)

@@ -79,9 +79,6 @@ func (d DType) FloatBits(x float64) uint64 {
 // FloatFromBits returns the value of the low bits of b in float type d, exactly. It returns 0 for
 // types that are not floats.
 func (d DType) FloatFromBits(b uint64) float64 {
-	if d.IsFloat8() {
-		return d.format().value8(uint8(b))
-	}
 	switch d {
 	case F16:
 		return float64(float16.Frombits(uint16(b)).Float32())
@@ -91,6 +88,9 @@ func (d DType) FloatFromBits(b uint64) float64 {
 		return float64(math.Float32frombits(uint32(b)))
 	case F64:
 		return math.Float64frombits(b)
+	}
+	if d.IsFloat8() {
+		return d.format().value8(uint8(b))
 	}
 	return 0
 }

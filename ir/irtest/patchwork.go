@@ -77,6 +77,29 @@ func RandomPatchwork(seed uint64, usable func(op ir.Op, s ir.Sample) bool) Patch
 	return p
 }
 
+// Memoize returns a function that calls usable once for each sample that patchworks may take.
+// Patchworks and RandomPatchwork ask about all of them in every call.
+func Memoize(usable func(op ir.Op, s ir.Sample) bool) func(op ir.Op, s ir.Sample) bool {
+	type sample struct {
+		op   ir.Op
+		name string
+		in   *ir.Array
+	}
+	known := map[sample]bool{}
+	return func(op ir.Op, s ir.Sample) bool {
+		key := sample{op: op, name: s.Name}
+		if len(s.In) > 0 {
+			key.in = s.In[0]
+		}
+		ok, found := known[key]
+		if !found {
+			ok = usable(op, s)
+			known[key] = ok
+		}
+		return ok
+	}
+}
+
 // turn is an op with the samples of it that a patchwork may take.
 type turn struct {
 	def     *ir.Def

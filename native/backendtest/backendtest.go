@@ -115,23 +115,75 @@ type one struct {
 	tol   func(d ir.DType) irtest.Tolerance
 }
 
+// subject is an op with its cases.
+type subject struct {
+	name  string
+	cases []one
+}
+
+// subjectsTogether is the number of subjects in a module. Where a compiler runs as a process of its
+// own, or a model is a folder, most time of a small module is that of starting and opening.
+const subjectsTogether = 16
+
+// checkSubjects checks each subject in a subtest, with one module for several subjects. If such a
+// module does not compile, each subject has a module of its own, so that the failure has a name.
+func checkSubjects(t *testing.T, b native.Backend, all []subject) {
+	t.Helper()
+	for list := range slices.Chunk(all, subjectsTogether) {
+		var cases []one
+		for i := range list {
+			for k := range list[i].cases {
+				c := &list[i].cases[k]
+				c.name = list[i].name + " " + c.name
+			}
+			cases = append(cases, list[i].cases...)
+		}
+		p, err := compileCases(b, cases)
+		for _, s := range list {
+			t.Run(s.name, func(t *testing.T) {
+				if err == nil {
+					runCases(t, p, s.cases)
+				} else {
+					check(t, b, s.cases)
+				}
+			})
+		}
+		if err != nil {
+			t.Errorf("%s to %s in one module: %v", list[0].name, list[len(list)-1].name, err)
+			continue
+		}
+		closeProgram(t, p)
+	}
+}
+
 // check compiles cases as the entries of one module, runs each and compares the outputs to
 // the reference.
 func check(t *testing.T, b native.Backend, cases []one) {
 	t.Helper()
+	p, err := compileCases(b, cases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeProgram(t, p)
+	runCases(t, p, cases)
+}
+
+// compileCases compiles cases as the entries of one module.
+func compileCases(b native.Backend, cases []one) (native.Program, error) {
 	var entries []ir.Entry
 	for _, c := range cases {
 		entries = append(entries, ir.Entry{Name: c.name, Graph: c.graph})
 	}
 	m, err := ir.NewModule("cases", entries...)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	p, err := b.Compile(context.Background(), m, native.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeProgram(t, p)
+	return b.Compile(context.Background(), m, native.Options{})
+}
+
+// runCases runs the cases of a program and compares the outputs to the reference.
+func runCases(t *testing.T, p native.Program, cases []one) {
+	t.Helper()
 	for _, c := range cases {
 		want, err := ir.Eval(c.graph, c.in, ir.EvalOptions{Reference: true})
 		if err != nil {

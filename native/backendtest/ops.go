@@ -13,28 +13,28 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Ops runs every sample of every op that the backend supports, with one module for each op.
+// Ops runs every sample of every op that the backend supports.
 func Ops(t *testing.T, b native.Backend) {
+	var all []subject
 	for _, op := range ir.Ops() {
 		d, _ := ir.Lookup(op)
 		if d.Samples == nil {
 			continue
 		}
-		t.Run(string(op), func(t *testing.T) {
-			var cases []one
-			for i, s := range d.Samples() {
-				c, err := sample(op, s)
-				if err != nil {
-					t.Fatal(err)
-				}
-				c.name = fmt.Sprintf("%d %s", i, s.Name)
-				if supported(b, c.graph) == "" {
-					cases = append(cases, c)
-				}
+		ofOp := subject{name: string(op)}
+		for i, s := range d.Samples() {
+			c, err := sample(op, s)
+			if err != nil {
+				t.Fatalf("%s: %v", op, err)
 			}
-			check(t, b, cases)
-		})
+			c.name = fmt.Sprintf("%d %s", i, s.Name)
+			if supported(b, c.graph) == "" {
+				ofOp.cases = append(ofOp.cases, c)
+			}
+		}
+		all = append(all, ofOp)
 	}
+	checkSubjects(t, b, all)
 }
 
 // sample builds the graph of a sample, with its operands as inputs.
@@ -67,6 +67,7 @@ func sampleTolerance(n *ir.Node, s ir.Sample, d ir.DType) irtest.Tolerance {
 // Gradients runs the gradient of one sample of every differentiable op, with
 // respect to all its operands of a floating type.
 func Gradients(t *testing.T, b native.Backend) {
+	var all []subject
 	for _, op := range ir.Ops() {
 		d, _ := ir.Lookup(op)
 		if d.Samples == nil || d.NoGrad != "" {
@@ -78,11 +79,12 @@ func Gradients(t *testing.T, b native.Backend) {
 				t.Errorf("%s: %v", op, err)
 			}
 			if ok {
-				t.Run(string(op), func(t *testing.T) { check(t, b, []one{c}) })
+				all = append(all, subject{string(op), []one{c}})
 				break
 			}
 		}
 	}
+	checkSubjects(t, b, all)
 }
 
 // gradient returns the gradient graph of a sample, or false if it has none.

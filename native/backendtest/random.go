@@ -36,8 +36,9 @@ func Random(t *testing.T, b native.Backend) {
 	}
 	t.Run("with any op", func(t *testing.T) {
 		var cases []one
-		for _, n := range somePatchworks(b) {
-			c, err := patchworkCase(b, n)
+		usable := irtest.Memoize(accepts(b))
+		for _, n := range somePatchworks(usable) {
+			c, err := patchworkCase(usable, n)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,9 +50,9 @@ func Random(t *testing.T, b native.Backend) {
 
 // somePatchworks returns the seeds of the random patchworks that a backend runs: few, since
 // it also runs the samples of each op.
-func somePatchworks(b native.Backend) []uint64 {
+func somePatchworks(usable func(op ir.Op, s ir.Sample) bool) []uint64 {
 	const patchworks = 6
-	step := max(1, irtest.Patchworks(accepts(b))/patchworks)
+	step := max(1, irtest.Patchworks(usable)/patchworks)
 	out := make([]uint64, patchworks)
 	for i := range out {
 		out[i] = uint64(i) * step
@@ -67,8 +68,8 @@ func accepts(b native.Backend) func(op ir.Op, s ir.Sample) bool {
 	}
 }
 
-func patchworkCase(b native.Backend, n uint64) (one, error) {
-	p := irtest.RandomPatchwork(n, accepts(b))
+func patchworkCase(usable func(op ir.Op, s ir.Sample) bool, n uint64) (one, error) {
+	p := irtest.RandomPatchwork(n, usable)
 	c := one{name: fmt.Sprint("patchwork ", n), in: p.Inputs, tol: p.DeviceTolerance}
 	var err error
 	c.graph, err = plainPorts(p.Graph)

@@ -57,10 +57,8 @@ func (x *attention) sees(query, key int) bool {
 
 // want computes attention and its gradients by the definition, in f64.
 func (x *attention) want(in map[string][]float32) map[string][]float64 {
-	out := map[string][]float64{"y": make([]float64, len(in["dy"]))}
-	for _, name := range []string{"q", "k", "v"} {
-		out[autodiff.GradName(name)] = make([]float64, len(in[name]))
-	}
+	y, dq, dk, dv := make([]float64, len(in["dy"])), make([]float64, len(in["q"])), make([]float64, len(in["k"])), make([]float64, len(in["v"]))
+	k, v := in["k"], in["v"]
 	const d, e = attentionDepth, attentionWidth
 	row := func(list []float32, head, i, width int, n int) []float32 { return list[(head*n+i)*width:][:width] }
 	for head := range attentionHeads {
@@ -69,8 +67,8 @@ func (x *attention) want(in map[string][]float32) map[string][]float64 {
 			p, dp, sum, mean := make([]float64, x.keys), make([]float64, x.keys), 0.0, 0.0
 			for j := range x.keys {
 				if x.sees(i, j) {
-					p[j] = math.Exp(x.a.Scale * inner(q, row(in["k"], head/attentionShare, j, d, x.keys)))
-					dp[j] = inner(dy, row(in["v"], head/attentionShare, j, e, x.keys))
+					p[j] = math.Exp(x.a.Scale * inner(q, row(k, head/attentionShare, j, d, x.keys)))
+					dp[j] = inner(dy, row(v, head/attentionShare, j, e, x.keys))
 					sum += p[j]
 				}
 			}
@@ -80,19 +78,22 @@ func (x *attention) want(in map[string][]float32) map[string][]float64 {
 			}
 			at := head*x.queries + i
 			for j := range x.keys {
+				if p[j] == 0 {
+					continue
+				}
 				from, ds := head/attentionShare*x.keys+j, x.a.Scale*p[j]*(dp[j]-mean)
 				for c := range e {
-					out["y"][at*e+c] += p[j] * float64(in["v"][from*e+c])
-					out[autodiff.GradName("v")][from*e+c] += p[j] * float64(dy[c])
+					y[at*e+c] += p[j] * float64(v[from*e+c])
+					dv[from*e+c] += p[j] * float64(dy[c])
 				}
 				for c := range d {
-					out[autodiff.GradName("q")][at*d+c] += ds * float64(in["k"][from*d+c])
-					out[autodiff.GradName("k")][from*d+c] += ds * float64(q[c])
+					dq[at*d+c] += ds * float64(k[from*d+c])
+					dk[from*d+c] += ds * float64(q[c])
 				}
 			}
 		}
 	}
-	return out
+	return map[string][]float64{"y": y, autodiff.GradName("q"): dq, autodiff.GradName("k"): dk, autodiff.GradName("v"): dv}
 }
 
 func inner(a, b []float32) float64 {

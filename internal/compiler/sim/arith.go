@@ -166,13 +166,19 @@ func intStep(e scalar.Expr, args [3]column, out column) step {
 	case f != nil:
 		s = func(active []int32) { f(o, a, b, active) }
 	}
-	if s == nil || wrap == nil {
+	if s == nil || wrap == nil || staysInRange[e.Op] {
 		return s
 	}
 	return func(active []int32) {
 		s(active)
 		wrap(o, active)
 	}
+}
+
+// staysInRange marks operations whose results are in the range of the type where the operands are.
+var staysInRange = map[scalar.Op]bool{
+	scalar.OpMin: true, scalar.OpMax: true, scalar.OpAnd: true, scalar.OpOr: true, scalar.OpXor: true,
+	scalar.OpRem: true, scalar.OpMod: true,
 }
 
 // boolStep is a faster path for common operations on bools, nil for others.
@@ -221,6 +227,24 @@ var intBinary = map[scalar.Op]func(o, a, b []int64, active []int32){
 		for _, t := range active {
 			if o[t] = 0; b[t] != 0 {
 				o[t] = a[t] % b[t]
+			}
+		}
+	},
+	scalar.OpFloorDiv: func(o, a, b []int64, active []int32) {
+		for _, t := range active {
+			if o[t] = a[t]; b[t] != 0 {
+				if o[t] = a[t] / b[t]; o[t]*b[t] != a[t] && (a[t] < 0) != (b[t] < 0) {
+					o[t]--
+				}
+			}
+		}
+	},
+	scalar.OpMod: func(o, a, b []int64, active []int32) {
+		for _, t := range active {
+			if o[t] = 0; b[t] != 0 {
+				if o[t] = a[t] % b[t]; o[t] != 0 && (o[t] < 0) != (b[t] < 0) {
+					o[t] += b[t]
+				}
 			}
 		}
 	},

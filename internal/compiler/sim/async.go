@@ -174,7 +174,11 @@ func (m *machine) begin(x arrival, t int32) bool {
 
 func (m *machine) commit(active []int32) {
 	for _, t := range active {
-		m.copies[t] = append(m.copies[t], copyGroup{})
+		open := copyGroup{}
+		if last := len(m.spare) - 1; last >= 0 {
+			open, m.spare = m.spare[last], m.spare[:last]
+		}
+		m.copies[t] = append(m.copies[t], open)
 	}
 }
 
@@ -183,12 +187,13 @@ func (m *machine) completeCopies(active []int32, pending int) {
 	for _, t := range active {
 		for len(m.copies[t])-1 > pending {
 			g := m.copies[t][0]
-			m.copies[t] = m.copies[t][1:]
+			m.copies[t] = append(m.copies[t][:0], m.copies[t][1:]...)
 			for _, x := range g {
 				if !m.arrive(x, t) {
 					return
 				}
 			}
+			m.spare = append(m.spare, g[:0])
 		}
 	}
 }
@@ -218,8 +223,8 @@ func (m *machine) fence(active []int32) {
 
 // number returns an element of storage as a float, which represents all 32-bit numbers.
 func (p place) number() float64 {
-	v := decode(p.a.DType, p.a.data[p.elem*p.a.size:][:p.a.size])
-	if p.a.DType.IsFloat() {
+	v := p.a.decode(p.a.data[p.elem*p.a.size:])
+	if p.a.isFloat {
 		return v.F
 	}
 	return float64(v.I)

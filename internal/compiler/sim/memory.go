@@ -12,7 +12,8 @@ import (
 // array is the memory of one array of the kernel.
 type array struct {
 	loop.Array
-	size int // bytes per element in storage
+	size    int  // bytes per element in storage
+	isFloat bool // the element type is a float
 
 	// data is the bound window of a storage array.
 	data []byte
@@ -42,7 +43,7 @@ type cell struct {
 }
 
 func newArray(a loop.Array, threads int) *array {
-	m := &array{Array: a, size: loop.DeviceSize(a.DType), unit: 1}
+	m := &array{Array: a, size: loop.DeviceSize(a.DType), isFloat: a.DType.IsFloat(), unit: 1}
 	n := a.Len * a.Width
 	switch a.Space {
 	case loop.Shared:
@@ -146,8 +147,9 @@ func (m *machine) noteRead(a *array, elem int, t int32) bool {
 		return true
 	}
 	start := a.first + elem*a.unit
-	for i := start; i < start+a.unit; i++ {
-		c := &a.cells[i]
+	cells := a.cells[start : start+a.unit]
+	for i := range cells {
+		c := &cells[i]
 		switch {
 		case a.Space == loop.Shared && c.writeEpoch < m.first:
 			m.fail(Uninitialised, t, a.Name, elem, 0)
@@ -185,8 +187,9 @@ func (m *machine) noteWrite(a *array, elem int, t int32) bool {
 		return true
 	}
 	start := a.first + elem*a.unit
-	for i := start; i < start+a.unit; i++ {
-		c := &a.cells[i]
+	cells := a.cells[start : start+a.unit]
+	for i := range cells {
+		c := &cells[i]
 		switch {
 		case !m.happenedBefore(c.writeEpoch, c.writer, t):
 			m.fail(Race, t, a.Name, elem, otherThread(c.writer))
@@ -246,7 +249,7 @@ func (a *array) get(elem int, t int32, out column) {
 	case dtype.U32:
 		out.i[t] = int64(binary.LittleEndian.Uint32(data))
 	default:
-		out.set(t, decode(a.DType, data[:a.size]))
+		out.set(t, a.decode(data))
 	}
 }
 
@@ -272,14 +275,23 @@ func (a *array) put(elem int, t int32, from column) {
 	}
 }
 
-func decode(t dtype.DType, data []byte) scalar.Value {
-	var b [8]byte
-	copy(b[:], data)
-	bits := binary.LittleEndian.Uint64(b[:])
-	if t.IsFloat() {
-		return scalar.Value{F: t.FloatFromBits(bits)}
+// decode returns the element of a storage array at the beginning of data.
+func (a *array) decode(data []byte) scalar.Value {
+	var bits uint64
+	switch a.size {
+	case 2:
+		bits = uint64(binary.LittleEndian.Uint16(data))
+	case 4:
+		bits = uint64(binary.LittleEndian.Uint32(data))
+	case 8:
+		bits = binary.LittleEndian.Uint64(data)
+	default:
+		bits = uint64(data[0])
 	}
-	return scalar.Value{I: t.Wrap(int64(bits))}
+	if a.isFloat {
+		return scalar.Value{F: a.DType.FloatFromBits(bits)}
+	}
+	return scalar.Value{I: a.DType.Wrap(int64(bits))}
 }
 
 func encode(t dtype.DType, data []byte, v scalar.Value) {

@@ -109,7 +109,8 @@ func (c *compiler) term(a loop.MmaShape, t loop.MmaTerm) func(group int) []place
 		tile = c.tile(a, t.A, loop.MmaRows)
 	}
 	rows, columns := origins(a)
-	x, y := make([]float64, loop.MmaRows*a.K()), make([]float64, a.N*a.K())
+	depth := a.K()
+	x, y := make([]float64, loop.MmaRows*depth), make([]float64, a.N*depth)
 	return func(group int) []place {
 		first := int32(group * loop.WarpGroup)
 		var read []place
@@ -119,7 +120,7 @@ func (c *compiler) term(a loop.MmaShape, t loop.MmaTerm) func(group int) []place
 			for thread := range int32(loop.WarpGroup) {
 				for i, col := range left {
 					row, k := a.Left(i)
-					at := x[(rows[thread]+row)*a.K()+k:]
+					at := x[(rows[thread]+row)*depth+k:]
 					if a.Operand == dtype.F32 {
 						at[columns[thread]] = operandBits(a.Operand, col.f[first+thread])
 						continue
@@ -139,7 +140,7 @@ func (c *compiler) term(a loop.MmaShape, t loop.MmaTerm) func(group int) []place
 				if t.First {
 					*at = 0
 				}
-				*at = dotAdd(*at, x[(rows[thread]+row)*a.K():][:a.K()], y[(2*columns[thread]+column)*a.K():][:a.K()])
+				*at = dotAdd(*at, x[(rows[thread]+row)*depth:][:depth], y[(2*columns[thread]+column)*depth:][:depth])
 			}
 		}
 		return read
@@ -160,10 +161,16 @@ func origins(a loop.MmaShape) (rows, columns [loop.WarpGroup]int) {
 
 // dotAdd adds a dot product to a sum and rounds once. The rounding of hardware differs.
 func dotAdd(sum float64, x, y []float64) float64 {
-	for i, v := range x {
-		sum += v * y[i]
+	odd, i := 0.0, 0 // two sums, of which neither waits for the other
+	y = y[:len(x)]
+	for ; i+1 < len(x); i += 2 {
+		sum += x[i] * y[i]
+		odd += x[i+1] * y[i+1]
 	}
-	return float64(float32(sum))
+	if i < len(x) {
+		sum += x[i] * y[i]
+	}
+	return float64(float32(sum + odd))
 }
 
 // operandBits returns the part of an operand that the hardware uses: for f32 the bits of TF32.
@@ -177,7 +184,7 @@ func operandBits(t dtype.DType, x float64) float64 {
 // tile returns a function that reads an operand from shared memory for the warp group with the
 // given first thread: for each free position the elements along k.
 func (c *compiler) tile(a loop.MmaShape, t loop.Tile, free int) func(first int32, out []float64) []place {
-	m, array, at := c.m, c.m.arrays[t.Array], c.expr(t.At)
+	m, array, at, depth := c.m, c.m.arrays[t.Array], c.expr(t.At), a.K()
 	return func(first int32, out []float64) []place {
 		base := int(at.i[first])
 		for thread := first; thread < first+loop.WarpGroup; thread++ {
@@ -188,12 +195,12 @@ func (c *compiler) tile(a loop.MmaShape, t loop.Tile, free int) func(first int32
 		}
 		read := make([]place, 0, len(out))
 		for f := range free {
-			for k := range a.K() {
+			for k := range depth {
 				elem := base + t.Element(a.Operand, f, k)
 				if !m.noteMma(array, elem, first) {
 					return nil
 				}
-				out[f*a.K()+k] = operandBits(a.Operand, array.own.f[elem])
+				out[f*depth+k] = operandBits(a.Operand, array.own.f[elem])
 				read = append(read, place{array, elem})
 			}
 		}

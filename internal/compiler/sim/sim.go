@@ -105,6 +105,7 @@ type machine struct {
 	fault *Fault
 
 	copies [][]copyGroup // by thread: groups in flight and, last, the open one
+	spare  []copyGroup   // completed groups, whose memory the next ones use
 	stored [][]place     // by thread: stores since its last proxy fence to arrays with async state
 
 	whole, part  *part // the workgroup, and the part of it that is running

@@ -11,7 +11,7 @@ import (
 )
 
 // onWebGPU reports whether a WebGPU with the least features computes a sample.
-func onWebGPU(op ir.Op, s ir.Sample) bool {
+var onWebGPU = irtest.Memoize(func(op ir.Op, s ir.Sample) bool {
 	g, _, err := irtest.SampleGraph(op, s)
 	if err != nil {
 		return false
@@ -22,7 +22,7 @@ func onWebGPU(op ir.Op, s ir.Sample) bool {
 		}
 	}
 	return true
-}
+})
 
 // TestRandomPatchworksEqualReference compiles random patchworks, which together hold every
 // op that WebGPU has, and compares what their kernels compute with what they mean.

@@ -35,6 +35,20 @@ func RunOn(t *testing.T, g *ir.Graph, target plan.Target, whole int) []string {
 // RunWithin is [RunOn] with a tolerance for each type.
 func RunWithin(t *testing.T, g *ir.Graph, target plan.Target, whole int, tolerance func(d ir.DType) float64) []string {
 	t.Helper()
+	return NewCase(t, g, whole).run(t, target, tolerance)
+}
+
+// Case is a graph with inputs and what the reference implementation computes from them.
+type Case struct {
+	Graph  *ir.Graph
+	inputs map[string]*ir.Array
+	want   []*ir.Array
+}
+
+// NewCase computes the results of a graph for random inputs, which are integers of smaller absolute
+// value than whole if that is not 0.
+func NewCase(t *testing.T, g *ir.Graph, whole int) *Case {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
 	inputs := map[string]*ir.Array{}
 	for _, p := range g.Ports() {
@@ -55,6 +69,19 @@ func RunWithin(t *testing.T, g *ir.Graph, target plan.Target, whole int, toleran
 	if err != nil {
 		t.Fatal(err)
 	}
+	return &Case{g, inputs, want}
+}
+
+// RunOn is the function of that name for the case, whose results it computes once for all targets.
+// The results must be exact: the case is of integers.
+func (c *Case) RunOn(t *testing.T, target plan.Target) []string {
+	t.Helper()
+	return c.run(t, target, func(ir.DType) float64 { return 1e-4 })
+}
+
+func (c *Case) run(t *testing.T, target plan.Target, tolerance func(d ir.DType) float64) []string {
+	t.Helper()
+	g, inputs, want := c.Graph, c.inputs, c.want
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
 	if err != nil {
 		t.Fatal(err)

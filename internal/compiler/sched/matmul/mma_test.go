@@ -12,22 +12,40 @@ import (
 )
 
 func TestProductsOfMultiplyAddsInEveryTile(t *testing.T) {
+	cases := map[product]*schedtest.Case{}
 	copying := schedtest.Hopper()
 	copying.Name, copying.TensorMaps = "copying", false
 	for _, target := range []plan.Target{schedtest.Hopper(), copying, schedtest.Ampere(), schedtest.Ada()} {
-		t.Run(target.Name, func(t *testing.T) { productsInEveryTile(t, target) })
+		t.Run(target.Name, func(t *testing.T) { productsInEveryTile(t, target, cases) })
 	}
 }
 
-func productsInEveryTile(t *testing.T, target plan.Target) {
-	shapes := []struct{ m, n, k, parts int }{{136, 72, 200, 1}, {130, 70, 33, 1}, {128, 264, 576, 2}}
-	for i := range matmul.MmaSchedules(1, target.Caps) {
+// product is a product of two matrices.
+type product struct {
+	d       ir.DType
+	m, n, k int
+	layout  string
+}
+
+// productsInEveryTile runs products with each tile of a target. The last one is split, has a part of
+// a second column of tiles, and more steps than stages: 4 of 16-bit floats fill 256 columns.
+func productsInEveryTile(t *testing.T, target plan.Target, cases map[product]*schedtest.Case) {
+	for i, tile := range matmul.MmaSchedules(1, target.Caps) {
+		shapes := []struct{ m, n, k, parts int }{{136, 72, 200, 1}, {130, 70, 33, 1}, {128, tile.N + 8, 576, 2}}
 		for j, s := range shapes {
 			for _, d := range []ir.DType{[]ir.DType{ir.BF16, ir.F16, ir.BF16}[j], ir.F32} {
+				if d == ir.F32 && s.parts > 1 {
+					s.k = 64*tile.Stages + 32 // a step is 32 floats: half as many as of 16 bits
+				}
 				for _, layout := range []string{"nn", "tn", "nt", "tt"} {
 					t.Run(fmt.Sprintf("tile %d, %s %dx%dx%d/%d %s", i, d, s.m, s.n, s.k, s.parts, layout), func(t *testing.T) {
-						g := schedtest.Build(t, func(b *ir.Builder) { schedtest.MatmulOf(b, d, s.m, s.n, s.k, layout, layout[0] == 't') })
-						schedtest.RunOn(t, g, schedtest.ContractionsBy(t, g, target, matmul.MmaSchedules(s.parts, target.Caps)[i]), schedtest.Wholes)
+						key := product{d, s.m, s.n, s.k, layout}
+						if cases[key] == nil {
+							g := schedtest.Build(t, func(b *ir.Builder) { schedtest.MatmulOf(b, d, s.m, s.n, s.k, layout, layout[0] == 't') })
+							cases[key] = schedtest.NewCase(t, g, schedtest.Wholes)
+						}
+						c := cases[key]
+						c.RunOn(t, schedtest.ContractionsBy(t, c.Graph, target, matmul.MmaSchedules(s.parts, target.Caps)[i]))
 					})
 				}
 			}
