@@ -1,5 +1,6 @@
 // What a kernel of package cudacpp finds on a GPU, for a CPU: its block runs as
 // fibers in turn, which let go of the processor at barriers and shuffles.
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
@@ -55,15 +56,17 @@ extern "C" void cudaGraphSetConditional(unsigned long long condition, unsigned v
 
 // A block's threads.
 enum { rlx_threads_max = 1024, rlx_stack = 64 << 10 };
-static ucontext_t rlx_fibers[rlx_threads_max], rlx_home;
+struct rlx_fiber { jmp_buf at; bool begun, done; };
+static rlx_fiber rlx_fibers[rlx_threads_max];
+static jmp_buf rlx_home;
 static char *rlx_stacks;
-static bool rlx_done[rlx_threads_max];
 static int rlx_threads, rlx_now, rlx_left, rlx_waiting, rlx_generation;
 static unsigned long long rlx_lanes[rlx_threads_max];
 static void (*rlx_body)(char *);
 static char *rlx_cells;
 
-static void rlx_yield() { swapcontext(&rlx_fibers[rlx_now], &rlx_home); }
+// A switch by setjmp makes no system call, as one by swapcontext does.
+static void rlx_yield() { if (!_setjmp(rlx_fibers[rlx_now].at)) _longjmp(rlx_home, 1); }
 
 static void rlx_release() { if (rlx_waiting > 0 && rlx_waiting >= rlx_left) rlx_waiting = 0, rlx_generation++; }
 
@@ -86,29 +89,39 @@ template <class T> static T __shfl_xor_sync(unsigned, T v, int lanes) {
   return other;
 }
 
+// A fiber runs its thread of one block after another.
 static void rlx_thread() {
-  rlx_body(rlx_cells);
-  rlx_done[rlx_now] = true;
-  rlx_left--;
-  rlx_release();
-  swapcontext(&rlx_fibers[rlx_now], &rlx_home);
+  for (;;) {
+    rlx_body(rlx_cells);
+    rlx_fibers[rlx_now].done = true;
+    rlx_left--;
+    rlx_release();
+    rlx_yield();
+  }
+}
+
+static void rlx_resume() {
+  if (_setjmp(rlx_home)) return;
+  rlx_fiber *f = &rlx_fibers[rlx_now];
+  if (f->begun) _longjmp(f->at, 1);
+  f->begun = true;
+  static ucontext_t start;
+  getcontext(&start);
+  start.uc_stack.ss_sp = rlx_stacks + (size_t)rlx_now * rlx_stack;
+  start.uc_stack.ss_size = rlx_stack;
+  makecontext(&start, rlx_thread, 0);
+  setcontext(&start);
 }
 
 static void rlx_block() {
   rlx_left = rlx_threads, rlx_waiting = 0;
-  for (int i = 0; i < rlx_threads; i++) {
-    getcontext(&rlx_fibers[i]);
-    rlx_fibers[i].uc_stack.ss_sp = rlx_stacks + (size_t)i * rlx_stack;
-    rlx_fibers[i].uc_stack.ss_size = rlx_stack;
-    rlx_done[i] = false;
-    makecontext(&rlx_fibers[i], rlx_thread, 0);
-  }
+  for (int i = 0; i < rlx_threads; i++) rlx_fibers[i].done = false;
   while (rlx_left > 0)
     for (rlx_now = 0; rlx_now < rlx_threads; rlx_now++) {
-      if (rlx_done[rlx_now]) continue;
+      if (rlx_fibers[rlx_now].done) continue;
       const unsigned n = rlx_now;
       threadIdx = {n % blockDim.x, n / blockDim.x % blockDim.y, n / blockDim.x / blockDim.y};
-      swapcontext(&rlx_home, &rlx_fibers[rlx_now]);
+      rlx_resume();
     }
 }
 

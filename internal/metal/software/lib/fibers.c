@@ -14,7 +14,6 @@ enum { stack_bytes = 64 << 10 };
 enum wait { ready, at_barrier, at_exchange, over };
 
 typedef struct {
-	ucontext_t start;
 	jmp_buf at;
 	int begun;
 	enum wait wait;
@@ -106,14 +105,16 @@ HANDLER(float_cast_overflow, "a float that the integer type does not have", void
 // A division by zero would end the process, so the thread ends here.
 void __ubsan_handle_divrem_overflow(place *at, void *a, void *b) {
 	complain("%s:%u: a division by zero, or one that overflows", at->file, at->line);
-	if (now) now->wait = over;
+	if (now) now->wait = over, now->begun = 0;
 	_longjmp(home, 1);
 }
 
+// enter runs a thread of one threadgroup after another.
 static void enter(void) {
-	body(arguments, &now->self);
-	now->wait = over;
-	_longjmp(home, 1);
+	for (;;) {
+		body(arguments, &now->self);
+		leave(over);
+	}
 }
 
 static void resume(fiber *f) {
@@ -122,7 +123,12 @@ static void resume(fiber *f) {
 	if (_setjmp(home)) return;
 	if (f->begun) _longjmp(f->at, 1);
 	f->begun = 1;
-	setcontext(&f->start);
+	static ucontext_t start;
+	getcontext(&start);
+	start.uc_stack.ss_sp = stacks + (size_t)(f - fibers) * stack_bytes;
+	start.uc_stack.ss_size = stack_bytes;
+	makecontext(&start, enter, 0);
+	setcontext(&start);
 }
 
 // release resumes the fibers from first to last, if all of them wait.
@@ -175,11 +181,8 @@ static void run_group(int meets, const unsigned group[3], const unsigned threads
 	for (unsigned i = 0; i < count; i++) {
 		fiber *f = &fibers[i];
 		place_thread(&f->self, i, group, threads);
-		f->wait = ready, f->begun = 0, f->line = 0;
-		getcontext(&f->start);
-		f->start.uc_stack.ss_sp = stacks + (size_t)i * stack_bytes;
-		f->start.uc_stack.ss_size = stack_bytes;
-		makecontext(&f->start, enter, 0);
+		if (f->wait != over) f->begun = 0; // it waits for threads that did not come
+		f->wait = ready, f->line = 0;
 	}
 	while (turn()) {
 	}
