@@ -1,9 +1,11 @@
-//go:build !386 && !arm && !wasm
+//go:build unix && !386 && !arm && !wasm
 
 package cpu_test
 
 import (
+	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -15,7 +17,16 @@ import (
 // so that the test needs little.
 func TestTensorsOverFourGiB(t *testing.T) {
 	const rows, cols = 1025, 1 << 20
-	x, y := make([]float32, rows*cols), make([]float32, rows)
+	memory, err := syscall.Mmap(-1, 0, 4*rows*cols, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Munmap(memory); err != nil {
+			t.Error(err)
+		}
+	})
+	x, y := unsafe.Slice((*float32)(unsafe.Pointer(&memory[0])), rows*cols), make([]float32, rows) // Go's allocator may write zeros
 	for j := range cols {
 		x[(rows-1)*cols+j] = float32(j % 4)
 	}
