@@ -31,6 +31,17 @@ func (m Module) Target() plan.Target {
 	return t
 }
 
+// targetName is the name of the target among [sourceTargets], or one that none of them has.
+func (m Module) targetName() string {
+	switch {
+	case m.ScoreBytes > 0:
+		return "webgpu with bounded scores"
+	case m.F16:
+		return "webgpu f16"
+	}
+	return "webgpu"
+}
+
 // Case is a sequence of runs of one entry, from fresh state.
 type Case struct {
 	// Name is the subject of the test: an op, "vjp" and an op, or a model.

@@ -55,8 +55,27 @@ func of(t plan.Target, device string) plan.Target {
 	return t
 }
 
-// sources returns the texts and plan hashes of the suite's modules and of [largeGraphs].
-func sources(suite []Module) ([]sourceJSON, error) {
+// plans holds the hashes of plan files that have been compiled, by module and target.
+type plans map[planKey]string
+
+type planKey struct {
+	module *ir.Module
+	target string // a name of sourceTargets
+}
+
+// add enters the plan file of a module.
+func (p plans) add(m Module, target string, data []byte) {
+	p[planKey{m.Module, target}] = hashOf(data)
+}
+
+func hashOf(data []byte) string {
+	hash := sha256.Sum256(data)
+	return hex.EncodeToString(hash[:])
+}
+
+// sources returns the texts and plan hashes of the suite's modules and of [largeGraphs]; known are
+// plans that need not be compiled again.
+func sources(suite []Module, known plans) ([]sourceJSON, error) {
 	all := make([]*ir.Module, 0, len(suite)+len(largeGraphs))
 	for _, m := range suite {
 		all = append(all, m.Module)
@@ -70,26 +89,29 @@ func sources(suite []Module) ([]sourceJSON, error) {
 	}
 	out := make([]sourceJSON, len(all))
 	for i, m := range all {
-		out[i] = sourceOf(m)
+		out[i] = sourceOf(m, known)
 	}
 	return out, nil
 }
 
 // sourceOf returns the text of a module and the hashes of its plans, without those of
 // targets that refuse it.
-func sourceOf(m *ir.Module) sourceJSON {
+func sourceOf(m *ir.Module, known plans) sourceJSON {
 	s := sourceJSON{Name: m.Name, Plans: map[string]string{}}
 	for _, e := range m.Entries {
 		s.Entries = append(s.Entries, sourceEntryJSON{e.Name, e.Graph.String()})
 	}
 	for _, t := range sourceTargets {
+		if hash := known[planKey{m, t.name}]; hash != "" {
+			s.Plans[t.name] = hash
+			continue
+		}
 		p, err := plan.Compile(m, t.target, t.printer)
 		if err != nil {
 			continue
 		}
 		if data, err := plan.Encode(p); err == nil {
-			hash := sha256.Sum256(data)
-			s.Plans[t.name] = hex.EncodeToString(hash[:])
+			s.Plans[t.name] = hashOf(data)
 		}
 	}
 	return s

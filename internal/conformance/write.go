@@ -66,13 +66,13 @@ func Write(folder string, modules []Module) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	w := &writer{folder: folder}
+	w := &writer{folder: folder, plans: plans{}}
 	for _, m := range modules {
 		if err := w.module(m); err != nil {
 			return fmt.Errorf("conformance: %s: %w", m.Name, err)
 		}
 	}
-	src, err := sources(modules)
+	src, err := sources(modules, w.plans)
 	if err != nil {
 		return err
 	}
@@ -89,6 +89,7 @@ type writer struct {
 	folder string
 	index  indexJSON
 	values []byte
+	plans  plans
 }
 
 func (w *writer) file(name string, data []byte) error {
@@ -112,7 +113,8 @@ func (w *writer) module(m Module) error {
 	if err != nil {
 		return err
 	}
-	bySubgroups, err := subgroupPlans(m, p)
+	w.plans.add(m, m.targetName(), data)
+	bySubgroups, err := w.subgroupPlans(m, p)
 	if err != nil {
 		return err
 	}
@@ -135,7 +137,7 @@ func (w *writer) module(m Module) error {
 // subgroupPlans returns the plans of a module for subgroup sizes 8 (lavapipe) and 32, and
 // then p for other devices; a device takes the first that it supports. Without subgroup
 // kernels it returns p alone.
-func subgroupPlans(m Module, p *plan.Plan) ([]byte, error) {
+func (w *writer) subgroupPlans(m Module, p *plan.Plan) ([]byte, error) {
 	var all []*plan.Plan
 	for _, size := range []int{8, 32} {
 		s, err := plan.Compile(m.Module, m.Target().WithSubgroups(size), wgsl.Printer{})
@@ -145,6 +147,11 @@ func subgroupPlans(m Module, p *plan.Plan) ([]byte, error) {
 		if s.Requires.Subgroup != [2]int{} {
 			all = append(all, s)
 		}
+		data, err := plan.Encode(s)
+		if err != nil {
+			return nil, err
+		}
+		w.plans.add(m, fmt.Sprintf("%s subgroups %d", m.targetName(), size), data)
 	}
 	all = append(all, p)
 	all[0].Variants = all[1:]

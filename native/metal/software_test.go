@@ -63,8 +63,16 @@ func TestProductsByFragments(t *testing.T) {
 	}
 }
 
+// optimizeKernels has clang optimise the kernels of a test, where few of them run for long.
+func optimizeKernels(t *testing.T) {
+	t.Helper()
+	const flags = "RLX_SOFTWARE_FLAGS"
+	t.Setenv(flags, strings.Replace(os.Getenv(flags), "-O0", "-O1", 1))
+}
+
 func TestAttentionByFragments(t *testing.T) {
 	install(t, true)
+	optimizeKernels(t)
 	checkAttention(t, metal.New())
 }
 
@@ -209,8 +217,7 @@ func TestPipelinesAreCompiledOnceOnAMachine(t *testing.T) {
 
 func TestTrainingReachesExpectedAccuracy(t *testing.T) {
 	install(t, true)
-	const flags = "RLX_SOFTWARE_FLAGS" // few kernels run for long: optimised, they take a third of the time
-	t.Setenv(flags, strings.Replace(os.Getenv(flags), "-O0", "-O1", 1))
+	optimizeKernels(t)
 	b := metal.New()
 	for name, steps := range map[string]int{"mlp": 50, "cnn": 4} {
 		t.Run(name, func(t *testing.T) { demo.Digits(t, b, name, steps) })
