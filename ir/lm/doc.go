@@ -13,7 +13,7 @@
 //		})
 //	})
 //
-// There is one definition, [Decoder]; a [Config] says in what the families differ. Parameters have the
+// There is one definition, [Decoder]; a [Config] describes the differences between families. Parameters have the
 // names that the families have in Hugging Face's files, with a slash for each dot:
 // "model/layers/0/self_attn/q_proj/weight". [Weights] finds them in a file, as they lie in memory: packed
 // blocks stay packed ([nn.Stored]). Package native/lm opens folders and files and sets the parameters of

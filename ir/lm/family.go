@@ -28,7 +28,7 @@ type family struct {
 	names
 	// gguf is the name of its architecture in GGUF files.
 	gguf string
-	// hf sets what config.json leaves unsaid and this family does differently.
+	// hf sets what differs in this family where config.json has no field for it.
 	hf func(c *Config, h *hfConfig)
 	// interleaved says that GGUF files have the rows of queries and keys as pairs of neighbours.
 	interleaved bool

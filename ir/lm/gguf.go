@@ -148,7 +148,7 @@ func (m *metadata) vocabulary() int {
 	return 0
 }
 
-// special sets what the metadata do not have, to the values of llama.cpp for these architectures.
+// special sets what the metadata lack to the values that llama.cpp uses for these architectures.
 func (m *metadata) special(c *Config) {
 	switch c.Architecture {
 	case "gemma", "gemma2", "gemma3":

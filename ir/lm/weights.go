@@ -153,7 +153,7 @@ func (w *Weights) finder() func(parameter string) (source, bool) {
 	}
 }
 
-// fit checks the tensor of a parameter p and decides how it will lie in memory.
+// fit checks the tensor of a parameter p and decides its layout in memory.
 func (s *source) fit(c Config, t Tensors, p ir.Port, o BindOptions) error {
 	matrix := p.Value.Rank() == 2
 	dims, _ := p.Value.Shape().Ints()
@@ -218,7 +218,7 @@ func (w *Weights) complete(missing []string, used map[string]bool) error {
 	return nil
 }
 
-// needless reports whether a tensor is no parameter but what follows from the configuration: tables of
+// needless reports whether a tensor follows from the configuration, and so is no parameter: tables of
 // angles and masks, and the weight of the logits where it is tied.
 func (w *Weights) needless(name string) bool {
 	for _, end := range []string{".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias"} {

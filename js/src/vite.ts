@@ -135,7 +135,7 @@ function codeOf(value: unknown): string {
   return `{${Object.entries(value as object).map(([name, part]) => `${JSON.stringify(name)}:${codeOf(part)}`).join(',')}}`;
 }
 
-/** A module and what it imports, but packages, as JavaScript in one text, by a bundler that the project has; without one Node takes the file as it is. */
+/** A module and its imports, except packages, as one JavaScript text, by a bundler of the project; without one Node takes the file as it is. */
 async function bundled(path: string): Promise<{ text?: string; files: string[] }> {
   const esbuild = await tool('esbuild', path);
   if (esbuild) {
@@ -155,7 +155,7 @@ async function bundled(path: string): Promise<{ text?: string; files: string[] }
   }
 }
 
-/** A bundler, as the project of a file has it, or as the project's Vite has. */
+/** A bundler that the project of a file depends on, or that its Vite does. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- two bundlers
 async function tool(name: string, path: string): Promise<any> {
   const project = createRequire(path), from = [project];

@@ -23,8 +23,8 @@ var (
 	ErrJoin = errors.New("group not formed")
 )
 
-// Error is a failed collective, or a group that failed between collectives. After it the group is
-// of no use: every later call fails with the same cause.
+// Error is a failed collective, or a group that failed between collectives. The group cannot be used
+// after it: every later call fails with the same cause.
 type Error struct {
 	Kind       error // ErrDeadline, ErrPeer, ErrMismatch, ErrAborted, ErrClosed or ErrJoin
 	Rank, Size int   // this rank, and the ranks of the group

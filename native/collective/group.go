@@ -28,7 +28,7 @@ type Engine interface {
 	// ranks here, in the order of their new ranks. All members call it; the other ranks call it for
 	// their own groups, which color numbers.
 	Sub(ctx context.Context, color int, members []int) (Engine, error)
-	// Down returns a channel that is closed once the group is of no use: a rank was lost or has
+	// Down returns a channel that is closed once the group has failed: a rank was lost or has
 	// aborted it. Reason returns why, as Do does, nil before.
 	Down() <-chan struct{}
 	Reason() error
@@ -246,7 +246,7 @@ func (g *Group) Agree(ctx context.Context, what string, digest [32]byte) error {
 }
 
 // Abort ends the collectives of all ranks with an error of kind [ErrAborted], for a rank that
-// cannot go on. The group is of no use after it.
+// cannot go on. The group cannot be used after it.
 func (g *Group) Abort(reason error) {
 	if reason == nil {
 		reason = errors.New("no reason given")
@@ -261,7 +261,7 @@ func (g *Group) Abort(reason error) {
 // has: [Group.Err] then says why.
 func (g *Group) Down() <-chan struct{} { return g.engine.Down() }
 
-// Err returns the error that ended the group, nil while it is of use.
+// Err returns the error that ended the group, nil while it can be used.
 func (g *Group) Err() error {
 	if g.failed.get() == nil {
 		if why := g.engine.Reason(); why != nil {

@@ -11,41 +11,41 @@ import (
 // Local returns the groups of n ranks of one process, each for one goroutine: for tests, and to run
 // a program of several ranks where there is one machine. Sums are in the order of ranks.
 func Local(n int, o Options) []*Group {
-	hall := &hall{rooms: map[string]*room{}, down: make(chan struct{})}
+	world := &localWorld{meetings: map[string]*rendezvous{}, down: make(chan struct{})}
 	out := make([]*Group, n)
 	for i := range out {
-		out[i] = NewGroup(&local{hall: hall, room: hall.room("world", n), rank: i, name: "world"}, o)
+		out[i] = NewGroup(&local{world: world, meeting: world.meeting("world", n), rank: i, name: "world"}, o)
 	}
 	return out
 }
 
-// hall is what all groups of [Local] share.
-type hall struct {
-	mu     sync.Mutex
-	rooms  map[string]*room
-	down   chan struct{} // closed by Abort
-	reason error         // set before down is closed
+// localWorld is the state that all groups of [Local] share.
+type localWorld struct {
+	mu       sync.Mutex
+	meetings map[string]*rendezvous
+	down     chan struct{} // closed by Abort
+	reason   error         // set before down is closed
 }
 
-// room returns the room of a group, the same for all ranks.
-func (h *hall) room(name string, size int) *room {
+// meeting returns the rendezvous of a group, the same for all ranks.
+func (h *localWorld) meeting(name string, size int) *rendezvous {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r := h.rooms[name]
+	r := h.meetings[name]
 	if r == nil {
-		r = &room{size: size, gone: make([]bool, size)}
-		h.rooms[name] = r
+		r = &rendezvous{size: size, gone: make([]bool, size)}
+		h.meetings[name] = r
 	}
 	return r
 }
 
-// room is where the ranks of a group wait for each other.
-type room struct {
+// rendezvous is where the ranks of a group wait for each other.
+type rendezvous struct {
 	mu    sync.Mutex
 	size  int
 	round *round
 	gone  []bool // ranks that have closed the group
-	fault error  // set once a rank has left a round before the others came
+	fault error  // set once a rank has left a round before the others joined
 }
 
 // round is one collective.
@@ -59,19 +59,19 @@ type round struct {
 
 // local is the engine of one rank of a group in one process.
 type local struct {
-	hall   *hall
-	room   *room
-	rank   int
-	name   string
-	splits int
+	world   *localWorld
+	meeting *rendezvous
+	rank    int
+	name    string
+	splits  int
 }
 
 func (e *local) Name() string { return "local" }
 func (e *local) Rank() int    { return e.rank }
-func (e *local) Size() int    { return e.room.size }
+func (e *local) Size() int    { return e.meeting.size }
 
 func (e *local) Do(ctx context.Context, number int64, c *Call) error {
-	r, err := e.room.join(e.rank, number, c)
+	r, err := e.meeting.join(e.rank, number, c)
 	if err != nil {
 		return err
 	}
@@ -83,15 +83,15 @@ func (e *local) Do(ctx context.Context, number int64, c *Call) error {
 	select {
 	case <-r.done:
 		return r.err
-	case <-e.hall.down:
-		return e.room.leave(r, &Fault{Kind: ErrAborted, Peer: -1, Err: e.hall.reason})
+	case <-e.world.down:
+		return e.meeting.leave(r, &Fault{Kind: ErrAborted, Peer: -1, Err: e.world.reason})
 	case <-ctx.Done():
-		return e.room.leave(r, &Fault{Kind: ErrDeadline, Peer: e.room.missing(r), Err: ctx.Err()})
+		return e.meeting.leave(r, &Fault{Kind: ErrDeadline, Peer: e.meeting.missing(r), Err: ctx.Err()})
 	}
 }
 
 // join adds the call of a rank to the current round. The last rank computes the results.
-func (m *room) join(rank int, number int64, c *Call) (*round, error) {
+func (m *rendezvous) join(rank int, number int64, c *Call) (*round, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for other, gone := range m.gone {
@@ -120,7 +120,7 @@ func (m *room) join(rank int, number int64, c *Call) (*round, error) {
 
 // leave ends a round that a rank no longer waits in, unless the round is complete: the memory of
 // the rank must not be written any more. It returns the error of the rank.
-func (m *room) leave(r *round, fault error) error {
+func (m *rendezvous) leave(r *round, fault error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.round != r {
@@ -130,8 +130,8 @@ func (m *room) leave(r *round, fault error) error {
 	return fault
 }
 
-// end makes the current round and all later calls fail. The room is locked.
-func (m *room) end(fault error) {
+// end makes the current round and all later calls fail. The rendezvous is locked.
+func (m *rendezvous) end(fault error) {
 	m.fault = fault
 	if r := m.round; r != nil {
 		m.round, r.err = nil, fault
@@ -155,8 +155,8 @@ func closed(rank int) error {
 	return &Fault{Kind: ErrPeer, Peer: rank, Err: errors.New("it has closed the group")}
 }
 
-// missing returns a rank that has not come to a round.
-func (m *room) missing(r *round) int {
+// missing returns a rank that has not joined a round.
+func (m *rendezvous) missing(r *round) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, c := range r.calls {
@@ -176,35 +176,35 @@ func (e *local) Sub(_ context.Context, color int, members []int) (Engine, error)
 			rank = i
 		}
 	}
-	return &local{hall: e.hall, room: e.hall.room(name, len(members)), rank: rank, name: name}, nil
+	return &local{world: e.world, meeting: e.world.meeting(name, len(members)), rank: rank, name: name}, nil
 }
 
-func (e *local) Down() <-chan struct{} { return e.hall.down }
+func (e *local) Down() <-chan struct{} { return e.world.down }
 
 func (e *local) Reason() error {
-	e.hall.mu.Lock()
-	defer e.hall.mu.Unlock()
-	if e.hall.reason == nil {
+	e.world.mu.Lock()
+	defer e.world.mu.Unlock()
+	if e.world.reason == nil {
 		return nil
 	}
-	return &Fault{Kind: ErrAborted, Peer: -1, Err: e.hall.reason}
+	return &Fault{Kind: ErrAborted, Peer: -1, Err: e.world.reason}
 }
 
 func (e *local) Abort(reason error) {
-	e.hall.mu.Lock()
-	defer e.hall.mu.Unlock()
-	if e.hall.reason == nil {
-		e.hall.reason = reason
-		close(e.hall.down)
+	e.world.mu.Lock()
+	defer e.world.mu.Unlock()
+	if e.world.reason == nil {
+		e.world.reason = reason
+		close(e.world.down)
 	}
 }
 
 func (e *local) Close() error {
-	e.room.mu.Lock()
-	defer e.room.mu.Unlock()
-	e.room.gone[e.rank] = true
-	if r := e.room.round; r != nil && r.calls[e.rank] == nil {
-		e.room.end(closed(e.rank))
+	e.meeting.mu.Lock()
+	defer e.meeting.mu.Unlock()
+	e.meeting.gone[e.rank] = true
+	if r := e.meeting.round; r != nil && r.calls[e.rank] == nil {
+		e.meeting.end(closed(e.rank))
 	}
 	return nil
 }

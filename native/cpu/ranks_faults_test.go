@@ -77,7 +77,7 @@ func rankOfTest(ctx context.Context, fault string) error {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 				time.Sleep(time.Minute) // the signal takes effect a little later
 			case "late":
-				time.Sleep(5 * time.Second)
+				time.Sleep(2500 * time.Millisecond) // the deadline is 2 s
 			}
 		}
 		r, err := p.Run(ctx, "run", map[string]native.Tensor{"x": ones})

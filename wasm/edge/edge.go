@@ -30,13 +30,13 @@ import (
 type Options struct {
 	// MaxBody is the largest body in bytes, 1 MiB by default: weights are no part of a graph.
 	MaxBody int64
-	// MaxNodes is the most nodes of all graphs together, derivatives included; 12,000 by default. GPT-2's step has 9,489.
+	// MaxNodes is the maximum number of nodes of all graphs together, derivatives included; 12,000 by default. GPT-2's step has 9,489.
 	MaxNodes int
-	// MaxEntries is the most entries of a module, 16 by default.
+	// MaxEntries is the maximum number of entries of a module, 16 by default.
 	MaxEntries int
 	// MaxPlan is the largest plan in bytes, 8 MiB by default.
 	MaxPlan int
-	// Concurrent is the most compilations at a time, 2 by default; a request beyond waits until it is cancelled.
+	// Concurrent is the maximum number of compilations at a time, 2 by default; a request beyond waits until it is cancelled.
 	Concurrent int
 	// Memory is the limit of [debug.SetMemoryLimit] in bytes, which holds for the whole process; none by default. Where it is close,
 	// collecting takes more time. A worker with 128 MB has room for 80 MiB.
@@ -282,7 +282,7 @@ func keyOf(q *Request, entries []ir.Entry) (string, error) {
 	return hashOf(append(text, version()...)), err
 }
 
-// version returns what the compiler is known by.
+// version returns the name of the compiler in keys.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

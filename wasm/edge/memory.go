@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// memory is a store of some bytes, which forgets what was not used for the longest time.
+// memory is a store of bounded size, which drops the least recently used value.
 type memory struct {
 	mu     sync.Mutex
 	room   int

@@ -9,7 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// problem is an error as RFC 9457 has it, with the members kind, op and operands of this package.
+// problem is an error in the form of RFC 9457, with the members kind, op and operands of this package.
 type problem struct {
 	Type     string   `json:"type"`
 	Title    string   `json:"title"`

@@ -11,7 +11,7 @@ var (
 	ErrSyntax = errors.New("syntax error")
 	// ErrValue: an operation does not fit a value, or a value is not defined.
 	ErrValue = errors.New("bad value")
-	// ErrLimit: the template takes too many steps, too deep a nesting or too much text.
+	// ErrLimit: the template takes too many steps, nests too deeply, or writes too much text.
 	ErrLimit = errors.New("limit exceeded")
 	// ErrRaised: the template refused the conversation by raise_exception.
 	ErrRaised = errors.New("refused by the template")

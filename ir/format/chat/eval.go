@@ -10,7 +10,7 @@ import (
 const (
 	maxSteps  = 1 << 22 // evaluated nodes, and in them items and each 64 bytes of texts
 	maxOutput = 16 << 20
-	turnSteps = 8 // of a turn of a loop, whose variables are set
+	turnSteps = 8 // of an iteration of a loop, beside those of its body
 )
 
 // run is a run of a template.
@@ -21,7 +21,7 @@ type run struct {
 	depth int
 }
 
-// scope has the names of a block; those around it are seen from it.
+// scope holds the variables of a block. A name that it lacks is looked up in the scope around it.
 type scope struct {
 	names map[string]any
 	outer *scope
@@ -38,7 +38,7 @@ func (s *scope) find(name string) (any, bool) {
 	return nil, false
 }
 
-// flow is how a block ends.
+// flow says how a block ended: at its end, or by break or continue.
 type flow int
 
 const (
@@ -47,7 +47,7 @@ const (
 	flowContinue
 )
 
-// spend takes steps.
+// spend counts steps and fails beyond the limit.
 func (r *run) spend(n int) error {
 	if r.steps -= n; r.steps < 0 || n > maxSteps {
 		r.steps = -1
@@ -63,7 +63,7 @@ func (r *run) enter() error {
 	return nil
 }
 
-// pay takes steps for an operation that reads values as a whole.
+// pay counts steps for an operation that reads whole values.
 func (r *run) pay(values ...any) error {
 	for _, v := range values {
 		e, err := seal(v)
@@ -232,7 +232,7 @@ func iterate(v any) ([]any, error) {
 	return nil, failf(ErrValue, "%s has no items", typeName(v))
 }
 
-// items returns those of a value, for steps.
+// items returns the items of a value and counts a step for each.
 func (r *run) items(v any) ([]any, error) {
 	if s, ok := v.(string); ok {
 		if err := r.spend(len(s)); err != nil {
@@ -303,7 +303,7 @@ func (r *run) only(n *node, items []any, s *scope) ([]any, error) {
 	return kept, nil
 }
 
-// loopAt is the variable loop.
+// loopAt is the value of the variable loop.
 func loopAt(items []any, i int) *dict {
 	d := newDict()
 	d.opaque = true
@@ -330,7 +330,7 @@ func loopAt(items []any, i int) *dict {
 	return d
 }
 
-// call are the arguments of a function.
+// call holds the arguments of a function call.
 type call struct {
 	r     *run
 	args  []any
@@ -474,7 +474,7 @@ func (r *run) values(kids []*node, s *scope) ([]any, error) {
 	return out, nil
 }
 
-// choose evaluates what evaluates only a part of its operands.
+// choose evaluates the operators that do not evaluate all of their operands.
 func (r *run) choose(n *node, s *scope) (any, error) {
 	first, err := r.value(n.kids[0], s)
 	if err != nil {
@@ -539,8 +539,8 @@ func (r *run) arguments(n *node, values []any) *call {
 	return c
 }
 
-// apply evaluates a filter or a test. One that is not known is an error where it is reached, as in jinja2:
-// templates ask before they use what not all have.
+// apply evaluates a filter or a test. An unknown one is an error only once it is evaluated, as in jinja2:
+// templates test whether a filter is there before they use it.
 func (r *run) apply(of map[string]filter, kind string, n *node, s *scope) (any, error) {
 	f := of[n.text]
 	if f == nil {
@@ -558,7 +558,7 @@ func (r *run) apply(of map[string]filter, kind string, n *node, s *scope) (any, 
 	return f(r.arguments(n, kids[1:]), kids[0])
 }
 
-// cheap are the filters that do not read a value as a whole.
+// cheap lists the filters that do not read the whole value.
 var cheap = map[string]bool{"length": true, "count": true, "first": true, "last": true, "default": true, "d": true}
 
 func makeDict(kids []any) (any, error) {
@@ -642,7 +642,7 @@ func index(v, i any) (any, error) {
 	return items[at], nil
 }
 
-// character returns that of a position, from the end if it is negative.
+// character returns the character at a position, which counts from the end if it is negative.
 func character(s string, at int64) any {
 	for rest := s; at < 0 && rest != ""; at++ {
 		r, size := utf8.DecodeLastRuneInString(rest)
@@ -674,7 +674,7 @@ func slice(v any, bounds []any) (any, error) {
 			return nil, failf(ErrValue, "the step of a slice is %s: it must be an integer other than 0", text(bounds[2]))
 		}
 	}
-	low, high := int64(0), n // of the positions
+	low, high := int64(0), n // bounds of start and stop
 	start, stop := low, high
 	if step < 0 {
 		low, high = -1, n-1

@@ -81,7 +81,7 @@ func integersOf(op string, v any, by int64) (any, error) {
 	return integers(op, n, by)
 }
 
-// related is a test by a comparison.
+// related returns a test that compares a value with its argument.
 func related(op string) filter {
 	return func(c *call, v any) (any, error) {
 		if len(c.args) != 1 {
@@ -91,7 +91,7 @@ func related(op string) filter {
 	}
 }
 
-// ofText is a filter of the text of a value.
+// ofText returns a filter that works on the text of a value.
 func ofText(f func(string) string) filter {
 	return func(c *call, v any) (any, error) {
 		s := text(v)
@@ -193,10 +193,10 @@ func joinItems(c *call, v any) (any, error) {
 	return sb.String(), c.r.spend(sb.Len() / 64)
 }
 
-// items returns those of a value, for steps.
+// items returns the items of a value and counts a step for each.
 func (c *call) items(v any) ([]any, error) { return c.r.items(v) }
 
-// itemsOrNone is items, of which none has none.
+// itemsOrNone is items; the value none has no items.
 func (c *call) itemsOrNone(v any) ([]any, error) {
 	if v == nil {
 		return nil, nil
@@ -480,7 +480,7 @@ func indent(c *call, v any) (any, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// attributePath returns a.b of an item by "a.b", or an item of a list by its number.
+// attributePath returns the attribute of an item at a path such as "a.b", or an item of a list by its number.
 func attributePath(c *call, v, name any) (any, error) {
 	if n, ok := integer(name); ok {
 		return index(v, n)

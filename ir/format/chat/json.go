@@ -77,7 +77,7 @@ func decodeJSON(d *json.Decoder, depth int) (any, error) {
 	return t, nil
 }
 
-// jsonWriter writes values as Python's json.dumps does, without escapes of what is not ASCII.
+// jsonWriter writes values as Python's json.dumps does; characters outside ASCII are not escaped.
 type jsonWriter struct {
 	out    []byte
 	indent string // "" for one line

@@ -65,7 +65,7 @@ func stringTable() map[string]func(c *call, s string) (any, error) {
 	}
 }
 
-// position is an index in bytes as one in characters; -1 stays.
+// position converts an index in bytes to one in characters; -1 stays -1.
 func position(s string, i int) int64 {
 	if i < 0 {
 		return -1
@@ -83,7 +83,7 @@ func stripping(spaces func(string, func(rune) bool) string, chars func(string, s
 	}
 }
 
-// affix is startswith or endswith, of a string or one of a tuple.
+// affix is startswith or endswith, whose argument is a string or a tuple of them.
 func affix(has func(s, t string) bool) func(*call, string) (any, error) {
 	return func(c *call, s string) (any, error) {
 		if l, ok := c.arg(0, "", nil).(*list); ok {

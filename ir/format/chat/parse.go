@@ -74,7 +74,7 @@ func (p *parser) is(texts ...string) bool {
 	return false
 }
 
-// take skips a sign or a name.
+// take skips the next token if it is a given sign or name.
 func (p *parser) take(text string) bool {
 	if !p.is(text) {
 		return false
@@ -208,7 +208,7 @@ func (p *parser) generation() (*node, error) {
 	return &node{op: opGeneration, body: body}, p.end("endgeneration")
 }
 
-// filteredName is the name, which no template can write, of the text of a filter block.
+// filteredName is the variable of the text of a filter block. No template can write it.
 const filteredName = " filtered"
 
 func (p *parser) filterBlock() (*node, error) {

@@ -26,7 +26,7 @@ type (
 	}
 	// function is a macro, a method or a global function.
 	function func(c *call) (any, error)
-	// undefined is what a name without a value has.
+	// undefined is the value of a name that is not set.
 	undefined struct{ name string }
 )
 
@@ -36,7 +36,7 @@ type extent struct{ size, depth int }
 
 const maxSize = 1 << 22
 
-// seal measures a value that is new. Those within it are measured, but for new ones.
+// seal measures a new value. The values within it that are not new have been measured before.
 func seal(v any) (extent, error) {
 	e := extent{size: 1}
 	var kids []any

@@ -64,7 +64,7 @@ func (m *bpe) encode(word string, out []int32) ([]int32, error) {
 // characters appends the ids of the characters of a word: of their bytes or of the unknown token where
 // the vocabulary lacks one.
 func (m *bpe) characters(word string, out []int32) []int32 {
-	unknown := false // the last was unknown, and more are fused with it
+	unknown := false // the last character was unknown; the next ones join its token
 	for i, r := range word {
 		size := utf8.RuneLen(r)
 		id := m.character(word, i, size)

@@ -23,7 +23,7 @@ func isPunctuation(r rune) bool {
 	return unicode.Is(unicode.P, r)
 }
 
-// isControl is what BERT removes: control, format and private characters, but for tabs and ends of lines.
+// isControl is what BERT removes: control, format and private characters, except tabs and ends of lines.
 func isControl(r rune) bool {
 	switch {
 	case r == '\t' || r == '\n' || r == '\r':

@@ -12,7 +12,7 @@ type decoder interface {
 	decode(tokens []string) ([]string, error)
 }
 
-// Decode returns the text of tokens. Bytes of tokens that are together no UTF-8 are U+FFFD. The error is of
+// Decode returns the text of tokens. Bytes that are not UTF-8 become U+FFFD. The error is of
 // kind ir.ErrIndex for an id that has no token.
 func (t *Tokenizer) Decode(ids []int32, o DecodeOptions) (string, error) {
 	tokens := make([]string, 0, len(ids))
@@ -49,19 +49,19 @@ type Stream struct {
 	// window are the last tokens: those of the text that was written last, on which the decoding of the
 	// next may depend, and then those of the text that is incomplete.
 	window  []string
-	written int // how many of them are of text that was written
-	sent    int // bytes that were written of the tokens after those
+	written int // number of tokens at the beginning of the window whose text was written
+	sent    int // bytes written of the text of the tokens after those
 }
 
-// maxHeld is how many tokens are held back at most: a character has up to four bytes.
+// maxHeld is the maximum number of tokens that are held back: a character has up to four bytes.
 const maxHeld = utf8.UTFMax - 1
 
 // Stream returns a decoder of one token after the other.
 func (t *Tokenizer) Stream(o DecodeOptions) *Stream { return &Stream{t: t, o: o} }
 
-// Push takes the next token and returns the text that is complete by it, which may be empty. No character
-// is divided. The texts and that of [Stream.Flush] are together that of [Tokenizer.Decode], but for bytes
-// that are no UTF-8, of which the number of U+FFFD may differ. The error is of kind ir.ErrIndex for an
+// Push takes the next token and returns the text that it completes, which may be empty. Characters are
+// never split. The texts and that of [Stream.Flush] make up the text of [Tokenizer.Decode]; only for bytes
+// that are not UTF-8 the number of U+FFFD may differ. The error is of kind ir.ErrIndex for an
 // id that has no token, which changes nothing.
 func (s *Stream) Push(id int32) (string, error) {
 	if !s.t.has(id) {
@@ -150,7 +150,7 @@ func cleanSpaces(text string) string {
 	return text
 }
 
-// metaspaceDecoder writes marks as spaces, but for one at the beginning.
+// metaspaceDecoder writes marks as spaces, and drops one at the beginning.
 func metaspaceDecoder(mark, scheme string) decoder {
 	return perToken(func(token string, i, _ int) string {
 		if i == 0 && scheme != prependNever {
@@ -160,7 +160,7 @@ func metaspaceDecoder(mark, scheme string) decoder {
 	})
 }
 
-// suffixDecoder writes the suffix of words as a space, but for the last.
+// suffixDecoder writes the suffix of words as a space, and drops that of the last word.
 func suffixDecoder(suffix string) decoder {
 	return perToken(func(token string, i, n int) string {
 		if i == n-1 {
@@ -204,7 +204,7 @@ func (d replaceDecoder) decode(tokens []string) ([]string, error) {
 	return tokens, nil
 }
 
-// wholeDecoder makes one text of all.
+// wholeDecoder joins all texts.
 type wholeDecoder func(tokens []string) []string
 
 func (f wholeDecoder) decode(tokens []string) ([]string, error) { return f(tokens), nil }

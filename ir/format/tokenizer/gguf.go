@@ -24,14 +24,14 @@ var roles = map[string]string{
 	"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding", "sep": "seperator", "cls": "cls", "mask": "mask",
 }
 
-// metadata are what GGUF says of a tokenizer.
+// metadata holds what a GGUF file says about its tokenizer.
 type metadata struct {
 	f      *gguf.File
 	tokens []string
 	scores []float32
 	types  []int32
 	merges []string
-	bos    bool // a text begins with the token for that unless a flag says otherwise
+	bos    bool // a text begins with the token bos unless a flag says otherwise
 }
 
 const metadataPrefix = "tokenizer.ggml."
@@ -200,7 +200,7 @@ func spaceMarks(prefix bool) normalizer {
 	return marks
 }
 
-// ranks are the ranks of scores, the highest first.
+// ranks returns the rank of each score; the highest score has rank 0.
 func (m *metadata) ranks() map[float32]int32 {
 	distinct := map[float32]int32{}
 	for _, s := range m.scores {

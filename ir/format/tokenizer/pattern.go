@@ -61,7 +61,7 @@ type frame struct {
 type matcher struct {
 	text  string
 	stack []frame
-	steps int64 // that are left
+	steps int64 // left until the limit
 }
 
 // find returns the parts of a text that match, which are not empty, and those between them.
@@ -154,7 +154,7 @@ func (m *matcher) repeat(in *instruction, pc, pos int) (end int, ok bool) {
 	return pos, true
 }
 
-// back returns to the last choice.
+// back backtracks to the last choice.
 func (m *matcher) back(base int) (pc, pos int, ok bool) {
 	if len(m.stack) == base {
 		return 0, 0, false

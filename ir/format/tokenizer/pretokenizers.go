@@ -5,11 +5,11 @@ type preTokenizer struct {
 	patterns   []string
 	wholeWords bool // a word of the vocabulary is not merged
 	compose    bool // text is in the normal form C first
-	bos        bool // a text begins with the token for that, unless the file says otherwise
+	bos        bool // a text begins with the token bos, unless the file says otherwise
 }
 
-// The patterns of families of models, as their tokenizer.json files have them. Each is a list of what a
-// word is, tried in turn.
+// The patterns of families of models, as their tokenizer.json files have them. Each is a list of alternatives,
+// tried in turn.
 const (
 	llama3Pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	qwen2Pattern  = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`

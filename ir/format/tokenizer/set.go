@@ -7,13 +7,13 @@ import (
 
 // set is a class of characters: ranges, tables of Unicode, other classes, or what none of them has.
 type set struct {
-	ascii  [utf8.RuneSelf]bool // what the rest says of ASCII
+	ascii  [utf8.RuneSelf]bool // the result for ASCII, from the fields below
 	tables []*unicode.RangeTable
 	tests  []func(rune) bool
 	ranges []rune // first and last of each
 	sets   []*set
-	both   *set // a set that a character must be in besides
-	fold   bool // a character of the other case will do
+	both   *set // a second set that a character must be in
+	fold   bool // case is ignored
 	negate bool
 }
 

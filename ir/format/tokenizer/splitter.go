@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// piece is a part of a text on the way to words.
+// piece is a part of a text that splitters divide into words.
 type piece struct {
 	text  string
 	first bool // the text begins with it
@@ -18,7 +18,7 @@ type splitter interface {
 	split(p piece, out []piece) ([]piece, error)
 }
 
-// behaviour is what becomes of the parts of a text that match a delimiter.
+// behaviour says what is done with the parts of a text that match a delimiter.
 type behaviour int
 
 const (
@@ -140,7 +140,7 @@ func (l literal) find(text string) ([]match, error) {
 	return cover(text, found), nil
 }
 
-// inTurn are splitters, each of which splits the pieces of the one before.
+// inTurn is a sequence of splitters; each splits the pieces of the one before.
 type inTurn []splitter
 
 func (s inTurn) split(p piece, out []piece) ([]piece, error) {

@@ -38,7 +38,7 @@ type DecodeOptions struct {
 }
 
 // Encode returns the ids of the tokens of a text. Bytes that are no UTF-8 count as U+FFFD. It takes time
-// proportional to the length of the text, but for a factor log n within a word. The error is of kind
+// proportional to the length of the text, with a factor log n within a word. The error is of kind
 // [ErrUnknownToken], or [ir.ErrUnsupported] if a pattern of the tokenizer takes too many steps on the text.
 func (t *Tokenizer) Encode(text string, o EncodeOptions) ([]int32, error) {
 	ids, err := t.encode(text, o.SpecialAsText)

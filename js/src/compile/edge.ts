@@ -15,13 +15,13 @@ export interface EdgeOptions {
   wasm: WasmSource;
   /** The largest body in bytes: 1 MiB if not given, as weights are no part of a graph. */
   maxBody?: number;
-  /** The most nodes of all graphs together, derivatives included: 12,000 if not given. */
+  /** The maximum number of nodes of all graphs together, derivatives included: 12,000 if not given. */
   maxNodes?: number;
-  /** The most entries of a module: 16 if not given. */
+  /** The maximum number of entries of a module: 16 if not given. */
   maxEntries?: number;
   /** The largest plan in bytes: 8 MiB if not given. */
   maxPlan?: number;
-  /** The memory that the compiler is to get by with, in bytes: 80 MiB if not given. Above four fifths of it the compiler is started anew. */
+  /** The memory limit of the compiler in bytes: 80 MiB if not given. Above four fifths of it the compiler is restarted. */
   memory?: number;
   /** Keeps plans; by default some 16 MiB of them, for as long as the isolate lives. */
   store?: PlanStore;
@@ -36,7 +36,7 @@ interface PlanRequest {
   limits?: Limits;
 }
 
-/** The answer to what is refused. */
+/** The error of a request that is refused. */
 class Problem extends Error {
   readonly status: number;
   readonly kind: string;
@@ -160,7 +160,7 @@ function levelOf(limits: Limits): Limits {
   }));
 }
 
-/** A store of some bytes in memory, which forgets what was not used for the longest time. */
+/** A store of bounded size in memory, which drops the least recently used value. */
 function bounded(most: number): PlanStore {
   const kept = new Map<string, Uint8Array>();
   let bytes = 0;

@@ -22,8 +22,8 @@ type Comm struct {
 	calls sync.Mutex // held while a collective is enqueued
 
 	mu     sync.Mutex
-	err    error // why the communicator is of no use
-	broken bool  // work was on the device when it ended
+	err    error // why the communicator has failed
+	broken bool  // the device had work of the communicator when it failed
 	work   map[*Work]bool
 	closed chan struct{}
 	users  int // graphs that hold collectives, without which the communicator is freed
@@ -120,15 +120,15 @@ func (c *Comm) Run(on *driver.Stream, r routine.Collective, send, recv driver.Pt
 // Rank returns the number of this process in the group.
 func (c *Comm) Rank() int { return c.comm.Rank }
 
-// Err returns why the communicator is of no use, nil while it is.
+// Err returns why the communicator has failed, nil while it works.
 func (c *Comm) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// Broken returns the error of Err if it came while the device had work of the communicator, whose results
-// are then of no use.
+// Broken returns the error of Err if the device had work of the communicator when it failed. The results
+// of that work are then undefined.
 func (c *Comm) Broken() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,8 +209,8 @@ func (c *Comm) watch() {
 	}
 }
 
-// grace is how long work may take to end once the group is down: a process that has done its part may
-// have ended in good order.
+// grace is how long work may take to end once the group is down: a process that has finished its own work
+// may have ended without an error.
 const grace = 500 * time.Millisecond
 
 func (c *Comm) settle() {
@@ -246,7 +246,7 @@ func (c *Comm) first() (first *Work) {
 	return first
 }
 
-// blame ends the group because of a fault, with the oldest work if there is any.
+// blame ends the group because of a fault, which names the oldest work if there is any.
 func (c *Comm) blame(f *collective.Fault) error {
 	if w := c.first(); w != nil {
 		return w.pending.Fail(f)

@@ -55,7 +55,7 @@ func (e *engine) local(f *collective.Fault) error {
 	g := *f
 	if g.Peer >= 0 {
 		if g.Peer = slices.Index(e.members, f.Peer); g.Peer < 0 {
-			g.Err = fmt.Errorf("rank %d of all: %w", f.Peer, f)
+			g.Err = fmt.Errorf("rank %d of the whole group: %w", f.Peer, f)
 		}
 	}
 	return &g
@@ -88,7 +88,7 @@ func (e *engine) Abort(reason error) {
 	e.world.fail(&collective.Fault{Kind: collective.ErrAborted, Peer: e.members[e.rank], Err: reason})
 }
 
-// Close says goodbye. Groups that are split from this one share its connections.
+// Close tells the other ranks. Groups that are split from this one share its connections.
 func (e *engine) Close() error {
 	if !e.split {
 		e.world.close()

@@ -30,7 +30,7 @@ type hello struct {
 	Port  int // of the listener for ranks above; 0 where there is none
 }
 
-// answer is what rank 0 answers once all ranks are there, or one that is refused.
+// answer is the reply of rank 0: to all ranks once they are connected, or at once to a process that it refuses.
 type answer struct {
 	Refused   string   // why the process is refused; "" if it is not
 	Addresses []string // by rank; without a host, that of rank 0's own machine
@@ -43,7 +43,7 @@ const maxMessage = 1 << 20
 // at the address of the run; each pair of ranks is connected directly. Join returns once all are
 // connected. The error is of kind [ir.ErrAttr] for a rank or an address outside its domain, else an
 // [*collective.Error] of kind [collective.ErrJoin]: another process has the same rank, another size
-// or token, or a rank did not come in time.
+// or token, or a rank did not connect in time.
 func Join(ctx context.Context, r launch.Run, o collective.Options) (*collective.Group, error) {
 	if r.Size < 1 || r.Rank < 0 || r.Rank >= r.Size {
 		return nil, ir.Attrf("rank %d of %d; the rank must be from 0 to size-1", r.Rank, r.Size)
@@ -107,7 +107,7 @@ func (j *joiner) listen(port string) (net.Listener, func(), error) {
 	return l, func() { stop(); l.Close() }, nil
 }
 
-// lead is [joiner.join] for rank 0: it waits for all ranks and tells each where the others are.
+// lead is [joiner.join] for rank 0: it waits for all ranks and sends each the addresses of the others.
 func (j *joiner) lead() error {
 	_, port, err := net.SplitHostPort(j.run.Address)
 	if err != nil {
@@ -136,7 +136,7 @@ func (j *joiner) accept(l net.Listener, first int) error {
 	for missing := j.run.Size - first; missing > 0; {
 		c, err := l.Accept()
 		if err != nil {
-			return fmt.Errorf("ranks %v of %d have not come: %w", j.missing(first), j.run.Size, reason(j.ctx, err))
+			return fmt.Errorf("ranks %v of %d have not connected: %w", j.missing(first), j.run.Size, reason(j.ctx, err))
 		}
 		h, err := j.hello(c)
 		if err != nil {
@@ -174,9 +174,9 @@ func (j *joiner) admit(c net.Conn, h hello, first int) error {
 	case h.Size != j.run.Size:
 		return fmt.Errorf("rank %d has a run of %d ranks, rank %d one of %d", h.Rank, h.Size, j.run.Rank, j.run.Size)
 	case h.Rank < first || h.Rank >= j.run.Size:
-		return fmt.Errorf("rank %d came; expected are ranks from %d to %d", h.Rank, first, j.run.Size-1)
+		return fmt.Errorf("rank %d has connected: ranks %d to %d are expected", h.Rank, first, j.run.Size-1)
 	case j.conns[h.Rank] != nil:
-		return fmt.Errorf("rank %d came twice", h.Rank)
+		return fmt.Errorf("rank %d has connected twice", h.Rank)
 	}
 	j.conns[h.Rank] = c
 	if j.hosts != nil {

@@ -99,7 +99,7 @@ func (w *world) isClosed() bool {
 	return w.closed
 }
 
-// close says goodbye to all ranks.
+// close tells all ranks that this one has closed its group.
 func (w *world) close() {
 	w.mu.Lock()
 	again := w.closed
@@ -149,8 +149,8 @@ func (p *peer) send(f frame, payload []byte) error {
 	return err
 }
 
-// offer sends a part of a collective and waits for the reason of a failure: what the peer has
-// sent before its connection ended says more than the error of the write.
+// offer sends a part of a collective. If that fails, it waits for what the peer has sent before its
+// connection ended, which explains more than the error of the write.
 func (p *peer) offer(ctx context.Context, f frame, payload []byte) *collective.Fault {
 	stop := context.AfterFunc(ctx, func() { p.world.fail(p.late(ctx)) })
 	defer stop()
@@ -191,7 +191,7 @@ func (p *peer) receive() {
 	}
 }
 
-// lost reports that the connection has ended without a goodbye.
+// lost reports that the connection has ended before the peer closed its group.
 func (p *peer) lost(err error) *collective.Fault {
 	if p.world.isClosed() {
 		return &collective.Fault{Kind: collective.ErrClosed, Peer: -1}

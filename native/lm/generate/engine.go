@@ -20,7 +20,7 @@ type Model struct {
 	Decoder func(b *ir.Builder, tokens ir.Value, o ...lm.DecoderOptions) ir.Value
 	// Set sets the parameters of a program.
 	Set func(ctx context.Context, p nativelm.Setter) error
-	// Tokenizer is needed for requests and results that are texts; nil leaves them tokens.
+	// Tokenizer is needed for requests and results that are texts; nil for tokens alone.
 	Tokenizer Tokenizer
 }
 
@@ -59,7 +59,7 @@ type Options struct {
 	// Chunk is the number of positions of a prompt that a run takes; 0 means 128. Between the chunks of a
 	// long prompt the other slots go on.
 	Chunk int
-	// InFlight is how many runs may have started whose results have not been read; 0 means 3.
+	// InFlight is the maximum number of runs that have started and whose results have not been read; 0 means 3.
 	InFlight int
 	// Draft is the number of tokens that speculative decoding by prompt lookup proposes for a run; 0
 	// means none. Greedy requests then decode a slot at a time: it pays for few slots and for texts that repeat

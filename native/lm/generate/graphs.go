@@ -18,8 +18,8 @@ const (
 // decodeEntry returns the name of the entry that decodes some slots.
 func decodeEntry(rows int) string { return "decode " + strconv.Itoa(rows) }
 
-// rowsOf returns the numbers of rows for which decode is compiled: powers of two, and all slots. A run costs by
-// its rows, those of slots in use rounded up.
+// rowsOf returns the numbers of rows for which decode is compiled: powers of two, and all slots. The cost of a run
+// grows with its rows, the number of slots in use rounded up.
 func rowsOf(slots int) (rows []int) {
 	for n := 1; n < slots; n *= 2 {
 		rows = append(rows, n)

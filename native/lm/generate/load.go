@@ -150,8 +150,8 @@ func (w words) Stream() Stream {
 func (w words) End() []int32 { return w.ends }
 func (w words) Size() int    { return w.t.Size() }
 
-// wordStream is a stream of package tokenizer. An id without a token, which a vocabulary that is padded has, is
-// no text.
+// wordStream is a stream of package tokenizer. An id without a token, which padded vocabularies have, gives no
+// text.
 type wordStream struct{ s *tokenizer.Stream }
 
 func (w wordStream) Next(token int32) string {

@@ -15,7 +15,7 @@ type Request struct {
 	// Prompt is the text to continue; the model needs a tokenizer. Tokens are used instead if there are any.
 	Prompt string
 	Tokens []int32
-	// MaxTokens bounds the result; 0 means what the context has room for.
+	// MaxTokens bounds the result; 0 means as many tokens as fit the context.
 	MaxTokens int
 	// Stop are strings that end the result, which does not have them. They may begin and end within tokens.
 	// The model needs a tokenizer.
@@ -30,7 +30,7 @@ type Request struct {
 	// Bias is added to the logits of tokens, at most 300.
 	Bias map[int32]float32
 	// Allow, if not nil, sets the bits of the tokens that may come after the result so far: bit i%32 of word
-	// i/32 for token i. All are clear before. A grammar decides so. It is called by the loop of the
+	// i/32 for token i. All are clear before. A grammar is applied in this way. It is called by the loop of the
 	// engine and should be fast; the slot then waits for each token.
 	Allow func(result []int32, allowed []uint32)
 }
@@ -64,8 +64,8 @@ const (
 
 // Stats are counts and times of a request.
 type Stats struct {
-	// PromptTokens counts the prompt, Reused those whose keys and values were there from an earlier
-	// request, and ResultTokens the result, with a token that ended it.
+	// PromptTokens counts the prompt, Reused those whose keys and values an earlier request had left
+	// in the slot, and ResultTokens the result, with a token that ended it.
 	PromptTokens, Reused, ResultTokens int
 	// Drafted counts the tokens that speculative decoding proposed, Accepted those that were right.
 	Drafted, Accepted int
@@ -235,7 +235,7 @@ func (e *Engine) check(r *request) (err error) {
 	return nil
 }
 
-// leave frees the slot of a request that is not wanted any more, or the place where it waits.
+// leave frees the slot of a request whose caller has gone, or its place in the queue.
 func (r *request) leave(e *Engine) {
 	r.leaves()
 	e.signal()

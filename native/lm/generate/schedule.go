@@ -81,7 +81,7 @@ func (l *scheduler) step() error {
 	return nil
 }
 
-// admit frees the slots of requests that were left, and gives free slots to those that wait.
+// admit frees the slots of requests whose callers have gone, and gives free slots to those that wait.
 func (l *scheduler) admit() error {
 	l.e.mu.Lock()
 	l.waiting = append(l.waiting, l.e.waiting...)
@@ -141,7 +141,7 @@ func (l *scheduler) common(s *slot, r *request) int {
 	return n
 }
 
-// take begins a request of which reused positions are there.
+// take begins a request in a slot that holds its first reused positions already.
 func (s *slot) take(r *request, reused int) {
 	s.r, s.fed, s.past, s.cached = r, reused, reused, nil
 	now := time.Now()
@@ -366,6 +366,6 @@ func (l *scheduler) end(err error) {
 		r.fail(err)
 	}
 	for _, f := range l.flights {
-		_, _ = f.run.Wait(l.ctx) // its error is that of the engine, or of no interest
+		_, _ = f.run.Wait(l.ctx) // its error is that of the engine, or does not matter
 	}
 }

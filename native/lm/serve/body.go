@@ -38,7 +38,7 @@ type body struct {
 	Repetition float64 `json:"repetition_penalty"`
 	IgnoreEOS  bool    `json:"ignore_eos"`
 
-	// What is refused unless it asks for nothing.
+	// Parameters that are refused unless they have the value that changes nothing.
 	Echo           bool            `json:"echo"`
 	Suffix         string          `json:"suffix"`
 	BestOf         *int            `json:"best_of"`
@@ -96,7 +96,7 @@ func (b *body) requests(s *Server, of []generate.Request) ([]generate.Request, e
 	return out, nil
 }
 
-// refuseUnknown refuses what this server has not.
+// refuseUnknown refuses parameters that this server does not support.
 func (b *body) refuseUnknown() error {
 	given := func(x json.RawMessage) bool { return len(x) > 0 && string(x) != "null" && string(x) != "[]" }
 	for _, p := range []struct {

@@ -6,6 +6,6 @@
 //	err := http.ListenAndServe("localhost:8080", server)
 //
 // As many requests are decoded at once as the engine has slots; others wait. A request ends when its client
-// goes. What the API has and this package has not is refused, never ignored. The file to read first is
+// goes. Parameters of the API that this package does not support are refused, never ignored. The file to read first is
 // server.go.
 package serve

@@ -62,7 +62,7 @@ func (e *apiError) write(w http.ResponseWriter) { writeJSON(w, e.status, e.body(
 
 func (e *apiError) body() any { return map[string]*apiError{"error": e} }
 
-// writeJSON writes a value as the whole answer. A client that has gone is of no interest.
+// writeJSON writes a value as the whole answer. An error means that the client has gone, and is ignored.
 func writeJSON(w http.ResponseWriter, status int, x any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -19,7 +19,7 @@ type Options struct {
 	// Chat returns the prompt of a conversation, whose last message the model is to answer; nil refuses
 	// chats.
 	Chat func(messages []generate.Message) ([]int32, error)
-	// MaxTokens bounds the results; 0 means what the context has room for.
+	// MaxTokens bounds the results; 0 means as many tokens as fit the context.
 	MaxTokens int
 	// MaxBody bounds the bytes of a request; 0 means 4 MiB.
 	MaxBody int64
@@ -93,7 +93,7 @@ func (s *Server) checkModel(name string) *apiError {
 	return coded(http.StatusNotFound, invalid, "model_not_found", "the model %q does not exist: there is %q", name, s.options.Name)
 }
 
-// answer reads a request, starts its results, and writes them in a form.
+// answer reads a request, starts its results, and writes them in one of the two forms.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, form func(s *Server, b *body) (*answer, error)) {
 	b := &body{}
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, s.options.MaxBody))
