@@ -18,16 +18,13 @@ const (
 
 // manyMethods are the types with more than maxMethods methods, each with the reason.
 var manyMethods = map[string]string{
-	"ir.Builder":                           "what users write graphs with",
-	"internal/codegen/asm.Encoder":         "a method for each instruction",
-	"ir/loop.checker":                      "a rule for each statement and expression, over one scope",
-	"ir/scalar.Simplifier":                 "a rule for each operation, over one table of expressions",
-	"internal/codegen/clike.Writer":        "a method for each statement and expression, over one text",
-	"internal/codegen/jit.generator":       "a method for each operation, over one set of registers",
-	"internal/codegen/wasmsimd.writer":     "a method for each statement and expression, over one function",
-	"internal/compiler/plan.entryCompiler": "a method for each kind of step, over the memory of one entry",
-	"internal/compiler/sim.machine":        "checks of each access, over one memory",
-	"native/cpu.compiler":                  "a method for each statement and expression, over one list of loops",
+	"ir.Builder":                       "what users write graphs with",
+	"internal/codegen/asm.Encoder":     "a method for each instruction",
+	"ir/loop.checker":                  "a rule for each statement and expression, over one scope",
+	"ir/scalar.Simplifier":             "a rule for each operation, over one table of expressions",
+	"internal/codegen/clike.Writer":    "a method for each statement and expression, over one text",
+	"internal/codegen/jit.generator":   "a method for each operation, over one set of registers",
+	"internal/codegen/wasmsimd.writer": "a method for each statement and expression, over one function",
 }
 
 // structs are the types of the module, by folder and name.

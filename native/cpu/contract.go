@@ -76,7 +76,7 @@ func (c *compiler) contract(g *fusion.Group) error {
 	if x.prefersTransposed() {
 		x.transpose(k)
 	}
-	s := c.newStencil(x)
+	s := newStencil(c, x)
 	at, dims := inProductAxes(code, k, s != nil)
 	emit := func() {
 		if s != nil {

@@ -43,7 +43,7 @@ func (c *compiler) sort(g *fusion.Group) error {
 	if err != nil {
 		return err
 	}
-	s := c.newSort(keys, x.Rows, x.Length)
+	s := newSort(c, keys, x.Rows, x.Length)
 	c.add(s)
 	return c.storeResult(g.Name(), x.Keys, s.order, x.Out)
 }
@@ -75,7 +75,7 @@ func (c *compiler) scatter(g *fusion.Group) error {
 			return err
 		}
 	}
-	c.add(c.newScatter(s))
+	c.add(newScatter(c, s))
 	if direct {
 		return nil
 	}

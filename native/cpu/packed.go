@@ -60,7 +60,7 @@ func (c *compiler) packedProduct(g *fusion.Group) error {
 	if packing, ok := packings[format]; ok && p.rows <= maxPackedRows {
 		c.add(newPackedStep(p, packing))
 	} else {
-		c.add(c.newUnpackStep(p, format))
+		c.add(newUnpackStep(c, p, format))
 	}
 	d := r.Node.Types()[0].DType
 	return c.storeResult(g.Name(), *r.Out[0], p.out, func(value scalar.Expr) fusion.ElementStore { return r.Store(0, scalar.Convert(value, d)) })
@@ -146,7 +146,7 @@ const (
 	maxUnpacked = 64
 )
 
-func (c *compiler) newUnpackStep(p packedProduct, format string) *unpackStep {
+func newUnpackStep(c *compiler, p packedProduct, format string) *unpackStep {
 	t, _ := gguf.TypeOf(format)
 	elements, bytes := t.Block()
 	s := &unpackStep{packedProduct: p, format: t, rowBytes: p.k / elements * bytes, env: c.env}

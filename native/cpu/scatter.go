@@ -28,8 +28,8 @@ type scatterStep struct {
 }
 
 // newScatter completes a step: it compiles the combination of vectors, and shares out the rows.
-func (c *compiler) newScatter(s *scatterStep) *scatterStep {
-	s.rows, s.hot = product(s.x.RowDims), c.newHotRows(s.x)
+func newScatter(c *compiler, s *scatterStep) *scatterStep {
+	s.rows, s.hot = product(s.x.RowDims), newHotRows(c, s.x)
 	if s.isContiguous() {
 		s.code = s.compile(&c.env.kernels)
 	}
@@ -233,7 +233,7 @@ type hotRows struct {
 
 // newHotRows reserves the memory for compensated rows; nil where the scatter is no sum of f32
 // or has too few updates for a hot row.
-func (c *compiler) newHotRows(x *fusion.Scatter) *hotRows {
+func newHotRows(c *compiler, x *fusion.Scatter) *hotRows {
 	updates := product(x.Row.Dims)
 	if x.Mode != ir.ScatterAdd || x.Out.DType != ir.F32 || updates <= fusion.SumBlockLen {
 		return nil

@@ -14,7 +14,7 @@ type sortStep struct {
 }
 
 // newSort returns the step that sorts rows of keys, with its memory.
-func (c *compiler) newSort(keys *buffer, rows, length int) *sortStep {
+func newSort(c *compiler, keys *buffer, rows, length int) *sortStep {
 	size := int(unsafe.Sizeof(placed[uint32]{}))
 	if keys.dtype == ir.U64 {
 		size = int(unsafe.Sizeof(placed[uint64]{}))

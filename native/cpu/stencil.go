@@ -45,7 +45,7 @@ const (
 
 // newStencil returns the step of a contraction whose result has the channels last; nil where
 // there are no channels.
-func (c *compiler) newStencil(x *contraction) *stencilStep {
+func newStencil(c *compiler, x *contraction) *stencilStep {
 	one := func(m *matrix) bool { return len(m.batch) == 1 && m.batch[0] == 1 }
 	if len(x.batch) != 1 || !one(&x.a) || !one(&x.b) || x.n != 1 || x.double || !jit.Available() || x.count%jit.Width() != 0 || x.count == 0 {
 		return nil

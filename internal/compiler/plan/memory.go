@@ -162,17 +162,18 @@ func (c *entryCompiler) useRange(i int, t *fusion.Tensor) (from, to int) {
 		if slices.ContainsFunc(r.partitions, func(p *fusion.Partition) bool { return madeInside(p, t) }) {
 			continue
 		}
-		for from > 0 && c.inLoop(c.launches[from-1], depth, r) {
+		for from > 0 && c.launches[from-1].isInside(depth, r) {
 			from--
 		}
-		for to+1 < len(c.launches) && c.inLoop(c.launches[to+1], depth, r) {
+		for to+1 < len(c.launches) && c.launches[to+1].isInside(depth, r) {
 			to++
 		}
 	}
 	return from, to
 }
 
-func (c *entryCompiler) inLoop(l placedLaunch, depth int, r *enclosingLoop) bool {
+// isInside reports whether the loop at a depth around a launch is r.
+func (l *placedLaunch) isInside(depth int, r *enclosingLoop) bool {
 	return depth < len(l.loops) && l.loops[depth] == r
 }
 

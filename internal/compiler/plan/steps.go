@@ -29,7 +29,7 @@ func (c *entryCompiler) steps(launches []placedLaunch, depth int) ([]Step, error
 		if len(l.loops) == depth {
 			step, err = c.launch(l)
 		} else {
-			for n < len(launches) && c.inLoop(launches[n], depth, l.loops[depth]) {
+			for n < len(launches) && launches[n].isInside(depth, l.loops[depth]) {
 				n++
 			}
 			step, err = c.repeat(l.loops[depth], launches[:n], depth+1)

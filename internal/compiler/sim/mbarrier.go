@@ -20,10 +20,10 @@ type mbarrier struct {
 	landing   int32     // writer id of the copies, see [firstCopy]
 }
 
-// barriers returns the number of mbarriers of the kernel.
-func (m *machine) barriers() int {
+// barriersOf returns the number of mbarriers of the kernel.
+func barriersOf(k *loop.Kernel) int {
 	n := 0
-	for _, b := range m.k.Mbarriers {
+	for _, b := range k.Mbarriers {
 		n += b.Len
 	}
 	return n

@@ -88,7 +88,7 @@ func (m *machine) bindStorage(windows []Binding) error {
 			a.Len = w.Bytes / (a.size * a.Width)
 		}
 	}
-	m.bindCells(storage, windows, units, written)
+	bindCells(storage, windows, units, written)
 	return nil
 }
 
@@ -97,7 +97,7 @@ type span struct{ from, to int }
 
 // bindCells gives the arrays of each written buffer, identified by its first byte, common cells:
 // one for each unit of bytes that an array is bound to.
-func (m *machine) bindCells(storage []*array, windows []Binding, units map[*byte]int, written map[*byte]bool) {
+func bindCells(storage []*array, windows []Binding, units map[*byte]int, written map[*byte]bool) {
 	bound := map[*byte]span{}
 	for _, w := range windows {
 		id := &w.Buffer[0]

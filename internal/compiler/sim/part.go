@@ -129,7 +129,7 @@ func (m *machine) newRoles(s *loop.Roles) {
 	for i, r := range s.List {
 		first := len(m.roleOfThread)
 		p := &part{all: m.all[first : first+r.Threads], since: m.whole.since, number: i, held: map[string]int{}}
-		p.clock = make([]uint32, len(s.List)+m.barriers())
+		p.clock = make([]uint32, len(s.List)+barriersOf(m.k))
 		for j := range p.clock {
 			p.clock[j] = known
 		}
