@@ -19,7 +19,8 @@ const layers = [
   ['worker'],
   ['cpu'],
   ['runtime'],
-  ['compile', 'fit', 'nn'],
+  ['compile', 'fit', 'nn', 'lm/chat', 'lm/tokenizer'],
+  ['lm'],
   ['.'],
 ];
 
