@@ -82,7 +82,8 @@ function probe(l: Layer, f: (x: Value) => Value): { params: readonly DeclaredPor
   const scratch: GraphBuilder = l.b.scratch(), { dtype, shape } = l.x;
   try {
     const random = newStream(scratch.input('key', 'u32', [2])), { past, ...cache } = contextOf(l.b).cache ?? { length: 0 };
-    const change = { ...contextOf(l.b), counts: new Map<string, number>(), random, ...cache.length && { cache } };
+    const { stored } = contextOf(l.b), scope = l.b.scopeName, within = stored && { stored: (name: string) => stored(`${scope}/${name}`) };
+    const change = { ...contextOf(l.b), ...within, counts: new Map<string, number>(), random, ...cache.length && { cache } };
     during(scratch, change, () => called(l, scratch.input('x', dtype as DType, shape), f));
     const ports = scratch.declarations.filter(({ kind }) => kind !== 'input'), state = ports.find(({ kind }) => kind === 'state');
     if (state) l.fail('graph', `the block declares state ${state.name}: a loop carries values that change; unroll the blocks, without scan`);
