@@ -156,7 +156,7 @@ function putAt(state: Value, past: Value, x: Value): Value {
 function putRows(state: Value, past: Value, x: Value): Value {
   const { builder: b } = state, shape = [x.shape[0]!, x.shape[2]!];
   const row = b.iota({ dtype: 'i32', axis: 0, shape }), position = b.iota({ dtype: 'i32', axis: 1, shape }).add(past.expandDims(1));
-  return state.scatter(b.stack([row, position], -1), x.transpose([0, 2, 1, 3]), { axes: [0, 2], outside: 'drop', unique: true });
+  return state.scatter(b.stack([row, position], 2), x.transpose([0, 2, 1, 3]), { axes: [0, 2], outside: 'drop', unique: true });
 }
 
 /** Masks of booleans and of numbers. */
