@@ -9,6 +9,7 @@ import type { HostTensor } from '../../values/tensor.js';
 import type { ModelFile, TensorInfo } from '../gguf.js';
 import type { Config } from './config.js';
 import { familyOf, inGGUF } from './family.js';
+import { Unpacker } from './unpack.js';
 
 /** The tensor of a file that a parameter is read from. */
 interface Source { info: TensorInfo; expert?: number }
@@ -21,15 +22,25 @@ export const isGGUF = (file: ModelFile): boolean => file.metadata.has('general.a
 /** A parameter of the matrices that `nn.lora` adds: it is of no file of the model. */
 export const isAdapter = (name: string): boolean => /\/lora_[AB]\/weight$/.test(name);
 
+/** Options of {@link Weights}. */
+export interface WeightsOptions {
+  /** Makes f32 of all matrices. If not set rows stay packed where products read them so, and numbers stay as they are. */
+  unpack?: boolean;
+}
+
 /** The parameters of a decoder as they lie in a file. */
 export class Weights {
   readonly #file: ModelFile;
   readonly #config: Config;
   readonly #find: (parameter: string) => Source | undefined;
 
-  constructor(file: ModelFile, config: Config) {
+  readonly #unpacker: Unpacker | undefined;
+
+  /** `configOf` gives the configuration. */
+  constructor(file: ModelFile, config: Config, options: WeightsOptions = {}) {
     this.#file = file;
     this.#config = config;
+    this.#unpacker = options.unpack ? new Unpacker() : undefined;
     this.#find = isGGUF(file) ? this.#inGGUF() : (parameter) => this.#inHF(parameter);
   }
 
@@ -51,12 +62,12 @@ export class Weights {
     return undefined;
   }
 
-  /** How a weight lies in memory: what `nn.stored` asks. Rows stay packed where products read them so, and numbers stay as they are. */
+  /** How a weight lies in memory: what `nn.stored` asks. */
   storage(name: string): Storage {
-    const type = this.#find(name)?.info.type;
+    const type = this.#find(name)?.info.type, unpack = !!this.#unpacker;
     if (type === undefined) return { outIn: true };
-    if (floats.test(type)) return { outIn: !this.#isInOut(name), dtype: type as 'f32' };
-    if (packedBlock(type)) return { outIn: true, format: type };
+    if (floats.test(type)) return { outIn: !this.#isInOut(name), dtype: unpack ? 'f32' : type as 'f32' };
+    if (packedBlock(type)) return { outIn: true, ...unpack ? { dtype: 'f32' } : { format: type } };
     throw new RlxError('unsupported', `tensor ${this.#find(name)!.info.name} is ${type}, which cannot be read`, { name });
   }
 
@@ -114,13 +125,23 @@ export class Weights {
       bytes = bytes.subarray(expert * n, (expert + 1) * n);
     }
     if (dtype === 'u8') return { dtype, shape, data: bytes };
+    if (packedBlock(info.type)) {
+      if (!this.#unpacker) throw new RlxError('unsupported', `tensor ${info.name} is ${info.type}, and parameter ${name} has numbers: unpack it`, { name });
+      return { dtype, shape, data: await this.#unpacker.unpack(info.type, bytes) };
+    }
     const data = converted(name, { dtype: info.type, shape: info.shape, data: elements(info.type, bytes) }, dtype) as Float32Array;
     const offset = /norm/.test(name) && shape.length === 1 && !isGGUF(this.#file) ? this.#config.normOffset ?? 0 : 0;
     return { dtype, shape, data: offset ? data.map((x) => x + offset) : data };
   }
 
   /** The bytes that the parameters take in memory. */
-  get bytes(): number { return [...this.#file.tensors.values()].reduce((sum, { name, bytes }) => this.#isNeedless(name) ? sum : sum + bytes, 0); }
+  get bytes(): number {
+    const of = ({ shape, bytes }: TensorInfo) => this.#unpacker ? 4 * shape.reduce((n, size) => n * size, 1) : bytes;
+    return [...this.#file.tensors.values()].reduce((sum, info) => this.#isNeedless(info.name) ? sum : sum + of(info), 0);
+  }
+
+  /** Frees what reading took. */
+  close(): void { this.#unpacker?.close(); }
 }
 
 /** Bytes as elements; those that are not aligned are copied. */
