@@ -1,0 +1,107 @@
+// Where the bytes of a model's file lie: in memory, in a Blob (of a file that the user chose, or of the origin's private file
+// system), or at an address whose server answers ranges.
+
+import { RlxError, shown } from '../values/errors.js';
+
+/** A file that is read piece by piece. */
+export interface Source {
+  /** What the file is called in messages. */
+  readonly name: string;
+  readonly size: number;
+  /** The bytes from one position to another, in memory of their own. */
+  bytes(begin: number, end: number): Promise<Uint8Array<ArrayBuffer>>;
+  close(): void;
+}
+
+/** What a file can be given as: bytes, a Blob, or the address of the file. */
+export type FileSource = Blob | string | URL | ArrayBuffer | Uint8Array;
+
+/** Opens a file. Throws an {@link RlxError} of kind `missing` if it cannot be loaded, `unsupported` if the server sends no ranges. */
+export async function openSource(given: FileSource): Promise<Source> {
+  if (typeof given === 'string' || given instanceof URL) return openAddress(addressOf(given));
+  if (given instanceof Blob) return ofBlob(given);
+  if (given instanceof Uint8Array || given instanceof ArrayBuffer) return ofBytes(given instanceof Uint8Array ? given : new Uint8Array(given));
+  throw new RlxError('attr', `a file is ${shown(given)}: it must be a Blob, bytes or an address`);
+}
+
+/** An address in full. A relative one is relative to the page. */
+export function addressOf(given: string | URL): string {
+  try {
+    return new URL(given, globalThis.location?.href).href;
+  } catch (cause) {
+    throw new RlxError('attr', `${given} is no address`, { cause });
+  }
+}
+
+/** Wraps a source so that what is read after it was closed is refused. */
+function closable(name: string, size: number, read: (begin: number, end: number, signal: AbortSignal) => Promise<Uint8Array<ArrayBuffer>>): Source {
+  const controller = new AbortController(), { signal } = controller;
+  const closed = () => new RlxError('closed', `${name} is closed`, { name });
+  return {
+    name, size,
+    async bytes(begin, end) {
+      if (signal.aborted) throw closed();
+      try {
+        return await read(begin, end, signal);
+      } catch (cause) {
+        throw signal.aborted ? closed() : cause;
+      }
+    },
+    close: () => controller.abort(),
+  };
+}
+
+const ofBytes = (bytes: Uint8Array): Source => closable('the file', bytes.length, async (begin, end) => new Uint8Array(bytes.subarray(begin, end)));
+
+function ofBlob(blob: Blob): Source {
+  const { name = 'the file' } = blob as { name?: string };
+  return closable(name, blob.size, async (begin, end) => {
+    try {
+      return new Uint8Array(await blob.slice(begin, end).arrayBuffer());
+    } catch (cause) { // the file was changed or removed
+      throw new RlxError('missing', `${name} cannot be read: ${(cause as Error).message}`, { name, cause });
+    }
+  });
+}
+
+async function openAddress(url: string): Promise<Source> {
+  const first = await range(url, 0, 1);
+  const { size } = first;
+  return closable(url, size, async (begin, end, signal) => {
+    if (begin === end) return new Uint8Array(0);
+    const got = await range(url, begin, end, signal);
+    if (got.size !== size) throw new RlxError('missing', `${url} has ${got.size} bytes, and had ${size}: it has been changed`, { name: url });
+    return got.bytes;
+  });
+}
+
+/** Fetches the bytes from one position to another, and the size of the file. */
+async function range(url: string, begin: number, end: number, signal?: AbortSignal): Promise<{ bytes: Uint8Array<ArrayBuffer>; size: number }> {
+  const refuse = (kind: 'missing' | 'unsupported', reason: string, cause?: unknown) => new RlxError(kind, `${url} cannot be loaded: ${reason}`, { name: url, cause });
+  let response: Response;
+  try {
+    response = await fetch(url, { headers: { range: `bytes=${begin}-${end - 1}` }, ...signal && { signal } });
+  } catch (cause) {
+    throw refuse('missing', (cause as Error).message, cause);
+  }
+  if (response.status !== 206) {
+    void response.body?.cancel().catch(() => {}); // which may be the whole file
+    if (response.ok) throw refuse('unsupported', 'the server ignores the range that was asked for. Load the file as a Blob, and open that');
+    throw refuse('missing', `${response.status} ${response.statusText}`);
+  }
+  const found = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(response.headers.get('content-range') ?? '');
+  if (!found) {
+    void response.body?.cancel().catch(() => {});
+    throw refuse('unsupported', 'the server does not send the header content-range, or, of another origin, does not expose it. Load the file as a Blob, and open that');
+  }
+  const size = Number(found[3]);
+  if (Number(found[1]) !== begin) throw refuse('unsupported', `the server sends the bytes from ${found[1]} on, not from ${begin}`);
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    bytes = new Uint8Array(await response.arrayBuffer());
+  } catch (cause) {
+    throw refuse('missing', (cause as Error).message, cause);
+  }
+  if (bytes.length !== Math.min(end, size) - begin) throw refuse('missing', `${bytes.length} bytes came, not ${end - begin}`);
+  return { bytes, size };
+}
