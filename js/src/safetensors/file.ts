@@ -73,7 +73,7 @@ function checkClass(name: string, dtype: string, data: StoredData): void {
 }
 
 /** The location of a tensor in the bytes after the header. */
-interface Place { name: string; dtype: string; shape: number[]; begin: number; end: number }
+export interface Place { name: string; dtype: string; shape: number[]; begin: number; end: number }
 
 /** Options of {@link decodeSafetensors}. */
 export interface DecodeOptions {
@@ -88,19 +88,30 @@ export interface DecodeOptions {
  */
 export function decodeSafetensors(file: Uint8Array | ArrayBuffer, options?: DecodeOptions): { tensors: Record<string, FileTensor>; metadata: Record<string, string> } {
   checkOptions('decodeSafetensors', options, 'only');
-  const bytes = file instanceof Uint8Array ? file : new Uint8Array(Object(file) as ArrayBuffer);
+  const bytes = file instanceof Uint8Array ? file : new Uint8Array(Object(file) as ArrayBuffer), begin = 8 + headerLength(bytes, bytes.length);
+  const { places, metadata } = readHeader(bytes.subarray(8, begin), bytes.length - begin);
+  const wanted = chosen(places, options?.only);
+  return { tensors: Object.fromEntries(wanted.map((place) => [place.name, readTensor(place, bytes, begin)])), metadata };
+}
+
+/** The bytes of the header of a file of some size, by its first 8 bytes. */
+export function headerLength(bytes: Uint8Array, size: number): number {
   if (bytes.length < 8) throw bad('the file is cut short');
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
-  if (length > Math.min(maxHeader, bytes.length - 8)) throw bad(`the file is cut short: a header of ${length} bytes in a file of ${bytes.length}`);
-  const text = bytes.subarray(8, 8 + length), header = parse(text), { __metadata__: metadata = {}, ...described } = header;
+  if (length > Math.min(maxHeader, size - 8)) throw bad(`the file is cut short: a header of ${length} bytes in a file of ${size}`);
+  return length;
+}
+
+/** Reads the header of a file: where its tensors lie in the bytes after it, of which there are `size`. */
+export function readHeader(text: Uint8Array, size: number): { places: Place[]; metadata: Record<string, string> } {
+  const header = parse(text), { __metadata__: metadata = {}, ...described } = header;
   if (!isTexts(metadata)) throw bad('metadata are texts by name');
   const places = Object.entries(described).map(([name, one]) => readPlace(name, one));
   // JSON.parse keeps the last of repeated keys: there are fewer of them than in the text.
   const keys = Object.keys(header).length + 3 * places.length + Object.keys(metadata).length;
   if (countKeys(text) !== keys) throw bad('a key is there twice');
-  checkPlaces(places, bytes.length - 8 - length);
-  const wanted = chosen(places, options?.only);
-  return { tensors: Object.fromEntries(wanted.map((place) => [place.name, readTensor(place, bytes, 8 + length)])), metadata };
+  checkPlaces(places, size);
+  return { places, metadata };
 }
 
 function chosen(places: Place[], only: readonly string[] | undefined): Place[] {

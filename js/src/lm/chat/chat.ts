@@ -18,6 +18,11 @@ export interface RenderOptions {
   addGenerationPrompt?: boolean;
   /** The time for templates that write the date. By default that of the call. */
   now?: Date;
+  /**
+   * Rewrites each text of the messages, and of other lists and objects: as the tokenizer's `quote`, which keeps them from forging special
+   * tokens. {@link chatPrompt} does that.
+   */
+  quote?: (text: string) => string;
   [variable: string]: unknown;
 }
 
@@ -52,8 +57,8 @@ export function chatTemplate(source: string): ChatTemplate {
   const body = bounded(() => new Parser(lex(source)).block());
   return {
     render(messages, options = {}) {
-      const { addGenerationPrompt = false, now = new Date(), ...variables } = options;
-      return bounded(() => render(body, (fromPage({ ...variables, messages, add_generation_prompt: addGenerationPrompt }) as Dict).values, now));
+      const { addGenerationPrompt = false, now = new Date(), quote = (text: string) => text, ...variables } = options;
+      return bounded(() => render(body, (fromPage({ ...variables, messages, add_generation_prompt: addGenerationPrompt }, quote) as Dict).values, now));
     },
   };
 }

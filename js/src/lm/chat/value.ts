@@ -215,15 +215,20 @@ export function slice(v: Value, [from, to, by]: readonly (Value | undefined)[]):
   return typeof v === 'string' ? out.join('') : new List(out);
 }
 
-/** The value of a template that a value of the page is: objects are mappings, whole numbers integers. */
-export function fromPage(v: unknown, depth = 0): Value {
+/**
+ * The value of a template that a value of the page is: objects are mappings, whole numbers integers. Texts within lists and mappings are
+ * what `quote` makes of them.
+ */
+export function fromPage(v: unknown, quote: (text: string) => string, depth = 0): Value {
   if (depth > maxDepth) throw beyond(`a value is nested more than ${maxDepth} deep`);
-  if (v === null || typeof v === 'boolean' || typeof v === 'string') return v;
+  const text = (s: string) => depth > 1 ? quote(s) : s, inner = (item: unknown) => fromPage(item, quote, depth + 1);
+  if (v === null || typeof v === 'boolean') return v;
+  if (typeof v === 'string') return text(v);
   if (typeof v === 'bigint') return BigInt.asIntN(64, v);
   if (typeof v === 'number') return Number.isSafeInteger(v) && !Object.is(v, -0) ? BigInt(v) : v;
-  if (Array.isArray(v) || ArrayBuffer.isView(v)) return new List(Array.from(v as unknown as ArrayLike<unknown>, (item) => fromPage(item, depth + 1)));
+  if (Array.isArray(v) || ArrayBuffer.isView(v)) return new List(Array.from(v as unknown as ArrayLike<unknown>, inner));
   if (typeof v !== 'object' || classOf(v) !== 'Object' && !(v instanceof Map)) throw refuse(`a value of the class ${classOf(v)}`);
   const d = new Dict();
-  for (const [key, item] of v instanceof Map ? v : Object.entries(v)) if (item !== undefined) d.values.set(String(key), fromPage(item, depth + 1));
+  for (const [key, item] of v instanceof Map ? v : Object.entries(v)) if (item !== undefined) d.values.set(depth ? quote(String(key)) : String(key), inner(item));
   return d;
 }

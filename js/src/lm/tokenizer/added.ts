@@ -1,7 +1,7 @@
 // The added tokens: those that are found in a text before the model splits it.
 
 import type { Normalizer } from './normalize.js';
-import { wordClass } from './text.js';
+import { byteOf, wordClass } from './text.js';
 import { Trie } from './trie.js';
 
 /** An added token. The names are those of tokenizer.json. */
@@ -73,3 +73,7 @@ export function findersOf(tokens: readonly AddedToken[], normalizer: Normalizer 
   });
   return { raw: new Finder(raw, tokens), normalized: new Finder(normalized, tokens) };
 }
+
+/** The ids of the special tokens that match no text unless they are found in it: all but those for unknown text and for bytes. */
+export const marksOf = (tokens: readonly AddedToken[], unk: number): ReadonlySet<number> =>
+  new Set(tokens.filter(({ id, content, special }) => special && id !== unk && byteOf(content) < 0).map(({ id }) => id));

@@ -61,6 +61,8 @@ export interface BPEOptions {
   suffix?: string;
   /** A word of the vocabulary is not merged. */
   wholeWords?: boolean;
+  /** The tokens that are no text: no word is one of them. */
+  marks?: ReadonlySet<number>;
 }
 
 /** The length up to which looking through all pairs is faster than a heap. */
@@ -92,7 +94,7 @@ export class BPE implements Model {
 
   encode(word: string, out: number[]): void {
     const whole = this.options.wholeWords ? this.vocab.get(word) : undefined;
-    if (whole !== undefined) {
+    if (whole !== undefined && !this.options.marks?.has(whole)) {
       out.push(whole);
       return;
     }

@@ -7,6 +7,7 @@ import { cutMerge } from './json.js';
 import { bert, chain, charsmap, type Normalizer, spaceMark, spaceMarks, withoutExtraSpaces } from './normalize.js';
 import { compilePattern } from './pattern.js';
 import { preTokenizer } from './pretokenizers.js';
+import { usualTokens } from './roles.js';
 import { bertSplit, byteLevel, delimited, type Splitter } from './split.js';
 import { byteTokens, damaged, quoted, unsupported } from './text.js';
 import type { Tokenizer } from './types.js';
@@ -17,8 +18,8 @@ import { Unigram, WordPiece } from './words.js';
 const typeUnknown = 2, typeControl = 3, typeUserDefined = 4;
 const prefix = 'tokenizer.ggml.';
 
-/** The tokens that end a generation, by the keys of the metadata and by their usual names. */
-const endKeys = ['eos', 'eot', 'eom'], endNames = ['<|im_end|>', '<|eot_id|>', '<|eom_id|>', '<|end|>', '<end_of_turn>'];
+/** The tokens that end a generation, by the keys of the metadata. */
+const endKeys = ['eos', 'eot', 'eom'];
 
 /** What differs between the kinds of tokenizers. */
 interface Kind {
@@ -61,6 +62,9 @@ class Metadata {
     const id = this.value(`${key}_token_id`);
     return typeof id === 'number' && id >= 0 && id < this.tokens.length ? id : undefined;
   }
+
+  /** The tokens that are no text. */
+  marks(): ReadonlySet<number> { return new Set([...this.tokens.keys()].filter((id) => this.isMark(id))); }
 
   isMark(id: number): boolean { return this.types?.[id] === typeControl || this.types?.[id] === typeUnknown; }
 
@@ -108,7 +112,7 @@ function sentencePiece(m: Metadata): Kind {
 function bytePairs(m: Metadata): Kind {
   const name = m.value('pre') ?? '', rule = typeof name === 'string' ? preTokenizer(name) : undefined, merges = m.value('merges');
   if (!rule) throw unsupported(`${prefix}pre is ${quoted(name)}, a pre-tokenizer that is not known`);
-  const model = new BPE(m.vocab(), { unk: -1, wholeWords: !!rule.wholeWords });
+  const model = new BPE(m.vocab(), { unk: -1, wholeWords: !!rule.wholeWords, marks: m.marks() });
   if (Array.isArray(merges)) merges.forEach((text, rank) => model.addMerge(...cutMerge(text, rank), rank));
   return {
     model, byteLevel: true, decoders: [joinBytes], begins: !!rule.bos,
@@ -125,7 +129,7 @@ function wordPieces(m: Metadata): Kind {
     return (m.types ? m.isMark(id) : /^\[..+\]$/s.test(token)) ? token : within + token;
   });
   return {
-    tokens, model: new WordPiece(m.vocab(tokens), within, m.unknown(), 100), normalizer: bert(true, true, true, true), splitters: [bertSplit()],
+    tokens, model: new WordPiece(m.vocab(tokens), within, m.unknown(), 100, m.marks()), normalizer: bert(true, true, true, true), splitters: [bertSplit()],
     decoders: [wordPieceDecoder(within, true)], begins: true, ends: true,
   };
 }
@@ -134,9 +138,8 @@ function wordPieces(m: Metadata): Kind {
 function unigram(m: Metadata): Kind {
   const { scores, tokens } = m, map = m.value('precompiled_charsmap'), first = m.flag('add_space_prefix', true);
   if (!scores) throw damaged(`the file has no ${prefix}scores`);
-  const marks = new Set([...tokens.keys()].filter((id) => m.isMark(id)));
   return {
-    model: new Unigram(tokens, scores, m.unknown(), true, marks), decoders: [joinByteTokens, metaspaceDecoder(spaceMark, first ? 'always' : 'never')], ends: true,
+    model: new Unigram(tokens, scores, m.unknown(), true, m.marks()), decoders: [joinByteTokens, metaspaceDecoder(spaceMark, first ? 'always' : 'never')], ends: true,
     normalizer: chain([
       ...map instanceof Uint8Array && map.length ? [charsmap(map)] : [], ...m.flag('remove_extra_whitespaces', false) ? [withoutExtraSpaces()] : [], spaceMarks(first),
     ]),
@@ -156,9 +159,8 @@ export function tokenizerOf(file: { readonly metadata: ReadonlyMap<string, unkno
   if (!Object.hasOwn(kinds, name)) throw unsupported(`${prefix}model is ${quoted(name)}: ${Object.keys(kinds).join(', ')} are known`);
   const { begins, ends, tokens = m.tokens, ...kind } = kinds[name]!(m), added = m.added().map((one) => ({ ...one, content: tokens[one.id]! }));
   const first = m.role(name === 'bert' ? 'cls' : 'bos'), last = m.role(name === 'bert' ? 'seperator' : 'eos');
-  const named = added.filter(({ content, special }) => special && endNames.includes(content)).map(({ id }) => id);
   return new Vocabulary({
-    normalizer: undefined, splitters: [], byteLevel: false, ...kind, tokens, added, bos: first, eos: [...endKeys.flatMap((key) => m.role(key) ?? []), ...named],
+    normalizer: undefined, splitters: [], byteLevel: false, ...kind, tokens, added, bos: first, eos: [...endKeys.flatMap((key) => m.role(key) ?? []), ...usualTokens(added).eos],
     template: { before: first !== undefined && m.flag('add_bos_token', !!begins) ? [first] : [], after: last !== undefined && m.flag('add_eos_token', !!ends) ? [last] : [] },
   });
 }

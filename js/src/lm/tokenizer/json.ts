@@ -1,12 +1,13 @@
 // Tokenizers as the files tokenizer.json have them.
 
-import { classOf } from '../../values/errors.js';
-import type { AddedToken } from './added.js';
+import { classOf, RlxError } from '../../values/errors.js';
+import { type AddedToken, marksOf } from './added.js';
 import { BPE, type Model } from './bpe.js';
 import { prependOf, readDecoders } from './decode.js';
 import { partsOf, readNormalizer, spaceMark, textIn } from './normalize.js';
 import { compilePattern, literal, matching, readPattern } from './pattern.js';
 import { gpt2Pattern } from './pretokenizers.js';
+import { usualTokens } from './roles.js';
 import { bertSplit, byteLevel, delimited, isBehavior, metaspace, type Splitter, whitespaceSplit } from './split.js';
 import { byteTokens, damaged, punctuation, quoted, unsupported } from './text.js';
 import type { Tokenizer } from './types.js';
@@ -17,35 +18,37 @@ type Json = Readonly<Record<string, unknown>>;
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The model and its tokens. */
-interface Read { model: Model; vocab: ReadonlyMap<string, number> }
+/** The model, its tokens, and the added ones. */
+interface Read { model: Model; vocab: ReadonlyMap<string, number>; added: AddedToken[] }
 
 /** Files of old versions have no type: it is that of the fields that a model has. */
 const typeOf = (m: Json): unknown => m['type'] ?? (m['merges'] ? 'BPE' : Array.isArray(m['vocab']) ? 'Unigram' : m['continuing_subword_prefix'] !== undefined ? 'WordPiece' : 'WordLevel');
 
-function readModel(m: unknown): Read {
+function readModel(m: unknown, addedList: unknown): Read {
   if (!isObject(m)) throw damaged('there is no model');
   const type = typeOf(m);
-  if (type === 'Unigram') return readUnigram(m);
+  if (type === 'Unigram') return readUnigram(m, addedList);
   if (!isObject(m['vocab'])) throw damaged(`model.vocab is ${classOf(m['vocab'])}: it must be an object of ids`);
   const vocab = new Map(Object.entries(m['vocab'] as Record<string, number>)), unkToken = textIn('model.unk_token', m['unk_token']), unk = vocab.get(unkToken) ?? -1;
+  const added = readAdded(addedList, vocab), marks = marksOf(added, unk);
   switch (type) {
     case 'BPE':
       if (unkToken && unk < 0) throw damaged(`the vocabulary lacks the unknown token ${quoted(unkToken)}`);
-      return { vocab, model: readBPE(m, vocab, unk) };
-    case 'WordPiece': return { vocab, model: new WordPiece(vocab, textIn('model', m['continuing_subword_prefix'], '##'), unk, Number(m['max_input_chars_per_word'] ?? 100)) };
-    case 'WordLevel': return { vocab, model: new WordLevel(vocab, unk) };
+      return { vocab, added, model: readBPE(m, vocab, unk, marks) };
+    case 'WordPiece': return { vocab, added, model: new WordPiece(vocab, textIn('model', m['continuing_subword_prefix'], '##'), unk, Number(m['max_input_chars_per_word'] ?? 100), marks) };
+    case 'WordLevel': return { vocab, added, model: new WordLevel(vocab, unk, marks) };
   }
   throw unsupported(`model of type ${quoted(type)}`);
 }
 
-function readUnigram(m: Json): Read {
+function readUnigram(m: Json, addedList: unknown): Read {
   const vocab = m['vocab'], unk = Number(m['unk_id'] ?? -1);
   if (!Array.isArray(vocab)) throw damaged(`model.vocab is ${classOf(vocab)}: it must be a list of tokens and scores`);
   for (const one of vocab) if (!Array.isArray(one) || one.length !== 2 || typeof one[0] !== 'string' || typeof one[1] !== 'number') throw damaged('model.vocab: a token must be a text and a score');
   if (m['unk_id'] !== undefined && m['unk_id'] !== null && !(Number.isInteger(unk) && unk >= 0 && unk < vocab.length)) throw damaged(`unk_id is ${unk}: it must be from 0 to ${vocab.length - 1}`);
-  const model = new Unigram(vocab.map(([token]) => token as string), Float64Array.from(vocab, ([, score]) => score as number), unk, !!m['byte_fallback']);
-  return { model, vocab: model.ids };
+  const tokens = vocab.map(([token]) => token as string), added = readAdded(addedList, new Map(tokens.map((token, id) => [token, id])));
+  const model = new Unigram(tokens, Float64Array.from(vocab, ([, score]) => score as number), unk, !!m['byte_fallback'], marksOf(added, unk));
+  return { model, added, vocab: model.ids };
 }
 
 /** Divides "a b" at its space. */
@@ -55,9 +58,9 @@ export function cutMerge(text: unknown, rank: number): [string, string] {
   return both as [string, string];
 }
 
-function readBPE(m: Json, vocab: ReadonlyMap<string, number>, unk: number): BPE {
+function readBPE(m: Json, vocab: ReadonlyMap<string, number>, unk: number, marks: ReadonlySet<number>): BPE {
   const model = new BPE(vocab, {
-    unk, fuseUnk: !!m['fuse_unk'], wholeWords: !!m['ignore_merges'], bytes: m['byte_fallback'] ? byteTokens((token) => vocab.get(token)) : undefined,
+    unk, marks, fuseUnk: !!m['fuse_unk'], wholeWords: !!m['ignore_merges'], bytes: m['byte_fallback'] ? byteTokens((token) => vocab.get(token)) : undefined,
     prefix: textIn('model', m['continuing_subword_prefix']), suffix: textIn('model', m['end_of_word_suffix']),
   });
   const merges = m['merges'] ?? [];
@@ -141,9 +144,9 @@ function readAdded(list: unknown, vocab: ReadonlyMap<string, number>): AddedToke
 
 /** The special tokens of a tokenizer.json by their texts, which it does not say itself: tokenizer_config.json does. */
 export interface SpecialTokens {
-  /** The token that texts begin with. By default, that which the template of the file puts first. */
+  /** The token that texts begin with. By default, that which the template of the file puts first, or one of a usual name. */
   bos?: string;
-  /** The tokens that end a generation, by their texts or ids. None by default. */
+  /** The tokens that end a generation, by their texts or ids, besides those of usual names, such as `</s>` and `<|im_end|>`. */
   eos?: readonly (string | number)[];
 }
 
@@ -155,11 +158,11 @@ export interface SpecialTokens {
 export function readTokenizer(json: string | object, special: SpecialTokens = {}): Tokenizer {
   const doc = typeof json === 'string' ? parse(json) : json;
   if (!isObject(doc)) throw damaged(`the file is ${classOf(doc)}: it must be an object`);
-  const { model, vocab } = readModel(doc['model']), added = readAdded(doc['added_tokens'], vocab), tokens = tokenTable(vocab, added), splitters = readSplitters(doc['pre_tokenizer']);
+  const { model, vocab, added } = readModel(doc['model'], doc['added_tokens']), tokens = tokenTable(vocab, added), splitters = readSplitters(doc['pre_tokenizer']);
   const template = readTemplate(doc['post_processor'], tokens) ?? { before: [], after: [] }, byteLevel = splitters.at(-1)?.['type'] === 'ByteLevel';
   const idOf = (token: string | number) => typeof token === 'number' ? token : added.find(({ content }) => content === token)?.id ?? vocab.get(token) ?? -1;
-  const bos = special.bos === undefined ? template.before[0] : idOf(special.bos), eos = (special.eos ?? []).map(idOf);
-  for (const id of [...eos, bos ?? 0]) if (tokens[id] === undefined) throw damaged(`there is no token ${id < 0 ? `of ${JSON.stringify(special)}` : id}`);
+  const usual = usualTokens(added), bos = special.bos === undefined ? template.before[0] ?? usual.bos : idOf(special.bos), eos = [...(special.eos ?? []).map(idOf), ...usual.eos];
+  if ([...eos, bos ?? 0].some((id) => tokens[id] === undefined)) throw new RlxError('name', `tokenizer: of the special tokens ${JSON.stringify(special)} one is no token`);
   return new Vocabulary({
     model, tokens, added, byteLevel, template, bos, eos, normalizer: readNormalizer(doc['normalizer']), decoders: readDecoders(doc['decoder']),
     splitters: splitters.map((p, i) => splitterOf(p, i === splitters.length - 1)),

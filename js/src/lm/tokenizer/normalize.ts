@@ -64,7 +64,7 @@ const extending = String.raw`[[\p{M}\u200c\u200d\u0e33\u0eb3]--[\0-\u02ff]]`;
 const breaking = String.raw`[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--[${extending}${prefixed}]]`;
 
 /** The parts of a text that a charsmap replaces as a whole: grapheme clusters, by the rules of Unicode's annex 29 that matter for short ones. */
-const clusters = () => new RegExp(String.raw`\r\n|[${prefixed}]*[[^${prefixed}]--${breaking}]${extending}*|[${prefixed}]+|[^]`, 'gv');
+const clusters = () => new RegExp(String.raw`\r\n|[${prefixed}]*[[^${prefixed}]--${breaking}]${extending}*|[${prefixed}]+|[\s\S]`, 'gv');
 /** The number of bytes from which on a cluster is looked up character by character. */
 const maxCluster = 6;
 /** A bound on the replacements that are remembered. */

@@ -35,7 +35,7 @@ const named: Readonly<Record<string, string>> = {
 };
 /** The conditions that take no character. */
 const conditions: Readonly<Record<string, string>> = {
-  A: '(?<![^])', z: '(?![^])', Z: String.raw`(?=\n?(?![^]))`,
+  A: String.raw`(?<![\s\S])`, z: String.raw`(?![\s\S])`, Z: String.raw`(?=\n?(?![\s\S]))`,
   b: `(?:(?<=[${wordClass}])(?![${wordClass}])|(?<![${wordClass}])(?=[${wordClass}]))`,
   B: `(?:(?<=[${wordClass}])(?=[${wordClass}])|(?<![${wordClass}])(?![${wordClass}]))`,
 };
@@ -159,7 +159,7 @@ class Translator {
   private term(): Code {
     if (this.take('(')) return this.group();
     if (this.take('[')) return character(`[${this.class()}]`);
-    if (this.take('.')) return character(this.dot ? '[^]' : String.raw`[^\n]`);
+    if (this.take('.')) return character(this.dot ? String.raw`[\s\S]` : String.raw`[^\n]`);
     if (this.take('^')) return condition(String.raw`(?<![^\n])`);
     if (this.take('$')) return condition(String.raw`(?![^\n])`);
     if (!this.take('\\')) {
@@ -175,7 +175,7 @@ class Translator {
   /** A character as the inside of a class, with its other forms if case does not matter. */
   private letter(letter: string): string {
     if (!this.fold) return escaped(letter);
-    const low = letter.toLowerCase(), forms = new Set([letter, low, letter.toUpperCase(), thirds[low] ?? letter]);
+    const upper = letter.toUpperCase(), low = upper.toLowerCase(), forms = new Set([letter, letter.toLowerCase(), upper, low, thirds[low] ?? letter]);
     return [...forms].filter((form) => form.length === letter.length).map(escaped).join('');
   }
 

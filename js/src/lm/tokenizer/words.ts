@@ -7,6 +7,9 @@ import { Trie } from './trie.js';
 /** By how much a character outside the vocabulary scores below the lowest token, in SentencePiece. */
 const unknownPenalty = 10;
 
+/** The tokens that text can match: a special token that stood for its own text could be forged. */
+const without = (vocab: ReadonlyMap<string, number>, marks: ReadonlySet<number>): ReadonlyMap<string, number> => marks.size ? new Map([...vocab].filter(([, id]) => !marks.has(id))) : vocab;
+
 /** The units of the character at a position. */
 const sizeAt = (text: string, at: number): number => text.codePointAt(at)! > 0xffff ? 2 : 1;
 
@@ -18,10 +21,10 @@ export class Unigram implements Model {
   private readonly bytes: Int32Array | undefined;
 
   /** A model of tokens in the order of their ids, of which those of marks match no text. `unk` is -1 for none. */
-  constructor(tokens: readonly string[], private readonly scores: ArrayLike<number>, private readonly unk: number, byteFallback: boolean, marks?: ReadonlySet<number>) {
+  constructor(tokens: readonly string[], private readonly scores: ArrayLike<number>, private readonly unk: number, byteFallback: boolean, private readonly marks: ReadonlySet<number>) {
     tokens.forEach((token, id) => this.ids.set(token, id));
     this.lowest = Array.prototype.reduce.call(scores, (a, b) => Math.min(a as number, b as number), Infinity) as number;
-    this.trie = new Trie(marks?.size ? new Map([...this.ids].filter(([, id]) => !marks.has(id))) : this.ids);
+    this.trie = new Trie(without(this.ids, marks));
     this.bytes = byteFallback ? byteTokens((token) => this.id(token)) : undefined;
   }
 
@@ -74,7 +77,8 @@ export class Unigram implements Model {
   /** Appends the ids of text that no token covers, the last first. */
   private unknown(text: string, found: number[]): void {
     const id = this.ids.get(text);
-    if (id !== undefined || !this.bytes) found.push(id ?? this.unk);
+    if (id !== undefined && !this.marks.has(id)) found.push(id);
+    else if (!this.bytes) found.push(this.unk);
     else for (const b of bytesOf(text).reverse()) found.push(this.bytes[b]!);
   }
 }
@@ -87,10 +91,11 @@ export class WordPiece implements Model {
   private readonly first: Trie;
   private readonly rest: Trie;
 
-  /** A model with a prefix of the tokens within a word. Words of more characters than `most` are unknown. `unk` is -1 for none. */
-  constructor(private readonly vocab: ReadonlyMap<string, number>, prefix: string, private readonly unk: number, private readonly most: number) {
-    this.first = new Trie(vocab);
-    this.rest = new Trie(new Map([...vocab].filter(([token]) => token.startsWith(prefix)).map(([token, id]) => [token.slice(prefix.length), id])));
+  /** A model with a prefix of the tokens within a word. Words of more characters than `most` are unknown, and marks match no text. `unk` is -1 for none. */
+  constructor(private readonly vocab: ReadonlyMap<string, number>, prefix: string, private readonly unk: number, private readonly most: number, marks: ReadonlySet<number>) {
+    const matching = without(vocab, marks);
+    this.first = new Trie(matching);
+    this.rest = new Trie(new Map([...matching].filter(([token]) => token.startsWith(prefix)).map(([token, id]) => [token.slice(prefix.length), id])));
   }
 
   id(token: string): number | undefined { return this.vocab.get(token); }
@@ -109,14 +114,14 @@ export class WordPiece implements Model {
   }
 }
 
-/** Has a token for each word. `unk` is -1 for none. */
+/** Has a token for each word but marks. `unk` is -1 for none. */
 export class WordLevel implements Model {
-  constructor(private readonly vocab: ReadonlyMap<string, number>, private readonly unk: number) {}
+  constructor(private readonly vocab: ReadonlyMap<string, number>, private readonly unk: number, private readonly marks: ReadonlySet<number>) {}
 
   id(token: string): number | undefined { return this.vocab.get(token); }
 
   encode(word: string, out: number[]): void {
-    const id = this.vocab.get(word) ?? this.unk;
+    const found = this.vocab.get(word) ?? this.unk, id = this.marks.has(found) ? this.unk : found;
     if (id < 0) throw uncovered(word);
     out.push(id);
   }
