@@ -1,8 +1,8 @@
 // Text by a language model, token by token.
 
 import { checkCount, checkOptions, classOf, RlxError } from '../../values/errors.js';
-import type { Message } from '../chat/chat.js';
-import { chatTokens } from './chat-tokens.js';
+import { chatTemplate, type Message, type RenderOptions } from '../chat/chat.js';
+import { chatPrompt } from '../prompt.js';
 import type { LanguageModel } from './model.js';
 import { type Sampling, samplingRow } from './sample.js';
 import { Stopper } from './stopper.js';
@@ -21,7 +21,7 @@ export interface GenerateOptions extends Sampling {
   /** The chat template, for messages. That of the model's file if not given. */
   template?: string;
   /** More variables of the chat template. */
-  variables?: Readonly<Record<string, unknown>>;
+  variables?: RenderOptions;
 }
 
 /** A part of a result. */
@@ -73,7 +73,7 @@ function promptOf(model: LanguageModel, tokenizer: Tokenizer, prompt: string | r
   if (ArrayBuffer.isView(prompt) || typeof (prompt as ArrayLike<number>)?.[0] === 'number') return Array.from(prompt as ArrayLike<number>);
   if (!Array.isArray(prompt)) throw new RlxError('attr', `generate: the prompt is ${classOf(prompt)}: it must be a text, messages or tokens`);
   if (template === undefined) throw new RlxError('missing', 'generate: the model has no chat template: give one, or a text', { name: 'template' });
-  return chatTokens(tokenizer, template, prompt as readonly Message[], variables);
+  return [...chatPrompt(tokenizer, chatTemplate(template), prompt as readonly Message[], variables)];
 }
 
 /** Random numbers from 0 to 1 of a seed: mulberry32. */
