@@ -13,12 +13,12 @@ const talk = new Talk();
 let model, chosen, loading;
 
 /** Shows a model that can be loaded: what it is, and what it takes. */
-async function offer(given) {
-  const config = await configOf(given.file), weights = [...given.file.tensors.values()].reduce((sum, { shape }) => sum + shape.reduce((n, d) => n * d, 1), 0);
+async function offer(opened) {
+  const given = await described(opened), { config } = given;
   chosen?.file.close();
-  chosen = { ...given, config, weights };
+  chosen = given;
   find('offer-name').textContent = titleOf(given);
-  find('offer-about').textContent = describe(chosen);
+  find('offer-about').textContent = given.about;
   const fitting = contexts.filter((n) => n < config.context);
   find('context').replaceChildren(...[...fitting, config.context].slice(0, contexts.length).map((n) => new Option(count(n), n, false, n === Math.min(usualContext, config.context))));
   find('keep-label').hidden = !Kept.possible || !!given.kept || !given.files;
@@ -29,10 +29,14 @@ async function offer(given) {
 }
 
 const titleOf = ({ file, name }) => file.metadata.get('general.name') ?? name;
-const describe = ({ config, weights, files }) => [
-  `${config.architecture}, ${config.layers} layers, ${weights < 1e6 ? count(Math.round(weights / 1000)) + ' thousand' : count(Math.round(weights / 1e6)) + ' million'} weights`,
-  ...files ? [`${size(files.reduce((sum, one) => sum + one.size, 0))} in files`] : [],
-].join('; ');
+
+/** An open file with its configuration, and what the model is, in words. */
+async function described(given) {
+  const { file, files } = given, config = await configOf(file), weights = [...file.tensors.values()].reduce((sum, { shape }) => sum + shape.reduce((n, d) => n * d, 1), 0);
+  const many = weights < 1e6 ? `${count(Math.round(weights / 1000))} thousand` : `${count(Math.round(weights / 1e6))} million`;
+  const parts = [`${config.architecture}, ${config.layers} layers, ${many} weights`, ...files ? [`${size(files.reduce((sum, one) => sum + one.size, 0))} in files`] : []];
+  return { ...given, config, about: parts.join('; ') };
+}
 
 async function showMemory() {
   const { weights, cache } = await memoryOf(chosen.file, { context: Number(find('context').value) });
@@ -56,7 +60,7 @@ async function load(given, context) {
   find('progress').removeAttribute('value');
   find('progress-text').textContent = 'Compiling the model';
   find('model-name').textContent = titleOf(given);
-  find('model-about').textContent = given.config ? describe(given) : '';
+  find('model-about').textContent = given.about;
   try {
     const { weights, cache } = await memoryOf(given.file, { context });
     model = await openModel(given.file, { context, signal: stop.signal, onProgress: progress });
@@ -160,7 +164,7 @@ on('model', 'drop', async ({ dataTransfer }) => offer(await openFiles(await drop
 async function begin() {
   await init();
   await showKept();
-  await load(await openFiles([new File([await (await fetchOK('tiny.gguf')).blob()], 'tiny.gguf')]), 256);
+  await load(await described(await openFiles([new File([await (await fetchOK('tiny.gguf')).blob()], 'tiny.gguf')])), 256);
   talk.start();
 }
 

@@ -32,6 +32,9 @@ export class Talk {
   /** Whether the model was made for conversations; else it goes on with a text. */
   get #chats() { return this.#open?.model.template !== undefined; }
 
+  /** What the button says that sends. */
+  get #sends() { return this.#chats ? 'Send' : 'Write on'; }
+
   /** Begins with a model: { model, tokenizer }. Without one nothing can be sent. */
   async begin(open) {
     await this.stop();
@@ -42,6 +45,7 @@ export class Talk {
     find('talk-title').textContent = this.#chats ? 'Conversation' : 'Text';
     find('message-label').textContent = this.#chats ? 'Your message' : 'A text that the model goes on with';
     find('clear').textContent = this.#chats ? 'New conversation' : 'Clear';
+    find('send').textContent = this.#sends;
     find('message').value = this.#chats ? '' : beginning;
   }
 
@@ -94,7 +98,7 @@ export class Talk {
     } finally {
       if (this.#chats && answer) this.#messages.push({ role: 'user', content: text }, { role: 'assistant', content: answer });
       this.#stop = undefined;
-      find('send').textContent = 'Send';
+      find('send').textContent = this.#sends;
       find('log').setAttribute('aria-busy', 'false');
     }
   }
@@ -109,7 +113,7 @@ export class Talk {
 
   /** Begins a text that goes on. */
   #page(text) {
-    const page = Object.assign(document.createElement('p'), { className: 'text prose' }), given = Object.assign(document.createElement('span'), { className: 'given', textContent: text });
+    const page = Object.assign(document.createElement('p'), { className: 'sheet-text prose' }), given = Object.assign(document.createElement('span'), { className: 'given', textContent: text });
     page.append(given);
     find('log').replaceChildren(page);
     return this.#follow(page);

@@ -15,6 +15,8 @@ export interface LoRAOptions {
   alpha?: number;
   /** The dropout rate of the inputs of the added matrices. 0 if not given. */
   dropout?: number;
+  /** The names of the layers that get matrices, the last parts of their scopes: `q_proj`. All if not given. */
+  targets?: readonly string[];
 }
 
 /** How the weight of a `linear` or an `embedding` lies in memory: see `stored`. What is not given is as the layer has it by default. */
@@ -30,6 +32,9 @@ export interface Storage {
   dtype?: DType;
 }
 
+/** Options of `lora` with their defaults. */
+export type LowRank = Required<Omit<LoRAOptions, 'targets'>> & Pick<LoRAOptions, 'targets'>;
+
 /** What the layers of one graph share while it is built. */
 export interface Context {
   /** Undefined before `train` or `infer` was called. */
@@ -41,7 +46,7 @@ export interface Context {
   /** The number of layers without a name, by scope and kind. */
   counts: Map<string, number>;
   /** What `linear` adds, if anything. */
-  lora?: Required<LoRAOptions>;
+  lora?: LowRank;
   /** How weights lie in memory, by their full names. */
   stored?: (name: string) => Storage | undefined;
   /** The memory of earlier positions, if there is one. */

@@ -4,7 +4,7 @@ import type { GraphBuilder, Value } from '../graph/builder.js';
 import type { Initial } from '../graph/initial.js';
 import type { DType } from '../values/dtype.js';
 import { checkOptions, RlxError } from '../values/errors.js';
-import { checkBuild, contextOf, declare, during, fanIn, inside, type Layer, layer, type LoRAOptions, type NameOption } from './layer.js';
+import { checkBuild, contextOf, declare, during, fanIn, inside, type Layer, layer, type LoRAOptions, type LowRank, type NameOption } from './layer.js';
 import { declareWeight, matrix, rowsAt, tiedWeight, times, type Weight } from './storage.js';
 
 /** Options of {@link linear}. */
@@ -36,14 +36,14 @@ export function linear(x: Value, out: number, options?: LinearOptions): Value {
 
 /** x·weight + bias, plus what {@link lora} adds. */
 export function applyLinear(l: Layer, weight: Weight, bias: Value | undefined, into: number, out: number): Value {
-  const { lora: low } = contextOf(l.b), packed = weight.format !== undefined;
+  const { lora: given } = contextOf(l.b), low = given?.targets?.includes(l.b.scopeName.split('/').at(-1)!) === false ? undefined : given, packed = weight.format !== undefined;
   if (!low && !packed) return l.x.linear(matrix(weight, l.x.dtype), bias);
   const y = low ? lowRank(l, low, weight, into, out) : times(weight, l.x);
   return bias ? y.add(bias) : y;
 }
 
 /** x·weight plus the product of the two matrices of {@link lora}. */
-function lowRank(l: Layer, low: Required<LoRAOptions>, weight: Weight, into: number, out: number): Value {
+function lowRank(l: Layer, low: LowRank, weight: Weight, into: number, out: number): Value {
   const add = (scope: string, init: Initial, shape: number[]) => l.b.scoped(scope, () => declare(l.b, 'weight', init, shape, l.x.dtype, false));
   const down = add('lora_A', fanIn(into), [into, low.rank]), up = add('lora_B', 0, [low.rank, out]), scale = low.alpha / low.rank;
   if (low.dropout === 0 && weight.format === undefined) return l.x.loraMatmul(matrix(weight, l.x.dtype), down, up, scale);
@@ -57,12 +57,12 @@ function lowRank(l: Layer, low: Required<LoRAOptions>, weight: Weight, into: num
 export function lora<T>(b: GraphBuilder, options: LoRAOptions, build: () => T): T {
   checkBuild(lora, build);
   return inside(lora, b, () => {
-    checkOptions('nn.lora', options, 'rank alpha dropout');
-    const { rank = 8, alpha = rank, dropout = 0 } = options ?? {};
+    checkOptions('nn.lora', options, 'rank alpha dropout targets');
+    const { rank = 8, alpha = rank, dropout = 0, targets } = options ?? {};
     if (!(Number.isInteger(rank) && rank > 0 && Number.isFinite(alpha) && dropout >= 0 && dropout < 1)) {
       throw new RlxError('attr', `nn.lora: rank is ${rank}, alpha ${alpha}, dropout ${dropout}: a rank is positive, alpha finite and a rate in [0, 1)`, { op: 'nn.lora' });
     }
-    return during(b, { frozen: true, lora: { rank, alpha, dropout } }, build);
+    return during(b, { frozen: true, lora: { rank, alpha, dropout, ...targets && { targets } } }, build);
   });
 }
 
