@@ -4,13 +4,14 @@ import { init } from '/rlx/index.js';
 import { configOf, memoryOf, openModel } from '/rlx/lm.js';
 import { dropped, Kept, openAddress, openFiles, size } from './chat/files.js';
 import { Talk } from './chat/talk.js';
+import { TuningPanel } from './chat/tuning.js';
 import { count, fetchOK, find, on, say, sentence } from './page.js';
 
 /** Contexts to choose from, in tokens. */
 const contexts = [256, 512, 1024, 2048, 4096, 8192], usualContext = 1024;
 
-const talk = new Talk();
-let model, chosen, loading;
+const talk = new Talk(), panel = new TuningPanel({ reopen });
+let model, used, chosen, loading;
 
 /** Shows a model that can be loaded: what it is, and what it takes. */
 async function offer(opened) {
@@ -49,12 +50,34 @@ function withdraw() {
   find('offer').hidden = true;
 }
 
+/** Closes the model that talks, and has the one that a function opens in its place. */
+async function reopen(open) {
+  await talk.begin(undefined);
+  model?.close();
+  model = undefined;
+  find('loading').hidden = false;
+  find('stop-loading').hidden = true;
+  find('progress').removeAttribute('value');
+  find('progress-text').textContent = 'Compiling the model with an adapter';
+  try {
+    model = await open(progress);
+    await talk.begin({ model, tokenizer: used.tokenizer });
+  } finally {
+    find('loading').hidden = true;
+    find('stop-loading').hidden = false;
+  }
+  void model.program.lost.then(lost);
+}
+
 /** Opens what was offered in place of the model there is. */
 async function load(given, context) {
   const stop = loading = new AbortController();
   await talk.begin(undefined);
+  panel.begin(undefined);
   model?.close();
   model = undefined;
+  used?.file.close();
+  used = given;
   find('loading').hidden = false;
   find('where').hidden = true;
   find('progress').removeAttribute('value');
@@ -67,6 +90,7 @@ async function load(given, context) {
     find('memory').textContent = size(weights + cache);
     showPlace();
     await talk.begin({ model, tokenizer: given.tokenizer });
+    panel.begin(given);
     say(`${titleOf(given)} is ready.`);
   } catch (error) {
     find('model-about').textContent = error.kind === 'abort' ? 'Loading was stopped. No model is open.' : 'No model is open.';
@@ -98,6 +122,7 @@ async function lost({ kind, message }) {
   if (kind === 'closed') return;
   model = undefined;
   await talk.begin(undefined);
+  panel.begin(undefined);
   find('model-about').textContent = 'The device was lost, and the model with it. Open it again.';
   find('notice-text').textContent = message;
   find('notice').hidden = false;

@@ -123,6 +123,21 @@ export class Tuning {
     this.model.cached = [];
   }
 
+  /** Calls a function while the adapter has no effect: what `model` generates there is without it. */
+  async without<T>(run: () => Promise<T>): Promise<T> {
+    const { program } = this.model, ups = this.#slots.filter(({ name }) => /lora_B/.test(name)), { values } = await program.readAll(ups.map(({ name }) => name));
+    const write = async (of: (name: string) => Float32Array | undefined) => {
+      for (const { name, shape } of ups) await program.write(name, { data: of(name) ?? new Float32Array(shape[0]! * shape[1]!), shape });
+      this.model.cached = [];
+    };
+    await write(() => undefined);
+    try {
+      return await run();
+    } finally {
+      await write((name) => values[name] as Float32Array);
+    }
+  }
+
   /**
    * The adapter as PEFT reads it: the files adapter_model.safetensors and adapter_config.json. `base` names the model that it belongs
    * to. Of a GGUF file with heads in pairs of neighbours, as those of Llama, rows of queries and keys are put in Hugging Face's order.
