@@ -35,7 +35,7 @@ const titleOf = ({ file, name }) => file.metadata.get('general.name') ?? name;
 async function described(given) {
   const { file, files } = given, config = await configOf(file), weights = [...file.tensors.values()].reduce((sum, { shape }) => sum + shape.reduce((n, d) => n * d, 1), 0);
   const many = weights < 1e6 ? `${count(Math.round(weights / 1000))} thousand` : `${count(Math.round(weights / 1e6))} million`;
-  const parts = [`${config.architecture}, ${config.layers} layers, ${many} weights`, ...files ? [`${size(files.reduce((sum, one) => sum + one.size, 0))} in files`] : []];
+  const parts = [`${config.architecture}, ${config.layers} ${config.layers === 1 ? 'layer' : 'layers'}, ${many} weights`, ...files ? [`${size(files.reduce((sum, one) => sum + one.size, 0))} in files`] : []];
   return { ...given, config, about: parts.join('; ') };
 }
 

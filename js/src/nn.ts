@@ -25,5 +25,5 @@ export { avgPool, globalAvgPool, globalMaxPool, maxPool, type PoolOptions } from
 export { cache, type CacheOptions, cacheState, positionalEmbedding, type PositionalEmbeddingOptions, positions, type RopeOptions, sinusoidalEncoding } from './nn/position.js';
 export { gru, lstm, type RecurrentOptions, rnn } from './nn/recurrent.js';
 export { stack, type StackOptions } from './nn/stack.js';
-export { packedBlock, stored } from './nn/storage.js';
+export { stored } from './nn/storage.js';
 export { type Activation, mlp, type MLPOptions, transformerBlock, type TransformerOptions } from './nn/transformer.js';

@@ -36,7 +36,8 @@ export class TuningPanel {
     this.#busy = page;
     this.#rate.value = 2e-3;
     find('tune-source').value = sample;
-    find('compare-prompt').value = sample.slice(0, sample.indexOf('went'));
+    this.#suggest();
+    on('tune-source', 'input', () => this.#suggest());
     [this.#curve] = new Chart(find('tune-chart'), new Steps(), {
       scale, colors: ['--loss'], describe: (last) => last ? `Loss by step: ${last.value.toFixed(3)} at step ${last.step}` : 'Loss by step: no steps yet',
     }).curves;
@@ -48,6 +49,9 @@ export class TuningPanel {
       return this.#compare();
     });
   }
+
+  /** The first words of the text, to compare how it goes on. */
+  #suggest() { find('compare-prompt').value = find('tune-source').value.trim().split(/\s+/).slice(0, 3).join(' '); }
 
   /** Begins with a model that was opened: { file, tokenizer, name }; undefined while there is none. */
   begin(given) {
