@@ -51,7 +51,7 @@ test('hostile templates end with an error, and soon', () => {
     '{% set ns = namespace(l=[1]) %}{% for i in range(100000) %}{% set ns.l = [ns.l] %}{% endfor %}{{ ns.l|tojson }}', `${grow("l = {'a': ns.l, 'b': ns.l}", 'l={}')}{{ ns.l == ns.l }}`,
     "{% set s = 'abcdefgh' * 100000 %}{% for i in range(100000) %}{{ s[-1] }}{% endfor %}", "{% set s = 'abcdefgh' * 10000 %}{% for i in range(100000) %}{{ 'x' in s }}{{ s|upper|length }}{{ s.find('x') }}{% endfor %}",
     "{% for i in range(1000) %}{{ 'a' * 100000 }}{% endfor %}", `{{ ${'('.repeat(100000)}}}`, `{{ ${'['.repeat(100000)}}}`, `{{ ${'not '.repeat(100000)}1 }}`, `{{ ${'-'.repeat(100000)}1 }}`, '{% if 1 %}'.repeat(100000),
-    `{{ 1${' if 1 else 1'.repeat(100000)} }}`, `{% if 0 %}${'{% elif 0 %}'.repeat(50000)}{% endif %}`, 'a'.repeat(2 << 20), `{{ 1${' + 1'.repeat(200000)} }}`, `{{ x${'.a'.repeat(400000)} }}`,
+    `{{ 1${' if 1 else 1'.repeat(100000)} }}`, `{% if 0 %}${'{% elif 0 %}'.repeat(50000)}{% endif %}`, 'a'.repeat(2 << 20), `{{ 1${' + 1'.repeat(60000)} }}`, `{{ x${'.a'.repeat(100000)} }}`,
   ]) limit(source);
 });
 

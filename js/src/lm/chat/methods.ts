@@ -45,7 +45,13 @@ const affix = (has: (s: string, t: string) => boolean): TextMethod => (c, s) => 
 const withText = (f: (s: string, t: string) => Value): TextMethod => (c, s) => f(s, c.text(0, ''));
 /** An index of the text as one in characters; -1 stays. */
 const position = (s: string, i: number): bigint => BigInt(i < 0 ? -1 : lengthOf(s.slice(0, i)));
-const count = (s: string, t: string): number => t ? s.split(t).length - 1 : lengthOf(s) + 1;
+/** How often a text is in another. */
+function count(s: string, t: string): number {
+  if (!t) return lengthOf(s) + 1;
+  let n = 0;
+  for (let at = 0; (at = s.indexOf(t, at)) >= 0; at += t.length) n++;
+  return n;
+}
 const every = (class_: string): TextMethod => (_, s) => new RegExp(`^${class_}+$`, 'u').test(s);
 
 /** Divides a string at a separator or at white space, at most maxsplit times, from the right for rsplit. */
@@ -112,10 +118,10 @@ const splitLines: TextMethod = (c, s) => {
 export function replaceText(c: Call, v: Value): Value {
   if (c.args.length < 2) throw refuse(`replace takes two arguments, and ${c.args.length} are given`);
   const most = c.int(2, 'count', -1), s = textOf(v), from = textOf(c.args[0]!), to = textOf(c.args[1]!);
-  const grown = count(s, from) * Math.max(0, to.length - from.length);
+  const places = count(s, from), grown = places * Math.max(0, to.length - from.length);
   if (grown > maxOutput) throw beyond(`a text has more than ${maxOutput} characters`);
-  c.run.spend(s.length + grown >> 6);
-  if (most < 0) return from ? s.replaceAll(from, () => to) : to + Array.from(s, (letter) => letter + to).join('');
+  c.run.spend((s.length + grown >> 6) + places);
+  if (most < 0) return from ? s.split(from).join(to) : to + Array.from(s, (letter) => letter + to).join('');
   const parts = from ? s.split(from) : ['', ...s], kept = Math.min(most, from ? parts.length - 1 : parts.length);
   return parts.map((part, i) => part + (i < kept ? to : i < parts.length - 1 ? from : '')).join('');
 }
