@@ -10,7 +10,11 @@ import { isolation, serve, strictCSP } from './test/rig/serve.mjs';
 const root = join(import.meta.dirname, '..');
 export const demoMounts = { '/': join(root, 'demo/web'), '/rlx': join(root, 'js/dist') };
 /** The worker that runs what a visitor wrote loads it from a blob; no other script may. */
-const policies = { '/playground/worker.js': strictCSP.replace("script-src 'self'", "script-src 'self' blob:") };
+const policies = {
+  '/playground/worker.js': strictCSP.replace("script-src 'self'", "script-src 'self' blob:"),
+  // A visitor may name the address of a model.
+  '/chat.html': strictCSP.replace("connect-src 'self'", "connect-src 'self' https:"),
+};
 export const demoOptions = { csp: strictCSP, policies, headers: isolation };
 
 // listen takes port 8080 if it is free, any other if not, unless one was asked for.

@@ -1,5 +1,5 @@
 /**
- * Files of language models, their tokenizers and their chat templates.
+ * Language models: their files, tokenizers and chat templates, and text that they generate.
  *
  * @module
  */
@@ -10,3 +10,12 @@ export type { FileSource } from './lm/source.js';
 export { openHF, type HFModel, type HFSource } from './lm/hf.js';
 export { chatPrompt } from './lm/prompt.js';
 export { type DecodeOptions, type EncodeOptions, readTokenizer, type SpecialTokens, type TextStream, type Tokenizer, tokenizerOf } from './lm/tokenizer/tokenizer.js';
+
+export { checkConfig, type Config, type Rope } from './lm/model/config.js';
+export { decoder, type DecoderOptions } from './lm/model/decoder.js';
+export { architectures } from './lm/model/family.js';
+export { generate, type GenerateOptions, type GenerateStats, type Generation, type Piece } from './lm/model/generate.js';
+export { configOf, type LanguageModel, memoryOf, type ModelMemory, type ModelOptions, openModel } from './lm/model/model.js';
+export type { Sampling } from './lm/model/sample.js';
+export { Weights, type WeightsOptions } from './lm/model/weights.js';
+export { openTuning, type Tuning, type TuningOptions, type TuningRun } from './lm/model/tune.js';

@@ -11,18 +11,19 @@
  * @module
  */
 
-export { attention, type AttentionOptions } from './nn/attention.js';
+export { attend, attention, type AttentionOptions } from './nn/attention.js';
 export { dropout, frozen, infer, isTraining, key, residual, shared, tie, train } from './nn/context.js';
 export { conv1d, conv2d, conv3d, type ConvOptions, convTranspose1d, convTranspose2d, convTranspose3d } from './nn/conv.js';
 export { constant, glorotNormal, glorotUniform, heNormal, heUniform, lecunNormal, lecunUniform, normal, orthogonal, truncatedNormal, uniform } from './nn/initial.js';
-export { here, type LoRAOptions, type NameOption, randomState } from './nn/layer.js';
+export { here, type LoRAOptions, type NameOption, randomState, type Storage } from './nn/layer.js';
 export { embedding, type EmbeddingOptions, linear, type LinearOptions, lora } from './nn/linear.js';
 export { mamba, type MambaOptions } from './nn/mamba.js';
 export { accuracy, auc, aucBins, confusion, metric, perplexity, topKAccuracy } from './nn/metric.js';
 export { moe, type MoEOptions } from './nn/moe.js';
 export { batchNorm, type BatchNormOptions, groupNorm, instanceNorm, layerNorm, type NormOptions, rmsNorm } from './nn/norm.js';
 export { avgPool, globalAvgPool, globalMaxPool, maxPool, type PoolOptions } from './nn/pool.js';
-export { cache, cacheState, positionalEmbedding, type PositionalEmbeddingOptions, positions, type RopeOptions, sinusoidalEncoding } from './nn/position.js';
+export { cache, type CacheOptions, cacheState, positionalEmbedding, type PositionalEmbeddingOptions, positions, type RopeOptions, sinusoidalEncoding } from './nn/position.js';
 export { gru, lstm, type RecurrentOptions, rnn } from './nn/recurrent.js';
 export { stack, type StackOptions } from './nn/stack.js';
+export { stored } from './nn/storage.js';
 export { type Activation, mlp, type MLPOptions, transformerBlock, type TransformerOptions } from './nn/transformer.js';

@@ -21,6 +21,7 @@ const layers = [
   ['runtime'],
   ['compile', 'fit', 'nn', 'lm/chat', 'lm/tokenizer'],
   ['lm'],
+  ['lm/model'],
   ['.'],
 ];
 

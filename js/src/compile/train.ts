@@ -160,6 +160,14 @@ async function openJob(work: Work, { on = 'best', ...given }: ModuleProgramOptio
   }
 }
 
+/** Whether a program of options runs on a GPU by default: there is one, and it is no software. @internal */
+export async function prefersGPU(given: ModuleProgramOptions): Promise<boolean> {
+  const { on = 'best', ...rest } = given;
+  if (on !== 'best') return on === 'gpu';
+  const adapter = await requestAdapter(withDefaults(rest)).catch(() => undefined);
+  return !!adapter && !isSoftware(adapter);
+}
+
 /** Whether an adapter computes on the CPU, as SwiftShader, Mesa's llvmpipe and Windows' basic driver do. */
 function isSoftware({ info }: GPUAdapter): boolean {
   const { isFallbackAdapter, vendor, architecture, device, description } = info ?? {};

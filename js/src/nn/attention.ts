@@ -57,13 +57,39 @@ export function attention(x: Value, heads: number, options?: AttentionOptions): 
     const plan = complete(l, heads, options ?? {});
     let [q, k, v] = project(l, plan);
     if (plan.o.normQK) [q, k] = [rmsNorm(q, { name: 'q_norm' }), rmsNorm(k, { name: 'k_norm' })];
-    if (plan.o.rope) [q, k] = rotate(l, plan.o.rope, plan.size, q, k);
-    let seen = plan.o.mask?.dtype === 'bool' ? plan.o.mask : undefined;
-    if (plan.cached) [k, v, seen] = append(l, plan, k, v);
-    const y = attend(l, plan, q, k, v, ...masks(l, plan, q, k, seen)), { noBias, init, outInit = init } = plan.o;
-    const joined = y.swapAxes({ axis1: -3, axis2: -2 }).reshape([...x.shape.slice(0, -1), heads * plan.size]);
-    return linear(joined, l.size(-1), { name: 'out_proj', biasInit: 0, ...noBias && { noBias }, ...outInit !== undefined && { init: outInit } });
+    const { noBias, init, outInit = init } = plan.o;
+    return linear(joined(weighted(l, plan, q, k, v)), l.size(-1), { name: 'out_proj', biasInit: 0, ...noBias && { noBias }, ...outInit !== undefined && { init: outInit } });
   });
+}
+
+/**
+ * The attention of queries q, [..., heads, m, size], over keys and values, [..., kv heads, m, size], with the heads side by side:
+ * [..., m, heads·size]. It is {@link attention} between its projections, for models whose projections are their own. Of the options
+ * it takes name, causal, window, mask, rope, alibi, scale, softcap and dropout. With a `cache` it appends k and v, rotated, to the
+ * states `k_cache` and `v_cache`.
+ */
+export function attend(q: Value, k: Value, v: Value, options?: Pick<AttentionOptions, 'name' | 'causal' | 'window' | 'mask' | 'rope' | 'alibi' | 'scale' | 'softcap' | 'dropout'>): Value {
+  return layer(attend, 'attend', q, options, 'causal window mask rope alibi scale softcap dropout', (l) => {
+    for (const [name, one] of Object.entries({ k, v })) l.require(isValue(one), `${name} is no value of a graph`);
+    l.rank(3, '[..., heads, time, size]');
+    const heads = l.size(-3), headSize = l.size(-1), kvHeads = k.shape.at(-3) as number;
+    if (k.shape.length !== q.shape.length || `${k.shape}` !== `${v.shape}` || k.dtype !== q.dtype || v.dtype !== q.dtype || k.shape.at(-1) !== headSize) {
+      l.fail('shape', `k is ${k.dtype}[${k.shape}] and v ${v.dtype}[${v.shape}]: they have the type of q but for the number of heads`);
+    }
+    return joined(weighted(l, complete(l, heads, { ...options, kvHeads, headSize }), q, k, v));
+  });
+}
+
+/** [..., heads, time, size] as [..., time, heads·size]. */
+function joined(y: Value): Value {
+  const [heads, , size] = y.shape.slice(-3) as [number, Dim, number], z = y.swapAxes({ axis1: -3, axis2: -2 });
+  return z.reshape([...z.shape.slice(0, -2), heads * size]);
+}
+
+/** Rotates queries and keys, appends keys and values to the caches, and returns the weighted values, [..., heads, time, size]. */
+function weighted(l: Layer, plan: Plan, q: Value, k: Value, v: Value): Value {
+  if (plan.o.rope) [q, k] = rotate(l, plan.o.rope, plan.size, q, k);
+  return plan.cached ? attendCache(l, plan, q, k, v) : attendHere(l, plan, q, k, v, ...masks(l, plan, q, k));
 }
 
 /** Checked options with their defaults. */
@@ -83,7 +109,9 @@ function complete(l: Layer, heads: number, o: AttentionOptions): Plan {
   l.require(!o.context || !(o.rope || o.causal || window || o.alibi), 'a context with rope, causal, window or alibi, which are for self-attention');
   const cached = !!contextOf(l.b).cache && !o.context;
   l.require(!cached || !!o.causal && !o.alibi && !o.mask, 'a cache, which needs causal and excludes alibi and mask');
-  return { o, heads, kv, size, scale, cached, rate: dropout > 0 && l.training ? dropout : 0 };
+  const rate = dropout > 0 && l.training ? dropout : 0;
+  l.require(!cached || rate === 0, `dropout is ${dropout}, which a cache excludes in training`);
+  return { o, heads, kv, size, scale, cached, rate };
 }
 
 /** Queries, keys and values, [..., heads, time, size]. */
@@ -96,31 +124,44 @@ function project(l: Layer, { o, heads, kv, size }: Plan): [q: Value, k: Value, v
     return [to('q_proj', x, heads), to('k_proj', from, kv), to('v_proj', from, kv)];
   }
   const width = l.size(-1), out = inner + 2 * outer, weight = l.param('in_proj_weight', init, { rule: 'glorot_uniform', args: [] }, [width, out]);
-  const all = applyLinear(l, weight, noBias ? undefined : l.param('in_proj_bias', undefined, 0, [out]), width, out);
+  const all = applyLinear(l, { value: weight }, noBias ? undefined : l.param('in_proj_bias', undefined, 0, [out]), width, out);
   const [q, k, v] = all.split({ axis: -1, sizes: [inner, outer, outer] }) as [Value, Value, Value];
   return [split(q, heads), split(k, kv), split(v, kv)];
 }
 
-/** Writes keys and values to the caches, and returns these, and where each query attends: up to its own position. */
-function append(l: Layer, { o }: Plan, k: Value, v: Value): [k: Value, v: Value, seen: Value] {
-  const { b } = l, { length } = contextOf(b).cache!, time = k.shape.at(-2)!;
-  const past = pastOf(b, time, (kind, message) => l.fail(kind, message));
-  const start = b.stack(k.shape.map((_, i) => i === k.shape.length - 2 ? past : b.full('i32', [], 0)), 0);
+/** Appends keys and values to the caches, and returns the weighted values. Each query attends to the positions up to its own. */
+function attendCache(l: Layer, { o, scale }: Plan, q: Value, k: Value, v: Value): Value {
+  const context = contextOf(l.b).cache!, { window = 0, softcap = 0 } = o;
+  const past = pastOf(l.b, k.shape.at(-2)!, (kind, message) => l.fail(kind, message));
+  if (context.counts && (q.shape.length !== 4 || q.shape[0] !== past.shape[0])) {
+    l.fail('shape', `the past of the cache is i32[${past.shape}]: x is [sequences, time, width]`);
+  }
   const write = (name: string, x: Value) => {
     const shape: Dim[] = [...x.shape];
-    shape[shape.length - 2] = length;
-    const next = b.state(name, x.dtype as 'f32', shape).dynamicUpdateSlice(x, start);
-    b.setState(name, next);
+    shape[shape.length - 2] = context.length;
+    const before = l.b.state(name, x.dtype as 'f32', shape), next = context.counts ? putRows(before, past, x) : putAt(before, past, x);
+    l.b.setState(name, next);
     return next;
   };
-  const keys = write('k_cache', k), values = write('v_cache', v), shape = [time, length];
-  const query = b.iota({ dtype: 'i32', axis: 0, shape }).add(past), key = b.iota({ dtype: 'i32', axis: 1, shape });
-  const seen = key.le(query);
-  return [keys, values, o.window ? seen.and(query.sub(key).lt(o.window)) : seen];
+  return q.cachedAttention(write('k_cache', k), write('v_cache', v), past, undefined, { scale, softcap, window });
+}
+
+/** A cache with x, [..., time, size], from one position on. */
+function putAt(state: Value, past: Value, x: Value): Value {
+  const { builder: b } = state, at = x.shape.length - 2;
+  return state.dynamicUpdateSlice(x, b.stack(x.shape.map((_, i) => i === at ? past : b.full('i32', [], 0)), 0));
+}
+
+/** A cache with x, [sequences, heads, time, size], from a position of each sequence on. Positions beyond its length are dropped. */
+function putRows(state: Value, past: Value, x: Value): Value {
+  const { builder: b } = state, shape = [x.shape[0]!, x.shape[2]!];
+  const row = b.iota({ dtype: 'i32', axis: 0, shape }), position = b.iota({ dtype: 'i32', axis: 1, shape }).add(past.expandDims(1));
+  return state.scatter(b.stack([row, position], 2), x.transpose([0, 2, 1, 3]), { axes: [0, 2], outside: 'drop', unique: true });
 }
 
 /** Masks of booleans and of numbers. */
-function masks(l: Layer, { o, heads }: Plan, q: Value, k: Value, seen: Value | undefined): [seen: Value | undefined, added: Value | undefined] {
+function masks(l: Layer, { o, heads }: Plan, q: Value, k: Value): [seen: Value | undefined, added: Value | undefined] {
+  const seen = o.mask?.dtype === 'bool' ? o.mask : undefined;
   const added = o.mask && o.mask.dtype !== 'bool' ? o.mask : undefined;
   if (added && added.dtype !== q.dtype) l.fail('dtype', `the mask is ${added.dtype}[${added.shape}]: it is bool or of the type of x`);
   if (!o.alibi) return [seen, added];
@@ -129,8 +170,8 @@ function masks(l: Layer, { o, heads }: Plan, q: Value, k: Value, seen: Value | u
 }
 
 /** The weighted values, [..., heads, time, size]. */
-function attend(l: Layer, { o, heads, kv, scale, rate, cached }: Plan, q: Value, k: Value, v: Value, seen?: Value, added?: Value): Value {
-  const causal = !!o.causal && !cached, window = cached ? 0 : o.window ?? 0, softcap = o.softcap ?? 0;
+function attendHere(l: Layer, { o, heads, kv, scale, rate }: Plan, q: Value, k: Value, v: Value, seen?: Value, added?: Value): Value {
+  const causal = !!o.causal, window = o.window ?? 0, softcap = o.softcap ?? 0;
   if (rate === 0) return q.attention(k, v, seen ?? added, { scale, softcap, causal, window });
   const repeats = heads / kv, axis = k.shape.length - 3;
   if (repeats > 1) [k, v] = [k.repeat({ axis, repeats }), v.repeat({ axis, repeats })];

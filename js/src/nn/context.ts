@@ -1,8 +1,8 @@
 // Modes, scopes and shared parameters of a graph.
 
 import type { GraphBuilder, Value } from '../graph/builder.js';
-import { classOf, RlxError, shown } from '../values/errors.js';
-import { builderOf, checkBuild, contextOf, drawKey, during, inside, Layer } from './layer.js';
+import { classOf, RlxError } from '../values/errors.js';
+import { builderOf, checkBuild, contextOf, drawKey, during, inside, Layer, tieOf } from './layer.js';
 
 /** Sets training mode: from here on `dropout` drops, and `batchNorm` uses the statistics of the batch and updates the running ones. */
 export function train(b: GraphBuilder): void { inside(train, b, () => { contextOf(b).training = true; }); }
@@ -43,11 +43,7 @@ export function residual(x: Value, f: (x: Value) => Value): Value {
 
 /** A parameter that was declared before, by its full name, such as `embedding0/weight`. Gradients of its uses add up. */
 export function tie(b: GraphBuilder, name: string): Value {
-  return inside(tie, b, () => {
-    const found = b.declared(name);
-    if (!found) throw new RlxError('name', `nn.tie: no parameter ${shown(name)} is declared so far`, { op: 'nn.tie', name: shown(name) });
-    return found;
-  });
+  return inside(tie, b, () => tieOf(b, name));
 }
 
 /**

@@ -15,7 +15,25 @@ export interface LoRAOptions {
   alpha?: number;
   /** The dropout rate of the inputs of the added matrices. 0 if not given. */
   dropout?: number;
+  /** The names of the layers that get matrices, the last parts of their scopes: `q_proj`. All if not given. */
+  targets?: readonly string[];
 }
+
+/** How the weight of a `linear` or an `embedding` lies in memory: see `stored`. What is not given is as the layer has it by default. */
+export interface Storage {
+  /**
+   * The format in which rows are packed, one of `quantizedMatmul`: `q4_0`. The parameter is then u8 [out, bytes], or [rows, bytes]
+   * of an embedding, and frozen.
+   */
+  format?: string;
+  /** The weight of a linear layer is [out, in], as PyTorch and GGUF files have it. Packed weights always are. */
+  outIn?: boolean;
+  /** The element type of numbers. They are converted where they are used. */
+  dtype?: DType;
+}
+
+/** Options of `lora` with their defaults. */
+export type LowRank = Required<Omit<LoRAOptions, 'targets'>> & Pick<LoRAOptions, 'targets'>;
 
 /** What the layers of one graph share while it is built. */
 export interface Context {
@@ -28,14 +46,19 @@ export interface Context {
   /** The number of layers without a name, by scope and kind. */
   counts: Map<string, number>;
   /** What `linear` adds, if anything. */
-  lora?: Required<LoRAOptions>;
+  lora?: LowRank;
+  /** How weights lie in memory, by their full names. */
+  stored?: (name: string) => Storage | undefined;
   /** The memory of earlier positions, if there is one. */
   cache?: CacheContext;
   random: Stream;
 }
 
-/** See {@link Context.cache}. `past` is the number of earlier positions, `steps` the number that a run adds. */
-export interface CacheContext { length: number; past?: Value; steps?: Dim }
+/**
+ * See {@link Context.cache}. `past` is the number of earlier positions, `steps` the number that a run adds. With `counts` the
+ * program counts: `past` is that of each sequence of x.
+ */
+export interface CacheContext { length: number; past?: Value; steps?: Dim; counts?: boolean }
 
 /** The random stream of a graph: the key of this step, and the numbers that were folded into it. */
 export interface Stream { key?: Value; drawn: Set<number> }
@@ -155,6 +178,9 @@ export class Layer {
     return declare(this.b, name, given ?? usual, shape, dtype, contextOf(this.b).frozen);
   }
 
+  /** Declares a frozen parameter of packed bytes. */
+  packed(name: string, shape: readonly number[]): Value { return this.b.param(name, 'u8', shape, undefined, true); }
+
   /** Whether `train` is in effect. */
   get training(): boolean {
     return contextOf(this.b).training ?? this.fail('graph', 'it differs between training and inference: call nn.train or nn.infer first');
@@ -179,6 +205,13 @@ export function declare(b: GraphBuilder, name: string, initial: Initial, shape: 
     if (found && found.dtype === dtype && `${found.shape}` === `${shape}`) return found;
   }
   return b.param(name, dtype as DType, shape, initial, frozen);
+}
+
+/** A parameter that was declared before, by its full name. See the exported function `tie`. */
+export function tieOf(b: GraphBuilder, name: string): Value {
+  const found = b.declared(name);
+  if (!found) throw new RlxError('name', `nn.tie: no parameter ${shown(name)} is declared so far`, { op: 'nn.tie', name: shown(name) });
+  return found;
 }
 
 /**

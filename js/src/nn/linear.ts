@@ -4,7 +4,8 @@ import type { GraphBuilder, Value } from '../graph/builder.js';
 import type { Initial } from '../graph/initial.js';
 import type { DType } from '../values/dtype.js';
 import { checkOptions, RlxError } from '../values/errors.js';
-import { checkBuild, contextOf, declare, during, fanIn, inside, type Layer, layer, type LoRAOptions, type NameOption } from './layer.js';
+import { checkBuild, contextOf, declare, during, fanIn, inside, type Layer, layer, type LoRAOptions, type LowRank, type NameOption } from './layer.js';
+import { declareWeight, matrix, rowsAt, tiedWeight, times, type Weight } from './storage.js';
 
 /** Options of {@link linear}. */
 export interface LinearOptions extends NameOption {
@@ -15,6 +16,8 @@ export interface LinearOptions extends NameOption {
   biasInit?: Initial;
   /** Replaces the parameter, [in, out]: the transpose of an embedding's table, for example. */
   weight?: Value;
+  /** The full name of an earlier weight that replaces the parameter: the table of an embedding, [out, in], as it lies in memory (`stored`). */
+  tied?: string;
 }
 
 /**
@@ -22,24 +25,29 @@ export interface LinearOptions extends NameOption {
  * [out]. Errors: `attr`, and `symbol` for a symbolic in.
  */
 export function linear(x: Value, out: number, options?: LinearOptions): Value {
-  return layer(linear, 'linear', x, options, 'noBias init biasInit weight', (l) => {
-    const { noBias, init, biasInit, weight } = options ?? {}, into = l.size(-1);
+  return layer(linear, 'linear', x, options, 'noBias init biasInit weight tied', (l) => {
+    const { noBias, init, biasInit, weight, tied } = options ?? {}, into = l.size(-1);
     l.requireCount(out, 'out');
-    const w = weight ?? l.param('weight', init, fanIn(into), [into, out]);
+    l.require(!weight || tied === undefined, 'weight and tied are given: one of them is to be left out');
+    const w = weight ? { value: weight } : tied === undefined ? declareWeight(l, init, fanIn(into), [out, into], l.x.dtype as DType, false) : tiedWeight(l, tied);
     return applyLinear(l, w, noBias ? undefined : l.param('bias', biasInit, fanIn(into), [out]), into, out);
   });
 }
 
 /** x·weight + bias, plus what {@link lora} adds. */
-export function applyLinear(l: Layer, weight: Value, bias: Value | undefined, into: number, out: number): Value {
-  const { lora: low } = contextOf(l.b);
-  if (!low) return l.x.linear(weight, bias);
+export function applyLinear(l: Layer, weight: Weight, bias: Value | undefined, into: number, out: number): Value {
+  const { lora: given } = contextOf(l.b), low = given?.targets?.includes(l.b.scopeName.split('/').at(-1)!) === false ? undefined : given, packed = weight.format !== undefined;
+  if (!low && !packed) return l.x.linear(matrix(weight, l.x.dtype), bias);
+  const y = low ? lowRank(l, low, weight, into, out) : times(weight, l.x);
+  return bias ? y.add(bias) : y;
+}
+
+/** x·weight plus the product of the two matrices of {@link lora}. */
+function lowRank(l: Layer, low: LowRank, weight: Weight, into: number, out: number): Value {
   const add = (scope: string, init: Initial, shape: number[]) => l.b.scoped(scope, () => declare(l.b, 'weight', init, shape, l.x.dtype, false));
   const down = add('lora_A', fanIn(into), [into, low.rank]), up = add('lora_B', 0, [low.rank, out]), scale = low.alpha / low.rank;
-  const y = low.dropout === 0
-    ? l.x.loraMatmul(weight, down, up, scale)
-    : l.x.matmul(weight).add(l.drop(l.x, low.dropout).matmul(down).matmul(up).mul(scale));
-  return bias ? y.add(bias) : y;
+  if (low.dropout === 0 && weight.format === undefined) return l.x.loraMatmul(matrix(weight, l.x.dtype), down, up, scale);
+  return times(weight, l.x).add(l.drop(l.x, low.dropout).matmul(down).matmul(up).mul(scale));
 }
 
 /**
@@ -49,12 +57,12 @@ export function applyLinear(l: Layer, weight: Value, bias: Value | undefined, in
 export function lora<T>(b: GraphBuilder, options: LoRAOptions, build: () => T): T {
   checkBuild(lora, build);
   return inside(lora, b, () => {
-    checkOptions('nn.lora', options, 'rank alpha dropout');
-    const { rank = 8, alpha = rank, dropout = 0 } = options ?? {};
+    checkOptions('nn.lora', options, 'rank alpha dropout targets');
+    const { rank = 8, alpha = rank, dropout = 0, targets } = options ?? {};
     if (!(Number.isInteger(rank) && rank > 0 && Number.isFinite(alpha) && dropout >= 0 && dropout < 1)) {
       throw new RlxError('attr', `nn.lora: rank is ${rank}, alpha ${alpha}, dropout ${dropout}: a rank is positive, alpha finite and a rate in [0, 1)`, { op: 'nn.lora' });
     }
-    return during(b, { frozen: true, lora: { rank, alpha, dropout } }, build);
+    return during(b, { frozen: true, lora: { rank, alpha, dropout, ...targets && { targets } } }, build);
   });
 }
 
@@ -80,6 +88,7 @@ export function embedding(ids: Value, rows: number, width: number, options?: Emb
     if (!/^[iu]\d/.test(ids.dtype)) l.fail('dtype', 'ids are no integers');
     l.requireCount(rows, 'the number of rows');
     l.requireCount(width, 'the width');
-    return (table ?? l.param('weight', init, { rule: 'normal', args: [0, 1] }, [rows, width], dtype)).embedding(ids, unordered);
+    if (table) return table.embedding(ids, unordered);
+    return rowsAt(declareWeight(l, init, { rule: 'normal', args: [0, 1] }, [rows, width], dtype, true), ids, dtype, unordered);
   }, true);
 }

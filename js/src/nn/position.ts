@@ -3,22 +3,35 @@
 import type { GraphBuilder, Value } from '../graph/builder.js';
 import type { Initial } from '../graph/initial.js';
 import type { Dim } from '../graph/types.js';
-import { RlxError, shown } from '../values/errors.js';
+import { checkOptions, RlxError, shown } from '../values/errors.js';
 import { builderOf, contextOf, inside, Layer, layer, type NameOption } from './layer.js';
 
 /** The state that counts the positions in the caches, an i32 of rank 0: see {@link cache}. */
 export const cacheState = 'cache/length';
 
+/** Options of {@link cache}. */
+export interface CacheOptions {
+  /**
+   * The number of positions that came before in each sequence of x, i32[sequences] for an x of [sequences, time, width],
+   * instead of the state {@link cacheState}: the program counts. Positions at `length` and after are not kept. Recurrent layers
+   * do not take it.
+   */
+  past?: Value;
+}
+
 /**
  * Has the layers from here on continue the sequence of earlier runs: causal self-attention keeps the keys and values of
  * at most `length` positions in states, recurrent layers and `mamba` their last values. A run then takes the next
  * positions alone. The state {@link cacheState} counts them; set to 0 it begins a new sequence. A run past `length`
- * positions fails with an error of kind `index`.
+ * positions fails with an error of kind `index`. The cost of attention follows the positions that came before, not `length`.
  */
-export function cache(b: GraphBuilder, length: number): void {
+export function cache(b: GraphBuilder, length: number, options?: CacheOptions): void {
   inside(cache, b, () => {
+    checkOptions('nn.cache', options, 'past');
     if (!(Number.isInteger(length) && length >= 1)) throw new RlxError('attr', `nn.cache: the length is ${shown(length)}, not an integer of at least 1`, { op: 'nn.cache' });
-    contextOf(b).cache = { length };
+    const { past } = options ?? {};
+    if (past && (past.dtype !== 'i32' || past.shape.length !== 1)) throw new RlxError('shape', `nn.cache: past is ${past.dtype}[${past.shape}]: it must be i32[sequences]`, { op: 'nn.cache' });
+    contextOf(b).cache = { length, ...past && { past, counts: true } };
   });
 }
 
@@ -33,7 +46,7 @@ export function pastOf(b: GraphBuilder, n: Dim, fail: (kind: 'shape', message: s
       root.setState(cacheState, last.add(1));
     });
   }
-  if (context.steps !== n) fail('shape', `${n} positions are added to the cache, and ${context.steps} by another layer`);
+  if (!context.counts && context.steps !== n) fail('shape', `${n} positions are added to the cache, and ${context.steps} by another layer`);
   return context.past!;
 }
 
@@ -41,11 +54,15 @@ export function pastOf(b: GraphBuilder, n: Dim, fail: (kind: 'shape', message: s
 export function carried(l: Layer, name: string, n: Dim, shape: readonly Dim[]): [value: Value, keep: (next: Value) => void] {
   const { b } = l, dtype = l.x.dtype as 'f32';
   if (!contextOf(b).cache) return [b.full(dtype, shape, 0), () => {}];
+  if (contextOf(b).cache?.counts) l.fail('attr', 'the cache has the option past, which recurrent layers do not take');
   const past = pastOf(b, n, (kind, message) => l.fail(kind, message)), state = b.state(name, dtype, shape);
   return [past.eq(0).select(b.full(dtype, shape, 0), state), (next) => b.setState(name, next)];
 }
 
-/** The positions of n elements of a sequence, i32[n]: from 0, or with a {@link cache} after those of earlier runs. */
+/**
+ * The positions of n elements of a sequence, i32[n]: from 0, or with a {@link cache} after those of earlier runs. With the option
+ * `past` of the cache they are i32[sequences, n].
+ */
 export function positions(b: GraphBuilder, n: Dim): Value {
   return inside(positions, b, () => positionsOf(b, n));
 }
@@ -54,7 +71,9 @@ export function positions(b: GraphBuilder, n: Dim): Value {
 export function positionsOf(b: GraphBuilder, n: Dim): Value {
   const from0 = b.iota({ dtype: 'i32', axis: 0, shape: [n] });
   const fail = (kind: 'shape', message: string): never => { throw new RlxError(kind, `nn.positions: ${message}`, { op: 'nn.positions' }); };
-  return contextOf(b).cache ? from0.add(pastOf(b, n, fail)) : from0;
+  if (!contextOf(b).cache) return from0;
+  const past = pastOf(b, n, fail);
+  return from0.add(past.shape.length > 0 ? past.expandDims(1) : past);
 }
 
 /** Options of {@link positionalEmbedding}. */
@@ -71,7 +90,11 @@ export function positionalEmbedding(x: Value, length: number, options?: Position
     const time = x.shape.at(-2)!, width = l.size(-1);
     if (typeof time === 'number' && time > length) l.fail('shape', `x has more positions than the length, ${length}`);
     const table = l.param('weight', options?.init, { rule: 'normal', args: [0, 0.02] }, [length, width]);
-    if (contextOf(l.b).cache) return x.add(table.embedding(positionsOf(l.b, time)));
+    const { cache } = contextOf(l.b);
+    if (cache) {
+      const at = positionsOf(l.b, time);
+      return x.add(table.embedding(cache.counts ? at.clamp(0, length - 1) : at)); // padding may lie outside
+    }
     return x.add(time === length ? table : table.slice({ start: [0, 0], size: [time, width], stride: [1, 1] }));
   });
 }
@@ -99,13 +122,34 @@ export interface RopeOptions {
   size?: number;
   /** Pairs neighbours, as in GPT-J; if not set the halves of the rotated features are paired, as in GPT-NeoX and Llama. */
   interleaved?: boolean;
+  /**
+   * The angles of one position for each pair, size / 2 of them, instead of base^(−2i/size): those of models whose context was
+   * extended.
+   */
+  frequencies?: readonly number[];
+  /** Multiplies the rotated features, as YaRN has it. 1 if not given. */
+  amplitude?: number;
 }
 
 /** Applies rotary positions to heads of queries and keys, [..., heads, time, features]. */
-export function rotate(l: Layer, { base, size, interleaved }: RopeOptions, features: number, q: Value, k: Value): [q: Value, k: Value] {
-  const n = size ?? features, dtype = q.dtype as 'f32';
+export function rotate(l: Layer, o: RopeOptions, features: number, q: Value, k: Value): [q: Value, k: Value] {
+  const { base, size, interleaved, frequencies, amplitude = 1 } = o;
+  const n = size ?? (frequencies ? 2 * frequencies.length : features);
   l.require(Number.isInteger(n) && n > 0 && n % 2 === 0 && n <= features, `${n} of ${features} features are rotated: an even number, at most all`);
   l.require(base === undefined || base > 0 && base < Infinity, `the base of rotary positions is ${base}, not positive and finite`);
-  const [cos, sin] = positionsOf(l.b, q.shape.at(-2)!).ropeTable({ size: n, ...base !== undefined && { base } }).map((table) => table.convert(dtype)) as [Value, Value];
+  l.require(!frequencies || frequencies.length === n / 2, `there are ${frequencies?.length} frequencies, not half of the size, ${n}`);
+  l.require(amplitude > 0 && amplitude < Infinity, `the amplitude is ${amplitude}, not positive and finite`);
+  const [cos, sin] = angles(l, o, n, q.shape.at(-2)!).map((table) => {
+    const scaled = amplitude === 1 ? table : table.mul(amplitude);
+    return (scaled.shape.length > 2 ? scaled.expandDims(1) : scaled).convert(q.dtype as 'f32'); // positions of each sequence, for all heads
+  }) as [Value, Value];
   return [q.rope(cos, sin, interleaved), k.rope(cos, sin, interleaved)];
+}
+
+/** The cosines and sines of the angles of n positions, f32[n, size / 2]. */
+function angles({ b }: Layer, { base, frequencies }: RopeOptions, size: number, n: Dim): [cos: Value, sin: Value] {
+  const at = positionsOf(b, n);
+  if (!frequencies) return at.ropeTable({ size, ...base !== undefined && { base } });
+  const by = at.convert('f32').expandDims(-1).mul(b.constant('f32', [frequencies.length], Float32Array.from(frequencies)));
+  return [by.cos(), by.sin()];
 }

@@ -19,11 +19,12 @@ export interface StackOptions {
 }
 
 /**
- * Applies n blocks of equal structure to x: f to x, f to the result, and so on; f returns a value of the type of x.
+ * Applies n blocks of equal structure to x: f to x, f to the result, and so on; f returns a value of the type of x. It gets the
+ * number of the block, which is 0 with `scan`: there is one.
  * Parameters of the blocks are in the scope `name`. With `scan` or `checkpoint` f declares no states, and its value is of a
  * builder of its own.
  */
-export function stack(x: Value, name: string, n: number, f: (x: Value) => Value, options?: StackOptions): Value {
+export function stack(x: Value, name: string, n: number, f: (x: Value, block: number) => Value, options?: StackOptions): Value {
   checkBuild(stack, f);
   return inside(stack, builderOf(stack, x), () => {
     checkOptions('nn.stack', options, 'scan checkpoint');
@@ -31,7 +32,7 @@ export function stack(x: Value, name: string, n: number, f: (x: Value) => Value,
     l.requireCount(n, 'the number of blocks', 0);
     if (n === 0) return x;
     const { scan, checkpoint = false } = options ?? {};
-    return b.scoped(name, () => scan ? scanned(l, n, f, checkpoint) : unrolled(l, n, f, checkpoint));
+    return b.scoped(name, () => scan ? scanned(l, n, (y) => f(y, 0), checkpoint) : unrolled(l, n, f, checkpoint));
   });
 }
 
@@ -42,10 +43,10 @@ function called(l: Layer, x: Value, f: (x: Value) => Value): Value {
   return y;
 }
 
-function unrolled(l: Layer, n: number, f: (x: Value) => Value, checkpoint: boolean): Value {
-  const { b } = l;
+function unrolled(l: Layer, n: number, f: (x: Value, block: number) => Value, checkpoint: boolean): Value {
+  const { b } = l, apply = checkpoint ? recomputed : called;
   let y = l.x;
-  for (let i = 0; i < n; i++) y = b.scoped(String(i), () => checkpoint ? recomputed(l, y, f) : called(l, y, f));
+  for (let i = 0; i < n; i++) y = b.scoped(String(i), () => apply(l, y, (z) => f(z, i)));
   return y;
 }
 
@@ -82,7 +83,8 @@ function probe(l: Layer, f: (x: Value) => Value): { params: readonly DeclaredPor
   const scratch: GraphBuilder = l.b.scratch(), { dtype, shape } = l.x;
   try {
     const random = newStream(scratch.input('key', 'u32', [2])), { past, ...cache } = contextOf(l.b).cache ?? { length: 0 };
-    const change = { ...contextOf(l.b), counts: new Map<string, number>(), random, ...cache.length && { cache } };
+    const { stored } = contextOf(l.b), scope = l.b.scopeName, within = stored && { stored: (name: string) => stored(`${scope}/${name}`) };
+    const change = { ...contextOf(l.b), ...within, counts: new Map<string, number>(), random, ...cache.length && { cache } };
     during(scratch, change, () => called(l, scratch.input('x', dtype as DType, shape), f));
     const ports = scratch.declarations.filter(({ kind }) => kind !== 'input'), state = ports.find(({ kind }) => kind === 'state');
     if (state) l.fail('graph', `the block declares state ${state.name}: a loop carries values that change; unroll the blocks, without scan`);

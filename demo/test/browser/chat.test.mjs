@@ -1,0 +1,131 @@
+// The page of language models, end to end, in Chromium.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { decodeSafetensors } from '../../../js/dist/safetensors.js';
+import { axe } from '../../../js/test/rig/chromium.mjs';
+import { f32, packQ8, u32, writeGGUF } from '../../../js/test/gguf.mjs';
+import { figure, openDemo, serveDemo, shots } from './page.mjs';
+
+let server, folder, file;
+
+/** A model of one layer with random weights, whose template is of a conversation: its tokens are the printable characters of ASCII. */
+function randomModel() {
+  let state = 1;
+  const random = () => (state = Math.imul(state, 1103515245) + 12345 >>> 0) / 2 ** 32 - 0.5;
+  const matrix = (rows, columns) => ({ shape: [rows, columns], type: 'q8_0', data: packQ8(Float32Array.from({ length: rows * columns }, random)) });
+  const ones = (n) => ({ shape: [n], type: 'f32', data: new Uint8Array(new Float32Array(n).fill(1).buffer) });
+  const characters = Array.from({ length: 94 }, (_, i) => String.fromCharCode(33 + i)), tokens = [...characters, 'Ġ', 'Ċ', '<|end|>', '<|turn|>'], width = 32;
+  return writeGGUF({
+    'general.architecture': 'llama', 'general.name': 'Random',
+    'llama.block_count': u32(1), 'llama.context_length': u32(512), 'llama.embedding_length': u32(width), 'llama.feed_forward_length': u32(64),
+    'llama.attention.head_count': u32(2), 'llama.attention.head_count_kv': u32(1), 'llama.attention.layer_norm_rms_epsilon': f32(1e-5),
+    'tokenizer.ggml.model': 'gpt2', 'tokenizer.ggml.pre': 'gpt-2', 'tokenizer.ggml.tokens': tokens,
+    'tokenizer.ggml.token_type': tokens.map((token) => token.startsWith('<|') ? 3 : 1), 'tokenizer.ggml.eos_token_id': u32(96),
+    'tokenizer.chat_template': '{% for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}<|end|>{% endfor %}{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}',
+  }, {
+    'token_embd.weight': matrix(tokens.length, width), 'output_norm.weight': ones(width), 'blk.0.attn_norm.weight': ones(width), 'blk.0.ffn_norm.weight': ones(width),
+    'blk.0.attn_q.weight': matrix(32, width), 'blk.0.attn_k.weight': matrix(16, width), 'blk.0.attn_v.weight': matrix(16, width), 'blk.0.attn_output.weight': matrix(width, 32),
+    'blk.0.ffn_gate.weight': matrix(64, width), 'blk.0.ffn_up.weight': matrix(64, width), 'blk.0.ffn_down.weight': matrix(width, 64),
+  });
+}
+
+before(async () => {
+  server = await serveDemo();
+  folder = mkdtempSync(join(tmpdir(), 'chat-'));
+  writeFileSync(file = join(folder, 'random.gguf'), randomModel());
+});
+after(() => {
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+const textOf = (page, id) => page.locator(`#${id}`).textContent();
+const until = (page, test, argument) => page.waitForFunction(test, argument, { timeout: 60_000, polling: 50 });
+/** Waits until nothing is being said. */
+const silent = (page) => until(page, () => document.getElementById('log').getAttribute('aria-busy') === 'false' && document.getElementById('send').textContent !== 'Stop');
+
+test('writes by itself, opens a model from a file, talks, keeps it, tunes it and gives the adapter', async (t) => {
+  const page = await openDemo(t, server, { path: '/chat.html' });
+  await until(page, () => document.getElementById('log').textContent.length > 60);
+  assert.match(await textOf(page, 'log'), /^ROMEO:/);
+  assert.ok(await figure(page, 'rate') > 0);
+  assert.equal(await textOf(page, 'device-kind'), 'CPU', 'a GPU made of software is slower');
+  assert.deepEqual(await axe(page), []);
+
+  await page.setInputFiles('#file', file);
+  await until(page, () => !document.getElementById('offer').hidden);
+  assert.match(await textOf(page, 'offer-about'), /^llama, 1 layers?, \d+ thousand weights; \d+ kB in files$/);
+  assert.match(await textOf(page, 'offer-memory'), /^It takes \d+ kB of memory: \d+ kB of weights and \d+ kB for the context\.$/);
+  await page.selectOption('#context', '256');
+  await page.check('#keep');
+  assert.deepEqual(await axe(page), []);
+  await page.click('#load');
+  await until(page, () => document.getElementById('model-name').textContent === 'Random' && !document.getElementById('send').disabled);
+
+  await page.fill('#temperature', '0');
+  await page.fill('#message', 'Hello <|end|>');
+  await page.press('#message', 'Enter');
+  await silent(page);
+  const [asked, answer] = await page.locator('#log p').allTextContents();
+  assert.equal(asked, 'Hello <|end|>');
+  assert.ok(answer.length > 3, answer);
+  assert.match(await textOf(page, 'used'), /^\d+ of 256$/);
+  await page.click('#clear');
+  assert.equal(await textOf(page, 'log'), '');
+  await page.fill('#message', 'Hello <|end|>');
+  await page.click('#send');
+  await silent(page);
+  assert.equal((await page.locator('#log p').allTextContents())[1], answer, 'without a temperature it says the same');
+  await until(page, () => document.querySelector('#kept li')?.textContent.startsWith('random.gguf'));
+
+  await page.fill('#tune-source', 'to be, or not to be: that is the question');
+  await page.click('#tune');
+  await until(page, () => Number(/^Step ([\d,]+)/.exec(document.getElementById('tune-state').textContent)?.[1].replaceAll(',', '') ?? 0) >= 30);
+  await page.click('#tune');
+  await until(page, () => document.getElementById('tune').textContent === 'Tune' && document.getElementById('before').textContent && !document.getElementById('compare-go').disabled);
+  assert.ok(Number(/loss (\d\.\d+)/.exec(await textOf(page, 'tune-state'))[1]) < 4, await textOf(page, 'tune-state'));
+  assert.notEqual(await textOf(page, 'before'), await textOf(page, 'after'));
+  const downloads = [];
+  page.on('download', (one) => downloads.push(one));
+  await page.click('#save-adapter');
+  for (let i = 0; i < 100 && downloads.length < 2; i++) await page.waitForTimeout(50);
+  const names = downloads.map((one) => one.suggestedFilename());
+  assert.deepEqual(names.sort(), ['adapter_config.json', 'adapter_model.safetensors']);
+  const { tensors } = decodeSafetensors(readFileSync(await downloads.find((one) => one.suggestedFilename().endsWith('safetensors')).path()));
+  assert.deepEqual(tensors['base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight'].shape, [32, 8]);
+  assert.deepEqual(await axe(page), []);
+  await page.screenshot({ path: `${shots}chat.png`, fullPage: true });
+
+  await page.reload();
+  await until(page, () => document.documentElement.dataset.ready);
+  await page.click('#kept button');
+  await page.click('#load');
+  await until(page, () => document.getElementById('model-name').textContent === 'Random' && !document.getElementById('send').disabled);
+  await page.click('#kept button:last-child');
+  await until(page, () => document.getElementById('kept-part').hidden);
+  assert.deepEqual(page.problems, []);
+});
+
+test('says what is wrong with a file, on a phone, in the dark', async (t) => {
+  const page = await openDemo(t, server, { path: '/chat.html', webgpu: 'absent', viewport: { width: 360, height: 740 }, touch: true, prepare: (one) => one.emulateMedia({ colorScheme: 'dark' }) });
+  assert.match(await textOf(page, 'device-reason'), /navigator\.gpu is missing/);
+  const wrong = join(folder, 'wrong.gguf');
+  writeFileSync(wrong, writeGGUF({ 'general.architecture': 'parrot', 'tokenizer.ggml.model': 'gpt2', 'tokenizer.ggml.pre': 'gpt-2', 'tokenizer.ggml.tokens': ['a', 'b'] }, {}));
+  for (const [given, message] of [[wrong, /parrot.*llama/], [import.meta.filename, /no model in it/]]) {
+    await page.setInputFiles('#file', given);
+    await until(page, () => !document.getElementById('notice').hidden);
+    assert.match(await textOf(page, 'notice-text'), message);
+    await page.tap('#close-notice');
+  }
+  const wide = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+  assert.ok(wide[0] <= wide[1], `${wide[0]} pixels in ${wide[1]}`);
+  const small = await page.evaluate(() => [...document.querySelectorAll('button, .button, input:not([type=range]):not([type=checkbox]):not([type=file]), textarea, select, summary')].filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 40).map((one) => one.id));
+  assert.deepEqual(small, [], 'large enough for a finger');
+  assert.deepEqual(await axe(page), []);
+  await page.screenshot({ path: `${shots}chat-phone.png`, fullPage: true });
+  assert.deepEqual(page.problems, []);
+});

@@ -1,0 +1,152 @@
+// What a decoder is: sizes, norms, positions, and what a family does differently. The words are those of the Go package ir/lm.
+
+import type { RopeOptions } from '../../nn/position.js';
+import { type ErrorPlace, RlxError } from '../../values/errors.js';
+import { familyOf } from './family.js';
+
+/** The functions in the MLP of a decoder. */
+export const activations = ['gelu', 'gelu_tanh', 'relu', 'silu'] as const;
+
+/** Describes a decoder: what {@link configOf} reads from a file. */
+export interface Config {
+  /** The family: one of `architectures`. It chooses the names of the parameters. */
+  architecture: string;
+  /** The number of features of a token, and that within an MLP or an expert. */
+  width: number;
+  hidden: number;
+  /** The number of blocks. */
+  layers: number;
+  /** The number of heads of queries, that of keys and values, which divides it, and the number of features of each. */
+  heads: number;
+  kvHeads: number;
+  headSize: number;
+  /** The number of tokens, and that of positions the model was made for. */
+  vocabulary: number;
+  context: number;
+
+  /** Normalises by mean and variance, with weight and bias, not by the root mean square. */
+  layerNorm?: boolean;
+  /** Is added to variances. */
+  epsilon: number;
+  /** Is added to the weights of norms as a file has them: 1 in Gemma's safetensors. */
+  normOffset?: number;
+  /** Normalises also the results of attention and MLP before they are added. */
+  postNorms?: boolean;
+  /** Normalises each head of queries and keys before it is rotated. */
+  normQK?: boolean;
+
+  /** Rotates queries and keys; without it positions are learned. */
+  rope?: Rope;
+  /** Hides keys that are `window` positions back or more, in the layers that `windowed` names, or in all without it. */
+  window?: number;
+  windowed?: readonly boolean[];
+  /** Multiplies the scores of attention. 1/√headSize if not given. */
+  scale?: number;
+  /** Replace scores and logits s by c·tanh(s/c). */
+  scoreSoftcap?: number;
+  logitSoftcap?: number;
+
+  /** Add biases to the projections of attention, to its result, and in the MLP. */
+  qkvBias?: boolean;
+  outBias?: boolean;
+  mlpBias?: boolean;
+  /** Queries, keys and values have one weight, in this order, and so have gate and value of the MLP. */
+  fusedQKV?: boolean;
+  fusedGateUp?: boolean;
+  /** Weights of linear layers are [in, out] in the file, not [out, in]: those of GPT-2 in safetensors. */
+  inOut?: boolean;
+  /** The function in the MLP. `gated` multiplies it with another projection. */
+  activation: (typeof activations)[number];
+  gated?: boolean;
+  /** The number of experts of each layer, and how many of them a token uses. One MLP if not given. */
+  experts?: number;
+  expertsPerToken?: number;
+
+  /** Multiplies the embeddings. 1 if not given. */
+  embeddingScale?: number;
+  /** Uses the table of embeddings as the weight of the logits. */
+  tied?: boolean;
+}
+
+/** Rotary positions: pair i of a head is rotated by position·base^(−2i/size)/divisors[i]. */
+export interface Rope {
+  /** The base of the angles, and that of the layers with a window, whose angles are not divided: `base` if not given. */
+  base: number;
+  localBase?: number;
+  /** How many features of a head are rotated, the first ones: even. */
+  size: number;
+  /** Pairs neighbours: GGUF files of Llama have the rows of queries and keys in this order. */
+  interleaved?: boolean;
+  /** Extend the context: the angle of each pair is divided by its own, size / 2 of them. */
+  divisors?: readonly number[];
+  /** Are used instead of `divisors` by a model whose context is longer than `original`. */
+  longDivisors?: readonly number[];
+  original?: number;
+  /** Multiplies rotated features. 1 if not given. */
+  amplitude?: number;
+}
+
+/** The error for a description of a model that is malformed or out of range. */
+export const badConfig = (message: string, place?: ErrorPlace): RlxError => new RlxError('attr', `model configuration: ${message}`, place);
+
+// The bounds of a configuration: what no model has, and what a hostile file could ask for.
+const bounds: Partial<Record<keyof Config, readonly [low: number, high: number]>> = {
+  width: [1, 2 ** 22], hidden: [1, 2 ** 22], layers: [1, 4096], heads: [1, 2 ** 14], kvHeads: [1, 2 ** 14], headSize: [1, 2 ** 22],
+  vocabulary: [1, 2 ** 28], context: [1, 2 ** 28], window: [0, 2 ** 31 - 1], experts: [0, 1024], expertsPerToken: [0, 1024],
+};
+
+const plainNumbers = ['epsilon', 'normOffset', 'scale', 'scoreSoftcap', 'logitSoftcap', 'embeddingScale'] as const;
+
+/** Returns a configuration by which a decoder can be built, or throws an error of kind `attr`, or `unsupported` for an unknown architecture. */
+export function checkConfig(c: Config): Config {
+  familyOf(c.architecture);
+  for (const [name, [low, high]] of Object.entries(bounds)) {
+    const n = (c as unknown as Record<string, number | undefined>)[name] ?? 0;
+    if (!Number.isInteger(n) || n < low || n > high) throw badConfig(`${name} is ${n}, not a whole number from ${low} to ${high}`, { name });
+  }
+  if (c.heads % c.kvHeads) throw badConfig(`kvHeads is ${c.kvHeads}, which does not divide heads, ${c.heads}`, { name: 'kvHeads' });
+  if (c.heads * c.headSize > 2 ** 22) throw badConfig(`heads is ${c.heads} and headSize ${c.headSize}: their product is at most ${2 ** 22}`, { name: 'headSize' });
+  const { experts = 0, expertsPerToken = 0 } = c;
+  if (expertsPerToken > experts || experts > 0 && expertsPerToken === 0) throw badConfig(`expertsPerToken is ${expertsPerToken}, of ${experts} experts`, { name: 'expertsPerToken' });
+  if (c.windowed && c.windowed.length !== c.layers) throw badConfig(`windowed has ${c.windowed.length} layers, not ${c.layers}`, { name: 'windowed' });
+  if (!activations.includes(c.activation)) throw badConfig(`activation is ${c.activation}: there are ${activations.join(', ')}`, { name: 'activation' });
+  for (const name of plainNumbers) {
+    const x = c[name] ?? 0;
+    if (!(x >= 0 && x < Infinity)) throw badConfig(`${name} is ${x}: it must be finite and not negative`, { name });
+  }
+  if (c.rope) checkRope(c.rope, c.headSize);
+  return c;
+}
+
+/** Throws unless a rotation fits heads of a size. */
+export function checkRope(r: Rope, headSize: number): void {
+  const { base, localBase = base, size, amplitude = 1 } = r, positive = (x: number) => x > 0 && x < Infinity;
+  if (!Number.isInteger(size) || size < 2 || size % 2 || size > headSize) throw badConfig(`rope.size is ${size}: it must be even and from 2 to ${headSize}`, { name: 'rope' });
+  if (![base, localBase, amplitude].every(positive)) throw badConfig(`rope has base ${base}, localBase ${localBase} and amplitude ${amplitude}: they must be finite and positive`, { name: 'rope' });
+  for (const list of [r.divisors, r.longDivisors]) {
+    if (list && (list.length !== size / 2 || !list.every(positive))) throw badConfig(`rope has ${list.length} divisors: they must be finite, positive, and ${size / 2} of them`, { name: 'rope' });
+  }
+}
+
+/** Whether a layer has the window. */
+export const isWindowed = (c: Config, layer: number): boolean => (c.window ?? 0) > 0 && (c.windowed?.[layer] ?? true);
+
+/** The angle of a position of pair i without scaling. */
+export const angle = (base: number, i: number, size: number): number => base ** (-2 * i / size);
+
+/** The rotation of a layer; undefined for none. */
+export function ropeOf(c: Config, layer: number): RopeOptions | undefined {
+  const { rope: r } = c;
+  if (!r) return undefined;
+  const plain = { base: r.base, size: r.size, ...r.interleaved && { interleaved: true } };
+  if (isWindowed(c, layer) && r.localBase !== undefined) return { ...plain, base: r.localBase };
+  const divisors = r.longDivisors && c.context > (r.original ?? 0) ? r.longDivisors : r.divisors;
+  return {
+    ...plain,
+    ...r.amplitude !== undefined && { amplitude: r.amplitude },
+    ...divisors && { frequencies: divisors.map((d, i) => angle(r.base, i, r.size) / d) },
+  };
+}
+
+/** Which layers have a window: all but each nth. */
+export const allBut = (layers: number, nth: number): boolean[] => Array.from({ length: Math.min(Math.max(layers, 0), 4096) }, (_, i) => (i + 1) % nth !== 0);

@@ -1,0 +1,148 @@
+// The decoder of a language model, one definition for all families, as the Go package ir/lm has it.
+
+import type { Value } from '../../graph/builder.js';
+import { attend } from '../../nn/attention.js';
+import { residual } from '../../nn/context.js';
+import { normal } from '../../nn/initial.js';
+import { embedding, linear } from '../../nn/linear.js';
+import { layerNorm, rmsNorm } from '../../nn/norm.js';
+import { positionalEmbedding } from '../../nn/position.js';
+import { stack } from '../../nn/stack.js';
+import { checkOptions, RlxError } from '../../values/errors.js';
+import { checkConfig, type Config, isWindowed, ropeOf } from './config.js';
+import { familyOf, type Names } from './family.js';
+
+/** Options of {@link decoder}. */
+export interface DecoderOptions {
+  /** Returns the logits of the last position alone, [..., 1, vocabulary]. */
+  last?: boolean;
+  /** i32[sequences]: returns the logits of one position of each sequence, [sequences, 1, vocabulary], for tokens that are padded at the end. */
+  at?: Value;
+  /** Has the backward pass recompute each block from its input. It excludes a cache. */
+  checkpoint?: boolean;
+}
+
+/**
+ * The logits of the token after each of `tokens`, integers [..., time]: f32[..., time, vocabulary]. After `nn.cache` it continues
+ * the sequence of earlier runs. How the weights lie in memory is for `nn.stored` to say. Errors are those of the configuration and
+ * of the layers.
+ */
+export function decoder(tokens: Value, config: Config, options?: DecoderOptions): Value {
+  checkOptions('lm.decoder', options, 'last at checkpoint');
+  const c = checkConfig(config), { last, at, checkpoint } = options ?? {}, d = new Decoder(c);
+  let x = stack(d.embed(tokens), d.names.blocks, c.layers, (y, layer) => d.block(layer, y), { ...checkpoint && { checkpoint } });
+  if (at) {
+    if (x.shape.length !== 3 || at.dtype !== 'i32' || `${at.shape}` !== `${x.shape[0]}`) {
+      throw new RlxError('shape', `lm.decoder: tokens are [${tokens.shape}] and at ${at.dtype}[${at.shape}]: they must be [sequences, time] and i32[sequences]`, { op: 'lm.decoder' });
+    }
+    const [sequences, , width] = x.shape as [number, number, number];
+    x = x.takeAlongAxis(at.reshape([sequences, 1, 1]).broadcastInDim({ shape: [sequences, 1, width], axes: [0, 1, 2] }), 1, 'clip');
+  } else if (last) {
+    const time = x.shape.at(-2) as number, start = x.shape.map((_, i) => i === x.shape.length - 2 ? time - 1 : 0);
+    x = x.slice({ start, size: x.shape.map((n, i) => i === x.shape.length - 2 ? 1 : n as number), stride: x.shape.map(() => 1) });
+  }
+  return d.logits(d.norm(d.names.final, x));
+}
+
+/** Builds a decoder by the names of a family. */
+class Decoder {
+  readonly c: Config;
+  readonly names: Names;
+
+  constructor(c: Config) {
+    this.c = c;
+    this.names = familyOf(c.architecture).names;
+  }
+
+  embed(tokens: Value): Value {
+    const { c, names } = this, scale = c.embeddingScale || 1;
+    let x = embedding(tokens, c.vocabulary, c.width, { name: names.embedding, init: normal(0, 0.02) });
+    if (scale !== 1) x = x.mul(scale);
+    return c.rope ? x : positionalEmbedding(x, c.context, { name: names.positions! });
+  }
+
+  /** x plus attention, and that plus the MLP. */
+  block(layer: number, x: Value): Value {
+    const { names: n, c } = this;
+    const attended = this.#sum(x, n.norm1, n.post1, (y) => y.builder.scope(n.attention, () => this.#attend(layer, y)));
+    return this.#sum(attended, n.norm2, n.post2, (y) => y.builder.scope(n.mlp, () => c.experts ? this.#mixture(y) : this.#feed(y)));
+  }
+
+  /** x plus f of its norm, which is normalised in turn if there are norms after. */
+  #sum(x: Value, before: string, after: string | undefined, f: (x: Value) => Value): Value {
+    return residual(x, (y) => {
+      const z = f(this.norm(before, y));
+      return this.c.postNorms ? this.norm(after!, z) : z;
+    });
+  }
+
+  norm(name: string, x: Value): Value {
+    const { layerNorm: byMean, epsilon } = this.c;
+    return byMean ? layerNorm(x, { name, epsilon }) : rmsNorm(x, { name, epsilon });
+  }
+
+  #linear(name: string, x: Value, out: number, bias = false): Value {
+    return linear(x, out, { name, noBias: !bias, init: normal(0, 0.02), biasInit: 0 });
+  }
+
+  /** Causal attention with its projections. */
+  #attend(layer: number, x: Value): Value {
+    const { c, names: n } = this, rope = ropeOf(c, layer);
+    let [q, k, v] = this.#project(x);
+    if (c.normQK) [q, k] = [this.norm(n.qNorm!, q), this.norm(n.kNorm!, k)];
+    const y = attend(q, k, v, {
+      name: '.', causal: true, ...rope && { rope }, ...c.scale && { scale: c.scale }, ...c.scoreSoftcap && { softcap: c.scoreSoftcap }, ...isWindowed(c, layer) && { window: c.window! },
+    });
+    return this.#linear(n.out, y, c.width, c.outBias);
+  }
+
+  /** Queries, keys and values, [..., heads, time, size]. */
+  #project(x: Value): [q: Value, k: Value, v: Value] {
+    const { c, names: n } = this, inner = c.heads * c.headSize, kv = c.kvHeads * c.headSize;
+    const heads = (y: Value, count: number) => y.reshape([...y.shape.slice(0, -1), count, c.headSize]).swapAxes({ axis1: -3, axis2: -2 });
+    const [q, k, v] = c.fusedQKV
+      ? this.#linear(n.qkv!, x, inner + 2 * kv, c.qkvBias).split({ axis: -1, sizes: [inner, kv, kv] }) as [Value, Value, Value]
+      : [this.#linear(n.q!, x, inner, c.qkvBias), this.#linear(n.k!, x, kv, c.qkvBias), this.#linear(n.v!, x, kv, c.qkvBias)];
+    return [heads(q, c.heads), heads(k, c.kvHeads), heads(v, c.kvHeads)];
+  }
+
+  /** The MLP, or an expert, whose parameters are in the open scope. */
+  #feed(x: Value): Value {
+    const { c, names: n } = this;
+    let gate: Value, up: Value | undefined;
+    if (c.fusedGateUp) [gate, up] = this.#linear(n.gateUp!, x, 2 * c.hidden, c.mlpBias).split({ axis: -1, sizes: [c.hidden, c.hidden] }) as [Value, Value];
+    else if (c.gated) [gate, up] = [this.#linear(n.gate!, x, c.hidden, c.mlpBias), this.#linear(n.up!, x, c.hidden, c.mlpBias)];
+    else gate = this.#linear(n.up!, x, c.hidden, c.mlpBias);
+    const active = activated(gate, c.activation);
+    return this.#linear(n.down, up ? active.mul(up) : active, c.width, c.mlpBias);
+  }
+
+  /**
+   * The sum of the results of the best experts of each token by the softmax of the router's scores, normalised to sum to 1 (Jiang
+   * et al., Mixtral of Experts). Every expert is computed for every token.
+   */
+  #mixture(x: Value): Value {
+    const { c, names: n } = this, experts = c.experts!;
+    const [best, chosen] = this.#linear(n.router!, x, experts).topK({ k: c.expertsPerToken!, axis: -1 });
+    const shares = best.softmax(-1).expandDims(-1).mul(chosen.oneHot({ classes: [experts], dtype: x.dtype as 'f32' })).sum([-2]);
+    const parts = shares.split({ axis: -1, sizes: Array<number>(experts).fill(1) });
+    return parts.map((share, e) => x.builder.scope(`${n.experts}/${e}`, () => share.mul(this.#feed(x)))).reduce((sum, part) => sum.add(part));
+  }
+
+  /** The scores of the vocabulary. */
+  logits(x: Value): Value {
+    const { c, names: n } = this, cap = c.logitSoftcap || 0;
+    const y = linear(x, c.vocabulary, { name: n.head, noBias: true, init: normal(0, 0.02), ...c.tied && { tied: `${n.embedding}/weight` } });
+    return cap ? y.mul(1 / cap).tanh().mul(cap) : y;
+  }
+}
+
+function activated(x: Value, activation: Config['activation']): Value {
+  switch (activation) {
+    case 'gelu': return x.gelu();
+    case 'gelu_tanh': return x.geluTanh();
+    case 'relu': return x.relu();
+    case 'silu': return x.silu();
+  }
+}
+

@@ -1,0 +1,230 @@
+// Text by a language model, token by token.
+
+import { checkCount, checkOptions, classOf, RlxError } from '../../values/errors.js';
+import { chatTemplate, type Message, type RenderOptions } from '../chat/chat.js';
+import { chatPrompt } from '../prompt.js';
+import type { LanguageModel } from './model.js';
+import { type Sampling, samplingRow } from './sample.js';
+import { Stopper } from './stopper.js';
+import type { Tokenizer } from '../tokenizer/tokenizer.js';
+
+/** Options of {@link generate}. */
+export interface GenerateOptions extends Sampling {
+  /** The maximal number of tokens of the result. What the context has room for if not given. */
+  maxTokens?: number;
+  /** Texts that end the result, which does not have them. They may begin and end within tokens. */
+  stop?: readonly string[];
+  /** The seed of the random numbers, a whole number below 2³². A random one if not given: with a seed equal requests give equal results. */
+  seed?: number;
+  /** Ends the result. The iteration then throws an error of kind `abort`. */
+  signal?: AbortSignal;
+  /** The chat template, for messages. That of the model's file if not given. */
+  template?: string;
+  /** More variables of the chat template. */
+  variables?: RenderOptions;
+}
+
+/** A part of a result. */
+export interface Piece {
+  /** What the token adds to the text: empty where a character is not whole yet, or a stop text may have begun. */
+  text: string;
+  token: number;
+}
+
+/** Counts of tokens and times in milliseconds, so far. */
+export interface GenerateStats {
+  /** The tokens of the prompt, and those of its beginning that were there from an earlier request. */
+  promptTokens: number;
+  reused: number;
+  /** The tokens of the result, with the one that ended it. */
+  tokens: number;
+  /** The time to the first token, and from there to the last one. */
+  prefill: number;
+  decode: number;
+  /** The tokens of the prompt per second, and those after the first one. 0 where nothing is measured yet. */
+  prefillRate: number;
+  decodeRate: number;
+}
+
+/** A result that comes: `for await (const { text } of generation)`. Breaking off ends it. */
+export interface Generation extends AsyncIterable<Piece> {
+  readonly stats: GenerateStats;
+  /** Why it ended: at a token or a text that ends it, or at the bound of its length. Undefined before. */
+  readonly finish: 'stop' | 'length' | undefined;
+  /** The whole text. */
+  text(): Promise<string>;
+}
+
+const known = 'temperature topK topP minP repetition maxTokens stop seed signal template variables';
+
+/**
+ * Goes on from a prompt, or answers the last of messages. One token is computed while the one before it is read. Errors are of kind
+ * `limit` for a prompt without room in the context, `busy` while another request is under way, `attr` for options out of range,
+ * `abort`, and those of the program: `lost` for a device that is lost in between.
+ */
+export function generate(model: LanguageModel, tokenizer: Tokenizer, prompt: string | readonly Message[] | ArrayLike<number>, options?: GenerateOptions): Generation {
+  checkOptions('generate', options, known);
+  return new Request(model, tokenizer, promptOf(model, tokenizer, prompt, options ?? {}), options ?? {});
+}
+
+/** The tokens of a prompt. */
+function promptOf(model: LanguageModel, tokenizer: Tokenizer, prompt: string | readonly Message[] | ArrayLike<number>, { template = model.template, variables = {} }: GenerateOptions): number[] {
+  if (typeof prompt === 'string') return [...tokenizer.encode(prompt, { bos: true })];
+  if (ArrayBuffer.isView(prompt) || typeof (prompt as ArrayLike<number>)?.[0] === 'number') return Array.from(prompt as ArrayLike<number>);
+  if (!Array.isArray(prompt)) throw new RlxError('attr', `generate: the prompt is ${classOf(prompt)}: it must be a text, messages or tokens`);
+  if (template === undefined) throw new RlxError('missing', 'generate: the model has no chat template: give one, or a text', { name: 'template' });
+  return [...chatPrompt(tokenizer, chatTemplate(template), prompt as readonly Message[], variables)];
+}
+
+/** Random numbers from 0 to 1 of a seed: mulberry32. */
+function randoms(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = state + 0x6d2b79f5 >>> 0;
+    let t = Math.imul(state ^ state >>> 15, state | 1);
+    t ^= t + Math.imul(t ^ t >>> 7, t | 61);
+    return ((t ^ t >>> 14) >>> 0) / 2 ** 32;
+  };
+}
+
+class Request implements Generation {
+  readonly stats: GenerateStats;
+  finish: 'stop' | 'length' | undefined;
+  readonly #model: LanguageModel;
+  readonly #tokenizer: Tokenizer;
+  readonly #prompt: readonly number[];
+  readonly #options: GenerateOptions;
+  readonly #limit: number;
+  readonly #random: () => number;
+  /** The positions whose runs have begun. */
+  #past = 0;
+
+  constructor(model: LanguageModel, tokenizer: Tokenizer, prompt: readonly number[], options: GenerateOptions) {
+    const { maxTokens = Infinity, seed = Math.floor(Math.random() * 2 ** 32), stop = [] } = options, { context, config: { vocabulary } } = model;
+    if (maxTokens !== Infinity) checkCount('maxTokens', maxTokens, 1);
+    checkCount('seed', seed, 0, 2 ** 32 - 1);
+    samplingRow(options, 0);
+    if (!Array.isArray(stop) || !stop.every((one) => typeof one === 'string' && one !== '')) throw new RlxError('attr', 'generate: stop must be a list of texts that are not empty', { name: 'stop' });
+    const wrong = prompt.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocabulary));
+    if (wrong !== undefined) throw new RlxError('index', `generate: the prompt has token ${wrong}: there are ${vocabulary}`);
+    if (prompt.length === 0) throw new RlxError('missing', 'generate: the prompt has no tokens: it must have one or more');
+    if (prompt.length >= context) throw new RlxError('limit', `the prompt has ${prompt.length} tokens: it must have fewer than the context, ${context}`, { needed: prompt.length + 1, allowed: context });
+    this.#model = model;
+    this.#tokenizer = tokenizer;
+    this.#prompt = prompt;
+    this.#options = options;
+    this.#limit = Math.min(maxTokens, context - prompt.length);
+    this.#random = randoms(seed);
+    this.stats = { promptTokens: prompt.length, reused: 0, tokens: 0, prefill: 0, decode: 0, prefillRate: 0, decodeRate: 0 };
+  }
+
+  async text(): Promise<string> {
+    let all = '';
+    for await (const { text } of this) all += text;
+    return all;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Piece, void, void> {
+    const model = this.#model;
+    if (model.busy) throw new RlxError('busy', 'generate: another request is under way');
+    model.busy = true;
+    const reused = this.#reuse(), results: number[] = [], flights: Promise<number>[] = [];
+    model.cached = [];
+    try {
+      const begun = performance.now();
+      await this.#prefill(reused, flights);
+      yield* this.#pieces(begun, flights, results);
+    } finally {
+      const settled = await Promise.allSettled(flights);
+      model.busy = false;
+      // What was computed is a beginning of the next prompt, as a conversation goes on.
+      if (this.#past > 0 && settled.every(({ status }) => status === 'fulfilled')) model.cached = [...this.#prompt, ...results].slice(0, this.#past);
+    }
+  }
+
+  /** How many tokens of the prompt are there from the request before. The last one is computed, for its logits, and all are for a penalty of tokens of the prompt. */
+  #reuse(): number {
+    const { cached } = this.#model, prompt = this.#prompt;
+    if ((this.#options.repetition ?? 1) !== 1) return 0;
+    let n = 0;
+    while (n < cached.length && n < prompt.length - 1 && cached[n] === prompt[n]) n++;
+    return n;
+  }
+
+  #check(): void {
+    const { signal } = this.#options;
+    if (signal?.aborted) throw new RlxError('abort', 'the generation was aborted', { cause: signal.reason });
+  }
+
+  /** Computes the prompt in chunks: the first token of the result is then under way. */
+  async #prefill(reused: number, flights: Promise<number>[]): Promise<void> {
+    const { program, chunk } = this.#model, prompt = this.#prompt;
+    this.stats.reused = reused;
+    for (let at = reused; at < prompt.length; at += chunk) {
+      this.#check();
+      const tokens = new Int32Array(chunk), part = prompt.slice(at, at + chunk), last = at + part.length === prompt.length;
+      tokens.set(part);
+      const inputs = { tokens, count: Int32Array.of(part.length), past: Int32Array.of(at), first: Number(at === reused), by: samplingRow(last ? this.#options : {}, last ? this.#random() : 0) };
+      const { reading } = await program.run('prefill', inputs, last ? { read: ['token'] } : {});
+      if (last) flights.push(tokenOf(reading!));
+    }
+    this.#past = prompt.length;
+  }
+
+  /** Begins the run of the next token. */
+  async #decode(flights: Promise<number>[]): Promise<void> {
+    const { reading } = await this.#model.program.run('decode', { past: Int32Array.of(this.#past), by: samplingRow(this.#options, this.#random()) }, { read: ['token'] });
+    this.#past++;
+    flights.push(tokenOf(reading!));
+  }
+
+  async *#pieces(begun: number, flights: Promise<number>[], results: number[]): AsyncGenerator<Piece, void, void> {
+    const stream = this.#tokenizer.stream(), stopper = new Stopper(this.#options.stop ?? []), ends = new Set(this.#tokenizer.eos);
+    let first = begun;
+    for (let issued = 1; !this.finish;) {
+      this.#check();
+      while (flights.length < 2 && issued < this.#limit) {
+        await this.#decode(flights);
+        issued++;
+      }
+      const token = await flights[0]!;
+      flights.shift();
+      results.push(token);
+      const now = performance.now();
+      if (results.length === 1) first = now;
+      this.#count(results.length, first - begun, now - first);
+      yield { token, text: this.#textOf(token, ends, stream, stopper, results.length) };
+    }
+  }
+
+  /** What a token adds to the text; sets `finish` if it is the last one. */
+  #textOf(token: number, ends: ReadonlySet<number>, stream: ReturnType<Tokenizer['stream']>, stopper: Stopper, count: number): string {
+    const ended = ends.has(token);
+    let text = '';
+    if (!ended) {
+      const { text: added, found } = stopper.add(stream.push(token));
+      text = added;
+      if (found) {
+        this.finish = 'stop';
+        return text;
+      }
+    }
+    if (ended) this.finish = 'stop';
+    else if (count === this.#limit) this.finish = 'length';
+    if (!this.finish) return text;
+    const { text: more, found } = stopper.add(stream.end());
+    return text + more + (found ? '' : stopper.rest());
+  }
+
+  #count(tokens: number, prefill: number, decode: number): void {
+    const { stats } = this, rate = (n: number, ms: number) => n > 0 && ms > 0 ? n / ms * 1000 : 0;
+    Object.assign(stats, { tokens, prefill, decode, prefillRate: rate(stats.promptTokens - stats.reused, prefill), decodeRate: rate(tokens - 1, decode) });
+  }
+}
+
+/** The token of a reading. One that is not waited for fails where it is. */
+function tokenOf(reading: Promise<{ values: Readonly<Record<string, ArrayLike<number>>> }>): Promise<number> {
+  const token = reading.then(({ values }) => values.token![0]!);
+  token.catch(() => {});
+  return token;
+}

@@ -1,0 +1,88 @@
+// The graphs of a model that generates: they share keys, values and the states of sampling.
+
+import type { GraphBuilder, Value } from '../../graph/builder.js';
+import { type Graph, graph } from '../../graph/graph.js';
+import { infer, train } from '../../nn/context.js';
+import type { LoRAOptions } from '../../nn/layer.js';
+import { lora } from '../../nn/linear.js';
+import { cache } from '../../nn/position.js';
+import { stored } from '../../nn/storage.js';
+import type { Config } from './config.js';
+import { decoder } from './decoder.js';
+import { sample, samplingFields } from './sample.js';
+import type { Weights } from './weights.js';
+
+/** What the graphs of a model depend on. */
+export interface Shape {
+  config: Config;
+  weights: Pick<Weights, 'storage'>;
+  /** The positions of the caches, and the tokens of a prompt that one run takes. */
+  context: number;
+  chunk: number;
+  /** Adds low-rank matrices to all linear layers but that of the logits. */
+  adapter?: LoRAOptions;
+}
+
+// The states of sampling: which tokens are in the sequence, and the last one.
+const seenState = 'sampler/seen', tokenState = 'sampler/token';
+
+/** The decoder with its weights as they lie in memory, and the matrices of the adapter. */
+function model(b: GraphBuilder, { weights, adapter }: Shape, build: () => Value): Value {
+  const all = () => stored(b, (name) => weights.storage(name), build);
+  return adapter ? lora(b, adapter, all) : all();
+}
+
+/** Marks tokens, i32[1, n], in a row of what the sequence has. Tokens outside the vocabulary are dropped. */
+function marked(seen: Value, tokens: Value, updates: Value): Value {
+  const { builder: b } = seen, row = b.iota({ dtype: 'i32', axis: 0, shape: tokens.shape });
+  return seen.scatterMax(b.stack([row, tokens], 2), updates, { axes: [0, 1], outside: 'drop' });
+}
+
+/**
+ * Takes a chunk of a prompt: `count` tokens of `tokens`, the others are padding. With `first` it forgets what the sequence had. Its
+ * token is the first of the result if the chunk is the last one, and else ignored.
+ */
+export function prefillGraph(shape: Shape): Graph {
+  const { config: { vocabulary }, chunk, context } = shape;
+  return graph('prefill', (b) => {
+    infer(b);
+    const tokens = b.input('tokens', 'i32', [1, chunk]), count = b.input('count', 'i32', [1]), first = b.input('first', 'i32'), by = b.input('by', 'f32', [1, samplingFields]);
+    cache(b, context, { past: b.input('past', 'i32', [1]) });
+    const logits = model(b, shape, () => decoder(tokens, shape.config, { at: count.sub(1) })).reshape([1, vocabulary]);
+    const kept = b.state(seenState, 'i32', [1, vocabulary]).mul(b.value(1, 'i32').sub(first));
+    const real = b.iota({ dtype: 'i32', axis: 1, shape: [1, chunk] }).lt(count);
+    const seen = marked(kept, real.select(tokens, vocabulary), b.full('i32', [1, chunk], 1)), token = sample(logits, by, seen);
+    b.state(tokenState, 'i32', [1]);
+    finish(b, seen, token);
+  });
+}
+
+/** Takes the last token that was chosen, and chooses the next one. */
+export function decodeGraph(shape: Shape): Graph {
+  const { config: { vocabulary }, context } = shape;
+  return graph('decode', (b) => {
+    infer(b);
+    const by = b.input('by', 'f32', [1, samplingFields]), last = b.state(tokenState, 'i32', [1]);
+    cache(b, context, { past: b.input('past', 'i32', [1]) });
+    const logits = model(b, shape, () => decoder(last.reshape([1, 1]), shape.config)).reshape([1, vocabulary]);
+    const seen = marked(b.state(seenState, 'i32', [1, vocabulary]), last.reshape([1, 1]), b.full('i32', [1, 1], 1)), token = sample(logits, by, seen);
+    finish(b, seen, token);
+  });
+}
+
+/** Keeps what the next run needs, and names the result. */
+function finish(b: GraphBuilder, seen: Value, token: Value): void {
+  b.setState(seenState, seen);
+  b.setState(tokenState, token);
+  b.output('token', token);
+}
+
+/** The mean loss of the tokens that follow those of rows, and the gradient's checkpoints: each block is computed again. */
+export function lossGraph(shape: Shape, rows: number, length: number): Graph {
+  return graph('loss', (b) => {
+    train(b);
+    const tokens = b.input('tokens', 'i32', [rows, length]), next = b.input('next', 'i32', [rows, length]);
+    const logits = model(b, shape, () => decoder(tokens, shape.config, { checkpoint: true }));
+    b.output('loss', logits.crossEntropyMean(next));
+  });
+}

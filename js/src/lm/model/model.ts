@@ -1,0 +1,146 @@
+// An open language model: its program, its weights on a device.
+
+import { prefersGPU, program as openProgram } from '../../compile/train.js';
+import type { Graph } from '../../graph/graph.js';
+import type { Program } from '../../program/program.js';
+import type { Place } from '../../runtime/open.js';
+import { checkCount, checkOptions, need, RlxError } from '../../values/errors.js';
+import type { ModelFile } from '../gguf.js';
+import type { Config } from './config.js';
+import { decodeGraph, prefillGraph, type Shape } from './graphs.js';
+import { configOfGGUF } from './of-gguf.js';
+import { configOfHF } from './of-hf.js';
+import { isAdapter, isGGUF, Weights } from './weights.js';
+
+/** Options of {@link openModel}. */
+export interface ModelOptions {
+  /** The positions of prompt and result together: memory is proportional to it. That of the model if not given, but at most 2,048. */
+  context?: number;
+  /** The tokens of a prompt that one run takes: a longer prompt takes several. 32 if not given. */
+  chunk?: number;
+  /** Where it runs: `best` if not given. */
+  on?: Place;
+  /** Runs in a worker, off the page's thread. By default where there are workers. */
+  worker?: boolean;
+  /**
+   * Makes f32 of packed and half-precision weights: on the CPU they then take up to eight times the memory and tokens a fraction of
+   * the time. If not given it is done on the CPU, for models that take at most 2 GiB so.
+   */
+  unpack?: boolean;
+  /** Is called after each tensor that is read, with the bytes so far and those of all. */
+  onProgress?(loaded: number, total: number): void;
+  /** Ends loading. */
+  signal?: AbortSignal;
+}
+
+/** The configuration of a model: of the metadata of a GGUF file, or of config.json. Errors are of kind `attr`, and `unsupported` for an unknown architecture. */
+export async function configOf(file: ModelFile): Promise<Config> {
+  need(file?.metadata instanceof Map, 'attr', 'a file of a model', 'open: of openGGUF or openHF', file);
+  return isGGUF(file) ? configOfGGUF(file) : configOfHF(file.metadata);
+}
+
+/** What a model takes in memory, in bytes. */
+export interface ModelMemory { weights: number; cache: number }
+
+/** What a model takes in memory with options: its weights, and keys and values. Known before weights are read. */
+export async function memoryOf(file: ModelFile, options: ModelOptions = {}): Promise<ModelMemory> {
+  const { config, weights, context } = await shapeOf(file, options), { layers, kvHeads, headSize } = config;
+  return { weights: weights.bytes, cache: 2 * layers * kvHeads * headSize * context * Float32Array.BYTES_PER_ELEMENT };
+}
+
+/** The positions of a context. */
+export function contextOf(config: Config, given = Math.min(config.context, 2048)): number {
+  checkCount('context', given, 2, config.context);
+  return given;
+}
+
+/** A language model that is open: it takes one request at a time, by `generate`. */
+export class LanguageModel {
+  readonly config: Config;
+  /** The positions of prompt and result together. */
+  readonly context: number;
+  readonly chunk: number;
+  /** The program that runs it, with the entries `prefill` and `decode`. */
+  readonly program: Program;
+  /** The text of the chat template in its file, if there is one. */
+  readonly template: string | undefined;
+  /** The tokens whose keys and values are in the caches. @internal */
+  cached: readonly number[] = [];
+  /** Whether a request is under way. @internal */
+  busy = false;
+
+  /** @internal */
+  constructor({ config, context, chunk }: Shape, program: Program, template: string | undefined) {
+    this.config = config;
+    this.context = context;
+    this.chunk = chunk;
+    this.program = program;
+    this.template = template;
+  }
+
+  /** Frees its memory. A request under way ends with an error of kind `closed`. */
+  close(): void { this.program.close(); }
+}
+
+/** The chat template in a file of a model. */
+export function templateOf(file: ModelFile & { template?: string | undefined }): string | undefined {
+  const given = file.template ?? file.metadata.get('tokenizer.chat_template');
+  return typeof given === 'string' ? given : undefined;
+}
+
+/**
+ * Compiles a model and reads its weights to a device. The file must stay open until then. Errors are those of {@link configOf}; of
+ * kind `missing`, `name` and `shape` for a file that does not fit, and those of `program`.
+ */
+export async function openModel(file: ModelFile, options?: ModelOptions): Promise<LanguageModel> {
+  checkOptions('openModel', options, modelOptions);
+  const shape = await shapeOf(file, options ?? {});
+  const program = await openEntries(shape, {}, options ?? {});
+  return new LanguageModel(shape, program, templateOf(file));
+}
+
+/** The names of the options of a model. @internal */
+export const modelOptions = 'context chunk on worker unpack onProgress signal';
+
+/** The most bytes of f32 that are made of weights by default: half of what a WebAssembly memory can have. */
+const mostUnpacked = 2 ** 31;
+
+/** Checks the options of a model and sets their defaults. @internal */
+export async function shapeOf(file: ModelFile, { context: given, chunk = 32, unpack, on }: ModelOptions): Promise<Shape & { weights: Weights }> {
+  const config = await configOf(file), context = contextOf(config, given);
+  checkCount('chunk', chunk, 1, 4096);
+  const all = new Weights(file, config, { unpack: true }), numbers = unpack ?? (!await prefersGPU({ ...on && { on } }) && all.bytes <= mostUnpacked);
+  return { config, weights: numbers ? all : new Weights(file, config), context, chunk: Math.min(chunk, context) };
+}
+
+/** Opens a program with the entries of a model and more, and reads the weights. @internal */
+export async function openEntries(shape: Shape & { weights: Weights }, more: Readonly<Record<string, () => Graph>>, options: ModelOptions): Promise<Program> {
+  const { on, worker } = options;
+  const opened = await openProgram(() => {
+    const graphs = Object.entries({ prefill: () => prefillGraph(shape), decode: () => decodeGraph(shape), ...more }).map(([name, make]) => [name, make()] as const);
+    shape.weights.check(graphs.flatMap(([, graph]) => graph.ports));
+    // As texts: parameters begin with what the file has, not with what layers declare.
+    return { name: 'lm', entries: Object.fromEntries(graphs.map(([name, graph]) => [name, graph.text()])) };
+  }, { ...on && { on }, ...worker !== undefined && { worker } });
+  try {
+    await readWeights(opened, shape.weights, options);
+    return opened;
+  } catch (reason) {
+    opened.close();
+    throw reason;
+  } finally {
+    shape.weights.close();
+  }
+}
+
+/** Reads the weights one by one: the page holds no more than one of them. */
+async function readWeights(program: Program, weights: Weights, { onProgress, signal }: ModelOptions): Promise<void> {
+  const slots = program.plan.slots.filter(({ role, name }) => role === 'param' && !isAdapter(name)), total = slots.reduce((sum, { bytes }) => sum + bytes, 0);
+  let loaded = 0;
+  onProgress?.(loaded, total);
+  for (const slot of slots) {
+    if (signal?.aborted) throw new RlxError('abort', 'loading was aborted', { cause: signal.reason });
+    await program.write(slot.name, await weights.read(slot));
+    onProgress?.(loaded += slot.bytes, total);
+  }
+}

@@ -1,0 +1,112 @@
+// The configuration in the metadata of a GGUF file.
+
+import { RlxError } from '../../values/errors.js';
+import type { ModelFile } from '../gguf.js';
+import { allBut, badConfig, checkConfig, checkRope, type Config, type Rope } from './config.js';
+import { familyInGGUF, familyOf, type Family } from './family.js';
+import { scaled } from './scaling.js';
+
+/** Reads the keys of a file's architecture. */
+class Metadata {
+  readonly file: ModelFile;
+  readonly prefix: string;
+
+  constructor(file: ModelFile, architecture: string) {
+    this.file = file;
+    this.prefix = `${architecture}.`;
+  }
+
+  #of(key: string): unknown {
+    const value = this.file.metadata.get(this.prefix + key);
+    return typeof value === 'bigint' ? Number(value) : value;
+  }
+
+  /** An integer. A list of one number for each layer has equal ones. */
+  int(key: string, otherwise: number): number {
+    const value = this.#of(key);
+    if (value === undefined) return otherwise;
+    const list = typeof value === 'number' ? [value] : Array.from(value as ArrayLike<number | bigint>, Number);
+    if (list.some((n) => n !== list[0])) throw new RlxError('unsupported', `${this.prefix}${key} is ${list.slice(0, 8)}: it must be the same for all layers`, { name: key });
+    const [n = NaN] = list;
+    if (!Number.isInteger(n) || Math.abs(n) >= 2 ** 31) throw badConfig(`${this.prefix}${key} is ${n}, not an integer of 32 bits`, { name: key });
+    return n;
+  }
+
+  float(key: string, otherwise: number): number {
+    const value = this.#of(key) ?? otherwise;
+    if (typeof value !== 'number') throw badConfig(`${this.prefix}${key} is no number`, { name: key });
+    return value;
+  }
+
+  text(key: string): string | undefined {
+    const value = this.#of(key);
+    return typeof value === 'string' ? value : undefined;
+  }
+
+  has(tensor: string): boolean { return this.file.tensors.has(tensor); }
+
+  /** A vector of n elements that divide the angles; undefined if the file has none. */
+  async divisors(name: string, n: number): Promise<number[] | undefined> {
+    const info = this.file.tensors.get(name);
+    if (!info) return undefined;
+    if (info.type !== 'f32' || `${info.shape}` !== `${n}`) throw badConfig(`${name} is ${info.type}[${info.shape}]: it must be f32[${n}]`, { name });
+    return Array.from(new Float32Array((await this.file.read(name)).slice().buffer));
+  }
+}
+
+/** The configuration of a GGUF file. Errors are of kind `attr`, or `unsupported` for an unknown architecture, which list those known. */
+export async function configOfGGUF(file: ModelFile): Promise<Config> {
+  const name = file.metadata.get('general.architecture');
+  if (typeof name !== 'string') throw badConfig('general.architecture is no text', { name: 'general.architecture' });
+  const m = new Metadata(file, name), architecture = familyInGGUF(name, m.int('expert_count', 0) > 0), family = familyOf(architecture);
+  const c = special(m, plain(m, architecture, family));
+  if (family.names.positions) return checkConfig({ ...c, layerNorm: true, gated: false, activation: 'gelu_tanh', epsilon: m.float('attention.layer_norm_epsilon', 1e-5) });
+  return checkConfig({ ...c, rope: await rope(m, c, family) });
+}
+
+/** What the metadata say, but for positions. */
+function plain(m: Metadata, architecture: string, { names: f }: Family): Config {
+  const width = m.int('embedding_length', 0), heads = m.int('attention.head_count', 0), headSize = m.int('attention.key_length', heads > 0 ? Math.floor(width / heads) : 0);
+  const valueSize = m.int('attention.value_length', headSize);
+  if (valueSize !== headSize) throw new RlxError('unsupported', `${m.prefix}attention.value_length is ${valueSize}: it must be as key_length, ${headSize}`, { name: 'attention.value_length' });
+  const [vocabulary = 0, columns] = m.file.tensors.get('token_embd.weight')?.shape ?? [];
+  if (columns === undefined) throw badConfig('token_embd.weight is no matrix of the file', { name: 'token_embd.weight' });
+  return {
+    architecture, width, heads, headSize, vocabulary,
+    hidden: m.int('feed_forward_length', 0), layers: m.int('block_count', 0), context: m.int('context_length', 0),
+    kvHeads: m.int('attention.head_count_kv', heads), epsilon: m.float('attention.layer_norm_rms_epsilon', 1e-6),
+    window: m.int('attention.sliding_window', 0), experts: m.int('expert_count', 0), expertsPerToken: m.int('expert_used_count', 0),
+    scoreSoftcap: m.float('attn_logit_softcapping', 0), logitSoftcap: m.float('final_logit_softcapping', 0),
+    activation: 'silu', gated: true, tied: !m.has('output.weight'),
+    qkvBias: m.has('blk.0.attn_q.bias') || m.has('blk.0.attn_qkv.bias'), outBias: m.has('blk.0.attn_output.bias'), mlpBias: m.has('blk.0.ffn_up.bias'),
+    normQK: m.has('blk.0.attn_q_norm.weight'), fusedQKV: f.qkv !== undefined, fusedGateUp: f.gateUp !== undefined, postNorms: f.post1 !== undefined,
+  };
+}
+
+/** What the metadata do not say, by the values of llama.cpp for these architectures. */
+function special(m: Metadata, c: Config): Config {
+  if (!c.architecture.startsWith('gemma')) return c;
+  const gemma: Config = { ...c, activation: 'gelu_tanh', embeddingScale: Math.sqrt(Math.max(c.width, 0)) };
+  const ofLargest = { scale: Math.sqrt(c.heads / Math.max(c.width, 1)) }; // 27B
+  if (c.architecture === 'gemma2') return { ...gemma, window: m.int('attention.sliding_window', 4096), windowed: allBut(c.layers, 2), ...c.layers === 46 && ofLargest };
+  if (c.architecture === 'gemma3') return { ...gemma, windowed: allBut(c.layers, 6), ...c.layers === 62 && ofLargest };
+  return gemma;
+}
+
+/** The rotation. Angles are divided by tensors of the file or by the factor in its metadata. */
+async function rope(m: Metadata, c: Config, family: Family): Promise<Rope> {
+  const gemma3 = c.architecture === 'gemma3', original = m.int('rope.scaling.original_context_length', c.context);
+  const r: Rope = {
+    base: m.float('rope.freq_base', gemma3 ? 1e6 : 10000), size: m.int('rope.dimension_count', c.headSize),
+    ...family.interleaved && { interleaved: true }, ...gemma3 && { localBase: m.float('rope.freq_base_swa', 10000) },
+  };
+  checkRope(r, c.headSize);
+  const all = await m.divisors('rope_freqs.weight', r.size / 2), short = await m.divisors('rope_factors_short.weight', r.size / 2);
+  if (all) r.divisors = all;
+  if (short) {
+    const long = await m.divisors('rope_factors_long.weight', r.size / 2);
+    Object.assign(r, { divisors: short, ...long && { longDivisors: long }, original, amplitude: m.float('rope.scaling.attn_factor', 1) });
+  }
+  const factor = m.float('rope.scaling.factor', m.float('rope.scale_linear', 1)), kind = m.text('rope.scaling.type') ?? 'linear';
+  return kind === 'none' || kind === 'longrope' || factor === 1 ? r : scaled(r, { kind, factor }, c.context, original);
+}

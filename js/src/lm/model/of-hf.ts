@@ -1,0 +1,128 @@
+// The configuration in a config.json of Hugging Face, as the models' configuration classes of transformers write it.
+
+import { RlxError, shown } from '../../values/errors.js';
+import { allBut, badConfig, checkConfig, checkRope, type Config, type Rope } from './config.js';
+import { familyOf } from './family.js';
+import { type Scaling, scaled } from './scaling.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Reads the fields of an object of JSON; null is as if it were not given. */
+class Fields {
+  readonly #of: Json;
+
+  constructor(of: unknown) { this.#of = (Object(of) === of ? of : {}) as Json; }
+
+  #get(name: string): unknown { return this.#of[name] ?? undefined; }
+
+  number(...names: string[]): number | undefined {
+    const name = names.find((one) => this.#get(one) !== undefined), value = name && this.#get(name);
+    if (value !== undefined && typeof value !== 'number') throw badConfig(`${name} is no number`, { name: name! });
+    return value as number | undefined;
+  }
+
+  flag(name: string): boolean | undefined {
+    const value = this.#get(name);
+    if (value !== undefined && typeof value !== 'boolean') throw badConfig(`${name} is neither true nor false`, { name });
+    return value;
+  }
+
+  text(...names: string[]): string | undefined { return names.map((name) => this.#get(name)).find((value) => typeof value === 'string' && value !== '') as string | undefined; }
+  list<T>(name: string): T[] | undefined { return Array.isArray(this.#get(name)) ? this.#get(name) as T[] : undefined; }
+  object(name: string): Fields | undefined { return Object(this.#get(name)) === this.#get(name) ? new Fields(this.#get(name)) : undefined; }
+}
+
+/** The configuration in the fields of config.json. Errors are of kind `attr`, or `unsupported` for an architecture or an option that is not known. */
+export function configOfHF(metadata: ReadonlyMap<string, unknown>): Config {
+  const outer = new Fields(Object.fromEntries(metadata)), h = outer.object('text_config') ?? outer; // a model of text and images has its text part there
+  const named = h.text('model_type') ?? outer.text('model_type') ?? '', architecture = named === 'gemma3_text' ? 'gemma3' : named;
+  familyOf(architecture);
+  const heads = h.number('num_attention_heads') ?? 0, width = h.number('hidden_size') ?? 0;
+  const begun: Config = {
+    architecture, width, heads, hidden: h.number('intermediate_size') ?? 0, layers: h.number('num_hidden_layers') ?? 0,
+    kvHeads: h.number('num_key_value_heads') ?? heads, headSize: h.number('head_dim') ?? (heads > 0 ? Math.floor(width / heads) : 0),
+    vocabulary: h.number('vocab_size') ?? 0, context: h.number('max_position_embeddings') ?? 0, epsilon: h.number('rms_norm_eps') ?? 1e-6,
+    gated: true, tied: h.flag('tie_word_embeddings') ?? false, activation: activation(h, architecture),
+  };
+  const c = ofFamily[architecture]!(begun, h), types = h.list<unknown>('layer_types');
+  if (c.window && types?.length) c.windowed = types.map(isSliding);
+  for (const [name, must] of [['scale_attn_by_inverse_layer_idx', false], ['add_cross_attention', false], ['use_bidirectional_attention', false], ['scale_attn_weights', true]] as const) {
+    if ((h.flag(name) ?? must) !== must) throw new RlxError('unsupported', `${architecture} with ${name} ${!must}: it must be ${must}`, { name });
+  }
+  return checkConfig(architecture === 'gpt2' ? c : { ...c, rope: rope(h, c) });
+}
+
+function activation(h: Fields, architecture: string): Config['activation'] {
+  const name = h.text('hidden_activation', 'hidden_act', 'activation_function') ?? (/^gemma|^gpt2$/.test(architecture) ? 'gelu_tanh' : 'silu');
+  const known: Readonly<Record<string, Config['activation']>> = { silu: 'silu', swish: 'silu', gelu: 'gelu', gelu_new: 'gelu_tanh', gelu_pytorch_tanh: 'gelu_tanh', gelu_tanh: 'gelu_tanh', relu: 'relu' };
+  const found = Object.hasOwn(known, name) ? known[name] : undefined;
+  if (!found) throw new RlxError('unsupported', `the activation is ${name}: there are silu, gelu, gelu_new, gelu_pytorch_tanh, relu`, { name });
+  return found;
+}
+
+function isSliding(type: unknown, i: number): boolean {
+  if (type !== 'sliding_attention' && type !== 'full_attention') throw new RlxError('unsupported', `layer_types[${i}] is ${shown(type)}: it must be sliding_attention or full_attention`, { name: 'layer_types' });
+  return type === 'sliding_attention';
+}
+
+type Rule = (c: Config, h: Fields) => Config;
+
+const qwen2: Rule = (c, h) => {
+  const from = h.number('max_window_layers') ?? 0;
+  return { ...c, qkvBias: true, ...h.flag('use_sliding_window') && { window: h.number('sliding_window') ?? 0, windowed: Array.from({ length: Math.min(c.layers, 4096) }, (_, i) => i >= from) } };
+};
+const mistral: Rule = (c, h) => {
+  const experts = h.number('num_local_experts') ?? 0;
+  return { ...c, window: h.number('sliding_window') ?? 0, experts, expertsPerToken: Math.min(h.number('num_experts_per_tok') ?? 2, experts) };
+};
+const gemma: Rule = (c, h) => {
+  const bias = h.flag('attention_bias') ?? false;
+  return { ...c, normOffset: 1, embeddingScale: Math.sqrt(Math.max(c.width, 0)), tied: h.flag('tie_word_embeddings') ?? true, qkvBias: bias, outBias: bias };
+};
+const gemma2: Rule = (c, h) => ({
+  ...gemma(c, h), postNorms: true, scoreSoftcap: h.number('attn_logit_softcapping') ?? 0, logitSoftcap: h.number('final_logit_softcapping') ?? 0,
+  scale: 1 / Math.sqrt(h.number('query_pre_attn_scalar') ?? 256), window: h.number('sliding_window') ?? 4096, windowed: allBut(c.layers, 2),
+});
+
+/** What config.json leaves unsaid and a family does differently. */
+const ofFamily: Readonly<Record<string, Rule>> = {
+  llama(c, h) {
+    const bias = h.flag('attention_bias') ?? false;
+    return { ...c, qkvBias: bias, outBias: bias, mlpBias: h.flag('mlp_bias') ?? false };
+  },
+  mistral, mixtral: mistral, qwen2, gemma, gemma2,
+  qwen3(c, h) {
+    const bias = h.flag('attention_bias') ?? false;
+    return { ...qwen2(c, h), qkvBias: bias, outBias: bias, normQK: true };
+  },
+  gemma3: (c, h) => ({ ...gemma2(c, h), normQK: true, windowed: allBut(c.layers, h.number('sliding_window_pattern') ?? 6) }),
+  phi3: (c, h) => ({ ...c, fusedQKV: true, fusedGateUp: true, window: h.number('sliding_window') ?? 0 }),
+  gpt2(c, h) {
+    const width = h.number('n_embd') ?? 0, heads = h.number('n_head') ?? 0;
+    return {
+      ...c, width, heads, kvHeads: heads, layers: h.number('n_layer') ?? 0, context: h.number('n_positions') ?? 0, hidden: h.number('n_inner') ?? 4 * width,
+      headSize: heads > 0 ? Math.floor(width / heads) : 0, layerNorm: true, epsilon: h.number('layer_norm_epsilon') ?? 1e-5, gated: false,
+      qkvBias: true, outBias: true, mlpBias: true, fusedQKV: true, inOut: true, tied: h.flag('tie_word_embeddings') ?? true,
+    };
+  },
+};
+
+/** The rotation. */
+function rope(h: Fields, c: Config): Rope {
+  const given = h.object('rope_parameters') ?? h.object('rope_scaling'), s = given?.object('full_attention') ?? given, local = given?.object('sliding_attention');
+  const gemma3 = c.architecture === 'gemma3', localBase = local?.number('rope_theta') ?? (gemma3 ? h.number('rope_local_base_freq') ?? 10000 : undefined);
+  const partial = s?.number('partial_rotary_factor') ?? h.number('partial_rotary_factor') ?? 1;
+  const r: Rope = {
+    base: s?.number('rope_theta') ?? h.number('rope_theta') ?? (gemma3 ? 1e6 : 10000),
+    size: partial > 0 && partial <= 1 ? Math.trunc(c.headSize * partial) : 0, ...localBase !== undefined && { localBase },
+  };
+  checkRope(r, c.headSize);
+  const original = s?.number('original_max_position_embeddings') ?? h.number('original_max_position_embeddings') ?? c.context;
+  return s ? scaled(r, scaling(s), c.context, original) : r;
+}
+
+const scaling = (s: Fields): Scaling => ({
+  kind: s.text('rope_type', 'type') ?? 'default', factor: s.number('factor'), lowFrequency: s.number('low_freq_factor'), highFrequency: s.number('high_freq_factor'),
+  attention: s.number('attention_factor'), betaFast: s.number('beta_fast'), betaSlow: s.number('beta_slow'), truncate: s.flag('truncate'),
+  mscale: s.number('mscale'), mscaleAll: s.number('mscale_all_dim'), short: s.list('short_factor'), long: s.list('long_factor'),
+});

@@ -1,0 +1,212 @@
+// Tuning a model on a text: low-rank matrices beside its weights, which stay as they are, packed too (Hu et al., LoRA; Dettmers et
+// al., QLoRA).
+
+import { fill } from '../../graph/initial.js';
+import { encodeSafetensors } from '../../safetensors/file.js';
+import type { Optimizer } from '../../graph/graph.js';
+import type { Program } from '../../program/program.js';
+import { type Summary, Trainer } from '../../runtime/trainer.js';
+import { checkCount, checkOptions, RlxError } from '../../values/errors.js';
+import type { HostTensor } from '../../values/tensor.js';
+import type { ModelFile } from '../gguf.js';
+import type { Tokenizer } from '../tokenizer/tokenizer.js';
+import { familyOf } from './family.js';
+import { lossGraph } from './graphs.js';
+import { LanguageModel, modelOptions, type ModelOptions, openEntries, shapeOf, templateOf } from './model.js';
+import { isAdapter } from './weights.js';
+
+/** Options of {@link openTuning}. */
+export interface TuningOptions extends ModelOptions {
+  /** The rank of the added matrices. 8 if not given. */
+  rank?: number;
+  /** The added product is scaled by alpha / rank. Twice the rank if not given. */
+  alpha?: number;
+  /** The rows of a step and the tokens of each. 1 and 64 if not given; memory is proportional to both. */
+  rows?: number;
+  length?: number;
+  /** Adam if not given. */
+  optimizer?: Optimizer;
+  /** The seed of the matrices, and of the order of the text. 0 if not given. */
+  seed?: number;
+}
+
+/** Options of {@link Tuning.train}. */
+export interface TuningRun {
+  steps: number;
+  /** The learning rate. 1e-3 if not given. */
+  rate?: number;
+  /** Ends the run before the next step. */
+  signal?: AbortSignal;
+  /** Is called with each loss, in nats a token, and the number of its step. */
+  onLoss?(step: number, loss: number): void;
+}
+
+/** What the names of an adapter's weights begin with: PEFT's wrappers of a model. */
+const prefix = 'base_model.model.';
+
+/** The layers of a family that get matrices: those of its blocks. */
+function targetsOf(architecture: string): string[] {
+  const { qkv, q, k, v, out, gateUp, gate, up, down } = familyOf(architecture).names;
+  return [qkv, q, k, v, out, gateUp, gate, up, down].filter((name) => name !== undefined);
+}
+
+/** A model with an adapter that is being trained. `model` generates with the adapter as it is. */
+export class Tuning {
+  readonly model: LanguageModel;
+  readonly #trainer: Trainer;
+  readonly #rank: number;
+  readonly #alpha: number;
+  readonly #rows: number;
+  readonly #length: number;
+  readonly #seed: number;
+
+  /** @internal */
+  constructor(model: LanguageModel, trainer: Trainer, { rank, alpha, rows, length, seed }: Required<Pick<TuningOptions, 'rank' | 'alpha' | 'rows' | 'length' | 'seed'>>) {
+    this.model = model;
+    this.#trainer = trainer;
+    this.#rank = rank;
+    this.#alpha = alpha;
+    this.#rows = rows;
+    this.#length = length;
+    this.#seed = seed;
+  }
+
+  /** The parameters of the adapter. */
+  get #slots() { return this.model.program.plan.slots.filter(({ role, name }) => role === 'param' && isAdapter(name)); }
+
+  /** The number of steps so far. */
+  get steps(): number { return this.#trainer.steps; }
+
+  /**
+   * Trains the adapter on a text: each step on rows of its tokens at random places, and the tokens that follow. A text that is shorter
+   * than a row is repeated. Errors are of kind `missing` for a text of fewer than two tokens, and those of the trainer.
+   */
+  async train(text: string, tokenizer: Tokenizer, { steps, rate: lr = 1e-3, signal, onLoss }: TuningRun): Promise<Summary> {
+    const batch = this.#batches(text, tokenizer), from = this.steps;
+    try {
+      return await this.#trainer.run({
+        steps, every: 1, batches: (step) => batch(from + step), inputs: { lr }, ...signal && { signal },
+        onProgress: ({ step, losses }) => losses.forEach((loss, i) => onLoss?.(step - losses.length + i + 1, loss)),
+      });
+    } finally {
+      this.model.cached = [];
+    }
+  }
+
+  #batches(text: string, tokenizer: Tokenizer): (step: number) => { tokens: Int32Array; next: Int32Array } {
+    const once = tokenizer.encode(text), length = this.#length;
+    if (once.length < 2) throw new RlxError('missing', `the text has ${once.length} tokens: it must have two or more`);
+    const end = tokenizer.eos[0], whole = end === undefined ? [...once] : [...once, end];
+    const ids: number[] = [];
+    while (ids.length <= length) ids.push(...whole);
+    return (step) => {
+      const tokens = new Int32Array(this.#rows * length), next = new Int32Array(this.#rows * length);
+      for (let row = 0; row < this.#rows; row++) {
+        const from = hash(this.#seed, step * this.#rows + row) % (ids.length - length);
+        tokens.set(ids.slice(from, from + length), row * length);
+        next.set(ids.slice(from + 1, from + length + 1), row * length);
+      }
+      return { tokens, next };
+    };
+  }
+
+  /** Draws the adapter anew, and forgets what the optimizer knows: the model is then as it was. */
+  async reset(): Promise<void> {
+    const { program } = this.model;
+    for (const { name, role, dtype, shape } of program.plan.slots) {
+      if (role === 'state' && name.startsWith('optim/')) await program.write(name, { data: fill(name, dtype, shape, 0, 0), shape });
+    }
+    for (const { name, dtype, shape } of this.#slots) {
+      const bound = 1 / Math.sqrt(shape[0]!), initial = /lora_A/.test(name) ? { rule: 'uniform', args: [-bound, bound] } : 0;
+      await program.write(name, { data: fill(name, dtype, shape, initial, this.#seed), shape });
+    }
+    this.model.cached = [];
+  }
+
+  /** Calls a function while the adapter has no effect: what `model` generates there is without it. */
+  async without<T>(run: () => Promise<T>): Promise<T> {
+    const { program } = this.model, ups = this.#slots.filter(({ name }) => /lora_B/.test(name)), { values } = await program.readAll(ups.map(({ name }) => name));
+    const write = async (of: (name: string) => Float32Array | undefined) => {
+      for (const { name, shape } of ups) await program.write(name, { data: of(name) ?? new Float32Array(shape[0]! * shape[1]!), shape });
+      this.model.cached = [];
+    };
+    await write(() => undefined);
+    try {
+      return await run();
+    } finally {
+      await write((name) => values[name] as Float32Array);
+    }
+  }
+
+  /**
+   * The adapter as PEFT reads it: the files adapter_model.safetensors and adapter_config.json. `base` names the model that it belongs
+   * to. Of a GGUF file with heads in pairs of neighbours, as those of Llama, rows of queries and keys are put in Hugging Face's order.
+   */
+  async save(base = ''): Promise<{ 'adapter_model.safetensors': Uint8Array<ArrayBuffer>; 'adapter_config.json': string }> {
+    const { values } = await this.model.program.readAll(this.#slots.map(({ name }) => name)), tensors: Record<string, HostTensor> = {}, modules = new Set<string>();
+    for (const { name, shape } of this.#slots) {
+      const [rows, columns] = shape as [number, number], path = name.split('/'), module = path.at(-3)!;
+      modules.add(module);
+      const data = transposed(values[name] as Float32Array, rows, columns), paired = this.model.config.rope?.interleaved && /lora_B/.test(name);
+      const heads = !paired ? 0 : module === 'q_proj' ? this.model.config.heads : module === 'k_proj' ? this.model.config.kvHeads : 0;
+      tensors[prefix + path.join('.')] = { dtype: 'f32', shape: [columns, rows], data: heads ? inHalves(data, heads, rows, this.model.config.rope!.size) : data };
+    }
+    const config = {
+      peft_type: 'LORA', task_type: 'CAUSAL_LM', base_model_name_or_path: base, r: this.#rank, lora_alpha: this.#alpha, lora_dropout: 0, bias: 'none',
+      fan_in_fan_out: this.model.config.architecture === 'gpt2', inference_mode: true, init_lora_weights: true, modules_to_save: null, target_modules: [...modules].sort(),
+    };
+    return { 'adapter_model.safetensors': encodeSafetensors(tensors, { format: 'pt' }), 'adapter_config.json': `${JSON.stringify(config, undefined, 2)}\n` };
+  }
+
+  /** Frees its memory. */
+  close(): void { this.model.close(); }
+}
+
+/** A number of 32 bits of two: the last steps of MurmurHash3 (A. Appleby). */
+function hash(seed: number, n: number): number {
+  let x = Math.imul(n + 1, 0x9e3779b1) ^ seed;
+  x = Math.imul(x ^ x >>> 16, 0x85ebca6b);
+  x = Math.imul(x ^ x >>> 13, 0xc2b2ae35);
+  return (x ^ x >>> 16) >>> 0;
+}
+
+function transposed(x: Float32Array, rows: number, columns: number): Float32Array {
+  const out = new Float32Array(x.length);
+  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) out[j * rows + i] = x[i * columns + j]!;
+  return out;
+}
+
+/** Rows [heads·size, columns] with pairs of neighbours in each head, as its first and second half. Only the rotated rows move. */
+function inHalves(x: Float32Array, heads: number, columns: number, rotated: number): Float32Array {
+  const out = x.slice(), size = x.length / columns / heads;
+  for (let head = 0; head < heads; head++) {
+    for (let i = 0; i < rotated; i++) {
+      const to = head * size + (i % 2 * rotated / 2 + (i >> 1)), from = head * size + i;
+      out.set(x.subarray(from * columns, (from + 1) * columns), to * columns);
+    }
+  }
+  return out;
+}
+
+/**
+ * Opens a model with an adapter to train: the weights stay as they are in the file, packed rows too, and each block is computed again in
+ * the backward pass. Errors are those of `openModel`.
+ */
+export async function openTuning(file: ModelFile, options?: TuningOptions): Promise<Tuning> {
+  checkOptions('openTuning', options, `rank alpha rows length optimizer seed ${modelOptions}`);
+  const { rank = 8, alpha = 2 * rank, rows = 1, length = 64, optimizer = { kind: 'adam' }, seed = 0, ...rest } = options ?? {};
+  checkCount('rank', rank, 1, 4096);
+  checkCount('rows', rows, 1, 4096);
+  checkCount('length', length, 1, 65536);
+  checkCount('seed', seed, 0, 2 ** 32 - 1);
+  const base = await shapeOf(file, rest), shape = { ...base, adapter: { rank, alpha, targets: targetsOf(base.config.architecture) } };
+  const program: Program = await openEntries(shape, { step: () => lossGraph(shape, rows, length).step({ optimizer, history: 64 }) }, rest);
+  try {
+    const tuning = new Tuning(new LanguageModel(shape, program, templateOf(file)), new Trainer(program), { rank, alpha, rows, length, seed });
+    await tuning.reset();
+    return tuning;
+  } catch (reason) {
+    program.close();
+    throw reason;
+  }
+}

@@ -1,0 +1,175 @@
+// Where the parameters of a decoder are in a file, and how they lie in memory.
+
+import type { Port } from '../../graph/graph.js';
+import type { Storage } from '../../nn/layer.js';
+import { packedBlock } from '../../nn/storage.js';
+import { arrayOf, converted } from '../../safetensors/convert.js';
+import { RlxError } from '../../values/errors.js';
+import type { HostTensor } from '../../values/tensor.js';
+import type { ModelFile, TensorInfo } from '../gguf.js';
+import type { Config } from './config.js';
+import { familyOf, inGGUF } from './family.js';
+import { Unpacker } from './unpack.js';
+
+/** The tensor of a file that a parameter is read from. */
+interface Source { info: TensorInfo; expert?: number }
+
+const floats = /^(f32|f16|bf16)$/;
+
+/** Whether a file is one of GGUF: else its metadata are those of config.json. */
+export const isGGUF = (file: ModelFile): boolean => file.metadata.has('general.architecture');
+
+/** A parameter of the matrices that `nn.lora` adds: it is of no file of the model. */
+export const isAdapter = (name: string): boolean => /\/lora_[AB]\/weight$/.test(name);
+
+/** Options of {@link Weights}. */
+export interface WeightsOptions {
+  /** Makes f32 of all matrices. If not set rows stay packed where products read them so, and numbers stay as they are. */
+  unpack?: boolean;
+}
+
+/** The parameters of a decoder as they lie in a file. */
+export class Weights {
+  readonly #file: ModelFile;
+  readonly #config: Config;
+  readonly #find: (parameter: string) => Source | undefined;
+
+  readonly #unpacker: Unpacker | undefined;
+
+  /** `configOf` gives the configuration. */
+  constructor(file: ModelFile, config: Config, options: WeightsOptions = {}) {
+    this.#file = file;
+    this.#config = config;
+    this.#unpacker = options.unpack ? new Unpacker() : undefined;
+    this.#find = isGGUF(file) ? this.#inGGUF() : (parameter) => this.#inHF(parameter);
+  }
+
+  #inGGUF(): (parameter: string) => Source | undefined {
+    const layers = inGGUF(this.#config);
+    return (parameter) => {
+      const at = parameter.lastIndexOf('/'), layer = layers.get(parameter.slice(0, Math.max(at, 0)));
+      const info = layer && this.#file.tensors.get(`${layer.name}.${parameter.slice(at + 1)}`);
+      return info && { info, ...layer.expert !== undefined && { expert: layer.expert } };
+    };
+  }
+
+  #inHF(parameter: string): Source | undefined {
+    const dotted = parameter.replaceAll('/', '.'), short = dotted.slice(dotted.indexOf('.') + 1);
+    for (const name of [dotted, short, `language_model.${dotted}`, `model.language_model.${short}`]) {
+      const info = this.#file.tensors.get(name);
+      if (info) return { info };
+    }
+    return undefined;
+  }
+
+  /** How a weight lies in memory: what `nn.stored` asks. */
+  storage(name: string): Storage {
+    const type = this.#find(name)?.info.type, unpack = !!this.#unpacker;
+    if (type === undefined) return { outIn: true };
+    if (floats.test(type)) return { outIn: !this.#isInOut(name), dtype: unpack ? 'f32' : type as 'f32' };
+    if (packedBlock(type)) return { outIn: true, ...unpack ? { dtype: 'f32' } : { format: type } };
+    throw new RlxError('unsupported', `tensor ${this.#find(name)!.info.name} is ${type}, which cannot be read`, { name });
+  }
+
+  /** Whether the file has a matrix as [in, out]. */
+  #isInOut(name: string): boolean {
+    const { names } = familyOf(this.#config.architecture), layer = name.slice(0, name.lastIndexOf('/'));
+    return !!this.#config.inOut && !isGGUF(this.#file) && ![names.embedding, names.head, names.positions].includes(layer);
+  }
+
+  /**
+   * Throws unless the file has what the parameters of graphs need: of kind `missing` for parameters that it lacks, `name` for
+   * tensors that are none, each with the nearest name, and `shape`.
+   */
+  check(ports: readonly Port[]): void {
+    const missing: string[] = [], used = new Set<string>();
+    for (const port of ports) {
+      if (port.kind !== 'param' || isAdapter(port.name)) continue;
+      const found = this.#find(port.name);
+      if (!found) missing.push(port.name);
+      else {
+        used.add(found.info.name);
+        this.#fit(port, found);
+      }
+    }
+    const unused = [...this.#file.tensors.keys()].filter((name) => !used.has(name) && !this.#isNeedless(name));
+    if (missing.length) throw new RlxError('missing', `the file lacks ${listed(missing, unused)}`, { name: missing[0]! });
+    if (unused.length) throw new RlxError('name', `the file has ${listed(unused, missing)}, of which ${this.#config.architecture} has no parameters`, { name: unused[0]! });
+  }
+
+  #fit({ name, dtype, shape }: Port, { info, expert }: Source): void {
+    const [, ...rest] = info.shape, given = [...expert === undefined ? info.shape : rest];
+    if (dtype === 'u8') {
+      const [elements, bytes] = packedBlock(info.type)!;
+      given[given.length - 1] = given.at(-1)! / elements * bytes;
+    }
+    const count = expert === undefined ? undefined : this.#config.experts;
+    if (`${given}` === `${shape}` && (count === undefined || info.shape[0] === count)) return;
+    throw new RlxError('shape', `tensor ${info.name} is ${info.type}[${info.shape}], which does not fit parameter ${name}, ${dtype}[${shape}]`, { name, shape: info.shape });
+  }
+
+  /** Whether a tensor is no parameter but follows from the configuration, or is of the part of a model that reads images. */
+  #isNeedless(name: string): boolean {
+    if (/^rope_(freqs|factors_)|\.(rotary_emb\.inv_freq|attn\.bias|attn\.masked_bias)$|^(model\.)?(vision_tower|multi_modal_projector)\./.test(name)) return true;
+    return !!this.#config.tied && /^(language_model\.)?lm_head\.weight$/.test(name);
+  }
+
+  /** Reads a parameter, as a program takes it. */
+  async read({ name, dtype, shape }: { name: string; dtype: string; shape: readonly number[] }): Promise<HostTensor> {
+    const found = this.#find(name);
+    if (!found) throw new RlxError('missing', `the file lacks ${name}`, { name });
+    const { info, expert } = found;
+    let bytes = await this.#file.read(info.name);
+    if (expert !== undefined) {
+      const n = bytes.length / this.#config.experts!;
+      bytes = bytes.subarray(expert * n, (expert + 1) * n);
+    }
+    if (dtype === 'u8') return { dtype, shape, data: bytes };
+    if (packedBlock(info.type)) {
+      if (!this.#unpacker) throw new RlxError('unsupported', `tensor ${info.name} is ${info.type}, and parameter ${name} has numbers: unpack it`, { name });
+      return { dtype, shape, data: await this.#unpacker.unpack(info.type, bytes) };
+    }
+    const data = converted(name, { dtype: info.type, shape: info.shape, data: elements(info.type, bytes) }, dtype) as Float32Array;
+    const offset = /norm/.test(name) && shape.length === 1 && !isGGUF(this.#file) ? this.#config.normOffset ?? 0 : 0;
+    return { dtype, shape, data: offset ? data.map((x) => x + offset) : data };
+  }
+
+  /** The bytes that the parameters take in memory. */
+  get bytes(): number {
+    const of = ({ shape, bytes }: TensorInfo) => this.#unpacker ? 4 * shape.reduce((n, size) => n * size, 1) : bytes;
+    return [...this.#file.tensors.values()].reduce((sum, info) => this.#isNeedless(info.name) ? sum : sum + of(info), 0);
+  }
+
+  /** Frees what reading took. */
+  close(): void { this.#unpacker?.close(); }
+}
+
+/** Bytes as elements; those that are not aligned are copied. */
+function elements(type: string, bytes: Uint8Array): HostTensor['data'] {
+  const array = arrayOf(type) as { new (buffer: ArrayBufferLike, offset: number, length: number): HostTensor['data']; readonly BYTES_PER_ELEMENT: number };
+  const { buffer, byteOffset } = bytes.byteOffset % array.BYTES_PER_ELEMENT ? bytes.slice() : bytes;
+  return new array(buffer, byteOffset, bytes.length / array.BYTES_PER_ELEMENT);
+}
+
+/** The first few names, each with the nearest one of others. */
+function listed(names: readonly string[], others: readonly string[]): string {
+  const most = 5, parts = names.slice(0, most).map((name) => {
+    const near = nearest(name, others);
+    return near ? `${name} (the nearest is ${near})` : name;
+  });
+  return [...parts, ...names.length > most ? [`${names.length - most} more`] : []].join(', ');
+}
+
+/** The name that shares most with another: the longest common start and end. */
+function nearest(name: string, others: readonly string[]): string {
+  const dotted = name.replaceAll('/', '.');
+  let best = '', most = 0;
+  for (const other of others.slice(0, 1000)) {
+    const o = other.replaceAll('/', '.'), length = Math.min(o.length, dotted.length);
+    let start = 0, end = 0;
+    while (start < length && o[start] === dotted[start]) start++;
+    while (end < length - start && o.at(-1 - end) === dotted.at(-1 - end)) end++;
+    if (start + end > most) [best, most] = [other, start + end];
+  }
+  return best;
+}
