@@ -140,6 +140,22 @@ func TestModuleDependenciesAreConfined(t *testing.T) {
 	}
 }
 
+// TestModelsStayOutOfTheModule asserts that the page's compiler has no pretrained models, whose graphs it gets
+// without their definitions.
+func TestModelsStayOutOfTheModule(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "./wasm/...")
+	cmd.Env = append(cmd.Environ(), "GOOS=js", "GOARCH=wasm")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pkg := range strings.Fields(string(out)) {
+		if _, name := room(pkg); strings.HasPrefix(pkg, module) && slices.Contains([]string{"ir/lm", "ir/models"}, name) {
+			t.Errorf("the module has %s", pkg)
+		}
+	}
+}
+
 // TestTheRootNeedsNoC asserts that a program that imports the root, with the CPU as its
 // device, is static where cgo is off: no package of ours or of others has C in it.
 func TestTheRootNeedsNoC(t *testing.T) {

@@ -89,6 +89,7 @@ type hfHead struct {
 	Labels        map[string]string `json:"id2label"`
 	NumLabels     *int              `json:"num_labels"`
 	Tied          *bool             `json:"tie_word_embeddings"`
+	Problem       string            `json:"problem_type"`
 }
 
 // head returns what stands on the encoder: other heads than those that this package knows are passed over.
@@ -132,6 +133,9 @@ func (h hfHead) labels() ([]string, error) {
 	}
 	return list, nil
 }
+
+// independent reports whether each label has a probability of its own.
+func (h hfHead) independent() bool { return h.Problem == "multi_label_classification" }
 
 // tied reports whether scores of tokens come from the table of tokens.
 func (h hfHead) tied() bool { return h.Tied == nil || *h.Tied }
@@ -183,7 +187,7 @@ func readBERT(architecture string, data []byte) (Config, error) {
 	}
 	labels, err := h.labels()
 	c := &Text{
-		Family: architecture, Vocabulary: h.Vocabulary, Context: h.Context, Types: h.Types, Head: h.head(), Labels: labels, Tied: h.tied(),
+		Family: architecture, Vocabulary: h.Vocabulary, Context: h.Context, Types: h.Types, Head: h.head(), Labels: labels, Independent: h.independent(), Tied: h.tied(),
 		Tower: Tower{Width: h.Width, Hidden: h.Hidden, Layers: h.Layers, Heads: h.Heads, HeadSize: perHead(h.Width, h.Heads, h.HeadSize), Epsilon: h.Epsilon, Activation: h.Activation},
 	}
 	if architecture != "bert" {
@@ -212,7 +216,7 @@ func readDistilBERT(architecture string, data []byte) (Config, error) {
 	}
 	labels, err := h.labels()
 	c := &Text{
-		Family: architecture, Vocabulary: h.Vocabulary, Context: h.Context, Head: h.head(), Labels: labels, Tied: h.tied(),
+		Family: architecture, Vocabulary: h.Vocabulary, Context: h.Context, Head: h.head(), Labels: labels, Independent: h.independent(), Tied: h.tied(),
 		Tower: Tower{Width: h.Width, Hidden: h.Hidden, Layers: h.Layers, Heads: h.Heads, HeadSize: perHead(h.Width, h.Heads, nil), Epsilon: 1e-12, Activation: h.Activation},
 	}
 	return Config{Architecture: architecture, Text: c}, first(err, divided(c.Tower, nil))
@@ -273,7 +277,7 @@ func readModernBERT(architecture string, data []byte) (Config, error) {
 	}
 	labels, err := h.labels()
 	c := &Text{
-		Family: architecture, Vocabulary: h.Vocabulary, Context: h.Context, Head: h.head(), Labels: labels, Tied: h.tied(), Window: h.Local / 2,
+		Family: architecture, Vocabulary: h.Vocabulary, Context: h.Context, Head: h.head(), Labels: labels, Independent: h.independent(), Tied: h.tied(), Window: h.Local / 2,
 		Tower:         Tower{Width: h.Width, Hidden: h.Hidden, Layers: h.Layers, Heads: h.Heads, HeadSize: perHead(h.Width, h.Heads, nil), Epsilon: h.Epsilon, Activation: h.Activation},
 		AttentionBias: h.AttentionBias, MLPBias: h.MLPBias, NormBias: h.NormBias, HeadBias: h.HeadBias, ScoreBias: h.ScoreBias,
 		HeadActivation: h.HeadActivation, MeanPooled: h.Pooling == "mean",
@@ -376,7 +380,7 @@ func readViT(architecture string, data []byte) (Config, error) {
 	}
 	c, err := h.image()
 	labels, err2 := h.labels()
-	c.NoQKVBias, c.Labels = !h.Bias, labels
+	c.NoQKVBias, c.Labels, c.Independent = !h.Bias, labels, h.independent()
 	if h.head() == LabelHead {
 		c.Head = LabelHead
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -160,6 +161,28 @@ func TestWrongOperandsAreErrors(t *testing.T) {
 		})
 		if !errors.Is(err, c.kind) {
 			t.Errorf("%s: %v, want %v", name, err, c.kind)
+		}
+	}
+}
+
+// TestProbabilities holds those of several labels, of independent ones and of one alone to their formulas.
+func TestProbabilities(t *testing.T) {
+	for _, c := range []struct {
+		scores      []float64
+		independent bool
+		want        float64 // of the first label
+	}{{[]float64{1, 0}, false, 0.7310586}, {[]float64{1, 0}, true, 0.7310586}, {[]float64{1, 5}, true, 0.7310586}, {[]float64{1}, false, 0.7310586}, {[]float64{1, 1}, false, 0.5}} {
+		g, err := ir.Build("g", func(b *ir.Builder) {
+			b.Output("p", models.Probabilities(b, b.Input("x", ir.F32, ir.Dims(len(c.scores))...), c.independent))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := ir.NewArray(ir.F32, len(c.scores))
+		copy(x.F, c.scores)
+		out, err := ir.Eval(g, map[string]*ir.Array{"x": x}, ir.EvalOptions{})
+		if err != nil || math.Abs(out[0].F[0]-c.want) > 1e-6 {
+			t.Errorf("%v, independent %t: %v, %v; want %v", c.scores, c.independent, out, err, c.want)
 		}
 	}
 }

@@ -33,9 +33,11 @@ type Text struct {
 	Vocabulary, Context, Types int
 	// Offset is added to positions: the rows of the table before are not used. It is 2 in RoBERTa.
 	Offset int
-	// Head is what stands on the encoder, and Labels the names of its labels.
-	Head   Head
-	Labels []string
+	// Head is what stands on the encoder, and Labels the names of its labels. Independent has each label
+	// hold or not whatever the others do: see [Probabilities].
+	Head        Head
+	Labels      []string
+	Independent bool
 	// Pooler says that BERT's pooler is there: see [TextPooler].
 	Pooler bool
 	// Tied uses the table of tokens as the weight of the scores of tokens.
@@ -134,6 +136,18 @@ func TextHead(b *ir.Builder, c Text, hidden, mask ir.Value) ir.Value {
 	}
 	f, _ := familyOf(c.Family)
 	return f.text.head(b, c, hidden, mask)
+}
+
+// Probabilities returns those of the labels or tokens from scores along the last axis: their softmax, or their
+// logistic function if labels are independent or there is one alone. Errors are recorded in b.
+func Probabilities(b *ir.Builder, scores ir.Value, independent bool) ir.Value {
+	if !start(b, "models.probabilities", scores, nil) {
+		return ir.Value{}
+	}
+	if independent || scores.Dim(-1).Is(1) {
+		return ops.Sigmoid(b, scores)
+	}
+	return ops.Softmax(b, scores, -1)
 }
 
 // scores returns the scores of all tokens: those of the table of tokens, or of a weight of its own, with a

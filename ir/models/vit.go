@@ -16,8 +16,10 @@ type Image struct {
 	// NoQKVBias leaves out the biases of queries, keys and values.
 	NoQKVBias bool
 	// Head is what stands on the encoder, [NoHead] or [LabelHead], and Labels the names of its labels.
-	Head   Head
-	Labels []string
+	// Independent has each label hold or not whatever the others do: see [Probabilities].
+	Head        Head
+	Labels      []string
+	Independent bool
 	// Pooler says that a pooler is there: see [ImagePooler].
 	Pooler bool
 }

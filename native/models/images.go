@@ -37,7 +37,7 @@ func (o *ImagesOptions) complete(m *Model, c models.Image) error {
 	if o.Preprocessing != nil {
 		return o.Preprocessing.check()
 	}
-	p, err := preprocessing(m.Folder, c.Size)
+	p, err := PreprocessingOf(m)
 	o.Preprocessing = &p
 	return err
 }
@@ -88,7 +88,7 @@ func NewImages(ctx context.Context, s *rlx.Session, m *Model, o ImagesOptions) (
 	if err == nil && c.Head == models.LabelHead {
 		var scores *ir.Graph
 		scores, err = m.Build(scoresEntry, func(b *ir.Builder) {
-			b.Output("scores", ops.Softmax(b, models.ImageHead(b, c, models.ImageEncoder(b, c, pixelsInput(b, c))), -1))
+			b.Output("scores", models.Probabilities(b, models.ImageHead(b, c, models.ImageEncoder(b, c, pixelsInput(b, c))), c.Independent))
 		})
 		entries = append(entries, ir.Entry{Name: scoresEntry, Graph: scores})
 	}

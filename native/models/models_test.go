@@ -252,6 +252,25 @@ func TestTexts(t *testing.T) {
 	}
 }
 
+// TestPairs holds labels of pairs of texts, of which some are cut off, to those of transformers.
+func TestPairs(t *testing.T) {
+	f := open(t, "bert")
+	x, err := models.NewTexts(t.Context(), cpu(t), f.Model, models.TextsOptions{MaxTokens: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close(context.Background())
+	var pairs []models.Pair
+	for _, p := range [][2]int{{0, 1}, {1, 0}, {3, 1}, {0, 3}, {3, 3}, {2, 1}} {
+		pairs = append(pairs, models.Pair{First: texts[p[0]], Second: texts[p[1]]})
+	}
+	scores, err := x.ClassifyPairs(t.Context(), pairs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nearScores(t, scores, f.Config.Text.Labels, f.floats(t, "pairs"))
+}
+
 // nearScores fails unless probabilities are those wanted, and the likeliest are first.
 func nearScores(t *testing.T, scores [][]models.Score, labels []string, want []float32) {
 	t.Helper()

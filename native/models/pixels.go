@@ -87,29 +87,32 @@ func (s *sides) UnmarshalJSON(data []byte) error {
 func PreprocessingOf(m *Model) (Preprocessing, error) {
 	switch {
 	case m.Config.Image != nil:
-		return preprocessing(m.Folder, m.Config.Image.Size)
+		return preprocessing(m.Folder, m.Config.Image.Size, hfPixels{Filter: Bilinear, Factor: 1. / 255, Mean: []float64{0.5, 0.5, 0.5}, Deviation: []float64{0.5, 0.5, 0.5}})
 	case m.Config.ImageText != nil:
-		return preprocessing(m.Folder, m.Config.ImageText.Image.Size)
+		return preprocessing(m.Folder, m.Config.ImageText.Image.Size, hfPixels{
+			Filter: Bicubic, Factor: 1. / 255, Crop: true, Size: &sides{Shortest: 224},
+			Mean: []float64{0.48145466, 0.4578275, 0.40821073}, Deviation: []float64{0.26862954, 0.26130258, 0.27577711},
+		})
 	}
 	return Preprocessing{}, ir.Errorf(ir.ErrUnsupported, "%s reads no images", m.Folder)
 }
 
+// hfPixels is preprocessor_config.json. What a file leaves out is as the model's processor has it.
+type hfPixels struct {
+	Resize    *bool     `json:"do_resize"`
+	Size      *sides    `json:"size"`
+	Filter    Filter    `json:"resample"`
+	Crop      bool      `json:"do_center_crop"`
+	CropSize  *sides    `json:"crop_size"`
+	Rescale   *bool     `json:"do_rescale"`
+	Factor    float64   `json:"rescale_factor"`
+	Normalize *bool     `json:"do_normalize"`
+	Mean      []float64 `json:"image_mean"`
+	Deviation []float64 `json:"image_std"`
+}
+
 // preprocessing reads preprocessor_config.json for images of a size.
-func preprocessing(folder string, size [2]int) (Preprocessing, error) {
-	c := struct {
-		Resize    *bool     `json:"do_resize"`
-		Size      *sides    `json:"size"`
-		Filter    Filter    `json:"resample"`
-		Crop      bool      `json:"do_center_crop"`
-		CropSize  *sides    `json:"crop_size"`
-		Rescale   *bool     `json:"do_rescale"`
-		Factor    float64   `json:"rescale_factor"`
-		Normalize *bool     `json:"do_normalize"`
-		Mean      []float64 `json:"image_mean"`
-		Deviation []float64 `json:"image_std"`
-		Processor string    `json:"image_processor_type"`
-		Extractor string    `json:"feature_extractor_type"`
-	}{Filter: Bilinear, Factor: 1. / 255}
+func preprocessing(folder string, size [2]int, c hfPixels) (Preprocessing, error) {
 	if err := readJSON(filepath.Join(folder, "preprocessor_config.json"), &c, true); err != nil {
 		return Preprocessing{}, err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/format/tokenizer"
 	"github.com/rlx-go/rlx/ir/models"
-	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // TextsOptions are the options of [NewTexts].
@@ -73,7 +72,7 @@ func NewTexts(ctx context.Context, s *rlx.Session, m *Model, o TextsOptions) (*T
 	if err == nil && c.Head != models.NoHead {
 		var scores ir.Entry
 		scores, err = entry(scoresEntry, func(b *ir.Builder, hidden, mask ir.Value) {
-			b.Output("scores", ops.Softmax(b, models.TextHead(b, c, hidden, mask), -1))
+			b.Output("scores", models.Probabilities(b, models.TextHead(b, c, hidden, mask), c.Independent))
 		})
 		entries = append(entries, scores)
 	}
@@ -137,7 +136,7 @@ func (t *Texts) Embed(ctx context.Context, texts ...string) ([][]float32, error)
 // tokens or with more than [TextsOptions] allow.
 func (t *Texts) EmbedTokens(ctx context.Context, texts [][]int32) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
-	err := t.batches(ctx, vectorsEntry, texts, func(out rlx.Outputs, rows []int, _ int) error {
+	err := t.batches(ctx, vectorsEntry, texts, nil, func(out rlx.Outputs, rows []int, _ int) error {
 		x, err := out["vectors"].Float32s()
 		for i, row := range rows {
 			if err == nil {
@@ -176,8 +175,8 @@ func (t *Texts) encode(texts []string) ([][]int32, error) {
 }
 
 // batches runs an entry for texts, those of like length together, and calls f with the outputs, the numbers
-// of the texts and their padded length.
-func (t *Texts) batches(ctx context.Context, entry string, texts [][]int32, f func(out rlx.Outputs, rows []int, time int) error) error {
+// of the texts and their padded length. The types of the tokens may be nil: then all are 0.
+func (t *Texts) batches(ctx context.Context, entry string, texts, types [][]int32, f func(out rlx.Outputs, rows []int, time int) error) error {
 	order := make([]int, len(texts))
 	for i, text := range texts {
 		order[i] = i
@@ -202,7 +201,13 @@ func (t *Texts) batches(ctx context.Context, entry string, texts [][]int32, f fu
 		}
 		in := rlx.Inputs{"tokens": rlx.Int32s(tokens, len(rows), time), "mask": rlx.Int32s(mask, len(rows), time)}
 		if t.model.Config.Text.Types > 0 {
-			in["types"] = rlx.Int32s(make([]int32, len(tokens)), len(rows), time)
+			kinds := make([]int32, len(tokens))
+			for i, row := range rows {
+				if types != nil {
+					copy(kinds[i*time:], types[row])
+				}
+			}
+			in["types"] = rlx.Int32s(kinds, len(rows), time)
 		}
 		out, err := t.program.Call(ctx, entry, in)
 		if err == nil {
@@ -242,16 +247,88 @@ func best(labels []string, probabilities []float32) []Score {
 // Classify returns the labels of each text, the likeliest first. The error is of kind [ir.ErrUnsupported] for
 // a model without labels for texts.
 func (t *Texts) Classify(ctx context.Context, texts ...string) ([][]Score, error) {
-	if err := t.needsHead(models.LabelHead); err != nil {
-		return nil, err
-	}
 	encoded, err := t.encode(texts)
 	if err != nil {
 		return nil, err
 	}
+	return t.classify(ctx, encoded, nil)
+}
+
+// Pair is two texts that a model compares: a question and an answer, or a premise and a conclusion.
+type Pair struct{ First, Second string }
+
+// ClassifyPairs is [Texts.Classify] for pairs of texts, joined as the tokenizer's template says. The longer of
+// the two is cut off where a pair has too many tokens.
+func (t *Texts) ClassifyPairs(ctx context.Context, pairs ...Pair) ([][]Score, error) {
+	encoded, types := make([][]int32, len(pairs)), make([][]int32, len(pairs))
+	for i, p := range pairs {
+		var err error
+		if encoded[i], types[i], err = t.pair(p); err != nil {
+			return nil, fmt.Errorf("pair %d: %w", i, err)
+		}
+	}
+	return t.classify(ctx, encoded, types)
+}
+
+// pair returns the tokens of a pair and their types.
+func (t *Texts) pair(p Pair) (ids, types []int32, err error) {
+	if ids, types, err = t.model.Tokenizer.EncodePair(p.First, p.Second, tokenizer.EncodeOptions{}); err != nil {
+		return nil, nil, err
+	}
+	for i, kind := range types {
+		if most := int32(t.model.Config.Text.Types) - 1; most >= 0 {
+			types[i] = min(kind, most)
+		}
+	}
+	if len(ids) <= t.options.MaxTokens {
+		return ids, types, nil
+	}
+	return t.shortened(p, ids, types)
+}
+
+// shortened cuts a pair off to the largest number of tokens: the shorter text keeps up to half of the room.
+func (t *Texts) shortened(p Pair, ids, types []int32) (_, _ []int32, err error) {
+	var parts [2][]int32
+	for i, text := range []string{p.First, p.Second} {
+		if parts[i], err = t.model.Tokenizer.Encode(text, tokenizer.EncodeOptions{OmitSpecial: true}); err != nil {
+			return nil, nil, err
+		}
+	}
+	room := t.options.MaxTokens - (len(ids) - len(parts[0]) - len(parts[1]))
+	first, second := spanOf(ids, parts[0], 0), spanOf(ids, parts[1], len(parts[0]))
+	if room < 0 || first < 0 || second < 0 {
+		return nil, nil, ir.Shapef("the tokens around a pair leave no room in %d", t.options.MaxTokens)
+	}
+	short := min(len(parts[0]), len(parts[1]), room/2)
+	keep := [2]int{short, room - short}
+	if len(parts[0]) > len(parts[1]) {
+		keep[0], keep[1] = keep[1], keep[0]
+	}
+	cut := func(x []int32) []int32 {
+		x = slices.Delete(x, second+keep[1], second+len(parts[1]))
+		return slices.Delete(x, first+keep[0], first+len(parts[0]))
+	}
+	return cut(ids), cut(types), nil
+}
+
+// spanOf returns where a text begins in ids, from a position on; −1 if it is not there.
+func spanOf(ids, text []int32, from int) int {
+	for at := from; at+len(text) <= len(ids); at++ {
+		if slices.Equal(ids[at:][:len(text)], text) {
+			return at
+		}
+	}
+	return -1
+}
+
+// classify returns the labels of texts of tokens.
+func (t *Texts) classify(ctx context.Context, encoded, types [][]int32) ([][]Score, error) {
+	if err := t.needsHead(models.LabelHead); err != nil {
+		return nil, err
+	}
 	labels := t.model.Config.Text.Labels
-	scores := make([][]Score, len(texts))
-	err = t.batches(ctx, scoresEntry, encoded, func(out rlx.Outputs, rows []int, _ int) error {
+	scores := make([][]Score, len(encoded))
+	err := t.batches(ctx, scoresEntry, encoded, types, func(out rlx.Outputs, rows []int, _ int) error {
 		x, err := out["scores"].Float32s()
 		for i, row := range rows {
 			if err == nil {
@@ -302,7 +379,7 @@ func (t *Texts) FillMask(ctx context.Context, text string, n int) ([][]Filling, 
 	}
 	var all [][]Filling
 	vocabulary := t.model.Config.Text.Vocabulary
-	err = t.batches(ctx, scoresEntry, [][]int32{ids}, func(out rlx.Outputs, _ []int, _ int) error {
+	err = t.batches(ctx, scoresEntry, [][]int32{ids}, nil, func(out rlx.Outputs, _ []int, _ int) error {
 		x, err := out["scores"].Float32s()
 		for i, id := range ids {
 			if id == mask && err == nil {

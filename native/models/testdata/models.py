@@ -152,6 +152,13 @@ def expect_text(model, name, folder):
     out["vectors"] = torch.stack(vectors)
     if labels:
         out["labels"] = torch.stack(labels)
+    if name == "bert":
+        t.enable_truncation(longest, strategy="longest_first")
+        rows = []
+        for a, b in ((0, 1), (1, 0), (3, 1), (0, 3), (3, 3), (2, 1)):
+            e = t.encode(TEXTS[a], TEXTS[b])
+            rows.append(model(torch.tensor([e.ids]), token_type_ids=torch.tensor([e.type_ids])).logits[0].softmax(-1))
+        out["pairs"] = torch.stack(rows)
     if "MaskedLM" in type(model).__name__:
         t.no_truncation()
         ids = torch.tensor([t.encode(f"the {mask_token} sat on a {mask_token}").ids])
