@@ -1,6 +1,7 @@
 """Prints the milliseconds of a run of BERT-base and ViT-B/16 with random weights in PyTorch on the CPU, the best of
-several runs: the peer of BenchmarkEncoders."""
+several runs: the peer of BenchmarkEncoders. An argument is the number of threads."""
 
+import sys
 import time
 
 import torch
@@ -18,6 +19,8 @@ def best(f, seconds=6):
     return min(times) * 1e3
 
 
+if len(sys.argv) > 1:
+    torch.set_num_threads(int(sys.argv[1]))
 bert = BertModel(BertConfig(), add_pooling_layer=False).eval()
 vit = ViTModel(ViTConfig(), add_pooling_layer=False).eval()
 for batch in (1, 8):
