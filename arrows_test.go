@@ -26,6 +26,7 @@ var layers = [][]string{
 	{"ir/nn"},
 	{"autodiff", "internal/compiler/padding", "internal/compiler/passes", "ir/format"},
 	{"ir/irtest", "ir/lm"},
+	{"ir/models"},
 	{"internal/compiler/fusion", "internal/codegen/clike"},
 	{"internal/compiler/sched/emit"},
 	{"internal/compiler/sched/elementwise", "internal/compiler/sched/reduce", "internal/compiler/sched/scan", "internal/compiler/sched/indexed", "internal/compiler/sched/serial"},
@@ -46,7 +47,7 @@ var layers = [][]string{
 	{"native/safetensors", "native/dataset", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "webgpu/internal/exec", "internal/conformance"},
 	{"webgpu", "wasm", "native/coreml", "native/lm", "internal/coreml/software"}, // a training session and the software Core ML run graphs on the CPU
 	{""}, // the root
-	{"native/lm/generate"},
+	{"native/lm/generate", "native/models"},
 	{"native/lm/serve"},
 	{"demo", "js", "native/opsdoc", "native/rlx", "internal/applecheck/whole", "internal/coreml/suite"},
 }
@@ -135,6 +136,22 @@ func TestModuleDependenciesAreConfined(t *testing.T) {
 					t.Errorf("%s must not import %s: that is for %s", pkg, imported, home)
 				}
 			}
+		}
+	}
+}
+
+// TestModelsStayOutOfTheModule asserts that the page's compiler has no pretrained models, whose graphs it gets
+// without their definitions.
+func TestModelsStayOutOfTheModule(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "./wasm/...")
+	cmd.Env = append(cmd.Environ(), "GOOS=js", "GOARCH=wasm")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pkg := range strings.Fields(string(out)) {
+		if _, name := room(pkg); strings.HasPrefix(pkg, module) && slices.Contains([]string{"ir/lm", "ir/models"}, name) {
+			t.Errorf("the module has %s", pkg)
 		}
 	}
 }

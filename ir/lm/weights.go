@@ -54,21 +54,42 @@ type BindOptions struct {
 	Unpack bool
 }
 
-// Weights are the parameters of a decoder as they lie in a file. They may be used by several goroutines.
+// Weights are the parameters of a model as they lie in a file. They may be used by several goroutines.
 type Weights struct {
-	config  Config
+	layout  Layout
 	tensors Tensors
 	of      map[string]source
 }
 
+// Layout describes a model to [BindLayout]: the parameters that it declares, and the tensors in which a
+// file has them. [Bind] is for decoders.
+type Layout struct {
+	// Architecture names the model in errors.
+	Architecture string
+	// Declare adds the model to a graph, with an output.
+	Declare func(b *ir.Builder)
+	// Names returns the names that the tensor of a parameter may have in a file, in the order in which
+	// they are looked for. nil is for Hugging Face's names: those of the parameters with a dot for
+	// each slash, also without the first part.
+	Names func(parameter string) []string
+	// Needless reports whether a tensor that is no parameter is passed over; nil means that none is.
+	Needless func(tensor string) bool
+
+	// place says more about the tensor of a parameter; nil means nothing.
+	place func(p ir.Port, s *source)
+}
+
 // source is the tensor of a file that a parameter is read from.
 type source struct {
-	name   string
-	info   TensorInfo
-	nn     nn.Storage
-	t      ir.Type // of the parameter
-	expert int     // the part of the first axis that it is; −1 for all
-	offset float64 // added to it
+	name    string
+	info    TensorInfo
+	nn      nn.Storage
+	t       ir.Type // of the parameter
+	experts int     // the number of parts of the first axis, of which it is the one expert; 0 for all
+	expert  int
+	offset  float64 // added to it
+	inOut   bool    // the matrix lies as [in, out]
+	unpack  bool    // blocks are unpacked, as the layer has no packed table
 }
 
 // Bind finds the parameters of a decoder in a file. The error is of kind [ir.ErrName] for parameters that
@@ -76,26 +97,38 @@ type source struct {
 // one of another shape, [ir.ErrDType] for elements that are no floats, and otherwise those of
 // [Config.Check].
 func Bind(c Config, t Tensors, o ...BindOptions) (*Weights, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	return BindLayout(c.layout(t), t, o...)
+}
+
+// BindLayout finds the parameters of any model in a file. A tensor has the shape of its parameter, but for
+// axes of size 1 and, where the parameter is a matrix, the axes after its first, which are one: the weight
+// of a convolution of patches is a matrix. Errors are those of [Bind] and of Declare.
+func BindLayout(l Layout, t Tensors, o ...BindOptions) (*Weights, error) {
 	var opts BindOptions
 	if len(o) > 0 {
 		opts = o[0]
 	}
-	logical, err := c.parameters(func(string) nn.Storage { return nn.Storage{OutIn: true} })
+	if l.Declare == nil {
+		return nil, ir.Errorf(ir.ErrGraph, "the layout of %s has no Declare", l.Architecture)
+	}
+	logical, err := l.parameters(func(string) nn.Storage { return nn.Storage{OutIn: true} })
 	if err != nil {
 		return nil, err
 	}
-	w := &Weights{config: c, tensors: t, of: map[string]source{}}
-	find := w.finder()
+	w := &Weights{layout: l, tensors: t, of: map[string]source{}}
 	var missing []string
 	used := map[string]bool{}
 	for _, p := range logical {
-		s, ok := find(p.Name)
+		s, ok := w.find(p)
 		if !ok {
 			missing = append(missing, p.Name)
 			continue
 		}
 		used[s.name] = true
-		if err := s.fit(c, t, p, opts); err != nil {
+		if err := s.fit(p, opts); err != nil {
 			return nil, err
 		}
 		w.of[p.Name] = s
@@ -106,13 +139,11 @@ func Bind(c Config, t Tensors, o ...BindOptions) (*Weights, error) {
 	return w, w.types()
 }
 
-// parameters returns the parameters of a decoder.
-func (c Config) parameters(by func(name string) nn.Storage) ([]ir.Port, error) {
+// parameters returns the parameters of a model.
+func (l Layout) parameters(by func(name string) nn.Storage) ([]ir.Port, error) {
 	g, err := ir.Build("parameters", func(b *ir.Builder) {
 		nn.Infer(b)
-		nn.Stored(b, by, func() {
-			b.Output("logits", Decoder(b, c, b.Input("tokens", ir.I32, ir.Dims(1, 1)...)))
-		})
+		nn.Stored(b, by, func() { l.Declare(b) })
 	})
 	if err != nil {
 		return nil, err
@@ -126,48 +157,80 @@ func (c Config) parameters(by func(name string) nn.Storage) ([]ir.Port, error) {
 	return all, nil
 }
 
-// finder returns a function from the name of a parameter to its tensor in the file.
-func (w *Weights) finder() func(parameter string) (source, bool) {
-	family, _ := familyOf(w.config.Architecture)
-	if w.tensors.GGUF() {
-		layers := family.inGGUF(w.config)
-		return func(parameter string) (source, bool) {
+// layout returns what a decoder declares and where a file has it.
+func (c Config) layout(t Tensors) Layout {
+	family, _ := familyOf(c.Architecture)
+	l := Layout{
+		Architecture: c.Architecture,
+		Declare:      func(b *ir.Builder) { b.Output("logits", Decoder(b, c, b.Input("tokens", ir.I32, ir.Dims(1, 1)...))) },
+		Names: func(parameter string) []string {
+			names := hfNames(parameter)
+			return append(names, "language_model."+names[0], "model.language_model."+names[1])
+		},
+		Needless: c.needless(t.GGUF()),
+	}
+	l.place = func(p ir.Port, s *source) {
+		s.unpack = p.Name == family.positions+"/weight"
+		s.inOut = c.InOut && !t.GGUF() && !s.unpack && p.Name != family.embedding+"/weight" && p.Name != family.head+"/weight"
+		if strings.Contains(p.Name, "norm") && !t.GGUF() {
+			s.offset = c.NormOffset
+		}
+	}
+	if t.GGUF() {
+		layers := family.inGGUF(c)
+		l.Names = func(parameter string) []string {
 			at := strings.LastIndexByte(parameter, '/')
-			s, ok := layers[parameter[:max(at, 0)]]
-			found := source{name: s.name + "." + parameter[at+1:], expert: s.expert}
-			if ok {
-				found.info, ok = w.tensors.Info(found.name)
-			}
-			return found, ok
+			return []string{layers[parameter[:max(at, 0)]].name + "." + parameter[at+1:]}
 		}
-	}
-	return func(parameter string) (source, bool) {
-		dotted := strings.ReplaceAll(parameter, "/", ".")
-		_, short, _ := strings.Cut(dotted, ".")
-		for _, name := range []string{dotted, short, "language_model." + dotted, "model.language_model." + short} {
-			if info, ok := w.tensors.Info(name); ok {
-				return source{name: name, info: info, expert: -1}, true
+		place := l.place
+		l.place = func(p ir.Port, s *source) {
+			place(p, s)
+			if in := layers[p.Name[:max(strings.LastIndexByte(p.Name, '/'), 0)]]; in.expert >= 0 {
+				s.expert, s.experts = in.expert, c.Experts
 			}
 		}
-		return source{}, false
 	}
+	return l
+}
+
+// hfNames returns the name of a parameter in files of Hugging Face, whole and without its first part.
+func hfNames(parameter string) []string {
+	dotted := strings.ReplaceAll(parameter, "/", ".")
+	_, short, _ := strings.Cut(dotted, ".")
+	return []string{dotted, short}
+}
+
+// find returns the tensor of a parameter in the file.
+func (w *Weights) find(p ir.Port) (source, bool) {
+	names := w.layout.Names
+	if names == nil {
+		names = hfNames
+	}
+	for _, name := range names(p.Name) {
+		if info, ok := w.tensors.Info(name); ok {
+			s := source{name: name, info: info}
+			if w.layout.place != nil {
+				w.layout.place(p, &s)
+			}
+			return s, true
+		}
+	}
+	return source{}, false
 }
 
 // fit checks the tensor of a parameter p and decides its layout in memory.
-func (s *source) fit(c Config, t Tensors, p ir.Port, o BindOptions) error {
+func (s *source) fit(p ir.Port, o BindOptions) error {
 	matrix := p.Value.Rank() == 2
+	s.inOut = s.inOut && matrix
 	dims, _ := p.Value.Shape().Ints()
 	want := dims
-	f := c.tables()
-	positions := p.Name == f.positions+"/weight"
-	inOut := c.InOut && matrix && !t.GGUF() && !positions && p.Name != f.embedding+"/weight" && p.Name != f.head+"/weight"
-	if inOut {
+	if s.inOut {
 		want = []int{dims[1], dims[0]}
 	}
-	if s.expert >= 0 {
-		want = append([]int{c.Experts}, want...)
+	if s.experts > 0 {
+		want = append([]int{s.experts}, want...)
 	}
-	if !slices.Equal(s.info.Dims, want) {
+	if !slices.Equal(s.info.Dims, want) && !slices.Equal(merged(s.info.Dims, len(want)), merged(want, len(want))) {
 		return ir.Shapef("tensor %q is %v: it must be %v, for parameter %q", s.name, s.info.Dims, want, p.Name)
 	}
 	if d := s.info.DType; d.Valid() && !d.IsFloat() {
@@ -176,20 +239,14 @@ func (s *source) fit(c Config, t Tensors, p ir.Port, o BindOptions) error {
 	switch {
 	case !matrix:
 		s.nn.DType = ir.F32
-		if strings.Contains(p.Name, "norm") {
-			s.offset = c.NormOffset
-		}
-		if t.GGUF() {
-			s.offset = 0
-		}
 	case s.info.DType.Valid():
-		s.nn = nn.Storage{OutIn: !inOut, DType: s.info.DType}
+		s.nn = nn.Storage{OutIn: !s.inOut, DType: s.info.DType}
 		if o.DType.Valid() {
 			s.nn.DType = o.DType
 		}
 	default:
 		s.nn = nn.Storage{OutIn: true, Format: s.info.Packed.String()}
-		if _, _, known := ops.PackedBlock(s.nn.Format); !known || o.Unpack || positions {
+		if _, _, known := ops.PackedBlock(s.nn.Format); !known || o.Unpack || s.unpack {
 			s.nn.Format, s.nn.DType = "", ir.F32
 			if o.DType.Valid() {
 				s.nn.DType = o.DType
@@ -199,13 +256,31 @@ func (s *source) fit(c Config, t Tensors, p ir.Port, o BindOptions) error {
 	return nil
 }
 
-func (c Config) tables() names { return families[c.Architecture].names }
+// merged returns sizes without those of 1, and if they are for a matrix those after the first as one.
+func merged(dims []int, rank int) (out []int) {
+	for _, d := range dims {
+		if d != 1 {
+			out = append(out, d)
+		}
+	}
+	if rank == 2 && len(out) > 2 {
+		product := 1
+		for _, d := range out[1:] {
+			if d <= 0 || product > maxTokens {
+				return dims // which no parameter has
+			}
+			product *= d
+		}
+		out = []int{out[0], product}
+	}
+	return out
+}
 
 // complete reports parameters without a tensor, and tensors that are no parameters.
 func (w *Weights) complete(missing []string, used map[string]bool) error {
 	var unused []string
 	for _, name := range w.tensors.Names() {
-		if !used[name] && !w.needless(name) {
+		if !used[name] && (w.layout.Needless == nil || !w.layout.Needless(name)) {
 			unused = append(unused, name)
 		}
 	}
@@ -213,30 +288,24 @@ func (w *Weights) complete(missing []string, used map[string]bool) error {
 		return ir.Errorf(ir.ErrName, "the file lacks %s", listed(missing, unused))
 	}
 	if len(unused) > 0 {
-		return ir.Errorf(ir.ErrName, "the file has %s, which are no parameters of %s", listed(unused, missing), w.config.Architecture)
+		return ir.Errorf(ir.ErrName, "the file has %s, which are no parameters of %s", listed(unused, missing), w.layout.Architecture)
 	}
 	return nil
 }
 
-// needless reports whether a tensor follows from the configuration, and so is no parameter: tables of
-// angles and masks, and the weight of the logits where it is tied.
-func (w *Weights) needless(name string) bool {
-	for _, end := range []string{".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias"} {
-		if strings.HasSuffix(name, end) && !w.tensors.GGUF() {
-			return true
-		}
+// needless returns which tensors are no parameters but follow from the configuration, tables of angles and
+// masks and the weight of the logits where it is tied, or belong to the images of a model of texts and images.
+func (c Config) needless(inGGUF bool) func(name string) bool {
+	starts := []string{"rope_freqs.", "rope_factors_", "vision_tower.", "multi_modal_projector.", "model.vision_tower.", "model.multi_modal_projector."}
+	var ends []string
+	if !inGGUF {
+		ends = []string{".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias"}
 	}
-	for _, start := range []string{"rope_freqs.", "rope_factors_"} {
-		if strings.HasPrefix(name, start) {
-			return true
-		}
+	return func(name string) bool {
+		return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) }) ||
+			slices.ContainsFunc(starts, func(start string) bool { return strings.HasPrefix(name, start) }) ||
+			c.Tied && (name == "lm_head.weight" || name == "language_model.lm_head.weight")
 	}
-	for _, start := range []string{"vision_tower.", "multi_modal_projector.", "model.vision_tower.", "model.multi_modal_projector."} {
-		if strings.HasPrefix(name, start) {
-			return true
-		}
-	}
-	return w.config.Tied && (name == "lm_head.weight" || name == "language_model.lm_head.weight")
 }
 
 // listed quotes the first few names, each with the nearest one of others.
@@ -279,7 +348,7 @@ func nearest(name string, others []string) (best string) {
 
 // types sets the types of the parameters as they will be declared.
 func (w *Weights) types() error {
-	declared, err := w.config.parameters(w.Storage)
+	declared, err := w.layout.parameters(w.Storage)
 	if err != nil {
 		return err
 	}
@@ -316,8 +385,8 @@ func (w *Weights) Bytes(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.expert >= 0 {
-		n := len(data) / w.config.Experts
+	if s.experts > 0 {
+		n := len(data) / s.experts
 		data = data[s.expert*n:][:n]
 	}
 	if s.nn.Format != "" || s.info.DType == s.t.DType && s.offset == 0 {

@@ -79,11 +79,7 @@ func openFolder(path string) (*Model, lm.Tensors, error) {
 	if err = errors.Join(err, text.Close()); err != nil {
 		return nil, nil, err
 	}
-	name := filepath.Join(path, "model.safetensors.index.json")
-	if _, err := os.Stat(name); err != nil {
-		name = filepath.Join(path, "model.safetensors")
-	}
-	f, err := safetensors.Open(name)
+	f, err := OpenFolder(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,6 +88,15 @@ func openFolder(path string) (*Model, lm.Tensors, error) {
 		m.Tokenizer = t
 	}
 	return m, OfSafetensors(f), nil
+}
+
+// OpenFolder opens the weights of a folder of Hugging Face: the files that model.safetensors.index.json names,
+// or model.safetensors. Errors are those of [safetensors.Open].
+func OpenFolder(path string) (*safetensors.File, error) {
+	if name := filepath.Join(path, "model.safetensors.index.json"); exists(name) {
+		return safetensors.Open(name)
+	}
+	return safetensors.Open(filepath.Join(path, "model.safetensors"))
 }
 
 func exists(name string) bool {
@@ -129,12 +134,15 @@ func (m *Model) Set(ctx context.Context, p Setter) error {
 
 // Tensor returns a parameter: a window of the file where it is stored as it is in memory, which must not be
 // written nor used after [Model.Close]. The error is of kind [ir.ErrName] for an unknown name.
-func (m *Model) Tensor(name string) (native.Tensor, error) {
-	data, err := m.Weights.Bytes(name)
+func (m *Model) Tensor(name string) (native.Tensor, error) { return TensorOf(m.Weights, name) }
+
+// TensorOf returns a parameter of bound weights: see [Model.Tensor].
+func TensorOf(w *lm.Weights, name string) (native.Tensor, error) {
+	data, err := w.Bytes(name)
 	if err != nil {
 		return native.Tensor{}, err
 	}
-	t, _ := m.Weights.Type(name)
+	t, _ := w.Type(name)
 	dims, _ := t.Shape.Ints()
 	return native.Tensor{DType: t.DType, Dims: dims, Data: data}, nil
 }

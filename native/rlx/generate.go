@@ -14,8 +14,10 @@ import (
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir/lm"
+	irmodels "github.com/rlx-go/rlx/ir/models"
 	"github.com/rlx-go/rlx/native/lm/generate"
 	"github.com/rlx-go/rlx/native/lm/serve"
+	"github.com/rlx-go/rlx/native/models"
 )
 
 var generateCommand = command{
@@ -84,7 +86,8 @@ var serveCommand = command{
 	name: "serve", args: "MODEL", short: "answer requests of OpenAI's API with a language model",
 	long: `Serves a language model, a GGUF file or a folder of Hugging Face, by the requests of OpenAI's API:
 /v1/completions, /v1/chat/completions and /v1/models. Results of several users are computed at
-once. An interrupt lets the results that have begun end, for at most 30 seconds.`,
+once. With a folder of an encoder, such as BERT, it answers /v1/embeddings instead; -embeddings has one
+answer them beside a language model. An interrupt lets the results that have begun end, for at most 30 seconds.`,
 	define: func(f *flag.FlagSet) runner {
 		o := modelFlags(f)
 		f.IntVar(&o.engine.Slots, "slots", 4, "`NUMBER` of results that are computed at once")
@@ -93,6 +96,7 @@ once. An interrupt lets the results that have begun end, for at most 30 seconds.
 		f.StringVar(&s.Name, "name", "", "`NAME` of the model in requests; that of the file by default")
 		f.IntVar(&s.MaxTokens, "max", 0, "`TOKENS` of a result at most; 0 for what the context has room for")
 		f.IntVar(&s.MaxRequests, "requests", 256, "`NUMBER` of results that are computed or wait at most")
+		embeddings := f.String("embeddings", "", "`FOLDER` of an encoder for /v1/embeddings, under the name of the model")
 		return func(ctx context.Context, std stdio, args []string) error {
 			path, err := one(args, "MODEL")
 			if err != nil {
@@ -100,6 +104,18 @@ once. An interrupt lets the results that have begun end, for at most 30 seconds.
 			}
 			if s.Name == "" {
 				s.Name = strings.TrimSuffix(filepath.Base(filepath.Clean(path)), filepath.Ext(path))
+			}
+			l, err := net.Listen("tcp", *address)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			serveAt := func(session *rlx.Session, engine *generate.Engine) error {
+				fmt.Fprintf(std.out, "%s on %s: http://%s/v1\n", s.Name, session.Device().Name, l.Addr())
+				return listen(ctx, l, serve.New(engine, s))
+			}
+			if isEncoder(path) {
+				return withTexts(ctx, path, o.device, &s, func(session *rlx.Session) error { return serveAt(session, nil) })
 			}
 			m, err := o.open(ctx, path)
 			if err != nil {
@@ -109,14 +125,35 @@ once. An interrupt lets the results that have begun end, for at most 30 seconds.
 			if m.loaded.ChatTemplate != "" {
 				s.Chat = m.loaded.Chat
 			}
-			l, err := net.Listen("tcp", *address)
-			if err != nil {
-				return err
+			if *embeddings == "" {
+				return serveAt(m.session, m.engine)
 			}
-			fmt.Fprintf(std.out, "%s on %s: http://%s/v1\n", s.Name, m.session.Device().Name, l.Addr())
-			return listen(ctx, l, serve.New(m.engine, s))
+			return withTexts(ctx, *embeddings, o.device, &s, func(*rlx.Session) error { return serveAt(m.session, m.engine) })
 		}
 	},
+}
+
+// isEncoder reports whether a path is a folder of an encoder of texts.
+func isEncoder(path string) bool {
+	m, err := models.Open(path)
+	if err != nil {
+		return false // opening it as a language model says why
+	}
+	defer m.Close()
+	return m.Kind == irmodels.TextKind
+}
+
+// withTexts calls f while an encoder answers requests for vectors.
+func withTexts(ctx context.Context, path, device string, o *serve.Options, f func(s *rlx.Session) error) error {
+	return withModel(ctx, path, device, func(s *rlx.Session, m *models.Model) error {
+		texts, err := models.NewTexts(ctx, s, m, models.TextsOptions{})
+		if err != nil {
+			return err
+		}
+		defer texts.Close(context.WithoutCancel(ctx))
+		o.Embeddings = texts
+		return f(s)
+	})
 }
 
 // stopTime bounds how long a server waits for the results that have begun.

@@ -74,7 +74,7 @@ func TestServe(t *testing.T) {
 	ended := make(chan int)
 	var errs bytes.Buffer
 	go func() {
-		ended <- run(ctx, []string{"serve", languageModel(t), "-device", "cpu", "-slots", "2", "-address", "localhost:0", "-name", "tiny"}, stdio{strings.NewReader(""), in, &errs})
+		ended <- run(ctx, []string{"serve", languageModel(t), "-device", "cpu", "-slots", "2", "-address", "localhost:0", "-name", "tiny", "-embeddings", filepath.Join("..", "models", "testdata", "minilm")}, stdio{strings.NewReader(""), in, &errs})
 		in.Close()
 	}()
 	line, err := bufio.NewReader(out).ReadString('\n')
@@ -90,6 +90,13 @@ func TestServe(t *testing.T) {
 	answer.Body.Close()
 	if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(data), `"completion_tokens":4`) {
 		t.Errorf("%d %s %v", answer.StatusCode, data, err)
+	}
+	if answer, err = http.Post(url+"/embeddings", "application/json", strings.NewReader(`{"model":"tiny","input":"the cat"}`)); err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("vectors: %d", answer.StatusCode)
 	}
 	interrupt()
 	if code := <-ended; code != 0 {

@@ -1,6 +1,6 @@
 // Package serve answers the requests of OpenAI's API for texts with an engine of package generate:
-// completions and chat completions, whole or as server-sent events, and the list of models. Clients
-// for that API work with it unchanged.
+// completions and chat completions, whole or as server-sent events, and the list of models; and for
+// vectors of texts with an encoder of package native/models. Clients for that API work with it unchanged.
 //
 //	server := serve.New(engine, serve.Options{Name: "smollm2", Chat: template})
 //	err := http.ListenAndServe("localhost:8080", server)

@@ -3,9 +3,11 @@ package serve_test
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 	"github.com/rlx-go/rlx/native/lm"
 	"github.com/rlx-go/rlx/native/lm/generate"
 	"github.com/rlx-go/rlx/native/lm/serve"
+	"github.com/rlx-go/rlx/native/models"
 )
 
 var ctx = context.Background()
@@ -303,4 +306,95 @@ func TestServersEnd(t *testing.T) {
 	if status, text := post(t, closed.URL+"/v1/completions", `{"prompt":"A"}`); status != 503 || read(t, text).Error.Code != "shutting_down" {
 		t.Errorf("a closed engine: %d %s", status, text)
 	}
+}
+
+// TestEmbeddings asks for vectors of texts and of tokens, as numbers and as base64, by the requests of OpenAI's
+// clients, and holds them to those of the encoder; then with what must be refused.
+func TestEmbeddings(t *testing.T) {
+	m, err := models.Open(filepath.Join("..", "..", "models", "testdata", "minilm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	session, err := rlx.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close(ctx)
+	texts, err := models.NewTexts(ctx, session, m, models.TextsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer texts.Close(ctx)
+	want, err := texts.Embed(ctx, "the cat", "a big dog runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(serve.New(nil, serve.Options{Name: "minilm", Embeddings: texts}))
+	defer server.Close()
+	for body, rows := range map[string]int{
+		`{"model": "minilm", "input": ["the cat", "a big dog runs"]}`:                    2,
+		`{"input": "the cat", "encoding_format": "float"}`:                               1,
+		`{"input": [[1, 5, 14, 2]], "dimensions": 12}`:                                   1,
+		`{"input": ["the cat", "a big dog runs"], "encoding_format": "base64"}`:          2,
+		`{"input": [1, 5, 14, 2], "encoding_format": "base64", "user": "somebody else"}`: 1,
+	} {
+		status, text := post(t, server.URL+"/v1/embeddings", body)
+		var answer struct {
+			Object, Model string
+			Data          []struct {
+				Object    string
+				Index     int
+				Embedding json.RawMessage
+			}
+			Usage map[string]int
+		}
+		if err := json.Unmarshal([]byte(text), &answer); err != nil || status != http.StatusOK || len(answer.Data) != rows || answer.Object != "list" || answer.Model != "minilm" {
+			t.Fatalf("%s: %d %s, %v", body, status, text, err)
+		}
+		if tokens := map[int]int{1: 4, 2: 11}[rows]; answer.Usage["prompt_tokens"] != tokens || answer.Usage["total_tokens"] != tokens {
+			t.Errorf("%s: %v", body, answer.Usage)
+		}
+		for i, d := range answer.Data {
+			if got := vectorOf(t, d.Embedding); d.Index != i || d.Object != "embedding" || !nearly(got, want[i]) {
+				t.Errorf("%s: row %d is %v, want %v", body, i, got, want[i])
+			}
+		}
+	}
+	for body, status := range map[string]int{
+		`{"input": []}`: 400, `{}`: 400, `{"input": "a", "encoding_format": "hex"}`: 400, `{"input": "a", "dimensions": 5}`: 400, `{`: 400,
+		`{"input": [1, 40]}`: 400, `{"input": [[]]}`: 400, `{"input": [-1]}`: 400, `{"input": {"a": 1}}`: 400, `{"input": "a", "model": "b"}`: 404,
+	} {
+		if got, text := post(t, server.URL+"/v1/embeddings", body); got != status || !strings.Contains(text, `"error"`) {
+			t.Errorf("%s: %d %s, want %d", body, got, text, status)
+		}
+	}
+	if got, _ := post(t, server.URL+"/v1/completions", `{"prompt": "a"}`); got != http.StatusNotFound {
+		t.Errorf("a completion without an engine: %d", got)
+	}
+}
+
+// vectorOf returns a vector of an answer, numbers or base64.
+func vectorOf(t *testing.T, data json.RawMessage) (v []float32) {
+	t.Helper()
+	if json.Unmarshal(data, &v) == nil {
+		return v
+	}
+	var bytes []byte // encoding/json reads base64
+	if err := json.Unmarshal(data, &bytes); err != nil {
+		t.Fatal(err)
+	}
+	for ; len(bytes) >= 4; bytes = bytes[4:] {
+		v = append(v, math.Float32frombits(binary.LittleEndian.Uint32(bytes)))
+	}
+	return v
+}
+
+func nearly(x, y []float32) bool {
+	for i := range x {
+		if !(math.Abs(float64(x[i]-y[i])) < 1e-5) {
+			return false
+		}
+	}
+	return len(x) == len(y)
 }

@@ -19,6 +19,8 @@ type Options struct {
 	// Chat returns the prompt of a conversation, whose last message the model is to answer; nil refuses
 	// chats.
 	Chat func(messages []generate.Message) ([]int32, error)
+	// Embeddings returns vectors of texts for /v1/embeddings; nil refuses them.
+	Embeddings Embedder
 	// MaxTokens bounds the results; 0 means as many tokens as fit the context.
 	MaxTokens int
 	// MaxBody bounds the bytes of a request; 0 means 4 MiB.
@@ -38,7 +40,8 @@ type Server struct {
 	number  atomic.Int64 // of requests
 }
 
-// New returns a server of an engine, whose model has a tokenizer. The engine stays the caller's to close.
+// New returns a server of an engine, whose model has a tokenizer, or with a nil engine one for vectors alone.
+// The engine and the embedder stay the caller's to close.
 func New(e *generate.Engine, o Options) *Server {
 	if o.Name == "" {
 		o.Name = "rlx"
@@ -58,8 +61,11 @@ func New(e *generate.Engine, o Options) *Server {
 	})
 	s.mux.HandleFunc("GET /v1/models", s.models)
 	s.mux.HandleFunc("GET /v1/models/{name}", s.modelNamed)
-	s.mux.HandleFunc("POST /v1/completions", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, newCompletion) })
-	s.mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, newChat) })
+	if e != nil {
+		s.mux.HandleFunc("POST /v1/completions", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, newCompletion) })
+		s.mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, newChat) })
+	}
+	s.mux.HandleFunc("POST /v1/embeddings", s.embeddings)
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		coded(http.StatusNotFound, invalid, "unknown_url", "unknown request: %s %s", r.Method, r.URL.Path).write(w)
 	})
