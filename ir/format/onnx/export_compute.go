@@ -14,6 +14,9 @@ func (e *exporter) reduced(kind string, n *ir.Node, in exported) tensorRef {
 	if len(axes) == 0 {
 		return t
 	}
+	if l, ok := n.Def().Lower.(*ir.ReduceLowering); ok && productDims(pickDims(in.shape, axes)).Is(0) {
+		return e.loweredReduce(n, l, []exported{in})[0].tensorRef
+	}
 	of := n.Input(0).DType()
 	turn := of == ir.U64 && (kind == "ReduceMax" || kind == "ReduceMin")
 	switch {
@@ -106,56 +109,99 @@ func exportDot(e *exporter, n *ir.Node, in []exported) tensorRef {
 	return e.narrowed(e.reshape(r, out), n)
 }
 
-// exportConv brings images to [batch, features, space] and kernels to [out, in, space], as ONNX has them. A
-// dilated image is spread with zeros; groups of the batch become groups of features.
+// convolution is a convolution of images [batch, features, space] with kernels [out, in, space], as ONNX has them.
+type convolution struct {
+	x, w               tensorRef
+	kernel             []int
+	strides, dilations []int
+	pads               []int // before all axes, then after all
+	groups             int
+	out                ir.Shape // [batch, out, space]
+}
+
+// exportConv brings images and kernels to the order of axes that ONNX has, and the result back.
 func exportConv(e *exporter, n *ir.Node, in []exported) tensorRef {
 	a := n.Attrs().(*ops.ConvAttrs)
-	x, w := e.transpose(e.whole(in[0]), a.Lhs), e.transpose(e.whole(in[1]), a.Rhs)
-	groups, ok := a.FeatureGroups.Const()
-	batches, ok2 := a.BatchGroups.Const()
-	if !ok || !ok2 {
-		e.fail(ir.Errorf(ir.ErrSymbol, "the number of groups is symbolic: %s and %s", a.FeatureGroups, a.BatchGroups))
+	c := e.convolution(n, a, e.transpose(e.whole(in[0]), a.Lhs), e.transpose(e.whole(in[1]), a.Rhs))
+	if e.err != nil {
 		return tensorRef{}
 	}
-	d := x.dtype
-	if !d.IsFloat() { // ONNX's Conv takes floats; f64 has the integers to 2⁵³
-		x, w = e.cast(x, ir.F64), e.cast(w, ir.F64)
+	var r tensorRef
+	if c.x.dtype == ir.F32 || c.x.dtype == ir.F16 {
+		r = e.op("Conv", c.x.dtype, c.out, []tensorRef{c.x, c.w}, attrList("strides", c.strides), attrList("pads", c.pads),
+			attrList("dilations", c.dilations), attrInt("group", c.groups), attrList("kernel_shape", c.kernel))
+	} else {
+		r = e.convByProduct(c)
 	}
-	zero := e.number(x.dtype, 0)
-	space := len(a.Strides)
-	pads := make([]int, 2*space)
+	r = e.reshape(r, pickDims(n.Types()[0].Shape, a.Out))
+	return e.narrowed(e.transpose(r, inverseOf(a.Out)), n)
+}
+
+// convolution returns the convolution of a node. A dilated image is spread with zeros; groups of the batch
+// become groups of features; one without space gets an axis of it.
+func (e *exporter) convolution(n *ir.Node, a *ops.ConvAttrs, x, w tensorRef) convolution {
+	c := convolution{x: x, w: w, strides: a.Strides, dilations: a.RhsDilation, out: pickDims(n.Types()[0].Shape, a.Out)}
+	groups, ok := a.FeatureGroups.Const()
+	batches, ok2 := a.BatchGroups.Const()
+	if c.groups = groups; !ok || !ok2 {
+		e.fail(ir.Errorf(ir.ErrSymbol, "the number of groups is symbolic: %s and %s", a.FeatureGroups, a.BatchGroups))
+		return c
+	}
+	zero, space := e.number(x.dtype, 0), len(a.Strides)
+	c.pads = make([]int, 2*space)
 	for i := range space {
-		x = e.spread(x, i+2, a.LhsDilation[i]-1, zero)
-		x = e.padAxis(x, i+2, dimOf(int64(min(a.PadLo[i], 0))), dimOf(int64(min(a.PadHi[i], 0))), zero)
-		pads[i], pads[space+i] = max(a.PadLo[i], 0), max(a.PadHi[i], 0)
+		c.x = e.spread(c.x, i+2, a.LhsDilation[i]-1, zero)
+		c.x = e.padAxis(c.x, i+2, dimOf(int64(min(a.PadLo[i], 0))), dimOf(int64(min(a.PadHi[i], 0))), zero)
+		c.pads[i], c.pads[space+i] = max(a.PadLo[i], 0), max(a.PadHi[i], 0)
 	}
 	if batches > 1 { // [g·b, c, ...] → [b, g·c, ...]
-		b, err := x.dims[0].Div(ir.N(batches))
+		b, err := c.x.dims[0].Div(ir.N(batches))
 		if err != nil {
 			e.fail(err)
 		}
-		apart := slices.Concat(ir.Shape{ir.N(batches), b}, x.dims[1:])
+		apart := slices.Concat(ir.Shape{ir.N(batches), b}, c.x.dims[1:])
 		order := append([]int{1, 0}, restOf(len(apart), []int{0, 1})...)
-		joined := slices.Concat(ir.Shape{b, x.dims[1].Mul(ir.N(batches))}, x.dims[2:])
-		x, groups = e.reshape(e.transpose(e.reshape(x, apart), order), joined), batches
+		joined := slices.Concat(ir.Shape{b, c.x.dims[1].Mul(ir.N(batches))}, c.x.dims[2:])
+		c.x, c.groups = e.reshape(e.transpose(e.reshape(c.x, apart), order), joined), batches
 	}
-	out := pickDims(n.Types()[0].Shape, a.Out)
-	strides, dilations, dims := a.Strides, a.RhsDilation, out
-	if space == 0 { // ONNX has no convolution without space
+	if space == 0 {
 		one := func(t tensorRef) tensorRef { return e.reshape(t, append(t.dims.Clone(), ir.N(1))) }
-		x, w, dims = one(x), one(w), append(out.Clone(), ir.N(1))
-		strides, dilations, pads = []int{1}, []int{1}, []int{0, 0}
+		c.x, c.w, c.out = one(c.x), one(w), append(c.out, ir.N(1))
+		c.strides, c.dilations, c.pads = []int{1}, []int{1}, []int{0, 0}
 	}
-	kernel := make([]int, len(w.dims)-2)
-	for i, d := range w.dims[2:] {
-		if kernel[i], ok = d.Const(); !ok {
-			e.fail(ir.Errorf(ir.ErrSymbol, "the kernel has a symbolic size %s", d))
-		}
+	if c.kernel, ok = c.w.dims[2:].Ints(); !ok {
+		e.fail(ir.Errorf(ir.ErrSymbol, "the kernel has a symbolic size: %s", c.w.dims))
 	}
-	r := e.op("Conv", x.dtype, dims, []tensorRef{x, w}, attrList("strides", strides), attrList("pads", pads),
-		attrList("dilations", dilations), attrInt("group", groups), attrList("kernel_shape", kernel))
-	r = e.cast(e.reshape(r, out), d)
-	return e.narrowed(e.transpose(r, inverseOf(a.Out)), n)
+	return c
+}
+
+// convByProduct is a convolution of integers or f64, which runtimes lack, by a product of matrices for each
+// group: windows [g, batch·places, in·kernel] times kernels [g, in·kernel, out].
+func (e *exporter) convByProduct(c convolution) tensorRef {
+	space, x := len(c.kernel), c.x
+	zero := e.number(x.dtype, 0)
+	inner := c.w.dims[1]
+	x = e.reshape(x, slices.Concat(x.dims[:1], ir.Shape{ir.N(c.groups), inner}, x.dims[2:]))
+	var places, elements []int
+	for i := range space {
+		at := 3 + 2*i
+		x = e.extend(x, at, ir.N(c.pads[i]), ir.N(c.pads[space+i]), zero)
+		x = e.windows(x, at, c.out[2+i], c.kernel[i], c.strides[i], c.dilations[i])
+		places, elements = append(places, at), append(elements, at+1)
+	}
+	x = e.transpose(x, slices.Concat([]int{1, 0}, places, []int{2}, elements))
+	rows := productDims(slices.Concat(c.out[:1], c.out[2:]))
+	k := productDims(c.w.dims[1:])
+	x = e.reshape(x, ir.Shape{ir.N(c.groups), rows, k})
+	features, err := c.w.dims[0].Div(ir.N(c.groups))
+	if err != nil {
+		e.fail(err)
+	}
+	w := e.transpose(e.reshape(c.w, ir.Shape{ir.N(c.groups), features, k}), []int{0, 2, 1})
+	r := e.op("MatMul", x.dtype, ir.Shape{ir.N(c.groups), rows, features}, []tensorRef{x, w})
+	r = e.reshape(r, slices.Concat(ir.Shape{ir.N(c.groups)}, c.out[:1], c.out[2:], ir.Shape{features}))
+	r = e.transpose(r, slices.Concat([]int{1, 0, len(r.dims) - 1}, upTo(space + 2)[2:]))
+	return e.reshape(r, c.out)
 }
 
 // exportSoftmax gives 0 where all elements along the axis are −Inf, as the op does; ONNX's Softmax gives NaN.

@@ -97,13 +97,9 @@ func exportScan(e *exporter, n *ir.Node, in []exported) []exported {
 
 // emptyScan is a scan of no steps: the carries, and values without elements.
 func (e *exporter) emptyScan(n *ir.Node, a *ops.ScanAttrs, rest []tensorRef) []exported {
-	out := make([]exported, n.NumResults())
-	for i, t := range n.Types() {
-		if i < a.Carries {
-			out[i] = rest[i].value()
-		} else {
-			out[i] = exported{e.number(held(t.DType), 0), t.Shape}
-		}
+	out := e.empties(n.Types())
+	for i := range a.Carries {
+		out[i] = rest[i].value()
 	}
 	return out
 }

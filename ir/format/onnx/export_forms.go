@@ -76,7 +76,10 @@ func claim(f form, fits func(n *ir.Node) bool) form {
 
 func isF32(n *ir.Node) bool { return n.Types()[0].DType == ir.F32 }
 
-func isFloat(n *ir.Node) bool { d := n.Types()[0].DType; return d == ir.F32 || d == ir.F16 || d == ir.F64 }
+func isFloat(n *ir.Node) bool {
+	d := n.Types()[0].DType
+	return d == ir.F32 || d == ir.F16 || d == ir.F64
+}
 
 // formOf returns how a node is exported: by its own form, by the body of a composite, by its scalar rule, or
 // by its lowering, number by number.
@@ -146,7 +149,11 @@ func (e *exporter) one(n *ir.Node, in []exported) []exported {
 		}
 	}
 	var out []exported
-	if e.err == nil {
+	switch {
+	case e.err != nil:
+	case isEmptyNode(n):
+		out = e.empties(n.Types())
+	default:
 		out = e.formOf(n)(e, n, in)
 	}
 	if e.err != nil {
@@ -154,6 +161,20 @@ func (e *exporter) one(n *ir.Node, in []exported) []exported {
 			e.err = n.Fail(e.err)
 		}
 		return make([]exported, n.NumResults())
+	}
+	return out
+}
+
+// isEmptyNode reports whether no result has elements: runtimes do not compute all ops on such sizes.
+func isEmptyNode(n *ir.Node) bool {
+	return !slices.ContainsFunc(n.Types(), func(t ir.Type) bool { return !t.Shape.Size().Is(0) })
+}
+
+// empties returns values without elements.
+func (e *exporter) empties(types []ir.Type) []exported {
+	out := make([]exported, len(types))
+	for i, t := range types {
+		out[i] = exported{e.number(held(t.DType), 0), t.Shape}
 	}
 	return out
 }
@@ -180,7 +201,9 @@ func exportConstant(e *exporter, n *ir.Node, _ []exported) []exported {
 }
 
 // narrowed cuts what is computed in the held type of a node's result.
-func (e *exporter) narrowed(t tensorRef, n *ir.Node) tensorRef { return e.narrow(t, n.Types()[0].DType) }
+func (e *exporter) narrowed(t tensorRef, n *ir.Node) tensorRef {
+	return e.narrow(t, n.Types()[0].DType)
+}
 
 func exportDimSize(e *exporter, n *ir.Node, _ []exported) tensorRef {
 	a := n.Attrs().(*ops.DimSizeAttrs)
@@ -245,7 +268,9 @@ func (e *exporter) cutAxis(t tensorRef, axis int, start, count ir.Dim, step int)
 	if n, ok := count.Const(); ok && n > 0 {
 		end = e.dimVector(start.Add(ir.N((n-1)*step + 1)))
 	} else if !ok {
-		end = e.early(func() tensorRef { return e.binary("Add", e.dimVector(start), e.binary("Mul", e.dimVector(count), e.ints(step))) })
+		end = e.early(func() tensorRef {
+			return e.binary("Add", e.dimVector(start), e.binary("Mul", e.dimVector(count), e.ints(step)))
+		})
 	}
 	return e.op("Slice", t.dtype, dims, []tensorRef{t, e.dimVector(start), end, e.ints(axis), e.ints(step)})
 }
@@ -270,12 +295,14 @@ func (e *exporter) extend(t tensorRef, axis int, low, high ir.Dim, with tensorRe
 	}
 	dims := t.dims.Clone()
 	dims[axis] = dims[axis].Add(low).Add(high)
-	pads := e.shape(ir.Shape{low, high})
-	if t.dtype == ir.Bool { // ONNX Runtime pads no bools in some versions
-		padded := e.op("Pad", ir.I32, dims, []tensorRef{e.cast(t, ir.I32), pads, e.cast(with, ir.I32), e.ints(axis)})
-		return e.cast(padded, ir.Bool)
+	// All axes are listed: ONNX Runtime 1.32 moves a Transpose past a Pad of some axes wrongly.
+	list := ir.Dims(make([]int, 2*len(dims))...)
+	list[axis], list[len(dims)+axis] = low, high
+	pads := e.shape(list)
+	if t.dtype == ir.Bool { // which some versions do not pad
+		return e.cast(e.op("Pad", ir.I32, dims, []tensorRef{e.cast(t, ir.I32), pads, e.cast(with, ir.I32)}), ir.Bool)
 	}
-	return e.op("Pad", t.dtype, dims, []tensorRef{t, pads, with, e.ints(axis)})
+	return e.op("Pad", t.dtype, dims, []tensorRef{t, pads, with})
 }
 
 // padAxis is extend, but for negative sizes, which take elements away.
@@ -350,32 +377,33 @@ func exportReverse(e *exporter, n *ir.Node, in []exported) tensorRef {
 	return t
 }
 
-// exportWindows reads, axis by axis, the elements of all windows one after the other, and then brings the axes
-// within windows to the end.
+// exportWindows reads the elements of all windows and then brings the axes within windows to the end.
 func exportWindows(e *exporter, n *ir.Node, in []exported) tensorRef {
-	a, out := n.Attrs().(*ops.WindowsAttrs), n.Types()[0].Shape
-	t, rank := e.whole(in[0]), len(n.Input(0).Shape())
-	apart, at := ir.Shape{}, make([]int, rank)
-	for axis, d := range t.dims {
-		at[axis] = len(apart)
-		apart = append(apart, d)
-		if i := slices.Index(a.Axes, axis); i >= 0 {
-			apart[len(apart)-1] = out[axis]
-			apart = append(apart, ir.N(a.Sizes[i]))
+	a, t := n.Attrs().(*ops.WindowsAttrs), e.whole(in[0])
+	order := upTo(len(t.dims))
+	var inner []int
+	for i, axis := range a.Axes {
+		t = e.windows(t, order[axis], n.Types()[0].Shape[axis], a.Sizes[i], a.Strides[i], a.Dilations[i])
+		inner = append(inner, order[axis]+1)
+		for k := range order {
+			if k > axis {
+				order[k]++
+			}
+		}
+		for k := range inner[:i] {
+			if inner[k] > order[axis] {
+				inner[k]++
+			}
 		}
 	}
-	for i, axis := range a.Axes {
-		first := e.binary("Mul", e.reshape(e.counting(out[axis]), ir.Shape{out[axis], ir.N(1)}), e.number(ir.I64, float64(a.Strides[i])))
-		offset := e.binary("Mul", e.reshape(e.counting(ir.N(a.Sizes[i])), ir.Dims(1, a.Sizes[i])), e.number(ir.I64, float64(a.Dilations[i])))
-		places := e.binary("Add", first, offset)
-		count := out[axis].Mul(ir.N(a.Sizes[i]))
-		dims := t.dims.Clone()
-		dims[axis] = count
-		t = e.op("Gather", t.dtype, dims, []tensorRef{t, e.reshape(places, ir.Shape{count})}, attrInt("axis", axis))
-	}
-	perm := slices.Clone(at)
-	for _, axis := range a.Axes {
-		perm = append(perm, at[axis]+1)
-	}
-	return e.transpose(e.reshape(t, apart), perm)
+	return e.transpose(t, slices.Concat(order, inner))
+}
+
+// windows makes an axis the windows along it, in count places, and one of the elements of a window after it.
+func (e *exporter) windows(t tensorRef, axis int, count ir.Dim, size, stride, dilation int) tensorRef {
+	first := e.binary("Mul", e.reshape(e.counting(count), ir.Shape{count, ir.N(1)}), e.number(ir.I64, float64(stride)))
+	offset := e.binary("Mul", e.reshape(e.counting(ir.N(size)), ir.Dims(1, size)), e.number(ir.I64, float64(dilation)))
+	places := e.binary("Add", first, offset)
+	dims := slices.Concat(t.dims[:axis], places.dims, t.dims[axis+1:])
+	return e.op("Gather", t.dtype, dims, []tensorRef{t, places}, attrInt("axis", axis))
 }

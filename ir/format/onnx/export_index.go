@@ -147,9 +147,10 @@ func exportScatter(e *exporter, n *ir.Node, in []exported, reduction string) ten
 	row, inside := r.addresses(r.index(e.whole(in[1]), n.Input(1).DType()))
 	count := productDims(row.dims)
 	updates, table := r.updates(e.whole(in[2]), count), r.table(data)
+	turn := n.Types()[0].DType == ir.U64 && (reduction == "min" || reduction == "max")
 	switch {
-	case n.Types()[0].DType == ir.U64 && (reduction == "min" || reduction == "max"):
-		e.unsupported("ONNX has no order of %s", ir.U64)
+	case turn:
+		table, updates = e.turned(table), e.turned(updates)
 	case d == ir.Bool:
 		table, updates = e.cast(table, ir.I32), e.cast(updates, ir.I32)
 	case d == ir.F16:
@@ -161,7 +162,9 @@ func exportScatter(e *exporter, n *ir.Node, in []exported, reduction string) ten
 		table = e.extend(table, 0, ir.N(0), ir.N(1), e.number(table.dtype, 0))
 	}
 	t := e.op("ScatterND", table.dtype, table.dims, []tensorRef{table, e.reshape(row, ir.Shape{count, ir.N(1)}), updates}, attrText("reduction", reduction))
-	t = e.cast(e.cutAxis(t, 0, ir.N(0), rows, 1), d)
+	if t = e.cast(e.cutAxis(t, 0, ir.N(0), rows, 1), d); turn {
+		t = e.turned(t)
+	}
 	order := r.order()
 	t = e.transpose(e.reshape(t, pickDims(r.operand, order)), inverseOf(order))
 	return e.narrowed(t, n)

@@ -110,19 +110,43 @@ func (e *exporter) loweredMap(n *ir.Node, l *ir.MapLowering, in []exported) []ex
 // loweredReduce computes all contributions, [result..., reduced], and combines halves of them until one is
 // left.
 func (e *exporter) loweredReduce(n *ir.Node, l *ir.ReduceLowering, in []exported) []exported {
-	result, reduced := n.Types()[0].Shape, ir.Dims(l.Space(n)...)
-	s, at := e.space(n, in, slices.Concat(result, reduced))
-	list := l.Element(n, at[:len(result)], at[len(result):], s.load)
+	result, list := n.Types()[0].Shape, l.Accumulators(n)
+	acc := e.contributions(n, l, in)
+	f, at := e.space(n, in, result)
+	final := make([]scalar.Expr, len(list))
+	for i, a := range list {
+		final[i] = f.add(a.DType, func() tensorRef { return acc[i] })
+	}
+	if l.Finish != nil {
+		final = l.Finish(n, at, final)
+	}
+	out := make([]exported, n.NumResults())
+	for i := range out {
+		out[i] = exported{f.p.print(final[i]), result}
+	}
+	return out
+}
+
+// contributions returns the accumulators of a reduction, [result...].
+func (e *exporter) contributions(n *ir.Node, l *ir.ReduceLowering, in []exported) []tensorRef {
+	result, reduced, inits := n.Types()[0].Shape, ir.Dims(l.Space(n)...), l.Accumulators(n)
 	count, _ := productDims(reduced).Const()
 	size, _ := productDims(result).Const()
-	if size*max(count, 1) > maxLowered {
+	acc := make([]tensorRef, len(inits))
+	if size*count > maxLowered {
 		e.unsupported("the op is exported by its elements, up to %d of them; it has %d", maxLowered, size*count)
 	}
-	acc := make([]tensorRef, len(list))
-	for i, x := range list {
+	if count == 0 {
+		for i, a := range inits {
+			acc[i] = e.print(a.Init, nil)
+		}
+		return acc
+	}
+	s, at := e.space(n, in, slices.Concat(result, reduced))
+	for i, x := range l.Element(n, at[:len(result)], at[len(result):], s.load) {
 		acc[i] = e.reshape(s.whole(x), append(result.Clone(), ir.N(count)))
 	}
-	inits, axis := l.Accumulators(n), len(result)
+	axis := len(result)
 	for ; count > 1 && e.err == nil; count = (count + 1) / 2 {
 		half := (count + 1) / 2
 		pairs := make([]tensorRef, 2*len(acc))
@@ -134,23 +158,9 @@ func (e *exporter) loweredReduce(n *ir.Node, l *ir.ReduceLowering, in []exported
 		acc = e.combined(inits, pairs, func(a, b []scalar.Expr) []scalar.Expr { return l.Combine(n, a, b) })
 	}
 	for i := range acc {
-		if acc[i] = e.reshape(acc[i], result); count == 0 {
-			acc[i] = e.whole(exported{e.print(inits[i].Init, nil), result})
-		}
+		acc[i] = e.reshape(acc[i], result)
 	}
-	f, at := e.space(n, in, result)
-	final := make([]scalar.Expr, len(acc))
-	for i, a := range inits {
-		final[i] = f.add(a.DType, func() tensorRef { return acc[i] })
-	}
-	if l.Finish != nil {
-		final = l.Finish(n, at, final)
-	}
-	out := make([]exported, n.NumResults())
-	for i := range out {
-		out[i] = exported{f.p.print(final[i]), result}
-	}
-	return out
+	return acc
 }
 
 // print adds an expression whose arguments are tensors.

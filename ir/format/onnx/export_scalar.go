@@ -33,11 +33,11 @@ func (e *exporter) elementwise(n *ir.Node, in []exported) exported {
 func (e *exporter) narrow(t tensorRef, to ir.DType) tensorRef {
 	switch to {
 	case ir.U8, ir.U16:
-		return e.binary("BitwiseAnd", t, e.integer(ir.I32, 1<<to.Bits()-1))
+		return e.binary("BitwiseAnd", t, e.integer(t.dtype, 1<<to.Bits()-1))
 	case ir.I8, ir.I16:
 		half := int64(1) << (to.Bits() - 1)
-		t = e.binary("BitwiseAnd", e.binary("Add", t, e.integer(ir.I32, half)), e.integer(ir.I32, 2*half-1))
-		return e.binary("Sub", t, e.integer(ir.I32, half))
+		t = e.binary("BitwiseAnd", e.binary("Add", t, e.integer(t.dtype, half)), e.integer(t.dtype, 2*half-1))
+		return e.binary("Sub", t, e.integer(t.dtype, half))
 	case ir.U32:
 		return e.binary("BitwiseAnd", t, e.integer(ir.I64, math.MaxUint32))
 	case ir.BF16, ir.F8E4M3, ir.F8E5M2:
@@ -220,6 +220,10 @@ func (p *scalars) integers(x scalar.Expr, args []tensorRef) tensorRef {
 		}
 	}
 	switch x.Op {
+	case scalar.OpAbs, scalar.OpSign:
+		if x.Type == ir.U64 {
+			return p.unsigned(x, args[0])
+		}
 	case scalar.OpRem:
 		return e.binary("Mod", args[0], args[1], attrInt("fmod", 1))
 	case scalar.OpMod:
@@ -231,6 +235,14 @@ func (p *scalars) integers(x scalar.Expr, args []tensorRef) tensorRef {
 		return p.popCount(x, args[0])
 	}
 	return p.named(x, args)
+}
+
+// unsigned is the magnitude or the sign of a u64, which an i64 holds by its bits.
+func (p *scalars) unsigned(x scalar.Expr, a tensorRef) tensorRef {
+	if x.Op == scalar.OpAbs {
+		return a
+	}
+	return p.e.cast(p.e.unary("Not", p.e.compare("Equal", a, p.e.number(ir.I64, 0))), ir.I64)
 }
 
 // popCount adds up the bits.
@@ -319,23 +331,39 @@ func (e *exporter) cut(t tensorRef, to ir.DType) tensorRef {
 	return e.choose(e.compare("Less", t, e.number(t.dtype, top)), e.cast(inside, ir.I64), largest)
 }
 
-// bitcast takes bits as another type: those of integers of one width, and of f32 in an integer.
+// bitcast takes bits as another type.
 func (p *scalars) bitcast(t tensorRef, from, to ir.DType) tensorRef {
 	e := p.e
-	switch {
-	case from == to:
+	if from == to {
 		return t
-	case from.IsInteger() && to.IsInteger() && from.Size() == to.Size():
-		return e.narrow(e.cast(t, held(to)), to)
-	case from.IsInteger() && from.Size() == 4 && to == ir.F32:
-		return e.floatOf(e.binary("BitwiseAnd", e.cast(t, ir.I64), e.integer(ir.I64, math.MaxUint32)))
 	}
-	e.unsupported("ONNX has no bitcast from %s to %s", from, to)
-	return tensorRef{}
+	switch {
+	case from.IsInteger():
+	case from == ir.F32:
+		t, from = e.bitsOf(t), ir.U32
+	default:
+		e.unsupported("ONNX has no bitcast from %s to %s", from, to)
+		return tensorRef{}
+	}
+	bits := e.narrow(e.cast(t, ir.I64), from.Unsigned())
+	switch to {
+	case ir.F32:
+		return e.cast(e.floatOf(bits, 23, 8), ir.F32)
+	case ir.F16:
+		return e.cast(e.floatOf(bits, 10, 5), ir.F16)
+	case ir.BF16:
+		return e.cast(e.floatOf(bits, 7, 8), ir.F32)
+	}
+	if !to.IsInteger() {
+		e.unsupported("ONNX has no bitcast from %s to %s", from, to)
+		return tensorRef{}
+	}
+	return e.narrow(e.cast(t, held(to)), to)
 }
 
-// floatOf computes the f32 of the low 32 bits of an i64. Exponents of 255 give infinities, not NaN.
-func (e *exporter) floatOf(bits tensorRef) tensorRef {
+// floatOf computes, as f64, the float whose bits an i64 has, by the numbers of bits of its mantissa and its
+// exponent.
+func (e *exporter) floatOf(bits tensorRef, mantissa, exponent int) tensorRef {
 	field := func(shift, width int) tensorRef {
 		x := bits
 		if shift > 0 {
@@ -343,12 +371,35 @@ func (e *exporter) floatOf(bits tensorRef) tensorRef {
 		}
 		return e.binary("BitwiseAnd", x, e.integer(ir.I64, 1<<width-1))
 	}
-	exponent := field(23, 8)
-	normal := e.compare("Greater", exponent, e.number(ir.I64, 0))
-	one := e.choose(normal, e.number(ir.I64, 1<<23), e.number(ir.I64, 0))
-	mantissa := e.cast(e.binary("Add", field(0, 23), one), ir.F64)
-	power := e.binary("Sub", e.binary("Max", exponent, e.number(ir.I64, 1)), e.number(ir.I64, 150))
-	size := e.binary("Mul", mantissa, e.binary("Pow", e.number(ir.F64, 2), e.cast(power, ir.F64)))
-	negative := e.compare("Greater", field(31, 1), e.number(ir.I64, 0))
-	return e.cast(e.choose(negative, e.unary("Neg", size), size), ir.F32)
+	top, bias := int64(1)<<exponent-1, int64(1)<<(exponent-1)-1
+	low, power := field(0, mantissa), field(mantissa, exponent)
+	zero := e.number(ir.I64, 0)
+	one := e.choose(e.compare("Greater", power, zero), e.integer(ir.I64, 1<<mantissa), zero)
+	scale := e.binary("Sub", e.binary("Max", power, e.number(ir.I64, 1)), e.integer(ir.I64, bias+int64(mantissa)))
+	size := e.binary("Mul", e.cast(e.binary("Add", low, one), ir.F64), e.binary("Pow", e.number(ir.F64, 2), e.cast(scale, ir.F64)))
+	special := e.choose(e.compare("Equal", low, zero), e.number(ir.F64, math.Inf(1)), e.number(ir.F64, math.NaN()))
+	size = e.choose(e.compare("Equal", power, e.integer(ir.I64, top)), special, size)
+	return e.choose(e.compare("Greater", field(mantissa+exponent, 1), zero), e.unary("Neg", size), size)
+}
+
+// bitsOf computes the bits of an f32 as an i64. In f64 the number times 2¹⁴⁹ is whole, and its exponent is found
+// by halving: by 2²⁵⁶ if it is as large, then 2¹²⁸, and so on.
+func (e *exporter) bitsOf(t tensorRef) tensorRef {
+	f64 := func(x float64) tensorRef { return e.number(ir.F64, x) }
+	size := e.unary("Abs", e.cast(t, ir.F64))
+	finite := e.compare("LessOrEqual", size, f64(math.MaxFloat32))
+	scaled := e.binary("Mul", e.choose(finite, size, f64(0)), f64(0x1p149))
+	head, exponent := scaled, f64(0)
+	for k := 256; k >= 1; k /= 2 {
+		large := e.compare("GreaterOrEqual", head, f64(math.Ldexp(1, k)))
+		head = e.choose(large, e.binary("Mul", head, f64(math.Ldexp(1, -k))), head)
+		exponent = e.binary("Add", exponent, e.choose(large, f64(float64(k)), f64(0)))
+	}
+	// A normal number is (1 + m)·2ˣ; one below 2⁻¹²⁶ is its own bits.
+	field := e.binary("Mul", e.binary("Add", e.binary("Sub", exponent, f64(23)), head), f64(1<<23))
+	bits := e.choose(e.compare("GreaterOrEqual", exponent, f64(23)), field, scaled)
+	bits = e.choose(finite, bits, f64(0x7f800000))
+	bits = e.choose(e.isNaN(t), f64(0x7fc00000), bits)
+	negative := e.print(plain.Negative(scalar.Arg(0, ir.F32)), []tensorRef{t})
+	return e.cast(e.binary("Add", bits, e.choose(negative, f64(1<<31), f64(0))), ir.I64)
 }
