@@ -1,10 +1,12 @@
 """Reads the models that `go run ./internal/conformance/export FOLDER` writes: onnx.checker with strict
 shape inference accepts each, and onnxruntime computes the expected results.
 
-python check.py FOLDER [TABLE] writes what failed or was refused to a Markdown table.
+python check.py FOLDER [TABLE] writes what failed or was refused to a Markdown table, and the hashes of the
+networks and models that agree to accepted.txt beside this file, by which main_test.go knows them.
 """
 
 import collections
+import hashlib
 import json
 import pathlib
 import sys
@@ -67,6 +69,7 @@ def main(folder, table=None):
     values = (folder / "values.bin").read_bytes()
     cases = json.loads((folder / "index.json").read_text())
     counts, failed = collections.defaultdict(lambda: [0, 0, 0]), collections.defaultdict(list)
+    accepted = []
     for case in cases:
         row = counts[case["kind"]]
         text = case.get("refused")
@@ -76,6 +79,8 @@ def main(folder, table=None):
             row[1] += 1
         else:
             row[0] += 1
+            if case["kind"] in ("network", "model"):
+                accepted.append(hashlib.sha256((folder / case["model"]).read_bytes()).hexdigest() + " " + case["name"])
         if text is not None:
             failed[case["name"], ("refused: " if "refused" in case else "") + text.replace("|", "\\|")[:160]].append(case["sample"])
     lines = [
@@ -93,6 +98,7 @@ def main(folder, table=None):
     out = "\n".join(lines) + "\n"
     if table:
         pathlib.Path(table).write_text(out)
+        pathlib.Path(__file__).with_name("accepted.txt").write_text("\n".join(accepted) + "\n")
     print("\n".join(lines[6:8 + len(counts) + 2]))
     print(f"{len(failed)} rows of failures and refusals")
 

@@ -2,8 +2,8 @@
 //
 //	go run ./internal/conformance/export FOLDER
 //
-// The graphs are the samples of all ops, random patchworks, and the losses of the families of models; the
-// results are those of the reference implementation.
+// The graphs are networks of layers with symbolic sizes, the losses of the families of models, random
+// patchworks, and the samples of all ops; the results are those of the reference implementation.
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 // The JSON of the index.
 type (
 	caseJSON struct {
-		Kind    string       `json:"kind"` // "op" or "model"
+		Kind    string       `json:"kind"`
 		Name    string       `json:"name"`
 		Sample  string       `json:"sample"`
 		Model   string       `json:"model,omitempty"`
@@ -59,7 +59,7 @@ func main() {
 	}
 	w := &writer{folder: os.Args[1]}
 	err := os.MkdirAll(w.folder, 0o755)
-	for _, add := range []func() error{w.samples, w.patchworks, w.families} {
+	for _, add := range []func() error{w.networks, w.families, w.patchworks, w.samples} {
 		if err == nil {
 			err = add()
 		}
@@ -197,6 +197,11 @@ func random(rng *rand.Rand, t ir.Type, below int) *ir.Array {
 
 // add exports a graph, or notes why it is refused, with its inputs and what it computes.
 func (w *writer) add(c caseJSON, g *ir.Graph, inputs map[string]*ir.Array, tolerance func(result int, d ir.DType) irtest.Tolerance) error {
+	return w.addAs(c, g, g, inputs, tolerance)
+}
+
+// addAs is add for a graph g with symbols, which run has numbers for.
+func (w *writer) addAs(c caseJSON, g, run *ir.Graph, inputs map[string]*ir.Array, tolerance func(result int, d ir.DType) irtest.Tolerance) error {
 	model, err := onnx.Export(g, onnx.ExportOptions{})
 	if err != nil {
 		if !errors.Is(err, ir.ErrUnsupported) && !errors.Is(err, ir.ErrSymbol) {
@@ -206,7 +211,7 @@ func (w *writer) add(c caseJSON, g *ir.Graph, inputs map[string]*ir.Array, toler
 		w.cases = append(w.cases, c)
 		return nil
 	}
-	want, err := ir.Eval(g, inputs, ir.EvalOptions{Reference: c.Kind != "model" && !hasFloat8(g)})
+	want, err := ir.Eval(run, inputs, ir.EvalOptions{Reference: c.Kind == "op" && !hasFloat8(g)})
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", c.Name, c.Sample, err)
 	}

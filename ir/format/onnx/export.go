@@ -11,17 +11,18 @@ import (
 
 // exporter builds the model of one graph.
 type exporter struct {
-	o      ExportOptions
-	main   *graph
-	at     *graph  // the graph that nodes are added to: the main one or one within a node
-	sizes  []*node // nodes of the main graph that compute sizes, before all others
-	names  map[string]bool
-	forms  map[ir.Op]form
-	consts map[string]tensorRef
-	syms   map[string]symbolAxis // symbols, by an axis of an input
-	prefix string                // of names: the label of the node that is exported
-	count  int
-	err    error
+	o        ExportOptions
+	main     *graph
+	at       *graph  // the graph that nodes are added to: the main one or one within a node
+	literals []*node // constants, before all other nodes
+	sizes    []*node // nodes of the main graph that compute sizes, before all others
+	names    map[string]bool
+	forms    map[ir.Op]form
+	consts   map[string]tensorRef
+	syms     map[string]symbolAxis // symbols, by an axis of an input
+	prefix   string                // of names: the label of the node that is exported
+	count    int
+	err      error
 }
 
 // tensorRef is a tensor in the model: its name, its element type, which is one of those of held, and its
@@ -142,14 +143,18 @@ func attrList(name string, list []int) *attribute {
 	return a
 }
 
-// literal returns a constant tensor; equal ones are one initializer.
+// literal returns a constant tensor; equal ones are one node before all others. Initializers are weights alone,
+// which who reads the model may train.
 func (e *exporter) literal(d ir.DType, dims []int, data []byte) tensorRef {
 	key := d.String() + ir.Dims(dims...).String() + string(data)
 	if t, ok := e.consts[key]; ok {
 		return t
 	}
 	t := tensorRef{e.fresh("constant"), d, ir.Dims(dims...)}
-	e.main.initializers = append(e.main.initializers, &tensor{name: t.name, elem: elementOf(d), dims: dims, raw: data, hasRaw: true})
+	value := &tensor{name: t.name, elem: elementOf(d), dims: dims, raw: data, hasRaw: true}
+	n := &node{op: "Constant", name: "node:" + t.name, outputs: []string{t.name}, attrs: map[string]*attribute{}}
+	n.attrs["value"] = &attribute{name: "value", kind: kindTensor, tensor: value}
+	e.literals = append(e.literals, n)
 	e.consts[key] = t
 	return t
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
@@ -57,7 +58,7 @@ func Export(g *ir.Graph, o ExportOptions) (*Model, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
-	e.main.nodes = append(e.sizes, e.main.nodes...)
+	e.main.nodes = slices.Concat(e.literals, e.sizes, e.main.nodes)
 	return &Model{
 		IRVersion: writtenIRVersion, Producer: producer, Opsets: map[string]int64{"": writtenOpset},
 		Metadata: map[string]string{}, graph: e.main,
@@ -201,7 +202,7 @@ func (m *Model) WriteFile(name string, external bool) (err error) {
 			"location": filepath.Base(name) + ".data", "offset": strconv.FormatInt(at, 10), "length": strconv.FormatInt(t.source.size, 10),
 		}
 		if sources == nil {
-			g.initializers = append([]*tensor(nil), g.initializers...)
+			g.initializers = slices.Clone(g.initializers)
 		}
 		g.initializers[i] = &moved
 		sources = append(sources, t.source)
