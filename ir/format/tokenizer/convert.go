@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/format/gguf"
@@ -222,11 +223,11 @@ func (w *pairs) sentencePiece() ([]gguf.Pair, error) {
 		}
 	}
 	w.add("scores", scores)
-	ids, err := w.t.encode("x", true)
+	words, err := w.t.wordsOf("x")
 	if err != nil {
 		return nil, err
 	}
-	w.add("add_space_prefix", len(ids) > 0 && bytes.HasPrefix([]byte(w.t.tokens[ids[0]]), []byte(defaultMark)))
+	w.add("add_space_prefix", strings.HasPrefix(words[0], defaultMark))
 	w.roles()
 	same, err := w.reads(w.list)
 	if err == nil && !same {
@@ -255,7 +256,7 @@ func (w *pairs) reads(list []gguf.Pair) (bool, error) {
 // sameTokens reports whether two tokenizers have the same words and ids for the probe.
 func sameTokens(a, b *Tokenizer) (bool, error) {
 	for _, of := range []func(t *Tokenizer) (any, error){
-		func(t *Tokenizer) (any, error) { return t.probeWords() },
+		func(t *Tokenizer) (any, error) { return t.wordsOf(probe) },
 		func(t *Tokenizer) (any, error) { return t.encode(probe, true) },
 	} {
 		x, err := of(a)
@@ -270,14 +271,22 @@ func sameTokens(a, b *Tokenizer) (bool, error) {
 	return true, nil
 }
 
-// probeWords returns the words of the probe. A tiny vocabulary has the same ids for different words.
-func (t *Tokenizer) probeWords() ([]piece, error) {
-	text := probe
+// wordsOf returns the words of a text, or for SentencePiece, where merges do not depend on them, the text that
+// they make. A tiny vocabulary has the same ids for different words.
+func (t *Tokenizer) wordsOf(text string) ([]string, error) {
 	if t.normalizer != nil {
 		var err error
 		if text, err = t.normalizer.normalize(text); err != nil {
 			return nil, err
 		}
 	}
-	return t.split(piece{text, true})
+	pieces, err := t.split(piece{text, true})
+	var out []string
+	for _, p := range pieces {
+		out = append(out, p.text)
+	}
+	if !t.byteLevel {
+		out = []string{strings.Join(out, "")}
+	}
+	return out, err
 }
