@@ -18,7 +18,7 @@ import (
 // in], and norms with what is added to them.
 type converter struct {
 	*Weights
-	family
+	f          family
 	parameters []ir.Port // with the shapes that GGUF files have
 }
 
@@ -50,7 +50,7 @@ func (c *converter) floats(p ir.Port) ([]float32, error) {
 
 // isLinear reports a parameter of a linear layer of a block, which GPT-2's safetensors have as [in, out].
 func (c *converter) isLinear(name string) bool {
-	return name != c.embedding+"/weight" && name != c.positions+"/weight" && name != c.head+"/weight"
+	return name != c.f.embedding+"/weight" && name != c.f.positions+"/weight" && name != c.f.head+"/weight"
 }
 
 // transposed returns [columns, rows] of a matrix with the given number of rows.
@@ -67,13 +67,13 @@ func transposed(x []float32, rows int) []float32 {
 
 // heads returns the number of heads whose rows a parameter has and whose rotation pairs them; 0 for others.
 func (c *converter) heads(name string) int {
-	layer, _, _ := strings.Cut(strings.TrimPrefix(name[strings.Index(name, c.attention)+len(c.attention):], "/"), "/")
+	layer, _, _ := strings.Cut(strings.TrimPrefix(name[strings.Index(name, c.f.attention)+len(c.f.attention):], "/"), "/")
 	switch {
-	case c.config.Rope == nil || !strings.Contains(name, "/"+c.attention+"/"):
+	case c.config.Rope == nil || !strings.Contains(name, "/"+c.f.attention+"/"):
 		return 0
-	case layer == c.q && c.q != "":
+	case layer == c.f.q && c.f.q != "":
 		return c.config.Heads
-	case layer == c.k && c.k != "":
+	case layer == c.f.k && c.f.k != "":
 		return c.config.KVHeads
 	}
 	return 0

@@ -51,7 +51,7 @@ type ggufWriter struct {
 
 // metadata returns the keys that the configuration has.
 func (g *ggufWriter) metadata() []gguf.Pair {
-	c, arch := g.config, g.family.gguf
+	c, arch := g.config, g.f.gguf
 	out := []gguf.Pair{{Key: "general.architecture", Value: arch}}
 	if g.o.Name != "" {
 		out = append(out, gguf.Pair{Key: "general.name", Value: g.o.Name})
@@ -90,7 +90,7 @@ func (g *ggufWriter) metadata() []gguf.Pair {
 
 // rope adds the keys and the tensors of the rotation.
 func (g *ggufWriter) rope(metadata *[]gguf.Pair) error {
-	r, arch := g.config.Rope, g.family.gguf
+	r, arch := g.config.Rope, g.f.gguf
 	if r == nil {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (g *ggufWriter) rope(metadata *[]gguf.Pair) error {
 		add("scaling.factor", float32(s.Factor))
 		add("scaling.original_context_length", uint32(original))
 	}
-	if g.heads(g.blocks+"/0/"+g.attention+"/"+g.q+"/weight") > 0 && g.interleaved && r.Size != g.config.HeadSize {
+	if g.heads(g.f.blocks+"/0/"+g.f.attention+"/"+g.f.q+"/weight") > 0 && g.f.interleaved && r.Size != g.config.HeadSize {
 		return ir.Errorf(ir.ErrUnsupported, "GGUF of %s cannot say that Rope.Size is %d, less than HeadSize, %d", g.config.Architecture, r.Size, g.config.HeadSize)
 	}
 	return nil
@@ -140,7 +140,7 @@ func (g *ggufWriter) add(name string, t gguf.Type, dims []int, write func(w io.W
 // parameter adds the tensor of a parameter; experts of a layer are one.
 func (g *ggufWriter) parameter(p ir.Port) {
 	at := strings.LastIndexByte(p.Name, '/')
-	to := g.inGGUF(g.config)[p.Name[:at]]
+	to := g.f.inGGUF(g.config)[p.Name[:at]]
 	name := to.name + "." + p.Name[at+1:]
 	if _, already := g.list.infos[name]; already {
 		return // another expert
@@ -170,7 +170,7 @@ func (g *ggufWriter) parameter(p ir.Port) {
 
 // experts returns the parameters that are parts of a tensor.
 func (g *ggufWriter) experts(name string) []ir.Port {
-	places := g.inGGUF(g.config)
+	places := g.f.inGGUF(g.config)
 	var out []ir.Port
 	for _, p := range g.parameters {
 		at := strings.LastIndexByte(p.Name, '/')
@@ -202,7 +202,7 @@ func (c *converter) storedAs(name string) gguf.Type {
 // write writes a parameter in a type: as it is stored, where that is the same and its rows stay.
 func (g *ggufWriter) write(w io.Writer, p ir.Port, t gguf.Type) error {
 	s := g.of[p.Name]
-	moves := g.interleaved && !g.config.Rope.Interleaved && g.heads(p.Name) > 0
+	moves := g.f.interleaved && !g.config.Rope.Interleaved && g.heads(p.Name) > 0
 	if !moves && s.info.Packed == t && !s.info.DType.Valid() {
 		data, err := g.tensors.Bytes(s.name)
 		if err == nil && s.expert >= 0 {

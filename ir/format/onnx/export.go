@@ -9,20 +9,28 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// exporter builds the model of one graph.
-type exporter struct {
-	o        ExportOptions
+// modelBuilder adds nodes to a model.
+type modelBuilder struct {
 	main     *graph
 	at       *graph  // the graph that nodes are added to: the main one or one within a node
 	literals []*node // constants, before all other nodes
-	sizes    []*node // nodes of the main graph that compute sizes, before all others
+	sizes    []*node // nodes of the main graph that compute sizes, before those that use them
 	names    map[string]bool
-	forms    map[ir.Op]form
 	consts   map[string]tensorRef
 	syms     map[string]symbolAxis // symbols, by an axis of an input
 	prefix   string                // of names: the label of the node that is exported
 	count    int
 	err      error
+}
+
+// modelMoves adds what takes several nodes.
+type modelMoves struct{ *modelBuilder }
+
+// exporter builds the model of one graph.
+type exporter struct {
+	modelMoves
+	o     ExportOptions
+	forms map[ir.Op]form
 }
 
 // tensorRef is a tensor in the model: its name, its element type, which is one of those of held, and its
@@ -47,13 +55,13 @@ type symbolAxis struct {
 }
 
 // fail keeps the first error.
-func (e *exporter) fail(err error) {
+func (e *modelBuilder) fail(err error) {
 	if e.err == nil {
 		e.err = err
 	}
 }
 
-func (e *exporter) unsupported(text string, args ...any) {
+func (e *modelBuilder) unsupported(text string, args ...any) {
 	e.fail(ir.Errorf(ir.ErrUnsupported, text, args...))
 }
 
@@ -72,7 +80,7 @@ func held(d ir.DType) ir.DType {
 }
 
 // fresh returns a name that no tensor has.
-func (e *exporter) fresh(base string) string {
+func (e *modelBuilder) fresh(base string) string {
 	for {
 		e.count++
 		name := base + "_" + strconv.Itoa(e.count)
@@ -84,7 +92,7 @@ func (e *exporter) fresh(base string) string {
 }
 
 // node adds a node and returns the names of its results.
-func (e *exporter) node(op string, results int, in []string, attrs ...*attribute) []string {
+func (e *modelBuilder) node(op string, results int, in []string, attrs ...*attribute) []string {
 	n := &node{op: op, inputs: in, attrs: map[string]*attribute{}}
 	for _, a := range attrs {
 		n.attrs[a.name] = a
@@ -105,7 +113,7 @@ func (e *exporter) node(op string, results int, in []string, attrs ...*attribute
 }
 
 // op adds a node with one result of the given type.
-func (e *exporter) op(op string, d ir.DType, dims ir.Shape, in []tensorRef, attrs ...*attribute) tensorRef {
+func (e *modelBuilder) op(op string, d ir.DType, dims ir.Shape, in []tensorRef, attrs ...*attribute) tensorRef {
 	if e.err != nil {
 		return tensorRef{"", d, dims}
 	}
@@ -145,7 +153,7 @@ func attrList(name string, list []int) *attribute {
 
 // literal returns a constant tensor; equal ones are one node before all others. Initializers are weights alone,
 // which who reads the model may train.
-func (e *exporter) literal(d ir.DType, dims []int, data []byte) tensorRef {
+func (e *modelBuilder) literal(d ir.DType, dims []int, data []byte) tensorRef {
 	key := d.String() + ir.Dims(dims...).String() + string(data)
 	if t, ok := e.consts[key]; ok {
 		return t
@@ -160,7 +168,7 @@ func (e *exporter) literal(d ir.DType, dims []int, data []byte) tensorRef {
 }
 
 // number returns a constant of rank 0 of a held type.
-func (e *exporter) number(d ir.DType, x float64) tensorRef {
+func (e *modelBuilder) number(d ir.DType, x float64) tensorRef {
 	a := ir.NewArray(d)
 	if d.IsFloat() {
 		a.F[0] = d.Round(x)
@@ -171,12 +179,12 @@ func (e *exporter) number(d ir.DType, x float64) tensorRef {
 }
 
 // integer returns a constant of rank 0, whose value floats may not have.
-func (e *exporter) integer(d ir.DType, x int64) tensorRef {
+func (e *modelBuilder) integer(d ir.DType, x int64) tensorRef {
 	return e.literal(d, nil, ir.Int(d, x).Bytes())
 }
 
 // ints returns a vector of i64.
-func (e *exporter) ints(list ...int) tensorRef {
+func (e *modelBuilder) ints(list ...int) tensorRef {
 	var data []byte
 	for _, x := range list {
 		data = binary.LittleEndian.AppendUint64(data, uint64(x))
@@ -188,7 +196,7 @@ func (e *exporter) ints(list ...int) tensorRef {
 func (t tensorRef) value() exported { return exported{t, t.dims} }
 
 // whole returns a tensor of the value's own shape.
-func (e *exporter) whole(v exported) tensorRef {
+func (e *modelBuilder) whole(v exported) tensorRef {
 	if v.dims.Equal(v.shape) || e.err != nil {
 		return v.tensorRef
 	}
@@ -196,7 +204,7 @@ func (e *exporter) whole(v exported) tensorRef {
 }
 
 // cast converts by ONNX's own rules.
-func (e *exporter) cast(t tensorRef, to ir.DType) tensorRef {
+func (e *modelBuilder) cast(t tensorRef, to ir.DType) tensorRef {
 	if t.dtype == to {
 		return t
 	}
@@ -204,7 +212,7 @@ func (e *exporter) cast(t tensorRef, to ir.DType) tensorRef {
 }
 
 // reshape returns a tensor of other sizes.
-func (e *exporter) reshape(t tensorRef, dims ir.Shape) tensorRef {
+func (e *modelBuilder) reshape(t tensorRef, dims ir.Shape) tensorRef {
 	if t.dims.Equal(dims) {
 		return t
 	}
@@ -212,7 +220,7 @@ func (e *exporter) reshape(t tensorRef, dims ir.Shape) tensorRef {
 }
 
 // transpose permutes axes: axis i of the result is axis perm[i].
-func (e *exporter) transpose(t tensorRef, perm []int) tensorRef {
+func (e *modelBuilder) transpose(t tensorRef, perm []int) tensorRef {
 	if slices.IsSorted(perm) {
 		return t
 	}
@@ -220,19 +228,19 @@ func (e *exporter) transpose(t tensorRef, perm []int) tensorRef {
 }
 
 // binary adds an elementwise node of two operands, which ONNX repeats to one shape.
-func (e *exporter) binary(op string, x, y tensorRef, attrs ...*attribute) tensorRef {
+func (e *modelBuilder) binary(op string, x, y tensorRef, attrs ...*attribute) tensorRef {
 	return e.op(op, x.dtype, repeatedDims(x.dims, y.dims), []tensorRef{x, y}, attrs...)
 }
 
 // compare adds a comparison.
-func (e *exporter) compare(op string, x, y tensorRef) tensorRef {
+func (e *modelBuilder) compare(op string, x, y tensorRef) tensorRef {
 	r := e.binary(op, x, y)
 	r.dtype = ir.Bool
 	return r
 }
 
 // choose returns x where a condition holds and y elsewhere.
-func (e *exporter) choose(cond, x, y tensorRef) tensorRef {
+func (e *modelBuilder) choose(cond, x, y tensorRef) tensorRef {
 	if x.dtype == ir.Bool { // ONNX Runtime has no kernel for it
 		return e.binary("Or", e.binary("And", cond, x), e.binary("And", e.unary("Not", cond), y))
 	}
@@ -240,7 +248,7 @@ func (e *exporter) choose(cond, x, y tensorRef) tensorRef {
 	return e.op("Where", x.dtype, dims, []tensorRef{cond, x, y})
 }
 
-func (e *exporter) unary(op string, x tensorRef) tensorRef {
+func (e *modelBuilder) unary(op string, x tensorRef) tensorRef {
 	return e.op(op, x.dtype, x.dims, []tensorRef{x})
 }
 
@@ -303,7 +311,7 @@ func upTo(n int) []int {
 
 // within adds the nodes of f to a graph of their own, which is an attribute of a node: it sees the tensors of
 // the graphs around it. f returns its results.
-func (e *exporter) within(name string, inputs []valueInfo, f func() []tensorRef) *attribute {
+func (e *modelBuilder) within(name string, inputs []valueInfo, f func() []tensorRef) *attribute {
 	outer, g := e.at, &graph{name: e.fresh(name), inputs: inputs}
 	e.at = g
 	for _, t := range f() {

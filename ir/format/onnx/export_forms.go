@@ -171,7 +171,7 @@ func isEmptyNode(n *ir.Node) bool {
 }
 
 // empties returns values without elements.
-func (e *exporter) empties(types []ir.Type) []exported {
+func (e modelMoves) empties(types []ir.Type) []exported {
 	out := make([]exported, len(types))
 	for i, t := range types {
 		out[i] = exported{e.number(held(t.DType), 0), t.Shape}
@@ -201,7 +201,7 @@ func exportConstant(e *exporter, n *ir.Node, _ []exported) []exported {
 }
 
 // narrowed cuts what is computed in the held type of a node's result.
-func (e *exporter) narrowed(t tensorRef, n *ir.Node) tensorRef {
+func (e modelMoves) narrowed(t tensorRef, n *ir.Node) tensorRef {
 	return e.narrow(t, n.Types()[0].DType)
 }
 
@@ -221,7 +221,7 @@ func exportIota(e *exporter, n *ir.Node, _ []exported) []exported {
 }
 
 // counting returns the i64 from 0 to a size.
-func (e *exporter) counting(size ir.Dim) tensorRef {
+func (e modelMoves) counting(size ir.Dim) tensorRef {
 	limit := e.reshape(e.dimVector(size), nil)
 	return e.op("Range", ir.I64, ir.Shape{size}, []tensorRef{e.number(ir.I64, 0), limit, e.number(ir.I64, 1)})
 }
@@ -258,7 +258,7 @@ func exportBroadcast(e *exporter, n *ir.Node, in []exported) []exported {
 }
 
 // cutAxis takes count elements of an axis from a start, one in step.
-func (e *exporter) cutAxis(t tensorRef, axis int, start, count ir.Dim, step int) tensorRef {
+func (e modelMoves) cutAxis(t tensorRef, axis int, start, count ir.Dim, step int) tensorRef {
 	if start.Is(0) && count == t.dims[axis] && step == 1 {
 		return t
 	}
@@ -289,7 +289,7 @@ func exportSlice(e *exporter, n *ir.Node, in []exported) tensorRef {
 }
 
 // extend adds elements before and after those of an axis.
-func (e *exporter) extend(t tensorRef, axis int, low, high ir.Dim, with tensorRef) tensorRef {
+func (e modelMoves) extend(t tensorRef, axis int, low, high ir.Dim, with tensorRef) tensorRef {
 	if low.Is(0) && high.Is(0) {
 		return t
 	}
@@ -306,7 +306,7 @@ func (e *exporter) extend(t tensorRef, axis int, low, high ir.Dim, with tensorRe
 }
 
 // padAxis is extend, but for negative sizes, which take elements away.
-func (e *exporter) padAxis(t tensorRef, axis int, low, high ir.Dim, with tensorRef) tensorRef {
+func (e modelMoves) padAxis(t tensorRef, axis int, low, high ir.Dim, with tensorRef) tensorRef {
 	if less, ok := ir.N(0).Sub(low).Const(); ok && less > 0 {
 		t, low = e.cutAxis(t, axis, ir.N(less), t.dims[axis].Sub(ir.N(less)), 1), ir.N(0)
 	}
@@ -319,7 +319,7 @@ func (e *exporter) padAxis(t tensorRef, axis int, low, high ir.Dim, with tensorR
 }
 
 // spread inserts count values after each element of an axis but the last.
-func (e *exporter) spread(t tensorRef, axis, count int, with tensorRef) tensorRef {
+func (e modelMoves) spread(t tensorRef, axis, count int, with tensorRef) tensorRef {
 	size := t.dims[axis]
 	if count == 0 || size.Is(0) || size.Is(1) {
 		return t
@@ -343,7 +343,7 @@ func exportPad(e *exporter, n *ir.Node, in []exported) tensorRef {
 }
 
 // join concatenates tensors along an axis.
-func (e *exporter) join(parts []tensorRef, axis int) tensorRef {
+func (e modelMoves) join(parts []tensorRef, axis int) tensorRef {
 	dims := parts[0].dims.Clone()
 	for _, p := range parts[1:] {
 		dims[axis] = dims[axis].Add(p.dims[axis])
@@ -363,7 +363,7 @@ func exportConcatenate(e *exporter, n *ir.Node, in []exported) tensorRef {
 }
 
 // reversed turns an axis round.
-func (e *exporter) reversed(t tensorRef, axis int) tensorRef {
+func (e modelMoves) reversed(t tensorRef, axis int) tensorRef {
 	return e.op("Slice", t.dtype, t.dims, []tensorRef{t, e.ints(-1), e.ints(-1 << 31), e.ints(axis), e.ints(-1)})
 }
 
@@ -400,7 +400,7 @@ func exportWindows(e *exporter, n *ir.Node, in []exported) tensorRef {
 }
 
 // windows makes an axis the windows along it, in count places, and one of the elements of a window after it.
-func (e *exporter) windows(t tensorRef, axis int, count ir.Dim, size, stride, dilation int) tensorRef {
+func (e modelMoves) windows(t tensorRef, axis int, count ir.Dim, size, stride, dilation int) tensorRef {
 	first := e.binary("Mul", e.reshape(e.counting(count), ir.Shape{count, ir.N(1)}), e.number(ir.I64, float64(stride)))
 	offset := e.binary("Mul", e.reshape(e.counting(ir.N(size)), ir.Dims(1, size)), e.number(ir.I64, float64(dilation)))
 	places := e.binary("Add", first, offset)

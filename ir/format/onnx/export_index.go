@@ -11,7 +11,7 @@ import (
 // exportRows is how index tuples address the rows of an operand whose axes are in the order batch, indexed,
 // window.
 type exportRows struct {
-	*exporter
+	modelMoves
 	a         ops.IndexedAxes
 	operand   ir.Shape
 	indices   ir.Shape
@@ -19,7 +19,7 @@ type exportRows struct {
 	positions []int // axes of the indices that are no batch axes, without that of the tuple
 }
 
-func (e *exporter) rows(a ops.IndexedAxes, operand, indices ir.Type) *exportRows {
+func (e modelMoves) rows(a ops.IndexedAxes, operand, indices ir.Type) *exportRows {
 	return &exportRows{
 		e, a, operand.Shape, indices.Shape,
 		restOf(len(operand.Shape), a.Axes, a.OperandBatch), restOf(len(indices.Shape)-1, a.IndexBatch),
@@ -48,7 +48,7 @@ func (r *exportRows) index(t tensorRef, d ir.DType) tensorRef {
 }
 
 // clamped returns an index inside an axis of a size, and whether it was.
-func (e *exporter) clamped(index tensorRef, size ir.Dim) (within, inside tensorRef) {
+func (e modelMoves) clamped(index tensorRef, size ir.Dim) (within, inside tensorRef) {
 	last := e.binary("Sub", e.reshape(e.dimVector(size), nil), e.number(ir.I64, 1))
 	if n, ok := size.Const(); ok {
 		last = e.number(ir.I64, float64(n-1))

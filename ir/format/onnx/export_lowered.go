@@ -38,7 +38,7 @@ func lowered(e *exporter, n *ir.Node, in []exported) []exported {
 
 // space is a space of indices, over which expressions are computed whole.
 type space struct {
-	e    *exporter
+	e    modelMoves
 	n    *ir.Node
 	in   []exported
 	dims ir.Shape
@@ -48,7 +48,7 @@ type space struct {
 }
 
 // space returns a space of the given sizes and its indices.
-func (e *exporter) space(n *ir.Node, in []exported, dims ir.Shape) (*space, ir.Index) {
+func (e modelMoves) space(n *ir.Node, in []exported, dims ir.Shape) (*space, ir.Index) {
 	s := &space{e: e, n: n, in: in, dims: dims}
 	s.p = e.scalars(s.argument)
 	at := make(ir.Index, len(dims))
@@ -164,12 +164,12 @@ func (e *exporter) contributions(n *ir.Node, l *ir.ReduceLowering, in []exported
 }
 
 // print adds an expression whose arguments are tensors.
-func (e *exporter) print(x scalar.Expr, args []tensorRef) tensorRef {
+func (e modelMoves) print(x scalar.Expr, args []tensorRef) tensorRef {
 	return e.scalars(func(i int) tensorRef { return args[i] }).print(x)
 }
 
 // combined combines accumulators, of which args has the left ones and then the right ones.
-func (e *exporter) combined(list []ir.Accumulator, args []tensorRef, combine func(a, b []scalar.Expr) []scalar.Expr) []tensorRef {
+func (e modelMoves) combined(list []ir.Accumulator, args []tensorRef, combine func(a, b []scalar.Expr) []scalar.Expr) []tensorRef {
 	a, b := make([]scalar.Expr, len(list)), make([]scalar.Expr, len(list))
 	for i, x := range list {
 		a[i], b[i] = scalar.Arg(i, x.DType), scalar.Arg(len(list)+i, x.DType)

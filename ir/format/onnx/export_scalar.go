@@ -10,12 +10,12 @@ import (
 
 // scalars adds the nodes of scalar expressions over tensors: arg returns the tensor of an argument.
 type scalars struct {
-	e    *exporter
+	e    modelMoves
 	arg  func(number int) tensorRef
 	done map[scalar.Expr]tensorRef
 }
 
-func (e *exporter) scalars(arg func(number int) tensorRef) *scalars {
+func (e modelMoves) scalars(arg func(number int) tensorRef) *scalars {
 	return &scalars{e, arg, map[scalar.Expr]tensorRef{}}
 }
 
@@ -30,7 +30,7 @@ func (e *exporter) elementwise(n *ir.Node, in []exported) exported {
 }
 
 // narrow cuts the values of a held type to those of the type itself: integers wrap, floats round.
-func (e *exporter) narrow(t tensorRef, to ir.DType) tensorRef {
+func (e modelMoves) narrow(t tensorRef, to ir.DType) tensorRef {
 	switch to {
 	case ir.U8, ir.U16:
 		return e.binary("BitwiseAnd", t, e.integer(t.dtype, 1<<to.Bits()-1))
@@ -189,12 +189,12 @@ func (p *scalars) compare(name string, x scalar.Expr, args []tensorRef) tensorRe
 	return e.compare(name, args[0], args[1])
 }
 
-func (e *exporter) isNaN(t tensorRef) tensorRef {
+func (e modelMoves) isNaN(t tensorRef) tensorRef {
 	return e.op("IsNaN", ir.Bool, t.dims, []tensorRef{t})
 }
 
 // turned inverts the highest bit of an i64.
-func (e *exporter) turned(t tensorRef) tensorRef {
+func (e modelMoves) turned(t tensorRef) tensorRef {
 	return e.binary("BitwiseXor", t, e.integer(ir.I64, math.MinInt64))
 }
 
@@ -303,7 +303,7 @@ func (p *scalars) convert(t tensorRef, from, to ir.DType) tensorRef {
 }
 
 // cut converts floats to integers of a type.
-func (e *exporter) cut(t tensorRef, to ir.DType) tensorRef {
+func (e modelMoves) cut(t tensorRef, to ir.DType) tensorRef {
 	if t.dtype == ir.F16 {
 		t = e.cast(t, ir.F32)
 	}
@@ -363,7 +363,7 @@ func (p *scalars) bitcast(t tensorRef, from, to ir.DType) tensorRef {
 
 // floatOf computes, as f64, the float whose bits an i64 has, by the numbers of bits of its mantissa and its
 // exponent.
-func (e *exporter) floatOf(bits tensorRef, mantissa, exponent int) tensorRef {
+func (e modelMoves) floatOf(bits tensorRef, mantissa, exponent int) tensorRef {
 	field := func(shift, width int) tensorRef {
 		x := bits
 		if shift > 0 {
@@ -384,7 +384,7 @@ func (e *exporter) floatOf(bits tensorRef, mantissa, exponent int) tensorRef {
 
 // bitsOf computes the bits of an f32 as an i64. In f64 the number times 2¹⁴⁹ is whole, and its exponent is found
 // by halving: by 2²⁵⁶ if it is as large, then 2¹²⁸, and so on.
-func (e *exporter) bitsOf(t tensorRef) tensorRef {
+func (e modelMoves) bitsOf(t tensorRef) tensorRef {
 	f64 := func(x float64) tensorRef { return e.number(ir.F64, x) }
 	size := e.unary("Abs", e.cast(t, ir.F64))
 	finite := e.compare("LessOrEqual", size, f64(math.MaxFloat32))

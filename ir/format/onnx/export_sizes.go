@@ -8,7 +8,7 @@ import (
 )
 
 // dimVector returns a size as a vector of one i64: a constant, or computed from the sizes of inputs.
-func (e *exporter) dimVector(d ir.Dim) tensorRef {
+func (e *modelBuilder) dimVector(d ir.Dim) tensorRef {
 	if n, ok := d.Const(); ok {
 		return e.ints(n)
 	}
@@ -23,7 +23,7 @@ func (e *exporter) dimVector(d ir.Dim) tensorRef {
 
 // early adds the nodes of f to those of the main graph that come before all others, where graphs within
 // nodes see their results too.
-func (e *exporter) early(f func() tensorRef) tensorRef {
+func (e *modelBuilder) early(f func() tensorRef) tensorRef {
 	at, nodes, prefix := e.at, e.main.nodes, e.prefix
 	e.at, e.main.nodes, e.prefix = e.main, e.sizes, ""
 	t := f()
@@ -33,7 +33,7 @@ func (e *exporter) early(f func() tensorRef) tensorRef {
 }
 
 // shape returns the sizes of a tensor as a vector.
-func (e *exporter) shape(dims ir.Shape) tensorRef {
+func (e *modelBuilder) shape(dims ir.Shape) tensorRef {
 	if list, ok := dims.Ints(); ok {
 		return e.ints(list...)
 	}
@@ -56,7 +56,7 @@ func (e *exporter) shape(dims ir.Shape) tensorRef {
 }
 
 // symbol returns the value of a symbol.
-func (e *exporter) symbol(name string) tensorRef {
+func (e *modelBuilder) symbol(name string) tensorRef {
 	if at, ok := e.syms[name]; ok {
 		in := tensorRef{at.input, ir.I64, ir.Dims(1)}
 		return e.op("Shape", ir.I64, ir.Dims(1), []tensorRef{in}, attrInt("start", at.axis), attrInt("end", at.axis+1))
@@ -66,7 +66,7 @@ func (e *exporter) symbol(name string) tensorRef {
 }
 
 // polynomial computes a symbolic size, which is a sum of products with fractions: see [ir.Dim.String].
-func (e *exporter) polynomial(d ir.Dim) tensorRef {
+func (e *modelBuilder) polynomial(d ir.Dim) tensorRef {
 	var sum tensorRef
 	text := d.String()
 	common := commonDenominator(text)
@@ -97,7 +97,7 @@ func (e *exporter) polynomial(d ir.Dim) tensorRef {
 }
 
 // term computes a product of symbols and a fraction times a number.
-func (e *exporter) term(text string, times int) tensorRef {
+func (e *modelBuilder) term(text string, times int) tensorRef {
 	var out tensorRef
 	for factor := range strings.SplitSeq(text, "*") {
 		num, den, _ := strings.Cut(factor, "/")

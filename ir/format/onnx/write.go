@@ -47,11 +47,10 @@ func Export(g *ir.Graph, o ExportOptions) (*Model, error) {
 	if err := g.Given(); err != nil {
 		return nil, err
 	}
-	e := &exporter{
-		o: o, main: &graph{name: g.Name()}, names: map[string]bool{"": true}, consts: map[string]tensorRef{},
-		syms: map[string]symbolAxis{}, forms: exportForms(),
-	}
-	e.at = e.main
+	main := &graph{name: g.Name()}
+	e := &exporter{modelMoves{&modelBuilder{
+		main: main, at: main, names: map[string]bool{"": true}, consts: map[string]tensorRef{}, syms: map[string]symbolAxis{},
+	}}, o, exportForms()}
 	ports := e.ports(g)
 	names := e.reserve(g)
 	e.outputs(g, names, e.graph(g, ports))
