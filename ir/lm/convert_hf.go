@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir"
@@ -199,16 +200,17 @@ func orNull(x float64) any {
 	return shortest(x)
 }
 
-// shortest returns the shortest number that is the same in f32, which metadata of GGUF have: 1e-05 in place of
-// 9.999999747378752e-06.
+// shortest returns the shortest decimal that is the same in f32, for a number that metadata of GGUF had in f32:
+// 1e-05 in place of 9.999999747378752e-06.
 func shortest(x float64) float64 {
-	for digits := 1.; digits < 1e8; digits *= 10 {
-		scale := math.Pow(10, math.Floor(math.Log10(math.Abs(x))))
-		if y := math.Round(x/scale*digits) / digits * scale; near(x, y) {
-			return y
-		}
+	if float64(float32(x)) != x {
+		return x
 	}
-	return x
+	short, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', -1, 32), 64)
+	if err != nil {
+		return x
+	}
+	return short
 }
 
 func windowKeys(all map[string]any, c Config) {
