@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,11 +20,10 @@ import (
 
 // ConvertOptions are the options of [Convert].
 type ConvertOptions struct {
-	// Type is how the matrices of a GGUF file are stored: a type that [gguf.Quantize] packs. Zero, f32, with
-	// Keep keeps them as they are.
-	Type gguf.Type
-	// Quantize has matrices stored as Type says; without it they stay as they are.
+	// Quantize has the matrices of a GGUF file stored as Type, one that [gguf.Quantize] packs; without it they
+	// stay as they are.
 	Quantize bool
+	Type     gguf.Type
 	// DType is the element type of matrices in safetensors: see [lm.HFOptions].
 	DType ir.DType
 	// Force replaces files that exist.
@@ -42,7 +42,7 @@ type ConvertOptions struct {
 // of experts and vectors stay f32.
 //
 // Errors are those of [Load], [lm.ToGGUF], [lm.ToHF], [tokenizer.ToGGUF] and [tokenizer.ToJSON], and wrap
-// [os.ErrExist] for a file that exists. What was written is removed after an error.
+// [fs.ErrExist] for a file that exists. What was written is removed after an error.
 func Convert(from, to string, o ConvertOptions) error {
 	open := openFolder
 	if strings.HasSuffix(from, ".gguf") {
@@ -52,7 +52,7 @@ func Convert(from, to string, o ConvertOptions) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}
-	defer m.Close()
+	defer m.Close() // read only
 	c := &converting{from: from, to: to, model: m, tensors: tensors, o: o}
 	write := c.folder
 	if strings.HasSuffix(to, ".gguf") {
@@ -76,22 +76,26 @@ type converting struct {
 	made     []string // files and folders that were made
 }
 
-// create creates a file and writes it.
-func (c *converting) create(name string, write func(w io.Writer) error) (err error) {
-	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	if !c.o.Force {
-		flags |= os.O_EXCL
+// create writes a file under another name first: what it replaces may be what is read.
+func (c *converting) create(name string, write func(w io.Writer) error) error {
+	if _, err := os.Stat(name); err == nil && !c.o.Force {
+		return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
 	}
-	f, err := os.OpenFile(name, flags, 0o666)
+	part := name + ".part"
+	f, err := os.Create(part)
 	if err != nil {
 		return err
 	}
-	c.made = append([]string{name}, c.made...)
+	c.made = append([]string{part}, c.made...)
 	b := bufio.NewWriterSize(f, 1<<20)
 	if err = write(b); err == nil {
 		err = b.Flush()
 	}
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	c.made[0] = name
+	return os.Rename(part, name)
 }
 
 // told returns a function that writes a tensor and tells of it.
@@ -112,6 +116,10 @@ func (c *converting) gguf() error {
 		return err
 	}
 	if c.o.Quantize {
+		elements, _ := c.o.Type.Block()
+		if _, err := gguf.Quantize(c.o.Type, make([]float32, elements)); err != nil {
+			return err
+		}
 		o.Metadata = append(o.Metadata, gguf.Pair{Key: "general.quantization_version", Value: uint32(2)})
 		o.Type = func(name string, dims []int, _ gguf.Type) gguf.Type { return packedAs(c.o.Type, name, dims) }
 	}

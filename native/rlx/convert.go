@@ -279,11 +279,10 @@ func (c *conversion) languageModel(ctx context.Context, from, to string) error {
 			return usagef("-dtype %s: it must be f32, f16 or bf16, of a folder", c.dtype)
 		}
 	}
-	o.Progress = func(done, of int, name string) {
-		fmt.Fprintf(c.std.err, "\r%d of %d tensors  %-60.60s", done, of, name)
-	}
+	show, clearLine := progressOn(c.std.err)
+	o.Progress = func(done, of int, name string) { show("%d of %d tensors  %s", done, of, name) }
 	err := lm.Convert(from, to, o)
-	fmt.Fprint(c.std.err, "\r", strings.Repeat(" ", 90), "\r")
+	clearLine()
 	if err != nil {
 		return err
 	}
@@ -292,6 +291,18 @@ func (c *conversion) languageModel(ctx context.Context, from, to string) error {
 		return nil
 	}
 	return c.compare(ctx, from, to)
+}
+
+// progressOn returns functions that show a line in place of the one before, and that clear it. They do nothing
+// where w is no terminal.
+func progressOn(w io.Writer) (show func(text string, args ...any), clearLine func()) {
+	if f, ok := w.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			return func(text string, args ...any) { fmt.Fprintf(w, "\r%-79.79s", fmt.Sprintf(text, args...)) },
+				func() { fmt.Fprintf(w, "\r%79s\r", "") }
+		}
+	}
+	return func(string, ...any) {}, func() {}
 }
 
 // compare writes the sizes and the perplexities of two models.

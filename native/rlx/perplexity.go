@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir/format/tokenizer"
@@ -75,11 +74,12 @@ func (o *perplexityOptions) measure(ctx context.Context, path, file string, std 
 	if around, err := words.Encode("", tokenizer.EncodeOptions{}); err == nil && len(around) > 0 {
 		p.Begin = &around[0]
 	}
+	show, clearLine := progressOn(std.err)
 	p.Progress = func(done, of int, r perplexity.Result) {
-		fmt.Fprintf(std.err, "\r%d of %d windows, perplexity %.4f ", done, of, r.Perplexity())
+		show("%d of %d windows, perplexity %.4f", done, of, r.Perplexity())
 	}
 	r, err := perplexity.Measure(ctx, session, m, tokens, p)
-	fmt.Fprint(std.err, "\r", strings.Repeat(" ", 60), "\r")
+	clearLine()
 	if err != nil {
 		return r, 0, fmt.Errorf("%s: %w", file, err)
 	}
