@@ -37,7 +37,7 @@ type ConvertOptions struct {
 // tokenizer.json. The tokenizer goes with it. Memory is that of one tensor.
 //
 // With Quantize the matrices of a GGUF file are packed: those of linear layers as Type, the embeddings too, and
-// the weight of the logits, to which errors are dear, as q6_k, or q8_0 for a Type of 8 bits. Where a row is no
+// the weight of the logits, where errors cost most, as q6_k, or q8_0 for a Type of 8 bits. Where a row is no
 // whole number of blocks of 256, q4_k becomes q5_0, q5_k q5_1 and q6_k q8_0; where it is none of 32, f16. Routers
 // of experts and vectors stay f32.
 //
@@ -98,8 +98,8 @@ func (c *converting) create(name string, write func(w io.Writer) error) error {
 	return os.Rename(part, name)
 }
 
-// told returns a function that writes a tensor and tells of it.
-func (c *converting) told(i, of int, name string, write func(w io.Writer) error) func(w io.Writer) error {
+// reporting returns a function that writes a tensor and reports that to Progress.
+func (c *converting) reporting(i, of int, name string, write func(w io.Writer) error) func(w io.Writer) error {
 	return func(w io.Writer) error {
 		err := write(w)
 		if err == nil && c.o.Progress != nil {
@@ -128,7 +128,7 @@ func (c *converting) gguf() error {
 		return err
 	}
 	for i, e := range entries {
-		entries[i].Write = c.told(i, len(entries), e.Name, e.Write)
+		entries[i].Write = c.reporting(i, len(entries), e.Name, e.Write)
 	}
 	return c.create(c.to, func(w io.Writer) error { return gguf.Write(w, metadata, entries) })
 }
@@ -209,7 +209,7 @@ func (c *converting) folder() error {
 	}
 	entries := make([]safetensors.Entry, len(tensors))
 	for i, e := range tensors {
-		entries[i] = safetensors.Entry{Name: e.Name, DType: e.DType, Dims: e.Dims, Write: c.told(i, len(tensors), e.Name, e.Write)}
+		entries[i] = safetensors.Entry{Name: e.Name, DType: e.DType, Dims: e.Dims, Write: c.reporting(i, len(tensors), e.Name, e.Write)}
 	}
 	if _, err := os.Stat(c.to); errors.Is(err, os.ErrNotExist) {
 		if err := os.Mkdir(c.to, 0o777); err != nil {

@@ -131,7 +131,7 @@ func (c *conversion) create(name string, write func(w io.Writer) error) error {
 	return nil
 }
 
-// wrote tells of a file.
+// wrote prints the name and the size of a file.
 func (c *conversion) wrote(name string) {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		fmt.Fprintf(c.std.out, "%s: %s\n", name, bytesText(info.Size()))

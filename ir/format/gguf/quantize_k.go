@@ -3,7 +3,7 @@ package gguf
 import "math"
 
 // The block types of 256 elements have a scale, and for some a minimum, for each of a few parts, in few bits,
-// in units of one or two f16. Which scale has the least error is searched: the format leaves it open.
+// in units of one or two f16. Which scale has the least error is searched: the format does not say.
 
 // searchSteps is how many scales around the plain one are tried for a part.
 const searchSteps = 9

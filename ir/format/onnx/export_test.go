@@ -134,6 +134,26 @@ func TestExportKeepsNamesAndSymbols(t *testing.T) {
 	}
 }
 
+// What nothing uses is not written: here a product that another one replaces, and its constant.
+func TestExportLeavesOutWhatIsNotUsed(t *testing.T) {
+	g, err := ir.Build("unused", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.N(3))
+		ops.Mul(b, x, ops.Const(b, ir.F32, 12345))
+		b.Output("y", ops.Neg(b, x))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.Export(g, onnx.ExportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := m.Write(&file); err != nil || bytes.Contains(file.Bytes(), []byte("Mul")) || bytes.Contains(file.Bytes(), []byte("Constant")) {
+		t.Errorf("%q, %v", file.Bytes(), err)
+	}
+}
+
 // Weights may be in a file beside the model, aligned to pages.
 func TestExportedWeightsBeside(t *testing.T) {
 	data := ir.Floats(ir.F32, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 3, 4).Bytes()

@@ -58,6 +58,7 @@ func Export(g *ir.Graph, o ExportOptions) (*Model, error) {
 		return nil, e.err
 	}
 	e.main.nodes = slices.Concat(e.literals, e.sizes, e.main.nodes)
+	e.main.prune(map[string]bool{})
 	return &Model{
 		IRVersion: writtenIRVersion, Producer: producer, Opsets: map[string]int64{"": writtenOpset},
 		Metadata: map[string]string{}, graph: e.main,
@@ -165,6 +166,30 @@ func (e *exporter) rename(name, to string) {
 	}
 	n := &node{op: "Identity", name: "node:" + to, inputs: []string{name}, outputs: []string{to}}
 	e.main.nodes = append(e.main.nodes, n)
+}
+
+// prune removes the nodes of whose results none is used, and enters the names that are.
+func (g *graph) prune(used map[string]bool) {
+	for _, o := range g.outputs {
+		used[o.name] = true
+	}
+	var kept []*node
+	for _, n := range slices.Backward(g.nodes) {
+		if !slices.ContainsFunc(n.outputs, func(name string) bool { return used[name] }) {
+			continue
+		}
+		kept = append(kept, n)
+		for _, name := range n.inputs {
+			used[name] = true
+		}
+		for _, a := range n.attrs {
+			if a.graph != nil {
+				a.graph.prune(used)
+			}
+		}
+	}
+	slices.Reverse(kept)
+	g.nodes = kept
 }
 
 // Write writes the model as one message, with the elements of all tensors. The error is of kind
