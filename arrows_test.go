@@ -47,7 +47,7 @@ var layers = [][]string{
 	{"native/safetensors", "native/dataset", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "webgpu/internal/exec", "internal/conformance"},
 	{"webgpu", "wasm", "native/coreml", "native/lm", "internal/coreml/software"}, // a training session and the software Core ML run graphs on the CPU
 	{""}, // the root
-	{"native/lm/generate", "native/models"},
+	{"native/lm/generate", "native/lm/perplexity", "native/models"},
 	{"native/lm/serve"},
 	{"demo", "js", "native/opsdoc", "native/rlx", "internal/applecheck/whole", "internal/coreml/suite"},
 }

@@ -11,21 +11,33 @@ import (
 	"github.com/rlx-go/rlx/ir/nn"
 )
 
+// keyValues are the metadata of a GGUF file and what its tensors are: a [*gguf.File].
+type keyValues interface {
+	Value(key string) any
+	Text(key string) (string, bool)
+	Int(key string) (int64, bool)
+	Float(key string) (float64, bool)
+	Info(tensor string) (gguf.Info, bool)
+	Floats(tensor string) ([]float32, error)
+}
+
 // metadata reads the keys of a file's architecture.
 type metadata struct {
-	*gguf.File
+	keyValues
 	prefix string
 	err    error
 }
 
 // FromGGUF returns the configuration in the metadata of a GGUF file. Errors are of kind [ErrConfig], and
 // [ir.ErrUnsupported] for an architecture that this package does not know.
-func FromGGUF(file *gguf.File) (Config, error) {
+func FromGGUF(file *gguf.File) (Config, error) { return fromGGUF(file) }
+
+func fromGGUF(file keyValues) (Config, error) {
 	name, ok := file.Text("general.architecture")
 	if !ok {
 		return Config{}, badConfig("general.architecture is no text")
 	}
-	m := &metadata{File: file, prefix: name + "."}
+	m := &metadata{keyValues: file, prefix: name + "."}
 	architecture := name
 	if experts := m.int("expert_count", 0); name == "llama" && experts > 0 {
 		architecture = "mixtral"

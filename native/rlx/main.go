@@ -58,7 +58,7 @@ type runner func(ctx context.Context, std stdio, args []string) error
 
 // commands are the subcommands, in the order of the help.
 func commands() []command {
-	return []command{devicesCommand, checkCommand, showCommand, runCommand, trainCommand, benchCommand, planCommand, generateCommand, serveCommand, embedCommand, transcribeCommand, launchCommand, completionCommand}
+	return []command{devicesCommand, checkCommand, showCommand, runCommand, trainCommand, benchCommand, planCommand, generateCommand, perplexityCommand, serveCommand, embedCommand, transcribeCommand, convertCommand, launchCommand, completionCommand}
 }
 
 // usageError is an error in the command line.

@@ -59,6 +59,8 @@ func TestGolden(t *testing.T) {
 		{"run-onnx", []string{"run", filepath.Join("testdata", "tiny.onnx"), "-size", "batch=1", "-device", "cpu", "-in", "x=[[2,4]]"}},
 		{"help-generate", []string{"help", "generate"}},
 		{"help-serve", []string{"help", "serve"}},
+		{"help-convert", []string{"help", "convert"}},
+		{"help-perplexity", []string{"help", "perplexity"}},
 		{"completion-bash", []string{"completion", "bash"}},
 		{"completion-fish", []string{"completion", "fish"}},
 	} {

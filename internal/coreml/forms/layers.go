@@ -8,6 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/ir/scalar/plain"
 )
 
 // Composites for which MIL has an operation, which Core ML's compiler knows how to
@@ -49,7 +50,7 @@ func init() {
 func copySign(e *Emitter, n *ir.Node, in []Value) Value {
 	x, y := scalar.Arg(0, n.Input(0).DType()), scalar.Arg(1, n.Input(1).DType())
 	size := scalar.Abs(x)
-	return e.scalars(scalar.Select(negative(y), scalar.Neg(size), size), []mil.Ref{in[0].Ref, in[1].Ref}, whole(n.Types()[0]))
+	return e.scalars(scalar.Select(plain.Negative(y), scalar.Neg(size), size), []mil.Ref{in[0].Ref, in[1].Ref}, whole(n.Types()[0]))
 }
 
 // softmax gives 0 where all elements along the axis are -Inf, as the op does;

@@ -8,7 +8,8 @@ import (
 )
 
 // Quantize packs floats into blocks of a type: f32, f16, bf16, q4_0, q4_1, q5_0, q5_1 or q8_0, rounded as
-// ggml's reference quantizers do. The error is of kind [ir.ErrUnsupported] for another type and
+// ggml's reference quantizers do; or q4_k, q5_k or q6_k, with scales of a small squared error, which the format
+// leaves open. The error is of kind [ir.ErrUnsupported] for another type and
 // [ir.ErrShape] if x has no whole number of blocks.
 func Quantize(t Type, x []float32) ([]byte, error) {
 	pack, ok := packers[t]
@@ -37,6 +38,9 @@ var packers = map[Type]func(x []float32, b []byte){
 	Q4_1: func(x []float32, b []byte) { putRange(x, b, 15, nil, b[4:]) },
 	Q5_1: func(x []float32, b []byte) { putRange(x, b, 31, b[4:8], b[8:]) },
 	Q8_0: putQ8_0,
+	Q4_K: putQ4_K,
+	Q5_K: putQ5_K,
+	Q6_K: putQ6_K,
 }
 
 func putHalf(b []byte, x float32) {

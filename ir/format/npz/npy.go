@@ -73,29 +73,7 @@ func parseHeader(text string) (header, error) {
 // Read reads one array, a .npy file of version 1 to 3. The error is of kind [ErrDamaged], of kind
 // [ir.ErrDType] for objects, texts and records, or that of r.
 func Read(r io.Reader) (*ir.Array, error) {
-	var start [12]byte
-	if _, err := io.ReadFull(r, start[:10]); err != nil || string(start[:6]) != magic {
-		return nil, damaged("it does not begin as a .npy file does")
-	}
-	size := int(binary.LittleEndian.Uint16(start[8:]))
-	switch start[6] {
-	case 1:
-	case 2, 3:
-		if _, err := io.ReadFull(r, start[10:]); err != nil {
-			return nil, damaged("the header is cut short")
-		}
-		size = int(min(binary.LittleEndian.Uint32(start[8:]), maxHeader+1))
-	default:
-		return nil, damaged("version %d", start[6])
-	}
-	if size > maxHeader {
-		return nil, damaged("the header has more than %d bytes", maxHeader)
-	}
-	text := make([]byte, size)
-	if _, err := io.ReadFull(r, text); err != nil {
-		return nil, damaged("the header is cut short")
-	}
-	h, err := parseHeader(string(text))
+	h, err := readHeader(r)
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +82,33 @@ func Read(r io.Reader) (*ir.Array, error) {
 		return nil, err
 	}
 	return h.array(data)
+}
+
+// readHeader reads what is before the elements.
+func readHeader(r io.Reader) (header, error) {
+	var start [12]byte
+	if _, err := io.ReadFull(r, start[:10]); err != nil || string(start[:6]) != magic {
+		return header{}, damaged("it does not begin as a .npy file does")
+	}
+	size := int(binary.LittleEndian.Uint16(start[8:]))
+	switch start[6] {
+	case 1:
+	case 2, 3:
+		if _, err := io.ReadFull(r, start[10:]); err != nil {
+			return header{}, damaged("the header is cut short")
+		}
+		size = int(min(binary.LittleEndian.Uint32(start[8:]), maxHeader+1))
+	default:
+		return header{}, damaged("version %d", start[6])
+	}
+	if size > maxHeader {
+		return header{}, damaged("the header has more than %d bytes", maxHeader)
+	}
+	text := make([]byte, size)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return header{}, damaged("the header is cut short")
+	}
+	return parseHeader(string(text))
 }
 
 // read reads the elements, by pieces.

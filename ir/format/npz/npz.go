@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -76,44 +77,77 @@ func OpenAt(r io.ReaderAt, size int64) (*File, error) {
 // Names returns the names of the arrays, sorted.
 func (f *File) Names() []string { return f.names }
 
+// Type returns the type of an array, without its elements. The errors are those of [File.Array].
+func (f *File) Type(name string) (t ir.Type, err error) {
+	err = f.open(name, func(r io.Reader) error {
+		h, err := readHeader(r)
+		t = ir.Type{DType: h.dtype, Shape: ir.Dims(h.dims...)}
+		return err
+	})
+	return t, err
+}
+
 // Array reads an array. The error is of kind [ir.ErrName] for an unknown name and otherwise that of
 // [Read].
-func (f *File) Array(name string) (*ir.Array, error) {
+func (f *File) Array(name string) (a *ir.Array, err error) {
+	err = f.open(name, func(r io.Reader) (err error) {
+		a, err = Read(r)
+		return err
+	})
+	return a, err
+}
+
+// open calls a function with the file of an array.
+func (f *File) open(name string, read func(r io.Reader) error) error {
 	e := f.entries[name]
 	if e == nil {
-		return nil, ir.Errorf(ir.ErrName, "there is no array %q", name)
+		return ir.Errorf(ir.ErrName, "there is no array %q", name)
 	}
 	r, err := e.Open()
 	if err != nil {
-		return nil, damaged("array %q: %v", name, err)
+		return damaged("array %q: %v", name, err)
 	}
 	defer r.Close() // read only
-	a, err := Read(r)
-	if err != nil {
-		return nil, fmt.Errorf("array %q: %w", name, err)
+	if err := read(r); err != nil {
+		return fmt.Errorf("array %q: %w", name, err)
 	}
-	return a, nil
+	return nil
 }
 
 // Close closes the file.
 func (f *File) Close() error { return f.end() }
 
+// Entry is an array to write, which is read when it is written.
+type Entry struct {
+	Name string
+	Read func() (*ir.Array, error)
+}
+
 // Write writes an archive of arrays, in the order of their names, without compression. The error is of
 // kind [ir.ErrDType] for an element type that NumPy has not.
 func Write(w io.Writer, arrays map[string]*ir.Array) error {
-	z := zip.NewWriter(w)
-	names := make([]string, 0, len(arrays))
-	for name := range arrays {
-		names = append(names, name)
+	var entries []Entry
+	for _, name := range slices.Sorted(maps.Keys(arrays)) {
+		entries = append(entries, Entry{name, func() (*ir.Array, error) { return arrays[name], nil }})
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		e, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
+	return WriteEntries(w, entries)
+}
+
+// WriteEntries writes an archive of arrays in the given order, with one in memory at a time. The errors are those
+// of [Write] and of the entries.
+func WriteEntries(w io.Writer, entries []Entry) error {
+	z := zip.NewWriter(w)
+	for _, e := range entries {
+		file, err := z.CreateHeader(&zip.FileHeader{Name: e.Name + ".npy", Method: zip.Store})
 		if err != nil {
 			return err
 		}
-		if err := WriteArray(e, arrays[name]); err != nil {
-			return fmt.Errorf("array %q: %w", name, err)
+		a, err := e.Read()
+		if err == nil {
+			err = WriteArray(file, a)
+		}
+		if err != nil {
+			return fmt.Errorf("array %q: %w", e.Name, err)
 		}
 	}
 	return z.Close()

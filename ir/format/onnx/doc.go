@@ -1,4 +1,4 @@
-// Package onnx reads ONNX models of the operator sets 7 to 28 and builds their graphs.
+// Package onnx reads ONNX models of the operator sets 7 to 28 and builds their graphs, and writes graphs as models.
 //
 //	model, err := onnx.ReadFile("model.onnx")
 //	imported, err := model.Import(onnx.Options{Sizes: map[string]int{"batch": 1}})
@@ -21,6 +21,16 @@
 // Types that a graph has not, of 2, 4 and 6 bits and some floats of 8, are held in wider ones
 // ([Element.DType]); casts to them round as ONNX says. Strings are refused. ONNX counts in int64, which
 // devices such as WebGPU have not: [Options.Narrow] has i32 instead where that is the same.
+//
+// # Export
+//
+//	model, err := onnx.Export(graph, onnx.ExportOptions{Weights: weights})
+//	err = model.WriteFile("model.onnx", false)
+//
+// [Export] is in write.go and export_*.go. A model has the operator set 21. EXPORTED.md lists which samples of which
+// ops onnxruntime computes otherwise, and what is refused.
+//
+// # Tests
 //
 // Of the node tests of the onnx package, NODES.md lists what fails, and why. Models of PyPI packages agree
 // with onnxruntime to 1e-4: see suite/real.py.

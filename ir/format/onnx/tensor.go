@@ -22,6 +22,7 @@ type tensor struct {
 	wide     bool     // numbers are the bits of a double
 	external map[string]string
 	decoded  *ir.Array
+	source   *weightSource // of a tensor to write
 }
 
 func readTensor(data []byte) (*tensor, error) {

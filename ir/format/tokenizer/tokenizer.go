@@ -100,6 +100,17 @@ func (t *Tokenizer) encode(text string, specialAsText bool) ([]int32, error) {
 
 // encodePiece appends the ids of normalized text without added tokens.
 func (t *Tokenizer) encodePiece(p piece, out []int32) ([]int32, error) {
+	pieces, err := t.split(p)
+	for _, p := range pieces {
+		if err == nil {
+			out, err = t.encodeWord(p.text, out)
+		}
+	}
+	return out, err
+}
+
+// split returns the words of normalized text.
+func (t *Tokenizer) split(p piece) ([]piece, error) {
 	pieces := []piece{p}
 	for _, s := range t.splitters {
 		next := make([]piece, 0, len(pieces)+len(p.text)/6)
@@ -111,13 +122,7 @@ func (t *Tokenizer) encodePiece(p piece, out []int32) ([]int32, error) {
 		}
 		pieces = next
 	}
-	for _, p := range pieces {
-		var err error
-		if out, err = t.encodeWord(p.text, out); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return pieces, nil
 }
 
 // encodeWord appends the ids of a word, a piece that is not split further.

@@ -1,0 +1,249 @@
+package lm
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/format/gguf"
+)
+
+// GGUFOptions are the options of [ToGGUF].
+type GGUFOptions struct {
+	// Name is general.name in the metadata.
+	Name string
+	// Metadata are more keys, as those of a tokenizer.
+	Metadata []gguf.Pair
+	// Type chooses how a matrix is stored, by its name in the file, its sizes and how it was stored; nil
+	// keeps that, or else f32. Vectors are f32. The last size must be a multiple of the type's block.
+	Type func(name string, dims []int, was gguf.Type) gguf.Type
+}
+
+// ToGGUF returns a decoder's file in the format GGUF, laid out as llama.cpp reads it: what [gguf.Write] takes.
+// Each tensor is read, converted and forgotten when it is written. The error is of kind [ir.ErrUnsupported]
+// where the format cannot say what the configuration has, as a window of some layers of Qwen2, which it names,
+// and otherwise those of [Bind].
+func ToGGUF(c Config, t Tensors, o GGUFOptions) ([]gguf.Pair, []gguf.Entry, error) {
+	v, err := newConverter(c, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	g := &ggufWriter{converter: v, o: o, list: listing{infos: map[string]gguf.Info{}, floats: map[string][]float32{}}}
+	metadata := g.metadata()
+	if err := g.rope(&metadata); err != nil {
+		return nil, nil, err
+	}
+	for _, p := range v.parameters {
+		g.parameter(p)
+	}
+	metadata = append(metadata, o.Metadata...)
+	return metadata, g.entries, g.check(metadata)
+}
+
+type ggufWriter struct {
+	*converter
+	o       GGUFOptions
+	entries []gguf.Entry
+	list    listing
+}
+
+// metadata returns the keys that the configuration has.
+func (g *ggufWriter) metadata() []gguf.Pair {
+	c, arch := g.config, g.f.gguf
+	out := []gguf.Pair{{Key: "general.architecture", Value: arch}}
+	if g.o.Name != "" {
+		out = append(out, gguf.Pair{Key: "general.name", Value: g.o.Name})
+	}
+	add := func(key string, value any) { out = append(out, gguf.Pair{Key: arch + "." + key, Value: value}) }
+	number := func(key string, n int) { add(key, uint32(n)) }
+	number("block_count", c.Layers)
+	number("context_length", c.Context)
+	number("embedding_length", c.Width)
+	number("feed_forward_length", c.Hidden)
+	number("vocab_size", c.Vocabulary)
+	number("attention.head_count", c.Heads)
+	number("attention.head_count_kv", c.KVHeads)
+	if c.LayerNorm {
+		add("attention.layer_norm_epsilon", float32(c.Epsilon))
+	} else {
+		add("attention.layer_norm_rms_epsilon", float32(c.Epsilon))
+		number("attention.key_length", c.HeadSize)
+		number("attention.value_length", c.HeadSize)
+	}
+	if c.Window > 0 {
+		number("attention.sliding_window", c.Window)
+	}
+	if c.Experts > 0 {
+		number("expert_count", c.Experts)
+		number("expert_used_count", c.ExpertsPerToken)
+	}
+	if c.ScoreSoftcap != 0 {
+		add("attn_logit_softcapping", float32(c.ScoreSoftcap))
+	}
+	if c.LogitSoftcap != 0 {
+		add("final_logit_softcapping", float32(c.LogitSoftcap))
+	}
+	return out
+}
+
+// rope adds the keys and the tensors of the rotation.
+func (g *ggufWriter) rope(metadata *[]gguf.Pair) error {
+	r, arch := g.config.Rope, g.f.gguf
+	if r == nil {
+		return nil
+	}
+	add := func(key string, value any) {
+		*metadata = append(*metadata, gguf.Pair{Key: arch + ".rope." + key, Value: value})
+	}
+	add("freq_base", float32(r.Base))
+	add("dimension_count", uint32(r.Size))
+	if r.LocalBase != 0 {
+		add("freq_base_swa", float32(r.LocalBase))
+	}
+	s, original, ok := r.scaling(g.config.Context)
+	switch {
+	case !ok || s.Type == "llama3":
+		g.vector("rope_freqs.weight", r.Divisors)
+	case s.Type == "longrope":
+		g.vector("rope_factors_short.weight", r.Divisors)
+		g.vector("rope_factors_long.weight", r.LongDivisors)
+		add("scaling.original_context_length", uint32(original))
+		add("scaling.attn_factor", float32(r.Amplitude))
+	case s.Type != "default":
+		add("scaling.type", s.Type)
+		add("scaling.factor", float32(s.Factor))
+		add("scaling.original_context_length", uint32(original))
+	}
+	if g.heads(g.f.blocks+"/0/"+g.f.attention+"/"+g.f.q+"/weight") > 0 && g.f.interleaved && r.Size != g.config.HeadSize {
+		return ir.Errorf(ir.ErrUnsupported, "GGUF of %s cannot say that Rope.Size is %d, less than HeadSize, %d", g.config.Architecture, r.Size, g.config.HeadSize)
+	}
+	return nil
+}
+
+// vector adds a tensor of numbers.
+func (g *ggufWriter) vector(name string, numbers []float64) {
+	x := make([]float32, len(numbers))
+	for i, n := range numbers {
+		x[i] = float32(n)
+	}
+	g.list.floats[name] = x
+	g.add(name, gguf.F32, []int{len(x)}, func(w io.Writer) error { return float32s(w, x) })
+}
+
+func (g *ggufWriter) add(name string, t gguf.Type, dims []int, write func(w io.Writer) error) {
+	g.entries = append(g.entries, gguf.Entry{Name: name, Type: t, Dims: dims, Write: write})
+	g.list.infos[name] = gguf.Info{Type: t, Dims: dims}
+}
+
+// parameter adds the tensor of a parameter; experts of a layer are one.
+func (g *ggufWriter) parameter(p ir.Port) {
+	at := strings.LastIndexByte(p.Name, '/')
+	to := g.f.inGGUF(g.config)[p.Name[:at]]
+	name := to.name + "." + p.Name[at+1:]
+	if _, already := g.list.infos[name]; already {
+		return // another expert
+	}
+	dims, _ := p.Value.Shape().Ints()
+	experts := []ir.Port{p}
+	if to.expert >= 0 {
+		dims = append([]int{g.config.Experts}, dims...)
+		experts = g.experts(name)
+	}
+	t, as := gguf.F32, g.storedAs(p.Name)
+	if len(dims) > 1 {
+		t = as
+		if g.o.Type != nil {
+			t = g.o.Type(name, dims, as)
+		}
+	}
+	g.add(name, t, dims, func(w io.Writer) error {
+		for _, p := range experts {
+			if err := g.write(w, p, t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// experts returns the parameters that are parts of a tensor.
+func (g *ggufWriter) experts(name string) []ir.Port {
+	places := g.f.inGGUF(g.config)
+	var out []ir.Port
+	for _, p := range g.parameters {
+		at := strings.LastIndexByte(p.Name, '/')
+		if places[p.Name[:at]].name+"."+p.Name[at+1:] == name {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b ir.Port) int { return places[dirOf(a.Name)].expert - places[dirOf(b.Name)].expert })
+	return out
+}
+
+func dirOf(name string) string { return name[:strings.LastIndexByte(name, '/')] }
+
+// storedAs returns the type by which a parameter's elements are in the file that is read; f32 for one that
+// GGUF lacks.
+func (c *converter) storedAs(name string) gguf.Type {
+	info := c.of[name].info
+	switch {
+	case !info.DType.Valid():
+		return info.Packed
+	case info.DType == ir.F16:
+		return gguf.F16
+	case info.DType == ir.BF16:
+		return gguf.BF16
+	}
+	return gguf.F32
+}
+
+// write writes a parameter in a type: as it is stored, where that is the same and its rows stay.
+func (g *ggufWriter) write(w io.Writer, p ir.Port, t gguf.Type) error {
+	s := g.of[p.Name]
+	moves := g.f.interleaved && !g.config.Rope.Interleaved && g.heads(p.Name) > 0
+	if !moves && s.info.Packed == t && !s.info.DType.Valid() {
+		data, err := g.tensors.Bytes(s.name)
+		if err == nil && s.experts > 0 {
+			n := len(data) / s.experts
+			data = data[s.expert*n:][:n]
+		}
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		return err
+	}
+	x, err := g.floats(p)
+	if err != nil {
+		return err
+	}
+	if moves {
+		rows, _ := p.Value.Shape()[0].Const()
+		x = paired(x, g.heads(p.Name), rows, false)
+	}
+	data, err := gguf.Quantize(t, x)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return err
+}
+
+// check reads the metadata back.
+func (g *ggufWriter) check(metadata []gguf.Pair) error {
+	var head bytes.Buffer
+	if err := gguf.Write(&head, metadata, nil); err != nil {
+		return err
+	}
+	file, err := gguf.OpenAt(bytes.NewReader(head.Bytes()), int64(head.Len()))
+	if err != nil {
+		return err
+	}
+	g.list.File = file
+	read, err := fromGGUF(g.list)
+	if err != nil {
+		return err
+	}
+	return lossless(g.config.plainly(), read.plainly(), "GGUF")
+}

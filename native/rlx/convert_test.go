@@ -1,0 +1,143 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/native/safetensors"
+)
+
+// TestConvertLanguageModel packs a model, measures what it lost, and writes it back as a folder.
+func TestConvertLanguageModel(t *testing.T) {
+	folder, dir := languageModel(t), t.TempDir()
+	name := filepath.Join(folder, "tokenizer.json")
+	words, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marks := `{"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"▁"},` + string(words[1:]) // as SentencePiece has spaces
+	if err := os.WriteFile(name, []byte(marks), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := filepath.Join(dir, "text.txt")
+	if err := os.WriteFile(text, []byte(strings.Repeat("ABCabcXYZxyz", 12)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	packed := filepath.Join(dir, "packed.gguf")
+	code, out, errs := call(t, "", "convert", folder, packed, "-quantize", "q8_0", "-check", text, "-context", "16", "-device", "cpu")
+	rows := regexp.MustCompile(`(?m)^\S+ +[0-9.]+ \S+ +([0-9.]+) +[0-9.]+$`).FindAllStringSubmatch(out, -1)
+	if code != 0 || len(rows) != 2 || rows[0][1][:2] != rows[1][1][:2] {
+		t.Fatalf("%d %q %q", code, out, errs)
+	}
+	code, out, errs = call(t, "", "perplexity", packed, text, "-context", "16", "-device", "cpu")
+	if code != 0 || !strings.Contains(out, "perplexity: "+rows[1][1]) {
+		t.Errorf("%d %q %q, want %s", code, out, errs, rows[1][1])
+	}
+	if code, _, errs = call(t, "", "convert", folder, packed); code != exitError || !strings.Contains(errs, "exist") {
+		t.Errorf("over a file: %d %q", code, errs)
+	}
+	back := filepath.Join(dir, "back")
+	if code, _, errs = call(t, "", "convert", packed, back, "-dtype", "f16"); code != 0 {
+		t.Fatalf("%d %q", code, errs)
+	}
+	want, got := "", ""
+	for i, model := range []string{packed, back} {
+		code, text, errs := call(t, "", "generate", model, "-device", "cpu", "-prompt", "ABCDEFG", "-max", "4")
+		if code != 0 {
+			t.Fatalf("%s: %d %q", model, code, errs)
+		}
+		if i == 0 {
+			want = text
+		}
+		got = text
+	}
+	if got != want {
+		t.Errorf("the folder writes %q, the file %q", got, want)
+	}
+}
+
+// TestConvertTensors writes weights as arrays and back.
+func TestConvertTensors(t *testing.T) {
+	dir := t.TempDir()
+	first, arrays, last := filepath.Join(dir, "a.safetensors"), filepath.Join(dir, "a.npz"), filepath.Join(dir, "b.safetensors")
+	want := rlx.Inputs{"w": rlx.Float32s([]float32{1, 2, 3, 4}, 2, 2), "n": rlx.Int32s([]int32{7})}
+	if err := safetensors.WriteFile(first, want, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, files := range [][]string{{first, arrays}, {arrays, last}} {
+		if code, _, errs := call(t, "", "convert", files[0], files[1]); code != 0 {
+			t.Fatalf("%v: %d %q", files, code, errs)
+		}
+	}
+	a, err := os.ReadFile(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(last); err != nil || string(a) != string(b) {
+		t.Errorf("the tensors changed: %v", err)
+	}
+}
+
+// TestConvertGraphs writes an ONNX model as text with its weights, that as ONNX again, and a plan: they compute
+// the same.
+func TestConvertGraphs(t *testing.T) {
+	dir := t.TempDir()
+	text, weights, model := filepath.Join(dir, "m.txt"), filepath.Join(dir, "m.safetensors"), filepath.Join(dir, "m.onnx")
+	tiny := filepath.Join("testdata", "tiny.onnx")
+	if code, out, errs := call(t, "", "convert", tiny, text, "-size", "batch=1"); code != 0 || strings.Count(out, "\n") != 2 {
+		t.Fatalf("%d %q %q", code, out, errs)
+	}
+	if code, _, errs := call(t, "", "convert", text, model, "-weights", weights); code != 0 {
+		t.Fatalf("%d %q", code, errs)
+	}
+	if code, _, errs := call(t, "", "convert", text, filepath.Join(dir, "m.rlxp")); code != 0 {
+		t.Fatalf("%d %q", code, errs)
+	}
+	run := func(file string, more ...string) string {
+		code, out, errs := call(t, "", append([]string{"run", file, "-device", "cpu", "-in", "x=[[2,4]]"}, more...)...)
+		if code != 0 {
+			t.Fatalf("%s: %d %q", file, code, errs)
+		}
+		return out[strings.LastIndex(out, "y"):]
+	}
+	if want, got := run(tiny, "-size", "batch=1"), run(model); got != want {
+		t.Errorf("%q, not %q", got, want)
+	}
+	two := filepath.Join(dir, "two.onnx")
+	code, out, errs := call(t, "", "convert", filepath.Join("testdata", "scale.txt"), two)
+	if code != 0 || !strings.Contains(out, "two-") {
+		t.Errorf("several entries: %d %q %q", code, out, errs)
+	}
+}
+
+// TestConvertRefuses gives conversions that are none.
+func TestConvertRefuses(t *testing.T) {
+	dir := t.TempDir()
+	tiny := filepath.Join("testdata", "tiny.onnx")
+	for _, c := range []struct {
+		args []string
+		code int
+		text string
+	}{
+		{[]string{"a"}, exitUsage, "two must be given"},
+		{[]string{tiny, "a.npz"}, exitUsage, "no conversion"},
+		{[]string{tiny, "a.txt", "-quantize", "q4_0"}, exitUsage, "for language models"},
+		{[]string{dir, "a.gguf", "-quantize", "q9"}, exitUsage, "-quantize q9"},
+		{[]string{dir, filepath.Join(dir, "b"), "-quantize", "q8_0"}, exitUsage, "-quantize"},
+		{[]string{dir, "a.gguf", "-dtype", "f16"}, exitUsage, "-dtype"},
+		{[]string{dir, filepath.Join(dir, "a.gguf")}, exitError, "config.json"},
+		{[]string{filepath.Join(dir, "a.npz"), filepath.Join(dir, "a.safetensors")}, exitError, "a.npz"},
+	} {
+		code, _, errs := call(t, "", append([]string{"convert"}, c.args...)...)
+		if code != c.code || !strings.Contains(errs, c.text) {
+			t.Errorf("%v: %d %q, want %d and %q", c.args, code, errs, c.code, c.text)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("what failed left %v, %v", entries, err)
+	}
+}
