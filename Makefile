@@ -84,8 +84,10 @@ js: wasm $(JS_TOOLS) ## build the npm package into js/dist
 	$(NODE) js/build.mjs
 
 .PHONY: demo-assets
-demo-assets: ## write what the demo's page fetches: the digits, graphs, plans
+demo-assets: $(JS_TOOLS) ## write what the demo's pages fetch: the digits, graphs, plans, the documentation
 	$(GO) run ./demo/build demo/web/assets
+	$(GO) run ./wasm/gen build/ops.json
+	$(NODE) demo/docs/build.mjs
 
 .PHONY: demo
 demo: build demo-assets ## build everything and serve the demo on this machine
@@ -319,4 +321,4 @@ fmt: ## format the Go code
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf js/dist build demo/web/assets
+	rm -rf js/dist build demo/web/assets demo/web/docs demo/web/bench

@@ -1,6 +1,6 @@
 // The home page: a network that learns a picture, and a program to run.
 
-import { openProgram, Trainer } from '/rlx/runtime.js';
+import { openProgram, Trainer } from './rlx/runtime.js';
 import { planFile } from './engine.js';
 import { count, fetchOK, find, on, perSecond, Speedometer, tell } from './page.js';
 import { Editor } from './playground/editor.js';

@@ -178,10 +178,18 @@ func operandName(d *ir.Def, i int) string {
 	return camel(strings.TrimSuffix(d.Operands[last], "...")) + strconv.Itoa(i-last)
 }
 
+// builderName returns what the builder is called beside the operands.
+func builderName(d *ir.Def) string {
+	if slices.Contains(d.Operands, "b") {
+		return "builder"
+	}
+	return "b"
+}
+
 // callOf returns the call of an op as a sample has it.
 func callOf(d *ir.Def, s ir.Sample) string {
 	var args, list []string
-	on := "b"
+	on := builderName(d)
 	for i := range s.In {
 		name := operandName(d, i)
 		switch {
@@ -312,16 +320,16 @@ func valuesOf(a *ir.Array) []any {
 func program(d *ir.Def, s ir.Sample, call string, results int) string {
 	var w strings.Builder
 	w.WriteString("import { graph, init, program } from '@rlx-go/rlx';\n\nawait init();\n")
-	fmt.Fprintf(&w, "const example = graph('%s', (b) => {\n", d.Op)
+	fmt.Fprintf(&w, "const example = graph('%s', (%s) => {\n", d.Op, builderName(d))
 	var inputs []string
 	for i, a := range s.In {
 		name := operandName(d, i)
-		fmt.Fprintf(&w, "  const %s = b.input('%s', '%s', %s);\n", name, name, a.DType, listOf(a.Dims))
+		fmt.Fprintf(&w, "  const %s = %s.input('%s', '%s', %s);\n", name, builderName(d), name, a.DType, listOf(a.Dims))
 		texts := make([]string, a.Len())
 		for k := range texts {
 			texts[k] = elementText(a, k)
 		}
-		inputs = append(inputs, fmt.Sprintf("  %s: %s.of(%s),", name, arrayClasses[a.DType], strings.Join(texts, ", ")))
+		inputs = append(inputs, fmt.Sprintf("  %s: %s,", name, inputText(a, texts)))
 	}
 	names := []string{"y"}
 	for i := 1; i < results; i++ {
@@ -341,14 +349,22 @@ func program(d *ir.Def, s ir.Sample, call string, results int) string {
 	return w.String()
 }
 
+// inputText returns an operand as it is passed to a run: a typed array, or the number itself.
+func inputText(a *ir.Array, texts []string) string {
+	if len(a.Dims) == 0 {
+		return texts[0]
+	}
+	return fmt.Sprintf("%s.of(%s)", arrayClasses[a.DType], strings.Join(texts, ", "))
+}
+
 // writeOutputs writes the lines that make the results of a call outputs.
 func writeOutputs(w *strings.Builder, d *ir.Def, call string, names []string) {
 	if methodOf(d).result == "V" {
-		fmt.Fprintf(w, "  b.output('%s', %s);\n", names[0], call)
+		fmt.Fprintf(w, "  %s.output('%s', %s);\n", builderName(d), names[0], call)
 		return
 	}
 	fmt.Fprintf(w, "  const [%s] = %s;\n", strings.Join(names, ", "), call)
 	for _, name := range names {
-		fmt.Fprintf(w, "  b.output('%s', %s);\n", name, name)
+		fmt.Fprintf(w, "  %s.output('%s', %s);\n", builderName(d), name, name)
 	}
 }

@@ -32,7 +32,7 @@ export default async () => {
 /** Runs such a module, and gives what it reports when nothing went wrong. */
 async function train(t, name, module, webgpu) {
   const csp = strictCSP.replace("frame-ancestors 'none'", "frame-ancestors 'self'; frame-src 'self'");
-  const { value, problems } = await visit(t, name, { module, mounts: { '/demo': demo, '/rlx': dist }, csp, webgpu, seconds: 240 });
+  const { value, problems } = await visit(t, name, { module, mounts: { '/demo': demo, '/demo/rlx': dist, '/rlx': dist }, csp, webgpu, seconds: 240 });
   assert.equal(value.problem, '');
   assert.deepEqual(problems, []);
   assert.equal(value.kind, webgpu ? 'WebGPU' : 'CPU');
