@@ -84,14 +84,21 @@ js: wasm $(JS_TOOLS) ## build the npm package into js/dist
 	$(NODE) js/build.mjs
 
 .PHONY: demo-assets
-demo-assets: $(JS_TOOLS) ## write what the demo's pages fetch: the digits, graphs, plans, the documentation
+demo-assets: js ## write what the demo's pages fetch: the digits, graphs, plans, the documentation
 	$(GO) run ./demo/build demo/web/assets
 	$(GO) run ./wasm/gen build/ops.json
 	$(NODE) demo/docs/build.mjs
+	$(NODE) js/bench/site.mjs
 
 .PHONY: demo
-demo: build demo-assets ## build everything and serve the demo on this machine
+demo: build $(PEERS) demo-assets ## build everything and serve the demo on this machine
 	$(NODE) js/serve.mjs
+
+.PHONY: site
+site: js $(PEERS) demo-assets ## write the site as static files, for any folder of a server, to build/site
+	rm -rf build/site && mkdir -p build/site/rlx
+	cp -r demo/web/. build/site
+	cp -r js/dist/. build/site/rlx
 
 .PHONY: workers
 workers: ## build the Go compile service for Cloudflare Workers (fetches github.com/syumai/workers)
