@@ -54,7 +54,7 @@ for (const [name, webgpu] of [['firefox', false], ['firefox', true], ['webkit', 
   test(`${name} trains the demo's network to 94 %${webgpu ? ' on WebGPU' : ''}`, { skip: missing(name) }, async (t) => {
     const { best, verdict } = await train(t, name, digits, webgpu);
     assert.ok(best >= 94, `${best} %`);
-    assert.match(verdict, /^It reads \d\. It is \d\./);
+    assert.match(verdict, /^It reads \d\. The digit is \d\./);
   });
 }
 

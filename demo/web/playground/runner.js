@@ -25,7 +25,7 @@ export class Runner {
       worker.postMessage({ source, compiler: await this.#compiler });
     } catch ({ message }) {
       this.#compiler = undefined;
-      handle({ type: 'failed', kind: 'Error', message: `the compiler cannot be loaded: ${message}` });
+      handle({ type: 'failed', kind: 'Error', message: `the compiler cannot be loaded: ${navigator.onLine ? message : 'the device is offline'}` });
     }
   }
 
