@@ -84,12 +84,21 @@ js: wasm $(JS_TOOLS) ## build the npm package into js/dist
 	$(NODE) js/build.mjs
 
 .PHONY: demo-assets
-demo-assets: ## write what the demo's page fetches: the digits, graphs, plans
+demo-assets: js ## write what the demo's pages fetch: the digits, graphs, plans, the documentation
 	$(GO) run ./demo/build demo/web/assets
+	$(GO) run ./wasm/gen build/ops.json
+	$(NODE) demo/docs/build.mjs
+	$(NODE) js/bench/site.mjs
 
 .PHONY: demo
-demo: build demo-assets ## build everything and serve the demo on this machine
+demo: build $(PEERS) demo-assets ## build everything and serve the demo on this machine
 	$(NODE) js/serve.mjs
+
+.PHONY: site
+site: js $(PEERS) demo-assets ## write the site as static files, for any folder of a server, to build/site
+	rm -rf build/site && mkdir -p build/site/rlx
+	cp -r demo/web/. build/site
+	cp -r js/dist/. build/site/rlx
 
 .PHONY: workers
 workers: ## build the Go compile service for Cloudflare Workers (fetches github.com/syumai/workers)
@@ -324,4 +333,4 @@ fmt: ## format the Go code
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf js/dist build demo/web/assets
+	rm -rf js/dist build demo/web/assets demo/web/docs demo/web/bench

@@ -3,8 +3,9 @@
 //	go run ./demo/build FOLDER
 //
 // digits.bin (all labels, then all pictures, one byte a number), shakespeare.txt.gz, and
-// for each model the plan compiled ahead of time, field.rlxp, digits-NAME.rlxp or gpt-NAME.rlxp: for
-// WebGPU, with variants for the CPU, which only the large GPT has not.
+// for each model the plan compiled ahead of time, digits-NAME.rlxp or gpt-NAME.rlxp: for
+// WebGPU, with variants for the CPU, which only the large GPT has not. field.rlxp, which the first
+// page fetches, is for WebGPU alone, field-cpu.rlxp for the CPU.
 package main
 
 import (
@@ -43,8 +44,27 @@ func write(folder string) error {
 	return nil
 }
 
-// writeField writes what the home page fetches.
-func writeField(folder string) error { return writePlan(folder, "field", true, models.FieldModule) }
+// writeField writes what the home page fetches: of the two files the one for its device.
+func writeField(folder string) error {
+	if err := writePlan(folder, "field", false, models.FieldModule); err != nil {
+		return err
+	}
+	m, err := models.FieldModule()
+	if err != nil {
+		return err
+	}
+	plans, err := wasmsimd.Plans(m)
+	if err != nil {
+		return err
+	}
+	first := plans[0]
+	first.Variants = plans[1:]
+	file, err := plan.Encode(first)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "field-cpu.rlxp"), file, 0o644)
+}
 
 // writeDigits writes what the page of digits fetches.
 func writeDigits(folder string) error {

@@ -10,7 +10,7 @@ import { pack, unpack } from '../web/playground/share.js';
 test('a program imports the package by its name, and lines stay where they are', () => {
   const source = "import { graph } from '@rlx-go/rlx';\nimport * as nn from \"@rlx-go/rlx/nn\";\nimport { plot } from './draw.js';\nconst other = await import('other');\n// from '@rlx-go/none'\n";
   assert.equal(withAddresses(source, 'http://a.test/demo/playground/worker.js'),
-    "import { graph } from 'http://a.test/demo/playground/rlx.js';\nimport * as nn from \"http://a.test/rlx/nn.js\";\nimport { plot } from 'http://a.test/demo/playground/draw.js';\nconst other = await import('other');\n// from '@rlx-go/none'\n");
+    "import { graph } from 'http://a.test/demo/playground/rlx.js';\nimport * as nn from \"http://a.test/demo/rlx/nn.js\";\nimport { plot } from 'http://a.test/demo/playground/draw.js';\nconst other = await import('other');\n// from '@rlx-go/none'\n");
 });
 
 test('an error is found in the program by its stack', () => {

@@ -1,11 +1,12 @@
 // The data: 1,797 handwritten digits as 8×8 counts from 0 to 16. The last 360 are for testing.
 
+import { fetchOK } from './page.js';
+
 export const total = 1797, testCount = 360, trainCount = total - testCount, pixels = 64, batchSize = 128;
 
 /** Loads digits.bin: all labels, then all pictures, one byte a number. */
 export async function loadDigits() {
-  const response = await fetch('assets/digits.bin');
-  if (!response.ok) throw new Error(`the digits cannot be loaded: ${response.status}`);
+  const response = await fetchOK('assets/digits.bin');
   return new Digits(new Uint8Array(await response.arrayBuffer()));
 }
 

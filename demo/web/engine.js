@@ -1,6 +1,6 @@
 // A network in training: a program on the GPU, in a worker; or on the CPU, with the reason.
 
-import { openProgram, Trainer } from '/rlx/runtime.js';
+import { openProgram, Trainer } from './rlx/runtime.js';
 import { fetchOK } from './page.js';
 
 /** A plan file, compiled ahead of time for GPUs and CPUs. */

@@ -1,30 +1,39 @@
-// Source with its kinds of words marked: shaders, and the JavaScript of the examples.
+// Source with its kinds of words marked: shaders, the TypeScript and JavaScript of examples, and Go.
 
 const words = {
   wgsl: 'fn|var|let|const|if|else|for|loop|while|break|continue|continuing|return|struct|switch|case|default|true|false',
-  js: 'import|from|export|const|let|for|of|async|await|function|return|new',
+  js: 'import|from|export|const|let|for|of|if|else|while|async|await|function|return|new|throw|try|catch|type|as|instanceof',
+  go: 'package|import|func|var|const|type|struct|interface|map|chan|go|defer|return|if|else|for|range|switch|case|default|nil|true|false',
 };
 const classes = ['comment', 'text', 'keyword', 'attribute', 'number'];
+const texts = { wgsl: '"[^"\n]*"', js: '\'[^\'\n]*\'|`[^`]*`', go: '"(?:[^"\\\\\n]|\\\\.)*"|`[^`]*`' };
 const tokens = Object.fromEntries(Object.entries(words).map(([language, list]) => [
-  language, new RegExp(`(\\/\\/.*)|('[^'\n]*'|\`[^\`]*\`)|\\b(${list})\\b|(@\\w+)|\\b(\\d[\\w.]*)\\b`, 'g'),
+  language, new RegExp(`(\\/\\/.*)|(${texts[language]})|(?<![.\\w])(${list})\\b|(@\\w+)|\\b(\\d[\\w.]*)\\b`, 'g'),
 ]));
 
 /**
- * Puts source into an element. Its text stays as it is.
- * @param {HTMLElement} element
+ * The parts of source, in order; those of a kind have its class.
  * @param {string} source
- * @param {'wgsl' | 'js'} language
+ * @param {'wgsl' | 'js' | 'go'} language
+ * @returns {{text: string, kind?: string}[]}
  */
-export function highlight(element, source, language) {
+export function colored(source, language) {
   const parts = [];
   let at = 0;
   for (const match of source.matchAll(tokens[language])) {
-    parts.push(source.slice(at, match.index));
-    const span = document.createElement('span');
-    span.className = classes[match.slice(1).findIndex((group) => group !== undefined)];
-    span.textContent = match[0];
-    parts.push(span);
+    parts.push({ text: source.slice(at, match.index) }, { text: match[0], kind: classes[match.slice(1).findIndex((group) => group !== undefined)] });
     at = match.index + match[0].length;
   }
-  element.replaceChildren(...parts, source.slice(at));
+  return [...parts, { text: source.slice(at) }].filter(({ text }) => text);
+}
+
+/** Puts source into an element. Its text stays as it is. */
+export function highlight(element, source, language) {
+  element.replaceChildren(...colored(source, language).map(({ text, kind }) => {
+    if (!kind) return text;
+    const span = document.createElement('span');
+    span.className = kind;
+    span.textContent = text;
+    return span;
+  }));
 }

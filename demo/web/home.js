@@ -1,6 +1,6 @@
 // The home page: a network that learns a picture, and a program to run.
 
-import { openProgram, Trainer } from '/rlx/runtime.js';
+import { openProgram, Trainer } from './rlx/runtime.js';
 import { planFile } from './engine.js';
 import { count, fetchOK, find, on, perSecond, Speedometer, tell } from './page.js';
 import { Editor } from './playground/editor.js';
@@ -141,12 +141,19 @@ class Field {
   }
 }
 
+/** Opens the network on the GPU, or on the CPU where there is none; only what runs is fetched. */
+async function openField() {
+  const adapter = await navigator.gpu?.requestAdapter().catch(() => null), onCPU = async () => openProgram(await planFile('field-cpu'), { worker: true, on: 'cpu' });
+  if (!adapter) return onCPU();
+  return planFile('field').then((plan) => openProgram(plan, { worker: true, on: 'gpu' })).catch(onCPU);
+}
+
 /** Starts the network and what is clicked beside it. */
 async function live() {
   let field;
   const learn = () => field?.learn().catch(({ message }) => tell(message));
   const target = new Target(learn);
-  const program = await openProgram(await planFile('field'), { worker: true, on: 'best' });
+  const program = await openField();
   field = new Field(program, target);
   await field.forget();
   on('another', 'click', () => {

@@ -8,7 +8,7 @@ export const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 
 /** Fetches a path, or throws an error that names it. */
 export async function fetchOK(path) {
-  const response = await fetch(path);
+  const response = await fetch(path).catch(() => { throw new Error(`${path} cannot be loaded: is the device offline?`); });
   if (!response.ok) throw new Error(`${path} cannot be loaded: ${response.status}`);
   return response;
 }

@@ -56,7 +56,7 @@ function verdict({ gpu, cpu }) {
 /** Says what would race, or why nothing can: `reason` is why there is no GPU, in a sentence, undefined where there is one. */
 export function prepareRace(reason) {
   find('race-note').textContent = reason === undefined
-    ? 'The same graph, seed and batches, one after the other: the curves agree, the clocks do not.'
+    ? 'The same training on the GPU, then on the CPU: the same losses, at different speeds.'
     : `There is no GPU to race here. ${reason} In a browser with WebGPU both run the same steps.`;
   find('race-buttons').hidden = reason !== undefined;
   if (reason !== undefined) find('race-table').hidden = true;

@@ -149,7 +149,7 @@ export class Reading {
       item.lastChild.textContent = answer ? `${(p[digit] * 100).toFixed(p[digit] < 0.1 ? 1 : 0)} %` : '';
       item.classList.toggle('best', Boolean(answer) && digit === best);
     });
-    const truth = this.#truth === undefined ? '' : ` It is ${this.#truth}.`, untrained = answer?.steps === 0 ? ' It has learned nothing yet.' : '';
+    const truth = this.#truth === undefined ? '' : ` The digit is ${this.#truth}.`, untrained = answer?.steps === 0 ? ' Not trained yet.' : '';
     find('guess').textContent = answer ? `It reads ${best}.` : 'Draw a digit.';
     find('truth').textContent = answer ? truth + untrained : '';
     find('guess').dataset.is = !answer || this.#truth === undefined ? '' : best === this.#truth ? 'right' : 'wrong';

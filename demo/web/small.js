@@ -1,6 +1,6 @@
 // The least that trains: a plan compiled ahead of time, and its runtime.
 
-import { openProgram, Trainer } from '/rlx/runtime.js';
+import { openProgram, Trainer } from './rlx/runtime.js';
 import { loadDigits, testCount } from './digit-data.js';
 
 const find = (id) => document.getElementById(id);

@@ -1,7 +1,7 @@
 // A page that trains: it opens a program for the model that is chosen, trains it and pauses, keeps
 // what it learned, and saves and loads it. What a page shows besides, it does itself when called.
 
-import { decodePlan } from '/rlx/runtime.js';
+import { decodePlan } from './rlx/runtime.js';
 import { Points } from './chart.js';
 import { lossesSince, planFile } from './engine.js';
 import { dispatches, showKernels } from './kernels.js';

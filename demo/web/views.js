@@ -45,5 +45,5 @@ export function showFilters(name, weights, start) {
   drawWeights(canvas, shown.map(({ picture }) => picture), { side, columns: 8, factor: side > 4 ? 4 : 1 });
   const moved = shown.some((one) => one.moved > 0), which = shown.length < units ? `, of the ${shown.length} that moved most of ${units}` : '';
   canvas.setAttribute('aria-label', moved ? `How the weights of the first layer of the ${title} have changed${which}: pictures of ${side} by ${side}` : 'Changes of the first layer: none yet');
-  find('filters-text').textContent = moved ? `How its units' weights have changed from their random start${which}.` : 'Blank, as nothing is learned yet: each square is a unit, and shows how its weights change.';
+  find('filters-text').textContent = moved ? `How its units' weights have changed from their random start${which}.` : 'Blank until the network trains. Each square is a unit of the layer, and shows how its weights have changed.';
 }

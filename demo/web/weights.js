@@ -1,6 +1,6 @@
 // Weights in files: what is saved, and what a file must hold before anything is changed by it.
 
-import { decodeSafetensors, encodeSafetensors } from '/rlx/safetensors.js';
+import { decodeSafetensors, encodeSafetensors } from './rlx/safetensors.js';
 
 /** Counters count steps; more than this no page makes. */
 const mostSteps = 2 ** 30;

@@ -76,6 +76,16 @@ export function convolutionParameters() {
   });
 }
 
+/** The parameters that a transformer of the job lm starts with, by name, where each is drawn alike: [{ name, shape, data }]. */
+export function languageParameters({ vocab, context, width, blocks }) {
+  const of = (name, ...shape) => ({ name, shape, data: shape.length > 1 ? normal(shape[0] * shape[1], name === 'table' || name === 'positions' ? 0.05 : 1 / Math.sqrt(shape[0]), 50 + name.length) : new Float32Array(shape[0]).fill(1) });
+  const block = (at) => [
+    of(`${at}norm1`, width), of(`${at}qkv`, width, 3 * width), of(`${at}out`, width, width),
+    of(`${at}norm2`, width), of(`${at}up`, width, 4 * width), of(`${at}down`, 4 * width, width),
+  ];
+  return [of('table', vocab, width), of('positions', context, width), ...Array.from({ length: blocks }, (_, i) => block(`block${i}/`)).flat(), of('norm', width)];
+}
+
 /** Batch number i: { x, labels (Int32Array), oneHot (Float32Array) }. Eight different ones exist. */
 export function makeBatches({ layers, batch }) {
   const inputs = layers[0], classes = layers.at(-1);
@@ -129,6 +139,19 @@ export const cpuJobs = [
   mlp([64, 128, 64, 10], 128, false), mlp(large, 128, false),
   { name: 'cnn batch 128', kind: 'cnn', options: { batch: 128, rate: 1e-3 }, rate: (ms) => `${(1e3 / ms).toFixed(0)} steps/s` },
 ];
+
+const cnn = (batch) => ({ name: `cnn, batch ${batch}`, kind: 'cnn', options: { batch, fresh: true, rate: 1e-3 }, rate: (ms) => `${(1e3 / ms).toFixed(0)} steps/s` });
+const softmax = (n) => ({ name: `softmax ${n} × ${n}`, kind: 'softmax', options: { rows: n, cols: n }, rate: (ms) => `${(8 * n ** 2 / ms / 1e6).toFixed(0)} GB/s` });
+const matvec = (n) => ({ name: `matvec ${n}`, kind: 'matvec', options: { n }, rate: (ms) => `${(4 * n ** 2 / ms / 1e6).toFixed(0)} GB/s` });
+
+const product = (n) => ({ ...matmul(n), rate: (ms) => `${(2 * n ** 3 / ms / 1e6).toLocaleString('en', { maximumSignificantDigits: 3 })} GFLOP/s` });
+
+/** Jobs of the site's page, by how large they are: for any device, and for GPUs with memory of their own. */
+export const siteJobs = {
+  small: [product(512), matvec(1024), softmax(1024), mlp([784, 128, 10], 64, true), cnn(64), lm(64, 64, 4, 2, 16)],
+  large: [product(2048), matvec(4096), softmax(4096), mlp(large, 128, true), cnn(128), lm(128, 128, 4, 4, 32)],
+  tiny: [product(64), mlp(digits, 32, true)],
+};
 
 /** The sets of jobs by the names in pages' addresses. */
 export const sets = { host: hostJobs, gpu: gpuJobs, cpu: cpuJobs };

@@ -1,20 +1,38 @@
-// Command gen writes the TypeScript methods of all ops from their definitions:
+// Command gen writes what TypeScript has of the ops, from their definitions: the methods of all ops,
+// or a reference of them in JSON, which the documentation is made of:
 //
 //	go run ./wasm/gen js/src/graph/ops.gen.ts
+//	go run ./wasm/gen build/ops.json
 package main
 
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 )
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: gen file.ts")
+		fmt.Fprintln(os.Stderr, "usage: gen file.ts|file.json")
 		os.Exit(2)
 	}
-	if err := os.WriteFile(os.Args[1], []byte(generate()), 0o644); err != nil {
+	if err := write(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
+}
+
+// write writes the file that the ending of its name asks for.
+func write(path string) error {
+	content := []byte(generate())
+	if filepath.Ext(path) == ".json" {
+		var err error
+		if content, err = reference(); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o644)
 }

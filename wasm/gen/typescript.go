@@ -22,10 +22,10 @@ func generate() string {
 	var onValue, onBuilder strings.Builder
 	for _, op := range ir.Ops() {
 		d, _ := ir.Lookup(op)
-		if op == ir.OpPort || op == ir.OpConstant || d.Subgraphs > 0 {
-			continue // the builder's own methods make those
+		if builtByHand(d) {
+			continue
 		}
-		if len(d.Operands) == 0 || isList(d.Operands[0]) {
+		if onTheBuilder(d) {
 			writeMethod(&onBuilder, d)
 		} else {
 			writeMethod(&onValue, d)
@@ -43,25 +43,51 @@ func generate() string {
 		"}\n"
 }
 
+// builtByHand reports whether methods of the builder that are not generated make the op.
+func builtByHand(d *ir.Def) bool {
+	return d.Op == ir.OpPort || d.Op == ir.OpConstant || d.Subgraphs > 0
+}
+
+// onTheBuilder reports whether the op has no first operand that its method could belong to.
+func onTheBuilder(d *ir.Def) bool { return len(d.Operands) == 0 || isList(d.Operands[0]) }
+
 // writeMethod writes the method of one op.
 func writeMethod(w *strings.Builder, d *ir.Def) {
-	operands, params := arguments(d)
-	attrs, passed := attributes(d)
-	if attrs != "" {
-		params = append(params, attrs)
-	}
 	writeDoc(w, d)
-	results, varies := resultsOf(d)
-	result, pick := "V", "[0]!"
-	switch {
-	case varies:
-		result, pick = "V[]", ""
-	case results > 1:
-		result = "[" + strings.TrimSuffix(strings.Repeat("V, ", results), ", ") + "]"
-		pick = " as " + result
+	m := methodOf(d)
+	pick := map[bool]string{true: "[0]!", false: " as " + m.result}[m.result == "V"]
+	if m.result == "V[]" {
+		pick = ""
 	}
 	fmt.Fprintf(w, "  %s(%s): %s { return this.apply('%s', %s%s)%s; }\n",
-		camel(string(d.Op)), strings.Join(params, ", "), result, d.Op, operands, passed, pick)
+		m.name, strings.Join(m.params, ", "), m.result, d.Op, m.operands, m.passed, pick)
+}
+
+// method is what TypeScript calls an op by.
+type method struct {
+	name     string
+	params   []string
+	result   string // "V", "V[]" or a tuple of Vs
+	operands string // the list of operands that it passes on
+	passed   string // its attributes as a further argument, or ""
+}
+
+// methodOf returns the method of an op.
+func methodOf(d *ir.Def) method {
+	m := method{name: camel(string(d.Op)), result: "V"}
+	m.operands, m.params = arguments(d)
+	attrs, passed := attributes(d)
+	m.passed = passed
+	if attrs != "" {
+		m.params = append(m.params, attrs)
+	}
+	switch results, varies := resultsOf(d); {
+	case varies:
+		m.result = "V[]"
+	case results > 1:
+		m.result = "[" + strings.TrimSuffix(strings.Repeat("V, ", results), ", ") + "]"
+	}
+	return m
 }
 
 // arguments returns the operands that the method passes on and the parameters

@@ -19,7 +19,7 @@ after(() => server.close());
 test('there is something to see on the first screen, and it moves, before anyone trains or draws', async (t) => {
   const page = await openDemo(t, server, { viewport: { width: 1280, height: 800 } });
   for (const id of ['pad', 'bars', 'train', 'accuracy']) assert.ok(await bottomOf(page, id) < 700, `${id} ends at ${await bottomOf(page, id)}`);
-  assert.match(await page.locator('#verdict').textContent(), /^It reads \d\. It is \d\. It has learned nothing yet\.$/);
+  assert.match(await page.locator('#verdict').textContent(), /^It reads \d\. The digit is \d\. Not trained yet\.$/);
   assert.ok(await inked(page, 'pad') > 10_000, 'a digit in the pad');
   assert.ok(await inked(page, 'wall') > 10_000, 'the digits to learn from');
   assert.ok(await page.locator('#charts').isHidden(), 'no empty charts');
@@ -120,9 +120,9 @@ function recordTexts() {
 test('works on a phone: 360 pixels, touch, dark', async (t) => {
   const page = await openDemo(t, server, { viewport: { width: 360, height: 740 }, touch: true, reducedMotion: true, init: [recordTexts], prepare: (one) => one.emulateMedia({ colorScheme: 'dark' }) });
   for (const [id, most] of [['pad', 500], ['bars', 500], ['train', 740]]) assert.ok(await bottomOf(page, id) <= most, `${id} ends at ${await bottomOf(page, id)}`);
-  assert.match(await page.locator('#verdict').textContent(), /It is 3\./);
+  assert.match(await page.locator('#verdict').textContent(), /The digit is 3\./);
   await page.waitForTimeout(3000);
-  assert.match(await page.locator('#verdict').textContent(), /It is 3\./, 'nothing moves where motion is not wanted');
+  assert.match(await page.locator('#verdict').textContent(), /The digit is 3\./, 'nothing moves where motion is not wanted');
   await page.tap('#train');
   await stepsOf(page, 60);
   const marks = await page.evaluate(() => ['loss-chart', 'accuracy-chart'].map((id) => texts[id].slice(3)));
@@ -131,7 +131,7 @@ test('works on a phone: 360 pixels, touch, dark', async (t) => {
   const wide = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
   assert.ok(wide[0] <= wide[1], `${wide[0]} pixels in ${wide[1]}`);
   await page.tap('#take');
-  await page.waitForFunction(() => /reads \d\. It is \d\./.test(document.getElementById('verdict').textContent));
+  await page.waitForFunction(() => /reads \d\. The digit is \d\./.test(document.getElementById('verdict').textContent));
   assert.ok(await inked(page, 'counts') > 1000, 'the counts');
   await page.tap('#clear');
   const pad = await page.locator('#pad').boundingBox();

@@ -32,7 +32,7 @@ export default async () => {
 /** Runs such a module, and gives what it reports when nothing went wrong. */
 async function train(t, name, module, webgpu) {
   const csp = strictCSP.replace("frame-ancestors 'none'", "frame-ancestors 'self'; frame-src 'self'");
-  const { value, problems } = await visit(t, name, { module, mounts: { '/demo': demo, '/rlx': dist }, csp, webgpu, seconds: 240 });
+  const { value, problems } = await visit(t, name, { module, mounts: { '/demo': demo, '/demo/rlx': dist, '/rlx': dist }, csp, webgpu, seconds: 240 });
   assert.equal(value.problem, '');
   assert.deepEqual(problems, []);
   assert.equal(value.kind, webgpu ? 'WebGPU' : 'CPU');
@@ -54,7 +54,7 @@ for (const [name, webgpu] of [['firefox', false], ['firefox', true], ['webkit', 
   test(`${name} trains the demo's network to 94 %${webgpu ? ' on WebGPU' : ''}`, { skip: missing(name) }, async (t) => {
     const { best, verdict } = await train(t, name, digits, webgpu);
     assert.ok(best >= 94, `${best} %`);
-    assert.match(verdict, /^It reads \d\. It is \d\./);
+    assert.match(verdict, /^It reads \d\. The digit is \d\./);
   });
 }
 

@@ -1,9 +1,9 @@
 // The package as programs of the playground get it: all of it, and the page sees what they build, compile and train.
 
-import * as rlx from '/rlx/index.js';
+import * as rlx from '../rlx/index.js';
 import { report } from './report.js';
 
-export * from '/rlx/index.js';
+export * from '../rlx/index.js';
 
 /** The compiler's module, compiled once for all runs of the page. */
 let wasm;

@@ -20,12 +20,12 @@ export class Runner {
     worker.onmessage = ({ data }) => handle(data);
     worker.onerror = ({ message }) => handle({ type: 'failed', kind: 'Error', message: message || 'the program could not be started' });
     this.#begun = performance.now();
-    this.#compiler ??= WebAssembly.compileStreaming(fetch('/rlx/rlx.wasm'));
+    this.#compiler ??= WebAssembly.compileStreaming(fetch(new URL('../rlx/rlx.wasm', import.meta.url)));
     try {
       worker.postMessage({ source, compiler: await this.#compiler });
     } catch ({ message }) {
       this.#compiler = undefined;
-      handle({ type: 'failed', kind: 'Error', message: `the compiler cannot be loaded: ${message}` });
+      handle({ type: 'failed', kind: 'Error', message: `the compiler cannot be loaded: ${navigator.onLine ? message : 'the device is offline'}` });
     }
   }
 

@@ -4,7 +4,7 @@ import * as tf from '@tensorflow/tfjs-core';
 import '@tensorflow/tfjs-core/dist/public/chained_ops/register_all_chained_ops.js';
 import '@tensorflow/tfjs-core/dist/register_all_gradients.js';
 import '@tensorflow/tfjs-backend-webgpu';
-import { adam, initialParameters, makeBatches, randoms } from '../jobs.mjs';
+import { adam, convolutionParameters, initialParameters, languageParameters, makeBatches, makeTokens, randoms } from '../jobs.mjs';
 
 // firstNumber waits for a tensor by reading one element of it.
 async function firstNumber(tensor) {
@@ -36,19 +36,70 @@ function network(variables, x) {
   return h;
 }
 
-async function mlp({ layers, batch, fresh, rate }) {
-  const batches = makeBatches({ layers, batch });
-  const upload = ({ x, oneHot }) => [tf.tensor2d(x, [batch, layers[0]]), tf.tensor2d(oneHot, [batch, layers.at(-1)])];
+const mlp = ({ layers, batch, fresh, rate }) => training({
+  lossOf: (variables, x, oneHot) => tf.losses.softmaxCrossEntropy(oneHot, network(variables, x)),
+  batches: makeBatches({ layers, batch }), fresh, rate, parameters: initialParameters(layers),
+  upload: ({ x, oneHot }) => [tf.tensor2d(x, [batch, layers[0]]), tf.tensor2d(oneHot, [batch, layers.at(-1)])],
+});
+
+/** The network of the job cnn: features last, as this library has them, and before rows and columns behind the pictures. */
+function convolutional([f1, c1, f2, c2, w1, b1, w2, b2], batch, x) {
+  const layer = (h, f, c) => tf.relu(tf.add(tf.conv2d(h, f, 1, 'same'), c));
+  const h = tf.transpose(tf.maxPool(layer(layer(x, f1, c1), f2, c2), 2, 2, 'valid'), [0, 3, 1, 2]);
+  const dense = tf.relu(tf.add(tf.matMul(tf.reshape(h, [batch, 512]), w1), b1));
+  return tf.add(tf.matMul(dense, w2), b2);
+}
+
+const cnn = ({ batch, rate, fresh = true }) => training({
+  lossOf: (variables, x, oneHot) => tf.losses.softmaxCrossEntropy(oneHot, convolutional(variables, batch, x)),
+  batches: makeBatches({ layers: [64, 10], batch }), fresh, rate, parameters: convolutionParameters(),
+  variable: (tensor) => tensor.rank === 4 ? tf.transpose(tensor, [2, 3, 1, 0]) : tensor,
+  upload: ({ x, oneHot }) => [tf.tensor4d(x, [batch, 8, 8, 1]), tf.tensor2d(oneHot, [batch, 10])],
+});
+
+/** A layer norm with a scale, over the last axis. */
+function layerNorm(x, scale) {
+  const { mean, variance } = tf.moments(x, -1, true);
+  return tf.mul(tf.mul(tf.sub(x, mean), tf.rsqrt(tf.add(variance, 1e-5))), scale);
+}
+
+/** A block of a transformer. Rows of tokens are matrices: a product of a batch with one matrix is slower here. */
+function block(x, [norm1, qkv, out, norm2, up, down], { batch, context, heads, width, hidden }) {
+  const apart = (part) => tf.transpose(tf.reshape(part, [batch, context, heads, width / heads]), [0, 2, 1, 3]);
+  const [q, k, v] = tf.split(tf.matMul(layerNorm(x, norm1), qkv), 3, 1).map(apart);
+  const scores = tf.add(tf.mul(tf.matMul(q, k, false, true), 1 / Math.sqrt(width / heads)), hidden);
+  const seen = tf.reshape(tf.transpose(tf.matMul(tf.softmax(scores), v), [0, 2, 1, 3]), [batch * context, width]);
+  const y = tf.add(x, tf.matMul(seen, out));
+  return tf.add(y, tf.matMul(tf.relu(tf.matMul(layerNorm(y, norm2), up)), down));
+}
+
+function lm({ vocab, context, width, heads, blocks, batch, rate }) {
+  const hidden = tf.tensor(Float32Array.from({ length: context * context }, (_, i) => i % context > Math.floor(i / context) ? -1e9 : 0), [context, context]);
+  const sizes = { batch, context, heads, width, hidden };
+  const lossOf = ([table, positions, ...rest], ids, next) => {
+    let x = tf.reshape(tf.add(tf.gather(table, ids), positions), [batch * context, width]);
+    for (let i = 0; i < blocks; i++) x = block(x, rest.slice(6 * i, 6 * i + 6), sizes);
+    const logits = tf.matMul(layerNorm(x, rest.at(-1)), table, false, true);
+    return tf.losses.softmaxCrossEntropy(tf.oneHot(tf.reshape(next, [-1]), vocab), logits);
+  };
+  return training({
+    lossOf, rate, fresh: true, batches: makeTokens({ context, batch, vocab }), parameters: languageParameters({ vocab, context, width, blocks }),
+    upload: ({ ids, next }) => [tf.tensor2d(ids, [batch, context], 'int32'), tf.tensor2d(next, [batch, context], 'int32')],
+  });
+}
+
+/** A job that trains: lossOf is of the variables and what upload makes of a batch. */
+async function training({ lossOf, batches, fresh, rate, parameters, upload, variable = (tensor) => tensor }) {
   const resident = fresh ? undefined : upload(batches[0]);
-  const variables = initialParameters(layers).map(({ data, shape }) => tf.variable(tf.tensor(data, shape)));
+  const variables = parameters.map(({ data, shape }) => tf.variable(variable(tf.tensor(data, shape))));
   const optimizer = tf.train.adam(rate, adam.beta1, adam.beta2, adam.epsilon);
   let loss;
   return {
     step(i) {
-      const [x, oneHot] = resident ?? upload(batches[i % batches.length]);
+      const [x, y] = resident ?? upload(batches[i % batches.length]);
       loss?.dispose();
-      loss = optimizer.minimize(() => tf.losses.softmaxCrossEntropy(oneHot, network(variables, x)), true, variables);
-      if (fresh) tf.dispose([x, oneHot]);
+      loss = optimizer.minimize(() => lossOf(variables, x, y), true, variables);
+      if (fresh) tf.dispose([x, y]);
     },
     loss: async () => (await loss.data())[0],
     sync: () => firstNumber(variables[0]),
@@ -79,5 +130,7 @@ export async function open() {
       return repeated(() => tf.softmax(a), [a]);
     },
     mlp,
+    cnn,
+    lm,
   };
 }
