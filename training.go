@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/autodiff/parallel"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -65,7 +66,7 @@ const (
 // if the device has no random numbers. The errors are those of [Training.Entries],
 // [Trainer.SetRate] and the device.
 func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Trainer, error) {
-	entries, err := o.Entries(loss)
+	entries, places, err := o.entries(loss)
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +88,14 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	}
 	err = draw(ctx, p, first, o.Seed)
 	if err == nil {
-		err = o.Parallel.spread(ctx, p)
+		err = o.Parallel.spread(ctx, p, places)
 	}
 	var t *Trainer
 	if err == nil {
 		t, err = o.newTrainer(ctx, p)
+	}
+	if err == nil {
+		t.mesh, t.places = mesh, places
 	}
 	if err == nil && o.Watch {
 		_, t.watched, err = watch(loss)
@@ -107,21 +111,27 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 // and the last losses as states ([optim.History]). Entry "init" has the input "seed" ([InitGraph]).
 // The entries of Eval follow. The errors are those of [optim.Step] and [InitGraph].
 func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
+	entries, _, err := o.entries(loss)
+	return entries, err
+}
+
+// entries returns the entries, and how parameters and states lie on several devices.
+func (o Training) entries(loss *ir.Graph) ([]ir.Entry, map[string]parallel.Placement, error) {
 	step, err := o.step(loss)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := o.checkCurvature(step); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if step, err = optim.History(step, o.lossName(), historySteps); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	first, err := o.initial(loss, step)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...), nil
+	return o.Parallel.divide(append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...))
 }
 
 // step returns the training step of a loss.
@@ -142,11 +152,7 @@ func (o Training) step(loss *ir.Graph) (*ir.Graph, error) {
 		}
 	}
 	o.Options.Gradients = o.Parallel.gradients(o.lossName(), o.Options.Gradients)
-	step, err := optim.Step(loss, o.lossName(), o.Optimizer, o.Options)
-	if err != nil {
-		return nil, err
-	}
-	return o.Parallel.shard(step)
+	return optim.Step(loss, o.lossName(), o.Optimizer, o.Options)
 }
 
 // initial returns the graph that initialises the states of the step of a loss.

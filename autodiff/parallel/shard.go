@@ -228,4 +228,3 @@ func isElementwise(n *ir.Node, shape ir.Shape) bool {
 	return n.Def().Scalar != nil && n.NumResults() == 1 && n.Result(0).Shape().Equal(shape) &&
 		!slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool { return !v.Shape().Equal(shape) })
 }
-
