@@ -32,9 +32,34 @@ func (l layout) rows(x ir.Value) ir.Value {
 	return ops.Reshape(l.b, flat, ir.N(l.mesh.Devices), ir.N(part))
 }
 
+// hasEqualRows reports whether a part is some rows of the array, so that the array needs no copy to be
+// divided.
+func (l layout) hasEqualRows(t ir.Type) bool {
+	rows, _ := t.Shape[0].Const()
+	return rows > 0 && rows%l.mesh.Devices == 0
+}
+
+// scatter returns this device's parts of the sums over devices of some arrays, side by side: [1, sum of
+// the parts].
+func (l layout) scatter(arrays []ir.Value) ir.Value {
+	if len(arrays) == 1 && arrays[0].Rank() > 0 && l.hasEqualRows(arrays[0].Type()) {
+		return ops.Reshape(l.b, ops.ReduceScatter(l.b, arrays[0], l.mesh, 0), ir.N(1), ir.N(-1))
+	}
+	rows := make([]ir.Value, len(arrays))
+	for i, x := range arrays {
+		rows[i] = l.rows(x)
+	}
+	return ops.ReduceScatter(l.b, ops.Concatenate(l.b, 1, rows...), l.mesh, 0)
+}
+
 // gather returns the arrays of some types whose parts lie side by side in x, [1, sum of the parts], on
 // each device.
 func (l layout) gather(x ir.Value, types []ir.Type) []ir.Value {
+	if t := types[0]; len(types) == 1 && len(t.Shape) > 0 && l.hasEqualRows(t) {
+		rows := t.Shape.Clone()
+		rows[0], _ = rows[0].Div(ir.N(l.mesh.Devices))
+		return []ir.Value{ops.AllGather(l.b, ops.Reshape(l.b, x, rows...), l.mesh, 0)}
+	}
 	all := ops.AllGather(l.b, x, l.mesh, 0)
 	out, from := make([]ir.Value, len(types)), 0
 	for i, t := range types {
@@ -62,20 +87,31 @@ func (l layout) own(x, index ir.Value) ir.Value {
 // Value for any other array.
 func (l layout) gathered(x ir.Value) ir.Value {
 	n := x.Node()
+	if n.Op() == ir.OpPort {
+		return ir.Value{}
+	}
 	for n.Op() == ops.OpReshape || n.Op() == ops.OpSlice && n.Input(0).Rank() == 1 {
 		n = n.Input(0).Node()
 	}
+	part, _ := l.partOf(x.Type())
+	if size, _ := n.Input(0).Shape().Size().Const(); l.isGather(n) && size == part {
+		return ops.Reshape(l.b, n.Input(0), ir.N(part)) // gathered alone
+	}
 	a, ok := n.Attrs().(*ops.SliceAttrs)
-	if !ok || n.Input(0).Node().Op() != ops.OpAllGather {
+	if !ok || !l.isGather(n.Input(0).Node()) || len(a.Size) != 2 {
 		return ir.Value{}
 	}
 	all := n.Input(0).Node()
-	mesh, _ := ops.MeshOf(all)
-	part, _ := l.partOf(x.Type())
-	if got, _ := a.Size[len(a.Size)-1].Const(); mesh != l.mesh || len(a.Size) != 2 || got != part || all.Input(0).Rank() != 2 {
+	if got, _ := a.Size[1].Const(); got != part || all.Input(0).Rank() != 2 {
 		return ir.Value{}
 	}
 	return ops.Reshape(l.b, ops.SliceAxis(l.b, all.Input(0), 1, a.Start[1], a.Size[1]), ir.N(part))
+}
+
+// isGather reports whether a node is an all_gather along the first axis among these devices.
+func (l layout) isGather(n *ir.Node) bool {
+	a, ok := n.Attrs().(*ops.AlongAttrs)
+	return ok && n.Op() == ops.OpAllGather && a.Axis == 0 && a.MeshAttrs == l.mesh
 }
 
 // sharder copies a graph with its updates on parts.

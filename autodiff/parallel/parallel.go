@@ -236,10 +236,9 @@ func (c *copier) scatter(k *bucket, own func(i int) ir.Value) {
 	parts, types := make([]ir.Value, len(k.outputs)), make([]ir.Type, len(k.outputs))
 	for i := range parts {
 		types[i] = own(i).Type()
-		parts[i] = l.rows(c.mean.part(c.b, own(i)))
+		parts[i] = c.mean.part(c.b, own(i))
 	}
-	sum := ops.ReduceScatter(c.b, ops.Concatenate(c.b, 1, parts...), c.d.Mesh, 0)
-	for i, x := range l.gather(c.mean.whole(c.b, sum), types) {
+	for i, x := range l.gather(c.mean.whole(c.b, l.scatter(parts)), types) {
 		c.values[k.outputs[i]] = x
 	}
 }

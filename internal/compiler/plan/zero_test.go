@@ -13,39 +13,81 @@ import (
 )
 
 // TestMemoryOfZero compares the memory of a training step with Adam, whose states are divided by the
-// stages of ZeRO, with what Rajbhandari et al. (2020) compute.
+// stages of ZeRO, with what Rajbhandari et al. (2020) compute: for parameters of P bytes on n devices the
+// states of each have 3P, P + 2P/n, P + 2P/n and 3P/n bytes. Whole gradients are P bytes in stages 0 and
+// 1, and P/n in stages 2 and 3. Stage 3 has no more whole parameters and gradients than some blocks.
 func TestMemoryOfZero(t *testing.T) {
-	const layers, width = 8, 64
+	const n, layers, layer = 8, 8, zeroWidth * zeroWidth * 4
+	const all = layers * layer
+	for stage, want := range []int{3 * all, all + 2*all/n, all + 2*all/n, 3 * all / n} {
+		kept, temps := bytesOfStep(t, layers, n, stage)
+		_, twice := bytesOfStep(t, 2*layers, n, stage)
+		if kept != want+4 { // the number of steps
+			t.Errorf("stage %d: %d bytes of parameters and states, not %d", stage, kept, want)
+		}
+		grown := twice - temps // by as many layers more
+		switch {
+		case stage < 2 && grown < all:
+			t.Errorf("stage %d: %d bytes of other values, %d with twice the layers", stage, temps, twice)
+		case stage == 3 && (temps > 6*layer+2*all/n || grown > 2*all/n+layer):
+			// Parts of the gradients, and copies of the parts of parameters that are sent.
+			t.Errorf("stage 3: %d bytes of other values, %d with twice the layers, of %d bytes each", temps, twice, layer)
+		}
+	}
+}
+
+// TestBlocksAreGatheredAhead: more of them need more memory.
+func TestBlocksAreGatheredAhead(t *testing.T) {
+	loss := zeroLoss(t, 8)
+	before := 0
+	for _, ahead := range []int{1, 3} {
+		_, temps := planOfStep(t, loss, parallel.Shard{Mesh: ops.MeshAttrs{MeshAxis: "data", Devices: 8}, Params: true, Ahead: ahead}, true)
+		if temps < before+zeroWidth*zeroWidth*4 {
+			t.Errorf("with %d blocks ahead %d bytes, with fewer %d", ahead, temps, before)
+		}
+		before = temps
+	}
+}
+
+const zeroWidth = 64
+
+func zeroLoss(t *testing.T, layers int) *ir.Graph {
+	t.Helper()
 	loss, err := ir.Build("chain", func(b *ir.Builder) {
-		x := b.Input("x", ir.F32, ir.Dims(2, width)...)
+		x := b.Input("x", ir.F32, ir.Dims(2, zeroWidth)...)
 		for i := range layers {
-			x = ops.Tanh(b, ops.MatMul(b, x, b.Param(fmt.Sprint("w", i), ir.F32, ir.Dims(width, width)...)))
+			x = ops.Tanh(b, ops.MatMul(b, x, b.Param(fmt.Sprint("w", i), ir.F32, ir.Dims(zeroWidth, zeroWidth)...)))
 		}
 		b.Output("loss", ops.Mean(b, x))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const layer = width * width * 4
-	const all = layers * layer
-	for _, n := range []int{1, 2, 8} {
-		for stage := range 4 {
-			kept, temps := bytesOfStep(t, loss, n, stage, layer)
-			fmt.Println(n, stage, float64(kept)/all, float64(temps)/layer)
-		}
-	}
+	return loss
 }
 
-// bytesOfStep returns the bytes of parameters and states, and of all other values, of a step on n devices.
-func bytesOfStep(t *testing.T, loss *ir.Graph, n, stage, bucket int) (kept, temps int) {
+// bytesOfStep returns the bytes of parameters and states, and of all other values, of a step by a stage of
+// ZeRO on n devices.
+func bytesOfStep(t *testing.T, layers, n, stage int) (kept, temps int) {
 	t.Helper()
-	mesh := ops.MeshAttrs{MeshAxis: "data", Devices: n}
+	s := parallel.Shard{Mesh: ops.MeshAttrs{MeshAxis: "data", Devices: n}, Params: stage == 3}
+	if stage == 0 {
+		s.Mesh.Devices = 1
+	}
+	return planOfStep(t, zeroLoss(t, layers), s, stage >= 2)
+}
+
+// planOfStep compiles a step whose states are divided, if there are several devices.
+func planOfStep(t *testing.T, loss *ir.Graph, s parallel.Shard, scatter bool) (kept, temps int) {
+	t.Helper()
+	s.Bucket = zeroWidth * zeroWidth * 4
+	data := parallel.Data{Mesh: ops.MeshAttrs{MeshAxis: "data", Devices: 8}, Bucket: s.Bucket, Scatter: scatter}
 	g, err := optim.Step(loss, "loss", optim.Adam{}, optim.Options{Gradients: func(g *ir.Graph) (*ir.Graph, error) {
-		g, _, err := parallel.Data{Mesh: mesh, Bucket: bucket, Scatter: stage >= 2}.Gradients(g)
+		g, _, err := data.Gradients(g)
 		return g, err
 	}})
-	if err == nil && stage > 0 {
-		g, _, err = parallel.Shard{Mesh: mesh, Bucket: bucket, Params: stage == 3}.States(g)
+	if err == nil {
+		g, _, err = s.States(g)
 	}
 	if err != nil {
 		t.Fatal(err)

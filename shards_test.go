@@ -1,0 +1,146 @@
+package rlx_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/collective"
+	"github.com/rlx-go/rlx/native/safetensors"
+)
+
+// shardedTrainer returns a rank's trainer of maskedLoss, whose states and parameters are divided.
+func shardedTrainer(t *testing.T, g *collective.Group) (*rlx.Trainer, error) {
+	s, err := rlx.Open("cpu")
+	if err != nil {
+		return nil, err
+	}
+	return s.Train(t.Context(), maskedLoss(t, ir.F32, parallelRows/g.Size()), rlx.Training{
+		Rate: 0.03, Parallel: &rlx.DataParallel{Group: g, Weight: "count", ShardParams: true},
+	})
+}
+
+// shardedSteps makes steps [from, to) on a rank's rows.
+func shardedSteps(t *testing.T, tr *rlx.Trainer, g *collective.Group, from, to int) error {
+	part := parallelRows / g.Size()
+	for step := from; step < to; step++ {
+		if err := tr.Step(t.Context(), parallelBatch(ir.F32, step, g.Rank()*part, (g.Rank()+1)*part)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestShardsAreLoadedByAnotherNumberOfRanks: saved by 4 ranks, loaded and saved by 2, loaded by 1. The
+// values are the same, bit for bit, and training goes on as on one rank throughout.
+func TestShardsAreLoadedByAnotherNumberOfRanks(t *testing.T) {
+	dir := t.TempDir()
+	name := func(n int) string { return filepath.Join(dir, fmt.Sprint(n)) }
+	var lock sync.Mutex
+	saved := map[int]map[string]rlx.Tensor{}
+	var losses []float32
+	before := 0
+	for i, n := range []int{4, 2, 1} {
+		ranksOf(t, n, func(g *collective.Group) error {
+			tr, err := shardedTrainer(t, g)
+			if err != nil {
+				return err
+			}
+			if before > 0 {
+				if err := tr.LoadShards(t.Context(), name(before)); err != nil {
+					return err
+				}
+				got, err := tr.Whole(t.Context())
+				if err != nil || !reflect.DeepEqual(got, saved[before]) {
+					return fmt.Errorf("%d ranks load other values than %d have saved: %v", n, before, err)
+				}
+			}
+			if err := shardedSteps(t, tr, g, 5*i, 5*i+5); err != nil {
+				return err
+			}
+			wait, err := tr.SaveShards(t.Context(), name(n))
+			if err != nil {
+				return err
+			}
+			whole, err := tr.Whole(t.Context())
+			if err != nil {
+				return err
+			}
+			lock.Lock()
+			saved[n] = whole
+			lock.Unlock()
+			if n == 1 {
+				losses, err = tr.Losses(t.Context())
+			}
+			return errors.Join(err, wait())
+		})
+		before = n
+	}
+	alone := collective.Local(1, collective.Options{})[0]
+	tr, err := shardedTrainer(t, alone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := shardedSteps(t, tr, alone, 0, 15); err != nil {
+		t.Fatal(err)
+	}
+	want, err := tr.Losses(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range losses {
+		if at := len(want) - len(losses) + i; !(x-want[at] <= 1e-6 && want[at]-x <= 1e-6) {
+			t.Errorf("loss %d is %v, on one rank %v", at, x, want[at])
+		}
+	}
+	if len(losses) == 0 {
+		t.Error("no losses")
+	}
+	checkWhole(t, saved[4])
+	checkDamage(t, tr, name(4))
+}
+
+// checkWhole loads whole values on two ranks.
+func checkWhole(t *testing.T, values map[string]rlx.Tensor) {
+	t.Helper()
+	ranksOf(t, 2, func(g *collective.Group) error {
+		tr, err := shardedTrainer(t, g)
+		if err != nil {
+			return err
+		}
+		wrong := maps.Clone(values)
+		wrong["w1"] = native.Zeros(ir.F32, 3)
+		if err := tr.LoadWhole(t.Context(), wrong); !errors.Is(err, rlx.ErrCheckpoint) || !errors.Is(err, ir.ErrShape) {
+			return fmt.Errorf("a value of another shape: %w", err)
+		}
+		if err := tr.LoadWhole(t.Context(), values); err != nil {
+			return err
+		}
+		got, err := tr.Whole(t.Context())
+		if err == nil && !reflect.DeepEqual(got, values) {
+			err = errors.New("the values differ")
+		}
+		return err
+	})
+}
+
+// checkDamage removes files of a save, and loads it.
+func checkDamage(t *testing.T, tr *rlx.Trainer, dir string) {
+	t.Helper()
+	for _, rank := range []int{2, 0} {
+		if err := os.Remove(filepath.Join(dir, fmt.Sprintf("rank-%05d-of-00004.safetensors", rank))); err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.LoadShards(t.Context(), dir); !errors.Is(err, safetensors.ErrDamaged) {
+			t.Errorf("without the file of rank %d: %v", rank, err)
+		}
+	}
+}
