@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/rlx-go/rlx/autodiff/parallel"
@@ -195,30 +193,4 @@ func (d *DataParallel) divide(entries []ir.Entry) ([]ir.Entry, map[string]parall
 		places[name] = parallel.Placement{Type: p.Value.Type(), Flat: DataAxis}
 	}
 	return entries, places, nil
-}
-
-// spread gives all ranks the parameters and states of rank 0 that are not divided: initial values of two
-// kinds of processor can differ in the last bit.
-func (d *DataParallel) spread(ctx context.Context, p *Program, places map[string]parallel.Placement) error {
-	if d.size() == 1 {
-		return nil
-	}
-	values, err := p.GetAll(ctx)
-	if err != nil {
-		return err
-	}
-	slots := p.Persistent()
-	slices.SortFunc(slots, func(a, b native.Slot) int { return strings.Compare(a.Name, b.Name) })
-	for _, s := range slots {
-		if _, divided := places[s.Name]; divided {
-			continue
-		}
-		x := values[s.Name]
-		first := native.Zeros(x.DType, x.Dims...)
-		if err := d.Group.Broadcast(ctx, x.DType, 0, x.Data, first.Data); err != nil {
-			return fmt.Errorf("initial value of %q: %w", s.Name, err)
-		}
-		values[s.Name] = first
-	}
-	return p.SetAll(ctx, values)
 }

@@ -41,15 +41,12 @@ func (t *Trainer) Whole(ctx context.Context) (map[string]Tensor, error) {
 // errors are those of [Trainer.Load].
 func (t *Trainer) LoadWhole(ctx context.Context, values map[string]Tensor) error {
 	own := maps.Clone(values)
-	for name, place := range t.places {
-		x, ok := own[name]
-		if !ok {
-			continue // reported with all others
+	for name, x := range own {
+		part, err := t.Part(name, x)
+		if err != nil {
+			return &CheckpointError{Err: err}
 		}
-		if shape, _ := place.Type.Shape.Ints(); x.DType != place.Type.DType || !slices.Equal(x.Dims, shape) {
-			return &CheckpointError{Err: ir.Shapef("value of %q is %s; it must be %s", name, x, place.Type)}
-		}
-		own[name] = partOf(place, x, t.layout().at(t.rank()))
+		own[name] = part
 	}
 	return t.load(ctx, own)
 }
@@ -286,13 +283,9 @@ func (t *Trainer) LoadShards(ctx context.Context, dir string) error {
 			if err != nil {
 				return err
 			}
-			if place, ok := t.places[name]; ok {
-				if shape, _ := place.Type.Shape.Ints(); x.DType != place.Type.DType || !slices.Equal(x.Dims, shape) {
-					return &CheckpointError{Err: ir.Shapef("value of %q is %s; it must be %s", name, x, place.Type)}
-				}
-				x = partOf(place, x, t.layout().at(t.rank()))
+			if values[name], err = t.Part(name, x); err != nil {
+				return &CheckpointError{Err: err}
 			}
-			values[name] = x
 		}
 	}
 	return t.load(ctx, values)

@@ -9,6 +9,7 @@ import (
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/autodiff/parallel"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native/collective"
 )
 
 // Training holds the options of [Session.Train]. The zero value trains with Adam on the output
@@ -44,6 +45,8 @@ type Training struct {
 	StopOnNaN bool
 	// Parallel trains with several processes; nil means one.
 	Parallel *DataParallel
+	// Partition divides the step among the processes of a mesh, instead of Parallel.
+	Partition *Partition
 	// Watch looks in each step for the first value that is not finite, and StopOnNaN names it: a
 	// parameter, or the result of a layer or of a node without a label. It costs a reduction of each
 	// of these values.
@@ -78,7 +81,7 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	if err != nil {
 		return nil, err
 	}
-	mesh, err := o.Parallel.mesh(ctx)
+	mesh, err := o.mesh(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +91,7 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	}
 	err = draw(ctx, p, first, o.Seed)
 	if err == nil {
-		err = o.Parallel.spread(ctx, p, places)
+		err = spread(ctx, p, mesh, places)
 	}
 	var t *Trainer
 	if err == nil {
@@ -131,7 +134,23 @@ func (o Training) entries(loss *ir.Graph) ([]ir.Entry, map[string]parallel.Place
 	if err != nil {
 		return nil, nil, err
 	}
-	return o.Parallel.divide(append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...))
+	entries := append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...)
+	if o.Partition != nil {
+		return o.Partition.divide(entries)
+	}
+	return o.Parallel.divide(entries)
+}
+
+// mesh returns the mesh to compile for, nil for one rank. The error is of kind [ir.ErrAttr] for both of
+// Parallel and Partition.
+func (o *Training) mesh(ctx context.Context) (*collective.Mesh, error) {
+	switch {
+	case o.Partition == nil:
+		return o.Parallel.mesh(ctx)
+	case o.Parallel != nil:
+		return nil, ir.Attrf("Parallel and Partition are given: one of them must be left out, as a mesh can have an axis for the batch")
+	}
+	return o.Partition.mesh()
 }
 
 // step returns the training step of a loss.

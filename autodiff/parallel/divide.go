@@ -136,7 +136,7 @@ func (c *sharder) build() {
 		c.parts[p.Value] = c.b.PortLike(p, ir.Shape{ir.N(part)})
 	}
 	c.index = ops.AxisIndex(c.b, c.mesh)
-	gathers := c.findVisits()
+	gathers := findGathers(c.g, c.uses, c.bucket, c.ahead, c.gatherParams)
 	for _, n := range c.g.Nodes() {
 		if n.Op() == ir.OpPort || c.region[n] {
 			continue
