@@ -46,7 +46,7 @@ func (c *partitioner) build(b *ir.Builder) {
 	c.gathers.before(nil)
 	c.at = nil
 	for i, o := range c.g.Outputs() {
-		v := c.get(o.Value, c.outputs[i], "the output "+o.Name)
+		v := c.get(o.Value, c.outputs[i])
 		if b.Err() != nil {
 			return
 		}
@@ -116,7 +116,17 @@ func (c *partitioner) copy(n *ir.Node) {
 		c.sumAll(n)
 		return
 	}
-	in, partial := c.operands(n, f, chosen)
+	in, partial := c.partials(n, f)
+	if partial != nil { // the axes are those of a sum that is made later
+		chosen = slices.Clone(chosen)
+		for k, axis := range chosen {
+			if partial[axis] != "" {
+				chosen[k] = ""
+			}
+		}
+	} else {
+		in, partial = c.operands(n, f, chosen), map[string]string{}
+	}
 	if c.b.Err() != nil {
 		return
 	}
@@ -128,7 +138,7 @@ func (c *partitioner) copy(n *ir.Node) {
 			in[1] = c.shifted(in[1], sizeOf(n.Input(0), slices.Index(f.in[0], k)), axis)
 		}
 	}
-	out := c.node(n, in)
+	out := c.node(n, in, chosen)
 	if c.b.Err() != nil {
 		return
 	}
@@ -139,44 +149,47 @@ func (c *partitioner) copy(n *ir.Node) {
 			return
 		}
 		own := version{v: v, s: s, partial: maps.Clone(partial)}
-		if len(partial) > 0 && !c.defers(n.Result(i)) {
+		if len(partial) > 0 && !c.defers(n.Result(i), partial) {
 			own = c.resolved(n.Result(i), own)
 		}
 		c.versions[n.Result(i)] = []version{own}
 	}
 }
 
-// operands returns this device's parts of the operands of a node. Those of a sum whose operands lack the
-// same reductions are taken as they are, and so is that of a move.
-func (c *partitioner) operands(n *ir.Node, f *Factors, chosen []string) (in []ir.Value, partial map[string]string) {
-	in = make([]ir.Value, len(n.Inputs()))
-	wants := make([]spec, len(in))
-	for i := range in {
-		wants[i] = specOf(f.in[i], chosen)
-	}
-	if isLinear(n) {
-		first := c.versions[n.Input(0)][0]
-		same := len(first.partial) > 0
-		for i, v := range n.Inputs() {
-			x := c.versions[v][0]
-			same = same && maps.Equal(x.partial, first.partial) && slices.Equal(x.s, wants[i])
-			in[i] = x.v
-		}
-		if same {
-			return in, maps.Clone(first.partial)
-		}
-	}
+// operands returns this device's parts of the operands of a node.
+func (c *partitioner) operands(n *ir.Node, f *Factors, chosen []string) []ir.Value {
+	in := make([]ir.Value, len(n.Inputs()))
 	for i, v := range n.Inputs() {
-		name := "an operand"
-		if names := n.Def().Operands; i < len(names) {
-			name = names[i]
+		if !c.checkWhole(n, i) {
+			break
 		}
-		in[i] = c.get(v, wants[i], name)
-		if c.b.Err() != nil {
+		if in[i] = c.get(v, specOf(f.in[i], chosen)); c.b.Err() != nil {
 			break
 		}
 	}
-	return in, map[string]string{}
+	return in
+}
+
+// partials returns the operands of a node that adds or moves as they are, and the reductions that all of them
+// lack, nil if they do not lack the same or are not divided as the node is.
+func (c *partitioner) partials(n *ir.Node, f *Factors) ([]ir.Value, map[string]string) {
+	if !isLinear(n) {
+		return nil, nil
+	}
+	in, first := make([]ir.Value, len(n.Inputs())), c.versions[n.Input(0)][0]
+	for i, v := range n.Inputs() {
+		x, want := c.versions[v][0], specOf(f.in[i], c.chosen[n.ID()])
+		for dim, axis := range want {
+			if first.partial[axis] != "" {
+				want[dim] = ""
+			}
+		}
+		if len(x.partial) == 0 || !maps.Equal(x.partial, first.partial) || !slices.Equal(x.s, want) {
+			return nil, nil
+		}
+		in[i] = x.v
+	}
+	return in, maps.Clone(first.partial)
 }
 
 // isLinear reports whether a node adds or moves, so that its operands may lack a sum over devices.
@@ -189,15 +202,20 @@ func isLinear(n *ir.Node) bool {
 }
 
 // defers reports whether the sum of a value over devices is left to its only user.
-func (c *partitioner) defers(v ir.Value) bool {
+func (c *partitioner) defers(v ir.Value, partial map[string]string) bool {
+	for _, reduction := range partial {
+		if reduction != ops.AllReduceSum {
+			return false
+		}
+	}
 	users := c.users[v]
 	isOutput := slices.ContainsFunc(c.g.Outputs(), func(o ir.Output) bool { return o.Value == v })
 	return len(users) == 1 && isLinear(users[0]) && !isOutput
 }
 
 // node adds a node with operands of parts. Attributes with sizes get those of the part.
-func (c *partitioner) node(n *ir.Node, in []ir.Value) []ir.Value {
-	chosen, f := c.chosen[n.ID()], c.factors[n.ID()]
+func (c *partitioner) node(n *ir.Node, in []ir.Value, chosen []string) []ir.Value {
+	f := c.factors[n.ID()]
 	shape := func() ir.Shape { return c.local(n.Result(0).Type(), specOf(f.out[0], chosen)) }
 	switch a := n.Attrs().(type) {
 	case *ops.BroadcastAttrs:

@@ -227,7 +227,8 @@ func (c *partitioner) assign(v ir.Value, dims []int, chosen []string) (changed b
 }
 
 // choose returns the mesh axis that divides each factor of a node, "" for none: for each axis the factor, of
-// those that an operand or result is divided by, with the fewest bytes over the wire.
+// those that an operand or result is divided by, with the fewest bytes over the wire. One is always taken, as
+// otherwise all devices would compute the same.
 func (c *partitioner) choose(n *ir.Node) []string {
 	f := c.factors[n.ID()]
 	chosen := make([]string, len(f.list))
@@ -235,12 +236,12 @@ func (c *partitioner) choose(n *ir.Node) []string {
 		if a.Size == 1 {
 			continue
 		}
-		best, least := -1, c.cost(n, f, a, -1)
+		best, least := -1, 0.0
 		for k := range f.list {
 			if chosen[k] != "" || f.list[k].size%a.Size != 0 || !c.isDividedBy(n, f, a.Name, k) {
 				continue
 			}
-			if cost := c.cost(n, f, a, k); cost < least || cost == least && best < 0 {
+			if cost := c.cost(n, f, a, k); best < 0 || cost < least {
 				best, least = k, cost
 			}
 		}
@@ -269,17 +270,17 @@ func (c *partitioner) isDividedBy(n *ir.Node, f *Factors, axis string, k int) bo
 // weightCost is how much dearer it is to move a weight than an activation: weights that are divided stay so.
 const weightCost = 1000
 
-// cost returns the bytes that a device sends, along an axis, if a node is divided by a factor; -1 for none.
+// cost returns the bytes that a device sends, along an axis, if a node is divided by a factor.
 func (c *partitioner) cost(n *ir.Node, f *Factors, a Axis, k int) float64 {
 	share := float64(a.Size-1) / float64(a.Size)
 	sum := 0.0
 	for i, v := range n.Inputs() {
 		d := c.specs[v].at(a.Name)
-		if d < 0 || k >= 0 && f.in[i][d] == k {
+		if d < 0 || f.in[i][d] == k {
 			continue
 		}
 		bytes := c.bytesWithout(v, a.Name) * share
-		if k >= 0 && slices.Contains(f.in[i], k) {
+		if slices.Contains(f.in[i], k) {
 			bytes /= float64(a.Size) // an all_to_all
 		}
 		if c.weights[v] {
@@ -291,11 +292,11 @@ func (c *partitioner) cost(n *ir.Node, f *Factors, a Axis, k int) float64 {
 		d := c.specs[n.Result(i)].at(a.Name)
 		bytes := c.bytesWithout(n.Result(i), a.Name) * share
 		switch {
-		case k >= 0 && f.list[k].combine != "":
+		case f.list[k].combine != "":
 			if sum += bytes; d < 0 {
 				sum += bytes
 			}
-		case k >= 0 && d >= 0 && dims[d] != k && slices.Contains(dims, k):
+		case d >= 0 && dims[d] != k && slices.Contains(dims, k):
 			sum += bytes / float64(a.Size)
 		}
 	}

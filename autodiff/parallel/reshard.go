@@ -18,8 +18,8 @@ func (c *partitioner) meshOf(axis string) ops.MeshAttrs {
 	return ops.MeshAttrs{MeshAxis: axis, Devices: c.size(axis)}
 }
 
-// get returns this device's part of a value by a sharding, for an operand of the node in turn.
-func (c *partitioner) get(v ir.Value, want spec, operand string) ir.Value {
+// get returns this device's part of a value by a sharding.
+func (c *partitioner) get(v ir.Value, want spec) ir.Value {
 	for _, x := range c.versions[v] {
 		if len(x.partial) == 0 && slices.Equal(x.s, want) {
 			return x.v
@@ -28,9 +28,6 @@ func (c *partitioner) get(v ir.Value, want spec, operand string) ir.Value {
 	x := c.best(v)
 	if slices.Equal(x.s, want) || c.b.Err() != nil {
 		return x.v
-	}
-	if !c.checkWhole(v, x.s, want, operand) {
-		return ir.Value{}
 	}
 	out := c.reshard(v, x, want)
 	c.versions[v] = append(c.versions[v], version{v: out, s: want})
@@ -51,18 +48,27 @@ func (c *partitioner) best(v ir.Value) version {
 	return list[0]
 }
 
-// checkWhole records an error if a value above the limit is gathered because the node in turn cannot
-// compute with parts, and reports whether it is none.
-func (c *partitioner) checkWhole(v ir.Value, has, want spec, operand string) bool {
-	if c.at == nil || ruleOf(c.at.Def()) != nil || !has.isDivided() || want.isDivided() {
+// checkWhole records an error if operand i of a node is above the limit and divided along a dimension that the
+// node needs whole, and reports whether it is not.
+func (c *partitioner) checkWhole(n *ir.Node, i int) bool {
+	v, s := n.Input(i), c.specs[n.Input(i)]
+	dim := slices.IndexFunc(s, func(axis string) bool { return axis != "" })
+	for dim >= 0 && dim < len(s) && (s[dim] == "" || c.factors[n.ID()].in[i][dim] >= 0) {
+		dim++
+	}
+	if dim < 0 || dim == len(s) || c.bytesWithout(v, s[dim]) <= float64(c.limit) {
 		return true
 	}
-	size, _ := v.Shape().Size().Const()
-	if bytes := int64(size * v.DType().Size()); bytes > c.limit {
-		c.b.Fail(c.at.Fail(ir.Errorf(ir.ErrUnsupported, "%s, %s, is divided along %q, and the op computes with whole operands alone: it would be %d bytes on each device, above the limit of %d; change the shardings, raise the limit, or declare the factors of the op", operand, v.Type(), joined(has), bytes, c.limit)))
-		return false
+	operand := "an operand"
+	if names := n.Def().Operands; i < len(names) {
+		operand = "operand " + names[i]
 	}
-	return true
+	why := "it works along that dimension"
+	if ruleOf(n.Def()) == nil {
+		why = "no factors are declared for it"
+	}
+	c.b.Fail(n.Fail(ir.Errorf(ir.ErrUnsupported, "%s, %s, is divided along %q in dimension %d, which the op needs whole, as %s: that is %.0f bytes on each device, above the limit of %d; divide it otherwise or raise the limit", operand, v.Type(), s[dim], dim, why, c.bytesWithout(v, s[dim]), c.limit)))
+	return false
 }
 
 // resolved returns a version with its sums over devices: those along an axis that the value is divided by are
