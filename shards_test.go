@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/autodiff/parallel"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/collective"
 	"github.com/rlx-go/rlx/native/safetensors"
@@ -106,6 +108,72 @@ func TestShardsAreLoadedByAnotherNumberOfRanks(t *testing.T) {
 	}
 	checkWhole(t, saved[4])
 	checkDamage(t, tr, name(4))
+}
+
+// TestShardsOfAMeshAreLoadedByOneRank: the parts of a matrix along two axes, and its copies.
+func TestShardsOfAMeshAreLoadedByOneRank(t *testing.T) {
+	loss, err := ir.Build("loss", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(4, 8)...)
+		for _, name := range []string{"a", "b", "c"} {
+			x = ops.Tanh(b, ops.MatMul(b, x, b.Param(name, ir.F32, ir.Dims(8, 8)...)))
+		}
+		b.Output("loss", ops.Mean(b, x))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	train := func(p *rlx.Partition) (*rlx.Trainer, error) {
+		s, err := rlx.Open("cpu")
+		if err != nil {
+			return nil, err
+		}
+		tr, err := s.Train(t.Context(), loss, rlx.Training{Partition: p})
+		if err != nil {
+			return nil, err
+		}
+		x, err := tr.Part("x", native.FromArray(ir.Floats(ir.F32, make([]float64, 32), 4, 8)))
+		if err != nil {
+			return nil, err
+		}
+		return tr, tr.Step(t.Context(), rlx.Inputs{"x": x})
+	}
+	dir := t.TempDir()
+	var want map[string]rlx.Tensor
+	ranksOf(t, 4, func(g *collective.Group) error {
+		mesh, err := collective.NewMesh(t.Context(), g, collective.Axis{Name: "data", Size: 2}, collective.Axis{Name: "model", Size: 2})
+		if err != nil {
+			return err
+		}
+		tr, err := train(&rlx.Partition{Mesh: mesh, States: "data", Shardings: []parallel.Sharding{
+			{Pattern: "a", Axes: []string{"", "model"}}, {Pattern: "b", Axes: []string{"model"}}, {Pattern: "x", Axes: []string{"data"}},
+		}})
+		if err != nil {
+			return err
+		}
+		wait, err := tr.SaveShards(t.Context(), dir)
+		if err != nil {
+			return err
+		}
+		whole, err := tr.Whole(t.Context())
+		if g.Rank() == 0 {
+			want = whole
+		}
+		return errors.Join(err, wait())
+	})
+	tr, err := train(nil)
+	if err == nil {
+		err = tr.LoadShards(t.Context(), dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := tr.Whole(t.Context())
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("the values differ: %v", err)
+	}
+	if _, err := tr.Part("x", native.Float32(1)); err != nil {
+		t.Errorf("what is not divided: %v", err)
+	}
 }
 
 // checkWhole loads whole values on two ranks.

@@ -36,9 +36,42 @@ func TestMemoryOfZero(t *testing.T) {
 	}
 }
 
+// TestMemoryOfPartitions is TestMemoryOfZero's for a step that is written for the whole batch.
+func TestMemoryOfPartitions(t *testing.T) {
+	const n, layers, layer = 8, 8, zeroWidth * zeroWidth * 4
+	const all = layers * layer
+	part := func(layers int, params bool) (kept, temps int) {
+		g, err := optim.Step(zeroLoss(t, layers, n), "loss", optim.Adam{}, optim.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := parallel.Partition{
+			Mesh:      []parallel.Axis{{Name: "data", Size: n}},
+			Shardings: []parallel.Sharding{{Pattern: "x", Axes: []string{"data"}}},
+			States:    "data", Params: params, Bucket: layer,
+		}
+		places, err := p.Places(g)
+		if err == nil {
+			g, _, err = p.Apply(g, places)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytesOfPlan(t, g)
+	}
+	if kept, _ := part(layers, false); kept != all+2*all/n+4 {
+		t.Errorf("%d bytes of parameters and states, not %d", kept, all+2*all/n+4)
+	}
+	kept, temps := part(layers, true)
+	_, twice := part(2*layers, true)
+	if kept != 3*all/n+4 || temps > 6*layer+2*all/n || twice-temps > 2*all/n+layer {
+		t.Errorf("with parameters divided %d bytes of them and states, %d of other values, %d with twice the layers, of %d bytes each", kept, temps, twice, layer)
+	}
+}
+
 // TestBlocksAreGatheredAhead: more of them need more memory.
 func TestBlocksAreGatheredAhead(t *testing.T) {
-	loss := zeroLoss(t, 8)
+	loss := zeroLoss(t, 8, 2)
 	before := 0
 	for _, ahead := range []int{1, 3} {
 		_, temps := planOfStep(t, loss, parallel.Shard{Mesh: ops.MeshAttrs{MeshAxis: "data", Devices: 8}, Params: true, Ahead: ahead}, true)
@@ -51,10 +84,10 @@ func TestBlocksAreGatheredAhead(t *testing.T) {
 
 const zeroWidth = 64
 
-func zeroLoss(t *testing.T, layers int) *ir.Graph {
+func zeroLoss(t *testing.T, layers, rows int) *ir.Graph {
 	t.Helper()
 	loss, err := ir.Build("chain", func(b *ir.Builder) {
-		x := b.Input("x", ir.F32, ir.Dims(2, zeroWidth)...)
+		x := b.Input("x", ir.F32, ir.Dims(rows, zeroWidth)...)
 		for i := range layers {
 			x = ops.Tanh(b, ops.MatMul(b, x, b.Param(fmt.Sprint("w", i), ir.F32, ir.Dims(zeroWidth, zeroWidth)...)))
 		}
@@ -74,7 +107,7 @@ func bytesOfStep(t *testing.T, layers, n, stage int) (kept, temps int) {
 	if stage == 0 {
 		s.Mesh.Devices = 1
 	}
-	return planOfStep(t, zeroLoss(t, layers), s, stage >= 2)
+	return planOfStep(t, zeroLoss(t, layers, 2), s, stage >= 2)
 }
 
 // planOfStep compiles a step whose states are divided, if there are several devices.
@@ -92,6 +125,11 @@ func planOfStep(t *testing.T, loss *ir.Graph, s parallel.Shard, scatter bool) (k
 	if err != nil {
 		t.Fatal(err)
 	}
+	return bytesOfPlan(t, g)
+}
+
+func bytesOfPlan(t *testing.T, g *ir.Graph) (kept, temps int) {
+	t.Helper()
 	m, err := ir.NewModule("m", ir.Entry{Name: "step", Graph: g})
 	if err != nil {
 		t.Fatal(err)
