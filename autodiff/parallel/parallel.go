@@ -4,6 +4,9 @@
 //
 // [Data.Gradients] is data parallelism: every device computes the gradients of its own part of a
 // batch, and all update the parameters by the mean. It is the Gradients option of package optim.
+// [Shard.States] divides states and parameters of such a step (ZeRO). [Partition.Apply] divides a step that is
+// written for one device among those of a mesh: tensor, sequence and expert parallelism, and these. To
+// read it, start at partition.go, then factors.go, propagate.go and emit.go. [RingAttention] is a layer.
 package parallel
 
 import (
