@@ -87,6 +87,12 @@ var declared = struct {
 	ops.OpPad:               sameSizes,
 	ops.OpConcatenate:       concatenateFactors,
 	ops.OpCumSum:            sameSizes,
+	ops.OpSort:              sameSizes,
+	ops.OpArgSort:           sameSizes,
+	ops.OpTopK:              sameSizes,
+	ops.OpConvGeneral:       convFactors,
+	ops.OpWindows:           windowFactors,
+	ops.OpOverlapAdd:        windowFactors,
 	ops.OpSoftmax:           sameSizes,
 	ops.OpLogSoftmax:        sameSizes,
 	ops.OpAttentionForward:  attentionFactors,
@@ -142,18 +148,20 @@ func sizeOf(v ir.Value, dim int) int {
 func sameSizes(n *ir.Node, f *Factors) {
 	along := axesOf(n)
 	for dim := range n.Result(0).Rank() {
-		size, at := sizeOf(n.Result(0), dim), []Place{Result(0, dim)}
-		for i, v := range n.Inputs() {
-			if v.Rank() == 0 {
-				continue // the padding
-			}
-			if sizeOf(v, dim) != size {
-				along = append(along, dim)
-				break
-			}
-			at = append(at, Operand(i, dim))
+		if slices.Contains(along, dim) {
+			continue
 		}
-		if !slices.Contains(along, dim) {
+		size, same := sizeOf(n.Result(0), dim), true
+		var at []Place
+		for i := range n.NumResults() {
+			at = append(at, Result(i, dim))
+		}
+		for i, v := range n.Inputs() {
+			if v.Rank() > 0 { // not the value to pad with
+				same, at = same && sizeOf(v, dim) == size, append(at, Operand(i, dim))
+			}
+		}
+		if same {
 			f.Pass(size, at...)
 		}
 	}
@@ -167,6 +175,10 @@ func axesOf(n *ir.Node) []int {
 	case *ops.AxesAttrs:
 		return slices.Clone(a.Axes)
 	case *ops.CumSumAttrs:
+		return []int{a.Axis}
+	case *ops.SortAttrs:
+		return []int{a.Axis}
+	case *ops.TopKAttrs:
 		return []int{a.Axis}
 	}
 	return nil
@@ -286,6 +298,35 @@ func concatenateFactors(n *ir.Node, f *Factors) {
 			at = append(at, Operand(i, dim))
 		}
 		f.Pass(sizeOf(n.Result(0), dim), at...)
+	}
+}
+
+// convFactors divides batches and features; those of groups are whole.
+func convFactors(n *ir.Node, f *Factors) {
+	a, x, w := n.Attrs().(*ops.ConvAttrs), n.Input(0), n.Input(1)
+	if !a.BatchGroups.Is(1) {
+		return
+	}
+	f.Pass(sizeOf(x, a.Lhs[0]), Operand(0, a.Lhs[0]), Result(0, a.Out[0]))
+	if a.FeatureGroups.Is(1) {
+		f.Pass(sizeOf(w, a.Rhs[0]), Operand(1, a.Rhs[0]), Result(0, a.Out[1]))
+		f.Combine(ops.AllReduceSum, sizeOf(x, a.Lhs[1]), Operand(0, a.Lhs[1]), Operand(1, a.Rhs[1]))
+	}
+}
+
+// windowFactors divides the dimensions without windows. Those of window elements come last.
+func windowFactors(n *ir.Node, f *Factors) {
+	var axes []int
+	switch a := n.Attrs().(type) {
+	case *ops.WindowsAttrs:
+		axes = a.Axes
+	case *ops.OverlapAddAttrs:
+		axes = a.Axes
+	}
+	for dim := range min(n.Input(0).Rank(), n.Result(0).Rank()) {
+		if !slices.Contains(axes, dim) {
+			f.Pass(sizeOf(n.Input(0), dim), Operand(0, dim), Result(0, dim))
+		}
 	}
 }
 

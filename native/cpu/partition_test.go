@@ -19,7 +19,7 @@ const width = 8
 // drawOp returns a random op on a matrix, with a weight of the same size.
 func drawOp(random *rand.Rand) (name string, f func(b *ir.Builder, x, w ir.Value) ir.Value) {
 	axis := random.IntN(2)
-	switch random.IntN(12) {
+	switch random.IntN(16) {
 	case 0:
 		return "tanh", func(b *ir.Builder, x, w ir.Value) ir.Value { return ops.Tanh(b, x) }
 	case 1:
@@ -56,6 +56,28 @@ func drawOp(random *rand.Rand) (name string, f func(b *ir.Builder, x, w ir.Value
 		return "roll", func(b *ir.Builder, x, w ir.Value) ir.Value {
 			x = ops.Mul(b, x, w)
 			return ops.Concatenate(b, axis, ops.SliceAxis(b, x, axis, ir.N(3), ir.N(width-3)), ops.SliceAxis(b, x, axis, ir.N(0), ir.N(3)))
+		}
+	case 11:
+		return "sort", func(b *ir.Builder, x, w ir.Value) ir.Value {
+			return ops.Sort(b, ops.SortAttrs{Axis: axis}, x, ops.Mul(b, x, w))[1]
+		}
+	case 12:
+		return "convolution", func(b *ir.Builder, x, w ir.Value) ir.Value {
+			images := ops.Reshape(b, x, ir.Dims(width, 2, 4)...)
+			kernel := ops.Reshape(b, ops.SliceAxis(b, w, 0, ir.N(0), ir.N(2)), ir.Dims(2, 2, 4)...)
+			y := ops.ConvGeneral(b, images, kernel, ops.ConvAttrs{PadLo: []int{2}, PadHi: []int{1}})
+			return ops.Reshape(b, y, ir.Dims(width, width)...)
+		}
+	case 13:
+		return "windows", func(b *ir.Builder, x, w ir.Value) ir.Value {
+			y := ops.Windows(b, x, ops.WindowsAttrs{Axes: []int{axis}, Sizes: []int{3}, Strides: []int{1}, Dilations: []int{1}})
+			pad := []int{1 - axis, axis}
+			return ops.Pad(b, ops.ReduceMax(b, y, 2), ops.Const(b, x.DType(), 0.5), pad, pad, nil)
+		}
+	case 14:
+		return "dropout", func(b *ir.Builder, x, w ir.Value) ir.Value {
+			kept := ops.Lt(b, ops.Uniform(b, ops.Key(b, 3), x.DType(), x.Shape()...), ops.ConstLike(b, x, 0.7))
+			return ops.Select(b, kept, x, ops.ZerosLike(b, x))
 		}
 	}
 	return "scatter", func(b *ir.Builder, x, w ir.Value) ir.Value {
