@@ -161,10 +161,17 @@ func TestShardsOfAMeshAreLoadedByOneRank(t *testing.T) {
 		return errors.Join(err, wait())
 	})
 	tr, err := train(nil)
-	if err == nil {
-		err = tr.LoadShards(t.Context(), dir)
-	}
 	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := tr.Whole(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := alikeValues(want, alone); err != nil {
+		t.Error(err)
+	}
+	if err := tr.LoadShards(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	got, err := tr.Whole(t.Context())
