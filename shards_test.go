@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 
@@ -122,20 +123,34 @@ func TestShardsOfAMeshAreLoadedByOneRank(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var lock sync.Mutex
+	var evaluated []float32 // by each rank of four, and then by one
 	train := func(p *rlx.Partition) (*rlx.Trainer, error) {
 		s, err := rlx.Open("cpu")
 		if err != nil {
 			return nil, err
 		}
-		tr, err := s.Train(t.Context(), loss, rlx.Training{Partition: p})
+		tr, err := s.Train(t.Context(), loss, rlx.Training{Partition: p, Eval: []ir.Entry{{Name: "eval", Graph: loss}}})
 		if err != nil {
 			return nil, err
 		}
-		x, err := tr.Part("x", native.FromArray(ir.Floats(ir.F32, make([]float64, 32), 4, 8)))
+		ones := slices.Repeat([]float32{1}, 32)
+		x, err := tr.Part("x", native.Float32s(ones, 4, 8))
 		if err != nil {
 			return nil, err
 		}
-		return tr, tr.Step(t.Context(), rlx.Inputs{"x": x})
+		if err := tr.Step(t.Context(), rlx.Inputs{"x": x}); err != nil {
+			return nil, err
+		}
+		out, err := tr.Program().Call(t.Context(), "eval", rlx.Inputs{"x": x})
+		if err != nil {
+			return nil, err
+		}
+		loss, err := out["loss"].Float32s()
+		lock.Lock()
+		defer lock.Unlock()
+		evaluated = append(evaluated, loss...)
+		return tr, err
 	}
 	dir := t.TempDir()
 	var want map[string]rlx.Tensor
@@ -144,7 +159,7 @@ func TestShardsOfAMeshAreLoadedByOneRank(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		tr, err := train(&rlx.Partition{Mesh: mesh, States: "data", Shardings: []parallel.Sharding{
+		tr, err := train(&rlx.Partition{Mesh: mesh, States: "data", Params: true, Shardings: []parallel.Sharding{
 			{Pattern: "a", Axes: []string{"", "model"}}, {Pattern: "b", Axes: []string{"model"}}, {Pattern: "x", Axes: []string{"data"}},
 		}})
 		if err != nil {
@@ -171,6 +186,11 @@ func TestShardsOfAMeshAreLoadedByOneRank(t *testing.T) {
 	if err := alikeValues(want, alone); err != nil {
 		t.Error(err)
 	}
+	for _, x := range evaluated {
+		if last := evaluated[4]; !(x-last <= 1e-6 && last-x <= 1e-6) {
+			t.Errorf("ranks evaluate %v, the last one alone", evaluated)
+		}
+	}
 	if err := tr.LoadShards(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
@@ -181,6 +201,39 @@ func TestShardsOfAMeshAreLoadedByOneRank(t *testing.T) {
 	if _, err := tr.Part("x", native.Float32(1)); err != nil {
 		t.Errorf("what is not divided: %v", err)
 	}
+}
+
+// TestEntriesOfEvalReadPartsOfParameters: the loss before the first step is that of one rank with the same
+// rows.
+func TestEntriesOfEvalReadPartsOfParameters(t *testing.T) {
+	loss := func(rows int) *ir.Graph { return maskedLoss(t, ir.F32, rows) }
+	evaluate := func(o rlx.Training, batch rlx.Inputs, rows int) (rlx.Tensor, error) {
+		s, err := rlx.Open("cpu")
+		if err != nil {
+			return rlx.Tensor{}, err
+		}
+		o.Eval = []ir.Entry{{Name: "eval", Graph: loss(rows)}}
+		tr, err := s.Train(t.Context(), loss(rows), o)
+		if err != nil {
+			return rlx.Tensor{}, err
+		}
+		out, err := tr.Program().Call(t.Context(), "eval", batch)
+		return out["loss"], err
+	}
+	half := func(rank int) rlx.Inputs {
+		return parallelBatch(ir.F32, 0, rank*parallelRows/2, (rank+1)*parallelRows/2)
+	}
+	ranksOf(t, 2, func(g *collective.Group) error {
+		want, err := evaluate(rlx.Training{}, half(g.Rank()), parallelRows/2)
+		if err != nil {
+			return err
+		}
+		got, err := evaluate(rlx.Training{Parallel: &rlx.DataParallel{Group: g, ShardParams: true}}, half(g.Rank()), parallelRows/2)
+		if err == nil && !reflect.DeepEqual(got, want) {
+			err = fmt.Errorf("the loss is %v, not %v", got.Data, want.Data)
+		}
+		return err
+	})
 }
 
 // checkWhole loads whole values on two ranks.
