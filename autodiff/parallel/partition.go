@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // Axis is a named axis of a mesh and the number of devices along it.
@@ -258,10 +259,18 @@ func (p Partition) Apply(g *ir.Graph, places map[string]Placement) (*ir.Graph, P
 		out, err = withoutDead(out)
 	}
 	if err == nil {
+		out, err = combined(out)
+	}
+	if err == nil {
 		r.Sent, err = Traffic(out)
 	}
 	if err != nil {
 		return nil, r, err
+	}
+	for _, n := range out.Nodes() {
+		if ops.IsCollective(n) {
+			r.Collectives++
+		}
 	}
 	return out, r, nil
 }

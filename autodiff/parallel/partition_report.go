@@ -34,7 +34,9 @@ type PartitionReport struct {
 	Mesh  []Axis
 	Ports []PartitionedPort
 	Moved []Moved
-	Sent  int64 // bytes that each device sends per step, see [Traffic]
+	// Collectives is the number of collectives of a step: small sums of Moved are made together.
+	Collectives int
+	Sent        int64 // bytes that each device sends per step, see [Traffic]
 }
 
 func (r *PartitionReport) add(port ir.Port, s spec) {
@@ -89,7 +91,7 @@ func (r PartitionReport) String() string {
 		mesh = append(mesh, format.Sprintf("%s=%d", a.Name, a.Size))
 	}
 	own, whole := r.Bytes()
-	sb.WriteString(format.Sprintf("partition over %s: %d of %d bytes of parameters and states on each device, %d collectives, %d bytes sent by each device per step\n", joined(mesh), own, whole, len(r.Moved), r.Sent))
+	sb.WriteString(format.Sprintf("partition over %s: %d of %d bytes of parameters and states on each device, %d collectives, %d bytes sent by each device per step\n", joined(mesh), own, whole, r.Collectives, r.Sent))
 	for _, p := range r.Ports {
 		where := "replicated"
 		if spec(p.Axes).isDivided() {

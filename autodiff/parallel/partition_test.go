@@ -59,6 +59,10 @@ func TestMegatronMovesWhatItsPaperSays(t *testing.T) {
 	if got := moved(r); got[ops.OpAllReduce] != 4 || len(got) != 1 {
 		t.Errorf("the collectives are %v\n%s", got, r)
 	}
+	// The gradients of the 16 parameters along data together, the parts of the biases along model with them.
+	if small := r.Collectives - 4; small > 4 {
+		t.Errorf("%d small collectives are not made together", small)
+	}
 	last := &p.Shardings[len(p.Shardings)-1]
 	last.Axes = []string{"data", "model"}
 	_, r, err = p.Apply(g, places)
