@@ -72,7 +72,7 @@ func (r *rank) dataParallel(model func() (*ir.Graph, error), rate float64, half 
 		return nil, err
 	}
 	mesh := ops.MeshAttrs{MeshAxis: "data", Devices: r.Size}
-	sharded := strings.HasSuffix(r.job, "sharded")
+	sharded := strings.HasSuffix(r.job, "sharded") || r.dividesParams()
 	pass := parallel.Data{Mesh: mesh, Scatter: sharded}
 	g, err := optim.Step(loss, "loss", optim.AdamW{}, optim.Options{
 		Schedule: optim.Constant(rate),
@@ -82,13 +82,16 @@ func (r *rank) dataParallel(model func() (*ir.Graph, error), rate float64, half 
 		},
 	})
 	if err == nil && sharded {
-		g, _, err = parallel.Shard{Mesh: mesh}.States(g)
+		g, _, err = parallel.Shard{Mesh: mesh, Params: r.dividesParams()}.States(g)
 	}
 	if err != nil || half == 0 {
 		return g, err
 	}
 	return passes.Mixed(g, half)
 }
+
+// dividesParams reports whether each rank has a part of the parameters (ZeRO 3).
+func (r *rank) dividesParams() bool { return strings.HasSuffix(r.job, "params") && r.Size > 1 }
 
 // gpt2OfARank prints the tokens of all ranks in a second.
 func gpt2OfARank(ctx context.Context, r *rank) error {
@@ -192,7 +195,11 @@ func curveOfARank(ctx context.Context, r *rank) error {
 			continue
 		}
 		if port.Kind == ir.ParamPort {
-			draw(x, rand.New(rand.NewPCG(1, uint64(k))), 0)
+			skip := 0
+			if r.dividesParams() {
+				skip = r.Rank * x.Len()
+			}
+			draw(x, rand.New(rand.NewPCG(1, uint64(k))), skip)
 		}
 		if err := p.Set(ctx, port.Name, x); err != nil {
 			return err
@@ -258,6 +265,7 @@ func TestGPURanksTrainAsOne(t *testing.T) {
 	}
 	trainAsOne(t, "curve", 0.5)
 	trainAsOne(t, "curve sharded", 0.5)
+	trainAsOne(t, "curve params", 0.5)
 }
 
 // TestRanksTrainAsOneOnFakeGPUs does so with a smaller model.
@@ -265,6 +273,7 @@ func TestRanksTrainAsOneOnFakeGPUs(t *testing.T) {
 	fakeRanks(t)
 	trainAsOne(t, "small curve", 0.8)
 	trainAsOne(t, "small curve sharded", 0.8)
+	trainAsOne(t, "small curve params", 0.8)
 }
 
 // trainAsOne compares the losses of a job with one rank and with two. The last is at most a part of
