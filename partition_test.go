@@ -102,7 +102,7 @@ func TestPartitionsTrainAsOneRankDoes(t *testing.T) {
 		p           rlx.Partition
 		report      []string
 	}{
-		{"data", 2, 1, rlx.Partition{Shardings: rows("data")}, []string{`all_reduce along "data"`}},
+		{"data", 2, 1, rlx.Partition{Shardings: append(rows("data"), all...)}, []string{`all_reduce along "data"`}},
 		{"data, states", 4, 1, rlx.Partition{Shardings: rows("data"), States: "data"}, []string{`reduce_scatter along "data"`}},
 		{"data, states, params", 2, 1, rlx.Partition{Shardings: rows("data"), States: "data", Params: true, Bucket: 4 << 10}, []string{`reduce_scatter along "data"`}},
 		{"model", 1, 2, rlx.Partition{Shardings: all}, []string{`all_reduce along "model"`}},

@@ -192,10 +192,10 @@ func (p *Partition) stores(port ir.Port) bool {
 
 // store divides a free dimension along States, if there is one.
 func (p *Partition) store(s spec, t ir.Type) {
-	if s.at(p.States) >= 0 {
+	n := p.size(p.States)
+	if n == 1 || s.at(p.States) >= 0 {
 		return
 	}
-	n := p.size(p.States)
 	for dim := range s {
 		if size, _ := t.Shape[dim].Const(); s[dim] == "" && size > 0 && size%n == 0 {
 			s[dim] = p.States
@@ -215,7 +215,9 @@ func (p *Partition) spec(name string, t ir.Type, axes []string) (spec, error) {
 		if n == 0 || s.at(axis) >= 0 {
 			return nil, ir.Attrf("dimension %d of %q is divided along %q; the mesh must have the axis, and another dimension not be divided along it", dim, name, axis)
 		}
-		s[dim] = axis
+		if n > 1 {
+			s[dim] = axis
+		}
 	}
 	if !p.divides(s, t) && !strings.HasPrefix(name, optim.StatePrefix) {
 		return nil, ir.Attrf("%q is %s, divided along %q; each number of devices must divide its dimension", name, t, []string(s))

@@ -152,7 +152,11 @@ func (c *partitioner) preparePort(port ir.Port, places map[string]Placement) err
 	case len(place.Axes) != v.Rank() || !place.Type.Equal(v.Type()) || !c.divides(place.Axes, v.Type()):
 		return ir.Attrf("%q is %s, and its place is that of %s along %q", port.Name, v.Type(), place.Type, place.Axes)
 	default:
-		s = slices.Clone(spec(place.Axes))
+		for dim, axis := range place.Axes {
+			if c.size(axis) > 1 {
+				s[dim] = axis
+			}
+		}
 	}
 	c.stored[v], c.specs[v] = s, slices.Clone(s)
 	c.report.add(port, s)
