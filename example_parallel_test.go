@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"log"
 	"math"
+	"sync"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/autodiff/parallel"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/nn"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native/collective"
 )
@@ -61,4 +64,61 @@ func ExampleDataParallel() {
 		fmt.Printf("slope %.2f\n", values[0])
 	}
 	// Output: slope 3.00
+}
+
+// The layers of a network are divided among two processes: each has half of the features in between. Here the
+// ranks are of one process.
+func ExamplePartition() {
+	ctx := context.Background()
+	session, err := rlx.Open("cpu")
+	if err != nil {
+		log.Fatal(err)
+	}
+	loss, err := ir.Build("network", func(b *ir.Builder) {
+		x, y := b.Input("x", ir.F32, ir.Dims(4, 2)...), b.Input("y", ir.F32, ir.Dims(4, 1)...)
+		e := ops.Sub(b, nn.Linear(b, ops.Tanh(b, nn.Linear(b, x, 8)), 1), y)
+		b.Output("loss", ops.Mean(b, ops.Mul(b, e, e)))
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	rank := func(group *collective.Group) error {
+		mesh, err := collective.NewMesh(ctx, group, collective.Axis{Name: "model", Size: 2})
+		if err != nil {
+			return err
+		}
+		trainer, err := session.Train(ctx, loss, rlx.Training{Rate: 0.02, Partition: &rlx.Partition{Mesh: mesh, Shardings: []parallel.Sharding{
+			{Pattern: "linear0/weight", Axes: []string{"", "model"}}, // columns
+			{Pattern: "linear0/bias", Axes: []string{"model"}},
+			{Pattern: "linear1/weight", Axes: []string{"model"}}, // rows, whose products are summed
+		}}})
+		if err != nil {
+			return err
+		}
+		batch := rlx.Inputs{"x": rlx.Float32s([]float32{0, 0, 0, 1, 1, 0, 1, 1}, 4, 2), "y": rlx.Float32s([]float32{0, 1, 1, 0}, 4, 1)}
+		for range 300 {
+			if err := trainer.Step(ctx, batch); err != nil {
+				return err
+			}
+		}
+		part, err := trainer.Program().Get(ctx, "linear0/weight")
+		if err != nil {
+			return err
+		}
+		losses, err := trainer.Losses(ctx)
+		if err == nil && group.Rank() == 0 {
+			fmt.Printf("weight %v, loss below 0.01: %t\n", part.Dims, losses[len(losses)-1] < 0.01)
+		}
+		return err
+	}
+	var all sync.WaitGroup
+	for _, group := range collective.Local(2, collective.Options{}) {
+		all.Go(func() {
+			if err := rank(group); err != nil {
+				log.Fatal(err)
+			}
+		})
+	}
+	all.Wait()
+	// Output: weight [2 4], loss below 0.01: true
 }

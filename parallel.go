@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/rlx-go/rlx/autodiff/parallel"
@@ -38,10 +36,14 @@ type DataParallel struct {
 	// Bucket is the size in bytes up to which gradients are reduced together; 0 means
 	// [parallel.DefaultBucket].
 	Bucket int
-	// Shard divides the states of the optimizer among the ranks, as stage 1 of ZeRO does: see
-	// [parallel.Shard]. Then [Program.Save] gives a rank its own part of them, so that every rank
-	// saves, and loads what it has saved in a run of as many ranks.
+	// Shard divides the states of the optimizer among the ranks, and reduces gradients to parts in
+	// buckets, as stages 1 and 2 of ZeRO do: see [parallel.Shard]. [Program.Get] and [Program.Save] then
+	// have a rank's own part of them: see [Trainer.Whole] and [Trainer.SaveShards].
 	Shard bool
+	// ShardParams divides the parameters as well, as stage 3 of ZeRO does. They are gathered in blocks
+	// of Bucket bytes, Ahead of them before the one in use; 0 means 1.
+	ShardParams bool
+	Ahead       int
 	// Log, if not nil, receives what the passes did: [parallel.Report] and [parallel.ShardReport].
 	Log io.Writer
 }
@@ -131,7 +133,7 @@ func (d *DataParallel) gradients(loss string, then func(*ir.Graph) (*ir.Graph, e
 	if d.size() == 1 {
 		return then
 	}
-	pass := parallel.Data{Mesh: d.axis(), Loss: loss, Weight: d.Weight, Bucket: d.Bucket, Scatter: d.Shard}
+	pass := parallel.Data{Mesh: d.axis(), Loss: loss, Weight: d.Weight, Bucket: d.Bucket, Scatter: d.shards()}
 	return func(g *ir.Graph) (*ir.Graph, error) {
 		g, report, err := pass.Gradients(g)
 		if err != nil {
@@ -160,37 +162,35 @@ func (d *DataParallel) log(report fmt.Stringer) error {
 	return err
 }
 
-// shard divides the states of the optimizer of a step, if the option is set.
-func (d *DataParallel) shard(step *ir.Graph) (*ir.Graph, error) {
-	if d.size() == 1 || !d.Shard {
-		return step, nil
-	}
-	step, report, err := parallel.Shard{Mesh: d.axis(), Bucket: d.Bucket}.States(step)
-	if err != nil {
-		return nil, err
-	}
-	return step, d.log(report)
-}
+// shards reports whether states are divided.
+func (d *DataParallel) shards() bool { return d.size() > 1 && (d.Shard || d.ShardParams) }
 
-// spread gives all ranks the parameters and states of rank 0: initial values of two kinds of
-// processor can differ in the last bit.
-func (d *DataParallel) spread(ctx context.Context, p *Program) error {
-	if d.size() == 1 {
-		return nil
+// divide divides states of the step, the first of some entries, as the options say, and those that other
+// entries share with it.
+func (d *DataParallel) divide(entries []ir.Entry) ([]ir.Entry, map[string]parallel.Placement, error) {
+	if !d.shards() {
+		return entries, nil, nil
 	}
-	values, err := p.GetAll(ctx)
+	pass := parallel.Shard{Mesh: d.axis(), Bucket: d.Bucket, Params: d.ShardParams, Ahead: d.Ahead}
+	whole := entries[0].Graph
+	step, report, err := pass.States(whole)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	slots := p.Persistent()
-	slices.SortFunc(slots, func(a, b native.Slot) int { return strings.Compare(a.Name, b.Name) })
-	for _, s := range slots {
-		x := values[s.Name]
-		first := native.Zeros(x.DType, x.Dims...)
-		if err := d.Group.Broadcast(ctx, x.DType, 0, x.Data, first.Data); err != nil {
-			return fmt.Errorf("initial value of %q: %w", s.Name, err)
+	if err := d.log(report); err != nil {
+		return nil, nil, err
+	}
+	entries[0].Graph = step
+	for i := range entries[1:] {
+		e := &entries[1+i]
+		if e.Graph, err = pass.Divide(e.Graph, report.Sharded); err != nil {
+			return nil, nil, fmt.Errorf("entry %q: %w", e.Name, err)
 		}
-		values[s.Name] = first
 	}
-	return p.SetAll(ctx, values)
+	places := map[string]parallel.Placement{}
+	for _, name := range report.Sharded {
+		p, _ := whole.Port(name)
+		places[name] = parallel.Placement{Type: p.Value.Type(), Flat: DataAxis}
+	}
+	return entries, places, nil
 }

@@ -8,8 +8,10 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/autodiff/parallel"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/collective"
 )
 
 // Trainer runs the entry "step" of a program repeatedly and records the losses. It copies batches
@@ -30,9 +32,11 @@ type Trainer struct {
 	steps     int               // steps started, including those of a loaded checkpoint
 	first     int               // the step of losses[0]
 	losses    []float32
-	stopOnNaN bool       // stop at a loss that is not finite
-	watched   []string   // what [Training.Watch] watches, in order; nil without it
-	objective *Objective // of [Session.TrainJointly]; nil for the only trainer of a program
+	stopOnNaN bool                          // stop at a loss that is not finite
+	watched   []string                      // what [Training.Watch] watches, in order; nil without it
+	mesh      *collective.Mesh              // of several ranks; nil for one
+	places    map[string]parallel.Placement // of what is divided among ranks, by name
+	objective *Objective                    // of [Session.TrainJointly]; nil for the only trainer of a program
 }
 
 // stepInput is an input of the step and its host memory, which has the sizes of the last batch where

@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/autodiff/parallel"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native/collective"
 )
 
 // Training holds the options of [Session.Train]. The zero value trains with Adam on the output
@@ -43,6 +45,8 @@ type Training struct {
 	StopOnNaN bool
 	// Parallel trains with several processes; nil means one.
 	Parallel *DataParallel
+	// Partition divides the step among the processes of a mesh, instead of Parallel.
+	Partition *Partition
 	// Watch looks in each step for the first value that is not finite, and StopOnNaN names it: a
 	// parameter, or the result of a layer or of a node without a label. It costs a reduction of each
 	// of these values.
@@ -65,7 +69,7 @@ const (
 // if the device has no random numbers. The errors are those of [Training.Entries],
 // [Trainer.SetRate] and the device.
 func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Trainer, error) {
-	entries, err := o.Entries(loss)
+	entries, places, err := o.entries(loss)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +81,7 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	if err != nil {
 		return nil, err
 	}
-	mesh, err := o.Parallel.mesh(ctx)
+	mesh, err := o.mesh(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +91,14 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	}
 	err = draw(ctx, p, first, o.Seed)
 	if err == nil {
-		err = o.Parallel.spread(ctx, p)
+		err = spread(ctx, p, mesh, places)
 	}
 	var t *Trainer
 	if err == nil {
 		t, err = o.newTrainer(ctx, p)
+	}
+	if err == nil {
+		t.mesh, t.places = mesh, places
 	}
 	if err == nil && o.Watch {
 		_, t.watched, err = watch(loss)
@@ -107,21 +114,43 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 // and the last losses as states ([optim.History]). Entry "init" has the input "seed" ([InitGraph]).
 // The entries of Eval follow. The errors are those of [optim.Step] and [InitGraph].
 func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
+	entries, _, err := o.entries(loss)
+	return entries, err
+}
+
+// entries returns the entries, and how parameters and states lie on several devices.
+func (o Training) entries(loss *ir.Graph) ([]ir.Entry, map[string]parallel.Placement, error) {
 	step, err := o.step(loss)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := o.checkCurvature(step); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if step, err = optim.History(step, o.lossName(), historySteps); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	first, err := o.initial(loss, step)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...), nil
+	entries := append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...)
+	if o.Partition != nil {
+		return o.Partition.divide(entries)
+	}
+	return o.Parallel.divide(entries)
+}
+
+// mesh returns the mesh to compile for, nil for one rank. The error is of kind [ir.ErrAttr] for both of
+// Parallel and Partition.
+func (o *Training) mesh(ctx context.Context) (*collective.Mesh, error) {
+	switch {
+	case o.Partition == nil:
+		return o.Parallel.mesh(ctx)
+	case o.Parallel != nil:
+		return nil, ir.Attrf("Parallel and Partition are given: one of them must be left out, as a mesh can have an axis for the batch")
+	}
+	return o.Partition.mesh()
 }
 
 // step returns the training step of a loss.
@@ -142,11 +171,7 @@ func (o Training) step(loss *ir.Graph) (*ir.Graph, error) {
 		}
 	}
 	o.Options.Gradients = o.Parallel.gradients(o.lossName(), o.Options.Gradients)
-	step, err := optim.Step(loss, o.lossName(), o.Optimizer, o.Options)
-	if err != nil {
-		return nil, err
-	}
-	return o.Parallel.shard(step)
+	return optim.Step(loss, o.lossName(), o.Optimizer, o.Options)
 }
 
 // initial returns the graph that initialises the states of the step of a loss.

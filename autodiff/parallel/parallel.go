@@ -4,6 +4,9 @@
 //
 // [Data.Gradients] is data parallelism: every device computes the gradients of its own part of a
 // batch, and all update the parameters by the mean. It is the Gradients option of package optim.
+// [Shard.States] divides states and parameters of such a step (ZeRO). [Partition.Apply] divides a step that is
+// written for one device among those of a mesh: tensor, sequence and expert parallelism, and these. To
+// read it, start at partition.go, then factors.go, propagate.go and emit.go. [RingAttention] is a layer.
 package parallel
 
 import (
@@ -236,10 +239,9 @@ func (c *copier) scatter(k *bucket, own func(i int) ir.Value) {
 	parts, types := make([]ir.Value, len(k.outputs)), make([]ir.Type, len(k.outputs))
 	for i := range parts {
 		types[i] = own(i).Type()
-		parts[i] = l.rows(c.mean.part(c.b, own(i)))
+		parts[i] = c.mean.part(c.b, own(i))
 	}
-	sum := ops.ReduceScatter(c.b, ops.Concatenate(c.b, 1, parts...), c.d.Mesh, 0)
-	for i, x := range l.gather(c.mean.whole(c.b, sum), types) {
+	for i, x := range l.gather(c.mean.whole(c.b, l.scatter(parts)), types) {
 		c.values[k.outputs[i]] = x
 	}
 }

@@ -32,6 +32,7 @@ const rankVariable = "RLX_TEST_CUDA_RANK"
 var jobs = map[string]func(ctx context.Context, r *rank) error{
 	"collectives": collectivesOfARank, "outside of graphs": collectivesOfARank,
 	"curve": curveOfARank, "small curve": curveOfARank, "curve sharded": curveOfARank, "small curve sharded": curveOfARank,
+	"curve params": curveOfARank, "small curve params": curveOfARank, "small curve partition": curveOfARank,
 	"gpt2 sharded": gpt2OfARank, "gpt2": gpt2OfARank, "bandwidth": bandwidthOfARank,
 	"killed": stepsOfARank, "late": stepsOfARank, "plan": stepsOfARank, "refused": stepsOfARank, "broken": stepsOfARank,
 }

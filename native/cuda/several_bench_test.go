@@ -71,8 +71,11 @@ func (r *rank) dataParallel(model func() (*ir.Graph, error), rate float64, half 
 	if err != nil {
 		return nil, err
 	}
+	if r.isPartition() {
+		return r.partition(loss, rate)
+	}
 	mesh := ops.MeshAttrs{MeshAxis: "data", Devices: r.Size}
-	sharded := strings.HasSuffix(r.job, "sharded")
+	sharded := strings.HasSuffix(r.job, "sharded") || r.dividesParams()
 	pass := parallel.Data{Mesh: mesh, Scatter: sharded}
 	g, err := optim.Step(loss, "loss", optim.AdamW{}, optim.Options{
 		Schedule: optim.Constant(rate),
@@ -82,12 +85,36 @@ func (r *rank) dataParallel(model func() (*ir.Graph, error), rate float64, half 
 		},
 	})
 	if err == nil && sharded {
-		g, _, err = parallel.Shard{Mesh: mesh}.States(g)
+		g, _, err = parallel.Shard{Mesh: mesh, Params: r.dividesParams()}.States(g)
 	}
 	if err != nil || half == 0 {
 		return g, err
 	}
 	return passes.Mixed(g, half)
+}
+
+// dividesParams reports whether each rank has a part of the parameters (ZeRO 3).
+func (r *rank) dividesParams() bool { return strings.HasSuffix(r.job, "params") && r.Size > 1 }
+
+// isPartition reports whether the step is written for the whole batch.
+func (r *rank) isPartition() bool { return strings.HasSuffix(r.job, "partition") }
+
+// partition returns a rank's part of the training step for the whole batch.
+func (r *rank) partition(loss *ir.Graph, rate float64) (*ir.Graph, error) {
+	g, err := optim.Step(loss, "loss", optim.AdamW{}, optim.Options{Schedule: optim.Constant(rate), ClipNorm: 10})
+	if err != nil {
+		return nil, err
+	}
+	p := parallel.Partition{
+		Mesh: []parallel.Axis{{Name: "data", Size: r.Size}}, States: "data",
+		Shardings: []parallel.Sharding{{Pattern: "x", Axes: []string{"data"}}},
+	}
+	places, err := p.Places(g)
+	if err != nil {
+		return nil, err
+	}
+	g, _, err = p.Apply(g, places)
+	return g, err
 }
 
 // gpt2OfARank prints the tokens of all ranks in a second.
@@ -173,7 +200,11 @@ func curveOfARank(ctx context.Context, r *rank) error {
 	model := irtest.GPT{Vocab: 256, Context: 64, Width: 128, Heads: 4, Blocks: 2, Batch: curveBatch / r.Size, Tied: true, Packed: true, Tanh: true}
 	loss, rate := model.Loss, 3e-3
 	if strings.HasPrefix(r.job, "small") {
-		loss, rate = func() (*ir.Graph, error) { return twoLayers(curveBatch / r.Size) }, 0.05
+		rows := curveBatch / r.Size
+		if r.isPartition() {
+			rows = curveBatch
+		}
+		loss, rate = func() (*ir.Graph, error) { return twoLayers(rows) }, 0.05
 	}
 	g, err := r.dataParallel(loss, rate, 0)
 	if err != nil {
@@ -192,7 +223,11 @@ func curveOfARank(ctx context.Context, r *rank) error {
 			continue
 		}
 		if port.Kind == ir.ParamPort {
-			draw(x, rand.New(rand.NewPCG(1, uint64(k))), 0)
+			skip := 0
+			if r.dividesParams() {
+				skip = r.Rank * x.Len()
+			}
+			draw(x, rand.New(rand.NewPCG(1, uint64(k))), skip)
 		}
 		if err := p.Set(ctx, port.Name, x); err != nil {
 			return err
@@ -258,6 +293,7 @@ func TestGPURanksTrainAsOne(t *testing.T) {
 	}
 	trainAsOne(t, "curve", 0.5)
 	trainAsOne(t, "curve sharded", 0.5)
+	trainAsOne(t, "curve params", 0.5)
 }
 
 // TestRanksTrainAsOneOnFakeGPUs does so with a smaller model.
@@ -265,6 +301,8 @@ func TestRanksTrainAsOneOnFakeGPUs(t *testing.T) {
 	fakeRanks(t)
 	trainAsOne(t, "small curve", 0.8)
 	trainAsOne(t, "small curve sharded", 0.8)
+	trainAsOne(t, "small curve params", 0.8)
+	trainAsOne(t, "small curve partition", 0.8)
 }
 
 // trainAsOne compares the losses of a job with one rank and with two. The last is at most a part of

@@ -1,0 +1,114 @@
+package parallel
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// largestCombined is the size in bytes up to which the sum over devices of a value is made together with
+// others: a collective of less takes as long as its latency.
+const largestCombined = 64 << 10
+
+// sums are all_reduces of one element type along an axis that are made together.
+type sums struct {
+	nodes []*ir.Node
+	bytes int
+}
+
+// sumKey says which all_reduces can be made together.
+type sumKey struct {
+	mesh  ops.MeshAttrs
+	dtype ir.DType
+}
+
+// combiner copies a graph with its small all_reduces together.
+type combiner struct {
+	b    *ir.Builder
+	m    *ir.Mapping
+	open map[sumKey]*sums
+	of   map[*ir.Node]sumKey // the all_reduces that are open
+}
+
+// combined returns a graph in which small sums over devices, such as those of the gradients of biases, are made
+// together, up to FirstBucket bytes, as late as the first use of one of them. It computes the same.
+func combined(g *ir.Graph) (*ir.Graph, error) {
+	return ir.Transform(g.Name(), func(b *ir.Builder) {
+		c := &combiner{b: b, m: ir.NewMapping(g), open: map[sumKey]*sums{}, of: map[*ir.Node]sumKey{}}
+		b.CopyPorts(g, c.m)
+		for _, n := range g.Nodes() {
+			if n.Op() == ir.OpPort {
+				continue
+			}
+			for _, v := range n.Inputs() {
+				c.need(v.Node())
+			}
+			if b.Err() != nil {
+				return
+			}
+			if !c.add(n) {
+				c.m.SetAll(n, b.Copy(n, c.m.Inputs(n)))
+			}
+		}
+		for _, o := range g.Outputs() {
+			if c.need(o.Value.Node()); b.Err() == nil {
+				b.CopyOutput(o, c.m.Get(o.Value))
+			}
+		}
+	})
+}
+
+// add adds a node to those that are open, and reports whether it is a small sum over devices.
+func (c *combiner) add(n *ir.Node) bool {
+	a, ok := n.Attrs().(*ops.AllReduceAttrs)
+	if !ok || a.Reduction != ops.AllReduceSum || n.Input(0).Rank() == 0 {
+		return false
+	}
+	size, _ := n.Input(0).Shape().Size().Const()
+	bytes := size * n.Input(0).DType().Size()
+	if size == 0 || bytes > largestCombined {
+		return false
+	}
+	key := sumKey{a.MeshAttrs, n.Input(0).DType()}
+	s := c.open[key]
+	if s != nil && s.bytes+bytes > FirstBucket {
+		c.flush(key)
+		s = nil
+	}
+	if s == nil {
+		s = &sums{}
+		c.open[key] = s
+	}
+	s.nodes, s.bytes, c.of[n] = append(s.nodes, n), s.bytes+bytes, key
+	return true
+}
+
+// need makes the sums that a node is one of, if they are open.
+func (c *combiner) need(n *ir.Node) {
+	if key, ok := c.of[n]; ok {
+		c.flush(key)
+	}
+}
+
+// flush makes sums that are open.
+func (c *combiner) flush(key sumKey) {
+	s := c.open[key]
+	delete(c.open, key)
+	for _, n := range s.nodes {
+		delete(c.of, n)
+	}
+	if len(s.nodes) == 1 {
+		n := s.nodes[0]
+		c.m.SetAll(n, c.b.Copy(n, c.m.Inputs(n)))
+		return
+	}
+	flat := make([]ir.Value, len(s.nodes))
+	for i, n := range s.nodes {
+		flat[i] = ops.Reshape(c.b, c.m.Get(n.Input(0)), ir.N(-1))
+	}
+	all, from := ops.AllReduce(c.b, ops.Concatenate(c.b, 0, flat...), key.mesh, ops.AllReduceSum), 0
+	for _, n := range s.nodes {
+		size, _ := n.Result(0).Shape().Size().Const()
+		c.m.Set(n.Result(0), ops.Reshape(c.b, ops.SliceAxis(c.b, all, 0, ir.N(from), ir.N(size)), n.Result(0).Shape()...))
+		from += size
+	}
+}

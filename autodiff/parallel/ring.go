@@ -1,0 +1,142 @@
+package parallel
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// RingAttention returns attention over a sequence that is divided among the devices along an axis of the
+// mesh: device i has rows i·m to (i+1)·m−1 of queries, keys and values (Liu, Zaharia and Abbeel, Ring
+// Attention with Blockwise Transformers, 2023). q is [..., heads, m, d], k [..., kv heads, m, d] and v
+// [..., kv heads, m, e], of one float type: the result is [..., heads, m, e]. It is that of
+// [ops.Attention] over the whole sequence, up to rounding.
+//
+// Keys and values go around the ring once, each device merges what it computes of a block by the log-sum-exp
+// of the scores, and the backward pass sends them and their cotangents around once more: memory is
+// that of a device's rows. A step sends the bytes of k and v 2·(devices − 1) times, and those of their
+// cotangents devices times. With a.Causal a device computes the blocks after its own rows, too, and
+// leaves them out. A scale of 0 stands for 1/√d. Reverse mode, once. Errors are recorded in b: of kind
+// [ir.ErrAttr] for a window, for which neighbours alone would do, or a mesh that is not valid, and
+// those of attention.
+func RingAttention(b *ir.Builder, q, k, v ir.Value, mesh ops.MeshAttrs, a ops.AttentionAttrs) ir.Value {
+	for _, x := range []ir.Value{q, k, v} {
+		if !b.Require("ring_attention", "operand q, k or v", x.Valid()) {
+			return ir.Value{}
+		}
+	}
+	size, known := q.Dim(-1).Const()
+	switch {
+	case mesh.MeshAxis == "" || mesh.Devices < 1:
+		b.Failf("ring_attention", []ir.Value{q, k, v}, ir.Attrf("%d devices along %q; there must be 1 or more, and the axis must have a name", mesh.Devices, mesh.MeshAxis))
+		return ir.Value{}
+	case a.Window != 0:
+		b.Failf("ring_attention", []ir.Value{q, k, v}, ir.Attrf("window is %d; a ring has none, it must be 0", a.Window))
+		return ir.Value{}
+	case a.Causal && q.Rank() > 1 && k.Rank() > 1 && q.Dim(-2) != k.Dim(-2):
+		b.Failf("ring_attention", []ir.Value{q, k, v}, ir.Shapef("a device has %s queries and %s keys; with causal the numbers must be equal", q.Dim(-2), k.Dim(-2)))
+		return ir.Value{}
+	case a.Scale == 0 && known:
+		a.Scale = 1 / math.Sqrt(float64(max(size, 1)))
+	}
+	r := ring{mesh, a}
+	return autodiff.CustomVJP(b, []ir.Value{q, k, v}, r.forward, r.backward)[0]
+}
+
+// ring is attention around a ring of devices.
+type ring struct {
+	mesh ops.MeshAttrs
+	a    ops.AttentionAttrs
+}
+
+// next sends a value to the next device.
+func (r ring) next(b *ir.Builder, x ir.Value) ir.Value {
+	if r.mesh.Devices == 1 {
+		return x
+	}
+	sources, targets := make([]int, r.mesh.Devices), make([]int, r.mesh.Devices)
+	for i := range sources {
+		sources[i], targets[i] = i, (i+1)%r.mesh.Devices
+	}
+	return ops.CollectivePermute(b, x, r.mesh, sources, targets)
+}
+
+// block returns the options of the attention to the block that a device has after some steps, and
+// whether it sees the block, which began that many devices before it: an invalid Value for always.
+func (r ring) block(b *ir.Builder, steps int) (ops.AttentionAttrs, ir.Value) {
+	a := r.a
+	if steps == 0 || !a.Causal {
+		return a, ir.Value{}
+	}
+	a.Causal = false // all of an earlier block is seen, and nothing of a later one
+	return a, ops.Ge(b, ops.AxisIndex(b, r.mesh), ops.Const(b, ir.I32, float64(steps)))
+}
+
+// forward returns the result, and as residuals the operands, the result and the log-sum-exp of the scores.
+func (r ring) forward(b *ir.Builder, in []ir.Value) (results, kept []ir.Value) {
+	q, k, v := in[0], in[1], in[2]
+	var out, lse ir.Value
+	for step := range r.mesh.Devices {
+		if step > 0 {
+			k, v = r.next(b, k), r.next(b, v)
+		}
+		a, seen := r.block(b, step)
+		y, l := ops.AttentionForward(b, q, k, v, ir.Value{}, a)
+		if b.Err() != nil {
+			return []ir.Value{{}}, nil
+		}
+		y = ops.Convert(b, y, l.DType())
+		if step == 0 {
+			out, lse = y, l
+			continue
+		}
+		if seen.Valid() {
+			l = ops.Select(b, ops.BroadcastTo(b, seen, l.Shape()), l, ops.ConstLike(b, l, math.Inf(-1)))
+		}
+		both := ops.LogAddExp(b, lse, l)
+		weight := func(l ir.Value) ir.Value {
+			w := ops.ExpandDims(b, ops.Exp(b, ops.Sub(b, l, both)), -1)
+			return ops.BroadcastTo(b, w, y.Shape())
+		}
+		out = ops.Add(b, ops.Mul(b, out, weight(lse)), ops.Mul(b, y, weight(l)))
+		lse = both
+	}
+	out = ops.Convert(b, out, q.DType())
+	return []ir.Value{out}, []ir.Value{in[0], in[1], in[2], out, lse}
+}
+
+// backward returns the cotangents of the operands. Those of keys and values travel with them, and one step
+// further, back to their device.
+func (r ring) backward(b *ir.Builder, kept, ct []ir.Value) []ir.Value {
+	q, k, v, out, lse, dout := kept[0], kept[1], kept[2], kept[3], kept[4], ct[0]
+	wide := func(x ir.Value) ir.Value { return ops.Convert(b, x, lse.DType()) }
+	delta := ops.ReduceSum(b, ops.Mul(b, wide(dout), wide(out)), -1)
+	var sum [3]ir.Value
+	for step := range r.mesh.Devices {
+		if step > 0 {
+			k, v = r.next(b, k), r.next(b, v)
+			sum[1], sum[2] = r.next(b, sum[1]), r.next(b, sum[2])
+		}
+		a, seen := r.block(b, step)
+		for i, d := range ops.AttentionBackward(b, q, k, v, lse, delta, dout, ir.Value{}, a) {
+			if b.Err() != nil {
+				return make([]ir.Value, 3)
+			}
+			d = wide(d)
+			if seen.Valid() {
+				d = ops.Select(b, ops.BroadcastTo(b, seen, d.Shape()), d, ops.ZerosLike(b, d))
+			}
+			if step > 0 {
+				d = ops.Add(b, sum[i], d)
+			}
+			sum[i] = d
+		}
+	}
+	sum[1], sum[2] = r.next(b, sum[1]), r.next(b, sum[2])
+	for i, x := range []ir.Value{q, k, v} {
+		sum[i] = ops.Convert(b, sum[i], x.DType())
+	}
+	return sum[:]
+}

@@ -1,0 +1,122 @@
+package rlx
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/rlx-go/rlx/autodiff/parallel"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/collective"
+)
+
+// Partition trains one model with the processes of a mesh: tensor, sequence, expert and data parallelism,
+// and ZeRO, by [parallel.Partition]. The loss is written for the whole batch, as for one process, and so
+// are the entries of Eval. Each process gives the parts of the inputs that are its own:
+//
+//	mesh, err := collective.NewMesh(ctx, group, collective.Axis{Name: "data", Size: 2}, collective.Axis{Name: "model", Size: 2})
+//	trainer, err := session.Train(ctx, loss, rlx.Training{Partition: &rlx.Partition{
+//		Mesh:      mesh,
+//		Shardings: append(parallel.Megatron("model"), parallel.Sharding{Pattern: "ids", Axes: []string{"data"}}),
+//	}})
+//	ids, err := trainer.Part("ids", batch) // the rows of this process
+//
+// All processes call the same methods of their trainers the same number of times. [Program.Get] has a
+// process's own part of what is divided: see [Trainer.Whole] and [Trainer.SaveShards].
+type Partition struct {
+	Mesh *collective.Mesh
+	// Shardings, States, Params, Bucket, Ahead and Limit are those of [parallel.Partition].
+	Shardings     []parallel.Sharding
+	States        string
+	Params        bool
+	Bucket, Ahead int
+	Limit         int64
+	// Log, if not nil, receives the [parallel.PartitionReport] of the step.
+	Log io.Writer
+}
+
+// mesh returns the mesh to compile for, nil for one rank.
+func (p *Partition) mesh() (*collective.Mesh, error) {
+	if p.Mesh == nil {
+		return nil, ir.Attrf("the Partition has no Mesh: it must be given")
+	}
+	if p.Mesh.World().Size() == 1 {
+		return nil, nil
+	}
+	return p.Mesh, nil
+}
+
+// divide divides some entries, of which the step is the first.
+func (p *Partition) divide(entries []ir.Entry) ([]ir.Entry, map[string]parallel.Placement, error) {
+	mesh, err := p.mesh()
+	if mesh == nil {
+		return entries, nil, err
+	}
+	pass := parallel.Partition{Shardings: p.Shardings, States: p.States, Params: p.Params, Bucket: p.Bucket, Ahead: p.Ahead, Limit: p.Limit}
+	for _, a := range mesh.Axes() {
+		pass.Mesh = append(pass.Mesh, parallel.Axis{Name: a.Name, Size: a.Size})
+	}
+	places, err := pass.Places(entries[0].Graph)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range entries {
+		var report parallel.PartitionReport
+		if entries[i].Graph, report, err = pass.Apply(entries[i].Graph, places); err != nil {
+			return nil, nil, fmt.Errorf("entry %q: %w", entries[i].Name, err)
+		}
+		if i > 0 || p.Log == nil {
+			continue
+		}
+		if _, err := io.WriteString(p.Log, report.String()); err != nil {
+			return nil, nil, err
+		}
+	}
+	return entries, places, nil
+}
+
+// Part returns this process's part of a value of the whole: of an input of the step, a parameter or a state.
+// What is not divided is returned as it is. The error is of kind [ir.ErrShape] for a value of another
+// type than the whole.
+func (t *Trainer) Part(name string, whole Tensor) (Tensor, error) {
+	place, ok := t.places[name]
+	if !ok {
+		return whole, nil
+	}
+	if shape, _ := place.Type.Shape.Ints(); whole.DType != place.Type.DType || !slices.Equal(whole.Dims, shape) || whole.Check() != nil {
+		return Tensor{}, ir.Shapef("the value of %q is %s; it must be %s", name, whole, place.Type)
+	}
+	return partOf(place, whole, t.layout().at(t.rank())), nil
+}
+
+// spread gives all ranks that have the same parameters, states or parts of them the values of one of them:
+// initial values of two kinds of processor can differ in the last bit.
+func spread(ctx context.Context, p *Program, mesh *collective.Mesh, places map[string]parallel.Placement) error {
+	if mesh == nil {
+		return nil
+	}
+	values, err := p.GetAll(ctx)
+	if err != nil {
+		return err
+	}
+	slots := p.Persistent()
+	slices.SortFunc(slots, func(a, b native.Slot) int { return strings.Compare(a.Name, b.Name) })
+	for _, s := range slots {
+		x, place := values[s.Name], places[s.Name]
+		for _, a := range mesh.Axes() {
+			if a.Size == 1 || a.Name == place.Flat || slices.Contains(place.Axes, a.Name) {
+				continue
+			}
+			first := native.Zeros(x.DType, x.Dims...)
+			if err := mesh.Along(a.Name).Broadcast(ctx, x.DType, 0, x.Data, first.Data); err != nil {
+				return fmt.Errorf("initial value of %q: %w", s.Name, err)
+			}
+			x = first
+		}
+		values[s.Name] = x
+	}
+	return p.SetAll(ctx, values)
+}

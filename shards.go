@@ -1,0 +1,383 @@
+package rlx
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/rlx-go/rlx/autodiff/parallel"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/collective"
+	"github.com/rlx-go/rlx/native/safetensors"
+)
+
+// Whole returns the whole values of all parameters and states on each rank, where several ranks have
+// parts of them ([DataParallel.Shard]). All ranks call it. What [safetensors.WriteFile] makes of them on
+// one rank, [Trainer.LoadFile] of a run with one rank reads. An error of the group is an
+// [*collective.Error].
+func (t *Trainer) Whole(ctx context.Context) (map[string]Tensor, error) {
+	values, err := t.program.Save(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.places)) {
+		x, ok := values[name]
+		if !ok {
+			continue
+		}
+		if values[name], err = gathered(ctx, t.mesh, t.places[name], x); err != nil {
+			return nil, fmt.Errorf("gathering %q: %w", name, err)
+		}
+	}
+	return values, nil
+}
+
+// LoadWhole resumes from whole values, as [Trainer.Whole] returns them: each rank takes its parts. The
+// errors are those of [Trainer.Load].
+func (t *Trainer) LoadWhole(ctx context.Context, values map[string]Tensor) error {
+	own := maps.Clone(values)
+	for name, x := range own {
+		part, err := t.Part(name, x)
+		if err != nil {
+			return &CheckpointError{Err: err}
+		}
+		own[name] = part
+	}
+	return t.load(ctx, own)
+}
+
+// rank is the number of this process among those that train.
+func (t *Trainer) rank() int {
+	if t.mesh == nil {
+		return 0
+	}
+	return t.mesh.World().Rank()
+}
+
+// layout is the mesh of the ranks that train.
+func (t *Trainer) layout() meshLayout {
+	if t.mesh == nil {
+		return nil
+	}
+	return t.mesh.Axes()
+}
+
+// meshLayout are the axes of a mesh, the last one fastest.
+type meshLayout []collective.Axis
+
+func (m meshLayout) ranks() int {
+	n := 1
+	for _, a := range m {
+		n *= a.Size
+	}
+	return n
+}
+
+// coordinate is the place of a rank along an axis of some size.
+type coordinate struct{ at, size int }
+
+// at returns the place of a rank along each axis.
+func (m meshLayout) at(rank int) map[string]coordinate {
+	out := map[string]coordinate{}
+	for _, a := range slices.Backward(m) {
+		out[a.Name] = coordinate{rank % a.Size, a.Size}
+		rank /= a.Size
+	}
+	return out
+}
+
+// writes reports whether a rank is the first of those that have the same part.
+func (m meshLayout) writes(place parallel.Placement, rank int) bool {
+	for axis, c := range m.at(rank) {
+		if c.at > 0 && axis != place.Flat && !slices.Contains(place.Axes, axis) {
+			return false
+		}
+	}
+	return true
+}
+
+// boxOf returns where the part of a rank begins in the whole, and the size of a part; with a flat
+// placement in the whole as a vector.
+func boxOf(place parallel.Placement, at map[string]coordinate) (start, size []int) {
+	shape, _ := place.Type.Shape.Ints()
+	if place.Flat != "" {
+		elements, c := 1, at[place.Flat]
+		for _, n := range shape {
+			elements *= n
+		}
+		part := (elements + c.size - 1) / c.size
+		return []int{min(c.at*part, elements)}, []int{max(0, min(part, elements-c.at*part))}
+	}
+	start, size = make([]int, len(shape)), slices.Clone(shape)
+	for i, axis := range place.Axes {
+		if c := at[axis]; axis != "" {
+			size[i] /= c.size
+			start[i] = c.at * size[i]
+		}
+	}
+	return start, size
+}
+
+// partOf returns the part of a rank of a whole value.
+func partOf(place parallel.Placement, whole Tensor, at map[string]coordinate) Tensor {
+	start, size := boxOf(place, at)
+	dims := size
+	if place.Flat != "" {
+		part, _ := boxOf(place, map[string]coordinate{place.Flat: {0, at[place.Flat].size}})
+		_, dims = boxOf(place, map[string]coordinate{place.Flat: {part[0], at[place.Flat].size}})
+		whole.Dims = []int{whole.Len()}
+	}
+	part := native.Zeros(whole.DType, dims...)
+	view := part
+	view.Dims = size // without the padding at the end
+	copyPart(view, whole, start, false)
+	return part
+}
+
+// fill copies the part of a rank into the whole.
+func fill(place parallel.Placement, whole, part Tensor, at map[string]coordinate) {
+	start, size := boxOf(place, at)
+	if place.Flat != "" {
+		whole.Dims = []int{whole.Len()}
+	}
+	part.Dims = size
+	copyPart(part, whole, start, true)
+}
+
+// copyPart copies the box of whole that begins at start and has the size of part, to part or from it.
+func copyPart(part, whole Tensor, start []int, from bool) {
+	if part.Len() == 0 {
+		return
+	}
+	item, offset := part.DType.Size(), 0
+	for i, at := range start {
+		offset = offset*whole.Dims[i] + at
+	}
+	box := whole.Data[offset*item:]
+	if from {
+		copyBox(box, part.Data, part.Dims, whole.Dims, part.Dims, item)
+		return
+	}
+	copyBox(part.Data, box, part.Dims, part.Dims, whole.Dims, item)
+}
+
+// gathered returns the whole of a value of which each rank has a part.
+func gathered(ctx context.Context, mesh *collective.Mesh, place parallel.Placement, x Tensor) (Tensor, error) {
+	along := func(axis string, step parallel.Placement, x Tensor) (Tensor, error) {
+		group := mesh.Along(axis)
+		all := native.Zeros(x.DType, append([]int{group.Size()}, x.Dims...)...)
+		if err := group.AllGather(ctx, x.DType, x.Data, all.Data); err != nil {
+			return Tensor{}, err
+		}
+		shape, _ := step.Type.Shape.Ints()
+		whole := native.Zeros(x.DType, shape...)
+		for i := range group.Size() {
+			part := x
+			part.Data = all.Data[i*len(x.Data):][:len(x.Data)]
+			fill(step, whole, part, map[string]coordinate{axis: {i, group.Size()}})
+		}
+		return whole, nil
+	}
+	if place.Flat != "" {
+		return along(place.Flat, place, x)
+	}
+	for dim, axis := range place.Axes {
+		if axis == "" {
+			continue
+		}
+		shape := ir.Dims(x.Dims...)
+		shape[dim] = place.Type.Shape[dim]
+		axes := make([]string, len(shape))
+		axes[dim] = axis
+		var err error
+		if x, err = along(axis, parallel.Placement{Type: ir.Type{DType: x.DType, Shape: shape}, Axes: axes}, x); err != nil {
+			return Tensor{}, err
+		}
+	}
+	return x, nil
+}
+
+// shardKey is the key of the metadata of a file of [Trainer.SaveShards].
+const shardKey = "rlx.shard"
+
+// shardHeader says what a file of [Trainer.SaveShards] has parts of.
+type shardHeader struct {
+	Mesh   meshLayout             `json:"mesh"`
+	Rank   int                    `json:"rank"`
+	Steps  int                    `json:"steps"`
+	Places map[string]shardedType `json:"places"`
+}
+
+// shardedType is a [parallel.Placement] in a file.
+type shardedType struct {
+	Shape []int    `json:"shape"`
+	Axes  []string `json:"axes,omitempty"`
+	Flat  string   `json:"flat,omitempty"`
+}
+
+func shardName(dir string, rank, ranks int) string {
+	return filepath.Join(dir, fmt.Sprintf("rank-%05d-of-%05d.safetensors", rank, ranks))
+}
+
+// SaveShards writes the parameters and states of all ranks to a directory, each rank its parts to a file
+// of its own, rank 0 also what is not divided. All ranks call it, with a directory that all share, one
+// for each save. It copies the values, and returns while they are written. The function that it returns
+// waits for the end of it on this rank. The checkpoint is complete once all ranks have written theirs:
+// [Trainer.LoadShards] refuses others.
+func (t *Trainer) SaveShards(ctx context.Context, dir string) (wait func() error, err error) {
+	values, err := t.program.Save(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	h := shardHeader{t.layout(), t.rank(), t.steps, map[string]shardedType{}}
+	for name := range values {
+		place, divided := t.places[name]
+		if divided {
+			shape, _ := place.Type.Shape.Ints()
+			h.Places[name] = shardedType{shape, place.Axes, place.Flat}
+		}
+		if !h.Mesh.writes(place, h.Rank) {
+			delete(values, name)
+		}
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- safetensors.WriteFile(shardName(dir, h.Rank, h.Mesh.ranks()), values, map[string]string{shardKey: string(text)})
+	}()
+	return func() error {
+		err := <-done
+		done <- err
+		return err
+	}, nil
+}
+
+// LoadShards resumes from a directory that [Trainer.SaveShards] has written in a run of any number of
+// ranks: each rank reads what it needs, and one whole value at a time. The errors are those of
+// [Trainer.LoadFile]; that of a file that is missing, or of another save than the first, is of kind
+// [safetensors.ErrDamaged].
+func (t *Trainer) LoadShards(ctx context.Context, dir string) error {
+	s, err := openShards(dir)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	values := map[string]Tensor{}
+	for _, f := range s.files {
+		for _, name := range f.Names() {
+			if _, ok := values[name]; ok {
+				continue
+			}
+			x, err := s.read(name)
+			if err != nil {
+				return err
+			}
+			if values[name], err = t.Part(name, x); err != nil {
+				return &CheckpointError{Err: err}
+			}
+		}
+	}
+	return t.load(ctx, values)
+}
+
+// shardSet are the files of a save.
+type shardSet struct {
+	header shardHeader // of rank 0
+	files  []*safetensors.File
+}
+
+func (s *shardSet) close() {
+	for _, f := range s.files {
+		_ = f.Close()
+	}
+}
+
+// openShards opens the files of all ranks.
+func openShards(dir string) (*shardSet, error) {
+	first, err := filepath.Glob(filepath.Join(dir, "rank-00000-of-*.safetensors"))
+	if err != nil || len(first) != 1 {
+		return nil, fmt.Errorf("%w: %s has %d files of rank 0, and must have one", safetensors.ErrDamaged, dir, len(first))
+	}
+	s := &shardSet{}
+	for rank := 0; rank == 0 || rank < s.header.Mesh.ranks(); rank++ {
+		name := first[0]
+		if rank > 0 {
+			name = shardName(dir, rank, s.header.Mesh.ranks())
+		}
+		f, err := safetensors.Open(name)
+		if err != nil {
+			s.close()
+			return nil, fmt.Errorf("%w: rank %d: %w", safetensors.ErrDamaged, rank, err)
+		}
+		s.files = append(s.files, f)
+		var h shardHeader
+		err = json.Unmarshal([]byte(f.Metadata()[shardKey]), &h)
+		if rank == 0 {
+			s.header = h
+		}
+		if err != nil || h.check() != nil || h.Rank != rank || h.Steps != s.header.Steps || !slices.Equal(h.Mesh, s.header.Mesh) {
+			s.close()
+			return nil, fmt.Errorf("%w: %s is not of rank %d of the same save: it is of rank %d and step %d", safetensors.ErrDamaged, name, rank, h.Rank, h.Steps)
+		}
+	}
+	return s, nil
+}
+
+// check returns an error unless sizes are positive and the axes those of the mesh.
+func (h *shardHeader) check() error {
+	for _, a := range h.Mesh {
+		if a.Size < 1 {
+			return ir.Attrf("axis %q has size %d", a.Name, a.Size)
+		}
+	}
+	at := h.Mesh.at(0)
+	for name, p := range h.Places {
+		for i, axis := range append(slices.Clone(p.Axes), p.Flat) {
+			c, ok := at[axis]
+			if axis != "" && (!ok || i < len(p.Axes) && (len(p.Axes) != len(p.Shape) || p.Shape[i]%c.size != 0)) {
+				return ir.Attrf("%q of shape %v is divided along %q", name, p.Shape, axis)
+			}
+		}
+	}
+	return nil
+}
+
+// read returns a whole value.
+func (s *shardSet) read(name string) (Tensor, error) {
+	p, divided := s.header.Places[name]
+	var whole Tensor
+	for rank, f := range s.files {
+		if _, ok := f.Info(name); !ok {
+			continue
+		}
+		x, err := f.Tensor(name)
+		if err != nil || !divided {
+			return x, err
+		}
+		if whole.Dims == nil {
+			whole = native.Zeros(x.DType, p.Shape...)
+		}
+		place := parallel.Placement{Type: ir.Type{DType: x.DType, Shape: ir.Dims(p.Shape...)}, Axes: p.Axes, Flat: p.Flat}
+		_, size := boxOf(place, s.header.Mesh.at(rank))
+		need := 1
+		for _, n := range size {
+			need *= n
+		}
+		if x.Len() < need || x.DType != whole.DType {
+			return x, fmt.Errorf("%w: the part %q of rank %d is %s", safetensors.ErrDamaged, name, rank, x)
+		}
+		fill(place, whole, x, s.header.Mesh.at(rank))
+	}
+	return whole, nil
+}
