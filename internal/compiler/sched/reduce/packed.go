@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
@@ -30,6 +31,7 @@ var rowSlices = []rowSlice{
 	{32, 1, 1, 2, 16},
 	{32, 1, 1, 4, 8},
 	{64, 4, 2, 1, 8},
+	{64, 1, 4, 2, 8},
 	{256, 4, 2, 2, 16},
 	{256, 4, 2, 4, 8},
 	{256, 8, 2, 1, 16},
@@ -60,8 +62,9 @@ type packedRows struct {
 	members []*fusion.Member
 	split   rowSlice
 	first   scalar.Expr   // the first row of weights of a loop iteration
-	slice   []scalar.Expr // of the thread, by turn
-	x       [][]scalar.Expr
+	slice   []scalar.Expr   // of the thread, by turn
+	x       [][]scalar.Expr // activations, by turn
+	totals  map[string]scalar.Expr
 	weights *wordLoads
 }
 
@@ -194,7 +197,7 @@ func newPackedRows(e *emit.Emitter, g *fusion.Group, split rowSlice) *packedRows
 		Emitter: e, g: g, shape: rowLayout{lanes: 1, rows: 1}, levels: g.Levels(), named: map[ir.Value]scalar.Expr{}, lane: loop.Int(0),
 		inRange: scalar.ConstBool(true),
 	}
-	p := &packedRows{rowEmitter: r, split: split, weights: newWordLoads(r)}
+	p := &packedRows{rowEmitter: r, split: split, totals: map[string]scalar.Expr{}, weights: newWordLoads(r)}
 	p.members = p.membersAt(0, true)
 	return p
 }
@@ -220,7 +223,7 @@ func emitPacked(e *emit.Emitter, g *fusion.Group, s emit.Schedule) (emit.Launch,
 	for range p.members {
 		parts = append(parts, p.Shared(p.Name("part"), ir.F32, 1, s.Rows*warps))
 	}
-	if !p.stage(s.Lanes, lane, 4*s.Rows*warps*len(parts)) {
+	if !p.stage(s.Lanes, lane, 4*s.Rows*warps*len(parts)) || !p.sumActivations() {
 		return emit.Launch{}, false
 	}
 	begin := p.ranged("begin", scalar.Mul(number, loop.Int(s.Rows)), fusion.Product(g.Outer))
@@ -464,11 +467,11 @@ func (p *packedRows) sum(number, j int) (sum scalar.Expr, ok bool) {
 				dot = scalar.Mul(w.scale, dot)
 			}
 			if w.offset != nil {
-				all := p.activations(t, w.elements)
+				total := p.totals[totalKey(t, w)]
 				if w.negative {
-					all = scalar.Neg(all)
+					total = scalar.Neg(total)
 				}
-				dot = scalar.Fma(w.offset, all, dot)
+				dot = scalar.Fma(w.offset, total, dot)
 			}
 			if sum != nil {
 				dot = scalar.Add(sum, dot)
@@ -479,19 +482,30 @@ func (p *packedRows) sum(number, j int) (sum scalar.Expr, ok bool) {
 	return sum, true
 }
 
-// activations returns the sum of some activations of a thread.
-func (p *packedRows) activations(turn int, elements []int) scalar.Expr {
-	var all scalar.Expr
-	for _, i := range elements {
-		x := p.x[turn][i]
-		if all == nil {
-			all = x
-			continue
+// sumActivations names the sums of activations that weights with offsets are multiplied with, once for
+// all rows. It reports false where the weights do not factor.
+func (p *packedRows) sumActivations() bool {
+	for t, slice := range p.slice {
+		for _, m := range p.members {
+			terms, ok := p.terms(m, p.first, slice)
+			if !ok {
+				return false
+			}
+			for _, w := range terms {
+				if key := totalKey(t, w); w.offset != nil && p.totals[key] == nil {
+					total := p.x[t][w.elements[0]]
+					for _, i := range w.elements[1:] {
+						total = scalar.Add(total, p.x[t][i])
+					}
+					p.totals[key] = p.let("total", total)
+				}
+			}
 		}
-		all = scalar.Add(all, x)
 	}
-	return p.let("all", all)
+	return true
 }
+
+func totalKey(turn int, w term) string { return fmt.Sprint(turn, w.elements) }
 
 // fold adds the sums of rows over the threads of a warp. Each step halves the rows that a thread has
 // sums of, so that n rows take n − 1 + log₂(32/n) shuffles. f gets a row's number among them and

@@ -223,13 +223,15 @@ func (w *wordLoads) smallFloat(x scalar.Expr) scalar.Expr {
 			n = n.Args[0]
 		}
 	}
-	lo, hi, ok := w.r.Simplifier.Range(n)
-	if !ok || lo < 0 || hi >= 1<<(fractionBits-1) || minus > 1<<(fractionBits-1) || minus < -1<<(fractionBits-1) {
+	const most = 1 << (fractionBits - 1)
+	lo, hi, ok := w.bounds(n)
+	if !ok || lo < -most || hi >= most || minus > most || minus < -most {
 		return x
 	}
 	f, ok := fieldOf(n)
 	if !ok || f.shift+bits.Len64(uint64(f.mask)) > 32 {
-		f = field{word: scalar.Convert(n, ir.U32), mask: 1<<fractionBits - 1}
+		sum := scalar.Add(n, scalar.ConstI(ir.I32, (exponentBias+fractionBits)<<fractionBits+most))
+		return scalar.Sub(scalar.Bitcast(sum, ir.F32), scalar.Const(ir.F32, float64(3*most+minus)))
 	}
 	if f.shift+bits.Len64(uint64(f.mask)) > fractionBits {
 		by := f.shift
@@ -242,6 +244,42 @@ func (w *wordLoads) smallFloat(x scalar.Expr) scalar.Expr {
 	power := int64(fractionBits - f.shift)
 	pattern := scalar.Xor(masked, scalar.ConstI(ir.U32, (exponentBias+power)<<fractionBits|f.flips<<f.shift))
 	return scalar.Sub(scalar.Bitcast(pattern, ir.F32), scalar.Const(ir.F32, float64(int64(1)<<power+minus)))
+}
+
+// bounds returns the range of an integer. Unlike those of package scalar it knows that a mask bounds
+// also negative numbers.
+func (w *wordLoads) bounds(n scalar.Expr) (lo, hi int64, ok bool) {
+	switch {
+	case n.Op == scalar.OpAnd:
+		if c, known := n.Args[1].IntConst(); known && c >= 0 {
+			return 0, c, true
+		}
+	case n.Op == scalar.OpXor || n.Op == scalar.OpOr:
+		a, b, ok := w.bounds(n.Args[0])
+		c, d, fine := w.bounds(n.Args[1])
+		if ok && fine && min(a, c) >= 0 {
+			return 0, 1<<bits.Len64(uint64(b|d)) - 1, true
+		}
+	case n.Op == scalar.OpMul:
+		a, b, ok := w.bounds(n.Args[0])
+		if c, known := n.Args[1].IntConst(); known && c >= 0 && c < 1<<fractionBits {
+			return a * c, b * c, ok
+		}
+	case n.Op == scalar.OpShl:
+		a, b, ok := w.bounds(n.Args[0])
+		_, most, fine := w.bounds(n.Args[1])
+		if ok && fine && a >= 0 && b < 1<<fractionBits && most >= 0 && most < fractionBits {
+			return 0, b << most, true
+		}
+	case n.Op == scalar.OpNeg:
+		a, b, ok := w.bounds(n.Args[0])
+		return -b, -a, ok
+	case n.Op == scalar.OpSelect:
+		a, b, ok := w.bounds(n.Args[1])
+		c, d, fine := w.bounds(n.Args[2])
+		return min(a, c), max(b, d), ok && fine
+	}
+	return w.r.Simplifier.Range(n)
 }
 
 // field is (word >> shift & mask) ^ flips.
