@@ -8,6 +8,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -51,7 +52,7 @@ func (s rowSlice) perBlock() int { return s.majors * s.minors }
 const (
 	maxPackedLanes    = 512 // threads
 	maxPackedElements = 32  // of the activations of a thread
-	maxPackedRows     = 32  // rows of a workgroup
+	maxPackedRows     = 64  // rows of a workgroup
 	packedAtOnce      = 4   // rows whose weights are in flight together
 	minPackedLength   = 256 // elements of a row
 )
@@ -117,8 +118,7 @@ func packedRule(e *emit.Emitter, g *fusion.Group) (emit.Schedule, bool) {
 	return packedSchedule(e, g, best), true
 }
 
-// packedSchedule picks the threads and the rows of a workgroup. Each is the more the better while
-// workgroups fill the device.
+// packedSchedule picks the threads and the rows of a workgroup for a slice.
 func packedSchedule(e *emit.Emitter, g *fusion.Group, number int) emit.Schedule {
 	n := g.Inner[0] / rowSlices[number].elements()
 	turns := 1
@@ -126,15 +126,62 @@ func packedSchedule(e *emit.Emitter, g *fusion.Group, number int) emit.Schedule 
 		turns++
 	}
 	lanes := emit.CeilDiv(emit.CeilDiv(n, turns), loop.Warp) * loop.Warp
-	s := emit.Schedule{Family: emit.PackedRows, K: number + 1, Lanes: lanes, Rows: 1}
-	resident := max(1, 1024/lanes)
-	rows := fusion.Product(g.Outer)
-	enough := e.Caps.Profile().Processors * resident * 3 / 4
-	for s.Rows < min(maxPackedRows, lanes) && rows%(2*s.Rows) == 0 && (s.Rows < packedAtOnce || rows/(2*s.Rows) >= enough) {
-		s.Rows *= 2
+	best := emit.Schedule{Family: emit.PackedRows, K: number + 1, Lanes: lanes, Rows: 1}
+	for s := best; s.Rows <= min(maxPackedRows, lanes) && fusion.Product(g.Outer)%s.Rows == 0; s.Rows *= 2 {
+		if rowsCost(e, g, s) <= rowsCost(e, g, best) {
+			best = s
+		}
 	}
-	return s
+	return best
 }
+
+// Of the time of a workgroup: loading the activations takes as long as some rows of weights, and a
+// processor needs some warps for its share of the bandwidth.
+const (
+	activationRows = 4
+	busyWarps      = 12
+)
+
+// rowsCost is the time of a processor in rows of weights.
+func rowsCost(e *emit.Emitter, g *fusion.Group, s emit.Schedule) float64 {
+	groups := fusion.Product(g.Outer) / s.Rows
+	processors := e.Caps.Profile().Processors
+	warps := float64(groups) / float64(processors) * float64(s.Lanes/loop.Warp)
+	return float64(emit.CeilDiv(groups, processors)*(s.Rows+activationRows)) * max(1, busyWarps/warps)
+}
+
+// packedCandidates returns the schedules of a product with packed weights that are worth measuring: more
+// and fewer rows, other slices, and rows without words.
+func packedCandidates(w *Space, rule emit.Schedule) []emit.Ranked {
+	cost := func(s emit.Schedule) float64 {
+		c, _ := sliceCost(w.e, w.Group, rowSlices[s.K-1])
+		d := w.e.Caps.Profile()
+		cycles := c * float64(fusion.Product(w.Group.Inner)) / loop.Warp * rowsCost(w.e, w.Group, s)
+		work := hardware.Work{Bytes: emit.BytesOf(w.Group.Reads()), Sectors: emit.BytesOf(w.Group.Reads())}
+		return max(work.Time(d), cycles/clockRate)
+	}
+	list := []emit.Ranked{{Schedule: rule, Cost: cost(rule)}}
+	add := func(s emit.Schedule) {
+		if s != rule && packedFits(w.e, w.Group, s) {
+			list = append(list, emit.Ranked{Schedule: s, Cost: cost(s)})
+		}
+	}
+	for _, rows := range []int{rule.Rows / 4, rule.Rows / 2, 2 * rule.Rows} {
+		s := rule
+		s.Rows = rows
+		add(s)
+	}
+	for number, split := range rowSlices {
+		if w.Group.Inner[0]%split.block == 0 {
+			add(packedSchedule(w.e, w.Group, number))
+		}
+	}
+	plain := shapeRows(w.e, w.Group)
+	return append(list, emit.Ranked{Schedule: plain, Cost: w.cost(plain)})
+}
+
+// clockRate is roughly that of a processor, in cycles per nanosecond.
+const clockRate = 1.7
 
 // packedFits reports whether a product with packed weights can have a schedule.
 func packedFits(e *emit.Emitter, g *fusion.Group, s emit.Schedule) bool {

@@ -33,6 +33,9 @@ func (w *Space) Rule() emit.Schedule {
 // Candidates returns the schedules worth measuring, see [emit.Space].
 func (w *Space) Candidates() []emit.Ranked {
 	rule := w.Rule()
+	if emit.WithMma && rule.Family == emit.PackedRows {
+		return packedCandidates(w, rule)
+	}
 	list := []emit.Ranked{{Schedule: rule, Cost: w.cost(rule)}}
 	add := func(s emit.Schedule) {
 		if s != rule && w.Fits(s) {
