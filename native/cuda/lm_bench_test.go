@@ -6,6 +6,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/lm"
 	"github.com/rlx-go/rlx/ir/nn"
@@ -56,6 +57,10 @@ func benchmarkLM(b *testing.B, d native.Backend, c lm.Config, s nn.Storage) {
 	must(b, err)
 	prefill, err := lmGraph(c, s, lmPrompt)
 	must(b, err)
+	if s.Format == "" { // products of bf16
+		prefill, err = passes.Mixed(prefill, ir.BF16)
+		must(b, err)
+	}
 	fill, err := lmFill(decode)
 	must(b, err)
 	m, err := ir.NewModule("lm", ir.Entry{Name: "decode", Graph: decode}, ir.Entry{Name: "prefill", Graph: prefill}, ir.Entry{Name: "fill", Graph: fill})

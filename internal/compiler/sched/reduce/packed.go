@@ -62,7 +62,7 @@ type packedRows struct {
 	*rowEmitter
 	members []*fusion.Member
 	split   rowSlice
-	first   scalar.Expr   // the first row of weights of a loop iteration
+	first   scalar.Expr     // the first row of weights of a loop iteration
 	slice   []scalar.Expr   // of the thread, by turn
 	x       [][]scalar.Expr // activations, by turn
 	totals  map[string]scalar.Expr
