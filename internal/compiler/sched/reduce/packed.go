@@ -249,8 +249,20 @@ func newPackedRows(e *emit.Emitter, g *fusion.Group, split rowSlice) *packedRows
 	return p
 }
 
-// emitPacked writes the kernel, or reports false where the weights do not factor.
+// emitPacked writes the kernel, or reports false where the weights do not factor. Threads load their
+// activations as vectors if they can, and through workgroup memory elsewhere.
 func emitPacked(e *emit.Emitter, g *fusion.Group, s emit.Schedule) (emit.Launch, bool) {
+	for _, load := range []func(p *packedRows, s emit.Schedule, lane scalar.Expr, used int) bool{(*packedRows).loadVectors, (*packedRows).stage} {
+		if l, ok := emitPackedBy(e.Sibling(), g, s, load); ok {
+			return l, true
+		}
+	}
+	return emit.Launch{}, false
+}
+
+// emitPackedBy is emitPacked with a function that loads the activations; used is the bytes of workgroup
+// memory beside them.
+func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load func(p *packedRows, s emit.Schedule, lane scalar.Expr, used int) bool) (emit.Launch, bool) {
 	p := newPackedRows(e, g, rowSlices[s.K-1])
 	e.Workgroup = [3]int{s.Lanes, 1, 1}
 	group, exists := e.BoundedGroup(fusion.Product(g.Outer) / s.Rows)
@@ -270,7 +282,7 @@ func emitPacked(e *emit.Emitter, g *fusion.Group, s emit.Schedule) (emit.Launch,
 	for range p.members {
 		parts = append(parts, p.Shared(p.Name("part"), ir.F32, 1, s.Rows*warps))
 	}
-	if !p.stage(s.Lanes, lane, 4*s.Rows*warps*len(parts)) || !p.sumActivations() {
+	if !load(p, s, lane, 4*s.Rows*warps*len(parts)) || !p.sumActivations() {
 		return emit.Launch{}, false
 	}
 	begin := p.ranged("begin", scalar.Mul(number, loop.Int(s.Rows)), fusion.Product(g.Outer))
@@ -301,7 +313,7 @@ func emitPacked(e *emit.Emitter, g *fusion.Group, s emit.Schedule) (emit.Launch,
 	for id := range p.weights.tensors {
 		e.Words[id] = true
 	}
-	if p.weights.readsBytes(p.Body) {
+	if p.weights.readsBytes(p.Body) || p.readsElements() {
 		return emit.Launch{}, false
 	}
 	return e.Finish(g.Name(), p.Body), true
@@ -434,10 +446,85 @@ func termOf(w scalar.Expr) (t term) {
 	return t
 }
 
+// loadVectors computes the activations of each thread by itself, from vectors. It reports false where they
+// are no vectors.
+func (p *packedRows) loadVectors(s emit.Schedule, lane scalar.Expr, _ int) bool {
+	p.first = scalar.NewVar("first", ir.I32, 0, int64(fusion.Product(p.g.Outer)-1)) // activations do not depend on it
+	count := p.g.Inner[0] / p.split.elements()
+	vectors := emit.NewVectorizer(p.Emitter)
+	var own []scalar.Expr
+	for _, slice := range p.slice {
+		for i := range p.split.elements() {
+			x, ok := p.activation(p.element(slice, i/p.split.run, i%p.split.run))
+			if !ok {
+				return false
+			}
+			own = append(own, x)
+		}
+	}
+	vectors.Observe(own...)
+	vectors.Decide()
+	if !p.allVectors(own) {
+		return false
+	}
+	vectors.Load(own)
+	for t := range p.slice {
+		exists := p.Simplify(scalar.Lt(scalar.Add(lane, loop.Int(t*s.Lanes)), loop.Int(count)))
+		var x []scalar.Expr
+		for i := range p.split.elements() {
+			value := scalar.Select(exists, own[t*p.split.elements()+i], scalar.Const(ir.F32, 0))
+			x = append(x, p.let("x", value))
+		}
+		p.x = append(p.x, x)
+	}
+	return true
+}
+
+// allVectors reports whether the loads of values that depend on the slice are of vectors.
+func (p *packedRows) allVectors(values []scalar.Expr) bool {
+	names := map[string]bool{}
+	for _, s := range p.slice {
+		names[s.Name] = true
+	}
+	for _, x := range values {
+		scalars := scalar.Any(x, func(n scalar.Expr) bool {
+			return n.Op == scalar.OpLoad && n.Ref >= 0 && p.Widths[n.Ref] == 0 &&
+				scalar.Any(n.Args[0], func(at scalar.Expr) bool { return at.Op == scalar.OpVar && names[at.Name] })
+		})
+		if scalars {
+			return false
+		}
+	}
+	return true
+}
+
+// readsElements reports whether statements access elements of an array that is read in vectors.
+func (p *packedRows) readsElements() (found bool) {
+	loop.WalkStores(p.Body, func(array int) { found = found || array >= 0 && p.Widths[array] > 0 })
+	loop.Walk(p.Body, func(s loop.Stmt) {
+		loop.EachNode(s, func(n scalar.Expr) { found = found || n.Op == scalar.OpLoad && n.Ref >= 0 && p.Widths[n.Ref] > 0 })
+	})
+	return found
+}
+
+// activation returns the factor of weights at an element of the row, or false where members have other
+// ones.
+func (p *packedRows) activation(element scalar.Expr) (x scalar.Expr, ok bool) {
+	for n, m := range p.members {
+		own, _, ok := p.product(m, p.first, element)
+		if !ok || p.varies(own) || n > 0 && scalar.Key(own) != scalar.Key(x) {
+			return nil, false
+		}
+		x = own
+	}
+	return x, x != nil
+}
+
 // stage computes the activations once, by contiguous threads, and passes them to the threads that keep
 // them through workgroup memory, some slices at a time. It reports false where members have other
 // activations.
-func (p *packedRows) stage(lanes int, lane scalar.Expr, used int) bool {
+func (p *packedRows) stage(s emit.Schedule, lane scalar.Expr, used int) bool {
+	lanes := s.Lanes
 	each, count := p.split.elements(), p.g.Inner[0]/p.split.elements()
 	stride := each | 1 // without bank conflicts
 	room := (p.Caps.SharedBytes - used) / (4 * stride) / loop.Warp * loop.Warp
@@ -459,12 +546,8 @@ func (p *packedRows) stage(lanes int, lane scalar.Expr, used int) bool {
 		p.Loop("i", lane, loop.Int((to-from)*each), lanes, (to-from)*each-1, func(i scalar.Expr) {
 			element := p.Simplify(scalar.Add(i, loop.Int(from*each)))
 			var x scalar.Expr
-			for n, m := range p.members {
-				own, _, fine := p.product(m, p.first, element)
-				if ok = ok && fine && !p.varies(own) && (n == 0 || scalar.Key(own) == scalar.Key(x)); !ok {
-					return
-				}
-				x = own
+			if x, ok = p.activation(element); !ok {
+				return
 			}
 			p.Body = append(p.Body, &loop.Store{Array: memory, At: p.Simplify(p.staged(i, stride)), Value: x})
 		})
