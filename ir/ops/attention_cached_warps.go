@@ -22,8 +22,8 @@ const (
 	// warpBlock is the number of keys of a workgroup, or a multiple for caches of more than
 	// maxWarpBlocks of them: the second kernel reads the results of all.
 	warpBlock, maxWarpBlocks = 128, 64
-	// valuesAtOnce is the number of values that a thread loads together.
-	valuesAtOnce = 4
+	// keysAtOnce and valuesAtOnce are the numbers of keys and of values that a thread loads together.
+	keysAtOnce, valuesAtOnce = 4, 8
 )
 
 // byWarps returns the first kernel for CUDA, in which a thread reads vectors, and those that read one key
@@ -109,7 +109,7 @@ func (c *cachedAttention) partialByWarps(n *ir.Node) ir.KernelLaunch {
 	return w.algorithm().Launches[0]
 }
 
-// row returns the vector where a key or a value of a block begins, of the last position at most.
+// vectorOf returns the vector where a key or a value of a block begins, of the last position at most.
 func (w *cachedWriter) vectorOf(start, key scalar.Expr, size int) scalar.Expr {
 	at := scalar.Min(scalar.Add(start, key), loop.Int(w.room-1))
 	return w.Let("at", scalar.Mul(scalar.Add(scalar.Mul(w.cache, loop.Int(w.room)), at), loop.Int(size/warpVector)))
@@ -129,31 +129,35 @@ func (w *cachedWriter) scoresByWarps(q, k, weight int, lane, from, count, start 
 			}
 		}
 	}
-	turns := w.Let("turns", scalar.FloorDiv(scalar.Add(count, loop.Int(slots-1)), loop.Int(slots)))
-	w.Loop("i", loop.Int(0), turns, 1, w.block/slots-1, func(i scalar.Expr) {
-		key := w.Let("key", scalar.Add(scalar.Mul(i, loop.Int(slots)), slot))
-		at := w.vectorOf(start, key, w.depth)
-		sums := make([]scalar.Expr, w.rows)
-		for r := range sums {
-			sums[r] = scalar.Const(ir.F32, 0)
-		}
-		for j := range vectors {
-			x := w.vector(k, scalar.Add(at, scalar.Add(part, loop.Int(j*warpKeyLanes))))
-			for r := range sums {
-				for e := range x {
-					sums[r] = scalar.Fma(x[e], query[r][j*warpVector+e], sums[r])
-				}
-				sums[r] = w.Let("sum", sums[r])
+	step := slots * keysAtOnce
+	turns := w.Let("turns", scalar.FloorDiv(scalar.Add(count, loop.Int(step-1)), loop.Int(step)))
+	w.Loop("i", loop.Int(0), turns, 1, w.block/step-1, func(i scalar.Expr) {
+		var own []scalar.Expr
+		var loaded [][]scalar.Expr // of each key
+		for u := range keysAtOnce {
+			own = append(own, w.Let("key", scalar.Add(scalar.Mul(i, loop.Int(step)), scalar.Add(slot, loop.Int(u*slots)))))
+			at := w.vectorOf(start, own[u], w.depth)
+			var x []scalar.Expr
+			for j := range vectors {
+				x = append(x, w.vector(k, scalar.Add(at, scalar.Add(part, loop.Int(j*warpKeyLanes))))...)
 			}
+			loaded = append(loaded, x)
 		}
-		for r := range sums {
-			sums[r] = w.shuffled(sums[r], warpKeyLanes/2, scalar.Add)
+		for u, x := range loaded {
+			sums := make([]scalar.Expr, w.rows)
+			for r := range sums {
+				sums[r] = scalar.Const(ir.F32, 0)
+				for e := range x {
+					sums[r] = scalar.Fma(x[e], query[r][e], sums[r])
+				}
+				sums[r] = w.shuffled(w.Let("sum", sums[r]), warpKeyLanes/2, scalar.Add)
+			}
+			w.When(scalar.Eq(part, loop.Int(0)), func() {
+				w.scores(own[u], from, count, start, 0, weight, func() []scalar.Expr { return sums })
+			})
 		}
-		w.When(scalar.Eq(part, loop.Int(0)), func() {
-			w.scores(key, from, count, start, 0, weight, func() []scalar.Expr { return sums })
-		})
 	})
-	return w.Let("keys", scalar.Mul(turns, loop.Int(slots)))
+	return w.Let("keys", scalar.Mul(turns, loop.Int(step)))
 }
 
 // shuffled combines a value over groups of 2·across adjacent threads.
