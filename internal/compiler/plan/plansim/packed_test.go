@@ -8,9 +8,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
 	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -65,7 +68,7 @@ func TestPackedRowsAreReadAsWords(t *testing.T) {
 				if words := wordArrays(t, g); words != 1 {
 					t.Errorf("%d arrays of bytes are read as words", words)
 				}
-				checkPacked(t, g, map[string]*ir.Array{"x": normal(rng, 1, c.elements), "w": w, "residual": normal(rng, 1, c.rows)})
+				checkPacked(t, g, schedtest.Hopper(), map[string]*ir.Array{"x": normal(rng, 1, c.elements), "w": w, "residual": normal(rng, 1, c.rows)})
 			})
 		}
 	}
@@ -88,7 +91,33 @@ func TestPackedGateAndValue(t *testing.T) {
 	if words := wordArrays(t, g); words != 2 {
 		t.Errorf("%d arrays of bytes are read as words", words)
 	}
-	checkPacked(t, g, map[string]*ir.Array{"x": normal(rng, 1, elements), "scale": normal(rng, elements), "gate": gate, "up": up})
+	checkPacked(t, g, schedtest.Hopper(), map[string]*ir.Array{"x": normal(rng, 1, elements), "scale": normal(rng, elements), "gate": gate, "up": up})
+}
+
+// TestPackedCandidatesAreRight runs every schedule that is worth measuring.
+func TestPackedCandidatesAreRight(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const rows, elements = 8, 512
+	w := packedRandom(rng, "q5_0", rows, elements)
+	inputs := map[string]*ir.Array{"x": normal(rng, 1, elements), "w": w}
+	g := schedtest.Build(t, func(b *ir.Builder) {
+		b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(1, elements)...), b.Input("w", ir.U8, ir.Dims(w.Dims...)...), "q5_0"))
+	})
+	target, packed := schedtest.Hopper(), 0
+	target.Device = hardware.Unknown()
+	target.Device.Launch = 1e-6 // so that no group is too small for a choice
+	for _, c := range schedtest.Choices(t, g, target) {
+		for _, r := range c.Candidates {
+			if r.Family == emit.PackedRows {
+				packed++
+			}
+			forced := schedtest.Forced(t, g, target, func(o *plan.Choice) (emit.Schedule, bool) { return r.Schedule, o.Key == c.Key })
+			checkPacked(t, g, forced, inputs)
+		}
+	}
+	if packed < 4 {
+		t.Errorf("%d candidates read words, want some", packed)
+	}
 }
 
 func normal(rng *rand.Rand, dims ...int) *ir.Array {
@@ -113,7 +142,7 @@ func wordArrays(t *testing.T, g *ir.Graph) (n int) {
 }
 
 // checkPacked runs a graph in the simulator and compares its result with the reference.
-func checkPacked(t *testing.T, g *ir.Graph, inputs map[string]*ir.Array) {
+func checkPacked(t *testing.T, g *ir.Graph, target plan.Target, inputs map[string]*ir.Array) {
 	t.Helper()
 	want, err := ir.Eval(g, inputs, ir.EvalOptions{Reference: true})
 	if err != nil {
@@ -123,7 +152,7 @@ func checkPacked(t *testing.T, g *ir.Graph, inputs map[string]*ir.Array) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := plansim.Open(m, schedtest.Hopper())
+	s, err := plansim.Open(m, target)
 	if err != nil {
 		t.Fatal(err)
 	}
