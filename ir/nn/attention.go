@@ -247,13 +247,17 @@ func (a *attention) attendCache(q, k, v ir.Value) ir.Value {
 		a.fail(ir.Shapef("x is %s and Past of the cache %s: x must be [sequences, time, width]", a.x.Type(), c.Past.Type()))
 		return ir.Value{}
 	}
-	past := c.before(a.layer, k.Dim(-2))
+	past, d := c.before(a.layer, k.Dim(-2)), q.DType()
+	if c.DType.Valid() {
+		q, k, v = ops.Convert(a.Builder, q, c.DType), ops.Convert(a.Builder, k, c.DType), ops.Convert(a.Builder, v, c.DType)
+	}
 	k, v = c.write(a.layer, "k_cache", k), c.write(a.layer, "v_cache", v)
 	row := c.Row
 	if c.Rows > 0 && !row.Valid() && a.Err() == nil {
 		row = ops.Iota(a.Builder, ir.I32, 0, q.Dim(0))
 	}
-	return ops.CachedAttention(a.Builder, q, k, v, past, row, ops.CachedAttentionAttrs{Scale: a.o.Scale, Softcap: a.o.Softcap, Window: a.o.Window})
+	y := ops.CachedAttention(a.Builder, q, k, v, past, row, ops.CachedAttentionAttrs{Scale: a.o.Scale, Softcap: a.o.Softcap, Window: a.o.Window})
+	return ops.Convert(a.Builder, y, d)
 }
 
 // attend returns the weighted values, [..., heads, time, size].

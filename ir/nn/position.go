@@ -29,6 +29,9 @@ type CacheOptions struct {
 	// Row is the sequence of the states that each sequence of x continues, i32[sequences], without
 	// repetitions; the zero Value means its number. It needs Past.
 	Row ir.Value
+	// DType is the float type in which attention keeps keys and values, and computes the products with them:
+	// f16 and bf16 take half the memory of f32. The zero value means that of x.
+	DType ir.DType
 }
 
 // Cache has the layers from here on continue the sequence of earlier runs: causal self-attention
@@ -37,12 +40,16 @@ type CacheOptions struct {
 // [CacheState], i32, counts them; set to 0 it begins a new sequence. A run past length positions
 // fails with an error of kind [ir.ErrIndex]. With [CacheOptions] the program counts. The cost of attention
 // follows the positions that came before, not length. Errors are recorded in b: of kind [ir.ErrAttr] if
-// length is less than 1, or options lack Past; of kind [ir.ErrShape] if Past or Row is no i32[sequences].
+// length is less than 1, or options lack Past; of kind [ir.ErrShape] if Past or Row is no i32[sequences]; of
+// kind [ir.ErrDType] if DType is no float type.
 func Cache(b *ir.Builder, length int, o ...CacheOptions) {
 	const kind = "cache"
 	opts := option(b, kind, o)
 	switch {
 	case b.Err() != nil:
+		return
+	case opts.DType.Valid() && !opts.DType.IsFloat():
+		b.Failf("nn.cache", nil, ir.DTypef("DType is %s: it must be a float type", opts.DType))
 		return
 	case length < 1:
 		b.Failf("nn.cache", nil, ir.Attrf("length is %d: it must be 1 or more", length))

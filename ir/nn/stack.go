@@ -127,7 +127,7 @@ func blockOf(b *ir.Builder, x ir.Value, f func(b *ir.Builder, x ir.Value) ir.Val
 		in := inner.Port(ir.InputPort, input, x.Type())
 		c.random.key = inner.Port(ir.InputPort, random, ir.TypeOf(ir.U32, ir.N(2)))
 		if c.cache != nil {
-			c.cache = &cache{length: c.cache.length}
+			c.cache = &cache{length: c.cache.length, CacheOptions: CacheOptions{DType: c.cache.DType}}
 		}
 		y := f(inner, in)
 		if inner.Err() == nil && y.Valid() && !y.Type().Equal(x.Type()) {

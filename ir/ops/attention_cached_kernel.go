@@ -59,17 +59,28 @@ func cachedAttentionKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	if c.width > 64 || c.rows > 64/rowParts {
 		c.threads = 128
 	}
+	if c.rows > maxCachedRows {
+		return nil
+	}
+	if partial, ok := c.byWarps(n, caps); ok {
+		return c.with(partial, n)
+	}
 	shared := func() int { return 4 * (c.rows*(c.block+c.depth) + c.threads) }
 	for c.block = maxCachedBlocks * c.threads; c.block > c.threads && shared() > caps.SharedBytes; {
 		c.block /= 2
 	}
 	c.blocks = (c.room + c.block - 1) / c.block
-	if c.rows > maxCachedRows || c.threads > caps.Invocations || shared() > caps.SharedBytes || max(c.blocks, c.sequences*c.groups*c.rows) > caps.Groups {
+	if c.threads > caps.Invocations || shared() > caps.SharedBytes || max(c.blocks, c.sequences*c.groups*c.rows) > caps.Groups {
 		return nil
 	}
+	return c.with(c.partial(n), n)
+}
+
+// with returns the algorithm of a first kernel.
+func (c *cachedAttention) with(partial ir.KernelLaunch, n *ir.Node) *ir.Algorithm {
 	return &ir.Algorithm{
 		Scratch:  []ir.Type{ir.TypeOf(ir.F32, ir.N(c.sequences*c.groups*c.blocks), ir.N(c.rows), ir.N(c.width+2))},
-		Launches: []ir.KernelLaunch{c.partial(n), c.combine(n)},
+		Launches: []ir.KernelLaunch{partial, c.combine(n)},
 	}
 }
 

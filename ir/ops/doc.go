@@ -18,7 +18,7 @@
 //   - products: dot, einsum, conv, conv_layers, moe;
 //   - control flow: cond, while, scan, checkpoint, linear_call;
 //   - layers: dense, norm, pool, dropout, attention, attention_cached,
-//     attention_cached_kernel, rope, rnn, state_space, loss, loss_class;
+//     attention_cached_kernel, attention_cached_warps, attention_cached_warps_js, rope, rnn, state_space, loss, loss_class;
 //   - random numbers: random, random_distributions, sampling;
 //   - matrices: linalg (batches of matrices), linalg_cholesky, _lu, _qr, _eigen, _solve,
 //     _functions and _reference (reference implementations), and the kernels that devices

@@ -5,7 +5,9 @@ package cuda_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
@@ -99,8 +101,10 @@ func BenchmarkStep(b *testing.B) {
 }
 
 // writeProfile prints the parts of a step, by the time that they take one after the other.
-func writeProfile(b *testing.B, p native.Program) {
-	timings, err := p.(native.Profiler).Profile(context.Background(), "step", 3)
+func writeProfile(b *testing.B, p native.Program) { writeProfileOf(b, p, "step") }
+
+func writeProfileOf(b *testing.B, p native.Program, entry string) {
+	timings, err := p.(native.Profiler).Profile(context.Background(), entry, 3)
 	must(b, err)
 	fmt.Printf("%s, by part of a step:\n", b.Name())
 	must(b, native.WriteTimings(os.Stdout, timings))
@@ -244,46 +248,79 @@ func BenchmarkMatMul(b *testing.B) {
 // BenchmarkMatVec times products of a matrix of weights in some form with a vector,
 // by the bytes of the weights.
 func BenchmarkMatVec(b *testing.B) {
-	const n, k = 8192, 8192
 	d := gpu(b)
-	dense := func(t ir.DType) func(b *ir.Builder, x ir.Value) ir.Value {
-		return func(b *ir.Builder, x ir.Value) ir.Value {
+	type times = func(b *ir.Builder, x ir.Value, n, k int) ir.Value
+	dense := func(t ir.DType) times {
+		return func(b *ir.Builder, x ir.Value, n, k int) ir.Value {
 			w := ops.Convert(b, b.Param("w", t, ir.Dims(n, k)...), ir.F32)
 			return ops.DotGeneral(b, x, w, ops.DotAttrs{LhsContract: []int{1}, RhsContract: []int{1}})
 		}
 	}
-	packed := func(format string, t ir.DType, bytes int) func(b *ir.Builder, x ir.Value) ir.Value {
-		return func(b *ir.Builder, x ir.Value) ir.Value {
-			return ops.QuantizedMatMul(b, x, b.Param("w", t, ir.Dims(n, k/32*bytes/t.Size())...), format)
+	packed := func(format string) times {
+		each, bytes, _ := ops.PackedBlock(format)
+		return func(b *ir.Builder, x ir.Value, n, k int) ir.Value {
+			return ops.QuantizedMatMul(b, x, b.Param("w", ir.U8, ir.Dims(n, k/each*bytes)...), format)
 		}
 	}
-	for _, c := range []struct {
-		name  string
-		bytes float64 // of a weight
-		f     func(b *ir.Builder, x ir.Value) ir.Value
-	}{
-		{"f32", 4, dense(ir.F32)},
-		{"bf16", 2, dense(ir.BF16)},
-		{"f8_e4m3fn", 1, dense(ir.F8E4M3)},
-		{"q8_0", 34. / 32, packed("q8_0", ir.U8, 34)},
-		{"q4_0", 18. / 32, packed("q4_0", ir.U8, 18)},
-		{"q8_0 in words", 34. / 32, packed("q8_0", ir.U32, 34)},
-		{"q4_0 in words", 18. / 32, packed("q4_0", ir.U32, 18)},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			g, err := ir.Build("matvec", func(b *ir.Builder) {
-				b.State("y", ir.F32, ir.Dims(1, n)...)
-				b.SetState("y", c.f(b, b.Param("x", ir.F32, ir.Dims(1, k)...)))
-			})
-			must(b, err)
-			p := compile(b, d, g)
-			must(b, cuda.Replay(p, "step", 3))
-			b.ResetTimer()
-			must(b, cuda.Replay(p, "step", b.N))
-			b.ReportMetric(float64(cuda.Launches(p)), "launches")
-			b.ReportMetric(c.bytes*n*k*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
-		})
+	forms := map[string]times{"f32": dense(ir.F32), "bf16": dense(ir.BF16), "f8_e4m3fn": dense(ir.F8E4M3)}
+	for _, format := range []string{"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_nl", "iq4_xs", "mxfp4", "nvfp4"} {
+		forms[format] = packed(format)
 	}
+	few := []string{"bf16", "q4_0", "q8_0", "q4_k", "q6_k"}
+	for _, c := range []struct {
+		n, k  int
+		forms []string
+	}{{8192, 8192, slices.Sorted(maps.Keys(forms))}, {4096, 4096, few}, {14336, 4096, few}, {4096, 14336, few}, {128256, 4096, few}} {
+		for _, form := range c.forms {
+			b.Run(fmt.Sprintf("%dx%d_%s", c.n, c.k, form), func(b *testing.B) { benchmarkMatVec(b, d, c.n, c.k, forms[form]) })
+		}
+	}
+}
+
+// matVecBytes is how many bytes of weights are read in turn, so that none come from the cache.
+const matVecBytes = 256 << 20
+
+// benchmarkMatVec times a product with several matrices, one after the other, of weights whose bytes are
+// random but small, so that none is a scale above 1.
+func benchmarkMatVec(b *testing.B, d native.Backend, n, k int, times func(b *ir.Builder, x ir.Value, n, k int) ir.Value) {
+	bytes, copies := 0, 1
+	build := func() *ir.Graph {
+		g, err := ir.Build("matvec", func(b *ir.Builder) {
+			x := b.Param("x", ir.F32, ir.Dims(1, k)...)
+			own := x
+			for i := range copies {
+				b.Scope(fmt.Sprint(i), func() {
+					b.State("y", ir.F32, ir.Dims(1, n)...)
+					y := times(b, own, n, k)
+					b.SetState("y", y)
+					one := ops.SliceAxis(b, y, 1, ir.N(0), ir.N(1)) // of which the next product depends: one kernel each
+					own = ops.Add(b, x, ops.Mul(b, one, ops.Const(b, ir.F32, 1e-30)))
+				})
+			}
+		})
+		must(b, err)
+		return g
+	}
+	for _, p := range build().Ports() {
+		if size, _ := p.Value.Shape().Size().Const(); size > k && p.Kind == ir.ParamPort {
+			bytes = size * p.Value.DType().Size()
+		}
+	}
+	copies = min(max(matVecBytes/bytes, 1), 16)
+	g := build()
+	fill, err := lmFill(g)
+	must(b, err)
+	m, err := ir.NewModule("matvec", ir.Entry{Name: "step", Graph: g}, ir.Entry{Name: "fill", Graph: fill})
+	must(b, err)
+	p, err := d.Compile(context.Background(), m, native.Options{})
+	must(b, err)
+	defer func() { must(b, p.Close(context.Background())) }()
+	must(b, cuda.Replay(p, "fill", 1))
+	must(b, cuda.Replay(p, "step", 3))
+	b.ResetTimer()
+	must(b, cuda.Replay(p, "step", b.N))
+	b.ReportMetric(float64(cuda.Launches(p)), "launches")
+	b.ReportMetric(float64(bytes*copies)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
 }
 
 // BenchmarkRows times what memory bounds.

@@ -9,6 +9,7 @@
 #   build/cuda/h200.sh gpt2               there: GPT-2 124M, and where the time goes
 #   build/cuda/h200.sh resnets            there: ResNets, and where the time goes; peers resnets times PyTorch's
 #   build/cuda/h200.sh families DIR       there: package families beside PyTorch; logs into DIR
+#   build/cuda/h200.sh lm                 there: products with packed weights, language models by shape, PyTorch's
 #   build/cuda/h200.sh first              there: its first step in a new process, by parts
 #   build/cuda/h200.sh products REGEXP    there: sched/matmul/testdata/products_h200.txt, of those that match
 #   build/cuda/h200.sh peers              there: the same jobs in PyTorch and JAX
@@ -28,7 +29,7 @@ pack() {
   done
   cp "$0" "$1/h200.sh"
   cp "$here/several.sh" "$here/bench/ddp.py" "$1/"
-  cp "$here/bench/peers.py" "$here/bench/table.py" "$here/bench/family_peers.py" "$here/../bench/families.py" "$here/../bench/serve.py" "$1/"
+  cp "$here/bench/peers.py" "$here/bench/table.py" "$here/bench/family_peers.py" "$here/bench/lm_peers.py" "$here/../bench/families.py" "$here/../bench/serve.py" "$1/"
 }
 
 describe() { nvidia-smi --query-gpu=name,driver_version,clocks.max.sm --format=csv,noheader; }
@@ -45,6 +46,12 @@ families)
   "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkFamilies$' -test.benchtime 1x >"$logs/bench" || true
   python3 "$here/family_peers.py" >"$logs/peers" 2>"$logs/refusals"
   python3 "$here/table.py" families "$logs/bench" "$logs/peers"
+  ;;
+lm)
+  describe
+  "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkMatVec$' -test.benchtime "${2:-50x}"
+  "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkLanguageModels$' -test.benchtime "${3:-4x}"
+  python3 "$here/lm_peers.py"
   ;;
 first) describe && "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkFirst$' -test.benchtime 1x ;;
 products)
@@ -69,5 +76,5 @@ check)
     done
   done
   ;;
-*) sed -n '2,18s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '2,19s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac

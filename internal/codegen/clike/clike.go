@@ -70,6 +70,9 @@ type Dialect struct {
 	Native func(op scalar.Op, t dtype.DType) bool
 	// PowerOfTwo is the helper for 2ˣ of an f32, "" for the general [scalar.OpPow].
 	PowerOfTwo string
+	// Masked is the helper for x & mask ^ bits of u32 with constants, which compilers make two
+	// operations of; "" for none.
+	Masked string
 	// AtomicLoad returns the load of an atomic element of type t.
 	AtomicLoad func(t dtype.DType, element string) string
 	// Atomic returns the atomic read-modify-write of an element, an expression for the

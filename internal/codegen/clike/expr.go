@@ -118,6 +118,8 @@ func (w *Writer) conversion(e scalar.Expr) text {
 	return atom(w.d.Convert(w, x, from, e.Type))
 }
 
+func isConst(x scalar.Expr) bool { return x.Op == scalar.OpConst }
+
 // commonForm writes an operation that all dialects write the same way.
 func (w *Writer) commonForm(e scalar.Expr, t dtype.DType) text {
 	if t.IsBool() {
@@ -142,6 +144,10 @@ func (w *Writer) commonForm(e scalar.Expr, t dtype.DType) text {
 		return w.form(Form{Prefix: "~"}, e)
 	}
 	e = withoutMinus(e)
+	if w.d.Masked != "" && e.Op == scalar.OpXor && t == dtype.U32 && e.Args[0].Op == scalar.OpAnd && isConst(e.Args[1]) && isConst(e.Args[0].Args[1]) {
+		w.Need(w.d.Masked)
+		return atom(w.d.Masked + "(" + w.list([]scalar.Expr{e.Args[0].Args[0], e.Args[0].Args[1], e.Args[1]}) + ")")
+	}
 	if mask, ok := w.lowBits(e); ok {
 		return atom(w.d.LowBits(w.operand(e.Args[0], loose), mask))
 	}

@@ -73,6 +73,7 @@ var dialect = clike.Dialect{
 		return t == dtype.F32 && (extremes[op] != "" || op == scalar.OpSigmoid)
 	},
 	PowerOfTwo: "power_of_two",
+	Masked:     "masked_bits",
 }
 
 // typeNames are the types of variables. A bool in memory is an unsigned;
@@ -144,6 +145,9 @@ static __device__ float sigmoid_of(float x) {
 	// One instruction with a relative error up to 2⁻²² (PTX ISA, ex2); subnormal results are 0.
 	"power_of_two": byInstruction("float power_of_two(float x)", "float", "530", `"ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)`,
 		"y = powf(2.0f, x);"),
+	// One instruction, whose constants stay in registers (PTX ISA, lop3: 0x6a is a & b ^ c).
+	"masked_bits": byInstruction("unsigned masked_bits(unsigned x, unsigned mask, unsigned bits)", "unsigned", "530",
+		`"lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(y) : "r"(x), "r"(mask), "r"(bits)`, "y = x & mask ^ bits;"),
 	// The hardware saturates, and converts some NaN to 0 and others not.
 	"to_whole": `template <class T, class S> static __device__ T to_whole(S x) {
   return x == x ? T(x) : T(0);
@@ -311,7 +315,7 @@ var reserved = func() map[string]bool {
 		abs llabs min max isnan isfinite atomicAdd atomicMax atomicMin atomicOr as_bits to_whole warp_add warp_max
 		warp_min f16_to_f32 f32_to_f16 bf16_to_f32 f32_to_bf16
 		TensorMap box0 box1 copy_box_2 copy_box_3 copy_box_4 copy_box_5 arrive_at await_phase begin_barrier
-		tile_of shared_piece load_tiles load_turned_tiles dynamic_shared pack_f16 pack_bf16 power_of_two min_nan max_nan sigmoid_of inverse_of copy_async_4 copy_async_8 copy_async_16`) {
+		tile_of shared_piece load_tiles load_turned_tiles masked_bits dynamic_shared pack_f16 pack_bf16 power_of_two min_nan max_nan sigmoid_of inverse_of copy_async_4 copy_async_8 copy_async_16`) {
 		out[word] = true
 	}
 	for _, name := range mathNames {

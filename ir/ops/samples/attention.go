@@ -123,6 +123,7 @@ func cachedAttentionSamples() []ir.Sample {
 		sample("grouped queries", ir.F32, plain, []int{2, 6, 1, 4}, []int{2, 2, 9, 4}, 5, at(3, 8)),
 		sample("several positions", ir.F32, ops.CachedAttentionAttrs{Scale: 0.5, Softcap: 0.7}, []int{2, 3, 4}, []int{2, 7, 4}, 4, count(2)),
 		sample("across blocks", ir.F32, plain, []int{1, 2, 2, 3}, []int{1, 1, 300, 3}, 70, count(270)),
+		sample("vectors", ir.F32, plain, []int{1, 2, 1, 32}, []int{1, 1, 140, 32}, 32, at(133)),
 		sample("window", ir.F32, ops.CachedAttentionAttrs{Scale: 0.5, Window: 5}, []int{1, 2, 2, 4}, []int{1, 2, 300, 4}, 3, at(262)),
 		sample("rows", ir.F32, plain, []int{3, 2, 1, 4}, []int{4, 1, 6, 4}, 2, at(5, 0, 2), 3, 0, 2),
 		sample("many positions", ir.F32, plain, []int{1, 2, 20, 4}, []int{1, 2, 40, 4}, 3, count(7)),

@@ -60,5 +60,7 @@ func quantizedMatMulSamples() []ir.Sample {
 		sample("q8_0", "q8_0", ir.F32, packedBytes(3, 2*34), 5, 64), sample("words", "q4_0", ir.F32, wordsOf(packedBytes(3, 36)), 2, 64),
 		sample("vector", "q4_1", ir.F32, packedBytes(2, 20), 32), sample("half", "f8_e4m3", ir.F16, packedBytes(2, 4), 3, 4),
 		sample("no rows", "q8_0", ir.F32, packedBytes(3, 34), 0, 32),
+		sample("long row", "q4_0", ir.F32, packedBytes(6, 8*18), 1, 256), sample("long row of q6_k", "q6_k", ir.F32, packedBytes(3, 2*210), 1, 512),
+		sample("long row of q4_k", "q4_k", ir.F32, packedBytes(4, 144), 1, 256),
 	}
 }

@@ -2,10 +2,12 @@ package plansim_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/ops/nan"
@@ -65,6 +67,35 @@ func TestCachedAttentionPastItsRoomIsZero(t *testing.T) {
 			if (y == 0) != (past == room) {
 				t.Errorf("past %d: element %d is %v", past, i, y)
 			}
+		}
+	}
+}
+
+// TestCachedAttentionByWarps runs the kernels of CUDA, whose threads read vectors: lengths from none to all
+// of three blocks of keys, several sequences by their rows, windows, and NaN in what is seen.
+func TestCachedAttentionByWarps(t *testing.T) {
+	sample := func(a ops.CachedAttentionAttrs, d ir.DType, queries int, past ...int64) ir.Sample {
+		s := ir.Sample{Attrs: &a}
+		for i, dims := range [][]int{{2, 4, queries, 64}, {3, 2, 300, 64}, {3, 2, 300, 32}} {
+			x := ir.NewArray(d, dims...)
+			for j := range x.F {
+				x.F[j] = math.Sin(float64(j*(i+1)) + float64(i))
+			}
+			x.Round()
+			s.In = append(s.In, x)
+		}
+		s.In = append(s.In, ir.Ints(ir.I32, past, 2), ir.Ints(ir.I32, []int64{2, 0}, 2))
+		return s
+	}
+	plain := sample(ops.CachedAttentionAttrs{Scale: 0.2}, ir.F32, 1, 299, 5)
+	half := sample(ops.CachedAttentionAttrs{Scale: 0.2}, ir.BF16, 1, 140, 128)
+	samples := []ir.Sample{
+		plain, half, sample(ops.CachedAttentionAttrs{Scale: 0.2}, ir.F32, 2, -1, 127), sample(ops.CachedAttentionAttrs{Scale: 0.2, Window: 9}, ir.F32, 2, 200, 3),
+		sample(ops.CachedAttentionAttrs{Scale: 0.2, Softcap: 2}, ir.F32, 1, 298, 17), nan.With(plain, 0, 70), nan.With(plain, 1, 4*300*64+130*64),
+	}
+	for _, name := range checkSampleOn(t, schedtest.Hopper(), ops.OpCachedAttention, samples...) {
+		if !strings.HasPrefix(name, "kernels_") {
+			t.Errorf("kernel %s is none of the op's own", name)
 		}
 	}
 }

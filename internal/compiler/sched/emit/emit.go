@@ -38,12 +38,13 @@ type Emitter struct {
 	TensorMaps []loop.TensorMap  // tensor maps, by tensor ID
 	mbarriers  []loop.Mbarrier
 	Widths     map[int]int      // vector width of tensors accessed by vectors only, by tensor ID
+	Words      map[int]bool     // tensors of bytes that are read as U32, by tensor ID
 	Args       []*fusion.Tensor // the first arguments, where their order matters
 }
 
 // New returns an emitter for one kernel.
 func New(p *fusion.Partition, caps loop.Caps) *Emitter {
-	e := &Emitter{Writer: loop.NewWriter(), Grid: Grid{maxGroups: caps.Groups}, Partition: p, Caps: caps, Widths: map[int]int{}}
+	e := &Emitter{Writer: loop.NewWriter(), Grid: Grid{maxGroups: caps.Groups}, Partition: p, Caps: caps, Widths: map[int]int{}, Words: map[int]bool{}}
 	e.Writer.Body = &e.Body
 	return e
 }
@@ -269,6 +270,9 @@ func (f *finisher) layOut(k *loop.Kernel) []*fusion.Tensor {
 		}
 		t := f.e.Partition.Tensor(id)
 		a := loop.Array{Name: "t" + strconv.Itoa(len(args)), DType: t.DType, Width: 1, Len: max(t.Len(), 1)}
+		if f.e.Words[id] {
+			a.DType, a.Len = ir.U32, CeilDiv(t.Len(), 4)
+		}
 		if f.written[id] {
 			a.Access = loop.ReadWrite
 		}

@@ -60,12 +60,15 @@ const (
 	// columns, of which it holds Stages, and a multiprocessor holds Resident workgroups. Without
 	// sizes each kernel has the tile that was measured for it.
 	FlashMma
+	// PackedRows: a product of one row with packed weights. Lanes threads share a row of weights, in
+	// slices of the shape K, counted from 1, and a workgroup has Rows rows.
+	PackedRows
 )
 
 // familyNames are the names in the text form of schedules, which stored tunings hold.
 var familyNames = [...]string{
 	"sole", "elements", "turned", "rows", "columns", "tiles", "pipelined", "fragments", "warpgroups", "library", "stretches", "lines", "strips",
-	"network", "digits", "flash", "flash_fragments", "flash_mma",
+	"network", "digits", "flash", "flash_fragments", "flash_mma", "packed_rows",
 }
 
 // Families is the number of families.

@@ -42,6 +42,12 @@ func Emit(e *emit.Emitter, g *fusion.Group, s emit.Schedule) []emit.Launch {
 	if fusion.Product(g.Outer) == 0 {
 		return nil
 	}
+	if emit.WithMma && s.Family == emit.PackedRows {
+		if l, ok := emitPacked(e.Sibling(), g, s); ok {
+			return []emit.Launch{l}
+		}
+		s = shapeRows(e, g)
+	}
 	if s.Split > 1 {
 		return emitSplit(e, g, s)
 	}

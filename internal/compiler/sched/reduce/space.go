@@ -19,6 +19,9 @@ func NewSpace(e *emit.Emitter, g *fusion.Group) *Space { return &Space{e, g} }
 
 // Rule returns the default schedule, see [emit.Space].
 func (w *Space) Rule() emit.Schedule {
+	if s, ok := packedRule(w.e, w.Group); emit.WithMma && ok {
+		return s
+	}
 	s := shapeRows(w.e, w.Group)
 	if s.Each > 0 {
 		return s
@@ -30,6 +33,9 @@ func (w *Space) Rule() emit.Schedule {
 // Candidates returns the schedules worth measuring, see [emit.Space].
 func (w *Space) Candidates() []emit.Ranked {
 	rule := w.Rule()
+	if emit.WithMma && rule.Family == emit.PackedRows {
+		return packedCandidates(w, rule)
+	}
 	list := []emit.Ranked{{Schedule: rule, Cost: w.cost(rule)}}
 	add := func(s emit.Schedule) {
 		if s != rule && w.Fits(s) {
@@ -62,6 +68,9 @@ func (w *Space) Candidates() []emit.Ranked {
 // Fits accepts powers of two of threads, as the trees over lanes need, splits that leave each
 // thread an element, and vectors of adjacent rows.
 func (w *Space) Fits(s emit.Schedule) bool {
+	if emit.WithMma && s.Family == emit.PackedRows {
+		return packedFits(w.e, w.Group, s)
+	}
 	if s.Each > 0 {
 		return s == VectorPerThread && canShareThread(w.e, w.Group)
 	}

@@ -1,0 +1,169 @@
+package plansim_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/hardware"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// tame holds, for each packed format, functions that make random bytes of a block numbers of moderate
+// size: the high bytes of f16, or other scales.
+var tame = map[string]func(block []int64){
+	"q4_0": halves(0), "q4_1": halves(0, 2), "q5_0": halves(0), "q5_1": halves(0, 2), "q8_0": halves(0), "q2_k": halves(80, 82),
+	"q3_k": halves(108), "q4_k": halves(0, 2), "q5_k": halves(0, 2), "q6_k": halves(208), "iq4_nl": halves(0), "iq4_xs": halves(0),
+	"q8_k":    func(x []int64) { x[3], x[2] = 0x3c, x[2]&0x7f },
+	"mxfp4":   func(x []int64) { x[0] = 118 + x[0]&7 },
+	"nvfp4":   func(x []int64) { x[0], x[1], x[2], x[3] = x[0]&0x37, x[1]&0x37, x[2]&0x37, x[3]&0x37 },
+	"f8_e4m3": func(x []int64) { x[0] &= 0xb7 },
+	"f8_e5m2": func(x []int64) { x[0] &= 0xbb },
+}
+
+func halves(at ...int) func([]int64) {
+	return func(x []int64) {
+		for _, i := range at {
+			x[i+1] = x[i+1]&0x80 | 0x24 | x[i+1]&3
+		}
+	}
+}
+
+// packedRandom returns random rows of a format.
+func packedRandom(rng *rand.Rand, format string, rows, elements int) *ir.Array {
+	each, bytes, _ := ops.PackedBlock(format)
+	a := ir.NewArray(ir.U8, rows, elements/each*bytes)
+	for i := range a.I {
+		a.I[i] = rng.Int64N(256)
+	}
+	for block := range slices.Chunk(a.I, bytes) {
+		tame[format](block)
+	}
+	return a
+}
+
+// TestPackedRowsAreReadAsWords multiplies a row with packed weights of every format: kernels of CUDA read
+// them as words, at whatever place in a word blocks begin, and combine products with what follows.
+func TestPackedRowsAreReadAsWords(t *testing.T) {
+	for _, format := range slices.Sorted(maps.Keys(tame)) {
+		for _, c := range []struct{ rows, elements int }{{4, 768}, {3, 256}} {
+			t.Run(fmt.Sprintf("%s %dx%d", format, c.rows, c.elements), func(t *testing.T) {
+				t.Parallel()
+				rng := rand.New(rand.NewPCG(1, 2))
+				w := packedRandom(rng, format, c.rows, c.elements)
+				g := schedtest.Build(t, func(b *ir.Builder) {
+					x := b.Input("x", ir.F32, ir.Dims(1, c.elements)...)
+					y := ops.QuantizedMatMul(b, x, b.Input("w", ir.U8, ir.Dims(w.Dims...)...), format)
+					b.Output("y", ops.Add(b, ops.Silu(b, y), b.Input("residual", ir.F32, ir.Dims(1, c.rows)...)))
+				})
+				if words := wordArrays(t, g); words != 1 {
+					t.Errorf("%d arrays of bytes are read as words", words)
+				}
+				checkPacked(t, g, schedtest.Hopper(), map[string]*ir.Array{"x": normal(rng, 1, c.elements), "w": w, "residual": normal(rng, 1, c.rows)})
+			})
+		}
+	}
+}
+
+// TestPackedGateAndValue computes a gate and what it multiplies in one kernel, of activations that are
+// normalised, for rows that no workgroup of several has.
+func TestPackedGateAndValue(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const rows, elements = 7, 768
+	gate, up := packedRandom(rng, "q4_k", rows, elements), packedRandom(rng, "q4_k", rows, elements)
+	g := schedtest.Build(t, func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(1, elements)...)
+		x = ops.RMSNorm(b, x, b.Input("scale", ir.F32, ir.N(elements)), 1e-5)
+		times := func(name string) ir.Value {
+			return ops.QuantizedMatMul(b, x, b.Input(name, ir.U8, ir.Dims(gate.Dims...)...), "q4_k")
+		}
+		b.Output("y", ops.Mul(b, ops.Silu(b, times("gate")), times("up")))
+	})
+	if words := wordArrays(t, g); words != 2 {
+		t.Errorf("%d arrays of bytes are read as words", words)
+	}
+	checkPacked(t, g, schedtest.Hopper(), map[string]*ir.Array{"x": normal(rng, 1, elements), "scale": normal(rng, elements), "gate": gate, "up": up})
+}
+
+// TestPackedCandidatesAreRight runs every schedule that is worth measuring.
+func TestPackedCandidatesAreRight(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const rows, elements = 8, 512
+	w := packedRandom(rng, "q5_0", rows, elements)
+	inputs := map[string]*ir.Array{"x": normal(rng, 1, elements), "w": w}
+	g := schedtest.Build(t, func(b *ir.Builder) {
+		b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(1, elements)...), b.Input("w", ir.U8, ir.Dims(w.Dims...)...), "q5_0"))
+	})
+	target, packed := schedtest.Hopper(), 0
+	target.Device = hardware.Unknown()
+	target.Device.Launch = 1e-6 // so that no group is too small for a choice
+	for _, c := range schedtest.Choices(t, g, target) {
+		for _, r := range c.Candidates {
+			if r.Family == emit.PackedRows {
+				packed++
+			}
+			forced := schedtest.Forced(t, g, target, func(o *plan.Choice) (emit.Schedule, bool) { return r.Schedule, o.Key == c.Key })
+			checkPacked(t, g, forced, inputs)
+		}
+	}
+	if packed < 4 {
+		t.Errorf("%d candidates read words, want some", packed)
+	}
+}
+
+func normal(rng *rand.Rand, dims ...int) *ir.Array {
+	a := ir.NewArray(ir.F32, dims...)
+	for i := range a.F {
+		a.F[i] = rng.NormFloat64()
+	}
+	a.Round()
+	return a
+}
+
+// wordArrays returns how many arrays of words the kernels of a graph without such inputs read.
+func wordArrays(t *testing.T, g *ir.Graph) (n int) {
+	for _, k := range schedtest.Kernels(t, g, schedtest.Hopper()) {
+		for _, a := range k.Arrays {
+			if a.Space == loop.Storage && a.DType == ir.U32 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// checkPacked runs a graph in the simulator and compares its result with the reference.
+func checkPacked(t *testing.T, g *ir.Graph, target plan.Target, inputs map[string]*ir.Array) {
+	t.Helper()
+	want, err := ir.Eval(g, inputs, ir.EvalOptions{Reference: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := plansim.Open(m, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.RunGraph("run", g, inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want[0].Len() {
+		x, y := got[0].Float(i), want[0].Float(i)
+		if math.IsNaN(y) || math.Abs(x-y) > 2e-5*math.Max(10, math.Abs(y)) {
+			t.Fatalf("element %d is %v, not %v", i, x, y)
+		}
+	}
+}

@@ -1,0 +1,694 @@
+package reduce
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/hardware"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// The schedules of products of one row with packed weights. A workgroup computes some rows of
+// weights. Its threads divide a row, and each keeps its part of the row of activations in
+// registers, so that these are loaded once for all rows of weights; it loads weights as words.
+
+// rowSlice is how threads divide a row of weights. A row consists of blocks of block elements, which
+// are indexed by [majors, fields, minors, run]; a thread has a slice, the elements [:, run] of one
+// major and one minor. Bytes of packed formats hold the same bits of all fields, so that the slice
+// uses all bits of the bytes that it loads.
+type rowSlice struct{ block, majors, fields, minors, run int }
+
+// rowSlices are those that the formats need: blocks of 32 with nibbles of the two halves or with
+// bytes, and those of 256, in which groups of 32 bytes have two or four fields, or all have scales
+// in common.
+var rowSlices = []rowSlice{
+	{32, 1, 1, 1, 32},
+	{32, 1, 2, 2, 8},
+	{32, 1, 1, 2, 16},
+	{32, 1, 1, 4, 8},
+	{64, 4, 2, 1, 8},
+	{64, 1, 4, 2, 8},
+	{256, 4, 2, 2, 16},
+	{256, 4, 2, 4, 8},
+	{256, 8, 2, 1, 16},
+	{256, 2, 4, 4, 8},
+	{256, 2, 4, 2, 16},
+	{256, 1, 8, 8, 4},
+	{256, 1, 1, 8, 32},
+	{256, 1, 1, 16, 16},
+}
+
+func (s rowSlice) elements() int { return s.fields * s.run }
+
+// perBlock is the number of slices of a block.
+func (s rowSlice) perBlock() int { return s.majors * s.minors }
+
+// Bounds of a product with packed weights.
+const (
+	maxPackedLanes    = 512 // threads
+	maxPackedElements = 32  // of the activations of a thread
+	maxPackedRows     = 64  // rows of a workgroup
+	packedAtOnce      = 4   // rows whose weights are in flight together
+	minPackedLength   = 256 // elements of a row
+)
+
+// packedRows writes the kernel of a product with packed weights.
+type packedRows struct {
+	*rowEmitter
+	members []*fusion.Member
+	split   rowSlice
+	first   scalar.Expr     // the first row of weights of a loop iteration
+	slice   []scalar.Expr   // of the thread, by turn
+	x       [][]scalar.Expr // activations, by turn
+	totals  map[string]scalar.Expr
+	weights *wordLoads
+}
+
+// isPacked reports whether a group is a sum of products with packed weights: on CUDA only, elsewhere
+// it is not measured.
+func isPacked(e *emit.Emitter, g *fusion.Group) bool {
+	if !emit.WithMma || e.Caps.Dialect != dtype.CUDA || e.Caps.Lanes() != loop.Warp || e.Long || len(g.Inner) != 1 || len(g.Outer) == 0 ||
+		g.Inner[0] < minPackedLength || !g.Splits() {
+		return false
+	}
+	bytes := func(t *fusion.Tensor) bool {
+		return t.DType == ir.U8 && !t.IsSlice() && t.Root().Len() >= fusion.Product(g.Outer)
+	}
+	if !slices.ContainsFunc(g.Reads(), bytes) {
+		return false
+	}
+	for _, m := range g.Members {
+		if !m.Reduced {
+			continue
+		}
+		accs := m.Reduction().Accumulators(m.Node)
+		if len(accs) != 1 || accs[0].DType != ir.F32 {
+			return false
+		}
+		a, b := scalar.FreeVar("a", ir.F32), scalar.FreeVar("b", ir.F32)
+		if sum := m.Reduction().Combine(m.Node, []scalar.Expr{a}, []scalar.Expr{b}); scalar.Key(sum[0]) != scalar.Key(scalar.Add(a, b)) {
+			return false
+		}
+	}
+	return true
+}
+
+// packedRule returns the schedule of a product with packed weights, or false if the group is none.
+func packedRule(e *emit.Emitter, g *fusion.Group) (emit.Schedule, bool) {
+	if !isPacked(e, g) {
+		return emit.Schedule{}, false
+	}
+	best, cost := -1, 0.
+	for i, s := range rowSlices {
+		if g.Inner[0]%s.block != 0 {
+			continue
+		}
+		if c, ok := sliceCost(e, g, s); ok && (best < 0 || c < cost) {
+			best, cost = i, c
+		}
+	}
+	if best < 0 {
+		return emit.Schedule{}, false
+	}
+	return packedSchedule(e, g, best), true
+}
+
+// packedSchedule picks the threads and the rows of a workgroup for a slice.
+func packedSchedule(e *emit.Emitter, g *fusion.Group, number int) emit.Schedule {
+	n := g.Inner[0] / rowSlices[number].elements()
+	turns := 1
+	for emit.CeilDiv(n, turns) > maxPackedLanes || turns*rowSlices[number].elements() < maxPackedElements && emit.CeilDiv(n, turns) > 256 {
+		turns++
+	}
+	lanes := emit.CeilDiv(emit.CeilDiv(n, turns), loop.Warp) * loop.Warp
+	best := emit.Schedule{Family: emit.PackedRows, K: number + 1, Lanes: lanes, Rows: 1}
+	for s := best; s.Rows <= min(maxPackedRows, lanes) && fusion.Product(g.Outer)%s.Rows == 0; s.Rows *= 2 {
+		if rowsCost(e, g, s) <= rowsCost(e, g, best) {
+			best = s
+		}
+	}
+	return best
+}
+
+// Of the time of a workgroup: loading the activations takes as long as some rows of weights, and a
+// processor needs some warps for its share of the bandwidth.
+const (
+	activationRows = 4
+	busyWarps      = 12
+)
+
+// rowsCost is the time of a processor in rows of weights.
+func rowsCost(e *emit.Emitter, g *fusion.Group, s emit.Schedule) float64 {
+	groups := fusion.Product(g.Outer) / s.Rows
+	processors := e.Caps.Profile().Processors
+	warps := float64(groups) / float64(processors) * float64(s.Lanes/loop.Warp)
+	return float64(emit.CeilDiv(groups, processors)*(s.Rows+activationRows)) * max(1, busyWarps/warps)
+}
+
+// packedCandidates returns the schedules of a product with packed weights that are worth measuring: more
+// and fewer rows, other slices, and rows without words.
+func packedCandidates(w *Space, rule emit.Schedule) []emit.Ranked {
+	cost := func(s emit.Schedule) float64 {
+		c, _ := sliceCost(w.e, w.Group, rowSlices[s.K-1])
+		d := w.e.Caps.Profile()
+		cycles := c * float64(fusion.Product(w.Group.Inner)) / loop.Warp * rowsCost(w.e, w.Group, s)
+		work := hardware.Work{Bytes: emit.BytesOf(w.Group.Reads()), Sectors: emit.BytesOf(w.Group.Reads())}
+		return max(work.Time(d), cycles/clockRate)
+	}
+	list := []emit.Ranked{{Schedule: rule, Cost: cost(rule)}}
+	add := func(s emit.Schedule) {
+		if s != rule && packedFits(w.e, w.Group, s) {
+			list = append(list, emit.Ranked{Schedule: s, Cost: cost(s)})
+		}
+	}
+	for _, rows := range []int{rule.Rows / 4, rule.Rows / 2, 2 * rule.Rows} {
+		s := rule
+		s.Rows = rows
+		add(s)
+	}
+	for number, split := range rowSlices {
+		if w.Group.Inner[0]%split.block == 0 {
+			add(packedSchedule(w.e, w.Group, number))
+		}
+	}
+	plain := shapeRows(w.e, w.Group)
+	return append(list, emit.Ranked{Schedule: plain, Cost: w.cost(plain)})
+}
+
+// clockRate is roughly that of a processor, in cycles per nanosecond.
+const clockRate = 1.7
+
+// packedFits reports whether a product with packed weights can have a schedule.
+func packedFits(e *emit.Emitter, g *fusion.Group, s emit.Schedule) bool {
+	if s.K < 1 || s.K > len(rowSlices) || s != (emit.Schedule{Family: emit.PackedRows, K: s.K, Lanes: s.Lanes, Rows: s.Rows}) || !isPacked(e, g) {
+		return false
+	}
+	split := rowSlices[s.K-1]
+	if g.Inner[0]%split.block != 0 || s.Lanes%loop.Warp != 0 || s.Lanes < loop.Warp || s.Lanes > e.Caps.Invocations ||
+		s.Rows < 1 || s.Rows > min(maxPackedRows, s.Lanes) || emit.PowerOfTwo(s.Rows) != s.Rows || fusion.Product(g.Outer)%s.Rows != 0 {
+		return false
+	}
+	turns := emit.CeilDiv(g.Inner[0]/split.elements(), s.Lanes)
+	_, ok := sliceCost(e, g, split)
+	return ok && turns*split.elements() <= 2*maxPackedElements
+}
+
+// sliceCost returns cycles per element of a thread's slice: of instructions, by four schedulers, and of
+// the cache lines that loads of a warp touch. It is false where the weights do not factor.
+func sliceCost(e *emit.Emitter, g *fusion.Group, split rowSlice) (float64, bool) {
+	p := newPackedRows(e.Sibling(), g, split)
+	p.first = scalar.NewVar("first", ir.I32, 0, int64(fusion.Product(g.Outer)-1))
+	p.thread(scalar.NewVar("slice", ir.I32, 0, int64(g.Inner[0]/split.elements()-1)))
+	before := len(p.Body)
+	var values []scalar.Expr
+	for _, m := range p.members {
+		terms, ok := p.terms(m, p.first, p.slice[0])
+		if !ok {
+			return 0, false
+		}
+		for _, t := range p.weights.inWords(terms) {
+			values = append(values, append(t.numbers, t.scale, t.offset)...)
+		}
+	}
+	values = slices.DeleteFunc(values, func(x scalar.Expr) bool { return x == nil })
+	loads, ops := 0, len(values)
+	for _, s := range append(p.Body[before:], p.NameAll(values)...) {
+		loop.EachNode(s, func(n scalar.Expr) {
+			switch {
+			case n.Op == scalar.OpLoad:
+				loads++
+			case len(n.Args) > 0:
+				ops++
+			}
+		})
+	}
+	elements := split.elements() * len(p.members)
+	bytes := 0
+	for _, t := range g.Reads() {
+		if t.DType == ir.U8 {
+			bytes += t.Len()
+		}
+	}
+	perSlice := float64(bytes) / float64(fusion.Product(g.Outer)) / float64(g.Inner[0]/split.elements()) / float64(len(p.members))
+	const schedulers, line = 4, 128
+	return (float64(ops)/schedulers + float64(loads)*(1+loop.Warp*perSlice/line)) / float64(elements), true
+}
+
+func newPackedRows(e *emit.Emitter, g *fusion.Group, split rowSlice) *packedRows {
+	r := &rowEmitter{
+		Emitter: e, g: g, shape: rowLayout{lanes: 1, rows: 1}, levels: g.Levels(), named: map[ir.Value]scalar.Expr{}, lane: loop.Int(0),
+		inRange: scalar.ConstBool(true),
+	}
+	p := &packedRows{rowEmitter: r, split: split, totals: map[string]scalar.Expr{}, weights: newWordLoads(r)}
+	p.members = p.membersAt(0, true)
+	return p
+}
+
+// emitPacked writes the kernel, or reports false where the weights do not factor. Threads load their
+// activations as vectors if they can, and through workgroup memory elsewhere.
+func emitPacked(e *emit.Emitter, g *fusion.Group, s emit.Schedule) (emit.Launch, bool) {
+	for _, load := range []func(p *packedRows, s emit.Schedule, lane scalar.Expr, used int) bool{(*packedRows).loadVectors, (*packedRows).stage} {
+		if l, ok := emitPackedBy(e.Sibling(), g, s, load); ok {
+			return l, true
+		}
+	}
+	return emit.Launch{}, false
+}
+
+// emitPackedBy is emitPacked with a function that loads the activations; used is the bytes of workgroup
+// memory beside them.
+func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load func(p *packedRows, s emit.Schedule, lane scalar.Expr, used int) bool) (emit.Launch, bool) {
+	p := newPackedRows(e, g, rowSlices[s.K-1])
+	e.Workgroup = [3]int{s.Lanes, 1, 1}
+	group, exists := e.BoundedGroup(fusion.Product(g.Outer) / s.Rows)
+	lane := loop.LocalID(0, s.Lanes)
+	number := p.ranged("group", group, fusion.Product(g.Outer)/s.Rows)
+	count := g.Inner[0] / p.split.elements()
+	for t := range emit.CeilDiv(count, s.Lanes) {
+		at := scalar.Add(lane, loop.Int(t*s.Lanes))
+		p.thread(p.ranged("slice", scalar.Min(at, loop.Int(count-1)), count))
+	}
+	atOnce := min(packedAtOnce, s.Rows)
+	if len(p.members) > 1 {
+		atOnce = min(atOnce, 2)
+	}
+	warps := s.Lanes / loop.Warp
+	var parts []int
+	for range p.members {
+		parts = append(parts, p.Shared(p.Name("part"), ir.F32, 1, s.Rows*warps))
+	}
+	if !load(p, s, lane, 4*s.Rows*warps*len(parts)) || !p.sumActivations() {
+		return emit.Launch{}, false
+	}
+	begin := p.ranged("begin", scalar.Mul(number, loop.Int(s.Rows)), fusion.Product(g.Outer))
+	ok := true
+	p.overRows(s.Rows, atOnce, func(at scalar.Expr) {
+		first := p.Name("first") // a variable even where it is known, by which expressions are told apart
+		p.Body = append(p.Body, &loop.Let{Name: first, Value: p.Simplify(scalar.Add(begin, at))})
+		p.first = scalar.NewVar(first, ir.I32, 0, int64(max(fusion.Product(g.Outer)-atOnce, 1)))
+		for m := range p.members {
+			var sums []scalar.Expr
+			for j := range atOnce {
+				sum, fine := p.sum(m, j)
+				sums, ok = append(sums, sum), ok && fine
+			}
+			if ok {
+				p.fold(sums, lane, func(row, sum scalar.Expr) {
+					to := scalar.Add(scalar.Mul(scalar.Add(at, row), loop.Int(warps)), scalar.FloorDiv(lane, loop.Int(loop.Warp)))
+					p.Body = append(p.Body, &loop.Store{Array: parts[m], At: p.Simplify(to), Value: sum})
+				})
+			}
+		}
+	})
+	if !ok {
+		return emit.Launch{}, false
+	}
+	p.Body = append(p.Body, &loop.Barrier{})
+	p.finish(begin, lane, exists, s.Rows, warps, parts)
+	for id := range p.weights.tensors {
+		e.Words[id] = true
+	}
+	if p.weights.readsBytes(p.Body) || p.readsElements() {
+		return emit.Launch{}, false
+	}
+	return e.Finish(g.Name(), p.Body), true
+}
+
+// ranged names a value in [0, n).
+func (p *packedRows) ranged(prefix string, x scalar.Expr, n int) scalar.Expr {
+	x = p.Simplify(x)
+	if x.Op == scalar.OpConst {
+		return x
+	}
+	name := p.Name(prefix)
+	p.Body = append(p.Body, &loop.Let{Name: name, Value: x})
+	return scalar.NewVar(name, x.Type, 0, int64(max(n, 1)-1))
+}
+
+// thread adds a slice to those of the thread.
+func (p *packedRows) thread(slice scalar.Expr) { p.slice = append(p.slice, slice) }
+
+// overRows writes f for the rows of a workgroup, some at a time.
+func (p *packedRows) overRows(rows, atOnce int, f func(at scalar.Expr)) {
+	if rows == atOnce {
+		f(loop.Int(0))
+		return
+	}
+	name := p.Name("r")
+	outer := p.Body
+	p.Body = nil
+	f(scalar.NewVar(name, ir.I32, 0, int64(rows-atOnce)))
+	p.Body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rows), Step: loop.Int(atOnce), NoUnroll: true, Body: p.Body})
+}
+
+// element returns the inner coordinate of an element of a slice.
+func (p *packedRows) element(slice scalar.Expr, field, at int) scalar.Expr {
+	s := p.split
+	block, place := scalar.FloorDiv(slice, loop.Int(s.perBlock())), scalar.Mod(slice, loop.Int(s.perBlock()))
+	major, minor := scalar.FloorDiv(place, loop.Int(s.minors)), scalar.Mod(place, loop.Int(s.minors))
+	e := scalar.Add(scalar.Mul(block, loop.Int(s.block)), scalar.Mul(major, loop.Int(s.fields*s.minors*s.run)))
+	e = scalar.Add(e, scalar.Mul(minor, loop.Int(s.run)))
+	return p.Simplify(scalar.Add(e, loop.Int(field*s.minors*s.run+at)))
+}
+
+// product returns the factors of a member's element that are independent of the row, and the other one:
+// activations and weights.
+func (p *packedRows) product(m *fusion.Member, row, inner scalar.Expr) (x, value scalar.Expr, ok bool) {
+	r := p.rowEmitter
+	r.row = p.Unflatten(row, p.g.Outer)
+	at := slices.Concat(r.row, p.Unflatten(inner, p.g.Inner))
+	c := &chunk{j: -1, inner: at[len(r.row):], valid: scalar.ConstBool(true)}
+	value = m.Reduction().Element(m.Node, m.At(at), m.InnerAt(at), c.reader(r).Operand(m.Node))[0]
+	for value = p.Simplify(value); value.Op == scalar.OpMul; {
+		a, b := value.Args[0], value.Args[1]
+		switch {
+		case !p.varies(a):
+			x, value = times(x, a), b
+		case !p.varies(b):
+			x, value = times(x, b), a
+		default:
+			return x, value, x != nil && x.Type == ir.F32
+		}
+	}
+	return x, value, x != nil && x.Type == ir.F32 && p.varies(value)
+}
+
+func times(a, b scalar.Expr) scalar.Expr {
+	if a == nil {
+		return b
+	}
+	return scalar.Mul(a, b)
+}
+
+// varies reports whether an expression depends on the row of weights.
+func (p *packedRows) varies(e scalar.Expr) bool {
+	return scalar.Any(e, func(n scalar.Expr) bool { return n.Op == scalar.OpVar && n.Name == p.first.Name })
+}
+
+// term is a part of a slice whose weights are scale·number + sign·offset; scale and offset may be
+// missing.
+type term struct {
+	scale, offset scalar.Expr
+	negative      bool
+	numbers       []scalar.Expr
+	elements      []int // of the slice, for each number
+}
+
+// terms returns the weights of a row and a slice by their scales and offsets.
+func (p *packedRows) terms(m *fusion.Member, row, slice scalar.Expr) (terms []term, ok bool) {
+	found := map[string]int{}
+	for i := range p.split.elements() {
+		_, w, ok := p.product(m, row, p.element(slice, i/p.split.run, i%p.split.run))
+		if !ok {
+			return nil, false
+		}
+		t := termOf(w)
+		key := keyOf(t.scale) + " " + keyOf(t.offset)
+		at, known := found[key]
+		if !known {
+			at, found[key] = len(terms), len(terms)
+			terms = append(terms, t)
+			terms[at].numbers = nil
+		}
+		terms[at].numbers = append(terms[at].numbers, t.numbers...)
+		terms[at].elements = append(terms[at].elements, i)
+	}
+	return terms, true
+}
+
+func keyOf(x scalar.Expr) string {
+	if x == nil {
+		return ""
+	}
+	return scalar.Key(x)
+}
+
+// termOf splits a weight.
+func termOf(w scalar.Expr) (t term) {
+	if w.Op == scalar.OpAdd || w.Op == scalar.OpSub {
+		t.negative = w.Op == scalar.OpSub
+		t.offset, w = w.Args[1], w.Args[0]
+	}
+	t.numbers = []scalar.Expr{w}
+	if w.Op != scalar.OpMul {
+		return t
+	}
+	for i, number := range w.Args {
+		if number.Op == scalar.OpConvert && number.Args[0].Type.IsInteger() {
+			t.scale, t.numbers[0] = w.Args[1-i], number
+		}
+	}
+	return t
+}
+
+// loadVectors computes the activations of each thread by itself, from vectors. It reports false where they
+// are no vectors.
+func (p *packedRows) loadVectors(s emit.Schedule, lane scalar.Expr, _ int) bool {
+	p.first = scalar.NewVar("first", ir.I32, 0, int64(fusion.Product(p.g.Outer)-1)) // activations do not depend on it
+	count := p.g.Inner[0] / p.split.elements()
+	vectors := emit.NewVectorizer(p.Emitter)
+	var own []scalar.Expr
+	for _, slice := range p.slice {
+		for i := range p.split.elements() {
+			x, ok := p.activation(p.element(slice, i/p.split.run, i%p.split.run))
+			if !ok {
+				return false
+			}
+			own = append(own, x)
+		}
+	}
+	vectors.Observe(own...)
+	vectors.Decide()
+	if !p.allVectors(own) {
+		return false
+	}
+	vectors.Load(own)
+	for t := range p.slice {
+		exists := p.Simplify(scalar.Lt(scalar.Add(lane, loop.Int(t*s.Lanes)), loop.Int(count)))
+		var x []scalar.Expr
+		for i := range p.split.elements() {
+			value := scalar.Select(exists, own[t*p.split.elements()+i], scalar.Const(ir.F32, 0))
+			x = append(x, p.let("x", value))
+		}
+		p.x = append(p.x, x)
+	}
+	return true
+}
+
+// allVectors reports whether the loads of values that depend on the slice are of vectors.
+func (p *packedRows) allVectors(values []scalar.Expr) bool {
+	names := map[string]bool{}
+	for _, s := range p.slice {
+		names[s.Name] = true
+	}
+	for _, x := range values {
+		scalars := scalar.Any(x, func(n scalar.Expr) bool {
+			return n.Op == scalar.OpLoad && n.Ref >= 0 && p.Widths[n.Ref] == 0 &&
+				scalar.Any(n.Args[0], func(at scalar.Expr) bool { return at.Op == scalar.OpVar && names[at.Name] })
+		})
+		if scalars {
+			return false
+		}
+	}
+	return true
+}
+
+// readsElements reports whether statements access elements of an array that is read in vectors.
+func (p *packedRows) readsElements() (found bool) {
+	loop.WalkStores(p.Body, func(array int) { found = found || array >= 0 && p.Widths[array] > 0 })
+	loop.Walk(p.Body, func(s loop.Stmt) {
+		loop.EachNode(s, func(n scalar.Expr) { found = found || n.Op == scalar.OpLoad && n.Ref >= 0 && p.Widths[n.Ref] > 0 })
+	})
+	return found
+}
+
+// activation returns the factor of weights at an element of the row, or false where members have other
+// ones.
+func (p *packedRows) activation(element scalar.Expr) (x scalar.Expr, ok bool) {
+	for n, m := range p.members {
+		own, _, ok := p.product(m, p.first, element)
+		if !ok || p.varies(own) || n > 0 && scalar.Key(own) != scalar.Key(x) {
+			return nil, false
+		}
+		x = own
+	}
+	return x, x != nil
+}
+
+// stage computes the activations once, by contiguous threads, and passes them to the threads that keep
+// them through workgroup memory, some slices at a time. It reports false where members have other
+// activations.
+func (p *packedRows) stage(s emit.Schedule, lane scalar.Expr, used int) bool {
+	lanes := s.Lanes
+	each, count := p.split.elements(), p.g.Inner[0]/p.split.elements()
+	stride := each | 1 // without bank conflicts
+	room := (p.Caps.SharedBytes - used) / (4 * stride) / loop.Warp * loop.Warp
+	if room <= 0 {
+		return false
+	}
+	room = min(room, emit.CeilDiv(count, loop.Warp)*loop.Warp)
+	memory := p.Shared(p.Name("x"), ir.F32, 1, room*stride)
+	p.first = scalar.NewVar("first", ir.I32, 0, int64(fusion.Product(p.g.Outer)-1)) // activations do not depend on it
+	for range p.slice {
+		var own []scalar.Expr
+		for range each {
+			own = append(own, p.Var("x", scalar.Const(ir.F32, 0)))
+		}
+		p.x = append(p.x, own)
+	}
+	for from := 0; from < count; from += room {
+		to, ok := min(from+room, count), true
+		p.Loop("i", lane, loop.Int((to-from)*each), lanes, (to-from)*each-1, func(i scalar.Expr) {
+			element := p.Simplify(scalar.Add(i, loop.Int(from*each)))
+			var x scalar.Expr
+			if x, ok = p.activation(element); !ok {
+				return
+			}
+			p.Body = append(p.Body, &loop.Store{Array: memory, At: p.Simplify(p.staged(i, stride)), Value: x})
+		})
+		if !ok {
+			return false
+		}
+		p.Barrier()
+		for t, own := range p.x {
+			number := scalar.Add(lane, loop.Int(t*lanes)) // not p.slice, which is clamped
+			p.When(scalar.And(scalar.Ge(number, loop.Int(from)), scalar.Lt(number, loop.Int(to))), func() {
+				at := p.Let("at", scalar.Mul(scalar.Sub(number, loop.Int(from)), loop.Int(stride)))
+				for i, v := range own {
+					p.Set(v, scalar.LoadAt(memory, ir.F32, scalar.Add(at, loop.Int(i))))
+				}
+			})
+		}
+		if to < count {
+			p.Barrier()
+		}
+	}
+	return true
+}
+
+// staged returns where an element is in workgroup memory, counted from the first slice there.
+func (p *packedRows) staged(i scalar.Expr, stride int) scalar.Expr {
+	s := p.split
+	digit := func(by, n int) scalar.Expr { return scalar.Mod(scalar.FloorDiv(i, loop.Int(by)), loop.Int(n)) }
+	run, minor, field := digit(1, s.run), digit(s.run, s.minors), digit(s.run*s.minors, s.fields)
+	major, block := digit(s.run*s.minors*s.fields, s.majors), scalar.FloorDiv(i, loop.Int(s.block))
+	slice := scalar.Add(scalar.Mul(block, loop.Int(s.perBlock())), scalar.Add(scalar.Mul(major, loop.Int(s.minors)), minor))
+	return scalar.Add(scalar.Mul(slice, loop.Int(stride)), scalar.Add(scalar.Mul(field, loop.Int(s.run)), run))
+}
+
+// sum returns the thread's part of a member's row, the j-th of those at p.first.
+func (p *packedRows) sum(number, j int) (sum scalar.Expr, ok bool) {
+	row := p.Simplify(scalar.Add(p.first, loop.Int(j)))
+	for t, slice := range p.slice {
+		terms, ok := p.terms(p.members[number], row, slice)
+		if !ok {
+			return nil, false
+		}
+		for _, w := range p.weights.inWords(terms) {
+			dot := scalar.Const(ir.F32, 0)
+			for i, x := range w.numbers {
+				dot = scalar.Fma(x, p.x[t][w.elements[i]], dot)
+			}
+			dot = p.let("dot", dot)
+			if w.scale != nil {
+				dot = scalar.Mul(w.scale, dot)
+			}
+			if w.offset != nil {
+				total := p.totals[totalKey(t, w)]
+				if w.negative {
+					total = scalar.Neg(total)
+				}
+				dot = scalar.Fma(w.offset, total, dot)
+			}
+			if sum != nil {
+				dot = scalar.Add(sum, dot)
+			}
+			sum = p.let("sum", dot)
+		}
+	}
+	return sum, true
+}
+
+// sumActivations names the sums of activations that weights with offsets are multiplied with, once for
+// all rows. It reports false where the weights do not factor.
+func (p *packedRows) sumActivations() bool {
+	for t, slice := range p.slice {
+		for _, m := range p.members {
+			terms, ok := p.terms(m, p.first, slice)
+			if !ok {
+				return false
+			}
+			for _, w := range terms {
+				if key := totalKey(t, w); w.offset != nil && p.totals[key] == nil {
+					total := p.x[t][w.elements[0]]
+					for _, i := range w.elements[1:] {
+						total = scalar.Add(total, p.x[t][i])
+					}
+					p.totals[key] = p.let("total", total)
+				}
+			}
+		}
+	}
+	return true
+}
+
+func totalKey(turn int, w term) string { return fmt.Sprint(turn, w.elements) }
+
+// fold adds the sums of rows over the threads of a warp. Each step halves the rows that a thread has
+// sums of, so that n rows take n − 1 + log₂(32/n) shuffles. f gets a row's number among them and
+// its sum, in one thread.
+func (p *packedRows) fold(sums []scalar.Expr, lane scalar.Expr, f func(row, sum scalar.Expr)) {
+	row, across := loop.Int(0), loop.Warp/2
+	bit := func() scalar.Expr { return scalar.Mod(scalar.FloorDiv(lane, loop.Int(across)), loop.Int(2)) }
+	shuffled := func(x scalar.Expr) scalar.Expr {
+		name := p.Name("other")
+		p.Body = append(p.Body, &loop.Shuffle{Name: name, Value: x, Xor: across})
+		return scalar.FreeVar(name, ir.F32)
+	}
+	for ; len(sums) > 1; across /= 2 {
+		half := len(sums) / 2
+		upper := p.let("upper", p.Simplify(scalar.Eq(bit(), loop.Int(1))))
+		row = scalar.Add(scalar.Mul(bit(), loop.Int(half)), row)
+		var kept []scalar.Expr
+		for i := range half {
+			mine := p.let("mine", scalar.Select(upper, sums[half+i], sums[i]))
+			theirs := shuffled(scalar.Select(upper, sums[i], sums[half+i]))
+			kept = append(kept, p.let("both", scalar.Add(mine, theirs)))
+		}
+		sums = kept
+	}
+	sum, rest := sums[0], 2*across
+	for ; across > 0; across /= 2 {
+		sum = p.let("both", scalar.Add(sum, shuffled(sum)))
+	}
+	outer := p.Body
+	p.Body = nil
+	f(p.Simplify(row), sum)
+	first := p.Simplify(scalar.Eq(scalar.Mod(lane, loop.Int(rest)), loop.Int(0)))
+	p.Body = append(outer, &loop.If{Cond: first, Then: p.Body})
+}
+
+// finish adds the parts of warps and stores what follows, a row in each of the first threads.
+func (p *packedRows) finish(begin, lane, exists scalar.Expr, rows, warps int, parts []int) {
+	outer := p.Body
+	p.Body = nil
+	own := p.ranged("own", scalar.Min(lane, loop.Int(rows-1)), rows)
+	number := p.ranged("row", scalar.Add(begin, own), fusion.Product(p.g.Outer))
+	p.row = p.Unflatten(number, p.g.Outer)
+	for i, acc := range p.declare(p.members) {
+		sum := scalar.LoadAt(parts[i], ir.F32, p.Simplify(scalar.Mul(own, loop.Int(warps))))
+		for w := 1; w < warps; w++ {
+			sum = scalar.Add(sum, scalar.LoadAt(parts[i], ir.F32, p.Simplify(scalar.Add(scalar.Mul(own, loop.Int(warps)), loop.Int(w)))))
+		}
+		p.Body = append(p.Body, &loop.Assign{Name: acc.name, Value: scalar.Add(acc.value(), sum)})
+		p.finishMember(acc.m, []accumulator{acc})
+	}
+	p.nameRows(1)
+	p.finishRows()
+	p.Body = append(outer, emit.Guard(p.Simplify(scalar.And(scalar.Lt(lane, loop.Int(rows)), exists)), p.Body)...)
+}
