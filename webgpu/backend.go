@@ -129,7 +129,7 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 	}
 	budget, err := o.Budget(device)
 	if err == nil {
-		err = async.CheckMemory(p, budget)
+		err = async.CheckMemory(p, plan.Layout{}, budget)
 	}
 	if err != nil {
 		return nil, fault("compile", err)
