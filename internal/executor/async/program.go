@@ -43,7 +43,9 @@ type queue struct {
 }
 
 // NewProgram returns a program that runs a plan on a machine.
-func NewProgram(p *plan.Plan, m Machine) *Program { return newProgram(p, m, &queue{}) }
+func NewProgram(p *plan.Plan, m Machine) *Program {
+	return newProgram(p, plan.Layout{}, m, &queue{})
+}
 
 // Hold keeps the machine of the program, even after Close, until drop is called. The error is of kind
 // [native.ErrClosed] or [native.ErrLost] for a call of a program that is closed or whose device is lost.
@@ -73,17 +75,13 @@ func (p *Program) release() error {
 // parameters and states lie in the memory of p: a call of one waits for the runs of the other where it
 // would wait for its own. It takes over a [Program.Hold] of p.
 func (p *Program) Sharing(made *plan.Plan, m Machine, drop func() error) *Program {
-	other := newProgram(made, m, p.queue)
-	other.memory -= plan.LayoutOf(p.plan).Bytes()
+	other := newProgram(made, plan.LayoutOf(p.plan), m, p.queue)
 	other.drop = drop
 	return other
 }
 
-// Plan returns the plan.
-func (p *Program) Plan() *plan.Plan { return p.plan }
-
-func newProgram(p *plan.Plan, m Machine, q *queue) *Program {
-	made := &Program{Signature: SignatureOf(p), plan: p, machine: m, kept: map[string]*plan.Slot{}, queue: q, holds: 1}
+func newProgram(p *plan.Plan, shared plan.Layout, m Machine, q *queue) *Program {
+	made := &Program{Signature: SignatureOf(p, shared), plan: p, machine: m, kept: map[string]*plan.Slot{}, queue: q, holds: 1}
 	for i := range p.Slots {
 		if s := &p.Slots[i]; s.Role.Persistent() {
 			made.kept[s.Name] = s

@@ -21,9 +21,10 @@ type Signature struct {
 	memory     int64
 }
 
-// SignatureOf returns the signature of a plan.
-func SignatureOf(p *plan.Plan) Signature {
-	s := Signature{slots: map[string][]native.Slot{}}
+// SignatureOf returns the signature of a plan. The buffers of a layout, which are another program's,
+// take none of its memory.
+func SignatureOf(p *plan.Plan, shared plan.Layout) Signature {
+	s := Signature{slots: map[string][]native.Slot{}, memory: -shared.Bytes()}
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		var slots []native.Slot
@@ -72,8 +73,8 @@ func (s *Signature) Persistent() []native.Slot { return slices.Clone(s.persisten
 func CheckMemory(p *plan.Plan, shared plan.Layout, budget native.Budget) error {
 	var parts []native.Allocation
 	var slots []native.Slot
-	s := SignatureOf(p)
-	rest := s.memory - shared.Bytes()
+	s := SignatureOf(p, shared)
+	rest := s.memory
 	for i := range p.Slots {
 		slot := &p.Slots[i]
 		role, bytes := roles[slot.Role], int64(slot.Bytes)
