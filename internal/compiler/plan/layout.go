@@ -38,7 +38,6 @@ func (l Layout) Bytes() (sum int64) {
 	return sum
 }
 
-
 // Has reports whether a parameter or a state has a place.
 func (l Layout) Has(name string) bool {
 	return slices.ContainsFunc(l.Places, func(x Place) bool { return x.Name == name })
