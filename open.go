@@ -48,8 +48,9 @@ type bucket struct {
 // holderEntry is the entry of the base program that declares parameters and states.
 const holderEntry = "rlx.hold"
 
-// open compiles what has no open sizes of a module.
-func (s *Session) open(ctx context.Context, m *ir.Module, o CompileOptions) (native.Program, error) {
+// open compiles what has no open sizes of a module, and shares the memory of a program unless that is
+// nil.
+func (s *Session) open(ctx context.Context, m *ir.Module, o CompileOptions, with native.Program) (native.Program, error) {
 	if o.Mesh != nil { // ranks could choose different buckets, and would wait for each other
 		return nil, ir.Errorf(ir.ErrUnsupported, "the module has open sizes; with a Mesh all sizes must be bound")
 	}
@@ -74,7 +75,7 @@ func (s *Session) open(ctx context.Context, m *ir.Module, o CompileOptions) (nat
 	if err != nil {
 		return nil, err
 	}
-	if p.base, err = s.compile(ctx, base, o, nil); err != nil {
+	if p.base, err = s.compile(ctx, base, o, with); err != nil {
 		return nil, err
 	}
 	if _, shares := s.backend.(native.Sharer); !shares && len(p.base.Persistent()) > 0 {

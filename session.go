@@ -71,6 +71,12 @@ type CompileOptions struct {
 	// devices; nil means one device. All ranks compile the same module at the same time: see
 	// [native.Options].
 	Mesh *collective.Mesh
+	// Share is a program of the session, open, whose parameters and states are those of the new one too
+	// where the names are equal: they lie in the memory of Share and have its values. Runs of both
+	// programs are ordered as those of one are. So an entry is added to a model that is in use, such as
+	// one that generates text to one that trains. The error is of kind [ir.ErrShape] for types that
+	// differ, and of kind [ir.ErrUnsupported] on Metal and Core ML. nil shares nothing.
+	Share *Program
 	// Sizes says what is compiled for open sizes, by symbol. A symbol that it lacks has the zero
 	// [Size]: powers of two.
 	Sizes map[string]Size
@@ -95,20 +101,38 @@ func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOption
 	if err := checkSizes(m, o); err != nil {
 		return nil, err
 	}
+	with, err := s.shared(o.Share)
+	if err != nil {
+		return nil, err
+	}
 	var p native.Program
 	if isOpen(m) {
-		p, err = s.open(ctx, m, o)
+		p, err = s.open(ctx, m, o, with)
 	} else {
-		p, err = s.compile(ctx, m, o, nil)
+		p, err = s.compile(ctx, m, o, with)
 	}
 	if err != nil {
 		return nil, err
 	}
-	out := &Program{Program: p, unset: unsetParams(m), owner: &s.programs}
+	out := &Program{Program: p, unset: unsetParams(m, o.Share), owner: &s.programs}
 	if err := s.programs.add(out); err != nil {
 		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))
 	}
 	return out, nil
+}
+
+// shared returns the program of the device whose memory is to be shared, nil for none.
+func (s *Session) shared(p *Program) (native.Program, error) {
+	if p == nil {
+		return nil, nil
+	}
+	if _, ok := s.backend.(native.Sharer); !ok || p.owner != &s.programs {
+		return nil, ir.Errorf(ir.ErrUnsupported, "Share is a program of another session, or device %q does not share memory between programs", s.backend.Name())
+	}
+	if open, ok := p.Program.(*openProgram); ok {
+		return open.base, nil
+	}
+	return p.Program, nil
 }
 
 // compile compiles a module of constant sizes, whose parameters and states are those of a program

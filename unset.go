@@ -13,19 +13,37 @@ import (
 // unset tracks the parameters of a program without a value, so that no entry computes with the
 // zeros in their memory.
 type unset struct {
-	mu     sync.Mutex
-	params map[string]bool     // parameters without a value
-	reads  map[string][]string // by entry, the parameters that it reads
-	sets   map[string][]string // by entry, the parameters and states that it updates
+	*missing
+	reads map[string][]string // by entry, the parameters that it reads
+	sets  map[string][]string // by entry, the parameters and states that it updates
 }
 
-func unsetParams(m *ir.Module) *unset {
-	u := &unset{params: map[string]bool{}, reads: map[string][]string{}, sets: map[string][]string{}}
+// missing holds the parameters without a value of programs that share them.
+type missing struct {
+	mu     sync.Mutex
+	params map[string]bool
+}
+
+// unsetParams returns the parameters of a module without a value: all, but for those of another
+// program, unless that is nil.
+func unsetParams(m *ir.Module, with *Program) *unset {
+	u := &unset{missing: &missing{params: map[string]bool{}}, reads: map[string][]string{}, sets: map[string][]string{}}
+	known := map[string]bool{}
+	if with != nil {
+		u.missing = with.unset.missing
+		for _, s := range with.Persistent() {
+			known[s.Name] = true
+		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	for _, e := range m.Entries {
 		read := e.Graph.ReadPorts()
 		for _, p := range e.Graph.Ports() {
 			if p.Kind == ir.ParamPort {
-				u.params[p.Name] = true
+				if !known[p.Name] {
+					u.params[p.Name] = true
+				}
 				if read[p.Name] {
 					u.reads[e.Name] = append(u.reads[e.Name], p.Name)
 				}
@@ -53,7 +71,7 @@ func (u *unset) check(entry string) error {
 }
 
 // markGiven records that parameters have a value.
-func (u *unset) markGiven(names []string) {
+func (u *missing) markGiven(names []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, name := range names {

@@ -32,6 +32,28 @@ func (s Slot) Accept(t Tensor) error {
 	return nil
 }
 
+// AcceptShared returns an error of kind [ir.ErrShape] for a parameter or a state of a module that has
+// another type among those of the program with which it is to share memory.
+func AcceptShared(m *ir.Module, persistent []Slot) error {
+	slots := map[string]Slot{}
+	for _, s := range persistent {
+		slots[s.Name] = s
+	}
+	for _, e := range m.Entries {
+		for _, port := range e.Graph.Ports() {
+			s, shared := slots[port.Name]
+			if !shared || port.Kind == ir.InputPort {
+				continue
+			}
+			of := ir.Type{DType: s.DType, Shape: ir.Dims(s.Dims...)}
+			if t := port.Value.Type(); !of.Equal(t) {
+				return ir.Shapef("%s %q is %s; the program that it is shared with has %s", port.Kind, port.Name, t, of)
+			}
+		}
+	}
+	return nil
+}
+
 func (s Slot) checkIndices(t Tensor) error {
 	switch s.DType {
 	case ir.I8:

@@ -111,6 +111,23 @@ func (b *backend) Check(m *ir.Module) error {
 }
 
 func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
+	return b.compile(ctx, m, o, nil)
+}
+
+// CompileShared implements [native.Sharer].
+func (b *backend) CompileShared(ctx context.Context, m *ir.Module, o native.Options, with native.Program) (native.Program, error) {
+	other, ok := with.(*program)
+	if !ok {
+		return nil, fault("compile", ir.Errorf(ir.ErrUnsupported, "the other program is not one of WebGPU"))
+	}
+	if err := native.AcceptShared(m, with.Persistent()); err != nil {
+		return nil, fault("compile", err)
+	}
+	return b.compile(ctx, m, o, other.s)
+}
+
+// compile compiles a module that uses the parameters and states of a session unless that is nil.
+func (b *backend) compile(ctx context.Context, m *ir.Module, o native.Options, with *exec.Session) (native.Program, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fault("compile", err)
 	}
@@ -118,27 +135,36 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan.Compile(m, dev.Target(), wgsl.Printer{})
+	t := dev.Target()
+	if with != nil {
+		t.States = plan.LayoutOf(with.Plan())
+	}
+	p, err := plan.Compile(m, t, wgsl.Printer{})
 	if err != nil {
 		return nil, fault("compile", err)
 	}
-	// WebGPU does not report the memory of a GPU; a software device uses the host's.
+	budget, err := budgetOf(dev, o)
+	if err == nil {
+		err = async.CheckMemory(p, t.States, budget)
+	}
+	if err != nil {
+		return nil, fault("compile", err)
+	}
+	s, err := dev.LoadShared(ctx, p, with)
+	if err != nil {
+		return nil, fault("compile", err)
+	}
+	return newProgram(s, t.States), nil
+}
+
+// budgetOf returns the memory budget of a program. WebGPU does not report the memory of a GPU; a
+// software device uses the host's.
+func budgetOf(dev *exec.Device, o native.Options) (native.Budget, error) {
 	device := native.Budget{Bytes: math.MaxInt64, Source: "no bound"}
 	if dev.Info().CPU {
 		device = native.HostMemory()
 	}
-	budget, err := o.Budget(device)
-	if err == nil {
-		err = async.CheckMemory(p, budget)
-	}
-	if err != nil {
-		return nil, fault("compile", err)
-	}
-	s, err := dev.Load(ctx, p)
-	if err != nil {
-		return nil, fault("compile", err)
-	}
-	return newProgram(s), nil
+	return o.Budget(device)
 }
 
 // fault wraps an error of package exec or of the compiler in a [*native.Error].

@@ -32,8 +32,8 @@ type entry struct {
 	reads []string
 }
 
-func newProgram(s *exec.Session) *program {
-	p := &program{Signature: async.SignatureOf(s.Plan()), s: s, plan: s.Plan(), entries: map[string]*entry{}}
+func newProgram(s *exec.Session, shared plan.Layout) *program {
+	p := &program{Signature: async.SignatureOf(s.Plan(), shared), s: s, plan: s.Plan(), entries: map[string]*entry{}}
 	for i := range p.plan.Entries {
 		spec := &p.plan.Entries[i]
 		run, err := s.Entry(spec.Name)

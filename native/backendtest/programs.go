@@ -66,6 +66,7 @@ func Programs(t *testing.T, b native.Backend) {
 		}
 	})
 	t.Run("all state is got and set at one time", func(t *testing.T) { wholeState(t, b) })
+	t.Run("programs share memory", func(t *testing.T) { sharedMemory(t, b) })
 	t.Run("bound memory is read and written by every run", func(t *testing.T) { boundMemory(t, b) })
 	t.Run("memory that overlaps is refused", func(t *testing.T) { overlappingMemory(t, b) })
 	t.Run("runs from many goroutines take turns", func(t *testing.T) { manyRuns(t, b) })

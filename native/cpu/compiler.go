@@ -49,7 +49,7 @@ type temporary struct {
 // Parameters and states that shared has are those of another program.
 func compile(ctx context.Context, b backend, m *ir.Module, budget native.Budget, shared map[string]*stored, mesh *collective.Mesh) (*program, error) {
 	p := &program{persistent: map[string]*stored{}, shared: shared, mesh: mesh}
-	if err := p.checkShared(m); err != nil {
+	if err := p.acceptShared(m); err != nil {
 		return nil, err
 	}
 	sources := make([]source, len(m.Entries))

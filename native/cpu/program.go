@@ -86,24 +86,16 @@ func (p *program) store(t *fusion.Tensor) *buffer {
 	return b
 }
 
-// checkShared returns an error for a parameter or a state that has another type in the program whose
-// memory it is to share.
-func (p *program) checkShared(m *ir.Module) error {
-	for _, e := range m.Entries {
-		for _, port := range e.Graph.Ports() {
-			s, t := p.shared[port.Name], port.Value.Type()
-			if port.Kind == ir.InputPort || s == nil {
-				continue
-			}
-			if s.buf == nil {
-				return native.ErrClosed
-			}
-			if of := (ir.Type{DType: s.slot.DType, Shape: ir.Dims(s.slot.Dims...)}); !of.Equal(t) {
-				return ir.Shapef("%s %q is %s; the program that it is shared with has %s", port.Kind, port.Name, t, of)
-			}
+// acceptShared returns an error unless the module can use the memory of the other program.
+func (p *program) acceptShared(m *ir.Module) error {
+	var slots []native.Slot
+	for _, s := range p.shared {
+		if s.buf == nil {
+			return native.ErrClosed
 		}
+		slots = append(slots, s.slot)
 	}
-	return nil
+	return native.AcceptShared(m, slots)
 }
 
 // markParams gives the role of a parameter to all that are a parameter of some entry; the

@@ -140,7 +140,7 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 	r, err := newRanks(m, o.Mesh)
 	var p native.Program
 	if err == nil {
-		p, err = b.compileFor(ctx, m, o, r)
+		p, err = b.compileFor(ctx, m, o, &program{ranks: r})
 	}
 	if r == nil && o.Mesh != nil && joint.InModule(m) {
 		r = &ranks{module: m, mesh: o.Mesh} // the mesh lacks what the module has
@@ -151,8 +151,30 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 	return p, nil
 }
 
-// compileFor is Compile for a module whose ranks may be nil.
-func (b *backend) compileFor(ctx context.Context, m *ir.Module, o native.Options, r *ranks) (native.Program, error) {
+// CompileShared implements [native.Sharer].
+func (b *backend) CompileShared(ctx context.Context, m *ir.Module, o native.Options, with native.Program) (native.Program, error) {
+	other, ok := with.(*program)
+	if !ok || other.ranks != nil || o.Mesh != nil {
+		err := ir.Errorf(ir.ErrUnsupported, "the other program is not one of this device, or one of them has several ranks")
+		return nil, &native.Error{Backend: b.name, Call: "compile", Kind: ir.ErrUnsupported, Err: err}
+	}
+	drop, err := other.Hold("compile")
+	if err != nil {
+		return nil, err
+	}
+	if err := native.AcceptShared(m, with.Persistent()); err != nil {
+		return nil, errors.Join(async.Fault(other, "compile", err), drop())
+	}
+	p, err := b.compileFor(ctx, m, o, &program{with: other, drop: drop})
+	if err != nil {
+		return nil, errors.Join(err, drop())
+	}
+	return p, nil
+}
+
+// compileFor compiles a module for a program whose ranks, and the program that it shares memory with,
+// are those of another.
+func (b *backend) compileFor(ctx context.Context, m *ir.Module, o native.Options, from *program) (native.Program, error) {
 	d, err := b.device()
 	if err != nil {
 		return nil, err
@@ -162,23 +184,26 @@ func (b *backend) compileFor(ctx context.Context, m *ir.Module, o native.Options
 		return nil, async.Fault(&program{name: b.name, device: d}, "compile", err)
 	}
 	t := targetOf(d, o, b.choice)
-	t.Long, t.Collectives = b.long, r != nil
+	t.Long, t.Collectives = b.long, from.ranks != nil
 	if o.Tune {
 		if t.Schedules, err = tuned(ctx, d, m, t); err != nil {
 			return nil, async.Fault(&program{name: b.name, device: d}, "tune", err)
 		}
 	}
-	p, err := b.compile(ctx, d, m, t, budget, &program{ranks: r})
+	if from.with != nil {
+		t.States = plan.LayoutOf(from.with.plan)
+	}
+	p, err := b.compile(ctx, d, m, t, budget, from)
 	if err != nil {
 		return nil, async.Fault(p, "compile", err)
 	}
 	return p, nil
 }
 
-// compile makes a program with the ranks and the timings so far of another. It compiles again, with
-// kernels for the refused products, if cuBLASLt turns out to lack an algorithm.
+// compile makes a program with the ranks, the timings so far and the shared memory of another. It
+// compiles again, with kernels for the refused products, if cuBLASLt turns out to lack an algorithm.
 func (b *backend) compile(ctx context.Context, d *device, m *ir.Module, t plan.Target, budget native.Budget, from *program) (*program, error) {
-	p := &program{name: b.name, device: d, budget: budget, made: from.made, ranks: from.ranks, serial: b.serial}
+	p := &program{name: b.name, device: d, budget: budget, made: from.made, ranks: from.ranks, with: from.with, drop: from.drop, serial: b.serial}
 	if b.guarded != nil {
 		p.guards = b.guarded()
 	}
@@ -202,7 +227,7 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	if err != nil {
 		return err
 	}
-	if err := async.CheckMemory(made, p.budget); err != nil {
+	if err := async.CheckMemory(made, t.States, p.budget); err != nil {
 		return err
 	}
 	return p.open(ctx, made)
@@ -233,7 +258,11 @@ func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
 	if err := p.build(ctx); err != nil {
 		return p.abandon(err)
 	}
-	p.Program = async.NewProgram(made, p)
+	if p.with != nil {
+		p.Program = p.with.Sharing(made, p, p.drop)
+	} else {
+		p.Program = async.NewProgram(made, p)
+	}
 	return nil
 }
 

@@ -69,6 +69,10 @@ func (p *program) call(on *driver.Stream, c *plan.Call) error {
 	for i, b := range c.Bindings {
 		arrays[i] = p.at(b.Buffer, b.Offset)
 	}
+	return p.callWith(on, c, arrays)
+}
+
+func (p *program) callWith(on *driver.Stream, c *plan.Call, arrays []driver.Ptr) error {
 	err := p.calls[c.Routine](on, arrays)
 	if p.debug && err == nil {
 		err = on.Synchronize()
@@ -77,7 +81,7 @@ func (p *program) call(on *driver.Stream, c *plan.Call) error {
 }
 
 // warm calls every routine of this device once, since the library loads its kernels on the first call
-// and cannot do so during a capture. All memory is zero, and so are the products.
+// and cannot do so during a capture. All memory of the program is zero, and so are the products.
 func (p *program) warm() error {
 	done := make([]bool, len(p.calls))
 	for i, r := range p.plan.Routines {
@@ -97,7 +101,7 @@ func (p *program) warmSteps(steps []plan.Step, done []bool) error {
 		switch s := s.(type) {
 		case *plan.Call:
 			if !done[s.Routine] {
-				done[s.Routine], err = true, p.device.noteRefusal(p.plan.Routines[s.Routine], p.call(p.stream, s))
+				done[s.Routine], err = true, p.device.noteRefusal(p.plan.Routines[s.Routine], p.warmCall(s))
 			}
 		case *plan.Repeat:
 			err = p.warmSteps(s.Steps, done)
@@ -109,4 +113,32 @@ func (p *program) warmSteps(steps []plan.Step, done []bool) error {
 		}
 	}
 	return nil
+}
+
+// warmCall calls a routine, which writes scratch memory in place of another program's parameters and
+// states.
+func (p *program) warmCall(c *plan.Call) error {
+	scratch, total := map[int]int{}, 0 // offsets by array
+	for i, a := range p.plan.Routines[c.Routine].Arrays() {
+		if b := c.Bindings[i]; a.Written && b.Buffer < len(p.shared()) {
+			scratch[i] = total
+			total += roundUp(b.Bytes)
+		}
+	}
+	if total == 0 {
+		return p.call(p.stream, c)
+	}
+	memory, err := p.device.Alloc(total)
+	if err != nil {
+		return p.outOfMemory("the first call of a product", total, err)
+	}
+	arrays := make([]driver.Ptr, len(c.Bindings))
+	for i, b := range c.Bindings {
+		arrays[i] = p.at(b.Buffer, b.Offset)
+		if at, is := scratch[i]; is {
+			arrays[i] = memory + driver.Ptr(at)
+		}
+	}
+	err = p.callWith(p.stream, c, arrays)
+	return errors.Join(err, p.stream.Synchronize(), p.device.Release(memory))
 }

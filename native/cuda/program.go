@@ -30,7 +30,7 @@ type program struct {
 	captures  []*driver.Stream // capture the bodies of conditionals, by depth
 	calls     []call           // of the plan's routines
 	arena     driver.Ptr
-	buffers   []driver.Ptr // the plan's, in the arena
+	buffers   []driver.Ptr // the plan's, in the arena, or those of with
 	entries   []*entry
 	debug     bool
 	budget    native.Budget
@@ -38,6 +38,8 @@ type program struct {
 	made      []native.Timing // the phases of compilation
 	ranks     *ranks          // nil without collectives
 	serial    bool            // graphs are lists, for tests
+	with      *program        // whose parameters and states, and streams, the program uses; nil for its own
+	drop      func() error    // ends the hold of with
 }
 
 // build allocates and loads everything that the plan needs.
@@ -60,7 +62,18 @@ func (p *program) build(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return p.join()
+}
+
+// join ends the use of the streams of the build, which no other program's work was to enter, for those
+// of the program with which this one shares parameters and states: their runs are one after the other.
+func (p *program) join() error {
+	if p.with == nil {
+		return nil
+	}
+	err := errors.Join(p.copies.Destroy(), p.stream.Destroy())
+	p.stream, p.copies = p.with.stream, p.with.copies
+	return err
 }
 
 // timed runs a phase of compilation and records its time.
@@ -97,7 +110,8 @@ func (p *program) allocate() error {
 		total += roundUp(bytes)
 		return driver.Ptr(at)
 	}
-	for _, b := range p.plan.Buffers {
+	shared := p.shared()
+	for _, b := range p.plan.Buffers[len(shared):] {
 		p.buffers = append(p.buffers, reserve(b.Bytes))
 	}
 	for i := range p.plan.Entries {
@@ -113,11 +127,24 @@ func (p *program) allocate() error {
 	for i := range p.buffers {
 		p.buffers[i] += p.arena
 	}
+	p.buffers = append(shared, p.buffers...)
 	for _, e := range p.entries {
 		e.scalars += p.arena
 		e.landing += p.arena
 	}
 	return p.stream.Clear(p.arena, total)
+}
+
+// shared returns the state buffers of the program that this one shares them with: the plan has them
+// first.
+func (p *program) shared() (out []driver.Ptr) {
+	if p.with == nil {
+		return nil
+	}
+	for _, b := range p.with.plan.StateBuffers() {
+		out = append(out, p.with.buffers[b])
+	}
+	return out
 }
 
 // writeConstants writes the constants, after warm has overwritten their buffers.
@@ -166,7 +193,11 @@ func (p *program) Release() error {
 	if p.arena != 0 {
 		failed = errors.Join(failed, p.device.Release(p.arena))
 	}
-	for _, s := range append(p.captures, p.copies, p.stream) {
+	streams := p.captures
+	if p.with == nil || p.stream != p.with.stream {
+		streams = append(streams, p.copies, p.stream)
+	}
+	for _, s := range streams {
 		if s != nil {
 			failed = errors.Join(failed, s.Destroy())
 		}

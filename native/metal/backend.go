@@ -132,7 +132,7 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	if len(made.Routines) > 0 {
 		return ir.Errorf(ir.ErrUnsupported, "the plan calls a library; Metal has none")
 	}
-	if err := async.CheckMemory(made, p.budget); err != nil {
+	if err := async.CheckMemory(made, plan.Layout{}, p.budget); err != nil {
 		return err
 	}
 	p.plan = made

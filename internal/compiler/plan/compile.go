@@ -119,7 +119,7 @@ func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 	p := &Plan{Name: m.Name, Compiler: Version, Target: t.Name}
 	p.Requires.Limits, p.Requires.Features = t.Limits, slices.Clone(t.Features)
 	maxSize := capacityOf(t.Limits)
-	return &compiler{
+	c := &compiler{
 		plan: p, module: m, target: t, printer: pr,
 		persistent: map[string]region{}, slots: map[string]int{},
 		cache: sched.NewCache(t.Schedules), fuser: sched.NewFuser(t.Schedules, t.Caps), kernelByKey: map[kernelKey]int{}, kernelByText: map[string]int{},
@@ -130,6 +130,8 @@ func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 		gates:     bumpAllocator{p: p, kind: TempBuffer, capacity: maxSize},
 		statusAt:  -1,
 	}
+	c.keep(t.States)
+	return c
 }
 
 // entryCompiler adds one entry.

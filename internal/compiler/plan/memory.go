@@ -56,6 +56,7 @@ func (c *entryCompiler) placeFixedTensor(t *fusion.Tensor) (err error) {
 			r, err = c.states.place(t)
 			c.persistent[t.Name] = r
 		}
+		r.bytes = bindingBytes(t) // a place of the target's layout has none
 	}
 	c.regions[t] = r
 	return err

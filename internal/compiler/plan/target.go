@@ -51,6 +51,9 @@ type Target struct {
 	// Schedules are the tuned schedules of groups, see [Choices]. Those that are not
 	// valid on the target are ignored.
 	Schedules sched.Tuned
+	// States gives the parameters and states that it lists the places that they have in another plan,
+	// whose memory the plan then uses: its buffers are the first of the plan.
+	States Layout
 }
 
 // keepsComposite reports whether a composite is scheduled as one op rather than inlined.

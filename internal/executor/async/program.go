@@ -23,20 +23,65 @@ type Program struct {
 	machine Machine
 	kept    map[string]*plan.Slot // parameters and states by name
 
+	*queue
+	entries []*entry
+	runs    int // number of runs begun
+	closed  bool
+	holds   int          // of the machine, which is released after the last
+	drop    func() error // ends the hold of the program with which this one shares memory, or nil
+}
+
+// queue serialises the calls of programs that have parameters and states in common.
+type queue struct {
 	// order serialises calls that use the machine, first come, first served. It is
 	// acquired before mu. Calls that only wait for a run take mu alone.
 	order      fair.Lock
 	mu         sync.Mutex
-	entries    []*entry
-	hostDriven *entry // the last host-driven entry begun, or nil
-	runs       int    // number of runs begun
-	unreported *bound // a bound entry without outputs whose run failed, or nil
-	closed     bool
+	programs   []*Program // that are open
+	hostDriven *entry     // the last host-driven entry begun, or nil
+	unreported *bound     // a bound entry without outputs whose run failed, or nil
 }
 
 // NewProgram returns a program that runs a plan on a machine.
 func NewProgram(p *plan.Plan, m Machine) *Program {
-	made := &Program{Signature: SignatureOf(p), plan: p, machine: m, kept: map[string]*plan.Slot{}}
+	return newProgram(p, plan.Layout{}, m, &queue{})
+}
+
+// Hold keeps the machine of the program, even after Close, until drop is called. The error is of kind
+// [native.ErrClosed] or [native.ErrLost] for a call of a program that is closed or whose device is lost.
+func (p *Program) Hold(call string) (drop func() error, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.usable(call); err != nil {
+		return nil, err
+	}
+	p.holds++
+	return func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.release()
+	}, nil
+}
+
+// release ends a hold. The program is locked.
+func (p *Program) release() error {
+	if p.holds--; p.holds > 0 {
+		return nil
+	}
+	return p.machine.Release()
+}
+
+// Sharing returns a program on a machine whose plan has the layout of p's ([plan.Target]) and whose
+// parameters and states lie in the memory of p: a call of one waits for the runs of the other where it
+// would wait for its own. It takes over a [Program.Hold] of p.
+func (p *Program) Sharing(made *plan.Plan, m Machine, drop func() error) *Program {
+	other := newProgram(made, plan.LayoutOf(p.plan), m, p.queue)
+	other.drop = drop
+	return other
+}
+
+func newProgram(p *plan.Plan, shared plan.Layout, m Machine, q *queue) *Program {
+	made := &Program{Signature: SignatureOf(p, shared), plan: p, machine: m, kept: map[string]*plan.Slot{}, queue: q, holds: 1}
 	for i := range p.Slots {
 		if s := &p.Slots[i]; s.Role.Persistent() {
 			made.kept[s.Name] = s
@@ -45,6 +90,9 @@ func NewProgram(p *plan.Plan, m Machine) *Program {
 	for i := range p.Entries {
 		made.entries = append(made.entries, newEntry(made, i))
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.programs = append(q.programs, made)
 	return made
 }
 
@@ -209,9 +257,19 @@ func (p *Program) read(slot *plan.Slot) (native.Tensor, error) {
 	return t, nil
 }
 
-// drain waits for all runs and collects their results.
+// drain waits for the runs of all programs of the queue and collects their results.
 func (p *Program) drain(ctx context.Context, call string) error {
-	for _, e := range p.entries {
+	for _, other := range slices.Clone(p.programs) {
+		if err := p.drainOf(ctx, call, other); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drainOf is drain for the runs of one program.
+func (p *Program) drainOf(ctx context.Context, call string, other *Program) error {
+	for _, e := range other.entries {
 		if err := p.await(ctx, call, func() bool { e.collect(); return !e.busy() }); err != nil {
 			return err
 		}
@@ -261,25 +319,35 @@ func (p *Program) Sync(ctx context.Context) error {
 // Close waits for the runs in flight; their results can still be waited for. See
 // [native.Program].
 func (p *Program) Close(ctx context.Context) error {
+	closed, err := p.close(ctx)
+	if closed && p.drop != nil {
+		err = errors.Join(err, p.fault("close", p.drop()))
+	}
+	return err
+}
+
+// close is Close but for the hold of another program. closed is false if nothing was closed.
+func (p *Program) close(ctx context.Context) (closed bool, err error) {
 	if !p.order.TryLock() {
 		if err := p.order.Lock(ctx); err != nil {
-			return p.fault("close", err)
+			return false, p.fault("close", err)
 		}
 	}
 	p.mu.Lock()
 	defer p.unlock()
 	if p.closed {
-		return nil
+		return false, nil
 	}
 	var failed error
 	if p.usable("close") == nil {
-		if failed = p.drain(ctx, "close"); failed != nil && ctx.Err() != nil {
-			return failed
+		if failed = p.drainOf(ctx, "close", p); failed != nil && ctx.Err() != nil {
+			return false, failed
 		}
 	}
 	p.closed = true
+	p.programs = slices.DeleteFunc(p.programs, func(other *Program) bool { return other == p })
 	for _, e := range p.entries {
 		failed = errors.Join(failed, e.release())
 	}
-	return p.fault("close", errors.Join(failed, p.machine.Release()))
+	return true, p.fault("close", errors.Join(failed, p.release()))
 }

@@ -21,9 +21,10 @@ type Signature struct {
 	memory     int64
 }
 
-// SignatureOf returns the signature of a plan.
-func SignatureOf(p *plan.Plan) Signature {
-	s := Signature{slots: map[string][]native.Slot{}}
+// SignatureOf returns the signature of a plan. The buffers of a layout, which are another program's,
+// take none of its memory.
+func SignatureOf(p *plan.Plan, shared plan.Layout) Signature {
+	s := Signature{slots: map[string][]native.Slot{}, memory: -shared.Bytes()}
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		var slots []native.Slot
@@ -67,16 +68,20 @@ func (s *Signature) Slots(entry string) []native.Slot { return slices.Clone(s.sl
 // Persistent returns the parameters and states.
 func (s *Signature) Persistent() []native.Slot { return slices.Clone(s.persistent) }
 
-// CheckMemory returns a [*native.MemoryError] if the buffers of a plan exceed the budget.
-func CheckMemory(p *plan.Plan, budget native.Budget) error {
+// CheckMemory returns a [*native.MemoryError] if the buffers of a plan exceed the budget. Those of a
+// layout, which are another program's, do not count.
+func CheckMemory(p *plan.Plan, shared plan.Layout, budget native.Budget) error {
 	var parts []native.Allocation
 	var slots []native.Slot
-	s := SignatureOf(p)
+	s := SignatureOf(p, shared)
 	rest := s.memory
 	for i := range p.Slots {
 		slot := &p.Slots[i]
 		role, bytes := roles[slot.Role], int64(slot.Bytes)
 		if slot.Role == plan.Scalar || slot.Role == plan.Output { // an output may alias a state
+			continue
+		}
+		if slot.Role.Persistent() && shared.Has(slot.Name) {
 			continue
 		}
 		given := SlotOf(slot, role)

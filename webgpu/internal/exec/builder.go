@@ -5,6 +5,7 @@ package exec
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/cogentcore/webgpu/wgpu"
 
@@ -18,6 +19,7 @@ type releaser interface{ Release() }
 type builder struct {
 	dev       *wgpu.Device
 	p         *plan.Plan
+	shared    []*wgpu.Buffer // the first buffers of the plan, which are another session's
 	buffers   []*wgpu.Buffer
 	counters  *wgpu.Buffer
 	look      *wgpu.Buffer // staging buffer for loop conditions, nil without loops
@@ -50,7 +52,8 @@ func (b *builder) buffer(label string, bytes int, usage wgpu.BufferUsage) (*wgpu
 }
 
 func (b *builder) makeBuffers(queue *wgpu.Queue) error {
-	for i, spec := range b.p.Buffers {
+	b.buffers = slices.Clone(b.shared)
+	for i, spec := range b.p.Buffers[len(b.shared):] {
 		label := fmt.Sprintf("%s %d", spec.Kind, i)
 		buf, err := b.buffer(label, spec.Bytes, wgpu.BufferUsageStorage|wgpu.BufferUsageIndirect|wgpu.BufferUsageCopySrc|wgpu.BufferUsageCopyDst)
 		if err != nil {

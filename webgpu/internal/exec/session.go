@@ -33,17 +33,28 @@ type Session struct {
 	steps      int
 	savedAt    int
 	closed     bool
+	with       *Session // whose parameters and states this one uses, or nil
+	holds      int      // of the buffers, which are released after the last
 }
 
 // Load prepares the first variant of a plan that the device supports. The error is an
 // [*Error] of kind [ErrLimit], [ErrShader], [ErrMemory] or [ErrGPU].
 func (d *Device) Load(ctx context.Context, p *plan.Plan) (*Session, error) {
+	return d.LoadShared(ctx, p, nil)
+}
+
+// LoadShared is [Device.Load] for a plan with the layout ([plan.Target]) of that of another session of
+// the device, nil for none, whose parameters and states it uses. They live until both are closed.
+func (d *Device) LoadShared(ctx context.Context, p *plan.Plan, with *Session) (*Session, error) {
 	if err := d.turns.Lock(ctx); err != nil {
 		return nil, err
 	}
 	defer d.turns.Unlock()
-	if d.closed.Load() {
+	if d.closed.Load() || with != nil && with.closed {
 		return nil, &Error{Kind: ErrClosed, Op: "load"}
+	}
+	if with != nil && with.d != d {
+		return nil, &Error{Kind: ir.ErrUnsupported, Op: "load", Msg: "the other session is one of another device"}
 	}
 	fits := func(v *plan.Plan) bool { return v.Target == "webgpu" && v.Requires.Met(nil, d.limits, [2]int{}) }
 	candidates := append([]*plan.Plan{p}, p.Variants...)
@@ -56,14 +67,37 @@ func (d *Device) Load(ctx context.Context, p *plan.Plan) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{
-		d: d, p: p, entries: map[string]*Entry{}, persistent: map[string]*plan.Slot{}, given: map[*plan.Slot]bool{},
+		d: d, p: p, with: with, holds: 1, entries: map[string]*Entry{}, persistent: map[string]*plan.Slot{}, given: map[*plan.Slot]bool{},
 		b: &builder{dev: d.dev, p: p, layouts: map[string]*wgpu.BindGroupLayout{}, groups: map[string]*wgpu.BindGroup{}},
 	}
+	if with != nil {
+		with.holds++
+		s.b.shared = with.stateBuffers()
+	}
 	if err := s.build(); err != nil {
-		s.b.release()
+		s.release()
 		return nil, err
 	}
 	return s, nil
+}
+
+// stateBuffers returns the buffers of parameters and states.
+func (s *Session) stateBuffers() (out []*wgpu.Buffer) {
+	for _, i := range s.p.StateBuffers() {
+		out = append(out, s.b.buffers[i])
+	}
+	return out
+}
+
+// release ends a hold of the buffers. The device is locked.
+func (s *Session) release() {
+	if s.holds--; s.holds > 0 {
+		return
+	}
+	s.b.release()
+	if s.with != nil {
+		s.with.release()
+	}
 }
 
 func (s *Session) build() error {
@@ -164,6 +198,6 @@ func (s *Session) Close(ctx context.Context) error {
 		return err
 	}
 	s.closed = true
-	s.b.release()
+	s.release()
 	return nil
 }
