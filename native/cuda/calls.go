@@ -118,9 +118,10 @@ func (p *program) warmSteps(steps []plan.Step, done []bool) error {
 // warmCall calls a routine, which writes scratch memory in place of another program's parameters and
 // states.
 func (p *program) warmCall(c *plan.Call) error {
+	shared := len(stateBuffers(p.with))
 	scratch, total := map[int]int{}, 0 // offsets by array
 	for i, a := range p.plan.Routines[c.Routine].Arrays() {
-		if b := c.Bindings[i]; a.Written && b.Buffer < len(p.shared()) {
+		if b := c.Bindings[i]; a.Written && b.Buffer < shared {
 			scratch[i] = total
 			total += roundUp(b.Bytes)
 		}

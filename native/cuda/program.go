@@ -110,7 +110,7 @@ func (p *program) allocate() error {
 		total += roundUp(bytes)
 		return driver.Ptr(at)
 	}
-	shared := p.shared()
+	shared := stateBuffers(p.with)
 	for _, b := range p.plan.Buffers[len(shared):] {
 		p.buffers = append(p.buffers, reserve(b.Bytes))
 	}
@@ -135,14 +135,14 @@ func (p *program) allocate() error {
 	return p.stream.Clear(p.arena, total)
 }
 
-// shared returns the state buffers of the program that this one shares them with: the plan has them
-// first.
-func (p *program) shared() (out []driver.Ptr) {
-	if p.with == nil {
+// stateBuffers returns the buffers of the parameters and states of a program, none of a nil one. A plan
+// that shares them has them first.
+func stateBuffers(p *program) (out []driver.Ptr) {
+	if p == nil {
 		return nil
 	}
-	for _, b := range p.with.plan.StateBuffers() {
-		out = append(out, p.with.buffers[b])
+	for _, b := range p.plan.StateBuffers() {
+		out = append(out, p.buffers[b])
 	}
 	return out
 }
