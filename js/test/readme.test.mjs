@@ -8,11 +8,12 @@ import { after, test } from 'node:test';
 import { transform } from 'esbuild';
 import * as fit from '../dist/fit.js';
 import * as rlx from '../dist/index.js';
+import * as lm from '../dist/lm.js';
 import * as nn from '../dist/nn.js';
 import * as safetensors from '../dist/safetensors.js';
 import { openDawn } from './rig/dawn.mjs';
 
-const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors };
+const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors };
 
 // Examples write files.
 const folder = mkdtempSync(join(tmpdir(), 'rlx-guide-'));
@@ -54,6 +55,7 @@ const expected = {
     'A plan made ahead of time': ([line]) => assert.deepEqual(line.match(/^w is (\S+)$/)[1].split(',').map((x) => Math.round(x * 1e3) / 1e3), [1, 2, 3]),
     'The second visit': ([line]) => assert.deepEqual(line.match(/^w is (\S+)$/)[1].split(',').map((x) => Math.round(x * 1e3) / 1e3), [1, 2, 3]),
     'Derivatives and loops': (lines) => assert.deepEqual(lines, ['slope 12, powers 2,4,8,16']),
+    'Files of language models': (lines) => assert.deepEqual(lines, ['3,2,1,0,4 ab| |b|a|']),
     Errors: (lines) => assert.deepEqual(lines, ['shape: matmul(f32[2,3], f32[2,3]): shape mismatch: rows of [2,3] have 3 elements, columns of [2,3] have 2']),
   },
   'js/GUIDE.md': {
