@@ -151,6 +151,11 @@ func (p Preprocessing) check() error {
 			return ir.Errorf(lm.ErrConfig, "a size of images is %d: it must be in [0, %d]", n, maxSide)
 		}
 	}
+	for _, size := range [][2]int{p.Resize, p.Crop} {
+		if (size[0] == 0) != (size[1] == 0) {
+			return ir.Errorf(lm.ErrConfig, "a size of images is %d by %d: both must be 0 or neither", size[0], size[1])
+		}
+	}
 	if _, ok := filters[p.Filter]; !ok && p.Filter != Nearest {
 		return ir.Errorf(ir.ErrUnsupported, "the filter is %d: it must be 0 to 3", p.Filter)
 	}
@@ -319,12 +324,14 @@ func tapsOf(by Filter, from, to int) []taps {
 	all := make([]taps, to)
 	step := float64(from) / float64(to)
 	f, ok := filters[by]
+	at := 0.5 * step // summed up, as Pillow does for the nearest pixel
 	for i := range all {
-		center := (float64(i) + 0.5) * step
 		if !ok {
-			all[i] = taps{min(int(center), from-1), []int64{1 << fraction}}
+			all[i] = taps{min(int(at), from-1), []int64{1 << fraction}}
+			at += step
 			continue
 		}
+		center := (float64(i) + 0.5) * step
 		wide := max(step, 1)
 		low, high := max(int(center-f.support*wide+0.5), 0), min(int(center+f.support*wide+0.5), from)
 		weights, sum := make([]float64, high-low), 0.

@@ -18,6 +18,7 @@ import torch
 import transformers as tf
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from transformers.image_transforms import center_crop
 from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
@@ -248,8 +249,26 @@ def expect_speech(model, folder):
     return out
 
 
+def resized():
+    """The pixels of both photos by each filter of Pillow, and cut or surrounded as transformers does."""
+    out = {}
+    for i in range(2):
+        image = PIL.Image.open(os.path.join(HERE, f"photo{i}.png"))
+        for resample in range(4):
+            for height, width in ((9, 12), (31, 17), (50, 45)):
+                out[f"{i}/{resample}/{height}/{width}"] = torch.from_numpy(np.asarray(image.resize((width, height), resample)).transpose(2, 0, 1).copy())
+        pixels = np.asarray(image).transpose(2, 0, 1)
+        for height, width in ((10, 11), (30, 27), (45, 9)):
+            out[f"{i}/crop/{height}/{width}"] = torch.from_numpy(center_crop(pixels, (height, width), data_format="channels_first", input_data_format="channels_first").astype(np.uint8))
+    save_file({k: v.contiguous() for k, v in out.items()}, os.path.join(HERE, "resized.safetensors"), {"pillow": PIL.__version__, "transformers": tf.__version__})
+
+
 def main():
+    if not sys.argv[1:] or "resized" in sys.argv:
+        resized()
     for name in sys.argv[1:] or MODELS:
+        if name == "resized":
+            continue
         folder = os.path.join(HERE, name)
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(folder)
