@@ -12,7 +12,8 @@ import (
 	"github.com/rlx-go/rlx/ir/nn"
 )
 
-// BenchmarkEncoders reports the milliseconds of a run of BERT-base and ViT-B/16 with random weights on the CPU, the
+// BenchmarkEncoders reports the milliseconds of a run of BERT-base, ViT-B/16 and the encoder of Whisper-tiny with its
+// spectrogram, with random weights on the CPU, the
 // best of all runs; testdata/peers.py has the same in PyTorch.
 func BenchmarkEncoders(b *testing.B) {
 	for _, c := range []struct {
@@ -24,6 +25,9 @@ func BenchmarkEncoders(b *testing.B) {
 		{"vit-base/1", `{"model_type": "vit"}`, func(c irmodels.Config) rlx.Inputs {
 			return rlx.Inputs{"pixels": rlx.Float32s(noise(3*224*224, 1), 1, 3, 224, 224)}
 		}},
+		{"whisper-tiny/30s", `{"model_type": "whisper"}`, func(c irmodels.Config) rlx.Inputs {
+			return rlx.Inputs{"sound": rlx.Float32s(noise(c.Speech.SoundLength(), 0.1), 1, c.Speech.SoundLength())}
+		}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			config, err := irmodels.ReadConfig(strings.NewReader(c.config))
@@ -32,12 +36,16 @@ func BenchmarkEncoders(b *testing.B) {
 			}
 			in := c.in(config)
 			p := random(b, func(g *ir.Builder) {
-				if config.Image != nil {
+				switch config.Kind() {
+				case irmodels.SpeechKind:
+					mels := irmodels.LogMel(g, *config.Speech, g.Input("sound", ir.F32, ir.Dims(in["sound"].Dims...)...))
+					g.Output("hidden", irmodels.SpeechEncoder(g, *config.Speech, mels))
+				case irmodels.ImageKind:
 					g.Output("hidden", irmodels.ImageEncoder(g, *config.Image, g.Input("pixels", ir.F32, ir.Dims(in["pixels"].Dims...)...)))
-					return
+				default:
+					size := ir.Dims(in["tokens"].Dims...)
+					g.Output("hidden", irmodels.TextEncoder(g, *config.Text, g.Input("tokens", ir.I32, size...), irmodels.TextOptions{Mask: g.Input("mask", ir.I32, size...)}))
 				}
-				size := ir.Dims(in["tokens"].Dims...)
-				g.Output("hidden", irmodels.TextEncoder(g, *config.Text, g.Input("tokens", ir.I32, size...), irmodels.TextOptions{Mask: g.Input("mask", ir.I32, size...)}))
 			})
 			best := time.Hour
 			for b.Loop() {
