@@ -9,7 +9,7 @@ import (
 
 // Quantize packs floats into blocks of a type: f32, f16, bf16, q4_0, q4_1, q5_0, q5_1 or q8_0, rounded as
 // ggml's reference quantizers do; or q4_k, q5_k or q6_k, with scales of a small squared error, which the format
-// leaves open. The error is of kind [ir.ErrUnsupported] for another type and
+// does not prescribe. The error is of kind [ir.ErrUnsupported] for another type and
 // [ir.ErrShape] if x has no whole number of blocks.
 func Quantize(t Type, x []float32) ([]byte, error) {
 	pack, ok := packers[t]

@@ -358,6 +358,10 @@ func (p *scalars) bitcast(t tensorRef, from, to ir.DType) tensorRef {
 		e.unsupported("ONNX has no bitcast from %s to %s", from, to)
 		return tensorRef{}
 	}
+	if to == ir.I32 { // in range: ONNX Runtime joins casts in a row, of which the joined one does not wrap
+		half := e.integer(ir.I64, 1<<31)
+		t = e.binary("Sub", e.binary("BitwiseAnd", e.binary("Add", bits, half), e.integer(ir.I64, math.MaxUint32)), half)
+	}
 	return e.narrow(e.cast(t, held(to)), to)
 }
 
