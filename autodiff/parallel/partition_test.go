@@ -42,9 +42,9 @@ func moved(r parallel.PartitionReport) map[ir.Op]int {
 	return out
 }
 
-// TestMegatronMovesWhatItsPaperSays: two all-reduces of activations in each direction, and with the sequence
-// divided as well, as many reduce-scatters and twice as many all-gathers but one, as the backward
-// pass makes two of its operands whole again and starts with a part.
+// TestMegatronMovesWhatItsPaperSays: two all-reduces of activations in each direction. With the sequence
+// divided as well, two reduce-scatters and two all-gathers in each, and two all-gathers for the gradients of
+// weights, whose operands the forward pass does not keep whole.
 func TestMegatronMovesWhatItsPaperSays(t *testing.T) {
 	g := blockGradients(t)
 	p := parallel.Partition{Mesh: mesh, Shardings: append(parallel.Megatron("model"), parallel.Sharding{Pattern: "x", Axes: []string{"data"}})}

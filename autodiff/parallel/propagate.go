@@ -17,7 +17,8 @@ func (s spec) isDivided() bool {
 	return slices.ContainsFunc(s, func(axis string) bool { return axis != "" })
 }
 
-// taken returns a graph in which composites without a rule are replaced by their bodies.
+// taken returns a graph in which composites without a rule are replaced by their bodies, but for those that
+// bring kernels.
 func taken(g *ir.Graph) (*ir.Graph, error) {
 	return ir.Transform(g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(g)
@@ -38,7 +39,8 @@ func takeApart(b *ir.Builder, g *ir.Graph, m *ir.Mapping) {
 			continue
 		}
 		d, in := n.Def(), m.Inputs(n)
-		if d.Body == nil || ruleOf(d) != nil || ops.IsCollective(n) {
+		_, kernels := d.Lower.(*ir.KernelsLowering)
+		if d.Body == nil || kernels || ruleOf(d) != nil || ops.IsCollective(n) {
 			m.SetAll(n, b.Copy(n, in))
 			continue
 		}
