@@ -40,8 +40,7 @@ after(() => server.close());
 
 /**
  * The longest task that each phase may have, in milliseconds of its thread. The compiler's module starts, and a graph is
- * built, in one task each; on a quiet machine they are half as long, but caches are cold where others work. What is
- * compiled and trained is in workers.
+ * built, in one task each. What is compiled and trained is in workers.
  */
 const most = { import: 50, init: 50, compile: 50, train: 16 }, tries = 3;
 

@@ -257,7 +257,7 @@ func (w *pairs) reads(list []gguf.Pair) (bool, error) {
 func sameTokens(a, b *Tokenizer) (bool, error) {
 	for _, of := range []func(t *Tokenizer) (any, error){
 		func(t *Tokenizer) (any, error) { return t.wordsOf(probe) },
-		func(t *Tokenizer) (any, error) { return t.encode(probe, true) },
+		func(t *Tokenizer) (any, error) { return t.encode(probe, EncodeOptions{SpecialAsText: true}) },
 	} {
 		x, err := of(a)
 		if err != nil {
