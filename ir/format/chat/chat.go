@@ -47,6 +47,9 @@ func Parse(source string) (*Template, error) {
 type Options struct {
 	// Now is the time for strftime_now; the zero value is the time of the call.
 	Now time.Time
+	// Quote rewrites each text of the messages, and of other lists and mappings among the variables: as
+	// Quote of a tokenizer does, which keeps them from forging special tokens. Nil leaves them.
+	Quote func(string) string
 }
 
 // Render returns the text for the given variables: nil, bool, integers, floats, strings, [Message], [JSON],
@@ -65,6 +68,11 @@ func (t *Template) RenderWith(variables map[string]any, o Options) (string, erro
 	globals, err := fromGo(variables, 0)
 	if err != nil {
 		return "", at(1, err)
+	}
+	if o.Quote != nil {
+		for _, v := range globals.(*dict).values {
+			quote(v, o.Quote)
+		}
 	}
 	r := &run{now: o.Now, steps: maxSteps}
 	s := &scope{names: globals.(*dict).values}

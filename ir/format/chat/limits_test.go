@@ -79,6 +79,20 @@ func TestGoValues(t *testing.T) {
 	}
 }
 
+// Quote rewrites the texts of messages and of mappings and lists, and no other.
+func TestQuote(t *testing.T) {
+	template, err := chat.Parse("{{ a }}{{ messages[0].content }}{{ messages[0].x }}{{ messages[0].role }}{{ b|tojson }}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := template.RenderWith(map[string]any{
+		"a": "<a>", "b": chat.JSON(`{"<k>": ["<b>"]}`), "messages": []chat.Message{{Role: "<r>", Content: "<c>", More: map[string]any{"x": "<x>"}}},
+	}, chat.Options{Quote: func(s string) string { return strings.ReplaceAll(s, "<", "(") }})
+	if want := `<a>(c>(x>(r>{"(k>": ["(b>"]}`; err != nil || text != want {
+		t.Errorf("%q %v, want %q", text, err, want)
+	}
+}
+
 func TestErrorsHaveLines(t *testing.T) {
 	for source, want := range map[string]int{"a\nb\n{{ missing.x }}": 3, "\n{% for i in [1] %}\n\n{{ 1 + '' }}{% endfor %}": 4, "\n{{ 'a' ?": 2, "{% if 1 %}\n\n{% endfor %}": 3, "\n\n{{ raise_exception('no') }}": 3} {
 		template, err := chat.Parse(source)

@@ -372,3 +372,27 @@ func fromSlice(r reflect.Value, depth int) (any, error) {
 	}
 	return l, nil
 }
+
+// quote rewrites the texts within a list or a mapping that [fromGo] made, and returns what a text becomes.
+func quote(v any, rewrite func(string) string) any {
+	inner := func(v any) any {
+		if s, ok := v.(string); ok {
+			return rewrite(s)
+		}
+		return quote(v, rewrite)
+	}
+	switch v := v.(type) {
+	case *list:
+		for i, item := range v.items {
+			v.items[i] = inner(item)
+		}
+	case *dict:
+		keys := v.keys
+		values := v.values
+		v.keys, v.values = nil, map[string]any{}
+		for _, k := range keys {
+			v.set(rewrite(k), inner(values[k]))
+		}
+	}
+	return v
+}

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"iter"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -22,17 +23,21 @@ type addedToken struct {
 type added struct {
 	raw, normalized finder
 	special         map[int32]bool
+	marks           *trie // the special tokens
+	longest         int   // the bytes of the longest of them
 }
 
 // newAdded sorts added tokens by where they are found. Those found in normalized text are normalized
 // themselves.
 func newAdded(tokens []addedToken, n normalizer) (added, error) {
 	a := added{special: map[int32]bool{}}
-	raw, normalized := map[string]int32{}, map[string]int32{}
+	raw, normalized, marks := map[string]int32{}, map[string]int32{}, map[string]int32{}
 	for i, token := range tokens {
 		content := token.Content
 		if token.Special {
 			a.special[token.ID] = true
+			marks[content] = token.ID
+			a.longest = max(a.longest, len(content))
 		}
 		of := raw
 		if token.Normalized {
@@ -48,7 +53,7 @@ func newAdded(tokens []addedToken, n normalizer) (added, error) {
 			of[content] = int32(i)
 		}
 	}
-	a.raw, a.normalized = newFinder(raw, tokens), newFinder(normalized, tokens)
+	a.raw, a.normalized, a.marks = newFinder(raw, tokens), newFinder(normalized, tokens), newTrie(marks)
 	return a, nil
 }
 
@@ -74,8 +79,9 @@ type found struct {
 	id         int32
 }
 
-// find yields the parts of a text in their order, none of which is empty.
-func (f *finder) find(text string, specialAsText bool) iter.Seq[found] {
+// find yields the parts of a text in their order, none of which is empty. Special tokens are text if that is
+// asked for, or if the mark of [Tokenizer.Quote] follows them where quoted is set.
+func (f *finder) find(text string, specialAsText, quoted bool) iter.Seq[found] {
 	return func(yield func(found) bool) {
 		done := 0 // the end of the last part
 		for at := 0; at < len(text) && !f.none; {
@@ -90,7 +96,8 @@ func (f *finder) find(text string, specialAsText bool) iter.Seq[found] {
 			token := &f.tokens[index]
 			start, end := at, at+length
 			at = end
-			if token.Special && specialAsText || token.SingleWord && insideWord(text, start, end) {
+			asText := specialAsText || quoted && strings.HasPrefix(text[end:], quoteMark)
+			if token.Special && asText || token.SingleWord && insideWord(text, start, end) {
 				continue
 			}
 			if token.LStrip {

@@ -20,11 +20,12 @@ type bpe struct {
 	merges       map[pair]merge
 	unk          int32 // -1 for none
 	fuseUnk      bool
-	bytes        *[256]int32 // ids of the bytes for characters outside the vocabulary; nil for none
-	prefix       string      // before all characters but the first
-	suffix       string      // after the last
-	wholeWords   bool        // a word of the vocabulary is not merged
-	runes        [128]int32  // ids of ASCII characters where there is no prefix and suffix; -1 for none
+	bytes        *[256]int32    // ids of the bytes for characters outside the vocabulary; nil for none
+	prefix       string         // before all characters but the first
+	suffix       string         // after the last
+	wholeWords   bool           // a word of the vocabulary is not merged
+	marks        map[int32]bool // match no word
+	runes        [128]int32     // ids of ASCII characters where there is no prefix and suffix; -1 for none
 	withoutAffix bool
 }
 
@@ -51,7 +52,7 @@ func (m *bpe) prepare() {
 
 func (m *bpe) encode(word string, out []int32) ([]int32, error) {
 	if m.wholeWords {
-		if id, ok := m.vocab[word]; ok {
+		if id, ok := m.vocab[word]; ok && !m.marks[id] {
 			return append(out, id), nil
 		}
 	}

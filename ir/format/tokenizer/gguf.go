@@ -113,6 +113,17 @@ func (m *metadata) unknown(t *Tokenizer) int32 {
 	return -1
 }
 
+// marks are the tokens that match no text.
+func (m *metadata) marks() map[int32]bool {
+	out := map[int32]bool{}
+	for id, kind := range m.types {
+		if kind == typeControl || kind == typeUnknown {
+			out[int32(id)] = true
+		}
+	}
+	return out
+}
+
 // finish sets the tokens by id, the added tokens and the template.
 func (m *metadata) finish(t *Tokenizer, model string) error {
 	var addedTokens []addedToken
@@ -221,7 +232,7 @@ func (m *metadata) bytePairs(t *Tokenizer) error {
 		return ir.Errorf(ir.ErrUnsupported, "%spre is %.50q, a pre-tokenizer that is not known", metadataPrefix, pre)
 	}
 	m.bos = rule.bos
-	b := &bpe{vocab: m.vocab(), unk: -1, wholeWords: rule.wholeWords, merges: make(map[pair]merge, len(m.merges))}
+	b := &bpe{vocab: m.vocab(), unk: -1, wholeWords: rule.wholeWords, marks: m.marks(), merges: make(map[pair]merge, len(m.merges))}
 	for rank, text := range m.merges {
 		left, right, ok := cutMerge(text)
 		if !ok {
@@ -269,7 +280,7 @@ func (m *metadata) wordPieces(t *Tokenizer) error {
 			vocab[word] = int32(id)
 		}
 	}
-	t.model = newWordPiece(vocab, within, m.unknown(t), 100)
+	t.model = newWordPiece(vocab, within, m.unknown(t), 100, m.marks())
 	t.normalizer = bert(true, true, true, true)
 	t.splitters = []splitter{bertSplit}
 	t.decoders = []decoder{wordPieceDecoder(within, true)}
@@ -285,13 +296,7 @@ func (m *metadata) unigram(t *Tokenizer) error {
 	for i, s := range m.scores {
 		scores[i] = float64(s)
 	}
-	marks := map[int32]bool{}
-	for id, kind := range m.types {
-		if kind == typeControl || kind == typeUnknown {
-			marks[int32(id)] = true
-		}
-	}
-	u := newUnigram(m.tokens, scores, m.unknown(t), true, marks)
+	u := newUnigram(m.tokens, scores, m.unknown(t), true, m.marks())
 	t.model = u
 	var all normalizers
 	if data, ok := m.f.Value(metadataPrefix + "precompiled_charsmap").([]uint8); ok && len(data) > 0 {

@@ -56,7 +56,7 @@ func parse(data []byte) (*Tokenizer, error) {
 		return nil, damaged("%v", err)
 	}
 	t := &Tokenizer{template: plainTemplate{}, words: newCache()}
-	tokens, err := t.readModel(doc.Model)
+	tokens, err := t.readModel(doc.Model, doc.AddedTokens)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (s *scored) UnmarshalJSON(data []byte) error {
 }
 
 // readModel sets the model and returns its tokens.
-func (t *Tokenizer) readModel(data json.RawMessage) (map[string]int32, error) {
+func (t *Tokenizer) readModel(data json.RawMessage, added []addedToken) (map[string]int32, error) {
 	if absent(data) {
 		return nil, damaged("there is no model")
 	}
@@ -200,7 +200,7 @@ func (t *Tokenizer) readModel(data json.RawMessage) (map[string]int32, error) {
 		m.Type = m.guess()
 	}
 	if m.Type == "Unigram" {
-		return t.readUnigram(&m)
+		return t.readUnigram(&m, added)
 	}
 	vocab := map[string]int32{}
 	if err := read("model.vocab", m.Vocab, &vocab); err != nil {
@@ -214,9 +214,13 @@ func (t *Tokenizer) readModel(data json.RawMessage) (map[string]int32, error) {
 			return nil, damaged("the vocabulary lacks the unknown token %.50q", *m.UnkToken)
 		}
 	}
+	marks := textless(added, vocab, unk)
 	switch m.Type {
 	case "BPE":
 		b, err := newBPE(&m, vocab, unk)
+		if err == nil {
+			b.marks = marks
+		}
 		t.model = b
 		return vocab, err
 	case "WordPiece":
@@ -228,9 +232,9 @@ func (t *Tokenizer) readModel(data json.RawMessage) (map[string]int32, error) {
 		if m.ContinuingSubwordPrefix != nil {
 			prefix = *m.ContinuingSubwordPrefix
 		}
-		t.model = newWordPiece(vocab, prefix, unk, maxRunes)
+		t.model = newWordPiece(vocab, prefix, unk, maxRunes, marks)
 	case "WordLevel":
-		t.model = &wordLevel{vocab, unk}
+		t.model = &wordLevel{vocab, unk, marks}
 	default:
 		return nil, unknown("model", m.Type)
 	}
@@ -250,7 +254,7 @@ func (m *modelPart) guess() string {
 	return "WordLevel"
 }
 
-func (t *Tokenizer) readUnigram(m *modelPart) (map[string]int32, error) {
+func (t *Tokenizer) readUnigram(m *modelPart, added []addedToken) (map[string]int32, error) {
 	var vocab []scored
 	if err := read("model.vocab", m.Vocab, &vocab); err != nil {
 		return nil, err
@@ -265,7 +269,11 @@ func (t *Tokenizer) readUnigram(m *modelPart) (map[string]int32, error) {
 	for i, v := range vocab {
 		tokens[i], scores[i] = v.token, v.score
 	}
-	u := newUnigram(tokens, scores, unk, m.ByteFallback, nil)
+	ids := make(map[string]int32, len(tokens))
+	for id, token := range tokens {
+		ids[token] = int32(id)
+	}
+	u := newUnigram(tokens, scores, unk, m.ByteFallback, textless(added, ids, unk))
 	t.model = u
 	return u.ids, nil
 }

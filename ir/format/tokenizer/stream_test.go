@@ -2,6 +2,7 @@ package tokenizer_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -95,13 +96,49 @@ func TestSpecialAsText(t *testing.T) {
 			ids, err := tok.Encode(text, tokenizer.EncodeOptions{OmitSpecial: true, SpecialAsText: true})
 			unk, _ := tok.ID("<unk>")
 			for _, id := range ids {
-				if text, _ := tok.Token(id); tok.Special(id) && id != unk && !strings.HasPrefix(kind, "unigram") && !strings.HasPrefix(text, "<0x") {
+				if text, _ := tok.Token(id); tok.Special(id) && id != unk && !strings.HasPrefix(text, "<0x") {
 					t.Errorf("%s: %q has the special token %q", kind, text, text)
 				}
 			}
 			if err != nil || len(ids) == 0 {
 				t.Errorf("%s: %q: %v %v", kind, text, ids, err)
 			}
+		}
+	}
+}
+
+// A quoted text forges no special tokens within a larger one, whose own are tokens.
+func TestQuote(t *testing.T) {
+	for _, kind := range kinds {
+		tok := open(t, kind)
+		end, _ := tok.ID("<|end|>")
+		for _, text := range []string{"<|end|>", "a <|end|> b", "<<|end|><|end|>", "half <|en", "<", "[mask]", "plain"} {
+			quoted, err := tok.Quote(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids, err := tok.Encode("<|end|>"+quoted+"<|end|>", tokenizer.EncodeOptions{OmitSpecial: true, Quoted: true})
+			found := 0
+			for _, id := range ids {
+				if id == end {
+					found++
+				}
+			}
+			if err != nil || found != 2 {
+				t.Errorf("%s: %q: %v (%v)", kind, text, ids, err)
+			}
+			as := tokenizer.EncodeOptions{OmitSpecial: true, SpecialAsText: true}
+			plain, _ := tok.Encode(text, as)
+			as.Quoted = true
+			if ids, err := tok.Encode(quoted, as); err != nil || !equal(ids, plain) {
+				t.Errorf("%s: %q: %v (%v), want %v", kind, text, ids, err, plain)
+			}
+		}
+		// two quoted texts that are together a special token
+		first, _ := tok.Quote("<|en")
+		second, _ := tok.Quote("d|>")
+		if ids, err := tok.Encode(first+second, tokenizer.EncodeOptions{OmitSpecial: true, Quoted: true}); err != nil || slices.Contains(ids, end) {
+			t.Errorf("%s: %v %v", kind, ids, err)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package tokenizer
 
 import (
+	"strings"
+
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -29,6 +31,8 @@ type EncodeOptions struct {
 	OmitSpecial bool
 	// SpecialAsText reads the special tokens in a text, such as "<|im_end|>", as any other text.
 	SpecialAsText bool
+	// Quoted says that the text has parts that [Tokenizer.Quote] made: special tokens in these are text.
+	Quoted bool
 }
 
 // DecodeOptions are the options of [Tokenizer.Decode]. The zero value writes all tokens.
@@ -41,7 +45,7 @@ type DecodeOptions struct {
 // proportional to the length of the text, but for a factor log n within a word. The error is of kind
 // [ErrUnknownToken], or [ir.ErrUnsupported] if a pattern of the tokenizer takes too many steps on the text.
 func (t *Tokenizer) Encode(text string, o EncodeOptions) ([]int32, error) {
-	ids, err := t.encode(text, o.SpecialAsText)
+	ids, err := t.encode(text, o)
 	if err != nil || o.OmitSpecial {
 		return ids, err
 	}
@@ -52,11 +56,11 @@ func (t *Tokenizer) Encode(text string, o EncodeOptions) ([]int32, error) {
 // EncodePair returns the ids of two texts, joined by the tokenizer's template as encoders expect a pair,
 // and of each token the type that the template gives it, 0 or 1.
 func (t *Tokenizer) EncodePair(first, second string, o EncodeOptions) (ids, types []int32, err error) {
-	a, err := t.encode(first, o.SpecialAsText)
+	a, err := t.encode(first, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := t.encode(second, o.SpecialAsText)
+	b, err := t.encode(second, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,22 +73,25 @@ func (t *Tokenizer) EncodePair(first, second string, o EncodeOptions) (ids, type
 }
 
 // encode returns the ids of a text without those of the template.
-func (t *Tokenizer) encode(text string, specialAsText bool) ([]int32, error) {
+func (t *Tokenizer) encode(text string, o EncodeOptions) ([]int32, error) {
 	out := make([]int32, 0, len(text)/4+8)
 	var err error
 	text = valid(text)
-	for raw := range t.added.raw.find(text, specialAsText) {
+	for raw := range t.added.raw.find(text, o.SpecialAsText, o.Quoted) {
 		if raw.id >= 0 {
 			out = append(out, raw.id)
 			continue
 		}
-		part := text[raw.start:raw.end]
+		part, asText := text[raw.start:raw.end], o.SpecialAsText
+		if o.Quoted && strings.Contains(part, quoteMark) {
+			part, asText = strings.ReplaceAll(part, quoteMark, ""), true
+		}
 		if t.normalizer != nil {
 			if part, err = t.normalizer.normalize(part); err != nil {
 				return nil, err
 			}
 		}
-		for span := range t.added.normalized.find(part, specialAsText) {
+		for span := range t.added.normalized.find(part, asText, false) {
 			if span.id >= 0 {
 				out = append(out, span.id)
 				continue

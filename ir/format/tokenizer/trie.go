@@ -103,3 +103,14 @@ func (t *trie) longest(text string) (length int, value int32) {
 	t.prefixes(text, func(n int, v int32) { length, value = n, v })
 	return length, value
 }
+
+// begins reports whether a word begins with a text.
+func (t *trie) begins(text string) bool {
+	node := int32(0)
+	for i := range len(text) {
+		if node = t.child(node, text[i]); node == 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -18,7 +18,8 @@ type unigram struct {
 	trie   *trie
 	unk    int32 // -1 for none
 	lowest float64
-	bytes  *[256]int32 // nil for none
+	bytes  *[256]int32    // nil for none
+	marks  map[int32]bool // match no text
 }
 
 func (m *unigram) id(token string) (int32, bool) {
@@ -35,16 +36,21 @@ func newUnigram(tokens []string, scores []float64, unk int32, byteFallback bool,
 	if len(scores) > 0 {
 		m.lowest = slices.Min(scores)
 	}
-	matching := m.ids
-	if len(marks) > 0 {
-		matching = maps.Clone(m.ids)
-		maps.DeleteFunc(matching, func(_ string, id int32) bool { return marks[id] })
-	}
-	m.trie = newTrie(matching)
+	m.trie, m.marks = newTrie(without(m.ids, marks)), marks
 	if byteFallback {
 		m.bytes = byteTokens(m.id)
 	}
 	return m
+}
+
+// without returns the tokens that are not those of marks.
+func without(vocab map[string]int32, marks map[int32]bool) map[string]int32 {
+	if len(marks) == 0 {
+		return vocab
+	}
+	vocab = maps.Clone(vocab)
+	maps.DeleteFunc(vocab, func(_ string, id int32) bool { return marks[id] })
+	return vocab
 }
 
 // node is the best way to an end: the last token of it and where that begins.
@@ -107,7 +113,7 @@ func (m *unigram) back(word string, best []node, out []int32) []int32 {
 
 // unknown appends the ids of text that no token covers, the last first.
 func (m *unigram) unknown(text string, out []int32) []int32 {
-	if id, ok := m.ids[text]; ok {
+	if id, ok := m.ids[text]; ok && !m.marks[id] {
 		return append(out, id)
 	}
 	if m.bytes == nil {

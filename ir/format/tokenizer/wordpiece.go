@@ -19,14 +19,15 @@ type wordPiece struct {
 	maxRunes int   // words of more characters are unknown
 }
 
-func newWordPiece(vocab map[string]int32, prefix string, unk int32, maxRunes int) *wordPiece {
-	rest := map[string]int32{}
-	for token, id := range vocab {
+// newWordPiece makes the model of a vocabulary, of which the tokens of marks match no text.
+func newWordPiece(vocab map[string]int32, prefix string, unk int32, maxRunes int, marks map[int32]bool) *wordPiece {
+	first, rest := without(vocab, marks), map[string]int32{}
+	for token, id := range first {
 		if len(token) > len(prefix) && token[:len(prefix)] == prefix {
 			rest[token[len(prefix):]] = id
 		}
 	}
-	return &wordPiece{vocab, newTrie(vocab), newTrie(rest), unk, maxRunes}
+	return &wordPiece{vocab, newTrie(first), newTrie(rest), unk, maxRunes}
 }
 
 func (m *wordPiece) id(token string) (int32, bool) {
@@ -54,7 +55,8 @@ func (m *wordPiece) encode(word string, out []int32) ([]int32, error) {
 // wordLevel has a token for each word.
 type wordLevel struct {
 	vocab map[string]int32
-	unk   int32 // -1 for none
+	unk   int32          // -1 for none
+	marks map[int32]bool // match no text
 }
 
 func (m *wordLevel) id(token string) (int32, bool) {
@@ -63,7 +65,7 @@ func (m *wordLevel) id(token string) (int32, bool) {
 }
 
 func (m *wordLevel) encode(word string, out []int32) ([]int32, error) {
-	if id, ok := m.vocab[word]; ok {
+	if id, ok := m.vocab[word]; ok && !m.marks[id] {
 		return append(out, id), nil
 	}
 	if m.unk < 0 {

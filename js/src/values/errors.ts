@@ -6,7 +6,8 @@
  * - `busy`: the trainer, or another one with the same history, is running
  * - `nan`: the loss is not a number, and training was asked to stop there
  * - `attr`: an argument, an option or an attribute of an op is outside its domain
- * - `graph`, `symbol`, `syntax`, `rule`, `unsupported`: the compiler refuses a graph
+ * - `graph`, `symbol`, `syntax`, `rule`, `unsupported`: the compiler refuses a graph; `syntax` and `unsupported`, too: a file is damaged,
+ *   or of a kind that is not known; `rule`: a chat template refuses a conversation
  * - `plan`, `version`: a plan file is damaged, or made for another version
  * - `limit`: more is needed than the device, or the call, allows
  * - `device`: there is no WebGPU here, no adapter, or the adapter gives no device

@@ -1,6 +1,8 @@
 package generate
 
 import (
+	"errors"
+
 	"github.com/rlx-go/rlx/ir/format/chat"
 	"github.com/rlx-go/rlx/ir/format/tokenizer"
 )
@@ -9,7 +11,7 @@ import (
 type Message = chat.Message
 
 // Chat returns the prompt of a conversation, by the model's chat template, whose next message is the
-// assistant's. Errors are of kind [ErrRequest] for a model without a template, and for messages that the
+// assistant's. Special tokens in the messages are text: a user who types "<|im_end|>" ends no turn. Errors are of kind [ErrRequest] for a model without a template, and for messages that the
 // template refuses.
 func (l *Loaded) Chat(messages []Message) ([]int32, error) {
 	if l.ChatTemplate == "" {
@@ -19,13 +21,19 @@ func (l *Loaded) Chat(messages []Message) ([]int32, error) {
 	if err != nil {
 		return nil, refuse("%v", err)
 	}
-	text, err := t.Render(map[string]any{
+	var failed error
+	quote := func(text string) string {
+		quoted, err := l.Words.Quote(text)
+		failed = errors.Join(failed, err)
+		return quoted
+	}
+	text, err := t.RenderWith(map[string]any{
 		"messages": messages, "add_generation_prompt": true, "bos_token": l.special("bos", "<s>", "<|begin_of_text|>", "<bos>"), "eos_token": l.special("eos", endNames...),
-	})
-	if err != nil {
+	}, chat.Options{Quote: quote})
+	if err = errors.Join(err, failed); err != nil {
 		return nil, refuse("%v", err)
 	}
-	ids, err := l.Words.Encode(text, tokenizer.EncodeOptions{OmitSpecial: true})
+	ids, err := l.Words.Encode(text, tokenizer.EncodeOptions{OmitSpecial: true, Quoted: true})
 	if err != nil {
 		return nil, refuse("%v", err)
 	}

@@ -67,6 +67,11 @@ func TestLoad(t *testing.T) {
 	if want := []int32{4, 5, 2, 6, 2}; err != nil || !slices.Equal(prompt, want) {
 		t.Errorf("a conversation is %v %v, want %v", prompt, err, want)
 	}
+	// Marks that a user types are text: of these characters the vocabulary has the s alone, 50.
+	prompt, err = l.Chat([]generate.Message{{Role: "user", Content: "E</s>F"}, {Role: "user", Content: "</"}, {Role: "user", Content: "s>"}})
+	if want := []int32{4, 50, 5, 2, 2, 50, 2}; err != nil || !slices.Equal(prompt, want) {
+		t.Errorf("a conversation with marks is %v %v, want %v", prompt, err, want)
+	}
 	if _, err := l.Chat([]generate.Message{{Role: "robot"}}); !errors.Is(err, generate.ErrRequest) {
 		t.Error(err)
 	}

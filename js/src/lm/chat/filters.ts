@@ -156,35 +156,42 @@ const related = (op: string): Method => (c, v) => {
   if (c.args.length !== 1) throw refuse(`the test takes one argument, and ${c.args.length} are given`);
   return relation(op, v, c.args[0]!);
 };
-const table = (of: Record<string, Method>): ReadonlyMap<string, Method> => new Map(Object.entries(of));
 const trim: Method = (c, v) => {
   const set = c.arg(0, 'chars', null);
   return stripped(textOf(v), true, true, set === null ? undefined : textOf(set));
 };
 const list = ofItems((items) => new List(items)), lower = ofText((s) => s.toLowerCase()), upper = ofText((s) => s.toUpperCase());
 
-export const filters: ReadonlyMap<string, Method> = table({
-  trim, strip: trim, tojson: toJSON, length, count: length, list, upper, lower, capitalize: ofText(capitalize), title: ofText(title), string: (_, v) => textOf(v), safe: (_, v) => v,
-  join: ofItems((items, c) => joined(c, byAttribute(items, c.arg(1, 'attribute', null)), textOf(c.arg(0, 'd', '')))),
-  default: byDefault, d: byDefault, first: end(0n), last: end(-1n), replace: replaceText, int: toInt, float: toFloat, abs: absolute, round, sum,
-  min: extreme(-1), max: extreme(1), sort, unique, reverse, items: pairs, dictsort: dictSort, indent, map,
-  select: selecting(true, false), reject: selecting(false, false), selectattr: selecting(true, true), rejectattr: selecting(false, true),
-  attr: (c, v) => attribute(v, c.text(0, 'name')), e: escape, escape,
-});
+/** The filters by their names. */
+function filterTable(): ReadonlyMap<string, Method> {
+  return new Map(Object.entries<Method>({
+    trim, strip: trim, tojson: toJSON, length, count: length, list, upper, lower, capitalize: ofText(capitalize), title: ofText(title), string: (_, v) => textOf(v), safe: (_, v) => v,
+    join: ofItems((items, c) => joined(c, byAttribute(items, c.arg(1, 'attribute', null)), textOf(c.arg(0, 'd', '')))),
+    default: byDefault, d: byDefault, first: end(0n), last: end(-1n), replace: replaceText, int: toInt, float: toFloat, abs: absolute, round, sum,
+    min: extreme(-1), max: extreme(1), sort, unique, reverse, items: pairs, dictsort: dictSort, indent, map,
+    select: selecting(true, false), reject: selecting(false, false), selectattr: selecting(true, true), rejectattr: selecting(false, true),
+    attr: (c, v) => attribute(v, c.text(0, 'name')), e: escape, escape,
+  }));
+}
 
 const is = (test: (v: Value) => boolean): Method => (_, v) => test(v);
 const iterable = is((v) => itemsOf(v) !== undefined);
 
-export const tests: ReadonlyMap<string, Method> = table({
-  defined: is((v) => !(v instanceof Missing)), undefined: is((v) => v instanceof Missing), none: is((v) => v === null), string: is((v) => typeof v === 'string'),
-  boolean: is((v) => typeof v === 'boolean'), integer: is((v) => typeof v === 'bigint'), float: is((v) => typeof v === 'number'), mapping: is((v) => v instanceof Dict),
-  callable: is((v) => typeof v === 'function'), number: is((v) => number(v) !== undefined), true: is((v) => v === true), false: is((v) => v === false),
-  iterable, sequence: iterable, odd: remainder(1n, 2n), even: remainder(0n, 2n),
-  divisibleby: (c, v) => integers('%', wholeOf(v), BigInt(c.int(0, 'num', 0))) === 0n,
-  lower: is((v) => textOf(v).toLowerCase() === textOf(v)), upper: is((v) => textOf(v).toUpperCase() === textOf(v)),
-  in: related('in'), eq: related('=='), equalto: related('=='), '==': related('=='), ne: related('!='), '!=': related('!='),
-  lt: related('<'), le: related('<='), gt: related('>'), ge: related('>='), lessthan: related('<'), greaterthan: related('>'),
-});
+/** The tests by their names. */
+function testTable(): ReadonlyMap<string, Method> {
+  return new Map(Object.entries<Method>({
+    defined: is((v) => !(v instanceof Missing)), undefined: is((v) => v instanceof Missing), none: is((v) => v === null), string: is((v) => typeof v === 'string'),
+    boolean: is((v) => typeof v === 'boolean'), integer: is((v) => typeof v === 'bigint'), float: is((v) => typeof v === 'number'), mapping: is((v) => v instanceof Dict),
+    callable: is((v) => typeof v === 'function'), number: is((v) => number(v) !== undefined), true: is((v) => v === true), false: is((v) => v === false),
+    iterable, sequence: iterable, odd: remainder(1n, 2n), even: remainder(0n, 2n),
+    divisibleby: (c, v) => integers('%', wholeOf(v), BigInt(c.int(0, 'num', 0))) === 0n,
+    lower: is((v) => textOf(v).toLowerCase() === textOf(v)), upper: is((v) => textOf(v).toUpperCase() === textOf(v)),
+    in: related('in'), eq: related('=='), equalto: related('=='), '==': related('=='), ne: related('!='), '!=': related('!='),
+    lt: related('<'), le: related('<='), gt: related('>'), ge: related('>='), lessthan: related('<'), greaterthan: related('>'),
+  }));
+}
+
+const filters = filterTable(), tests = testTable();
 
 /** The filter or test of a name. One that is not known is an error where it is reached, as in jinja2: templates ask before they use what not all have. */
 export function named(kind: 'filter' | 'test', name: string): Method {

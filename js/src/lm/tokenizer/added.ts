@@ -75,5 +75,6 @@ export function findersOf(tokens: readonly AddedToken[], normalizer: Normalizer 
 }
 
 /** The ids of the special tokens that match no text unless they are found in it: all but those for unknown text and for bytes. */
-export const marksOf = (tokens: readonly AddedToken[], unk: number): ReadonlySet<number> =>
-  new Set(tokens.filter(({ id, content, special }) => special && id !== unk && byteOf(content) < 0).map(({ id }) => id));
+export function marksOf(tokens: readonly AddedToken[], unk: number): ReadonlySet<number> {
+  return new Set(tokens.filter(({ id, content, special }) => special && id !== unk && byteOf(content) < 0).map(({ id }) => id));
+}

@@ -23,24 +23,22 @@ const gpt4oPattern = raw`${upper}*${lower}+${contractions}?|${upper}+${lower}*${
 const tekkenPattern = raw`${upper}*${lower}+|${upper}+${lower}*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|${spaces}`;
 const deepseekPattern = raw`[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_\x60{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|${spaces}`;
 
-const gpt2: PreTokenizer = { patterns: [gpt2Pattern] }, llama3: PreTokenizer = { patterns: [llama3Pattern], wholeWords: true, bos: true };
-const qwen2: PreTokenizer = { patterns: [qwen2Pattern], compose: true }, gpt4o: PreTokenizer = { patterns: [gpt4oPattern] };
-const digits: PreTokenizer = { patterns: [raw`\p{N}`, gpt2Pattern] }, bloom: PreTokenizer = { patterns: [' ?[^(\\s|[.,!?…。，、।۔،])]+'] };
-const llama3Split: PreTokenizer = { patterns: [llama3Pattern] }, byDefault: PreTokenizer = { patterns: [raw`[\p{P}\$\+<=>\^~\|]+`, gpt2Pattern, raw`\p{N}+`, '[0-9][0-9][0-9]'] };
-
-const families: readonly (readonly [names: string, rule: PreTokenizer])[] = [
-  ['gpt-2 phi-2 jina-es jina-de mpt olmo jais trillion granite-docling', gpt2],
-  ['llama3 llama-v3 llama-bpe falcon3 pixtral', llama3],
-  ['dbrx smaug-bpe', llama3Split],
-  ['qwen2 stablelm2 deepseek-r1-qwen hunyuan megrez', qwen2],
-  ['gpt-4o llama4', gpt4o],
-  ['starcoder refact command-r smollm codeshell exaone minerva-7b', digits],
-  ['bloom poro-chat gpt3-finnish', bloom],
-  ['deepseek-v3', { patterns: [raw`\p{N}{1,3}`, '[一-龥぀-ゟ゠-ヿ]+', deepseekPattern] }],
-  ['tekken', { patterns: [tekkenPattern], wholeWords: true, bos: true }],
-  ['default', byDefault],
-  ['falcon', { patterns: [raw`[\p{P}\$\+<=>\^~\|\x60]+`, gpt2Pattern, '[0-9][0-9][0-9]'] }],
-];
+/** The rules by the names that have them. */
+function families(): readonly (readonly [names: string, rule: PreTokenizer])[] {
+  return [
+    ['gpt-2 phi-2 jina-es jina-de mpt olmo jais trillion granite-docling', { patterns: [gpt2Pattern] }],
+    ['llama3 llama-v3 llama-bpe falcon3 pixtral', { patterns: [llama3Pattern], wholeWords: true, bos: true }],
+    ['dbrx smaug-bpe', { patterns: [llama3Pattern] }],
+    ['qwen2 stablelm2 deepseek-r1-qwen hunyuan megrez', { patterns: [qwen2Pattern], compose: true }],
+    ['gpt-4o llama4', { patterns: [gpt4oPattern] }],
+    ['starcoder refact command-r smollm codeshell exaone minerva-7b', { patterns: [raw`\p{N}`, gpt2Pattern] }],
+    ['bloom poro-chat gpt3-finnish', { patterns: [' ?[^(\\s|[.,!?…。，、।۔،])]+'] }],
+    ['deepseek-v3', { patterns: [raw`\p{N}{1,3}`, '[一-龥぀-ゟ゠-ヿ]+', deepseekPattern] }],
+    ['tekken', { patterns: [tekkenPattern], wholeWords: true, bos: true }],
+    ['default', { patterns: [raw`[\p{P}\$\+<=>\^~\|]+`, gpt2Pattern, raw`\p{N}+`, '[0-9][0-9][0-9]'] }],
+    ['falcon', { patterns: [raw`[\p{P}\$\+<=>\^~\|\x60]+`, gpt2Pattern, '[0-9][0-9][0-9]'] }],
+  ];
+}
 
 /** The rules of a name; undefined for one that is not known. */
-export const preTokenizer = (name: string): PreTokenizer | undefined => families.find(([names]) => names.split(' ').includes(name || 'default'))?.[1];
+export const preTokenizer = (name: string): PreTokenizer | undefined => families().find(([names]) => names.split(' ').includes(name || 'default'))?.[1];
