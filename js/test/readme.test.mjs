@@ -13,11 +13,11 @@ import * as nn from '../dist/nn.js';
 import * as safetensors from '../dist/safetensors.js';
 import { openDawn } from './rig/dawn.mjs';
 
-const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, 'node:fs': fs, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors };
+const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors };
 
 // Examples write files.
 const folder = fs.mkdtempSync(join(tmpdir(), 'rlx-guide-'));
-fs.copyFileSync(join(import.meta.dirname, '../../demo/web/tiny.gguf'), join(folder, 'model.gguf'));
+globalThis.chosen = new Blob([fs.readFileSync(join(import.meta.dirname, '../../demo/web/tiny.gguf'))]); // the file of a visitor
 process.chdir(folder);
 after(() => {
   process.chdir('/');
