@@ -87,7 +87,7 @@ describe('files that lie are refused before memory is taken', () => {
   for (const [what, file, kind] of [
     ['the number of tensors', changed(8, ...huge), 'syntax'], ['the number of keys', changed(16, ...huge), 'syntax'], ['the length of a key', changed(24, ...huge), 'syntax'], ['a kind of value', changed(33, 13), 'syntax'],
     ['the length of a text', changed(37, ...huge), 'syntax'], ['version 1', changed(4, 1), 'unsupported'], ['big endian', changed(4, 0, 0, 0, 3), 'unsupported'], ['no GGUF', changed(0, 0), 'syntax'],
-    ['an array longer than the file', gguf([kv('l', 9, list(6, 2 ** 40, []))]), 'syntax'], ['arrays in arrays', gguf([kv('l', 9, Array.from({ length: 20 }, () => list(9, 1, [])).flat())]), 'syntax'],
+    ['an array longer than the file', gguf([kv('l', 9, list(6, 2 ** 40, []))]), 'syntax'], ['arrays in arrays', gguf([kv('l', 9, [...Array.from({ length: 20 }, () => list(9, 1, [])).flat(), ...list(0, 1, [1])])]), 'syntax'],
     ['a key twice', gguf([kv('k', 0, [1]), kv('k', 0, [1])]), 'syntax'], ['a tensor twice', gguf([], [['w', 24, [1], [1]], ['w', 24, [1], [1]]]), 'syntax'], ['5 axes', gguf([], [['w', 24, [1, 1, 1, 1, 1], [1]]]), 'syntax'],
     ['2^60 elements', gguf([], [['w', 24, [2 ** 30, 2 ** 30], [1]]]), 'syntax'], ['more elements than bytes', gguf([], [['w', 24, [999], [1]]]), 'syntax'], ['an unknown type', gguf([], [['w', 99, [1], [1]]]), 'syntax'],
     ['rows that are no blocks', gguf([], [['w', 2, [16, 2], new Uint8Array(18)]]), 'syntax'], ['an alignment', gguf([kv('general.alignment', 4, u32(3))]), 'syntax'],

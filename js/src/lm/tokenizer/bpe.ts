@@ -72,7 +72,7 @@ const positions = 2 ** 31;
 
 export class BPE implements Model {
   readonly merges = new Merges();
-  /** How often a rank was looked up: the cost of encoding. */
+  /** How many pairs were looked at: the cost of encoding. */
   looks = 0;
   private readonly prefix: string;
   private readonly suffix: string;
@@ -133,6 +133,7 @@ export class BPE implements Model {
     for (let i = 0; i + 1 < ids.length; i++) ranks.push(this.rank(ids[i]!, ids[i + 1]!));
     for (;;) {
       let best = 0;
+      this.looks += ranks.length;
       for (let i = 1; i < ranks.length; i++) if (ranks[i]! < ranks[best]!) best = i;
       if (!((ranks[best] ?? Infinity) < Infinity)) return;
       ids.splice(best, 2, this.merges.result(ids[best]!, ids[best + 1]!));
