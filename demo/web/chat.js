@@ -10,6 +10,9 @@ import { count, fetchOK, find, on, say, sentence } from './page.js';
 /** Contexts to choose from, in tokens. */
 const contexts = [256, 512, 1024, 2048, 4096, 8192], usualContext = 1024;
 
+/** The tiny model learned from texts of 96 characters, and loses the thread beyond. */
+const tinyContext = 128;
+
 const talk = new Talk(), panel = new TuningPanel({ reopen });
 let model, used, chosen, loading;
 
@@ -189,7 +192,7 @@ on('model', 'drop', async ({ dataTransfer }) => offer(await openFiles(await drop
 async function begin() {
   await init();
   await showKept();
-  await load(await described(await openFiles([new File([await (await fetchOK('tiny.gguf')).blob()], 'tiny.gguf')])), 256);
+  await load(await described(await openFiles([new File([await (await fetchOK('tiny.gguf')).blob()], 'tiny.gguf')])), tinyContext);
   talk.start();
 }
 

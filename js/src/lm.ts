@@ -16,6 +16,6 @@ export { decoder, type DecoderOptions } from './lm/model/decoder.js';
 export { architectures } from './lm/model/family.js';
 export { generate, type GenerateOptions, type GenerateStats, type Generation, type Piece } from './lm/model/generate.js';
 export { configOf, type LanguageModel, memoryOf, type ModelMemory, type ModelOptions, openModel } from './lm/model/model.js';
-export type { Sampling } from './lm/model/sample.js';
+export { sample, type Sampling, samplingFields, samplingRow } from './lm/model/sample.js';
 export { Weights, type WeightsOptions } from './lm/model/weights.js';
 export { openTuning, type Tuning, type TuningOptions, type TuningRun } from './lm/model/tune.js';

@@ -1,12 +1,13 @@
 // Language models: logits and greedy texts of tiny checkpoints are those of transformers.
 
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
-import { before, describe, test } from 'node:test';
-import { graph, init, program } from '../dist/index.js';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { graph, init, program, RlxError } from '../dist/index.js';
 import * as lm from '../dist/lm.js';
 import * as nn from '../dist/nn.js';
 import { decodeSafetensors } from '../dist/safetensors.js';
+import { openDawn } from './rig/dawn.mjs';
 
 const folder = new URL('../../native/lm/testdata/', import.meta.url);
 const bytesOf = (path) => readFileSync(new URL(path, folder));
@@ -35,31 +36,31 @@ function near(what, got, want) {
   assert.ok(worst <= 1e-4, `${what}: logits differ by ${worst}`);
 }
 
-/** A program of a model for a whole prompt, for chunks of it and for single tokens. */
-async function programOf(t, file, prompt, greedy) {
+/** A program of a model for a prompt in chunks and for single tokens; for a file alone, for the whole prompt. */
+async function programOf(t, file, prompt, room) {
   const config = await lm.configOf(file), weights = new lm.Weights(file, config), { vocabulary } = config;
-  const entry = (n, cached) => graph('model', (b) => {
+  const entry = (n) => graph('model', (b) => {
     nn.infer(b);
-    if (cached) nn.cache(b, prompt.length + greedy.length);
+    if (room) nn.cache(b, prompt.length + room);
     nn.stored(b, (name) => weights.storage(name), () => b.output('logits', lm.decoder(b.input('tokens', 'i32', [1, n]), config)));
   });
-  const entries = { whole: entry(prompt.length, false), chunk: entry(chunk, true), one: entry(1, true) };
-  weights.check(entries.whole.ports);
+  const entries = room ? { chunk: entry(chunk), one: entry(1) } : { whole: entry(prompt.length) };
+  weights.check(Object.values(entries)[0].ports);
   const made = await program({ entries: Object.fromEntries(Object.entries(entries).map(([name, one]) => [name, one.text()])) }, { on: 'cpu' });
   t.after(() => made.close());
   for (const slot of made.plan.slots.filter(({ role }) => role === 'param')) await made.write(slot.name, await weights.read(slot));
-  const run = async (entry, tokens) => (await (await made.run(entry, { tokens: Int32Array.from(tokens) }, { read: ['logits'] })).reading).values.logits;
-  return { made, run, vocabulary };
+  const run = async (name, tokens) => (await (await made.run(name, { tokens: Int32Array.from(tokens) }, { read: ['logits'] })).reading).values.logits;
+  return { run, vocabulary, weights, entries };
 }
 
 const best = (logits) => logits.indexOf(Math.max(...logits));
+const dataOf = (tensors) => Object.fromEntries(Object.entries(tensors).map(([name, { data }]) => [name, data]));
+const expectedOf = (name) => dataOf(tensorsOf(`${name}/expected.safetensors`));
 
-describe('a prompt, whole, in chunks and token by token, and its greedy continuation', () => {
+describe('a prompt in chunks, and its greedy continuation token by token', () => {
   for (const name of names) {
     test(name, async (t) => {
-      const { prompt: { data: prompt }, greedy: { data: greedy }, logits: { data: want } } = tensorsOf(`${name}/expected.safetensors`);
-      const { made, run, vocabulary } = await programOf(t, folderOf(name), prompt, greedy);
-      near('whole', await run('whole', prompt), want);
+      const { prompt, greedy, logits: want } = expectedOf(name), { run, vocabulary } = await programOf(t, folderOf(name), prompt, greedy.length);
       let last;
       for (let at = 0; at < prompt.length; at += chunk) {
         last = await run('chunk', prompt.slice(at, at + chunk));
@@ -68,7 +69,168 @@ describe('a prompt, whole, in chunks and token by token, and its greedy continua
       const found = [];
       for (let logits = last.slice(-vocabulary); found.length < greedy.length; logits = await run('one', found.slice(-1))) found.push(best(logits));
       assert.deepEqual(found, [...greedy]);
-      assert.equal(made.device.name, 'cpu');
     });
   }
+});
+
+describe('a GGUF file, the whole prompt at once', () => {
+  for (const name of names.filter((one) => existsSync(new URL(`${one}/model.gguf`, folder)))) {
+    test(name, async (t) => {
+      const { prompt, logits, of_gguf: want = logits } = expectedOf(name), { run } = await programOf(t, await lm.openGGUF(bytesOf(`${name}/model.gguf`)), prompt, 0);
+      near('whole', await run('whole', prompt), want);
+    });
+  }
+});
+
+/** A tokenizer of numbers. */
+const numbers = {
+  encode: (text) => Int32Array.from(text.trim().split(' '), Number), decode: (ids) => [...ids].map((id) => ` ${id}`).join(''),
+  stream: () => ({ push: (id) => ` ${id}`, end: () => '' }), size: 64, eos: [2], quote: (text) => text, id: () => undefined, token: (id) => String(id), special: () => false,
+};
+
+/** Waits for what must be refused with an error of a kind. */
+const refused = (kind, message, run) => assert.rejects(run, (error) => error instanceof RlxError && error.kind === kind && message.test(error.message));
+
+describe('generation', () => {
+  const { prompt, greedy } = expectedOf('llama');
+  let model, file;
+  before(async () => {
+    file = await lm.openGGUF(bytesOf('llama/model.gguf'));
+    model = await lm.openModel(file, { chunk: 8, on: 'cpu' });
+  });
+  after(() => model.close());
+  const ids = async (options, given = prompt) => {
+    const found = [], generation = lm.generate(model, numbers, given, options);
+    for await (const { token } of generation) found.push(token);
+    return Object.assign(found, { stats: generation.stats, finish: generation.finish });
+  };
+
+  test('takes the tokens of transformers without a temperature, from weights packed and unpacked', async (t) => {
+    const found = await ids({ maxTokens: greedy.length });
+    assert.deepEqual([...found], [...greedy]);
+    assert.equal(found.finish, 'length');
+    const packed = await lm.openModel(file, { chunk: 32, context: 40, unpack: false, on: 'cpu' });
+    t.after(() => packed.close());
+    assert.ok(packed.program.plan.slots.some(({ role, dtype }) => role === 'param' && dtype === 'u8'));
+    assert.equal(await lm.generate(packed, numbers, prompt, { maxTokens: greedy.length }).text(), numbers.decode(greedy));
+    const took = packed.program.plan.slots.filter(({ role }) => role === 'param').reduce((sum, { bytes }) => sum + bytes, 0);
+    assert.equal((await lm.memoryOf(file, { unpack: false })).weights, took, 'the memory that was told before');
+  });
+
+  test('a conversation that goes on computes what is new alone, to the same result', async () => {
+    const first = await ids({ maxTokens: 6 }), longer = [...prompt, ...first.slice(0, 6), 9, 8, 7];
+    const again = await ids({ maxTokens: 5 }, longer);
+    assert.ok(again.stats.reused >= prompt.length + 5, `${again.stats.reused} reused`);
+    await ids({ maxTokens: 1 }, [5]);
+    const anew = await ids({ maxTokens: 5 }, longer);
+    assert.equal(anew.stats.reused, 0);
+    assert.deepEqual([...again], [...anew]);
+  });
+
+  test('a seed decides what is drawn; another draws otherwise', async () => {
+    const drawn = async (seed, more) => String(await ids({ maxTokens: 12, temperature: 1.5, seed, ...more }));
+    assert.equal(await drawn(1), await drawn(1));
+    assert.notEqual(await drawn(1), await drawn(2));
+    assert.equal(await drawn(3, { topK: 1 }), String([...greedy].slice(0, 12)));
+  });
+
+  test('ends at a token that ends, at a text that stops, before a bound, and where the caller breaks off', async () => {
+    const [first, second, third] = greedy, stops = { maxTokens: 8, stop: [`${second} ${third}`.slice(1)] };
+    assert.equal(await lm.generate(model, numbers, prompt, stops).text(), ` ${first} ${second}`.slice(0, ` ${first} ${second}`.length - String(second).length + 1));
+    const ended = lm.generate(model, { ...numbers, eos: [third] }, prompt), text = await ended.text();
+    assert.deepEqual([text, ended.finish, ended.stats.tokens], [numbers.decode([first, second]), 'stop', 3]);
+    for await (const { token } of lm.generate(model, numbers, prompt)) {
+      assert.equal(token, first);
+      break;
+    }
+    assert.equal((await ids({ maxTokens: 2 })).finish, 'length', 'the model is free again');
+  });
+
+  test('refuses what cannot be done', async () => {
+    await refused('limit', /64 tokens.*context, 64/, async () => ids({}, Array(64).fill(1)));
+    await refused('index', /token 64: there are 64/, async () => ids({}, [64]));
+    await refused('missing', /no tokens/, async () => ids({}, new Int32Array()));
+    await refused('missing', /no chat template/, async () => ids({}, [{ role: 'user', content: 'x' }]));
+    await refused('attr', /temperature is -1/, async () => ids({ temperature: -1 }));
+    await refused('name', /no option temprature/, async () => ids({ temprature: 1 }));
+    const stop = new AbortController();
+    await refused('abort', /aborted/, async () => { for await (const _ of lm.generate(model, numbers, prompt, { signal: stop.signal })) stop.abort(); });
+    await refused('busy', /another request/, async () => { for await (const _ of lm.generate(model, numbers, prompt)) await ids({}); });
+    await refused('unsupported', /parrot.*llama/, () => lm.openModel({ metadata: new Map([['model_type', 'parrot']]), tensors: new Map() }));
+  });
+
+  test('a model that is closed in between ends the text with an error', async (t) => {
+    const other = await lm.openModel(file, { chunk: 32, on: 'cpu' });
+    t.after(() => other.close());
+    await refused('closed', /closed/, async () => { for await (const _ of lm.generate(other, numbers, prompt)) other.close(); });
+  });
+});
+
+test('a file that lacks a parameter, or has another, is refused by names', async () => {
+  const without = folderOf('qwen3');
+  without.tensors.set('model.layers.0.self_attn.q_prj.weight', without.tensors.get('model.layers.0.self_attn.q_proj.weight'));
+  without.tensors.delete('model.layers.0.self_attn.q_proj.weight');
+  await refused('missing', /lacks model\/layers\/0\/self_attn\/q_proj\/weight \(the nearest is model\.layers\.0\.self_attn\.q_prj\.weight\)/, () => lm.openModel(without, { on: 'cpu' }));
+  const wrong = folderOf('qwen3');
+  wrong.tensors.get('lm_head.weight').shape = [32, 64];
+  await refused('shape', /lm_head\.weight is f32\[32,64\]/, () => lm.openModel(wrong, { on: 'cpu' }));
+});
+
+test('tokens that are drawn are those of NumPy', async (t) => {
+  const { cases, want } = JSON.parse(readFileSync(new URL('../../ir/lm/testdata/sampling.json', import.meta.url), 'utf8')), vocabulary = 320;
+  const at = cases.map((_, r) => r).filter((r) => cases[r][5] === 0 && cases[r][6] === 0), rows = at.length, size = [rows, vocabulary];
+  const made = await program({ entries: { f: graph('sample', (b) => b.output('token', lm.sample(b.input('logits', 'f32', size), b.input('by', 'f32', [rows, lm.samplingFields]), b.input('seen', 'i32', size)))) } }, { on: 'cpu' });
+  t.after(() => made.close());
+  const logits = new Float32Array(rows * vocabulary), seen = new Int32Array(rows * vocabulary);
+  at.forEach((r, row) => {
+    for (let i = 0; i < vocabulary; i++) {
+      logits[row * vocabulary + i] = Math.fround((i * 73 + 11 * r) % 331) / 331 * 12 - 6;
+      seen[row * vocabulary + i] = Number(i % 7 === r % 7);
+    }
+  });
+  const by = Float32Array.from(at.flatMap((r) => {
+    const [temperature, topK, topP, minP, repetition, , , random] = cases[r];
+    return [...lm.samplingRow({ temperature, topK, topP, minP, repetition }, random)];
+  }));
+  const { values: { token } } = await (await made.run('f', { logits, by, seen }, { read: ['token'] })).reading;
+  assert.deepEqual([...token], at.map((r) => want[r][0]));
+});
+
+test('an adapter learns a text with packed weights, has no effect where it is to have none, and fits the model of Hugging Face', async (t) => {
+  const file = await lm.openGGUF(bytesOf('llama/model.gguf')), { prompt } = expectedOf('llama');
+  const tuning = await lm.openTuning(file, { on: 'cpu', unpack: false, context: 32, rank: 2, alpha: 6, length: 12, optimizer: { kind: 'sgd' } });
+  t.after(() => tuning.close());
+  const text = () => lm.generate(tuning.model, numbers, prompt, { maxTokens: 8 }).text(), before = await text(), losses = [];
+  const run = await tuning.train('3 14 15 9 26 5 35 8 9 7', numbers, { steps: 60, rate: 0.3, onLoss: (step, loss) => losses.push([step, loss]) });
+  assert.deepEqual([run.steps, losses.length, losses.at(-1)[0]], [60, 60, 60]);
+  assert.ok(losses.at(-1)[1] < losses[0][1] * 0.7, `from ${losses[0][1]} to ${losses.at(-1)[1]}`);
+  const after = await text();
+  assert.notEqual(after, before);
+  assert.equal(await tuning.without(text), before);
+  const saved = await tuning.save('llama'), config = JSON.parse(saved['adapter_config.json']), adapter = decodeSafetensors(saved['adapter_model.safetensors']).tensors;
+  assert.deepEqual([config.r, config.lora_alpha, config.peft_type], [2, 6, 'LORA']);
+  // Added to the weights of Hugging Face's file, whose heads are in halves where those of GGUF are in pairs, it says the same.
+  const merged = folderOf('llama'), read = merged.read;
+  merged.read = async (name) => {
+    const data = new Float32Array((await read(name)).slice().buffer), stem = `base_model.model.${name.replace('.weight', '')}`, down = adapter[`${stem}.lora_A.weight`], up = adapter[`${stem}.lora_B.weight`];
+    if (down) data.forEach((_, i) => { for (let r = 0; r < 2; r++) data[i] += 3 * up.data[Math.floor(i / down.shape[1]) * 2 + r] * down.data[r * down.shape[1] + i % down.shape[1]]; });
+    return new Uint8Array(data.buffer);
+  };
+  const other = await lm.openModel(merged, { on: 'cpu', context: 32, chunk: 32 });
+  t.after(() => other.close());
+  const logits = await lm.generate(other, numbers, prompt, { maxTokens: 8 }).text();
+  assert.equal(logits, after);
+  await tuning.reset();
+  assert.equal(await text(), before);
+});
+
+test('on WebGPU, with packed weights, the tokens are the same', async (t) => {
+  const { gpu, close } = await openDawn(), { prompt, greedy } = expectedOf('llama');
+  t.after(close);
+  await init({ gpu, compileWorker: false, worker: false });
+  const model = await lm.openModel(await lm.openGGUF(bytesOf('llama/model.gguf')), { on: 'gpu', context: 40 });
+  t.after(() => model.close());
+  assert.equal(model.program.device.name, 'webgpu');
+  assert.ok(model.program.plan.slots.some(({ role, dtype }) => role === 'param' && dtype === 'u8'));
+  assert.equal(await lm.generate(model, numbers, prompt, { maxTokens: greedy.length }).text(), numbers.decode(greedy));
 });

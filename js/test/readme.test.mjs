@@ -1,6 +1,6 @@
 // The TypeScript examples of the READMEs, of LAYERS.md and of GUIDE.md, run as they stand there, in Node.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import * as fs from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,11 +16,12 @@ import { openDawn } from './rig/dawn.mjs';
 const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors };
 
 // Examples write files.
-const folder = mkdtempSync(join(tmpdir(), 'rlx-guide-'));
+const folder = fs.mkdtempSync(join(tmpdir(), 'rlx-guide-'));
+globalThis.chosen = new Blob([fs.readFileSync(join(import.meta.dirname, '../../demo/web/tiny.gguf'))]); // the file of a visitor
 process.chdir(folder);
 after(() => {
   process.chdir('/');
-  rmSync(folder, { recursive: true });
+  fs.rmSync(folder, { recursive: true });
 });
 
 /** The examples of a file, by the headings over them. */
@@ -73,6 +74,7 @@ const expected = {
     'A loop of your own': ([line]) => assert.ok(line.match(/^loss (\S+) after \d+ steps$/)[1] < 1e-4),
     'A GAN': ([line]) => assert.ok(Math.abs(line.match(/^mean (\S+)$/)[1] - 3) < 1),
     LoRA: ([line]) => assert.ok(line.match(/^loss (\S+), frozen: true$/)[1] < 0.05),
+    'Language models': (lines) => assert.ok(/^\d+ bytes$/.test(lines[0]) && lines[1].length > 30 && lines.at(-1) === 'true length', lines.join('\n')),
     'PyTorch weights': (lines) => assert.deepEqual(lines, ['y 5,10']),
     'Ahead of time': (lines) => assert.deepEqual(lines, ['y 0.25,0.25,0.25,0.25']),
     Errors: (lines) => assert.deepEqual(lines.map((line) => line.split(':')[0]), ['shape', 'missing', 'shape']),

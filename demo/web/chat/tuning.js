@@ -15,9 +15,7 @@ In a beautiful pea-green boat,
 They took some honey, and plenty of money,
 Wrapped up in a five-pound note.
 The Owl looked up to the stars above,
-And sang to a small guitar,
-"O lovely Pussy! O Pussy, my love,
-What a beautiful Pussy you are!"
+And sang to a small guitar.
 `;
 
 const scale = { ...scales.nats, place: (v) => v / 6, marks: [[0, '0'], [2, '2'], [4, '4'], [6, '6']] };
