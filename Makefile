@@ -34,7 +34,7 @@ GO_TEST := $(GO) test -vet=off
 # What `make check` leaves out: it compiles the kernels of all samples for a device, runs every size
 # in the simulator, or waits for a browser. Of plansim it runs the tests of CHECK_PLANS.
 SLOW_GO     := -e /webgpu -e /native/cuda -e /native/metal -e /native/cpu -e /js/bench -e /demo -e /codegen/cudacpp -e /codegen/msl -e /plansim
-SLOW_TESTS  := MultiplyAddsInEveryTile|KernelsOfAllOps|EveryOpAndGradientIsInTheSuite
+SLOW_TESTS  := MultiplyAddsInEveryTile|KernelsOfAllOps|EveryOpAndGradientIsInTheSuite|WrittenModulesHaveFilesOfTheirOwn
 CHECK_PLANS := SamplesOfAllOps|Random
 SLOW_NODE   := -e conformance -e same-plans -e curves
 
