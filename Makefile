@@ -32,9 +32,11 @@ JOBS ?= 2
 GO_TEST := $(GO) test -vet=off
 
 # What `make check` leaves out: it compiles the kernels of all samples for a device, runs every size
-# in the simulator, or waits for a browser. Of plansim it runs the tests of CHECK_PLANS.
+# in the simulator, takes each op at every type and shape, or waits for a browser. Of plansim it runs
+# the tests of CHECK_PLANS. What is left is to take at most six minutes of processor time: three on two
+# idle cores.
 SLOW_GO     := -e /webgpu -e /native/cuda -e /native/metal -e /native/cpu -e /js/bench -e /demo -e /codegen/cudacpp -e /codegen/msl -e /plansim
-SLOW_TESTS  := MultiplyAddsInEveryTile|KernelsOfAllOps|EveryOpAndGradientIsInTheSuite
+SLOW_TESTS  := MultiplyAddsInEveryTile|KernelsOfAllOps|EveryOpAndGradientIsInTheSuite|WrittenModulesHaveFilesOfTheirOwn|DerivativesOfEveryOpByTypeAndShape
 CHECK_PLANS := SamplesOfAllOps|Random
 SLOW_NODE   := -e conformance -e same-plans -e curves
 
@@ -119,7 +121,7 @@ ci: deps ## lint and run every test, as test does
 	$(MAKE) --jobs=$(JOBS) --output-sync=target lint $(TESTS)
 
 .PHONY: check
-check: ## run the Go and Node tests that take up to three minutes, for while one works
+check: ## run the Go and Node tests that take up to three minutes on two idle cores, for while one works
 	$(MAKE) --jobs=2 --output-sync=target check-go check-js
 
 .PHONY: check-go

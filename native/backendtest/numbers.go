@@ -6,6 +6,7 @@ import (
 	"math/cmplx"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -153,11 +154,15 @@ func number(a *ir.Array, i int) any {
 	return a.F[i]
 }
 
+// longSums are the cases of [LongSums], whose results a process computes once for all backends.
+var longSums = sync.OnceValue(func() []irtest.SumCase { return irtest.LongSums(1e5) })
+
 // LongSums holds sums of 10⁵ terms of f32, alone and inside other ops, to what they come to in
 // f64: see [irtest.LongSums].
 func LongSums(t *testing.T, b native.Backend) {
+	cases := longSums()
 	for name, equal := range map[string]bool{"equal": true, "spread": false} {
-		for _, c := range irtest.LongSums(1e5) {
+		for _, c := range cases {
 			t.Run(c.Name+"/"+name, func(t *testing.T) {
 				s, err := c.Make(equal)
 				if err != nil {
