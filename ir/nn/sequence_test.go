@@ -2,6 +2,7 @@ package nn_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx"
@@ -70,6 +71,38 @@ func TestCachesContinueSequences(t *testing.T) {
 			}
 			check(p.Set(ctx, nn.CacheState, rlx.Int32(0)))
 		}
+	}
+}
+
+// TestCachesOfHalfPrecision keeps keys and values in bf16: a transformer's results differ by their rounding
+// alone, and an integer type is refused.
+func TestCachesOfHalfPrecision(t *testing.T) {
+	of := func(d ir.DType) (*ir.Graph, error) {
+		return ir.Build("cached", func(b *ir.Builder) {
+			nn.Infer(b)
+			nn.Cache(b, 5, nn.CacheOptions{DType: d})
+			b.Output("y", sequences["transformer"](b, b.Input("x", ir.F32, ir.Dims(2, 3, 8)...)))
+		})
+	}
+	in := rlx.Inputs{"x": rlx.Float32s(pattern(2*3*8), 2, 3, 8)}
+	results := map[ir.DType][]float32{}
+	for _, d := range []ir.DType{ir.F32, ir.BF16} {
+		g := must(of(d))
+		for _, p := range g.Ports() {
+			if dims := p.Value.Shape(); p.Kind == ir.StatePort && len(dims) >= 4 && p.Value.DType() != d {
+				t.Errorf("%s is %s, want %s", p.Name, p.Value.Type(), d)
+			}
+		}
+		p := compiled(t, ir.Entry{Name: "f", Graph: g})
+		check(p.Load(ctx, values(t, g)))
+		results[d] = floats(t, p, "f", "y", in)
+	}
+	close32(t, "bf16", results[ir.BF16], results[ir.F32], 2e-2)
+	if slices.Equal(results[ir.BF16], results[ir.F32]) {
+		t.Error("nothing is rounded")
+	}
+	if _, err := of(ir.I32); !errors.Is(err, ir.ErrDType) {
+		t.Errorf("a cache of i32: %v", err)
 	}
 }
 

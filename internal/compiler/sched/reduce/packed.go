@@ -59,7 +59,9 @@ const (
 
 // packedRows writes the kernel of a product with packed weights.
 type packedRows struct {
-	*rowEmitter
+	*emit.Emitter
+	r       *rowEmitter // of the same kernel
+	g       *fusion.Group
 	members []*fusion.Member
 	split   rowSlice
 	first   scalar.Expr     // the first row of weights of a loop iteration
@@ -244,8 +246,8 @@ func newPackedRows(e *emit.Emitter, g *fusion.Group, split rowSlice) *packedRows
 		Emitter: e, g: g, shape: rowLayout{lanes: 1, rows: 1}, levels: g.Levels(), named: map[ir.Value]scalar.Expr{}, lane: loop.Int(0),
 		inRange: scalar.ConstBool(true),
 	}
-	p := &packedRows{rowEmitter: r, split: split, totals: map[string]scalar.Expr{}, weights: newWordLoads(r)}
-	p.members = p.membersAt(0, true)
+	p := &packedRows{Emitter: r.Emitter, r: r, g: g, split: split, totals: map[string]scalar.Expr{}, weights: newWordLoads(r)}
+	p.members = p.r.membersAt(0, true)
 	return p
 }
 
@@ -359,7 +361,7 @@ func (p *packedRows) element(slice scalar.Expr, field, at int) scalar.Expr {
 // product returns the factors of a member's element that are independent of the row, and the other one:
 // activations and weights.
 func (p *packedRows) product(m *fusion.Member, row, inner scalar.Expr) (x, value scalar.Expr, ok bool) {
-	r := p.rowEmitter
+	r := p.r
 	r.row = p.Unflatten(row, p.g.Outer)
 	at := slices.Concat(r.row, p.Unflatten(inner, p.g.Inner))
 	c := &chunk{j: -1, inner: at[len(r.row):], valid: scalar.ConstBool(true)}
@@ -473,7 +475,7 @@ func (p *packedRows) loadVectors(s emit.Schedule, lane scalar.Expr, _ int) bool 
 		var x []scalar.Expr
 		for i := range p.split.elements() {
 			value := scalar.Select(exists, own[t*p.split.elements()+i], scalar.Const(ir.F32, 0))
-			x = append(x, p.let("x", value))
+			x = append(x, p.r.let("x", value))
 		}
 		p.x = append(p.x, x)
 	}
@@ -594,7 +596,7 @@ func (p *packedRows) sum(number, j int) (sum scalar.Expr, ok bool) {
 			for i, x := range w.numbers {
 				dot = scalar.Fma(x, p.x[t][w.elements[i]], dot)
 			}
-			dot = p.let("dot", dot)
+			dot = p.r.let("dot", dot)
 			if w.scale != nil {
 				dot = scalar.Mul(w.scale, dot)
 			}
@@ -608,7 +610,7 @@ func (p *packedRows) sum(number, j int) (sum scalar.Expr, ok bool) {
 			if sum != nil {
 				dot = scalar.Add(sum, dot)
 			}
-			sum = p.let("sum", dot)
+			sum = p.r.let("sum", dot)
 		}
 	}
 	return sum, true
@@ -629,7 +631,7 @@ func (p *packedRows) sumActivations() bool {
 					for _, i := range w.elements[1:] {
 						total = scalar.Add(total, p.x[t][i])
 					}
-					p.totals[key] = p.let("total", total)
+					p.totals[key] = p.r.let("total", total)
 				}
 			}
 		}
@@ -652,19 +654,19 @@ func (p *packedRows) fold(sums []scalar.Expr, lane scalar.Expr, f func(row, sum 
 	}
 	for ; len(sums) > 1; across /= 2 {
 		half := len(sums) / 2
-		upper := p.let("upper", p.Simplify(scalar.Eq(bit(), loop.Int(1))))
+		upper := p.r.let("upper", p.Simplify(scalar.Eq(bit(), loop.Int(1))))
 		row = scalar.Add(scalar.Mul(bit(), loop.Int(half)), row)
 		var kept []scalar.Expr
 		for i := range half {
-			mine := p.let("mine", scalar.Select(upper, sums[half+i], sums[i]))
+			mine := p.r.let("mine", scalar.Select(upper, sums[half+i], sums[i]))
 			theirs := shuffled(scalar.Select(upper, sums[i], sums[half+i]))
-			kept = append(kept, p.let("both", scalar.Add(mine, theirs)))
+			kept = append(kept, p.r.let("both", scalar.Add(mine, theirs)))
 		}
 		sums = kept
 	}
 	sum, rest := sums[0], 2*across
 	for ; across > 0; across /= 2 {
-		sum = p.let("both", scalar.Add(sum, shuffled(sum)))
+		sum = p.r.let("both", scalar.Add(sum, shuffled(sum)))
 	}
 	outer := p.Body
 	p.Body = nil
@@ -679,16 +681,16 @@ func (p *packedRows) finish(begin, lane, exists scalar.Expr, rows, warps int, pa
 	p.Body = nil
 	own := p.ranged("own", scalar.Min(lane, loop.Int(rows-1)), rows)
 	number := p.ranged("row", scalar.Add(begin, own), fusion.Product(p.g.Outer))
-	p.row = p.Unflatten(number, p.g.Outer)
-	for i, acc := range p.declare(p.members) {
+	p.r.row = p.Unflatten(number, p.g.Outer)
+	for i, acc := range p.r.declare(p.members) {
 		sum := scalar.LoadAt(parts[i], ir.F32, p.Simplify(scalar.Mul(own, loop.Int(warps))))
 		for w := 1; w < warps; w++ {
 			sum = scalar.Add(sum, scalar.LoadAt(parts[i], ir.F32, p.Simplify(scalar.Add(scalar.Mul(own, loop.Int(warps)), loop.Int(w)))))
 		}
 		p.Body = append(p.Body, &loop.Assign{Name: acc.name, Value: scalar.Add(acc.value(), sum)})
-		p.finishMember(acc.m, []accumulator{acc})
+		p.r.finishMember(acc.m, []accumulator{acc})
 	}
-	p.nameRows(1)
-	p.finishRows()
+	p.r.nameRows(1)
+	p.r.finishRows()
 	p.Body = append(outer, emit.Guard(p.Simplify(scalar.And(scalar.Lt(lane, loop.Int(rows)), exists)), p.Body)...)
 }
