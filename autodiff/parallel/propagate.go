@@ -80,7 +80,7 @@ type partitioner struct {
 	chosen  [][]string        // by node, the mesh axis of each factor
 	specs   map[ir.Value]spec // as nodes compute with values
 	stored  map[ir.Value]spec // of ports
-	weights map[ir.Value]bool // parameters, and what is made of one alone
+	weights map[ir.Value]bool // parameters, and values computed from a single one
 	outputs []spec
 	users   map[ir.Value][]*ir.Node
 

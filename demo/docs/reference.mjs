@@ -42,7 +42,7 @@ function rowsOf(table) {
   return new Map(rows.map((cells) => [/\w+/.exec(cells[0])[0], Object.fromEntries(cells.map((cell, i) => [head[i], cell]))]));
 }
 
-const rules = { rule: 'a rule of its own', body: 'that of the ops it is made of' };
+const rules = { rule: 'a rule of its own', body: 'that of its body' };
 const devices = ['CPU', 'WebGPU', 'CUDA', 'Metal', 'CoreML'];
 
 function factsHTML(row) {

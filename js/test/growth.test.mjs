@@ -1,4 +1,4 @@
-// The steps of a training leave what is held as it was: buffers of the device, and memory of the process.
+// Training steps hold on to nothing: neither buffers of the device nor memory of the process.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

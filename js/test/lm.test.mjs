@@ -114,7 +114,7 @@ describe('generation', () => {
     assert.ok(packed.program.plan.slots.some(({ role, dtype }) => role === 'param' && dtype === 'u8'));
     assert.equal(await lm.generate(packed, numbers, prompt, { maxTokens: greedy.length }).text(), numbers.decode(greedy));
     const took = packed.program.plan.slots.filter(({ role }) => role === 'param').reduce((sum, { bytes }) => sum + bytes, 0);
-    assert.equal((await lm.memoryOf(file, { unpack: false })).weights, took, 'the memory that was told before');
+    assert.equal((await lm.memoryOf(file, { unpack: false })).weights, took, 'the memory that memoryOf predicts');
   });
 
   test('a conversation that goes on computes what is new alone, to the same result', async () => {

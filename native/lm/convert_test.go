@@ -45,7 +45,7 @@ func TestConvertedModels(t *testing.T) {
 	}
 }
 
-// A file may replace the one that it is made of, but only if asked, and after an error it is as it was.
+// A conversion replaces its own source only if asked, and after an error the source is unchanged.
 func TestConvertOverItself(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.gguf")
 	if err := lm.Convert(filepath.Join("testdata", "qwen3"), path, lm.ConvertOptions{}); err != nil {

@@ -290,7 +290,7 @@ func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load func(p
 	begin := p.ranged("begin", scalar.Mul(number, loop.Int(s.Rows)), fusion.Product(g.Outer))
 	ok := true
 	p.overRows(s.Rows, atOnce, func(at scalar.Expr) {
-		first := p.Name("first") // a variable even where it is known, by which expressions are told apart
+		first := p.Name("first") // a variable even where it is known: expressions are distinguished by it
 		p.Body = append(p.Body, &loop.Let{Name: first, Value: p.Simplify(scalar.Add(begin, at))})
 		p.first = scalar.NewVar(first, ir.I32, 0, int64(max(fusion.Product(g.Outer)-atOnce, 1)))
 		for m := range p.members {

@@ -70,7 +70,7 @@ function separated(s: string, separator: string, most: number, right: boolean): 
   return right ? [parts.slice(0, extra + 1).join(separator), ...parts.slice(extra + 1)] : [...parts.slice(0, most), parts.slice(most).join(separator)];
 }
 
-/** Divides at white space, at most so many times, from the right for rsplit. */
+/** Divides at white space, at most `most` times, from the right for rsplit. */
 function fields(s: string, most: number, right: boolean): string[] {
   if (most < 0) return s.split(spaces).filter(Boolean);
   const parts: string[] = [];

@@ -102,7 +102,7 @@ export async function openModel(file: ModelFile, options?: ModelOptions): Promis
 /** The names of the options of a model. @internal */
 export const modelOptions = 'context chunk on worker unpack onProgress signal';
 
-/** The most bytes of f32 that are made of weights by default: half of what a WebAssembly memory can have. */
+/** The most bytes of weights that are unpacked to f32 by default: half of what a WebAssembly memory can have. */
 const mostUnpacked = 2 ** 31;
 
 /** Checks the options of a model and sets their defaults. @internal */

@@ -11,7 +11,7 @@ import type { DecodeOptions, EncodeOptions, TextStream, Tokenizer } from './type
 /** The tokens that are put before and after a text. */
 export interface Template { before: readonly number[]; after: readonly number[] }
 
-/** What a tokenizer is made of. */
+/** The parts of a tokenizer, as its file describes them. */
 export interface Parts {
   model: Model;
   /** The tokens by id; undefined for an id without a token. */
