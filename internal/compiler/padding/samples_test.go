@@ -11,6 +11,7 @@ import (
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // more is how much larger the padded sizes of samples are than the true ones.
@@ -250,7 +251,8 @@ func tryPadded(t *testing.T, g *ir.Graph, in map[string]*ir.Array, sizes map[str
 	if err != nil {
 		return different, fmt.Errorf("padded: %w\n%s", err, padded)
 	}
-	if a.plain() {
+	sumsByShape := slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return n.Op() == ops.OpQuantizedMatMul })
+	if a.plain() && !sumsByShape { // the body adds up one row in another order than several
 		tol = irtest.Tolerance{}
 	}
 	for i := range want {

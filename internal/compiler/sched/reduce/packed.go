@@ -1,11 +1,11 @@
 package reduce
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/hardware"
@@ -639,7 +639,7 @@ func (p *packedRows) sumActivations() bool {
 	return true
 }
 
-func totalKey(turn int, w term) string { return fmt.Sprint(turn, w.elements) }
+func totalKey(turn int, w term) string { return format.Sprintf("%d %v", turn, w.elements) }
 
 // fold adds the sums of rows over the threads of a warp. Each step halves the rows that a thread has
 // sums of, so that n rows take n − 1 + log₂(32/n) shuffles. f gets a row's number among them and
