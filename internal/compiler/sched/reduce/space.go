@@ -19,8 +19,10 @@ func NewSpace(e *emit.Emitter, g *fusion.Group) *Space { return &Space{e, g} }
 
 // Rule returns the default schedule, see [emit.Space].
 func (w *Space) Rule() emit.Schedule {
-	if s, ok := packedRule(w.e, w.Group); emit.WithMma && ok {
-		return s
+	if emit.WithMma {
+		if s, ok := packedRule(w.e, w.Group); ok {
+			return s
+		}
 	}
 	s := shapeRows(w.e, w.Group)
 	if s.Each > 0 {
