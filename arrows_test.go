@@ -25,6 +25,7 @@ var layers = [][]string{
 	{"ir/ops"},
 	{"ir/nn"},
 	{"autodiff", "internal/compiler/padding", "internal/compiler/passes", "ir/format"},
+	{"internal/hfconfig"},
 	{"ir/irtest", "ir/lm"},
 	{"ir/models"},
 	{"internal/compiler/fusion", "internal/codegen/clike"},

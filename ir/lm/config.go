@@ -1,15 +1,15 @@
 package lm
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
+	"github.com/rlx-go/rlx/internal/hfconfig"
 	"github.com/rlx-go/rlx/ir/nn"
 )
 
 // ErrConfig is the kind of the errors for a description of a model that is malformed or out of range.
-var ErrConfig = errors.New("bad model configuration")
+var ErrConfig = hfconfig.Err
 
 func badConfig(text string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(text, args...))

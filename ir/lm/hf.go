@@ -2,16 +2,13 @@ package lm
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"math"
 
+	"github.com/rlx-go/rlx/internal/hfconfig"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/nn"
 )
-
-// maxJSON bounds the bytes of a config.json.
-const maxJSON = 16 << 20
 
 // hfConfig is config.json as the models' configuration classes of transformers write it. Numbers that
 // a family may leave out are pointers.
@@ -71,21 +68,18 @@ type hfConfig struct {
 // ReadConfig reads a config.json of Hugging Face. Errors are of kind [ErrConfig], [ir.ErrUnsupported] for
 // an architecture or an option that this package does not know, or those of r.
 func ReadConfig(r io.Reader) (Config, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxJSON+1))
+	data, err := hfconfig.Read(r)
 	if err != nil {
 		return Config{}, err
 	}
-	if len(data) > maxJSON {
-		return Config{}, badConfig("config.json is longer than %d bytes", maxJSON)
-	}
 	h := &hfConfig{}
-	if err := parse(data, h); err != nil {
+	if err := hfconfig.Parse(data, h); err != nil {
 		return Config{}, err
 	}
 	if len(h.TextConfig) > 0 { // a model of text and images: its text part
 		kind, text := h.ModelType, h.TextConfig
 		h = &hfConfig{}
-		if err := parse(text, h); err != nil {
+		if err := hfconfig.Parse(text, h); err != nil {
 			return Config{}, err
 		}
 		if h.ModelType == "" {
@@ -96,13 +90,6 @@ func ReadConfig(r io.Reader) (Config, error) {
 		h.ModelType = "gemma3"
 	}
 	return h.config()
-}
-
-func parse(data []byte, into any) error {
-	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%w: config.json: %w", ErrConfig, err)
-	}
-	return nil
 }
 
 // config returns what h describes.
@@ -125,7 +112,7 @@ func (h *hfConfig) config() (Config, error) {
 		return Config{}, err
 	}
 	if c.Window > 0 && len(h.LayerTypes) > 0 {
-		if c.Windowed, err = windowedBy(h.LayerTypes); err != nil {
+		if c.Windowed, err = hfconfig.Windowed(h.LayerTypes); err != nil {
 			return Config{}, err
 		}
 	}
@@ -166,18 +153,6 @@ func activation(name string) (nn.Activation, error) {
 		return "", ir.Errorf(ir.ErrUnsupported, "the activation is %q: it must be silu, gelu, gelu_new, gelu_pytorch_tanh or relu", name)
 	}
 	return a, nil
-}
-
-// windowedBy reads layer_types.
-func windowedBy(types []string) ([]bool, error) {
-	windowed := make([]bool, len(types))
-	for i, t := range types {
-		if t != "sliding_attention" && t != "full_attention" {
-			return nil, ir.Errorf(ir.ErrUnsupported, "layer_types[%d] is %q: it must be sliding_attention or full_attention", i, t)
-		}
-		windowed[i] = t == "sliding_attention"
-	}
-	return windowed, nil
 }
 
 // allBut returns which of n layers have a window: all but each nth.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 
+	"github.com/rlx-go/rlx/internal/hfconfig"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -71,12 +72,12 @@ func (h *hfConfig) scaling() (global, local ropeScaling, err error) {
 			Full    *ropeScaling `json:"full_attention"`
 			Sliding *ropeScaling `json:"sliding_attention"`
 		}
-		if err := parse(data, &byLayer); err != nil {
+		if err := hfconfig.Parse(data, &byLayer); err != nil {
 			return global, local, err
 		}
 		if byLayer.Full != nil {
 			global, local = *byLayer.Full, given(byLayer.Sliding, ropeScaling{})
-		} else if err := parse(data, &global); err != nil {
+		} else if err := hfconfig.Parse(data, &global); err != nil {
 			return global, local, err
 		}
 	}

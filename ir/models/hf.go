@@ -10,12 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlx-go/rlx/internal/hfconfig"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/lm"
 )
-
-// maxJSON bounds the bytes of a config.json.
-const maxJSON = 16 << 20
 
 // family is a known architecture.
 type family struct {
@@ -52,17 +50,14 @@ func known[T any](m map[string]T) string { return strings.Join(slices.Sorted(map
 // ReadConfig reads a config.json of Hugging Face. Errors are of kind [lm.ErrConfig], [ir.ErrUnsupported] for
 // an architecture or an option that this package does not know, or those of r.
 func ReadConfig(r io.Reader) (Config, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxJSON+1))
+	data, err := hfconfig.Read(r)
 	if err != nil {
 		return Config{}, err
-	}
-	if len(data) > maxJSON {
-		return Config{}, badConfig("config.json is longer than %d bytes", maxJSON)
 	}
 	var h struct {
 		ModelType string `json:"model_type"`
 	}
-	if err := parse(data, &h); err != nil {
+	if err := hfconfig.Parse(data, &h); err != nil {
 		return Config{}, err
 	}
 	f, err := familyOf(h.ModelType)
@@ -74,13 +69,6 @@ func ReadConfig(r io.Reader) (Config, error) {
 		return Config{}, err
 	}
 	return c, c.Check()
-}
-
-func parse(data []byte, into any) error {
-	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%w: config.json: %w", lm.ErrConfig, err)
-	}
-	return nil
 }
 
 // hfHead is what config.json says of the head.
@@ -179,7 +167,7 @@ func readBERT(architecture string, data []byte) (Config, error) {
 		Width: 768, Hidden: 3072, Layers: 12, Heads: 12, Vocabulary: 30522, Context: 512, Types: 2, Epsilon: 1e-12,
 		Activation: "gelu", Positions: "absolute",
 	}
-	if err := parse(data, &h); err != nil {
+	if err := hfconfig.Parse(data, &h); err != nil {
 		return Config{}, err
 	}
 	if h.Positions != "absolute" || h.Decoder {
@@ -211,7 +199,7 @@ func readDistilBERT(architecture string, data []byte) (Config, error) {
 		Context    int    `json:"max_position_embeddings"`
 		Activation string `json:"activation"`
 	}{Width: 768, Hidden: 3072, Layers: 6, Heads: 12, Vocabulary: 30522, Context: 512, Activation: "gelu"}
-	if err := parse(data, &h); err != nil {
+	if err := hfconfig.Parse(data, &h); err != nil {
 		return Config{}, err
 	}
 	labels, err := h.labels()
@@ -272,7 +260,7 @@ func readModernBERT(architecture string, data []byte) (Config, error) {
 		Width: 768, Hidden: 1152, Layers: 22, Heads: 12, Vocabulary: 50368, Context: 8192, Epsilon: 1e-5, Activation: "gelu",
 		Every: 3, Local: 128, ScoreBias: true, Pooling: "cls", HeadActivation: "gelu",
 	}
-	if err := parse(data, &h); err != nil {
+	if err := hfconfig.Parse(data, &h); err != nil {
 		return Config{}, err
 	}
 	labels, err := h.labels()
@@ -299,23 +287,17 @@ func readModernBERT(architecture string, data []byte) (Config, error) {
 }
 
 // windows sets which layers have a window: by name, or all but each nth.
-func (c *Text) windows(types []string, every int) error {
-	if types == nil {
-		if every < 1 {
-			return badConfig("global_attn_every_n_layers is %d: it must be in [1, %d]", every, math.MaxInt32)
-		}
-		c.Windowed = make([]bool, c.Layers)
-		for i := range c.Windowed {
-			c.Windowed[i] = i%every != 0
-		}
-		return nil
+func (c *Text) windows(types []string, every int) (err error) {
+	if types != nil {
+		c.Windowed, err = hfconfig.Windowed(types)
+		return err
 	}
-	c.Windowed = make([]bool, len(types))
-	for i, t := range types {
-		if t != "sliding_attention" && t != "full_attention" {
-			return ir.Errorf(ir.ErrUnsupported, "layer_types[%d] is %q: it must be sliding_attention or full_attention", i, t)
-		}
-		c.Windowed[i] = t == "sliding_attention"
+	if every < 1 {
+		return badConfig("global_attn_every_n_layers is %d: it must be in [1, %d]", every, math.MaxInt32)
+	}
+	c.Windowed = make([]bool, c.Layers)
+	for i := range c.Windowed {
+		c.Windowed[i] = i%every != 0
 	}
 	return nil
 }
@@ -372,7 +354,7 @@ func readViT(architecture string, data []byte) (Config, error) {
 		hfVision: hfVision{Width: 768, Hidden: 3072, Layers: 12, Heads: 12, Epsilon: 1e-12, Activation: "gelu", Size: pair{224, 224}, Patch: pair{16, 16}, Channels: 3},
 		Bias:     true, Pooler: "tanh",
 	}
-	if err := parse(data, &h); err != nil {
+	if err := hfconfig.Parse(data, &h); err != nil {
 		return Config{}, err
 	}
 	if h.Pooler != "tanh" {
@@ -408,7 +390,7 @@ func readCLIP(architecture string, data []byte) (Config, error) {
 		hfVision{768, 3072, 12, 12, 1e-5, "quick_gelu", pair{224, 224}, pair{32, 32}, 3},
 		512,
 	}
-	if err := parse(data, &h); err != nil {
+	if err := hfconfig.Parse(data, &h); err != nil {
 		return Config{}, err
 	}
 	image, err := h.Vision.image()
@@ -439,7 +421,7 @@ func readWhisper(architecture string, data []byte) (Config, error) {
 		Activation    string `json:"activation_function"`
 		Scaled        bool   `json:"scale_embedding"`
 	}{384, 4, 6, 1536, 4, 6, 1536, 51865, 80, 1500, 448, "gelu", false}
-	if err := parse(data, &h); err != nil {
+	if err := hfconfig.Parse(data, &h); err != nil {
 		return Config{}, err
 	}
 	tower := func(layers, heads, hidden int) Tower {

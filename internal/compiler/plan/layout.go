@@ -38,11 +38,6 @@ func (l Layout) Bytes() (sum int64) {
 	return sum
 }
 
-// Has reports whether a parameter or a state has a place.
-func (l Layout) Has(name string) bool {
-	return slices.ContainsFunc(l.Places, func(x Place) bool { return x.Name == name })
-}
-
 // StateBuffers returns the indices of the buffers of parameters and states.
 func (p *Plan) StateBuffers() (out []int) {
 	for i, b := range p.Buffers {

@@ -81,7 +81,7 @@ func CheckMemory(p *plan.Plan, shared plan.Layout, budget native.Budget) error {
 		if slot.Role == plan.Scalar || slot.Role == plan.Output { // an output may alias a state
 			continue
 		}
-		if slot.Role.Persistent() && shared.Has(slot.Name) {
+		if slot.Role.Persistent() && slot.Buffer < len(shared.Buffers) {
 			continue
 		}
 		given := SlotOf(slot, role)
