@@ -177,8 +177,8 @@ func (d *drawing) bars() {
 	}
 }
 
-// memory draws each value over the rows in which it lives, at its address. The buffers for values lie
-// side by side.
+// memory draws each value over the rows in which it lives, at its address. The buffers for values
+// are drawn side by side.
 func (d *drawing) memory() {
 	starts, total := make([]int, len(d.plan.Buffers)), 0
 	for i, b := range d.plan.Buffers {
