@@ -227,8 +227,8 @@ func (c *sharder) outputs() {
 	}
 }
 
-// withoutDead returns a graph without the nodes that no output depends on: the collectives of whole
-// gradients of which only parts are used.
+// withoutDead returns a graph without the nodes that no output depends on: collectives of whole
+// gradients that are only used in parts.
 func withoutDead(g *ir.Graph) (*ir.Graph, error) {
 	live := map[*ir.Node]bool{}
 	for _, o := range g.Outputs() {

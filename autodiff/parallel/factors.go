@@ -144,8 +144,8 @@ func sizeOf(v ir.Value, dim int) int {
 	return size
 }
 
-// sameSizes is the rule of elementwise ops and of those that work along axes: operands and results
-// have the same dimensions, of which those axes cannot be divided.
+// sameSizes is the rule of elementwise ops and of ops along axes: operands and results have the
+// same dimensions, and the axes that the op works along cannot be divided.
 func sameSizes(n *ir.Node, f *Factors) {
 	along := axesOf(n)
 	for dim := range n.Result(0).Rank() {

@@ -8,7 +8,7 @@ import (
 )
 
 // ConvOptions are the options of convolutions. Lists have an entry for each spatial axis; one entry
-// stands for all axes.
+// means all axes.
 type ConvOptions struct {
 	// Name is the scope of the parameters; "" means "conv" or "conv_transpose" and a number.
 	Name string

@@ -154,7 +154,7 @@ func (l *layer) positions(n ir.Dim) ir.Value {
 
 // PositionalEmbeddingOptions are the options of [PositionalEmbedding].
 type PositionalEmbeddingOptions struct {
-	// Name is the scope of the parameter; "" stands for "positional_embedding" and a number.
+	// Name is the scope of the parameter; "" means "positional_embedding" and a number.
 	Name string
 	// Init is how the table starts; the default is normal(0, 0.02), as in GPT-2.
 	Init ir.Initial

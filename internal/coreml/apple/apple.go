@@ -1,7 +1,6 @@
-// Package apple holds what stands in for Core ML's header and library on machines that
-// have none: declarations of the part of Core ML that package driver uses, written from
-// Apple's documentation, and a list of the symbols that it links. With them the binding
-// is built as for a Mac, by package applecheck.
+// Package apple holds stand-ins for Core ML's header and library, for machines without them:
+// declarations of the part of Core ML that package driver uses, written from Apple's documentation,
+// and a list of the symbols that the library exports.
 package apple
 
 import "embed"

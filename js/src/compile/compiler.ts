@@ -11,7 +11,7 @@ import { Cache, checkCache, clearStore } from './cache.js';
 import type { PlanStore } from './plan-store.js';
 
 export interface InitOptions extends Pick<ProgramOptions, 'gpu' | 'device' | 'worker' | 'powerPreference'> {
-  /** The compiler's WebAssembly module, if it is not the `rlx.wasm` beside this script. */
+  /** The compiler's WebAssembly module, if it is not the `rlx.wasm` next to this script. */
   wasm?: WasmSource;
   /**
    * Where graphs are compiled: true for a new worker, false for this thread, or a worker that runs

@@ -74,8 +74,9 @@ const maxCluster = 6;
 const maxKnown = 1 << 14;
 
 /**
- * SentencePiece's table of normalizations: a double-array trie of texts, whose values are where their replacements begin, each of which
- * ends with a zero byte. The data are the size of the trie in bytes, its units, the replacements; little endian.
+ * SentencePiece's table of normalizations: a double-array trie of texts. Its values are the
+ * offsets of replacements, which end with a zero byte. The data are the size of the trie in bytes,
+ * its units, the replacements; little endian.
  */
 export function charsmap(data: Uint8Array): Normalizer {
   const view = new DataView(data.buffer, data.byteOffset, data.length), size = data.length < 4 ? 0 : view.getUint32(0, true);

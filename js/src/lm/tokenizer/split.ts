@@ -52,7 +52,7 @@ export function delimited(pattern: Pattern, then: Behavior, invert = false): Spl
   };
 }
 
-/** Splitters, each of which splits the pieces of the one before. */
+/** Splitters applied in turn: each splits the pieces of the one before. */
 export function inTurn(all: readonly Splitter[]): Splitter {
   return (piece, first, out) => {
     let pieces = [piece], begins = first;
