@@ -136,8 +136,8 @@ func (s *Session) shared(p *Program) (native.Program, error) {
 	return p.Program, nil
 }
 
-// compile compiles a module of constant sizes. Unless a program of a [native.Sharer] is nil, the
-// module shares its parameters and states.
+// compile compiles a module of constant sizes. It shares the parameters and states of with, a program
+// of a [native.Sharer], unless with is nil.
 func (s *Session) compile(ctx context.Context, m *ir.Module, o CompileOptions, with native.Program) (native.Program, error) {
 	m, err := o.Precision.apply(m)
 	if err != nil {

@@ -24,7 +24,7 @@ type missing struct {
 	params map[string]bool
 }
 
-// unsetParams returns the parameters of a module without a value: all except those of base, the
+// unsetParams returns the parameters of a module without a value: all except those of with, the
 // program that it shares memory with, if any.
 func unsetParams(m *ir.Module, with *Program) *unset {
 	u := &unset{missing: &missing{params: map[string]bool{}}, reads: map[string][]string{}, sets: map[string][]string{}}
