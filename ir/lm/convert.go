@@ -110,7 +110,7 @@ func lossless(written, read Config, format string) error {
 	if name == "" {
 		return nil
 	}
-	return ir.Errorf(ir.ErrUnsupported, "%s of %s cannot say that %s is %v; it would be read as %v", format, written.Architecture, name, a, b)
+	return ir.Errorf(ir.ErrUnsupported, "%s of %s cannot express that %s is %v; it would be read as %v", format, written.Architecture, name, a, b)
 }
 
 // difference returns the name of the first field in which two values differ, and both values.

@@ -241,7 +241,7 @@ func windowKeys(all map[string]any, c Config) {
 func ropeKeys(all map[string]any, c Config) error {
 	r := c.Rope
 	if r == nil {
-		return ir.Errorf(ir.ErrUnsupported, "config.json of %s cannot say that positions are learned", c.Architecture)
+		return ir.Errorf(ir.ErrUnsupported, "config.json of %s cannot express that positions are learned", c.Architecture)
 	}
 	all["rope_theta"] = shortest(r.Base)
 	if r.LocalBase != 0 {

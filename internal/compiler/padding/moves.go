@@ -386,7 +386,7 @@ func scatterPositions(p *ir.Padding, a *ops.ScatterAttrs, positions []ir.Extent)
 		return refuse("updates of the whole operand have open positions")
 	}
 	if d := p.Node.Input(1).DType(); isUnsigned(d) && d.Size() < 4 {
-		return refuse("indices of type %s have no value that is outside for sure", d)
+		return refuse("indices of type %s have no value that is always out of range", d)
 	}
 	if clamps {
 		p.Least = lastOf(p, a.Axes)

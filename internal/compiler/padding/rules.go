@@ -282,7 +282,7 @@ func associative(p *ir.Padding) error {
 		return err
 	}
 	if p.IsOpen(e) && (a.Reverse || len(e) > 1) {
-		return refuse("a scan from the end would begin with padding, of which the operator is not known to be neutral")
+		return refuse("a scan from the end would begin with padding, for which the operator is not known to be neutral")
 	}
 	return nil
 }

@@ -142,7 +142,7 @@ func (f *File) add(m *mapped.File, first bool) error {
 			return damaged("tensor %q is there twice", t.name)
 		}
 		if t.offset%alignment != 0 || t.Bytes > m.Size()-begin || t.offset > m.Size()-begin-t.Bytes {
-			return damaged("tensor %q, %v of %v, has %d bytes at %d, which the file has not", t.name, t.Type, t.Dims, t.Bytes, t.offset)
+			return damaged("tensor %q, %v of %v, has %d bytes at %d, beyond the end of the file", t.name, t.Type, t.Dims, t.Bytes, t.offset)
 		}
 		f.tensors[t.name] = located{t.Info, m, begin + t.offset}
 	}

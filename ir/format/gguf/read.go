@@ -261,7 +261,7 @@ func (r *reader) infos(n uint64) []tensorInfo {
 		case r.err != nil:
 			return nil
 		case elements == 0:
-			r.fail("tensor %q has %v, which is not known", t.name, t.Type)
+			r.fail("tensor %q has the unknown type %v", t.name, t.Type)
 			return nil
 		case axes > 0 && t.Dims[axes-1]%elements != 0 || axes == 0 && elements > 1:
 			r.fail("tensor %q of %v: rows of %v are blocks of %d", t.name, t.Dims, t.Type, elements)

@@ -122,7 +122,7 @@ func (h header) read(r io.Reader) ([]byte, error) {
 		at := len(data)
 		data = append(data, make([]byte, min(n-at, max(chunkBytes, at)))...)
 		if _, err := io.ReadFull(r, data[at:]); err != nil {
-			return nil, damaged("%s%v has %d bytes; the file has not", h.dtype, h.dims, n)
+			return nil, damaged("%s%v has %d bytes; the file ends before", h.dtype, h.dims, n)
 		}
 	}
 	return data, nil

@@ -198,7 +198,7 @@ func (g *graph) prune(used map[string]bool) {
 func (m *Model) Write(w io.Writer) error {
 	out := m.encode()
 	if out.size > maxMessage {
-		return ir.Errorf(ir.ErrUnsupported, "the model has %d bytes; a file of one message has up to %d, with weights in a file beside", out.size, maxMessage)
+		return ir.Errorf(ir.ErrUnsupported, "the model has %d bytes; a file of one message has up to %d, with weights in a separate file", out.size, maxMessage)
 	}
 	b := bufio.NewWriter(w)
 	if err := out.write(b); err != nil {

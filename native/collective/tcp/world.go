@@ -208,7 +208,7 @@ func (p *peer) deliver(r io.Reader, f frame) error {
 	}
 	memory, taken := <-p.memory
 	if !taken {
-		return errors.New("the data of the frame is not wanted")
+		return errors.New("the frame has unexpected data")
 	}
 	_, err := io.ReadFull(r, memory)
 	p.read <- err
