@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/rlx-go/rlx/internal/mapped"
+	"github.com/rlx-go/rlx/internal/tensorfile"
 )
 
 // Bounds of a file's lists, against memory that a hostile file would take: each element of a list takes
@@ -18,7 +18,7 @@ const (
 
 // reader reads a file from its start. After an error it returns zeros.
 type reader struct {
-	file *mapped.File
+	file *tensorfile.File
 	at   int64
 	err  error
 }
