@@ -246,5 +246,5 @@ func (g *ggufWriter) check(metadata []gguf.Pair) error {
 	if err != nil {
 		return err
 	}
-	return lossless(g.config.plainly(), read.plainly(), "GGUF")
+	return lossless(g.config.canonical(), read.canonical(), "GGUF")
 }

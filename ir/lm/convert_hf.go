@@ -154,7 +154,7 @@ func (h *hfWriter) text() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(text, '\n'), lossless(c.plainly(), read.plainly(), "config.json")
+	return append(text, '\n'), lossless(c.canonical(), read.canonical(), "config.json")
 }
 
 func gpt2Keys(all map[string]any, c Config) {

@@ -121,15 +121,15 @@ type subject struct {
 	cases []one
 }
 
-// subjectsTogether is the number of subjects in a module. Where a compiler runs as a process of its
+// subjectsPerModule is the number of subjects in a module. Where a compiler runs as a process of its
 // own, or a model is a folder, most time of a small module is that of starting and opening.
-const subjectsTogether = 16
+const subjectsPerModule = 16
 
 // checkSubjects checks each subject in a subtest, with one module for several subjects. If such a
 // module does not compile, each subject has a module of its own, so that the failure has a name.
 func checkSubjects(t *testing.T, b native.Backend, all []subject) {
 	t.Helper()
-	for list := range slices.Chunk(all, subjectsTogether) {
+	for list := range slices.Chunk(all, subjectsPerModule) {
 		var cases []one
 		for i := range list {
 			for k := range list[i].cases {

@@ -38,7 +38,7 @@ func sharedMemory(t *testing.T, b native.Backend) {
 	})
 	x := sharer{t, s, compile(t, b, hold)}
 	x.products()
-	x.takeTurns()
+	x.alternate()
 	x.refusals(b)
 	x.closing()
 }
@@ -112,8 +112,8 @@ func (x sharer) products() {
 	})
 }
 
-// takeTurns runs two programs from several goroutines: no run is lost.
-func (x sharer) takeTurns() {
+// alternate runs two programs from several goroutines: no run is lost.
+func (x sharer) alternate() {
 	const runs = 25
 	var all sync.WaitGroup
 	sum := 0

@@ -39,12 +39,12 @@ type brancher struct {
 
 // keepsBranch reports whether a cond stays, so that only one branch runs.
 func keepsBranch(n *ir.Node, threshold int) bool {
-	return slices.ContainsFunc(n.Subgraphs(), holdsWhile) || threshold > 0 && work(n, n.Subgraphs()...) >= threshold
+	return slices.ContainsFunc(n.Subgraphs(), containsWhile) || threshold > 0 && work(n, n.Subgraphs()...) >= threshold
 }
 
-func holdsWhile(g *ir.Graph) bool {
+func containsWhile(g *ir.Graph) bool {
 	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
-		return n.Op() == ops.OpWhile || slices.ContainsFunc(n.Subgraphs(), holdsWhile)
+		return n.Op() == ops.OpWhile || slices.ContainsFunc(n.Subgraphs(), containsWhile)
 	})
 }
 
