@@ -6,10 +6,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Extent says which positions along an axis hold elements of the value, and which are padding, where
-// symbols are bound to sizes larger than the true ones. The axis is the row-major product of its
-// parts; along a part the elements come first, as many as the true size of the part, and padding
-// follows. A nil Extent is an axis along which all elements are equal, padding included.
+// Extent describes which positions along an axis hold elements of the value, and which are padding,
+// where symbols are bound to sizes larger than the true ones. The axis is the row-major product of
+// its parts; along a part the elements come first, as many as the true size of the part, and
+// padding follows. A nil Extent is an axis along which all elements are equal, padding included.
 type Extent []Dim
 
 // ExtentOf returns the extent of an axis of size d with all padding at its end.

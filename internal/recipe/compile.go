@@ -17,7 +17,7 @@ type Limits struct {
 	BufferBytes    int
 	SharedBytes    int
 	Invocations    int
-	// F16 says that it computes with f16, the feature "shader-f16".
+	// F16 means that it computes with f16, the feature "shader-f16".
 	F16 bool
 	// Subgroup is the one size of its subgroups, a power of two; 0 where it has several, or that is not known.
 	Subgroup int
@@ -34,8 +34,8 @@ type Device struct {
 // maxSubgroup is the most threads of a subgroup in WebGPU.
 const maxSubgroup = 128
 
-// TargetNames are the targets that [Limits.Device] knows: a GPU, or the CPU of an engine for WebAssembly, with or without
-// relaxed SIMD.
+// TargetNames are the targets that [Limits.Device] supports: a GPU, or the CPU of an engine for
+// WebAssembly, with or without relaxed SIMD.
 var TargetNames = []string{"webgpu", "wasm", "wasm-relaxed"}
 
 // Target returns a target by its name; limits count for WebGPU alone. The error is of kind [ir.ErrName] for an unknown name, and

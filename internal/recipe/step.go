@@ -11,7 +11,7 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// Step says how a graph with a loss becomes a training step.
+// Step describes how a graph with a loss becomes a training step.
 type Step struct {
 	// Loss is the output to minimise.
 	Loss string

@@ -11,7 +11,7 @@ const (
 	ahead      = 8192 // prefetch distance in bytes
 	packedSums = 4
 
-	// minimaInCode says that the code multiplies the minima.
+	// minimaInCode means that the code multiplies the minima.
 	minimaInCode = true
 )
 

@@ -138,7 +138,7 @@ func MLP(batch int, layers ...int) (*ir.Graph, error) {
 type ResNet struct {
 	Batch, Size int
 	Blocks      [4]int // of each stage
-	// Bottleneck says that a block is three convolutions, of 1×1, 3×3 and 1×1 with four times
+	// Bottleneck means that a block is three convolutions, of 1×1, 3×3 and 1×1 with four times
 	// the channels, and not two of 3×3.
 	Bottleneck bool
 	// Width is how many channels the first stage has, 0 for 64.

@@ -33,7 +33,7 @@ type Entry struct {
 	Name string `json:"name"`
 	// Text is the graph in its text form.
 	Text string `json:"text"`
-	// Step says how the graph becomes a training step; none for a graph that is compiled as it is.
+	// Step describes how the graph becomes a training step; none for a graph that is compiled as it is.
 	Step *Step `json:"step,omitempty"`
 }
 

@@ -116,7 +116,7 @@ func distanceOf(in []*ir.Array) int {
 	return distance
 }
 
-// likeness says how far a sample is from how the op is called: of a list of operands with several, and
+// likeness describes how far a sample is from how the op is called: of a list of operands with several, and
 // with axes where it takes some.
 func likeness(d *ir.Def, s ir.Sample) int {
 	distance := 0

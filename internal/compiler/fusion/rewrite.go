@@ -29,7 +29,7 @@ func selectBranches(g *ir.Graph, threshold int) (*ir.Graph, error) {
 }
 
 // brancher copies graphs without their conds. Where taken is valid, it is a boolean
-// that says whether the copied nodes are on the branch taken; index checks apply
+// that reports whether the copied nodes are on the branch taken; index checks apply
 // only then. An invalid taken means always.
 type brancher struct {
 	b         *ir.Builder

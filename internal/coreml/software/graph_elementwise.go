@@ -5,7 +5,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// meanings say what an operation computes.
+// meanings maps operations to their implementations.
 var meanings = map[string]func(c *call) ir.Value{}
 
 func init() {

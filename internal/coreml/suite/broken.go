@@ -42,7 +42,7 @@ func writeWhole(dir string) error {
 	return p.Write(path)
 }
 
-// brokenKinds is how many ways check.py knows to break a package.
+// brokenKinds is the number of ways in which check.py breaks a package.
 const brokenKinds = 9
 
 // refuse reads the packages that check.py broke: each must be refused, and the whole one

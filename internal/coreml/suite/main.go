@@ -1,5 +1,5 @@
-// Command suite writes models and what they are to compute, for check.py: every
-// sample of every op that MIL can say, and whole models.
+// Command suite writes models and their expected results for check.py: every sample of every op
+// that MIL supports, and whole models.
 //
 //	go run ./internal/coreml/suite build/coreml
 //
@@ -73,7 +73,7 @@ type one struct {
 	tol   func(d ir.DType) irtest.Tolerance
 }
 
-// samples returns the samples of an op that a model can be made of.
+// samples returns the samples of an op that can be written as models.
 func samples(op ir.Op) ([]one, error) {
 	d, _ := ir.Lookup(op)
 	if d.Samples == nil {

@@ -28,7 +28,7 @@ var dtypes = map[string]ir.DType{
 	"f2": ir.F16, "f4": ir.F32, "f8": ir.F64, "c8": ir.C64, "c16": ir.C128,
 }
 
-// header is what the dict of a .npy file says.
+// header is the dict of a .npy file.
 type header struct {
 	dtype ir.DType
 	big   bool // big endian

@@ -33,7 +33,7 @@ type EncodeOptions struct {
 	OmitSpecial bool
 	// SpecialAsText reads the special tokens in a text, such as "<|im_end|>", as any other text.
 	SpecialAsText bool
-	// Quoted says that the text has parts that [Tokenizer.Quote] made: special tokens in these are text.
+	// Quoted means that the text has parts that [Tokenizer.Quote] made: special tokens in these are text.
 	Quoted bool
 }
 

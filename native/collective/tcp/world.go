@@ -99,7 +99,7 @@ func (w *world) isClosed() bool {
 	return w.closed
 }
 
-// close tells all ranks that this one has closed its group.
+// close notifies all ranks that this one has closed its group.
 func (w *world) close() {
 	w.mu.Lock()
 	again := w.closed
