@@ -11,10 +11,10 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// side is the side of the square matrix that shared programs have in common.
+// side is the side of the square matrix that the programs share.
 const side = 128
 
-// sharer compiles programs that have parameters and states in common.
+// sharer compiles programs with shared parameters and states.
 type sharer struct {
 	*testing.T
 	native.Sharer
