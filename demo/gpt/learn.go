@@ -22,7 +22,7 @@ type learner struct {
 	model   models.GPT
 	prompt  []int32
 	trainer *rlx.Trainer
-	dir     string // context for its files
+	dir     string // folder for its files
 	bar     *cli.Bar
 	// The memory of the step's batch.
 	tokens, next []int32
