@@ -38,9 +38,9 @@ type Padding struct {
 	Out [][]Extent
 	// Fills are the axes of operands whose padding must hold a value: see [Padding.Fill].
 	Fills []PadFill
-	// Least are sizes that must not be negative for the rule to hold; otherwise the graph is compiled
+	// NonNegative are sizes that must not be negative for the rule to hold; otherwise the graph is compiled
 	// for the true sizes.
-	Least []Dim
+	NonNegative []Dim
 	// Emit, if the rule sets it, adds the node, or others with its results, to the padded graph. By
 	// default the node is copied.
 	Emit func(e PadEmitter, in []Value) []Value

@@ -46,7 +46,7 @@ time of each kernel. Inputs and outputs are copied with each run.`,
 			}
 			b := benchJSON{
 				Device: w.session.Device().Name, Entry: w.entry, Compile: millis(w.compile), Runs: t.runs,
-				Least: millis(t.least), Median: millis(t.median), P90: millis(t.p90), Memory: w.program.Memory(),
+				Min: millis(t.least), Median: millis(t.median), P90: millis(t.p90), Memory: w.program.Memory(),
 			}
 			if e, err := entryOf(w.module, w.entry); err == nil {
 				b.Operations = operations(e.Graph)
@@ -68,7 +68,7 @@ type benchJSON struct {
 	Entry      string       `json:"entry"`
 	Compile    float64      `json:"compileMs"`
 	Runs       int          `json:"runs"`
-	Least      float64      `json:"minMs"`
+	Min        float64      `json:"minMs"`
 	Median     float64      `json:"medianMs"`
 	P90        float64      `json:"p90Ms"`
 	Memory     int64        `json:"memory"`     // bytes on the device
@@ -99,7 +99,7 @@ func (b *benchJSON) write(w io.Writer, asJSON bool) error {
 		return writeJSON(w, b)
 	}
 	fmt.Fprintf(w, "entry %q on %s: compiled in %.4g ms, holds %s\n", b.Entry, b.Device, b.Compile, bytesText(b.Memory))
-	fmt.Fprintf(w, "%d runs: min %.4g ms, median %.4g ms, 90%% within %.4g ms\n", b.Runs, b.Least, b.Median, b.P90)
+	fmt.Fprintf(w, "%d runs: min %.4g ms, median %.4g ms, 90%% within %.4g ms\n", b.Runs, b.Min, b.Median, b.P90)
 	if b.Operations > 0 {
 		fmt.Fprintf(w, "products: %.4g GFLOP, %.3g TFLOP/s\n", b.Operations/1e9, b.TFLOPs)
 	}

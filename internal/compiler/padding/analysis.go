@@ -196,7 +196,7 @@ func isAttention(op ir.Op) bool {
 // adopt applies the padding rule of a node.
 func (a *Analysis) adopt(p *ir.Padding) {
 	n := p.Node
-	for _, d := range p.Least {
+	for _, d := range p.NonNegative {
 		a.least[d] = true
 	}
 	a.extents[n.ID()] = p.Out

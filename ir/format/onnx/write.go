@@ -44,7 +44,7 @@ type ExportOptions struct {
 // The error names the node, and is of kind [ir.ErrUnsupported] for what ONNX cannot express: complex
 // numbers, ops with kernels alone; of kind [ir.ErrSymbol] where sizes must be constant ([ir.Graph.Bind] makes them so).
 func Export(g *ir.Graph, o ExportOptions) (*Model, error) {
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, err
 	}
 	main := &graph{name: g.Name()}
