@@ -78,7 +78,7 @@ func moduleOf(t *testing.T, f func(b *ir.Builder)) *ir.Module {
 	return m
 }
 
-// softmax is a composite, whose decomposition has an exp and a max.
+// softmaxModule is a composite, whose decomposition has an exp and a max.
 func softmaxModule(t *testing.T) *ir.Module {
 	return moduleOf(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.Sym("rows"), ir.N(4))

@@ -13,7 +13,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// refusal is a case of ir/irtest/cases/refusals.json, which the tests of TypeScript read too.
+// decomposeFailure is a case of ir/irtest/cases/refusals.json, which the tests of TypeScript read too.
 type decomposeFailure struct {
 	Name         string
 	Graph        json.RawMessage // lines of the text form, or the name of a case before

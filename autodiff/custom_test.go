@@ -11,7 +11,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// softplus is log(1+eˣ) with the derivative σ(x), which does not overflow.
+// softplusJVP is log(1+eˣ) with the derivative σ(x), which does not overflow.
 func softplusJVP(b *ir.Builder, x ir.Value) ir.Value {
 	return autodiff.CustomJVP(b, []ir.Value{x}, func(b *ir.Builder, in []ir.Value) []ir.Value {
 		return []ir.Value{ops.Log1p(b, ops.Exp(b, in[0]))}

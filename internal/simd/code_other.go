@@ -4,7 +4,7 @@ package simd
 
 const masksTails = false
 
-// There is no machine code for other processors.
+// tileCode returns nil: there is no machine code for other processors.
 func tileCode(Level, bool, int, int, reading) []byte { return nil }
 
 func dotsCode(Level, bool) []byte { return nil }

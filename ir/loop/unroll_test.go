@@ -119,7 +119,7 @@ let y_1_1 = add(x_1:i32, 1:i32)
 	}
 }
 
-// loop2 is a nested unrolled loop.
+// inner is a nested unrolled loop.
 func inner(body ...loop.Stmt) loop.Stmt {
 	return &loop.For{Var: "j", Start: i32(0), End: i32(2), Step: i32(1), Unroll: true, Body: body}
 }

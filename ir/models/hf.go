@@ -128,7 +128,7 @@ func (h hfHead) independent() bool { return h.Problem == "multi_label_classifica
 // tied reports whether scores of tokens come from the table of tokens.
 func (h hfHead) tied() bool { return h.Tied == nil || *h.Tied }
 
-// heads returns the size of a head.
+// perHead returns the size of a head.
 func perHead(width, heads int, given *int) int {
 	switch {
 	case given != nil:

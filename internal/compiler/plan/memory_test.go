@@ -201,7 +201,7 @@ func (m *memory) readAll(by string, tensors []*fusion.Tensor) {
 	}
 }
 
-// bind checks that a dispatch has a window onto a tensor, through which it can
+// bound checks that a dispatch has a window onto a tensor, through which it can
 // write where it has to.
 func (m *memory) bound(d *Dispatch, t *fusion.Tensor, written bool) {
 	r := m.ec.regions[t]

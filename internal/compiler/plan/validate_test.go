@@ -235,14 +235,14 @@ var accepted = []planCase{
 	}, 0, "", false},
 }
 
-// fusionPolicy adds n entries with the greatest row of scalars.
+// rows adds n entries with the greatest row of scalars.
 func rows(p *plan.Plan, n int) {
 	for i := range n {
 		p.Entries = append(p.Entries, plan.Entry{Name: string(rune('A' + i)), UniformBytes: plan.MaxUniformBytes})
 	}
 }
 
-// fold returns the outer repeat of entry fold.
+// until returns the outer repeat of entry fold.
 // until makes the entry predict repeat until a word is 0.
 func until(p *plan.Plan, going plan.GridAddress) *plan.While {
 	e := &p.Entries[entryPredict]

@@ -169,7 +169,7 @@ type canonicalPart struct {
 	args    []canonicalArg
 }
 
-// Parts returns the parts of horizontally fused maps, each with the words that it reads.
+// mapParts returns the parts of horizontally fused maps, each with the words that it reads.
 // Equal parts are lowered once.
 func (c *Cache) mapParts(g *fusion.Group, caps loop.Caps) []emit.Part {
 	var out []emit.Part

@@ -174,7 +174,7 @@ func (m *machine) runRoles(bodies []step) {
 	}
 }
 
-// over fails if an operation is in flight when a role ends.
+// checkRoleEnd fails if an operation is in flight when a role ends.
 func (m *machine) checkRoleEnd(p *part) {
 	if len(p.batches) > 0 && m.fault == nil {
 		m.at = "the end of a role"

@@ -17,7 +17,7 @@ type Guarded struct {
 	c      C.rlx_guarded
 }
 
-// Guards reports whether the driver has [Device.AllocGuarded].
+// HasGuards reports whether the driver has [Device.AllocGuarded].
 func (d *Device) HasGuards() bool { return C.rlx_has_guards(d.library.cu) != 0 }
 
 // AllocGuarded allocates guarded memory of at least the given bytes, in whole pages of the

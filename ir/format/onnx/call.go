@@ -199,7 +199,7 @@ func (c *call) axisOf(axis, rank int) int {
 	return (axis + rank) % max(rank, 1)
 }
 
-// axes returns axes counted from the first.
+// axesOf returns axes counted from the first.
 func (c *call) axesOf(axes []int, rank int) []int {
 	out := make([]int, len(axes))
 	for i, a := range axes {

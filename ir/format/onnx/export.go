@@ -300,7 +300,7 @@ func inverseOf(perm []int) []int {
 	return out
 }
 
-// whole numbers from 0.
+// upTo returns the integers from 0.
 func upTo(n int) []int {
 	out := make([]int, n)
 	for i := range out {

@@ -278,7 +278,7 @@ func carried(c *call, from int) (out []ir.Value) {
 	return out
 }
 
-// carriedTypes returns values of the carried operands in b.
+// carriedValues returns values of the carried operands in b.
 func carriedValues(c *call, b *ir.Builder, xs []ir.Value, from int) (out []*value) {
 	for i, x := range xs {
 		e := elementOf(x.DType())

@@ -17,7 +17,7 @@ func init() {
 	add("CausalConvWithState", causalConv)
 }
 
-// windowOf is how a kernel moves over the spatial axes, those after the first two.
+// window describes the motion of a kernel over the spatial axes, those after the first two.
 type window struct {
 	sizes, strides, dilations []int
 	lo, hi                    []int // padding

@@ -49,7 +49,7 @@ func nll(c *call, logs ir.Value) ir.Value {
 	}
 }
 
-// training ops take a rate, the number of the step, then for n tensors their values, gradients and
+// groups divides the operands of training ops: a rate, the number of the step, then for n tensors their values, gradients and
 // states, n of each.
 func groups(c *call, states int) (groups [][]ir.Value, rate, step ir.Value) {
 	n := (len(c.in) - 2) / (2 + states)

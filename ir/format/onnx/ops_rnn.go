@@ -79,7 +79,7 @@ func recurrent(c *call, gates int, step stepOf) []ir.Value {
 	return out
 }
 
-// at returns direction i of an operand, without that axis.
+// direction returns direction i of an operand, without that axis.
 func direction(c *call, operand, i int) ir.Value {
 	x := c.x(operand)
 	return ops.Squeeze(c.b, ops.SliceAxis(c.b, x, 0, ir.N(i), ir.N(1)), 0)

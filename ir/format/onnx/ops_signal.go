@@ -19,7 +19,7 @@ func init() {
 	add("MelWeightMatrix", single(melMatrix))
 }
 
-// tripCount returns the cosines and sines of 2π·row·column/n, [rows, columns].
+// turns returns the cosines and sines of 2π·row·column/n, [rows, columns].
 func turns(b *ir.Builder, d ir.DType, rows, columns, n int) (cos, sin ir.Value) {
 	re, im := make([]float64, rows*columns), make([]float64, rows*columns)
 	for i := range rows {
