@@ -67,7 +67,7 @@ func slotsOf(o Optimizer, param ir.Type) []Slot {
 
 // Rule returns the new value of a parameter and of its slots, given the parameter, its gradient and
 // the slots. All have the same floating element type, and the same shape except for slots of a
-// [Shaped] optimizer.
+// [ShapedSlots] optimizer.
 type Rule func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value)
 
 // Options are the options of [Step]. The zero value has no clipping, groups, accumulation or

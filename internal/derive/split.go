@@ -27,7 +27,7 @@ func (h *PartialResult) Residuals() int { return len(h.ResidualPort) }
 // Outputs marked by force count as unknown even if they are not (nil: none
 // are). Ops with subgraphs are split by their Partial rule, composites
 // without a transpose are inlined. keep, if not nil, chooses the
-// residuals of subgraphs; for those of g see [Halves.Keep].
+// residuals of subgraphs; those of g are chosen by the caller.
 func PartialEval(g *ir.Graph, unknown, force []bool, keep ir.Keeper) (*PartialResult, error) {
 	flat, err := flatten(g, unknown, keep)
 	if err != nil {

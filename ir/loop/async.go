@@ -46,7 +46,7 @@ type Mma struct {
 
 // MmaTerm is a multiply-add D += A·B. Sums names the variables that hold a thread's fragment
 // of D, the accumulator. A is a tile in shared memory or, if Left is set, a fragment in
-// registers: f32, or words of u32 with two 16-bit elements each, made by [Pack]. [Atom] gives
+// registers: f32, or words of u32 with two 16-bit elements each, made by [Pack]. [MmaShape] defines
 // the layout.
 type MmaTerm struct {
 	Sums []string

@@ -19,9 +19,9 @@ type Caps struct {
 	Subgroups bool   // kernels may have subgroup statements
 	Subgroup  [2]int // the range of subgroup sizes, if Subgroups is set
 	Shuffles  bool   // kernels may have [Shuffle] statements, among [Caps.Lanes] threads
-	// Mma means that the target has [Atom]s of f16 and bf16, TF32 that products of f32 may
+	// Mma means that the target has [MmaShape]s of f16 and bf16, TF32 that products of f32 may
 	// be computed with 10 bits of fraction. MmaByWarps says that each warp of a group
-	// computes its part of an atom by itself, slower and synchronously. TileAlign is the
+	// computes its part of a multiply-add by itself, slower and synchronously. TileAlign is the
 	// shared memory of kernels with atoms, or with more pipeline stages than SharedBytes
 	// holds. Multiprocessors is the number of workgroups of that size that run at once, 0
 	// if unknown: then the device's number of processors counts.

@@ -29,7 +29,7 @@ const (
 
 	relayStages = 2
 	relayTurns  = 3
-	relayAtom   = 64 // rows, columns and depth of a step
+	relayStep   = 64 // rows, columns and depth of a step
 )
 
 // The arrays, boxes and barriers of a relay.
@@ -49,16 +49,16 @@ const (
 func NewRelay() *Relay {
 	turn := s.NewVar("turn", dtype.I32, 0, relayTurns-1)
 	stage, phase := s.Mod(turn, i32(relayStages)), s.FloorDiv(turn, i32(relayStages))
-	tile := s.Mul(stage, i32(relayAtom*relayAtom))
-	atom := loop.MmaShape{Operand: dtype.BF16, N: relayAtom}
+	tile := s.Mul(stage, i32(relayStep*relayStep))
+	atom := loop.MmaShape{Operand: dtype.BF16, N: relayStep}
 	copied := func(box, to int, from ...s.Expr) loop.Stmt {
 		return &loop.CopyTMA{Map: box, From: from, To: to, ToAt: tile, Mbarrier: relayFull, At: stage}
 	}
 	r := &Relay{
 		Empty: []loop.Stmt{&loop.Await{Mbarrier: relayEmpty, At: stage, Phase: s.Sub(phase, i32(1))}},
 		Copies: []loop.Stmt{
-			copied(RelayLeft, RelayLeftTile, s.Mul(turn, i32(relayAtom)), i32(0)),
-			copied(RelayRight, RelayRightTile, i32(0), s.Mul(turn, i32(relayAtom))),
+			copied(RelayLeft, RelayLeftTile, s.Mul(turn, i32(relayStep)), i32(0)),
+			copied(RelayRight, RelayRightTile, i32(0), s.Mul(turn, i32(relayStep))),
 		},
 		Filled: []loop.Stmt{&loop.Arrive{Mbarrier: relayFull, At: stage}},
 		Full:   []loop.Stmt{&loop.Await{Mbarrier: relayFull, At: stage, Phase: phase}},
@@ -71,11 +71,11 @@ func NewRelay() *Relay {
 	for i := range atom.Sums() {
 		sums = append(sums, fmt.Sprintf("sum%d", i))
 	}
-	for k := 0; k < relayAtom; k += atom.K() {
+	for k := 0; k < relayStep; k += atom.K() {
 		m.Terms = append(m.Terms, loop.MmaTerm{
 			Sums: sums,
 			A:    loop.Tile{Array: RelayLeftTile, At: tile, K: k},
-			B:    loop.Tile{Array: RelayRightTile, At: tile, K: k, Depth: relayAtom},
+			B:    loop.Tile{Array: RelayRightTile, At: tile, K: k, Depth: relayStep},
 		})
 	}
 	r.Multiply, r.Last = []loop.Stmt{m}, []loop.Stmt{&loop.MmaWait{Names: sums}}
@@ -90,14 +90,14 @@ func (r *Relay) finish(atom loop.MmaShape, sums []string) {
 	row, column := atom.Origin(thread)
 	for i, name := range sums {
 		down, right := atom.Sum(i)
-		at := s.Add(s.Mul(s.Add(row, i32(down)), i32(relayAtom)), s.Add(s.Mul(column, i32(2)), i32(right)))
+		at := s.Add(s.Mul(s.Add(row, i32(down)), i32(relayStep)), s.Add(s.Mul(column, i32(2)), i32(right)))
 		r.Put = append(r.Put, store(RelaySums, at, s.FreeVar(name, dtype.F32)))
 	}
 	own, half := s.FloorDiv(thread, i32(2)), s.Mul(s.Mod(thread, i32(2)), i32(RelayColumns/2))
 	var stores []loop.Stmt
 	for i := range RelayColumns / 2 {
 		at := s.Add(half, i32(i))
-		stores = append(stores, store(RelayResult, s.Add(s.Mul(own, i32(RelayColumns)), at), s.LoadAt(RelaySums, dtype.F32, s.Add(s.Mul(own, i32(relayAtom)), at))))
+		stores = append(stores, store(RelayResult, s.Add(s.Mul(own, i32(RelayColumns)), at), s.LoadAt(RelaySums, dtype.F32, s.Add(s.Mul(own, i32(relayStep)), at))))
 	}
 	r.Store = []loop.Stmt{when(s.Lt(own, i32(RelayRows)), stores...)}
 }
@@ -115,25 +115,25 @@ func (r *Relay) Kernel() *loop.Kernel {
 		return f
 	}
 	var multiply []loop.Stmt
-	for i := range (loop.MmaShape{Operand: dtype.BF16, N: relayAtom}).Sums() {
+	for i := range (loop.MmaShape{Operand: dtype.BF16, N: relayStep}).Sums() {
 		multiply = append(multiply, &loop.Var{Name: fmt.Sprintf("sum%d", i), Init: f32(0)})
 	}
 	multiply = append(multiply, turns(r.Full, r.Multiply, r.Done, r.Freed))
 	for _, part := range [][]loop.Stmt{r.Last, r.Put, r.Meet, r.Store} {
 		multiply = append(multiply, part...)
 	}
-	stage := relayStages * relayAtom * relayAtom
+	stage := relayStages * relayStep * relayStep
 	return &loop.Kernel{
 		Name: "relay", Workgroup: [3]int{loop.WarpGroup + loop.Warp, 1, 1}, Groups: [3]int{1, 1, 1},
 		Arrays: []loop.Array{
 			RelayLeft: input("left", dtype.BF16, RelayRows*RelayDepth), RelayRight: input("right", dtype.BF16, RelayDepth*RelayColumns),
 			RelayResult:   output("result", dtype.F32, RelayRows*RelayColumns),
 			RelayLeftTile: shared("left_tile", dtype.BF16, stage), RelayRightTile: shared("right_tile", dtype.BF16, stage),
-			RelaySums: shared("sums", dtype.F32, relayAtom*relayAtom),
+			RelaySums: shared("sums", dtype.F32, relayStep*relayStep),
 		},
 		TensorMaps: []loop.TensorMap{
-			RelayLeft:  {Array: RelayLeft, Dims: []int{RelayDepth, RelayRows}, Strides: []int{RelayDepth}, Size: []int{relayAtom, relayAtom}},
-			RelayRight: {Array: RelayRight, Dims: []int{RelayColumns, RelayDepth}, Strides: []int{RelayColumns}, Size: []int{relayAtom, relayAtom}},
+			RelayLeft:  {Array: RelayLeft, Dims: []int{RelayDepth, RelayRows}, Strides: []int{RelayDepth}, Size: []int{relayStep, relayStep}},
+			RelayRight: {Array: RelayRight, Dims: []int{RelayColumns, RelayDepth}, Strides: []int{RelayColumns}, Size: []int{relayStep, relayStep}},
 		},
 		Mbarriers: []loop.Mbarrier{
 			relayFull:  {Name: "full", Len: relayStages, Warps: 1},

@@ -11,7 +11,7 @@ import (
 // real arithmetic only. A complex port or
 // output becomes a real one of the same name with a last axis of 2, which has the
 // memory layout of the complex one. g must be free of composites. The error is of kind
-// [ir.ErrUnsupported] and names the first node that [Pairable] refuses.
+// [ir.ErrUnsupported] and names the first node for which [HasComplexRule] is false.
 func LowerComplex(g *ir.Graph) (*ir.Graph, error) {
 	if err := g.NotNil(); err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 // Package passes simplifies graphs after differentiation and before fusion. Its input
 // and output are graphs ([ir.Graph]). [Run] inlines composites that the backend does not
 // claim, applies algebraic identities, folds constants, and eliminates common
-// subexpressions and dead code. [Mixed] lowers products to half precision, [Pairs] lowers
+// subexpressions and dead code. [Mixed] lowers products to half precision, [LowerComplex] lowers
 // complex values to real ones.
 // Read passes.go first: it has the table of passes.
 //

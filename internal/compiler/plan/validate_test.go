@@ -242,7 +242,6 @@ func rows(p *plan.Plan, n int) {
 	}
 }
 
-// until returns the outer repeat of entry fold.
 // until makes the entry predict repeat until a word is 0.
 func until(p *plan.Plan, going plan.GridAddress) *plan.While {
 	e := &p.Entries[entryPredict]

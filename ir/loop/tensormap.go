@@ -21,7 +21,7 @@ type TensorMap struct {
 	Size []int
 }
 
-// maxBoxAxes and maxBoxSize are the maximal rank of a [Box] and size of a copy along an axis
+// maxBoxAxes and maxBoxSize are the maximal rank of a [TensorMap] and size of a copy along an axis
 // (CUDA Driver API, cuTensorMapEncodeTiled).
 const (
 	maxBoxAxes = 5

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// WarpGroup is the number of threads that compute an [Atom] together; the first one's index
+// WarpGroup is the number of threads that compute an [MmaShape] together; the first one's index
 // is a multiple of it.
 const WarpGroup = 128
 
@@ -14,7 +14,7 @@ const WarpGroup = 128
 // of a warp group, A is 64×K and B is K×N. It is PTX's wgmma.mma_async (PTX ISA,
 // "Asynchronous Warpgroup Level Matrix Instructions"), whose layouts the methods return. Each
 // warp holds 16 rows, in the register layout of mma.sync.m16n8 ("Matrix Fragments for mma"),
-// so devices without warp groups compute an atom by N/8 of these per warp
+// so devices without warp groups compute it by N/8 of these per warp
 // ([Caps.MmaByWarps]).
 type MmaShape struct {
 	// Operand is the type of A and B: F16, BF16, or F32, of which the last 13 bits of
@@ -42,7 +42,7 @@ func (a MmaShape) Sums() int { return a.N / 2 }
 const leftRegisters = 4
 
 // Origin returns the origin of the fragments of a thread, given by its index in the warp
-// group; [Atom.Sum] and [Atom.Left] are relative to it.
+// group; [MmaShape.Sum] and [MmaShape.Left] are relative to it.
 func (MmaShape) Origin(thread scalar.Expr) (row, column scalar.Expr) {
 	warp, lane := scalar.FloorDiv(thread, Int(32)), scalar.Mod(thread, Int(32))
 	return scalar.Add(scalar.Mul(warp, Int(16)), scalar.FloorDiv(lane, Int(4))), scalar.Mod(lane, Int(4))
@@ -71,7 +71,7 @@ func (a MmaShape) Left(i int) (row, k int) {
 	return i % 2 * 8, i / 2 * 8
 }
 
-// Tile is an operand of an [Atom] in shared memory: rows of 128 bytes, swizzled in chunks of
+// Tile is an operand of an [MmaShape] in shared memory: rows of 128 bytes, swizzled in chunks of
 // 16 bytes so that neither the stores of a warp nor the hardware's loads have bank conflicts.
 // Chunk p of row r is at p xor r%8 (PTX's 128-byte swizzle).
 type Tile struct {
