@@ -171,7 +171,7 @@ type PrefixLowering struct {
 	Combine func(n *Node, a, b []scalar.Expr) []scalar.Expr
 	// Finish returns the element of each result from the accumulators; nil if they are the results.
 	Finish func(n *Node, acc []scalar.Expr) []scalar.Expr
-	// Apart builds the scan from elementwise ops and views, for targets that cannot bind all
+	// Decompose builds the scan from elementwise ops and views, for targets that cannot bind all
 	// operands and results in one kernel. Sizes are constant. It may be nil for an op with one
 	// operand.
 	Decompose func(b *Builder, n *Node, in []Value) []Value

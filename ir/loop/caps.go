@@ -27,7 +27,7 @@ type Caps struct {
 	// if unknown: then the device's number of processors counts.
 	Mma, MmaByWarps, TF32     bool
 	MmaBytes, Multiprocessors int
-	// Boxes means that the target has [CopyTMA], [Mbarrier] and [Roles]. The producer warp
+	// TensorMaps means that the target has [CopyTMA], [Mbarrier] and [Roles]. The producer warp
 	// does not count towards the threads that Limits allow.
 	TensorMaps bool
 	// Device is the input of the cost model; the zero value means [hardware.Unknown].

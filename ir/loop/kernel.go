@@ -37,7 +37,7 @@ type Kernel struct {
 	// Resident is the number of workgroups that a multiprocessor should hold at once, which
 	// bounds the registers per thread; 0 leaves it to the printer.
 	Resident int
-	// Boxes are the tensor maps of [CopyTMA], Mbarriers the barriers of [Arrive] and [Await].
+	// TensorMaps are the tensor maps of [CopyTMA], Mbarriers the barriers of [Arrive] and [Await].
 	TensorMaps []TensorMap
 	Mbarriers  []Mbarrier
 	Body       []Stmt

@@ -13,7 +13,7 @@ type Options struct {
 	// Claim reports whether the backend implements a composite op, which is then not
 	// inlined. Nil claims nothing.
 	Claim func(n *ir.Node) bool
-	// Apart reports whether to decompose a scan into ops with fewer operands
+	// Decompose reports whether to decompose a scan into ops with fewer operands
 	// ([ir.PrefixLowering]). Nil decomposes none.
 	Decompose func(n *ir.Node) bool
 	// Verify, if not nil, checks the graph after every pass, as [ir.Verify] does. It is

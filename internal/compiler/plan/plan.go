@@ -192,7 +192,7 @@ type Kernel struct {
 	// workgroup memory than every device has ([loop.DefaultLimits]). An executor may run
 	// it until the kernel is compiled, or never.
 	Draft string
-	// Boxes are the tensor maps of the kernel: on CUDA one parameter for each, after
+	// TensorMaps are the tensor maps of the kernel: on CUDA one parameter for each, after
 	// the other parameters.
 	TensorMaps []TensorMap
 }
