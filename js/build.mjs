@@ -1,8 +1,8 @@
 // Builds the npm package's JavaScript and types into dist/: one file for each export of
-// package.json, chunks of code beside them (so that `new URL('./worker.js',
-// import.meta.url)` holds from any of them), and declarations by tsc. All of it is
-// minified, for pages that load it as it is, in short lines; source maps tell what it was. The
-// WebAssembly modules are built by `make wasm`.
+// package.json, chunks of code next to them (so that `new URL('./worker.js', import.meta.url)` is
+// valid in all of them), and declarations by tsc. All code is minified, for pages that load it
+// unchanged, in short lines; source maps lead to the source. The WebAssembly modules are built by
+// `make wasm`.
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -21,8 +21,8 @@ function entryPoints() {
   return targets.map((target) => join(here, target.replace(/^\.\/dist\/(.*)\.js$/, 'src/$1.ts')));
 }
 
-// removeOldCode takes from dist what an earlier build left: code that is not among the
-// outputs of this one, and all types, which alone have folders.
+// removeOldCode removes the output of earlier builds from dist: code that this build does not
+// write, and all types, which have folders.
 function removeOldCode(outputs) {
   const made = new Set(outputs);
   for (const entry of readdirSync(dist, { withFileTypes: true })) {
@@ -31,12 +31,12 @@ function removeOldCode(outputs) {
   }
 }
 
-// What a page downloads before all else lies in one file: apart, the same code would take more
-// bytes, as files are compressed one by one. Where a program is on the CPU a chunk comes after it.
+// The code of the first download is one file: as separate files it would take more bytes, since
+// each is compressed separately. A program on the CPU loads another chunk later.
 const first = ['values', 'plan', 'program', 'gpu', 'worker', 'runtime'].map((folder) => join(here, 'src', folder, sep));
 const chunks = { groups: [{ name: 'core', test: (path) => first.some((folder) => path.startsWith(folder)) }] };
 
-// shortLines breaks the lines of what was minified.
+// shortLines breaks the lines of minified code.
 const shortLines = {
   name: 'short-lines',
   generateBundle(_, bundle) {
@@ -50,8 +50,8 @@ const shortLines = {
   },
 };
 
-// stamp returns the hash of the compiler's module, by which plans are kept, and has the module say it, too, in a section that
-// a module has besides its code: a page may give one that it compiled by itself.
+// stamp returns the hash of the compiler's module, part of the key of plans, and adds it to the
+// module in a custom section, for pages that pass a module they compiled themselves.
 function stamp() {
   const path = join(dist, 'rlx.wasm'), name = Buffer.from('rlx build'), bytes = readFileSync(path), length = 32;
   const section = (text) => Buffer.concat([Buffer.of(0, 1 + name.length + length, name.length), name, Buffer.from(text)]);
@@ -63,8 +63,8 @@ function stamp() {
   return hash;
 }
 
-// code builds some entry points and returns the names of the files it made. Those of workers hold
-// all they need, because bundlers copy a worker's file as it is.
+// code builds some entry points and returns the names of the files it made. Those of workers are
+// self-contained, because bundlers copy a worker's file unchanged.
 async function code(input, codeSplitting) {
   const { output } = await build({
     input,

@@ -12,15 +12,16 @@ function* nodesIn(value) {
   for (const part of Object.values(value)) yield* nodesIn(part);
 }
 
-// endsEmpty tells whether the last semicolon of a statement is a statement of its own, as in `while(f());`.
+// endsEmpty reports whether the last semicolon of a statement is an empty statement, as in
+// `while(f());`.
 function endsEmpty(statement) {
   const last = statement.type === 'IfStatement' ? statement.alternate ?? statement.consequent
     : /^(For|While|Labeled)/.test(statement.type) ? statement.body : undefined;
   return last ? endsEmpty(last) : statement.type === 'EmptyStatement';
 }
 
-// breaksOf finds where a line can end: semicolons that a line break can replace, as what follows
-// begins with a word, and beginnings of members of classes.
+// breaksOf finds possible line ends: semicolons that a line break can replace, since a word
+// follows, and starts of class members.
 function breaksOf(code) {
   const semicolons = [], members = [];
   for (const { type, body, consequent } of nodesIn(parseAst(code))) {

@@ -1,5 +1,6 @@
-// Writes PARITY.md: what the Go packages export and this package does not, and why. The Go names are those of the golden files
-// of the API, the TypeScript names those of the declarations in dist, and what neither says is in parity.json.
+// Writes PARITY.md: the exports of the Go packages that this package lacks, and why. The Go names
+// are those of the golden files of the API, the TypeScript names those of the declarations in dist;
+// parity.json has the rest.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// Prints what a page downloads, raw and compressed, and fails when a budget is broken. At first
-// are the files without which a module does not run; the CPU's follows where it is of use.
+// Prints the size of a page's downloads, raw and compressed, and fails if it exceeds a budget.
+// First come the files that a module needs to run, then those of the CPU.
 
 import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -31,7 +31,7 @@ function reached(graph, path, later, found = new Set()) {
   return found;
 }
 
-// bundle has esbuild make what a page imports of an export into files for that page.
+// bundle bundles a page's imports of an export with esbuild.
 async function bundle(name, imports = '*') {
   const { metafile, outputFiles } = await build({
     stdin: { contents: `export ${imports} from './${name}';`, resolveDir: dist }, absWorkingDir: dist, outdir: 'page', write: false, metafile: true,
@@ -40,7 +40,7 @@ async function bundle(name, imports = '*') {
   return { metafile, files: new Map(outputFiles.map(({ path, contents }) => [relative(dist, path), contents])) };
 }
 
-// packed are the files of an export as they are in the package: what a page without a bundler loads.
+// packed are the files of an export in the package, which a page without a bundler loads.
 async function packed(name, later = false) {
   const { metafile } = await bundle(name);
   return [...reached(metafile.inputs, name, later)].map((path) => readFileSync(join(dist, path)));

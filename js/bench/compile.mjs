@@ -1,9 +1,9 @@
-// The compiler in Chromium compared with the same compiler as a native program: from the text of a
-// training step's graph to the bytes of its plan, in milliseconds. A page compiles in one thread;
-// the native program collects its memory in others. The two take turns, and the least of the
-// rounds counts, as others may use the machine; so does processor time, of the page's main thread
-// and of all native ones. What a page's first compilation takes, while the engine still makes the
-// module's code faster, is beside it.
+// Compares the compiler in Chromium with the same compiler as a native program: milliseconds from
+// the text of a training step's graph to the bytes of its plan. A page compiles in one thread; the
+// native program collects garbage in others. The two take turns, and the fastest round counts, as
+// others may use the machine. It also prints processor time, of the page's main thread and of all
+// native ones, and the time of a page's first compilation, during which the engine still optimises
+// the module's code.
 //
 //   node js/bench/compile.mjs [ROUNDS [NAME]...]
 //
@@ -67,7 +67,8 @@ for (let i = 0; i < rounds; i++) {
 await browser.close();
 await server.close();
 
-// least is the least of a kind of time, of all compilations or of those that were the first in their process.
+// least is the minimum of a kind of time, over all compilations or those that were first in their
+// process.
 const least = (processes, kind, first) => Math.min(...processes.flatMap((rounds) => first ? rounds[0][kind] : rounds.map((round) => round[kind])));
 console.table([...all].flatMap(([graph, { nodes, here, there }]) => [['wall', false], ['wall', true], ['cpu', false], ['cpu', true]].map(([kind, first]) => {
   const native = least(here, kind, first), page = least(there, kind, first);

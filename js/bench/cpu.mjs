@@ -1,8 +1,8 @@
-// The page without a GPU: rlx's WebAssembly and that of jax-js, in one Chromium, alternately, each in the
-// main thread of its page; rlx also in a page that is isolated from other origins, where it has
-// threads. The least of some rounds counts, as others may use the machine. What threads give is told
-// beside what they can: two pages that do the same job at once, each with one thread. Processors that
-// share their units of arithmetic are not two.
+// The page without a GPU: rlx's WebAssembly and that of jax-js, in one Chromium, alternately, each
+// in the main thread of its page; rlx also in an isolated page, where it has threads. The fastest
+// of several rounds counts, as others may use the machine. The gain by threads is printed next to
+// its limit: two pages that do the same job at once, each with one thread, since processors may
+// share arithmetic units.
 //
 //   node js/bench/cpu.mjs [ROUNDS]
 
@@ -34,7 +34,7 @@ async function once(page, index) {
   return { loss, wall: Math.min(...walls), usual: median(walls) };
 }
 
-// best is the best of each page at a job: the last runs it together with the first.
+// best is the best of each page at a job: the last page runs it at the same time as the first.
 async function best(opened, index) {
   const [plain, peer, threads, twin] = opened, results = opened.map(() => ({ wall: Infinity, usual: Infinity }));
   const keep = (i, { wall, usual, loss }) => {

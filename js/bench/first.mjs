@@ -1,6 +1,6 @@
-// What a visitor waits for: the time from a graph's text to the result of its first training step,
-// over Dawn in Node and in Chromium, with nothing compiled or cached before. Each run has a process and a
-// cache of its own, and the run that took least counts, as others may use the machine.
+// Measures a visitor's wait: the time from a graph's text to the result of its first training step,
+// over Dawn in Node and in Chromium, with empty caches. Each run has a separate process and cache,
+// and the fastest run counts, as others may use the machine.
 //
 //   go run ./js/bench/plans build/plans
 //   node js/bench/first.mjs [ROUNDS]
@@ -52,7 +52,7 @@ async function inChromium(name) {
 
 const bytesIn = (folder) => readdirSync(folder, { recursive: true }).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
 
-// fresh is one run in a process that finds no cache of any driver: with it goes what it left in one.
+// fresh is one run in a process with an empty driver cache, which is deleted afterwards.
 function fresh(name, backend) {
   const home = mkdtempSync(join(tmpdir(), 'rlx-first-'));
   try {

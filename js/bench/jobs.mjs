@@ -191,7 +191,8 @@ export async function time(job, { steps, repeats }) {
   return { host: median(host), wall: median(wall) };
 }
 
-// blind makes a peer whose reads may fail: where nothing computes, what is read means nothing.
+// blind makes a peer whose reads may fail: the null backend computes nothing, so results have no
+// meaning.
 function blind(peer) {
   const forgive = (job) => ({ ...job, loss: undefined, sync: () => job.sync().catch(() => {}) });
   return { ...peer, mlp: async (options) => forgive(await peer.mlp(options)) };

@@ -1,5 +1,5 @@
-// Runs jobs of one peer over Dawn in this process and prints the results as JSON. Run it
-// bundled (bundle.mjs): TensorFlow.js's modules are not ones that Node finds by itself.
+// Runs jobs of one peer over Dawn in this process and prints the results as JSON. Run it bundled
+// (bundle.mjs): Node does not resolve TensorFlow.js's modules.
 //
 //   RLX_DAWN_NODE=.../dawn.node node node.mjs PEER BACKEND host|gpu STEPS REPEATS
 //

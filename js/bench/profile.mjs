@@ -1,12 +1,11 @@
-// Times each kernel of a plan by itself, and how long the driver compiles it, on the device that Dawn finds:
+// Times each kernel of a plan, and its compilation by the driver, on the device that Dawn finds:
 //
 //   node js/bench/profile.mjs PLAN [ENTRY]
 //
-// The entry is "step" where none is named. Buffers hold zeros, so losses mean nothing and
-// every label is a right one; no kernel takes longer or shorter for what it reads. A
-// kernel runs alone, again and again in one pass, until the times are long enough to trust.
-// It is compiled alone, too, as is its draft: without a cache of the driver's that is what a first
-// visitor waits for, if not in turns.
+// The default entry is "step". Buffers hold zeros, so losses have no meaning and every label is
+// valid; the time of a kernel does not depend on its input. A kernel runs alone, repeatedly in one
+// pass, until the times are long enough to trust. It and its draft are compiled alone, too: without
+// a driver cache that is a first visitor's wait, unless kernels are compiled in parallel.
 
 import { readFileSync } from 'node:fs';
 import { decodePlan } from '../dist/runtime.js';

@@ -1,6 +1,6 @@
-// Writes what the site's benchmark loads into demo/web/bench: the jobs, a chunk of code for each
-// library, and peers.json, which lists them with their sizes. A library whose package is not installed
-// (npm ci in this folder) is listed without a size.
+// Writes the files of the site's benchmark to demo/web/bench: the jobs, a chunk of code for each
+// library, and peers.json, which lists them with their sizes. A library whose package is not
+// installed (npm ci in this folder) is listed without a size.
 
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

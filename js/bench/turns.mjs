@@ -1,5 +1,5 @@
-// Times the same jobs by plans of several folders, in turns, on the GPU that Dawn finds: which of two
-// ways to compile them is the faster one, on a machine whose clocks change.
+// Times the same jobs by plans of several folders, in turns, on the GPU that Dawn finds, to compare
+// two ways of compiling them on a machine with varying clocks.
 //
 //   go run ./js/bench/plans build/before     and, after a change,     go run ./js/bench/plans build/after
 //   RLX_DAWN_BACKEND=default node js/bench/turns.mjs JOBS build/before build/after

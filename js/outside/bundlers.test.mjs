@@ -14,14 +14,14 @@ import { files } from './readme.mjs';
 const tools = join(import.meta.dirname, 'node_modules');
 const isolation = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
 
-// inFolder is a file of the README that builds two pages, into a folder of its own.
+// inFolder is a file of the README that builds two pages, into a separate folder.
 function inFolder(name, folder) {
   const two = files[name].replaceAll("['app.js']", "['app.js', 'runtime.js']").replaceAll("{ app: './app.js' }", "{ app: './app.js', runtime: './runtime.js' }");
   assert.ok(name === 'vite.config.js' || two !== files[name], `${name} names app.js`);
   return two.replaceAll("'dist'", `'${folder}'`).replaceAll('/dist`', `/${folder}\``).replaceAll('`dist/', `\`${folder}/`);
 }
 
-// What each bundler is run by: a script of the project that takes its file as it is.
+// How to run each bundler: a script of the project that runs its file unchanged.
 const scripts = {
   'run-vite.mjs': `
 import { build } from 'vite';

@@ -1,5 +1,6 @@
-// The compile service in workerd, by the packed package: its plans are those of the compiler here, and its memory is bounded. The
-// processor's time is what the system counts for the process, as clocks inside stand still.
+// The compile service in workerd, by the packed package: its plans are those of the compiler here,
+// and its memory is bounded. Processor time is that of the process, since clocks inside workerd
+// stand still.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

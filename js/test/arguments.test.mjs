@@ -1,5 +1,5 @@
-// Whatever an exported function, or a method of what it returns, is called with: it returns, or it
-// throws an RlxError, never an error of JavaScript's own.
+// Exported functions, and methods of their results, called with any arguments: they return, or
+// throw an RlxError, never one of JavaScript's errors.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

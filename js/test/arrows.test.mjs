@@ -8,9 +8,9 @@ import { parseAst } from 'rolldown/parseAst';
 
 const src = join(import.meta.dirname, '../src');
 
-// The folders, those that others stand on first. A folder imports itself and folders of layers
-// before its own; of two folders in one layer, neither imports the other. The files beside the folders, which
-// are what the package exports, import any folder, and none imports them.
+// The folders, lowest layer first. A folder imports itself and folders of lower layers; of two
+// folders in one layer, neither imports the other. The files outside folders, the package's entry
+// points, import any folder, and none imports them.
 const layers = [
   ['values'],
   ['plan', 'safetensors', 'wasm'],

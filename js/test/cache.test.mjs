@@ -1,5 +1,5 @@
-// What is kept between visits: plans, and answers of the compiler to functions that build graphs. A visit is a process of
-// its own in pages; here it is a compiler that was closed.
+// Caches between visits: plans, and the compiler's answers to functions that build graphs. In pages
+// a visit is a separate process; here it is a closed compiler.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

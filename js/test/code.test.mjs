@@ -1,4 +1,5 @@
-// Plans for the CPU are code: what is no kernel is refused, and what does not return can be ended.
+// Plans for the CPU are code: modules without the kernels are refused, and kernels that do not
+// return can be stopped.
 
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';

@@ -1,6 +1,6 @@
-// Of the maps of live pointers the module keeps those alone that the collector asks for. Go's runtime
-// checks that here: after each collection it marks a second time, and panics if what is in use was
-// missed; what is freed it overwrites.
+// The module keeps only those maps of live pointers that the collector reads. Go's runtime checks
+// that here: after each collection it marks a second time, panics if live memory was missed, and
+// overwrites freed memory.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

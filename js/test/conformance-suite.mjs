@@ -1,4 +1,4 @@
-// Where the conformance suite lies, and which part of it lavapipe is put to.
+// The location of the conformance suite, and the part of it that runs on lavapipe.
 
 import { readFile } from 'node:fs/promises';
 

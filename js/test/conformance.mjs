@@ -1,8 +1,8 @@
 // Runs the conformance suite, which internal/conformance/write compiles into a folder, on
 // any WebGPU device or on the CPU, in Node or in a page.
 //
-// WGSL lets a device assume that there is no infinity and no NaN: where an operand or a
-// result has one, another result is no failure. It is listed, with the device's name.
+// WGSL lets a device assume that there is no infinity and no NaN: if an operand or a result has
+// one, a different result is not a failure. It is listed, with the device's name.
 
 import { openProgram } from '../dist/runtime.js';
 
@@ -61,7 +61,7 @@ function describe({ name, passed, deviations, failures, milliseconds }) {
   ];
 }
 
-// runModule opens a program for each case, as each begins with state of its own.
+// runModule opens a program for each case, since each starts from a fresh state.
 async function runModule(suite, { plan, code, cases }) {
   const file = await suite.load(suite.device ? plan : code), outcomes = [];
   for (const one of cases) {
@@ -104,7 +104,7 @@ async function runCase(values, program, { name, entry, state, runs }, outcome) {
 
 const sizeOf = (shape) => shape.reduce((n, d) => n * d, 1);
 
-// numbers are the elements of what a program gives, the parts of complex ones.
+// numbers are the elements of a program's result, the parts of complex ones.
 function numbers(dtype, data) {
   if (dtype === 'c64') return new Float32Array(data.slice().buffer);
   return layouts[dtype] ? Float64Array.from(data, (bits) => narrowFloat(bits, ...layouts[dtype])) : data;
@@ -120,7 +120,7 @@ function narrowFloat(bits, wide, places) {
 
 const elements = (values, { dtype, shape, at }) => new arrays[dtype](values, at, sizeOf(shape) * (dtype === 'c64' ? 8 : 1));
 
-// inputOf gives a 32-bit tensor without axes as a number: it may be a scalar of the entry.
+// inputOf returns a 32-bit tensor without axes as a number: it may be a scalar of the entry.
 function inputOf(values, tensor) {
   const data = elements(values, tensor);
   return tensor.shape.length === 0 && !['f16', 'c64'].includes(tensor.dtype) ? data[0] : { data, shape: tensor.shape };

@@ -62,7 +62,7 @@ test('runs, bindings, readings and tensors are as on a GPU', async (t) => {
   const { step: at, values } = await reading;
   assert.deepEqual([at, [...values.total], [...values.mean], [...values.up]], [3, [111, 222, 333], [222], [1, 1, 1]]);
   await made.bind('add', { x, scale: -1 });
-  x.fill(0); // a bound value is the one that was given
+  x.fill(0); // a bound value is the given one
   await made.run('add');
   near(await made.read('total'), [110, 220, 330]);
   const kept = await made.keep('total'), up = await made.upload({ dtype: 'f32', shape: [3], data: Float32Array.of(5, 5, 5) });

@@ -1,4 +1,4 @@
-// Drafts: kernels that stand in for others while those are compiled.
+// Drafts: kernels that run in place of others while those are compiled.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

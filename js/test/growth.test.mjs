@@ -32,7 +32,7 @@ test(`${steps} steps leave the number of buffers and the memory of the process a
     ({ loss: x.mul(slope).add(offset).sub(y).square().mean() }));
   const trainer = await train(model, { optimizer: { kind: 'adam' }, rate: 0.05 });
   const { program } = trainer, x = Float32Array.from({ length: 8 }, (_, i) => i);
-  const run = async (n) => { // what a trainer does: where nothing computes, the losses that it reads mean nothing
+  const run = async (n) => { // as a trainer does: the null backend computes nothing, so the losses have no meaning
     for (let i = 0; i < n; i++) {
       const { reading } = await program.run('step', { x, y: x, lr: 0.05 }, i % 64 === 63 ? { read: ['loss'] } : {});
       await reading;

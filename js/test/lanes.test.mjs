@@ -1,5 +1,5 @@
-// Kernels in WebAssembly: vectors compute what single numbers do, whatever the bits, and numbers of 64 bits are those of
-// JavaScript.
+// Kernels in WebAssembly: vectors compute the same as single numbers, for all bit patterns, and
+// 64-bit numbers are those of JavaScript.
 
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
@@ -19,7 +19,7 @@ const floats = (n) => graph(`floats of ${n}`, (b) => {
   b.output('choice', x.lt(y).select(x, y));
 });
 
-// bitPatterns are random ones, and every kind of number that is apart from others.
+// bitPatterns are random ones, and one of every special kind of number.
 function bitPatterns(n) {
   const words = new Uint32Array(n), special = [0, 0x80000000, 1, 0x807fffff, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00001, 0x4f000000, 0xcf000001, 0x3f000000, 0x40200000];
   let state = 12345;

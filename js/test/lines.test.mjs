@@ -41,7 +41,8 @@ test('source maps tell where the code is from', () => {
     const lines = readFileSync(new URL(name.slice(0, -4), dist), 'utf8').split('\n');
     let right = 0, all = 0;
     for (const [i, line] of lines.entries()) {
-      // A message, with its quotes, stands in the code as it does in the source. A constant is mapped to where it is used.
+      // A message, with its quotes, is the same in the code as in the source. A constant is mapped
+      // to its use.
       for (const { 0: text, index } of line.matchAll(/`[a-z][a-z ]{12,}`/g)) {
         const { originalSource, originalLine } = found.findEntry(i, index);
         all++;

@@ -78,7 +78,7 @@ describe('models of SentencePiece 0.2.3', () => {
       for (const block of [3, 33, 63, 93]) {
         const [ids, texts] = hashesOf(t, block, {}), [wantIds, wantTexts] = rows[kind][block];
         assert.equal(ids, wantIds, `block ${block}`);
-        if (model === 'llama') assert.equal(texts, wantTexts, `block ${block}`); // SentencePiece decodes an unknown token as a mark of its own
+        if (model === 'llama') assert.equal(texts, wantTexts, `block ${block}`); // SentencePiece decodes an unknown token as a special mark
       }
       const around = t.encode('a', { template: true });
       assert.deepEqual([around[0] === 1, around.at(-1) === 2], [model === 'llama', model === 't5']);
@@ -122,7 +122,7 @@ test('text of a user forges no special tokens', () => {
     for (const text of ['<|end|>', 'a </s> b', 'x[MASK]y <s>', '<</s></s>', 'half </', '<|', '[mask] [MASK']) {
       const plain = t.encode(text), isForged = (id) => t.special(id) && id !== unk && !t.token(id).startsWith('<0x');
       assert.ok(![...plain].some(isForged), `${kind}: ${text}`);
-      // A part of a larger text, whose own special tokens are tokens.
+      // A part of a larger text, in which special tokens are tokens.
       const around = t.encode(`<|end|>${t.quote(text)}<|end|>`, { special: true, quoted: true });
       assert.equal([...around].filter((id) => id === t.id('<|end|>')).length, 2, `${kind}: ${text}: ${around}`);
       assert.ok(![...around].some((id) => isForged(id) && id !== t.id('<|end|>')), `${kind}: ${text}: ${around}`);
@@ -131,7 +131,7 @@ test('text of a user forges no special tokens', () => {
     assert.deepEqual(t.encode(t.quote('1 <'), { quoted: true }), t.encode('1 <'));
     assert.deepEqual(t.encode(t.quote('a\ufdd0b'), { quoted: true }), t.encode('a\ufffdb'));
   }
-  const t = open('llama3'); // two texts of a user that are together a special token
+  const t = open('llama3'); // two texts of a user whose concatenation is a special token
   assert.ok(![...t.encode(t.quote('<|en') + t.quote('d|>'), { special: true, quoted: true })].includes(t.id('<|end|>')));
 });
 

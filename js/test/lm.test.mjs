@@ -209,7 +209,8 @@ test('an adapter learns a text with packed weights, has no effect where it is to
   assert.equal(await tuning.without(text), before);
   const saved = await tuning.save('llama'), config = JSON.parse(saved['adapter_config.json']), adapter = decodeSafetensors(saved['adapter_model.safetensors']).tensors;
   assert.deepEqual([config.r, config.lora_alpha, config.peft_type], [2, 6, 'LORA']);
-  // Added to the weights of Hugging Face's file, whose heads are in halves where those of GGUF are in pairs, it says the same.
+  // Added to the weights of Hugging Face's file, whose heads are in halves where those of GGUF are
+  // in pairs, it has the same results.
   const merged = folderOf('llama'), read = merged.read;
   merged.read = async (name) => {
     const data = new Float32Array((await read(name)).slice().buffer), stem = `base_model.model.${name.replace('.weight', '')}`, down = adapter[`${stem}.lora_A.weight`], up = adapter[`${stem}.lora_B.weight`];

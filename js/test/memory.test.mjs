@@ -1,4 +1,4 @@
-// Memory is a budget: what a program would take is known, and refused, before any of it is allocated.
+// Memory budgets: the memory of a program is known, and refused, before any of it is allocated.
 
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';

@@ -7,7 +7,7 @@ import { openDawn } from './rig/dawn.mjs';
 
 test('in Firefox, empty submissions go out while a read is awaited, and only then', async () => {
   Object.defineProperty(globalThis, 'navigator', { value: { userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' } });
-  const { openProgram } = await import('../dist/runtime.js'); // it looks at the browser as it is loaded
+  const { openProgram } = await import('../dist/runtime.js'); // it checks the browser when it is loaded
   const { device, close } = await openDawn();
   const { mapAsync } = GPUBuffer.prototype;
   GPUBuffer.prototype.mapAsync = async function (...args) {

@@ -1,4 +1,4 @@
-// The packed package in a project of its own: its types, in Node, and bundled by esbuild.
+// The packed package in a separate project: its types, in Node, and bundled by esbuild.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, readdirSync, readFileSync, renameSync } from 'node:fs';

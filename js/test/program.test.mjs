@@ -291,7 +291,8 @@ for (const [name, values] of [['inFlight', [0, -1, 1.5, NaN, 1000]], ['maxSteps'
   });
 }
 
-// ended has a device tell of runs that are done when the test says so, at a time that the test says.
+// ended makes a device report the completion of runs when the test says so, at a time that the test
+// sets.
 async function ended(t, options) {
   const device = await newDevice(), program = await openProgram(linearPlan(), { device, ...options });
   t.after(() => device.destroy());
@@ -317,7 +318,7 @@ async function ended(t, options) {
 
 test('more runs are under way where the device does them in little time', async (t) => {
   const end = await ended(t);
-  assert.equal(await end(1), 3 + 3); // nothing to tell a pace by before
+  assert.equal(await end(1), 3 + 3); // no earlier run to measure a rate by
   assert.equal(await end(4), 6 + 6);
   assert.equal(await end(4), 12 + 12);
   assert.equal(await end(6), 24 + 16);
@@ -370,7 +371,7 @@ test('a postponed read is of its entry, though another one follows that uses the
   const program = await openProgram(sharingPlan(), { device: dawn.device, staging: 3 });
   t.after(() => program.close());
   const [first, second] = ['first', 'second'].map((name) => program.plan.slots.find((slot) => slot.name === name));
-  assert.deepEqual([first.buffer, first.offset], [second.buffer, second.offset]); // else this tests nothing
+  assert.deepEqual([first.buffer, first.offset], [second.buffer, second.offset]); // otherwise this tests nothing
   const x = Float32Array.of(1, 2, 3, 4);
   await program.run('increment', { x });
   const reads = Array.from({ length: 8 }, () => program.readAll(['first']));

@@ -1,4 +1,4 @@
-// The TypeScript examples of the READMEs, of LAYERS.md and of GUIDE.md, run as they stand there, in Node.
+// The TypeScript examples of the READMEs, of LAYERS.md and of GUIDE.md, run unchanged in Node.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { readFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// The Dawn rig itself: each software GPU computes, and gives no more than the default limits.
+// The Dawn rig itself: each software GPU computes, with no more than the default limits.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countGPU } from './rig/counter.mjs';

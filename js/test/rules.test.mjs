@@ -1,5 +1,5 @@
-// What is the same in Go and in TypeScript, by cases that the tests of both read: what parameters
-// begin with, what is refused, and what attributes are when they are left out.
+// Rules that are the same in Go and in TypeScript, by cases that the tests of both read: initial
+// values of parameters, refusals, and defaults of attributes.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

@@ -1,5 +1,5 @@
-// Plans made by the compiler. One has a state as large as the buffer it lies in: `big` f32[384], to which the entry
-// `add` adds 1, and whose double it puts out as `twice`.
+// Plans made by the compiler. One has a state as large as its buffer: `big` f32[384], to which the
+// entry `add` adds 1, and whose double is the output `twice`.
 
 import { compile, graph, init } from '../dist/index.js';
 

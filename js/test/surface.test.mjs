@@ -1,4 +1,5 @@
-// What builders and graphs offer besides ops: derivatives of functions, calls, own derivatives and ops, everyday names.
+// The methods of builders and graphs besides ops: derivatives of functions, calls, custom
+// derivatives and ops, everyday names.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

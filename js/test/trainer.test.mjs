@@ -252,7 +252,7 @@ describe('batches', () => {
     assert.ok(order(3).every((y) => [...y].sort().join('') === '01234'));
   });
   test('are of the class of their column, whatever its type', () => {
-    class Float16Array extends Uint16Array {} // stands in for one of its own, which Node 20 lacks
+    class Float16Array extends Uint16Array {} // replaces the global, which Node 20 lacks
     const [{ inputs }] = batches({ x: { dtype: 'f16', shape: [2], data: Float16Array.of(1, 2) } }, { size: 2 });
     assert.equal(inputs.x.data.constructor, Float16Array);
   });

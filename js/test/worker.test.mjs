@@ -138,7 +138,7 @@ test('what is no call ends nothing and is not answered, and only methods of a pr
   const refused = async (method, args) => assert.match((await answer(method, args)).error.message, /the worker has no method .*: there are open/);
   for (const method of ['toString', '__proto__', 'constructor', 'hasOwnProperty', 'valueOf', '', 'nothing', null, undefined, 5, {}]) await refused(method);
   for (const args of [null, 5, 'x', {}]) await refused('open', args);
-  await refused('run'); // before there is a program
+  await refused('run'); // before a program exists
   assert.equal((await answer('open', [null])).error.kind, 'plan');
   assert.equal((await answer('open', [linearPlan(), null])).error, undefined);
   const wrong = [null, undefined, 5, -1, 'x', true, {}, [], { tensor: 9 }, { w: null }, new Uint8Array(3), { tensor: { tensor: 1 } }, [null]];

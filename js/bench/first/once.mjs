@@ -14,9 +14,9 @@ const graphs = {
 /** What a first step consists of, in order; compiler: to load and start it. */
 export const parts = ['compiler', 'graph', 'adapter', 'plan', 'device', 'pipelines', 'parameters', 'step'];
 
-// stamped records when a program has its step's graph and parameters (and so requests an adapter), its
-// adapter, its plan (and so requests a device), its device, and all pipelines that it requested: first
-// those that it runs with, and later those that replace drafts.
+// stamped records when a program has its step's graph and parameters (and so requests an adapter),
+// its adapter, its plan (and so requests a device), its device, and all pipelines that it
+// requested: first those that it runs with, and later those that replace drafts.
 function stamped(gpu, stamp) {
   const replace = (object, method, make) => { object[method] = make(object[method].bind(object)); };
   let asked = false;
@@ -65,7 +65,7 @@ export async function firstStep(name, { text, gpu: found, wasm }) {
   const trainer = await train(parseGraph(text), { gpu, on: 'gpu', optimizer: { kind: 'adamw' }, rate: 1e-3 });
   stamp('parameters');
   const { reading } = await trainer.program.run('step', inputs, { read: ['loss'] });
-  const loss = await reading.then(({ values }) => values.loss[0], () => NaN); // where nothing computes, what is read means nothing
+  const loss = await reading.then(({ values }) => values.loss[0], () => NaN); // the null backend computes nothing, so the result has no meaning
   stamp('step');
   const times = {};
   for (const part of parts) [times[part], last] = [at[part] - last, at[part]];

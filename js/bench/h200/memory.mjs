@@ -3,9 +3,9 @@
 //
 //   RLX_PLANS=build/plans RLX_DAWN_BACKEND=default node js/bench/h200/memory.mjs [NAME]...
 //
-// Prints the milliseconds of a step, and gigabytes or billions of keys a second. So many
-// steps share one submission (RLX_STEPS, 16): each submission costs a GPU some 12 µs
-// besides, which is as much as a tenth of these kernels. The best of four runs counts.
+// Prints the milliseconds of a step, and gigabytes or billions of keys a second. RLX_STEPS steps
+// (16) share one submission: each submission costs a GPU some 12 µs, as much as a tenth of these
+// kernels. The best of four runs counts.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ async function time(name) {
   return ms;
 }
 
-// All jobs by turns, the best of each: what the GPU does at a time differs by a tenth.
+// All jobs in turns, the best of each: the GPU's speed varies by a tenth.
 const best = new Map();
 for (let i = 0; i < repeats; i++) {
   for (const { name } of jobs) best.set(name, Math.min(best.get(name) ?? Infinity, await time(name) ?? NaN));

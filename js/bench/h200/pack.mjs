@@ -29,7 +29,7 @@ function compress(file, name, folder) {
   execFileSync('python3', ['-c', script, file, target], { stdio: 'inherit' });
 }
 
-// vulkanLoader copies the loader's library: from this machine, or else out of Debian's package.
+// vulkanLoader copies the loader's library from this machine, or from Debian's package.
 function vulkanLoader(folder) {
   const target = join(folder, 'libvulkan.so.1');
   const local = ['/usr/lib/x86_64-linux-gnu/libvulkan.so.1', '/usr/lib64/libvulkan.so.1'].find(existsSync);

@@ -3,9 +3,9 @@
 //
 //   RLX_DATA=build RLX_DAWN_BACKEND=default node js/bench/h200/tune.mjs [JOB]...
 //
-// Prints for each group what is taken untuned and what is the fastest, in milliseconds, and
-// which part of the speed of the fastest the untuned ones have; with RLX_ALL=1 all that was
-// timed, as js/bench/plans/testdata/tuned_h200.txt has it.
+// Prints for each group the untuned and the fastest schedule, in milliseconds, and the speed of the
+// untuned ones relative to the fastest; with RLX_ALL=1 all times, as in
+// js/bench/plans/testdata/tuned_h200.txt.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

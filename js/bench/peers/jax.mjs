@@ -6,8 +6,8 @@ import { adam, convolutionParameters, initialParameters, makeBatches, randoms } 
 
 const array = (data, shape) => np.array(data).reshape(shape);
 
-// repeated is a job of one function whose result each step replaces the last. A step waits: what is
-// released before it is read is never computed.
+// repeated is a job of one function whose result replaces the last in each step. A step waits: a
+// result released before it is read is never computed.
 function repeated(run, dispose) {
   let result;
   return {

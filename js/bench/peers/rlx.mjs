@@ -36,7 +36,8 @@ const rows = ({ name, rows, cols }) => resident(`${name}-${rows}x${cols}`, { a: 
 
 const mlp = ({ layers, batch, ...options }) => training(`mlp-${layers.join('-')}-${batch}`, { parameters: initialParameters(layers), batches: makeBatches({ layers, batch }), ...options });
 
-// cnn has features last, where jax-js has them first: of pictures, filters, and rows of the layer behind them.
+// cnn has the features last, where jax-js has them first: in pictures, filters, and the rows of the
+// next layer.
 async function cnn({ batch, ...options }) {
   const parameters = convolutionParameters().map(({ shape, data }) => {
     if (shape.length < 4) return { data };

@@ -14,7 +14,7 @@ async function firstNumber(tensor) {
   return value;
 }
 
-// repeated is a job of one function whose result each step replaces the last.
+// repeated is a job of one function whose result replaces the last in each step.
 function repeated(run, inputs) {
   let result;
   return {

@@ -1,5 +1,6 @@
-// Plans in IndexedDB, in Chromium: what the second visit loads, two tabs at once, damage, the bound and a lack of room. The rig's
-// pages are off the record: what they keep lives as long as their browser.
+// Plans in IndexedDB, in Chromium: the loads of the second visit, two tabs at once, damage, the
+// bound and a lack of room. The rig's pages are off the record: their data lives as long as their
+// browser.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -24,7 +25,7 @@ globalThis.kept = async (change) => {
   const database = await done(indexedDB.open('rlx-plans', 1)), transaction = database.transaction(['values', 'uses'], 'readwrite');
   const [values, uses] = ['values', 'uses'].map((name) => transaction.objectStore(name)), keys = await done(values.getAllKeys());
   if (change === 'damage') for (const key of keys) values.put((await done(values.get(key))).map((byte, i) => i === 60 ? byte ^ 1 : byte), key);
-  // Values that claim more than the bound together, the first the oldest.
+  // Values that together exceed the bound, the first the oldest.
   if (change === 'fill') for (let i = 0; i < 3; i++) { values.put(new Uint8Array(8), 'old' + i); uses.put({ bytes: 30 << 20, used: i + 1 }, 'old' + i); }
   await new Promise((resolve) => { transaction.oncomplete = resolve; });
   database.close();
@@ -60,7 +61,7 @@ async function open() {
 /** The loss of a first step, and whether the compiler was asked for. */
 async function visited(page, slope) {
   const before = server.requests.length, loss = await page.evaluate((slope) => globalThis.loss(slope), slope);
-  await page.waitForTimeout(20); // what is kept is written meanwhile
+  await page.waitForTimeout(20); // the value is written meanwhile
   return { loss, compiled: server.requests.slice(before).some((path) => /rlx\.wasm|compiler-worker/.test(path)) };
 }
 

@@ -1,5 +1,5 @@
 // Firefox and WebKit: training, threads and the conformance suite on the CPU, and in Firefox on
-// WebGPU too, whose kernels go through other compilers (Naga) than Chromium's.
+// WebGPU too, where another compiler (Naga) than Chromium's compiles kernels.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -84,7 +84,7 @@ for (const name of ['firefox', 'webkit']) {
 
   test(`${name} computes with threads what it does with one`, { skip }, async (t) => {
     const module = threads, shared = await visit(t, name, { module, mounts, csp: strictCSP, headers: isolation }), alone = await visit(t, name, { module, mounts, csp: strictCSP });
-    const started = ({ requests }) => requests.filter((path) => path.endsWith('/worker.js')).length - 1; // beside the program's
+    const started = ({ requests }) => requests.filter((path) => path.endsWith('/worker.js')).length - 1; // in addition to the program's
     assert.deepEqual([shared.value.isolated, alone.value.isolated], [true, false]);
     assert.ok(started(shared) > 0 && started(shared) < shared.value.cores, `${started(shared)} threads`);
     assert.equal(started(alone), 0);

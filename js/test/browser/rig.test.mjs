@@ -1,4 +1,4 @@
-// The browser rig itself: what a page finds, and what the rig sees of it.
+// The browser rig itself: the environment of a page, and the rig's view of it.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { axe, crashGPU, hide, openChromium, plainHost } from '../rig/chromium.mjs';

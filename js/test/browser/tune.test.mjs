@@ -1,5 +1,5 @@
-// Tuning in Chromium, on SwiftShader: what is measured is kept in IndexedDB. The rig's pages are off the record, as a
-// private window's are: what they keep lives as long as their browser.
+// Tuning in Chromium, on SwiftShader: measurements are kept in IndexedDB. The rig's pages are off
+// the record, like a private window's: their data lives as long as their browser.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -1,5 +1,5 @@
-// Firefox and WebKit, which is Safari's engine, as Debian has them. Neither speaks the DevTools
-// protocol, so nothing reaches into a page: it is opened, runs a module, and reports by itself.
+// Firefox and WebKit, Safari's engine, in Debian's versions. Neither supports the DevTools
+// protocol, so a page is opened, runs a module, and reports its results itself.
 //
 //   const result = await visit(t, 'firefox', { module: 'export default () => 6 * 7', mounts });
 
@@ -79,7 +79,7 @@ const reported = (server) => new Promise((resolve) => {
 function end([browser, screen]) {
   try {
     process.kill(-browser.pid, 'SIGKILL');
-  } catch {} // it has ended by itself
+  } catch {} // it has ended
   screen?.kill();
 }
 

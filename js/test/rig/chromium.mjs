@@ -5,8 +5,8 @@
 //   ...
 //   await browser.close();
 //
-// page.problems holds what the page complained of: exceptions, console errors, warnings of
-// rlx's own, and requests to any host but the test's own.
+// page.problems holds the page's problems: exceptions, console errors, warnings of rlx, and
+// requests to any host but the test's own.
 
 import { spawn } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
@@ -24,10 +24,10 @@ const quiet = [
   '--disable-default-apps', '--disable-domain-reliability', '--no-pings',
 ];
 
-// How a page finds WebGPU. Without --enable-unsafe-webgpu, requestAdapter() gives null on
-// a software adapter. The machine's own GPU (default) is looked for by Vulkan without a display, which
-// NVIDIA's driver needs files for that the GPU process's sandbox hides. No flag takes navigator.gpu
-// away, but plain http does, in workers too, on any host but the local one.
+// How a page finds WebGPU. Without --enable-unsafe-webgpu, requestAdapter() returns null on a
+// software adapter. The machine's own GPU (default) is found through Vulkan without a display, for
+// which NVIDIA's driver needs files that the GPU process's sandbox hides. No flag removes
+// navigator.gpu, but plain http does, in workers too, on any host but the local one.
 export const plainHost = 'plain.test';
 const webgpuFlags = {
   swiftshader: ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader'],
@@ -59,7 +59,7 @@ function watch(page) {
   });
 }
 
-// start runs Chromium and gives the address it listens on for the DevTools protocol.
+// start runs Chromium and returns its address for the DevTools protocol.
 async function start(profile, args) {
   const child = spawn(findExecutable(), [...args, `--user-data-dir=${profile}`, '--remote-debugging-port=0', 'about:blank'], { stdio: ['ignore', 'ignore', 'pipe'] });
   const reap = () => {

@@ -1,4 +1,4 @@
-// Counts calls of WebGPU, to show what a training step does and does not do.
+// Counts calls of WebGPU, to check the calls of a training step.
 //
 //   const counter = countGPU();                       in Node, after openDawn
 //   await page.addInitScript(countGPU);               in a page, before it is opened:

@@ -8,7 +8,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-// Where a backend's Vulkan driver file may lie, best first. The null backend compiles
+// Possible locations of a backend's Vulkan driver file, best first. The null backend compiles
 // shaders and checks every call, but runs nothing.
 const drivers = {
   lavapipe: ['lvp_icd.json', 'lvp_icd.x86_64.json', 'lvp_icd.aarch64.json'].flatMap((file) => [
@@ -17,7 +17,7 @@ const drivers = {
   ]),
   swiftshader: ['/usr/lib/chromium/vk_swiftshader_icd.json', '/opt/google/chrome/vk_swiftshader_icd.json'],
   null: [],
-  default: [], // whatever Vulkan driver the machine and its environment have
+  default: [], // any Vulkan driver of the machine and its environment
 };
 
 /** The backends openDawn knows, by name. */

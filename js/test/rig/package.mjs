@@ -13,7 +13,7 @@ const packageFolder = join(import.meta.dirname, '../..');
 const tools = join(packageFolder, 'node_modules');
 const execute = promisify(execFile);
 
-// run starts a program and gives what it printed; an error carries that too.
+// run starts a program and returns its output; an error carries that too.
 async function run(command, args, options) {
   try {
     const { stdout } = await execute(command, args, { maxBuffer: 16 << 20, ...options });

@@ -1,7 +1,7 @@
-// A file server for tests, benchmarks and the demo: a few mounted folders, right MIME
-// types, headers of one's choice. It binds to 127.0.0.1 and keeps no process alive.
-// Other pages of the machine's browser cannot use it: it only reads, answers to the
-// names of this machine alone, and tells browsers to keep what it serves to its own pages.
+// A file server for tests, benchmarks and the demo, with several mounted folders, correct MIME
+// types and configurable headers. It binds to 127.0.0.1 and keeps no process alive. Other pages in
+// the machine's browser cannot use it: it only reads, accepts only the names of this machine, and
+// tells browsers to restrict its files to its own pages.
 
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -46,7 +46,7 @@ export const scriptPage = { body: '<!doctype html><link rel="icon" href="data:,"
 
 const isText = (target) => typeof target === 'object' && 'body' in target;
 
-// locate finds what a path stands for: the longest mount that is a prefix of it wins.
+// locate finds the file of a path: the longest mount that is a prefix of it wins.
 function locate(mounts, path) {
   const fits = ([prefix, target]) => path === prefix || (!isText(target) && path.startsWith(prefix.endsWith('/') ? prefix : `${prefix}/`));
   const [prefix, target] = Object.entries(mounts).filter(fits).sort((a, b) => b[0].length - a[0].length)[0] ?? [];
@@ -61,7 +61,7 @@ async function fileAt(name) {
   return info?.isDirectory() ? fileAt(join(name, 'index.html')) : info && { name, size: info.size };
 }
 
-// pathOf gives the path that is asked for, undefined if it is none.
+// pathOf returns the requested path, undefined if it is invalid.
 function pathOf({ url }) {
   try {
     return decodeURIComponent(new URL(url, 'http://localhost').pathname);
