@@ -82,8 +82,8 @@ func GradWith(g *ir.Graph, o GradOptions) (*ir.Graph, error) {
 
 // VJP returns a graph that computes the outputs of g and a vector-Jacobian product. It adds an
 // input "cotangent/y" for each plain output y of a floating or complex element type, of the type of
-// y, and an output "grad/x" for each port x named in wrt, of the type of x; none means all ports of
-// such types. The gradient is zeros if no output depends on the port.
+// y. It adds an output "grad/x" for each port x named in wrt, of the type of x; none means all
+// ports of such types. The gradient is zeros if no output depends on the port.
 func VJP(g *ir.Graph, wrt ...string) (*ir.Graph, error) {
 	return VJPWith(g, Options{Wrt: wrt, Missing: MissingIsZero})
 }

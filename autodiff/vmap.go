@@ -25,9 +25,9 @@ type VmapOptions struct {
 // Vmap returns a graph that applies g to each element of a batch of the given size. Ports and
 // outputs keep their names. A state whose update depends on the batch needs an axis in
 // [VmapOptions.In]; the update has the axis at the same position. The error is of kind [ir.ErrName]
-// for an unknown port or output, [ir.ErrAttr] for an axis out of range or an invalid size,
-// [ir.ErrShape] for a state or output that depends on the batch but has no axis, and [ir.ErrNoRule]
-// for an op that cannot be batched.
+// for an unknown port or output, and [ir.ErrAttr] for an axis out of range or an invalid size. It
+// is of kind [ir.ErrShape] for a state or output that depends on the batch but has no axis, and
+// [ir.ErrNoRule] for an op that cannot be batched.
 func Vmap(g *ir.Graph, size ir.Dim, o VmapOptions) (*ir.Graph, error) {
 	if err := checkGraph("vmap", g); err != nil {
 		return nil, err

@@ -151,9 +151,9 @@ var registry = struct {
 // Register adds an op. It is called by init functions of package ops and of packages with their own
 // ops. d must not change afterwards. The error names the op. It is of kind [ErrName] if the name is
 // taken or contains anything but letters, digits, underscores and dots, which the text form
-// requires; and of kind [ErrDef] if Infer is missing, if not exactly one of Scalar, Lower and Body
-// is set (but see [Def]), or if not exactly one of JVP and NoGrad is set (a composite may have
-// neither, since its body is differentiated).
+// requires. It is of kind [ErrDef] if Infer is missing, or if not exactly one of Scalar, Lower and
+// Body is set (but see [Def]). The same holds for JVP and NoGrad, except that a composite may have
+// neither, since its body is differentiated.
 func Register(d *Def) error {
 	if d == nil {
 		return Errorf(ErrDef, "no definition given")

@@ -325,9 +325,9 @@ type Module struct {
 	Entries []Entry
 }
 
-// NewModule returns a module. The error is of kind [ErrName] if two entries have the same name,
-// [ErrShape] or [ErrDType] if a persistent value has different types in two entries, and [ErrGraph]
-// for an entry without a graph or whose graph has neither outputs nor states.
+// NewModule returns a module. The error is of kind [ErrName] if two entries have the same name, and
+// [ErrShape] or [ErrDType] if a persistent value has different types in two entries. It is of kind
+// [ErrGraph] for an entry without a graph or whose graph has neither outputs nor states.
 func NewModule(name string, entries ...Entry) (*Module, error) {
 	seen := map[string]bool{}
 	held := map[string]Type{}

@@ -6,11 +6,11 @@ import (
 	"github.com/rlx-go/rlx/internal/format"
 )
 
-// Verify checks the invariants of a graph: operands come before their users and belong to the same
-// graph, the shape rules give the stored types, names are not empty and unique, states come in
+// Verify checks the invariants of a graph. Operands come before their users and belong to the same
+// graph. The shape rules return the stored types. Names are not empty and unique, states come in
 // pairs, subgraphs are closed, and attributes round-trip through their text. A graph made by
 // [Build] always passes; tests verify the results of transforms. The error is of kind [ErrGraph],
-// or the one that building such a graph gives.
+// or the one from building such a graph.
 func Verify(g *Graph) error {
 	if err := g.NotNil(); err != nil {
 		return err

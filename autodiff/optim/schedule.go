@@ -107,9 +107,9 @@ func CosineRestarts(from, to float64, steps, growth int) Schedule {
 	}
 }
 
-// OneCycle increases the rate from maxRate/25 to maxRate along half a cosine over the fraction
-// warmupFraction of the steps, in (0, 1), and decreases it to maxRate/250,000 over the others, as
-// torch's OneCycleLR does with its defaults.
+// OneCycle increases the rate from maxRate/25 to maxRate along half a cosine, over the fraction
+// warmupFraction of the steps, in (0, 1). Then it decreases the rate to maxRate/250,000. These are
+// the defaults of torch's OneCycleLR.
 func OneCycle(maxRate float64, steps int, warmupFraction float64) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
 		up := warmupFraction*float64(steps) - 1

@@ -47,9 +47,9 @@ func (o Sophia) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 
 // Curvature returns the graph of an entry that updates the curvature estimates of a [Step] with
 // Sophia. It has the inputs of the loss. For each trained parameter it computes h ← Beta2·h +
-// (1−Beta2)·u·(H·u), where H is the Hessian of the loss and the elements of u are 1 or −1 at
-// random, drawn from seed and the step count (Hutchinson's estimator, whose mean is the diagonal of
-// H). options are those of Step; Frozen and Name are used. The errors are those of Step.
+// (1−Beta2)·u·(H·u), where H is the Hessian of the loss. The elements of u are randomly 1 or −1,
+// drawn from seed and the step count (Hutchinson's estimator, whose mean is the diagonal of H).
+// options are those of Step; Frozen and Name are used. The errors are those of Step.
 func (o Sophia) Curvature(loss *ir.Graph, lossName string, seed uint64, options Options) (*ir.Graph, error) {
 	params, err := trained(loss, options.Frozen)
 	if err != nil {

@@ -127,9 +127,9 @@ type Options struct {
 // Step returns the graph of a training step. It has the outputs of the loss graph, computed with
 // the parameters before the step, and updates all parameters of a floating type by the gradients of
 // the output lossName. The error is of kind [ir.ErrName] for an unknown loss or parameter,
-// [ir.ErrAttr] for a hyperparameter outside its domain, [ir.ErrGraph] for a random op with the same
-// key at every step, or one of the errors of [autodiff.GradWith], for example if the loss does not
-// depend on a parameter.
+// [ir.ErrAttr] for a hyperparameter outside its domain, and [ir.ErrGraph] for a random op with the
+// same key at every step. Other errors are those of [autodiff.GradWith], for example if the loss
+// does not depend on a parameter.
 func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph, error) {
 	if opt == nil {
 		return nil, ir.Attrf("no optimizer given; a training step needs one")

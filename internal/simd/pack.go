@@ -243,9 +243,9 @@ func cutPieces(list []piece, at []int32) int {
 	return max(count, 1)
 }
 
-// readsInPlace reports whether the columns of b, which has tables, form contiguous runs that
-// fill tiles well enough to be read in place, as the windows of a convolution do along a row
-// of the image.
+// readsInPlace reports whether b, which has tables, can be read in place: its columns form
+// contiguous runs that fill tiles well, as the windows of a convolution do along a row of the
+// image.
 func (p *multiplication[T]) readsInPlace(b Matrix[T], n int) bool {
 	p.rowAt = nil
 	if b.RowAt == nil || p.wide[0].code[tabled] == nil {

@@ -55,9 +55,9 @@ func TestFloat8IsThatOfMLDtypes(t *testing.T) {
 	}
 }
 
-// TestNarrowFloatsOfAMillionNumbers compares CRC-32s of the narrow bits of every
-// f32 with the low 12 bits given that is no NaN, in the order of their bits,
-// with those of ml_dtypes 0.6.0 and, for f16, NumPy 2.4.6.
+// TestNarrowFloatsOfAMillionNumbers converts every f32 with the given low 12 bits that is no NaN,
+// in the order of their bits. It compares CRC-32s of the narrow bits with those of ml_dtypes 0.6.0
+// and, for f16, NumPy 2.4.6.
 func TestNarrowFloatsOfAMillionNumbers(t *testing.T) {
 	for d, want := range map[dtype.DType][3]uint32{
 		dtype.F8E4M3: {0x87faf6fa, 0xfe0a3313, 0xfe0a3313},

@@ -41,15 +41,15 @@ func Unknown() Profile {
 	return p
 }
 
-// sheets lists the known devices; a name that contains another comes before it. NVIDIA's values
-// are from its data sheets and the CUDA C++ Programming Guide (threads and shared memory by
-// compute capability), Apple's from its technical specifications, with 128 lanes per core at
-// 1.28 and 1.4 GHz for f32. Browsers report the generation of a GPU but not its size; for
-// integrated GPUs it selects the smallest of the generation, for NVIDIA and AMD nothing.
-// Software renderers are estimates for four CPU cores with 256-bit vectors. The row of CPUs is for
-// targets whose workgroups have one thread: eight cores at 3 GHz with two 256-bit multiply-adds per
-// cycle, where threads are the cache lines that a core loads at once, and shared memory is its
-// second-level cache.
+// sheets lists the known devices; a name that contains another comes before it. NVIDIA's values are
+// from its data sheets and the CUDA C++ Programming Guide (threads and shared memory by compute
+// capability). Apple's are from its technical specifications, with 128 lanes per core at 1.28 and
+// 1.4 GHz for f32. Browsers report the generation of a GPU but not its size; for integrated GPUs it
+// selects the smallest of the generation, for NVIDIA and AMD nothing. Software renderers are
+// estimates for four CPU cores with 256-bit vectors. The row of CPUs is for targets whose
+// workgroups have one thread: eight cores at 3 GHz with two 256-bit multiply-adds per cycle. There,
+// threads are the cache lines that a core loads at once, and shared memory is its second-level
+// cache.
 var sheets = []sheet{
 	{"H100 PCIe", 114, 2048, 2000, 51, 756, 50 << 10, 228, 600, 3000, ""},
 	{"H100", 132, 2048, 3350, 67, 989, 50 << 10, 228, 600, 3000, ""},

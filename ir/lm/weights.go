@@ -93,9 +93,9 @@ type source struct {
 	unpack  bool    // blocks are unpacked, as the layer has no packed table
 }
 
-// Bind finds the parameters of a decoder in a file. The error is of kind [ir.ErrName] for parameters that
-// the file lacks and for tensors of the file that are none, with the nearest names, [ir.ErrShape] for
-// one of another shape, [ir.ErrDType] for elements that are no floats, and otherwise those of
+// Bind finds the parameters of a decoder in a file. The error is of kind [ir.ErrName] for missing
+// parameters and for tensors that are no parameters, with the nearest names, [ir.ErrShape] for
+// another shape, and [ir.ErrDType] for elements that are no floats. Other errors are those of
 // [Config.Check].
 func Bind(c Config, t Tensors, o ...BindOptions) (*Weights, error) {
 	if err := c.Check(); err != nil {
@@ -294,8 +294,8 @@ func (w *Weights) complete(missing []string, used map[string]bool) error {
 	return nil
 }
 
-// needless returns which tensors are no parameters but follow from the configuration, tables of angles and
-// masks and the weight of the logits where it is tied, or belong to the images of a model of texts and images.
+// needless returns the tensors of a file that are ignored. They follow from the configuration
+// (tables of angles, masks, tied logits), or belong to the image part of a model.
 func (c Config) needless(inGGUF bool) func(name string) bool {
 	starts := []string{"rope_freqs.", "rope_factors_", "vision_tower.", "multi_modal_projector.", "model.vision_tower.", "model.multi_modal_projector."}
 	var ends []string

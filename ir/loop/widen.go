@@ -7,12 +7,12 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Widen legalises types that a target stores but does not compute with. Values of such a type
-// are computed in f32, i32 or u32, and rounded or wrapped to the stored type after every
-// operation, as a device with the type would do, so that a value does not depend on whether
-// it went through memory. Arrays keep their types except private ones; the only operations
-// left on narrow types are loads, stores, conversions and bitcasts. Where memory consists of
-// words those disappear too: arrays of narrow types become arrays of u32, see [words].
+// Widen legalises types that a target stores but does not compute with. Values of such a type are
+// computed in f32, i32 or u32. They are rounded or wrapped to the stored type after every
+// operation, as on a device with the type, so that a value does not depend on whether it went
+// through memory. Arrays keep their types except private ones; the only operations left on narrow
+// types are loads, stores, conversions and bitcasts. Where memory consists of words those disappear
+// too: arrays of narrow types become arrays of u32, see [words].
 //
 // A kernel without such types is returned unchanged.
 func Widen(k *Kernel, c Caps) *Kernel {

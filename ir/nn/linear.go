@@ -93,9 +93,9 @@ type LoRAOptions struct {
 }
 
 // LoRA calls f with frozen parameters ([ir.PortOptions]). Each [Linear] in it, also those of other
-// layers, adds x·lora_A·lora_B·alpha/rank to its result, with the trained parameters lora_A/weight
-// [in, rank], uniform in ±1/√in at first, and lora_B/weight [rank, out], 0 at first (Hu et al.,
-// LoRA). PEFT's matrices are the transposes. Errors are recorded in b: of kind [ir.ErrAttr] for a
+// layers, adds x·lora_A·lora_B·alpha/rank to its result (Hu et al., LoRA). The trained parameters
+// are lora_A/weight [in, rank], uniform in ±1/√in at first, and lora_B/weight [rank, out], 0 at
+// first. PEFT's matrices are the transposes. Errors are recorded in b: of kind [ir.ErrAttr] for a
 // negative rank or a rate outside [0, 1), and [ir.ErrGraph] if f is nil.
 func LoRA(b *ir.Builder, o LoRAOptions, f func()) {
 	const op ir.Op = "nn.lora"

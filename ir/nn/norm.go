@@ -39,10 +39,10 @@ func RMSNorm(b *ir.Builder, x ir.Value, o ...NormOptions) ir.Value {
 	})
 }
 
-// GroupNorm normalises each of groups groups of the channels of x, [batch, spatial axes...,
-// channels], over the group and the spatial axes, and applies weight and bias, [channels], ones and
-// zeros at first (Wu and He). Errors are recorded in b: of kind [ir.ErrAttr] if groups does not
-// divide the channels.
+// GroupNorm normalises the channels of x, [batch, spatial axes..., channels], in groups of equal
+// size, over the group and the spatial axes. It applies weight and bias, [channels], ones and zeros
+// at first (Wu and He). Errors are recorded in b: of kind [ir.ErrAttr] if groups does not divide
+// the channels.
 func GroupNorm(b *ir.Builder, x ir.Value, groups int, o ...NormOptions) ir.Value {
 	return norm(b, "group_norm", x, o, func(l *layer, x, scale, bias ir.Value, epsilon float64) ir.Value {
 		channels, _ := scale.Dim(0).Const()

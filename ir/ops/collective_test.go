@@ -13,10 +13,9 @@ import (
 
 var threeDevices = ops.MeshAttrs{MeshAxis: "data", Devices: 3}
 
-// collectives are, for patterns [3, 6, 2] of which each of three devices has a part
-// [6, 2], the digests of the results of all devices, and of what the function that
-// takes all parts to all results passes back to a pattern, by jax.vmap with axis_name
-// of JAX 0.10.2 in float64.
+// collectives are digests for patterns [3, 6, 2], of which each of three devices has a part [6, 2].
+// They are of the results of all devices, and of the cotangents of the pattern, by jax.vmap with
+// axis_name of JAX 0.10.2 in float64.
 var collectives = map[string]struct {
 	f          func(b *ir.Builder, x ir.Value) ir.Value
 	value, vjp float64

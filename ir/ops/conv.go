@@ -256,9 +256,9 @@ func convolve[T float64 | int64 | complex128](n *ir.Node, out, x, w []T) {
 	})
 }
 
-// convContraction contracts input features and window positions. The groups are its batch; the
-// free axes of lhs are the batch and the result positions. Both spaces have their axes in the order
-// of lhs in memory, so that neighbours in a space are neighbours there, also in the gradient by the
+// convContraction contracts input features and window positions. The groups are its batch; the free
+// axes of lhs are the batch and the result positions. Both spaces order their axes as lhs does in
+// memory, so that adjacent positions are adjacent there. This also holds for the gradient by the
 // kernel, whose lhs has the features as its batch.
 func convContraction(n *ir.Node) ir.Contraction {
 	a, s := n.Attrs().(*ConvAttrs), convSizesOf(n)

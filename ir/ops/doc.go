@@ -53,11 +53,11 @@
 //   - pow at base 0 for the exponent: 0 where the result is 0 or 1; atan2 at
 //     the origin: 0.
 //
-// Infinite derivatives (sqrt, rsqrt and log at 0) are infinite. They do not leak through
-// masks: rules multiply by [MulZero], which is 0 where either factor is 0, so a branch
-// that [Select] masks out does not affect a result, at any order, and forward and reverse
-// derivatives agree where an infinite derivative is multiplied by 0. A plain [Mul] is used
-// only if the coefficient is a finite nonzero constant.
+// Infinite derivatives (sqrt, rsqrt and log at 0) are infinite. They do not leak through masks:
+// rules multiply by [MulZero], which is 0 where either factor is 0. So a branch that [Select] masks
+// out does not affect a result, at any order, and forward and reverse derivatives agree where an
+// infinite derivative is multiplied by 0. A plain [Mul] is used only if the coefficient is a finite
+// nonzero constant.
 //
 // At singular matrices det, cofactor, matrix_power with a nonnegative exponent and, along
 // perturbations of the same rank, pinv have finite derivatives of every order. slogdet is
@@ -71,11 +71,10 @@
 //
 // # Errors
 //
-// Elementary functions are within 4 ulp (units in the last place) of the exact value
-// in f64, and in f32 within the bounds of [scalar.ErrorBound], or 4 for functions
-// that it does not list, for every argument, including those near zeros and branch points,
-// subnormal and huge ones. Tests compare the reference implementation, the native CPU, and
-// simulated kernels as WebGPU and WebAssembly run them with values of mpmath. Devices that
-// flush subnormal numbers take them for 0, and those with inexact division or square root
-// add the error that package scalar states.
+// Elementary functions are within 4 ulp (units in the last place) of the exact value in f64. In f32
+// they are within the bounds of [scalar.ErrorBound], or 4 ulp for functions that it does not list.
+// This holds for every argument, including those near zeros and branch points, subnormal and huge
+// ones. Tests compare the reference implementation, the native CPU, and simulated kernels as WebGPU
+// and WebAssembly run them with values of mpmath. Devices that flush subnormal numbers take them
+// for 0, and those with inexact division or square root add the error that package scalar states.
 package ops

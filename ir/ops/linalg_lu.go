@@ -250,9 +250,9 @@ func productsWithoutPairs(b *ir.Builder, s, before, after ir.Value) ir.Value {
 	return Add(b, half, adjoint(b, half))
 }
 
-// secondOfDiagonal returns the gradient of the second-order term in m of the determinant
-// of a diagonal matrix, Σ p[i,k]·(m[i,i]·m[k,k] - m[i,k]·m[k,i]) over pairs, where p[i,k]
-// is the product of the diagonal without elements i and k.
+// secondOfDiagonal returns the gradient of the second-order term in m of the determinant of a
+// diagonal matrix. The term is Σ p[i,k]·(m[i,i]·m[k,k] - m[i,k]·m[k,i]) over pairs, where p[i,k] is
+// the product of the diagonal without elements i and k.
 func secondOfDiagonal(b *ir.Builder, p, m ir.Value) ir.Value {
 	trace := MatMul(b, p, column(b, Diagonal(b, m, 0)))
 	return Sub(b, Diag(b, Squeeze(b, trace, -1), 0), Mul(b, p, adjoint(b, m)))

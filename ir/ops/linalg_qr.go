@@ -203,10 +203,9 @@ func scaledMatrix(b *ir.Builder, x ir.Value) (scaled, size ir.Value) {
 	return Div(b, x, size), size
 }
 
-// jvpQR is, for the leading square block of r, dq = q·(ω - qᵀ·d) + d and
-// dr = (qᵀ·d - ω)·r with d = dx·r⁻¹, where ω is skew and has the lower triangle
-// of qᵀ·d (Walter and Lehmann, "Algorithmic differentiation of linear algebra
-// functions", 2010). Columns beyond it follow from r = qᵀ·x.
+// jvpQR is, for the leading square block of r, dq = q·(ω - qᵀ·d) + d and dr = (qᵀ·d - ω)·r with d =
+// dx·r⁻¹. ω is skew and has the lower triangle of qᵀ·d (Walter and Lehmann, "Algorithmic
+// differentiation of linear algebra functions", 2010). Columns beyond it follow from r = qᵀ·x.
 func jvpQR(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	rows, cols := matrixDims(in[0])
 	if isFull(n) && rows > cols {

@@ -175,12 +175,11 @@ func each(list []ir.Value, f func(v ir.Value) ir.Value) []ir.Value {
 	return out
 }
 
-// LSTM runs a long short-term memory (Hochreiter and Schmidhuber) over x, [time, batch,
-// features], from the states h and c, each [layers·directions, batch, hidden], and returns
-// the hidden states of the last layer, [time, batch, directions·hidden], and both final
-// states. weights are four for each layer and direction, those of PyTorch transposed:
-// [features, 4·hidden] (after the first layer [directions·hidden, 4·hidden]), [hidden,
-// 4·hidden] and two biases [4·hidden].
+// LSTM runs a long short-term memory (Hochreiter and Schmidhuber) over x, [time, batch, features],
+// from the states h and c, each [layers·directions, batch, hidden]. It returns the hidden states of
+// the last layer, [time, batch, directions·hidden], and both final states. weights are four for
+// each layer and direction, those of PyTorch transposed: [features, 4·hidden] (after the first
+// layer [directions·hidden, 4·hidden]), [hidden, 4·hidden] and two biases [4·hidden].
 func LSTM(b *ir.Builder, x, h, c ir.Value, weights []ir.Value, a RecurrentAttrs) (y, hLast, cLast ir.Value) {
 	out := several(3, b.Add(OpLSTM, &a, append([]ir.Value{x, h, c}, weights...)...))
 	return out[0], out[1], out[2]

@@ -290,11 +290,11 @@ func deltaChunk(time ir.Dim) int {
 	return 64
 }
 
-// deltaByChunks is the form of the delta rule by products of matrices (Yang, Kautz and Hatamizadeh,
-// Gated Delta Networks, 2024, section 3.3). With G the cumulative sums of g in a chunk, the changes
-// u of its steps solve (1 + A)·u = β·v − β·exp(G)·k·S for the state S before it, where A is β·k·kᵀ
-// with the decay between steps, below the diagonal. One solve has both parts of u = x − w·S, and the
-// loop over chunks is S ← exp(G)·S + kᵀ(x − w·S), with the decay to the chunk's end in k.
+// deltaByChunks computes the delta rule by products of matrices (Yang, Kautz and Hatamizadeh, Gated
+// Delta Networks, 2024, section 3.3). Let G be the cumulative sums of g in a chunk and S the state
+// before it. The changes u of its steps solve (1 + A)·u = β·v − β·exp(G)·k·S, where A is β·k·kᵀ
+// with the decay between steps, below the diagonal. One solve has both parts of u = x − w·S, and
+// the loop over chunks is S ← exp(G)·S + kᵀ(x − w·S), with the decay to the chunk's end in k.
 func deltaByChunks(b *ir.Builder, q, k, v, g, beta, state ir.Value) (y, last ir.Value) {
 	time, width, chunk := v.Dim(1), v.Dim(3), ir.N(deltaChunk(v.Dim(1)))
 	// parts returns [batch, time, heads, ...] as [chunks, batch, heads, chunk, ...].

@@ -28,9 +28,9 @@ func reduceTrig(x Expr) (q, r Expr) {
 	u := bitsOf(a)
 	m := Or(And(u, u32(0x7fffff)), u32(0x800000))
 
-	// a is m·2^(e-150) for the stored exponent e. Bit i of 2/π, of weight 2^-i, affects q only from
-	// weight 2 in m·2^(e-150-i) down, so the first bit needed is i = e - 151, which is bit i + 31
-	// of the table.
+	// a is m·2^(e-150) for the stored exponent e. Bit i of 2/π has weight 2^-i. It affects q only
+	// from weight 2 in m·2^(e-150-i) down, so the first bit needed is i = e - 151, bit i + 31 of
+	// the table.
 	first := Sub(Shr(u, u32(23)), u32(120))
 	w := window(first)
 

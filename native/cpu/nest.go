@@ -21,10 +21,10 @@ const (
 // nest is the lowered loop nest of a group: rows of outer points, split into blocks; for each
 // block the phases in order, each of which may loop over the inner points.
 //
-// A block is vectorised either over outer points, so that each lane is an outer point and the
-// inner points are visited serially, or over inner points (wideInner), so that a block is one
-// outer point and its lanes are inner points, merged at the end. Contiguous loads make the
-// better choice.
+// A block is vectorised over outer points or over inner points (wideInner), whichever makes loads
+// contiguous. In the first case each lane is an outer point and the inner points are visited
+// serially. In the second a block is one outer point and its lanes are inner points, merged at the
+// end.
 type nest struct {
 	name      string
 	outer     space

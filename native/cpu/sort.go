@@ -55,8 +55,8 @@ const fewKeys = 48
 
 // sortPlaced returns the keys in order with their positions, in one of two lists that it
 // overwrites. It sorts few keys by insertion, others by a stable radix sort from the lowest byte
-// (Knuth, The Art of Computer Programming, volume 3, section 5.2.5), without passes for bytes that
-// are equal in all keys.
+// (Knuth, The Art of Computer Programming, volume 3, section 5.2.5). It skips bytes that are equal
+// in all keys.
 func sortPlaced[T uint32 | uint64](keys []T, list, other []placed[T]) []placed[T] {
 	if len(keys) < fewKeys {
 		for i, key := range keys {

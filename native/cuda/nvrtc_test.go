@@ -51,11 +51,10 @@ func nvrtcs(t *testing.T) (out []nvrtc) {
 	return out
 }
 
-// TestNVRTCCompilesKernels compiles kernels by compilers of NVIDIA's, for a GPU that
-// pretends: for each compute capability those that differ by it, for the oldest with the
-// first compiler and the newest with the last those of all ops too, and with
-// RLX_NVRTC_WHOLE those of all ops for all. What no kernel is compiled for is refused when
-// the device is opened.
+// TestNVRTCCompilesKernels compiles kernels with NVIDIA's compilers on a fake GPU. For each compute
+// capability it compiles the kernels that depend on it; for the oldest (with the first compiler)
+// and the newest (with the last one) also those of all ops, and with RLX_NVRTC_WHOLE those of all
+// ops for all. Unsupported capabilities are refused when the device is opened.
 func TestNVRTCCompilesKernels(t *testing.T) {
 	all := nvrtcs(t)
 	fake.Install(t, false)

@@ -22,13 +22,12 @@
 // by one call from a prepared list, and asynchronous. Up to three runs of an entry are in
 // flight, each with inputs and outputs of its own: kernels read the inputs in place.
 //
-// macOS kills command buffers that block the display for some seconds. So a run that
-// exceeds half a second on the slowest of these GPUs (the M1 with 7 cores), by an estimate
-// from the operations and bytes of its kernels, is split into command buffers of at most
-// that time; a kernel that exceeds it alone runs in pieces of its grid, of at least one
-// workgroup. The host checks for errors after every eight command buffers and before the
-// first that writes a state, when the run is waited for. No other run of the program begins
-// meanwhile.
+// macOS kills command buffers that block the display for some seconds. So a run is split into
+// command buffers of at most half a second on the slowest of these GPUs (the M1 with 7 cores), by
+// an estimate from the operations and bytes of its kernels. A kernel that takes longer alone runs
+// in pieces of its grid, of at least one workgroup. The host checks for errors after every eight
+// command buffers and before the first that writes a state, when the run is waited for. No other
+// run of the program begins meanwhile.
 //
 // Branches use indirect dispatches: the side not taken has an empty grid. A loop of unknown
 // trip count is committed in batches of 8 to 64 iterations, after which the host checks

@@ -29,9 +29,9 @@ const (
 // maxLabelled is the greatest number of stages that have rows high enough for text.
 const maxLabelled = 400
 
-// drawEntry returns a picture of an entry in SVG. A row is a stage, from the first at the top to the
-// last. The columns are arcs from the stage that writes a value to those that read it, the kernel with
-// its grid, the bytes that it reads and writes, and the memory of values between kernels by address.
+// drawEntry returns a picture of an entry in SVG. A row is a stage, from the first at the top to
+// the last. The columns are arcs from the stage that writes a value to its readers, the kernel with
+// its grid, its bytes read and written, and the memory of values between kernels by address.
 func drawEntry(p *plan.Plan, e *plan.Entry, stages []stage) []byte {
 	d := &drawing{plan: p, stages: stages, values: valuesOf(p, e, stages), row: 24}
 	if len(stages) > maxLabelled {

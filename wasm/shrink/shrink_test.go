@@ -11,8 +11,8 @@ import (
 )
 
 // program panics in ways that make the runtime read names and tables, continues after panics and
-// switches of goroutines, calls methods that only type tables refer to, collects garbage on a deep
-// stack, and reports success.
+// switches of goroutines, and calls methods that only type tables refer to. It collects garbage on
+// a deep stack and reports success.
 const program = `package main
 
 import "runtime"

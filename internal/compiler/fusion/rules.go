@@ -155,11 +155,10 @@ func join(kind Kind, outer, inner []int, a, b []*Member) *Group {
 	return &Group{Kind: kind, Outer: outer, Inner: inner, Members: slices.Concat(a, b)}
 }
 
-// align returns, for each coordinate of b, the coordinate of a that b's reads of a
-// match it with, or -1 where no read fixes it. It fails where a read is not a
-// projection, because then an element of b needs elements of a from another thread,
-// and where a read covers only part of a (a slice), because then the iteration
-// spaces differ in size.
+// align returns, for each coordinate of b, the coordinate of a that b's reads of a match it with,
+// or -1 where no read fixes it. It fails if a read is not a projection, because then an element of
+// b needs elements of a from another thread. It also fails if a read covers only part of a (a
+// slice), because then the iteration spaces differ in size.
 func align(a, b *Group) ([]int, bool) {
 	sizesA, sizesB := slices.Concat(a.Outer, a.Inner), slices.Concat(b.Outer, b.Inner)
 	phi := make([]int, len(sizesB))

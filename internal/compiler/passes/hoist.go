@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// scanHoistSums hoists sums out of scans: a carry to which every step adds a product or a
-// sum of other values, and that nothing else reads, becomes one product or sum over the
-// stacked values after the scan, such as the weight gradient of a recurrent network.
+// scanHoistSums hoists sums out of scans. If every step adds a product or a sum of other values to
+// a carry that nothing else reads, the carry becomes one product or sum over the stacked values
+// after the scan. An example is the weight gradient of a recurrent network.
 func scanHoistSums(s site) []ir.Value {
 	k := newSumHoister(s)
 	for _, only := range []ir.Op{ops.OpDotGeneral, ops.OpReduceSum} { // sums may use values stacked for products

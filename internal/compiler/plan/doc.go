@@ -50,14 +50,13 @@
 //
 // # Plans for WebAssembly
 //
-// The kernels of a plan with Code are functions of that WebAssembly module, which
-// imports one memory. An executor places the buffers there, above the bytes of
-// the largest Kernel.SharedBytes, and calls a kernel with the addresses of its
-// windows, then that of the row of scalars where Kernel.ScalarBytes is not 0, then
-// the counts of Kernel.Counters repeats. Where the grid has several workgroups, three
-// more parameters are the first workgroup to run, the end, and the address of workgroup
-// memory. Grids are loops inside the kernel; a dispatch whose grid in memory is zero is
-// skipped.
+// The kernels of a plan with Code are functions of that WebAssembly module, which imports one
+// memory. An executor places the buffers there, above the bytes of the largest Kernel.SharedBytes.
+// It calls a kernel with the addresses of its windows, then that of the row of scalars if
+// Kernel.ScalarBytes is not 0, then the counts of Kernel.Counters repeats. Where the grid has
+// several workgroups, three more parameters are the first workgroup to run, the end, and the
+// address of workgroup memory. Grids are loops inside the kernel; a dispatch whose grid in memory
+// is zero is skipped.
 //
 // # Plans are code
 //

@@ -23,9 +23,9 @@ func roundTrip(t *testing.T, typ gguf.Type, x []float32) []float32 {
 	return out
 }
 
-// The error of normal numbers is at most that of even steps over the range of each part, whose mean square
-// is step²/12 (Bennett, Spectra of quantized signals), which the search for a scale makes smaller and the bits
-// of scales larger.
+// The mean square error of normal numbers is at most that of even steps over the range of each
+// part, step²/12 (Bennett, Spectra of quantized signals). The search for a scale makes it smaller,
+// and the few bits of scales larger.
 func TestQuantizeInPartsHasSmallErrors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	x := make([]float32, 256*64)

@@ -29,11 +29,11 @@ type Entry struct {
 // writeAlignment is that of tensors, the default of the format.
 const writeAlignment = 32
 
-// Write writes a file of version 3. Tensors are written one after the other: the memory that it takes is
-// that of the metadata. The error is of kind [ir.ErrDType] for a value that metadata cannot have,
-// [ir.ErrUnsupported] for a type that is not known, [ir.ErrName] for a name that is given twice,
-// [ir.ErrShape] for a tensor of more than four axes, rows that are no whole blocks, or other bytes than
-// the type has.
+// Write writes a file of version 3. Tensors are written one after the other, so that memory holds
+// only the metadata. The error is of kind [ir.ErrDType] for an invalid metadata value,
+// [ir.ErrUnsupported] for an unknown type, and [ir.ErrName] for a repeated name. It is of kind
+// [ir.ErrShape] for a tensor of more than four axes, rows that are no whole blocks, or a number of
+// bytes that differs from the type's.
 func Write(w io.Writer, metadata []Pair, tensors []Entry) error {
 	head := []byte("GGUF")
 	head = binary.LittleEndian.AppendUint32(head, 3)

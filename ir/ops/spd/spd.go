@@ -1,7 +1,7 @@
-// Package spd is the Riemannian geometry of symmetric positive definite matrices with the
-// affine-invariant metric ⟨v, w⟩ at p = tr(p⁻¹·v·p⁻¹·w), in which p ↦ a·p·aᵀ is an
-// isometry for every invertible a (Pennec, Fillard and Ayache, A Riemannian Framework for
-// Tensor Computing; Bhatia, Positive Definite Matrices, chapter 6).
+// Package spd implements the Riemannian geometry of symmetric positive definite matrices. The
+// metric is affine-invariant, ⟨v, w⟩ at p = tr(p⁻¹·v·p⁻¹·w): p ↦ a·p·aᵀ is an isometry for every
+// invertible a (Pennec, Fillard and Ayache, A Riemannian Framework for Tensor Computing; Bhatia,
+// Positive Definite Matrices, chapter 6).
 //
 // Matrices are the last two axes of f32 or f64 values; the leading axes are batch axes,
 // which are broadcast. Points must be symmetric positive definite and tangent vectors

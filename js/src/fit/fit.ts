@@ -13,10 +13,11 @@ import { metricSlots, takeMetrics } from './metrics.js';
 import { type Report, reportLine } from './report.js';
 
 /**
- * Trains until the loop ends and returns the last report. Steps that the trainer did before, those of a checkpoint included,
- * count: their batches are skipped. Errors end it between steps, and name the step; they are those of {@link Trainer.run},
- * of data and callbacks, of kind `abort` once the signal is aborted, `store` where a checkpoint cannot be written, and
- * `missing`, `attr`, `name` or `limit` for a loop that is incomplete.
+ * Trains until the loop ends and returns the last report. Steps that the trainer did before, those
+ * of a checkpoint included, count: their batches are skipped. Errors end it between steps, and
+ * name the step. They are those of {@link Trainer.run}, of data and callbacks, and of kind `abort`
+ * once the signal is aborted, `store` if a checkpoint cannot be written, and `missing`, `attr`,
+ * `name` or `limit` for an incomplete loop.
  *
  * ```ts
  * const last = await fit(trainer, { data: shuffled({ x, labels }, 32, 1), epochs: 10, save: { folder: 'digits', resume: true } });
