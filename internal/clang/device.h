@@ -60,7 +60,7 @@ RLX_VECTORS(long long, longlong, 16, 16)
 RLX_VECTORS(unsigned long long, ulonglong, 16, 16)
 #undef RLX_VECTORS
 
-// Barriers and fences. Clang knows __syncthreads by itself.
+// Barriers and fences. Clang declares __syncthreads.
 RLX_DEVICE void __syncwarp(unsigned mask = 0xffffffffu) { __nvvm_bar_warp_sync(mask); }
 RLX_DEVICE void __threadfence() { __nvvm_membar_gl(); }
 RLX_DEVICE void __threadfence_block() { __nvvm_membar_cta(); }
@@ -113,7 +113,7 @@ RLX_ATOMIC(double, atomicAdd, __atomic_fetch_add)
 #undef RLX_ATOMICS
 #undef RLX_ATOMIC
 
-// Device math: each function for double and, with an f behind its name, for float.
+// Device math: each function for double and, with the suffix f, for float.
 #define RLX_MATH1(name) RLX_EXTERN double name(double); RLX_EXTERN float name##f(float);
 #define RLX_MATH2(name) RLX_EXTERN double name(double, double); RLX_EXTERN float name##f(float, float);
 RLX_MATH1(acos) RLX_MATH1(acosh) RLX_MATH1(asin) RLX_MATH1(asinh) RLX_MATH1(atan) RLX_MATH1(atanh)

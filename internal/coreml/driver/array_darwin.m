@@ -19,7 +19,7 @@ MLMultiArray *rlx_around(const rlx_array *a, NSError **error) {
 
 static size_t element_size(int type) { return type == RLX_FLOAT16 ? 2 : 4; }
 
-// Elements may lie apart there: Core ML pads rows as its device likes them.
+// Elements may not be contiguous there: Core ML pads rows for its devices.
 int rlx_move(MLMultiArray *there, const rlx_array *here, int write, rlx_why *why) {
 	NSArray *shape = [there shape], *strides = [there strides];
 	int same = there && (int)[there dataType] == here->type && (int)[shape count] == here->rank;

@@ -20,7 +20,7 @@ typedef struct {
 	uint64_t bytes;
 } rlx_array;
 
-// rlx_why is room for what went wrong.
+// rlx_why holds an error text.
 typedef struct {
 	char text[1024];
 } rlx_why;
@@ -28,14 +28,14 @@ typedef struct {
 // The processors, as bits of a set.
 enum { RLX_CPU = 1, RLX_GPU = 2, RLX_NEURAL_ENGINE = 4 };
 
-// rlx_system is what Core ML says of itself.
+// rlx_system describes the system's Core ML.
 typedef struct {
 	char version[256]; // of the operating system
 	int processors;    // a set
 	int neural_cores;
 } rlx_system;
 
-// rlx_placement is what Core ML says of an operation. Texts that are too long are cut.
+// rlx_placement is Core ML's plan for an operation. Long texts are truncated.
 typedef struct {
 	char kind[64], name[192];
 	int preferred; // a processor, 0 for none
@@ -43,28 +43,25 @@ typedef struct {
 	double cost;   // negative where there is none
 } rlx_placement;
 
-// rlx_coreml is Core ML. Of functions that return an int, 0 is success.
+// rlx_coreml is Core ML. Functions that return an int return 0 on success.
 typedef struct {
-	// system fails where Core ML is too old for models of CoreML8.
+	// system fails if Core ML is too old for models of CoreML8.
 	int (*system)(rlx_system *system, rlx_why *why);
-	// compile makes of a package the folder that load takes, among the system's temporary
-	// ones. The folder belongs to the caller, who frees its path too. It returns NULL where
-	// that fails.
+	// compile compiles a package to the folder that load takes, among the system's temporary ones.
+	// The caller owns the folder and frees its path. It returns NULL on failure.
 	char *(*compile)(const char *package, rlx_why *why);
-	// load loads a function of what was compiled, NULL for the only one. states is whether
-	// it has any. The folder must stay as long as the model. It returns NULL where that
-	// fails.
+	// load loads a function of a compiled package, NULL for the only one. states is whether it has
+	// any. The folder must exist as long as the model. It returns NULL on failure.
 	void *(*load)(const char *compiled, const char *function, int units, int states, rlx_why *why);
 	// predict runs the function and fills the outputs.
 	int (*predict)(void *model, const rlx_array *in, int inputs, rlx_array *out, int outputs, rlx_why *why);
-	// state brings the values of a state to an array, or with write those of the array to
-	// the state.
+	// state copies the values of a state to an array, or with write those of the array to the
+	// state.
 	int (*state)(void *model, const rlx_array *array, int write, rlx_why *why);
-	// plan tells where the operations of the function would run, in memory that the
-	// caller frees. It returns how many there are, -1 where that fails, and -2 where
-	// the system does not tell.
+	// plan returns the placements of the function's operations, in memory that the caller frees,
+	// and their number: -1 on failure, -2 if the system does not support it.
 	int (*plan)(void *model, rlx_placement **placements, rlx_why *why);
-	// release gives back a model.
+	// release frees a model.
 	void (*release)(void *model);
 } rlx_coreml;
 

@@ -231,9 +231,9 @@ enum { rlx_map_bytes = 128, rlx_map_alignment = 64 };
 int rlx_map_encode(rlx_device *d, void *map, int type, unsigned axes, rlx_ptr address, const uint64_t *dims,
                    const uint64_t *strides, const unsigned *size);
 
-// rlx_condition_make makes the handle of a condition in the graph that a stream
-// captures. rlx_condition_enter adds a node that runs a graph of its own where, or
-// while (loop), the condition is not 0, and lets inner capture that graph.
+// rlx_condition_make makes the handle of a condition in the graph that a stream captures.
+// rlx_condition_enter adds a node that runs a subgraph if, or while (loop), the condition is not 0,
+// and makes inner capture that subgraph.
 int rlx_condition_make(rlx_device *d, rlx_handle stream, unsigned long long *condition);
 int rlx_condition_enter(rlx_device *d, rlx_handle stream, rlx_handle inner, unsigned long long condition, int loop, const char **call);
 

@@ -1,6 +1,5 @@
-// A Core ML in software: it has the classes that the binding uses, holds them to what
-// Apple's documentation says of their order and types, counts them, and leaves the
-// numbers to an rlx_evaluates.
+// Core ML in software: the classes that the binding uses. It checks the order and types of calls
+// against Apple's documentation, counts objects, and computes by an rlx_evaluator.
 #include <stdlib.h>
 #include <string.h>
 

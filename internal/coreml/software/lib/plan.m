@@ -1,5 +1,4 @@
-// The plans of the Core ML in software, which a thread of its own hands over, as Core ML
-// does.
+// The plans of the software Core ML, passed to a separate thread, as Core ML does.
 #include "keeps.h"
 
 #include <stdlib.h>

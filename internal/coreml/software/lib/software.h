@@ -6,8 +6,8 @@
 
 // rlx_evaluator computes functions of packages.
 typedef struct {
-	// load returns a handle, 0 where it fails, and what the function takes and gives:
-	// arrays in memory of malloc, names too, without data.
+	// load returns a handle, 0 on failure, and the function's inputs and results: arrays in memory
+	// of malloc, names too, without data.
 	uintptr_t (*load)(const char *package, const char *function, rlx_array **in, int *inputs, rlx_array **out, int *outputs, rlx_why *why);
 	// plan returns how many operations a function has, and where they are run: in
 	// memory of malloc.
@@ -35,7 +35,7 @@ long rlx_software_input(void);
 // rlx_counted is how many objects there are: models, arrays, states, plans.
 extern long rlx_counted;
 
-// rlx_software_install says who computes, and how many objects are alive.
+// rlx_software_install sets the evaluator, and the count of live objects.
 void rlx_software_install(const rlx_evaluator *evaluator);
 long rlx_software_alive(void);
 

@@ -3,7 +3,7 @@
 
 #include "software.h"
 
-// A category takes the place of the class's own method, which is what is wanted here.
+// The category intentionally replaces the class's own method.
 #pragma clang diagnostic ignored "-Wobjc-protocol-method-implementation"
 @implementation NSProcessInfo (System)
 - (NSString *)operatingSystemVersionString { return rlx_older ? @"Version 14.3 (in software)" : @"Version 15.0 (in software)"; }

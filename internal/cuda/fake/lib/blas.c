@@ -43,7 +43,7 @@ EXPORT int cublasLtMatmulPreferenceSetAttribute(preference *p, int which, const 
 }
 EXPORT int cublasLtMatmulPreferenceDestroy(preference *p) { return free(p), 0; }
 
-// size returns a size of what an operation takes of a matrix.
+// size returns a size of a matrix operand.
 static uint64_t size(const layout *l, int turned, int columns) { return turned != columns ? l->columns : l->rows; }
 
 // lacks reports whether the library returns for a product, now or later, that it has no algorithm.

@@ -1,5 +1,5 @@
-// A fake CUDA driver: device memory is host memory, streams do what they are
-// asked for at once, kernels are code for this processor.
+// A fake CUDA driver: device memory is host memory, streams run at once, kernels are code for this
+// processor.
 #include "fake.h"
 
 #include <dlfcn.h>

@@ -16,7 +16,7 @@ enum { all_reduce, all_gather, reduce_scatter, broadcast, point_to_point, kinds 
 int rlx_fake_call(void *stream, void (*f)(void *), const void *data, size_t bytes);
 int cuStreamGetCaptureInfo_v2(void *s, int *status, unsigned long long *id, void **g, void ***before, size_t *count);
 
-// What a rank says that it does: all ranks must say the same of the collective of a number.
+// The call of a rank: all ranks must make the same call for a collective of one number.
 typedef struct { int kind, type, op, root; uint64_t count; } claim;
 typedef struct {
 	atomic_int joined, failed;

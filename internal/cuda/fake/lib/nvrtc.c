@@ -1,5 +1,5 @@
-// A fake NVRTC: it turns a kernel into code for this processor, with clang. What it compiles
-// for is what NVIDIA's of its version says, as do those of 12.0 to 13.5 from its wheels.
+// A fake NVRTC: it compiles a kernel for this processor, with clang. It supports the architectures
+// of NVIDIA's NVRTC of its version, as listed by 12.0 to 13.5 from its wheels.
 #include "fake.h"
 
 #include <unistd.h>
@@ -91,8 +91,8 @@ static int build(program *p, const char *clang) {
 	return p->code ? 0 : compile(p, clang, kept);
 }
 
-// target notes what a program is compiled for: "sm_90a" is a cubin, "compute_90" PTX. An
-// architecture that its version does not support is an invalid option.
+// target records the target of a program: "sm_90a" is a cubin, "compute_90" PTX. An architecture
+// that its version does not support is an invalid option.
 static int target(program *p, const char *option) {
 	int major, minor, v = version(&major, &minor);
 	const char *number = strchr(option, '_');

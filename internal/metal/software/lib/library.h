@@ -24,9 +24,9 @@
 }
 @end
 NSString *sw_contents(NSString *path);
-// sw_translate makes C++ of a library's source with one kernel: its parameters become ones
-// that have bounds, and a function that calls it has the name sw_call_ and the
-// number. NO where it is not what Metal would take.
+// sw_translate translates a library's source with one kernel to C++: its parameters get bounds, and
+// a function that calls it is named sw_call_ and the number. It returns NO for source that Metal
+// would refuse.
 BOOL sw_translate(SWLibrary *lib);
 // sw_archived reports whether one of some archives has the pipeline of a library.
 BOOL sw_archived(NSArray *archives, SWLibrary *lib);

@@ -111,8 +111,8 @@ static NSString *build(NSArray *libraries) {
 	return nil;
 }
 
-// build_pending compiles all pending libraries at once, which takes a tenth of the time; if
-// one is refused, each by itself.
+// build_pending compiles all pending libraries at once, which takes a tenth of the time; if one is
+// refused, it compiles them one by one.
 static void build_pending(void) {
 	NSArray *list = pending;
 	pending = [NSMutableArray new];

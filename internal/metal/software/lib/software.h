@@ -18,8 +18,8 @@ enum { sw_table = 31, sw_simd = 32, sw_threads_max = 1024 };
 // sw_kernel is a compiled kernel: one thread of it.
 typedef void (*sw_kernel)(const sw_argument *table, const sw_thread *thread);
 
-// sw_run runs a kernel, as fibers where it waits for others (meets is set). It returns 0,
-// or 1 with what the kernel did wrong in text.
+// sw_run runs a kernel, as fibers if its threads synchronise (meets is set). It returns 0, or 1
+// with the kernel's fault in text.
 int sw_run(sw_kernel kernel, int meets, const sw_argument *table, const unsigned groups[3], const unsigned threads[3], char *text, size_t n);
 
 // note adds a line to the log of calls; violation one that begins so, which a test takes
@@ -71,7 +71,7 @@ id<MTLCommandQueue> sw_queue(void);
 id<MTLResidencySet> sw_residency(void);
 int sw_resident(id<MTLResidencySet> set, id heap);
 NSError *sw_error(NSString *domain, NSInteger code, const char *text);
-// sw_compile gives the library's kernels code, NULL and an error where it cannot.
+// sw_compile compiles the library's kernels. It returns NULL and an error on failure.
 id<MTLLibrary> sw_library(NSString *source, MTLCompileOptions *options, NSError **error);
 id<MTLComputePipelineState> sw_pipeline(MTLComputePipelineDescriptor *descriptor, NSError **error);
 id<MTLBinaryArchive> sw_archive(MTLBinaryArchiveDescriptor *descriptor, NSError **error);
