@@ -103,7 +103,7 @@ export class Executable {
 
   #makeBuffers(): void {
     const usage = flags.storage | flags.indirect | flags.copySrc | flags.copyDst;
-    this.buffers = this.plan.buffers.map(({ kind, bytes, given }, i) => given ?? this.#buffer(`${kind} ${i}`, bytes, usage));
+    this.buffers = this.plan.buffers.map(({ kind, bytes, given }, i) => given as GPUBuffer | undefined ?? this.#buffer(`${kind} ${i}`, bytes, usage));
     for (const { buffer, offset, data } of this.plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
     if (!this.plan.kernels.some(({ counters }) => counters)) return;
     const max = maxOf(allSteps(this.plan.entries), (step) => step.kind === 'repeat' ? step.count : 1, 1);

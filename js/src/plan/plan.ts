@@ -96,8 +96,8 @@ export interface Plan {
   target: string;
   requires: Requires;
   symbols: { name: string; value: number }[];
-  /** The buffers; `given` is one of the caller's to use in its place, which outlives the program. */
-  buffers: { kind: BufferKind; bytes: number; given?: GPUBuffer }[];
+  /** The buffers; `given` is a `GPUBuffer` of the caller to use in its place, which outlives the program. */
+  buffers: { kind: BufferKind; bytes: number; given?: unknown }[];
   slots: Slot[];
   constants: { buffer: number; offset: number; data: Uint8Array<ArrayBuffer> }[];
   kernels: Kernel[];
