@@ -171,3 +171,27 @@ func sizeOf(t ir.Type) int {
 	n, _ := t.Shape.Size().Const()
 	return n
 }
+
+// longTimes is by how much the limits of a group grow where its members pass whole arrays. A cut of
+// a long elementwise chain stores each value that the other side reads, often a dozen, for which
+// some 2,400 operations of a kernel are no more than their time in memory.
+const longTimes = 4
+
+// longBytes is the size of a value from which storing it takes as long as a launch: an H200 moves
+// 9 MB in that time.
+const longBytes = 8 << 20
+
+// lengthens returns by how much the limits of m, the merge of a and b, are multiplied: by [longTimes]
+// where tensor cores multiply, m is a map, and a value between a and b takes longer through memory than a launch.
+func (m *Group) lengthens(a, b *Group) int {
+	p := m.partition
+	if !withTensorCores || !p.options.TensorCores || m.Kind != MapKind {
+		return 1
+	}
+	for _, k := range a.footprint.keeps {
+		if bytesOf(k.v.Type()) > longBytes && b.reads(k.v) {
+			return longTimes
+		}
+	}
+	return 1
+}
