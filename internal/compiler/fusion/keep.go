@@ -142,6 +142,17 @@ func dimsOf(v ir.Value) []int {
 	return dims
 }
 
+// isCostlyPart reports whether n is a part of a concatenation whose text is longer for it than a round
+// trip through memory. Threads of a warp have elements of several parts, so each of them takes the
+// time of all.
+func (d *decisions) isCostlyPart(n, u *ir.Node) bool {
+	if !withTensorCores || !d.tensorCores || u.Op() != ops.OpConcatenate {
+		return false
+	}
+	others := sizeOf(u.Types()[0])/max(sizeOf(n.Types()[0]), 1) - 1
+	return d.weight[n.ID()]*others > recomputeWeight
+}
+
 // recomputes reports whether several users each recompute a value: its expression reads one
 // stored value of the same number of elements that takes no more memory, and otherwise
 // small ones, so that the users read those instead.
