@@ -6,7 +6,6 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -71,105 +70,6 @@ func (s *sorting) launches() []emit.Launch {
 	return s.radix()
 }
 
-// networkBytes is the workgroup memory of a network on CUDA: what every GPU has, which is more than
-// other kernels take. A network reads and writes memory once, a radix sort in each of its passes.
-const networkBytes = 48 << 10
-
-// capacity is the number of elements, a power of two, whose keys and positions fit workgroup
-// memory.
-func (s *sorting) capacity() int {
-	each, room := s.keyType.Size()+ir.I32.Size(), s.caps.SharedBytes
-	if s.caps.Dialect == dtype.CUDA {
-		room = max(room, networkBytes)
-	}
-	return 1 << (bits.Len(uint(room/each)) - 1)
-}
-
-// minNetworkSlots is the minimum number of elements per workgroup, a pair for each of 256
-// threads: short rows share one.
-const minNetworkSlots = 512
-
-// network sorts rows that fit a workgroup by a bitonic network. Equal keys compare by position,
-// which makes it stable; padding has the largest key and the largest positions.
-func (s *sorting) network() emit.Launch {
-	width := max(emit.PowerOfTwo(s.length), 2)
-	perGroup := max(1, min(minNetworkSlots, s.capacity())/width)
-	for perGroup > 1 && perGroup/2 >= s.rows {
-		perGroup /= 2
-	}
-	slots := width * perGroup
-	threads := s.networkThreads(emit.CeilDiv(s.rows, perGroup), slots)
-	w := emit.New(s.p, s.caps).WithThreads(threads)
-	workgroup, exists := w.BoundedGroup(emit.CeilDiv(s.rows, perGroup))
-	lane := loop.LocalID(0, threads)
-	keys, from := w.Shared("keys", s.keyType, 1, slots), w.Shared("from", ir.I32, 1, slots)
-
-	overSlots := func(f func(slot, row, i, inside scalar.Expr)) {
-		w.Loop("slot", lane, loop.Int(slots), threads, slots-1, func(slot scalar.Expr) {
-			row := scalar.Add(scalar.Mul(workgroup, loop.Int(perGroup)), scalar.FloorDiv(slot, loop.Int(width)))
-			i := w.Let("at", scalar.Mod(slot, loop.Int(width)))
-			inside := scalar.And(exists, scalar.And(scalar.Lt(row, loop.Int(s.rows)), scalar.Lt(i, loop.Int(s.length))))
-			f(slot, w.Let("row", scalar.Min(row, loop.Int(s.rows-1))), i, inside)
-		})
-	}
-	overSlots(func(slot, row, i, inside scalar.Expr) {
-		key := s.key(w, row, w.Let("near", scalar.Min(i, loop.Int(s.length-1))))
-		w.Put(keys, slot, scalar.Select(inside, key, scalar.Not(scalar.ConstI(s.keyType, 0))))
-		w.Put(from, slot, i)
-	})
-	w.Barrier()
-	s.merge(w, keys, from, slots, width)
-	overSlots(func(slot, row, i, inside scalar.Expr) {
-		w.When(inside, func() {
-			s.save(w, row, scalar.Min(i, loop.Int(s.length-1)), scalar.LoadAt(from, ir.I32, slot), scalar.LoadAt(keys, s.keyType, slot))
-		})
-	})
-	return w.Launch(s.name)
-}
-
-// networkThreads returns the workgroup size of a network: the usual one, and on CUDA more where few
-// workgroups leave processors idle.
-func (s *sorting) networkThreads(groups, slots int) int {
-	threads := min(emit.UsualThreads(s.caps), slots/2)
-	if s.caps.Dialect != dtype.CUDA {
-		return threads
-	}
-	for 2*threads <= min(s.caps.Invocations, slots/2) && 2*threads*groups <= s.caps.Profile().Resident() {
-		threads *= 2
-	}
-	return threads
-}
-
-// merge sorts each run of width slots.
-func (s *sorting) merge(w *emit.Emitter, keys, from, slots, width int) {
-	threads := w.Workgroup[0]
-	rounds := bits.Len(uint(width)) - 1
-	w.Loop("round", loop.Int(1), loop.Int(rounds+1), 1, rounds, func(round scalar.Expr) {
-		w.Loop("step", loop.Int(0), round, 1, rounds-1, func(step scalar.Expr) {
-			shift := w.Let("shift", scalar.Sub(scalar.Sub(round, loop.Int(1)), step))
-			w.Loop("pair", loop.LocalID(0, threads), loop.Int(slots/2), threads, slots/2-1, func(pair scalar.Expr) {
-				reach := w.Let("reach", scalar.Convert(scalar.Shl(emit.Word(1), scalar.Convert(shift, ir.U32)), ir.I32))
-				low := scalar.And(pair, scalar.Sub(reach, loop.Int(1)))
-				a := w.Let("a", scalar.Add(scalar.Mul(scalar.Sub(pair, low), loop.Int(2)), low))
-				b := w.Let("b", scalar.Add(a, reach))
-				key := func(at scalar.Expr) scalar.Expr { return scalar.LoadAt(keys, s.keyType, at) }
-				place := func(at scalar.Expr) scalar.Expr { return scalar.LoadAt(from, ir.I32, at) }
-				keyA, keyB := w.Let("key", key(a)), w.Let("key", key(b))
-				fromA, fromB := w.Let("place", place(a)), w.Let("place", place(b))
-				after := scalar.Or(scalar.Gt(keyA, keyB), scalar.And(scalar.Eq(keyA, keyB), scalar.Gt(fromA, fromB)))
-				down := scalar.Ne(scalar.And(scalar.Shr(scalar.And(a, loop.Int(width-1)), round), loop.Int(1)), loop.Int(0))
-				w.When(scalar.Ne(after, down), func() {
-					w.Put(keys, a, keyB)
-					w.Put(keys, b, keyA)
-					w.Put(from, a, fromB)
-					w.Put(from, b, fromA)
-				})
-			})
-			w.Barrier()
-		})
-	})
-}
-
 // sortSpace is the schedule space of a sort.
 type sortSpace struct{ s *sorting } // nil where there is nothing to sort
 
@@ -214,19 +114,6 @@ func (w sortSpace) Emit(s emit.Schedule) []emit.Launch {
 	}
 	return w.s.radix()
 }
-
-// networkCost counts the steps of a bitonic network, each with a barrier.
-func (s *sorting) networkCost() float64 {
-	d, width := s.caps.Profile(), emit.PowerOfTwo(s.length)
-	rounds := bits.Len(uint(width)) - 1
-	steps := float64(rounds * (rounds + 1) / 2)
-	waves := d.Waves(s.rows, width/2)
-	return d.Launch + steps*waves*(d.Barrier+float64(emit.CeilDiv(width/2, s.caps.Invocations))*pairTime)
-}
-
-// pairTime is the time in nanoseconds of one pair per thread of a workgroup: an estimate of two
-// loads, a comparison and two stores in workgroup memory.
-const pairTime = 20
 
 // radixCost counts the passes over memory: the histogram reads the keys, the scatter reads and
 // writes keys and positions.
