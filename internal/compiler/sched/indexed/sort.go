@@ -131,9 +131,12 @@ const (
 	digitPair = digits / 2 // digits d and d+digitPair share a word of counts
 )
 
-// tileEach is the number of elements per thread: enough to keep the list of counts short, while
-// the counts of a tile fit half a word.
-const tileEach = 16
+// tileEach is the maximum number of elements per thread: enough to keep the list of counts short, while
+// the counts of a tile fit half a word. minTileEach is the minimum.
+const (
+	tileEach    = 16
+	minTileEach = 4
+)
 
 // tileThreads is the workgroup size of a radix sort: the counts, 32 bytes a thread, take half
 // of the workgroup memory that every device has, which leaves room for their scan.
@@ -145,12 +148,13 @@ const tileThreads = 256
 func (s *sorting) radix() []emit.Launch {
 	passes := max(1, emit.CeilDiv(s.bits, digitBits))
 	threads := min(s.caps.Invocations, tileThreads)
-	tiles := emit.CeilDiv(s.length, threads*tileEach)
+	each := s.eachThread(threads)
+	tiles := emit.CeilDiv(s.length, threads*each)
 	counts := s.p.Scratch("counts", ir.U32, s.rows, digits*tiles)
 	var out []emit.Launch
 	var before *sorted
 	for pass := range passes {
-		r := &radixPass{sorting: s, threads: threads, tiles: tiles, shift: pass * digitBits, counts: counts, from: before}
+		r := &radixPass{sorting: s, threads: threads, each: each, tiles: tiles, shift: pass * digitBits, counts: counts, from: before}
 		if pass < passes-1 {
 			r.to = &sorted{s.p.Scratch("keys", s.keyType, s.rows, s.length), s.p.Scratch("from", ir.I32, s.rows, s.length)}
 		}
@@ -160,15 +164,26 @@ func (s *sorting) radix() []emit.Launch {
 	return out
 }
 
+// eachThread returns the number of elements per thread: fewer where tiles would leave processors without
+// two workgroups, as a thread waits for each of its elements in turn.
+func (s *sorting) eachThread(threads int) int {
+	each := tileEach
+	for each > minTileEach && s.rows*emit.CeilDiv(s.length, threads*each) < 2*s.caps.Profile().Processors {
+		each /= 2
+	}
+	return each
+}
+
 // sorted holds the elements between two passes: keys and source positions.
 type sorted struct{ keys, from *fusion.Tensor }
 
 // radixPass sorts by one digit.
 type radixPass struct {
 	*sorting
-	threads, tiles, shift int
-	counts                *fusion.Tensor // by row, and by digit and tile
-	from, to              *sorted        // nil: the input, and the result
+	threads, each int // threads of a tile, and elements of a thread
+	tiles, shift  int
+	counts        *fusion.Tensor // by row, and by digit and tile
+	from, to      *sorted        // nil: the input, and the result
 }
 
 // element returns the key and the source position of element i of a row.
@@ -236,8 +251,8 @@ func bitOffset(digit scalar.Expr) scalar.Expr {
 
 // elements writes f for each of the thread's elements, in order.
 func (t *sortTile) elements(f func(from, key scalar.Expr)) {
-	first := t.Let("first", scalar.Mul(scalar.Add(scalar.Mul(t.at, loop.Int(t.r.threads)), t.lane), loop.Int(tileEach)))
-	t.Times("each", tileEach, func(each scalar.Expr) {
+	first := t.Let("first", scalar.Mul(scalar.Add(scalar.Mul(t.at, loop.Int(t.r.threads)), t.lane), loop.Int(t.r.each)))
+	t.Times("each", t.r.each, func(each scalar.Expr) {
 		i := t.Let("i", scalar.Add(first, each))
 		t.When(scalar.Lt(i, loop.Int(t.r.length)), func() {
 			key, from := t.r.element(t.Emitter, t.row, t.Let("near", scalar.Min(i, loop.Int(t.r.length-1))))
