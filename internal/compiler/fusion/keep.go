@@ -160,6 +160,9 @@ func (d *decisions) recomputes(n *ir.Node) bool {
 	if !withTensorCores || !d.tensorCores || d.weight[n.ID()] > recomputeWeight {
 		return false
 	}
+	if d.expands(n) {
+		return true
+	}
 	size, wholes := sizeOf(n.Types()[0]), 0
 	for _, v := range d.reads[n.ID()] {
 		switch {
@@ -171,6 +174,42 @@ func (d *decisions) recomputes(n *ir.Node) bool {
 		}
 	}
 	return wholes == 1
+}
+
+// expandFactor is how many times larger a value is than all that it is computed from where its
+// users read that instead.
+const expandFactor = 4
+
+// expands reports whether a large value is computed from much smaller ones, as what edges of a graph
+// carry is from the nodes that they join: a cache holds these. Indices are then checked once, by
+// kernels of their own.
+func (d *decisions) expands(n *ir.Node) bool {
+	size, read := bytesOf(n.Types()[0]), 0
+	if size < longBytes {
+		return false
+	}
+	for _, v := range d.reads[n.ID()] {
+		read += bytesOf(v.Type())
+	}
+	if expandFactor*read > size {
+		return false
+	}
+	d.storeChecks(n)
+	return true
+}
+
+// storeChecks stores the checked indices in a node's expression.
+func (d *decisions) storeChecks(n *ir.Node) {
+	for _, v := range n.Inputs() {
+		switch x := v.Node(); {
+		case !d.virtual[x.ID()]:
+		case x.Op() == ops.OpCheckIndex:
+			d.virtual[x.ID()] = false
+		default:
+			d.storeChecks(x)
+		}
+	}
+	d.measure(n)
 }
 
 // smallPart is the factor by which a value must be smaller than another for its memory
