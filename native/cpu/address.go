@@ -21,6 +21,7 @@ type address struct {
 	// after the start of the run before. Point i of a row is at i/run·jump + i%run·stride.
 	run, jump int
 	start     register // the index in the row of lane 0, where there are runs
+	row       int      // the points of a row, where there are runs
 	index     register // of a general address
 	wide      bool     // lanes differ, or may
 	level     level
@@ -71,7 +72,7 @@ func (m *nestBuilder) address(offset scalar.Expr) *address {
 	}
 	switch s := m.n.wideSpace(); {
 	case a.run > 0:
-		a.wide, a.level, a.start = true, m.n.wideLevel(), s.start
+		a.wide, a.level, a.start, a.row = true, m.n.wideLevel(), s.start, s.row
 	case a.stride != 0:
 		a.wide, a.level = true, m.n.wideLevel()
 		a.terms = append(a.terms, term{a.stride, s.start})

@@ -112,7 +112,7 @@ func (p price) fold(code []instr, n float64) float64 {
 func (in *instr) fuses() bool {
 	switch in.kind {
 	case opLoad, opStore:
-		return jit.Available() && in.isContiguous()
+		return jit.Available() && in.isInKernels()
 	case opSplat, opMove:
 		return jit.Available() && in.dst.inKernels()
 	case opApply:
@@ -127,7 +127,14 @@ func (in *instr) fusedCost() float64 {
 	const step, access = 0.008, 0.02
 	switch in.kind {
 	case opLoad, opStore:
-		return access * float64(max(in.buf.dtype.Size(), 4)) / 4
+		cost := access * float64(max(in.buf.dtype.Size(), 4)) / 4
+		switch run := in.at.run; {
+		case run >= jit.Width():
+			return 1.5 * cost
+		case run > 0: // loads or stores as many pieces as a vector has runs
+			return cost * float64(1+jit.Width()/run)
+		}
+		return cost
 	case opApply:
 		return step * float64(jit.Steps(in.operation())) * float64(in.dst.class.size()) / 4
 	}

@@ -148,6 +148,10 @@ func (g *generator) do(s *step) {
 		g.scale(s)
 	case rotateBits:
 		g.rotateBits(s)
+	case loadRuns:
+		g.loadRuns(s)
+	case storeRuns:
+		g.storeRuns(s)
 	case roundHalf:
 		g.roundHalf(s)
 	default:

@@ -51,8 +51,9 @@ type step struct {
 	args  []argument
 	dst   Value // noValue for store
 	array int
-	skip  int // of load and store: index of the vector in the iteration
-	lanes int // lanes of rotate, bits of rotateBits
+	skip  int  // of load and store: index of the vector in the iteration
+	lanes int  // lanes of rotate, bits of rotateBits
+	runs  Runs // of loadRuns and storeRuns
 }
 
 type stepKind uint8
@@ -69,6 +70,8 @@ const (
 	scale      // x·2^y for an integer y, rounded once where the processor does
 	roundHalf  // to f16
 	rotateBits // x rotated left by lanes bits
+	loadRuns
+	storeRuns
 )
 
 const noValue Value = -1
@@ -327,7 +330,7 @@ func eliminateDead(steps []step, needed map[Value]bool) []step {
 	at := len(kept)
 	for i := len(steps) - 1; i >= 0; i-- {
 		s := steps[i]
-		if s.kind != store && s.kind != storeFirst && !needed[s.dst] {
+		if s.dst != noValue && !needed[s.dst] {
 			continue
 		}
 		for _, a := range s.args {
