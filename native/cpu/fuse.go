@@ -23,6 +23,9 @@ type fusedArray struct {
 	scalar bool // a register accessed at its first vector only: uniform, or the lanes of an accumulator
 	access *instr
 	stores bool
+	// In a row kernel: the place of an indirect array is computed by the row, from that of a base,
+	// which the kernel does not access itself.
+	indirect, base bool
 }
 
 // fuser replaces instructions of a nest by kernels.
@@ -403,7 +406,11 @@ func (s *segment) count() {
 
 func (s *segment) kernel() instr {
 	for _, a := range s.arrays {
-		if a.access == nil && !a.stores {
+		if a.access != nil {
+			for _, t := range a.access.at.terms {
+				s.fuser.reads[t.reg]++
+			}
+		} else if !a.stores {
 			s.fuser.reads[a.reg]++
 		}
 	}

@@ -128,13 +128,16 @@ func (m *machine) bindRows(x *fused) func(rows int) {
 	axis := m.n.rowAxis().reg
 	var tensors []boundAccess
 	for i, a := range x.arrays {
+		if a.indirect {
+			continue // the kernel sets its address
+		}
 		if a.access == nil {
 			call.Set(i, m.files.of(a.reg).memory(a.reg.index))
 			continue
 		}
 		t := m.bindAccess(i, a.access)
 		t.stride, t.lanes = a.access.at.coef(axis), t.extent(lanes)
-		if a.access.scalar {
+		if a.access.scalar || a.base { // what is read from a base is in bounds, see address.most
 			t.lanes = 1
 		}
 		tensors = append(tensors, t)
@@ -151,6 +154,17 @@ func (m *machine) bindRows(x *fused) func(rows int) {
 			call.Set(t.array, unsafe.Pointer(&now[0]))
 		}
 		call.RunRows(rows, lanes)
+		m.noteFailures()
+	}
+}
+
+// noteFailures records the checks that failed in a row kernel.
+func (m *machine) noteFailures() {
+	for _, x := range m.n.failures {
+		if word := &m.files.ints[x.reg.index][0]; *word != 0 {
+			*word = 0
+			m.env.status.fail(x.code)
+		}
 	}
 }
 

@@ -71,6 +71,9 @@ func (n *nest) eachLiveIn(f func(r register)) {
 			f(a.reg)
 		}
 	}
+	for _, x := range n.failures {
+		f(x.reg)
+	}
 	for _, p := range n.phases {
 		for _, r := range p.accumulators {
 			f(r.acc)

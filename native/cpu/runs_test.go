@@ -15,7 +15,7 @@ func TestRunsInBlocks(t *testing.T) {
 	const batch, groups = 2, 3
 	everyLevel(t, func(t *testing.T) {
 		for _, c := range []struct{ places, channels int }{
-			{4, 4}, {16, 4}, {1024, 4}, {300, 4}, {33, 8}, {256, 8}, {7, 16}, {130, 32}, {37, 64}, {5, 512}, {3, 1024}, {100, 12}, {5, 3},
+			{4, 4}, {16, 4}, {1024, 4}, {300, 4}, {33, 8}, {256, 8}, {7, 16}, {130, 32}, {37, 64}, {5, 512}, {3, 1024}, {3, 4096}, {100, 12}, {5, 3},
 		} {
 			t.Run(fmt.Sprint(c.places, "x", c.channels), func(t *testing.T) {
 				dims := []int{batch, c.places, groups, c.channels}

@@ -213,6 +213,7 @@ func general(code byte) Opcode { return Opcode{form: form{code: code}, imm: none
 
 // Conditions of jumps, by the flags of an instruction before.
 const (
+	Below          = 0x2 // unsigned
 	Equal          = 0x4
 	NotEqual       = 0x5
 	Less           = 0xc

@@ -355,6 +355,18 @@ type Rows struct {
 	// Counter is an array whose first element, of 32 bits, counts the rows; negative for
 	// none.
 	Counter int
+	// Indirect are arrays whose places depend on what kernels of the row computed, where
+	// [HasIndirect] is true.
+	Indirect []Indirect
+}
+
+// Indirect places an array of a row: Scale bytes times a number from the address of the array Base,
+// which has a number after those of the kernels' arrays. The number, of 32 bits, is the first
+// element of the array Index, which a kernel of the row stores; one outside of 0 to Most-1 counts
+// as 0.
+type Indirect struct {
+	Array, Base, Index, Scale, Most int
+	After                           int // the number of kernels that run before
 }
 
 // One returns a single row of a kernel.

@@ -12,3 +12,6 @@ func widthOf(simd.Level) int { return 1 }
 func generate(*Rows, simd.Level) (text []byte, room int) { return nil, 0 }
 
 func hasRuns() bool { return false }
+
+// HasIndirect reports whether rows have indirect arrays.
+func HasIndirect() bool { return false }
