@@ -62,7 +62,7 @@ def main():
     dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
     size = dist.get_world_size()
     torch.manual_seed(0)
-    model = peers.gpt2_model()
+    model = peers.gpt2_model().cuda()
     if size > 1:
         model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank], gradient_as_bucket_view=True)
     compiled = torch.compile(model)
@@ -93,4 +93,5 @@ def main():
     dist.destroy_process_group()
 
 
-main()
+if __name__ == "__main__":
+    main()
