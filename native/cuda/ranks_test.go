@@ -34,14 +34,14 @@ var jobs = map[string]func(ctx context.Context, r *rank) error{
 	"curve": curveOfARank, "small curve": curveOfARank, "curve sharded": curveOfARank, "small curve sharded": curveOfARank,
 	"curve params": curveOfARank, "small curve params": curveOfARank, "small curve partition": curveOfARank,
 	"curve ring": curveOfARank, "small curve ring": curveOfARank, "ring time": ringOfARank,
-	"llama 8B": decodeOfARank, "llama 70B": decodeOfARank, "llama small": decodeOfARank, "7B params": largeOfARank, "small params": largeOfARank,
+	"llama 8B": decodeOfARank, "llama 70B": decodeOfARank, "7B params": largeOfARank,
 	"gpt2 sharded": gpt2OfARank, "gpt2": gpt2OfARank, "bandwidth": bandwidthOfARank,
 	"killed": stepsOfARank, "late": stepsOfARank, "plan": stepsOfARank, "refused": stepsOfARank, "broken": stepsOfARank,
 }
 
 // sessionJobs are what processes do that open a session as users do.
 var sessionJobs = map[string]func(ctx context.Context, job string) error{
-	"open": openOfARank, "tensor": tensorOfARank, "tensor sequence": tensorOfARank, "small tensor": tensorOfARank, "small tensor sequence": tensorOfARank,
+	"open": openOfARank, "tensor": tensorOfARank, "tensor sequence": tensorOfARank, "small tensor": tensorOfARank,
 }
 
 // rank is a process of a job.

@@ -11,12 +11,16 @@ import (
 	"time"
 
 	"github.com/rlx-go/rlx/autodiff/parallel"
+	"github.com/rlx-go/rlx/internal/codegen/cudacpp"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/lm"
 	"github.com/rlx-go/rlx/ir/nn"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/collective"
+	"github.com/rlx-go/rlx/native/collective/launch"
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
@@ -117,22 +121,47 @@ func (r *rank) filled(ctx context.Context, g *ir.Graph) (native.Program, error) 
 	return p, cuda.Replay(p, "fill", 1)
 }
 
-// TestDividedModelsRunOnFakeGPUs: the programs of BenchmarkSeveral run, in small.
-func TestDividedModelsRunOnFakeGPUs(t *testing.T) {
-	fakeRanks(t)
-	for _, job := range []string{"llama small", "small params"} {
-		for i, said := range runRanks(t, job, 2) {
-			if !strings.Contains(said, "Several: "+job) || !strings.Contains(said, "typed false: <nil>") {
-				t.Errorf("rank %d: %s", i, said)
-			}
-		}
+// TestADividedDecoderSumsTwiceALayer: a decoder's heads, caches and features are divided, and all kernels that
+// one GPU has stay.
+func TestADividedDecoderSumsTwiceALayer(t *testing.T) {
+	c := dividedModels["llama small"]
+	c.Layers = 3
+	g, err := lmGraph(c, nn.Storage{OutIn: true, DType: ir.BF16}, 1)
+	must(t, err)
+	p := parallel.Partition{Mesh: []parallel.Axis{{Name: "data", Size: 2}}, Shardings: decoderShardings("data")}
+	places, err := p.Places(g)
+	must(t, err)
+	divided, report, err := p.Apply(g, places)
+	must(t, err)
+	const logits = 1 // gathered for the next token
+	if want := 2*c.Layers + logits; report.Collectives != want {
+		t.Errorf("%d collectives, not %d:\n%s", report.Collectives, want, &report)
 	}
+	if n := strings.Count(divided.String(), "cached_attention("); n != c.Layers {
+		t.Errorf("%d cached attentions in %d layers", n, c.Layers)
+	}
+}
+
+// TestBlocksOfParametersCompileForHopper: weights and biases of a layer are parts of one gathered array,
+// which a product reads as both.
+func TestBlocksOfParametersCompileForHopper(t *testing.T) {
+	target := cuda.Target()
+	target.Device = hardware.H200()
+	target.Mma, target.TensorMaps, target.MmaBytes, target.Multiprocessors, target.Collectives = true, true, 227<<10, 132, true
+	r := &rank{Run: launch.Run{Size: 2}, job: "curve params"}
+	model := curveModel
+	model.Batch /= r.Size
+	g, err := r.dataParallel(model.Loss, 3e-3, 0)
+	must(t, err)
+	m, err := ir.NewModule("m", ir.Entry{Name: "step", Graph: g})
+	must(t, err)
+	_, err = plan.Compile(m, target, cudacpp.Printer{})
+	must(t, err)
 }
 
 // largeGPTs are models whose states no GPU holds alone, by job.
 var largeGPTs = map[string]irtest.GPT{
-	"7B params":    {Vocab: 50304, Context: 1024, Width: 4096, Heads: 32, Blocks: 32, Batch: 4, Packed: true, Tanh: true, Tied: true},
-	"small params": {Vocab: 32, Context: 4, Width: 8, Heads: 2, Blocks: 2, Batch: 2, Packed: true, Tanh: true, Tied: true},
+	"7B params": {Vocab: 50304, Context: 1024, Width: 4096, Heads: 32, Blocks: 32, Batch: 4, Packed: true, Tanh: true, Tied: true},
 }
 
 // largeOfARank prints the tokens of all ranks in a second, and the memory of a GPU, where parameters,
@@ -140,11 +169,7 @@ var largeGPTs = map[string]irtest.GPT{
 func largeOfARank(ctx context.Context, r *rank) error {
 	begun := time.Now()
 	model := largeGPTs[r.job]
-	half := ir.BF16
-	if strings.HasPrefix(r.job, "small") {
-		half = 0
-	}
-	g, err := r.dataParallel(model.Loss, 1e-5, half)
+	g, err := r.dataParallel(model.Loss, 1e-5, ir.BF16)
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func ringOfARank(ctx context.Context, r *rank) error {
 		g, err := ir.Build("attention", func(b *ir.Builder) {
 			var x [3]ir.Value
 			for i, name := range []string{"q", "k", "v"} {
-				x[i] = b.Input(name, ir.BF16, ir.Dims(1, heads, tokens/r.Size, size)...)
+				x[i] = b.Param(name, ir.BF16, ir.Dims(1, heads, tokens/r.Size, size)...)
 			}
 			b.Output("y", parallel.RingAttention(b, x[0], x[1], x[2], ops.MeshAttrs{MeshAxis: "data", Devices: r.Size}, ops.AttentionAttrs{Causal: causal}))
 		})
@@ -129,11 +129,21 @@ func ringOfARank(ctx context.Context, r *rank) error {
 		if err != nil {
 			return err
 		}
-		p, err := r.module(ctx, g)
+		p, err := r.filled(ctx, g)
 		if err != nil {
 			return err
 		}
-		bound, err := p.Bind(ctx, "step", begin(r.t, p, g, 8), nil)
+		cotangent := native.Zeros(ir.BF16, 1, heads, tokens/r.Size, size)
+		for i := range cotangent.Data {
+			cotangent.Data[i] = []byte{0x9a, 0x3b}[i%2] // 0.0047
+		}
+		in := map[string]native.Tensor{}
+		for _, port := range g.Ports() {
+			if port.Kind == ir.InputPort {
+				in[port.Name] = cotangent
+			}
+		}
+		bound, err := p.Bind(ctx, "step", in, nil)
 		if err != nil {
 			return err
 		}
