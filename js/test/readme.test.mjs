@@ -11,9 +11,10 @@ import * as rlx from '../dist/index.js';
 import * as lm from '../dist/lm.js';
 import * as nn from '../dist/nn.js';
 import * as safetensors from '../dist/safetensors.js';
+import * as sizes from '../dist/sizes.js';
 import { openDawn } from './rig/dawn.mjs';
 
-const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors };
+const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors, '@rlx-go/rlx/sizes': sizes };
 
 // Examples write files.
 const folder = fs.mkdtempSync(join(tmpdir(), 'rlx-guide-'));
@@ -69,7 +70,7 @@ const expected = {
       assert.ok(Math.abs(trained.match(/^while it trains (\S+)$/)[1] - 21) < 0.1);
       assert.equal(alone.split(' ')[1], trained.split(' ')[3]);
     },
-    Sizes: (lines) => assert.deepEqual(lines, ['one 5', 'many 5,10,13']),
+    Sizes: (lines) => assert.deepEqual(lines, ['one row 7', 'three rows 7,14,17', 'norm 1.414']),
     'An op of your own': (lines) => assert.deepEqual(lines, ['0 by 0.3536,1.0000,0.3536']),
     'A loop of your own': ([line]) => assert.ok(line.match(/^loss (\S+) after \d+ steps$/)[1] < 1e-4),
     'A GAN': ([line]) => assert.ok(Math.abs(line.match(/^mean (\S+)$/)[1] - 3) < 1),

@@ -36,6 +36,7 @@ type nest struct {
 	rows      []instr
 	phases    []*phase
 	rowKernel []instr // one kernel for all rows, which replaces the phases
+	failures  []rowFailure
 	cost      float64 // estimated nanoseconds of one worker
 }
 

@@ -224,7 +224,7 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 				return false
 			}
 		}
-		if repeated && broadcasts(n, u) || costly && overlaps(n, u) {
+		if repeated && broadcasts(n, u) || costly && overlaps(n, u) || d.isCostlyPart(n, u) {
 			return false
 		}
 	}
