@@ -47,8 +47,8 @@ func newFactors(n *ir.Node) *Factors {
 	return f
 }
 
-// Pass adds a factor that divides results as it divides operands. Size is what the number of
-// devices must divide. Places must exist and be in no other factor.
+// Pass adds a factor that divides operands and results alike. Size is the number that the device
+// count must divide. Places must exist and be in no other factor.
 func (f *Factors) Pass(size int, at ...Place) { f.add(factor{size: size}, at) }
 
 // Combine adds a factor in operands alone. Results are the all_reduce of the devices' results, by

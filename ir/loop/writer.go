@@ -70,7 +70,8 @@ func (w *Writer) Nested(f func()) []Stmt {
 	return inside
 }
 
-// Around returns the statements before those that [Writer.Nested] collects now, of each block around them.
+// Around returns, for each enclosing block, the statements written before those that
+// [Writer.Nested] now collects.
 func (w *Writer) Around() [][]Stmt { return w.around }
 
 // When writes the statements of f under a condition, or without it if it is known to hold.

@@ -1,5 +1,6 @@
 /**
- * Programs whose sizes are open: a call binds them by the shapes of its inputs. A page that does not import it does not load it.
+ * Programs with open sizes: a call binds them by the shapes of its inputs. Pages that do not
+ * import this module do not load it.
  *
  * @module
  */

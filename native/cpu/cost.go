@@ -164,7 +164,7 @@ func (in *instr) fusedCost() float64 {
 		switch run := in.at.run; {
 		case run >= jit.Width():
 			return 1.5 * cost
-		case run > 0: // loads or stores as many pieces as a vector has runs
+		case run > 0: // loads or stores one piece for each run in a vector
 			return cost * float64(1+jit.Width()/run)
 		}
 		return cost

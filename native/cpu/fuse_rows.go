@@ -180,8 +180,8 @@ func (b *rowBuilder) end() {
 	b.straight = b.segment()
 }
 
-// strides returns the byte strides of the arrays from row to row, and the arrays whose places rows
-// compute; false where a kernel cannot.
+// strides returns the byte strides of the arrays from row to row and the arrays at computed
+// addresses, or false where a kernel cannot access them.
 func (b *rowBuilder) strides() ([]int, []jit.Indirect, bool) {
 	axis := b.n.rowAxis().reg
 	steps := make([]int, len(b.arrays))

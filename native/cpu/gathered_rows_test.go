@@ -11,9 +11,9 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// TestGatheredRows adds rows of two tables by ids, one of which may be outside, with rows that are
-// whole vectors and such that are not. A wrong id of the other, which is computed so that it is
-// checked while the graph runs, is an error, but for that run only.
+// TestGatheredRows adds rows of two tables by ids, with row lengths that are a multiple of a vector
+// and others. Ids of one table may be out of range. An invalid id of the other table, which is
+// computed and so checked while the graph runs, is an error for that run only.
 func TestGatheredRows(t *testing.T) {
 	const rows, places = 7, 2000
 	everyLevel(t, func(t *testing.T) {

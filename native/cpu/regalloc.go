@@ -44,9 +44,9 @@ func (in *instr) isContiguous() bool {
 	return !in.scalar && !in.at.general && in.at.mask == nil && in.at.run == 0 && in.at.stride == 1 && (in.buf.dtype.IsBool() || jit.Stored(in.buf.dtype))
 }
 
-// runs returns where a load or store is of runs that kernels can access in place; false where
-// it is not. Blocks then have whole vectors and start where a run does, or lie in one: lengths of
-// runs are powers of two, as are those of blocks.
+// runs returns the runs of a load or store where kernels can access them in place, or false. Blocks
+// then have whole vectors and start at a run's start or are within a run: the lengths of runs and
+// blocks are powers of two.
 func (in *instr) runs() (jit.Runs, bool) {
 	r := jit.Runs{Length: in.at.run, Jump: in.at.jump, Stride: in.at.stride}
 	ok := !in.scalar && !in.at.general && in.at.mask == nil && in.at.run > 0 && in.at.row%jit.Width() == 0

@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// TestRunsInBlocks sums the squares of the channels of each group, which lie in runs, and scales
-// each channel by a number of its group: the numbers are small integers, so that sums are exact.
+// TestRunsInBlocks sums the squares of the channels of each group, which are runs, and scales each
+// channel by a number of its group. The numbers are small integers, so the sums are exact.
 func TestRunsInBlocks(t *testing.T) {
 	const batch, groups = 2, 3
 	everyLevel(t, func(t *testing.T) {

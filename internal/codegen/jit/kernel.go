@@ -355,14 +355,14 @@ type Rows struct {
 	// Counter is an array whose first element, of 32 bits, counts the rows; negative for
 	// none.
 	Counter int
-	// Indirect are arrays whose places depend on what kernels of the row computed, where
-	// [HasIndirect] is true.
+	// Indirect lists arrays whose addresses depend on values that kernels of the row compute.
+	// [HasIndirect] must be true.
 	Indirect []Indirect
 }
 
-// Indirect places an array of a row: Scale bytes times a number from the address of the array Base,
-// which has a number after those of the kernels' arrays. The number, of 32 bits, is the first
-// element of the array Index, which a kernel of the row stores; one outside of 0 to Most-1 counts
+// Indirect describes an array of a row at the address of the array Base plus Scale bytes times an
+// index. Base is numbered after the arrays of the kernels. The index is the first element, of 32
+// bits, of the array Index, which a kernel of the row stores; an index outside 0 to Most-1 counts
 // as 0.
 type Indirect struct {
 	Array, Base, Index, Scale, Most int

@@ -2,8 +2,8 @@ package jit
 
 import "github.com/rlx-go/rlx/ir/dtype"
 
-// Runs describes elements that lie in runs: lane i accesses element i/Length·Jump + i%Length·Stride.
-// The elements of a run are contiguous, with Stride 1, or the same one, with Stride 0.
+// Runs describes elements at the offsets i/Length·Jump + i%Length·Stride for lanes i. The elements
+// of a run are contiguous where Stride is 1, and the same element where it is 0.
 type Runs struct{ Length, Jump, Stride int }
 
 // Extent returns the distance from the element of lane 0 to that after the last of n > 0 lanes.
@@ -31,14 +31,13 @@ func HasRuns(r Runs, t dtype.DType, store bool) bool {
 	return hasRuns() && (r.Stride == 1 || r.Stride == 0 && !store)
 }
 
-// LoadRuns loads elements of type t that lie in runs from an array, in kernels that are not long;
-// [HasRuns] must be true. The number of lanes is a multiple of [Kernel.Width].
+// LoadRuns loads elements of type t from runs of an array, in kernels that are not long; [HasRuns]
+// must be true. The number of lanes is a multiple of [Kernel.Width].
 func (k *Kernel) LoadRuns(array int, t dtype.DType, r Runs) Value {
 	return k.step(step{kind: loadRuns, typ: t, array: array, skip: k.offset, runs: r, dst: k.value(inLanes(t))})
 }
 
-// StoreRuns stores a value as elements of type t that lie in runs, as [Kernel.LoadRuns] loads
-// them.
+// StoreRuns stores a value to runs of elements of type t, see [Kernel.LoadRuns].
 func (k *Kernel) StoreRuns(array int, t dtype.DType, r Runs, v Value) {
 	k.step(step{kind: storeRuns, typ: t, array: array, skip: k.offset, runs: r, args: []argument{{value: v}}, dst: noValue})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// TestRunsAreWhereTheirFormulaSays loads runs, of elements and of equal ones, and stores what it
-// loaded as runs, in an unrolled kernel with more arrays than registers for their addresses.
+// TestRunsAreWhereTheirFormulaSays loads runs of consecutive and of equal elements and stores them
+// as runs, in an unrolled kernel with more arrays than registers for their addresses.
 func TestRunsAreWhereTheirFormulaSays(t *testing.T) {
 	const n, pairs = 128, 5
 	at := func(r Runs, i int) int { return i/r.Length*r.Jump + i%r.Length*r.Stride }

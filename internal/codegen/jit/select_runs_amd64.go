@@ -11,8 +11,8 @@ func hasRuns() bool { return true }
 // runWord is the size in bytes of elements in runs.
 const runWord = 4
 
-// runStart loads the address of the first run of a vector to scratch, less the bytes before the
-// index where the elements of runs as long as a vector are contiguous.
+// runStart loads the address of a vector's first run into scratch. Where runs at least as long as a
+// vector have contiguous elements, the address lacks the bytes before the index.
 func (g *generator) runStart(s *step) {
 	r := s.runs
 	step := r.Jump
@@ -29,7 +29,7 @@ func (g *generator) runStart(s *step) {
 	g.General(asm.Add, scratch, asm.At(arguments, 8*(arrayArgument+g.first+s.array)))
 }
 
-// wholeRun returns the operand of a vector that lies in one run, or of its only element.
+// wholeRun returns the memory operand of a vector within one run, or of its only element.
 func (g *generator) wholeRun(s *step) asm.Operand {
 	if s.runs.Stride == 0 {
 		return asm.At(scratch, 0)

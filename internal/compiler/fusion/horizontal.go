@@ -13,7 +13,8 @@ const (
 	// maxParts bounds the number of parts: the users of one part wait for all of them,
 	// and all operands stay live.
 	maxParts = 64
-	// maxSmallParts bounds the number of parts that nothing waits for and that move maxPartBytes in all.
+	// maxSmallParts bounds the number of parts without readers that together move at most
+	// maxPartBytes.
 	maxSmallParts = 1024
 )
 
@@ -59,7 +60,8 @@ type bundle struct {
 	bytes int
 }
 
-// takes reports whether a group can be a further part. Parts without readers may be many where they are small.
+// takes reports whether a group can be a further part. Small parts without readers may be more
+// numerous.
 func (a *bundle) takes(g *Group, unread bool) bool {
 	parts := len(a.HorizontalParts())
 	return parts < maxParts || unread && parts < maxSmallParts && a.bytes+g.bytes() <= maxPartBytes

@@ -142,9 +142,9 @@ func dimsOf(v ir.Value) []int {
 	return dims
 }
 
-// isCostlyPart reports whether n is a part of a concatenation whose text is longer for it than a round
-// trip through memory. Threads of a warp have elements of several parts, so each of them takes the
-// time of all.
+// isCostlyPart reports whether computing the part n of a concatenation takes longer than
+// a round trip through memory. The threads of a warp have elements of several parts, so each
+// thread takes the time of all parts.
 func (d *decisions) isCostlyPart(n, u *ir.Node) bool {
 	if !withTensorCores || !d.tensorCores || u.Op() != ops.OpConcatenate {
 		return false
@@ -176,13 +176,13 @@ func (d *decisions) recomputes(n *ir.Node) bool {
 	return wholes == 1
 }
 
-// expandFactor is how many times larger a value is than all that it is computed from where its
-// users read that instead.
+// expandFactor is the ratio of a value's size to the size of its operands from which users read the
+// operands instead.
 const expandFactor = 4
 
-// expands reports whether a large value is computed from much smaller ones, as what edges of a graph
-// carry is from the nodes that they join: a cache holds these. Indices are then checked once, by
-// kernels of their own.
+// expands reports whether a large value is computed from much smaller ones, for example values on
+// the edges of a graph from those of its nodes: a cache holds the small ones. Indices are then
+// checked once, in kernels of their own.
 func (d *decisions) expands(n *ir.Node) bool {
 	size, read := bytesOf(n.Types()[0]), 0
 	if size < longBytes {
@@ -222,17 +222,18 @@ func sizeOf(t ir.Type) int {
 	return n
 }
 
-// longTimes is by how much the limits of a group grow where its members pass whole arrays. A cut of
-// a long elementwise chain stores each value that the other side reads, often a dozen, for which
-// some 2,400 operations of a kernel are no more than their time in memory.
+// longTimes is the factor by which the limits of a group grow where its members pass whole arrays.
+// A cut of a long elementwise chain stores each value that the other side reads, often a dozen. In
+// the time of that traffic a kernel does some 2,400 operations.
 const longTimes = 4
 
-// longBytes is the size of a value from which storing it takes as long as a launch: an H200 moves
-// 9 MB in that time.
+// longBytes is the size from which storing a value takes as long as a launch: an H200 moves 9 MB in
+// that time.
 const longBytes = 8 << 20
 
-// lengthens returns by how much the limits of m, the merge of a and b, are multiplied: by [longTimes]
-// where tensor cores multiply, m is a map, and a value between a and b takes longer through memory than a launch.
+// lengthens returns the factor for the limits of m, the merge of a and b: [longTimes] where
+// products use tensor cores, m is a map, and moving a value between a and b takes longer than a
+// launch.
 func (m *Group) lengthens(a, b *Group) int {
 	p := m.partition
 	if !withTensorCores || !p.options.TensorCores || m.Kind != MapKind {

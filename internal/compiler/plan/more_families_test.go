@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// moreFamilies are losses of models of further kinds, at sizes of a GPU, of which only plans are made.
+// moreFamilies are losses of further kinds of models, at sizes for a GPU. Tests only plan them.
 var moreFamilies = []family{
 	{"mobile vit", trained(mobileViT)},
 	{"set transformer", trained(setTransformer)},

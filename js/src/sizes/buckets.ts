@@ -1,14 +1,15 @@
-// The programs of open entries, one for each combination of sizes, of which the most recently used are kept.
+// Compiled programs of entries with open sizes, one for each combination of sizes. The most
+// recently used are kept.
 
 import type { Program } from '../program/program.js';
 
 /** A program for some sizes. */
 export interface Bucket {
   readonly key: string;
-  /** Its program, once it is compiled. */
+  /** The program, once compiled. */
   readonly ready: Promise<Program>;
   program?: Program;
-  /** The number of calls that need it. */
+  /** The number of calls in progress that use it. */
   users: number;
 }
 
@@ -18,7 +19,7 @@ export class Buckets {
   readonly #most: number;
   readonly #close: (program: Program) => void;
 
-  /** Keeps up to `most` programs, besides those in use; others are closed by a function. */
+  /** Keeps up to `most` programs, besides those in use, and closes others by a function. */
   constructor(most: number, close: (program: Program) => void) {
     this.#most = most;
     this.#close = close;
@@ -30,7 +31,7 @@ export class Buckets {
   /** The compiled programs. */
   get programs(): Program[] { return [...this.#known.values()].flatMap(({ program }) => program ?? []); }
 
-  /** The bucket of a key, which is made if it is not known, for a caller that gives it back by {@link Buckets.release}. */
+  /** The bucket of a key, added if unknown. The caller returns it by {@link Buckets.release}. */
   acquire(key: string, make: () => Promise<Program>): Bucket {
     let bucket = this.#known.get(key);
     if (bucket) {

@@ -19,11 +19,11 @@ export interface Host {
   readonly device?: string;
   readonly fallbackReason?: string;
   open(plan: Plan): Promise<Program>;
-  /** Gives a program the newest parameters and states, before it reads them. */
+  /** Copies the newest parameters and states to a program, before it reads them. */
   update(program: Program): Promise<void>;
   /** Notes that a program changed parameters or states. */
   changed(program: Program): void;
-  /** Ends the use of a program that is closed next, and is not the only one with the newest values. */
+  /** Ends the use of a program before it is closed. Another one must have the newest values, too. */
   forget(program: Program): void;
   close(): void;
 }
@@ -48,14 +48,14 @@ async function openGPU(options: LocalOptions & DeviceOptions & { on: Place }, li
   return new GPUHost(gpu, true, adapterText(adapter), options);
 }
 
-/** Programs on one GPU, whose state buffers are common. */
+/** Programs on one GPU, which share their state buffers. */
 class GPUHost implements Host {
   readonly target = 'webgpu';
   readonly device: string;
   readonly #gpu: GPUDevice;
   readonly #owned: boolean;
   readonly #options: LocalOptions;
-  /** The state buffers, and where the first plan has parameters and states in them. */
+  /** The state buffers, and the offsets of parameters and states in them by the first plan. */
   #states: GPUBuffer[] | undefined;
   #layout = '';
 
@@ -97,12 +97,12 @@ class GPUHost implements Host {
 /** Whether a slot persists between runs. */
 export const isState = ({ role }: Slot): boolean => role === 'param' || role === 'state';
 
-/** Where a plan has parameters and states: plans with equal layouts may share buffers. */
+/** The offsets of a plan's parameters and states: plans with equal layouts may share buffers. */
 const layoutOf = ({ buffers, slots }: Plan, numbers: readonly number[]): string => JSON.stringify([
   numbers.map((i) => buffers[i]!.bytes), slots.filter(isState).map(({ name, dtype, shape, buffer, offset }) => [name, dtype, shape, numbers.indexOf(buffer), offset]).sort(),
 ]);
 
-/** Programs on the CPU in this thread, each with memory of its own: values are copied to one that runs after another changed them. */
+/** Programs on the CPU in this thread, each with its own memory: before a program runs, values that another changed are copied to it. */
 class CPUHost implements Host {
   readonly target = cpuTarget();
   readonly fallbackReason?: string;

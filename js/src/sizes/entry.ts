@@ -1,4 +1,4 @@
-// Entries with open sizes: what their symbols are in a call.
+// Entries with open sizes: the values of their symbols in a call.
 
 import type { Graph, Port } from '../graph/graph.js';
 import type { Input, Inputs } from '../program/types.js';
@@ -26,7 +26,7 @@ export const isOpen = (graph: Graph): boolean => graph.ports.some(({ shape }) =>
 export const missing = (op: string, how: string, { name, dtype, shape }: Pick<Port, 'name' | 'dtype' | 'shape'>): RlxError =>
   new RlxError('missing', `${op}: ${name} is missing: give ${dtype}[${shape}], or ${how}`, { op, name });
 
-/** An entry whose symbols the shapes of its inputs give. */
+/** An entry whose symbols are bound by the shapes of its inputs. */
 export class OpenEntry {
   readonly name: string;
   readonly text: string;
@@ -75,7 +75,10 @@ export class OpenEntry {
     return sizes;
   }
 
-  /** Sizes that are given by name, in the order of the symbols. Throws an {@link RlxError}: `symbol` for one without a size, `name` for one that is unknown, `limit`. */
+  /**
+   * Sizes by name, in the order of the symbols. Throws an {@link RlxError}: `symbol` for one
+   * without a size, `name` for an unknown one, `limit`.
+   */
   given(sizes: Sizes): Sizes {
     for (const symbol in sizes) if (!this.symbols.includes(symbol)) throw unknownName(`${this.name} has no symbol`, symbol, this.symbols, this.name);
     return Object.fromEntries(this.symbols.map((symbol) => {
@@ -90,7 +93,7 @@ export class OpenEntry {
     return n;
   }
 
-  /** The shape of an input: what it says, or what its number of elements says of one open axis. */
+  /** The shape of an input: as given, or derived from the number of its elements where one axis is open. */
   #shape(port: Port, value: Input | undefined): readonly number[] {
     if (value === undefined) throw missing(this.name, 'bind it', port);
     const { shape, length } = Object(value) as { shape?: readonly number[]; length?: number };

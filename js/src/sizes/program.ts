@@ -1,4 +1,4 @@
-// Programs whose sizes are open: a call binds them by the shapes of its inputs.
+// Programs with open sizes: a call binds them by the shapes of its inputs.
 
 import { compileJob, jobOf } from '../compile/train.js';
 import { init, initOptions, type Limits, openCheck } from '../compile/compiler.js';
@@ -16,7 +16,7 @@ import { type Bucket, Buckets } from './buckets.js';
 import { type Host, hostFor, isState } from './device.js';
 import { checkSizes, isOpen, missing, OpenEntry, type Size, type Sizes } from './entry.js';
 
-/** Graphs whose sizes may be open, which are compiled as calls need them: entries share parameters and states. */
+/** Graphs that may have open sizes and are compiled when calls need them. Entries share parameters and states. */
 export interface OpenModule {
   /** The plans' name, `main` by default. */
   name?: string;
@@ -24,7 +24,7 @@ export interface OpenModule {
   entries: Readonly<Record<string, Graph | string>>;
   /** Which sizes a symbol may have. Any if not given. */
   sizes?: Readonly<Record<string, Size>>;
-  /** The number of compiled sizes that are kept, of those that no call needs. 16 if not given. */
+  /** The number of compiled sizes to keep, besides those in use. 16 by default. */
   buckets?: number;
   /** The device's capabilities; by default those of every WebGPU device. */
   limits?: Limits;
@@ -37,9 +37,9 @@ export type OpenOptions = Omit<ProgramOptions, 'worker' | 'code'>;
 export interface OpenProgram<E extends EntryTypes = any> extends Program<E> {
   /** The number of sizes that are compiled. */
   readonly compiled: number;
-  /** Compiles an entry for sizes of its symbols, so that the first call of such sizes finds it compiled. */
+  /** Compiles an entry for sizes of its symbols, before the first call with them. */
   prepare<N extends keyof E & string>(entry: N, sizes: { readonly [S in SymbolsOf<E[N]>]: number }): Promise<void>;
-  /** Adds entries, whose parameters and states are those of the program. */
+  /** Adds entries, which share the program's parameters and states. */
   add<const G extends OpenModule['entries']>(entries: G): Promise<OpenProgram<E & TypesOfGraphs<G>>>;
 }
 
@@ -50,9 +50,10 @@ const maxPending = 1024;
 const holder = 'rlx.hold';
 
 /**
- * A program on graphs whose sizes may be open. A call binds them by the shapes of its inputs, and compiles for them the first
- * time that they come; results equal those of a program for these sizes alone. Parameters and states are common to all
- * sizes; on a GPU their memory is. It runs in this thread, on the CPU in this one alone.
+ * A program on graphs that may have open sizes. A call binds them by the shapes of its inputs, and
+ * compiles for them the first time that they come; results equal those of a program for these
+ * sizes alone. All sizes share parameters and states, on a GPU in the same memory. The program
+ * runs in this thread, and on the CPU computes in it alone.
  *
  * ```ts
  * const program = await openSizes({ entries: { predict: model }, sizes: { batch: { max: 64 } } });
@@ -114,10 +115,10 @@ function holderOf(name: string, graphs: Iterable<Graph>): string {
   return text;
 }
 
-/** What is known of a program: its plan and entries, and the number of steps of all programs after a number of its own. */
+/** A program's plan, its entries, and, by its own step numbers, the numbers of steps of all programs. */
 interface Known { plan: Plan; entries: ReadonlyMap<string, Entry>; steps: Map<number, number> }
 
-/** What all programs of a module are compiled by. */
+/** The options by which all programs of a module are compiled. */
 interface Settings { name: string; sizes: Readonly<Record<string, Size>>; buckets: number; limits: Limits; check(): void }
 
 /** Programs that share parameters and states. */
@@ -283,7 +284,7 @@ class Family implements OpenProgram {
     }
   }
 
-  /** Keeps the program of the last run, whose outputs can be read. */
+  /** Keeps the program of the last run, so that its outputs can be read. */
   #keep(program: Program, bucket?: Bucket): void {
     const before = this.#last?.bucket;
     if (bucket) bucket.users++;
@@ -377,7 +378,10 @@ class Family implements OpenProgram {
   close(): void { if (!this.#error) this.#end(new RlxError('closed', 'the program was closed')); }
 }
 
-/** A plan for memory that others have set: what entries need is checked for all programs together, and states begin as they are. */
+/**
+ * A plan whose memory others have initialised: entries' requirements are checked for all programs
+ * together, and states keep their values.
+ */
 const sharing = (plan: Plan): Plan => ({
   ...plan, constants: plan.constants.filter(({ buffer }) => plan.buffers[buffer]!.kind !== 'state'), entries: plan.entries.map((entry) => ({ ...entry, reads: [] })),
 });
@@ -392,7 +396,7 @@ function checkShared(op: string, { name, dtype, shape }: Graph['ports'][number],
   if (`${slot.shape}` !== `${shape}`) throw new RlxError('shape', `add: ${name} of entry ${op} has the shape [${shape}]: it must be ${dtype}[${slot.shape}]`, { op, name, expected: slot.shape });
 }
 
-/** Inputs for a program, whose tensors on the device belong to another one of the same device. */
+/** Inputs for a program: tensors of another program on the same device are used in place. */
 class OwnTensors {
   readonly inputs: Record<string, Input> = {};
   readonly #made: Tensor[] = [];

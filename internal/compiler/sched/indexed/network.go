@@ -10,8 +10,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// networkBytes is the workgroup memory of a network on CUDA: what every GPU has, which is more than
-// other kernels take. A network reads and writes memory once, a radix sort in each of its passes.
+// networkBytes is the workgroup memory of a network on CUDA: the amount that every GPU has, more
+// than other kernels use. A network reads and writes memory once; a radix sort does so in each of
+// its passes.
 const networkBytes = 48 << 10
 
 // room is the workgroup memory of a network.
@@ -86,8 +87,8 @@ func (s *sorting) network() emit.Launch {
 	return w.Launch(s.name)
 }
 
-// networkThreads returns the workgroup size of a network whose passes have the given number of units: the usual
-// one, and on CUDA more where few workgroups leave processors idle.
+// networkThreads returns the workgroup size of a network whose passes have the given number of
+// units: the usual size, or on CUDA a larger one where there are few workgroups.
 func (s *sorting) networkThreads(groups, units int) int {
 	threads := min(emit.UsualThreads(s.caps), units)
 	if s.caps.Dialect != dtype.CUDA {
@@ -99,8 +100,9 @@ func (s *sorting) networkThreads(groups, units int) int {
 	return threads
 }
 
-// offset is the place of a slot. A place is left free after each eight slots where there is room, as
-// threads that each have eight neighbours would read the same banks.
+// offset is the place of a slot in workgroup memory. Where there is room, each eight slots are
+// followed by an unused one: otherwise threads with eight neighbours each would read the same
+// banks.
 func (w *network) offset(slot int) int {
 	if w.padded {
 		return slot + slot>>passSteps
@@ -133,8 +135,8 @@ func (w *network) sort() {
 	})
 }
 
-// pass does the steps of a round whose pairs are from 2^(first+steps-1) to 2^first apart. Of the highest
-// ones a round may have fewer.
+// pass does the steps of a round for pairs at distances from 2^(first+steps-1) down to 2^first. A
+// round may have fewer than the largest of these.
 func (w *network) pass(round, first scalar.Expr) {
 	threads, units, each := w.Workgroup[0], w.slots>>w.steps, 1<<w.steps
 	lowest := w.Let("lowest", scalar.Min(first, loop.Int(bits.Len(uint(w.slots))-1-w.steps)))

@@ -474,8 +474,8 @@ func (r *runs) addBlocks(w *emit.Emitter, acc, x, from, to scalar.Expr, size int
 	})
 }
 
-// lastChunk returns the chunk in which a run ends that goes on in the chunk next, whose first position is
-// from: mostly that one, or else what a search finds.
+// lastChunk returns the chunk in which a run ends that continues in the chunk next, whose first
+// position is from. Usually it is next; otherwise a search finds it.
 func (r *runs) lastChunk(w *emit.Emitter, row, from, next scalar.Expr) scalar.Expr {
 	last := w.Var("last", next)
 	end := scalar.Min(scalar.Add(from, loop.Int(r.chunk-1)), loop.Int(r.s.Positions-1))

@@ -164,8 +164,8 @@ func (s *sorting) radix() []emit.Launch {
 	return out
 }
 
-// eachThread returns the number of elements per thread: fewer where tiles would leave processors without
-// two workgroups, as a thread waits for each of its elements in turn.
+// eachThread returns the number of elements per thread. It is reduced where processors would have
+// fewer than two workgroups, as a thread waits for each of its elements in turn.
 func (s *sorting) eachThread(threads int) int {
 	each := tileEach
 	for each > minTileEach && s.rows*emit.CeilDiv(s.length, threads*each) < 2*s.caps.Profile().Processors {

@@ -65,9 +65,9 @@ func stagedLength(c *fusion.Contraction, d ir.DType) int {
 }
 
 // stageOperand returns the launch that writes an operand to scratch memory, batch by batch and
-// contiguous along k. A thread writes a whole piece, so that it stores vectors. Neighbouring threads
-// have neighbouring pieces, but for an operand that is contiguous along its free axis: there they
-// have neighbouring free positions, whose loads coalesce, and a whole sector to store each.
+// contiguous along k. A thread writes a whole piece, so that it stores vectors. Neighbouring
+// threads write neighbouring pieces. For an operand that is contiguous along its free axis they
+// write neighbouring free positions instead: the loads coalesce, and each store fills a sector.
 func stageOperand(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan, operand int) (emit.Launch, *fusion.Tensor) {
 	free, length := fusion.Product([2][]int{c.M, c.N}[operand]), stagedLength(c, p.operand)
 	name := [2]string{"left", "right"}[operand]
