@@ -67,9 +67,9 @@ func flatten(g *ir.Graph, unknown []bool, keep ir.Keeper) (*ir.Graph, error) {
 	})
 }
 
-// Partial adds g to b with in as the values of its ports, of which those marked
-// are unknown. It returns the results and which of them are unknown. Each added node is
-// known or unknown as a whole. Partial rules of ops use it for their subgraphs.
+// Partial adds g to b with in as the values of its ports, some of them marked unknown. It returns
+// the results and whether each is unknown. Each added node is known or unknown as a whole. Partial
+// rules of ops use it for their subgraphs.
 func Partial(b *ir.Builder, g *ir.Graph, in []ir.Value, unknown []bool, keep ir.Keeper) (out []ir.Value, outUnknown []bool) {
 	defer restoreOrigin(b)()
 	m, flags := ir.NewMapping(g), make([][]bool, len(g.Nodes()))

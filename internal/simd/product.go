@@ -247,7 +247,7 @@ func (p *multiplication[T]) block(a Matrix[T], rows, n int) Matrix[T] {
 	return a
 }
 
-// skipColumns returns the matrix without its first columns, of which there may be none left.
+// skipColumns returns the matrix without its first columns, perhaps empty.
 func (m Matrix[T]) skipColumns(columns int) Matrix[T] {
 	m.Data = m.Data[min(columns*m.Col, len(m.Data)):]
 	return m
@@ -275,8 +275,8 @@ func (p *multiplication[T]) panel(m, n int, a Matrix[T], b []T, bRow int, c []T)
 	}
 }
 
-// tile computes a tile at c, of which only the first last columns of the last vector are
-// written, if the kernel masks its stores.
+// tile computes a tile at c. If the kernel masks its stores, it writes only the first columns of
+// the last vector, last of them.
 func (p *multiplication[T]) tile(k *kernel[T], a Matrix[T], b []T, bRow int, c *T, cRow, last int) {
 	if k.plain != nil {
 		k.plain(p.k, &a.Data[0], a.Row, a.Col, &b[0], bRow, c, cRow, p.add)

@@ -32,7 +32,7 @@ func (w Work) Time(p Profile) float64 {
 // CacheBandwidth returns the cache bandwidth in bytes per nanosecond.
 func (p Profile) CacheBandwidth() float64 { return p.CacheRate * p.Bandwidth() }
 
-// OpsTime returns the nanoseconds of operations of which half are fused multiply-adds.
+// OpsTime returns the nanoseconds of operations, half of them fused multiply-adds.
 func (p Profile) OpsTime(ops float64) float64 { return ops / (fused * p.Flops * float64(p.Processors)) }
 
 // Rates are what products and attention reach on the matrix units of a processor, in operations

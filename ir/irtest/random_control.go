@@ -54,8 +54,7 @@ func branch(r *generator) {
 	}
 }
 
-// loop has constants, carries of which one may stay as it is, slices, and
-// values of which not all are used.
+// loop has constants, carries (one may stay unchanged), slices, and values (some unused).
 func loop(r *generator) {
 	x := r.float()
 	if r.depth == maxDepth || x.Rank() == 0 {

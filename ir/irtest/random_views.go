@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// ints returns the sizes of a shape, all of which are numbers here.
+// ints returns the sizes of a shape, which are all constant here.
 func ints(v ir.Value) []int {
 	dims, _ := v.Shape().Ints()
 	return dims

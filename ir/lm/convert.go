@@ -192,8 +192,8 @@ func (c Config) canonical() Config {
 }
 
 // scaling returns the rule of config.json that yields the divisors of a rotation, and the context
-// that it extends. Files of either format store the parameters of the rule, of which only the
-// divisors are known here. ok is false if no rule yields them.
+// that it extends. Files of either format store the parameters of the rule, but only the divisors
+// are known here. ok is false if no rule yields them.
 func (r *Rope) scaling(context int) (s ropeScaling, original int, ok bool) {
 	switch {
 	case r.LongDivisors != nil:

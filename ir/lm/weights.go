@@ -86,7 +86,7 @@ type source struct {
 	info    TensorInfo
 	nn      nn.Storage
 	t       ir.Type // of the parameter
-	experts int     // number of experts along the first axis, of which one is the parameter; 0 for the whole tensor
+	experts int     // number of experts along the first axis, if the parameter is one of them; 0 for the whole tensor
 	expert  int
 	offset  float64 // added to it
 	inOut   bool    // the matrix is stored as [in, out]

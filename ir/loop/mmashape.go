@@ -17,8 +17,8 @@ const WarpGroup = 128
 // so devices without warp groups compute it by N/8 of these per warp
 // ([Caps.MmaByWarps]).
 type MmaShape struct {
-	// Operand is the type of A and B: F16, BF16, or F32, of which the last 13 bits of
-	// the fraction are ignored (TF32).
+	// Operand is the type of A and B: F16, BF16, or F32 without the last 13 bits of the fraction
+	// (TF32).
 	Operand dtype.DType
 	// N is a multiple of 8 up to 256.
 	N int

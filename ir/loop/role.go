@@ -59,8 +59,8 @@ func (s *Roles) each(f func(body []Stmt) []Stmt) *Roles {
 	return out
 }
 
-// maxRoles is the maximal number of roles: each needs a named barrier, of which CUDA has 16,
-// one for the workgroup.
+// maxRoles is the maximal number of roles: each needs a named barrier; CUDA has 16, one of them for
+// the workgroup.
 const maxRoles = 15
 
 // objects checks the boxes and the mbarriers, whose names it adds to taken.

@@ -19,7 +19,8 @@ type cache struct {
 const CacheState = "cache/length"
 
 // CacheOptions are the options of [Cache], for programs that count positions themselves: several
-// sequences of different lengths, of which each run continues some. Recurrent layers take none of them.
+// sequences of different lengths, some of which each run continues. Recurrent layers take none of
+// them.
 type CacheOptions struct {
 	// Past is the number of positions that came before in each sequence of x, i32[sequences] for an x of
 	// [sequences, time, width], instead of [CacheState]. Positions at length and after are not kept.

@@ -219,8 +219,8 @@ func gelu(b *ir.Builder, x ir.Value, _ float64) ir.Value {
 	return Mul(b, Mul(b, x, ConstLike(b, x, 0.5)), Add(b, e, OnesLike(b, x)))
 }
 
-// geluSlope is Φ(x) + x·φ(x). Written out it is one factor of the gradient;
-// differentiating the body gives four, each of which [MulZero] tests for zero.
+// geluSlope is Φ(x) + x·φ(x). Written out it is one factor of the gradient; differentiating the
+// body would yield four, and [MulZero] tests each for zero.
 func geluSlope(b *ir.Builder, x ir.Value) ir.Value {
 	e := Erf(b, Mul(b, x, ConstLike(b, x, math.Sqrt2/2)))
 	density := Exp(b, Mul(b, Mul(b, x, x), ConstLike(b, x, -0.5)))

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// OpCachedAttention is attention over a cache of keys and values of which a part is filled.
+// OpCachedAttention is attention over a cache of keys and values that is filled in part.
 const OpCachedAttention ir.Op = "cached_attention"
 
 // CachedAttentionAttrs describe how scores are computed, as [AttentionAttrs] do. The mask is causal.

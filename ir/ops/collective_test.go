@@ -13,8 +13,8 @@ import (
 
 var threeDevices = ops.MeshAttrs{MeshAxis: "data", Devices: 3}
 
-// collectives are digests for patterns [3, 6, 2], of which each of three devices has a part [6, 2].
-// They are of the results of all devices, and of the cotangents of the pattern, by jax.vmap with
+// collectives are digests for patterns [3, 6, 2], with a part [6, 2] on each of three devices. They
+// are of the results of all devices, and of the cotangents of the pattern, by jax.vmap with
 // axis_name of JAX 0.10.2 in float64.
 var collectives = map[string]struct {
 	f          func(b *ir.Builder, x ir.Value) ir.Value

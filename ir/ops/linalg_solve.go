@@ -246,7 +246,7 @@ func invertDiagonal(b *ir.Builder, a ir.Value, size int, attrs TriangularAttrs) 
 	return lower(x)
 }
 
-// row is the first row of the part of a triangle beside the diagonal, for halves of the given rows.
+// row is the first row of the off-diagonal part of a triangle, for halves of the given rows.
 func (a *TriangularAttrs) row(half int) int {
 	if a.Lower {
 		return half

@@ -10,8 +10,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// rowWithout is a matrix of which the second row is masked whole and the first
-// one in part.
+// rowWithout is a matrix whose second row is masked whole and whose first is masked in part.
 var rowWithout = ir.Floats(ir.F64, []float64{
 	1, math.Inf(-1), 2,
 	math.Inf(-1), math.Inf(-1), math.Inf(-1),
@@ -91,8 +90,7 @@ func TestMaskedRowsHaveValuesAndFiniteDerivatives(t *testing.T) {
 	}
 }
 
-// TestPoolTiesShareTheGradient takes the largest of equal elements, of which
-// padding is none.
+// TestPoolTiesShareTheGradient takes the largest of equal elements, excluding padding.
 func TestPoolTiesShareTheGradient(t *testing.T) {
 	g, err := ir.Build("pool", func(b *ir.Builder) {
 		x := b.Input("x", ir.F64, ir.Dims(1, 3, 1)...)

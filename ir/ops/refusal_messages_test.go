@@ -12,11 +12,10 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// TestRefusalsReadWell lists in testdata/refusals.txt what the shape rules of ops say of
-// operands of another element type or rank, and of attributes out of their domain: one sample
-// of each op, one operand or attribute changed at a time. Each sentence is listed once, for the
-// first op that returns it, whatever the numbers and types in it. The error of an attribute
-// names it.
+// TestRefusalsReadWell lists in testdata/refusals.txt what the shape rules of ops say of operands
+// of another element type or rank, and of attributes out of their domain: one sample of each op,
+// one operand or attribute changed at a time. Each sentence is listed once, for the first op that
+// returns it, with any numbers and types in it. The error of an attribute names it.
 func TestRefusalsReadWell(t *testing.T) {
 	var lines []string
 	seen := map[string]bool{}
@@ -142,7 +141,7 @@ func refused(op ir.Op, attrs ir.Attrs, subs []*ir.Graph, types []ir.Type) error 
 	return err
 }
 
-// wrongAttrs is attributes of which one is out of its domain.
+// wrongAttrs is attributes, one of them out of its domain.
 type wrongAttrs struct {
 	name, what string
 	attrs      ir.Attrs

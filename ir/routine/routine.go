@@ -1,8 +1,8 @@
 // Package routine describes operations that a device library can compute instead of kernels.
 //
-// It lies beside package loop: the compiler makes a [Routine] where a library is expected to be
-// faster than a kernel, and a plan stores it as a name and words. An executor calls the library
-// or, without one, the reference implementation. Start reading at routine.go.
+// It is next to package loop: the compiler makes a [Routine] where a library is expected to be
+// faster than a kernel, and a plan stores it as a name and words. An executor calls the library or,
+// without one, the reference implementation. Start reading at routine.go.
 package routine
 
 import "github.com/rlx-go/rlx/internal/format"

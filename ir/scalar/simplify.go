@@ -42,7 +42,7 @@ func (s *Simplifier) Simplify(e Expr) Expr {
 	return s.simplify(s.in.intern(e))
 }
 
-// fact holds what is known about a node.
+// fact is the known facts about a node.
 type fact struct {
 	simple Expr // the simplified form, nil until it is known
 	span   span

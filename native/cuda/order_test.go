@@ -13,9 +13,9 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// A step waits for those that wrote what it reads, and that read or wrote what it writes,
-// but not for those that others of them wait for. Codes in the status word may come in any
-// order, and are all there for who reads it.
+// A step waits for the writers of the memory it reads and for the readers and writers of the memory
+// it writes, unless another of these waits for them. Codes in the status word may be written in any
+// order; a reader sees them all.
 func TestStepsWaitForTheirOperands(t *testing.T) {
 	const x, y, z, status = 0, 1, 2, 3
 	p := &plan.Plan{Status: &plan.Status{Buffer: status}}
@@ -27,7 +27,7 @@ func TestStepsWaitForTheirOperands(t *testing.T) {
 	at := func(buffer, offset int) plan.Binding { return plan.Binding{Buffer: buffer, Offset: offset, Bytes: 256} }
 	const r, w, a = loop.Read, loop.ReadWrite, loop.Atomic
 	step([]loop.Access{w, a}, at(x, 0), at(status, 0))           // 0
-	step([]loop.Access{w, a}, at(x, 256), at(status, 0))         // 1: beside it
+	step([]loop.Access{w, a}, at(x, 256), at(status, 0))         // 1: concurrent with it
 	step([]loop.Access{r, r, w}, at(x, 0), at(x, 256), at(y, 0)) // 2: reads both
 	step([]loop.Access{r, w}, at(x, 0), at(z, 0))                // 3: reads the first
 	step([]loop.Access{w}, at(x, 0))                             // 4: over what 2 and 3 read

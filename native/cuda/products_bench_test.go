@@ -59,7 +59,7 @@ var products = []struct {
 }
 
 // BenchmarkProducts compares products by kernels with those by cuBLASLt, alone and with a sum and a
-// maximum as epilogue: the measurements behind [loop.FasterProducts].
+// maximum as epilogue: the measurements for [loop.FasterProducts].
 func BenchmarkProducts(b *testing.B) {
 	gpu(b)
 	ways := []struct {

@@ -117,7 +117,7 @@ func TestRanksExchangeByAFakeNCCL(t *testing.T) {
 	exchange(t, 2, 4)
 }
 
-// TestGPURanksExchange does so on GPUs, two of which it needs.
+// TestGPURanksExchange does so on two GPUs or more.
 func TestGPURanksExchange(t *testing.T) {
 	gpu(t)
 	if err := cuda.New(1).Probe(); err != nil {
@@ -143,8 +143,8 @@ func exchange(t *testing.T, sizes ...int) {
 // length is the number of elements of a part of an array of the collectives.
 const length = 5
 
-// collectives is a graph of all collectives of n ranks, of which half are along each axis of a mesh
-// if there are four.
+// collectives is a graph of all collectives of n ranks. Four ranks are a mesh of two axes, and half
+// of the collectives are along each.
 func collectives(n int) (*ir.Graph, error) {
 	all := ops.MeshAttrs{MeshAxis: "all", Devices: n}
 	if n == 4 {
@@ -205,8 +205,8 @@ func meshOf(ctx context.Context, g *collective.Group) (*collective.Mesh, ops.Mes
 // number is element i of the array of a rank.
 func number(rank, i int) float32 { return float32((rank + 1) * (i + 1)) }
 
-// expected are the results on a rank of m along an axis, of which first is the first in the group of
-// all, by their definitions.
+// expected returns the results on a rank of m along an axis, by their definitions; first is the
+// number of the first of the m in the whole group.
 func expected(me, m, first int) map[string][]float32 {
 	out := map[string][]float32{"index": {float32(me)}}
 	add := func(name string, x float32) { out[name] = append(out[name], x) }
@@ -376,7 +376,7 @@ func TestARankThatFailsEndsTheOthersOnFakeGPUs(t *testing.T) {
 	})
 }
 
-// TestGPUARankThatFailsEndsTheOthers kills a rank on GPUs, two of which it needs.
+// TestGPUARankThatFailsEndsTheOthers kills a rank on two GPUs or more.
 func TestGPUARankThatFailsEndsTheOthers(t *testing.T) {
 	gpu(t)
 	if err := cuda.New(1).Probe(); err != nil {

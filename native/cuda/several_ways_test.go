@@ -36,8 +36,8 @@ func timed(p native.Program, each int) (float64, error) {
 }
 
 // bandwidthOfARank prints the bus bandwidth of each collective by the formulas of nccl-tests
-// (PERFORMANCE.md), for arrays of which the larger has 1 and 256 MiB. An entry makes
-// several calls, each of an array of its own.
+// (PERFORMANCE.md), at 1 and at 256 MiB of the larger of the two arrays. An entry makes several
+// calls, each of an array of its own.
 func bandwidthOfARank(ctx context.Context, r *rank) error {
 	n, mesh := r.Size, ops.MeshAttrs{MeshAxis: "data", Devices: r.Size}
 	ring := make([]int, n)
@@ -94,7 +94,8 @@ func bandwidthOfARank(ctx context.Context, r *rank) error {
 	return nil
 }
 
-// ringLoss is the loss of a layer of attention over a sequence, of which a rank has some rows.
+// ringLoss is the loss of a layer of attention over a sequence whose rows are divided among the
+// ranks.
 func ringLoss(rows, ranks int) (*ir.Graph, error) {
 	const heads, size = 2, 8
 	return ir.Build("ring", func(b *ir.Builder) {

@@ -76,9 +76,9 @@ func last(tb testing.TB, p *rlx.Program, entry string, tokens ...int32) []float3
 	return x
 }
 
-// TestSmolLM continues "The capital of France is" by the tokens of llama.cpp (node-llama-cpp 3.22.1,
-// greedy) and compares: the best token is the same but where another is almost as good, as llama.cpp
-// rounds what it multiplies with weights to 8 bits. The largest logits at four positions are those of
+// TestSmolLM continues "The capital of France is" by the tokens of llama.cpp (node-llama-cpp
+// 3.22.1, greedy) and compares: the best token is the same unless another is almost as good,
+// because llama.cpp rounds activations to 8 bits. The largest logits at four positions are those of
 // transformers 5.24.0, which unpacks the same file to f32.
 func TestSmolLM(t *testing.T) {
 	const margin = 0.5

@@ -190,7 +190,7 @@ const (
 	ShiftLeft   = 6
 )
 
-// Instructions on 64-bit general registers, the first operand of which is also the result.
+// Instructions on 64-bit general registers, whose first operand is also the result.
 var (
 	Move         = general(0x8b)                                         // MOVQ
 	MoveTo       = general(0x89)                                         // MOVQ, to the last operand

@@ -11,11 +11,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// BenchmarkFunctions reports the minimum nanoseconds per lane of an operation on random
-// numbers in the first-level cache, in f32 and in f64, the ratio of the two, and the number of
-// steps of each. The ratio is at least 2, and more where a function needs polynomials of a
-// higher degree, and for quotients and roots, of which processors compute less than half as
-// many.
+// BenchmarkFunctions reports the minimum nanoseconds per lane of an operation on random numbers in
+// the first-level cache, in f32 and in f64, the ratio of the two, and the number of steps of each.
+// The ratio is at least 2, and more where a function needs polynomials of a higher degree, and for
+// quotients and roots, which processors compute at less than half the rate.
 func BenchmarkFunctions(b *testing.B) {
 	for _, op := range []scalar.Op{
 		scalar.OpAdd, scalar.OpDiv, scalar.OpMax, scalar.OpSqrt, scalar.OpExp, scalar.OpExpm1, scalar.OpLog, scalar.OpLog1p,

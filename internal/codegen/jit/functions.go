@@ -94,9 +94,9 @@ func (b *builder) sign() argument {
 	return argument{bits: 1 << (b.typ.Bits() - 1), constant: true}
 }
 
-// expansion holds the constants of exp in a type: ln 2 in two parts, of which the first times
-// an integer is exact; the coefficients of q in exp(r) = 1 + r + r²·q(r) for |r| ≤ ½·ln 2; and
-// the arguments below and above which exp rounds to 0 and ∞.
+// expansion holds the constants of exp in a type: ln 2 in two parts, the first of which has an
+// exact product with an integer; the coefficients of q in exp(r) = 1 + r + r²·q(r) for |r| ≤ ½·ln
+// 2; and the arguments below and above which exp rounds to 0 and ∞.
 type expansion struct {
 	high, low    float64
 	coefficients []float64

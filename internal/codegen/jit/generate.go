@@ -104,7 +104,7 @@ func (g *generator) loop() {
 	g.loopBack(g.width*max(1, g.k.stride), &start)
 }
 
-// section writes straight-line code, at the end of which the kept values are in registers.
+// section writes straight-line code that ends with the kept values in registers.
 func (g *generator) section(steps []step, kept []Value) {
 	for i := range steps {
 		for _, a := range steps[i].args {

@@ -30,7 +30,7 @@ const (
 	unpackTerms    = 500 // the same for expressions that unpack, see unpacks
 )
 
-// decisions holds what is decided about each node before groups are formed.
+// decisions holds the decisions about each node that precede the forming of groups.
 type decisions struct {
 	virtual  []bool       // by node ID: computed where it is used
 	weight   []int        // by node ID: simple operations in its expression, virtual operands included

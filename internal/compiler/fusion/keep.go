@@ -10,10 +10,10 @@ import (
 
 // Rules for what to store where products use tensor cores ([Options.TensorCores]).
 
-// recomputeWeight is the number of simple operations that several users may recompute from
-// a value of the same size. Storing the result costs 8 bytes an element, in the time of
-// which an H200 does a hundred operations of f32 (67 TFLOP/s and 4.8 TB/s by its data
-// sheet); half of that is reserved for the users' other work.
+// recomputeWeight is the number of simple operations that several users may recompute from a value
+// of the same size. Storing the result costs 8 bytes an element; in that time an H200 does a
+// hundred operations of f32 (67 TFLOP/s and 4.8 TB/s by its data sheet); half of that is reserved
+// for the users' other work.
 const recomputeWeight = 48
 
 // wholeProduct is the number of result rows and columns from which a product counts as

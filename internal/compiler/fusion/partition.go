@@ -78,8 +78,7 @@ type Options struct {
 	Unfused bool
 }
 
-// DefaultOptions fit WebGPU's default limits: 8 storage buffers, of which one holds the
-// status words.
+// DefaultOptions fit WebGPU's default limits: 8 storage buffers, one of them for the status words.
 var DefaultOptions = Options{Tensors: 7, FirstCode: 1}
 
 // Pair is a state or a loop carry: New must end up in Old. They are equal where a group

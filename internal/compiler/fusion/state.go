@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// states are the states of a graph, or the carries of a loop body, with what is decided about
+// states are the states of a graph, or the carries of a loop body, with the decisions about
 // updating them in place.
 type states struct {
 	pairs   []newValue

@@ -12,7 +12,7 @@ import (
 // Relay is a warp-specialised kernel: a producer warp copies boxes, and a consumer warp group
 // multiplies them, in parts that tests omit or reorder. It multiplies a matrix of
 // RelayRows×RelayDepth by one of RelayDepth×RelayColumns, both row-major in bf16, in steps of 64
-// along the depth, of which the last is partial.
+// along the depth, the last one partial.
 type Relay struct {
 	// Parts of a step.
 	Empty, Copies, Filled       []loop.Stmt

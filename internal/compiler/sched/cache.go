@@ -46,7 +46,7 @@ func (c *Cache) key(caps loop.Caps, text string) {
 }
 
 // Schedule returns the launches of a group, in order, by its tuned schedule or the default.
-// Horizontally fused maps, and maps that only update states, are returned as [emit.Part]s, of
+// Horizontally fused maps, and maps that only update states, are returned as [emit.Part]s, from
 // which a [Fuser] makes kernels. The errors are those of [Emit].
 func (c *Cache) Schedule(g *fusion.Group, caps loop.Caps) (launches []emit.Launch, err error) {
 	defer recovered(g, &err)

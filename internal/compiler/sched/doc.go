@@ -1,5 +1,5 @@
-// Package sched lowers fusion groups to kernels. It stands between package fusion, which
-// decides the nodes of a group, and package plan, which places tensors in memory.
+// Package sched lowers fusion groups to kernels. It is between package fusion, which decides the
+// nodes of a group, and package plan, which places tensors in memory.
 //
 // Input: a [fusion.Group] and the target's [loop.Caps]. Output: [emit.Launch] values, each a kernel
 // in the loop IR with the tensors that it binds. Read candidates.go first.

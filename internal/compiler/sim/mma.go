@@ -8,8 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// batch is an Mma statement in flight: the variables it uses and what it reads of shared
-// memory.
+// batch is an Mma statement in flight: the variables it uses and the shared memory it reads.
 type batch struct {
 	names []string
 	reads []place
@@ -91,7 +90,7 @@ func (m *machine) finish(pending int) {
 	}
 }
 
-// term returns a function that computes one multiply-add of a warp group and returns what it
+// term returns a function that computes one multiply-add of a warp group and returns the places it
 // read.
 func (c *compiler) term(a loop.MmaShape, t loop.MmaTerm) func(group int) []place {
 	m := c.m

@@ -10,7 +10,7 @@ import (
 // of its roles.
 type part struct {
 	all []int32
-	// since is the epoch of their last barrier; all of them have seen what they did before.
+	// since is the epoch of their last barrier; earlier accesses are visible to all of them.
 	since uint32
 	// seen is the part's vector clock: up to which epoch it has seen the accesses of each
 	// role and, after these, of the copies of each mbarrier. It is nil for the workgroup.

@@ -195,7 +195,7 @@ func random(rng *rand.Rand, t ir.Type, below int) *ir.Array {
 	return a
 }
 
-// add exports a graph, or notes why it is refused, with its inputs and what it computes.
+// add exports a graph, or notes why it is refused, with its inputs and results.
 func (w *writer) add(c caseJSON, g *ir.Graph, inputs map[string]*ir.Array, tolerance func(result int, d ir.DType) irtest.Tolerance) error {
 	return w.addAs(c, g, g, inputs, tolerance)
 }

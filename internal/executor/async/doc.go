@@ -3,10 +3,10 @@
 // and errors. A backend implements [Machine], which holds the plan's memory and kernels on
 // a device, and [Stage], the staging memory of a run in flight.
 //
-// The package stands between the plans of internal/compiler/plan and the backends cuda and
-// metal. The entries of a plan share temporary memory, so the device computes one run at
-// a time. Runs are begun without waiting for the end of those before; copies of inputs
-// overlap with kernels where the [Machine] does so.
+// The package is between the plans of internal/compiler/plan and the backends cuda and metal. The
+// entries of a plan share temporary memory, so the device computes one run at a time. Runs are
+// begun without waiting for the end of those before; copies of inputs overlap with kernels where
+// the [Machine] does so.
 //
 // Start reading at machine.go, then program.go and entry.go.
 package async

@@ -26,7 +26,7 @@ func Go(fault func(error) error, f func() (map[string]native.Tensor, error)) nat
 	return r
 }
 
-// Wait implements [native.Run]. Results that are there are returned whatever the context is.
+// Wait implements [native.Run]. Results that have arrived are returned even if the context is done.
 func (r *run) Wait(ctx context.Context) (map[string]native.Tensor, error) {
 	select {
 	case <-r.done:

@@ -45,7 +45,7 @@ var (
 	numberText = regexp.MustCompile(`\d+`)
 )
 
-// parseHeader reads the dict, of which NumPy writes three keys.
+// parseHeader reads the dict of three keys that NumPy writes.
 func parseHeader(text string) (header, error) {
 	descr, order, shape := descrText.FindStringSubmatch(text), orderText.FindStringSubmatch(text), shapeText.FindStringSubmatch(text)
 	if order == nil || shape == nil || anyDescr.FindStringSubmatch(text) == nil {
@@ -84,7 +84,7 @@ func Read(r io.Reader) (*ir.Array, error) {
 	return h.array(data)
 }
 
-// readHeader reads what is before the elements.
+// readHeader reads the bytes before the elements.
 func readHeader(r io.Reader) (header, error) {
 	var start [12]byte
 	if _, err := io.ReadFull(r, start[:10]); err != nil || string(start[:6]) != magic {

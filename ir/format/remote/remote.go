@@ -1,4 +1,4 @@
-// Package remote reads files of tensors over HTTP by ranges: what is asked for is fetched, and no more.
+// Package remote reads files of tensors over HTTP by ranges: only the requested parts are fetched.
 //
 //	r, err := remote.Open(ctx, "https://example.org/model.safetensors", nil)
 //	f, err := safetensors.OpenAt(r, r.Size())
@@ -21,7 +21,7 @@ import (
 // has changed since it was opened.
 var ErrRanges = errors.New("the server sends no ranges of the file")
 
-// Small reads, as of headers, are answered from blocks, of which a few are kept.
+// Small reads, as of headers, are answered from blocks, a few of which are cached.
 const (
 	blockBytes = 256 << 10
 	keptBlocks = 16

@@ -15,7 +15,7 @@ import (
 // Family is a kind of model.
 type Family struct {
 	Name string
-	// model adds the loss. times multiplies the batch, or what stands for it.
+	// model adds the loss. times multiplies the batch, or the size that takes its place.
 	model func(n *net, times int) ir.Value
 }
 

@@ -172,7 +172,7 @@ func typesIn(c class) []ir.DType {
 	return out
 }
 
-// accepts returns the class of element types of which op takes operands.
+// accepts returns the class of element types that op takes as operands.
 func accepts(op ir.Op, attrs ir.Attrs, operands int) class {
 	return func(d ir.DType) bool {
 		_, err := ir.Build("accepts", func(b *ir.Builder) {

@@ -18,8 +18,8 @@ var (
 	v = matrix(.3, -.7, .2, -.7, .1, .5, .2, .5, -.4)
 )
 
-// graphs are the functions at p, q and v, with what they give by SciPy 1.17.1 (sqrtm,
-// logm, expm and generalised eigvalsh, of the formulas in the comments of spd).
+// graphs are the functions at p, q and v, with their results by SciPy 1.17.1 (sqrtm, logm, expm and
+// generalised eigvalsh, of the formulas in the comments of spd).
 var graphs = map[string]struct {
 	f    func(b *ir.Builder, p, q, v ir.Value) ir.Value
 	want []float64

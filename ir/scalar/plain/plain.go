@@ -23,9 +23,9 @@ func Expm1(x scalar.Expr) scalar.Expr {
 	return scalar.Mul(scalar.Tanh(scalar.Mul(x, like(x, 0.5))), scalar.Add(scalar.Exp(x), like(x, 1)))
 }
 
-// Log1p returns log(1 + x) as log(u)·x/(u − 1) for u = 1 + x as it is rounded, which corrects what
-// the rounding took (Kahan; in Goldberg, What Every Computer Scientist Should Know
-// About Floating-Point Arithmetic, theorem 4).
+// Log1p returns log(1 + x) as log(u)·x/(u − 1) for the rounded u = 1 + x, which corrects the
+// rounding error (Kahan; in Goldberg, What Every Computer Scientist Should Know About
+// Floating-Point Arithmetic, theorem 4).
 func Log1p(x scalar.Expr) scalar.Expr {
 	one := like(x, 1)
 	u := scalar.Add(x, one)

@@ -159,7 +159,7 @@ func (t *texts) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(t))
 }
 
-// logProbs is a boolean, or a number of alternatives, none of which is returned.
+// logProbs is a boolean, or a number of alternatives; no alternatives are returned.
 type logProbs bool
 
 // UnmarshalJSON implements [json.Unmarshaler].

@@ -57,7 +57,7 @@ const (
 	// FlashFragments is Flash with matrix fragments of subgroups.
 	FlashFragments
 	// FlashMma is Flash by warp-group MMA. In every kernel a workgroup has M rows and blocks of N
-	// columns, of which it holds Stages, and a multiprocessor holds Resident workgroups. Without
+	// columns, Stages of them at a time, and a multiprocessor holds Resident workgroups. Without
 	// sizes each kernel has the tile that was measured for it.
 	FlashMma
 	// PackedRows: a product of one row with packed weights. Lanes threads share a row of weights, in

@@ -262,8 +262,8 @@ func emitPacked(e *emit.Emitter, g *fusion.Group, s emit.Schedule) (emit.Launch,
 	return emit.Launch{}, false
 }
 
-// emitPackedBy is emitPacked with a function that loads the activations; used is the bytes of workgroup
-// memory beside them.
+// emitPackedBy is emitPacked with a function that loads the activations; used is the number of
+// other bytes of workgroup memory.
 func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load func(p *packedRows, s emit.Schedule, lane scalar.Expr, used int) bool) (emit.Launch, bool) {
 	p := newPackedRows(e, g, rowSlices[s.K-1])
 	e.Workgroup = [3]int{s.Lanes, 1, 1}

@@ -199,9 +199,9 @@ func (w *wordLoads) replaced(x scalar.Expr, done map[scalar.Expr]scalar.Expr) sc
 	return y
 }
 
-// Floats of integers. The bits of 2ⁿ, with those of an integer in the fraction where the last bit stands
-// for 1, are 2ⁿ plus the integer: an operation on bits and a subtraction, which is exact, where
-// conversions have a quarter of their rate.
+// Floats of integers. The bits of 2ⁿ, with those of an integer in the fraction where the last bit
+// is worth 1, are 2ⁿ plus the integer: an operation on bits and a subtraction, which is exact,
+// where conversions have a quarter of their rate.
 const (
 	fractionBits = 23
 	exponentBias = 127

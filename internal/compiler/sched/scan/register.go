@@ -9,11 +9,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// registerScanner is a workgroup that scans its rows tile by tile with the elements in
-// registers. A tile is a few strips, in each of which a thread has a contiguous vector. So
-// loads and stores are coalesced vectors, a whole tile is in flight at once, and one block scan
-// serves all strips: rows of 4,096 ran at 3,864 GB/s so, and at 2,971 through workgroup memory
-// (cumsum, H200, WebGPU).
+// registerScanner is a workgroup that scans its rows tile by tile with the elements in registers. A
+// tile is a few strips; a thread has a contiguous vector in each. So loads and stores are coalesced
+// vectors, a whole tile is in flight at once, and one block scan serves all strips: rows of 4,096
+// ran at 3,864 GB/s so, and at 2,971 through workgroup memory (cumsum, H200, WebGPU).
 type registerScanner struct {
 	v *emit.Vectorizer
 	place

@@ -79,9 +79,8 @@ func (p space) serialScan() emit.Schedule {
 	return s
 }
 
-// blockScan returns a block-scan schedule with tiles as large as workgroup memory holds beside
-// the running values of all threads, twice. Short rows share a workgroup; few long ones are
-// split.
+// blockScan returns a block-scan schedule with tiles as large as fit workgroup memory besides two
+// running values per thread. Short rows share a workgroup; few long ones are split.
 func (p space) blockScan() emit.Schedule {
 	threads, each := min(p.e.Caps.Invocations, emit.GroupThreads), scanEach
 	for !p.fitsTile(threads, each) && threads > 32 {
