@@ -1,5 +1,5 @@
-// Package hfconfig reads what the config.json files of Hugging Face have in common, for the packages that
-// make models of them: ir/lm and ir/models.
+// Package hfconfig reads the fields that all config.json files of Hugging Face share, for the
+// packages that build models from them: ir/lm and ir/models.
 package hfconfig
 
 import (

@@ -1,5 +1,6 @@
-// Command sourcevet reports what go vet does, for another system: it type-checks all packages
-// from source, where go vet compiles what they import. Environment variables choose the system:
+// Command sourcevet reports the findings of go vet for another system. It type-checks all packages
+// from source, where go vet compiles the packages that they import. Environment variables choose
+// the system:
 //
 //	GOOS=windows CGO_ENABLED=0 sourcevet ./...
 package main

@@ -1,6 +1,6 @@
-// Package tensorfile holds what readers and writers of files of tensors share. A [File] is a file mapped
-// into memory, or read at offsets if the system cannot map it. [Write] writes a tensor whose size the
-// file has stated before. The file to read first is mapped.go.
+// Package tensorfile has the code that readers and writers of files of tensors share. A [File] is
+// mapped into memory, or read at offsets if the system cannot map it. [Write] writes a tensor of a
+// given size. The file to read first is mapped.go.
 package tensorfile
 
 import (

@@ -1,5 +1,5 @@
-// Command gen writes what TypeScript has of the ops, from their definitions: the methods of all ops,
-// or a reference of them in JSON, which the documentation is made of:
+// Command gen writes the TypeScript methods of the ops from their definitions, or a reference of
+// the ops in JSON, from which the documentation is built:
 //
 //	go run ./wasm/gen js/src/graph/ops.gen.ts
 //	go run ./wasm/gen build/ops.json

@@ -1,6 +1,6 @@
-// Package families has training steps of models of many kinds, small enough for a few cores,
-// beside which backends are measured. The input is the name of a family, the output the graph
-// of a loss and what its integer inputs may hold.
+// Package families has training steps of models of many kinds, small enough for a few cores, to
+// measure backends by. The input is the name of a family, the output the graph of a loss and the
+// range of its integer inputs.
 //
 // The same models in PyTorch are native/bench/families.py. The file to read first is this one;
 // vision.go, language.go and fields.go have the models.

@@ -1,7 +1,6 @@
-// Package wire is how the WebAssembly modules talk to their JavaScript host:
-// one request and one response in the module's memory for each call, objects
-// by handle, errors with their kind. All but [Serve] is plain Go, so that
-// services are tested without a browser.
+// Package wire implements the calls of the WebAssembly modules by their JavaScript host: for each
+// call one request and one response in the module's memory, objects by handle, errors with their
+// kind. All but [Serve] is plain Go, so that services are tested without a browser.
 package wire
 
 import (

@@ -1,4 +1,4 @@
-// Package elementwise lowers maps: results whose elements are computed alone.
+// Package elementwise lowers maps: results whose elements are computed independently.
 //
 // Input: a group of kind MapKind, or several that are fused horizontally. Output: a kernel with
 // one element, a word or a vector per thread (map.go), or one that transposes operands through

@@ -1,5 +1,4 @@
-// Package indexed lowers what moves elements to places that are known when the kernel runs: sorts
-// and scatters.
+// Package indexed lowers sorts and scatters, which move elements to places known only at run time.
 //
 // Input: a group of kind SortKind or ScatterKind. Output: a bitonic network or the launches of a
 // radix sort (sort.go); a scatter by atomics, by search, or by sorting its updates (scatter.go).

@@ -1,5 +1,5 @@
 // Package serial lowers groups of every kind but sorts for targets with one thread per workgroup,
-// as the CPU in a page is.
+// such as the CPU in a page.
 //
 // Input: a group. Output: a kernel of loop nests whose workgroups share the outermost loop, if
 // any. serial.go has the nests and how they are divided; reduce.go, contract.go and scatter.go
