@@ -161,7 +161,12 @@ type If struct {
 
 // Barrier synchronises all threads of a workgroup and makes their stores to shared and storage
 // arrays visible to each other. Control flow must be uniform.
-type Barrier struct{}
+type Barrier struct {
+	// Kernels has the threads wait for the kernels before this one instead: statements before it read only
+	// what no kernel of a run writes. It stands outside of loops and conditions. A target whose kernels do
+	// not start before those before them have ended ignores it.
+	Kernels bool
+}
 
 // AtomicOp combines a value into an element of an array with Access Atomic. Old, if not "",
 // names the previous value. The order of threads is not defined, so the rounding of an F32 sum

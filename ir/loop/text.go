@@ -97,6 +97,9 @@ func (k *Kernel) Label(s Stmt) string {
 	case *If:
 		return "if"
 	case *Barrier:
+		if s.Kernels {
+			return "barrier of kernels"
+		}
 		return "barrier"
 	case *AtomicOp:
 		return "atomic " + k.ArrayName(s.Array)

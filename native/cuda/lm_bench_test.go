@@ -57,10 +57,8 @@ func benchmarkLM(b *testing.B, d native.Backend, c lm.Config, s nn.Storage) {
 	must(b, err)
 	prefill, err := lmGraph(c, s, lmPrompt)
 	must(b, err)
-	if s.Format == "" { // products of bf16
-		prefill, err = passes.Mixed(prefill, ir.BF16)
-		must(b, err)
-	}
+	prefill, err = passes.Mixed(prefill, ir.BF16)
+	must(b, err)
 	fill, err := lmFill(decode)
 	must(b, err)
 	m, err := ir.NewModule("lm", ir.Entry{Name: "decode", Graph: decode}, ir.Entry{Name: "prefill", Graph: prefill}, ir.Entry{Name: "fill", Graph: fill})

@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"github.com/rlx-go/rlx/internal/codegen/cudacpp"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/cuda/driver"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -165,6 +166,7 @@ func (r *recorder) ordered(steps []plan.Step) error {
 				return err
 			}
 		}
+		r.early = r.startsEarly(steps, i, waits)
 		if err := r.plain(steps[i:i+1], nil); err != nil {
 			return err
 		}
@@ -173,5 +175,19 @@ func (r *recorder) ordered(steps []plan.Step) error {
 		}
 		o.steps = append(o.steps, s)
 	}
+	r.early = false
 	return r.stream.SetDependencies(o.nodes(o.last()))
+}
+
+// startsEarly reports whether a step may start before the one that it depends on has ended: both are
+// kernels of ours, which wait themselves (programmatic dependent launch). What the other depends on has
+// ended when it has.
+func (r *recorder) startsEarly(steps []plan.Step, i int, waits []int) bool {
+	return len(waits) == 1 && r.p.guards == nil && r.p.device.LaunchesEarly() && r.kernelWaits(steps[i]) && r.kernelWaits(steps[waits[0]])
+}
+
+// kernelWaits reports whether a step is a kernel that waits for those before it.
+func (r *recorder) kernelWaits(s plan.Step) bool {
+	d, kernel := s.(*plan.Dispatch)
+	return kernel && cudacpp.Waits(r.p.plan.Kernels[d.Kernel].Source)
 }

@@ -43,7 +43,9 @@ func planOf(m *ir.Module, t plan.Target) (*plan.Plan, error) {
 }
 
 // printerOf returns the printer of a target's kernels.
-func printerOf(t plan.Target) cudacpp.Printer { return cudacpp.Printer{WarpMMA: t.MmaByWarps} }
+func printerOf(t plan.Target) cudacpp.Printer {
+	return cudacpp.Printer{WarpMMA: t.MmaByWarps, Waits: t.TensorMaps}
+}
 
 // planKey returns the cache key of a module's plan: a hash of the graphs, the target and the
 // build of this executable. ok is false if the plan is not worth caching.

@@ -18,7 +18,8 @@ type recorder struct {
 	*entry
 	stream   *driver.Stream
 	captures bool
-	depth    int // nesting depth of conditions, each captured by a stream of its own
+	early    bool // launches may start before the kernel before them has ended
+	depth    int  // nesting depth of conditions, each captured by a stream of its own
 	// after, if not nil, is called after each step.
 	after func(plan.Step) error
 }
@@ -210,7 +211,9 @@ func (r *recorder) start(d *plan.Dispatch, k *plan.Kernel, pointers []driver.Ptr
 	if err != nil {
 		return err
 	}
-	err = r.stream.Launch(r.p.functions[d.Kernel], d.Groups, k.Workgroup, pointers, counters[:k.Counters], maps...)
+	f := r.p.functions[d.Kernel]
+	f.Early = r.early
+	err = r.stream.Launch(f, d.Groups, k.Workgroup, pointers, counters[:k.Counters], maps...)
 	if r.p.debug && err == nil {
 		err = r.stream.Synchronize()
 	}

@@ -82,6 +82,8 @@ type Dialect struct {
 	// They define old as the old value, unless it is "". It is nil if the language has no
 	// such additions.
 	AddFloat func(element, value, old string) []string
+	// KernelBarrier is what waits for the kernels before this one, "" for targets without it.
+	KernelBarrier string
 	// Barrier returns the statements of a workgroup barrier. storage says
 	// that it also orders accesses of storage arrays.
 	Barrier func(storage bool) []string
@@ -141,6 +143,8 @@ type Source struct {
 	Types []dtype.DType
 	// Names has the name of each array in the body, Mbarriers that of each mbarrier.
 	Names, Mbarriers []string
+	// KernelBarrier says that the body waits for other kernels.
+	KernelBarrier bool
 }
 
 // Uses reports whether the body uses a built-in variable of the given kind.

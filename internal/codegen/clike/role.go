@@ -72,6 +72,14 @@ func (w *Writer) roles(s *loop.Roles) {
 	w.line("}")
 }
 
+// kernelBarrier waits for the kernels before this one.
+func (w *Writer) kernelBarrier() {
+	if w.d.KernelBarrier != "" {
+		w.out.KernelBarrier = true
+		w.sb.WriteString(w.d.KernelBarrier + "\n")
+	}
+}
+
 // barrier writes a barrier of the current role, or of the workgroup.
 func (w *Writer) barrier() {
 	if w.roleBarrier != "" {

@@ -98,7 +98,11 @@ func (w *Writer) stmt(s loop.Stmt) {
 		}
 		w.line("}")
 	case *loop.Barrier:
-		w.barrier()
+		if s.Kernels {
+			w.kernelBarrier()
+		} else {
+			w.barrier()
+		}
 	case *loop.AtomicOp:
 		w.atomic(s)
 	case *loop.Subgroup:

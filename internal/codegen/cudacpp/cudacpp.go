@@ -40,6 +40,9 @@ type Printer struct {
 	// Warps selects mma.sync of warps, for compute capability 8.0 and later, instead of
 	// wgmma of warp groups, which only 9.0 has.
 	WarpMMA bool
+	// Waits has kernels wait for the kernel before them where they were launched before it ended
+	// (programmatic dependent launch, compute capability 9.0).
+	Waits bool
 }
 
 // Dialect returns dtype.CUDA.
@@ -50,14 +53,14 @@ func (Printer) Dialect() dtype.Dialect { return dtype.CUDA }
 // of 32, and for MMA of warps in workgroups of several dimensions.
 func (p Printer) Print(k *loop.Kernel) (string, error) {
 	if !p.WarpMMA {
-		return printBy(k, &dialect)
+		return p.printBy(k, &dialect)
 	}
 	if k.HasMma() && k.Workgroup[0] != k.Threads() {
 		return "", &clike.UnsupportedError{Dialect: dialect.Name, Kernel: k.Name, What: "multiply-adds of warps that are not numbered along x"}
 	}
 	d := dialect
 	d.Async = &warpAsync
-	return printBy(k, &d)
+	return p.printBy(k, &d)
 }
 
 // Prefix is prepended to a kernel's name to form that of its function.
@@ -74,7 +77,12 @@ func Options(architecture string) []string {
 // Print is [Printer.Print] with wgmma.
 func Print(k *loop.Kernel) (string, error) { return Printer{}.Print(k) }
 
-func printBy(k *loop.Kernel, dialect *clike.Dialect) (string, error) {
+func (by Printer) printBy(k *loop.Kernel, dialect *clike.Dialect) (string, error) {
+	if by.Waits {
+		d := *dialect
+		d.KernelBarrier = kernelBarrier
+		dialect = &d
+	}
 	src, err := clike.Write(k, dialect)
 	if err != nil {
 		return "", err
@@ -90,7 +98,7 @@ func printBy(k *loop.Kernel, dialect *clike.Dialect) (string, error) {
 	if s := k.Subgroup; s != [2]int{} && (s[0] > warp || s[1] < warp) {
 		return unsupported("subgroups of %d to %d threads", s[0], s[1])
 	}
-	p := printer{src: src, k: src.Kernel, tiles: tilesOf(src.Kernel)}
+	p := printer{src: src, k: src.Kernel, tiles: tilesOf(src.Kernel), waits: by.Waits}
 	for i := range p.tiles {
 		if a := p.k.Arrays[i]; a.Bytes()%loop.TileAlign != 0 {
 			return unsupported("tiles in an array of %d bytes", a.Bytes())
@@ -111,6 +119,7 @@ type printer struct {
 	k   *loop.Kernel
 	// tiles are the arrays that MMA reads.
 	tiles map[int]bool
+	waits bool
 	sb    strings.Builder
 }
 
@@ -178,6 +187,9 @@ func (p *printer) entry() {
 	}
 	p.line("\nextern \"C\" __global__ void __launch_bounds__(%d, %d) %s(", threads, resident, EntryPoint(p.k))
 	p.line("    %s) {", strings.Join(params, ",\n    "))
+	if p.waits {
+		p.line("%s", kernelsBegin)
+	}
 	p.shared()
 	p.beginBarriers()
 	for i, a := range p.k.Arrays {
@@ -190,9 +202,26 @@ func (p *printer) entry() {
 		value, typ := p.builtin(name)
 		p.line("  const %s %s = %s;", typ, name, value)
 	}
+	if p.waits && !p.src.KernelBarrier {
+		p.line("%s", kernelBarrier)
+	}
 	p.sb.WriteString(p.src.Body)
 	p.line("}")
 }
+
+// Programmatic dependent launch, where kernels are launched so: the kernel after this one may take the processors
+// that are free, and this one waits until what those before it write is visible.
+const (
+	kernelsBegin = `#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif`
+	kernelBarrier = `#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif`
+)
+
+// Waits reports whether the kernel of a source waits for those before it: see [Printer].
+func Waits(source string) bool { return strings.Contains(source, "griddepcontrol.wait") }
 
 // builtin returns the value and type of a built-in variable.
 func (p *printer) builtin(name string) (value, typ string) {

@@ -46,6 +46,7 @@ type decisions struct {
 	forms       *nodeForms
 	tensors     int        // [Options.Tensors]
 	tensorCores bool       // [Options.TensorCores]
+	scattered   bool       // a state is updated by a scatter
 	key         []byte     // key of the current expression
 	scratch     []ir.Value // for measure
 }
@@ -64,6 +65,7 @@ func decide(p *Partition) *decisions {
 	}
 	output := map[*ir.Node]bool{}
 	for _, o := range g.Outputs() {
+		d.scattered = d.scattered || scattersState(g, o)
 		output[o.Value.Node()] = true
 	}
 	live := liveNodes(g)
@@ -228,7 +230,17 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 			return false
 		}
 	}
-	return len(users) == 1 || !repeated
+	// A state that is updated in place waits for all checks: one that a later group repeats, which needs the
+	// state, has the state copied.
+	checked := d.scattered && n.Types()[0].DType.IsFloat() && d.checks(n)
+	return len(users) == 1 || !repeated && !checked
+}
+
+// scattersState reports whether an output of a graph is a state with updates scattered into it.
+func scattersState(g *ir.Graph, o ir.Output) bool {
+	port, ok := g.Port(o.Name)
+	_, scatter := o.Value.Node().Def().Lower.(*ir.ScatterLowering)
+	return ok && o.State && scatter && o.Value.Node().Input(0) == port.Value
 }
 
 // readsOnce reports whether a node that runs apart computes n for each element once or twice: the

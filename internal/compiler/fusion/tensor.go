@@ -1,6 +1,8 @@
 package fusion
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -53,6 +55,14 @@ func (t *Tensor) IsSlice() bool {
 
 // Persistent reports whether the tensor keeps its value between runs.
 func (t *Tensor) Persistent() bool { return t.Port != nil && t.Port.Kind != ir.InputPort }
+
+// IsFixed reports whether a tensor keeps its value during a run and between runs.
+func (p *Partition) IsFixed(t *Tensor) bool {
+	if p.parent != nil || !t.Persistent() {
+		return false
+	}
+	return !slices.ContainsFunc(p.states.pairs, func(s newValue) bool { return s.name == t.Port.Name })
+}
 
 // Type returns the type of the values.
 func (t *Tensor) Type() ir.Type { return ir.Type{DType: t.DType, Shape: ir.Dims(t.Dims...)} }

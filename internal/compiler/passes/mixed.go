@@ -178,7 +178,7 @@ func isProduct(n *ir.Node) bool {
 // nil. An op with kernels of its own is kept: elimination loses the digits that half precision
 // has, and its body is only for targets that the kernels do not fit.
 func productsIn(n *ir.Node) *ir.Graph {
-	if !n.Def().IsComposite() || n.Def().Lower != nil {
+	if !n.Def().IsComposite() || n.Def().Lower != nil && !unpacks(n) {
 		return nil
 	}
 	body, err := ir.Inline(n)
@@ -189,6 +189,20 @@ func productsIn(n *ir.Node) *ir.Graph {
 		return body
 	}
 	return nil
+}
+
+// unpackedRows is the number of rows from which on weights are unpacked for a product in half precision: writing
+// and reading the numbers costs more memory traffic than a few rows are worth.
+const unpackedRows = 64
+
+// unpacks reports whether a node is a product with packed weights that is computed with the unpacked ones.
+func unpacks(n *ir.Node) bool {
+	if n.Op() != ops.OpQuantizedMatMul || n.Input(0).DType() != ir.F32 {
+		return false
+	}
+	x := n.Input(0).Shape()
+	rows, known := x[:len(x)-1].Size().Const()
+	return !known || rows >= unpackedRows
 }
 
 // hasProducts reports whether a graph contains products at any depth, of composites and of loops.

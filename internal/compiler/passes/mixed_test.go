@@ -262,3 +262,20 @@ func TestMixedSumsOperandsOfProducts(t *testing.T) {
 		}
 	}
 }
+
+// TestMixedUnpacksWeightsForManyRows has products with packed weights: those of many rows are of numbers in half
+// precision, those of few read the packed weights.
+func TestMixedUnpacksWeightsForManyRows(t *testing.T) {
+	for rows, want := range map[int]bool{1: false, 8: false, 64: true} {
+		g := mixed(t, ir.BF16, func(b *ir.Builder) {
+			b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(rows, 64)...), b.Input("w", ir.U8, ir.Dims(8, 36)...), "q4_0"))
+		})
+		half := slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
+			return n.Op() == ops.OpDotGeneral && n.Input(0).DType() == ir.BF16 && n.Input(1).DType() == ir.BF16
+		})
+		packed := slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return n.Op() == ops.OpQuantizedMatMul })
+		if half != want || packed == want {
+			t.Errorf("%d rows: a product in bf16 %t, of packed weights %t\n%s", rows, half, packed, g)
+		}
+	}
+}

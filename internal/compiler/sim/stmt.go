@@ -143,7 +143,9 @@ func (c *compiler) stmt(s loop.Stmt) []string {
 	case *loop.If:
 		c.branch(s)
 	case *loop.Barrier:
-		c.barrier()
+		if !s.Kernels {
+			c.barrier()
+		}
 	case *loop.AtomicOp:
 		return c.atomic(s)
 	case *loop.Subgroup:

@@ -67,12 +67,14 @@ rlx_cuda *rlx_load_cuda(const char *path, char *why, size_t why_len) {
 	static const function branches[] = {RLX_BRANCHES(RLX_FUNCTION)};
 	static const function edits[] = {RLX_EDITS(RLX_FUNCTION)};
 	static const function guards[] = {RLX_WALLS(RLX_FUNCTION)};
+	static const function attributes[] = {RLX_ATTRIBUTES(RLX_FUNCTION)};
 	void *lib = open_library(path, why, why_len);
 	rlx_cuda *table = lib ? load(lib, path, list, RLX_COUNT(list), sizeof *table, why, why_len) : 0;
 	if (!table) return 0;
 	table->branches = !look_up(lib, table, branches, RLX_COUNT(branches));
 	table->edits = !look_up(lib, table, edits, RLX_COUNT(edits));
 	table->guards = !look_up(lib, table, guards, RLX_COUNT(guards));
+	table->attributes = !look_up(lib, table, attributes, RLX_COUNT(attributes));
 	return table;
 }
 
@@ -99,14 +101,38 @@ int rlx_describe(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *
 	return r;
 }
 
+// rlx_attribute is a CUlaunchAttribute, and rlx_config a CUlaunchConfig: see cuda.h.
+typedef struct {
+	int kind, pad;
+	union {
+		int number;
+		char bytes[64];
+	} value;
+} rlx_attribute;
+
+typedef struct {
+	unsigned grid[3], block[3], shared;
+	rlx_handle stream;
+	rlx_attribute *attributes;
+	unsigned count;
+} rlx_config;
+
 int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned *block, rlx_handle stream,
-               unsigned shared, char *params, int pointers, int numbers, int maps) {
+               unsigned shared, int early, char *params, int pointers, int numbers, int maps) {
 	void *args[pointers + numbers + maps + 1];
 	for (int i = 0; i < pointers; i++) args[i] = params + 8 * i;
 	for (int i = 0; i < numbers; i++) args[pointers + i] = params + 8 * pointers + 4 * i;
 	for (int i = 0; i < maps; i++) args[pointers + numbers + i] = params + 8 * pointers + 4 * numbers + rlx_map_bytes * i;
 	int r = d->cu->cuCtxSetCurrent(d->context);
 	if (r) return r;
+	if (early) {
+		enum { programmatic_stream_serialization = 6 };
+		rlx_attribute a = {.kind = programmatic_stream_serialization, .value.number = 1};
+		rlx_config c = {.shared = shared, .stream = stream, .attributes = &a, .count = 1};
+		memcpy(c.grid, grid, sizeof c.grid);
+		memcpy(c.block, block, sizeof c.block);
+		return d->cu->cuLaunchKernelEx(&c, f, args, 0);
+	}
 	return d->cu->cuLaunchKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, args, 0);
 }
 

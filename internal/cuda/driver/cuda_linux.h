@@ -66,6 +66,9 @@ typedef unsigned long long rlx_ptr;
 	  (unsigned long long *, rlx_handle, rlx_handle, unsigned, unsigned))                                  \
 	X(cuGraphAddNode, "cuGraphAddNode", int, (rlx_handle *, rlx_handle, const rlx_handle *, size_t, void *))
 
+// Optional, from CUDA 11.8 on: launches with attributes.
+#define RLX_ATTRIBUTES(X) X(cuLaunchKernelEx, "cuLaunchKernelEx", int, (const void *, rlx_handle, void **, void **))
+
 // Optional: editing graphs before instantiation.
 #define RLX_EDITS(X)                                                                                       \
 	X(cuGraphGetNodes, "cuGraphGetNodes", int, (rlx_handle, rlx_handle *, size_t *))                       \
@@ -148,7 +151,7 @@ typedef struct { char bytes[128]; } rlx_nccl_id;
 	X(group_end, "ncclGroupEnd", int, (void))
 
 #define RLX_FIELD(name, symbol, result, params) result(*name) params;
-typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) RLX_EDITS(RLX_FIELD) RLX_WALLS(RLX_FIELD) int branches, edits, guards; } rlx_cuda;
+typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) RLX_EDITS(RLX_FIELD) RLX_WALLS(RLX_FIELD) RLX_ATTRIBUTES(RLX_FIELD) int branches, edits, guards, attributes; } rlx_cuda;
 typedef struct rlx_nvrtc { RLX_NVRTC(RLX_FIELD) } rlx_nvrtc;
 typedef struct rlx_blas { RLX_BLAS(RLX_FIELD) } rlx_blas;
 typedef struct rlx_nccl { RLX_NCCL(RLX_FIELD) } rlx_nccl;
@@ -218,9 +221,10 @@ int rlx_describe(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *
 static inline int rlx_retain(rlx_device *d) { return d->cu->cuDevicePrimaryCtxRetain(&d->context, d->number); }
 
 // rlx_launch starts a kernel whose parameters are consecutive in params:
-// 8-byte pointers, 4-byte numbers, then tensor maps.
+// 8-byte pointers, 4-byte numbers, then tensor maps. If early is set it may start before the kernel
+// before it in the stream has ended.
 int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned *block, rlx_handle stream,
-               unsigned shared, char *params, int pointers, int numbers, int maps);
+               unsigned shared, int early, char *params, int pointers, int numbers, int maps);
 
 // rlx_map_bytes is the size of a tensor map, CUtensorMap, and how its address is aligned
 // while it is made.

@@ -178,9 +178,17 @@ func (d *Device) LoadModule(image []byte) (*Module, error) {
 
 // Function is a kernel ready to launch.
 type Function struct {
+	// Early launches the kernel as a programmatic dependent of the kernel before it in the stream, if
+	// [Device.LaunchesEarly]: its workgroups start once those of the other have begun and wait by
+	// griddepcontrol.wait.
+	Early bool
+
 	handle C.rlx_handle
 	shared int
 }
+
+// LaunchesEarly reports whether kernels can start before the kernel before them has ended.
+func (d *Device) LaunchesEarly() bool { return d.HasWgmma() && d.library.cu.attributes != 0 }
 
 // maxDynamicShared is CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
 const maxDynamicShared = 8
@@ -195,7 +203,7 @@ func (m *Module) Function(name string, shared int) (Function, error) {
 	if err == nil && shared > 0 {
 		err = m.device.check("cuFuncSetAttribute", C.rlx_cuFuncSetAttribute(m.device.c, handle, maxDynamicShared, C.int(shared)))
 	}
-	return Function{handle, shared}, err
+	return Function{handle: handle, shared: shared}, err
 }
 
 // Unload unloads the module.

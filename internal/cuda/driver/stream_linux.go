@@ -96,8 +96,11 @@ func (s *Stream) Launch(f Function, grid, block [3]int, pointers []Ptr, numbers 
 	for i := range maps {
 		params = append(params, maps[i][:]...)
 	}
-	g, b := dims(grid), dims(block)
-	return s.device.check("cuLaunchKernel", C.rlx_launch(s.device.c, f.handle, &g[0], &b[0], s.handle, C.uint(f.shared),
+	g, b, early := dims(grid), dims(block), C.int(0)
+	if f.Early {
+		early = 1
+	}
+	return s.device.check("cuLaunchKernel", C.rlx_launch(s.device.c, f.handle, &g[0], &b[0], s.handle, C.uint(f.shared), early,
 		(*C.char)(unsafe.Pointer(unsafe.SliceData(params))), C.int(len(pointers)), C.int(len(numbers)), C.int(len(maps))))
 }
 

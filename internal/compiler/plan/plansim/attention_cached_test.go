@@ -2,6 +2,7 @@ package plansim_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,6 +98,56 @@ func TestCachedAttentionByWarps(t *testing.T) {
 	for _, name := range checkSampleOn(t, schedtest.Hopper(), ops.OpCachedAttention, samples...) {
 		if !strings.HasPrefix(name, "kernels_") {
 			t.Errorf("kernel %s is none of the op's own", name)
+		}
+	}
+}
+
+// TestCachedAttentionOfAPromptReadsNoHiddenKeys runs many queries, which attend by blocks with a mask, after none to
+// many positions: no block that the mask hides from all queries is read, NaN in it does not matter.
+func TestCachedAttentionOfAPromptReadsNoHiddenKeys(t *testing.T) {
+	const queries, room = 70, 400
+	sample := func(a ops.CachedAttentionAttrs, d ir.DType, past int64) ir.Sample {
+		s := ir.Sample{Attrs: &a}
+		for i, dims := range [][]int{{1, 2, queries, 64}, {1, 1, room, 64}, {1, 1, room, 64}} {
+			x := ir.NewArray(d, dims...)
+			for j := range x.F {
+				x.F[j] = math.Sin(float64(j*(i+1)) + float64(i))
+			}
+			x.Round()
+			s.In = append(s.In, x)
+		}
+		s.In = append(s.In, ir.Ints(ir.I32, []int64{past}, 1))
+		return s
+	}
+	for _, d := range []ir.DType{ir.F32, ir.BF16} {
+		for _, a := range []ops.CachedAttentionAttrs{{Scale: 0.2}, {Scale: 0.2, Window: 90}} {
+			checkSampleOn(t, schedtest.Hopper(), ops.OpCachedAttention, sample(a, d, 0), sample(a, d, 130), sample(a, d, room-queries))
+			const past = 150
+			s := sample(a, d, past)
+			for i := range s.In[2].F {
+				if key := i / 64; key >= past+queries+128 || a.Window > 0 && key < past-a.Window-128 {
+					s.In[2].F[i] = math.NaN()
+				}
+			}
+			g, inputs, err := sampleGraph(ops.OpCachedAttention, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+			if err != nil {
+				t.Fatal(err)
+			}
+			session, err := plansim.Open(m, schedtest.Hopper())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := session.Run("run", inputs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i := slices.IndexFunc(got["y0_0"].F, math.IsNaN); i >= 0 {
+				t.Errorf("%s, window %d: element %d is NaN", d, a.Window, i)
+			}
 		}
 	}
 }

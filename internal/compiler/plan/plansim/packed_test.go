@@ -95,30 +95,72 @@ func TestPackedGateAndValue(t *testing.T) {
 	checkPacked(t, g, schedtest.Hopper(), map[string]*ir.Array{"x": normal(rng, 1, elements), "scale": normal(rng, elements), "gate": gate, "up": up})
 }
 
-// TestPackedCandidatesAreRight runs every schedule that is worth measuring.
+// TestPackedCandidatesAreRight runs every schedule that is worth measuring, of weights that no kernel writes: loops
+// over rows load words an iteration ahead.
 func TestPackedCandidatesAreRight(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	const rows, elements = 8, 512
-	w := packedRandom(rng, "q5_0", rows, elements)
-	inputs := map[string]*ir.Array{"x": normal(rng, 1, elements), "w": w}
-	g := schedtest.Build(t, func(b *ir.Builder) {
-		b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(1, elements)...), b.Input("w", ir.U8, ir.Dims(w.Dims...)...), "q5_0"))
-	})
-	target, packed := schedtest.Hopper(), 0
-	target.Device = hardware.Unknown()
-	target.Device.Launch = 1e-6 // so that no group is too small for a choice
-	for _, c := range schedtest.Choices(t, g, target) {
-		for _, r := range c.Candidates {
-			if r.Family == emit.PackedRows {
-				packed++
+	for _, format := range []string{"q4_0", "q5_0"} {
+		t.Run(format, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(5, 6))
+			const rows, elements = 24, 512
+			w := packedRandom(rng, format, rows, elements)
+			inputs := map[string]*ir.Array{"x": normal(rng, 1, elements), "w": w}
+			g := schedtest.Build(t, func(b *ir.Builder) {
+				b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(1, elements)...), b.Param("w", ir.U8, ir.Dims(w.Dims...)...), format))
+			})
+			target, packed, rowsOf := schedtest.Hopper(), 0, map[int]bool{}
+			target.Device = hardware.Unknown()
+			target.Device.Launch = 1e-6 // so that no group is too small for a choice
+			for _, c := range schedtest.Choices(t, g, target) {
+				for _, r := range c.Candidates {
+					if r.Family == emit.PackedRows {
+						packed, rowsOf[r.Rows] = packed+1, true
+					}
+					forced := schedtest.Forced(t, g, target, func(o *plan.Choice) (emit.Schedule, bool) { return r.Schedule, o.Key == c.Key })
+					checkPacked(t, g, forced, inputs)
+				}
 			}
-			forced := schedtest.Forced(t, g, target, func(o *plan.Choice) (emit.Schedule, bool) { return r.Schedule, o.Key == c.Key })
-			checkPacked(t, g, forced, inputs)
+			if packed < 4 || len(rowsOf) < 2 {
+				t.Errorf("%d candidates read words, of rows %v, want some", packed, rowsOf)
+			}
+		})
+	}
+}
+
+// TestPackedActivationsOfAnyScale multiplies weights that are computed as subnormal numbers with activations that
+// are large or small.
+func TestPackedActivationsOfAnyScale(t *testing.T) {
+	for _, scale := range []float64{1e-6, 1, 1e20} {
+		rng := rand.New(rand.NewPCG(7, 8))
+		const rows, elements = 4, 512
+		w, x := packedRandom(rng, "q4_0", rows, elements), normal(rng, 1, elements)
+		for i := range x.F {
+			x.F[i] *= scale
+		}
+		x.Round()
+		g := schedtest.Build(t, func(b *ir.Builder) {
+			y := ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(1, elements)...), b.Input("w", ir.U8, ir.Dims(w.Dims...)...), "q4_0")
+			b.Output("y", ops.Mul(b, y, ops.Const(b, ir.F32, 10/scale)))
+		})
+		checkPacked(t, g, schedtest.Hopper(), map[string]*ir.Array{"x": x, "w": w})
+	}
+}
+
+// TestUnpackedNumbersAreStoredAsVectors dequantises weights to bf16, of which a thread has several.
+func TestUnpackedNumbersAreStoredAsVectors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	w := packedRandom(rng, "q4_0", 8, 256)
+	g := schedtest.Build(t, func(b *ir.Builder) {
+		b.Output("y", ops.Dequantize(b, b.Input("w", ir.U8, ir.Dims(w.Dims...)...), "q4_0", ir.BF16))
+	})
+	target := schedtest.Hopper()
+	target.Device = hardware.Unknown()
+	target.Device.Launch = 1e-6
+	for _, k := range schedtest.Kernels(t, g, target) {
+		if width := k.Arrays[len(k.Arrays)-1].Width; width != 4 {
+			t.Errorf("%s stores vectors of %d", k.Name, width)
 		}
 	}
-	if packed < 4 {
-		t.Errorf("%d candidates read words, want some", packed)
-	}
+	checkPacked(t, g, target, map[string]*ir.Array{"w": w})
 }
 
 func normal(rng *rand.Rand, dims ...int) *ir.Array {

@@ -53,6 +53,7 @@ type kernel struct {
 	heads      heads
 	registers  registers
 	visible    visibility
+	shownWhole bool // the mask hides nothing of blocks that are visible to all rows
 }
 
 // fragments is how the threads of a workgroup hold tables (scores or accumulators) and multiply:
@@ -287,7 +288,7 @@ func (a *kernel) element(x, key scalar.Expr, q query, maskAt ir.Index) element {
 		e.capped = a.e.Let("t", scalar.Tanh(scalar.Mul(e.score, scalar.ConstF(ir.F32, 1/a.spec.Softcap))))
 		e.score = scalar.Mul(e.capped, scalar.ConstF(ir.F32, a.spec.Softcap))
 	}
-	if a.spec.Mask < 0 {
+	if a.spec.Mask < 0 || a.visible.unmasked && a.shownWhole {
 		return e
 	}
 	mask := a.read(a.spec.Mask, maskAt)
@@ -370,6 +371,10 @@ func (a *kernel) repeat(prefix string, n int, body func(i scalar.Expr)) {
 // current rows.
 func (a *kernel) columnBlocks(lo, hi scalar.Expr, body func()) {
 	lo, hi, whole := a.visible.blocks(lo, hi)
+	if b := a.maskBounds(); b.first != nil || b.end != nil {
+		lo, hi, whole = a.shown(b, lo, hi, whole)
+		a.shownWhole = b.all
+	}
 	for i := range whole {
 		whole[i] = a.e.Simplify(whole[i])
 	}

@@ -70,9 +70,15 @@ func (w *Space) Candidates() []emit.Ranked {
 		return list
 	}
 	list[0].Cost = w.cost(plain)
+	vectors := w.vectorizes()
 	for each := emit.VectorWidth; each <= maxEach; each *= 2 {
-		if s := (emit.Schedule{Family: emit.Elements, Each: each}); s != plain && w.Fits(s) && w.vectorizes() {
+		s := emit.Schedule{Family: emit.Elements, Each: each}
+		switch {
+		case s == plain || !w.Fits(s):
+		case vectors:
 			list = append(list, emit.Ranked{Schedule: s, Cost: w.cost(s)})
+		case w.storesVectors():
+			list = slices.Insert(list, 0, emit.Ranked{Schedule: s, Cost: list[0].Cost})
 		}
 	}
 	// Sides of 32 and more: a warp then reads and writes whole cache lines.
@@ -168,6 +174,22 @@ func (w *Space) vectorizes() bool {
 		steps, ok := w.steps(a)
 		return a.root.Bytes() > 0 && (!ok || steps[last] > 1 || steps[last] < 0)
 	})
+}
+
+// storesVectors reports whether a thread should have several elements though not all loads are vectors: on CUDA,
+// where results have 16 bits and are stored as vectors. With one element a thread has too few bytes in flight, which
+// costs do not see where addresses are not affine.
+func (w *Space) storesVectors() bool {
+	last := len(w.Group.Outer) - 1
+	if !emit.WithMma || w.e.Caps.Dialect != dtype.CUDA || last < 0 || w.elementBytes() > 2 {
+		return false
+	}
+	for _, a := range w.look()[:len(w.Group.Writes())] {
+		if steps, ok := w.steps(a); !ok || steps[last] != 1 {
+			return false
+		}
+	}
+	return true
 }
 
 // cost estimates the time to move the operands and results, in sectors as a warp accesses them.
@@ -364,7 +386,7 @@ func vectorizedMaps(e *emit.Emitter, name string, parts []*fusion.Group) (emit.L
 	each, starts, bytes := emit.Schedule{Family: emit.Elements, Each: emit.VectorWidth}, make([]int, len(parts)+1), 0.0
 	for i, part := range parts {
 		w := NewSpace(e.Sibling(), part)
-		if !w.Fits(each) || !w.vectorizes() {
+		if !w.Fits(each) || !w.vectorizes() && !w.storesVectors() {
 			return emit.Launch{}, false
 		}
 		starts[i+1] = starts[i] + emit.CeilDiv(fusion.Product(part.Outer)/emit.VectorWidth, emit.GroupThreads)

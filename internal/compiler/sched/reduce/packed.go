@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"math"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
@@ -68,7 +69,20 @@ type packedRows struct {
 	slice   []scalar.Expr   // of the thread, by turn
 	x       [][]scalar.Expr // activations, by turn
 	totals  map[string]scalar.Expr
+	scaled  map[string]scalar.Expr // activations times a power of two
 	weights *wordLoads
+	start   int      // the number of statements before the first that may depend on other kernels
+	rows    *rowLoop // that is being written, or nil
+}
+
+// rowLoop is a loop over rows of weights, whose loads are an iteration ahead: a row's words are loaded as soon as
+// those before them have been used.
+type rowLoop struct {
+	begin, next scalar.Expr // the first rows of the first and of the next iteration
+	more        scalar.Expr // there is a next iteration
+	words       []loop.Stmt // loads of the first rows' words, before all that depends on other kernels
+	before      []loop.Stmt // statements before the loop
+	after       []loop.Stmt // loads of the words of the current row in the next iteration
 }
 
 // isPacked reports whether a group is a sum of products with packed weights: on CUDA only, elsewhere
@@ -129,12 +143,18 @@ func packedSchedule(e *emit.Emitter, g *fusion.Group, number int) emit.Schedule 
 	}
 	lanes := emit.CeilDiv(emit.CeilDiv(n, turns), loop.Warp) * loop.Warp
 	best := emit.Schedule{Family: emit.PackedRows, K: number + 1, Lanes: lanes, Rows: 1}
-	for s := best; s.Rows <= min(maxPackedRows, lanes) && fusion.Product(g.Outer)%s.Rows == 0; s.Rows *= 2 {
-		if rowsCost(e, g, s) <= rowsCost(e, g, best) {
+	for s := best; s.Rows <= min(maxPackedRows, lanes); s.Rows++ {
+		if packedDivides(g, s.Rows) && rowsCost(e, g, s) <= rowsCost(e, g, best) {
 			best = s
 		}
 	}
 	return best
+}
+
+// packedDivides reports whether workgroups of a number of rows have all rows of weights, and whole groups of those
+// that are in flight together.
+func packedDivides(g *fusion.Group, rows int) bool {
+	return fusion.Product(g.Outer)%rows == 0 && (rows%packedAtOnce == 0 || rows < packedAtOnce && emit.PowerOfTwo(rows) == rows)
 }
 
 // Of the time of a workgroup: loading the activations takes as long as some rows of weights, and a
@@ -192,7 +212,7 @@ func packedFits(e *emit.Emitter, g *fusion.Group, s emit.Schedule) bool {
 	}
 	split := rowSlices[s.K-1]
 	if g.Inner[0]%split.block != 0 || s.Lanes%loop.Warp != 0 || s.Lanes < loop.Warp || s.Lanes > e.Caps.Invocations ||
-		s.Rows < 1 || s.Rows > min(maxPackedRows, s.Lanes) || emit.PowerOfTwo(s.Rows) != s.Rows || fusion.Product(g.Outer)%s.Rows != 0 {
+		s.Rows < 1 || s.Rows > min(maxPackedRows, s.Lanes) || !packedDivides(g, s.Rows) {
 		return false
 	}
 	turns := emit.CeilDiv(g.Inner[0]/split.elements(), s.Lanes)
@@ -246,7 +266,7 @@ func newPackedRows(e *emit.Emitter, g *fusion.Group, split rowSlice) *packedRows
 		Emitter: e, g: g, shape: rowLayout{lanes: 1, rows: 1}, levels: g.Levels(), named: map[ir.Value]scalar.Expr{}, lane: loop.Int(0),
 		inRange: scalar.ConstBool(true),
 	}
-	p := &packedRows{Emitter: r.Emitter, r: r, g: g, split: split, totals: map[string]scalar.Expr{}, weights: newWordLoads(r)}
+	p := &packedRows{Emitter: r.Emitter, r: r, g: g, split: split, totals: map[string]scalar.Expr{}, scaled: map[string]scalar.Expr{}, weights: newWordLoads(r)}
 	p.members = p.r.membersAt(0, true)
 	return p
 }
@@ -284,20 +304,26 @@ func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load func(p
 	for range p.members {
 		parts = append(parts, p.Shared(p.Name("part"), ir.F32, 1, s.Rows*warps))
 	}
+	begin := p.ranged("begin", scalar.Mul(number, loop.Int(s.Rows)), fusion.Product(g.Outer))
+	p.start = len(p.Body)
 	if !load(p, s, lane, 4*s.Rows*warps*len(parts)) || !p.sumActivations() {
 		return emit.Launch{}, false
 	}
-	begin := p.ranged("begin", scalar.Mul(number, loop.Int(s.Rows)), fusion.Product(g.Outer))
 	ok := true
 	p.overRows(s.Rows, atOnce, func(at scalar.Expr) {
 		first := p.Name("first") // a variable even where it is known: expressions are distinguished by it
 		p.Body = append(p.Body, &loop.Let{Name: first, Value: p.Simplify(scalar.Add(begin, at))})
 		p.first = scalar.NewVar(first, ir.I32, 0, int64(max(fusion.Product(g.Outer)-atOnce, 1)))
+		if p.rows != nil {
+			p.rows.begin, p.rows.next = begin, scalar.Add(p.first, loop.Int(atOnce))
+			p.rows.more = p.Simplify(scalar.Lt(scalar.Add(at, loop.Int(atOnce)), loop.Int(s.Rows)))
+		}
 		for m := range p.members {
 			var sums []scalar.Expr
 			for j := range atOnce {
 				sum, fine := p.sum(m, j)
 				sums, ok = append(sums, sum), ok && fine
+				p.loadNext()
 			}
 			if ok {
 				p.fold(sums, lane, func(row, sum scalar.Expr) {
@@ -344,8 +370,56 @@ func (p *packedRows) overRows(rows, atOnce int, f func(at scalar.Expr)) {
 	name := p.Name("r")
 	outer := p.Body
 	p.Body = nil
+	p.rows, p.weights.ahead = &rowLoop{}, p.loadAhead
 	f(scalar.NewVar(name, ir.I32, 0, int64(rows-atOnce)))
+	outer = append(outer, p.rows.before...)
+	if p.fixed() {
+		p.rows.words = append(p.rows.words, &loop.Barrier{Kernels: true})
+	}
+	outer = slices.Insert(outer, p.start, p.rows.words...)
+	p.rows, p.weights.ahead = nil, nil
 	p.Body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rows), Step: loop.Int(atOnce), NoUnroll: true, Body: p.Body})
+}
+
+// loadAhead loads a word before the loop over rows and, once it has been used, that of the next iteration.
+func (p *packedRows) loadAhead(array int, at scalar.Expr) scalar.Expr {
+	name, l := p.Name("w"), p.rows
+	load := func(first scalar.Expr) scalar.Expr {
+		return scalar.LoadAt(array, ir.U32, p.Simplify(scalar.Substitute(at, func(x scalar.Expr) (scalar.Expr, bool) {
+			return first, x.Op == scalar.OpVar && x.Name == p.first.Name
+		})))
+	}
+	l.words = append(l.words, &loop.Var{Name: name, Init: load(l.begin)})
+	l.after = append(l.after, &loop.Assign{Name: name, Value: load(l.next)})
+	return scalar.FreeVar(name, ir.U32)
+}
+
+// fixed reports whether no kernel of a run writes the weights.
+func (p *packedRows) fixed() bool {
+	for id := range p.weights.tensors {
+		if !p.Partition.IsFixed(p.Partition.Tensor(id)) {
+			return false
+		}
+	}
+	return len(p.weights.tensors) > 0
+}
+
+// loadNext writes the loads of the words of the next iteration that the current row no longer needs.
+func (p *packedRows) loadNext() {
+	if p.rows != nil && len(p.rows.after) > 0 {
+		p.Body = append(p.Body, &loop.If{Cond: p.rows.more, Then: p.rows.after})
+		p.rows.after = nil
+	}
+}
+
+// beforeRows names a value before the loop over rows, if there is one.
+func (p *packedRows) beforeRows(prefix string, x scalar.Expr) scalar.Expr {
+	if p.rows == nil {
+		return p.r.let(prefix, x)
+	}
+	name := p.Name(prefix)
+	p.rows.before = append(p.rows.before, &loop.Let{Name: name, Value: x})
+	return scalar.FreeVar(name, x.Type)
 }
 
 // element returns the inner coordinate of an element of a slice.
@@ -399,6 +473,10 @@ type term struct {
 	negative      bool
 	numbers       []scalar.Expr
 	elements      []int // of the slice, for each number
+	// shifts, if not nil, are the positions of numbers that are subnormal, by which activations are scaled, and
+	// minus is what is to be subtracted from each.
+	shifts []int
+	minus  int64
 }
 
 // terms returns the weights of a row and a slice by their scales and offsets.
@@ -594,9 +672,12 @@ func (p *packedRows) sum(number, j int) (sum scalar.Expr, ok bool) {
 		for _, w := range p.weights.inWords(terms) {
 			dot := scalar.Const(ir.F32, 0)
 			for i, x := range w.numbers {
-				dot = scalar.Fma(x, p.x[t][w.elements[i]], dot)
+				dot = scalar.Fma(x, p.factor(t, w, i), dot)
 			}
 			dot = p.r.let("dot", dot)
+			if w.shifts != nil {
+				dot = scalar.Fma(dot, scalar.Const(ir.F32, math.Ldexp(1, productScale)), p.subtracted(t, w))
+			}
 			if w.scale != nil {
 				dot = scalar.Mul(w.scale, dot)
 			}
@@ -614,6 +695,37 @@ func (p *packedRows) sum(number, j int) (sum scalar.Expr, ok bool) {
 		}
 	}
 	return sum, true
+}
+
+// factor returns what the i-th number of a term is multiplied with.
+func (p *packedRows) factor(turn int, w term, i int) scalar.Expr {
+	x := p.x[turn][w.elements[i]]
+	if w.shifts == nil {
+		return x
+	}
+	key := format.Sprintf("%d %d %d", turn, w.elements[i], w.shifts[i])
+	if p.scaled[key] == nil {
+		by := math.Ldexp(1, subnormalUnit-productScale-w.shifts[i])
+		p.scaled[key] = p.beforeRows("scaled", scalar.Mul(x, scalar.Const(ir.F32, by)))
+	}
+	return p.scaled[key]
+}
+
+// subtracted returns what is added to the dot product of a term whose numbers are subnormal: the sum of
+// activations times the constant that was not subtracted from each.
+func (p *packedRows) subtracted(turn int, w term) scalar.Expr {
+	if w.minus == 0 {
+		return scalar.Const(ir.F32, 0)
+	}
+	key := format.Sprintf("%s less %d", totalKey(turn, w), w.minus)
+	if p.scaled[key] == nil {
+		total := p.x[turn][w.elements[0]]
+		for _, i := range w.elements[1:] {
+			total = scalar.Add(total, p.x[turn][i])
+		}
+		p.scaled[key] = p.beforeRows("less", scalar.Mul(total, scalar.Const(ir.F32, float64(-w.minus))))
+	}
+	return p.scaled[key]
 }
 
 // sumActivations names the sums of activations that weights with offsets are multiplied with, once for

@@ -19,6 +19,8 @@ type wordLoads struct {
 	r       *rowEmitter
 	tensors map[int]bool // those read as words, by ID
 	bases   []*wordBase
+	// ahead, if not nil, loads a word of an array before it is needed, and returns the variable that has it.
+	ahead func(array int, at scalar.Expr) scalar.Expr
 }
 
 func newWordLoads(r *rowEmitter) *wordLoads { return &wordLoads{r: r, tensors: map[int]bool{}} }
@@ -41,9 +43,11 @@ func (w *wordLoads) inWords(terms []term) []term {
 	w.bases = nil
 	each := func(f func(x scalar.Expr) scalar.Expr) {
 		for i, t := range terms {
-			t.numbers = slices.Clone(t.numbers)
-			for k, x := range t.numbers {
-				t.numbers[k] = f(x)
+			if t.shifts == nil {
+				t.numbers = slices.Clone(t.numbers)
+				for k, x := range t.numbers {
+					t.numbers[k] = f(x)
+				}
 			}
 			if t.scale != nil {
 				t.scale = f(t.scale)
@@ -66,6 +70,9 @@ func (w *wordLoads) inWords(terms []term) []term {
 	for _, b := range w.bases {
 		w.align(b)
 		w.load(b)
+	}
+	for i := range terms {
+		w.subnormal(&terms[i])
 	}
 	each(func(x scalar.Expr) scalar.Expr { return w.replaced(x, map[scalar.Expr]scalar.Expr{}) })
 	return terms
@@ -108,7 +115,10 @@ func (w *wordLoads) align(b *wordBase) {
 func (w *wordLoads) load(b *wordBase) {
 	r := w.r
 	w.tensors[b.array] = true
-	b.word = r.Let("word", scalar.FloorDiv(b.at, loop.Int(wordBytes)))
+	b.word = r.Simplify(scalar.FloorDiv(b.at, loop.Int(wordBytes)))
+	if w.ahead == nil {
+		b.word = r.Let("word", b.word)
+	}
 	needed, beyond := map[int]bool{}, map[int]bool{}
 	for at := range b.ends {
 		if b.known {
@@ -127,7 +137,11 @@ func (w *wordLoads) load(b *wordBase) {
 		if !needed[k] {
 			at = scalar.Min(at, loop.Int(last))
 		}
-		b.words[k] = r.let("w", scalar.LoadAt(b.array, ir.U32, at))
+		if w.ahead != nil {
+			b.words[k] = w.ahead(b.array, at)
+		} else {
+			b.words[k] = r.let("w", scalar.LoadAt(b.array, ir.U32, at))
+		}
 	}
 	if b.known {
 		return
@@ -214,15 +228,7 @@ func (w *wordLoads) smallFloat(x scalar.Expr) scalar.Expr {
 	if x.Op != scalar.OpConvert || x.Type != ir.F32 || x.Args[0].Type != ir.I32 {
 		return x
 	}
-	n, minus := x.Args[0], int64(0)
-	if n.Op == scalar.OpSub || n.Op == scalar.OpAdd {
-		if c, ok := n.Args[1].IntConst(); ok {
-			if minus = c; n.Op == scalar.OpAdd {
-				minus = -c
-			}
-			n = n.Args[0]
-		}
-	}
+	n, minus := lessConstant(x.Args[0])
 	const most = 1 << (fractionBits - 1)
 	lo, hi, ok := w.bounds(n)
 	if !ok || lo < -most || hi >= most || minus > most || minus < -most {
@@ -233,17 +239,56 @@ func (w *wordLoads) smallFloat(x scalar.Expr) scalar.Expr {
 		sum := scalar.Add(n, scalar.ConstI(ir.I32, (exponentBias+fractionBits)<<fractionBits+most))
 		return scalar.Sub(scalar.Bitcast(sum, ir.F32), scalar.Const(ir.F32, float64(3*most+minus)))
 	}
-	if f.shift+bits.Len64(uint64(f.mask)) > fractionBits {
-		by := f.shift
-		if by >= fieldShift && by-fieldShift+bits.Len64(uint64(f.mask)) <= fractionBits {
-			by = fieldShift // shared with other fields of the word
-		}
-		f.word, f.shift = scalar.Shr(f.word, scalar.ConstI(ir.U32, int64(by))), f.shift-by
-	}
+	f = f.below(fractionBits)
 	masked := scalar.And(f.word, scalar.ConstI(ir.U32, f.mask<<f.shift))
 	power := int64(fractionBits - f.shift)
 	pattern := scalar.Xor(masked, scalar.ConstI(ir.U32, (exponentBias+power)<<fractionBits|f.flips<<f.shift))
 	return scalar.Sub(scalar.Bitcast(pattern, ir.F32), scalar.Const(ir.F32, float64(int64(1)<<power+minus)))
+}
+
+// lessConstant returns an integer as a difference of another one and a constant.
+func lessConstant(x scalar.Expr) (n scalar.Expr, minus int64) {
+	if x.Op == scalar.OpSub || x.Op == scalar.OpAdd {
+		if c, ok := x.Args[1].IntConst(); ok && x.Op == scalar.OpAdd {
+			return x.Args[0], -c
+		} else if ok {
+			return x.Args[0], c
+		}
+	}
+	return x, 0
+}
+
+// Products with small integers as subnormal numbers. A word in which all but the bits of a field are 0 is, as
+// f32, the field times a power of two, if it is below 2²⁴: one operation on bits converts it, and multiply-adds
+// have their full rate. Activations are multiplied by a power of two before, so that products are the right ones
+// times 2^−productScale: those of activations below 2⁷⁵ do not overflow, and the others are exact to 2⁻⁵³.
+const (
+	subnormalBits = 24  // of words that are subnormal, or have the same scale
+	subnormalUnit = 149 // the least number is 2^−subnormalUnit
+	productScale  = 96
+	maxSubnormal  = 15 // larger integers lose more where a constant is subtracted from them
+)
+
+// subnormal replaces the numbers of a term by subnormal ones where all are small integers less one constant.
+func (w *wordLoads) subnormal(t *term) {
+	var numbers []scalar.Expr
+	var shifts []int
+	for i, x := range t.numbers {
+		if x.Op != scalar.OpConvert || x.Type != ir.F32 || x.Args[0].Type != ir.I32 {
+			return
+		}
+		n, minus := lessConstant(w.replaced(x.Args[0], map[scalar.Expr]scalar.Expr{}))
+		lo, hi, ok := w.bounds(n)
+		f, field := fieldOf(n)
+		if !ok || !field || lo < 0 || hi > maxSubnormal || f.flips != 0 || i > 0 && minus != t.minus {
+			return
+		}
+		f = f.below(subnormalBits)
+		t.minus = minus
+		shifts = append(shifts, f.shift)
+		numbers = append(numbers, scalar.Bitcast(scalar.And(f.word, scalar.ConstI(ir.U32, f.mask<<f.shift)), ir.F32))
+	}
+	t.numbers, t.shifts = numbers, shifts
 }
 
 // bounds returns the range of an integer. Unlike those of package scalar it knows that a mask bounds
@@ -287,6 +332,20 @@ type field struct {
 	word        scalar.Expr // u32
 	shift       int
 	mask, flips int64
+}
+
+// below returns the field with its bits below a position.
+func (f field) below(position int) field {
+	size := bits.Len64(uint64(f.mask))
+	if f.shift+size <= position {
+		return f
+	}
+	by := f.shift
+	if by >= fieldShift && by-fieldShift+size <= position {
+		by = fieldShift // shared with other fields of the word
+	}
+	f.word, f.shift = scalar.Shr(f.word, scalar.ConstI(ir.U32, int64(by))), f.shift-by
+	return f
 }
 
 // fieldOf returns an integer as a field of a word.

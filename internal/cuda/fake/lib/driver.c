@@ -408,6 +408,22 @@ EXPORT int cuLaunchKernel(module *f, unsigned gx, unsigned gy, unsigned gz, unsi
 	if (f->pack && f->pack(args, n.cells) > 128) return 1;
 	return ask(s, &n);
 }
+// CUlaunchConfig and CUlaunchAttribute, see cuda.h.
+typedef struct {
+	int kind, pad, value[16];
+} attribute;
+typedef struct {
+	unsigned grid[3], block[3], shared;
+	stream *stream;
+	attribute *attributes;
+	unsigned count;
+} config;
+EXPORT int cuLaunchKernelEx(const config *c, module *f, void **args, void **extra) {
+	CALL("cuLaunchKernelEx");
+	if (c->count != 1 || c->attributes->kind != 6 || c->attributes->value[0] != 1) return 1;
+	const unsigned *g = c->grid, *b = c->block;
+	return cuLaunchKernel(f, g[0], g[1], g[2], b[0], b[1], b[2], c->shared, c->stream, args, extra);
+}
 EXPORT int cuGetErrorName(int code, const char **name) {
 	switch (code) {
 	case 1: *name = "CUDA_ERROR_INVALID_VALUE"; break;
