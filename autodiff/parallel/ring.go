@@ -19,7 +19,7 @@ import (
 // that of a device's rows. A step sends the bytes of k and v 2·(devices − 1) times, and those of their
 // cotangents devices times. With a.Causal a device computes the blocks after its own rows, too, and
 // leaves them out. A scale of 0 stands for 1/√d. Reverse mode, once. Errors are recorded in b: of kind
-// [ir.ErrAttr] for a window, for which neighbours alone would do, or a mesh that is not valid, and
+// [ir.ErrAttr] for a window, for which neighbours alone would do, or a mesh that is not valid or of more than 4,096 devices, and
 // those of attention.
 func RingAttention(b *ir.Builder, q, k, v ir.Value, mesh ops.MeshAttrs, a ops.AttentionAttrs) ir.Value {
 	for _, x := range []ir.Value{q, k, v} {
@@ -31,6 +31,9 @@ func RingAttention(b *ir.Builder, q, k, v ir.Value, mesh ops.MeshAttrs, a ops.At
 	switch {
 	case mesh.MeshAxis == "" || mesh.Devices < 1:
 		b.Failf("ring_attention", []ir.Value{q, k, v}, ir.Attrf("%d devices along %q; there must be 1 or more, and the axis must have a name", mesh.Devices, mesh.MeshAxis))
+		return ir.Value{}
+	case mesh.Devices > maxRing:
+		b.Failf("ring_attention", []ir.Value{q, k, v}, ir.Attrf("%d devices along %q; a graph has the blocks of %d at most", mesh.Devices, mesh.MeshAxis, maxRing))
 		return ir.Value{}
 	case a.Window != 0:
 		b.Failf("ring_attention", []ir.Value{q, k, v}, ir.Attrf("window is %d; a ring has none, it must be 0", a.Window))
@@ -44,6 +47,9 @@ func RingAttention(b *ir.Builder, q, k, v ir.Value, mesh ops.MeshAttrs, a ops.At
 	r := ring{mesh, a}
 	return autodiff.CustomVJP(b, []ir.Value{q, k, v}, r.forward, r.backward)[0]
 }
+
+// maxRing bounds the devices of a ring, since the graph has nodes for the block of each.
+const maxRing = 4096
 
 // ring is attention around a ring of devices.
 type ring struct {
