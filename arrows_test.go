@@ -171,9 +171,9 @@ func TestTheRootNeedsNoC(t *testing.T) {
 	}
 }
 
-// TestSamplesAreForTests asserts that what a program or the wasm module imports has no samples, and
-// that whoever runs through the samples of all ops imports them: without them it would run through
-// nothing.
+// TestSamplesAreForTests asserts that programs and the wasm module do not import samples, and that
+// every package that iterates over the samples of all ops imports them: without the import there
+// would be none.
 func TestSamplesAreForTests(t *testing.T) {
 	const samples = module + "/ir/ops/samples"
 	list := func(args ...string) []string {

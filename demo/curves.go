@@ -19,7 +19,7 @@ import (
 //go:embed testdata/curves.json
 var curves []byte
 
-// apart is the difference between a loss in f32 and that of the reference that is allowed.
+// apart is the allowed difference between a loss in f32 and that of the reference.
 const apart = 1e-4
 
 // Digits trains a model of [models.All] on handwritten digits for the first steps of

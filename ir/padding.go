@@ -25,8 +25,8 @@ type PadFill struct {
 	Value         scalar.Expr // a constant of the element type of the operand
 }
 
-// Padding is what the padding rule of a node ([Def.Pad]) reads and what it says. Sizes are symbolic
-// in it: a symbol that is open has a true size of at most the size that it is bound to.
+// Padding is the context of a padding rule ([Def.Pad]) and collects its requirements. Sizes in it
+// are symbolic: the true size of an open symbol is at most its bound.
 type Padding struct {
 	Node *Node
 	// In has the extents of the axes of each operand.
@@ -78,7 +78,7 @@ func (p *Padding) Fill(operand, axis int, e Extent, value scalar.Expr) {
 	}
 }
 
-// Plain returns the extent of an axis whose padding, if any, is all at its end. The error is of kind
+// Plain returns the extent of an axis with all padding at its end, if any. The error is of kind
 // [ErrUnsupported] if there is padding between its elements.
 func (p *Padding) Plain(operand, axis int) (Extent, error) {
 	e := p.At(operand, axis)
@@ -88,8 +88,8 @@ func (p *Padding) Plain(operand, axis int) (Extent, error) {
 	return e, nil
 }
 
-// Unify returns the extent of an axis that lies along two axes of equal size. The error is of kind
-// [ErrUnsupported] if they have their padding in different places.
+// Unify returns the extent of an axis of the result that two axes of equal size map to. The error
+// is of kind [ErrUnsupported] if they have their padding in different places.
 func (p *Padding) Unify(x, y Extent) (Extent, error) {
 	switch {
 	case x == nil:

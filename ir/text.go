@@ -96,7 +96,7 @@ func (pr *printer) node(n *Node, indent string, name func(Value) string) {
 	}
 }
 
-// options writes what a port declares besides its type: ` init normal(0,1) frozen`.
+// options writes the options of a port: ` init normal(0,1) frozen`.
 func (pr *printer) options(o PortOptions) {
 	if !o.Initial.IsZero() {
 		pr.write(" ", wordInitial, " ", o.Initial.String())

@@ -118,9 +118,9 @@ func bindDim(d Dim, values map[string]int) (Dim, error) {
 	return N(n), err
 }
 
-// Substitute returns the graph with symbolic dimensions replaced by sizes, of which some may be
-// symbolic, also in subgraphs. Symbols without one remain. The error is of kind [ErrShape] if a size is
-// not valid or an op does not accept it.
+// Substitute returns the graph with symbolic dimensions replaced by sizes, some of which may be
+// symbolic, also in subgraphs. Symbols without a size remain. The error is of kind [ErrShape] if a
+// size is not valid or an op does not accept it.
 func (g *Graph) Substitute(values map[string]Dim) (*Graph, error) {
 	return g.withSizes(func(d Dim) (Dim, error) {
 		to := d.Substitute(values)

@@ -1,4 +1,4 @@
-// Command build writes what the pages of the demo fetch besides their own code:
+// Command build writes the data files of the demo's pages:
 //
 //	go run ./demo/build FOLDER
 //

@@ -1,5 +1,5 @@
-// Command gpt trains a language model of characters on the plays of Shakespeare
-// and shows what it would write:
+// Command gpt trains a language model of characters on the plays of Shakespeare and prints text
+// that it generates:
 //
 //	go run ./demo/gpt                         a small one: a minute on a CPU
 //	go run ./demo/gpt -size full -precision bf16 -patience 4 -save gpt.safetensors

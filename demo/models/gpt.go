@@ -119,7 +119,7 @@ func (m GPT) tokens(b *ir.Builder, name string, rows int) ir.Value {
 	return b.Input(name, ir.I32, ir.Dims(rows, m.Context)...)
 }
 
-// layers adds layers to a graph, and has what they share.
+// layers adds layers to a graph and holds their shared values.
 type layers struct {
 	*ir.Builder
 	table ir.Value // of tokens, f32[vocab,width]

@@ -9,7 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir/hardware"
 )
 
-// Limits are what a WebGPU device can do. Zero stands for what every one can.
+// Limits are what a WebGPU device can do. Zero means what every one can.
 type Limits struct {
 	// StorageBuffers is maxStorageBuffersPerShaderStage, and so on.
 	StorageBuffers int

@@ -29,11 +29,11 @@ type Step struct {
 	Groups  []Group
 	// Policy is what the backward pass keeps: see [Policy].
 	Policy []string
-	// Name keeps the states of several optimisers apart.
+	// Name separates the states of several optimisers.
 	Name string
 }
 
-// Group has an optimiser or a rate of its own for some parameters.
+// Group sets another optimiser or rate for some parameters.
 type Group struct {
 	// Params are names and patterns, as of [optim.Options].
 	Params []string

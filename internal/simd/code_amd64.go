@@ -65,7 +65,7 @@ func rows(base, stride, thrice int) [4]asm.Operand {
 	return [4]asm.Operand{asm.At(base, 0), indexed(base, stride, 1), indexed(base, stride, 2), indexed(base, thrice, 1)}
 }
 
-// after returns memory at a distance in bytes behind an operand.
+// after returns memory at a distance in bytes after an operand.
 func after(at asm.Operand, distance int) asm.Operand {
 	at.Disp += distance
 	return at

@@ -33,7 +33,7 @@ type Profile struct {
 	Latency   float64 // nanoseconds of a load from memory
 	Barrier   float64 // nanoseconds of a store to shared memory, a barrier and a load
 	Launch    float64 // launch overhead in nanoseconds
-	// Measured says that the rates were measured with kernels of this compiler. Others are
+	// Measured reports that the rates were measured with this compiler's kernels. Other rates are
 	// data sheet values times the fraction that an H200 reaches of its own.
 	Measured bool
 }

@@ -24,8 +24,7 @@ func SampleGraph(op ir.Op, s ir.Sample) (*ir.Graph, *ir.Node, error) {
 	return g, n, err
 }
 
-// SampleInputs returns the operands of a sample by the names that
-// [SampleGraph] gives them.
+// SampleInputs returns the operands of a sample under the names of [SampleGraph].
 func SampleInputs(s ir.Sample) map[string]*ir.Array {
 	in := map[string]*ir.Array{}
 	for i, a := range s.In {

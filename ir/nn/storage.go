@@ -15,7 +15,7 @@ type Storage struct {
 	// OutIn has the weight of a linear layer as [out, in], as PyTorch and GGUF files have it. Packed
 	// weights always are.
 	OutIn bool
-	// DType is the element type of numbers; the zero value stands for that of the layer's input, or
+	// DType is the element type of numbers; the zero value means that of the layer's input, or
 	// of an embedding's result. They are converted where they are used.
 	DType ir.DType
 }

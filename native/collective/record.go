@@ -40,7 +40,7 @@ type record struct {
 	next    int
 }
 
-// kept holds what an entry says, as text only once it is asked for.
+// kept records an entry, and formats it only on request.
 type kept struct {
 	Entry
 	call   Call
@@ -71,8 +71,8 @@ func (k *kept) end(number int64, err error) {
 	k.Took, k.Done, k.Err = time.Since(k.Begun), err == nil, err
 }
 
-// Record returns the last 64 collectives of the group on this rank, the oldest first. Where a group
-// hangs, the rank whose last sequence number is smallest is the one that the others wait for.
+// Record returns the last 64 collectives of the group on this rank, the oldest first. If a group
+// hangs, the others wait for the rank with the smallest last sequence number.
 func (g *Group) Record() []Entry {
 	r := &g.record
 	r.mu.Lock()

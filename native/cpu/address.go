@@ -104,8 +104,8 @@ func (m *nestBuilder) masked(offset, cond, inside scalar.Expr) *address {
 	return a
 }
 
-// guard returns the condition that guards a whole sum, and the sum without it; nil where there
-// is none.
+// guard returns the condition that guards a whole sum, and the sum without it; nil if there is
+// none.
 func (a affine) guard() (cond, inside scalar.Expr) {
 	if a.constant != 0 || len(a.terms) == 0 {
 		return nil, nil
@@ -149,8 +149,8 @@ func (n *nest) wideLevel() level {
 	return perBlock
 }
 
-// runs sets the stride of an address, and its runs where neighbouring lanes are not the same
-// distance apart everywhere. It returns false for lanes that lie in more than two levels.
+// runs sets the stride of an address, and its runs if the lanes are not equally spaced. It returns
+// false for lanes of more than two levels.
 func (m *nestBuilder) runs(a *address, sum affine) bool {
 	wides := m.n.wideSpace().wides()
 	length, seen := 1, false // of the run so far
@@ -195,8 +195,8 @@ func (a affine) coef(name string) int {
 	return 0
 }
 
-// affineOf decomposes an index into an affine form. Indices never overflow, as they are
-// positions in memory.
+// affineOf decomposes an index into an affine form. Indices are positions in memory, so they never
+// overflow.
 func affineOf(e scalar.Expr) affine {
 	var out affine
 	var add func(e scalar.Expr, by int)

@@ -104,8 +104,8 @@ type boundAddress struct {
 	// run and jump are those of [address], start the index in the row of lane 0.
 	run, jump int
 	start     counter
-	index     []int32 // 32-bit indices of a general address, else nil
-	long      []int64 // 64-bit indices of a general address, else nil
+	index     []int32 // 32-bit indices of a general address, nil for others
+	long      []int64 // 64-bit indices of a general address, nil for others
 	mask      []int32 // nil where all lanes use the address
 	whole     bool    // the mask is uniform
 }

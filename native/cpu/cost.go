@@ -45,8 +45,8 @@ func (s *space) coordinateCost() float64 {
 	return cost
 }
 
-// price is the overhead in nanoseconds of what is not done for each lane: an instruction on a
-// block, one on a scalar, a kernel call, and a row.
+// price is the overhead in nanoseconds of work that is not per lane: an instruction on a block, one
+// on a scalar, a kernel call, and a row.
 type price struct {
 	call, scalar, kernel, row float64
 	rowKernel                 bool // one kernel does whole rows

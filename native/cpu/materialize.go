@@ -5,8 +5,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// The tensor IDs that stand for a step's own buffers in the loads and stores of the nests
-// before and after it.
+// Tensor IDs of a step's own buffers in the loads and stores of the nests before and after it.
 const (
 	ownID = -4 - iota
 	resultID

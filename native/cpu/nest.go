@@ -87,7 +87,7 @@ type laneMerge struct {
 	code       []instr
 }
 
-// environment is what the code of all groups of an entry refers to at run time.
+// environment is the state that the code of all groups of an entry shares at run time.
 type environment struct {
 	counters [maxDepth]int32
 	scalars  []scalar.Value

@@ -4,9 +4,9 @@ import (
 	"github.com/rlx-go/rlx/internal/codegen/jit"
 )
 
-// allocateRegisters lets values with disjoint live ranges share registers, so that long code
-// stays in the first-level cache. It handles each list of instructions by itself, and only
-// registers that occur in no other list.
+// allocateRegisters lets values with disjoint live ranges share registers, so that long code stays
+// in the first-level cache. It handles each list of instructions separately, and only registers
+// that occur in no other list.
 func (n *nest) allocateRegisters() {
 	var lists [][]instr
 	n.eachList(func(code *[]instr) { lists = append(lists, *code) })

@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// call runs a command line and returns the exit status and what it wrote.
+// call runs a command line and returns the exit status and its output.
 func call(t *testing.T, stdin string, args ...string) (code int, out, err string) {
 	t.Helper()
 	var o, e bytes.Buffer
@@ -81,8 +81,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestWrongCommandLines gives command lines and files that are wrong: each has its exit status and an
-// error that names what is wrong.
+// TestWrongCommandLines runs wrong command lines and files: each has its exit status and an error
+// that names the fault.
 func TestWrongCommandLines(t *testing.T) {
 	file := filepath.Join("testdata", "scale.txt")
 	folder := t.TempDir()

@@ -26,7 +26,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Options bound what a request may take. Zero stands for the default of each field.
+// Options bound what a request may take. Zero means the default of each field.
 type Options struct {
 	// MaxBody is the largest body in bytes, 1 MiB by default: weights are no part of a graph.
 	MaxBody int64

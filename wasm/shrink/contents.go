@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// contents are the places of byte strings that records of functions lead to, each once.
+// contents holds the distinct byte strings that function records refer to.
 type contents map[string]uint32
 
-// add notes one that is to be packed.
+// add records a byte string to pack.
 func (c contents) add(content string) { c[content] = 0 }
 
-// pack gives each a place behind what begin has, a multiple of an alignment, and returns all.
-// Sorted they compress better than in the order in which records lead to them.
+// pack appends the byte strings to begin, each aligned, and returns the result. The strings are
+// sorted, which compresses better than the order of the records.
 func (c contents) pack(begin []byte, alignment int) []byte {
 	packed := begin
 	for _, content := range slices.Sorted(maps.Keys(c)) {

@@ -37,7 +37,7 @@ func Register(r int) Operand { return Operand{kind: inRegister, Base: r} }
 // At returns memory at a distance in bytes from an address in a register.
 func At(base, disp int) Operand { return Operand{Base: base, Disp: disp} }
 
-// Constant returns a constant for all lanes, which the encoder stores behind the code.
+// Constant returns a constant for all lanes, which the encoder stores after the code.
 func Constant(bits uint64) Operand { return Operand{kind: inConstants, bits: bits} }
 
 // IsConstant reports whether an operand is a constant.

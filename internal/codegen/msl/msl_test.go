@@ -48,8 +48,7 @@ func portable() []*kerneltest.Case {
 	return slices.Concat(kerneltest.Cases(), wide, kerneltest.Half(), []*kerneltest.Case{kerneltest.Shuffled(0)})
 }
 
-// The address spaces of Metal are those of OpenCL, so clang finds a pointer that
-// leaves its own.
+// The address spaces of Metal are those of OpenCL, so clang finds a pointer in the wrong one.
 func TestGoldenKernelsRespectAddressSpaces(t *testing.T) {
 	for _, c := range golden(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -91,8 +90,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A kernel for pieces of its grid keeps to the address spaces too, and has its two buffers
-// behind all others.
+// A kernel for pieces of its grid uses the address spaces correctly, too, and binds its two buffers
+// last.
 func TestKernelsForPiecesOfTheirGrids(t *testing.T) {
 	p := msl.Printer{Tiled: func(*loop.Kernel) bool { return true }}
 	for i, c := range portable() {

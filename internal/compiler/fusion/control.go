@@ -249,8 +249,8 @@ func (p *Partition) seen(name string, t ir.Type, outer *Tensor) *Tensor {
 	return p.parent.alias(name, t, outer)
 }
 
-// ownCarries returns a step in which no next carry is also another output, so that
-// the output is written beside the carry instead of copied.
+// ownCarries returns a step in which no next carry is also another output, so that both are written
+// by one kernel instead of a copy.
 func ownCarries(g *ir.Graph, carries int) (*ir.Graph, error) {
 	outputs := g.Outputs()
 	shared, found := make([]bool, len(outputs)), false

@@ -289,7 +289,7 @@ func opensAny(p *ir.Padding, a *ops.IndexedAxes) bool {
 	return slices.ContainsFunc(a.Axes, func(axis int) bool { return p.IsOpen(p.At(0, axis)) })
 }
 
-// gather reads padding as what lies outside.
+// gather treats padding as out of range.
 func gather(p *ir.Padding) error {
 	a := p.Node.Attrs().(*ops.GatherAttrs)
 	positions, windows, err := indexed(p, &a.IndexedAxes)
@@ -404,7 +404,7 @@ func scatterPositions(p *ir.Padding, a *ops.ScatterAttrs, positions []ir.Extent)
 		}
 		drops := *a
 		drops.Outside = ops.OutsideDrop
-		drops.Sorted = a.Sorted && len(positions) == 1 // else padding lies between the positions
+		drops.Sorted = a.Sorted && len(positions) == 1 // otherwise padding lies between the positions
 		return e.Builder().Add(p.Node.Op(), &drops, in...)
 	}
 	return nil

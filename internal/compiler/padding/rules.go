@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// rules are the rules of primitives of package ops that are not elementwise. They stand here, not in
-// the definitions, so that programs that compile no open sizes do not carry them.
+// rules are the rules of primitives of package ops that are not elementwise. They are here, not in
+// the definitions, so that programs without open sizes do not link them.
 var rules = map[ir.Op]func(p *ir.Padding) error{
 	ops.OpDimSize:          dimSize,
 	ops.OpIota:             positions,
@@ -65,7 +65,7 @@ func ones(d ir.DType) scalar.Expr    { return scalar.Const(d, 1) }
 func lowest(d ir.DType) scalar.Expr  { return scalar.Extreme(d, -1) }
 func highest(d ir.DType) scalar.Expr { return scalar.Extreme(d, 1) }
 
-// refuse returns the error for what needs true sizes.
+// refuse returns the error for ops that need true sizes.
 func refuse(format string, args ...any) error { return ir.Errorf(ir.ErrUnsupported, format, args...) }
 
 // elementwise is the rule of ops whose elements depend on those at the same position.
@@ -167,8 +167,8 @@ func sameAxes(p *ir.Padding, axes int) error {
 	return nil
 }
 
-// bitsByPosition returns random bits of as many elements as the padded array has, in the order of their
-// true positions.
+// bitsByPosition returns random bits for the padded array, drawn in the order of the true
+// positions.
 func bitsByPosition(e ir.PadEmitter, a *ops.RandomBitsAttrs, in []ir.Value) []ir.Value {
 	b := e.Builder()
 	flat := *a

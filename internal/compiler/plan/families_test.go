@@ -29,7 +29,7 @@ type family struct {
 // gpuTimes is by how much the batches of [families.All], which are those of a CPU, are multiplied.
 const gpuTimes = 8
 
-// allFamilies are the models whose training steps are held to the floor of memory.
+// allFamilies are the models whose training steps are compared with the minimum memory traffic.
 func allFamilies() []family {
 	list := largeFamilies
 	for _, f := range families.All {
@@ -41,7 +41,7 @@ func allFamilies() []family {
 	return list
 }
 
-// largeFamilies are losses of models at the sizes at which they are trained.
+// largeFamilies are losses of models at realistic training sizes.
 var largeFamilies = []family{
 	{"resnet18", irtest.ResNet18.Loss},
 	{"resnet50", irtest.ResNet50.Loss},
@@ -73,7 +73,7 @@ var largeFamilies = []family{
 	})},
 }
 
-// lossOf is the sum of sines of what a model computes.
+// lossOf is the sum of sines of a model's results.
 func lossOf(model func(b *ir.Builder) ir.Value) func() (*ir.Graph, error) {
 	return func() (*ir.Graph, error) {
 		return ir.Build("loss", func(b *ir.Builder) { b.Output("loss", ops.ReduceSum(b, ops.Sin(b, model(b)))) })
@@ -88,7 +88,7 @@ func normalised(b *ir.Builder, dims []ir.Dim, axes ...int) ir.Value {
 	return ops.Mul(b, centred, ops.Rsqrt(b, ops.Add(b, variance, ops.ConstLike(b, variance, 1e-5))))
 }
 
-// familyTargets are what the steps are planned for.
+// familyTargets are the targets of the plans.
 var familyTargets = []struct {
 	name    string
 	half    ir.DType
@@ -115,7 +115,7 @@ func roomy() plan.Target {
 	return t
 }
 
-// Bounds of what a kernel may take: times its floor, and of the whole step.
+// Bounds on the time of a kernel, as a multiple of its minimum, and of the whole step.
 const (
 	maxOfFloor = 3.0
 	maxOfStep  = 0.05

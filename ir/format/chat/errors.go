@@ -21,7 +21,7 @@ var (
 type Error struct {
 	Line   int    // of the template, from 1
 	Kind   error  // one of the kinds of the package
-	Reason string // for [ErrRaised], what the template says
+	Reason string // for [ErrRaised], the template's message
 }
 
 // Error returns "chat template, line 3: bad value: ...".

@@ -45,10 +45,11 @@ type Info struct {
 	Bytes int64
 }
 
-// Open opens a file. Where its metadata say that it is the first part of a split model, it opens the other
-// parts beside it, NAME-00002-of-00003.gguf and so on. Files are mapped into memory where the system can:
-// opening reads metadata and the list of tensors alone. Errors are of kind [ErrDamaged],
-// [ir.ErrUnsupported] for a version or byte order that is not known, or those of the system.
+// Open opens a file. If its metadata name it as the first part of a split model, it also opens the
+// other parts in the same folder, NAME-00002-of-00003.gguf and so on. Files are mapped into memory
+// where the system supports it: opening reads only metadata and the list of tensors. Errors are of
+// kind [ErrDamaged], [ir.ErrUnsupported] for an unknown version or byte order, or those of the
+// system.
 func Open(name string) (*File, error) {
 	m, err := mapped.Open(name)
 	if err != nil {
@@ -221,9 +222,8 @@ func (f *File) Info(name string) (Info, bool) {
 	return t.Info, ok
 }
 
-// Bytes returns the elements of a tensor as they are stored: a window of the file where that is mapped,
-// which must not be written nor used after [File.Close]. The error is of kind [ir.ErrName] for an
-// unknown name.
+// Bytes returns the stored elements of a tensor: a read-only window of the file where it is mapped,
+// not to be used after [File.Close]. The error is of kind [ir.ErrName] for an unknown name.
 func (f *File) Bytes(name string) ([]byte, error) {
 	t, ok := f.tensors[name]
 	if !ok {
@@ -251,7 +251,7 @@ func (f *File) Floats(name string) ([]float32, error) {
 	return out, nil
 }
 
-// Close closes the files and gives their memory back.
+// Close closes the files and releases their memory.
 func (f *File) Close() error {
 	var errs []error
 	for _, m := range f.parts {

@@ -208,7 +208,7 @@ func (r *reader) array(depth int) any {
 	return out
 }
 
-// listOf reads n numbers of kind k, whose Go type is T.
+// listOf reads n numbers of kind k as a slice of T.
 func listOf[T any](r *reader, k kind, n uint64) []T {
 	size := kindBytes[k]
 	data := r.bytes(n * size)

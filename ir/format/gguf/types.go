@@ -77,7 +77,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", uint32(t))
 }
 
-// TypeOf returns the type of a name, as [Type.String] gives it; false for an unknown one.
+// TypeOf returns the type with the name that [Type.String] returns; false for an unknown one.
 func TypeOf(name string) (Type, bool) {
 	for t, i := range types {
 		if i.name == name {

@@ -22,7 +22,7 @@ type Entry struct {
 	Name string
 	Type Type
 	Dims []int // outermost first
-	// Write writes the elements, as many bytes as the type has for them.
+	// Write writes the elements, in the size that the type has for them.
 	Write func(w io.Writer) error
 }
 

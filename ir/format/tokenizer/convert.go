@@ -72,10 +72,10 @@ func (s *settings) chat() string {
 	return ""
 }
 
-// ToGGUF returns the keys of a GGUF file for a tokenizer.json of byte-pair encoding, byte-level or that of
-// SentencePiece, and its tokenizer_config.json, which may be nil. The pre-tokenizer is the one of llama.cpp's that
-// splits a text of many kinds of words alike. The error is of kind [ErrDamaged], or [ir.ErrUnsupported]
-// for another kind of tokenizer and for one that GGUF has no name of.
+// ToGGUF returns the keys of a GGUF file for a tokenizer.json with byte-pair encoding, byte-level
+// or SentencePiece's, and its tokenizer_config.json, which may be nil. It picks the pre-tokenizer
+// of llama.cpp that splits sample texts alike. The error is of kind [ErrDamaged], or
+// [ir.ErrUnsupported] for another kind of tokenizer and for one that GGUF has no name for.
 func ToGGUF(text, config []byte) ([]gguf.Pair, error) {
 	t, err := Read(bytes.NewReader(text))
 	if err != nil {

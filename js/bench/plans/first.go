@@ -11,8 +11,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// writeFirst writes the graphs of the losses that first.mjs trains, in their text
-// form: what it measures begins with compiling them.
+// writeFirst writes the graphs of the losses that first.mjs trains, as text: its measurement starts
+// with compiling them.
 func writeFirst(folder string) error {
 	model, err := irtest.GPT{Vocab: 65, Context: 16, Width: 32, Heads: 4, Blocks: 1, Batch: 16}.Loss()
 	if err != nil {

@@ -18,7 +18,7 @@ export interface AheadOptions {
   variants?: readonly Limits[];
 }
 
-/** By what the plug-in asks a module for its plan. */
+/** The query by which the plug-in asks a module for its plan. */
 const content = Symbol.for('rlx ahead');
 
 const allTargets: readonly Target[] = ['webgpu', 'wasm-relaxed', 'wasm'];

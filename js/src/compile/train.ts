@@ -76,8 +76,8 @@ export async function compile<const G extends Module['entries'] = Module['entrie
 }
 
 /**
- * The plan files of a module, one for each device with more than all have, and then one for each target that it does not name; and what is
- * computed of its graphs. @internal
+ * The plan files of a module: one for each device with extra capabilities, then one for each
+ * target it does not name; and the values computed from its graphs. @internal
  */
 export async function compileAll<T>(module: ModuleSource, otherwise: readonly Target[], levels: readonly Limits[], use: (made: Module) => T): Promise<{ files: Uint8Array[]; starts: T }> {
   const check = openCheck(), { job, starts } = await ofGraphs('ahead', module, (made: Module) => ({
@@ -160,7 +160,7 @@ async function openJob(work: Work, { on = 'best', ...given }: ModuleProgramOptio
   }
 }
 
-/** Whether a program of options runs on a GPU by default: there is one, and it is no software. @internal */
+/** Whether a program with these options runs on a GPU by default: there is one, and it is not software. @internal */
 export async function prefersGPU(given: ModuleProgramOptions): Promise<boolean> {
   const { on = 'best', ...rest } = given;
   if (on !== 'best') return on === 'gpu';
@@ -186,7 +186,10 @@ async function openOnCPU({ job, check }: Work, { worker = initOptions().worker ?
   return openProgram(await compileJob(own, {}), { ...options, worker: typeof Worker === 'function' && worker, on: 'cpu' });
 }
 
-/** The options with the defaults of `init`: programs live in a worker where there are workers and the page gives no device of its own. */
+/**
+ * The options with the defaults of `init`: programs run in a worker if workers are available and
+ * the page passes no device.
+ */
 function withDefaults(given: ProgramOptions): ProgramOptions {
   const { gpu, device, powerPreference, worker } = initOptions();
   const options = { ...gpu && { gpu }, ...device && { device }, ...powerPreference && { powerPreference }, ...given };

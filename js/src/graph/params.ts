@@ -28,7 +28,7 @@ const startingPorts = (graph: Graph): Port[] => [
   ...paramsOf(graph), ...graph.ports.filter((port) => port.kind === 'state' && (port.ones || declaredOf(graph, port) !== undefined)),
 ];
 
-/** The initial value of a port: what is declared, or the default. */
+/** The initial value of a port: the declared one, or the default. */
 const startOf = (graph: Graph, port: Port): Initial => declaredOf(graph, port) ?? (port.ones ? 1 : port.shape.length > 1 ? 'glorot' : 0);
 
 /** How a parameter or state begins: what {@link fill} draws it by. */

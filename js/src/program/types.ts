@@ -14,7 +14,7 @@ export type Input = number | boolean | TensorData | { data: TensorData; shape: r
 /** Values for an entry's inputs and scalars, by name. */
 export type Inputs = Readonly<Record<string, Input>>;
 
-/** The names and element types of a graph. `string` stands for an element type that is not known. */
+/** The names and element types of a graph. `string` means an unknown element type. */
 export interface GraphTypes {
   /** Its inputs. */
   inputs: Readonly<Record<string, string>>;
@@ -36,7 +36,7 @@ export type ArrayOf<D> =
 /** The accepted values of an input with an element type. */
 export type InputOf<D> = number | boolean | readonly number[] | Tensor | ArrayOf<D> | { data: ArrayOf<D>; shape: readonly number[]; dtype?: D | (string & {}) };
 
-/** The inputs of a graph; those that are bound need not be given. */
+/** The inputs of a graph; bound ones may be omitted. */
 export type InputsOf<T extends GraphTypes> = string extends keyof T['inputs'] ? Inputs : { readonly [N in keyof T['inputs']]?: InputOf<T['inputs'][N]> };
 
 type IsAny<T> = 0 extends 1 & T ? true : false;

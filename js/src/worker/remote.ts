@@ -11,7 +11,7 @@ import { type HostTensor, type StoredTensor, Tensor } from '../values/tensor.js'
 import { Caller } from './rpc.js';
 
 export interface WorkerOptions {
-  /** Runs the program in a worker: true for one of its own, or a worker that runs this package's `worker.js`. */
+  /** Runs the program in a worker: true for a new one, or a worker that runs this package's `worker.js`. */
   worker?: boolean | Worker;
 }
 
@@ -75,7 +75,7 @@ class RemoteProgram implements Program {
     this.#onClose = onClose;
     Object.assign(this, info);
     this.lost = new Promise((resolve) => {
-      // The call is answered by the error, when there is one; closing ends it too.
+      // The error, if any, answers the call; closing ends it too.
       this.#call('lost').catch((error: RlxError) => error.kind !== 'closed' && resolve(error));
     });
   }

@@ -17,7 +17,7 @@ const (
 	bye                   // the sender has closed the group and sends nothing more
 )
 
-// frame is what stands before the data of a message.
+// frame is the header of a message.
 type frame struct {
 	kind   kind
 	group  uint64 // the group, a hash of how it was split

@@ -27,7 +27,7 @@ type hello struct {
 	Token string // a hash of the token of the run
 	Rank  int
 	Size  int
-	Port  int // of the listener for ranks above; 0 where there is none
+	Port  int // of the listener for higher ranks; 0 if there are none
 }
 
 // answer is the reply of rank 0: to all ranks once they are connected, or at once to a process that it refuses.
@@ -41,9 +41,9 @@ const maxMessage = 1 << 20
 
 // Join connects this process with the other ranks of a run and returns their group. Rank 0 listens
 // at the address of the run; each pair of ranks is connected directly. Join returns once all are
-// connected. The error is of kind [ir.ErrAttr] for a rank or an address outside its domain, else an
-// [*collective.Error] of kind [collective.ErrJoin]: another process has the same rank, another size
-// or token, or a rank did not connect in time.
+// connected. The error is of kind [ir.ErrAttr] for a rank or an address outside its domain,
+// otherwise an [*collective.Error] of kind [collective.ErrJoin]: another process has the same rank,
+// another size or token, or a rank did not connect in time.
 func Join(ctx context.Context, r launch.Run, o collective.Options) (*collective.Group, error) {
 	if r.Size < 1 || r.Rank < 0 || r.Rank >= r.Size {
 		return nil, ir.Attrf("rank %d of %d; the rank must be from 0 to size-1", r.Rank, r.Size)
@@ -260,7 +260,7 @@ func (j *joiner) dial(address string, me hello) (net.Conn, error) {
 	}
 }
 
-// reason returns the error of a context that is done beside another error.
+// reason returns err, joined with the error of a context that is done.
 func reason(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
@@ -268,7 +268,7 @@ func reason(ctx context.Context, err error) error {
 	return err
 }
 
-// hashed returns what is sent in place of a token.
+// hashed returns the hash that is sent instead of a token.
 func hashed(token string) string {
 	sum := sha256.Sum256([]byte("rlx " + token))
 	return fmt.Sprintf("%x", sum[:16])

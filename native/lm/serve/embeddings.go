@@ -15,7 +15,7 @@ import (
 // Embedder returns vectors of texts: a [models.Texts] of package native/models. Its methods may be called from
 // several goroutines.
 type Embedder interface {
-	// Tokens returns the tokens of a text, with those that begin and end every text.
+	// Tokens returns the tokens of a text, including those that begin and end every text.
 	Tokens(text string) ([]int32, error)
 	// EmbedTokens returns the vector of each text. The error is of kind [ir.ErrIndex] or [ir.ErrShape] for
 	// tokens that the model cannot read.

@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestBoundedKeysTakeFewerPasses sorts a long row of integers of which four bits are used, by one
-// pass of three launches.
+// TestBoundedKeysTakeFewerPasses sorts a long row of integers that use four bits, by one pass of
+// three launches.
 func TestBoundedKeysTakeFewerPasses(t *testing.T) {
 	g := schedtest.Build(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.U32, ir.N(5000))

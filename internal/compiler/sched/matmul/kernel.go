@@ -85,7 +85,7 @@ type tileEmitter struct {
 	out   epilogue
 	core  tileCore
 	t     tile
-	parts int         // split-K parts, each for workgroups of its own
+	parts int         // split-K parts, each computed by separate workgroups
 	steps int         // steps of a part
 	part  scalar.Expr // the workgroup's part
 	valid scalar.Expr // false in workgroups beyond the last tile
@@ -668,7 +668,7 @@ func (s *side) ragged() bool {
 	return n%s.tile != 0 && n%4 != 0
 }
 
-// columnAt returns the coordinates of the column behind places after first, clamped to the last.
+// columnAt returns the coordinates of the column at an offset from first, clamped to the last.
 func (te *tileEmitter) columnAt(first scalar.Expr, behind int) ir.Index {
 	s := &te.side[1]
 	at := scalar.Add(first, loop.Int(behind))

@@ -40,5 +40,5 @@ function families(): readonly (readonly [names: string, rule: PreTokenizer])[] {
   ];
 }
 
-/** The rules of a name; undefined for one that is not known. */
+/** The rules with a name; undefined for an unknown name. */
 export const preTokenizer = (name: string): PreTokenizer | undefined => families().find(([names]) => names.split(' ').includes(name || 'default'))?.[1];
