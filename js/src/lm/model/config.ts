@@ -2,7 +2,7 @@
 // names are those of the Go package ir/lm.
 
 import type { RopeOptions } from '../../nn/position.js';
-import { type ErrorPlace, RlxError } from '../../values/errors.js';
+import { type ErrorPlace, need, RlxError } from '../../values/errors.js';
 import { familyOf } from './family.js';
 
 /** The functions in the MLP of a decoder. */
@@ -103,6 +103,7 @@ const plainNumbers = ['epsilon', 'normOffset', 'scale', 'scoreSoftcap', 'logitSo
 
 /** Returns a checked configuration, or throws an error of kind `attr`, or `unsupported` for an unknown architecture. */
 export function checkConfig(c: Config): Config {
+  need(Object(c) === c, 'attr', 'a configuration', 'an object', c);
   familyOf(c.architecture);
   for (const [name, [low, high]] of Object.entries(bounds)) {
     const n = (c as unknown as Record<string, number | undefined>)[name] ?? 0;
