@@ -17,8 +17,11 @@ var registry struct {
 
 // Register adds a backend. Backend packages call it from init, whether or not the
 // device is present ([Backend.Probe] reports that). The error is of kind
-// [ir.ErrName] for a name that is taken or empty.
+// [ir.ErrName] for a name that is taken or empty, or no backend.
 func Register(b Backend) error {
+	if b == nil {
+		return ir.Errorf(ir.ErrName, "no backend is given to register")
+	}
 	registry.Lock()
 	defer registry.Unlock()
 	name := b.Name()

@@ -26,6 +26,9 @@ func TestADeviceOfSeveralIsNamedByItsNumber(t *testing.T) {
 	if err := native.Register(numbered{name: "several"}); err != nil {
 		t.Fatal(err)
 	}
+	if err := native.Register(nil); !errors.Is(err, ir.ErrName) {
+		t.Errorf("no backend: %v", err)
+	}
 	for _, name := range []string{"several", "several:0", "several:12"} {
 		if b, err := native.Lookup(name); err != nil || b.Name() != name {
 			t.Errorf("%s is %v, %v", name, b, err)

@@ -3,6 +3,7 @@ package parallel_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -172,6 +173,12 @@ func TestStatesOfTheOptimizerAreDivided(t *testing.T) {
 	}
 	if _, r := step(optim.Options{}, parallel.Data{Mesh: ops.MeshAttrs{MeshAxis: "data", Devices: 1}}); r.Sharded != nil || r.Bytes != r.Before {
 		t.Errorf("on one device: %s", r)
+	}
+	if _, err := ir.Build("ring", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(1, 2, 3, 4)...)
+		parallel.RingAttention(b, x, x, x, ops.MeshAttrs{MeshAxis: "data", Devices: math.MaxInt}, ops.AttentionAttrs{})
+	}); !errors.Is(err, ir.ErrAttr) {
+		t.Errorf("a ring of too many: %v", err)
 	}
 	if _, _, err := (parallel.Shard{Mesh: ops.MeshAttrs{Devices: 2}}).States(out); !errors.Is(err, ir.ErrAttr) {
 		t.Errorf("without an axis: %v", err)

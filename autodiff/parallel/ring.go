@@ -19,8 +19,8 @@ import (
 // more, so memory is that of a device's rows. A step sends the bytes of k and v 2·(devices − 1)
 // times, and those of their cotangents devices times. With a.Causal a device also computes the
 // blocks after its own rows, and ignores them. A scale of 0 means 1/√d. It has a reverse derivative
-// of first order only. Errors are recorded in b: of kind [ir.ErrAttr] for a window or an invalid
-// mesh, and those of attention.
+// of first order only. Errors are recorded in b: of kind [ir.ErrAttr] for a window, an invalid
+// mesh or one of more than 4,096 devices, and those of attention.
 func RingAttention(b *ir.Builder, q, k, v ir.Value, mesh ops.MeshAttrs, a ops.AttentionAttrs) ir.Value {
 	for _, x := range []ir.Value{q, k, v} {
 		if !b.Require("ring_attention", "operand q, k or v", x.Valid()) {
@@ -31,6 +31,9 @@ func RingAttention(b *ir.Builder, q, k, v ir.Value, mesh ops.MeshAttrs, a ops.At
 	switch {
 	case mesh.MeshAxis == "" || mesh.Devices < 1:
 		b.Failf("ring_attention", []ir.Value{q, k, v}, ir.Attrf("%d devices along %q; there must be 1 or more, and the axis must have a name", mesh.Devices, mesh.MeshAxis))
+		return ir.Value{}
+	case mesh.Devices > maxRing:
+		b.Failf("ring_attention", []ir.Value{q, k, v}, ir.Attrf("%d devices along %q; a graph has the blocks of %d at most", mesh.Devices, mesh.MeshAxis, maxRing))
 		return ir.Value{}
 	case a.Window != 0:
 		b.Failf("ring_attention", []ir.Value{q, k, v}, ir.Attrf("window is %d; a ring has none, it must be 0", a.Window))
@@ -44,6 +47,9 @@ func RingAttention(b *ir.Builder, q, k, v ir.Value, mesh ops.MeshAttrs, a ops.At
 	r := ring{mesh, a}
 	return autodiff.CustomVJP(b, []ir.Value{q, k, v}, r.forward, r.backward)[0]
 }
+
+// maxRing bounds the devices of a ring, since the graph has nodes for the block of each.
+const maxRing = 4096
 
 // ring is attention around a ring of devices.
 type ring struct {

@@ -18,9 +18,12 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Write calls f to write the named tensor to to. The error is that of f, or of kind [ir.ErrShape] if f
-// did not write size bytes.
+// Write calls f to write the named tensor to to. The error is that of f, of kind [ir.ErrAttr] if f is
+// nil, or of kind [ir.ErrShape] if f did not write size bytes.
 func Write(to io.Writer, name string, size int64, f func(io.Writer) error) error {
+	if f == nil {
+		return ir.Attrf("tensor %q has no function that writes it", name)
+	}
 	w := &writer{to: to}
 	if err := f(w); err != nil {
 		return err

@@ -84,8 +84,8 @@ type Rope struct {
 	Interleaved bool
 	// Divisors, Size/2 of them or nil, extend the context: the angle of each pair is divided by its own.
 	Divisors []float64
-	// LongDivisors, if not nil, are used instead of Divisors by a model whose Context is longer than
-	// Original.
+	// LongDivisors, if not nil, are used instead of Divisors by a program of more than Original positions: see
+	// [DecoderOptions].
 	LongDivisors []float64
 	Original     int
 	// Amplitude multiplies rotated features; 0 means 1.
@@ -188,8 +188,8 @@ func (c Config) windowed(layer int) bool {
 	return c.Window > 0 && (c.Windowed == nil || c.Windowed[layer])
 }
 
-// rope returns the rotation of a layer; nil for none.
-func (c Config) rope(layer int) *nn.RopeOptions {
+// rope returns the rotation of a layer in a program of so many positions; nil for none.
+func (c Config) rope(layer, positions int) *nn.RopeOptions {
 	r := c.Rope
 	if r == nil {
 		return nil
@@ -201,7 +201,7 @@ func (c Config) rope(layer int) *nn.RopeOptions {
 	}
 	o.Amplitude = r.Amplitude
 	divisors := r.Divisors
-	if r.LongDivisors != nil && c.Context > r.Original {
+	if r.LongDivisors != nil && positions > r.Original {
 		divisors = r.LongDivisors
 	}
 	if divisors != nil {

@@ -1,6 +1,7 @@
 package lm
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
@@ -15,6 +16,10 @@ type DecoderOptions struct {
 	// At, i32[sequences], returns the logits of one position of each sequence, [sequences, 1, vocabulary],
 	// for tokens of [sequences, time] that are padded at the end. It replaces Last.
 	At ir.Value
+	// Context is the number of positions that the program has at most, such as the length of [nn.Cache]; 0 means
+	// that of the model. Where it is at most Rope.Original, the angles are divided by Rope.Divisors, as the model
+	// was trained for such lengths, instead of Rope.LongDivisors.
+	Context int
 	// Checkpoint has the backward pass recompute each block from its input ([nn.Stack]). It cannot be
 	// used with a cache.
 	Checkpoint bool
@@ -42,12 +47,17 @@ func Decoder(b *ir.Builder, c Config, tokens ir.Value, o ...DecoderOptions) ir.V
 	if len(o) > 0 {
 		opts = o[0]
 	}
+	if opts.Context < 0 {
+		b.Failf(op, []ir.Value{tokens}, ir.Attrf("Context is %d: it must not be negative", opts.Context))
+		return ir.Value{}
+	}
 	f, _ := familyOf(c.Architecture)
-	d := &decoder{b, c, f.names}
+	span := cmp.Or(opts.Context, c.Context)
+	d := &decoder{b, c, f.names, span}
 	x := d.embed(tokens)
 	layer := 0
 	x = nn.Stack(b, d.blocks, c.Layers, x, func(b *ir.Builder, x ir.Value) ir.Value {
-		y := (&decoder{b, c, f.names}).block(layer, x)
+		y := (&decoder{b, c, f.names, span}).block(layer, x)
 		layer++
 		return y
 	}, nn.StackOptions{Checkpoint: opts.Checkpoint})
@@ -72,6 +82,7 @@ type decoder struct {
 	*ir.Builder
 	Config
 	names
+	span int // the positions of the program
 }
 
 func (d *decoder) embed(tokens ir.Value) ir.Value {
@@ -129,7 +140,7 @@ func (d *decoder) attend(layer int, x ir.Value) ir.Value {
 	if d.NormQK {
 		q, k = d.norm(d.qNorm, q), d.norm(d.kNorm, k)
 	}
-	o := nn.AttentionOptions{Name: nn.Here, Causal: true, Rope: d.rope(layer), Scale: d.Scale, Softcap: d.ScoreSoftcap}
+	o := nn.AttentionOptions{Name: nn.Here, Causal: true, Rope: d.rope(layer, d.span), Scale: d.Scale, Softcap: d.ScoreSoftcap}
 	if d.windowed(layer) {
 		o.Window = d.Window
 	}

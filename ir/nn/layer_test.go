@@ -464,3 +464,17 @@ func TestStacksDrawInEachBlock(t *testing.T) {
 		}
 	}
 }
+
+// TestAStackEndsAtTheFirstError, whatever its number of blocks.
+func TestAStackEndsAtTheFirstError(t *testing.T) {
+	blocks := 0
+	_, err := ir.Build("stack", func(b *ir.Builder) {
+		nn.Stack(b, "s", math.MaxInt, b.Input("x", ir.F32, ir.N(2)), func(b *ir.Builder, x ir.Value) ir.Value {
+			blocks++
+			return nn.Linear(b, x, -1)
+		})
+	})
+	if err == nil || blocks != 1 {
+		t.Errorf("%d blocks and the error %v", blocks, err)
+	}
+}

@@ -46,7 +46,7 @@ func Stack(b *ir.Builder, name string, n int, x ir.Value, f func(b *ir.Builder, 
 }
 
 func unrolled(b *ir.Builder, n int, x ir.Value, f func(b *ir.Builder, x ir.Value) ir.Value, checkpoint bool) ir.Value {
-	for i := range n {
+	for i := 0; i < n && b.Err() == nil; i++ {
 		b.Scope(strconv.Itoa(i), func() {
 			if checkpoint {
 				x = checkpointed(b, x, f)

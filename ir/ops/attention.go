@@ -522,10 +522,10 @@ func init() {
 			a := n.Attrs().(*WindowMaskAttrs)
 			gap := distances(b, a.Shape)
 			seen := Const(b, ir.Bool, 1, a.Shape...)
-			if a.Left >= 0 {
+			if a.Left >= 0 && a.Left <= math.MaxInt32 {
 				seen = And(b, seen, Ge(b, gap, ConstLike(b, gap, float64(-a.Left))))
 			}
-			if a.Right >= 0 {
+			if a.Right >= 0 && a.Right <= math.MaxInt32 {
 				seen = And(b, seen, Le(b, gap, ConstLike(b, gap, float64(a.Right))))
 			}
 			return []ir.Value{seen}
@@ -602,7 +602,7 @@ func ALiBi(b *ir.Builder, heads, queries, keys ir.Dim) ir.Value {
 }
 
 // WindowMask returns the mask of local attention, bool[queries, keys]: true where i − left
-// ≤ j ≤ i + right for a query at i and a key at j. A negative bound is none. Positions are
+// ≤ j ≤ i + right for a query at i and a key at j. A negative bound is none, nor is one from 2³¹. Positions are
 // aligned at the end.
 func WindowMask(b *ir.Builder, queries, keys ir.Dim, left, right int) ir.Value {
 	return b.Add1(OpWindowMask, &WindowMaskAttrs{[]ir.Dim{queries, keys}, left, right})

@@ -3,6 +3,7 @@ package ops_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -310,5 +311,32 @@ func TestLabelsOutOfRangeAreErrors(t *testing.T) {
 				t.Errorf("%s of index %d: the error is %v", name, bad, err)
 			}
 		}
+	}
+}
+
+// TestPositionsOfABatchAxis are those that the value has.
+func TestPositionsOfABatchAxis(t *testing.T) {
+	for _, to := range []int{-1, 3} {
+		if _, err := ir.Build("batch", func(b *ir.Builder) { ops.BatchAt(b, b.Input("x", ir.F32, ir.N(3), ir.N(3)), -1, to, ir.N(2)) }); !errors.Is(err, ir.ErrAttr) {
+			t.Errorf("to %d: the error is %v", to, err)
+		}
+	}
+}
+
+// TestABoundOfAWindowMayBeTheLargestInt: it is none then, since positions are i32.
+func TestABoundOfAWindowMayBeTheLargestInt(t *testing.T) {
+	g, err := ir.Build("mask", func(b *ir.Builder) {
+		b.Output("wide", ops.WindowMask(b, ir.N(3), ir.N(3), math.MaxInt, 0))
+		b.Output("causal", ops.WindowMask(b, ir.N(3), ir.N(3), -1, 0))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := ir.Eval(g, nil, ir.EvalOptions{Bodies: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(out[0].I, out[1].I) {
+		t.Errorf("%v, want %v", out[0].I, out[1].I)
 	}
 }

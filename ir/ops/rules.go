@@ -156,10 +156,14 @@ func alignBatch(b *ir.Builder, in []ir.Value, axes []int, size ir.Dim) ([]ir.Val
 
 // BatchAt returns x with its batch axis moved from one position to another, or broadcast
 // along a new one of the given size if it has none (from is -1). Batch rules use it to
-// align their operands.
+// align their operands. An error is recorded in b, of kind [ir.ErrAttr] for a position that x has not.
 func BatchAt(b *ir.Builder, x ir.Value, from, to int, size ir.Dim) ir.Value {
 	if from >= 0 {
 		return MoveAxis(b, x, from, to)
+	}
+	if to < 0 || to > x.Rank() {
+		b.Failf(OpBroadcastInDim, []ir.Value{x}, ir.Attrf("to is %d: it must be in [0, %d]", to, x.Rank()))
+		return ir.Value{}
 	}
 	shape := slices.Insert(x.Shape().Clone(), to, size)
 	return BroadcastInDim(b, x, shape, withoutAxis(len(shape), to))

@@ -24,8 +24,8 @@ func init() {
 		func(b *ir.Builder, _, y ir.Value) ir.Value {
 			return Mul(b, ConstLike(b, y, math.SqrtPi/2), Exp(b, Mul(b, y, y)))
 		})
-	defineFunction(OpLgamma, "The logarithm of |Γ(x)|, infinite where x is 0 or a negative integer. Near 1 and 2 it has the absolute error of the "+
-		"type's precision, not the relative error.", widened(lgammaOf), func(x float64) float64 { y, _ := math.Lgamma(x); return y },
+	defineFunction(OpLgamma, "The logarithm of |Γ(x)|, ∞ where x is 0, a negative integer or −∞. Near 1 and 2 it has the absolute error of the "+
+		"type's precision, not the relative error.", widened(lgammaOf), lgamma,
 		func(b *ir.Builder, x, _ ir.Value) ir.Value { return Digamma(b, x) })
 	defineComposite(composite{
 		op: OpDigamma, doc: "The derivative of lgamma, ψ(x): NaN or infinite where x is 0 or a negative integer.",
@@ -107,7 +107,21 @@ func lgammaOf(x scalar.Expr) scalar.Expr {
 	// Γ(x)·Γ(1 − x) = π / sin(πx)
 	turn := scalar.Mul(number(math.Pi), scalar.Sub(x, scalar.Round(x)))
 	mirror := scalar.Sub(number(math.Log(math.Pi)), scalar.Log(scalar.Abs(scalar.Sin(turn))))
-	return scalar.Select(reflected, scalar.Sub(mirror, value), value)
+	y = scalar.Select(reflected, scalar.Sub(mirror, value), value)
+	// a large negative x is an integer, or −∞, of which mirror and value are ∞ and their difference NaN
+	return scalar.Select(scalar.Lt(x, number(-integersBelow)), number(math.Inf(1)), y)
+}
+
+// integersBelow: all floats of 64 bits and fewer from here on are integers.
+const integersBelow = 1 << 53
+
+// lgamma is [math.Lgamma] but for −∞, where that is −∞.
+func lgamma(x float64) float64 {
+	if math.IsInf(x, -1) {
+		return math.Inf(1)
+	}
+	y, _ := math.Lgamma(x)
+	return y
 }
 
 // digamma differentiates what lgammaOf computes, term by term; its own

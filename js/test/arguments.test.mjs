@@ -5,6 +5,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import * as rlx from '../dist/index.js';
+import * as fit from '../dist/fit.js';
+import * as lm from '../dist/lm.js';
 import * as nn from '../dist/nn.js';
 import * as safetensors from '../dist/safetensors.js';
 import { linearPlan } from './linear.mjs';
@@ -84,6 +86,13 @@ describe('exported functions', () => {
       assert.deepEqual(found, []);
       await init({ device: dawn.device });
     });
+  }
+});
+
+describe('functions of lm and fit', () => {
+  for (const [name, exported] of Object.entries({ ...lm, ...fit })) {
+    if (typeof exported !== 'function' || /^class/.test(String(exported)) || name === 'files') continue; // files makes the folder that it is given
+    test(name, async () => assert.deepEqual(await faults(exported), []));
   }
 });
 

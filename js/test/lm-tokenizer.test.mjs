@@ -47,6 +47,18 @@ describe('tokenizer.json: ids and texts of tokenizers 0.23.3', () => {
   }
 });
 
+describe('small tokenizers of tokenizers 0.23.3', () => {
+  for (const { what, tokenizer, rows: all } of JSON.parse(testdata('rules.json'))) {
+    test(what, () => {
+      const t = readTokenizer(tokenizer);
+      for (const { text, ids, decoded, plain } of all) {
+        assert.deepEqual([...t.encode(text, { special: true })], ids, text);
+        assert.deepEqual([t.decode(ids, { special: true }), t.decode(ids)], [decoded, plain], text);
+      }
+    });
+  }
+});
+
 /** The metadata by which GGUF has the tokenizer of a file. */
 function metadataOf(kind, pre) {
   const { added_tokens: added, model: { vocab, merges } } = JSON.parse(testdata(`${kind}.json`)), tokens = [];

@@ -9,10 +9,10 @@ import (
 )
 
 // Local returns the groups of n ranks of one process, each for one goroutine: for tests, and to run
-// a program of several ranks on one machine. Sums are in the order of ranks.
+// a program of several ranks on one machine. Sums are in the order of ranks. There are none for n below 1.
 func Local(n int, o Options) []*Group {
 	world := &localWorld{meetings: map[string]*rendezvous{}, down: make(chan struct{})}
-	out := make([]*Group, n)
+	out := make([]*Group, max(n, 0))
 	for i := range out {
 		out[i] = NewGroup(&local{world: world, meeting: world.meeting("world", n), rank: i, name: "world"}, o)
 	}

@@ -167,6 +167,9 @@ func TestWriteEntries(t *testing.T) {
 	if err := safetensors.WriteEntries(&out, []safetensors.Entry{entry("b", 3, 3), entry("b", 3, 3)}, nil); !errors.Is(err, ir.ErrName) {
 		t.Errorf("got %v", err)
 	}
+	if err := safetensors.WriteEntries(&out, []safetensors.Entry{{Name: "b", DType: ir.U8, Dims: []int{3}}}, nil); !errors.Is(err, ir.ErrAttr) {
+		t.Errorf("an entry without Write: %v", err)
+	}
 }
 
 // FuzzOpen asserts that an opened file gives its tensors or typed errors.

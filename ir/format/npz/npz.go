@@ -134,13 +134,16 @@ func Write(w io.Writer, arrays map[string]*ir.Array) error {
 }
 
 // WriteEntries writes an archive of arrays in the given order, with one in memory at a time. The errors are those
-// of [Write] and of the entries.
+// of [Write] and of the entries, and of kind [ir.ErrAttr] for an entry without Read.
 func WriteEntries(w io.Writer, entries []Entry) error {
 	z := zip.NewWriter(w)
 	for _, e := range entries {
 		file, err := z.CreateHeader(&zip.FileHeader{Name: e.Name + ".npy", Method: zip.Store})
 		if err != nil {
 			return err
+		}
+		if e.Read == nil {
+			return ir.Attrf("array %q has no function that reads it", e.Name)
 		}
 		a, err := e.Read()
 		if err == nil {

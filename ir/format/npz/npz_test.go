@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"path/filepath"
 	"reflect"
@@ -129,4 +130,10 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("an error of no kind: %v", err)
 		}
 	})
+}
+
+func TestEntriesWithoutReadAreRefused(t *testing.T) {
+	if err := npz.WriteEntries(io.Discard, []npz.Entry{{Name: "a"}}); !errors.Is(err, ir.ErrAttr) {
+		t.Errorf("the error is %v", err)
+	}
 }

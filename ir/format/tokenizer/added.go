@@ -23,14 +23,15 @@ type addedToken struct {
 type added struct {
 	raw, normalized finder
 	special         map[int32]bool
-	marks           *trie // the special tokens
-	longest         int   // the bytes of the longest of them
+	marks           *trie            // the special tokens
+	longest         int              // the bytes of the longest of them
+	texts           map[int32]string // by id what those found in normalized text decode to
 }
 
 // newAdded sorts added tokens by where they are found. Those found in normalized text are normalized
 // themselves.
 func newAdded(tokens []addedToken, n normalizer) (added, error) {
-	a := added{special: map[int32]bool{}}
+	a := added{special: map[int32]bool{}, texts: map[int32]string{}}
 	raw, normalized, marks := map[string]int32{}, map[string]int32{}, map[string]int32{}
 	for i, token := range tokens {
 		content := token.Content
@@ -47,6 +48,7 @@ func newAdded(tokens []addedToken, n normalizer) (added, error) {
 				if content, err = n.normalize(content); err != nil {
 					return a, err
 				}
+				a.texts[token.ID] = content
 			}
 		}
 		if _, twice := of[content]; content != "" && !twice {

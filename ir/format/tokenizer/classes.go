@@ -6,13 +6,17 @@ import (
 
 // The classes of characters that splitters and normalizers ask for, by the Unicode version of Go.
 
-// isWord is \w: letters, marks, digits, connectors and joiners.
+// isWord is \w of the expressions of Rust, by which the pre-tokenizer Whitespace and single_word go: letters,
+// marks, digits, connectors and joiners.
 func isWord(r rune) bool {
 	if r < 0x80 {
 		return r == '_' || r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z'
 	}
 	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
 }
+
+// isPatternWord is \w of patterns, whose syntax is Oniguruma's: without joiners.
+func isPatternWord(r rune) bool { return isWord(r) && !unicode.Is(unicode.Join_Control, r) }
 
 // isPunctuation is the punctuation of BERT: that of Unicode, and all of ASCII that is no letter, digit or
 // space.

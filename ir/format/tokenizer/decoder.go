@@ -20,12 +20,29 @@ func (t *Tokenizer) Decode(ids []int32, o DecodeOptions) (string, error) {
 		if !t.has(id) {
 			return "", noToken(id, t.Size())
 		}
-		if o.OmitSpecial && t.added.special[id] {
+		if o.OmitSpecial && t.isMark(id) {
 			continue
 		}
-		tokens = append(tokens, t.tokens[id])
+		tokens = append(tokens, t.textOf(id))
 	}
 	return t.join(tokens)
+}
+
+// isMark reports whether a token is special, or has the text of one that is: a vocabulary may have a token twice.
+func (t *Tokenizer) isMark(id int32) bool {
+	if t.added.special[id] {
+		return true
+	}
+	of, ok := t.ids[t.tokens[id]]
+	return ok && t.added.special[of]
+}
+
+// textOf returns what a token is to the decoders: an added one found in normalized text is normalized.
+func (t *Tokenizer) textOf(id int32) string {
+	if text, ok := t.added.texts[id]; ok {
+		return text
+	}
+	return t.tokens[id]
 }
 
 // join returns the text of tokens by the decoders; without any, tokens are joined by spaces.
@@ -67,10 +84,10 @@ func (s *Stream) Push(id int32) (string, error) {
 	if !s.t.has(id) {
 		return "", noToken(id, s.t.Size())
 	}
-	if s.o.OmitSpecial && s.t.added.special[id] {
+	if s.o.OmitSpecial && s.t.isMark(id) {
 		return "", nil
 	}
-	s.window = append(s.window, s.t.tokens[id])
+	s.window = append(s.window, s.t.textOf(id))
 	return s.write(len(s.window)-s.written <= maxHeld)
 }
 

@@ -274,7 +274,7 @@ func (t *Tokenizer) readUnigram(m *modelPart, added []addedToken) (map[string]in
 		ids[token] = int32(id)
 	}
 	u := newUnigram(tokens, scores, unk, m.ByteFallback, textless(added, ids, unk))
-	t.model = u
+	t.model, t.tokens = u, tokens
 	return u.ids, nil
 }
 

@@ -120,10 +120,10 @@ type splitterPart struct {
 	Delimiter        string            `json:"delimiter"`
 }
 
-// The pattern of GPT-2 and that of the pre-tokenizer Whitespace.
+// The pattern of GPT-2 and that of the pre-tokenizer Whitespace, for which the joiners U+200C and U+200D are letters.
 const (
 	gpt2Pattern       = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
-	whitespacePattern = `\w+|[^\w\s]+`
+	whitespacePattern = "[\\w\u200c\u200d]+|[^\\w\u200c\u200d\\s]+"
 )
 
 // readSplitters reads a pre-tokenizer; a sequence is more than one.

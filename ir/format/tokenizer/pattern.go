@@ -64,22 +64,26 @@ type matcher struct {
 	steps int64 // left until the limit
 }
 
-// find returns the parts of a text that match, which are not empty, and those between them.
+// find returns the parts of a text that match and those between them. An empty match is a part, unless it is
+// at the end of the one before.
 func (p *program) find(text string) ([]match, error) {
 	m := matcher{text: text, steps: freeSteps + stepsPerByte*int64(len(text))}
 	found := make([]int, 0, len(text)/3+2)
-	for at := 0; at < len(text); {
+	for at, last := 0, -1; at <= len(text); {
 		end := m.run(p, at)
 		if m.steps < 0 {
 			return nil, ir.Errorf(ir.ErrUnsupported, "the tokenizer's pattern takes more than %d steps on a text of %d bytes", freeSteps+stepsPerByte*int64(len(text)), len(text))
 		}
-		if end > at {
+		if end > at || end == at && at != last {
 			found = append(found, at, end)
+			last = end
+		}
+		if end > at {
 			at = end
 			continue
 		}
 		_, size := utf8.DecodeRuneInString(text[at:])
-		at += size
+		at += max(size, 1)
 	}
 	return cover(text, found), nil
 }
@@ -194,7 +198,7 @@ func (m *matcher) holds(in *instruction, pos int) bool {
 	}
 	before, _ := utf8.DecodeLastRuneInString(text[:pos])
 	after, _ := utf8.DecodeRuneInString(text[pos:])
-	edge := (pos > 0 && isWord(before)) != (pos < len(text) && isWord(after))
+	edge := (pos > 0 && isPatternWord(before)) != (pos < len(text) && isPatternWord(after))
 	return edge == (in.op == opWordEdge)
 }
 

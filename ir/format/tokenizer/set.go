@@ -103,7 +103,7 @@ func (s *set) property(name string, negate bool) bool {
 
 // classes are the classes that are no category of Unicode: those of escapes and of [:name:].
 var classes = map[string]func(rune) bool{
-	"space": unicode.IsSpace, "digit": func(r rune) bool { return unicode.Is(unicode.Nd, r) }, "word": isWord,
+	"space": unicode.IsSpace, "digit": func(r rune) bool { return unicode.Is(unicode.Nd, r) }, "word": isPatternWord,
 	"alpha": func(r rune) bool { return unicode.In(r, unicode.L, unicode.Nl, unicode.Other_Alphabetic) },
 	"alnum": func(r rune) bool {
 		return unicode.In(r, unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.Nd)

@@ -191,8 +191,9 @@ func (t *Tokenizer) has(id int32) bool {
 	return id >= 0 && int(id) < len(t.tokens) && t.present[id]
 }
 
-// setTokens fills the table of tokens by id: the model's and the added ones. Ids are bounded by the
-// number of tokens, so that the table is no larger than a multiple of the file.
+// setTokens fills the table of tokens by id: the model's and the added ones. A model may have set it to a list
+// with a token twice, of which the last is in the vocabulary. Ids are bounded by the number of tokens, so that
+// the table is no larger than a multiple of the file.
 func (t *Tokenizer) setTokens(of map[string]int32, addedTokens []addedToken) error {
 	bound := int64(len(of)+len(addedTokens))*4 + 1<<16
 	largest := int32(-1)
@@ -213,11 +214,15 @@ func (t *Tokenizer) setTokens(of map[string]int32, addedTokens []addedToken) err
 			return err
 		}
 	}
+	list := t.tokens
 	t.tokens, t.present = make([]string, largest+1), make([]bool, largest+1)
 	for token, id := range of {
 		if t.present[id] {
 			return damaged("tokens %.50q and %.50q have the same id %d", min(token, t.tokens[id]), max(token, t.tokens[id]), id)
 		}
+		t.tokens[id], t.present[id] = token, true
+	}
+	for id, token := range list[:min(len(list), len(t.tokens))] {
 		t.tokens[id], t.present[id] = token, true
 	}
 	t.ids = make(map[string]int32, len(addedTokens))

@@ -1,5 +1,7 @@
 // Reports of a training.
 
+import { need } from '../values/errors.js';
+
 /** Describes a training between two steps. */
 export interface Report {
   /** Steps done, those of a checkpoint included, and steps to do; 0 if that is unknown. */
@@ -31,6 +33,7 @@ const four = (x: number): string => `${Number(x.toPrecision(4))}`;
 
 /** A report as a line: `step 200/1000, epoch 2, loss 0.123, accuracy 0.98, eval loss 0.15 (best), 350 steps/s`. */
 export function reportLine(r: Report): string {
+  need(typeof r?.rate === 'number', 'attr', 'reportLine: the report', 'that of fit', r);
   const sorted = (prefix: string, values: Readonly<Record<string, number>> = {}) => Object.keys(values).sort().map((name) => `${prefix}${name} ${four(values[name]!)}`);
   const parts = [`step ${ofAll(r.step, r.steps)}`, `epoch ${ofAll(r.epoch, r.epochs)}`, `loss ${four(r.loss)}`, ...sorted('', r.metrics), ...sorted('eval ', r.eval)];
   if (r.best) parts.push(`${parts.pop()} (best)`);

@@ -1455,8 +1455,8 @@ export abstract class ValueOps<V> {
   leakyRelu(alpha?: number): V { return this.apply('leaky_relu', [], { alpha })[0]!; }
 
   /**
-   * The logarithm of |Γ(x)|, infinite where x is 0 or a negative integer. Near 1 and 2 it has
-   * the absolute error of the type's precision, not the relative error.
+   * The logarithm of |Γ(x)|, ∞ where x is 0, a negative integer or −∞. Near 1 and 2 it
+   * has the absolute error of the type's precision, not the relative error.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result

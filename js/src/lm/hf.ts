@@ -36,7 +36,7 @@ function openerOf(folder: HFSource): Opener {
       throw reason;
     });
   }
-  if ('getFileHandle' in folder && typeof folder.getFileHandle === 'function') {
+  if (Object(folder) === folder && 'getFileHandle' in folder && typeof folder.getFileHandle === 'function') {
     const handle = folder as FileSystemDirectoryHandle;
     return async (name) => {
       const file = await handle.getFileHandle(name).catch((reason: Error) => {

@@ -1,3 +1,4 @@
+import { need } from '../values/errors.js';
 import type { ChatTemplate, Message, RenderOptions } from './chat/chat.js';
 import type { Tokenizer } from './tokenizer/tokenizer.js';
 
@@ -7,6 +8,8 @@ import type { Tokenizer } from './tokenizer/tokenizer.js';
  * those of the tokenizer unless they are given. Throws the errors of the template and of the tokenizer.
  */
 export function chatPrompt(tokenizer: Tokenizer, template: ChatTemplate, messages: readonly Message[], options: RenderOptions = {}): Int32Array {
+  need(typeof tokenizer?.quote === 'function', 'attr', 'chatPrompt: the tokenizer', 'a Tokenizer', tokenizer);
+  need(typeof template?.render === 'function', 'attr', 'chatPrompt: the template', 'a ChatTemplate', template);
   const textOf = (id: number | undefined) => id === undefined ? '' : tokenizer.token(id) ?? '';
   const text = template.render(messages, {
     addGenerationPrompt: true, bos_token: textOf(tokenizer.bos), eos_token: textOf(tokenizer.eos[0]), ...options, quote: (text) => tokenizer.quote(text),

@@ -110,6 +110,16 @@ func TestGreedyResultsAgreeWithTransformers(t *testing.T) {
 }
 
 // TestEngine has the tests that share an engine of three slots.
+// TestLongRoPEGoesByThePositionsOfTheEngine: a model of LongRoPE divides angles as transformers 5.24.0 does for a
+// sequence of its original length, 16, where the engine has no more positions.
+func TestLongRoPEGoesByThePositionsOfTheEngine(t *testing.T) {
+	m, _, _ := tiny(t, "phi3")
+	got := whole(t, engineOf(t, generate.Of(m), generate.Options{Context: 16}), generate.Request{Tokens: []int32{41, 49, 16}, MaxTokens: 10, IgnoreEnd: true})
+	if want := []int32{47, 62, 17, 16, 15, 3, 21, 21, 21, 21}; !slices.Equal(got[0].Tokens, want) {
+		t.Errorf("%v, want %v", got[0].Tokens, want)
+	}
+}
+
 func TestEngine(t *testing.T) {
 	m, prompt, greedy := tiny(t, "llama")
 	model := generate.Of(m)

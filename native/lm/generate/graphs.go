@@ -96,7 +96,7 @@ func (g *graph) prefill() {
 	row := g.input("row", ir.I32, 1)
 	first, final := g.input("first", ir.I32), g.input("final", ir.I32)
 	nn.Cache(b, g.e.options.Context, nn.CacheOptions{Past: g.input("past", ir.I32, 1), Rows: slots, Row: row})
-	logits := g.e.model.Decoder(b, tokens, lm.DecoderOptions{At: ops.Sub(b, count, g.integer(1))})
+	logits := g.e.model.Decoder(b, tokens, lm.DecoderOptions{At: ops.Sub(b, count, g.integer(1)), Context: g.e.options.Context})
 
 	at := ops.Concatenate(b, 0, row, ops.Const(b, ir.I32, 0, ir.N(1)))
 	kept := ops.Sub(b, g.integer(1), first)
@@ -136,7 +136,7 @@ func (g *graph) decode(rows int) {
 	of := func(state ir.Value) ir.Value { return ops.Take(b, state, row, 0, ops.OutsideClip) }
 	tokens := ops.Select(b, ops.Lt(b, given, g.integer(0)), of(last), given)
 	nn.Cache(b, g.e.options.Context, nn.CacheOptions{Past: g.input("past", ir.I32, rows), Rows: slots, Row: row})
-	logits := g.e.model.Decoder(b, ops.ExpandDims(b, tokens, 1), lm.DecoderOptions{})
+	logits := g.e.model.Decoder(b, ops.ExpandDims(b, tokens, 1), lm.DecoderOptions{Context: g.e.options.Context})
 	token := g.sample(logits, of(seen), of(counts), rows)
 	if b.Err() != nil {
 		return
@@ -159,7 +159,7 @@ type scatterer = func(b *ir.Builder, x, at, updates ir.Value, a ops.ScatterAttrs
 func (g *graph) verify() {
 	b, n := g.Builder, g.e.options.Draft+1
 	nn.Cache(b, g.e.options.Context, nn.CacheOptions{Past: g.input("past", ir.I32, 1), Rows: g.e.options.Slots, Row: g.input("row", ir.I32, 1)})
-	logits := g.e.model.Decoder(b, g.input("tokens", ir.I32, 1, n), lm.DecoderOptions{})
+	logits := g.e.model.Decoder(b, g.input("tokens", ir.I32, 1, n), lm.DecoderOptions{Context: g.e.options.Context})
 	g.Output("token", ops.ArgMax(b, logits, -1))
 	if b.Err() != nil {
 		return

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir"
+	irlm "github.com/rlx-go/rlx/ir/lm"
 	"github.com/rlx-go/rlx/ir/nn"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native/lm"
@@ -106,7 +107,7 @@ func (o Options) first(window int) int {
 func compile(ctx context.Context, s *rlx.Session, m *lm.Model, n int) (*rlx.Program, error) {
 	g, err := ir.Build(entry, func(b *ir.Builder) {
 		nn.Infer(b)
-		logits := m.Decoder(b, b.Input("tokens", ir.I32, ir.Dims(1, n)...))
+		logits := m.Decoder(b, b.Input("tokens", ir.I32, ir.Dims(1, n)...), irlm.DecoderOptions{Context: n})
 		b.Output("losses", ops.CrossEntropy(b, logits, b.Input("next", ir.I32, ir.Dims(1, n)...)))
 	})
 	if err != nil {

@@ -2,7 +2,7 @@
 // names are those of the Go package ir/lm.
 
 import type { RopeOptions } from '../../nn/position.js';
-import { type ErrorPlace, RlxError } from '../../values/errors.js';
+import { type ErrorPlace, need, RlxError } from '../../values/errors.js';
 import { familyOf } from './family.js';
 
 /** The functions in the MLP of a decoder. */
@@ -83,7 +83,7 @@ export interface Rope {
   interleaved?: boolean;
   /** Extend the context: the angle of each pair is divided by its own, size / 2 of them. */
   divisors?: readonly number[];
-  /** Are used instead of `divisors` by a model whose context is longer than `original`. */
+  /** Are used instead of `divisors` by a program of more positions than `original`: see `DecoderOptions`. */
   longDivisors?: readonly number[];
   original?: number;
   /** Multiplies rotated features. 1 if not given. */
@@ -103,6 +103,7 @@ const plainNumbers = ['epsilon', 'normOffset', 'scale', 'scoreSoftcap', 'logitSo
 
 /** Returns a checked configuration, or throws an error of kind `attr`, or `unsupported` for an unknown architecture. */
 export function checkConfig(c: Config): Config {
+  need(Object(c) === c, 'attr', 'a configuration', 'an object', c);
   familyOf(c.architecture);
   for (const [name, [low, high]] of Object.entries(bounds)) {
     const n = (c as unknown as Record<string, number | undefined>)[name] ?? 0;
@@ -138,13 +139,13 @@ export const isWindowed = (c: Config, layer: number): boolean => (c.window ?? 0)
 /** The angle of a position of pair i without scaling. */
 export const angle = (base: number, i: number, size: number): number => base ** (-2 * i / size);
 
-/** The rotation of a layer; undefined for none. */
-export function ropeOf(c: Config, layer: number): RopeOptions | undefined {
+/** The rotation of a layer in a program of so many positions; undefined for none. */
+export function ropeOf(c: Config, layer: number, positions: number): RopeOptions | undefined {
   const { rope: r } = c;
   if (!r) return undefined;
   const plain = { base: r.base, size: r.size, ...r.interleaved && { interleaved: true } };
   if (isWindowed(c, layer) && r.localBase !== undefined) return { ...plain, base: r.localBase };
-  const divisors = r.longDivisors && c.context > (r.original ?? 0) ? r.longDivisors : r.divisors;
+  const divisors = r.longDivisors && positions > (r.original ?? 0) ? r.longDivisors : r.divisors;
   return {
     ...plain,
     ...r.amplitude !== undefined && { amplitude: r.amplitude },

@@ -18,6 +18,11 @@ export interface DecoderOptions {
   last?: boolean;
   /** i32[sequences]: returns the logits of one position of each sequence, [sequences, 1, vocabulary], for tokens that are padded at the end. */
   at?: Value;
+  /**
+   * The number of positions that the program has at most, such as the length of `nn.cache`; by default that of the model. Where it is at most
+   * `rope.original`, the angles are divided by `rope.divisors`, not `rope.longDivisors`.
+   */
+  context?: number;
   /** Has the backward pass recompute each block from its input. It excludes a cache. */
   checkpoint?: boolean;
 }
@@ -28,8 +33,8 @@ export interface DecoderOptions {
  * storage of the weights. Errors are those of the configuration and of the layers.
  */
 export function decoder(tokens: Value, config: Config, options?: DecoderOptions): Value {
-  checkOptions('lm.decoder', options, 'last at checkpoint');
-  const c = checkConfig(config), { last, at, checkpoint } = options ?? {}, d = new Decoder(c);
+  checkOptions('lm.decoder', options, 'last at context checkpoint');
+  const c = checkConfig(config), { last, at, context = c.context, checkpoint } = options ?? {}, d = new Decoder(c, context);
   let x = stack(d.embed(tokens), d.names.blocks, c.layers, (y, layer) => d.block(layer, y), { ...checkpoint && { checkpoint } });
   if (at) {
     if (x.shape.length !== 3 || at.dtype !== 'i32' || `${at.shape}` !== `${x.shape[0]}`) {
@@ -49,7 +54,7 @@ class Decoder {
   readonly c: Config;
   readonly names: Names;
 
-  constructor(c: Config) {
+  constructor(c: Config, private readonly positions: number) {
     this.c = c;
     this.names = familyOf(c.architecture).names;
   }
@@ -87,7 +92,7 @@ class Decoder {
 
   /** Causal attention with its projections. */
   #attend(layer: number, x: Value): Value {
-    const { c, names: n } = this, rope = ropeOf(c, layer);
+    const { c, names: n } = this, rope = ropeOf(c, layer, this.positions);
     let [q, k, v] = this.#project(x);
     if (c.normQK) [q, k] = [this.norm(n.qNorm!, q), this.norm(n.kNorm!, k)];
     const y = attend(q, k, v, {

@@ -1,6 +1,6 @@
 // Text by a language model, token by token.
 
-import { checkCount, checkOptions, classOf, RlxError } from '../../values/errors.js';
+import { checkCount, checkOptions, classOf, need, RlxError } from '../../values/errors.js';
 import { chatTemplate, type Message, type RenderOptions } from '../chat/chat.js';
 import { chatPrompt } from '../prompt.js';
 import type { LanguageModel } from './model.js';
@@ -67,6 +67,8 @@ const known = 'temperature topK topP minP repetition maxTokens stop seed signal 
  */
 export function generate(model: LanguageModel, tokenizer: Tokenizer, prompt: string | readonly Message[] | ArrayLike<number>, options?: GenerateOptions): Generation {
   checkOptions('generate', options, known);
+  need(typeof model?.context === 'number', 'attr', 'generate: the model', 'a LanguageModel', model);
+  need(typeof tokenizer?.encode === 'function', 'attr', 'generate: the tokenizer', 'a Tokenizer', tokenizer);
   return new Request(model, tokenizer, promptOf(model, tokenizer, prompt, options ?? {}), options ?? {});
 }
 

@@ -49,7 +49,7 @@ export function prefillGraph(shape: Shape): Graph {
     infer(b);
     const tokens = b.input('tokens', 'i32', [1, chunk]), count = b.input('count', 'i32', [1]), first = b.input('first', 'i32'), by = b.input('by', 'f32', [1, samplingFields]);
     cache(b, context, { past: b.input('past', 'i32', [1]) });
-    const logits = model(b, shape, () => decoder(tokens, shape.config, { at: count.sub(1) })).reshape([1, vocabulary]);
+    const logits = model(b, shape, () => decoder(tokens, shape.config, { at: count.sub(1), context })).reshape([1, vocabulary]);
     const kept = b.state(seenState, 'i32', [1, vocabulary]).mul(b.value(1, 'i32').sub(first));
     const real = b.iota({ dtype: 'i32', axis: 1, shape: [1, chunk] }).lt(count);
     const seen = marked(kept, real.select(tokens, vocabulary), b.full('i32', [1, chunk], 1)), token = sample(logits, by, seen);
@@ -65,7 +65,7 @@ export function decodeGraph(shape: Shape): Graph {
     infer(b);
     const by = b.input('by', 'f32', [1, samplingFields]), last = b.state(tokenState, 'i32', [1]);
     cache(b, context, { past: b.input('past', 'i32', [1]) });
-    const logits = model(b, shape, () => decoder(last.reshape([1, 1]), shape.config)).reshape([1, vocabulary]);
+    const logits = model(b, shape, () => decoder(last.reshape([1, 1]), shape.config, { context: shape.context })).reshape([1, vocabulary]);
     const seen = marked(b.state(seenState, 'i32', [1, vocabulary]), last.reshape([1, 1]), b.full('i32', [1, 1], 1)), token = sample(logits, by, seen);
     finish(b, seen, token);
   });
@@ -83,7 +83,7 @@ export function lossGraph(shape: Shape, rows: number, length: number): Graph {
   return graph('loss', (b) => {
     train(b);
     const tokens = b.input('tokens', 'i32', [rows, length]), next = b.input('next', 'i32', [rows, length]);
-    const logits = model(b, shape, () => decoder(tokens, shape.config, { checkpoint: true }));
+    const logits = model(b, shape, () => decoder(tokens, shape.config, { checkpoint: true, context: length }));
     b.output('loss', logits.crossEntropyMean(next));
   });
 }

@@ -47,7 +47,7 @@ export interface ModelMemory { weights: number; cache: number }
 
 /** What a model takes in memory with options: its weights, and keys and values. Known before weights are read. */
 export async function memoryOf(file: ModelFile, options: ModelOptions = {}): Promise<ModelMemory> {
-  const { config, weights, context } = await shapeOf(file, options), { layers, kvHeads, headSize } = config;
+  const { config, weights, context } = await shapeOf(file, options ?? {}), { layers, kvHeads, headSize } = config;
   return { weights: weights.bytes, cache: 2 * layers * kvHeads * headSize * context * Float32Array.BYTES_PER_ELEMENT };
 }
 

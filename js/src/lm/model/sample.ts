@@ -1,7 +1,7 @@
 // How the next token is chosen, in the graph: the rules and the order of the Go package ir/lm.
 
 import type { Value } from '../../graph/builder.js';
-import { RlxError } from '../../values/errors.js';
+import { need, RlxError } from '../../values/errors.js';
 
 /** How the next token is chosen. Without options it is the most likely one. */
 export interface Sampling {
@@ -24,7 +24,10 @@ export const samplingFields = 6;
  * The options as a row for {@link sample}, with a random number in [0, 1) that selects the token.
  * Throws an error of kind `attr` for one out of range.
  */
-export function samplingRow({ temperature = 0, topK = 0, topP = 1, minP = 0, repetition = 1 }: Sampling, random: number): Float32Array {
+export function samplingRow(sampling: Sampling, random: number): Float32Array {
+  need(Object(sampling) === sampling, 'attr', 'samplingRow: the options', 'an object', sampling);
+  need(typeof random === 'number' && random >= 0, 'attr', 'samplingRow: the random number', 'a number in [0, 1)', random);
+  const { temperature = 0, topK = 0, topP = 1, minP = 0, repetition = 1 } = sampling;
   const require = (ok: boolean, name: string, x: number, must: string) => { if (!ok) throw new RlxError('attr', `${name} is ${x}: it must be ${must}`, { name }); };
   require(temperature >= 0 && temperature < Infinity, 'temperature', temperature, 'finite and not negative');
   require(Number.isInteger(topK) && topK >= 0, 'topK', topK, 'a whole number that is not negative');
@@ -43,6 +46,7 @@ const maxCandidates = 256;
  * top-k, top-p, min-p; these keep at most the 256 tokens with the greatest logits, and ties of the last one kept.
  */
 export function sample(logits: Value, by: Value, seen: Value): Value {
+  for (const x of [logits, by, seen]) need(x?.builder, 'attr', 'sample: an argument', 'a Value', x);
   const b = logits.builder, raw = logits.dtype === 'f32' ? logits : logits.convert('f32'), factor = field(by, 4);
   const x = seen.gt(0).select(raw.gt(0).select(raw.div(factor), raw.mul(factor)), raw), greedy = x.argmax({ axis: -1, keepDims: false });
   const [token] = b.cond(field(by, 0).gt(0).any(), [x, by, greedy], (_, [y, o, g]) => [draw(y!, o!, g!)], (_, [, , g]) => [g!]);

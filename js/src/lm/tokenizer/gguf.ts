@@ -1,5 +1,6 @@
 // Tokenizers as the metadata of GGUF files have them.
 
+import { need } from '../../values/errors.js';
 import type { AddedToken } from './added.js';
 import { BPE, type Model } from './bpe.js';
 import { type Decoder, fuse, joinBytes, joinByteTokens, metaspaceDecoder, spacesForMarks, stripDecoder, wordPieceDecoder } from './decode.js';
@@ -153,6 +154,7 @@ const kinds: Readonly<Record<string, (m: Metadata) => Kind>> = { llama: sentence
  * metadata, `unsupported` for another model or pre-tokenizer, which it names.
  */
 export function tokenizerOf(file: { readonly metadata: ReadonlyMap<string, unknown> }): Tokenizer {
+  need(file?.metadata instanceof Map, 'attr', 'tokenizerOf: the metadata of the file', 'a Map', file?.metadata);
   const name = file.metadata.get(`${prefix}model`);
   if (typeof name !== 'string') throw damaged(`the file has no ${prefix}model`);
   const m = new Metadata(file.metadata);

@@ -19,7 +19,7 @@ type Json = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The model, its tokens, and the added ones. */
-interface Read { model: Model; vocab: ReadonlyMap<string, number>; added: AddedToken[] }
+interface Read { model: Model; vocab: ReadonlyMap<string, number>; added: AddedToken[]; list?: readonly string[] }
 
 /** Files of old versions have no type: it is that of the fields that a model has. */
 const typeOf = (m: Json): unknown => m['type'] ?? (m['merges'] ? 'BPE' : Array.isArray(m['vocab']) ? 'Unigram' : m['continuing_subword_prefix'] !== undefined ? 'WordPiece' : 'WordLevel');
@@ -48,7 +48,7 @@ function readUnigram(m: Json, addedList: unknown): Read {
   if (m['unk_id'] !== undefined && m['unk_id'] !== null && !(Number.isInteger(unk) && unk >= 0 && unk < vocab.length)) throw damaged(`unk_id is ${unk}: it must be from 0 to ${vocab.length - 1}`);
   const tokens = vocab.map(([token]) => token as string), added = readAdded(addedList, new Map(tokens.map((token, id) => [token, id])));
   const model = new Unigram(tokens, Float64Array.from(vocab, ([, score]) => score as number), unk, !!m['byte_fallback'], marksOf(added, unk));
-  return { model, added, vocab: model.ids };
+  return { model, added, list: tokens, vocab: model.ids };
 }
 
 /** Divides "a b" at its space. */
@@ -82,7 +82,7 @@ function splitterOf(p: Json, keepBytes: boolean): Splitter {
     case 'ByteLevel': return byteLevel(p['add_prefix_space'] !== false, p['use_regex'] === false ? undefined : compilePattern(gpt2Pattern), keepBytes);
     case 'BertPreTokenizer': return bertSplit();
     case 'WhitespaceSplit': return whitespaceSplit();
-    case 'Whitespace': return delimited(compilePattern(String.raw`\w+|[^\w\s]+`), 'Removed', true);
+    case 'Whitespace': return delimited(compilePattern(String.raw`[\w\u200c\u200d]+|[^\w\u200c\u200d\s]+`), 'Removed', true);
     case 'Digits': return delimited(matching(/\p{N}/gu), p['individual_digits'] ? 'Isolated' : 'Contiguous');
     case 'CharDelimiterSplit': return delimited(literal(textIn('pre_tokenizer', p['delimiter'])), 'Removed');
     case 'Metaspace': return metaspace(textIn('pre_tokenizer', p['replacement']) || spaceMark, prependOf(p), p['split'] !== false);
@@ -162,7 +162,7 @@ export interface SpecialTokens {
 export function readTokenizer(json: string | object, special: SpecialTokens = {}): Tokenizer {
   const doc = typeof json === 'string' ? parse(json) : json;
   if (!isObject(doc)) throw damaged(`the file is ${classOf(doc)}: it must be an object`);
-  const { model, vocab, added } = readModel(doc['model'], doc['added_tokens']), tokens = tokenTable(vocab, added), splitters = readSplitters(doc['pre_tokenizer']);
+  const { model, vocab, added, list } = readModel(doc['model'], doc['added_tokens']), tokens = tokenTable(vocab, added, list), splitters = readSplitters(doc['pre_tokenizer']);
   const template = readTemplate(doc['post_processor'], tokens) ?? { before: [], after: [] }, byteLevel = splitters.at(-1)?.['type'] === 'ByteLevel';
   const idOf = (token: string | number) => typeof token === 'number' ? token : added.find(({ content }) => content === token)?.id ?? vocab.get(token) ?? -1;
   const usual = usualTokens(added), bos = special.bos === undefined ? template.before[0] ?? usual.bos : idOf(special.bos), eos = [...(special.eos ?? []).map(idOf), ...usual.eos];

@@ -21,7 +21,7 @@ export function replace(pattern: Pattern, content: string): Normalizer {
       out += text.slice(at, found[i]) + content;
       at = found[i + 1]!;
     }
-    return at ? out + text.slice(at) : text;
+    return found.length ? out + text.slice(at) : text;
   };
 }
 

@@ -1,6 +1,6 @@
 // Translates regular expressions of tokenizer.json, in Oniguruma's syntax, to those of the engine.
 
-import { damaged, quoted, unsupported, wordClass } from './text.js';
+import { damaged, patternWord, quoted, unsupported } from './text.js';
 
 // Bounds of patterns, against expressions that take time without end: the engine tries all ways to match. A repetition without an
 // upper bound is that of one character, or of what matches in one way.
@@ -26,18 +26,18 @@ const character = (text: string): Code => ({ ...condition(text), single: true })
 
 /** The escapes of characters, and of classes, as insides of a class; in upper case they are negated. */
 const letters: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', f: '\f', v: '\v', a: '\x07', e: '\x1b' };
-const classes: Readonly<Record<string, string>> = { s: String.raw`\p{White_Space}`, d: String.raw`\p{Nd}`, w: wordClass, h: '0-9A-Fa-f' };
+const classes: Readonly<Record<string, string>> = { s: String.raw`\p{White_Space}`, d: String.raw`\p{Nd}`, w: patternWord, h: '0-9A-Fa-f' };
 /** The classes of [:name:] and \p{name} that are no category of Unicode. */
 const named: Readonly<Record<string, string>> = {
-  space: classes['s']!, digit: classes['d']!, word: wordClass, alpha: String.raw`\p{Alphabetic}`, alnum: String.raw`\p{Alphabetic}\p{Nd}`,
+  space: classes['s']!, digit: classes['d']!, word: patternWord, alpha: String.raw`\p{Alphabetic}`, alnum: String.raw`\p{Alphabetic}\p{Nd}`,
   upper: String.raw`\p{Uppercase}`, lower: String.raw`\p{Lowercase}`, punct: String.raw`\p{P}$+<=>\^\x60\|~`, cntrl: String.raw`\p{Cc}`,
   xdigit: '0-9A-Fa-f', blank: String.raw`\t\p{Zs}`,
 };
 /** The conditions that take no character. */
 const conditions: Readonly<Record<string, string>> = {
   A: String.raw`(?<![\s\S])`, z: String.raw`(?![\s\S])`, Z: String.raw`(?=\n?(?![\s\S]))`,
-  b: `(?:(?<=[${wordClass}])(?![${wordClass}])|(?<![${wordClass}])(?=[${wordClass}]))`,
-  B: `(?:(?<=[${wordClass}])(?=[${wordClass}])|(?<![${wordClass}])(?![${wordClass}]))`,
+  b: `(?:(?<=[${patternWord}])(?![${patternWord}])|(?<![${patternWord}])(?=[${patternWord}]))`,
+  B: `(?:(?<=[${patternWord}])(?=[${patternWord}])|(?<![${patternWord}])(?![${patternWord}]))`,
 };
 /** The letters that have a third form: the long s and the Kelvin sign. */
 const thirds: Readonly<Record<string, string>> = { s: 'ſ', k: 'K' };
@@ -292,14 +292,14 @@ class Translator {
   }
 }
 
-/** Finds the nonempty delimiters in a text: start and end of each in turn. */
+/** Finds delimiters in a text: start and end of each in turn. An empty one is not at the end of the one before. */
 export type Pattern = (text: string) => number[];
 
 /** The matches of an expression of the engine. */
 export function matching(expression: RegExp): Pattern {
   return (text) => {
     const found: number[] = [];
-    for (const { 0: { length }, index } of text.matchAll(expression)) if (length) found.push(index, index + length);
+    for (const { 0: { length }, index } of text.matchAll(expression)) if (length || found.at(-1) !== index) found.push(index, index + length);
     return found;
   };
 }

@@ -28,26 +28,24 @@ export function delimited(pattern: Pattern, then: Behavior, invert = false): Spl
   const join = joins[then];
   return (piece, first, out) => {
     const found = pattern(piece), count = out.length;
-    let begin = 0, end = 0, was = false, starts = false; // the piece that is being made, and whether its last part is a delimiter
+    let begin = 0, end = 0, begun = false, was = false, starts = false; // the piece that is being made, and whether its last part is a delimiter
     const write = () => {
       if (begin === end || then === 'Removed' && was) return;
       if (out.length === count) starts = begin === 0;
       out.push(piece.slice(begin, end));
     };
     const add = (to: number, delimiter: boolean) => {
-      if (to === end) return;
-      if (begin === end || !join(was, delimiter)) {
+      if (!begun || !join(was, delimiter)) {
         write();
         begin = end;
       }
-      end = to;
-      was = delimiter;
+      [end, was, begun] = [to, delimiter, true];
     };
     for (let i = 0; i < found.length; i += 2) {
-      add(found[i]!, invert);
+      if (found[i]! > end) add(found[i]!, invert);
       add(found[i + 1]!, !invert);
     }
-    add(piece.length, invert);
+    if (piece.length > end) add(piece.length, invert);
     write();
     return first && starts;
   };

@@ -44,6 +44,8 @@ export class Vocabulary implements Tokenizer {
   private readonly normalized: Finder;
   private readonly ids: ReadonlyMap<string, number>;
   private readonly specials: ReadonlySet<number>;
+  /** What added tokens found in normalized text decode to, by id. */
+  private readonly texts = new Map<number, string>();
   private readonly split: Splitter;
   private readonly words = new Map<string, readonly number[]>();
   /** The special tokens, made when a text is quoted first. */
@@ -53,6 +55,7 @@ export class Vocabulary implements Tokenizer {
     ({ raw: this.raw, normalized: this.normalized } = findersOf(parts.added, parts.normalizer));
     this.ids = new Map(parts.added.map(({ content, id }) => [content, id]));
     this.specials = new Set(parts.added.filter(({ special }) => special).map(({ id }) => id));
+    for (const { content, id, normalized } of parts.added) if (normalized && parts.normalizer) this.texts.set(id, parts.normalizer(content));
     this.split = inTurn(parts.splitters);
     this.eos = [...new Set(parts.eos)];
     if (parts.bos !== undefined) this.bos = parts.bos;
@@ -149,15 +152,18 @@ export class Vocabulary implements Tokenizer {
     const tokens: string[] = [];
     for (let i = 0; i < ids.length; i++) {
       const token = this.tokenOf(ids[i]!);
-      if (options.special || !this.specials.has(ids[i]!)) tokens.push(token);
+      if (options.special || !this.isMark(ids[i]!)) tokens.push(token);
     }
     return this.join(tokens);
   }
 
+  /** Whether a token is special, or has the text of one that is: a vocabulary may have a token twice. */
+  private isMark(id: number): boolean { return this.specials.has(id) || this.specials.has(this.ids.get(this.parts.tokens[id]!) ?? -1); }
+
   private tokenOf(id: number): string {
     const token = this.parts.tokens[id];
     if (token === undefined) throw new RlxError('index', `no token has the id ${id}: ids are below ${this.size}`);
-    return token;
+    return this.texts.get(id) ?? token;
   }
 
   /** The text of tokens by the decoders; without any, tokens are joined by spaces. */
@@ -189,7 +195,7 @@ export class Vocabulary implements Tokenizer {
     return {
       push: (id) => {
         const token = this.tokenOf(id);
-        if (!options.special && this.specials.has(id)) return '';
+        if (!options.special && this.isMark(id)) return '';
         window.push(token);
         return write(window.length - written <= maxHeld);
       },
@@ -200,9 +206,9 @@ export class Vocabulary implements Tokenizer {
 
 /**
  * The table of tokens by id: the model's and the added ones. Ids are bounded by the number of tokens, so that the table is no larger than
- * a multiple of the file.
+ * a multiple of the file. A list may have a token twice, of which the last is in the vocabulary.
  */
-export function tokenTable(vocab: ReadonlyMap<string, number>, added: readonly AddedToken[]): (string | undefined)[] {
+export function tokenTable(vocab: ReadonlyMap<string, number>, added: readonly AddedToken[], list: readonly string[] = []): (string | undefined)[] {
   const bound = 4 * (vocab.size + added.length) + (1 << 16), out: (string | undefined)[] = [];
   const put = (token: string, id: number) => {
     if (!(Number.isInteger(id) && id >= 0 && id < bound)) throw damaged(`token ${quoted(token)} has the id ${id}: it must be from 0 to ${bound - 1}`);
@@ -213,6 +219,7 @@ export function tokenTable(vocab: ReadonlyMap<string, number>, added: readonly A
     if (out[id] !== undefined) throw damaged(`tokens ${quoted(out[id])} and ${quoted(token)} have the same id ${id}`);
     put(token, id);
   }
+  list.forEach(put);
   for (const { content, id } of added) put(content, id);
   return out;
 }
