@@ -5,7 +5,8 @@
 // digits.bin (all labels, then all pictures, one byte a number), shakespeare.txt.gz, and
 // for each model the plan compiled ahead of time, digits-NAME.rlxp or gpt-NAME.rlxp: for
 // WebGPU, with variants for the CPU, which only the large GPT has not. field.rlxp, which the first
-// page fetches, is for WebGPU alone, field-cpu.rlxp for the CPU.
+// page fetches, is for WebGPU alone, field-relaxed.rlxp and field-simd.rlxp for CPUs with and without
+// relaxed SIMD.
 package main
 
 import (
@@ -44,7 +45,7 @@ func write(folder string) error {
 	return nil
 }
 
-// writeField writes what the home page fetches: of the two files the one for its device.
+// writeField writes what the home page fetches: of the three files the one for its device.
 func writeField(folder string) error {
 	if err := writePlan(folder, "field", false, models.FieldModule); err != nil {
 		return err
@@ -57,13 +58,16 @@ func writeField(folder string) error {
 	if err != nil {
 		return err
 	}
-	first := plans[0]
-	first.Variants = plans[1:]
-	file, err := plan.Encode(first)
-	if err != nil {
-		return err
+	for i, name := range []string{"relaxed", "simd"} {
+		file, err := plan.Encode(plans[i])
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, "field-"+name+".rlxp"), file, 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(filepath.Join(folder, "field-cpu.rlxp"), file, 0o644)
+	return nil
 }
 
 // writeDigits writes what the page of digits fetches.
