@@ -73,7 +73,7 @@ async function code(input, codeSplitting) {
     plugins: [shortLines],
     checks: { pluginTimings: false },
     transform: { target: 'es2022', define: { compilerBuild: JSON.stringify(compilerBuild) } },
-    output: { dir: dist, chunkFileNames: '[name]-[hash].js', codeSplitting, minify: true, sourcemap: true },
+    output: { dir: dist, chunkFileNames: '[name]-[hash:6].js', codeSplitting, minify: true, sourcemap: true },
   });
   return output.map(({ fileName }) => fileName);
 }

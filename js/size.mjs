@@ -23,11 +23,11 @@ function measure(parts) {
 const wasm = (name) => [readFileSync(join(dist, name))];
 
 // reached lists a file of a graph and the files that it imports: at once or, if asked for, later. A page
-// that sets no bound on memory never loads what keeps to one.
+// that sets no bound on memory never loads what keeps to one, and one without large inputs for a GPU not what maps them.
 function reached(graph, path, later, found = new Set()) {
   if (found.has(path)) return found;
   found.add(path);
-  for (const { path: next, kind } of graph[path].imports) if (kind !== 'dynamic-import' || (later && !/\/?memory-/.test(next))) reached(graph, next, later, found);
+  for (const { path: next, kind } of graph[path].imports) if (kind !== 'dynamic-import' || (later && !/\/?(memory|uploads)-/.test(next))) reached(graph, next, later, found);
   return found;
 }
 

@@ -4,8 +4,8 @@
 //
 // digits.bin (all labels, then all pictures, one byte a number), shakespeare.txt.gz, and for each
 // model a plan compiled ahead of time, digits-NAME.rlxp or gpt-NAME.rlxp: for WebGPU, with variants
-// for the CPU except for the large GPT. The home page fetches field.rlxp for WebGPU or
-// field-cpu.rlxp for the CPU.
+// for the CPU except for the large GPT. The home page fetches field.rlxp for WebGPU, or
+// field-relaxed.rlxp or field-simd.rlxp for CPUs with or without relaxed SIMD.
 package main
 
 import (
@@ -57,13 +57,16 @@ func writeField(folder string) error {
 	if err != nil {
 		return err
 	}
-	first := plans[0]
-	first.Variants = plans[1:]
-	file, err := plan.Encode(first)
-	if err != nil {
-		return err
+	for i, name := range []string{"relaxed", "simd"} {
+		file, err := plan.Encode(plans[i])
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, "field-"+name+".rlxp"), file, 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(filepath.Join(folder, "field-cpu.rlxp"), file, 0o644)
+	return nil
 }
 
 // writeDigits writes the data of the digits page.

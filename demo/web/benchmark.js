@@ -1,7 +1,7 @@
 // The benchmark: libraries beside each other on the visitor's own device.
 
 import { markdownOf, runContest } from './benchmark/contest.js';
-import { fetchOK, find, on, say, tell } from './page.js';
+import { adapterName, fetchOK, find, isSoftware, on, say, tell } from './page.js';
 
 const megabytes = (bytes) => bytes < 1e5 ? `${Math.round(bytes / 1e3)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
@@ -12,12 +12,7 @@ function browserName() {
   return brand ? `${brand.brand} ${brand.version}` : `${name === 'Version' ? 'Safari' : name} ${version}`;
 }
 
-async function machineName() {
-  const adapter = await navigator.gpu?.requestAdapter({ powerPreference: 'high-performance' });
-  if (!adapter) return undefined;
-  const { vendor, architecture, description } = adapter.info ?? {};
-  return description || [vendor, architecture].filter(Boolean).join(' ') || 'a GPU without a name';
-}
+const findAdapter = () => navigator.gpu?.requestAdapter({ powerPreference: 'high-performance' });
 
 /** A worker with a library in it. */
 async function openPeer(peer) {
@@ -141,8 +136,8 @@ function offer() {
 }
 
 async function begin() {
-  const [list, jobs, machine] = await Promise.all([
-    fetchOK(new URL('bench/peers.json', import.meta.url)).then((response) => response.json()), import('./bench/jobs.js'), machineName(),
+  const [list, jobs, adapter] = await Promise.all([
+    fetchOK(new URL('bench/peers.json', import.meta.url)).then((response) => response.json()), import('./bench/jobs.js'), findAdapter(),
   ]);
   peers = list;
   siteJobs = jobs.siteJobs;
@@ -152,10 +147,10 @@ async function begin() {
     find('size').value = asked;
   }
   offer();
-  find('machine').textContent = machine ?? 'No WebGPU here';
+  find('machine').textContent = adapter ? adapterName(adapter) || 'a GPU without a name' : 'No WebGPU here';
   find('browser').textContent = browserName();
-  find('software').hidden = !/swiftshader|llvmpipe|basic render/i.test(machine);
-  if (!machine) return tell('This browser gives pages no GPU, so there is nothing to compare. Chrome and Edge have WebGPU on most machines, Safari from version 26, Firefox on Windows and macOS.');
+  find('software').hidden = !adapter || !isSoftware(adapter);
+  if (!adapter) return tell('This browser gives pages no GPU, so there is nothing to compare. Chrome and Edge have WebGPU on most machines, Safari from version 26, Firefox on Windows and macOS.');
   find('run').disabled = false;
 }
 

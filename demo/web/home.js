@@ -2,116 +2,69 @@
 
 import { openProgram, Trainer } from './rlx/runtime.js';
 import { planFile } from './engine.js';
-import { count, fetchOK, find, on, perSecond, Speedometer, tell } from './page.js';
+import { count, fetchOK, find, isSoftware, on, perSecond, Speedometer, tell } from './page.js';
 import { Editor } from './playground/editor.js';
 import { lineOf, print } from './playground/log.js';
 import { Runner } from './playground/runner.js';
 import { pack } from './playground/share.js';
 import { scenes } from './scenes.js';
+import { Target } from './target.js';
 
-/** The side of what the network gives, the points of a step, and the steps after which it rests: those of demo/models/field.go. */
-const side = 64, points = 1024, enough = 4000;
+/** The side of what the network gives, which is that of demo/models/field.go, and the steps after which it rests. */
+const side = 64, enough = 4000;
+
+/** The steps for which it goes on with the picture that it knows, and those for each other picture, until the visitor takes over. */
+const known = 300, other = 1500;
 
 /** Waits for the screen to be drawn; not where the page is hidden. */
 const nextFrame = () => new Promise((resolve) => requestAnimationFrame(resolve));
-
-/** The picture to learn: a scene, and what the visitor paints over it. */
-class Target {
-  #canvas = find('target');
-  #context = this.#canvas.getContext('2d', { willReadFrequently: true });
-  #scene = 0;
-  #pixels;
-
-  /** @param {() => void} onChange is called when it has changed */
-  constructor(onChange) {
-    this.#draw();
-    let from;
-    const place = ({ offsetX, offsetY }) => [offsetX / this.#canvas.clientWidth * this.#canvas.width, offsetY / this.#canvas.clientHeight * this.#canvas.height];
-    this.#canvas.addEventListener('pointerdown', (event) => {
-      this.#canvas.setPointerCapture(event.pointerId);
-      from = place(event);
-      this.#paint(from, from);
-      onChange();
-    });
-    this.#canvas.addEventListener('pointermove', (event) => {
-      if (!from || !event.buttons) return;
-      const to = place(event);
-      this.#paint(from, to);
-      from = to;
-      onChange();
-    });
-    this.#canvas.addEventListener('pointerup', () => { from = undefined; });
-  }
-
-  next() {
-    this.#scene = (this.#scene + 1) % scenes.length;
-    this.#draw();
-  }
-
-  #draw() {
-    scenes[this.#scene](this.#context, this.#canvas.width);
-    this.#read();
-  }
-
-  #paint(from, to) {
-    Object.assign(this.#context, { strokeStyle: '#ffffff', lineWidth: 14, lineCap: 'round' });
-    this.#context.beginPath();
-    this.#context.moveTo(...from);
-    this.#context.lineTo(...to);
-    this.#context.stroke();
-    this.#read();
-  }
-
-  #read() { this.#pixels = this.#context.getImageData(0, 0, this.#canvas.width, this.#canvas.height).data; }
-
-  /** Points drawn at random, and their colours. The arrays are used again by the next call. */
-  batch = (() => {
-    const places = new Float32Array(2 * points), colors = new Float32Array(3 * points);
-    return () => {
-      const wide = this.#canvas.width;
-      for (let i = 0; i < points; i++) {
-        const x = Math.floor(Math.random() * wide), y = Math.floor(Math.random() * wide);
-        places[2 * i] = (x + 0.5) / wide;
-        places[2 * i + 1] = (y + 0.5) / wide;
-        for (let c = 0; c < 3; c++) colors[3 * i + c] = this.#pixels[4 * (y * wide + x) + c] / 255;
-      }
-      return { points: places, colors };
-    };
-  })();
-}
 
 /** The network: it trains while there is something to learn and somebody to see it. */
 class Field {
   #program;
   #trainer;
   #target;
+  #onRest;
   #left = 0;
   #running = false;
+  /** The learning rate: small where it has learned already. */
+  #rate = 1e-3;
   #speed = new Speedometer();
   #image = new ImageData(side, side);
 
-  constructor(program, target) {
+  /** @param {() => boolean} onRest is called after the last step, and says whether it has set it to learn something else */
+  constructor(program, target, onRest) {
     this.#program = program;
     this.#trainer = new Trainer(program);
     this.#target = target;
+    this.#onRest = onRest;
     document.addEventListener('visibilitychange', () => this.learn(0));
   }
 
   async forget() {
     await this.#program.run('init', { seed: Math.floor(Math.random() * 1e6) });
     this.#trainer = new Trainer(this.#program);
+    this.#rate = 1e-2;
   }
 
-  /** Learns for some more steps. */
+  /** Begins with trained parameters, and shows what they give. */
+  async begin(trained) {
+    await this.#program.run('init', { seed: 1 });
+    await this.#program.load(trained(this.#program.plan));
+    await this.#show();
+  }
+
+  /** Learns for some more steps, of something new unless the steps say otherwise. */
   async learn(steps = enough) {
     this.#left = Math.max(this.#left, steps);
+    if (steps > known) this.#rate = Math.max(this.#rate, 4e-3);
     if (this.#running) return;
     this.#running = true;
     try {
       // As many steps as fit into a frame: between 1 and 20.
       for (let perFrame = 2; this.#left > 0 && !document.hidden;) {
         const begun = performance.now();
-        await this.#trainer.run({ steps: perFrame, batches: this.#target.batch, inputs: { lr: this.#trainer.steps < 200 ? 1e-2 : 4e-3 }, every: perFrame });
+        await this.#trainer.run({ steps: perFrame, batches: this.#target.batch, inputs: { lr: this.#trainer.steps < 200 ? this.#rate : Math.min(this.#rate, 4e-3) }, every: perFrame });
         await this.#show();
         this.#left -= perFrame;
         perFrame = Math.min(20, Math.max(1, Math.round(perFrame * 30 / (performance.now() - begun))));
@@ -120,7 +73,7 @@ class Field {
     } finally {
       this.#running = false;
     }
-    if (this.#left <= 0) this.#say('It rests now: paint, and it goes on.');
+    if (this.#left <= 0 && !this.#onRest()) this.#say('It rests now: paint, and it goes on.');
   }
 
   async #show() {
@@ -132,7 +85,7 @@ class Field {
     find('learned').getContext('2d').putImageData(this.#image, 0, 0);
     find('learned').setAttribute('aria-label', `What the network has learned after ${count(this.#trainer.steps)} steps`);
     const speed = this.#speed.add(this.#trainer.steps);
-    this.#say(`${count(this.#trainer.steps)} steps${speed ? `, ${perSecond(speed)} a second` : ''}.`);
+    this.#say(this.#trainer.steps ? `${count(this.#trainer.steps)} steps${speed ? `, ${perSecond(speed)} a second` : ''}.` : 'Trained beforehand: it goes on here.');
   }
 
   #say(text) {
@@ -141,30 +94,58 @@ class Field {
   }
 }
 
-/** Opens the network on the GPU, or on the CPU where there is none; only what runs is fetched. */
+/** The parameters in web/field.bin, each the upper half of an f32, by the names that a plan has for them. */
+async function trainedField() {
+  const halves = new Uint16Array(await (await fetchOK('field.bin')).arrayBuffer());
+  const values = new Float32Array(Uint32Array.from(halves, (half) => half << 16).buffer);
+  return ({ slots }) => {
+    let at = 0;
+    return Object.fromEntries(slots.filter(({ role }) => role === 'param').map(({ name, shape }) => {
+      const from = at;
+      at += shape.reduce((a, b) => a * b, 1);
+      return [name, { dtype: 'f32', shape, data: values.subarray(from, at) }];
+    }));
+  };
+}
+
+const openOnCPU = async (kind) => openProgram(await planFile(`field-${kind}`), { worker: true, on: 'cpu' });
+
+/** Opens the network on the GPU, or on the CPU where there is none, or one that is software; only what runs is fetched. */
 async function openField() {
-  const adapter = await navigator.gpu?.requestAdapter().catch(() => null), onCPU = async () => openProgram(await planFile('field-cpu'), { worker: true, on: 'cpu' });
-  if (!adapter) return onCPU();
+  const adapter = await navigator.gpu?.requestAdapter().catch(() => null), onCPU = () => openOnCPU('relaxed').catch(() => openOnCPU('simd'));
+  const asked = new URLSearchParams(location.search).get('device');
+  if (!adapter || asked !== 'gpu' && isSoftware(adapter)) return onCPU();
   return planFile('field').then((plan) => openProgram(plan, { worker: true, on: 'gpu' })).catch(onCPU);
 }
 
 /** Starts the network and what is clicked beside it. */
 async function live() {
-  let field;
-  const learn = () => field?.learn().catch(({ message }) => tell(message));
-  const target = new Target(learn);
-  const program = await openField();
-  field = new Field(program, target);
-  await field.forget();
+  // Until the visitor takes over it learns one picture after another; not where motion is unwelcome.
+  let field, pictures = matchMedia('(prefers-reduced-motion: reduce)').matches ? 0 : scenes.length;
+  const learn = (steps) => field?.learn(steps).catch(({ message }) => tell(message));
+  const takeOver = () => {
+    pictures = 0;
+    learn();
+  };
+  const target = new Target(find('target'), takeOver);
+  const [program, trained] = await Promise.all([openField(), trainedField()]);
+  field = new Field(program, target, () => {
+    if (pictures === 0) return false;
+    pictures--;
+    target.next();
+    learn(other);
+    return true;
+  });
+  await field.begin(trained);
   on('another', 'click', () => {
     target.next();
-    learn();
+    takeOver();
   });
   on('forget', 'click', async () => {
     await field.forget();
-    learn();
+    takeOver();
   });
-  learn();
+  learn(known);
 }
 
 /** The program beside it. */

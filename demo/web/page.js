@@ -13,6 +13,12 @@ export async function fetchOK(path) {
   return response;
 }
 
+/** What an adapter is called, or the words for its maker and generation, which may be none. */
+export const adapterName = ({ info: { vendor, architecture, description } = {} }) => description || [vendor, architecture].filter(Boolean).join(' ');
+
+/** Whether an adapter computes on the CPU, as SwiftShader, Mesa's llvmpipe and Windows' basic driver do. */
+export const isSoftware = (adapter) => /swiftshader|llvmpipe|basic render/i.test(adapterName(adapter));
+
 /** Tells who listens to the page rather than looks at it. */
 export const say = (text) => { find('status').textContent = text; };
 

@@ -11,6 +11,7 @@ type sheet struct {
 	shared          int     // KiB per processor
 	latency, launch float64 // ns, estimates except for an H200
 	adapter         string  // the browsers' name for it, "" if not specific
+	barrier         float64 // ns, 0 for that of an H200
 }
 
 // The fractions of its data sheet that an H200 reaches in the kernels of the cost model: 3.04
@@ -46,38 +47,43 @@ func Unknown() Profile {
 // capability). Apple's are from its technical specifications, with 128 lanes per core at 1.28 and
 // 1.4 GHz for f32. Browsers report the generation of a GPU but not its size; for integrated GPUs it
 // selects the smallest of the generation, for NVIDIA and AMD nothing. Software renderers are
-// estimates for four CPU cores with 256-bit vectors. The row of CPUs is for targets whose
-// workgroups have one thread: eight cores at 3 GHz with two 256-bit multiply-adds per cycle. There,
-// threads are the cache lines that a core loads at once, and shared memory is its second-level
-// cache.
+// estimates for four CPU cores with 256-bit vectors. They switch between all threads of a workgroup
+// at a barrier; its cost was measured with two cores and rows of 1,024 in workgroups of 256. The row
+// of CPUs is for targets whose workgroups have one thread: eight cores at 3 GHz with two 256-bit
+// multiply-adds per cycle. There, threads are the cache lines that a core loads at once, and shared
+// memory is its second-level cache.
 var sheets = []sheet{
-	{"H100 PCIe", 114, 2048, 2000, 51, 756, 50 << 10, 228, 600, 3000, ""},
-	{"H100", 132, 2048, 3350, 67, 989, 50 << 10, 228, 600, 3000, ""},
-	{"A100-SXM4-80GB", 108, 2048, 2039, 19.5, 312, 40 << 10, 164, 600, 3000, ""},
-	{"A100", 108, 2048, 1555, 19.5, 312, 40 << 10, 164, 600, 3000, ""},
-	{"NVIDIA L40", 142, 1536, 864, 90.5, 181, 96 << 10, 100, 600, 3000, ""},
-	{"NVIDIA L4", 58, 1536, 300, 30.3, 121, 48 << 10, 100, 600, 3000, ""},
-	{"RTX 4090", 128, 1536, 1008, 82.6, 165, 72 << 10, 100, 600, 3000, ""},
-	{"RTX 3060", 28, 1536, 360, 12.7, 25.5, 3 << 10, 100, 600, 3000, ""},
-	{"Tesla T4", 40, 1024, 320, 8.1, 65, 4 << 10, 64, 600, 3000, ""},
-	{"Apple M1", 8, 1024, 68, 2.6, 2.6, 8 << 10, 32, 700, 5000, "apple metal-3"},
-	{"Apple M3", 10, 1024, 100, 3.6, 3.6, 8 << 10, 32, 700, 5000, ""},
-	{"Iris(R) Xe", 6, 1792, 68, 2.1, 2.1, 4 << 10, 128, 800, 8000, "intel gen-12"},
-	{"Radeon 780M", 12, 1024, 90, 8.3, 16.6, 2 << 10, 64, 800, 8000, ""},
-	{"SwiftShader", 4, 256, 25, 0.2, 0.2, 8 << 10, 32, 100, 20000, ""},
-	{"llvmpipe", 4, 256, 25, 0.3, 0.3, 8 << 10, 32, 100, 20000, ""},
-	{"CPU", 8, 16, 50, 0.77, 0.77, 32 << 10, 1024, 90, 1000, ""},
+	{"H100 PCIe", 114, 2048, 2000, 51, 756, 50 << 10, 228, 600, 3000, "", 0},
+	{"H100", 132, 2048, 3350, 67, 989, 50 << 10, 228, 600, 3000, "", 0},
+	{"A100-SXM4-80GB", 108, 2048, 2039, 19.5, 312, 40 << 10, 164, 600, 3000, "", 0},
+	{"A100", 108, 2048, 1555, 19.5, 312, 40 << 10, 164, 600, 3000, "", 0},
+	{"NVIDIA L40", 142, 1536, 864, 90.5, 181, 96 << 10, 100, 600, 3000, "", 0},
+	{"NVIDIA L4", 58, 1536, 300, 30.3, 121, 48 << 10, 100, 600, 3000, "", 0},
+	{"RTX 4090", 128, 1536, 1008, 82.6, 165, 72 << 10, 100, 600, 3000, "", 0},
+	{"RTX 3060", 28, 1536, 360, 12.7, 25.5, 3 << 10, 100, 600, 3000, "", 0},
+	{"Tesla T4", 40, 1024, 320, 8.1, 65, 4 << 10, 64, 600, 3000, "", 0},
+	{"Apple M1", 8, 1024, 68, 2.6, 2.6, 8 << 10, 32, 700, 5000, "apple metal-3", 0},
+	{"Apple M3", 10, 1024, 100, 3.6, 3.6, 8 << 10, 32, 700, 5000, "", 0},
+	{"Iris(R) Xe", 6, 1792, 68, 2.1, 2.1, 4 << 10, 128, 800, 8000, "intel gen-12", 0},
+	{"Radeon 780M", 12, 1024, 90, 8.3, 16.6, 2 << 10, 64, 800, 8000, "", 0},
+	{"SwiftShader", 4, 256, 25, 0.2, 0.2, 8 << 10, 32, 100, 20000, "", 100e3},
+	{"llvmpipe", 4, 256, 25, 0.3, 0.3, 8 << 10, 32, 100, 20000, "", 8e3},
+	{"CPU", 8, 16, 50, 0.77, 0.77, 32 << 10, 1024, 90, 1000, "", 0},
 }
 
 // profile converts a data sheet to a profile.
 func (s sheet) profile() Profile {
 	each := float64(s.processors)
 	flops, matrix := flopsReached*1e3*s.f32/each, 1e3*s.matrix/each
+	barrier := s.barrier
+	if barrier == 0 {
+		barrier = h200.Barrier
+	}
 	return Profile{
 		Name: s.name, Processors: s.processors, Threads: s.threads,
 		Bytes: memoryReached * s.bandwidth / each, Flops: flops, Matrix: matrix, Rates: h200Rates.scaled(matrix/h200.Matrix, flops),
 		Cache: s.cache << 10, Shared: s.shared << 10, CacheRate: h200.CacheRate,
-		Latency: s.latency, Barrier: h200.Barrier, Launch: s.launch,
+		Latency: s.latency, Barrier: barrier, Launch: s.launch,
 	}
 }
 

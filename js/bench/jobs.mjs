@@ -141,8 +141,10 @@ export const cpuJobs = [
 ];
 
 const cnn = (batch) => ({ name: `cnn, batch ${batch}`, kind: 'cnn', options: { batch, fresh: true, rate: 1e-3 }, rate: (ms) => `${(1e3 / ms).toFixed(0)} steps/s` });
-const softmax = (n) => ({ name: `softmax ${n} × ${n}`, kind: 'softmax', options: { rows: n, cols: n }, rate: (ms) => `${(8 * n ** 2 / ms / 1e6).toFixed(0)} GB/s` });
-const matvec = (n) => ({ name: `matvec ${n}`, kind: 'matvec', options: { n }, rate: (ms) => `${(4 * n ** 2 / ms / 1e6).toFixed(0)} GB/s` });
+/** Bytes a second in words, where slow devices have less than one of the unit, too. */
+const gigabytes = (bytes, ms) => `${(bytes / ms / 1e6).toLocaleString('en', { maximumSignificantDigits: 3 })} GB/s`;
+const softmax = (n) => ({ name: `softmax ${n} × ${n}`, kind: 'softmax', options: { rows: n, cols: n }, rate: (ms) => gigabytes(8 * n ** 2, ms) });
+const matvec = (n) => ({ name: `matvec ${n}`, kind: 'matvec', options: { n }, rate: (ms) => gigabytes(4 * n ** 2, ms) });
 
 const product = (n) => ({ ...matmul(n), rate: (ms) => `${(2 * n ** 3 / ms / 1e6).toLocaleString('en', { maximumSignificantDigits: 3 })} GFLOP/s` });
 

@@ -12,14 +12,28 @@ after(() => server.close());
 
 /** Waits until the network has made that many steps. */
 const learned = (page, steps) => page.waitForFunction((least) => {
-  const [, text = '0'] = /after ([\d,]+) steps/.exec(document.getElementById('learned').ariaLabel) ?? [];
+  const [, text = '-1'] = /after ([\d,]+) steps/.exec(document.getElementById('learned').ariaLabel) ?? [];
   return Number(text.replaceAll(',', '')) >= least;
 }, steps, { timeout: 60_000, polling: 50 });
 
-test('a network learns by itself, goes on with what is painted, and a program runs where it stands', async (t) => {
+/** How far what the network gives is from the picture to learn: the mean difference of a channel, of 255. */
+const difference = (page) => page.evaluate(() => {
+  const pixels = (id) => {
+    const canvas = Object.assign(document.createElement('canvas'), { width: 64, height: 64 }), context = canvas.getContext('2d');
+    context.drawImage(document.getElementById(id), 0, 0, 64, 64);
+    return context.getImageData(0, 0, 64, 64).data;
+  };
+  const want = pixels('target'), got = pixels('learned');
+  return want.reduce((sum, value, i) => sum + Math.abs(value - got[i]), 0) / want.length;
+});
+
+test('a trained network shows its picture at once, learns others by itself, goes on with what is painted, and a program runs where it stands', async (t) => {
   const page = await openDemo(t, server, { path: '/' }), from = server.requests.length;
+  await learned(page, 0);
+  const off = await difference(page);
+  assert.ok(off < 6, `its first picture is ${off} of 255 off`);
   await learned(page, 4);
-  assert.match(await page.locator('#live-text').textContent(), /^\d+ steps.*On your GPU, by WebGPU: /);
+  assert.match(await page.locator('#live-text').textContent(), /^\d+ steps.*On the CPU of your device/, 'a GPU in software is none');
   assert.ok(await inked(page, 'learned') > 100, 'the picture');
   const asked = server.requests.filter((path) => !/favicon/.test(path));
   assert.deepEqual(asked.slice(from).filter((path) => /rlx\.wasm|index\.js/.test(path)), [], 'the compiler is not loaded yet');
@@ -45,6 +59,13 @@ test('a network learns by itself, goes on with what is painted, and a program ru
   assert.match(await page.getAttribute('#open', 'href'), /^playground\.html#code=[\w-]+$/);
   await page.screenshot({ path: `${shots}home.png`, fullPage: true });
   assert.deepEqual(await axe(page), []);
+  assert.deepEqual(page.problems, []);
+});
+
+test('the network of the home page learns on the GPU', async (t) => {
+  const page = await openDemo(t, server, { path: '/?device=gpu' });
+  await learned(page, 1);
+  assert.match(await page.locator('#live-text').textContent(), /^\d+ steps.*On your GPU, by WebGPU: /);
   assert.deepEqual(page.problems, []);
 });
 

@@ -1,4 +1,4 @@
-import { type DeviceOptions, requestAdapter, adapterText } from '../gpu/device.js';
+import { type DeviceOptions, requestAdapter, infoOf } from '../gpu/device.js';
 import { asyncAtCaller } from '../graph/caller-stack.js';
 import { Graph, type StepOptions } from '../graph/graph.js';
 import { type Initial } from '../graph/initial.js';
@@ -170,9 +170,12 @@ export async function prefersGPU(given: ModuleProgramOptions): Promise<boolean> 
 }
 
 /** Whether an adapter computes on the CPU, as SwiftShader, Mesa's llvmpipe and Windows' basic driver do. @internal */
-export function isSoftware({ info }: GPUAdapter): boolean {
-  const { isFallbackAdapter, vendor, architecture, device, description } = info ?? {};
-  return isFallbackAdapter || /swiftshader|llvmpipe|basic render/i.test([vendor, architecture, device, description].join(' '));
+export const isSoftware = (adapter: GPUAdapter): boolean => adapter.info?.isFallbackAdapter || /swiftshader|llvmpipe|basic render/i.test(adapterText(adapter));
+
+/** The names that an adapter reports, by which the compiler finds its profile. @internal */
+export function adapterText(from: GPUAdapter | GPUDevice): string {
+  const { vendor, architecture, device, description } = infoOf(from);
+  return [vendor, architecture, device, description].join(' ');
 }
 
 /** A function with relaxed SIMD instructions: it validates only where those are supported. */

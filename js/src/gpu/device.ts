@@ -45,17 +45,18 @@ export interface OpenDevice {
 
 type Capable = GPUAdapter | GPUDevice;
 
-const infoOf = (from: Capable): Partial<GPUAdapterInfo> =>
+/** What an adapter or a device says of itself. @internal */
+export const infoOf = (from: Capable): Partial<GPUAdapterInfo> =>
   (from as GPUAdapter).info ?? (from as GPUDevice).adapterInfo ?? {};
 
 /** Describes the missing capabilities of an adapter or a device for a plan. */
 function unmet({ target, requires: { features, limits, subgroup: [min, max] } }: Plan, from: Capable): string[] {
   const { subgroupMinSize = 0, subgroupMaxSize = Infinity } = infoOf(from), has = from.limits as unknown as Record<string, number>;
   return [
-    target === 'webgpu' ? '' : `a target called ${target}`,
+    target === 'webgpu' ? '' : `target ${target}`,
     ...features.map((name) => from.features.has(name as GPUFeatureName) ? '' : name),
     ...Object.entries(limits).map(([name, n]) => n <= has[name]! ? '' : `${name} ${n} (here ${has[name]})`),
-    !max || (subgroupMinSize >= Math.max(min, 1) && subgroupMaxSize <= max) ? '' : 'the subgroup sizes it is made for',
+    !max || (subgroupMinSize >= Math.max(min, 1) && subgroupMaxSize <= max) ? '' : 'its subgroup sizes',
   ].filter(Boolean);
 }
 
@@ -69,7 +70,7 @@ function pickVariant(plan: Plan, from: Capable): Plan {
 /** Requests an adapter. Rejects with an {@link RlxError} of kind `device` if there is none. @internal */
 export async function requestAdapter({ gpu, powerPreference = 'high-performance' }: DeviceOptions = {}): Promise<GPUAdapter> {
   gpu ??= globalThis.navigator?.gpu;
-  if (!gpu?.requestAdapter) throw new RlxError('device', 'WebGPU is not here: navigator.gpu is missing: use https, or another browser; in Node, give the option gpu');
+  if (!gpu?.requestAdapter) throw new RlxError('device', 'no navigator.gpu here: use https or another browser; in Node, the option gpu');
   const adapter = await gpu.requestAdapter({ powerPreference });
   if (!adapter) throw new RlxError('device', 'WebGPU has no adapter here');
   return adapter;
@@ -90,12 +91,6 @@ export async function requestDevice(adapter: GPUAdapter, requires: Pick<Requires
   } catch (cause) {
     throw new RlxError('device', `the adapter gives no device: ${(cause as Error).message}`, { cause });
   }
-}
-
-/** The names that an adapter reports, which select the compiler's profile. @internal */
-export function adapterText(from: Capable): string {
-  const { vendor, architecture, device, description } = infoOf(from);
-  return [vendor, architecture, device, description].join(' ');
 }
 
 /** A device with its name. @internal */

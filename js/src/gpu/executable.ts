@@ -95,20 +95,21 @@ export class Executable {
 
   #label(what: string): string { return `${this.tag} ${this.plan.name} ${what}`; }
 
-  #buffer(what: string, size: number, usage: GPUBufferUsageFlags): GPUBuffer {
-    const made = this.#gpu.createBuffer({ label: this.#label(what), size, usage });
+  /** Makes a buffer that is destroyed with the others. */
+  buffer(what: string, size: number, usage: GPUBufferUsageFlags, mappedAtCreation = false): GPUBuffer {
+    const made = this.#gpu.createBuffer({ label: this.#label(what), size, usage, mappedAtCreation });
     this.#owned.push(made);
     return made;
   }
 
   #makeBuffers(): void {
     const usage = flags.storage | flags.indirect | flags.copySrc | flags.copyDst;
-    this.buffers = this.plan.buffers.map(({ kind, bytes, given }, i) => given as GPUBuffer | undefined ?? this.#buffer(`${kind} ${i}`, bytes, usage));
+    this.buffers = this.plan.buffers.map(({ kind, bytes, given }, i) => given as GPUBuffer | undefined ?? this.buffer(`${kind} ${i}`, bytes, usage));
     for (const { buffer, offset, data } of this.plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
     if (!this.plan.kernels.some(({ counters }) => counters)) return;
     const max = maxOf(allSteps(this.plan.entries), (step) => step.kind === 'repeat' ? step.count : 1, 1);
     const words = rowBytes / 4, rows = Uint32Array.from({ length: max * words }, (_, i) => i % words ? 0 : i / words);
-    this.#counters = this.#buffer('counters', rows.byteLength, flags.uniform | flags.copyDst);
+    this.#counters = this.buffer('counters', rows.byteLength, flags.uniform | flags.copyDst);
     this.#gpu.queue.writeBuffer(this.#counters, 0, rows);
   }
 
@@ -160,7 +161,7 @@ export class Executable {
   #makeEntries(): void {
     for (const entry of this.plan.entries) {
       const made: ExecutableEntry = { ...withRows(entry, this.maxSteps), dispatches: new Map(), validated: false };
-      if (made.stride) made.uniforms = this.#buffer(`${entry.name} scalars`, made.rows.byteLength, flags.uniform | flags.copyDst);
+      if (made.stride) made.uniforms = this.buffer(`${entry.name} scalars`, made.rows.byteLength, flags.uniform | flags.copyDst);
       for (const step of allSteps([entry])) if (step.kind === 'dispatch') made.dispatches.set(step, this.#dispatch(made, step));
       this.entries.set(entry.name, made);
     }

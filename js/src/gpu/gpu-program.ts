@@ -16,6 +16,9 @@ import { type Capture, type ReadRequest, readRequest, type Source, StagingRing }
 // Firefox polls for completed work every 100 ms, unless there is a submission.
 const needsNudge = /firefox/i.test(globalThis.navigator?.userAgent ?? '');
 
+/** The size of inputs from which on they go by mapped buffers: those of 400 KB are as fast without. */
+const mappedBytes = 1 << 20;
+
 /** Whether a plan has loops without a trip count, whose condition the host reads. */
 const hasDynamicLoops = ({ entries }: Plan): boolean => allSteps(entries).some((step) => step.kind === 'repeat' && step.condition);
 
@@ -29,6 +32,8 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
   readonly #limiter: SubmissionLimiter;
   readonly #recorder: Recorder;
   readonly #pool = new Map<number, GPUBuffer[]>();
+  /** Copies a large input to a buffer that a submission is to copy from, once its code is loaded; until then nothing. */
+  #fill?: (bytes: Uint8Array<ArrayBuffer>) => GPUBuffer | undefined;
   #submissions = 0;
   #nudging = false;
   readonly #stopListening: () => void;
@@ -77,7 +82,7 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
       // Outputs of entries share memory: pending reads of another entry go first.
       while (target !== this.lastEntry && this.#ring.postponed[0]) this.#submitRead(true);
       const uploads = this.accept(target, inputs ?? {}, steps);
-      this.#writeInputs(uploads);
+      this.#writeInputs(uploads, true);
       this.#writeScalars(target, steps);
       const request = slots && this.#request(slots);
       const encode = () => this.#encode(target, uploads, steps, request);
@@ -144,10 +149,18 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
     this.#nudge();
   }
 
-  /** Writes inputs from the host. */
-  #writeInputs(uploads: Upload[]): void {
-    for (const { slot, bytes } of uploads) {
-      if (bytes?.length) this.#gpu.queue.writeBuffer(this.#executable.buffers[slot.buffer]!, slot.offset, bytes);
+  /** Writes inputs from the host. Large ones of a run are copied to mapped buffers, from which the submission copies them. */
+  #writeInputs(uploads: Upload[], run?: boolean): void {
+    for (const upload of uploads) {
+      const { slot, bytes } = upload;
+      if (!bytes?.length) continue;
+      if (run && bytes.length >= mappedBytes) {
+        this.#fill ??= (import('../host/uploads.js').then((code) => {
+          this.#fill = code.uploads((size) => this.#executable.buffer('upload', size, flags.mapWrite | flags.copySrc, true));
+        }, () => {}), () => undefined);
+        upload.from = this.#fill(bytes);
+      }
+      if (!upload.from) this.#gpu.queue.writeBuffer(this.#executable.buffers[slot.buffer]!, slot.offset, bytes);
     }
   }
 

@@ -30,7 +30,7 @@ export function withRows(entry: Entry, maxSteps: number): Runnable {
 export function statusError({ codes }: Status, [code, ...detail]: Uint32Array): RlxError | undefined {
   if (!code) return undefined;
   const { node, message } = codes.find((c) => c.code === code) ?? { node: 'unknown', message: `code ${code}` };
-  return new RlxError('index', `${node}: ${message} (${detail}); parameters and states are as they were before it`, { node, op: node });
+  return new RlxError('index', `${node}: ${message} (${detail}); nothing has changed`, { node, op: node });
 }
 
 /** A program on a plan, without the device-specific part. */

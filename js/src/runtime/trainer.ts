@@ -220,7 +220,7 @@ export class Trainer<E extends EntryTypes = any> {
    * training.
    */
   async load(tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): Promise<void> {
-    if (!Object.keys(tensors ?? {})[0]) throw new RlxError('missing', 'load: there is no tensor');
+    if (!Object.keys(tensors ?? {})[0]) throw new RlxError('missing', 'load: no tensors');
     const count = (name = '') => tensors[name]?.data && countIn(name, tensors[name].data);
     count('optim/step');
     const steps = count(this.#history?.count.name) ?? this.steps;

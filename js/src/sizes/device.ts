@@ -1,8 +1,8 @@
 // Where programs that share parameters and states run: one GPU with common buffers, or the CPU, where values are copied.
 
-import { adapterText, type DeviceOptions, requestAdapter, requestDevice } from '../gpu/device.js';
+import { type DeviceOptions, requestAdapter, requestDevice } from '../gpu/device.js';
 import * as flags from '../gpu/flags.js';
-import { cpuTarget, isSoftware } from '../compile/train.js';
+import { adapterText, cpuTarget, isSoftware } from '../compile/train.js';
 import type { Limits, Target } from '../compile/compiler.js';
 import type { Plan, Slot } from '../plan/plan.js';
 import type { Program } from '../program/program.js';

@@ -22,7 +22,7 @@ export interface RemoteTensor { tensor: number; dtype: string; shape: readonly n
 
 /** Starts a worker on a script of this package. */
 export function startScript(url: URL, name: string): Worker {
-  if (typeof Worker !== 'function') throw new RlxError('device', `there are no workers here to run ${name}`);
+  if (typeof Worker !== 'function') throw new RlxError('device', `no workers here to run ${name}`);
   const start = (at: string | URL) => new Worker(at, { type: 'module', name });
   try {
     return start(url);

@@ -7,6 +7,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -64,6 +65,34 @@ func TestShufflesReplaceBarriers(t *testing.T) {
 		})
 		if len(kernels) != 1 || barriers != c.want {
 			t.Errorf("%d kernels of rows of %d on %s, subgroups of %d: the first has %d barriers, not %d", len(kernels), c.length, c.target.Name, c.target.Subgroup, barriers, c.want)
+		}
+	}
+}
+
+// TestRowsAloneInSoftware counts barriers where they are slow: none, but for a row that is too long for a
+// thread. (SwiftShader, two cores: sums of 1,024 rows of 1,024 took 900 ms with them and 37 without.)
+func TestRowsAloneInSoftware(t *testing.T) {
+	for _, name := range []string{"google swiftshader", "llvmpipe (LLVM 15.0.6, 256 bits)"} {
+		target := plan.WebGPU()
+		target.Device = hardware.Named(name)
+		for _, c := range []struct {
+			rows, length int
+			alone        bool
+		}{{1024, 1024, true}, {2, 1 << 20, false}} {
+			g := schedtest.Build(t, func(b *ir.Builder) {
+				b.Output("y", ops.ReduceSum(b, b.Input("x", ir.F32, ir.Dims(c.rows, c.length)...), 1))
+			})
+			barriers := 0
+			for _, k := range schedtest.Kernels(t, g, target) {
+				loop.Walk(k.Body, func(s loop.Stmt) {
+					if _, ok := s.(*loop.Barrier); ok {
+						barriers++
+					}
+				})
+			}
+			if (barriers == 0) != c.alone {
+				t.Errorf("%s, %d rows of %d: %d barriers", name, c.rows, c.length, barriers)
+			}
 		}
 	}
 }

@@ -28,6 +28,9 @@ func (w *Space) Rule() emit.Schedule {
 	if s.Each > 0 {
 		return s
 	}
+	if alone := RowPerThread(w.Group); CostlyBarriers(w.e.Caps) && w.cost(alone) < w.cost(s) {
+		return alone
+	}
 	s.Split = evenParts(w.e, w.Group, s, w.Group.RowSplits())
 	return s
 }
@@ -158,6 +161,13 @@ const (
 // independentThreads is the workgroup size of threads that do not cooperate: small, for many
 // workgroups.
 const independentThreads = 64
+
+// CostlyBarriers reports whether a barrier takes longer than a load from memory, as on devices in
+// software, where threads share rows only if there are too few of them.
+func CostlyBarriers(caps loop.Caps) bool {
+	p := caps.Profile()
+	return p.Barrier > p.Latency
+}
 
 // RowPerThread gives each row to one thread.
 func RowPerThread(g *fusion.Group) emit.Schedule {
