@@ -132,15 +132,7 @@ func inProductAxes(code *fusion.Code, k *fusion.Contract, batchLast bool) (scala
 
 // replaceVars substitutes expressions for variables.
 func replaceVars(code *fusion.Code, as map[string]scalar.Expr) {
-	replace := func(e scalar.Expr) scalar.Expr {
-		return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
-			if n.Op != scalar.OpVar {
-				return nil, false
-			}
-			v, ok := as[n.Name]
-			return v, ok
-		})
-	}
+	replace := func(e scalar.Expr) scalar.Expr { return substituted(e, as) }
 	rewriteExprs(code, replace, replace)
 }
 

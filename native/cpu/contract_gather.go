@@ -49,7 +49,7 @@ func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (m
 			return matrix{}, false, nil
 		}
 	}
-	if 2*elems > product(x.batch)*product(x.rows)*product(x.cols) {
+	if elems > product(x.batch)*product(x.rows)*product(x.cols) {
 		return matrix{}, false, nil
 	}
 	buf := c.scratch(e.Type, elems)

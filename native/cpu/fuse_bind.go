@@ -50,6 +50,13 @@ func (m *machine) bindAccess(array int, in *instr) boundAccess {
 
 // bindFused binds a kernel to its registers and tensors.
 func (m *machine) bindFused(x *fused) op {
+	run := m.bindTimes(x)
+	return func(n int) { run(1, n) }
+}
+
+// bindTimes binds a kernel to its registers and tensors. The result runs it on n lanes, and where
+// its arrays have strides and the lanes fill vectors, several times, each time a stride further.
+func (m *machine) bindTimes(x *fused) func(times, n int) {
 	call := x.code.NewCall()
 	var tensors []boundAccess
 	var lanes []boundLanes
@@ -58,6 +65,9 @@ func (m *machine) bindFused(x *fused) op {
 		case a.access != nil:
 			t := m.bindAccess(i, a.access)
 			t.stores, t.tail = a.stores, make([]byte, t.size*jit.MaxLanes)
+			if x.kernels.Strides != nil {
+				t.stride = x.kernels.Strides[i] / t.size
+			}
 			tensors = append(tensors, t)
 		case a.scalar:
 			call.Set(i, m.files.of(a.reg).memory(a.reg.index))
@@ -71,10 +81,12 @@ func (m *machine) bindFused(x *fused) op {
 		}
 	}
 	width := call.Width()
-	return func(n int) {
+	return func(times, n int) {
 		for i := range tensors {
 			t := &tensors[i]
 			at, length := t.at.first()*t.size, t.extent(n)*t.size
+			last := at + (times-1)*t.stride*t.size
+			_ = t.buf.data[last : last+length]
 			t.elems = t.buf.data[at : at+length]
 			if t.guarded && m.env.status.failed() {
 				t.elems = make([]byte, length) // discarded
@@ -83,7 +95,7 @@ func (m *machine) bindFused(x *fused) op {
 		}
 		full := n - n%width
 		if full > 0 {
-			call.Run(full)
+			call.RunRows(times, full)
 		}
 		if full < n {
 			runTail(call, tensors, lanes, full, n-full)

@@ -462,7 +462,27 @@ func (f *fuser) unrolledKernel(p *phase, along register, times int) {
 			s.k.Store(s.array(fusedArray{reg: r, stores: true}), s.storedAs(r), s.values[r])
 		}
 	}
-	p.unrolled, p.factor = []instr{s.kernel()}, times
+	kernel := s.kernel()
+	if steps := s.steps(along, times); steps != nil && len(f.n.inner.scalars()) == 1 {
+		kernel.fused.kernels.Strides = steps
+	}
+	p.unrolled, p.factor = []instr{kernel}, times
+}
+
+// steps returns the bytes by which the arrays of a kernel move with the given number of points along
+// a coordinate, so that a call can do several times as many; nil where they do not fit 32 bits.
+func (s *segment) steps(along register, points int) []int {
+	out := make([]int, len(s.arrays))
+	for i, a := range s.arrays {
+		if a.access == nil {
+			continue
+		}
+		out[i] = points * a.access.at.coef(along) * a.access.buf.dtype.Size()
+		if int(int32(out[i])) != out[i] {
+			return nil
+		}
+	}
+	return out
 }
 
 // readsAny reports whether an instruction reads a register other than for an address.

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"github.com/rlx-go/rlx/internal/codegen/jit"
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -27,6 +28,8 @@ type boundPhase struct {
 	block, inner, element, unrolled, finish []op
 	tail, carry, total                      []op
 	merges                                  [][]op
+	// sweep does the work of unrolled several times; nil where it cannot.
+	sweep func(times, n int)
 }
 
 func newMachine(n *nest, env *environment) *machine {
@@ -42,6 +45,9 @@ func newMachine(n *nest, env *environment) *machine {
 		}
 		for _, c := range p.merges {
 			b.merges = append(b.merges, m.bindAll(c.code))
+		}
+		if x := p.unrolled; len(x) > 0 && x[0].fused.kernels.Strides != nil {
+			b.sweep = m.bindTimes(x[0].fused)
 		}
 		m.phases = append(m.phases, b)
 	}
@@ -115,6 +121,15 @@ func (m *machine) innerSerial(p *phase, code *boundPhase, n int) {
 	m.initAccumulators(p, n)
 	m.inner.firstRow()
 	left, sums := m.inner.rows, sumBlocks{code: code, n: n}
+	if code.sweep != nil && n%jit.Width() == 0 {
+		for left >= p.factor {
+			times := min(left, 2*fusion.SumBlockLen) / p.factor
+			code.sweep(times, n)
+			left -= times * p.factor
+			m.inner.setRow(m.inner.rows - left)
+			sums.add(times * p.factor)
+		}
+	}
 	for ; len(code.unrolled) > 0 && left >= p.factor; left -= p.factor {
 		runAll(code.unrolled, n)
 		for range p.factor {

@@ -37,6 +37,15 @@ func (c *compiler) make(name string, code *fusion.Code, outer, inner []int) (*ma
 	if err != nil {
 		return nil, err
 	}
+	if u := unrolled(code, inner); u != nil {
+		x, err := makeNest(name, u, outer, nil, c.buffers)
+		if err != nil {
+			return nil, err
+		}
+		if x.cost < n.cost {
+			n = x
+		}
+	}
 	whole := &made{nests: []*nest{n}, cost: n.cost}
 	if len(code.Stages)+len(code.Points) > 0 || n.cost < chunkCost {
 		return whole, nil

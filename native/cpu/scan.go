@@ -12,7 +12,7 @@ import (
 // and each lane walks the axis serially.
 func (c *compiler) scan(g *fusion.Group) error {
 	x := g.Prefix()
-	if len(x.Terms) == 1 && product(x.Dims)/max(x.Dims[x.Axis], 1) < scanLanes {
+	if len(x.Terms) == 1 && (product(x.Dims)/max(x.Dims[x.Axis], 1) < scanLanes || product(x.Dims[x.Axis+1:]) == 1) {
 		return c.scanLines(g, x)
 	}
 	var outer []scalar.Expr

@@ -6,12 +6,13 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// scanLanes is the number of lines from which a nest scans faster, a line to a lane. With fewer it
+// scanLanes is the number of lines from which a nest scans faster, a line to a lane, unless lines
+// are contiguous: lanes then are far apart. With fewer it
 // interprets its code for each element: one line of 100,000 takes 20 times as long (AMD EPYC with
 // AVX-512, BenchmarkCumSum).
 const scanLanes = 16
 
-// scanLines compiles a running sum of f32 over few lines: a nest writes the terms, vectorised
+// scanLines compiles a running sum of f32 over few or contiguous lines: a nest writes the terms, vectorised
 // along the lines, a loop adds them up, and a nest computes the results.
 func (c *compiler) scanLines(g *fusion.Group, x *fusion.Prefix) error {
 	terms, err := c.materialize(g.Name()+" terms", fusion.Elements{Dims: x.Dims, At: x.At, Value: x.Terms[0]})
@@ -39,12 +40,27 @@ type lineScan struct {
 
 func (s *lineScan) run(r *runner) {
 	if s.sums.elems > 0 {
-		r.job.run(s, s.sums.elems/s.length)
+		r.job.run(s, (s.lines()+s.perChunk()-1)/s.perChunk())
 	}
 }
 
-// do scans one line.
-func (s *lineScan) do(_, line int) {
+func (s *lineScan) lines() int { return s.sums.elems / s.length }
+
+// perChunk returns the number of lines of a chunk.
+func (s *lineScan) perChunk() int {
+	const elems = 8192 // which take as long as waking another core
+	return max(1, elems/s.length)
+}
+
+// do scans the lines of a chunk.
+func (s *lineScan) do(_, chunk int) {
+	first := chunk * s.perChunk()
+	for line := first; line < min(first+s.perChunk(), s.lines()); line++ {
+		s.line(line)
+	}
+}
+
+func (s *lineScan) line(line int) {
 	all := view[float32](s.sums)
 	at, step := line/s.stride*s.stride*s.length+line%s.stride, s.stride
 	if s.reverse {

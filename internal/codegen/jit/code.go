@@ -135,6 +135,9 @@ func (c *Call) RunRows(rows, n int) {
 func (c *Call) RunTail(n int) { c.run(n, n) }
 
 func (c *Call) run(n, active int) {
+	if *c.rows == 0 { // the code counts down
+		*c.rows = 1
+	}
 	if c.code.long {
 		c.args[0] = unsafe.Pointer(&longMasks[MaxLanes-active])
 	} else {

@@ -1,0 +1,73 @@
+package cpu
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// maxWindow is the number of inner points up to which a reduction is tried without a loop.
+const maxWindow = 16
+
+// unrolled returns a reduction over few inner points, as those of a pool's windows, as a map: the
+// places of the points and the conditions at edges are then constants or values of a row, and a
+// kernel may do whole rows. It returns nil where that does not apply.
+func unrolled(code *fusion.Code, inner []int) *fusion.Code {
+	points := product(inner)
+	if len(inner) == 0 || points == 0 || points > maxWindow || len(code.Points) > 0 {
+		return nil
+	}
+	out := &fusion.Code{Outer: code.Outer, Rows: code.Rows}
+	for _, s := range code.Stages {
+		if s.Contract != nil {
+			return nil
+		}
+		stage := fusion.Stage{Lets: slices.Clone(s.Lets)}
+		for _, r := range s.Reductions {
+			stage.Lets = append(stage.Lets, folded(&r, code.Inner, inner)...)
+		}
+		out.Stages = append(out.Stages, stage)
+	}
+	return out
+}
+
+// folded returns the results of a reduction, which combines the points in their order.
+func folded(r *fusion.Reduction, vars []scalar.Expr, inner []int) []scalar.Local {
+	s := scalar.NewSimplifier()
+	sums := make([]scalar.Expr, len(r.Accumulators))
+	for i, a := range r.Accumulators {
+		sums[i] = a.Init
+	}
+	for point := range product(inner) {
+		at := map[string]scalar.Expr{}
+		for i, rest := len(inner)-1, point; i >= 0; i-- {
+			at[vars[i].Name], rest = scalar.ConstI(vars[i].Type, int64(rest%inner[i])), rest/inner[i]
+		}
+		elements := make([]scalar.Expr, len(r.Elements))
+		for i, e := range r.Elements {
+			elements[i] = s.Simplify(substituted(e, at))
+		}
+		sums = r.Combine(sums, elements)
+	}
+	final := map[string]scalar.Expr{}
+	for i, v := range r.Running {
+		final[v.Name] = sums[i]
+	}
+	results := slices.Clone(r.Results)
+	for i := range results {
+		results[i].Value = substituted(results[i].Value, final)
+	}
+	return results
+}
+
+// substituted replaces variables by name.
+func substituted(e scalar.Expr, as map[string]scalar.Expr) scalar.Expr {
+	return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
+		if n.Op != scalar.OpVar {
+			return nil, false
+		}
+		v, ok := as[n.Name]
+		return v, ok
+	})
+}
