@@ -178,7 +178,7 @@ func (d *decisions) recomputes(n *ir.Node) bool {
 
 // expandFactor is how many times larger a value is than all that it is computed from where its
 // users read that instead.
-const expandFactor = 4
+const expandFactor = 3
 
 // expands reports whether a large value is computed from much smaller ones, as what edges of a graph
 // carry is from the nodes that they join: a cache holds these. Indices are then checked once, by
