@@ -174,7 +174,8 @@ func launches(p *plan.Plan, steps []plan.Step) []string {
 
 func TestARunIsOneLaunchOfAllItsKernels(t *testing.T) {
 	gpu, g := fake.Install(t, false), looping(t)
-	p := compile(t, cuda.New(0), g)
+	backend := cuda.New(0)
+	p := compile(t, backend, g)
 	labels, scale, picked := make([]int32, 5), []float32{1}, make([]float32, 5)
 	bound, err := p.Bind(context.Background(), "step",
 		map[string]native.Tensor{"labels": native.Int32s(labels), "scale": {DType: ir.F32, Dims: []int{}, Data: native.Float32s(scale).Data}},
@@ -182,7 +183,9 @@ func TestARunIsOneLaunchOfAllItsKernels(t *testing.T) {
 	must(t, err)
 	m, err := ir.NewModule("module", ir.Entry{Name: "step", Graph: g})
 	must(t, err)
-	made, err := plan.Compile(m, cuda.Target(), cudacpp.Printer{})
+	_, target, err := cuda.Opened(backend)
+	must(t, err)
+	made, err := plan.Compile(m, target, cudacpp.Printer{})
 	must(t, err)
 	kernels := launches(made, made.Entries[0].Steps)
 	if len(kernels) < 12 {

@@ -20,12 +20,13 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// stepPrecisions are those of the products of training steps.
+// stepPrecisions are those of the products of training steps. What bf16 leaves in f32 is multiplied in TF32, as in
+// PyTorch with autocast and allow_tf32, which bench/family_peers.py sets.
 var stepPrecisions = []struct {
 	name string
 	half ir.DType // of products, where they are not of f32
 	o    native.Options
-}{{"bf16", ir.BF16, native.Options{}}, {"tf32", 0, native.Options{TF32: true}}, {"f32", 0, native.Options{}}}
+}{{"bf16", ir.BF16, native.Options{TF32: true}}, {"tf32", 0, native.Options{TF32: true}}, {"f32", 0, native.Options{}}}
 
 // BenchmarkResNets times training steps by SGD with momentum of ResNets at the size of ImageNet,
 // which bench/peers.py has too, with the batch that the device has. Verbose, it prints the

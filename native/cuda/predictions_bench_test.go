@@ -21,7 +21,7 @@ import (
 
 // measuredGroups is the number of groups of a family whose candidates [BenchmarkPredictions] times:
 // those of the highest cost.
-const measuredGroups = 6
+const measuredGroups = 3
 
 // BenchmarkPredictions times the candidates of the longest groups of the families in bf16 and compares
 // them with their costs: the rank correlation of costs and times over each group with three candidates or

@@ -178,7 +178,7 @@ func (d *decisions) recomputes(n *ir.Node) bool {
 
 // expandFactor is the ratio of a value's size to the size of its operands from which users read the
 // operands instead.
-const expandFactor = 4
+const expandFactor = 3
 
 // expands reports whether a large value is computed from much smaller ones, for example values on
 // the edges of a graph from those of its nodes: a cache holds the small ones. Indices are then

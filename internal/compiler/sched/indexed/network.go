@@ -58,7 +58,7 @@ func (s *sorting) network() emit.Launch {
 	}
 	slots := width * perGroup
 	w := &network{s: s, slots: slots, width: width, steps: min(passSteps, bits.Len(uint(slots))-1)}
-	w.padded = w.steps == passSteps && s.slotBytes()*w.offset(slots) <= s.room()
+	w.padded = w.steps == passSteps && s.slotBytes()*padded(slots) <= s.room()
 	threads := s.networkThreads(emit.CeilDiv(s.rows, perGroup), max(1, slots>>w.steps))
 	w.Emitter = emit.New(s.p, s.caps).WithThreads(threads)
 	workgroup, exists := w.BoundedGroup(emit.CeilDiv(s.rows, perGroup))
@@ -100,17 +100,11 @@ func (s *sorting) networkThreads(groups, units int) int {
 	return threads
 }
 
-// offset is the place of a slot in workgroup memory. Where there is room, each eight slots are
-// followed by an unused one: otherwise threads with eight neighbours each would read the same
-// banks.
-func (w *network) offset(slot int) int {
-	if w.padded {
-		return slot + slot>>passSteps
-	}
-	return slot
-}
+// padded returns the place of a slot in workgroup memory that has an unused place after each eight
+// slots: otherwise threads with eight neighbours each would read the same banks.
+func padded(slot int) int { return slot + slot>>passSteps }
 
-// place is [network.offset] in a kernel.
+// place returns the place of a slot in workgroup memory.
 func (w *network) place(slot scalar.Expr) scalar.Expr {
 	if w.padded {
 		return w.Let("place", scalar.Add(slot, scalar.Shr(slot, loop.Int(passSteps))))
@@ -119,7 +113,12 @@ func (w *network) place(slot scalar.Expr) scalar.Expr {
 }
 
 // size is the number of places.
-func (w *network) size() int { return w.offset(w.slots-1) + 1 }
+func (w *network) size() int {
+	if w.padded {
+		return padded(w.slots)
+	}
+	return w.slots
+}
 
 // sort sorts each run of width slots: in round r pairs 2ʳ⁻¹ apart, then half of that and so on.
 func (w *network) sort() {

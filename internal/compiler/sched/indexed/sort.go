@@ -6,6 +6,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -332,21 +333,63 @@ func (r *radixPass) scatter() emit.Launch {
 		t.Put(start, digit, scalar.Sub(place, before))
 	})
 	t.Barrier()
+	if r.collects() {
+		t.collect(start)
+		return t.Launch(r.name + "_move")
+	}
 	t.elements(func(from, key scalar.Expr) {
 		digit := r.digit(t.Emitter, key)
-		slot, one := t.slot(key)
-		place := t.Let("place", scalar.Add(scalar.LoadAt(start, ir.I32, digit), t.field(slot, digit)))
-		t.Put(t.tally, slot, scalar.Add(scalar.LoadAt(t.tally, ir.U32, slot), one))
-		t.When(t.exists, func() {
-			if r.to == nil {
-				r.save(t.Emitter, t.row, place, from, key)
-				return
-			}
-			t.Save(r.to.keys, ir.Index{t.row, place}, key)
-			t.Save(r.to.from, ir.Index{t.row, place}, from)
-		})
+		t.saveAt(scalar.Add(scalar.LoadAt(start, ir.I32, digit), t.rankOf(key, digit)), from, key)
 	})
 	return t.Launch(r.name + "_move")
+}
+
+// rankOf returns the rank of the thread's next element of a digit in the sorted tile, and counts it.
+func (t *sortTile) rankOf(key, digit scalar.Expr) scalar.Expr {
+	slot, one := t.slot(key)
+	rank := t.Let("rank", t.field(slot, digit))
+	t.Put(t.tally, slot, scalar.Add(scalar.LoadAt(t.tally, ir.U32, slot), one))
+	return rank
+}
+
+// saveAt stores an element at a place of the row.
+func (t *sortTile) saveAt(place, from, key scalar.Expr) {
+	place = t.Let("place", place)
+	t.When(t.exists, func() {
+		if t.r.to == nil {
+			t.r.save(t.Emitter, t.row, place, from, key)
+			return
+		}
+		t.Save(t.r.to.keys, ir.Index{t.row, place}, key)
+		t.Save(t.r.to.from, ir.Index{t.row, place}, from)
+	})
+}
+
+// collects reports whether a tile is sorted in workgroup memory before it is stored: its runs of equal
+// digits are then stored by neighbouring threads. On CUDA, as other targets have less of that memory than
+// a tile takes beside its counts.
+func (r *radixPass) collects() bool {
+	counts := 4 * (digitPair*r.threads + 2*r.threads + digits)
+	return r.caps.Dialect == dtype.CUDA && counts+r.threads*r.each*r.slotBytes() <= networkBytes
+}
+
+// collect stores a tile through workgroup memory. start has by digit how far its places are from its
+// ranks.
+func (t *sortTile) collect(start int) {
+	size := t.r.threads * t.r.each
+	keys, from := t.Shared("keys", t.r.keyType, 1, size), t.Shared("from", ir.I32, 1, size)
+	t.elements(func(at, key scalar.Expr) {
+		rank := t.rankOf(key, t.r.digit(t.Emitter, key))
+		t.Put(keys, rank, key)
+		t.Put(from, rank, at)
+	})
+	t.Barrier()
+	count := t.Let("count", scalar.Min(scalar.Sub(loop.Int(t.r.length), scalar.Mul(t.at, loop.Int(size))), loop.Int(size)))
+	t.Loop("rank", t.lane, count, t.r.threads, size-1, func(rank scalar.Expr) {
+		key := t.Let("key", scalar.LoadAt(keys, t.r.keyType, rank))
+		place := scalar.Add(scalar.LoadAt(start, ir.I32, t.r.digit(t.Emitter, key)), rank)
+		t.saveAt(place, scalar.LoadAt(from, ir.I32, rank), key)
+	})
 }
 
 // field returns the count of a digit in a word of the tally.

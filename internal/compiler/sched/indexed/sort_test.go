@@ -3,6 +3,7 @@ package indexed_test
 import (
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -40,6 +41,25 @@ func TestNetworksSortRowsOfTheirCapacity(t *testing.T) {
 		}
 		if c.rows == 1 {
 			schedtest.RunOn(t, g, target, 0)
+		}
+	}
+}
+
+// TestNetworksFitWorkgroupMemory sorts rows of the capacity of workgroups, whose memory is declared within
+// what the target has.
+func TestNetworksFitWorkgroupMemory(t *testing.T) {
+	for name, target := range map[string]plan.Target{"WebGPU": plan.WebGPU(), "CUDA": schedtest.Hopper()} {
+		for _, d := range []ir.DType{ir.F32, ir.U32} {
+			for length := 2; length <= 8192; length *= 2 {
+				g := schedtest.Build(t, func(b *ir.Builder) {
+					b.Output("y", ops.ArgSort(b, b.Input("x", d, ir.Dims(3, length)...), ops.SortAttrs{Axis: 1}))
+				})
+				for _, k := range schedtest.Kernels(t, g, target) {
+					if room := max(target.SharedBytes, 48<<10); name == "CUDA" && k.SharedBytes() > room || name == "WebGPU" && k.SharedBytes() > target.SharedBytes {
+						t.Errorf("%s: a row of %d takes %d bytes", name, length, k.SharedBytes())
+					}
+				}
+			}
 		}
 	}
 }
