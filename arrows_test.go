@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"internal/derive", "internal/tensorfile"},
 	{"ir/ops"},
 	{"ir/nn"},
-	{"autodiff", "internal/compiler/padding", "internal/compiler/passes", "ir/format"},
+	{"autodiff", "internal/compiler/padding", "internal/compiler/passes", "internal/workload", "ir/format"},
 	{"internal/hfconfig"},
 	{"ir/irtest", "ir/lm"},
 	{"ir/models"},

@@ -1,9 +1,6 @@
 package rlx
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 	_ "github.com/rlx-go/rlx/native/cpu" // registers "cpu", the device that is always available
@@ -42,12 +39,10 @@ func Available(name string) error {
 	return b.Probe()
 }
 
-// Fastest returns the usable device with the highest speed. A software implementation of a GPU
-// counts as slower than the CPU. There is always a usable device.
-func Fastest() Device {
-	usable := slices.DeleteFunc(Devices(), func(d Device) bool { return d.Err != nil })
-	return slices.MaxFunc(usable, func(a, b Device) int { return cmp.Compare(a.Speed, b.Speed) })
-}
+// Fastest returns the usable device with the highest speed: that of [Calibrate] if all usable devices
+// were calibrated, else [Device.Speed]. A software implementation of a GPU counts as slower than the CPU
+// there. There is always a usable device.
+func Fastest() Device { return fastestFirst(nil)[0] }
 
 // FirstUnsupported returns the first node of a graph that the named device cannot compute, and the
 // reason; or nil if the device can compute the whole graph. It asks node by node, the bodies of

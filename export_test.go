@@ -1,7 +1,9 @@
 package rlx
 
 import (
+	"context"
 	"io"
+	"time"
 
 	"github.com/rlx-go/rlx/native/safetensors"
 )
@@ -13,4 +15,9 @@ func ReadCheckpoint(t *Trainer, r io.Reader) error {
 		return err
 	}
 	return t.program.checkCheckpoint(values)
+}
+
+// CalibrateFor is [Calibrate] with a time for each measurement.
+func CalibrateFor(ctx context.Context, device string, whole time.Duration) (Rates, error) {
+	return calibrate(ctx, device, whole)
 }

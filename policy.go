@@ -71,7 +71,8 @@ func (p Policy) denies(name string) bool {
 
 // OpenFor returns a session on the first device, in the order of the policy, that is usable and can
 // compute all of a module ([ReportOn]). With the zero Policy, that is the fastest device that can.
-// The order is that of [Device.Speed], an estimate by the kind of device. The error joins the
+// The order is by the estimated time of the module if all usable devices were calibrated
+// ([Calibrate]), else that of [Device.Speed], an estimate by the kind of device. The error joins the
 // reasons of all devices: it is of kind [ir.ErrUnsupported] if one of them cannot compute the
 // module, [native.ErrUnavailable] for one that is not usable, and [ir.ErrName] for one that is
 // unknown, or a policy that denies every device.
@@ -85,7 +86,7 @@ func OpenFor(m *ir.Module, p Policy) (*Session, error) {
 // open opens the first device that is usable and, if m is not nil, can compute m.
 func (p Policy) open(m *ir.Module) (*Session, error) {
 	var reasons []error
-	for _, name := range p.order() {
+	for _, name := range p.order(m) {
 		b, err := usable(name)
 		if err == nil && m != nil {
 			var r *DeviceReport
@@ -105,25 +106,18 @@ func (p Policy) open(m *ir.Module) (*Session, error) {
 }
 
 // order returns the names of the devices to try. Unusable devices that the policy does not name
-// come last; they are tried for their error.
-func (p Policy) order() []string {
+// come last; they are tried for their error. With a module devices are in the order for that.
+func (p Policy) order(m *ir.Module) []string {
 	names := slices.Clone(p.Only)
 	if len(p.Only) == 0 {
 		names = slices.Clone(p.Prefer)
-		for _, d := range fastestFirst() {
+		for _, d := range fastestFirst(m) {
 			if !slices.Contains(names, d.Name) {
 				names = append(names, d.Name)
 			}
 		}
 	}
 	return slices.DeleteFunc(names, p.denies)
-}
-
-// fastestFirst returns all devices, the fastest first. Those that are not usable have no speed.
-func fastestFirst() []Device {
-	all := Devices()
-	slices.SortStableFunc(all, func(a, b Device) int { return cmp.Compare(b.Speed, a.Speed) })
-	return all
 }
 
 // deviceNames returns the names of the devices that this program was built with.

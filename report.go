@@ -131,7 +131,7 @@ func ReportOn(m *ir.Module, device string) (*DeviceReport, error) {
 // the module are those whose [DeviceReport.Err] is nil.
 func DevicesFor(m *ir.Module) ([]*DeviceReport, error) {
 	var out []*DeviceReport
-	for _, d := range fastestFirst() {
+	for _, d := range fastestFirst(m) {
 		if d.Err != nil {
 			continue
 		}
@@ -148,6 +148,24 @@ func reportOn(m *ir.Module, b native.Backend) (*DeviceReport, error) {
 	if m == nil {
 		return nil, ir.Errorf(ir.ErrGraph, "no module given")
 	}
+	bound, err := withSizes(m)
+	if err != nil {
+		return nil, err
+	}
+	r := newReporter(b)
+	r.whole = r.check(bound)
+	out := &DeviceReport{Device: Device{Name: b.Name(), Info: b.Info()}}
+	for _, e := range bound.Entries {
+		r.graph(e.Name, e.Graph, out)
+	}
+	if r.whole != nil && out.Err() == nil { // the device refuses nodes that it accepts one by one
+		return nil, r.whole
+	}
+	return out, nil
+}
+
+// withSizes returns a module with sizes for its symbols.
+func withSizes(m *ir.Module) (*ir.Module, error) {
 	m, err := ir.NewModule(m.Name, m.Entries...)
 	if err != nil {
 		return nil, err
@@ -164,16 +182,7 @@ func reportOn(m *ir.Module, b native.Backend) (*DeviceReport, error) {
 		}
 		bound.Entries = append(bound.Entries, ir.Entry{Name: e.Name, Graph: g})
 	}
-	r := newReporter(b)
-	r.whole = r.check(bound)
-	out := &DeviceReport{Device: Device{Name: b.Name(), Info: b.Info()}}
-	for _, e := range bound.Entries {
-		r.graph(e.Name, e.Graph, out)
-	}
-	if r.whole != nil && out.Err() == nil { // the device refuses nodes that it accepts one by one
-		return nil, r.whole
-	}
-	return out, nil
+	return bound, nil
 }
 
 // reporter finds how a backend computes nodes.

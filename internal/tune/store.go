@@ -43,20 +43,14 @@ type Store struct {
 // unreadable store is empty and has Problems.
 func Open(device string) *Store {
 	s := &Store{device: strings.Join(strings.Fields(device), " "), found: map[sched.Key]Result{}}
-	dir := os.Getenv(Variable)
-	if dir == "off" {
+	path, err := pathOf(s.device, ".txt")
+	if err != nil {
+		s.Problems = append(s.Problems, err)
+	}
+	if path == "" {
 		return s
 	}
-	if dir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			s.Problems = append(s.Problems, err) // a user without a home
-			return s
-		}
-		dir = filepath.Join(cache, "rlx", "tune")
-	}
-	sum := sha256.Sum256([]byte(s.device))
-	s.path = filepath.Join(dir, hex.EncodeToString(sum[:8])+".txt")
+	s.path = path
 	file, err := os.ReadFile(s.path)
 	if err == nil {
 		s.read(file)
@@ -64,6 +58,24 @@ func Open(device string) *Store {
 		s.Problems = append(s.Problems, err)
 	}
 	return s
+}
+
+// pathOf returns the file of a device in the folder of measurements, "" if none is kept. The error is
+// that of a user without a home.
+func pathOf(device, ending string) (string, error) {
+	dir := os.Getenv(Variable)
+	if dir == "off" {
+		return "", nil
+	}
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(cache, "rlx", "tune")
+	}
+	sum := sha256.Sum256([]byte(device))
+	return filepath.Join(dir, hex.EncodeToString(sum[:8])+ending), nil
 }
 
 // head is the first line of a store.
@@ -132,22 +144,26 @@ func (s *Store) Save() error {
 		lines = append(lines, fmt.Sprintf("%s\t%s\t%dns\t%dns\n", r.Key, r.Schedule, r.Untuned.Nanoseconds(), r.Tuned.Nanoseconds()))
 	}
 	slices.Sort(lines)
-	if err := os.MkdirAll(filepath.Dir(s.path), 0o755); err != nil {
-		return err
-	}
-	// Written under a temporary name and renamed, so that readers see whole files.
-	f, err := os.CreateTemp(filepath.Dir(s.path), "new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails after the rename
-	_, err = f.WriteString(s.head() + "\n" + strings.Join(lines, ""))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), s.path); err != nil {
+	if err := replace(s.path, s.head()+"\n"+strings.Join(lines, "")); err != nil {
 		return err
 	}
 	s.changed = false
 	return nil
+}
+
+// replace writes a file under a temporary name and renames it, so that readers see whole files.
+func replace(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails after the rename
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
 }

@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"github.com/rlx-go/rlx"
-	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/internal/workload"
 	"github.com/rlx-go/rlx/native"
 )
 
@@ -49,7 +48,7 @@ time of each kernel. Inputs and outputs are copied with each run.`,
 				Min: millis(t.least), Median: millis(t.median), P90: millis(t.p90), Memory: w.program.Memory(),
 			}
 			if e, err := entryOf(w.module, w.entry); err == nil {
-				b.Operations = operations(e.Graph)
+				b.Operations = workload.Of(e.Graph).Operations
 				b.TFLOPs = b.Operations / max(float64(t.median), 1) / 1e3
 			}
 			if p, ok := w.program.Program.(native.Profiler); ok {
@@ -112,56 +111,6 @@ func (b *benchJSON) write(w io.Writer, asJSON bool) error {
 	}
 	fmt.Fprintln(w)
 	return native.WriteTimings(w, b.profile)
-}
-
-// operations returns the multiplications and additions of products, convolutions and attention in a
-// run of a graph. A loop counts its body once for each step, of a branch the more expensive side.
-func operations(g *ir.Graph) float64 {
-	sum := 0.
-	for _, n := range g.Nodes() {
-		sum += operationsOf(n)
-	}
-	return sum
-}
-
-func operationsOf(n *ir.Node) float64 {
-	switch l := n.Def().Lower.(type) {
-	case *ir.ContractLowering:
-		c := l.Spec(n)
-		return 2 * size(c.Batch) * size(c.M) * size(c.N) * size(c.K)
-	case *ir.AttendLowering:
-		a := l.Spec(n)
-		products := 2 * size(a.Heads) * float64(a.Queries) * float64(a.Keys) * float64(a.Depth+a.Width)
-		if a.Backward {
-			products *= 2.5 // five products in place of two
-		}
-		return products
-	}
-	if n.Def().IsComposite() {
-		body, err := ir.Body(n)
-		if err != nil {
-			return 0
-		}
-		return operations(body)
-	}
-	most, all := 0., 0.
-	for _, sub := range n.Subgraphs() {
-		most, all = max(most, operations(sub)), all+operations(sub)
-	}
-	if a, ok := n.Attrs().(*ops.ScanAttrs); ok {
-		steps, _ := a.Length.Const()
-		return all * float64(steps)
-	}
-	return most
-}
-
-// size returns the number of points of a space.
-func size(dims []int) float64 {
-	n := 1.
-	for _, d := range dims {
-		n *= float64(d)
-	}
-	return n
 }
 
 // timing are the times of runs of an entry.

@@ -7,34 +7,35 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/rlx-go/rlx"
-	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 )
 
 var devicesCommand = command{
 	name: "devices", short: "list the devices of this machine, and why others are missing",
-	long: `Lists the devices: names, memory, and the reason why a device is not usable. -measure adds what
-each reaches in a product of matrices of f32 and in a sum of vectors.`,
+	long: `Lists the devices: names, memory, and the reason why a device is not usable. -calibrate measures what
+each reaches: in a product of matrices of f32, in memory, between host and device, and the least time
+of a kernel and of a run. The rates are kept, and shown from then on. Once all usable devices have
+them, a model without -device runs where it takes the least time by its work.`,
 	define: func(f *flag.FlagSet) runner {
 		asJSON := jsonFlag(f)
-		measured := f.Bool("measure", false, "measure the rates of usable devices, a second or so each")
+		calibrated := f.Bool("calibrate", false, "measure the rates of usable devices, a second or two each, and keep them")
 		return func(ctx context.Context, std stdio, args []string) error {
 			if len(args) > 0 {
 				return usagef("unknown argument %q", args[0])
 			}
-			rows, err := deviceRows(ctx, *measured)
+			rows, err := deviceRows(ctx, *calibrated)
 			if err != nil {
 				return err
 			}
 			if *asJSON {
 				return writeJSON(std.out, rows)
 			}
-			return writeDevices(std.out, rows, *measured)
+			return writeDevices(std.out, rows)
 		}
 	},
 }
@@ -49,32 +50,50 @@ func writeJSON(w io.Writer, v any) error {
 
 // deviceRow describes a device.
 type deviceRow struct {
-	Name        string  `json:"name"`
-	Usable      bool    `json:"usable"`
-	Description string  `json:"description,omitempty"`
-	Software    bool    `json:"software,omitempty"`
-	Memory      int64   `json:"memory,omitempty"` // bytes, 0 if unknown
-	Reason      string  `json:"reason,omitempty"` // why it is not usable
-	GFLOPs      float64 `json:"gflops,omitempty"`
-	GBs         float64 `json:"gbs,omitempty"`
+	Name        string `json:"name"`
+	Usable      bool   `json:"usable"`
+	Description string `json:"description,omitempty"`
+	Software    bool   `json:"software,omitempty"`
+	Memory      int64  `json:"memory,omitempty"` // bytes, 0 if unknown
+	Reason      string `json:"reason,omitempty"` // why it is not usable
+	Rates       *rates `json:"rates,omitempty"`  // nil if the device was never calibrated
 }
 
-func deviceRows(ctx context.Context, measured bool) ([]deviceRow, error) {
+// rates are those of a device.
+type rates struct {
+	GFLOPs   float64 `json:"gflops"`
+	GBs      float64 `json:"gbs"`         // of memory
+	Transfer float64 `json:"transferGBs"` // between host and device
+	Kernel   float64 `json:"kernelUs"`
+	Call     float64 `json:"callUs"`
+}
+
+func deviceRows(ctx context.Context, calibrate bool) ([]deviceRow, error) {
 	var rows []deviceRow
 	for _, d := range rlx.Devices() {
 		row := deviceRow{Name: d.Name, Usable: d.Err == nil, Description: d.Description, Software: d.Software, Memory: d.Memory}
 		if d.Err != nil {
 			row.Reason = reasonOf(d.Err)
-		} else if measured {
+			rows = append(rows, row)
+			continue
+		}
+		r, known := rlx.RatesOf(d)
+		if calibrate {
 			var err error
-			if row.GFLOPs, row.GBs, err = measure(ctx, d.Name); err != nil {
+			if r, err = rlx.Calibrate(ctx, d.Name); err != nil {
 				return nil, err
 			}
+			known = true
+		}
+		if known {
+			row.Rates = &rates{r.Operations / 1e9, r.Bytes / 1e9, r.Transfer / 1e9, micros(r.Kernel), micros(r.Call)}
 		}
 		rows = append(rows, row)
 	}
 	return rows, nil
 }
+
+func micros(d time.Duration) float64 { return float64(d) / 1e3 }
 
 // reasonOf returns the reason in an error of a backend, without its name and kind.
 func reasonOf(err error) string {
@@ -85,26 +104,26 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-func writeDevices(w io.Writer, rows []deviceRow, measured bool) error {
+// writeDevices writes a table, with rates if a device has them.
+func writeDevices(w io.Writer, rows []deviceRow) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	rates := ""
-	if measured {
-		rates = "GFLOP/S\tGB/S\t"
+	calibrated, head := slices.ContainsFunc(rows, func(r deviceRow) bool { return r.Rates != nil }), ""
+	if calibrated {
+		head = "GFLOP/S\tGB/S\tCOPY GB/S\tKERNEL µS\tRUN µS\t"
 	}
-	fmt.Fprintf(t, "NAME\tUSABLE\tMEMORY\t%sDEVICE\n", rates)
+	fmt.Fprintf(t, "NAME\tUSABLE\tMEMORY\t%sDEVICE\n", head)
 	for _, r := range rows {
-		usable, about := "yes", r.Description
+		usable, about, cells := "yes", r.Description, ""
 		if !r.Usable {
 			usable, about = "no", r.Reason
 		}
-		rates := ""
-		if measured {
-			rates = "\t\t"
-			if r.Usable {
-				rates = fmt.Sprintf("%.4g\t%.3g\t", r.GFLOPs, r.GBs)
-			}
+		if calibrated {
+			cells = "\t\t\t\t\t"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s%s\n", r.Name, usable, memoryText(r.Memory), rates, about)
+		if x := r.Rates; x != nil {
+			cells = fmt.Sprintf("%.4g\t%.3g\t%.3g\t%.3g\t%.4g\t", x.GFLOPs, x.GBs, x.Transfer, x.Kernel, x.Call)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s%s\n", r.Name, usable, memoryText(r.Memory), cells, about)
 	}
 	return t.Flush()
 }
@@ -127,54 +146,4 @@ func bytesText(bytes int64) string {
 		return fmt.Sprintf("%d B", bytes)
 	}
 	return fmt.Sprintf("%.1f %ciB", x, " KMGT"[unit])
-}
-
-// measure returns the GFLOP/s of a product of matrices and the GB/s of a sum of vectors, both of f32.
-// It begins with a small product and vector, and goes on to sizes that take some milliseconds.
-func measure(ctx context.Context, device string) (gflops, gbs float64, err error) {
-	s, err := rlx.Open(device)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer s.Close(context.WithoutCancel(ctx))
-	for n := 256; n <= 4096 && err == nil; n *= 2 {
-		var took time.Duration
-		took, err = timeOf(ctx, s, func(b *ir.Builder) ir.Value {
-			x := b.State("x", ir.F32, ir.Dims(n, n)...)
-			return ops.MatMul(b, x, x)
-		})
-		if gflops = 2 * float64(n) * float64(n) * float64(n) / float64(took); took > 20*time.Millisecond {
-			break
-		}
-	}
-	for n := 1 << 20; n <= 1<<26 && err == nil; n *= 4 {
-		var took time.Duration
-		took, err = timeOf(ctx, s, func(b *ir.Builder) ir.Value {
-			x := b.State("x", ir.F32, ir.N(n))
-			return ops.Add(b, x, ops.Const(b, ir.F32, 1))
-		})
-		if gbs = 8 * float64(n) / float64(took); took > 20*time.Millisecond {
-			break
-		}
-	}
-	return gflops, gbs, err
-}
-
-// timeOf returns the time of a run that updates state "x".
-func timeOf(ctx context.Context, s *rlx.Session, f func(b *ir.Builder) ir.Value) (time.Duration, error) {
-	g, err := ir.Build("measure", func(b *ir.Builder) { b.SetState("x", f(b)) })
-	if err != nil {
-		return 0, err
-	}
-	m, err := ir.NewModule("measure", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		return 0, err
-	}
-	p, err := s.Compile(ctx, m)
-	if err != nil {
-		return 0, err
-	}
-	defer p.Close(context.WithoutCancel(ctx))
-	t, err := timeRuns(ctx, p, "run", nil, 200*time.Millisecond)
-	return t.median, err
 }

@@ -51,6 +51,9 @@ func load(name string, in io.Reader, s sizes) (*model, error) {
 		}
 		return &model{plan: p}, nil
 	}
+	if err := refuseWeights(name, data); err != nil {
+		return nil, err
+	}
 	title := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	if name == "-" {
 		title = "stdin"

@@ -16,6 +16,8 @@ import (
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/tune"
+	"github.com/rlx-go/rlx/internal/workload"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/native"
@@ -242,7 +244,7 @@ func TestBenchCountsOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := float64(batch * context * (blocks*(24*width*width+4*context*width) + 2*width*vocab))
-	if got := operations(g); got != want {
+	if got := workload.Of(g).Operations; got != want {
 		t.Errorf("%v operations, not %v", got, want)
 	}
 	code, out, stderr := call(t, g.String(), "bench", "-", "-device", "cpu", "-time", "1ms", "-json")
@@ -326,9 +328,28 @@ func TestDevicesListsTheCPU(t *testing.T) {
 	if code, out, _ = call(t, "", "devices"); code != 0 || !strings.HasPrefix(out, "NAME ") || strings.Count(out, "\n") != len(rows)+1 {
 		t.Errorf("exit status %d:\n%s", code, out)
 	}
-	if gflops, gbs, err := measure(t.Context(), "cpu"); err != nil || gflops <= 0 || gbs <= 0 {
-		t.Errorf("%v GFLOP/s, %v GB/s, %v", gflops, gbs, err)
+}
+
+// TestDevicesShowRates lists rates that were kept, in the units of the table.
+func TestDevicesShowRates(t *testing.T) {
+	t.Setenv(tune.Variable, t.TempDir())
+	if err := tune.WriteRates("cpu: "+deviceOf(t, "cpu").Description, rlx.Rates{Operations: 3e10, Bytes: 2e10, Transfer: 5e9, Kernel: 1500, Call: 20_000}); err != nil {
+		t.Fatal(err)
 	}
+	code, out, stderr := call(t, "", "devices")
+	if code != 0 || !strings.Contains(out, "GFLOP/S") || !regexp.MustCompile(`(?m)^cpu .* 30 +20 +5 +1\.5 +20 +`).MatchString(out) {
+		t.Errorf("exit status %d:\n%s%s", code, out, stderr)
+	}
+}
+
+func deviceOf(t *testing.T, name string) rlx.Device {
+	for _, d := range rlx.Devices() {
+		if d.Name == name {
+			return d
+		}
+	}
+	t.Fatalf("no device %q", name)
+	return rlx.Device{}
 }
 
 // TestCancelledCommands ends with the error of the context.

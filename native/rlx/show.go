@@ -26,7 +26,8 @@ var showCommand = command{
 	name: "show", args: "FILE", short: "show a model: graph, groups, kernels, memory over time",
 	long: `Shows the graph of a model, the groups that are computed by one kernel or a few, the kernels in the
 order in which a run launches them, and the memory of its values over time, for one target. -svg
-draws kernels and memory. FILE may be a plan file, too, which has no graph.`,
+draws kernels and memory. FILE may be a plan file, too, which has no graph, or a file of weights (.gguf,
+.safetensors, .npz), of which the metadata and the tensors are listed.`,
 	define: func(f *flag.FlagSet) runner {
 		var o showOptions
 		asJSON, s := jsonFlag(f), sizesFlag(f)
@@ -38,6 +39,9 @@ draws kernels and memory. FILE may be a plan file, too, which has no graph.`,
 			file, err := one(args, "FILE")
 			if err != nil {
 				return err
+			}
+			if weightsFormat(file) != "" {
+				return showWeights(std.out, file, *asJSON)
 			}
 			v, err := o.load(file, std.in, s)
 			if err != nil {
@@ -52,6 +56,17 @@ draws kernels and memory. FILE may be a plan file, too, which has no graph.`,
 			return v.write(std.out, strings.Split(o.parts, ","))
 		}
 	},
+}
+
+func showWeights(w io.Writer, file string, asJSON bool) error {
+	v, err := viewWeights(file)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(w, v)
+	}
+	return v.write(w)
 }
 
 type showOptions struct{ target, entry, parts, svg string }
