@@ -198,10 +198,14 @@ func checkPacked(t *testing.T, g *ir.Graph, target plan.Target, inputs map[strin
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := s.SetStates(g, inputs); err != nil {
+		t.Fatal(err)
+	}
 	got, err := s.RunGraph("run", g, inputs)
 	if err != nil {
 		t.Fatal(err)
 	}
+	want[0].Round()
 	for i := range want[0].Len() {
 		x, y := got[0].Float(i), want[0].Float(i)
 		if math.IsNaN(y) || math.Abs(x-y) > 2e-5*math.Max(10, math.Abs(y)) {
