@@ -109,16 +109,26 @@ workers: ## build the Go compile service for Cloudflare Workers (fetches github.
 
 ##@ Check
 
-# The longest first, so that none runs alone at the end.
-TESTS := test-browser test-go test-js test-coreml test-arm64 test-nvrtc test-package test-onnx test-386 test-avx2 test-wgsl size
+# Long ones first, so that none runs alone at the end. What several of them read is built before, as make
+# starts a target that has prerequisites after all that have none.
+TESTS := test-go test-browser test-js test-coreml test-arm64 test-nvrtc test-package test-onnx test-386 test-avx2 test-wgsl size
+BUILT := js suite demo-assets
 
 .PHONY: test
 test: deps ## run every test (JOBS targets at a time); a missing device or tool is a failure
-	$(MAKE) --jobs=$(JOBS) --output-sync=target $(TESTS)
+	$(MAKE) --jobs=$(JOBS) --output-sync=target $(BUILT)
+	$(MAKE) --jobs=$(JOBS) --output-sync=target PREBUILT=1 $(TESTS)
 
 .PHONY: ci
 ci: deps ## lint and run every test, as test does
-	$(MAKE) --jobs=$(JOBS) --output-sync=target lint $(TESTS)
+	$(MAKE) --jobs=$(JOBS) --output-sync=target lint $(BUILT)
+	$(MAKE) --jobs=$(JOBS) --output-sync=target PREBUILT=1 $(TESTS)
+
+ifndef PREBUILT
+check-js: js demo-assets
+test-js test-browser: $(BUILT)
+test-package size: js
+endif
 
 .PHONY: check
 check: ## run the Go and Node tests that take up to three minutes on two idle cores, for while one works
@@ -130,7 +140,7 @@ check-go:
 	$(GO_TEST) -run '$(CHECK_PLANS)' ./internal/compiler/plan/plansim
 
 .PHONY: check-js
-check-js: js demo-assets
+check-js:
 	$(NODE_TEST) $$(ls js/test/*.test.mjs demo/test/*.test.mjs | grep -v $(SLOW_NODE))
 
 .PHONY: test-go
@@ -252,19 +262,19 @@ conformance: js suite ## run the whole conformance suite over Dawn and in Firefo
 	RLX_CONFORMANCE=whole $(NODE_TEST) --test-name-pattern='firefox passes the conformance suite on WebGPU' js/test/browser/others.test.mjs
 
 .PHONY: test-js
-test-js: js suite demo-assets ## run the JavaScript tests in Node, over Dawn
+test-js: ## run the JavaScript tests in Node, over Dawn
 	$(NODE_TEST) js/test/*.test.mjs demo/test/*.test.mjs
 
 .PHONY: test-browser
-test-browser: js suite demo-assets ## run the tests in Chromium, Firefox and WebKit
+test-browser: ## run the tests in Chromium, Firefox and WebKit
 	$(NODE_TEST) --test-concurrency=1 js/test/browser/*.test.mjs demo/test/browser/*.test.mjs
 
 .PHONY: test-package
-test-package: js $(OUTSIDE) ## build pages of the packed package with Vite, webpack, esbuild and Rollup; run it in Node 20 to 24, Bun, Deno, workerd
+test-package: $(OUTSIDE) ## build pages of the packed package with Vite, webpack, esbuild and Rollup; run it in Node 20 to 24, Bun, Deno, workerd
 	$(NODE_TEST) --test-concurrency=1 js/outside/*.test.mjs
 
 .PHONY: size
-size: js ## print what a page downloads; fail when a budget is broken
+size: ## print what a page downloads; fail when a budget is broken
 	$(NODE) js/size.mjs
 
 .PHONY: lint

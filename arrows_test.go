@@ -13,7 +13,7 @@ import (
 // package may import its own room and those of layers before; of two rooms in
 // one layer, neither may import the other.
 var layers = [][]string{
-	{"internal/format", "internal/api", "internal/elementary", "internal/sourcevet", "internal/mapped", "internal/ballast"},
+	{"internal/format", "internal/api", "internal/elementary", "internal/sourcevet", "internal/ballast"},
 	{"ir/dtype"},
 	{"ir/scalar"},
 	{"ir/routine"},
@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"ir/loop"}, // below the ops, which may write kernels
 	{"internal/compiler/sim", "internal/compiler/kerneltest"},
 	{"ir"},
-	{"internal/derive", "internal/counted"},
+	{"internal/derive", "internal/tensorfile"},
 	{"ir/ops"},
 	{"ir/nn"},
 	{"autodiff", "internal/compiler/padding", "internal/compiler/passes", "ir/format"},
@@ -171,9 +171,9 @@ func TestTheRootNeedsNoC(t *testing.T) {
 	}
 }
 
-// TestSamplesAreForTests asserts that what a program or the wasm module imports has no samples, and
-// that whoever runs through the samples of all ops imports them: without them it would run through
-// nothing.
+// TestSamplesAreForTests asserts that programs and the wasm module do not import samples, and that
+// every package that iterates over the samples of all ops imports them: without the import there
+// would be none.
 func TestSamplesAreForTests(t *testing.T) {
 	const samples = module + "/ir/ops/samples"
 	list := func(args ...string) []string {

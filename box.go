@@ -1,17 +1,17 @@
 package rlx
 
-// copyInto writes the elements of x at the beginning of each axis of to, which is at least as large, and
-// zeros elsewhere.
+// copyInto copies x into the start of each axis of to, which is at least as large, and fills the
+// rest with zeros.
 func copyInto(to, x Tensor) {
 	clear(to.Data)
 	copyBox(to.Data, x.Data, x.Dims, to.Dims, x.Dims, x.DType.Size())
 }
 
-// copyBox copies the elements at the beginning of each axis between two row-major arrays of the given
-// sizes. box has the number of elements along each axis.
+// copyBox copies the box at the start of each axis between two row-major arrays of the given sizes.
+// box has its number of elements along each axis.
 func copyBox(to, from []byte, box, toDims, fromDims []int, size int) {
 	inner := len(box)
-	run := size // bytes that lie together in both arrays
+	run := size // bytes that are contiguous in both arrays
 	for inner > 0 {
 		inner--
 		run *= box[inner]

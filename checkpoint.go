@@ -66,8 +66,8 @@ func formatNames(names []string) string {
 const maxSteps = 1 << 30
 
 // Save writes all parameters and states as a safetensors file. Training resumes from it exactly
-// where it stopped. To write a file, prefer [Trainer.SaveFile]. Of what several ranks have parts of, it writes
-// this rank's part: see [Trainer.SaveShards].
+// where it stopped. To write a file, prefer [Trainer.SaveFile]. Of values divided among ranks it
+// writes this rank's part: see [Trainer.SaveShards].
 func (t *Trainer) Save(ctx context.Context, w io.Writer) error {
 	values, err := t.program.Save(ctx)
 	if err != nil {
@@ -90,9 +90,9 @@ func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 }
 
 // Params returns the values of the parameters and states that inference needs, for [Program.Load]
-// or [safetensors.WriteFile]. It leaves out the states of the optimizer and of metrics, the history
-// of losses, and integer values, which count steps and random numbers. Of what several ranks have parts
-// of, it returns this rank's part: see [Trainer.Whole].
+// or [safetensors.WriteFile]. It omits the states of the optimizer and of metrics, the history of
+// losses, and integer values, which count steps and random numbers. Of values divided among ranks
+// it returns this rank's part: see [Trainer.Whole].
 func (t *Trainer) Params(ctx context.Context) (map[string]Tensor, error) {
 	values, err := t.program.Save(ctx)
 	for name := range values {

@@ -10,10 +10,10 @@ import (
 )
 
 // Shuffled returns batches of examples for [Loop.Data]: size rows of each tensor, along its first
-// axis, in an order that depends on the seed and the epoch. Rows that fill no batch are left out;
-// each epoch leaves out others. A batch shares memory with the next one. An epoch yields an error of
-// kind [ir.ErrShape] if the tensors have different numbers of rows or fewer than size, and
-// [ir.ErrAttr] for a size below 1.
+// axis, in an order that depends on the seed and the epoch. The last rows that fill no batch are
+// dropped; they differ from epoch to epoch. A batch shares memory with the next one. An epoch
+// yields an error of kind [ir.ErrShape] if the tensors have different numbers of rows or fewer than
+// size, and [ir.ErrAttr] for a size below 1.
 func Shuffled(data Inputs, size int, seed uint64) func(epoch int) iter.Seq2[Inputs, error] {
 	return func(epoch int) iter.Seq2[Inputs, error] {
 		return func(yield func(Inputs, error) bool) {
@@ -28,8 +28,8 @@ func Shuffled(data Inputs, size int, seed uint64) func(epoch int) iter.Seq2[Inpu
 	}
 }
 
-// InOrder returns batches of examples for [Evaluation.Data]: size rows of each tensor in order.
-// Rows that fill no batch are left out. The errors are those of [Shuffled].
+// InOrder returns batches of examples for [Evaluation.Data]: size rows of each tensor in order. The
+// last rows that fill no batch are dropped. The errors are those of [Shuffled].
 func InOrder(data Inputs, size int) func() iter.Seq2[Inputs, error] {
 	return func() iter.Seq2[Inputs, error] {
 		return func(yield func(Inputs, error) bool) {

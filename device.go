@@ -12,7 +12,7 @@ import (
 // Device describes a device that this program was built with.
 type Device struct {
 	native.Info
-	// Name is the name to give to [Open]: "cpu", "webgpu".
+	// Name is the name for [Open]: "cpu", "webgpu".
 	Name string
 	// Err is the reason why the device is not usable; nil if it is.
 	Err error
@@ -58,7 +58,7 @@ func FirstUnsupported(g *ir.Graph, device string) (*ir.Node, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, "", err
 	}
 	if err := b.Probe(); err != nil {

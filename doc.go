@@ -15,11 +15,11 @@
 // other entries of the program, such as an evaluation, read the same parameters. The file to read
 // first is session.go.
 //
-// Sizes that are symbols ([ir.Sym]) stay open in a program: each call chooses them by the shapes of its
+// Symbolic sizes ([ir.Sym]) stay open in a program: each call sets them by the shapes of its
 // inputs, and results have the sizes that follow. See [CompileOptions.Sizes] and [Program.Prepare].
 //
-// The CPU is always available. Other devices come with packages that a program imports for their
-// side effect. They need cgo, but no driver, toolkit or device at build time:
+// The CPU is always available. To add other devices, a program imports their packages for the side
+// effect. They need cgo, but no driver, toolkit or device at build time:
 //
 //	import (
 //		_ "github.com/rlx-go/rlx/native/coreml" // "coreml": macOS

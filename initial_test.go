@@ -16,7 +16,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// moments returns mean and variance of what an initializer draws for f32[200,300].
+// moments returns mean and variance of f32[200,300] drawn by an initializer.
 func moments(t *testing.T, init rlx.Initializer) (mean, variance float64) {
 	t.Helper()
 	g, err := ir.Build("init", func(b *ir.Builder) {

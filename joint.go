@@ -12,8 +12,8 @@ import (
 	"github.com/rlx-go/rlx/native/safetensors"
 )
 
-// Objective is one of several losses over shared parameters, as a GAN and an actor with its critic
-// have them.
+// Objective is one of several losses over shared parameters, such as those of a GAN, or of an actor
+// and its critic.
 type Objective struct {
 	// Name names the entry with the step, and separates the states of its optimizer from those of
 	// the others ([optim.Options.Name]). It must not contain '/' or ':'.
@@ -26,8 +26,8 @@ type Objective struct {
 	// Rate is the initial learning rate; 0 means [DefaultRate]. It must be 0 if Options has a
 	// schedule.
 	Rate float64
-	// Options are the options of [optim.Step]. Frozen names the parameters that this objective
-	// leaves to others. Name is that of the objective.
+	// Options are the options of [optim.Step]. Frozen names the parameters that this objective does
+	// not train. Name is set to that of the objective.
 	Options optim.Options
 }
 

@@ -10,11 +10,11 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// ErrDiverged is the kind of the error for a loss that is NaN or infinite,
-// where such losses are to stop the training.
+// ErrDiverged is the kind of error for a loss that is NaN or infinite, if such losses stop the
+// training.
 var ErrDiverged = errors.New("the loss is not finite")
 
-// findStates notes which states keep the losses and count the steps.
+// findStates finds the states that keep the losses and count the steps.
 func (t *Trainer) findStates(loss string) {
 	if t.objective != nil {
 		t.counter = t.objective.Options.StepState()

@@ -11,8 +11,8 @@ import (
 //
 //	{"time":"2026-01-02T15:04:05Z","step":200,"epoch":2,"loss":0.12,"rate":350,"throughput":44800,"metrics":{"accuracy":0.97},"eval":{"loss":0.15},"best":true}
 //
-// Numbers that are not finite are null. Metrics and eval are left out where there are none, and best
-// where the evaluation is not the best so far.
+// Numbers that are not finite are null. Empty metrics and eval are omitted, and so is best unless
+// the evaluation is the best so far.
 func JSONLines(w io.Writer) func(r Report) error {
 	return func(r Report) error {
 		line, err := json.Marshal(reportLine{

@@ -68,7 +68,7 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 //	RecordWriter(file).write(e.SerializeToString())
 const eventRecord = "31000000000000009d8383e909000000000000f83f10ac022a230a140a0d6576616c2f6163637572616379150000003f0a0b0a046c6f7373150000803eb08096d0"
 
-// TestEventsAreThoseOfTensorBoard compares a record, apart from its time, with the bytes of
+// TestEventsAreThoseOfTensorBoard compares a record, except its time, with the bytes of
 // TensorBoard's own writer.
 func TestEventsAreThoseOfTensorBoard(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "runs", "one")

@@ -12,8 +12,9 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// openProgram is a [native.Program] with open sizes: a program for parameters, states and entries
-// without open sizes, and one for each bucket, which shares the parameters and states.
+// openProgram is a [native.Program] with open sizes: a base program for parameters, states and
+// entries without open sizes, and one program for each bucket, which shares the parameters and
+// states.
 type openProgram struct {
 	session *Session
 	options CompileOptions
@@ -48,8 +49,8 @@ type bucket struct {
 // holderEntry is the entry of the base program that declares parameters and states.
 const holderEntry = "rlx.hold"
 
-// open compiles what has no open sizes of a module, and shares the memory of a program unless that is
-// nil.
+// open compiles the part of a module without open sizes, and shares the memory of a program unless
+// that is nil.
 func (s *Session) open(ctx context.Context, m *ir.Module, o CompileOptions, with native.Program) (native.Program, error) {
 	if o.Mesh != nil { // ranks could choose different buckets, and would wait for each other
 		return nil, ir.Errorf(ir.ErrUnsupported, "the module has open sizes; with a Mesh all sizes must be bound")
@@ -203,7 +204,7 @@ func (b *bucket) isReady() bool {
 	}
 }
 
-// fault wraps an error as one of a call.
+// fault wraps an error of a call.
 func (p *openProgram) fault(call string, err error) error {
 	if typed := (*native.Error)(nil); err == nil || errors.As(err, &typed) {
 		return err
@@ -222,8 +223,8 @@ func (p *openProgram) acquire(ctx context.Context, e *openEntry, c *call) (*buck
 	return p.compiled(ctx, e, c.sizes, true)
 }
 
-// errNotPadded is the error of a bucket whose sizes the padded graph cannot have, such as an odd one
-// that is halved.
+// errNotPadded is the error of a bucket whose sizes the padded graph cannot have, such as an odd
+// size that is halved.
 var errNotPadded = errors.New("the sizes of the bucket do not fit the graph")
 
 func hasZero(sizes map[string]int) bool {
@@ -235,8 +236,8 @@ func hasZero(sizes map[string]int) bool {
 	return false
 }
 
-// compiled returns the bucket for bound sizes. The first caller has it compiled, even if its own ctx ends
-// before, and all wait.
+// compiled returns the bucket for bound sizes. The first caller compiles it, even if its own ctx
+// ends before, and the others wait.
 func (p *openProgram) compiled(ctx context.Context, e *openEntry, bound map[string]int, exact bool) (*bucket, error) {
 	key := e.name + "\x00" + formatSizes(bound)
 	if exact {
@@ -300,8 +301,8 @@ func (p *openProgram) remove(at *list.Element) *bucket {
 	return b
 }
 
-// forget removes a bucket that does not compile, so that the next call tries again, unless its sizes do
-// not fit, which remains so.
+// forget removes a bucket that failed to compile, so that the next call tries again. It keeps one
+// whose sizes do not fit, which cannot change.
 func (p *openProgram) forget(b *bucket) {
 	p.mu.Lock()
 	if at := p.buckets[b.key]; at != nil && at.Value == b && !errors.Is(b.err, errNotPadded) {

@@ -10,24 +10,25 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// call is what follows from the sizes of the symbols alone, for all calls of these sizes.
+// call holds the facts that follow from the sizes of the symbols, shared by all calls of these
+// sizes.
 type call struct {
 	sizes  map[string]int
-	bound  map[string]int // the sizes to compile for
+	bound  map[string]int // sizes to compile for
 	exact  bool           // compile for the true sizes, without padding
 	inputs sync.Map       // of Tensor, the true sizes by the names of inputs
 	crops  []cropping
 }
 
-// cropping is how the true elements of an output lie in the padded one: both with axes that are divided
-// so that the elements are at the beginning of each.
+// cropping is the location of an output's true elements in the padded one: both are reshaped so
+// that the elements are at the start of each axis.
 type cropping struct {
 	name      string
 	dims      []int
 	box, full []int
 }
 
-// maxCalls bounds the calls that an entry remembers.
+// maxCalls bounds the number of calls that an entry caches.
 const maxCalls = 1024
 
 // calls are the calls of an entry by their sizes.

@@ -9,14 +9,13 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// mover keeps the parameters and states of programs equal that have memory of their own: it copies
-// them to a program before a run, where another one has newer values. Devices that implement
-// [native.Sharer] need none.
+// mover synchronises the parameters and states of programs with separate memory: before a run it
+// copies newer values from another program. Devices that implement [native.Sharer] need none.
 type mover struct {
 	base   native.Program
-	order  fair.Lock // runs and reads are one after the other
+	order  fair.Lock // runs and reads are serialised
 	newest native.Program
-	has    map[native.Program]bool // the values of newest
+	has    map[native.Program]bool // program with the newest values
 }
 
 func newMover(base native.Program) *mover {
@@ -56,14 +55,14 @@ func (m *mover) update(ctx context.Context, p native.Program) error {
 	return nil
 }
 
-// changed records that a program alone has the newest values. The mover is locked.
+// changed records that only one program has the newest values. The mover is locked.
 func (m *mover) changed(p native.Program) {
 	m.newest = p
 	clear(m.has)
 	m.has[p] = true
 }
 
-// do calls f with a program that has the newest values, which f changes if writes is set.
+// do calls f with a program that has the newest values; writes says that f changes them.
 func (m *mover) do(ctx context.Context, p native.Program, writes bool, f func() error) error {
 	if err := m.order.Lock(ctx); err != nil {
 		return err
@@ -79,7 +78,7 @@ func (m *mover) do(ctx context.Context, p native.Program, writes bool, f func() 
 	return err
 }
 
-// forget ends the use of a program that is to be closed.
+// forget removes a program that is about to be closed.
 func (m *mover) forget(ctx context.Context, p native.Program) error {
 	return m.do(ctx, m.base, false, func() error {
 		if m.newest == p {

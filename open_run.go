@@ -69,7 +69,7 @@ func (p *openProgram) start(ctx context.Context, program native.Program, g *ir.G
 }
 
 // inputs returns the inputs of the compiled program, padded with zeros and with true sizes, and the
-// memory of those that are padded, which serves again after the run.
+// memory of the padded ones, which is reused after the run.
 func (b *bucket) inputs(c *call, in map[string]Tensor) (given, padded map[string]Tensor, err error) {
 	if b.exact {
 		return in, nil, nil
@@ -129,7 +129,7 @@ type openBound struct {
 	err     error
 }
 
-// Start begins a run, after the one before.
+// Start begins a run, after the previous one.
 func (b *openBound) Start(ctx context.Context) error {
 	if err := b.settle(ctx); err != nil {
 		b.err = err

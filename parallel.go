@@ -25,42 +25,43 @@ const DataAxis = "data"
 // refuses or fails is an error on all ranks, an [*collective.Error] on those that were not at fault,
 // within the deadline of the group; start again from a checkpoint then.
 //
-// Other outputs of a step, and the states of other than floating types, are those of each rank. Give
-// ranks different random keys if dropout is to differ between them: see [ops.AxisIndex].
+// Other outputs of a step, and states of types other than floats, are those of each rank. Give
+// ranks different random keys if dropout should differ between them: see [ops.AxisIndex].
 type DataParallel struct {
 	// Group is the group of all ranks: see [Session.Group].
 	Group *collective.Group
 	// Weight names an output of the loss with the number of rows, tokens or unmasked elements whose
 	// mean the loss is: see [parallel.Data]. "" means that it is the same on all ranks.
 	Weight string
-	// Bucket is the size in bytes up to which gradients are reduced together; 0 means
+	// Bucket is the maximum size in bytes of gradients reduced together; 0 means
 	// [parallel.DefaultBucket].
 	Bucket int
 	// Shard divides the states of the optimizer among the ranks, and reduces gradients to parts in
-	// buckets, as stages 1 and 2 of ZeRO do: see [parallel.Shard]. [Program.Get] and [Program.Save] then
-	// have a rank's own part of them: see [Trainer.Whole] and [Trainer.SaveShards].
+	// buckets, as in stages 1 and 2 of ZeRO: see [parallel.Shard]. [Program.Get] and [Program.Save]
+	// then return this rank's part: see [Trainer.Whole] and [Trainer.SaveShards].
 	Shard bool
 	// ShardParams divides the parameters as well, as stage 3 of ZeRO does. They are gathered in blocks
 	// of Bucket bytes, Ahead of them before the one in use; 0 means 1.
 	ShardParams bool
 	Ahead       int
-	// Log, if not nil, receives what the passes did: [parallel.Report] and [parallel.ShardReport].
+	// Log, if not nil, receives the reports of the passes: [parallel.Report] and
+	// [parallel.ShardReport].
 	Log io.Writer
 }
 
-// joined is the group of this process's run, which is formed once.
+// joined is the group of this process's run, formed once.
 var joined struct {
 	sync.Mutex
 	group *collective.Group
 }
 
-// Group returns the group of all processes of the run that a launcher has started this one for, by
-// torchrun's, Slurm's, MPI's or Kubernetes' variables: see [launch.From]. The first call waits for
-// all processes; later calls, also of other sessions, return the same group with its deadline.
-// Without a launcher the group has one rank. The errors are those of [launch.From] and [tcp.Join], and
-// the one that ended the group, if there is one.
-// The devices are the CPU and CUDA GPUs; the error is of kind [ir.ErrUnsupported] for several ranks on
-// another one, and [native.ErrUnavailable] if NCCL, which GPUs need, is missing.
+// Group returns the group of all processes of a launcher's run, from the environment that torchrun,
+// Slurm, MPI or Kubernetes sets: see [launch.From]. The first call waits for all processes; later
+// calls, also of other sessions, return the same group with its deadline. Without a launcher the
+// group has one rank. The errors are those of [launch.From] and [tcp.Join], and the one that ended
+// the group, if any. The devices are the CPU and CUDA GPUs; the error is of kind
+// [ir.ErrUnsupported] for several ranks on another one, and [native.ErrUnavailable] if NCCL, which
+// GPUs need, is missing.
 func (s *Session) Group(ctx context.Context, o collective.Options) (*collective.Group, error) {
 	run, err := launch.Environment()
 	if err != nil {
@@ -92,21 +93,20 @@ func (s *Session) collectives() error {
 	return nil
 }
 
-// localDevice returns the device of a backend for this process: of several devices the one whose
-// number is that of the process on its machine, if a launcher has started it, unless it is the only
-// one that the process sees.
+// localDevice returns the device of a backend for this process. Under a launcher that is the device
+// with the process's number on its machine, unless the process sees only one device.
 func localDevice(b native.Backend) native.Backend {
 	several, ok := b.(native.MultiDevice)
 	if !ok {
 		return b
 	}
-	run, err := launch.Environment() // an error is that of Session.Group
+	run, err := launch.Environment() // Session.Group reports the error
 	if err != nil || run.LocalRank == 0 {
 		return b
 	}
 	own := several.Device(run.LocalRank)
 	if own.Probe() != nil && several.Device(1).Probe() != nil {
-		return b // CUDA_VISIBLE_DEVICES shows each process a device of its own
+		return b // CUDA_VISIBLE_DEVICES may show each process one device
 	}
 	return own
 }
@@ -127,8 +127,8 @@ func (d *DataParallel) mesh(ctx context.Context) (*collective.Mesh, error) {
 	return collective.NewMesh(ctx, d.Group, collective.Axis{Name: DataAxis, Size: d.size()})
 }
 
-// gradients returns the option Gradients of a step: the mean over ranks, and then what the caller
-// has set.
+// gradients returns the option Gradients of a step: the mean over ranks, followed by the caller's
+// transform.
 func (d *DataParallel) gradients(loss string, then func(*ir.Graph) (*ir.Graph, error)) func(*ir.Graph) (*ir.Graph, error) {
 	if d.size() == 1 {
 		return then
@@ -165,8 +165,8 @@ func (d *DataParallel) log(report fmt.Stringer) error {
 // shards reports whether states are divided.
 func (d *DataParallel) shards() bool { return d.size() > 1 && (d.Shard || d.ShardParams) }
 
-// divide divides states of the step, the first of some entries, as the options say, and those that other
-// entries share with it.
+// divide divides states of the step, the first of some entries, by the options, and those that
+// other entries share with it.
 func (d *DataParallel) divide(entries []ir.Entry) ([]ir.Entry, map[string]parallel.Placement, error) {
 	if !d.shards() {
 		return entries, nil, nil

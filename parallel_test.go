@@ -45,8 +45,8 @@ func maskedLoss(t *testing.T, d ir.DType, rows int) *ir.Graph {
 	return g
 }
 
-// parallelBatch returns rows [from, to) of the batch of a step. The mask leaves out the last rows,
-// so that some rank has none.
+// parallelBatch returns rows [from, to) of the batch of a step. The mask omits the last rows, so
+// that some rank has none.
 func parallelBatch(d ir.DType, step, from, to int) rlx.Inputs {
 	random := rand.New(rand.NewPCG(uint64(step), 3))
 	x, y, mask := make([]float64, parallelRows*3), make([]float64, parallelRows), make([]float64, parallelRows)

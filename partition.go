@@ -13,9 +13,9 @@ import (
 	"github.com/rlx-go/rlx/native/collective"
 )
 
-// Partition trains one model with the processes of a mesh: tensor, sequence, expert and data parallelism,
-// and ZeRO, by [parallel.Partition]. The loss is written for the whole batch, as for one process, and so
-// are the entries of Eval. Each process gives the parts of the inputs that are its own:
+// Partition trains one model with the processes of a mesh: tensor, sequence, expert and data
+// parallelism, and ZeRO, by [parallel.Partition]. The loss is written for the whole batch, as for
+// one process, and so are the entries of Eval. Each process passes its own parts of the inputs:
 //
 //	mesh, err := collective.NewMesh(ctx, group, collective.Axis{Name: "data", Size: 2}, collective.Axis{Name: "model", Size: 2})
 //	trainer, err := session.Train(ctx, loss, rlx.Training{Partition: &rlx.Partition{
@@ -24,8 +24,8 @@ import (
 //	}})
 //	ids, err := trainer.Part("ids", batch) // the rows of this process
 //
-// All processes call the same methods of their trainers the same number of times. [Program.Get] has a
-// process's own part of what is divided: see [Trainer.Whole] and [Trainer.SaveShards].
+// All processes call the same methods of their trainers the same number of times. [Program.Get]
+// returns a process's part of a divided value: see [Trainer.Whole] and [Trainer.SaveShards].
 type Partition struct {
 	Mesh *collective.Mesh
 	// Shardings, States, Params, Bucket, Ahead and Limit are those of [parallel.Partition].
@@ -49,7 +49,7 @@ func (p *Partition) mesh() (*collective.Mesh, error) {
 	return p.Mesh, nil
 }
 
-// divide divides some entries, of which the step is the first.
+// divide divides some entries. The step is the first of them.
 func (p *Partition) divide(entries []ir.Entry) ([]ir.Entry, map[string]parallel.Placement, error) {
 	mesh, err := p.mesh()
 	if mesh == nil {
@@ -78,9 +78,9 @@ func (p *Partition) divide(entries []ir.Entry) ([]ir.Entry, map[string]parallel.
 	return entries, places, nil
 }
 
-// Part returns this process's part of a value of the whole: of an input of the step, a parameter or a state.
-// What is not divided is returned as it is. The error is of kind [ir.ErrShape] for a value of another
-// type than the whole.
+// Part returns this process's part of a whole value: of an input of the step, a parameter or a
+// state. An undivided value is returned unchanged. The error is of kind [ir.ErrShape] for a value
+// of another type than the whole.
 func (t *Trainer) Part(name string, whole Tensor) (Tensor, error) {
 	place, ok := t.places[name]
 	if !ok {
@@ -92,8 +92,8 @@ func (t *Trainer) Part(name string, whole Tensor) (Tensor, error) {
 	return partOf(place, whole, t.layout().at(t.rank())), nil
 }
 
-// spread gives all ranks that have the same parameters, states or parts of them the values of one of them:
-// initial values of two kinds of processor can differ in the last bit.
+// spread copies parameters, states or parts of them from one rank to all others that have the same
+// ones: initial values on two kinds of processor can differ in the last bit.
 func spread(ctx context.Context, p *Program, mesh *collective.Mesh, places map[string]parallel.Placement) error {
 	if mesh == nil {
 		return nil

@@ -86,8 +86,7 @@ func rows(axes ...string) []parallel.Sharding {
 	return []parallel.Sharding{{Pattern: "ids", Axes: axes}, {Pattern: "next", Axes: axes}}
 }
 
-// TestPartitionsTrainAsOneRankDoes: the losses and all parameters are those of one rank, whatever is
-// divided along which axes.
+// TestPartitionsTrainAsOneRankDoes: losses and parameters are those of one rank, for all shardings.
 func TestPartitionsTrainAsOneRankDoes(t *testing.T) {
 	loss := transformerLoss(t)
 	o := rlx.Training{Optimizer: optim.Adam{Eps: 1e-3}, Options: optim.Options{ClipNorm: 1}}

@@ -11,11 +11,11 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// DeviceVariable is the environment variable with the devices that [Open] chooses from where the
+// DeviceVariable is the environment variable with the devices that [Open] chooses from if the
 // program names none.
 const DeviceVariable = "RLX_DEVICE"
 
-// Policy says which devices a program may use, and in which order they are tried. The zero Policy
+// Policy lists which devices a program may use, and in which order they are tried. The zero Policy
 // is the fastest usable device first.
 type Policy struct {
 	// Only, if not empty, are the devices to use, the first choice first.
@@ -27,9 +27,9 @@ type Policy struct {
 	Deny []string
 }
 
-// ParsePolicy returns the policy of a list as RLX_DEVICE has it: names with commas between them are
-// the devices to use in order ([Policy.Only]), a name after a minus sign is denied, and "auto" is
-// any device. "cuda,webgpu,cpu" is CUDA where it is usable; "-coreml" is the fastest other device;
+// ParsePolicy returns the policy of a list in the form of RLX_DEVICE, separated by commas: names
+// are the devices to use in order ([Policy.Only]), a name after a minus sign is denied, and "auto"
+// is any device. "cuda,webgpu,cpu" is CUDA if it is usable; "-coreml" is the fastest other device;
 // "cuda,auto" prefers CUDA. The error is of kind [ir.ErrName] for a list with an empty name.
 func ParsePolicy(list string) (Policy, error) {
 	var p Policy
@@ -54,7 +54,7 @@ func ParsePolicy(list string) (Policy, error) {
 	return p, nil
 }
 
-// policyOf returns the policy of what [Open] is given.
+// policyOf returns the policy of an argument of [Open].
 func policyOf(device string) (Policy, error) {
 	list := cmp.Or(device, os.Getenv(DeviceVariable))
 	if list == "" {
@@ -104,8 +104,8 @@ func (p Policy) open(m *ir.Module) (*Session, error) {
 	return nil, errors.Join(reasons...)
 }
 
-// order returns the names of the devices to try. Devices that are not usable come last among those
-// that the policy does not name, for their reasons.
+// order returns the names of the devices to try. Unusable devices that the policy does not name
+// come last; they are tried for their error.
 func (p Policy) order() []string {
 	names := slices.Clone(p.Only)
 	if len(p.Only) == 0 {

@@ -62,7 +62,7 @@ func TestMixedF16RecoversFromAnOverflow(t *testing.T) {
 	saved, done, doubled := weights(t, tr), number(optim.StepState), number(optim.ScaleState)
 	bad := examples()
 	x, _ := bad["x"].Float32s()
-	x[5] = 1e30 // infinite in f16: the loss, behind a tanh, is finite, but no gradient of w1 is
+	x[5] = 1e30 // infinite in f16: the loss, after a tanh, is finite, but no gradient of w1 is
 	if err := tr.Step(ctx, bad); err != nil {
 		t.Fatal(err)
 	}
@@ -106,8 +106,8 @@ func TestCompileWithPrecision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 1 + 2⁻⁹ is an f16 and rounds to 1 in bf16; its square plus 0 rounds to
-	// 1 + 2⁻⁸ in f16, whose values are 2⁻¹⁰ apart there. A CPU has no TF32.
+	// 1 + 2⁻⁹ is an f16 and rounds to 1 in bf16; its square plus 0 rounds to 1 + 2⁻⁸ in f16, whose
+	// values are 2⁻¹⁰ apart there. A CPU has no TF32.
 	for p, want := range map[rlx.Precision]float32{rlx.AsWritten: 1 + 0x1p-8 + 0x1p-18, rlx.TF32: 1 + 0x1p-8 + 0x1p-18, rlx.MixedF16: 1 + 0x1p-8, rlx.MixedBF16: 1} {
 		program, err := session(t).CompileWith(ctx, m, rlx.CompileOptions{Precision: p})
 		if err != nil {

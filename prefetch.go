@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Prefetch returns data for [Loop.Data] whose batches are made by another goroutine, at most n, 1 or
+// Prefetch returns data for [Loop.Data] whose batches another goroutine prepares, at most n, 1 or
 // more, ahead of the training. It copies batches, so that those of data may share memory with each
-// other, and reuses the copies: a batch shares memory with later ones. When an epoch ends early, the
-// goroutine ends with the batch that it is making.
+// other, and reuses the copies: a batch shares memory with later ones. When an epoch ends early,
+// the goroutine ends after the current batch.
 func Prefetch(data func(epoch int) iter.Seq2[Inputs, error], n int) func(epoch int) iter.Seq2[Inputs, error] {
 	n = max(n, 1)
 	return func(epoch int) iter.Seq2[Inputs, error] {
@@ -40,7 +40,7 @@ type fetched struct {
 	err   error
 }
 
-// fetch sends copies of batches until done is closed. free has copies that can be written again.
+// fetch sends copies of batches until done is closed. free holds copies that can be reused.
 func fetch(data iter.Seq2[Inputs, error], ready chan<- fetched, free <-chan Inputs, done <-chan struct{}) {
 	for batch, err := range data {
 		var into Inputs
@@ -56,7 +56,7 @@ func fetch(data iter.Seq2[Inputs, error], ready chan<- fetched, free <-chan Inpu
 	}
 }
 
-// copyBatch copies a batch to the memory of another one where the tensors have one type.
+// copyBatch copies a batch, reusing the memory of another one for tensors of equal type.
 func copyBatch(into, batch Inputs) Inputs {
 	out := Inputs{}
 	for name, x := range batch {

@@ -12,21 +12,22 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// DeviceReport says how a device computes a module, node by node.
+// DeviceReport lists how a device computes the nodes of a module.
 type DeviceReport struct {
 	Device Device
-	// Rows has a row for each node, in order: entry by entry, the nodes of a subgraph after the node
-	// that owns it. Inputs, parameters and states have one only if they are unsupported.
+	// Rows has a row for each node, in order: entry by entry, the nodes of a subgraph after the
+	// node that owns it. Inputs, parameters and states have a row only if they are unsupported.
 	Rows []ReportRow
 }
 
-// ReportRow says how a device computes a node.
+// ReportRow is how a device computes a node.
 type ReportRow struct {
 	Entry string
 	Node  *ir.Node
-	// Level is [native.Unsupported] for a composite whose body the device cannot compute, too.
+	// Level is [native.Unsupported] for a composite if the device can compute neither it nor its
+	// body.
 	Level native.Level
-	// Reason says why the node is unsupported; "" if it is not.
+	// Reason is why the node is unsupported; "" if it is supported.
 	Reason string
 }
 
@@ -111,12 +112,12 @@ func (r *DeviceReport) MarshalJSON() ([]byte, error) {
 	}{r.Device.Name, r.Device.Description, r.Err() == nil, rows})
 }
 
-// symbolSize is the size that a report takes for a symbol.
+// symbolSize is the size of a symbol in a report.
 const symbolSize = 16
 
 // ReportOn returns how the named device computes each node of a module. A node counts as computed
-// only if the compiler for the device takes it, with the device's limits on memory of one tensor.
-// Sizes that are symbols count as 16. The error is of kind [ir.ErrName] for an unknown device and
+// only if the device's compiler accepts it, within the device's limits on the memory of one tensor.
+// Symbolic sizes count as 16. The error is of kind [ir.ErrName] for an unknown device and
 // [native.ErrUnavailable] for one that is not usable.
 func ReportOn(m *ir.Module, device string) (*DeviceReport, error) {
 	b, err := usable(device)
@@ -169,7 +170,7 @@ func reportOn(m *ir.Module, b native.Backend) (*DeviceReport, error) {
 	for _, e := range bound.Entries {
 		r.graph(e.Name, e.Graph, out)
 	}
-	if r.whole != nil && out.Err() == nil { // the device refuses what it takes node by node
+	if r.whole != nil && out.Err() == nil { // the device refuses nodes that it accepts one by one
 		return nil, r.whole
 	}
 	return out, nil
@@ -180,7 +181,7 @@ type reporter struct {
 	backend native.Backend
 	forms   *ir.Forms
 	known   map[int]native.Support // by form
-	whole   error                  // why the compiler refuses the whole module; nil if it does not
+	whole   error                  // why the compiler refuses the whole module; nil if it accepts it
 }
 
 func newReporter(b native.Backend) *reporter {
@@ -265,7 +266,7 @@ func (r *reporter) first(g *ir.Graph) (*ir.Node, string) {
 	return nil, ""
 }
 
-// alone returns why the compiler of the backend refuses a node as a graph of its own.
+// alone returns why the compiler of the backend refuses a node in a separate graph.
 func (r *reporter) alone(n *ir.Node) error {
 	g, err := ir.Build(string(n.Op()), func(b *ir.Builder) {
 		in := make([]ir.Value, len(n.Inputs()))
@@ -277,7 +278,7 @@ func (r *reporter) alone(n *ir.Node) error {
 		}
 	})
 	if err != nil {
-		return nil // not a node that stands alone
+		return nil // not a node that can be a separate graph
 	}
 	m, err := ir.NewModule(g.Name(), ir.Entry{Name: g.Name(), Graph: g})
 	if err != nil {

@@ -17,10 +17,10 @@ type Progress struct {
 }
 
 // Run runs the given number of steps. Before each step it calls batch with the number of the step
-// in this run, from 0; batch writes the inputs into the trainer's memory (see [Trainer.Input]). A
-// nil batch runs every step on the inputs that are there. Run calls progress, unless it is nil,
-// about ten times a second and after the last step. When ctx is done, Run stops after the current
-// step and returns the context's error. The error is of kind [ir.ErrAttr] for a negative number of
+// in this run, from 0; batch writes the inputs into the trainer's memory (see [Trainer.Input]).
+// With a nil batch every step uses the current inputs. Run calls progress, unless it is nil, about
+// ten times a second and after the last step. When ctx is done, Run stops after the current step
+// and returns the context's error. The error is of kind [ir.ErrAttr] for a negative number of
 // steps.
 func (t *Trainer) Run(ctx context.Context, steps int, batch func(step int) error, progress func(Progress)) error {
 	if err := t.checkCurrent(); err != nil {

@@ -24,12 +24,12 @@ type Session struct {
 	programs programs
 }
 
-// Open returns a session on the named device: "cpu", "cuda:1", "webgpu:vulkan". A list, as
-// "cuda,webgpu,cpu", is the first usable device of it; "" is the list in the environment variable
+// Open returns a session on the named device: "cpu", "cuda:1", "webgpu:vulkan". A list, such as
+// "cuda,webgpu,cpu", is its first usable device. "" is the list in the environment variable
 // RLX_DEVICE or, if that is unset, the fastest usable device ([Fastest]). See [ParsePolicy] for the
-// form of lists. The errors are those of [Available], joined for a list of which no device is
-// usable. In a process that a launcher has started, "cuda" is the GPU with the number of the process
-// on its machine: see package native/collective/launch.
+// form of lists. The errors are those of [Available], joined for a list without a usable device. In
+// a process that a launcher has started, "cuda" is the GPU with the number of the process on its
+// machine: see package native/collective/launch.
 func Open(device string) (*Session, error) {
 	policy, err := policyOf(device)
 	if err != nil {
@@ -45,10 +45,10 @@ func (s *Session) Device() Device { return Device{Name: s.backend.Name(), Info: 
 // zeros. Parameters start without a value, and an entry that reads one is refused until it has one:
 // see [Program.Run].
 //
-// Sizes that are symbols stay open: each call binds them by the shapes of its inputs, and is compiled
-// for when sizes like it first come ([CompileOptions.Sizes]). The error is of kind [ir.ErrUnsupported]
-// for an op that cannot be padded, and of kind [ir.ErrSymbol] for a symbol that no axis of an input has
-// alone.
+// Symbolic sizes stay open: each call binds them by the shapes of its inputs, and the first call of
+// a bucket of sizes compiles it ([CompileOptions.Sizes]). The error is of kind [ir.ErrUnsupported]
+// for an op that cannot be padded, and of kind [ir.ErrSymbol] for a symbol that is not by itself
+// the size of an input's axis.
 func (s *Session) Compile(ctx context.Context, m *ir.Module) (*Program, error) {
 	return s.CompileWith(ctx, m, CompileOptions{})
 }
@@ -71,17 +71,18 @@ type CompileOptions struct {
 	// devices; nil means one device. All ranks compile the same module at the same time: see
 	// [native.Options].
 	Mesh *collective.Mesh
-	// Share is a program of the session, open, whose parameters and states are those of the new one too
-	// where the names are equal: they lie in the memory of Share and have its values. Runs of both
-	// programs are ordered as those of one are. So an entry is added to a model that is in use, such as
-	// one that generates text to one that trains. The error is of kind [ir.ErrShape] for types that
-	// differ, and of kind [ir.ErrUnsupported] on Metal and Core ML. nil shares nothing.
+	// Share is an open program of the session. The new program shares parameters and states of
+	// equal names with it: they stay in the memory of Share and keep their values. Runs of both
+	// programs are ordered as those of one program are. Use it to add an entry to a model in use,
+	// for example one that generates text to one that trains. The error is of kind [ir.ErrShape]
+	// for types that differ, and of kind [ir.ErrUnsupported] on Metal and Core ML. nil shares
+	// nothing.
 	Share *Program
-	// Sizes says what is compiled for open sizes, by symbol. A symbol that it lacks has the zero
-	// [Size]: powers of two.
+	// Sizes sets the sizes to compile for, by symbol. A missing symbol has the zero [Size]: powers
+	// of two.
 	Sizes map[string]Size
-	// Buckets bounds the number of compiled programs for open sizes that are kept; the least recently
-	// used goes first. 0 means 16. Memory bounds each of them.
+	// Buckets bounds the number of cached programs for open sizes; the least recently used is
+	// evicted first. 0 means 16. Memory bounds each of them.
 	Buckets int
 }
 
@@ -121,7 +122,7 @@ func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOption
 	return out, nil
 }
 
-// shared returns the program of the device whose memory is to be shared, nil for none.
+// shared returns the program of the device that shares its memory, nil for none.
 func (s *Session) shared(p *Program) (native.Program, error) {
 	if p == nil {
 		return nil, nil
@@ -135,8 +136,8 @@ func (s *Session) shared(p *Program) (native.Program, error) {
 	return p.Program, nil
 }
 
-// compile compiles a module of constant sizes, whose parameters and states are those of a program
-// of a [native.Sharer] unless that is nil.
+// compile compiles a module of constant sizes. It shares the parameters and states of with, a program
+// of a [native.Sharer], unless with is nil.
 func (s *Session) compile(ctx context.Context, m *ir.Module, o CompileOptions, with native.Program) (native.Program, error) {
 	m, err := o.Precision.apply(m)
 	if err != nil {
@@ -152,7 +153,7 @@ func (s *Session) compile(ctx context.Context, m *ir.Module, o CompileOptions, w
 // Program is a compiled module and its memory on the device.
 type Program struct {
 	native.Program
-	owner   *programs // of the session, which closes it; nil without one
+	owner   *programs // the session, which closes it; nil without one
 	unset   *unset
 	trainer atomic.Pointer[Trainer] // the current trainer, which counts the steps
 }

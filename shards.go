@@ -16,10 +16,10 @@ import (
 	"github.com/rlx-go/rlx/native/safetensors"
 )
 
-// Whole returns the whole values of all parameters and states on each rank, where several ranks have
-// parts of them ([DataParallel.Shard]). All ranks call it. What [safetensors.WriteFile] makes of them on
-// one rank, [Trainer.LoadFile] of a run with one rank reads. An error of the group is an
-// [*collective.Error].
+// Whole returns the whole values of all parameters and states on each rank, if they are divided
+// among ranks ([DataParallel.Shard]). All ranks call it. One rank can write them by
+// [safetensors.WriteFile], and [Trainer.LoadFile] can read the file in a run of one rank. An error
+// of the group is an [*collective.Error].
 func (t *Trainer) Whole(ctx context.Context) (map[string]Tensor, error) {
 	values, err := t.program.Save(ctx)
 	if err != nil {
@@ -37,8 +37,8 @@ func (t *Trainer) Whole(ctx context.Context) (map[string]Tensor, error) {
 	return values, nil
 }
 
-// LoadWhole resumes from whole values, as [Trainer.Whole] returns them: each rank takes its parts. The
-// errors are those of [Trainer.Load].
+// LoadWhole resumes from whole values, as [Trainer.Whole] returns them: each rank takes its parts.
+// The errors are those of [Trainer.Load].
 func (t *Trainer) LoadWhole(ctx context.Context, values map[string]Tensor) error {
 	own := maps.Clone(values)
 	for name, x := range own {
@@ -51,7 +51,7 @@ func (t *Trainer) LoadWhole(ctx context.Context, values map[string]Tensor) error
 	return t.load(ctx, own)
 }
 
-// rank is the number of this process among those that train.
+// rank is the number of this process in the training.
 func (t *Trainer) rank() int {
 	if t.mesh == nil {
 		return 0
@@ -59,7 +59,7 @@ func (t *Trainer) rank() int {
 	return t.mesh.World().Rank()
 }
 
-// layout is the mesh of the ranks that train.
+// layout is the mesh of the training ranks.
 func (t *Trainer) layout() meshLayout {
 	if t.mesh == nil {
 		return nil
@@ -78,10 +78,10 @@ func (m meshLayout) ranks() int {
 	return n
 }
 
-// coordinate is the place of a rank along an axis of some size.
+// coordinate is the position of a rank along an axis of some size.
 type coordinate struct{ at, size int }
 
-// at returns the place of a rank along each axis.
+// at returns the position of a rank along each axis.
 func (m meshLayout) at(rank int) map[string]coordinate {
 	out := map[string]coordinate{}
 	for _, a := range slices.Backward(m) {
@@ -91,7 +91,7 @@ func (m meshLayout) at(rank int) map[string]coordinate {
 	return out
 }
 
-// writes reports whether a rank is the first of those that have the same part.
+// writes reports whether a rank is the first of those with the same part.
 func (m meshLayout) writes(place parallel.Placement, rank int) bool {
 	for axis, c := range m.at(rank) {
 		if c.at > 0 && axis != place.Flat && !slices.Contains(place.Axes, axis) {
@@ -101,8 +101,8 @@ func (m meshLayout) writes(place parallel.Placement, rank int) bool {
 	return true
 }
 
-// boxOf returns where the part of a rank begins in the whole, and the size of a part; with a flat
-// placement in the whole as a vector.
+// boxOf returns the start and size of a rank's part in the whole; with a flat placement the whole
+// is a vector.
 func boxOf(place parallel.Placement, at map[string]coordinate) (start, size []int) {
 	shape, _ := place.Type.Shape.Ints()
 	if place.Flat != "" {
@@ -166,7 +166,7 @@ func copyPart(part, whole Tensor, start []int, from bool) {
 	copyBox(part.Data, box, part.Dims, part.Dims, whole.Dims, item)
 }
 
-// gathered returns the whole of a value of which each rank has a part.
+// gathered returns the whole of a value that is divided among the ranks.
 func gathered(ctx context.Context, mesh *collective.Mesh, place parallel.Placement, x Tensor) (Tensor, error) {
 	along := func(axis string, step parallel.Placement, x Tensor) (Tensor, error) {
 		group := mesh.Along(axis)
@@ -205,7 +205,7 @@ func gathered(ctx context.Context, mesh *collective.Mesh, place parallel.Placeme
 // shardKey is the key of the metadata of a file of [Trainer.SaveShards].
 const shardKey = "rlx.shard"
 
-// shardHeader says what a file of [Trainer.SaveShards] has parts of.
+// shardHeader describes the parts in a file of [Trainer.SaveShards].
 type shardHeader struct {
 	Mesh   meshLayout             `json:"mesh"`
 	Rank   int                    `json:"rank"`
@@ -224,11 +224,11 @@ func shardName(dir string, rank, ranks int) string {
 	return filepath.Join(dir, fmt.Sprintf("rank-%05d-of-%05d.safetensors", rank, ranks))
 }
 
-// SaveShards writes the parameters and states of all ranks to a directory, each rank its parts to a file
-// of its own, rank 0 also what is not divided. All ranks call it, with a directory that all share, one
-// for each save. It copies the values, and returns while they are written. The function that it returns
-// waits for the end of it on this rank. The checkpoint is complete once all ranks have written theirs:
-// [Trainer.LoadShards] refuses others.
+// SaveShards writes the parameters and states of all ranks to a directory: each rank its parts, in
+// one file, and rank 0 also the undivided values. All ranks call it, with a shared directory that
+// is used for one save only. It copies the values, and returns while they are written. The returned
+// function waits until this rank has written its file. The checkpoint is complete once all ranks
+// have written theirs: [Trainer.LoadShards] refuses incomplete ones.
 func (t *Trainer) SaveShards(ctx context.Context, dir string) (wait func() error, err error) {
 	values, err := t.program.Save(ctx)
 	if err != nil {
@@ -263,9 +263,9 @@ func (t *Trainer) SaveShards(ctx context.Context, dir string) (wait func() error
 	}, nil
 }
 
-// LoadShards resumes from a directory that [Trainer.SaveShards] has written in a run of any number of
-// ranks: each rank reads what it needs, and one whole value at a time. The errors are those of
-// [Trainer.LoadFile]; that of a file that is missing, or of another save than the first, is of kind
+// LoadShards resumes from a directory that [Trainer.SaveShards] has written in a run of any number
+// of ranks: each rank reads what it needs, one whole value at a time. The errors are those of
+// [Trainer.LoadFile]; a missing file, or one of another save, is an error of kind
 // [safetensors.ErrDamaged].
 func (t *Trainer) LoadShards(ctx context.Context, dir string) error {
 	s, err := openShards(dir)

@@ -13,15 +13,15 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Size says for what sizes a symbol is compiled: see [CompileOptions.Sizes]. Calls of other sizes are
-// padded to the next larger one, and computed as if they were not: results have the elements of a
-// program for the true size, up to the order of sums.
+// Size lists the sizes that a symbol is compiled for: see [CompileOptions.Sizes]. Calls of other
+// sizes are padded to the next larger one. Their results have the elements of a program for the
+// true size, up to the order of sums.
 type Size struct {
-	// Exact compiles for each size that comes, without padding.
+	// Exact compiles for each size that is called, without padding.
 	Exact bool
 	// Buckets are the sizes to compile for, ascending; nil means the powers of two.
 	Buckets []int
-	// Max is the largest size; a larger one is refused. 0 means the last of Buckets, or no bound.
+	// Max is the maximum size; a larger one is refused. 0 means the last of Buckets, or no bound.
 	Max int
 }
 
@@ -195,9 +195,9 @@ func (e *openEntry) buckets(sizes map[string]int) (map[string]int, error) {
 	return bound, nil
 }
 
-// Prepare compiles an entry for sizes of its symbols, so that the first call of such sizes finds it
-// compiled. It does nothing for an entry without open sizes. The error is of kind [ir.ErrName] for an
-// unknown entry and [ir.ErrSymbol] for a symbol without a size.
+// Prepare compiles an entry for sizes of its symbols, so that their first call need not. It does
+// nothing for an entry without open sizes. The error is of kind [ir.ErrName] for an unknown entry
+// and [ir.ErrSymbol] for a symbol without a size.
 func (p *Program) Prepare(ctx context.Context, entry string, sizes map[string]int) error {
 	open, ok := p.Program.(*openProgram)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx"
 )
 
-// BenchmarkOpenSizes measures a call of open sizes beside one of a program for these sizes: where the
-// sizes are those of the bucket, and where they are padded.
+// BenchmarkOpenSizes compares a call with open sizes with one of a program for these sizes: with
+// the sizes of the bucket, and with padded ones.
 func BenchmarkOpenSizes(b *testing.B) {
 	g := encoder(b)
 	open := compileEncoder(b, g, rlx.CompileOptions{})

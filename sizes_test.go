@@ -320,7 +320,7 @@ func TestBucketsAreCompiledOnce(t *testing.T) {
 	}
 }
 
-// TestOpenSizesEnd closes a program, prepares what there is not, and cancels calls.
+// TestOpenSizesEnd closes a program, prepares an unknown entry, and cancels calls.
 func TestOpenSizesEnd(t *testing.T) {
 	p := compileEncoder(t, encoder(t), rlx.CompileOptions{})
 	for name, c := range map[string]struct {

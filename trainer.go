@@ -33,14 +33,14 @@ type Trainer struct {
 	first     int               // the step of losses[0]
 	losses    []float32
 	stopOnNaN bool                          // stop at a loss that is not finite
-	watched   []string                      // what [Training.Watch] watches, in order; nil without it
-	mesh      *collective.Mesh              // of several ranks; nil for one
-	places    map[string]parallel.Placement // of what is divided among ranks, by name
+	watched   []string                      // values of [Training.Watch], in order; nil without it
+	mesh      *collective.Mesh              // group of ranks; nil for one
+	places    map[string]parallel.Placement // placements of divided values, by name
 	objective *Objective                    // of [Session.TrainJointly]; nil for the only trainer of a program
 }
 
-// stepInput is an input of the step and its host memory, which has the sizes of the last batch where
-// sizes are open.
+// stepInput is an input of the step and its host memory. Its open sizes are those of the last
+// batch.
 type stepInput struct {
 	slot   native.Slot
 	memory Tensor
@@ -99,7 +99,7 @@ func (t *Trainer) bind(ctx context.Context, entry, loss string) error {
 	return err
 }
 
-// resize gives the memory the sizes of x, which differ where they are open.
+// resize changes the shape of the memory to that of x, which may differ in open sizes.
 func (in *stepInput) resize(x Tensor) {
 	switch n := len(x.Data); {
 	case slices.Equal(in.memory.Dims, x.Dims):
@@ -143,8 +143,8 @@ func (t *Trainer) SetRate(rate float64) error {
 }
 
 // Input returns the memory of an input of the step, for batches that are written in place; the
-// input then counts as given. It returns the zero Tensor if the step has no such input, or one with open
-// sizes, which only [Trainer.Step] takes.
+// input then counts as given. It returns the zero Tensor if the step has no such input, or if the
+// input has open sizes, which only [Trainer.Step] supports.
 func (t *Trainer) Input(name string) Tensor {
 	in := t.inputs[name]
 	if in == nil || slices.Contains(in.slot.Dims, native.OpenSize) {

@@ -28,8 +28,8 @@ type Training struct {
 	// Eval; parameters and updates stay f32. With [MixedF16] and no scale in Options the loss is
 	// scaled with the defaults of [optim.LossScale].
 	Precision Precision
-	// Seed seeds the initial weights. A parameter without an initializer in Init starts by the rule
-	// that it declares ([ir.PortOptions]), as those of package nn do. Without one it starts as ones
+	// Seed seeds the initial weights. A parameter without an initializer in Init uses the rule that
+	// it declares ([ir.PortOptions]), as those of package nn do. Without a rule it starts as ones
 	// if it is the scale of a norm, by [GlorotUniform] if its rank is 2 or more, and as zeros
 	// otherwise. A state without a rule starts as zeros, except the running variance of a batch
 	// norm, which starts as ones.
@@ -38,8 +38,8 @@ type Training struct {
 	Init map[string]Initializer
 	// Eval are further entries of the program; they read the current parameters.
 	Eval []ir.Entry
-	// Sizes says for what sizes symbols are compiled: see [CompileOptions.Sizes]. A batch whose size is
-	// a symbol may be smaller at the end of an epoch; means are over its true size.
+	// Sizes lists the sizes that symbols are compiled for: see [CompileOptions.Sizes]. The last
+	// batch of an epoch may be smaller if its size is a symbol; means are over its true size.
 	Sizes map[string]Size
 	// StopOnNaN reports a loss that is NaN or infinite as an error: see [Trainer.StopOnNaN].
 	StopOnNaN bool
@@ -47,9 +47,9 @@ type Training struct {
 	Parallel *DataParallel
 	// Partition divides the step among the processes of a mesh, instead of Parallel.
 	Partition *Partition
-	// Watch looks in each step for the first value that is not finite, and StopOnNaN names it: a
-	// parameter, or the result of a layer or of a node without a label. It costs a reduction of each
-	// of these values.
+	// Watch checks each step for the first value that is not finite, and StopOnNaN names it: a
+	// parameter, or the result of a layer or of a node without a label. It costs a reduction of
+	// each of these values.
 	Watch bool
 }
 
@@ -118,7 +118,7 @@ func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 	return entries, err
 }
 
-// entries returns the entries, and how parameters and states lie on several devices.
+// entries returns the entries, and the placement of parameters and states on several devices.
 func (o Training) entries(loss *ir.Graph) ([]ir.Entry, map[string]parallel.Placement, error) {
 	step, err := o.step(loss)
 	if err != nil {

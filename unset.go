@@ -24,8 +24,8 @@ type missing struct {
 	params map[string]bool
 }
 
-// unsetParams returns the parameters of a module without a value: all, but for those of another
-// program, unless that is nil.
+// unsetParams returns the parameters of a module without a value: all except those of with, the
+// program that it shares memory with, if any.
 func unsetParams(m *ir.Module, with *Program) *unset {
 	u := &unset{missing: &missing{params: map[string]bool{}}, reads: map[string][]string{}, sets: map[string][]string{}}
 	known := map[string]bool{}

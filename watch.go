@@ -12,11 +12,11 @@ import (
 // value that was not finite, in the first step in which one was not; 0 until then.
 const watchState = "watch/first"
 
-// watch returns the graph of a loss that also updates [watchState], and the names of what it watches,
-// in order: the parameters and float inputs, then for each label the last node that has it, and each
-// node without a label. Values in subgraphs are not watched.
+// watch returns the graph of a loss that also updates [watchState], and the names of the watched
+// values, in order: the parameters and float inputs, then for each label the last node that has it,
+// and each node without a label. Values in subgraphs are not watched.
 func watch(loss *ir.Graph) (*ir.Graph, []string, error) {
-	if err := loss.Given(); err != nil {
+	if err := loss.NotNil(); err != nil {
 		return nil, nil, err
 	}
 	last := map[string]*ir.Node{}

@@ -166,8 +166,8 @@ func evaluations(g *ir.Graph, op ir.Op) int {
 	return count
 }
 
-// TestCheckpointsRecomputeOncePerLevel counts the steps of loops within loops, each
-// of which takes one tanh. The way back needs its value.
+// TestCheckpointsRecomputeOncePerLevel counts the steps of nested loops, each of which computes one
+// tanh that the backward pass needs.
 func TestCheckpointsRecomputeOncePerLevel(t *testing.T) {
 	const steps = 4 * 5 * 6
 	nested := func(r ...region) *ir.Graph {

@@ -21,8 +21,7 @@ type textPrinter struct{ dialect dtype.Dialect }
 func (p textPrinter) Dialect() dtype.Dialect               { return p.dialect }
 func (textPrinter) Print(k *kernel.Kernel) (string, error) { return k.String(), nil }
 
-// peak returns what a plan of the graph gives out for values that live within a
-// run, in bytes.
+// peak returns the bytes that a plan of the graph allocates for values within a run.
 func peak(t *testing.T, g *ir.Graph) int {
 	t.Helper()
 	return peakOn(t, g, plan.WebGPU())
@@ -62,8 +61,8 @@ func stepOf(t *testing.T, loss *ir.Graph, keep autodiff.Policy) *ir.Graph {
 	return must(t, s, err)
 }
 
-// TestCheckpointsOfATransformerTakeLittleMemory measures the training step of 24
-// layers by what its plan gives out.
+// TestCheckpointsOfATransformerTakeLittleMemory compares the planned memory of training steps of 24
+// layers.
 func TestCheckpointsOfATransformerTakeLittleMemory(t *testing.T) {
 	size := irtest.GPT{Vocab: 65, Context: 64, Width: 64, Heads: 4, Blocks: 24, Batch: 32}
 	loss, err := size.Loss()
@@ -71,7 +70,7 @@ func TestCheckpointsOfATransformerTakeLittleMemory(t *testing.T) {
 	all := peak(t, stepOf(t, loss, nil))
 	for name, c := range map[string]struct {
 		keep autodiff.Policy
-		most float64 // of what the step takes without
+		most float64 // relative to the step without checkpoints
 	}{
 		"least": {autodiff.SaveMinCut(), 0.25}, "within 24 MiB": {autodiff.SaveWithin(24 << 20), 0.45},
 		"products": {autodiff.SaveProducts(), 0.5},

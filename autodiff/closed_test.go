@@ -220,8 +220,8 @@ func TestDerivativesAreThoseOfTheClosedForm(t *testing.T) { checkFunctions(t, sm
 
 func TestDerivativesAtKinksFollowTheConvention(t *testing.T) { checkFunctions(t, kinks) }
 
-// TestFourthDerivativeOfTheSelfPower takes x^x at 1, of which the exponent of a
-// factor is 0 from the second order on: 1, 1, 2, 3, 8.
+// TestFourthDerivativeOfTheSelfPower takes x^x at 1, where the exponent of a factor is 0 from the
+// second order on: 1, 1, 2, 3, 8.
 func TestFourthDerivativeOfTheSelfPower(t *testing.T) {
 	g := build(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.F64)

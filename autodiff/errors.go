@@ -44,13 +44,13 @@ func wrap(transform string, err error) error {
 
 // checkGraph returns an [*Error] if the graph is nil.
 func checkGraph(transform string, g *ir.Graph) error {
-	return wrap(transform, g.Given())
+	return wrap(transform, g.NotNil())
 }
 
 // NoPathError reports that an output does not depend differentiably on a port.
 type NoPathError struct {
 	Port   string
-	Output string // "" for all outputs together
+	Output string // "" for all outputs
 	// Ends are the ops at which every path from the port to the output loses its derivative. It is
 	// empty if the output does not depend on the port at all.
 	Ends []PathEnd

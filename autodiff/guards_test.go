@@ -55,7 +55,7 @@ func probe(t *testing.T, g *ir.Graph) *ir.Graph {
 	return out
 }
 
-// conditions returns what a choice hangs on, as bool values.
+// conditions returns the conditions of selects, as bool values.
 func conditions(b *ir.Builder, n *ir.Node, in []ir.Value, depends []bool) []ir.Value {
 	switch n.Op() {
 	case ops.OpSelect:

@@ -24,10 +24,9 @@ func plainly(b *ir.Builder, operands []ir.Value, f autodiff.Function) []ir.Value
 	return f(b, operands)
 }
 
-// loopCase is a loop whose steps are regions, and the bytes that its training step
-// takes at the least: what a step begins with, of every step, and what the way back of
-// one step has at a time, or of one segment of them. near says that no more than a fifth
-// may come on top.
+// loopCase is a loop of checkpointed steps, and the minimum bytes of its training step: the inputs
+// of all steps, and the backward pass of one step, or of one segment of steps. near allows at most
+// a fifth more.
 type loopCase struct {
 	name  string
 	ideal int
@@ -110,7 +109,7 @@ func loopCases() []loopCase {
 				},
 			})[0]
 		}},
-		// The gradients of all weights, and of a layer five times what is between two.
+		// The gradients of all weights, and five times the activations between two layers.
 		{"12 layers", 12*layerBytes + 2*12*layerBytes + 4*4*layerBytes, true, func(b *ir.Builder, r region) ir.Value {
 			return scanned(b, r, nil, []ir.Value{input(b, "x", 256, 64)}, []ir.Value{param(b, "w", 12, 64, 256), param(b, "v", 12, 256, 64)},
 				func(b *ir.Builder, _, h, w []ir.Value) []ir.Value {

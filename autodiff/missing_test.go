@@ -158,7 +158,7 @@ func TestTransformsOfNoGraphAreErrors(t *testing.T) {
 	}
 }
 
-// TestNamesOfDeeperLevels differentiates twice and finds what was added.
+// TestNamesOfDeeperLevels differentiates twice and checks the names of the added ports.
 func TestNamesOfDeeperLevels(t *testing.T) {
 	g := build(t, func(b *ir.Builder) {
 		x := b.Param("x", ir.F64)

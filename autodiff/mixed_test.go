@@ -152,8 +152,8 @@ func maskedSoftmax(b *ir.Builder, x, y ir.Value) ir.Value {
 	return elementOf(b, row, 1)
 }
 
-// attentionTo returns the attention of the query x to the keys and values y and
-// x, of which it sees those that have a 1 in mask.
+// attentionTo returns the attention of the query x to the keys and values y and x; it attends to
+// those with a 1 in mask.
 func attentionTo(mask string) func(b *ir.Builder, x, y ir.Value) ir.Value {
 	return func(b *ir.Builder, x, y ir.Value) ir.Value {
 		keys := ops.Reshape(b, stack(b, y, x), ir.N(2), ir.N(1))

@@ -149,8 +149,8 @@ func TestVmapOfEveryOpIsALoop(t *testing.T) {
 	})
 }
 
-// batchings returns ways to batch the operands of a sample: each alone, at the
-// front and at the end, and all together at different places.
+// batchings returns ways to batch the operands of a sample: each alone, at the front and at the
+// end, and all together at different places.
 func batchings(s ir.Sample) []map[string]int {
 	all, mixed := map[string]int{}, map[string]int{}
 	out := []map[string]int{all, mixed}
@@ -167,9 +167,8 @@ func batchings(s ir.Sample) []map[string]int {
 	return out
 }
 
-// checkVmap compares vmap with a loop over batch elements, of which the first
-// has the operands in and each other one the operands with their elements
-// moved on by one.
+// checkVmap compares vmap with a loop over batch elements. The first element has the operands in;
+// each further one has their elements rotated by one.
 func checkVmap(t *testing.T, g *ir.Graph, in values, axes map[string]int) {
 	t.Helper()
 	b, err := autodiff.Vmap(g, ir.N(batchSize), autodiff.VmapOptions{In: axes})

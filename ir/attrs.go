@@ -80,7 +80,7 @@ func FormatAttrs(a Attrs) string {
 }
 
 // CopyAttrs returns a deep copy of a node's attributes. Those of ports and constants are immutable
-// and returned as they are.
+// and returned unchanged.
 func CopyAttrs(n *Node) Attrs {
 	if n.attrs == nil || n.def.NewAttrs == nil {
 		return n.attrs

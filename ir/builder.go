@@ -21,7 +21,7 @@ type Builder struct {
 	done    bool
 	context map[any]any // by keys of other packages
 
-	// placeless is set for parsers and transforms, whose caller's position is not that of a node.
+	// placeless is set for parsers and transforms: the caller's position is not that of the node.
 	placeless bool
 }
 
@@ -158,8 +158,8 @@ func (b *Builder) Subgraph(name string, f func(b *Builder)) *Graph {
 	return g
 }
 
-// Add adds a node and returns its results. After an error it returns zero Values: as many as known,
-// at least one.
+// Add adds a node and returns its results. After an error it returns zero Values: as many as the
+// results if known, at least one.
 func (b *Builder) Add(op Op, attrs Attrs, in ...Value) []Value {
 	return b.AddNode(op, attrs, nil, in...)
 }

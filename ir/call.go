@@ -1,11 +1,11 @@
 package ir
 
 // Call adds all nodes of g and returns the values of its plain outputs by name. inputs maps names
-// of ports of g to values. A parameter or state that is not in inputs is the port of b with the
-// same name, within its [Builder.Scope]; it is declared if b has none, and updated as g does. If a
-// state is in inputs, g reads that value and its update is dropped. All inputs of g must be given.
-// A symbol that is the size of an axis of an input stands for the size of the value that is given,
-// constant or symbolic ([Graph.Substitute]).
+// of ports of g to values. A parameter or state not in inputs is the port of b with the same name,
+// within its [Builder.Scope]; it is declared if b has none, and updated as in g. If a state is in
+// inputs, g reads that value and its update is dropped. All inputs of g are required. A symbol that
+// is the size of an axis of an input is bound to the size of the given value, constant or symbolic
+// ([Graph.Substitute]).
 //
 // Errors are recorded in b: of kind [ErrGraph] if g is nil, [ErrName] for a missing input or an
 // unknown name, and [ErrShape] or [ErrDType] for a value that does not have the type of its port.
@@ -14,7 +14,7 @@ func (b *Builder) Call(g *Graph, inputs map[string]Value) map[string]Value {
 	if b.err != nil {
 		return nil
 	}
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		b.failDeclared(word, "", err)
 		return nil
 	}

@@ -5,8 +5,8 @@ package ir
 // does not contain it, and the builders of subgraphs start without values.
 func (b *Builder) Context(key any) any { return b.context[key] }
 
-// SetContext sets the value of a key. The key must be comparable; a package uses a key of a type of
-// its own.
+// SetContext sets the value of a key. The key must be comparable; a package should use a key of an
+// unexported type.
 func (b *Builder) SetContext(key, value any) {
 	if b.context == nil {
 		b.context = map[any]any{}
@@ -17,8 +17,8 @@ func (b *Builder) SetContext(key, value any) {
 // ScopeName returns the names of the open scopes joined by slashes, or "" outside of all scopes.
 func (b *Builder) ScopeName() string { return b.scope }
 
-// Unscoped calls f outside of all scopes, for what the whole graph shares. Names and labels are
-// then not prefixed. The error is of kind [ErrGraph] if f is nil.
+// Unscoped calls f outside of all scopes, for values that the whole graph shares. Names and labels
+// are then not prefixed. The error is of kind [ErrGraph] if f is nil.
 func (b *Builder) Unscoped(f func()) {
 	if !b.Require("scope", "function", f != nil) {
 		return

@@ -23,7 +23,7 @@ type Def struct {
 	// documentation.
 	Constraints []string
 	// Operands are the names of the operands in documentation and TypeScript. A last name that ends
-	// in "..." stands for any number of operands, including none.
+	// in "..." means any number of operands, including none.
 	Operands []string
 	// Optional is the number of trailing operands that may be omitted.
 	Optional int
@@ -46,10 +46,9 @@ type Def struct {
 	Eval func(c *EvalContext, n *Node, in []*Array) ([]*Array, error)
 
 	// JVP returns the tangent of each result, given the operands, the results and the tangents of
-	// the operands, of which one at least is not zero. An invalid Value is a zero tangent, in both
-	// directions. A rule that recomputes
-	// the results, such as that of a loop, may store them into out; they then replace the original
-	// results.
+	// the operands, not all of which are zero. An invalid Value is a zero tangent, in both
+	// directions. A rule that recomputes the results, such as that of a loop, may store them into
+	// out; they then replace the original results.
 	JVP func(b *Builder, n *Node, in, out, t []Value) []Value
 	// Transpose returns the cotangent of each operand marked linear, given the cotangents of the
 	// results (an invalid Value is zero) and the values of the other operands.
@@ -69,7 +68,7 @@ type Def struct {
 	// can be removed. The caller runs dead code elimination on the subgraphs. Nil for ops without
 	// subgraphs.
 	Prune func(b *Builder, n *Node, in []Value, used []bool) []Value
-	// NoGrad, NoTranspose and NoBatch say why there is no JVP, Transpose or Batch.
+	// NoGrad, NoTranspose and NoBatch are the reasons for a missing JVP, Transpose or Batch.
 	NoGrad, NoTranspose, NoBatch string
 
 	// Scalar is the body of an elementwise op: it returns an element of the result given the
@@ -81,11 +80,11 @@ type Def struct {
 	// Body builds the composite from primitives and returns its results.
 	Body func(b *Builder, n *Node, in []Value) []Value
 
-	// Pad says what the op makes of padding, where a graph is compiled for sizes larger than the true
-	// ones: which padding must hold what value, and where results have padding. An error, of kind
-	// [ErrUnsupported], says that true sizes are needed. Nil stands for the rule of an elementwise op
-	// where Scalar is set, and for the rules of the body of a composite; any other op without a rule
-	// needs true sizes. The ops of package ops have theirs in internal/compiler/padding.
+	// Pad is the padding rule of the op, for graphs compiled for sizes larger than the true ones:
+	// which padding must hold what value, and where results have padding. An error, of kind
+	// [ErrUnsupported], means that the true sizes are required. Nil means the rule of elementwise
+	// ops if Scalar is set, and the rules of the body for a composite; any other op without a rule
+	// requires true sizes. The rules of package ops are in internal/compiler/padding.
 	Pad func(p *Padding) error
 
 	// Samples returns cases for the generated tests. Those of package ops are in ops/samples, which
@@ -99,8 +98,8 @@ type Sample struct {
 	Attrs Attrs
 	Subs  []*Graph
 	In    []*Array
-	// NoGrad excludes the case from gradient checks and says why, for example a point where the
-	// function is not differentiable.
+	// NoGrad excludes the case from gradient checks and is the reason, for example a point where
+	// the function is not differentiable.
 	NoGrad string
 	// Tol, if not zero, is the relative tolerance of this case, because of its conditioning. It
 	// overrides the default.
@@ -178,9 +177,9 @@ func register(d *Def) error {
 	return nil
 }
 
-// AddSamples sets the samples of a registered op without any, so that they can stand in a package
-// that programs do not import. It is called by init functions. The error, of kind [ErrName], names
-// an op that is not registered, or that has samples already.
+// AddSamples sets the samples of a registered op without any, so that they can be in a package that
+// programs do not import. It is called by init functions. The error, of kind [ErrName], names an op
+// that is not registered, or that has samples already.
 func AddSamples(op Op, samples func() []Sample) error {
 	registry.Lock()
 	defer registry.Unlock()
@@ -195,7 +194,7 @@ func AddSamples(op Op, samples func() []Sample) error {
 	return nil
 }
 
-// check returns what is wrong with a definition, or "".
+// check returns the fault of a definition, or "".
 func (d *Def) check() string {
 	forms := 0
 	for _, has := range []bool{d.Scalar != nil, d.Lower != nil && !d.LowersBody(), d.Body != nil} {

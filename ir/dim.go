@@ -12,7 +12,7 @@ import (
 // normal forms are.
 type Dim struct {
 	n   int64
-	sym string // normal form of a polynomial that is not constant, else ""
+	sym string // normal form of a polynomial, "" for a constant
 }
 
 // invalidDim is the result of overflow and of negative sizes.
@@ -27,12 +27,12 @@ const (
 	maxDegree = 32
 )
 
-// N returns a constant size. A negative n, or one above 2⁵³ (2³¹−1 if int has 32 bits), gives a Dim
-// that is not valid.
+// N returns a constant size. For a negative n, or one above 2⁵³ (2³¹−1 if int has 32 bits), the Dim
+// is not valid.
 func N(n int) Dim { return limit(int64(n)) }
 
-// Sym returns the size named by a symbol: a letter or underscore followed by letters, digits and
-// underscores. Any other name gives a Dim that is not valid.
+// Sym returns a symbolic size. The name is a letter or underscore followed by letters, digits and
+// underscores; for any other name the Dim is not valid.
 func Sym(name string) Dim {
 	if !isSymbol(name) {
 		return invalidDim
@@ -126,8 +126,9 @@ func (d Dim) Bind(values map[string]int) (int, error) {
 	return int(sum.num), nil
 }
 
-// Substitute returns d with its symbols replaced by sizes, of which some may be symbolic. Symbols without
-// one remain. The result is not valid where it is a constant that is negative or no integer.
+// Substitute returns d with its symbols replaced by sizes, some of which may be symbolic. Symbols
+// without a size remain. The result is not valid if it is a constant that is negative or no
+// integer.
 func (d Dim) Substitute(values map[string]Dim) Dim {
 	if d.sym == "" {
 		return d

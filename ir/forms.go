@@ -6,10 +6,9 @@ import (
 )
 
 // Forms numbers the forms of nodes. Nodes of one form have the same op and attributes, the same
-// types of operands and results, and equal subgraphs. Results that follow from a node's definition
-// are computed once for each form, of which a model of equal layers has few. The name of a port and
-// the elements of a literal are not part of the form. Forms must not be used by two goroutines at
-// once.
+// types of operands and results, and equal subgraphs. Facts that follow from a node's definition
+// are computed once per form; a model of equal layers has few forms. The name of a port and the
+// elements of a literal are not part of the form. Forms is not safe for concurrent use.
 type Forms struct {
 	numbers map[string]int
 	texts   []string       // by number; with numbers of graphs in place of their texts

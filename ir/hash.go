@@ -13,7 +13,7 @@ type Hash [16]byte
 // String returns the hash in hexadecimal.
 func (h Hash) String() string { return encodeHex(h[:]) }
 
-// Hash returns a digest of everything that determines what a graph computes and how it is called:
+// Hash returns a digest of everything that determines the computation and interface of a graph:
 // ports and outputs with their names, ops, attributes, literals, types and subgraphs, in order.
 // Labels, positions and graph names are ignored. The hash is the same in every process and on every
 // machine, and changes between releases only if an op or its attributes change. It is FNV-1a of 128

@@ -2,8 +2,7 @@ package ir
 
 import "testing"
 
-// Golden: a hash is stored with what was compiled from a graph and must stay
-// the same from release to release.
+// Golden: a hash is stored with compiled plans and must stay the same from release to release.
 func TestHashIsStable(t *testing.T) {
 	if got := everything(t).Hash().String(); got != "4ba089004b4078b38aadf12c100b8697" {
 		t.Errorf("the hash is now %s", got)

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// PortOptions are what a parameter or state declares besides its type. They do not change what a
-// graph computes: [Graph.Hash] and plans ignore them.
+// PortOptions are the options of a parameter or state. They do not change what a graph computes:
+// [Graph.Hash] and plans ignore them.
 type PortOptions struct {
-	// Initial is how the value starts; the zero value leaves the choice to who initialises it.
+	// Initial is the initialisation rule; with the zero value the initialising program chooses.
 	Initial Initial
 	// Frozen keeps optimizers from training the parameter.
 	Frozen bool
@@ -121,7 +121,7 @@ func (b *Builder) portWith(name string, kind PortKind, o PortOptions, t Type) Va
 	return b.port(name, kind, &PortAttrs{Name: name, Kind: kind, Options: o}, []Type{{t.DType, t.Shape.Clone()}})
 }
 
-// Options returns what the port declares besides its type.
+// Options returns the options of the port.
 func (p Port) Options() PortOptions {
 	if p.Value.node == nil {
 		return PortOptions{}

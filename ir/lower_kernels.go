@@ -21,7 +21,7 @@ func (*KernelsLowering) lowering() {}
 
 // Algorithm is a sequence of kernel launches and the memory shared between them.
 type Algorithm struct {
-	// Scratch holds the types of the scratch memory, whose initial contents are undefined.
+	// Scratch holds the types of the scratch memory. Its initial contents are undefined.
 	Scratch  []Type
 	Launches []KernelLaunch
 }
@@ -105,7 +105,7 @@ func (a *Algorithm) on(n *Node, caps loop.Caps) (*Algorithm, error) {
 	return a, nil
 }
 
-// check returns what is wrong with a launch.
+// check returns the fault of a launch, or nil.
 func (a *Algorithm) check(n *Node, x KernelLaunch) error {
 	k := x.Kernel
 	if len(k.Scalars) > 0 || k.Counters > 0 {
@@ -140,7 +140,7 @@ func (a *Algorithm) check(n *Node, x KernelLaunch) error {
 	return nil
 }
 
-// checkCall returns what is wrong with a routine call.
+// checkCall returns the fault of a routine call, or nil.
 func (a *Algorithm) checkCall(n *Node, x KernelLaunch) error {
 	arrays := x.Routine.Arrays()
 	if len(arrays) != len(x.Arrays) {

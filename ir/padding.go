@@ -6,10 +6,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Extent says which positions along an axis hold elements of the value, and which are padding, where
-// symbols are bound to sizes larger than the true ones. The axis is the row-major product of its
-// parts; along a part the elements come first, as many as the true size of the part, and padding
-// follows. A nil Extent is an axis along which all elements are equal, padding included.
+// Extent describes which positions along an axis hold elements of the value, and which are padding,
+// where symbols are bound to sizes larger than the true ones. The axis is the row-major product of
+// its parts; along a part the elements come first, as many as the true size of the part, and
+// padding follows. A nil Extent is an axis along which all elements are equal, padding included.
 type Extent []Dim
 
 // ExtentOf returns the extent of an axis of size d with all padding at its end.
@@ -25,8 +25,8 @@ type PadFill struct {
 	Value         scalar.Expr // a constant of the element type of the operand
 }
 
-// Padding is what the padding rule of a node ([Def.Pad]) reads and what it says. Sizes are symbolic
-// in it: a symbol that is open has a true size of at most the size that it is bound to.
+// Padding is the context of a padding rule ([Def.Pad]) and collects its requirements. Sizes in it
+// are symbolic: the true size of an open symbol is at most its bound.
 type Padding struct {
 	Node *Node
 	// In has the extents of the axes of each operand.
@@ -38,9 +38,9 @@ type Padding struct {
 	Out [][]Extent
 	// Fills are the axes of operands whose padding must hold a value: see [Padding.Fill].
 	Fills []PadFill
-	// Least are sizes that must not be negative for the rule to hold; otherwise the graph is compiled
+	// NonNegative are sizes that must not be negative for the rule to hold; otherwise the graph is compiled
 	// for the true sizes.
-	Least []Dim
+	NonNegative []Dim
 	// Emit, if the rule sets it, adds the node, or others with its results, to the padded graph. By
 	// default the node is copied.
 	Emit func(e PadEmitter, in []Value) []Value
@@ -78,7 +78,7 @@ func (p *Padding) Fill(operand, axis int, e Extent, value scalar.Expr) {
 	}
 }
 
-// Plain returns the extent of an axis whose padding, if any, is all at its end. The error is of kind
+// Plain returns the extent of an axis with all padding at its end, if any. The error is of kind
 // [ErrUnsupported] if there is padding between its elements.
 func (p *Padding) Plain(operand, axis int) (Extent, error) {
 	e := p.At(operand, axis)
@@ -88,8 +88,8 @@ func (p *Padding) Plain(operand, axis int) (Extent, error) {
 	return e, nil
 }
 
-// Unify returns the extent of an axis that lies along two axes of equal size. The error is of kind
-// [ErrUnsupported] if they have their padding in different places.
+// Unify returns the extent of an axis of the result that two axes of equal size map to. The error
+// is of kind [ErrUnsupported] if they have their padding in different places.
 func (p *Padding) Unify(x, y Extent) (Extent, error) {
 	switch {
 	case x == nil:

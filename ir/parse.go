@@ -395,7 +395,7 @@ func (p *parser) quoted() string {
 	return s
 }
 
-// literal reads the elements of a constant, whose type follows later.
+// literal reads the elements of a constant, before its type.
 func (p *parser) literal() string {
 	if !p.peek('[') {
 		return p.number()

@@ -71,7 +71,7 @@ func nodeOf(g *ir.Graph, op ir.Op, k int) (*ir.Node, bool) {
 	return nil, false
 }
 
-// A graph that is called in two scopes has parameters and states of its own in each.
+// A graph called in two scopes has separate parameters and states in each.
 func TestACalledGraphBelongsToTheScope(t *testing.T) {
 	inner := counter(t)
 	g, err := ir.Build("g", func(b *ir.Builder) {

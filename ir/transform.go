@@ -7,7 +7,7 @@ func itoa(i int) string { return strconv.Itoa(i) }
 // Splice adds all nodes of g to b, with in as the values of its ports in order, and returns the
 // values of its outputs, including state updates, in order.
 func (b *Builder) Splice(g *Graph, in []Value) []Value {
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		b.Fail(err)
 		return nil
 	}
@@ -118,9 +118,9 @@ func bindDim(d Dim, values map[string]int) (Dim, error) {
 	return N(n), err
 }
 
-// Substitute returns the graph with symbolic dimensions replaced by sizes, of which some may be
-// symbolic, also in subgraphs. Symbols without one remain. The error is of kind [ErrShape] if a size is
-// not valid or an op does not accept it.
+// Substitute returns the graph with symbolic dimensions replaced by sizes, some of which may be
+// symbolic, also in subgraphs. Symbols without a size remain. The error is of kind [ErrShape] if a
+// size is not valid or an op does not accept it.
 func (g *Graph) Substitute(values map[string]Dim) (*Graph, error) {
 	return g.withSizes(func(d Dim) (Dim, error) {
 		to := d.Substitute(values)

@@ -32,8 +32,8 @@ func (s Slot) Accept(t Tensor) error {
 	return nil
 }
 
-// AcceptShared returns an error of kind [ir.ErrShape] for a parameter or a state of a module that has
-// another type among those of the program with which it is to share memory.
+// AcceptShared returns an error of kind [ir.ErrShape] for a parameter or state of a module whose
+// type differs in the program that it shares memory with.
 func AcceptShared(m *ir.Module, persistent []Slot) error {
 	slots := map[string]Slot{}
 	for _, s := range persistent {

@@ -12,8 +12,8 @@ import (
 type Backend interface {
 	// Name returns the name for [Lookup], lower case without spaces: "cpu", "webgpu".
 	Name() string
-	// Probe asks the driver whether the device is usable now. The error is of kind
-	// [ErrUnavailable] and says what is missing.
+	// Probe asks the driver whether the device is usable now. The error is of kind [ErrUnavailable]
+	// and names what is missing.
 	Probe() error
 	// Info describes the device. It is the zero Info if Probe fails.
 	Info() Info
@@ -25,13 +25,13 @@ type Backend interface {
 	Compile(ctx context.Context, m *ir.Module, o Options) (Program, error)
 }
 
-// Sharer is a [Backend] whose programs can have parameters and states in common.
+// Sharer is a [Backend] whose programs can share parameters and states.
 type Sharer interface {
 	Backend
-	// CompileShared is Compile for a module whose parameters and states are those of another program
-	// of the backend, with their memory, where they have the same names. Runs of both programs are
-	// ordered as those of one program are. The memory lives until both are closed. The error is of
-	// kind [ir.ErrShape] or [ir.ErrDType] for types that differ.
+	// CompileShared is Compile for a module that shares parameters and states of the same names,
+	// and their memory, with another program of the backend. Runs of both programs are ordered as
+	// those of one program are. The memory lives until both are closed. The error is of kind
+	// [ir.ErrShape] or [ir.ErrDType] for types that differ.
 	CompileShared(ctx context.Context, m *ir.Module, o Options, with Program) (Program, error)
 }
 
@@ -47,12 +47,12 @@ type Info struct {
 	Speed float64
 }
 
-// Level says how a node is computed on a device.
+// Level describes how a node is computed on a device.
 type Level uint8
 
 // The levels, best first.
 const (
-	// Native is an op with code of its own.
+	// Native is an op with native code.
 	Native Level = iota
 	// Claimed is a composite with one kernel for the whole.
 	Claimed
@@ -132,7 +132,7 @@ type Slot struct {
 	Checked bool
 }
 
-// OpenSize stands among the Dims of a [Slot] for a size that each call chooses.
+// OpenSize in the Dims of a [Slot] is a size that each call chooses.
 const OpenSize = -1
 
 // SlotOf returns the slot of a value of a graph whose sizes are constant.
@@ -193,9 +193,9 @@ type Syncer interface {
 // Checker is a [Backend] that can say without compiling for the device whether it can
 // compute a module.
 type Checker interface {
-	// Check returns the error of kind [ir.ErrUnsupported] with which Compile would refuse
-	// a module, whose sizes are constant, for an op, an element type or a limit of the
-	// device; nil if there is none. It allocates no memory on the device.
+	// Check returns the error of kind [ir.ErrUnsupported] that Compile would return for a module
+	// with constant sizes, for an op, an element type or a limit of the device; nil if there is
+	// none. It allocates no memory on the device.
 	Check(m *ir.Module) error
 }
 

@@ -2,8 +2,8 @@
 // [Backend] and [Program], the registry of backends, [Tensor] for values in host
 // memory, and the errors that all backends share.
 //
-// It takes an [ir.Module] and yields a [Program]; the compiler and the executors
-// behind it are internal. Start reading at backend.go.
+// Its input is an [ir.Module], its output a [Program]; the compiler and the executors are internal.
+// Start reading at backend.go.
 //
 // A program compiles a module for one backend and runs its entries:
 //

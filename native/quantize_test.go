@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// weights are what the golden blocks are made of.
+// weights are the inputs of the golden blocks.
 func weights() []float32 {
 	x := make([]float32, 64)
 	for i := range x {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// lossOf returns the loss of some parameters, of which the last are only read.
+// lossOf returns a loss of some parameters; the last ones are only read.
 func lossOf(t *testing.T, params ...string) *ir.Graph {
 	t.Helper()
 	g, err := ir.Build("loss", func(b *ir.Builder) {

@@ -24,8 +24,8 @@ func TestScaledStepsAgreeWithPyTorch(t *testing.T) {
 	}
 }
 
-// halfLoss is the sum of w·x, computed in f16, of which the gradient is x: it
-// passes through f16 as x times the scale.
+// halfLoss is the sum of w·x, computed in f16. Its gradient is x: it passes through f16 as x times
+// the scale.
 func halfLoss(t *testing.T) *ir.Graph {
 	t.Helper()
 	return build(t, func(b *ir.Builder) {
@@ -54,7 +54,7 @@ func TestLossScaleAdapts(t *testing.T) {
 		{4, -2, 0, 0},   // nor is 4·2¹⁵
 		{4, -3, 0, 0},   // nor 4·2¹⁴
 		{4, -3, 1, 1},   // 4·2¹³ is
-		{inf, -4, 0, 1}, // what no scale helps
+		{inf, -4, 0, 1}, // no scale makes this finite
 		{4, -4, 1, 2},
 		{4, -3, 0, 3}, // two good ones in a row
 		{math.NaN(), -4, 0, 3},
@@ -69,7 +69,7 @@ func TestLossScaleAdapts(t *testing.T) {
 		}
 		skipped := c.good == 0 && c.done < 3 || c.x != 4
 		for k, w := range before.F {
-			// The first moves of Adam are the rate, whatever the gradient.
+			// The first moves of Adam are the rate, for any gradient.
 			want := w - 0.25
 			if skipped {
 				want = w

@@ -236,9 +236,8 @@ func TestSchedulesAgreeWithPyTorchAndOptax(t *testing.T) {
 }
 
 func TestBiasCorrectionIsAccurateInF32(t *testing.T) {
-	// One step of Adam with rate 1 and eps far below moves a parameter by
-	// sign(g) at every count, if gradients never change: m and v are exactly
-	// what the corrections undo.
+	// One step of Adam with rate 1 and eps far below moves a parameter by sign(g) at every count if
+	// gradients are constant: the bias corrections cancel exactly.
 	g, err := optim.Step(build(t, func(b *ir.Builder) {
 		b.Output("loss", ops.ReduceSum(b, b.Param("w", ir.F32, ir.N(1))))
 	}), "loss", optim.Adam{}, optim.Options{Schedule: optim.Constant(1)})

@@ -78,8 +78,8 @@ func other(value float64) float64 {
 	return value / 2
 }
 
-// documentedFields returns the numeric fields of the package's exported structs with their comments,
-// of those structs of which at least one comment states a default.
+// documentedFields returns the numeric fields of the package's exported structs with their
+// comments, for structs in which at least one comment states a default.
 func documentedFields(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")

@@ -5,32 +5,33 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// largestCombined is the size in bytes up to which the sum over devices of a value is made together with
-// others: a collective of less takes as long as its latency.
+// largestCombined is the maximum size in bytes of a value whose all_reduce is combined with others:
+// below it latency dominates.
 const largestCombined = 64 << 10
 
-// sums are all_reduces of one element type along an axis that are made together.
+// sums are all_reduces of one element type along one axis that are combined into one.
 type sums struct {
 	nodes []*ir.Node
 	bytes int
 }
 
-// sumKey says which all_reduces can be made together.
+// sumKey identifies the all_reduces that can be combined.
 type sumKey struct {
 	mesh  ops.MeshAttrs
 	dtype ir.DType
 }
 
-// combiner copies a graph with its small all_reduces together.
+// combiner copies a graph and combines its small all_reduces.
 type combiner struct {
 	b    *ir.Builder
 	m    *ir.Mapping
 	open map[sumKey]*sums
-	of   map[*ir.Node]sumKey // the all_reduces that are open
+	of   map[*ir.Node]sumKey // the pending all_reduces
 }
 
-// combined returns a graph in which small sums over devices, such as those of the gradients of biases, are made
-// together, up to FirstBucket bytes, as late as the first use of one of them. It computes the same.
+// combined returns a graph that computes the same with small all_reduces, such as those of the
+// gradients of biases, combined up to FirstBucket bytes. A combined one runs before the first use
+// of one of its values.
 func combined(g *ir.Graph) (*ir.Graph, error) {
 	return ir.Transform(g.Name(), func(b *ir.Builder) {
 		c := &combiner{b: b, m: ir.NewMapping(g), open: map[sumKey]*sums{}, of: map[*ir.Node]sumKey{}}
@@ -57,7 +58,7 @@ func combined(g *ir.Graph) (*ir.Graph, error) {
 	})
 }
 
-// add adds a node to those that are open, and reports whether it is a small sum over devices.
+// add adds a node to the pending ones and reports whether it is a small all_reduce.
 func (c *combiner) add(n *ir.Node) bool {
 	a, ok := n.Attrs().(*ops.AllReduceAttrs)
 	if !ok || a.Reduction != ops.AllReduceSum || n.Input(0).Rank() == 0 {
@@ -82,14 +83,14 @@ func (c *combiner) add(n *ir.Node) bool {
 	return true
 }
 
-// need makes the sums that a node is one of, if they are open.
+// need flushes the pending sums that contain an operand of a node.
 func (c *combiner) need(n *ir.Node) {
 	if key, ok := c.of[n]; ok {
 		c.flush(key)
 	}
 }
 
-// flush makes sums that are open.
+// flush emits pending sums.
 func (c *combiner) flush(key sumKey) {
 	s := c.open[key]
 	delete(c.open, key)

@@ -7,22 +7,22 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// layout cuts arrays into equal parts, one for each device: the elements in row-major order, filled up
-// with zeros.
+// layout divides arrays into equal parts, one for each device: consecutive elements in row-major
+// order, padded with zeros.
 type layout struct {
 	b    *ir.Builder
 	mesh ops.MeshAttrs
 }
 
-// partOf returns the number of elements of a device's part of an array, and the zeros at the end of
-// the last.
+// partOf returns the number of elements of a device's part of an array, and the padding of the last
+// part.
 func (l layout) partOf(t ir.Type) (part, padding int) {
 	size, _ := t.Shape.Size().Const()
 	part = (size + l.mesh.Devices - 1) / l.mesh.Devices
 	return part, part*l.mesh.Devices - size
 }
 
-// rows returns an array as [devices, part].
+// rows returns an array reshaped to [devices, part].
 func (l layout) rows(x ir.Value) ir.Value {
 	part, padding := l.partOf(x.Type())
 	flat := ops.Reshape(l.b, x, ir.N(-1))
@@ -32,15 +32,14 @@ func (l layout) rows(x ir.Value) ir.Value {
 	return ops.Reshape(l.b, flat, ir.N(l.mesh.Devices), ir.N(part))
 }
 
-// hasEqualRows reports whether a part is some rows of the array, so that the array needs no copy to be
-// divided.
+// hasEqualRows reports whether a part is a block of rows, so that dividing the array needs no copy.
 func (l layout) hasEqualRows(t ir.Type) bool {
 	rows, _ := t.Shape[0].Const()
 	return rows > 0 && rows%l.mesh.Devices == 0
 }
 
-// scatter returns this device's parts of the sums over devices of some arrays, side by side: [1, sum of
-// the parts].
+// scatter returns this device's parts of the sums over devices of some arrays, concatenated: [1,
+// sum of the parts].
 func (l layout) scatter(arrays []ir.Value) ir.Value {
 	if len(arrays) == 1 && arrays[0].Rank() > 0 && l.hasEqualRows(arrays[0].Type()) {
 		return ops.Reshape(l.b, ops.ReduceScatter(l.b, arrays[0], l.mesh, 0), ir.N(1), ir.N(-1))
@@ -52,8 +51,8 @@ func (l layout) scatter(arrays []ir.Value) ir.Value {
 	return ops.ReduceScatter(l.b, ops.Concatenate(l.b, 1, rows...), l.mesh, 0)
 }
 
-// gather returns the arrays of some types whose parts lie side by side in x, [1, sum of the parts], on
-// each device.
+// gather returns whole arrays of the given types from their concatenated parts x, [1, sum of the
+// parts], on each device.
 func (l layout) gather(x ir.Value, types []ir.Type) []ir.Value {
 	if t := types[0]; len(types) == 1 && len(t.Shape) > 0 && l.hasEqualRows(t) {
 		rows := t.Shape.Clone()
@@ -73,7 +72,7 @@ func (l layout) gather(x ir.Value, types []ir.Type) []ir.Value {
 	return out
 }
 
-// own returns the part of an array that belongs to this device, [part].
+// own returns this device's part of an array, [part].
 func (l layout) own(x, index ir.Value) ir.Value {
 	if shard := l.gathered(x); shard.Valid() {
 		return shard
@@ -83,8 +82,8 @@ func (l layout) own(x, index ir.Value) ir.Value {
 	return ops.Reshape(l.b, ops.DynamicSlice(l.b, l.rows(x), start, ir.N(1), ir.N(part)), ir.N(part))
 }
 
-// gathered returns the part that this device has contributed to a result of gather, or an invalid
-// Value for any other array.
+// gathered returns the part that this device contributed to a result of gather, or an invalid Value
+// for other arrays.
 func (l layout) gathered(x ir.Value) ir.Value {
 	n := x.Node()
 	if n.Op() == ir.OpPort {
@@ -95,7 +94,7 @@ func (l layout) gathered(x ir.Value) ir.Value {
 	}
 	part, _ := l.partOf(x.Type())
 	if size, _ := n.Input(0).Shape().Size().Const(); l.isGather(n) && size == part {
-		return ops.Reshape(l.b, n.Input(0), ir.N(part)) // gathered alone
+		return ops.Reshape(l.b, n.Input(0), ir.N(part)) // gathered on its own
 	}
 	a, ok := n.Attrs().(*ops.SliceAttrs)
 	if !ok || !l.isGather(n.Input(0).Node()) || len(a.Size) != 2 {
@@ -114,7 +113,7 @@ func (l layout) isGather(n *ir.Node) bool {
 	return ok && n.Op() == ops.OpAllGather && a.Axis == 0 && a.MeshAttrs == l.mesh
 }
 
-// sharder copies a graph with its updates on parts.
+// sharder copies a graph with its updates computed on parts.
 type sharder struct {
 	*update
 	layout
@@ -158,8 +157,8 @@ func (c *sharder) isDivided(p ir.Port) bool { return p.Kind != ir.InputPort && c
 // updatesDivided reports whether an output is the new value of a divided state.
 func (c *sharder) updatesDivided(o ir.Output) bool { return o.State && c.divided[o.Name] }
 
-// part returns this device's part of a value of the step. That of an elementwise node is computed from
-// the parts of its operands.
+// part returns this device's part of a value of the step. It computes elementwise nodes from the
+// parts of their operands.
 func (c *sharder) part(v ir.Value) ir.Value {
 	if known, ok := c.parts[v]; ok {
 		return known
@@ -185,8 +184,8 @@ func (c *sharder) part(v ir.Value) ir.Value {
 	return out
 }
 
-// outputs declares the outputs. What is computed in parts and is no divided state is gathered, in
-// buckets of one element type.
+// outputs declares the outputs. Values computed in parts, other than divided states, are gathered
+// in buckets of one element type.
 func (c *sharder) outputs() {
 	whole := map[ir.Value]ir.Value{}
 	var open []ir.Value
@@ -228,8 +227,8 @@ func (c *sharder) outputs() {
 	}
 }
 
-// withoutDead returns a graph without the nodes that no output depends on: the collectives of whole
-// gradients, of which only parts are used.
+// withoutDead returns a graph without the nodes that no output depends on: collectives of whole
+// gradients that are only used in parts.
 func withoutDead(g *ir.Graph) (*ir.Graph, error) {
 	live := map[*ir.Node]bool{}
 	for _, o := range g.Outputs() {

@@ -9,16 +9,15 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// version is a value as this device has it.
+// version is a value on this device.
 type version struct {
 	v ir.Value
 	s spec
-	// partial has the reduction of each axis along which the value is that of the results of all
-	// devices.
+	// partial is, per mesh axis, the reduction over devices that the value still lacks.
 	partial map[string]string
 }
 
-// build copies the graph, each node with this device's parts.
+// build copies the graph with this device's parts of each node.
 func (c *partitioner) build(b *ir.Builder) {
 	c.b, c.versions, c.indices = b, map[ir.Value][]version{}, map[string]ir.Value{}
 	for _, port := range c.g.Ports() {
@@ -76,7 +75,8 @@ func specOf(dims []int, chosen []string) spec {
 	return s
 }
 
-// uses returns the parameters that a node needs as they are not stored, those of outputs for nil.
+// uses returns the parameters that a node uses with another sharding than they are stored with. For
+// a nil node it returns those of the outputs.
 func (c *partitioner) uses(n *ir.Node) (out []ir.Value) {
 	add := func(v ir.Value, want spec) {
 		if c.Params && c.weights[v] && v.Node().Op() == ir.OpPort && !slices.Equal(want, c.stored[v]) && c.stored[v].at(c.States) >= 0 {
@@ -95,7 +95,7 @@ func (c *partitioner) uses(n *ir.Node) (out []ir.Value) {
 	return out
 }
 
-// gatherParams makes parameters of stored parts what nodes compute with.
+// gatherParams gathers stored parts of parameters to the shardings that nodes use.
 func (c *partitioner) gatherParams(params []ir.Value, again bool) {
 	for _, v := range params {
 		own := c.versions[v][0]
@@ -117,7 +117,7 @@ func (c *partitioner) copy(n *ir.Node) {
 		return
 	}
 	in, partial := c.partials(n, f)
-	if partial != nil { // the axes are those of a sum that is made later
+	if partial != nil { // the axes are those of a deferred reduction
 		chosen = slices.Clone(chosen)
 		for k, axis := range chosen {
 			if partial[axis] != "" {
@@ -170,8 +170,8 @@ func (c *partitioner) operands(n *ir.Node, f *Factors, chosen []string) []ir.Val
 	return in
 }
 
-// partials returns the operands of a node that adds or moves as they are, and the reductions that all of them
-// lack, nil if they do not lack the same or are not divided as the node is.
+// partials returns the operands of a linear node unreduced, with the reduction that they all lack.
+// It returns nil if they lack different ones or the sharding differs from the node's.
 func (c *partitioner) partials(n *ir.Node, f *Factors) ([]ir.Value, map[string]string) {
 	if !isLinear(n) {
 		return nil, nil
@@ -192,7 +192,8 @@ func (c *partitioner) partials(n *ir.Node, f *Factors) ([]ir.Value, map[string]s
 	return in, maps.Clone(first.partial)
 }
 
-// isLinear reports whether a node adds or moves, so that its operands may lack a sum over devices.
+// isLinear reports whether a node adds or moves elements, so that a reduction over devices commutes
+// with it.
 func isLinear(n *ir.Node) bool {
 	switch n.Op() {
 	case ops.OpAdd, ops.OpSub, ops.OpNeg, ops.OpTranspose, ops.OpReshape:
@@ -201,7 +202,7 @@ func isLinear(n *ir.Node) bool {
 	return false
 }
 
-// defers reports whether the sum of a value over devices is left to its only user.
+// defers reports whether the reduction of a value over devices is left to its only user.
 func (c *partitioner) defers(v ir.Value, partial map[string]string) bool {
 	for _, reduction := range partial {
 		if reduction != ops.AllReduceSum {
@@ -213,7 +214,7 @@ func (c *partitioner) defers(v ir.Value, partial map[string]string) bool {
 	return len(users) == 1 && isLinear(users[0]) && !isOutput
 }
 
-// node adds a node with operands of parts. Attributes with sizes get those of the part.
+// node adds a node with divided operands, with the sizes in its attributes divided too.
 func (c *partitioner) node(n *ir.Node, in []ir.Value, chosen []string) []ir.Value {
 	f := c.factors[n.ID()]
 	shape := func() ir.Shape { return c.local(n.Result(0).Type(), specOf(f.out[0], chosen)) }
@@ -230,16 +231,16 @@ func (c *partitioner) node(n *ir.Node, in []ir.Value, chosen []string) []ir.Valu
 	return c.b.CopyWith(n, n.Attrs(), n.Subgraphs(), in)
 }
 
-// shifted returns indices of a dimension as those of this device's part, outside of which they are negative or
-// too large.
+// shifted returns indices of a dimension relative to this device's part; indices of other parts are
+// out of range.
 func (c *partitioner) shifted(indices ir.Value, size int, axis string) ir.Value {
 	part := ops.Const(c.b, indices.DType(), float64(size/c.size(axis)))
 	from := ops.Mul(c.b, ops.Convert(c.b, c.indices[axis], indices.DType()), part)
 	return ops.Sub(c.b, indices, ops.BroadcastTo(c.b, from, indices.Shape()))
 }
 
-// sumAll adds up what this device has of the operands, those along the same axes together, so that each
-// group needs the sum of one number over devices.
+// sumAll adds the operands on this device, grouped by the axes that they are partial along, so that
+// each group needs one all_reduce.
 func (c *partitioner) sumAll(n *ir.Node) {
 	groups := map[string][]ir.Value{}
 	axes := map[string][]string{}

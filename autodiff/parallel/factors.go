@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Place is a dimension of an operand or of a result of a node.
+// Place is a dimension of an operand or result of a node.
 type Place struct {
 	Result     bool
 	Index, Dim int
@@ -20,19 +20,19 @@ func Operand(index, dim int) Place { return Place{false, index, dim} }
 // Result is a dimension of a result.
 func Result(index, dim int) Place { return Place{true, index, dim} }
 
-// Factors say how the dimensions of a node's operands and results correspond, as the sharding rules of
-// Shardy do: a device that has a part of a factor, in all its places, computes the same part of the
-// results. A dimension that is in no factor must be whole.
+// Factors relate the dimensions of a node's operands and results, as the sharding rules of Shardy
+// do: a device with a part of a factor, in all its places, computes the same part of the results. A
+// dimension in no factor cannot be divided.
 type Factors struct {
 	list    []factor
-	in, out [][]int // by operand or result, the factor of each dimension, -1 for none
+	in, out [][]int // factor of each dimension of each operand or result, -1 for none
 }
 
-// factor is an index that a node runs through.
+// factor is an index that a node iterates over.
 type factor struct {
-	size    int    // what the number of devices must divide
-	combine string // the all_reduce that makes results of those of the parts; "" if results are divided
-	indexed bool   // the dimension that indices of a gather or scatter address
+	size    int    // size that the number of devices must divide
+	combine string // the all_reduce that combines results of the parts; "" if results are divided
+	indexed bool   // the dimension addressed by the indices of a gather or scatter
 }
 
 func newFactors(n *ir.Node) *Factors {
@@ -47,12 +47,12 @@ func newFactors(n *ir.Node) *Factors {
 	return f
 }
 
-// Pass adds a factor that results are divided by as operands are. Size is what the number of
+// Pass adds a factor that divides results as it divides operands. Size is what the number of
 // devices must divide. Places must exist and be in no other factor.
 func (f *Factors) Pass(size int, at ...Place) { f.add(factor{size: size}, at) }
 
-// Combine adds a factor that is in operands alone: results are the all_reduce of those of the devices,
-// by [ops.AllReduceSum], [ops.AllReduceMax] or [ops.AllReduceMin].
+// Combine adds a factor in operands alone. Results are the all_reduce of the devices' results, by
+// [ops.AllReduceSum], [ops.AllReduceMax] or [ops.AllReduceMin].
 func (f *Factors) Combine(reduction string, size int, at ...Place) {
 	f.add(factor{size: size, combine: reduction}, at)
 }
@@ -70,7 +70,7 @@ func (f *Factors) add(x factor, at []Place) {
 	f.list = append(f.list, x)
 }
 
-// declared are the rules of ops, by name.
+// declared maps op names to rules.
 var declared = struct {
 	sync.RWMutex
 	rules map[ir.Op]func(n *ir.Node, f *Factors)
@@ -97,15 +97,17 @@ var declared = struct {
 	ops.OpLogSoftmax:        sameSizes,
 	ops.OpAttentionForward:  attentionFactors,
 	ops.OpAttentionBackward: attentionFactors,
+	ops.OpCachedAttention:   cachedAttentionFactors,
 	ops.OpReduceSum:         reduceFactors(ops.AllReduceSum),
 	ops.OpReduceMax:         reduceFactors(ops.AllReduceMax),
 	ops.OpReduceMin:         reduceFactors(ops.AllReduceMin),
 	ops.OpSumAll:            func(*ir.Node, *Factors) {},
 }}
 
-// Declare sets the rule by which [Partition] divides an op: it adds factors for a node of constant sizes.
-// An op without a rule is elementwise, or is computed by its body, or whole on each device. The error is
-// of kind [ir.ErrName] for an op that has a rule, or that does not exist.
+// Declare sets the rule by which [Partition] divides an op: it adds the factors of a node of
+// constant sizes. An op without a rule is divided if it is elementwise or has a body, and else
+// computed whole on each device. The error is of kind [ir.ErrName] for an op that has a rule or
+// does not exist.
 func Declare(op ir.Op, rule func(n *ir.Node, f *Factors)) error {
 	declared.Lock()
 	defer declared.Unlock()
@@ -129,7 +131,7 @@ func ruleOf(d *ir.Def) func(n *ir.Node, f *Factors) {
 	return sameSizes
 }
 
-// factorsOf returns the factors of a node; a node without a rule has none.
+// factorsOf returns the factors of a node, none for a node without a rule.
 func factorsOf(n *ir.Node) *Factors {
 	f := newFactors(n)
 	if rule := ruleOf(n.Def()); rule != nil {
@@ -143,8 +145,8 @@ func sizeOf(v ir.Value, dim int) int {
 	return size
 }
 
-// sameSizes is the rule of elementwise ops, and of those that work along axes: operands and results have
-// the same dimensions, but those along which the op works must be whole.
+// sameSizes is the rule of elementwise ops and of ops along axes: operands and results have the
+// same dimensions, and the axes that the op works along cannot be divided.
 func sameSizes(n *ir.Node, f *Factors) {
 	along := axesOf(n)
 	for dim := range n.Result(0).Rank() {
@@ -157,7 +159,7 @@ func sameSizes(n *ir.Node, f *Factors) {
 			at = append(at, Result(i, dim))
 		}
 		for i, v := range n.Inputs() {
-			if v.Rank() > 0 { // not the value to pad with
+			if v.Rank() > 0 { // except the padding value
 				same, at = same && sizeOf(v, dim) == size, append(at, Operand(i, dim))
 			}
 		}
@@ -230,8 +232,8 @@ func iotaFactors(n *ir.Node, f *Factors) {
 	}
 }
 
-// reshapeFactors pairs the first dimensions of the groups of dimensions that have one size together: a
-// part of the first one is a part of all elements of the group. Sizes of 1 belong to no group.
+// reshapeFactors pairs the leading dimensions of groups of dimensions with equal size: dividing the
+// first one divides the whole group. Dimensions of size 1 are in no group.
 func reshapeFactors(n *ir.Node, f *Factors) {
 	x, y := dimsOverOne(n.Input(0)), dimsOverOne(n.Result(0))
 	for i, j := 0, 0; i < len(x) && j < len(y); {
@@ -301,7 +303,7 @@ func concatenateFactors(n *ir.Node, f *Factors) {
 	}
 }
 
-// convFactors divides batches and features; those of groups are whole.
+// convFactors divides batches and features; dimensions with groups are not divided.
 func convFactors(n *ir.Node, f *Factors) {
 	a, x, w := n.Attrs().(*ops.ConvAttrs), n.Input(0), n.Input(1)
 	if !a.BatchGroups.Is(1) {
@@ -314,7 +316,7 @@ func convFactors(n *ir.Node, f *Factors) {
 	}
 }
 
-// windowFactors divides the dimensions without windows. Those of window elements come last.
+// windowFactors divides the dimensions without windows. The dimensions of window elements are last.
 func windowFactors(n *ir.Node, f *Factors) {
 	var axes []int
 	switch a := n.Attrs().(type) {
@@ -330,8 +332,8 @@ func windowFactors(n *ir.Node, f *Factors) {
 	}
 }
 
-// attentionFactors divides batch axes and heads. Of fewer heads of keys and values, each belongs to
-// consecutive heads of queries.
+// attentionFactors divides batch axes and heads. In grouped-query attention each head of keys and
+// values serves consecutive heads of queries.
 func attentionFactors(n *ir.Node, f *Factors) {
 	q, k := n.Input(0), n.Input(1)
 	rank := q.Rank()
@@ -355,28 +357,49 @@ func attentionFactors(n *ir.Node, f *Factors) {
 			at = append(at, Result(i, dim))
 		}
 		if n.Op() == ops.OpAttentionBackward && n.NumResults() > 3 {
-			continue // the cotangent of a mask is a sum over what it was broadcast along
+			continue // the cotangent of a mask is summed over the axes that it was broadcast along
 		}
 		f.Pass(sizeOf(k, dim), at...)
 	}
 }
 
-// gatherFactors divides positions and windows; a device that has a part of what indices address finds
-// zeros where they address another part.
+// cachedAttentionFactors divides the heads, by groups that share keys, and the sequences: with rows, a
+// device needs the caches of all of them.
+func cachedAttentionFactors(n *ir.Node, f *Factors) {
+	const past, row = 3, 4
+	q, k := n.Input(0), n.Input(1)
+	heads := q.Rank() - 3
+	for dim := range heads {
+		at := []Place{Operand(0, dim), Result(0, dim)}
+		if len(n.Inputs()) > row {
+			at = append(at, Operand(row, dim))
+		} else {
+			at = append(at, Operand(1, dim), Operand(2, dim))
+		}
+		if n.Input(past).Rank() > 0 {
+			at = append(at, Operand(past, dim))
+		}
+		f.Pass(sizeOf(q, dim), at...)
+	}
+	f.Pass(sizeOf(k, heads), Operand(0, heads), Operand(1, heads), Operand(2, heads), Result(0, heads))
+}
+
+// gatherFactors divides positions and windows. Where the indexed dimension is divided, a device
+// reads zeros for indices of other parts.
 func gatherFactors(n *ir.Node, f *Factors) {
 	a := n.Attrs().(*ops.GatherAttrs)
 	indexFactors(n, f, &a.IndexedAxes, Result(0, 0), factor{combine: ops.AllReduceSum}, a.Outside == ops.OutsideFill && a.Fill == 0)
 }
 
-// scatterFactors divides windows, and what indices address: a device drops what goes to another part. The
-// sums of updates at divided positions are not divided, as they begin with the operand.
+// scatterFactors divides windows and the indexed dimension, where a device drops updates of other
+// parts. It does not divide positions: the sums start with the operand.
 func scatterFactors(n *ir.Node, f *Factors) {
 	a := n.Attrs().(*ops.ScatterAttrs)
 	indexFactors(n, f, &a.IndexedAxes, Operand(2, 0), factor{}, a.Outside == ops.OutsideDrop)
 }
 
-// indexFactors adds the factors of a gather or scatter, whose elements are the result of a gather or the
-// updates.
+// indexFactors adds the factors of a gather or scatter. Its elements are the result of a gather or
+// the updates of a scatter.
 func indexFactors(n *ir.Node, f *Factors, a *ops.IndexedAxes, elements Place, indexed factor, exact bool) {
 	x, indices := n.Input(0), n.Input(1)
 	isScatter := !elements.Result
@@ -412,7 +435,7 @@ func indexFactors(n *ir.Node, f *Factors, a *ops.IndexedAxes, elements Place, in
 	}
 }
 
-// isZeros reports whether a value is known to consist of zeros.
+// isZeros reports whether a value is known to be all zeros.
 func isZeros(v ir.Value) bool {
 	for v.Node().Op() == ops.OpBroadcastInDim || v.Node().Op() == ops.OpReshape {
 		v = v.Node().Input(0)

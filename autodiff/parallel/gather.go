@@ -7,31 +7,30 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// visit is a part of a graph in which a block of parameters is used, and the ID of its first node.
+// visit is a range of nodes that use a block of parameters, by the ID of the first.
 type visit struct{ block, first int }
 
-// gathers makes whole parameters of parts before they are used.
+// gathers gathers divided parameters before their uses.
 type gathers struct {
 	blocks [][]ir.Value // the ports of each block
-	visits []visit      // in order of their first nodes
-	next   int          // the first that is not gathered
-	known  []bool       // by block: it was gathered before
+	visits []visit      // sorted by first node
+	next   int          // the first visit that was not gathered
+	known  []bool       // per block: whether it was gathered before
 	ahead  int
 	gather func(params []ir.Value, again bool)
 }
 
-// keptBlocks is the number of blocks that remain in use while others are: a parameter of the block before
-// may be used once more in the next, and those of the last layers are used again soon, when the backward
-// pass begins.
+// keptBlocks is the number of gathered blocks that stay in use: the next block may use a parameter
+// of the previous one again, and the backward pass begins with the last layers.
 const keptBlocks = 2
 
-// findGathers divides the parameters of a graph that nodes use, nil for the outputs, into blocks of some
-// bytes by their first use, and finds when they are used. gather makes some whole: again if they were
-// before, so that it is not merged with the earlier one.
+// findGathers groups the parameters that nodes use (nil for the outputs) into blocks of limited
+// bytes by first use, and finds the visits of each. gather gathers some whole; a repeated gather is
+// kept apart from the first by a rematerialize.
 func findGathers(graph *ir.Graph, uses func(n *ir.Node) []ir.Value, bucket, ahead int, gather func(params []ir.Value, again bool)) *gathers {
 	g := &gathers{ahead: ahead, gather: gather}
 	blockOf, open, bytes := map[ir.Value]int{}, -1, 0
-	var recent []int // blocks in use, the last one last
+	var recent []int // blocks in use, the most recent last
 	use := func(v ir.Value, at int) {
 		k, ok := blockOf[v]
 		if !ok {
@@ -65,7 +64,8 @@ func findGathers(graph *ir.Graph, uses func(n *ir.Node) []ir.Value, bucket, ahea
 	return g
 }
 
-// before gathers what is due before a node is copied, nil after the last: its own block and those ahead.
+// before gathers the blocks due before a node is copied, nil after the last node: the node's own
+// and those prefetched.
 func (g *gathers) before(n *ir.Node) {
 	for ; g.next < len(g.visits); g.next++ {
 		v := g.visits[g.next]
@@ -77,7 +77,7 @@ func (g *gathers) before(n *ir.Node) {
 	}
 }
 
-// uses returns the divided parameters that a node that is copied uses whole, those of outputs for nil.
+// uses returns the divided parameters that a copied node uses whole, those of outputs for nil.
 func (c *sharder) uses(n *ir.Node) (out []ir.Value) {
 	add := func(v ir.Value) {
 		if _, ok := c.parts[v]; ok {
@@ -100,9 +100,9 @@ func (c *sharder) uses(n *ir.Node) (out []ir.Value) {
 	return out
 }
 
-// gatherParams makes parameters whole. Those that are large are gathered alone, into the memory that their
-// readers use; the others, which are copied, together, those of one element type. A later gather is not
-// merged with an earlier one.
+// gatherParams gathers parameters. A large one is gathered alone, straight into the memory that its
+// readers use; small ones are gathered by one collective per element type and copied. A
+// rematerialize keeps a later gather from merging with an earlier one.
 func (c *sharder) gatherParams(params []ir.Value, again bool) {
 	small := map[ir.DType][]ir.Value{}
 	var order []ir.DType

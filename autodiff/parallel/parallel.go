@@ -23,29 +23,29 @@ import (
 type Data struct {
 	// Mesh is the axis along which the batch is divided.
 	Mesh ops.MeshAttrs
-	// Loss is the output with the loss, which becomes the mean over devices; "" means "loss".
+	// Loss names the output with the loss, which becomes the mean over devices; "" means "loss".
 	Loss string
 	// Weight, if not "", names an output of rank 0 with the weight of a device's loss, 0 or greater:
 	// the number of rows, tokens or unmasked elements whose mean the loss is. The mean over devices
 	// is weighted by it, and so that of all rows, however they are distributed. A device of weight
 	// 0 contributes nothing, also if its loss is NaN. Without it, devices weigh the same.
 	Weight string
-	// Bucket is the size in bytes up to which gradients are reduced together; 0 means
-	// [DefaultBucket]. The first bucket has at most [FirstBucket].
+	// Bucket is the maximum size in bytes of gradients reduced together; 0 means [DefaultBucket].
+	// The first bucket has at most [FirstBucket].
 	Bucket int
-	// Scatter reduces gradients by a reduce_scatter and an all_gather, in parts that [Shard] can use:
-	// it then leaves the all_gather out.
+	// Scatter reduces gradients by a reduce_scatter and an all_gather. [Shard] then uses the parts
+	// and drops the all_gather.
 	Scatter bool
 }
 
-// The sizes of buckets in bytes, those of PyTorch's DistributedDataParallel. The first bucket is
-// small so that communication starts early in the backward pass.
+// Maximum sizes of buckets in bytes, those of PyTorch's DistributedDataParallel. The first bucket
+// is small so that communication starts early in the backward pass.
 const (
 	DefaultBucket = 25 << 20
 	FirstBucket   = 1 << 20
 )
 
-// gradPrefix is the prefix of the outputs that are gradients, see autodiff.GradWith.
+// gradPrefix is the prefix of outputs that are gradients: see autodiff.GradWith.
 const gradPrefix = "grad/"
 
 // Gradients returns a graph with the ports and outputs of g, the graph of a loss and its gradients
@@ -58,7 +58,7 @@ const gradPrefix = "grad/"
 // constant, and [ir.ErrAttr] for an empty axis, a device count below 1 or a negative bucket.
 func (d Data) Gradients(g *ir.Graph) (*ir.Graph, Report, error) {
 	r := Report{Mesh: d.Mesh}
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, r, err
 	}
 	if d.Mesh.MeshAxis == "" || d.Mesh.Devices < 1 || d.Bucket < 0 {
@@ -98,8 +98,8 @@ func (d Data) Gradients(g *ir.Graph) (*ir.Graph, Report, error) {
 	return out, r, err
 }
 
-// copier copies the nodes of a graph and adds the collective of each bucket as soon as its gradients
-// are there, so that it can run while the backward pass goes on.
+// copier copies the nodes of a graph and adds the collective of each bucket as soon as its
+// gradients are computed, so that it overlaps the rest of the backward pass.
 type copier struct {
 	b       *ir.Builder
 	g       *ir.Graph
@@ -107,8 +107,8 @@ type copier struct {
 	weight  int // the output with the weight, -1 without one
 	buckets []*bucket
 	m       *ir.Mapping
-	mean    *mean      // once the weight is there
-	values  []ir.Value // of the outputs: the means that are there, else invalid
+	mean    *mean      // set once the weight is computed
+	values  []ir.Value // means by output, invalid if not computed yet
 }
 
 func (c *copier) copyNodes() {
@@ -130,12 +130,12 @@ func (c *copier) copyNodes() {
 	}
 }
 
-// isComplete reports whether the gradients of a bucket are there.
+// isComplete reports whether all gradients of a bucket are computed.
 func (c *copier) isComplete(k *bucket) bool {
 	return !slices.ContainsFunc(k.outputs, func(i int) bool { return !c.m.Get(c.g.Outputs()[i].Value).Valid() })
 }
 
-// isUnchanged reports whether an output leaves a state as it is.
+// isUnchanged reports whether an output returns a state unchanged.
 func isUnchanged(g *ir.Graph, o ir.Output) bool {
 	p, _ := g.Port(o.Name)
 	return p.Value == o.Value
@@ -249,7 +249,7 @@ func (c *copier) scatter(k *bucket, own func(i int) ir.Value) {
 // mean is a mean over devices.
 type mean struct {
 	mesh          ops.MeshAttrs
-	weight, total ir.Value // of this device and of all, f32 or f64; invalid if devices weigh the same
+	weight, total ir.Value // weights of this device and of all, f32 or f64; invalid for equal weights
 }
 
 func (c *copier) newMean() *mean {
@@ -264,8 +264,8 @@ func (c *copier) newMean() *mean {
 	return m
 }
 
-// of returns the mean of x over devices: Σ w·x / Σ w, where x of a device without weight does not
-// count, and zeros if no device has weight.
+// of returns the mean of x over devices: Σ w·x / Σ w. Terms of devices with weight 0 are ignored,
+// and the mean is 0 if all weights are.
 func (m *mean) of(b *ir.Builder, x ir.Value) ir.Value {
 	if !m.weight.Valid() {
 		return ops.AllReduce(b, x, m.mesh, ops.AllReduceMean)
@@ -273,7 +273,7 @@ func (m *mean) of(b *ir.Builder, x ir.Value) ir.Value {
 	return ops.AllReduce(b, m.part(b, x), m.mesh, ops.AllReduceSum)
 }
 
-// part returns what a device contributes to the sum of which whole makes the mean.
+// part returns this device's term of the sum that whole divides.
 func (m *mean) part(b *ir.Builder, x ir.Value) ir.Value {
 	if !m.weight.Valid() {
 		return x
@@ -299,14 +299,14 @@ type Bucket struct {
 	Bytes  int // of the gradients
 }
 
-// Report says what a pass did.
+// Report describes the result of a pass.
 type Report struct {
 	Mesh    ops.MeshAttrs
 	Buckets []Bucket
 	Sent    int64 // bytes that each device sends per step, see [Traffic]
 }
 
-// String returns a line for the whole and one for each bucket.
+// String returns a summary line and one line for each bucket.
 func (r Report) String() string {
 	var sb strings.Builder
 	gradients, bytes := 0, 0
@@ -320,10 +320,10 @@ func (r Report) String() string {
 	return sb.String()
 }
 
-// Traffic returns how many bytes each device sends to others in the collectives of a graph, in one
-// run, if each sends the least that an algorithm without help of the network can (for an all-reduce
-// 2·(n−1)/n of the array: Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, 2009). The
-// body of a loop counts once. The error is of kind [ir.ErrSymbol] if a size is not constant.
+// Traffic returns the bytes that each device sends in the collectives of one run of a graph, by the
+// lower bound for algorithms without help of the network (for an all-reduce 2·(n−1)/n of the array:
+// Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, 2009). The body of a loop counts
+// once. The error is of kind [ir.ErrSymbol] if a size is not constant.
 func Traffic(g *ir.Graph) (int64, error) {
 	var sum int64
 	for _, n := range g.Nodes() {
@@ -347,7 +347,7 @@ func Traffic(g *ir.Graph) (int64, error) {
 	return sum, nil
 }
 
-// sent returns the bytes that each of some devices sends in a collective of an array.
+// sent returns the bytes that each of n devices sends in a collective of an array.
 func sent(op ir.Op, bytes, devices int64) int64 {
 	switch op {
 	case ops.OpAllReduce:

@@ -44,7 +44,7 @@ func gradients(t *testing.T) *ir.Graph {
 }
 
 // TestGradientsAreReducedInTheOrderOfProduction: the last layer first, in buckets of at most the
-// size that is given, each element type of its own.
+// given size, each of one element type.
 func TestGradientsAreReducedInTheOrderOfProduction(t *testing.T) {
 	g := gradients(t)
 	out, report, err := parallel.Data{Mesh: four, Bucket: 800}.Gradients(g)

@@ -17,16 +17,17 @@ type Axis struct {
 	Size int
 }
 
-// Sharding says along which axes of the mesh the dimensions of parameters, inputs or outputs are divided.
+// Sharding maps dimensions of parameters, inputs or outputs to axes of the mesh.
 type Sharding struct {
 	// Pattern matches names as [optim.Covers] does; after a leading "**/", at any depth:
 	// "**/self_attn/q_proj/weight".
 	Pattern string
-	// Axes has the mesh axis of each dimension, "" for none. Further dimensions are not divided.
+	// Axes has the mesh axis of each dimension, "" for none. Dimensions beyond the list are not
+	// divided.
 	Axes []string
 }
 
-// DefaultLimit is the size in bytes up to which [Partition] makes a divided value whole.
+// DefaultLimit is the maximum size in bytes of a divided value that [Partition] gathers whole.
 const DefaultLimit = 64 << 20
 
 // Partition divides a graph that is written for one device among the devices of a mesh: tensor, sequence,
@@ -34,34 +35,34 @@ const DefaultLimit = 64 << 20
 // through the graph by the [Factors] of its ops, and collectives are added where a device lacks what
 // it computes with (GSPMD, Xu et al., 2021).
 //
-// The graph computes what it did, with the parts of divided parameters, states and inputs of the device. It
-// is applied to a training step, after differentiation, so that derivatives and updates are
-// those of one device. Where one mesh axis could divide a node in two ways, that with fewer bytes over
-// the wire is taken; weights stay where they are.
+// The divided graph computes the same from this device's parts of parameters, states and inputs.
+// Apply it to a training step, after differentiation, so that derivatives and updates are those of
+// one device. Where one mesh axis could divide a node in two ways, the one with fewer bytes over
+// the wire is chosen; weights are not moved.
 type Partition struct {
 	// Mesh are the axes, the last one fastest.
 	Mesh []Axis
-	// Shardings are those of parameters, inputs and outputs; the first that matches a name counts. A state of the
-	// optimizer has that of its parameter. Everything else is whole.
+	// Shardings apply to parameters, inputs and outputs; the first that matches a name counts. A
+	// state of the optimizer has the sharding of its parameter. All other values are whole.
 	Shardings []Sharding
-	// States, if not "", is the mesh axis along which states of the optimizer are divided besides, by
-	// their first dimension that is free and that it divides: gradients are then reduced to
-	// parts (ZeRO 1 and 2).
+	// States, if not "", is a mesh axis that further divides the states of the optimizer, along
+	// their first undivided dimension with a divisible size. Gradients are then reduced to parts
+	// (ZeRO 1 and 2).
 	States string
 	// Params divides parameters like states. They are gathered in blocks of Bucket bytes, Ahead of
 	// them before the one in use; 0 means [DefaultBucket] and 1 (ZeRO 3).
 	Params        bool
 	Bucket, Ahead int
-	// Limit is the size in bytes of the largest divided value that is made whole because an op
-	// cannot compute with parts; 0 means [DefaultLimit].
+	// Limit is the maximum size in bytes of a divided value that is gathered for an op that cannot
+	// compute with parts; 0 means [DefaultLimit].
 	Limit int64
 }
 
-// Megatron are the shardings of the attention and the MLP of nn.TransformerBlock along a mesh axis (Shoeybi
-// et al., Megatron-LM, 2019): the heads, whose projections must be Separate, and the features within
-// the MLP, whose activation must not be gated, are divided. Divide an input along its time by the
-// same axis, and what is between them is, too (Korthikanti et al., Reducing Activation
-// Recomputation in Large Transformer Models, 2022).
+// Megatron returns the shardings of the attention and the MLP of nn.TransformerBlock along a mesh
+// axis (Shoeybi et al., Megatron-LM, 2019). They divide the heads, whose projections must be
+// Separate, and the features within the MLP, whose activation must not be gated. An input divided
+// along its time by the same axis divides the activations between them, too (Korthikanti et al.,
+// Reducing Activation Recomputation in Large Transformer Models, 2022).
 func Megatron(axis string) []Sharding {
 	columns, rows := []string{"", axis}, []string{axis}
 	var out []Sharding
@@ -74,16 +75,17 @@ func Megatron(axis string) []Sharding {
 	)
 }
 
-// Experts are the shardings of the experts of nn.MoE along a mesh axis (Lepikhin et al., GShard, 2020).
+// Experts returns the shardings of the experts of nn.MoE along a mesh axis (Lepikhin et al.,
+// GShard, 2020).
 func Experts(axis string) []Sharding {
 	return []Sharding{{"**/experts/w1", []string{axis}}, {"**/experts/w2", []string{axis}}}
 }
 
-// Places returns how the ports of a graph lie on the devices: all that are divided, by name. The error is of
-// kind [ir.ErrAttr] for a mesh or a number outside its domain, an unknown axis, or a size that
-// the number of devices does not divide, and [ir.ErrName] for a pattern that matches nothing.
+// Places returns the placements of the divided ports of a graph, by name. The error is of kind
+// [ir.ErrAttr] for a mesh or a number outside its domain, an unknown axis, or a size that the
+// number of devices does not divide, and [ir.ErrName] for a pattern that matches nothing.
 func (p Partition) Places(g *ir.Graph) (map[string]Placement, error) {
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, err
 	}
 	if err := p.check(); err != nil {
@@ -169,7 +171,8 @@ func (p *Partition) match(name string) int {
 	})
 }
 
-// paramOf returns the name of the parameter of a state of the optimizer, and that of any other port.
+// paramOf returns the name of the parameter that a state of the optimizer belongs to, and for any
+// other port its own name.
 func paramOf(port ir.Port, params map[string]bool) string {
 	if !optim.IsState(port) {
 		return port.Name
@@ -190,7 +193,7 @@ func (p *Partition) stores(port ir.Port) bool {
 	return p.States != "" && (optim.IsState(port) || p.Params && port.Kind == ir.ParamPort)
 }
 
-// store divides a free dimension along States, if there is one.
+// store divides an undivided dimension along States, if that is set.
 func (p *Partition) store(s spec, t ir.Type) {
 	n := p.size(p.States)
 	if n == 1 || s.at(p.States) >= 0 {
@@ -234,14 +237,14 @@ func (p *Partition) divides(s spec, t ir.Type) bool {
 	return true
 }
 
-// Apply returns the part of a device of a graph, whose ports lie on the devices as places say: those of
-// the graph, or those of another that it shares parameters and states with, of which names that
-// it lacks are ignored. Inputs and outputs are divided by the shardings that match their
-// names. The error is of kind [ir.ErrSymbol] for a size that is not constant, [ir.ErrUnsupported] for a value
-// above the limit that an op needs whole, or for a graph with collectives, and one of [Partition.Places].
+// Apply returns a device's part of a graph whose ports have the given placements: its own, or those
+// of a graph that it shares parameters and states with, where names that it lacks are ignored.
+// Inputs and outputs are divided by the shardings that match their names. The error is of kind
+// [ir.ErrSymbol] for a size that is not constant, [ir.ErrUnsupported] for a value above the limit
+// that an op needs whole, or for a graph with collectives, and one of [Partition.Places].
 func (p Partition) Apply(g *ir.Graph, places map[string]Placement) (*ir.Graph, PartitionReport, error) {
 	r := PartitionReport{Mesh: p.Mesh}
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, r, err
 	}
 	if err := p.check(); err != nil {

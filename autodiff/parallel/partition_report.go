@@ -22,19 +22,20 @@ type PartitionedPort struct {
 type Moved struct {
 	Op   ir.Op
 	Axis string
-	// Value is what is moved: the label of its node or its op, and its whole type.
+	// Value is the moved value: the label of its node or its op, and its whole type.
 	Value string
-	// For is the op that needs it, "" for an output or the end of the node itself.
+	// For is the op that needs the value, "" for an output or a reduction at the end of its own
+	// node.
 	For  ir.Op
 	Sent int64 // bytes that each device sends, see [Traffic]
 }
 
-// PartitionReport says what [Partition.Apply] did.
+// PartitionReport describes the result of [Partition.Apply].
 type PartitionReport struct {
 	Mesh  []Axis
 	Ports []PartitionedPort
 	Moved []Moved
-	// Collectives is the number of collectives of a step: small sums of Moved are made together.
+	// Collectives is the number of collectives of a step: small sums of Moved are combined.
 	Collectives int
 	Sent        int64 // bytes that each device sends per step, see [Traffic]
 }
@@ -43,7 +44,7 @@ func (r *PartitionReport) add(port ir.Port, s spec) {
 	r.Ports = append(r.Ports, PartitionedPort{port.Name, port.Kind, port.Value.Type(), slices.Clone(s)})
 }
 
-// note adds a collective along an axis, of a value of which this device has x, to the report.
+// note reports a collective along an axis, of a value with the part x on this device.
 func (c *partitioner) note(v ir.Value, op ir.Op, axis string, x ir.Value) {
 	if c.b.Err() != nil {
 		return
@@ -61,7 +62,7 @@ func (c *partitioner) note(v ir.Value, op ir.Op, axis string, x ir.Value) {
 	c.report.Moved = append(c.report.Moved, m)
 }
 
-// Bytes returns the bytes of the ports that persist, parameters and states, on a device, and in the whole.
+// Bytes returns the bytes of parameters and states on a device, and in all.
 func (r PartitionReport) Bytes() (own, whole int64) {
 	for _, p := range r.Ports {
 		if p.Kind == ir.InputPort {
@@ -82,8 +83,8 @@ func (r PartitionReport) Bytes() (own, whole int64) {
 	return own, whole
 }
 
-// String returns a line for the whole, one for each port with its mesh axes, and one for each kind of
-// collective along an axis with its largest values.
+// String returns a summary line, one line for each port with its mesh axes, and one for each kind
+// of collective along an axis with its largest values.
 func (r PartitionReport) String() string {
 	var sb strings.Builder
 	var mesh []string

@@ -59,7 +59,8 @@ func TestMegatronMovesWhatItsPaperSays(t *testing.T) {
 	if got := moved(r); got[ops.OpAllReduce] != 4 || len(got) != 1 {
 		t.Errorf("the collectives are %v\n%s", got, r)
 	}
-	// The gradients of the 16 parameters along data together, the parts of the biases along model with them.
+	// The gradients of the 16 parameters are combined along data, the parts of the biases along
+	// model.
 	if small := r.Collectives - 4; small > 4 {
 		t.Errorf("%d small collectives are not made together", small)
 	}
@@ -83,8 +84,8 @@ func TestMegatronMovesWhatItsPaperSays(t *testing.T) {
 	}
 }
 
-// TestTokensGoToTheirExpertsAndBack by two all-to-alls: tokens are in groups, each of a device, which
-// send what they have for each expert (Lepikhin et al., GShard, 2020).
+// TestTokensGoToTheirExpertsAndBack by two all-to-alls: tokens are in groups, one per device, which
+// send their tokens to each expert (Lepikhin et al., GShard, 2020).
 func TestTokensGoToTheirExpertsAndBack(t *testing.T) {
 	g, err := ir.Build("experts", func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.Dims(2, 16, 8)...)
@@ -106,7 +107,7 @@ func TestTokensGoToTheirExpertsAndBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A device has 1·4·4·8 elements of 4 bytes, of which it sends half.
+	// A device has 1·4·4·8 elements of 4 bytes and sends half of them.
 	if len(r.Moved) != 2 || r.Moved[0].Op != ops.OpAllToAll || r.Moved[1].Op != ops.OpAllToAll || r.Sent != 2*4*4*8*4/2 {
 		t.Errorf("the collectives are %+v, %d bytes", r.Moved, r.Sent)
 	}

@@ -17,8 +17,8 @@ func (s spec) isDivided() bool {
 	return slices.ContainsFunc(s, func(axis string) bool { return axis != "" })
 }
 
-// taken returns a graph in which composites without a rule are replaced by their bodies, but for those that
-// bring kernels.
+// taken returns a graph with composites without a rule inlined, except those with kernels of their
+// own.
 func taken(g *ir.Graph) (*ir.Graph, error) {
 	return ir.Transform(g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(g)
@@ -32,7 +32,7 @@ func taken(g *ir.Graph) (*ir.Graph, error) {
 	})
 }
 
-// takeApart copies the nodes of a graph, composites without a rule by their bodies.
+// takeApart copies the nodes of a graph and inlines composites without a rule.
 func takeApart(b *ir.Builder, g *ir.Graph, m *ir.Mapping) {
 	for _, n := range g.Nodes() {
 		if n.Op() == ir.OpPort {
@@ -78,17 +78,17 @@ type partitioner struct {
 	limit   int64
 	factors []*Factors        // by node
 	chosen  [][]string        // by node, the mesh axis of each factor
-	specs   map[ir.Value]spec // as nodes compute with values
-	stored  map[ir.Value]spec // of ports
-	weights map[ir.Value]bool // parameters, and values computed from a single one
+	specs   map[ir.Value]spec // shardings of values as nodes use them
+	stored  map[ir.Value]spec // shardings of ports as stored
+	weights map[ir.Value]bool // parameters, and values computed from one parameter alone
 	outputs []spec
 	users   map[ir.Value][]*ir.Node
 
 	b        *ir.Builder
 	versions map[ir.Value][]version
 	gathers  *gathers
-	indices  map[string]ir.Value // of this device along the axes
-	at       *ir.Node            // that operands are brought for, nil for outputs
+	indices  map[string]ir.Value // this device's index along each axis
+	at       *ir.Node            // the node whose operands are resharded, nil for outputs
 }
 
 // prepare finds the factors of all nodes, and the shardings of ports and outputs.
@@ -138,8 +138,8 @@ func (c *partitioner) prepare(places map[string]Placement) error {
 	return nil
 }
 
-// preparePort sets how a port is stored, and how nodes compute with it: with parameters that are divided like
-// states, as if they were not.
+// preparePort sets the stored sharding of a port and the sharding that nodes use: for parameters
+// divided like states, that without States.
 func (c *partitioner) preparePort(port ir.Port, places map[string]Placement) error {
 	v := port.Value
 	place, ok := places[port.Name]
@@ -175,8 +175,8 @@ func (c *partitioner) preparePort(port ir.Port, places map[string]Placement) err
 	return nil
 }
 
-// propagate finds how all values are divided: from operands to results, and from the results of elementwise
-// ops and moves to operands, until nothing changes.
+// propagate finds the shardings of all values: from operands to results, and from the results of
+// elementwise ops and moves back to operands, until nothing changes.
 func (c *partitioner) propagate() {
 	const rounds = 8
 	nodes := c.g.Nodes()
@@ -208,7 +208,7 @@ func (c *partitioner) propagate() {
 	}
 }
 
-// passesBack reports whether operands are divided as the result is.
+// passesBack reports whether operands take the sharding of the result.
 func passesBack(n *ir.Node) bool {
 	switch n.Op() {
 	case ops.OpTranspose, ops.OpReshape, ops.OpBroadcastInDim:
@@ -217,8 +217,8 @@ func passesBack(n *ir.Node) bool {
 	return n.Def().Scalar != nil
 }
 
-// assign divides the dimensions of a value that are free as the factors of a node are, and reports whether
-// it has.
+// assign divides the undivided dimensions of a value by the axes of a node's factors, and reports
+// whether it changed any.
 func (c *partitioner) assign(v ir.Value, dims []int, chosen []string) (changed bool) {
 	s := c.specs[v]
 	for dim, k := range dims {
@@ -232,9 +232,9 @@ func (c *partitioner) assign(v ir.Value, dims []int, chosen []string) (changed b
 	return changed
 }
 
-// choose returns the mesh axis that divides each factor of a node, "" for none: for each axis the factor, of
-// those that an operand or result is divided by, with the fewest bytes over the wire. One is always taken, as
-// otherwise all devices would compute the same.
+// choose returns the mesh axis that divides each factor of a node, "" for none. Among the factors
+// that an axis divides in an operand or result it picks the one with the fewest bytes over the
+// wire. It always picks one, since otherwise all devices would compute the same.
 func (c *partitioner) choose(n *ir.Node) []string {
 	f := c.factors[n.ID()]
 	chosen := make([]string, len(f.list))
@@ -273,10 +273,11 @@ func (c *partitioner) isDividedBy(n *ir.Node, f *Factors, axis string, k int) bo
 	return false
 }
 
-// weightCost is how much dearer it is to move a weight than an activation: weights that are divided stay so.
+// weightCost is the factor by which moving a weight costs more than moving an activation, so that
+// divided weights stay divided.
 const weightCost = 1000
 
-// cost returns the bytes that a device sends, along an axis, if a node is divided by a factor.
+// cost returns the bytes that a device sends along an axis if a factor of a node is divided.
 func (c *partitioner) cost(n *ir.Node, f *Factors, a Axis, k int) float64 {
 	share := float64(a.Size-1) / float64(a.Size)
 	sum := 0.0
@@ -309,7 +310,7 @@ func (c *partitioner) cost(n *ir.Node, f *Factors, a Axis, k int) float64 {
 	return sum
 }
 
-// bytesWithout returns the bytes of a value on a device if it is not divided along an axis.
+// bytesWithout returns the bytes of a value on a device if the axis does not divide it.
 func (c *partitioner) bytesWithout(v ir.Value, axis string) float64 {
 	size, _ := v.Shape().Size().Const()
 	bytes := float64(size * v.DType().Size())

@@ -18,7 +18,7 @@ func (c *partitioner) meshOf(axis string) ops.MeshAttrs {
 	return ops.MeshAttrs{MeshAxis: axis, Devices: c.size(axis)}
 }
 
-// get returns this device's part of a value by a sharding.
+// get returns this device's part of a value with the given sharding.
 func (c *partitioner) get(v ir.Value, want spec) ir.Value {
 	for _, x := range c.versions[v] {
 		if len(x.partial) == 0 && slices.Equal(x.s, want) {
@@ -34,8 +34,8 @@ func (c *partitioner) get(v ir.Value, want spec) ir.Value {
 	return out
 }
 
-// best returns the version of a value to make others of, with all sums made: the last, which of a
-// parameter of stored parts is the whole.
+// best returns the version of a value to derive others from, with all reductions done: the last
+// one, which for a gathered parameter is the whole.
 func (c *partitioner) best(v ir.Value) version {
 	list := c.versions[v]
 	if first := list[0]; len(first.partial) > 0 {
@@ -48,8 +48,8 @@ func (c *partitioner) best(v ir.Value) version {
 	return list[0]
 }
 
-// checkWhole records an error if operand i of a node is above the limit and divided along a dimension that the
-// node needs whole, and reports whether it is not.
+// checkWhole reports whether operand i of a node may be gathered. It records an error if the
+// operand is above the limit and divided along a dimension that the node needs whole.
 func (c *partitioner) checkWhole(n *ir.Node, i int) bool {
 	v, s := n.Input(i), c.specs[n.Input(i)]
 	dim := slices.IndexFunc(s, func(axis string) bool { return axis != "" })
@@ -71,8 +71,8 @@ func (c *partitioner) checkWhole(n *ir.Node, i int) bool {
 	return false
 }
 
-// resolved returns a version with its sums over devices: those along an axis that the value is divided by are
-// reduced to the part.
+// resolved returns a version with its pending reductions done. Reductions along an axis that
+// divides the value become reduce_scatters.
 func (c *partitioner) resolved(v ir.Value, x version) version {
 	s := slices.Clone(x.s)
 	for _, axis := range slices.Sorted(maps.Keys(x.partial)) {
@@ -93,8 +93,8 @@ func (c *partitioner) reduced(x ir.Value, axis, reduction string) ir.Value {
 	return ops.AllReduce(c.b, x, c.meshOf(axis), reduction)
 }
 
-// reshard returns a value by another sharding: axes that move to another dimension by an all_to_all, those
-// that go by an all_gather, and new ones by taking this device's slice.
+// reshard returns a value with another sharding: an all_to_all for an axis that moves to another
+// dimension, an all_gather for one that is dropped, and a slice of this device for a new one.
 func (c *partitioner) reshard(v ir.Value, x version, want spec) ir.Value {
 	out, s := x.v, slices.Clone(x.s)
 	for _, a := range c.Mesh {

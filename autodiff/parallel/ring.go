@@ -14,13 +14,13 @@ import (
 // [..., kv heads, m, e], of one float type: the result is [..., heads, m, e]. It is that of
 // [ops.Attention] over the whole sequence, up to rounding.
 //
-// Keys and values go around the ring once, each device merges what it computes of a block by the log-sum-exp
-// of the scores, and the backward pass sends them and their cotangents around once more: memory is
-// that of a device's rows. A step sends the bytes of k and v 2·(devices − 1) times, and those of their
-// cotangents devices times. With a.Causal a device computes the blocks after its own rows, too, and
-// leaves them out. A scale of 0 stands for 1/√d. Reverse mode, once. Errors are recorded in b: of kind
-// [ir.ErrAttr] for a window, for which neighbours alone would do, or a mesh that is not valid, and
-// those of attention.
+// Keys and values travel once around the ring. Each device merges its result for a block by the
+// log-sum-exp of the scores. The backward pass sends keys, values and their cotangents around once
+// more, so memory is that of a device's rows. A step sends the bytes of k and v 2·(devices − 1)
+// times, and those of their cotangents devices times. With a.Causal a device also computes the
+// blocks after its own rows, and ignores them. A scale of 0 means 1/√d. It has a reverse derivative
+// of first order only. Errors are recorded in b: of kind [ir.ErrAttr] for a window or an invalid
+// mesh, and those of attention.
 func RingAttention(b *ir.Builder, q, k, v ir.Value, mesh ops.MeshAttrs, a ops.AttentionAttrs) ir.Value {
 	for _, x := range []ir.Value{q, k, v} {
 		if !b.Require("ring_attention", "operand q, k or v", x.Valid()) {
@@ -63,14 +63,14 @@ func (r ring) next(b *ir.Builder, x ir.Value) ir.Value {
 	return ops.CollectivePermute(b, x, r.mesh, sources, targets)
 }
 
-// block returns the options of the attention to the block that a device has after some steps, and
-// whether it sees the block, which began that many devices before it: an invalid Value for always.
+// block returns the attention options for the block that a device holds after some steps, and
+// whether the device attends to it; an invalid Value means always.
 func (r ring) block(b *ir.Builder, steps int) (ops.AttentionAttrs, ir.Value) {
 	a := r.a
 	if steps == 0 || !a.Causal {
 		return a, ir.Value{}
 	}
-	a.Causal = false // all of an earlier block is seen, and nothing of a later one
+	a.Causal = false // an earlier block is attended to as a whole, a later one not at all
 	return a, ops.Ge(b, ops.AxisIndex(b, r.mesh), ops.Const(b, ir.I32, float64(steps)))
 }
 
@@ -107,8 +107,8 @@ func (r ring) forward(b *ir.Builder, in []ir.Value) (results, kept []ir.Value) {
 	return []ir.Value{out}, []ir.Value{in[0], in[1], in[2], out, lse}
 }
 
-// backward returns the cotangents of the operands. Those of keys and values travel with them, and one step
-// further, back to their device.
+// backward returns the cotangents of the operands. Those of keys and values travel with them, and
+// one step further, back to their device.
 func (r ring) backward(b *ir.Builder, kept, ct []ir.Value) []ir.Value {
 	q, k, v, out, lse, dout := kept[0], kept[1], kept[2], kept[3], kept[4], ct[0]
 	wide := func(x ir.Value) ir.Value { return ops.Convert(b, x, lse.DType()) }

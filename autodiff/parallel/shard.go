@@ -10,37 +10,37 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Shard describes the division of training states among the devices along an axis of the mesh, as ZeRO
-// does (Rajbhandari et al., 2020). Each device keeps and updates its part of the states of the
-// optimizer, and all gather the parameters: stage 1. With [Data.Scatter] gradients are reduced to
-// parts in buckets, as the backward pass produces them, and whole ones live no longer than
-// their bucket: stage 2. With Params the parameters are divided, too: stage 3.
+// Shard describes the division of training states among the devices along an axis of the mesh, as
+// in ZeRO (Rajbhandari et al., 2020). In stage 1 each device keeps and updates its part of the
+// states of the optimizer, and all gather the parameters. In stage 2, with [Data.Scatter],
+// gradients are reduced to parts in buckets as the backward pass produces them, and a whole
+// gradient lives no longer than its bucket. In stage 3, with Params, the parameters are divided,
+// too.
 type Shard struct {
 	Mesh ops.MeshAttrs
-	// Bucket is the size in bytes up to which parameters are gathered together; 0 means
-	// [DefaultBucket].
+	// Bucket is the maximum size in bytes of parameters gathered together; 0 means [DefaultBucket].
 	Bucket int
 	// Params divides the parameters. They are gathered in blocks of Bucket bytes before they are used,
 	// in the forward pass and again in the backward pass, and not kept in between.
 	Params bool
-	// Ahead is the number of blocks that are gathered before the one in use, so that a device can
-	// compute meanwhile; 0 means 1. Their memory is needed at the same time.
+	// Ahead is the number of blocks that are gathered before the one in use, to overlap
+	// communication with computation; 0 means 1. All of them take memory at the same time.
 	Ahead int
 }
 
-// ShardReport says what [Shard.States] did.
+// ShardReport describes the result of [Shard.States].
 type ShardReport struct {
 	Mesh ops.MeshAttrs
-	// Sharded and Whole are the states of the optimizer that are divided, and those that are not, as
-	// their updates are not elementwise. With [Shard.Params] they include parameters.
+	// Sharded and Whole are the states of the optimizer that are divided, and those that are not
+	// because their updates are not elementwise. With [Shard.Params] they include parameters.
 	Sharded, Whole []string
-	// Bytes is the size of all states of the optimizer on a device, and Before what it was. With
-	// [Shard.Params] they include the parameters.
+	// Bytes is the size of all states of the optimizer on a device after the pass, Before the size
+	// before it. With [Shard.Params] they include the parameters.
 	Bytes, Before int64
 	Sent          int64 // bytes that each device sends per step, see [Traffic]
 }
 
-// String returns a line.
+// String returns a summary line.
 func (r ShardReport) String() string {
 	return format.Sprintf("training states over %d devices along %q: %d divided and %d whole, %d bytes on each device instead of %d; %d bytes sent by each device per step\n",
 		r.Mesh.Devices, r.Mesh.MeshAxis, len(r.Sharded), len(r.Whole), r.Bytes, r.Before, r.Sent)
@@ -54,17 +54,17 @@ func (s *Shard) check() error {
 	return nil
 }
 
-// States returns a training step ([optim.Step]) in which states of the optimizer are divided among the
-// devices: those whose updates, and those of their parameters, are elementwise, such as the moments of
-// Adam, sums of gradients and averages. Each becomes a state of the same name, of rank 1 with the
-// elements of this device. With [Shard.Params], parameters whose updates are elementwise become such
-// parameters, too, and those that the step only reads. The step computes the same; with [Data.Scatter]
-// and whole parameters it sends as many bytes as with whole states. A mesh of one device changes
-// nothing. The error is of kind [ir.ErrAttr] for an empty axis, a device count below 1 or a negative
-// number, and [ir.ErrSymbol] for a state whose size is not constant.
+// States returns a training step ([optim.Step]) with divided states of the optimizer: those whose
+// updates, and the updates of their parameters, are elementwise, such as the moments of Adam, sums
+// of gradients and averages. Each becomes a state of the same name and of rank 1 with this device's
+// elements. [Shard.Params] also divides parameters with elementwise updates, and those that the
+// step only reads. The step computes the same; with [Data.Scatter] and whole parameters it sends as
+// many bytes as before. A mesh of one device changes nothing. The error is of kind [ir.ErrAttr] for
+// an empty axis, a device count below 1 or a negative number, and [ir.ErrSymbol] for a state whose
+// size is not constant.
 func (s Shard) States(step *ir.Graph) (*ir.Graph, ShardReport, error) {
 	r := ShardReport{Mesh: s.Mesh}
-	if err := step.Given(); err != nil {
+	if err := step.NotNil(); err != nil {
 		return nil, r, err
 	}
 	if err := s.check(); err != nil {
@@ -101,12 +101,12 @@ func (s Shard) States(step *ir.Graph) (*ir.Graph, ShardReport, error) {
 	return out, r, nil
 }
 
-// Divide returns a graph in which the ports and states of the given names are divided as those of the
-// step in [ShardReport.Sharded] are: an entry that shares them with the step, such as one that sets
-// their initial values or one that evaluates. Names that the graph lacks are ignored. The errors are
+// Divide returns a graph whose ports and states with the given names are divided as in the step
+// ([ShardReport.Sharded]): an entry that shares them with the step, such as one that sets their
+// initial values or one that evaluates. Names that the graph lacks are ignored. The errors are
 // those of [Shard.States].
 func (s Shard) Divide(g *ir.Graph, names []string) (*ir.Graph, error) {
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, err
 	}
 	if err := s.check(); err != nil {
@@ -125,7 +125,7 @@ func (s Shard) Divide(g *ir.Graph, names []string) (*ir.Graph, error) {
 	return s.divide(&update{g: g}, names)
 }
 
-// divide returns the graph of an update in which the ports of some names are divided.
+// divide returns the graph of an update with the named ports divided.
 func (s *Shard) divide(u *update, names []string) (*ir.Graph, error) {
 	if len(names) == 0 || s.Mesh.Devices == 1 {
 		return u.g, nil
@@ -153,8 +153,8 @@ type update struct {
 	region map[*ir.Node]bool // elementwise, of the shape of a state
 }
 
-// add adds a state of the optimizer if all that depends on it is elementwise, and reports whether it
-// is.
+// add adds a state of the optimizer if all nodes that depend on it are elementwise, and reports
+// whether they are.
 func (u *update) add(p ir.Port) bool {
 	u.findUsers()
 	found, shape := map[*ir.Node]bool{}, p.Value.Shape()
@@ -192,8 +192,8 @@ func (u *update) findUsers() {
 	}
 }
 
-// addParam adds the elementwise nodes that only compute the new value of a parameter, and reports
-// whether it can be divided: its new value, if there is one, is elementwise.
+// addParam adds the elementwise nodes that only compute the new value of a parameter. It reports
+// whether the parameter can be divided: it has no new value or an elementwise one.
 func (u *update) addParam(p ir.Port) bool {
 	i := slices.IndexFunc(u.g.Outputs(), func(o ir.Output) bool { return o.State && o.Name == p.Name })
 	if i < 0 || u.g.Outputs()[i].Value == p.Value {
@@ -223,7 +223,8 @@ func (u *update) addParam(p ir.Port) bool {
 	return true
 }
 
-// isElementwise reports whether a node computes each element of a shape from those at its place.
+// isElementwise reports whether a node computes each element of the shape from the elements at the
+// same position.
 func isElementwise(n *ir.Node, shape ir.Shape) bool {
 	return n.Def().Scalar != nil && n.NumResults() == 1 && n.Result(0).Shape().Equal(shape) &&
 		!slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool { return !v.Shape().Equal(shape) })

@@ -104,8 +104,8 @@ func TestResumedTrainingEqualsUninterrupted(t *testing.T) {
 	}
 }
 
-// A learning rate that is far too high makes each measurement worse than the first:
-// the training ends with what was learned until that one.
+// A learning rate that is far too high makes each measurement worse than the first: the training
+// ends with the parameters of the first.
 func TestPatienceEndsWithTheBest(t *testing.T) {
 	o := small(60)
 	o.every, o.patience, o.prompt = 2, 2, "a"
@@ -127,8 +127,8 @@ func TestPatienceEndsWithTheBest(t *testing.T) {
 	}
 }
 
-// noise is a text whose held-out part has nothing in common with the other: what is learned
-// there makes the loss higher.
+// noise is a text whose held-out part has nothing in common with the rest: training raises the
+// held-out loss.
 func noise(n int) []byte {
 	text := bytes.Repeat([]byte("ab"), n/2)
 	for i := n * 8 / 10; i < n; i++ {

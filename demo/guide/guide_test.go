@@ -52,7 +52,7 @@ func programs(t *testing.T) map[string]string {
 	return out
 }
 
-// marks finds the places of programs in the guide, with the code behind them.
+// marks finds the programs in the guide, with their code.
 var marks = regexp.MustCompile("(?s)<!-- (\\w+) -->\n(?:```go\n.*?```\n)?")
 
 // TestTheGuideShowsThePrograms compares the code of GUIDE.md with the functions it names, and asserts

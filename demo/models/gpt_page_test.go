@@ -10,8 +10,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// writer is a GPT with random weights that differ widely, so that what it writes depends on
-// every token before.
+// writer is a GPT with widely spread random weights, so that its output depends on every token
+// before.
 type writer struct {
 	t       *testing.T
 	model   models.GPT
@@ -98,8 +98,8 @@ func (w writer) of(text []int32) rlx.Inputs {
 	}
 }
 
-// Where the likeliest token is taken, what is written on the device is what drawing tokens
-// one by one gives, before the context is full and after.
+// With greedy sampling the device writes the same text as sampling tokens one by one, before the
+// context is full and after.
 func TestGeneratedTextIsStreamed(t *testing.T) {
 	w := newWriter(t)
 	cold := rlx.Float32(1e-4)

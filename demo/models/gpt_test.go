@@ -10,9 +10,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// With nothing dropped, the training step's loss is that of the graph that
-// measures, whose attention is an op of its own; and what is dropped is dropped at
-// random and scaled, so that the loss is near it.
+// Without dropout, the training step's loss equals that of the evaluation graph, which uses the
+// attention op. Dropout is random and scaled, so that the loss stays near it.
 func TestTheTrainingLossOfAGPTIsItsLoss(t *testing.T) {
 	for _, c := range []struct{ rate, tolerance float64 }{{0, 1e-5}, {1e-9, 1e-5}, {0.2, 0.1}} {
 		m := models.GPT{Vocab: 11, Context: 8, Width: 16, Heads: 2, Blocks: 2, Batch: 3, Dropout: c.rate, Rate: 1e-3, Steps: 200}

@@ -46,8 +46,8 @@ func Print(ctx *build.Context, dir string) (string, error) {
 	return p.out.String(), p.err
 }
 
-// load reads the package in a folder, in the mode of go doc without -u: what is not exported is
-// cut from the declarations.
+// load reads the package in a folder as go doc without -u does: unexported declarations are
+// removed.
 func (p *printer) load(dir string) (*doc.Package, error) {
 	found, err := p.ctx.ImportDir(dir, 0)
 	if err != nil {

@@ -136,7 +136,7 @@ func firstDifference(old, now string) string {
 	return "one has more lines than the other"
 }
 
-// TestPrintOmitsUnexportedNames holds the printer to a package of its own.
+// TestPrintOmitsUnexportedNames runs the printer on a test package.
 func TestPrintOmitsUnexportedNames(t *testing.T) {
 	dir := t.TempDir()
 	const source = `package shapes

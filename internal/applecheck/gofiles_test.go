@@ -38,8 +38,8 @@ func TestDarwinFilesTypeCheckTogether(t *testing.T) {
 	}
 }
 
-// checker is an importer of packages as they are on a Mac with cgo. The standard library is
-// that of macOS without cgo.
+// checker imports packages as built on a Mac with cgo. The standard library is that of macOS
+// without cgo.
 type checker struct {
 	t        *testing.T
 	context  build.Context
@@ -55,8 +55,8 @@ func newChecker(t *testing.T) *checker {
 	return c
 }
 
-// findStandardLibrary gives go/build the path of the standard library, which a test that was
-// built with -trimpath does not know by itself.
+// findStandardLibrary sets the path of the standard library in go/build, which a test built with
+// -trimpath does not know.
 func findStandardLibrary(t *testing.T) {
 	t.Helper()
 	root, err := exec.Command("go", "env", "GOROOT").Output()

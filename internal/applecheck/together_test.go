@@ -43,8 +43,8 @@ func TestBindingsDefineDistinctSymbols(t *testing.T) {
 	}
 }
 
-// accepted are compiler flags that the go command lets a package ask for, of those that a
-// binding may need (security.go of cmd/go); others are an "invalid flag".
+// accepted are compiler flags that the go command allows in a package and a binding may need
+// (security.go of cmd/go); others are an "invalid flag".
 var accepted = regexp.MustCompile(`^-([DIOW].*|std=.*|f(no-)?objc-arc|f(no-)?blocks)$`)
 
 func TestGoAcceptsTheFlagsOfTheBindings(t *testing.T) {

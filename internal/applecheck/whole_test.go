@@ -58,8 +58,8 @@ func findZig() (string, error) {
 	return zig, err
 }
 
-// writeSDK writes the headers and stubs where the linker looks for frameworks. The
-// name of the folder identifies its content, as the go command keeps what it has compiled by the name.
+// writeSDK writes the headers and stubs where the linker looks for frameworks. The name of the
+// folder identifies its contents, since the go command caches by name.
 func writeSDK() (dir string, err error) {
 	files, sum := map[string][]byte{}, sha256.New()
 	for _, from := range []fs.FS{applecheck.System, metal.Headers, coreml.Headers} {

@@ -2,10 +2,10 @@
 //
 //	import _ "github.com/rlx-go/rlx/internal/ballast"
 //
-// Graphs, plans and simulations are much garbage beside little that lives. The collector starts when
-// the heap has doubled, from 4 MB: thousands of times in a test, which took up to half of its
-// processor time. With an array that is never written, and so takes no memory, it starts each time
-// that the program has allocated at least the array's size.
+// Graphs, plans and simulations make much garbage while little memory is live. The collector starts
+// when the heap has doubled, from 4 MB: thousands of times in a test, which took up to half of its
+// processor time. With a large array that is never written, and so takes no memory, the collector
+// starts only when the program has allocated as much again as the array's size.
 package ballast
 
 const size = 128 << 20

@@ -1,4 +1,4 @@
-// Package compiler documents the rooms between a graph and a plan. It has no code of its own.
+// Package compiler documents the packages between a graph and a plan. It has no code.
 //
 //	passes   graph → graph: simplify, fold, CSE, DCE, precision, legalise
 //	fusion   graph → groups: what one kernel, or a few, compute together

@@ -54,7 +54,7 @@ func TestSplitComputesKnownValuesOnce(t *testing.T) {
 	if want := []bool{false, true, true, false}; !slices.Equal(h.OutUnknown, want) {
 		t.Errorf("unknown outputs %v, want %v", h.OutUnknown, want)
 	}
-	// exp passes between the halves, y is a port of its own, 3 is made again.
+	// exp passes between the halves, y is a separate port, 3 is added again.
 	ports := slices.Clone(h.ResidualPort)
 	slices.Sort(ports)
 	if want := []int{-1, 1}; !slices.Equal(ports, want) {

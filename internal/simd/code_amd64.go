@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/internal/codegen/asm"
 )
 
-// masksTails says that kernels mask the stores of their last vectors.
+// masksTails means that kernels mask the stores of their last vectors.
 const masksTails = true
 
 // writer writes kernels for x86-64. They have their arguments at SI and n in R13.
@@ -65,7 +65,7 @@ func rows(base, stride, thrice int) [4]asm.Operand {
 	return [4]asm.Operand{asm.At(base, 0), indexed(base, stride, 1), indexed(base, stride, 2), indexed(base, thrice, 1)}
 }
 
-// after returns memory at a distance in bytes behind an operand.
+// after returns memory at a distance in bytes after an operand.
 func after(at asm.Operand, distance int) asm.Operand {
 	at.Disp += distance
 	return at

@@ -30,7 +30,7 @@ func scattered[T Float](x []T, rows, cols, rowStretch, colStretch int) Matrix[T]
 	return m
 }
 
-// places returns n offsets in runs of neighbours unit apart, with gaps between the runs.
+// places returns n offsets in runs of elements unit apart, with gaps between the runs.
 func places(n, stretch, unit int) []int32 {
 	out := make([]int32, n)
 	at := 0

@@ -52,15 +52,15 @@ type library struct {
 	entries   []*unsafe.Pointer
 }
 
-// add adds a function; nil is one that there is no code for.
+// add adds a function; nil means that there is no code for it.
 func (l *library) add(entry *unsafe.Pointer, function []byte) {
 	if function != nil {
 		l.functions, l.entries = append(l.functions, function), append(l.entries, entry)
 	}
 }
 
-// load makes the functions executable. It returns the code, which must be kept as long as it
-// is called; nil where there is none.
+// load makes the functions executable. It returns the code, which must be kept alive while it is
+// called; nil if there is none.
 func (l *library) load() (*asm.Code, error) {
 	if len(l.functions) == 0 {
 		return nil, nil

@@ -1,4 +1,4 @@
 package simd
 
-// beyondGo returns the levels besides plain Go: all processors have NEON.
+// beyondGo returns the levels above plain Go: all processors have NEON.
 func beyondGo() []Level { return []Level{NEON} }

@@ -2,5 +2,5 @@
 
 package simd
 
-// beyondGo returns the levels besides plain Go: there is no code for any.
+// beyondGo returns the levels above plain Go: there is no code for any.
 func beyondGo() []Level { return nil }

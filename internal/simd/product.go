@@ -34,10 +34,10 @@ func (m Matrix[T]) From(i, j int) Matrix[T] {
 // sum in the order of k, each step rounded once, whichever kernel computes it.
 type kernel[T Float] struct {
 	rows int
-	// code is machine code by how it addresses the factors, with arguments tileArguments and
-	// n = k; nil where there is none.
+	// code is machine code by addressing of the factors, with arguments tileArguments and n = k;
+	// nil if there is none.
 	code [gathered + 1]unsafe.Pointer
-	// plain is the kernel in Go, of strided factors, where there is no code.
+	// plain is the kernel in Go for strided factors, used where there is no code.
 	plain func(k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow int, add bool)
 }
 
@@ -128,9 +128,9 @@ func (s *Space[T]) Grow(m, n, k int) {
 	}
 }
 
-// Product computes c = a·b for a of m×k and b of k×n elements; the rows of c are cRow apart.
-// The value of an element does not depend on the size of the product, so that it may be
-// computed in tiles. The space must have room, see [Space.Grow].
+// Product computes c = a·b for a of m×k and b of k×n elements; the rows of c are cRow apart. An
+// element does not depend on the size of the product, so that it may be computed in tiles. The
+// space must have room, see [Space.Grow].
 func Product[T Float](s *Space[T], m, n, k int, a, b Matrix[T], c []T, cRow int) {
 	if k == 0 {
 		for i := range m {

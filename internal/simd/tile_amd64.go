@@ -126,7 +126,7 @@ func (t *tileWriter) gatheredLoop() {
 	t.General(asm.MoveTo, asm.R15, bRow)
 	t.argument(asm.R8, unsafe.Offsetof(tileArguments{}.aRowAt))
 	t.argument(asm.SI, unsafe.Offsetof(tileArguments{}.a))
-	const own = 10 // rows whose registers have no other use
+	const own = 10 // rows without another use of their registers
 	for i, reg := range gatheredRows[:min(t.rows, own)] {
 		t.General(asm.LoadInt32, reg, asm.At(asm.R8, 4*i))
 		t.General(asm.Address, reg, indexed(asm.SI, reg, t.size()))

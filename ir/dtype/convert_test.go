@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// nearest rounds x to a binary format of prec significant bits with math/big,
-// an implementation of its own; subnormal numbers have fewer bits.
+// nearest rounds x to a binary format of prec significant bits with math/big, an independent
+// implementation; subnormal numbers have fewer bits.
 func nearest(x float64, prec uint, minExp int, largest float64) float64 {
 	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
 		return x

@@ -5,7 +5,7 @@
 // on a profile and never on the machine it is made on: information from a driver is first put
 // in a profile ([Profile.WithDriver]), so that the same module, target and profile give the same
 // plan, natively and in a page. Start reading at profile.go; profiles.go is the table of devices,
-// rates.go what products reach on them, cost.go the roofline model.
+// cost.go the roofline model and the rates of products.
 package hardware
 
 import (
@@ -33,7 +33,7 @@ type Profile struct {
 	Latency   float64 // nanoseconds of a load from memory
 	Barrier   float64 // nanoseconds of a store to shared memory, a barrier and a load
 	Launch    float64 // launch overhead in nanoseconds
-	// Measured says that the rates were measured with kernels of this compiler. Others are
+	// Measured reports that the rates were measured with this compiler's kernels. Other rates are
 	// data sheet values times the fraction that an H200 reaches of its own.
 	Measured bool
 }

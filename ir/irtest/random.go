@@ -40,7 +40,7 @@ type generator struct {
 	bools  []ir.Value
 	states []ir.Port
 	depth  int // of subgraphs
-	// derivable leaves out steps whose derivative is not that of their values.
+	// derivable omits steps whose derivative is not that of their values.
 	derivable bool
 }
 
@@ -114,8 +114,8 @@ func (r *generator) array(d ir.DType) *ir.Array {
 	return a
 }
 
-// keep offers a float value to later steps, unless it has too many elements; one
-// whose elements have grown is brought back first.
+// keep offers a float value to later steps, unless it has too many elements; a value that has grown
+// large is scaled down first.
 func (r *generator) keep(v ir.Value, most float64) {
 	if r.b.Err() == nil && !fits(v.Shape()) {
 		return
@@ -170,8 +170,7 @@ func (r *generator) finish() {
 	}
 }
 
-// ofType returns a value of the type of another one, and made from it where
-// there is no other.
+// ofType returns a value of the type of another one, derived from it if there is no other.
 func (r *generator) ofType(like ir.Value) ir.Value {
 	for _, i := range r.Perm(len(r.floats)) {
 		if v := r.floats[i]; v.Value != like && v.Shape().Equal(like.Shape()) {

@@ -128,8 +128,7 @@ func resizedTo(to int) func(in []*ir.Array) [][]*ir.Array {
 	}
 }
 
-// withFiveAxes puts axes before those of all operands, of the first, or of those that
-// have axes.
+// withFiveAxes prepends axes to those of all operands, of the first, or of those that have axes.
 func withFiveAxes(in []*ir.Array) [][]*ir.Array {
 	most := 0
 	for _, a := range in {
@@ -187,7 +186,7 @@ func withValues(in []*ir.Array, change func(x []float64)) (out []*ir.Array, chan
 	return out, changed
 }
 
-// withType gives all operands that are floats another element type.
+// withType changes the element type of all float operands.
 func withType(in []*ir.Array, d ir.DType) (out []*ir.Array, changed bool) {
 	out = slices.Clone(in)
 	for i, a := range in {

@@ -15,8 +15,7 @@ func badConfig(text string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(text, args...))
 }
 
-// Config describes a decoder. [ReadConfig] and [FromGGUF] return one; [Config.Check] says what is
-// required.
+// Config describes a decoder. [ReadConfig] and [FromGGUF] return one; [Config.Check] checks one.
 type Config struct {
 	// Architecture is the family: one of [Architectures]. It chooses the names of the parameters.
 	Architecture string
@@ -76,8 +75,8 @@ type Config struct {
 
 // Rope describes rotary positions: pair i of a head is rotated by position·Base^(−2i/Size)/Divisors[i].
 type Rope struct {
-	// Base is the base of the angles, and LocalBase that of the layers with a window, whose angles are
-	// not divided; 0 means as the others.
+	// Base is the base of the angles. LocalBase is the base of layers with a window, whose angles
+	// are not divided; 0 means Base.
 	Base, LocalBase float64
 	// Size is how many features of a head are rotated, the first ones; it is even.
 	Size int
@@ -93,7 +92,7 @@ type Rope struct {
 	Amplitude float64
 }
 
-// The bounds of a configuration: what no model has, and what a hostile file could ask for.
+// Upper bounds of a configuration, against files that ask for absurd amounts of memory.
 const (
 	maxLayers   = 4096
 	maxHeads    = 1 << 14
@@ -102,8 +101,8 @@ const (
 	maxExperts  = 1 << 10
 )
 
-// Check returns nil if a decoder can be built. The error is of kind [ErrConfig] and names the field,
-// its value and what it must be, or of kind [ir.ErrUnsupported] for an unknown architecture.
+// Check returns nil if a decoder can be built. The error is of kind [ErrConfig] and names the
+// field, its value and its domain, or of kind [ir.ErrUnsupported] for an unknown architecture.
 func (c Config) Check() error {
 	if _, err := familyOf(c.Architecture); err != nil {
 		return err

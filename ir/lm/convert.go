@@ -14,8 +14,8 @@ import (
 	"github.com/rlx-go/rlx/ir/nn"
 )
 
-// converter reads the parameters of a decoder one by one, as f32 and as GGUF files have them: matrices as [out,
-// in], and norms with what is added to them.
+// converter reads the parameters of a decoder one by one, as f32 in the form of GGUF files:
+// matrices as [out, in], and norms with NormOffset added.
 type converter struct {
 	*Weights
 	config     Config
@@ -66,7 +66,8 @@ func transposed(x []float32, rows int) []float32 {
 	return out
 }
 
-// heads returns the number of heads whose rows a parameter has and whose rotation pairs them; 0 for others.
+// heads returns the number of heads in the rows of a parameter that is rotated by pairs; 0 for
+// others.
 func (c *converter) heads(name string) int {
 	layer, _, _ := strings.Cut(strings.TrimPrefix(name[strings.Index(name, c.f.attention)+len(c.f.attention):], "/"), "/")
 	switch {
@@ -80,7 +81,8 @@ func (c *converter) heads(name string) int {
 	return 0
 }
 
-// paired moves the rows of heads: from pairs that lie half a head apart to neighbours, or with apart back.
+// paired permutes the rows of heads from pairs half a head apart to adjacent pairs, or back if
+// apart is set.
 func paired(x []float32, heads, rows int, apart bool) []float32 {
 	width, size := len(x)/rows, rows/heads
 	out := make([]float32, len(x))
@@ -101,18 +103,18 @@ func float32s(w io.Writer, x []float32) error {
 	return binary.Write(w, binary.LittleEndian, x)
 }
 
-// lossless returns an error of kind [ir.ErrUnsupported] that names the first field by which a configuration
-// read back from a file differs from the one that was written.
+// lossless returns an error of kind [ir.ErrUnsupported] that names the first field of a
+// configuration that changed when it was written and read back.
 func lossless(written, read Config, format string) error {
 	name, a, b := difference("", reflect.ValueOf(written), reflect.ValueOf(read))
 	if name == "" {
 		return nil
 	}
-	return ir.Errorf(ir.ErrUnsupported, "%s of %s cannot say that %s is %v; it would be read as %v", format, written.Architecture, name, a, b)
+	return ir.Errorf(ir.ErrUnsupported, "%s of %s cannot express that %s is %v; it would be read as %v", format, written.Architecture, name, a, b)
 }
 
-// difference returns the name of the first field in which two values differ, and what they have there. Floats
-// may differ by their rounding to f32.
+// difference returns the name of the first field in which two values differ, and both values.
+// Floats may differ by their rounding to f32.
 func difference(name string, a, b reflect.Value) (field string, x, y any) {
 	switch a.Kind() {
 	case reflect.Pointer:
@@ -155,8 +157,9 @@ func difference(name string, a, b reflect.Value) (field string, x, y any) {
 
 func near(x, y float64) bool { return math.Abs(x-y) <= 1e-6*max(math.Abs(x), math.Abs(y)) }
 
-// plainly returns a configuration without what says how a file lies, and with defaults in place of zeros.
-func (c Config) plainly() Config {
+// canonical returns a configuration without the fields about the layout of a file, and with defaults
+// in place of zeros.
+func (c Config) canonical() Config {
 	c.Architecture, c.NormOffset, c.InOut = families[c.Architecture].gguf, 0, false
 	if c.Windowed == nil || c.Window == 0 || !slices.Contains(c.Windowed, true) {
 		all := c.Window > 0 && c.Windowed == nil
@@ -188,9 +191,9 @@ func (c Config) plainly() Config {
 	return c
 }
 
-// scaling returns the rule of config.json that has the divisors of a rotation, and the context that it extends:
-// what files of either format say is the rule's parameters, of which only the divisors are known. ok is false
-// where no rule has them.
+// scaling returns the rule of config.json that yields the divisors of a rotation, and the context
+// that it extends. Files of either format store the parameters of the rule, of which only the
+// divisors are known here. ok is false if no rule yields them.
 func (r *Rope) scaling(context int) (s ropeScaling, original int, ok bool) {
 	switch {
 	case r.LongDivisors != nil:
@@ -200,7 +203,7 @@ func (r *Rope) scaling(context int) (s ropeScaling, original int, ok bool) {
 	}
 	factor := slices.Max(r.Divisors)
 	if n := math.Round(factor); near(n, factor) {
-		factor = n // which f32 has rounded
+		factor = n // rounded to f32
 	}
 	tries := []ropeScaling{
 		{Type: "linear", Factor: factor}, {Type: "llama3", Factor: factor, LowFrequency: 1, HighFrequency: 4}, {Type: "yarn", Factor: factor},
@@ -231,7 +234,7 @@ func (r *Rope) equals(x *Rope) bool {
 	return slices.EqualFunc(r.Divisors, x.Divisors, near) && near(one(r.Amplitude), one(x.Amplitude))
 }
 
-// listing has the types of tensors before they are written.
+// listing records the types of tensors before they are written.
 type listing struct {
 	*gguf.File // metadata alone
 	infos      map[string]gguf.Info

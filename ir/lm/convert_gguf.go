@@ -16,15 +16,16 @@ type GGUFOptions struct {
 	Name string
 	// Metadata are more keys, as those of a tokenizer.
 	Metadata []gguf.Pair
-	// Type chooses how a matrix is stored, by its name in the file, its sizes and how it was stored; nil
-	// keeps that, or else f32. Vectors are f32. The last size must be a multiple of the type's block.
+	// Type chooses the type of a matrix in the file, given its name, sizes and stored type; nil
+	// keeps the stored type, or f32 if GGUF lacks it. Vectors are f32. The last size must be a
+	// multiple of the type's block.
 	Type func(name string, dims []int, was gguf.Type) gguf.Type
 }
 
-// ToGGUF returns a decoder's file in the format GGUF, laid out as llama.cpp reads it: what [gguf.Write] takes.
-// Each tensor is read, converted and forgotten when it is written. The error is of kind [ir.ErrUnsupported]
-// where the format cannot say what the configuration has, as a window of some layers of Qwen2, which it names,
-// and otherwise those of [Bind].
+// ToGGUF returns a decoder's file in the format GGUF, with llama.cpp's layout, as arguments of
+// [gguf.Write]. Each tensor is read and converted only while it is written. The error is of kind
+// [ir.ErrUnsupported] for a field that the format cannot express, such as a window of some layers
+// of Qwen2, which it names, and otherwise those of [Bind].
 func ToGGUF(c Config, t Tensors, o GGUFOptions) ([]gguf.Pair, []gguf.Entry, error) {
 	v, err := newConverter(c, t)
 	if err != nil {
@@ -117,7 +118,7 @@ func (g *ggufWriter) rope(metadata *[]gguf.Pair) error {
 		add("scaling.original_context_length", uint32(original))
 	}
 	if g.heads(g.f.blocks+"/0/"+g.f.attention+"/"+g.f.q+"/weight") > 0 && g.f.interleaved && r.Size != g.config.HeadSize {
-		return ir.Errorf(ir.ErrUnsupported, "GGUF of %s cannot say that Rope.Size is %d, less than HeadSize, %d", g.config.Architecture, r.Size, g.config.HeadSize)
+		return ir.Errorf(ir.ErrUnsupported, "GGUF of %s cannot express that Rope.Size is %d, less than HeadSize, %d", g.config.Architecture, r.Size, g.config.HeadSize)
 	}
 	return nil
 }
@@ -184,8 +185,7 @@ func (g *ggufWriter) experts(name string) []ir.Port {
 
 func dirOf(name string) string { return name[:strings.LastIndexByte(name, '/')] }
 
-// storedAs returns the type by which a parameter's elements are in the file that is read; f32 for one that
-// GGUF lacks.
+// storedAs returns the GGUF type of a parameter in the source file; f32 if GGUF lacks that type.
 func (c *converter) storedAs(name string) gguf.Type {
 	info := c.of[name].info
 	switch {
@@ -199,7 +199,8 @@ func (c *converter) storedAs(name string) gguf.Type {
 	return gguf.F32
 }
 
-// write writes a parameter in a type: as it is stored, where that is the same and its rows stay.
+// write writes a parameter in a type. It copies the bytes if type and order of rows are the stored
+// ones.
 func (g *ggufWriter) write(w io.Writer, p ir.Port, t gguf.Type) error {
 	s := g.of[p.Name]
 	moves := g.f.interleaved && !g.config.Rope.Interleaved && g.heads(p.Name) > 0
@@ -245,5 +246,5 @@ func (g *ggufWriter) check(metadata []gguf.Pair) error {
 	if err != nil {
 		return err
 	}
-	return lossless(g.config.plainly(), read.plainly(), "GGUF")
+	return lossless(g.config.canonical(), read.canonical(), "GGUF")
 }

@@ -30,10 +30,11 @@ type HFOptions struct {
 	Config map[string]any
 }
 
-// ToHF returns a decoder's file in the format of Hugging Face: the text of config.json and the tensors of
-// model.safetensors, by the names and in the layout that transformers reads. Each tensor is read, converted and
-// forgotten when it is written. The error is of kind [ir.ErrUnsupported] where config.json cannot say what the
-// configuration has, which it names, [ir.ErrDType] for another element type, and otherwise those of [Bind].
+// ToHF returns a decoder's file in the format of Hugging Face: the text of config.json and the
+// tensors of model.safetensors, with the names and layout of transformers. Each tensor is read and
+// converted only while it is written. The error is of kind [ir.ErrUnsupported] for a field that
+// config.json cannot express, which it names, [ir.ErrDType] for another element type, and otherwise
+// those of [Bind].
 func ToHF(c Config, t Tensors, o HFOptions) (config []byte, tensors []Entry, err error) {
 	if d := o.DType; d.Valid() && d != ir.F32 && d != ir.F16 && d != ir.BF16 {
 		return nil, nil, ir.DTypef("matrices are to be %s: they must be f32, f16 or bf16", d)
@@ -93,7 +94,7 @@ func (h *hfWriter) entry(p ir.Port) Entry {
 	return e
 }
 
-// normOffset is what is added to the weights of norms of a family's safetensors.
+// normOffset returns the NormOffset of a family's safetensors.
 func normOffset(architecture string) float32 {
 	if strings.HasPrefix(architecture, "gemma") {
 		return 1
@@ -120,7 +121,7 @@ var classes = map[string]string{
 	"gemma": "Gemma", "gemma2": "Gemma2", "gemma3_text": "Gemma3", "phi3": "Phi3", "gpt2": "GPT2",
 }
 
-// text returns config.json, which is read back to see that it says all.
+// text returns config.json. It reads the result back to check that no field is lost.
 func (h *hfWriter) text() ([]byte, error) {
 	c := h.config
 	kind := c.Architecture
@@ -153,7 +154,7 @@ func (h *hfWriter) text() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(text, '\n'), lossless(c.plainly(), read.plainly(), "config.json")
+	return append(text, '\n'), lossless(c.canonical(), read.canonical(), "config.json")
 }
 
 func gpt2Keys(all map[string]any, c Config) {
@@ -240,7 +241,7 @@ func windowKeys(all map[string]any, c Config) {
 func ropeKeys(all map[string]any, c Config) error {
 	r := c.Rope
 	if r == nil {
-		return ir.Errorf(ir.ErrUnsupported, "config.json of %s cannot say that positions are learned", c.Architecture)
+		return ir.Errorf(ir.ErrUnsupported, "config.json of %s cannot express that positions are learned", c.Architecture)
 	}
 	all["rope_theta"] = shortest(r.Base)
 	if r.LocalBase != 0 {

@@ -25,9 +25,9 @@ var plain = map[nn.Activation]func(b *ir.Builder, x ir.Value) ir.Value{
 	nn.Gelu: ops.Gelu, nn.GeluTanh: ops.GeluTanh, nn.Relu: ops.Relu, nn.Silu: ops.Silu,
 }
 
-// Decoder returns the logits of the token after each of tokens, integers [..., time]: f32[..., time,
-// vocabulary]. After [nn.Cache] it continues the sequence of earlier runs by a cache of keys and values.
-// How the weights lie in memory is for [nn.Stored] to say. Errors are recorded in b: those of
+// Decoder returns the logits of the token after each of tokens, integers [..., time]: f32[...,
+// time, vocabulary]. After [nn.Cache] it continues the sequence of earlier runs by a cache of keys
+// and values. [nn.Stored] sets the storage of the weights. Errors are recorded in b: those of
 // [Config.Check] and of the layers.
 func Decoder(b *ir.Builder, c Config, tokens ir.Value, o ...DecoderOptions) ir.Value {
 	const op ir.Op = "lm.decoder"
@@ -67,7 +67,7 @@ func Decoder(b *ir.Builder, c Config, tokens ir.Value, o ...DecoderOptions) ir.V
 	return d.logits(d.norm(d.final, x))
 }
 
-// decoder builds a decoder by the names of a family.
+// decoder builds a decoder with the parameter names of a family.
 type decoder struct {
 	*ir.Builder
 	Config
@@ -100,7 +100,7 @@ func (d *decoder) block(layer int, x ir.Value) ir.Value {
 	})
 }
 
-// sum returns x plus f of its norm, which is normalised in turn if there are norms after.
+// sum returns x plus f of its norm, which with PostNorms is normalised again.
 func (d *decoder) sum(x ir.Value, before, after string, f func(x ir.Value) ir.Value) ir.Value {
 	return nn.Residual(d.Builder, x, func(x ir.Value) ir.Value {
 		y := f(d.norm(before, x))
@@ -161,7 +161,7 @@ func (d *decoder) split(x ir.Value, heads int) ir.Value {
 	return ops.SwapAxes(d.Builder, ops.Reshape(d.Builder, x, shape...), -3, -2)
 }
 
-// feed returns the MLP, or an expert, whose parameters are in the open scope.
+// feed returns the MLP, or an expert. Its parameters are in the open scope.
 func (d *decoder) feed(x ir.Value) ir.Value {
 	f := plain[d.Activation]
 	var h ir.Value

@@ -1,4 +1,4 @@
-// Package lm has language models that files of others hold: decoders of the families of Llama, Mistral,
+// Package lm provides pretrained language models: decoders of the families of Llama, Mistral,
 // Mixtral, Qwen2, Qwen3, Gemma, Phi-3 and GPT-2, from a Hugging Face config.json or a GGUF file.
 //
 //	file, err := gguf.Open("model.gguf")
@@ -13,9 +13,9 @@
 //		})
 //	})
 //
-// There is one definition, [Decoder]; a [Config] describes the differences between families. Parameters have the
-// names that the families have in Hugging Face's files, with a slash for each dot:
-// "model/layers/0/self_attn/q_proj/weight". [Weights] finds them in a file, as they lie in memory: packed
-// blocks stay packed ([nn.Stored]). Package native/lm opens folders and files and sets the parameters of
-// a program. The file to read first is decoder.go.
+// All families share one definition, [Decoder]; a [Config] describes their differences. Parameters
+// are named as in Hugging Face's files, with a slash for each dot:
+// "model/layers/0/self_attn/q_proj/weight". [Weights] finds them in a file, in their storage
+// format: packed blocks stay packed ([nn.Stored]). Package native/lm opens folders and files and
+// sets the parameters of a program. The file to read first is decoder.go.
 package lm

@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// names are those of the layers of a family in Hugging Face's files, with slashes for dots. Those of
-// layers that a family lacks are empty.
+// names are the names of a family's layers in Hugging Face's files, with slashes for dots, "" for
+// layers that the family lacks.
 type names struct {
 	embedding, positions, blocks, final, head string // of the model
 
@@ -28,9 +28,9 @@ type family struct {
 	names
 	// gguf is the name of its architecture in GGUF files.
 	gguf string
-	// hf sets what differs in this family where config.json has no field for it.
+	// hf sets the fields in which this family differs and for which config.json has no key.
 	hf func(c *Config, h *hfConfig)
-	// interleaved says that GGUF files have the rows of queries and keys as pairs of neighbours.
+	// interleaved reports that GGUF files store the rows of queries and keys as adjacent pairs.
 	interleaved bool
 }
 
@@ -86,7 +86,7 @@ func gpt2Names() names {
 // Architectures returns the names of the families that this package knows, sorted.
 func Architectures() []string { return slices.Sorted(maps.Keys(families)) }
 
-// familyOf returns a family. The error is of kind [ir.ErrUnsupported] and lists what is known.
+// familyOf returns a family. The error is of kind [ir.ErrUnsupported] and lists the known ones.
 func familyOf(architecture string) (family, error) {
 	f, ok := families[architecture]
 	if !ok {
@@ -95,8 +95,8 @@ func familyOf(architecture string) (family, error) {
 	return f, nil
 }
 
-// stored is the tensor of a GGUF file in which a layer's parameter is: the name without ".weight" or
-// ".bias", and the number of the expert, or −1.
+// stored is the GGUF tensor that holds a layer's parameter: the name without ".weight" or ".bias",
+// and the number of the expert, or −1.
 type stored struct {
 	name   string
 	expert int

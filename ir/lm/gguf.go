@@ -11,7 +11,7 @@ import (
 	"github.com/rlx-go/rlx/ir/nn"
 )
 
-// keyValues are the metadata of a GGUF file and what its tensors are: a [*gguf.File].
+// keyValues are the metadata and the tensor list of a GGUF file: a [*gguf.File].
 type keyValues interface {
 	Value(key string) any
 	Text(key string) (string, bool)
@@ -62,8 +62,8 @@ func inFiles() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// int returns an integer, or a default where there is none. A list of one number for each layer must have
-// equal ones.
+// int returns an integer, or a default if there is none. The elements of a list with one number per
+// layer must be equal.
 func (m *metadata) int(key string, otherwise int) int {
 	switch v := m.Value(m.prefix + key).(type) {
 	case nil:
@@ -80,7 +80,7 @@ func (m *metadata) int(key string, otherwise int) int {
 	return int(n)
 }
 
-// same returns the number that all layers have.
+// same returns the single value of a list with one number per layer.
 func same[T int32 | uint32](m *metadata, key string, list []T) int {
 	for _, x := range list {
 		if x != list[0] || int64(x) > math.MaxInt32 {
@@ -160,7 +160,7 @@ func (m *metadata) vocabulary() int {
 	return 0
 }
 
-// special sets what the metadata lack to the values that llama.cpp uses for these architectures.
+// special sets fields missing from the metadata to llama.cpp's values for these architectures.
 func (m *metadata) special(c *Config) {
 	switch c.Architecture {
 	case "gemma", "gemma2", "gemma3":

@@ -10,8 +10,8 @@ import (
 	"github.com/rlx-go/rlx/ir/nn"
 )
 
-// hfConfig is config.json as the models' configuration classes of transformers write it. Numbers that
-// a family may leave out are pointers.
+// hfConfig is config.json in the form of transformers' configuration classes. Optional numbers are
+// pointers.
 type hfConfig struct {
 	ModelType  string          `json:"model_type"`
 	TextConfig json.RawMessage `json:"text_config"`
@@ -128,7 +128,7 @@ func (h *hfConfig) config() (Config, error) {
 	return c, c.Check()
 }
 
-// given returns what a pointer points to, or else a default.
+// given returns the value that a pointer points to, or a default for nil.
 func given[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise

@@ -166,7 +166,7 @@ func fileOf(t *testing.T, c lm.Config) file {
 	return f
 }
 
-// TestBind finds the parameters, and names what is wrong with a file.
+// TestBind finds the parameters, and names the faults of a file.
 func TestBind(t *testing.T) {
 	c := read(t, tiny)
 	const q = "model.layers.1.self_attn.q_proj.weight"

@@ -172,7 +172,7 @@ func (s *ropeScaling) yarn(r *Rope, original float64) {
 	r.Amplitude = given(s.Attention, r.Amplitude)
 }
 
-// longRope divides each angle by a factor of its own, of two lists (Ding et al., LongRoPE).
+// longRope divides each angle by its own factor, from one of two lists (Ding et al., LongRoPE).
 func (s *ropeScaling) longRope(r *Rope, context, original int) {
 	r.Divisors, r.LongDivisors, r.Original = s.Short, s.LongFactor, original
 	if s.Short == nil {

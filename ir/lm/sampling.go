@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Sampling says how the next token is chosen from the logits of a sequence. The zero value takes the most
-// likely one.
+// Sampling are the options by which the next token is chosen from the logits of a sequence. The
+// zero value takes the most likely one.
 type Sampling struct {
 	// Temperature divides the logits; 0 takes the most likely token.
 	Temperature float64
@@ -19,13 +19,13 @@ type Sampling struct {
 	// TopP keeps the fewest tokens whose probabilities sum to TopP, in (0, 1]; 0 means 1, which keeps all
 	// (Holtzman et al., The Curious Case of Neural Text Degeneration).
 	TopP float64
-	// MinP, in [0, 1], keeps the tokens whose probability is at least MinP times the greatest.
+	// MinP, in [0, 1], keeps the tokens with a probability of at least MinP times the largest one.
 	MinP float64
-	// Repetition, if not 0, divides the positive logits of tokens that the sequence has, prompt and all,
+	// Repetition, if not 0, divides the positive logits of tokens in the sequence, prompt included,
 	// and multiplies the negative ones (Keskar et al., CTRL). It is positive.
 	Repetition float64
-	// Presence is subtracted from the logits of tokens that were generated, and Frequency as many times as
-	// they were.
+	// Presence is subtracted once from the logit of a token that was generated, Frequency once for
+	// each time that it was.
 	Presence, Frequency float64
 }
 
@@ -60,8 +60,8 @@ func (s Sampling) Check() error {
 // SamplingFields is the number of columns of the input of [Sample] that holds options.
 const SamplingFields = 8
 
-// Row returns the options as a row for [Sample], with a random number in [0, 1), by which the token is
-// drawn.
+// Row returns the options as a row for [Sample], with a random number in [0, 1) that selects the
+// token.
 func (s Sampling) Row(random float64) [SamplingFields]float32 {
 	topP, repetition := s.TopP, s.Repetition
 	if topP == 0 {
@@ -78,14 +78,14 @@ func (s Sampling) Row(random float64) [SamplingFields]float32 {
 
 // SampleOptions are the options of [Sample].
 type SampleOptions struct {
-	// Seen and Counts, i32[rows, vocabulary], say whether a token is in the sequence, and how often it was
-	// generated. The zero Value leaves the penalties out.
+	// Seen and Counts, i32[rows, vocabulary], hold whether a token is in the sequence, and how
+	// often it was generated. The zero Value disables the penalties.
 	Seen, Counts ir.Value
-	// Allowed, u32[rows, ⌈vocabulary/32⌉], has a bit for each token, from the least significant one of
-	// the first word on: tokens with 0 are not chosen. The zero Value allows all.
+	// Allowed, u32[rows, ⌈vocabulary/32⌉], has a bit for each token, from the least significant bit
+	// of the first word; a token whose bit is 0 is not chosen. The zero Value allows all.
 	Allowed ir.Value
-	// BiasTokens, i32[rows, n], and Biases, f32[rows, n], are tokens and what is added to their logits;
-	// tokens outside the vocabulary are ignored. The zero Value adds nothing.
+	// BiasTokens, i32[rows, n], are tokens, and Biases, f32[rows, n], numbers added to their
+	// logits. Tokens outside the vocabulary are ignored. The zero Value adds nothing.
 	BiasTokens, Biases ir.Value
 }
 
@@ -138,7 +138,7 @@ func (s *sampler) field(i int) ir.Value {
 
 func (s *sampler) number(x float64) ir.Value { return ops.Const(s.Builder, ir.F32, x) }
 
-// penalised applies the penalties for tokens that were there before.
+// penalised applies the penalties for earlier tokens.
 func (s *sampler) penalised(x ir.Value, o SampleOptions) ir.Value {
 	b := s.Builder
 	zero := ops.Const(b, ir.I32, 0)
@@ -166,7 +166,7 @@ func (s *sampler) biased(x ir.Value, o SampleOptions) ir.Value {
 	return ops.ScatterAdd(b, x, at, o.Biases, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0, 1}, Outside: ops.OutsideDrop}})
 }
 
-// allowed gives the tokens that the mask forbids a logit of -Inf.
+// allowed sets the logits of masked tokens to -Inf.
 func (s *sampler) allowed(x ir.Value, o SampleOptions) ir.Value {
 	b := s.Builder
 	if !o.Allowed.Valid() || b.Err() != nil {
@@ -196,14 +196,14 @@ func (s *sampler) draw(x, greedy ir.Value) ir.Value {
 	}
 	size := x.Dim(1)
 	total := ops.SliceAxis(b, sums, 1, size.Sub(ir.N(1)), ir.N(1))
-	// The first token whose sum exceeds the random share of the whole.
+	// The first token whose prefix sum exceeds the random number times the total.
 	before := ops.Le(b, sums, ops.Mul(b, total, s.field(7)))
 	token := ops.ReduceSum(b, ops.Convert(b, before, ir.I32), -1)
 	drawn := ops.And(b, ops.Reshape(b, warm, token.Shape()...), ops.Lt(b, token, ops.DimSize(b, ir.I32, size)))
 	return ops.Select(b, drawn, token, greedy)
 }
 
-// threshold returns the least logit that top-k, top-p and min-p keep, [rows, 1]; -Inf for all.
+// threshold returns the smallest logit that top-k, top-p and min-p keep, [rows, 1]; -Inf keeps all.
 func (s *sampler) threshold(x ir.Value) ir.Value {
 	b := s.Builder
 	size, _ := x.Dim(1).Const()

@@ -14,10 +14,10 @@ import (
 
 // TensorInfo describes a tensor of a file.
 type TensorInfo struct {
-	// DType is the element type; it is not valid for packed blocks, whose type Packed is.
+	// DType is the element type; it is not valid for packed blocks, whose type is Packed.
 	DType  ir.DType
 	Packed gguf.Type
-	// Dims are the sizes, outermost first. Packed blocks lie along the last axis.
+	// Dims are the sizes, outermost first. Blocks are packed along the last axis.
 	Dims []int
 }
 
@@ -26,7 +26,7 @@ type TensorInfo struct {
 type Tensors interface {
 	Names() []string
 	Info(name string) (TensorInfo, bool)
-	// Bytes returns the elements as they are stored, which must not be written.
+	// Bytes returns the stored elements. The caller must not modify them.
 	Bytes(name string) ([]byte, error)
 	// GGUF reports whether the names are those of GGUF files, not of Hugging Face's.
 	GGUF() bool
@@ -46,36 +46,37 @@ func (f ofGGUF) Info(name string) (TensorInfo, bool) {
 
 // BindOptions are the options of [Bind].
 type BindOptions struct {
-	// DType converts the matrices that have numbers to a float type; the zero value leaves them as they
-	// are in the file. Vectors, those of norms and biases, are always f32.
+	// DType converts unpacked matrices to a float type; the zero value keeps their stored type.
+	// Vectors, those of norms and biases, are always f32.
 	DType ir.DType
 	// Unpack converts packed matrices to floats of DType, or of f32 if that is the zero value, as
-	// training them needs. Those of a type that [ops.QuantizedMatMul] does not know always are.
+	// training them requires. Matrices of types that [ops.QuantizedMatMul] does not support are
+	// always unpacked.
 	Unpack bool
 }
 
-// Weights are the parameters of a model as they lie in a file. They may be used by several goroutines.
+// Weights are the parameters of a model in a file. They may be used by several goroutines.
 type Weights struct {
 	layout  Layout
 	tensors Tensors
 	of      map[string]source
 }
 
-// Layout describes a model to [BindLayout]: the parameters that it declares, and the tensors in which a
-// file has them. [Bind] is for decoders.
+// Layout describes a model to [BindLayout]: the parameters that it declares, and the tensors of a
+// file that hold them. [Bind] is for decoders.
 type Layout struct {
 	// Architecture names the model in errors.
 	Architecture string
 	// Declare adds the model to a graph, with an output.
 	Declare func(b *ir.Builder)
-	// Names returns the names that the tensor of a parameter may have in a file, in the order in which
-	// they are looked for. nil is for Hugging Face's names: those of the parameters with a dot for
-	// each slash, also without the first part.
+	// Names returns the possible names of a parameter's tensor in a file, in order of preference.
+	// nil means Hugging Face's names: those of the parameters with a dot for each slash, also
+	// without the first part.
 	Names func(parameter string) []string
-	// Needless reports whether a tensor that is no parameter is passed over; nil means that none is.
+	// Needless reports whether a tensor that is no parameter is ignored; nil means that none is.
 	Needless func(tensor string) bool
 
-	// place says more about the tensor of a parameter; nil means nothing.
+	// place returns more about the tensor of a parameter; nil means nothing.
 	place func(p ir.Port, s *source)
 }
 
@@ -85,10 +86,10 @@ type source struct {
 	info    TensorInfo
 	nn      nn.Storage
 	t       ir.Type // of the parameter
-	experts int     // the number of parts of the first axis, of which it is the one expert; 0 for all
+	experts int     // number of experts along the first axis, of which one is the parameter; 0 for the whole tensor
 	expert  int
 	offset  float64 // added to it
-	inOut   bool    // the matrix lies as [in, out]
+	inOut   bool    // the matrix is stored as [in, out]
 	unpack  bool    // blocks are unpacked, as the layer has no packed table
 }
 
@@ -157,7 +158,7 @@ func (l Layout) parameters(by func(name string) nn.Storage) ([]ir.Port, error) {
 	return all, nil
 }
 
-// layout returns what a decoder declares and where a file has it.
+// layout returns the layout of a decoder.
 func (c Config) layout(t Tensors) Layout {
 	family, _ := familyOf(c.Architecture)
 	l := Layout{
@@ -256,7 +257,7 @@ func (s *source) fit(p ir.Port, o BindOptions) error {
 	return nil
 }
 
-// merged returns sizes without those of 1, and if they are for a matrix those after the first as one.
+// merged returns sizes without those of 1, and for a matrix with those after the first multiplied.
 func merged(dims []int, rank int) (out []int) {
 	for _, d := range dims {
 		if d != 1 {
@@ -360,8 +361,8 @@ func (w *Weights) types() error {
 	return nil
 }
 
-// Storage says how a parameter lies in memory: the argument of [nn.Stored]. It is the zero value for an
-// unknown name.
+// Storage returns the storage of a parameter, for [nn.Stored]. It is the zero value for an unknown
+// name.
 func (w *Weights) Storage(name string) nn.Storage { return w.of[name].nn }
 
 // Names returns the names of the parameters, sorted.
@@ -373,9 +374,9 @@ func (w *Weights) Type(name string) (ir.Type, bool) {
 	return s.t, ok
 }
 
-// Bytes returns the elements of a parameter, row-major and little endian: a window of the file where it is
-// stored as it is in memory, which must not be written. The error is of kind [ir.ErrName] for an unknown
-// name, and those of the file.
+// Bytes returns the elements of a parameter, row-major and little endian: a read-only window of the
+// file if they need no conversion. The error is of kind [ir.ErrName] for an unknown name, and those
+// of the file.
 func (w *Weights) Bytes(name string) ([]byte, error) {
 	s, ok := w.of[name]
 	if !ok {

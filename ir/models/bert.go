@@ -113,7 +113,7 @@ func (n bert) head(b *ir.Builder, c Text, hidden, _ ir.Value) ir.Value {
 	}
 	activation := activations[c.Activation]
 	if n.root == "roberta" {
-		activation = ops.Gelu // whatever the blocks have
+		activation = ops.Gelu // parameters of the blocks
 	}
 	x := activation(b, linear(b, n.transform, hidden, c.Width, true))
 	x = nn.LayerNorm(b, x, nn.NormOptions{Name: n.transformNorm, Epsilon: c.Epsilon})

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// ImageText describes an encoder of images and texts whose vectors are compared: CLIP.
+// ImageText describes CLIP: an encoder of images and texts into vectors that can be compared.
 type ImageText struct {
 	// Text and Image are the blocks of the towers. Of Text, Family, Types, Head and those for ModernBERT
 	// are not used.
@@ -14,8 +14,8 @@ type ImageText struct {
 	Image Image
 	// Projection is the number of features of a vector.
 	Projection int
-	// End is the token whose hidden state is that of the text, the first one of it. 0 means that with the
-	// largest number, as in files whose eos_token_id is 2.
+	// End is the token whose hidden state, at its first occurrence, represents the text. 0 means
+	// the token with the largest number, as in files whose eos_token_id is 2.
 	End int
 }
 

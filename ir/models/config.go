@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/lm"
 )
 
-// Kind is what a model reads and returns.
+// Kind is the kind of a model, by its inputs and results.
 type Kind string
 
 // The kinds of models.
@@ -45,8 +45,8 @@ func (c Config) Kind() Kind {
 	return SpeechKind
 }
 
-// Check returns nil if the model can be built. The error is of kind [lm.ErrConfig] and names the field, its
-// value and what it must be, or of kind [ir.ErrUnsupported] for an unknown architecture.
+// Check returns nil if the model can be built. The error is of kind [lm.ErrConfig] and names the
+// field, its value and its domain, or of kind [ir.ErrUnsupported] for an unknown architecture.
 func (c Config) Check() error {
 	if _, err := familyOf(c.Architecture); err != nil {
 		return err
@@ -78,7 +78,7 @@ type Tower struct {
 	Activation string
 }
 
-// The bounds of a configuration: what no model has, and what a hostile file could ask for.
+// Upper bounds of a configuration, against files that ask for absurd amounts of memory.
 const (
 	maxLayers   = 4096
 	maxHeads    = 1 << 14

@@ -31,11 +31,11 @@ func families() map[string]family {
 	}
 }
 
-// Architectures returns the names of the architectures that this package knows, sorted. Those of decoders
-// are [lm.Architectures].
+// Architectures returns the names of the supported architectures, sorted. Those of decoders are
+// [lm.Architectures].
 func Architectures() []string { return slices.Sorted(maps.Keys(families())) }
 
-// familyOf returns a family. The error is of kind [ir.ErrUnsupported] and lists what is known.
+// familyOf returns a family. The error is of kind [ir.ErrUnsupported] and lists the known ones.
 func familyOf(architecture string) (family, error) {
 	f, ok := families()[architecture]
 	if !ok {
@@ -47,8 +47,8 @@ func familyOf(architecture string) (family, error) {
 
 func known[T any](m map[string]T) string { return strings.Join(slices.Sorted(maps.Keys(m)), ", ") }
 
-// ReadConfig reads a config.json of Hugging Face. Errors are of kind [lm.ErrConfig], [ir.ErrUnsupported] for
-// an architecture or an option that this package does not know, or those of r.
+// ReadConfig reads a config.json of Hugging Face. Errors are of kind [lm.ErrConfig],
+// [ir.ErrUnsupported] for an unknown architecture or option, or those of r.
 func ReadConfig(r io.Reader) (Config, error) {
 	data, err := hfconfig.Read(r)
 	if err != nil {
@@ -71,7 +71,7 @@ func ReadConfig(r io.Reader) (Config, error) {
 	return c, c.Check()
 }
 
-// hfHead is what config.json says of the head.
+// hfHead is the part of config.json about the head.
 type hfHead struct {
 	Architectures []string          `json:"architectures"`
 	Labels        map[string]string `json:"id2label"`
@@ -80,7 +80,7 @@ type hfHead struct {
 	Problem       string            `json:"problem_type"`
 }
 
-// head returns what stands on the encoder: other heads than those that this package knows are passed over.
+// head returns the head of the encoder: heads that this package does not know are ignored.
 func (h hfHead) head() Head {
 	for _, name := range h.Architectures {
 		switch {
@@ -122,7 +122,7 @@ func (h hfHead) labels() ([]string, error) {
 	return list, nil
 }
 
-// independent reports whether each label has a probability of its own.
+// independent reports whether the labels have independent probabilities.
 func (h hfHead) independent() bool { return h.Problem == "multi_label_classification" }
 
 // tied reports whether scores of tokens come from the table of tokens.
@@ -216,7 +216,7 @@ type hfRope struct {
 	Theta *float64 `json:"rope_theta"`
 }
 
-// base returns the base of the angles, or one of an older field, or else a default.
+// base returns the base of the angles, from the current field, an older one, or a default.
 func (r hfRope) base(older *float64, otherwise float64) (float64, error) {
 	if r.Type != "" && r.Type != "default" {
 		return 0, ir.Errorf(ir.ErrUnsupported, "rope_type is %q: it must be default", r.Type)
@@ -399,7 +399,7 @@ func readCLIP(architecture string, data []byte) (Config, error) {
 		Vocabulary: t.Vocabulary, Context: t.Context,
 		Tower: Tower{Width: t.Width, Hidden: t.Hidden, Layers: t.Layers, Heads: t.Heads, HeadSize: perHead(t.Width, t.Heads, nil), Epsilon: t.Epsilon, Activation: t.Activation},
 	}}
-	if c.End == 2 { // files of the first version of the library, whose end was the largest token
+	if c.End == 2 { // files of the library's first version, whose end token was the largest
 		c.End = 0
 	}
 	return Config{Architecture: architecture, ImageText: c}, first(err, divided(c.Text.Tower, nil))

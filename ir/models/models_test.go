@@ -201,7 +201,7 @@ func (f file) Names() (names []string) {
 	return names
 }
 
-// fileOf returns what a file of a configuration has, but for names that are dropped.
+// fileOf returns the tensors of a configuration's file, except dropped names.
 func fileOf(t *testing.T, c models.Config, drop string) file {
 	t.Helper()
 	f := file{}
@@ -220,7 +220,7 @@ func fileOf(t *testing.T, c models.Config, drop string) file {
 	return f
 }
 
-// TestBind finds the parameters, passes over what has no use, and names what is wrong with a file.
+// TestBind finds the parameters, ignores unused tensors, and names the faults of a file.
 func TestBind(t *testing.T) {
 	c := read(t, with(`"architectures": ["BertForMaskedLM"]`))
 	f := fileOf(t, c, "")

@@ -6,8 +6,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// modernBERT is ModernBERT (Warner et al., Smarter, Better, Faster, Longer): BERT with rotated positions,
-// gated MLPs, norms before the layers, and layers in which a token sees its neighbours alone.
+// modernBERT is ModernBERT (Warner et al., Smarter, Better, Faster, Longer): BERT with rotary
+// positions, gated MLPs, norms before the layers, and layers with local attention.
 type modernBERT struct{}
 
 func (modernBERT) scope() string { return "model" }
@@ -41,7 +41,7 @@ func (m modernBERT) encode(b *ir.Builder, c Text, tokens ir.Value, o TextOptions
 	})
 }
 
-// attend returns attention whose queries, keys and values come from one weight.
+// attend returns attention with queries, keys and values from one weight.
 func (modernBERT) attend(t *tower, c Text, x ir.Value, o nn.AttentionOptions) ir.Value {
 	inner := t.Heads * t.HeadSize
 	all := linear(t.Builder, "attn/Wqkv", x, 3*inner, c.AttentionBias)

@@ -8,18 +8,18 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Head is what stands on an encoder.
+// Head is the head of an encoder.
 type Head string
 
 // The heads of encoders.
 const (
 	// NoHead has hidden states as the result.
 	NoHead Head = ""
-	// LabelHead gives each text or image a score for each label.
+	// LabelHead scores each label for a text or image.
 	LabelHead Head = "labels"
-	// TokenLabelHead gives each token of a text a score for each label.
+	// TokenLabelHead scores each label for each token of a text.
 	TokenLabelHead Head = "labels of tokens"
-	// VocabularyHead gives each position of a text a score for each token: fill-mask.
+	// VocabularyHead scores each token of the vocabulary for each position of a text: fill-mask.
 	VocabularyHead Head = "vocabulary"
 )
 
@@ -33,12 +33,12 @@ type Text struct {
 	Vocabulary, Context, Types int
 	// Offset is added to positions: the rows of the table before are not used. It is 2 in RoBERTa.
 	Offset int
-	// Head is what stands on the encoder, and Labels the names of its labels. Independent has each label
-	// hold or not whatever the others do: see [Probabilities].
+	// Head is the head of the encoder, and Labels the names of its labels. Independent gives each
+	// label an independent probability: see [Probabilities].
 	Head        Head
 	Labels      []string
 	Independent bool
-	// Pooler says that BERT's pooler is there: see [TextPooler].
+	// Pooler means that the model has BERT's pooler: see [TextPooler].
 	Pooler bool
 	// Tied uses the table of tokens as the weight of the scores of tokens.
 	Tied bool
@@ -88,8 +88,8 @@ func (c Text) Positions() int { return max(c.Context-c.Offset, 0) }
 
 // TextOptions are the options of [TextEncoder].
 type TextOptions struct {
-	// Mask is true or not 0 for tokens, and false or 0 for padding, [batch, time]; the zero Value means
-	// that there is no padding. Padding is at the end of a text.
+	// Mask is true or nonzero for tokens and false or 0 for padding, [batch, time]; the zero Value
+	// means that there is no padding. Padding is at the end of a text.
 	Mask ir.Value
 	// Types are the kinds of the tokens, integers [batch, time]: 0 and 1 for the first and second text
 	// of a pair. The zero Value means 0.
@@ -138,8 +138,9 @@ func TextHead(b *ir.Builder, c Text, hidden, mask ir.Value) ir.Value {
 	return f.text.head(b, c, hidden, mask)
 }
 
-// Probabilities returns those of the labels or tokens from scores along the last axis: their softmax, or their
-// logistic function if labels are independent or there is one alone. Errors are recorded in b.
+// Probabilities returns the probabilities of labels or tokens from scores along the last axis: the
+// softmax, or the logistic function for independent labels and for a single one. Errors are
+// recorded in b.
 func Probabilities(b *ir.Builder, scores ir.Value, independent bool) ir.Value {
 	if !start(b, "models.probabilities", scores, nil) {
 		return ir.Value{}
@@ -150,7 +151,7 @@ func Probabilities(b *ir.Builder, scores ir.Value, independent bool) ir.Value {
 	return ops.Softmax(b, scores, -1)
 }
 
-// scores returns the scores of all tokens: those of the table of tokens, or of a weight of its own, with a
+// scores returns the scores of all tokens: by the token embeddings, or by a separate weight, with a
 // bias.
 func (c Text) scores(b *ir.Builder, x ir.Value, table, own, bias string) ir.Value {
 	o := nn.LinearOptions{Name: own, NoBias: true, Init: nn.Normal(0, 0.02)}

@@ -29,20 +29,20 @@ type tower struct {
 	normBias               bool
 }
 
-// prenorm returns the tower's block in which norms stand before attention and MLP.
+// prenorm returns the tower's block with norms before attention and MLP.
 func (t *tower) prenorm(x, mask ir.Value) ir.Value {
 	x = t.plus(x, t.norm1, func(x ir.Value) ir.Value { return t.attend(x, nn.AttentionOptions{Mask: mask}) })
 	return t.plus(x, t.norm2, t.feed)
 }
 
-// postnorm returns the tower's block in which norms stand after attention and MLP, as in the first
+// postnorm returns the tower's block with norms after attention and MLP, as in the original
 // transformer.
 func (t *tower) postnorm(x, mask ir.Value) ir.Value {
 	x = t.norm(t.norm1, nn.Residual(t.Builder, x, func(x ir.Value) ir.Value { return t.attend(x, nn.AttentionOptions{Mask: mask}) }))
 	return t.norm(t.norm2, nn.Residual(t.Builder, x, t.feed))
 }
 
-// stack applies the blocks, whose parameters are in the scope name.
+// stack applies the blocks. Their parameters are in the scope name.
 func (t *tower) stack(name string, x ir.Value, f func(layer int, x ir.Value) ir.Value) ir.Value {
 	layer := 0
 	return nn.Stack(t.Builder, name, t.Layers, x, func(_ *ir.Builder, x ir.Value) ir.Value {

@@ -13,14 +13,14 @@ type Image struct {
 	// channels. What is left of an image beyond whole patches is not read.
 	Size, Patch [2]int
 	Channels    int
-	// NoQKVBias leaves out the biases of queries, keys and values.
+	// NoQKVBias omits the biases of queries, keys and values.
 	NoQKVBias bool
-	// Head is what stands on the encoder, [NoHead] or [LabelHead], and Labels the names of its labels.
-	// Independent has each label hold or not whatever the others do: see [Probabilities].
+	// Head is the head of the encoder, [NoHead] or [LabelHead], and Labels the names of its labels.
+	// Independent gives each label an independent probability: see [Probabilities].
 	Head        Head
 	Labels      []string
 	Independent bool
-	// Pooler says that a pooler is there: see [ImagePooler].
+	// Pooler means that the model has a pooler: see [ImagePooler].
 	Pooler bool
 }
 
@@ -109,8 +109,8 @@ func (c Image) fits(pixels ir.Value) error {
 	return nil
 }
 
-// patches returns images as rows of patches, [batch, patches, channels·height·width of a patch]: a
-// convolution whose window moves by its size is a product with these.
+// patches returns images as rows of patches, [batch, patches, channels·height·width of a patch]. A
+// convolution whose stride is its window is a matrix product with these.
 func (c Image) patches(b *ir.Builder, pixels ir.Value) ir.Value {
 	down, across := c.Size[0]/c.Patch[0], c.Size[1]/c.Patch[1]
 	x := ops.SliceAxis(b, pixels, 2, ir.N(0), ir.N(down*c.Patch[0]))

@@ -110,8 +110,9 @@ func SpeechEncoder(b *ir.Builder, c Speech, mels ir.Value) ir.Value {
 	})
 }
 
-// convolved returns the convolution of x, [batch, time, features], with a window of 3, padded on both sides:
-// a product with the neighbours side by side, as the weight lies in the file, [out, features, 3].
+// convolved returns the convolution of x, [batch, time, features], with a window of 3, padded on
+// both sides. It is a product of concatenated neighbours with the weight as stored, [out, features,
+// 3].
 func (t *tower) convolved(name string, x ir.Value, stride int) ir.Value {
 	b := t.Builder
 	if b.Err() != nil {
@@ -132,8 +133,8 @@ func (t *tower) convolved(name string, x ir.Value, stride int) ir.Value {
 	return t.linear(name, ops.Reshape(b, windows, x.Dim(0), ir.N(out), ir.N(3*features)), t.Width)
 }
 
-// SpeechMemory returns what the decoder reads of the encoder's results, [batch, frames, width]: the keys and
-// values of each layer, [batch, heads, frames, size]. Errors are recorded in b.
+// SpeechMemory returns the keys and values that the decoder computes from the encoder's results,
+// [batch, frames, width]: for each layer [batch, heads, frames, size]. Errors are recorded in b.
 func SpeechMemory(b *ir.Builder, c Speech, hidden ir.Value) []ir.Value {
 	if !start(b, "models.speech_memory", hidden, c.Check()) {
 		return nil

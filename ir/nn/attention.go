@@ -9,23 +9,25 @@ import (
 
 // AttentionOptions are the options of [Attention].
 type AttentionOptions struct {
-	// Name is the scope of the parameters; "" stands for "attention" and a number.
+	// Name is the scope of the parameters; "" means "attention" and a number.
 	Name string
 	// KVHeads is the number of heads of keys and values, a divisor of heads (grouped-query
 	// attention); 0 means heads.
 	KVHeads int
 	// HeadSize is the number of features of a head; 0 means width/heads.
 	HeadSize int
-	// Context is where keys and values come from, [..., n, features]; the zero Value means x.
+	// Context is the sequence that keys and values are projected from, [..., n, features]; the zero
+	// Value means x.
 	Context ir.Value
 	// Separate declares the projections of x as the linear layers q_proj, k_proj and v_proj
 	// instead of one weight in_proj_weight. With a Context they always are.
 	Separate bool
-	// NoBias leaves all biases out.
+	// NoBias omits all biases.
 	NoBias bool
 	// Causal hides later positions, aligned at the end.
 	Causal bool
-	// Window, if not 0, hides keys that are Window positions back or more.
+	// Window, if not 0, limits attention: a query at position i attends to keys j with i − j <
+	// Window.
 	Window int
 	// Mask broadcasts to [..., heads, m, n]: booleans, true where a query attends to a key, or
 	// numbers that are added to the scores.
@@ -43,17 +45,17 @@ type AttentionOptions struct {
 	// Dropout is the rate at which weights of the attention are dropped in training. It needs all
 	// scores in memory.
 	Dropout float64
-	// Init is how the weights start, by default [GlorotUniform] for in_proj_weight and as
-	// [Linear]'s for others; OutInit is that of out_proj and means Init by default. Biases start as
-	// zeros. As in PyTorch.
+	// Init initialises the weights, by default [GlorotUniform] for in_proj_weight and as in
+	// [Linear] for others; OutInit is for out_proj and defaults to Init. Biases start as zeros.
+	// These are PyTorch's defaults.
 	Init, OutInit ir.Initial
 }
 
-// Attention returns multi-head attention (Vaswani et al., Attention Is All You Need) of x,
-// [..., m, width]: [..., m, width]. Its parameters are in_proj_weight [width, (heads + 2·kv
-// heads)·head size], the projections of queries, keys and values side by side, in_proj_bias, and
-// the linear layer out_proj. With a [Cache] causal self-attention appends keys and values to the
-// states k_cache and v_cache, [..., kv heads, length, head size]. Errors are recorded in b: of kind
+// Attention returns multi-head attention (Vaswani et al., Attention Is All You Need) of x, [..., m,
+// width]: [..., m, width]. Its parameters are in_proj_weight [width, (heads + 2·kv heads)·head
+// size], the concatenated projections of queries, keys and values, in_proj_bias, and the linear
+// layer out_proj. With a [Cache] causal self-attention appends keys and values to the states
+// k_cache and v_cache, [..., kv heads, length, head size]. Errors are recorded in b: of kind
 // [ir.ErrAttr] for options outside their domain or that exclude each other.
 func Attention(b *ir.Builder, x ir.Value, heads int, o ...AttentionOptions) (y ir.Value) {
 	opts := option(b, "attention", o)
@@ -71,12 +73,12 @@ type attention struct {
 	*layer
 	o       AttentionOptions
 	heads   int
-	width   int // of x
+	width   int // width of x
 	causal  bool
 	cached  bool
-	rate    float64  // of dropout: 0 in inference
-	allowed ir.Value // a mask of booleans; the zero Value for none
-	added   ir.Value // a mask of numbers; the zero Value for none
+	rate    float64  // dropout rate, 0 in inference
+	allowed ir.Value // boolean mask; the zero Value for none
+	added   ir.Value // additive mask; the zero Value for none
 }
 
 // complete checks the options and sets their defaults.
@@ -112,12 +114,11 @@ func (a *attention) complete() bool {
 	return a.Err() == nil
 }
 
-// Attend returns the attention of queries q, [..., heads, m, size], over keys and values, [..., kv heads,
-// m, size], with the heads side by side: [..., m, heads·size]. It is [Attention] between its projections, for
-// models whose projections are their own. Of the options it takes Name, Causal, Window, Mask, Rope, ALiBi,
-// Scale, Softcap and Dropout. With a [Cache] it appends k and v, rotated, to the states k_cache and
-// v_cache. Errors are recorded in b: of kind [ir.ErrShape] for operands of other shapes, and those of
-// [Attention].
+// Attend returns the attention of queries q, [..., heads, m, size], over keys and values, [..., kv
+// heads, m, size], with the heads concatenated: [..., m, heads·size]. It is [Attention] without the
+// projections. It uses the options Name, Causal, Window, Mask, Rope, ALiBi, Scale, Softcap and
+// Dropout. With a [Cache] it appends k and v, rotated, to the states k_cache and v_cache. Errors
+// are recorded in b: of kind [ir.ErrShape] for operands of other shapes, and those of [Attention].
 func Attend(b *ir.Builder, q, k, v ir.Value, o ...AttentionOptions) (y ir.Value) {
 	opts := option(b, "attend", o)
 	if !b.Require("nn.attend", "input", k.Valid()) || !b.Require("nn.attend", "input", v.Valid()) {

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// mode is what layers compute that differ between training and inference.
+// mode selects between training and inference.
 type mode uint8
 
 const (
@@ -17,22 +17,22 @@ const (
 	inference
 )
 
-// context is what the layers of one graph share while it is built. Functions such as [Frozen]
-// change it while they run.
+// context is the state that the layers of one graph share during its construction. Functions such
+// as [Frozen] change it during a call.
 type context struct {
 	mode   mode
 	frozen bool                      // declared parameters are frozen
 	shared bool                      // parameters may be declared before
 	counts map[string]int            // layers without a name, by scope and kind
-	lora   *LoRAOptions              // what Linear adds; nil for nothing
-	cache  *cache                    // of earlier positions; nil without one
-	stored func(name string) Storage // how weights lie in memory; nil for the default
+	lora   *LoRAOptions              // the adapter of Linear; nil for none
+	cache  *cache                    // keys and values of earlier positions; nil without a cache
+	stored func(name string) Storage // storage of weights; nil for the default
 	random *stream
 }
 
 // stream is the random stream of a graph.
 type stream struct {
-	key   ir.Value        // of this step; the zero Value before the first draw
+	key   ir.Value        // key of this step; the zero Value before the first draw
 	drawn map[uint32]bool // numbers folded into the key so far
 }
 
@@ -47,7 +47,7 @@ func contextOf(b *ir.Builder) *context {
 	return c
 }
 
-// newStream returns a stream in which 0 is taken: it gives the key of the next step.
+// newStream returns a stream with number 0 in use: it derives the key of the next step.
 func newStream() *stream { return &stream{drawn: map[uint32]bool{0: true}} }
 
 // during calls f with a changed context and restores the context.
@@ -59,30 +59,29 @@ func during(b *ir.Builder, change func(c *context), f func()) {
 	*c = before
 }
 
-// Train has layers compute as in training from here on: [Dropout] drops, [BatchNorm] uses the
-// statistics of the batch and updates the running ones.
+// Train makes the layers added after it compute as in training: [Dropout] drops, [BatchNorm] uses
+// the statistics of the batch and updates the running ones.
 func Train(b *ir.Builder) { contextOf(b).mode = training }
 
-// Infer has layers compute as in inference from here on: nothing is dropped, and batch norms use
-// the running statistics, which are then parameters.
+// Infer makes the layers added after it compute as in inference: nothing is dropped, and batch
+// norms use the running statistics, which are then parameters.
 func Infer(b *ir.Builder) { contextOf(b).mode = inference }
 
 // IsTraining reports whether [Train] is in effect.
 func IsTraining(b *ir.Builder) bool { return contextOf(b).mode == training }
 
 // Frozen calls f for a part of a model that is not trained: its layers compute as in inference, and
-// its parameters are declared as frozen ([ir.PortOptions]). The error is of kind [ir.ErrGraph] if f
-// is nil.
+// its parameters are frozen ([ir.PortOptions]). The error is of kind [ir.ErrGraph] if f is nil.
 func Frozen(b *ir.Builder, f func()) {
 	if b.Require("nn.frozen", "function", f != nil) {
 		during(b, func(c *context) { c.mode, c.frozen = inference, true }, f)
 	}
 }
 
-// Shared calls f, whose parameters may have been declared before, by the same function outside of
-// Shared: they are then the same parameters, and their gradients add up. Names of layers count from 1
-// in it. States cannot be shared, as each run sets them once. The error is of kind [ir.ErrGraph] if
-// f is nil.
+// Shared calls f and lets it declare parameters again that it declared in an earlier call without
+// Shared: they are the same parameters, and their gradients add up. Names of layers count from 1 in
+// it. States cannot be shared, as each run sets them once. The error is of kind [ir.ErrGraph] if f
+// is nil.
 func Shared(b *ir.Builder, f func()) {
 	if b.Require("nn.shared", "function", f != nil) {
 		during(b, func(c *context) { c.shared, c.counts = true, map[string]int{} }, f)
@@ -117,8 +116,8 @@ func Residual(b *ir.Builder, x ir.Value, f func(x ir.Value) ir.Value) ir.Value {
 	return ops.Add(b, x, y)
 }
 
-// Tie returns a parameter that was declared before, by its full name: "embedding0/weight". Where it
-// is used twice its gradients add up. The error is of kind [ir.ErrName] if there is none.
+// Tie returns a parameter that was declared before, by its full name: "embedding0/weight". The
+// gradients of all its uses add up. The error is of kind [ir.ErrName] if there is none.
 func Tie(b *ir.Builder, name string) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -136,11 +135,11 @@ func Tie(b *ir.Builder, name string) ir.Value {
 	return ir.Value{}
 }
 
-// Key returns a random key, u32[2], that no other call in this graph gets and that changes with
+// Key returns a random key, u32[2], that differs from all others of this graph and changes with
 // every step. It depends on the state "rng", u32[2], the open scope, the name of the stream
-// ("dropout", "sample") and the number of earlier calls with both. The state starts by the seed of
-// the training and is saved with checkpoints, so that an interrupted training continues as it would
-// have. A graph that draws nothing has no such state.
+// ("dropout", "sample") and the number of earlier calls with both. The state starts from the seed
+// of the training and is saved with checkpoints, so that a resumed training draws the same numbers.
+// A graph that draws nothing has no such state.
 func Key(b *ir.Builder, name string) ir.Value {
 	s := contextOf(b).random
 	if b.Err() == nil && !s.key.Valid() {
@@ -163,7 +162,7 @@ func Key(b *ir.Builder, name string) ir.Value {
 // RandomState is the state of the random stream: see [Key].
 const RandomState = "rng"
 
-// count returns how often it was called with the same text before.
+// count returns the number of earlier calls with the same text.
 func (c *context) count(text string) int {
 	c.counts[text]++
 	return c.counts[text] - 1

@@ -8,13 +8,13 @@ import (
 )
 
 // ConvOptions are the options of convolutions. Lists have an entry for each spatial axis; one entry
-// stands for all axes.
+// means all axes.
 type ConvOptions struct {
-	// Name is the scope of the parameters; "" stands for "conv" or "conv_transpose" and a number.
+	// Name is the scope of the parameters; "" means "conv" or "conv_transpose" and a number.
 	Name string
-	// Kernel is the size of the window; nil stands for the argument kernel on all axes.
+	// Kernel is the size of the window; nil means the argument kernel on all axes.
 	Kernel []int
-	// Stride and Dilation are steps of the window and within it; nil means 1.
+	// Stride is the step of the window, Dilation the step within it; nil means 1.
 	Stride, Dilation []int
 	// Same pads so that a stride of 1 keeps the sizes, with the odd element at the end; a stride s
 	// gives ⌈n/s⌉. Not for transposed convolutions.
@@ -27,10 +27,10 @@ type ConvOptions struct {
 	// Groups divides the channels into groups with one convolution each; 0 means 1. With as many
 	// groups as channels of x the convolution is depthwise.
 	Groups int
-	// NoBias leaves the bias out.
+	// NoBias omits the bias.
 	NoBias bool
-	// Init and BiasInit are how weight and bias start; the default of both is uniform in
-	// ±1/√(fan in), as in PyTorch.
+	// Init and BiasInit initialise weight and bias; the default of both is uniform in ±1/√(fan in),
+	// as in PyTorch.
 	Init, BiasInit ir.Initial
 	// ChannelsFirst is for x [batch, channels, spatial axes...]; by default the channels are the
 	// last axis. The weight has the same axes in both.
@@ -157,8 +157,8 @@ func (l *layer) convolution(o *ConvOptions, axes, out, kernel int) (in int, ok b
 	return in, ok
 }
 
-// perAxis returns a list with an entry of at least least for each axis: usual for nil, and one
-// entry repeated. Other lengths are an error of kind [ir.ErrAttr].
+// perAxis returns a list with one entry for each axis: usual if the list is nil, or its single
+// entry repeated. An entry below least or another length is an error of kind [ir.ErrAttr].
 func (l *layer) perAxis(what string, list []int, usual, least, axes int) []int {
 	switch len(list) {
 	case 0:

@@ -1,5 +1,5 @@
-// Package nn has the layers of neural networks as functions over a builder. A layer adds ops and
-// declares its parameters in a scope of its own; there is no object that holds them:
+// Package nn provides the layers of neural networks as functions over a builder. A layer adds ops
+// and declares its parameters in its own scope; no object holds them:
 //
 //	loss, err := ir.Build("digits", func(b *ir.Builder) {
 //		nn.Train(b)
@@ -14,22 +14,22 @@
 //
 // A model is a Go function of a builder and values; its parts are ordinary calls and loops.
 //
-// Sizes come from the input: [Linear] is given the number of outputs alone. They are numbers where
-// the shape of a parameter needs one; other axes may be symbolic.
+// Sizes come from the input: [Linear] takes only the number of outputs. Axes that the shape of a
+// parameter depends on must be constant; other axes may be symbolic.
 //
-// Parameters are named scope/weight, scope/bias and so on, in PyTorch's words. The scope is the
-// option Name or else the kind of layer and the number of those before it in the open scope:
-// "conv0", "conv1", "linear0". [In] opens a scope, [Tie] returns a parameter by its name, [Shared]
-// calls a function again with the same parameters.
+// Parameters are named scope/weight, scope/bias and so on, as in PyTorch. The scope is the option
+// Name, or the kind of layer and its count in the open scope: "conv0", "conv1", "linear0". [In]
+// opens a scope, [Tie] returns a parameter by its name, [Shared] calls a function again with the
+// same parameters.
 //
-// Each parameter declares how it starts, by default as in PyTorch ([ir.PortOptions], [Draw]);
-// training and rlx.InitGraph draw the values from the seed and the parameter's name.
+// Each parameter declares its initialisation, by default PyTorch's ([ir.PortOptions], [Draw]).
+// Training and rlx.InitGraph draw the values from the seed and the parameter's name.
 //
-// [Train] and [Infer] say what [Dropout] and [BatchNorm] compute. A model function is called once
-// for the training step, after Train, and once for each other entry, after Infer; entries of one
-// module share parameters by name. There is no default: a layer that differs between the two
-// refuses to guess. [Key] is the random stream of a graph, [Cache] the memory of sequences that are
-// computed a few positions at a time, [Frozen] and [LoRA] are for fine-tuning.
+// [Train] and [Infer] set the mode of [Dropout] and [BatchNorm]. Call a model function once for the
+// training step, after Train, and once for each other entry, after Infer; entries of one module
+// share parameters by name. There is no default mode: a layer that depends on it refuses to guess.
+// [Key] is the random stream of a graph, [Cache] holds the past of sequences that are computed a
+// few positions at a time, [Frozen] and [LoRA] are for fine-tuning.
 //
 // The last argument of a layer is an optional struct whose zero value has the documented defaults.
 // Errors are recorded in the builder with the layer's scope and the caller's line; after an error

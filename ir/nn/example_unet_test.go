@@ -12,7 +12,7 @@ import (
 )
 
 // unet returns as many channels as x has, f32[batch, side, side, channels]: it halves the side at
-// each depth, doubles it on the way back and joins what has the same size.
+// each depth, doubles it on the way up and concatenates features of the same size.
 func unet(b *ir.Builder, x ir.Value, channels ...int) ir.Value {
 	double := func(x ir.Value, channels int) ir.Value {
 		for range 2 {

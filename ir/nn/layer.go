@@ -11,7 +11,7 @@ import (
 type layer struct {
 	*ir.Builder
 	kind string
-	x    ir.Value // the input, which errors show
+	x    ir.Value // the input, for error messages
 }
 
 // within calls f with a layer whose scope is name or, without one, the kind and the number of
@@ -90,7 +90,8 @@ func (l *layer) rank(n int, what string) bool {
 	return l.Err() == nil
 }
 
-// param declares a parameter of x's element type that starts by given, or else by usual.
+// param declares a parameter of x's element type, initialised by given, or by usual if that is the
+// zero Initial.
 func (l *layer) param(name string, given, usual ir.Initial, dims ...int) ir.Value {
 	return l.paramOf(name, ir.PortOptions{Initial: or(given, usual), Frozen: contextOf(l.Builder).frozen}, l.x.DType(), dims...)
 }

@@ -11,18 +11,18 @@ const kindEmbedding = "embedding"
 
 // LinearOptions are the options of [Linear].
 type LinearOptions struct {
-	// Name is the scope of the parameters; "" stands for "linear" and a number.
+	// Name is the scope of the parameters; "" means "linear" and a number.
 	Name string
-	// NoBias leaves the bias out.
+	// NoBias omits the bias.
 	NoBias bool
-	// Init and BiasInit are how weight and bias start; the default of both is uniform in
-	// ±1/√in, as in PyTorch.
+	// Init and BiasInit initialise weight and bias; the default of both is uniform in ±1/√in, as in
+	// PyTorch.
 	Init, BiasInit ir.Initial
 	// Weight is used instead of a parameter, [in, out]: the transpose of an embedding's table, for
 	// example.
 	Weight ir.Value
-	// Tied is the full name of an earlier weight that is used instead of a parameter: the table of an
-	// [Embedding], [out, in], as it lies in memory ([Stored]).
+	// Tied is the full name of an earlier weight to use instead of a parameter: the table of an
+	// [Embedding], [out, in], as stored ([Stored]).
 	Tied string
 }
 
@@ -56,7 +56,7 @@ func (l *layer) linear(out int, o LinearOptions) ir.Value {
 	return l.linearOf(w, bias, in, out)
 }
 
-// linearOf returns x·weight + bias, plus what [LoRA] adds. The bias may be the zero Value.
+// linearOf returns x·weight + bias, plus the term of [LoRA]. The bias may be the zero Value.
 func (l *layer) linearOf(w weight, bias ir.Value, in, out int) ir.Value {
 	if l.Err() != nil {
 		return ir.Value{}
@@ -86,17 +86,17 @@ func fanIn(in int) ir.Initial {
 type LoRAOptions struct {
 	// Rank is the rank of the added matrices; 0 means 8.
 	Rank int
-	// Alpha divided by Rank scales what is added; 0 means Rank, a scale of 1.
+	// Alpha divided by Rank scales the added term; 0 means Rank, a scale of 1.
 	Alpha float64
 	// Dropout is the rate at which inputs of the added matrices are dropped.
 	Dropout float64
 }
 
-// LoRA calls f, whose parameters are frozen ([ir.PortOptions]), but each [Linear] in it, also those
-// of other layers, adds x·lora_A·lora_B·alpha/rank to its result, with the trained parameters
-// lora_A/weight [in, rank], uniform in ±1/√in at first, and lora_B/weight [rank, out], 0 at first
-// (Hu et al., LoRA). PEFT's matrices are the transposes. Errors are recorded in b: of kind
-// [ir.ErrAttr] for a negative rank or a rate outside [0, 1), and [ir.ErrGraph] if f is nil.
+// LoRA calls f with frozen parameters ([ir.PortOptions]). Each [Linear] in it, also those of other
+// layers, adds x·lora_A·lora_B·alpha/rank to its result, with the trained parameters lora_A/weight
+// [in, rank], uniform in ±1/√in at first, and lora_B/weight [rank, out], 0 at first (Hu et al.,
+// LoRA). PEFT's matrices are the transposes. Errors are recorded in b: of kind [ir.ErrAttr] for a
+// negative rank or a rate outside [0, 1), and [ir.ErrGraph] if f is nil.
 func LoRA(b *ir.Builder, o LoRAOptions, f func()) {
 	const op ir.Op = "nn.lora"
 	if !b.Require(op, "function", f != nil) {
@@ -134,12 +134,12 @@ func (l *layer) lowRank(o LoRAOptions, w weight, in, out int) ir.Value {
 
 // EmbeddingOptions are the options of [Embedding].
 type EmbeddingOptions struct {
-	// Name is the scope of the parameter; "" stands for "embedding" and a number.
+	// Name is the scope of the parameter; "" means "embedding" and a number.
 	Name string
-	// Init is how the table starts; the default is normal(0, 1), as in PyTorch.
+	// Init initialises the table; the default is normal(0, 1), as in PyTorch.
 	Init ir.Initial
-	// DType is the element type of the result and, unless [Stored] says otherwise, of the table; the
-	// zero value stands for f32.
+	// DType is the element type of the result and, unless [Stored] says otherwise, of the table;
+	// the zero value means f32.
 	DType ir.DType
 	// Table is used instead of a parameter, [rows, width].
 	Table ir.Value

@@ -9,17 +9,17 @@ import (
 
 // MambaOptions are the options of [Mamba].
 type MambaOptions struct {
-	// Name is the scope of the parameters; "" stands for "mamba" and a number.
+	// Name is the scope of the parameters; "" means "mamba" and a number.
 	Name string
 	// State is the size of the state of each channel; 0 means 16.
 	State int
 	// Kernel is the length of the causal convolution; 0 means 4.
 	Kernel int
-	// Expand is the number of channels by the width; 0 means 2.
+	// Expand is the ratio of channels to width; 0 means 2.
 	Expand int
 	// Rank is the rank of the projection of step sizes; 0 means ⌈width/16⌉.
 	Rank int
-	// Init is how the projections start; the default is that of [Linear].
+	// Init initialises the projections; the default is that of [Linear].
 	Init ir.Initial
 }
 

@@ -98,8 +98,8 @@ func AUC(b *ir.Builder, name string, scores, labels ir.Value) {
 	addSums(b, MetricPrefix+name, ops.Stack(b, 0, count(negative), count(ops.Not(b, negative))))
 }
 
-// checkPair records an error unless x and the labels have one shape, x has an element type that ok
-// accepts, and the labels are integers. It reports whether there is none.
+// checkPair reports whether x and the labels have one shape, ok accepts the element type of x, and
+// the labels are integers. If not, it records an error.
 func checkPair(b *ir.Builder, op ir.Op, name string, x, labels ir.Value, ok func(ir.DType) bool, what string) bool {
 	if !b.Require(op, "value", x.Valid() && labels.Valid()) {
 		return false

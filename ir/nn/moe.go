@@ -9,28 +9,29 @@ import (
 
 // MoEOptions are the options of [MoE].
 type MoEOptions struct {
-	// Name is the scope of the parameters; "" stands for "moe" and a number.
+	// Name is the scope of the parameters; "" means "moe" and a number.
 	Name string
 	// Hidden is the number of features within an expert; 0 means four times the width.
 	Hidden int
-	// K is the number of experts of each token; 0 means 2.
+	// K is the number of experts that process each token; 0 means 2.
 	K int
-	// Capacity bounds the tokens of an expert to Capacity·K·tokens/experts, rounded up; tokens past
-	// it are dropped. 0 means no bound.
+	// Capacity bounds the tokens of an expert to Capacity·K·tokens/experts, rounded up; tokens
+	// beyond it are dropped. 0 means no bound.
 	Capacity float64
 	// Activation is the function within an expert; "" means [SwiGlu].
 	Activation Activation
-	// Init is how the weights start; the default is uniform in ±1/√in, as [Linear]'s.
+	// Init initialises the weights; the default is uniform in ±1/√in, as in [Linear].
 	Init ir.Initial
 }
 
-// MoE returns a mixture of experts: for each token of x, [..., width], the sum of the results of its
-// k best experts, MLPs without biases, by the softmax of the router's scores, normalised to sum to 1
-// (Shazeer et al. 2017; as Mixtral has it). loss is the load-balancing loss, of rank 0 (Fedus, Zoph
-// and Shazeer, Switch Transformers), to be added to that of the model with a weight such as 0.01.
-// Parameters are gate/weight [width, experts], experts/w1 [experts, width, hidden], with a gated
-// activation twice as wide, and experts/w2 [experts, hidden, width]. Sizes are constant. Errors are
-// recorded in b: of kind [ir.ErrAttr] for options outside their domain.
+// MoE returns a mixture of experts: for each token of x, [..., width], the sum of the results of
+// its k best experts, weighted by the softmax of the router's scores, normalised to sum to 1
+// (Shazeer et al. 2017; as in Mixtral). Experts are MLPs without biases. loss is the load-balancing
+// loss, of rank 0 (Fedus, Zoph and Shazeer, Switch Transformers), to be added to that of the model
+// with a weight such as 0.01. Parameters are gate/weight [width, experts], experts/w1 [experts,
+// width, hidden], twice as wide with a gated activation, and experts/w2 [experts, hidden, width].
+// Sizes are constant. Errors are recorded in b: of kind [ir.ErrAttr] for options outside their
+// domain.
 func MoE(b *ir.Builder, x ir.Value, experts int, o ...MoEOptions) (y, loss ir.Value) {
 	opts := option(b, "moe", o)
 	within(b, "moe", opts.Name, x, func(l *layer) { y, loss = l.moe(experts, opts) })

@@ -162,8 +162,8 @@ func TestDocumentationShowsTheExamples(t *testing.T) {
 	}
 }
 
-// TestExamplesAreShort counts the lines of the functions of the examples, without comments and
-// empty lines: what a model takes from its layers to a trained program.
+// TestExamplesAreShort counts the lines of the example functions, without comments and empty lines:
+// the code from layers to a trained program.
 func TestExamplesAreShort(t *testing.T) {
 	for model, most := range map[string]int{"gpt": 60, "cnn": 20, "unet": 60} {
 		file, functions := "example_"+model+"_test.go", []string{model, "Example_" + model}

@@ -7,11 +7,11 @@ import (
 
 // NormOptions are the options of [LayerNorm], [RMSNorm], [GroupNorm] and [InstanceNorm].
 type NormOptions struct {
-	// Name is the scope of the parameters; "" stands for the kind of layer and a number.
+	// Name is the scope of the parameters; "" means the kind of layer and a number.
 	Name string
 	// Epsilon is added to the variance; 0 means 1e-5, and for RMSNorm 1e-6.
 	Epsilon float64
-	// NoBias leaves the bias out, and NoAffine weight and bias. RMSNorm has no bias.
+	// NoBias omits the bias, and NoAffine weight and bias. RMSNorm has no bias.
 	NoBias, NoAffine bool
 	// ChannelsFirst is for images [batch, channels, spatial axes...]; by default the channels are
 	// the last axis. LayerNorm and RMSNorm then normalise the channels of each position.
@@ -115,13 +115,13 @@ func channelsLast(l *layer, first bool, f func(x ir.Value) ir.Value) ir.Value {
 
 // BatchNormOptions are the options of [BatchNorm].
 type BatchNormOptions struct {
-	// Name is the scope of parameters and states; "" stands for "batch_norm" and a number.
+	// Name is the scope of parameters and states; "" means "batch_norm" and a number.
 	Name string
 	// Epsilon is added to the variance; 0 means 1e-5.
 	Epsilon float64
 	// Momentum is the weight of a batch in the running statistics, as in PyTorch; 0 means 0.1.
 	Momentum float64
-	// NoAffine leaves weight and bias out.
+	// NoAffine omits weight and bias.
 	NoAffine bool
 	// ChannelsFirst is for images [batch, channels, spatial axes...]; by default the channels are
 	// the last axis.

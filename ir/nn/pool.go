@@ -6,9 +6,9 @@ import (
 )
 
 // PoolOptions are the options of [MaxPool] and [AvgPool]. Lists have an entry for each spatial axis;
-// one entry stands for all axes.
+// one entry means all axes.
 type PoolOptions struct {
-	// Window is the size of the window; nil stands for the argument size on all axes.
+	// Window is the size of the window; nil means the argument size on all axes.
 	Window []int
 	// Stride is the step of the window; nil means its size.
 	Stride []int

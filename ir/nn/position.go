@@ -7,12 +7,12 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// cache is the memory of earlier positions: see [Cache].
+// cache holds the keys and values of earlier positions: see [Cache].
 type cache struct {
 	CacheOptions
 	length int
-	past   ir.Value // how many positions came before, i32; the zero Value before its first use
-	steps  ir.Dim   // how many positions this run adds
+	past   ir.Value // number of earlier positions, i32; the zero Value before its first use
+	steps  ir.Dim   // number of positions that this run adds
 }
 
 // CacheState is the state that counts the positions in the caches, a rank-0 i32: see [Cache].
@@ -154,7 +154,7 @@ func (l *layer) positions(n ir.Dim) ir.Value {
 
 // PositionalEmbeddingOptions are the options of [PositionalEmbedding].
 type PositionalEmbeddingOptions struct {
-	// Name is the scope of the parameter; "" stands for "positional_embedding" and a number.
+	// Name is the scope of the parameter; "" means "positional_embedding" and a number.
 	Name string
 	// Init is how the table starts; the default is normal(0, 0.02), as in GPT-2.
 	Init ir.Initial

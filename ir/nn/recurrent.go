@@ -9,7 +9,7 @@ import (
 
 // RecurrentOptions are the options of [LSTM], [GRU] and [RNN].
 type RecurrentOptions struct {
-	// Name is the scope of the parameters; "" stands for the kind of layer and a number.
+	// Name is the scope of the parameters; "" means the kind of layer and a number.
 	Name string
 	// Layers is the number of layers, each on the results of the one before; 0 means 1.
 	Layers int

@@ -5,8 +5,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Storage says how the weight of a [Linear] or an [Embedding] lies in memory: see [Stored]. The zero
-// value is the default of the layer.
+// Storage is the storage of the weight of a [Linear] or an [Embedding]: see [Stored]. The zero
+// value is the layer's default.
 type Storage struct {
 	// Format is the format in which rows are packed, one of [ops.QuantizedMatMul]: "q4_0". The
 	// parameter is then u8 [out, bytes], or [rows, bytes] of an embedding, and frozen. "" means
@@ -15,7 +15,7 @@ type Storage struct {
 	// OutIn has the weight of a linear layer as [out, in], as PyTorch and GGUF files have it. Packed
 	// weights always are.
 	OutIn bool
-	// DType is the element type of numbers; the zero value stands for that of the layer's input, or
+	// DType is the element type of numbers; the zero value means that of the layer's input, or
 	// of an embedding's result. They are converted where they are used.
 	DType ir.DType
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestFrozenLayersKeepTheirParameters trains a model with a frozen part and LoRA: only what is not frozen changes,
-// and initially the added matrices change no result.
+// TestFrozenLayersKeepTheirParameters trains a model with a frozen part and LoRA: only trained
+// parameters change, and initially the added matrices change no result.
 func TestFrozenLayersKeepTheirParameters(t *testing.T) {
 	model := func(b *ir.Builder, x ir.Value, lora bool) ir.Value {
 		nn.Frozen(b, func() { x = nn.BatchNorm(b, nn.Linear(b, x, 6)) })

@@ -35,7 +35,7 @@ func (a Activation) gated() bool { return a == SwiGlu || a == GeGlu }
 
 // MLPOptions are the options of [MLP].
 type MLPOptions struct {
-	// Name is the scope of the layers; "" stands for "mlp" and a number.
+	// Name is the scope of the layers; "" means "mlp" and a number.
 	Name string
 	// Activation is the function in between; "" means [Gelu].
 	Activation Activation
@@ -79,7 +79,7 @@ func (l *layer) mlp(hidden int, o MLPOptions) ir.Value {
 
 // TransformerOptions are the options of [TransformerBlock].
 type TransformerOptions struct {
-	// Name is the scope of the block; "" stands for "transformer_block" and a number.
+	// Name is the scope of the block; "" means "transformer_block" and a number.
 	Name string
 	// Hidden is the number of features within the MLP; 0 means four times the width.
 	Hidden int

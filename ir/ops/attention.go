@@ -95,7 +95,7 @@ func init() {
 // may have a multiple of the heads of k and v (grouped-query attention). mask, which may
 // be left out (the zero Value), broadcasts to [..., heads, m, n]: booleans, true where a
 // query attends to a key, or numbers of the type of q that are added to the scores. A
-// fully masked query gives 0. A scale of 0 stands for 1/√d.
+// fully masked query gives 0. A scale of 0 means 1/√d.
 func Attention(b *ir.Builder, q, k, v, mask ir.Value, a AttentionAttrs) ir.Value {
 	a.resolve(b, OpAttention, q)
 	return b.Add1(OpAttention, &a, given(q, k, v, mask)...)
@@ -111,7 +111,7 @@ func AttentionForward(b *ir.Builder, q, k, v, mask ir.Value, a AttentionAttrs) (
 // AttentionBackward returns the cotangents of q, k, v and, if it is additive, mask, which
 // are the operands of [Attention]. lse is the second result of [AttentionForward], dout
 // the cotangent of the first one, and delta, [..., heads, m], the sum of dout·out over the
-// last axis minus the cotangent of lse. A scale of 0 stands for 1/√d.
+// last axis minus the cotangent of lse. A scale of 0 means 1/√d.
 func AttentionBackward(b *ir.Builder, q, k, v, lse, delta, dout, mask ir.Value, a AttentionAttrs) []ir.Value {
 	a.resolve(b, OpAttentionBackward, q)
 	return b.Add(OpAttentionBackward, &a, given(q, k, v, lse, delta, dout, mask)...)

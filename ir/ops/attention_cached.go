@@ -54,7 +54,7 @@ func init() {
 // filled, the last m of them for the queries; past is i32, of rank 0 or one number for each sequence. Queries do not
 // see later positions. The cost follows the filled positions. row, which may be left out (the zero Value), is
 // i32[sequences of q], the sequence of k [sequences, kv heads, n, d] and v that belongs to each of q. A scale
-// of 0 stands for 1/√d. There is no derivative.
+// of 0 means 1/√d. There is no derivative.
 func CachedAttention(b *ir.Builder, q, k, v, past, row ir.Value, a CachedAttentionAttrs) ir.Value {
 	s := AttentionAttrs{Scale: a.Scale}
 	s.resolve(b, OpCachedAttention, q)

@@ -14,8 +14,8 @@ const OpConvGeneral ir.Op = "conv_general"
 // ConvAttrs describe a convolution. Lhs, Rhs and Out are the layouts: Lhs and Out list the
 // batch axis, the feature axis and the spatial axes; Rhs lists the axis of output
 // features, that of input features and the spatial axes. The other lists have one entry
-// for each spatial axis. Nil lists stand for the defaults: strides and dilations of 1, no
-// padding, axes in the order of the lists; a group count of 0 stands for 1.
+// for each spatial axis. Nil lists mean the defaults: strides and dilations of 1, no
+// padding, axes in the order of the lists; a group count of 0 means 1.
 type ConvAttrs struct {
 	Strides      []int
 	PadLo, PadHi []int // added to lhs after dilation; negative padding crops

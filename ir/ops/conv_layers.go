@@ -28,7 +28,7 @@ func (a *Conv2DAttrs) Visit(v ir.AttrVisitor) {
 
 // SamePadding returns the low and high padding of each axis that makes a convolution or
 // pool with stride 1 keep the sizes; the odd element goes to the high side. Nil dilations
-// stand for 1.
+// mean 1.
 func SamePadding(window, dilations []int) (lo, hi []int) {
 	for i, w := range window {
 		total := w - 1

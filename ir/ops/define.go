@@ -168,7 +168,7 @@ type unary struct {
 	types   domain
 	meaning meaning
 	scalar  func(x scalar.Expr) scalar.Expr
-	// slope returns the derivative at x, where the result is y. Nil stands for a
+	// slope returns the derivative at x, where the result is y. Nil means a
 	// derivative of 0 wherever it exists.
 	slope func(b *ir.Builder, x, y ir.Value) ir.Value
 	// linear applies the op to a cotangent, for self-adjoint ops.

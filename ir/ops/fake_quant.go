@@ -207,7 +207,7 @@ func FakeQuant(b *ir.Builder, x, largest ir.Value, a FakeQuantAttrs) (y, newLarg
 }
 
 // FakeQuantLSQ returns x rounded to multiples of a learned scale (Esser et al., Learned
-// Step Size Quantization). Zero fields of a stand for 8 bits and a factor of 1.
+// Step Size Quantization). Zero fields of a mean 8 bits and a factor of 1.
 func FakeQuantLSQ(b *ir.Builder, x, scale ir.Value, a LSQAttrs) ir.Value {
 	a.Bits, a.Factor = cmp.Or(a.Bits, defaultLSQ.Bits), cmp.Or(a.Factor, defaultLSQ.Factor)
 	return b.Add1(OpFakeQuantLSQ, &a, x, scale)

@@ -468,7 +468,7 @@ const (
 )
 
 // CutoffAttrs hold the relative cutoff below which singular values count as 0: cutoff
-// times the largest one. A negative number stands for 10·max(m, n)·ε.
+// times the largest one. A negative number means 10·max(m, n)·ε.
 type CutoffAttrs struct{ Cutoff float64 }
 
 // Visit shows the attributes.

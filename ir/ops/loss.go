@@ -94,7 +94,7 @@ func checkReduction(n *ir.Node) error {
 	}
 }
 
-// reduceLoss reduces the elementwise loss as the attributes say.
+// reduceLoss reduces the elementwise loss by the attributes.
 func reduceLoss(b *ir.Builder, n *ir.Node, loss ir.Value) ir.Value {
 	switch n.Attrs().(reducing).reduction() {
 	case LossMean:
@@ -131,7 +131,7 @@ func (a *DeltaLossAttrs) Visit(v ir.AttrVisitor) {
 }
 
 // FocalAttrs hold Alpha, the weight of positive examples, with 1 − Alpha for negative
-// ones, and Gamma, the focusing exponent. A negative Alpha stands for no weights. [Focal]
+// ones, and Gamma, the focusing exponent. A negative Alpha means no weights. [Focal]
 // takes an Alpha of 0 for 0.25 and a Gamma of 0 for 2, the values of Lin et al. 2017; the
 // loss without focusing is [BCEWithLogits].
 type FocalAttrs struct {
@@ -282,7 +282,7 @@ func focal(b *ir.Builder, n *ir.Node, x, target ir.Value) ir.Value {
 	return Mul(b, loss, mix(ConstLike(b, x, a.Alpha), ConstLike(b, x, 1-a.Alpha)))
 }
 
-// loss adds a loss; an empty reduction stands for the mean.
+// loss adds a loss; an empty reduction means the mean.
 func loss(b *ir.Builder, op ir.Op, a ir.Attrs, reduction *string, in ...ir.Value) ir.Value {
 	if *reduction == "" {
 		*reduction = LossMean

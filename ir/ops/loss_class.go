@@ -194,8 +194,8 @@ func cosineSimilarity(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 
 // CrossEntropyLoss returns [CrossEntropy] along any axis of logits with class weights,
 // ignored labels, label smoothing and a reduction. weight, [classes], may be left out (the
-// zero Value). An axis of 0 stands for the last one; negative axes count from the end, so
-// the first of n axes is −n. An empty reduction stands for the mean.
+// zero Value). An axis of 0 means the last one; negative axes count from the end, so
+// the first of n axes is −n. An empty reduction means the mean.
 func CrossEntropyLoss(b *ir.Builder, logits, labels, weight ir.Value, a ClassLossAttrs) ir.Value {
 	a.Axis = classAxis(a.Axis, logits.Rank())
 	return loss(b, OpCrossEntropyLoss, &a, &a.Reduction, given(logits, labels, weight)...)
@@ -325,7 +325,7 @@ func ctcLoss(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 // CTCLoss returns the CTC loss of labels, i32[batch, max labels], for log-probabilities
 // logs, [time, batch, classes] (Graves et al., Connectionist Temporal Classification).
 // times and lengths, i32[batch], hold the number of valid steps and labels of each
-// sequence. An empty reduction stands for the mean.
+// sequence. An empty reduction means the mean.
 func CTCLoss(b *ir.Builder, logs, labels, times, lengths ir.Value, a CTCAttrs) ir.Value {
 	return loss(b, OpCTC, &a, &a.Reduction, logs, labels, times, lengths)
 }

@@ -415,7 +415,7 @@ func init() {
 
 // AdaNorm returns norm(x)·(1 + scale) + shift, the adaptive norm of DiT (Peebles and Xie).
 // The norm is a layer norm over the last axis, or an RMS norm with a.RMS. scale and shift
-// have the type of x and broadcast to it. An epsilon of 0 stands for 1e-5.
+// have the type of x and broadcast to it. An epsilon of 0 means 1e-5.
 func AdaNorm(b *ir.Builder, x, scale, shift ir.Value, a AdaNormAttrs) ir.Value {
 	a.Epsilon = cmp.Or(a.Epsilon, defaultEpsilon)
 	return b.Add1(OpAdaNorm, &a, x, scale, shift)

@@ -21,7 +21,7 @@ const (
 )
 
 // NanToNumAttrs hold the replacements of NaN and the infinities. An infinite PosInf or
-// NegInf stands for the largest or smallest finite number of the element type.
+// NegInf means the largest or smallest finite number of the element type.
 type NanToNumAttrs struct{ NaN, PosInf, NegInf float64 }
 
 // Visit shows the attributes.

@@ -137,7 +137,7 @@ func padElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
 
 // Pad returns x padded along each axis with value, of rank 0, before, after and between
 // its elements. Negative low and high crop, after interior padding, at most the whole
-// axis; nil interior stands for 0.
+// axis; nil interior means 0.
 func Pad(b *ir.Builder, x, value ir.Value, low, high, interior []int) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}

@@ -30,7 +30,7 @@ func (a *LinearQuantAttrs) Visit(v ir.AttrVisitor) {
 
 // RequantAttrs describe a quantised product: the zero points of both factors and of the
 // result, and the multiplier of the sums, the product of the factors' scales over the
-// scale of the result (0 stands for 1). The result is i8 if DType is left out.
+// scale of the result (0 means 1). The result is i8 if DType is left out.
 type RequantAttrs struct {
 	XZero, WZero, OutZero int
 	Mult                  float64

@@ -148,7 +148,7 @@ func cubicWeight(d float64) float64 {
 }
 
 // Resize returns images, [batch, spatial axes..., channels], resampled to the spatial
-// sizes a.Sizes. An empty mode stands for [ResizeNearest].
+// sizes a.Sizes. An empty mode means [ResizeNearest].
 func Resize(b *ir.Builder, x ir.Value, a ResizeAttrs) ir.Value {
 	if a.Mode == "" {
 		a.Mode = ResizeNearest

@@ -243,7 +243,7 @@ func Rope(b *ir.Builder, x, cos, sin ir.Value, a RopeAttrs) ir.Value {
 
 // RopeTable returns the cosines and sines, f32[..., size/2], of
 // positions·base^(−2·i/size), the tables of [Rope] for integer or float positions [...].
-// size is even; a base of 0 stands for 10,000.
+// size is even; a base of 0 means 10,000.
 func RopeTable(b *ir.Builder, positions ir.Value, size int, base float64) (cos, sin ir.Value) {
 	if base == 0 {
 		base = defaultRopeBase
@@ -253,7 +253,7 @@ func RopeTable(b *ir.Builder, positions ir.Value, size int, base float64) (cos, 
 
 // AxialRope applies the rotary embedding of SAM 2's image encoder to x, [..., positions,
 // d], with positions in a row-major grid of width columns: half of the pairs is rotated by
-// the column, half by the row. d is a multiple of 4; a base of 0 stands for 10,000.
+// the column, half by the row. d is a multiple of 4; a base of 0 means 10,000.
 func AxialRope(b *ir.Builder, x ir.Value, width int, base float64) ir.Value {
 	if base == 0 {
 		base = defaultRopeBase

@@ -111,7 +111,7 @@ func Permutation(b *ir.Builder, key ir.Value, size int) ir.Value {
 }
 
 // SampleToken returns a token for each row of logits, [..., tokens], i32[...]: see
-// [SampleAttrs]. key is u32[2]; a TopP of 0 stands for 1.
+// [SampleAttrs]. key is u32[2]; a TopP of 0 means 1.
 func SampleToken(b *ir.Builder, key, logits ir.Value, a SampleAttrs) ir.Value {
 	if a.TopP == 0 {
 		a.TopP = 1

@@ -19,7 +19,7 @@ const (
 
 // FrameAttrs describe how a signal is split into frames.
 type FrameAttrs struct {
-	// Hop is the distance between the starts of frames; 0 stands for 1.
+	// Hop is the distance between the starts of frames; 0 means 1.
 	Hop int
 	// Center pads the signal by half a frame of reflection at both ends, so that frame i
 	// is centred at element i·Hop.
@@ -33,7 +33,7 @@ func (a *FrameAttrs) Visit(v ir.AttrVisitor) {
 }
 
 // UnframeAttrs describe how the frames were split, and hold the length of the signal: 0
-// stands for all that the frames cover.
+// means all that the frames cover.
 type UnframeAttrs struct {
 	FrameAttrs
 	Length int
@@ -48,7 +48,7 @@ func (a *UnframeAttrs) Visit(v ir.AttrVisitor) {
 // LogMelAttrs describe a log-mel spectrogram.
 type LogMelAttrs struct {
 	FrameAttrs
-	// Floor is the lower bound of the energy before the logarithm. 0 stands for 1e-10.
+	// Floor is the lower bound of the energy before the logarithm. 0 means 1e-10.
 	Floor float64
 }
 
@@ -62,7 +62,7 @@ func (a *LogMelAttrs) Visit(v ir.AttrVisitor) {
 const defaultFloor = 1e-10
 
 // WelchAttrs describe an estimate of spectral density: Rate is the sampling rate. Zeros
-// stand for 1.
+// mean 1.
 type WelchAttrs struct {
 	Hop  int
 	Rate float64
@@ -229,7 +229,7 @@ func unframed(b *ir.Builder, re, im, window ir.Value, a *UnframeAttrs) ir.Value 
 		length = covered - 2*start
 	}
 	if !ok || a.Hop < 1 || frames < 1 || length < 0 || start+length > covered {
-		b.Failf(OpISTFT, []ir.Value{re, im, window}, ir.Attrf("length is %d: it must be what %d frames give at a hop of %d", length, frames, a.Hop))
+		b.Failf(OpISTFT, []ir.Value{re, im, window}, ir.Attrf("length is %d: it must be that of %d frames at a hop of %d", length, frames, a.Hop))
 		return ir.Value{}
 	}
 	re, im = wholeSpectrum(b, re, im, re.Rank()-1, n)

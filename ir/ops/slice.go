@@ -128,7 +128,7 @@ func defineReverse() {
 }
 
 // Slice returns size elements along each axis of x, from start, stride apart; nil stride
-// stands for 1 everywhere. Slices are given by size, not end, so that the shape of the
+// means 1 everywhere. Slices are given by size, not end, so that the shape of the
 // result stays exact with symbolic axes. A slice out of bounds is an error.
 func Slice(b *ir.Builder, x ir.Value, start, size []ir.Dim, stride []int) ir.Value {
 	if stride == nil {

@@ -172,7 +172,7 @@ func CountNonzero(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 }
 
 // KeepDims returns a reduction of x that keeps the reduced axes with size 1, for example
-// KeepDims(b, ReduceMax, x, -1). No axes stand for all.
+// KeepDims(b, ReduceMax, x, -1). No axes mean all.
 func KeepDims(b *ir.Builder, reduce func(b *ir.Builder, x ir.Value, axes ...int) ir.Value, x ir.Value, axes ...int) ir.Value {
 	if !b.Require("keep_dims", "reduction", reduce != nil) {
 		return ir.Value{}

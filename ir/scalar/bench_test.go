@@ -6,8 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// A convolution's index: five digits of a flat number, put together with other
-// strides.
+// A convolution's index: five digits of a flat number, recombined with other strides.
 func convIndex() Expr {
 	c := int32s
 	p := ivar("p", 0, 32*64*28*28*9-1)

@@ -66,7 +66,7 @@ func TestEvalReference(t *testing.T) {
 		{"conjugate", Conj(ConstC(dtype.C128, 1+2i)), Value{C: 1 - 2i}},
 		{"real to complex", Convert(f(2), dtype.C64), Value{C: 2}},
 	} {
-		// Constants fold, so this is also what the constructors make of them.
+		// Constants fold, so this is also the result of the constructors.
 		got, err := Eval(tt.e, &Env{})
 		if err != nil || !same(tt.e.Type, got, tt.want) {
 			t.Errorf("%s: %v, %v; want %v", tt.name, got, err, tt.want)

@@ -21,7 +21,7 @@ func Example() {
 	// 1.7615941762924194 <nil>
 }
 
-// Ranges of loop variables take index arithmetic apart.
+// Ranges of loop variables simplify index arithmetic.
 func ExampleSimplify() {
 	row := scalar.NewVar("row", dtype.I32, 0, 99)
 	col := scalar.NewVar("col", dtype.I32, 0, 63)

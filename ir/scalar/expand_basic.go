@@ -45,8 +45,8 @@ func expandExtreme(n *Node) Expr {
 	return Select(Or(New(op, a, b), Ne(a, a)), a, b)
 }
 
-// expandDiv replaces a divisor of 0, or of -1 if the quotient would overflow, by 1. C leaves both
-// undefined; the result is that of WGSL.
+// expandDiv replaces a divisor of 0, or of -1 if the quotient would overflow, by 1. Both are
+// undefined in C; the result is that of WGSL.
 func expandDiv(n *Node) Expr {
 	b := safeDivisor(n)
 	if b == n.Args[1] {
@@ -94,7 +94,7 @@ func ExpandFloorDiv(n Expr) Expr {
 
 func isPowerOfTwo(x int64) bool { return x > 0 && x&(x-1) == 0 }
 
-// expandShift reduces the count modulo the width; C leaves larger counts undefined.
+// expandShift reduces the count modulo the width; larger counts are undefined in C.
 func expandShift(n *Node) Expr {
 	width := ConstI(n.Type, int64(n.Type.Bits()-1))
 	return New(n.Op, n.Args[0], And(n.Args[1], width))

@@ -81,8 +81,7 @@ func checkUses(t *testing.T, s WithLocals) {
 	}
 }
 
-// treeUses counts how often each node of e occurs, structurally equal ones
-// together.
+// treeUses counts the uses of each node of e, structurally equal ones together.
 func treeUses(e Expr) map[*Node]int {
 	root := newInterner().intern(e)
 	var uses memo[use]

@@ -12,7 +12,7 @@ import (
 type grower struct {
 	pick func(n int) int // a number in [0, n)
 	vars []Expr
-	pool []Expr // what was made, to be shared
+	pool []Expr // earlier expressions, for sharing
 	typ  dtype.DType
 }
 

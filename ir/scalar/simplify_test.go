@@ -60,8 +60,7 @@ func TestSimplifyRewritesIndexArithmetic(t *testing.T) {
 }
 
 func TestSimplifyKeepsWrappingSumsShared(t *testing.T) {
-	// A sum that may wrap is not taken apart, so a chain that uses each sum
-	// twice keeps its length.
+	// A sum that may wrap is not decomposed, so a chain that uses each sum twice keeps its length.
 	x, y := Arg(0, dtype.U32), Arg(1, dtype.U32)
 	for range 20 {
 		x = Add(x, y)

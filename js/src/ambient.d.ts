@@ -2,5 +2,5 @@
 // the Go that built the modules.
 declare module '#wasm_exec';
 
-// The hash of the compiler's module, by which build.mjs replaces it.
+// The hash of the compiler's module, which build.mjs substitutes.
 declare const compilerBuild: string;

@@ -1,5 +1,6 @@
 /**
- * A compile service for Workers: what the Go package wasm/edge is, by this package's compiler.
+ * A compile service for Workers: the counterpart of the Go package wasm/edge, with this package's
+ * compiler.
  *
  * ```js
  * import { edge } from '@rlx-go/rlx/edge';

@@ -2,11 +2,12 @@
  * Layers of neural networks: functions of a value that add ops and declare their parameters in a scope of their own. There
  * is no object that holds them.
  *
- * Sizes come from the input: `linear(x, 64)` has the number of outputs alone. Parameters are named scope/weight,
- * scope/bias and so on, in PyTorch's words and as in the Go package nn; the scope is the option `name` or else the kind of
- * layer and the number of those before it in the open scope. Each declares its initial value, by default as in PyTorch.
- * {@link train} and {@link infer} set what {@link dropout} and {@link batchNorm} compute: a model is a function that is
- * called once for the training step and once for each other entry.
+ * Sizes come from the input: `linear(x, 64)` takes only the number of outputs. Parameters are
+ * named scope/weight, scope/bias and so on, as in PyTorch and the Go package nn; the scope is the
+ * option `name`, or the kind of layer and its count in the open scope. Each declares its
+ * initialisation, by default PyTorch's. {@link train} and {@link infer} set the mode of {@link
+ * dropout} and {@link batchNorm}: call a model function once for the training step and once for
+ * each other entry.
  *
  * @module
  */

@@ -1,6 +1,7 @@
 /**
- * A plug-in for Vite, Rollup and Rolldown (`rlx`) and one for esbuild (`esbuild`): modules `NAME.rlx.ts` are run at build time, and
- * each of their exports that is made by `ahead` is replaced by its plan, a file beside the bundle.
+ * A plug-in for Vite, Rollup and Rolldown (`rlx`) and one for esbuild (`esbuild`). They run
+ * modules `NAME.rlx.ts` at build time, and replace each export made by `ahead` by its plan, a file
+ * next to the bundle.
  *
  * ```js
  * import { rlx } from '@rlx-go/rlx/vite';
@@ -70,7 +71,7 @@ export function rlx(): RlxPlugin {
   };
 }
 
-/** The plug-in for esbuild. Its bundles are modules (`format: 'esm'`), and plans lie beside them. */
+/** The plug-in for esbuild. Its bundles are modules (`format: 'esm'`), with the plans next to them. */
 export function esbuild(): RlxEsbuildPlugin {
   return {
     name: 'rlx',
@@ -94,7 +95,7 @@ export function esbuild(): RlxEsbuildPlugin {
 
 const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex').slice(0, 16);
 
-/** Runs a module and compiles what it exports. */
+/** Runs a module and compiles its exports. */
 async function run(path: string): Promise<Built> {
   const { text, files } = await bundled(path), own = join(dirname(path), `.${basename(path)}-${process.pid}-${Math.random().toString(36).slice(2)}.mjs`);
   let exported: Record<string, unknown>;
@@ -135,7 +136,10 @@ function codeOf(value: unknown): string {
   return `{${Object.entries(value as object).map(([name, part]) => `${JSON.stringify(name)}:${codeOf(part)}`).join(',')}}`;
 }
 
-/** A module and its imports, except packages, as one JavaScript text, by a bundler of the project; without one Node takes the file as it is. */
+/**
+ * A module and its imports, except packages, as one JavaScript text, made by a bundler of the
+ * project; without one Node runs the file itself.
+ */
 async function bundled(path: string): Promise<{ text?: string; files: string[] }> {
   const esbuild = await tool('esbuild', path);
   if (esbuild) {

@@ -5,7 +5,7 @@ import { programHandlers } from './runtime/serve.js';
 import { setWorkerURL } from './worker/remote.js';
 import { serve } from './worker/rpc.js';
 
-// A bundler that made this a part of another script may have put a path of its own here, or nothing.
+// A bundler that included this in another script may have replaced the path, or removed it.
 const own: string | undefined = import.meta.url;
 setWorkerURL(!own || own.startsWith('file:') ? globalThis.location?.href ?? own : own);
 serve(programHandlers);

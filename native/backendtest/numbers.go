@@ -125,8 +125,8 @@ func countNaN(list []*ir.Array) (n int) {
 	return n
 }
 
-// differentNaN returns the first elements of which one is NaN and the other is not, or "". Other types
-// than floats must be equal.
+// differentNaN returns the first elements of which only one is NaN, or "". Other types than floats
+// must be equal.
 func differentNaN(got, want []*ir.Array) string {
 	var faults []string
 	for r, a := range want {
@@ -157,8 +157,8 @@ func number(a *ir.Array, i int) any {
 // longSums are the cases of [LongSums], whose results a process computes once for all backends.
 var longSums = sync.OnceValue(func() []irtest.SumCase { return irtest.LongSums(1e5) })
 
-// LongSums holds sums of 10⁵ terms of f32, alone and inside other ops, to what they come to in
-// f64: see [irtest.LongSums].
+// LongSums compares sums of 10⁵ terms of f32, alone and inside other ops, with their values in f64:
+// see [irtest.LongSums].
 func LongSums(t *testing.T, b native.Backend) {
 	cases := longSums()
 	for name, equal := range map[string]bool{"equal": true, "spread": false} {

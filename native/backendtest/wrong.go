@@ -28,8 +28,8 @@ func picker(t *testing.T, b native.Backend) native.Program {
 	}))
 }
 
-// WrongInput gives a program every kind of wrong input. Each must be an error of its kind,
-// leave the state unchanged and not affect later runs.
+// WrongInput passes a program every kind of wrong input. Each must be an error of its kind, and
+// must change neither the state nor later runs.
 func WrongInput(t *testing.T, b native.Backend) {
 	p := picker(t, b)
 	defer closeProgram(t, p)

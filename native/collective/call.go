@@ -14,18 +14,18 @@ type Op uint8
 // The collective operations. Arrays are contiguous. S is the array that a rank sends, n the size of
 // the group.
 const (
-	// AllReduce gives every rank the reduction of S over all ranks.
+	// AllReduce returns the reduction of S over all ranks on every rank.
 	AllReduce Op = iota
-	// AllGather gives every rank S of all ranks, in the order of ranks.
+	// AllGather returns the concatenation of S over all ranks, in their order, on every rank.
 	AllGather
-	// ReduceScatter reduces S over all ranks and gives rank i part i of n equal parts.
+	// ReduceScatter reduces S over all ranks and returns part i of n equal parts on rank i.
 	ReduceScatter
-	// AllToAll gives rank i part i of S of every rank, in the order of ranks.
+	// AllToAll returns on rank i part i of S of every rank, in the order of ranks.
 	AllToAll
-	// Permute gives the receiver of each pair S of the sender, and zeros to a rank that receives
-	// nothing.
+	// Permute sends S of each pair's sender to its receiver. A rank that receives nothing gets
+	// zeros.
 	Permute
-	// Broadcast gives every rank S of the root.
+	// Broadcast returns S of the root on every rank.
 	Broadcast
 )
 
@@ -74,13 +74,13 @@ type Call struct {
 	// Bytes is the size of the array to send where a device has it and Send is nil: see
 	// [Group.Enqueue].
 	Bytes int64
-	// Entry and Step say which entry of a program makes the call, in which run, for errors and
+	// Entry and Step identify the entry of a program and the run that make the call, for errors and
 	// records.
 	Entry string
 	Step  int64
 }
 
-// String returns "all_reduce sum f32[1000]", and the entry and the step where there is one.
+// String returns "all_reduce sum f32[1000]", with the entry and the step if set.
 func (c *Call) String() string {
 	var sb strings.Builder
 	sb.WriteString(c.Op.String())

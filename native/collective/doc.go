@@ -1,10 +1,10 @@
-// Package collective has groups of processes that compute together, and their collectives: a
+// Package collective implements groups of processes that compute together, and their collectives. A
 // [Group] is one rank's view, and an [Engine] moves the data. [Local] makes the ranks of one
-// process; package tcp below connects processes, on one machine or several; package nccl moves the data of
-// GPUs beside it; package launch reads
-// from the environment which rank a process is, as torchrun, Slurm, mpirun and Kubernetes say it.
+// process; package tcp connects processes, on one machine or several; package nccl moves the data
+// of GPUs; package launch reads a process's rank from the environment that torchrun, Slurm, mpirun
+// or Kubernetes sets.
 //
-// A [Mesh] gives the axes of a group names, which collectives of a graph refer to. A program is
+// A [Mesh] names the axes of a group; collectives of a graph refer to the names. A program is
 // compiled for a mesh; before its first run, all ranks compare what they have compiled.
 //
 // All ranks make the same collectives in the same order. A rank that makes another call, ends, or

@@ -64,7 +64,7 @@ type Group struct {
 	atClose  []func() error
 }
 
-// failure is the first error of a group and those that are split from it.
+// failure is the first error of a group and of the groups split from it.
 type failure struct {
 	mu  sync.Mutex
 	err error
@@ -76,7 +76,7 @@ func (f *failure) get() error {
 	return f.err
 }
 
-// set records the error unless there is one, and reports whether it was the first.
+// set records the first error, and reports whether err was the first.
 func (f *failure) set(err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -162,32 +162,32 @@ func (g *Group) wrap(number int64, c *Call, err error) error {
 	return e
 }
 
-// AllReduce gives every rank the reduction of send over all ranks.
+// AllReduce returns the reduction of send over all ranks on every rank.
 func (g *Group) AllReduce(ctx context.Context, d ir.DType, r Reduction, send, recv []byte) error {
 	return g.Do(ctx, &Call{Op: AllReduce, Reduction: r, DType: d, Send: send, Recv: recv})
 }
 
-// AllGather gives every rank the arrays of all ranks, in the order of ranks.
+// AllGather returns the arrays of all ranks, in their order, on every rank.
 func (g *Group) AllGather(ctx context.Context, d ir.DType, send, recv []byte) error {
 	return g.Do(ctx, &Call{Op: AllGather, DType: d, Send: send, Recv: recv})
 }
 
-// ReduceScatter gives rank i part i of the reduction of send over all ranks.
+// ReduceScatter returns part i of the reduction of send over all ranks on rank i.
 func (g *Group) ReduceScatter(ctx context.Context, d ir.DType, r Reduction, send, recv []byte) error {
 	return g.Do(ctx, &Call{Op: ReduceScatter, Reduction: r, DType: d, Send: send, Recv: recv})
 }
 
-// AllToAll gives rank i part i of the array of every rank, in the order of ranks.
+// AllToAll returns on rank i part i of the array of every rank, in the order of ranks.
 func (g *Group) AllToAll(ctx context.Context, d ir.DType, send, recv []byte) error {
 	return g.Do(ctx, &Call{Op: AllToAll, DType: d, Send: send, Recv: recv})
 }
 
-// Permute gives the receiver of each pair the array of the sender, zeros to other ranks.
+// Permute sends the array of each pair's sender to its receiver; other ranks get zeros.
 func (g *Group) Permute(ctx context.Context, d ir.DType, pairs [][2]int, send, recv []byte) error {
 	return g.Do(ctx, &Call{Op: Permute, DType: d, Pairs: pairs, Send: send, Recv: recv})
 }
 
-// Broadcast gives every rank the array of the root.
+// Broadcast returns the array of the root on every rank.
 func (g *Group) Broadcast(ctx context.Context, d ir.DType, root int, send, recv []byte) error {
 	return g.Do(ctx, &Call{Op: Broadcast, DType: d, Root: root, Send: send, Recv: recv})
 }
@@ -197,9 +197,9 @@ func (g *Group) Barrier(ctx context.Context) error {
 	return g.AllReduce(ctx, ir.I32, Max, make([]byte, 4), make([]byte, 4))
 }
 
-// Split divides the group: ranks that give the same color, 0 or greater, become a group, in the
-// order of key and then of their ranks here. All ranks call it. The groups fail together: an error
-// of one aborts all.
+// Split divides the group: ranks with the same color, 0 or greater, form a group, in the order of
+// key and then of their ranks here. All ranks call it. The groups fail together: an error of one
+// aborts all.
 func (g *Group) Split(ctx context.Context, color, key int) (*Group, error) {
 	if color < 0 {
 		return nil, ir.Attrf("color is %d; it must be 0 or greater", color)
@@ -227,8 +227,8 @@ func (g *Group) Split(ctx context.Context, color, key int) (*Group, error) {
 	return &Group{engine: e, deadline: g.deadline, failed: g.failed}, nil
 }
 
-// Agree returns an error of kind [ErrMismatch] on every rank unless all ranks give the same digest
-// of the same thing, such as a plan. The error names the first rank that differs from rank 0.
+// Agree returns an error of kind [ErrMismatch] on every rank unless all ranks pass the same digest,
+// such as that of a plan. The error names the first rank that differs from rank 0.
 func (g *Group) Agree(ctx context.Context, what string, digest [32]byte) error {
 	all := make([]byte, len(digest)*g.Size())
 	c := &Call{Op: AllGather, DType: ir.U8, Send: digest[:], Recv: all}
@@ -246,7 +246,7 @@ func (g *Group) Agree(ctx context.Context, what string, digest [32]byte) error {
 }
 
 // Abort ends the collectives of all ranks with an error of kind [ErrAborted], for a rank that
-// cannot go on. The group cannot be used after it.
+// cannot continue. The group cannot be used after it.
 func (g *Group) Abort(reason error) {
 	if reason == nil {
 		reason = errors.New("no reason given")
@@ -258,7 +258,7 @@ func (g *Group) Abort(reason error) {
 }
 
 // Down returns a channel that is closed once a rank is lost or has aborted the group, or this rank
-// has: [Group.Err] then says why.
+// has: [Group.Err] is then the reason.
 func (g *Group) Down() <-chan struct{} { return g.engine.Down() }
 
 // Err returns the error that ended the group, nil while it can be used.

@@ -9,7 +9,7 @@ import (
 )
 
 // Local returns the groups of n ranks of one process, each for one goroutine: for tests, and to run
-// a program of several ranks where there is one machine. Sums are in the order of ranks.
+// a program of several ranks on one machine. Sums are in the order of ranks.
 func Local(n int, o Options) []*Group {
 	world := &localWorld{meetings: map[string]*rendezvous{}, down: make(chan struct{})}
 	out := make([]*Group, n)
@@ -118,8 +118,8 @@ func (m *rendezvous) join(rank int, number int64, c *Call) (*round, error) {
 	return r, nil
 }
 
-// leave ends a round that a rank no longer waits in, unless the round is complete: the memory of
-// the rank must not be written any more. It returns the error of the rank.
+// leave ends a round that a rank no longer waits in, unless the round is complete: other ranks must
+// not write the rank's memory any more. It returns the error of the rank.
 func (m *rendezvous) leave(r *round, fault error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -99,8 +99,8 @@ func view[T any](data []byte) []T {
 }
 
 // Reference computes the results of a call on all ranks of a group, given the call of each rank. It
-// is the meaning of the collectives: engines give the same results up to the order of sums, and
-// those of this module the same bits.
+// is the reference implementation of collectives: engines return the same results up to the order
+// of sums, and those of this module the same bits.
 func Reference(calls []*Call) {
 	n, c := len(calls), calls[0]
 	switch c.Op {

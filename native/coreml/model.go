@@ -25,8 +25,8 @@ type Model struct {
 	versions map[string]int
 }
 
-// Slots returns the inputs and outputs by the names of the graph. The next value of a state
-// that is not a state of Core ML is an output "s_next" beside the input "s".
+// Slots returns the inputs and outputs by the names of the graph. The next value of a state that is
+// not a state of Core ML is an output "s_next", next to the input "s".
 func (m *Model) Slots() []native.Slot {
 	var out []native.Slot
 	for _, f := range slices.Concat(m.inputs, m.outputs) {

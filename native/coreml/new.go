@@ -35,8 +35,8 @@ type Options struct {
 	// Weights are the values of parameters by name, stored in the package. Parameters
 	// without a value are inputs.
 	Weights map[string]native.Tensor
-	// Shapes give sizes of symbolic dimensions. Each makes a function of every entry; they
-	// share the weights. It is nil for a module without symbolic dimensions.
+	// Shapes lists sizes for the symbolic dimensions. Each becomes a function of every entry; the
+	// functions share the weights. It is nil for a module without symbolic dimensions.
 	Shapes []map[string]int
 }
 

@@ -115,8 +115,7 @@ func TestSizesShareWeights(t *testing.T) {
 	}
 }
 
-// TestHalfPrecisionIsClose: what an f32 graph computes in fp16 is off by its
-// rounding alone.
+// TestHalfPrecisionIsClose: an f32 graph computed in f16 differs only by rounding.
 func TestHalfPrecisionIsClose(t *testing.T) {
 	m := module(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.Dims(3, 16)...)

@@ -35,7 +35,7 @@ const (
 // Runtime loads functions of packages: [Open] returns Core ML.
 type Runtime = driver.Runtime
 
-// Open opens Core ML. The error is of kind [native.ErrUnavailable] and says what is missing.
+// Open opens Core ML. The error is of kind [native.ErrUnavailable] and names what is missing.
 func Open() (Runtime, error) { return driver.Open() }
 
 // System describes a Core ML: its version and processors.

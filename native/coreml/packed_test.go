@@ -55,8 +55,8 @@ func TestPackedWeightsAreStoredPacked(t *testing.T) {
 	}
 }
 
-// packedFunction returns the function that unpacks the stored bytes of a sample, and
-// what it is to give.
+// packedFunction returns the function that unpacks the stored bytes of a sample, and the expected
+// result.
 func packedFunction(t *testing.T, s ir.Sample, o coreml.Options) (*mil.Function, []float64) {
 	t.Helper()
 	a := s.Attrs.(*ops.PackedAttrs)
@@ -90,7 +90,7 @@ func packedBits(t *testing.T, f *mil.Function) int {
 	return 0
 }
 
-// sameNumbers holds what a function gives for an x of 1 to the numbers wanted.
+// sameNumbers compares the results of a function for an x of 1 with the wanted numbers.
 func sameNumbers(t *testing.T, f *mil.Function, want []float64, off float64) {
 	t.Helper()
 	g, err := software.Graph(f)

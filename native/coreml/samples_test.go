@@ -15,9 +15,8 @@ import (
 	"github.com/rlx-go/rlx/native/coreml"
 )
 
-// TestEverySampleSurvivesItsPackage writes the samples of every op that a model can
-// be made of as a package, reads it, and computes what it says. That it says so to
-// Core ML too is tested by coremltools: make test-coreml.
+// TestEverySampleSurvivesItsPackage writes the samples of every supported op as packages, reads
+// them, and evaluates them. coremltools checks that Core ML reads them alike: make test-coreml.
 func TestEverySampleSurvivesItsPackage(t *testing.T) {
 	total := 0
 	for _, op := range ir.Ops() {
@@ -121,7 +120,7 @@ func compare(t *testing.T, p *mil.Package, f *mil.Function, g *ir.Graph, in map[
 	}
 }
 
-// nameOf returns what a feature is called in the graph.
+// nameOf returns the name of a feature in the graph.
 func nameOf(p *mil.Package, f *mil.Function, feature string) string {
 	return strings.SplitN(p.Metadata[f.Name+"/"+feature], " ", 3)[2]
 }

@@ -17,15 +17,19 @@ type address struct {
 	base   int
 	terms  []term
 	stride int
-	// run, if not 0, is the number of lanes after which the address starts anew, jump elements
-	// after the start of the run before. Point i of a row is at i/run·jump + i%run·stride.
+	// run, if not 0, is the number of lanes after which the address restarts, jump elements after
+	// the start of the previous run. Point i of a row is at i/run·jump + i%run·stride.
 	run, jump int
 	start     register // the index in the row of lane 0, where there are runs
+	row       int      // the points of a row, where there are runs
 	index     register // of a general address
 	wide      bool     // lanes differ, or may
 	level     level
 	// general addresses are not affine: each lane has its index.
 	general bool
+	// most, if not 0, is the number of values from 0 that the only term that is not a coordinate may
+	// have for the element to be one of its buffer: kernels compute such addresses.
+	most int
 	// mask, if not nil, selects the lanes that use the address: the others load
 	// element 0.
 	mask *value
@@ -71,7 +75,7 @@ func (m *nestBuilder) address(offset scalar.Expr) *address {
 	}
 	switch s := m.n.wideSpace(); {
 	case a.run > 0:
-		a.wide, a.level, a.start = true, m.n.wideLevel(), s.start
+		a.wide, a.level, a.start, a.row = true, m.n.wideLevel(), s.start, s.row
 	case a.stride != 0:
 		a.wide, a.level = true, m.n.wideLevel()
 		a.terms = append(a.terms, term{a.stride, s.start})
@@ -104,8 +108,8 @@ func (m *nestBuilder) masked(offset, cond, inside scalar.Expr) *address {
 	return a
 }
 
-// guard returns the condition that guards a whole sum, and the sum without it; nil where there
-// is none.
+// guard returns the condition that guards a whole sum, and the sum without it; nil if there is
+// none.
 func (a affine) guard() (cond, inside scalar.Expr) {
 	if a.constant != 0 || len(a.terms) == 0 {
 		return nil, nil
@@ -126,6 +130,31 @@ func (a affine) guard() (cond, inside scalar.Expr) {
 		}
 	}
 	return cond, inside
+}
+
+// bound sets [address.most] of the address of an offset in a buffer.
+func (m *nestBuilder) bound(a *address, offset scalar.Expr, buf *buffer) {
+	sum, computed := affineOf(offset), affineTerm{}
+	if a.general || sum.constant < 0 {
+		return
+	}
+	s, rest := scalar.NewSimplifier(), sum.constant
+	for _, t := range sum.terms {
+		lo, hi, ok := s.Range(t.of)
+		switch {
+		case t.coef < 0:
+			return
+		case t.of.Op == scalar.OpVar && ok && lo >= 0:
+			rest += t.coef * int(hi)
+		case computed.of != nil:
+			return
+		default:
+			computed = t
+		}
+	}
+	if computed.of != nil && rest < buf.elems {
+		a.most = min((buf.elems-1-rest)/computed.coef+1, math.MaxInt32)
+	}
 }
 
 func (m *nestBuilder) general(offset scalar.Expr) *address {
@@ -149,8 +178,8 @@ func (n *nest) wideLevel() level {
 	return perBlock
 }
 
-// runs sets the stride of an address, and its runs where neighbouring lanes are not the same
-// distance apart everywhere. It returns false for lanes that lie in more than two levels.
+// runs sets the stride of an address, and its runs if the lanes are not equally spaced. It returns
+// false for lanes of more than two levels.
 func (m *nestBuilder) runs(a *address, sum affine) bool {
 	wides := m.n.wideSpace().wides()
 	length, seen := 1, false // of the run so far
@@ -195,8 +224,8 @@ func (a affine) coef(name string) int {
 	return 0
 }
 
-// affineOf decomposes an index into an affine form. Indices never overflow, as they are
-// positions in memory.
+// affineOf decomposes an index into an affine form. Indices are positions in memory, so they never
+// overflow.
 func affineOf(e scalar.Expr) affine {
 	var out affine
 	var add func(e scalar.Expr, by int)

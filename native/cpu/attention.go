@@ -12,17 +12,17 @@ import (
 // only the scores of one block are in memory, mostly in a cache. Each block is an attention
 // op itself: with a causal mask its last query is aligned with its last key.
 
-// The minimum queries of a block, with a window, where each block computes extra scores for
-// as many keys as it has queries, and without; and the maximum number of blocks, since each
-// is compiled by itself.
+// Minimum numbers of queries per block, with a window, where each block computes extra scores for
+// as many keys as it has queries, and without; and the maximum number of blocks, since each is
+// compiled separately.
 const (
 	windowBlock        = 128
 	plainBlock         = 256
 	maxAttentionBlocks = 32
 )
 
-// attentionBlockSize returns the queries of a block of an attention, 0 where it is not split.
-// The sizes must be constant and large enough; a causal attention needs as many queries as
+// attentionBlockSize returns the number of queries in a block of an attention, 0 if it is not
+// split. The sizes must be constant and large enough; a causal attention needs as many queries as
 // keys, and a window must be causal.
 func attentionBlockSize(n *ir.Node) int {
 	a, ok := n.Attrs().(*ops.AttentionAttrs)

@@ -104,8 +104,8 @@ func inner(a, b []float32) float64 {
 	return sum
 }
 
-// TestAttentionInBlocks compares attention in blocks of queries, the last of which is short,
-// with the definition.
+// TestAttentionInBlocks compares attention in blocks of queries, the last of which is short, with
+// the definition.
 func TestAttentionInBlocks(t *testing.T) {
 	for _, x := range attentions {
 		g := x.graph(t)

@@ -10,10 +10,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Attention over a cache reads the caches in place, as far as they are filled. A chunk of work is a
-// tile of queries that share a head of keys, against all its keys, block by block with a running
-// maximum (Dao et al., FlashAttention). Where there are few tiles, as for one new position, the keys
-// are split too, and the parts combined at the end.
+// Attention over a cache reads the filled part of the caches in place. A chunk of work is a tile of
+// queries that share a head of keys, processed against blocks of its keys with a running maximum
+// (Dao et al., FlashAttention). With few tiles, as for one new position, the keys are split too,
+// and the partial results combined at the end.
 
 const (
 	cachedTile  = 64  // maximum queries of a tile
@@ -203,8 +203,8 @@ func rowsOf(x []float32, columns int) simd.Matrix[float32] {
 	return simd.Matrix[float32]{Data: x, Row: columns, Col: 1}
 }
 
-// weigh sets the weights of keys, counted from a position, for query i relative to the new maximum, and
-// scales what was summed before.
+// weigh computes the weights of keys, from a position on, for query i relative to the new maximum,
+// and rescales the earlier sums.
 func (t *cachedPart) weigh(i int, weights []float32, position int) {
 	from, to := t.visible(i)
 	from = min(max(from-position, 0), len(weights))
@@ -244,7 +244,7 @@ func (t *cachedPart) weigh(i int, weights []float32, position int) {
 	}
 }
 
-// combine adds up the splits of a tile, whose memory is that of size queries, and divides by the sum of the weights.
+// combine adds the splits of a tile of size queries and divides by the sum of the weights.
 func (s *cachedStep) combine(parts []float32, size, rows int, out []float32) {
 	each := size * (s.width + 2)
 	for i := range rows {
@@ -273,8 +273,8 @@ func (s *cachedStep) combine(parts []float32, size, rows int, out []float32) {
 	}
 }
 
-// exp32 returns e^x for an x of at most 0: 2^n·e^r with |r| ≤ ln 2 / 2 and the polynomial of
-// Taylor, whose error is about that of rounding to float32. NaN stays NaN.
+// exp32 returns e^x for x ≤ 0: 2^n·e^r with |r| ≤ ln 2 / 2, by a Taylor polynomial with an error of
+// about one rounding to float32. NaN stays NaN.
 func exp32(x float32) float32 {
 	const rounding = float32(3 << 22) // so large a float32 has no fraction
 	if x < -87 {

@@ -10,9 +10,9 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// TestColumnsOfEveryHeight reduces columns of which a kernel does several rows at once, with a
-// remainder, over one axis and over two that are not adjacent. The terms of one sum depend on
-// the row's position, those of the others do not. The expected values are computed in float64.
+// TestColumnsOfEveryHeight reduces columns several rows at a time, with a remainder, over one axis
+// and over two that are not adjacent. The terms of one sum depend on the row's position, those of
+// the others do not. The expected values are computed in float64.
 func TestColumnsOfEveryHeight(t *testing.T) {
 	const batch, cols = 3, 130
 	everyLevel(t, func(t *testing.T) {

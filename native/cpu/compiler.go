@@ -44,9 +44,9 @@ type temporary struct {
 	offset int
 }
 
-// compile compiles all entries of a module. It checks the memory against the budget twice:
-// before constants are copied, and once the steps have reserved what they need.
-// Parameters and states that shared has are those of another program.
+// compile compiles all entries of a module. It checks the memory against the budget twice: before
+// it copies constants, and once the steps have reserved their memory. Parameters and states in
+// shared use the memory of another program.
 func compile(ctx context.Context, b backend, m *ir.Module, budget native.Budget, shared map[string]*stored, mesh *collective.Mesh) (*program, error) {
 	p := &program{persistent: map[string]*stored{}, shared: shared, mesh: mesh}
 	if err := p.acceptShared(m); err != nil {
@@ -179,8 +179,7 @@ func (c *compiler) constant(t *fusion.Tensor) {
 	})
 }
 
-// input adds an input, with memory of its own for callers' values that cannot be used in
-// place.
+// input adds an input, with a buffer for caller's values that cannot be used in place.
 func (c *compiler) input(s native.Slot, t *fusion.Tensor) {
 	b, at := c.buffer(t), len(c.e.inputs)
 	c.e.inputs = append(c.e.inputs, input{slot: len(c.e.slots), buf: b})

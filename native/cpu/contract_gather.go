@@ -97,7 +97,7 @@ func (a *affine) add(b affine, by int) {
 	}
 }
 
-// table returns a matrix with tables whose element offsets are sum.
+// table returns a matrix whose tables of element offsets add up to sum.
 func (x *factorAxes) table(sum affine, buf *buffer) matrix {
 	m := matrix{buf: buf, base: sum.constant}
 	coefs := func(at ir.Index) []int {

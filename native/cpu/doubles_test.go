@@ -117,10 +117,9 @@ func outputsOf[T native.Element](tb testing.TB, e ir.Entry, x native.Tensor) map
 	return values
 }
 
-// BenchmarkDoubles runs jobs in f64 and in f32 and reports the ratio of their times: 2 where
-// memory or arithmetic is the bottleneck, more for square roots, of which processors compute
-// less than half as many per second, and for exp and erf, in softmax and gelu, whose
-// polynomials have higher degrees.
+// BenchmarkDoubles runs jobs in f64 and in f32 and reports the ratio of their times. It is 2 if
+// memory or arithmetic is the bottleneck. It is more for square roots, which have less than half
+// the rate in f64, and for softmax and gelu, whose exp and erf have polynomials of higher degree.
 func BenchmarkDoubles(b *testing.B) {
 	for name, f := range map[string]func(b *ir.Builder, x ir.Value) ir.Value{
 		"relu of x+1": func(b *ir.Builder, x ir.Value) ir.Value { return ops.Relu(b, ops.Add(b, x, ops.ConstLike(b, x, 1))) },

@@ -69,9 +69,9 @@ func (s *exchangeStep) run(r *runner) {
 	}
 }
 
-// giveUp ends the group of an entry whose run failed on this rank: the others are a step ahead, or
-// wait.
-func (e *entry) giveUp(err error) {
+// abort closes the group of an entry after its run failed on this rank: the other ranks are a step
+// ahead, or wait.
+func (e *entry) abort(err error) {
 	if e.world != nil {
 		e.world.Abort(err)
 	}

@@ -154,8 +154,8 @@ func cholesky[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
 	}
 }
 
-// choleskyBlock factors a small matrix in place, whose rows are step apart; false where it is
-// not positive definite.
+// choleskyBlock factors a small matrix in place, with the given distance between rows; it returns
+// false if the matrix is not positive definite.
 func choleskyBlock[T simd.Float](a []T, step, size int) bool {
 	for i := range size {
 		row := a[i*step:][:size]
@@ -187,8 +187,8 @@ func symmetrize[T simd.Float](to, from []T, size int) {
 	}
 }
 
-// lu factors with partial pivoting: a panel of columns, the rows of the upper factor that it
-// gives, and the rest by a product.
+// lu factors with partial pivoting: a panel of columns, the rows of the upper factor that depend on
+// it, and the rest by a product.
 func lu[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
 	rows, cols := matrixOf(n.Input(0))
 	a, k := out[0], min(rows, cols)

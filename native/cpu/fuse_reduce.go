@@ -15,7 +15,7 @@ import (
 const maxBlockPoints = 4096
 
 // blockLimit returns the maximum number of inner points of one call of the phase's code. A sum
-// starts anew in each block, which bounds the length of a lane's chain of additions.
+// restarts in each block, which bounds the length of a lane's chain of additions.
 func (p *phase) blockLimit() int {
 	switch {
 	case p.sets > 1:
@@ -418,9 +418,9 @@ const (
 	maxStreams = 24
 )
 
-// unroll makes a kernel for several consecutive inner points of a reduction whose lanes are
-// outer points: the accumulators stay in registers between them, and short rows of lanes have
-// less call overhead.
+// unroll makes a kernel for several consecutive inner points of a reduction whose lanes are outer
+// points: the accumulators stay in registers between them, and short rows of lanes have less call
+// overhead.
 func (f *fuser) unroll(p *phase) {
 	inner := f.n.inner.scalars()
 	if f.n.wideInner || !p.loop || len(p.accumulators) == 0 || len(p.inner) > 0 || len(inner) == 0 {

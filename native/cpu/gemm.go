@@ -51,8 +51,8 @@ type productStep struct {
 	windows *padStep
 }
 
-// The minimum tile, so that packing its factors costs little beside the products, and the
-// minimum nanoseconds that repay waking another core.
+// Minimum size of a tile, so that packing costs little compared to the products, and the minimum
+// nanoseconds of work that repay waking another core.
 const (
 	pieceM    = 96
 	pieceN    = 128

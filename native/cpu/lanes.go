@@ -13,8 +13,8 @@ type number interface {
 	float32 | float64 | int32 | uint32 | int64
 }
 
-// fastOp returns the specialised loop of an operation, nil where the evaluator of package
-// scalar is used. Both give the same value, but for the last digit of f32 functions.
+// fastOp returns the specialised loop of an operation, nil where the evaluator of package scalar is
+// used. Both return the same values, up to the last digit of f32 functions.
 func fastOp(f *files, in *instr) op {
 	from := in.node.Args[len(in.node.Args)-1].Type
 	to := in.node.Type

@@ -62,7 +62,7 @@ func TestArraysOfMoreThan31Bits(t *testing.T) {
 	}
 }
 
-// kept is a value in an array of its own.
+// kept is a value in a separate array.
 func kept(b *ir.Builder, name string, v ir.Value) ir.Value {
 	b.State(name, v.DType(), v.Shape()...)
 	b.SetState(name, v)

@@ -5,8 +5,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// The tensor IDs that stand for a step's own buffers in the loads and stores of the nests
-// before and after it.
+// Tensor IDs of a step's own buffers in the loads and stores of the nests before and after it.
 const (
 	ownID = -4 - iota
 	resultID
@@ -22,6 +21,19 @@ func (c *compiler) materialize(name string, x fusion.Elements) (*buffer, error) 
 	var dims []int
 	code.Outer, dims = coordinates(x.At, x.Dims)
 	return buf, c.nest(name, code, dims, nil, map[int]*buffer{ownID: buf})
+}
+
+// operand is [compiler.materialize] of values that are only read. Where they are a row-major array
+// in memory already, other than out, that is the operand.
+func (c *compiler) operand(name string, x fusion.Elements, out *buffer) (*buffer, error) {
+	if e := x.Value; e.Op == scalar.OpLoad {
+		buf := c.buffers[e.Ref]
+		whole := buf != nil && buf != out && buf.dtype == e.Type && buf.elems == product(x.Dims)
+		if whole && scalar.Equal(scalar.Simplify(e.Args[0]), scalar.Simplify(linear(x.Dims, x.At))) {
+			return buf, nil
+		}
+	}
+	return c.materialize(name, x)
 }
 
 // storeResult stores a step's row-major result where the group's result is.
@@ -56,10 +68,10 @@ func (c *compiler) scatter(g *fusion.Group) error {
 		x: x, env: c.env, out: c.buffers[x.Out.ID], guarded: x.Store(g, x.Operand.Value).Guarded,
 	}
 	var err error
-	if s.row, err = c.materialize(g.Name()+" rows", x.Row); err != nil {
+	if s.row, err = c.operand(g.Name()+" rows", x.Row, s.out); err != nil {
 		return err
 	}
-	if s.update, err = c.materialize(g.Name()+" updates", x.Update); err != nil {
+	if s.update, err = c.operand(g.Name()+" updates", x.Update, s.out); err != nil {
 		return err
 	}
 	direct := x.Out.Outer == nil

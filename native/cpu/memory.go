@@ -55,7 +55,7 @@ type liveRange struct {
 type arena struct {
 	live      []liveRange
 	size      int
-	overflows bool // the live temporaries together are larger than an int
+	overflows bool // the live temporaries overflow an int
 }
 
 // bytes returns the size of the arena.
@@ -102,8 +102,8 @@ type request struct {
 	assign func(data []byte)
 }
 
-// reserve records an allocation; assign receives the memory once it is allocated. A nil assign
-// is for memory that runs allocate themselves.
+// reserve records an allocation; assign receives the memory once it is allocated. A nil assign is
+// for memory that a run allocates.
 func (l *ledger) reserve(a native.Allocation, take func(data []byte)) {
 	l.parts = append(l.parts, a)
 	if take != nil {

@@ -36,6 +36,7 @@ type nest struct {
 	rows      []instr
 	phases    []*phase
 	rowKernel []instr // one kernel for all rows, which replaces the phases
+	failures  []rowFailure
 	cost      float64 // estimated nanoseconds of one worker
 }
 
@@ -59,7 +60,7 @@ type phase struct {
 	// finish, if not empty, replaces merges: the accumulators then have as many lanes as
 	// a vector register.
 	finish []instr
-	// whole says that element handles all inner points in one call and initialises the
+	// whole means that element handles all inner points in one call and initialises the
 	// accumulators itself.
 	whole bool
 	// maxPoints is the maximum number of inner points for one call of the code.
@@ -87,7 +88,7 @@ type laneMerge struct {
 	code       []instr
 }
 
-// environment is what the code of all groups of an entry refers to at run time.
+// environment is the state that the code of all groups of an entry shares at run time.
 type environment struct {
 	counters [maxDepth]int32
 	scalars  []scalar.Value

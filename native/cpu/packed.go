@@ -163,7 +163,7 @@ func (s *unpackStep) do(worker, chunk int) {
 	n := min(s.rowsPerChunk, s.n-first)
 	x, out, w := view[float32](s.x), view[float32](s.out)[first:], s.env.spaces.unpacked[worker]
 	for i := range n {
-		// A row has whole blocks of a known type, as the op requires: there is no error.
+		// The op requires whole blocks of a known type per row, so there is no error.
 		_ = gguf.Dequantize(s.format, w[i*s.k:][:s.k], s.w.data[(first+i)*s.packedProduct.rowBytes:][:s.rowBytes])
 	}
 	space := &s.env.spaces.f32[worker]

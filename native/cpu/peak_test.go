@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestTensorsOfAChainShareMemory compiles and runs a chain of products and row sums of which
-// two tensors are live at a time: the program holds those two, its input and its output, not
-// one for each link of the chain.
+// TestTensorsOfAChainShareMemory compiles and runs a chain of products and row sums with two live
+// tensors at a time: the program holds those two, its input and its output, not one for each link
+// of the chain.
 func TestTensorsOfAChainShareMemory(t *testing.T) {
 	const n, links = 768, 8
 	const tensor = 4 * n * n

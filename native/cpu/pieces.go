@@ -8,23 +8,23 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// The bounds of a map that is cut in pieces: their number, and the nanoseconds that a further
-// piece costs beside its work.
+// Bounds for a map that is split into pieces: their number, and the nanoseconds of overhead that a
+// further piece adds.
 const (
 	maxPieces = 64
 	perPiece  = 300
 )
 
-// made is what a map or a reduction became: steps, or nests without their kernels.
+// made is a compiled map or reduction: steps, or nests without kernels.
 type made struct {
 	steps []step
 	nests []*nest
 	cost  float64 // nanoseconds of one worker
 }
 
-// make compiles code over outer and inner points: a transpose, a padded copy, a nest, or the
-// pieces of a map whose choices depend on the place along an axis, as those of a concatenation
-// do, where they take less time.
+// make compiles code over outer and inner points: as a transpose, a padded copy, a nest, or the
+// pieces of a map whose conditions depend on the position along an axis, as in a concatenation,
+// where they take less time.
 func (c *compiler) make(name string, code *fusion.Code, outer, inner []int) (*made, error) {
 	outer, inner = coalesce(code, split(code, outer), inner)
 	if t := newTranspose(code, outer, c.buffers); t != nil {
@@ -95,7 +95,7 @@ func pieceOf(code *fusion.Code, i, first, end int) *fusion.Code {
 	return piece
 }
 
-// cutsOf returns the places along an axis at which a condition of the code changes, in order.
+// cutsOf returns the positions along an axis at which a condition of the code changes, in order.
 func cutsOf(code *fusion.Code, v scalar.Expr, size int) []int {
 	var cuts []int
 	look := func(e scalar.Expr) scalar.Expr {

@@ -27,11 +27,11 @@ var (
 	pool      []helper
 )
 
-// helper is a goroutine of the pool. Between jobs it spins for a while before it parks, since
-// steps follow each other closely and waking a thread takes as long as many a step.
+// helper is a goroutine of the pool. Between jobs it spins for a while before it parks, since steps
+// follow each other closely and waking a thread takes as long as many steps.
 type helper struct {
-	// offered is a job that the helper has not begun, &spinning or &parked where there is
-	// none, and nil while it works.
+	// offered is the job that the helper has not started, &spinning or &parked if there is none,
+	// and nil while it works.
 	offered atomic.Pointer[job]
 	wake    chan struct{}
 	_       [cacheLine]byte // against false sharing
@@ -61,9 +61,9 @@ type job struct {
 	failed atomic.Pointer[failure]
 }
 
-// share is the range of chunks that a worker does first, before it steals from others: what a
-// worker writes in one step it mostly reads itself in the next, from its own cache, where
-// steps visit memory in the same order.
+// share is the range of chunks that a worker processes before it steals from others. A worker
+// mostly reads in one step what it wrote in the previous one, from its own cache, if steps visit
+// memory in the same order.
 type share struct {
 	next atomic.Int64
 	end  int64

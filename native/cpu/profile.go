@@ -37,7 +37,7 @@ func (e *entry) profile(ctx context.Context, runs int) ([]native.Timing, error) 
 		if in.buf == nil {
 			continue
 		}
-		s := &e.slots[in.slot] // whose tensor the caller may have changed since
+		s := &e.slots[in.slot] // the caller may have changed its tensor since
 		if err := s.Accept(native.Tensor{DType: s.DType, Dims: s.Dims, Data: in.buf.data[:in.buf.bytes()]}); err != nil {
 			return nil, err
 		}
@@ -158,7 +158,7 @@ func describe(s step, group string) (name string, bytes int64, operations float6
 	return name, bytes, operations
 }
 
-// buffers returns those that a nest reads and writes, each once.
+// buffers returns the distinct buffers that a nest reads and writes.
 func (n *nest) buffers() []*buffer {
 	var out []*buffer
 	n.eachList(func(code *[]instr) {
@@ -173,7 +173,7 @@ func (n *nest) buffers() []*buffer {
 	return out
 }
 
-// buffers returns those that an instruction reads and writes.
+// buffers returns the buffers that an instruction reads and writes.
 func (in *instr) buffers() []*buffer {
 	var out []*buffer
 	if in.buf != nil {

@@ -39,14 +39,14 @@ type entry struct {
 	inputs  []input
 	outputs []output
 	checks  []*ir.Node
-	// onlyReads says that a run writes no state and is free to run beside others.
+	// onlyReads is set for a run that writes no state and may run concurrently with others.
 	onlyReads bool
 	world     *collective.Group // nil for an entry without collectives
 	runs      int64             // runs begun, for errors of collectives
 	lost      error             // why a collective of the current run failed
 }
 
-// runner holds what the steps of an entry need at run time.
+// runner holds the run-time state of an entry's steps.
 type runner struct {
 	env     *environment
 	job     job
@@ -65,7 +65,7 @@ type input struct {
 type output struct {
 	slot int
 	buf  *buffer
-	own  bool // nothing else uses the buffer: it may be replaced by the caller's memory
+	own  bool // no other tensor uses the buffer: the caller's memory may replace it
 	home []byte
 }
 
@@ -98,8 +98,7 @@ func (p *program) acceptShared(m *ir.Module) error {
 	return native.AcceptShared(m, slots)
 }
 
-// markParams gives the role of a parameter to all that are a parameter of some entry; the
-// others remain states.
+// markParams marks all states that are a parameter of some entry as parameters.
 func (p *program) markParams(m *ir.Module) {
 	for _, e := range m.Entries {
 		for _, port := range e.Graph.Ports() {
@@ -156,8 +155,8 @@ func (p *program) signature() synchronous.Signature {
 
 func (p *program) Backend() string { return Name }
 
-// Run runs an entry. Outputs are written to the caller's memory directly where it is aligned
-// and nothing else of the program uses the buffer.
+// Run runs an entry. It writes outputs directly to the caller's memory where that is aligned and no
+// other tensor uses the buffer.
 func (p *program) Run(entry int, values []native.Tensor) error {
 	e := p.entries[entry]
 	for i := range e.inputs {
@@ -206,7 +205,7 @@ func (e *entry) run() (err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			err = &native.Error{Backend: Name, Call: e.name, Kind: native.ErrDevice, Err: fmt.Errorf("%v", x)}
-			e.giveUp(err)
+			e.abort(err)
 		}
 	}()
 	e.env.status.take()
@@ -215,7 +214,7 @@ func (e *entry) run() (err error) {
 	runSteps(&e.runner, e.steps)
 	if code := e.env.status.take(); code != 0 {
 		err := e.failedCheck(code)
-		e.giveUp(err)
+		e.abort(err)
 		return err
 	}
 	return nil

@@ -24,7 +24,7 @@ import (
 	"github.com/rlx-go/rlx/native/cpu"
 )
 
-// faultVariable has what a process of [TestAProcessThatFailsEndsTheOthers] does wrong.
+// faultVariable selects the fault of a process of [TestAProcessThatFailsEndsTheOthers].
 const faultVariable = "RLX_TEST_RANK_FAULT"
 
 // counting adds the sum of x over ranks to a state. With another scale it is another plan.

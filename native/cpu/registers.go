@@ -164,8 +164,8 @@ type registerFile interface {
 	// move copies lanes, splat copies lane 0 of src to all lanes.
 	move(dst, src int) op
 	splat(dst, src int) op
-	// choose selects lanes of yes where cond is not 0, else of no; with uniform, by lane 0
-	// of cond.
+	// choose selects lanes of yes where cond is not 0, otherwise of no; with uniform, by lane 0 of
+	// cond.
 	choose(dst, yes, no int, cond []int32, uniform bool) op
 	// memory returns the address of the lanes.
 	memory(r int) unsafe.Pointer

@@ -91,7 +91,7 @@ func rowsOf(x native.Tensor, rank, rows int) native.Tensor {
 	return native.Float64s(out, heads, rows, width)
 }
 
-// TestRingAttentionRefuses what it does not compute.
+// TestRingAttentionRefuses unsupported options.
 func TestRingAttentionRefuses(t *testing.T) {
 	mesh := ops.MeshAttrs{MeshAxis: "data", Devices: 2}
 	for _, c := range []struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// routine has the functions of an op that compute its results in f32 and in f64, to and from
-// which other types are converted. Where there is none for f32, that is computed in f64.
+// routine holds the functions that compute an op in f32 and in f64. Other types are converted; f32
+// is computed in f64 if it has no function.
 type routine struct {
 	single matrixFunction[float32]
 	double matrixFunction[float64]

@@ -47,7 +47,7 @@ func newScatter(c *compiler, s *scatterStep) *scatterStep {
 	return s
 }
 
-// isContiguous reports whether a row of the result lies as its update.
+// isContiguous reports whether a row of the result has the layout of its update.
 func (s *scatterStep) isContiguous() bool {
 	for w, at := range s.x.WindowAt {
 		if at != w {

@@ -53,10 +53,10 @@ func argsort[T uint32 | uint64](s *sortStep, worker, row int) {
 // fewKeys is the length below which insertion is faster than counting.
 const fewKeys = 48
 
-// sortPlaced returns the keys in order with their places, in one of two lists that it
-// overwrites: by insertion where they are few, else by their bytes, the lowest first, each pass
-// stable (Knuth, The Art of Computer Programming, volume 3, section 5.2.5). Bytes that are the
-// same in all keys take no pass.
+// sortPlaced returns the keys in order with their positions, in one of two lists that it
+// overwrites. It sorts few keys by insertion, others by a stable radix sort from the lowest byte
+// (Knuth, The Art of Computer Programming, volume 3, section 5.2.5), without passes for bytes that
+// are equal in all keys.
 func sortPlaced[T uint32 | uint64](keys []T, list, other []placed[T]) []placed[T] {
 	if len(keys) < fewKeys {
 		for i, key := range keys {

@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// space is an iteration space: a list of coordinates, the last of which may run along the
-// lanes of a block.
+// space is an iteration space: a list of coordinates, the last of which may run along the lanes of
+// a block.
 type space struct {
 	vars []axis
 	// wide is the number of vars that run along a block, row the number of points they
@@ -131,8 +131,8 @@ type boundSpace struct {
 	scalar []counter
 	start  counter
 	wide   []func(from, n int) // write the used coordinates along a block
-	// The block whose coordinates are in the registers: a block that is the same for all
-	// rows is written once.
+	// The block whose coordinates are in the registers: a block that is the same for all rows is
+	// written once.
 	from, n int
 }
 

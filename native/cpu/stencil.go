@@ -26,7 +26,7 @@ type stencilStep struct {
 	perChunk, chunkNum int     // runs of a chunk
 }
 
-// stencilRun is a range of positions that are the same distance apart.
+// stencilRun is a range of equally spaced positions.
 type stencilRun struct{ first, count int }
 
 // stencilGroup is the code for a range of taps, and a call of it for each worker.
@@ -102,8 +102,8 @@ func (s *stencilStep) steps() (a, b int32) {
 	return s.aPosition[1] - s.aPosition[0], s.bPosition[1] - s.bPosition[0]
 }
 
-// compile makes the code of groups of taps. The arrays of a group are the elements of a of each
-// tap, then those of b and of the result, one of which is for each tap and one shared.
+// compile compiles the code of groups of taps. The arrays of a group are the elements of a for each
+// tap, then b and the result, one of which is per tap and one shared.
 func (s *stencilStep) compile(set *jit.Set) {
 	multiply, add := jit.Operation{Op: scalar.OpMul, From: ir.F32, To: ir.F32}, jit.Operation{Op: scalar.OpAdd, From: ir.F32, To: ir.F32}
 	aStep, bStep := s.steps()

@@ -16,8 +16,8 @@ import (
 // instead of reaching another array of the arena. Kernels are synchronised one by one, and
 // an error names its kernel.
 type guards struct {
-	// behind aligns the end of an array with the end of its block, up to [guardAlign];
-	// otherwise the array begins where the block begins.
+	// behind aligns the end of an array with the end of its block, up to [guardAlign]; otherwise
+	// the array begins where the block begins.
 	behind bool
 	// short shortens the arrays by a number of bytes, to provoke accesses out of bounds.
 	short  int

@@ -1,7 +1,7 @@
-// Package dataset reads examples for training from files: CSV, IDX, folders of images, and files of
-// tokens. Its results are tensors, or batches in the form of rlx.Loop.Data. Files are data from
-// elsewhere: errors are of kind [ErrDamaged] or those of the file system, and memory is in proportion
-// to what is read.
+// Package dataset reads training examples from files: CSV, IDX, folders of images, and files of
+// tokens. Its results are tensors, or batches for rlx.Loop.Data. Errors of a file's contents are of
+// kind [ErrDamaged]; others are those of the file system. Memory is proportional to the size of the
+// file, whatever its header says.
 package dataset
 
 import (

@@ -46,7 +46,7 @@ func ReadIDX(r io.Reader) (native.Tensor, error) {
 		}
 		dims[i], bytes = int(n), bytes*int64(n)
 	}
-	data, err := io.ReadAll(io.LimitReader(in, bytes)) // grows by what is there, not by what the header says
+	data, err := io.ReadAll(io.LimitReader(in, bytes)) // grows with the data, not with the header's size
 	if err != nil {
 		return native.Tensor{}, damagedf("%v", err)
 	}

@@ -44,11 +44,11 @@ func ReadTokens(r io.Reader, d ir.DType) (Tokens, error) {
 	return out, nil
 }
 
-// Windows returns batches for rlx.Loop.Data: "tokens", i32[size, length], are windows of the text at
-// random places, and "targets", of the same type, the tokens after each. The places depend on the seed
-// and the epoch, which has as many batches as the text fills. A batch shares memory with the next
-// one. An epoch yields an error of kind [ir.ErrAttr] for a size or length below 1 and for a text that
-// has not size·length + 1 tokens.
+// Windows returns batches for rlx.Loop.Data: "tokens", i32[size, length], are windows at random
+// positions of the text, and "targets", of the same type, the tokens after each. The positions
+// depend on the seed and the epoch; the batches of an epoch have as many tokens as the text. A
+// batch shares memory with the next one. An epoch yields an error of kind [ir.ErrAttr] for a size
+// or length below 1 and for a text shorter than size·length + 1 tokens.
 func (t Tokens) Windows(size, length int, seed uint64) func(epoch int) iter.Seq2[map[string]native.Tensor, error] {
 	return func(epoch int) iter.Seq2[map[string]native.Tensor, error] {
 		return func(yield func(map[string]native.Tensor, error) bool) {

@@ -20,21 +20,22 @@ import (
 
 // ConvertOptions are the options of [Convert].
 type ConvertOptions struct {
-	// Quantize has the matrices of a GGUF file stored as Type, one that [gguf.Quantize] packs; without it they
-	// stay as they are.
+	// Quantize stores the matrices of a GGUF file as Type, one that [gguf.Quantize] supports;
+	// without it they keep their types.
 	Quantize bool
 	Type     gguf.Type
 	// DType is the element type of matrices in safetensors: see [lm.HFOptions].
 	DType ir.DType
 	// Force replaces files that exist.
 	Force bool
-	// Progress, if not nil, is called after each tensor with the number of those that are written.
+	// Progress, if not nil, is called after each tensor with the number of tensors written.
 	Progress func(done, of int, name string)
 }
 
-// Convert writes a language model in another format: a folder of Hugging Face or a GGUF file, as [Load] opens
-// them, to a GGUF file, by the name's end, or else to a folder with config.json, model.safetensors and
-// tokenizer.json. The tokenizer goes with it. Memory is that of one tensor.
+// Convert converts a language model, a folder of Hugging Face or a GGUF file as [Load] opens them,
+// to the other format: to a GGUF file if the name ends in ".gguf", or else to a folder with
+// config.json, model.safetensors and tokenizer.json. The tokenizer is converted, too. It needs
+// memory for one tensor.
 //
 // With Quantize the matrices of a GGUF file are packed: those of linear layers as Type, the embeddings too, and
 // the weight of the logits, where errors cost most, as q6_k, or q8_0 for a Type of 8 bits. Where a row is no
@@ -76,7 +77,7 @@ type converting struct {
 	made     []string // files and folders that were made
 }
 
-// create writes a file under another name first: what it replaces may be what is read.
+// create creates a file under a temporary name: the file that it replaces may be the source.
 func (c *converting) create(name string, write func(w io.Writer) error) error {
 	if _, err := os.Stat(name); err == nil && !c.o.Force {
 		return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
@@ -133,7 +134,7 @@ func (c *converting) gguf() error {
 	return c.create(c.to, func(w io.Writer) error { return gguf.Write(w, metadata, entries) })
 }
 
-// packedAs returns the type by which a matrix is stored.
+// packedAs returns the type in which a matrix is stored.
 func packedAs(t gguf.Type, name string, dims []int) gguf.Type {
 	if strings.Contains(name, "ffn_gate_inp") {
 		return gguf.F32

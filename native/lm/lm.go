@@ -107,7 +107,7 @@ func exists(name string) bool {
 // Close closes the files. The weights must not be used afterwards; programs that have them keep them.
 func (m *Model) Close() error { return m.file.Close() }
 
-// Decoder is [lm.Decoder] with the weights as they lie in the file.
+// Decoder is [lm.Decoder] with the weights in the file's storage format.
 func (m *Model) Decoder(b *ir.Builder, tokens ir.Value, o ...lm.DecoderOptions) (logits ir.Value) {
 	nn.Stored(b, m.Weights.Storage, func() { logits = lm.Decoder(b, m.Config, tokens, o...) })
 	return logits
@@ -132,8 +132,8 @@ func (m *Model) Set(ctx context.Context, p Setter) error {
 	return nil
 }
 
-// Tensor returns a parameter: a window of the file where it is stored as it is in memory, which must not be
-// written nor used after [Model.Close]. The error is of kind [ir.ErrName] for an unknown name.
+// Tensor returns a parameter: a read-only window of the file if it needs no conversion, not to be
+// used after [Model.Close]. The error is of kind [ir.ErrName] for an unknown name.
 func (m *Model) Tensor(name string) (native.Tensor, error) { return TensorOf(m.Weights, name) }
 
 // TensorOf returns a parameter of bound weights: see [Model.Tensor].

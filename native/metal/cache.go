@@ -18,7 +18,7 @@ const CacheVariable = "RLX_METAL_CACHE"
 // cache is the file with the pipelines of one plan. Metal validates its content, so a file
 // of another system or GPU only costs time, as do all failures.
 type cache struct {
-	archive driver.Archive // the zero Archive where there is none
+	archive driver.Archive // the zero Archive if there is none
 	fresh   bool           // the file is new and is written by close
 	path    string
 	usable  bool

@@ -106,8 +106,8 @@ func training(t *testing.T) *ir.Module {
 	return m
 }
 
-// step runs the entry for matrices of 1/64, of which every product is the same again: the
-// state becomes greater by 64.
+// step runs the entry for matrices of 1/64, whose products are equal to themselves: the state grows
+// by 64.
 func step(p native.Program) error {
 	ctx := context.Background()
 	x := slices.Repeat([]float32{1. / 64}, 64*64)

@@ -47,8 +47,8 @@ func encodings(t testing.TB, rounds int) (dispatches, told int) {
 	return metal.Plan(p).Entries[0].Dispatches(), gpu.Encoded() - before
 }
 
-// Encoders do not set what is set already: for one more round, each dispatch sets its
-// pipeline and those of its buffers that the dispatch before it had not, and is run.
+// Encoders do not set unchanged state: for one more iteration, each dispatch sets its pipeline and
+// those buffers that differ from the dispatch before, and runs.
 func TestEncodersSetOnlyChangedState(t *testing.T) {
 	short, few := encodings(t, 100)
 	long, many := encodings(t, 200)
@@ -59,9 +59,9 @@ func TestEncodersSetOnlyChangedState(t *testing.T) {
 	}
 }
 
-// BenchmarkEncode times what the host does for a step of 1,000 kernels and more: one call
-// from Go, which encodes the prepared list and commits it. The encoders are those of the
-// software device, so that its time is no Mac's; the calls are.
+// BenchmarkEncode times the host's work for a step of 1,000 kernels and more: one call from Go,
+// which encodes the prepared list and commits it. The encoders are those of the software device, so
+// their time is not a Mac's; the calls are.
 func BenchmarkEncode(b *testing.B) {
 	gpu := install(b, false)
 	p := compile(b, metal.New(), chain(b, 400))

@@ -17,13 +17,13 @@ type entry struct {
 	spec    *plan.Entry
 	inputs  []*plan.Slot  // inputs and scalars
 	outputs []*plan.Slot  // by their places among the outputs
-	own     []int         // the buffers of which each run has its own
+	own     []int         // the buffers that each run has separately
 	results int           // size of the outputs in a stage
 	checks  bool          // kernels may set the status word
 	loops   bool          // has loops of unknown trip count
 	time    time.Duration // estimated
 	touches []*plan.Slot  // parameters and states that it accesses
-	writes  []*plan.Slot  // those that it writes
+	writes  []*plan.Slot  // the parameters and states that it writes
 }
 
 // longEntry is the number of dispatches from which on an entry holds its command list only
@@ -76,7 +76,7 @@ func (e *entry) notePersistent(b plan.Binding, written bool) {
 	}
 }
 
-// use records a buffer of which each run has its own.
+// use records a buffer that each run has separately.
 func (e *entry) use(buffer int) {
 	if perRun(e.p.plan.Buffers[buffer]) && !slices.Contains(e.own, buffer) {
 		e.own = append(e.own, buffer)

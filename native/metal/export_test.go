@@ -11,7 +11,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// New returns a backend with a device of its own.
+// New returns a backend with a separate device.
 func New() native.Backend { return &backend{} }
 
 // Plan returns the plan of a program.

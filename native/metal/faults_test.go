@@ -88,8 +88,8 @@ func TestLostDeviceFailsAllPrograms(t *testing.T) {
 	}
 }
 
-// A command buffer that fails in the middle, of a timeout for one, has written what it
-// has written: the program is not lost, but what it was writing has to be set again.
+// A command buffer that fails in the middle, for example by a timeout, keeps what it has written:
+// the program is not lost, but the states that it was writing must be set again.
 func TestMidRunFailureMarksStatesInvalid(t *testing.T) {
 	install(t, false)
 	ctx, b := context.Background(), metal.New()

@@ -15,10 +15,9 @@ import (
 	"github.com/rlx-go/rlx/native/metal"
 )
 
-// checkFragments computes products that are large enough to use fragments, with what is
-// before and behind them, and in sums of several parts. Their elements are small whole
-// numbers, of which no bit is lost.
-// Factors of bf16 are multiplied as bfloat where the compiler has that.
+// checkFragments computes products that are large enough for fragments, with prologues and
+// epilogues, and split. Their elements are small integers, so that results are exact. bf16 factors
+// use bfloat if the compiler supports it.
 func checkFragments(t *testing.T, b native.Backend) {
 	t.Helper()
 	bfloat := metal.HasBFloat(b)

@@ -24,7 +24,7 @@ func unavailable() error {
 	return &native.Error{Backend: Name, Call: "probe", Kind: native.ErrUnavailable, Err: errors.New(missing(runtime.GOOS))}
 }
 
-// missing says what a program for a system lacks.
+// missing returns what a program for a system lacks.
 func missing(goos string) string {
 	if goos == "darwin" {
 		return "this program was built without cgo: build it with CGO_ENABLED=1 and the command line tools of Xcode"

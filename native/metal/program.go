@@ -46,7 +46,7 @@ func (p *program) build(ctx context.Context) error {
 	return p.allocate()
 }
 
-// perRun reports whether each run has a buffer of its own, since the host writes it while
+// perRun reports whether each run has a separate copy of a buffer, since the host writes it while
 // earlier runs may still read.
 func perRun(b plan.Buffer) bool { return b.Kind == plan.InputBuffer || b.Kind == plan.StatusBuffer }
 

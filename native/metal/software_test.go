@@ -124,7 +124,7 @@ func TestARunIsOneCommandBufferOfAllItsKernels(t *testing.T) {
 	want := append(append([]string{"commit step"}, kernels...), "copy 20") // the output
 	step := func() { must(t, errors.Join(bound.Start(context.Background()), bound.Wait(context.Background()))) }
 	for range 3 {
-		step() // the first runs allocate what they have of their own
+		step() // the first runs allocate their buffers
 	}
 	for range 4 {
 		gpu.Forget(t)
@@ -145,7 +145,7 @@ func TestReadWaitsOnlyForItsRun(t *testing.T) {
 	p := compile(t, metal.New(), running(t))
 	must(t, call(p))
 	gpu.Forget(t)
-	t.Setenv("RLX_SOFTWARE_DELAY", "700000") // that a command buffer takes: long beside the test's own work
+	t.Setenv("RLX_SOFTWARE_DELAY", "700000") // time of a command buffer: long compared to the test's own work
 	var runs [2]native.Run
 	for i := range runs {
 		r, err := p.Run(context.Background(), "step", map[string]native.Tensor{"x": native.Zeros(ir.F32, 1000)})

@@ -16,7 +16,7 @@ const inFlight = 3
 type stage struct {
 	e       *entry
 	heap    *driver.Heap
-	buffers map[int]driver.Buffer // the plan's buffers of which each run has its own
+	buffers map[int]driver.Buffer // the plan's buffers that each run has separately
 	scalars driver.Buffer
 	results driver.Buffer // copies of outputs that the next run overwrites
 	made    []variant

@@ -8,6 +8,7 @@
 //	defer texts.Close(ctx)
 //	vectors, err := texts.Embed(ctx, "The cat sits on the mat.", "A dog runs.")
 //
-// [Open] says by the kind of a model what it is for: [NewTexts], [NewImages], [NewImageTexts] or
-// [NewTranscriber]; decoders are for package native/lm/generate. The file to read first is open.go.
+// [Open] returns a model with its kind, which determines the constructor to use: [NewTexts],
+// [NewImages], [NewImageTexts] or [NewTranscriber]; decoders are for package native/lm/generate.
+// The file to read first is open.go.
 package models

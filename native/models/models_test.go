@@ -223,8 +223,8 @@ func TestWhisper(t *testing.T) {
 	}
 }
 
-// TestTexts holds vectors and labels of texts, of which one is empty and one too long, to those that
-// transformers computes one by one.
+// TestTexts compares vectors and labels of texts, one of them empty and one too long, with those of
+// transformers, computed one by one.
 func TestTexts(t *testing.T) {
 	s := cpu(t)
 	for _, name := range []string{"minilm", "roberta", "modernbert", "modernbertlabels", "distilbert"} {
@@ -252,7 +252,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestPairs holds labels of pairs of texts, of which some are cut off, to those of transformers.
+// TestPairs compares labels of pairs of texts, some of them truncated, with those of transformers.
 func TestPairs(t *testing.T) {
 	f := open(t, "bert")
 	x, err := models.NewTexts(t.Context(), cpu(t), f.Model, models.TextsOptions{MaxTokens: 16})

@@ -20,12 +20,13 @@ import (
 	nativelm "github.com/rlx-go/rlx/native/lm"
 )
 
-// DecoderKind is the kind of a language model, beside those of package ir/models: [Model.Decoder].
+// DecoderKind is the kind of a language model, in addition to those of package ir/models:
+// [Model.Decoder].
 const DecoderKind models.Kind = "decoder"
 
 // Model is an open model. Its weights are windows of mapped files: opening reads no elements.
 type Model struct {
-	// Kind says what the model is.
+	// Kind is the kind of the model.
 	Kind models.Kind
 	// Config describes the model, unless it is a decoder.
 	Config  models.Config
@@ -40,10 +41,10 @@ type Model struct {
 	file io.Closer
 }
 
-// Open opens a folder of Hugging Face with config.json and safetensors, and says by [Model.Kind] what it
-// is; a GGUF file is a decoder. The error is of kind [ir.ErrUnsupported] for an unknown architecture, with
-// those that are known, and otherwise those of [models.ReadConfig], [models.Bind], [nativelm.Load] and
-// [tokenizer.Open].
+// Open opens a folder of Hugging Face with config.json and safetensors, or a GGUF file, which is a
+// decoder. [Model.Kind] is the kind found. The error is of kind [ir.ErrUnsupported] for an unknown
+// architecture and lists the known ones, or those of [models.ReadConfig], [models.Bind],
+// [nativelm.Load] and [tokenizer.Open].
 func Open(path string, o ...lm.BindOptions) (*Model, error) {
 	architecture, err := architectureOf(path)
 	if err != nil {
@@ -124,7 +125,7 @@ func readJSON(name string, to any, needed bool) error {
 // Close closes the files. The weights must not be used afterwards; programs that have them keep them.
 func (m *Model) Close() error { return m.file.Close() }
 
-// Build calls f with the weights as they lie in the file, for a graph of package ir/models in inference.
+// Build calls f with the stored weights, for a graph of package ir/models in inference.
 func (m *Model) Build(name string, f func(b *ir.Builder)) (*ir.Graph, error) {
 	return ir.Build(name, func(b *ir.Builder) {
 		nn.Infer(b)

@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir/lm"
 )
 
-// Preprocessing says how an image becomes the input of a model: it is resized, cut, scaled and normalised, as
+// Preprocessing describes how an image becomes the input of a model: it is resized, cut, scaled and normalised, as
 // preprocessor_config.json says.
 type Preprocessing struct {
 	// Resize is the height and width to which an image is resized; Shortest is the size of its shorter
@@ -26,7 +26,7 @@ type Preprocessing struct {
 	Crop [2]int
 	// Scale multiplies the values of pixels, 0 to 255; 0 means 1.
 	Scale float64
-	// Mean is subtracted from each channel, which is then divided by Deviation; nil leaves them.
+	// Mean is subtracted from each channel, which is then divided by Deviation; nil disables both.
 	Mean, Deviation []float64
 }
 
@@ -97,7 +97,7 @@ func PreprocessingOf(m *Model) (Preprocessing, error) {
 	return Preprocessing{}, ir.Errorf(ir.ErrUnsupported, "%s reads no images", m.Folder)
 }
 
-// hfPixels is preprocessor_config.json. What a file leaves out is as the model's processor has it.
+// hfPixels is preprocessor_config.json. Missing fields have the defaults of the model's processor.
 type hfPixels struct {
 	Resize    *bool     `json:"do_resize"`
 	Size      *sides    `json:"size"`
@@ -261,8 +261,8 @@ func middle(all, part int) int {
 	return -((part - all + 1) / 2)
 }
 
-// resized returns the image in another size. Which axis comes first decides about roundings: the rule is
-// that which Pillow 13 follows, found by trying 400 sizes.
+// resized returns the image in another size. The order of the axes affects rounding: the rule is
+// that of Pillow 13, found by trying 400 sizes.
 func (g grid) resized(by Filter, height, width int) grid {
 	if height < g.height && g.height-height > 2*(g.width-width) {
 		return g.alongColumns(by, height).alongRows(by, width)
@@ -318,8 +318,8 @@ func (g grid) alongRows(by Filter, width int) grid {
 	return out
 }
 
-// tapsOf returns the taps of each pixel of a row that is resized: the filter is as wide as the pixels are
-// apart, at least one of the source.
+// tapsOf returns the filter taps of each pixel of a resized row: the filter is as wide as the
+// distance of pixels in the source, at least one.
 func tapsOf(by Filter, from, to int) []taps {
 	all := make([]taps, to)
 	step := float64(from) / float64(to)

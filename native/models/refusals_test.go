@@ -107,7 +107,7 @@ func TestFoldersThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestUsesThatAreRefused asks models for what they are not made for.
+// TestUsesThatAreRefused uses models for other purposes than theirs.
 func TestUsesThatAreRefused(t *testing.T) {
 	ctx, s := t.Context(), cpu(t)
 	bert, bare, clip, whisper := open(t, "bert").Model, open(t, "vit").Model, open(t, "clip").Model, open(t, "whisper").Model

@@ -136,7 +136,7 @@ type TranscribeOptions struct {
 	// Language is that of the speech, as "en"; "" means that the model decides by the beginning. A model of
 	// one language has none.
 	Language string
-	// Translate writes English, whatever the language.
+	// Translate writes English, whatever the language spoken.
 	Translate bool
 }
 
@@ -223,8 +223,7 @@ type dictation struct {
 	read   int // tokens that the decoder has read
 }
 
-// next has the decoder read the tokens that it has not, and returns the likeliest one after them among those
-// that are allowed.
+// next runs the decoder on the new tokens, and returns the likeliest allowed token after them.
 func (d *dictation) next(ctx context.Context, allowed rlx.Tensor) (token int32, err error) {
 	for ; d.read < len(d.tokens); d.read++ {
 		in := rlx.Inputs{"token": rlx.Int32s(d.tokens[d.read:][:1], 1, 1), "allowed": allowed}
@@ -299,7 +298,8 @@ func (d *dictation) language(ctx context.Context, o *TranscribeOptions) error {
 	return nil
 }
 
-// except returns what is added to the scores of a vocabulary: −1e30 for some tokens, 0 for the others.
+// except returns an additive mask for the scores of a vocabulary: −1e30 for some tokens, 0 for the
+// others.
 func except(vocabulary int, tokens []int32) rlx.Tensor {
 	x := make([]float32, vocabulary)
 	for _, id := range tokens {

@@ -16,13 +16,13 @@ import (
 
 // TextsOptions are the options of [NewTexts].
 type TextsOptions struct {
-	// Pooling is how the vector of a text comes from those of its tokens; "" means as the folder's
-	// 1_Pooling/config.json says, or else the mean.
+	// Pooling combines the vectors of the tokens into that of the text; "" means the rule of the
+	// folder's 1_Pooling/config.json, or else the mean.
 	Pooling models.Pooling
-	// AnyLength leaves vectors as they are; by default they are divided by their length.
+	// AnyLength keeps the length of vectors; by default they are normalised to length 1.
 	AnyLength bool
-	// MaxTokens bounds the tokens of a text; what is beyond is cut off before the tokens that end every
-	// text. 0 means as many as the model has positions.
+	// MaxTokens bounds the tokens of a text, which is cut off before the tokens that end every
+	// text. 0 means the number of positions of the model.
 	MaxTokens int
 	// Batch is the largest number of texts in a run; 0 means 32.
 	Batch int
@@ -41,9 +41,10 @@ const (
 	scoresEntry  = "scores"
 )
 
-// NewTexts compiles an encoder of texts. Sizes are open: a run computes as many texts and tokens as it has,
-// rounded up to a power of two. The error is of kind [ir.ErrUnsupported] for a model of another kind,
-// [os.ErrNotExist] for one without a tokenizer, or [ir.ErrAttr] for options outside their domain.
+// NewTexts compiles an encoder of texts. Sizes are open: a run computes as many texts and tokens as
+// it has, rounded up to a power of two. The error is of kind [ir.ErrUnsupported] for a model of
+// another kind, [os.ErrNotExist] for one without a tokenizer, or [ir.ErrAttr] for options outside
+// their domain.
 func NewTexts(ctx context.Context, s *rlx.Session, m *Model, o TextsOptions) (*Texts, error) {
 	if err := m.needs(models.TextKind); err != nil {
 		return nil, err
@@ -131,9 +132,9 @@ func (t *Texts) Embed(ctx context.Context, texts ...string) ([][]float32, error)
 	return t.EmbedTokens(ctx, encoded)
 }
 
-// EmbedTokens is Embed for texts that are tokens already, with those that begin and end every text. The
-// error is of kind [ir.ErrIndex] for a token outside the vocabulary and [ir.ErrShape] for a text without
-// tokens or with more than [TextsOptions] allow.
+// EmbedTokens is Embed for tokenized texts, including the tokens that begin and end every text. The
+// error is of kind [ir.ErrIndex] for a token outside the vocabulary and [ir.ErrShape] for a text
+// without tokens or with more than [TextsOptions] allow.
 func (t *Texts) EmbedTokens(ctx context.Context, texts [][]int32) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
 	err := t.batches(ctx, vectorsEntry, texts, nil, func(out rlx.Outputs, rows []int, _ int) error {
@@ -174,8 +175,9 @@ func (t *Texts) encode(texts []string) ([][]int32, error) {
 	return encoded, nil
 }
 
-// batches runs an entry for texts, those of like length together, and calls f with the outputs, the numbers
-// of the texts and their padded length. The types of the tokens may be nil: then all are 0.
+// batches runs an entry for batches of texts of similar length, and calls f with the outputs, the
+// indices of the texts and their padded length. The types of the tokens may be nil, which means 0
+// for all.
 func (t *Texts) batches(ctx context.Context, entry string, texts, types [][]int32, f func(out rlx.Outputs, rows []int, time int) error) error {
 	order := make([]int, len(texts))
 	for i, text := range texts {
@@ -347,14 +349,14 @@ func (t *Texts) needsHead(head models.Head) error {
 	return nil
 }
 
-// Filling is a token that may stand for a mask.
+// Filling is a candidate token for a mask.
 type Filling struct {
 	Token       int32
 	Text        string
 	Probability float32
 }
 
-// maskNames are the texts of the tokens that stand for a hidden word.
+// maskNames are the texts of mask tokens.
 var maskNames = []string{"[MASK]", "<mask>"}
 
 // FillMask returns for each mask in a text, "[MASK]" or "<mask>" by the model's tokenizer, the likeliest

@@ -25,7 +25,7 @@ func wav(format, channels uint16, bits int, data []byte) []byte {
 	return b.Bytes()
 }
 
-// TestReadWAV reads samples of every type, and refuses what is none.
+// TestReadWAV reads samples of every type, and refuses other files.
 func TestReadWAV(t *testing.T) {
 	for name, c := range map[string]struct {
 		file []byte

@@ -1,5 +1,5 @@
-// Command opsdoc writes the table of all ops: what they mean, which rules they
-// have, and what each backend makes of them by its own answer.
+// Command opsdoc writes the table of all ops: their meaning, their rules, and their support by each
+// backend.
 //
 //	go run ./native/opsdoc ir/ops/OPS.md
 package main

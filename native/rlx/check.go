@@ -87,7 +87,7 @@ type planCheck struct {
 	Requires []planCondition `json:"requires"`
 }
 
-// planCondition is what a plan or a variant of it requires of a device.
+// planCondition is a device requirement of a plan or a variant.
 type planCondition struct {
 	Target         string   `json:"target"`
 	Features       []string `json:"features"`

@@ -185,7 +185,7 @@ func safetensorsOf(w io.Writer, from string) error {
 	return safetensors.WriteEntries(w, entries, nil)
 }
 
-// text writes the graph of an ONNX model, and its weights beside it.
+// text writes the graph of an ONNX model, and its weights in a file next to it.
 func (c *conversion) text(from, to string) error {
 	m, err := loadONNX(from, c.sizes)
 	if err != nil {
@@ -263,7 +263,7 @@ func (c *conversion) entry(g *ir.Graph, weights map[string]native.Tensor, to str
 	return nil
 }
 
-// languageModel converts a language model and checks what it lost.
+// languageModel converts a language model and reports losses.
 func (c *conversion) languageModel(ctx context.Context, from, to string) error {
 	o := lm.ConvertOptions{Force: c.force}
 	if c.quantize != "" {

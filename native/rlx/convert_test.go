@@ -11,7 +11,7 @@ import (
 	"github.com/rlx-go/rlx/native/safetensors"
 )
 
-// TestConvertLanguageModel packs a model, measures what it lost, and writes it back as a folder.
+// TestConvertLanguageModel packs a model, measures the loss, and writes it back as a folder.
 func TestConvertLanguageModel(t *testing.T) {
 	folder, dir := languageModel(t), t.TempDir()
 	name := filepath.Join(folder, "tokenizer.json")

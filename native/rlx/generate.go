@@ -227,7 +227,7 @@ func (o *modelOptions) open(ctx context.Context, path string) (*openModel, error
 	return m, nil
 }
 
-// close closes what is open, in order. Errors are of no interest: the program ends.
+// close closes all open resources, in order. It ignores errors, since the program ends.
 func (m *openModel) close(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	if m.engine != nil {

@@ -22,7 +22,7 @@ import (
 	_ "github.com/rlx-go/rlx/ir/ops/splat"
 )
 
-// model is what a file holds: a module, or a plan made ahead of time.
+// model is the contents of a file: a module, or a precompiled plan.
 type model struct {
 	module *ir.Module
 	plan   *plan.Plan

@@ -118,8 +118,8 @@ func find(name string) *command {
 	return nil
 }
 
-// run parses the flags, which may stand before and behind other arguments but not behind "--", and
-// runs the command.
+// run parses the flags, which may be before and after other arguments but not after "--", and runs
+// the command.
 func (c *command) run(ctx context.Context, args []string, std stdio) error {
 	f := c.flags()
 	run := c.define(f)
@@ -141,7 +141,7 @@ func (c *command) run(ctx context.Context, args []string, std stdio) error {
 	return run(ctx, std, append(rest, after...))
 }
 
-// flags returns an empty set of flags that writes nothing by itself.
+// flags returns an empty set of flags that prints nothing.
 func (c *command) flags() *flag.FlagSet {
 	f := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	f.SetOutput(io.Discard)

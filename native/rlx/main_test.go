@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// call runs a command line and returns the exit status and what it wrote.
+// call runs a command line and returns the exit status and its output.
 func call(t *testing.T, stdin string, args ...string) (code int, out, err string) {
 	t.Helper()
 	var o, e bytes.Buffer
@@ -81,8 +81,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestWrongCommandLines gives command lines and files that are wrong: each has its exit status and an
-// error that names what is wrong.
+// TestWrongCommandLines runs wrong command lines and files: each has its exit status and an error
+// that names the fault.
 func TestWrongCommandLines(t *testing.T) {
 	file := filepath.Join("testdata", "scale.txt")
 	folder := t.TempDir()
@@ -247,7 +247,7 @@ func TestBenchCountsOperations(t *testing.T) {
 	}
 	code, out, stderr := call(t, g.String(), "bench", "-", "-device", "cpu", "-time", "1ms", "-json")
 	var b benchJSON
-	if err := json.Unmarshal([]byte(out), &b); err != nil || code != 0 || b.Operations != want || b.Runs < 3 || b.Least > b.Median || b.Median > b.P90 || len(b.Kernels) == 0 {
+	if err := json.Unmarshal([]byte(out), &b); err != nil || code != 0 || b.Operations != want || b.Runs < 3 || b.Min > b.Median || b.Median > b.P90 || len(b.Kernels) == 0 {
 		t.Errorf("exit status %d: %+v, %s, %v", code, b, stderr, err)
 	}
 	code, out, stderr = call(t, g.String(), "bench", "-", "-device", "cpu", "-time", "1ms")

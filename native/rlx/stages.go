@@ -97,7 +97,7 @@ func (l *lister) call(c *plan.Call, repeats []int, times int) {
 	l.stages = append(l.stages, s)
 }
 
-// bytes returns the sizes of what a stage reads and writes.
+// bytes returns the bytes that a stage reads and writes.
 func (s *stage) bytes() (read, written int) {
 	for _, w := range s.reads {
 		read += w.to - w.from

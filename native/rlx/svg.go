@@ -70,7 +70,7 @@ text { fill: var(--ink); } .soft { fill: var(--soft); } .head { font-size: 18px;
 </style>
 `
 
-// begin writes the heading and the bands behind the rows.
+// begin writes the heading and the background bands of the rows.
 func (d *drawing) begin(e *plan.Entry) {
 	height := d.top(len(d.stages)) + 24
 	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %.0f" width="%d" height="%.0f">`+"\n"+style, pageWidth, height, pageWidth, height)
@@ -177,8 +177,8 @@ func (d *drawing) bars() {
 	}
 }
 
-// memory draws each value over the rows in which it lives, at its address. The buffers for values lie
-// side by side.
+// memory draws each value over the rows in which it lives, at its address. The buffers for values
+// are drawn side by side.
 func (d *drawing) memory() {
 	starts, total := make([]int, len(d.plan.Buffers)), 0
 	for i, b := range d.plan.Buffers {

@@ -70,9 +70,9 @@ func readAll(files []string) (rlx.Inputs, error) {
 	return out, nil
 }
 
-// fitted returns a tensor as one of an element type. NumPy's arrays are f64 and i64 unless they say
-// otherwise: floats are rounded to f32, and integers narrowed where all fit. A tensor that cannot be fitted stays
-// as it is, for the device to refuse.
+// fitted returns a tensor converted to an element type. NumPy's arrays are f64 and i64 by default:
+// floats are rounded to f32, and integers narrowed if all fit. A tensor that cannot be converted is
+// returned unchanged, for the device to refuse.
 func fitted(x rlx.Tensor, to dtype.DType) rlx.Tensor {
 	rounds, narrows := x.DType == ir.F64 && to == ir.F32, x.DType == ir.I64 && to == ir.I32
 	if !rounds && !narrows {

@@ -51,7 +51,7 @@ axis of the input. Progress is written to the standard error.`,
 	},
 }
 
-// learning are the flags of "train" beside those of the step.
+// learning are the flags of "train" in addition to those of the step.
 type learning struct {
 	data, save, folder string
 	log, events        string
@@ -222,7 +222,7 @@ func (o *trainOptions) training() (rlx.Training, error) {
 	}, err
 }
 
-// stepOf returns the module of the training step of a loss, whose other entries stay.
+// stepOf returns a module with the training step of a loss and the other entries.
 func (o *trainOptions) stepOf(m *ir.Module) (*ir.Module, error) {
 	e, err := entryOf(m, o.entry)
 	if err != nil {

@@ -27,7 +27,7 @@ func Example() {
 	// Output: f32[2,2] [1 2 3 4] example <nil>
 }
 
-// A tensor of a large file is read by itself, as another element type.
+// A single tensor of a large file is read, as another element type.
 func ExampleOpen() {
 	name := filepath.Join(os.TempDir(), "rlx-example-open.safetensors")
 	defer os.Remove(name)

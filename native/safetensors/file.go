@@ -27,11 +27,11 @@ func ReadFile(name string) (tensors map[string]native.Tensor, metadata map[strin
 	return tensors, metadata, err
 }
 
-// WriteFile writes a file like [Write], atomically: even if the process is killed or the
-// power fails, the file is the old one or the new one. It writes a temporary file beside it
-// and renames that. It keeps the permissions of an existing file and follows links, also to
-// a missing file. Only a killed process leaves its temporary file, ".rlx-H-N.tmp" with a
-// hash H of the name; a later WriteFile to the same name removes it after an hour.
+// WriteFile writes a file like [Write], atomically: even if the process is killed or the power
+// fails, the file is the old one or the new one. It writes a temporary file in the same folder and
+// renames it. It keeps the permissions of an existing file and follows links, also to a missing
+// file. Only a killed process leaves its temporary file, ".rlx-H-N.tmp" with a hash H of the name;
+// a later WriteFile to the same name removes it after an hour.
 func WriteFile(name string, tensors map[string]native.Tensor, metadata map[string]string) error {
 	name, mode, exists, err := target(name)
 	if err != nil {

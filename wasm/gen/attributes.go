@@ -13,10 +13,10 @@ import (
 type attribute struct {
 	name, typ string
 	required  bool
-	byDefault string // what it is where it is not given, "" if that says nothing
+	byDefault string // the default in words, "" if it cannot be stated
 }
 
-// mark returns what stands after the name of an optional attribute.
+// mark returns the suffix of an optional attribute's name.
 func (a attribute) mark() string {
 	if a.required {
 		return ""
@@ -64,8 +64,7 @@ func required(d *ir.Def, name string) bool {
 	return true
 }
 
-// byDefault says in words what an attribute is where it is not given: what is
-// true of all samples.
+// byDefault describes the default of an attribute: a statement that holds for all samples.
 func byDefault(d *ir.Def, name string) string {
 	words := map[string]int{}
 	samples := 0
@@ -93,8 +92,7 @@ func byDefault(d *ir.Def, name string) string {
 	return ""
 }
 
-// describe returns what may be said of a value that a default has for operands
-// of the given types.
+// describe returns the statements that hold for a default value, given operands of some types.
 func describe(value any, in []ir.Type) []string {
 	var shape ir.Shape
 	if len(in) > 0 {
@@ -129,7 +127,7 @@ func describe(value any, in []ir.Type) []string {
 	return nil
 }
 
-// last returns the size of the last axis, 0 where there is none.
+// last returns the size of the last axis, 0 if there is none.
 func last(shape ir.Shape) ir.Dim {
 	if len(shape) == 0 {
 		return ir.N(0)

@@ -11,7 +11,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// entry is what the reference has of an op.
+// entry is the reference entry of an op.
 type entry struct {
 	Op          string   `json:"op"`
 	Method      string   `json:"method,omitempty"`
@@ -71,8 +71,8 @@ func signature(d *ir.Def) string {
 	return strings.NewReplacer("readonly OperandOf<V>[]", "readonly (Value | number)[]", "OperandOf<V>", "Value | number", "<V>", "<Value>", "V[]", "Value[]", "[V", "[Value", ", V", ", Value", ": V", ": Value").Replace(text)
 }
 
-// mostElements bounds the elements of an operand or a result of an example.
-const mostElements = 48
+// maxElements bounds the elements of an operand or a result of an example.
+const maxElements = 48
 
 // exampleOf returns an example of an op: the sample of it that is nearest to a size that reads well. Nil
 // where each has an operand or a result that is large, empty, or of a type that TypeScript lacks.
@@ -95,7 +95,7 @@ func exampleOf(d *ir.Def) (*example, error) {
 	return best, nil
 }
 
-// distanceOf says how far the operands of a sample are from what reads well: a few numbers each, and f32.
+// distanceOf ranks a sample by how well its operands read: few elements, f32.
 func distanceOf(in []*ir.Array) int {
 	distance := 0
 	for _, a := range in {
@@ -116,7 +116,7 @@ func distanceOf(in []*ir.Array) int {
 	return distance
 }
 
-// likeness says how far a sample is from how the op is called: of a list of operands with several, and
+// likeness describes how far a sample is from how the op is called: of a list of operands with several, and
 // with axes where it takes some.
 func likeness(d *ir.Def, s ir.Sample) int {
 	distance := 0
@@ -136,7 +136,7 @@ var arrayClasses = map[ir.DType]string{
 }
 
 func unfit(a *ir.Array) bool {
-	return a == nil || arrayClasses[a.DType] == "" || a.Len() == 0 || a.Len() > mostElements
+	return a == nil || arrayClasses[a.DType] == "" || a.Len() == 0 || a.Len() > maxElements
 }
 
 // exampleFrom returns the example of one sample, or nil where a result does not fit. Samples that the op
@@ -178,7 +178,7 @@ func operandName(d *ir.Def, i int) string {
 	return camel(strings.TrimSuffix(d.Operands[last], "...")) + strconv.Itoa(i-last)
 }
 
-// builderName returns what the builder is called beside the operands.
+// builderName returns a name for the builder that no operand has.
 func builderName(d *ir.Def) string {
 	if slices.Contains(d.Operands, "b") {
 		return "builder"
@@ -213,7 +213,8 @@ func callOf(d *ir.Def, s ir.Sample) string {
 	return fmt.Sprintf("%s.%s(%s)", on, camel(string(d.Op)), strings.Join(args, ", "))
 }
 
-// attributesFor returns the attributes of a sample as arguments, less those that are as they would be by default.
+// attributesFor returns the attributes of a sample as arguments, without those that equal their
+// defaults.
 func attributesFor(d *ir.Def, s ir.Sample) string {
 	list := attributesOf(d)
 	if s.Attrs == nil || len(list) == 0 {
@@ -239,7 +240,7 @@ func attributesFor(d *ir.Def, s ir.Sample) string {
 	return "{ " + strings.Join(fields, ", ") + " }"
 }
 
-// defaultOf returns what an attribute of a sample would be if the others alone were given.
+// defaultOf returns the default of an attribute of a sample, given the others.
 func defaultOf(d *ir.Def, s ir.Sample, name string) any {
 	given := &recorder{fields: map[string]any{}}
 	s.Attrs.Visit(given)
@@ -283,7 +284,8 @@ func listOf[T any](values []T) string {
 	return "[" + strings.Join(texts, ", ") + "]"
 }
 
-// number returns a number as JavaScript has it, in as few digits as tell it from others of that many bits.
+// number returns the shortest JavaScript literal that identifies a float of the given number of
+// bits.
 func number(x float64, bits int) string {
 	switch {
 	case math.IsNaN(x):
@@ -349,7 +351,7 @@ func program(d *ir.Def, s ir.Sample, call string, results int) string {
 	return w.String()
 }
 
-// inputText returns an operand as it is passed to a run: a typed array, or the number itself.
+// inputText returns an operand as an input of a run: a typed array, or a number.
 func inputText(a *ir.Array, texts []string) string {
 	if len(a.Dims) == 0 {
 		return texts[0]

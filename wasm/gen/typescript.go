@@ -122,7 +122,7 @@ func arguments(d *ir.Def) (operands string, params []string) {
 	return operands, params
 }
 
-// isList reports whether a name of an operand stands for any number of them.
+// isList reports whether an operand's name means any number of operands.
 func isList(name string) bool { return strings.HasSuffix(name, "...") }
 
 // attributes returns the parameter for the attributes of an op, and how the
@@ -155,7 +155,7 @@ func attributes(d *ir.Def) (param, passed string) {
 	return param, ", attributes"
 }
 
-// writeDoc writes what the definition says of the op as a comment.
+// writeDoc writes the documentation of an op as a comment.
 func writeDoc(w *strings.Builder, d *ir.Def) {
 	w.WriteString("\n  /**\n")
 	for _, line := range wrap(d.Doc, 92) {

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// addresses are those of functions in a memory.
+// addresses holds the function addresses found in a memory.
 type addresses struct {
-	functions   []int64         // the numbers of functions that something in memory leads to
-	descriptors map[int64]int64 // numbers of functions by the place of their descriptor
+	functions   []int64         // numbers of the functions whose address is in memory outside descriptors
+	descriptors map[int64]int64 // function number by address of its descriptor
 }
 
 // findAddresses looks for the addresses of functions in a memory outside their tables. What
@@ -61,7 +61,7 @@ func (t *table) findDescriptors(memory []byte) (row place) {
 	return row
 }
 
-// numberAt returns the number of the function whose address is at a place, or -1.
+// numberAt returns the number of the function whose address is stored at offset i, or -1.
 func (t *table) numberAt(memory []byte, at int) int64 {
 	if at+8 > len(memory) {
 		return -1
@@ -74,7 +74,7 @@ func (t *table) numberAt(memory []byte, at int) int64 {
 	return number
 }
 
-// inMethodTables tells whether a function may be called by its place in a table of methods.
+// inMethodTables reports whether a function may be called through its offset in a method table.
 func inMethodTables(name string) bool {
 	if !strings.HasPrefix(name, runtimePrefix) {
 		return true

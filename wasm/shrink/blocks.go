@@ -1,9 +1,9 @@
 package main
 
-// dropBlocks takes out the blocks that nothing branches out of. Go's assembler begins one
-// for each place that a function might be entered at or jump to.
+// dropBlocks removes blocks that no branch targets. Go's assembler opens a block at every possible
+// entry or jump target of a function.
 func (f *function) dropBlocks() {
-	used := map[int]bool{} // where blocks begin
+	used := map[int]bool{} // indices of the opening instructions
 	target := func(open []label, depth int64) {
 		if n := len(open) - 1 - int(depth); n >= 0 {
 			used[open[n].at] = true

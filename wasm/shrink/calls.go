@@ -5,31 +5,30 @@ import (
 	"strings"
 )
 
-// What is known of Go's code for WebAssembly, from cmd/internal/obj/wasm: a
-// function takes PC_B as local variable 0 and copies SP, global 0, to local 1.
+// Calling convention of Go's code for WebAssembly, from cmd/internal/obj/wasm: a function has PC_B
+// in local variable 0 and copies SP, global 0, to local 1.
 const (
 	spGlobal, spLocal = 0, 1
-	pcLocal           = 2      // ours: where the function's own part of its return addresses is
-	lastLocal         = 3      // ours: where the last return address is
-	tableBase         = 0x1000 // place of the first function in the table, the high part of its address
-	pcBits            = 16     // of an address, for the place in the function
+	pcLocal           = 2      // added by this command: the common high part of the function's return addresses
+	lastLocal         = 3      // added by this command: the last return address
+	tableBase         = 0x1000 // index of the first function in the table, the high part of its address
+	pcBits            = 16     // low bits of an address, which hold the place in the function
 )
 
-// isGo tells whether a function begins as Go's compiler begins them.
+// isGo reports whether a function starts with the prologue of Go's compiler.
 func (f *function) isGo() bool {
 	return len(f.body) > 2 && len(f.locals) > 0 && f.locals[0].kind == valueI32 &&
 		f.body[0].is(opGlobalGet, spGlobal) && f.body[1].is(opLocalSet, spLocal)
 }
 
-// baseOf returns the address of the function of a number.
+// baseOf returns the address of a function, given its number.
 func baseOf(number int) int64 { return int64(tableBase+number) << pcBits }
 
-// shareAddress keeps the part that the return addresses of a function's calls
-// have in common in a local variable, and the last of them in another, so that
-// calls look alike in all functions: "i64.const number<<16|place" becomes
-// "last = last + step", or "last = pc + place" where it is not known what is
-// last. Without count, which a function needs that goes on at other places than
-// behind calls, it is always "pc + place".
+// shareAddress keeps the common part of a function's return addresses in one local variable and the
+// last return address in another, so that calls have the same bytes in all functions. "i64.const
+// number<<16|place" becomes "last = last + step", or "last = pc + place" where the last address is
+// unknown. Without count it is always "pc + place": functions that can be resumed elsewhere than
+// after calls need that.
 func (f *function) shareAddress(number int, count bool) {
 	base := baseOf(number)
 	returns := f.findReturns(base)
@@ -57,8 +56,7 @@ func (f *function) shareAddress(number int, count bool) {
 	f.insertLocals(base)
 }
 
-// insertLocals makes local variable pcLocal hold a value, and lastLocal the sum
-// of it and PC_B.
+// insertLocals sets local variable pcLocal to a value, and lastLocal to the sum of it and PC_B.
 func (f *function) insertLocals(value int64) {
 	for at, i := range f.body {
 		if i.op >= opLocalGet && i.op <= opLocalTee {
@@ -92,15 +90,15 @@ func (f *function) insertLocals(value int64) {
 	f.body = append(begin, f.body[2:]...)
 }
 
-// returnAtUnwinding replaces the branch behind a call, to the function's end
-// when the stack is to be unwound, by a return there: the branch's depth is
-// another at each call, the return is always alike.
+// returnAtUnwinding replaces the branch to the function's end that follows a call, taken while the
+// stack unwinds, by a return. The depth of the branch differs from call to call; a return always
+// has the same bytes.
 func (f *function) returnAtUnwinding() {
 	n := len(f.body)
 	if n < 4 || f.body[n-3].op != opEnd || !f.body[n-2].is(opI32Const, 1) {
 		return
 	}
-	last := -1 // where the block begins that ends last
+	last := -1 // start of the block that ends last
 	f.walk(func(at int, open []label) {
 		if at == n-3 && len(open) == 1 {
 			last = open[0].at
@@ -120,12 +118,11 @@ func (f *function) returnAtUnwinding() {
 	})
 }
 
-// endPanics takes out what comes after calls of functions that never return, but only unwind
-// the stack.
+// endPanics removes the code after calls of functions that never return and only unwind the stack.
 func (f *function) endPanics(neverReturns func(callee int64) bool) {
 	behind := []instr{
-		{op: opGlobalGet, a: spGlobal}, {op: opLocalSet, a: spLocal}, // SP, where it returned
-		{op: opIf, a: emptyBlock}, {op: opI32Const, a: 1}, {op: opReturn}, {op: opEnd}, // where it unwinds
+		{op: opGlobalGet, a: spGlobal}, {op: opLocalSet, a: spLocal}, // SP after a return
+		{op: opIf, a: emptyBlock}, {op: opI32Const, a: 1}, {op: opReturn}, {op: opEnd}, // the path that unwinds
 	}
 	same := func(a, b instr) bool { return a.op == b.op && a.a == b.a }
 	f.rewrite(func(at int) ([]instr, int) {
@@ -141,11 +138,11 @@ func (f *function) endPanics(neverReturns func(callee int64) bool) {
 	})
 }
 
-// panics tells whether a function of Go's runtime, by its name, panics and does nothing else.
+// panics reports whether the runtime function of this name only panics.
 func panics(name string) bool {
 	switch name {
 	case "runtime.sigpanic", "runtime.gopanic", "runtime.panicdivide", "runtime.panicshift", "runtime.panicdottypeE", "runtime.panicdottypeI", "runtime.panicnildottype":
 		return true
 	}
-	return strings.HasPrefix(name, "runtime.goPanic") // of an index or the bounds of a slice
+	return strings.HasPrefix(name, "runtime.goPanic") // an index or the bounds of a slice
 }

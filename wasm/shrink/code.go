@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Opcodes of WebAssembly that the passes look at or make.
+// Opcodes of WebAssembly that the passes read or emit.
 const (
 	opUnreachable  = 0x00
 	opBlock        = 0x02
@@ -53,21 +53,21 @@ const (
 	opLastNumeric  = 0xc4
 	opPrefixed     = 0xfc
 
-	emptyBlock = -64 // the type of a block that takes and leaves nothing
+	emptyBlock = -64 // type of a block without parameters and results
 	valueI64   = 0x7e
 	valueI32   = 0x7f
 )
 
-// instr is one instruction: a and b are its immediates in the order of the
-// binary format (of loads and stores the alignment and the offset, of prefixed
-// instructions the opcode), and labels those of a br_table, the default last.
+// instr is one instruction. a and b are its immediates in the order of the binary format: alignment
+// and offset of a load or store, the second opcode of a prefixed instruction. labels are those of a
+// br_table, the default last.
 type instr struct {
 	op     byte
 	a, b   int64
 	labels []uint32
 }
 
-// is tells whether an instruction has an opcode and a first immediate.
+// is reports whether an instruction has the given opcode and first immediate.
 func (i instr) is(op byte, a int64) bool { return i.op == op && i.a == a }
 
 // readBodies returns the bodies of the functions of a code section.
@@ -89,14 +89,14 @@ func writeBodies(bodies [][]byte) []byte {
 	return out
 }
 
-// rewriteCode makes functions shorter, and gives their places other numbers.
+// rewriteCode shortens functions and renumbers the places in them.
 func rewriteCode(m module, bodies [][]byte, functions *table) error {
-	imports, size := binary.Uvarint(m.section(importSection)) // all of them functions
+	imports, size := binary.Uvarint(m.section(importSection)) // all imports are functions
 	if size <= 0 {
 		return errDamaged
 	}
 	trap := slices.Index(functions.called, "runtime.sigpanic") + int(imports)
-	exported := map[int]bool{} // called by the host, by the numbers of bodies
+	exported := map[int]bool{} // functions called by the host, as indices of bodies
 	if err := m.exported(func(number int64) { exported[int(number)-int(imports)] = true }); err != nil {
 		return err
 	}
@@ -136,8 +136,7 @@ type localGroup struct {
 	kind  byte
 }
 
-// reader takes apart the binary format. What is not there reads as 0, and err
-// is set.
+// reader decodes the binary format. A read past the end returns 0 and sets err.
 type reader struct {
 	data []byte
 	err  error
@@ -183,7 +182,7 @@ func (r *reader) signed() int64 {
 	return n
 }
 
-// readFunction takes apart the body of a function.
+// readFunction decodes the body of a function.
 func readFunction(data []byte) (*function, error) {
 	r, f := &reader{data: data}, &function{}
 	for n := r.unsigned(); n > 0 && r.err == nil; n-- {
@@ -230,8 +229,8 @@ func (r *reader) instr() instr {
 	return i
 }
 
-// memoryOperands returns how many memories, all of number 0, a prefixed
-// instruction names: memory.copy two, memory.fill one, conversions none.
+// memoryOperands returns the number of memory indices (all 0) of a prefixed instruction: two for
+// memory.copy, one for memory.fill, none for conversions.
 func memoryOperands(op int64) (uint64, bool) {
 	switch {
 	case op == 10:

@@ -2,23 +2,24 @@ package main
 
 import (
 	"errors"
+	"maps"
 	"slices"
 )
 
-// funcdata is what the records of functions lead to besides tables of values: maps of live
-// pointers, stack objects, and what only tracebacks read. Functions share what is equal.
+// funcdata is the data of function records besides value tables: maps of live pointers, stack
+// objects, and data that only tracebacks read. Functions share equal entries.
 type funcdata struct {
 	memory []byte
-	places []uint32 // where something begins, in order
+	places []uint32 // sorted offsets of the entries
 }
 
-// dataAlignment is of the places that are given anew: that of words, which stack objects begin
-// with. WebAssembly asks for none, but places with equal low bits compress better.
+// dataAlignment is the alignment of packed entries, that of the words that stack objects begin
+// with. WebAssembly requires none, but offsets with equal low bits compress better.
 const dataAlignment = 8
 
 var errFuncdata = errors.New("the data of a function is damaged")
 
-// add notes the places that records lead to.
+// add records the offsets that function records refer to.
 func (d *funcdata) add(records []*record) {
 	for _, r := range records {
 		for _, at := range r.data {
@@ -31,7 +32,7 @@ func (d *funcdata) add(records []*record) {
 	d.places = slices.Compact(d.places)
 }
 
-// read returns what begins at a place: up to the next one.
+// read returns the entry at an offset, which ends where the next one begins.
 func (d *funcdata) read(at uint32) ([]byte, error) {
 	end := uint32(len(d.memory))
 	if i, _ := slices.BinarySearch(d.places, at+1); i < len(d.places) {
@@ -43,8 +44,8 @@ func (d *funcdata) read(at uint32) ([]byte, error) {
 	return d.memory[at:end], nil
 }
 
-// pack writes what records still lead to, of the maps of live pointers those alone that are
-// asked for.
+// pack writes the entries that records still refer to. Of the maps of live pointers it keeps those
+// that the collector can request.
 func (d *funcdata) pack(records []*record) error {
 	lists, all := make([][]string, len(records)), contents{}
 	for i, r := range records {
@@ -73,7 +74,7 @@ func (d *funcdata) pack(records []*record) error {
 	return nil
 }
 
-// readAll returns what a record leads to, by where it says so.
+// readAll returns the entries of a record, keyed by the position of their offset in the record.
 func (d *funcdata) readAll(r *record) ([]string, error) {
 	asked := r.orderMaps()
 	list := make([]string, len(r.data))
@@ -91,4 +92,24 @@ func (d *funcdata) readAll(r *record) ([]string, error) {
 		list[i] = string(content)
 	}
 	return list, nil
+}
+
+// contents holds the distinct byte strings that function records refer to.
+type contents map[string]uint32
+
+// add records a byte string to pack.
+func (c contents) add(content string) { c[content] = 0 }
+
+// pack appends the byte strings to begin, each aligned, and returns the result. The strings are
+// sorted, which compresses better than the order of the records.
+func (c contents) pack(begin []byte, alignment int) []byte {
+	packed := begin
+	for _, content := range slices.Sorted(maps.Keys(c)) {
+		for len(packed)%alignment != 0 {
+			packed = append(packed, 0)
+		}
+		c[content] = uint32(len(packed))
+		packed = append(packed, content...)
+	}
+	return packed
 }

@@ -40,8 +40,8 @@ func TestDataOfFunctionsIsPackedByContent(t *testing.T) {
 		[]byte{1, 0, 0, 0, 8, 0, 0, 0, 7}, // 0: maps
 		[]byte{5, 6, 5},                   // 9: stack objects
 		[]byte{1, 0, 0, 0, 8, 0, 0, 0, 7}, // 12: as the first
-		[]byte{1, 0, 0, 0, 0, 0, 0},       // 21: as those are behind it, but for their end
-		[]byte{9, 9, 9, 9},                // what no record keeps
+		[]byte{1, 0, 0, 0, 0, 0, 0},       // 21: as those are after it, except for their end
+		[]byte{9, 9, 9, 9},                // no record keeps it
 	)
 	records := []*record{{data: []uint32{0, none, 9}}, {data: []uint32{none, 12}}, {data: []uint32{none, none, 21}}}
 	d := funcdata{memory: memory}

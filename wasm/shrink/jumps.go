@@ -1,13 +1,13 @@
 package main
 
-// label is a block, loop or if that is open at a place in a function.
+// label is an open block, loop or if.
 type label struct {
 	op byte
-	at int // of its instruction
+	at int // index of its instruction
 }
 
-// walk calls visit for each instruction with the labels that are open before
-// it, the innermost last. The function's own label is not among them.
+// walk calls visit for each instruction with the labels that are open before it, the innermost
+// last. The function's own label is not among them.
 func (f *function) walk(visit func(at int, open []label)) {
 	var open []label
 	for at, i := range f.body {
@@ -23,12 +23,12 @@ func (f *function) walk(visit func(at int, open []label)) {
 	}
 }
 
-// dispatch is how a Go function is entered at a place within: a loop holds
-// blocks that begin together, and a br_table on PC_B, local variable 0, leaves
-// the one that ends before the place.
+// dispatch is the code by which a Go function is entered in its middle: a loop around nested blocks
+// that open together, and a br_table on PC_B (local variable 0) that leaves the block ending before
+// the place.
 type dispatch struct {
 	loop    label
-	targets []label // by PC_B, the default last
+	targets []label // indexed by PC_B, the default last
 }
 
 // findDispatch returns a function's dispatch, if it has one that jumps can reach.
@@ -43,7 +43,7 @@ func (f *function) findDispatch() (found dispatch, ok bool) {
 			n--
 		}
 		if n < 0 || open[n].op != opLoop || open[n].at+len(open)-n != at-1 {
-			return // something stands between the loop and the table
+			return // other code lies between the loop and the table
 		}
 		found.loop, ok = open[n], true
 		for _, depth := range i.labels {
@@ -57,16 +57,15 @@ func (f *function) findDispatch() (found dispatch, ok bool) {
 	return found, ok
 }
 
-// straightenJumps replaces jumps by way of the dispatch by direct ones. Go's
-// assembler writes every jump as "PC_B = place; br loop"; a place further down
-// is the end of a block that is open, and can be branched to. This is shorter,
-// and much less work for the compiler of the host.
+// straightenJumps replaces jumps through the dispatch by branches. Go's assembler writes every jump
+// as "PC_B = place; br loop". A place further down is the end of an open block, so a branch reaches
+// it. This is shorter and faster for the host to compile.
 func (f *function) straightenJumps() {
 	table, ok := f.findDispatch()
 	if !ok {
 		return
 	}
-	direct := map[int]int64{} // depth of the target, by where a jump's three instructions begin
+	direct := map[int]int64{} // depth of the target, by the index of a jump's first of three instructions
 	f.walk(func(at int, open []label) {
 		if at < 2 || f.body[at].op != opBr || f.body[at-2].op != opI32Const || !f.body[at-1].is(opLocalSet, 0) {
 			return
@@ -96,8 +95,8 @@ func (f *function) straightenJumps() {
 	})
 }
 
-// rewrite replaces stretches of a body: replace returns what stands for the
-// instructions from a place on and how many those are, 0 to keep the one there.
+// rewrite replaces runs of instructions. replace returns the replacement of the run at an index and
+// its length, 0 to keep the instruction there.
 func (f *function) rewrite(replace func(at int) ([]instr, int)) {
 	out := make([]instr, 0, len(f.body))
 	for at := 0; at < len(f.body); {

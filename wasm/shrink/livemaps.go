@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// What is known of maps of live pointers, from Go's runtime/stkframe.go: a record leads to those
-// of arguments and to those of local variables, of which its table of values gives one number
-// for both. They begin with two words of 4 bytes, how many there are and how many bits one has.
+// Format of the maps of live pointers, from Go's runtime/stkframe.go. A record refers to a map of
+// the arguments and one of the local variables; its value table holds one number for both. Each map
+// begins with two words of 4 bytes: the number of bitmaps and the number of bits in one.
 const (
 	argumentMaps, localMaps = 0, 1
 	mapsHeader              = 8
 )
 
-// orderMaps numbers the maps that a function's table of values asks for as they come there, and
-// returns their old numbers. The first one stays: the runtime takes it where the table has no
-// value. Go's compiler numbers all that it made, also for places that renumber forgot.
+// orderMaps renumbers the maps that a function's value table uses in the order of their first use,
+// and returns their old numbers. The first map keeps its number: the runtime uses it where the
+// table has no value. Go's compiler also numbers maps of places that renumber removed.
 func (f *record) orderMaps() (asked []int32) {
 	asked = []int32{0}
 	for i, run := range f.maps {
@@ -32,7 +32,7 @@ func (f *record) orderMaps() (asked []int32) {
 	return asked
 }
 
-// pickMaps returns some of the maps of a function, given their numbers.
+// pickMaps returns the maps of a function with the given numbers.
 func pickMaps(all []byte, numbers []int32) ([]byte, error) {
 	if len(all) < mapsHeader {
 		return nil, errFuncdata

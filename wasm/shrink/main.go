@@ -3,14 +3,15 @@
 //
 //	go run ./wasm/shrink module.wasm...
 //
-// It drops the tables of functions' names and source lines, which only
-// tracebacks read, and with them the functions that print those, and others that
-// the program has no use for, and maps of live pointers that the collector never
-// asks for, and the names of types that nobody declared; leaves tables that are easily
-// computed to a function that runs first, packs the data segments, and rewrites code so
-// that what differs from call to call and from jump to jump takes less room in a
-// compressed file.
-// Go's linker has no flag for any of this.
+// It makes these changes, for which Go's linker has no flags:
+//
+//   - it drops data that only tracebacks read (the names and source lines of functions), and the
+//     functions that print them;
+//   - it drops functions that the program cannot reach, maps of live pointers that the garbage
+//     collector never reads, and the names of unnamed types;
+//   - it computes some tables in a start function instead of storing them;
+//   - it packs the data segments;
+//   - it rewrites code so that calls and jumps have equal bytes, which compress better.
 package main
 
 import (
@@ -44,15 +45,15 @@ func shrinkFile(path string) error {
 	return os.WriteFile(path, data, 0o644)
 }
 
-// shrink returns the module with less data and shorter code. A module that was
-// shrunk before stays as it is.
+// shrink returns the module with less data and shorter code. A module that was shrunk before is
+// returned unchanged.
 func shrink(data []byte) ([]byte, error) {
 	m, err := readModule(data)
 	if err != nil {
 		return nil, err
 	}
 	if m.section(startSection) != nil {
-		return data, nil // Go's linker writes none
+		return data, nil // Go's linker writes no start section
 	}
 	memory, err := readSegments(m.section(dataSection))
 	if err != nil {
@@ -81,13 +82,13 @@ func shrink(data []byte) ([]byte, error) {
 	if err := functions.write(); err != nil {
 		return nil, err
 	}
-	tables, err := functions.leaveOut(memory)
+	tables, err := functions.omitComputed(memory)
 	if err != nil {
 		return nil, err
 	}
 	blankTypeNames(memory)
-	// The build's number is among the custom sections: with it go build would
-	// leave what was shrunk, perhaps by an older version of this, as it is.
+	// The build ID is in a custom section. With it, go build would keep the output of an older
+	// version of this command as up to date.
 	m = slices.DeleteFunc(m, func(s section) bool { return s.id == customSection })
 	m.replace(dataSection, writeSegments(memory))
 	m.replace(codeSection, writeBodies(bodies))

@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// Numbers of the sections of a module that are rewritten.
+// Numbers of the sections that are rewritten.
 const (
 	customSection   = 0
 	typeSection     = 1
 	importSection   = 2
-	functionSection = 3 // the types of functions
+	functionSection = 3 // types of functions
 	exportSection   = 7
-	startSection    = 8 // which function runs before all others
+	startSection    = 8 // the start function
 	codeSection     = 10
-	dataSection     = 11 // initialises memory
+	dataSection     = 11 // initial contents of memory
 )
 
 var errDamaged = errors.New("not a WebAssembly module as Go's linker writes it")
 
-// preamble is how a module begins: a magic number and the version.
+// preamble is the start of a module: a magic number and the version.
 const preamble = "\x00asm\x01\x00\x00\x00"
 
-// module is a module in sections.
+// module is a module divided into sections.
 type module []section
 
 type section struct {
@@ -45,7 +45,7 @@ func readModule(data []byte) (module, error) {
 	return m, nil
 }
 
-// section returns the payload of the section of a number, nil if there is none.
+// section returns the payload of the section with the given number, nil if there is none.
 func (m module) section(id byte) []byte {
 	for _, s := range m {
 		if s.id == id {
@@ -63,8 +63,8 @@ func (m module) replace(id byte, payload []byte) {
 	}
 }
 
-// addStart adds a function without parameters and results that runs when the
-// module is instantiated, before Go's runtime does.
+// addStart adds a function without parameters and results that runs when the module is
+// instantiated, before Go's runtime does.
 func (m *module) addStart(f *function) error {
 	functionType := []byte{0x60, 0, 0}
 	typeNumber, err := m.appendEntry(typeSection, functionType)
@@ -79,7 +79,7 @@ func (m *module) addStart(f *function) error {
 	if _, err := m.appendEntry(codeSection, append(appendUint(nil, uint64(len(body))), body...)); err != nil {
 		return err
 	}
-	imports, size := binary.Uvarint(m.section(importSection)) // all of them functions
+	imports, size := binary.Uvarint(m.section(importSection)) // all imports are functions
 	exports := slices.IndexFunc(*m, func(s section) bool { return s.id == exportSection })
 	if size <= 0 || exports < 0 {
 		return errDamaged
@@ -88,7 +88,7 @@ func (m *module) addStart(f *function) error {
 	return nil
 }
 
-// appendEntry adds an entry to a section that is a list, and returns its number.
+// appendEntry adds an entry to a section that is a list, and returns its index.
 func (m module) appendEntry(id byte, entry []byte) (uint64, error) {
 	payload := m.section(id)
 	count, size := binary.Uvarint(payload)

@@ -7,60 +7,58 @@ import (
 	"runtime"
 )
 
-// What is known of the table of functions, from Go's runtime/symtab.go and
-// runtime2.go of the releases in layouts: others are refused.
+// Format of the function table, from Go's runtime/symtab.go and runtime2.go in the releases that
+// layouts lists. Other releases are refused.
 const (
-	magic = "\xf1\xff\xff\xff\x00\x00\x01\x08" // with the sizes of an instruction and a pointer
+	magic = "\xf1\xff\xff\xff\x00\x00\x01\x08" // followed by the sizes of an instruction and of a pointer
 
-	// The fixed part of a function's record, in words of 4 bytes; the offsets
-	// of its pcdata tables and of its funcdata follow.
+	// Fixed part of a function's record, in words of 4 bytes. The offsets of its pcdata tables and
+	// of its funcdata follow.
 	wordEntry, wordName, wordArguments  = 0, 1, 2
 	wordDefer                           = 3
 	wordPCSP, wordPCFile, wordPCLine    = 4, 5, 6
 	wordTables, wordUnit, wordStartLine = 7, 8, 9
 	wordCounts, words                   = 10, 11
 
-	// Places of what is kept: the maps of live pointers that the garbage
-	// collector needs. All others serve asynchronous preemption, which WebAssembly
-	// has not, and tracebacks. By inlined calls, too, recover asks which function called
-	// it, but such a function is never inlined.
+	// Indices of the tables that are kept: those of the garbage collector. All others serve
+	// tracebacks and asynchronous preemption, which WebAssembly lacks. recover reads the table of
+	// inlined calls to find its caller, but a function that recovers is never inlined.
 	stackMapTable, boundsTable = 1, 4
 	inlineData                 = 3
 	keptData                   = 5 // pointer maps, stack objects, inlined calls, deferred calls
 
-	// What the word of counts has of a function that Go's compiler made, in its lowest
-	// bytes: no number that the runtime knows, or that of a wrapper, and not this flag.
+	// Low bytes of the word of counts in the record of a function that Go's compiler made: function
+	// ID 0 or that of a wrapper, and this flag clear.
 	wrapperID, assemblyFlag = 23, 1 << 2 << 8
 
 	none = ^uint32(0)
 
-	// The size of a function's arguments where it says so little as that a map has their
-	// pointers. Negative ones say that there is none.
+	// Smallest negative argument size, as 32 bits: the runtime takes the size from the pointer map.
 	someArguments = 8
 )
 
-// The names that functions keep. Go's runtime asks whether one is its own, and
-// takes apart that of a method called through a nil pointer, for its message.
+// Names that are kept. The runtime compares them with its own functions, and parses that of a
+// method called through a nil pointer for its error message.
 const (
 	runtimePrefix = "runtime."
 	otherName     = "go.(*T).f"
 	packedNames   = "\x00" + runtimePrefix + "\x00" + otherName + "\x00"
 )
 
-// table is the table of functions in a memory: its header's fields.
+// table is the function table in a memory, with the fields of its header.
 type table struct {
-	memory                                 []byte // from the header on
+	memory                                 []byte // from the header to the end
 	functions, names, units, files, values uint64
 	funcs                                  uint64
-	end                                    uint64                  // of the last record
-	called                                 []string                // the functions' names, by number
-	records                                []*record               // of the functions, by number
-	module                                 func(offset int) uint64 // the fields of the runtime's moduledata
+	end                                    uint64                  // address of the last record
+	called                                 []string                // names of functions, by number
+	records                                []*record               // records of functions, by number
+	module                                 func(offset int) uint64 // address of the runtime's moduledata
 	data                                   funcdata
-	place                                  place // of the table in memory, with funcdata and buckets
+	place                                  place // bytes of the table in memory, with funcdata and buckets
 }
 
-// readTable reads the table of functions of a program.
+// readTable reads the function table of a program.
 func readTable(memory []byte) (*table, error) {
 	layout, err := layoutOf(runtime.Version())
 	if err != nil {
@@ -120,9 +118,8 @@ func (t *table) readRecords() error {
 	return nil
 }
 
-// write packs the records of functions and the value tables they need, without names
-// and source lines. Offsets of both are kept in the records and in the index before
-// them, so that both may move within their place.
+// write packs the function records and the value tables they use, without names and source lines.
+// It updates the offsets in the records and in the index, so both can move.
 func (t *table) write() error {
 	for _, f := range t.records {
 		f.dropData()
@@ -138,7 +135,7 @@ func (t *table) write() error {
 			}
 		}
 	}
-	packed := tables.pack([]byte{0}, 1) // a place of 0 says that there is none
+	packed := tables.pack([]byte{0}, 1) // offset 0 means no table
 	funcs := t.memory[t.funcs:]
 	index := funcs[:8*t.functions]
 	first := binary.LittleEndian.Uint32(index[4:])
@@ -152,11 +149,11 @@ func (t *table) write() error {
 	replace(funcs[first:t.end-t.funcs], records)
 	replace(t.memory[t.values:t.funcs], packed)
 	replace(t.memory[t.names:t.units], []byte(packedNames))
-	replace(t.memory[t.units:t.values], nil) // names of files, by compilation unit
+	replace(t.memory[t.units:t.values], nil) // file names, by compilation unit
 	return nil
 }
 
-// forget leaves nothing but the address and the name of functions that are never called.
+// forget removes all of a function that is never called but its address and name.
 func (t *table) forget(numbers []int) {
 	for _, number := range numbers {
 		old := t.records[number].fixed
@@ -164,7 +161,7 @@ func (t *table) forget(numbers []int) {
 	}
 }
 
-// name returns the name at a place.
+// name returns the name at an offset.
 func (t *table) name(at uint32) string {
 	names := t.memory[t.names:t.units]
 	if uint64(at) >= uint64(len(names)) {
@@ -174,7 +171,7 @@ func (t *table) name(at uint32) string {
 	return string(name)
 }
 
-// rename returns the place of what is left of a function's name.
+// rename returns the new offset of a function's shortened name.
 func (t *table) rename(at uint32) uint32 {
 	names := t.memory[t.names:t.units]
 	switch {
@@ -186,5 +183,5 @@ func (t *table) rename(at uint32) uint32 {
 	return uint32(2 + len(runtimePrefix))
 }
 
-// replace puts bytes at the beginning of a place and zeros into the rest.
+// replace writes b to the start of a range and zeros to the rest.
 func replace(place, data []byte) { clear(place[copy(place, data):]) }

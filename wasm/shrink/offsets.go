@@ -1,11 +1,10 @@
 package main
 
-// foldOffsets moves what is added to SP into the load or store that uses the
-// sum as its address: "wrap(extend(sp) + n); value; store m" becomes
-// "sp; value; store n+m". A place in a frame is far from the end of memory, so
-// that no sum wraps around.
+// foldOffsets moves a constant added to SP into the load or store that uses the sum as its address:
+// "wrap(extend(sp) + n); value; store m" becomes "sp; value; store n+m". Frames are far from the
+// end of memory, so the sum does not wrap.
 func (f *function) foldOffsets() {
-	folded := map[int]bool{} // where the four instructions that add begin
+	folded := map[int]bool{} // starts of the four instructions of each addition
 	for at := 1; at+4 < len(f.body); at++ {
 		b := f.body[at-1:]
 		if !b[0].is(opLocalGet, spLocal) || b[1].op != opI64ExtendU || b[2].op != opI64Const || b[2].a < 0 || b[2].a >= 1<<30 ||
@@ -25,10 +24,10 @@ func (f *function) foldOffsets() {
 	})
 }
 
-// addressUser returns where the load or store is whose address is on top of the
-// stack before an instruction, or 0 if something else takes it or it is not known.
+// addressUser returns the index of the load or store that takes its address from the top of the
+// stack before an instruction, or 0 if another instruction takes it or it is unknown.
 func (f *function) addressUser(at int) int {
-	height := 1 // of the stack from the address on
+	height := 1 // depth of the stack above and including the address
 	for ; at < len(f.body); at++ {
 		i := f.body[at]
 		takes, leaves, ok := stackEffect(i)
@@ -46,8 +45,8 @@ func (f *function) addressUser(at int) int {
 	return 0
 }
 
-// stackEffect returns how many values an instruction takes off the stack and
-// leaves there; ok is false where control may go elsewhere.
+// stackEffect returns the numbers of values that an instruction pops and pushes. ok is false for
+// control flow.
 func stackEffect(i instr) (takes, leaves int, ok bool) {
 	switch op := i.op; {
 	case op == opLocalGet, op == opGlobalGet, op == opMemorySize, op >= opI32Const && op <= opF64Const:
@@ -66,16 +65,16 @@ func stackEffect(i instr) (takes, leaves int, ok bool) {
 	return 0, 0, false
 }
 
-// isUnary tells which numeric instructions have one operand: tests for zero,
-// counts of bits, functions of a float, and conversions.
+// isUnary reports whether a numeric instruction has one operand: tests for zero, bit counts,
+// functions of a float, and conversions.
 func isUnary(op byte) bool {
 	return op == opI32Eqz || op == opI64Eqz || op >= 0x67 && op <= 0x69 || op >= 0x79 && op <= 0x7b ||
 		op >= 0x8b && op <= 0x91 || op >= 0x99 && op <= 0x9f || op >= opI32WrapI64 && op <= opLastNumeric
 }
 
-// shorten replaces pairs of instructions by one that does the same: the low
-// half of a loaded word by a load of that half, and two steps of SP before a
-// return, over the frame and over the return address, by one.
+// shorten replaces pairs of instructions by one: a load and the low half of its result by a load of
+// that half, and the two steps of SP before a return (over the frame and over the return address)
+// by one.
 func (f *function) shorten() {
 	f.rewrite(func(at int) ([]instr, int) {
 		rest := f.body[at:]
@@ -94,7 +93,7 @@ func (f *function) shorten() {
 	})
 }
 
-// stepOfSP returns what five instructions add to SP, if that is what they do.
+// stepOfSP returns the constant that five instructions add to SP, if they do just that.
 func stepOfSP(body []instr) (int64, bool) {
 	if len(body) < 5 || !body[0].is(opLocalGet, spLocal) || body[1].op != opI32Const || body[2].op != opI32Add ||
 		!body[3].is(opLocalTee, spLocal) || !body[4].is(opGlobalSet, spGlobal) {

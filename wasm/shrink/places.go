@@ -1,18 +1,17 @@
 package main
 
-// Places are the low parts of return addresses, which stand in PC_B when a
-// function is entered to go on behind a call. Along straight code each call's
-// place is a little above the one before, so that a function keeps the last
-// return address in a local variable and adds to it: the sums are alike in all
-// functions, the places are not.
+// Places are the low parts of return addresses. PC_B holds one when a function is resumed after a
+// call. In straight-line code the place of a call is slightly above the previous one, so a function
+// keeps the last return address in a local variable and adds to it. The sums have equal bytes in
+// all functions; the places do not.
 
-// States of the local variable that are no place.
+// States of the local variable other than a place.
 const (
-	placeUnknown = -1 // it depends on the way by which control came
-	placeNone    = -2 // control does not come here
+	placeUnknown = -1 // differs between paths of control
+	placeNone    = -2 // unreachable
 )
 
-// merge returns what is known where two ways meet.
+// merge returns the state where two paths join.
 func merge(a, b int64) int64 {
 	switch {
 	case a == placeNone || a == b:
@@ -23,17 +22,17 @@ func merge(a, b int64) int64 {
 	return placeUnknown
 }
 
-// returnStore is an instruction that puts a return address on the stack.
+// returnStore is an instruction that stores a return address on the stack.
 type returnStore struct {
 	place int64
-	// conditional is set within an if. Such a call does not come back: it panics
-	// or grows the stack, after which the function begins again.
+	// conditional is set within an if. Such a call does not return here: it panics or grows the
+	// stack and then restarts the function.
 	conditional bool
-	resumes     bool // whether the function can be entered again behind the call
+	resumes     bool // whether the function can be resumed after the call
 }
 
-// findReturns returns the return addresses that a function stores, by where
-// their constants are.
+// findReturns returns the return addresses that a function stores, keyed by the index of their
+// constants.
 func (f *function) findReturns(base int64) map[int]returnStore {
 	found := map[int]returnStore{}
 	f.walk(func(at int, open []label) {
@@ -45,15 +44,15 @@ func (f *function) findReturns(base int64) map[int]returnStore {
 		for _, l := range open {
 			s.conditional = s.conditional || l.op == opIf
 		}
-		s.resumes = !s.conditional && !f.stopsBehindCall(at)
+		s.resumes = !s.conditional && !f.stopsAfterCall(at)
 		found[at] = s
 	})
 	return found
 }
 
-// stopsBehindCall tells whether the call after an instruction is one whose
-// unwinding is an error: "call; if unreachable".
-func (f *function) stopsBehindCall(at int) bool {
+// stopsAfterCall reports whether unwinding from the call after an instruction is an error: "call;
+// if unreachable".
+func (f *function) stopsAfterCall(at int) bool {
 	for ; at+2 < len(f.body); at++ {
 		if op := f.body[at].op; op == opCall || op == opCallIndirect {
 			return f.body[at+1].op == opIf && f.body[at+2].op == opUnreachable
@@ -62,8 +61,8 @@ func (f *function) stopsBehindCall(at int) bool {
 	return false
 }
 
-// lastPlaces returns, for each instruction that stores a return address, the
-// place in the local variable before it, or that it is not known.
+// lastPlaces returns, for each instruction that stores a return address, the place in the local
+// variable before it, or that it is unknown.
 func (f *function) lastPlaces(returns map[int]returnStore) map[int]int64 {
 	last := map[int]int64{}
 	entered := f.enteredPlaces(returns)
@@ -90,14 +89,14 @@ func (f *function) lastPlaces(returns map[int]returnStore) map[int]int64 {
 	return last
 }
 
-// placeWalk follows the local variable through a body.
+// placeWalk tracks the local variable through a body.
 type placeWalk struct {
 	state           int64
 	open            []label
-	atEnd, beforeIf map[int]int64 // of a label: the state of branches out of it, and that of an if without else
+	atEnd, beforeIf map[int]int64 // per label: the state at branches to it, and that of an if without else
 }
 
-// leave notes a branch out of a label.
+// leave records a branch to a label.
 func (w *placeWalk) leave(depth, state int64) {
 	if n := len(w.open) - 1 - int(depth); n >= 0 {
 		w.atEnd[w.open[n].at] = merge(w.atEnd[w.open[n].at], state)
@@ -138,10 +137,10 @@ func (w *placeWalk) step(at int, i instr) {
 	}
 }
 
-// enteredPlaces returns what is known of the local variable where the dispatch
-// leads to, by PC_B: the place itself behind a call, nothing at the beginning
-// and where jumps lead. Other places do not come. It is nil where there is no
-// dispatch or more than jumps and calls use it.
+// enteredPlaces returns the state of the local variable at each target of the dispatch, indexed by
+// PC_B: the place itself after a call; unknown at the start and at targets of jumps. Other values
+// of PC_B do not occur. It returns nil if there is no dispatch, or if other code than jumps and
+// calls uses it.
 func (f *function) enteredPlaces(returns map[int]returnStore) map[int64]int64 {
 	entered := map[int64]int64{}
 	for _, s := range returns {

@@ -5,12 +5,12 @@ import (
 	"errors"
 )
 
-// record is what is kept of one function.
+// record is the retained data of one function.
 type record struct {
 	fixed        [words]uint32
 	tables, data []uint32
 
-	sp, maps, bounds values // the depth of its frame, and the number of the map of live pointers
+	sp, maps, bounds values // the frame's depth, and the index of the map of live pointers
 }
 
 func readRecord(funcs []byte, at uint32) (*record, error) {
@@ -37,7 +37,7 @@ func readRecord(funcs []byte, at uint32) (*record, error) {
 
 func (f *record) size() uint64 { return uint64(4 * (words + len(f.tables) + len(f.data))) }
 
-// readValues reads the tables of values that are kept.
+// readValues reads the value tables that are kept.
 func (f *record) readValues(all []byte) (err error) {
 	read := func(at uint32) (v values) {
 		switch {
@@ -61,14 +61,13 @@ func (f *record) readValues(all []byte) (err error) {
 	return err
 }
 
-// regular tells whether Go's compiler made the function, with no other tables than of its
-// frame.
+// regular reports whether Go's compiler made the function and it has only the tables of its frame.
 func (f *record) regular() bool {
 	id := f.fixed[wordCounts] & 0xff
 	return (id == 0 || id == wrapperID) && f.fixed[wordCounts]&assemblyFlag == 0 && f.sp != nil && f.bounds == nil
 }
 
-// drop leaves out what only tracebacks read, given the places of tables of values.
+// drop removes value tables that only tracebacks read, given their offsets.
 func (f *record) drop(tables contents) {
 	place := func(v values) uint32 {
 		if v == nil {
@@ -84,7 +83,7 @@ func (f *record) drop(tables contents) {
 	f.tables = trim([]uint32{stackMapTable: place(f.maps), boundsTable: place(f.bounds)}, 0)
 }
 
-// dropData leaves out the data that only tracebacks read.
+// dropData removes funcdata that only tracebacks read.
 func (f *record) dropData() {
 	for i := range f.data {
 		if i == inlineData || i >= keptData {
@@ -94,7 +93,7 @@ func (f *record) dropData() {
 	f.data = trim(f.data, none)
 }
 
-// trim cuts off the last entries that stand for nothing.
+// trim removes trailing entries that are empty.
 func trim(list []uint32, nothing uint32) []uint32 {
 	for len(list) > 0 && list[len(list)-1] == nothing {
 		list = list[:len(list)-1]

@@ -5,27 +5,26 @@ import (
 	"slices"
 )
 
-// Go's compiler counts places in a function by instructions that some table of values
-// wants to tell apart, so that the places behind calls are 4, 9, 11 in one function and
-// 3, 8, 13 in the next. renumber counts those alone that the function is entered at, in
-// the order of its dispatch, behind few for the calls that it is not entered behind: then
-// the dispatch is a list of consecutive numbers, steps from one call to the next are 1, and
-// functions have equal tables of values.
+// Go's compiler numbers the places in a function by the instructions that value tables distinguish:
+// the places after calls may be 4, 9, 11 in one function and 3, 8, 13 in the next. renumber numbers
+// only the places at which the function is entered, in the order of its dispatch, after a few for
+// the calls that never resume it. The dispatch is then a list of consecutive numbers, the step from
+// one call to the next is 1, and more functions have equal value tables.
 
-// numbering is the new numbers of a function's places.
+// numbering maps the places of a function to new numbers.
 type numbering struct {
 	record  *record
-	numbers map[int64]int64  // by old number
-	labels  map[int64]uint32 // of the dispatch, by new number, where the function is entered
-	last    int64            // the greatest new number
-	sp      map[int64]int32  // depths of the frame, by new number
-	maps    map[int64]int32  // numbers of the maps of live pointers
+	numbers map[int64]int64  // indexed by old number
+	labels  map[int64]uint32 // labels of the dispatch, indexed by new number
+	last    int64            // the largest new number
+	sp      map[int64]int32  // depth of the frame, indexed by new number
+	maps    map[int64]int32  // index of the map of live pointers, by new number
 }
 
-// renumber changes the places of a function, whose addresses begin at base, in its code and
-// in its tables of values. A function that is entered or left in a way that Go's compiler
-// does not write stays as it is. trap is the function by which a nil pointer panics: of who
-// calls it no pointers are asked for.
+// renumber changes the places of a function, whose addresses begin at base, in its code and in its
+// value tables. A function that is entered or left in another way than Go's compiler writes is kept
+// unchanged. trap is the number of the function that panics for nil pointers: no pointer map is
+// requested for its callers.
 func (f *function) renumber(r *record, base, trap int64) {
 	table, returns := f.findEntries(base)
 	if returns == nil || !r.regular() {
@@ -52,8 +51,8 @@ func (f *function) renumber(r *record, base, trap int64) {
 	r.sp, r.maps = fillValues(n.sp, n.last, r.sp.max()), fillValues(n.maps, n.last, noValue)
 }
 
-// findEntries returns where the function's dispatch is, 0 if it has none, and its returns,
-// nil if there are other uses of places or of PC_B than a dispatch, jumps and calls.
+// findEntries returns the index of the function's dispatch, 0 if it has none, and its returns, nil
+// if code other than a dispatch, jumps and calls uses places or PC_B.
 func (f *function) findEntries(base int64) (table int, returns map[int]returnStore) {
 	returns = f.findReturns(base)
 	for at, i := range f.body {
@@ -73,19 +72,19 @@ func (f *function) findEntries(base int64) (table int, returns map[int]returnSto
 	return table, returns
 }
 
-// isJump tells whether PC_B is set to a place, for a jump by way of the dispatch.
+// isJump reports whether PC_B is set to a place for a jump through the dispatch.
 func (f *function) isJump(at int) bool {
 	return f.body[at].is(opLocalSet, 0) && f.body[at-1].op == opI32Const
 }
 
-// callsByPC tells whether PC_B is used for the number of a function that is called next.
+// callsByPC reports whether PC_B holds the number of the function called next.
 func (f *function) callsByPC(at int) bool {
 	return at >= 0 && at+3 < len(f.body) && f.body[at].is(opLocalSet, 0) && f.body[at+1].is(opI32Const, 0) &&
 		f.body[at+2].is(opLocalGet, 0) && f.body[at+3].op == opCallIndirect
 }
 
-// numberCalls gives a number to each kind of call that the function is not entered behind:
-// what is asked about such a place is the depth of the frame, and which pointers live.
+// numberCalls assigns one number to each kind of call that never resumes the function. The runtime
+// reads only the depth of the frame and the live pointers at such a place.
 func (n *numbering) numberCalls(f *function, returns map[int]returnStore, trap int64) {
 	type kind struct{ sp, maps int32 }
 	kinds := map[kind]int64{}
@@ -94,7 +93,7 @@ func (n *numbering) numberCalls(f *function, returns map[int]returnStore, trap i
 		s := returns[at]
 		switch _, known := n.numbers[s.place]; {
 		case s.resumes || known:
-		case f.calleeBehind(at) == trap:
+		case f.calleeAfter(at) == trap:
 			trapping = append(trapping, s.place)
 		default:
 			k := kind{n.record.sp.at(s.place), n.record.maps.at(s.place - 1)}
@@ -106,7 +105,7 @@ func (n *numbering) numberCalls(f *function, returns map[int]returnStore, trap i
 			n.numbers[s.place] = kinds[k]
 		}
 	}
-	for _, place := range trapping { // nobody asks for pointers
+	for _, place := range trapping { // its pointer map is never requested
 		sp := n.record.sp.at(place)
 		number := n.numberWith(sp)
 		if number == 0 {
@@ -118,7 +117,7 @@ func (n *numbering) numberCalls(f *function, returns map[int]returnStore, trap i
 	}
 }
 
-// numberWith returns the first number but 0 with a depth of the frame, or 0.
+// numberWith returns the first nonzero number with the given frame depth, or 0.
 func (n *numbering) numberWith(sp int32) int64 {
 	for number := int64(1); number <= n.last; number++ {
 		if n.sp[number] == sp {
@@ -128,8 +127,8 @@ func (n *numbering) numberWith(sp int32) int64 {
 	return 0
 }
 
-// calleeBehind returns the function that is called next, -1 if it is not known.
-func (f *function) calleeBehind(at int) int64 {
+// calleeAfter returns the number of the function that is called next, -1 if unknown.
+func (f *function) calleeAfter(at int) int64 {
 	for ; at < len(f.body); at++ {
 		switch f.body[at].op {
 		case opCall:
@@ -141,11 +140,11 @@ func (f *function) calleeBehind(at int) int64 {
 	return -1
 }
 
-// numberEntries numbers the places that the function is entered at by the labels of its
-// dispatch. It is false where one label stands for several calls, or tables of values could
-// not tell apart what they have to.
+// numberEntries numbers the places at which the function is entered by the labels of its dispatch.
+// It returns false if one label serves several calls, or if the value tables could no longer
+// distinguish places that need different values.
 func (n *numbering) numberEntries(f *function, table int, returns map[int]returnStore) bool {
-	entered := map[int64]bool{} // old places; whether it is behind a call
+	entered := map[int64]bool{} // keyed by old place: whether it follows a call
 	for at := range f.body {
 		if s, ok := returns[at]; ok && s.resumes {
 			entered[s.place] = true
@@ -162,7 +161,7 @@ func (n *numbering) numberEntries(f *function, table int, returns map[int]return
 		return false
 	}
 	last := uint32(0) // label
-	called := false   // whether it is behind a call
+	called := false   // whether it follows a call
 	for _, place := range slices.Sorted(maps.Keys(entered)) {
 		labels := f.body[table].labels
 		label := labels[min(place, int64(len(labels)-1))]
@@ -190,14 +189,14 @@ func (n *numbering) numberEntries(f *function, table int, returns map[int]return
 	return deferred == 0 || n.set(n.maps, n.numbers[deferred], n.record.maps.at(deferred))
 }
 
-// set notes the value that a table is to have for a number, and is false if it has another.
+// set sets the value of a number in a table, and returns false if it has another value.
 func (n *numbering) set(table map[int64]int32, number int64, value int32) bool {
 	old, ok := table[number]
 	table[number] = value
 	return !ok || old == value
 }
 
-// dispatchLabels returns the labels of the dispatch. The numbers of calls are not entered.
+// dispatchLabels returns the labels of the dispatch. It does not enter the numbers of calls.
 func (n *numbering) dispatchLabels() []uint32 {
 	labels := make([]uint32, slices.Max(slices.Collect(maps.Keys(n.labels)))+1)
 	for number, label := range n.labels {

@@ -2,7 +2,7 @@ package main
 
 import "encoding/binary"
 
-// readSegments returns the memory that a data section describes.
+// readSegments returns the initial memory that a data section describes.
 func readSegments(data []byte) ([]byte, error) {
 	count, n := binary.Uvarint(data)
 	if n <= 0 {
@@ -34,11 +34,11 @@ func readSegments(data []byte) ([]byte, error) {
 	return memory, nil
 }
 
-// gap is how many zeros are worth a segment's end: memory begins as zeros, but
-// the place of a segment compresses worse than zeros do.
+// gap is the number of zero bytes that cost as much as a new segment: memory starts as zeros, but
+// the offset of a segment compresses worse than zeros do.
 const gap = 64
 
-// writeSegments returns a data section that describes a memory.
+// writeSegments returns the data section for an initial memory.
 func writeSegments(memory []byte) []byte {
 	var body []byte
 	count := uint64(0)
@@ -66,8 +66,7 @@ func writeSegments(memory []byte) []byte {
 	return append(appendUint(nil, count), body...)
 }
 
-// appendInt writes a signed number in LEB128, which unlike Go's own variable
-// integers is two's complement.
+// appendInt appends a signed LEB128 number (two's complement, unlike Go's varints).
 func appendInt(out []byte, n int64) []byte {
 	for n > 63 || n < -64 {
 		out = append(out, byte(n)|0x80)
@@ -76,8 +75,7 @@ func appendInt(out []byte, n int64) []byte {
 	return append(out, byte(n)&0x7f)
 }
 
-// signed reads a signed number in LEB128, and returns how many bytes it has, 0
-// where there is none.
+// signed decodes a signed LEB128 number. It returns its length in bytes, 0 if it is truncated.
 func signed(data []byte) (n int64, size int) {
 	for shift := 0; size < len(data) && shift < 64; shift += 7 {
 		b := data[size]

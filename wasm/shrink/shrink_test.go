@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// program panics in ways the runtime looks at names and tables for, goes on
-// behind panics and switches of goroutines, calls methods that only tables of
-// types lead to, collects garbage on a deep stack, and prints that all went well.
+// program panics in ways that make the runtime read names and tables, continues after panics and
+// switches of goroutines, calls methods that only type tables refer to, collects garbage on a deep
+// stack, and reports success.
 const program = `package main
 
 import "runtime"
@@ -160,7 +160,7 @@ func build(t *testing.T, program string) string {
 	return module
 }
 
-// run returns what a module prints, which is to end with an exit code.
+// run returns the output of a module, which must end with an exit code.
 func run(t *testing.T, module string, code int) string {
 	t.Helper()
 	root, err := exec.Command("go", "env", "GOROOT").Output()

@@ -10,10 +10,9 @@ import (
 	"strings"
 )
 
-// What is known of the table that leads from an address to a function, from
-// Go's runtime/symtab.go: a bucket for each 4,096 addresses, with the number of
-// a function and of 16 more, relative to it, within the bucket. A function has
-// 65,536 addresses on WebAssembly, so that 16 buckets in a row are equal.
+// Format of the table from addresses to functions, from Go's runtime/symtab.go: a bucket for each
+// 4,096 addresses holds the number of a function and 16 offsets to it. On WebAssembly a function
+// has 65,536 addresses, so 16 consecutive buckets are equal.
 const (
 	bucketAddresses    = 4096
 	bucketSize         = 20
@@ -23,17 +22,17 @@ const (
 	moduleBuckets, moduleMinPC, moduleMaxPC = 152, 160, 168
 )
 
-// moduleLayout holds the offsets in the runtime's moduledata that differ between releases of
-// Go: gofunc, where the data of functions begin, and epclntab, where the tables end.
+// moduleLayout holds the offsets in the runtime's moduledata that differ between releases of Go:
+// gofunc, the start of funcdata, and epclntab, the end of the tables.
 type moduleLayout struct{ data, end int }
 
-// layouts are those of the releases whose modules can be shrunk.
+// layouts lists the releases of Go whose modules can be shrunk.
 var layouts = map[string]moduleLayout{
 	"go1.26": {data: 320, end: 328},
 	"go1.27": {data: 344, end: 352},
 }
 
-// layoutOf returns the layout of a release, as runtime.Version names it.
+// layoutOf returns the layout of a release, as named by runtime.Version.
 func layoutOf(version string) (moduleLayout, error) {
 	for release, layout := range layouts {
 		if version == release || strings.HasPrefix(version, release+".") {
@@ -43,17 +42,16 @@ func layoutOf(version string) (moduleLayout, error) {
 	return moduleLayout{}, fmt.Errorf("unknown tables of %s: have those of %s: build with SHRINK=0", version, strings.Join(slices.Sorted(maps.Keys(layouts)), " and "))
 }
 
-// computed are the tables in memory that a module computes when it starts, in
-// place of downloading them.
+// computed describes the tables that the module computes at start instead of storing them.
 type computed struct {
 	buckets, bucketCount uint64
-	index, functions     uint64 // functions are as many as the index has, its last record aside
+	index, functions     uint64 // functions is the length of the index without its last record
 }
 
-// leaveOut removes from memory what the start function writes there: all
-// buckets; the records' fields that repeat the index; and of each word of the
-// index the one a record before, so that equal differences remain.
-func (t *table) leaveOut(memory []byte) (computed, error) {
+// omitComputed removes from memory what the start function writes: all buckets, and the record fields
+// that repeat the index. Each word of the index becomes its difference from the previous word, so
+// that equal differences remain.
+func (t *table) omitComputed(memory []byte) (computed, error) {
 	base := uint64(len(memory) - len(t.memory))
 	c := computed{
 		buckets: t.module(moduleBuckets), bucketCount: (t.module(moduleMaxPC) - t.module(moduleMinPC) + bucketAddresses - 1) / bucketAddresses,
@@ -75,7 +73,7 @@ func clearBuckets(buckets []byte) error {
 		binary.LittleEndian.PutUint32(want[:], uint32(at/bucketSize/bucketsPerFunction))
 		bucket := buckets[at:][:bucketSize]
 		if at+bucketSize == len(buckets) {
-			bucket = bucket[:4] // the last one is cut off after what it needs
+			bucket = bucket[:4] // the last record is trimmed
 		}
 		if !bytes.HasPrefix(want[:], bucket) {
 			return errors.New("the table of buckets is not regular")
@@ -102,8 +100,7 @@ func (t *table) clearIndex() error {
 	return nil
 }
 
-// startFunction returns a function without parameters and results that
-// computes the tables again.
+// startFunction returns a function without parameters and results that restores the tables.
 func (c computed) startFunction() *function {
 	const at = 0 // the local variable
 	load := func(offset uint64) instr { return instr{op: opI32Load, a: 2, b: int64(offset)} }
@@ -119,11 +116,11 @@ func (c computed) startFunction() *function {
 		get, constant(bucketSize), instr{op: opI32Sub}, tee,
 		get, constant(bucketSize*bucketsPerFunction), instr{op: opI32DivU}, store(c.buckets),
 		get)...)
-	body = append(body, loop(8, // sums of the differences in the index
+	body = append(body, loop(8, // prefix sums of the differences in the index
 		get,
 		get, load(c.index), get, constant(8), instr{op: opI32Sub}, load(c.index), instr{op: opI32Add}, store(c.index),
 		get, constant(4), instr{op: opI32Add}, tee, constant(8*c.functions+4), instr{op: opI32LtU})...)
-	body = append(body, loop(8*c.functions, // the functions' addresses, from the last record to the first
+	body = append(body, loop(8*c.functions, // addresses of the functions, from the last record to the first
 		get, constant(8), instr{op: opI32Sub}, tee, load(c.index+4), get, load(c.index), store(c.index),
 		get)...)
 	return &function{locals: []localGroup{{1, valueI32}}, body: append(body, instr{op: opEnd})}

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// nameFlags are the bits that the first byte of a name may have set, from Go's
-// internal/abi/type.go: exported, followed by a tag, by a package's path, and embedded. The
-// length follows as a variable integer, then the text.
+// nameFlags are the bits that may be set in the first byte of a name, from Go's
+// internal/abi/type.go: exported, followed by a tag, followed by a package path, embedded. The
+// length as a varint and the text follow.
 const nameFlags = 0x0f
 
-// composites are what the names of types begin with that are made of others and declared
-// nowhere. The star is there for types, too, that are no pointers.
+// composites are the prefixes of the names of unnamed types. The star is stored in the name of
+// every type, pointer or not.
 var composites = []string{"*struct {", "*func(", "*[", "*map[", "*map.group["}
 
-// blankTypeNames leaves zeros for the names of composite types. A closure and a map have some
-// each. What a program panics with names declared types, as an error that it converts; that
-// of composites reads only who prints one or has package reflect make a type of them.
+// blankTypeNames overwrites the names of unnamed types with zeros. Each closure and map has
+// several. A panic prints only the names of declared types; the others are read only by programs
+// that print them or build types with package reflect.
 func blankTypeNames(memory []byte) {
 	for at := 0; at+2 < len(memory); at++ {
 		if memory[at]&^nameFlags != 0 {
@@ -31,7 +31,7 @@ func blankTypeNames(memory []byte) {
 	}
 }
 
-// isComposite reports whether a text is a name of a composite type.
+// isComposite reports whether s is the name of an unnamed type.
 func isComposite(text []byte) bool {
 	if len(text) == 0 || text[0] != '*' || slices.ContainsFunc(text, func(c byte) bool { return c < ' ' }) {
 		return false

@@ -14,75 +14,73 @@ var (
 	traps   = (&function{body: []instr{{op: opUnreachable}, {op: opEnd}}}).write()
 )
 
-// zeros returns the body of a function that does nothing, and whose results, words of 8
-// bytes that begin at a place of the stack, are zero.
+// zeros returns the body of a function that only sets its results, 8-byte words from an offset on
+// the stack, to zero.
 func zeros(at int64, words int) []byte {
 	var body []instr
 	for range words {
 		body = append(body, instr{op: opGlobalGet, a: spGlobal}, instr{op: opI64Const}, instr{op: opI64Store, a: 3, b: at})
 		at += 8
 	}
-	return (&function{body: append(body, // with the return address off the stack, and not to unwind
+	return (&function{body: append(body, // pop the return address, and do not unwind
 		instr{op: opGlobalGet, a: spGlobal}, instr{op: opI32Const, a: 8}, instr{op: opI32Add}, instr{op: opGlobalSet, a: spGlobal},
 		instr{op: opI32Const}, instr{op: opEnd})}).write()
 }
 
-// replacement is a body for functions of Go's runtime.
+// replacement is a new body for functions of Go's runtime.
 type replacement struct {
-	// unless names a function without which the others have nothing to do. The
-	// linker leaves it out of a program that does not use it.
+	// unless names a function that makes the others necessary. The linker drops it from programs
+	// that do not use it.
 	unless string
 	with   []byte
-	names  []string // one that ends in a star stands for all that begin so
+	names  []string // names; a trailing star matches any suffix
 }
 
 var replacements = []replacement{
-	// What only reports: it has no results, and what it prints says nothing without
-	// names and lines. The message of a panic is printed by others.
+	// Reporting: these have no results, and their output is useless without names and lines. Other
+	// functions print the message of a panic.
 	{"", returns, []string{
 		"runtime.traceback", "runtime.traceback1", "runtime.tracebackothers", "runtime.tracebacksomeothers",
 		"runtime.goroutineheader", "runtime.schedtrace", "runtime.dumpgstatus", "runtime.gcDumpObject",
 		"runtime.dumpScanStats", "runtime.printScavTrace", "runtime.tracebackHexdump", "runtime.hexdumpWords",
 		"runtime.printcreatedby", "runtime.printanycustomtype",
 	}},
-	// Checks, at each start, of the tables that the linker wrote and of the compiler, and what
-	// is to be done for modules of Go loaded later.
+	// Checks of the linker's tables at each start, and preparations for Go modules loaded later.
 	{"", returns, []string{"runtime.moduledataverify1", "runtime.check", "runtime.typelinksinit"}},
-	// Before the runtime sees that nobody reads the profile of memory, it may take a sample.
+	// The runtime may sample memory before it sees that no program reads the memory profile.
 	{"runtime.MemProfile", returns, []string{"runtime.mProf_Malloc", "runtime.mProf_NextCycle", "runtime.mProf_Flush", "runtime.mProf_PostSweep"}},
-	// What tells of a fault in Go's runtime or in unsafe code, and ends the program, as a trap
-	// does; and what only settings of the environment ask for.
+	// Reports of a fault in Go's runtime or in unsafe code before the program ends, as a trap does,
+	// and features that only environment variables enable.
 	{"", traps, []string{
 		"runtime.badPointer", "runtime.(*mspan).reportZombies",
 		"runtime.checkFinalizersAndCleanups", "runtime.preMallocgcDebug", "runtime.postMallocgcDebug",
 	}},
 	{"", zeros(16, 1), []string{"runtime.saveAncestors"}},
-	// What nobody began: profiles, a search for leaks, bubbles of package testing/synctest, arenas,
-	// calls of C.
+	// Features that no program here starts: profiles, leak detection, the bubbles of
+	// testing/synctest, arenas, cgo calls.
 	{"runtime.SetBlockProfileRate", traps, []string{"runtime.saveblockevent"}},
 	{"runtime.goroutineProfileWithLabelsConcurrent", traps, []string{"runtime.doRecordGoroutineProfile"}},
 	{"runtime.goroutineLeakGC", traps, []string{"runtime.findGoroutineLeaks"}},
 	{"internal/synctest.Run", traps, []string{"runtime.(*synctestBubble).*"}},
 	{"arena.runtime_arena_newArena", traps, []string{"runtime.(*mspan).setUserArenaChunkToFault"}},
 	{"", traps, []string{"runtime.newextram", "runtime.(*unwinder).cgoCallers", "runtime.expandCgoFrames"}},
-	// There is one thread and one processor, which is never stopped between two instructions.
+	// WebAssembly has one thread and one processor, and no preemption between two instructions.
 	{"", traps, []string{"runtime.newm", "runtime.mexit", "runtime.(*p).destroy", "runtime.scanConservative"}},
-	// Memory is never given back.
+	// Memory is never returned to the host.
 	{"", returns, []string{"runtime.(*scavengerState).wake"}},
 	{"", traps, []string{"runtime.(*scavengerState).run", "runtime.(*scavengerState).sleep", "runtime.(*scavengerState).controllerFailed"}},
-	// The name of the method of package reflect that a message says was misused, from a stack
-	// without names.
+	// Finds the method of package reflect to name in an error message, from a stack that has no
+	// names here.
 	{"", zeros(8, 2), []string{"reflect.valueMethodName", "internal/reflectlite.methodName"}},
 	{"", traps, []string{"runtime.(*Frames).Next"}},
-	// Nothing of this runs before tracing was started.
+	// Tracing, which runs only after a program starts it.
 	{"runtime.StartTrace", traps, []string{"runtime.traceLocker.*", "runtime.traceAdvance", "runtime.traceReader"}},
 }
 
-// tracing tells whether tracing was started.
+// tracing reports whether the program can start tracing.
 const tracing = "runtime.traceLocker.ok"
 
-// replaceRuntime replaces the bodies of functions of Go's runtime, given the
-// names of all functions.
+// replaceRuntime replaces the bodies of runtime functions, given the names of all functions.
 func replaceRuntime(bodies [][]byte, names []string) {
 	for _, r := range replacements {
 		if slices.Contains(names, r.unless) {
@@ -101,12 +99,11 @@ func matches(name, pattern string) bool {
 	return name == pattern || all && strings.HasPrefix(name, prefix)
 }
 
-// dropUnused replaces the bodies of functions that nothing leads to: no export,
-// no address in memory, and neither a call nor an address in the code of those.
-// Functions keep their numbers, which addresses are made of. It returns the numbers of
-// those that were dropped.
+// dropUnused replaces the bodies of unreachable functions: not exported, not called, and without an
+// address in memory or in reachable code. Functions keep their numbers, which are part of
+// addresses. It returns the numbers of the dropped functions.
 func dropUnused(m module, bodies [][]byte, known addresses) (dropped []int, err error) {
-	imports, size := binary.Uvarint(m.section(importSection)) // all of them functions
+	imports, size := binary.Uvarint(m.section(importSection)) // all imports are functions
 	if size <= 0 {
 		return nil, errDamaged
 	}
@@ -152,7 +149,7 @@ func dropUnused(m module, bodies [][]byte, known addresses) (dropped []int, err 
 	return dropped, nil
 }
 
-// place is a stretch of memory.
+// place is a range of memory.
 type place struct{ from, to int }
 
 func (p place) has(at int) bool { return at >= p.from && at < p.to }

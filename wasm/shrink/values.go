@@ -5,20 +5,19 @@ import (
 	"errors"
 )
 
-// values are a table that gives a value for each place in a function: runs of places with
-// one value.
+// values is a table of one value per place of a function, stored as runs of equal values.
 type values []valueRun
 
 type valueRun struct {
 	value int32
-	end   int64 // the first place behind it
+	end   int64 // end of the run
 }
 
-// noValue is what a table begins with.
+// noValue is the value before the first change of a table.
 const noValue = -1
 
-// readValues reads a table at the beginning of data: pairs of how much the value changes
-// and how many places have it, up to a zero that is not the first change.
+// readValues decodes the table at the start of data: pairs of a change of the value and a number of
+// places, up to a zero that is not the first change.
 func readValues(data []byte) (values, error) {
 	var table values
 	value, place := int32(noValue), int64(0)
@@ -38,7 +37,7 @@ func readValues(data []byte) (values, error) {
 	}
 }
 
-// append writes a table.
+// append appends the encoded table to b.
 func (v values) append(out []byte) []byte {
 	value, place := int32(noValue), int64(0)
 	for _, r := range v {
@@ -50,10 +49,10 @@ func (v values) append(out []byte) []byte {
 	return append(out, 0)
 }
 
-// content returns what append writes.
+// content returns the encoded table.
 func (v values) content() string { return string(v.append(nil)) }
 
-// at returns the value for a place.
+// at returns the value at a place.
 func (v values) at(place int64) int32 {
 	for _, r := range v {
 		if place < r.end {
@@ -63,7 +62,7 @@ func (v values) at(place int64) int32 {
 	return noValue
 }
 
-// max returns the greatest value.
+// max returns the largest value.
 func (v values) max() int32 {
 	most := int32(noValue)
 	for _, r := range v {
@@ -72,9 +71,8 @@ func (v values) max() int32 {
 	return most
 }
 
-// fillValues returns a table with given values for some places up to the last one, each up
-// to the next one that is given, and with a value somewhere that is as great as most. Few
-// lengths make equal tables.
+// fillValues returns a table with given values at some places up to last, each extended to the next
+// given one, and padded so that its maximum is most. Few distinct lengths make more tables equal.
 func fillValues(given map[int64]int32, last int64, most int32) values {
 	var table values
 	for place := range last + 1 {

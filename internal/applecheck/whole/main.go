@@ -1,6 +1,5 @@
-// Command whole prints what every backend of this module says of this machine. It imports
-// them all, so that its build for macOS is one of all they have together, see package
-// applecheck.
+// Command whole prints the state of every backend on this machine. It imports all of them, so that
+// its build for macOS links all their bindings in one program: see package applecheck.
 package main
 
 import (

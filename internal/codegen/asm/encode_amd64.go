@@ -37,7 +37,7 @@ func Register(r int) Operand { return Operand{kind: inRegister, Base: r} }
 // At returns memory at a distance in bytes from an address in a register.
 func At(base, disp int) Operand { return Operand{Base: base, Disp: disp} }
 
-// Constant returns a constant for all lanes, which the encoder stores behind the code.
+// Constant returns a constant for all lanes, which the encoder stores after the code.
 func Constant(bits uint64) Operand { return Operand{kind: inConstants, bits: bits} }
 
 // IsConstant reports whether an operand is a constant.
@@ -157,6 +157,15 @@ func (e *Encoder) general32(how int, rm Operand, x int) {
 
 // ShiftLeft shifts a general register to the left.
 func (e *Encoder) ShiftLeft(reg, by int) { e.General(shiftGeneral.Imm(by), 4, Register(reg)) }
+
+// ShiftRight shifts a general register to the right, without its sign.
+func (e *Encoder) ShiftRight(reg, by int) { e.General(shiftGeneral.Imm(by), 5, Register(reg)) }
+
+// MultiplyConst multiplies a general register by a constant of 32 bits.
+func (e *Encoder) MultiplyConst(reg, x int) {
+	e.General(multiply, reg, Register(reg))
+	e.int32(x)
+}
 
 // ClearGeneral sets a general register to 0.
 func (e *Encoder) ClearGeneral(reg int) {

@@ -54,7 +54,7 @@ type Dialect struct {
 	// UnsignedShift says that shift counts are u32 for all operand types.
 	UnsignedShift bool
 	// LowBits returns x & mask for an i32 that is not negative and a mask of the form
-	// 2ⁿ−1. Nil stands for x & mask.
+	// 2ⁿ−1. Nil means x & mask.
 	LowBits func(x string, mask int64) string
 	// UndefinedOverflow says that the overflow of signed integers is undefined:
 	// operations that may overflow are computed unsigned.
@@ -66,7 +66,7 @@ type Dialect struct {
 	// branch, and drivers compile long conditions slowly.
 	LazyLogic bool
 	// Native reports whether Form has an operation on a type that package scalar would
-	// expand; nil stands for none.
+	// expand; nil means none.
 	Native func(op scalar.Op, t dtype.DType) bool
 	// PowerOfTwo is the helper for 2ˣ of an f32, "" for the general [scalar.OpPow].
 	PowerOfTwo string
@@ -76,7 +76,7 @@ type Dialect struct {
 	// AtomicLoad returns the load of an atomic element of type t.
 	AtomicLoad func(t dtype.DType, element string) string
 	// Atomic returns the atomic read-modify-write of an element, an expression for the
-	// old value; nil stands for atomicAdd(&element, value) and the like.
+	// old value; nil means atomicAdd(&element, value) and the like.
 	Atomic func(op scalar.Op, element, value string) string
 	// AddFloat returns the lines that add value, a name or a literal, to an atomic f32.
 	// They define old as the old value, unless it is "". It is nil if the language has no

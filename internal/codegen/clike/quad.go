@@ -192,7 +192,7 @@ func (w *Writer) quad(body []loop.Stmt) bool {
 	if len(terms) == 1 {
 		w.line(name + " += " + strings.TrimPrefix(sum, " + ") + ";")
 	} else {
-		w.line(name + " = " + name + sum + ";") // in order: a sum of its own would be rounded otherwise
+		w.line(name + " = " + name + sum + ";") // in order: a separate sum would be rounded differently
 	}
 	return true
 }

@@ -67,10 +67,9 @@ func mma(w *clike.Writer, a loop.MmaShape, terms []clike.MmaTerm) []string {
 	return append(lines, `asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");`)
 }
 
-// tileOf builds the descriptor of an operand in shared memory: its address, the
-// stride between panels, that between groups of 8 rows of 128 bytes, and
-// the 128-byte swizzle. Addresses are below 2¹⁸, so the descriptor is a sum of which
-// all but piece is loop-invariant.
+// tileOf builds the descriptor of an operand in shared memory: its address, the stride between
+// panels, that between groups of 8 rows of 128 bytes, and the 128-byte swizzle. Addresses are below
+// 2¹⁸, so the descriptor is a sum; all its terms except piece are loop-invariant.
 const tileOf = `static __device__ __forceinline__ unsigned long long tile_of(const void *array, int piece, int panel) {
   const unsigned low = ((unsigned)__cvta_generic_to_shared(array) >> 4) + ((unsigned)panel >> 4 << 16) + (unsigned)piece;
   return (unsigned long long)low | 64ull << 32 | 1ull << 62;

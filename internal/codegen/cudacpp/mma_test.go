@@ -109,8 +109,8 @@ func squares(b *ir.Builder, d ir.DType, n int, name, layout string) ir.Value {
 	return ops.MatMul(b, x, y)
 }
 
-// checkMultiplyAdds compiles the kernels of a graph, of which the given number
-// of products and of attention have the multiply-adds of the target.
+// checkMultiplyAdds compiles the kernels of a graph and counts the products and attention kernels
+// that use the target's multiply-adds.
 func checkMultiplyAdds(t *testing.T, g *ir.Graph, target plan.Target, want int) {
 	t.Helper()
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})

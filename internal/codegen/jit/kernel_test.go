@@ -36,7 +36,7 @@ func TestMoreValuesThanRegisters(t *testing.T) {
 		var out [n]float32
 		for i := range in {
 			for j := range in[i] {
-				in[i][j] = float32((i*37+j*11)%101) - 50 // sums of which are exact
+				in[i][j] = float32((i*37+j*11)%101) - 50 // values with exact sums
 			}
 			c.Set(i, unsafe.Pointer(&in[i]))
 		}

@@ -33,8 +33,8 @@ func (g *generator) load(s *step) {
 }
 
 // ahead is the distance in bytes at which reductions prefetch. Each row of a reduction is a
-// call of its own, and hardware prefetchers stop at pages: on Zen 5 this saves a quarter of
-// the time for sums of rows of 4 KB.
+// separate call, and hardware prefetchers stop at pages: on Zen 5 this saves a quarter of the time
+// for sums of rows of 4 KB.
 const ahead = 4096
 
 func (g *generator) splat(s *step) {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/clang"
 	"github.com/rlx-go/rlx/internal/codegen/clike"
 	"github.com/rlx-go/rlx/internal/codegen/msl"
-	"github.com/rlx-go/rlx/internal/codegen/msl/check"
 	"github.com/rlx-go/rlx/internal/compiler/kerneltest"
 	"github.com/rlx-go/rlx/ir/loop"
 )
@@ -48,14 +48,13 @@ func portable() []*kerneltest.Case {
 	return slices.Concat(kerneltest.Cases(), wide, kerneltest.Half(), []*kerneltest.Case{kerneltest.Shuffled(0)})
 }
 
-// The address spaces of Metal are those of OpenCL, so clang finds a pointer that
-// leaves its own.
+// The address spaces of Metal are those of OpenCL, so clang finds a pointer in the wrong one.
 func TestGoldenKernelsRespectAddressSpaces(t *testing.T) {
 	for _, c := range golden(t) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			kerneltest.Golden(t, c.name+".metal", c.source, *update)
-			if err := check.Compile(c.source); err != nil {
+			if err := clang.CheckMetal(c.source); err != nil {
 				t.Error(err)
 			}
 		})
@@ -91,8 +90,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A kernel for pieces of its grid keeps to the address spaces too, and has its two buffers
-// behind all others.
+// A kernel for pieces of its grid uses the address spaces correctly, too, and binds its two buffers
+// last.
 func TestKernelsForPiecesOfTheirGrids(t *testing.T) {
 	p := msl.Printer{Tiled: func(*loop.Kernel) bool { return true }}
 	for i, c := range portable() {
@@ -105,7 +104,7 @@ func TestKernelsForPiecesOfTheirGrids(t *testing.T) {
 		if i%10 > 0 {
 			continue
 		}
-		if err := check.Compile(source); err != nil {
+		if err := clang.CheckMetal(source); err != nil {
 			t.Errorf("%s: %v", c.Kernel.Name, err)
 		}
 	}

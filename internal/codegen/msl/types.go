@@ -11,8 +11,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// types are the names of types. With bfloat, of MSL 3.1, a bf16 has a type of its own;
-// otherwise it is its bits, as are floats of 8 bits. A bool in memory is a uint.
+// types are the names of types. With MSL 3.1, which has bfloat, bf16 is a type; otherwise it is its
+// bits, as are floats of 8 bits. A bool in memory is a uint.
 type types struct{ bfloat bool }
 
 // of returns the type of a variable.

@@ -410,9 +410,9 @@ func sums(accs []ir.Accumulator, combine func(a, b []scalar.Expr) []scalar.Expr)
 // implementation sums in blocks of [SumBlockLen].
 func (r *Reduction) Sums() bool { return sums(r.Accumulators, r.Combine) }
 
-// SumBlockLen is the number of f32 terms summed serially, with an error of at most 5·10⁻⁷ for
-// equal terms. Sums of blocks are added with compensation ([scalar.TwoSum]), which costs
-// little beside the terms.
+// SumBlockLen is the number of f32 terms summed serially, with an error of at most 5·10⁻⁷ for equal
+// terms. Sums of blocks are added with compensation ([scalar.TwoSum]), which costs little compared
+// to the terms.
 const SumBlockLen = 32
 
 // compensate adds a compensation term to each running sum (Kahan summation), and returns

@@ -31,7 +31,7 @@ type decision struct {
 	subs  []*Analysis // of subgraphs that need true sizes
 }
 
-// plain reports whether the node is copied as it is.
+// plain reports whether the node is copied unchanged.
 func (d *decision) plain() bool {
 	return len(d.fills) == 0 && d.emit == nil && d.body == nil && d.subs == nil
 }
@@ -176,7 +176,7 @@ func (a *Analysis) node(n *ir.Node) error {
 	return ir.Errorf(ir.ErrUnsupported, "it has no rule for padding, and one of its sizes is open: %v", errExact)
 }
 
-// errExact is the remedy for what padding does not serve.
+// errExact is the remedy for graphs that cannot be padded.
 var errExact = errors.New("compile the symbol for its true sizes")
 
 // apply applies a rule.
@@ -193,10 +193,10 @@ func isAttention(op ir.Op) bool {
 	return op == ops.OpAttention || op == ops.OpAttentionForward || op == ops.OpAttentionBackward
 }
 
-// adopt decides about a node as its rule says.
+// adopt applies the padding rule of a node.
 func (a *Analysis) adopt(p *ir.Padding) {
 	n := p.Node
-	for _, d := range p.Least {
+	for _, d := range p.NonNegative {
 		a.least[d] = true
 	}
 	a.extents[n.ID()] = p.Out
@@ -214,7 +214,7 @@ func (a *Analysis) adopt(p *ir.Padding) {
 	}
 }
 
-// composite keeps a composite whose body sees no padding, and replaces others by their bodies.
+// composite keeps a composite if its body needs no mask, and otherwise inlines it.
 func (a *Analysis) composite(n *ir.Node, in [][]ir.Extent) error {
 	g, err := ir.Inline(n)
 	if err != nil {
@@ -234,9 +234,9 @@ func (a *Analysis) composite(n *ir.Node, in [][]ir.Extent) error {
 	return nil
 }
 
-// probes are factors of the sizes for which the body of a composite is built: small and large ones, odd
-// ones and those that divide. Each symbol has a prime of its own beside, so that no two axes happen to
-// have one size.
+// probes are factors of the sizes for which the body of a composite is built: small and large ones,
+// odd ones and divisors. Each symbol also has a distinct prime, so that no two axes happen to have
+// equal sizes.
 var (
 	probes = []int{1, 12, 24}
 	primes = []int{5, 7, 11, 13, 17, 19, 23}

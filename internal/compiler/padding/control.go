@@ -48,9 +48,9 @@ func (a *Analysis) scan(n *ir.Node, in [][]ir.Extent) error {
 	return nil
 }
 
-// carried analyses the body of a loop whose carries are the given ports, and returns the extents of the
-// ports. An axis of a carry along which all elements are equal at first has the extent that a step
-// gives it.
+// carried analyses the body of a loop with the given ports as carries, and returns the extents of
+// the ports. An axis of a carry along which all elements are equal at first gets the extent that a
+// step produces.
 func (a *Analysis) carried(g *ir.Graph, in [][]ir.Extent, first, carries int) (*Analysis, [][]ir.Extent, error) {
 	ports := slices.Clone(in)
 	for {

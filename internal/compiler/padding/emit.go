@@ -215,7 +215,7 @@ func (e nodeEmitter) bindSubs() []*ir.Graph {
 	return subs
 }
 
-// control adds a loop or a branch whose subgraphs take true sizes, as operands after the constants.
+// control adds a loop or a branch. Its subgraphs take true sizes as operands after the constants.
 func (e *emitter) control(n *ir.Node, subs []*Analysis, in []ir.Value) []ir.Value {
 	at := nodeEmitter{e, n}
 	switch a := at.attrs().(type) {
@@ -290,8 +290,8 @@ func (e *emitter) closed(b *ir.Builder, a *Analysis, sizes []ir.Dim, first int) 
 	return sub, append(in, sub.ports(a, first, len(a.graph.Ports()))...)
 }
 
-// scan adds a scan. Where its length is open, the steps beyond the true length leave the carries as
-// they are; their number is one more operand that is sliced.
+// scan adds a scan. If its length is open, steps beyond the true length do not change the carries;
+// the number of the step is one more sliced operand.
 func (e nodeEmitter) scan(s *ops.ScanAttrs, body *Analysis, in []ir.Value) []ir.Value {
 	sizes := e.sizesOf(body)
 	length := e.n.Attrs().(*ops.ScanAttrs).Length

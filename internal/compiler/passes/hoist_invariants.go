@@ -8,10 +8,10 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// scanHoistInvariants computes before a scan what each of its steps computes again from constants of
-// the scan, such as the weights of products in half precision, and products of constants. A carry that
-// products read in another type becomes one more carry of that type, so that the kernel that computes
-// the carry stores both.
+// scanHoistInvariants hoists computations on a scan's constants out of the scan, such as the
+// weights of products in half precision, and products of constants. A carry that products read in
+// another type becomes one more carry of that type, so that the kernel that computes the carry
+// stores both.
 func scanHoistInvariants(s site) []ir.Value {
 	h := newInvariantHoister(s)
 	for _, n := range h.body.Nodes() {
@@ -28,7 +28,7 @@ func scanHoistInvariants(s site) []ir.Value {
 	return h.rewrite()
 }
 
-// invariantHoister hoists what is invariant in one scan.
+// invariantHoister hoists invariant computations out of one scan.
 type invariantHoister struct {
 	site
 	a         *ops.ScanAttrs
@@ -78,8 +78,8 @@ func isContraction(n *ir.Node) bool {
 	return is
 }
 
-// need hoists a value that a node of every step reads, or what it is a view of: a product or a sum,
-// or the operand of a product that is computed from its constants.
+// need hoists a value that a node of every step reads, or the source of a view: a product or a sum,
+// or the operand of a product that is computed from the scan's constants.
 func (h *invariantHoister) need(v ir.Value, multiplied bool) {
 	n := v.Node()
 	for h.invariant[n.ID()] && movesElements[n.Op()] {

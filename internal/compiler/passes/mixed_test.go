@@ -14,7 +14,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// lines returns what a graph computes after the usual passes, a node a line.
+// lines returns the text of a graph after the usual passes, a node a line.
 func lines(t *testing.T, g *ir.Graph) string {
 	t.Helper()
 	g, err := passes.Run(g, passes.Options{Verify: ir.Verify})
@@ -190,7 +190,7 @@ func TestMixedTrainingStepRoundsEachWeightOnce(t *testing.T) {
 			}
 		}
 	})
-	// A block has six products, of which each has two derivatives; the head too.
+	// A block has six products with two derivatives each; so does the head.
 	want := map[string]int{"dot_general of bf16": 3 * (2*6 + 1), "attention_forward of bf16": 2, "attention_backward of bf16": 2}
 	if fmt.Sprint(products) != fmt.Sprint(want) {
 		t.Errorf("products %v, want %v", products, want)
@@ -205,7 +205,7 @@ func TestMixedTrainingStepRoundsEachWeightOnce(t *testing.T) {
 func TestMixedProductsRoundAndSumAsStated(t *testing.T) {
 	x := []float64{1 + 0x1p-9, 1, 1, 1}
 	for half, want := range map[ir.DType]float64{
-		ir.F16:  4, // 4 + 2⁻⁹ is no f16 near 4, whose values are 2⁻⁸ apart: half way, to even
+		ir.F16:  4, // 4 + 2⁻⁹ is not an f16: near 4 these are 2⁻⁸ apart, so it is half way, to even
 		ir.BF16: 4, // 1 + 2⁻⁹ is 1 already
 	} {
 		g := mixed(t, half, func(b *ir.Builder) {

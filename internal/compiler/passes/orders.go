@@ -42,7 +42,7 @@ type orders struct {
 type indexOrder struct {
 	indices    ir.Value // in the old graph, before reshapes
 	rows, from int      // the rows of the operand, and the number of indices
-	// together is the place of the first order that is sorted in one sort with this one.
+	// together is the index of the first order that is sorted in one sort with this one.
 	together int
 }
 
@@ -84,8 +84,8 @@ func findOrders(g *ir.Graph) *orders {
 	return o
 }
 
-// joined returns the place of the first order of as many indices, if those of both are inputs, which
-// exist before all scatters, or else k.
+// joined returns the index of the first order with equally many indices, if those of both are
+// inputs, which exist before all scatters; otherwise k.
 func (o *orders) joined(k int, x indexOrder) int {
 	isInput := func(x indexOrder) bool { return x.indices.Node().Op() == ir.OpPort }
 	i := slices.IndexFunc(o.list, func(y indexOrder) bool {
@@ -97,8 +97,8 @@ func (o *orders) joined(k int, x indexOrder) int {
 	return i
 }
 
-// unchecked returns indices before reshapes and, where others than scatters use what is checked,
-// before the check.
+// unchecked returns indices before reshapes and, if ops other than scatters use the checked
+// indices, before the check.
 func (o *orders) unchecked(x ir.Value) ir.Value {
 	isScatter := func(n *ir.Node) bool {
 		_, is := n.Attrs().(*ops.ScatterAttrs)
@@ -145,8 +145,8 @@ func (o *orders) scatter(s site, k int) ir.Value {
 	return b.Add1(s.n.Op(), &a, s.in[0], ops.ExpandDims(b, rows, -1), updates)
 }
 
-// sort adds the sort of the orders together with k: by keys that are one more than the index, 0 for
-// negative ones and one bound for those after the last row of every operand.
+// sort adds the sort of the orders combined with k. Its keys are the index plus one, 0 for negative
+// indices and a common bound for those after the last row of every operand.
 func (o *orders) sort(s site, k int) {
 	b, count, bound := s.b, o.list[k].from, 0
 	var indices []ir.Value

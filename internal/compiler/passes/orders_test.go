@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestShareOrdersSortsOnce has scatters of two inputs of indices, of which some lie outside: all share
-// one sort, and results stay, to the last bit, those of the graph.
+// TestShareOrdersSortsOnce scatters by two inputs of indices, some of them out of range: all
+// scatters share one sort, and results keep every bit.
 func TestShareOrdersSortsOnce(t *testing.T) {
 	const count = 600
 	g, err := ir.Build("g", func(b *ir.Builder) {

@@ -18,8 +18,8 @@ type function struct {
 
 const i32, f32, i64 = 0x7f, 0x7d, 0x7e
 
-// module encodes functions that do nothing, after the imports of a function of one f32 and
-// of a memory; what is exported beside them comes as it is encoded.
+// module encodes functions with empty bodies, after imports of a function of one f32 and of a
+// memory; extra exports are given in encoded form.
 func module(functions []function, exports ...[]byte) []byte {
 	var types, uses, bodies [][]byte
 	types = append(types, []byte{0x60, 1, f32, 0})

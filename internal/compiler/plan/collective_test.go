@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir/routine"
 )
 
-// reducing has sums over two devices of what a chain of kernels computes, as a backward pass has them.
+// reducing has sums over two devices of the results of a chain of kernels, as in a backward pass.
 func reducing(t *testing.T) *ir.Graph {
 	t.Helper()
 	g, err := ir.Build("reducing", func(b *ir.Builder) {

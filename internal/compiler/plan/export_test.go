@@ -20,8 +20,8 @@ type Launch struct {
 // copied to shared memory: four elements of 4 bytes.
 const registerBytes = 16
 
-// Launches returns the launches of kernels of a module's first entry, but for those that are
-// bundles of small maps. Those in loops count once.
+// Launches returns the kernel launches of a module's first entry, without horizontally fused maps.
+// Those in loops count once.
 func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, error) {
 	c := newCompiler(m, t, pr)
 	p, err := c.fuse(m.Entries[0])

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,9 +30,9 @@ type family struct {
 // gpuTimes is by how much the batches of [families.All], which are those of a CPU, are multiplied.
 const gpuTimes = 8
 
-// allFamilies are the models whose training steps are held to the floor of memory.
+// allFamilies are the models whose training steps are compared with the minimum memory traffic.
 func allFamilies() []family {
-	list := largeFamilies
+	list := slices.Concat(largeFamilies, moreFamilies)
 	for _, f := range families.All {
 		list = append(list, family{f.Name, func() (*ir.Graph, error) {
 			g, _, err := f.Loss(gpuTimes)
@@ -41,7 +42,7 @@ func allFamilies() []family {
 	return list
 }
 
-// largeFamilies are losses of models at the sizes at which they are trained.
+// largeFamilies are losses of models at realistic training sizes.
 var largeFamilies = []family{
 	{"resnet18", irtest.ResNet18.Loss},
 	{"resnet50", irtest.ResNet50.Loss},
@@ -73,7 +74,7 @@ var largeFamilies = []family{
 	})},
 }
 
-// lossOf is the sum of sines of what a model computes.
+// lossOf is the sum of sines of a model's results.
 func lossOf(model func(b *ir.Builder) ir.Value) func() (*ir.Graph, error) {
 	return func() (*ir.Graph, error) {
 		return ir.Build("loss", func(b *ir.Builder) { b.Output("loss", ops.ReduceSum(b, ops.Sin(b, model(b)))) })
@@ -88,7 +89,7 @@ func normalised(b *ir.Builder, dims []ir.Dim, axes ...int) ir.Value {
 	return ops.Mul(b, centred, ops.Rsqrt(b, ops.Add(b, variance, ops.ConstLike(b, variance, 1e-5))))
 }
 
-// familyTargets are what the steps are planned for.
+// familyTargets are the targets of the plans.
 var familyTargets = []struct {
 	name    string
 	half    ir.DType
@@ -115,7 +116,7 @@ func roomy() plan.Target {
 	return t
 }
 
-// Bounds of what a kernel may take: times its floor, and of the whole step.
+// Bounds on the time of a kernel, as a multiple of its minimum, and of the whole step.
 const (
 	maxOfFloor = 3.0
 	maxOfStep  = 0.05
@@ -131,6 +132,11 @@ var slow = map[string]string{
 	"lstm of width 650, WebGPU, map_mul_zero":                        ofStep,
 	"lstm, H200, bf16, map_sigmoid_mul_convert_reshape":              ofStep,
 	"gru, H200, bf16, map_sigmoid_mul_convert_reshape":               ofStep,
+
+	"deep hedging, H200, bf16, reduce_dot_general_add":   ofStep,
+	"deep hedging, H200, bf16, reduce_dot_general_parts": ofStep,
+	"deep hedging, WebGPU, reduce_dot_general_add":       ofStep,
+	"deep hedging, WebGPU, reduce_dot_general_parts":     ofStep,
 
 	"ctc, H200, bf16, reduce_reduce_max_reduce_sum_add_exp": ofStep,
 	"ctc, H200, bf16, map_broadcast_in_dim_select":          ofStep,

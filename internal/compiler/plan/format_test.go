@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the cases that are shared with js, and the golden files that are not there")
 
-// goldens are files as versions wrote them, and what is in them. They are never changed:
-// what was released is read for ever.
+// goldens are files written by earlier versions, and their contents. They never change: released
+// files stay readable.
 var goldens = map[string]*plan.Plan{
 	"testdata/linear_v1_0.rlxp":  plantest.Linear(),
 	"testdata/drafted_v1_3.rlxp": plantest.Drafted(),
@@ -34,7 +34,7 @@ func encoded(t testing.TB, p *plan.Plan) []byte {
 	return b
 }
 
-// readBack writes a plan and reads it again, and returns what was written.
+// readBack encodes a plan, decodes it, and returns the file.
 func readBack(t *testing.T, p *plan.Plan) []byte {
 	t.Helper()
 	b := encoded(t, p)
@@ -51,7 +51,7 @@ func readBack(t *testing.T, p *plan.Plan) []byte {
 	return b
 }
 
-// seal gives changed bytes a right header again.
+// seal rewrites the header for changed bytes.
 func seal(b []byte) []byte {
 	binary.LittleEndian.PutUint32(b[8:], uint32(len(b)))
 	binary.LittleEndian.PutUint32(b[12:], crc32.ChecksumIEEE(b[16:]))
@@ -222,9 +222,8 @@ func TestRequirementsAreMet(t *testing.T) {
 	}
 }
 
-// FuzzDecode gives the decoder files with a right header, so that what is
-// behind the checksum is reached. Every accepted file must be encodable and
-// decode to the same again.
+// FuzzDecode passes the decoder files with a correct header, to reach the code behind the checksum.
+// Every accepted file must encode and decode to the same plan.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(encoded(f, plantest.Linear())[16:])

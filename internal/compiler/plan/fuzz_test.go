@@ -17,11 +17,10 @@ import (
 // kinds are the errors that a user can cause.
 var kinds = []error{ir.ErrUnsupported, ir.ErrShape, ir.ErrDType, ir.ErrAttr, ir.ErrGraph, ir.ErrName, ir.ErrSymbol, ir.ErrDef}
 
-// FuzzCompile takes graphs as no constructor would make them: those of all ops with a
-// number changed. Compiling gives a plan that is valid, or an error that blames the graph:
-// never a panic, and never an error that reports one in the compiler. It makes some 200
-// executions a second: a compilation takes milliseconds, and some hundred where it prints
-// the kernels of a factorisation.
+// FuzzCompile compiles graphs that no constructor makes: samples of all ops with a number changed.
+// The result is a valid plan or an error about the graph, never a panic, and never an error about
+// the compiler. It makes some 200 executions a second: a compilation takes milliseconds, or a few
+// hundred with the kernels of a factorisation.
 func FuzzCompile(f *testing.F) {
 	numbers := regexp.MustCompile(`-?\b[0-9]+\b`)
 	r := rand.New(rand.NewPCG(1, 2))

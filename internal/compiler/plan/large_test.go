@@ -13,8 +13,8 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// large are plans with n of something, or n times n of a pair of things: what
-// is checked pair by pair takes a square of the time.
+// large are plans with n items of a kind, or n·n pairs of items: checks of all pairs would take
+// quadratic time.
 var large = map[string]func(n int) *plan.Plan{
 	"bindings of one dispatch": func(n int) *plan.Plan {
 		p := short()
@@ -85,9 +85,9 @@ var large = map[string]func(n int) *plan.Plan{
 	},
 }
 
-// TestLargePlansDecodeQuickly reads files whose checks took from 8 to 23 seconds
-// when they went pair by pair; now they take a twentieth of what is allowed
-// here, even where other tests run beside.
+// TestLargePlansDecodeQuickly decodes files whose checks took 8 to 23 seconds when they compared
+// all pairs. Now they take a twentieth of the limit here, even when other tests run at the same
+// time.
 func TestLargePlansDecodeQuickly(t *testing.T) {
 	for name, of := range large {
 		file := encodedAnyway(of(80_000))

@@ -2,14 +2,15 @@ package plan
 
 import "slices"
 
-// Layout says where parameters and states lie in the state buffers of a plan, so that other plans
-// can use the same memory: see [Target]. The zero value is that of a plan without any.
+// Layout holds the locations of parameters and states in the state buffers of a plan, so that other
+// plans can use the same memory: see [Target]. The zero value is that of a plan without parameters
+// and states.
 type Layout struct {
 	Buffers []int // the sizes of the state buffers in bytes, in the order of the plan
 	Places  []Place
 }
 
-// Place is where a parameter or a state lies: at Offset of state buffer Buffer.
+// Place is the location of a parameter or state: at Offset of state buffer Buffer.
 type Place struct {
 	Name           string
 	Buffer, Offset int
@@ -48,8 +49,8 @@ func (p *Plan) StateBuffers() (out []int) {
 	return out
 }
 
-// keep makes the buffers of a layout the first of the plan, and gives its parameters and states their
-// places.
+// keep makes the buffers of a layout the first of the plan, and places its parameters and states in
+// them.
 func (c *compiler) keep(l Layout) {
 	for _, bytes := range l.Buffers {
 		c.plan.Buffers = append(c.plan.Buffers, Buffer{Kind: StateBuffer, Bytes: bytes})

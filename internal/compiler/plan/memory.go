@@ -135,9 +135,10 @@ func (c *entryCompiler) liveRanges(outputs []*fusion.Tensor) []*liveRange {
 	return order
 }
 
-// heldUntil returns the last launch at which the memory of launch i is in use. That of a collective is
-// held until the next one, or to the end, so that what is computed meanwhile does not wait for it: it
-// begins at its place in the list and ends at any time before its result is read.
+// heldUntil returns the last launch during which the memory of launch i is in use. The memory of a
+// collective is held until the next collective, or to the end, so that launches in between do not
+// wait for it: it starts at its place in the list and may end at any time before its result is
+// read.
 func (c *entryCompiler) heldUntil(i int) int {
 	if !isCollective(c.launches[i]) || len(c.launches[i].loops) > 0 {
 		return i

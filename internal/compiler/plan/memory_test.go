@@ -122,9 +122,8 @@ func (m *memory) read(by string, t *fusion.Tensor) {
 	}
 }
 
-// follow runs steps inside depth loops, those of a repeat two or three times:
-// that shows what one iteration passes to the next, and where the last one stores
-// its results.
+// follow runs steps inside depth loops, those of a repeat two or three times: that covers values
+// passed between iterations, and the results of the last one.
 func (m *memory) follow(steps []Step, depth int) {
 	for _, s := range steps {
 		switch s := s.(type) {
@@ -163,8 +162,7 @@ func (m *memory) swap(pairs [][2]*fusion.Tensor) {
 	m.ec.swap(pairs)
 }
 
-// dispatch looks at what is read before and after the writes: none may go where
-// something else is read.
+// dispatch checks the reads before and after the writes: none may overlap a write.
 func (m *memory) dispatch(d *Dispatch) {
 	l := m.ec.launches[m.next]
 	m.next++

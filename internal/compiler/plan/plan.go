@@ -62,13 +62,13 @@ type Plan struct {
 	Variants []*Plan
 }
 
-// Symbol is a symbolic dimension and the size it stands for.
+// Symbol is a symbolic dimension and its size.
 type Symbol struct {
 	Name  string
 	Value int
 }
 
-// BufferKind says what a buffer is for.
+// BufferKind is the use of a buffer.
 type BufferKind uint8
 
 // The kinds of buffer.
@@ -301,7 +301,7 @@ type Status struct {
 	Codes  []StatusCode
 }
 
-// StatusCode says what a code in the status word means.
+// StatusCode is the meaning of a code in the status word.
 type StatusCode struct {
 	Code    uint32 // not 0
 	Node    string // the node of the graph, as its error messages name it

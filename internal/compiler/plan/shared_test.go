@@ -53,7 +53,7 @@ type mutants struct {
 	Verdicts []string `json:"verdicts"`
 }
 
-// letters stand for the rules in verdicts.
+// letters abbreviate the rules in verdicts.
 const letters = ".123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // fileCases are changes of the bytes of a file, and the rules they break.
@@ -141,8 +141,8 @@ func encodedAnyway(p *plan.Plan) []byte {
 	return b
 }
 
-// short is the plan of package plantest with sources of one letter, as what is
-// in them does not matter here.
+// short is the plan of package plantest with sources of one letter, since their contents do not
+// matter here.
 func short() *plan.Plan {
 	p := plantest.Linear()
 	for i := range p.Kernels {
@@ -208,8 +208,8 @@ func verdict(t testing.TB, file []byte) (kind string, rule int) {
 	return map[error]string{plan.ErrDamaged: "damaged", plan.ErrVersion: "version", plan.ErrInvalid: "invalid"}[format.Kind], format.Rule
 }
 
-// edits returns what makes one file of another: a changed version, and what is
-// between the common beginning and the common end of what follows the header.
+// edits returns the difference between two files: a changed version, and the bytes between their
+// common prefix and suffix after the header.
 func edits(from, to []byte) []edit {
 	list := []edit{}
 	const header = 16
@@ -300,8 +300,8 @@ func mutantsOf(t testing.TB, seeds [][]byte) (m mutants) {
 	return m
 }
 
-// TestSharedCases keeps the file of shared cases: it must hold what the tables
-// of this package describe, and a case for each rule of the package's comment.
+// TestSharedCases checks the file of shared cases: it must hold the cases in the tables of this
+// package, and one for each rule of the package's comment.
 func TestSharedCases(t *testing.T) {
 	var now shared
 	var seeds [][]byte

@@ -91,8 +91,8 @@ func (c *entryCompiler) portSlot(role Role, t *fusion.Tensor) Slot {
 	return s
 }
 
-// restoreComplex gives a slot its declared complex type: kernels see the real and
-// imaginary parts along a last axis.
+// restoreComplex restores the declared complex type of a slot: kernels see the real and imaginary
+// parts along a last axis.
 func restoreComplex(s *Slot, t ir.Type) {
 	if t.DType.IsComplex() && !s.DType.IsComplex() {
 		s.DType = t.DType
@@ -100,9 +100,9 @@ func restoreComplex(s *Slot, t ir.Type) {
 	}
 }
 
-// CheckedBounds returns, for each input of a graph whose elements are checked as indices on
-// the device, their smallest upper bound, so that the host can check them first. A single
-// pass finds all of them: a graph may have many inputs.
+// CheckedBounds returns the smallest upper bound of each input of a graph whose elements the device
+// checks as indices, so that the host can check them first. A single pass finds all of them: a
+// graph may have many inputs.
 func CheckedBounds(g *ir.Graph) map[ir.Value]int {
 	out := map[ir.Value]int{}
 	for _, n := range g.Nodes() {

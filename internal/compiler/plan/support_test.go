@@ -14,8 +14,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// printers are what there is a printer for: a dialect without one promises
-// nothing.
+// printers lists the dialects with a printer: a dialect without one supports nothing.
 var printers = map[dtype.Dialect]plan.Printer{dtype.WGSL: wgsl.Printer{}, dtype.CUDA: cudacpp.Printer{}, dtype.MSL: msl.Printer{}}
 
 // TestSupportTableMatchesPrinter compiles, for each element type and
@@ -46,8 +45,8 @@ func TestSupportTableMatchesPrinter(t *testing.T) {
 	}
 }
 
-// uses are graphs that do something with values of a type: what they read or
-// the node that computes it is called weights.
+// uses are graphs that compute with values of a type: their input, or the node that computes it, is
+// called weights.
 func uses(d ir.DType) map[string]func(b *ir.Builder) {
 	input := func(b *ir.Builder) ir.Value { return b.Input("weights", d, ir.N(512)) }
 	out := map[string]func(b *ir.Builder){

@@ -40,19 +40,19 @@ type Target struct {
 	Name string // "webgpu", "cuda", "wasm"
 	loop.Caps
 	Features []string // that kernels may use, see [Requires]
-	// Branches says that executors read gates and branch on the host. Other executors
+	// Branches means that executors read gates and branch on the host. Other executors
 	// dispatch both branches, with empty grids for the one not taken.
 	Branches bool
 	Branch   int  // the minimum work for which a branch runs conditionally: see [fusion.Options]
 	Unfused  bool // each node is a kernel of its own: see [fusion.Options]
-	// ScoreBytes is the maximum size of an attention's score matrix in memory; larger
-	// ones are computed in tiles (flash attention). 0 stands for [attention.ScoreBytes].
+	// ScoreBytes is the maximum size of an attention's score matrix in memory; larger ones are
+	// computed in tiles (flash attention). 0 means [attention.ScoreBytes].
 	ScoreBytes int
 	// Schedules are the tuned schedules of groups, see [Choices]. Those that are not
 	// valid on the target are ignored.
 	Schedules sched.Tuned
-	// States gives the parameters and states that it lists the places that they have in another plan,
-	// whose memory the plan then uses: its buffers are the first of the plan.
+	// States are the locations of parameters and states in another plan. The plan then uses that
+	// memory: its first buffers are those of the other plan.
 	States Layout
 }
 
@@ -139,8 +139,8 @@ func (t Target) WithFragments() Target {
 	return t
 }
 
-// Printer writes kernels of the loop IR in one dialect. Print is a pure
-// function: the same kernel gives the same text.
+// Printer prints kernels of the loop IR in one dialect. Print is a pure function: equal kernels
+// have equal text.
 type Printer interface {
 	Dialect() dtype.Dialect
 	// Print returns the source text of a kernel. The error names what the

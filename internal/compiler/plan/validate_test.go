@@ -24,9 +24,9 @@ func named(p *plan.Plan, name string) *plan.Slot {
 	return nil
 }
 
-// planCase is a change of the plan of package plantest, and what is wrong with
-// it then: the number of a rule, 0 where nothing is, and words of the message.
-// All but those in memory are cases for the readers of files too.
+// planCase is a change to the plan of package plantest, and the expected error: the number of the
+// violated rule, 0 for none, and words of the message. All but those in memory are also cases for
+// the readers of files.
 type planCase struct {
 	what   string
 	change func(p *plan.Plan)
@@ -265,8 +265,7 @@ func drafted(p *plan.Plan) {
 
 func fold(p *plan.Plan) *plan.Repeat { return p.Entries[entryFold].Steps[1].(*plan.Repeat) }
 
-// most makes as many dispatches as can be, all of that within the repeats of
-// entry fold.
+// most makes the maximum number of dispatches, all within the repeats of entry fold.
 func most(fold plan.Step) []plan.Step {
 	inner := &plan.Repeat{Count: plan.MaxDispatches / plan.MaxRepeat, Steps: fold.(*plan.Repeat).Steps[0].(*plan.Repeat).Steps}
 	return []plan.Step{&plan.Repeat{Count: plan.MaxRepeat, Steps: []plan.Step{inner}}}

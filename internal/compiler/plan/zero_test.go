@@ -12,10 +12,11 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestMemoryOfZero compares the memory of a training step with Adam, whose states are divided by the
-// stages of ZeRO, with what Rajbhandari et al. (2020) compute: for parameters of P bytes on n devices the
-// states of each have 3P, P + 2P/n, P + 2P/n and 3P/n bytes. Whole gradients are P bytes in stages 0 and
-// 1, and P/n in stages 2 and 3. Stage 3 has no more whole parameters and gradients than some blocks.
+// TestMemoryOfZero compares the memory of a training step with Adam, with states divided by the
+// stages of ZeRO, with the formulas of Rajbhandari et al. (2020): for parameters of P bytes on n
+// devices the states take 3P, P + 2P/n, P + 2P/n and 3P/n bytes in stages 0 to 3. Whole gradients
+// are P bytes in stages 0 and 1, and P/n in stages 2 and 3. Stage 3 has no more whole parameters
+// and gradients than some blocks.
 func TestMemoryOfZero(t *testing.T) {
 	const n, layers, layer = 8, 8, zeroWidth * zeroWidth * 4
 	const all = layers * layer
@@ -25,7 +26,7 @@ func TestMemoryOfZero(t *testing.T) {
 		if kept != want+4 { // the number of steps
 			t.Errorf("stage %d: %d bytes of parameters and states, not %d", stage, kept, want)
 		}
-		grown := twice - temps // by as many layers more
+		grown := twice - temps // additional layers
 		switch {
 		case stage < 2 && grown < all:
 			t.Errorf("stage %d: %d bytes of other values, %d with twice the layers", stage, temps, twice)
@@ -110,7 +111,7 @@ func bytesOfStep(t *testing.T, layers, n, stage int) (kept, temps int) {
 	return planOfStep(t, zeroLoss(t, layers, 2), s, stage >= 2)
 }
 
-// planOfStep compiles a step whose states are divided, if there are several devices.
+// planOfStep compiles a step, with divided states if there are several devices.
 func planOfStep(t *testing.T, loss *ir.Graph, s parallel.Shard, scatter bool) (kept, temps int) {
 	t.Helper()
 	s.Bucket = zeroWidth * zeroWidth * 4

@@ -89,8 +89,8 @@ func begun(g *ir.Graph) map[string]*ir.Array {
 	return in
 }
 
-// near compares the changes of a step: relative to the size of a gradient, of which bf16 keeps
-// 8 bits of each operand of each product.
+// near compares the changes of a step, relative to the size of a gradient: bf16 keeps 8 bits of
+// each factor.
 func near(t *testing.T, name string, got, want, old *ir.Array) {
 	t.Helper()
 	apart, change := 0., 0.

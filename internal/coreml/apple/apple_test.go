@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/internal/coreml/apple"
 )
 
-// TestTheBindingBuildsForMacs compiles and links the shipping Objective-C, and holds what
-// it uses of Core ML against testdata/selectors.txt.
+// TestTheBindingBuildsForMacs compiles and links the shipping Objective-C, and compares its uses of
+// Core ML with testdata/selectors.txt.
 func TestTheBindingBuildsForMacs(t *testing.T) {
 	applecheck.Run(t, applecheck.Binding{Sources: "../driver/*_darwin.m", Headers: apple.Headers, Framework: "CoreML", Since: "12.0"})
 }

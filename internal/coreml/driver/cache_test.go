@@ -28,7 +28,7 @@ func scaling(t *testing.T, weight float32) string {
 	})
 }
 
-// scaled loads such a package, runs it and reports what it multiplies by.
+// scaled loads such a package, runs it and returns its factor.
 func scaled(t *testing.T, rt driver.Runtime, dir string) float32 {
 	t.Helper()
 	m, err := coreml.Load(rt, dir, "step", driver.AllUnits)
@@ -136,8 +136,8 @@ func replace(path string) error {
 	return os.WriteFile(path, []byte("no model"), 0o644)
 }
 
-// TestACacheThatCannotBeWrittenTo: the package is compiled each time, and what was compiled
-// is part of the model.
+// TestACacheThatCannotBeWrittenTo: the package is compiled each time, and the compiled files belong
+// to the model.
 func TestACacheThatCannotBeWrittenTo(t *testing.T) {
 	rt := runtime(t)
 	dir := scaling(t, 3)

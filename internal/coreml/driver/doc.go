@@ -1,7 +1,7 @@
-// Package driver runs model packages with Core ML. The binding is Objective-C with manual
-// reference counting. Inputs are multi-arrays on memory of the caller. Outputs are written
-// to memory of the caller if Core ML accepts it as a backing, else copied row by row from
-// padded memory of Core ML. Start reading at driver.go and load.go.
+// Package driver runs model packages with Core ML. The binding is Objective-C with manual reference
+// counting. Inputs are multi-arrays on the caller's memory. Outputs are written to the caller's
+// memory if Core ML accepts it as a backing, or copied row by row from padded memory of Core ML.
+// Start reading at driver.go and load.go.
 //
 // Compiled packages are cached in the user's cache folder, or in the folder named by the
 // environment variable [CacheVariable], keyed by content and system version. If the cache

@@ -15,8 +15,7 @@ import (
 	"strings"
 )
 
-// Open opens Core ML. The error is of kind [native.ErrUnavailable] and says what is
-// missing.
+// Open opens Core ML. The error is of kind [native.ErrUnavailable] and names what is missing.
 func Open() (Runtime, error) {
 	b, err := binding()
 	if err != nil {

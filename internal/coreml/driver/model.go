@@ -33,8 +33,7 @@ type model struct {
 	temporary string // the folder that it was loaded from, "" for one of the cache
 }
 
-// Predict runs the function. Inputs are read where they lie, and results are put where
-// they belong, but for memory that is not aligned.
+// Predict runs the function. It reads inputs and writes results in place if the memory is aligned.
 func (m *model) Predict(in, out map[string]native.Tensor) error {
 	if m.handle == nil {
 		return native.ErrClosed

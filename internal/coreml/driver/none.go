@@ -6,11 +6,10 @@ import (
 	"runtime"
 )
 
-// Open returns Core ML, or an error of kind [native.ErrUnavailable] that says what is
-// missing.
+// Open returns Core ML, or an error of kind [native.ErrUnavailable] that names what is missing.
 func Open() (Runtime, error) { return nil, unavailable(missing(runtime.GOOS)) }
 
-// missing says what a program for a system lacks.
+// missing returns what a program for a system lacks.
 func missing(goos string) string {
 	if goos == "darwin" {
 		return "this program was built without cgo, by which Core ML is called: build it with CGO_ENABLED=1 and the command line tools of Xcode"

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/rlx-go/rlx/native"
@@ -12,10 +13,10 @@ const CacheVariable = "RLX_COREML_CACHE"
 // Units are the processors that Core ML may use.
 type Units int
 
-// The units. DefaultUnits are all, but of a function with states of Core ML the CPU and the
-// GPU: the Neural Engine does not run functions whose states have an axis that is no multiple
-// of 32 (apple/coremltools #2631), nor some others with states (#2553). To have the Neural
-// Engine run one ask for AllUnits. The others are those of MLComputeUnits.
+// The units. DefaultUnits are all, except for a function with states of Core ML, which runs on the
+// CPU and the GPU: the Neural Engine does not run functions with states whose axis is no multiple
+// of 32 (apple/coremltools #2631), nor some others with states (#2553). AllUnits includes the
+// Neural Engine for these, too. The others are those of MLComputeUnits.
 const (
 	DefaultUnits Units = iota
 	AllUnits
@@ -24,7 +25,7 @@ const (
 	CPUAndNeuralEngine
 )
 
-// For returns the units of a function with or without states: DefaultUnits stand for others.
+// For returns the units of a function with or without states, resolving DefaultUnits.
 func (u Units) For(states bool) Units {
 	switch {
 	case u != DefaultUnits:
@@ -61,8 +62,8 @@ type Loaded interface {
 	// them must be there. What is in out after an error is undefined. States of Core
 	// ML keep their values from run to run; they begin as zeros.
 	Predict(in, out map[string]native.Tensor) error
-	// SetState gives a state of Core ML the values of t, and State puts its values into the
-	// memory of t; name and type are those of the package. There is no run under way.
+	// SetState sets a state of Core ML to the values of t, and State copies its values to t; name
+	// and type are those of the package. No run may be in progress.
 	SetState(name string, t native.Tensor) error
 	State(name string, t native.Tensor) error
 	// Plan returns where each operation would run. The error is of kind
@@ -101,4 +102,12 @@ type Placement struct {
 	// Cost is its share of the function's time, from 0 to 1, as estimated by Core ML;
 	// negative if unknown.
 	Cost float64
+}
+
+// Backend is the name of the backend, for errors.
+const Backend = "coreml"
+
+// unavailable returns an error that names what is missing.
+func unavailable(why string) error {
+	return &native.Error{Backend: Backend, Call: "open", Kind: native.ErrUnavailable, Err: errors.New(why)}
 }

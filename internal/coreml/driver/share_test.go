@@ -16,8 +16,8 @@ import (
 	"github.com/rlx-go/rlx/native/coreml"
 )
 
-// running writes a package of two entries for batches of one and two that share the state
-// "sum": "add" adds what it is given, "clear" gives the sum and sets it to what it is given.
+// running writes a package of two entries for batches of one and two that share the state "sum":
+// "add" adds its input, "clear" returns the sum and sets it to its input.
 func running(t *testing.T, state ...ir.Dim) string {
 	t.Helper()
 	entry := func(name string, next func(b *ir.Builder, sum, x ir.Value) ir.Value) ir.Entry {

@@ -8,21 +8,21 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// block is a format of packed numbers that are whole numbers times a scale, less an
-// offset in some: Core ML has such, of 4 or 8 bits. Patches give the positions of the parts of a
-// block, which the op itself then decomposes: with all scales 1 and no offsets the results
-// are the whole numbers, with these 1 the scales.
+// block is a format of packed weights as integers with a scale and, in some formats, an offset, as
+// Core ML has them with 4 or 8 bits. The patches set fields of a block to fixed values, so that the
+// op itself decomposes the block: with scales of 1 and offsets of 0 it returns the integers, and
+// with integers of 1 the scales.
 type block struct {
 	elements, bytes int
-	group           int       // elements with one scale
-	dtype           mil.DType // of the whole numbers
-	unit            []patch   // scales that are 1, minima that are 0
-	ones            []patch   // whole numbers that are 1
-	least           []patch   // scales that are 0, which leave the minima; nil without
-	noLeast         []patch   // minima that are 0
+	group           int       // elements per scale
+	dtype           mil.DType // bits of an integer
+	unit            []patch   // sets scales to 1 and minima to 0
+	ones            []patch   // sets integers to 1
+	least           []patch   // sets scales to 0, which leaves the minima; nil for formats without
+	noLeast         []patch   // sets minima to 0
 }
 
-// patch gives bytes of a block a value: n times a word.
+// patch overwrites n consecutive words of a block.
 type patch struct {
 	at   int
 	word string
@@ -35,8 +35,8 @@ const oneHalf, zeroHalf = "\x00\x3c", "\x00\x00"
 // sixBits sets the scales to 1 and the minima to 0 in q4_k and q5_k.
 var sixBits = []patch{{0, oneHalf, 1}, {2, zeroHalf, 1}, {4, "\x01", 4}, {8, "\x00", 4}, {12, "\x01", 4}}
 
-// blocks are the formats, laid out as package ops has them. Numbers of 5 and 6 bits, and
-// those of formats with a table, are bytes in Core ML.
+// blocks lists the formats, with the layout of package ops. Integers of 5 and 6 bits, and those of
+// formats with a table, are stored as bytes in Core ML.
 var blocks = map[string]block{
 	"q4_0": {32, 18, 32, mil.Int4, []patch{{0, oneHalf, 1}}, []patch{{2, "\x99", 16}}, nil, nil},
 	"q4_1": {
@@ -88,8 +88,8 @@ var blocks = map[string]block{
 	"nvfp4":  {64, 36, 16, mil.Int8, []patch{{0, "\x40", 4}}, []patch{{4, "\x11", 32}}, nil, nil},
 }
 
-// rows returns the blocks of an array of bytes, or of words whose rows may have up to
-// three bytes left over, and how many a row has.
+// rows returns the blocks of an array of bytes, or of words whose rows may end in up to three
+// unused bytes, and the number of blocks per row.
 func (f *block) rows(a *ir.Array) (data []byte, count int) {
 	row := a.Dims[len(a.Dims)-1] * a.DType.Size()
 	count = row / f.bytes
@@ -99,8 +99,8 @@ func (f *block) rows(a *ir.Array) (data []byte, count int) {
 	return data, count
 }
 
-// chunk is how many blocks are taken apart at a time: their elements take eight bytes
-// each on the way, some times over.
+// chunk is the number of blocks decomposed at a time: each of their elements takes several
+// intermediate values of eight bytes.
 const chunk = 1 << 12
 
 // decode returns the elements of patched blocks.
@@ -147,7 +147,7 @@ func (f *block) scales(format string, data []byte) ([]float64, error) {
 	return f.ofGroups(f.decode(format, data, slices.Concat(f.noLeast, f.ones)...))
 }
 
-// numbers returns the whole numbers.
+// numbers returns the integers.
 func (f *block) numbers(format string, data []byte) ([]int, error) {
 	x, err := f.decode(format, data, f.unit...)
 	out := make([]int, len(x))
@@ -157,8 +157,8 @@ func (f *block) numbers(format string, data []byte) ([]int, error) {
 	return out, err
 }
 
-// offsets returns what is taken off the numbers of each group before they are scaled. A
-// group whose scale is 0 becomes one of zeros with the scale 1.
+// offsets returns the integers that are subtracted from each group before scaling. It replaces a
+// group of scale 0 by zeros with scale 1.
 func (f *block) offsets(format string, data []byte, scales []float64, numbers []int) ([]float64, error) {
 	least, err := f.ofGroups(f.decode(format, data, f.least...))
 	for i, x := range least {

@@ -8,15 +8,15 @@ import (
 
 func init() { add(ops.OpCheckIndex, single(checkIndex)) }
 
-// check is a node that checks indices, with an int32 of one element that is 1 if one
-// of them is out of range and the node runs.
+// check is the fault flag of a node that checks indices: an int32 of one element, 1 if the node
+// runs and an index is out of range.
 type check struct {
 	node  *ir.Node
 	fault mil.Ref
 }
 
-// checkIndex gives the indices themselves. Whether one is outside is computed beside
-// them; who does not ask for it by [Emitter.Faults] has nothing of it in the function.
+// checkIndex returns the indices unchanged. The check is a separate computation: it is dropped from
+// functions that do not request it through [Emitter.Faults].
 func checkIndex(e *Emitter, n *ir.Node, in []Value) Value {
 	x := in[0].Ref
 	bound, _ := n.Attrs().(*ops.CheckIndexAttrs).Bound.Const()
@@ -33,8 +33,8 @@ func checkIndex(e *Emitter, n *ir.Node, in []Value) Value {
 	return in[0]
 }
 
-// where adds to a function what is computed only where a bool of one element is true:
-// elsewhere its checks of indices do not count.
+// where emits operations that are valid only where cond, a bool of one element, is true; elsewhere
+// their index checks are ignored.
 func (e *Emitter) where(cond mil.Ref, branch func() []Value) []Value {
 	before := e.under
 	defer func() { e.under = before }()
@@ -44,14 +44,14 @@ func (e *Emitter) where(cond mil.Ref, branch func() []Value) []Value {
 	return branch()
 }
 
-// Faults returns the nodes that check indices, and an int32 of one element that identifies
-// the check that failed: 0 for none, else the number of nodes from it to the last
-// one. Without such nodes there is no tensor.
+// Faults returns the nodes that check indices, and an int32 of one element that identifies the
+// failed check: 0 for none, else the number of nodes from it to the last one. Without such nodes it
+// returns no tensor.
 func (e *Emitter) Faults() ([]*ir.Node, mil.Ref) {
 	var nodes []*ir.Node
 	faults := map[*ir.Node]mil.Ref{}
 	for _, c := range e.checks {
-		if before, again := faults[c.node]; again { // a turn of a loop
+		if before, again := faults[c.node]; again { // an iteration of an unrolled loop
 			faults[c.node] = e.op2("maximum", before, c.fault)
 			continue
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Loops are written out: Core ML's planner and the Neural Engine take straight
-// programs. How large they may become is bounded by the emitter.
+// Loops are unrolled: Core ML's planner and the Neural Engine need straight-line programs. The
+// emitter bounds their size.
 func init() {
 	add(ops.OpScan, scan)
 	add(ops.OpWhile, whileLoop)
@@ -68,7 +68,7 @@ func scan(e *Emitter, n *ir.Node, in []Value) []Value {
 	return out
 }
 
-// stacked lays slices behind each other along a new first axis.
+// stacked concatenates slices along a new first axis.
 func (e *Emitter) stacked(parts []mil.Ref, dims []int) Value {
 	one := append([]int{1}, dims[1:]...)
 	sizes := make([][]int, len(parts))
@@ -79,8 +79,8 @@ func (e *Emitter) stacked(parts []mil.Ref, dims []int) Value {
 	return e.value(r, dims)
 }
 
-// whileLoop unrolls the maximal number of iterations. Iterations after the last one leave
-// the carries unchanged.
+// whileLoop unrolls the maximum number of iterations. Once the condition is false, further
+// iterations do not change the carries.
 func whileLoop(e *Emitter, n *ir.Node, in []Value) []Value {
 	a := n.Attrs().(*ops.WhileAttrs)
 	if a.MaxSteps == 0 {

@@ -7,34 +7,32 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// maxOps bounds the operations of a function: loops are written out, and Core ML
-// compiles every turn.
+// maxOps bounds the operations of a function: loops are unrolled, and Core ML compiles every
+// iteration.
 const maxOps = 100_000
 
-// maxRank is the maximal rank of Core ML's tensors.
+// maxRank is the maximum rank of Core ML's tensors.
 const maxRank = 5
 
-// Value is what a value of a graph is in MIL: Ref has the sizes of Dims, or sizes
-// that MIL repeats to these.
+// Value is a value of a graph in MIL. Ref has the shape Dims, or one that MIL broadcasts to it.
 type Value struct {
 	Ref  mil.Ref
 	Dims []int
 }
 
-// constant reports whether the value is a constant that need not be repeated.
+// constant reports whether the value is a constant that needs no broadcast.
 func (v Value) constant() bool { return v.Ref.Value != nil && slices.Equal(v.Ref.Type.Dims, v.Dims) }
 
 // Emitter adds the nodes of graphs to a function.
 type Emitter struct {
 	moves
-	// Half computes f32 values in fp16.
+	// Half computes f32 values in f16.
 	Half bool
-	// Packed are the bytes of parameters that are stored with the model and hold
-	// numbers packed into blocks, by name.
+	// Packed holds the bytes of packed parameters that are stored with the model, by name.
 	Packed map[string]*ir.Array
 
 	checks []check
-	under  mil.Ref // the bool under which what is added counts, invalid for always
+	under  mil.Ref // the bool under which emitted checks count, invalid for always
 }
 
 // NewEmitter returns an emitter that adds to a function.
@@ -54,8 +52,7 @@ func single(f func(e *Emitter, n *ir.Node, in []Value) Value) form {
 	return func(e *Emitter, n *ir.Node, in []Value) []Value { return []Value{f(e, n, in)} }
 }
 
-// Claims reports whether a composite has a form of its own, so that it is not
-// taken apart.
+// Claims reports whether a composite has a form, so that it is not inlined.
 func (e *Emitter) Claims(n *ir.Node) bool {
 	if _, ok := forms[n.Op()]; !ok || !n.Def().IsComposite() {
 		return false
@@ -69,9 +66,9 @@ func (e *Emitter) Claims(n *ir.Node) bool {
 // onlyWhere holds the conditions under which the form of a composite applies.
 var onlyWhere = map[ir.Op]func(e *Emitter, n *ir.Node) bool{}
 
-// Type returns what a type is in MIL. The error is of kind [ir.ErrUnsupported] for
-// an element type that MIL does not compute with and for a value without
-// elements, and of kind [ir.ErrSymbol] for a symbolic size.
+// Type returns the MIL type for a type of a graph. The error is of kind [ir.ErrUnsupported] for an
+// element type that MIL does not compute with and for a value without elements, and of kind
+// [ir.ErrSymbol] for a symbolic size.
 func (e *Emitter) Type(t ir.Type) (mil.Type, error) {
 	dims, ok := t.Shape.Ints()
 	if !ok {
@@ -121,8 +118,8 @@ func product(dims []int) int {
 	return n
 }
 
-// Graph adds all nodes of a graph, given what its ports are, and returns what its
-// outputs are. Errors are kept by the builder and name the node.
+// Graph adds all nodes of a graph, given the values of its ports, and returns those of its outputs.
+// The builder keeps the first error, which names the node.
 func (e *Emitter) Graph(g *ir.Graph, ports []Value) []Value {
 	at := make([][]Value, len(g.Nodes()))
 	for i, p := range g.Ports() {
@@ -148,8 +145,8 @@ func (e *Emitter) Graph(g *ir.Graph, ports []Value) []Value {
 	return out
 }
 
-// Node adds one node, given what its operands are, and returns its results. An error
-// is kept by the builder and names the node.
+// Node adds one node, given the values of its operands, and returns its results. The builder keeps
+// an error, which names the node.
 func (e *Emitter) Node(n *ir.Node, in []Value) []Value {
 	for _, t := range n.Types() {
 		if _, err := e.Type(t); err != nil {
@@ -200,7 +197,7 @@ func inline(e *Emitter, n *ir.Node, in []Value) []Value {
 	return e.Graph(body, in)
 }
 
-// whole returns the sizes of a type, which are constant.
+// whole returns the shape of a type, which must be constant.
 func whole(t ir.Type) []int {
 	dims, _ := t.Shape.Ints()
 	return dims

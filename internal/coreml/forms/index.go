@@ -17,13 +17,13 @@ func init() {
 	}
 }
 
-// addressing is how index tuples address the rows of an operand whose axes were
-// brought in the order batch, indexed, window.
+// addressing describes how index tuples address the rows of an operand whose axes were transposed
+// to batch, indexed, window.
 type addressing struct {
 	ops.IndexedAxes
 	operand, indices []int // sizes
 	window           []int // axes of the operand
-	positions        []int // axes of the indices that are no batch axes, without the tuple
+	positions        []int // axes of the indices besides the batch axes and the tuple
 	rows             []int // sizes of the indexed axes
 }
 
@@ -36,11 +36,11 @@ func addressingOf(a ops.IndexedAxes, operand, indices ir.Type) *addressing {
 	return d
 }
 
-// batch is the number of rows per batch, and width the length of a row.
+// batch is the number of rows per batch element, and width the length of a row.
 func (d *addressing) batch() int { return product(pick(d.operand, d.OperandBatch)) }
 func (d *addressing) width() int { return product(pick(d.operand, d.window)) }
 
-// order returns the axes of the operand with the rows first.
+// order returns the permutation that moves the axes of the rows first.
 func (d *addressing) order() []int { return slices.Concat(d.OperandBatch, d.Axes, d.window) }
 
 // table returns an operand as rows, [batch·indexed, window].
@@ -49,9 +49,8 @@ func (d *addressing) table(e *Emitter, x mil.Ref) mil.Ref {
 	return e.reshape(x, []int{d.batch() * product(d.rows), d.width()})
 }
 
-// addresses returns for each index tuple, [batch, positions], the number of its
-// row, which is inside in any case, and whether the tuple is, the zero Ref where
-// it always is.
+// addresses returns the row number of each index tuple, [batch, positions], clamped to the valid
+// range, and whether the tuple is in range, the zero Ref if all are.
 func (d *addressing) addresses(e *Emitter, indices mil.Ref) (row, inside mil.Ref) {
 	last := len(d.indices) - 1
 	order := slices.Concat(d.IndexBatch, d.positions, []int{last})
@@ -118,8 +117,7 @@ func gather(e *Emitter, n *ir.Node, in []Value) Value {
 	return e.value(r, out)
 }
 
-// scatter updates rows. Updates that are to be dropped go to a row after the
-// last one, which is cut off in the end.
+// scatter updates rows. Dropped updates go to an extra last row, which is cut off at the end.
 func scatter(e *Emitter, n *ir.Node, in []Value, mode string) Value {
 	d := addressingOf(n.Attrs().(*ops.ScatterAttrs).IndexedAxes, n.Input(0).Type(), n.Input(1).Type())
 	row, inside := d.addresses(e, e.Whole(in[1]))

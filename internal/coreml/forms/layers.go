@@ -11,8 +11,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar/plain"
 )
 
-// Composites for which MIL has an operation, which Core ML's compiler knows how to
-// place on the Neural Engine.
+// Composites with an operation in MIL, which Core ML's compiler can place on the Neural Engine.
 func init() {
 	for op, args := range map[ir.Op]struct {
 		kind string
@@ -46,15 +45,14 @@ func init() {
 	onlyWhere[ops.OpAttention] = isPlainAttention
 }
 
-// copySign is lowered without bit operations. It ignores the sign of a NaN.
+// copySign is computed without bit operations. It ignores the sign of a NaN.
 func copySign(e *Emitter, n *ir.Node, in []Value) Value {
 	x, y := scalar.Arg(0, n.Input(0).DType()), scalar.Arg(1, n.Input(1).DType())
 	size := scalar.Abs(x)
 	return e.scalars(scalar.Select(plain.Negative(y), scalar.Neg(size), size), []mil.Ref{in[0].Ref, in[1].Ref}, whole(n.Types()[0]))
 }
 
-// softmax gives 0 where all elements along the axis are -Inf, as the op does;
-// MIL's would be NaN.
+// softmax returns 0 where all elements along the axis are -Inf, as the op does; MIL's returns NaN.
 func softmax(e *Emitter, n *ir.Node, in []Value) Value {
 	dims := whole(n.Input(0).Type())
 	x, at := e.along(e.Whole(in[0]), dims, n.Attrs().(*ops.AxisAttrs).Axis)
@@ -64,9 +62,9 @@ func softmax(e *Emitter, n *ir.Node, in []Value) Value {
 	return e.value(e.choose(masked, e.number(x.Type.DType, 0), y), dims)
 }
 
-// layerNorm takes scale and bias into the operation where they are constants, as MIL
-// requires; others it applies after the operation. A constant that has to be repeated
-// becomes the result of a tile, which is no constant.
+// layerNorm passes constant scale and bias to the operation, since MIL requires constants there,
+// and applies others after it. A broadcast constant is the result of a tile, so it is not a
+// constant.
 func layerNorm(e *Emitter, n *ir.Node, in []Value) Value {
 	a, x := n.Attrs().(*ops.NormAttrs), e.Whole(in[0])
 	axes := make([]int, a.Axes)
@@ -96,13 +94,12 @@ func layerNorm(e *Emitter, n *ir.Node, in []Value) Value {
 	return Value{y, in[0].Dims}
 }
 
-// isPlainPool reports whether MIL has the pool: over one to three axes, without
-// dilation.
+// isPlainPool reports whether MIL has the pool: one to three axes without dilation.
 func isPlainPool(a *ops.PoolAttrs) bool {
 	return len(a.Sizes) <= 3 && !slices.ContainsFunc(a.Dilations, func(d int) bool { return d != 1 })
 }
 
-// pool moves the channels, which come last, before the spatial axes and back.
+// pool moves the last axis, the channels, before the spatial axes and back.
 func pool(e *Emitter, n *ir.Node, in Value, a *ops.PoolAttrs, kind string, more mil.Args) Value {
 	dims := whole(n.Input(0).Type())
 	rank := len(dims)
@@ -124,9 +121,8 @@ func pool(e *Emitter, n *ir.Node, in Value, a *ops.PoolAttrs, kind string, more 
 	return e.value(r, out)
 }
 
-// isPlainAttention reports whether MIL has the attention: one head of keys for
-// each of queries, no cap on scores, no window, no mask but the causal one, by which each
-// query sees a key.
+// isPlainAttention reports whether MIL has the attention: as many heads of keys as of queries, no
+// softcap, no window, and no mask or a causal one by which each query attends to a key.
 func isPlainAttention(e *Emitter, n *ir.Node) bool {
 	a := n.Attrs().(*ops.AttentionAttrs)
 	q, k := n.Input(0).Shape(), n.Input(1).Shape()
@@ -139,7 +135,7 @@ func isPlainAttention(e *Emitter, n *ir.Node) bool {
 	return q[:r-2].Equal(k[:r-2]) && (!a.Causal || queries <= keys)
 }
 
-// attention scales the queries so that MIL's own scale, 1/√d, makes that of the op.
+// attention scales the queries by the ratio of the op's scale to MIL's, 1/√d.
 func attention(e *Emitter, n *ir.Node, in []Value) Value {
 	a, q, k := n.Attrs().(*ops.AttentionAttrs), e.Whole(in[0]), e.Whole(in[1])
 	dims := whole(n.Input(0).Type())

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// literal adds a node without operands as the constant that it is.
+// literal adds a node without operands as a constant.
 func literal(e *Emitter, n *ir.Node, _ []Value) []Value {
 	arrays, err := n.Def().Eval(&ir.EvalContext{}, n, nil)
 	if err != nil {

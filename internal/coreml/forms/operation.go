@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/internal/coreml/mil"
 )
 
-// number returns a constant of one element of a type, for an operand.
+// number returns a constant of one element with the type of an operand.
 func (e *Emitter) number(d mil.DType, x float64) mil.Ref {
 	switch d {
 	case mil.Int32:
@@ -17,13 +17,13 @@ func (e *Emitter) number(d mil.DType, x float64) mil.Ref {
 	return e.Const(mil.Floats(d, []float64{x}))
 }
 
-// op1 and op2 are operations of one and of two operands.
+// op1 and op2 emit operations of one and of two operands.
 func (e *Emitter) op1(kind string, x mil.Ref) mil.Ref { return e.Op(kind, mil.Args{"x": x}) }
 
 func (e *Emitter) op2(kind string, x, y mil.Ref) mil.Ref { return e.Op(kind, mil.Args{"x": x, "y": y}) }
 
-// choose is a select. MIL repeats the condition to the sizes of the values and not
-// they to its, so one of them is made as large.
+// choose emits a select. MIL broadcasts the condition to the values but not the reverse, so it
+// broadcasts one of the values first.
 func (e *Emitter) choose(cond, a, b mil.Ref) mil.Ref {
 	if e.Err() != nil {
 		return mil.Ref{}
@@ -41,8 +41,8 @@ func (e *Emitter) choose(cond, a, b mil.Ref) mil.Ref {
 	return e.Op("select", mil.Args{"cond": cond, "a": a, "b": b})
 }
 
-// cast converts a tensor as MIL does: floats to integers by cutting, anything to
-// bool by comparing with 0.
+// cast converts a tensor by MIL's rules: floats to integers by truncation, anything to bool by
+// comparison with 0.
 func (e *Emitter) cast(x mil.Ref, d mil.DType) mil.Ref {
 	if x.Type.DType == d {
 		return x
@@ -50,7 +50,7 @@ func (e *Emitter) cast(x mil.Ref, d mil.DType) mil.Ref {
 	return e.Op("cast", mil.Args{"x": x, "dtype": d.String()})
 }
 
-// withoutBools computes with a bool as an int32, for operations that take none.
+// withoutBools emits an operation that takes no bools with an int32 in place of each.
 func (e *Emitter) withoutBools(x mil.Ref, f func(x mil.Ref) mil.Ref) mil.Ref {
 	if x.Type.DType != mil.Bool {
 		return f(x)

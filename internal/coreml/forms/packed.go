@@ -9,9 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Weights that are packed into blocks are read where they are stored, as Core ML
-// has no arithmetic on bytes: those of a format that it has stay packed in the
-// file, others are unpacked into it.
+// Packed weights are unpacked when the model is written, as Core ML has no arithmetic on bytes.
+// Formats that Core ML has stay packed in the file.
 func init() {
 	add(ops.OpDequantize, single(func(e *Emitter, n *ir.Node, _ []Value) Value {
 		return e.unpacked(e.packedOperand(n, 0), n.Attrs().(*ops.PackedAttrs))
@@ -29,8 +28,7 @@ func init() {
 	onlyWhere[ops.OpQuantizedMatMul] = func(e *Emitter, n *ir.Node) bool { return e.packedOperand(n, 1) != nil }
 }
 
-// packedOperand returns the bytes of an operand that are stored with the model, nil
-// for others.
+// packedOperand returns the bytes of an operand that is stored with the model, nil for others.
 func (e *Emitter) packedOperand(n *ir.Node, i int) *ir.Array {
 	if port, ok := n.Input(i).Node().Attrs().(*ir.PortAttrs); ok {
 		return e.Packed[port.Name]
@@ -38,8 +36,8 @@ func (e *Emitter) packedOperand(n *ir.Node, i int) *ir.Array {
 	return nil
 }
 
-// unpacked returns the numbers that blocks of bytes stand for: packed where Core ML has
-// such blocks, otherwise as they are.
+// unpacked returns the elements of packed blocks: as a packed constant where Core ML has the
+// format, otherwise as floats.
 func (e *Emitter) unpacked(a *ir.Array, attrs *ops.PackedAttrs) Value {
 	d, err := e.dtype(attrs.DType)
 	if err != nil {
@@ -54,8 +52,8 @@ func (e *Emitter) unpacked(a *ir.Array, attrs *ops.PackedAttrs) Value {
 	return e.dense(a, attrs)
 }
 
-// blockwise returns the numbers as a constant that stays packed, in blocks with a scale
-// and, for some formats, an offset. It is not valid where fp16 does not hold the scales.
+// blockwise returns a packed constant of blocks with a scale and, for some formats, an offset. It
+// is invalid if f16 does not represent the scales.
 func (e *Emitter) blockwise(f *block, a *ir.Array, format string, d mil.DType) mil.Ref {
 	last := len(a.Dims) - 1
 	data, count := f.rows(a)
@@ -85,10 +83,10 @@ func (e *Emitter) blockwise(f *block, a *ir.Array, format string, d mil.DType) m
 	return e.Op("constexpr_blockwise_shift_scale", args)
 }
 
-// outsideHalf reports whether fp16 has a number not at all, or with fewer digits.
+// outsideHalf reports whether f16 overflows or loses digits for a number.
 func outsideHalf(x float64) bool { return x != 0 && (math.Abs(x) < 1.0/(1<<14) || math.Abs(x) > 65504) }
 
-// dense unpacks weights by the meaning of the op.
+// dense unpacks weights by the op's reference implementation.
 func (e *Emitter) dense(a *ir.Array, attrs *ops.PackedAttrs) Value {
 	g, err := ir.Build("unpack", func(b *ir.Builder) {
 		b.Output("w", ops.Dequantize(b, b.Port(ir.InputPort, "x", a.Type()), attrs.Format, attrs.DType))

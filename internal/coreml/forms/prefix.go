@@ -22,8 +22,8 @@ func init() {
 	}
 }
 
-// prefix computes a running combination by its lowering in steps of doubling
-// length: after the step of length s each element combines the last 2·s.
+// prefix computes a scan by its lowering in steps of doubling length: after the step of length s
+// each element combines the last 2·s.
 func prefix(e *Emitter, n *ir.Node, in []Value) []Value {
 	lower := n.Def().Lower.(*ir.PrefixLowering)
 	dims, axis := whole(n.Input(0).Type()), lower.Axis(n)
@@ -66,7 +66,7 @@ type running struct {
 	dims  []int
 }
 
-// arguments returns expressions for all accumulators, numbered from a number on.
+// arguments returns argument expressions for all accumulators, numbered from first.
 func (p *running) arguments(from int) []scalar.Expr {
 	list := p.lower.Accumulators(p.node)
 	out := make([]scalar.Expr, len(list))
@@ -76,7 +76,7 @@ func (p *running) arguments(from int) []scalar.Expr {
 	return out
 }
 
-// print adds expressions whose results have the given sizes.
+// print emits expressions whose results have the given shape.
 func (p *running) print(list []scalar.Expr, args []mil.Ref, dims []int) []mil.Ref {
 	out := make([]mil.Ref, len(list))
 	for i, x := range list {
@@ -103,8 +103,7 @@ func (p *running) step(acc []mil.Ref, s int) []mil.Ref {
 	return out
 }
 
-// exclude moves all elements on by one; the first is what a combination starts
-// from.
+// exclude shifts all elements by one; the first becomes the identity of the combination.
 func (p *running) exclude(acc []mil.Ref) []mil.Ref {
 	out := slices.Clone(acc)
 	for i, a := range p.lower.Accumulators(p.node) {

@@ -13,7 +13,7 @@ func init() {
 	add(ops.OpConvGeneral, single(convGeneral))
 }
 
-// others returns the axes of a rank that are not in some lists.
+// others returns the axes below rank that are in none of the lists.
 func others(rank int, lists ...[]int) []int {
 	var out []int
 	for axis := range rank {
@@ -32,8 +32,8 @@ func pick(dims, axes []int) []int {
 	return out
 }
 
-// dotGeneral brings the factors to [batch, m, k] and [batch, k, n], the second one
-// unchanged where it can be read transposed.
+// dotGeneral transposes the factors to [batch, m, k] and [batch, k, n]. It does not move the second
+// one where MIL can read it transposed.
 func dotGeneral(e *Emitter, n *ir.Node, in []Value) Value {
 	a := n.Attrs().(*ops.DotAttrs)
 	x, y := whole(n.Input(0).Type()), whole(n.Input(1).Type())
@@ -54,19 +54,19 @@ func dotGeneral(e *Emitter, n *ir.Node, in []Value) Value {
 	if lhs.Type.DType == mil.Int32 {
 		return e.value(e.integerProduct(n, lhs, rhs, swap), whole(n.Types()[0]))
 	}
-	if batch == 1 { // without an axis of 1 the layer is what Core ML knows best
+	if batch == 1 { // Core ML handles a linear layer best without a batch axis of 1
 		lhs, rhs = e.reshape(lhs, lhs.Type.Dims[1:]), e.reshape(rhs, size[1:])
 	}
 	r := e.Op("matmul", mil.Args{"x": lhs, "y": rhs, "transpose_x": false, "transpose_y": swap})
 	return e.value(r, whole(n.Types()[0]))
 }
 
-// mostProducts bounds the numbers that a product of integers takes: 64 MB of int32.
-const mostProducts = 1 << 24
+// maxProducts bounds the elements of an integer product before the sum: 64 MB of int32.
+const maxProducts = 1 << 24
 
 // integerProduct multiplies [batch, m, k] and [batch, k, n], or with swap [batch, n, k],
-// number by number and adds up: Core ML does not load some products of int32 by matmul and
-// linear (error -14, apple/coremltools #2575), and floats do not hold them all.
+// elementwise and sums: Core ML fails to load some int32 matmuls and linears (error -14,
+// apple/coremltools #2575), and floats do not represent all int32.
 func (e *Emitter) integerProduct(n *ir.Node, lhs, rhs mil.Ref, swap bool) mil.Ref {
 	batch, m, k := lhs.Type.Dims[0], lhs.Type.Dims[1], lhs.Type.Dims[2]
 	columns, axis := rhs.Type.Dims[2], 2
@@ -75,17 +75,17 @@ func (e *Emitter) integerProduct(n *ir.Node, lhs, rhs mil.Ref, swap bool) mil.Re
 		columns, axis = rhs.Type.Dims[1], 3
 		left, right = []int{batch, m, 1, k}, []int{batch, 1, columns, k}
 	}
-	if count := float64(batch) * float64(m) * float64(k) * float64(columns); count > mostProducts {
-		e.Fail(ir.Errorf(ir.ErrUnsupported, "Core ML has no matrix product of integers; one of %.0f elements is too large to decompose, the limit is %d; this one is of %s", count, mostProducts, n.Types()[0].DType))
+	if count := float64(batch) * float64(m) * float64(k) * float64(columns); count > maxProducts {
+		e.Fail(ir.Errorf(ir.ErrUnsupported, "Core ML has no matrix product of integers; one of %.0f elements is too large to decompose, the limit is %d; this one is of %s", count, maxProducts, n.Types()[0].DType))
 		return lhs
 	}
 	products := e.op2("mul", e.reshape(lhs, left), e.reshape(rhs, right))
 	return e.Op("reduce_sum", mil.Args{"x": products, "axes": []int{axis}, "keep_dims": false})
 }
 
-// convGeneral brings images to [batch, features, space] and weights to [out, in,
-// space], as MIL has them. A dilated image and weights that are no constants are
-// spread with zeros; groups of the batch become groups of features.
+// convGeneral transposes images to [batch, features, space] and weights to [out, in, space], MIL's
+// layout. It dilates images and non-constant weights by inserting zeros; batch groups become
+// feature groups.
 func convGeneral(e *Emitter, n *ir.Node, in []Value) Value {
 	a := n.Attrs().(*ops.ConvAttrs)
 	if n.Types()[0].DType != ir.F32 && n.Types()[0].DType != ir.F16 {
@@ -121,7 +121,7 @@ func convGeneral(e *Emitter, n *ir.Node, in []Value) Value {
 		groups = batches
 	}
 	out := append([]int{xd[0], wd[0]}, spatialOf(n, a)...)
-	if len(a.Strides) == 0 { // MIL has no convolution without space
+	if len(a.Strides) == 0 { // MIL has no convolution without spatial axes
 		one := func(r mil.Ref, dims []int) mil.Ref { return e.reshape(r, append(slices.Clone(dims), 1)) }
 		x, w = one(x, xd), one(w, wd)
 		return e.convolved(n, a, x, w, out, []int{1}, []int{0, 0}, []int{1}, groups)
@@ -129,10 +129,10 @@ func convGeneral(e *Emitter, n *ir.Node, in []Value) Value {
 	return e.convolved(n, a, e.reshape(x, xd), e.reshape(w, wd), out, a.Strides, pad, dilations, groups)
 }
 
-// spatialOf returns the sizes of the spatial axes of the result.
+// spatialOf returns the spatial sizes of the result.
 func spatialOf(n *ir.Node, a *ops.ConvAttrs) []int { return pick(whole(n.Types()[0]), a.Out[2:]) }
 
-// convolved adds a convolution and brings its axes where the result has them.
+// convolved emits a convolution and transposes it to the layout of the result.
 func (e *Emitter) convolved(n *ir.Node, a *ops.ConvAttrs, x, w mil.Ref, out, strides, pad, dilations []int, groups int) Value {
 	r := e.Op("conv", mil.Args{
 		"x": x, "weight": w, "strides": strides, "pad_type": "custom", "pad": pad, "dilations": dilations, "groups": groups,

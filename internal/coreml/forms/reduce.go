@@ -30,8 +30,8 @@ func init() {
 	}
 }
 
-// reduce reduces some axes of a tensor with the given sizes. The result has the
-// other axes in some form.
+// reduce reduces some axes of a tensor of the given shape. The result has the remaining axes,
+// possibly merged.
 func (e *Emitter) reduce(kind string, r mil.Ref, dims, axes []int) mil.Ref {
 	if len(axes) == 0 {
 		return r
@@ -39,7 +39,7 @@ func (e *Emitter) reduce(kind string, r mil.Ref, dims, axes []int) mil.Ref {
 	if len(dims) <= maxRank {
 		return e.Op(kind, mil.Args{"x": r, "axes": axes, "keep_dims": true})
 	}
-	// Of more axes, those that are reduced are brought to the end.
+	// Beyond the maximum rank, reduced axes are moved last.
 	var stay []int
 	for axis := range dims {
 		if !slices.Contains(axes, axis) {

@@ -6,10 +6,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar/plain"
 )
 
-// rules write operations that MIL lacks, or means otherwise, by those it has.
-// They work on floats and i32 and return nil for operands that need no rule.
-// They do not look at bits, as those of package scalar do, since MIL cannot. What
-// package scalar would turn back into itself is written by apply.
+// rules rewrite operations that MIL lacks or defines differently. They handle floats and i32 and
+// return nil for operands that need no rewrite. Unlike those of package scalar they use no bit
+// operations, which MIL lacks. apply handles operations that package scalar would rewrite back.
 var rules map[scalar.Op]func(x scalar.Expr) scalar.Expr
 
 func init() {
@@ -34,8 +33,7 @@ func init() {
 // like returns a constant of the element type of an expression.
 func like(x scalar.Expr, v float64) scalar.Expr { return scalar.Const(x.Type, v) }
 
-// divide writes the quotient of integers, which is cut, by the one that is
-// rounded down.
+// divide rewrites truncated integer division by MIL's floor division.
 func divide(x scalar.Expr) scalar.Expr {
 	if x.Type != ir.I32 {
 		return nil

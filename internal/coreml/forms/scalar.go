@@ -9,7 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// elementwise adds a node by its scalar rule.
+// elementwise translates a node by its scalar rule.
 func elementwise(e *Emitter, n *ir.Node, in []Value) Value {
 	args := make([]scalar.Expr, len(in))
 	refs := make([]mil.Ref, len(in))
@@ -19,8 +19,7 @@ func elementwise(e *Emitter, n *ir.Node, in []Value) Value {
 	return e.scalars(n.Def().Scalar(n, args), refs, whole(n.Types()[0]))
 }
 
-// scalars adds an expression, given what its arguments are, whose result has the
-// given sizes.
+// scalars emits an expression, given its arguments, with a result of the given shape.
 func (e *Emitter) scalars(x scalar.Expr, args []mil.Ref, dims []int) Value {
 	p := &scalarPrinter{e, args, map[scalar.Expr]mil.Ref{}}
 	r := p.print(x)
@@ -30,7 +29,7 @@ func (e *Emitter) scalars(x scalar.Expr, args []mil.Ref, dims []int) Value {
 	return Value{r, fold(dims)}
 }
 
-// scalarPrinter writes scalar expressions as operations on tensors.
+// scalarPrinter emits scalar expressions as operations on tensors.
 type scalarPrinter struct {
 	e    *Emitter
 	args []mil.Ref
@@ -46,8 +45,8 @@ func (p *scalarPrinter) print(x scalar.Expr) mil.Ref {
 	return r
 }
 
-// operations are those that MIL has for floats under a name of its own. Those of
-// integers are among them where MIL means the same.
+// operations maps scalar operations to MIL's for floats. Integer operations are included where MIL
+// defines them alike.
 var operations = map[scalar.Op]string{
 	scalar.OpAbs: "abs", scalar.OpSign: "sign", scalar.OpFloor: "floor", scalar.OpCeil: "ceil", scalar.OpRound: "round",
 	scalar.OpExp: "exp", scalar.OpSqrt: "sqrt", scalar.OpSin: "sin", scalar.OpCos: "cos", scalar.OpTan: "tan",
@@ -63,12 +62,12 @@ var logical = map[scalar.Op]string{
 	scalar.OpAnd: "logical_and", scalar.OpOr: "logical_or", scalar.OpXor: "logical_xor", scalar.OpNe: "logical_xor",
 }
 
-// bitwise lists the operations that MIL has at most for bools.
+// bitwise lists the operations that MIL has only for bools, if at all.
 var bitwise = map[scalar.Op]bool{
 	scalar.OpAnd: true, scalar.OpOr: true, scalar.OpXor: true, scalar.OpNot: true, scalar.OpShl: true, scalar.OpShr: true, scalar.OpPopCount: true,
 }
 
-// one adds a node of an expression that is not there yet.
+// one emits a node of an expression that was not emitted yet.
 func (p *scalarPrinter) one(x scalar.Expr) mil.Ref {
 	switch x.Op {
 	case scalar.OpConst:
@@ -78,7 +77,7 @@ func (p *scalarPrinter) one(x scalar.Expr) mil.Ref {
 	case scalar.OpConvert:
 		return p.convert(p.print(x.Args[0]), x.Args[0].Type, x.Type)
 	case scalar.OpCheck:
-		return p.print(x.Args[0]) // check.go checks indices
+		return p.print(x.Args[0]) // check.go handles index checks
 	case scalar.OpBitcast:
 		if x.Type == x.Args[0].Type {
 			return p.print(x.Args[0])
@@ -104,7 +103,7 @@ func (p *scalarPrinter) one(x scalar.Expr) mil.Ref {
 	return p.apply(x, args)
 }
 
-// apply adds an operation whose operands are there.
+// apply emits an operation on emitted operands.
 func (p *scalarPrinter) apply(x scalar.Expr, args []mil.Ref) mil.Ref {
 	of := x.Args[len(x.Args)-1].Type
 	switch {
@@ -141,7 +140,7 @@ func (p *scalarPrinter) apply(x scalar.Expr, args []mil.Ref) mil.Ref {
 	return p.e.op2(kind, args[0], args[1])
 }
 
-// remainder has the sign of the first operand; MIL's mod has that of the second.
+// remainder has the sign of the dividend; MIL's mod has that of the divisor.
 func (p *scalarPrinter) remainder(x, y mil.Ref) mil.Ref {
 	zero := p.e.number(x.Type.DType, 0)
 	if x.Type.DType == mil.Int32 {
@@ -151,7 +150,7 @@ func (p *scalarPrinter) remainder(x, y mil.Ref) mil.Ref {
 	return p.e.choose(p.e.op2("less", x, zero), p.e.op2("mul", r, p.e.number(r.Type.DType, -1)), r)
 }
 
-// ofBools adds an operation on bools; their order is that of 0 and 1.
+// ofBools emits an operation on bools, ordered as 0 and 1.
 func (p *scalarPrinter) ofBools(op scalar.Op, args []mil.Ref) mil.Ref {
 	switch {
 	case op == scalar.OpNot:
@@ -184,8 +183,7 @@ func (p *scalarPrinter) constant(x scalar.Expr) mil.Ref {
 	return p.e.number(d, float64(int64(x.Bits)))
 }
 
-// convert converts numbers as rlx does: floats become integers by cutting, with
-// the nearest integer for those too large and 0 for NaN.
+// convert converts numbers as rlx does: float to integer by truncation, saturating, with 0 for NaN.
 func (p *scalarPrinter) convert(x mil.Ref, from, to ir.DType) mil.Ref {
 	d, err := p.e.dtype(to)
 	if err != nil {
@@ -202,7 +200,7 @@ func (p *scalarPrinter) convert(x mil.Ref, from, to ir.DType) mil.Ref {
 	}
 	x = p.e.choose(p.e.op2("equal", x, x), x, p.e.number(x.Type.DType, 0))
 	x = p.e.cast(x, mil.Float32)
-	// The largest f32 below 2³¹; beyond it comes the largest integer.
+	// The largest f32 below 2³¹; larger ones become the largest integer.
 	inside := p.e.op2("minimum", p.e.op2("maximum", x, p.e.number(mil.Float32, math.MinInt32)), p.e.number(mil.Float32, 1<<31-128))
 	return p.e.choose(p.e.op2("less", x, p.e.number(mil.Float32, 1<<31)), p.e.cast(inside, mil.Int32), p.e.number(mil.Int32, math.MaxInt32))
 }

@@ -38,7 +38,7 @@ func init() {
 	}))
 }
 
-// reversed returns a tensor with the elements of an axis the other way round.
+// reversed returns a tensor with the elements of an axis in reverse order.
 func (m *moves) reversed(r mil.Ref, dims []int, axis int) mil.Ref {
 	if dims[axis] == 1 {
 		return r
@@ -47,8 +47,8 @@ func (m *moves) reversed(r mil.Ref, dims []int, axis int) mil.Ref {
 	return m.reshape(m.Op("reverse", mil.Args{"x": x, "axes": []int{at}}), fold(dims))
 }
 
-// repeated returns a value of the given sizes, of which axes[i] is axis i of a
-// tensor, or repeats it. It stays small where MIL can repeat it by itself.
+// repeated returns a broadcast of a tensor to the given shape, where axes[i] is the result's axis
+// for axis i of the tensor. It broadcasts lazily where MIL can do it.
 func (m *moves) repeated(r mil.Ref, from, axes, dims []int) Value {
 	if !slices.IsSorted(axes) {
 		perm := make([]int, len(axes))
@@ -64,7 +64,7 @@ func (m *moves) repeated(r mil.Ref, from, axes, dims []int) Value {
 		small[axis] = from[i]
 	}
 	if first := len(dims) - maxRank + 1; first > 1 {
-		// The first axes lie together: they are repeated here unless all or none are.
+		// The leading axes are merged: they are broadcast here unless all or none of them are.
 		group := dims[:first]
 		if product(small[:first]) != 1 && !slices.Equal(small[:first], group) {
 			rest := product(small[first:])
@@ -107,8 +107,8 @@ func padded(e *Emitter, n *ir.Node, in []Value) Value {
 	return e.value(r, dims)
 }
 
-// padAxis adds elements before and after those of an axis, or takes some away
-// where a count is negative.
+// padAxis adds elements before and after those of an axis, or removes some where a count is
+// negative.
 func (m *moves) padAxis(r mil.Ref, dims []int, axis, low, high int, with mil.Ref) (mil.Ref, []int) {
 	r, dims = m.extend(r, dims, axis, max(low, 0), max(high, 0), with)
 	return m.cut(r, dims, axis, max(-low, 0), dims[axis]-max(-high, 0), 1)

@@ -10,9 +10,9 @@ import (
 
 func init() { add(ops.OpArgSort, single(argSort)) }
 
-// argSort sorts twice, as MIL leaves the order of equal elements and the place of
-// NaN open. The first sort finds runs of equal elements; the second one is of
-// integers that all differ: run, NaN or Inf, place.
+// argSort sorts twice, as MIL specifies neither the order of equal elements nor the position of
+// NaN. The first sort finds runs of equal elements. The second sorts distinct integers composed of
+// run, NaN or Inf, and position.
 func argSort(e *Emitter, n *ir.Node, in []Value) Value {
 	a, dims := n.Attrs().(*ops.SortAttrs), whole(n.Input(0).Type())
 	size := dims[a.Axis]
@@ -24,7 +24,7 @@ func argSort(e *Emitter, n *ir.Node, in []Value) Value {
 	if x.Type.DType == mil.Bool {
 		x = e.cast(x, mil.Int32)
 	}
-	var later mil.Ref // 1 for what comes later among the infinite: NaN, or in descending order Inf
+	var later mil.Ref // 1 for the later of the infinite: NaN, or Inf in descending order
 	if x.Type.DType.IsFloat() {
 		compare := "not_equal"
 		if a.Descending {
@@ -44,7 +44,7 @@ func argSort(e *Emitter, n *ir.Node, in []Value) Value {
 	return e.value(order, dims)
 }
 
-// at reads a tensor of three axes at places along the second one.
+// at gathers from a tensor of three axes along the second one.
 func (e *Emitter) at(x, places mil.Ref) mil.Ref {
 	return e.Op("gather_along_axis", mil.Args{"x": x, "indices": places, "axis": 1})
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// moves adds views and moves of tensors, each omitted where it would do nothing. Sizes are
-// those of the graph, of any rank; tensors have them folded.
+// moves emits reshapes and transposes, and omits those that change nothing. Shapes are those of the
+// graph, of any rank; tensors have the folded ones.
 type moves struct {
 	*mil.Builder
-	before map[string]mil.Ref // by name of a reshaped tensor: the tensor before
+	before map[string]mil.Ref // from the name of a reshaped tensor to its source
 }
 
-// Whole returns a value with all its elements.
+// Whole returns a value broadcast to its full shape.
 func (m *moves) Whole(v Value) mil.Ref {
 	if slices.Equal(v.Ref.Type.Dims, v.Dims) || m.Err() != nil {
 		return v.Ref
@@ -27,14 +27,14 @@ func (m *moves) Whole(v Value) mil.Ref {
 	return m.tile(m.reshape(v.Ref, small), reps)
 }
 
-// value returns a tensor that holds a value of the given sizes of a graph.
+// value returns a tensor with a value's shape in the graph.
 func (m *moves) value(r mil.Ref, dims []int) Value {
 	folded := fold(dims)
 	return Value{m.reshape(r, folded), folded}
 }
 
-// reshape gives a tensor other sizes. One of a tensor that was given its own is one
-// of the tensor before; constants are constants of the sizes.
+// reshape changes the shape of a tensor. It returns the source if that had this shape, and reshapes
+// constants at once.
 func (m *moves) reshape(r mil.Ref, dims []int) mil.Ref {
 	if before, ok := m.before[r.Name]; ok {
 		r = before
@@ -60,8 +60,8 @@ func (m *moves) tile(r mil.Ref, reps []int) mil.Ref {
 	return m.Op("tile", mil.Args{"x": r, "reps": reps})
 }
 
-// transpose moves the axes of a tensor with the given sizes and returns it with
-// the sizes that it has then, folded. Axes that stay neighbours are moved as one.
+// transpose permutes the axes of a tensor with the given shape and returns it with its new, folded
+// shape. Axes that stay adjacent move as one.
 func (m *moves) transpose(r mil.Ref, dims, perm []int) (mil.Ref, []int) {
 	out := make([]int, len(perm))
 	for i, p := range perm {

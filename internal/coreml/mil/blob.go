@@ -8,18 +8,17 @@ import (
 	"io"
 )
 
-// A weight file begins with a header of 64 bytes: how many blobs it has, and
-// version 2. Each blob is a record of 64 bytes (a sentinel, the element type, how
-// many bytes, where, and how many bits at the end are padding) and the data; both
-// begin at multiples of 64. A program names a blob by the place of its record.
+// A weight file begins with a header of 64 bytes: the number of blobs, and version 2. Each blob is
+// a record of 64 bytes (a sentinel, the element type, size, offset, and the number of padding bits
+// at the end) and the data; both are aligned to 64 bytes. A program refers to a blob by the offset
+// of its record.
 const (
 	blobAlign    = 64
 	blobSentinel = 0xDEADBEEF
 	blobVersion  = 2
 )
 
-// blobs is a weight file under construction. Equal data are one blob, so that
-// functions that hold the same weights share them.
+// blobs builds a weight file. Equal data are stored once, so that functions share weights.
 type blobs struct {
 	list    []*Value
 	offsets []uint64
@@ -29,7 +28,7 @@ type blobs struct {
 
 func newBlobs() *blobs { return &blobs{byData: map[[sha256.Size]byte]uint64{}, end: blobAlign} }
 
-// add returns the place of a constant in the file.
+// add adds a constant to the file and returns its offset.
 func (b *blobs) add(v *Value) uint64 {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d\n", v.Type.DType)
@@ -60,10 +59,10 @@ func (b *blobs) write(to io.Writer) error {
 		size := uint64(len(v.Data))
 		w.Write(make([]byte, aligned(size)-size))
 	}
-	return w.Flush() // which returns the first error of all writes
+	return w.Flush() // returns the first error of all writes
 }
 
-// blobRecord returns the header of the data of a constant at an offset.
+// blobRecord returns the record of a constant whose data are at an offset.
 func blobRecord(v *Value, at uint64) []byte {
 	record := make([]byte, blobAlign)
 	binary.LittleEndian.PutUint32(record, blobSentinel)
@@ -75,15 +74,15 @@ func blobRecord(v *Value, at uint64) []byte {
 	return record
 }
 
-// blobFile is a weight file that is read. Functions that share weights share their data.
+// blobFile reads a weight file. Functions that share weights share their data.
 type blobFile struct {
 	file io.ReaderAt
 	size uint64
-	skip bool // the data are left where they are
+	skip bool // do not read the data
 	done map[uint64][]byte
 }
 
-// read returns the data of a constant of a type at a place of the file. The error is of
+// read returns the data of a constant of a type, given the offset of its record. The error is of
 // kind [ErrPackage], or that of the file system.
 func (f *blobFile) read(at uint64, t Type) ([]byte, error) {
 	if at%blobAlign != 0 || at < blobAlign || at > f.size || f.size-at < blobAlign {

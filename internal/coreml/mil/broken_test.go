@@ -109,8 +109,8 @@ func again(p *mil.Package) {
 	p.Program.Functions = append(p.Program.Functions, &f)
 }
 
-// TestPackagesAreDeterministic: equal programs are written as equal files, and reading returns
-// what was written.
+// TestPackagesAreDeterministic: equal programs are written as equal files, and reading them returns
+// the program.
 func TestPackagesAreDeterministic(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a.mlpackage"), filepath.Join(t.TempDir(), "b.mlpackage")
 	if err := model(t).Write(a); err != nil {
@@ -148,9 +148,8 @@ func read(t *testing.T, dir, name string) []byte {
 	return data
 }
 
-// TestDamagedPackagesAreRefused cuts every file short and turns every byte of the
-// model and of the head of the weights: what is read then is a package that holds
-// together, or an error; never a panic.
+// TestDamagedPackagesAreRefused truncates every file and changes every byte of the model and of the
+// weights' header: the result is a consistent package or an error, never a panic.
 func TestDamagedPackagesAreRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "m.mlpackage")
 	if err := model(t).Write(dir); err != nil {

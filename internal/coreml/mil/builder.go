@@ -13,30 +13,27 @@ import (
 type Ref struct {
 	Name  string
 	Type  Type
-	Value *Value // of a constant, nil for others
+	Value *Value // value of a constant, nil for others
 	state bool
 }
 
-// Valid reports whether the value is one, and not what an operation gives after
-// an error.
+// Valid reports whether r is a value, not the zero Ref that operations return after an error.
 func (r Ref) Valid() bool { return r.Name != "" }
 
-// Args are the arguments of an operation by the names of its parameters: values
-// ([Ref], []Ref), or constants: int, []int, bool, []bool, string, float64 (of the type of
-// the operand x), and [*Value].
+// Args maps parameter names of an operation to arguments: values ([Ref], []Ref), or constants: int,
+// []int, bool, []bool, string, float64 (of the type of the operand x), and [*Value].
 type Args map[string]any
 
-// Builder makes a function. It keeps the first error; what comes after it gives
-// zero values.
+// Builder builds a function. It keeps the first error; later calls return zero values.
 type Builder struct {
 	f      *Function
 	opset  Opset
-	names  map[string]bool // that are taken, those of outputs to come included
+	names  map[string]bool // names in use, reserved outputs included
 	shared map[string]Ref  // constants by type and data
 	err    error
 }
 
-// NewBuilder returns a builder of a function of an opset.
+// NewBuilder returns a builder of a function for an opset.
 func NewBuilder(name string, opset Opset) *Builder {
 	b := &Builder{f: &Function{Name: name}, opset: opset, names: map[string]bool{}, shared: map[string]Ref{}}
 	if !opset.Valid() {
@@ -54,7 +51,7 @@ func (b *Builder) Len() int { return len(b.f.Ops) }
 // Err returns the first error.
 func (b *Builder) Err() error { return b.err }
 
-// Fail keeps an error, unless it is nil or there is one already.
+// Fail records an error, unless it is nil or one was recorded before.
 func (b *Builder) Fail(err error) {
 	if b.err == nil {
 		b.err = err
@@ -64,8 +61,8 @@ func (b *Builder) Fail(err error) {
 // Input declares an input.
 func (b *Builder) Input(name string, t Type) Ref { return b.declare(Input{Name: name, Type: t}) }
 
-// State declares a state, which [Builder.ReadState] and [Builder.WriteState]
-// take. Core ML has states of fp16 alone, from CoreML8 on.
+// State declares a state for [Builder.ReadState] and [Builder.WriteState]. Core ML has states of
+// f16 only, from CoreML8 on.
 func (b *Builder) State(name string, t Type) Ref {
 	return b.declare(Input{Name: name, Type: t, State: true})
 }
@@ -79,16 +76,16 @@ func (b *Builder) declare(in Input) Ref {
 	return Ref{Name: in.Name, Type: in.Type, state: in.State}
 }
 
-// ReadState returns what a state holds.
+// ReadState returns the current value of a state.
 func (b *Builder) ReadState(state Ref) Ref { return b.Op(opReadState, Args{"input": state}) }
 
-// WriteState gives a state a new value.
+// WriteState sets a state to a value.
 func (b *Builder) WriteState(state, value Ref) {
 	b.Op(opWriteState, Args{"input": state, "data": value})
 }
 
-// Output makes a value an output of a name that [Builder.Reserve] has kept. It may be
-// an input, or an output already.
+// Output makes a value an output with a name from [Builder.Reserve]. It may be an input, or an
+// output already.
 func (b *Builder) Output(name string, r Ref) {
 	if slices.Contains(b.f.Outputs, name) || slices.ContainsFunc(b.f.Inputs, func(in Input) bool { return in.Name == name }) {
 		b.Fail(ir.Errorf(ir.ErrName, "output %q has the name of another output or of an input", name))
@@ -134,7 +131,7 @@ func (b *Builder) named(name, kind string, args Args) Ref {
 	return Ref{Name: name, Type: t}
 }
 
-// refs turns an argument into values.
+// refs converts an argument to values.
 func (b *Builder) refs(a any, all Args) []Ref {
 	switch a := a.(type) {
 	case Ref:
@@ -161,11 +158,11 @@ func (b *Builder) refs(a any, all Args) []Ref {
 	return nil
 }
 
-// sharedBytes bounds the constants that are compared, so that one serves many
-// operations; larger ones are shared by who makes them.
+// sharedBytes is the maximum size of constants that are deduplicated; callers share larger ones
+// themselves.
 const sharedBytes = 1 << 10
 
-// Const returns a constant. Equal small ones are one operation.
+// Const returns a constant. Equal small constants are one operation.
 func (b *Builder) Const(v *Value) Ref {
 	if b.err != nil {
 		return Ref{}
@@ -191,7 +188,7 @@ func (b *Builder) Const(v *Value) Ref {
 	return r
 }
 
-// fresh returns a name that is not taken.
+// fresh returns an unused name.
 func (b *Builder) fresh(kind string) string {
 	for i := len(b.f.Ops); i < math.MaxInt; i++ {
 		if name := fmt.Sprintf("%s_%d", kind, i); !b.names[name] {
@@ -201,7 +198,7 @@ func (b *Builder) fresh(kind string) string {
 	return ""
 }
 
-// Reserve keeps a name for an output, so that no operation takes it.
+// Reserve reserves a name for an output.
 func (b *Builder) Reserve(name string) {
 	if !IsName(name) {
 		b.Fail(ir.Errorf(ir.ErrName, "output %q: a name must be letters, digits and underscores and must not begin with a digit", name))
@@ -209,8 +206,7 @@ func (b *Builder) Reserve(name string) {
 	b.names[name] = true
 }
 
-// Function returns the finished function, without operations that nothing needs, or
-// the first error.
+// Function returns the finished function without dead operations, or the first error.
 func (b *Builder) Function() (*Function, error) {
 	if b.err == nil && len(b.f.Outputs) == 0 {
 		b.Fail(ir.Errorf(ir.ErrGraph, "function %s has no output", b.f.Name))
@@ -219,7 +215,7 @@ func (b *Builder) Function() (*Function, error) {
 	return b.f, b.err
 }
 
-// prune takes out operations of which neither an output nor a state depends.
+// prune removes operations that no output and no state depends on.
 func (f *Function) prune() {
 	needed := map[string]bool{}
 	for _, name := range f.Outputs {
@@ -240,8 +236,8 @@ func (f *Function) prune() {
 	f.Ops = slices.DeleteFunc(kept, func(op *Op) bool { return op == nil })
 }
 
-// IsName reports whether Core ML takes a text for the name of a value: letters,
-// digits and underscores, the first of them no digit.
+// IsName reports whether Core ML accepts a string as the name of a value: letters, digits and
+// underscores, not starting with a digit.
 func IsName(name string) bool {
 	for i, c := range []byte(name) {
 		letter := c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z'
@@ -252,6 +248,5 @@ func IsName(name string) bool {
 	return name != ""
 }
 
-// Rename replaces the error that is kept by one that says more of it, such as the node
-// of a graph that it is about.
+// Rename replaces the recorded error by one with more context, such as the node of a graph.
 func (b *Builder) Rename(err error) { b.err = err }

@@ -18,7 +18,7 @@ type decoder struct {
 	shown   []*shownFunction
 }
 
-// shownFunction is what the description of a model says of a function.
+// shownFunction is the description of a function in a model.
 type shownFunction struct {
 	name           string
 	inputs, states []shownFeature

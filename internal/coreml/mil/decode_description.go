@@ -35,8 +35,8 @@ func (d *decoder) description(data []byte) error {
 	return err
 }
 
-// read reads the features of a function; its name has the number of an input of
-// a description, which a name is not.
+// read reads the features of a function. The field number of its name is that of an input in a
+// description, where it is a message.
 func (f *shownFunction) read(data []byte, input, output, state protowire.Number) error {
 	return each(data, func(field protowire.Number, _ uint64, inner []byte) (err error) {
 		var got shownFeature

@@ -36,7 +36,7 @@ func (d *decoder) operation(data []byte) (*Op, error) {
 				return err
 			case key == "val":
 				op.Value = v
-			case op.Name == "": // of a write to a state, which has no result
+			case op.Name == "": // a write to a state, which has no result
 				op.Name = v.Text
 			}
 		}
@@ -108,7 +108,7 @@ func readType(data []byte) (t Type, state bool, err error) {
 	return t, state, err
 }
 
-// countable reports whether the number of elements, and of their bytes, is an int.
+// countable reports whether an int holds the number of elements and of their bytes.
 func countable(dims []int) bool {
 	n := 1
 	for _, d := range dims {
@@ -179,7 +179,7 @@ func (d *decoder) value(data []byte) (*Value, error) {
 	return v, err
 }
 
-// read takes the elements of an immediate value, packed or one alone.
+// read reads the elements of an immediate value, packed or single.
 func (v *Value) read(field protowire.Number, number uint64, values []byte) error {
 	switch field {
 	case tensorStrings:

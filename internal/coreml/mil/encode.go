@@ -6,11 +6,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// blobElements is from how many elements on a constant goes to the weight file,
-// as coremltools has it.
+// blobElements is the minimum number of elements of a constant in the weight file, that of
+// coremltools.
 const blobElements = 10
 
-// encoder writes a model and gathers its weights.
+// encoder encodes a model and collects its weights.
 type encoder struct{ blobs *blobs }
 
 // model returns the Model message of a package.
@@ -22,8 +22,8 @@ func (e *encoder) model(p *Package) message {
 	return m
 }
 
-// description lists the features of the functions: those of a single one are in
-// the description itself, which is how models before CoreML8 have them.
+// description lists the features of the functions. Those of a single function are in the
+// description itself, as in models before CoreML8.
 func (e *encoder) description(p *Package) message {
 	var m message
 	if fs := p.Program.Functions; len(fs) == 1 {
@@ -59,9 +59,9 @@ func (e *encoder) features(m *message, f *Function, input, output, state protowi
 	}
 }
 
-// TypeOf returns the type of a result, the zero Type where there is none of the name.
+// TypeOf returns the type of the result with the given name, the zero Type if there is none.
 func (f *Function) TypeOf(name string) Type {
-	for i := len(f.Ops) - 1; i >= 0; i-- { // outputs come last
+	for i := len(f.Ops) - 1; i >= 0; i-- { // outputs are last
 		if f.Ops[i].Name == name && f.Ops[i].hasResult() {
 			return f.Ops[i].Type
 		}
@@ -155,8 +155,8 @@ func typeMessage(t Type, state bool) message {
 	return m
 }
 
-// isWeight reports whether a constant goes to the weight file: one that is not
-// small, of a type other than text, int32 and bool.
+// isWeight reports whether a constant is stored in the weight file: a large one of a type other
+// than string, int32 and bool.
 func (v *Value) isWeight() bool {
 	d := v.Type.DType
 	if d == Int32 || dtypes[d].blob == 0 {
@@ -165,7 +165,7 @@ func (v *Value) isWeight() bool {
 	return v.Type.Len() >= blobElements || dtypes[d].bits < 8
 }
 
-// value writes a constant into the program or the weight file.
+// value encodes a constant in the program or the weight file.
 func (e *encoder) value(v *Value) message {
 	var m message
 	m.bytes(valueType, typeMessage(v.Type, false))

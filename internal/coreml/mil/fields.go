@@ -2,8 +2,8 @@ package mil
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// The numbers of the fields that rlx writes and reads, by the names that
-// Model.proto, FeatureTypes.proto and MIL.proto give them.
+// Numbers of the fields that rlx writes and reads, named as in Model.proto, FeatureTypes.proto and
+// MIL.proto.
 const (
 	modelSpecificationVersion protowire.Number = 1
 	modelDescription          protowire.Number = 2
@@ -78,5 +78,5 @@ const (
 // The element types of a multi-array, from FeatureTypes.proto.
 var arrayTypes = map[DType]uint64{Float32: 65568, Float16: 65552, Int32: 131104}
 
-// weightFile is how a program names the file of weights in its own package.
+// weightFile is the name by which a program refers to the file of weights in its package.
 const weightFile = "@model_path/weights/weight.bin"

@@ -54,8 +54,8 @@ func TestWeightsBeyondTwoGigabytes(t *testing.T) {
 	}
 }
 
-// TestReadingBeyondTwoGigabytes reads the description of a package and a weight that is
-// behind 4 GiB of a file with holes.
+// TestReadingBeyondTwoGigabytes reads the description of a package and a weight at 4 GiB in a
+// sparse file.
 func TestReadingBeyondTwoGigabytes(t *testing.T) {
 	const at = 64 + 4<<30
 	b := NewBuilder("main", CoreML8)

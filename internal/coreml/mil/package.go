@@ -14,15 +14,14 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Package is a model on disk: a directory that Core ML calls an
-// .mlpackage.
+// Package is a model on disk: a directory that Core ML calls an .mlpackage.
 type Package struct {
 	Program Program
-	// Metadata are texts of the writer's own, by key.
+	// Metadata are strings for the writer's own use, by key.
 	Metadata map[string]string
 }
 
-// Where the parts lie in a package, and by which names its manifest has them.
+// Paths and identifiers of the parts of a package.
 const (
 	manifestFile  = "Manifest.json"
 	dataFolder    = "Data"
@@ -31,7 +30,7 @@ const (
 	weightsFolder = "weights"
 	weightsFile   = "weight.bin"
 
-	modelID   = "6B1F0B3E-52C6-4C0A-9C58-7E0C5D1A0001" // any numbers, the same in each package,
+	modelID   = "6B1F0B3E-52C6-4C0A-9C58-7E0C5D1A0001" // arbitrary, but the same in each package,
 	weightsID = "6B1F0B3E-52C6-4C0A-9C58-7E0C5D1A0002" // so that equal models are equal files
 )
 
@@ -50,13 +49,13 @@ type manifestItem struct {
 
 func keys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }
 
-// maxModel is the most bytes that a protocol buffer may have.
+// maxModel is the maximum number of bytes of a protocol buffer.
 const maxModel = math.MaxInt32
 
-// Write writes the package to a directory that is not there yet, by way of one
-// beside it, so that there is never half a package under the name. The program is
-// validated first. Errors are [*Error]s, of kind ErrUnsupported for a model of 2
-// GiB and more without its weights, or those of the file system.
+// Write writes the package to a new directory. It writes to a temporary directory first, so that
+// the name never refers to an incomplete package. The program is validated first. Errors are
+// [*Error]s, of kind ErrUnsupported for a model of 2 GiB or more without its weights, or those of
+// the file system.
 func (p *Package) Write(dir string) (err error) {
 	if err := Validate(&p.Program); err != nil {
 		return err
@@ -119,7 +118,7 @@ func writeParts(dir string, model []byte, weights *blobs) error {
 	return errors.Join(weights.write(w), w.Close())
 }
 
-// hasWeights returns an error for a package of [Describe].
+// hasWeights returns an error for a package read by [Describe].
 func (p *Package) hasWeights() error {
 	for _, f := range p.Program.Functions {
 		for _, op := range f.Ops {
@@ -131,13 +130,12 @@ func (p *Package) hasWeights() error {
 	return nil
 }
 
-// Read reads a package and validates it. Errors of the package are [*Error]s, of
-// kind [ErrPackage] where its files are damaged or do not fit each other.
+// Read reads a package and validates it. Errors of the package are [*Error]s, of kind [ErrPackage]
+// if its files are damaged or contradict each other.
 func Read(dir string) (*Package, error) { return read(dir, false) }
 
-// Describe is [Read] for who does not need the weights: those that lie in a file of their
-// own are looked for there and are not read, so that constants of them have no data. The
-// package cannot be written.
+// Describe is [Read] without the data of constants in the weight file; it only checks that they are
+// there. The package cannot be written.
 func Describe(dir string) (*Package, error) { return read(dir, true) }
 
 func read(dir string, skip bool) (*Package, error) {
@@ -155,7 +153,7 @@ func read(dir string, skip bool) (*Package, error) {
 			return nil, err
 		}
 		d.weights.file, d.weights.size = file, uint64(info.Size())
-	case !errors.Is(err, fs.ErrNotExist): // a model without large constants has none
+	case !errors.Is(err, fs.ErrNotExist): // a model without large constants has no weight file
 		return nil, err
 	}
 	if err := d.model(model); err != nil {
@@ -170,7 +168,7 @@ func read(dir string, skip bool) (*Package, error) {
 	return &Package{Program: d.program, Metadata: d.meta}, nil
 }
 
-// wrapped makes an error an [*Error].
+// wrapped converts an error to an [*Error].
 func wrapped(err error) error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -179,7 +177,7 @@ func wrapped(err error) error {
 	return &Error{Err: err}
 }
 
-// readModel reads the model that the manifest names.
+// readModel reads the model named by the manifest.
 func readModel(dir string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if err != nil {

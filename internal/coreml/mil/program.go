@@ -11,13 +11,13 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// ErrPackage: a model package is damaged, or holds what its own parts contradict.
+// ErrPackage: a model package is damaged, or its parts contradict each other.
 var ErrPackage = errors.New("bad model package")
 
-// Error says where in a program something is wrong. Err is of one of the kinds
-// of package ir, or of kind [ErrPackage].
+// Error is an error with its location in a program. Err is of one of the kinds of package ir, or of
+// kind [ErrPackage].
 type Error struct {
-	Function string // "" where it is not within one
+	Function string // "" outside functions
 	Op       string // the operation and the name of its first result, "" for none
 	Err      error
 }
@@ -37,14 +37,13 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Program is the functions of a model. The first one runs where
-// none is named.
+// Program is the functions of a model. The first one is the default.
 type Program struct {
 	Opset     Opset
 	Functions []*Function
 }
 
-// Function returns the function of that name, nil where there is none.
+// Function returns the function with the given name, nil if there is none.
 func (p *Program) Function(name string) *Function {
 	i := slices.IndexFunc(p.Functions, func(f *Function) bool { return f.Name == name })
 	if i < 0 {
@@ -53,7 +52,7 @@ func (p *Program) Function(name string) *Function {
 	return p.Functions[i]
 }
 
-// Function is a list of operations, operands before their users.
+// Function is a list of operations in topological order.
 type Function struct {
 	Name    string
 	Inputs  []Input
@@ -68,31 +67,29 @@ type Input struct {
 	State bool
 }
 
-// Op is one operation. Its only result has the name of the operation; writes to
-// states have none.
+// Op is one operation. Its single result has the name of the operation; writes to states have none.
 type Op struct {
 	Kind   string // "const", "add", ...
 	Name   string
 	Inputs []Argument
-	Type   Type   // of the result
-	Value  *Value // of a const
+	Type   Type   // type of the result
+	Value  *Value // value of a const
 }
 
 // String returns kind and name.
 func (o *Op) String() string { return o.Kind + " " + o.Name }
 
-// hasResult reports whether the operation gives a value.
+// hasResult reports whether the operation returns a value.
 func (o *Op) hasResult() bool { return o.Kind != opWriteState }
 
-// Argument is the values that a parameter of an operation takes, by name: one,
-// or several for a parameter that takes a list.
+// Argument is the list of values of a parameter of an operation, by name; most parameters take one.
 type Argument struct {
 	Parameter string
 	Values    []string
 }
 
-// Value is a constant. Data are its elements, little-endian and dense, those of
-// four bits with the first one lowest; a string has Text.
+// Value is a constant. Data holds its elements, little-endian and dense; of two 4-bit elements in a
+// byte the first is the low one. A string is in Text.
 type Value struct {
 	Type Type
 	Data []byte
@@ -101,8 +98,7 @@ type Value struct {
 	elsewhere bool // the data are in a file and were not read
 }
 
-// Floats returns a constant of type fp16 or fp32 with the given elements,
-// rounded to it.
+// Floats returns a constant of type fp16 or fp32 with the given elements, rounded to the type.
 func Floats(d DType, x []float64, dims ...int) *Value {
 	v := &Value{Type: TypeOf(d, dims...)}
 	for _, f := range x {
@@ -124,8 +120,8 @@ func Ints(x []int, dims ...int) *Value {
 	return v
 }
 
-// Integers returns a constant of an integer type of at most 8 bits with the given
-// elements, which fit it.
+// Integers returns a constant of an integer type of at most 8 bits with the given elements, which
+// must be in its range.
 func Integers(d DType, x []int, dims ...int) *Value {
 	v := &Value{Type: TypeOf(d, dims...), Data: make([]byte, d.bytes(len(x)))}
 	for i, n := range x {
@@ -158,7 +154,7 @@ func (v *Value) Ints() []int {
 	return out
 }
 
-// check reports whether the data are as many as the type says.
+// check reports whether the data have the size of the type.
 func (v *Value) check() error {
 	if v.Type.DType == String {
 		return nil
@@ -172,18 +168,16 @@ func (v *Value) check() error {
 	return nil
 }
 
-// Reshaped returns the constant with other sizes of as many elements. It shares the
-// data.
+// Reshaped returns the constant with another shape of the same size. It shares the data.
 func (v *Value) Reshaped(dims []int) *Value {
 	return &Value{Type: Type{v.Type.DType, slices.Clone(dims)}, Data: v.Data}
 }
 
-// Transposed returns the constant with its axes in another order. Elements are whole
-// bytes.
+// Transposed returns the constant with permuted axes. Elements must be whole bytes.
 func (v *Value) Transposed(perm []int) *Value {
 	size := v.Type.DType.bytes(1)
 	out := &Value{Type: Type{v.Type.DType, make([]int, len(perm))}, Data: make([]byte, len(v.Data))}
-	steps := make([]int, len(perm)) // from one element of the result to the next along each axis
+	steps := make([]int, len(perm)) // source stride of each axis of the result
 	for i, p := range perm {
 		out.Type.Dims[i], steps[i] = v.Type.Dims[p], size
 		for _, d := range v.Type.Dims[p+1:] {

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Operations that programs are made of in a way of their own.
+// Operations that programs encode in a special way.
 const (
 	opConst      = "const"
 	opReadState  = "read_state"
@@ -24,7 +24,7 @@ const (
 	bools
 	text
 	packed   // int8, uint8, int4, uint4
-	states   // a state, of whichever type
+	states   // a state of any type
 	numbers  = floats | ints
 	anything = numbers | bools
 )
@@ -48,13 +48,12 @@ type parameter struct {
 	name     string
 	takes    accepts
 	optional bool
-	constant bool     // its value must be known
+	constant bool     // its value must be a constant
 	list     bool     // takes several values
-	words    []string // what a text may be, where it is one
+	words    []string // the allowed strings, if it is one
 }
 
-// need is a parameter that must be given; known one whose value must be known
-// too, and may one that may be left out and must be known.
+// need is a required parameter, known a required constant, and may an optional constant.
 func need(name string, takes accepts) parameter { return parameter{name: name, takes: takes} }
 
 func known(name string, takes accepts) parameter {
@@ -65,15 +64,14 @@ func may(name string, takes accepts, words ...string) parameter {
 	return parameter{name: name, takes: takes, optional: true, constant: true, words: words}
 }
 
-// signature is what an operation takes and what it gives.
+// signature is the parameters of an operation and the type of its result.
 type signature struct {
 	since      Opset
 	parameters []parameter
 	infer      func(c *call) (Type, error)
 }
 
-// signatures holds every operation that rlx emits. What is not here is refused
-// by [Validate], whether Core ML has it or not.
+// signatures holds every operation that rlx emits. [Validate] refuses all others.
 var signatures = map[string]signature{}
 
 // declare adds operations with one signature. It is called from init functions.
@@ -83,7 +81,7 @@ func declare(since Opset, infer func(c *call) (Type, error), parameters []parame
 	}
 }
 
-// call is an operation with its arguments, for the inference of its type.
+// call is an operation with its arguments, for type inference.
 type call struct {
 	kind  string
 	opset Opset
@@ -114,7 +112,7 @@ func (c *call) infer() (Type, error) {
 	return s.infer(c)
 }
 
-// check holds the values of one parameter to its declaration.
+// check checks the values of one parameter against its declaration.
 func (c *call) check(p parameter) error {
 	values, given := c.in[p.name]
 	if !given {
@@ -143,7 +141,7 @@ func (c *call) check(p parameter) error {
 	return nil
 }
 
-// has reports whether a parameter is given.
+// has reports whether a parameter is present.
 func (c *call) has(name string) bool { return len(c.in[name]) > 0 }
 
 // typ returns the type of the value of a parameter.
@@ -154,8 +152,7 @@ func (c *call) typ(name string) Type {
 	return c.in[name][0].Type
 }
 
-// ints returns the elements of a constant parameter, or otherwise if
-// it is not given.
+// ints returns the elements of a constant parameter, or otherwise if it is absent.
 func (c *call) ints(name string, otherwise []int) []int {
 	if !c.has(name) || c.in[name][0].Value == nil {
 		return otherwise
@@ -163,12 +160,12 @@ func (c *call) ints(name string, otherwise []int) []int {
 	return c.in[name][0].Value.Ints()
 }
 
-// flag returns a parameter that is one bool, false where it is not given.
+// flag returns a parameter that is one bool, false if it is absent.
 func (c *call) flag(name string) bool {
 	return c.has(name) && c.in[name][0].Value != nil && slices.Equal(c.in[name][0].Value.Data, []byte{1})
 }
 
-// word returns a parameter that is a text.
+// word returns a parameter that is a string.
 func (c *call) word(name string) string {
 	if !c.has(name) || c.in[name][0].Value == nil {
 		return ""

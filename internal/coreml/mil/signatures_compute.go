@@ -73,7 +73,7 @@ func inferArgReduce(c *call) (Type, error) {
 	return Type{Int32, t.Dims}, err
 }
 
-// inferAlongAxis is for operations along an axis of x that leave its type.
+// inferAlongAxis is the rule of operations along an axis of x that keep its type.
 func inferAlongAxis(c *call) (Type, error) {
 	x := c.typ("x")
 	_, err := axis(c.ints("axis", []int{-1})[0], len(x.Dims))
@@ -127,7 +127,7 @@ func inferMatMul(c *call) (Type, error) {
 	return Type{x.DType, append(batch, m, n)}, nil
 }
 
-// windows returns the sizes of spatial axes after windows went over them.
+// windows returns the spatial sizes of the result of a windowed operation.
 func (c *call) windows(spatial, sizes []int) ([]int, error) {
 	n := len(spatial)
 	strides, dilations := c.ints("strides", slices.Repeat([]int{1}, n)), c.ints("dilations", slices.Repeat([]int{1}, n))

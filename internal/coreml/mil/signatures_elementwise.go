@@ -35,12 +35,11 @@ func inferCast(c *call) (Type, error) {
 	return Type{d, c.typ("x").Dims}, nil
 }
 
-// Broadcast returns the sizes of two values that are repeated to each other's, as NumPy
-// does, or an error of kind [ir.ErrShape].
+// Broadcast returns the NumPy broadcast of two shapes, or an error of kind [ir.ErrShape].
 func Broadcast(x, y Type) ([]int, error) { return broadcast(x.Dims, y.Dims) }
 
-// broadcast returns the sizes of two values that are repeated along axes of size
-// 1 and along axes that one of them lacks in front, as NumPy does.
+// broadcast returns the NumPy broadcast of two shapes: axes of size 1 and missing leading axes
+// repeat.
 func broadcast(x, y []int) ([]int, error) {
 	if len(x) < len(y) {
 		x, y = y, x
@@ -81,8 +80,8 @@ func inferSelect(c *call) (Type, error) {
 	if err != nil {
 		return Type{}, err
 	}
-	// The sizes are those of a and b; the condition is repeated to them and not they
-	// to it.
+	// The result has the shape of a and b; MIL broadcasts the condition to them but not the
+	// reverse.
 	all, err := broadcast(dims, c.typ("cond").Dims)
 	if err == nil && !slices.Equal(all, dims) {
 		err = ir.Shapef("the condition has the sizes %v; the values have %v", c.typ("cond").Dims, dims)

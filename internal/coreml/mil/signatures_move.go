@@ -151,7 +151,7 @@ func inferAlong(c *call) (Type, error) {
 	return data, nil
 }
 
-// inferGatherAlong wants indices that differ from x along the axis alone.
+// inferGatherAlong requires indices that differ from x along the axis alone.
 func inferGatherAlong(c *call) (Type, error) {
 	x, indices := c.typ("x"), c.typ("indices")
 	at, err := axis(c.ints("axis", []int{0})[0], len(x.Dims))

@@ -24,11 +24,11 @@ const (
 	UInt4   DType = 35
 )
 
-// dtypeInfo is what has to be known of an element type.
+// dtypeInfo describes an element type.
 type dtypeInfo struct {
 	name string
 	bits int
-	blob uint32 // its number in a weight file, 0 where it is not written there
+	blob uint32 // its number in a weight file, 0 if it has none
 }
 
 var dtypes = map[DType]dtypeInfo{
@@ -38,7 +38,7 @@ var dtypes = map[DType]dtypeInfo{
 	Int4: {"int4", 4, 8}, UInt4: {"uint4", 4, 11}, Int32: {"int32", 32, 14},
 }
 
-// String returns the name that the cast operation has for the type.
+// String returns the type's name in the cast operation.
 func (d DType) String() string {
 	if info, ok := dtypes[d]; ok {
 		return info.name
@@ -49,10 +49,10 @@ func (d DType) String() string {
 // IsFloat reports whether the type is fp16 or fp32.
 func (d DType) IsFloat() bool { return d == Float16 || d == Float32 }
 
-// bytes returns how much room n elements take, in bytes.
+// bytes returns the size of n elements in bytes.
 func (d DType) bytes(n int) int { return (n*dtypes[d].bits + 7) / 8 }
 
-// dtypeNamed returns the type that cast calls by a name.
+// dtypeNamed returns the type with the given name in the cast operation.
 func dtypeNamed(name string) (DType, bool) {
 	for d, info := range dtypes {
 		if info.name == name && d != String {
@@ -62,8 +62,7 @@ func dtypeNamed(name string) (DType, bool) {
 	return 0, false
 }
 
-// Type is the type of a tensor. Sizes are constant: rlx emits a function for
-// each set of shapes.
+// Type is the type of a tensor. The shape is constant: rlx emits a function for each set of shapes.
 type Type struct {
 	DType DType
 	Dims  []int // empty for a scalar
@@ -93,8 +92,7 @@ func (t Type) String() string {
 	return t.DType.String() + "[" + strings.Join(s, ",") + "]"
 }
 
-// Opset is a set of operations with the version of the model format and the
-// systems that have it.
+// Opset is a set of operations with its version of the model format and of the systems.
 type Opset int
 
 // The opsets: iOS 15 and macOS 12, iOS 16 and macOS 13, iOS 17 and macOS 14,
@@ -107,7 +105,7 @@ const (
 	CoreML9
 )
 
-// Valid reports whether the opset is one that rlx knows.
+// Valid reports whether rlx supports the opset.
 func (o Opset) Valid() bool { return o >= CoreML5 && o <= CoreML9 }
 
 // String returns the name in a program, as in "CoreML8".

@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Validate holds a program to the signatures of its operations: every name is
-// defined once and before it is used, arguments fit, results have the types that
-// are declared. The error is an [*Error].
+// Validate checks a program against the signatures of its operations: every name is defined once
+// and before its uses, arguments fit, and results have the declared types. The error is an
+// [*Error].
 func Validate(p *Program) error {
 	if !p.Opset.Valid() {
 		return &Error{Err: ir.Errorf(ir.ErrUnsupported, "unknown opset %s: have CoreML5 to CoreML9", p.Opset)}
@@ -64,7 +64,7 @@ func (f *Function) validate(opset Opset) error {
 	return f.checkOutputs(values, opset)
 }
 
-// check reports whether Core ML takes an input of the type.
+// check reports whether Core ML accepts an input of the type.
 func (in Input) check(opset Opset) error {
 	switch {
 	case in.State && opset < CoreML8:
@@ -75,7 +75,7 @@ func (in Input) check(opset Opset) error {
 	return checkFeature(in.Name, in.Type, opset)
 }
 
-// checkFeature reports whether a value of the type can enter or leave a model.
+// checkFeature reports whether a model can take or return a value of the type.
 func checkFeature(name string, t Type, opset Opset) error {
 	switch {
 	case arrayTypes[t.DType] == 0:
@@ -132,7 +132,7 @@ func (f *Function) checkOutputs(values map[string]Ref, opset Opset) error {
 	return nil
 }
 
-// fits holds the description of a model to its program.
+// fits checks the description of a model against its program.
 func (d *decoder) fits() error {
 	p := &d.program
 	if int(d.version) != p.Opset.Specification() {
@@ -158,7 +158,7 @@ func (d *decoder) fits() error {
 	return nil
 }
 
-// fits holds what is said of a function to the function.
+// fits checks the description of a function against it.
 func (s *shownFunction) fits(f *Function) error {
 	var inputs, states, outputs []shownFeature
 	show := func(name string, t Type) shownFeature { return shownFeature{name, arrayTypes[t.DType], t.Dims} }

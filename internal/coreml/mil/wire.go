@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message is the bytes of a protocol buffer under construction.
+// message builds the bytes of a protocol buffer.
 type message []byte
 
 func (m *message) bytes(field protowire.Number, data []byte) {
@@ -29,17 +29,15 @@ func (m *message) entry(field protowire.Number, key string, value message) {
 	m.bytes(field, e)
 }
 
-// in returns a message that has only one field, a message.
+// in returns a message with a single field, a message.
 func in(field protowire.Number, inner message) message {
 	var m message
 	m.bytes(field, inner)
 	return m
 }
 
-// each calls f for every field of a message: with its number, where it is a
-// varint, or with its bytes. Fields of other forms and numbers that f does not
-// know are passed over. The error is of kind [ErrPackage] where the message is cut
-// short.
+// each calls f for every field of a message, with its number and its varint or bytes. It skips
+// fields of other wire types. The error is of kind [ErrPackage] for a truncated message.
 func each(data []byte, f func(field protowire.Number, number uint64, data []byte) error) error {
 	for len(data) > 0 {
 		field, form, n := protowire.ConsumeTag(data)
@@ -71,7 +69,7 @@ func each(data []byte, f func(field protowire.Number, number uint64, data []byte
 	return nil
 }
 
-// entryOf takes an entry of a map apart.
+// entryOf decodes an entry of a map.
 func entryOf(data []byte) (key string, value []byte, err error) {
 	err = each(data, func(field protowire.Number, _ uint64, inner []byte) error {
 		switch field {

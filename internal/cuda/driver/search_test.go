@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// machine is an environment with folders and variables of its own.
+// machine is an environment with given folders and variables.
 func machine(variables map[string]string, folders ...string) environment {
 	return environment{
 		get: func(name string) string { return variables[name] },

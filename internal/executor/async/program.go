@@ -72,8 +72,8 @@ func (p *Program) release() error {
 }
 
 // Sharing returns a program on a machine whose plan has the layout of p's ([plan.Target]) and whose
-// parameters and states lie in the memory of p: a call of one waits for the runs of the other where it
-// would wait for its own. It takes over a [Program.Hold] of p.
+// parameters and states are in the memory of p: a call of one waits for the runs of the other where
+// it would wait for its own. It takes over a [Program.Hold] of p.
 func (p *Program) Sharing(made *plan.Plan, m Machine, drop func() error) *Program {
 	other := newProgram(made, plan.LayoutOf(p.plan), m, p.queue)
 	other.drop = drop

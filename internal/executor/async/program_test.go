@@ -24,7 +24,7 @@ var errGPU = errors.New("the GPU is gone")
 type machine struct {
 	held       bool // runs under way do not end
 	hostDriven bool
-	code       uint32 // that the next run leaves in the status word
+	code       uint32 // value of the status word after the next run
 	fail       error  // of the next run
 	lost       error
 	sum        float32

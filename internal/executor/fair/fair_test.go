@@ -13,7 +13,7 @@ import (
 
 var always = context.Background()
 
-// TestRequestsAreServedInTheirOrder has writers join behind one that holds the lock.
+// TestRequestsAreServedInTheirOrder has writers queue while another holds the lock.
 func TestRequestsAreServedInTheirOrder(t *testing.T) {
 	var l fair.Lock
 	must(t, l.Lock(always))
@@ -34,7 +34,7 @@ func TestRequestsAreServedInTheirOrder(t *testing.T) {
 	}
 }
 
-// TestWriterIsNotStarvedByReaders: readers that come without end wait behind it.
+// TestWriterIsNotStarvedByReaders: an unending stream of readers waits after the writer.
 func TestWriterIsNotStarvedByReaders(t *testing.T) {
 	var l fair.Lock
 	must(t, l.RLock(always))
@@ -126,7 +126,7 @@ func TestAFreeLockIsTakenWithoutAllocation(t *testing.T) {
 	}
 }
 
-// TestTheLockExcludes counts what goroutines do at the same time, some of which give up.
+// TestTheLockExcludes counts concurrent holders among goroutines, some of which give up.
 func TestTheLockExcludes(t *testing.T) {
 	var l fair.Lock
 	var all sync.WaitGroup

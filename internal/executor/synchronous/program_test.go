@@ -94,7 +94,7 @@ func TestRunsAreSequential(t *testing.T) {
 	}
 }
 
-// TestCancelledRunDoesNotStart cancels a run behind another one.
+// TestCancelledRunDoesNotStart cancels a run that waits for another one.
 func TestCancelledRunDoesNotStart(t *testing.T) {
 	a := &adder{gate: make(chan struct{})}
 	p, ctx := program(a), context.Background()

@@ -47,15 +47,15 @@ func Parse(source string) (*Template, error) {
 type Options struct {
 	// Now is the time for strftime_now; the zero value is the time of the call.
 	Now time.Time
-	// Quote rewrites each text of the messages, and of other lists and mappings among the variables: as
-	// Quote of a tokenizer does, which keeps them from forging special tokens. Nil leaves them.
+	// Quote rewrites each text of the messages, and of other lists and mappings among the
+	// variables. A tokenizer's Quote keeps them from forging special tokens. Nil changes nothing.
 	Quote func(string) string
 }
 
-// Render returns the text for the given variables: nil, bool, integers, floats, strings, [Message], [JSON],
-// slices and maps of strings to these (in the order of their keys). Templates read messages,
-// add_generation_prompt, bos_token, eos_token and tools. The error is an [*Error], whose kind [ErrRaised]
-// says that the template refuses the conversation.
+// Render returns the text for the given variables: nil, bool, integers, floats, strings, [Message],
+// [JSON], and slices and string-keyed maps of these, which are iterated in the order of their keys.
+// Templates read messages, add_generation_prompt, bos_token, eos_token and tools. The error is an
+// [*Error], of kind [ErrRaised] if the template refuses the conversation.
 func (t *Template) Render(variables map[string]any) (string, error) {
 	return t.RenderWith(variables, Options{})
 }

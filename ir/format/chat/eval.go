@@ -10,7 +10,7 @@ import (
 const (
 	maxSteps  = 1 << 22 // evaluated nodes, and in them items and each 64 bytes of texts
 	maxOutput = 16 << 20
-	turnSteps = 8 // of an iteration of a loop, beside those of its body
+	turnSteps = 8 // variables of a loop's iteration, besides those of its body
 )
 
 // run is a run of a template.
@@ -38,7 +38,7 @@ func (s *scope) find(name string) (any, bool) {
 	return nil, false
 }
 
-// flow says how a block ended: at its end, or by break or continue.
+// flow describes how a block ended: at its end, or by break or continue.
 type flow int
 
 const (
@@ -151,7 +151,7 @@ func (r *run) statement(n *node, s *scope) (flow, error) {
 	return flowOn, nil
 }
 
-// capture returns what a block writes.
+// capture returns the output of a block.
 func (r *run) capture(body []*node, s *scope) (string, error) {
 	outer := r.out
 	r.out = nil
@@ -539,8 +539,8 @@ func (r *run) arguments(n *node, values []any) *call {
 	return c
 }
 
-// apply evaluates a filter or a test. An unknown one is an error only once it is evaluated, as in jinja2:
-// templates test whether a filter is there before they use it.
+// apply evaluates a filter or a test. As in jinja2, an unknown one is an error only once it is
+// evaluated: templates may test whether a filter exists before they use it.
 func (r *run) apply(of map[string]filter, kind string, n *node, s *scope) (any, error) {
 	f := of[n.text]
 	if f == nil {

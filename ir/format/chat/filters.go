@@ -130,7 +130,7 @@ func trim(c *call, v any) (any, error) {
 	return strings.Trim(text(v), text(chars)), nil
 }
 
-// isSpace is Python's white space, which has four separators of ASCII besides Unicode's.
+// isSpace is Python's white space: Unicode's and four ASCII separators.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
 // maxIndent bounds the spaces before a line.

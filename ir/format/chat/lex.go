@@ -65,7 +65,8 @@ func lex(text string) ([]token, error) {
 	return append(l.out, token{kindEnd, "", l.line}), nil
 }
 
-// nextOpening returns where the next {{, {% or {# is, the length of the text if there is none.
+// nextOpening returns the position of the next {{, {% or {#, the length of the text if there is
+// none.
 func nextOpening(text string) int {
 	for i := 0; i+1 < len(text); i++ {
 		if text[i] == '{' && (text[i+1] == '{' || text[i+1] == '%' || text[i+1] == '#') {
@@ -103,7 +104,7 @@ func (l *lexer) addText(text, after string, trim bool) {
 	}
 }
 
-// atLineStart reports whether nothing but white space stands before the text in its line of the template.
+// atLineStart reports whether the text is preceded only by white space in its line of the template.
 func (l *lexer) atLineStart() bool { return l.at == 0 || l.text[l.at-1] == '\n' }
 
 // tag reads a comment, a block or an output, and reports whether white space after it is to be trimmed.

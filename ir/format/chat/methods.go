@@ -83,7 +83,7 @@ func stripping(spaces func(string, func(rune) bool) string, chars func(string, s
 	}
 }
 
-// affix is startswith or endswith, whose argument is a string or a tuple of them.
+// affix implements startswith and endswith. The argument is a string or a tuple of strings.
 func affix(has func(s, t string) bool) func(*call, string) (any, error) {
 	return func(c *call, s string) (any, error) {
 		if l, ok := c.arg(0, "", nil).(*list); ok {
@@ -350,7 +350,7 @@ func strftime(c *call) (any, error) {
 	return sb.String(), nil
 }
 
-// writeDate writes a directive, whose further characters it skips.
+// writeDate writes a directive and skips its modifiers.
 func writeDate(sb *strings.Builder, now time.Time, directive string, i *int) error {
 	plain := directive[0] == '-' && len(directive) > 1 // without a zero before it
 	if plain {

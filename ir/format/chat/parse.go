@@ -119,7 +119,7 @@ func (p *parser) enter() error {
 
 func (p *parser) leave() { p.depth-- }
 
-// block reads statements up to a block of one of the given names, at whose name it stops.
+// block reads statements up to a block with one of the given names, and stops at the name.
 func (p *parser) block(ends ...string) ([]*node, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (p *parser) generation() (*node, error) {
 const filteredName = " filtered"
 
 func (p *parser) filterBlock() (*node, error) {
-	p.at-- // the name of the statement stands for the | of the first filter
+	p.at-- // the name of the statement replaces the | of the first filter
 	p.tokens[p.at] = token{kindSign, "|", p.now().line}
 	value, err := p.filters(&node{op: opName, line: p.now().line, text: filteredName})
 	if err != nil {
@@ -257,7 +257,7 @@ func (p *parser) forLoop() (*node, error) {
 	if err := p.expect("in"); err != nil {
 		return nil, err
 	}
-	over, err := p.or() // without a choice, whose if is that of the loop
+	over, err := p.or() // without a choice: an if belongs to the loop
 	if err != nil {
 		return nil, err
 	}
@@ -288,7 +288,7 @@ func (p *parser) forLoop() (*node, error) {
 	return n, p.end("endfor")
 }
 
-// condition reads what follows if or elif.
+// condition reads the condition of an if or elif.
 func (p *parser) condition() (*node, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -719,7 +719,7 @@ func (p *parser) filters(e *node) (*node, error) {
 	}
 }
 
-// test reads the name of a test, and its argument, which may stand without parentheses.
+// test reads the name of a test, and its argument, which needs no parentheses.
 func (p *parser) test(n *node) error {
 	n.text = p.next().text
 	if p.is("(") {

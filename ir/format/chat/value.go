@@ -20,7 +20,7 @@ type (
 	dict struct {
 		keys   []string
 		values map[string]any
-		space  bool // a namespace, whose attributes may be set
+		space  bool // a namespace, with settable attributes
 		opaque bool // a namespace or the variable loop, which has no text and equals itself alone
 		extent
 	}
@@ -318,7 +318,7 @@ func text(v any) string {
 	return string(appendText(nil, v, false))
 }
 
-// fromGo converts a value that a program gives. Structs and other types are refused.
+// fromGo converts a value of the caller. Structs and other types are refused.
 func fromGo(v any, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, failf(ErrLimit, "a value is nested more than %d deep", maxDepth)
@@ -373,7 +373,8 @@ func fromSlice(r reflect.Value, depth int) (any, error) {
 	return l, nil
 }
 
-// quote rewrites the texts within a list or a mapping that [fromGo] made, and returns what a text becomes.
+// quote rewrites the texts within a list or mapping made by [fromGo], and returns the new value of
+// a text.
 func quote(v any, rewrite func(string) string) any {
 	inner := func(v any) any {
 		if s, ok := v.(string); ok {

@@ -63,7 +63,7 @@ func putBits(low, high []byte, i, q int) {
 	}
 }
 
-// putSymmetric has a scale by which the element of the largest magnitude is −levels.
+// putSymmetric uses the scale that maps the element of largest magnitude to −levels.
 func putSymmetric(x []float32, b []byte, levels float32, high, low []byte) {
 	largest := float32(0)
 	for _, v := range x {

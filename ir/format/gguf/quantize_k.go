@@ -2,14 +2,15 @@ package gguf
 
 import "math"
 
-// The block types of 256 elements have a scale, and for some a minimum, for each of a few parts, in few bits,
-// in units of one or two f16. Which scale has the least error is searched: the format does not say.
+// The block types of 256 elements divide a block into parts, each with a scale, and for some types
+// a minimum, of a few bits, in units of one or two f16. The format does not define the scales: they
+// are searched for the smallest error.
 
 // searchSteps is how many scales around the plain one are tried for a part.
 const searchSteps = 9
 
-// symmetricScale returns the scale s by which s·round(x/s), cut to [-levels, levels), has the least squared
-// error. For given numbers q it is Σqx/Σq², by least squares.
+// symmetricScale returns the scale s that minimises the squared error of s·round(x/s), clamped to
+// [-levels, levels). For given integers q it is Σqx/Σq², by least squares.
 func symmetricScale(x []float32, levels int) float32 {
 	largest := float32(0)
 	for _, v := range x {
@@ -42,8 +43,8 @@ func nearest(x float32, low, high int) int {
 	return min(max(int(math.RoundToEven(float64(x))), low), high)
 }
 
-// rangeScale returns a scale s and a minimum m, not below 0, by which s·q − m for q from 0 to top has a small
-// squared error. For given numbers q both follow by least squares.
+// rangeScale returns a scale s and a minimum m ≥ 0 with a small squared error of s·q − m, q from 0
+// to top. For given q both follow by least squares.
 func rangeScale(x []float32, top int) (s, m float32) {
 	lo, hi := float32(0), x[0]
 	for _, v := range x {

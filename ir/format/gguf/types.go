@@ -47,7 +47,8 @@ const (
 	Q1_0   Type = 41
 )
 
-// typeInfo describes a type: bytes hold elements. unpack is nil for types that no float is made of.
+// typeInfo describes a type: the elements and bytes of a block. unpack is nil for types that are
+// not converted to floats.
 type typeInfo struct {
 	name            string
 	elements, bytes int
@@ -77,7 +78,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", uint32(t))
 }
 
-// TypeOf returns the type of a name, as [Type.String] gives it; false for an unknown one.
+// TypeOf returns the type with the name that [Type.String] returns; false for an unknown one.
 func TypeOf(name string) (Type, bool) {
 	for t, i := range types {
 		if i.name == name {

@@ -7,7 +7,7 @@ import (
 )
 
 // foldDims computes an op on sizes, which may be symbolic. It reports whether it has set the
-// results; what it does not know the graph computes.
+// results; the graph computes ops that it does not know.
 func (c *call) foldDims() bool {
 	if c.n.domain != "" {
 		return false
@@ -173,7 +173,7 @@ func foldProduct(c *call, x []ir.Dim) (out []ir.Dim, rank int, ok bool) {
 	return []ir.Dim{product}, c.int("keepdims", 1), true
 }
 
-// foldPairs applies f to pairs of elements, of which one operand may have one.
+// foldPairs applies f to pairs of elements. An operand with one element is broadcast.
 func foldPairs(f func(x, y ir.Dim) (ir.Dim, bool)) func(c *call, x []ir.Dim) ([]ir.Dim, int, bool) {
 	return func(c *call, x []ir.Dim) (out []ir.Dim, rank int, ok bool) {
 		if len(c.in) != 2 || c.in[1] == nil {

@@ -9,26 +9,27 @@
 //
 // # What is computed at import
 //
-// A graph has static shapes, or shapes of symbols, while ONNX computes shapes in the graph: the importer
-// evaluates nodes whose operands are known, and integers that come from shapes as polynomials of
-// the symbols. What remains unknown and decides about a shape is a [NeedError], which names the
-// inputs to fix by [Options.Values]. Functions are inlined, and a condition that is known takes its
-// branch. Loops become scans or while loops, or are written out. Sequences and optionals exist at
-// import alone.
+// A graph has static or symbolic shapes, while ONNX computes shapes in the graph. So the importer
+// evaluates nodes whose operands are known, and represents integers computed from shapes as
+// polynomials of the symbols. An unknown value that determines a shape is a [NeedError], which
+// names the inputs to fix by [Options.Values]. Functions are inlined, and only the taken branch of
+// a known condition is imported. Loops become scans, while loops or unrolled nodes. Sequences and
+// optionals exist only during import.
 //
 // # Element types
 //
-// Types that a graph has not, of 2, 4 and 6 bits and some floats of 8, are held in wider ones
-// ([Element.DType]); casts to them round as ONNX says. Strings are refused. ONNX counts in int64, which
-// devices such as WebGPU have not: [Options.Narrow] has i32 instead where that is the same.
+// Element types that graphs lack, of 2, 4 and 6 bits and some floats of 8, are stored in wider ones
+// ([Element.DType]); casts to them round as ONNX specifies. Strings are refused. ONNX computes
+// sizes in int64, which devices such as WebGPU lack: [Options.Narrow] uses i32 where values
+// provably fit.
 //
 // # Export
 //
 //	model, err := onnx.Export(graph, onnx.ExportOptions{Weights: weights})
 //	err = model.WriteFile("model.onnx", false)
 //
-// [Export] is in write.go and export_*.go. A model has the operator set 21. EXPORTED.md lists which samples of which
-// ops onnxruntime computes otherwise, and what is refused.
+// [Export] is in write.go and export_*.go. A model has operator set 21. EXPORTED.md lists the
+// samples that onnxruntime computes differently, and those that are refused.
 //
 // # Tests
 //

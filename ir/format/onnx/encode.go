@@ -11,14 +11,13 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// message is an encoded message, of which the elements of large tensors are made only when it is
-// written.
+// message is an encoded message. The elements of large tensors are encoded only when it is written.
 type message struct {
 	parts []part
 	size  int64
 }
 
-// part is bytes, or a source of as many.
+// part is bytes, or a source of that many bytes.
 type part struct {
 	bytes  []byte
 	source *weightSource

@@ -16,7 +16,7 @@ func damaged(text string, args ...any) error {
 
 // Error reports a node of a model that could not be imported. It wraps the reason, of a kind of
 // package ir: [ir.ErrUnsupported] for an op, an element type or an attribute that the importer does
-// not know.
+// not support.
 type Error struct {
 	Node   string // the node's name, or that of its first output
 	Op     string // with its domain, if that is not the default one
@@ -32,8 +32,8 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Reason }
 
-// NeedError is the reason where a value decides about shapes and is not known at import: an axis, a
-// size, a number of repeats. [Options.Values] gives the values of inputs.
+// NeedError is the error for a value that determines a shape and is not known at import: an axis, a
+// size, a number of repeats. [Options.Values] sets the values of inputs.
 type NeedError struct {
 	Value string   // the value that the node needs
 	Type  ir.Type  // its type

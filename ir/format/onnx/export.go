@@ -14,7 +14,7 @@ type modelBuilder struct {
 	main     *graph
 	at       *graph  // the graph that nodes are added to: the main one or one within a node
 	literals []*node // constants, before all other nodes
-	sizes    []*node // nodes of the main graph that compute sizes, before those that use them
+	sizes    []*node // nodes of the main graph that compute sizes, in topological order
 	names    map[string]bool
 	consts   map[string]tensorRef
 	syms     map[string]symbolAxis // symbols, by an axis of an input
@@ -41,8 +41,8 @@ type tensorRef struct {
 	dims  ir.Shape
 }
 
-// exported is what a value of a graph is in the model: a tensor of its shape, or one that ONNX's
-// elementwise ops repeat to that shape.
+// exported is a value of a graph in the model: a tensor of its shape, or one that ONNX's
+// elementwise ops broadcast to that shape.
 type exported struct {
 	tensorRef
 	shape ir.Shape
@@ -65,8 +65,8 @@ func (e *modelBuilder) unsupported(text string, args ...any) {
 	e.fail(ir.Errorf(ir.ErrUnsupported, text, args...))
 }
 
-// held returns the element type in which the values of a type are computed: ONNX's runtimes have few kernels
-// for narrow types and unsigned ones. After each operation they are cut or rounded to their type, see narrow.
+// held returns the element type in which the values of a type are computed: ONNX's runtimes have
+// few kernels for narrow and unsigned types. Each result is cut or rounded to its type: see narrow.
 func held(d ir.DType) ir.DType {
 	switch d {
 	case ir.BF16, ir.F8E4M3, ir.F8E5M2:
@@ -151,8 +151,8 @@ func attrList(name string, list []int) *attribute {
 	return a
 }
 
-// literal returns a constant tensor; equal ones are one node before all others. Initializers are weights alone,
-// which who reads the model may train.
+// literal returns a constant tensor; equal ones share one node, before all others. Only weights are
+// initializers, since a reader may train these.
 func (e *modelBuilder) literal(d ir.DType, dims []int, data []byte) tensorRef {
 	key := d.String() + ir.Dims(dims...).String() + string(data)
 	if t, ok := e.consts[key]; ok {
@@ -178,7 +178,7 @@ func (e *modelBuilder) number(d ir.DType, x float64) tensorRef {
 	return e.literal(d, nil, a.Bytes())
 }
 
-// integer returns a constant of rank 0, whose value floats may not have.
+// integer returns a constant of rank 0. Floats may not represent its value.
 func (e *modelBuilder) integer(d ir.DType, x int64) tensorRef {
 	return e.literal(d, nil, ir.Int(d, x).Bytes())
 }

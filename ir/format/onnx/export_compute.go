@@ -94,8 +94,8 @@ func exportCumSum(e *exporter, n *ir.Node, in []exported) tensorRef {
 	return e.narrowed(r, n)
 }
 
-// exportDot brings factors to [batch..., m, k] and [batch..., k, n], of which ONNX's MatMul multiplies the
-// last two axes.
+// exportDot transposes factors to [batch..., m, k] and [batch..., k, n] for ONNX's MatMul, which
+// multiplies the last two axes.
 func exportDot(e *exporter, n *ir.Node, in []exported) tensorRef {
 	a := n.Attrs().(*ops.DotAttrs)
 	x, y, out := e.whole(in[0]), e.whole(in[1]), n.Types()[0].Shape
@@ -204,7 +204,8 @@ func (e *exporter) convByProduct(c convolution) tensorRef {
 	return e.reshape(r, c.out)
 }
 
-// exportSoftmax gives 0 where all elements along the axis are −Inf, as the op does; ONNX's Softmax gives NaN.
+// exportSoftmax returns 0 where all elements along the axis are −Inf, as the op does; ONNX's
+// Softmax returns NaN.
 func exportSoftmax(e *exporter, n *ir.Node, in []exported) tensorRef {
 	axis, t := n.Attrs().(*ops.AxisAttrs).Axis, e.whole(in[0])
 	return e.softmax(t, axis)
@@ -222,7 +223,7 @@ func exportActivation(op string, attrs ...*attribute) form {
 	}
 }
 
-// exportLayerNorm uses LayerNormalization, which wants a scale.
+// exportLayerNorm uses LayerNormalization, which requires a scale.
 func exportLayerNorm(e *exporter, n *ir.Node, in []exported) tensorRef {
 	a := n.Attrs().(*ops.NormAttrs)
 	args := []tensorRef{e.whole(in[0])}

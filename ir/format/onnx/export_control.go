@@ -44,7 +44,7 @@ func (e *exporter) formals(types []ir.Type) (infos []valueInfo, values []exporte
 	return infos, values
 }
 
-// exportCond is If, whose branches see the operands.
+// exportCond exports If. Its branches refer to the operands by name.
 func exportCond(e *exporter, n *ir.Node, in []exported) []exported {
 	branch := func(name string, i int) *attribute {
 		return e.within(name, nil, func() []tensorRef { return e.wholes(e.graph(n.Subgraphs()[i], in[1:])) })
@@ -56,7 +56,8 @@ func exportCond(e *exporter, n *ir.Node, in []exported) []exported {
 	return e.results(n, e.node("If", n.NumResults(), []string{e.whole(in[0]).name}, yes, no))
 }
 
-// exportScan is Scan, whose body sees the constants. A scan without slices gets the numbers of its steps.
+// exportScan exports Scan. Its body refers to the constants by name. A scan without slices gets its
+// step numbers as one.
 func exportScan(e *exporter, n *ir.Node, in []exported) []exported {
 	a, body := n.Attrs().(*ops.ScanAttrs), n.Subgraphs()[0]
 	consts, rest := in[:a.Consts], e.wholes(in[a.Consts:])
@@ -104,7 +105,7 @@ func (e *exporter) emptyScan(n *ir.Node, a *ops.ScanAttrs, rest []tensorRef) []e
 	return out
 }
 
-// exportWhile is Loop, whose body computes the condition of the next step at its end.
+// exportWhile exports Loop. Its body ends by computing the condition of the next step.
 func exportWhile(e *exporter, n *ir.Node, in []exported) []exported {
 	a, cond, body := n.Attrs().(*ops.WhileAttrs), n.Subgraphs()[0], n.Subgraphs()[1]
 	consts := make([]exported, a.Consts)

@@ -200,7 +200,7 @@ func exportConstant(e *exporter, n *ir.Node, _ []exported) []exported {
 	return []exported{{e.literal(a.DType, a.Dims, a.Bytes()), t.Shape}}
 }
 
-// narrowed cuts what is computed in the held type of a node's result.
+// narrowed cuts or rounds a result computed in the held type to the node's type.
 func (e modelMoves) narrowed(t tensorRef, n *ir.Node) tensorRef {
 	return e.narrow(t, n.Types()[0].DType)
 }
@@ -240,7 +240,7 @@ func exportTranspose(e *exporter, n *ir.Node, in []exported) tensorRef {
 	return e.transpose(in[0].tensorRef, n.Attrs().(*ops.TransposeAttrs).Perm)
 }
 
-// exportBroadcast gives a value axes of size 1; it is repeated where a node needs it whole.
+// exportBroadcast reshapes a value to axes of size 1; nodes that need it whole expand it.
 func exportBroadcast(e *exporter, n *ir.Node, in []exported) []exported {
 	a := n.Attrs().(*ops.BroadcastAttrs)
 	t, out := in[0].tensorRef, n.Types()[0].Shape

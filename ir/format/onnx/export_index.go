@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// exportRows is how index tuples address the rows of an operand whose axes are in the order batch, indexed,
-// window.
+// exportRows describes how index tuples address the rows of an operand with axes in the order
+// batch, indexed, window.
 type exportRows struct {
 	modelMoves
 	a         ops.IndexedAxes

@@ -10,8 +10,8 @@ import (
 // maxLowered bounds the elements of the space over which an op is computed number by number.
 const maxLowered = 1 << 24
 
-// lowered exports an op by its lowering: scalar expressions over the indices of all elements, in which
-// operands are read by Gather. Sizes must be constant.
+// lowered exports an op by its lowering: scalar expressions over index tensors, with operands read
+// by Gather. Sizes must be constant.
 func lowered(e *exporter, n *ir.Node, in []exported) []exported {
 	for _, t := range append(n.InTypes(), n.Types()...) {
 		size, ok := t.Shape.Size().Const()
@@ -75,7 +75,7 @@ func (s *space) argument(i int) tensorRef {
 	return s.done[i]
 }
 
-// load is an [ir.Load]. A position that is out of range, whose element is not used, is moved inside.
+// load exports an [ir.Load]. It clamps positions out of range; their elements are not used.
 func (s *space) load(operand int, at ir.Index) scalar.Expr {
 	return s.add(s.n.Input(operand).DType(), func() tensorRef {
 		e, t := s.e, s.e.whole(s.in[operand])
@@ -163,12 +163,12 @@ func (e *exporter) contributions(n *ir.Node, l *ir.ReduceLowering, in []exported
 	return acc
 }
 
-// print adds an expression whose arguments are tensors.
+// print exports an expression whose arguments are tensors.
 func (e modelMoves) print(x scalar.Expr, args []tensorRef) tensorRef {
 	return e.scalars(func(i int) tensorRef { return args[i] }).print(x)
 }
 
-// combined combines accumulators, of which args has the left ones and then the right ones.
+// combined exports the combination of accumulators; args has the left ones, then the right ones.
 func (e modelMoves) combined(list []ir.Accumulator, args []tensorRef, combine func(a, b []scalar.Expr) []scalar.Expr) []tensorRef {
 	a, b := make([]scalar.Expr, len(list)), make([]scalar.Expr, len(list))
 	for i, x := range list {

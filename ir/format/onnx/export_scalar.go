@@ -46,7 +46,8 @@ func (e modelMoves) narrow(t tensorRef, to ir.DType) tensorRef {
 	return t
 }
 
-// floatOps names the ops that ONNX has for floats, and where it says the same for integers.
+// floatOps maps operations to ONNX's ops for floats, and for integers where the definition is the
+// same.
 var floatOps = map[scalar.Op]string{
 	scalar.OpAbs: "Abs", scalar.OpSign: "Sign", scalar.OpFloor: "Floor", scalar.OpCeil: "Ceil", scalar.OpRound: "Round",
 	scalar.OpExp: "Exp", scalar.OpLog: "Log", scalar.OpSqrt: "Sqrt", scalar.OpRecip: "Reciprocal", scalar.OpNeg: "Neg",
@@ -122,7 +123,7 @@ func (p *scalars) constant(x scalar.Expr) tensorRef {
 	return p.e.integer(held(x.Type), v.I)
 }
 
-// apply adds an operation whose operands are there.
+// apply exports an operation on exported operands.
 func (p *scalars) apply(x scalar.Expr, args []tensorRef) tensorRef {
 	e, of := p.e, x.Args[len(x.Args)-1].Type
 	if names, ok := bitOps[x.Op]; ok {
@@ -176,8 +177,7 @@ func repeatedAll(args []tensorRef) ir.Shape {
 	return dims
 }
 
-// compare adds a comparison. Bools are compared as 0 and 1, u64 with the highest bit turned, by which their
-// order is that of i64.
+// compare exports a comparison. Bools compare as 0 and 1, u64 as i64 with the sign bit flipped.
 func (p *scalars) compare(name string, x scalar.Expr, args []tensorRef) tensorRef {
 	e := p.e
 	switch of := x.Args[0].Type; {
@@ -331,7 +331,7 @@ func (e modelMoves) cut(t tensorRef, to ir.DType) tensorRef {
 	return e.choose(e.compare("Less", t, e.number(t.dtype, top)), e.cast(inside, ir.I64), largest)
 }
 
-// bitcast takes bits as another type.
+// bitcast reinterprets bits as another type.
 func (p *scalars) bitcast(t tensorRef, from, to ir.DType) tensorRef {
 	e := p.e
 	if from == to {
@@ -358,14 +358,14 @@ func (p *scalars) bitcast(t tensorRef, from, to ir.DType) tensorRef {
 		e.unsupported("ONNX has no bitcast from %s to %s", from, to)
 		return tensorRef{}
 	}
-	if to == ir.I32 { // in range: ONNX Runtime joins casts in a row, of which the joined one does not wrap
+	if to == ir.I32 { // in range: ONNX Runtime fuses consecutive casts, and the fused one does not wrap
 		half := e.integer(ir.I64, 1<<31)
 		t = e.binary("Sub", e.binary("BitwiseAnd", e.binary("Add", bits, half), e.integer(ir.I64, math.MaxUint32)), half)
 	}
 	return e.narrow(e.cast(t, held(to)), to)
 }
 
-// floatOf computes, as f64, the float whose bits an i64 has, by the numbers of bits of its mantissa and its
+// floatOf computes, as f64, the float with the bits of an i64, given the bit counts of mantissa and
 // exponent.
 func (e modelMoves) floatOf(bits tensorRef, mantissa, exponent int) tensorRef {
 	field := func(shift, width int) tensorRef {

@@ -63,7 +63,7 @@ func TestExportedSamplesReadBack(t *testing.T) {
 	}
 }
 
-// sameResults compares what a graph of a sample and the one read back compute.
+// sameResults compares the results of a sample's graph with those of the graph read back.
 func sameResults(t *testing.T, g, back *ir.Graph, n *ir.Node, s ir.Sample) {
 	t.Helper()
 	want, err := ir.Eval(g, irtest.SampleInputs(s), ir.EvalOptions{})
@@ -154,7 +154,7 @@ func TestExportLeavesOutWhatIsNotUsed(t *testing.T) {
 	}
 }
 
-// Weights may be in a file beside the model, aligned to pages.
+// Weights may be in a separate file, aligned to pages.
 func TestExportedWeightsBeside(t *testing.T) {
 	data := ir.Floats(ir.F32, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 3, 4).Bytes()
 	m, err := onnx.Export(perceptron(t), onnx.ExportOptions{

@@ -68,7 +68,7 @@ func memory() uint64 {
 	return s.TotalAlloc
 }
 
-// Node tests with bytes changed and cut off import, or give an error with a kind.
+// Node tests with changed or truncated bytes are imported, or rejected with a typed error.
 func TestDamagedModels(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(os.Getenv("RLX_ONNX"), "*", "model.onnx"))
 	if err == nil && (len(files) == 0 || os.Getenv("RLX_ONNX") == "") {

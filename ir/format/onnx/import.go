@@ -13,9 +13,9 @@ import (
 
 // Options are the options of [Model.Import].
 type Options struct {
-	// Sizes gives numbers for the model's symbolic sizes, by name; others stay symbols of the graph.
+	// Sizes sets the model's symbolic sizes, by name; others stay symbols of the graph.
 	Sizes map[string]int
-	// Shapes gives the shapes of inputs whose rank the model does not say, by name.
+	// Shapes sets the shapes of inputs of unknown rank, by name.
 	Shapes map[string]ir.Shape
 	// Values fixes inputs to values, which then are no inputs of the graph. An input that decides
 	// about shapes must be fixed: see [NeedError].
@@ -23,13 +23,13 @@ type Options struct {
 	// Files has the model's folder, for weights in other files; nil is the folder of the file that
 	// [ReadFile] has read, and otherwise none.
 	Files fs.FS
-	// Frozen declares the weights as parameters that optimizers leave as they are.
+	// Frozen declares the weights as frozen parameters, which optimizers do not change.
 	Frozen bool
-	// Narrow computes with i32 in place of int64 wherever all values are shown to be in its range: sizes,
-	// indices, constants, and what is computed of them; the outputs that are made of those are i32. Int64
-	// inputs become i32: the caller has such values. It is for devices without i64, as WebGPU.
+	// Narrow replaces int64 by i32 wherever all values are proven to be in range: sizes, indices,
+	// constants, and values computed from them, outputs included. Int64 inputs become i32; the
+	// caller ensures that they are in range. It is for devices without i64, such as WebGPU.
 	Narrow bool
-	// MaxSteps bounds the turns of loops whose number of turns is not known; 0 is no bound.
+	// MaxSteps bounds the iterations of loops with an unknown number; 0 means no bound.
 	MaxSteps int
 }
 
@@ -63,7 +63,7 @@ const inlineElements = 1
 // foldElements bounds the tensors that the importer computes with.
 const foldElements = 1 << 14
 
-// Bounds of what the importer computes, in elements and products: for a node, and in all.
+// Bounds on constant evaluation, in elements and products: for a node, and in all.
 const (
 	foldNode = 1 << 22
 	foldAll  = 1 << 27
@@ -78,7 +78,7 @@ type importer struct {
 	own     map[*graph]map[string]*value
 	calls   int // nodes imported, those of functions at each call
 	depth   int // of function calls and graphs
-	folded  int // what was computed
+	folded  int // elements computed so far
 	root    *ir.Builder
 }
 
@@ -111,7 +111,7 @@ func (m *Model) Import(o Options) (*Import, error) {
 type scope struct {
 	im     *importer
 	b      *ir.Builder
-	parent *scope // of an outer graph, whose names are seen
+	parent *scope // importer of an outer graph, whose names are visible
 	opsets map[string]int64
 	names  map[string]*value
 	attrs  map[string]*attribute // of a function's call
@@ -252,8 +252,8 @@ func (s *scope) lookup(name string) *value {
 	return nil
 }
 
-// maxCalls bounds the nodes that are imported besides the model's own: those of functions at each call and
-// of loops in each turn, which could take exponential time.
+// maxCalls bounds the nodes imported in addition to the model's own: those of function calls and
+// unrolled iterations, which could take exponential time.
 const maxCalls = 1 << 17
 
 // nodes imports nodes in order. ONNX asks that they are sorted.
@@ -391,7 +391,7 @@ func (c *call) result(i int, x ir.Value) *value {
 	return v
 }
 
-// keepsElements names the ops that move elements, whose type they keep.
+// keepsElements names the ops that move elements and keep their type.
 var keepsElements = map[string]bool{
 	"Identity": true, "Reshape": true, "Transpose": true, "Squeeze": true, "Unsqueeze": true, "Flatten": true, "Slice": true,
 	"Gather": true, "Concat": true, "Expand": true, "Tile": true, "Split": true, "Pad": true,

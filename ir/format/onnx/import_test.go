@@ -66,7 +66,7 @@ func TestShapeArithmeticIsSymbolic(t *testing.T) {
 	}
 }
 
-// A loop whose number of turns is known is a scan, one that ends by its condition a while loop.
+// A loop with a known number of iterations is a scan, one that ends by its condition a while loop.
 func TestLoops(t *testing.T) {
 	body := func(condition string) []field {
 		return graphOf([]field{
@@ -98,7 +98,7 @@ func TestLoops(t *testing.T) {
 	}
 }
 
-// A condition that is known takes its branch; another one has both, with what they use around them.
+// A known condition imports its branch; an unknown one both, with their captured values.
 func TestConditions(t *testing.T) {
 	branch := func(op string) []field {
 		return graphOf([]field{node(op, names("x", "w"), names("r"))}, nil, nil, []field{info("r", onnx.Float)})

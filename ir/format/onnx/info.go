@@ -5,9 +5,9 @@ import "github.com/rlx-go/rlx/ir"
 // Info describes an input or output of a model.
 type Info struct {
 	Name string
-	// Element is the element type, 0 for what is no tensor.
+	// Element is the element type, 0 for a value that is no tensor.
 	Element Element
-	// Shape is nil if the model does not say; sizes that it does not say either are symbols.
+	// Shape is nil if the model does not declare it; undeclared sizes are symbols.
 	Shape ir.Shape
 }
 

@@ -146,8 +146,8 @@ func Decode(data []byte) (*Model, error) {
 	return m, nil
 }
 
-// ReadFile reads the model of a file. Weights in other files are read from its folder when they are
-// asked for; paths and links that leave the folder are refused.
+// ReadFile reads a model file. External weights are read from its folder on demand; paths and links
+// that leave the folder are refused.
 func ReadFile(name string) (*Model, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -161,7 +161,7 @@ func ReadFile(name string) (*Model, error) {
 	return m, nil
 }
 
-// folder is a folder that no path or link leaves.
+// folder opens files within a folder only.
 type folder string
 
 // Open opens a file of the folder.

@@ -69,7 +69,7 @@ func (n *narrower) wide(v ir.Value) ir.Value {
 	return n.wides[v]
 }
 
-// node adds a node: with i32 where a rule shows that this is the same, and otherwise as it is.
+// node adds a node, with i32 operands and results where a rule proves that they suffice.
 func (n *narrower) node(node *ir.Node) {
 	n.b.At(node.Pos())
 	n.b.Label(node.Label())
@@ -83,7 +83,8 @@ func (n *narrower) node(node *ir.Node) {
 	n.m.SetAll(node, n.b.Copy(node, in))
 }
 
-// source adds a node that makes i64 of something else: a constant, sizes, positions, a conversion.
+// source adds a node that computes i64 from other types: a constant, sizes, positions, a
+// conversion.
 func (n *narrower) source(node *ir.Node) bool {
 	x := node.Result(0)
 	if x.DType() != ir.I64 {
@@ -173,8 +174,8 @@ func (n *narrower) converted(node *ir.Node) bool {
 	return true
 }
 
-// chosenIndex adds an index that counts from the end where it is negative, select(x < 0, x + n, x): the
-// sum, which could leave the range, is not taken where it does.
+// chosenIndex adds the normalisation of a negative index, select(x < 0, x + n, x). The sum could
+// overflow only where it is not selected.
 func (n *narrower) chosenIndex(node *ir.Node) bool {
 	if node.Op() != ops.OpSelect || node.Result(0).DType() != ir.I64 {
 		return false
@@ -189,14 +190,14 @@ func (n *narrower) chosenIndex(node *ir.Node) bool {
 	if !isZero || zero != (span{}) || !isSize || more.low < 0 {
 		return false
 	}
-	// x is at least MinInt32 and the size at least 0, so that no sum of those taken leaves i32.
+	// x is at least MinInt32 and the size at least 0, so no selected sum overflows i32
 	b := n.b
 	to := ops.Select(b, n.m.Get(node.Input(0)), ops.Add(b, n.m.Get(x), n.m.Get(sum.Input(1))), n.m.Get(x))
 	n.set(node.Result(0), to, span{min(s.low+more.low, max(s.low, 0)), max(s.high, more.high-1)})
 	return true
 }
 
-// movers are the ops whose results are elements of their operands of the same type.
+// movers are the ops whose results are elements of operands of the same type.
 var movers = map[ir.Op]bool{
 	ops.OpReshape: true, ops.OpTranspose: true, ops.OpSlice: true, ops.OpBroadcastInDim: true, ops.OpReverse: true, ops.OpConcatenate: true,
 	ops.OpStack: true, ops.OpSelect: true, ops.OpPad: true, ops.OpMax: true, ops.OpMin: true, ops.OpClamp: true, ops.OpReduceMax: true,
@@ -241,7 +242,7 @@ func (n *narrower) operands(node *ir.Node) (s span, any bool) {
 	return s, any
 }
 
-// computed adds arithmetic whose results are shown to be in the range.
+// computed adds arithmetic whose results are proven to be in range.
 func (n *narrower) computed(node *ir.Node) bool {
 	if _, any := n.operands(node); !any || len(node.Results()) != 1 {
 		return false
@@ -259,7 +260,7 @@ func (n *narrower) computed(node *ir.Node) bool {
 	return true
 }
 
-// arithmetic returns what a node makes of operands within spans.
+// arithmetic returns the range of a node's results for operands within spans.
 func arithmetic(node *ir.Node, x, y span) (span, bool) {
 	switch node.Op() {
 	case ops.OpAdd:
@@ -290,7 +291,7 @@ func arithmetic(node *ir.Node, x, y span) (span, bool) {
 	return span{}, false
 }
 
-// indexed adds a gather or scatter, whose indices may be of a type of their own.
+// indexed adds a gather or scatter. Its indices may have another type than its elements.
 func (n *narrower) indexed(node *ir.Node) bool {
 	if node.Op() != ops.OpGather && node.Op() != ops.OpScatter {
 		return false
@@ -315,6 +316,6 @@ func (n *narrower) indexed(node *ir.Node) bool {
 	if node.Op() == ops.OpScatter {
 		in[2] = n.m.Get(node.Input(2))
 	}
-	n.set(node.Result(0), n.b.Copy(node, in)[0], s.union(span{})) // 0 fills what is outside
+	n.set(node.Result(0), n.b.Copy(node, in)[0], s.union(span{})) // elements out of range read 0
 	return true
 }

@@ -31,8 +31,8 @@ func longs(g *ir.Graph) int {
 	return n
 }
 
-// Token numbers that come as int64, counted from the end where they are negative, and positions become
-// i32; what may leave its range stays as it is.
+// Token numbers given as int64, counted from the end if negative, and positions become i32; values
+// that may leave its range stay i64.
 func TestNarrowKeepsWhatMayOverflow(t *testing.T) {
 	inputs := []field{info("x", onnx.Float, 5), info("ids", onnx.Int64, 3)}
 	graph := func(nodes ...field) []field {

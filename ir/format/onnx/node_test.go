@@ -27,7 +27,7 @@ import (
 type testCase struct {
 	name    string
 	model   *onnx.Model
-	in, out []*ir.Array // nil for what is no tensor
+	in, out []*ir.Array // nil for values that are no tensors
 	names   []string
 	rtol    float64
 	atol    float64
@@ -68,7 +68,7 @@ func loadCase(folder string) (*testCase, error) {
 	return c, nil
 }
 
-// bind gives the symbols of an input's shape the sizes of its value.
+// bind binds the symbols of an input's shape to the sizes of its value.
 func (c *testCase) bind(in onnx.Info, a *ir.Array) {
 	if c.sizes == nil {
 		c.sizes = map[string]int{}
@@ -118,7 +118,7 @@ func (c *testCase) importCase() (*onnx.Import, map[string]*ir.Array, error) {
 	}
 }
 
-// run computes the case on the CPU and compares. The error says in what it differs.
+// run computes the case on the CPU and compares. The error describes the difference.
 func (c *testCase) run(ctx context.Context, r *result) error {
 	m, fixed, err := c.importCase()
 	if err != nil {
@@ -191,7 +191,8 @@ func (c *testCase) compare(got, want *ir.Array) error {
 			continue
 		}
 		g, w := got.Float(i), want.Float(i)
-		// The CPU keeps what is computed of 16-bit floats in f32 until it is stored: one place apart.
+		// The CPU keeps intermediate 16-bit floats in f32 until they are stored: a difference of
+		// one place.
 		rtol := max(c.rtol, map[ir.DType]float64{ir.F16: 2, ir.BF16: 2}[want.DType]*want.DType.Epsilon())
 		if g == w || math.IsNaN(g) && math.IsNaN(w) || math.Abs(g-w) <= c.atol+rtol*math.Abs(w) {
 			continue
@@ -206,8 +207,8 @@ type result struct {
 	name     string
 	err      error // of importing, running and comparing
 	decided  bool  // all of the graph was computed at import
-	long     bool  // there is i64 in the graph
-	narrow   bool  // there is none with Options.Narrow
+	long     bool  // the graph has i64
+	narrow   bool  // it has none with Options.Narrow
 	gradient error // errNoGradient where the case has none
 }
 
@@ -218,8 +219,8 @@ func (c *testCase) fits() bool {
 	})
 }
 
-// narrow compares the graph with i32 in place of i64, where the importer shows that this is the same, with
-// the graph as it is, and reports whether no i64 remains.
+// narrow compares the graph imported with Options.Narrow with the original, and reports whether no
+// i64 remains.
 func (c *testCase) narrow(g *ir.Graph, fixed map[string]*ir.Array) (bool, error) {
 	m, err := c.model.Import(onnx.Options{Values: fixed, Sizes: c.sizes, MaxSteps: 64, Narrow: true})
 	if err != nil {

@@ -44,7 +44,8 @@ func shareHeads(c *call, x ir.Value, heads ir.Dim) ir.Value {
 	return ops.Repeat(c.b, x, 1, times)
 }
 
-// attention is Attention with its caches and with the scores as they are at a stage of qk_matmul_output_mode.
+// attention imports Attention with its caches and with the scores of a stage of
+// qk_matmul_output_mode.
 func attention(c *call) []ir.Value {
 	q, k, v := c.x(0), c.x(1), c.x(2)
 	flat := q.Rank() == 3
@@ -106,7 +107,7 @@ func maskedSoftmax(c *call, x ir.Value, precision Element) ir.Value {
 	return ops.Div(c.b, e, ops.Select(c.b, none, ops.ConstLike(c.b, sum, 1), sum))
 }
 
-// attentionMasks returns what is added to scores and which of them count; either may be invalid.
+// attentionMasks returns an additive and a boolean mask; either may be invalid.
 func attentionMasks(c *call, scores, offset ir.Value) (bias, allowed ir.Value) {
 	b := c.b
 	both := func(x ir.Value) {
@@ -205,8 +206,8 @@ func rotary(c *call) ir.Value {
 	return y
 }
 
-// linearAttention keeps a matrix for each head, to which each step adds the product of key and
-// value, after a decay and a correction as update_rule says.
+// linearAttention imports attention with a matrix as state for each head: a step applies a decay
+// and a correction by update_rule, and adds the product of key and value.
 func linearAttention(c *call) []ir.Value {
 	b, rule := c.b, c.text("update_rule", "gated_delta")
 	gated, delta := rule == "gated" || rule == "gated_delta", rule == "delta" || rule == "gated_delta"

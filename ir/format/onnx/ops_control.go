@@ -21,8 +21,8 @@ type body struct {
 	captured []*value
 }
 
-// bodyOf returns the graph of an attribute. Captured values are those that the graph cannot make
-// itself, as it can literals.
+// bodyOf returns the graph of an attribute. Captured values exclude those that the graph can
+// compute itself, such as literals.
 func bodyOf(c *call, name string) *body {
 	a := c.attr(name)
 	if a == nil || a.graph == nil {
@@ -34,7 +34,8 @@ func bodyOf(c *call, name string) *body {
 	return y
 }
 
-// capture adds the values that g and the graphs in it use, but those whose names are in inner.
+// capture adds the values of outer graphs that g and the graphs in it use; inner lists names
+// defined within.
 func (y *body) capture(g *graph, inner map[string]bool) {
 	names := map[string]bool{}
 	for name := range inner {
@@ -95,8 +96,7 @@ func (y *body) operands() []ir.Value {
 	return out
 }
 
-// run imports the graph into b, with values for what it captures and for its inputs, and returns its
-// outputs.
+// run imports the graph into b, given values for its captures and inputs, and returns its outputs.
 func (y *body) run(b *ir.Builder, captured []ir.Value, inputs []*value) []*value {
 	c := y.c
 	if c.im.depth++; c.im.depth > 2*maxNesting {
@@ -187,8 +187,8 @@ func ifOp(c *call) {
 // unrollLimit bounds the nodes that a loop is written out to.
 const unrollLimit = 1 << 14
 
-// loop is Loop: a scan where all turns run, else a while loop, or written out where each turn needs
-// what it counts at import.
+// loop imports Loop: as a scan if its number of iterations is known, else as a while loop; unrolled
+// if iterations need the counter at import.
 func loop(c *call) {
 	y := bodyOf(c, "body")
 	if c.err != nil {
@@ -315,7 +315,7 @@ func loopWhile(c *call, y *body) {
 		if c.has(1) {
 			c.known(1)
 		}
-		c.failf("a loop that ends by what it computes, with stacked results, whose size depends on it")
+		c.failf("a loop with a computed end and stacked results, whose size is unknown")
 		return
 	}
 	condition := ops.Const(c.b, ir.Bool, 1)
@@ -365,7 +365,7 @@ func unroll(c *call, y *body, turns int, known bool) {
 	for i := 0; !known || i < turns; i++ {
 		a := condition.array(c.im)
 		if a == nil || a.Len() != 1 || i*len(y.g.nodes) > unrollLimit {
-			c.failf("a loop whose end depends on what it computes")
+			c.failf("a loop with a computed end, which cannot be unrolled")
 			return
 		}
 		if a.Element(0).I == 0 {
@@ -384,7 +384,7 @@ func unroll(c *call, y *body, turns int, known bool) {
 	c.out = slices.Clone(state)
 	for k, list := range stacked {
 		if len(list) == 0 {
-			c.failf("result %s of a loop of no turns", strconv.Itoa(k))
+			c.failf("result %s of a loop of no iterations", strconv.Itoa(k))
 			return
 		}
 		x := ops.Stack(c.b, 0, list...)
@@ -398,7 +398,7 @@ func scan(c *call) {
 	m := c.int("num_scan_inputs", 0)
 	n := len(c.in) - m
 	if c.err != nil || m < 1 || n < 0 || len(y.g.outputs) < n {
-		c.fail(damaged("%d operands, of which %d are sliced", len(c.in), m))
+		c.fail(damaged("%d operands, %d of them sliced", len(c.in), m))
 		return
 	}
 	at := func(list []int, i int) int {

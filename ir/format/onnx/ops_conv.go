@@ -21,7 +21,7 @@ func init() {
 type window struct {
 	sizes, strides, dilations []int
 	lo, hi                    []int // padding
-	explicit                  []int // of hi, what the model pads; the rest is for ceil_mode
+	explicit                  []int // padding that the model states; the rest is for ceil_mode
 }
 
 // extent returns the number of elements that a window spans along an axis.
@@ -59,7 +59,7 @@ func windowOf(c *call, x ir.Value, kernel []int) window {
 	return w
 }
 
-// padSame pads such that there is a window for each stride of the operand.
+// padSame pads so that there is one window for each stride of the operand.
 func padSame(c *call, x ir.Value, w *window, upper bool) {
 	for i := range w.sizes {
 		total := w.extent(i) - w.strides[i]

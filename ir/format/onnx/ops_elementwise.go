@@ -74,7 +74,7 @@ func init() {
 
 func identity(_ *ir.Builder, x ir.Value) ir.Value { return x }
 
-// prelu is PRelu, whose slope broadcasts.
+// prelu imports PRelu, whose slope broadcasts.
 func prelu(b *ir.Builder, x, slope ir.Value) ir.Value {
 	return ops.Select(b, ops.Lt(b, x, ops.ConstLike(b, x, 0)), ops.Mul(b, x, slope), x)
 }
@@ -104,7 +104,7 @@ func combine(c *call, f binaryOp) ir.Value {
 	return out
 }
 
-// power is Pow, whose exponent may be of another type than the base, which is the result's.
+// power imports Pow. The result has the type of the base; the exponent may have another.
 func power(c *call) ir.Value {
 	x, y := c.x(0), c.x(1)
 	if x.DType() == y.DType() && x.DType().IsFloat() {
@@ -181,7 +181,7 @@ func clip(c *call, x, low, high ir.Value) ir.Value {
 	return x
 }
 
-// swiglu is SwiGLU of one operand, whose halves are the gate and the value, or of two.
+// swiglu imports SwiGLU of two operands, gate and value, or of one with these as halves.
 func swiglu(c *call) []ir.Value {
 	x := c.x(0)
 	gate := x

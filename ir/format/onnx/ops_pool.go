@@ -170,7 +170,7 @@ func maxUnpool(c *call) ir.Value {
 	if c.has(2) {
 		shape = ir.Shape(c.sizes(2))
 	}
-	// Indices count the elements of the result that the attributes give.
+	// Indices count the elements of the result whose shape the attributes give.
 	flat := ops.Zeros(c.b, x.DType(), inner.Size())
 	at := ops.Reshape(c.b, index, x.Shape().Size(), ir.N(1))
 	y := ops.Scatter(c.b, flat, at, ops.Reshape(c.b, x, x.Shape().Size()), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}})

@@ -23,7 +23,7 @@ func init() {
 	}})
 }
 
-// flexAttention is attention whose scores and weights go through graphs of the node.
+// flexAttention imports attention whose scores and weights pass through subgraphs of the node.
 func flexAttention(c *call) ir.Value {
 	q, k, v := c.x(0), c.x(1), c.x(2)
 	if q.Rank() != 4 || k.Rank() != 4 || v.Rank() != 4 {

@@ -98,7 +98,7 @@ func reduce(c *call, f reduceOp, attribute bool) ir.Value {
 	}
 	axes = c.axesOf(axes, x.Rank())
 	if len(axes) == 0 {
-		// Each element is reduced by itself, as that of a set of one.
+		// Each element is reduced as a set of one.
 		axis := x.Rank()
 		x = ops.ExpandDims(c.b, x, axis)
 		return f(c.b, x, axis)

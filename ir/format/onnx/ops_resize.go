@@ -45,7 +45,7 @@ type line struct {
 	start, end float64 // of the region of interest, as parts of the axis
 }
 
-// resize resizes each axis by itself: interpolation is separable.
+// resize resizes one axis after the other: interpolation is separable.
 func resize(c *call, scales []float64, want []int) ir.Value {
 	x := c.x(0)
 	in := c.shape(x)

@@ -14,7 +14,7 @@ func init() {
 	add("LSTM", func(c *call) []ir.Value { return recurrent(c, 4, lstmStep) })
 }
 
-// cell is what a step of a recurrent layer needs in one direction.
+// cell holds the weights of one direction of a recurrent layer.
 type cell struct {
 	*call
 	hidden           int
@@ -23,8 +23,8 @@ type cell struct {
 	hasBias, hasPeep bool
 }
 
-// A stepOf returns the next states, of which the first is the output, from x·Wᵀ + the bias of W of
-// all gates, the states, Rᵀ, the bias of R and the peepholes.
+// A stepOf returns the next states, the output first, from x·Wᵀ + the bias of W of all gates, the
+// states, Rᵀ, the bias of R and the peepholes.
 type stepOf = func(e *cell, gates ir.Value, state []ir.Value, r, bias, peep ir.Value) []ir.Value
 
 // recurrent is a layer over time of one or two directions.

@@ -17,7 +17,7 @@ type sampler struct {
 	*call
 	x     ir.Value
 	sizes []int
-	// prepare maps coordinates along an axis into it, or leaves them outside, which reads 0.
+	// prepare maps coordinates into the axis by the padding mode; those left outside read 0.
 	prepare func(at ir.Value, axis int) ir.Value
 }
 
@@ -285,8 +285,8 @@ func roiMax(c *call, s *sampler, at []ir.Value, binned func(y ir.Value, reduce r
 	return binned(high, ops.ReduceMax)
 }
 
-// deformConv is a convolution whose elements are read at offsets from their places, and multiplied
-// with a mask.
+// deformConv imports a convolution that reads elements at offsets from their positions and
+// multiplies them by a mask.
 func deformConv(c *call) ir.Value {
 	x, weight, offset := c.x(0), c.x(1), c.x(2)
 	kernel := kernel(c, weight)

@@ -30,7 +30,7 @@ func turns(b *ir.Builder, d ir.DType, rows, columns, n int) (cos, sin ir.Value) 
 	return ops.Literal(b, ir.Floats(d, re, rows, columns)), ops.Literal(b, ir.Floats(d, im, rows, columns))
 }
 
-// maxTransform bounds the length of a transform, whose matrices are constants of the graph.
+// maxTransform bounds the length of a transform: its matrices are constants of the graph.
 const maxTransform = 1 << 12
 
 // transform returns the product of an axis of re and im with the matrix of a discrete Fourier

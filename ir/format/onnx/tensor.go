@@ -84,7 +84,7 @@ func sizes(dims []int64) ([]int, error) {
 	return out, nil
 }
 
-// check compares the number of elements with what is stored.
+// check compares the number of elements with the size of the data.
 func (t *tensor) check(outside bool) error {
 	switch {
 	case !elements[t.elem].in.Valid():
@@ -237,7 +237,7 @@ func (t *tensor) fromNumbers(info elementInfo) *ir.Array {
 	return a
 }
 
-// readExternal reads the elements from another file, whose path must stay below the model's folder.
+// readExternal reads the elements from another file, which must be within the model's folder.
 func (t *tensor) readExternal(files fs.FS) ([]byte, error) {
 	name := t.external["location"]
 	if files == nil {
@@ -339,7 +339,8 @@ func (s *sparse) dense() (*tensor, error) {
 	return t, nil
 }
 
-// maxSparse bounds the elements of a sparse tensor, whose zeros take memory that the file does not.
+// maxSparse bounds the elements of a sparse tensor, whose zeros take memory but no bytes of the
+// file.
 const maxSparse = 1 << 24
 
 // Tensor reads one tensor, a TensorProto, as the files of test data hold it.

@@ -53,8 +53,8 @@ func fields(data []byte, f func(field protowire.Number, v fieldValue) error) err
 	return nil
 }
 
-// appendNumbers appends the numbers of a repeated field, packed or not, whose elements have the
-// given form.
+// appendNumbers appends the elements of a repeated numeric field, packed or not, of the given wire
+// type.
 func appendNumbers(list []uint64, v fieldValue, form protowire.Type) ([]uint64, error) {
 	if v.form != protowire.BytesType {
 		return append(list, v.number), nil

@@ -29,8 +29,8 @@ type ExportOptions struct {
 	// Weights returns the elements of a parameter or a state, as devices store them, when the model is
 	// written; one tensor is asked for at a time. Nil makes all ports inputs of the model.
 	Weights func(name string) ([]byte, error)
-	// Has reports whether the model is to have the weights of a port; one without is an input. Nil stands
-	// for all parameters and no states.
+	// Has reports whether the model includes the weights of a port; a port without is an input. Nil
+	// means all parameters and no states.
 	Has func(name string) bool
 }
 
@@ -44,7 +44,7 @@ type ExportOptions struct {
 // The error names the node, and is of kind [ir.ErrUnsupported] for what ONNX cannot express: complex
 // numbers, ops with kernels alone; of kind [ir.ErrSymbol] where sizes must be constant ([ir.Graph.Bind] makes them so).
 func Export(g *ir.Graph, o ExportOptions) (*Model, error) {
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, err
 	}
 	main := &graph{name: g.Name()}
@@ -139,7 +139,7 @@ func (e *exporter) reserve(g *ir.Graph) []string {
 	return names
 }
 
-// outputs gives the results the names of the outputs.
+// outputs names the results that are outputs.
 func (e *exporter) outputs(g *ir.Graph, names []string, values []exported) {
 	e.prefix = ""
 	for i, o := range g.Outputs() {
@@ -156,7 +156,8 @@ func (e *exporter) outputs(g *ir.Graph, names []string, values []exported) {
 	}
 }
 
-// rename gives a result of the last node its final name, and adds a node that copies it where others use it.
+// rename renames a result of the last node, and adds a copy under the final name where other nodes
+// use it.
 func (e *exporter) rename(name, to string) {
 	if last := len(e.main.nodes) - 1; last >= 0 {
 		if n := e.main.nodes[last]; len(n.outputs) == 1 && n.outputs[0] == name {
@@ -168,7 +169,7 @@ func (e *exporter) rename(name, to string) {
 	e.main.nodes = append(e.main.nodes, n)
 }
 
-// prune removes the nodes of whose results none is used, and enters the names that are.
+// prune removes the nodes with no used results, and adds the used names to used.
 func (g *graph) prune(used map[string]bool) {
 	for _, o := range g.outputs {
 		used[o.name] = true
@@ -197,7 +198,7 @@ func (g *graph) prune(used map[string]bool) {
 func (m *Model) Write(w io.Writer) error {
 	out := m.encode()
 	if out.size > maxMessage {
-		return ir.Errorf(ir.ErrUnsupported, "the model has %d bytes; a file of one message has up to %d, with weights in a file beside", out.size, maxMessage)
+		return ir.Errorf(ir.ErrUnsupported, "the model has %d bytes; a file of one message has up to %d, with weights in a separate file", out.size, maxMessage)
 	}
 	b := bufio.NewWriter(w)
 	if err := out.write(b); err != nil {
@@ -206,8 +207,8 @@ func (m *Model) Write(w io.Writer) error {
 	return b.Flush()
 }
 
-// WriteFile writes the model to a file. With external, or where the model has more than 2 GB, the elements of
-// weights are in a second file beside it, with ".data" after its name.
+// WriteFile writes the model to a file. With external, or for a model of more than 2 GB, the
+// elements of weights are in a second file of the same name with ".data" appended.
 func (m *Model) WriteFile(name string, external bool) (err error) {
 	if !external && m.encode().size <= maxMessage {
 		return writeTo(name, m.Write)
@@ -238,7 +239,7 @@ func (m *Model) WriteFile(name string, external bool) (err error) {
 	return writeTo(name, beside.Write)
 }
 
-// aligned rounds up to the alignment of external data, a page, by which a runtime maps it.
+// aligned rounds up to a page, the alignment of external data, so that a runtime can map it.
 func aligned(n int64) int64 { return (n + 4095) &^ 4095 }
 
 func writeSources(w io.Writer, sources []*weightSource) error {

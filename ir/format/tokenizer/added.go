@@ -12,14 +12,14 @@ import (
 type addedToken struct {
 	ID         int32  `json:"id"`
 	Content    string `json:"content"`
-	SingleWord bool   `json:"single_word"` // only where no letter or digit is beside it
+	SingleWord bool   `json:"single_word"` // matches only if no letter or digit is adjacent
 	LStrip     bool   `json:"lstrip"`      // takes the white space before it
 	RStrip     bool   `json:"rstrip"`      // takes the white space after it
 	Normalized bool   `json:"normalized"`  // found in normalized text
 	Special    bool   `json:"special"`
 }
 
-// added are the added tokens: those found in a text as it is, and those found in normalized text.
+// added holds the added tokens: those found in a text itself, and those found in normalized text.
 type added struct {
 	raw, normalized finder
 	special         map[int32]bool
@@ -73,14 +73,14 @@ func newFinder(of map[string]int32, tokens []addedToken) finder {
 	return f
 }
 
-// found is a part of a text: an added token, or the text between two, whose id is -1.
+// found is a part of a text: an added token, or the text between two, with id -1.
 type found struct {
 	start, end int
 	id         int32
 }
 
-// find yields the parts of a text in their order, none of which is empty. Special tokens are text if that is
-// asked for, or if the mark of [Tokenizer.Quote] follows them where quoted is set.
+// find yields the nonempty parts of a text in order. Special tokens are treated as text if
+// requested, or, if quoted is set, where the mark of [Tokenizer.Quote] follows them.
 func (f *finder) find(text string, specialAsText, quoted bool) iter.Seq[found] {
 	return func(yield func(found) bool) {
 		done := 0 // the end of the last part
@@ -121,7 +121,7 @@ func (f *finder) find(text string, specialAsText, quoted bool) iter.Seq[found] {
 	}
 }
 
-// insideWord reports whether a character of a word is beside text[start:end].
+// insideWord reports whether a word character is adjacent to text[start:end].
 func insideWord(text string, start, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:start])
 	after, _ := utf8.DecodeRuneInString(text[end:])

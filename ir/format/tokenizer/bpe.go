@@ -25,7 +25,7 @@ type bpe struct {
 	suffix       string         // after the last
 	wholeWords   bool           // a word of the vocabulary is not merged
 	marks        map[int32]bool // match no word
-	runes        [128]int32     // ids of ASCII characters where there is no prefix and suffix; -1 for none
+	runes        [128]int32     // ids of ASCII characters without prefix and suffix; -1 for none
 	withoutAffix bool
 }
 
@@ -39,7 +39,7 @@ func (m *bpe) id(token string) (int32, bool) {
 	return id, ok
 }
 
-// prepare fills what is derived from the other fields.
+// prepare computes the derived fields.
 func (m *bpe) prepare() {
 	m.withoutAffix = m.prefix == "" && m.suffix == ""
 	for c := range m.runes {
@@ -151,7 +151,7 @@ func (m *bpe) mergeShort(ids []int32) int {
 	}
 }
 
-// candidate is a pair in the heap: what it is merged to, and where it begins.
+// candidate is a pair in the heap: the merged token, and the pair's position.
 type candidate struct {
 	merge
 	at int32

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// byteRune is the alphabet of byte-level vocabularies: printable bytes of Latin-1 stand for themselves,
-// the others for U+0100 on, in their order.
+// byteRune is the alphabet of byte-level vocabularies: printable bytes of Latin-1 map to
+// themselves, the others to U+0100 and up, in order.
 var byteRune = func() (of [256]rune) {
 	next := rune(256)
 	for b := range of {
@@ -38,7 +38,7 @@ func toByteLevel(text string) string {
 	return sb.String()
 }
 
-// appendFromByteLevel appends the bytes that a token stands for: the token itself if a character of it is
+// appendFromByteLevel appends the bytes of a token: the token itself if it contains a character
 // outside the alphabet.
 func appendFromByteLevel(out []byte, token string) []byte {
 	at := len(out)

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// charsmap is SentencePiece's table of normalizations: a double-array trie of texts, whose values are
-// where their replacements begin, each of which ends with a zero byte.
+// charsmap is SentencePiece's table of normalizations: a double-array trie of texts. Its values are
+// the offsets of replacements, which end with a zero byte.
 type charsmap struct {
 	units        []uint32
 	replacements string

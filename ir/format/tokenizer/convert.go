@@ -72,10 +72,10 @@ func (s *settings) chat() string {
 	return ""
 }
 
-// ToGGUF returns the keys of a GGUF file for a tokenizer.json of byte-pair encoding, byte-level or that of
-// SentencePiece, and its tokenizer_config.json, which may be nil. The pre-tokenizer is the one of llama.cpp's that
-// splits a text of many kinds of words alike. The error is of kind [ErrDamaged], or [ir.ErrUnsupported]
-// for another kind of tokenizer and for one that GGUF has no name of.
+// ToGGUF returns the keys of a GGUF file for a tokenizer.json with byte-pair encoding, byte-level
+// or SentencePiece's, and its tokenizer_config.json, which may be nil. It picks the pre-tokenizer
+// of llama.cpp that splits sample texts alike. The error is of kind [ErrDamaged], or
+// [ir.ErrUnsupported] for another kind of tokenizer and for one that GGUF has no name for.
 func ToGGUF(text, config []byte) ([]gguf.Pair, error) {
 	t, err := Read(bytes.NewReader(text))
 	if err != nil {
@@ -89,7 +89,7 @@ func ToGGUF(text, config []byte) ([]gguf.Pair, error) {
 	}
 	b, ok := t.model.(*bpe)
 	if !ok || !b.withoutAffix {
-		return nil, ir.Errorf(ir.ErrUnsupported, "the tokenizer is no byte-pair encoding without prefix and suffix, which alone is written to GGUF")
+		return nil, ir.Errorf(ir.ErrUnsupported, "the tokenizer is not of byte-pair encoding without prefix and suffix, the only kind that is written to GGUF")
 	}
 	w := &pairs{t: t, bpe: b, s: s}
 	if t.byteLevel {
@@ -231,7 +231,7 @@ func (w *pairs) sentencePiece() ([]gguf.Pair, error) {
 	w.roles()
 	same, err := w.reads(w.list)
 	if err == nil && !same {
-		err = ir.Errorf(ir.ErrUnsupported, "by scores, as GGUF has them for SentencePiece, text would have other tokens than by these merges")
+		err = ir.Errorf(ir.ErrUnsupported, "GGUF stores scores for SentencePiece, and by scores text would have other tokens than by these merges")
 	}
 	return w.list, err
 }

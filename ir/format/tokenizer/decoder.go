@@ -49,7 +49,7 @@ type Stream struct {
 	// window are the last tokens: those of the text that was written last, on which the decoding of the
 	// next may depend, and then those of the text that is incomplete.
 	window  []string
-	written int // number of tokens at the beginning of the window whose text was written
+	written int // number of tokens at the start of the window whose text was written
 	sent    int // bytes written of the text of the tokens after those
 }
 
@@ -87,7 +87,7 @@ func (s *Stream) write(hold bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !strings.HasPrefix(now, before) { // bytes that are no UTF-8 made U+FFFD of what was written
+	if !strings.HasPrefix(now, before) { // the written text ended in invalid UTF-8, now U+FFFD
 		rest, err := s.t.join(slices.Clone(s.window[s.written:]))
 		if err != nil {
 			return "", err
@@ -220,8 +220,8 @@ func joinBytes(tokens []string) []string {
 	return []string{valid(string(out))}
 }
 
-// joinByteTokens decodes tokens as <0x0A>: those that follow one another are the bytes of characters, or
-// U+FFFD each if they are no UTF-8.
+// joinByteTokens decodes tokens such as <0x0A>: a run of them as UTF-8, or as one U+FFFD for each
+// byte if it is invalid.
 func joinByteTokens(tokens []string) []string {
 	var out []string
 	var run []byte

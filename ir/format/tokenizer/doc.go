@@ -10,7 +10,8 @@
 // generation one by one, into whole characters. Text of a user is encoded with
 // [EncodeOptions.SpecialAsText], so that it cannot forge the special tokens of a conversation.
 //
-// Ids are those of the tokenizers library of Hugging Face, on whose output the tests rest; text with
-// characters that Unicode has only had since version 10 may differ, where tables of other versions classify
-// or compose them. Truncation, padding and dropout of merges in a file are ignored. The file to read first is tokenizer.go.
+// Ids are those of Hugging Face's tokenizers library, whose output the tests compare with. They may
+// differ for characters newer than Unicode 10, where tables of other versions classify or compose
+// them. Truncation, padding and dropout of merges in a file are ignored. The file to read first is
+// tokenizer.go.
 package tokenizer

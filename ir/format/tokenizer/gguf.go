@@ -18,13 +18,12 @@ const (
 	typeUserDefined = 4
 )
 
-// roles are the special tokens that metadata name, by what stands between "tokenizer.ggml." and
-// "_token_id".
+// roles are the special tokens in metadata: the keys without "tokenizer.ggml." and "_token_id".
 var roles = map[string]string{
 	"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding", "sep": "seperator", "cls": "cls", "mask": "mask",
 }
 
-// metadata holds what a GGUF file says about its tokenizer.
+// metadata holds a GGUF file's keys about its tokenizer.
 type metadata struct {
 	f      *gguf.File
 	tokens []string

@@ -32,7 +32,7 @@ func fromPairs(t *testing.T, pairs ...gguf.Pair) (*tokenizer.Tokenizer, error) {
 	return tokenizer.FromGGUF(f)
 }
 
-// tokenizerFile is what a test needs of a tokenizer.json.
+// tokenizerFile has the parts of tokenizer.json that a test needs.
 type tokenizerFile struct {
 	AddedTokens []struct {
 		ID      int
@@ -125,7 +125,7 @@ func TestSentencePiece(t *testing.T) {
 		}
 		for block, want := range rows[kind] {
 			encoded, decoded := hashStrings(t, tok, block*blockSize, tokenizer.EncodeOptions{OmitSpecial: true, SpecialAsText: true})
-			if model == "t5" { // SentencePiece decodes an unknown token as a mark of its own
+			if model == "t5" { // SentencePiece decodes an unknown token as a special mark
 				decoded = want[len(want)-8:]
 			}
 			if got := encoded + " " + decoded; got != want {

@@ -63,7 +63,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// Text that the vocabulary does not cover is an error where no token stands for it.
+// Text that the vocabulary does not cover is an error if there is no unknown token.
 func TestTextOutsideTheVocabulary(t *testing.T) {
 	for _, model := range []string{
 		`{"type": "Unigram", "vocab": [["a", 1]]}`, `{"type": "WordPiece", "vocab": {"a": 0}}`, `{"type": "WordLevel", "vocab": {"a": 0}}`,

@@ -100,7 +100,7 @@ func (t *Tokenizer) deferBytes() {
 // maxParts bounds how deep sequences of parts are nested.
 const maxParts = 16
 
-// read decodes a part of the document, and says in which part an error is.
+// read decodes a part of the document, and names the part in errors.
 func read(part string, data json.RawMessage, into any) error {
 	if err := json.Unmarshal(data, into); err != nil {
 		return damaged("%s: %v", part, err)
@@ -299,8 +299,8 @@ func newBPE(m *modelPart, vocab map[string]int32, unk int32) (*bpe, error) {
 	return b, nil
 }
 
-// addMerge enters a merge, whose tokens and result must be in the vocabulary. Of two merges of the same
-// tokens the last counts.
+// addMerge adds a merge. Its tokens and result must be in the vocabulary. Of two merges of the same
+// tokens the last one counts.
 func (m *bpe) addMerge(left, right string, rank int32) error {
 	whole := right
 	if len(whole) >= len(m.prefix) {

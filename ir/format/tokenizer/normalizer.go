@@ -46,7 +46,7 @@ func lower(text string) string {
 	var sb strings.Builder
 	sb.Grow(len(text))
 	for _, r := range text {
-		if r == 'İ' { // the one character whose lower case is two
+		if r == 'İ' { // the only character with two lower-case characters
 			sb.WriteString("i̇")
 			continue
 		}
@@ -83,7 +83,7 @@ func strip(left, right bool) normalizer {
 	})
 }
 
-// prepend puts text before one that is not empty.
+// prepend inserts text before a nonempty one.
 func prepend(prefix string) normalizer {
 	return rewrite(func(text string) string {
 		if text == "" {
@@ -93,7 +93,7 @@ func prepend(prefix string) normalizer {
 	})
 }
 
-// replace writes content for what matches a pattern.
+// replace replaces the matches of a pattern by content.
 type replace struct {
 	pattern pattern
 	content string

@@ -17,7 +17,7 @@ const (
 	stepsPerByte = 256
 )
 
-// opcode is what an instruction of a program does.
+// opcode is the operation of an instruction.
 type opcode uint8
 
 const (
@@ -198,7 +198,7 @@ func (m *matcher) holds(in *instruction, pos int) bool {
 	return edge == (in.op == opWordEdge)
 }
 
-// behind reports whether a program matches text that ends at a position, of a few characters.
+// behind reports whether a program matches a few characters of text that end at a position.
 func (m *matcher) behind(p *program, pos int) bool {
 	whole := m.text
 	m.text = whole[:pos]

@@ -18,8 +18,8 @@ type patternParser struct {
 	dot   bool // a dot matches the end of a line, too
 }
 
-// compilePattern compiles a regular expression. The error is of kind [ir.ErrUnsupported] for what is not
-// known of the syntax, and for programs beyond the bounds.
+// compilePattern compiles a regular expression. The error is of kind [ir.ErrUnsupported] for
+// unknown syntax and for programs beyond the bounds.
 func compilePattern(text string) (*program, error) {
 	p := &patternParser{text: text}
 	code, err := p.alternatives()
@@ -86,7 +86,7 @@ func (p *patternParser) checkSize(code []instruction) error {
 	return nil
 }
 
-// moved returns a copy of code whose targets are n instructions later.
+// moved returns a copy of code with its jump targets increased by n.
 func moved(code []instruction, n int) []instruction {
 	code = slices.Clone(code)
 	for i := range code {
@@ -244,7 +244,7 @@ var conditions = map[rune]opcode{
 	'A': opTextStart, 'z': opTextEnd, 'Z': opLastLineEnd, 'b': opWordEdge, 'B': opNoWordEdge,
 }
 
-// escape reads what follows a backslash outside a class.
+// escape reads an escape outside a class, after its backslash.
 func (p *patternParser) escape() ([]instruction, error) {
 	if !p.more() {
 		return nil, p.fail("it ends with a backslash")
@@ -266,7 +266,7 @@ var escapedClass = map[rune]string{'s': "space", 'd': "digit", 'w': "word", 'h':
 // escapedRune are the escapes of characters.
 var escapedRune = map[rune]rune{'n': '\n', 'r': '\r', 't': '\t', 'f': '\f', 'v': '\v', 'a': '\a', 'e': 0x1b}
 
-// escapeInto adds to a set what follows a backslash.
+// escapeInto reads an escape, after its backslash, and adds its characters to a set.
 func (p *patternParser) escapeInto(s *set) error {
 	r := p.next()
 	lowered := r | 0x20
@@ -334,7 +334,7 @@ func (p *patternParser) hexInto(s *set, kind rune) error {
 	return nil
 }
 
-// groupKinds are what may follow an opening parenthesis.
+// groupKinds are the prefixes of groups, after the opening parenthesis.
 var groupKinds = []struct {
 	text   string
 	op     opcode
@@ -343,7 +343,7 @@ var groupKinds = []struct {
 	{"?=", opLook, false}, {"?!", opLook, true}, {"?<=", opBehind, false}, {"?<!", opBehind, true}, {"?>", opAtomic, false},
 }
 
-// group reads what follows an opening parenthesis.
+// group reads a group after its opening parenthesis.
 func (p *patternParser) group() ([]instruction, error) {
 	fold, dot := p.fold, p.dot
 	defer func() { p.fold, p.dot = fold, dot }()
@@ -388,7 +388,7 @@ func (p *patternParser) closed() ([]instruction, error) {
 	return code, err
 }
 
-// class reads what follows an opening bracket.
+// class reads a class after its opening bracket.
 func (p *patternParser) class() (*set, error) {
 	if p.depth++; p.depth > maxNesting {
 		return nil, p.fail("it is nested too deeply")
@@ -428,7 +428,7 @@ func (p *patternParser) class() (*set, error) {
 func (p *patternParser) intersection(s *set) (*set, error) {
 	negate := s.negate
 	s.negate = false
-	p.at-- // the rest is read as a class of its own
+	p.at-- // the rest is read as a nested class
 	rest, err := p.rest()
 	if err != nil {
 		return nil, err

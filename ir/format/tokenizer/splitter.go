@@ -12,13 +12,13 @@ type piece struct {
 	first bool // the text begins with it
 }
 
-// splitter takes pieces apart: a pre-tokenizer.
+// splitter splits pieces of text: a pre-tokenizer.
 type splitter interface {
 	// split appends the parts of a piece.
 	split(p piece, out []piece) ([]piece, error)
 }
 
-// behaviour says what is done with the parts of a text that match a delimiter.
+// behaviour is the treatment of the parts of a text that match a delimiter.
 type behaviour int
 
 const (
@@ -111,7 +111,7 @@ func cover(text string, delimiters []int) []match {
 	return parts
 }
 
-// eachRune is a pattern by which every character of a class is a delimiter.
+// eachRune is a pattern that makes every character of a class a delimiter.
 type eachRune func(rune) bool
 
 func (is eachRune) find(text string) ([]match, error) {

@@ -134,7 +134,7 @@ func TestQuote(t *testing.T) {
 				t.Errorf("%s: %q: %v (%v), want %v", kind, text, ids, err, plain)
 			}
 		}
-		// two quoted texts that are together a special token
+		// two quoted texts whose concatenation is a special token
 		first, _ := tok.Quote("<|en")
 		second, _ := tok.Quote("d|>")
 		if ids, err := tok.Encode(first+second, tokenizer.EncodeOptions{OmitSpecial: true, Quoted: true}); err != nil || slices.Contains(ids, end) {

@@ -1,12 +1,14 @@
 package tokenizer
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Tokenizer is a vocabulary with the rules by which text is split into its tokens. It may be used by
+// Tokenizer is a vocabulary with the rules that split text into its tokens. It may be used by
 // several goroutines.
 type Tokenizer struct {
 	normalizer normalizer // nil for none
@@ -27,17 +29,17 @@ type Tokenizer struct {
 // EncodeOptions are the options of [Tokenizer.Encode]. The zero value adds the special tokens of the
 // tokenizer's template and recognises special tokens in the text.
 type EncodeOptions struct {
-	// OmitSpecial leaves out the tokens that the tokenizer's template adds around a text.
+	// OmitSpecial omits the tokens that the tokenizer's template adds around a text.
 	OmitSpecial bool
 	// SpecialAsText reads the special tokens in a text, such as "<|im_end|>", as any other text.
 	SpecialAsText bool
-	// Quoted says that the text has parts that [Tokenizer.Quote] made: special tokens in these are text.
+	// Quoted means that the text has parts that [Tokenizer.Quote] made: special tokens in these are text.
 	Quoted bool
 }
 
 // DecodeOptions are the options of [Tokenizer.Decode]. The zero value writes all tokens.
 type DecodeOptions struct {
-	// OmitSpecial leaves out special tokens.
+	// OmitSpecial omits special tokens.
 	OmitSpecial bool
 }
 
@@ -53,8 +55,8 @@ func (t *Tokenizer) Encode(text string, o EncodeOptions) ([]int32, error) {
 	return ids, nil
 }
 
-// EncodePair returns the ids of two texts, joined by the tokenizer's template as encoders expect a pair,
-// and of each token the type that the template gives it, 0 or 1.
+// EncodePair returns the ids of two texts, joined by the tokenizer's template as encoders expect a
+// pair, and the type of each token in the template, 0 or 1.
 func (t *Tokenizer) EncodePair(first, second string, o EncodeOptions) (ids, types []int32, err error) {
 	a, err := t.encode(first, o)
 	if err != nil {
@@ -163,7 +165,7 @@ func (t *Tokenizer) Token(id int32) (string, bool) {
 	return t.tokens[id], true
 }
 
-// ID returns the id of a token, given as the vocabulary has it. False if there is none.
+// ID returns the id of a token, spelled as in the vocabulary. It returns false if there is none.
 func (t *Tokenizer) ID(token string) (int32, bool) {
 	if id, ok := t.ids[token]; ok {
 		return id, true
@@ -181,8 +183,8 @@ func (t *Tokenizer) SpecialID(role string) (int32, bool) {
 	return id, ok
 }
 
-// ChatTemplate returns the template of conversations of a GGUF file, which package chat runs; "" if there
-// is none. Beside a tokenizer.json it is in tokenizer_config.json.
+// ChatTemplate returns the chat template of a GGUF file, for package chat; "" if there is none. A
+// folder with tokenizer.json has it in tokenizer_config.json.
 func (t *Tokenizer) ChatTemplate() string { return t.chat }
 
 func (t *Tokenizer) has(id int32) bool {
@@ -229,4 +231,16 @@ func (t *Tokenizer) setTokens(of map[string]int32, addedTokens []addedToken) err
 // noToken is the error for an id that has no token.
 func noToken(id int32, size int) error {
 	return ir.Errorf(ir.ErrIndex, "no token has the id %d: ids are below %d", id, size)
+}
+
+// ErrDamaged is the kind of the errors for data that are no tokenizer: no JSON, parts that are missing
+// or contradict each other, sizes beyond the bounds of the package.
+var ErrDamaged = errors.New("damaged tokenizer")
+
+// ErrUnknownToken is the kind of the errors for text that the vocabulary does not cover, where the
+// tokenizer has no token for unknown text.
+var ErrUnknownToken = errors.New("text outside the vocabulary")
+
+func damaged(text string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(text, args...))
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// trie finds the words of a vocabulary that a text begins with. The nodes of a level lie together, the
-// children of a node in the order of their bytes.
+// trie finds the words of a vocabulary that a text begins with. The nodes of a level are
+// contiguous, the children of a node sorted by byte.
 type trie struct {
 	nodes []trieNode
 	root  [256]int32 // children of the root; 0 for none

@@ -27,7 +27,7 @@ func (m *unigram) id(token string) (int32, bool) {
 	return id, ok
 }
 
-// newUnigram makes the model of tokens in the order of their ids, of which those of marks match no text.
+// newUnigram returns the model of tokens in the order of their ids; those in marks match no text.
 func newUnigram(tokens []string, scores []float64, unk int32, byteFallback bool, marks map[int32]bool) *unigram {
 	m := &unigram{ids: make(map[string]int32, len(tokens)), scores: scores, unk: unk}
 	for id, token := range tokens {

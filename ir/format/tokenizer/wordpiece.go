@@ -19,7 +19,7 @@ type wordPiece struct {
 	maxRunes int   // words of more characters are unknown
 }
 
-// newWordPiece makes the model of a vocabulary, of which the tokens of marks match no text.
+// newWordPiece returns the model of a vocabulary; the tokens in marks match no text.
 func newWordPiece(vocab map[string]int32, prefix string, unk int32, maxRunes int, marks map[int32]bool) *wordPiece {
 	first, rest := without(vocab, marks), map[string]int32{}
 	for token, id := range first {

@@ -1,5 +1,5 @@
-// Package ownop is an op that lives outside the packages of rlx's own, with kernels
-// of its own: what a user's package would hold, and what tests of backends run.
+// Package ownop is an op outside rlx's own packages, with its own kernels: an example of a user's
+// package, which tests of backends run.
 package ownop
 
 import (
@@ -72,7 +72,7 @@ func kernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	}
 }
 
-// plan says how the elements are shared out.
+// plan describes how the elements are shared out.
 type plan struct {
 	size    int
 	threads int // of a workgroup

@@ -11,8 +11,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// writeFirst writes the graphs of the losses that first.mjs trains, in their text
-// form: what it measures begins with compiling them.
+// writeFirst writes the graphs of the losses that first.mjs trains, as text: its measurement starts
+// with compiling them.
 func writeFirst(folder string) error {
 	model, err := irtest.GPT{Vocab: 65, Context: 16, Width: 32, Heads: 4, Blocks: 1, Batch: 16}.Loss()
 	if err != nil {
@@ -36,8 +36,8 @@ func writeFirst(folder string) error {
 	return nil
 }
 
-// equation is the loss of a network u of two hidden layers that is to solve
-// u‴ + u = cos x at some points x: the mean square of the residual.
+// equation is the loss of a network u of two hidden layers trained to solve u‴ + u = cos x at some
+// points x: the mean square of the residual.
 func equation(points, width int) (*ir.Graph, error) {
 	u, err := ir.Build("u", func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.Dims(points, 1)...)

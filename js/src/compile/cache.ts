@@ -9,7 +9,7 @@ import { IndexedStore, type PlanStore } from './plan-store.js';
 /** The number of bytes of the checksum before each value. */
 const checkBytes = 4;
 
-/** A section of the compiler's module that has the hash by which it is known: build.mjs adds it. */
+/** The custom section of the compiler's module with its hash, which build.mjs adds. */
 const buildSection = 'rlx build';
 
 let indexed: IndexedStore | undefined;
@@ -32,13 +32,13 @@ export class Cache {
     this.#compiler = compiler;
   }
 
-  /** The cache for the options of `init`; undefined if there is none, or it is not known what the compiler is. */
+  /** The cache for the options of `init`; undefined if there is none, or the compiler's identity is unknown. */
   static of(given: boolean | PlanStore | undefined, wasm: WasmSource | undefined): Cache | undefined {
     const store = storeOf(given), compiler = compilerName(wasm);
     return store && compiler !== undefined ? new Cache(store, compiler) : undefined;
   }
 
-  /** The key of what a compilation depends on, beside the compiler. */
+  /** The key of a compilation's inputs other than the compiler. */
   async key(kind: string, ...parts: unknown[]): Promise<string | undefined> {
     const text = JSON.stringify([this.#compiler, kind, ...parts]);
     if (!globalThis.crypto?.subtle) return undefined; // a page without https
@@ -74,7 +74,7 @@ function storeOf(given: boolean | PlanStore = true): PlanStore | undefined {
   return given && hasDatabase() ? indexed ??= new IndexedStore() : undefined;
 }
 
-/** Some pages may not even ask whether there is one. */
+/** In some pages even the access to it throws. */
 function hasDatabase(): boolean {
   try {
     return globalThis.indexedDB !== undefined;
@@ -83,7 +83,7 @@ function hasDatabase(): boolean {
   }
 }
 
-/** The text by which a compiler is known; undefined if a module is of another build, or nothing says. */
+/** The identity of a compiler; undefined for a module of another build, or if it has none. */
 function compilerName(wasm: WasmSource | undefined): string | undefined {
   if (wasm === undefined) return compilerBuild;
   if (typeof wasm === 'string' || wasm instanceof URL) return `${compilerBuild} ${wasm}`;

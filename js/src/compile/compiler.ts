@@ -11,16 +11,17 @@ import { Cache, checkCache, clearStore } from './cache.js';
 import type { PlanStore } from './plan-store.js';
 
 export interface InitOptions extends Pick<ProgramOptions, 'gpu' | 'device' | 'worker' | 'powerPreference'> {
-  /** The compiler's WebAssembly module, if it is not the `rlx.wasm` beside this script. */
+  /** The compiler's WebAssembly module, if it is not the `rlx.wasm` next to this script. */
   wasm?: WasmSource;
   /**
-   * Where graphs are compiled: true for a worker of its own, false for this thread, or a worker
-   * that runs this package's `compiler-worker.js`. If not given it is a worker where there are any.
+   * Where graphs are compiled: true for a new worker, false for this thread, or a worker that runs
+   * this package's `compiler-worker.js`. The default is a worker if workers are available.
    */
   compileWorker?: boolean | Worker;
   /**
-   * Where plans are kept between visits, so that nothing is compiled twice: true, the default, for IndexedDB where there is one, a
-   * store of the caller's, or false. A module of the option `wasm` that is not this package's keeps nothing.
+   * Where plans are kept between visits: true, the default, for IndexedDB if available, a store of
+   * the caller's, or false for no cache. There is no cache for a module in the option `wasm` that
+   * is not this package's.
    */
   cache?: boolean | PlanStore;
   /**
@@ -29,8 +30,9 @@ export interface InitOptions extends Pick<ProgramOptions, 'gpu' | 'device' | 'wo
    */
   compilerMemory?: number;
   /**
-   * The address of a compile service (the Go package wasm/edge, or `@rlx-go/rlx/edge`), which compiles in place of a module that is loaded
-   * here. Graphs are sent as text; those that are built here still need the compiler, so give texts, or functions whose answers are kept.
+   * The address of a compile service (the Go package wasm/edge, or `@rlx-go/rlx/edge`) to use
+   * instead of a compiler loaded here. Graphs are sent as text. Building graphs here still needs
+   * the compiler, so pass texts, or functions whose answers are cached.
    */
   compileAt?: string | URL;
   /** Whether the compiler is loaded only when a graph is to be built or compiled. */
@@ -52,8 +54,8 @@ export interface Limits {
    */
   subgroup?: number;
   /**
-   * The name of the device or of its adapter, by which the compiler finds its profile: the number of processors, say.
-   * {@link program} sets it.
+   * The name of the device or its adapter, which selects the compiler's profile, for example the
+   * number of processors. {@link program} sets it.
    */
   device?: string;
 }
@@ -75,7 +77,7 @@ let options: InitOptions = {};
 /** How often the compiler was closed. */
 let closings = 0;
 
-/** A function that throws once the compiler is closed: what was begun before does not start another. @internal */
+/** A function that throws once the compiler is closed, so that pending work starts no new compiler. @internal */
 export function openCheck(): () => void {
   const before = closings;
   return () => { if (closings !== before) throw notLoaded(); };
@@ -94,8 +96,8 @@ const restMs = 250;
 export const initOptions = (): InitOptions => options;
 
 /**
- * Loads the compiler. Await it before graphs are built, and again after an error of kind `wasm`, which
- * starts the module anew, without the graphs from before.
+ * Loads the compiler. Await it before graphs are built, and again after an error of kind `wasm`,
+ * which restarts the module without the earlier graphs.
  */
 export async function init(given?: InitOptions): Promise<void> {
   if (given) checkOptions('init', given, 'gpu device worker powerPreference wasm compileWorker compilerMemory compileAt cache lazy');
@@ -118,8 +120,8 @@ export const planCache = (): Cache | undefined => Cache.of(options.cache, option
 export const clearCache = (): Promise<void> => clearStore(options.cache);
 
 /**
- * Ends the compiler and its worker, and frees the memory of both. Graphs are gone then, compilations in
- * progress reject, and programs stay. {@link init} starts it anew.
+ * Ends the compiler and its worker, and frees the memory of both. Graphs become invalid,
+ * compilations in progress reject, and programs stay usable. {@link init} restarts it.
  */
 export function closeCompiler(): void {
   closings++;
@@ -140,7 +142,7 @@ function use(more: number): void {
   if (uses === 0 && process?.versions?.node) resting = setTimeout(endWorker, restMs);
 }
 
-/** Makes a call about a job, whose graphs are the compiler's as long as it takes. */
+/** Makes a call about a job. The compiler owns the job's graphs during the call. */
 function ask(instance: Answerer, method: string, { name, entries, symbols, limits, targets: given }: Job): Response {
   const graphs: { name: string; handle: number }[] = [];
   try {
@@ -179,7 +181,7 @@ const methodsOf = (instance: () => Answerer | Promise<Answerer>) => ({
     const r = ask(await instance(), 'choices', job);
     return { tuning: r.u32(), groups: r.list(() => ({ key: r.text(), name: r.text(), schedules: r.list(() => r.text()) })) };
   },
-  /** A plan whose entry `run` does the work of a group by one of its schedules. */
+  /** A plan whose entry `run` computes a group by one of its schedules. */
   async trial(tuning: number, group: number, schedule: number) {
     return invoke(new Request('trial').u32(tuning).u32(group).u32(schedule), await instance()).data() as PlanFile;
   },
@@ -209,7 +211,7 @@ export async function call<M extends keyof Methods>(method: M, ...args: Paramete
   }
 }
 
-/** The plan file of a job: one that is kept, or compiled now. The extra parts are what it depends on beside the job. */
+/** The plan file of a job: a cached one, or compiled now. The extra parts are dependencies besides the job. */
 export async function plan(job: Job, make: () => Promise<PlanFile>, ...parts: unknown[]): Promise<PlanFile> {
   const cache = planCache(), sorted = (of: object) => Object.entries(of).sort(([a], [b]) => a < b ? -1 : 1);
   const key = await cache?.key('plan', 1, job.name, job.entries, sorted(job.symbols), sorted(job.limits), job.targets, ...parts);

@@ -1,4 +1,5 @@
-// A compile service: POST /v1/plans gives a plan for graphs as text, GET /v1/plans/HASH the same plan again.
+// A compile service: POST /v1/plans compiles graphs given as text to a plan, GET /v1/plans/HASH
+// returns that plan again.
 
 import { Graph, parseGraph, type StepOptions } from '../graph/graph.js';
 import { classOf, RlxError } from '../values/errors.js';

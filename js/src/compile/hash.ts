@@ -1,4 +1,4 @@
-// The hash by which plans are known.
+// The hash that identifies plans.
 
 /** The SHA-256 of bytes, in hexadecimal digits. */
 export async function hashOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {

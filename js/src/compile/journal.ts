@@ -13,7 +13,7 @@ import type { Cache } from './cache.js';
 interface Call { request: Uint8Array; answer: Uint8Array }
 type Journal = readonly Call[];
 
-/** Journals that are kept of one function: it may build other graphs by what it captures. */
+/** Maximum number of journals per function: a function may build different graphs depending on what it captures. */
 const maxJournals = 8;
 /** The bytes above which a journal is not kept: one with constants as large as weights. */
 const maxJournalBytes = 8 << 20;
@@ -65,8 +65,9 @@ class Replay implements Answerer {
 }
 
 /**
- * The result of `use` for a value, or for what a function returns. The graphs of a function are built by a compiler of its own, or, if it
- * makes the calls of an earlier run, without one. A function may be called twice. `use` must do all work on graphs.
+ * The result of `use` for a value, or for the result of a function. A function's graphs are built
+ * by a separate compiler, or without one if it makes the calls of an earlier run. A function may
+ * be called twice. `use` must do all work on graphs.
  */
 export async function built<S, T>(what: string, source: S | (() => S), cache: Cache | undefined, start: () => Promise<Answerer>, use: (made: S) => T): Promise<T> {
   if (typeof source !== 'function') return use(source);

@@ -16,7 +16,7 @@ export interface MadeOptions extends ProgramOptions {
 export interface Made<E extends EntryTypes = any> {
   /** The plan file, for {@link openProgram}. */
   plan(): Promise<PlanFile<E>>;
-  /** Opens a program, as {@link openProgram} does, whose parameters begin as `initialParams` draws them. */
+  /** Opens a program, as {@link openProgram} does, with parameters initialised by `initialParams`. */
   open(options?: MadeOptions): Promise<Program<E>>;
 }
 
@@ -51,7 +51,7 @@ export function madeOf(get: () => Promise<Content>): Made {
   };
 }
 
-/** The module of a plan file at an address: what a bundler's plug-in replaces {@link ahead} by. */
+/** The module of a plan file at an address, which a bundler's plug-in substitutes for {@link ahead}. */
 export const fetched = (url: string | URL, starts: readonly Start[]): Made => madeOf(async () => {
   let response: Response;
   try {

@@ -3,8 +3,9 @@
 type Awaitable<T> = T | Promise<T>;
 
 /**
- * Bytes by key, for the option `cache` of {@link init}: a `Map` is one, or files in a folder. A value that is gone or
- * damaged is made again; an error of a method is ignored, as if the store were empty.
+ * Bytes by key, for the option `cache` of {@link init}: a `Map`, for example, or files in a
+ * folder. A missing or damaged value is made again; an error of a method is ignored, as if the
+ * store were empty.
  */
 export interface PlanStore {
   get(key: string): Awaitable<Uint8Array | undefined>;
@@ -18,7 +19,7 @@ const databaseName = 'rlx-plans', values = 'values', uses = 'uses';
 /** The bytes that IndexedDB keeps at most: above, the least recently used are removed. A page's plans take some hundred KB. */
 export const maxBytes = 64 << 20;
 
-/** The size of a value and the time of its last use. They are apart from values, so that eviction reads no plan. */
+/** The size of a value and the time of its last use, stored separately so that eviction reads no plan. */
 interface Use { bytes: number; used: number }
 
 /** Values in IndexedDB. Each method is one transaction: several tabs may use it at once. */
@@ -53,7 +54,10 @@ export class IndexedStore implements PlanStore {
     return found;
   }
 
-  /** Writes a value, after the removal of as many old ones as the bound asks for; where the browser has less room, of all others. */
+  /**
+   * Writes a value after evicting old ones beyond the bound; if the browser has less room, after
+   * evicting all others.
+   */
   async set(key: string, value: Uint8Array): Promise<void> {
     if (value.length > maxBytes) return;
     await this.#put(key, value, maxBytes).catch((reason: Error) => {

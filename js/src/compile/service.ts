@@ -8,8 +8,8 @@ import { hashOf } from './hash.js';
 const kinds: readonly string[] = ['shape', 'dtype', 'name', 'index', 'attr', 'graph', 'symbol', 'syntax', 'rule', 'unsupported', 'limit', 'internal'] satisfies ErrorKind[];
 
 /**
- * The plan file of a job from a service. Rejects with the error of its compiler, of kind `wasm` if the service does not answer as one, and of
- * kind `plan` if the file is not the one whose hash it names.
+ * The plan file of a job from a service. Rejects with the error of its compiler, of kind `wasm`
+ * for an invalid answer, and of kind `plan` if the file does not have the hash that names it.
  */
 export async function compileThere(service: string | URL, { name, entries, symbols, limits, targets }: Job): Promise<Uint8Array<ArrayBuffer>> {
   const url = new URL(`${service}`.replace(/\/?$/, '/v1/plans'), globalThis.location?.href), unanswered = (why: string, cause?: unknown) => new RlxError('wasm', `${url} does not compile: ${why}`, { cause });

@@ -27,7 +27,7 @@ export interface Measured extends TuneResult {
 const minSaving = 0.03;
 /** The length of a measured run, in milliseconds: submission and completion take one or two. */
 const targetMs = 10;
-/** The maximal repetitions of a run, and the number of runs of which the best counts. */
+/** The maximum repetitions per run, and the number of runs; the fastest counts. */
 const maxRepetitions = 256, repeats = 3;
 
 /**
@@ -94,7 +94,7 @@ async function repetitions(trial: Trial): Promise<number> {
   return times;
 }
 
-/** The best milliseconds per repetition. A single run suffices for a candidate far behind the best. */
+/** The minimum milliseconds per repetition. One run is enough for a candidate far slower than the best. */
 async function bestTime(trial: Trial, times: number, best: number): Promise<number> {
   await trial.run(1);
   let ms = Infinity;

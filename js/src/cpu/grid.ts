@@ -29,7 +29,7 @@ function work(words: Int32Array, kernels: Kernels, own: number): void {
   }
 }
 
-/** Runs a kernel over a grid, together with the helper threads. */
+/** Runs a kernel over a grid on this thread and the helpers. */
 export function runGrid(words: Int32Array, kernels: Kernels, index: number, given: number[], groups: number): void {
   words.set([index, given.length, ...given], kernel);
   Atomics.store(words, unfinished, groups);

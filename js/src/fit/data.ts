@@ -9,9 +9,10 @@ import type { Data, Epoch } from './loop.js';
 type Columns = Readonly<Record<string, HostTensor>>;
 
 /**
- * Batches for {@link Loop.data}: `size` rows of each tensor, along its first axis, in an order that depends on the seed and
- * the epoch. Rows that fill no batch are left out; each epoch leaves out others. The arrays of a batch are used again for the
- * next one. Throws an {@link RlxError}: `shape` if the tensors have different numbers of rows or fewer than `size`, `limit`
+ * Batches for {@link Loop.data}: `size` rows of each tensor, along its first axis, in an order
+ * that depends on the seed and the epoch. The last rows that fill no batch are dropped; they
+ * differ from epoch to epoch. The arrays of a batch are reused for the next one. Throws an {@link
+ * RlxError}: `shape` if the tensors have different numbers of rows or fewer than `size`, `limit`
  * for a seed that is no count, `dtype`.
  */
 export function shuffled<const D extends Columns>(data: D, size: number, seed: number): Data<Rows<D>> {

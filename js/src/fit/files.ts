@@ -30,8 +30,9 @@ interface FileSystem {
 interface Host { process?: { getBuiltinModule?(name: string): unknown } }
 
 /**
- * The files of a folder, which is made if it does not exist: in Node, Bun and Deno of the file system, in a page of the
- * origin's private file system. Rejects with an {@link RlxError} of kind `store` where there is neither, and if a call fails.
+ * The files of a folder, which is created if missing: in the file system of Node, Bun and Deno, or
+ * in the origin's private file system of a page. Rejects with an {@link RlxError} of kind `store`
+ * if there is neither, and if a call fails.
  */
 export async function files(path: string): Promise<Files> {
   const fs = (globalThis as Host).process?.getBuiltinModule?.('node:fs/promises') as FileSystem | undefined;

@@ -10,8 +10,9 @@ import type { Report } from './report.js';
 export type Epoch<I = Inputs> = Iterable<I> | AsyncIterable<I>;
 
 /**
- * Returns the batches of an epoch, from 0: equal epochs give equal batches, so that a training that is resumed continues
- * with the batch after the last one. The arrays of a batch may be used again for the next one.
+ * Returns the batches of an epoch, counted from 0. Equal epochs must have equal batches, so that a
+ * resumed training continues with the next batch. The arrays of a batch may be reused for the next
+ * one.
  */
 export interface Data<I = Inputs> {
   (epoch: number): Epoch<I>;
@@ -28,8 +29,8 @@ export interface Evaluation<E extends EntryTypes = any, N extends string = strin
   /** Returns the batches to measure. */
   data: () => Epoch<EntryInputs<E, N>>;
   /**
-   * An output of rank 0 by which the other outputs of a batch are weighted in the mean: the number of examples, for a last
-   * batch that is padded. All batches count alike if not given.
+   * An output of rank 0 that weights the other outputs of a batch in the mean: the number of
+   * examples, for a padded last batch. All batches have equal weight if not given.
    */
   weight?: string;
 }

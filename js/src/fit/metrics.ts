@@ -25,7 +25,7 @@ export async function takeMetrics(program: Program, slots: readonly Slot[]): Pro
   return made;
 }
 
-/** Adds what a state says. */
+/** Adds the metric that a state holds. */
 function put({ metrics, confusion }: Measured, { name, shape }: Slot, data: TensorData): void {
   const [rows = 0, columns] = shape;
   if (columns === undefined) {

@@ -3,8 +3,9 @@
 import type { Plan, Requires } from '../plan/plan.js';
 import { RlxError } from '../values/errors.js';
 
-// These types stand in public declarations. TypeScript's own library has them in its newer versions;
-// in older ones they are empty, unless @webgpu/types is there: either way these merge with them.
+// These types appear in public declarations. Newer versions of TypeScript's library declare them;
+// in older ones they are empty unless @webgpu/types is installed. Either way these declarations
+// merge with them.
 declare global {
   interface GPU {}
   interface GPUDevice {}
@@ -47,7 +48,7 @@ type Capable = GPUAdapter | GPUDevice;
 const infoOf = (from: Capable): Partial<GPUAdapterInfo> =>
   (from as GPUAdapter).info ?? (from as GPUDevice).adapterInfo ?? {};
 
-/** Describes what an adapter or a device lacks to run a plan. */
+/** Describes the missing capabilities of an adapter or a device for a plan. */
 function unmet({ target, requires: { features, limits, subgroup: [min, max] } }: Plan, from: Capable): string[] {
   const { subgroupMinSize = 0, subgroupMaxSize = Infinity } = infoOf(from), has = from.limits as unknown as Record<string, number>;
   return [
@@ -91,7 +92,7 @@ export async function requestDevice(adapter: GPUAdapter, requires: Pick<Requires
   }
 }
 
-/** The names that an adapter reports, by which the compiler finds its profile. @internal */
+/** The names that an adapter reports, which select the compiler's profile. @internal */
 export function adapterText(from: Capable): string {
   const { vendor, architecture, device, description } = infoOf(from);
   return [vendor, architecture, device, description].join(' ');

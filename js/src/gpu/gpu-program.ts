@@ -166,7 +166,7 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
     }
   }
 
-  /** Writes and copies inputs, in a submission of its own. */
+  /** Writes and copies inputs, in a separate submission. */
   protected store(uploads: Upload[]): void {
     this.#writeInputs(uploads);
     if (!uploads.some(({ from }) => from)) return;
@@ -192,7 +192,7 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
     if (capture) this.#submit(encoder, capture);
   }
 
-  /** A staging buffer is free: unless a run follows soon, a postponed read gets a submission of its own. */
+  /** A staging buffer is free: unless a run follows soon, a postponed read gets a separate submission. */
   #submitPostponed(): void {
     if (!this.#ring.postponed[0]) return;
     setTimeout(() => {
@@ -212,7 +212,7 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
     }, 2);
   }
 
-  /** A tensor in a buffer from the pool, whose buffers have powers of two as sizes. */
+  /** A tensor in a buffer from the pool. Sizes of its buffers are powers of two. */
   protected tensor({ dtype, shape }: TensorType, from: Uint8Array<ArrayBuffer> | Slot): Tensor {
     const bytes = from instanceof Uint8Array ? from.length : from.bytes;
     const { maxBufferSize } = this.#gpu.limits;

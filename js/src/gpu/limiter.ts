@@ -8,9 +8,9 @@ import type { RlxError } from '../values/errors.js';
 const queuedMs = 8;
 
 /**
- * Admits submissions in order, with a bounded number in flight: as many as the device completes in {@link queuedMs},
- * at its recent rate, from 3 to 16, with which reads of every tenth step find a free staging buffer; or a given
- * number.
+ * Admits submissions in order, with a bounded number in flight: as many as the device completes in
+ * {@link queuedMs} at its recent rate, from 3 to 16, or a given number. With 3 to 16 a read of
+ * every tenth step finds a free staging buffer.
  */
 export class SubmissionLimiter {
   readonly #fixed: number | undefined;
@@ -37,7 +37,7 @@ export class SubmissionLimiter {
     return new Promise((go, stop) => this.#queue.push({ go, stop }));
   }
 
-  /** Releases a place, to the first in the queue if there is one. */
+  /** Releases a place, to the first waiting caller if any. */
   release(): void {
     this.#free++;
     this.#released++;

@@ -66,7 +66,7 @@ export class Value extends ValueOps<Value> implements ValueType {
   }
   /** {@link Value.reduceSum}. */
   sum(axes?: readonly number[], keepDims?: boolean): Value { return this.reduceSum(axes, keepDims); }
-  /** Without the axes of size 1, or without those that are named. */
+  /** Removes the axes of size 1, or the given ones. */
   squeeze(axes: readonly number[] = this.shape.flatMap((size, i) => size === 1 ? [i] : [])): Value {
     if (!Array.isArray(axes) || !axes.every(Number.isInteger)) throw new RlxError('attr', `squeeze: axes are ${shown(axes)}: they must be a list of whole numbers`, { op: 'squeeze' });
     const gone = axes.map((axis) => axis < 0 ? axis + this.shape.length : axis), wrong = gone.find((axis) => this.shape[axis] !== 1);
@@ -104,7 +104,7 @@ export type LoopBody<C extends Values = Values, K extends Values = Values, X ext
 /** A list of values. */
 export type Values = readonly Value[];
 
-/** A list of as many values as another. */
+/** A list of the same length as another. */
 export type Alike<T extends Values> = { -readonly [I in keyof T]: Value };
 
 export interface LoopOptions<C extends Values = Values, K extends Values = Values, X extends Values = Values> {
@@ -155,7 +155,7 @@ export function checkFunction(what: string, given: unknown): void {
 /** Whether values of a type have tangents. */
 const isFloat = ({ dtype }: ValueType): boolean => /^(b?f(16|32|64)|c64)$/.test(dtype);
 
-/** The numbers that values give to the symbols of a graph's ports. */
+/** The sizes that values determine for the symbols of a graph's ports. */
 function sizesFor({ name: graph, ports }: Callee, inputs: Readonly<Record<string, Value>>): Record<string, number> {
   const sizes: Record<string, number> = {};
   for (const { name, shape } of ports) {
@@ -193,7 +193,7 @@ export class GraphBuilder extends BuilderOps<Value> {
   readonly #ports: DeclaredPort[] = [];
   /** Inputs, parameters and states, by their full names. */
   readonly #declared = new Map<string, Value>();
-  /** The values of parameters in a loop over blocks, whose parameters are stacked around it. @internal */
+  /** The values of parameters in a loop over blocks, which stacks the parameters around it. @internal */
   slices?: ReadonlyMap<string, Value>;
   /** The initial values of parameters and states. @internal */
   readonly initial = new Map<string, Initial>();
@@ -276,7 +276,7 @@ export class GraphBuilder extends BuilderOps<Value> {
   /** The builder of the graph around all bodies. @internal */
   get root(): GraphBuilder { return this.#outer?.root ?? this; }
 
-  /** A builder of a graph of its own, in which a function is tried. @internal */
+  /** A builder of a separate graph, for trying a function. @internal */
   scratch(): GraphBuilder { return new GraphBuilder('scratch'); }
 
   /** The parameters and states that were declared, by their full names. @internal */
@@ -299,7 +299,7 @@ export class GraphBuilder extends BuilderOps<Value> {
     }
   }
 
-  /** {@link GraphBuilder.scope}, whose function is called as `call` does. @internal */
+  /** {@link GraphBuilder.scope} that calls its function through `call`. @internal */
   scoped<T>(name: string, build: () => T, call: (build: () => T) => T = (run) => run()): T {
     if (!name || typeof name !== 'string') throw new RlxError('name', `scope: the name is ${name === '' ? "''" : classOf(name)}: it must be a text that is not empty`);
     checkFunction(`scope ${name} is built by`, build);
@@ -523,9 +523,10 @@ export class GraphBuilder extends BuilderOps<Value> {
   concat(values: readonly Operand[], axis?: number): Value { return this.concatenate(values, axis); }
 
   /**
-   * Adds a graph and returns its outputs by name. `inputs` has a value for each of its inputs; symbolic sizes get those of the
-   * values. A parameter or state that is not among them is this graph's of the same name, within the open scope: it is
-   * declared if there is none, and updated as the graph does. The update of a state that is given is dropped.
+   * Adds a graph and returns its outputs by name. `inputs` has a value for each of its inputs;
+   * their sizes bind its symbols. A parameter or state not in `inputs` is this graph's of the same
+   * name, within the open scope: it is declared if missing, and updated as in the added graph. The
+   * update of a state in `inputs` is dropped.
    */
   call<T extends GraphTypes>(graph: Callee<T>, inputs: { readonly [N in keyof T['inputs']]: Value } & Readonly<Record<string, Value>>): { readonly [N in keyof OutputsOf<T>]: Value } {
     if (typeof graph?.handle !== 'number') throw new RlxError(graph === undefined ? 'missing' : 'graph', `call: the first argument is ${classOf(graph)}: it must be a graph`, { op: 'call' });

@@ -16,7 +16,7 @@ export interface Port extends ValueType {
   readonly kind: 'input' | 'param' | 'state';
   /** The declared rule for the initial value; see also {@link Graph.initial}. */
   readonly initial?: InitialRule;
-  /** Whether training leaves it as it is. */
+  /** Whether training does not change it. */
   readonly frozen: boolean;
   /** Whether the default initial value is ones: the scale of a norm, and the running variance of a batch norm. */
   readonly ones: boolean;
@@ -76,8 +76,9 @@ export interface Schedule {
 }
 
 /**
- * What reverse mode keeps for the backward pass, which computes the rest again: nothing, the results of products, what takes
- * the least memory, the results of ops or of nodes whose labels match a pattern, or as much as fits in some bytes.
+ * What reverse mode saves for the backward pass, which recomputes the rest: nothing, the results
+ * of products, the set of least memory, the results of ops or of nodes whose labels match a
+ * pattern, or as much as fits a number of bytes.
  */
 export type Policy = 'nothing' | 'products' | 'min-cut' | { readonly ops: readonly string[] } | { readonly labels: readonly string[] } | { readonly within: number };
 
@@ -111,7 +112,8 @@ export interface StepOptions {
   loss?: string;
   /** The learning rate. Without a schedule it is the f32 input `lr`. */
   schedule?: Schedule;
-  /** Parameters that are not trained, by name or by a pattern in which `*` matches any text between slashes. The name of a scope matches all in it. */
+  /** Parameters that are not trained, by name or by a pattern in which `*` matches any text between
+   * slashes. The name of a scope matches all parameters in it. */
   frozen?: readonly string[];
   groups?: readonly ParamGroup[];
   /** What the backward pass keeps. All that it needs if not given. */
@@ -122,7 +124,7 @@ export interface StepOptions {
   constantKeys?: boolean;
   /** Treats missing gradients of parameters that the loss does not depend on as zeros. By default they are an error; `frozen` excludes parameters. */
   allowUnreached?: boolean;
-  /** Adds the norm of all gradients together, before clipping, to the metric `gradient norm`, which `fit` reports. */
+  /** Adds the norm of all gradients, before clipping, as the metric `gradient norm`, which `fit` reports. */
   measureNorm?: boolean;
   /** The number of losses to keep on the device. 0 if not given to `step`. */
   history?: number;
@@ -244,8 +246,8 @@ export class Graph<T extends GraphTypes = GraphTypes> {
   }
 
   /**
-   * The graph with its products in half precision: matrix products, convolutions and attention that
-   * are f32 take rounded operands, sum in f32 and round the result. Other ops stay as they are.
+   * The graph with its products in half precision: f32 matrix products, convolutions and attention
+   * take rounded operands, accumulate in f32 and round the result. Other ops do not change.
    */
   mixed(type: 'bf16' | 'f16'): Graph<T> {
     checkWord('mixed: type', type, 'bf16 f16');
@@ -297,7 +299,7 @@ function wordsOf(policy: Policy | undefined): readonly (string | number)[] {
   return [kind, ...Array.isArray(given) ? given as string[] : [given as number]];
 }
 
-/** Options as the compiler names them, without those that are not given. */
+/** Options under the compiler's names, without undefined ones. */
 function reals(options: object): Record<string, number> {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given.map(([name, value]) => {
@@ -323,7 +325,7 @@ export interface Declarations {
   readonly inputs?: Readonly<Record<string, Declaration>>;
   readonly params?: Readonly<Record<string, Declaration>>;
   readonly states?: Readonly<Record<string, Declaration>>;
-  /** The outputs whose types are to be checked. TypeScript then knows their element types. */
+  /** The outputs whose types are checked. TypeScript then knows their element types. */
   readonly outputs?: Readonly<Record<string, Declaration>>;
 }
 
@@ -335,9 +337,13 @@ export interface DeclaredTypes<P extends Declarations, O> {
   inputs: { readonly [N in Declared<P, 'inputs'>]: NonNullable<P['inputs']>[N][0] };
   values: { readonly [N in Declared<P, 'params'>]: NonNullable<P['params']>[N][0] } & { readonly [N in Declared<P, 'states'>]: NonNullable<P['states']>[N][0] } & OutputTypes<P, O> & Scoped;
   outputs: OutputTypes<P, O>;
+  symbols: SymbolIn<NonNullable<P['inputs']>[Declared<P, 'inputs'>][1]>;
 }
 
-/** The element types of outputs, as far as they are declared. */
+/** The symbols among the sizes of a shape: a size of several is none. */
+type SymbolIn<Shape> = Shape extends readonly Dim[] ? Shape[number] extends infer D ? D extends `${string}${' ' | '*' | '+' | '-'}${string}` ? never : Extract<D, string> : never : never;
+
+/** The element types of outputs, as declared. */
 type OutputTypes<P extends Declarations, O> = { readonly [N in Exclude<keyof O & string, Declared<P, 'states'>>]: N extends keyof P['outputs'] ? NonNullable<P['outputs']>[N] extends Declaration ? NonNullable<P['outputs']>[N][0] : string : string };
 
 /** Values of scopes. */

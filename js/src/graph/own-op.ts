@@ -15,8 +15,8 @@ export interface OwnOp<O extends Values = Values> {
 }
 
 /**
- * An op with a body of other ops, as a function of values. Its name is the label of what it adds, in errors and kernels, and
- * with `jvp` it has a derivative of its own, to any order and in both modes.
+ * An op with a body of other ops, as a function of values. Its name labels the nodes it adds, in
+ * errors and kernels. With `jvp` it has its own derivative, to any order and in both modes.
  *
  * ```ts
  * const softSign = defineOp<[Value]>('soft_sign', {

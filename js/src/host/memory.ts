@@ -13,8 +13,9 @@ interface Process {
 }
 
 /**
- * Refuses a plan whose buffers and rows of scalars, for runs of up to `maxSteps` steps, take more than `memory` bytes,
- * or than the variable RLX_MEMORY, or the memory of the machine or its control group.
+ * Refuses a plan whose buffers and rows of scalars, for runs of up to `maxSteps` steps, take more
+ * than `memory` bytes, by default those of the variable RLX_MEMORY, or of the machine or its
+ * control group.
  */
 export function checkMemory(plan: Plan, maxSteps: number, memory: number | undefined): void {
   if (memory !== undefined) checkCount('memory', memory, 1);

@@ -26,8 +26,9 @@ export interface ModelFile {
   metadata: Map<string, unknown>;
   tensors: Map<string, TensorInfo>;
   /**
-   * Reads the elements of a tensor as they are stored, or the bytes of them from `begin` to `end`, in memory of their own. Rejects with an
-   * {@link RlxError} of kind `name`, `index` for bytes that there are not, `closed`, or `missing` if the file cannot be read.
+   * Reads the stored elements of a tensor, or their bytes from `begin` to `end`, into new memory.
+   * Rejects with an {@link RlxError} of kind `name`, `index` for bytes out of range, `closed`, or
+   * `missing` if the file cannot be read.
    */
   read(name: string, begin?: number, end?: number): Promise<Uint8Array<ArrayBuffer>>;
   /** Ends the reads under way. */
@@ -155,7 +156,7 @@ class Reader {
 /** A bigint as a number, where a number holds it. */
 const plain = (n: number | bigint): number | bigint => typeof n === 'bigint' && BigInt.asIntN(54, n) === n ? Number(n) : n;
 
-/** Reads the header of a file: the first bytes, and twice as many as long as they do not hold it. */
+/** Reads the header of a file: first a fixed number of bytes, then twice as many until they hold it. */
 async function readHeader(source: Source): Promise<ReturnType<Reader['header']>> {
   let data: Uint8Array<ArrayBuffer> = new Uint8Array(0), wanted = 1 << 20;
   for (;;) {
@@ -173,7 +174,7 @@ async function readHeader(source: Source): Promise<ReturnType<Reader['header']>>
   }
 }
 
-/** The other parts of a model whose first part is given by its address, NAME-00001-of-00003.gguf. */
+/** The other parts of a split model, given the address of its first part, NAME-00001-of-00003.gguf. */
 function otherParts(given: readonly FileSource[], metadata: Map<string, unknown>): FileSource[] {
   const count = Number(metadata.get('split.count') ?? 1), [first] = given;
   if (given.length > 1 || !(count > 1)) return given.slice(1);
@@ -185,10 +186,11 @@ function otherParts(given: readonly FileSource[], metadata: Map<string, unknown>
 }
 
 /**
- * Opens a GGUF file: a Blob, bytes, or a URL whose server answers ranges. Of the file only the header is read, and in memory; tensors when
- * they are asked for. A model that is split is given by the URL of its first file, or as a list of all.
- * Rejects with an {@link RlxError} of kind `syntax` for a damaged file, `unsupported` for a version that is not known or a server that
- * answers no ranges, `missing` if it cannot be loaded.
+ * Opens a GGUF file: a Blob, bytes, or a URL whose server supports ranges. It reads the header;
+ * tensors are read on request. A split model is given by the URL of its first file, or as a list
+ * of all files. Rejects with an {@link RlxError} of kind `syntax` for a damaged file,
+ * `unsupported` for an unknown version or a server without ranges, `missing` if it cannot be
+ * loaded.
  */
 export async function openGGUF(source: FileSource | readonly FileSource[]): Promise<ModelFile> {
   const given = Array.isArray(source) ? source as readonly FileSource[] : [source as FileSource];
@@ -216,7 +218,7 @@ function checkParts(metadata: Map<string, unknown>, parts: number, tensors: numb
   if (total !== undefined && total !== tensors) throw bad(`the files have ${tensors} tensors; the first says ${total}`);
 }
 
-/** A file whose tensors lie in sources. */
+/** A file with tensors in one or several sources. */
 export function modelFile(metadata: Map<string, unknown>, tensors: Map<string, TensorInfo>, sourceOf: (name: string) => Source, close: () => void): ModelFile {
   return {
     metadata, tensors, close,

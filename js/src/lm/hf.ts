@@ -133,7 +133,7 @@ export async function openHF(folder: HFSource): Promise<HFModel> {
   };
 }
 
-/** The special tokens that the files beside tokenizer.json name. */
+/** The special tokens named by the files next to tokenizer.json. */
 function specialOf(tokenizerConfig: Json | undefined, configs: readonly (Json | undefined)[]): { bos?: string; eos: (string | number)[] } {
   const bos = tokenIn(tokenizerConfig, 'bos_token'), end = tokenIn(tokenizerConfig, 'eos_token');
   const ids = configs.flatMap((config) => config?.['eos_token_id'] ?? []).filter((id) => typeof id === 'number');

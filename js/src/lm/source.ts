@@ -1,5 +1,5 @@
-// Where the bytes of a model's file lie: in memory, in a Blob (of a file that the user chose, or of the origin's private file
-// system), or at an address whose server answers ranges.
+// The source of the bytes of a model's file: memory, a Blob (of a file that the user chose, or of
+// the origin's private file system), or a URL whose server supports ranges.
 
 import { RlxError, shown } from '../values/errors.js';
 
@@ -33,7 +33,7 @@ export function addressOf(given: string | URL): string {
   }
 }
 
-/** Wraps a source so that what is read after it was closed is refused. */
+/** Wraps a source so that reads after close are refused. */
 function closable(name: string, size: number, read: (begin: number, end: number, signal: AbortSignal) => Promise<Uint8Array<ArrayBuffer>>): Source {
   const controller = new AbortController(), { signal } = controller;
   const closed = () => new RlxError('closed', `${name} is closed`, { name });

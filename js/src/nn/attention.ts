@@ -63,10 +63,10 @@ export function attention(x: Value, heads: number, options?: AttentionOptions): 
 }
 
 /**
- * The attention of queries q, [..., heads, m, size], over keys and values, [..., kv heads, m, size], with the heads side by side:
- * [..., m, heads·size]. It is {@link attention} between its projections, for models whose projections are their own. Of the options
- * it takes name, causal, window, mask, rope, alibi, scale, softcap and dropout. With a `cache` it appends k and v, rotated, to the
- * states `k_cache` and `v_cache`.
+ * The attention of queries q, [..., heads, m, size], over keys and values, [..., kv heads, m,
+ * size], with the heads concatenated: [..., m, heads·size]. It is {@link attention} without the
+ * projections. It uses the options name, causal, window, mask, rope, alibi, scale, softcap and
+ * dropout. With a `cache` it appends k and v, rotated, to the states `k_cache` and `v_cache`.
  */
 export function attend(q: Value, k: Value, v: Value, options?: Pick<AttentionOptions, 'name' | 'causal' | 'window' | 'mask' | 'rope' | 'alibi' | 'scale' | 'softcap' | 'dropout'>): Value {
   return layer(attend, 'attend', q, options, 'causal window mask rope alibi scale softcap dropout', (l) => {

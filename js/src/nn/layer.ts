@@ -19,7 +19,7 @@ export interface LoRAOptions {
   targets?: readonly string[];
 }
 
-/** How the weight of a `linear` or an `embedding` lies in memory: see `stored`. What is not given is as the layer has it by default. */
+/** The storage of the weight of a `linear` or an `embedding`: see `stored`. Missing fields have the layer's defaults. */
 export interface Storage {
   /**
    * The format in which rows are packed, one of `quantizedMatmul`: `q4_0`. The parameter is then u8 [out, bytes], or [rows, bytes]
@@ -47,9 +47,9 @@ export interface Context {
   counts: Map<string, number>;
   /** What `linear` adds, if anything. */
   lora?: LowRank;
-  /** How weights lie in memory, by their full names. */
+  /** The storage of weights, by full name. */
   stored?: (name: string) => Storage | undefined;
-  /** The memory of earlier positions, if there is one. */
+  /** The keys and values of earlier positions; undefined without a cache. */
   cache?: CacheContext;
   random: Stream;
 }
@@ -65,7 +65,7 @@ export interface Stream { key?: Value; drawn: Set<number> }
 
 const contexts = new WeakMap<GraphBuilder, Context>();
 
-/** A stream in which 0 is taken: it gives the key of the next step. */
+/** A stream with number 0 in use: it derives the key of the next step. */
 export const newStream = (key?: Value): Stream => ({ ...key && { key }, drawn: new Set([0]) });
 
 /** The context of a graph and of the bodies in it. */
@@ -93,7 +93,7 @@ export function count(b: GraphBuilder, text: string): number {
   return n;
 }
 
-/** The name of a layer whose parameters are in the open scope, without a scope of their own. */
+/** The name of a layer whose parameters are in the open scope, without a separate scope. */
 export const here = '.';
 
 const { captureStackTrace } = Error as { captureStackTrace?(error: object, called: Called): void };
@@ -121,7 +121,7 @@ export function builderOf(called: Called, x: Value): GraphBuilder {
   return x.builder;
 }
 
-/** Refuses what is no function. */
+/** Refuses values that are not functions. */
 export function checkBuild(called: Called, build: unknown): void {
   checkGiven(called, typeof build === 'function', 'what builds the layers', 'a function', build);
 }
@@ -173,7 +173,7 @@ export class Layer {
     return size;
   }
 
-  /** Declares a parameter of x's element type that begins as `given`, or else as `usual`. */
+  /** Declares a parameter of x's element type, initialised by `given`, or else by `usual`. */
   param(name: string, given: Initial | undefined, usual: Initial, shape: readonly number[], dtype = this.x.dtype): Value {
     return declare(this.b, name, given ?? usual, shape, dtype, contextOf(this.b).frozen);
   }
@@ -198,7 +198,7 @@ export class Layer {
   }
 }
 
-/** Declares a parameter, or returns the one that was declared before, where parameters are shared. */
+/** Declares a parameter, or returns the one declared before if parameters are shared. */
 export function declare(b: GraphBuilder, name: string, initial: Initial, shape: readonly number[], dtype: string, frozen: boolean): Value {
   if (contextOf(b).shared) {
     const found = b.declared(b.scopeName ? `${b.scopeName}/${name}` : name);

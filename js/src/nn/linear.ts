@@ -16,7 +16,7 @@ export interface LinearOptions extends NameOption {
   biasInit?: Initial;
   /** Replaces the parameter, [in, out]: the transpose of an embedding's table, for example. */
   weight?: Value;
-  /** The full name of an earlier weight that replaces the parameter: the table of an embedding, [out, in], as it lies in memory (`stored`). */
+  /** The full name of an earlier weight to use instead of a parameter: the table of an embedding, [out, in], as stored (`stored`). */
   tied?: string;
 }
 
@@ -51,8 +51,9 @@ function lowRank(l: Layer, low: LowRank, weight: Weight, into: number, out: numb
 }
 
 /**
- * Builds layers whose parameters are frozen, and whose linear layers add x·lora_A·lora_B·alpha/rank, with the trained
- * parameters `lora_A/weight` [in, rank] and `lora_B/weight` [rank, out], which begins as 0 (Hu et al., LoRA).
+ * Builds layers with frozen parameters. Their linear layers add x·lora_A·lora_B·alpha/rank, with
+ * the trained parameters `lora_A/weight` [in, rank] and `lora_B/weight` [rank, out], which starts
+ * as 0 (Hu et al., LoRA).
  */
 export function lora<T>(b: GraphBuilder, options: LoRAOptions, build: () => T): T {
   checkBuild(lora, build);

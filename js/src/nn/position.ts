@@ -93,7 +93,7 @@ export function positionalEmbedding(x: Value, length: number, options?: Position
     const { cache } = contextOf(l.b);
     if (cache) {
       const at = positionsOf(l.b, time);
-      return x.add(table.embedding(cache.counts ? at.clamp(0, length - 1) : at)); // padding may lie outside
+      return x.add(table.embedding(cache.counts ? at.clamp(0, length - 1) : at)); // padding may be out of range
     }
     return x.add(time === length ? table : table.slice({ start: [0, 0], size: [time, width], stride: [1, 1] }));
   });
@@ -123,8 +123,8 @@ export interface RopeOptions {
   /** Pairs neighbours, as in GPT-J; if not set the halves of the rotated features are paired, as in GPT-NeoX and Llama. */
   interleaved?: boolean;
   /**
-   * The angles of one position for each pair, size / 2 of them, instead of base^(−2i/size): those of models whose context was
-   * extended.
+   * The angles of one position for each pair, size / 2 of them, instead of base^(−2i/size), for
+   * models with an extended context.
    */
   frequencies?: readonly number[];
   /** Multiplies the rotated features, as YaRN has it. 1 if not given. */

@@ -19,10 +19,10 @@ export interface StackOptions {
 }
 
 /**
- * Applies n blocks of equal structure to x: f to x, f to the result, and so on; f returns a value of the type of x. It gets the
- * number of the block, which is 0 with `scan`: there is one.
- * Parameters of the blocks are in the scope `name`. With `scan` or `checkpoint` f declares no states, and its value is of a
- * builder of its own.
+ * Applies n blocks of equal structure to x: f to x, f to the result, and so on; f returns a value
+ * of the type of x. It gets the number of the block, always 0 with `scan`, which calls it once.
+ * Parameters of the blocks are in the scope `name`. With `scan` or `checkpoint` f declares no
+ * states, and its value belongs to a separate builder.
  */
 export function stack(x: Value, name: string, n: number, f: (x: Value, block: number) => Value, options?: StackOptions): Value {
   checkBuild(stack, f);
@@ -36,7 +36,7 @@ export function stack(x: Value, name: string, n: number, f: (x: Value, block: nu
   });
 }
 
-/** Calls the function of a block, whose result has the type of x. */
+/** Calls the function of a block, which must return the type of x. */
 function called(l: Layer, x: Value, f: (x: Value) => Value): Value {
   const y = x.builder.outside(() => f(x));
   if (y?.dtype !== x.dtype || `${y.shape}` !== `${x.shape}`) l.fail('shape', `a block returns ${y?.dtype}[${y?.shape}]`);
@@ -57,7 +57,7 @@ function recomputed(l: Layer, x: Value, f: (x: Value) => Value): Value {
   return y!;
 }
 
-/** The context of a block in a body: names count anew, and random numbers come from a key of its own. */
+/** The context of a block in a body: layer counts start from 0, and random numbers come from a separate key. */
 const blockContext = (key: Value | undefined) => ({ counts: new Map<string, number>(), random: newStream(key) });
 
 /** Runs the blocks as a loop over stacked parameters. */
@@ -78,7 +78,7 @@ function scanned(l: Layer, n: number, f: (x: Value) => Value, checkpoint: boolea
   return carries[0];
 }
 
-/** The parameters that a block declares, and whether it draws random numbers: found in a graph of its own. */
+/** The parameters that a block declares, and whether it draws random numbers, found by building it in a separate graph. */
 function probe(l: Layer, f: (x: Value) => Value): { params: readonly DeclaredPort[]; random: boolean } {
   const scratch: GraphBuilder = l.b.scratch(), { dtype, shape } = l.x;
   try {

@@ -1,4 +1,4 @@
-// How weights lie in memory.
+// The storage of weights.
 
 import type { GraphBuilder, Value } from '../graph/builder.js';
 import type { Initial } from '../graph/initial.js';
@@ -12,14 +12,15 @@ const packedBlocks: Readonly<Record<string, readonly [elements: number, bytes: n
   iq4_nl: [32, 18], iq4_xs: [256, 136], mxfp4: [32, 17], nvfp4: [64, 36], f8_e4m3: [1, 1], f8_e5m2: [1, 1],
 };
 
-/** How many elements a block of a packed format has, and how many bytes hold them; undefined for a format that `quantizedMatmul` does not know. */
+/** The elements and the bytes of a block of a packed format; undefined for a format that `quantizedMatmul` does not support. */
 export function packedBlock(format: string): readonly [elements: number, bytes: number] | undefined {
   return Object.hasOwn(packedBlocks, format) ? packedBlocks[format] : undefined;
 }
 
 /**
- * Builds layers, of which `by` says how each weight of a `linear` or an `embedding` lies in memory, those of other layers' linear
- * layers included. It gets the full name of the parameter, `layers/0/linear1/weight`; undefined stands for the default.
+ * Builds layers with the storage that `by` returns for each weight of a `linear` or an
+ * `embedding`, those within other layers included. It gets the full name of the parameter,
+ * `layers/0/linear1/weight`; undefined means the default.
  */
 export function stored<T>(b: GraphBuilder, by: (name: string) => Storage | undefined, build: () => T): T {
   checkGiven(stored, typeof by === 'function', 'what says how weights are stored', 'a function', by);
@@ -27,7 +28,7 @@ export function stored<T>(b: GraphBuilder, by: (name: string) => Storage | undef
   return inside(stored, b, () => during(b, { stored: by }, build));
 }
 
-/** The weight of a layer as it lies in memory. */
+/** The weight of a layer, converted from its storage. */
 export interface Weight extends Storage { value: Value }
 
 /** The weight of an earlier layer by its full name, as rows. */

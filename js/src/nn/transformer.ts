@@ -109,7 +109,7 @@ export function transformerBlock(x: Value, heads: number, options?: TransformerO
   });
 }
 
-/** Some options, without those that are not given. */
+/** Some options, without undefined ones. */
 function pick<T extends object, K extends keyof T>(options: T, ...names: K[]): Pick<T, K> {
   return Object.fromEntries(names.flatMap((name) => options[name] === undefined ? [] : [[name, options[name]]])) as Pick<T, K>;
 }

@@ -16,9 +16,9 @@ const limitNames = [
 ];
 
 /**
- * Reads a plan file. Whatever the bytes are, it ends soon, with a plan that can be run or an
- * {@link RlxError} of kind `plan` or `version`, whose message has the number of the rule that is
- * broken. The plan's constants are views of the bytes.
+ * Reads a plan file. For any bytes it ends soon, with a plan that can be run or an {@link
+ * RlxError} of kind `plan` or `version` that names the violated rule. The plan's constants are
+ * views of the bytes.
  */
 export function decodePlan(file: Uint8Array | ArrayBuffer): Plan {
   const bytes = file instanceof Uint8Array ? file as Uint8Array<ArrayBuffer> : new Uint8Array(Object(file) as ArrayBuffer);

@@ -47,7 +47,7 @@ export interface Kernel {
 }
 
 /**
- * `grid`, if set, is the location of an indirect grid: `groups` or zeros, in which case the kernel does not run.
+ * `grid`, if set, is the location of an indirect grid: `groups`, or zeros to skip the kernel.
  * `draft` is the number of groups of the kernel's draft.
  */
 export interface Dispatch { kind: 'dispatch'; kernel: number; groups: number[]; bindings: Binding[]; grid?: Binding; draft?: number[] }
@@ -60,8 +60,8 @@ export interface Repeat { kind: 'repeat'; count: number; steps: Step[]; odd: Ste
 export type Step = Dispatch | Copy | Repeat;
 
 /**
- * One way to run a plan. Inputs, scalars, outputs, the parameters whose value it takes (`reads`) and
- * those that have one after it (`sets`) are places in `slots`.
+ * An entry point of a plan. Inputs, scalars, outputs, the parameters that it reads (`reads`) and
+ * those that it sets (`sets`) are indices in `slots`.
  */
 export interface Entry {
   name: string;
@@ -96,7 +96,8 @@ export interface Plan {
   target: string;
   requires: Requires;
   symbols: { name: string; value: number }[];
-  buffers: { kind: BufferKind; bytes: number }[];
+  /** The buffers; `given` is a `GPUBuffer` of the caller to use in its place, which outlives the program. */
+  buffers: { kind: BufferKind; bytes: number; given?: unknown }[];
   slots: Slot[];
   constants: { buffer: number; offset: number; data: Uint8Array<ArrayBuffer> }[];
   kernels: Kernel[];

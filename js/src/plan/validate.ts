@@ -25,7 +25,7 @@ export const typeBytes: Record<string, number> = {
 };
 for (const dtype in arrayTypes) typeBytes[dtype] ??= arrayTypes[dtype]!.BYTES_PER_ELEMENT;
 
-/** The kinds of buffer that a slot of each role can lie in, and those that steps can write to. */
+/** The kinds of buffer for slots of each role, and those that steps can write to. */
 const kindsOf = { input: 'input', scalar: '', param: 'state', state: 'state', output: 'constant input state temp' }, writable = 'state temp status';
 
 /** The limits of a plan, in the order of the file. */

@@ -7,8 +7,9 @@ import { checkDType, checkHost, missing } from './inputs.js';
 import type { LoadOptions } from './program.js';
 
 /**
- * The tensors to load, of their slots' element types, each with its slot. Throws an {@link RlxError}:
- * `name` for one that is of no slot, `missing` where a parameter has none, `dtype`.
+ * The tensors to load, with their slots, converted to the slots' element types. Throws an {@link
+ * RlxError}: `name` for a tensor without a slot, `missing` for a parameter without a tensor,
+ * `dtype`.
  */
 export function checkLoad(slots: Iterable<Slot>, tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): [Slot, HostTensor][] {
   checkOptions('load', options, 'allowExtra allowMissing');

@@ -15,7 +15,7 @@ export interface LoadOptions {
 }
 
 export interface RunOptions<V extends string = string> {
-  /** Outputs, parameters and states to read as they are after this run. The copy is part of the run's submission. */
+  /** Outputs, parameters and states to read after this run. The copy is part of the run's submission. */
   read?: readonly V[];
   /** The number of runs of the entry, in one submission. 1 if not given. Scalars may differ between them. */
   steps?: number;
@@ -34,8 +34,8 @@ export interface Run<R = Promise<Reading> | undefined> {
   /** The number of steps that have been run, with this one. */
   step: number;
   /**
-   * The values asked for with `read`; undefined without. It resolves when the device is done.
-   * If all staging buffers are in use the values are those of a later step, whose number it has.
+   * The values requested with `read`; undefined without. It resolves when the device is done. If
+   * all staging buffers are in use the values are those of a later step, with its number.
    */
   reading: R;
 }
@@ -57,7 +57,7 @@ export interface Device {
  * {@link RlxError}; once {@link Program.lost} has resolved, all of them reject with that error.
  */
 export interface Program<E extends EntryTypes = any> {
-  /** The plan, of its variants the one that runs. */
+  /** The plan, or the variant of it that runs. */
   readonly plan: Plan;
   /** The device that it runs on. */
   readonly device: Device;
@@ -74,7 +74,7 @@ export interface Program<E extends EntryTypes = any> {
    * the promise has resolved. Runs happen in the order of the calls.
    */
   run<N extends keyof E & string, V extends string = never>(entry: N, inputs?: InputsOf<E[N]>, options?: RunOptions<Name<V, ValuesOf<E>>>): Promise<Run<ReadingOf<E, V>>>;
-  /** Uploads inputs that later runs of the entry use, until a run gives another value. */
+  /** Uploads inputs for later runs of the entry, until a run passes another value. */
   bind<N extends keyof E & string>(entry: N, inputs: InputsOf<E[N]>): Promise<void>;
   /** The value of an output of the last run, of a parameter or of a state, as of now. */
   read<V extends string>(name: Name<V, ValuesOf<E>>): Promise<DataOf<E, V>>;
@@ -89,9 +89,9 @@ export interface Program<E extends EntryTypes = any> {
   /** All parameters and states. Steps lost with a device are counted from here. */
   save(): Promise<Record<string, HostTensor>>;
   /**
-   * Sets parameters and states, as {@link Program.save} gave them or a file has them; states that are
-   * not given stay as they are. Every parameter must be given, and nothing else, unless the options say
-   * otherwise. Tensors that were read from a file are widened, f16 to f32 say, where no value changes.
+   * Sets parameters and states, from {@link Program.save} or a file; missing states do not change.
+   * Every parameter must be present, and no other tensor, unless the options say otherwise.
+   * Tensors that were read from a file are widened, for example f16 to f32, if no value changes.
    */
   load(tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): Promise<void>;
   /** Frees the program's memory. Calls in progress reject. */

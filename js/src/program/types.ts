@@ -14,7 +14,7 @@ export type Input = number | boolean | TensorData | { data: TensorData; shape: r
 /** Values for an entry's inputs and scalars, by name. */
 export type Inputs = Readonly<Record<string, Input>>;
 
-/** The names and element types of a graph. `string` stands for an element type that is not known. */
+/** The names and element types of a graph. `string` means an unknown element type. */
 export interface GraphTypes {
   /** Its inputs. */
   inputs: Readonly<Record<string, string>>;
@@ -22,6 +22,8 @@ export interface GraphTypes {
   values: Readonly<Record<string, string>>;
   /** Its outputs; all of `values` if not given. */
   outputs?: Readonly<Record<string, string>>;
+  /** The symbols among the sizes of its inputs; any if not given. */
+  symbols?: string;
 }
 
 /** The graphs of a program, by entry. */
@@ -36,7 +38,7 @@ export type ArrayOf<D> =
 /** The accepted values of an input with an element type. */
 export type InputOf<D> = number | boolean | readonly number[] | Tensor | ArrayOf<D> | { data: ArrayOf<D>; shape: readonly number[]; dtype?: D | (string & {}) };
 
-/** The inputs of a graph; those that are bound need not be given. */
+/** The inputs of a graph; bound ones may be omitted. */
 export type InputsOf<T extends GraphTypes> = string extends keyof T['inputs'] ? Inputs : { readonly [N in keyof T['inputs']]?: InputOf<T['inputs'][N]> };
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
@@ -93,6 +95,9 @@ export type PlanFile<E extends EntryTypes = any> = Uint8Array<ArrayBuffer> & { r
 
 /** The outputs of a graph. */
 export type OutputsOf<T extends GraphTypes> = T extends { outputs: infer O extends Readonly<Record<string, string>> } ? O : T['values'];
+
+/** The symbols of a graph. */
+export type SymbolsOf<T extends GraphTypes> = T extends { symbols: infer S extends string } ? S : string;
 
 /** The graphs of a module, or their texts, and their types. */
 export type TypesOfGraphs<G> = { readonly [N in keyof G]: G[N] extends { readonly types?: infer T } ? Extract<T, GraphTypes> extends infer U extends GraphTypes ? U : GraphTypes : GraphTypes };

@@ -11,7 +11,7 @@ export type LastBatch =
   | 'drop'
   /** It is filled up with zeros, and the f32 input of this name is 1 for real rows and 0 for others. */
   | { mask: string }
-  /** It is run by an entry of its own, compiled for just that many rows. */
+  /** It runs in a separate entry, compiled for that number of rows. */
   | { entry: string };
 
 export interface BatchOptions<L extends LastBatch = LastBatch> {

@@ -21,10 +21,10 @@ export interface ProgramOptions extends DeviceOptions, GPUProgramOptions, Worker
   /** The maximal number of steps of one run, up to 4096. 64 if not given. */
   maxSteps?: number;
   /**
-   * The memory limit of the program, in bytes; a plan that needs more is refused before any memory is
-   * allocated. If not given it is, in Node, the environment variable `RLX_MEMORY` (as `8GiB`), else what the
-   * machine or the control group has. A page has no such figure: its limits are the 4 GiB of a
-   * WebAssembly memory, and the device's `maxBufferSize` for each buffer.
+   * The memory limit of the program, in bytes; a plan that needs more is refused before any memory
+   * is allocated. The default in Node is the environment variable `RLX_MEMORY` (as `8GiB`), or the
+   * memory of the machine or its control group. A page knows no such figure: its limits are the 4
+   * GiB of a WebAssembly memory, and the device's `maxBufferSize` for each buffer.
    */
   memory?: number;
   /** `best` by default. A plan only runs in a place that it or one of its variants targets. */
@@ -55,7 +55,7 @@ export async function openProgram<E extends EntryTypes = any>(file: PlanFile<E> 
   return (options.worker ? openRemote(file, options) : openLocal(decodePlan(file), options)) as Promise<Program<any>>;
 }
 
-/** {@link openProgram} in this thread, for a plan that was read already. */
+/** {@link openProgram} in this thread, for a plan that was read already. @internal */
 export async function openLocal(plan: Plan, options: Omit<ProgramOptions, 'worker'>): Promise<Program> {
   const { maxSteps = 64, memory, inFlight, staging = 4, on = 'best', code: given } = options;
   checkCount('maxSteps', maxSteps, 1, 4096);
@@ -81,7 +81,10 @@ async function checkMemory(plan: Plan, maxSteps: number, memory: number | undefi
   if (memory !== undefined || (globalThis as { process?: unknown }).process) (await import('../host/memory.js')).checkMemory(plan, maxSteps, memory);
 }
 
-/** The first of a plan and its variants whose code is valid here, or given; undefined if there is no code. Throws an {@link RlxError} of kind `device` if none is valid. */
+/**
+ * The first of a plan and its variants whose code is valid here, or the plan itself; undefined if
+ * there is no code. Throws an {@link RlxError} of kind `device` if none is valid.
+ */
 function pickCode(plan: Plan, given?: WebAssembly.Module): Plan | undefined {
   const all = [plan, ...plan.variants].filter(({ code }) => code);
   const found = all.find(({ code }) => given || WebAssembly.validate(code!));
@@ -89,7 +92,7 @@ function pickCode(plan: Plan, given?: WebAssembly.Module): Plan | undefined {
   return found;
 }
 
-/** Opens a program on the CPU, whose code is loaded here: a page with WebGPU does not need it. */
+/** Opens a program on the CPU. Its code is loaded here, as a page with WebGPU does not need it. */
 async function openCPU(plan: Plan, maxSteps: number, memory: number | undefined, given?: WebAssembly.Module): Promise<Program> {
   try {
     await checkMemory(plan, maxSteps, memory);

@@ -15,9 +15,9 @@ export interface TrainerOptions {
   /** The output to follow. `loss` if not given. */
   loss?: string;
   /**
-   * The states that keep the losses of the last steps on the device: `ring` (f32, one axis), where
-   * loss n lies at n modulo its length, and `count` (an integer), the number of them. If not given
-   * they are `history/loss`, after the output, and `history/count`; a plan need not have them.
+   * The states that keep the losses of recent steps on the device: `ring` (f32, one axis), with
+   * loss n at n modulo its length, and `count` (an integer), their number. By default they are
+   * `history/loss`, after the output, and `history/count`; a plan need not have them.
    */
   history?: { ring: string; count: string };
 }
@@ -27,7 +27,7 @@ export type BatchSource<I = Inputs> = Iterable<Batch<I>> | AsyncIterable<Batch<I
 
 export interface TrainOptions<I = Inputs, B = I> {
   steps: number;
-  /** An iterator is closed at the end of the run: give an iterable, or a function, for several runs. */
+  /** The iterator is closed at the end of the run: pass an iterable, or a function, for several runs. */
   batches: BatchSource<B>;
   /** Inputs of every step besides its batch, such as a learning rate: read before each step. */
   inputs?: I | ((step: number) => I);
@@ -112,8 +112,8 @@ export class Trainer<E extends EntryTypes = any> {
   }
 
   /**
-   * Runs many steps. The page stays responsive, and a hidden tab goes on. Losses are read every few steps
-   * with the step's own submission, without a wait.
+   * Runs many steps. The page stays responsive, and training continues in a hidden tab. Losses are
+   * read every few steps with the step's own submission, without a wait.
    */
   async run<B extends EntryInputs<E, 'step'> = EntryInputs<E, 'step'>>(options: TrainOptions<EntryInputs<E, 'step'>, Exactly<B, keyof EntryInputs<E, 'step'>>>): Promise<Summary> {
     checkOptions('run', options, 'steps batches inputs every signal stopOnNaN onProgress');
@@ -176,7 +176,7 @@ export class Trainer<E extends EntryTypes = any> {
   #losses(values: Record<string, TensorData>): number[] {
     if (!this.#history) return [values[this.#loss]![0]!];
     const { name } = this.#history.count, ring = values[this.#history.ring.name]!, count = countIn(name, values[name]!);
-    if (count < this.#reported) this.#reported = 0; // the state was set anew
+    if (count < this.#reported) this.#reported = 0; // the state was set
     const from = Math.max(this.#reported, count - ring.length);
     this.#reported = count;
     return Array.from({ length: count - from }, (_, i) => ring[(from + i) % ring.length]!);
@@ -215,8 +215,9 @@ export class Trainer<E extends EntryTypes = any> {
   }
 
   /**
-   * Goes on from what {@link Trainer.save} gave; `steps` is then the number of steps before. What is
-   * not given stays as it is: {@link Trainer.saveParams} of another training is where fine-tuning begins.
+   * Resumes from the values of {@link Trainer.save}; `steps` is then the number of steps before.
+   * Missing values do not change: fine-tuning starts from {@link Trainer.saveParams} of another
+   * training.
    */
   async load(tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): Promise<void> {
     if (!Object.keys(tensors ?? {})[0]) throw new RlxError('missing', 'load: there is no tensor');

@@ -68,9 +68,9 @@ function tableOf(dtype: string): Float32Array {
 export const arrayOf = (dtype: string) => ({ f64: Float64Array, i64: BigInt64Array, u64: BigUint64Array, c64: Float32Array })[dtype] ?? arrayType(dtype);
 
 /**
- * A tensor's elements as another type. Throws an {@link RlxError} of kind `dtype` where that could
- * change a value and `narrow` is not set, or where there is no way at all, and `index` for an integer
- * that does not fit.
+ * A tensor's elements as another type. Throws an {@link RlxError} of kind `dtype` if that could
+ * change a value and `narrow` is not set, or if there is no conversion, and `index` for an integer
+ * out of range.
  */
 export function converted(name: string, { dtype: from, data }: StoredTensor, to: string, { narrow = false }: ConvertOptions = {}): StoredData {
   if (from === to) return data;

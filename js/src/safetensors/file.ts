@@ -32,9 +32,9 @@ const maxHeader = 100 << 20;
 const bad = (reason: string, cause?: unknown): RlxError => new RlxError('syntax', `safetensors: ${reason}`, { cause });
 
 /**
- * Writes tensors, sorted by name, and metadata: equal tensors give equal bytes. Throws an
- * {@link RlxError} of kind `dtype`, `shape` or `name` for a tensor that the format cannot
- * hold, `syntax` for metadata that are not texts.
+ * Writes tensors, sorted by name, and metadata: equal tensors have equal bytes. Throws an {@link
+ * RlxError} of kind `dtype`, `shape` or `name` for a tensor that the format cannot hold, `syntax`
+ * for metadata that are not strings.
  */
 export function encodeSafetensors(tensors: Readonly<Record<string, StoredTensor>>, metadata?: Record<string, string>): Uint8Array<ArrayBuffer> {
   need(isObject(tensors), 'missing', 'encodeSafetensors: the first argument', 'an object of tensors', tensors);
@@ -102,7 +102,7 @@ export function headerLength(bytes: Uint8Array, size: number): number {
   return length;
 }
 
-/** Reads the header of a file: where its tensors lie in the bytes after it, of which there are `size`. */
+/** Reads the header of a file: the offsets of its tensors in the `size` bytes after it. */
 export function readHeader(text: Uint8Array, size: number): { places: Place[]; metadata: Record<string, string> } {
   const header = parse(text), { __metadata__: metadata = {}, ...described } = header;
   if (!isTexts(metadata)) throw bad('metadata are texts by name');
@@ -140,7 +140,7 @@ const isTexts = (value: unknown): value is Record<string, string> => isObject(va
 const isSizes = (value: unknown): value is number[] => Array.isArray(value) && value.every((n) => Number.isSafeInteger(n) && n >= 0);
 const areBools = (bytes: StoredData): boolean => (bytes as Uint8Array).every((byte) => byte <= 1);
 
-/** How many keys the objects of a text in JSON have: as many as there are colons outside of strings. */
+/** The number of keys in the objects of a JSON text: that of the colons outside of strings. */
 function countKeys(json: Uint8Array): number {
   let keys = 0, inside = false;
   for (let i = 0; i < json.length; i++) {

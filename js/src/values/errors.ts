@@ -70,7 +70,7 @@ export const classOf = (value: unknown): string => ({}).toString.call(value).sli
 /** A value for messages: itself, or the class of an object. */
 export const shown = (value: unknown): string => Object(value) === value ? classOf(value) : String(value);
 
-/** Throws unless a value is what it must be. */
+/** Throws unless a value meets a condition. */
 export function need(ok: unknown, kind: ErrorKind, what: string, must: string, value: unknown): asserts ok {
   if (!ok) throw new RlxError(kind, `${what} is ${classOf(value)}: it must be ${must}`);
 }

@@ -28,7 +28,7 @@ export interface StoredTensor {
 let live = 0;
 const scopes: TensorScope[] = [];
 
-/** The number of tensors that are not disposed of: one that grows is a leak. */
+/** The number of tensors not disposed of: if it grows, there is a leak. */
 export const liveTensors = (): number => live;
 
 /** The type of a tensor. */
@@ -44,7 +44,7 @@ export interface TensorSource extends TensorType {
   free(): void;
 }
 
-// Tensors that are dropped without dispose give their memory back some time later.
+// The memory of tensors dropped without dispose is released some time later.
 const dropped = new FinalizationRegistry<TensorSource>((source) => {
   live--;
   source.free();

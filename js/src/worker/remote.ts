@@ -11,13 +11,13 @@ import { type HostTensor, type StoredTensor, Tensor } from '../values/tensor.js'
 import { Caller } from './rpc.js';
 
 export interface WorkerOptions {
-  /** Runs the program in a worker: true for one of its own, or a worker that runs this package's `worker.js`. */
+  /** Runs the program in a worker: true for a new one, or a worker that runs this package's `worker.js`. */
   worker?: boolean | Worker;
 }
 
 /** The worker's description of a program that it opened. */
 export interface RemoteInfo { plan: Plan; device: Device; fallbackReason?: string | undefined }
-/** A tensor by the handle that both sides know. */
+/** A tensor by its handle in the worker. */
 export interface RemoteTensor { tensor: number; dtype: string; shape: readonly number[] }
 
 /** Starts a worker on a script of this package. */
@@ -75,7 +75,7 @@ class RemoteProgram implements Program {
     this.#onClose = onClose;
     Object.assign(this, info);
     this.lost = new Promise((resolve) => {
-      // The call is answered by the error, when there is one; closing ends it too.
+      // The error, if any, answers the call; closing ends it too.
       this.#call('lost').catch((error: RlxError) => error.kind !== 'closed' && resolve(error));
     });
   }

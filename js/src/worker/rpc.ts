@@ -1,5 +1,5 @@
-// Calls between threads by messages. Each caller has a port of its own, so that several callers of one
-// worker do not mix.
+// Calls between threads by messages. Each caller has a separate port, so that several callers of
+// one worker do not mix.
 
 import { asError, type ErrorKind, type ErrorPlace, RlxError, unknownName } from '../values/errors.js';
 
@@ -25,8 +25,8 @@ function buffersIn(value: unknown, found = new Set<Transferable>()): Set<Transfe
 }
 
 /**
- * Answers all callers that connect to this worker, each with handlers of its own. The arrays of results are
- * transferred: handlers must not keep them.
+ * Answers all callers that connect to this worker, each with separate handlers. The arrays of
+ * results are transferred: handlers must not keep them.
  */
 export function serve(handlersFor: () => Handlers): void {
   let life: Promise<string | undefined> | undefined;

@@ -88,8 +88,8 @@ func environment(variables string) func(name string) string {
 	return func(name string) string { return values[name] }
 }
 
-// processVariable makes a process of the test a rank of [TestProcessesAreStarted]; it says what the
-// rank does.
+// processVariable makes a process of the test a rank of [TestProcessesAreStarted]; its value is the
+// rank's task.
 const processVariable = "RLX_TEST_LAUNCHED"
 
 // TestMain is the program that the tests start.
@@ -108,7 +108,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// TestProcessesAreStarted as the ranks of a run, and their lines are kept apart.
+// TestProcessesAreStarted as the ranks of a run, and their output lines do not mix.
 func TestProcessesAreStarted(t *testing.T) {
 	t.Setenv(processVariable, "say")
 	var out strings.Builder

@@ -17,7 +17,7 @@ type engine struct {
 	rank    int   // of this process among members
 	id      uint64
 	splits  int
-	split   bool // from another group, with whose connections it ends
+	split   bool // from another group, whose connections it shares
 }
 
 func (e *engine) Name() string { return "tcp" }
@@ -88,7 +88,7 @@ func (e *engine) Abort(reason error) {
 	e.world.fail(&collective.Fault{Kind: collective.ErrAborted, Peer: e.members[e.rank], Err: reason})
 }
 
-// Close tells the other ranks. Groups that are split from this one share its connections.
+// Close notifies the other ranks. Groups split from this one share its connections.
 func (e *engine) Close() error {
 	if !e.split {
 		e.world.close()
@@ -141,7 +141,7 @@ func partition(bytes, element, n int) []int {
 	return parts
 }
 
-// others returns the transfers with all other ranks, each with the memory that f gives.
+// others returns the transfers with all other ranks, each with its memory from f.
 func (x *exchange) others(f func(rank int) []byte) []transfer {
 	var out []transfer
 	for i := range x.Size() {
@@ -163,7 +163,7 @@ func (x *exchange) reduceWhole(c *collective.Call) *collective.Fault {
 	return f
 }
 
-// reduceParts gives rank i the reduction of part i of the arrays of all ranks.
+// reduceParts computes on rank i the reduction of part i of the arrays of all ranks.
 func (x *exchange) reduceParts(c *collective.Call, parts []int, to []byte) *collective.Fault {
 	arrays := x.scratch(len(to))
 	arrays[x.rank] = c.Send[parts[x.rank]:parts[x.rank+1]]
@@ -191,7 +191,7 @@ func (x *exchange) scratch(bytes int) [][]byte {
 	return out
 }
 
-// gather gives every rank the part of each.
+// gather sends the part of each rank to every rank.
 func (x *exchange) gather(own, to []byte, parts []int) *collective.Fault {
 	f := x.run(
 		x.others(func(int) []byte { return own }),

@@ -17,7 +17,7 @@ const (
 	bye                   // the sender has closed the group and sends nothing more
 )
 
-// frame is what stands before the data of a message.
+// frame is the header of a message.
 type frame struct {
 	kind   kind
 	group  uint64 // the group, a hash of how it was split
@@ -60,7 +60,7 @@ func readFrame(r *bufio.Reader) (frame, error) {
 	}
 	text := le.Uint32(head[28:])
 	if le.Uint32(head[:]) != magic || f.kind < data || f.kind > bye || text > maxText || f.length < 0 {
-		return f, fmt.Errorf("the message begins with %x, which is none of this protocol", head[:8])
+		return f, fmt.Errorf("the message begins with %x, not as this protocol requires", head[:8])
 	}
 	b := make([]byte, text)
 	if _, err := io.ReadFull(r, b); err != nil {

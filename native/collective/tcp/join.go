@@ -22,12 +22,12 @@ import (
 // that of torchrun's store.
 const JoinTime = 10 * time.Minute
 
-// hello is the first message of a connection: who the process is and where it listens.
+// hello is the first message of a connection: the process's identity and its listening address.
 type hello struct {
 	Token string // a hash of the token of the run
 	Rank  int
 	Size  int
-	Port  int // of the listener for ranks above; 0 where there is none
+	Port  int // of the listener for higher ranks; 0 if there are none
 }
 
 // answer is the reply of rank 0: to all ranks once they are connected, or at once to a process that it refuses.
@@ -41,9 +41,9 @@ const maxMessage = 1 << 20
 
 // Join connects this process with the other ranks of a run and returns their group. Rank 0 listens
 // at the address of the run; each pair of ranks is connected directly. Join returns once all are
-// connected. The error is of kind [ir.ErrAttr] for a rank or an address outside its domain, else an
-// [*collective.Error] of kind [collective.ErrJoin]: another process has the same rank, another size
-// or token, or a rank did not connect in time.
+// connected. The error is of kind [ir.ErrAttr] for a rank or an address outside its domain,
+// otherwise an [*collective.Error] of kind [collective.ErrJoin]: another process has the same rank,
+// another size or token, or a rank did not connect in time.
 func Join(ctx context.Context, r launch.Run, o collective.Options) (*collective.Group, error) {
 	if r.Size < 1 || r.Rank < 0 || r.Rank >= r.Size {
 		return nil, ir.Attrf("rank %d of %d; the rank must be from 0 to size-1", r.Rank, r.Size)
@@ -156,7 +156,7 @@ func (j *joiner) accept(l net.Listener, first int) error {
 	return nil
 }
 
-// helloTime bounds how long a process that has connected may take to say who it is: others wait.
+// helloTime bounds how long a connected process may take to identify itself: others wait.
 const helloTime = 5 * time.Second
 
 func (j *joiner) hello(c net.Conn) (h hello, err error) {
@@ -166,7 +166,7 @@ func (j *joiner) hello(c net.Conn) (h hello, err error) {
 	return h, err
 }
 
-// admit takes the connection of a process, or says why it does not belong here.
+// admit accepts the connection of a process, or returns why it is refused.
 func (j *joiner) admit(c net.Conn, h hello, first int) error {
 	switch {
 	case subtle.ConstantTimeCompare([]byte(h.Token), []byte(hashed(j.run.Token))) == 0:
@@ -239,7 +239,7 @@ func (j *joiner) follow() error {
 	return j.accept(l, j.run.Rank+1)
 }
 
-// dial connects and says who this process is. It tries again while nobody listens yet.
+// dial connects and identifies this process. It retries while nobody listens yet.
 func (j *joiner) dial(address string, me hello) (net.Conn, error) {
 	wait := 5 * time.Millisecond
 	for {
@@ -260,7 +260,7 @@ func (j *joiner) dial(address string, me hello) (net.Conn, error) {
 	}
 }
 
-// reason returns the error of a context that is done beside another error.
+// reason returns err, joined with the error of a context that is done.
 func reason(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
@@ -268,7 +268,7 @@ func reason(ctx context.Context, err error) error {
 	return err
 }
 
-// hashed returns what is sent in place of a token.
+// hashed returns the hash that is sent instead of a token.
 func hashed(token string) string {
 	sum := sha256.Sum256([]byte("rlx " + token))
 	return fmt.Sprintf("%x", sum[:16])

@@ -72,8 +72,8 @@ var engines = map[string]func(t *testing.T, n int) []*collective.Group{
 	"tcp":   func(t *testing.T, n int) []*collective.Group { return join(t, n, collective.Options{}) },
 }
 
-// TestCollectivesMoveWhatTheySay compares the result of every collective with what its definition
-// says, on whole numbers, whose sums are exact in any order.
+// TestCollectivesMoveWhatTheySay compares the result of every collective with its definition, on
+// integers, whose sums are exact in any order.
 func TestCollectivesMoveWhatTheySay(t *testing.T) {
 	for name, made := range engines {
 		for _, n := range []int{1, 2, 3, 5} {

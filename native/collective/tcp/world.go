@@ -64,8 +64,8 @@ func newWorld(rank int, conns []net.Conn) *world {
 	return w
 }
 
-// fail records why the world is down, interrupts what is in flight, and sends the reason to the
-// other ranks. It returns the fault that brought the world down, an earlier one if there is one.
+// fail records the fault, interrupts pending operations, and sends the fault to the other ranks. It
+// returns the fault that came first.
 func (w *world) fail(f *collective.Fault) *collective.Fault {
 	w.mu.Lock()
 	if w.fault != nil {
@@ -99,7 +99,7 @@ func (w *world) isClosed() bool {
 	return w.closed
 }
 
-// close tells all ranks that this one has closed its group.
+// close notifies all ranks that this one has closed its group.
 func (w *world) close() {
 	w.mu.Lock()
 	again := w.closed
@@ -118,9 +118,9 @@ func (w *world) close() {
 	sent.Wait()
 }
 
-// hangUp interrupts what is in flight, sends a last frame, and closes this side of the connection.
-// The receiver closes the rest: a connection that is closed with unread data takes the frame with
-// it.
+// hangUp interrupts pending operations, sends a last frame, and closes this side of the connection.
+// The receiver closes the other side: closing a connection with unread data would discard the
+// frame.
 func (p *peer) hangUp(last frame) {
 	if last.kind == abort {
 		_ = p.conn.SetDeadline(time.Unix(1, 0))
@@ -149,8 +149,8 @@ func (p *peer) send(f frame, payload []byte) error {
 	return err
 }
 
-// offer sends a part of a collective. If that fails, it waits for what the peer has sent before its
-// connection ended, which explains more than the error of the write.
+// offer sends a part of a collective. If that fails, it waits for the peer's last frame, which
+// explains more than the error of the write.
 func (p *peer) offer(ctx context.Context, f frame, payload []byte) *collective.Fault {
 	stop := context.AfterFunc(ctx, func() { p.world.fail(p.late(ctx)) })
 	defer stop()
@@ -208,7 +208,7 @@ func (p *peer) deliver(r io.Reader, f frame) error {
 	}
 	memory, taken := <-p.memory
 	if !taken {
-		return errors.New("the data of the frame is not wanted")
+		return errors.New("the frame has unexpected data")
 	}
 	_, err := io.ReadFull(r, memory)
 	p.read <- err

@@ -18,8 +18,8 @@ const (
 	scaleInput = "rlx/scale"
 	// scaledOutput is the scaled loss.
 	scaledOutput = "rlx/scaled"
-	// halfExponent is the logarithm of the first loss scale. It must be a number of
-	// fp16 itself, of which the largest is below 2^16.
+	// halfExponent is the exponent of the first loss scale, which must be a number of f16: below
+	// 2^16.
 	halfExponent = 10
 )
 

@@ -24,7 +24,7 @@ func (p Path) String() string {
 	return "gradient"
 }
 
-// Eligibility says whether Core ML itself, by MLUpdateTask, can train a model.
+// Eligibility reports whether Core ML itself, by MLUpdateTask, can train a model.
 type Eligibility struct {
 	UpdateTask bool
 	Reason     string // why not
@@ -49,8 +49,8 @@ type Options struct {
 	// Half computes loss and gradients in fp16, with a loss scale. The update stays
 	// on the host.
 	Half bool
-	// Opset is the set of operations of the model, and with it the oldest system that
-	// runs it; 0 stands for CoreML8. See [Session.Resident] too.
+	// Opset is the set of operations of the model, which determines the oldest system that runs it;
+	// 0 means CoreML8. See [Session.Resident] too.
 	Opset coreml.Opset
 	// Units are the processors that Core ML may use. By default they are all, but where the
 	// parameters are states ([Session.Resident]) the CPU and the GPU: see
@@ -64,7 +64,7 @@ type Report struct {
 	// Path is the way the step was computed, and Eligibility why not by MLUpdateTask.
 	Path        Path
 	Eligibility Eligibility
-	// Skipped is set where gradients in fp16 were not finite: the loss scale was
-	// halved and nothing else changed.
+	// Skipped reports that gradients in f16 were not finite: the loss scale was halved and nothing
+	// else changed.
 	Skipped bool
 }

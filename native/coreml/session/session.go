@@ -19,12 +19,12 @@ import (
 type Session struct {
 	options Options
 	params  []string
-	values  map[string]native.Tensor // parameters, and what the optimiser keeps
+	values  map[string]native.Tensor // parameters and optimizer states
 	next    map[string]native.Tensor // room for the values after a fused step
 	model   *coreml.Model            // of the gradient or, fused, of the step
 	update  native.Program           // nil where it is fused
 	fused   bool
-	curved  bool                 // the optimiser wants the curvature of the loss
+	curved  bool                 // the optimizer needs the curvature of the loss
 	sums    map[string][]float32 // gradients that wait for an update
 	pending int
 	steps   int
@@ -33,9 +33,9 @@ type Session struct {
 // defaultRate is the default learning rate.
 const defaultRate = 1e-3
 
-// New makes a session of a graph with a loss. Parameters begin as initial says, f32
-// all; those that it lacks begin as zeros. The models are written to a temporary
-// directory, which is gone when New returns.
+// New makes a session of a graph with a loss. Parameters start from initial, all f32; missing ones
+// start as zeros. The models are written to a temporary directory, which is removed before New
+// returns.
 func New(rt coreml.Runtime, forward *ir.Graph, initial map[string]native.Tensor, o Options) (*Session, error) {
 	if o.Loss == "" {
 		o.Loss = "loss"
@@ -90,7 +90,7 @@ func (s *Session) prepare(rt coreml.Runtime, forward *ir.Graph) error {
 	return s.prepareUpdate(forward)
 }
 
-// give sets the parameters of a model that keeps them itself.
+// give sets the parameters of a model with states.
 func (s *Session) give() error {
 	if !s.Resident() {
 		return nil
@@ -103,7 +103,7 @@ func (s *Session) give() error {
 	return nil
 }
 
-// fusible reports whether an optimiser is one whose update goes into the model.
+// fusible reports whether the update of an optimizer can be part of the model.
 func fusible(o optim.Optimizer) bool {
 	switch o.(type) {
 	case optim.SGD, optim.Adam, optim.AdamW:
@@ -154,10 +154,9 @@ func (s *Session) load(rt coreml.Runtime, g *ir.Graph) error {
 // it, the optimiser is SGD, Adam or AdamW, and nothing is computed in fp16.
 func (s *Session) FusedActive() bool { return s.fused }
 
-// Resident reports whether the parameters are states of Core ML, which are given once for
-// each update and not with each batch: where gradients are computed in fp16, which is what
-// states hold, by CoreML8 or later. Otherwise they are inputs, which Core ML reads from the
-// memory of the session.
+// Resident reports whether the parameters are states of Core ML, set once for each update and not
+// with each batch. That is the case if gradients are computed in f16, the type of states, with
+// CoreML8 or later. Otherwise they are inputs, which Core ML reads from the session's memory.
 func (s *Session) Resident() bool {
 	return s.options.Half && (s.options.Opset == 0 || s.options.Opset >= coreml.CoreML8)
 }
@@ -165,7 +164,7 @@ func (s *Session) Resident() bool {
 // Steps returns how many updates were done, skipped ones not counted.
 func (s *Session) Steps() int { return s.steps }
 
-// Param returns a copy of a parameter, or false where there is none of the name.
+// Param returns a copy of a parameter, or false if there is none of that name.
 func (s *Session) Param(name string) (native.Tensor, bool) {
 	if !slices.Contains(s.params, name) {
 		return native.Tensor{}, false
@@ -202,8 +201,8 @@ func (s *Session) Step(ctx context.Context, batch map[string]native.Tensor) (Rep
 	return Report{Loss: loss, Path: Gradient, Eligibility: Eligible(), Skipped: skipped}, err
 }
 
-// fusedStep runs the model of a whole step, whose results lie in room of their own and
-// then take the place of the values.
+// fusedStep runs the model of a whole step. Its results are written to separate memory and then
+// swapped with the values.
 func (s *Session) fusedStep(batch map[string]native.Tensor) (Report, error) {
 	in := maps.Clone(batch)
 	maps.Copy(in, s.values)

@@ -11,9 +11,8 @@ import (
 	"github.com/rlx-go/rlx/native/cpu"
 )
 
-// updateOf returns the graph of an update by given gradients: that of a training
-// step whose loss is the sum of all parameters times them, since these are its
-// derivatives.
+// updateOf returns the graph of an update by given gradients: the training step of the loss Σ
+// parameter·gradient, whose derivatives are these gradients.
 func updateOf(forward *ir.Graph, params []string, o Options) (*ir.Graph, error) {
 	linear, err := ir.Build("update", func(b *ir.Builder) {
 		total := ops.Const(b, ir.F32, 0)
@@ -35,8 +34,8 @@ func updateOf(forward *ir.Graph, params []string, o Options) (*ir.Graph, error) 
 	return optim.Step(linear, "loss", o.Optimizer, options)
 }
 
-// curved is an optimiser that wants an estimate of the curvature of the loss, which is
-// made by an entry of its own, from time to time.
+// curved is an optimizer that needs an estimate of the loss's curvature, which an entry computes
+// now and then.
 type curved interface {
 	Curvature(loss *ir.Graph, lossName string, seed uint64, o optim.Options) (*ir.Graph, error)
 }
@@ -44,8 +43,8 @@ type curved interface {
 // curvatureSteps is the number of steps between curvature estimates, as in Liu et al.
 const curvatureSteps = 10
 
-// prepareUpdate compiles the update for the host and, for an optimiser that wants it,
-// the curvature.
+// prepareUpdate compiles the update for the host and, for an optimizer that needs it, the
+// curvature.
 func (s *Session) prepareUpdate(forward *ir.Graph) error {
 	g, err := updateOf(forward, s.params, s.options)
 	if err != nil {
@@ -75,8 +74,8 @@ func (s *Session) prepareUpdate(forward *ir.Graph) error {
 	return nil
 }
 
-// curvature estimates the curvature on the host, before the steps that need it anew. A
-// batch that does not fit is an error of the kinds of [coreml.Model.Predict].
+// curvature estimates the curvature on the host, before the steps that need a new estimate. A batch
+// that does not fit is an error of the kinds of [coreml.Model.Predict].
 func (s *Session) curvature(ctx context.Context, batch map[string]native.Tensor) error {
 	if !s.curved || s.pending > 0 || s.steps%curvatureSteps != 0 {
 		return nil

@@ -13,39 +13,40 @@ import (
 	nativelm "github.com/rlx-go/rlx/native/lm"
 )
 
-// Model is what an engine runs.
+// Model is a model that an engine can run.
 type Model struct {
 	Config lm.Config
-	// Decoder adds the model to a graph: [lm.Decoder] with the weights as they lie in memory.
+	// Decoder adds the model to a graph: [lm.Decoder] with the weights as stored.
 	Decoder func(b *ir.Builder, tokens ir.Value, o ...lm.DecoderOptions) ir.Value
 	// Set sets the parameters of a program.
 	Set func(ctx context.Context, p nativelm.Setter) error
-	// Tokenizer is needed for requests and results that are texts; nil for tokens alone.
+	// Tokenizer is required for requests and results that are texts; nil allows tokens only.
 	Tokenizer Tokenizer
 }
 
-// Of returns an open model, without a tokenizer.
+// Of returns an open model without a tokenizer.
 func Of(m *nativelm.Model) Model {
 	return Model{Config: m.Config, Decoder: m.Decoder, Set: m.Set}
 }
 
-// Tokenizer turns texts into tokens and back. It may be used by several goroutines.
+// Tokenizer converts texts to tokens and back. It may be used by several goroutines.
 type Tokenizer interface {
-	// Encode returns the tokens of a prompt, with those that begin every text.
+	// Encode returns the tokens of a prompt, including those that begin every text.
 	Encode(text string) ([]int32, error)
-	// Stream returns a decoder of a sequence of tokens.
+	// Stream returns a decoder for one sequence of tokens.
 	Stream() Stream
 	// End returns the tokens that end a text.
 	End() []int32
-	// Size is the number of tokens: all are below it.
+	// Size is the number of tokens; every token is below it.
 	Size() int
 }
 
 // Stream decodes tokens one after the other.
 type Stream interface {
-	// Next returns the text that a token completes. Bytes of a character that is not whole are kept.
+	// Next returns the text that a token completes. It buffers the bytes of an incomplete
+	// character.
 	Next(token int32) string
-	// Rest returns the text of the bytes that were kept.
+	// Rest returns the text of the buffered bytes.
 	Rest() string
 }
 
@@ -53,23 +54,23 @@ type Stream interface {
 type Options struct {
 	// Slots is the number of sequences that are decoded at once; 0 means 1.
 	Slots int
-	// Context is the number of positions of a slot, prompt and result together; 0 means that of the model, but at
-	// most 2,048. The memory of keys and values is proportional to Slots·Context.
+	// Context is the number of positions of a slot, prompt and result included; 0 means the
+	// model's, but at most 2,048. The memory of keys and values is proportional to Slots·Context.
 	Context int
-	// Chunk is the number of positions of a prompt that a run takes; 0 means 128. Between the chunks of a
-	// long prompt the other slots go on.
+	// Chunk is the number of prompt positions processed by one run; 0 means 128. Other slots are
+	// served between the chunks of a long prompt.
 	Chunk int
-	// InFlight is the maximum number of runs that have started and whose results have not been read; 0 means 3.
+	// InFlight is the maximum number of started runs whose results have not been read; 0 means 3.
 	InFlight int
-	// Draft is the number of tokens that speculative decoding by prompt lookup proposes for a run; 0
-	// means none. Greedy requests then decode a slot at a time: it pays for few slots and for texts that repeat
-	// parts of the prompt.
+	// Draft is the number of tokens that speculative decoding by prompt lookup proposes for a run;
+	// 0 means none. Greedy requests then decode one slot at a time, which pays off for few slots
+	// and for texts that repeat parts of the prompt.
 	Draft int
 	// Precision is that of products, see [rlx.Precision]; the zero value computes them as the model has them. With
 	// MixedBF16 or MixedF16 prompts whose Chunk is 64 or more multiply packed weights in 16 bits: on
 	// tensor cores of CUDA, many times as fast. Results of packed weights of fewer than 64 rows stay in f32.
 	Precision rlx.Precision
-	// NoReuse never reads the keys and values of an earlier request with a common beginning.
+	// NoReuse disables the reuse of keys and values of an earlier request with a common prefix.
 	NoReuse bool
 }
 
@@ -107,13 +108,13 @@ type Engine struct {
 	model   Model
 	options Options
 	program *rlx.Program
-	words   int   // of a mask
-	rows    []int // of the entries that decode, ascending
+	words   int   // words of a mask
+	rows    []int // rows of the decode entries, ascending
 
 	mu      sync.Mutex
 	waiting []*request
 	failed  error
-	wake    chan struct{} // has an element after a change that the loop has not seen
+	wake    chan struct{} // signals a change to the loop
 	done    chan struct{} // closed when the loop has ended
 }
 
@@ -161,7 +162,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	return e.program.Close(ctx)
 }
 
-// fail has the engine refuse all requests from now on, unless it already does.
+// fail makes the engine refuse all further requests with err, unless it already refuses them.
 func (e *Engine) fail(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

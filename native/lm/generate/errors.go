@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// ErrClosed is the error of requests to an engine that is closed, and of those it interrupts.
+// ErrClosed is the error of requests to a closed engine, and of those that Close interrupts.
 var ErrClosed = errors.New("generate: the engine is closed")
 
-// ErrRequest is the kind of the errors for requests that the engine cannot serve as they are.
+// ErrRequest is the kind of errors for invalid requests.
 var ErrRequest = errors.New("bad request")
 
-// ContextError is the error for a prompt that leaves no room for a token. It is of kind [ErrRequest].
+// ContextError is the error for a prompt that fills the context. It is of kind [ErrRequest].
 type ContextError struct {
 	Prompt  int // tokens of the prompt
 	Context int // positions of a slot

@@ -22,7 +22,7 @@ import (
 
 var ctx = context.Background()
 
-// letters is a tokenizer whose tokens are letters, and the last one the end.
+// letters is a tokenizer with one token per letter; the last token ends a text.
 type letters struct{ size int }
 
 func (l letters) Encode(text string) (ids []int32, err error) {

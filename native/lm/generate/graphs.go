@@ -18,8 +18,8 @@ const (
 // decodeEntry returns the name of the entry that decodes some slots.
 func decodeEntry(rows int) string { return "decode " + strconv.Itoa(rows) }
 
-// rowsOf returns the numbers of rows for which decode is compiled: powers of two, and all slots. The cost of a run
-// grows with its rows, the number of slots in use rounded up.
+// rowsOf returns the numbers of rows for which decode is compiled: powers of two, and all slots. A
+// run uses the smallest that holds the slots in use, as its cost grows with the rows.
 func rowsOf(slots int) (rows []int) {
 	for n := 1; n < slots; n *= 2 {
 		rows = append(rows, n)
@@ -30,8 +30,8 @@ func rowsOf(slots int) (rows []int) {
 // maxBiases is the maximum number of biased tokens of a request.
 const maxBiases = 300
 
-// module returns the entries, which share keys, values, and the states of sampling: seen and counts, for the
-// penalties, and the last token of each slot.
+// module returns the entries. They share keys, values, and the states of sampling: seen and counts,
+// for the penalties, and the last token of each slot.
 func (e *Engine) module() (*ir.Module, error) {
 	m := &ir.Module{Name: "generate"}
 	build := func(name string, f func(g *graph)) error {
@@ -66,7 +66,7 @@ func (g *graph) input(name string, d ir.DType, dims ...int) ir.Value {
 	return g.Input(name, d, ir.Dims(dims...)...)
 }
 
-// state returns a state of sampling, i32.
+// state returns a state for sampling, i32.
 func (g *graph) state(name string, dims ...int) ir.Value {
 	return g.State("sampler/"+name, ir.I32, ir.Dims(dims...)...)
 }
@@ -75,7 +75,7 @@ func (g *graph) set(name string, v ir.Value) { g.SetState("sampler/"+name, v) }
 
 func (g *graph) integer(x int) ir.Value { return ops.Const(g.Builder, ir.I32, float64(x)) }
 
-// sample returns the tokens of rows with the inputs of sampling.
+// sample returns a token for each row, given the inputs of sampling.
 func (g *graph) sample(logits, seen, counts ir.Value, rows int) ir.Value {
 	o := lm.SampleOptions{
 		Seen: seen, Counts: counts, Allowed: g.input("allowed", ir.U32, rows, g.e.words),
@@ -87,9 +87,9 @@ func (g *graph) sample(logits, seen, counts ir.Value, rows int) ir.Value {
 	return token
 }
 
-// prefill takes a chunk of the prompt of the slot row: count tokens of tokens, the others are padding. With
-// first it begins a request, and forgets what the slot had seen. Its token is the first of the result if
-// final is 1, and else ignored.
+// prefill processes a chunk of the prompt of slot row: the first count tokens, the others are
+// padding. first starts a request and resets the slot's counts. The sampled token is the first of
+// the result if final is 1; otherwise the host ignores it.
 func (g *graph) prefill() {
 	b, chunk, vocabulary, slots := g.Builder, g.e.options.Chunk, g.e.model.Config.Vocabulary, g.e.options.Slots
 	tokens, count := g.input("tokens", ir.I32, 1, chunk), g.input("count", ir.I32, 1)
@@ -105,7 +105,7 @@ func (g *graph) prefill() {
 	}
 	seen, counts, last := g.state("seen", slots, vocabulary), g.state("counts", slots, vocabulary), g.state("token", slots)
 	real := ops.Lt(b, ops.Iota(b, ir.I32, 1, ir.Dims(1, chunk)...), count)
-	marked := ops.Select(b, real, tokens, g.integer(vocabulary)) // beyond the vocabulary: dropped
+	marked := ops.Select(b, real, tokens, g.integer(vocabulary)) // out of the vocabulary: dropped
 	ones := ops.Const(b, ir.I32, 1, ir.Dims(1, chunk)...)
 	seenRow := g.scatter(ops.ScatterMax, rowOf(seen), marked, ones)
 	countsRow := rowOf(counts)
@@ -126,9 +126,9 @@ func (g *graph) scatter(f scatterer, x, tokens, updates ir.Value) ir.Value {
 	return f(g.Builder, x, at, updates, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0, 1}, Outside: ops.OutsideDrop}})
 }
 
-// decode takes the next token of some slots, by their numbers in row: the last one that was sampled, or given
-// if that is not negative. Rows with the number of slots are padding: with a past of -1 they neither read nor
-// write.
+// decode processes the next token of the slots listed in row: the last sampled one, or the given
+// one if that is not negative. A row equal to the number of slots is padding: its past of -1
+// prevents reads and writes.
 func (g *graph) decode(rows int) {
 	b, slots, vocabulary := g.Builder, g.e.options.Slots, g.e.model.Config.Vocabulary
 	seen, counts, last := g.state("seen", slots, vocabulary), g.state("counts", slots, vocabulary), g.state("token", slots)
@@ -154,8 +154,8 @@ func (g *graph) decode(rows int) {
 // scatterer is the constructor of a scatter.
 type scatterer = func(b *ir.Builder, x, at, updates ir.Value, a ops.ScatterAttrs) ir.Value
 
-// verify takes a token of the slot row and a draft of those that follow, and returns the greedy token after
-// each.
+// verify processes a token of slot row and a draft of its successors, and returns the greedy token
+// after each.
 func (g *graph) verify() {
 	b, n := g.Builder, g.e.options.Draft+1
 	nn.Cache(b, g.e.options.Context, nn.CacheOptions{Past: g.input("past", ir.I32, 1), Rows: g.e.options.Slots, Row: g.input("row", ir.I32, 1)})

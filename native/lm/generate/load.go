@@ -18,7 +18,8 @@ import (
 // Loaded is a model of a file or a folder with its tokenizer.
 type Loaded struct {
 	Model
-	// Words is the tokenizer, whose texts of special tokens are those tokens in a chat template.
+	// Words is the tokenizer. It encodes the texts of special tokens as these tokens, for chat
+	// templates.
 	Words *tokenizer.Tokenizer
 	// ChatTemplate is the template of conversations, in Jinja's language; "" if there is none.
 	ChatTemplate string
@@ -42,7 +43,7 @@ func Load(path string, o ...lm.BindOptions) (*Loaded, error) {
 	return l, nil
 }
 
-// Close closes the files. Engines that were made before go on.
+// Close closes the files. Engines made before stay usable.
 func (l *Loaded) Close() error { return l.file.Close() }
 
 // readTokenizer sets the tokenizer and the template, and returns the tokens that end a text.
@@ -72,7 +73,7 @@ func (l *Loaded) readTokenizer(path string) (ends []int32, err error) {
 	if err := readJSON(filepath.Join(path, "tokenizer_config.json"), &config); err != nil {
 		return nil, err
 	}
-	_ = json.Unmarshal(config.Template, &l.ChatTemplate) // a list of named templates is not supported: there is none
+	_ = json.Unmarshal(config.Template, &l.ChatTemplate) // a list of named templates is not supported: treated as none
 	if text, err := os.ReadFile(filepath.Join(path, "chat_template.jinja")); err == nil {
 		l.ChatTemplate = string(text)
 	}
@@ -110,7 +111,7 @@ func readJSON(name string, to any) error {
 	return nil
 }
 
-// endNames are the texts of special tokens that end a text or a turn, in the families of package lm.
+// endNames are the special tokens that end a text or a turn in the families of package lm.
 var endNames = []string{"</s>", "<|endoftext|>", "<|im_end|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<eos>", "<end_of_turn>"}
 
 // WithTokenizer returns a tokenizer for [Model.Tokenizer]. A text ends at the tokens given, the end of a text
@@ -150,8 +151,8 @@ func (w words) Stream() Stream {
 func (w words) End() []int32 { return w.ends }
 func (w words) Size() int    { return w.t.Size() }
 
-// wordStream is a stream of package tokenizer. An id without a token, which padded vocabularies have, gives no
-// text.
+// wordStream is a stream of package tokenizer. An id without a token, as in padded vocabularies,
+// has no text.
 type wordStream struct{ s *tokenizer.Stream }
 
 func (w wordStream) Next(token int32) string {

@@ -2,14 +2,14 @@ package generate
 
 import "slices"
 
-// The lengths of the ends of a sequence that lookup searches.
+// The lengths of the suffixes that lookup searches for.
 const (
 	maxLookup = 3
 	minLookup = 1
 )
 
-// lookup returns at most n tokens that followed an earlier occurrence of the end of a sequence, the latest of
-// the longest end that occurs (Saxena, Prompt Lookup Decoding).
+// lookup returns at most n tokens that followed an earlier occurrence of a suffix of the sequence:
+// the latest occurrence of the longest suffix found (Saxena, Prompt Lookup Decoding).
 func lookup(tokens []int32, n int) []int32 {
 	for size := maxLookup; size >= minLookup; size-- {
 		if len(tokens) <= size {

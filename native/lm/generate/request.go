@@ -17,33 +17,35 @@ type Request struct {
 	Tokens []int32
 	// MaxTokens bounds the result; 0 means as many tokens as fit the context.
 	MaxTokens int
-	// Stop are strings that end the result, which does not have them. They may begin and end within tokens.
-	// The model needs a tokenizer.
+	// Stop are strings that end the result and are not part of it. They may begin and end within
+	// tokens. The model needs a tokenizer.
 	Stop []string
-	// StopTokens end the result beside those of the tokenizer. With IgnoreEnd none of the tokenizer's do.
+	// StopTokens end the result, in addition to those of the tokenizer. IgnoreEnd ignores those of
+	// the tokenizer.
 	StopTokens []int32
 	IgnoreEnd  bool
-	// Sampling is how tokens are chosen; the zero value is greedy. Seed is that of the random numbers:
-	// the same request gives the same result, whatever others run beside it.
+	// Sampling are the sampling options; the zero value is greedy. Seed seeds the random numbers:
+	// the same request has the same result, whatever other requests run.
 	Sampling lm.Sampling
 	Seed     uint64
-	// Bias is added to the logits of tokens, at most 300.
+	// Bias is added to the logits of tokens, at most 300 of them.
 	Bias map[int32]float32
-	// Allow, if not nil, sets the bits of the tokens that may come after the result so far: bit i%32 of word
-	// i/32 for token i. All are clear before. A grammar is applied in this way. It is called by the loop of the
-	// engine and should be fast; the slot then waits for each token.
+	// Allow, if not nil, sets the bits of the tokens that may follow the result so far: bit i%32 of
+	// word i/32 for token i. All bits are clear before the call. A grammar can be enforced in this
+	// way. The engine's loop calls it, so it should be fast; the slot waits for each token.
 	Allow func(result []int32, allowed []uint32)
 }
 
 // Token is a token of a result.
 type Token struct {
-	// Index counts the tokens of the result.
+	// Index is the number of the token in the result, from 0.
 	Index int
 	ID    int32
-	// Text is what the token adds to the text: "" where a character is not whole yet, or a stop string may
+	// Text is the text that the token adds: "" while a character is incomplete or a stop string may
 	// have begun.
 	Text string
-	// LogProbability is that of the token by the model, without the options of sampling.
+	// LogProbability is the natural logarithm of the token's probability by the model, before the
+	// sampling options.
 	LogProbability float64
 	// Finish is set in the last token: [FinishStop] or [FinishLength].
 	Finish string
@@ -56,7 +58,7 @@ type Token struct {
 // Ends reports whether the token itself ended the text: it is not part of the result.
 func (t Token) Ends() bool { return t.ended }
 
-// Why a result ends: at a token or string that ends a text, or at the bound of its length.
+// Reasons why a result ends: a stop token or stop string, or its maximum length.
 const (
 	FinishStop   = "stop"
 	FinishLength = "length"
@@ -64,12 +66,13 @@ const (
 
 // Stats are counts and times of a request.
 type Stats struct {
-	// PromptTokens counts the prompt, Reused those whose keys and values an earlier request had left
-	// in the slot, and ResultTokens the result, with a token that ended it.
+	// PromptTokens counts the tokens of the prompt, Reused those whose keys and values an earlier
+	// request left in the slot, and ResultTokens those of the result, a stop token included.
 	PromptTokens, Reused, ResultTokens int
-	// Drafted counts the tokens that speculative decoding proposed, Accepted those that were right.
+	// Drafted counts the tokens that speculative decoding proposed, Accepted those that were
+	// accepted.
 	Drafted, Accepted int
-	// Waited is the time before the request had a slot, FirstToken that from there to the first token, and
+	// Waited is the time in the queue, FirstToken the time from there to the first token, and
 	// Decode that from the first token to the last.
 	Waited, FirstToken, Decode time.Duration
 }
@@ -90,15 +93,15 @@ func rate(n int, d time.Duration) float64 {
 // Result is a whole result.
 type Result struct {
 	Text   string
-	Tokens []int32 // without one that ended the text
+	Tokens []int32 // without a stop token
 	Finish string
 	Stats  Stats
 }
 
-// Generate returns the tokens of the result as they come. The sequence ends after a token with Finish set, or
-// with an error: of kind [ErrRequest] for a request that cannot be served, [*ContextError] for a prompt
-// without room, [ErrClosed], that of ctx, or that of the device. Breaking off the loop frees the slot. The
-// request begins when the loop over the sequence does.
+// Generate returns the tokens of the result as they are generated. The sequence ends after a token
+// with Finish set, or with an error: of kind [ErrRequest] for an invalid request, [*ContextError]
+// for a prompt that fills the context, [ErrClosed], that of ctx, or that of the device. Breaking
+// off the loop frees the slot. The request starts with the loop over the sequence.
 func (e *Engine) Generate(ctx context.Context, q Request) iter.Seq2[Token, error] {
 	return func(yield func(Token, error) bool) {
 		r, err := e.submit(ctx, q)
@@ -121,7 +124,8 @@ func (e *Engine) Generate(ctx context.Context, q Request) iter.Seq2[Token, error
 	}
 }
 
-// Whole returns a whole result. Errors are those of [Engine.Generate]; the result then has what came before.
+// Whole returns a complete result. Errors are those of [Engine.Generate]; the result then holds the
+// tokens before the error.
 func (e *Engine) Whole(ctx context.Context, q Request) (Result, error) {
 	var out Result
 	for token, err := range e.Generate(ctx, q) {
@@ -145,7 +149,7 @@ type event struct {
 	err   error
 }
 
-// request is a request in the engine. The loop alone uses what is below out.
+// request is a request in the engine. Only the loop uses the fields after out.
 type request struct {
 	Request
 	ctx    context.Context
@@ -153,20 +157,20 @@ type request struct {
 	prompt []int32
 	limit  int // of the result
 	end    []int32
-	out    chan event // has room for all
+	out    chan event // buffers all events
 
 	text    Stream
 	stopper stopper
 	random  *rand.Rand
 	result  []int32
-	issued  int // tokens of the result whose runs have begun
-	flying  int // runs that have begun and whose results have not been read
+	issued  int // tokens of the result whose runs have started
+	flying  int // started runs whose results have not been read
 	ended   bool
 	stats   Stats
-	since   time.Time // of the phase
+	since   time.Time // start of the phase
 }
 
-// submit checks a request and has it wait for a slot.
+// submit checks a request and queues it.
 func (e *Engine) submit(ctx context.Context, q Request) (*request, error) {
 	r := &request{Request: q, prompt: q.Tokens, stopper: stopper{stops: q.Stop}, random: rand.New(rand.NewPCG(q.Seed, 0)), since: time.Now()}
 	if err := e.check(r); err != nil {
@@ -235,7 +239,7 @@ func (e *Engine) check(r *request) (err error) {
 	return nil
 }
 
-// leave frees the slot of a request whose caller has gone, or its place in the queue.
+// leave frees the slot or the queue entry of a request whose caller has gone.
 func (r *request) leave(e *Engine) {
 	r.leaves()
 	e.signal()
@@ -271,7 +275,7 @@ func (r *request) push(id int32, probability float64) bool {
 	return r.ended
 }
 
-// finishText adds to the last token the text that was held back, unless a stop string was found.
+// finishText adds the withheld text to the last token, unless a stop string was found.
 func (r *request) finishText(t *Token) {
 	if r.text == nil || t.Finish == FinishStop && !t.ended {
 		return
@@ -290,11 +294,12 @@ func (r *request) fail(err error) {
 	}
 }
 
-// isGreedy reports whether a result can be drafted: each token is the most likely one by the logits alone.
+// isGreedy reports whether speculative decoding can serve a request: each token is the most likely
+// one by the logits alone.
 func (r *request) isGreedy() bool {
 	s := r.Sampling
 	return s.Temperature == 0 && !r.penalises() && s.Presence == 0 && s.Frequency == 0 && r.Allow == nil && len(r.Bias) == 0
 }
 
-// penalises reports whether tokens of the prompt have a penalty.
+// penalises reports whether a penalty applies to tokens of the prompt.
 func (r *request) penalises() bool { return r.Sampling.Repetition != 0 && r.Sampling.Repetition != 1 }

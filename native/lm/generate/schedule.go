@@ -11,13 +11,13 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// slot is a sequence of the states.
+// slot holds one sequence.
 type slot struct {
 	number int
 	r      *request // nil if it is free
-	fed    int      // tokens of the prompt whose runs have begun
-	past   int      // positions of keys and values whose runs have begun
-	// cached are the tokens of the first positions, from the last request, once it has ended.
+	fed    int      // prompt tokens whose runs have started
+	past   int      // positions of keys and values whose runs have started
+	// cached are the tokens of the first positions, set when a request ends.
 	cached []int32
 	used   time.Time // when it became free
 }
@@ -26,8 +26,8 @@ type slot struct {
 type flight struct {
 	run   native.Run
 	slots []*slot
-	of    []*request // of the slots when it began
-	draft []int32    // of a verification
+	of    []*request // requests of the slots at its start
+	draft []int32    // draft of a verification
 	final bool       // the results are tokens
 }
 
@@ -81,7 +81,8 @@ func (l *scheduler) step() error {
 	return nil
 }
 
-// admit frees the slots of requests whose callers have gone, and gives free slots to those that wait.
+// admit frees the slots of requests whose callers have gone, and assigns free slots to waiting
+// requests.
 func (l *scheduler) admit() error {
 	l.e.mu.Lock()
 	l.waiting = append(l.waiting, l.e.waiting...)
@@ -112,8 +113,8 @@ func (l *scheduler) admit() error {
 	return nil
 }
 
-// slotFor returns the free slot whose last request has the longest beginning in common, of equal ones that
-// which has been free for the longest; nil if there is none.
+// slotFor returns the free slot with the longest prefix in common with the prompt, among equal ones
+// the one free for longest; nil if there is none.
 func (l *scheduler) slotFor(r *request) *slot {
 	var best *slot
 	most := 0
@@ -128,8 +129,8 @@ func (l *scheduler) slotFor(r *request) *slot {
 	return best
 }
 
-// common returns how many tokens of a prompt have keys and values in a slot. The last one is always
-// computed, for its logits, and all are for a penalty of tokens of the prompt.
+// common returns the number of prompt tokens whose keys and values are in a slot. The last token is
+// always computed, for its logits; all are if a penalty applies to the prompt.
 func (l *scheduler) common(s *slot, r *request) int {
 	if l.e.options.NoReuse || r.penalises() {
 		return 0
@@ -141,7 +142,7 @@ func (l *scheduler) common(s *slot, r *request) int {
 	return n
 }
 
-// take begins a request in a slot that holds its first reused positions already.
+// take starts a request in a slot that already holds its first reused positions.
 func (s *slot) take(r *request, reused int) {
 	s.r, s.fed, s.past, s.cached = r, reused, reused, nil
 	now := time.Now()
@@ -155,8 +156,8 @@ func (s *slot) free() {
 	s.r, s.cached, s.used = nil, all[:min(len(all), s.past)], time.Now()
 }
 
-// next starts the next run: of prompts and results in turn if there are both. It returns nil if no slot can
-// go on before the results of earlier runs.
+// next starts the next run, alternating between prompts and results if there are both. It returns
+// nil if every slot waits for the results of earlier runs.
 func (l *scheduler) next() (*flight, error) {
 	fill := slices.IndexFunc(l.slots, func(s *slot) bool { return s.r != nil && s.fed < len(s.r.prompt) })
 	var ready []*slot
@@ -181,8 +182,8 @@ func (l *scheduler) next() (*flight, error) {
 	return l.decode(ready)
 }
 
-// canDecode reports whether the next token of a slot can be computed now. Where the host decides by the last
-// one, it waits for that.
+// canDecode reports whether the next token of a slot can be computed now. Where the host needs the
+// last token to decide, it waits for it.
 func (l *scheduler) canDecode(s *slot) bool {
 	r := s.r
 	if r.issued == r.limit || s.past >= l.e.options.Context {
@@ -201,7 +202,7 @@ func (l *scheduler) draft(s *slot) []int32 {
 	return lookup(slices.Concat(s.r.prompt, s.r.result), min(l.e.options.Draft, s.r.limit-len(s.r.result)-1))
 }
 
-// start begins a run of an entry for slots.
+// start starts a run of an entry for slots.
 func (l *scheduler) start(entry string, in rlx.Inputs, f *flight) (*flight, error) {
 	for _, s := range f.slots {
 		f.of = append(f.of, s.r)
@@ -267,8 +268,8 @@ func (l *scheduler) verify(s *slot, draft []int32) (*flight, error) {
 	return l.start(verifyEntry, in, &flight{slots: []*slot{s}, draft: draft, final: true})
 }
 
-// sampling returns the inputs of sampling of rows of requests, some of which may be nil. They draw random
-// numbers if the tokens count.
+// sampling returns the sampling inputs for rows of requests, some of which may be nil. Random
+// numbers are drawn only if draw is set.
 func (l *scheduler) sampling(of []*request, draws bool) rlx.Inputs {
 	rows, words := len(of), l.e.words
 	by, allowed := make([]float32, 0, rows*lm.SamplingFields), make([]uint32, rows*words)
@@ -303,7 +304,7 @@ func (l *scheduler) sampling(of []*request, draws bool) rlx.Inputs {
 	}
 }
 
-// read waits for a run and gives its tokens to the requests.
+// read waits for a run and passes its tokens to the requests.
 func (l *scheduler) read(f *flight) error {
 	out, err := f.run.Wait(l.ctx)
 	if err != nil {
@@ -331,7 +332,8 @@ func (l *scheduler) read(f *flight) error {
 	return nil
 }
 
-// accept pushes the tokens of a verification: as many as the draft is right, and the one after.
+// accept pushes the tokens of a verification: the correct prefix of the draft and the token after
+// it.
 func (l *scheduler) accept(s *slot, draft, tokens []int32, probabilities []float32) {
 	r := s.r
 	r.stats.Drafted += len(draft)
@@ -351,7 +353,7 @@ func (l *scheduler) accept(s *slot, draft, tokens []int32, probabilities []float
 	}
 }
 
-// end fails all requests and waits for the runs that have begun.
+// end fails all requests and waits for the started runs.
 func (l *scheduler) end(err error) {
 	for _, s := range l.slots {
 		if s.r != nil {
@@ -366,6 +368,6 @@ func (l *scheduler) end(err error) {
 		r.fail(err)
 	}
 	for _, f := range l.flights {
-		_, _ = f.run.Wait(l.ctx) // its error is that of the engine, or does not matter
+		_, _ = f.run.Wait(l.ctx) // the engine's error is set, or the error does not matter
 	}
 }

@@ -2,15 +2,15 @@ package generate
 
 import "strings"
 
-// stopper finds the stop strings of a text that comes in pieces, and holds back what may be the beginning
-// of one.
+// stopper finds stop strings in a text that arrives in pieces, and withholds a suffix that may be
+// the beginning of one.
 type stopper struct {
 	stops []string
 	held  string
 }
 
-// add returns the text that no stop string can begin in any more, and whether one was found: the text
-// then ends before it.
+// add returns the text that can no longer be part of a stop string, and whether one was found: the
+// text then ends before it.
 func (s *stopper) add(piece string) (text string, found bool) {
 	all := s.held + piece
 	first := -1
@@ -35,7 +35,7 @@ func (s *stopper) add(piece string) (text string, found bool) {
 	return all[:len(all)-keep], false
 }
 
-// rest returns the text that was held back, at the end.
+// rest returns the withheld text at the end.
 func (s *stopper) rest() string {
 	held := s.held
 	s.held = ""

@@ -1,6 +1,6 @@
-// Package perplexity measures how well a language model predicts a text: the input is an open model and the
-// tokens of the text, the output the exponential of the mean negative logarithm of the probabilities that the
-// model gives to the tokens. The less, the better.
+// Package perplexity measures how well a language model predicts a text. The input is an open model
+// and the tokens of the text; the output is the exponential of the mean negative log probability of
+// the tokens. Smaller is better.
 //
 //	model, err := lm.Load("model.gguf")
 //	result, err := perplexity.Measure(ctx, session, model, tokens, perplexity.Options{})
@@ -23,13 +23,13 @@ import (
 type Options struct {
 	// Context is the number of tokens of a window; 0 means 512, or the model's context if that is less.
 	Context int
-	// Stride is by how many tokens a window is further than the one before. With 0 windows lie side by side,
-	// and the predictions of the second half of each count, which have at least half a window before them:
-	// llama.cpp's llama-perplexity does so by default. With a stride the last Stride predictions of each
-	// window count, and all of the first one (Hugging Face's "Perplexity of fixed-length models").
+	// Stride is the distance of consecutive windows in tokens. With 0 windows do not overlap, and
+	// the predictions in the second half of each count, as in llama.cpp's llama-perplexity. With a
+	// stride the last Stride predictions of each window count, and all of the first one (Hugging
+	// Face's "Perplexity of fixed-length models").
 	Stride int
-	// Begin, if not nil, replaces the first token of each window by one that begins texts, as llama.cpp does
-	// for models whose tokenizer adds one. It is used without a stride.
+	// Begin, if not nil, replaces the first token of each window by one that begins texts, as
+	// llama.cpp does for models whose tokenizer adds one. It is used without a stride.
 	Begin *int32
 	// Progress, if not nil, is called after each window.
 	Progress func(done, of int, r Result)
@@ -123,7 +123,7 @@ func compile(ctx context.Context, s *rlx.Session, m *lm.Model, n int) (*rlx.Prog
 	return p, m.Set(ctx, p)
 }
 
-// window returns the losses of a window of tokens, one of which is only predicted.
+// window returns the losses of a window of tokens. The last token is only predicted.
 func (o Options) window(ctx context.Context, p *rlx.Program, tokens []int32) ([]float32, error) {
 	n := len(tokens) - 1
 	in := append([]int32(nil), tokens[:n]...)

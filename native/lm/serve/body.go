@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx/native/lm/generate"
 )
 
-// body is a request of either form. Pointers are nil for what is left out.
+// body is a request of either form. Pointers are nil for missing fields.
 type body struct {
 	Model    string      `json:"model"`
 	Prompt   prompts     `json:"prompt"`
@@ -159,7 +159,7 @@ func (t *texts) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(t))
 }
 
-// logProbs is a boolean, or a number of alternatives of which none are given.
+// logProbs is a boolean, or a number of alternatives, none of which is returned.
 type logProbs bool
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -199,7 +199,7 @@ func (p *prompts) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// messageIn is a message whose content is a string or a list of parts.
+// messageIn is a message. Its content is a string or a list of parts.
 type messageIn struct {
 	Role    string  `json:"role"`
 	Content content `json:"content"`

@@ -15,7 +15,7 @@ import (
 // Embedder returns vectors of texts: a [models.Texts] of package native/models. Its methods may be called from
 // several goroutines.
 type Embedder interface {
-	// Tokens returns the tokens of a text, with those that begin and end every text.
+	// Tokens returns the tokens of a text, including those that begin and end every text.
 	Tokens(text string) ([]int32, error)
 	// EmbedTokens returns the vector of each text. The error is of kind [ir.ErrIndex] or [ir.ErrShape] for
 	// tokens that the model cannot read.
@@ -59,7 +59,7 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) (any, error) {
 		if e := errorOf(err); e.status == http.StatusRequestEntityTooLarge {
 			return nil, e
 		}
-		return nil, refuse("", "the request is no JSON of this API: %s", err)
+		return nil, refuse("", "the request is not valid JSON of this API: %s", err)
 	}
 	if err := s.checkModel(b.Model); err != nil {
 		return nil, err

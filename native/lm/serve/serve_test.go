@@ -82,7 +82,7 @@ func post(t *testing.T, url, body string) (int, string) {
 	return r.StatusCode, string(data)
 }
 
-// answerOf is what the tests read of answers and events.
+// answerOf has the fields of answers and events that the tests read.
 type answerOf struct {
 	Object  string
 	Model   string

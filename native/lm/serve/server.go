@@ -14,10 +14,9 @@ import (
 
 // Options are the options of [New].
 type Options struct {
-	// Name is the name of the model; "" means "rlx". Requests may name it or leave it out.
+	// Name is the name of the model; "" means "rlx". Requests may omit it.
 	Name string
-	// Chat returns the prompt of a conversation, whose last message the model is to answer; nil refuses
-	// chats.
+	// Chat returns the prompt for the model's answer to a conversation; nil refuses chats.
 	Chat func(messages []generate.Message) ([]int32, error)
 	// Embeddings returns vectors of texts for /v1/embeddings; nil refuses them.
 	Embeddings Embedder
@@ -40,8 +39,8 @@ type Server struct {
 	number  atomic.Int64 // of requests
 }
 
-// New returns a server of an engine, whose model has a tokenizer, or with a nil engine one for vectors alone.
-// The engine and the embedder stay the caller's to close.
+// New returns a server of an engine, whose model has a tokenizer; with a nil engine it serves
+// vectors only. The caller closes the engine and the embedder.
 func New(e *generate.Engine, o Options) *Server {
 	if o.Name == "" {
 		o.Name = "rlx"
@@ -108,7 +107,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, form func(s *Ser
 			e.write(w)
 			return
 		}
-		refuse("", "the request is no JSON of this API: %s", err).write(w)
+		refuse("", "the request is not valid JSON of this API: %s", err).write(w)
 		return
 	}
 	if err := s.checkModel(b.Model); err != nil {

@@ -126,7 +126,7 @@ func (s *setter) find(name string, tag int) *given {
 	return v
 }
 
-// fail notes that an attribute was given as something else than what it is.
+// fail records that an attribute has the wrong type.
 func (s *setter) fail(name string, v *given, wanted string) {
 	if s.err == nil {
 		s.err = ir.Attrf("%s is %s; it must be %s", hostName(name), v, wanted)
@@ -145,7 +145,7 @@ func hostName(name string) string {
 	return w.String()
 }
 
-// String returns what was given.
+// String returns the given value.
 func (v *given) String() string {
 	switch v.tag {
 	case tagNumber:
@@ -252,9 +252,8 @@ func (s *setter) Dims(name string, p *[]ir.Dim) {
 	}
 }
 
-// relative returns what a negative number stands for in a slice: a start is
-// counted from the end of the axis, and a size of -1 is all there is from the
-// start on.
+// relative resolves a negative number of a slice: a start counts from the end of the axis, and a
+// size of -1 extends to the end.
 func (s *setter) relative(name string, i, n int) (ir.Dim, error) {
 	bad := ir.Errorf(ir.ErrSyntax, "%d is not a size", n)
 	switch {

@@ -32,15 +32,15 @@ func module(c *wire.Service, r *wire.Request) (*ir.Module, error) {
 	return wire.Bind(name, entries, values)
 }
 
-// job is what is compiled for some devices.
+// job is a compilation for some devices.
 type job struct {
 	module *ir.Module
 	// devices are the targets in order: the plans of those after the first are its variants.
 	devices []recipe.Device
 }
 
-// readJob reads a job: a module, limits, f16, subgroup, device and the targets. Limits are
-// those of [recipe.Limits] in order; 0 stands for the default. Targets are by their places in [recipe.TargetNames].
+// readJob reads a job: a module, limits, f16, subgroup, device and the targets. Limits are those of
+// [recipe.Limits] in order; 0 means the default. Targets are indices into [recipe.TargetNames].
 func readJob(c *wire.Service, r *wire.Request) (*job, error) {
 	m, err := module(c, r)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package compiler is what the WebAssembly module offers to its host, apart
-// from how bytes get in and out: building graphs op by op, differentiating
-// them, turning them into training steps, and compiling them to plans. It is
-// plain Go, so that it is tested without a browser.
+// Package compiler is the interface of the WebAssembly module to its host, apart from the transport
+// of bytes: building graphs op by op, differentiating them, deriving training steps, and compiling
+// them to plans. It is plain Go and is tested without a browser.
 //
 // Every call is one request and one response, see package wire. Graphs and
 // builders stay on this side; the host holds them by handle and frees them.

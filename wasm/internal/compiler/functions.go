@@ -38,7 +38,7 @@ func init() {
 	}
 }
 
-// outside returns what an index outside gives, by its place in the host's list.
+// outside returns the mode for indices out of range, by its index in the host's list.
 func outside(place float64) string {
 	list := []string{ops.OutsideFill, ops.OutsideClip, ops.OutsideWrap}
 	if i := int(place); i >= 0 && i < len(list) {

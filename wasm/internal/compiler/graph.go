@@ -15,7 +15,7 @@ func atoi(s string) (int, bool) {
 	return n, err == nil
 }
 
-// keepGraph gives the host a graph, or the error that came instead.
+// keepGraph passes the host a graph, or an error.
 func keepGraph(c *wire.Service, w *wire.Response, g *ir.Graph, err error) error {
 	if err == nil {
 		w.U32(c.Add(g))

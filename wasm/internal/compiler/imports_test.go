@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Each of these packages adds more to what a page downloads than all that the
-// compiler would use of it: see package format.
+// Each of these packages would add more to the page's module than the compiler uses of it: see
+// package format.
 func TestModuleDoesNotImportLargePackages(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "../..")
 	list.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")

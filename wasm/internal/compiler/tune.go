@@ -48,8 +48,7 @@ func candidate(r *wire.Request, g *plan.Choice) (emit.Schedule, error) {
 	return g.Candidates[i].Schedule, r.Err()
 }
 
-// trial (tuning, group, schedule) → a plan file whose entry "run" does the work of the
-// group once.
+// trial (tuning, group, schedule) → a plan file whose entry "run" computes the group once.
 func trial(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	t, err := wire.Get[*tuning](c, r)
 	if err != nil {

@@ -67,7 +67,7 @@ func (r *Request) F64() float64 {
 // Bool reads a truth value.
 func (r *Request) Bool() bool { return r.U32() != 0 }
 
-// Bytes returns part of the request: copy what is to be kept.
+// Bytes returns part of the request. The caller must copy bytes that it keeps.
 func (r *Request) Bytes() []byte { return r.take(r.U32()) }
 
 // Text reads a string.

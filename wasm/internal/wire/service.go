@@ -107,7 +107,7 @@ func (s *Service) Add(x any) int {
 	return h
 }
 
-// Get returns the object behind a handle that the request names.
+// Get returns the object with the handle in the request.
 func Get[T any](s *Service, r *Request) (T, error) {
 	h := r.U32()
 	x, ok := s.objects[h].(T)

@@ -63,7 +63,7 @@ type Error struct {
 	Operands          []string
 }
 
-// Call makes a call and returns what is in the response, or the error.
+// Call makes a call and returns the response, or the error.
 func Call(s *wire.Service, method string, args ...any) (*wire.Request, *Error) {
 	r := wire.NewRequest(s.Call(Request(method, args...)))
 	if r.U32() == 0 {

@@ -27,7 +27,7 @@ type Options struct {
 	Limits loop.Limits
 	// LowPower prefers a power-saving GPU.
 	LowPower bool
-	// API is the graphics API to use, one of [APIs]; "" leaves the choice to wgpu.
+	// API is the graphics API to use, one of [APIs]; with "" wgpu chooses.
 	API string
 }
 
@@ -69,8 +69,8 @@ var opened struct {
 	gpus     map[Options]*gpu
 }
 
-// Open opens the fastest GPU. The error is of kind [ErrDevice] or [ErrLimit] and says what
-// is missing, or of kind [ir.ErrName] for an unknown API.
+// Open opens the fastest GPU. The error is of kind [ErrDevice] or [ErrLimit] and names what is
+// missing, or of kind [ir.ErrName] for an unknown API.
 func Open(opts Options) (*Device, error) {
 	if _, known := apis[opts.API]; !known && opts.API != "" {
 		return nil, &Error{Kind: ir.ErrName, Op: "open", Msg: fmt.Sprintf("unknown graphics API %q: have %q", opts.API, APIs())}

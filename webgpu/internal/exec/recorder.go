@@ -20,7 +20,7 @@ type recorder struct {
 	depth    int                      // of the current repeat
 	counters [plan.MaxCounters]uint32 // row offsets of the counters, outermost first
 	offsets  [1 + plan.MaxCounters]uint32
-	goesOn   func(*whileOp) (bool, error) // submits what is recorded so far
+	goesOn   func(*whileOp) (bool, error) // submits the commands recorded so far
 }
 
 // record encodes operations; row is the byte offset of the run's scalars.

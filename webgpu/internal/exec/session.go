@@ -43,8 +43,8 @@ func (d *Device) Load(ctx context.Context, p *plan.Plan) (*Session, error) {
 	return d.LoadShared(ctx, p, nil)
 }
 
-// LoadShared is [Device.Load] for a plan with the layout ([plan.Target]) of that of another session of
-// the device, nil for none, whose parameters and states it uses. They live until both are closed.
+// LoadShared is [Device.Load] for a plan that shares parameters and states with another session of
+// the device (nil for none) and has its layout ([plan.Target]). They live until both are closed.
 func (d *Device) LoadShared(ctx context.Context, p *plan.Plan, with *Session) (*Session, error) {
 	if err := d.turns.Lock(ctx); err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (s *Session) fail(err error) error {
 	return err
 }
 
-// Sync waits until the device is done with what was submitted before.
+// Sync waits until the device has completed all submissions.
 func (s *Session) Sync(ctx context.Context) error {
 	if err := s.lock(ctx, "sync"); err != nil {
 		return err

@@ -82,8 +82,8 @@ func (s *Session) Save(ctx context.Context) (map[string]Tensor, error) {
 	return values, err
 }
 
-// Load sets parameters and states as Save gave them; others stay as they are.
-// Nothing is written if one of them is refused.
+// Load sets parameters and states to values from Save; others do not change. It writes nothing if
+// it refuses one of them.
 func (s *Session) Load(ctx context.Context, values map[string]Tensor) error {
 	if err := s.lock(ctx, "load"); err != nil {
 		return err

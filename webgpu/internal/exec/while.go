@@ -56,8 +56,8 @@ func (r *recorder) while(o *whileOp, row uint32) error {
 	}
 }
 
-// look submits what was recorded, waits for it, and reports whether a loop goes on. What
-// follows is recorded anew.
+// look submits the recorded commands, waits for them, and reports whether a loop goes on. Later
+// commands are recorded from scratch.
 func (s *Session) look(ctx context.Context, op string, o *whileOp) (going bool, err error) {
 	if err := s.rec.endPass(); err != nil {
 		return false, err

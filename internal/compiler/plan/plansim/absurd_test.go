@@ -15,14 +15,14 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// kinds are what a graph of such a size may be refused for.
+// kinds are the kinds of error with which a graph of such a size may be refused.
 var kinds = []error{ir.ErrShape, ir.ErrDType, ir.ErrAttr, ir.ErrIndex, ir.ErrUnsupported, ir.ErrNoRule, plan.ErrInvalid}
 
 // absurd are sizes that no memory has: products of two of them overflow 64 bits.
 var absurd = []int64{1<<31 + 1, 1 << 40, 1 << 46, 1 << 62}
 
-// TestAbsurdSizesAreRefused builds every sample with operands of absurd sizes: whatever takes
-// the graph ends with a plan or an error of a kind, and takes little memory.
+// TestAbsurdSizesAreRefused builds every sample with operands of absurd sizes: every use of the
+// graph returns a plan or a typed error, and takes little memory.
 func TestAbsurdSizesAreRefused(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -53,8 +53,8 @@ func TestAbsurdSizesAreRefused(t *testing.T) {
 	}
 }
 
-// absurdGraph returns the graph of a sample whose operands have another size along the
-// first, or along all, of the axes longer than 1; nil where the op refuses it.
+// absurdGraph returns the graph of a sample with another size along the first, or along all, of the
+// axes longer than 1; nil if the op refuses it.
 func absurdGraph(op ir.Op, s ir.Sample, size int64, all bool) *ir.Graph {
 	if int64(int(size)) != size {
 		return nil // an int has 32 bits here
@@ -84,7 +84,7 @@ func absurdGraph(op ir.Op, s ir.Sample, size int64, all bool) *ir.Graph {
 	return g
 }
 
-// absurdUses does with a graph what can be done without its inputs.
+// absurdUses runs every transform that needs no inputs on a graph.
 func absurdUses(t *testing.T, what string, g *ir.Graph) {
 	defer func() {
 		if r := recover(); r != nil {

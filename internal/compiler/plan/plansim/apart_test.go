@@ -29,8 +29,8 @@ func numbersLike(a *ir.Array, bound int) *ir.Array {
 	return a
 }
 
-// apart is a graph with its inputs, how many dispatches it may take, and how
-// many bytes those may read and write in all.
+// apart is a graph with its inputs, its maximum number of dispatches, and the maximum bytes that
+// these may read and write in all.
 type apart struct {
 	build               func(b *ir.Builder)
 	bound               int // of integers
@@ -78,8 +78,8 @@ func sorted(d ir.DType, axis int, dims ...int) func(b *ir.Builder) {
 	}
 }
 
-// aparts are sizes that samples of ops are too small for. Bounds of memory are
-// what the schedules here take, and a little.
+// aparts are sizes that the samples of ops do not reach. The memory bounds are the traffic of the
+// present schedules, and a little more.
 var aparts = map[string]apart{
 	// 77 KB of table written once and each row once more, 24 KB of updates read.
 	"add, updates that a workgroup sorts":       {scatterOf(ops.ScatterAdd, ir.F32, 301, 64, 100), 301, 4, 180 * kib, 110 * kib},
@@ -93,11 +93,11 @@ var aparts = map[string]apart{
 	"set by votes":                              {scatterOf(ops.Scatter, ir.F32, 40, 3, 900), 40, 4, 44 * kib, 20 * kib},
 	"add of integers at once":                   {scatterOf(ops.ScatterAdd, ir.I32, 40, 3, 900), 40, 2, 44 * kib, 12 * kib},
 	"min of integers at once":                   {scatterOf(ops.ScatterMin, ir.U32, 40, 3, 900), 40, 2, 44 * kib, 12 * kib},
-	// The index, the update and what it is added to are read once for each element, but
-	// where exchanges would be in each other's way.
+	// The index, the update and the operand's element are read once per element, unless exchanges
+	// would conflict.
 	"add in any order":           {inAnyOrder(301, 64, 100), 301, 2, 180 * kib, 110 * kib},
 	"add in any order, few rows": {inAnyOrder(3, 5, 2000), 2, 4, 230 * kib, 32 * kib},
-	// A state of 512 KB of which one row of 512 B is changed.
+	// A state of 512 KB in which one row of 512 B changes.
 	"one row of a state":          {changed(1024, 128, 1, ops.Scatter), 1024, 1, 2 * kib, kib},
 	"a row of a state updated":    {updated, 900, 1, 2 * kib, kib},
 	"added to one of a state":     {changed(1024, 128, 1, ops.ScatterAdd), 1024, 1, 3 * kib, kib},
@@ -116,7 +116,7 @@ func runningSum(a ops.CumSumAttrs, dims ...int) func(b *ir.Builder) {
 	return func(b *ir.Builder) { b.Output("y", ops.CumSum(b, b.Input("x", ir.F32, ir.Dims(dims...)...), a)) }
 }
 
-// recurrence is a linear recurrence whose factors are below 1.
+// recurrence is a linear recurrence with factors below 1.
 func recurrence(a ops.CumSumAttrs, dims ...int) func(b *ir.Builder) {
 	return func(b *ir.Builder) {
 		x, y := b.Input("x", ir.F32, ir.Dims(dims...)...), b.Input("y", ir.F32, ir.Dims(dims...)...)
@@ -124,9 +124,8 @@ func recurrence(a ops.CumSumAttrs, dims ...int) func(b *ir.Builder) {
 	}
 }
 
-// runnings are sizes at which scans are split, or continue for several
-// tiles. Each element is read once, or twice where rows are cut, and written
-// once; threads behind the end of a row read its last element again.
+// runnings are sizes at which scans are split, or take several tiles. Each element is read once, or
+// twice in split rows, and written once; threads past the end of a row read its last element again.
 var runnings = map[string]apart{
 	"rows of a tile":             {runningSum(ops.CumSumAttrs{Axis: 1}, 130, 500), 0, 1, 272 * kib, 255 * kib},
 	"rows of some elements":      {runningSum(ops.CumSumAttrs{Axis: 1}, 300, 5), 0, 1, 16 * kib, 6 * kib},
@@ -142,8 +141,8 @@ var runnings = map[string]apart{
 	"recurrence in many columns": {recurrence(ops.CumSumAttrs{}, 640, 40), 0, 1, 201 * kib, 101 * kib},
 }
 
-// TestScansOfManyValuesFitBindings has two values with their factors, more
-// than a kernel can bind together with the partial results of chunks.
+// TestScansOfManyValuesFitBindings scans two values with their factors: with the partial results of
+// chunks they exceed the bindings of a kernel.
 func TestScansOfManyValuesFitBindings(t *testing.T) {
 	apart{build: func(b *ir.Builder) {
 		var in []ir.Value
@@ -283,8 +282,7 @@ func TestBadIndexKeepsEmbedding(t *testing.T) {
 	}
 }
 
-// check compares two runs with their meaning, and what they take with its
-// bounds.
+// check compares two runs with the reference implementation, and their cost with its bounds.
 func (c apart) check(t *testing.T, target plan.Target) {
 	g, err := ir.Build("g", c.build)
 	if err != nil {

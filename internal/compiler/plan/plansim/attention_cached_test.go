@@ -41,7 +41,7 @@ func TestCachedAttentionCombinesNaN(t *testing.T) {
 	}
 }
 
-// TestCachedAttentionPastItsRoomIsZero runs queries whose window has no key after queries that have
+// TestCachedAttentionPastItsRoomIsZero runs queries with no key in their window after queries with
 // some: the second run must not read the partial results of the first.
 func TestCachedAttentionPastItsRoomIsZero(t *testing.T) {
 	const room = 9
@@ -71,8 +71,9 @@ func TestCachedAttentionPastItsRoomIsZero(t *testing.T) {
 	}
 }
 
-// TestCachedAttentionByWarps runs the kernels of CUDA, whose threads read vectors: lengths from none to all
-// of three blocks of keys, several sequences by their rows, windows, and NaN in what is seen.
+// TestCachedAttentionByWarps runs the CUDA kernels, whose threads read vectors: lengths from none
+// to three full blocks of keys, several sequences selected by row, windows, and NaN in visible
+// keys.
 func TestCachedAttentionByWarps(t *testing.T) {
 	sample := func(a ops.CachedAttentionAttrs, d ir.DType, queries int, past ...int64) ir.Sample {
 		s := ir.Sample{Attrs: &a}

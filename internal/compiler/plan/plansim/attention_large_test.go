@@ -14,8 +14,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestTrainingOnALongContextFitsTheDefaultLimits compiles an AdamW step of a
-// block of a language model with a context whose scores would take 8 GiB.
+// TestTrainingOnALongContextFitsTheDefaultLimits compiles an AdamW step of a block of a language
+// model whose scores would take 8 GiB.
 func TestTrainingOnALongContextFitsTheDefaultLimits(t *testing.T) {
 	const context = 16384
 	loss, err := irtest.GPT{Vocab: 65, Context: context, Width: 512, Heads: 8, Blocks: 1, Batch: 1}.Loss()

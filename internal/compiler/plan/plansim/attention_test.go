@@ -183,7 +183,7 @@ func TestAttentionInBlocksAmongOtherThings(t *testing.T) {
 	}
 }
 
-// backwardOf gives out one cotangent of attention.
+// backwardOf outputs one cotangent of attention.
 func backwardOf(b *ir.Builder, q, k, v ir.Value, which int) {
 	row := ops.ReduceSum(b, q, 2)
 	b.Output("y", ops.AttentionBackward(b, q, k, v, row, row, q, ir.Value{}, ops.AttentionAttrs{Scale: 0.5})[which])

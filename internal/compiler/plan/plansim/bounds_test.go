@@ -68,9 +68,9 @@ func TestGroupsAreBounded(t *testing.T) {
 	}
 }
 
-// TestEpilogueIsPrintedOnce: a thread has many sums of a product, and the
-// random bits of a dropout behind them are computed in a loop over these. 0x1bd11bda is
-// Threefry's constant, which a block has once (Salmon et al. 2011).
+// TestEpilogueIsPrintedOnce: a thread has many sums of a product; the random bits of a dropout
+// after it are computed in a loop over them. 0x1bd11bda is Threefry's constant, which a block uses
+// once (Salmon et al. 2011).
 func TestEpilogueIsPrintedOnce(t *testing.T) {
 	p := planOf(t, func(b *ir.Builder) {
 		x, w := b.Input("x", ir.F32, ir.Dims(2048, 64)...), b.Param("w", ir.F32, ir.Dims(64, 2048)...)

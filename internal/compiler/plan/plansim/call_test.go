@@ -59,8 +59,8 @@ func withLibrary() plan.Target {
 	return t
 }
 
-// An op names a routine of a library, which the plan carries as a step between what is
-// computed before and behind it.
+// An op names a library routine, which becomes a step of the plan between the kernels before and
+// after it.
 func TestAnOpCallsALibrary(t *testing.T) {
 	m := calls(t, "call.good", func(*ir.Algorithm) {})
 	s := open(t, m.Entries[0].Graph, withLibrary())

@@ -114,8 +114,8 @@ func TestBadIndexKeepsStates(t *testing.T) {
 	}
 }
 
-// TestUntakenBranchChecksNothing has indices that are wrong for the
-// branch which is not taken: by itself, and in a loop.
+// TestUntakenBranchChecksNothing has invalid indices in the branch that is not taken, outside and
+// inside a loop.
 func TestUntakenBranchChecksNothing(t *testing.T) {
 	good := func(b *ir.Builder, in []ir.Value) []ir.Value {
 		return []ir.Value{ops.BroadcastTo(b, ops.ReduceSum(b, in[0]), in[1].Shape())}

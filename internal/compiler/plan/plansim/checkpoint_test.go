@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// segments is a loop of loops, each of which, and each of whose steps, is under a
-// Checkpoint, over a reshaped parameter.
+// segments is a loop of loops over a reshaped parameter; each inner loop, and each of its steps, is
+// under a Checkpoint.
 func segments() (*ir.Graph, error) {
 	return ir.Build("segments", func(b *ir.Builder) {
 		x := ops.Reshape(b, b.Param("x", ir.F32, ir.Dims(12, 5)...), ir.Dims(3, 4, 5)...)
@@ -35,8 +35,8 @@ func segments() (*ir.Graph, error) {
 	})
 }
 
-// TestGradientsOfCheckpointedLoops compares what comes of checkpoints in loops, and of
-// views that loops take, with the meaning of the graph.
+// TestGradientsOfCheckpointedLoops compares gradients of checkpoints in loops, and of views that
+// loops take, with the reference implementation of the graph.
 func TestGradientsOfCheckpointedLoops(t *testing.T) {
 	g, err := segments()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// position returns where the element in row m and column n of a product of
-// matrices lies, in one list of all of them.
+// position returns the offset of the element in row m and column n of a matrix product in row-major
+// order.
 type position func(m, n scalar.Expr, rows, columns int) scalar.Expr
 
 func times(x scalar.Expr, by int) scalar.Expr { return scalar.Mul(x, scalar.ConstI(ir.I32, int64(by))) }
@@ -91,8 +91,8 @@ func init() {
 	}
 }
 
-// TestContractionsWithoutTransposeAreUnsupported has results whose positions do
-// not distinguish rows from columns.
+// TestContractionsWithoutTransposeAreUnsupported has results whose positions do not distinguish
+// rows from columns.
 func TestContractionsWithoutTransposeAreUnsupported(t *testing.T) {
 	for op, at := range map[ir.Op]position{
 		"test.sum":        func(m, n scalar.Expr, _, _ int) scalar.Expr { return scalar.Add(m, n) },

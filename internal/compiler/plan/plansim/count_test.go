@@ -13,9 +13,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestKernelsOfLanguageModels bounds what a plan for a training step of GPT-2
-// holds, with AdamW and gradients clipped by their norm: each kernel is compiled
-// before the first step.
+// TestKernelsOfLanguageModels bounds the kernels of a plan for a training step of GPT-2, with AdamW
+// and gradients clipped by their norm: each kernel is compiled before the first step.
 func TestKernelsOfLanguageModels(t *testing.T) {
 	for _, c := range []struct {
 		blocks, kernels, source int
@@ -67,8 +66,8 @@ func TestKernelsOfDropoutDoNotGrowWithDepth(t *testing.T) {
 	}
 }
 
-// Groups that are equal but for literals share a kernel, whatever kind of group they
-// are and of whatever type the literals.
+// Groups that differ only in literals share a kernel, whatever the kind of group and the type of
+// the literals.
 func TestLiteralsThatDifferAreWords(t *testing.T) {
 	for name, layer := range map[string]func(b *ir.Builder, x ir.Value, i int) ir.Value{
 		"rows": func(b *ir.Builder, x ir.Value, i int) ir.Value {
@@ -123,7 +122,7 @@ func gptPlan(t *testing.T, gpt irtest.GPT) *plan.Plan {
 	return p
 }
 
-// stepBytes is what the steps of the first entry take in a file.
+// stepBytes is the size of the first entry's steps in a file.
 func stepBytes(t *testing.T, p *plan.Plan) int {
 	t.Helper()
 	whole, err := plan.Encode(p)

@@ -21,8 +21,7 @@ func inputsOf(b *ir.Builder, n int, dims ...int) []ir.Value {
 	return in
 }
 
-// crowded are graphs whose nodes have far more operands, results or states than a
-// kernel binds.
+// crowded are graphs with nodes of far more operands, results or states than a kernel binds.
 var crowded = map[string]func(b *ir.Builder){
 	"concatenate 300": func(b *ir.Builder) {
 		b.Output("y", ops.Sin(b, ops.Concatenate(b, 0, inputsOf(b, 300, 3, 2)...)))
@@ -230,9 +229,9 @@ var crowded = map[string]func(b *ir.Builder){
 	},
 }
 
-// lonely returns a target whose buffers hold one of a graph's largest tensors and no more.
+// lonely returns a target whose buffers hold only one of a graph's largest tensors.
 func lonely(g *ir.Graph) plan.Target {
-	most := 256 // what the places of storage arrays are multiples of
+	most := 256 // alignment of storage arrays
 	for _, n := range g.Nodes() {
 		for _, t := range n.Types() {
 			size, _ := t.Shape.Size().Const()
@@ -245,8 +244,8 @@ func lonely(g *ir.Graph) plan.Target {
 	return t
 }
 
-// TestGraphsOverTheBindingLimit: no graph whose tensors each fit a binding is refused for how many it
-// has, also where no two tensors share a buffer, and neither are its derivatives.
+// TestGraphsOverTheBindingLimit: a graph whose tensors each fit a binding is never refused for
+// their number, even if no two tensors share a buffer, and neither are its derivatives.
 func TestGraphsOverTheBindingLimit(t *testing.T) {
 	for name, build := range crowded {
 		t.Run(name, func(t *testing.T) {

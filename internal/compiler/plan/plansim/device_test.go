@@ -38,8 +38,8 @@ func TestRandomGraphsOnOtherDevices(t *testing.T) {
 	}
 }
 
-// TestRandomGraphsFitSmallBindings draws a graph in which rows attended to each
-// other, with more scores than a small binding holds.
+// TestRandomGraphsFitSmallBindings once drew a graph with attention between rows and more scores
+// than a small binding holds.
 func TestRandomGraphsFitSmallBindings(t *testing.T) {
 	target := plan.WebGPU()
 	target.Limits.BindingBytes = 4 << 10

@@ -25,9 +25,9 @@ func chosen(rows, n int) (*ir.Graph, error) {
 	})
 }
 
-// TestBranchesRunOnlyWhereTaken counts the dispatches that a run makes, with and
-// without those that a gate holds back: by the rule for targets, the products of
-// branches are worth a gate from 1<<20 multiplications on.
+// TestBranchesRunOnlyWhereTaken counts the dispatches of a run with and without those that a gate
+// skips: by the rule for targets, products in branches justify a gate from 1<<20 multiplications
+// on.
 func TestBranchesRunOnlyWhereTaken(t *testing.T) {
 	for _, c := range []struct {
 		what             string
@@ -78,8 +78,8 @@ func doubled(b *ir.Builder, x ir.Value) ir.Value {
 	})[0]
 }
 
-// Loops without a bound run in each step of a scan and in a branch, whether the device
-// decides what is launched or finds empty grids.
+// Loops without a bound run in each step of a scan and in a branch, both where the device skips
+// launches and where it runs empty grids.
 func TestLoopsWithoutABound(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.N(3))

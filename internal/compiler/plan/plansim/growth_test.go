@@ -21,10 +21,10 @@ var mostMemory = map[string]int{"chain": 1100, "residual": 2100, "parameters": 2
 // expressions in its kernels and their drafts.
 const mostOfKernels = 77 << 20
 
-// BenchmarkGrowth reports how compile time grows with the number of nodes: the
-// exponent between the smallest and the largest graph of each family. Small graphs are
-// compiled as often as makes as many nodes, so that they pay for the collector, too. Of three
-// rounds the least time counts for each size, as others may use the machine.
+// BenchmarkGrowth reports how compile time grows with the number of nodes: the exponent between the
+// smallest and the largest graph of each family. Small graphs are compiled more often, for an equal
+// total of nodes, so that they include garbage collection. The fastest of three rounds counts for
+// each size, as other programs may use the machine.
 func BenchmarkGrowth(b *testing.B) {
 	for _, f := range irtest.Families {
 		b.Run(f.Name, func(b *testing.B) {
@@ -83,7 +83,7 @@ func compileTime(b testing.TB, g *ir.Graph, t plan.Target) (nodes int, took time
 	return compileTimes(b, g, t, 1)
 }
 
-// compileTimes compiles a graph some times and returns what one of them took.
+// compileTimes compiles a graph several times and returns the time of one compilation.
 func compileTimes(b testing.TB, g *ir.Graph, t plan.Target, times int) (nodes int, took time.Duration, bytes uint64) {
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
 	if err != nil {

@@ -35,10 +35,9 @@ func gru(steps, batch, width int) (*ir.Graph, error) {
 	})
 }
 
-// TestDispatchesOfARecurrentNetwork counts what a step of its loops takes, where one
-// is left: forward alone, then forward and backward of a training step, on WebGPU,
-// which binds too few arrays for what a step keeps for the way back, and where there
-// are more.
+// TestDispatchesOfARecurrentNetwork counts the dispatches per step of a loop, if one remains: in
+// the forward pass, and in both passes of a training step, on WebGPU, which binds too few arrays
+// for the residuals of a step, and on targets with more.
 func TestDispatchesOfARecurrentNetwork(t *testing.T) {
 	g, err := gru(500, 8, 128)
 	if err != nil {
@@ -134,8 +133,8 @@ func loopKernels(p *plan.Plan, steps []plan.Step, inside bool, seen map[int]stri
 	return seen
 }
 
-// TestGradientsOfARecurrentNetwork compares what comes of rewritten loops with
-// the meaning of the graph.
+// TestGradientsOfARecurrentNetwork compares gradients through rewritten loops with the reference
+// implementation of the graph.
 func TestGradientsOfARecurrentNetwork(t *testing.T) {
 	g, err := gru(5, 2, 4)
 	if err != nil {

@@ -98,7 +98,7 @@ func TestKernelsOfEqualNodesAreOnce(t *testing.T) {
 	}
 }
 
-// fitted registers an op whose kernels are those that f makes of a good one.
+// fitted registers an op with the kernels that f derives from a correct one.
 func fitted(t *testing.T, name ir.Op, f func(a *ir.Algorithm)) error {
 	t.Helper()
 	d, _ := ir.Lookup(ownop.Op)

@@ -44,8 +44,8 @@ func cnnModel(batch int) model {
 	return model{fmt.Sprintf("cnn, %d MiB", batch*8*8*16*4>>20), func() (*ir.Graph, error) { return cnn(batch) }}
 }
 
-// TestModelsWhoseTensorsFitAreAccepted compiles training steps of models up to the
-// last size of which each tensor fits a binding of the smallest WebGPU device.
+// TestModelsWhoseTensorsFitAreAccepted compiles training steps of models up to the last size at
+// which each tensor fits a binding of the smallest WebGPU device.
 func TestModelsWhoseTensorsFitAreAccepted(t *testing.T) {
 	character := func(batch int) irtest.GPT {
 		c := irtest.CharacterGPT
@@ -71,8 +71,8 @@ func TestModelsWhoseTensorsFitAreAccepted(t *testing.T) {
 	}
 }
 
-// TestModelsAtTheLimitRunInTheSimulator runs a sample of the workgroups of models
-// whose tensors fill bindings that are as small as they may be.
+// TestModelsAtTheLimitRunInTheSimulator runs a sample of the workgroups of models whose tensors
+// fill the smallest possible bindings.
 func TestModelsAtTheLimitRunInTheSimulator(t *testing.T) {
 	models := []model{
 		gptModel(irtest.GPT{Vocab: 65, Context: 32, Width: 32, Heads: 2, Blocks: 2, Batch: 16}),

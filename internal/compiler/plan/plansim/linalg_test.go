@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestLaunchesOfLinearAlgebra counts the kernels of factorisations and transforms
-// and how often they are launched: what they cost a GPU while matrices are small.
+// TestLaunchesOfLinearAlgebra counts the kernels and launches of factorisations and transforms,
+// which determine their cost on a GPU for small matrices.
 func TestLaunchesOfLinearAlgebra(t *testing.T) {
 	for _, c := range []struct {
 		name              string

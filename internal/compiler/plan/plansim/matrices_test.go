@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestFactorisationsOfManySizes holds the kernels and the panels of factorisations to
-// their plain meanings, in f64, where a fault is not lost in roundings: sizes around
-// those of tiles, of what a workgroup keeps, and beyond.
+// TestFactorisationsOfManySizes compares the kernels and panels of factorisations with their
+// reference implementations, in f64, where rounding hides no fault: sizes around those of tiles and
+// of a workgroup's memory, and beyond.
 func TestFactorisationsOfManySizes(t *testing.T) {
 	for _, c := range []struct {
 		op    ir.Op
@@ -54,9 +54,9 @@ func TestFactorisationsOfManySizes(t *testing.T) {
 	}
 }
 
-// TestTransformsOfManyLengths holds the passes of Fourier transforms to the sum that
-// defines them: one, two and three of them, rows that fill workgroups and some that do
-// not, columns that lie side by side and some that lie across rows.
+// TestTransformsOfManyLengths compares the passes of Fourier transforms with the defining sum: one,
+// two and three passes, rows that fill workgroups and rows that do not, contiguous and strided
+// columns.
 func TestTransformsOfManyLengths(t *testing.T) {
 	for _, c := range []struct {
 		d       ir.DType

@@ -33,8 +33,8 @@ func adamStep(t *testing.T, batch int, layers ...int) (*plansim.Session, *ir.Gra
 	return s, g
 }
 
-// TestAStepIsAtMostTwentyKernels counts those of a size at which sums are cut into
-// parts, which takes a kernel more each.
+// TestAStepIsAtMostTwentyKernels counts the kernels at a size at which sums are split, which takes
+// one more kernel each.
 func TestAStepIsAtMostTwentyKernels(t *testing.T) {
 	s, _ := adamStep(t, 128, 784, 512, 512, 10)
 	if n := len(s.Plan().Entries[0].Steps); n > 20 {

@@ -12,8 +12,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops/nan"
 )
 
-// TestKernelsFollowNaNConventions runs samples of every op with a NaN: kernels give NaN
-// where the meaning of the op does.
+// TestKernelsFollowNaNConventions runs samples of every op with a NaN: kernels return NaN where the
+// reference implementation does.
 func TestKernelsFollowNaNConventions(t *testing.T) {
 	for _, c := range nan.Conventions() {
 		t.Run(string(c.Op), func(t *testing.T) {

@@ -12,8 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// inBytes is a target whose memory is addressed by bytes and that stores types of 8 and
-// 16 bits, as CUDA does.
+// inBytes is a target with byte-addressed memory that stores types of 8 and 16 bits, as CUDA does.
 func inBytes() plan.Target {
 	target := plan.WebGPU()
 	target.Dialect = dtype.CUDA

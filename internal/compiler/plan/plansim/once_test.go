@@ -14,7 +14,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// counting is a printer that counts what it prints.
+// counting is a printer that counts the kernels it prints.
 type counting struct {
 	wgsl.Printer
 	printed *int
@@ -25,10 +25,10 @@ func (c counting) Print(k *loop.Kernel) (string, error) {
 	return c.Printer.Print(k)
 }
 
-// TestEqualGroupsAreWorkedOutOnce compiles training steps of 4, 12 and 24 equal blocks, of
-// which each block adds 47 dispatches: the kernels printed, and so those scheduled and checked
-// before, hardly increase. Those that do are maps that are fused with others only in some layers, and
-// kernels of parts in grids of other sizes, which turn out to be equal when they are printed.
+// TestEqualGroupsAreWorkedOutOnce compiles training steps of 4, 12 and 24 equal blocks, each of
+// which adds 47 dispatches: the number of printed kernels, and so of scheduled and checked ones,
+// hardly grows. It grows by maps that are fused with others only in some layers, and by fused parts
+// with other grids, which turn out to be equal when they are printed.
 func TestEqualGroupsAreWorkedOutOnce(t *testing.T) {
 	for _, blocks := range []int{4, 12, 24} {
 		m, err := ir.NewModule("m", ir.Entry{Name: "step", Graph: gptStep(t, irtest.GPT{Vocab: 65, Context: 64, Width: 64, Heads: 2, Batch: 8, Blocks: blocks, Dropout: 0.1})})
@@ -46,8 +46,8 @@ func TestEqualGroupsAreWorkedOutOnce(t *testing.T) {
 	}
 }
 
-// TestClippingKernelsDoNotGrowWithParameters: the norm of all gradients is two,
-// of which the first is launched once for each few arenas that they lie in.
+// TestClippingKernelsDoNotGrowWithParameters: the norm of all gradients is two kernels, the first
+// of which is launched once per few arenas.
 func TestClippingKernelsDoNotGrowWithParameters(t *testing.T) {
 	for _, parameters := range []int{10, 1000} {
 		loss, err := ir.Build("loss", func(b *ir.Builder) {

@@ -15,9 +15,8 @@ import (
 	_ "github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestSamplesOfAllOpsEqualReference compiles every sample of every op, by
-// itself, runs the plan in the simulator and compares with the reference
-// meaning in float64.
+// TestSamplesOfAllOpsEqualReference compiles every sample of every op separately, runs the plan in
+// the simulator and compares with the reference implementation in float64.
 func TestSamplesOfAllOpsEqualReference(t *testing.T) {
 	eachSample(t, func(t *testing.T, op ir.Op, s ir.Sample) { checkSample(t, op, s) })
 }

@@ -51,8 +51,9 @@ func packedRandom(rng *rand.Rand, format string, rows, elements int) *ir.Array {
 	return a
 }
 
-// TestPackedRowsAreReadAsWords multiplies a row with packed weights of every format: kernels of CUDA read
-// them as words, at whatever place in a word blocks begin, and combine products with what follows.
+// TestPackedRowsAreReadAsWords multiplies a row with packed weights of every format: CUDA kernels
+// read them as words, at whatever offset in a word blocks begin, and fuse products with their
+// epilogue.
 func TestPackedRowsAreReadAsWords(t *testing.T) {
 	for _, format := range slices.Sorted(maps.Keys(tame)) {
 		for _, c := range []struct{ rows, elements int }{{4, 768}, {3, 256}} {
@@ -74,8 +75,8 @@ func TestPackedRowsAreReadAsWords(t *testing.T) {
 	}
 }
 
-// TestPackedGateAndValue computes a gate and what it multiplies in one kernel, of activations that are
-// normalised, for rows that no workgroup of several has.
+// TestPackedGateAndValue computes a gate and its factor in one kernel, of normalised activations,
+// for rows that no workgroup shares.
 func TestPackedGateAndValue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const rows, elements = 7, 768

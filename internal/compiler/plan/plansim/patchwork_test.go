@@ -24,8 +24,8 @@ var onWebGPU = irtest.Memoize(func(op ir.Op, s ir.Sample) bool {
 	return true
 })
 
-// TestRandomPatchworksEqualReference compiles random patchworks, which together hold every
-// op that WebGPU has, and compares what their kernels compute with what they mean.
+// TestRandomPatchworksEqualReference compiles random patchworks, which in total contain every op
+// that WebGPU supports, and compares kernels with the reference implementation.
 func TestRandomPatchworksEqualReference(t *testing.T) {
 	numbers := irtest.Corpus
 	for n := range irtest.Patchworks(onWebGPU) {

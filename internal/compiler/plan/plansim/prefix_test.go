@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestScansOfMoreRowsThanTheGridLimit has rows whose workgroups lie in a
-// rectangle with some in excess, which must not write: they would store
-// the last row a second time, racing with the workgroup that has it.
+// TestScansOfMoreRowsThanTheGridLimit has rows whose grid is a rectangle with workgroups past the
+// end. These must not write: they would store the last row a second time and race with its
+// workgroup.
 func TestScansOfMoreRowsThanTheGridLimit(t *testing.T) {
 	short := plan.WebGPU()
 	short.Limits.Groups = 7

@@ -16,9 +16,8 @@ func turned(b *ir.Builder, x ir.Value, by int) ir.Value {
 	return ops.Concatenate(b, 0, ops.SliceAxis(b, x, 0, ir.N(by), ir.N(roundSize-by)), ops.SliceAxis(b, x, 0, ir.N(0), ir.N(by)))
 }
 
-// rounds are steps that a program takes again and again. Most read their operand at several
-// places, and none has much arithmetic in floats, so that nothing but the number of terms
-// ends what is computed again instead of being stored.
+// rounds are steps that a program repeats. Most read their operand at several positions, and none
+// has much float arithmetic, so that only the limit on terms ends rematerialisation.
 var rounds = map[string]struct {
 	dtype ir.DType
 	step  func(b *ir.Builder, x ir.Value, i int) ir.Value

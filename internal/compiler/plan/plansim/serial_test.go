@@ -12,9 +12,8 @@ import (
 // The schedules for one thread in the simulator, which watches bounds and memory
 // that has not been written.
 
-// undivided is a target whose kernels have one workgroup each, divided one whose
-// kernels have as many as they can have: the simulator watches too that these do
-// not need each other.
+// undivided is a target whose kernels have one workgroup, divided one whose kernels have as many as
+// possible: the simulator checks that they are independent.
 var undivided, divided = plan.WebAssembly(false), plan.WebAssembly(false)
 
 func init() { undivided.ShareOps, divided.ShareOps = 0, 1 }
@@ -36,8 +35,8 @@ func TestRandomGraphsOnOneThread(t *testing.T) {
 	}
 }
 
-// TestManyMapsOnOneThread has more tensors than a kernel binds, of types of which
-// no two share a binding.
+// TestManyMapsOnOneThread has more tensors than a kernel binds, of pairwise different types, so
+// that no two share a binding.
 func TestManyMapsOnOneThread(t *testing.T) {
 	for _, d := range []ir.DType{ir.U8, ir.BF16, ir.F64} {
 		t.Run(d.String(), func(t *testing.T) {

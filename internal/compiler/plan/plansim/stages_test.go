@@ -23,9 +23,8 @@ func normOf(dims []int, axes ...int) func(b *ir.Builder) {
 	}
 }
 
-// Norms whose rows are few workgroups are computed stage by stage, each cut into parts, and
-// by one kernel where a processor has a row to itself. A launch
-// that takes no time makes small ones worth cutting.
+// Norms whose rows are few workgroups are computed stage by stage, each split, and by one kernel if
+// each processor has a row. A launch cost of zero makes small ones worth splitting.
 func TestNormsOfFewRowsAreSplitByStage(t *testing.T) {
 	many := plan.WebGPU()
 	many.Device = hardware.Unknown()

@@ -11,8 +11,8 @@ import (
 // one returns a literal like x.
 func one(b *ir.Builder, x ir.Value) ir.Value { return ops.ConstLike(b, x, 1) }
 
-// statePrograms are graphs in which where and when the new value of a state is
-// stored matters: every other reader must have seen the old one.
+// statePrograms are graphs in which it matters where and when the new value of a state is stored:
+// every other reader must have read the old one.
 var statePrograms = []struct {
 	name string
 	make func(b *ir.Builder)

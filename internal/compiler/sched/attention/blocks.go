@@ -15,7 +15,7 @@ type side struct {
 	count int         // all positions
 	block int         // positions of a block
 	first scalar.Expr // first position of the current block
-	// thread returns the sum by which a thread's i-th row or column lies behind first.
+	// thread returns the offset of a thread's i-th row or column from first.
 	thread func(i int) (origin scalar.Expr, offset int)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Launch is a kernel with the tensors bound to its storage arrays, in order; nil stands for the
+// Launch is a kernel with the tensors bound to its storage arrays, in order; nil means the
 // status words. Or it is a library routine with the tensors of its arrays, and Kernel is nil.
 type Launch struct {
 	Kernel *loop.Kernel // nil for a routine and for parts

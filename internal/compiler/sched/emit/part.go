@@ -15,7 +15,7 @@ type Part struct {
 	// Key is equal for parts that do the same to as many tensors, whatever their lengths and
 	// addresses.
 	Key string
-	// Args are the tensors that the part touches, in the order of the key; nil stands for the
+	// Args are the tensors that the part touches, in the order of the key; nil means the
 	// status words.
 	Args []*fusion.Tensor
 	// Written reports which of Args the part stores to.
@@ -76,7 +76,7 @@ func NewPart(x Work, length int, p *fusion.Partition, caps loop.Caps) Part {
 	return part
 }
 
-// OwnLaunch returns the launch of the part in a kernel of its own.
+// OwnLaunch returns the launch of the part in a separate kernel.
 func (p *Part) OwnLaunch(caps loop.Caps) Launch {
 	w := New(p.Partition, caps).WithThreads(GroupThreads)
 	first := 0

@@ -396,7 +396,7 @@ type epilogueWork struct {
 	wholes, bytes   float64 // tensors of full size that are read; bytes read and written per result
 }
 
-// newEpilogueWork returns the epilogue of a group behind a planned product.
+// newEpilogueWork returns the epilogue of a group after a planned product.
 func newEpilogueWork(g *fusion.Group, p *libraryPlan) epilogueWork {
 	f := epilogueWork{results: float64(p.Batch * p.M * p.N), weight: float64(g.EpilogueWeight()), product: float64(p.Result.Size())}
 	for _, t := range g.Reads() {

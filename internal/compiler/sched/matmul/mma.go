@@ -77,7 +77,7 @@ type mmaPlan struct {
 	rows    int // the operand along the rows of atoms; the other is along the columns
 	layout  [2]mmaLayout
 	steps   int // steps of a part
-	parts   int // split-K parts, each for workgroups of its own
+	parts   int // split-K parts, each computed by separate workgroups
 }
 
 // mmaLayout is the layout of an operand that is copied to shared memory.
@@ -613,7 +613,7 @@ func (m *mmaEmitter) storeRound(slot int, round scalar.Expr, result resultStores
 	total := mmaRows * roundColumns / run
 	m.Loop("result", m.thread, loop.Int(total), runs*mmaThreads, total-1, func(at scalar.Expr) {
 		v := emit.NewVectorizer(m.Emitter)
-		v.ObserveWritten(m.Body)
+		v.ObserveWritten()
 		var list [][]emit.PendingStore
 		var inside []scalar.Expr
 		for j := range runs {

@@ -1,4 +1,5 @@
-// Package reduce lowers reductions, with what is fused before, between and behind them.
+// Package reduce lowers reductions, fused with their prologues, epilogues and the stages between
+// them.
 //
 // Input: a group of kind ReduceKind or TotalKind. Output: a kernel in which the lanes of a
 // workgroup share rows, or two kernels where rows are split over workgroups (split.go). space.go

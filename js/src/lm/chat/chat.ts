@@ -12,7 +12,10 @@ export interface Message {
   [key: string]: unknown;
 }
 
-/** The variables of a template besides `messages`, such as `tools` and `bos_token`: texts, numbers, booleans, null, lists and objects of these. */
+/**
+ * The variables of a template besides `messages`, such as `tools` and `bos_token`: strings,
+ * numbers, booleans, null, and lists and objects of these.
+ */
 export interface RenderOptions {
   /** Ends the text where the answer of the model begins. False by default. */
   addGenerationPrompt?: boolean;
@@ -35,7 +38,7 @@ export interface ChatTemplate {
   render(messages: readonly Message[], options?: RenderOptions): string;
 }
 
-/** Has what overflows the stack fail as what is nested too deep. */
+/** Reports a stack overflow as an error of too deep nesting. */
 function bounded<T>(run: () => T): T {
   try {
     return run();

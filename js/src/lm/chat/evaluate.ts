@@ -5,7 +5,8 @@ import { binary, relation, signed } from './operators.js';
 import { filteredName, type Node } from './parse.js';
 import { beyond, type Budget, type Call, Dict, Failure, type Func, index, integer, iterate, List, maxDepth, maxOutput, Missing, refuse, seal, slice, textOf, truth, typeName, type Value } from './value.js';
 
-// Bounds of a run: evaluated nodes, and in them items and each 64 characters of texts; of a turn of a loop, whose variables are set.
+// Bounds of a run: evaluated nodes, including items and each 64 characters of strings; and those of
+// a loop's iteration, which sets variables.
 const maxSteps = 1 << 22, turnSteps = 8;
 
 /** The names of a block; those around it are seen from it. */
@@ -45,7 +46,7 @@ class Arguments implements Call {
 /** The filters that do not read a value as a whole. */
 const cheap = ['length', 'count', 'first', 'last', 'default', 'd'];
 
-/** How a block ends: a loop goes on with the next turn, or not. */
+/** How a block ends: whether a loop continues with the next iteration. */
 type Flow = 'break' | 'continue' | undefined;
 
 class Run implements Budget {

@@ -10,7 +10,7 @@ const ofText = (f: (s: string) => string): Method => (c, v) => {
 };
 /** A filter of the items of a value. */
 const ofItems = (f: (items: readonly Value[], c: Call, v: Value) => Value): Method => (c, v) => f(c.run.items(v), c, v);
-/** The items of a value, of which none has none. */
+/** The items of a value; none has no items. */
 const itemsOrNone = (c: Call, v: Value): readonly Value[] => v === null ? [] : c.run.items(v);
 
 const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', "'": '&#39;', '"': '&#34;' };

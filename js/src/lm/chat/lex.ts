@@ -62,7 +62,7 @@ class Lexer {
     this.at = to;
   }
 
-  /** Skips what an expression matches here, and returns the match. */
+  /** Skips a match of an expression at this position, and returns it. */
   private take(what: RegExp): RegExpExecArray | undefined {
     what.lastIndex = this.at;
     const found = what.exec(this.text);

@@ -7,7 +7,7 @@ export type Method = (c: Call, v: Value) => Value;
 /** A method of strings. */
 type TextMethod = (c: Call, s: string) => Value;
 
-// Python's white space, which has four separators of ASCII besides Unicode's.
+// Python's white space: Unicode's and four ASCII separators.
 const space = String.raw`[\p{White_Space}\x1c-\x1f]`;
 const begins = new RegExp(`^${space}+`, 'u'), isSpaces = new RegExp(`^${space}+$`, 'u'), spaces = new RegExp(`${space}+`, 'u'), oneSpace = new RegExp(space, 'u');
 

@@ -17,7 +17,12 @@ export interface Node {
   other?: Node[];
 }
 
-/** The kinds of nodes. The children of some: for, the iterable and the condition; slice, the object, start, stop and step; call, the function and its arguments, of which the last are those named in names; filter and test, the value and the arguments; choose, the condition, the value and the other value; dict, keys and values in turn. */
+/**
+ * The kinds of nodes. Children of some kinds: for: the iterable and the condition; slice: the
+ * object, start, stop and step; call: the function and its arguments, the last of which are those
+ * named in names; filter and test: the value and the arguments; choose: the condition, the value
+ * and the other value; dict: keys and values in turn.
+ */
 export type Op =
   | 'text' | 'output' | 'for' | 'if' | 'set' | 'setBlock' | 'macro' | 'break' | 'continue' | 'generation' | 'filterBlock'
   | 'literal' | 'name' | 'list' | 'tuple' | 'dict' | 'attribute' | 'index' | 'slice' | 'call' | 'filter' | 'test' | 'not' | 'and' | 'or' | 'choose'
@@ -83,7 +88,7 @@ export class Parser {
     return out;
   }
 
-  /** Reads statements up to a block of one of the given names, at whose name it stops. */
+  /** Reads statements up to a block with one of the given names, and stops at the name. */
   block(...ends: string[]): Node[] {
     return this.inside(() => {
       const out: Node[] = [];
@@ -147,7 +152,7 @@ export class Parser {
   private forLoop(): Omit<Node, 'line'> {
     const names = this.targets();
     this.expect('in');
-    const over = this.or(), only = this.take('if') ? this.expression() : undefined; // without a choice, whose if is that of the loop
+    const over = this.or(), only = this.take('if') ? this.expression() : undefined; // without a choice: an if belongs to the loop
     this.expectClose();
     this.loops++;
     const body = this.block('else', 'endfor');
@@ -157,7 +162,7 @@ export class Parser {
     return { op: 'for', names, kids: [over, only], body, other };
   }
 
-  /** Reads what follows if or elif. */
+  /** Reads the condition of an if or elif. */
   private condition(): Omit<Node, 'line'> {
     return this.inside(() => {
       const kids = [this.expressions()];
@@ -363,7 +368,7 @@ export class Parser {
     }
   }
 
-  /** Reads the name of a test, and its argument, which may stand without parentheses. */
+  /** Reads the name of a test, and its argument, which needs no parentheses. */
   private test(given: Node): Node {
     const n = { ...given, text: this.next().text }, { kind } = this.now;
     if (this.is('(')) return this.arguments(n);

@@ -1,5 +1,5 @@
-// The values of a template: null (none), booleans, integers (bigint), floats (number), strings, lists, mappings, functions, and what is
-// not defined.
+// The values of a template: null (none), booleans, integers (bigint), floats (number), strings,
+// lists, mappings, functions, and undefined values.
 
 import { classOf, type ErrorKind } from '../../values/errors.js';
 
@@ -21,7 +21,7 @@ export class List extends Measured {
 }
 
 export class Dict extends Measured {
-  /** A namespace, whose attributes may be set. */
+  /** A namespace, with settable attributes. */
   space = false;
   /** A namespace or the variable loop, which has no text and equals itself alone. */
   opaque = false;
@@ -170,7 +170,7 @@ export function textOf(v: Value, quotes = false): string {
   return '';
 }
 
-/** The items of a list, the keys of a mapping or the characters of a string; undefined for what has none. */
+/** The items of a list, the keys of a mapping or the characters of a string; undefined for other values. */
 export function itemsOf(v: Value): readonly Value[] | undefined {
   if (v instanceof List) return v.items;
   if (v instanceof Dict) return [...v.values.keys()];
@@ -192,7 +192,7 @@ export function index(v: Value, i: Value): Value {
   return (at === undefined ? undefined : itemsOf(v)?.at(Number(at))) ?? missingOrNull(v, at, i);
 }
 
-/** None where a list has that at a position, what is not defined elsewhere. */
+/** None for a position in a list, undefined elsewhere. */
 function missingOrNull(v: Value, at: bigint | undefined, i: Value): Value {
   return v instanceof List && at !== undefined && v.items.at(Number(at)) === null ? null : new Missing(textOf(i));
 }
@@ -216,8 +216,8 @@ export function slice(v: Value, [from, to, by]: readonly (Value | undefined)[]):
 }
 
 /**
- * The value of a template that a value of the page is: objects are mappings, whole numbers integers. Texts within lists and mappings are
- * what `quote` makes of them.
+ * Converts a value of the page to one of a template: objects are mappings, whole numbers integers.
+ * `quote` rewrites strings within lists and mappings.
  */
 export function fromPage(v: unknown, quote: (text: string) => string, depth = 0): Value {
   if (depth > maxDepth) throw beyond(`a value is nested more than ${maxDepth} deep`);

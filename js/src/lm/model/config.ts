@@ -1,4 +1,5 @@
-// What a decoder is: sizes, norms, positions, and what a family does differently. The words are those of the Go package ir/lm.
+// The configuration of a decoder: sizes, norms, positions, and differences between families. The
+// names are those of the Go package ir/lm.
 
 import type { RopeOptions } from '../../nn/position.js';
 import { type ErrorPlace, RlxError } from '../../values/errors.js';
@@ -70,7 +71,10 @@ export interface Config {
 
 /** Rotary positions: pair i of a head is rotated by position·base^(−2i/size)/divisors[i]. */
 export interface Rope {
-  /** The base of the angles, and that of the layers with a window, whose angles are not divided: `base` if not given. */
+  /**
+   * The base of the angles. `localBase` is the base of layers with a window, whose angles are not
+   * divided: `base` if not given.
+   */
   base: number;
   localBase?: number;
   /** How many features of a head are rotated, the first ones: even. */
@@ -89,7 +93,7 @@ export interface Rope {
 /** The error for a description of a model that is malformed or out of range. */
 export const badConfig = (message: string, place?: ErrorPlace): RlxError => new RlxError('attr', `model configuration: ${message}`, place);
 
-// The bounds of a configuration: what no model has, and what a hostile file could ask for.
+// Upper bounds of a configuration, against files that ask for absurd amounts of memory.
 const bounds: Partial<Record<keyof Config, readonly [low: number, high: number]>> = {
   width: [1, 2 ** 22], hidden: [1, 2 ** 22], layers: [1, 4096], heads: [1, 2 ** 14], kvHeads: [1, 2 ** 14], headSize: [1, 2 ** 22],
   vocabulary: [1, 2 ** 28], context: [1, 2 ** 28], window: [0, 2 ** 31 - 1], experts: [0, 1024], expertsPerToken: [0, 1024],
@@ -97,7 +101,7 @@ const bounds: Partial<Record<keyof Config, readonly [low: number, high: number]>
 
 const plainNumbers = ['epsilon', 'normOffset', 'scale', 'scoreSoftcap', 'logitSoftcap', 'embeddingScale'] as const;
 
-/** Returns a configuration by which a decoder can be built, or throws an error of kind `attr`, or `unsupported` for an unknown architecture. */
+/** Returns a checked configuration, or throws an error of kind `attr`, or `unsupported` for an unknown architecture. */
 export function checkConfig(c: Config): Config {
   familyOf(c.architecture);
   for (const [name, [low, high]] of Object.entries(bounds)) {

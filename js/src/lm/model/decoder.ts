@@ -23,9 +23,9 @@ export interface DecoderOptions {
 }
 
 /**
- * The logits of the token after each of `tokens`, integers [..., time]: f32[..., time, vocabulary]. After `nn.cache` it continues
- * the sequence of earlier runs. How the weights lie in memory is for `nn.stored` to say. Errors are those of the configuration and
- * of the layers.
+ * The logits of the token after each of `tokens`, integers [..., time]: f32[..., time,
+ * vocabulary]. After `nn.cache` it continues the sequence of earlier runs. `nn.stored` sets the
+ * storage of the weights. Errors are those of the configuration and of the layers.
  */
 export function decoder(tokens: Value, config: Config, options?: DecoderOptions): Value {
   checkOptions('lm.decoder', options, 'last at checkpoint');
@@ -106,7 +106,7 @@ class Decoder {
     return [heads(q, c.heads), heads(k, c.kvHeads), heads(v, c.kvHeads)];
   }
 
-  /** The MLP, or an expert, whose parameters are in the open scope. */
+  /** The MLP, or an expert. Its parameters are in the open scope. */
   #feed(x: Value): Value {
     const { c, names: n } = this;
     let gate: Value, up: Value | undefined;

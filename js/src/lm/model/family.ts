@@ -71,7 +71,7 @@ const families: Readonly<Record<string, Family>> = {
 /** The names of the families of models that are known. */
 export const architectures: readonly string[] = Object.keys(families).sort();
 
-/** A family. Throws an error of kind `unsupported` that lists what is known. */
+/** A family. Throws an error of kind `unsupported` that lists the known ones. */
 export function familyOf(architecture: string): Family {
   const found = Object.hasOwn(families, architecture) ? families[architecture] : undefined;
   if (!found) throw new RlxError('unsupported', `the architecture is ${shown(architecture)}: there are ${architectures.join(', ')}`, { name: shown(architecture) });
@@ -86,7 +86,10 @@ export function familyInGGUF(name: string, hasExperts: boolean): string {
   throw new RlxError('unsupported', `general.architecture is ${shown(name)}: there are ${known.join(', ')}`, { name: shown(name) });
 }
 
-/** The tensor of a GGUF file in which a layer's parameter is: the name without `.weight` or `.bias`, and the number of the expert. */
+/**
+ * The GGUF tensor that holds a layer's parameter: the name without `.weight` or `.bias`, and the
+ * number of the expert.
+ */
 export interface Stored { name: string; expert?: number }
 
 /** Where the layers of a model are in a GGUF file, by their scope. */

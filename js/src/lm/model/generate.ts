@@ -14,7 +14,10 @@ export interface GenerateOptions extends Sampling {
   maxTokens?: number;
   /** Texts that end the result, which does not have them. They may begin and end within tokens. */
   stop?: readonly string[];
-  /** The seed of the random numbers, a whole number below 2³². A random one if not given: with a seed equal requests give equal results. */
+  /**
+   * The seed of the random numbers, an integer below 2³², random by default. Equal requests with
+   * equal seeds have equal results.
+   */
   seed?: number;
   /** Ends the result. The iteration then throws an error of kind `abort`. */
   signal?: AbortSignal;
@@ -96,7 +99,7 @@ class Request implements Generation {
   readonly #options: GenerateOptions;
   readonly #limit: number;
   readonly #random: () => number;
-  /** The positions whose runs have begun. */
+  /** The positions whose runs have started. */
   #past = 0;
 
   constructor(model: LanguageModel, tokenizer: Tokenizer, prompt: readonly number[], options: GenerateOptions) {
@@ -137,7 +140,7 @@ class Request implements Generation {
     } finally {
       const settled = await Promise.allSettled(flights);
       model.busy = false;
-      // What was computed is a beginning of the next prompt, as a conversation goes on.
+      // The cached positions are a prefix of the next prompt when a conversation continues.
       if (this.#past > 0 && settled.every(({ status }) => status === 'fulfilled')) model.cached = [...this.#prompt, ...results].slice(0, this.#past);
     }
   }

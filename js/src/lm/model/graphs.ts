@@ -26,21 +26,22 @@ export interface Shape {
 // The states of sampling: which tokens are in the sequence, and the last one.
 const seenState = 'sampler/seen', tokenState = 'sampler/token';
 
-/** The decoder with its weights as they lie in memory, and the matrices of the adapter. */
+/** The decoder with its stored weights, and the matrices of the adapter. */
 function model(b: GraphBuilder, { weights, adapter }: Shape, build: () => Value): Value {
   const all = () => stored(b, (name) => weights.storage(name), build);
   return adapter ? lora(b, adapter, all) : all();
 }
 
-/** Marks tokens, i32[1, n], in a row of what the sequence has. Tokens outside the vocabulary are dropped. */
+/** Marks tokens, i32[1, n], as seen in a row of the sequence. Tokens outside the vocabulary are dropped. */
 function marked(seen: Value, tokens: Value, updates: Value): Value {
   const { builder: b } = seen, row = b.iota({ dtype: 'i32', axis: 0, shape: tokens.shape });
   return seen.scatterMax(b.stack([row, tokens], 2), updates, { axes: [0, 1], outside: 'drop' });
 }
 
 /**
- * Takes a chunk of a prompt: `count` tokens of `tokens`, the others are padding. With `first` it forgets what the sequence had. Its
- * token is the first of the result if the chunk is the last one, and else ignored.
+ * Processes a chunk of a prompt: the first `count` of `tokens`, the others are padding. `first`
+ * resets the seen tokens. The sampled token is the first of the result after the last chunk;
+ * otherwise the host ignores it.
  */
 export function prefillGraph(shape: Shape): Graph {
   const { config: { vocabulary }, chunk, context } = shape;
@@ -70,7 +71,7 @@ export function decodeGraph(shape: Shape): Graph {
   });
 }
 
-/** Keeps what the next run needs, and names the result. */
+/** Stores the states for the next run, and names the result. */
 function finish(b: GraphBuilder, seen: Value, token: Value): void {
   b.setState(seenState, seen);
   b.setState(tokenState, token);

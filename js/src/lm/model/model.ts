@@ -14,7 +14,10 @@ import { isAdapter, isGGUF, Weights } from './weights.js';
 
 /** Options of {@link openModel}. */
 export interface ModelOptions {
-  /** The positions of prompt and result together: memory is proportional to it. That of the model if not given, but at most 2,048. */
+  /**
+   * The maximum number of positions of prompt and result: memory is proportional to it. By default
+   * that of the model, but at most 2,048.
+   */
   context?: number;
   /** The tokens of a prompt that one run takes: a longer prompt takes several. 32 if not given. */
   chunk?: number;
@@ -57,7 +60,7 @@ export function contextOf(config: Config, given = Math.min(config.context, 2048)
 /** A language model that is open: it takes one request at a time, by `generate`. */
 export class LanguageModel {
   readonly config: Config;
-  /** The positions of prompt and result together. */
+  /** The maximum number of positions of prompt and result. */
   readonly context: number;
   readonly chunk: number;
   /** The program that runs it, with the entries `prefill` and `decode`. */
@@ -102,7 +105,7 @@ export async function openModel(file: ModelFile, options?: ModelOptions): Promis
 /** The names of the options of a model. @internal */
 export const modelOptions = 'context chunk on worker unpack onProgress signal';
 
-/** The most bytes of weights that are unpacked to f32 by default: half of what a WebAssembly memory can have. */
+/** The maximum bytes of weights that are unpacked to f32 by default: half of the maximum WebAssembly memory. */
 const mostUnpacked = 2 ** 31;
 
 /** Checks the options of a model and sets their defaults. @internal */
@@ -119,7 +122,8 @@ export async function openEntries(shape: Shape & { weights: Weights }, more: Rea
   const opened = await openProgram(() => {
     const graphs = Object.entries({ prefill: () => prefillGraph(shape), decode: () => decodeGraph(shape), ...more }).map(([name, make]) => [name, make()] as const);
     shape.weights.check(graphs.flatMap(([, graph]) => graph.ports));
-    // As texts: parameters begin with what the file has, not with what layers declare.
+    // Parsed from text, so that parameters start from the file, not from the initialisation of
+    // layers.
     return { name: 'lm', entries: Object.fromEntries(graphs.map(([name, graph]) => [name, graph.text()])) };
   }, { ...on && { on }, ...worker !== undefined && { worker } });
   try {

@@ -84,7 +84,7 @@ const gemma2: Rule = (c, h) => ({
   scale: 1 / Math.sqrt(h.number('query_pre_attn_scalar') ?? 256), window: h.number('sliding_window') ?? 4096, windowed: allBut(c.layers, 2),
 });
 
-/** What config.json leaves unsaid and a family does differently. */
+/** Differences of a family that config.json does not state. */
 const ofFamily: Readonly<Record<string, Rule>> = {
   llama(c, h) {
     const bias = h.flag('attention_bias') ?? false;

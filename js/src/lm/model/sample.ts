@@ -11,7 +11,7 @@ export interface Sampling {
   topK?: number;
   /** Keeps the fewest tokens whose probabilities sum to it, in (0, 1]; 1, the default, keeps all (Holtzman et al.). */
   topP?: number;
-  /** Keeps the tokens whose probability is at least this many times the greatest. 0 if not given. */
+  /** Keeps the tokens with a probability of at least this fraction of the largest one. 0 if not given. */
   minP?: number;
   /** Divides the positive logits of tokens that the sequence has, prompt and all, and multiplies the negative ones (Keskar et al., CTRL). 1 if not given. */
   repetition?: number;
@@ -20,7 +20,10 @@ export interface Sampling {
 /** The number of columns of the input of {@link sample} that holds options. */
 export const samplingFields = 6;
 
-/** The options as a row for {@link sample}, with a random number in [0, 1), by which the token is drawn. Throws an error of kind `attr` for one out of range. */
+/**
+ * The options as a row for {@link sample}, with a random number in [0, 1) that selects the token.
+ * Throws an error of kind `attr` for one out of range.
+ */
 export function samplingRow({ temperature = 0, topK = 0, topP = 1, minP = 0, repetition = 1 }: Sampling, random: number): Float32Array {
   const require = (ok: boolean, name: string, x: number, must: string) => { if (!ok) throw new RlxError('attr', `${name} is ${x}: it must be ${must}`, { name }); };
   require(temperature >= 0 && temperature < Infinity, 'temperature', temperature, 'finite and not negative');
@@ -55,7 +58,7 @@ function draw(logits: Value, by: Value, greedy: Value): Value {
   const x = logits.div(warm.select(temperature, 1)), kept = x.ge(threshold(x, by));
   const weights = kept.select(x.sub(x.reduceMax([-1], true)).exp(), 0), sums = weights.cumsum({ axis: -1 });
   const total = sums.slice({ start: [0, size - 1], size: [rows, 1], stride: [1, 1] });
-  const token = sums.le(total.mul(field(by, 5))).convert('i32').sum([-1]); // the first token whose sum exceeds the random share of the whole
+  const token = sums.le(total.mul(field(by, 5))).convert('i32').sum([-1]); // the first token whose prefix sum exceeds the random number times the total
   return warm.reshape([rows]).and(token.lt(size)).select(token, greedy);
 }
 

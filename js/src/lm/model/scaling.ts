@@ -67,7 +67,7 @@ function yarn(r: Rope, s: Scaling, factor: number, original: number): Rope {
   };
 }
 
-/** Divides each angle by a factor of its own, of two lists (Ding et al., LongRoPE). */
+/** Divides each angle by its own factor, from one of two lists (Ding et al., LongRoPE). */
 function longRope(r: Rope, { short = [], long, attention }: Scaling, context: number, original: number): Rope {
   const factor = context / original, grown = factor > 1 && original > 1 ? Math.sqrt(1 + Math.log(factor) / Math.log(original)) : 1;
   return { ...r, divisors: short, ...long && { longDivisors: long }, original, amplitude: attention ?? grown };

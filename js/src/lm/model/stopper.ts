@@ -1,11 +1,11 @@
-/** Finds the stop texts of a text that comes in pieces, and holds back what may be the beginning of one. */
+/** Finds stop strings in a text that arrives in pieces, and withholds a suffix that may be the beginning of one. */
 export class Stopper {
   readonly #stops: readonly string[];
   #held = '';
 
   constructor(stops: readonly string[]) { this.#stops = stops; }
 
-  /** The text in which no stop text can begin any more, and whether one was found: the text then ends before it. */
+  /** The text that can no longer be part of a stop string, and whether one was found: the text then ends before it. */
   add(piece: string): { text: string; found: boolean } {
     const all = this.#held + piece, at = this.#stops.map((stop) => all.indexOf(stop)).filter((i) => i >= 0);
     if (at.length > 0) {

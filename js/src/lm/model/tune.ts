@@ -1,5 +1,5 @@
-// Tuning a model on a text: low-rank matrices beside its weights, which stay as they are, packed too (Hu et al., LoRA; Dettmers et
-// al., QLoRA).
+// Fine-tuning of a model on a text: low-rank matrices are added to its weights, which stay frozen,
+// packed ones too (Hu et al., LoRA; Dettmers et al., QLoRA).
 
 import { fill } from '../../graph/initial.js';
 import { encodeSafetensors } from '../../safetensors/file.js';
@@ -50,7 +50,7 @@ function targetsOf(architecture: string): string[] {
   return [qkv, q, k, v, out, gateUp, gate, up, down].filter((name) => name !== undefined);
 }
 
-/** A model with an adapter that is being trained. `model` generates with the adapter as it is. */
+/** A model with an adapter in training. `model` generates with the current adapter. */
 export class Tuning {
   readonly model: LanguageModel;
   readonly #trainer: Trainer;
@@ -110,7 +110,7 @@ export class Tuning {
     };
   }
 
-  /** Draws the adapter anew, and forgets what the optimizer knows: the model is then as it was. */
+  /** Reinitialises the adapter and the optimizer: the model is then unchanged again. */
   async reset(): Promise<void> {
     const { program } = this.model;
     for (const { name, role, dtype, shape } of program.plan.slots) {
@@ -123,7 +123,7 @@ export class Tuning {
     this.model.cached = [];
   }
 
-  /** Calls a function while the adapter has no effect: what `model` generates there is without it. */
+  /** Calls a function with the adapter disabled: `model` generates without it in that call. */
   async without<T>(run: () => Promise<T>): Promise<T> {
     const { program } = this.model, ups = this.#slots.filter(({ name }) => /lora_B/.test(name)), { values } = await program.readAll(ups.map(({ name }) => name));
     const write = async (of: (name: string) => Float32Array | undefined) => {
@@ -189,8 +189,8 @@ function inHalves(x: Float32Array, heads: number, columns: number, rotated: numb
 }
 
 /**
- * Opens a model with an adapter to train: the weights stay as they are in the file, packed rows too, and each block is computed again in
- * the backward pass. Errors are those of `openModel`.
+ * Opens a model with an adapter to train: the weights are frozen and keep their storage format,
+ * packed rows too, and the backward pass recomputes each block. Errors are those of `openModel`.
  */
 export async function openTuning(file: ModelFile, options?: TuningOptions): Promise<Tuning> {
   checkOptions('openTuning', options, `rank alpha rows length optimizer seed ${modelOptions}`);

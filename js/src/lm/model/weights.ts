@@ -1,4 +1,4 @@
-// Where the parameters of a decoder are in a file, and how they lie in memory.
+// Finds the parameters of a decoder in a file, and chooses their storage.
 
 import type { Port } from '../../graph/graph.js';
 import type { Storage } from '../../nn/layer.js';
@@ -16,7 +16,7 @@ interface Source { info: TensorInfo; expert?: number }
 
 const floats = /^(f32|f16|bf16)$/;
 
-/** Whether a file is one of GGUF: else its metadata are those of config.json. */
+/** Whether a file is a GGUF file: otherwise its metadata are those of config.json. */
 export const isGGUF = (file: ModelFile): boolean => file.metadata.has('general.architecture');
 
 /** A parameter of the matrices that `nn.lora` adds: it is of no file of the model. */
@@ -24,11 +24,14 @@ export const isAdapter = (name: string): boolean => /\/lora_[AB]\/weight$/.test(
 
 /** Options of {@link Weights}. */
 export interface WeightsOptions {
-  /** Makes f32 of all matrices. If not set rows stay packed where products read them so, and numbers stay as they are. */
+  /**
+   * Converts all matrices to f32. By default rows stay packed if products support the format, and
+   * unpacked matrices keep their type.
+   */
   unpack?: boolean;
 }
 
-/** The parameters of a decoder as they lie in a file. */
+/** The parameters of a decoder in a file. */
 export class Weights {
   readonly #file: ModelFile;
   readonly #config: Config;
@@ -36,7 +39,7 @@ export class Weights {
 
   readonly #unpacker: Unpacker | undefined;
 
-  /** `configOf` gives the configuration. */
+  /** `configOf` returns the configuration. */
   constructor(file: ModelFile, config: Config, options: WeightsOptions = {}) {
     this.#file = file;
     this.#config = config;
@@ -62,7 +65,7 @@ export class Weights {
     return undefined;
   }
 
-  /** How a weight lies in memory: what `nn.stored` asks. */
+  /** The storage of a weight, for `nn.stored`. */
   storage(name: string): Storage {
     const type = this.#find(name)?.info.type, unpack = !!this.#unpacker;
     if (type === undefined) return { outIn: true };
@@ -78,8 +81,9 @@ export class Weights {
   }
 
   /**
-   * Throws unless the file has what the parameters of graphs need: of kind `missing` for parameters that it lacks, `name` for
-   * tensors that are none, each with the nearest name, and `shape`.
+   * Throws unless the file fits the parameters of graphs: of kind `missing` for missing
+   * parameters, `name` for tensors that are no parameters, each with the nearest name, and
+   * `shape`.
    */
   check(ports: readonly Port[]): void {
     const missing: string[] = [], used = new Set<string>();
@@ -144,7 +148,7 @@ export class Weights {
   close(): void { this.#unpacker?.close(); }
 }
 
-/** Bytes as elements; those that are not aligned are copied. */
+/** Bytes as elements; unaligned bytes are copied. */
 function elements(type: string, bytes: Uint8Array): HostTensor['data'] {
   const array = arrayOf(type) as { new (buffer: ArrayBufferLike, offset: number, length: number): HostTensor['data']; readonly BYTES_PER_ELEMENT: number };
   const { buffer, byteOffset } = bytes.byteOffset % array.BYTES_PER_ELEMENT ? bytes.slice() : bytes;

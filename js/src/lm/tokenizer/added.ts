@@ -1,4 +1,4 @@
-// The added tokens: those that are found in a text before the model splits it.
+// Added tokens: those that are found in a text before the model splits it.
 
 import type { Normalizer } from './normalize.js';
 import { byteOf, wordClass } from './text.js';
@@ -8,7 +8,7 @@ import { Trie } from './trie.js';
 export interface AddedToken {
   id: number;
   content: string;
-  /** Only where no letter or digit is beside it. */
+  /** Matches only if no letter or digit is adjacent. */
   single_word?: boolean;
   /** Takes the white space before it. */
   lstrip?: boolean;
@@ -19,7 +19,7 @@ export interface AddedToken {
   special?: boolean;
 }
 
-/** A part of a text: an added token, or the text between two, whose id is -1. */
+/** A part of a text: an added token, or the text between two, with id -1. */
 export interface Span { start: number; end: number; id: number }
 
 const space = /\p{White_Space}/u;
@@ -30,15 +30,15 @@ export class Finder {
   private readonly trie: Trie;
   private readonly starts: ReadonlySet<number>;
 
-  /** Finds tokens by their texts, whose values are indices in the list. */
+  /** Finds tokens by their texts; values are indices in the list. */
   constructor(private readonly texts: ReadonlyMap<string, number>, private readonly tokens: readonly AddedToken[]) {
     this.trie = new Trie(texts);
     this.starts = new Set([...texts.keys()].filter(Boolean).map((text) => text.charCodeAt(0)));
   }
 
   /**
-   * The parts of a text in their order, none of which is empty. Special tokens are text if that is asked for, or if a mark follows them,
-   * where one is given.
+   * The nonempty parts of a text in order. Special tokens are treated as text if requested, or if
+   * the mark, if given, follows them.
    */
   find(text: string, specialAsText: boolean, mark = ''): Span[] {
     const out: Span[] = [];

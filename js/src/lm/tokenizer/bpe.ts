@@ -84,7 +84,7 @@ export class BPE implements Model {
 
   id(token: string): number | undefined { return this.vocab.get(token); }
 
-  /** Enters a merge, whose tokens and result must be in the vocabulary. */
+  /** Adds a merge. Its tokens and result must be in the vocabulary. */
   addMerge(left: string, right: string, rank: number): void {
     const whole = left + (right.length >= this.prefix.length ? right.slice(this.prefix.length) : right);
     const ids = [left, right, whole].map((token) => this.vocab.get(token)), lacks = ids.indexOf(undefined);

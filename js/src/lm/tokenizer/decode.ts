@@ -19,7 +19,10 @@ export const joinBytes: Decoder = (tokens) => {
   return [textOf(out)];
 };
 
-/** Decodes tokens as <0x0A>: those that follow one another are the bytes of characters, or U+FFFD each if they are no UTF-8. */
+/**
+ * Decodes tokens such as <0x0A>: a run of them is decoded as UTF-8, or to one U+FFFD for each byte
+ * if it is invalid.
+ */
 export const joinByteTokens: Decoder = (tokens) => {
   const out: string[] = [];
   let run: number[] = [];

@@ -142,18 +142,22 @@ function readAdded(list: unknown, vocab: ReadonlyMap<string, number>): AddedToke
   });
 }
 
-/** The special tokens of a tokenizer.json by their texts, which it does not say itself: tokenizer_config.json does. */
+/** The special tokens of a tokenizer.json by their texts, which are in tokenizer_config.json. */
 export interface SpecialTokens {
-  /** The token that texts begin with. By default, that which the template of the file puts first, or one of a usual name. */
+  /** The token that texts begin with. By default the first one of the file's template, or one of a usual name. */
   bos?: string;
-  /** The tokens that end a generation, by their texts or ids, besides those of usual names, such as `</s>` and `<|im_end|>`. */
+  /**
+   * The tokens that end a generation, by text or id, in addition to those of usual names, such as
+   * `</s>` and `<|im_end|>`.
+   */
   eos?: readonly (string | number)[];
 }
 
 /**
- * Reads a tokenizer.json: its text, or the object. Throws an {@link RlxError} of kind `syntax` for a damaged file, `unsupported` for a part
- * of a kind that is not known, `name` for a special token that there is not. Truncation, padding and dropout of merges are ignored, and so
- * are pairs of texts. Patterns are expressions of the engine: those that could take time without end are `unsupported`.
+ * Reads a tokenizer.json: its text, or the object. Throws an {@link RlxError} of kind `syntax` for
+ * a damaged file, `unsupported` for an unknown kind of part, `name` for a missing special token.
+ * Truncation, padding, dropout of merges and pairs of texts are ignored. Patterns become regular
+ * expressions of the engine: those that could take unbounded time are `unsupported`.
  */
 export function readTokenizer(json: string | object, special: SpecialTokens = {}): Tokenizer {
   const doc = typeof json === 'string' ? parse(json) : json;

@@ -12,7 +12,7 @@ export const spaceMark = '▁';
 /** Writes each character in lower case, without regard to its neighbours: only a sigma's lower case depends on them. */
 export const lower: Normalizer = (text) => text.split('Σ').map((part) => part.toLowerCase()).join('σ');
 
-/** Writes content for what matches a pattern. */
+/** Replaces the matches of a pattern by content. */
 export function replace(pattern: Pattern, content: string): Normalizer {
   return (text) => {
     const found = pattern(text);
@@ -58,7 +58,10 @@ export function bert(clean: boolean, chinese: boolean, accents: boolean, lowerca
 /** SentencePiece's cleaning for translation: control characters are removed and separators are spaces. */
 const nmt = chain([removing(/[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]/g), (text) => text.replace(/[\t\n\f\r\u1680\u200b-\u200f\u2028\u2029\u2581\ufeff\ufffd]/g, ' ')]);
 
-/** Characters that stand before others in a cluster: prefixed signs; that do not: controls; that extend one: marks and joiners. */
+/**
+ * Characters by their role in a cluster: prefixed signs (before others), controls (separate), marks
+ * and joiners (extend others).
+ */
 const prefixed = String.raw`\u{600}-\u{605}\u{6dd}\u{70f}\u{890}\u{891}\u{8e2}\u{110bd}\u{110cd}\u{d4e}`;
 const extending = String.raw`[[\p{M}\u200c\u200d\u0e33\u0eb3]--[\0-\u02ff]]`;
 const breaking = String.raw`[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--[${extending}${prefixed}]]`;
@@ -71,8 +74,9 @@ const maxCluster = 6;
 const maxKnown = 1 << 14;
 
 /**
- * SentencePiece's table of normalizations: a double-array trie of texts, whose values are where their replacements begin, each of which
- * ends with a zero byte. The data are the size of the trie in bytes, its units, the replacements; little endian.
+ * SentencePiece's table of normalizations: a double-array trie of texts. Its values are the
+ * offsets of replacements, which end with a zero byte. The data are the size of the trie in bytes,
+ * its units, the replacements; little endian.
  */
 export function charsmap(data: Uint8Array): Normalizer {
   const view = new DataView(data.buffer, data.byteOffset, data.length), size = data.length < 4 ? 0 : view.getUint32(0, true);

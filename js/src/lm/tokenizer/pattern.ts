@@ -1,4 +1,4 @@
-// Regular expressions of tokenizer.json, whose syntax is that of Oniguruma, as those of the engine.
+// Translates regular expressions of tokenizer.json, in Oniguruma's syntax, to those of the engine.
 
 import { damaged, quoted, unsupported, wordClass } from './text.js';
 
@@ -6,10 +6,10 @@ import { damaged, quoted, unsupported, wordClass } from './text.js';
 // upper bound is that of one character, or of what matches in one way.
 const maxSize = 1 << 14, maxNesting = 64, maxChoices = 24, maxUnlimited = 4;
 
-/** The code of a part: what it takes at most to match it. */
+/** The code of a part, with the maximum cost of matching it. */
 interface Code {
   text: string;
-  /** The characters and conditions in it, repeated ones as often as they are. */
+  /** The number of its characters and conditions, repetitions included. */
   size: number;
   /** It can match in one way only at a position. */
   fixed: boolean;
@@ -179,7 +179,7 @@ class Translator {
     return [...forms].filter((form) => form.length === letter.length).map(escaped).join('');
   }
 
-  /** Reads what follows a backslash: the inside of a class, and the character if it is one. */
+  /** Reads an escape: the contents of a class, and the character if it is one. */
   private escape(): { inside: string; one?: string } {
     const letter = this.next(), low = letter.toLowerCase();
     if (!letter) throw this.fail('it ends with a backslash');
@@ -220,7 +220,7 @@ class Translator {
     return String.fromCodePoint(code);
   }
 
-  /** Reads what follows an opening parenthesis. */
+  /** Reads a group after its opening parenthesis. */
   private group(): Code {
     const { fold, dot } = this;
     for (const open of ['?=', '?!', '?<=', '?<!']) if (this.take(open)) return { ...this.closed(), text: `(${open}${this.last})`, fixed: true, single: false };
@@ -250,7 +250,7 @@ class Translator {
     return code;
   }
 
-  /** Reads what follows an opening bracket, up to the one that closes it. */
+  /** Reads a class after its opening bracket, up to the closing one. */
   private class(): string {
     return this.inside(() => {
       const negate = this.take('^') ? '^' : '', sets = [''];
@@ -292,7 +292,7 @@ class Translator {
   }
 }
 
-/** Finds delimiters in a text: start and end of each in turn, none of which is empty. */
+/** Finds the nonempty delimiters in a text: start and end of each in turn. */
 export type Pattern = (text: string) => number[];
 
 /** The matches of an expression of the engine. */
@@ -304,7 +304,10 @@ export function matching(expression: RegExp): Pattern {
   };
 }
 
-/** Compiles an expression of Oniguruma's syntax. Throws an RlxError of kind `unsupported` for what is not known of the syntax, or is beyond the bounds. */
+/**
+ * Compiles an expression in Oniguruma's syntax. Throws an RlxError of kind `unsupported` for
+ * unknown syntax, or beyond the bounds.
+ */
 export function compilePattern(text: string): Pattern {
   const translated = new Translator(text).whole();
   try {

@@ -8,7 +8,7 @@ export interface PreTokenizer {
   readonly wholeWords?: boolean;
   /** Text is in the normal form C first. */
   readonly compose?: boolean;
-  /** A text begins with the token for that, unless the file says otherwise. */
+  /** Whether a text begins with a special token, unless the file says otherwise. */
   readonly bos?: boolean;
 }
 
@@ -40,5 +40,5 @@ function families(): readonly (readonly [names: string, rule: PreTokenizer])[] {
   ];
 }
 
-/** The rules of a name; undefined for one that is not known. */
+/** The rules with a name; undefined for an unknown name. */
 export const preTokenizer = (name: string): PreTokenizer | undefined => families().find(([names]) => names.split(' ').includes(name || 'default'))?.[1];

@@ -1,10 +1,11 @@
-// Pre-tokenizers: what takes a text apart into words.
+// Pre-tokenizers, which split a text into words.
 
 import { literal, matching, type Pattern } from './pattern.js';
 import { punctuation, toByteLevel } from './text.js';
 
 /**
- * Appends the parts of a piece. `first` says whether the text begins with the piece; the result, whether it begins with the first part.
+ * Appends the parts of a piece. `first` is whether the text begins with the piece; the result is
+ * whether it begins with the first part.
  */
 export type Splitter = (piece: string, first: boolean, out: string[]) => boolean;
 
@@ -52,7 +53,7 @@ export function delimited(pattern: Pattern, then: Behavior, invert = false): Spl
   };
 }
 
-/** Splitters, each of which splits the pieces of the one before. */
+/** Splitters applied in turn: each splits the pieces of the one before. */
 export function inTurn(all: readonly Splitter[]): Splitter {
   return (piece, first, out) => {
     let pieces = [piece], begins = first;
@@ -77,7 +78,10 @@ export function byteLevel(prefixSpace: boolean, pattern: Pattern | undefined, ke
   };
 }
 
-/** Writes spaces as a visible mark, as SentencePiece does, and splits before them. A mark is put before each piece (always), that which begins the text (first), or none (never). */
+/**
+ * Writes spaces as a visible mark, as SentencePiece does, and splits before them. A mark is
+ * inserted before each piece (always), before the first one (first), or nowhere (never).
+ */
 export function metaspace(mark: string, prepend: string, splits: boolean): Splitter {
   const split = delimited(literal(mark), 'MergedWithNext');
   return (piece, first, out) => {

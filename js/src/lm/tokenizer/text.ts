@@ -33,7 +33,10 @@ export function exactText(bytes: readonly number[]): string | undefined {
   }
 }
 
-/** The alphabet of byte-level vocabularies: printable bytes of Latin-1 stand for themselves, the others for U+0100 on, in their order. */
+/**
+ * The alphabet of byte-level vocabularies: printable bytes of Latin-1 map to themselves, the others
+ * to U+0100 and up, in order.
+ */
 export const byteLetters: readonly string[] = (() => {
   let next = 256;
   return Array.from({ length: 256 }, (_, b) => String.fromCharCode(b > 0x20 && b < 0x7f || b > 0xa0 && b !== 0xad ? b : next++));
@@ -50,7 +53,7 @@ export function toByteLevel(text: string): string {
   return out;
 }
 
-/** Appends the bytes that a token stands for: the token itself if a character of it is outside the alphabet. */
+/** Appends the bytes of a token: the token itself if it contains a character outside the alphabet. */
 export function addBytes(out: number[], token: string): void {
   const at = out.length;
   for (const letter of token) {

@@ -1,4 +1,7 @@
-/** The words of a vocabulary that a text begins with. The nodes of a level lie together, the children of a node in the order of their units. */
+/**
+ * Finds the words of a vocabulary that a text begins with. The nodes of a level are contiguous, the
+ * children of a node sorted by code unit.
+ */
 export class Trie {
   /** Of each node: its first child, the child after its last, the UTF-16 unit that leads to it, the value of the word that ends there or -1. */
   private readonly first: Int32Array;
@@ -51,7 +54,7 @@ export class Trie {
     return 0;
   }
 
-  /** The value of the longest word that a text has at a position, whose end is then `found`; -1 for none. */
+  /** The value of the longest word at a position of a text, with its end in `found`; -1 for none. */
   longest(text: string, at: number): number {
     let value = -1;
     for (let i = at, node = 0; i < text.length && (node = this.child(node, text.charCodeAt(i)));) {

@@ -25,8 +25,9 @@ export interface TextStream {
 }
 
 /**
- * A vocabulary with the rules by which text is split into its tokens. Ids are those of the tokenizers library of Hugging Face, or of
- * SentencePiece for its files; of characters newer than Unicode 10 they may differ, which engines of other versions classify otherwise.
+ * A vocabulary with the rules that split text into its tokens. Ids are those of Hugging Face's
+ * tokenizers library, or of SentencePiece for its files. They may differ for characters newer than
+ * Unicode 10, which engines classify by their version.
  */
 export interface Tokenizer {
   /**
@@ -34,9 +35,9 @@ export interface Tokenizer {
    * other half counts as U+FFFD. Throws an RlxError of kind `missing` for text that no token covers.
    */
   encode(text: string, options?: EncodeOptions): Int32Array;
-  /** The text of tokens. Bytes that are together no UTF-8 are U+FFFD. Throws an RlxError of kind `index` for an id without a token. */
+  /** The text of tokens. Invalid UTF-8 becomes U+FFFD. Throws an RlxError of kind `index` for an id without a token. */
   decode(ids: ArrayLike<number>, options?: DecodeOptions): string;
-  /** A decoder of one token after the other. The texts are together that of `decode`, but for the number of U+FFFD. */
+  /** An incremental decoder. Its texts concatenate to the result of `decode`, up to the number of U+FFFD. */
   stream(options?: DecodeOptions): TextStream;
   /**
    * Marks the special tokens of a text, so that it can be a part of a larger text, such as a conversation, without forging them: `encode`
@@ -49,7 +50,7 @@ export interface Tokenizer {
   readonly bos?: number;
   /** The tokens that end a generation. */
   readonly eos: number[];
-  /** The id of a token, given as the vocabulary has it; undefined if there is none. */
+  /** The id of a token, spelled as in the vocabulary; undefined if there is none. */
   id(token: string): number | undefined;
   /** The text of a token as the vocabulary has it; undefined if the id has none. */
   token(id: number): string | undefined;

@@ -138,7 +138,7 @@ export class Vocabulary implements Tokenizer {
     return false;
   }
 
-  /** Whether a text has a special token once it is normalized. */
+  /** Whether a text contains a special token after normalization. */
   private hasNormalized(text: string): boolean {
     const { normalizer } = this.parts;
     return this.normalized.find(normalizer ? normalizer(text) : text, false).some(({ id }) => this.specials.has(id));
@@ -168,13 +168,14 @@ export class Vocabulary implements Tokenizer {
 
   stream(options: DecodeOptions = {}): TextStream {
     checkOptions('stream', options, 'special');
-    // The last tokens: those of the text that was written last, on which the decoding of the next may depend, and then those of the
-    // text that is incomplete; how many of them are of text that was written, and the length of what was written of the others.
+    // The window of recent tokens: those of the last written text, on which the decoding of the
+    // next may depend, then those of incomplete text; the number of the former, and the length of
+    // the text written from the latter.
     let window: string[] = [], written = 0, sent = 0;
     const write = (hold: boolean): string => {
       const before = this.join(window.slice(0, written));
       let now = this.join(window);
-      if (!now.startsWith(before)) now = before + this.join(window.slice(written)); // bytes that are no UTF-8 made U+FFFD of what was written
+      if (!now.startsWith(before)) now = before + this.join(window.slice(written)); // the written text ended in invalid UTF-8, now U+FFFD
       const whole = hold ? now.replace(/\ufffd{1,8}$/, '') : now, text = whole.slice(before.length + sent);
       if (hold && (whole.length < now.length || now.length <= before.length)) { // the next tokens may need those of the window
         sent += text.length;

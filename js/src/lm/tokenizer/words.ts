@@ -1,4 +1,4 @@
-// The models that take words apart without merges: Unigram, WordPiece and WordLevel.
+// Models that split words without merges: Unigram, WordPiece and WordLevel.
 
 import type { Model } from './bpe.js';
 import { bytesOf, byteTokens, uncovered } from './text.js';
@@ -20,7 +20,7 @@ export class Unigram implements Model {
   private readonly lowest: number;
   private readonly bytes: Int32Array | undefined;
 
-  /** A model of tokens in the order of their ids, of which those of marks match no text. `unk` is -1 for none. */
+  /** A model of tokens in the order of their ids; those in `marks` match no text. `unk` is -1 for none. */
   constructor(tokens: readonly string[], private readonly scores: ArrayLike<number>, private readonly unk: number, byteFallback: boolean, private readonly marks: ReadonlySet<number>) {
     tokens.forEach((token, id) => this.ids.set(token, id));
     this.lowest = Array.prototype.reduce.call(scores, (a, b) => Math.min(a as number, b as number), Infinity) as number;
