@@ -101,7 +101,7 @@ func TestPackedCandidatesAreRight(t *testing.T) {
 	for _, format := range []string{"q4_0", "q5_0"} {
 		t.Run(format, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(5, 6))
-			const rows, elements = 24, 512
+			const rows, elements = 12, 512
 			w := packedRandom(rng, format, rows, elements)
 			inputs := map[string]*ir.Array{"x": normal(rng, 1, elements), "w": w}
 			g := schedtest.Build(t, func(b *ir.Builder) {
