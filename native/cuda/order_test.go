@@ -3,13 +3,18 @@
 package cuda_test
 
 import (
+	"context"
 	"reflect"
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/fake"
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/routine"
+	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
@@ -90,5 +95,29 @@ func TestCollectivesKeepTheirOrder(t *testing.T) {
 	steps := []plan.Step{call(0, 1), write(2), call(3, 4), index, write(1), call(1, 5)}
 	if got, want := cuda.Waits(p, steps), [][]int{nil, nil, {0}, nil, {0}, {4, 2}, {1, 3, 5}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("the steps wait for %v, not %v", got, want)
+	}
+}
+
+// The second of two kernels starts before the first has ended: it is launched as its programmatic dependent, and
+// waits itself.
+func TestKernelsStartEarly(t *testing.T) {
+	gpu := fake.Install(t, true)
+	g, err := ir.Build("chain", func(b *ir.Builder) {
+		rows := ops.ReduceSum(b, b.Input("x", ir.F32, ir.Dims(64, 96)...), 0)
+		b.Output("y", ops.Softmax(b, ops.Add(b, rows, ops.ReduceSum(b, ops.Mul(b, rows, rows))), 0))
+	})
+	must(t, err)
+	p := compile(t, cuda.New(0), g)
+	gpu.Calls(t)
+	_, err = p.Run(context.Background(), "step", map[string]native.Tensor{"x": native.Zeros(ir.F32, 64, 96)})
+	must(t, err)
+	early := 0
+	for _, c := range gpu.Calls(t) {
+		if c == "cuLaunchKernelEx" {
+			early++
+		}
+	}
+	if want := cuda.Launches(p) - 1; early != want || want < 1 {
+		t.Errorf("%d kernels start early, not %d", early, want)
 	}
 }

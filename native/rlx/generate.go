@@ -179,13 +179,14 @@ func listen(ctx context.Context, l net.Listener, h http.Handler) error {
 
 // modelOptions are the flags of commands that run a language model.
 type modelOptions struct {
-	device string
-	engine generate.Options
+	device, precision string
+	engine            generate.Options
 }
 
 func modelFlags(f *flag.FlagSet) *modelOptions {
 	o := &modelOptions{}
 	deviceFlag(f, &o.device)
+	precisionFlag(f, &o.precision)
 	f.IntVar(&o.engine.Context, "context", 0, "`TOKENS` of prompt and result together; 0 for the model's, at most 2048")
 	f.IntVar(&o.engine.Chunk, "chunk", 0, "`TOKENS` of a prompt that a run takes; 0 for 128")
 	f.IntVar(&o.engine.Draft, "draft", 0, "`TOKENS` that are guessed from the prompt for a run, without a change of greedy results")
@@ -210,6 +211,9 @@ type openModel struct {
 func (o *modelOptions) open(ctx context.Context, path string) (*openModel, error) {
 	m := &openModel{}
 	var err error
+	if o.engine.Precision, err = precisionOf(o.precision); err != nil {
+		return nil, err
+	}
 	if m.loaded, err = generate.Load(path); err != nil {
 		return nil, err
 	}

@@ -107,23 +107,3 @@ func TestSumsOfAStreamAreStoredWithTheirRows(t *testing.T) {
 		}
 	}
 }
-
-// A cache that is scattered into is updated in place though rows of a table, whose index is checked, are read before
-// and after it.
-func TestCachesWaitForOneCheck(t *testing.T) {
-	g := build(t, func(b *ir.Builder) {
-		table := b.Param("table", ir.F32, ir.Dims(64, 128)...)
-		ids := ops.CheckIndex(b, b.Input("ids", ir.I32, ir.N(1)), ir.N(64), "index")
-		x := ops.Take(b, table, ids, 0, ops.OutsideClip)
-		cache := ops.Scatter(b, b.State("cache", ir.F32, ir.Dims(32, 128)...), ops.Reshape(b, b.Input("at", ir.I32, ir.N(1)), ir.Dims(1, 1)...), ops.Softmax(b, x, 1),
-			ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}, Outside: ops.OutsideDrop, Unique: true}})
-		b.SetState("cache", cache)
-		b.Output("y", ops.Add(b, ops.MatMul(b, ops.Softmax(b, ops.ReduceSum(b, cache, 0), 0), b.Param("w", ir.F32, ir.Dims(128, 128)...)), ops.Reshape(b, x, ir.N(128))))
-	})
-	p := groupsWith(t, g, fusion.DefaultOptions)
-	for _, item := range p.Items {
-		if g, ok := item.(*fusion.Group); ok && len(g.Copies) > 0 {
-			t.Errorf("the cache is copied\n%s", p)
-		}
-	}
-}

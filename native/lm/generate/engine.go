@@ -66,6 +66,10 @@ type Options struct {
 	// 0 means none. Greedy requests then decode one slot at a time, which pays off for few slots
 	// and for texts that repeat parts of the prompt.
 	Draft int
+	// Precision is that of products, see [rlx.Precision]; the zero value computes them as the model has them. With
+	// MixedBF16 or MixedF16 prompts whose Chunk is 64 or more multiply packed weights in 16 bits: on
+	// tensor cores of CUDA, many times as fast. Results of packed weights of fewer than 64 rows stay in f32.
+	Precision rlx.Precision
 	// NoReuse disables the reuse of keys and values of an earlier request with a common prefix.
 	NoReuse bool
 }
@@ -131,7 +135,7 @@ func New(ctx context.Context, s *rlx.Session, m Model, o Options) (*Engine, erro
 	if err != nil {
 		return nil, err
 	}
-	if e.program, err = s.Compile(ctx, module); err != nil {
+	if e.program, err = s.CompileWith(ctx, module, rlx.CompileOptions{Precision: o.Precision}); err != nil {
 		return nil, err
 	}
 	if err := m.Set(ctx, e.program); err != nil {

@@ -371,7 +371,7 @@ func (a *kernel) repeat(prefix string, n int, body func(i scalar.Expr)) {
 // current rows.
 func (a *kernel) columnBlocks(lo, hi scalar.Expr, body func()) {
 	lo, hi, whole := a.visible.blocks(lo, hi)
-	if b := a.maskBounds(); b.first != nil || b.end != nil {
+	if b := a.maskBounds(); emit.WithMma && (b.first != nil || b.end != nil) {
 		lo, hi, whole = a.shown(b, lo, hi, whole)
 		a.shownWhole = b.all
 	}

@@ -37,7 +37,7 @@ func (n *attention) overQueries(kind kernelKind) *kernel {
 	blocks := a.rows.blocks()
 	workgroup := a.workgroups(fusion.Product(n.spec.Heads) * blocks)
 	block := scalar.Mod(workgroup, loop.Int(blocks))
-	if n.spec.Causal || a.maskBounds().end != nil {
+	if n.spec.Causal || emit.WithMma && a.maskBounds().end != nil {
 		block = scalar.Sub(loop.Int(blocks-1), block)
 	}
 	a.rows.setBlock(block)

@@ -18,7 +18,7 @@ type bounds struct {
 	all        bool        // the mask hides no other keys
 }
 
-// maskBounds returns the bounds of the mask for the current head.
+// maskBounds returns the bounds of the mask for the current head. The compiler in a page does not ask for them, to stay small.
 func (a *kernel) maskBounds() (b bounds) {
 	if a.spec.Mask < 0 || !a.byQuery || !a.m.Node.Input(a.spec.Mask).DType().IsBool() {
 		return b

@@ -314,10 +314,7 @@ func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load func(p
 		first := p.Name("first") // a variable even where it is known: expressions are distinguished by it
 		p.Body = append(p.Body, &loop.Let{Name: first, Value: p.Simplify(scalar.Add(begin, at))})
 		p.first = scalar.NewVar(first, ir.I32, 0, int64(max(fusion.Product(g.Outer)-atOnce, 1)))
-		if p.rows != nil {
-			p.rows.begin, p.rows.next = begin, scalar.Add(p.first, loop.Int(atOnce))
-			p.rows.more = p.Simplify(scalar.Lt(scalar.Add(at, loop.Int(atOnce)), loop.Int(s.Rows)))
-		}
+		p.beginRows(begin, at, s.Rows, atOnce)
 		for m := range p.members {
 			var sums []scalar.Expr
 			for j := range atOnce {
@@ -379,6 +376,14 @@ func (p *packedRows) overRows(rows, atOnce int, f func(at scalar.Expr)) {
 	outer = slices.Insert(outer, p.start, p.rows.words...)
 	p.rows, p.weights.ahead = nil, nil
 	p.Body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rows), Step: loop.Int(atOnce), NoUnroll: true, Body: p.Body})
+}
+
+// beginRows says which rows the loop over rows, if there is one, begins and goes on with.
+func (p *packedRows) beginRows(begin, at scalar.Expr, rows, atOnce int) {
+	if p.rows != nil {
+		p.rows.begin, p.rows.next = begin, scalar.Add(p.first, loop.Int(atOnce))
+		p.rows.more = p.Simplify(scalar.Lt(scalar.Add(at, loop.Int(atOnce)), loop.Int(rows)))
+	}
 }
 
 // loadAhead loads a word before the loop over rows and, once it has been used, that of the next iteration.
