@@ -7,6 +7,9 @@ import (
 	"github.com/rlx-go/rlx/native/collective/launch"
 )
 
+// mostProcesses is the maximum of -n: more are a slip of the keyboard, and would exhaust the machine.
+const mostProcesses = 4096
+
 var launchCommand = command{
 	name: "launch", args: "-- PROGRAM [ARGUMENT...]", short: "run a program as several processes that train together",
 	long: `Runs a program as several processes of this machine, the ranks of one run (rlx.DataParallel). Each
@@ -15,8 +18,8 @@ to end.`,
 	define: func(f *flag.FlagSet) runner {
 		n := f.Int("n", 1, "number of processes")
 		return func(ctx context.Context, std stdio, args []string) error {
-			if len(args) == 0 || *n < 1 {
-				return usagef("launch needs a program, and 1 process or more")
+			if len(args) == 0 || *n < 1 || *n > mostProcesses {
+				return usagef("launch needs a program, and from 1 to %d processes", mostProcesses)
 			}
 			return launch.Start(ctx, *n, args, std.out, std.err)
 		}

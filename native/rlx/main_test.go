@@ -115,6 +115,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"help", "fly"}, exitUsage, `unknown command "fly"`},
 		{[]string{"devices", "cpu"}, exitUsage, `unknown argument "cpu"`},
 		{[]string{"launch", "-n", "2"}, exitUsage, "needs a program"},
+		{[]string{"launch", "-n", "1000000", "--", "true"}, exitUsage, "from 1 to 4096"},
 		{[]string{"launch", "-n", "2", "--", "absent-program", "-n"}, exitError, "absent-program"},
 		{[]string{"check"}, exitUsage, "FILE is missing"},
 		{[]string{"check", file, file}, exitUsage, "one must be given"},

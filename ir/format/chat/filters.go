@@ -40,8 +40,8 @@ func init() {
 		"odd":         remainder(1, 2),
 		"even":        remainder(0, 2),
 		"divisibleby": func(c *call, v any) (any, error) { return divisible(c, v) },
-		"lower":       func(_ *call, v any) (any, error) { return strings.ToLower(text(v)) == text(v), nil },
-		"upper":       func(_ *call, v any) (any, error) { return strings.ToUpper(text(v)) == text(v), nil },
+		"lower":       func(_ *call, v any) (any, error) { return isLower(text(v)), nil },
+		"upper":       func(_ *call, v any) (any, error) { return isUpper(text(v)), nil },
 		"in":          related("in"), "eq": related("=="), "equalto": related("=="), "==": related("=="), "ne": related("!="), "!=": related("!="),
 		"lt": related("<"), "le": related("<="), "gt": related(">"), "ge": related(">="), "lessthan": related("<"), "greaterthan": related(">"),
 	}

@@ -56,14 +56,15 @@ func stringTable() map[string]func(c *call, s string) (any, error) {
 		"isdigit": every(unicode.IsDigit),
 		"isalpha": every(unicode.IsLetter),
 		"isspace": every(isSpace),
-		"isupper": func(_ *call, s string) (any, error) {
-			return strings.ToUpper(s) == s && strings.ToLower(s) != s, nil
-		},
-		"islower": func(_ *call, s string) (any, error) {
-			return strings.ToLower(s) == s && strings.ToUpper(s) != s, nil
-		},
+		"isupper": func(_ *call, s string) (any, error) { return isUpper(s), nil },
+		"islower": func(_ *call, s string) (any, error) { return isLower(s), nil },
 	}
 }
+
+// isUpper and isLower report whether a text has letters, all of which are in the case: Python's methods, and the
+// tests upper and lower.
+func isUpper(s string) bool { return strings.ToUpper(s) == s && strings.ToLower(s) != s }
+func isLower(s string) bool { return strings.ToLower(s) == s && strings.ToUpper(s) != s }
 
 // position converts an index in bytes to one in characters; -1 stays -1.
 func position(s string, i int) int64 {

@@ -12,6 +12,7 @@
 //
 // Ids are those of Hugging Face's tokenizers library, whose output the tests compare with. They may
 // differ for characters newer than Unicode 10, where tables of other versions classify or compose
-// them. Truncation, padding and dropout of merges in a file are ignored. The file to read first is
+// them, and where a Metaspace that marks the first word follows a normalizer that changes the beginning
+// of the text. Truncation, padding and dropout of merges in a file are ignored. The file to read first is
 // tokenizer.go.
 package tokenizer

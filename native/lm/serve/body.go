@@ -179,6 +179,7 @@ type prompts []generate.Request
 func (p *prompts) UnmarshalJSON(data []byte) error {
 	var list texts
 	if json.Unmarshal(data, &list) == nil {
+		*p = nil // of a key that is there twice, the last one counts
 		for _, text := range list {
 			*p = append(*p, generate.Request{Prompt: text})
 		}
@@ -193,6 +194,7 @@ func (p *prompts) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &lists); err != nil {
 		return refuse("prompt", "prompt must be a string, a list of strings, of tokens, or of lists of tokens")
 	}
+	*p = nil
 	for _, tokens := range lists {
 		*p = append(*p, generate.Request{Tokens: tokens})
 	}

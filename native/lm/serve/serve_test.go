@@ -196,6 +196,10 @@ func TestServer(t *testing.T) {
 		if len(a.Choices) != 4 || a.Choices[3].Index != 3 || a.Usage.PromptTokens != 7 || a.Choices[0].Text == a.Choices[1].Text {
 			t.Errorf("%s", text)
 		}
+		_, text = post(t, url+"/v1/completions", `{"prompt":"ABCDEF","prompt":"B","max_tokens":1,"ignore_eos":true}`)
+		if a := read(t, text); len(a.Choices) != 1 || a.Usage.PromptTokens != 1 {
+			t.Errorf("of a key that is there twice, the last one counts: %s", text)
+		}
 		stop, _ := json.Marshal([]string{want.Text[3:5]})
 		_, text = post(t, url+"/v1/completions", `{"prompt":"ABCDEF",`+greedy+`,"stop":`+string(stop)+`}`)
 		before, _, _ := strings.Cut(want.Text, want.Text[3:5])

@@ -1,6 +1,6 @@
 import { binary, integers, relation } from './operators.js';
 import { type JsonForm, jsonOf } from './json.js';
-import { attribute, capitalize, joined, lengthOf, type Method, pairs, replaceText, stripped, title, wholeOf } from './methods.js';
+import { attribute, capitalize, isLower, isUpper, joined, lengthOf, type Method, pairs, replaceText, stripped, title, wholeOf } from './methods.js';
 import { type Call, Dict, Failure, index, integer, itemsOf, iterate, List, Missing, number, order, refuse, same, textOf, truth, typeName, type Value } from './value.js';
 
 const ofText = (f: (s: string) => string): Method => (c, v) => {
@@ -185,7 +185,7 @@ function testTable(): ReadonlyMap<string, Method> {
     callable: is((v) => typeof v === 'function'), number: is((v) => number(v) !== undefined), true: is((v) => v === true), false: is((v) => v === false),
     iterable, sequence: iterable, odd: remainder(1n, 2n), even: remainder(0n, 2n),
     divisibleby: (c, v) => integers('%', wholeOf(v), BigInt(c.int(0, 'num', 0))) === 0n,
-    lower: is((v) => textOf(v).toLowerCase() === textOf(v)), upper: is((v) => textOf(v).toUpperCase() === textOf(v)),
+    lower: is((v) => isLower(textOf(v))), upper: is((v) => isUpper(textOf(v))),
     in: related('in'), eq: related('=='), equalto: related('=='), '==': related('=='), ne: related('!='), '!=': related('!='),
     lt: related('<'), le: related('<='), gt: related('>'), ge: related('>='), lessthan: related('<'), greaterthan: related('>'),
   }));

@@ -33,6 +33,9 @@ const stripping = (left: boolean, right: boolean): TextMethod => (c, s) => {
 };
 
 export const capitalize = (s: string): string => s.replace(/^[^]/u, (c) => c.toUpperCase()).replace(/(?<=^[^])[^]+/u, (rest) => rest.toLowerCase());
+/** Whether a text has letters, all of which are in the case: Python's methods, and the tests `upper` and `lower`. */
+export const isUpper = (s: string): boolean => s.toUpperCase() === s && s.toLowerCase() !== s, isLower = (s: string): boolean => s.toLowerCase() === s && s.toUpperCase() !== s;
+
 export const title = (s: string): string => s.replace(/([\p{White_Space}([{<-]|^)([^])|[^]/gu, (all, before?: string, letter?: string) =>
   letter === undefined ? all.toLowerCase() : before + (/^[\p{White_Space}([{<-]$/u.test(letter) ? letter : letter.toUpperCase()));
 
@@ -143,7 +146,7 @@ const textMethods: Readonly<Record<string, TextMethod>> = {
   replace: replaceText, split: splitting(false), rsplit: splitting(true), splitlines: splitLines, format,
   join: (c, s) => joined(c, c.run.items(c.arg(0, 'iterable', null)), s),
   isdigit: every(String.raw`\p{Nd}`), isalpha: every(String.raw`\p{L}`), isspace: (_, s) => isSpaces.test(s),
-  isupper: (_, s) => s.toUpperCase() === s && s.toLowerCase() !== s, islower: (_, s) => s.toLowerCase() === s && s.toUpperCase() !== s,
+  isupper: (_, s) => isUpper(s), islower: (_, s) => isLower(s),
 };
 
 const listMethods: Readonly<Record<string, Method>> = {
