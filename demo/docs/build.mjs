@@ -1,5 +1,5 @@
 // Writes the documentation of the site into demo/web/docs: the guides, the reference of the ops, and the
-// index that the page searches.
+// index that the page searches; and hints.json, the signature and first sentence of each op, for the playground's editor.
 //
 //   go run ./wasm/gen build/ops.json && node demo/docs/build.mjs
 
@@ -78,4 +78,6 @@ const inside = [...guides.map(guidePage), ...referencePages(root, entries)], pag
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
 for (const page of pages) writeFileSync(join(out, `${page.name}.html`), pageHTML(page, pages));
+const sentenceOf = (doc) => /^.*?\.(?= |$)/s.exec(doc)?.[0] ?? doc;
+writeFileSync(join(out, 'hints.json'), JSON.stringify(entries.filter(({ method }) => method).map(({ method, doc }) => [method, sentenceOf(doc)])));
 writeFileSync(join(out, 'search.json'), JSON.stringify(searchIndex(pages)));

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countOps } from '../web/playground/graphs.js';
+import { hintAt } from '../web/playground/hints.js';
 import { lifetimes } from '../web/playground/memory.js';
 import { placeOf, withAddresses } from '../web/playground/program.js';
 import { pack, unpack } from '../web/playground/share.js';
@@ -45,4 +46,15 @@ test('a tensor is in memory from the dispatch that writes it to the last that re
   const life = (offset, first, last) => ({ buffer: 1, offset, bytes: 16, first, last });
   const found = lifetimes(plan, { steps }).sort((a, b) => a.first - b.first || a.last - b.last);
   assert.deepEqual(found, [life(0, 0, 1), life(16, 1, 2), life(0, 2, 3)]);
+});
+
+test('the editor knows the method at a place, and those that begin as it does', () => {
+  const list = [['b.input(name: string): Value', 'An input.'], ['x.matmul(y: Value): Value', 'A product.'], ['x.max(axes: number[]): Value', 'A maximum.']];
+  const at = (source) => hintAt(list, source.replace('|', ''), source.indexOf('|'));
+  assert.equal(at('y = x.mat|mul(w)').method[1], 'A product.');
+  assert.equal(at('y = x.matmul|(w)').method[0], 'x.matmul(y: Value): Value');
+  assert.deepEqual(at('y = x.ma|'), { names: ['matmul', 'max'], rest: 'tmul' });
+  assert.deepEqual(at('y = x.|').names, [], 'before the first letter nothing is said');
+  assert.deepEqual(at('matm|ul'), { names: [] }, 'no method');
+  assert.deepEqual(at('y = x.ma|y'), { names: ['matmul', 'max'] }, 'within a word nothing is completed');
 });

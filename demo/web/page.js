@@ -114,3 +114,10 @@ export async function showCode(name, source) {
   const response = await fetch(`code/${source}.js`), text = response.ok ? await response.text() : '';
   if (name === chosen()) highlight(find('code'), text, 'js');
 }
+
+/** On a phone the links to the pages go over the edge: the one of this page is moved to where it can be seen. */
+function showCurrentLink() {
+  const nav = document.querySelector('.top nav'), link = nav?.querySelector('[aria-current]');
+  if (link) nav.scrollLeft += link.getBoundingClientRect().left - nav.getBoundingClientRect().left - (nav.clientWidth - link.offsetWidth) / 2;
+}
+if (globalThis.document) showCurrentLink();

@@ -4,13 +4,26 @@ import { find, on, say, sentence, tell } from './page.js';
 import { Editor } from './playground/editor.js';
 import { examples, sourceOf } from './playground/examples.js';
 import { Figures } from './playground/figures.js';
+import { hintAt, loadHints } from './playground/hints.js';
 import { Inspector } from './playground/inspector.js';
 import { lineOf, print } from './playground/log.js';
 import { Runner } from './playground/runner.js';
 import { pack, unpack } from './playground/share.js';
 
 const figures = new Figures(find('figures')), inspector = new Inspector();
-const editor = new Editor(find('editor'), { onInput: () => { find('example').value = ''; }, onRun: () => run() });
+/** The methods that the editor knows, once they are loaded. */
+let hints = [];
+
+/** Says what the method at a place of the program is, or how it may go on. */
+async function hint(at) {
+  hints = await loadHints().catch(() => []);
+  const { method: [signature = '', sentenceOf = ''] = [], names, rest } = hintAt(hints, editor.source, at);
+  if (!signature && !names.length) return;
+  find('hint-code').textContent = signature || names.slice(0, 6).join('  ');
+  find('hint-text').textContent = signature ? sentenceOf : rest ? 'Tab completes the first.' : '';
+}
+
+const editor = new Editor(find('editor'), { onInput: () => { find('example').value = ''; }, onRun: () => run(), onPlace: hint, complete: (at) => hintAt(hints, editor.source, at).rest });
 
 /** The losses of a training, as a chart of a point a report. */
 const losses = new Map();

@@ -18,7 +18,7 @@ after(() => dawn.close());
 
 test('each run sees its own input, and nothing is created once the buffers are there', async () => {
   const entries = { main: graph('sum', (b) => b.output('y', b.input('x', 'f32', shape).sum())) };
-  const opened = await program({ entries }, { device: dawn.device, worker: false });
+  const opened = await program({ entries }, { device: dawn.device, worker: false, staging: 16 });
   const sums = (from, count) => Promise.all(Array.from({ length: count }, async (_, i) => {
     const { reading } = await opened.run('main', { x: new Float32Array(elements).fill(from + i) }, { read: ['y'] });
     return (await reading).values.y[0] / elements;

@@ -55,6 +55,12 @@ test('an error shows its line, an endless program can be stopped, and a link bri
   await ended(page, 'Failed');
   assert.match(await failure.textContent(), /^Line 4: Matmul\(f32\[2,3\], f32\[2,3\]\).*\(shape\)$/);
   assert.equal(await page.locator('#editor .wrong').textContent(), '4');
+  await page.hover('#source', { position: { x: 180, y: 83 } }); // b.output, in the fourth line
+  await page.waitForFunction(() => /^b\.output\(name: string/.test(document.getElementById('hint-code').textContent), null, { polling: 50 });
+  await page.fill('#source', 'x.mat');
+  await page.waitForFunction(() => document.getElementById('hint-text').textContent === 'Tab completes the first.', null, { polling: 50 });
+  await page.press('#source', 'Tab');
+  assert.equal(await page.inputValue('#source'), 'x.matmul');
   await write(page, 'const = 1;\n');
   await ended(page, 'Failed');
   assert.match(await failure.textContent(), /SyntaxError/);

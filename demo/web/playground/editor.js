@@ -8,8 +8,12 @@ export class Editor {
   #lines;
   #wrong;
 
-  /** @param {HTMLElement} element has a textarea, a pre for the colours and one for the numbers of lines */
-  constructor(element, { onInput, onRun }) {
+  /**
+   * @param {HTMLElement} element has a textarea, a pre for the colours and one for the numbers of lines
+   * @param {object} options onPlace gets the place of the cursor, or of the mouse, as either moves; `complete`
+   *   gives the text that the Tab key is to insert at a place instead of white space, if any
+   */
+  constructor(element, { onInput, onRun, onPlace, complete }) {
     this.#area = element.querySelector('textarea');
     this.#colored = element.querySelector('.colored');
     this.#lines = element.querySelector('.lines');
@@ -27,13 +31,26 @@ export class Editor {
         this.#insert(`\n${this.#indent()}`);
       } else if (event.key === 'Tab' && !event.shiftKey && !this.#leaving) {
         event.preventDefault();
-        this.#insert('  ');
+        this.#insert(complete?.(this.#area.selectionStart) ?? '  ');
       }
       this.#leaving = event.key === 'Escape'; // after Escape, Tab goes on to the next control
     });
+    if (!onPlace) return;
+    for (const type of ['keyup', 'click', 'input']) this.#area.addEventListener(type, () => onPlace(this.#area.selectionStart));
+    this.#area.addEventListener('mousemove', (event) => onPlace(this.#placeAt(event)));
+  }
+
+  /** The place in the text below the mouse: all letters are of one width. */
+  #placeAt({ offsetX, offsetY }) {
+    const { font, lineHeight, paddingTop, paddingLeft } = getComputedStyle(this.#area), context = this.#context ??= document.createElement('canvas').getContext('2d');
+    context.font = font;
+    const row = Math.floor((offsetY - parseFloat(paddingTop)) / parseFloat(lineHeight)), column = Math.floor((offsetX - parseFloat(paddingLeft)) / context.measureText('m').width);
+    const lines = this.source.split('\n'), before = lines.slice(0, Math.max(row, 0)).reduce((sum, line) => sum + line.length + 1, 0);
+    return before + Math.min(Math.max(column, 0), lines[row]?.length ?? 0);
   }
 
   #leaving = false;
+  #context;
 
   get source() { return this.#area.value; }
   set source(text) {

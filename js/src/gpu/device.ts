@@ -70,7 +70,7 @@ function pickVariant(plan: Plan, from: Capable): Plan {
 /** Requests an adapter. Rejects with an {@link RlxError} of kind `device` if there is none. @internal */
 export async function requestAdapter({ gpu, powerPreference = 'high-performance' }: DeviceOptions = {}): Promise<GPUAdapter> {
   gpu ??= globalThis.navigator?.gpu;
-  if (!gpu?.requestAdapter) throw new RlxError('device', 'no navigator.gpu here: use https or another browser; in Node, the option gpu');
+  if (!gpu?.requestAdapter) throw new RlxError('device', 'WebGPU is not here: use https or another browser; in Node, the option gpu');
   const adapter = await gpu.requestAdapter({ powerPreference });
   if (!adapter) throw new RlxError('device', 'WebGPU has no adapter here');
   return adapter;

@@ -79,7 +79,7 @@ for (const name of ['firefox', 'webkit']) {
   const skip = missing(name);
 
   test(`${name} trains on the CPU, and says why`, { skip }, async (t) => {
-    check(await visit(t, name, { module: training({}), mounts, csp: strictCSP }), { device: /^CPU$/, reason: /navigator\.gpu is missing/ });
+    check(await visit(t, name, { module: training({}), mounts, csp: strictCSP }), { device: /^CPU$/, reason: /WebGPU is not here/ });
   });
 
   test(`${name} computes with threads what it does with one`, { skip }, async (t) => {
