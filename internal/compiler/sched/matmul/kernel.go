@@ -192,7 +192,7 @@ func (te *tileEmitter) contiguousAlongK(s *side) bool {
 // coordinates in the group.
 type resultStores func(sum scalar.Expr, at ir.Index) []emit.PendingStore
 
-// kernel writes the whole kernel; finish stores the accumulators, as result says.
+// kernel writes the whole kernel; finish stores the accumulators to result.
 func (te *tileEmitter) kernel(title string, finish func(resultStores), result resultStores) emit.Launch {
 	begin, step, end := te.begin, te.step, te.end
 	if emit.WithMma && te.t.stages > 0 {
