@@ -43,7 +43,7 @@ var layers = [][]string{
 	{"native/collective"},
 	{"native"},
 	{"internal/cuda", "internal/metal", "internal/coreml"},
-	{"internal/executor/fair", "internal/executor/pending", "internal/executor/ranks", "native/collective/nccl"},
+	{"internal/executor/fair", "internal/executor/pending", "internal/executor/ranks", "native/collective/nccl", "native/collective/mpi"},
 	{"internal/executor/async", "internal/executor/synchronous", "internal/applecheck"},
 	{"native/safetensors", "native/dataset", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "webgpu/internal/exec", "internal/conformance"},
 	{"webgpu", "wasm", "native/coreml", "native/lm", "internal/coreml/software"}, // a training session and the software Core ML run graphs on the CPU

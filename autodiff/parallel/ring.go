@@ -22,30 +22,38 @@ import (
 // of first order only. Errors are recorded in b: of kind [ir.ErrAttr] for a window, an invalid
 // mesh or one of more than 4,096 devices, and those of attention.
 func RingAttention(b *ir.Builder, q, k, v ir.Value, mesh ops.MeshAttrs, a ops.AttentionAttrs) ir.Value {
+	if !checkRing(b, q, k, v, mesh, &a) {
+		return ir.Value{}
+	}
+	r := ring{mesh, a}
+	return autodiff.CustomVJP(b, []ir.Value{q, k, v}, r.forward, r.backward)[0]
+}
+
+// checkRing records an error in b for what a ring does not compute, and resolves the scale.
+func checkRing(b *ir.Builder, q, k, v ir.Value, mesh ops.MeshAttrs, a *ops.AttentionAttrs) bool {
 	for _, x := range []ir.Value{q, k, v} {
 		if !b.Require("ring_attention", "operand q, k or v", x.Valid()) {
-			return ir.Value{}
+			return false
 		}
 	}
 	size, known := q.Dim(-1).Const()
 	switch {
 	case mesh.MeshAxis == "" || mesh.Devices < 1:
 		b.Failf("ring_attention", []ir.Value{q, k, v}, ir.Attrf("%d devices along %q; there must be 1 or more, and the axis must have a name", mesh.Devices, mesh.MeshAxis))
-		return ir.Value{}
+		return false
 	case mesh.Devices > maxRing:
 		b.Failf("ring_attention", []ir.Value{q, k, v}, ir.Attrf("%d devices along %q; a graph has the blocks of %d at most", mesh.Devices, mesh.MeshAxis, maxRing))
-		return ir.Value{}
+		return false
 	case a.Window != 0:
 		b.Failf("ring_attention", []ir.Value{q, k, v}, ir.Attrf("window is %d; a ring has none, it must be 0", a.Window))
-		return ir.Value{}
+		return false
 	case a.Causal && q.Rank() > 1 && k.Rank() > 1 && q.Dim(-2) != k.Dim(-2):
 		b.Failf("ring_attention", []ir.Value{q, k, v}, ir.Shapef("a device has %s queries and %s keys; with causal the numbers must be equal", q.Dim(-2), k.Dim(-2)))
-		return ir.Value{}
+		return false
 	case a.Scale == 0 && known:
 		a.Scale = 1 / math.Sqrt(float64(max(size, 1)))
 	}
-	r := ring{mesh, a}
-	return autodiff.CustomVJP(b, []ir.Value{q, k, v}, r.forward, r.backward)[0]
+	return true
 }
 
 // maxRing bounds the devices of a ring, since the graph has nodes for the block of each.
@@ -101,16 +109,20 @@ func (r ring) forward(b *ir.Builder, in []ir.Value) (results, kept []ir.Value) {
 		if seen.Valid() {
 			l = ops.Select(b, ops.BroadcastTo(b, seen, l.Shape()), l, ops.ConstLike(b, l, math.Inf(-1)))
 		}
-		both := ops.LogAddExp(b, lse, l)
-		weight := func(l ir.Value) ir.Value {
-			w := ops.ExpandDims(b, ops.Exp(b, ops.Sub(b, l, both)), -1)
-			return ops.BroadcastTo(b, w, y.Shape())
-		}
-		out = ops.Add(b, ops.Mul(b, out, weight(lse)), ops.Mul(b, y, weight(l)))
-		lse = both
+		out, lse = merge(b, out, lse, y, l)
 	}
 	out = ops.Convert(b, out, q.DType())
 	return []ir.Value{out}, []ir.Value{in[0], in[1], in[2], out, lse}
+}
+
+// merge returns the attention to two blocks of keys, and the log-sum-exp of all scores, of those to each.
+func merge(b *ir.Builder, out, lse, y, l ir.Value) (ir.Value, ir.Value) {
+	both := ops.LogAddExp(b, lse, l)
+	weight := func(l ir.Value) ir.Value {
+		w := ops.ExpandDims(b, ops.Exp(b, ops.Sub(b, l, both)), -1)
+		return ops.BroadcastTo(b, w, y.Shape())
+	}
+	return ops.Add(b, ops.Mul(b, out, weight(lse)), ops.Mul(b, y, weight(l))), both
 }
 
 // backward returns the cotangents of the operands. Those of keys and values travel with them, and

@@ -17,15 +17,19 @@ import (
 // TestRingAttentionIsAttention over the whole sequence, with its derivative: the sequence is divided
 // among ranks, whose heads are grouped.
 func TestRingAttentionIsAttention(t *testing.T) {
-	const kvHeads, rows, size, width = 2, 3, 4, 5
+	const kvHeads, rows, size, width = 2, 4, 4, 5
 	for _, c := range []struct {
 		ranks, heads int
 		a            ops.AttentionAttrs
+		balanced     bool
 	}{
-		{4, 2, ops.AttentionAttrs{}},
-		{4, 4, ops.AttentionAttrs{Causal: true, Scale: 3}},
-		{2, 2, ops.AttentionAttrs{Causal: true, Softcap: 2}},
-		{1, 2, ops.AttentionAttrs{Causal: true}},
+		{4, 2, ops.AttentionAttrs{}, false},
+		{4, 4, ops.AttentionAttrs{Causal: true, Scale: 3}, false},
+		{2, 2, ops.AttentionAttrs{Causal: true, Softcap: 2}, false},
+		{1, 2, ops.AttentionAttrs{Causal: true}, false},
+		{4, 4, ops.AttentionAttrs{Causal: true, Scale: 3}, true},
+		{3, 2, ops.AttentionAttrs{Causal: true, Softcap: 2}, true},
+		{1, 2, ops.AttentionAttrs{Causal: true}, true},
 	} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			graph := func(rows int, attend func(b *ir.Builder, q, k, v ir.Value) ir.Value) *ir.Graph {
@@ -46,7 +50,11 @@ func TestRingAttentionIsAttention(t *testing.T) {
 				return ops.Attention(b, q, k, v, ir.Value{}, c.a)
 			})
 			divided := graph(rows, func(b *ir.Builder, q, k, v ir.Value) ir.Value {
-				return parallel.RingAttention(b, q, k, v, ops.MeshAttrs{MeshAxis: "data", Devices: c.ranks}, c.a)
+				attend := parallel.RingAttention
+				if c.balanced {
+					attend = parallel.BalancedRingAttention
+				}
+				return attend(b, q, k, v, ops.MeshAttrs{MeshAxis: "data", Devices: c.ranks}, c.a)
 			})
 			random := rand.New(rand.NewPCG(3, 4))
 			in := map[string]native.Tensor{}
@@ -62,13 +70,13 @@ func TestRingAttentionIsAttention(t *testing.T) {
 			got := runRanks(t, divided, [2]int{c.ranks, 1}, func(rank int) map[string]native.Tensor {
 				part := map[string]native.Tensor{}
 				for name, x := range in {
-					part[name] = rowsOf(x, rank, rows)
+					part[name] = rowsOf(x, ownRows(rank, c.ranks, rows, c.balanced))
 				}
 				return part
 			})
 			for name, x := range want {
 				for rank := range c.ranks {
-					w, y := elementsOf(t, rowsOf(x, rank, rows)), elementsOf(t, got[rank][name])
+					w, y := elementsOf(t, rowsOf(x, ownRows(rank, c.ranks, rows, c.balanced))), elementsOf(t, got[rank][name])
 					for i := range w {
 						if !(math.Abs(y[i]-w[i]) <= 1e-12*max(1, math.Abs(w[i]))) {
 							t.Fatalf("%s of rank %d, element %d: %v, on one device %v", name, rank, i, y[i], w[i])
@@ -80,15 +88,31 @@ func TestRingAttentionIsAttention(t *testing.T) {
 	}
 }
 
-// rowsOf returns a rank's rows of [heads, rows, width].
-func rowsOf(x native.Tensor, rank, rows int) native.Tensor {
+// ownRows returns the rows of a rank: neighbours, or two chunks in zigzag order.
+func ownRows(rank, ranks, rows int, balanced bool) (out []int) {
+	for i := range rows {
+		at := rank*rows + i
+		if half := rows / 2; balanced && i < half {
+			at = rank*half + i
+		} else if balanced {
+			at = (2*ranks-1-rank)*half + i - half
+		}
+		out = append(out, at)
+	}
+	return out
+}
+
+// rowsOf returns some rows of [heads, rows, width].
+func rowsOf(x native.Tensor, rows []int) native.Tensor {
 	all, _ := x.Float64s()
 	heads, n, width := x.Dims[0], x.Dims[1], x.Dims[2]
 	var out []float64
 	for h := range heads {
-		out = append(out, all[(h*n+rank*rows)*width:][:rows*width]...)
+		for _, row := range rows {
+			out = append(out, all[(h*n+row)*width:][:width]...)
+		}
 	}
-	return native.Float64s(out, heads, rows, width)
+	return native.Float64s(out, heads, len(rows), width)
 }
 
 // TestRingAttentionRefuses unsupported options.
@@ -117,5 +141,17 @@ func TestRingAttentionRefuses(t *testing.T) {
 	})
 	if err == nil {
 		t.Error("no operands are accepted")
+	}
+	for rows, c := range map[int]struct {
+		causal bool
+		kind   error
+	}{4: {false, ir.ErrAttr}, 3: {true, ir.ErrShape}} {
+		_, err := ir.Build("g", func(b *ir.Builder) {
+			q := b.Input("q", ir.F32, ir.Dims(1, rows, 2)...)
+			b.Output("y", parallel.BalancedRingAttention(b, q, q, q, mesh, ops.AttentionAttrs{Causal: c.causal}))
+		})
+		if !errors.Is(err, c.kind) {
+			t.Errorf("balanced, %d rows: %v", rows, err)
+		}
 	}
 }

@@ -116,13 +116,17 @@ func ringLoss(rows, ranks int) (*ir.Graph, error) {
 // with the sequence divided among the ranks.
 func ringOfARank(ctx context.Context, r *rank) error {
 	const tokens, heads, size = 65536, 16, 128
-	for _, causal := range []bool{false, true} {
+	for _, order := range []string{"all", "causal", "causal, balanced"} {
+		causal, attend := order != "all", parallel.RingAttention
+		if order == "causal, balanced" {
+			attend = parallel.BalancedRingAttention
+		}
 		g, err := ir.Build("attention", func(b *ir.Builder) {
 			var x [3]ir.Value
 			for i, name := range []string{"q", "k", "v"} {
 				x[i] = b.Param(name, ir.BF16, ir.Dims(1, heads, tokens/r.Size, size)...)
 			}
-			b.Output("y", parallel.RingAttention(b, x[0], x[1], x[2], ops.MeshAttrs{MeshAxis: "data", Devices: r.Size}, ops.AttentionAttrs{Causal: causal}))
+			b.Output("y", attend(b, x[0], x[1], x[2], ops.MeshAttrs{MeshAxis: "data", Devices: r.Size}, ops.AttentionAttrs{Causal: causal}))
 		})
 		if err == nil {
 			g, err = autodiff.VJP(g)
@@ -159,8 +163,8 @@ func ringOfARank(ctx context.Context, r *rank) error {
 		if causal {
 			products /= 2
 		}
-		fmt.Printf("Several: attention of %d tokens, causal %t, forward and backward, %d GPUs: %.2f ms, %.0f TFLOP/s on each, planned %.0f MiB\n",
-			tokens, causal, r.Size, 1e3*seconds, products/seconds/float64(r.Size)/1e12, float64(cuda.PlannedBytes(p))/(1<<20))
+		fmt.Printf("Several: attention of %d tokens, %s, forward and backward, %d GPUs: %.2f ms, %.0f TFLOP/s on each, planned %.0f MiB\n",
+			tokens, order, r.Size, 1e3*seconds, products/seconds/float64(r.Size)/1e12, float64(cuda.PlannedBytes(p))/(1<<20))
 		if err := p.Close(ctx); err != nil {
 			return err
 		}

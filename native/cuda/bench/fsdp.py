@@ -30,8 +30,9 @@ def main(width=4096, heads=32, blocks=32, batch=4):
         fully_shard(block, mp_policy=policy)
     fully_shard(model, mp_policy=policy)
     model.to_empty(device="cuda")
-    for p in model.parameters():
-        torch.nn.init.normal_(p.to_local(), std=0.02)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.to_local().normal_(std=0.02)
     adam = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
     ids, following = (torch.randint(0, 50257, (batch, 1024), device="cuda") for _ in range(2))
 

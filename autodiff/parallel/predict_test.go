@@ -1,0 +1,69 @@
+package parallel_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/autodiff/parallel"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// TestCollectivesTakeWhatTheModelSays, by hand.
+func TestCollectivesTakeWhatTheModelSays(t *testing.T) {
+	w := parallel.Network{Host: 4, Inside: parallel.Link{Bandwidth: 100, Latency: 1}, Between: parallel.Link{Bandwidth: 10, Latency: 3}}
+	for _, c := range []struct {
+		op    ir.Op
+		bytes int64
+		n     int
+		want  float64
+	}{
+		{ops.OpAllReduce, 400, 1, 0},
+		{ops.OpAllReduce, 400, 2, 2*1 + 400.0/100},
+		{ops.OpAllReduce, 400, 4, 2*3 + 600.0/100},
+		{ops.OpAllGather, 100, 4, 3 + 300.0/100},
+		{ops.OpReduceScatter, 400, 16, 3 + 2*3 + 375.0/40}, // 4 hosts, a tree of depth 2, 4 links of 10
+	} {
+		if got := w.Seconds(c.op, c.bytes, c.n); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s of %d bytes on %d devices takes %v, not %v", c.op, c.bytes, c.n, got, c.want)
+		}
+	}
+}
+
+// TestStepsOfManyDevicesArePredicted prints the table of native/collective/README.md, and compares the prediction
+// for two H200s with what they took.
+func TestStepsOfManyDevicesArePredicted(t *testing.T) {
+	loss, err := irtest.PeerGPT2.Loss()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report parallel.Report
+	_, err = optim.Step(loss, "loss", optim.AdamW{}, optim.Options{Schedule: optim.Constant(1), Gradients: func(g *ir.Graph) (*ir.Graph, error) {
+		g, report, err = parallel.Data{Mesh: ops.MeshAttrs{MeshAxis: "data", Devices: 2}}.Gradients(g)
+		return g, err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := parallel.Compute{Forward: 10.6e-3, Backward: 21.2e-3, Update: 1.1e-3} // 32.9 ms as measured; the parts by FLOPs and bytes
+	const tokens = 16 * 1024
+	var table strings.Builder
+	last := 0.0
+	for _, n := range []int{2, 8, 64, 256, 1024} {
+		seconds, waits := report.Step(parallel.H200s(), one, n)
+		fmt.Fprintf(&table, "%d: %.2f ms, of which %.2f wait, %.3g tokens/s, %.3f of %d times one\n", n, 1e3*seconds, 1e3*waits, float64(n*tokens)/seconds, one.Seconds()/seconds, n)
+		if seconds < last || waits < 0 {
+			t.Errorf("%d devices take %v s, fewer %v", n, seconds, last)
+		}
+		last = seconds
+		const measured = 35.1e-3 // of two
+		if n == 2 && math.Abs(seconds-measured) > 0.06*measured {
+			t.Errorf("two devices take %v s; measured were %v", seconds, measured)
+		}
+	}
+	t.Log(&table)
+}
