@@ -17,8 +17,8 @@ type address struct {
 	base   int
 	terms  []term
 	stride int
-	// run, if not 0, is the number of lanes after which the address starts anew, jump elements
-	// after the start of the run before. Point i of a row is at i/run·jump + i%run·stride.
+	// run, if not 0, is the number of lanes after which the address restarts, jump elements after
+	// the start of the previous run. Point i of a row is at i/run·jump + i%run·stride.
 	run, jump int
 	start     register // the index in the row of lane 0, where there are runs
 	row       int      // the points of a row, where there are runs

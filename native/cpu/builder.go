@@ -156,7 +156,7 @@ type nestBuilder struct {
 	err     error
 }
 
-// blocking says how a nest is vectorised: over the last wide coordinates of the inner or the
+// blocking describes how a nest is vectorised: over the last wide coordinates of the inner or the
 // outer space.
 type blocking struct {
 	inner bool

@@ -22,7 +22,7 @@ type Value int32
 
 // Kernel is the body of a vectorised loop, built step by step.
 type Kernel struct {
-	// Long says that numbers have 64 bits (f64, i64 and u64), so that a vector has half
+	// Long means that numbers have 64 bits (f64, i64 and u64), so that a vector has half
 	// the lanes.
 	Long         bool
 	arrays       int
