@@ -46,6 +46,9 @@ func (c *compiler) make(name string, code *fusion.Code, outer, inner []int) (*ma
 			n = x
 		}
 	}
+	if s := newCopy(code, outer, c.buffers); s != nil && s.cost < n.cost {
+		return &made{steps: []step{s}, cost: s.cost}, nil
+	}
 	whole := &made{nests: []*nest{n}, cost: n.cost}
 	if len(code.Stages)+len(code.Points) > 0 || n.cost < chunkCost {
 		return whole, nil

@@ -137,6 +137,9 @@ func describe(s step, group string) (name string, bytes int64, operations float6
 	case *transposeStep:
 		name = group + " transpose"
 		size(s.from, s.to)
+	case *copyStep:
+		name = group + " copy"
+		size(s.from, s.to)
 	case *padStep:
 		name = group + " pad"
 		size(s.from, s.to)

@@ -88,7 +88,7 @@ var singles = []job{
 	of("take 100k of 10000x64", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Take(b, x, ids(b, 10_000), 0, ops.OutsideClip) }, 10_000, 64),
 	of("add 100k to 10000x64", func(b *ir.Builder, x ir.Value) ir.Value {
 		u := b.Input("u", ir.F32, ir.Dims(100_000, 64)...)
-		return ops.ScatterAdd(b, x, ops.ExpandDims(b, ids(b, 10_000), -1), u, ops.ScatterAttrs{})
+		return ops.ScatterAdd(b, x, ops.ExpandDims(b, ids(b, 10_000), -1), u, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}})
 	}, 10_000, 64),
 	{"gradient of embedding 20000x64", func(tb testing.TB) *ir.Graph {
 		g, err := autodiff.ValueAndGrad(build(tb, func(b *ir.Builder) {
@@ -119,7 +119,7 @@ var singles = []job{
 	sumOver("sum axes 0 2", 0, 2), sumOver("sum axes 1 3", 1, 3), sumOver("sum axes 0 3", 0, 3), sumOver("sum axes 1 2", 1, 2), sumOver("sum axis 3", 3),
 	permuted("transpose 0 2 1 3", 0, 2, 1, 3), permuted("transpose 3 0 1 2", 3, 0, 1, 2), permuted("transpose 2 1 0 3", 2, 1, 0, 3), permuted("transpose 0 3 2 1", 0, 3, 2, 1),
 	of("pad 32x64x64x16", func(b *ir.Builder, x ir.Value) ir.Value {
-		return ops.Pad(b, x, ops.ConstLike(b, x, 0), []int{0, 1, 1, 0}, []int{0, 1, 1, 0}, []int{0, 0, 0, 0})
+		return ops.Pad(b, x, ops.Const(b, ir.F32, 0), []int{0, 1, 1, 0}, []int{0, 1, 1, 0}, []int{0, 0, 0, 0})
 	}, 32, 64, 64, 16),
 	of("concatenate 4 of 1024x256 axis 1", func(b *ir.Builder, x ir.Value) ir.Value {
 		return ops.Concatenate(b, 1, x, b.Input("x1", ir.F32, ir.Dims(1024, 256)...), b.Input("x2", ir.F32, ir.Dims(1024, 256)...), b.Input("x3", ir.F32, ir.Dims(1024, 256)...))
@@ -132,6 +132,15 @@ var singles = []job{
 	typed("gelu f16 1M", ir.F16, ops.GeluTanh, 1<<20),
 	typed("matmul bf16 512", ir.BF16, func(b *ir.Builder, x ir.Value) ir.Value { return ops.MatMul(b, x, x) }, 512, 512),
 	typed("matmul f16 512", ir.F16, func(b *ir.Builder, x ir.Value) ir.Value { return ops.MatMul(b, x, x) }, 512, 512),
+}
+
+// TestSinglesAreGraphs keeps the jobs valid between runs of the benchmark.
+func TestSinglesAreGraphs(t *testing.T) {
+	for _, j := range singles {
+		if g := j.graph(t); len(g.Outputs()) == 0 {
+			t.Errorf("%s computes nothing", j.name)
+		}
+	}
 }
 
 // BenchmarkSingles runs ops alone, and those of PyTorch in turns with them, as [BenchmarkFamilies]

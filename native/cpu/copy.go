@@ -1,0 +1,96 @@
+package cpu
+
+import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// copyStep copies rows of a tensor, which are contiguous in the source and in the destination, as
+// a transpose of outer axes or a part of a concatenation does.
+type copyStep struct {
+	from, to     *buffer
+	fromAt, toAt int
+	row          int   // elements of a row
+	dims         []int // of the other axes
+	fromBy, toBy []int // strides of the other axes
+	rows, chunk  int
+	cost         float64
+}
+
+// minCopy is the least number of elements of a row that is worth a copy of its own.
+const minCopy = 8
+
+// newCopy returns a step for code that is nothing but a copy of rows; nil for any other.
+func newCopy(code *fusion.Code, dims []int, buffers map[int]*buffer) *copyStep {
+	if len(code.Stages)+len(code.Points) > 0 || len(code.Rows) != 1 || code.Rows[0].Guarded || len(dims) < 2 {
+		return nil
+	}
+	store := code.Rows[0]
+	if store.Value.Op != scalar.OpLoad {
+		return nil
+	}
+	s := &copyStep{from: buffers[store.Value.Ref], to: buffers[store.Tensor.ID], rows: 1}
+	if s.from == nil || s.to == nil || s.from.dtype != s.to.dtype {
+		return nil
+	}
+	from, to := affineOf(store.Value.Args[0]), affineOf(store.Offset)
+	s.fromAt, s.toAt = from.constant, to.constant
+	known := 0
+	for i, v := range code.Outer {
+		a, b := from.coef(v.Name), to.coef(v.Name)
+		if a < 0 || b <= 0 {
+			return nil
+		}
+		known += min(a, 1) + 1
+		if a == 1 && b == 1 && s.row == 0 {
+			s.row = dims[i]
+			continue
+		}
+		s.dims, s.fromBy, s.toBy = append(s.dims, dims[i]), append(s.fromBy, a), append(s.toBy, b)
+		s.rows *= dims[i]
+	}
+	if s.row < minCopy || known != len(from.terms)+len(to.terms) {
+		return nil
+	}
+	const perRow, perElement = 6, 0.04 // nanoseconds
+	s.chunk, s.cost = max(1, 16384/s.row), float64(s.rows)*(perRow+perElement*float64(s.row))
+	return s
+}
+
+func (s *copyStep) run(r *runner) {
+	if chunks := (s.rows + s.chunk - 1) / s.chunk; s.cost >= 2*chunkCost {
+		r.job.run(s, chunks)
+	} else {
+		for i := range chunks {
+			s.do(0, i)
+		}
+	}
+}
+
+// do copies the rows of a chunk.
+func (s *copyStep) do(_, chunk int) {
+	size, first := s.to.dtype.Size(), chunk*s.chunk
+	at, from, to := s.place(first), s.fromAt, s.toAt
+	for i, x := range at {
+		from, to = from+x*s.fromBy[i], to+x*s.toBy[i]
+	}
+	for range min(s.chunk, s.rows-first) {
+		copy(s.to.data[to*size:(to+s.row)*size], s.from.data[from*size:(from+s.row)*size])
+		for i := len(at) - 1; i >= 0; i-- { // the next row
+			at[i], from, to = at[i]+1, from+s.fromBy[i], to+s.toBy[i]
+			if at[i] < s.dims[i] {
+				break
+			}
+			at[i], from, to = 0, from-s.dims[i]*s.fromBy[i], to-s.dims[i]*s.toBy[i]
+		}
+	}
+}
+
+// place returns the coordinates of a row along the other axes.
+func (s *copyStep) place(row int) []int {
+	out := make([]int, len(s.dims))
+	for i := len(out) - 1; i >= 0; i-- {
+		out[i], row = row%s.dims[i], row/s.dims[i]
+	}
+	return out
+}
