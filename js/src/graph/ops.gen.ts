@@ -1749,11 +1749,12 @@ export abstract class ValueOps<V> {
 
   /**
    * The weighted sum of each token's rows: Σⱼ weights[t, j]·y[slots[t, j]] for y [rows, d]
-   * and slots i32[tokens, k]: [tokens, d]. A slot of −1 contributes 0.
+   * and slots i32[tokens, k], which are distinct: [tokens, d]. A slot of −1 contributes 0.
    *
    * - C1: the element type of y is float
    * - C2: y is a matrix, weights and slots have one shape, slots is i32
    * - C3: y and weights have one element type
+   * - C4: no two slots but those of −1 are equal
    */
   moeCombine(weights: OperandOf<V>, slots: OperandOf<V>): V { return this.apply('moe_combine', [weights, slots])[0]!; }
 
