@@ -59,6 +59,7 @@ const rows = [
   { name: 'compiler, rlx.wasm', parts: () => wasm('rlx.wasm'), budget: { brotli: 1_245_000 } },
   { name: '@rlx-go/rlx, at first', parts: () => packed('index.js') },
   { name: '/fit, besides', parts: async () => [await only('fit.js')] },
+  { name: '/sizes, besides', parts: async () => [await only('sizes.js')], budget: { gzip: 6 * 1024 } },
   { name: '/lm, besides', parts: async () => [await only('lm.js')], budget: { gzip: 44 * 1024 } },
   { name: '/runtime, at first', parts: () => packed('runtime.js'), budget: { gzip: 15.75 * 1024 } },
   { name: '  with the CPU', parts: () => packed('runtime.js', true), budget: { gzip: 17.75 * 1024 } },

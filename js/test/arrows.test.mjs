@@ -20,7 +20,7 @@ const layers = [
   ['cpu'],
   ['runtime'],
   ['compile', 'fit', 'nn', 'lm/chat', 'lm/tokenizer'],
-  ['lm'],
+  ['lm', 'sizes'],
   ['lm/model'],
   ['.'],
 ];

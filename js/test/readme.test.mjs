@@ -11,9 +11,10 @@ import * as rlx from '../dist/index.js';
 import * as lm from '../dist/lm.js';
 import * as nn from '../dist/nn.js';
 import * as safetensors from '../dist/safetensors.js';
+import * as sizes from '../dist/sizes.js';
 import { openDawn } from './rig/dawn.mjs';
 
-const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors };
+const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors, '@rlx-go/rlx/sizes': sizes };
 
 // Examples write files.
 const folder = fs.mkdtempSync(join(tmpdir(), 'rlx-guide-'));
@@ -52,7 +53,7 @@ const expected = {
   },
   'js/README.md': {
     Train: (lines) => assert.ok(lines.length === 13 && lossOf(lines[12]) < 0.01),
-    'Save, go on, infer': ([line]) => assert.ok(Math.abs(line.match(/^at 10: (\S+)$/)[1] - 21) < 0.1),
+    'Save, resume, infer': ([line]) => assert.ok(Math.abs(line.match(/^at 10: (\S+)$/)[1] - 21) < 0.1),
     'A plan made ahead of time': ([line]) => assert.deepEqual(line.match(/^w is (\S+)$/)[1].split(',').map((x) => Math.round(x * 1e3) / 1e3), [1, 2, 3]),
     'The second visit': ([line]) => assert.deepEqual(line.match(/^w is (\S+)$/)[1].split(',').map((x) => Math.round(x * 1e3) / 1e3), [1, 2, 3]),
     'Derivatives and loops': (lines) => assert.deepEqual(lines, ['slope 12, powers 2,4,8,16']),
@@ -69,7 +70,7 @@ const expected = {
       assert.ok(Math.abs(trained.match(/^while it trains (\S+)$/)[1] - 21) < 0.1);
       assert.equal(alone.split(' ')[1], trained.split(' ')[3]);
     },
-    Sizes: (lines) => assert.deepEqual(lines, ['one 5', 'many 5,10,13']),
+    Sizes: (lines) => assert.deepEqual(lines, ['one row 7', 'three rows 7,14,17', 'norm 1.414']),
     'An op of your own': (lines) => assert.deepEqual(lines, ['0 by 0.3536,1.0000,0.3536']),
     'A loop of your own': ([line]) => assert.ok(line.match(/^loss (\S+) after \d+ steps$/)[1] < 1e-4),
     'A GAN': ([line]) => assert.ok(Math.abs(line.match(/^mean (\S+)$/)[1] - 3) < 1),

@@ -40,7 +40,8 @@ export interface ModuleProgramOptions extends ProgramOptions {
   on?: Place;
 }
 
-function jobOf(module: Module): Job {
+/** The job of a module whose options are checked. @internal */
+export function jobOf(module: Module): Job {
   checkOptions('a module', module, 'name entries symbols limits target targets tune');
   const { name = 'main', entries, symbols = {}, limits = {}, target, targets = [target ?? 'webgpu'] } = module ?? {};
   if (target !== undefined && module.targets) throw new RlxError('attr', `a module: target is '${target}' and targets are given: give one of them`, { name: 'target' });
@@ -96,8 +97,8 @@ const ofGraphs = <S, T>(what: string, source: S | (() => S), use: (made: S) => T
 /** What is to be compiled; `check` throws once the compiler is closed. */
 interface Work { job: Job; tune?: Module['tune']; check(): void }
 
-/** Compiles, after tuning on a device if requested and useful, or takes a plan that is kept. */
-async function compileJob({ job, tune, check }: Work, where: DeviceOptions): Promise<Uint8Array<ArrayBuffer>> {
+/** Compiles, after tuning on a device if requested and useful, or takes a plan that is kept. @internal */
+export async function compileJob({ job, tune, check }: Work, where: DeviceOptions): Promise<Uint8Array<ArrayBuffer>> {
   const make = () => {
     check();
     if (tune && job.targets[0] === 'webgpu') return compileTuned(job, tune === true ? {} : tune, where);
@@ -168,8 +169,8 @@ export async function prefersGPU(given: ModuleProgramOptions): Promise<boolean> 
   return !!adapter && !isSoftware(adapter);
 }
 
-/** Whether an adapter computes on the CPU, as SwiftShader, Mesa's llvmpipe and Windows' basic driver do. */
-function isSoftware({ info }: GPUAdapter): boolean {
+/** Whether an adapter computes on the CPU, as SwiftShader, Mesa's llvmpipe and Windows' basic driver do. @internal */
+export function isSoftware({ info }: GPUAdapter): boolean {
   const { isFallbackAdapter, vendor, architecture, device, description } = info ?? {};
   return isFallbackAdapter || /swiftshader|llvmpipe|basic render/i.test([vendor, architecture, device, description].join(' '));
 }
@@ -180,9 +181,12 @@ const relaxedModule = Uint8Array.of(
   65, 0, 253, 17, 65, 0, 253, 17, 65, 0, 253, 17, 253, 133, 2, 26, 11,
 );
 
+/** The target of plans for the CPU here. @internal */
+export const cpuTarget = (): Target => WebAssembly.validate(relaxedModule) ? 'wasm-relaxed' : 'wasm';
+
 /** Compiles for the CPU and opens a program there, in a worker unless that is not wanted. */
 async function openOnCPU({ job, check }: Work, { worker = initOptions().worker ?? true, device, gpu, ...options }: ProgramOptions): Promise<Program> {
-  const target = WebAssembly.validate(relaxedModule) ? 'wasm-relaxed' : 'wasm', own: Work = { job: { ...job, targets: [target] }, check };
+  const own: Work = { job: { ...job, targets: [cpuTarget()] }, check };
   return openProgram(await compileJob(own, {}), { ...options, worker: typeof Worker === 'function' && worker, on: 'cpu' });
 }
 

@@ -54,7 +54,7 @@ class CPUProgram extends BaseProgram<ExecutableEntry> {
   #checkStatus(): void {
     const { status } = this.plan;
     if (!status) return;
-    const words = new Uint32Array(this.#executable!.memory, this.#executable!.addresses[status.buffer]! + status.offset, statusBytes / 4);
+    const { memory, addresses } = this.#executable!, words = new Uint32Array(memory, addresses[status.buffer]! + status.offset, statusBytes / 4);
     const error = statusError(status, words);
     words.fill(0);
     if (error) throw error;

@@ -36,14 +36,14 @@ export async function buildExecutable(plan: Plan, maxSteps: number, given?: WebA
   if (given && !WebAssembly.Module.customSections(given, `rlx ${crc32(plan.code!)}`)[0]) throw new RlxError('plan', `code is not planCode of ${plan.name}`);
   const module = given ?? await WebAssembly.compile(count > 0 ? sharing(plan.code!) : plan.code!), names = plan.kernels.map(({ source }) => source);
   const { exports } = await WebAssembly.instantiate(module, { rlx: { memory }, Math: Math as unknown as WebAssembly.ModuleImports });
-  const words = count > 0 ? new Int32Array(buffer, grid, gridBytes / 4) : undefined;
+  const words = count > 0 && new Int32Array(buffer, grid, gridBytes / 4);
   const calls = compileCalls(plan.kernels, addresses, row, buffer, names.map((name) => exports[name]) as unknown as Kernels, words);
   const entries = runnables.map((one): [string, ExecutableEntry] => [one.entry.name, { ...one, steps: calls(one.entry.steps, 0) }]);
   return { memory: buffer, addresses, row, maxSteps, entries: new Map(entries), threads: await startThreads(count, { module, memory, names, grid }, own) };
 }
 
 /** Returns a function that compiles steps inside `depth` repeats to calls. */
-function compileCalls(kernelsOf: Plan['kernels'], addresses: number[], row: number, buffer: ArrayBufferLike, kernels: Kernels, words: Int32Array | undefined) {
+function compileCalls(kernelsOf: Plan['kernels'], addresses: number[], row: number, buffer: ArrayBufferLike, kernels: Kernels, words: Int32Array | false) {
   /** The iteration counts of the enclosing repeats. */
   const counts: number[] = [];
   const word = ({ buffer: at, offset }: Binding) => new Uint32Array(buffer, addresses[at]! + offset, 1);

@@ -60,7 +60,7 @@ type Window = [binding: number, buffer: GPUBuffer, at: Omit<Binding, 'buffer'>];
 
 /** The objects of a plan, made by {@link buildExecutable}. */
 export class Executable {
-  readonly buffers: GPUBuffer[] = [];
+  buffers: readonly GPUBuffer[] = [];
   readonly entries = new Map<string, ExecutableEntry>();
   /** The unique prefix of these objects' labels, which attributes errors to them. */
   readonly tag = `rlx-${Math.random()}`;
@@ -103,7 +103,7 @@ export class Executable {
 
   #makeBuffers(): void {
     const usage = flags.storage | flags.indirect | flags.copySrc | flags.copyDst;
-    this.plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, usage)));
+    this.buffers = this.plan.buffers.map(({ kind, bytes, given }, i) => given as GPUBuffer | undefined ?? this.#buffer(`${kind} ${i}`, bytes, usage));
     for (const { buffer, offset, data } of this.plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
     if (!this.plan.kernels.some(({ counters }) => counters)) return;
     const max = maxOf(allSteps(this.plan.entries), (step) => step.kind === 'repeat' ? step.count : 1, 1);

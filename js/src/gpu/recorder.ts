@@ -62,7 +62,7 @@ export class Recorder {
   }
 
   #dispatch(pass: GPUComputePassEncoder, { kernel, groups, draft }: Dispatch, { storage, uniforms, dynamic, grid }: DispatchObjects, at: readonly number[]): void {
-    const { pipelines, drafts } = this.#executable, pipeline = pipelines[kernel]!, [x, y, z] = drafts && draft || groups;
+    const { pipelines, drafts } = this.#executable, pipeline = pipelines[kernel]!;
     if (pipeline !== this.#pipeline) pass.setPipeline(this.#pipeline = pipeline);
     if (storage !== this.#storage) pass.setBindGroup(0, this.#storage = storage);
     if (uniforms && (dynamic.at(-1)! > 0 || uniforms !== this.#uniforms || at[0] !== this.#row)) {
@@ -71,6 +71,6 @@ export class Recorder {
       this.#row = at[0];
     }
     if (grid) pass.dispatchWorkgroupsIndirect(...grid);
-    else pass.dispatchWorkgroups(x!, y, z);
+    else pass.dispatchWorkgroups(...(drafts && draft || groups) as [number, number, number]);
   }
 }

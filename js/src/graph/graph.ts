@@ -337,7 +337,11 @@ export interface DeclaredTypes<P extends Declarations, O> {
   inputs: { readonly [N in Declared<P, 'inputs'>]: NonNullable<P['inputs']>[N][0] };
   values: { readonly [N in Declared<P, 'params'>]: NonNullable<P['params']>[N][0] } & { readonly [N in Declared<P, 'states'>]: NonNullable<P['states']>[N][0] } & OutputTypes<P, O> & Scoped;
   outputs: OutputTypes<P, O>;
+  symbols: SymbolIn<NonNullable<P['inputs']>[Declared<P, 'inputs'>][1]>;
 }
+
+/** The symbols among the sizes of a shape: a size of several is none. */
+type SymbolIn<Shape> = Shape extends readonly Dim[] ? Shape[number] extends infer D ? D extends `${string}${' ' | '*' | '+' | '-'}${string}` ? never : Extract<D, string> : never : never;
 
 /** The element types of outputs, as declared. */
 type OutputTypes<P extends Declarations, O> = { readonly [N in Exclude<keyof O & string, Declared<P, 'states'>>]: N extends keyof P['outputs'] ? NonNullable<P['outputs']>[N] extends Declaration ? NonNullable<P['outputs']>[N][0] : string : string };

@@ -96,7 +96,8 @@ export interface Plan {
   target: string;
   requires: Requires;
   symbols: { name: string; value: number }[];
-  buffers: { kind: BufferKind; bytes: number }[];
+  /** The buffers; `given` is a `GPUBuffer` of the caller to use in its place, which outlives the program. */
+  buffers: { kind: BufferKind; bytes: number; given?: unknown }[];
   slots: Slot[];
   constants: { buffer: number; offset: number; data: Uint8Array<ArrayBuffer> }[];
   kernels: Kernel[];

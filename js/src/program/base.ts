@@ -160,10 +160,6 @@ export abstract class BaseProgram<E extends Runnable = Runnable> implements Prog
     return this.capture(this.#sources(names));
   }
 
-  #stateSlot(name: string): Slot {
-    return named('the plan has no parameter or state', name, this.#persistent);
-  }
-
   /** Sets parameters and states. */
   #setAll(uploads: Upload[]): void {
     this.store(uploads);
@@ -172,7 +168,7 @@ export abstract class BaseProgram<E extends Runnable = Runnable> implements Prog
 
   async write(name: string, value: Input): Promise<void> {
     this.check();
-    this.#setAll([this.#checkInput('write', this.#stateSlot(name), value)]);
+    this.#setAll([this.#checkInput('write', named('the plan has no parameter or state', name, this.#persistent), value)]);
   }
 
   async upload(tensor: HostTensor): Promise<Tensor> {

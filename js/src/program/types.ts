@@ -22,6 +22,8 @@ export interface GraphTypes {
   values: Readonly<Record<string, string>>;
   /** Its outputs; all of `values` if not given. */
   outputs?: Readonly<Record<string, string>>;
+  /** The symbols among the sizes of its inputs; any if not given. */
+  symbols?: string;
 }
 
 /** The graphs of a program, by entry. */
@@ -93,6 +95,9 @@ export type PlanFile<E extends EntryTypes = any> = Uint8Array<ArrayBuffer> & { r
 
 /** The outputs of a graph. */
 export type OutputsOf<T extends GraphTypes> = T extends { outputs: infer O extends Readonly<Record<string, string>> } ? O : T['values'];
+
+/** The symbols of a graph. */
+export type SymbolsOf<T extends GraphTypes> = T extends { symbols: infer S extends string } ? S : string;
 
 /** The graphs of a module, or their texts, and their types. */
 export type TypesOfGraphs<G> = { readonly [N in keyof G]: G[N] extends { readonly types?: infer T } ? Extract<T, GraphTypes> extends infer U extends GraphTypes ? U : GraphTypes : GraphTypes };

@@ -55,7 +55,7 @@ export async function openProgram<E extends EntryTypes = any>(file: PlanFile<E> 
   return (options.worker ? openRemote(file, options) : openLocal(decodePlan(file), options)) as Promise<Program<any>>;
 }
 
-/** {@link openProgram} in this thread, for a plan that was read already. */
+/** {@link openProgram} in this thread, for a plan that was read already. @internal */
 export async function openLocal(plan: Plan, options: Omit<ProgramOptions, 'worker'>): Promise<Program> {
   const { maxSteps = 64, memory, inFlight, staging = 4, on = 'best', code: given } = options;
   checkCount('maxSteps', maxSteps, 1, 4096);

@@ -4,6 +4,7 @@ import { batches, compile, graph, init, type Program, program, type TensorData, 
 import { fit, inOrder, prefetch, shuffled } from '@rlx-go/rlx/fit';
 import { openProgram } from '@rlx-go/rlx/runtime';
 import { decodeSafetensors } from '@rlx-go/rlx/safetensors';
+import { openSizes } from '@rlx-go/rlx/sizes';
 
 await init();
 const line = graph('line', { inputs: { x: ['f32', [8, 3]], labels: ['i32', [8]] }, params: { w: ['f32', [3], 0.5] }, states: { seen: ['i32'] } }, (_, { x, labels, w, seen }) => {
@@ -160,3 +161,17 @@ await typed.run('step', { x: 1 }, { read: ['loss'] });
 await typed.run('stepp', { x: 1 });
 const any: Program = opened, same: Trainer = trainer;
 export { any, same };
+
+const open = await openSizes({ entries: { run: graph('open', { inputs: { x: ['f32', ['batch', 'seq', 3]] }, params: { w: ['f32', [3]] } }, (_, { x, w }) => ({ y: x.matmul(w) })) } });
+await open.prepare('run', { batch: 1, seq: 2 });
+// @ts-expect-error a size is missing
+await open.prepare('run', { batch: 1 });
+// @ts-expect-error no symbol of this name
+await open.prepare('run', { batch: 1, seq: 2, sec: 3 });
+// @ts-expect-error no entry of this name
+await open.prepare('rum', { batch: 1, seq: 2 });
+(await open.run('run', { x: { shape: [1, 2, 3], data: new Float32Array(6) } }, { read: ['y'] })).reading satisfies Promise<unknown>;
+const added = await open.add({ norm: graph('norm', { params: { w: ['f32', [3]] } }, (_, { w }) => ({ norm: w.square().sum() })) });
+await added.run('norm');
+// @ts-expect-error no entry of this name
+await added.run('norn');

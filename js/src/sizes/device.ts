@@ -1,0 +1,143 @@
+// Where programs that share parameters and states run: one GPU with common buffers, or the CPU, where values are copied.
+
+import { adapterText, type DeviceOptions, requestAdapter, requestDevice } from '../gpu/device.js';
+import * as flags from '../gpu/flags.js';
+import { cpuTarget, isSoftware } from '../compile/train.js';
+import type { Limits, Target } from '../compile/compiler.js';
+import type { Plan, Slot } from '../plan/plan.js';
+import type { Program } from '../program/program.js';
+import { openLocal, type Place, type ProgramOptions } from '../runtime/open.js';
+import { RlxError } from '../values/errors.js';
+
+/** The options of programs in this thread. */
+export type LocalOptions = Omit<ProgramOptions, 'worker'>;
+
+/** Opens programs that have parameters and states in common. */
+export interface Host {
+  readonly target: Target;
+  /** The name of the device for the compiler. */
+  readonly device?: string;
+  readonly fallbackReason?: string;
+  open(plan: Plan): Promise<Program>;
+  /** Gives a program the newest parameters and states, before it reads them. */
+  update(program: Program): Promise<void>;
+  /** Notes that a program changed parameters or states. */
+  changed(program: Program): void;
+  /** Ends the use of a program that is closed next, and is not the only one with the newest values. */
+  forget(program: Program): void;
+  close(): void;
+}
+
+/** Chooses a device, as `program` does. */
+export async function hostFor(options: LocalOptions & { on: Place }, limits: Limits): Promise<Host> {
+  if (options.on === 'cpu') return new CPUHost(options);
+  try {
+    return await openGPU(options, limits);
+  } catch (reason) {
+    if (options.on === 'gpu' || !(reason instanceof RlxError) || reason.kind !== 'device') throw reason;
+    return new CPUHost(options, reason.message);
+  }
+}
+
+async function openGPU(options: LocalOptions & DeviceOptions & { on: Place }, limits: Limits): Promise<Host> {
+  if (options.device) return new GPUHost(options.device, false, adapterText(options.device), options);
+  const adapter = await requestAdapter(options), { f16, subgroup, device: _, ...counts } = limits;
+  if (options.on === 'best' && isSoftware(adapter)) throw new RlxError('device', 'the GPU here is software on the CPU');
+  const features = [...f16 ? ['shader-f16'] : [], ...subgroup ? ['subgroups', 'subgroup-size-control'] : []];
+  const { gpu } = await requestDevice(adapter, { features, limits: counts });
+  return new GPUHost(gpu, true, adapterText(adapter), options);
+}
+
+/** Programs on one GPU, whose state buffers are common. */
+class GPUHost implements Host {
+  readonly target = 'webgpu';
+  readonly device: string;
+  readonly #gpu: GPUDevice;
+  readonly #owned: boolean;
+  readonly #options: LocalOptions;
+  /** The state buffers, and where the first plan has parameters and states in them. */
+  #states: GPUBuffer[] | undefined;
+  #layout = '';
+
+  constructor(gpu: GPUDevice, owned: boolean, device: string, options: LocalOptions) {
+    this.#gpu = gpu;
+    this.#owned = owned;
+    this.device = device;
+    this.#options = options;
+  }
+
+  async open(plan: Plan): Promise<Program> {
+    const numbers = plan.buffers.flatMap(({ kind }, i) => kind === 'state' ? [i] : []), layout = layoutOf(plan, numbers);
+    this.#states ??= await this.#make(plan, numbers);
+    this.#layout ||= layout;
+    if (layout !== this.#layout) throw new RlxError('internal', `plan ${plan.name}: states lie at ${layout} instead of ${this.#layout}`);
+    const buffers = plan.buffers.map((one, i) => one.kind === 'state' ? { ...one, given: this.#states![numbers.indexOf(i)]! } : one);
+    return openLocal({ ...plan, buffers }, { ...this.#options, on: 'gpu', device: this.#gpu });
+  }
+
+  async #make(plan: Plan, numbers: readonly number[]): Promise<GPUBuffer[]> {
+    this.#gpu.pushErrorScope('out-of-memory');
+    const made = numbers.map((i) => this.#gpu.createBuffer({ label: `${plan.name} states ${i}`, size: plan.buffers[i]!.bytes, usage: flags.storage | flags.indirect | flags.copySrc | flags.copyDst }));
+    const error = await this.#gpu.popErrorScope();
+    if (!error) return made;
+    for (const buffer of made) buffer.destroy();
+    throw new RlxError('memory', `${plan.name}: ${error.message}`, { op: plan.name, cause: error });
+  }
+
+  async update(): Promise<void> {}
+  changed(): void {}
+  forget(): void {}
+
+  close(): void {
+    for (const buffer of this.#states ?? []) buffer.destroy();
+    if (this.#owned) this.#gpu.destroy();
+  }
+}
+
+/** Whether a slot persists between runs. */
+export const isState = ({ role }: Slot): boolean => role === 'param' || role === 'state';
+
+/** Where a plan has parameters and states: plans with equal layouts may share buffers. */
+const layoutOf = ({ buffers, slots }: Plan, numbers: readonly number[]): string => JSON.stringify([
+  numbers.map((i) => buffers[i]!.bytes), slots.filter(isState).map(({ name, dtype, shape, buffer, offset }) => [name, dtype, shape, numbers.indexOf(buffer), offset]).sort(),
+]);
+
+/** Programs on the CPU in this thread, each with memory of its own: values are copied to one that runs after another changed them. */
+class CPUHost implements Host {
+  readonly target = cpuTarget();
+  readonly fallbackReason?: string;
+  readonly #options: LocalOptions;
+  #newest: Program | undefined;
+  /** The programs that have the newest values. */
+  readonly #fresh = new Set<Program>();
+
+  constructor({ device: _, gpu: __, ...options }: LocalOptions, fallbackReason?: string) {
+    this.#options = options;
+    if (fallbackReason !== undefined) this.fallbackReason = fallbackReason;
+  }
+
+  async open(plan: Plan): Promise<Program> {
+    const made = await openLocal(plan, { ...this.#options, on: 'cpu' });
+    if (!this.#newest) this.changed(made);
+    return made;
+  }
+
+  async update(program: Program): Promise<void> {
+    if (this.#fresh.has(program)) return;
+    const values = await this.#newest!.save(); // each program has all of them
+    await program.load(values);
+    this.#fresh.add(program);
+  }
+
+  changed(program: Program): void {
+    this.#fresh.clear();
+    this.#fresh.add(this.#newest = program);
+  }
+
+  forget(program: Program): void {
+    this.#fresh.delete(program);
+    if (this.#newest === program) [this.#newest] = this.#fresh; // there is one: the first program was updated
+  }
+
+  close(): void { this.#fresh.clear(); }
+}
