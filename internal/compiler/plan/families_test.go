@@ -215,3 +215,25 @@ func launchesOf(t *testing.T, loss func() (*ir.Graph, error), half ir.DType, tar
 	}
 	return launches, step
 }
+
+// TestStepsCompileInTF32 compiles training steps with large and small products of f32 on tensor cores.
+func TestStepsCompileInTF32(t *testing.T) {
+	for _, f := range families.All {
+		if f.Name != "gp" && f.Name != "mamba" {
+			continue
+		}
+		g, _, err := f.Step(gpuTimes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := hopper()
+		target.TF32 = true
+		m, err := ir.NewModule("family", ir.Entry{Name: "step", Graph: g})
+		if err == nil {
+			_, err = plan.Compile(m, target, cudacpp.Printer{})
+		}
+		if err != nil {
+			t.Errorf("%s: %v", f.Name, err)
+		}
+	}
+}

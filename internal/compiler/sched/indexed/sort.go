@@ -333,7 +333,7 @@ func (r *radixPass) scatter() emit.Launch {
 		t.Put(start, digit, scalar.Sub(place, before))
 	})
 	t.Barrier()
-	if r.collects() {
+	if emit.WithMma && r.collects() {
 		t.collect(start)
 		return t.Launch(r.name + "_move")
 	}

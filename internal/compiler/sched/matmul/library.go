@@ -242,9 +242,6 @@ func tilesTime(c *fusion.Contraction, caps loop.Caps) float64 {
 	return time
 }
 
-// nearCost is the ratio of costs up to which a product is the library's.
-const nearCost = 1.05
-
 // faster reports whether the library is expected to be faster than kernels: those of mma, or
 // tiles if mma is nil.
 func (p *libraryPlan) faster(c *fusion.Contraction, caps loop.Caps, mma *mmaPlan) bool {
@@ -252,7 +249,7 @@ func (p *libraryPlan) faster(c *fusion.Contraction, caps loop.Caps, mma *mmaPlan
 	if mma != nil {
 		own = mma.cost(c, caps)
 	}
-	return p.worthwhile(c) && p.cost(c, caps) < nearCost*(own+p.epilogue.fusedTime(caps))
+	return p.worthwhile(c) && p.cost(c, caps) < own+p.epilogue.fusedTime(caps)
 }
 
 // fuseEpilogue fuses the epilogue into the library call if all that the group stores is the

@@ -209,10 +209,10 @@ func (t mmaTile) inFlight() int { return t.stages - t.stagesRead }
 const TileOverhead = 2500
 
 // chooseMma completes a plan with the fastest tile, or returns false if tiles without
-// multiply-adds are faster: where operands are staged, if they are at the rate of arithmetic.
+// multiply-adds are faster: for operands that are staged or in f32, if they are at the rate of arithmetic.
 func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
 	lowest := 2 * mulAddCount(c) / caps.Profile().Arithmetic()
-	if !slices.Contains(p.layout[:], staged) {
+	if p.operand != ir.F32 && !slices.Contains(p.layout[:], staged) {
 		lowest = tilesTime(c, caps)
 	}
 	for _, t := range mmaTilesFor(caps) {
