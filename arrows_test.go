@@ -13,7 +13,7 @@ import (
 // package may import its own room and those of layers before; of two rooms in
 // one layer, neither may import the other.
 var layers = [][]string{
-	{"internal/format", "internal/api", "internal/elementary", "internal/sourcevet", "internal/mapped", "internal/ballast"},
+	{"internal/format", "internal/api", "internal/elementary", "internal/sourcevet", "internal/ballast"},
 	{"ir/dtype"},
 	{"ir/scalar"},
 	{"ir/routine"},
@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"ir/loop"}, // below the ops, which may write kernels
 	{"internal/compiler/sim", "internal/compiler/kerneltest"},
 	{"ir"},
-	{"internal/derive", "internal/counted"},
+	{"internal/derive", "internal/tensorfile"},
 	{"ir/ops"},
 	{"ir/nn"},
 	{"autodiff", "internal/compiler/padding", "internal/compiler/passes", "internal/workload", "ir/format"},

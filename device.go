@@ -53,7 +53,7 @@ func FirstUnsupported(g *ir.Graph, device string) (*ir.Node, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, "", err
 	}
 	if err := b.Probe(); err != nil {

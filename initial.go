@@ -73,7 +73,7 @@ const SeedInput = "seed"
 // kind [ir.ErrName] for a name or pattern that matches nothing, and for a parameter that two
 // patterns match.
 func InitGraph(step *ir.Graph, trained []string, by map[string]Initializer) (*ir.Graph, error) {
-	if err := step.Given(); err != nil {
+	if err := step.NotNil(); err != nil {
 		return nil, err
 	}
 	own, err := initializers(step, by)

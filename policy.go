@@ -15,7 +15,7 @@ import (
 // program names none.
 const DeviceVariable = "RLX_DEVICE"
 
-// Policy says which devices a program may use, and in which order they are tried. The zero Policy
+// Policy lists which devices a program may use, and in which order they are tried. The zero Policy
 // is the fastest usable device first.
 type Policy struct {
 	// Only, if not empty, are the devices to use, the first choice first.

@@ -16,7 +16,7 @@ const watchState = "watch/first"
 // values, in order: the parameters and float inputs, then for each label the last node that has it,
 // and each node without a label. Values in subgraphs are not watched.
 func watch(loss *ir.Graph) (*ir.Graph, []string, error) {
-	if err := loss.Given(); err != nil {
+	if err := loss.NotNil(); err != nil {
 		return nil, nil, err
 	}
 	last := map[string]*ir.Node{}

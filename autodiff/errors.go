@@ -44,7 +44,7 @@ func wrap(transform string, err error) error {
 
 // checkGraph returns an [*Error] if the graph is nil.
 func checkGraph(transform string, g *ir.Graph) error {
-	return wrap(transform, g.Given())
+	return wrap(transform, g.NotNil())
 }
 
 // NoPathError reports that an output does not depend differentiably on a port.

@@ -1,4 +1,4 @@
-// Package demo holds devices against what the demos' training should do.
+// Package demo checks that devices train the demos' models as the reference does.
 package demo
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// curves are the losses of the graphs' reference meaning, computed in float64, which
-// the tests of package models write.
+// curves are the losses of the reference implementation in float64, written by the tests of package
+// models.
 //
 //go:embed testdata/curves.json
 var curves []byte
@@ -22,8 +22,8 @@ var curves []byte
 // apart is the allowed difference between a loss in f32 and that of the reference.
 const apart = 1e-4
 
-// Digits trains a model of [models.All] on handwritten digits for the first steps of
-// its curve, at most 50, and fails the test where a loss is not that of the curve.
+// Digits trains a model of [models.All] on handwritten digits for the first steps of its curve, at
+// most 50, and fails the test if a loss differs from the curve.
 func Digits(t *testing.T, b native.Backend, name string, steps int) {
 	t.Helper()
 	must := func(err error) {

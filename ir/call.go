@@ -14,7 +14,7 @@ func (b *Builder) Call(g *Graph, inputs map[string]Value) map[string]Value {
 	if b.err != nil {
 		return nil
 	}
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		b.failDeclared(word, "", err)
 		return nil
 	}

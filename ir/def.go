@@ -68,7 +68,7 @@ type Def struct {
 	// can be removed. The caller runs dead code elimination on the subgraphs. Nil for ops without
 	// subgraphs.
 	Prune func(b *Builder, n *Node, in []Value, used []bool) []Value
-	// NoGrad, NoTranspose and NoBatch say why there is no JVP, Transpose or Batch.
+	// NoGrad, NoTranspose and NoBatch are the reasons for a missing JVP, Transpose or Batch.
 	NoGrad, NoTranspose, NoBatch string
 
 	// Scalar is the body of an elementwise op: it returns an element of the result given the
@@ -98,8 +98,8 @@ type Sample struct {
 	Attrs Attrs
 	Subs  []*Graph
 	In    []*Array
-	// NoGrad excludes the case from gradient checks and says why, for example a point where the
-	// function is not differentiable.
+	// NoGrad excludes the case from gradient checks and is the reason, for example a point where
+	// the function is not differentiable.
 	NoGrad string
 	// Tol, if not zero, is the relative tolerance of this case, because of its conditioning. It
 	// overrides the default.

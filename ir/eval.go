@@ -42,7 +42,7 @@ func (c *EvalContext) Call(g *Graph, in []*Array) ([]*Array, error) {
 // missing, unknown or of the wrong type, and [ErrUnsupported] for a node with more than 2³⁰ result
 // elements.
 func Eval(g *Graph, inputs map[string]*Array, o EvalOptions) ([]*Array, error) {
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, err
 	}
 	for name := range inputs {

@@ -242,9 +242,9 @@ func (g *Graph) Updates(name string) bool {
 	return ok
 }
 
-// Given returns an error of kind [ErrGraph] if g is nil. Functions that take a graph call it first;
+// NotNil returns an error of kind [ErrGraph] if g is nil. Functions that take a graph call it first;
 // all other methods require a graph.
-func (g *Graph) Given() error {
+func (g *Graph) NotNil() error {
 	if g == nil {
 		return Errorf(ErrGraph, "no graph given")
 	}

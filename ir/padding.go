@@ -6,10 +6,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Extent says which positions along an axis hold elements of the value, and which are padding, where
-// symbols are bound to sizes larger than the true ones. The axis is the row-major product of its
-// parts; along a part the elements come first, as many as the true size of the part, and padding
-// follows. A nil Extent is an axis along which all elements are equal, padding included.
+// Extent describes which positions along an axis hold elements of the value, and which are padding,
+// where symbols are bound to sizes larger than the true ones. The axis is the row-major product of
+// its parts; along a part the elements come first, as many as the true size of the part, and
+// padding follows. A nil Extent is an axis along which all elements are equal, padding included.
 type Extent []Dim
 
 // ExtentOf returns the extent of an axis of size d with all padding at its end.
@@ -38,9 +38,9 @@ type Padding struct {
 	Out [][]Extent
 	// Fills are the axes of operands whose padding must hold a value: see [Padding.Fill].
 	Fills []PadFill
-	// Least are sizes that must not be negative for the rule to hold; otherwise the graph is compiled
+	// NonNegative are sizes that must not be negative for the rule to hold; otherwise the graph is compiled
 	// for the true sizes.
-	Least []Dim
+	NonNegative []Dim
 	// Emit, if the rule sets it, adds the node, or others with its results, to the padded graph. By
 	// default the node is copied.
 	Emit func(e PadEmitter, in []Value) []Value

@@ -7,7 +7,7 @@ func itoa(i int) string { return strconv.Itoa(i) }
 // Splice adds all nodes of g to b, with in as the values of its ports in order, and returns the
 // values of its outputs, including state updates, in order.
 func (b *Builder) Splice(g *Graph, in []Value) []Value {
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		b.Fail(err)
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 // [Build] always passes; tests verify the results of transforms. The error is of kind [ErrGraph],
 // or the one that building such a graph gives.
 func Verify(g *Graph) error {
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return err
 	}
 	v := &verifier{g: g, named: map[portName]bool{}}

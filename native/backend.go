@@ -47,7 +47,7 @@ type Info struct {
 	Speed float64
 }
 
-// Level says how a node is computed on a device.
+// Level describes how a node is computed on a device.
 type Level uint8
 
 // The levels, best first.

@@ -22,7 +22,7 @@ func HistoryState(output string) string { return historyPrefix + output }
 // kind [ir.ErrName] for an unknown output, [ir.ErrShape] or [ir.ErrDType] for an output that is not
 // a rank-0 f32, and [ir.ErrAttr] for n below 1.
 func History(step *ir.Graph, output string, n int) (*ir.Graph, error) {
-	if err := step.Given(); err != nil {
+	if err := step.NotNil(); err != nil {
 		return nil, err
 	}
 	out, ok := step.Output(output)
@@ -61,7 +61,7 @@ func History(step *ir.Graph, output string, n int) (*ir.Graph, error) {
 // Init returns a graph that sets the optimizer states of a graph made by [Step] to their initial
 // value, zeros. It does not set the parameters.
 func Init(step *ir.Graph) (*ir.Graph, error) {
-	if err := step.Given(); err != nil {
+	if err := step.NotNil(); err != nil {
 		return nil, err
 	}
 	return ir.Build(step.Name()+"/init", func(b *ir.Builder) {

@@ -23,7 +23,7 @@ func (o Options) checkNoise(loss *ir.Graph, lossName string) error {
 	if n == nil {
 		return nil
 	}
-	return n.Fail(ir.Errorf(ir.ErrGraph, "it draws the same numbers in every step, as its key is a constant: make the key of an input or of a state that changes, by ops.FoldIn say, or set optim.Options.ConstantKeys"))
+	return n.Fail(ir.Errorf(ir.ErrGraph, "it draws the same numbers in every step, as its key is a constant: derive the key from an input or a changing state, for example by ops.FoldIn, or set optim.Options.ConstantKeys"))
 }
 
 // updates reports whether a graph updates a state or parameter with a new value.

@@ -134,7 +134,7 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	if opt == nil {
 		return nil, ir.Attrf("no optimizer given; a training step needs one")
 	}
-	if err := loss.Given(); err != nil {
+	if err := loss.NotNil(); err != nil {
 		return nil, err
 	}
 	if err := o.checkName(); err != nil {
@@ -186,7 +186,7 @@ func (s *step) rewriteGradients() error {
 	if err != nil {
 		return err
 	}
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return err
 	}
 	samePort := func(a, b ir.Port) bool {

@@ -97,6 +97,7 @@ var declared = struct {
 	ops.OpLogSoftmax:        sameSizes,
 	ops.OpAttentionForward:  attentionFactors,
 	ops.OpAttentionBackward: attentionFactors,
+	ops.OpCachedAttention:   cachedAttentionFactors,
 	ops.OpReduceSum:         reduceFactors(ops.AllReduceSum),
 	ops.OpReduceMax:         reduceFactors(ops.AllReduceMax),
 	ops.OpReduceMin:         reduceFactors(ops.AllReduceMin),
@@ -360,6 +361,27 @@ func attentionFactors(n *ir.Node, f *Factors) {
 		}
 		f.Pass(sizeOf(k, dim), at...)
 	}
+}
+
+// cachedAttentionFactors divides the heads, by groups that share keys, and the sequences: with rows, a
+// device needs the caches of all of them.
+func cachedAttentionFactors(n *ir.Node, f *Factors) {
+	const past, row = 3, 4
+	q, k := n.Input(0), n.Input(1)
+	heads := q.Rank() - 3
+	for dim := range heads {
+		at := []Place{Operand(0, dim), Result(0, dim)}
+		if len(n.Inputs()) > row {
+			at = append(at, Operand(row, dim))
+		} else {
+			at = append(at, Operand(1, dim), Operand(2, dim))
+		}
+		if n.Input(past).Rank() > 0 {
+			at = append(at, Operand(past, dim))
+		}
+		f.Pass(sizeOf(q, dim), at...)
+	}
+	f.Pass(sizeOf(k, heads), Operand(0, heads), Operand(1, heads), Operand(2, heads), Result(0, heads))
 }
 
 // gatherFactors divides positions and windows. Where the indexed dimension is divided, a device

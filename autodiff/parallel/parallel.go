@@ -58,7 +58,7 @@ const gradPrefix = "grad/"
 // constant, and [ir.ErrAttr] for an empty axis, a device count below 1 or a negative bucket.
 func (d Data) Gradients(g *ir.Graph) (*ir.Graph, Report, error) {
 	r := Report{Mesh: d.Mesh}
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, r, err
 	}
 	if d.Mesh.MeshAxis == "" || d.Mesh.Devices < 1 || d.Bucket < 0 {

@@ -85,7 +85,7 @@ func Experts(axis string) []Sharding {
 // [ir.ErrAttr] for a mesh or a number outside its domain, an unknown axis, or a size that the
 // number of devices does not divide, and [ir.ErrName] for a pattern that matches nothing.
 func (p Partition) Places(g *ir.Graph) (map[string]Placement, error) {
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, err
 	}
 	if err := p.check(); err != nil {
@@ -244,7 +244,7 @@ func (p *Partition) divides(s spec, t ir.Type) bool {
 // that an op needs whole, or for a graph with collectives, and one of [Partition.Places].
 func (p Partition) Apply(g *ir.Graph, places map[string]Placement) (*ir.Graph, PartitionReport, error) {
 	r := PartitionReport{Mesh: p.Mesh}
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, r, err
 	}
 	if err := p.check(); err != nil {

@@ -64,7 +64,7 @@ func (s *Shard) check() error {
 // size is not constant.
 func (s Shard) States(step *ir.Graph) (*ir.Graph, ShardReport, error) {
 	r := ShardReport{Mesh: s.Mesh}
-	if err := step.Given(); err != nil {
+	if err := step.NotNil(); err != nil {
 		return nil, r, err
 	}
 	if err := s.check(); err != nil {
@@ -106,7 +106,7 @@ func (s Shard) States(step *ir.Graph) (*ir.Graph, ShardReport, error) {
 // initial values or one that evaluates. Names that the graph lacks are ignored. The errors are
 // those of [Shard.States].
 func (s Shard) Divide(g *ir.Graph, names []string) (*ir.Graph, error) {
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, err
 	}
 	if err := s.check(); err != nil {

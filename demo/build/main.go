@@ -2,10 +2,10 @@
 //
 //	go run ./demo/build FOLDER
 //
-// digits.bin (all labels, then all pictures, one byte a number), shakespeare.txt.gz, and
-// for each model the plan compiled ahead of time, digits-NAME.rlxp or gpt-NAME.rlxp: for
-// WebGPU, with variants for the CPU, which only the large GPT has not. field.rlxp, which the first
-// page fetches, is for WebGPU alone, field-cpu.rlxp for the CPU.
+// digits.bin (all labels, then all pictures, one byte a number), shakespeare.txt.gz, and for each
+// model a plan compiled ahead of time, digits-NAME.rlxp or gpt-NAME.rlxp: for WebGPU, with variants
+// for the CPU except for the large GPT. The home page fetches field.rlxp for WebGPU or
+// field-cpu.rlxp for the CPU.
 package main
 
 import (
@@ -44,7 +44,7 @@ func write(folder string) error {
 	return nil
 }
 
-// writeField writes what the home page fetches: of the two files the one for its device.
+// writeField writes the plans of the home page, one for each device.
 func writeField(folder string) error {
 	if err := writePlan(folder, "field", false, models.FieldModule); err != nil {
 		return err
@@ -66,7 +66,7 @@ func writeField(folder string) error {
 	return os.WriteFile(filepath.Join(folder, "field-cpu.rlxp"), file, 0o644)
 }
 
-// writeDigits writes what the page of digits fetches.
+// writeDigits writes the data of the digits page.
 func writeDigits(folder string) error {
 	train, test, err := data.Digits()
 	if err != nil {
@@ -84,7 +84,7 @@ func writeDigits(folder string) error {
 	return nil
 }
 
-// writeText writes what the page of the language model fetches.
+// writeText writes the text of the language model's page.
 func writeText(folder string) error {
 	if err := os.WriteFile(filepath.Join(folder, "shakespeare.txt.gz"), data.ShakespeareFile(), 0o644); err != nil {
 		return err
@@ -101,8 +101,7 @@ func writeText(folder string) error {
 	return nil
 }
 
-// writePlan writes the plan file of a module, with variants for the CPU where it is to run
-// there.
+// writePlan writes the plan file of a module, with variants for the CPU if the model runs there.
 func writePlan(folder, name string, onCPU bool, module func() (*ir.Module, error)) error {
 	m, err := module()
 	if err != nil {

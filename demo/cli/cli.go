@@ -1,4 +1,4 @@
-// Package cli has the parts that the demos on the command line share.
+// Package cli has the code shared by the demos' commands.
 package cli
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/rlx-go/rlx"
 )
 
-// Open opens a device and prints its name; with "auto" the fastest, and then also
-// why others are not used.
+// Open opens a device and prints its name. "auto" is the fastest device; it then also prints why
+// others are not used.
 func Open(out io.Writer, name string) (*rlx.Session, error) {
 	if name == "auto" {
 		name = ""
@@ -32,13 +32,12 @@ func Open(out io.Writer, name string) (*rlx.Session, error) {
 	return session, nil
 }
 
-// Bar is a progress bar: one line that is written over on a terminal, and a
-// line for every tenth of the way elsewhere.
+// Bar is a progress bar: one line, rewritten on a terminal, and elsewhere one line for each tenth.
 type Bar struct {
 	out      io.Writer
 	terminal bool
-	next     int  // the tenth that has the next line
-	shown    bool // on a terminal, and still to be cleared
+	next     int  // the tenth of the next line
+	shown    bool // on a terminal, and not yet cleared
 }
 
 // NewBar returns a bar on out.
@@ -68,7 +67,7 @@ func (b *Bar) Show(p rlx.Progress, more string) {
 	}
 }
 
-// Leave goes to the line after the bar.
+// Leave moves to the line after the bar.
 func (b *Bar) Leave() {
 	if b.shown {
 		b.shown = false

@@ -22,7 +22,7 @@ const (
 	Pixels = 64
 	// Count is the number of pictures.
 	Count = 1797
-	// TestCount is how many of them, the last, are for testing alone.
+	// TestCount is the number of pictures for testing only, the last ones.
 	TestCount = 360
 )
 
@@ -37,7 +37,7 @@ type Set struct {
 // Len returns the number of digits.
 func (s Set) Len() int { return len(s.Labels) }
 
-// Digits returns the digits to train on and those to test with.
+// Digits returns the digits for training and those for testing.
 func Digits() (train, test Set, err error) {
 	all, err := read()
 	if err != nil {
@@ -47,9 +47,8 @@ func Digits() (train, test Set, err error) {
 	return Set{all.Images[:n*Pixels], all.Labels[:n]}, Set{all.Images[n*Pixels:], all.Labels[n:]}, nil
 }
 
-// Batch copies a training batch into images (len(labels) × Pixels) and labels:
-// batch k holds the rows from k·len(labels) on, and after the last row comes the
-// first. So the order is the same everywhere.
+// Batch copies a training batch into images (len(labels) × Pixels) and labels: batch k holds the
+// rows from k·len(labels) on, wrapping around at the end. The order is the same everywhere.
 func (s Set) Batch(k int, images []float32, labels []int32) {
 	for i := range labels {
 		row := (k*len(labels) + i) % s.Len()

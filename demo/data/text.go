@@ -13,12 +13,11 @@ import (
 //go:embed shakespeare.txt.gz
 var shakespeare []byte
 
-// ShakespeareFile returns the text of [Shakespeare] as gzip has it.
+// ShakespeareFile returns the text of [Shakespeare], compressed by gzip.
 func ShakespeareFile() []byte { return shakespeare }
 
-// Shakespeare returns 1,115,394 bytes of the plays of William Shakespeare, in the
-// public domain: the text that character models are commonly compared on, known as
-// "tiny Shakespeare".
+// Shakespeare returns 1,115,394 bytes of the plays of William Shakespeare, in the public domain:
+// "tiny Shakespeare", on which character models are commonly compared.
 func Shakespeare() ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(shakespeare))
 	if err != nil {
@@ -31,17 +30,15 @@ func Shakespeare() ([]byte, error) {
 	return text, nil
 }
 
-// Text is a text as numbers of the characters, here bytes, that occur in it.
+// Text is a text as indices of its distinct characters, here bytes.
 type Text struct {
-	// Characters are those that occur, in order: number i means
-	// Characters[i].
+	// Characters are the distinct characters, in order: index i means Characters[i].
 	Characters []byte
-	// Train is the first nine tenths of the text, Held the rest, which is for
-	// testing alone.
+	// Train is the first nine tenths of the text, Held the rest, for testing only.
 	Train, Held []int32
 }
 
-// NewText numbers the characters of a text.
+// NewText converts a text to indices.
 func NewText(text []byte) Text {
 	var t Text
 	var number [256]int32
@@ -64,8 +61,7 @@ func NewText(text []byte) Text {
 	return t
 }
 
-// Encode returns the numbers of the characters of s. It is false where one does
-// not occur in the text.
+// Encode returns the indices of the characters of s. It is false if one does not occur in the text.
 func (t Text) Encode(s string) ([]int32, bool) {
 	out := make([]int32, len(s))
 	for i := range len(s) {
@@ -78,7 +74,7 @@ func (t Text) Encode(s string) ([]int32, bool) {
 	return out, true
 }
 
-// Decode is the way back from Encode.
+// Decode is the inverse of Encode.
 func (t Text) Decode(numbers []int32) string {
 	out := make([]byte, len(numbers))
 	for i, n := range numbers {
@@ -87,9 +83,9 @@ func (t Text) Decode(numbers []int32) string {
 	return string(out)
 }
 
-// Batch copies rows of the text to train on, from places drawn for a seed and a
-// step, into tokens and, one character on, into next: both hold rows of length
-// context. The same seed and step give the same batch.
+// Batch copies rows of the training text, from random positions, into tokens and, shifted by one
+// character, into next: both hold rows of length context. The same seed and step give the same
+// batch.
 func (t Text) Batch(seed uint32, step, context int, tokens, next []int32) {
 	draw := rand.New(rand.NewPCG(uint64(seed), uint64(step)))
 	for row := 0; row < len(tokens); row += context {
@@ -99,12 +95,10 @@ func (t Text) Batch(seed uint32, step, context int, tokens, next []int32) {
 	}
 }
 
-// Windows returns the number of consecutive rows of length context in the
-// text held out.
+// Windows returns the number of consecutive rows of length context in the held-out text.
 func (t Text) Windows(context int) int { return max(0, (len(t.Held)-1)/context) }
 
-// Window copies rows of the text held out, from row first on, as Batch does; after
-// the last row comes the first.
+// Window copies rows of the held-out text, from row first on, wrapping around at the end.
 func (t Text) Window(first, context int, tokens, next []int32) {
 	for i := 0; i*context < len(tokens); i++ {
 		from := (first + i) % t.Windows(context) * context

@@ -5,7 +5,7 @@
 //	go run ./demo/digits -model cnn -save cnn.safetensors
 //	go run ./demo/digits -load cnn.safetensors -model cnn -steps 0
 //
-// Ctrl-C stops the training; what was learned so far is measured and saved.
+// Ctrl-C stops the training; the current model is then tested and saved.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/rlx-go/rlx/demo/data"
 	"github.com/rlx-go/rlx/demo/models"
 	"github.com/rlx-go/rlx/ir"
-	_ "github.com/rlx-go/rlx/webgpu" // the GPU, where there is one
+	_ "github.com/rlx-go/rlx/webgpu" // the GPU, if there is one
 )
 
 // options are the flags of the command line.
@@ -85,7 +85,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 		l.begun = l.trainer.Steps()
 		fmt.Fprintf(out, "loaded %s, after %d steps\n", o.load, l.begun)
 	}
-	if o.save != "" { // better now than after the training
+	if o.save != "" { // fails now rather than after the training
 		if _, err := os.Stat(filepath.Dir(o.save)); err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	if err != nil && !stopped {
 		return err
 	}
-	// The rest runs even if ctx is done, which is the effect of Ctrl-C.
+	// The rest runs even if Ctrl-C has ended ctx.
 	ctx = context.WithoutCancel(ctx)
 	l.finish(stopped, time.Since(began))
 	if o.save != "" {
@@ -115,8 +115,8 @@ type learner struct {
 	steps       int
 	program     *rlx.Program
 	trainer     *rlx.Trainer
-	begun       int     // steps of the weights that were loaded
-	accuracy    float64 // on the test digits, in percent
+	begun       int     // steps of the loaded weights
+	accuracy    float64 // accuracy on the test digits, in percent
 	bar         *cli.Bar
 }
 
@@ -179,8 +179,7 @@ func (l *learner) finish(stopped bool, took time.Duration) {
 	fmt.Fprintf(l.out, "%s after %d steps in %.1f s\n", word, steps, took.Seconds())
 }
 
-// measure returns the predicted classes of the test digits, and how many
-// percent of them are right.
+// measure returns the predicted classes of the test digits, and the accuracy in percent.
 func (l *learner) measure(ctx context.Context) ([]int32, float64, error) {
 	n := l.test.Len()
 	images, labels := make([]float32, n*models.Pixels), make([]int32, n)

@@ -22,17 +22,17 @@ type learner struct {
 	model   models.GPT
 	prompt  []int32
 	trainer *rlx.Trainer
-	dir     string // for its files
+	dir     string // folder for its files
 	bar     *cli.Bar
 	// The memory of the step's batch.
 	tokens, next []int32
-	held         float64 // loss on the text held out, when last measured
-	best         float64 // the least of all measurements, 0 before the first
+	held         float64 // the last loss on the held-out text
+	best         float64 // the smallest one so far, 0 before the first
 	bestStep     int
 	worse        int // measurements since the best one
 }
 
-// measured is how many batches a measurement takes, other than the last one.
+// measured is the number of batches of a measurement, except the last one.
 const measured = 20
 
 // learn runs the remaining steps, and at intervals measures, saves and shows a
@@ -64,7 +64,7 @@ func (l *learner) learn(ctx context.Context) error {
 	return l.trainer.LoadFile(ctx, l.file("best"))
 }
 
-// file is a file of the learner's own, until the command ends.
+// file is a temporary file of the learner.
 func (l *learner) file(name string) string { return filepath.Join(l.dir, name+".safetensors") }
 
 func (l *learner) show(p rlx.Progress, begun int) {
@@ -91,7 +91,7 @@ func (l *learner) look(ctx context.Context) error {
 	return l.saved(ctx)
 }
 
-// finish measures on all of the text held out, shows a last sample and saves.
+// finish measures on the whole held-out text, shows a last sample and saves.
 func (l *learner) finish(ctx context.Context) error {
 	l.bar.Leave()
 	sample, err := l.sample(ctx)
@@ -122,10 +122,10 @@ func (l *learner) saved(ctx context.Context) error {
 	return l.trainer.SaveFile(ctx, l.options.save)
 }
 
-// heldBatches returns how many batches the text held out fills.
+// heldBatches returns the number of batches in the held-out text.
 func (l *learner) heldBatches() int { return max(1, l.text.Windows(l.model.Context)/l.model.Batch) }
 
-// measure sets the mean loss on batches of the text held out, the first ones.
+// measure sets the mean loss on the first batches of the held-out text.
 func (l *learner) measure(ctx context.Context, batches int) error {
 	tokens, next := make([]int32, len(l.tokens)), make([]int32, len(l.next))
 	sum := 0.
@@ -155,10 +155,10 @@ func (l *learner) measure(ctx context.Context, batches int) error {
 	return l.trainer.SaveFile(ctx, l.file("best"))
 }
 
-// profiled is how many steps a profile takes.
+// profiled is the number of steps of a profile.
 const profiled = 10
 
-// profile shows where the time of a step goes. The steps that it takes are undone.
+// profile shows how the time of a step is spent. Its steps are undone.
 func (l *learner) profile(ctx context.Context) error {
 	p, ok := l.trainer.Program().Program.(native.Profiler)
 	if !ok {
@@ -178,7 +178,7 @@ func (l *learner) profile(ctx context.Context) error {
 	return native.WriteTimings(l.out, timings)
 }
 
-// sample returns what the model writes after the prompt.
+// sample returns the model's continuation of the prompt.
 func (l *learner) sample(ctx context.Context) (string, error) {
 	text := append([]int32(nil), l.prompt...)
 	window := make([]int32, l.model.Context)

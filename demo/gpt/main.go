@@ -5,9 +5,9 @@
 //	go run ./demo/gpt -size full -precision bf16 -patience 4 -save gpt.safetensors
 //	go run ./demo/gpt -size full -load gpt.safetensors -steps 0 -prompt "ROMEO:"
 //
-// The full size is nanoGPT's model of characters, for a large GPU. Ctrl-C stops
-// the training; what was learned so far is measured and saved. From a file that
-// was saved, training continues as if it had not stopped.
+// The full size is nanoGPT's character model, for a large GPU. Ctrl-C stops the training; the
+// current model is then measured and saved. From a saved file, training continues as if it had not
+// stopped.
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/rlx-go/rlx/demo/data"
 	"github.com/rlx-go/rlx/demo/models"
 	"github.com/rlx-go/rlx/ir"
-	_ "github.com/rlx-go/rlx/native/cuda" // an NVIDIA GPU, where there is one
+	_ "github.com/rlx-go/rlx/native/cuda" // an NVIDIA GPU, if there is one
 	_ "github.com/rlx-go/rlx/webgpu"      // any GPU
 )
 
@@ -57,7 +57,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	if err != nil {
 		return err
 	}
-	if o.save != "" { // better now than after the training
+	if o.save != "" { // fails now rather than after the training
 		if _, err := os.Stat(filepath.Dir(o.save)); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	// The rest runs even if ctx is done, which is the effect of Ctrl-C.
+	// The rest runs even if Ctrl-C has ended ctx.
 	ctx = context.WithoutCancel(ctx)
 	if o.profile {
 		if err := l.profile(ctx); err != nil {
@@ -98,7 +98,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	return l.finish(ctx)
 }
 
-// read returns the text to learn from.
+// read returns the training text.
 func read(file string) (data.Text, error) {
 	text, err := data.Shakespeare()
 	if file != "" {

@@ -10,9 +10,9 @@ import (
 // options are the flags of the command line.
 type options struct {
 	size, device, text string
-	steps              int // -1 for those of the size
+	steps              int // -1 for the default of the size
 	seed               uint32
-	every              int // steps between two looks at the text held out
+	every              int // steps between two measurements on the held-out text
 	save, load         string
 	prompt             string
 	length             int
@@ -22,13 +22,13 @@ type options struct {
 	profile            bool
 }
 
-// precisions are those of products, by name.
+// precisions are the precisions of products, by name.
 var precisions = map[string]rlx.Precision{
 	"f32": rlx.AsWritten, "tf32": rlx.TF32, "bf16": rlx.MixedBF16, "f16": rlx.MixedF16,
 }
 
-// parse returns the options of a command line. It ends the process as package flag does
-// where the line cannot be read.
+// parse returns the options of a command line. For an invalid one it ends the process, as package
+// flag does.
 func parse(args []string) (options, error) {
 	var o options
 	f := flag.NewFlagSet("gpt", flag.ExitOnError)

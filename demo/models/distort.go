@@ -7,16 +7,15 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// How much distort does at most: a part of the size, pixels, pixels a row.
+// Maximum distortions: a fraction of the size, pixels, pixels per row.
 const (
 	maxScale = 0.1
 	maxShift = 0.5
 	maxShear = 0.15
 )
 
-// distort returns pictures, f32[batch,64], each stretched, moved and sheared a
-// little at random along both axes. Few writers wrote the digits to train on,
-// and others those to test with.
+// distort returns pictures, f32[batch,64], each randomly stretched, moved and sheared a little
+// along both axes. The training digits are by few writers, and the test digits by others.
 func distort(b *ir.Builder, key, images ir.Value) ir.Value {
 	batch := images.Type().Shape[0]
 	x := ops.Reshape(b, images, batch, ir.N(Side), ir.N(Side))
@@ -28,10 +27,9 @@ func distort(b *ir.Builder, key, images ir.Value) ir.Value {
 	return ops.Reshape(b, x, batch, ir.N(Pixels))
 }
 
-// stretchRows returns pictures, f32[batch,8,8], with pixel c of row r taken from
-// place c + c·scale + shift + r·shear of the row, c and r counted from the middle,
-// with numbers of its own for every picture. Between pixels it interpolates, and
-// outside of a row there is 0.
+// stretchRows returns pictures, f32[batch,8,8], with pixel c of row r sampled at c + c·scale +
+// shift + r·shear of the row. c and r count from the centre, and the numbers differ by picture. It
+// interpolates between pixels, and returns 0 outside a row.
 func stretchRows(b *ir.Builder, key, x ir.Value) ir.Value {
 	batch := x.Type().Shape[0]
 	number := func(v float64) ir.Value { return ops.Const(b, ir.F32, v) }
@@ -45,7 +43,7 @@ func stretchRows(b *ir.Builder, key, x ir.Value) ir.Value {
 		return ops.Sub(b, ops.Iota(b, ir.F32, axis, shape...), number((Side-1)/2.))
 	}
 	moved := ops.Add(b, ops.Add(b, ops.Mul(b, along(2), random(0, maxScale)), random(1, maxShift)), ops.Mul(b, along(1), random(2, maxShear)))
-	// No pixel moves farther; its two neighbours there are within reach too.
+	// No pixel moves farther, so both neighbours are within reach.
 	reach := int(math.Ceil((maxScale+maxShear)*(Side-1)/2 + maxShift))
 	padded := ops.Pad(b, x, number(0), []int{0, 0, reach}, []int{0, 0, reach}, nil)
 	var sum ir.Value

@@ -16,14 +16,14 @@ const (
 
 // Names of the field's inputs and outputs.
 const (
-	Points  = "points"  // f32[batch,2], places from 0 to 1: x, y
+	Points  = "points"  // f32[batch,2], positions from 0 to 1: x, y
 	Colors  = "colors"  // f32[batch,3], red, green and blue from 0 to 1
 	Picture = "picture" // f32[side·side,3], row by row
 )
 
-// FieldModule returns what the home page runs: a network that gets a place and gives the colour
-// there. Its entries share their state: init (seed), step (Points, Colors and lr), and whole,
-// which gives the Picture of all places.
+// FieldModule returns the module of the home page: a network from a position to its colour. Its
+// entries share their state: init (seed), step (Points, Colors and lr), and whole, which returns
+// the Picture of all positions.
 func FieldModule() (*ir.Module, error) {
 	loss, err := ir.Build("field", func(b *ir.Builder) {
 		guess := field(b, b.Input(Points, ir.F32, ir.Dims(FieldBatch, 2)...))
@@ -51,7 +51,7 @@ func FieldModule() (*ir.Module, error) {
 	return ir.NewModule("field", entries...)
 }
 
-// field adds the network: random Fourier features of a place (Tancik et al., 2020), two layers
+// field adds the network: random Fourier features of a position (Tancik et al., 2020), two layers
 // of ReLUs, and a colour.
 func field(b *ir.Builder, places ir.Value) ir.Value {
 	const waves, width = 48, 64

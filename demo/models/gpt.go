@@ -14,27 +14,25 @@ import (
 const (
 	Tokens      = "tokens"      // i32[batch,context]
 	Next        = "next"        // i32[batch,context]: the tokens that follow them
-	Length      = "length"      // i32, how many tokens of a text there are
-	Temperature = "temperature" // f32 above 0; at 1 as the model has it
+	Length      = "length"      // i32, the number of tokens of a text
+	Temperature = "temperature" // f32 above 0; 1 for the model's own probabilities
 	Drawn       = "drawn"       // i32[1], the next token
 )
 
-// GPT is a language model of the kind of GPT-2, as nanoGPT has it for characters:
-// no biases, the table of tokens used at both ends, learned positions.
+// GPT is a GPT-2 in nanoGPT's variant for characters: no biases, tied token embeddings, learned
+// positions.
 type GPT struct {
 	Vocab, Context, Width, Heads, Blocks, Batch int
-	// Dropout is the part of the numbers that is dropped in training: after the
-	// embeddings, of attention's weights, and before each sum with what goes past a
-	// layer.
+	// Dropout is the dropout rate in training: after the embeddings, of attention's weights, and at
+	// the end of each residual branch.
 	Dropout float64
-	// Rate is the highest learning rate, Steps how long it takes to fall to a
-	// tenth of that.
+	// Rate is the maximum learning rate, Steps the number of steps until it has fallen to a tenth.
 	Rate  float64
 	Steps int
 }
 
-// LossGraph returns the graph of the mean cross-entropy of the next token while
-// training. The state Key goes from one step's random numbers to the next's.
+// LossGraph returns the graph of the mean cross-entropy of the next token in training. The state
+// Key is the random key of the step.
 func (m GPT) LossGraph() (*ir.Graph, error) {
 	return ir.Build("gpt", func(b *ir.Builder) {
 		key := b.State(Key, ir.U32, ir.N(2))
@@ -46,7 +44,7 @@ func (m GPT) LossGraph() (*ir.Graph, error) {
 	})
 }
 
-// EvalGraph returns the graph of the same loss with nothing dropped.
+// EvalGraph returns the graph of the same loss without dropout.
 func (m GPT) EvalGraph() (*ir.Graph, error) {
 	return ir.Build("gpt_eval", func(b *ir.Builder) {
 		l := m.layers(b)
@@ -55,8 +53,8 @@ func (m GPT) EvalGraph() (*ir.Graph, error) {
 	})
 }
 
-// DrawGraph returns the graph that draws the token after the first Length ones of
-// Tokens, i32[1,context], by its probabilities.
+// DrawGraph returns the graph that samples the token after the first Length ones of Tokens,
+// i32[1,context].
 func (m GPT) DrawGraph() (*ir.Graph, error) {
 	return ir.Build("gpt_draw", func(b *ir.Builder) {
 		tokens, length := m.tokens(b, Tokens, 1), b.Input(Length, ir.I32)
@@ -64,8 +62,7 @@ func (m GPT) DrawGraph() (*ir.Graph, error) {
 	})
 }
 
-// draw adds the token after the first length ones, i32[1]. It declares the input
-// Temperature.
+// draw samples the token after the first length ones, i32[1]. It declares the input Temperature.
 func (m GPT) draw(b *ir.Builder, tokens, length, key ir.Value) ir.Value {
 	temperature := b.Input(Temperature, ir.F32)
 	l := m.layers(b)
@@ -80,9 +77,9 @@ func seedKey(b *ir.Builder) ir.Value {
 	return ops.Concatenate(b, 0, ops.Zeros(b, ir.U32, ir.N(1)), seed)
 }
 
-// Training returns how nanoGPT trains it: AdamW with β₂ 0.99 and decay 0.1, a
-// learning rate that rises for 100 steps and falls along a cosine, gradients
-// clipped to norm 1; weights normal with deviation 0.02, less before sums.
+// Training returns nanoGPT's training options: AdamW with β₂ 0.99 and decay 0.1, a learning rate
+// that rises for 100 steps and falls along a cosine, gradients clipped to norm 1; weights normal
+// with deviation 0.02, less before sums.
 func (m GPT) Training(seed uint32) rlx.Training {
 	o := rlx.Training{
 		Optimizer: optim.AdamW{Beta2: 0.99, WeightDecay: 0.1},
@@ -124,7 +121,7 @@ type layers struct {
 	*ir.Builder
 	table ir.Value // of tokens, f32[vocab,width]
 	key   ir.Value
-	rate  float64 // at which numbers are dropped: 0 outside of training
+	rate  float64 // dropout rate, 0 outside of training
 	drops int     // so far
 }
 
@@ -132,7 +129,7 @@ func (m GPT) layers(b *ir.Builder) *layers {
 	return &layers{Builder: b, table: b.Param("table", ir.F32, ir.Dims(m.Vocab, m.Width)...)}
 }
 
-// drop returns x with numbers dropped, while training.
+// drop applies dropout to x in training.
 func (l *layers) drop(x ir.Value) ir.Value {
 	if l.rate == 0 {
 		return x
@@ -156,7 +153,7 @@ func (l *layers) head(x ir.Value) ir.Value {
 	return ops.MatMul(l.Builder, x, ops.Transpose(l.Builder, l.table, 1, 0))
 }
 
-// features returns what the model makes of each token, f32[rows,context,width].
+// features returns the hidden state of each token, f32[rows,context,width].
 func (m GPT) features(l *layers, tokens ir.Value) ir.Value {
 	b := l.Builder
 	x := ops.Add(b, ops.Embedding(b, l.table, tokens), b.Param("positions", ir.F32, ir.Dims(m.Context, m.Width)...))
@@ -182,8 +179,8 @@ func (m GPT) block(l *layers, x ir.Value) ir.Value {
 	return ops.Add(b, x, l.drop(l.dense("down", h, m.Width)))
 }
 
-// attention is causal, of f32[rows,heads,context,features]. Where weights are to be
-// dropped it is written out: [ops.Attention] drops none.
+// attention is causal attention of f32[rows,heads,context,features]. With dropout it is composed of
+// other ops, since [ops.Attention] has none.
 func (l *layers) attention(q, k, v ir.Value) ir.Value {
 	b := l.Builder
 	if l.rate == 0 {

@@ -5,17 +5,16 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// States of the text that a GPT in a page generates. They are on the device, so that a run of many
+// States of the text that a GPT in a page generates. They stay on the device, so that a run of many
 // steps writes many tokens in one submission.
 const (
-	Written       = "text/tokens" // i32[1,context], the last tokens, from the first place on
-	WrittenLength = "text/length" // i32, how many there are
-	WrittenKey    = "text/key"    // u32[2], the state of the random numbers they are drawn by
+	Written       = "text/tokens" // i32[1,context], the last tokens, from the first position on
+	WrittenLength = "text/length" // i32, their number
+	WrittenKey    = "text/key"    // u32[2], the random key
 )
 
-// PageGPTs returns the models that a page trains, by name. Nothing is dropped: that is for
-// who has hours, and a page shows by the loss on the text held out when a model begins to
-// learn by heart.
+// PageGPTs returns the models that a page trains, by name. They have no dropout, which pays off
+// only in trainings of hours; a page shows overfitting by the held-out loss.
 func PageGPTs(vocab int) map[string]GPT {
 	return map[string]GPT{
 		"tiny":   {Vocab: vocab, Context: 32, Width: 32, Heads: 2, Blocks: 1, Batch: 8},
@@ -25,10 +24,9 @@ func PageGPTs(vocab int) map[string]GPT {
 	}
 }
 
-// Module returns everything a page runs, as entries that share their state: init (seed),
-// step (Tokens, Next and lr), eval (Tokens and Next),
-// prompt (Tokens, Length and a seed) and write (a Temperature), which draws a token after
-// those of prompt and of write before.
+// Module returns the module of a page, with entries that share their state: init (seed), step
+// (Tokens, Next and lr), eval (Tokens and Next), prompt (Tokens, Length and a seed) and write (a
+// Temperature), which samples a token after those of prompt and earlier writes.
 func (m GPT) Module(name string) (*ir.Module, error) {
 	loss, err := m.LossGraph()
 	if err != nil {
@@ -53,7 +51,7 @@ func (m GPT) Module(name string) (*ir.Module, error) {
 	return ir.NewModule("gpt-"+name, entries...)
 }
 
-// PromptGraph returns the graph that begins a text with the first Length ones of Tokens,
+// PromptGraph returns the graph that starts a text with the first Length ones of Tokens,
 // i32[1,context], and a key for the input Seed.
 func (m GPT) PromptGraph() (*ir.Graph, error) {
 	return ir.Build("gpt_prompt", func(b *ir.Builder) {
@@ -62,8 +60,8 @@ func (m GPT) PromptGraph() (*ir.Graph, error) {
 	})
 }
 
-// WriteGraph returns the graph that adds a token to the text, drawn by its probabilities.
-// Where the text fills the context its first token makes room.
+// WriteGraph returns the graph that appends a sampled token to the text. If the text fills the
+// context, its first token is dropped.
 func (m GPT) WriteGraph() (*ir.Graph, error) {
 	return ir.Build("gpt_write", func(b *ir.Builder) {
 		text := m.text(b)

@@ -1,6 +1,6 @@
-// Package models describes the networks of the demos as graphs: an MLP and a
-// CNN for handwritten digits of 8×8 counts from 0 to 16. Everything a demo runs
-// is a graph made here, so that it computes the same on every device.
+// Package models describes the networks of the demos as graphs: an MLP and a CNN for handwritten
+// digits of 8×8 counts from 0 to 16. All computation of a demo is in these graphs, so that it is
+// the same on every device.
 package models
 
 import (
@@ -16,11 +16,11 @@ const (
 	Side = 8
 	// Pixels is the number of pixels of a digit.
 	Pixels = Side * Side
-	// Classes is the number of different digits.
+	// Classes is the number of classes.
 	Classes = 10
 	// Batch is the number of digits in a training step.
 	Batch = 128
-	// HistorySteps is for how many steps the losses stay on the device.
+	// HistorySteps is the number of steps for which losses stay on the device.
 	HistorySteps = 256
 )
 
@@ -31,9 +31,9 @@ const (
 	Seed          = "seed"          // u32, input of the entry init
 	Loss          = "loss"          // f32, the mean cross-entropy
 	Predicted     = "predicted"     // i32[batch], the most probable class
-	Correct       = "correct"       // i32, how many of them are the label
+	Correct       = "correct"       // i32, the number of correct ones
 	Probabilities = "probabilities" // f32[batch,10]
-	Key           = "key"           // u32[2], the state of the random numbers
+	Key           = "key"           // u32[2], the random key, a state
 )
 
 // Model is a network for digits.
@@ -46,16 +46,15 @@ type Model struct {
 	logits func(b *ir.Builder, images ir.Value, params []ir.Value) ir.Value
 }
 
-// param is a parameter: a weight that is drawn, or, with fanIn 0, a bias that
-// starts as zeros.
+// param is a parameter: a random weight, or, with fanIn 0, a bias that starts as zeros.
 type param struct {
 	name  string
 	shape []int
 	fanIn int
 }
 
-// MLP is 64 pixels, ReLU layers of 128 and 64 units, 10 classes. Column i of the
-// parameter w1, f32[64,128], is the 8×8 picture that unit i looks for.
+// MLP is 64 pixels, ReLU layers of 128 and 64 units, 10 classes. Column i of the parameter w1,
+// f32[64,128], is the 8×8 pattern that unit i detects.
 func MLP() Model {
 	const first, second = 128, 64
 	return Model{
@@ -124,9 +123,8 @@ func (m Model) forward(b *ir.Builder, x ir.Value) ir.Value {
 	return m.logits(b, x, params)
 }
 
-// LossGraph returns the graph of the mean cross-entropy of a batch of pictures
-// that are distorted at random, in another way at each step: the state Key goes
-// from one to the next.
+// LossGraph returns the graph of the mean cross-entropy of a batch of pictures, randomly distorted
+// in each step. The state Key is the random key.
 func (m Model) LossGraph(batch int) (*ir.Graph, error) {
 	return ir.Build(m.Name, func(b *ir.Builder) {
 		labels := b.Input(Labels, ir.I32, ir.Dims(batch)...)
@@ -171,9 +169,9 @@ func (m Model) PredictGraph(batch int) (*ir.Graph, error) {
 	})
 }
 
-// InitGraph returns the graph that makes everything new for a seed: weights
-// normal with variance 2/(number of inputs), after He et al., biases, moments
-// and the history zero. step is the result of StepGraph.
+// InitGraph returns the graph that initialises all states for a seed: weights normal with variance
+// 2/(number of inputs), after He et al., biases, moments and the history zero. step is the result
+// of StepGraph.
 func (m Model) InitGraph(step *ir.Graph) (*ir.Graph, error) {
 	return ir.Build(m.Name+"_init", func(b *ir.Builder) {
 		key := seedKey(b)
@@ -199,9 +197,8 @@ func (m Model) InitGraph(step *ir.Graph) (*ir.Graph, error) {
 	})
 }
 
-// Module returns everything a demo runs, as entries that share their state:
-// init (seed), step (a batch of Batch digits and lr), eval (evalBatch digits),
-// predict (one digit).
+// Module returns the module of a demo, with entries that share their state: init (seed), step (a
+// batch of Batch digits and lr), eval (evalBatch digits), predict (one digit).
 func (m Model) Module(evalBatch int) (*ir.Module, error) {
 	step, err := m.StepGraph(Batch)
 	if err != nil {

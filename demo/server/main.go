@@ -1,6 +1,6 @@
-// Command server classifies texts over HTTP: a POST of [3, 1, 4], numbers of words, is answered by the
-// scores of the classes. Requests that come together run as one batch; the number of texts and their
-// length are open in the compiled program.
+// Command server classifies texts over HTTP: a POST of [3, 1, 4], word indices, returns the scores
+// of the classes. Concurrent requests run as one batch; the number of texts and their length are
+// open sizes of the compiled program.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 
 const words, width, classes, maxTokens, maxBatch = 1000, 64, 4, 512, 32
 
-// classifier is the mean of the embeddings of each text, and an MLP.
+// classifier is an MLP on the mean of the embeddings of each text.
 func classifier(b *ir.Builder) {
 	batch, seq := ir.Sym("batch"), ir.Sym("seq")
 	x := nn.Embedding(b, b.Input("tokens", ir.I32, batch, seq), words, width)
@@ -29,7 +29,7 @@ func classifier(b *ir.Builder) {
 	b.Output("scores", ops.Softmax(b, nn.Linear(b, nn.MLP(b, mean, 4*width), classes), 1))
 }
 
-// load compiles the classifier with random weights, where a real server loads a checkpoint.
+// load compiles the classifier with random weights; a real server would load a checkpoint.
 func load(ctx context.Context, device string) (*rlx.Program, error) {
 	model, err := ir.Build("classifier", classifier)
 	if err != nil {
@@ -61,7 +61,7 @@ type request struct {
 	answer chan any // of capacity 1: the scores, or an error
 }
 
-// run answers requests, those that came while a batch ran in the next one.
+// run serves requests in batches: those that arrive during a run are in the next one.
 func run(program *rlx.Program, requests <-chan request) {
 	for first := range requests {
 		batch, longest := []request{first}, len(first.tokens)

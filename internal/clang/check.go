@@ -1,5 +1,6 @@
-// Package clang compiles generated CUDA C++ without a GPU or a CUDA toolkit, so that tests
-// know that a compiler accepts every kernel.
+// Package clang compiles generated CUDA C++ without a GPU or a CUDA toolkit, and checks generated MSL
+// without Apple's compiler, so that tests know that a compiler accepts every kernel. The file to read
+// first is check.go.
 //
 // Clang checks the source, or compiles it to PTX, for compute capability 9.0. The embedded device.h
 // declares what NVRTC declares implicitly (built-in variables, barriers, shuffles, atomics,
@@ -72,15 +73,20 @@ func Check(source string) error {
 	return err
 }
 
-// run runs clang on a source and returns its output.
+// run runs clang on CUDA C++ and returns its output.
 func run(source string, action ...string) (string, error) {
+	return runOn(deviceHeader, SourceName, source, append(action, arguments...))
+}
+
+// runOn runs clang on a header and a source, called name in messages, and returns its output.
+func runOn(header, name, source string, arguments []string) (string, error) {
 	path, err := Compiler()
 	if err != nil {
 		return "", err
 	}
 	var out, messages bytes.Buffer
-	cmd := exec.Command(path, append(action, arguments...)...)
-	cmd.Stdin = strings.NewReader(deviceHeader + "\n#line 1 \"" + SourceName + "\"\n" + source)
+	cmd := exec.Command(path, arguments...)
+	cmd.Stdin = strings.NewReader(header + "\n#line 1 \"" + name + "\"\n" + source)
 	cmd.Stdout, cmd.Stderr = &out, &messages
 	if err := cmd.Run(); err != nil {
 		var exit *exec.ExitError

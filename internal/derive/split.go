@@ -13,7 +13,7 @@ type PartialResult struct {
 	// unknown ports, its outputs the unknown outputs in order. If the unknown ports
 	// are tangents of a JVP, it is linear in them.
 	Linear *ir.Graph
-	// OutUnknown says for each output of the graph whether Linear computes it.
+	// OutUnknown reports for each output of the graph whether Linear computes it.
 	OutUnknown []bool
 	// ResidualPort is for each residual the port of the graph whose value
 	// it is, or -1 if it is computed. A scan need not stack the value of a port.

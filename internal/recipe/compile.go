@@ -9,7 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir/hardware"
 )
 
-// Limits are what a WebGPU device can do. Zero means what every one can.
+// Limits are the capabilities of a WebGPU device. Zero means those of every device.
 type Limits struct {
 	// StorageBuffers is maxStorageBuffersPerShaderStage, and so on.
 	StorageBuffers int
@@ -17,11 +17,12 @@ type Limits struct {
 	BufferBytes    int
 	SharedBytes    int
 	Invocations    int
-	// F16 says that it computes with f16, the feature "shader-f16".
+	// F16 means that the device computes with f16, the feature "shader-f16".
 	F16 bool
-	// Subgroup is the one size of its subgroups, a power of two; 0 where it has several, or that is not known.
+	// Subgroup is the device's single subgroup size, a power of two; 0 if there are several, or it
+	// is unknown.
 	Subgroup int
-	// Device is what it is called: see [hardware.Named].
+	// Device is its name: see [hardware.Named].
 	Device string
 }
 
@@ -31,15 +32,15 @@ type Device struct {
 	Printer plan.Printer
 }
 
-// maxSubgroup is the most threads of a subgroup in WebGPU.
+// maxSubgroup is the maximum subgroup size in WebGPU.
 const maxSubgroup = 128
 
-// TargetNames are the targets that [Limits.Device] knows: a GPU, or the CPU of an engine for WebAssembly, with or without
-// relaxed SIMD.
+// TargetNames are the targets that [Limits.Device] supports: a GPU, or the CPU of an engine for
+// WebAssembly, with or without relaxed SIMD.
 var TargetNames = []string{"webgpu", "wasm", "wasm-relaxed"}
 
-// Target returns a target by its name; limits count for WebGPU alone. The error is of kind [ir.ErrName] for an unknown name, and
-// [ir.ErrAttr] for limits that no device has.
+// Target returns a target by its name; limits apply to WebGPU only. The error is of kind
+// [ir.ErrName] for an unknown name, and [ir.ErrAttr] for limits that no device has.
 func (l Limits) Target(name string) (Device, error) {
 	switch name {
 	case "webgpu":

@@ -1,5 +1,5 @@
-// Package recipe makes training steps and plans of names and numbers: what the page, the compile service and the
-// command line are given in place of Go values.
+// Package recipe builds training steps and plans from names and numbers, the form in which the
+// page, the compile service and the command line pass options.
 package recipe
 
 import (
@@ -10,13 +10,13 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Numbers are hyper-parameters by name, in snake case as in "weight_decay". One that is not there is 0, for which
-// optimisers have their defaults; a weight decay that is given as 0 is none at all.
+// Numbers are hyperparameters by name, in snake case as in "weight_decay". A missing one is 0,
+// which means the optimizer's default; a weight decay that is given as 0 means none.
 type Numbers map[string]float64
 
 const weightDecay = "weight_decay"
 
-// decay returns the weight decay, [optim.NoDecay] where it is given as 0.
+// decay returns the weight decay, [optim.NoDecay] if it is given as 0.
 func (h Numbers) decay() float64 {
 	if decay, given := h[weightDecay]; !given || decay != 0 {
 		return decay
@@ -29,7 +29,8 @@ var OptimizerNames = []string{
 	"adadelta", "adafactor", "adagrad", "adam", "adamw", "lamb", "lion", "mars", "muon", "nadam", "radam", "rmsprop", "schedule-free", "sgd", "soap", "sophia",
 }
 
-// Optimizer returns the optimiser of a name. The error for an unknown one is of kind [ir.ErrName].
+// Optimizer returns the optimizer with a name. The error for an unknown one is of kind
+// [ir.ErrName].
 func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
 	adam := optim.Adam{Beta1: h["beta1"], Beta2: h["beta2"], Eps: h["epsilon"], WeightDecay: h.decay()}
 	switch name {
@@ -69,13 +70,13 @@ func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
 	return nil, ir.Errorf(ir.ErrName, "unknown optimizer %q", name)
 }
 
-// Sophia returns Sophia, which has an entry that updates the curvature besides its step.
+// Sophia returns Sophia, which needs another entry that updates the curvature.
 func Sophia(h Numbers) optim.Sophia {
 	return optim.Sophia{Beta1: h["beta1"], Beta2: h["beta2"], Gamma: h["gamma"], Eps: h["epsilon"], WeightDecay: h.decay()}
 }
 
-// Schedule returns the learning rate as a function of the step; nil for no name, where it is an input. The error for an
-// unknown name is of kind [ir.ErrName].
+// Schedule returns the learning rate as a function of the step; nil for an empty name, which makes
+// it an input. The error for an unknown name is of kind [ir.ErrName].
 func Schedule(name string, h Numbers) (optim.Schedule, error) {
 	var s optim.Schedule
 	steps := int(h["steps"])

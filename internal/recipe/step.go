@@ -11,23 +11,24 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// Step says how a graph with a loss becomes a training step.
+// Step describes the training step of a graph with a loss.
 type Step struct {
 	// Loss is the output to minimise.
 	Loss string
-	// Optimizer is the name of the update rule. Besides its own, Hyper has the numbers of [optim.Options], with truth
-	// values as 0 and 1: clip_norm, clip_value, accumulate, average, decay_matrices, constant_keys, allow_unreached,
-	// measure_norm, and loss_scale, where a step begins that scales its loss.
+	// Optimizer is the name of the update rule. Hyper holds its hyperparameters and the numbers of
+	// [optim.Options], with truth values as 0 and 1: clip_norm, clip_value, accumulate, average,
+	// decay_matrices, constant_keys, allow_unreached, measure_norm, and loss_scale, the initial
+	// scale of a step that scales its loss.
 	Optimizer string
 	Hyper     Numbers
-	// Schedule is the name of the schedule, none where the rate is an input.
+	// Schedule is the name of the schedule, "" for a rate that is an input.
 	Schedule string
 	Rates    Numbers
 	Frozen   []string
 	// History is the number of losses to keep on the device.
 	History int
 	Groups  []Group
-	// Policy is what the backward pass keeps: see [Policy].
+	// Policy chooses what the backward pass saves: see [Policy].
 	Policy []string
 	// Name separates the states of several optimisers.
 	Name string
@@ -37,15 +38,15 @@ type Step struct {
 type Group struct {
 	// Params are names and patterns, as of [optim.Options].
 	Params []string
-	// Optimizer is the name of the update rule, none for that of the other parameters.
+	// Optimizer is the name of the update rule, "" for that of the other parameters.
 	Optimizer string
 	Hyper     Numbers
-	// Rate multiplies the learning rate, 0 for 1.
+	// Rate multiplies the learning rate; 0 means 1.
 	Rate float64
 }
 
-// Graph returns the graph of the step. Errors are those of [optim.Step], and of the kinds [ir.ErrName] and
-// [ir.ErrAttr] for names and numbers that there are not.
+// Graph returns the graph of the step. Errors are those of [optim.Step], and of the kinds
+// [ir.ErrName] and [ir.ErrAttr] for invalid names and numbers.
 func (s Step) Graph(g *ir.Graph) (*ir.Graph, error) {
 	rule, err := Optimizer(s.Optimizer, s.Hyper)
 	if err != nil {

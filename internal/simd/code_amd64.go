@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/internal/codegen/asm"
 )
 
-// masksTails says that kernels mask the stores of their last vectors.
+// masksTails means that kernels mask the stores of their last vectors.
 const masksTails = true
 
 // writer writes kernels for x86-64. They have their arguments at SI and n in R13.

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/internal/codegen/asm"
 )
 
-// masksTails says that kernels write whole vectors.
+// masksTails is false: kernels write whole vectors.
 const masksTails = false
 
 // transposeCode and pieceCode return nil: there is no code for these kernels.

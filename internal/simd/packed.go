@@ -62,11 +62,11 @@ func newPackedKernels(level Level) (k *packedKernels, err error) {
 // bias.
 var numbersOf4Bits = [24]float32{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 
-// minimaTogether is how many blocks have their minima multiplied by one instruction.
-const minimaTogether = 4
+// minimaAtOnce is how many blocks have their minima multiplied by one instruction.
+const minimaAtOnce = 4
 
 // SumsLen returns the length of the sums of a row of blocks: see [BlockSums].
-func SumsLen(blocks int) int { return blocks + blocks%minimaTogether*(minimaTogether-1) }
+func SumsLen(blocks int) int { return blocks + blocks%minimaAtOnce*(minimaAtOnce-1) }
 
 // BlockSums sets sums, [SumsLen] numbers, to the sums of the blocks of x, which [DotsPacked] multiplies
 // with the minima of blocks: groups of four, then each of the rest followed by three zeros.
@@ -84,8 +84,8 @@ func BlockSums(x, sums []float32) {
 
 // sumAt returns where the sum of a block is.
 func sumAt(b, blocks int) int {
-	if whole := blocks - blocks%minimaTogether; b > whole {
-		return whole + (b-whole)*minimaTogether
+	if whole := blocks - blocks%minimaAtOnce; b > whole {
+		return whole + (b-whole)*minimaAtOnce
 	}
 	return b
 }

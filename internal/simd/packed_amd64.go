@@ -11,7 +11,7 @@ const (
 	ahead      = 8192 // prefetch distance in bytes
 	packedSums = 4
 
-	// minimaInCode says that the code multiplies the minima.
+	// minimaInCode means that the code multiplies the minima.
 	minimaInCode = true
 )
 
@@ -132,7 +132,7 @@ func (p *packedWriter) scales() {
 func (p *packedWriter) minima() {
 	p.halves(minimum, 2)
 	p.VEX(asm.Fused231, minimumSums, minimum, asm.At(asm.CX, 0), true)
-	p.AddConst(asm.Register(asm.CX), 4*minimaTogether)
+	p.AddConst(asm.Register(asm.CX), 4*minimaAtOnce)
 }
 
 // oneMinimum adds the product of the minimum of the current block and the sum of this block of x, which
@@ -141,7 +141,7 @@ func (p *packedWriter) oneMinimum() {
 	p.VEX(asm.BroadcastHalf, minimum, 0, asm.At(asm.SI, 2), true)
 	p.VEX(asm.HalfToFloat, minimum, 0, asm.Register(minimum), true)
 	p.VEX(asm.Fused231, minimumSums, minimum, asm.At(asm.CX, 0), true)
-	p.AddConst(asm.Register(asm.CX), 4*minimaTogether)
+	p.AddConst(asm.Register(asm.CX), 4*minimaAtOnce)
 }
 
 // halves converts the f16 at an offset of each of four blocks to floats in a register.

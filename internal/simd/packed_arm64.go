@@ -19,7 +19,7 @@ const (
 	blockIntegers = 20 // 4
 )
 
-// minimaInCode says that the code multiplies the minima: Go does.
+// minimaInCode is false: Go multiplies the minima.
 const minimaInCode = false
 
 // The general registers of addresses.

@@ -19,7 +19,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// device says that plans take as long as their kernels have workgroups, and that it
+// device means that plans take as long as their kernels have workgroups, and that it
 // cannot run any whose name has bad in it.
 type device struct {
 	plans int

@@ -5,7 +5,7 @@
 // on a profile and never on the machine it is made on: information from a driver is first put
 // in a profile ([Profile.WithDriver]), so that the same module, target and profile give the same
 // plan, natively and in a page. Start reading at profile.go; profiles.go is the table of devices,
-// rates.go what products reach on them, cost.go the roofline model.
+// cost.go the roofline model and the rates of products.
 package hardware
 
 import (

@@ -110,7 +110,7 @@ func lossless(written, read Config, format string) error {
 	if name == "" {
 		return nil
 	}
-	return ir.Errorf(ir.ErrUnsupported, "%s of %s cannot say that %s is %v; it would be read as %v", format, written.Architecture, name, a, b)
+	return ir.Errorf(ir.ErrUnsupported, "%s of %s cannot express that %s is %v; it would be read as %v", format, written.Architecture, name, a, b)
 }
 
 // difference returns the name of the first field in which two values differ, and both values.
@@ -157,9 +157,9 @@ func difference(name string, a, b reflect.Value) (field string, x, y any) {
 
 func near(x, y float64) bool { return math.Abs(x-y) <= 1e-6*max(math.Abs(x), math.Abs(y)) }
 
-// plainly returns a configuration without the fields about the layout of a file, and with defaults
+// canonical returns a configuration without the fields about the layout of a file, and with defaults
 // in place of zeros.
-func (c Config) plainly() Config {
+func (c Config) canonical() Config {
 	c.Architecture, c.NormOffset, c.InOut = families[c.Architecture].gguf, 0, false
 	if c.Windowed == nil || c.Window == 0 || !slices.Contains(c.Windowed, true) {
 		all := c.Window > 0 && c.Windowed == nil

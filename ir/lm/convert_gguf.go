@@ -118,7 +118,7 @@ func (g *ggufWriter) rope(metadata *[]gguf.Pair) error {
 		add("scaling.original_context_length", uint32(original))
 	}
 	if g.heads(g.f.blocks+"/0/"+g.f.attention+"/"+g.f.q+"/weight") > 0 && g.f.interleaved && r.Size != g.config.HeadSize {
-		return ir.Errorf(ir.ErrUnsupported, "GGUF of %s cannot say that Rope.Size is %d, less than HeadSize, %d", g.config.Architecture, r.Size, g.config.HeadSize)
+		return ir.Errorf(ir.ErrUnsupported, "GGUF of %s cannot express that Rope.Size is %d, less than HeadSize, %d", g.config.Architecture, r.Size, g.config.HeadSize)
 	}
 	return nil
 }
@@ -246,5 +246,5 @@ func (g *ggufWriter) check(metadata []gguf.Pair) error {
 	if err != nil {
 		return err
 	}
-	return lossless(g.config.plainly(), read.plainly(), "GGUF")
+	return lossless(g.config.canonical(), read.canonical(), "GGUF")
 }

@@ -154,7 +154,7 @@ func (h *hfWriter) text() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(text, '\n'), lossless(c.plainly(), read.plainly(), "config.json")
+	return append(text, '\n'), lossless(c.canonical(), read.canonical(), "config.json")
 }
 
 func gpt2Keys(all map[string]any, c Config) {
@@ -241,7 +241,7 @@ func windowKeys(all map[string]any, c Config) {
 func ropeKeys(all map[string]any, c Config) error {
 	r := c.Rope
 	if r == nil {
-		return ir.Errorf(ir.ErrUnsupported, "config.json of %s cannot say that positions are learned", c.Architecture)
+		return ir.Errorf(ir.ErrUnsupported, "config.json of %s cannot express that positions are learned", c.Architecture)
 	}
 	all["rope_theta"] = shortest(r.Base)
 	if r.LocalBase != 0 {

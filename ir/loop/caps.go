@@ -19,7 +19,7 @@ type Caps struct {
 	Subgroups bool   // kernels may have subgroup statements
 	Subgroup  [2]int // the range of subgroup sizes, if Subgroups is set
 	Shuffles  bool   // kernels may have [Shuffle] statements, among [Caps.Lanes] threads
-	// Mma says that the target has [Atom]s of f16 and bf16, TF32 that products of f32 may
+	// Mma means that the target has [Atom]s of f16 and bf16, TF32 that products of f32 may
 	// be computed with 10 bits of fraction. MmaByWarps says that each warp of a group
 	// computes its part of an atom by itself, slower and synchronously. TileAlign is the
 	// shared memory of kernels with atoms, or with more pipeline stages than SharedBytes
@@ -27,35 +27,35 @@ type Caps struct {
 	// if unknown: then the device's number of processors counts.
 	Mma, MmaByWarps, TF32     bool
 	MmaBytes, Multiprocessors int
-	// Boxes says that the target has [CopyTMA], [Mbarrier] and [Roles]. The producer warp
+	// Boxes means that the target has [CopyTMA], [Mbarrier] and [Roles]. The producer warp
 	// does not count towards the threads that Limits allow.
 	TensorMaps bool
 	// Device is the input of the cost model; the zero value means [hardware.Unknown].
 	Device hardware.Profile
-	// Drafts says that large kernels compile slowly, and that plans hold drafts to run
+	// Drafts means that large kernels compile slowly, and that plans hold drafts to run
 	// meanwhile.
 	Drafts bool
 	// Long is the number of elements from which positions in an array are I64:
 	// [LongElements], or less in tests, which lack the memory for such arrays. At 0 all
 	// positions are I32 and longer arrays are refused.
 	Long int
-	// Fragments says that the target has subgroup matrix multiply-adds, [FragmentMulAdd],
+	// Fragments means that the target has subgroup matrix multiply-adds, [FragmentMulAdd],
 	// of F32, with HalfFragments of F16 and with BFloat of BF16. Subgroup is then a
 	// single size.
 	Fragments, HalfFragments, BFloat bool
-	// AtomicFloats says how the target adds to [Atomic] elements of F32.
+	// AtomicFloats describes how the target adds to [Atomic] elements of F32.
 	AtomicFloats AtomicFloats
 	// ShareOps is the number of operations that justifies another thread on targets with
 	// one thread per workgroup: larger kernels are divided into several workgroups. At 0
 	// none is.
 	ShareOps int
-	// Products says which matrix products a library computes instead of kernels, in a
+	// Products lists which matrix products a library computes instead of kernels, in a
 	// workspace of ProductBytes. Refused are those for which the library has no algorithm;
 	// kernels compute them.
 	Products     Products
 	ProductBytes int
 	Refused      *routine.Refusals
-	// Collectives says that the target moves data between devices: it runs
+	// Collectives means that the target moves data between devices: it runs
 	// [routine.Collective] and [routine.DeviceIndex].
 	Collectives bool
 }
@@ -69,7 +69,7 @@ func (c Caps) Runs(r routine.Routine) bool {
 	return c.Products != NoProducts
 }
 
-// AtomicFloats says how a target adds an F32 atomically.
+// AtomicFloats describes how a target adds an F32 atomically.
 type AtomicFloats uint8
 
 // The implementations.
@@ -82,7 +82,7 @@ const (
 	NativeFloats
 )
 
-// Products says which matrix products a library computes.
+// Products lists which matrix products a library computes.
 type Products uint8
 
 // The choices.

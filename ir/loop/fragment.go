@@ -17,7 +17,7 @@ const FragmentSize = 8
 type FragmentZero struct{ Name string }
 
 // FragmentLoad defines a fragment from a shared array of F16, BF16 or F32 and of width 1.
-// Element (r, c) is at At + r·Stride + c, or if Turned is set (the fragment is transposed) at
+// Element (r, c) is at At + r·Stride + c, or if Transposed is set at
 // At + c·Stride + r. Right makes it a right operand of products, else it is a left operand.
 type FragmentLoad struct {
 	Name              string

@@ -15,6 +15,8 @@ type Writer struct {
 	Body *[]Stmt
 	// Name returns a new name with the given prefix of letters.
 	Name func(prefix string) string
+
+	around [][]Stmt
 }
 
 // NewWriter returns a writer with an empty body and fresh names.
@@ -59,12 +61,17 @@ func (w *Writer) Set(v, x scalar.Expr) { w.Add(&Assign{Name: v.Name, Value: x}) 
 // Nested returns the statements that f writes, without adding them.
 func (w *Writer) Nested(f func()) []Stmt {
 	outside := *w.Body
+	w.around = append(w.around, outside)
 	*w.Body = nil
 	f()
 	inside := *w.Body
 	*w.Body = outside
+	w.around = w.around[:len(w.around)-1]
 	return inside
 }
+
+// Around returns the statements before those that [Writer.Nested] collects now, of each block around them.
+func (w *Writer) Around() [][]Stmt { return w.around }
 
 // When writes the statements of f under a condition, or without it if it is known to hold.
 func (w *Writer) When(cond scalar.Expr, f func()) {

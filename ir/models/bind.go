@@ -47,9 +47,8 @@ func (c Config) Declare(b *ir.Builder) {
 	}
 }
 
-// Bind finds the parameters of a model in a file of Hugging Face, and sets in c which optional layers the
-// file has. Tensors of heads that this package does not know are passed over. Errors are those of
-// [lm.BindLayout].
+// Bind finds the parameters of a model in a file of Hugging Face, and sets in c which optional
+// layers the file has. Tensors of unknown heads are ignored. Errors are those of [lm.BindLayout].
 func Bind(c *Config, t lm.Tensors, o ...lm.BindOptions) (*lm.Weights, error) {
 	if err := c.Check(); err != nil {
 		return nil, err

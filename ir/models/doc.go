@@ -12,7 +12,7 @@
 //		})
 //	})
 //
-// A model is a function over a builder, and a configuration says in what those of a family differ:
+// A model is a function over a builder. A configuration holds the differences within a family:
 //
 //	text.go            TextEncoder, TextHead: hidden states of tokens; labels, or tokens for masks
 //	bert.go            BERT, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT

@@ -31,8 +31,8 @@ func families() map[string]family {
 	}
 }
 
-// Architectures returns the names of the architectures that this package knows, sorted. Those of decoders
-// are [lm.Architectures].
+// Architectures returns the names of the supported architectures, sorted. Those of decoders are
+// [lm.Architectures].
 func Architectures() []string { return slices.Sorted(maps.Keys(families())) }
 
 // familyOf returns a family. The error is of kind [ir.ErrUnsupported] and lists the known ones.
@@ -47,8 +47,8 @@ func familyOf(architecture string) (family, error) {
 
 func known[T any](m map[string]T) string { return strings.Join(slices.Sorted(maps.Keys(m)), ", ") }
 
-// ReadConfig reads a config.json of Hugging Face. Errors are of kind [lm.ErrConfig], [ir.ErrUnsupported] for
-// an architecture or an option that this package does not know, or those of r.
+// ReadConfig reads a config.json of Hugging Face. Errors are of kind [lm.ErrConfig],
+// [ir.ErrUnsupported] for an unknown architecture or option, or those of r.
 func ReadConfig(r io.Reader) (Config, error) {
 	data, err := hfconfig.Read(r)
 	if err != nil {
@@ -71,7 +71,7 @@ func ReadConfig(r io.Reader) (Config, error) {
 	return c, c.Check()
 }
 
-// hfHead is what config.json says of the head.
+// hfHead is the part of config.json about the head.
 type hfHead struct {
 	Architectures []string          `json:"architectures"`
 	Labels        map[string]string `json:"id2label"`

@@ -38,7 +38,7 @@ type Text struct {
 	Head        Head
 	Labels      []string
 	Independent bool
-	// Pooler says that BERT's pooler is there: see [TextPooler].
+	// Pooler means that the model has BERT's pooler: see [TextPooler].
 	Pooler bool
 	// Tied uses the table of tokens as the weight of the scores of tokens.
 	Tied bool

@@ -20,7 +20,7 @@ type Image struct {
 	Head        Head
 	Labels      []string
 	Independent bool
-	// Pooler says that a pooler is there: see [ImagePooler].
+	// Pooler means that the model has a pooler: see [ImagePooler].
 	Pooler bool
 }
 

@@ -5,8 +5,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Storage says how the weight of a [Linear] or an [Embedding] lies in memory: see [Stored]. The zero
-// value is the default of the layer.
+// Storage is the storage of the weight of a [Linear] or an [Embedding]: see [Stored]. The zero
+// value is the layer's default.
 type Storage struct {
 	// Format is the format in which rows are packed, one of [ops.QuantizedMatMul]: "q4_0". The
 	// parameter is then u8 [out, bytes], or [rows, bytes] of an embedding, and frozen. "" means

@@ -148,7 +148,7 @@ func defineDimSize() {
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			a := n.Attrs().(*DimSizeAttrs)
 			if !ir.Shape(a.Sizes).Size().Valid() {
-				return nil, ir.Attrf("sizes is %s, of which one is negative, or their product too large", ir.Shape(a.Sizes))
+				return nil, ir.Attrf("sizes is %s: one is negative, or their product too large", ir.Shape(a.Sizes))
 			}
 			return []ir.Type{{DType: a.DType}}, numbers.check(a.DType)
 		},
@@ -156,7 +156,7 @@ func defineDimSize() {
 			a := n.Attrs().(*DimSizeAttrs)
 			size, ok := ir.Shape(a.Sizes).Size().Const()
 			if !ok {
-				return nil, ir.Errorf(ir.ErrSymbol, "sizes is %s, of which one is symbolic", ir.Shape(a.Sizes))
+				return nil, ir.Errorf(ir.ErrSymbol, "sizes is %s: one is symbolic", ir.Shape(a.Sizes))
 			}
 			out := ir.NewArray(a.DType)
 			out.SetElement(0, scalar.Value{F: float64(size), I: int64(size), C: complex(float64(size), 0)})

@@ -287,7 +287,7 @@ func checkMatMul(x, y ir.Type, column int) error {
 	case x.DType != y.DType:
 		return ir.DTypef("the factors are %s and %s, not of one type", x.DType, y.DType)
 	case !x.DType.IsNumeric():
-		return ir.DTypef("the factors are %s, of which there are no products", x.DType)
+		return ir.DTypef("the factors are %s, which have no products", x.DType)
 	}
 	if k, l := x.Shape[len(x.Shape)-1], y.Shape[column]; k != l {
 		return ir.Shapef("rows of %s have %s elements, columns of %s have %s", x.Shape, k, y.Shape, l)

@@ -43,7 +43,7 @@ func init() {
 			case 1:
 				return []ir.Value{x}
 			}
-			kept := keptBy(b, in[1], keep, x.Shape())
+			kept := dropoutMask(b, in[1], keep, x.Shape())
 			return []ir.Value{Select(b, kept, Mul(b, x, ConstLike(b, x, 1/keep)), ZerosLike(b, x))}
 		},
 	})
@@ -52,9 +52,9 @@ func init() {
 // halfSteps is the number of values of 16 bits.
 const halfSteps = 1 << 16
 
-// keptBy returns which elements are kept, each with probability keep. If 16 bits resolve
+// dropoutMask returns which elements are kept, each with probability keep. If 16 bits resolve
 // the probability well enough, one block of random bits serves four elements.
-func keptBy(b *ir.Builder, key ir.Value, keep float64, shape ir.Shape) ir.Value {
+func dropoutMask(b *ir.Builder, key ir.Value, keep float64, shape ir.Shape) ir.Value {
 	steps := math.Round(keep * halfSteps)
 	if math.Abs(steps/halfSteps-keep) > 1e-3*math.Min(keep, 1-keep) {
 		return Bernoulli(b, key, Const(b, ir.F32, keep), shape...)

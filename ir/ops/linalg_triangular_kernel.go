@@ -7,9 +7,10 @@ import (
 )
 
 // triangularKernels solves for some columns of a matrix in one workgroup by forward
-// substitution, row by row. An upper or transposed triangle, or one on the right, is a
-// lower one on the left with other strides. Each step broadcasts through double-buffered
-// workgroup memory, with one barrier for each row.
+// substitution, one tile of rows after the other. An upper or transposed triangle, or one on the
+// right, is a lower one on the left with other strides. One thread for each column solves for the
+// rows of a tile in its registers, then all threads subtract their products from the rows below:
+// three barriers for each tile.
 func triangularKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	a := *n.Attrs().(*TriangularAttrs)
 	size, _ := matrixDims(n.Input(0))
@@ -29,7 +30,7 @@ func triangularKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	f.a, f.y, f.x = f.operand(n, 0), f.operand(n, 1), f.result(n, 0)
 	f.load()
 	for tile := range f.rows {
-		f.Times("k", min(side, size-tile*side), func(k scalar.Expr) { f.step(tile, k) })
+		f.solve(tile)
 	}
 	for r, row := range f.rows {
 		for c, col := range f.cols {
@@ -49,7 +50,7 @@ type triangularWriter struct {
 	// columns is the number of columns of x, width the maximum in a workgroup.
 	columns, width            int
 	a, y, x                   int // arrays
-	diagonal, factors, solved int // of workgroup memory
+	diagonal, factors, solved int // of workgroup memory; the last two hold a tile's columns and rows
 	rows, cols                []scalar.Expr
 	triangle, own             [][]scalar.Expr // elements below the diagonal, and of x
 }
@@ -82,7 +83,7 @@ func (f *triangularWriter) holds(row scalar.Expr, c int) scalar.Expr {
 func (f *triangularWriter) load() {
 	f.rows, f.cols = f.spread(f.i, f.side, f.size), f.spread(f.j, f.side, f.width)
 	f.diagonal = f.shared("diagonal", f.d, f.size)
-	f.factors, f.solved = f.shared("factors", f.d, 2*f.side*len(f.rows)), f.shared("solved", f.d, 2*f.side*len(f.cols))
+	f.factors, f.solved = f.shared("factors", f.d, f.side*f.side*len(f.rows)), f.shared("solved", f.d, f.side*f.side*len(f.cols))
 	columns := f.spread(f.j, f.side, f.size)
 	for r, row := range f.rows {
 		var triangle, own []scalar.Expr
@@ -103,43 +104,68 @@ func (f *triangularWriter) load() {
 		}
 		f.triangle, f.own = append(f.triangle, triangle), append(f.own, own)
 	}
-	if !f.unit {
-		f.Barrier()
-	}
 }
 
-// step finishes row k of a tile and updates the rows below.
-func (f *triangularWriter) step(tile int, k scalar.Expr) {
-	half := scalar.And(k, loop.Int(1))
-	solved := f.Let("solved", scalar.Mul(half, loop.Int(f.side*len(f.cols))))
-	factors := f.Let("factors", scalar.Mul(half, loop.Int(f.side*len(f.rows))))
-	f.When(scalar.Eq(f.j, k), func() {
-		for r := tile; r < len(f.rows); r++ {
-			f.Store(f.factors, scalar.Add(factors, f.rows[r]), f.triangle[r][tile])
-		}
-	})
-	f.When(scalar.Eq(f.i, k), func() {
+// factor is an element of the triangle in a tile's column k.
+func (f *triangularWriter) factor(row, k scalar.Expr) scalar.Expr {
+	return f.get(f.factors, scalar.Add(scalar.Mul(k, loop.Int(f.side*len(f.rows))), row))
+}
+
+// solvedAt is the offset of an element of x in a tile's row k.
+func (f *triangularWriter) solvedAt(k, col scalar.Expr) scalar.Expr {
+	return scalar.Add(scalar.Mul(k, loop.Int(f.side*len(f.cols))), col)
+}
+
+// solve finishes the rows of a tile and updates those below.
+func (f *triangularWriter) solve(tile int) {
+	count := min(f.side, f.size-tile*f.side)
+	for r := tile; r < len(f.rows); r++ {
+		f.Store(f.factors, scalar.Add(scalar.Mul(f.j, loop.Int(f.side*len(f.rows))), f.rows[r]), f.triangle[r][tile])
+	}
+	for c, col := range f.cols {
+		f.Store(f.solved, f.solvedAt(f.i, col), f.own[tile][c])
+	}
+	f.Barrier()
+	f.substitute(tile, count)
+	f.Barrier()
+	for c, col := range f.cols {
+		f.Set(f.own[tile][c], f.get(f.solved, f.solvedAt(f.i, col)))
+	}
+	if tile == len(f.rows)-1 {
+		return
+	}
+	f.Times("k", count, func(k scalar.Expr) {
+		row := make([]scalar.Expr, len(f.cols))
 		for c, col := range f.cols {
-			if !f.unit {
-				f.Set(f.own[tile][c], scalar.Div(f.own[tile][c], f.get(f.diagonal, scalar.Min(f.rows[tile], loop.Int(f.size-1)))))
+			row[c] = f.Let("x", f.get(f.solved, f.solvedAt(k, col)))
+		}
+		for r := tile + 1; r < len(f.rows); r++ {
+			factor := f.Let("factor", f.factor(f.rows[r], k))
+			for c := range f.cols {
+				f.Set(f.own[r][c], scalar.Sub(f.own[r][c], scalar.Mul(factor, row[c])))
 			}
-			f.Store(f.solved, scalar.Add(solved, col), f.own[tile][c])
 		}
 	})
 	f.Barrier()
-	below := f.Let("below", scalar.Gt(f.i, k)) // in this tile
-	row := make([]scalar.Expr, len(f.cols))
-	for c, col := range f.cols {
-		row[c] = f.Let("x", f.get(f.solved, scalar.Add(solved, col)))
-	}
-	for r := tile; r < len(f.rows); r++ {
-		factor := f.Let("factor", f.get(f.factors, scalar.Add(factors, f.rows[r])))
-		for c := range f.cols {
-			rest := scalar.Sub(f.own[r][c], scalar.Mul(factor, row[c]))
-			if r == tile {
-				rest = scalar.Select(below, rest, f.own[r][c])
-			}
-			f.Set(f.own[r][c], rest)
+}
+
+// substitute solves for the count rows of a tile, a column in each of the first threads.
+func (f *triangularWriter) substitute(tile, count int) {
+	thread := f.Let("thread", scalar.Add(scalar.Mul(f.i, loop.Int(f.across)), f.j))
+	f.When(scalar.Lt(thread, loop.Int(f.width)), func() {
+		col := scalar.Min(thread, loop.Int(f.width-1))
+		x := make([]scalar.Expr, count)
+		for k := range x {
+			x[k] = f.Let("x", f.get(f.solved, f.solvedAt(loop.Int(k), col)))
 		}
-	}
+		for k := range x {
+			if !f.unit {
+				x[k] = f.Let("x", scalar.Div(x[k], f.get(f.diagonal, loop.Int(tile*f.side+k))))
+			}
+			f.Store(f.solved, f.solvedAt(loop.Int(k), col), x[k])
+			for r := k + 1; r < count; r++ {
+				x[r] = f.Let("x", scalar.Sub(x[r], scalar.Mul(f.factor(loop.Int(tile*f.side+r), loop.Int(k)), x[k])))
+			}
+		}
+	})
 }

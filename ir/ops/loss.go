@@ -94,7 +94,7 @@ func checkReduction(n *ir.Node) error {
 	}
 }
 
-// reduceLoss reduces the elementwise loss as the attributes say.
+// reduceLoss reduces the elementwise loss by the attributes.
 func reduceLoss(b *ir.Builder, n *ir.Node, loss ir.Value) ir.Value {
 	switch n.Attrs().(reducing).reduction() {
 	case LossMean:

@@ -64,16 +64,19 @@ func init() {
 		check:       func(n *ir.Node) error { return checkSlots(n.Input(0), n.Input(1)) },
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			x, slots, rows := in[0], in[1], n.Attrs().(*RowsAttrs).Rows
-			tokens := Iota(b, ir.I32, 0, slots.Shape()...)
+			// A row of x for each choice: each is taken once, so that the derivative needs no sort.
+			choices := slots.Shape().Size()
+			number := Reshape(b, Iota(b, ir.I32, 0, choices), slots.Shape()...)
+			each := BroadcastTo(b, ExpandDims(b, x, 1), ir.Shape{x.Dim(0), slots.Dim(1), x.Dim(1)})
 			at := IndexedAxes{Axes: []int{0}, Unique: true}
-			source := Scatter(b, Const(b, ir.I32, -1, rows), ExpandDims(b, slots, -1), tokens, ScatterAttrs{at})
-			return Take(b, x, source, 0, OutsideFill)
+			source := Scatter(b, Const(b, ir.I32, -1, rows), ExpandDims(b, slots, -1), number, ScatterAttrs{at})
+			return Gather(b, Reshape(b, each, choices, x.Dim(1)), ExpandDims(b, source, -1), GatherAttrs{IndexedAxes: at})
 		},
 	})
 	defineComposite(composite{
 		op: OpMoECombine, operands: []string{"y", "weights", "slots"}, types: floats,
-		doc:         "The weighted sum of each token's rows: Σⱼ weights[t, j]·y[slots[t, j]] for y [rows, d] and slots i32[tokens, k]: [tokens, d]. A slot of −1 contributes 0.",
-		constraints: []string{"y is a matrix, weights and slots have one shape, slots is i32", "y and weights have one element type"},
+		doc:         "The weighted sum of each token's rows: Σⱼ weights[t, j]·y[slots[t, j]] for y [rows, d] and slots i32[tokens, k], which are distinct: [tokens, d]. A slot of −1 contributes 0.",
+		constraints: []string{"y is a matrix, weights and slots have one shape, slots is i32", "y and weights have one element type", "no two slots but those of −1 are equal"},
 		check: func(n *ir.Node) error {
 			y, w, slots := n.Input(0), n.Input(1), n.Input(2)
 			if y.DType() != w.DType() {
@@ -88,7 +91,8 @@ func init() {
 			return checkSlots(w, slots)
 		},
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
-			rows := wide(b, Take(b, in[0], in[2], 0, OutsideFill))
+			at := IndexedAxes{Axes: []int{0}, Unique: true}
+			rows := wide(b, Gather(b, in[0], ExpandDims(b, in[2], -1), GatherAttrs{IndexedAxes: at}))
 			return Convert(b, ReduceSum(b, Mul(b, rows, ExpandDims(b, wide(b, in[1]), -1)), 1), in[0].DType())
 		},
 	})
@@ -158,7 +162,8 @@ func MoEDispatch(b *ir.Builder, x, slots ir.Value, rows ir.Dim) ir.Value {
 }
 
 // MoECombine returns for each token the sum of the rows of y at its slots times their
-// weights.
+// weights. Slots are distinct but for those of −1, which contribute 0; otherwise derivatives
+// are wrong.
 func MoECombine(b *ir.Builder, y, weights, slots ir.Value) ir.Value {
 	return b.Add1(OpMoECombine, nil, y, weights, slots)
 }

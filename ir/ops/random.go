@@ -204,7 +204,7 @@ func newRandomFloatAttrs() ir.Attrs {
 func inferRandomBits(n *ir.Node) ([]ir.Type, error) {
 	a, key := n.Attrs().(*RandomBitsAttrs), n.Input(0).Type()
 	if a.Pairs && a.Halves {
-		return nil, ir.Attrf("pairs and halves are both true, of which one can be")
+		return nil, ir.Attrf("pairs and halves are both true; one of them must be false")
 	}
 	if err := a.Generator.check(); err != nil {
 		return nil, err

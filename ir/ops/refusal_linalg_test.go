@@ -93,7 +93,7 @@ var refusalsOfMatrices = map[string]struct {
 	"stft with a hop below 1":            {types("f32[9]", "f32[8]"), stft(ops.FrameAttrs{Hop: -1}), ir.ErrAttr, "hop is -1"},
 	"stft with a window of another type": {types("f32[9]", "f16[8]"), stft(ops.FrameAttrs{Hop: 1}), ir.ErrShape, "x is f32[9] and window f16[8]"},
 	"istft of other frames":              {types("f32[3,5]", "f32[3,5]", "f32[7]"), istft(0), ir.ErrShape, "re is f32[3,5] and im f32[3,5], not the spectra of frames of window, f32[7]"},
-	"istft of too long a signal":         {types("f32[3,5]", "f32[3,5]", "f32[8]"), istft(13), ir.ErrAttr, "length is 13: it must be what 3 frames give at a hop of 2"},
+	"istft of too long a signal":         {types("f32[3,5]", "f32[3,5]", "f32[8]"), istft(13), ir.ErrAttr, "length is 13: it must be that of 3 frames at a hop of 2"},
 	"log_mel with other filters": {types("f32[20]", "f32[8]", "f32[3,4]"), func(b *ir.Builder, in values) {
 		ops.LogMel(b, in[0], in[1], in[2], ops.LogMelAttrs{FrameAttrs: ops.FrameAttrs{Hop: 2}, Floor: 1})
 	}, ir.ErrShape, "filters must be [filters, 5] of f32"},

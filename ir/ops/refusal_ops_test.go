@@ -32,7 +32,7 @@ var refusedOps = []struct {
 	{ops.OpFlatten, &ops.FlattenAttrs{AxisFrom: 2}, list("f32[3]"), ir.ErrAttr, "axis is 2, not from 0 to the rank of x, 1"},
 	{ops.OpSearchSorted, &ops.SearchAttrs{}, list("f32[3,2]", "f32[2]"), ir.ErrShape, "sorted is f32[3,2], not of rank 1 and constant size"},
 	{ops.OpSegmentReduce, &ops.SegmentAttrs{Segments: ir.N(2), Reduction: "median"}, list("f32[3]", "i32[3]"), ir.ErrAttr, `reduction is "median"`},
-	{ops.OpSegmentReduce, &ops.SegmentAttrs{Segments: ir.N(2), Reduction: "mean"}, list("i32[3]", "i32[3]"), ir.ErrDType, "x is i32[3], not float, of which a mean is"},
+	{ops.OpSegmentReduce, &ops.SegmentAttrs{Segments: ir.N(2), Reduction: "mean"}, list("i32[3]", "i32[3]"), ir.ErrDType, "x is i32[3], not float, as a mean needs"},
 	{ops.OpSegmentReduce, &ops.SegmentAttrs{Segments: ir.N(2), Reduction: "sum"}, list("f32[3]", "i32[4]"), ir.ErrShape, "ids are [4], not the first axis of x, [3]"},
 	{ops.OpUnique, &ops.SizeAttrs{Size: ir.N(2)}, list("f32[n]"), ir.ErrShape, "size is 2, not from 0 to the number of elements of f32[n]"},
 	{ops.OpQuantile, &ops.QuantileAttrs{Q: 1.5}, list("f32[3]"), ir.ErrAttr, "q is 1.5"},

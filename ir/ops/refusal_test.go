@@ -114,7 +114,7 @@ var refusals = map[string]struct {
 		func(b *ir.Builder, in values) {
 			ops.ScatterAdd(b, in[0], in[1], in[2], ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}})
 		},
-		ir.ErrShape, "updates are [4,3], the indices stand for [4,2]",
+		ir.ErrShape, "updates are [4,3], not [4,2] as the indices require",
 	},
 	"sort along no axis": {types("f32[]"), func(b *ir.Builder, in values) { ops.ArgSort(b, in[0], ops.SortAttrs{}) }, ir.ErrAttr, "rank 0"},
 	"sort with a payload of other shape": {

@@ -150,7 +150,7 @@ func inferScatter(n *ir.Node, types domain) ([]ir.Type, error) {
 		return nil, err
 	}
 	if !shape.Equal(u.Shape) {
-		return nil, ir.Shapef("updates are %s, the indices stand for %s", u.Shape, shape)
+		return nil, ir.Shapef("updates are %s, not %s as the indices require", u.Shape, shape)
 	}
 	return []ir.Type{x}, nil
 }

@@ -78,7 +78,7 @@ func init() {
 				return ir.Attrf("reduction is %q and segments %s: reduction must be one of \"sum\", \"mean\", \"prod\", \"max\" and \"min\", and segments not negative", a.Reduction, a.Segments)
 			}
 			if a.Reduction == "mean" && !x.DType.IsFloat() {
-				return ir.DTypef("x is %s, not float, of which a mean is", x)
+				return ir.DTypef("x is %s, not float, as a mean needs", x)
 			}
 			if err := integers.checkOperand(n, 1); err != nil {
 				return err

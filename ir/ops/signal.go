@@ -229,7 +229,7 @@ func unframed(b *ir.Builder, re, im, window ir.Value, a *UnframeAttrs) ir.Value 
 		length = covered - 2*start
 	}
 	if !ok || a.Hop < 1 || frames < 1 || length < 0 || start+length > covered {
-		b.Failf(OpISTFT, []ir.Value{re, im, window}, ir.Attrf("length is %d: it must be what %d frames give at a hop of %d", length, frames, a.Hop))
+		b.Failf(OpISTFT, []ir.Value{re, im, window}, ir.Attrf("length is %d: it must be that of %d frames at a hop of %d", length, frames, a.Hop))
 		return ir.Value{}
 	}
 	re, im = wholeSpectrum(b, re, im, re.Rank()-1, n)

@@ -195,7 +195,7 @@ func jvpWhile(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 func counted(b *ir.Builder, n *ir.Node) *ir.Graph {
 	a, cond, body := whileOf(n)
 	if a.MaxSteps == 0 {
-		b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "a loop without max_steps has no reverse derivative: how much it must keep is not known")))
+		b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "a loop without max_steps has no reverse derivative: the number of residuals is unknown")))
 		return nil
 	}
 	return closed(b, "counted", n.InTypes(), func(s *ir.Builder, in []ir.Value) []ir.Value {

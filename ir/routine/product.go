@@ -31,7 +31,7 @@ type Product struct {
 }
 
 // Layout gives the strides of a batch of matrices: element (r, c) of matrix i is at
-// i·Step + r·Row + c, or if Turned is set (the matrix is transposed) at i·Step + c·Row + r.
+// i·Step + r·Row + c, or if Transposed is set at i·Step + c·Row + r.
 // With a step of 0 all products share one matrix.
 type Layout struct {
 	Transposed bool

@@ -53,7 +53,7 @@ const expected = {
   },
   'js/README.md': {
     Train: (lines) => assert.ok(lines.length === 13 && lossOf(lines[12]) < 0.01),
-    'Save, go on, infer': ([line]) => assert.ok(Math.abs(line.match(/^at 10: (\S+)$/)[1] - 21) < 0.1),
+    'Save, resume, infer': ([line]) => assert.ok(Math.abs(line.match(/^at 10: (\S+)$/)[1] - 21) < 0.1),
     'A plan made ahead of time': ([line]) => assert.deepEqual(line.match(/^w is (\S+)$/)[1].split(',').map((x) => Math.round(x * 1e3) / 1e3), [1, 2, 3]),
     'The second visit': ([line]) => assert.deepEqual(line.match(/^w is (\S+)$/)[1].split(',').map((x) => Math.round(x * 1e3) / 1e3), [1, 2, 3]),
     'Derivatives and loops': (lines) => assert.deepEqual(lines, ['slope 12, powers 2,4,8,16']),

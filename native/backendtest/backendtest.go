@@ -121,15 +121,16 @@ type subject struct {
 	cases []one
 }
 
-// subjectsTogether is the number of subjects in a module. Where a compiler runs as a process of its
-// own, or a model is a folder, most time of a small module is that of starting and opening.
-const subjectsTogether = 16
+// subjectsPerModule is the number of subjects in a module. If a compiler runs as a separate
+// process, or a model is a folder, starting and opening dominate the time of a small module.
+const subjectsPerModule = 16
 
 // checkSubjects checks each subject in a subtest, with one module for several subjects. If such a
-// module does not compile, each subject has a module of its own, so that the failure has a name.
+// module does not compile, each subject is compiled in a separate module, so that the failure has a
+// name.
 func checkSubjects(t *testing.T, b native.Backend, all []subject) {
 	t.Helper()
-	for list := range slices.Chunk(all, subjectsTogether) {
+	for list := range slices.Chunk(all, subjectsPerModule) {
 		var cases []one
 		for i := range list {
 			for k := range list[i].cases {

@@ -65,7 +65,7 @@ func Programs(t *testing.T, b native.Backend) {
 			t.Error(err)
 		}
 	})
-	t.Run("all state is got and set at one time", func(t *testing.T) { wholeState(t, b) })
+	t.Run("all state is got and set at one time", func(t *testing.T) { atomicState(t, b) })
 	t.Run("programs share memory", func(t *testing.T) { sharedMemory(t, b) })
 	t.Run("bound memory is read and written by every run", func(t *testing.T) { boundMemory(t, b) })
 	t.Run("memory that overlaps is refused", func(t *testing.T) { overlappingMemory(t, b) })
@@ -74,7 +74,7 @@ func Programs(t *testing.T, b native.Backend) {
 	t.Run("a check takes what is compiled", func(t *testing.T) { checks(t, b) })
 	t.Run("memory has a budget", func(t *testing.T) { memoryBudget(t, b) })
 	t.Run("absurd sizes are refused", func(t *testing.T) { absurdSizes(t, b) })
-	t.Run("calls without end keep nobody out", func(t *testing.T) { fairTurns(t, b) })
+	t.Run("calls without end keep nobody out", func(t *testing.T) { fairOrder(t, b) })
 	t.Run("a context that is done gives up", func(t *testing.T) {
 		p := counter(t, b)
 		defer closeProgram(t, p)

@@ -11,10 +11,10 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// side is the side of the square matrix that shared programs have in common.
+// side is the side of the square matrix that the programs share.
 const side = 128
 
-// sharer compiles programs that have parameters and states in common.
+// sharer compiles programs with shared parameters and states.
 type sharer struct {
 	*testing.T
 	native.Sharer
@@ -38,7 +38,7 @@ func sharedMemory(t *testing.T, b native.Backend) {
 	})
 	x := sharer{t, s, compile(t, b, hold)}
 	x.products()
-	x.takeTurns()
+	x.alternate()
 	x.refusals(b)
 	x.closing()
 }
@@ -112,8 +112,8 @@ func (x sharer) products() {
 	})
 }
 
-// takeTurns runs two programs from several goroutines: no run is lost.
-func (x sharer) takeTurns() {
+// alternate runs two programs from several goroutines: no run is lost.
+func (x sharer) alternate() {
 	const runs = 25
 	var all sync.WaitGroup
 	sum := 0

@@ -12,9 +12,9 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// fairTurns checks fairness: while goroutines call a program endlessly, each call of
+// fairOrder checks fairness: while goroutines call a program endlessly, each call of
 // another one ends within a few rounds.
-func fairTurns(t *testing.T, b native.Backend) {
+func fairOrder(t *testing.T, b native.Backend) {
 	const callers = 16
 	p := counter(t, b)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -87,9 +87,9 @@ func everyCall(ctx context.Context, p native.Program) error {
 	return errors.Join(bound.Start(ctx), bound.Wait(ctx), attempt(p, "peek", nil))
 }
 
-// wholeState checks that runs and writes of other goroutines are atomic: two states that
+// atomicState checks that runs and writes of other goroutines are atomic: two states that
 // are always written together read equal.
-func wholeState(t *testing.T, b native.Backend) {
+func atomicState(t *testing.T, b native.Backend) {
 	p := compile(t, b, build(t, "both", func(b *ir.Builder) {
 		x := b.Input("x", ir.F32)
 		for _, name := range []string{"a", "b"} {

@@ -1,5 +1,5 @@
-// Command bench writes what a benchmark prints, from standard input, into a section of
-// results.md, with the day and the processor, and prints it. Run it from the root of the module:
+// Command bench writes the output of a benchmark, from standard input, to a section of results.md,
+// with the date and the processor, and prints it. Run it from the root of the module:
 //
 //	go test -run='^$' -bench=. ./native/cpu/... | go run ./native/bench CPU
 package main
@@ -44,8 +44,8 @@ func record(file, section, where, output string) error {
 	return os.WriteFile(file, []byte(text), 0o644)
 }
 
-// replace returns the text with a section of that name replaced, or added at its end. No output
-// is an error: the benchmark has failed.
+// replace returns the text with a section of that name replaced, or appended. Empty output is an
+// error: the benchmark has failed.
 func replace(text, section, where, output string) (string, error) {
 	output = strings.TrimSpace(output)
 	if output == "" {
@@ -65,7 +65,7 @@ func replace(text, section, where, output string) (string, error) {
 
 var model = regexp.MustCompile(`(?m)^model name\s*: (.*)$`)
 
-// where is the date and the processor of a benchmark.
+// where returns the date and the processor of a benchmark.
 func where(now time.Time) string {
 	processor := runtime.GOARCH
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {

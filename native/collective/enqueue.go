@@ -27,8 +27,8 @@ func (g *Group) Enqueue(c *Call) (*Pending, error) {
 // End records the end of the collective, nil for success.
 func (p *Pending) End(err error) { p.kept.end(p.number, err) }
 
-// Begun returns when the collective was enqueued.
-func (p *Pending) Begun() time.Time { return p.begun }
+// Started returns when the collective was enqueued.
+func (p *Pending) Started() time.Time { return p.begun }
 
 // Fail aborts the group on all ranks because of an error of the collective, a [*Fault] or the
 // device's own, and returns it as an [*Error] with the collective.

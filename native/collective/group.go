@@ -246,7 +246,7 @@ func (g *Group) Agree(ctx context.Context, what string, digest [32]byte) error {
 }
 
 // Abort ends the collectives of all ranks with an error of kind [ErrAborted], for a rank that
-// cannot go on. The group cannot be used after it.
+// cannot continue. The group cannot be used after it.
 func (g *Group) Abort(reason error) {
 	if reason == nil {
 		reason = errors.New("no reason given")
@@ -258,7 +258,7 @@ func (g *Group) Abort(reason error) {
 }
 
 // Down returns a channel that is closed once a rank is lost or has aborted the group, or this rank
-// has: [Group.Err] then says why.
+// has: [Group.Err] is then the reason.
 func (g *Group) Down() <-chan struct{} { return g.engine.Down() }
 
 // Err returns the error that ended the group, nil while it can be used.

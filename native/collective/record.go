@@ -15,7 +15,7 @@ type Entry struct {
 	Sequence int64 // the number of the collective in its group, from 1
 	Call     string
 	Bytes    int64     // of the array that was sent
-	Begun    time.Time // when this rank began it
+	Started  time.Time // when this rank began it
 	Took     time.Duration
 	Done     bool  // false while it waits for other ranks, and if it failed
 	Err      error // why it failed
@@ -30,7 +30,7 @@ func (e Entry) String() string {
 	case e.Done:
 		state = "took " + e.Took.String()
 	}
-	return fmt.Sprintf("%d %s, %d bytes, begun %s, %s", e.Sequence, e.Call, e.Bytes, e.Begun.Format("15:04:05.000000"), state)
+	return fmt.Sprintf("%d %s, %d bytes, begun %s, %s", e.Sequence, e.Call, e.Bytes, e.Started.Format("15:04:05.000000"), state)
 }
 
 // record is a ring of the last collectives.
@@ -56,7 +56,7 @@ func (r *record) begin(sequence int64, c *Call) *kept {
 	}
 	k := &r.entries[r.next]
 	r.next = (r.next + 1) % recordLength
-	*k = kept{Entry: Entry{Sequence: sequence, Bytes: c.bytes(), Begun: time.Now()}, call: *c, record: r}
+	*k = kept{Entry: Entry{Sequence: sequence, Bytes: c.bytes(), Started: time.Now()}, call: *c, record: r}
 	k.call.Recv = nil
 	return k
 }
@@ -68,7 +68,7 @@ func (k *kept) end(number int64, err error) {
 	if k.Sequence != number {
 		return
 	}
-	k.Took, k.Done, k.Err = time.Since(k.Begun), err == nil, err
+	k.Took, k.Done, k.Err = time.Since(k.Started), err == nil, err
 }
 
 // Record returns the last 64 collectives of the group on this rank, the oldest first. If a group

@@ -64,7 +64,7 @@ func (backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (nat
 	if err != nil {
 		return nil, err
 	}
-	parts, slots := held(m)
+	parts, slots := allocations(m)
 	budget, err := o.Budget(native.HostMemory())
 	if err == nil {
 		err = budget.Check(parts, slots)

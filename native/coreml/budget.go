@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// held returns the memory of a program on the host: inputs and outputs of each entry,
+// allocations returns the memory of a program on the host: inputs and outputs of each entry,
 // parameters, and states twice. The intermediate values of Core ML are unknown.
-func held(m *ir.Module) (parts []native.Allocation, slots []native.Slot) {
+func allocations(m *ir.Module) (parts []native.Allocation, slots []native.Slot) {
 	known := map[string]bool{}
 	add := func(name string, role native.Role, v ir.Value, times int) {
 		slot := native.SlotOf(name, role, v)

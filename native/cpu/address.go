@@ -17,15 +17,19 @@ type address struct {
 	base   int
 	terms  []term
 	stride int
-	// run, if not 0, is the number of lanes after which the address starts anew, jump elements
-	// after the start of the run before. Point i of a row is at i/run·jump + i%run·stride.
+	// run, if not 0, is the number of lanes after which the address restarts, jump elements after
+	// the start of the previous run. Point i of a row is at i/run·jump + i%run·stride.
 	run, jump int
 	start     register // the index in the row of lane 0, where there are runs
+	row       int      // the points of a row, where there are runs
 	index     register // of a general address
 	wide      bool     // lanes differ, or may
 	level     level
 	// general addresses are not affine: each lane has its index.
 	general bool
+	// most, if not 0, is the number of values from 0 that the only term that is not a coordinate may
+	// have for the element to be one of its buffer: kernels compute such addresses.
+	most int
 	// mask, if not nil, selects the lanes that use the address: the others load
 	// element 0.
 	mask *value
@@ -71,7 +75,7 @@ func (m *nestBuilder) address(offset scalar.Expr) *address {
 	}
 	switch s := m.n.wideSpace(); {
 	case a.run > 0:
-		a.wide, a.level, a.start = true, m.n.wideLevel(), s.start
+		a.wide, a.level, a.start, a.row = true, m.n.wideLevel(), s.start, s.row
 	case a.stride != 0:
 		a.wide, a.level = true, m.n.wideLevel()
 		a.terms = append(a.terms, term{a.stride, s.start})
@@ -126,6 +130,31 @@ func (a affine) guard() (cond, inside scalar.Expr) {
 		}
 	}
 	return cond, inside
+}
+
+// bound sets [address.most] of the address of an offset in a buffer.
+func (m *nestBuilder) bound(a *address, offset scalar.Expr, buf *buffer) {
+	sum, computed := affineOf(offset), affineTerm{}
+	if a.general || sum.constant < 0 {
+		return
+	}
+	s, rest := scalar.NewSimplifier(), sum.constant
+	for _, t := range sum.terms {
+		lo, hi, ok := s.Range(t.of)
+		switch {
+		case t.coef < 0:
+			return
+		case t.of.Op == scalar.OpVar && ok && lo >= 0:
+			rest += t.coef * int(hi)
+		case computed.of != nil:
+			return
+		default:
+			computed = t
+		}
+	}
+	if computed.of != nil && rest < buf.elems {
+		a.most = min((buf.elems-1-rest)/computed.coef+1, math.MaxInt32)
+	}
 }
 
 func (m *nestBuilder) general(offset scalar.Expr) *address {

@@ -135,6 +135,16 @@ func (m *machine) bindAddress(a *address) *boundAddress {
 
 // first returns the element of lane 0.
 func (b *boundAddress) first() int {
+	at := b.row()
+	if b.run > 0 {
+		start := b.start.get()
+		at += start/b.run*b.jump + start%b.run*b.stride
+	}
+	return at
+}
+
+// row returns the element of point 0 of the row where there are runs, else [boundAddress.first].
+func (b *boundAddress) row() int {
 	at := b.base
 	for i, c := range b.coefs {
 		at += c * b.values[i].get()
@@ -145,7 +155,7 @@ func (b *boundAddress) first() int {
 // eachRun calls f for each run of n lanes: the first element of the lanes [lane, lane+count).
 func (b *boundAddress) eachRun(n int, f func(at, lane, count int)) {
 	start := b.start.get()
-	at, within := b.first()+start/b.run*b.jump, start%b.run
+	at, within := b.row()+start/b.run*b.jump, start%b.run
 	for lane := 0; lane < n; {
 		count := min(b.run-within, n-lane)
 		f(at+within*b.stride, lane, count)
@@ -350,7 +360,7 @@ func (b *boundAddress) lane(i int) int {
 	}
 	if b.run > 0 {
 		at := b.start.get() + i
-		return b.first() + at/b.run*b.jump + at%b.run*b.stride
+		return b.row() + at/b.run*b.jump + at%b.run*b.stride
 	}
 	return b.first() + i*b.stride
 }

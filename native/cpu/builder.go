@@ -156,7 +156,7 @@ type nestBuilder struct {
 	err     error
 }
 
-// blocking says how a nest is vectorised: over the last wide coordinates of the inner or the
+// blocking describes how a nest is vectorised: over the last wide coordinates of the inner or the
 // outer space.
 type blocking struct {
 	inner bool
@@ -374,6 +374,7 @@ func (m *nestBuilder) load(e scalar.Expr) value {
 		return m.emitOnce(signature{op: scalar.OpConst, dtype: e.Type}, instr{kind: opConst, node: scalar.Const(e.Type, 0)}, e.Type, atStart, false)
 	}
 	at := m.address(e.Args[0])
+	m.bound(at, e.Args[0], buf)
 	s := signature{op: e.Op, dtype: e.Type, ref: e.Ref, name: at.key(), buffer: buf}
 	return m.emitOnce(s, instr{kind: opLoad, node: e, buf: buf, at: at}, e.Type, max(at.level, perRun), at.wide)
 }

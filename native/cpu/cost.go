@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -58,10 +60,41 @@ func (n *nest) price() price {
 	switch {
 	case !jit.Available() || !n.hasRows() || !n.fusesRows():
 		return price{call: 4, scalar: 3, kernel: 25}
-	case len(n.rows) > 0:
+	case len(n.rows) > 0 && !n.sweeps():
 		return price{call: 1, scalar: 2, kernel: 3, row: 60, rowKernel: true}
 	}
 	return price{call: 1, scalar: 1, kernel: 3, rowKernel: true}
+}
+
+// sweeps reports whether the code before a row can be part of the row kernel, so that one call does
+// many rows.
+func (n *nest) sweeps() bool {
+	computed := map[register]bool{}
+	for i := range n.rows {
+		computed[n.rows[i].dst] = true
+	}
+	reaches := func(in *instr) bool {
+		return in.at == nil || in.at.most > 0 && jit.HasIndirect() ||
+			!slices.ContainsFunc(in.at.terms, func(t term) bool { return computed[t.reg] })
+	}
+	for i := range n.rows {
+		in := &n.rows[i]
+		fits := in.kind == opCheck || in.kind == opMove && in.dst.inKernels() || in.kind == opLoad && in.isScalarAccess() ||
+			in.kind == opApply && jit.Has(in.operation()) && in.dst.inKernels() && !in.changesWidth()
+		if !fits || !reaches(in) {
+			return false
+		}
+	}
+	for _, p := range n.phases {
+		for _, list := range [][]instr{p.block, p.inner, p.element} {
+			for i := range list {
+				if !reaches(&list[i]) {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // fusesRows reports whether one kernel can do all the work of a row.
@@ -112,7 +145,7 @@ func (p price) fold(code []instr, n float64) float64 {
 func (in *instr) fuses() bool {
 	switch in.kind {
 	case opLoad, opStore:
-		return jit.Available() && in.isContiguous()
+		return jit.Available() && in.isInKernels()
 	case opSplat, opMove:
 		return jit.Available() && in.dst.inKernels()
 	case opApply:
@@ -127,7 +160,14 @@ func (in *instr) fusedCost() float64 {
 	const step, access = 0.008, 0.02
 	switch in.kind {
 	case opLoad, opStore:
-		return access * float64(max(in.buf.dtype.Size(), 4)) / 4
+		cost := access * float64(max(in.buf.dtype.Size(), 4)) / 4
+		switch run := in.at.run; {
+		case run >= jit.Width():
+			return 1.5 * cost
+		case run > 0: // loads or stores as many pieces as a vector has runs
+			return cost * float64(1+jit.Width()/run)
+		}
+		return cost
 	case opApply:
 		return step * float64(jit.Steps(in.operation())) * float64(in.dst.class.size()) / 4
 	}

@@ -69,9 +69,9 @@ func (s *exchangeStep) run(r *runner) {
 	}
 }
 
-// giveUp closes the group of an entry after its run failed on this rank: the other ranks are a step
+// abort closes the group of an entry after its run failed on this rank: the other ranks are a step
 // ahead, or wait.
-func (e *entry) giveUp(err error) {
+func (e *entry) abort(err error) {
 	if e.world != nil {
 		e.world.Abort(err)
 	}

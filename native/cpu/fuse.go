@@ -23,6 +23,9 @@ type fusedArray struct {
 	scalar bool // a register accessed at its first vector only: uniform, or the lanes of an accumulator
 	access *instr
 	stores bool
+	// In a row kernel: the place of an indirect array is computed by the row, from that of a base,
+	// which the kernel does not access itself.
+	indirect, base bool
 }
 
 // fuser replaces instructions of a nest by kernels.
@@ -234,29 +237,19 @@ func (s *segment) lower(in *instr) bool {
 		}
 		s.write(in.dst, v)
 	case opLoad:
-		if !in.isContiguous() {
+		if !in.isInKernels() {
 			return false
 		}
-		array := s.array(fusedArray{access: in})
-		if in.buf.dtype.IsBool() {
-			s.write(in.dst, s.k.LoadBools(array))
-		} else {
-			s.write(in.dst, s.k.Load(array, in.buf.dtype))
-		}
+		s.write(in.dst, s.load(in))
 	case opStore:
-		if !in.isContiguous() {
+		if !in.isInKernels() {
 			return false
 		}
 		v, ok := s.value(in.args[0], in.buf.dtype)
 		if !ok {
 			return false
 		}
-		array := s.array(fusedArray{access: in, stores: true})
-		if in.buf.dtype.IsBool() {
-			s.k.StoreBools(array, v)
-		} else {
-			s.k.Store(array, in.buf.dtype, v)
-		}
+		s.store(in, v)
 		s.hasStore = true
 	case opApply:
 		return s.apply(in)
@@ -264,6 +257,32 @@ func (s *segment) lower(in *instr) bool {
 		return false
 	}
 	return true
+}
+
+// load loads the elements of a load that kernels can do.
+func (s *segment) load(in *instr) jit.Value {
+	array := s.array(fusedArray{access: in})
+	if runs, ok := in.runs(); ok {
+		return s.k.LoadRuns(array, in.buf.dtype, runs)
+	}
+	if in.buf.dtype.IsBool() {
+		return s.k.LoadBools(array)
+	}
+	return s.k.Load(array, in.buf.dtype)
+}
+
+// store stores a value as a store that kernels can do.
+func (s *segment) store(in *instr, v jit.Value) {
+	array := s.array(fusedArray{access: in, stores: true})
+	runs, ok := in.runs()
+	switch {
+	case ok:
+		s.k.StoreRuns(array, in.buf.dtype, runs, v)
+	case in.buf.dtype.IsBool():
+		s.k.StoreBools(array, v)
+	default:
+		s.k.Store(array, in.buf.dtype, v)
+	}
 }
 
 // operation returns the operation of an instruction in the terms of package jit.
@@ -387,7 +406,11 @@ func (s *segment) count() {
 
 func (s *segment) kernel() instr {
 	for _, a := range s.arrays {
-		if a.access == nil && !a.stores {
+		if a.access != nil {
+			for _, t := range a.access.at.terms {
+				s.fuser.reads[t.reg]++
+			}
+		} else if !a.stores {
 			s.fuser.reads[a.reg]++
 		}
 	}

@@ -15,6 +15,7 @@ type boundAccess struct {
 	// In a row kernel: the elements from row to row, and those of a row.
 	stride, lanes int
 	stores        bool
+	runs          jit.Runs // of length 0 where the elements are contiguous
 	// guarded elements are not written once a check has failed.
 	guarded bool
 	elems   []byte // the elements of this block
@@ -30,6 +31,23 @@ type boundLanes struct {
 	tail  []byte // as for tensors; nil for inputs
 }
 
+// extent returns the distance from the element of lane 0 to that after the last of n lanes.
+func (t *boundAccess) extent(n int) int {
+	if t.runs.Length > 0 {
+		return t.runs.Extent(n)
+	}
+	return n
+}
+
+// bindAccess binds a load or store of a kernel.
+func (m *machine) bindAccess(array int, in *instr) boundAccess {
+	t := boundAccess{array: array, at: m.bindAddress(in.at), buf: in.buf, size: in.buf.dtype.Size(), guarded: in.node == guarded}
+	if in.at.run > 0 {
+		t.runs, _ = in.runs()
+	}
+	return t
+}
+
 // bindFused binds a kernel to its registers and tensors.
 func (m *machine) bindFused(x *fused) op {
 	call := x.code.NewCall()
@@ -38,11 +56,9 @@ func (m *machine) bindFused(x *fused) op {
 	for i, a := range x.arrays {
 		switch {
 		case a.access != nil:
-			size := a.access.buf.dtype.Size()
-			tensors = append(tensors, boundAccess{
-				array: i, at: m.bindAddress(a.access.at), buf: a.access.buf, size: size, stores: a.stores,
-				guarded: a.access.node == guarded, tail: make([]byte, size*jit.MaxLanes),
-			})
+			t := m.bindAccess(i, a.access)
+			t.stores, t.tail = a.stores, make([]byte, t.size*jit.MaxLanes)
+			tensors = append(tensors, t)
 		case a.scalar:
 			call.Set(i, m.files.of(a.reg).memory(a.reg.index))
 		default:
@@ -58,10 +74,10 @@ func (m *machine) bindFused(x *fused) op {
 	return func(n int) {
 		for i := range tensors {
 			t := &tensors[i]
-			at := t.at.first() * t.size
-			t.elems = t.buf.data[at : at+n*t.size]
+			at, length := t.at.first()*t.size, t.extent(n)*t.size
+			t.elems = t.buf.data[at : at+length]
 			if t.guarded && m.env.status.failed() {
-				t.elems = make([]byte, n*t.size) // discarded
+				t.elems = make([]byte, length) // discarded
 			}
 			call.Set(t.array, unsafe.Pointer(unsafe.SliceData(t.elems)))
 		}
@@ -112,13 +128,16 @@ func (m *machine) bindRows(x *fused) func(rows int) {
 	axis := m.n.rowAxis().reg
 	var tensors []boundAccess
 	for i, a := range x.arrays {
+		if a.indirect {
+			continue // the kernel sets its address
+		}
 		if a.access == nil {
 			call.Set(i, m.files.of(a.reg).memory(a.reg.index))
 			continue
 		}
-		t := boundAccess{array: i, at: m.bindAddress(a.access.at), buf: a.access.buf, size: a.access.buf.dtype.Size()}
-		t.stride, t.lanes = a.access.at.coef(axis), lanes
-		if a.access.scalar {
+		t := m.bindAccess(i, a.access)
+		t.stride, t.lanes = a.access.at.coef(axis), t.extent(lanes)
+		if a.access.scalar || a.base { // what is read from a base is in bounds, see address.most
 			t.lanes = 1
 		}
 		tensors = append(tensors, t)
@@ -135,6 +154,17 @@ func (m *machine) bindRows(x *fused) func(rows int) {
 			call.Set(t.array, unsafe.Pointer(&now[0]))
 		}
 		call.RunRows(rows, lanes)
+		m.noteFailures()
+	}
+}
+
+// noteFailures records the checks that failed in a row kernel.
+func (m *machine) noteFailures() {
+	for _, x := range m.n.failures {
+		if word := &m.files.ints[x.reg.index][0]; *word != 0 {
+			*word = 0
+			m.env.status.fail(x.code)
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 const maxBlockPoints = 4096
 
 // blockLimit returns the maximum number of inner points of one call of the phase's code. A sum
-// starts anew in each block, which bounds the length of a lane's chain of additions.
+// restarts in each block, which bounds the length of a lane's chain of additions.
 func (p *phase) blockLimit() int {
 	switch {
 	case p.sets > 1:

@@ -1,9 +1,12 @@
 package cpu
 
 import (
+	"math"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // maxRowLanes is the maximum length of a row that one kernel handles: longer rows are split
@@ -27,7 +30,7 @@ func (f *fuser) fuseRows() {
 
 // fuseSweep makes a kernel of the phases and of the code before a row; false where it cannot.
 func (f *fuser) fuseSweep(before []instr) bool {
-	b := &rowBuilder{fuser: f, straight: f.segment(), computed: map[register]bool{}}
+	b := &rowBuilder{fuser: f, straight: f.segment(), computed: map[register]int{}}
 	if !b.list(before) {
 		return false
 	}
@@ -37,11 +40,12 @@ func (f *fuser) fuseSweep(before []instr) bool {
 		}
 	}
 	b.end()
-	steps, ok := b.strides()
+	steps, indirect, ok := b.strides()
 	if !ok || !sameKind(b.kernels) {
 		return false
 	}
-	kernels := &jit.Rows{Kernels: b.kernels, Strides: steps, Counter: b.counter()}
+	kernels := &jit.Rows{Kernels: b.kernels, Strides: steps, Counter: b.counter(), Indirect: indirect}
+	f.n.failures = b.failures
 	f.n.rowKernel = []instr{{kind: opFused, fused: &fused{kernels: kernels, arrays: b.arrays}}}
 	f.n.phases = nil
 	return true
@@ -73,7 +77,14 @@ type rowBuilder struct {
 	straight *segment // scalar code between kernels
 	kernels  []*jit.Kernel
 	arrays   []fusedArray
-	computed map[register]bool // registers that each row computes
+	computed map[register]int // for registers that each row computes, how many kernels that takes
+	failures []rowFailure
+}
+
+// rowFailure is a check in a row kernel: the register is not 0 once it has failed.
+type rowFailure struct {
+	reg  register
+	code uint32
 }
 
 // phase adds a phase; false where it cannot be part of the kernel.
@@ -97,10 +108,13 @@ func (b *rowBuilder) add(in *instr) bool {
 	if in.kind == opFused {
 		return b.loop(in.fused)
 	}
+	if in.at != nil && slices.ContainsFunc(in.at.terms, func(t term) bool { return slices.Contains(b.straight.written, t.reg) }) {
+		b.end() // computes the address
+	}
 	if len(b.straight.code) == 0 {
 		b.straight.k.After()
 	}
-	if !in.scalar || !b.straight.addScalar(in) {
+	if !in.scalar || in.kind == opCheck && !b.check(in) || in.kind != opCheck && !b.straight.addScalar(in) {
 		return false
 	}
 	b.straight.code = append(b.straight.code, *in)
@@ -109,6 +123,23 @@ func (b *rowBuilder) add(in *instr) bool {
 			b.straight.reads[*r]++
 		}
 	})
+	return true
+}
+
+// check adds a check, which sets a register where it fails.
+func (b *rowBuilder) check(in *instr) bool {
+	s := b.straight
+	if s.kind == kind64 {
+		return false
+	}
+	s.kind = kind32
+	failed := b.n.sizes.add(classInt, 1)
+	fails, _ := s.k.Apply(jit.Operation{Op: scalar.OpNot, From: ir.Bool, To: ir.Bool}, s.splat(in.args[0], ir.Bool))
+	word, _ := s.k.Apply(jit.Operation{Op: scalar.OpConvert, From: ir.Bool, To: ir.I32}, fails)
+	word, _ = s.k.Apply(jit.Operation{Op: scalar.OpOr, From: ir.I32, To: ir.I32}, s.splat(failed, ir.I32), word)
+	s.writeScalar(failed, word)
+	s.fuser.reads[failed] = math.MaxInt / 2
+	b.failures = append(b.failures, rowFailure{failed, uint32(in.node.Ref)})
 	return true
 }
 
@@ -136,7 +167,7 @@ func (b *rowBuilder) end() {
 		return
 	}
 	for _, r := range s.written {
-		b.computed[r] = true
+		b.computed[r] = len(b.kernels) + 1
 		if s.fuser.reads[r] > s.reads[r] { // others read it
 			v, t := s.uniform[r], wordType(r)
 			if s.k.IsBool(v) {
@@ -149,21 +180,58 @@ func (b *rowBuilder) end() {
 	b.straight = b.segment()
 }
 
-// strides returns the byte strides of the arrays from row to row; false where one is not
-// constant.
-func (b *rowBuilder) strides() ([]int, bool) {
+// strides returns the byte strides of the arrays from row to row, and the arrays whose places rows
+// compute; false where a kernel cannot.
+func (b *rowBuilder) strides() ([]int, []jit.Indirect, bool) {
 	axis := b.n.rowAxis().reg
 	steps := make([]int, len(b.arrays))
-	for i, a := range b.arrays {
+	var indirect []jit.Indirect
+	for i, a := range b.arrays[:len(steps)] {
 		if a.access == nil {
 			continue
 		}
-		steps[i] = a.access.at.coef(axis) * a.access.buf.dtype.Size()
-		if int(int32(steps[i])) != steps[i] || slices.ContainsFunc(a.access.at.terms, func(t term) bool { return b.computed[t.reg] }) {
-			return nil, false
+		step := a.access.at.coef(axis) * a.access.buf.dtype.Size()
+		if int(int32(step)) != step {
+			return nil, nil, false
+		}
+		if !slices.ContainsFunc(a.access.at.terms, b.isComputed) {
+			steps[i] = step
+			continue
+		}
+		place, ok := b.place(i)
+		if !ok {
+			return nil, nil, false
+		}
+		indirect, steps = append(indirect, place), append(steps, step)
+	}
+	return steps, indirect, true
+}
+
+func (b *rowBuilder) isComputed(t term) bool { return b.computed[t.reg] > 0 }
+
+// place makes an array indirect, and adds its base; false where a kernel cannot compute its place.
+func (b *rowBuilder) place(array int) (jit.Indirect, bool) {
+	a := &b.arrays[array]
+	x := jit.Indirect{Array: array, Base: len(b.arrays), Index: -1, Most: a.access.at.most}
+	if !jit.HasIndirect() || x.Most == 0 || a.stores {
+		return x, false
+	}
+	base, at := *a.access, *a.access.at
+	at.terms = nil
+	for _, t := range a.access.at.terms {
+		if !b.isComputed(t) {
+			at.terms = append(at.terms, t)
+			continue
+		}
+		x.Scale, x.After = t.coef*a.access.buf.dtype.Size(), b.computed[t.reg]
+		x.Index = slices.IndexFunc(b.arrays, func(x fusedArray) bool { return x.access == nil && x.stores && x.reg == t.reg })
+		if t.reg.class != classInt {
+			return x, false
 		}
 	}
-	return steps, true
+	base.at, a.indirect = &at, true
+	b.arrays = append(b.arrays, fusedArray{access: &base, base: true})
+	return x, x.Index >= 0 && int(int32(x.Scale)) == x.Scale
 }
 
 // counter returns the array that holds the coordinate of the row, or -1.

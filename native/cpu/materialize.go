@@ -23,6 +23,19 @@ func (c *compiler) materialize(name string, x fusion.Elements) (*buffer, error) 
 	return buf, c.nest(name, code, dims, nil, map[int]*buffer{ownID: buf})
 }
 
+// operand is [compiler.materialize] of values that are only read. Where they are a row-major array
+// in memory already, other than out, that is the operand.
+func (c *compiler) operand(name string, x fusion.Elements, out *buffer) (*buffer, error) {
+	if e := x.Value; e.Op == scalar.OpLoad {
+		buf := c.buffers[e.Ref]
+		whole := buf != nil && buf != out && buf.dtype == e.Type && buf.elems == product(x.Dims)
+		if whole && scalar.Equal(scalar.Simplify(e.Args[0]), scalar.Simplify(linear(x.Dims, x.At))) {
+			return buf, nil
+		}
+	}
+	return c.materialize(name, x)
+}
+
 // storeResult stores a step's row-major result where the group's result is.
 func (c *compiler) storeResult(name string, space fusion.Elements, buf *buffer, store func(value scalar.Expr) fusion.ElementStore) error {
 	value := scalar.LoadAt(resultID, buf.dtype, scalar.Simplify(linear(space.Dims, space.At)))
@@ -55,10 +68,10 @@ func (c *compiler) scatter(g *fusion.Group) error {
 		x: x, env: c.env, out: c.buffers[x.Out.ID], guarded: x.Store(g, x.Operand.Value).Guarded,
 	}
 	var err error
-	if s.row, err = c.materialize(g.Name()+" rows", x.Row); err != nil {
+	if s.row, err = c.operand(g.Name()+" rows", x.Row, s.out); err != nil {
 		return err
 	}
-	if s.update, err = c.materialize(g.Name()+" updates", x.Update); err != nil {
+	if s.update, err = c.operand(g.Name()+" updates", x.Update, s.out); err != nil {
 		return err
 	}
 	direct := x.Out.Outer == nil

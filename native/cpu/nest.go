@@ -36,6 +36,7 @@ type nest struct {
 	rows      []instr
 	phases    []*phase
 	rowKernel []instr // one kernel for all rows, which replaces the phases
+	failures  []rowFailure
 	cost      float64 // estimated nanoseconds of one worker
 }
 
@@ -59,7 +60,7 @@ type phase struct {
 	// finish, if not empty, replaces merges: the accumulators then have as many lanes as
 	// a vector register.
 	finish []instr
-	// whole says that element handles all inner points in one call and initialises the
+	// whole means that element handles all inner points in one call and initialises the
 	// accumulators itself.
 	whole bool
 	// maxPoints is the maximum number of inner points for one call of the code.

@@ -205,7 +205,7 @@ func (e *entry) run() (err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			err = &native.Error{Backend: Name, Call: e.name, Kind: native.ErrDevice, Err: fmt.Errorf("%v", x)}
-			e.giveUp(err)
+			e.abort(err)
 		}
 	}()
 	e.env.status.take()
@@ -214,7 +214,7 @@ func (e *entry) run() (err error) {
 	runSteps(&e.runner, e.steps)
 	if code := e.env.status.take(); code != 0 {
 		err := e.failedCheck(code)
-		e.giveUp(err)
+		e.abort(err)
 		return err
 	}
 	return nil

@@ -44,6 +44,24 @@ func (in *instr) isContiguous() bool {
 	return !in.scalar && !in.at.general && in.at.mask == nil && in.at.run == 0 && in.at.stride == 1 && (in.buf.dtype.IsBool() || jit.Stored(in.buf.dtype))
 }
 
+// runs returns where a load or store is of runs that kernels can access in place; false where
+// it is not. Blocks then have whole vectors and start where a run does, or lie in one: lengths of
+// runs are powers of two, as are those of blocks.
+func (in *instr) runs() (jit.Runs, bool) {
+	r := jit.Runs{Length: in.at.run, Jump: in.at.jump, Stride: in.at.stride}
+	ok := !in.scalar && !in.at.general && in.at.mask == nil && in.at.run > 0 && in.at.row%jit.Width() == 0
+	return r, ok && jit.HasRuns(r, in.buf.dtype, in.kind == opStore)
+}
+
+// isInKernels reports whether kernels can access what a load or store does.
+func (in *instr) isInKernels() bool {
+	if in.isContiguous() {
+		return true
+	}
+	_, ok := in.runs()
+	return ok
+}
+
 // eachLiveIn calls f for the registers that are live outside the lists of instructions:
 // coordinates, accumulators and their merge operands.
 func (n *nest) eachLiveIn(f func(r register)) {
@@ -52,6 +70,9 @@ func (n *nest) eachLiveIn(f func(r register)) {
 		for _, a := range s.vars {
 			f(a.reg)
 		}
+	}
+	for _, x := range n.failures {
+		f(x.reg)
 	}
 	for _, p := range n.phases {
 		for _, r := range p.accumulators {

@@ -40,16 +40,23 @@ func (c *compiler) scan(g *fusion.Group) error {
 	for i, s := range x.Stores {
 		x.Stores[i].Value, x.Stores[i].Offset = here(s.Value), here(s.Offset)
 	}
-	n, err := scanNest(g.Name(), x, outer, dims, count, c.buffers)
-	if err != nil {
-		return err
+	var best *nest
+	for wide := min(1, len(dims)); wide <= len(dims); wide++ {
+		n, err := scanNest(g.Name(), x, outer, dims, wide, count, c.buffers)
+		if err != nil {
+			return err
+		}
+		if best == nil || n.cost < best.cost {
+			best = n
+		}
 	}
-	c.add(newNestStep(n, c.env, false))
+	c.add(newNestStep(best, c.env, false))
 	return nil
 }
 
-func scanNest(name string, x *fusion.Prefix, outer []scalar.Expr, dims []int, count scalar.Expr, buffers map[int]*buffer) (*nest, error) {
-	m := newNestBuilder(name, outer, []scalar.Expr{count}, dims, x.Dims[x.Axis:x.Axis+1], blocking{wide: len(dims)}, buffers)
+// scanNest makes the nest of a scan with the last wide of the other axes along its blocks.
+func scanNest(name string, x *fusion.Prefix, outer []scalar.Expr, dims []int, wide int, count scalar.Expr, buffers map[int]*buffer) (*nest, error) {
+	m := newNestBuilder(name, outer, []scalar.Expr{count}, dims, x.Dims[x.Axis:x.Axis+1], blocking{wide: wide}, buffers)
 	m.enterLoop()
 	for i, a := range x.Accumulators {
 		init, err := constantValue(a.Init)

@@ -33,9 +33,8 @@ var attends = []struct {
 	{"a mask, a cap", []int{4, 300, 32}, []int{4, 300, 32}, []int{300, 300}, ops.AttentionAttrs{Scale: 0.2, Softcap: 3}},
 }
 
-// Attention by multiply-adds of warp groups, and its cotangents, are what their
-// meaning in double precision gives for the same operands, but for the rounding of
-// weights and results.
+// Attention by warp-group multiply-adds, and its cotangents, equal the reference implementation in
+// double precision on the same operands, up to the rounding of weights and results.
 func TestGPUAttendsByWarpGroups(t *testing.T) {
 	b := gpu(t)
 	if !strings.Contains(b.Info().Description, "compute capability 9.0") {
@@ -124,10 +123,9 @@ func checkOnGPU(t *testing.T, b native.Backend, g *ir.Graph) {
 	}
 }
 
-// BenchmarkAttention times attention of 16,384 tokens in 16 heads, forward and with
-// its derivative, by the operations that count for it: of the derivative 2.5 times
-// those of the forward pass, whatever is recomputed, and under a causal mask half.
-// Products of f32 are those of TF32.
+// BenchmarkAttention times attention of 16,384 tokens in 16 heads, forward and with its derivative.
+// Rates count nominal operations: 2.5 times those of the forward pass for the derivative, even if
+// some are recomputed, and half under a causal mask. f32 uses TF32 products.
 func BenchmarkAttention(b *testing.B) { benchmarkAttention(b, gpu(b), timedAttention) }
 
 // BenchmarkAttentionByWarps times some of it by warps that multiply by themselves.

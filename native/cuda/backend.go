@@ -16,6 +16,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/routine"
 	"github.com/rlx-go/rlx/native"
 )
@@ -123,7 +124,11 @@ func (b *backend) Info() native.Info {
 }
 
 func (b *backend) Support(n *ir.Node) native.Support {
-	return async.Support(n, Target(), "CUDA kernels")
+	s := async.Support(n, Target(), "CUDA kernels")
+	if mesh, ok := ops.MeshOf(n); ok && mesh.Devices > 1 && s.Level == native.Decomposed {
+		s.Level = native.Claimed // NCCL's, where a program has a mesh
+	}
+	return s
 }
 
 // Check implements [native.Checker].

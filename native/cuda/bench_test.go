@@ -20,7 +20,7 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// models are those whose training steps are timed, and how many steps in a row.
+// models are the models whose training steps are timed, with the number of consecutive steps.
 var models = []struct {
 	name    string
 	classes int
@@ -52,8 +52,8 @@ func cnn(batch int) (*ir.Graph, error) {
 	})
 }
 
-// BenchmarkStep times training steps, Adam included: with the batch that the
-// device has, and with one that the host passes again. Verbose, it prints the time of each part.
+// BenchmarkStep times training steps, Adam included: with a batch on the device, and with one that
+// the host passes again. Verbose, it prints the time of each part.
 func BenchmarkStep(b *testing.B) {
 	d, ctx := gpu(b), context.Background()
 	for _, m := range models {
@@ -110,9 +110,8 @@ func writeProfileOf(b *testing.B, p native.Program, entry string) {
 	must(b, native.WriteTimings(os.Stdout, timings))
 }
 
-// BenchmarkUpdate times an optimiser without a model: the parameters
-// of language models are updated by AdamW, and their gradients, which are there, are
-// clipped by their norm. Bytes are what has to be read and written at least.
+// BenchmarkUpdate times an optimizer without a model: AdamW updates the parameters of language
+// models from gradients in memory, clipped by their norm. Bytes are the minimum to read and write.
 func BenchmarkUpdate(b *testing.B) {
 	d := gpu(b)
 	for _, c := range []struct {
@@ -277,11 +276,11 @@ func BenchmarkMatVec(b *testing.B) {
 	}
 }
 
-// matVecBytes is how many bytes of weights are read in turn, so that none come from the cache.
+// matVecBytes is the number of bytes of weights read in turn, so that none come from the cache.
 const matVecBytes = 256 << 20
 
-// benchmarkMatVec times a product with several matrices, one after the other, of weights whose bytes are
-// random but small, so that none is a scale above 1.
+// benchmarkMatVec times products with several matrices in turn. The bytes of the weights are random
+// but small, so that no scale is above 1.
 func benchmarkMatVec(b *testing.B, d native.Backend, n, k int, times func(b *ir.Builder, x ir.Value, n, k int) ir.Value) {
 	bytes, copies := 0, 1
 	build := func() *ir.Graph {
@@ -293,7 +292,7 @@ func benchmarkMatVec(b *testing.B, d native.Backend, n, k int, times func(b *ir.
 					b.State("y", ir.F32, ir.Dims(1, n)...)
 					y := times(b, own, n, k)
 					b.SetState("y", y)
-					one := ops.SliceAxis(b, y, 1, ir.N(0), ir.N(1)) // of which the next product depends: one kernel each
+					one := ops.SliceAxis(b, y, 1, ir.N(0), ir.N(1)) // the next product depends on it: one kernel each
 					own = ops.Add(b, x, ops.Mul(b, one, ops.Const(b, ir.F32, 1e-30)))
 				})
 			}

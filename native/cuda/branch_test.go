@@ -67,7 +67,7 @@ func TestFailedConditionKernelIsNamed(t *testing.T) {
 
 func TestGPUBranches(t *testing.T) { gpu(t); backendtest.Branches(t, cuda.Backend()) }
 
-// BenchmarkBranches times what a round of a loop of unknown length takes, and a branch.
+// BenchmarkBranches times an iteration of a loop of unknown length, and a branch.
 func BenchmarkBranches(b *testing.B) {
 	d := gpu(b)
 	one := func(b *ir.Builder, x ir.Value) ir.Value { return ops.Add(b, x, ops.ConstLike(b, x, 1)) }

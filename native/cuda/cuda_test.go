@@ -73,8 +73,7 @@ func step(t testing.TB, loss *ir.Graph, err error) *ir.Graph {
 	return g
 }
 
-// begin gives a program random weights and returns a batch for it, whose
-// integers are below classes.
+// begin sets random weights in a program and returns a batch for it, with integers below classes.
 func begin(t testing.TB, p native.Program, g *ir.Graph, classes int) map[string]native.Tensor {
 	t.Helper()
 	return beginBelow(t, p, g, func(string) int { return classes })
@@ -203,8 +202,8 @@ func running(t testing.TB) *ir.Graph {
 	return g
 }
 
-// A kernel that writes where there is no memory ends all programs on the device
-// with a typed error. It happens in a process of its own.
+// A kernel that writes to unmapped memory ends all programs on the device with a typed error. It
+// runs in a separate process.
 func TestGPUIsLostByAnIllegalAccess(t *testing.T) {
 	b := gpu(t)
 	const child = "RLX_TEST_LOSES_THE_GPU"

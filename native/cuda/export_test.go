@@ -14,7 +14,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// New returns a backend with a device of its own.
+// New returns a backend with a separate device.
 func New(number int) native.Backend { return newBackend(number) }
 
 // With returns a backend with a new device that computes some products by
@@ -25,33 +25,31 @@ func With(p loop.Products) native.Backend {
 	return b
 }
 
-// Long returns a backend with a device of its own whose kernels count positions in all
-// arrays in 64 bits.
+// Long returns a backend with a separate device whose kernels use 64-bit positions in all arrays.
 func Long() native.Backend {
 	b := newBackend(0)
 	b.long = 1
 	return b
 }
 
-// ByWarps returns a backend with a device of its own whose warps multiply by themselves, as
-// those of devices without warp groups, and without cuBLASLt.
+// ByWarps returns a backend with a separate device that multiplies by warps, as devices without
+// warp groups do, and without cuBLASLt.
 func ByWarps() native.Backend {
 	b := newBackend(0)
 	b.choice, b.warps = loop.NoProducts, true
 	return b
 }
 
-// Serial returns a backend with a device of its own whose graphs run their steps one after the other.
+// Serial returns a backend with a separate device whose graphs run their steps one after the other.
 func Serial(number int) native.Backend {
 	b := newBackend(number)
 	b.serial = true
 	return b
 }
 
-// Guarded returns a backend with a device of its own that puts the arrays of each launch
-// where nothing is mapped around them: their ends at that of their memory, or their
-// beginnings. Arrays are declared shorter than they are by some bytes. Kernels compute all
-// products.
+// Guarded returns a backend with a separate device that places the arrays of each launch next to
+// unmapped memory: at the end of their block, or at its beginning. Arrays are declared shorter than
+// they are by some bytes. Kernels compute all products.
 func Guarded(behind bool, short int) native.Backend {
 	b := newBackend(0)
 	b.choice = loop.NoProducts
@@ -131,7 +129,7 @@ func Issue(p native.Program, entry string, times int) (time.Duration, error) {
 	return least, err
 }
 
-// PlannedBytes returns what the buffers of a program's plan take.
+// PlannedBytes returns the size of the buffers of a program's plan.
 func PlannedBytes(p native.Program) int {
 	n := 0
 	for _, b := range p.(*program).plan.Buffers {
@@ -162,8 +160,7 @@ func Sources(p native.Program) []string {
 	return out
 }
 
-// Misplace makes the kernels of a program look for its memory where there is
-// none.
+// Misplace makes the kernels of a program use unmapped memory.
 func Misplace(p native.Program) error {
 	c := p.(*program)
 	buffers := c.buffers
@@ -180,7 +177,7 @@ func Misplace(p native.Program) error {
 	return nil
 }
 
-// Stopwatch returns what a backend compiles for and what times its plans.
+// Stopwatch returns a backend's target and a device that times its plans.
 func Stopwatch(b native.Backend) (plan.Target, tune.Device) {
 	d, err := b.(*backend).device()
 	if err != nil {

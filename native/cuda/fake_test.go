@@ -26,8 +26,8 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// What programs do besides computing, with kernels that are really run: inputs,
-// outputs and states are where kernels look for them, the status word is read.
+// Tests of everything in programs but the computation, with kernels that really run: inputs,
+// outputs and states are where kernels expect them, and the status word is read.
 func TestProgramsOnAFakeGPU(t *testing.T) {
 	fake.Install(t, true)
 	t.Setenv("RLX_FAKE_DELAY", "3") // work is not done at once

@@ -76,7 +76,7 @@ func BenchmarkFamilies(b *testing.B) {
 	}
 }
 
-// mixed is a training step whose products are of half, or as they are.
+// mixed is a training step with products in half precision, or unchanged.
 func mixed(b *testing.B, g *ir.Graph, half ir.DType) *ir.Graph {
 	if half != 0 {
 		var err error

@@ -16,9 +16,9 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// BenchmarkFirst times the way from nothing to the end of GPT-2's first step, in a process
-// of its own that has not seen the device yet: with nothing on disk, and with what that
-// has left there. It prints the parts.
+// BenchmarkFirst times a process from its start to the end of GPT-2's first step, on a device that
+// the process has not opened before: with empty caches on disk, and with those that the first run
+// wrote. It prints the parts.
 func BenchmarkFirst(b *testing.B) {
 	const child = "RLX_TEST_FIRST"
 	if os.Getenv(child) != "" {

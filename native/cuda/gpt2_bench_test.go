@@ -16,7 +16,7 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// precisions are those in which GPT-2 is trained here.
+// precisions are the precisions of the trainings of GPT-2.
 var precisions = []struct {
 	name string
 	half ir.DType // of products, where they are not of f32

@@ -97,8 +97,8 @@ func TestProgramsOfAFakeGPUStayWithinTheirArrays(t *testing.T) {
 	}
 }
 
-// A kernel that accesses four elements beyond its arrays is found, by its name. It happens in
-// a process of its own, whose GPU is lost.
+// A kernel that accesses four elements beyond its arrays is reported by its name. It runs in a
+// separate process, which loses the GPU.
 func TestGPUFindsAnAccessBeyondAnArray(t *testing.T) {
 	backendtest.Require(t, "cuda", cuda.Backend().Probe())
 	const child = "RLX_TEST_GOES_BEYOND"
@@ -117,7 +117,7 @@ func TestGPUFindsAnAccessBeyondAnArray(t *testing.T) {
 	}
 }
 
-// Without a GPU such a kernel ends the process, in its own.
+// Without a GPU such a kernel ends its process, a separate one.
 func TestAFakeGPUFindsAnAccessBeyondAnArray(t *testing.T) {
 	const child = "RLX_TEST_GOES_BEYOND"
 	fake.Install(t, true)

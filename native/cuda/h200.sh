@@ -28,7 +28,7 @@ pack() {
     (cd "$here" && CGO_ENABLED=1 GOOS=linux go test -c -trimpath -ldflags='-s -w' -o "$dir/" "$package")
   done
   cp "$0" "$1/h200.sh"
-  cp "$here/several.sh" "$here/bench/ddp.py" "$1/"
+  cp "$here/several.sh" "$here/bench/ddp.py" "$here/bench/fsdp.py" "$1/"
   cp "$here/bench/peers.py" "$here/bench/table.py" "$here/bench/family_peers.py" "$here/bench/lm_peers.py" "$here/../bench/families.py" "$here/../bench/serve.py" "$1/"
 }
 

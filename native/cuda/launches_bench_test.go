@@ -15,9 +15,9 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// BenchmarkLaunches times what the host does for a step of very many small kernels,
-// and for one in which every other of them is a product of cuBLASLt: the launch of its
-// graph alone, and all that starting a run takes. The device is idle before each.
+// BenchmarkLaunches times the host's work for a step of very many small kernels, and for one in
+// which every other kernel is a product of cuBLASLt: the launch of the graph alone, and the whole
+// start of a run. The device is idle before each.
 func BenchmarkLaunches(b *testing.B) {
 	gpu(b)
 	ctx := context.Background()

@@ -31,12 +31,12 @@ func TestGPUPassesTheSuiteCountingIn64Bits(t *testing.T) {
 	backendtest.Run(t, b)
 }
 
-// matrix are the sizes of one that tests fill. Of f32, longMatrix takes 10.4 GiB.
+// Sizes of the matrix that tests fill. In f32 longMatrix takes 10.4 GiB.
 type matrix struct{ rows, columns int }
 
 var longMatrix = matrix{70_000, 40_000}
 
-// numbers is such a matrix: each element is its number in row-major order, modulo 2³².
+// numbers is such a matrix: each element is its index in row-major order, modulo 2³².
 func numbers(b *ir.Builder, rows, columns int) ir.Value {
 	shape := ir.Dims(rows, columns)
 	row := ops.Mul(b, ops.Iota(b, ir.U32, 0, shape...), ops.Const(b, ir.U32, float64(columns)))
@@ -184,7 +184,7 @@ func (m matrix) lastRow() []uint32 {
 	return []uint32{sum}
 }
 
-// kept is a value in an array of its own.
+// kept is a value in a separate array.
 func kept(b *ir.Builder, name string, v ir.Value) ir.Value {
 	b.State(name, v.DType(), v.Shape()...)
 	b.SetState(name, v)

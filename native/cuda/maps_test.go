@@ -31,8 +31,8 @@ func TestProductsAreLaunchedWithTensorMaps(t *testing.T) {
 		}
 		return maps
 	}
-	// cuda.h: 9 is CU_TENSOR_MAP_DATA_TYPE_BFLOAT16. Of an axis there are its length, how many
-	// bytes neighbours are apart, and how many elements a copy brings.
+	// cuda.h: 9 is CU_TENSOR_MAP_DATA_TYPE_BFLOAT16. An axis has its length, the distance of
+	// neighbours in bytes, and the number of elements per copy.
 	want := []string{"map of type 9: 768+0/64 1024+1536/128", "map of type 9: 512+0/64 768+1024/64"}
 	if got := noted(); !slices.Equal(got, want) {
 		t.Errorf("maps %q, want %q", got, want)

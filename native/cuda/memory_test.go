@@ -12,9 +12,8 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// TestProgramAllocatesTheMemoryOfItsPlan: the device gives out what the plan's buffers take and
-// the inputs of a run that arrive while another computes, no more while it runs, and has
-// all of it back at the end.
+// TestProgramAllocatesTheMemoryOfItsPlan: the device allocates the plan's buffers and those for
+// inputs that arrive during another run, no more during runs, and frees all of them at the end.
 func TestProgramAllocatesTheMemoryOfItsPlan(t *testing.T) {
 	fake.Install(t, false)
 	b := cuda.New(0)

@@ -18,10 +18,8 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// Products large enough for multiply-adds of warp groups, of whole numbers so
-// small that nothing is rounded, are what integers give: of each type and layout,
-// with edges that are no whole tile, with something behind them, and with sums cut
-// into parts.
+// Products large enough for warp-group multiply-adds, of integers so small that nothing is rounded,
+// equal integer products: for each type and layout, with partial tiles, with epilogues, and split.
 func TestGPUMultipliesByWarpGroups(t *testing.T) {
 	gpu(t)
 	b := cuda.With(loop.NoProducts)
@@ -70,8 +68,7 @@ func productOf(t *testing.T, b native.Backend, d ir.DType, m, n, k int, layout s
 	return compileWith(t, b, productGraph(t, d, m, n, k, layout), o)
 }
 
-// productGraph is a product of m×k times k×n, each as stored or transposed, with
-// something behind it.
+// productGraph is a product of m×k times k×n, each as stored or transposed, with an epilogue.
 func productGraph(t *testing.T, d ir.DType, m, n, k int, layout string) *ir.Graph {
 	t.Helper()
 	g, err := ir.Build("product", func(b *ir.Builder) {
@@ -152,8 +149,8 @@ func multiplies(p native.Program) bool {
 	return strings.Contains(text, "wgmma.mma_async") || strings.Contains(text, "mma.sync")
 }
 
-// Products of f32 by our own kernels are what integers give, with edges that are no whole
-// tile: their operands are copied during the arithmetic, in wide tiles and in others.
+// f32 products by our own kernels equal integer products, with partial tiles: operands are copied
+// during the arithmetic, in wide tiles and in others.
 func TestGPUPipelinesProducts(t *testing.T) {
 	gpu(t)
 	for _, s := range []struct{ m, n, k int }{{4092, 4092, 2056}, {1000, 520, 2056}} {

@@ -35,8 +35,8 @@ var capabilities = []int{70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107,
 // nvrtc is an NVRTC of NVIDIA's.
 type nvrtc struct{ dir, version string }
 
-// nvrtcs returns those that were installed in folders of $RLX_NVRTC, one each, by their
-// versions. Without any the test fails where RLX_REQUIRE names nvrtc, and is skipped elsewhere.
+// nvrtcs returns the NVRTCs installed in folders of $RLX_NVRTC, one each, by version. Without any,
+// the test fails if RLX_REQUIRE names nvrtc, and is skipped otherwise.
 func nvrtcs(t *testing.T) (out []nvrtc) {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(os.Getenv("RLX_NVRTC"), "*", "nvidia", "*", "lib"))
@@ -118,8 +118,8 @@ func openWith(t *testing.T, alone string, n nvrtc, capability int, name string) 
 	return d, target
 }
 
-// longest is how long a source may be compiled. None takes more than 7 s on an idle core; what
-// goes wrong in compilers took minutes.
+// longest is the maximum compile time of a source. None takes more than 7 s on an idle core;
+// compiler bugs took minutes.
 const longest = 45 * time.Second
 
 // job is a compilation.

@@ -39,7 +39,7 @@ func TestStepsWaitForTheirOperands(t *testing.T) {
 	}
 }
 
-// Steps on neighbours in a buffer are independent; those that share a word are ordered, however small.
+// Steps on adjacent parts of a buffer are independent; those that share a word are ordered.
 func TestStepsSharingOneWordKeepTheirOrder(t *testing.T) {
 	p := &plan.Plan{Status: &plan.Status{Buffer: 9}, Kernels: []plan.Kernel{{Storage: []loop.Access{loop.ReadWrite}}}}
 	write := func(offset, bytes int) plan.Step {
@@ -74,7 +74,8 @@ func TestStepsWaitForRoutines(t *testing.T) {
 	}
 }
 
-// Collectives keep their order, though they share no memory; a kernel beside them waits for none.
+// Collectives keep their order, although they share no memory; an independent kernel waits for
+// none.
 func TestCollectivesKeepTheirOrder(t *testing.T) {
 	sum := routine.Collective{DType: dtype.F32, Unit: 4, Count: 64, Axis: "data", Devices: 2}
 	p := &plan.Plan{

@@ -21,7 +21,7 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// tall is a graph whose plan is worth keeping, of a number that its kernels have.
+// tall is a graph whose plan is worth caching; number occurs in its kernels.
 func tall(t *testing.T, number float64) *ir.Graph {
 	t.Helper()
 	g, err := ir.Build("tall", func(b *ir.Builder) {
@@ -68,10 +68,10 @@ func TestPlansAreCachedOnDisk(t *testing.T) {
 	}
 }
 
-// marked is a name of a plan that no compiler gives it.
+// marked is a plan name that no compiler uses.
 const marked = "kept"
 
-// mark gives the one plan in the cache that name, and returns its file.
+// mark gives the only plan in the cache that name, and returns its file.
 func mark(t *testing.T) string {
 	t.Helper()
 	for _, path := range cached(t) {
@@ -108,9 +108,8 @@ func cached(t *testing.T) (out []string) {
 	return out
 }
 
-// The key of a plan on disk is its target as it is printed: no field of it may be one that
-// prints as an address in memory. A type with a String method, as
-// [routine.Refusals] has, prints its contents.
+// The key of a plan on disk is its target in printed form: no field may print as an address in
+// memory. A type with a String method, such as [routine.Refusals], prints its contents.
 func TestPrintedTargetHasNoAddresses(t *testing.T) {
 	var look func(path string, of reflect.Type)
 	look = func(path string, of reflect.Type) {

@@ -58,8 +58,8 @@ var products = []struct {
 	{1, 768, 50304, 16384, "tn"},
 }
 
-// BenchmarkProducts compares products by kernels with those by cuBLASLt, alone and
-// with a sum and a maximum as epilogue: the measurements behind [loop.FasterProducts].
+// BenchmarkProducts compares products by kernels with those by cuBLASLt, alone and with a sum and a
+// maximum as epilogue: the measurements behind [loop.FasterProducts].
 func BenchmarkProducts(b *testing.B) {
 	gpu(b)
 	ways := []struct {

@@ -20,8 +20,8 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// twoProducts is a chain of products, of which something follows the second: it
-// stores 5×7 times 7×6 times 6×9 in a state.
+// twoProducts is a chain of products, the second with an epilogue: it stores 5×7 times 7×6 times
+// 6×9 in a state.
 func twoProducts(t *testing.T) *ir.Graph {
 	t.Helper()
 	g, err := ir.Build("products", func(b *ir.Builder) {
@@ -161,7 +161,8 @@ func TestOnlyProductsWithoutAlgorithmUseKernels(t *testing.T) {
 	}
 }
 
-// A product that only lacks an algorithm with a bias behind it is computed without.
+// A product without an algorithm that adds its bias is computed without the bias, which a kernel
+// adds.
 func TestBiasIsAddedByKernelIfUnsupported(t *testing.T) {
 	fake.Products(t, fake.Install(t, true).Dir, 13)
 	g, err := ir.Build("dense", func(b *ir.Builder) {
@@ -213,8 +214,8 @@ func TestAProductThatFailsIsNamed(t *testing.T) {
 	}
 }
 
-// Products of whole numbers so small that nothing is rounded are what integers
-// give, of each type and layout, with something behind them.
+// Products of integers so small that nothing is rounded equal integer products, for each type and
+// layout, with epilogues.
 func TestGPUMultipliesByCuBLASLt(t *testing.T) {
 	gpu(t)
 	b := cuda.With(loop.AllProducts)
@@ -236,8 +237,8 @@ func TestGPUMultipliesByCuBLASLt(t *testing.T) {
 	}
 }
 
-// NaN stays NaN in a relu after a product of cuBLASLt, as for [ops.Relu], and what is not
-// positive becomes 0.
+// NaN stays NaN in a relu after a product of cuBLASLt, as in [ops.Relu]; nonpositive numbers become
+// 0.
 func TestGPUReluKeepsNaN(t *testing.T) {
 	gpu(t)
 	const m, n, k = 256, 384, 192
@@ -260,7 +261,7 @@ func TestGPUReluKeepsNaN(t *testing.T) {
 		y[i] = float32(i%5) - 2
 	}
 	nan := float32(math.NaN())
-	x[3*k+5], bias[7] = nan, nan // row 3, and column 7 where there is a bias
+	x[3*k+5], bias[7] = nan, nan // row 3, and column 7 if there is a bias
 	in := map[string]native.Tensor{"x": native.Float32s(x, m, k), "y": native.Float32s(y, k, n), "bias": native.Float32s(bias)}
 	for _, withBias := range []bool{false, true} {
 		for _, tf32 := range []bool{false, true} {

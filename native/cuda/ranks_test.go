@@ -33,8 +33,15 @@ var jobs = map[string]func(ctx context.Context, r *rank) error{
 	"collectives": collectivesOfARank, "outside of graphs": collectivesOfARank,
 	"curve": curveOfARank, "small curve": curveOfARank, "curve sharded": curveOfARank, "small curve sharded": curveOfARank,
 	"curve params": curveOfARank, "small curve params": curveOfARank, "small curve partition": curveOfARank,
+	"curve ring": curveOfARank, "small curve ring": curveOfARank, "ring time": ringOfARank,
+	"llama 8B": decodeOfARank, "llama 70B": decodeOfARank, "7B params": largeOfARank,
 	"gpt2 sharded": gpt2OfARank, "gpt2": gpt2OfARank, "bandwidth": bandwidthOfARank,
 	"killed": stepsOfARank, "late": stepsOfARank, "plan": stepsOfARank, "refused": stepsOfARank, "broken": stepsOfARank,
+}
+
+// sessionJobs are what processes do that open a session as users do.
+var sessionJobs = map[string]func(ctx context.Context, job string) error{
+	"open": openOfARank, "tensor": tensorOfARank, "tensor sequence": tensorOfARank, "small tensor": tensorOfARank,
 }
 
 // rank is a process of a job.
@@ -52,8 +59,8 @@ func TestRank(t *testing.T) {
 	if job == "" {
 		return
 	}
-	if job == "open" {
-		must(t, openOfARank(t.Context()))
+	if own := sessionJobs[job]; own != nil {
+		must(t, own(t.Context(), job))
 		return
 	}
 	run, err := launch.Environment()
@@ -399,7 +406,7 @@ func failures(t *testing.T, wants map[string][]string) {
 }
 
 // openOfARank prints the device that a process takes, and its group.
-func openOfARank(ctx context.Context) error {
+func openOfARank(ctx context.Context, _ string) error {
 	s, err := rlx.Open("cuda")
 	if err != nil {
 		return err

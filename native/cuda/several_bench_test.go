@@ -33,17 +33,20 @@ import (
 func BenchmarkSeveral(b *testing.B) {
 	gpu(b)
 	for n := 1; n <= 8 && cuda.New(n-1).Probe() == nil; n *= 2 {
-		for _, job := range []string{"gpt2", "serial gpt2", "gpt2 sharded", "bandwidth"} {
-			if n == 1 && job != "gpt2" {
+		for _, job := range []string{"gpt2", "serial gpt2", "gpt2 sharded", "bandwidth", "ring time", "llama 8B", "llama 70B", "7B params"} {
+			alone := job == "gpt2" || job == "ring time" || job == "llama 8B"
+			if n == 1 && !alone {
 				continue
 			}
-			for i, said := range runRanks(b, job, n) {
-				for line := range strings.Lines(said) {
-					if strings.HasPrefix(line, "Several: ") || strings.Contains(line, "typed true") {
-						fmt.Printf("rank %d of %d, %s", i, n, line)
+			b.Run(job+"/"+strconv.Itoa(n), func(b *testing.B) {
+				for i, said := range runRanks(b, job, n) {
+					for line := range strings.Lines(said) {
+						if strings.HasPrefix(line, "Several: ") || strings.HasPrefix(line, "ended") && !strings.Contains(line, "<nil>") {
+							fmt.Printf("rank %d of %d, %s", i, n, line)
+						}
 					}
 				}
-			}
+			})
 		}
 	}
 }
@@ -163,43 +166,25 @@ func gpt2OfARank(ctx context.Context, r *rank) error {
 	return p.Close(ctx)
 }
 
-// bandwidthOfARank prints the bus bandwidth of an all-reduce: 2·(n−1)/n of its bytes in a second, as
-// nccl-tests define it.
-func bandwidthOfARank(ctx context.Context, r *rank) error {
-	const size = 64 << 20
-	g, err := ir.Build("bandwidth", func(b *ir.Builder) {
-		x := b.State("x", ir.F32, ir.N(size))
-		b.SetState("x", ops.AllReduce(b, x, ops.MeshAttrs{MeshAxis: "data", Devices: r.Size}, ops.AllReduceSum))
-	})
-	if err != nil {
-		return err
-	}
-	p, err := r.module(ctx, g)
-	if err != nil {
-		return err
-	}
-	var least float64 = math.Inf(1)
-	for range 5 {
-		begun := time.Now()
-		if err := cuda.Replay(p, "step", 10); err != nil {
-			return err
-		}
-		least = min(least, time.Since(begun).Seconds()/10)
-	}
-	fmt.Printf("Several: all-reduce of 256 MiB, %d GPUs: %.0f GB/s of bus bandwidth, with a copy of the array\n",
-		r.Size, 4*size*2*float64(r.Size-1)/float64(r.Size)/least/1e9)
-	return p.Close(ctx)
-}
-
 // curveBatch is the number of rows of a batch that the ranks divide.
 const curveBatch = 16
+
+// curveModel is the model of the losses that GPUs compare.
+var curveModel = irtest.GPT{Vocab: 256, Context: 64, Width: 128, Heads: 4, Blocks: 2, Batch: curveBatch, Tied: true, Packed: true, Tanh: true}
 
 // curveOfARank prints the losses of a model, a GPT or for the fake GPU two layers, whose batch is
 // divided among the ranks.
 func curveOfARank(ctx context.Context, r *rank) error {
-	model := irtest.GPT{Vocab: 256, Context: 64, Width: 128, Heads: 4, Blocks: 2, Batch: curveBatch / r.Size, Tied: true, Packed: true, Tanh: true}
+	model := curveModel
+	model.Batch /= r.Size
 	loss, rate := model.Loss, 3e-3
-	if strings.HasPrefix(r.job, "small") {
+	if strings.HasSuffix(r.job, "ring") {
+		time := 512
+		if strings.HasPrefix(r.job, "small") {
+			time = curveBatch
+		}
+		loss, rate = func() (*ir.Graph, error) { return ringLoss(time/r.Size, r.Size) }, 0.01
+	} else if strings.HasPrefix(r.job, "small") {
 		rows := curveBatch / r.Size
 		if r.isPartition() {
 			rows = curveBatch
@@ -294,6 +279,9 @@ func TestGPURanksTrainAsOne(t *testing.T) {
 	trainAsOne(t, "curve", 0.5)
 	trainAsOne(t, "curve sharded", 0.5)
 	trainAsOne(t, "curve params", 0.5)
+	trainAsOne(t, "curve ring", 0.9)
+	trainAsOne(t, "tensor", 0.9)
+	trainAsOne(t, "tensor sequence", 0.9)
 }
 
 // TestRanksTrainAsOneOnFakeGPUs does so with a smaller model.
@@ -303,6 +291,8 @@ func TestRanksTrainAsOneOnFakeGPUs(t *testing.T) {
 	trainAsOne(t, "small curve sharded", 0.8)
 	trainAsOne(t, "small curve params", 0.8)
 	trainAsOne(t, "small curve partition", 0.8)
+	trainAsOne(t, "small curve ring", 0.99)
+	trainAsOne(t, "small tensor", 0.99)
 }
 
 // trainAsOne compares the losses of a job with one rank and with two. The last is at most a part of

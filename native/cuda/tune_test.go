@@ -19,8 +19,8 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// TestTuningOnAFakeGPU compiles by measured schedules, and again by those that were
-// kept; either computes the same.
+// TestTuningOnAFakeGPU compiles with measured schedules, and again with the stored ones; both
+// compute the same.
 func TestTuningOnAFakeGPU(t *testing.T) {
 	fake.Install(t, true)
 	dir := t.TempDir()
@@ -48,9 +48,9 @@ func TestTuningOnAFakeGPU(t *testing.T) {
 	}
 }
 
-// BenchmarkTuning times the candidates of the groups of memory jobs and of models, and
-// reports for each how fast what is taken without measuring is: in hundredths of what the
-// fastest candidate is. The least of them is the benchmark's own figure.
+// BenchmarkTuning times the candidates of the groups of memory jobs and of models, and reports for
+// each the speed of the untuned choice in hundredths of the fastest candidate's. The smallest of
+// them is the benchmark's result.
 func BenchmarkTuning(b *testing.B) {
 	d := cuda.New(0)
 	must(b, d.Probe())

@@ -32,7 +32,7 @@ type CSVOptions struct {
 	Columns []Column
 	// Comma separates fields; 0 means a comma.
 	Comma rune
-	// Header says that the first line has the names of the fields.
+	// Header means that the first line has the names of the fields.
 	Header bool
 }
 

@@ -44,7 +44,7 @@ func (b *backend) device() (*device, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.dev != nil && b.dev.lost.Load() {
-		return nil, &native.Error{Backend: Name, Call: "probe", Kind: native.ErrLost, Err: errGone}
+		return nil, &native.Error{Backend: Name, Call: "probe", Kind: native.ErrLost, Err: errDeviceGone}
 	}
 	if b.dev != nil {
 		return b.dev, nil

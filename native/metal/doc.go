@@ -13,7 +13,7 @@
 // same kernels on Linux, on a software device (package software) that passes the suite of
 // all backends. The Objective-C compiles and links for macOS against declarations written
 // from Apple's documentation (package apple); clang checks the address spaces of the
-// kernels (package msl/check). Whether Apple's compiler accepts the kernels and how fast
+// kernels (package clang). Whether Apple's compiler accepts the kernels and how fast
 // they are is unknown; `make test-apple` on a Mac reports it.
 //
 // Parameters, states and intermediate values lie in one heap of memory that the GPU and the

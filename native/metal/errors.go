@@ -28,13 +28,13 @@ func (p *program) Kind(err error) error {
 	return nil
 }
 
-// errGone is the reason of errors after the GPU is lost.
-var errGone = errors.New("this process lost the GPU after an earlier error: restart it")
+// errDeviceGone is the reason of errors after the GPU is lost.
+var errDeviceGone = errors.New("this process lost the GPU after an earlier error: restart it")
 
-// Lost returns errGone if the device is lost.
+// Lost returns errDeviceGone if the device is lost.
 func (p *program) Lost() error {
 	if p.device.lost.Load() {
-		return errGone
+		return errDeviceGone
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir/lm"
 )
 
-// Preprocessing says how an image becomes the input of a model: it is resized, cut, scaled and normalised, as
+// Preprocessing describes how an image becomes the input of a model: it is resized, cut, scaled and normalised, as
 // preprocessor_config.json says.
 type Preprocessing struct {
 	// Resize is the height and width to which an image is resized; Shortest is the size of its shorter

@@ -40,12 +40,12 @@ case. Types and declarations say what an op asks of its operands (C1, C2, …).
 |---|---|---|---|---|---|---|---|---|---|---|
 `
 
-// backends are asked in the order of the columns.
+// backends are the backends in the order of the columns.
 func backends() []native.Backend {
 	return []native.Backend{cpu.Backend(), webgpu.Backend(), cuda.Backend(), metal.Backend(), coreml.Backend()}
 }
 
-// table returns the file.
+// table returns the text of the file.
 func table() string {
 	var w strings.Builder
 	w.WriteString(head)
@@ -73,7 +73,7 @@ func table() string {
 	return w.String()
 }
 
-// convention says what an op makes of NaN.
+// convention returns an op's treatment of NaN.
 func convention(c nan.Convention) string {
 	switch {
 	case c.Rule == nan.Answered:
@@ -108,7 +108,7 @@ func firstSentence(text string) string {
 	return strings.TrimSuffix(text, ".")
 }
 
-// rule says where a rule of an op comes from.
+// rule returns the source of a rule of an op.
 func rule(d *ir.Def, own bool, none string) string {
 	switch {
 	case own:
@@ -121,7 +121,7 @@ func rule(d *ir.Def, own bool, none string) string {
 	return none
 }
 
-// answer says what a backend makes of the samples of an op.
+// answer returns a backend's support of the samples of an op.
 func answer(b native.Backend, d *ir.Def) string {
 	level := native.Unsupported
 	var refused []string
@@ -135,8 +135,8 @@ func answer(b native.Backend, d *ir.Def) string {
 			level = min(level, got.Level)
 			continue
 		}
-		// A reason ends with the element type that is refused. That CoreML holds no
-		// empty values is said once for all ops.
+		// A reason ends with the refused element type. That CoreML has no empty values is stated
+		// once for all ops.
 		words := strings.Fields(got.Reason)
 		if what := words[len(words)-1]; what != "empty" && !slices.Contains(refused, what) {
 			refused = append(refused, what)
@@ -154,8 +154,8 @@ func answer(b native.Backend, d *ir.Def) string {
 	return level.String()
 }
 
-// support asks a backend about a node and, where it is made of others or owns
-// graphs, about these.
+// support returns a backend's support of a node and, for a composite or an op with subgraphs, of
+// their nodes.
 func support(b native.Backend, n *ir.Node) native.Support {
 	s := b.Support(n)
 	if s.Level == native.Unsupported {

@@ -5,8 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
+	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/internal/workload"
 	"github.com/rlx-go/rlx/native"
 )
@@ -43,7 +45,7 @@ time of each kernel. Inputs and outputs are copied with each run.`,
 			}
 			b := benchJSON{
 				Device: w.session.Device().Name, Entry: w.entry, Compile: millis(w.compile), Runs: t.runs,
-				Least: millis(t.least), Median: millis(t.median), P90: millis(t.p90), Memory: w.program.Memory(),
+				Min: millis(t.least), Median: millis(t.median), P90: millis(t.p90), Memory: w.program.Memory(),
 			}
 			if e, err := entryOf(w.module, w.entry); err == nil {
 				b.Operations = workload.Of(e.Graph).Operations
@@ -65,7 +67,7 @@ type benchJSON struct {
 	Entry      string       `json:"entry"`
 	Compile    float64      `json:"compileMs"`
 	Runs       int          `json:"runs"`
-	Least      float64      `json:"minMs"`
+	Min        float64      `json:"minMs"`
 	Median     float64      `json:"medianMs"`
 	P90        float64      `json:"p90Ms"`
 	Memory     int64        `json:"memory"`     // bytes on the device
@@ -96,7 +98,7 @@ func (b *benchJSON) write(w io.Writer, asJSON bool) error {
 		return writeJSON(w, b)
 	}
 	fmt.Fprintf(w, "entry %q on %s: compiled in %.4g ms, holds %s\n", b.Entry, b.Device, b.Compile, bytesText(b.Memory))
-	fmt.Fprintf(w, "%d runs: min %.4g ms, median %.4g ms, 90%% within %.4g ms\n", b.Runs, b.Least, b.Median, b.P90)
+	fmt.Fprintf(w, "%d runs: min %.4g ms, median %.4g ms, 90%% within %.4g ms\n", b.Runs, b.Min, b.Median, b.P90)
 	if b.Operations > 0 {
 		fmt.Fprintf(w, "products: %.4g GFLOP, %.3g TFLOP/s\n", b.Operations/1e9, b.TFLOPs)
 	}
@@ -109,4 +111,29 @@ func (b *benchJSON) write(w io.Writer, asJSON bool) error {
 	}
 	fmt.Fprintln(w)
 	return native.WriteTimings(w, b.profile)
+}
+
+// timing are the times of runs of an entry.
+type timing struct {
+	runs               int
+	least, median, p90 time.Duration
+}
+
+// timeRuns runs an entry until the given time is over, at least three times and once before. The
+// inputs are copied to the device with each run, and the outputs back.
+func timeRuns(ctx context.Context, p *rlx.Program, entry string, in rlx.Inputs, whole time.Duration) (timing, error) {
+	var times []time.Duration
+	for begin := time.Now(); len(times) < 4 || time.Since(begin) < whole; {
+		start := time.Now()
+		if _, err := p.Call(ctx, entry, in); err != nil {
+			return timing{}, err
+		}
+		if err := p.Sync(ctx); err != nil {
+			return timing{}, err
+		}
+		times = append(times, time.Since(start))
+	}
+	times = times[1:]
+	slices.Sort(times)
+	return timing{len(times), times[0], times[len(times)/2], times[len(times)*9/10]}, nil
 }

@@ -249,7 +249,7 @@ func TestBenchCountsOperations(t *testing.T) {
 	}
 	code, out, stderr := call(t, g.String(), "bench", "-", "-device", "cpu", "-time", "1ms", "-json")
 	var b benchJSON
-	if err := json.Unmarshal([]byte(out), &b); err != nil || code != 0 || b.Operations != want || b.Runs < 3 || b.Least > b.Median || b.Median > b.P90 || len(b.Kernels) == 0 {
+	if err := json.Unmarshal([]byte(out), &b); err != nil || code != 0 || b.Operations != want || b.Runs < 3 || b.Min > b.Median || b.Median > b.P90 || len(b.Kernels) == 0 {
 		t.Errorf("exit status %d: %+v, %s, %v", code, b, stderr, err)
 	}
 	code, out, stderr = call(t, g.String(), "bench", "-", "-device", "cpu", "-time", "1ms")

@@ -221,8 +221,8 @@ func drawInitial(ctx context.Context, host *rlx.Session, p *rlx.Program, g *ir.G
 type summary struct {
 	DType string    `json:"dtype"`
 	Dims  []int     `json:"dims"`
-	Least *float64  `json:"min,omitempty"` // nil for no elements and for complex numbers
-	Most  *float64  `json:"max,omitempty"`
+	Min   *float64  `json:"min,omitempty"` // nil for no elements and for complex numbers
+	Max   *float64  `json:"max,omitempty"`
 	Mean  *float64  `json:"mean,omitempty"`
 	NaN   int       `json:"notFinite,omitempty"` // elements that are NaN or infinite
 	Data  []float64 `json:"data,omitempty"`      // row by row; not with elements that are not finite
@@ -254,7 +254,7 @@ func summarize(x rlx.Tensor, data bool) (summary, error) {
 	}
 	if n > 0 {
 		mean := sum / float64(n)
-		s.Least, s.Most, s.Mean = &least, &most, &mean
+		s.Min, s.Max, s.Mean = &least, &most, &mean
 	}
 	return s, nil
 }
@@ -273,8 +273,8 @@ func (s summary) String() string {
 	if s.array.Len() > shown {
 		first = append(first, "…")
 	}
-	if s.Least != nil && s.array.Len() > 1 {
-		text += fmt.Sprintf("  min %.4g  mean %.4g  max %.4g", *s.Least, *s.Mean, *s.Most)
+	if s.Min != nil && s.array.Len() > 1 {
+		text += fmt.Sprintf("  min %.4g  mean %.4g  max %.4g", *s.Min, *s.Mean, *s.Max)
 	}
 	if s.NaN > 0 {
 		text += fmt.Sprintf("  %d not finite", s.NaN)

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlx-go/rlx/internal/mapped"
+	"github.com/rlx-go/rlx/internal/tensorfile"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -21,7 +21,7 @@ import (
 // File is an open file, or the files of an index, whose tensors are read when they are asked for.
 // [Open] and [OpenAt] open one. It may be used by several goroutines.
 type File struct {
-	shards   []*mapped.File
+	shards   []*tensorfile.File
 	tensors  map[string]located
 	metadata map[string]string
 }
@@ -29,7 +29,7 @@ type File struct {
 // located is where a tensor is.
 type located struct {
 	place
-	shard *mapped.File
+	shard *tensorfile.File
 	begin int64 // of the bytes after the header
 }
 
@@ -55,7 +55,7 @@ func Open(name string) (*File, error) {
 		}
 		return f, nil
 	}
-	m, err := mapped.Open(name)
+	m, err := tensorfile.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -70,14 +70,14 @@ func Open(name string) (*File, error) {
 // Closing does not close r.
 func OpenAt(r io.ReaderAt, size int64) (*File, error) {
 	f := &File{tensors: map[string]located{}, metadata: map[string]string{}}
-	if err := f.add(mapped.Of(r, size)); err != nil {
+	if err := f.add(tensorfile.Of(r, size)); err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
 // add reads the header of a file and enters its tensors.
-func (f *File) add(m *mapped.File) error {
+func (f *File) add(m *tensorfile.File) error {
 	length, err := m.Window(0, 8)
 	if err != nil {
 		return damaged("the file has %d bytes; a header needs 8", m.Size())
@@ -155,7 +155,7 @@ type index struct {
 const maxIndex = 100 << 20
 
 func openIndex(name string) (f *File, err error) {
-	m, err := mapped.Open(name)
+	m, err := tensorfile.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func openIndex(name string) (f *File, err error) {
 	}()
 	folder := filepath.Dir(name)
 	for _, shard := range slices.Compact(slices.Sorted(maps.Values(list.Weights))) {
-		m, err := mapped.OpenIn(folder, shard)
+		m, err := tensorfile.OpenIn(folder, shard)
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/rlx-go/rlx/internal/counted"
+	"github.com/rlx-go/rlx/internal/tensorfile"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -140,7 +140,7 @@ func WriteEntries(w io.Writer, entries []Entry, metadata map[string]string) erro
 	}
 	for _, e := range entries {
 		size, _ := e.bytes()
-		if err := counted.Write(out, e.Name, size, e.Write); err != nil {
+		if err := tensorfile.Write(out, e.Name, size, e.Write); err != nil {
 			return err
 		}
 	}

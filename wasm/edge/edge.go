@@ -1,11 +1,12 @@
-// Package edge is a compile service: an [http.Handler] that takes the text of graphs, and how to derive training steps
-// of them, and answers with plans. A page then carries the runtime alone and gets a plan for the device it is on.
+// Package edge is a compile service: an [http.Handler] that compiles graphs, given as text with the
+// options of their training steps, to plans. A page then needs only the runtime and gets a plan for
+// its device.
 //
 //	POST /v1/plans         a [Request] as JSON → the plan file; Location and ETag name it
 //	GET  /v1/plans/{hash}  the plan file of a hash: it never changes
 //
-// The hash is the SHA-256 of the plan file, so that a caller can check what it got. Errors are problem details of
-// RFC 9457. Pages of any origin may ask.
+// The hash is the SHA-256 of the plan file, so that a caller can check the file. Errors are problem
+// details of RFC 9457. Requests from any origin are allowed.
 package edge
 
 import (
@@ -26,26 +27,29 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Options bound what a request may take. Zero means the default of each field.
+// Options bound the resources of a request. Zero means the default of each field.
 type Options struct {
-	// MaxBody is the largest body in bytes, 1 MiB by default: weights are no part of a graph.
+	// MaxBody is the maximum size of a body in bytes, 1 MiB by default: graphs contain no weights.
 	MaxBody int64
-	// MaxNodes is the maximum number of nodes of all graphs together, derivatives included; 12,000 by default. GPT-2's step has 9,489.
+	// MaxNodes is the maximum number of nodes of all graphs in total, derivatives included; 12,000
+	// by default. GPT-2's step has 9,489.
 	MaxNodes int
 	// MaxEntries is the maximum number of entries of a module, 16 by default.
 	MaxEntries int
-	// MaxPlan is the largest plan in bytes, 8 MiB by default.
+	// MaxPlan is the maximum size of a plan in bytes, 8 MiB by default.
 	MaxPlan int
-	// Concurrent is the maximum number of compilations at a time, 2 by default; a request beyond waits until it is cancelled.
+	// Concurrent is the maximum number of concurrent compilations, 2 by default; further requests
+	// wait until they are cancelled.
 	Concurrent int
-	// Memory is the limit of [debug.SetMemoryLimit] in bytes, which holds for the whole process; none by default. Where it is close,
-	// collecting takes more time. A worker with 128 MB has room for 80 MiB.
+	// Memory is the limit of [debug.SetMemoryLimit] in bytes, which applies to the whole process;
+	// none by default. Near the limit garbage collection takes more time. A worker with 128 MB has
+	// room for 80 MiB.
 	Memory int64
 	// Store keeps plans; by default 64 MiB of them in memory.
 	Store Store
 }
 
-// Store keeps values by key. Its methods may be called at the same time; one that fails keeps nothing.
+// Store keeps values by key. Its methods may be called concurrently; one that fails keeps nothing.
 type Store interface {
 	// Get returns a value, or false.
 	Get(ctx context.Context, key string) ([]byte, bool)
@@ -107,7 +111,7 @@ func Handler(o Options) http.Handler {
 	})
 }
 
-// preflight answers a browser that asks whether a page may send JSON; the answer holds for a day.
+// preflight answers a browser's preflight request for JSON; the answer is valid for a day.
 func preflight(w http.ResponseWriter, _ *http.Request) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST")
@@ -151,7 +155,7 @@ func writePlan(w http.ResponseWriter, r *http.Request, hash string, file []byte)
 		return
 	}
 	h.Set("Content-Length", strconv.Itoa(len(file)))
-	_, _ = w.Write(file) // whoever asked may have gone
+	_, _ = w.Write(file) // the client may be gone
 }
 
 func planKey(hash string) string    { return "plan/" + hash }
@@ -162,7 +166,7 @@ func hashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// planOf returns the plan that a request asks for, and its hash: one that is kept, or compiled now.
+// planOf returns the requested plan and its hash: a cached one, or one compiled now.
 func (s *service) planOf(r *http.Request) (string, []byte, error) {
 	q, err := s.read(r)
 	if err != nil {
@@ -270,7 +274,7 @@ func (s *service) parse(q *Request) ([]ir.Entry, error) {
 	return entries, nil
 }
 
-// keyOf returns the key of a request in the store: of its graphs as they are printed, not as they were written.
+// keyOf returns the key of a request in the store: that of its graphs as printed, not as written.
 func keyOf(q *Request, entries []ir.Entry) (string, error) {
 	printed := *q
 	printed.Entries = make([]Entry, len(q.Entries))

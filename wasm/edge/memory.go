@@ -11,7 +11,7 @@ type memory struct {
 	mu     sync.Mutex
 	room   int
 	values map[string]*list.Element
-	used   *list.List // of value, the last used first
+	used   *list.List // of value, the most recently used first
 }
 
 type value struct {

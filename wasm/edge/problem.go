@@ -26,7 +26,7 @@ func tooLarge(text string, args ...any) *problem {
 	return &problem{Status: http.StatusRequestEntityTooLarge, Kind: "limit", Detail: fmt.Sprintf(text, args...)}
 }
 
-// kinds are the statuses of errors of package ir, and their kinds as the TypeScript package names them.
+// kinds maps errors of package ir to HTTP statuses and the kinds of the TypeScript package.
 var kinds = []struct {
 	err    error
 	kind   string
@@ -66,12 +66,12 @@ func problemOf(err error) *problem {
 	return p
 }
 
-// refuse answers with a problem, which no cache keeps.
+// refuse answers with a problem, which is not cached.
 func refuse(w http.ResponseWriter, p *problem) {
 	p.Type, p.Title = "urn:rlx:"+p.Kind, http.StatusText(p.Status)
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // whoever asked may have gone
+	_ = json.NewEncoder(w).Encode(p) // the client may be gone
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Request is the body of a POST, with the names that the TypeScript package has for the same.
+// Request is the body of a POST. Names are those of the TypeScript package.
 type Request struct {
 	// Name is the plan's name, "main" by default.
 	Name string `json:"name,omitempty"`
@@ -23,8 +23,8 @@ type Request struct {
 	Symbols map[string]int `json:"symbols,omitempty"`
 	// Targets are "webgpu", the default, "wasm" and "wasm-relaxed"; the plans of those after the first are its variants.
 	Targets []string `json:"targets,omitempty"`
-	// Limits are what the WebGPU device can do; by default what every one can. They are rounded down to levels, so that many
-	// devices share a plan.
+	// Limits are the capabilities of the WebGPU device; by default those of every device. They are
+	// rounded down to levels, so that many devices share a plan.
 	Limits Limits `json:"limits,omitzero"`
 }
 
@@ -33,11 +33,11 @@ type Entry struct {
 	Name string `json:"name"`
 	// Text is the graph in its text form.
 	Text string `json:"text"`
-	// Step says how the graph becomes a training step; none for a graph that is compiled as it is.
+	// Step describes the training step of the graph; nil for a graph that is compiled unchanged.
 	Step *Step `json:"step,omitempty"`
 }
 
-// Step is how a training step is derived: the options of step in TypeScript.
+// Step describes a training step: the options of step in TypeScript.
 type Step struct {
 	// Loss is the output to minimise, "loss" by default.
 	Loss string `json:"loss,omitempty"`
@@ -56,7 +56,7 @@ type Step struct {
 // Rule is a kind, under "kind", and numbers or truth values by name.
 type Rule map[string]any
 
-// Limits are those of a GPUDevice by their names.
+// Limits are those of a GPUDevice, by name.
 type Limits struct {
 	StorageBuffers int    `json:"maxStorageBuffersPerShaderStage,omitempty"`
 	BindingBytes   int    `json:"maxStorageBufferBindingSize,omitempty"`
@@ -68,8 +68,8 @@ type Limits struct {
 	Device         string `json:"device,omitempty"`
 }
 
-// recipe returns the limits of the level: numbers are rounded down to the default of WebGPU times a power of two. One that
-// is not above its default is the default, and counts as not given.
+// recipe returns the limits of the level: numbers are rounded down to the default of WebGPU times a
+// power of two. One that is not above its default counts as the default.
 func (l Limits) recipe() recipe.Limits {
 	return recipe.Limits{
 		StorageBuffers: level(l.StorageBuffers, 8), BindingBytes: level(l.BindingBytes, 128<<20), BufferBytes: level(l.BufferBytes, 256<<20),
@@ -131,7 +131,7 @@ func (e Entry) derived(g *ir.Graph, symbols map[string]int) (*ir.Graph, error) {
 	return g, err
 }
 
-// lossScale is the first factor of the loss where products are f16, whose range is small.
+// lossScale is the initial loss scale for products in f16, whose range is small.
 const lossScale = 1 << 16
 
 func (s *Step) recipe() (recipe.Step, error) {

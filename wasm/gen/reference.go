@@ -71,8 +71,8 @@ func signature(d *ir.Def) string {
 	return strings.NewReplacer("readonly OperandOf<V>[]", "readonly (Value | number)[]", "OperandOf<V>", "Value | number", "<V>", "<Value>", "V[]", "Value[]", "[V", "[Value", ", V", ", Value", ": V", ": Value").Replace(text)
 }
 
-// mostElements bounds the elements of an operand or a result of an example.
-const mostElements = 48
+// maxElements bounds the elements of an operand or a result of an example.
+const maxElements = 48
 
 // exampleOf returns an example of an op: the sample of it that is nearest to a size that reads well. Nil
 // where each has an operand or a result that is large, empty, or of a type that TypeScript lacks.
@@ -116,7 +116,7 @@ func distanceOf(in []*ir.Array) int {
 	return distance
 }
 
-// likeness says how far a sample is from how the op is called: of a list of operands with several, and
+// likeness describes how far a sample is from how the op is called: of a list of operands with several, and
 // with axes where it takes some.
 func likeness(d *ir.Def, s ir.Sample) int {
 	distance := 0
@@ -136,7 +136,7 @@ var arrayClasses = map[ir.DType]string{
 }
 
 func unfit(a *ir.Array) bool {
-	return a == nil || arrayClasses[a.DType] == "" || a.Len() == 0 || a.Len() > mostElements
+	return a == nil || arrayClasses[a.DType] == "" || a.Len() == 0 || a.Len() > maxElements
 }
 
 // exampleFrom returns the example of one sample, or nil where a result does not fit. Samples that the op

@@ -82,7 +82,7 @@ func shrink(data []byte) ([]byte, error) {
 	if err := functions.write(); err != nil {
 		return nil, err
 	}
-	tables, err := functions.leaveOut(memory)
+	tables, err := functions.omitComputed(memory)
 	if err != nil {
 		return nil, err
 	}

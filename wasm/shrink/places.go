@@ -44,15 +44,15 @@ func (f *function) findReturns(base int64) map[int]returnStore {
 		for _, l := range open {
 			s.conditional = s.conditional || l.op == opIf
 		}
-		s.resumes = !s.conditional && !f.stopsBehindCall(at)
+		s.resumes = !s.conditional && !f.stopsAfterCall(at)
 		found[at] = s
 	})
 	return found
 }
 
-// stopsBehindCall reports whether unwinding from the call after an instruction is an error: "call;
+// stopsAfterCall reports whether unwinding from the call after an instruction is an error: "call;
 // if unreachable".
-func (f *function) stopsBehindCall(at int) bool {
+func (f *function) stopsAfterCall(at int) bool {
 	for ; at+2 < len(f.body); at++ {
 		if op := f.body[at].op; op == opCall || op == opCallIndirect {
 			return f.body[at+1].op == opIf && f.body[at+2].op == opUnreachable

@@ -93,7 +93,7 @@ func (n *numbering) numberCalls(f *function, returns map[int]returnStore, trap i
 		s := returns[at]
 		switch _, known := n.numbers[s.place]; {
 		case s.resumes || known:
-		case f.calleeBehind(at) == trap:
+		case f.calleeAfter(at) == trap:
 			trapping = append(trapping, s.place)
 		default:
 			k := kind{n.record.sp.at(s.place), n.record.maps.at(s.place - 1)}
@@ -127,8 +127,8 @@ func (n *numbering) numberWith(sp int32) int64 {
 	return 0
 }
 
-// calleeBehind returns the number of the function that is called next, -1 if unknown.
-func (f *function) calleeBehind(at int) int64 {
+// calleeAfter returns the number of the function that is called next, -1 if unknown.
+func (f *function) calleeAfter(at int) int64 {
 	for ; at < len(f.body); at++ {
 		switch f.body[at].op {
 		case opCall:

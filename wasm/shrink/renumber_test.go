@@ -109,7 +109,7 @@ func compareReturns(t *testing.T, name string, old, new *function, was, is *reco
 		if got, want := is.sp.at(place), was.sp.at(s.place); got != want {
 			t.Errorf("%s: depth %d at place %d, was %d at %d", name, got, place, want, s.place)
 		}
-		if got, want := is.maps.at(place-1), was.maps.at(s.place-1); got != want && place != 0 && old.calleeBehind(at) != trap {
+		if got, want := is.maps.at(place-1), was.maps.at(s.place-1); got != want && place != 0 && old.calleeAfter(at) != trap {
 			t.Errorf("%s: map %d at place %d, was %d at %d", name, got, place, want, s.place)
 		}
 		if got, want := label(new, place), label(old, s.place); got != want && s.resumes {

@@ -48,10 +48,10 @@ type computed struct {
 	index, functions     uint64 // functions is the length of the index without its last record
 }
 
-// leaveOut removes from memory what the start function writes: all buckets, and the record fields
+// omitComputed removes from memory what the start function writes: all buckets, and the record fields
 // that repeat the index. Each word of the index becomes its difference from the previous word, so
 // that equal differences remain.
-func (t *table) leaveOut(memory []byte) (computed, error) {
+func (t *table) omitComputed(memory []byte) (computed, error) {
 	base := uint64(len(memory) - len(t.memory))
 	c := computed{
 		buckets: t.module(moduleBuckets), bucketCount: (t.module(moduleMaxPC) - t.module(moduleMinPC) + bucketAddresses - 1) / bucketAddresses,

@@ -158,6 +158,15 @@ func (e *Encoder) general32(how int, rm Operand, x int) {
 // ShiftLeft shifts a general register to the left.
 func (e *Encoder) ShiftLeft(reg, by int) { e.General(shiftGeneral.Imm(by), 4, Register(reg)) }
 
+// ShiftRight shifts a general register to the right, without its sign.
+func (e *Encoder) ShiftRight(reg, by int) { e.General(shiftGeneral.Imm(by), 5, Register(reg)) }
+
+// MultiplyConst multiplies a general register by a constant of 32 bits.
+func (e *Encoder) MultiplyConst(reg, x int) {
+	e.General(multiply, reg, Register(reg))
+	e.int32(x)
+}
+
 // ClearGeneral sets a general register to 0.
 func (e *Encoder) ClearGeneral(reg int) {
 	e.General(Opcode{form: form{code: 0x33}, imm: none}, reg, Register(reg)) // XORL

@@ -58,6 +58,18 @@ var encodings = []struct {
 	{"shl r11, 3", "49c1e303", func(e *Encoder) { e.ShiftLeft(R11, 3) }},
 	{"dec rax", "48ffc8", func(e *Encoder) { e.CountDown(Register(AX)) }},
 	{"inc dword ptr [rax]", "ff00", func(e *Encoder) { e.CountUp32(At(AX, 0)) }},
+	{"vbroadcastf32x4 zmm18, [rax]", "62e27d481a10", func(e *Encoder) { e.Wide = true; e.Vector32(SpreadQuarter, 18, 0, At(AX, 0)) }},
+	{"vbroadcastf64x4 zmm3, [rax]", "62f2fd481b18", func(e *Encoder) { e.Wide = true; e.Vector32(SpreadHalf, 3, 0, At(AX, 0)) }},
+	{"vinsertf32x4 zmm19, zmm19, [rax + 48], 2", "62e3654018580302", func(e *Encoder) { e.Wide = true; e.Vector32(InsertQuarter.Imm(2), 19, 19, At(AX, 48)) }},
+	{"vinsertf64x4 zmm4, zmm4, ymm21, 1", "62b3dd481ae501", func(e *Encoder) { e.Wide = true; e.Vector32(InsertHalf.Imm(1), 4, 4, Register(21)) }},
+	{"vextractf32x4 [rax + 16], zmm20, 3", "62e37d4819600103", func(e *Encoder) { e.Wide = true; e.Vector32(ExtractQuarter.Imm(3), 20, 0, At(AX, 16)) }},
+	{"vextractf64x4 [rax + 100], zmm6, 1", "62f3fd481bb06400000001", func(e *Encoder) { e.Wide = true; e.Vector32(ExtractHalf.Imm(1), 6, 0, At(AX, 100)) }},
+	{"vbroadcastf128 ymm9, [rax]", "c4627d1a08", func(e *Encoder) { e.Vector32(SpreadQuarter, 9, 0, At(AX, 0)) }},
+	{"vinsertf128 ymm9, ymm9, [rax + 100], 1", "c4633518486401", func(e *Encoder) { e.Vector32(InsertQuarter.Imm(1), 9, 9, At(AX, 100)) }},
+	{"vextractf128 [rax], ymm10, 1", "c4637d191001", func(e *Encoder) { e.Vector32(ExtractQuarter.Imm(1), 10, 0, At(AX, 0)) }},
+	{"shr rax, 3", "48c1e803", func(e *Encoder) { e.ShiftRight(AX, 3) }},
+	{"imul rax, rax, 4096", "4869c000100000", func(e *Encoder) { e.MultiplyConst(AX, 4096) }},
+	{"lea rax, [rdx + 32]", "488d4220", func(e *Encoder) { e.General(Address, AX, At(DX, 32)) }},
 	{"prefetcht0 [rdx + 64]", "0f184a40", func(e *Encoder) { e.Prefetch(At(DX, 64)) }},
 }
 

@@ -173,6 +173,12 @@ var (
 	PermuteHalves   = op(p66, m0F3A, 0x06)                                    // VPERM2F128
 	PermuteWords    = op(p66, m0F38, 0x16)                                    // VPERMPS
 	BroadcastHalf   = op(p66, m0F38, 0x79)                                    // VPBROADCASTW
+	SpreadQuarter   = op(p66, m0F38, 0x1a).of(quarter)                        // VBROADCASTF32X4, VBROADCASTF128
+	SpreadHalf      = op(p66, m0F38, 0x1b).quadEVEX().of(half)                // VBROADCASTF64X4
+	InsertQuarter   = op(p66, m0F3A, 0x18).of(quarter)                        // VINSERTF32X4, VINSERTF128
+	InsertHalf      = op(p66, m0F3A, 0x1a).quadEVEX().of(half)                // VINSERTF64X4
+	ExtractQuarter  = op(p66, m0F3A, 0x19).of(quarter)                        // VEXTRACTF32X4, VEXTRACTF128
+	ExtractHalf     = op(p66, m0F3A, 0x1b).quadEVEX().of(half)                // VEXTRACTF64X4
 	MoveQuad        = op(p66, m0F, 0x6e).quadEVEX().quadInVEX()               // VMOVQ from a general register
 )
 
@@ -199,13 +205,15 @@ var (
 	countDown    = general(0xff)                                         // DECQ, by the register field
 	byConstant   = general(0x81)                                         // ADDQ, SUBQ, CMPQ, by the register field
 	byByte       = general(0x83)                                         // the same with a constant of 8 bits
-	shiftGeneral = general(0xc1)                                         // SHLQ, by the register field
+	shiftGeneral = general(0xc1)                                         // SHLQ, SHRQ, by the register field
+	multiply     = general(0x69)                                         // IMUL3Q
 )
 
 func general(code byte) Opcode { return Opcode{form: form{code: code}, imm: none, quad: true} }
 
 // Conditions of jumps, by the flags of an instruction before.
 const (
+	Below          = 0x2 // unsigned
 	Equal          = 0x4
 	NotEqual       = 0x5
 	Less           = 0xc

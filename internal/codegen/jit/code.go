@@ -55,6 +55,7 @@ func (s *Set) Compile(r *Rows) *Code {
 	for _, k := range r.Kernels {
 		c.arrays += k.arrays
 	}
+	c.arrays += len(r.Indirect)
 	s.byText[string(text)] = c
 	s.texts = append(s.texts, text)
 	return c

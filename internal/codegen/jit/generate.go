@@ -37,7 +37,12 @@ func generate(r *Rows, level simd.Level) (text []byte, room int) {
 	g.at(level, r.Kernels[0].Long)
 	var begin asm.Label
 	g.Bind(&begin)
-	for _, k := range r.Kernels {
+	for i, k := range r.Kernels {
+		for _, x := range r.Indirect {
+			if x.After == i {
+				g.place(x)
+			}
+		}
 		g.kernel(k.optimize())
 		g.first += k.arrays
 	}
@@ -148,6 +153,10 @@ func (g *generator) do(s *step) {
 		g.scale(s)
 	case rotateBits:
 		g.rotateBits(s)
+	case loadRuns:
+		g.loadRuns(s)
+	case storeRuns:
+		g.storeRuns(s)
 	case roundHalf:
 		g.roundHalf(s)
 	default:

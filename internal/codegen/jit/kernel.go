@@ -22,7 +22,7 @@ type Value int32
 
 // Kernel is the body of a vectorised loop, built step by step.
 type Kernel struct {
-	// Long says that numbers have 64 bits (f64, i64 and u64), so that a vector has half
+	// Long means that numbers have 64 bits (f64, i64 and u64), so that a vector has half
 	// the lanes.
 	Long         bool
 	arrays       int
@@ -51,8 +51,9 @@ type step struct {
 	args  []argument
 	dst   Value // noValue for store
 	array int
-	skip  int // of load and store: index of the vector in the iteration
-	lanes int // lanes of rotate, bits of rotateBits
+	skip  int  // of load and store: index of the vector in the iteration
+	lanes int  // lanes of rotate, bits of rotateBits
+	runs  Runs // of loadRuns and storeRuns
 }
 
 type stepKind uint8
@@ -69,6 +70,8 @@ const (
 	scale      // x·2^y for an integer y, rounded once where the processor does
 	roundHalf  // to f16
 	rotateBits // x rotated left by lanes bits
+	loadRuns
+	storeRuns
 )
 
 const noValue Value = -1
@@ -327,7 +330,7 @@ func eliminateDead(steps []step, needed map[Value]bool) []step {
 	at := len(kept)
 	for i := len(steps) - 1; i >= 0; i-- {
 		s := steps[i]
-		if s.kind != store && s.kind != storeFirst && !needed[s.dst] {
+		if s.dst != noValue && !needed[s.dst] {
 			continue
 		}
 		for _, a := range s.args {
@@ -352,6 +355,18 @@ type Rows struct {
 	// Counter is an array whose first element, of 32 bits, counts the rows; negative for
 	// none.
 	Counter int
+	// Indirect are arrays whose places depend on what kernels of the row computed, where
+	// [HasIndirect] is true.
+	Indirect []Indirect
+}
+
+// Indirect places an array of a row: Scale bytes times a number from the address of the array Base,
+// which has a number after those of the kernels' arrays. The number, of 32 bits, is the first
+// element of the array Index, which a kernel of the row stores; one outside of 0 to Most-1 counts
+// as 0.
+type Indirect struct {
+	Array, Base, Index, Scale, Most int
+	After                           int // the number of kernels that run before
 }
 
 // One returns a single row of a kernel.

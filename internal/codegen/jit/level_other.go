@@ -10,3 +10,8 @@ func widthOf(simd.Level) int { return 1 }
 
 // generate is never reached, as there is no encoder.
 func generate(*Rows, simd.Level) (text []byte, room int) { return nil, 0 }
+
+func hasRuns() bool { return false }
+
+// HasIndirect reports whether rows have indirect arrays.
+func HasIndirect() bool { return false }

@@ -29,6 +29,23 @@ func (g *generator) loopBack(lanes int, start *asm.Label) {
 	g.JumpIf(asm.Less, start)
 }
 
+// HasIndirect reports whether rows have indirect arrays.
+func HasIndirect() bool { return true }
+
+// place computes the address of an indirect array.
+func (g *generator) place(x Indirect) {
+	g.loadPointer(scratch, arrayArgument+x.Index)
+	g.General(asm.LoadInt32, scratch, asm.At(scratch, 0))
+	var inside asm.Label
+	g.CompareConst(asm.Register(scratch), x.Most)
+	g.JumpIf(asm.Below, &inside)
+	g.ClearGeneral(scratch)
+	g.Bind(&inside)
+	g.MultiplyConst(scratch, x.Scale)
+	g.General(asm.Add, scratch, asm.At(arguments, 8*(arrayArgument+x.Base)))
+	g.General(asm.MoveTo, scratch, asm.At(arguments, 8*(arrayArgument+x.Array)))
+}
+
 // nextRow counts a row, and while rows remain advances the arrays and jumps back.
 func (g *generator) nextRow(r *Rows, start *asm.Label) {
 	g.loadPointer(scratch, rowsArgument)

@@ -39,6 +39,11 @@ func (g *generator) loopBack(lanes int, start *asm.Label) {
 	g.JumpIf(asm.Greater, start)
 }
 
+// HasIndirect reports whether rows have indirect arrays.
+func HasIndirect() bool { return false }
+
+func (g *generator) place(Indirect) {}
+
 // nextRow counts a row, and while rows remain advances the arrays and jumps back.
 func (g *generator) nextRow(r *Rows, start *asm.Label) {
 	g.loadPointer(scratch, rowsArgument)

@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	cuda "github.com/rlx-go/rlx/internal/clang"
-	"github.com/rlx-go/rlx/internal/codegen/msl/check"
+	"github.com/rlx-go/rlx/internal/clang"
 	"github.com/rlx-go/rlx/internal/metal/driver"
 	"github.com/rlx-go/rlx/internal/metal/software"
 )
@@ -99,13 +98,13 @@ func TestClangDistinguishesAddressSpaces(t *testing.T) {
 		"a name that there is not":      "x[i] = nothing(p[0]);",
 	} {
 		t.Run(name, func(t *testing.T) {
-			var bad *cuda.CompileError
-			if err := check.Compile(kernelWith(body)); !errors.As(err, &bad) {
+			var bad *clang.CompileError
+			if err := clang.CheckMetal(kernelWith(body)); !errors.As(err, &bad) {
 				t.Errorf("error %v", err)
 			}
 		})
 	}
-	if err := check.Compile(kernelWith("x[i] = p[0];")); err != nil {
+	if err := clang.CheckMetal(kernelWith("x[i] = p[0];")); err != nil {
 		t.Error(err)
 	}
 }

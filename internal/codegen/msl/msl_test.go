@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/clang"
 	"github.com/rlx-go/rlx/internal/codegen/clike"
 	"github.com/rlx-go/rlx/internal/codegen/msl"
-	"github.com/rlx-go/rlx/internal/codegen/msl/check"
 	"github.com/rlx-go/rlx/internal/compiler/kerneltest"
 	"github.com/rlx-go/rlx/ir/loop"
 )
@@ -54,7 +54,7 @@ func TestGoldenKernelsRespectAddressSpaces(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			kerneltest.Golden(t, c.name+".metal", c.source, *update)
-			if err := check.Compile(c.source); err != nil {
+			if err := clang.CheckMetal(c.source); err != nil {
 				t.Error(err)
 			}
 		})
@@ -104,7 +104,7 @@ func TestKernelsForPiecesOfTheirGrids(t *testing.T) {
 		if i%10 > 0 {
 			continue
 		}
-		if err := check.Compile(source); err != nil {
+		if err := clang.CheckMetal(source); err != nil {
 			t.Errorf("%s: %v", c.Kernel.Name, err)
 		}
 	}

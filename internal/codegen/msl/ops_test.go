@@ -9,9 +9,8 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
-	cuda "github.com/rlx-go/rlx/internal/clang"
+	"github.com/rlx-go/rlx/internal/clang"
 	"github.com/rlx-go/rlx/internal/codegen/msl"
-	"github.com/rlx-go/rlx/internal/codegen/msl/check"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
@@ -30,7 +29,7 @@ func TestOpKernelsRespectAddressSpaces(t *testing.T) {
 		}
 		t.Run(string(op), func(t *testing.T) {
 			t.Parallel()
-			var all cuda.Batch
+			var all clang.Batch
 			for i, s := range d.Samples() {
 				g, _, err := irtest.SampleGraph(op, s)
 				must(t, err)
@@ -39,7 +38,7 @@ func TestOpKernelsRespectAddressSpaces(t *testing.T) {
 				}
 				all.Add(fmt.Sprintf("sample_%d", i), msl.Prefix, planOf(t, g))
 			}
-			if err := check.Compile(all.String()); err != nil {
+			if err := clang.CheckMetal(all.String()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -59,9 +58,9 @@ func TestTrainingKernelsRespectAddressSpaces(t *testing.T) {
 			must(t, err)
 			g, err := optim.Step(loss, "loss", optim.Adam{}, optim.Options{})
 			must(t, err)
-			var all cuda.Batch
+			var all clang.Batch
 			all.Add("step", msl.Prefix, planOf(t, g))
-			if err := check.Compile(all.String()); err != nil {
+			if err := clang.CheckMetal(all.String()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -73,7 +72,7 @@ func TestTrainingKernelsRespectAddressSpaces(t *testing.T) {
 func TestAttentionKernelsRespectAddressSpaces(t *testing.T) {
 	target := newest()
 	target.ScoreBytes = 1
-	var batch cuda.Batch
+	var batch clang.Batch
 	for _, op := range []ir.Op{ops.OpAttentionForward, ops.OpAttentionBackward} {
 		d, _ := ir.Lookup(op)
 		for i, s := range d.Samples() {
@@ -82,7 +81,7 @@ func TestAttentionKernelsRespectAddressSpaces(t *testing.T) {
 			batch.Add(fmt.Sprintf("%s_%d", op, i), msl.Prefix, planFor(t, g, target))
 		}
 	}
-	if err := check.Compile(batch.String()); err != nil {
+	if err := clang.CheckMetal(batch.String()); err != nil {
 		t.Error(err)
 	}
 	if n := strings.Count(batch.String(), "simdgroup_multiply_accumulate"); n == 0 {

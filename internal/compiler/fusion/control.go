@@ -221,7 +221,7 @@ func (c control) inner(g *ir.Graph, carries int) (*Partition, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g, err = ownCarries(g, carries); err != nil {
+	if g, err = distinctCarries(g, carries); err != nil {
 		return nil, err
 	}
 	return &Partition{
@@ -249,9 +249,9 @@ func (p *Partition) seen(name string, t ir.Type, outer *Tensor) *Tensor {
 	return p.parent.alias(name, t, outer)
 }
 
-// ownCarries returns a step in which no next carry is also another output, so that both are written
+// distinctCarries returns a step in which no next carry is also another output, so that both are written
 // by one kernel instead of a copy.
-func ownCarries(g *ir.Graph, carries int) (*ir.Graph, error) {
+func distinctCarries(g *ir.Graph, carries int) (*ir.Graph, error) {
 	outputs := g.Outputs()
 	shared, found := make([]bool, len(outputs)), false
 	for i, carry := range outputs[:carries] {

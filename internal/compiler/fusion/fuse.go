@@ -108,7 +108,8 @@ func readByOther(g *Group, b *Group) bool {
 func (f fuser) admits(m, a, b *Group) bool {
 	m.partition = f.partition
 	m.footprint = a.footprint.merged(&b.footprint)
-	if m.footprint.members > maxGroupMembers || m.footprint.weight > maxGroupWeight {
+	times := m.lengthens(a, b)
+	if m.footprint.members > times*maxGroupMembers || m.footprint.weight > times*maxGroupWeight {
 		return false
 	}
 	return m.binds()

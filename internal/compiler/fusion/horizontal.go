@@ -13,6 +13,8 @@ const (
 	// maxParts bounds the number of parts: the users of one part wait for all of them,
 	// and all operands stay live.
 	maxParts = 64
+	// maxSmallParts bounds the number of parts that nothing waits for and that move maxPartBytes in all.
+	maxSmallParts = 1024
 )
 
 // fuseHorizontally fuses small independent maps horizontally: all maps without readers (the
@@ -26,7 +28,7 @@ func (f fuser) fuseHorizontally() {
 			read[q.index] = true
 		}
 	}
-	bundles := map[[2]int]*Group{} // by level and phase
+	bundles := map[[2]int]*bundle{} // by level and phase
 	for i, g := range f.list {
 		if g.Kind != MapKind || g.bytes() > maxPartBytes {
 			continue
@@ -36,18 +38,31 @@ func (f fuser) fuseHorizontally() {
 			key = [2]int{sink, 0}
 		}
 		a := bundles[key]
-		if a == nil || len(a.HorizontalParts()) == maxParts {
-			bundles[key] = g
+		if a == nil || !a.takes(g, !read[i]) {
+			bundles[key] = &bundle{g, g.bytes()}
 			continue
 		}
 		if len(a.Parts) == 0 {
-			a = &Group{Kind: MapKind, partition: f.partition}
-			f.addPart(a, bundles[key])
-			bundles[key] = a
+			first := a.Group
+			a.Group = &Group{Kind: MapKind, partition: f.partition}
+			f.addPart(a.Group, first)
 		}
-		f.addPart(a, g)
+		f.addPart(a.Group, g)
+		a.bytes += g.bytes()
 	}
 	f.list = f.topological(currentGroups(f.list))
+}
+
+// bundle is a group that others join, and the memory traffic of its parts.
+type bundle struct {
+	*Group
+	bytes int
+}
+
+// takes reports whether a group can be a further part. Parts without readers may be many where they are small.
+func (a *bundle) takes(g *Group, unread bool) bool {
+	parts := len(a.HorizontalParts())
+	return parts < maxParts || unread && parts < maxSmallParts && a.bytes+g.bytes() <= maxPartBytes
 }
 
 // addPart appends a group to the parts of a horizontal fusion, which takes its place.

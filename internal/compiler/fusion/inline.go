@@ -68,7 +68,7 @@ func decide(p *Partition) *decisions {
 	}
 	live := liveNodes(g)
 	for _, n := range nodes {
-		d.apart[n.ID()] = runsApart(n, &p.states)
+		d.apart[n.ID()] = hasOwnKernels(n, &p.states)
 	}
 	for _, n := range nodes {
 		d.uniform[n.ID()] = d.isUniform(n)
@@ -159,9 +159,9 @@ func isRunScalar(t ir.Type) bool {
 	return len(t.Shape) == 0 && (t.DType == ir.F32 || t.DType == ir.I32 || t.DType == ir.U32)
 }
 
-// runsApart reports whether a node never joins a larger group, because its kernels
+// hasOwnKernels reports whether a node never joins a larger group, because its kernels
 // bind many tensors of their own.
-func runsApart(n *ir.Node, s *states) bool {
+func hasOwnKernels(n *ir.Node, s *states) bool {
 	switch n.Def().Lower.(type) {
 	case *ir.ScatterLowering:
 		return !isSearched(n, s)
@@ -224,7 +224,7 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 				return false
 			}
 		}
-		if repeated && broadcasts(n, u) || costly && overlaps(n, u) {
+		if repeated && broadcasts(n, u) || costly && overlaps(n, u) || d.isCostlyPart(n, u) {
 			return false
 		}
 	}

@@ -142,12 +142,26 @@ func dimsOf(v ir.Value) []int {
 	return dims
 }
 
+// isCostlyPart reports whether n is a part of a concatenation whose text is longer for it than a round
+// trip through memory. Threads of a warp have elements of several parts, so each of them takes the
+// time of all.
+func (d *decisions) isCostlyPart(n, u *ir.Node) bool {
+	if !withTensorCores || !d.tensorCores || u.Op() != ops.OpConcatenate {
+		return false
+	}
+	others := sizeOf(u.Types()[0])/max(sizeOf(n.Types()[0]), 1) - 1
+	return d.weight[n.ID()]*others > recomputeWeight
+}
+
 // recomputes reports whether several users each recompute a value: its expression reads one
 // stored value of the same number of elements that takes no more memory, and otherwise
 // small ones, so that the users read those instead.
 func (d *decisions) recomputes(n *ir.Node) bool {
 	if !withTensorCores || !d.tensorCores || d.weight[n.ID()] > recomputeWeight {
 		return false
+	}
+	if d.expands(n) {
+		return true
 	}
 	size, wholes := sizeOf(n.Types()[0]), 0
 	for _, v := range d.reads[n.ID()] {
@@ -162,6 +176,42 @@ func (d *decisions) recomputes(n *ir.Node) bool {
 	return wholes == 1
 }
 
+// expandFactor is how many times larger a value is than all that it is computed from where its
+// users read that instead.
+const expandFactor = 4
+
+// expands reports whether a large value is computed from much smaller ones, as what edges of a graph
+// carry is from the nodes that they join: a cache holds these. Indices are then checked once, by
+// kernels of their own.
+func (d *decisions) expands(n *ir.Node) bool {
+	size, read := bytesOf(n.Types()[0]), 0
+	if size < longBytes {
+		return false
+	}
+	for _, v := range d.reads[n.ID()] {
+		read += bytesOf(v.Type())
+	}
+	if expandFactor*read > size {
+		return false
+	}
+	d.storeChecks(n)
+	return true
+}
+
+// storeChecks stores the checked indices in a node's expression.
+func (d *decisions) storeChecks(n *ir.Node) {
+	for _, v := range n.Inputs() {
+		switch x := v.Node(); {
+		case !d.virtual[x.ID()]:
+		case x.Op() == ops.OpCheckIndex:
+			d.virtual[x.ID()] = false
+		default:
+			d.storeChecks(x)
+		}
+	}
+	d.measure(n)
+}
+
 // smallPart is the factor by which a value must be smaller than another for its memory
 // traffic to be negligible.
 const smallPart = 32
@@ -170,4 +220,28 @@ const smallPart = 32
 func sizeOf(t ir.Type) int {
 	n, _ := t.Shape.Size().Const()
 	return n
+}
+
+// longTimes is by how much the limits of a group grow where its members pass whole arrays. A cut of
+// a long elementwise chain stores each value that the other side reads, often a dozen, for which
+// some 2,400 operations of a kernel are no more than their time in memory.
+const longTimes = 4
+
+// longBytes is the size of a value from which storing it takes as long as a launch: an H200 moves
+// 9 MB in that time.
+const longBytes = 8 << 20
+
+// lengthens returns by how much the limits of m, the merge of a and b, are multiplied: by [longTimes]
+// where tensor cores multiply, m is a map, and a value between a and b takes longer through memory than a launch.
+func (m *Group) lengthens(a, b *Group) int {
+	p := m.partition
+	if !withTensorCores || !p.options.TensorCores || m.Kind != MapKind {
+		return 1
+	}
+	for _, k := range a.footprint.keeps {
+		if bytesOf(k.v.Type()) > longBytes && b.reads(k.v) {
+			return longTimes
+		}
+	}
+	return 1
 }

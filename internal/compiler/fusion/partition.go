@@ -61,7 +61,7 @@ type Options struct {
 	// the surrounding nodes. At 0 both always are, unless a branch contains a loop of
 	// unknown length.
 	Branch int
-	// TensorCores says that products use tensor cores, which load operands as stored
+	// TensorCores means that products use tensor cores, which load operands as stored
 	// and leave other work bound by memory: rounded operands are stored, the epilogue
 	// of a product replaces its result, and more values are recomputed to save reads.
 	TensorCores bool

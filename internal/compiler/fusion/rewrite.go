@@ -29,7 +29,7 @@ func selectBranches(g *ir.Graph, threshold int) (*ir.Graph, error) {
 }
 
 // brancher copies graphs without their conds. Where taken is valid, it is a boolean
-// that says whether the copied nodes are on the branch taken; index checks apply
+// that reports whether the copied nodes are on the branch taken; index checks apply
 // only then. An invalid taken means always.
 type brancher struct {
 	b         *ir.Builder
@@ -39,12 +39,12 @@ type brancher struct {
 
 // keepsBranch reports whether a cond stays, so that only one branch runs.
 func keepsBranch(n *ir.Node, threshold int) bool {
-	return slices.ContainsFunc(n.Subgraphs(), holdsWhile) || threshold > 0 && work(n, n.Subgraphs()...) >= threshold
+	return slices.ContainsFunc(n.Subgraphs(), containsWhile) || threshold > 0 && work(n, n.Subgraphs()...) >= threshold
 }
 
-func holdsWhile(g *ir.Graph) bool {
+func containsWhile(g *ir.Graph) bool {
 	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
-		return n.Op() == ops.OpWhile || slices.ContainsFunc(n.Subgraphs(), holdsWhile)
+		return n.Op() == ops.OpWhile || slices.ContainsFunc(n.Subgraphs(), containsWhile)
 	})
 }
 

@@ -193,10 +193,10 @@ func isAttention(op ir.Op) bool {
 	return op == ops.OpAttention || op == ops.OpAttentionForward || op == ops.OpAttentionBackward
 }
 
-// adopt decides about a node as its rule says.
+// adopt applies the padding rule of a node.
 func (a *Analysis) adopt(p *ir.Padding) {
 	n := p.Node
-	for _, d := range p.Least {
+	for _, d := range p.NonNegative {
 		a.least[d] = true
 	}
 	a.extents[n.ID()] = p.Out

@@ -76,7 +76,7 @@ func slice(p *ir.Padding) error {
 			out[axis] = ir.ExtentOf(a.Size[axis])
 		}
 		last := a.Start[axis].Add(a.Size[axis].Sub(ir.N(1)).Mul(ir.N(a.Stride[axis]))).Add(ir.N(1))
-		p.Least = append(p.Least, d.Sub(last))
+		p.NonNegative = append(p.NonNegative, d.Sub(last))
 		moves[axis] = p.Open(a.Start[axis]) || p.Open(a.Size[axis]) && !p.Open(d)
 	}
 	p.Out = [][]ir.Extent{out}
@@ -121,11 +121,11 @@ func pad(p *ir.Padding) error {
 			return err
 		}
 		out[axis] = ir.ExtentOf(shape[axis])
-		p.Least = append(p.Least, a.Low[axis], a.High[axis])
+		p.NonNegative = append(p.NonNegative, a.Low[axis], a.High[axis])
 		if p.IsOpen(e) {
 			masked = append(masked, axis)
 			if a.Interior[axis] > 0 {
-				p.Least = append(p.Least, x[axis].Sub(ir.N(1)))
+				p.NonNegative = append(p.NonNegative, x[axis].Sub(ir.N(1)))
 			}
 		}
 		if moved[axis] = p.Open(a.Low[axis]); moved[axis] && a.Interior[axis] > 0 {
@@ -306,7 +306,7 @@ func gather(p *ir.Padding) error {
 		}
 		return nil
 	}
-	p.Least = lastOf(p, a.Axes)
+	p.NonNegative = lastOf(p, a.Axes)
 	p.Emit = func(e ir.PadEmitter, in []ir.Value) []ir.Value {
 		return e.Copy(in[0], clamped(e, p.Node.Input(0).Shape(), a.Axes, in[1]))
 	}
@@ -386,10 +386,10 @@ func scatterPositions(p *ir.Padding, a *ops.ScatterAttrs, positions []ir.Extent)
 		return refuse("updates of the whole operand have open positions")
 	}
 	if d := p.Node.Input(1).DType(); isUnsigned(d) && d.Size() < 4 {
-		return refuse("indices of type %s have no value that is outside for sure", d)
+		return refuse("indices of type %s have no value that is always out of range", d)
 	}
 	if clamps {
-		p.Least = lastOf(p, a.Axes)
+		p.NonNegative = lastOf(p, a.Axes)
 	}
 	p.Emit = func(e ir.PadEmitter, in []ir.Value) []ir.Value {
 		if clamps {

@@ -91,7 +91,7 @@ func elementwise(p *ir.Padding) error {
 func checkIndex(p *ir.Padding) error {
 	a := p.Node.Attrs().(*ops.CheckIndexAttrs)
 	fillAll(p, 0, zeros(p.Node.Input(0).DType()))
-	p.Least = []ir.Dim{a.Bound.Sub(ir.N(1))}
+	p.NonNegative = []ir.Dim{a.Bound.Sub(ir.N(1))}
 	if !p.Open(a.Bound) {
 		return elementwise(p)
 	}
@@ -118,7 +118,7 @@ func dimSize(p *ir.Padding) error {
 	a := p.Node.Attrs().(*ops.DimSizeAttrs)
 	p.Out = [][]ir.Extent{{}}
 	size := ir.Shape(a.Sizes).Size()
-	p.Least = []ir.Dim{size}
+	p.NonNegative = []ir.Dim{size}
 	p.Emit = func(e ir.PadEmitter, _ []ir.Value) []ir.Value {
 		return []ir.Value{ops.Convert(e.Builder(), e.Size(size), a.DType)}
 	}
@@ -152,7 +152,7 @@ func randomBits(p *ir.Padding) error {
 		return refuse("random bits for several keys, or in pairs, have an open axis after the first one")
 	}
 	p.Emit = func(e ir.PadEmitter, in []ir.Value) []ir.Value { return bitsByPosition(e, a, in) }
-	p.Least = []ir.Dim{ir.Shape(a.Shape).Size()}
+	p.NonNegative = []ir.Dim{ir.Shape(a.Shape).Size()}
 	return nil
 }
 
@@ -212,7 +212,7 @@ func arg(value neutral) func(p *ir.Padding) error {
 			return err
 		}
 		p.Fill(0, axis, e, value(p.Node.Input(0).DType()))
-		p.Least = []ir.Dim{e.Size().Sub(ir.N(1))}
+		p.NonNegative = []ir.Dim{e.Size().Sub(ir.N(1))}
 		p.Out = [][]ir.Extent{slices.Delete(slices.Clone(p.In[0]), axis, axis+1)}
 		return nil
 	}
@@ -282,7 +282,7 @@ func associative(p *ir.Padding) error {
 		return err
 	}
 	if p.IsOpen(e) && (a.Reverse || len(e) > 1) {
-		return refuse("a scan from the end would begin with padding, of which the operator is not known to be neutral")
+		return refuse("a scan from the end would begin with padding, for which the operator is not known to be neutral")
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 // memory layout of the complex one. g must be free of composites. The error is of kind
 // [ir.ErrUnsupported] and names the first node that [Pairable] refuses.
 func LowerComplex(g *ir.Graph) (*ir.Graph, error) {
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, err
 	}
 	return ir.Transform(g.Name(), func(b *ir.Builder) {

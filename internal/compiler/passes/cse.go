@@ -14,7 +14,7 @@ import (
 // rematerialize nodes are not: sharing one would keep its value live between its uses.
 // Each graph is handled separately, because a subgraph is closed.
 func cse(r *run, g *ir.Graph) (*ir.Graph, error) {
-	first, found := r.firstAlike(g)
+	first, found := r.findDuplicates(g)
 	if !found && !slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return len(n.Subgraphs()) > 0 }) {
 		return g, nil
 	}
@@ -26,9 +26,9 @@ func cse(r *run, g *ir.Graph) (*ir.Graph, error) {
 	})
 }
 
-// firstAlike returns, by node, the first equal node, which may be the node itself, and
+// findDuplicates returns, by node, the first equal node, which may be the node itself, and
 // whether any node has an earlier equal.
-func (r *run) firstAlike(g *ir.Graph) (first []*ir.Node, found bool) {
+func (r *run) findDuplicates(g *ir.Graph) (first []*ir.Node, found bool) {
 	first = make([]*ir.Node, len(g.Nodes()))
 	seen := make(map[string]*ir.Node, len(g.Nodes()))
 	before := map[*ir.Node]*ir.Node{} // another node with the key of this one

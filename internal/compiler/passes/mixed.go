@@ -27,7 +27,7 @@ func Mixed(g *ir.Graph, half ir.DType) (*ir.Graph, error) {
 	if half != ir.F16 && half != ir.BF16 {
 		return nil, ir.DTypef("the type of products is %s; it must be f16 or bf16", half)
 	}
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, err
 	}
 	if hasScan(g) {

@@ -95,7 +95,7 @@ const maxRounds = 8
 // Run applies all passes to a graph, subgraphs included. An error is an
 // [*Error], that is a bug in a pass.
 func Run(g *ir.Graph, o Options) (*ir.Graph, error) {
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, err
 	}
 	passes := table()

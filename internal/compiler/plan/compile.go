@@ -139,7 +139,7 @@ type entryCompiler struct {
 	*compiler
 	partition *fusion.Partition
 	entry     *Entry
-	declared  *ir.Graph // as the host knows it, complex values included
+	declared  *ir.Graph // as declared, complex values included
 	launches  []placedLaunch
 	regions   map[*fusion.Tensor]region
 }

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ const gpuTimes = 8
 
 // allFamilies are the models whose training steps are compared with the minimum memory traffic.
 func allFamilies() []family {
-	list := largeFamilies
+	list := slices.Concat(largeFamilies, moreFamilies)
 	for _, f := range families.All {
 		list = append(list, family{f.Name, func() (*ir.Graph, error) {
 			g, _, err := f.Loss(gpuTimes)
@@ -131,6 +132,11 @@ var slow = map[string]string{
 	"lstm of width 650, WebGPU, map_mul_zero":                        ofStep,
 	"lstm, H200, bf16, map_sigmoid_mul_convert_reshape":              ofStep,
 	"gru, H200, bf16, map_sigmoid_mul_convert_reshape":               ofStep,
+
+	"deep hedging, H200, bf16, reduce_dot_general_add":   ofStep,
+	"deep hedging, H200, bf16, reduce_dot_general_parts": ofStep,
+	"deep hedging, WebGPU, reduce_dot_general_add":       ofStep,
+	"deep hedging, WebGPU, reduce_dot_general_parts":     ofStep,
 
 	"ctc, H200, bf16, reduce_reduce_max_reduce_sum_add_exp": ofStep,
 	"ctc, H200, bf16, map_broadcast_in_dim_select":          ofStep,

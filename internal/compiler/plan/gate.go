@@ -16,7 +16,7 @@ type gate struct {
 	pred  *fusion.Tensor
 	grids [2][][3]int // of the launches where pred is true, and where it is not
 	cells *fusion.Tensor
-	// loopCondition says that side 0 has a grid even without launches, because a
+	// loopCondition means that side 0 has a grid even without launches, because a
 	// [While] reads it.
 	loopCondition bool
 }

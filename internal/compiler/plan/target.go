@@ -40,7 +40,7 @@ type Target struct {
 	Name string // "webgpu", "cuda", "wasm"
 	loop.Caps
 	Features []string // that kernels may use, see [Requires]
-	// Branches says that executors read gates and branch on the host. Other executors
+	// Branches means that executors read gates and branch on the host. Other executors
 	// dispatch both branches, with empty grids for the one not taken.
 	Branches bool
 	Branch   int  // the minimum work for which a branch runs conditionally: see [fusion.Options]

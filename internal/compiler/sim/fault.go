@@ -75,7 +75,7 @@ func (f *Fault) Error() string {
 	return s + ", in " + f.Stmt
 }
 
-// LaunchError says why a kernel cannot be simulated.
+// LaunchError is the reason why a kernel cannot be simulated.
 type LaunchError struct {
 	Kernel string
 	Reason string

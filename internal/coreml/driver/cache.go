@@ -82,15 +82,15 @@ func (c cached) keep(compiled string) bool {
 	if os.Rename(compiled, string(c)) == nil {
 		return true
 	}
-	if !c.there() && !c.keepCopy(compiled) {
+	if !c.there() && !c.storeCopy(compiled) {
 		return false
 	}
 	_ = os.RemoveAll(compiled) // a leftover only takes space
 	return true
 }
 
-// keepCopy copies a compiled model to the cache, which may be on another volume.
-func (c cached) keepCopy(compiled string) bool {
+// storeCopy copies a compiled model to the cache, which may be on another volume.
+func (c cached) storeCopy(compiled string) bool {
 	made, err := os.MkdirTemp(filepath.Dir(string(c)), "new-*")
 	if err != nil {
 		return false

@@ -22,8 +22,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Load compiles a package, or finds it compiled in the cache, and loads a function of it.
-// What Core ML says is the error.
+// Load compiles a package, or finds it compiled in the cache, and loads a function of it. The error
+// is Core ML's.
 func (s system) Load(dir, function string, units Units) (Loaded, error) {
 	p, err := mil.Describe(dir)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s system) Load(dir, function string, units Units) (Loaded, error) {
 	m := &model{system: s, arrays: arraysOf(f)}
 	name := function
 	if len(p.Program.Functions) == 1 {
-		name = "" // which old systems know
+		name = "" // supported by old systems
 	}
 	if m.handle, m.temporary, err = s.fromCache(dir, func(compiled string) (unsafe.Pointer, error) {
 		return s.load(compiled, name, units.For(len(m.states) > 0), len(m.states) > 0)
@@ -71,7 +71,7 @@ func (s system) fromCache(dir string, load func(compiled string) (unsafe.Pointer
 	return handle, temporary, err
 }
 
-// compile returns the folder that Core ML makes of a package.
+// compile returns the folder of the package compiled by Core ML.
 func (s system) compile(dir string) (string, error) {
 	path := C.CString(dir)
 	defer C.free(unsafe.Pointer(path))

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/rlx-go/rlx/native"
@@ -101,4 +102,12 @@ type Placement struct {
 	// Cost is its share of the function's time, from 0 to 1, as estimated by Core ML;
 	// negative if unknown.
 	Cost float64
+}
+
+// Backend is the name of the backend, for errors.
+const Backend = "coreml"
+
+// unavailable returns an error that names what is missing.
+func unavailable(why string) error {
+	return &native.Error{Backend: Backend, Call: "open", Kind: native.ErrUnavailable, Err: errors.New(why)}
 }

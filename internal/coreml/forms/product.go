@@ -61,8 +61,8 @@ func dotGeneral(e *Emitter, n *ir.Node, in []Value) Value {
 	return e.value(r, whole(n.Types()[0]))
 }
 
-// mostProducts bounds the elements of an integer product before the sum: 64 MB of int32.
-const mostProducts = 1 << 24
+// maxProducts bounds the elements of an integer product before the sum: 64 MB of int32.
+const maxProducts = 1 << 24
 
 // integerProduct multiplies [batch, m, k] and [batch, k, n], or with swap [batch, n, k],
 // elementwise and sums: Core ML fails to load some int32 matmuls and linears (error -14,
@@ -75,8 +75,8 @@ func (e *Emitter) integerProduct(n *ir.Node, lhs, rhs mil.Ref, swap bool) mil.Re
 		columns, axis = rhs.Type.Dims[1], 3
 		left, right = []int{batch, m, 1, k}, []int{batch, 1, columns, k}
 	}
-	if count := float64(batch) * float64(m) * float64(k) * float64(columns); count > mostProducts {
-		e.Fail(ir.Errorf(ir.ErrUnsupported, "Core ML has no matrix product of integers; one of %.0f elements is too large to decompose, the limit is %d; this one is of %s", count, mostProducts, n.Types()[0].DType))
+	if count := float64(batch) * float64(m) * float64(k) * float64(columns); count > maxProducts {
+		e.Fail(ir.Errorf(ir.ErrUnsupported, "Core ML has no matrix product of integers; one of %.0f elements is too large to decompose, the limit is %d; this one is of %s", count, maxProducts, n.Types()[0].DType))
 		return lhs
 	}
 	products := e.op2("mul", e.reshape(lhs, left), e.reshape(rhs, right))

@@ -105,7 +105,7 @@ const (
 	CoreML9
 )
 
-// Valid reports whether the opset is one that rlx knows.
+// Valid reports whether rlx supports the opset.
 func (o Opset) Valid() bool { return o >= CoreML5 && o <= CoreML9 }
 
 // String returns the name in a program, as in "CoreML8".

@@ -1,4 +1,4 @@
-// Package software provides a Core ML in software for tests.
+// Package software implements Core ML in software, for tests.
 //
 // [Runtime] reads a model package and runs it on the CPU. [Graph] converts a function of an ML
 // program to a graph of the ops of rlx; it shares no code with package forms, which converts the
@@ -9,5 +9,5 @@
 // [Runtime], checks the order and the types of calls, pads the rows of outputs as devices do and
 // counts objects.
 //
-// Neither accepts or refuses what Apple's compiler does beyond its documentation.
+// Neither models the behaviour of Apple's compiler beyond its documentation.
 package software

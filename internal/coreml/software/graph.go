@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Graph returns the graph of a function: its inputs are inputs of their names, its
-// states are states. The error is of kind [ir.ErrUnsupported] for an operation or
-// an element type that is not known here, and names the operation.
+// Graph returns the graph of a function: its inputs are inputs of their names, its states are
+// states. The error is of kind [ir.ErrUnsupported] for an unknown operation or element type, and
+// names the operation.
 func Graph(f *mil.Function) (*ir.Graph, error) {
 	return ir.Build(f.Name, func(b *ir.Builder) {
 		r := &reader{Builder: b, values: map[string]ir.Value{}, constants: map[string]*mil.Value{}}
@@ -47,7 +47,7 @@ type reader struct {
 	constants map[string]*mil.Value
 }
 
-// dtypes are the element types that are computed with.
+// dtypes are the supported element types.
 var dtypes = map[mil.DType]ir.DType{mil.Bool: ir.Bool, mil.Int32: ir.I32, mil.Float16: ir.F16, mil.Float32: ir.F32}
 
 func (r *reader) typ(t mil.Type) ir.Type {
@@ -97,7 +97,7 @@ type call struct {
 	op *mil.Op
 }
 
-// argument returns the values of a parameter by name, nil where it is not given.
+// argument returns the values of a parameter by name, nil if it is absent.
 func (c *call) argument(parameter string) []string {
 	for _, a := range c.op.Inputs {
 		if a.Parameter == parameter {
@@ -120,7 +120,7 @@ func (c *call) arg(parameter string) ir.Value { return c.values[c.name(parameter
 func (c *call) x() ir.Value                   { return c.arg("x") }
 func (c *call) y() ir.Value                   { return c.arg("y") }
 
-// ints returns a constant of integers, or what stands for it.
+// ints returns a constant of integers, or otherwise if it is absent.
 func (c *call) ints(parameter string, otherwise ...int) []int {
 	if v := c.constants[c.name(parameter)]; v != nil {
 		return v.Ints()
@@ -174,5 +174,5 @@ func (c *call) number(parameter string, otherwise float64) float64 {
 // like returns a constant of the type of a value.
 func (c *call) like(v ir.Value, x float64) ir.Value { return ops.Const(c.Builder, v.DType(), x) }
 
-// dims returns the sizes that the result is declared with.
+// dims returns the declared sizes of the result.
 func (c *call) dims() []ir.Dim { return ir.Dims(c.op.Type.Dims...) }

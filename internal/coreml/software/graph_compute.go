@@ -44,7 +44,7 @@ func init() {
 	meanings["constexpr_blockwise_shift_scale"] = blockwise
 }
 
-// blockwise multiplies numbers by the scale of their block, less its offset.
+// blockwise multiplies integers by the scale of their block, after subtracting its offset.
 func blockwise(c *call) ir.Value {
 	data, scale := c.constants[c.name("data")], c.arg("scale")
 	a := ir.NewArray(scale.DType(), data.Type.Dims...)
@@ -65,10 +65,10 @@ func blockwise(c *call) ir.Value {
 	return ops.Mul(c.Builder, numbers, each(scale))
 }
 
-// reshaped gives a value the sizes that the result is declared with.
+// reshaped returns a value with the declared sizes of the result.
 func (c *call) reshaped(v ir.Value) ir.Value { return ops.Reshape(c.Builder, v, c.dims()...) }
 
-// layerNorm normalises over the last axes, which is all that is written.
+// layerNorm normalises over the last axes, the only ones that rlx writes.
 func layerNorm(c *call) ir.Value {
 	x, b := c.x(), c.Builder
 	axes := c.axes(x)
@@ -95,7 +95,7 @@ func matMul(c *call) ir.Value {
 	return ops.MatMul(c.Builder, swapped(c.x(), c.flag("transpose_x")), swapped(c.y(), c.flag("transpose_y")))
 }
 
-// padding returns what is added before and after each of n spatial axes.
+// padding returns the padding before and after each of n spatial axes.
 func (c *call) padding(n int) (low, high []int) {
 	low, high = make([]int, n), make([]int, n)
 	if c.word("pad_type") == "custom" {
@@ -120,7 +120,7 @@ func conv(c *call) ir.Value {
 	})
 }
 
-// pooled moves the channels to the end, where pools have them, and back.
+// pooled moves the channels to the end, as the ops for pools require, and back.
 func (c *call) pooled(pool func(x ir.Value, a ops.PoolAttrs) ir.Value) ir.Value {
 	rank := c.x().Rank()
 	n := rank - 2

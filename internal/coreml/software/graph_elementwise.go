@@ -5,7 +5,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// meanings say what an operation computes.
+// meanings maps operations to their implementations.
 var meanings = map[string]func(c *call) ir.Value{}
 
 func init() {
@@ -45,7 +45,7 @@ func init() {
 	}
 }
 
-// floored and modulo broadcast, which the ops that they are do not.
+// floored and modulo broadcast, unlike the ops that they are.
 func floored(b *ir.Builder, x, y ir.Value) ir.Value {
 	x, y = together(b, x, y)
 	return ops.FloorDivide(b, x, y)

@@ -49,13 +49,13 @@ func init() {
 	meanings["scatter_along_axis"] = scatterAlong
 }
 
-// inside returns an argument of indices into an axis of x, which fail the run where they are
-// outside: Core ML leaves open what such indices read.
+// inside returns an argument of indices into an axis of x. Indices out of range fail the run: Core
+// ML does not define what they read.
 func (c *call) inside(name string, axis int) ir.Value {
 	return ops.CheckIndex(c.Builder, c.arg(name), c.x().Dim(axis), "index of gather")
 }
 
-// scatterAlong updates elements at places along an axis; the other axes run along.
+// scatterAlong updates elements at indices along an axis; the other axes are matched.
 func scatterAlong(c *call) ir.Value {
 	data, indices := c.arg("data"), c.arg("indices")
 	axis := c.axis(data, 0)

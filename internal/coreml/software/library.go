@@ -58,8 +58,8 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Install builds the library in a directory, lets package driver use it and returns
-// its path. The error says what is missing: clang 19, GNUstep, the runtime of blocks.
+// Install builds the library in a directory, makes package driver use it and returns its path. The
+// error names what is missing: clang 19, GNUstep, the runtime of blocks.
 func Install(dir string) (library string, err error) {
 	library, err = build(dir)
 	if err != nil {
@@ -73,10 +73,10 @@ func Install(dir string) (library string, err error) {
 	return library, os.Setenv(driver.LibraryVariable, library)
 }
 
-// Alive returns how many models, arrays and states the library holds.
+// Alive returns the number of models, arrays and states that the library holds.
 func Alive(library string) int { return count(library, "rlx_software_alive") }
 
-// Compiled returns how many packages it has compiled.
+// Compiled returns the number of packages it has compiled.
 func Compiled(library string) int { return count(library, "rlx_software_compiled") }
 
 // Input returns the address of the last input of the last prediction.
@@ -164,7 +164,7 @@ func arrays(list []mil.Input) (*C.rlx_array, C.int) {
 	return out, C.int(len(list))
 }
 
-// describe gives an array a type.
+// describe sets the type of an array.
 func describe(a *C.rlx_array, t mil.Type) {
 	a._type, a.rank = C.RLX_FLOAT32, C.int(len(t.Dims))
 	switch t.DType {
@@ -230,8 +230,8 @@ func rlxSoftwareState(handle C.uintptr_t, name *C.char, a *C.rlx_array, write C.
 	return 1
 }
 
-// rlxSoftwarePlan places results of fp16 on the Neural Engine, of fp32 on the GPU and
-// others on the CPU; all cost as much.
+// rlxSoftwarePlan places results of fp16 on the Neural Engine, of fp32 on the GPU and others on the
+// CPU; all have equal cost.
 //
 //export rlxSoftwarePlan
 func rlxSoftwarePlan(handle C.uintptr_t, out **C.rlx_placement) C.int {

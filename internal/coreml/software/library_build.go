@@ -20,8 +20,8 @@ import (
 //go:embed lib
 var sources embed.FS
 
-// flags build for GCC's Objective-C runtime, which GNUstep on Debian is made for and
-// which has no automatic reference counting.
+// flags build for GCC's Objective-C runtime, the one of GNUstep on Debian, which has no automatic
+// reference counting.
 var flags = []string{
 	"-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-Wno-unused-private-field", "-fobjc-runtime=gcc", "-fblocks", "-fobjc-exceptions",
 	"-fconstant-string-class=NSConstantString", "-I/usr/include/GNUstep", "-Ilib", "-Iinclude", "-I.",

@@ -9,12 +9,12 @@ import (
 	"github.com/rlx-go/rlx/internal/coreml/mil"
 )
 
-// brokenFolder is the folder of a whole package that check.py breaks in several ways, each of
-// which coremltools refuses.
+// brokenFolder is the folder of a valid package that check.py breaks in several ways, each of which
+// coremltools refuses.
 const brokenFolder, wholeName = "broken", "whole.mlpackage"
 
-// writeWhole writes the package that is to be broken. It has what can be: a weight in the
-// file of weights, sizes, a word, operations of one operand and of two.
+// writeWhole writes the package to break. It has all parts that can be broken: a weight in the file
+// of weights, sizes, a string, operations of one operand and of two.
 func writeWhole(dir string) error {
 	b := mil.NewBuilder("main", mil.CoreML8)
 	b.Reserve("y")
@@ -42,11 +42,11 @@ func writeWhole(dir string) error {
 	return p.Write(path)
 }
 
-// brokenKinds is how many ways check.py knows to break a package.
+// brokenKinds is the number of ways in which check.py breaks a package.
 const brokenKinds = 9
 
-// refuse reads the packages that check.py broke: each must be refused, and the whole one
-// must not be.
+// refuse reads the packages that check.py broke: each must be refused, and the valid one must not
+// be.
 func refuse(dir string) error {
 	paths, err := filepath.Glob(filepath.Join(dir, brokenFolder, "*.mlpackage"))
 	if err != nil {

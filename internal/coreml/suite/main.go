@@ -1,10 +1,9 @@
-// Command suite writes models and what they are to compute, for check.py: every
-// sample of every op that MIL can say, and whole models.
+// Command suite writes models and their expected results for check.py: every sample of every op
+// that MIL supports, and whole models.
 //
 //	go run ./internal/coreml/suite build/coreml
 //
-// With -refuse it reads the packages that check.py has broken there instead, which must be
-// refused:
+// With -refuse it reads the packages there that check.py has broken, which must be refused:
 //
 //	go run ./internal/coreml/suite -refuse build/coreml
 package main
@@ -66,14 +65,14 @@ func write(dir string) error {
 	return errors.Join(writeModels(dir), writeWhole(dir))
 }
 
-// one is a graph with its inputs and how exact its outputs are to be.
+// one is a graph with its inputs and the tolerance of its outputs.
 type one struct {
 	graph *ir.Graph
 	in    map[string]*ir.Array
 	tol   func(d ir.DType) irtest.Tolerance
 }
 
-// samples returns the samples of an op that a model can be made of.
+// samples returns the samples of an op that can be written as models.
 func samples(op ir.Op) ([]one, error) {
 	d, _ := ir.Lookup(op)
 	if d.Samples == nil {
@@ -93,13 +92,13 @@ func samples(op ir.Op) ([]one, error) {
 	return cases, nil
 }
 
-// values is what check.py reads: by function, the inputs and the outputs by the
-// names that they have in the model.
+// values is the input of check.py: by function, the inputs and the outputs under their names in the
+// model.
 type values struct {
 	Inputs  map[string]array `json:"inputs"`
 	Outputs map[string]array `json:"outputs"`
-	// Steps, where there are any, are runs one after the other, each with some inputs of
-	// its own. An output in Next is the input of that name in the next one.
+	// Steps, if any, are runs one after the other, each with some inputs. An output in Next is the
+	// input of that name in the next one.
 	Steps []values          `json:"steps,omitempty"`
 	Next  map[string]string `json:"next,omitempty"`
 }
@@ -194,8 +193,7 @@ func valuesOf(p *mil.Package, f *mil.Function, c one) (values, error) {
 	return v, nil
 }
 
-// outputOf is an expected value as a model gives it: rounded to its type, with at
-// most five axes.
+// outputOf is an expected value in the model's form: rounded to its type, with at most five axes.
 func outputOf(f *mil.Function, feature string, want *ir.Array, tol irtest.Tolerance) array {
 	want = want.Clone()
 	want.Round()

@@ -14,8 +14,8 @@ import (
 	"github.com/rlx-go/rlx/native/coreml"
 )
 
-// writeModels writes whole models, their gradients, and what only models have:
-// half precision, states, several sizes, stored weights, every opset.
+// writeModels writes whole models, their gradients, and features of models only: half precision,
+// states, several sizes, stored weights, every opset.
 func writeModels(dir string) error {
 	for _, m := range []struct {
 		name  string
@@ -100,13 +100,12 @@ func writeModel(dir, name string, g *ir.Graph) error {
 	return writeCases(dir, "model_"+name+"_stored", []one{c}, coreml.Options{Weights: weights})
 }
 
-// within is a tolerance for values of about 1, whatever their type.
+// within is a tolerance for values of about 1 of any type.
 func within(x float64) func(ir.DType) irtest.Tolerance {
 	return func(ir.DType) irtest.Tolerance { return irtest.Tolerance{Abs: x, Rel: x} }
 }
 
-// inputs returns values for all ports: small numbers that do not repeat, and
-// integers from 0 to 1.
+// inputs returns values for all ports: distinct small numbers, and integers from 0 to 1.
 func inputs(g *ir.Graph) map[string]*ir.Array {
 	in := map[string]*ir.Array{}
 	for i, p := range g.Ports() {

@@ -15,11 +15,11 @@ import (
 	"github.com/rlx-go/rlx/native/cpu"
 )
 
-// trainingSteps is how many steps a model is trained for.
+// trainingSteps is the number of steps that a model is trained for.
 const trainingSteps = 5
 
-// writeTraining writes steps of training: what check.py computes of one goes into the next,
-// and is held to what the CPU backend has after as many.
+// writeTraining writes steps of training: check.py feeds its results of one step to the next, and
+// compares the last with those of the CPU backend.
 func writeTraining(dir string) error {
 	forward, err := mlp()
 	if err != nil {
@@ -61,8 +61,8 @@ func writeSteps(dir, name string, step *ir.Graph) error {
 	return os.WriteFile(filepath.Join(dir, name+".json"), text, 0o644)
 }
 
-// trained runs the step on the CPU with another batch each time, and returns what goes into
-// the model and comes out of it, by the names of its features.
+// trained runs the step on the CPU with another batch each time, and returns the model's inputs and
+// outputs, by the names of its features.
 func trained(p *mil.Package, m *ir.Module) (values, error) {
 	ctx, f, step := context.Background(), p.Program.Functions[0], m.Entries[0].Graph
 	v := values{Inputs: map[string]array{}, Outputs: map[string]array{}, Next: map[string]string{}}
@@ -77,7 +77,7 @@ func trained(p *mil.Package, m *ir.Module) (values, error) {
 		_, graphName := meaning(p, f, in.Name)
 		features[graphName] = in.Name
 	}
-	for _, s := range program.Persistent() { // an optimiser begins with zeros
+	for _, s := range program.Persistent() { // optimizer states start as zeros
 		if s.Role != native.Param {
 			start[s.Name] = ir.NewArray(s.DType, s.Dims...)
 		}
@@ -107,7 +107,7 @@ func meaning(p *mil.Package, f *mil.Function, feature string) (role, name string
 	return words[0], words[2]
 }
 
-// batch returns the inputs of a step: those of the first one, turned around a little.
+// batch returns the inputs of a step: those of the first one, rotated.
 func batch(start map[string]*ir.Array, slots []native.Slot, step int) map[string]*ir.Array {
 	out := map[string]*ir.Array{}
 	for _, s := range slots {

@@ -38,7 +38,7 @@ var nccl struct {
 	path  string // by which it was found
 }
 
-// LoadNCCL loads NCCL. The error is of kind [ErrUnavailable] and says where it was searched.
+// LoadNCCL loads NCCL. The error is of kind [ErrUnavailable] and lists the paths searched.
 func LoadNCCL() (*NCCL, error) {
 	e := system()
 	key := e.get(NCCLVariable) + "\x00" + e.get(PathVariable)
@@ -75,7 +75,7 @@ func loadNCCL(e environment) (*NCCL, error) {
 	return nil, fmt.Errorf("%w: no NCCL: %w; install Python's package nvidia-nccl-cu13, or set %s to the path of libnccl.so.2", ErrUnavailable, failed, NCCLVariable)
 }
 
-// check converts a status to an error with what NCCL says about it.
+// check converts a status to an error with NCCL's message.
 func (n *NCCL) check(comm C.rlx_handle, call string, code C.int) error {
 	if code == 0 {
 		return nil

@@ -19,7 +19,7 @@ type handle struct {
 	err  error
 }
 
-// Run starts an entry, as [native.Program] says.
+// Run starts an entry, see [native.Program].
 func (p *Program) Run(ctx context.Context, name string, in map[string]native.Tensor) (native.Run, error) {
 	if err := p.lock(ctx, name); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ type bound struct {
 	err     error           // the first one since Wait
 }
 
-// Bind fixes the memory of an entry, as [native.Program] says.
+// Bind fixes the memory of an entry, see [native.Program].
 func (p *Program) Bind(ctx context.Context, name string, in, out map[string]native.Tensor) (native.Bound, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, p.fault(name, err)

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Run starts an entry, as [native.Program] says.
+// Run starts an entry, see [native.Program].
 func (p *Program) Run(ctx context.Context, name string, in map[string]native.Tensor) (native.Run, error) {
 	if err := p.usable(name); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ type bound struct {
 // temporary tensor, which is copied afterwards.
 type feedback struct{ temporary, to native.Tensor }
 
-// Bind fixes the memory of an entry, as [native.Program] says.
+// Bind fixes the memory of an entry, see [native.Program].
 func (p *Program) Bind(ctx context.Context, name string, in, out map[string]native.Tensor) (native.Bound, error) {
 	if err := p.fault(name, "", ctx.Err()); err != nil {
 		return nil, err

@@ -32,9 +32,9 @@ type Dispatch struct {
 	// Grid, if its buffer is set, holds the number of groups, three u32 (an indirect
 	// dispatch).
 	Grid Place
-	// Piece is set if the dispatch is a piece, Groups in size and beginning at First, of a
-	// larger grid; the kernel must be printed for that. Grid then only says whether the
-	// grid is empty.
+	// Piece is set if the dispatch is a piece of a larger grid, of size Groups and beginning at
+	// First; the kernel must be printed for pieces. Grid then only determines whether the grid is
+	// empty.
 	Piece bool
 	First [3]int
 }

@@ -7,7 +7,8 @@ import (
 
 // The kinds of errors.
 var (
-	// ErrSyntax: the text is no template, or has a part of Jinja that the package does not know.
+	// ErrSyntax: the text is no template, or uses a part of Jinja that the package does not
+	// support.
 	ErrSyntax = errors.New("syntax error")
 	// ErrValue: an operation does not fit a value, or a value is not defined.
 	ErrValue = errors.New("bad value")

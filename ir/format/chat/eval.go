@@ -38,7 +38,7 @@ func (s *scope) find(name string) (any, bool) {
 	return nil, false
 }
 
-// flow says how a block ended: at its end, or by break or continue.
+// flow describes how a block ended: at its end, or by break or continue.
 type flow int
 
 const (

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlx-go/rlx/internal/mapped"
+	"github.com/rlx-go/rlx/internal/tensorfile"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -25,13 +25,13 @@ type File struct {
 	version uint32
 	values  map[string]any
 	tensors map[string]located
-	parts   []*mapped.File
+	parts   []*tensorfile.File
 }
 
 // located is where a tensor is.
 type located struct {
 	Info
-	part *mapped.File
+	part *tensorfile.File
 	at   int64
 }
 
@@ -51,7 +51,7 @@ type Info struct {
 // kind [ErrDamaged], [ir.ErrUnsupported] for an unknown version or byte order, or those of the
 // system.
 func Open(name string) (*File, error) {
-	m, err := mapped.Open(name)
+	m, err := tensorfile.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func Open(name string) (*File, error) {
 // has its own tensors. Closing does not close r.
 func OpenAt(r io.ReaderAt, size int64) (*File, error) {
 	f := newFile()
-	if err := f.add(mapped.Of(r, size), true); err != nil {
+	if err := f.add(tensorfile.Of(r, size), true); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -96,7 +96,7 @@ func (f *File) openParts(name string) error {
 		return damaged("it is part %d of %d of a model; the name of the first ends in %q", number+1, count, first)
 	}
 	for i := int64(1); i < count; i++ {
-		m, err := mapped.OpenIn(folder, fmt.Sprintf("%s-%05d-of-%05d.gguf", prefix, i+1, count))
+		m, err := tensorfile.OpenIn(folder, fmt.Sprintf("%s-%05d-of-%05d.gguf", prefix, i+1, count))
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (f *File) openParts(name string) error {
 }
 
 // add reads the metadata and the tensors of a file. Later parts may repeat metadata, which do not count.
-func (f *File) add(m *mapped.File, first bool) error {
+func (f *File) add(m *tensorfile.File, first bool) error {
 	r := &reader{file: m}
 	if string(r.bytes(4)) != "GGUF" {
 		return cmpErr(r.err, damaged("it does not begin with GGUF"))
@@ -142,7 +142,7 @@ func (f *File) add(m *mapped.File, first bool) error {
 			return damaged("tensor %q is there twice", t.name)
 		}
 		if t.offset%alignment != 0 || t.Bytes > m.Size()-begin || t.offset > m.Size()-begin-t.Bytes {
-			return damaged("tensor %q, %v of %v, has %d bytes at %d, which the file has not", t.name, t.Type, t.Dims, t.Bytes, t.offset)
+			return damaged("tensor %q, %v of %v, has %d bytes at %d, beyond the end of the file", t.name, t.Type, t.Dims, t.Bytes, t.offset)
 		}
 		f.tensors[t.name] = located{t.Info, m, begin + t.offset}
 	}

@@ -2,8 +2,9 @@ package gguf
 
 import "math"
 
-// The block types of 256 elements have a scale, and for some a minimum, for each of a few parts, in few bits,
-// in units of one or two f16. Which scale has the least error is searched: the format does not say.
+// The block types of 256 elements divide a block into parts, each with a scale, and for some types
+// a minimum, of a few bits, in units of one or two f16. The format does not define the scales: they
+// are searched for the smallest error.
 
 // searchSteps is how many scales around the plain one are tried for a part.
 const searchSteps = 9

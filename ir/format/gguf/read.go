@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/rlx-go/rlx/internal/mapped"
+	"github.com/rlx-go/rlx/internal/tensorfile"
 )
 
 // Bounds of a file's lists, against memory that a hostile file would take: each element of a list takes
@@ -18,7 +18,7 @@ const (
 
 // reader reads a file from its start. After an error it returns zeros.
 type reader struct {
-	file *mapped.File
+	file *tensorfile.File
 	at   int64
 	err  error
 }
@@ -261,7 +261,7 @@ func (r *reader) infos(n uint64) []tensorInfo {
 		case r.err != nil:
 			return nil
 		case elements == 0:
-			r.fail("tensor %q has %v, which is not known", t.name, t.Type)
+			r.fail("tensor %q has the unknown type %v", t.name, t.Type)
 			return nil
 		case axes > 0 && t.Dims[axes-1]%elements != 0 || axes == 0 && elements > 1:
 			r.fail("tensor %q of %v: rows of %v are blocks of %d", t.name, t.Dims, t.Type, elements)

@@ -47,7 +47,8 @@ const (
 	Q1_0   Type = 41
 )
 
-// typeInfo describes a type: bytes hold elements. unpack is nil for types that no float is made of.
+// typeInfo describes a type: the elements and bytes of a block. unpack is nil for types that are
+// not converted to floats.
 type typeInfo struct {
 	name            string
 	elements, bytes int

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/rlx-go/rlx/internal/counted"
+	"github.com/rlx-go/rlx/internal/tensorfile"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -63,7 +63,7 @@ func Write(w io.Writer, metadata []Pair, tensors []Entry) error {
 		return err
 	}
 	for i, t := range tensors {
-		if err := counted.Write(out, t.Name, sizes[i], t.Write); err != nil {
+		if err := tensorfile.Write(out, t.Name, sizes[i], t.Write); err != nil {
 			return err
 		}
 		if _, err := out.Write(make([]byte, -sizes[i]&(writeAlignment-1))); err != nil {

@@ -28,7 +28,7 @@ var dtypes = map[string]ir.DType{
 	"f2": ir.F16, "f4": ir.F32, "f8": ir.F64, "c8": ir.C64, "c16": ir.C128,
 }
 
-// header is what the dict of a .npy file says.
+// header is the dict of a .npy file.
 type header struct {
 	dtype ir.DType
 	big   bool // big endian
@@ -122,7 +122,7 @@ func (h header) read(r io.Reader) ([]byte, error) {
 		at := len(data)
 		data = append(data, make([]byte, min(n-at, max(chunkBytes, at)))...)
 		if _, err := io.ReadFull(r, data[at:]); err != nil {
-			return nil, damaged("%s%v has %d bytes; the file has not", h.dtype, h.dims, n)
+			return nil, damaged("%s%v has %d bytes; the file ends before", h.dtype, h.dims, n)
 		}
 	}
 	return data, nil

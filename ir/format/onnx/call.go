@@ -226,7 +226,7 @@ func spread(x, n int) []int {
 	return out
 }
 
-// wants reports whether a result has a name.
+// wants reports whether a result has a name and so is used.
 func (c *call) wants(i int) bool { return i < len(c.n.outputs) && c.n.outputs[i] != "" }
 
 // like returns x converted to the element type of y.

@@ -18,9 +18,10 @@
 //
 // # Element types
 //
-// Types that a graph has not, of 2, 4 and 6 bits and some floats of 8, are held in wider ones
-// ([Element.DType]); casts to them round as ONNX says. Strings are refused. ONNX counts in int64, which
-// devices such as WebGPU have not: [Options.Narrow] has i32 instead where that is the same.
+// Element types that graphs lack, of 2, 4 and 6 bits and some floats of 8, are stored in wider ones
+// ([Element.DType]); casts to them round as ONNX specifies. Strings are refused. ONNX computes
+// sizes in int64, which devices such as WebGPU lack: [Options.Narrow] uses i32 where values
+// provably fit.
 //
 // # Export
 //

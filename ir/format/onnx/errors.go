@@ -16,7 +16,7 @@ func damaged(text string, args ...any) error {
 
 // Error reports a node of a model that could not be imported. It wraps the reason, of a kind of
 // package ir: [ir.ErrUnsupported] for an op, an element type or an attribute that the importer does
-// not know.
+// not support.
 type Error struct {
 	Node   string // the node's name, or that of its first output
 	Op     string // with its domain, if that is not the default one

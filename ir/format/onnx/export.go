@@ -151,8 +151,8 @@ func attrList(name string, list []int) *attribute {
 	return a
 }
 
-// literal returns a constant tensor; equal ones are one node before all others. Initializers are weights alone,
-// which who reads the model may train.
+// literal returns a constant tensor; equal ones share one node, before all others. Only weights are
+// initializers, since a reader may train these.
 func (e *modelBuilder) literal(d ir.DType, dims []int, data []byte) tensorRef {
 	key := d.String() + ir.Dims(dims...).String() + string(data)
 	if t, ok := e.consts[key]; ok {

@@ -223,7 +223,7 @@ func exportActivation(op string, attrs ...*attribute) form {
 	}
 }
 
-// exportLayerNorm uses LayerNormalization, which wants a scale.
+// exportLayerNorm uses LayerNormalization, which requires a scale.
 func exportLayerNorm(e *exporter, n *ir.Node, in []exported) tensorRef {
 	a := n.Attrs().(*ops.NormAttrs)
 	args := []tensorRef{e.whole(in[0])}

@@ -46,7 +46,8 @@ func (e modelMoves) narrow(t tensorRef, to ir.DType) tensorRef {
 	return t
 }
 
-// floatOps names the ops that ONNX has for floats, and where it says the same for integers.
+// floatOps maps operations to ONNX's ops for floats, and for integers where the definition is the
+// same.
 var floatOps = map[scalar.Op]string{
 	scalar.OpAbs: "Abs", scalar.OpSign: "Sign", scalar.OpFloor: "Floor", scalar.OpCeil: "Ceil", scalar.OpRound: "Round",
 	scalar.OpExp: "Exp", scalar.OpLog: "Log", scalar.OpSqrt: "Sqrt", scalar.OpRecip: "Reciprocal", scalar.OpNeg: "Neg",

@@ -61,7 +61,7 @@ func (e *modelBuilder) symbol(name string) tensorRef {
 		in := tensorRef{at.input, ir.I64, ir.Dims(1)}
 		return e.op("Shape", ir.I64, ir.Dims(1), []tensorRef{in}, attrInt("start", at.axis), attrInt("end", at.axis+1))
 	}
-	e.fail(ir.Errorf(ir.ErrSymbol, "no axis of an input is of size %q alone, from which a model could read it", name))
+	e.fail(ir.Errorf(ir.ErrSymbol, "no axis of an input is of size %q alone, for a model to read it from", name))
 	return tensorRef{}
 }
 

@@ -7,7 +7,7 @@ type Info struct {
 	Name string
 	// Element is the element type, 0 for a value that is no tensor.
 	Element Element
-	// Shape is nil if the model does not say; sizes that it does not say either are symbols.
+	// Shape is nil if the model does not declare it; undeclared sizes are symbols.
 	Shape ir.Shape
 }
 

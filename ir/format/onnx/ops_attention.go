@@ -206,8 +206,8 @@ func rotary(c *call) ir.Value {
 	return y
 }
 
-// linearAttention keeps a matrix for each head, to which each step adds the product of key and
-// value, after a decay and a correction as update_rule says.
+// linearAttention imports attention with a matrix as state for each head: a step applies a decay
+// and a correction by update_rule, and adds the product of key and value.
 func linearAttention(c *call) []ir.Value {
 	b, rule := c.b, c.text("update_rule", "gated_delta")
 	gated, delta := rule == "gated" || rule == "gated_delta", rule == "delta" || rule == "gated_delta"

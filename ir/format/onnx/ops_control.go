@@ -315,7 +315,7 @@ func loopWhile(c *call, y *body) {
 		if c.has(1) {
 			c.known(1)
 		}
-		c.failf("a loop that ends by what it computes, with stacked results, whose size depends on it")
+		c.failf("a loop with a computed end and stacked results, whose size is unknown")
 		return
 	}
 	condition := ops.Const(c.b, ir.Bool, 1)
@@ -365,7 +365,7 @@ func unroll(c *call, y *body, turns int, known bool) {
 	for i := 0; !known || i < turns; i++ {
 		a := condition.array(c.im)
 		if a == nil || a.Len() != 1 || i*len(y.g.nodes) > unrollLimit {
-			c.failf("a loop whose end depends on what it computes")
+			c.failf("a loop with a computed end, which cannot be unrolled")
 			return
 		}
 		if a.Element(0).I == 0 {
@@ -384,7 +384,7 @@ func unroll(c *call, y *body, turns int, known bool) {
 	c.out = slices.Clone(state)
 	for k, list := range stacked {
 		if len(list) == 0 {
-			c.failf("result %s of a loop of no turns", strconv.Itoa(k))
+			c.failf("result %s of a loop of no iterations", strconv.Itoa(k))
 			return
 		}
 		x := ops.Stack(c.b, 0, list...)
@@ -398,7 +398,7 @@ func scan(c *call) {
 	m := c.int("num_scan_inputs", 0)
 	n := len(c.in) - m
 	if c.err != nil || m < 1 || n < 0 || len(y.g.outputs) < n {
-		c.fail(damaged("%d operands, of which %d are sliced", len(c.in), m))
+		c.fail(damaged("%d operands, %d of them sliced", len(c.in), m))
 		return
 	}
 	at := func(list []int, i int) int {

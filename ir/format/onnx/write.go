@@ -44,7 +44,7 @@ type ExportOptions struct {
 // The error names the node, and is of kind [ir.ErrUnsupported] for what ONNX cannot express: complex
 // numbers, ops with kernels alone; of kind [ir.ErrSymbol] where sizes must be constant ([ir.Graph.Bind] makes them so).
 func Export(g *ir.Graph, o ExportOptions) (*Model, error) {
-	if err := g.Given(); err != nil {
+	if err := g.NotNil(); err != nil {
 		return nil, err
 	}
 	main := &graph{name: g.Name()}
@@ -198,7 +198,7 @@ func (g *graph) prune(used map[string]bool) {
 func (m *Model) Write(w io.Writer) error {
 	out := m.encode()
 	if out.size > maxMessage {
-		return ir.Errorf(ir.ErrUnsupported, "the model has %d bytes; a file of one message has up to %d, with weights in a file beside", out.size, maxMessage)
+		return ir.Errorf(ir.ErrUnsupported, "the model has %d bytes; a file of one message has up to %d, with weights in a separate file", out.size, maxMessage)
 	}
 	b := bufio.NewWriter(w)
 	if err := out.write(b); err != nil {

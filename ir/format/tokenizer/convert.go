@@ -89,7 +89,7 @@ func ToGGUF(text, config []byte) ([]gguf.Pair, error) {
 	}
 	b, ok := t.model.(*bpe)
 	if !ok || !b.withoutAffix {
-		return nil, ir.Errorf(ir.ErrUnsupported, "the tokenizer is no byte-pair encoding without prefix and suffix, which alone is written to GGUF")
+		return nil, ir.Errorf(ir.ErrUnsupported, "the tokenizer is not of byte-pair encoding without prefix and suffix, the only kind that is written to GGUF")
 	}
 	w := &pairs{t: t, bpe: b, s: s}
 	if t.byteLevel {
@@ -231,7 +231,7 @@ func (w *pairs) sentencePiece() ([]gguf.Pair, error) {
 	w.roles()
 	same, err := w.reads(w.list)
 	if err == nil && !same {
-		err = ir.Errorf(ir.ErrUnsupported, "by scores, as GGUF has them for SentencePiece, text would have other tokens than by these merges")
+		err = ir.Errorf(ir.ErrUnsupported, "GGUF stores scores for SentencePiece, and by scores text would have other tokens than by these merges")
 	}
 	return w.list, err
 }

@@ -1,6 +1,8 @@
 package tokenizer
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir"
@@ -31,7 +33,7 @@ type EncodeOptions struct {
 	OmitSpecial bool
 	// SpecialAsText reads the special tokens in a text, such as "<|im_end|>", as any other text.
 	SpecialAsText bool
-	// Quoted says that the text has parts that [Tokenizer.Quote] made: special tokens in these are text.
+	// Quoted means that the text has parts that [Tokenizer.Quote] made: special tokens in these are text.
 	Quoted bool
 }
 
@@ -229,4 +231,16 @@ func (t *Tokenizer) setTokens(of map[string]int32, addedTokens []addedToken) err
 // noToken is the error for an id that has no token.
 func noToken(id int32, size int) error {
 	return ir.Errorf(ir.ErrIndex, "no token has the id %d: ids are below %d", id, size)
+}
+
+// ErrDamaged is the kind of the errors for data that are no tokenizer: no JSON, parts that are missing
+// or contradict each other, sizes beyond the bounds of the package.
+var ErrDamaged = errors.New("damaged tokenizer")
+
+// ErrUnknownToken is the kind of the errors for text that the vocabulary does not cover, where the
+// tokenizer has no token for unknown text.
+var ErrUnknownToken = errors.New("text outside the vocabulary")
+
+func damaged(text string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(text, args...))
 }

@@ -72,7 +72,7 @@ func kernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	}
 }
 
-// plan says how the elements are shared out.
+// plan describes how the elements are shared out.
 type plan struct {
 	size    int
 	threads int // of a workgroup

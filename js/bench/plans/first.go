@@ -36,8 +36,8 @@ func writeFirst(folder string) error {
 	return nil
 }
 
-// equation is the loss of a network u of two hidden layers that is to solve
-// u‴ + u = cos x at some points x: the mean square of the residual.
+// equation is the loss of a network u of two hidden layers trained to solve u‴ + u = cos x at some
+// points x: the mean square of the residual.
 func equation(points, width int) (*ir.Graph, error) {
 	u, err := ir.Build("u", func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.Dims(points, 1)...)

@@ -37,18 +37,18 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// job is a module under the name of its file, for the smallest device unless it
-// has tensors of up to a number of bytes.
+// job is a module under the name of its file, for the smallest device unless its tensors need a
+// larger limit in bytes.
 type job struct {
 	name  string
 	make  func() (*ir.Module, error)
 	bytes int
-	// scoreBytes is that of the target, 0 for the usual one.
+	// scoreBytes is that of the target, 0 for the default.
 	scoreBytes int
-	cpu        bool // there is a plan for WebAssembly too
+	cpu        bool // also compile for WebAssembly
 }
 
-// subgroup is the size of subgroups of the devices that plans are for, 0 where that is not known.
+// subgroup is the subgroup size of the devices, 0 if unknown.
 var subgroup int
 
 func main() {
@@ -109,8 +109,8 @@ func jobs() []job {
 	return append(all, attentionJobs()...)
 }
 
-// attentionJobs are attention in blocks, and with its scores in memory as long as
-// these fit a binding of every device.
+// attentionJobs are attention in blocks, and with scores in memory if these fit a binding of every
+// device.
 func attentionJobs() []job {
 	var all []job
 	for _, dims := range [][]int{{1, 8, 512, 64}, {1, 8, 1024, 64}, {1, 8, 2048, 64}, {1, 8, 4096, 64}, {1, 8, 16384, 64}, {1, 8, 2048, 128}} {
@@ -162,10 +162,10 @@ func writePlan(path string, p *plan.Plan) error {
 	return os.WriteFile(path, file, 0o644)
 }
 
-// memoryBytes is the maximum size of a tensor of a job that is bound by memory.
+// memoryBytes is the maximum size of a tensor of a memory-bound job.
 const memoryBytes = 256 << 20
 
-// writeMemory writes the jobs that are bound by memory, and the list of them.
+// writeMemory writes the memory-bound jobs, and the list of them.
 func writeMemory(folder string) error {
 	memory, err := irtest.MemoryJobs(memoryBytes)
 	if err != nil {

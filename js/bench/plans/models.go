@@ -79,8 +79,8 @@ func mlp(layers []int, batch int) (*ir.Module, error) {
 	return module(step, "w0", layers[0], layers[1])
 }
 
-// cnn is one Adam step of the digits' convolutional network (demo/models), its
-// pictures as they are, on the mean cross-entropy of a batch.
+// cnn is one Adam step of the digits' convolutional network (demo/models), without distortion, on
+// the mean cross-entropy of a batch.
 func cnn(batch int) (*ir.Module, error) {
 	loss, err := ir.Build("cnn", func(b *ir.Builder) {
 		x, labels := b.Input("x", ir.F32, ir.Dims(batch, 8, 8, 1)...), b.Input("labels", ir.I32, ir.N(batch))

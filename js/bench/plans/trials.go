@@ -15,15 +15,14 @@ import (
 )
 
 const (
-	// trialRounds is how often a trial does its work in a run: a submission is then
-	// little of it.
+	// trialRounds is the number of repetitions in a trial's run, to hide the cost of submission.
 	trialRounds = 20
-	// leastTrial is from what estimate on a group is tried, in nanoseconds: below,
+	// leastTrial is the minimum estimate, in nanoseconds, of a group that is tried: below,
 	// launching takes most of the time, for any kernel.
 	leastTrial = 15e3
 )
 
-// trial is a candidate of a group of a job, as js/bench/h200/tune.mjs reads it.
+// trial is a candidate of a group of a job, in the form that js/bench/h200/tune.mjs reads.
 type trial struct {
 	Job      string  `json:"job"`
 	Group    string  `json:"group"` // its key
@@ -35,8 +34,7 @@ type trial struct {
 	File     string  `json:"file"`
 }
 
-// writeTrials writes a plan for each candidate of each group that is tried, and the list
-// of them.
+// writeTrials writes a plan for each candidate of each tried group, and the list of them.
 func writeTrials(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -60,8 +58,8 @@ func writeTrials(folder string) error {
 	return os.WriteFile(filepath.Join(folder, "trials.json"), text, 0o644)
 }
 
-// eachTried calls f for each larger group, equal ones once, of the jobs that are timed on
-// a GPU, with its number among those of its name in the job, from 1.
+// eachTried calls f for each larger group of the jobs that are timed on a GPU, equal ones once,
+// with its index among those of its name in the job, from 1.
 func eachTried(f func(j job, c *plan.Choice, number int) error) error {
 	memory, err := irtest.MemoryJobs(memoryBytes)
 	if err != nil {

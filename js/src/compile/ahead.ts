@@ -12,8 +12,9 @@ import { compileAll, type Module, type ModuleSource } from './train.js';
 
 export interface AheadOptions {
   /**
-   * Devices that have more than all WebGPU devices have, for a variant of the plan each: `{ f16: true }`, say. A page runs the first
-   * that its device can, so the most capable is the first. A variant that is equal to the plan without it takes no room.
+   * Devices with more capabilities than every WebGPU device has, each for a variant of the plan:
+   * `{ f16: true }`, for example. A page runs the first variant that its device supports, so the
+   * most capable comes first. A variant equal to the plan without it takes no room.
    */
   variants?: readonly Limits[];
 }

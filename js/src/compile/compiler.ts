@@ -96,8 +96,8 @@ const restMs = 250;
 export const initOptions = (): InitOptions => options;
 
 /**
- * Loads the compiler. Await it before graphs are built, and again after an error of kind `wasm`, which
- * starts the module anew, without the graphs from before.
+ * Loads the compiler. Await it before graphs are built, and again after an error of kind `wasm`,
+ * which restarts the module without the earlier graphs.
  */
 export async function init(given?: InitOptions): Promise<void> {
   if (given) checkOptions('init', given, 'gpu device worker powerPreference wasm compileWorker compilerMemory compileAt cache lazy');
@@ -120,8 +120,8 @@ export const planCache = (): Cache | undefined => Cache.of(options.cache, option
 export const clearCache = (): Promise<void> => clearStore(options.cache);
 
 /**
- * Ends the compiler and its worker, and frees the memory of both. Graphs are gone then, compilations in
- * progress reject, and programs stay. {@link init} starts it anew.
+ * Ends the compiler and its worker, and frees the memory of both. Graphs become invalid,
+ * compilations in progress reject, and programs stay usable. {@link init} restarts it.
  */
 export function closeCompiler(): void {
   closings++;

@@ -3,8 +3,9 @@
 type Awaitable<T> = T | Promise<T>;
 
 /**
- * Bytes by key, for the option `cache` of {@link init}: a `Map` is one, or files in a folder. A value that is gone or
- * damaged is made again; an error of a method is ignored, as if the store were empty.
+ * Bytes by key, for the option `cache` of {@link init}: a `Map`, for example, or files in a
+ * folder. A missing or damaged value is made again; an error of a method is ignored, as if the
+ * store were empty.
  */
 export interface PlanStore {
   get(key: string): Awaitable<Uint8Array | undefined>;

@@ -9,7 +9,7 @@ export function helpWhenAsked(): void {
     if (!(data?.module instanceof WebAssembly.Module)) return;
     const { module, memory, names, grid, own } = data as Help;
     const ready = WebAssembly.instantiate(module, { rlx: { memory }, Math: Math as unknown as WebAssembly.ModuleImports });
-    const { exports } = await ready.finally(() => postMessage(0)); // the caller goes on without it after a failure
+    const { exports } = await ready.finally(() => postMessage(0)); // the caller continues without it after a failure
     help(new Int32Array(memory.buffer, grid, gridBytes / 4), names.map((name) => exports[name]) as unknown as Kernels, own);
   });
 }

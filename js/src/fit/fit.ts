@@ -161,7 +161,7 @@ class Fit {
     return summary.steps;
   }
 
-  /** Measures, saves, and calls back. Afterwards `#ended` says whether the training is over. */
+  /** Measures, saves, and calls back. Afterwards `#ended` is whether the training is over. */
   async #report(done: boolean): Promise<void> {
     const { epochs = 0, steps = this.#epochSteps * epochs, eval: evaluation, save } = this.#loop, { program, steps: step } = this.#trainer;
     const seconds = (performance.now() - this.#began) / 1000, losses = this.#losses;

@@ -109,7 +109,7 @@ export class StagingRing {
     return { arrive: (step, submission) => void this.#arrive(places, next, total, step, submission) };
   }
 
-  /** The smallest free buffer that is large enough; failing that, the largest is made anew. */
+  /** The smallest free buffer that is large enough; failing that, the largest is replaced. */
   #free(bytes: number): StagingBuffer[] | undefined {
     const idle = this.#buffers.filter(({ busy }) => !busy).sort((a, b) => a.bytes - b.bytes);
     const fit = idle.find((place) => place.bytes >= bytes) ?? idle.at(-1);

@@ -34,7 +34,7 @@ const startOf = (graph: Graph, port: Port): Initial => declaredOf(graph, port) ?
 /** How a parameter or state begins: what {@link fill} draws it by. */
 export type Start = readonly [name: string, dtype: string, shape: readonly number[], initial: Initial];
 
-/** How the parameters and states of graphs begin, each as its first graph says: {@link initialParams}, not yet drawn. @internal */
+/** The initial values of the parameters and states of graphs, each by its first graph: {@link initialParams}, not yet drawn. @internal */
 export function startsOf(entries: Readonly<Record<string, Graph>>, symbols: Readonly<Record<string, number>> = {}): Start[] {
   const found = new Map<string, Start>();
   for (const graph of Object.values(entries)) {

@@ -20,8 +20,9 @@ export function frozen<T>(b: GraphBuilder, build: () => T): T {
 }
 
 /**
- * Builds with parameters that may have been declared before, by the same function outside of `shared`: they are the
- * same parameters, and their gradients add up. Names of layers count anew. States cannot be shared.
+ * Builds with parameters that the same function may have declared before, outside of `shared`:
+ * they are the same parameters, and their gradients add up. Names of layers count from the start.
+ * States cannot be shared.
  */
 export function shared<T>(b: GraphBuilder, build: () => T): T {
   checkBuild(shared, build);

@@ -12,7 +12,7 @@ const packedBlocks: Readonly<Record<string, readonly [elements: number, bytes: n
   iq4_nl: [32, 18], iq4_xs: [256, 136], mxfp4: [32, 17], nvfp4: [64, 36], f8_e4m3: [1, 1], f8_e5m2: [1, 1],
 };
 
-/** How many elements a block of a packed format has, and how many bytes hold them; undefined for a format that `quantizedMatmul` does not know. */
+/** The elements and the bytes of a block of a packed format; undefined for a format that `quantizedMatmul` does not support. */
 export function packedBlock(format: string): readonly [elements: number, bytes: number] | undefined {
   return Object.hasOwn(packedBlocks, format) ? packedBlocks[format] : undefined;
 }

@@ -112,8 +112,8 @@ export class Trainer<E extends EntryTypes = any> {
   }
 
   /**
-   * Runs many steps. The page stays responsive, and a hidden tab goes on. Losses are read every few steps
-   * with the step's own submission, without a wait.
+   * Runs many steps. The page stays responsive, and training continues in a hidden tab. Losses are
+   * read every few steps with the step's own submission, without a wait.
    */
   async run<B extends EntryInputs<E, 'step'> = EntryInputs<E, 'step'>>(options: TrainOptions<EntryInputs<E, 'step'>, Exactly<B, keyof EntryInputs<E, 'step'>>>): Promise<Summary> {
     checkOptions('run', options, 'steps batches inputs every signal stopOnNaN onProgress');
@@ -176,7 +176,7 @@ export class Trainer<E extends EntryTypes = any> {
   #losses(values: Record<string, TensorData>): number[] {
     if (!this.#history) return [values[this.#loss]![0]!];
     const { name } = this.#history.count, ring = values[this.#history.ring.name]!, count = countIn(name, values[name]!);
-    if (count < this.#reported) this.#reported = 0; // the state was set anew
+    if (count < this.#reported) this.#reported = 0; // the state was set
     const from = Math.max(this.#reported, count - ring.length);
     this.#reported = count;
     return Array.from({ length: count - from }, (_, i) => ring[(from + i) % ring.length]!);

@@ -53,7 +53,7 @@ async function compileFrom(source: WasmSource): Promise<WebAssembly.Module> {
     throw new RlxError('wasm', `${url} cannot be loaded: ${(cause as Error).message}`, { cause });
   }
   if (!response.ok) throw new RlxError('wasm', `${url} cannot be loaded: ${response.status} ${response.statusText}`);
-  // Streaming wants the right media type, which not every server knows.
+  // Streaming requires the right media type, which some servers do not send.
   return response.headers.get('content-type')?.startsWith('application/wasm')
     ? WebAssembly.compileStreaming(response)
     : WebAssembly.compile(await response.arrayBuffer());

@@ -17,7 +17,7 @@ export interface WorkerOptions {
 
 /** The worker's description of a program that it opened. */
 export interface RemoteInfo { plan: Plan; device: Device; fallbackReason?: string | undefined }
-/** A tensor by the handle that both sides know. */
+/** A tensor by its handle in the worker. */
 export interface RemoteTensor { tensor: number; dtype: string; shape: readonly number[] }
 
 /** Starts a worker on a script of this package. */

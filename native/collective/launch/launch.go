@@ -14,7 +14,7 @@ import (
 // Run is the place of a process in a run of several.
 type Run struct {
 	Rank, Size           int
-	LocalRank, LocalSize int // among the processes of this machine; 0 and 1 if the launcher does not say
+	LocalRank, LocalSize int // among the processes of this machine; 0 and 1 if the launcher does not set them
 	// Address is where rank 0 listens, as "host:port".
 	Address string
 	// Token is the same on all ranks and keeps runs apart; it may be empty.
@@ -173,7 +173,8 @@ func firstNode(list string) string {
 	return list[:open] + inner[:strings.IndexAny(inner+",", ",-")] + suffix
 }
 
-// localAddress is for launchers that do not say where rank 0 is: on this machine if all ranks are.
+// localAddress is for launchers that do not set the address of rank 0: on this machine if all ranks
+// are.
 func localAddress(_ *environment, r *Run) {
 	if r.LocalSize == r.Size {
 		r.Address = net.JoinHostPort("127.0.0.1", strconv.Itoa(DefaultPort))

@@ -90,7 +90,7 @@ func variables(rank, n int, address, token string) []string {
 	return out
 }
 
-// freeAddress returns an address of this machine that nobody listens at.
+// freeAddress returns an unused address of this machine.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

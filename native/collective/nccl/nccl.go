@@ -228,7 +228,7 @@ func (c *Comm) look() error {
 			return c.blame(&collective.Fault{Kind: collective.ErrPeer, Peer: -1, Err: err})
 		}
 	}
-	if w := c.first(); w != nil && time.Since(w.pending.Begun()) > c.group.Deadline() {
+	if w := c.first(); w != nil && time.Since(w.pending.Started()) > c.group.Deadline() {
 		return w.pending.Fail(&collective.Fault{Kind: collective.ErrDeadline, Peer: -1, Err: context.DeadlineExceeded})
 	}
 	return nil
@@ -239,7 +239,7 @@ func (c *Comm) first() (first *Work) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for w := range c.work {
-		if (first == nil || w.pending.Begun().Before(first.pending.Begun())) && !w.done() {
+		if (first == nil || w.pending.Started().Before(first.pending.Started())) && !w.done() {
 			first = w
 		}
 	}

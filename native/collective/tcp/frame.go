@@ -60,7 +60,7 @@ func readFrame(r *bufio.Reader) (frame, error) {
 	}
 	text := le.Uint32(head[28:])
 	if le.Uint32(head[:]) != magic || f.kind < data || f.kind > bye || text > maxText || f.length < 0 {
-		return f, fmt.Errorf("the message begins with %x, which is none of this protocol", head[:8])
+		return f, fmt.Errorf("the message begins with %x, not as this protocol requires", head[:8])
 	}
 	b := make([]byte, text)
 	if _, err := io.ReadFull(r, b); err != nil {

@@ -22,7 +22,7 @@ import (
 // that of torchrun's store.
 const JoinTime = 10 * time.Minute
 
-// hello is the first message of a connection: who the process is and where it listens.
+// hello is the first message of a connection: the process's identity and its listening address.
 type hello struct {
 	Token string // a hash of the token of the run
 	Rank  int
@@ -156,7 +156,7 @@ func (j *joiner) accept(l net.Listener, first int) error {
 	return nil
 }
 
-// helloTime bounds how long a process that has connected may take to say who it is: others wait.
+// helloTime bounds how long a connected process may take to identify itself: others wait.
 const helloTime = 5 * time.Second
 
 func (j *joiner) hello(c net.Conn) (h hello, err error) {
@@ -166,7 +166,7 @@ func (j *joiner) hello(c net.Conn) (h hello, err error) {
 	return h, err
 }
 
-// admit takes the connection of a process, or says why it does not belong here.
+// admit accepts the connection of a process, or returns why it is refused.
 func (j *joiner) admit(c net.Conn, h hello, first int) error {
 	switch {
 	case subtle.ConstantTimeCompare([]byte(h.Token), []byte(hashed(j.run.Token))) == 0:
@@ -239,7 +239,7 @@ func (j *joiner) follow() error {
 	return j.accept(l, j.run.Rank+1)
 }
 
-// dial connects and says who this process is. It tries again while nobody listens yet.
+// dial connects and identifies this process. It retries while nobody listens yet.
 func (j *joiner) dial(address string, me hello) (net.Conn, error) {
 	wait := 5 * time.Millisecond
 	for {

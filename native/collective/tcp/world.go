@@ -99,7 +99,7 @@ func (w *world) isClosed() bool {
 	return w.closed
 }
 
-// close tells all ranks that this one has closed its group.
+// close notifies all ranks that this one has closed its group.
 func (w *world) close() {
 	w.mu.Lock()
 	again := w.closed
@@ -208,7 +208,7 @@ func (p *peer) deliver(r io.Reader, f frame) error {
 	}
 	memory, taken := <-p.memory
 	if !taken {
-		return errors.New("the data of the frame is not wanted")
+		return errors.New("the frame has unexpected data")
 	}
 	_, err := io.ReadFull(r, memory)
 	p.read <- err

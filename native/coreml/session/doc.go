@@ -11,7 +11,7 @@
 //     optimiser keeps goes in and out with the parameters, in f32: states of Core ML
 //     hold fp16, in which training does not converge.
 //
-// With Half the gradients are computed in fp16, with a loss scale that finds its own
-// way, and parameters stay f32 on the host. Core ML then has them as states, which are
-// given anew after each update alone, see [Session.Resident].
+// With Half the gradients are computed in f16, with an automatic loss scale, and parameters stay
+// f32 on the host. Core ML then holds them as states, which are set again only after an update: see
+// [Session.Resident].
 package session

@@ -24,7 +24,7 @@ func (p Path) String() string {
 	return "gradient"
 }
 
-// Eligibility says whether Core ML itself, by MLUpdateTask, can train a model.
+// Eligibility reports whether Core ML itself, by MLUpdateTask, can train a model.
 type Eligibility struct {
 	UpdateTask bool
 	Reason     string // why not

@@ -24,7 +24,7 @@ type Session struct {
 	model   *coreml.Model            // of the gradient or, fused, of the step
 	update  native.Program           // nil where it is fused
 	fused   bool
-	curved  bool                 // the optimiser wants the curvature of the loss
+	curved  bool                 // the optimizer needs the curvature of the loss
 	sums    map[string][]float32 // gradients that wait for an update
 	pending int
 	steps   int

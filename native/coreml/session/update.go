@@ -43,8 +43,8 @@ type curved interface {
 // curvatureSteps is the number of steps between curvature estimates, as in Liu et al.
 const curvatureSteps = 10
 
-// prepareUpdate compiles the update for the host and, for an optimiser that wants it,
-// the curvature.
+// prepareUpdate compiles the update for the host and, for an optimizer that needs it, the
+// curvature.
 func (s *Session) prepareUpdate(forward *ir.Graph) error {
 	g, err := updateOf(forward, s.params, s.options)
 	if err != nil {
@@ -74,8 +74,8 @@ func (s *Session) prepareUpdate(forward *ir.Graph) error {
 	return nil
 }
 
-// curvature estimates the curvature on the host, before the steps that need it anew. A
-// batch that does not fit is an error of the kinds of [coreml.Model.Predict].
+// curvature estimates the curvature on the host, before the steps that need a new estimate. A batch
+// that does not fit is an error of the kinds of [coreml.Model.Predict].
 func (s *Session) curvature(ctx context.Context, batch map[string]native.Tensor) error {
 	if !s.curved || s.pending > 0 || s.steps%curvatureSteps != 0 {
 		return nil

@@ -230,13 +230,13 @@ def attention():
     report("attention backward", "PyTorch", seconds, 2.5 * work / seconds / 1e12, "TFLOP/s")
 
 
-def gpt2_model():
-    """GPT-2 124M with its vocabulary filled up to 50304, as irtest.PeerGPT2 has it."""
+def gpt2_model(width=768, heads=12, blocks=12):
+    """GPT-2, of 124M by default, with its vocabulary filled up to 50304, as irtest.PeerGPT2 has it."""
     import torch
     from torch import nn
     from torch.nn import functional as f
 
-    vocabulary, context, width, heads, blocks = 50304, 1024, 768, 12, 12
+    vocabulary, context = 50304, 1024
 
     class Block(nn.Module):
         def __init__(self):
@@ -264,7 +264,7 @@ def gpt2_model():
             x = self.norm(self.blocks(self.tokens(ids) + self.positions))
             return f.cross_entropy(f.linear(x, self.tokens.weight).flatten(0, 1), following.flatten())
 
-    return GPT2().cuda()
+    return GPT2()
 
 
 def gpt2():
@@ -275,7 +275,7 @@ def gpt2():
     for name, half in (("bf16", True), ("tf32", False)):
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
-        model = gpt2_model()
+        model = gpt2_model().cuda()
         compiled = torch.compile(model)
         adam = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
 

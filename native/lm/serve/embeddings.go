@@ -59,7 +59,7 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) (any, error) {
 		if e := errorOf(err); e.status == http.StatusRequestEntityTooLarge {
 			return nil, e
 		}
-		return nil, refuse("", "the request is no JSON of this API: %s", err)
+		return nil, refuse("", "the request is not valid JSON of this API: %s", err)
 	}
 	if err := s.checkModel(b.Model); err != nil {
 		return nil, err

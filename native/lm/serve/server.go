@@ -107,7 +107,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, form func(s *Ser
 			e.write(w)
 			return
 		}
-		refuse("", "the request is no JSON of this API: %s", err).write(w)
+		refuse("", "the request is not valid JSON of this API: %s", err).write(w)
 		return
 	}
 	if err := s.checkModel(b.Model); err != nil {

@@ -43,12 +43,18 @@ func (m *Vectorizer) Observe(values ...scalar.Expr) {
 	}
 }
 
-// ObserveWritten records the loads and copies in statements that are already written, and those by
-// tensor maps, as scalars.
-func (m *Vectorizer) ObserveWritten(body []loop.Stmt) {
+// ObserveWritten records the loads and copies in the statements that are already written, here and in the blocks
+// around, and those by tensor maps, as scalars.
+func (m *Vectorizer) ObserveWritten() {
 	for _, b := range m.TensorMaps {
 		m.record(b.Array, false)
 	}
+	for _, body := range append(slices.Clone(m.Around()), m.Body) {
+		m.observeBody(body)
+	}
+}
+
+func (m *Vectorizer) observeBody(body []loop.Stmt) {
 	loop.Walk(body, func(s loop.Stmt) {
 		if c, ok := s.(*loop.CopyAsync); ok {
 			m.record(c.From, false)

@@ -436,10 +436,10 @@ func (r *runs) join() emit.Launch {
 		row := w.Let("row", r.rowAt(w, scalar.Sub(to, loop.Int(1))))
 		begins := scalar.And(scalar.Ne(row, before), scalar.Eq(row, after))
 		w.When(scalar.And(begins, scalar.Lt(row, emit.Word(r.s.Rows))), func() {
-			last := scalar.FloorDiv(scalar.Sub(r.endOf(w, row, to), loop.Int(1)), loop.Int(r.chunk))
 			acc := w.Var("acc", w.Load(r.parts, ir.Index{loop.Int(firstPart), chunk, x}))
 			next := scalar.Add(chunk, loop.Int(1))
-			r.add(w, acc, x, next, scalar.Add(w.Let("last", last), loop.Int(1)))
+			last := r.lastChunk(w, row, to, next)
+			r.add(w, acc, x, next, scalar.Add(last, loop.Int(1)))
 			r.s.apply(w, scalar.Convert(row, ir.I32), x, acc)
 		})
 	})
@@ -472,6 +472,17 @@ func (r *runs) addBlocks(w *emit.Emitter, acc, x, from, to scalar.Expr, size int
 		r.addBlocks(w, block, x, first, w.Let("end", scalar.Min(scalar.Add(first, loop.Int(size)), to)), size/partBlock)
 		w.Set(acc, scalar.Add(acc, block))
 	})
+}
+
+// lastChunk returns the chunk in which a run ends that goes on in the chunk next, whose first position is
+// from: mostly that one, or else what a search finds.
+func (r *runs) lastChunk(w *emit.Emitter, row, from, next scalar.Expr) scalar.Expr {
+	last := w.Var("last", next)
+	end := scalar.Min(scalar.Add(from, loop.Int(r.chunk-1)), loop.Int(r.s.Positions-1))
+	w.When(scalar.Eq(r.rowAt(w, end), row), func() {
+		w.Set(last, scalar.FloorDiv(scalar.Sub(r.endOf(w, row, from), loop.Int(1)), loop.Int(r.chunk)))
+	})
+	return last
 }
 
 // endOf returns the end of a run by binary search from a position on.

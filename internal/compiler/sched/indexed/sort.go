@@ -6,7 +6,6 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -71,105 +70,6 @@ func (s *sorting) launches() []emit.Launch {
 	return s.radix()
 }
 
-// networkBytes is the workgroup memory of a network on CUDA: what every GPU has, which is more than
-// other kernels take. A network reads and writes memory once, a radix sort in each of its passes.
-const networkBytes = 48 << 10
-
-// capacity is the number of elements, a power of two, whose keys and positions fit workgroup
-// memory.
-func (s *sorting) capacity() int {
-	each, room := s.keyType.Size()+ir.I32.Size(), s.caps.SharedBytes
-	if s.caps.Dialect == dtype.CUDA {
-		room = max(room, networkBytes)
-	}
-	return 1 << (bits.Len(uint(room/each)) - 1)
-}
-
-// minNetworkSlots is the minimum number of elements per workgroup, a pair for each of 256
-// threads: short rows share one.
-const minNetworkSlots = 512
-
-// network sorts rows that fit a workgroup by a bitonic network. Equal keys compare by position,
-// which makes it stable; padding has the largest key and the largest positions.
-func (s *sorting) network() emit.Launch {
-	width := max(emit.PowerOfTwo(s.length), 2)
-	perGroup := max(1, min(minNetworkSlots, s.capacity())/width)
-	for perGroup > 1 && perGroup/2 >= s.rows {
-		perGroup /= 2
-	}
-	slots := width * perGroup
-	threads := s.networkThreads(emit.CeilDiv(s.rows, perGroup), slots)
-	w := emit.New(s.p, s.caps).WithThreads(threads)
-	workgroup, exists := w.BoundedGroup(emit.CeilDiv(s.rows, perGroup))
-	lane := loop.LocalID(0, threads)
-	keys, from := w.Shared("keys", s.keyType, 1, slots), w.Shared("from", ir.I32, 1, slots)
-
-	overSlots := func(f func(slot, row, i, inside scalar.Expr)) {
-		w.Loop("slot", lane, loop.Int(slots), threads, slots-1, func(slot scalar.Expr) {
-			row := scalar.Add(scalar.Mul(workgroup, loop.Int(perGroup)), scalar.FloorDiv(slot, loop.Int(width)))
-			i := w.Let("at", scalar.Mod(slot, loop.Int(width)))
-			inside := scalar.And(exists, scalar.And(scalar.Lt(row, loop.Int(s.rows)), scalar.Lt(i, loop.Int(s.length))))
-			f(slot, w.Let("row", scalar.Min(row, loop.Int(s.rows-1))), i, inside)
-		})
-	}
-	overSlots(func(slot, row, i, inside scalar.Expr) {
-		key := s.key(w, row, w.Let("near", scalar.Min(i, loop.Int(s.length-1))))
-		w.Put(keys, slot, scalar.Select(inside, key, scalar.Not(scalar.ConstI(s.keyType, 0))))
-		w.Put(from, slot, i)
-	})
-	w.Barrier()
-	s.merge(w, keys, from, slots, width)
-	overSlots(func(slot, row, i, inside scalar.Expr) {
-		w.When(inside, func() {
-			s.save(w, row, scalar.Min(i, loop.Int(s.length-1)), scalar.LoadAt(from, ir.I32, slot), scalar.LoadAt(keys, s.keyType, slot))
-		})
-	})
-	return w.Launch(s.name)
-}
-
-// networkThreads returns the workgroup size of a network: the usual one, and on CUDA more where few
-// workgroups leave processors idle.
-func (s *sorting) networkThreads(groups, slots int) int {
-	threads := min(emit.UsualThreads(s.caps), slots/2)
-	if s.caps.Dialect != dtype.CUDA {
-		return threads
-	}
-	for 2*threads <= min(s.caps.Invocations, slots/2) && 2*threads*groups <= s.caps.Profile().Resident() {
-		threads *= 2
-	}
-	return threads
-}
-
-// merge sorts each run of width slots.
-func (s *sorting) merge(w *emit.Emitter, keys, from, slots, width int) {
-	threads := w.Workgroup[0]
-	rounds := bits.Len(uint(width)) - 1
-	w.Loop("round", loop.Int(1), loop.Int(rounds+1), 1, rounds, func(round scalar.Expr) {
-		w.Loop("step", loop.Int(0), round, 1, rounds-1, func(step scalar.Expr) {
-			shift := w.Let("shift", scalar.Sub(scalar.Sub(round, loop.Int(1)), step))
-			w.Loop("pair", loop.LocalID(0, threads), loop.Int(slots/2), threads, slots/2-1, func(pair scalar.Expr) {
-				reach := w.Let("reach", scalar.Convert(scalar.Shl(emit.Word(1), scalar.Convert(shift, ir.U32)), ir.I32))
-				low := scalar.And(pair, scalar.Sub(reach, loop.Int(1)))
-				a := w.Let("a", scalar.Add(scalar.Mul(scalar.Sub(pair, low), loop.Int(2)), low))
-				b := w.Let("b", scalar.Add(a, reach))
-				key := func(at scalar.Expr) scalar.Expr { return scalar.LoadAt(keys, s.keyType, at) }
-				place := func(at scalar.Expr) scalar.Expr { return scalar.LoadAt(from, ir.I32, at) }
-				keyA, keyB := w.Let("key", key(a)), w.Let("key", key(b))
-				fromA, fromB := w.Let("place", place(a)), w.Let("place", place(b))
-				after := scalar.Or(scalar.Gt(keyA, keyB), scalar.And(scalar.Eq(keyA, keyB), scalar.Gt(fromA, fromB)))
-				down := scalar.Ne(scalar.And(scalar.Shr(scalar.And(a, loop.Int(width-1)), round), loop.Int(1)), loop.Int(0))
-				w.When(scalar.Ne(after, down), func() {
-					w.Put(keys, a, keyB)
-					w.Put(keys, b, keyA)
-					w.Put(from, a, fromB)
-					w.Put(from, b, fromA)
-				})
-			})
-			w.Barrier()
-		})
-	})
-}
-
 // sortSpace is the schedule space of a sort.
 type sortSpace struct{ s *sorting } // nil where there is nothing to sort
 
@@ -215,19 +115,6 @@ func (w sortSpace) Emit(s emit.Schedule) []emit.Launch {
 	return w.s.radix()
 }
 
-// networkCost counts the steps of a bitonic network, each with a barrier.
-func (s *sorting) networkCost() float64 {
-	d, width := s.caps.Profile(), emit.PowerOfTwo(s.length)
-	rounds := bits.Len(uint(width)) - 1
-	steps := float64(rounds * (rounds + 1) / 2)
-	waves := d.Waves(s.rows, width/2)
-	return d.Launch + steps*waves*(d.Barrier+float64(emit.CeilDiv(width/2, s.caps.Invocations))*pairTime)
-}
-
-// pairTime is the time in nanoseconds of one pair per thread of a workgroup: an estimate of two
-// loads, a comparison and two stores in workgroup memory.
-const pairTime = 20
-
 // radixCost counts the passes over memory: the histogram reads the keys, the scatter reads and
 // writes keys and positions.
 func (s *sorting) radixCost() float64 {
@@ -244,9 +131,12 @@ const (
 	digitPair = digits / 2 // digits d and d+digitPair share a word of counts
 )
 
-// tileEach is the number of elements per thread: enough to keep the list of counts short, while
-// the counts of a tile fit half a word.
-const tileEach = 16
+// tileEach is the maximum number of elements per thread: enough to keep the list of counts short, while
+// the counts of a tile fit half a word. minTileEach is the minimum.
+const (
+	tileEach    = 16
+	minTileEach = 4
+)
 
 // tileThreads is the workgroup size of a radix sort: the counts, 32 bytes a thread, take half
 // of the workgroup memory that every device has, which leaves room for their scan.
@@ -258,12 +148,13 @@ const tileThreads = 256
 func (s *sorting) radix() []emit.Launch {
 	passes := max(1, emit.CeilDiv(s.bits, digitBits))
 	threads := min(s.caps.Invocations, tileThreads)
-	tiles := emit.CeilDiv(s.length, threads*tileEach)
+	each := s.eachThread(threads)
+	tiles := emit.CeilDiv(s.length, threads*each)
 	counts := s.p.Scratch("counts", ir.U32, s.rows, digits*tiles)
 	var out []emit.Launch
 	var before *sorted
 	for pass := range passes {
-		r := &radixPass{sorting: s, threads: threads, tiles: tiles, shift: pass * digitBits, counts: counts, from: before}
+		r := &radixPass{sorting: s, threads: threads, each: each, tiles: tiles, shift: pass * digitBits, counts: counts, from: before}
 		if pass < passes-1 {
 			r.to = &sorted{s.p.Scratch("keys", s.keyType, s.rows, s.length), s.p.Scratch("from", ir.I32, s.rows, s.length)}
 		}
@@ -273,15 +164,26 @@ func (s *sorting) radix() []emit.Launch {
 	return out
 }
 
+// eachThread returns the number of elements per thread: fewer where tiles would leave processors without
+// two workgroups, as a thread waits for each of its elements in turn.
+func (s *sorting) eachThread(threads int) int {
+	each := tileEach
+	for each > minTileEach && s.rows*emit.CeilDiv(s.length, threads*each) < 2*s.caps.Profile().Processors {
+		each /= 2
+	}
+	return each
+}
+
 // sorted holds the elements between two passes: keys and source positions.
 type sorted struct{ keys, from *fusion.Tensor }
 
 // radixPass sorts by one digit.
 type radixPass struct {
 	*sorting
-	threads, tiles, shift int
-	counts                *fusion.Tensor // by row, and by digit and tile
-	from, to              *sorted        // nil: the input, and the result
+	threads, each int // threads of a tile, and elements of a thread
+	tiles, shift  int
+	counts        *fusion.Tensor // by row, and by digit and tile
+	from, to      *sorted        // nil: the input, and the result
 }
 
 // element returns the key and the source position of element i of a row.
@@ -349,8 +251,8 @@ func bitOffset(digit scalar.Expr) scalar.Expr {
 
 // elements writes f for each of the thread's elements, in order.
 func (t *sortTile) elements(f func(from, key scalar.Expr)) {
-	first := t.Let("first", scalar.Mul(scalar.Add(scalar.Mul(t.at, loop.Int(t.r.threads)), t.lane), loop.Int(tileEach)))
-	t.Times("each", tileEach, func(each scalar.Expr) {
+	first := t.Let("first", scalar.Mul(scalar.Add(scalar.Mul(t.at, loop.Int(t.r.threads)), t.lane), loop.Int(t.r.each)))
+	t.Times("each", t.r.each, func(each scalar.Expr) {
 		i := t.Let("i", scalar.Add(first, each))
 		t.When(scalar.Lt(i, loop.Int(t.r.length)), func() {
 			key, from := t.r.element(t.Emitter, t.row, t.Let("near", scalar.Min(i, loop.Int(t.r.length-1))))

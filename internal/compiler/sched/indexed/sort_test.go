@@ -30,7 +30,7 @@ func TestNetworksSortRowsOfTheirCapacity(t *testing.T) {
 	for _, c := range []struct {
 		rows, length, threads int
 		network               bool
-	}{{1, 3000, 1024, true}, {2048, 4096, 256, true}, {1, 4097, 256, false}} {
+	}{{1, 3000, 512, true}, {2048, 4096, 256, true}, {1, 4097, 256, false}} {
 		g := schedtest.Build(t, func(b *ir.Builder) {
 			b.Output("y", ops.ArgSort(b, b.Input("x", ir.F32, ir.Dims(c.rows, c.length)...), ops.SortAttrs{Axis: 1}))
 		})

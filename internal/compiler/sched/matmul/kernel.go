@@ -192,7 +192,7 @@ func (te *tileEmitter) contiguousAlongK(s *side) bool {
 // coordinates in the group.
 type resultStores func(sum scalar.Expr, at ir.Index) []emit.PendingStore
 
-// kernel writes the whole kernel; finish stores the accumulators, as result says.
+// kernel writes the whole kernel; finish stores the accumulators to result.
 func (te *tileEmitter) kernel(title string, finish func(resultStores), result resultStores) emit.Launch {
 	begin, step, end := te.begin, te.step, te.end
 	if emit.WithMma && te.t.stages > 0 {
@@ -505,21 +505,22 @@ func (te *tileEmitter) storeDirect(result resultStores) {
 func (te *tileEmitter) storeStaged(result resultStores) {
 	rows := te.roundRows()
 	rounds := te.t.m / rows
-	outer := append(te.Body, &loop.Barrier{})
-	te.Body = nil
+	te.Body = append(te.Body, &loop.Barrier{})
 	round := loop.Int(0)
 	name := te.Name("round")
 	if rounds > 1 {
 		round = scalar.NewVar(name, ir.I32, 0, int64(rounds-1))
 	}
-	te.stageRound(round, rows)
-	te.Body = append(te.Body, &loop.Barrier{})
-	te.storeRound(round, rows, result)
+	body := te.Nested(func() {
+		te.stageRound(round, rows)
+		te.Barrier()
+		te.storeRound(round, rows, result)
+	})
 	if rounds > 1 {
-		te.Body = append(te.Body, &loop.Barrier{})
-		te.Body = []loop.Stmt{&loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rounds), Step: loop.Int(1), Body: te.Body}}
+		body = append(body, &loop.Barrier{})
+		body = []loop.Stmt{&loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rounds), Step: loop.Int(1), Body: body}}
 	}
-	te.Body = append(outer, te.Body...)
+	te.Body = append(te.Body, body...)
 }
 
 // roundRows returns the number of tile rows that workgroup memory holds in a round: some
@@ -575,20 +576,19 @@ func (te *tileEmitter) storeRound(round scalar.Expr, rows int, result resultStor
 	across, threads := te.t.n/4, te.t.threads()
 	name := te.Name("at")
 	at := scalar.NewVar(name, ir.I32, 0, int64(rows*across-1))
-	outer := te.Body
-	te.Body = nil
-	sums := make([]scalar.Expr, 4)
-	names := make([]string, 4)
-	for j := range names {
-		names[j] = te.Name("sum")
-		sums[j] = scalar.FreeVar(names[j], ir.F32)
-	}
-	te.Body = append(te.Body, &loop.LoadVec{Names: names, Array: te.slot, At: at})
-	row := scalar.Add(s.first, scalar.Add(scalar.Mul(round, loop.Int(rows)), scalar.FloorDiv(at, loop.Int(across))))
-	column := scalar.Add(scalar.FloorDiv(c.first, loop.Int(4)), scalar.Mod(at, loop.Int(across)))
-	te.storeQuad(sumQuad{sums, te.let("row", row, te.lastFree(s)), scalar.Mul(te.let("column", column, te.lastFree(c)/4), loop.Int(4))}, result)
-	each := &loop.For{Var: name, Start: te.lane, End: loop.Int(rows * across), Step: loop.Int(threads), Body: te.Body}
-	te.Body = append(outer, each)
+	body := te.Nested(func() {
+		sums := make([]scalar.Expr, 4)
+		names := make([]string, 4)
+		for j := range names {
+			names[j] = te.Name("sum")
+			sums[j] = scalar.FreeVar(names[j], ir.F32)
+		}
+		te.Body = append(te.Body, &loop.LoadVec{Names: names, Array: te.slot, At: at})
+		row := scalar.Add(s.first, scalar.Add(scalar.Mul(round, loop.Int(rows)), scalar.FloorDiv(at, loop.Int(across))))
+		column := scalar.Add(scalar.FloorDiv(c.first, loop.Int(4)), scalar.Mod(at, loop.Int(across)))
+		te.storeQuad(sumQuad{sums, te.let("row", row, te.lastFree(s)), scalar.Mul(te.let("column", column, te.lastFree(c)/4), loop.Int(4))}, result)
+	})
+	te.Body = append(te.Body, &loop.For{Var: name, Start: te.lane, End: loop.Int(rows * across), Step: loop.Int(threads), Body: body})
 }
 
 // lastFree returns the last free position of the tiles of a side.
@@ -635,7 +635,7 @@ type sumQuad struct {
 func (te *tileEmitter) storeQuad(f sumQuad, result resultStores) {
 	rows, columns := &te.side[0], &te.side[1]
 	m := emit.NewVectorizer(te.Emitter)
-	m.ObserveWritten(te.Body)
+	m.ObserveWritten()
 	stores := te.quadStores(f, result)
 	for _, s := range stores {
 		m.Observe(s.Value)

@@ -613,7 +613,7 @@ func (m *mmaEmitter) storeRound(slot int, round scalar.Expr, result resultStores
 	total := mmaRows * roundColumns / run
 	m.Loop("result", m.thread, loop.Int(total), runs*mmaThreads, total-1, func(at scalar.Expr) {
 		v := emit.NewVectorizer(m.Emitter)
-		v.ObserveWritten(m.Body)
+		v.ObserveWritten()
 		var list [][]emit.PendingStore
 		var inside []scalar.Expr
 		for j := range runs {

@@ -65,27 +65,80 @@ func stagedLength(c *fusion.Contraction, d ir.DType) int {
 }
 
 // stageOperand returns the launch that writes an operand to scratch memory, batch by batch and
-// contiguous along k.
+// contiguous along k. A thread writes a whole piece, so that it stores vectors. Neighbouring threads
+// have neighbouring pieces, but for an operand that is contiguous along its free axis: there they
+// have neighbouring free positions, whose loads coalesce, and a whole sector to store each.
 func stageOperand(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan, operand int) (emit.Launch, *fusion.Tensor) {
-	free := [2][]int{c.M, c.N}[operand]
-	length := stagedLength(c, p.operand)
+	free, length := fusion.Product([2][]int{c.M, c.N}[operand]), stagedLength(c, p.operand)
 	name := [2]string{"left", "right"}[operand]
-	dims := []int{fusion.Product(c.Batch), fusion.Product(free), length}
-	t := e.Partition.Scratch(name, p.operand, dims...)
-	w := e.Sibling().WithThreads(emit.GroupThreads)
-	load := w.Reader().Operand(c.Node)
-	w.Threads(t.Len(), func(i scalar.Expr) {
-		at := w.Unflatten(i, dims)
-		k, inside := at[2], scalar.Expr(scalar.ConstBool(true))
-		if length != fusion.Product(c.K) {
-			inside = scalar.Lt(k, loop.Int(fusion.Product(c.K)))
-			k = w.Simplify(scalar.Min(k, loop.Int(fusion.Product(c.K)-1)))
+	t := e.Partition.Scratch(name, p.operand, fusion.Product(c.Batch), free, length)
+	run, turned := loop.ChunkElements(p.operand), freeIsContiguous(e, c, operand)
+	if turned && length%(2*run) == 0 {
+		run *= 2
+	}
+	w := emit.NewVectorizer(e.Sibling().WithThreads(emit.GroupThreads))
+	element := stagedElement(w.Emitter, c, p.operand, operand)
+	w.Threads(t.Len()/run, func(i scalar.Expr) {
+		var at ir.Index // batch, free position, piece
+		if turned {
+			at = w.Unflatten(i, []int{t.Dims[0], length / run, free})
+			at[1], at[2] = at[2], at[1]
+		} else {
+			at = w.Unflatten(i, []int{t.Dims[0], free, length / run})
 		}
-		x := c.Factor(operand, w.Unflatten(at[0], c.Batch), w.Unflatten(at[1], free), w.Unflatten(k, c.K), load)
-		x = scalar.Select(inside, x, scalar.ConstF(ir.F32, 0))
-		w.Save(t, at, w.Simplify(scalar.Convert(x, p.operand)))
+		stores := make([]emit.PendingStore, run)
+		for j := range stores {
+			k := w.Simplify(scalar.Add(scalar.Mul(at[2], loop.Int(run)), loop.Int(j)))
+			stores[j] = emit.PendingStore{Tensor: t, At: ir.Index{at[0], at[1], k}, Value: element(at[0], at[1], k)}
+			w.Observe(stores[j].Value)
+		}
+		w.ObserveStores(stores, run)
+		w.Decide()
+		w.Store(stores, run, emit.Always(run))
 	})
 	return w.Launch(g.Name() + "_" + name), t
+}
+
+// stagedElement returns the function of a staged operand's element at a batch, a free and a contracted
+// position: zero beyond the operand.
+func stagedElement(w *emit.Emitter, c *fusion.Contraction, d ir.DType, operand int) func(batch, free, k scalar.Expr) scalar.Expr {
+	load, all := w.Reader().Operand(c.Node), fusion.Product(c.K)
+	return func(batch, free, k scalar.Expr) scalar.Expr {
+		inside := scalar.Expr(scalar.ConstBool(true))
+		if stagedLength(c, d) != all {
+			inside = w.Simplify(scalar.Lt(k, loop.Int(all)))
+			k = w.Simplify(scalar.Min(k, loop.Int(all-1)))
+		}
+		x := c.Factor(operand, w.Unflatten(batch, c.Batch), w.Unflatten(free, [2][]int{c.M, c.N}[operand]), w.Unflatten(k, c.K), load)
+		return w.Simplify(scalar.Convert(scalar.Select(inside, x, scalar.ConstF(ir.F32, 0)), d))
+	}
+}
+
+// freeIsContiguous reports whether neighbouring free positions of an operand are neighbours in memory
+// and neighbouring contracted positions are not.
+func freeIsContiguous(e *emit.Emitter, c *fusion.Contraction, operand int) bool {
+	spaces := [2][]int{c.M, c.N}
+	batch, load := fusion.Coords("b", c.Batch), e.Reader().Operand(c.Node)
+	position := func(name string, n int) scalar.Expr { return scalar.NewVar(name, ir.I32, 0, int64(max(n-2, 0))) }
+	free, k := position("f", fusion.Product(spaces[operand])), position("k", fusion.Product(c.K))
+	loads := func(free, k scalar.Expr) (at []scalar.Expr) {
+		x := c.Factor(operand, batch, e.Unflatten(e.Simplify(free), spaces[operand]), e.Unflatten(e.Simplify(k), c.K), load)
+		scalar.Walk(x, func(n scalar.Expr) {
+			if n.Op == scalar.OpLoad {
+				at = append(at, n.Args[0])
+			}
+		})
+		return at
+	}
+	here := loads(free, k)
+	isNext := func(there []scalar.Expr) bool {
+		if len(here) != 1 || len(there) != 1 {
+			return false
+		}
+		step, known := e.Simplify(scalar.Sub(there[0], here[0])).IntConst()
+		return known && step == 1
+	}
+	return isNext(loads(scalar.Add(free, loop.Int(1)), k)) && !isNext(loads(free, scalar.Add(k, loop.Int(1))))
 }
 
 // mmaSide is one operand of the multiply-adds: tiles of free positions by the contracted

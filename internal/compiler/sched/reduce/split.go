@@ -111,10 +111,26 @@ func (r *rowEmitter) partialStage(members []*fusion.Member) []accumulator {
 	return accs
 }
 
+// A lane combines up to longParts partial results, or more where rows are fewer than sectorRows: f32 partial
+// results of that many rows fill a sector.
+const (
+	longParts  = 32
+	sectorRows = 8
+)
+
+// shapeParts is [shapeColumns] for partial results.
+func shapeParts(e *emit.Emitter, rows, parts int) emit.Schedule {
+	s := shapeColumns(e, rows, parts)
+	for s.Rows > sectorRows && parts > longParts*s.Lanes {
+		s.Rows, s.Lanes = s.Rows/2, s.Lanes*2
+	}
+	return s
+}
+
 // CombineParts combines the partial results of each row and finishes the group.
 func CombineParts(e *emit.Emitter, g *fusion.Group, parts int, partials []*fusion.Tensor) emit.Launch {
 	whole := g.CombineSplits(parts)
-	shape := rowLayoutOf(shapeColumns(e, fusion.Product(g.Outer), parts), whole)
+	shape := rowLayoutOf(shapeParts(e, fusion.Product(g.Outer), parts), whole)
 	r := newRowEmitter(e, whole, shape, e.LinearGroup(emit.CeilDiv(fusion.Product(g.Outer), shape.rows)))
 	next := 0
 	for _, m := range r.membersAt(0, true) {

@@ -46,7 +46,7 @@ class Arguments implements Call {
 /** The filters that do not read a value as a whole. */
 const cheap = ['length', 'count', 'first', 'last', 'default', 'd'];
 
-/** How a block ends: a loop goes on with the next turn, or not. */
+/** How a block ends: whether a loop continues with the next iteration. */
 type Flow = 'break' | 'continue' | undefined;
 
 class Run implements Budget {

@@ -216,8 +216,8 @@ export function slice(v: Value, [from, to, by]: readonly (Value | undefined)[]):
 }
 
 /**
- * The value of a template that a value of the page is: objects are mappings, whole numbers integers. Texts within lists and mappings are
- * what `quote` makes of them.
+ * Converts a value of the page to one of a template: objects are mappings, whole numbers integers.
+ * `quote` rewrites strings within lists and mappings.
  */
 export function fromPage(v: unknown, quote: (text: string) => string, depth = 0): Value {
   if (depth > maxDepth) throw beyond(`a value is nested more than ${maxDepth} deep`);

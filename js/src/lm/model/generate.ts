@@ -140,7 +140,7 @@ class Request implements Generation {
     } finally {
       const settled = await Promise.allSettled(flights);
       model.busy = false;
-      // What was computed is a beginning of the next prompt, as a conversation goes on.
+      // The cached positions are a prefix of the next prompt when a conversation continues.
       if (this.#past > 0 && settled.every(({ status }) => status === 'fulfilled')) model.cached = [...this.#prompt, ...results].slice(0, this.#past);
     }
   }

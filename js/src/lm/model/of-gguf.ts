@@ -64,7 +64,7 @@ export async function configOfGGUF(file: ModelFile): Promise<Config> {
   return checkConfig({ ...c, rope: await rope(m, c, family) });
 }
 
-/** What the metadata say, but for positions. */
+/** The configuration in the metadata, without positions. */
 function plain(m: Metadata, architecture: string, { names: f }: Family): Config {
   const width = m.int('embedding_length', 0), heads = m.int('attention.head_count', 0), headSize = m.int('attention.key_length', heads > 0 ? Math.floor(width / heads) : 0);
   const valueSize = m.int('attention.value_length', headSize);
@@ -83,7 +83,7 @@ function plain(m: Metadata, architecture: string, { names: f }: Family): Config 
   };
 }
 
-/** What the metadata do not say, by the values of llama.cpp for these architectures. */
+/** Fields missing from the metadata, by the values of llama.cpp for these architectures. */
 function special(m: Metadata, c: Config): Config {
   if (!c.architecture.startsWith('gemma')) return c;
   const gemma: Config = { ...c, activation: 'gelu_tanh', embeddingScale: Math.sqrt(Math.max(c.width, 0)) };

@@ -29,12 +29,12 @@ interface Kind {
   splitters?: Splitter[];
   decoders: Decoder[];
   byteLevel?: boolean;
-  /** Whether a text begins, and ends, with a token for that unless a flag says otherwise. */
+  /** Whether a text begins, and ends, with a special token if no flag is set. */
   begins?: boolean;
   ends?: boolean;
 }
 
-/** What GGUF says of a tokenizer. */
+/** The metadata of a GGUF file about its tokenizer. */
 class Metadata {
   readonly tokens: string[];
   readonly scores: ArrayLike<number> | undefined;

@@ -142,7 +142,7 @@ function readAdded(list: unknown, vocab: ReadonlyMap<string, number>): AddedToke
   });
 }
 
-/** The special tokens of a tokenizer.json by their texts, which it does not say itself: tokenizer_config.json does. */
+/** The special tokens of a tokenizer.json by their texts, which are in tokenizer_config.json. */
 export interface SpecialTokens {
   /** The token that texts begin with. By default the first one of the file's template, or one of a usual name. */
   bos?: string;

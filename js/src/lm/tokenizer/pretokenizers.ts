@@ -8,7 +8,7 @@ export interface PreTokenizer {
   readonly wholeWords?: boolean;
   /** Text is in the normal form C first. */
   readonly compose?: boolean;
-  /** A text begins with the token for that, unless the file says otherwise. */
+  /** Whether a text begins with a special token, unless the file says otherwise. */
   readonly bos?: boolean;
 }
 

@@ -4,7 +4,8 @@ import { literal, matching, type Pattern } from './pattern.js';
 import { punctuation, toByteLevel } from './text.js';
 
 /**
- * Appends the parts of a piece. `first` says whether the text begins with the piece; the result, whether it begins with the first part.
+ * Appends the parts of a piece. `first` is whether the text begins with the piece; the result is
+ * whether it begins with the first part.
  */
 export type Splitter = (piece: string, first: boolean, out: string[]) => boolean;
 

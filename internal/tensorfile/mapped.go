@@ -1,6 +1,7 @@
-// Package mapped opens files as memory where the system can, and otherwise for reads at offsets. Its
-// input is the name of a file, its output a [File], which windows of the file are read from.
-package mapped
+// Package tensorfile holds what readers and writers of files of tensors share. A [File] is a file mapped
+// into memory, or read at offsets if the system cannot map it. [Write] writes a tensor whose size the
+// file has stated before. The file to read first is mapped.go.
+package tensorfile
 
 import (
 	"errors"
@@ -9,16 +10,16 @@ import (
 	"os"
 )
 
-// File is an open file. It may be used by several goroutines. A mapped file must not be cut short while
-// it is open: reading what was cut off ends the process.
+// File is an open file. It may be used by several goroutines. A mapped file must not be truncated while
+// it is open: reading the missing part ends the process.
 type File struct {
-	data []byte // nil where the file is not mapped
+	data []byte // nil if the file is not mapped
 	at   io.ReaderAt
 	size int64
 	end  func() error
 }
 
-// Open opens a regular file. It takes no memory for its contents.
+// Open opens a regular file without reading its contents.
 func Open(name string) (*File, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -57,7 +58,7 @@ func of(f *os.File) (*File, error) {
 	return m, nil
 }
 
-// Of returns a File of bytes that are read from r.
+// Of returns a File that reads from r.
 func Of(r io.ReaderAt, size int64) *File {
 	return &File{at: r, size: size, end: func() error { return nil }}
 }
@@ -65,11 +66,11 @@ func Of(r io.ReaderAt, size int64) *File {
 // Size returns the number of bytes.
 func (f *File) Size() int64 { return f.size }
 
-// Mapped reports whether windows are memory of the file.
+// Mapped reports whether windows share the memory of the file.
 func (f *File) Mapped() bool { return f.data != nil }
 
-// Window returns n bytes from an offset. They are the file's memory, which must not be written, or
-// a copy. The error is [io.ErrUnexpectedEOF] where the file has fewer, or that of the read.
+// Window returns n bytes from an offset: read-only memory of the file, or a copy. The error is
+// [io.ErrUnexpectedEOF] for a window beyond the end, or that of the read.
 func (f *File) Window(from, n int64) ([]byte, error) {
 	if from < 0 || n < 0 || from > f.size || n > f.size-from || int64(int(n)) != n {
 		return nil, io.ErrUnexpectedEOF
@@ -84,5 +85,5 @@ func (f *File) Window(from, n int64) ([]byte, error) {
 	return out, nil
 }
 
-// Close gives the memory back: windows must not be used any more.
+// Close releases the memory: windows must not be used afterwards.
 func (f *File) Close() error { return f.end() }

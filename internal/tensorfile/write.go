@@ -1,5 +1,4 @@
-// Package counted writes tensors to files that state their sizes first.
-package counted
+package tensorfile
 
 import (
 	"io"
@@ -7,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// writer counts the bytes that it passes on.
+// writer counts the bytes that it writes.
 type writer struct {
 	to io.Writer
 	n  int64
@@ -19,8 +18,8 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Write calls f to write the tensor of the given name. An error is that of f, or of kind [ir.ErrShape]
-// if f has not written size bytes.
+// Write calls f to write the named tensor to to. The error is that of f, or of kind [ir.ErrShape] if f
+// did not write size bytes.
 func Write(to io.Writer, name string, size int64, f func(io.Writer) error) error {
 	w := &writer{to: to}
 	if err := f(w); err != nil {
