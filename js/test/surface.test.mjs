@@ -139,6 +139,12 @@ test('Jacobians, Hessians, series, missing gradients, policies', async (t) => {
   close(await run(t, jet, { x: 0, 'series/1/x': 1, 'series/2/x': 0, 'series/3/x': 0 }), { y: [0], 'series/1/y': [1], 'series/2/y': [0], 'series/3/y': [-1] });
 });
 
+test('the symbols of a graph', () => {
+  const g = graph('g', (b) => b.output('s', b.input('x', 'f32', ['n', '2*m', 3]).sum()));
+  assert.deepEqual(g.symbols, ['m', 'n']);
+  assert.deepEqual(g.bind({ n: 2, m: 1 }).symbols, []);
+});
+
 test('everyday names', async (t) => {
   const g = graph('names', (b) => {
     const x = b.input('x', 'f32', [1, 3, 3, 1]);

@@ -187,6 +187,12 @@ export class Graph<T extends GraphTypes = GraphTypes> {
     return patterns.map(() => r.list(() => r.text()));
   }
 
+  /** The symbols among the sizes of its ports, sorted. */
+  get symbols(): readonly string[] {
+    const names = this.ports.flatMap(({ shape }) => shape.join(' ').match(/[A-Za-z_]\w*/g) ?? []);
+    return [...new Set(names)].sort();
+  }
+
   /** The graph as text, which {@link parseGraph} reads. */
   text(): string { return invoke(this.#request('text')).text(); }
 
