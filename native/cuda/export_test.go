@@ -82,6 +82,9 @@ func Waits(p *plan.Plan, steps []plan.Step) (out [][]int) {
 	return append(out, o.last())
 }
 
+// Constants returns the compiler's options for the constant arrays of each kernel.
+func Constants(p *plan.Plan) [][]string { return constants(p) }
+
 // Made returns the parts of what made a program, in their order.
 func Made(p native.Program) []native.Timing { return p.(*program).made }
 

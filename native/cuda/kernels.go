@@ -19,6 +19,7 @@ import (
 // error names the kernel.
 func (p *program) load(ctx context.Context) error {
 	store, n := cubin.Open(), len(p.plan.Kernels)
+	constant := constants(p.plan)
 	p.modules, p.functions = make([]*driver.Module, n), make([]driver.Function, n)
 	errs := make([]error, n)
 	var next atomic.Int64
@@ -30,7 +31,7 @@ func (p *program) load(ctx context.Context) error {
 				if i >= n || ctx.Err() != nil {
 					return
 				}
-				if errs[i] = p.loadKernel(store, i); errs[i] != nil {
+				if errs[i] = p.loadKernel(store, i, constant[i]); errs[i] != nil {
 					next.Store(int64(n)) // stops the other goroutines
 				}
 			}
@@ -45,10 +46,10 @@ func (p *program) load(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// loadKernel loads one kernel.
-func (p *program) loadKernel(store cubin.Store, i int) error {
+// loadKernel loads one kernel, with the compiler's options for its constant arrays.
+func (p *program) loadKernel(store cubin.Store, i int, constant []string) error {
 	k := &p.plan.Kernels[i]
-	code, err := image(p.device, store, k)
+	code, err := image(p.device, store, k, constant...)
 	if err != nil {
 		return err
 	}
@@ -59,14 +60,14 @@ func (p *program) loadKernel(store cubin.Store, i int) error {
 	return err
 }
 
-// image returns the code of a kernel for the device.
-func image(d *device, store cubin.Store, k *plan.Kernel) ([]byte, error) {
-	return imageAs(d, store, k, d.Compiler.Code)
+// image returns the code of a kernel for the device, compiled with additional options.
+func image(d *device, store cubin.Store, k *plan.Kernel, options ...string) ([]byte, error) {
+	return imageAs(d, store, k, d.Compiler.Code, options...)
 }
 
 // imageAs returns the code of a kernel as a cubin, or as PTX.
-func imageAs(d *device, store cubin.Store, k *plan.Kernel, code driver.Code) ([]byte, error) {
-	options := cudacpp.Options(code.Architecture(d.groups))
+func imageAs(d *device, store cubin.Store, k *plan.Kernel, code driver.Code, options ...string) ([]byte, error) {
+	options = append(cudacpp.Options(code.Architecture(d.groups)), options...)
 	key := cubin.KeyOf(k.Source, d.Compiler.Version, strings.Join(options, " "))
 	if image, ok := store.Get(key); ok {
 		return image, nil

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/codegen/cudacpp"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/cuda/fake"
 	"github.com/rlx-go/rlx/ir"
@@ -119,5 +120,24 @@ func TestKernelsStartEarly(t *testing.T) {
 	}
 	if want := cuda.Launches(p) - 1; early != want || want < 1 {
 		t.Errorf("%d kernels start early, not %d", early, want)
+	}
+}
+
+// Loads of arrays that a step of the run writes must stay behind the wait for it: the compiler would
+// move those of a restricted pointer.
+func TestWrittenArraysAreNotConstant(t *testing.T) {
+	const weights, x, y = 0, 1, 2
+	const r, w = loop.Read, loop.ReadWrite
+	at := func(buffer, offset int) plan.Binding { return plan.Binding{Buffer: buffer, Offset: offset, Bytes: 256} }
+	waits := plan.Kernel{Storage: []loop.Access{r, r, w}, Source: "griddepcontrol.wait"}
+	p := &plan.Plan{Kernels: []plan.Kernel{waits, waits, {Storage: waits.Storage}}}
+	p.Entries = []plan.Entry{{Steps: []plan.Step{
+		&plan.Dispatch{Kernel: 0, Bindings: []plan.Binding{at(weights, 0), at(x, 0), at(y, 0)}},
+		&plan.Dispatch{Kernel: 1, Bindings: []plan.Binding{at(weights, 0), at(y, 128), at(x, 256)}},
+		&plan.Dispatch{Kernel: 2, Bindings: []plan.Binding{at(weights, 0), at(weights, 0), at(y, 512)}},
+	}}}
+	want := [][]string{{cudacpp.Constant(0), cudacpp.Constant(1)}, {cudacpp.Constant(0)}, nil}
+	if got := cuda.Constants(p); !reflect.DeepEqual(got, want) {
+		t.Errorf("the constant arrays are %q, not %q", got, want)
 	}
 }

@@ -159,14 +159,17 @@ func (p *printer) types() {
 
 func (p *printer) entry() {
 	var params []string
+	storage := 0
 	for i, a := range p.k.Arrays {
 		switch {
 		case a.Space != loop.Storage:
+			continue
 		case a.Access == loop.Read:
-			params = append(params, fmt.Sprintf("const %s *__restrict__ %s", memoryType(a), p.src.Names[i]))
+			params = append(params, fmt.Sprintf("const %s *%s %s", memoryType(a), p.unwritten(storage), p.src.Names[i]))
 		default:
 			params = append(params, fmt.Sprintf("%s *%s", memoryType(a), p.src.Names[i]))
 		}
+		storage++
 	}
 	if len(p.k.Scalars) > 0 {
 		params = append(params, "const Run *__restrict__ run")
@@ -208,6 +211,24 @@ func (p *printer) entry() {
 	p.sb.WriteString(p.src.Body)
 	p.line("}")
 }
+
+// unwritten returns the qualifier of a pointer to an array that the kernel does not write. The compiler
+// moves loads by restricted pointers before a wait for other kernels, as it takes their memory for
+// unwritten, so that a kernel which waits has a macro instead, empty without the option of [Constant].
+func (p *printer) unwritten(storage int) string {
+	if !p.waits {
+		return "__restrict__"
+	}
+	name := constantName(storage)
+	p.line("#ifndef %s\n#define %[1]s\n#endif", name)
+	return name
+}
+
+func constantName(storage int) string { return fmt.Sprintf("CONSTANT%d", storage) }
+
+// Constant returns the compiler's option for a kernel whose storage array of the given number, among
+// those of the kernel, is not written while the kernel or one that it waits for runs.
+func Constant(storage int) string { return "-D" + constantName(storage) + "=__restrict__" }
 
 // Programmatic dependent launch, where kernels are launched so: the kernel after this one may take the processors
 // that are free, and this one waits until what those before it write is visible.
