@@ -62,8 +62,8 @@ type EarlyStop struct {
 	Metric string
 	// Larger says that larger values are better.
 	Larger bool
-	// Least is the least difference that is an improvement.
-	Least float64
+	// MinDelta is the smallest difference that is an improvement.
+	MinDelta float64
 }
 
 // Report describes a training between two steps.
@@ -139,8 +139,8 @@ func (f *fit) check() error {
 	if l.Epochs < 0 || l.Steps < 0 || l.Epochs == 0 && l.Steps == 0 {
 		return ir.Attrf("Epochs is %d and Steps %d: one must be positive and none negative", l.Epochs, l.Steps)
 	}
-	if l.Every < 0 || l.EpochSteps < 0 || l.Stop.Patience < 0 || l.Stop.Least < 0 {
-		return ir.Attrf("Every is %d, EpochSteps %d, Patience %d and Least %v: none must be negative", l.Every, l.EpochSteps, l.Stop.Patience, l.Stop.Least)
+	if l.Every < 0 || l.EpochSteps < 0 || l.Stop.Patience < 0 || l.Stop.MinDelta < 0 {
+		return ir.Attrf("Every is %d, EpochSteps %d, Patience %d and MinDelta %v: none must be negative", l.Every, l.EpochSteps, l.Stop.Patience, l.Stop.MinDelta)
 	}
 	if l.Eval.Entry == "" && l.Stop.Patience > 0 {
 		return ir.Attrf("Patience is %d: it must be 0 without an evaluation", l.Stop.Patience)

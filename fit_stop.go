@@ -147,7 +147,7 @@ func (s *stopper) better(eval map[string]float64) (bool, error) {
 	if s.Larger {
 		gain = -gain
 	}
-	if s.known && !(gain > s.Least) {
+	if s.known && !(gain > s.MinDelta) {
 		s.worse++
 		return false, nil
 	}
