@@ -60,7 +60,7 @@ type EarlyStop struct {
 	// Metric names an output of the evaluation; "" means "loss". It also chooses the best
 	// checkpoint.
 	Metric string
-	// Larger says that larger values are better.
+	// Larger is true if larger values are better.
 	Larger bool
 	// MinDelta is the smallest difference that is an improvement.
 	MinDelta float64
@@ -190,7 +190,7 @@ func (f *fit) run(ctx context.Context) error {
 	}
 	if f.last.Step == f.t.Steps() && f.last.Step > 0 { // reported just now
 		f.last.Done, f.last.Epoch = true, f.epoch
-		return f.tell(f.last)
+		return f.notify(f.last)
 	}
 	return f.report(ctx, true)
 }
@@ -225,7 +225,7 @@ func (f *fit) step(ctx context.Context, batch Inputs) error {
 	return nil
 }
 
-// report measures, saves, and calls back. Afterwards ended says whether the training is over.
+// report measures, saves, and calls back. Afterwards ended is true if the training is over.
 func (f *fit) report(ctx context.Context, done bool) error {
 	r := Report{Step: f.t.Steps(), Steps: f.loop.Steps, Epoch: f.epoch, Epochs: f.loop.Epochs}
 	if r.Steps == 0 {
@@ -254,7 +254,7 @@ func (f *fit) report(ctx context.Context, done bool) error {
 	if err := f.keep(ctx, r); err != nil {
 		return err
 	}
-	if err := f.tell(r); err != nil {
+	if err := f.notify(r); err != nil {
 		return err
 	}
 	f.reported, f.rows, f.began = r.Step, 0, time.Now()
@@ -274,8 +274,8 @@ func (f *fit) keep(ctx context.Context, r Report) error {
 	return nil
 }
 
-// tell passes a report to the callbacks and to the writer.
-func (f *fit) tell(r Report) error {
+// notify passes a report to the callbacks and to the writer.
+func (f *fit) notify(r Report) error {
 	if err := writeProgress(f.loop.Progress, r); err != nil {
 		return err
 	}

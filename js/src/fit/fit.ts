@@ -296,6 +296,6 @@ class Stopper {
     return true;
   }
 
-  /** Whether the patience is at its end. */
+  /** Whether `patience` evaluations in a row were no improvement. */
   get exhausted(): boolean { return this.#worse >= (this.#stop.patience ?? Infinity); }
 }
