@@ -60,10 +60,10 @@ type EarlyStop struct {
 	// Metric names an output of the evaluation; "" means "loss". It also chooses the best
 	// checkpoint.
 	Metric string
-	// Larger says that larger values are better.
+	// Larger is true if larger values are better.
 	Larger bool
-	// Least is the least difference that is an improvement.
-	Least float64
+	// MinDelta is the smallest difference that is an improvement.
+	MinDelta float64
 }
 
 // Report describes a training between two steps.
@@ -139,8 +139,8 @@ func (f *fit) check() error {
 	if l.Epochs < 0 || l.Steps < 0 || l.Epochs == 0 && l.Steps == 0 {
 		return ir.Attrf("Epochs is %d and Steps %d: one must be positive and none negative", l.Epochs, l.Steps)
 	}
-	if l.Every < 0 || l.EpochSteps < 0 || l.Stop.Patience < 0 || l.Stop.Least < 0 {
-		return ir.Attrf("Every is %d, EpochSteps %d, Patience %d and Least %v: none must be negative", l.Every, l.EpochSteps, l.Stop.Patience, l.Stop.Least)
+	if l.Every < 0 || l.EpochSteps < 0 || l.Stop.Patience < 0 || l.Stop.MinDelta < 0 {
+		return ir.Attrf("Every is %d, EpochSteps %d, Patience %d and MinDelta %v: none must be negative", l.Every, l.EpochSteps, l.Stop.Patience, l.Stop.MinDelta)
 	}
 	if l.Eval.Entry == "" && l.Stop.Patience > 0 {
 		return ir.Attrf("Patience is %d: it must be 0 without an evaluation", l.Stop.Patience)
@@ -190,7 +190,7 @@ func (f *fit) run(ctx context.Context) error {
 	}
 	if f.last.Step == f.t.Steps() && f.last.Step > 0 { // reported just now
 		f.last.Done, f.last.Epoch = true, f.epoch
-		return f.tell(f.last)
+		return f.notify(f.last)
 	}
 	return f.report(ctx, true)
 }
@@ -225,7 +225,7 @@ func (f *fit) step(ctx context.Context, batch Inputs) error {
 	return nil
 }
 
-// report measures, saves, and calls back. Afterwards ended says whether the training is over.
+// report measures, saves, and calls back. Afterwards ended is true if the training is over.
 func (f *fit) report(ctx context.Context, done bool) error {
 	r := Report{Step: f.t.Steps(), Steps: f.loop.Steps, Epoch: f.epoch, Epochs: f.loop.Epochs}
 	if r.Steps == 0 {
@@ -254,7 +254,7 @@ func (f *fit) report(ctx context.Context, done bool) error {
 	if err := f.keep(ctx, r); err != nil {
 		return err
 	}
-	if err := f.tell(r); err != nil {
+	if err := f.notify(r); err != nil {
 		return err
 	}
 	f.reported, f.rows, f.began = r.Step, 0, time.Now()
@@ -274,8 +274,8 @@ func (f *fit) keep(ctx context.Context, r Report) error {
 	return nil
 }
 
-// tell passes a report to the callbacks and to the writer.
-func (f *fit) tell(r Report) error {
+// notify passes a report to the callbacks and to the writer.
+func (f *fit) notify(r Report) error {
 	if err := writeProgress(f.loop.Progress, r); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Checkpoints say where and when [Fit] saves ([Trainer.SaveFile]).
+// Checkpoints holds the folder and the frequency of checkpoints of [Fit] ([Trainer.SaveFile]).
 type Checkpoints struct {
 	// Folder is where the files are: step-00000500.safetensors, and best.safetensors for the best
 	// evaluation with its value in best.txt. It is made if it does not exist; "" saves nothing.
@@ -147,7 +147,7 @@ func (s *stopper) better(eval map[string]float64) (bool, error) {
 	if s.Larger {
 		gain = -gain
 	}
-	if s.known && !(gain > s.Least) {
+	if s.known && !(gain > s.MinDelta) {
 		s.worse++
 		return false, nil
 	}
@@ -155,7 +155,7 @@ func (s *stopper) better(eval map[string]float64) (bool, error) {
 	return true, nil
 }
 
-// exhausted reports whether the patience is at its end.
+// exhausted reports whether Patience evaluations in a row were no improvement.
 func (s *stopper) exhausted() bool { return s.Patience > 0 && s.worse >= s.Patience }
 
 // writeProgress writes a report: over the last line of a terminal, with a bar, or as a line.

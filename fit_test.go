@@ -211,7 +211,7 @@ func TestFitStopsEarly(t *testing.T) {
 						yield(rlx.Inputs{"more": rlx.Float32(8), "n": rlx.Int32s([]int32{1}, []int{}...)}, nil)
 				}
 			}},
-			Stop: rlx.EarlyStop{Patience: 4, Metric: "error", Larger: larger, Least: 0.5},
+			Stop: rlx.EarlyStop{Patience: 4, Metric: "error", Larger: larger, MinDelta: 0.5},
 			Save: rlx.Checkpoints{Folder: folder},
 			Callbacks: []func(r rlx.Report) error{func(r rlx.Report) error {
 				if want := math.Abs(float64(r.Step)-3) + 2; r.Eval["error"] != want || len(r.Eval) != 1 {

@@ -13,7 +13,7 @@ import (
 type version struct {
 	v ir.Value
 	s spec
-	// partial is, per mesh axis, the reduction over devices that the value still lacks.
+	// partial is, per mesh axis, the pending reduction of the value over devices.
 	partial map[string]string
 }
 
@@ -170,8 +170,8 @@ func (c *partitioner) operands(n *ir.Node, f *Factors, chosen []string) []ir.Val
 	return in
 }
 
-// partials returns the operands of a linear node unreduced, with the reduction that they all lack.
-// It returns nil if they lack different ones or the sharding differs from the node's.
+// partials returns the operands of a linear node unreduced, with their common pending reduction.
+// It returns nil if their pending reductions differ or the sharding differs from the node's.
 func (c *partitioner) partials(n *ir.Node, f *Factors) ([]ir.Value, map[string]string) {
 	if !isLinear(n) {
 		return nil, nil

@@ -32,8 +32,8 @@ const DefaultLimit = 64 << 20
 
 // Partition divides a graph that is written for one device among the devices of a mesh: tensor, sequence,
 // expert and data parallelism, and ZeRO. Shardings of parameters and inputs are given. They are propagated
-// through the graph by the [Factors] of its ops, and collectives are added where a device lacks what
-// it computes with (GSPMD, Xu et al., 2021).
+// through the graph by the [Factors] of its ops, and collectives are added where an operand is not on
+// the device (GSPMD, Xu et al., 2021).
 //
 // The divided graph computes the same from this device's parts of parameters, states and inputs.
 // Apply it to a training step, after differentiation, so that derivatives and updates are those of
@@ -238,7 +238,7 @@ func (p *Partition) divides(s spec, t ir.Type) bool {
 }
 
 // Apply returns a device's part of a graph whose ports have the given placements: its own, or those
-// of a graph that it shares parameters and states with, where names that it lacks are ignored.
+// of a graph that it shares parameters and states with, of which unknown names are ignored.
 // Inputs and outputs are divided by the shardings that match their names. The error is of kind
 // [ir.ErrSymbol] for a size that is not constant, [ir.ErrUnsupported] for a value above the limit
 // that an op needs whole, or for a graph with collectives, and one of [Partition.Places].

@@ -28,9 +28,9 @@ func H200s() Network {
 }
 
 // Seconds returns the time of a collective of n devices, of which each sends an array of some bytes: α + bytes/β
-// (Hockney 1994), with the bytes of [Traffic]. Rings of NCCL leave a host by all its links, each ring by
-// another one, so that the bandwidth of several hosts is that of all links of a host, or that inside. Latencies
-// are of a ring inside a host and of a tree of hosts.
+// (Hockney 1994), with the bytes of [Traffic]. NCCL's rings use all links of a host, each ring a
+// different one, so that the bandwidth between hosts is that of all links of a host, at most that inside. Latencies
+// are those of a ring inside a host and of a tree of hosts.
 func (w Network) Seconds(op ir.Op, bytes int64, n int) float64 {
 	if n <= 1 {
 		return 0
@@ -55,8 +55,8 @@ type Compute struct{ Forward, Backward, Update float64 }
 func (c Compute) Seconds() float64 { return c.Forward + c.Backward + c.Update }
 
 // Step returns the predicted seconds of a data-parallel step of n devices, and the part that waits for the network. A
-// bucket is reduced once its gradients are there, which the backward pass makes at an even rate of bytes, and
-// after the bucket before it. Not in the prediction: what collectives take from kernels beside them.
+// bucket is reduced once its gradients are computed and the bucket before it is reduced; the backward pass computes
+// gradients at an even rate of bytes. The prediction omits that collectives slow down concurrent kernels.
 func (r Report) Step(w Network, c Compute, n int) (seconds, waits float64) {
 	total, made, free := 0, 0, 0.0
 	for _, k := range r.Buckets {

@@ -41,15 +41,15 @@ func (r balancedRing) halves(b *ir.Builder, x ir.Value, axis int) (early, late i
 	return ops.SliceAxis(b, x, axis, ir.N(0), ir.N(r.chunk)), ops.SliceAxis(b, x, axis, ir.N(r.chunk), ir.N(r.chunk))
 }
 
-// The axes of rows, from the end: of queries, keys and values, and of what has a number for each row.
+// The axes of rows, from the end: of queries, keys and values, and of arrays with one number per row.
 const (
 	ofRows    = -2
 	ofNumbers = -1
 )
 
-// choice is what a device computes of a block that came some steps before it: the attention of its late chunk to
-// the early one, and another one. If the block is of a device before it, that is of its early chunk to the early
-// one, and else of its late chunk to the late one.
+// choice selects the attention that a device computes for a block of some steps before: that of its late chunk to
+// the block's early chunk, and a second one. If the block is of a device before this one, the second is that of the
+// early chunk to the early one, else that of the late chunk to the late one.
 type choice struct{ before ir.Value }
 
 func (r balancedRing) choice(b *ir.Builder, steps int) choice {

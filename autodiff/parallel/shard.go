@@ -103,7 +103,7 @@ func (s Shard) States(step *ir.Graph) (*ir.Graph, ShardReport, error) {
 
 // Divide returns a graph whose ports and states with the given names are divided as in the step
 // ([ShardReport.Sharded]): an entry that shares them with the step, such as one that sets their
-// initial values or one that evaluates. Names that the graph lacks are ignored. The errors are
+// initial values or one that evaluates. Names that are not in the graph are ignored. The errors are
 // those of [Shard.States].
 func (s Shard) Divide(g *ir.Graph, names []string) (*ir.Graph, error) {
 	if err := g.NotNil(); err != nil {

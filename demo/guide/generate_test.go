@@ -24,7 +24,7 @@ func Example_generate() {
 			fmt.Println(token.Index+1, "tokens, as many as allowed:", token.Finish)
 		}
 	}
-	result := must(engine.Whole(ctx, request)) // greedy: the same again
+	result := must(engine.Complete(ctx, request)) // greedy: the same again
 	fmt.Println(len(result.Tokens), "tokens,", result.Stats.Reused, "of the prompt reused")
 	// Output:
 	// 3 tokens, as many as allowed: length

@@ -157,8 +157,8 @@ func (c Speech) crossScope(layer int) string {
 // memoryNames are the states of the keys and values of a layer.
 var memoryNames = [2]string{"keys", "values"}
 
-// SetSpeechMemory keeps the results of [SpeechMemory] in states, from which entries of the same module have
-// them by [KeptSpeechMemory].
+// SetSpeechMemory stores the results of [SpeechMemory] in states; entries of the same module read
+// them by [CachedSpeechMemory].
 func SetSpeechMemory(b *ir.Builder, c Speech, memory []ir.Value) {
 	c.eachMemory(b, len(memory), func(i int, name string) {
 		t := memory[i].Type()
@@ -167,8 +167,9 @@ func SetSpeechMemory(b *ir.Builder, c Speech, memory []ir.Value) {
 	})
 }
 
-// KeptSpeechMemory returns what [SetSpeechMemory] kept for a batch of sounds.
-func KeptSpeechMemory(b *ir.Builder, c Speech, batch int) (memory []ir.Value) {
+// CachedSpeechMemory returns what [SetSpeechMemory] stored for a batch of sounds, f32 [batch, heads, frames,
+// head size]: the keys and the values of each layer.
+func CachedSpeechMemory(b *ir.Builder, c Speech, batch int) (memory []ir.Value) {
 	c.eachMemory(b, 2*c.Decoder.Layers, func(_ int, name string) {
 		kept := b.State(name, ir.F32, ir.Dims(batch, c.Decoder.Heads, c.Frames, c.Decoder.HeadSize)...)
 		b.SetState(name, kept)

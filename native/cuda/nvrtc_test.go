@@ -88,7 +88,7 @@ func TestNVRTCCompilesKernels(t *testing.T) {
 	runJobs(t, jobs)
 }
 
-// openWith opens a GPU that pretends, with one compiler; nil where that is refused, which
+// openWith opens a fake GPU, with one compiler; nil where that is refused, which
 // it is for capabilities that the compiler no longer supports.
 func openWith(t *testing.T, alone string, n nvrtc, capability int, name string) (*driver.Device, plan.Target) {
 	t.Helper()

@@ -112,7 +112,7 @@ func NewTranscriber(ctx context.Context, s *rlx.Session, m *Model) (*Transcriber
 	next, err := m.Build(nextEntry, func(b *ir.Builder) {
 		nn.Cache(b, c.Context)
 		token, allowed := b.Input("token", ir.I32, ir.Dims(1, 1)...), b.Input("allowed", ir.F32, ir.N(c.Vocabulary))
-		scores := models.SpeechDecoder(b, c, token, models.KeptSpeechMemory(b, c, 1))
+		scores := models.SpeechDecoder(b, c, token, models.CachedSpeechMemory(b, c, 1))
 		if b.Err() == nil {
 			scores = ops.Add(b, scores, allowed)
 		}

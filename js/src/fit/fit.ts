@@ -284,10 +284,10 @@ class Stopper {
 
   /** Whether an evaluation is the best so far. NaN never is. */
   better(measured: Readonly<Record<string, number>>): boolean {
-    const { metric = 'loss', larger, least = 0, patience } = this.#stop, value = measured[metric];
+    const { metric = 'loss', larger, minDelta = 0, patience } = this.#stop, value = measured[metric];
     if (value === undefined && patience !== undefined) throw unknownName('fit: metric of stop: the evaluation has no output of rank 0', metric, Object.keys(measured), 'fit');
     const gain = this.best === undefined ? Infinity : (this.best - value!) * (larger ? -1 : 1);
-    if (value === undefined || Number.isNaN(value) || !(gain > least)) {
+    if (value === undefined || Number.isNaN(value) || !(gain > minDelta)) {
       this.#worse++;
       return false;
     }
@@ -296,6 +296,6 @@ class Stopper {
     return true;
   }
 
-  /** Whether the patience is at its end. */
+  /** Whether `patience` evaluations in a row were no improvement. */
   get exhausted(): boolean { return this.#worse >= (this.#stop.patience ?? Infinity); }
 }

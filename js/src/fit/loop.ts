@@ -43,8 +43,8 @@ export interface EarlyStop {
   metric?: string;
   /** Whether larger values are better. */
   larger?: boolean;
-  /** The least difference that is an improvement. 0 if not given. */
-  least?: number;
+  /** The smallest difference that is an improvement. 0 if not given. */
+  minDelta?: number;
 }
 
 /** Where and when checkpoints are written, as safetensors files that Go's `Fit` reads, too. */
@@ -111,9 +111,9 @@ export function checkLoop(trainer: Trainer, loop: Loop): void {
 }
 
 function checkEvaluation(trainer: Trainer, { eval: evaluation, stop }: Loop): void {
-  checkOptions('fit: stop', stop, 'patience metric larger least');
+  checkOptions('fit: stop', stop, 'patience metric larger minDelta');
   if (stop?.patience !== undefined) checkCount('fit: patience', stop.patience, 1);
-  if (!((stop?.least ?? 0) >= 0)) throw new RlxError('attr', `fit: least is ${stop!.least}: it is a number from 0 on`, { name: 'least' });
+  if (!((stop?.minDelta ?? 0) >= 0)) throw new RlxError('attr', `fit: minDelta is ${stop!.minDelta}: it is a number from 0 on`, { name: 'minDelta' });
   if (!evaluation) {
     if (stop?.patience !== undefined) throw new RlxError('missing', `fit: patience is ${stop.patience} and eval is not given: there is nothing to compare`, { name: 'eval' });
     return;

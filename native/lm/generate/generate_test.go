@@ -80,7 +80,7 @@ func whole(t testing.TB, e *generate.Engine, q ...generate.Request) []generate.R
 	out, errs := make([]generate.Result, len(q)), make([]error, len(q))
 	var g sync.WaitGroup
 	for i := range q {
-		g.Go(func() { out[i], errs[i] = e.Whole(ctx, q[i]) })
+		g.Go(func() { out[i], errs[i] = e.Complete(ctx, q[i]) })
 	}
 	g.Wait()
 	for _, err := range errs {
@@ -247,12 +247,12 @@ func TestEngine(t *testing.T) {
 			"temperature":     {Tokens: prompt, Sampling: irlm.Sampling{Temperature: -1}},
 			"biases":          {Tokens: prompt, Bias: manyBiases()},
 		} {
-			if _, err := e.Whole(ctx, q); !errors.Is(err, generate.ErrRequest) {
+			if _, err := e.Complete(ctx, q); !errors.Is(err, generate.ErrRequest) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		var long *generate.ContextError
-		if _, err := e.Whole(ctx, generate.Request{Tokens: make([]int32, 70)}); !errors.As(err, &long) || long.Prompt != 70 || long.Context != 60 {
+		if _, err := e.Complete(ctx, generate.Request{Tokens: make([]int32, 70)}); !errors.As(err, &long) || long.Prompt != 70 || long.Context != 60 {
 			t.Error(err)
 		}
 	})
@@ -323,7 +323,7 @@ func TestEnginesEnd(t *testing.T) {
 			t.Errorf("%s: %v", name, last)
 		}
 		_ = e.Close(ctx)
-		if _, err := e.Whole(ctx, generate.Request{Tokens: prompt}); err == nil {
+		if _, err := e.Complete(ctx, generate.Request{Tokens: prompt}); err == nil {
 			t.Errorf("%s: a request is served", name)
 		}
 		_ = s.Close(ctx)
@@ -405,13 +405,13 @@ func TestLostDevicesEndResults(t *testing.T) {
 	var g sync.WaitGroup
 	for range 3 {
 		g.Go(func() {
-			if _, err := e.Whole(ctx, generate.Request{Tokens: prompt}); !errors.Is(err, native.ErrLost) {
+			if _, err := e.Complete(ctx, generate.Request{Tokens: prompt}); !errors.Is(err, native.ErrLost) {
 				t.Errorf("a result ends with %v", err)
 			}
 		})
 	}
 	g.Wait()
-	if _, err := e.Whole(ctx, generate.Request{Tokens: prompt}); !errors.Is(err, native.ErrLost) {
+	if _, err := e.Complete(ctx, generate.Request{Tokens: prompt}); !errors.Is(err, native.ErrLost) {
 		t.Errorf("afterwards: %v", err)
 	}
 }

@@ -124,9 +124,9 @@ func (e *Engine) Generate(ctx context.Context, q Request) iter.Seq2[Token, error
 	}
 }
 
-// Whole returns a complete result. Errors are those of [Engine.Generate]; the result then holds the
+// Complete returns a whole result. Errors are those of [Engine.Generate]; the result then holds the
 // tokens before the error.
-func (e *Engine) Whole(ctx context.Context, q Request) (Result, error) {
+func (e *Engine) Complete(ctx context.Context, q Request) (Result, error) {
 	var out Result
 	for token, err := range e.Generate(ctx, q) {
 		if err != nil {

@@ -139,7 +139,7 @@ func chat(messages []generate.Message) ([]int32, error) {
 
 func TestServer(t *testing.T) {
 	url, e := start(t, serve.Options{Name: "tiny", Chat: chat, MaxBody: 2000, MaxRequests: 6})
-	want, err := e.Whole(ctx, generate.Request{Prompt: "ABCDEF", MaxTokens: 8, IgnoreEnd: true})
+	want, err := e.Complete(ctx, generate.Request{Prompt: "ABCDEF", MaxTokens: 8, IgnoreEnd: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func TestFormsOfProductsByALibrary(t *testing.T) {
 			x := input(b, "x", 8, 8)
 			b.Output("z", ops.MatMul(b, ops.MatMul(b, x, x), x))
 		}, 2},
-		"a product that is kept with what is made of it": {func(b *ir.Builder) {
+		"a product that is an output and an operand": {func(b *ir.Builder) {
 			z := ops.MatMul(b, input(b, "x", 6, 8), input(b, "y", 8, 6))
 			b.Output("z", z)
 			b.Output("more", ops.Relu(b, ops.Add(b, z, input(b, "w", 6, 6))))
