@@ -36,7 +36,10 @@ const batch = () => { // the kinds by turns, in every size
   }
   return { x, key: Uint32Array.from({ length: 2 }, () => 2 ** 32 * Math.random()) };
 };
-const z = Float32Array.from({ length: 2 * across * across }, (_, i) => 4 * ((i % 2 ? Math.floor((i >> 1) / across) : (i >> 1) % across) / (across - 1) - 0.5));
+const far = 2.5, z = Float32Array.from({ length: 2 * across * across }, (_, i) => { // the places of the map, from the top left on
+  const x = (i >> 1) % across, y = Math.floor((i >> 1) / across);
+  return 2 * far * (i % 2 ? 0.5 - y / (across - 1) : x / (across - 1) - 0.5);
+});
 const sheet = (made) => Float32Array.from({ length: made.length }, (_, i) => { // the pictures side by side
   const x = i % (across * side), y = Math.floor(i / (across * side));
   return made[(Math.floor(y / side) * across + Math.floor(x / side)) * pixels + (y % side) * side + x % side];
@@ -49,6 +52,6 @@ for (let round = 1; round <= 24; round++) {
   const { values: { made } } = await reading, { values: { places } } = await (await trainer.step(batch(), { read: ['places'] })).reading;
   picture('The map of shapes', { width: across * side, height: across * side, data: sheet(made), range: [0, 1] });
   const of = (kind, at) => places.filter((_, i) => (i >> 1) % 3 === kind && i % 2 === at);
-  plot('Where shapes lie on it', Object.fromEntries(kinds.map((name, kind) => [name, { x: of(kind, 0), y: of(kind, 1), dots: true }])), { x: [-3, 3], y: [-3, 3] });
+  plot('Where shapes lie on it', Object.fromEntries(kinds.map((name, kind) => [name, { x: of(kind, 0), y: of(kind, 1), dots: true }])), { x: [-far, far], y: [-far, far] });
 }
 trainer.program.close();
