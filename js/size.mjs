@@ -62,7 +62,8 @@ const rows = [
   { name: '/sizes, besides', parts: async () => [await only('sizes.js')], budget: { gzip: 6 * 1024 } },
   { name: '/lm, besides', parts: async () => [await only('lm.js')], budget: { gzip: 44 * 1024 } },
   { name: '/runtime, at first', parts: () => packed('runtime.js'), budget: { gzip: 15.75 * 1024 } },
-  { name: '  with the CPU', parts: () => packed('runtime.js', true), budget: { gzip: 17.75 * 1024 } },
+  // Threads, grids and steps of the CPU are a chunk of 2.1 KB, compressed on its own: 128 B of room for what is fixed there.
+  { name: '  with the CPU', parts: () => packed('runtime.js', true), budget: { gzip: 17.875 * 1024 } },
   { name: '  by esbuild, at first', parts: () => bundled('runtime.js') },
   { name: '    with the CPU', parts: () => bundled('runtime.js', '*', true) },
   { name: '    openProgram, at first', parts: () => bundled('runtime.js', '{ openProgram }'), budget: { gzip: 13.5 * 1024 } },

@@ -108,8 +108,8 @@ func TestKernelsStartEarly(t *testing.T) {
 		b.Output("y", ops.Softmax(b, ops.Add(b, rows, ops.ReduceSum(b, ops.Mul(b, rows, rows))), 0))
 	})
 	must(t, err)
-	p := compile(t, cuda.New(0), g)
 	gpu.Calls(t)
+	p := compile(t, cuda.New(0), g)
 	_, err = p.Run(context.Background(), "step", map[string]native.Tensor{"x": native.Zeros(ir.F32, 64, 96)})
 	must(t, err)
 	early := 0

@@ -74,8 +74,8 @@ function compileCalls(kernelsOf: Plan['kernels'], addresses: number[], row: numb
   }
 
   function copy({ from, fromOffset, to, toOffset, bytes }: Copy): Call {
-    const source = new Uint8Array(buffer, addresses[from]! + fromOffset, bytes);
-    return () => new Uint8Array(buffer).set(source, addresses[to]! + toOffset);
+    const start = addresses[from]! + fromOffset;
+    return () => new Uint8Array(buffer).copyWithin(addresses[to]! + toOffset, start, start + bytes);
   }
 
   const calls = (steps: Step[], depth: number): Call[] =>

@@ -15,13 +15,14 @@ export function helpers({ entries }: Plan): number {
   return Math.min(groups, navigator.hardwareConcurrency) - 1;
 }
 
-/** The import of a memory with a maximal size, as package internal/codegen/wasmsimd writes it: bit 0 of the last byte marks the maximum, bit 1 a shared memory. */
-const memory = new TextEncoder().encode('memory\x02\x01');
-
-/** The module of a plan, with a memory that threads share. */
+/**
+ * The module of a plan, with a memory that threads share. It imports a memory with a maximal size, as package
+ * internal/codegen/wasmsimd writes it: bit 0 of the last byte marks the maximum, bit 1 a shared memory. In Latin-1 a
+ * character is a byte.
+ */
 export function sharing(code: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  const shared = code.slice(), at = shared.findIndex((_, i) => memory.every((byte, k) => shared[i + k] === byte));
-  shared[at + memory.length - 1]! |= 2;
+  const shared = code.slice(), name = 'memory\x02\x01';
+  shared[new TextDecoder('latin1').decode(code).indexOf(name) + name.length - 1]! |= 2;
   return shared;
 }
 
