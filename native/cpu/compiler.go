@@ -104,7 +104,7 @@ func buildPartition(b backend, e ir.Entry, mesh *collective.Mesh) (*fusion.Parti
 func (p *program) compileEntry(s source) (*entry, error) {
 	prog := s.partition
 	made := &entry{name: s.entry.Name, env: &environment{}, names: map[step]string{}, onlyReads: !writesState(s.entry.Graph) && !ranks.Has(s.entry.Graph)}
-	made.runner.env = made.env
+	made.runner.env, made.runner.job = made.env, new(job)
 	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, last: lastUses(prog), checks: prog.Checks}
 	c.placePersistent(prog)
 	for i, item := range prog.Items {

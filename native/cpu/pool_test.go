@@ -84,3 +84,18 @@ func TestAPanicInAnyWorkerIsTheCallers(t *testing.T) {
 		}
 	}
 }
+
+// TestReleaseWhileAHelperEnds releases a program when a helper is in the middle of done: run returns
+// when no helper is busy.
+func TestReleaseWhileAHelperEnds(t *testing.T) {
+	e := &entry{runner: runner{job: new(job)}}
+	j := e.runner.job
+	j.busy.Add(1)
+	j.active.Add(1)
+	j.busy.Add(-1)
+	j.wait()
+	if err := (&program{entries: []*entry{e}}).Release(); err != nil {
+		t.Fatal(err)
+	}
+	j.active.Done() // panics if the counter was reset
+}

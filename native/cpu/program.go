@@ -48,8 +48,10 @@ type entry struct {
 
 // runner holds the run-time state of an entry's steps.
 type runner struct {
-	env     *environment
-	job     job
+	env *environment
+	// job is apart, since a helper may still be in done when the last run has returned and the
+	// program is released.
+	job     *job
 	profile *profile // nil but for a run that is profiled
 }
 

@@ -6,8 +6,9 @@ import (
 
 // reuseBuffers lets row-wise reduce groups store a pointwise result in the buffer of a
 // value they read that is dead afterwards, such as the gradient of a language model's
-// logits, the largest live value. Threads read an element in the stages of a row, which
-// barriers separate, and then overwrite it.
+// logits, the largest live value. Threads read an element in the stages of a row and then overwrite
+// it. Threads beyond the last row or element read the last one, which another thread may have
+// overwritten, and discard it; the simulator reports that as a race.
 //
 // The stored result must depend on the element it overwrites. Otherwise the store does not
 // wait for the load: five kernels that stored a sum in the buffer of another operand, ready
