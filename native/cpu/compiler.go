@@ -24,6 +24,7 @@ type compiler struct {
 	e       *entry
 	env     *environment
 	buffers map[int]*buffer
+	partID  int // the next ID of an array of parts
 	steps   []step
 	group   string // the name of the group that is compiled
 	// Temporary memory: the index of the last item that uses each tensor, and the
@@ -105,7 +106,7 @@ func (p *program) compileEntry(s source) (*entry, error) {
 	prog := s.partition
 	made := &entry{name: s.entry.Name, env: &environment{}, names: map[step]string{}, onlyReads: !writesState(s.entry.Graph) && !ranks.Has(s.entry.Graph)}
 	made.runner.env = made.env
-	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, last: lastUses(prog), checks: prog.Checks}
+	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, partID: resultID - 1, last: lastUses(prog), checks: prog.Checks}
 	c.placePersistent(prog)
 	for i, item := range prog.Items {
 		c.item = i
@@ -298,6 +299,20 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 	if product(inner) == 0 {
 		dropInnerWork(code)
 	}
+	pairs := c.realParts(code, outer, inner)
+	if len(code.Rows)+len(code.Points)+len(code.Stages) > 0 {
+		if err := c.realNest(name, code, outer, inner); err != nil {
+			return err
+		}
+	}
+	for _, s := range pairs {
+		c.add(s)
+	}
+	return nil
+}
+
+// realNest is [compiler.nest] for points that exist, with all buffers.
+func (c *compiler) realNest(name string, code *fusion.Code, outer, inner []int) error {
 	x, err := c.make(name, code, outer, inner)
 	if err != nil {
 		return err
