@@ -1,6 +1,8 @@
 package cpu_test
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -78,5 +80,46 @@ func BenchmarkSort(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*dims[0]*dims[1]), "ns/element")
 		})
+	}
+}
+
+// TestTopKIsStable compares the first elements of orders with those of a stable sort, for k below and above the bound of insertion,
+// rows with many equal values and rows in both orders.
+func TestTopKIsStable(t *testing.T) {
+	const rows, n = 4, 700
+	r := rand.New(rand.NewPCG(5, 6))
+	x := make([]float32, rows*n)
+	for i := range n {
+		x[i], x[n+i], x[2*n+i], x[3*n+i] = float32(i), float32(-i), float32(r.IntN(9)), r.Float32()
+	}
+	g := build(t, func(b *ir.Builder) {
+		in := b.Input("x", ir.F32, ir.Dims(rows, n)...)
+		for _, k := range []int{1, 5, 64, 65, 400} {
+			_, order := ops.TopK(b, in, ops.TopKAttrs{K: k, Axis: 1})
+			b.Output(fmt.Sprint(k), order)
+			_, across := ops.TopK(b, ops.Transpose(b, in, 1, 0), ops.TopKAttrs{K: k, Axis: 0})
+			b.Output(fmt.Sprint(-k), ops.Transpose(b, across, 1, 0))
+		}
+		whole := ops.ArgSort(b, in, ops.SortAttrs{Axis: 1, Descending: true})
+		b.Output("whole", whole)
+		b.Output("part", ops.SliceAxis(b, whole, 1, ir.N(2), ir.N(3)))
+	})
+	out := rerun(t, g, native.Float32s(x, rows, n))
+	for row := range rows {
+		want := make([]int32, n)
+		for i := range want {
+			want[i] = int32(i)
+		}
+		slices.SortStableFunc(want, func(a, b int32) int { return cmp.Compare(x[row*n+int(b)], x[row*n+int(a)]) })
+		for name, y := range out {
+			order, _ := y.Int32s()
+			first, k := 0, len(order)/rows
+			if name == "part" {
+				first = 2
+			}
+			if got := order[row*k:][:k]; !slices.Equal(got, want[first:first+k]) {
+				t.Errorf("row %d of %s: %v, not %v", row, name, got, want[first:first+k])
+			}
+		}
 	}
 }
