@@ -314,6 +314,23 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 
 // realNest is [compiler.nest] for points that exist, with all buffers.
 func (c *compiler) realNest(name string, code *fusion.Code, outer, inner []int) error {
+	results, err := c.transposeRows(name, code, outer, inner)
+	if err != nil {
+		return err
+	}
+	if err := c.makeSteps(name, code, outer, inner); err != nil {
+		return err
+	}
+	for _, x := range results {
+		if err := c.makeSteps(name, x, slices.Concat(outer, inner), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeSteps emits the steps of [compiler.make].
+func (c *compiler) makeSteps(name string, code *fusion.Code, outer, inner []int) error {
 	x, err := c.make(name, code, outer, inner)
 	if err != nil {
 		return err
