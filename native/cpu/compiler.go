@@ -300,10 +300,20 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 	if product(inner) == 0 {
 		dropInnerWork(code)
 	}
-	pairs := c.realParts(code, outer, inner)
+	arrays := newNestArrays(c, product(outer)*product(inner))
+	pairs := arrays.realParts(code, outer, inner)
 	if len(code.Rows)+len(code.Points)+len(code.Stages) > 0 {
-		if err := c.realNest(name, code, outer, inner); err != nil {
+		results, err := arrays.transposeRows(name, code, outer, inner)
+		if err != nil {
 			return err
+		}
+		if err := makeSteps(c, name, code, outer, inner); err != nil {
+			return err
+		}
+		for _, x := range results {
+			if err := makeSteps(c, name, x, slices.Concat(outer, inner), nil); err != nil {
+				return err
+			}
 		}
 	}
 	for _, s := range pairs {
@@ -312,25 +322,8 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 	return nil
 }
 
-// realNest is [compiler.nest] for points that exist, with all buffers.
-func (c *compiler) realNest(name string, code *fusion.Code, outer, inner []int) error {
-	results, err := c.transposeRows(name, code, outer, inner)
-	if err != nil {
-		return err
-	}
-	if err := c.makeSteps(name, code, outer, inner); err != nil {
-		return err
-	}
-	for _, x := range results {
-		if err := c.makeSteps(name, x, slices.Concat(outer, inner), nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // makeSteps emits the steps of [compiler.make].
-func (c *compiler) makeSteps(name string, code *fusion.Code, outer, inner []int) error {
+func makeSteps(c *compiler, name string, code *fusion.Code, outer, inner []int) error {
 	x, err := c.make(name, code, outer, inner)
 	if err != nil {
 		return err

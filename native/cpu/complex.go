@@ -90,11 +90,15 @@ func partType(d ir.DType) ir.DType {
 	return ir.F32
 }
 
-// partBuffers are the arrays of parts of one nest.
-type partBuffers struct {
+// nestArrays adds arrays to the code of one nest, for it to read and write in place of tensors.
+type nestArrays struct {
 	c     *compiler
-	elems int // that the nest computes
-	known map[partKey]int
+	elems int             // that the nest computes
+	known map[partKey]int // the IDs of arrays of parts
+}
+
+func newNestArrays(c *compiler, elems int) *nestArrays {
+	return &nestArrays{c: c, elems: elems, known: map[partKey]int{}}
 }
 
 // partKey is a tensor and a part.
@@ -102,7 +106,7 @@ type partKey struct{ tensor, part int }
 
 // partsOf returns the expression with parts of complex numbers in memory read from arrays of these parts,
 // for which it adds steps. Numbers in far larger tensors stay.
-func (p *partBuffers) partsOf(e scalar.Expr) scalar.Expr {
+func (p *nestArrays) partsOf(e scalar.Expr) scalar.Expr {
 	return scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
 		if x.Op != scalar.OpReal && x.Op != scalar.OpImag || x.Args[0].Op != scalar.OpLoad {
 			return x, false
@@ -125,7 +129,7 @@ func (p *partBuffers) partsOf(e scalar.Expr) scalar.Expr {
 }
 
 // add names a buffer for expressions.
-func (p *partBuffers) add(b *buffer) int {
+func (p *nestArrays) add(b *buffer) int {
 	id := p.c.partID
 	p.c.partID--
 	p.c.buffers[id] = b
@@ -134,8 +138,8 @@ func (p *partBuffers) add(b *buffer) int {
 
 // realParts makes the code of a nest read and write arrays of parts of complex numbers. It adds the steps
 // that split the operands, and returns those that make the results, for after the nest.
-func (c *compiler) realParts(code *fusion.Code, outer, inner []int) []step {
-	p := &partBuffers{c: c, elems: product(outer) * product(inner), known: map[partKey]int{}}
+func (p *nestArrays) realParts(code *fusion.Code, outer, inner []int) []step {
+	c := p.c
 	rewriteExprs(code, p.partsOf, func(offset scalar.Expr) scalar.Expr { return offset })
 	if len(code.Stages)+len(code.Points) > 0 {
 		return nil

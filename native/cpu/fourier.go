@@ -23,7 +23,7 @@ const minFourier = 33
 // by a convolution.
 const maxFourierPrime = 13
 
-// isFourier reports whether a node is a Fourier transform that [compiler.fourier] compiles.
+// isFourier reports whether a node is a Fourier transform that [fourier] compiles.
 func isFourier(n *ir.Node) bool {
 	if n.Op() != ops.OpDFT || !jit.Available() {
 		return false
@@ -61,14 +61,14 @@ type fourierPass[T simd.Float] struct {
 }
 
 // fourier compiles a discrete Fourier transform.
-func (c *compiler) fourier(g *fusion.Group) error {
+func fourier(c *compiler, g *fusion.Group) error {
 	if g.Routine().Node.Input(0).DType() == ir.F64 {
 		return fourierOf[float64](c, g, ir.F64)
 	}
 	return fourierOf[float32](c, g, ir.F32)
 }
 
-// fourierOf is [compiler.fourier] for a type.
+// fourierOf is [fourier] for a type.
 func fourierOf[T simd.Float](c *compiler, g *fusion.Group, d ir.DType) error {
 	x := g.Routine()
 	elems := product(x.In[0].Dims)
@@ -76,9 +76,9 @@ func fourierOf[T simd.Float](c *compiler, g *fusion.Group, d ir.DType) error {
 		return nil
 	}
 	s := &fourierStep[T]{length: x.In[0].Dims[len(x.In[0].Dims)-1]}
-	parts := &partBuffers{c: c, elems: elems, known: map[partKey]int{}}
+	arrays := newNestArrays(c, elems)
 	for i, e := range x.In {
-		e.Value = parts.partsOf(e.Value)
+		e.Value = arrays.partsOf(e.Value)
 		buf, err := c.operand(fmt.Sprint(g.Name(), " operand ", i), e, nil)
 		if err != nil {
 			return err

@@ -52,7 +52,7 @@ func (c *compiler) routine(g *fusion.Group) error {
 		return c.cachedAttention(g)
 	}
 	if isFourier(n) {
-		return c.fourier(g)
+		return fourier(c, g)
 	}
 	r, x := routines[n.Op()], g.Routine()
 	if r.single != nil && x.Node.Input(0).DType() != ir.F64 {

@@ -19,7 +19,7 @@ const (
 // transposeRows makes a reduction over short rows, such as a softmax, read and write arrays with the
 // elements of a row first, so that its lanes are rows. It adds the transposes of the operands, and returns
 // those of the results, for after the reduction. It does nothing where operands are not whole arrays.
-func (c *compiler) transposeRows(name string, code *fusion.Code, outer, inner []int) (results []*fusion.Code, err error) {
+func (p *nestArrays) transposeRows(name string, code *fusion.Code, outer, inner []int) (results []*fusion.Code, err error) {
 	n := product(inner)
 	if !jit.Available() || len(code.Stages) == 0 || len(code.Points) == 0 || n%jit.Width() == 0 || n < minTransposedRow || n > maxTransposedRow || product(outer) < minTransposedRows {
 		return nil, nil
@@ -29,14 +29,14 @@ func (c *compiler) transposeRows(name string, code *fusion.Code, outer, inner []
 		return nil, nil
 	}
 	dims, at := slices.Concat(inner, outer), slices.Concat(code.Inner, code.Outer)
-	place, arrays := scalar.Simplify(linear(dims, at)), &partBuffers{c: c}
+	place := scalar.Simplify(linear(dims, at))
 	var moved []scalar.Expr
 	for _, load := range loads {
-		buf, err := c.materialize(name+" rows", fusion.Elements{Dims: dims, At: at, Value: load})
+		buf, err := p.c.materialize(name+" rows", fusion.Elements{Dims: dims, At: at, Value: load})
 		if err != nil {
 			return nil, err
 		}
-		moved = append(moved, scalar.LoadAt(arrays.add(buf), load.Type, place))
+		moved = append(moved, scalar.LoadAt(p.add(buf), load.Type, place))
 	}
 	rewriteExprs(code, func(e scalar.Expr) scalar.Expr {
 		return scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
@@ -47,7 +47,7 @@ func (c *compiler) transposeRows(name string, code *fusion.Code, outer, inner []
 		})
 	}, func(offset scalar.Expr) scalar.Expr { return offset })
 	for i, s := range code.Points {
-		id := arrays.add(c.scratch(s.Value.Type, product(dims)))
+		id := p.add(p.c.scratch(s.Value.Type, product(dims)))
 		back := s
 		back.Value = scalar.LoadAt(id, s.Value.Type, place)
 		results = append(results, &fusion.Code{Outer: slices.Concat(code.Outer, code.Inner), Rows: []fusion.ElementStore{back}})

@@ -12,7 +12,7 @@ import (
 // and each lane walks the axis serially.
 func (c *compiler) scan(g *fusion.Group) error {
 	x := g.Prefix()
-	results, transposed, err := c.transposeScan(g, x)
+	results, transposed, err := newNestArrays(c, product(x.Dims)).transposeScan(g, x)
 	if err != nil {
 		return err
 	}

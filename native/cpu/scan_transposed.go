@@ -14,7 +14,7 @@ const minTransposedScan = 16
 // transposeScan makes a scan along contiguous lines read and write arrays with the axis first. It adds the
 // transposes of what the scan combines, and returns the transposes of the results, for after the scan. It
 // returns false, and changes nothing, where results depend on other numbers in memory.
-func (c *compiler) transposeScan(g *fusion.Group, x *fusion.Prefix) (results []*fusion.Code, ok bool, err error) {
+func (p *nestArrays) transposeScan(g *fusion.Group, x *fusion.Prefix) (results []*fusion.Code, ok bool, err error) {
 	lines := product(x.Dims) / max(x.Dims[x.Axis], 1)
 	if product(x.Dims[x.Axis+1:]) != 1 || lines < scanLanes || x.Dims[x.Axis] < minTransposedScan {
 		return nil, false, nil
@@ -27,7 +27,6 @@ func (c *compiler) transposeScan(g *fusion.Group, x *fusion.Prefix) (results []*
 	dims := append([]int{x.Dims[x.Axis]}, slices.Delete(slices.Clone(x.Dims), x.Axis, x.Axis+1)...)
 	at := append([]scalar.Expr{x.At[x.Axis]}, slices.Delete(slices.Clone(x.At), x.Axis, x.Axis+1)...)
 	place := scalar.Simplify(linear(dims, at))
-	arrays := &partBuffers{c: c}
 	known := map[scalar.Expr]scalar.Expr{}
 	running := func(e scalar.Expr) bool {
 		return e.Op == scalar.OpVar && slices.ContainsFunc(x.Running, func(v scalar.Expr) bool { return v.Name == e.Name })
@@ -40,16 +39,16 @@ func (c *compiler) transposeScan(g *fusion.Group, x *fusion.Prefix) (results []*
 			if load, ok := known[n]; ok {
 				return load, true
 			}
-			buf, failed := c.materialize(g.Name()+" terms", fusion.Elements{Dims: dims, At: at, Value: n})
+			buf, failed := p.c.materialize(g.Name()+" terms", fusion.Elements{Dims: dims, At: at, Value: n})
 			if err = failed; err != nil {
 				return n, false
 			}
-			known[n] = scalar.LoadAt(arrays.add(buf), n.Type, place)
+			known[n] = scalar.LoadAt(p.add(buf), n.Type, place)
 			return known[n], true
 		})
 	}
 	for i, s := range x.Stores {
-		id := arrays.add(c.scratch(s.Value.Type, product(dims)))
+		id := p.add(p.c.scratch(s.Value.Type, product(dims)))
 		back := s
 		back.Value = scalar.LoadAt(id, s.Value.Type, place)
 		results = append(results, &fusion.Code{Rows: []fusion.ElementStore{back}})
