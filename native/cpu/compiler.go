@@ -24,11 +24,13 @@ type compiler struct {
 	e       *entry
 	env     *environment
 	buffers map[int]*buffer
+	partID  int // the next ID of an array of parts
 	steps   []step
 	group   string // the name of the group that is compiled
 	// Temporary memory: the index of the last item that uses each tensor, and the
 	// placement of each in the arena.
 	last  map[*fusion.Tensor]int
+	sorts map[*ir.Node]int // see [readOfSorts]
 	item  int
 	loops int
 	arena arena
@@ -105,7 +107,7 @@ func (p *program) compileEntry(s source) (*entry, error) {
 	prog := s.partition
 	made := &entry{name: s.entry.Name, env: &environment{}, names: map[step]string{}, onlyReads: !writesState(s.entry.Graph) && !ranks.Has(s.entry.Graph)}
 	made.runner.env, made.runner.job = made.env, new(job)
-	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, last: lastUses(prog), checks: prog.Checks}
+	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, partID: resultID - 1, last: lastUses(prog), sorts: readOfSorts(prog.Graph), checks: prog.Checks}
 	c.placePersistent(prog)
 	for i, item := range prog.Items {
 		c.item = i
@@ -298,6 +300,30 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 	if product(inner) == 0 {
 		dropInnerWork(code)
 	}
+	arrays := newNestArrays(c, product(outer)*product(inner))
+	pairs := arrays.realParts(code, outer, inner)
+	if len(code.Rows)+len(code.Points)+len(code.Stages) > 0 {
+		results, err := arrays.transposeRows(name, code, outer, inner)
+		if err != nil {
+			return err
+		}
+		if err := makeSteps(c, name, code, outer, inner); err != nil {
+			return err
+		}
+		for _, x := range results {
+			if err := makeSteps(c, name, x, slices.Concat(outer, inner), nil); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range pairs {
+		c.add(s)
+	}
+	return nil
+}
+
+// makeSteps emits the steps of [compiler.make].
+func makeSteps(c *compiler, name string, code *fusion.Code, outer, inner []int) error {
 	x, err := c.make(name, code, outer, inner)
 	if err != nil {
 		return err

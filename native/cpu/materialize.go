@@ -55,8 +55,9 @@ func (c *compiler) sort(g *fusion.Group) error {
 	if err != nil {
 		return err
 	}
-	s := newSort(c, keys, x.Rows, x.Length)
+	s := newSort(c, keys, x.Rows, x.Length, c.sorts[g.Members[0].Node])
 	c.add(s)
+	x.Keys.Dims = []int{x.Rows, s.first}
 	return c.storeResult(g.Name(), x.Keys, s.order, x.Out)
 }
 

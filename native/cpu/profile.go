@@ -151,6 +151,16 @@ func describe(s step, group string) (name string, bytes int64, operations float6
 		size(slices.Concat(s.in, s.out)...)
 	case *routineStep[float64]:
 		size(slices.Concat(s.in, s.out)...)
+	case *partStep:
+		name = group + " parts"
+		size(s.from, s.to)
+	case *pairStep:
+		name = group + " pairs"
+		size(s.parts[0], s.parts[1], s.to)
+	case *fourierStep[float32]:
+		size(slices.Concat(s.in, s.out)...)
+	case *fourierStep[float64]:
+		size(slices.Concat(s.in, s.out)...)
 	case *referenceStep:
 		size(slices.Concat(s.in, s.out)...)
 	case *packedStep:

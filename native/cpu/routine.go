@@ -25,7 +25,7 @@ type matrixFunction[T simd.Float] func(w *workspace[T], n *ir.Node, in, out [][]
 // claims reports whether the backend has a routine for a node, so that it is not expanded.
 func claims(n *ir.Node) bool {
 	_, ok := routines[n.Op()]
-	return ok || readsPacked(n) || isExchange(n) || isCached(n)
+	return ok || readsPacked(n) || isExchange(n) || isCached(n) || isFourier(n)
 }
 
 // routineStep runs a routine for each matrix of a batch.
@@ -50,6 +50,9 @@ func (c *compiler) routine(g *fusion.Group) error {
 	}
 	if isCached(n) {
 		return c.cachedAttention(g)
+	}
+	if isFourier(n) {
+		return fourier(c, g)
 	}
 	r, x := routines[n.Op()], g.Routine()
 	if r.single != nil && x.Node.Input(0).DType() != ir.F64 {

@@ -12,7 +12,11 @@ import (
 // and each lane walks the axis serially.
 func (c *compiler) scan(g *fusion.Group) error {
 	x := g.Prefix()
-	if len(x.Terms) == 1 && (product(x.Dims)/max(x.Dims[x.Axis], 1) < scanLanes || product(x.Dims[x.Axis+1:]) == 1) {
+	results, transposed, err := newNestArrays(c, product(x.Dims)).transposeScan(g, x)
+	if err != nil {
+		return err
+	}
+	if !transposed && len(x.Terms) == 1 && (product(x.Dims)/max(x.Dims[x.Axis], 1) < scanLanes || product(x.Dims[x.Axis+1:]) == 1) {
 		return c.scanLines(g, x)
 	}
 	var outer []scalar.Expr
@@ -51,6 +55,13 @@ func (c *compiler) scan(g *fusion.Group) error {
 		}
 	}
 	c.add(newNestStep(best, c.env, false))
+	for _, code := range results {
+		var dims []int
+		code.Outer, dims = coordinates(x.At, x.Dims)
+		if err := c.nest(g.Name(), code, dims, nil, nil); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

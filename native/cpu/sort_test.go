@@ -1,6 +1,7 @@
 package cpu_test
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -78,5 +79,47 @@ func BenchmarkSort(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*dims[0]*dims[1]), "ns/element")
 		})
+	}
+}
+
+// TestTopKIsStable has k below and above the bound of insertion, rows with many equal values and rows in
+// both orders.
+func TestTopKIsStable(t *testing.T) {
+	const rows, n = 4, 700
+	r := rand.New(rand.NewPCG(5, 6))
+	x := make([]float32, rows*n)
+	for i := range n {
+		x[i], x[n+i], x[2*n+i], x[3*n+i] = float32(i), float32(-i), float32(r.IntN(9)), r.Float32()
+	}
+	// Equal sorts would be one: each k has a graph.
+	for _, k := range []int{1, 5, 64, 65, 400, n} {
+		sameFirst(t, x, rows, n, k, build(t, func(b *ir.Builder) {
+			_, order := ops.TopK(b, b.Input("x", ir.F32, ir.Dims(rows, n)...), ops.TopKAttrs{K: k, Axis: 1})
+			b.Output("order", order)
+		}))
+	}
+	sameFirst(t, x, rows, n, n, build(t, func(b *ir.Builder) { // the whole order is an output, too
+		order := ops.ArgSort(b, b.Input("x", ir.F32, ir.Dims(rows, n)...), ops.SortAttrs{Axis: 1, Descending: true})
+		b.Output("order", order)
+		b.Output("first", ops.SliceAxis(b, order, 1, ir.N(0), ir.N(3)))
+	}))
+}
+
+// sameFirst compares the first k elements of the orders of rows, the largest first, with those of a stable sort.
+func sameFirst(t *testing.T, x []float32, rows, n, k int, g *ir.Graph) {
+	t.Helper()
+	order, err := rerun(t, g, native.Float32s(x, rows, n))["order"].Int32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row := range rows {
+		want := make([]int32, n)
+		for i := range want {
+			want[i] = int32(i)
+		}
+		slices.SortStableFunc(want, func(a, b int32) int { return cmp.Compare(x[row*n+int(b)], x[row*n+int(a)]) })
+		if got := order[row*k:][:k]; !slices.Equal(got, want[:k]) {
+			t.Errorf("the first %d of row %d are %v, not %v", k, row, got, want[:k])
+		}
 	}
 }

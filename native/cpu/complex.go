@@ -1,0 +1,199 @@
+package cpu
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/simd"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Kernels compute with real numbers. So code that reads parts of complex numbers reads arrays of
+// these parts, and code that makes complex numbers of parts writes such arrays: the steps below
+// convert between them and the complex numbers in memory.
+
+// partStep copies the real (0) or imaginary (1) parts of complex numbers to an array.
+type partStep struct {
+	from, to *buffer
+	part     int
+}
+
+// pairStep makes complex numbers of arrays of their parts.
+type pairStep struct {
+	parts [2]*buffer
+	to    *buffer
+}
+
+// pairChunk is the number of complex numbers of a chunk.
+const pairChunk = 16384
+
+func (s *partStep) run(r *runner) { runPairs(r, s, s.to.elems) }
+
+func (s *partStep) do(_, chunk int) {
+	if s.to.dtype == ir.F64 {
+		copyParts(view[float64](s.to), floats[float64](s.from), s.part, chunk)
+	} else {
+		copyParts(view[float32](s.to), floats[float32](s.from), s.part, chunk)
+	}
+}
+
+func copyParts[T simd.Float](to, from []T, part, chunk int) {
+	first := chunk * pairChunk
+	to = to[first:min(first+pairChunk, len(to))]
+	from = from[2*first+part:]
+	from = from[:2*len(to)-1]
+	for i := range to {
+		to[i] = from[2*i]
+	}
+}
+
+func (s *pairStep) run(r *runner) { runPairs(r, s, s.to.elems) }
+
+func (s *pairStep) do(_, chunk int) {
+	if s.parts[0].dtype == ir.F64 {
+		makePairs(floats[float64](s.to), view[float64](s.parts[0]), view[float64](s.parts[1]), chunk)
+	} else {
+		makePairs(floats[float32](s.to), view[float32](s.parts[0]), view[float32](s.parts[1]), chunk)
+	}
+}
+
+func makePairs[T simd.Float](to, re, im []T, chunk int) {
+	first := chunk * pairChunk
+	re = re[first:min(first+pairChunk, len(re))]
+	im = im[first:][:len(re)]
+	to = to[2*first:][:2*len(re)]
+	for i, x := range re {
+		to[2*i], to[2*i+1] = x, im[i]
+	}
+}
+
+// runPairs runs a step on some complex numbers.
+func runPairs(r *runner, t task, elems int) {
+	if chunks := (elems + pairChunk - 1) / pairChunk; chunks > 1 {
+		r.job.run(t, chunks)
+	} else {
+		t.do(0, 0)
+	}
+}
+
+// floats returns the parts of the complex numbers of a buffer.
+func floats[T simd.Float](b *buffer) []T {
+	return view[T](&buffer{elems: 2 * b.elems, data: b.data})
+}
+
+// partType returns the type of the parts of complex numbers.
+func partType(d ir.DType) ir.DType {
+	if d == ir.C128 {
+		return ir.F64
+	}
+	return ir.F32
+}
+
+// nestArrays adds arrays to the code of one nest, for it to read and write in place of tensors.
+type nestArrays struct {
+	c     *compiler
+	elems int             // that the nest computes
+	known map[partKey]int // the IDs of arrays of parts
+}
+
+func newNestArrays(c *compiler, elems int) *nestArrays {
+	return &nestArrays{c: c, elems: elems, known: map[partKey]int{}}
+}
+
+// partKey is a tensor and a part.
+type partKey struct{ tensor, part int }
+
+// partsOf returns the expression with parts of complex numbers in memory read from arrays of these parts,
+// for which it adds steps. Numbers in far larger tensors stay.
+func (p *nestArrays) partsOf(e scalar.Expr) scalar.Expr {
+	return scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
+		if x.Op != scalar.OpReal && x.Op != scalar.OpImag || x.Args[0].Op != scalar.OpLoad {
+			return x, false
+		}
+		load := x.Args[0]
+		from := p.c.buffers[load.Ref]
+		if from == nil || !from.dtype.IsComplex() || from.elems == 0 || from.elems > 2*p.elems {
+			return x, false
+		}
+		key := partKey{load.Ref, int(x.Op - scalar.OpReal)}
+		id, ok := p.known[key]
+		if !ok {
+			step := &partStep{from: from, to: p.c.scratch(partType(from.dtype), from.elems), part: key.part}
+			id = p.add(step.to)
+			p.known[key] = id
+			p.c.add(step)
+		}
+		return scalar.LoadAt(id, x.Type, load.Args[0]), true
+	})
+}
+
+// add names a buffer for expressions.
+func (p *nestArrays) add(b *buffer) int {
+	id := p.c.partID
+	p.c.partID--
+	p.c.buffers[id] = b
+	return id
+}
+
+// realParts makes the code of a nest read and write arrays of parts of complex numbers. It adds the steps
+// that split the operands, and returns those that make the results, for after the nest.
+func (p *nestArrays) realParts(code *fusion.Code, outer, inner []int) []step {
+	c := p.c
+	rewriteExprs(code, p.partsOf, func(offset scalar.Expr) scalar.Expr { return offset })
+	if len(code.Stages)+len(code.Points) > 0 {
+		return nil
+	}
+	var after []step
+	var rows []fusion.ElementStore
+	for _, store := range code.Rows {
+		to := c.buffers[store.Tensor.ID]
+		if store.Value.Op != scalar.OpMakeComplex || store.Guarded || to == nil || !to.dtype.IsComplex() || !isDense(code, store.Offset, outer, to.elems) {
+			rows = append(rows, store)
+			continue
+		}
+		pair := &pairStep{to: to}
+		for i, value := range store.Value.Args {
+			if from := c.buffers[value.Ref]; value.Op == scalar.OpLoad && from != nil && from.dtype == value.Type && from.elems == to.elems &&
+				scalar.Equal(scalar.Simplify(value.Args[0]), scalar.Simplify(store.Offset)) {
+				pair.parts[i] = from
+				continue
+			}
+			pair.parts[i] = c.scratch(value.Type, to.elems)
+			tensor := &fusion.Tensor{ID: p.add(pair.parts[i]), Name: store.Tensor.Name, DType: value.Type}
+			rows = append(rows, fusion.ElementStore{Tensor: tensor, Offset: store.Offset, Value: value})
+		}
+		after = append(after, pair)
+	}
+	code.Rows = rows
+	return after
+}
+
+// isDense reports whether an offset takes each value below elems once.
+func isDense(code *fusion.Code, offset scalar.Expr, outer []int, elems int) bool {
+	form := affineOf(offset)
+	if form.constant != 0 || product(outer) != elems {
+		return false
+	}
+	type axis struct{ size, by int }
+	var axes []axis
+	known := 0
+	for i, v := range code.Outer {
+		by := form.coef(v.Name)
+		if by != 0 {
+			known++
+		}
+		if outer[i] > 1 {
+			axes = append(axes, axis{outer[i], by})
+		}
+	}
+	slices.SortFunc(axes, func(a, b axis) int { return a.by - b.by })
+	next := 1
+	for _, a := range axes {
+		if a.by != next {
+			return false
+		}
+		next *= a.size
+	}
+	return known == len(form.terms)
+}
