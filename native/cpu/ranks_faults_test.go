@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,6 +94,8 @@ func rankOfTest(ctx context.Context, fault string) error {
 	}
 }
 
+var namesStep = regexp.MustCompile(`entry "run", step [56] `)
+
 // TestAProcessThatFailsEndsTheOthers: a rank is killed, stopped, late, or has another plan, and
 // each other rank ends by a typed error, soon.
 func TestAProcessThatFailsEndsTheOthers(t *testing.T) {
@@ -147,7 +150,8 @@ func TestAProcessThatFailsEndsTheOthers(t *testing.T) {
 						t.Errorf("rank %d does not say %q: %s", rank, part, text)
 					}
 				}
-				if fault != "plan" && !strings.Contains(string(text), `entry "run", step 6`) {
+				// A rank that is lost after step 5 may have results of it that another still waits for.
+				if fault != "plan" && !namesStep.Match(text) {
 					t.Errorf("rank %d does not name the step: %s", rank, text)
 				}
 			}
