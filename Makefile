@@ -18,7 +18,7 @@ ARM64_TESTS := Backend|Rows|Columns|Large|Packed|Merged|Special|Subnormals|Cores
 INT32_PACKAGES := ./ir ./internal/derive ./ir/dtype ./internal/format ./internal/compiler/passes ./internal/compiler/plan ./internal/compiler/fusion ./ir/loop ./ir/routine ./internal/compiler/sim
 INT32_TESTS    := Counts|Chosen|KernelsOfLanguageModels
 # Devices and browsers whose absence fails a test instead of skipping it.
-RLX_REQUIRE ?= cpu,webgpu,firefox,webkit
+RLX_REQUIRE ?= cpu,webgpu,firefox,webkit,mpi
 export RLX_REQUIRE
 # Other systems for which the Go packages must build, without cgo. They differ in the
 # set of files and the size of an int: more processors of the same system would
