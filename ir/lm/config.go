@@ -188,7 +188,7 @@ func (c Config) windowed(layer int) bool {
 	return c.Window > 0 && (c.Windowed == nil || c.Windowed[layer])
 }
 
-// rope returns the rotation of a layer in a program of so many positions; nil for none.
+// rope returns the rotation of a layer in a program with the given number of positions; nil for none.
 func (c Config) rope(layer, positions int) *nn.RopeOptions {
 	r := c.Rope
 	if r == nil {

@@ -574,9 +574,8 @@ func (m *mmaEmitter) roundStride() int {
 	return roundColumns + maxRoundPad
 }
 
-// Results that a thread computes at a time, so that their loads are in flight together:
-// quadsInFlight times four neighbours, or fewer where an epilogue of so many operations unrolled
-// would take more than maxQuadOps.
+// A thread computes quadsInFlight times four adjacent results at a time, so that their loads are in
+// flight together, or fewer where the unrolled epilogue would exceed maxQuadOps operations.
 const (
 	quadsInFlight = 4
 	maxQuadOps    = 256

@@ -139,7 +139,7 @@ export const isWindowed = (c: Config, layer: number): boolean => (c.window ?? 0)
 /** The angle of a position of pair i without scaling. */
 export const angle = (base: number, i: number, size: number): number => base ** (-2 * i / size);
 
-/** The rotation of a layer in a program of so many positions; undefined for none. */
+/** The rotation of a layer in a program with the given number of positions; undefined for none. */
 export function ropeOf(c: Config, layer: number, positions: number): RopeOptions | undefined {
   const { rope: r } = c;
   if (!r) return undefined;
