@@ -61,6 +61,9 @@ func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []Printed, error
 	if m == nil || pr == nil {
 		return nil, nil, ir.Errorf(ir.ErrGraph, "no module or no printer given")
 	}
+	if err := checkOutputs(m); err != nil {
+		return nil, nil, err
+	}
 	c := newCompiler(m, t, pr)
 	for _, e := range m.Entries {
 		if err := c.entry(e); err != nil {
@@ -74,6 +77,26 @@ func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []Printed, error
 		return nil, nil, err
 	}
 	return c.plan, c.printed, nil
+}
+
+// checkOutputs refuses outputs with the name of a parameter or state, by which a program reads both.
+func checkOutputs(m *ir.Module) error {
+	kept := map[string]bool{}
+	for _, e := range m.Entries {
+		for _, p := range e.Graph.Ports() {
+			if p.Kind != ir.InputPort {
+				kept[p.Name] = true
+			}
+		}
+	}
+	for _, e := range m.Entries {
+		for _, o := range e.Graph.Outputs() {
+			if !o.State && kept[o.Name] {
+				return ir.Errorf(ir.ErrName, "entry %q of module %q: output %q has the name of a parameter or state; it must have one of its own", e.Name, m.Name, o.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // link links the kernels of a binary dialect into one module.

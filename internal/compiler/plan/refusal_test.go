@@ -40,6 +40,9 @@ func TestUnsupportedOpsAreRefused(t *testing.T) {
 			}})
 			b.Output("y", ys[0])
 		}, ir.ErrUnsupported, "f64"},
+		"an output with the name of a parameter": {func(b *ir.Builder) {
+			b.Output("w", ops.Sin(b, b.Param("w", ir.F32, ir.N(4))))
+		}, ir.ErrName, `output "w" has the name of a parameter or state`},
 		"symbolic sizes":                 {sineOf(ir.F32, ir.Sym("n")), ir.ErrShape, "bind it first"},
 		"a tensor larger than a binding": {sineOf(ir.F32, ir.N(64<<20)), ir.ErrUnsupported, "268435456 bytes"},
 		"a result larger than a binding": {func(b *ir.Builder) {
