@@ -7,6 +7,7 @@ const modules = {
   '@rlx-go/rlx/nn': '../rlx/nn.js',
   '@rlx-go/rlx/runtime': '../rlx/runtime.js',
   '@rlx-go/rlx/safetensors': '../rlx/safetensors.js',
+  '@rlx-go/rlx/sizes': '../rlx/sizes.js',
   './draw.js': 'draw.js',
 };
 const specifier = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])([^'"\n]+)\2/g;
