@@ -47,11 +47,9 @@ func (p *nestArrays) transposeRows(name string, code *fusion.Code, outer, inner 
 		})
 	}, func(offset scalar.Expr) scalar.Expr { return offset })
 	for i, s := range code.Points {
-		id := p.add(p.c.scratch(s.Value.Type, product(dims)))
-		back := s
-		back.Value = scalar.LoadAt(id, s.Value.Type, place)
+		var back fusion.ElementStore
+		code.Points[i], back = p.storeAt(s, place, product(dims))
 		results = append(results, &fusion.Code{Outer: slices.Concat(code.Outer, code.Inner), Rows: []fusion.ElementStore{back}})
-		code.Points[i] = fusion.ElementStore{Tensor: &fusion.Tensor{ID: id, Name: s.Tensor.Name, DType: s.Value.Type}, Offset: place, Value: s.Value}
 	}
 	return results, nil
 }
@@ -63,13 +61,11 @@ func rowLoads(code *fusion.Code, outer, inner []int) (loads []scalar.Expr, ok bo
 	fits := func(offset, value scalar.Expr) bool {
 		return value.Type.Size() == 4 && isDense(whole, offset, dims, product(dims))
 	}
-	alongRow := func(e scalar.Expr) bool {
-		return e.Op == scalar.OpVar && slices.ContainsFunc(code.Inner, func(v scalar.Expr) bool { return v.Name == e.Name })
-	}
+	alongRow := isOneOf(code.Inner)
 	ok = true
 	rewriteExprs(code, func(e scalar.Expr) scalar.Expr {
 		scalar.Walk(e, func(x scalar.Expr) {
-			if isLoad(x) && contains(x.Args[0], alongRow) && indexOf(loads, x) < 0 {
+			if isLoad(x) && scalar.Any(x.Args[0], alongRow) && indexOf(loads, x) < 0 {
 				loads, ok = append(loads, x), ok && fits(x.Args[0], x)
 			}
 		})

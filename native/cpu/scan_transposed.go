@@ -20,7 +20,7 @@ func (p *nestArrays) transposeScan(g *fusion.Group, x *fusion.Prefix) (results [
 		return nil, false, nil
 	}
 	for _, s := range x.Stores {
-		if s.Guarded || contains(s.Value, isLoad) {
+		if s.Guarded || scalar.Any(s.Value, isLoad) {
 			return nil, false, nil
 		}
 	}
@@ -28,12 +28,10 @@ func (p *nestArrays) transposeScan(g *fusion.Group, x *fusion.Prefix) (results [
 	at := append([]scalar.Expr{x.At[x.Axis]}, slices.Delete(slices.Clone(x.At), x.Axis, x.Axis+1)...)
 	place := scalar.Simplify(linear(dims, at))
 	known := map[scalar.Expr]scalar.Expr{}
-	running := func(e scalar.Expr) bool {
-		return e.Op == scalar.OpVar && slices.ContainsFunc(x.Running, func(v scalar.Expr) bool { return v.Name == e.Name })
-	}
+	running := isOneOf(x.Running)
 	for i, e := range x.Combined {
 		x.Combined[i] = scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
-			if err != nil || contains(n, running) || !contains(n, isLoad) {
+			if err != nil || scalar.Any(n, running) || !scalar.Any(n, isLoad) {
 				return n, false
 			}
 			if load, ok := known[n]; ok {
@@ -48,20 +46,27 @@ func (p *nestArrays) transposeScan(g *fusion.Group, x *fusion.Prefix) (results [
 		})
 	}
 	for i, s := range x.Stores {
-		id := p.add(p.c.scratch(s.Value.Type, product(dims)))
-		back := s
-		back.Value = scalar.LoadAt(id, s.Value.Type, place)
+		var back fusion.ElementStore
+		x.Stores[i], back = p.storeAt(s, place, product(dims))
 		results = append(results, &fusion.Code{Rows: []fusion.ElementStore{back}})
-		x.Stores[i] = fusion.ElementStore{Tensor: &fusion.Tensor{ID: id, Name: s.Tensor.Name, DType: s.Value.Type}, Offset: place, Value: s.Value}
 	}
 	return results, true, err
 }
 
-func isLoad(e scalar.Expr) bool { return e.Op == scalar.OpLoad }
-
-// contains reports whether a node of an expression satisfies a condition.
-func contains(e scalar.Expr, condition func(scalar.Expr) bool) bool {
-	found := false
-	scalar.Walk(e, func(n scalar.Expr) { found = found || condition(n) })
-	return found
+// storeAt returns a store of the value of s at a place of a new array of n elements, and the store that
+// copies it from there to where s has it.
+func (p *nestArrays) storeAt(s fusion.ElementStore, place scalar.Expr, n int) (moved, back fusion.ElementStore) {
+	id := p.add(p.c.scratch(s.Value.Type, n))
+	back = s
+	back.Value = scalar.LoadAt(id, s.Value.Type, place)
+	return fusion.ElementStore{Tensor: &fusion.Tensor{ID: id, Name: s.Tensor.Name, DType: s.Value.Type}, Offset: place, Value: s.Value}, back
 }
+
+// isOneOf returns a condition for an expression to be one of some variables.
+func isOneOf(vars []scalar.Expr) func(scalar.Expr) bool {
+	return func(e scalar.Expr) bool {
+		return e.Op == scalar.OpVar && slices.ContainsFunc(vars, func(v scalar.Expr) bool { return v.Name == e.Name })
+	}
+}
+
+func isLoad(e scalar.Expr) bool { return e.Op == scalar.OpLoad }
