@@ -3,6 +3,8 @@
 package cuda
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/internal/codegen/cudacpp"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -47,12 +49,9 @@ func noteWritten(p *plan.Plan, steps []plan.Step, written [][]bool) {
 		if !is {
 			continue
 		}
-		for a, b := range d.Bindings {
-			for _, r := range stores[b.Buffer] {
-				if r.from < b.Offset+b.Bytes && b.Offset < r.to {
-					written[d.Kernel][a] = true
-					break
-				}
+		for a, r := range regionsOf(p, d) {
+			if slices.ContainsFunc(stores[r.buffer], r.overlaps) {
+				written[d.Kernel][a] = true
 			}
 		}
 	}

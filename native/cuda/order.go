@@ -32,6 +32,11 @@ type region struct {
 	access           loop.Access
 }
 
+// overlaps reports whether two regions share memory.
+func (a region) overlaps(b region) bool {
+	return a.buffer == b.buffer && a.from < b.to && b.from < a.to
+}
+
 // exchanged stands for the ranks in the regions of collectives, which keep their order.
 const exchanged = -2
 
@@ -78,7 +83,7 @@ func regionsOf(p *plan.Plan, s plan.Step) (out []region) {
 // conflict reports whether two accesses must keep their order. Atomic updates of the status
 // word commute.
 func (o *order) conflict(a, b region) bool {
-	if a.buffer != b.buffer || a.from >= b.to || b.from >= a.to || a.access == loop.Read && b.access == loop.Read {
+	if !a.overlaps(b) || a.access == loop.Read && b.access == loop.Read {
 		return false
 	}
 	return a.buffer != o.status || a.access != loop.Atomic || b.access != loop.Atomic
