@@ -60,6 +60,18 @@ func Count(e Expr) int {
 	return ops
 }
 
+// SubstituteVars returns e with the variables that have a value in values, by name, replaced by it,
+// once: not in the values themselves.
+func SubstituteVars(e Expr, values map[string]Expr) Expr {
+	return Substitute(e, func(n Expr) (Expr, bool) {
+		if n.Op != OpVar {
+			return nil, false
+		}
+		v, ok := values[n.Name]
+		return v, ok
+	})
+}
+
 // Substitute returns e with each node for which with returns true replaced by the returned node;
 // nodes above are rebuilt by their constructors, which fold and simplify. with is called once for
 // every node of e, from the roots down, but not for the nodes of replacements. A replacement must

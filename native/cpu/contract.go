@@ -132,7 +132,7 @@ func inProductAxes(code *fusion.Code, k *fusion.Contract, batchLast bool) (scala
 
 // replaceVars substitutes expressions for variables.
 func replaceVars(code *fusion.Code, as map[string]scalar.Expr) {
-	replace := func(e scalar.Expr) scalar.Expr { return substituted(e, as) }
+	replace := func(e scalar.Expr) scalar.Expr { return scalar.SubstituteVars(e, as) }
 	rewriteExprs(code, replace, replace)
 }
 

@@ -46,7 +46,7 @@ func folded(r *fusion.Reduction, vars []scalar.Expr, inner []int) []scalar.Local
 		}
 		elements := make([]scalar.Expr, len(r.Elements))
 		for i, e := range r.Elements {
-			elements[i] = s.Simplify(substituted(e, at))
+			elements[i] = s.Simplify(scalar.SubstituteVars(e, at))
 		}
 		sums = r.Combine(sums, elements)
 	}
@@ -56,18 +56,7 @@ func folded(r *fusion.Reduction, vars []scalar.Expr, inner []int) []scalar.Local
 	}
 	results := slices.Clone(r.Results)
 	for i := range results {
-		results[i].Value = substituted(results[i].Value, final)
+		results[i].Value = scalar.SubstituteVars(results[i].Value, final)
 	}
 	return results
-}
-
-// substituted replaces variables by name.
-func substituted(e scalar.Expr, as map[string]scalar.Expr) scalar.Expr {
-	return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
-		if n.Op != scalar.OpVar {
-			return nil, false
-		}
-		v, ok := as[n.Name]
-		return v, ok
-	})
 }

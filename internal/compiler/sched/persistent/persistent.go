@@ -461,7 +461,7 @@ func (p *persistent) pack(caps loop.Caps) []emit.Launch {
 				bound := map[string]scalar.Expr{}
 				serial.BindAll(bound, x.code.Inner, w.Unflatten(at[0], serial.SizesOf(x.code.Inner)))
 				serial.BindAll(bound, x.rest, w.Unflatten(at[1], serial.SizesOf(x.rest)))
-				w.Save(t, at, scalar.LoadAt(load.Ref, load.Type, w.Simplify(serial.Replaced(load.Args[0], bound))))
+				w.Save(t, at, scalar.LoadAt(load.Ref, load.Type, w.Simplify(scalar.SubstituteVars(load.Args[0], bound))))
 			})
 			out = append(out, w.Launch("pack_"+x.g.Name()))
 		}
@@ -516,8 +516,8 @@ func contiguousIn(at, v scalar.Expr) bool {
 	s := scalar.NewSimplifier()
 	here := scalar.NewVar(v.Name, ir.I32, 0, v.Hi-1)
 	step := s.Simplify(scalar.Sub(
-		serial.Replaced(at, map[string]scalar.Expr{v.Name: scalar.Add(here, loop.Int(1))}),
-		serial.Replaced(at, map[string]scalar.Expr{v.Name: here}),
+		scalar.SubstituteVars(at, map[string]scalar.Expr{v.Name: scalar.Add(here, loop.Int(1))}),
+		scalar.SubstituteVars(at, map[string]scalar.Expr{v.Name: here}),
 	))
 	n, known := step.IntConst()
 	return known && (n == 0 || n == 1)

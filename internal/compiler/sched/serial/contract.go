@@ -64,7 +64,7 @@ func (s *serial) contract(g *fusion.Group) {
 func (p *product) bindOuter(v, space scalar.Expr) {
 	for i := range p.rows {
 		bound := map[string]scalar.Expr{v.Name: space}
-		p.rows[i].Offset, p.rows[i].Value = Replaced(p.rows[i].Offset, bound), Replaced(p.rows[i].Value, bound)
+		p.rows[i].Offset, p.rows[i].Value = scalar.SubstituteVars(p.rows[i].Offset, bound), scalar.SubstituteVars(p.rows[i].Value, bound)
 	}
 }
 

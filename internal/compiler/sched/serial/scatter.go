@@ -113,7 +113,7 @@ func (s *serial) scatter(g *fusion.Group) {
 func (s *serial) eachUpdate(x *fusion.Scatter, f func(row, w scalar.Expr)) {
 	position, w := x.Update.At[0], x.Update.At[1]
 	s.loops([]scalar.Expr{position}, func() {
-		row := s.e.Let("row", s.expr(Replaced(x.Row.Value, map[string]scalar.Expr{x.Row.At[0].Name: position})))
+		row := s.e.Let("row", s.expr(scalar.SubstituteVars(x.Row.Value, map[string]scalar.Expr{x.Row.At[0].Name: position})))
 		s.e.When(scalar.Ge(row, loop.Int(0)), func() { f(row, w) })
 	})
 }

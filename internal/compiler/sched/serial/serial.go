@@ -87,17 +87,8 @@ func storedBy(stores []fusion.ElementStore) []scalar.Expr {
 }
 
 // expr returns an expression of the group's code with its variables replaced.
-func (s *serial) expr(e scalar.Expr) scalar.Expr { return s.e.Simplify(Replaced(e, s.bound)) }
-
-// Replaced substitutes variables in e, once: not in the substituted values.
-func Replaced(e scalar.Expr, bound map[string]scalar.Expr) scalar.Expr {
-	return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
-		if n.Op != scalar.OpVar {
-			return nil, false
-		}
-		x, ok := bound[n.Name]
-		return x, ok
-	})
+func (s *serial) expr(e scalar.Expr) scalar.Expr {
+	return s.e.Simplify(scalar.SubstituteVars(e, s.bound))
 }
 
 func (s *serial) exprs(list []scalar.Expr) []scalar.Expr {
@@ -242,7 +233,7 @@ func (s *serial) divisions(vars, list []scalar.Expr) int {
 	}
 	n := 0
 	for _, e := range list {
-		scalar.Walk(s.e.Simplify(Replaced(e, bound)), func(x scalar.Expr) {
+		scalar.Walk(s.e.Simplify(scalar.SubstituteVars(e, bound)), func(x scalar.Expr) {
 			switch x.Op {
 			case scalar.OpDiv, scalar.OpRem, scalar.OpFloorDiv, scalar.OpMod:
 				if x.Type.IsInteger() {
