@@ -77,6 +77,9 @@ func writeText(ctx context.Context, std stdio, e *generate.Engine, q generate.Re
 			fmt.Fprintln(std.out)
 			fmt.Fprintf(std.err, "prompt: %d tokens, %.4g tokens/s; result: %d tokens, %.4g tokens/s; first token after %.4g ms\n",
 				s.PromptTokens, s.PromptRate(), s.ResultTokens, s.DecodeRate(), millis(s.FirstToken))
+			if s.Drafted > 0 {
+				fmt.Fprintf(std.err, "guessed: %d tokens, of which %d were accepted\n", s.Drafted, s.Accepted)
+			}
 		}
 	}
 	return nil
@@ -179,8 +182,8 @@ func listen(ctx context.Context, l net.Listener, h http.Handler) error {
 
 // modelOptions are the flags of commands that run a language model.
 type modelOptions struct {
-	device, precision string
-	engine            generate.Options
+	device, precision, draft string
+	engine                   generate.Options
 }
 
 func modelFlags(f *flag.FlagSet) *modelOptions {
@@ -189,7 +192,8 @@ func modelFlags(f *flag.FlagSet) *modelOptions {
 	precisionFlag(f, &o.precision)
 	f.IntVar(&o.engine.Context, "context", 0, "`TOKENS` of prompt and result together; 0 for the model's, at most 2048")
 	f.IntVar(&o.engine.Chunk, "chunk", 0, "`TOKENS` of a prompt that a run takes; 0 for 128")
-	f.IntVar(&o.engine.Draft, "draft", 0, "`TOKENS` that are guessed from the prompt for a run, without a change of greedy results")
+	f.IntVar(&o.engine.Draft, "draft", 0, "`TOKENS` that are guessed for a run, without a change of results; 4 with -draft-model")
+	f.StringVar(&o.draft, "draft-model", "", "`MODEL` that guesses them: a small one with the same tokenizer; from the prompt by default")
 	return o
 }
 
@@ -216,6 +220,14 @@ func (o *modelOptions) open(ctx context.Context, path string) (*openModel, error
 	}
 	if m.loaded, err = generate.Load(path); err != nil {
 		return nil, err
+	}
+	if o.draft != "" {
+		draft, err := generate.Load(o.draft)
+		if err != nil {
+			return nil, errors.Join(err, m.loaded.Close())
+		}
+		defer draft.Close()
+		o.engine.DraftModel = &draft.Model
 	}
 	if m.session, err = rlx.Open(o.device); err == nil {
 		m.engine, err = generate.New(ctx, m.session, m.loaded.Model, o.engine)

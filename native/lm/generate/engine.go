@@ -62,10 +62,14 @@ type Options struct {
 	Chunk int
 	// InFlight is the maximum number of started runs whose results have not been read; 0 means 3.
 	InFlight int
-	// Draft is the number of tokens that speculative decoding by prompt lookup proposes for a run;
-	// 0 means none. Greedy requests then decode one slot at a time, which pays off for few slots
-	// and for texts that repeat parts of the prompt.
+	// Draft is the number of tokens that speculative decoding proposes for a run; 0 means none, or 4
+	// with a DraftModel. The model verifies a draft in one run and keeps the tokens that it would have
+	// chosen itself, so results do not change. Requests without penalties and Allow then decode one
+	// slot at a time, which pays off for few slots.
 	Draft int
+	// DraftModel proposes the tokens: a much smaller model with the same tokenizer. nil means prompt
+	// lookup, which pays off for texts that repeat parts of the prompt. Of its tokenizer the size alone is compared.
+	DraftModel *Model
 	// Precision is that of products, see [rlx.Precision]; the zero value computes them as the model has them. With
 	// MixedBF16 or MixedF16 prompts whose Chunk is 64 or more multiply packed weights in 16 bits: on
 	// tensor cores of CUDA, many times as fast. Results of packed weights of fewer than 64 rows stay in f32.
@@ -85,9 +89,13 @@ func (o *Options) complete(c lm.Config) error {
 		}
 		return nil
 	}
+	draft := 0
+	if o.DraftModel != nil {
+		draft = 4
+	}
 	for _, err := range []error{
 		set(&o.Slots, "Slots", 1), set(&o.Context, "Context", min(c.Context, 2048)), set(&o.Chunk, "Chunk", 128),
-		set(&o.InFlight, "InFlight", 3), set(&o.Draft, "Draft", 0),
+		set(&o.InFlight, "InFlight", 3), set(&o.Draft, "Draft", draft),
 	} {
 		if err != nil {
 			return err
@@ -108,8 +116,9 @@ type Engine struct {
 	model   Model
 	options Options
 	program *rlx.Program
-	words   int   // words of a mask
-	rows    []int // rows of the decode entries, ascending
+	drafter *drafter // nil without a DraftModel
+	words   int      // words of a mask
+	rows    []int    // rows of the decode entries, ascending
 
 	mu      sync.Mutex
 	waiting []*request
@@ -121,14 +130,19 @@ type Engine struct {
 // New compiles the entries of a model for a session, sets the parameters, and starts the loop. The
 // tokenizer's tokens must be in the vocabulary. [Engine.Close] releases the program.
 func New(ctx context.Context, s *rlx.Session, m Model, o Options) (*Engine, error) {
-	if m.Decoder == nil || m.Set == nil {
-		return nil, fmt.Errorf("generate: the model has no Decoder or no Set: it must have both")
+	for _, m := range []*Model{&m, o.DraftModel} {
+		if m != nil && (m.Decoder == nil || m.Set == nil) {
+			return nil, fmt.Errorf("generate: the model has no Decoder or no Set: it must have both")
+		}
 	}
 	if err := o.complete(m.Config); err != nil {
 		return nil, err
 	}
 	if t := m.Tokenizer; t != nil && t.Size() > m.Config.Vocabulary {
 		return nil, fmt.Errorf("generate: the tokenizer has %d tokens: it must have at most those of the model, %d", t.Size(), m.Config.Vocabulary)
+	}
+	if d := o.DraftModel; d != nil && d.Tokenizer != nil && m.Tokenizer != nil && d.Tokenizer.Size() != m.Tokenizer.Size() {
+		return nil, fmt.Errorf("generate: the tokenizer of DraftModel has %d tokens: it must be that of the model, which has %d", d.Tokenizer.Size(), m.Tokenizer.Size())
 	}
 	e := &Engine{model: m, options: o, words: (m.Config.Vocabulary + 31) / 32, rows: rowsOf(o.Slots), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	module, err := e.module()
@@ -140,6 +154,11 @@ func New(ctx context.Context, s *rlx.Session, m Model, o Options) (*Engine, erro
 	}
 	if err := m.Set(ctx, e.program); err != nil {
 		return nil, errors.Join(err, e.program.Close(ctx))
+	}
+	if o.DraftModel != nil {
+		if e.drafter, err = newDrafter(ctx, s, *o.DraftModel, o); err != nil {
+			return nil, errors.Join(fmt.Errorf("draft model: %w", err), e.program.Close(ctx))
+		}
 	}
 	go e.loop(context.WithoutCancel(ctx))
 	return e, nil
@@ -159,7 +178,11 @@ func (e *Engine) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return e.program.Close(ctx)
+	err := e.program.Close(ctx)
+	if e.drafter != nil {
+		err = errors.Join(err, e.drafter.program.Close(ctx))
+	}
+	return err
 }
 
 // fail makes the engine refuse all further requests with err, unless it already refuses them.

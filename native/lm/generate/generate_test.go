@@ -14,6 +14,7 @@ import (
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir"
 	irlm "github.com/rlx-go/rlx/ir/lm"
+	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/lm"
 	"github.com/rlx-go/rlx/native/lm/generate"
@@ -109,7 +110,6 @@ func TestGreedyResultsAgreeWithTransformers(t *testing.T) {
 	}
 }
 
-// TestEngine has the tests that share an engine of three slots.
 // TestLongRoPEGoesByThePositionsOfTheEngine: a model of LongRoPE divides angles as transformers 5.24.0 does for a
 // sequence of its original length, 16, where the engine has no more positions.
 func TestLongRoPEGoesByThePositionsOfTheEngine(t *testing.T) {
@@ -120,6 +120,7 @@ func TestLongRoPEGoesByThePositionsOfTheEngine(t *testing.T) {
 	}
 }
 
+// TestEngine has the tests that share an engine of three slots.
 func TestEngine(t *testing.T) {
 	m, prompt, greedy := tiny(t, "llama")
 	model := generate.Of(m)
@@ -288,6 +289,61 @@ func TestDraftsKeepGreedyResults(t *testing.T) {
 	}
 }
 
+// successor is a model without parameters: its next token is the last one plus 7, modulo the vocabulary.
+func successor(vocabulary int) generate.Model {
+	return generate.Model{
+		Config: irlm.Config{Vocabulary: vocabulary, Context: 20},
+		Decoder: func(b *ir.Builder, tokens ir.Value, o ...irlm.DecoderOptions) ir.Value {
+			if at := o[0].At; at.Valid() {
+				tokens = ops.TakeAlongAxis(b, tokens, ops.ExpandDims(b, at, 1), 1, ops.OutsideClip)
+			}
+			next := ops.Rem(b, ops.Add(b, tokens, ops.Const(b, ir.I32, 7)), ops.Const(b, ir.I32, float64(vocabulary)))
+			return ops.OneHot(b, next, ir.N(vocabulary), ir.F32)
+		},
+		Set: func(context.Context, lm.Setter) error { return nil },
+	}
+}
+
+// TestDraftsKeepSampledResults compares speculative decoding, by prompt lookup and by models that always and
+// seldom agree, with the results of an engine without it, greedy and sampled.
+func TestDraftsKeepSampledResults(t *testing.T) {
+	m, prompt, _ := tiny(t, "llama")
+	other, _, _ := tiny(t, "gemma3")
+	same, small, next := generate.Of(m), generate.Of(other), successor(m.Config.Vocabulary+8)
+	requests := []generate.Request{
+		{Tokens: prompt},
+		{Tokens: slices.Repeat(prompt[:3], 5), MaxTokens: 17},
+		{Tokens: prompt[2:], Seed: 3, Sampling: irlm.Sampling{Temperature: 0.8, TopK: 5}},
+		{Tokens: prompt[:5], Seed: 4, Sampling: irlm.Sampling{Temperature: 3, MinP: 0.01}, Bias: map[int32]float32{5: 2}},
+		{Tokens: prompt, Seed: 5, MaxTokens: 9, Sampling: irlm.Sampling{Temperature: 1, Frequency: 1}}, // has no drafts
+	}
+	want := whole(t, engineOf(t, generate.Of(m), generate.Options{Context: 60}), requests...)
+	for name, o := range map[string]generate.Options{
+		"prompt lookup": {Draft: 3}, "the same model": {DraftModel: &same}, "the same, chunks of one": {Slots: 2, Chunk: 1, Draft: 1, DraftModel: &same},
+		"another model": {Slots: 2, Chunk: 7, Draft: 5, DraftModel: &small}, "a larger vocabulary": {Draft: 3, DraftModel: &next},
+	} {
+		o.Context = 60
+		drafted, accepted := 0, 0
+		for i, got := range whole(t, engineOf(t, generate.Of(m), o), requests...) {
+			if !slices.Equal(got.Tokens, want[i].Tokens) || got.Finish != want[i].Finish {
+				t.Errorf("%s, request %d: %v, want %v", name, i, got.Tokens, want[i].Tokens)
+			}
+			if i < 4 {
+				drafted, accepted = drafted+got.Stats.Drafted, accepted+got.Stats.Accepted
+			} else if got.Stats.Drafted != 0 {
+				t.Errorf("%s: %d tokens are proposed to a request with penalties", name, got.Stats.Drafted)
+			}
+			if name == "the same model" && i < 2 && got.Stats.Accepted != got.Stats.Drafted {
+				t.Errorf("%d of %d proposals of the same model are accepted", got.Stats.Accepted, got.Stats.Drafted)
+			}
+		}
+		t.Logf("%s: %d of %d accepted", name, accepted, drafted)
+		if drafted == 0 || strings.Contains(name, "same") && accepted == 0 {
+			t.Errorf("%s: %d of %d proposals accepted", name, accepted, drafted)
+		}
+	}
+}
+
 // TestEnginesEnd closes an engine, and the session of another, in the middle of results.
 func TestEnginesEnd(t *testing.T) {
 	m, prompt, _ := tiny(t, "smollm")
@@ -337,7 +393,7 @@ func TestEnginesRefuseOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close(ctx)
-	for i, o := range []generate.Options{{Slots: -1}, {Context: m.Config.Context + 1}, {Context: 1}, {Context: 8, Draft: 8}} {
+	for i, o := range []generate.Options{{Slots: -1}, {Context: m.Config.Context + 1}, {Context: 1}, {Context: 8, Draft: 8}, {DraftModel: &generate.Model{}}} {
 		if _, err := generate.New(ctx, s, generate.Of(m), o); err == nil {
 			t.Errorf("options %d are taken", i)
 		}

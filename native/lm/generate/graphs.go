@@ -75,7 +75,7 @@ func (g *graph) set(name string, v ir.Value) { g.SetState("sampler/"+name, v) }
 
 func (g *graph) integer(x int) ir.Value { return ops.Const(g.Builder, ir.I32, float64(x)) }
 
-// sample returns a token for each row, given the inputs of sampling.
+// sample returns a token for each row of logits, [rows, 1, vocabulary], given the inputs of sampling.
 func (g *graph) sample(logits, seen, counts ir.Value, rows int) ir.Value {
 	o := lm.SampleOptions{
 		Seen: seen, Counts: counts, Allowed: g.input("allowed", ir.U32, rows, g.e.words),
@@ -154,16 +154,14 @@ func (g *graph) decode(rows int) {
 // scatterer is the constructor of a scatter.
 type scatterer = func(b *ir.Builder, x, at, updates ir.Value, a ops.ScatterAttrs) ir.Value
 
-// verify processes a token of slot row and a draft of its successors, and returns the greedy token
-// after each.
+// verify processes a token of slot row and a draft of its successors, and returns the sampled token
+// after each. It serves requests without penalties.
 func (g *graph) verify() {
 	b, n := g.Builder, g.e.options.Draft+1
 	nn.Cache(b, g.e.options.Context, nn.CacheOptions{Past: g.input("past", ir.I32, 1), Rows: g.e.options.Slots, Row: g.input("row", ir.I32, 1)})
 	logits := g.e.model.Decoder(b, g.input("tokens", ir.I32, 1, n), lm.DecoderOptions{Context: g.e.options.Context})
-	g.Output("token", ops.ArgMax(b, logits, -1))
 	if b.Err() != nil {
 		return
 	}
-	chosen := ops.KeepDims(b, ops.ReduceMax, logits, -1)
-	g.Output("probability", ops.Sub(b, ops.Squeeze(b, chosen, -1), ops.LogSumExp(b, logits, -1)))
+	g.sample(ops.SwapAxes(b, logits, 0, 1), ir.Value{}, ir.Value{}, n)
 }

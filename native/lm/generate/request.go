@@ -162,6 +162,7 @@ type request struct {
 	text    Stream
 	stopper stopper
 	random  *rand.Rand
+	ahead   []float64 // numbers that were drawn and not used
 	result  []int32
 	issued  int // tokens of the result whose runs have started
 	flying  int // started runs whose results have not been read
@@ -294,11 +295,25 @@ func (r *request) fail(err error) {
 	}
 }
 
-// isGreedy reports whether speculative decoding can serve a request: each token is the most likely
-// one by the logits alone.
-func (r *request) isGreedy() bool {
-	s := r.Sampling
-	return s.Temperature == 0 && !r.penalises() && s.Presence == 0 && s.Frequency == 0 && r.Allow == nil && len(r.Bias) == 0
+// drafts reports whether speculative decoding can serve a request: the choice of a token depends on
+// the logits alone.
+func (r *request) drafts() bool {
+	return !r.penalises() && r.Sampling.Presence == 0 && r.Sampling.Frequency == 0 && r.Allow == nil
+}
+
+// issue counts a token whose run has started, or that a verification has accepted, and uses up its random number.
+func (r *request) issue() {
+	r.number(0)
+	r.issued, r.ahead = r.issued+1, r.ahead[1:]
+}
+
+// number returns the random number that selects the token after i others from now on. The token with
+// the same index in the result always gets the same number.
+func (r *request) number(i int) float64 {
+	for len(r.ahead) <= i {
+		r.ahead = append(r.ahead, r.random.Float64())
+	}
+	return r.ahead[i]
 }
 
 // penalises reports whether a penalty applies to tokens of the prompt.

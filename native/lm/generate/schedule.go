@@ -175,7 +175,11 @@ func (l *scheduler) next() (*flight, error) {
 		return nil, nil
 	}
 	for _, s := range ready {
-		if draft := l.draft(s); len(draft) > 0 {
+		draft, err := l.draft(s)
+		if err != nil {
+			return nil, err
+		}
+		if len(draft) > 0 {
 			return l.verify(s, draft)
 		}
 	}
@@ -192,14 +196,22 @@ func (l *scheduler) canDecode(s *slot) bool {
 	return r.flying == 0 || r.Allow == nil && !l.drafts(r)
 }
 
-func (l *scheduler) drafts(r *request) bool { return l.e.options.Draft > 0 && r.isGreedy() }
+func (l *scheduler) drafts(r *request) bool { return l.e.options.Draft > 0 && r.drafts() }
 
-// draft returns a proposal for the next tokens of a slot.
-func (l *scheduler) draft(s *slot) []int32 {
+// draft returns a proposal for the next tokens of a slot, or none.
+func (l *scheduler) draft(s *slot) ([]int32, error) {
 	if !l.drafts(s.r) {
-		return nil
+		return nil, nil
 	}
-	return lookup(slices.Concat(s.r.prompt, s.r.result), min(l.e.options.Draft, s.r.limit-len(s.r.result)-1))
+	tokens, n := slices.Concat(s.r.prompt, s.r.result), min(l.e.options.Draft, s.r.limit-len(s.r.result)-1)
+	if l.e.drafter == nil {
+		return lookup(tokens, n), nil
+	}
+	draft, err := l.e.drafter.propose(l.ctx, s.number, tokens, n)
+	if i := slices.IndexFunc(draft, func(id int32) bool { return int(id) >= l.e.model.Config.Vocabulary }); i >= 0 {
+		draft = draft[:i]
+	}
+	return draft, err
 }
 
 // start starts a run of an entry for slots.
@@ -231,7 +243,7 @@ func (l *scheduler) prefill(s *slot) (*flight, error) {
 	in["first"], in["final"] = rlx.Int32(flag(s.fed == r.stats.Reused)), rlx.Int32(flag(final))
 	s.fed, s.past = s.fed+n, s.past+n
 	if final {
-		r.issued++
+		r.issue()
 	}
 	return l.start(prefillEntry, in, &flight{slots: []*slot{s}, final: final})
 }
@@ -253,7 +265,7 @@ func (l *scheduler) decode(ready []*slot) (*flight, error) {
 	in["row"], in["past"], in["given"] = rlx.Int32s(row, n), rlx.Int32s(past, n), rlx.Int32s(given, n)
 	for _, s := range ready {
 		s.past++
-		s.r.issued++
+		s.r.issue()
 	}
 	return l.start(decodeEntry(n), in, &flight{slots: ready, final: true})
 }
@@ -264,12 +276,14 @@ func (l *scheduler) verify(s *slot, draft []int32) (*flight, error) {
 	tokens := make([]int32, n)
 	tokens[0] = s.r.result[len(s.r.result)-1]
 	copy(tokens[1:], draft)
-	in := rlx.Inputs{"tokens": rlx.Int32s(tokens, 1, n), "row": rlx.Int32s([]int32{int32(s.number)}, 1), "past": rlx.Int32s([]int32{int32(s.past)}, 1)}
+	in := l.sampling(slices.Repeat([]*request{s.r}, n), true)
+	in["tokens"], in["row"] = rlx.Int32s(tokens, 1, n), rlx.Int32s([]int32{int32(s.number)}, 1)
+	in["past"] = rlx.Int32s([]int32{int32(s.past)}, 1)
 	return l.start(verifyEntry, in, &flight{slots: []*slot{s}, draft: draft, final: true})
 }
 
-// sampling returns the sampling inputs for rows of requests, some of which may be nil. Random
-// numbers are drawn only if draw is set.
+// sampling returns the sampling inputs for rows of requests, some of which may be nil. Consecutive rows
+// of one request get its next random numbers. Without draws the tokens do not matter.
 func (l *scheduler) sampling(of []*request, draws bool) rlx.Inputs {
 	rows, words := len(of), l.e.words
 	by, allowed := make([]float32, 0, rows*lm.SamplingFields), make([]uint32, rows*words)
@@ -277,7 +291,11 @@ func (l *scheduler) sampling(of []*request, draws bool) rlx.Inputs {
 	for i := range biased {
 		biased[i] = -1
 	}
+	next := 0
 	for i, r := range of {
+		if next++; i == 0 || of[i-1] != r {
+			next = 0
+		}
 		var options lm.Sampling
 		random, row := 0., allowed[i*words:][:words]
 		if r != nil && r.Allow != nil && draws {
@@ -288,7 +306,7 @@ func (l *scheduler) sampling(of []*request, draws bool) rlx.Inputs {
 			}
 		}
 		if r != nil && draws {
-			options, random = r.Sampling, r.random.Float64()
+			options, random = r.Sampling, r.number(next)
 			at := i * maxBiases
 			for id, x := range r.Bias {
 				biased[at], biases[at] = id, x
@@ -339,7 +357,7 @@ func (l *scheduler) accept(s *slot, draft, tokens []int32, probabilities []float
 	r.stats.Drafted += len(draft)
 	for i := range len(draft) + 1 {
 		s.past++
-		r.issued++
+		r.issue()
 		if i > 0 {
 			r.stats.Accepted++
 		}
