@@ -50,12 +50,12 @@ func TestGenerate(t *testing.T) {
 	if code != 0 || len([]rune(want)) < 2 || !strings.Contains(rates, "prompt: 7 tokens") {
 		t.Fatalf("%d %q %q", code, want, rates)
 	}
-	for _, args := range [][]string{{"-chunk", "3", "-draft", "2"}, {"-draft-model", dir}, {"-chat"}} {
+	for _, args := range [][]string{{"-chunk", "3", "-draft", "2"}, {"-draft-model", dir}, {"-max", "6", "-chat"}} {
 		code, got, text := call(t, "ABCDEFG", append([]string{"generate", "-device", "cpu", dir, "-max", "6"}, args...)...)
 		if code != 0 || got != want {
 			t.Errorf("%v: %d %q %q, want %q", args, code, got, text, want)
 		}
-		if guessed := strings.Contains(text, "guessed: "); guessed != (args[0] == "-draft-model") {
+		if guessed := strings.Contains(text, "guessed: "); guessed != strings.HasPrefix(args[len(args)-2], "-draft") {
 			t.Errorf("%v: %q", args, text)
 		}
 	}
