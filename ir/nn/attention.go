@@ -254,7 +254,10 @@ func (a *attention) attendCache(q, k, v ir.Value) ir.Value {
 	}
 	k, v = c.write(a.layer, "k_cache", k), c.write(a.layer, "v_cache", v)
 	row := c.Row
-	if c.Rows > 0 && !row.Valid() && a.Err() == nil {
+	switch {
+	case c.Table.Valid():
+		row = c.Table
+	case c.Rows > 0 && !row.Valid() && a.Err() == nil:
 		row = ops.Iota(a.Builder, ir.I32, 0, q.Dim(0))
 	}
 	y := ops.CachedAttention(a.Builder, q, k, v, past, row, ops.CachedAttentionAttrs{Scale: a.o.Scale, Softcap: a.o.Softcap, Window: a.o.Window})

@@ -30,6 +30,13 @@ type CacheOptions struct {
 	// Row is the sequence of the states that each sequence of x continues, i32[sequences], without
 	// repetitions; the zero Value means its number. It needs Past.
 	Row ir.Value
+	// Table, i32[sequences, n], lists the pages of each sequence of x, so that a sequence takes memory as it grows
+	// (Kwon et al., PagedAttention). The states then have Rows pages of Page positions each, and position p is in
+	// the page Table[sequence, p/Page]. Pages from the length of a sequence on are not used; no two sequences of a
+	// run may write to one page. It needs Past, Rows and Page, replaces Row, and length is at most n·Page.
+	Table ir.Value
+	// Page is the number of positions of a page: 64 or 128 on GPUs, whose kernels read a page at a time.
+	Page int
 	// DType is the float type in which attention keeps keys and values, and computes the products with them:
 	// f16 and bf16 take half the memory of f32. The zero value means that of x.
 	DType ir.DType
@@ -59,6 +66,9 @@ func Cache(b *ir.Builder, length int, o ...CacheOptions) {
 		b.Failf("nn.cache", nil, ir.Attrf("Rows is %d, Row given: %t, Past given: %t: Rows must not be negative, and both need Past", opts.Rows, opts.Row.Valid(), opts.Past.Valid()))
 		return
 	}
+	if !opts.checkPages(b, length) {
+		return
+	}
 	for name, v := range map[string]ir.Value{"Past": opts.Past, "Row": opts.Row} {
 		if v.Valid() && (v.DType() != ir.I32 || v.Rank() != 1 || v.Dim(0) != opts.Past.Dim(0)) {
 			b.Failf("nn.cache", []ir.Value{v}, ir.Shapef("%s is %s: it must be i32[sequences]", name, v.Type()))
@@ -66,6 +76,25 @@ func Cache(b *ir.Builder, length int, o ...CacheOptions) {
 		}
 	}
 	contextOf(b).cache = &cache{length: length, CacheOptions: opts, past: opts.Past}
+}
+
+// checkPages records an error unless the options of pages are all given and valid, or none is.
+func (o *CacheOptions) checkPages(b *ir.Builder, length int) bool {
+	switch t := o.Table; {
+	case !t.Valid() && o.Page == 0:
+		return true
+	case !t.Valid() || o.Page < 1 || o.Rows < 1 || !o.Past.Valid() || o.Row.Valid():
+		b.Failf("nn.cache", nil, ir.Attrf("Table given: %t, Page is %d, Rows %d, Past given: %t, Row given: %t: with pages all but Row must be given", t.Valid(), o.Page, o.Rows, o.Past.Valid(), o.Row.Valid()))
+		return false
+	case t.DType() != ir.I32 || t.Rank() != 2 || o.Past.Rank() != 1 || t.Dim(0) != o.Past.Dim(0):
+		b.Failf("nn.cache", []ir.Value{t, o.Past}, ir.Shapef("Table is %s and Past %s: they must be i32[sequences, n] and i32[sequences]", t.Type(), o.Past.Type()))
+		return false
+	}
+	if n, ok := o.Table.Dim(1).Const(); !ok || length > n*o.Page {
+		b.Failf("nn.cache", []ir.Value{o.Table}, ir.Attrf("length is %d and Table %s: the pages of %d positions must hold it", length, o.Table.Type(), o.Page))
+		return false
+	}
+	return true
 }
 
 // before returns the number of positions in the cache, i32 or with the option Past i32[sequences], for a run that
@@ -106,16 +135,30 @@ func (c *cache) write(l *layer, name string, x ir.Value) ir.Value {
 	if c.Rows > 0 {
 		shape[0] = ir.N(c.Rows)
 	}
-	grid := ir.Shape{x.Dim(0), time}
-	row := ops.Iota(b, ir.I32, 0, grid...)
-	if c.Row.Valid() {
-		row = ops.BroadcastTo(b, ops.ExpandDims(b, c.Row, 1), grid)
+	at := c.places(b, past, ir.Shape{x.Dim(0), time})
+	if c.Table.Valid() {
+		shape[x.Rank()-2] = ir.N(c.Page)
 	}
-	at := ops.Stack(b, -1, row, ops.Add(b, ops.Iota(b, ir.I32, 1, grid...), ops.ExpandDims(b, past, 1)))
 	x = ops.Scatter(b, b.State(name, x.DType(), shape...), at, ops.Transpose(b, x, 0, 2, 1, 3),
 		ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0, 2}, Outside: ops.OutsideDrop, Unique: true}})
 	b.SetState(name, x)
 	return x
+}
+
+// places returns where new positions of each sequence are in the states, i32[sequences, time, 2]: the row, or
+// the page, and the position in it. Those outside of the states are not written.
+func (c *cache) places(b *ir.Builder, past ir.Value, grid ir.Shape) ir.Value {
+	row, at := ops.Iota(b, ir.I32, 0, grid...), ops.Add(b, ops.Iota(b, ir.I32, 1, grid...), ops.ExpandDims(b, past, 1))
+	switch {
+	case c.Table.Valid():
+		integer := func(x int) ir.Value { return ops.Const(b, ir.I32, float64(x)) }
+		used := ops.And(b, ops.Ge(b, at, integer(0)), ops.Lt(b, at, integer(c.length)))
+		row = ops.TakeAlongAxis(b, c.Table, ops.Div(b, at, integer(c.Page)), 1, ops.OutsideClip)
+		row, at = ops.Select(b, used, row, integer(-1)), ops.Rem(b, at, integer(c.Page))
+	case c.Row.Valid():
+		row = ops.BroadcastTo(b, ops.ExpandDims(b, c.Row, 1), grid)
+	}
+	return ops.Stack(b, -1, row, at)
 }
 
 // carried returns the value of a state of the layer that continues a sequence, zeros at the start

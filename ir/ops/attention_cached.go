@@ -33,11 +33,12 @@ func init() {
 		Op: OpCachedAttention, Operands: []string{"q", "k", "v", "past", "row"}, Optional: 1,
 		Doc: "attention of m new positions over caches of keys and values with room for n positions. past positions came before; the query i attends to the keys j ≤ past + i, " +
 			"with a window to those with past + i − j < window. Keys from past + m on are not read, and kernels skip them: the cost follows the length, not the room. " +
-			"row, if given, is the sequence of the cache that belongs to each sequence of q.",
+			"row, if given, is the sequence of the cache that belongs to each sequence of q; of rank 2 it lists the pages of each sequence: k and v are then pages of n positions, " +
+			"and the position j is at j mod n of the page row[sequence, j / n].",
 		Constraints: numbered(
 			"q, k and v have one float type and one rank of at least 3: [..., heads, m, d], [..., kv heads, n, d] and [..., kv heads, n, e]; kv heads divides heads",
 			"past is i32, of rank 0 or with the axes of q before the heads",
-			"without row k and v have the axes of q before the heads; with row they have one axis there, and row is i32 with the size of that of q, and in bounds",
+			"without row k and v have the axes of q before the heads; with row they have one axis there, and row is i32, [sequences of q] or [sequences of q, pages], and in bounds",
 			"scale is finite, softcap and window are not negative",
 		),
 		NewAttrs: func() ir.Attrs { return &CachedAttentionAttrs{Scale: 1} },
@@ -53,8 +54,10 @@ func init() {
 // and values v [..., kv heads, n, e]: [..., heads, m, e]. The first past + m positions of the caches are
 // filled, the last m of them for the queries; past is i32, of rank 0 or one number for each sequence. Queries do not
 // see later positions. The cost follows the filled positions. row, which may be left out (the zero Value), is
-// i32[sequences of q], the sequence of k [sequences, kv heads, n, d] and v that belongs to each of q. A scale
-// of 0 means 1/√d. There is no derivative.
+// i32[sequences of q], the sequence of k [sequences, kv heads, n, d] and v that belongs to each of q, or
+// i32[sequences of q, pages], the pages of each: k [all pages, kv heads, n, d] and v are then pages of n
+// positions, which sequences take as they grow (Kwon et al., PagedAttention). A scale of 0 means 1/√d. There
+// is no derivative.
 func CachedAttention(b *ir.Builder, q, k, v, past, row ir.Value, a CachedAttentionAttrs) ir.Value {
 	s := AttentionAttrs{Scale: a.Scale}
 	s.resolve(b, OpCachedAttention, q)
@@ -88,8 +91,8 @@ func inferCachedAttention(n *ir.Node) ([]ir.Type, error) {
 	switch {
 	case len(in) == 4 && !k.Shape[:rank-3].Equal(lead):
 		return nil, ir.Shapef("q is %s and k %s: their axes before the heads must be equal", q.Shape, k.Shape)
-	case len(in) > 4 && (rank != 4 || !in[4].Equal(ir.Type{DType: ir.I32, Shape: lead})):
-		return nil, ir.Shapef("q is %s and row %s: q must have one axis before the heads, and row must be i32 with its size", q.Shape, in[4])
+	case len(in) > 4 && (rank != 4 || in[4].DType != ir.I32 || len(in[4].Shape) < 1 || len(in[4].Shape) > 2 || !in[4].Shape[:1].Equal(lead)):
+		return nil, ir.Shapef("q is %s and row %s: q must have one axis before the heads, and row must be i32 with its size, or with that and the pages of a sequence", q.Shape, in[4])
 	}
 	return []ir.Type{{DType: q.DType, Shape: append(q.Shape[:rank-1].Clone(), v.Shape[rank-1])}}, nil
 }
@@ -98,7 +101,7 @@ func inferCachedAttention(n *ir.Node) ([]ir.Type, error) {
 func cachedAttentionBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	a, q, k, v, past := n.Attrs().(*CachedAttentionAttrs), in[0], in[1], in[2], in[3]
 	if len(in) > 4 {
-		k, v = Take(b, k, in[4], 0, OutsideClip), Take(b, v, in[4], 0, OutsideClip)
+		k, v = cachedRows(b, k, in[4]), cachedRows(b, v, in[4])
 	}
 	grid := ir.Shape{q.Dim(-2), k.Dim(-2)}
 	query, key := Iota(b, ir.I32, 0, grid...), Iota(b, ir.I32, 1, grid...)
@@ -111,4 +114,14 @@ func cachedAttentionBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 		seen = And(b, seen, Lt(b, Sub(b, query, key), Const(b, ir.I32, float64(a.Window))))
 	}
 	return []ir.Value{Attention(b, q, k, v, seen, AttentionAttrs{Scale: a.Scale, Softcap: a.Softcap})}
+}
+
+// cachedRows returns the cache of each sequence, [sequences, kv heads, positions, size].
+func cachedRows(b *ir.Builder, x, row ir.Value) ir.Value {
+	x = Take(b, x, row, 0, OutsideClip)
+	if b.Err() != nil || row.Rank() < 2 {
+		return x
+	}
+	s := x.Shape() // [sequences, pages, kv heads, positions, size]
+	return Reshape(b, Transpose(b, x, 0, 2, 1, 3, 4), s[0], s[2], s[1].Mul(s[3]), s[4])
 }

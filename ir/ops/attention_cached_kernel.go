@@ -35,6 +35,7 @@ type cachedAttention struct {
 	width     int // e
 	pasts     int // 1, or one for each sequence
 	rowed     bool
+	pages     int // of a sequence of q; 0 if its cache is contiguous
 	rows      int // queries of all heads that share a head of k
 	threads   int
 	block     int // keys of a workgroup
@@ -50,6 +51,10 @@ func cachedAttentionKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 		CachedAttentionAttrs: n.Attrs().(*CachedAttentionAttrs), d: n.Input(0).DType(),
 		sequences: product(q[:rank-3]), caches: product(k[:rank-3]), groups: k[rank-3], queries: q[rank-2], room: k[rank-2],
 		depth: q[rank-1], width: v[rank-1], pasts: elementsOf(n.Input(3).Type()), rowed: len(n.Inputs()) > 4, threads: 64,
+	}
+	if c.rowed && n.Input(4).Rank() > 1 {
+		c.pages, _ = n.Input(4).Dim(1).Const()
+		c.rowed, c.room = false, c.pages*c.room
 	}
 	if product(q)*product(k)*product(v) == 0 || max(product(q), product(k), product(v)) > loop.MaxElements || c.d == ir.F64 {
 		return nil
@@ -68,6 +73,13 @@ func cachedAttentionKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	shared := func() int { return 4 * (c.rows*(c.block+c.depth) + c.threads) }
 	for c.block = maxCachedBlocks * c.threads; c.block > c.threads && shared() > caps.SharedBytes; {
 		c.block /= 2
+	}
+	if c.pages > 0 {
+		if page := c.room / c.pages; page <= c.block {
+			c.block = page
+		} else {
+			return nil
+		}
 	}
 	c.blocks = (c.room + c.block - 1) / c.block
 	if c.threads > caps.Invocations || shared() > caps.SharedBytes || max(c.blocks, c.sequences*c.groups*c.rows) > caps.Groups {
@@ -90,7 +102,8 @@ type cachedWriter struct {
 	*tiles
 	head       scalar.Expr // of the keys, of all sequences
 	past, seen scalar.Expr // positions before the queries, and with them
-	cache      scalar.Expr // the head of the keys in the caches
+	sequence   scalar.Expr // of q
+	cache      scalar.Expr // the head of the keys in the caches, or where that of the block's page begins
 }
 
 // writer begins a kernel. Its operands past and row come first.
@@ -109,8 +122,8 @@ func (w *cachedWriter) integers(n *ir.Node, i int) int {
 // begin reads how many positions the head of a sequence has.
 func (w *cachedWriter) begin(n *ir.Node, head scalar.Expr) {
 	w.head = head
-	sequence := w.Let("sequence", scalar.FloorDiv(head, loop.Int(w.groups)))
-	at := sequence
+	w.sequence = w.Let("sequence", scalar.FloorDiv(head, loop.Int(w.groups)))
+	at := w.sequence
 	if w.pasts == 1 {
 		at = loop.Int(0)
 	}
@@ -118,9 +131,27 @@ func (w *cachedWriter) begin(n *ir.Node, head scalar.Expr) {
 	w.seen = w.Let("seen", scalar.Clamp(scalar.Add(w.past, loop.Int(w.queries)), loop.Int(0), loop.Int(w.room)))
 	w.cache = head
 	if w.rowed {
-		row := scalar.Clamp(scalar.LoadAt(w.integers(n, 4), ir.I32, sequence), loop.Int(0), loop.Int(w.caches-1))
+		row := scalar.Clamp(scalar.LoadAt(w.integers(n, 4), ir.I32, w.sequence), loop.Int(0), loop.Int(w.caches-1))
 		w.cache = w.Let("cache", scalar.Add(scalar.Mul(row, loop.Int(w.groups)), scalar.Mod(head, loop.Int(w.groups))))
 	}
+}
+
+// openPage reads where the keys of a block are. A block is a page.
+func (w *cachedWriter) openPage(n *ir.Node, number scalar.Expr) {
+	if w.pages > 0 {
+		at := scalar.Add(scalar.Mul(w.sequence, loop.Int(w.pages)), number)
+		page := scalar.Clamp(scalar.LoadAt(w.integers(n, 4), ir.I32, at), loop.Int(0), loop.Int(w.caches-1))
+		head := scalar.Add(scalar.Mul(page, loop.Int(w.groups)), scalar.Mod(w.head, loop.Int(w.groups)))
+		w.cache = w.Let("page", scalar.Mul(head, loop.Int(w.block)))
+	}
+}
+
+// position returns where a key of a block is in the caches: the last one at most.
+func (w *cachedWriter) position(start, key scalar.Expr) scalar.Expr {
+	if w.pages > 0 {
+		return scalar.Add(w.cache, scalar.Min(key, loop.Int(w.block-1)))
+	}
+	return scalar.Add(scalar.Mul(w.cache, loop.Int(w.room)), scalar.Min(scalar.Add(start, key), loop.Int(w.room-1)))
 }
 
 // first returns the first position that the queries attend to, and the last one of the cache where
@@ -143,6 +174,7 @@ func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
 	out := w.array("parts", ir.F32, c.sequences*c.groups*c.blocks*c.rows*(c.width+2), loop.Storage, loop.ReadWrite)
 	query, weight, part := w.shared("query", ir.F32, c.rows*c.depth), w.shared("weight", ir.F32, c.rows*c.block), w.shared("part", ir.F32, c.threads)
 	number := w.Let("block", loop.GroupID(0, c.blocks))
+	w.openPage(n, number)
 	start := w.Let("start", scalar.Mul(number, loop.Int(c.block)))
 	count := w.Let("count", scalar.Clamp(scalar.Sub(w.seen, start), loop.Int(0), loop.Int(c.block)))
 	from := w.Let("from", scalar.Clamp(scalar.Sub(w.first(), start), loop.Int(0), loop.Int(c.block)))
@@ -152,9 +184,8 @@ func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
 		w.Store(query, i, scalar.Mul(scalar.Convert(x, ir.F32), scalar.Const(ir.F32, c.Scale)))
 	})
 	w.Barrier()
-	near := func(x scalar.Expr) scalar.Expr { return scalar.Min(x, loop.Int(c.room-1)) }
 	at := func(key scalar.Expr, size int) scalar.Expr {
-		return w.Let("at", scalar.Mul(scalar.Add(scalar.Mul(w.cache, loop.Int(c.room)), near(scalar.Add(start, key))), loop.Int(size)))
+		return w.Let("at", scalar.Mul(w.position(start, key), loop.Int(size)))
 	}
 	w.Loop("key", lane, loop.Int(c.block), c.threads, c.block-1, func(key scalar.Expr) {
 		w.scores(key, from, count, start, query, weight, func() []scalar.Expr { return w.dots(k, query, at(key, c.depth)) })

@@ -37,9 +37,12 @@ func (c *cachedAttention) byWarps(n *ir.Node, caps loop.Caps) (ir.KernelLaunch, 
 	own := *c
 	own.threads = 128
 	own.block = warpBlock * max(1, (c.room+warpBlock*maxWarpBlocks-1)/(warpBlock*maxWarpBlocks))
+	if c.pages > 0 {
+		own.block = c.room / c.pages
+	}
 	own.blocks = (c.room + own.block - 1) / own.block
 	groups := own.threads * warpVector / c.width
-	if 4*(c.rows*own.block+groups*c.rows*c.width) > caps.SharedBytes || max(own.blocks, c.sequences*c.groups*c.rows) > caps.Groups {
+	if own.block%(own.threads/warpKeyLanes*keysAtOnce) != 0 || 4*(c.rows*own.block+groups*c.rows*c.width) > caps.SharedBytes || max(own.blocks, c.sequences*c.groups*c.rows) > caps.Groups {
 		return ir.KernelLaunch{}, false
 	}
 	*c = own
@@ -76,6 +79,7 @@ func (c *cachedAttention) partialByWarps(n *ir.Node) ir.KernelLaunch {
 	out := w.array("parts", ir.F32, c.sequences*c.groups*c.blocks*c.rows*(c.width+2), loop.Storage, loop.ReadWrite)
 	weight := w.shared("weight", ir.F32, c.rows*c.block)
 	number := w.Let("block", loop.GroupID(0, c.blocks))
+	w.openPage(n, number)
 	start := w.Let("start", scalar.Mul(number, loop.Int(c.block)))
 	count := w.Let("count", scalar.Clamp(scalar.Sub(w.seen, start), loop.Int(0), loop.Int(c.block)))
 	from := w.Let("from", scalar.Clamp(scalar.Sub(w.first(), start), loop.Int(0), loop.Int(c.block)))
@@ -111,8 +115,7 @@ func (c *cachedAttention) partialByWarps(n *ir.Node) ir.KernelLaunch {
 
 // vectorOf returns the vector where a key or a value of a block begins, of the last position at most.
 func (w *cachedWriter) vectorOf(start, key scalar.Expr, size int) scalar.Expr {
-	at := scalar.Min(scalar.Add(start, key), loop.Int(w.room-1))
-	return w.Let("at", scalar.Mul(scalar.Add(scalar.Mul(w.cache, loop.Int(w.room)), at), loop.Int(size/warpVector)))
+	return w.Let("at", scalar.Mul(w.position(start, key), loop.Int(size/warpVector)))
 }
 
 // scoresByWarps stores the scores of a block's keys in workgroup memory and returns how many there are:

@@ -42,7 +42,8 @@ type cachedStep struct {
 	parts, work              *buffer
 	env                      *environment
 	heads, groups, caches    int // heads of k of all sequences and of one, and sequences of k
-	rows, queries, room      int // queries of a head of k, of a head of q, and positions of the caches
+	rows, queries, room      int // queries of a head of k, of a head of q, and positions of a sequence
+	page, pages              int // positions of a page, and pages of a sequence; pages is 0 if its cache is contiguous
 	depth, width             int
 	tiles                    int // of a head
 	splits, maxSplits, perWk int // splits of the keys in this run, their bound; elements of work for a worker
@@ -63,6 +64,10 @@ func (c *compiler) cachedAttention(g *fusion.Group) error {
 	}
 	s.rows = q[rank-3] / s.groups * s.queries
 	s.tiles = (s.rows + cachedTile - 1) / cachedTile
+	if s.page = s.room; len(x.In) > 4 && len(x.In[4].Dims) > 1 {
+		s.pages = x.In[4].Dims[1]
+		s.room *= s.pages
+	}
 	for i, to := range []**buffer{&s.q, &s.k, &s.v, &s.past, &s.row} {
 		if i < len(x.In) {
 			var err error
@@ -108,13 +113,17 @@ func (s *cachedStep) pastOf(head int) int {
 	return min(max(int(past[0]), -s.queries), s.room)
 }
 
-// cacheOf returns the head of the caches that belongs to a head.
-func (s *cachedStep) cacheOf(head int) int {
+// positionOf returns where a position of a head is in the caches.
+func (s *cachedStep) positionOf(head, at int) int {
 	if s.row == nil {
-		return head
+		return head*s.room + at
 	}
-	row := min(max(int(view[int32](s.row)[head/s.groups]), 0), s.caches-1)
-	return row*s.groups + head%s.groups
+	i := head / s.groups
+	if s.pages > 0 {
+		i = i*s.pages + at/s.page
+	}
+	row := min(max(int(view[int32](s.row)[i]), 0), s.caches-1)
+	return (row*s.groups+head%s.groups)*s.page + at%s.page
 }
 
 // do computes the part of a tile's result that comes from some of its keys.
@@ -138,8 +147,10 @@ func (s *cachedStep) do(worker, chunk int) {
 	from, to := t.keys()
 	per := (to - from + s.splits - 1) / s.splits
 	from, to = from+split*per, min(to, from+(split+1)*per)
-	for ; from < to; from += cachedBlock {
-		t.block(from, min(to, from+cachedBlock))
+	for from < to {
+		next := min(to, from+cachedBlock, from-from%s.page+s.page)
+		t.block(from, next)
+		from = next
 	}
 }
 
@@ -184,9 +195,9 @@ func (t *cachedPart) keys() (from, to int) {
 	return from, to
 }
 
-// block adds a block of keys.
+// block adds a block of keys of one page.
 func (t *cachedPart) block(from, to int) {
-	n, at := to-from, t.cacheOf(t.head)*t.room+from
+	n, at := to-from, t.positionOf(t.head, from)
 	k, v := view[float32](t.k)[at*t.depth:], view[float32](t.v)[at*t.width:]
 	simd.Product(t.space, n, t.count, t.depth, rowsOf(k, t.depth), rowsOf(t.q, t.count), t.scores, t.count)
 	for i := range t.count {

@@ -27,9 +27,10 @@ var languageModels = map[string]lm.Config{
 	},
 }
 
-// The positions of the cache, those before a token that is decoded, and those of a prompt.
+// The positions of the cache and of a page of it, those before a token that is decoded, and those of a prompt.
 const (
 	lmRoom   = 4096
+	lmPage   = 128
 	lmPast   = 1024
 	lmPrompt = 2048
 )
@@ -74,11 +75,16 @@ func benchmarkLM(b *testing.B, d native.Backend, c lm.Config, s nn.Storage) {
 	}{{"prefill", lmPrompt, 0, 1}, {"decode", 1, lmPast, 32}} {
 		b.Run(e.name, func(b *testing.B) {
 			in := map[string]native.Tensor{
-				"tokens": native.Zeros(ir.I32, 1, e.tokens), "past": native.Zeros(ir.I32, 1), "row": native.Zeros(ir.I32, 1),
+				"tokens": native.Zeros(ir.I32, 1, e.tokens), "past": native.Zeros(ir.I32, 1), "table": native.Zeros(ir.I32, 1, lmRoom/lmPage),
 			}
 			past, err := in["past"].Int32s()
 			must(b, err)
 			past[0] = int32(e.past)
+			table, err := in["table"].Int32s()
+			must(b, err)
+			for i := range table {
+				table[i] = int32(len(table) - 1 - i)
+			}
 			bound, err := p.Bind(ctx, e.name, in, nil)
 			must(b, err)
 			must(b, bound.Start(ctx))
@@ -101,7 +107,9 @@ func lmGraph(c lm.Config, s nn.Storage, tokens int) (*ir.Graph, error) {
 	return ir.Build("lm", func(b *ir.Builder) {
 		nn.Infer(b)
 		nn.Stored(b, func(string) nn.Storage { return s }, func() {
-			nn.Cache(b, lmRoom, nn.CacheOptions{Past: b.Input("past", ir.I32, ir.N(1)), Rows: 1, Row: b.Input("row", ir.I32, ir.N(1)), DType: ir.BF16})
+			nn.Cache(b, lmRoom, nn.CacheOptions{
+				Past: b.Input("past", ir.I32, ir.N(1)), Table: b.Input("table", ir.I32, ir.Dims(1, lmRoom/lmPage)...), Rows: lmRoom / lmPage, Page: lmPage, DType: ir.BF16,
+			})
 			b.Output("next", ops.ArgMax(b, lm.Decoder(b, c, b.Input("tokens", ir.I32, ir.Dims(1, tokens)...), lm.DecoderOptions{Last: true}), -1))
 		})
 	})

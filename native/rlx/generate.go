@@ -191,6 +191,7 @@ func modelFlags(f *flag.FlagSet) *modelOptions {
 	deviceFlag(f, &o.device)
 	precisionFlag(f, &o.precision)
 	f.IntVar(&o.engine.Context, "context", 0, "`TOKENS` of prompt and result together; 0 for the model's, at most 2048")
+	f.IntVar(&o.engine.Positions, "positions", 0, "`TOKENS` of all results that are computed at once, prompts included; 0 for as many as -context allows")
 	f.IntVar(&o.engine.Chunk, "chunk", 0, "`TOKENS` of a prompt that a run takes; 0 for 128")
 	f.IntVar(&o.engine.Draft, "draft", 0, "`TOKENS` that are guessed for a run, without a change of results; 4 with -draft-model")
 	f.StringVar(&o.draft, "draft-model", "", "`MODEL` that guesses them: a small one with the same tokenizer; from the prompt by default")

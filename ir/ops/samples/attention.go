@@ -100,7 +100,7 @@ func attentionBackwardSamples() []ir.Sample {
 }
 
 // cachedAttentionSamples fill caches in part: none but the new positions, up to within a block of keys, across blocks,
-// and whole; with one number for all sequences and one for each; with rows out of order.
+// and whole; with one number for all sequences and one for each; with rows, and pages, out of order.
 func cachedAttentionSamples() []ir.Sample {
 	sample := func(name string, d ir.DType, a ops.CachedAttentionAttrs, q, k []int, width int, past *ir.Array, row ...int64) ir.Sample {
 		v := slices.Clone(k)
@@ -118,6 +118,11 @@ func cachedAttentionSamples() []ir.Sample {
 		return a
 	}
 	plain := ops.CachedAttentionAttrs{Scale: 0.5}
+	paged := func(name string, q, k []int, width int, past *ir.Array, pages ...int64) ir.Sample {
+		s := sample(name, ir.F32, ops.CachedAttentionAttrs{Scale: 0.5, Window: 60}, q, k, width, past)
+		s.In = append(s.In, ir.Ints(ir.I32, pages, q[0], len(pages)/q[0]))
+		return s
+	}
 	return []ir.Sample{
 		sample("first position", ir.F32, plain, []int{1, 2, 1, 4}, []int{1, 2, 9, 4}, 3, count(0)),
 		sample("grouped queries", ir.F32, plain, []int{2, 6, 1, 4}, []int{2, 2, 9, 4}, 5, at(3, 8)),
@@ -126,6 +131,9 @@ func cachedAttentionSamples() []ir.Sample {
 		sample("vectors", ir.F32, plain, []int{1, 2, 1, 32}, []int{1, 1, 140, 32}, 32, at(133)),
 		sample("window", ir.F32, ops.CachedAttentionAttrs{Scale: 0.5, Window: 5}, []int{1, 2, 2, 4}, []int{1, 2, 300, 4}, 3, at(262)),
 		sample("rows", ir.F32, plain, []int{3, 2, 1, 4}, []int{4, 1, 6, 4}, 2, at(5, 0, 2), 3, 0, 2),
+		paged("pages", []int{3, 4, 1, 4}, []int{9, 2, 5, 4}, 3, at(11, 0, 5), 7, 1, 4, 0, 99, 3, 2, 8, -5),
+		paged("pages of vectors", []int{2, 2, 2, 32}, []int{5, 1, 64, 32}, 32, at(70, 126), 4, 1, 0, 2),
+		paged("many positions of pages", []int{1, 2, 20, 4}, []int{4, 1, 8, 4}, 3, at(7), 2, 3, 0, 1),
 		sample("many positions", ir.F32, plain, []int{1, 2, 20, 4}, []int{1, 2, 40, 4}, 3, count(7)),
 		sample("half", ir.F16, plain, []int{1, 2, 1, 4}, []int{1, 2, 9, 4}, 3, at(6)),
 		sample("no positions", ir.F32, plain, []int{1, 2, 0, 4}, []int{1, 2, 9, 4}, 3, at(6)),

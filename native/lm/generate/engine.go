@@ -55,8 +55,15 @@ type Options struct {
 	// Slots is the number of sequences that are decoded at once; 0 means 1.
 	Slots int
 	// Context is the number of positions of a slot, prompt and result included; 0 means the
-	// model's, but at most 2,048. The memory of keys and values is proportional to Slots·Context.
+	// model's, but at most 2,048.
 	Context int
+	// Positions is the number of positions of all slots together; 0 means Slots·Context, and Context is
+	// the least. Memory of keys and values is proportional to it. Slots take pages of it as they grow. If none
+	// is left, the request that began last waits and is processed anew later, with the same result.
+	Positions int
+	// Page is the number of positions of a page; 0 means 128, and a multiple for a Context of more than
+	// 8,192.
+	Page int
 	// Chunk is the number of prompt positions processed by one run; 0 means 128. Other slots are
 	// served between the chunks of a long prompt.
 	Chunk int
@@ -78,6 +85,20 @@ type Options struct {
 	NoReuse bool
 }
 
+// Kernels of attention read a page in a workgroup and combine the results of all pages.
+const (
+	pagePositions = 128 // of a page
+	maxPages      = 64  // of a slot whose pages have pagePositions
+)
+
+// slotPages returns the number of pages of a whole slot.
+func (o *Options) slotPages() int { return (o.Context + o.Page - 1) / o.Page }
+
+// pages returns the number of pages of all slots: a slot may have one that is filled in part.
+func (o *Options) pages() int {
+	return min(o.Slots*o.slotPages(), max(o.Positions/o.Page, o.slotPages()))
+}
+
 // complete checks the options and sets their defaults.
 func (o *Options) complete(c lm.Config) error {
 	set := func(x *int, name string, value int) error {
@@ -95,7 +116,7 @@ func (o *Options) complete(c lm.Config) error {
 	}
 	for _, err := range []error{
 		set(&o.Slots, "Slots", 1), set(&o.Context, "Context", min(c.Context, 2048)), set(&o.Chunk, "Chunk", 128),
-		set(&o.InFlight, "InFlight", 3), set(&o.Draft, "Draft", draft),
+		set(&o.Positions, "Positions", 0), set(&o.Page, "Page", 0), set(&o.InFlight, "InFlight", 3), set(&o.Draft, "Draft", draft),
 	} {
 		if err != nil {
 			return err
@@ -108,6 +129,16 @@ func (o *Options) complete(c lm.Config) error {
 		return fmt.Errorf("generate: Context is %d, Slots %d and Draft %d: Context must be 2 or more and more than Draft, and Slots at most %d", o.Context, o.Slots, o.Draft, math.MaxInt16)
 	}
 	o.Chunk = min(o.Chunk, o.Context)
+	if o.Page == 0 {
+		o.Page = pagePositions * ((o.Context + pagePositions*maxPages - 1) / (pagePositions * maxPages))
+	}
+	o.Page = min(o.Page, o.Context)
+	if o.Positions == 0 {
+		o.Positions = o.Slots * o.Context
+	}
+	if o.Positions < o.Context {
+		return fmt.Errorf("generate: Positions is %d: it must be at least Context, %d", o.Positions, o.Context)
+	}
 	return nil
 }
 

@@ -344,6 +344,43 @@ func TestDraftsKeepSampledResults(t *testing.T) {
 	}
 }
 
+// TestRequestsShareMemory runs more requests than the pages hold: some lose theirs and are processed anew. The results
+// are those of an engine with room for all, by penalties, samples and drafts.
+func TestRequestsShareMemory(t *testing.T) {
+	m, prompt, greedy := tiny(t, "llama")
+	requests := []generate.Request{
+		{Tokens: prompt, MaxTokens: len(greedy)},
+		{Tokens: prompt[:4], Seed: 2, Sampling: irlm.Sampling{Temperature: 1.5}},
+		{Tokens: prompt[1:], Seed: 3, Sampling: irlm.Sampling{Temperature: 1, Repetition: 1.3, Frequency: 0.7}},
+		{Tokens: prompt[:9]},
+		{Tokens: prompt, Seed: 4, Sampling: irlm.Sampling{Temperature: 2, Presence: 2}},
+		{Tokens: slices.Repeat(prompt[:2], 8)},
+	}
+	want := whole(t, engineOf(t, generate.Of(m), generate.Options{Context: 60, NoReuse: true}), requests...)
+	if !slices.Equal(want[0].Tokens, greedy) {
+		t.Fatalf("%v, want %v", want[0].Tokens, greedy)
+	}
+	for name, o := range map[string]generate.Options{
+		"one whole sequence": {Slots: 5, Positions: 60}, "pages of one position": {Slots: 3, Positions: 100, Page: 1, InFlight: 1}, "drafts": {Slots: 4, Positions: 77, Draft: 3},
+	} {
+		if o.Context = 60; o.Page == 0 {
+			o.Page = 8
+		}
+		e, restarts := engineOf(t, generate.Of(m), o), 0
+		for range 2 { // the second time from what the first left
+			for i, got := range whole(t, e, requests...) {
+				if !slices.Equal(got.Tokens, want[i].Tokens) || got.Finish != want[i].Finish {
+					t.Errorf("%s, request %d, %d restarts: %v, want %v", name, i, got.Stats.Restarts, got.Tokens, want[i].Tokens)
+				}
+				restarts += got.Stats.Restarts
+			}
+		}
+		if restarts == 0 {
+			t.Errorf("%s: no request lost its memory", name)
+		}
+	}
+}
+
 // TestEnginesEnd closes an engine, and the session of another, in the middle of results.
 func TestEnginesEnd(t *testing.T) {
 	m, prompt, _ := tiny(t, "smollm")
@@ -393,7 +430,7 @@ func TestEnginesRefuseOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close(ctx)
-	for i, o := range []generate.Options{{Slots: -1}, {Context: m.Config.Context + 1}, {Context: 1}, {Context: 8, Draft: 8}, {DraftModel: &generate.Model{}}} {
+	for i, o := range []generate.Options{{Slots: -1}, {Context: m.Config.Context + 1}, {Context: 1}, {Context: 8, Draft: 8}, {DraftModel: &generate.Model{}}, {Context: 20, Positions: 19}, {Page: -1}} {
 		if _, err := generate.New(ctx, s, generate.Of(m), o); err == nil {
 			t.Errorf("options %d are taken", i)
 		}

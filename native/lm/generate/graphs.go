@@ -75,6 +75,14 @@ func (g *graph) set(name string, v ir.Value) { g.SetState("sampler/"+name, v) }
 
 func (g *graph) integer(x int) ir.Value { return ops.Const(g.Builder, ir.I32, float64(x)) }
 
+// cache has attention continue the sequences whose pages the input table lists.
+func (g *graph) cache(rows int) {
+	o := &g.e.options
+	nn.Cache(g.Builder, o.Context, nn.CacheOptions{
+		Past: g.input("past", ir.I32, rows), Table: g.input("table", ir.I32, rows, o.slotPages()), Rows: o.pages(), Page: o.Page,
+	})
+}
+
 // sample returns a token for each row of logits, [rows, 1, vocabulary], given the inputs of sampling.
 func (g *graph) sample(logits, seen, counts ir.Value, rows int) ir.Value {
 	o := lm.SampleOptions{
@@ -88,14 +96,16 @@ func (g *graph) sample(logits, seen, counts ir.Value, rows int) ir.Value {
 }
 
 // prefill processes a chunk of the prompt of slot row: the first count tokens, the others are
-// padding. first starts a request and resets the slot's counts. The sampled token is the first of
-// the result if final is 1; otherwise the host ignores it.
+// padding. first starts a request and resets the slot's counts. Tokens from generated on are of the result,
+// as when a request is processed anew. The sampled token is the next one of the result if final is 1; otherwise
+// the host ignores it.
 func (g *graph) prefill() {
 	b, chunk, vocabulary, slots := g.Builder, g.e.options.Chunk, g.e.model.Config.Vocabulary, g.e.options.Slots
 	tokens, count := g.input("tokens", ir.I32, 1, chunk), g.input("count", ir.I32, 1)
 	row := g.input("row", ir.I32, 1)
 	first, final := g.input("first", ir.I32), g.input("final", ir.I32)
-	nn.Cache(b, g.e.options.Context, nn.CacheOptions{Past: g.input("past", ir.I32, 1), Rows: slots, Row: row})
+	generated := g.input("generated", ir.I32)
+	g.cache(1)
 	logits := g.e.model.Decoder(b, tokens, lm.DecoderOptions{At: ops.Sub(b, count, g.integer(1)), Context: g.e.options.Context})
 
 	at := ops.Concatenate(b, 0, row, ops.Const(b, ir.I32, 0, ir.N(1)))
@@ -104,11 +114,12 @@ func (g *graph) prefill() {
 		return ops.Mul(b, ops.DynamicSlice(b, state, at, ir.Dims(1, vocabulary)...), kept)
 	}
 	seen, counts, last := g.state("seen", slots, vocabulary), g.state("counts", slots, vocabulary), g.state("token", slots)
-	real := ops.Lt(b, ops.Iota(b, ir.I32, 1, ir.Dims(1, chunk)...), count)
-	marked := ops.Select(b, real, tokens, g.integer(vocabulary)) // out of the vocabulary: dropped
+	place := ops.Iota(b, ir.I32, 1, ir.Dims(1, chunk)...)
+	marked := ops.Select(b, ops.Lt(b, place, count), tokens, g.integer(vocabulary)) // out of the vocabulary: dropped
+	counted := ops.Select(b, ops.Ge(b, place, generated), marked, g.integer(vocabulary))
 	ones := ops.Const(b, ir.I32, 1, ir.Dims(1, chunk)...)
 	seenRow := g.scatter(ops.ScatterMax, rowOf(seen), marked, ones)
-	countsRow := rowOf(counts)
+	countsRow := g.scatter(ops.ScatterAdd, rowOf(counts), counted, ones)
 	token := g.sample(logits, seenRow, countsRow, 1)
 	if b.Err() != nil {
 		return
@@ -135,7 +146,7 @@ func (g *graph) decode(rows int) {
 	row, given := g.input("row", ir.I32, rows), g.input("given", ir.I32, rows)
 	of := func(state ir.Value) ir.Value { return ops.Take(b, state, row, 0, ops.OutsideClip) }
 	tokens := ops.Select(b, ops.Lt(b, given, g.integer(0)), of(last), given)
-	nn.Cache(b, g.e.options.Context, nn.CacheOptions{Past: g.input("past", ir.I32, rows), Rows: slots, Row: row})
+	g.cache(rows)
 	logits := g.e.model.Decoder(b, ops.ExpandDims(b, tokens, 1), lm.DecoderOptions{Context: g.e.options.Context})
 	token := g.sample(logits, of(seen), of(counts), rows)
 	if b.Err() != nil {
@@ -158,7 +169,7 @@ type scatterer = func(b *ir.Builder, x, at, updates ir.Value, a ops.ScatterAttrs
 // after each. It serves requests without penalties.
 func (g *graph) verify() {
 	b, n := g.Builder, g.e.options.Draft+1
-	nn.Cache(b, g.e.options.Context, nn.CacheOptions{Past: g.input("past", ir.I32, 1), Rows: g.e.options.Slots, Row: g.input("row", ir.I32, 1)})
+	g.cache(1)
 	logits := g.e.model.Decoder(b, g.input("tokens", ir.I32, 1, n), lm.DecoderOptions{Context: g.e.options.Context})
 	if b.Err() != nil {
 		return

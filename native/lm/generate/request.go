@@ -69,6 +69,8 @@ type Stats struct {
 	// PromptTokens counts the tokens of the prompt, Reused those whose keys and values an earlier
 	// request left in the slot, and ResultTokens those of the result, a stop token included.
 	PromptTokens, Reused, ResultTokens int
+	// Restarts counts how often the request lost its memory to earlier requests and was processed anew.
+	Restarts int
 	// Drafted counts the tokens that speculative decoding proposed, Accepted those that were
 	// accepted.
 	Drafted, Accepted int
@@ -162,7 +164,10 @@ type request struct {
 	text    Stream
 	stopper stopper
 	random  *rand.Rand
-	ahead   []float64 // numbers that were drawn and not used
+	numbers []float64 // random numbers by the index of their token
+	fill    []int32   // tokens to process before the next one is sampled: the prompt, and the result so far
+	order   int       // of its admission
+	turn    int       // how often it was admitted
 	result  []int32
 	issued  int // tokens of the result whose runs have started
 	flying  int // started runs whose results have not been read
@@ -177,7 +182,7 @@ func (e *Engine) submit(ctx context.Context, q Request) (*request, error) {
 	if err := e.check(r); err != nil {
 		return nil, err
 	}
-	r.stats.PromptTokens = len(r.prompt)
+	r.stats.PromptTokens, r.fill = len(r.prompt), r.prompt
 	r.out = make(chan event, r.limit+1)
 	r.ctx, r.leaves = context.WithCancel(ctx)
 	e.mu.Lock()
@@ -301,19 +306,13 @@ func (r *request) drafts() bool {
 	return !r.penalises() && r.Sampling.Presence == 0 && r.Sampling.Frequency == 0 && r.Allow == nil
 }
 
-// issue counts a token whose run has started, or that a verification has accepted, and uses up its random number.
-func (r *request) issue() {
-	r.number(0)
-	r.issued, r.ahead = r.issued+1, r.ahead[1:]
-}
-
-// number returns the random number that selects the token after i others from now on. The token with
-// the same index in the result always gets the same number.
-func (r *request) number(i int) float64 {
-	for len(r.ahead) <= i {
-		r.ahead = append(r.ahead, r.random.Float64())
+// number returns the random number that selects a token of the result: always the same, however often the
+// token is computed.
+func (r *request) number(index int) float64 {
+	for len(r.numbers) <= index {
+		r.numbers = append(r.numbers, r.random.Float64())
 	}
-	return r.ahead[i]
+	return r.numbers[index]
 }
 
 // penalises reports whether a penalty applies to tokens of the prompt.

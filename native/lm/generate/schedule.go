@@ -15,8 +15,10 @@ import (
 type slot struct {
 	number int
 	r      *request // nil if it is free
-	fed    int      // prompt tokens whose runs have started
+	fed    int      // tokens of r.fill whose runs have started
+	reused int      // those that were in the cache
 	past   int      // positions of keys and values whose runs have started
+	pages  []int32  // of the cache, that hold positions in order
 	// cached are the tokens of the first positions, set when a request ends.
 	cached []int32
 	used   time.Time // when it became free
@@ -26,15 +28,19 @@ type slot struct {
 type flight struct {
 	run   native.Run
 	slots []*slot
-	of    []*request // requests of the slots at its start
-	draft []int32    // draft of a verification
-	final bool       // the results are tokens
+	of    []*request // requests of the slots at its start, and their turns
+	turns []int
+	draft []int32 // draft of a verification
+	final bool    // the results are tokens
 }
 
 // loop serves requests until the engine is closed or a run fails.
 func (e *Engine) loop(ctx context.Context) {
 	defer close(e.done)
 	l := &scheduler{e: e, ctx: ctx, slots: make([]*slot, e.options.Slots)}
+	for i := range e.options.pages() {
+		l.free = append(l.free, int32(i))
+	}
 	for i := range l.slots {
 		l.slots[i] = &slot{number: i}
 	}
@@ -54,7 +60,9 @@ type scheduler struct {
 	slots   []*slot
 	flights []*flight
 	waiting []*request
-	fills   bool // the last run was of a prompt
+	free    []int32 // pages that no slot has
+	order   int     // of the last admission
+	fills   bool    // the last run was of a prompt
 }
 
 // step starts a run, or reads the results of the oldest one, or waits for a request.
@@ -98,19 +106,31 @@ func (l *scheduler) admit() error {
 			s.free()
 		}
 	}
+	full := false // later requests do not overtake
 	l.waiting = slices.DeleteFunc(l.waiting, func(r *request) bool {
 		if err := r.ctx.Err(); err != nil {
 			r.fail(err)
 			return true
 		}
-		s := l.slotFor(r)
-		if s == nil {
-			return false
-		}
-		s.take(r, l.common(s, r))
-		return true
+		full = full || !l.place(r)
+		return !full
 	})
 	return nil
+}
+
+// place gives a request a slot, and pages for the tokens to process and the next one. It reports false if
+// there is no slot or there are not enough pages.
+func (l *scheduler) place(r *request) bool {
+	s := l.slotFor(r)
+	if s == nil || !l.fits(s, len(r.fill)+1) {
+		return false
+	}
+	if r.turn++; r.order == 0 {
+		l.order++
+		r.order = l.order
+	}
+	s.take(r, l.common(s, r))
+	return l.grow(s, len(r.fill)+1)
 }
 
 // slotFor returns the free slot with the longest prefix in common with the prompt, among equal ones
@@ -129,14 +149,14 @@ func (l *scheduler) slotFor(r *request) *slot {
 	return best
 }
 
-// common returns the number of prompt tokens whose keys and values are in a slot. The last token is
-// always computed, for its logits; all are if a penalty applies to the prompt.
+// common returns the number of tokens to process whose keys and values are in a slot. The last token is
+// always computed, for its logits; all are if penalties count them.
 func (l *scheduler) common(s *slot, r *request) int {
-	if l.e.options.NoReuse || r.penalises() {
+	if l.e.options.NoReuse || r.penalises() || len(r.result) > 0 && !r.drafts() {
 		return 0
 	}
 	n := 0
-	for n < min(len(s.cached), len(r.prompt)-1) && s.cached[n] == r.prompt[n] {
+	for n < min(len(s.cached), len(r.fill)-1) && s.cached[n] == r.fill[n] {
 		n++
 	}
 	return n
@@ -144,9 +164,11 @@ func (l *scheduler) common(s *slot, r *request) int {
 
 // take starts a request in a slot that already holds its first reused positions.
 func (s *slot) take(r *request, reused int) {
-	s.r, s.fed, s.past, s.cached = r, reused, reused, nil
-	now := time.Now()
-	r.stats.Waited, r.stats.Reused, r.since = now.Sub(r.since), reused, now
+	s.r, s.fed, s.past, s.reused, s.cached = r, reused, reused, reused, nil
+	if len(r.result) == 0 {
+		now := time.Now()
+		r.stats.Waited, r.stats.Reused, r.since = r.stats.Waited+now.Sub(r.since), reused, now
+	}
 }
 
 // free ends the slot's request.
@@ -159,10 +181,10 @@ func (s *slot) free() {
 // next starts the next run, alternating between prompts and results if there are both. It returns
 // nil if every slot waits for the results of earlier runs.
 func (l *scheduler) next() (*flight, error) {
-	fill := slices.IndexFunc(l.slots, func(s *slot) bool { return s.r != nil && s.fed < len(s.r.prompt) })
+	fill := slices.IndexFunc(l.slots, func(s *slot) bool { return s.r != nil && s.fed < len(s.r.fill) })
 	var ready []*slot
 	for _, s := range l.slots {
-		if s.r != nil && s.fed == len(s.r.prompt) && l.canDecode(s) {
+		if s.r != nil && s.fed == len(s.r.fill) && l.canDecode(s) {
 			ready = append(ready, s)
 		}
 	}
@@ -171,6 +193,7 @@ func (l *scheduler) next() (*flight, error) {
 		return l.prefill(l.slots[fill])
 	}
 	l.fills = false
+	ready = l.growAll(ready)
 	if len(ready) == 0 {
 		return nil, nil
 	}
@@ -204,6 +227,9 @@ func (l *scheduler) draft(s *slot) ([]int32, error) {
 		return nil, nil
 	}
 	tokens, n := slices.Concat(s.r.prompt, s.r.result), min(l.e.options.Draft, s.r.limit-len(s.r.result)-1)
+	if !l.fits(s, s.past+n+1) || !l.grow(s, s.past+n+1) {
+		return nil, nil
+	}
 	if l.e.drafter == nil {
 		return lookup(tokens, n), nil
 	}
@@ -217,7 +243,7 @@ func (l *scheduler) draft(s *slot) ([]int32, error) {
 // start starts a run of an entry for slots.
 func (l *scheduler) start(entry string, in rlx.Inputs, f *flight) (*flight, error) {
 	for _, s := range f.slots {
-		f.of = append(f.of, s.r)
+		f.of, f.turns = append(f.of, s.r), append(f.turns, s.r.turn)
 		s.r.flying++
 	}
 	var err error
@@ -229,21 +255,22 @@ func (l *scheduler) start(entry string, in rlx.Inputs, f *flight) (*flight, erro
 func (l *scheduler) prefill(s *slot) (*flight, error) {
 	r, chunk := s.r, l.e.options.Chunk
 	tokens := make([]int32, chunk)
-	n := copy(tokens, r.prompt[s.fed:])
+	n := copy(tokens, r.fill[s.fed:])
 	flag := func(set bool) int32 {
 		if set {
 			return 1
 		}
 		return 0
 	}
-	final := s.fed+n == len(r.prompt)
+	final := s.fed+n == len(r.fill)
 	in := l.sampling([]*request{r}, final)
 	in["tokens"], in["count"] = rlx.Int32s(tokens, 1, chunk), rlx.Int32s([]int32{int32(n)}, 1)
-	in["row"], in["past"] = rlx.Int32s([]int32{int32(s.number)}, 1), rlx.Int32s([]int32{int32(s.past)}, 1)
-	in["first"], in["final"] = rlx.Int32(flag(s.fed == r.stats.Reused)), rlx.Int32(flag(final))
+	in["row"], in["past"], in["table"] = rlx.Int32s([]int32{int32(s.number)}, 1), rlx.Int32s([]int32{int32(s.past)}, 1), l.table(1, s)
+	in["first"], in["final"] = rlx.Int32(flag(s.fed == s.reused)), rlx.Int32(flag(final))
+	in["generated"] = rlx.Int32(int32(len(r.prompt) - s.fed))
 	s.fed, s.past = s.fed+n, s.past+n
 	if final {
-		r.issue()
+		r.issued++
 	}
 	return l.start(prefillEntry, in, &flight{slots: []*slot{s}, final: final})
 }
@@ -263,9 +290,10 @@ func (l *scheduler) decode(ready []*slot) (*flight, error) {
 	}
 	in := l.sampling(of, true)
 	in["row"], in["past"], in["given"] = rlx.Int32s(row, n), rlx.Int32s(past, n), rlx.Int32s(given, n)
+	in["table"] = l.table(n, ready...)
 	for _, s := range ready {
 		s.past++
-		s.r.issue()
+		s.r.issued++
 	}
 	return l.start(decodeEntry(n), in, &flight{slots: ready, final: true})
 }
@@ -277,8 +305,7 @@ func (l *scheduler) verify(s *slot, draft []int32) (*flight, error) {
 	tokens[0] = s.r.result[len(s.r.result)-1]
 	copy(tokens[1:], draft)
 	in := l.sampling(slices.Repeat([]*request{s.r}, n), true)
-	in["tokens"], in["row"] = rlx.Int32s(tokens, 1, n), rlx.Int32s([]int32{int32(s.number)}, 1)
-	in["past"] = rlx.Int32s([]int32{int32(s.past)}, 1)
+	in["tokens"], in["past"], in["table"] = rlx.Int32s(tokens, 1, n), rlx.Int32s([]int32{int32(s.past)}, 1), l.table(1, s)
 	return l.start(verifyEntry, in, &flight{slots: []*slot{s}, draft: draft, final: true})
 }
 
@@ -306,7 +333,7 @@ func (l *scheduler) sampling(of []*request, draws bool) rlx.Inputs {
 			}
 		}
 		if r != nil && draws {
-			options, random = r.Sampling, r.number(next)
+			options, random = r.Sampling, r.number(r.issued+next)
 			at := i * maxBiases
 			for id, x := range r.Bias {
 				biased[at], biases[at] = id, x
@@ -327,7 +354,7 @@ func (l *scheduler) read(f *flight) error {
 	out, err := f.run.Wait(l.ctx)
 	if err != nil {
 		for i, s := range f.slots {
-			if s.r == f.of[i] {
+			if l.holds(s, f, i) {
 				s.r.fail(err)
 				s.free()
 			}
@@ -338,7 +365,7 @@ func (l *scheduler) read(f *flight) error {
 	probabilities, _ := out["probability"].Float32s()
 	for i, s := range f.slots {
 		r := f.of[i]
-		if r.flying--; s.r != r || !f.final {
+		if r.flying--; !l.holds(s, f, i) || !f.final {
 			continue
 		}
 		if f.draft != nil {
@@ -350,6 +377,11 @@ func (l *scheduler) read(f *flight) error {
 	return nil
 }
 
+// holds reports whether a slot still holds the request that it had when a run started.
+func (l *scheduler) holds(s *slot, f *flight, i int) bool {
+	return s.r == f.of[i] && s.r.turn == f.turns[i]
+}
+
 // accept pushes the tokens of a verification: the correct prefix of the draft and the token after
 // it.
 func (l *scheduler) accept(s *slot, draft, tokens []int32, probabilities []float32) {
@@ -357,7 +389,7 @@ func (l *scheduler) accept(s *slot, draft, tokens []int32, probabilities []float
 	r.stats.Drafted += len(draft)
 	for i := range len(draft) + 1 {
 		s.past++
-		r.issue()
+		r.issued++
 		if i > 0 {
 			r.stats.Accepted++
 		}
