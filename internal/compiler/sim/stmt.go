@@ -218,8 +218,8 @@ func (c *compiler) store(a *array, at column, values ...column) {
 func (c *compiler) load(a *array, at column, outs ...column) {
 	m := c.m
 	c.add(func(active []int32) {
-		if a.readOnlyF32() && len(outs) == 1 {
-			m.loadF32(a, at.i, outs[0].f, active)
+		if a.readOnly() {
+			m.loadReadOnly(a, at, outs, active)
 			return
 		}
 		for _, t := range active {

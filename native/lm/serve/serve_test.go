@@ -229,6 +229,8 @@ func TestServer(t *testing.T) {
 			`{`:                                   {400, "", ""},
 			`{"prompt":{"a":1}}`:                  {400, "", ""},
 			`{}`:                                  {400, "prompt", ""},
+			`{"prompt":"A"} {"prompt":"B"}`:       {400, "", ""},
+			`{"prompt":"A"}]`:                     {400, "", ""},
 			`{"prompt":""}`:                       {400, "", ""},
 			`{"prompt":"A","model":"gpt"}`:        {404, "", "model_not_found"},
 			`{"prompt":"A","temperature":-1}`:     {400, "", ""},
@@ -367,7 +369,7 @@ func TestEmbeddings(t *testing.T) {
 	}
 	for body, status := range map[string]int{
 		`{"input": []}`: 400, `{}`: 400, `{"input": "a", "encoding_format": "hex"}`: 400, `{"input": "a", "dimensions": 5}`: 400, `{`: 400,
-		`{"input": [1, 40]}`: 400, `{"input": [[]]}`: 400, `{"input": [-1]}`: 400, `{"input": {"a": 1}}`: 400, `{"input": "a", "model": "b"}`: 404,
+		`{"input": [1, 40]}`: 400, `{"input": [[]]}`: 400, `{"input": [-1]}`: 400, `{"input": {"a": 1}}`: 400, `{"input": "a"} x`: 400, `{"input": "a"}{"input": "b"}`: 400, `{"input": "a", "model": "b"}`: 404,
 	} {
 		if got, text := post(t, server.URL+"/v1/embeddings", body); got != status || !strings.Contains(text, `"error"`) {
 			t.Errorf("%s: %d %s, want %d", body, got, text, status)
