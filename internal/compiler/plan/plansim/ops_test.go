@@ -158,6 +158,22 @@ func checkRun(t *testing.T, session *plansim.Session, g *ir.Graph, inputs map[st
 	}
 }
 
+// plans are plans that a test has run, by their files: targets that differ in what a graph does not
+// use have equal ones.
+type plans map[string]bool
+
+// add reports whether the plan of a session is new.
+func (p plans) add(t *testing.T, s *plansim.Session) bool {
+	t.Helper()
+	file, err := plan.Encode(s.Plan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := p[string(file)]
+	p[string(file)] = true
+	return !seen
+}
+
 func compare(got, want *ir.Array, tol float64) string {
 	if !got.Type().Equal(want.Type()) {
 		return fmt.Sprintf("is %s, not %s", got.Type(), want.Type())
