@@ -19,27 +19,28 @@ func copyBox(to, from []byte, box, toDims, fromDims []int, size int) {
 			break
 		}
 	}
-	toRow, fromRow := size, size
-	for axis := inner; axis < len(box); axis++ {
-		toRow, fromRow = toRow*toDims[axis], fromRow*fromDims[axis]
+	if run > 0 {
+		copyRows(to, from, box[:inner], strides(toDims, size), strides(fromDims, size), run)
 	}
-	copyRows(to, from, box[:inner], toDims[:inner], fromDims[:inner], run, toRow, fromRow)
 }
 
-// copyRows copies run bytes of each row of a box.
-func copyRows(to, from []byte, box, toDims, fromDims []int, run, toRow, fromRow int) {
-	if run == 0 {
-		return
+// strides returns the distance in bytes of neighbours along each axis of a row-major array.
+func strides(dims []int, size int) []int {
+	out := make([]int, len(dims))
+	for axis := len(dims) - 1; axis >= 0; axis-- {
+		out[axis] = size
+		size *= dims[axis]
 	}
+	return out
+}
+
+// copyRows copies run bytes of each row of a box between arrays of the given strides.
+func copyRows(to, from []byte, box, toStrides, fromStrides []int, run int) {
 	if len(box) == 0 {
 		copy(to[:run], from[:run])
 		return
 	}
-	toStep, fromStep := toRow, fromRow
-	for axis := 1; axis < len(box); axis++ {
-		toStep, fromStep = toStep*toDims[axis], fromStep*fromDims[axis]
-	}
 	for i := range box[0] {
-		copyRows(to[i*toStep:], from[i*fromStep:], box[1:], toDims[1:], fromDims[1:], run, toRow, fromRow)
+		copyRows(to[i*toStrides[0]:], from[i*fromStrides[0]:], box[1:], toStrides[1:], fromStrides[1:], run)
 	}
 }

@@ -133,19 +133,15 @@ func (s *Session) timeOf(ctx context.Context, in Inputs, f func(b *ir.Builder), 
 		return 0, err
 	}
 	defer p.Close(context.WithoutCancel(ctx))
-	var times []time.Duration
-	for begin := time.Now(); len(times) < 4 || time.Since(begin) < whole; {
-		start := time.Now()
+	times, err := tune.Runs(whole, func() error {
 		if _, err := p.Call(ctx, "run", in); err != nil {
-			return 0, err
+			return err
 		}
-		if err := p.Sync(ctx); err != nil {
-			return 0, err
-		}
-		times = append(times, time.Since(start))
+		return p.Sync(ctx)
+	})
+	if err != nil {
+		return 0, err
 	}
-	times = times[1:] // the first compiles, or fills caches
-	slices.Sort(times)
 	return times[len(times)/2], nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +19,23 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// TestREADMEListsThePackages finds importable packages of which README does not say whether they are
+// stable.
+func TestREADMEListsThePackages(t *testing.T) {
+	_, stability, _ := strings.Cut(read(t, "README.md"), "## Stability\n")
+	files, err := filepath.Glob("internal/api/testdata/*.txt")
+	if err != nil || len(files) < 30 {
+		t.Fatalf("%d packages, error %v", len(files), err)
+	}
+	forTests := regexp.MustCompile(`irtest|backendtest|^ir/ops/samples$`)
+	for _, file := range files {
+		name := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(file), ".txt"), "_", "/")
+		if !forTests.MatchString(name) && !strings.Contains(stability, "`"+name+"`") {
+			t.Errorf("README does not list package %s below Stability", name)
+		}
+	}
 }
 
 // TestREADMEShowsTheExample holds the Go code of the README against Example,

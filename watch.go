@@ -41,9 +41,7 @@ func watch(loss *ir.Graph) (*ir.Graph, []string, error) {
 				}
 			}
 		}
-		for _, o := range loss.Outputs() {
-			b.CopyOutput(o, m.Get(o.Value))
-		}
+		b.CopyOutputs(loss, m)
 		old := b.State(watchState, ir.I32)
 		first := ops.Const(b, ir.I32, 0)
 		for i := len(wrong) - 1; i >= 0; i-- {

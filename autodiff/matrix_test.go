@@ -44,7 +44,7 @@ func checkVariants(t *testing.T, d *ir.Def) map[string]bool {
 	t.Helper()
 	done := map[string]bool{}
 	for _, s := range d.Samples() {
-		for _, v := range irtest.Variants(s) {
+		for _, v := range irtest.Variants(s, func(kind string) bool { return !done[kind] }) {
 			if !v.Special && !done[v.Kind] && checkVariant(t, d, v) {
 				done[v.Kind] = true
 			}

@@ -12,22 +12,14 @@ func (b *Builder) Splice(g *Graph, in []Value) []Value {
 		return nil
 	}
 	m := NewMapping(g)
-	for i, p := range g.ports {
-		if i < len(in) {
-			m.Set(p.Value, in[i])
-		}
-	}
+	m.SetPorts(g, in)
 	for _, n := range g.nodes {
 		if n.op == OpPort {
 			continue
 		}
 		m.SetAll(n, b.Copy(n, m.Inputs(n)))
 	}
-	out := make([]Value, len(g.outputs))
-	for i, o := range g.outputs {
-		out[i] = m.Get(o.Value)
-	}
-	return out
+	return m.Outputs(g)
 }
 
 // Mapping maps the values of one graph to values of another during a transform.
@@ -63,6 +55,22 @@ func (m *Mapping) SetAll(n *Node, out []Value) {
 	copy(m.to[m.first[n.id]:][:len(n.types)], out)
 }
 
+// SetPorts maps the ports of g to the given values, in order.
+func (m *Mapping) SetPorts(g *Graph, in []Value) {
+	for i, p := range g.ports[:min(len(in), len(g.ports))] {
+		m.Set(p.Value, in[i])
+	}
+}
+
+// Outputs returns the values that the outputs of g are mapped to.
+func (m *Mapping) Outputs(g *Graph) []Value {
+	out := make([]Value, len(g.outputs))
+	for i, o := range g.outputs {
+		out[i] = m.Get(o.Value)
+	}
+	return out
+}
+
 // Inputs returns the mapped operands of n.
 func (m *Mapping) Inputs(n *Node) []Value {
 	return m.AppendInputs(make([]Value, 0, len(n.inputs)), n)
@@ -88,6 +96,13 @@ func (b *Builder) Reserve(g *Graph) {
 func (b *Builder) CopyPorts(g *Graph, m *Mapping) {
 	for _, p := range g.ports {
 		m.Set(p.Value, b.CopyPort(p))
+	}
+}
+
+// CopyOutputs declares the outputs of g in b, with the values that they are mapped to.
+func (b *Builder) CopyOutputs(g *Graph, m *Mapping) {
+	for _, o := range g.outputs {
+		b.CopyOutput(o, m.Get(o.Value))
 	}
 }
 
@@ -153,9 +168,7 @@ func (r sizeRule) graph(b *Builder, g *Graph) {
 		}
 		m.SetAll(n, b.CopyWith(n, r.attrs(b, n), subs, m.Inputs(n)))
 	}
-	for _, o := range g.outputs {
-		b.CopyOutput(o, m.Get(o.Value))
-	}
+	b.CopyOutputs(g, m)
 }
 
 func (r sizeRule) dims(b *Builder, dims []Dim) []Dim {

@@ -38,7 +38,7 @@ func Batch(b *ir.Builder, g *ir.Graph, in []ir.Value, axes []int, size ir.Dim) (
 			outAxes[i] = a[o.Value.Index()]
 		}
 	}
-	return outputs(g, m), outAxes
+	return m.Outputs(g), outAxes
 }
 
 func batchNode(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) (out []ir.Value, outAxes []int) {

@@ -84,7 +84,7 @@ func (w *jvp) graph(g *ir.Graph, in, t []ir.Value) (out, tout []ir.Value) {
 			w.onZeroTangent(n, withoutTangent(n, tangents))
 		}
 	}
-	return outputs(g, value), outputs(g, tangent)
+	return value.Outputs(g), tangent.Outputs(g)
 }
 
 // withoutTangent returns the results of n whose tangents are zero.

@@ -24,15 +24,13 @@ type Recomputation struct {
 // keep, and the ports, are kept rather than recomputed.
 func Recompute(b *ir.Builder, g *ir.Graph, keep []bool, in []ir.Value) ([]ir.Value, *Recomputation) {
 	r := &Recomputation{b: b, keep: keep, first: ir.NewMapping(g), again: ir.NewMapping(g)}
-	for i, p := range g.Ports() {
-		r.first.Set(p.Value, in[i])
-	}
+	r.first.SetPorts(g, in)
 	for _, n := range g.Nodes() {
 		if n.Op() != ir.OpPort {
 			r.first.SetAll(n, b.Copy(n, r.first.Inputs(n)))
 		}
 	}
-	return outputs(g, r.first), r
+	return r.first.Outputs(g), r
 }
 
 // Value returns v, a value of the graph, and recomputes it if it is not kept.

@@ -98,7 +98,7 @@ func Partial(b *ir.Builder, g *ir.Graph, in []ir.Value, unknown []bool, keep ir.
 	for i, o := range g.Outputs() {
 		outUnknown[i] = flags[o.Value.Node().ID()][o.Value.Index()]
 	}
-	return outputs(g, m), outUnknown
+	return m.Outputs(g), outUnknown
 }
 
 func flattenNode(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir.Keeper) (out []ir.Value, outUnknown []bool) {

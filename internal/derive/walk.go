@@ -33,14 +33,6 @@ func anyValid(vs []ir.Value) bool {
 	return false
 }
 
-func outputs(g *ir.Graph, m *ir.Mapping) []ir.Value {
-	out := make([]ir.Value, len(g.Outputs()))
-	for i, o := range g.Outputs() {
-		out[i] = m.Get(o.Value)
-	}
-	return out
-}
-
 // liveNodes marks, by ID, the nodes of g that the given values depend on.
 func liveNodes(g *ir.Graph, of ...ir.Value) []bool {
 	live := make([]bool, len(g.Nodes()))

@@ -68,9 +68,9 @@ func ShapeKinds(dims []int) []string {
 	return out
 }
 
-// Variants returns the variants of a sample, including the sample itself for each kind
-// that it is.
-func Variants(s ir.Sample) []Variant {
+// Variants returns the variants of a sample of the wanted kinds, including the sample itself for each
+// kind that it is.
+func Variants(s ir.Sample, wanted func(kind string) bool) []Variant {
 	var out []Variant
 	add := func(kind string, special bool, in []*ir.Array) {
 		v := Variant{kind, special, s}
@@ -78,6 +78,9 @@ func Variants(s ir.Sample) []Variant {
 		out = append(out, v)
 	}
 	for _, k := range shapeKinds {
+		if !wanted(k.name) {
+			continue
+		}
 		attempts := [][]*ir.Array{s.In}
 		if !slices.ContainsFunc(s.In, func(a *ir.Array) bool { return a.Len() == 0 }) {
 			attempts = append(attempts, k.attempts(s.In)...)
@@ -89,11 +92,17 @@ func Variants(s ir.Sample) []Variant {
 		}
 	}
 	for _, k := range valueKinds {
+		if !wanted(k.name) {
+			continue
+		}
 		if in, changed := withValues(s.In, k.change); changed {
 			add(k.name, true, in)
 		}
 	}
 	for _, d := range []ir.DType{ir.F16, ir.BF16, ir.F32, ir.F64} {
+		if !wanted(d.String()) {
+			continue
+		}
 		if in, changed := withType(s.In, d); changed {
 			add(d.String(), false, in)
 		}

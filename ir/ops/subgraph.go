@@ -81,9 +81,7 @@ func outputValues(g *ir.Graph) []ir.Value {
 func spliceValues(b *ir.Builder, g *ir.Graph, in, values []ir.Value) []ir.Value {
 	live := needed(g, values)
 	m := ir.NewMapping(g)
-	for i, p := range g.Ports() {
-		m.Set(p.Value, in[i])
-	}
+	m.SetPorts(g, in)
 	for _, n := range g.Nodes() {
 		if live[n.ID()] && n.Op() != ir.OpPort {
 			m.SetAll(n, b.Copy(n, m.Inputs(n)))

@@ -173,20 +173,13 @@ func identityMul(n *Node, a, b Expr) Expr {
 // the largest value for an unsigned type.
 func identityInt(n *Node, a, b Expr) Expr {
 	zero := func() Expr { return constant(n.Type, Value{}) }
-	ones := n.Type.Wrap(-1)
 	if n.Op.Commutes() && a.Op == OpConst {
 		a, b = b, a
 	}
 	switch n.Op {
-	case OpAdd, OpXor, OpShl, OpShr:
+	case OpAdd, OpShl, OpShr:
 		if b.isInt(0) {
 			return a
-		}
-		if n.Op == OpXor && a == b {
-			return zero()
-		}
-		if n.Op == OpXor && n.Type.IsBool() && b.isInt(1) {
-			return Not(a)
 		}
 	case OpSub:
 		if b.isInt(0) {
@@ -215,6 +208,20 @@ func identityInt(n *Node, a, b Expr) Expr {
 		if b.isInt(1) || b.isInt(0) || b.isInt(-1) && n.Type.IsSigned() {
 			return zero()
 		}
+	case OpMin, OpMax:
+		if a == b {
+			return a
+		}
+	case OpAnd, OpOr, OpXor:
+		return identityBits(n, a, b)
+	}
+	return nil
+}
+
+// identityBits is [identityInt] for operations on bits.
+func identityBits(n *Node, a, b Expr) Expr {
+	ones := n.Type.Wrap(-1)
+	switch n.Op {
 	case OpAnd:
 		switch {
 		case a == b, b.isInt(ones):
@@ -229,9 +236,14 @@ func identityInt(n *Node, a, b Expr) Expr {
 		case b.isInt(ones):
 			return b
 		}
-	case OpMin, OpMax:
-		if a == b {
+	case OpXor:
+		switch {
+		case b.isInt(0):
 			return a
+		case a == b:
+			return constant(n.Type, Value{})
+		case n.Type.IsBool() && b.isInt(1):
+			return Not(a)
 		}
 	}
 	return nil

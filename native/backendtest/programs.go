@@ -75,59 +75,71 @@ func Programs(t *testing.T, b native.Backend) {
 	t.Run("memory has a budget", func(t *testing.T) { memoryBudget(t, b) })
 	t.Run("absurd sizes are refused", func(t *testing.T) { absurdSizes(t, b) })
 	t.Run("calls without end keep nobody out", func(t *testing.T) { fairOrder(t, b) })
-	t.Run("a context that is done gives up", func(t *testing.T) {
-		p := counter(t, b)
-		defer closeProgram(t, p)
-		done, cancel := context.WithCancel(ctx)
-		cancel()
-		r, err := p.Run(done, "step", in)
-		if err == nil {
-			_, err = r.Wait(ctx)
-		}
-		if !errors.Is(err, context.Canceled) || errors.Is(err, native.ErrDevice) {
-			t.Errorf("error %v", err)
-		}
-	})
+	t.Run("a context that is done gives up", func(t *testing.T) { cancelledRun(t, b, in) })
 	t.Run("a context that is done gives up compiling and waiting", func(t *testing.T) { givenUp(t, b) })
-	t.Run("a closed program says so", func(t *testing.T) {
-		p := counter(t, b)
-		closeProgram(t, p)
-		if _, err := p.Run(ctx, "step", in); !errors.Is(err, native.ErrClosed) {
-			t.Errorf("Run: %v", err)
-		}
-		if err := p.Set(ctx, "total", x); !errors.Is(err, native.ErrClosed) {
-			t.Errorf("Set: %v", err)
-		}
-		if _, err := p.Get(ctx, "total"); !errors.Is(err, native.ErrClosed) {
-			t.Errorf("Get: %v", err)
-		}
-		if err := p.SetAll(ctx, map[string]native.Tensor{"total": x}); !errors.Is(err, native.ErrClosed) {
-			t.Errorf("SetAll: %v", err)
-		}
-		if _, err := p.GetAll(ctx); !errors.Is(err, native.ErrClosed) {
-			t.Errorf("GetAll: %v", err)
-		}
-		if _, err := p.Bind(ctx, "step", in, nil); !errors.Is(err, native.ErrClosed) {
-			t.Errorf("Bind: %v", err)
-		}
-		if len(p.Entries()) != 2 || len(p.Slots("step")) != 3 || len(p.Persistent()) != 1 {
-			t.Error("a closed program does not know what it was")
-		}
-		if err := p.Close(ctx); err != nil {
-			t.Errorf("Close again: %v", err)
-		}
-	})
-	t.Run("a run that is bound says that the program was closed", func(t *testing.T) {
-		p := counter(t, b)
-		bound, err := p.Bind(ctx, "step", in, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		closeProgram(t, p)
-		if err := bound.Start(ctx); !errors.Is(err, native.ErrClosed) {
-			t.Errorf("Start: %v", err)
-		}
-	})
+	t.Run("a closed program says so", func(t *testing.T) { closedProgram(t, b, in) })
+	t.Run("a run that is bound says that the program was closed", func(t *testing.T) { closedBeforeStart(t, b, in) })
+}
+
+// cancelledRun runs a program with a context that is done.
+func cancelledRun(t *testing.T, b native.Backend, in map[string]native.Tensor) {
+	ctx := context.Background()
+	p := counter(t, b)
+	defer closeProgram(t, p)
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	r, err := p.Run(done, "step", in)
+	if err == nil {
+		_, err = r.Wait(ctx)
+	}
+	if !errors.Is(err, context.Canceled) || errors.Is(err, native.ErrDevice) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// closedProgram uses a program after Close.
+func closedProgram(t *testing.T, b native.Backend, in map[string]native.Tensor) {
+	ctx, x := context.Background(), in["x"]
+	p := counter(t, b)
+	closeProgram(t, p)
+	if _, err := p.Run(ctx, "step", in); !errors.Is(err, native.ErrClosed) {
+		t.Errorf("Run: %v", err)
+	}
+	if err := p.Set(ctx, "total", x); !errors.Is(err, native.ErrClosed) {
+		t.Errorf("Set: %v", err)
+	}
+	if _, err := p.Get(ctx, "total"); !errors.Is(err, native.ErrClosed) {
+		t.Errorf("Get: %v", err)
+	}
+	if err := p.SetAll(ctx, map[string]native.Tensor{"total": x}); !errors.Is(err, native.ErrClosed) {
+		t.Errorf("SetAll: %v", err)
+	}
+	if _, err := p.GetAll(ctx); !errors.Is(err, native.ErrClosed) {
+		t.Errorf("GetAll: %v", err)
+	}
+	if _, err := p.Bind(ctx, "step", in, nil); !errors.Is(err, native.ErrClosed) {
+		t.Errorf("Bind: %v", err)
+	}
+	if len(p.Entries()) != 2 || len(p.Slots("step")) != 3 || len(p.Persistent()) != 1 {
+		t.Error("a closed program does not know what it was")
+	}
+	if err := p.Close(ctx); err != nil {
+		t.Errorf("Close again: %v", err)
+	}
+}
+
+// closedBeforeStart closes a program between Bind and Start.
+func closedBeforeStart(t *testing.T, b native.Backend, in map[string]native.Tensor) {
+	ctx := context.Background()
+	p := counter(t, b)
+	bound, err := p.Bind(ctx, "step", in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeProgram(t, p)
+	if err := bound.Start(ctx); !errors.Is(err, native.ErrClosed) {
+		t.Errorf("Start: %v", err)
+	}
 }
 
 // givenUp makes blocking calls with contexts that are cancelled or past their deadline.

@@ -5,10 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/internal/tune"
 	"github.com/rlx-go/rlx/internal/workload"
 	"github.com/rlx-go/rlx/native"
 )
@@ -122,18 +122,14 @@ type timing struct {
 // timeRuns runs an entry until the given time is over, at least three times and once before. The
 // inputs are copied to the device with each run, and the outputs back.
 func timeRuns(ctx context.Context, p *rlx.Program, entry string, in rlx.Inputs, whole time.Duration) (timing, error) {
-	var times []time.Duration
-	for begin := time.Now(); len(times) < 4 || time.Since(begin) < whole; {
-		start := time.Now()
+	times, err := tune.Runs(whole, func() error {
 		if _, err := p.Call(ctx, entry, in); err != nil {
-			return timing{}, err
+			return err
 		}
-		if err := p.Sync(ctx); err != nil {
-			return timing{}, err
-		}
-		times = append(times, time.Since(start))
+		return p.Sync(ctx)
+	})
+	if err != nil {
+		return timing{}, err
 	}
-	times = times[1:]
-	slices.Sort(times)
 	return timing{len(times), times[0], times[len(times)/2], times[len(times)*9/10]}, nil
 }

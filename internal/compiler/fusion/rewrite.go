@@ -22,9 +22,7 @@ func selectBranches(g *ir.Graph, threshold int) (*ir.Graph, error) {
 		m := ir.NewMapping(g)
 		b.CopyPorts(g, m)
 		brancher{b: b, threshold: threshold}.copyNodes(g, m)
-		for _, o := range g.Outputs() {
-			b.CopyOutput(o, m.Get(o.Value))
-		}
+		b.CopyOutputs(g, m)
 	})
 }
 
@@ -103,15 +101,9 @@ func bounded(factors ...int) int {
 // splice adds a graph with its ports bound to in, like [ir.Builder.Splice].
 func (br brancher) splice(g *ir.Graph, in []ir.Value) []ir.Value {
 	m := ir.NewMapping(g)
-	for i, p := range g.Ports() {
-		m.Set(p.Value, in[i])
-	}
+	m.SetPorts(g, in)
 	br.copyNodes(g, m)
-	out := make([]ir.Value, len(g.Outputs()))
-	for i, o := range g.Outputs() {
-		out[i] = m.Get(o.Value)
-	}
-	return out
+	return m.Outputs(g)
 }
 
 // copyNodes copies the nodes of a graph whose ports are mapped.
@@ -202,9 +194,7 @@ func splitConcatenations(g *ir.Graph, tensors int) (*ir.Graph, error) {
 			}
 			m.SetAll(n, b.Copy(n, in))
 		}
-		for _, o := range g.Outputs() {
-			b.CopyOutput(o, m.Get(o.Value))
-		}
+		b.CopyOutputs(g, m)
 	})
 }
 

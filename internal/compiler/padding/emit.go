@@ -75,9 +75,7 @@ type emitter struct {
 // graph adds the nodes of an analysed graph and returns its outputs.
 func (e *emitter) graph(a *Analysis, in []ir.Value) []ir.Value {
 	m := ir.NewMapping(a.graph)
-	for i, p := range a.graph.Ports() {
-		m.Set(p.Value, in[i])
-	}
+	m.SetPorts(a.graph, in)
 	for _, n := range a.graph.Nodes() {
 		if n.Op() != ir.OpPort && e.b.Err() == nil {
 			out := e.node(n, &a.nodes[n.ID()], m.Inputs(n))
@@ -85,11 +83,7 @@ func (e *emitter) graph(a *Analysis, in []ir.Value) []ir.Value {
 			m.SetAll(n, out)
 		}
 	}
-	out := make([]ir.Value, len(a.graph.Outputs()))
-	for i, o := range a.graph.Outputs() {
-		out[i] = m.Get(o.Value)
-	}
-	return out
+	return m.Outputs(a.graph)
 }
 
 // check records an error if the results of a node do not have its shapes: a size that is rounded, such

@@ -55,11 +55,7 @@ func (r *run) expand(s site, depth int) []ir.Value {
 			body.to.SetAll(n, r.inner(site{b: s.b, n: n, in: body.in, to: body.to}, depth))
 		}
 	}
-	results := make([]ir.Value, len(body.graph.Outputs()))
-	for i, o := range body.graph.Outputs() {
-		results[i] = body.to.Get(o.Value)
-	}
-	return results
+	return body.to.Outputs(body.graph)
 }
 
 // body is the body of a composite with the mapping of its current copy.
@@ -109,9 +105,7 @@ func (r *run) newBody(g *ir.Graph, err error) (*body, error) {
 // enter begins a copy of the body at a node.
 func (x *body) enter(s site) {
 	x.sameGraph, x.b = x.b == s.b, s.b
-	for i, p := range x.graph.Ports() {
-		x.to.Set(p.Value, s.in[i])
-	}
+	x.to.SetPorts(x.graph, s.in)
 }
 
 // isShared reports whether an earlier copy in the same graph has added the node.

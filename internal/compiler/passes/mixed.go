@@ -74,9 +74,7 @@ func (m *mixedCopier) graph(g *ir.Graph) {
 		}
 	}
 	m.nodes(g, to)
-	for _, o := range g.Outputs() {
-		m.b.CopyOutput(o, to.Get(o.Value))
-	}
+	m.b.CopyOutputs(g, to)
 }
 
 // nodes copies the nodes of g, whose ports are mapped.
@@ -110,15 +108,9 @@ func (m *mixedCopier) node(n *ir.Node, in []ir.Value) []ir.Value {
 	}
 	if body := productsIn(n); body != nil {
 		to := ir.NewMapping(body)
-		for i, p := range body.Ports() {
-			to.Set(p.Value, in[i])
-		}
+		to.SetPorts(body, in)
 		m.nodes(body, to)
-		out := make([]ir.Value, len(body.Outputs()))
-		for i, o := range body.Outputs() {
-			out[i] = to.Get(o.Value)
-		}
-		return out
+		return to.Outputs(body)
 	}
 	subs := slices.Clone(n.Subgraphs())
 	for i, g := range subs {

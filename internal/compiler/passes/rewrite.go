@@ -68,9 +68,7 @@ func (r *run) walk(g *ir.Graph, node func(s site) ([]ir.Value, bool)) (*ir.Graph
 			return
 		}
 		r.node = nil
-		for _, o := range g.Outputs() {
-			b.CopyOutput(o, to.Get(o.Value))
-		}
+		b.CopyOutputs(g, to)
 	})
 	if err == nil && !changed {
 		return g, nil

@@ -73,19 +73,11 @@ func encode(p *Plan) ([]byte, error) {
 	})
 	w.section(tagSlots, flagRequired, func() { list(w, p.Slots, w.slot) })
 	w.section(tagConstants, flagRequired, func() {
-		list(w, p.Constants, func(c *Constant) {
-			w.u32(c.Buffer)
-			w.u64(c.Offset)
-			w.u32(len(c.Data))
-			w.buf = append(w.buf, c.Data...)
-		})
+		list(w, p.Constants, func(c *Constant) { w.u32(c.Buffer); w.u64(c.Offset); w.bytes(c.Data) })
 	})
 	w.section(tagKernels, flagRequired, func() { list(w, p.Kernels, w.kernel) })
 	if p.Code != nil {
-		w.section(tagCode, flagRequired, func() {
-			w.u32(len(p.Code))
-			w.buf = append(w.buf, p.Code...)
-		})
+		w.section(tagCode, flagRequired, func() { w.bytes(p.Code) })
 	}
 	if drafted := p.drafted(); len(drafted) > 0 {
 		w.section(tagDrafts, 0, func() { list(w, drafted, func(k *int) { w.u32(*k); w.str(p.Kernels[*k].Draft) }) })
@@ -94,24 +86,11 @@ func encode(p *Plan) ([]byte, error) {
 		w.section(tagBoxes, flagRequired, func() { list(w, boxes, w.box) })
 	}
 	if len(p.Routines) > 0 {
-		w.section(tagRoutines, flagRequired, func() {
-			list(w, p.Routines, func(r *routine.Routine) {
-				w.str((*r).Name())
-				words := (*r).Words()
-				w.u32(len(words))
-				for _, n := range words {
-					w.u64(n)
-				}
-			})
-		})
+		w.section(tagRoutines, flagRequired, func() { list(w, p.Routines, w.routine) })
 	}
 	w.section(tagEntries, flagRequired, func() { list(w, p.Entries, w.entry) })
 	if s := p.Status; s != nil {
-		w.section(tagStatus, flagRequired, func() {
-			w.u32(s.Buffer)
-			w.u64(s.Offset)
-			list(w, s.Codes, func(c *StatusCode) { w.u32(int(c.Code)); w.str(c.Node); w.str(c.Message) })
-		})
+		w.section(tagStatus, flagRequired, func() { w.status(s) })
 	}
 	for _, v := range p.Variants {
 		nested, err := encode(v)
@@ -121,6 +100,21 @@ func encode(p *Plan) ([]byte, error) {
 		w.section(tagVariant, 0, func() { w.buf = append(w.buf, nested...) })
 	}
 	return w.finish()
+}
+
+func (w *writer) routine(r *routine.Routine) {
+	w.str((*r).Name())
+	words := (*r).Words()
+	w.u32(len(words))
+	for _, n := range words {
+		w.u64(n)
+	}
+}
+
+func (w *writer) status(s *Status) {
+	w.u32(s.Buffer)
+	w.u64(s.Offset)
+	list(w, s.Codes, func(c *StatusCode) { w.u32(int(c.Code)); w.str(c.Node); w.str(c.Message) })
 }
 
 // sizeHint estimates the size of the encoded slots, constants, sources and steps.

@@ -21,6 +21,12 @@ func (w *writer) str(s string) {
 	w.pad()
 }
 
+// bytes writes data behind its length.
+func (w *writer) bytes(data []byte) {
+	w.u32(len(data))
+	w.buf = append(w.buf, data...)
+}
+
 func (w *writer) pad() {
 	for len(w.buf)%4 != 0 {
 		w.buf = append(w.buf, 0)

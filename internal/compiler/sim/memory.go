@@ -88,7 +88,9 @@ func (m *machine) bindStorage(windows []Binding) error {
 			a.Len = w.Bytes / (a.size * a.Width)
 		}
 	}
-	bindCells(storage, windows, units, written)
+	if m.threads*m.k.Groups[0]*m.k.Groups[1]*m.k.Groups[2] > 1 {
+		bindCells(storage, windows, units, written)
+	}
 	return nil
 }
 
@@ -209,23 +211,28 @@ func (m *machine) noteWrite(a *array, elem int, t int32) bool {
 	return true
 }
 
-// readOnlyF32 reports whether [machine.loadF32] reads the array.
-func (a *array) readOnlyF32() bool {
-	return a.Space == loop.Storage && a.DType == dtype.F32 && a.Width == 1 && a.cells == nil
-}
+// readOnly reports whether [machine.loadReadOnly] reads the array.
+func (a *array) readOnly() bool { return a.Space == loop.Storage && a.cells == nil }
 
-// loadF32 is a faster path for most loads: of floats that no thread writes.
-func (m *machine) loadF32(a *array, at []int64, out []float64, active []int32) {
+// loadReadOnly is a faster path for most loads: from storage in which no race is possible.
+func (m *machine) loadReadOnly(a *array, at column, outs []column, active []int32) {
+	narrow := a.DType == dtype.F32 && len(outs) == 1
 	for _, t := range active {
-		elem, ok := m.index(a, at[t], t)
+		elem, ok := m.index(a, at.i[t], t)
 		if !ok {
 			return
 		}
-		out[t] = float64(math.Float32frombits(binary.LittleEndian.Uint32(a.data[elem*4:])))
+		if narrow {
+			outs[0].f[t] = float64(math.Float32frombits(binary.LittleEndian.Uint32(a.data[elem*4:])))
+			continue
+		}
+		for w, out := range outs {
+			a.get(elem+w, t, out)
+		}
 	}
 	if c := m.opts.Counts; c != nil {
-		c.Read += 4 * len(active)
-		m.countAccess(a, column{i: at}, active)
+		c.Read += a.size * len(outs) * len(active)
+		m.countAccess(a, at, active)
 	}
 }
 
@@ -248,6 +255,8 @@ func (a *array) get(elem int, t int32, out column) {
 		out.i[t] = int64(int32(binary.LittleEndian.Uint32(data)))
 	case dtype.U32:
 		out.i[t] = int64(binary.LittleEndian.Uint32(data))
+	case dtype.F64:
+		out.f[t] = math.Float64frombits(binary.LittleEndian.Uint64(data))
 	default:
 		out.set(t, a.decode(data))
 	}
@@ -270,6 +279,8 @@ func (a *array) put(elem int, t int32, from column) {
 		binary.LittleEndian.PutUint32(data, math.Float32bits(float32(from.f[t])))
 	case dtype.I32, dtype.U32:
 		binary.LittleEndian.PutUint32(data, uint32(from.i[t]))
+	case dtype.F64:
+		binary.LittleEndian.PutUint64(data, math.Float64bits(from.f[t]))
 	default:
 		encode(a.DType, data[:a.size], from.value(t))
 	}

@@ -150,6 +150,29 @@ func (c *compiler) stmt(s loop.Stmt) []string {
 		return c.atomic(s)
 	case *loop.Subgroup:
 		return c.subgroup(s)
+	case *loop.Pack:
+		low, high := c.expr(s.Low), c.expr(s.High)
+		c.free(s.Name)
+		c.pack(s, low, high)
+	case *loop.Shuffle:
+		return c.shuffle(s)
+	case *loop.FragmentZero:
+		return c.fragmentZero(s)
+	case *loop.FragmentLoad:
+		return c.fragmentLoad(s)
+	case *loop.FragmentMulAdd:
+		c.fragmentMulAdd(s)
+	case *loop.FragmentStore:
+		c.fragmentStore(s)
+	default:
+		c.asyncStmt(s)
+	}
+	return nil
+}
+
+// asyncStmt is stmt for copies and multiply-adds that run beside the threads, and what waits for them.
+func (c *compiler) asyncStmt(s loop.Stmt) {
+	switch s := s.(type) {
 	case *loop.CopyAsync:
 		c.copyAsync(s)
 	case *loop.CopyTMA:
@@ -168,24 +191,9 @@ func (c *compiler) stmt(s loop.Stmt) []string {
 		c.add(c.m.fence)
 	case *loop.Mma:
 		c.mma(s)
-	case *loop.Pack:
-		low, high := c.expr(s.Low), c.expr(s.High)
-		c.free(s.Name)
-		c.pack(s, low, high)
-	case *loop.Shuffle:
-		return c.shuffle(s)
 	case *loop.MmaWait:
 		c.mmaWait(s)
-	case *loop.FragmentZero:
-		return c.fragmentZero(s)
-	case *loop.FragmentLoad:
-		return c.fragmentLoad(s)
-	case *loop.FragmentMulAdd:
-		c.fragmentMulAdd(s)
-	case *loop.FragmentStore:
-		c.fragmentStore(s)
 	}
-	return nil
 }
 
 // move copies a value to the column that to returns; to is called after the value is compiled.
@@ -218,8 +226,8 @@ func (c *compiler) store(a *array, at column, values ...column) {
 func (c *compiler) load(a *array, at column, outs ...column) {
 	m := c.m
 	c.add(func(active []int32) {
-		if a.readOnlyF32() && len(outs) == 1 {
-			m.loadF32(a, at.i, outs[0].f, active)
+		if a.readOnly() {
+			m.loadReadOnly(a, at, outs, active)
 			return
 		}
 		for _, t := range active {

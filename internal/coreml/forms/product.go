@@ -124,19 +124,21 @@ func convGeneral(e *Emitter, n *ir.Node, in []Value) Value {
 	if len(a.Strides) == 0 { // MIL has no convolution without spatial axes
 		one := func(r mil.Ref, dims []int) mil.Ref { return e.reshape(r, append(slices.Clone(dims), 1)) }
 		x, w = one(x, xd), one(w, wd)
-		return e.convolved(n, a, x, w, out, []int{1}, []int{0, 0}, []int{1}, groups)
+		return e.convolved(n, a, out, mil.Args{"x": x, "weight": w, "strides": []int{1}, "pad": []int{0, 0}, "dilations": []int{1}, "groups": groups})
 	}
-	return e.convolved(n, a, e.reshape(x, xd), e.reshape(w, wd), out, a.Strides, pad, dilations, groups)
+	return e.convolved(n, a, out, mil.Args{
+		"x": e.reshape(x, xd), "weight": e.reshape(w, wd), "strides": a.Strides, "pad": pad, "dilations": dilations, "groups": groups,
+	})
 }
 
 // spatialOf returns the spatial sizes of the result.
 func spatialOf(n *ir.Node, a *ops.ConvAttrs) []int { return pick(whole(n.Types()[0]), a.Out[2:]) }
 
-// convolved emits a convolution and transposes it to the layout of the result.
-func (e *Emitter) convolved(n *ir.Node, a *ops.ConvAttrs, x, w mil.Ref, out, strides, pad, dilations []int, groups int) Value {
-	r := e.Op("conv", mil.Args{
-		"x": x, "weight": w, "strides": strides, "pad_type": "custom", "pad": pad, "dilations": dilations, "groups": groups,
-	})
+// convolved emits MIL's convolution, whose result has the sizes out, and transposes it to the layout
+// of the node's result. It adds the type of padding to the arguments.
+func (e *Emitter) convolved(n *ir.Node, a *ops.ConvAttrs, out []int, args mil.Args) Value {
+	args["pad_type"] = "custom"
+	r := e.Op("conv", args)
 	back := make([]int, len(a.Out)) // axis a.Out[i] of the result is axis i of r
 	for i, axis := range a.Out {
 		back[axis] = i

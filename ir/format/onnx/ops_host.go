@@ -88,7 +88,7 @@ func unique(c *call) []ir.Value {
 			outer *= d
 		}
 	}
-	compare := func(i, k int) int {
+	first, inverse, counts := distinct(count, c.int("sorted", 1) != 0, func(i, k int) int {
 		for o := range outer {
 			for n := range inner {
 				if r := cmp.Compare(a.Float((o*count+i)*inner+n), a.Float((o*count+k)*inner+n)); r != 0 {
@@ -97,34 +97,36 @@ func unique(c *call) []ir.Value {
 			}
 		}
 		return 0
-	}
-	order := all(count)
-	slices.SortStableFunc(order, compare)
-	var first []int
-	for i, at := range order {
-		if i == 0 || compare(order[i-1], at) != 0 {
-			first = append(first, at)
-		}
-	}
-	if c.int("sorted", 1) == 0 {
-		slices.Sort(first)
-	}
-	indices, inverse, counts := make([]int64, len(first)), make([]int64, count), make([]int64, len(first))
-	for k, at := range first {
-		indices[k] = int64(at)
-	}
-	for i := range count {
-		k := slices.IndexFunc(first, func(at int) bool { return compare(at, i) == 0 })
-		inverse[i] = int64(max(k, 0))
-		counts[max(k, 0)]++
-	}
+	})
 	x := c.x(0)
 	if !c.hasAttr("axis") {
 		x = ops.Reshape(c.b, x, x.Shape().Size())
 	}
 	literal := func(list []int64) ir.Value { return ops.Literal(c.b, ir.Ints(ir.I64, list, len(list))) }
-	at := literal(indices)
+	at := literal(first)
 	return []ir.Value{ops.Take(c.b, x, at, axis, ops.OutsideClip), at, literal(inverse), literal(counts)}
+}
+
+// distinct returns the first of each set of equal items among n, in their order or sorted; for each item
+// the index of its set; and the size of each set. Its time is that of all pairs.
+func distinct(n int, sorted bool, compare func(i, k int) int) (first, inverse, counts []int64) {
+	order := all(n)
+	slices.SortStableFunc(order, compare)
+	for i, at := range order {
+		if i == 0 || compare(order[i-1], at) != 0 {
+			first = append(first, int64(at))
+		}
+	}
+	if !sorted {
+		slices.Sort(first)
+	}
+	inverse, counts = make([]int64, n), make([]int64, len(first))
+	for i := range n {
+		k := max(slices.IndexFunc(first, func(at int64) bool { return compare(int(at), i) == 0 }), 0)
+		inverse[i] = int64(k)
+		counts[k]++
+	}
+	return first, inverse, counts
 }
 
 // corners returns the lower and upper corner of a box.

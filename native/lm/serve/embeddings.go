@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"math"
 	"net/http"
@@ -51,15 +50,12 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, coded(http.StatusNotFound, invalid, "unknown_url", "the server has no model for vectors")
 	}
 	b := &embeddingBody{}
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, s.options.MaxBody)).Decode(b); err != nil {
+	if err := s.read(w, r, b); err != nil {
 		var form *apiError
 		if errors.As(err, &form) {
 			return nil, refuse("input", "input must be a string, a list of strings, of tokens, or of lists of tokens")
 		}
-		if e := errorOf(err); e.status == http.StatusRequestEntityTooLarge {
-			return nil, e
-		}
-		return nil, refuse("", "the request is not valid JSON of this API: %s", err)
+		return nil, badBody(err)
 	}
 	if err := s.checkModel(b.Model); err != nil {
 		return nil, err

@@ -226,19 +226,21 @@ func TestServer(t *testing.T) {
 			status      int
 			param, code string
 		}{
-			`{`:                                   {400, "", ""},
-			`{"prompt":{"a":1}}`:                  {400, "", ""},
-			`{}`:                                  {400, "prompt", ""},
-			`{"prompt":""}`:                       {400, "", ""},
-			`{"prompt":"A","model":"gpt"}`:        {404, "", "model_not_found"},
-			`{"prompt":"A","temperature":-1}`:     {400, "", ""},
-			`{"prompt":"A","max_tokens":0}`:       {400, "max_tokens", ""},
-			`{"prompt":"A","n":0}`:                {400, "n", ""},
-			`{"prompt":"A","n":7}`:                {429, "", "rate_limit_exceeded"},
-			`{"prompt":"A","echo":true}`:          {400, "echo", ""},
-			`{"prompt":"A","logit_bias":{"x":1}}`: {400, "logit_bias", ""},
-			`{"prompt":[999]}`:                    {400, "", ""},
-			`{"prompt":"` + strings.Repeat("A", 61) + `"}`:               {400, "", "context_length_exceeded"},
+			`{`:                                            {400, "", ""},
+			`{"prompt":{"a":1}}`:                           {400, "", ""},
+			`{}`:                                           {400, "prompt", ""},
+			`{"prompt":"A"} {"prompt":"B"}`:                {400, "", ""},
+			`{"prompt":"A"}]`:                              {400, "", ""},
+			`{"prompt":""}`:                                {400, "", ""},
+			`{"prompt":"A","model":"gpt"}`:                 {404, "", "model_not_found"},
+			`{"prompt":"A","temperature":-1}`:              {400, "", ""},
+			`{"prompt":"A","max_tokens":0}`:                {400, "max_tokens", ""},
+			`{"prompt":"A","n":0}`:                         {400, "n", ""},
+			`{"prompt":"A","n":7}`:                         {429, "", "rate_limit_exceeded"},
+			`{"prompt":"A","echo":true}`:                   {400, "echo", ""},
+			`{"prompt":"A","logit_bias":{"x":1}}`:          {400, "logit_bias", ""},
+			`{"prompt":[999]}`:                             {400, "", ""},
+			`{"prompt":"` + strings.Repeat("A", 61) + `"}`: {400, "", "context_length_exceeded"},
 			`{"prompt":"` + strings.Repeat("A", 61) + `","stream":true}`: {400, "", "context_length_exceeded"},
 			`{"prompt":"` + strings.Repeat("A", 3000) + `"}`:             {413, "", "request_too_large"},
 		} {
@@ -367,7 +369,7 @@ func TestEmbeddings(t *testing.T) {
 	}
 	for body, status := range map[string]int{
 		`{"input": []}`: 400, `{}`: 400, `{"input": "a", "encoding_format": "hex"}`: 400, `{"input": "a", "dimensions": 5}`: 400, `{`: 400,
-		`{"input": [1, 40]}`: 400, `{"input": [[]]}`: 400, `{"input": [-1]}`: 400, `{"input": {"a": 1}}`: 400, `{"input": "a", "model": "b"}`: 404,
+		`{"input": [1, 40]}`: 400, `{"input": [[]]}`: 400, `{"input": [-1]}`: 400, `{"input": {"a": 1}}`: 400, `{"input": "a"} x`: 400, `{"input": "a"}{"input": "b"}`: 400, `{"input": "a", "model": "b"}`: 404,
 	} {
 		if got, text := post(t, server.URL+"/v1/embeddings", body); got != status || !strings.Contains(text, `"error"`) {
 			t.Errorf("%s: %d %s, want %d", body, got, text, status)

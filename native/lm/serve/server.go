@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"math"
 	"net/http"
 	"strconv"
@@ -98,16 +100,34 @@ func (s *Server) checkModel(name string) *apiError {
 	return coded(http.StatusNotFound, invalid, "model_not_found", "the model %q does not exist: there is %q", name, s.options.Name)
 }
 
+// read decodes the body of a request, which is one JSON value.
+func (s *Server) read(w http.ResponseWriter, r *http.Request, into any) error {
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, s.options.MaxBody))
+	if err := decoder.Decode(into); err != nil {
+		return err
+	}
+	switch _, err := decoder.Token(); {
+	case err == io.EOF:
+		return nil
+	case err != nil:
+		return err
+	}
+	return errors.New("data follows the JSON value")
+}
+
+// badBody returns the answer to an error of read.
+func badBody(err error) *apiError {
+	if e := errorOf(err); e.status == http.StatusRequestEntityTooLarge {
+		return e
+	}
+	return refuse("", "the request is not valid JSON of this API: %s", err)
+}
+
 // answer reads a request, starts its results, and writes them in one of the two forms.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, form func(s *Server, b *body) (*answer, error)) {
 	b := &body{}
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, s.options.MaxBody))
-	if err := decoder.Decode(b); err != nil {
-		if e := errorOf(err); e.status == http.StatusRequestEntityTooLarge {
-			e.write(w)
-			return
-		}
-		refuse("", "the request is not valid JSON of this API: %s", err).write(w)
+	if err := s.read(w, r, b); err != nil {
+		badBody(err).write(w)
 		return
 	}
 	if err := s.checkModel(b.Model); err != nil {

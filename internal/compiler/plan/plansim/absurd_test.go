@@ -10,7 +10,6 @@ import (
 
 	"github.com/rlx-go/rlx/internal/codegen/wasmsimd"
 	"github.com/rlx-go/rlx/internal/codegen/wgsl"
-	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
 )
@@ -98,8 +97,6 @@ func absurdUses(t *testing.T, what string, g *ir.Graph) {
 		}
 		t.Errorf("%s: %s: an error of no kind: %v", what, use, err)
 	}
-	_, err := passes.Run(g, passes.Options{})
-	typed("passes", err)
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
 	if err != nil {
 		typed("module", err)

@@ -125,19 +125,21 @@ func checkSampleOn(t *testing.T, target plan.Target, op ir.Op, samples ...ir.Sam
 // checkGraphOn runs a graph and returns the names of the plan's kernels.
 func checkGraphOn(t *testing.T, target plan.Target, g *ir.Graph, inputs map[string]*ir.Array) (kernels []string) {
 	t.Helper()
+	session := open(t, g, target)
+	checkRun(t, session, g, inputs)
+	for _, k := range session.Plan().Kernels {
+		kernels = append(kernels, k.Name)
+	}
+	return kernels
+}
+
+// checkRun runs a graph once and compares its results with the reference.
+func checkRun(t *testing.T, session *plansim.Session, g *ir.Graph, inputs map[string]*ir.Array) {
+	t.Helper()
 	want, err := ir.Eval(g, inputs, ir.EvalOptions{Reference: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := plansim.Open(m, target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	session.Options.ZeroDivisors = true
 	got, err := session.Run("run", inputs)
 	if err != nil {
 		t.Fatal(err)
@@ -154,10 +156,22 @@ func checkGraphOn(t *testing.T, target plan.Target, g *ir.Graph, inputs map[stri
 			t.Errorf("%s: %s", o.Name, diff)
 		}
 	}
-	for _, k := range session.Plan().Kernels {
-		kernels = append(kernels, k.Name)
+}
+
+// plans are plans that a test has run, by their files: targets that differ in what a graph does not
+// use have equal ones.
+type plans map[string]bool
+
+// add reports whether the plan of a session is new.
+func (p plans) add(t *testing.T, s *plansim.Session) bool {
+	t.Helper()
+	file, err := plan.Encode(s.Plan())
+	if err != nil {
+		t.Fatal(err)
 	}
-	return kernels
+	seen := p[string(file)]
+	p[string(file)] = true
+	return !seen
 }
 
 func compare(got, want *ir.Array, tol float64) string {
