@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
@@ -269,7 +270,8 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	p, text := Printed{Kernel: k, Written: stores(key.kernel)}, key.access+source // binary code does not contain the access
+	// Binary code does not contain the access; no source contains the tensor maps.
+	p, text := Printed{Kernel: k, Written: stores(key.kernel)}, key.access+source+mapsText(k.TensorMaps)
 	draft := ""
 	if key.draft != nil {
 		if p.Draft, draft, err = c.print(key.draft, key.access); err != nil {
@@ -283,6 +285,19 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 	}
 	c.kernelByKey[key], c.kernelByText[text] = number, number
 	return number, nil
+}
+
+// mapsText returns a text that differs where tensor maps do.
+func mapsText(maps []loop.TensorMap) string {
+	var text []byte
+	for _, b := range maps {
+		for _, numbers := range [][]int{{b.Array, b.First}, b.Dims, b.Strides, b.Size} {
+			for _, n := range numbers {
+				text = append(strconv.AppendInt(text, int64(n), 10), ' ')
+			}
+		}
+	}
+	return string(text)
 }
 
 // print returns a kernel with the given access of its arrays, and its text.
