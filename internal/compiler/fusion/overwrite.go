@@ -7,8 +7,7 @@ import (
 // reuseBuffers lets row-wise reduce groups store a pointwise result in the buffer of a
 // value they read that is dead afterwards, such as the gradient of a language model's
 // logits, the largest live value. Threads read an element in the stages of a row and then overwrite
-// it. Threads beyond the last row or element read the last one, which another thread may have
-// overwritten, and discard it; the simulator reports that as a race.
+// it. Threads beyond the last row or element, which read the last one, do so before a barrier.
 //
 // The stored result must depend on the element it overwrites. Otherwise the store does not
 // wait for the load: five kernels that stored a sum in the buffer of another operand, ready
@@ -117,11 +116,21 @@ func (p *Partition) reuseBuffer(m *Member, result int, old *Tensor) {
 	m.Store[result] = old
 	p.tensors[m.Node.Result(result)] = old
 	p.Tensors = slices.DeleteFunc(p.Tensors, func(t *Tensor) bool { return t == gone })
+	for i, pair := range p.Pairs {
+		if pair.New == gone {
+			p.Pairs[i].New = old
+		}
+	}
 	for _, item := range p.Items {
 		if g, ok := item.(*Group); ok {
 			for i, t := range g.loads {
 				if t == gone {
 					g.loads[i] = old
+				}
+			}
+			for i, c := range g.Copies { // to a state
+				if c.From == gone {
+					g.Copies[i].From = old
 				}
 			}
 		}

