@@ -76,6 +76,10 @@ func svd(w *workspace[float64], n *ir.Node, in, out [][]float64) {
 		orthonormal(w, nil, height, 0, vt, cols)
 		return
 	}
+	if n.Input(0).DType() != ir.F64 {
+		svdOfSquares(w, in[0], rows, cols, width, height, out)
+		return
+	}
 	ok := finite(in[0])
 	if ok {
 		ok = thinSVD(w, in[0], rows, cols, u, width, s, vt)
