@@ -124,12 +124,6 @@ func (h *reflections[T]) apply(w *workspace[T], start int, inverse bool, x []T, 
 	w.accumulate(columns, length, n, by, v, x, row)
 }
 
-// accumulate adds a·b to c, of m×n numbers.
-func (w *workspace[T]) accumulate(m, n, k int, a, b simd.Matrix[T], c []T, cRow int) {
-	w.space.Grow(m, n, k)
-	simd.Accumulate(&w.space, m, n, k, a, b, c, cRow)
-}
-
 // triangularize reflects columns, of rows numbers each, so that they are 0 below the diagonal; what
 // is left there is not used.
 func triangularize[T simd.Float](w *workspace[T], a []T, rows, cols int) *reflections[T] {

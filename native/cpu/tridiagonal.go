@@ -66,8 +66,8 @@ func (p *panelUpdates[T]) add(w *workspace[T], h *reflections[T], a []T, i, n in
 	at, tau := i+1, h.tau[n]
 	v := h.vector(i)
 	x := product[at:]
-	w.space.Grow(len(v), 1, len(v))
-	simd.Dots(&w.space, len(v), len(v), a[at*p.size+at:], p.size, v, x, 1)
+	vector := simd.Matrix[T]{Data: v, Row: len(v), Col: 1}
+	w.multiply(1, len(v), len(v), vector, simd.Matrix[T]{Data: a[at*p.size+at:], Row: p.size, Col: 1}, x, len(v))
 	if n > 0 {
 		simd.Dots(&w.space, 2*n, len(v), p.swapped[at:], p.size, v, p.by, 1)
 		p.combine(w, product, at, n)
