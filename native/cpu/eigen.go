@@ -74,11 +74,14 @@ func multiplied(x []float64, by float64) []float64 {
 	return x
 }
 
-// unitScale divides numbers by a power of two, which it returns, so that the largest is about 1.
+// unitScale divides numbers by a power of two, which it returns, so that squares do not overflow.
 func unitScale[T simd.Float](x []T) float64 {
 	largest := 0.0
 	for _, y := range x {
 		largest = max(largest, math.Abs(float64(y)))
+	}
+	if 0x1p-30 < largest && largest < 0x1p30 {
+		return 1
 	}
 	_, exponent := math.Frexp(largest)
 	exponent = max(exponent, -1000) // its inverse is finite

@@ -94,11 +94,11 @@ const sweeps = 60
 // (Golub and Van Loan, section 8.3.3), and rotates the rows of z, which are row apart, if there are any:
 // unit rows become the eigenvectors. It returns false if the method does not converge.
 func iterate[T simd.Float](t tridiagonal, z []T, row int) bool {
-	n := len(t.d)
+	n, bound := len(t.d), max(0x1p-53, epsilonOf[T]()/64)
 	for first := range n {
 		for tries := 0; ; tries++ {
 			last := first
-			for last < n-1 && math.Abs(t.e[last]) > 0x1p-53*(math.Abs(t.d[last])+math.Abs(t.d[last+1])) {
+			for last < n-1 && math.Abs(t.e[last]) > bound*(math.Abs(t.d[last])+math.Abs(t.d[last+1])) {
 				last++
 			}
 			if last == first {
