@@ -1,5 +1,3 @@
-//go:build !js
-
 package cpu
 
 import (
@@ -38,14 +36,15 @@ const (
 	bottom
 )
 
-// newConquest returns the room for a matrix. z becomes the unit matrix.
+// newConquest returns the room for a matrix, in the workspace. z becomes the unit matrix.
 func newConquest[T simd.Float](w *workspace[T], t tridiagonal, z []T) *conquest[T] {
 	size := len(t.d)
 	clear(z)
 	for i := range size {
 		z[i*size+i] = 1
 	}
-	c := &conquest[T]{w: w, t: t, z: z, size: size, epsilon: epsilonOf[T](), joint: w.take(size * size)}
+	c := &w.halves
+	c.w, c.t, c.z, c.size, c.epsilon, c.joint = w, t, z, size, epsilonOf[T](), w.take(size*size)
 	if size > conquerSize {
 		c.u, c.rows = w.take(size*size), w.take(size*size)
 		c.secular.tolerance = c.epsilon / 8

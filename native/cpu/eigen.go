@@ -46,7 +46,7 @@ func eigenvectors[T simd.Float](w *workspace[T], a []T, size int, wanted bool) (
 		return nil, nil
 	}
 	scale := unitScale(a)
-	t := tridiagonal{make([]float64, size), make([]float64, size)}
+	t := w.tridiagonal(size)
 	h := tridiagonalize(w, a, size, t)
 	if !wanted {
 		if !iterate[T](t, nil, 0) {

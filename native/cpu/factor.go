@@ -1,5 +1,3 @@
-//go:build !js
-
 package cpu
 
 import (
@@ -15,6 +13,13 @@ import (
 // rest is matrix products (Golub and Van Loan, Matrix Computations, sections 3.1.3, 3.2.11 and
 // 4.2.5).
 const factorBlock = 32
+
+// matrixOf returns the size of the matrices of an operand or a result.
+func matrixOf(v ir.Value) (rows, cols int) {
+	rows, _ = v.Dim(-2).Const()
+	cols, _ = v.Dim(-1).Const()
+	return rows, cols
+}
 
 // multiply computes c = a·b, of m×k and k×n elements.
 func (w *workspace[T]) multiply(m, n, k int, a, b simd.Matrix[T], c []T, cRow int) {

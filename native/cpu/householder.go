@@ -1,5 +1,3 @@
-//go:build !js
-
 package cpu
 
 import (
@@ -22,8 +20,8 @@ type reflections[T simd.Float] struct {
 }
 
 // newReflections returns room for reflections.
-func newReflections[T simd.Float](w *workspace[T], count, length, first int) *reflections[T] {
-	return &reflections[T]{
+func newReflections[T simd.Float](w *workspace[T], count, length, first int) reflections[T] {
+	return reflections[T]{
 		v: w.take(count * length), minusT: w.take(count * factorBlock), count: count, length: length, first: first,
 		tau: w.take(factorBlock), between: w.take(factorBlock * factorBlock),
 	}
@@ -126,14 +124,14 @@ func (h *reflections[T]) apply(w *workspace[T], start int, inverse bool, x []T, 
 
 // triangularize reflects columns, of rows numbers each, so that they are 0 below the diagonal; what
 // is left there is not used.
-func triangularize[T simd.Float](w *workspace[T], a []T, rows, cols int) *reflections[T] {
+func triangularize[T simd.Float](w *workspace[T], a []T, rows, cols int) reflections[T] {
 	h := newReflections(w, min(rows, cols), rows, 0)
 	scratch := w.take(2 * factorBlock * cols)
 	for start := 0; start < h.count; start += factorBlock {
 		end := start + h.width(start)
 		for i := start; i < end; i++ {
 			a[i*rows+i] = h.reflect(i, a[i*rows+i:(i+1)*rows])
-			w.reflectOne(h, i, a[min((i+1)*rows+i, len(a)):], rows, end-i-1, scratch)
+			w.reflectOne(&h, i, a[min((i+1)*rows+i, len(a)):], rows, end-i-1, scratch)
 		}
 		h.finish(w, start)
 		if right := cols - end; right > 0 {

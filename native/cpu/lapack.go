@@ -13,8 +13,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// routines are blocked by matrix products (factor.go), or those of gonum's LAPACK, in f64,
-// adapted to the signs and orders that the ops document.
+// routines are blocked by matrix products (factor.go, householder.go, eigen.go); the SVD of f64 is that of
+// gonum's LAPACK, adapted to the signs and orders that the ops document.
 var routines = map[ir.Op]routine{
 	ops.OpCholesky:        {cholesky[float32], cholesky[float64]},
 	ops.OpTriangularSolve: {triangularSolve[float32], triangularSolve[float64]},
@@ -26,19 +26,13 @@ var routines = map[ir.Op]routine{
 
 var library gonum.Implementation
 
-// matrixOf returns the size of the matrices of an operand or a result.
-func matrixOf(v ir.Value) (rows, cols int) {
-	rows, _ = v.Dim(-2).Const()
-	cols, _ = v.Dim(-1).Const()
-	return rows, cols
-}
-
 // orthonormal computes a QR factorisation of a, of rows×cols numbers, and stores the first width columns
 // of q as rows.
 func orthonormal(w *workspace[float64], a []float64, rows, cols int, q []float64, width int) {
 	columns := w.take(rows * cols)
 	simd.Transpose(columns, rows, a, cols, rows, cols)
-	triangularize(w, columns, rows, cols).columns(w, q, width)
+	h := triangularize(w, columns, rows, cols)
+	h.columns(w, q, width)
 }
 
 func finite[T simd.Float](x []T) bool {

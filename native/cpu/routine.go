@@ -136,6 +136,8 @@ type workspace[T simd.Float] struct {
 	next    int // index of the first buffer that the current call has not taken
 	pivots  []int
 	space   simd.Space[T] // of products
+	halves  conquest[T]   // of eigenvalues
+	t       tridiagonal
 }
 
 // take returns n numbers, not cleared.

@@ -1,9 +1,8 @@
-//go:build !js
-
 package cpu
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/internal/simd"
 )
@@ -12,12 +11,20 @@ import (
 // scratch.
 type tridiagonal struct{ d, e []float64 }
 
+// tridiagonal returns a matrix of zeros, in the workspace.
+func (w *workspace[T]) tridiagonal(size int) tridiagonal {
+	w.t.d, w.t.e = slices.Grow(w.t.d[:0], size)[:size], slices.Grow(w.t.e[:0], size)[:size]
+	clear(w.t.d)
+	clear(w.t.e)
+	return w.t
+}
+
 // tridiagonalize reduces a symmetric matrix, which it overwrites, to q·t·qᵀ; q is the product of the
 // reflections (Golub and Van Loan, Matrix Computations, section 8.3.1). As LAPACK's latrd it updates
 // the matrix once for a block of reflections: a - v·wᵀ - w·vᵀ.
-func tridiagonalize[T simd.Float](w *workspace[T], a []T, size int, t tridiagonal) *reflections[T] {
+func tridiagonalize[T simd.Float](w *workspace[T], a []T, size int, t tridiagonal) reflections[T] {
 	h := newReflections(w, size-1, size, 1)
-	p := &panelUpdates[T]{size: size, pairs: w.take(2 * factorBlock * size), swapped: w.take(2 * factorBlock * size), by: w.take(2 * factorBlock)}
+	p := panelUpdates[T]{size: size, pairs: w.take(2 * factorBlock * size), swapped: w.take(2 * factorBlock * size), by: w.take(2 * factorBlock)}
 	product := w.take(size)
 	for start := 0; start < h.count; start += factorBlock {
 		end := start + h.width(start)
@@ -25,7 +32,7 @@ func tridiagonalize[T simd.Float](w *workspace[T], a []T, size int, t tridiagona
 			p.update(w, a[i*size:(i+1)*size], i, i-start)
 			t.d[i] = float64(a[i*size+i])
 			t.e[i] = float64(h.reflect(i, a[i*size+i+1:(i+1)*size]))
-			p.add(w, h, a, i, i-start, product)
+			p.add(w, &h, a, i, i-start, product)
 		}
 		h.finish(w, start)
 		if rest := size - end; rest > 0 {
