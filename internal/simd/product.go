@@ -142,7 +142,15 @@ func Product[T Float](s *Space[T], m, n, k int, a, b Matrix[T], c []T, cRow int)
 		splitK(s, m, n, k, chain, a, b, c, cRow)
 		return
 	}
-	accumulateSteps(s, m, n, k, stepLen(k), a, b, c, cRow)
+	accumulateSteps(s, m, n, k, stepLen(k), a, b, c, cRow, false)
+}
+
+// Accumulate adds a·b to c, with the arguments of [Product]. An element is one chain of sums along k, so
+// that k should be short.
+func Accumulate[T Float](s *Space[T], m, n, k int, a, b Matrix[T], c []T, cRow int) {
+	if m*n*k > 0 {
+		accumulateSteps(s, m, n, k, stepLen(k), a, b, c, cRow, true)
+	}
 }
 
 // splitK computes a product of many steps as partial products along k, which it adds up.
@@ -154,10 +162,10 @@ func splitK[T Float](s *Space[T], m, n, k, chain int, a, b Matrix[T], c []T, cRo
 			for l := 0; l < k; l += chain {
 				a, b, depth := a.From(i, l), b.From(l, j), min(chain, k-l)
 				if l == 0 {
-					accumulateSteps(s, rows, columns, depth, stepLen(k), a, b, to, cRow)
+					accumulateSteps(s, rows, columns, depth, stepLen(k), a, b, to, cRow, false)
 					continue
 				}
-				accumulateSteps(s, rows, columns, depth, stepLen(k), a, b, s.c, columns)
+				accumulateSteps(s, rows, columns, depth, stepLen(k), a, b, s.c, columns, false)
 				for r := range rows {
 					row := to[r*cRow:][:columns]
 					for x, part := range s.c[r*columns:][:columns] {
@@ -169,11 +177,12 @@ func splitK[T Float](s *Space[T], m, n, k, chain int, a, b Matrix[T], c []T, cRo
 	}
 }
 
-// accumulateSteps computes a product step by step along k and accumulates into c.
-func accumulateSteps[T Float](s *Space[T], m, n, k, step int, a, b Matrix[T], c []T, cRow int) {
+// accumulateSteps computes a product step by step along k in c, which it replaces or, with add,
+// adds to.
+func accumulateSteps[T Float](s *Space[T], m, n, k, step int, a, b Matrix[T], c []T, cRow int, add bool) {
 	p := multiplication[T]{kernels: kernelsOf[T](), s: s, cRow: cRow}
 	for l := 0; l < k; l += step {
-		p.k, p.add = min(step, k-l), l > 0
+		p.k, p.add = min(step, k-l), add || l > 0
 		a, b := a.From(0, l), b.From(l, 0)
 		if p.readsInPlace(b, n) {
 			p.multiplyRuns(m, n, a, b, c)

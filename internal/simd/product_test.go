@@ -3,6 +3,7 @@ package simd
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -97,6 +98,30 @@ func testProducts[T Float](t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestAccumulateAddsToProducts adds products to the numbers of rows that are apart, also with several
+// steps along k.
+func TestAccumulateAddsToProducts(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(5, 6))
+		for _, size := range [][3]int{{1, 1, 1}, {1, 300, 5}, {13, 33, 2}, {31, 17, 2*maxStep + 1}, {3, 4, 0}} {
+			m, n, k := size[0], size[1], size[2]
+			a, b, c := integers[float32](r, m*k), integers[float32](r, k*n), integers[float32](r, m*(n+1))
+			want := append([]float32{}, c...)
+			for i := range m * n {
+				for l := range k {
+					want[i/n*(n+1)+i%n] += a[i/n*k+l] * b[l*n+i%n]
+				}
+			}
+			var s Space[float32]
+			s.Grow(m, n, k)
+			Accumulate(&s, m, n, k, Matrix[float32]{Data: a, Row: k, Col: 1}, Matrix[float32]{Data: b, Row: n, Col: 1}, c, n+1)
+			if !slices.Equal(c, want) {
+				t.Errorf("%v: other sums than of loops", size)
+			}
+		}
+	})
 }
 
 // TestLongProductsAreExactOnIntegers has products that are split along k, with more rows or

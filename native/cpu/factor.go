@@ -1,5 +1,3 @@
-//go:build !js
-
 package cpu
 
 import (
@@ -16,6 +14,13 @@ import (
 // 4.2.5).
 const factorBlock = 32
 
+// matrixOf returns the size of the matrices of an operand or a result.
+func matrixOf(v ir.Value) (rows, cols int) {
+	rows, _ = v.Dim(-2).Const()
+	cols, _ = v.Dim(-1).Const()
+	return rows, cols
+}
+
 // multiply computes c = a·b, of m×k and k×n elements.
 func (w *workspace[T]) multiply(m, n, k int, a, b simd.Matrix[T], c []T, cRow int) {
 	w.space.Grow(m, n, k)
@@ -26,18 +31,42 @@ func (w *workspace[T]) multiply(m, n, k int, a, b simd.Matrix[T], c []T, cRow in
 	simd.Product(&w.space, m, n, k, a, b, c, cRow)
 }
 
-// subtract subtracts a·b from c; product has room for m×n numbers.
-func (w *workspace[T]) subtract(m, n, k int, a, b simd.Matrix[T], c []T, cRow int, product []T) {
-	if k == 0 || m*n == 0 {
-		return
-	}
-	w.multiply(m, n, k, a, b, product, n)
-	for i := range m {
-		row := c[i*cRow:][:n]
-		for j, x := range product[i*n:][:n] {
-			row[j] -= x
+// subtract subtracts a·b from c; scratch has room for m×n numbers. The smaller factor is negated, unless
+// it has more numbers than the product.
+func (w *workspace[T]) subtract(m, n, k int, a, b simd.Matrix[T], c []T, cRow int, scratch []T) {
+	switch {
+	case k == 0 || m*n == 0:
+	case m <= n && k < n:
+		w.accumulate(m, n, k, negative(a, m, k, scratch), b, c, cRow)
+	case n < m && k < m:
+		w.accumulate(m, n, k, a, negative(b, k, n, scratch), c, cRow)
+	default:
+		w.multiply(m, n, k, a, b, scratch, n)
+		for i := range m {
+			row := c[i*cRow:][:n]
+			for j, x := range scratch[i*n:][:n] {
+				row[j] -= x
+			}
 		}
 	}
+}
+
+// negative returns -a, of rows×cols numbers, in scratch.
+func negative[T simd.Float](a simd.Matrix[T], rows, cols int, scratch []T) simd.Matrix[T] {
+	for i := range rows {
+		at := i * a.Row
+		for j := range scratch[i*cols:][:cols] {
+			scratch[i*cols+j] = -a.Data[at]
+			at += a.Col
+		}
+	}
+	return simd.Matrix[T]{Data: scratch, Row: cols, Col: 1}
+}
+
+// accumulate adds a·b to c, of m×n numbers.
+func (w *workspace[T]) accumulate(m, n, k int, a, b simd.Matrix[T], c []T, cRow int) {
+	w.space.Grow(m, n, k)
+	simd.Accumulate(&w.space, m, n, k, a, b, c, cRow)
 }
 
 // triangle is a triangular matrix to solve with.
@@ -187,17 +216,41 @@ func symmetrize[T simd.Float](to, from []T, size int) {
 	}
 }
 
-// lu factors with partial pivoting: a panel of columns, the rows of the upper factor that depend on
-// it, and the rest by a product.
+// lu factors with partial pivoting.
 func lu[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
 	rows, cols := matrixOf(n.Input(0))
 	a, k := out[0], min(rows, cols)
 	copy(a, in[0])
 	w.pivots = slices.Grow(w.pivots[:0], k)[:k]
-	for j := 0; j < k; j += factorBlock {
-		width := min(factorBlock, k-j)
-		luPanel(a, w.pivots, rows, cols, j, width)
-		right := cols - j - width
+	w.luColumns(a, rows, cols, 0, k, cols, factorBlock)
+	order := out[2]
+	for i := range order {
+		order[i] = T(i)
+	}
+	for i, p := range w.pivots {
+		out[1][i] = T(p)
+		order[i], order[p] = order[p], order[i]
+	}
+}
+
+// luBlock is the number of columns that are factored by scalars: a panel of factorBlock columns is
+// divided as the matrix is, if it has more than luRows rows.
+const (
+	luBlock = 8
+	luRows  = 64
+)
+
+// luColumns factors columns [first, end) from row first on, in panels of block columns, and updates columns
+// up to last: for each panel the rows of the upper factor that depend on it, and the rest by a product.
+func (w *workspace[T]) luColumns(a []T, rows, cols, first, end, last, block int) {
+	for j := first; j < end; j += block {
+		width := min(block, end-j)
+		if block > luBlock && rows-j > luRows {
+			w.luColumns(a, rows, cols, j, j+width, j+width, luBlock)
+		} else {
+			luPanel(a, w.pivots, rows, cols, j, width)
+		}
+		right := last - j - width
 		if right == 0 {
 			continue
 		}
@@ -206,22 +259,14 @@ func lu[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
 		for i := range width {
 			copy(upper[i*right:][:right], a[(j+i)*cols+j+width:])
 		}
-		block := simd.Matrix[T]{Data: a[j*cols+j:], Row: cols, Col: 1}
-		w.solve(triangle[T]{block, width, true, true}, upper, right)
+		panel := simd.Matrix[T]{Data: a[j*cols+j:], Row: cols, Col: 1}
+		w.solve(triangle[T]{panel, width, true, true}, upper, right)
 		for i := range width {
 			copy(a[(j+i)*cols+j+width:][:right], upper[i*right:])
 		}
 		if below := rows - j - width; below > 0 {
-			w.subtract(below, right, width, block.From(width, 0), simd.Matrix[T]{Data: upper, Row: right, Col: 1}, a[(j+width)*cols+j+width:], cols, w.take(below*right))
+			w.subtract(below, right, width, panel.From(width, 0), simd.Matrix[T]{Data: upper, Row: right, Col: 1}, a[(j+width)*cols+j+width:], cols, w.take(below*right))
 		}
-	}
-	order := out[2]
-	for i := range order {
-		order[i] = T(i)
-	}
-	for i, p := range w.pivots {
-		out[1][i] = T(p)
-		order[i], order[p] = order[p], order[i]
 	}
 }
 

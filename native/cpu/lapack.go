@@ -5,100 +5,37 @@ package cpu
 import (
 	"math"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/gonum"
 
+	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// routines are blocked by matrix products (factor.go), or those of gonum's LAPACK, in f64,
-// adapted to the signs and orders that the ops document.
+// routines are blocked by matrix products (factor.go, householder.go, eigen.go); the SVD of f64 is that of
+// gonum's LAPACK, adapted to the signs and orders that the ops document.
 var routines = map[ir.Op]routine{
 	ops.OpCholesky:        {cholesky[float32], cholesky[float64]},
 	ops.OpTriangularSolve: {triangularSolve[float32], triangularSolve[float64]},
 	ops.OpLU:              {lu[float32], lu[float64]},
-	ops.OpQR:              {double: qr},
-	ops.OpEigh:            {double: eigh},
+	ops.OpQR:              {qr[float32], qr[float64]},
+	ops.OpEigh:            {eigh[float32], eigh[float64]},
 	ops.OpSVD:             {double: svd},
 }
 
 var library gonum.Implementation
 
-// matrixOf returns the size of the matrices of an operand or a result.
-func matrixOf(v ir.Value) (rows, cols int) {
-	rows, _ = v.Dim(-2).Const()
-	cols, _ = v.Dim(-1).Const()
-	return rows, cols
-}
-
-func qr(w *workspace[float64], n *ir.Node, in, out [][]float64) {
-	rows, cols := matrixOf(n.Input(0))
-	_, width := matrixOf(n.Result(0))
-	orthonormal(w, in[0], rows, cols, out[0], width)
-	r := out[1]
-	for i := range width {
-		row := r[i*cols : (i+1)*cols]
-		clear(row)
-		if first := min(i, cols); i < rows {
-			copy(row[first:], in[0][i*cols+first:(i+1)*cols])
-		}
-	}
-}
-
-// orthonormal computes a QR factorisation of a and stores the first width columns of q. The
-// upper triangle of a becomes r.
+// orthonormal computes a QR factorisation of a, of rows×cols numbers, and stores the first width columns
+// of q as rows.
 func orthonormal(w *workspace[float64], a []float64, rows, cols int, q []float64, width int) {
-	k := min(rows, cols)
-	if k == 0 {
-		for i := range rows {
-			for j := range width {
-				q[i*width+j] = 0
-				if i == j {
-					q[i*width+j] = 1
-				}
-			}
-		}
-		return
-	}
-	tau := w.take(k)
-	var ask [1]float64
-	library.Dgeqrf(rows, cols, a, cols, tau, ask[:], -1)
-	library.Dgeqrf(rows, cols, a, cols, tau, w.take(int(ask[0])), int(ask[0]))
-	clear(q)
-	for i := range rows {
-		copy(q[i*width:i*width+min(k, width)], a[i*cols:i*cols+min(k, cols)])
-	}
-	library.Dorgqr(rows, width, k, q, width, tau, ask[:], -1)
-	library.Dorgqr(rows, width, k, q, width, tau, w.take(int(ask[0])), int(ask[0]))
+	columns := w.take(rows * cols)
+	simd.Transpose(columns, rows, a, cols, rows, cols)
+	h := triangularize(w, columns, rows, cols)
+	h.columns(w, q, width)
 }
 
-func eigh(w *workspace[float64], n *ir.Node, in, out [][]float64) {
-	size, _ := matrixOf(n.Input(0))
-	if size == 0 {
-		return
-	}
-	values, v := out[0], out[1]
-	symmetrize(v, in[0], size)
-	ok := finite(v)
-	if ok {
-		var ask [1]float64
-		library.Dsyev(lapack.EVCompute, blas.Lower, size, v, size, values, ask[:], -1)
-		ok = library.Dsyev(lapack.EVCompute, blas.Lower, size, v, size, values, w.take(int(ask[0])), int(ask[0]))
-	}
-	if !ok {
-		fill(values, math.NaN())
-		fill(v, math.NaN())
-	}
-	for j := range size {
-		if hasWrongSign(v[j:], size, size) {
-			negate(v[j:], size, size)
-		}
-	}
-}
-
-func finite(x []float64) bool {
+func finite[T simd.Float](x []T) bool {
 	for _, v := range x {
 		if v-v != 0 {
 			return false
@@ -109,15 +46,15 @@ func finite(x []float64) bool {
 
 // hasWrongSign reports whether a vector of n numbers with the given stride has the opposite of
 // the sign that the ops choose.
-func hasWrongSign(x []float64, n, step int) bool {
+func hasWrongSign[T simd.Float](x []T, n, step int) bool {
 	sum := 0.0
 	for i := range n {
-		sum += x[i*step] / (float64(i) + math.Sqrt2)
+		sum += float64(x[i*step]) / (float64(i) + math.Sqrt2)
 	}
 	return sum < 0
 }
 
-func negate(x []float64, n, step int) {
+func negate[T simd.Float](x []T, n, step int) {
 	for i := range n {
 		x[i*step] = -x[i*step]
 	}
@@ -131,6 +68,10 @@ func svd(w *workspace[float64], n *ir.Node, in, out [][]float64) {
 	if k == 0 {
 		orthonormal(w, nil, rows, 0, u, width)
 		orthonormal(w, nil, height, 0, vt, cols)
+		return
+	}
+	if n.Input(0).DType() != ir.F64 {
+		svdOfSquares(w, in[0], rows, cols, width, height, out)
 		return
 	}
 	ok := finite(in[0])
@@ -178,7 +119,7 @@ func completeBasis(w *workspace[float64], x []float64, n, k, count, step, next i
 	orthonormal(w, first, n, k, all, count)
 	for i := range n {
 		for j := k; j < count; j++ {
-			x[i*step+j*next] = all[i*count+j]
+			x[i*step+j*next] = all[j*n+i]
 		}
 	}
 }

@@ -34,6 +34,7 @@ type routineStep[T simd.Float] struct {
 	node     *ir.Node
 	batch    int
 	in, out  []*buffer
+	read     []bool   // the results that are used
 	sizes    [2][]int // elements of one matrix of each operand and of each result
 	work     []workspace[T]
 }
@@ -80,6 +81,7 @@ func routineOf[T simd.Float](c *compiler, g *fusion.Group, x *fusion.Routine, co
 		dims, _ := t.Shape.Ints()
 		s.out = append(s.out, c.scratch(computed, product(dims)))
 		s.sizes[1] = append(s.sizes[1], product(dims[len(lead):]))
+		s.read = append(s.read, x.Out[len(s.read)] != nil)
 	}
 	c.add(s)
 	c.reserveWorkspaces(g, computed, s.batch, slices.Concat(s.sizes[0], s.sizes[1]))
@@ -112,7 +114,7 @@ func (s *routineStep[T]) run(r *runner) { r.job.run(s, s.batch) }
 
 func (s *routineStep[T]) do(worker, matrix int) {
 	w := &s.work[worker]
-	w.next = 0
+	w.next, w.read = 0, s.read
 	w.in = matrices(w.in[:0], s.in, s.sizes[0], matrix)
 	w.out = matrices(w.out[:0], s.out, s.sizes[1], matrix)
 	s.function(w, s.node, w.in, w.out)
@@ -129,10 +131,13 @@ func matrices[T simd.Float](list [][]T, from []*buffer, sizes []int, matrix int)
 // workspace is the scratch memory of one worker, which grows in the first run.
 type workspace[T simd.Float] struct {
 	in, out [][]T
+	read    []bool // the results that are used; others need no values
 	buffers [][]T
 	next    int // index of the first buffer that the current call has not taken
 	pivots  []int
 	space   simd.Space[T] // of products
+	halves  conquest[T]   // of eigenvalues
+	t       tridiagonal
 }
 
 // take returns n numbers, not cleared.

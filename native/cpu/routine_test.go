@@ -122,19 +122,25 @@ func checkFactors(t *testing.T, f func(b *ir.Builder, x ir.Value) (rest, turned 
 	if err != nil {
 		t.Fatal(err)
 	}
-	bound := 4 * d.Epsilon() * float64(dims[0]+8)
 	for form, g := range map[string]*ir.Graph{"routines": g, "bodies": bodies} {
-		for kind, element := range kinds {
-			x := ir.NewArray(d, dims[0], dims[1])
-			random := 0.5
-			for i := range x.F {
-				random = math.Mod(random*997+0.377, 1)
-				x.F[i] = element(i/dims[1], i%dims[1], dims[1], 2*random-1)
-			}
-			for what, y := range rerun(t, g, native.FromArray(x)) {
-				if v, _ := y.Array(); !(v.F[0] <= bound) {
-					t.Errorf("%s, %s of %v %s: %s is off by %.3g, more than %.3g", form, kind, dims, d, what, v.F[0], bound)
-				}
+		checkForm(t, g, form, d, dims)
+	}
+}
+
+// checkForm runs a graph of [factored] for matrices of all kinds.
+func checkForm(t *testing.T, g *ir.Graph, form string, d ir.DType, dims [2]int) {
+	t.Helper()
+	bound := 4 * d.Epsilon() * float64(dims[0]+8)
+	for kind, element := range kinds {
+		x := ir.NewArray(d, dims[0], dims[1])
+		random := 0.5
+		for i := range x.F {
+			random = math.Mod(random*997+0.377, 1)
+			x.F[i] = element(i/dims[1], i%dims[1], dims[1], 2*random-1)
+		}
+		for what, y := range rerun(t, g, native.FromArray(x)) {
+			if v, _ := y.Array(); !(v.F[0] <= bound) {
+				t.Errorf("%s, %s of %v %s: %s is off by %.3g, more than %.3g", form, kind, dims, d, what, v.F[0], bound)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package cpu_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -37,10 +38,50 @@ func imaged(name string, a ops.Conv2DAttrs, batch, size, channels, window, out i
 	}, batch, size, size, channels)
 }
 
-// dominant adds n to the diagonal of an n×n matrix, so that it has all factorisations.
-func dominant(b *ir.Builder, x ir.Value, n int) ir.Value {
-	diagonal := ops.Eq(b, ops.Iota(b, ir.I32, 0, ir.Dims(n, n)...), ops.Iota(b, ir.I32, 1, ir.Dims(n, n)...))
-	return ops.Add(b, x, ops.Mul(b, ops.Convert(b, diagonal, ir.F32), ops.ConstLike(b, x, float64(n))))
+// dominant adds n to the diagonal of matrices, so that they have all factorisations.
+func dominant(b *ir.Builder, x ir.Value, dims ...int) ir.Value {
+	n := dims[len(dims)-1]
+	diagonal := ops.Eq(b, ops.Iota(b, ir.I32, 0, ir.Dims(dims...)...), ops.Iota(b, ir.I32, 1, ir.Dims(dims...)...))
+	return ops.Add(b, x, ops.Mul(b, ops.Convert(b, diagonal, ir.F32), ops.Const(b, ir.F32, float64(n))))
+}
+
+// factors is a job of several results of a matrix or a batch of them, with a dominant diagonal.
+func factors(name string, f func(b *ir.Builder, x ir.Value) []ir.Value, dims ...int) job {
+	return job{name, func(tb testing.TB) *ir.Graph {
+		return build(tb, func(b *ir.Builder) {
+			x := b.Input("x", ir.F32, ir.Dims(dims...)...)
+			for i, y := range f(b, dominant(b, x, dims[len(dims)-2:]...)) {
+				b.Output(fmt.Sprint("y", i), y)
+			}
+		})
+	}}
+}
+
+func qr(b *ir.Builder, x ir.Value) []ir.Value {
+	q, r := ops.QR(b, x, false)
+	return []ir.Value{q, r}
+}
+
+func eigh(b *ir.Builder, x ir.Value) []ir.Value {
+	w, v := ops.Eigh(b, x)
+	return []ir.Value{w, v}
+}
+
+func svd(b *ir.Builder, x ir.Value) []ir.Value {
+	u, s, vt := ops.SVD(b, x, false)
+	return []ir.Value{u, s, vt}
+}
+
+func lu(b *ir.Builder, x ir.Value) []ir.Value {
+	y, pivots, _ := ops.LU(b, x)
+	return []ir.Value{y, pivots}
+}
+
+func inverse(b *ir.Builder, x ir.Value) []ir.Value  { return []ir.Value{ops.Inv(b, x)} }
+func det(b *ir.Builder, x ir.Value) []ir.Value      { return []ir.Value{ops.Det(b, x)} }
+func cholesky(b *ir.Builder, x ir.Value) []ir.Value { return []ir.Value{ops.Cholesky(b, x)} }
+func solve(b *ir.Builder, x ir.Value) []ir.Value {
+	return []ir.Value{ops.Solve(b, x, x, ops.SolveAttrs{})}
 }
 
 // ids are 100,000 numbers of rows, which the compiler does not know.
@@ -66,23 +107,25 @@ var singles = []job{
 	of("cumsum 1024x1024 axis 1", func(b *ir.Builder, x ir.Value) ir.Value { return ops.CumSum(b, x, ops.CumSumAttrs{Axis: 1}) }, 1024, 1024),
 	of("cumsum 64x128x128 axis 1", func(b *ir.Builder, x ir.Value) ir.Value { return ops.CumSum(b, x, ops.CumSumAttrs{Axis: 1}) }, 64, 128, 128),
 	of("cumprod 1024x1024 axis 1", func(b *ir.Builder, x ir.Value) ir.Value { return ops.CumProd(b, x, ops.CumSumAttrs{Axis: 1}) }, 1024, 1024),
-	of("cholesky 512", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Cholesky(b, dominant(b, x, 512)) }, 512, 512),
-	of("cholesky 1024", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Cholesky(b, dominant(b, x, 1024)) }, 1024, 1024),
+	of("cholesky 512", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Cholesky(b, dominant(b, x, 512, 512)) }, 512, 512),
+	of("cholesky 1024", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Cholesky(b, dominant(b, x, 1024, 1024)) }, 1024, 1024),
 	of("lu 512", func(b *ir.Builder, x ir.Value) ir.Value {
-		y, _, _ := ops.LU(b, dominant(b, x, 512))
+		y, _, _ := ops.LU(b, dominant(b, x, 512, 512))
 		return y
 	}, 512, 512),
 	of("solve 512", func(b *ir.Builder, x ir.Value) ir.Value {
-		return ops.Solve(b, dominant(b, x, 512), x, ops.SolveAttrs{})
+		return ops.Solve(b, dominant(b, x, 512, 512), x, ops.SolveAttrs{})
 	}, 512, 512),
-	of("qr 256", func(b *ir.Builder, x ir.Value) ir.Value {
-		_, r := ops.QR(b, x, false)
-		return r
-	}, 256, 256),
-	of("eigh 256", func(b *ir.Builder, x ir.Value) ir.Value {
-		w, _ := ops.Eigh(b, ops.Add(b, x, ops.Transpose(b, x, 1, 0)))
-		return w
-	}, 256, 256),
+	factors("qr 256", qr, 256, 256), factors("qr 1024", qr, 1024, 1024), factors("qr 1000x50", qr, 1000, 50), factors("qr 64 of 32", qr, 64, 32, 32),
+	factors("eigh 64", eigh, 64, 64), factors("eigh 256", eigh, 256, 256), factors("eigh 1024", eigh, 1024, 1024), factors("eigh 64 of 32", eigh, 64, 32, 32),
+	factors("eigenvalues 256", func(b *ir.Builder, x ir.Value) []ir.Value { return eigh(b, x)[:1] }, 256, 256),
+	factors("svd 64", svd, 64, 64), factors("svd 256", svd, 256, 256), factors("svd 512x64", svd, 512, 64), factors("svd 64 of 32", svd, 64, 32, 32),
+	factors("singular values 256", func(b *ir.Builder, x ir.Value) []ir.Value { return svd(b, x)[1:2] }, 256, 256),
+	factors("inverse 256", inverse, 256, 256), factors("inverse 64 of 32", inverse, 64, 32, 32),
+	factors("det 256", det, 256, 256), factors("det 64 of 32", det, 64, 32, 32),
+	factors("cholesky 64", cholesky, 64, 64), factors("cholesky 2048", cholesky, 2048, 2048), factors("cholesky 64 of 32", cholesky, 64, 32, 32),
+	factors("lu 64", lu, 64, 64), factors("lu 2048", lu, 2048, 2048), factors("lu 64 of 32", lu, 64, 32, 32),
+	factors("solve 64", solve, 64, 64), factors("solve 64 of 32", solve, 64, 32, 32),
 	typed("fft 64x4096", ir.C64, func(b *ir.Builder, x ir.Value) ir.Value { return ops.FFT(b, x, ops.FFTAttrs{}) }, 64, 4096),
 	typed("fft 512x512 axes 0 1", ir.C64, func(b *ir.Builder, x ir.Value) ir.Value { return ops.FFT(b, x, ops.FFTAttrs{Axes: []int{0, 1}}) }, 512, 512),
 	of("take 100k of 10000x64", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Take(b, x, ids(b, 10_000), 0, ops.OutsideClip) }, 10_000, 64),

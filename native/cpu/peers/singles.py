@@ -32,15 +32,19 @@ def of(f, *dims, dtype=torch.float32):
     return job
 
 
-def dominant(f, n):
-    matrix = lambda: torch.rand(n, n) / 2 + torch.eye(n) * n
+def dominant(f, n, *batch):
+    """A job on symmetric matrices with a dominant diagonal."""
 
     def job():
-        x = matrix()
-        x = (x + x.T) / 2
+        x = torch.rand(*batch, n, n) / 2 + torch.eye(n) * n
+        x = (x + x.mT) / 2
         return lambda: f(x)
 
     return job
+
+
+def svd(x):
+    return torch.linalg.svd(x, full_matrices=False)
 
 
 def images(f, batch, size, channels, weight):
@@ -113,7 +117,31 @@ JOBS = {
     "lu 512": dominant(torch.linalg.lu_factor, 512),
     "solve 512": dominant(lambda x: torch.linalg.solve(x, x), 512),
     "qr 256": dominant(torch.linalg.qr, 256),
+    "qr 1024": dominant(torch.linalg.qr, 1024),
+    "qr 1000x50": of(torch.linalg.qr, 1000, 50),
+    "qr 64 of 32": dominant(torch.linalg.qr, 32, 64),
+    "eigh 64": dominant(torch.linalg.eigh, 64),
     "eigh 256": dominant(torch.linalg.eigh, 256),
+    "eigh 1024": dominant(torch.linalg.eigh, 1024),
+    "eigh 64 of 32": dominant(torch.linalg.eigh, 32, 64),
+    "eigenvalues 256": dominant(torch.linalg.eigvalsh, 256),
+    "svd 64": dominant(svd, 64),
+    "svd 256": dominant(svd, 256),
+    "svd 512x64": of(svd, 512, 64),
+    "svd 64 of 32": dominant(svd, 32, 64),
+    "singular values 256": dominant(torch.linalg.svdvals, 256),
+    "inverse 256": dominant(torch.linalg.inv, 256),
+    "inverse 64 of 32": dominant(torch.linalg.inv, 32, 64),
+    "det 256": dominant(torch.linalg.det, 256),
+    "det 64 of 32": dominant(torch.linalg.det, 32, 64),
+    "cholesky 64": dominant(torch.linalg.cholesky, 64),
+    "cholesky 2048": dominant(torch.linalg.cholesky, 2048),
+    "cholesky 64 of 32": dominant(torch.linalg.cholesky, 32, 64),
+    "lu 64": dominant(torch.linalg.lu_factor, 64),
+    "lu 2048": dominant(torch.linalg.lu_factor, 2048),
+    "lu 64 of 32": dominant(torch.linalg.lu_factor, 32, 64),
+    "solve 64": dominant(lambda x: torch.linalg.solve(x, x), 64),
+    "solve 64 of 32": dominant(lambda x: torch.linalg.solve(x, x), 32, 64),
     "fft 64x4096": of(torch.fft.fft, 64, 4096, dtype=torch.complex64),
     "fft 512x512 axes 0 1": of(torch.fft.fft2, 512, 512, dtype=torch.complex64),
     "take 100k of 10000x64": take,
