@@ -1,6 +1,7 @@
 package parallel_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -66,4 +67,37 @@ func TestStepsOfManyDevicesArePredicted(t *testing.T) {
 		}
 	}
 	t.Log(&table)
+}
+
+// TestASimulatedCollectiveOverlapsWithProducts, by hand: of two collectives, one runs beside a product that does not
+// need it, and the last product waits for the other. One axis is within a host, the other between hosts.
+func TestASimulatedCollectiveOverlapsWithProducts(t *testing.T) {
+	w := parallel.Network{Host: 2, Inside: parallel.Link{Bandwidth: 100, Latency: 1}, Between: parallel.Link{Bandwidth: 10, Latency: 3}}
+	mesh := []parallel.Axis{{Name: "data", Size: 2}, {Name: "model", Size: 2}}
+	g, err := ir.Build("f", func(b *ir.Builder) {
+		x := b.Param("x", ir.F32, ir.Dims(5, 5)...)
+		y := ops.MatMul(b, x, x) // 250 operations: 0 to 25 s
+		far := ops.AllReduce(b, y, ops.MeshAttrs{MeshAxis: "data", Devices: 2}, ops.AllReduceSum)
+		z := ops.MatMul(b, y, x) // 25 to 50 s
+		near := ops.AllReduce(b, z, ops.MeshAttrs{MeshAxis: "model", Devices: 2}, ops.AllReduceSum)
+		b.Output("far", ops.Neg(b, far))
+		b.Output("last", ops.MatMul(b, near, x))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := w.Simulate(g, mesh, 10)
+	far, near := 2*3+100.0/10, 2*1+100.0/100 // of 100 bytes, of which a device sends all
+	want := parallel.Prediction{Seconds: 50 + near + 25, Compute: 75, Network: far + near, Sent: 200}
+	if err != nil || got != want {
+		t.Errorf("the prediction is %+v, %v, not %+v", got, err, want)
+	}
+	for _, wrong := range []struct {
+		mesh []parallel.Axis
+		rate float64
+	}{{mesh[:1], 10}, {mesh, 0}, {mesh, math.NaN()}} {
+		if _, err := w.Simulate(g, wrong.mesh, wrong.rate); !errors.Is(err, ir.ErrAttr) {
+			t.Errorf("mesh %v, rate %v: %v", wrong.mesh, wrong.rate, err)
+		}
+	}
 }
