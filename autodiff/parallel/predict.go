@@ -44,7 +44,10 @@ func (w Network) Seconds(op ir.Op, bytes int64, n int) float64 {
 	}
 	inside := min(n, max(w.Host, 1))
 	hosts := (n + inside - 1) / inside
-	bandwidth := w.Inside.Bandwidth
+	bandwidth := math.Inf(1)
+	if inside > 1 {
+		bandwidth = w.Inside.Bandwidth
+	}
 	if hosts > 1 {
 		bandwidth = min(bandwidth, float64(inside)*w.Between.Bandwidth)
 	}
