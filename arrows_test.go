@@ -50,7 +50,7 @@ var layers = [][]string{
 	{""}, // the root
 	{"native/lm/generate", "native/lm/perplexity", "native/models"},
 	{"native/lm/serve"},
-	{"demo", "js", "native/opsdoc", "native/rlx", "internal/applecheck/whole", "internal/coreml/suite"},
+	{"demo", "js", "native/opsdoc", "native/rlx", "native/collective/example", "internal/applecheck/whole", "internal/coreml/suite"},
 }
 
 const module = "github.com/rlx-go/rlx"

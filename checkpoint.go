@@ -65,11 +65,24 @@ func formatNames(names []string) string {
 // overflow it.
 const maxSteps = 1 << 30
 
+// values returns all parameters and states after the last step. An error of that step, which [Trainer.Step] may
+// not have returned yet, is returned here: values and number of steps would not agree.
+func (t *Trainer) values(ctx context.Context) (map[string]Tensor, error) {
+	values, err := t.program.Save(ctx)
+	if err == nil {
+		err = t.bound.Wait(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return values, nil
+}
+
 // Save writes all parameters and states as a safetensors file. Training resumes from it exactly
 // where it stopped. To write a file, prefer [Trainer.SaveFile]. Of values divided among ranks it
 // writes this rank's part: see [Trainer.SaveShards].
 func (t *Trainer) Save(ctx context.Context, w io.Writer) error {
-	values, err := t.program.Save(ctx)
+	values, err := t.values(ctx)
 	if err != nil {
 		return err
 	}
@@ -79,7 +92,7 @@ func (t *Trainer) Save(ctx context.Context, w io.Writer) error {
 // SaveFile is [Trainer.Save] to a file. It replaces the file atomically: see
 // [safetensors.WriteFile].
 func (t *Trainer) SaveFile(ctx context.Context, name string) error {
-	values, err := t.program.Save(ctx)
+	values, err := t.values(ctx)
 	if err != nil {
 		return err
 	}
@@ -94,7 +107,7 @@ func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 // losses, and integer values, which count steps and random numbers. Of values divided among ranks
 // it returns this rank's part: see [Trainer.Whole].
 func (t *Trainer) Params(ctx context.Context) (map[string]Tensor, error) {
-	values, err := t.program.Save(ctx)
+	values, err := t.values(ctx)
 	for name := range values {
 		if strings.HasPrefix(name, optim.StatePrefix) || strings.HasPrefix(name, nn.MetricPrefix) || name == t.history || name == t.counter || values[name].DType.IsInteger() {
 			delete(values, name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 
 	"github.com/rlx-go/rlx/autodiff/parallel"
@@ -12,6 +13,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/collective"
 	"github.com/rlx-go/rlx/native/collective/launch"
+	"github.com/rlx-go/rlx/native/collective/mpi"
 	"github.com/rlx-go/rlx/native/collective/tcp"
 )
 
@@ -56,9 +58,10 @@ var joined struct {
 }
 
 // Group returns the group of all processes of a launcher's run, from the environment that torchrun,
-// Slurm, MPI or Kubernetes sets: see [launch.From]. The first call waits for all processes; later
+// Slurm, MPI or Kubernetes sets: see [launch.From]. The processes that mpirun or mpiexec starts are
+// connected by MPI, others by TCP; RLX_ENGINE=mpi or tcp says otherwise. The first call waits for all processes; later
 // calls, also of other sessions, return the same group with its deadline. Without a launcher the
-// group has one rank. The errors are those of [launch.From] and [tcp.Join], and the one that ended
+// group has one rank. The errors are those of [launch.From], [mpi.Join] and [tcp.Join], and the one that ended
 // the group, if any. The devices are the CPU and CUDA GPUs; the error is of kind
 // [ir.ErrUnsupported] for several ranks on another one, and [native.ErrUnavailable] if NCCL, which
 // GPUs need, is missing.
@@ -77,8 +80,20 @@ func (s *Session) Group(ctx context.Context, o collective.Options) (*collective.
 	if joined.group != nil {
 		return joined.group, joined.group.Err()
 	}
-	joined.group, err = tcp.Join(ctx, run, o)
+	joined.group, err = join(ctx, run, o)
 	return joined.group, err
+}
+
+// join forms the group of a run by its engine.
+func join(ctx context.Context, run launch.Run, o collective.Options) (*collective.Group, error) {
+	if run.Engine != launch.MPI || run.Size == 1 {
+		return tcp.Join(ctx, run, o)
+	}
+	if mpi.Available() == nil || run.Address == "" || os.Getenv(launch.EngineVariable) != "" {
+		return mpi.Join(ctx, o)
+	}
+	// A program without cgo trains under mpirun, too, where all processes are on this machine.
+	return tcp.Join(ctx, run, o)
 }
 
 // collectives returns an error if the device cannot move data between ranks.

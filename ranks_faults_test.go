@@ -89,8 +89,8 @@ func trainThrough(t *testing.T, g *collective.Group, way, fault, dir string) (*r
 	if err != nil {
 		return nil, err
 	}
-	if saved, err := filepath.Glob(dir + "/*"); err != nil || len(saved) > 0 {
-		if err := errors.Join(err, tr.LoadShards(ctx, dir)); err != nil {
+	if saved, err := rlx.LatestShards(dir); err != nil || saved != "" {
+		if err := errors.Join(err, tr.LoadShards(ctx, saved)); err != nil {
 			return nil, err
 		}
 	}
@@ -102,7 +102,7 @@ func trainThrough(t *testing.T, g *collective.Group, way, fault, dir string) (*r
 			return tr, err
 		}
 		if step%saveEach == saveEach-1 {
-			wait, err := tr.SaveShards(ctx, dir)
+			wait, err := tr.SaveShards(ctx, filepath.Join(dir, fmt.Sprint(tr.Steps())))
 			if err != nil {
 				return tr, err
 			}

@@ -3,7 +3,9 @@ package rlx
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -21,7 +23,7 @@ import (
 // [safetensors.WriteFile], and [Trainer.LoadFile] can read the file in a run of one rank. An error
 // of the group is an [*collective.Error].
 func (t *Trainer) Whole(ctx context.Context) (map[string]Tensor, error) {
-	values, err := t.program.Save(ctx)
+	values, err := t.values(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -226,11 +228,11 @@ func shardName(dir string, rank, ranks int) string {
 
 // SaveShards writes the parameters and states of all ranks to a directory: each rank its parts, in
 // one file, and rank 0 also the undivided values. All ranks call it, with a shared directory that
-// is used for one save only. It copies the values, and returns while they are written. The returned
+// is used for one save only, such as one named by [Trainer.Steps] for [LatestShards]. It copies the values, and returns while they are written. The returned
 // function waits until this rank has written its file. The checkpoint is complete once all ranks
 // have written theirs: [Trainer.LoadShards] refuses incomplete ones.
 func (t *Trainer) SaveShards(ctx context.Context, dir string) (wait func() error, err error) {
-	values, err := t.program.Save(ctx)
+	values, err := t.values(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -261,6 +263,29 @@ func (t *Trainer) SaveShards(ctx context.Context, dir string) (wait func() error
 		done <- err
 		return err
 	}, nil
+}
+
+// LatestShards returns the directory of the complete save with the most steps among those in a directory,
+// "" if there is none. Each save of [Trainer.SaveShards] is in a directory of its own there, of any name; those that
+// a failure has left incomplete are ignored. All ranks call it before any of them saves again.
+func LatestShards(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	latest, most := "", -1
+	for _, e := range entries {
+		name := filepath.Join(dir, e.Name())
+		s, err := openShards(name)
+		if err != nil {
+			continue
+		}
+		s.close()
+		if s.header.Steps > most {
+			latest, most = name, s.header.Steps
+		}
+	}
+	return latest, nil
 }
 
 // LoadShards resumes from a directory that [Trainer.SaveShards] has written in a run of any number

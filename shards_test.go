@@ -268,6 +268,48 @@ func checkWhole(t *testing.T, values map[string]rlx.Tensor) {
 	})
 }
 
+// TestASaveAfterAFailedStepFails: the values are those of the step before, and a save would claim the number of
+// the one that failed.
+func TestASaveAfterAFailedStepFails(t *testing.T) {
+	dir := t.TempDir()
+	ranksOf(t, 2, func(g *collective.Group) error {
+		tr, err := shardedTrainer(t, g)
+		if err != nil {
+			return err
+		}
+		if err := shardedSteps(t, tr, g, 0, 1); err != nil {
+			return err
+		}
+		wait, err := tr.SaveShards(t.Context(), filepath.Join(dir, "1"))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(wait(), g.Barrier(t.Context())); err != nil {
+			return err
+		}
+		if g.Rank() == 1 {
+			g.Abort(errors.New("out of paper"))
+			return nil
+		}
+		if err = shardedSteps(t, tr, g, 1, 2); err == nil {
+			_, err = tr.SaveShards(t.Context(), filepath.Join(dir, "2"))
+		}
+		if !errors.Is(err, collective.ErrAborted) {
+			return fmt.Errorf("a save after a failed step: %w", err)
+		}
+		return nil
+	})
+	if err := os.Mkdir(filepath.Join(dir, "3"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if latest, err := rlx.LatestShards(dir); err != nil || filepath.Base(latest) != "1" {
+		t.Errorf("the latest complete save is %q, %v", latest, err)
+	}
+	if none, err := rlx.LatestShards(filepath.Join(dir, "none")); err != nil || none != "" {
+		t.Errorf("the latest save of no directory is %q, %v", none, err)
+	}
+}
+
 // checkDamage removes files of a save, and loads it.
 func checkDamage(t *testing.T, tr *rlx.Trainer, dir string) {
 	t.Helper()

@@ -31,7 +31,8 @@ type Data struct {
 	// 0 contributes nothing, also if its loss is NaN. Without it, devices weigh the same.
 	Weight string
 	// Bucket is the maximum size in bytes of gradients reduced together; 0 means [DefaultBucket].
-	// The first bucket has at most [FirstBucket].
+	// The first bucket has at most [FirstBucket]. A gradient of as many bytes, or of more than half a bucket, is
+	// reduced alone, without a copy.
 	Bucket int
 	// Scatter reduces gradients by a reduce_scatter and an all_gather. [Shard] then uses the parts
 	// and drops the all_gather.
@@ -178,9 +179,8 @@ func (d *Data) buckets(g *ir.Graph) ([]*bucket, error) {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		return g.Outputs()[i].Value.Node().ID() - g.Outputs()[j].Value.Node().ID()
-	})
+	made := func(i int) int { return g.Outputs()[i].Value.Node().ID() }
+	slices.SortStableFunc(order, func(i, j int) int { return made(i) - made(j) })
 	full := cmp.Or(d.Bucket, DefaultBucket)
 	var out []*bucket
 	open := map[ir.DType]*bucket{}
@@ -194,14 +194,19 @@ func (d *Data) buckets(g *ir.Graph) ([]*bucket, error) {
 		if len(out) < 2 {
 			limit = min(full, FirstBucket)
 		}
+		alone := bytes >= FirstBucket || 2*bytes > full
 		k := open[o.Value.DType()]
-		if k == nil || k.bytes+bytes > limit {
+		if alone || k == nil || k.bytes+bytes > limit {
 			k = &bucket{dtype: o.Value.DType()}
-			open[k.dtype], out = k, append(out, k)
+			out = append(out, k)
+			if !alone {
+				open[k.dtype] = k
+			}
 		}
 		k.names = append(k.names, strings.TrimPrefix(o.Name, gradPrefix))
 		k.outputs, k.bytes = append(k.outputs, i), k.bytes+bytes
 	}
+	slices.SortStableFunc(out, func(a, b *bucket) int { return made(a.outputs[len(a.outputs)-1]) - made(b.outputs[len(b.outputs)-1]) })
 	return out, nil
 }
 

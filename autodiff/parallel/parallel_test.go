@@ -44,6 +44,35 @@ func gradients(t *testing.T) *ir.Graph {
 	return g
 }
 
+// TestALargeGradientIsReducedAlone: one of more than half a bucket, as soon as it is computed, before the bucket of
+// small ones that was begun before it.
+func TestALargeGradientIsReducedAlone(t *testing.T) {
+	loss, err := ir.Build("loss", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(3, 10)...)
+		for i, n := range []int{10, 11, 10} {
+			x = ops.Tanh(b, ops.MatMul(b, x, b.Param(fmt.Sprint("w", i), ir.F32, x.Shape()[1], ir.N(n))))
+		}
+		b.Output("loss", ops.Mean(b, ops.Mul(b, x, ops.Add(b, x, b.Param("bias", ir.F32, ir.N(10))))))
+	})
+	if err == nil {
+		loss, err = autodiff.GradWith(loss, autodiff.GradOptions{Loss: "loss"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, report, err := parallel.Data{Mesh: four, Bucket: 850}.Gradients(loss)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, k := range report.Buckets {
+		got = append(got, strings.Join(k.Params, " "))
+	}
+	if want := []string{"w2", "w1", "bias w0"}; !slices.Equal(got, want) {
+		t.Errorf("the buckets are %q, want %q", got, want)
+	}
+}
+
 // TestGradientsAreReducedInTheOrderOfProduction: the last layer first, in buckets of at most the
 // given size, each of one element type.
 func TestGradientsAreReducedInTheOrderOfProduction(t *testing.T) {

@@ -27,6 +27,13 @@ func H200s() Network {
 	return Network{Host: 8, Inside: Link{298e9, 5e-6}, Between: Link{50e9, 10e-6}}
 }
 
+// A100s returns the network of hosts with eight A100s: NVLink of 300 GB/s in each direction, of which NCCL's
+// rings use 235, and InfiniBand HDR of 200 Gbit/s for each device, both by data sheets, with latencies that are
+// estimates.
+func A100s() Network {
+	return Network{Host: 8, Inside: Link{235e9, 5e-6}, Between: Link{25e9, 10e-6}}
+}
+
 // Seconds returns the time of a collective of n devices, of which each sends an array of some bytes: α + bytes/β
 // (Hockney 1994), with the bytes of [Traffic]. NCCL's rings use all links of a host, each ring a
 // different one, so that the bandwidth between hosts is that of all links of a host, at most that inside. Latencies
@@ -37,7 +44,10 @@ func (w Network) Seconds(op ir.Op, bytes int64, n int) float64 {
 	}
 	inside := min(n, max(w.Host, 1))
 	hosts := (n + inside - 1) / inside
-	bandwidth := w.Inside.Bandwidth
+	bandwidth := math.Inf(1)
+	if inside > 1 {
+		bandwidth = w.Inside.Bandwidth
+	}
 	if hosts > 1 {
 		bandwidth = min(bandwidth, float64(inside)*w.Between.Bandwidth)
 	}

@@ -14,7 +14,7 @@ import (
 // names and types of ports and outputs. Composites that contain products are inlined, but
 // for those with kernels of their own, such as factorisations, which stay f32. A
 // value that several products use is rounded once, before it is moved (transposed,
-// reshaped, broadcast, sliced). A value that only products and sums use is rounded for
+// reshaped, broadcast, sliced, gathered from several devices). A value that only products and sums use is rounded for
 // the sums too: a bias gradient then sums the rounded cotangent that the weight gradient
 // uses, and no f32 copy is kept.
 //
@@ -103,6 +103,12 @@ func (m *mixedCopier) node(n *ir.Node, in []ir.Value) []ir.Value {
 	if isProduct(n) {
 		return m.product(n, in)
 	}
+	if m.gathersForProducts(n) {
+		whole := m.b.CopyWith(n, n.Attrs(), nil, []ir.Value{m.rounded(in[0])})[0]
+		out := ops.Convert(m.b, whole, ir.F32)
+		m.halfOf[out] = whole
+		return []ir.Value{out}
+	}
 	if n.Op() == ops.OpReduceSum && m.sharesRounding(n.Input(0)) {
 		in = []ir.Value{ops.Convert(m.b, m.rounded(in[0]), ir.F32)}
 	}
@@ -136,6 +142,16 @@ func (m *mixedCopier) sharesRounding(v ir.Value) bool {
 		}
 	}
 	return multiplied
+}
+
+// gathersForProducts reports whether a node gathers parts of an array for products alone: rounded parts are half
+// the bytes on the wire, and the result is the same.
+func (m *mixedCopier) gathersForProducts(n *ir.Node) bool {
+	if n.Op() != ops.OpAllGather || n.Input(0).DType() != ir.F32 || m.isOutput[n] {
+		return false
+	}
+	users := m.uses[n.ID()]
+	return len(users) > 0 && !slices.ContainsFunc(users, func(u *ir.Node) bool { return !m.onlyFeedsProducts(u, n.Result(0)) })
 }
 
 // onlyFeedsProducts reports whether a node is a product that uses v rounded, or moves v

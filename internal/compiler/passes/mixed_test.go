@@ -279,3 +279,31 @@ func TestMixedUnpacksWeightsForManyRows(t *testing.T) {
 		}
 	}
 }
+
+// TestMixedGathersRoundedParts: what products alone use is gathered in half precision, as it is for the forward and
+// moved for the backward pass; what others use, too, stays f32.
+func TestMixedGathersRoundedParts(t *testing.T) {
+	mesh := ops.MeshAttrs{MeshAxis: "data", Devices: 2}
+	g := mixed(t, ir.BF16, func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(3, 4)...)
+		w := ops.AllGather(b, b.Param("w", ir.F32, ir.Dims(2, 5)...), mesh, 0)
+		shared := ops.AllGather(b, b.Param("shared", ir.F32, ir.Dims(2, 5)...), mesh, 0)
+		y := ops.MatMul(b, x, w)
+		b.Output("y", ops.MatMul(b, y, ops.Transpose(b, w, 1, 0)))
+		b.Output("z", ops.MatMul(b, x, shared))
+		b.Output("norm", ops.ReduceSum(b, ops.Mul(b, shared, shared), 0, 1))
+	})
+	g, err := passes.Run(g, passes.Options{Claim: ops.IsCollective, Verify: ir.Verify})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []ir.DType
+	for _, n := range g.Nodes() {
+		if n.Op() == ops.OpAllGather {
+			got = append(got, n.Result(0).DType())
+		}
+	}
+	if !slices.Equal(got, []ir.DType{ir.BF16, ir.F32}) {
+		t.Errorf("gathers of %v:\n%s", got, g)
+	}
+}

@@ -15,14 +15,26 @@ import (
 type Run struct {
 	Rank, Size           int
 	LocalRank, LocalSize int // among the processes of this machine; 0 and 1 if the launcher does not set them
-	// Address is where rank 0 listens, as "host:port".
+	// Address is where rank 0 listens, as "host:port"; "" under MPI on several machines, where only the
+	// engine "mpi" can connect them.
 	Address string
 	// Token is the same on all ranks and keeps runs apart; it may be empty.
 	Token string
 	// Launcher names the launcher: "rlx", "torchrun", "slurm", "openmpi", "mpich", "kubernetes"; ""
 	// for a process that no launcher has started.
 	Launcher string
+	// Engine is what connects the processes, [TCP] or [MPI].
+	Engine string
 }
+
+// The engines that connect the processes of a run.
+const (
+	TCP = "tcp"
+	MPI = "mpi"
+)
+
+// EngineVariable is the environment variable that names the engine of a run.
+const EngineVariable = "RLX_ENGINE"
 
 // DefaultPort is the port of rank 0 where the launcher names none.
 const DefaultPort = 29477
@@ -41,19 +53,19 @@ func Environment() (Run, error) { return From(os.Getenv) }
 //   - MPICH and Intel MPI: PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS;
 //   - Kubernetes: JOB_COMPLETION_INDEX, and RLX_SIZE and RLX_ADDRESS, which the job's manifest sets.
 //
-// RLX_ADDRESS and RLX_TOKEN count with every launcher, if set. Under mpirun on several machines
-// RLX_ADDRESS must be set. The error is of kind [ir.ErrAttr] and names the variable that is missing
-// or malformed.
+// RLX_ADDRESS and RLX_TOKEN count with every launcher, if set. RLX_ENGINE names the engine: by default
+// it is MPI where Open MPI's or MPICH's variables count, otherwise TCP, which needs RLX_ADDRESS under mpirun on
+// several machines. The error is of kind [ir.ErrAttr] and names the variable that is missing or malformed.
 func From(getenv func(name string) string) (Run, error) {
 	e := &environment{get: getenv}
-	r := Run{Size: 1, LocalSize: 1}
+	r := Run{Size: 1, LocalSize: 1, Engine: TCP}
 	for _, l := range launchers {
 		if getenv(l.rank) == "" {
 			continue
 		}
 		r = Run{
 			Launcher: l.name, Rank: e.number(l.rank, -1), Size: e.number(l.size, -1),
-			LocalRank: e.number(l.localRank, 0), LocalSize: e.number(l.localSize, 1),
+			LocalRank: e.number(l.localRank, 0), LocalSize: e.number(l.localSize, 1), Engine: l.engine,
 		}
 		if r.Size > 1 {
 			l.address(e, &r)
@@ -66,6 +78,9 @@ func From(getenv func(name string) string) (Run, error) {
 	if t := getenv("RLX_TOKEN"); t != "" {
 		r.Token = t
 	}
+	if engine := getenv(EngineVariable); engine != "" {
+		r.Engine = engine
+	}
 	if e.err == nil {
 		e.err = r.check()
 	}
@@ -77,7 +92,10 @@ func (r *Run) check() error {
 	if r.Size < 1 || r.Rank < 0 || r.Rank >= r.Size {
 		return ir.Attrf("%s says rank %d of %d; the rank must be from 0 to size-1", r.Launcher, r.Rank, r.Size)
 	}
-	if r.Size == 1 {
+	if r.Engine != TCP && r.Engine != MPI {
+		return ir.Attrf("%s is %q; it must be %q or %q", EngineVariable, r.Engine, TCP, MPI)
+	}
+	if r.Size == 1 || r.Engine == MPI && r.Address == "" {
 		return nil
 	}
 	if r.Address == "" {
@@ -93,16 +111,17 @@ func (r *Run) check() error {
 type launcher struct {
 	name, rank, size     string
 	localRank, localSize string
+	engine               string
 	address              func(e *environment, r *Run) // sets Address and Token; the size is above 1
 }
 
 var launchers = []launcher{
-	{"rlx", "RLX_RANK", "RLX_SIZE", "RLX_LOCAL_RANK", "RLX_LOCAL_SIZE", func(*environment, *Run) {}},
-	{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", torchAddress},
-	{"slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE", slurmAddress},
-	{"openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", localAddress},
-	{"mpich", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", localAddress},
-	{"kubernetes", "JOB_COMPLETION_INDEX", "RLX_SIZE", "", "", func(*environment, *Run) {}},
+	{"rlx", "RLX_RANK", "RLX_SIZE", "RLX_LOCAL_RANK", "RLX_LOCAL_SIZE", TCP, func(*environment, *Run) {}},
+	{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", TCP, torchAddress},
+	{"slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE", TCP, slurmAddress},
+	{"openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", MPI, localAddress},
+	{"mpich", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", MPI, localAddress},
+	{"kubernetes", "JOB_COMPLETION_INDEX", "RLX_SIZE", "", "", TCP, func(*environment, *Run) {}},
 }
 
 // environment reads variables and keeps the first error.

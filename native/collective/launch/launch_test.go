@@ -21,29 +21,38 @@ func TestLaunchersSayWhoAProcessIs(t *testing.T) {
 		variables string
 		want      launch.Run
 	}{
-		{"", launch.Run{Size: 1, LocalSize: 1}},
-		{"RLX_RANK=1 RLX_SIZE=2 RLX_ADDRESS=h:5", launch.Run{Launcher: "rlx", Rank: 1, Size: 2, LocalSize: 1, Address: "h:5"}},
+		{"", launch.Run{Size: 1, LocalSize: 1, Engine: "tcp"}},
+		{"RLX_RANK=1 RLX_SIZE=2 RLX_ADDRESS=h:5", launch.Run{Launcher: "rlx", Engine: "tcp", Rank: 1, Size: 2, LocalSize: 1, Address: "h:5"}},
 		{
 			"RANK=3 WORLD_SIZE=4 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=10.0.0.1 MASTER_PORT=29500 TORCHELASTIC_RUN_ID=ab TORCHELASTIC_RESTART_COUNT=2 SLURM_PROCID=9",
-			launch.Run{Launcher: "torchrun", Rank: 3, Size: 4, LocalRank: 1, LocalSize: 2, Address: "10.0.0.1:29501", Token: "ab/2"},
+			launch.Run{Launcher: "torchrun", Engine: "tcp", Rank: 3, Size: 4, LocalRank: 1, LocalSize: 2, Address: "10.0.0.1:29501", Token: "ab/2"},
 		},
 		{
 			"SLURM_PROCID=2 SLURM_NTASKS=8 SLURM_LOCALID=2 SLURM_NTASKS_PER_NODE=4(x2) SLURM_JOB_NODELIST=gpu[01-04,7],x9 SLURM_JOB_ID=123456 SLURM_STEP_ID=0",
-			launch.Run{Launcher: "slurm", Rank: 2, Size: 8, LocalRank: 2, LocalSize: 4, Address: "gpu01:23456", Token: "slurm 123456/0/"},
+			launch.Run{Launcher: "slurm", Engine: "tcp", Rank: 2, Size: 8, LocalRank: 2, LocalSize: 4, Address: "gpu01:23456", Token: "slurm 123456/0/"},
 		},
 		{
 			"OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=2",
-			launch.Run{Launcher: "openmpi", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, Address: "127.0.0.1:29477"},
+			launch.Run{Launcher: "openmpi", Engine: "mpi", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, Address: "127.0.0.1:29477"},
 		},
 		{
 			"PMI_RANK=0 PMI_SIZE=2 RLX_ADDRESS=m:7 RLX_TOKEN=x",
-			launch.Run{Launcher: "mpich", Size: 2, LocalSize: 1, Address: "m:7", Token: "x"},
+			launch.Run{Launcher: "mpich", Engine: "mpi", Size: 2, LocalSize: 1, Address: "m:7", Token: "x"},
 		},
 		{
 			"JOB_COMPLETION_INDEX=2 RLX_SIZE=3 RLX_ADDRESS=train-0.train:29477",
-			launch.Run{Launcher: "kubernetes", Rank: 2, Size: 3, LocalSize: 1, Address: "train-0.train:29477"},
+			launch.Run{Launcher: "kubernetes", Engine: "tcp", Rank: 2, Size: 3, LocalSize: 1, Address: "train-0.train:29477"},
 		},
-		{"SLURM_PROCID=0 SLURM_NTASKS=1", launch.Run{Launcher: "slurm", Size: 1, LocalSize: 1}},
+		{"PMI_RANK=1 PMI_SIZE=4 MPI_LOCALNRANKS=2", launch.Run{Launcher: "mpich", Engine: "mpi", Rank: 1, Size: 4, LocalSize: 2}},
+		{
+			"SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_JOB_NODELIST=n SLURM_JOB_ID=1 PMI_RANK=0 PMI_SIZE=2 RLX_ENGINE=mpi",
+			launch.Run{Launcher: "slurm", Engine: "mpi", Size: 2, LocalSize: 1, Address: "n:20001", Token: "slurm 1//"},
+		},
+		{
+			"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 RLX_ENGINE=tcp RLX_ADDRESS=h:5",
+			launch.Run{Launcher: "openmpi", Engine: "tcp", Size: 2, LocalSize: 1, Address: "h:5"},
+		},
+		{"SLURM_PROCID=0 SLURM_NTASKS=1", launch.Run{Launcher: "slurm", Engine: "tcp", Size: 1, LocalSize: 1}},
 	} {
 		got, err := launch.From(environment(c.variables))
 		if err != nil || got != c.want {
@@ -72,6 +81,8 @@ func TestMalformedVariablesAreNamed(t *testing.T) {
 		"RANK=0 WORLD_SIZE=2":                  "RLX_ADDRESS",
 		"RANK=2 WORLD_SIZE=2 MASTER_ADDR=h":    "rank 2 of 2",
 		"PMI_RANK=0 PMI_SIZE=2 RLX_ADDRESS=hm": "host:port",
+		"PMI_RANK=0 PMI_SIZE=2 RLX_ENGINE=tcp": "RLX_ADDRESS",
+		"RLX_RANK=0 RLX_SIZE=1 RLX_ENGINE=udp": "RLX_ENGINE",
 	} {
 		if _, err := launch.From(environment(variables)); !errors.Is(err, ir.ErrAttr) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", variables, err)

@@ -11,21 +11,33 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/collective"
 	"github.com/rlx-go/rlx/native/collective/mpi"
 )
 
-// jobVariable has the job of a process that mpiexec starts.
-const jobVariable = "RLX_TEST_MPI"
+// jobVariable has the job of a process that mpiexec starts, and dirVariable the folder of its checkpoints.
+const (
+	jobVariable = "RLX_TEST_MPI"
+	dirVariable = "RLX_TEST_MPI_DIR"
+)
 
-const ranks = 4
+const (
+	ranks    = 4
+	guilty   = 2 // the rank that has a fault
+	deadline = 2 * time.Second
+)
 
-var jobs = map[string]func(ctx context.Context, g *collective.Group) error{"calls": calls, "trains": trains, "late": fails, "other": fails, "aborts": fails}
+var jobs = map[string]func(ctx context.Context, g *collective.Group) error{
+	"calls": calls, "trains": trains, "late": fails, "stopped": fails, "other": fails, "aborts": fails, "plan": trains, "killed": trains,
+}
 
 // TestRank is one process of a job.
 func TestRank(t *testing.T) {
@@ -33,75 +45,117 @@ func TestRank(t *testing.T) {
 	if job == "" {
 		return
 	}
-	g, err := mpi.Join(t.Context(), collective.Options{Deadline: time.Second})
+	s, err := rlx.Open("cpu")
 	if err != nil {
 		t.Fatal(err)
+	}
+	g, err := s.Group(t.Context(), collective.Options{Deadline: deadline})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Engine() != "mpi" {
+		t.Fatalf("the engine under mpiexec is %q", g.Engine())
 	}
 	err = jobs[job](t.Context(), g)
 	var e *collective.Error
 	fmt.Printf("rank %d ended, typed %t: %v\n", g.Rank(), errors.As(err, &e), strings.ReplaceAll(fmt.Sprint(err), "\n", " "))
-	if err == nil {
-		if _, again := mpi.Join(t.Context(), collective.Options{}); !errors.Is(again, collective.ErrJoin) {
-			t.Errorf("a second Join: %v", again)
-		}
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
-	}
 	if err != nil {
-		time.Sleep(1500 * time.Millisecond) // mpiexec ends all processes with the first
+		time.Sleep(deadline + deadline/2) // mpiexec ends all processes with the first
+		return
+	}
+	if _, again := mpi.Join(t.Context(), collective.Options{}); !errors.Is(again, collective.ErrJoin) {
+		t.Errorf("a second Join: %v", again)
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
 // start runs a job by mpiexec and returns what the ranks have written.
-func start(t *testing.T, job string) string {
-	t.Setenv(jobVariable, job)
-	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
-	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-	t.Setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
-	t.Setenv("OMPI_MCA_rmaps_base_oversubscribe", "1")
+func start(t *testing.T, job, dir string) (string, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "mpiexec", "-n", fmt.Sprint(ranks), os.Args[0], "-test.run=^TestRank$").CombinedOutput()
-	if err != nil && job == "calls" {
-		t.Errorf("%v: %s", err, out)
+	args := []string{"-n", fmt.Sprint(ranks), os.Args[0], "-test.run=^TestRank$"}
+	if job == "killed" {
+		// mpiexec kills all ranks when a process of it is killed. It does not see a child of one.
+		args = append([]string{"-n", fmt.Sprint(ranks), "sh", "-c", `"$@" || sleep 3`, "sh"}, args[2:]...)
 	}
-	return string(out)
+	c := exec.CommandContext(ctx, "mpiexec", args...)
+	c.Env = append(
+		os.Environ(), jobVariable+"="+job, dirVariable+"="+dir, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+		"PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe", "OMPI_MCA_rmaps_base_oversubscribe=1",
+	)
+	c.WaitDelay = time.Second
+	out, err := c.CombinedOutput()
+	return string(out), err
 }
 
-// TestMPI runs jobs of four ranks.
+// TestMPI runs jobs of four ranks, at the same time, as most of them wait.
 func TestMPI(t *testing.T) {
 	_, err := exec.LookPath("mpiexec")
 	backendtest.Require(t, "mpi", errors.Join(err, mpi.Available()))
-	for job, want := range map[string]struct {
-		ranks []int
-		texts []string
-	}{
-		"calls":  {[]int{0, 1, 2, 3}, []string{"typed false: <nil>"}},
-		"trains": {[]int{0, 1, 2, 3}, []string{"typed false: <nil>"}},
-		"late":   {[]int{0, 1, 3}, []string{"typed true", "all_reduce sum f32[1000]", collective.ErrDeadline.Error()}},
-		"other":  {[]int{0, 1, 3}, []string{"typed true", collective.ErrMismatch.Error(), "rank 2"}},
-		"aborts": {[]int{0, 1, 3}, []string{"typed true", collective.ErrAborted.Error(), "rank 2", "out of paper"}},
+	var all sync.WaitGroup
+	for job, want := range map[string]error{
+		"calls": nil, "late": collective.ErrDeadline, "stopped": collective.ErrDeadline, "other": collective.ErrMismatch,
+		"plan": collective.ErrMismatch, "aborts": collective.ErrAborted,
 	} {
-		t.Run(job, func(t *testing.T) {
-			out := start(t, job)
-			for _, rank := range want.ranks {
-				at := strings.Index(out, fmt.Sprintf("rank %d ended", rank))
-				if at < 0 {
-					t.Fatalf("rank %d has not ended: %s", rank, out)
-				}
-				line, _, _ := strings.Cut(out[at:], "\n")
-				for _, text := range want.texts {
-					// A rank may learn of a fault by another that has noticed it first.
-					if !strings.Contains(line, text) && !strings.Contains(line, collective.ErrAborted.Error()) {
-						t.Errorf("%s; it must have %q", line, text)
-					}
-				}
+		all.Go(func() {
+			out, err := start(t, job, "")
+			if err != nil && want == nil {
+				t.Errorf("%s: %v", job, err)
 			}
-			if !strings.Contains(out, want.texts[len(want.texts)-1]) {
-				t.Errorf("no rank has %q: %s", want.texts[len(want.texts)-1], out)
-			}
+			check(t, job, out, want)
 		})
+	}
+	all.Wait()
+}
+
+// TestMPITrainingGoesOn: a rank is killed between two checkpoints. The others end within the deadline, and four
+// ranks that start again go on from the last checkpoint as if nothing had happened.
+func TestMPITrainingGoesOn(t *testing.T) {
+	_, err := exec.LookPath("mpiexec")
+	backendtest.Require(t, "mpi", errors.Join(err, mpi.Available()))
+	dir := t.TempDir()
+	out, _ := start(t, "killed", dir)
+	check(t, "killed", out, collective.ErrDeadline)
+	out, err = start(t, "trains", dir)
+	if err != nil {
+		t.Error(err)
+	}
+	check(t, "trains", out, nil)
+	if want := fmt.Sprintf("from step %d", killedStep/saveEach*saveEach); strings.Count(out, want) != ranks {
+		t.Errorf("not every rank goes on %s: %s", want, out)
+	}
+}
+
+// check reports the ranks that have not ended as they should: those without a fault by an error of a kind that
+// names the collective, all of them without an error if it is nil.
+func check(t *testing.T, job, out string, kind error) {
+	found := false
+	for rank := range ranks {
+		at := strings.Index(out, fmt.Sprintf("rank %d ended", rank))
+		if kind != nil && rank == guilty {
+			continue
+		}
+		if at < 0 {
+			t.Errorf("%s: rank %d has not ended: %s", job, rank, out)
+			continue
+		}
+		line, _, _ := strings.Cut(out[at:], "\n")
+		if kind == nil {
+			if !strings.HasSuffix(line, "typed false: <nil>") {
+				t.Errorf("%s: %s", job, line)
+			}
+			continue
+		}
+		found = found || strings.Contains(line, kind.Error())
+		// A rank may learn of a fault by another that has noticed it first.
+		if !strings.Contains(line, "typed true") || !strings.Contains(line, kind.Error()) && !strings.Contains(line, collective.ErrAborted.Error()) {
+			t.Errorf("%s: %s; it must be %v", job, line, kind)
+		}
+	}
+	if kind != nil && !found {
+		t.Errorf("%s: no rank has %v: %s", job, kind, out)
 	}
 }
 
@@ -165,14 +219,17 @@ func calls(ctx context.Context, g *collective.Group) error {
 	return nil
 }
 
-// fails makes collectives until one fails, for which rank 2 has a fault.
+// fails makes collectives until one fails, for which a rank has a fault.
 func fails(ctx context.Context, g *collective.Group) error {
 	x, y := make([]byte, 4000), make([]byte, 4000)
 	for step := range 100 {
-		if step == 5 && g.Rank() == 2 {
+		if step == 5 && g.Rank() == guilty {
 			switch os.Getenv(jobVariable) {
 			case "late":
-				time.Sleep(2 * time.Second)
+				time.Sleep(2 * deadline)
+			case "stopped":
+				_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+				time.Sleep(time.Minute) // the signal takes effect a little later
 			case "other":
 				x, y = x[:400], y[:400]
 			case "aborts":
