@@ -12,6 +12,7 @@
 //   rows({ name, rows, cols })
 //                           gelu, transpose, layernorm, cumsum along the rows, sumcolumns
 //   cnn({ batch, rate })    one Adam step of two convolutions and two layers on pictures of 8 × 8
+//   network({ name, ... })  the forward pass of a network of networks.mjs
 //   mlp({ layers, batch, fresh, rate })
 //                           one Adam step of a ReLU network on cross-entropy; `fresh` gives each step
 //                           a batch from the host, otherwise the first stays on the device
@@ -155,8 +156,30 @@ export const siteJobs = {
   tiny: [product(64), mlp(digits, 32, true)],
 };
 
+const forward = (name, options) => ({
+  name: `${name} forward, batch ${options.batch}`, kind: 'network', options: { name, ...options }, rate: (ms) => `${(1e3 * options.batch / ms).toLocaleString('en', { maximumSignificantDigits: 3 })} samples/s`,
+});
+
+/** The forward passes of several families of networks, small enough for a device in software. */
+export const networkJobs = [
+  forward('resnet', { batch: 4, size: 32, widths: [16, 32, 64] }),
+  forward('unet', { batch: 2, size: 32, widths: [16, 32, 64] }),
+  forward('vit', { batch: 4, size: 32, patch: 4, width: 64, heads: 4, blocks: 4 }),
+  forward('bert', { batch: 4, vocab: 1000, context: 64, width: 64, heads: 4, blocks: 4 }),
+  forward('lstm', { batch: 16, time: 32, features: 64, width: 64 }),
+];
+
+/** The same for a GPU with memory of its own. */
+export const largeNetworkJobs = [
+  forward('resnet', { batch: 64, size: 64, widths: [64, 128, 256] }),
+  forward('unet', { batch: 8, size: 128, widths: [64, 128, 256] }),
+  forward('vit', { batch: 64, size: 64, patch: 8, width: 384, heads: 6, blocks: 12 }),
+  forward('bert', { batch: 16, vocab: 30522, context: 128, width: 768, heads: 12, blocks: 12 }),
+  forward('lstm', { batch: 64, time: 64, features: 256, width: 256 }),
+];
+
 /** The sets of jobs by the names in pages' addresses. */
-export const sets = { host: hostJobs, gpu: gpuJobs, cpu: cpuJobs };
+export const sets = { host: hostJobs, gpu: gpuJobs, cpu: cpuJobs, site: siteJobs.small, networks: networkJobs, largeNetworks: largeNetworkJobs };
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 

@@ -8,6 +8,9 @@ import (
 // TileSchedules returns the schedules of all tiles with a split-K factor.
 func TileSchedules(parts int) []emit.Schedule { return schedulesOf(tiles, parts) }
 
+// RegisterSchedules returns the schedules of all tiles of registers.
+func RegisterSchedules(parts int) []emit.Schedule { return schedulesOf(registerTiles, parts) }
+
 // FragmentSchedules returns the schedules of all fragment tiles.
 func FragmentSchedules(parts int) []emit.Schedule { return schedulesOf(fragmentTiles, parts) }
 
