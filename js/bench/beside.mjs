@@ -3,7 +3,7 @@
 //
 //   node js/bench/beside.mjs SET PEER...
 //
-// SET is one of jobs.mjs (networks, largeNetworks, site, …), or SET/REGEXP for some of its jobs. RLX_WEBGPU=default
+// Without arguments RLX_BESIDE has them, those of several runs with semicolons between. SET is one of jobs.mjs (networks, largeNetworks, site, …), or SET/REGEXP for some of its jobs. RLX_WEBGPU=default
 // takes this machine's GPU instead of Chromium's in software. RLX_PAGE is a bundle of page.mjs with the
 // package in its folder rlx, where this is a bundle itself; RLX_SECONDS how long a job runs for each library.
 
@@ -15,14 +15,12 @@ import { scriptPage, serve } from '../test/rig/serve.mjs';
 import { sets } from './jobs.mjs';
 
 const rounds = 3, seconds = Number(process.env.RLX_SECONDS ?? 6);
-const [set = 'networks', ...names] = process.argv.slice(2);
-const [list, pattern = '.'] = set.split('/');
-const jobs = sets[list].map((job, index) => ({ ...job, index })).filter(({ name }) => new RegExp(pattern).test(name));
+const runs = process.argv.length > 2 ? [process.argv.slice(2)] : (process.env.RLX_BESIDE ?? 'networks built tfjs').split(';').map((run) => run.trim().split(/ +/));
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 
 /** The milliseconds of a step in each page, by turns: pages of libraries that have the job. */
-async function inTurns(pages, { index }) {
+async function inTurns(pages, list, { index }) {
   const taking = [];
   for (const page of pages) {
     const row = { page, walls: [] };
@@ -52,7 +50,15 @@ async function measure(folder) {
   if (!process.env.RLX_PAGE) mounts['/ort.wasm'] = join(import.meta.dirname, 'node_modules/onnxruntime-web/dist/ort-wasm-simd-threaded.asyncify.wasm');
   if (process.env.RLX_PLANS) mounts['/plans'] = process.env.RLX_PLANS;
   const server = await serve(mounts), browser = await openChromium({ webgpu: process.env.RLX_WEBGPU ?? 'swiftshader' });
-  const pages = [];
+  for (const run of runs) await besides(browser, server, run);
+  await browser.close();
+  await server.close();
+}
+
+/** Runs the jobs of a set in a page for each library. */
+async function besides(browser, server, [set, ...names]) {
+  const [list, pattern = '.'] = set.split('/'), pages = [];
+  const jobs = sets[list].map((job, index) => ({ ...job, index })).filter(({ name }) => new RegExp(pattern).test(name));
   for (const name of names) {
     const page = await browser.open(`${server.origin}/bench.html`);
     await page.waitForFunction(() => globalThis.openPeer);
@@ -61,13 +67,12 @@ async function measure(folder) {
   }
   for (const job of jobs) {
     console.log(job.name);
-    for (const { page, walls, loss, error, started } of await inTurns(pages, job)) {
+    for (const { page, walls, loss, error, started } of await inTurns(pages, list, job)) {
       const ms = median(walls);
       console.log(`  ${page.title.padEnd(24)} ${error ?? `${ms.toFixed(3).padStart(10)} ms, least ${Math.min(...walls).toFixed(3)}   ${job.rate(ms)}   first ${(started / 1e3).toFixed(2)} s${loss === undefined ? '' : `   loss ${loss.toPrecision(5)}`}`}`);
     }
   }
-  await browser.close();
-  await server.close();
+  for (const page of pages) await page.close();
 }
 
 if (process.env.RLX_PAGE) {

@@ -6,6 +6,7 @@
 //   matmul({ n })           C = A·B, n × n
 //   matvec({ n })           y = A·x, n × n by n
 //   softmax({ rows, cols }) along the rows
+//   matvecs, softmaxes      of n, `together` to a submission (rlx alone)
 //   lm({ vocab, context, width, heads, blocks, batch, rate })
 //                           one AdamW step of a transformer that predicts the next of some tokens;
 //                           a fresh batch each time
@@ -128,6 +129,8 @@ export const gpuJobs = [
   matmul(1024), matmul(2048), matmul(4096),
   { name: 'matvec 4096', kind: 'matvec', options: { n: 4096 }, rate: (ms) => `${(4 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
   { name: 'softmax 4096 × 4096', kind: 'softmax', options: { rows: 4096, cols: 4096 }, rate: (ms) => `${(8 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
+  { name: 'matvec 4096, 16 to a submission', kind: 'matvecs', options: { n: 4096, together: 16 }, rate: (ms) => `${(16 * 4 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
+  { name: 'softmax 4096 × 4096, 16 to a submission', kind: 'softmaxes', options: { n: 4096, together: 16 }, rate: (ms) => `${(16 * 8 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
   rows('softmax', 2), rows('layernorm', 2), rows('gelu', 2), rows('transpose', 2), rows('cumsum', 2), rows('sumcolumns', 1),
   mlp(large, 128, false), mlp(large, 128, true), mlp(large, 4096, false), mlp(large, 4096, true),
   lm(128, 128, 4, 4, 32), lm(256, 384, 6, 6, 64),

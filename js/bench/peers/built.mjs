@@ -24,7 +24,7 @@ const operations = (b) => ({
   patches: (x, f, bias) => x.conv2d(f, bias, { strides: [f.shape[0], f.shape[0]] }),
   pool: (x) => x.maxPool({ sizes: [2, 2], strides: [2, 2] }),
   up: (x) => x.resize({ sizes: [2 * x.shape[1], 2 * x.shape[2]], mode: 'nearest' }),
-  join: (x, y) => x.concatenate([y], 3),
+  join: (x, y) => b.concatenate([x, y], 3),
   average: (x) => x.mean([1, 2]),
   tokens: (x) => x.reshape([x.shape[0], x.shape[1] * x.shape[2], x.shape[3]]),
   relu: (x) => x.relu(),
