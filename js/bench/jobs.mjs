@@ -6,12 +6,14 @@
 //   matmul({ n })           C = A·B, n × n
 //   matvec({ n })           y = A·x, n × n by n
 //   softmax({ rows, cols }) along the rows
+//   matvecs, softmaxes      of n, `together` to a submission (rlx alone)
 //   lm({ vocab, context, width, heads, blocks, batch, rate })
 //                           one AdamW step of a transformer that predicts the next of some tokens;
 //                           a fresh batch each time
 //   rows({ name, rows, cols })
 //                           gelu, transpose, layernorm, cumsum along the rows, sumcolumns
 //   cnn({ batch, rate })    one Adam step of two convolutions and two layers on pictures of 8 × 8
+//   network({ name, ... })  the forward pass of a network of networks.mjs
 //   mlp({ layers, batch, fresh, rate })
 //                           one Adam step of a ReLU network on cross-entropy; `fresh` gives each step
 //                           a batch from the host, otherwise the first stays on the device
@@ -127,6 +129,8 @@ export const gpuJobs = [
   matmul(1024), matmul(2048), matmul(4096),
   { name: 'matvec 4096', kind: 'matvec', options: { n: 4096 }, rate: (ms) => `${(4 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
   { name: 'softmax 4096 × 4096', kind: 'softmax', options: { rows: 4096, cols: 4096 }, rate: (ms) => `${(8 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
+  { name: 'matvec 4096, 16 to a submission', kind: 'matvecs', options: { n: 4096, together: 16 }, rate: (ms) => `${(16 * 4 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
+  { name: 'softmax 4096 × 4096, 16 to a submission', kind: 'softmaxes', options: { n: 4096, together: 16 }, rate: (ms) => `${(16 * 8 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
   rows('softmax', 2), rows('layernorm', 2), rows('gelu', 2), rows('transpose', 2), rows('cumsum', 2), rows('sumcolumns', 1),
   mlp(large, 128, false), mlp(large, 128, true), mlp(large, 4096, false), mlp(large, 4096, true),
   lm(128, 128, 4, 4, 32), lm(256, 384, 6, 6, 64),
@@ -155,8 +159,30 @@ export const siteJobs = {
   tiny: [product(64), mlp(digits, 32, true)],
 };
 
+const forward = (name, options) => ({
+  name: `${name} forward, batch ${options.batch}`, kind: 'network', options: { name, ...options }, rate: (ms) => `${(1e3 * options.batch / ms).toLocaleString('en', { maximumSignificantDigits: 3 })} samples/s`,
+});
+
+/** The forward passes of several families of networks, small enough for a device in software. */
+export const networkJobs = [
+  forward('resnet', { batch: 4, size: 32, widths: [16, 32, 64] }),
+  forward('unet', { batch: 2, size: 32, widths: [16, 32, 64] }),
+  forward('vit', { batch: 4, size: 32, patch: 4, width: 64, heads: 4, blocks: 4 }),
+  forward('bert', { batch: 4, vocab: 1000, context: 64, width: 64, heads: 4, blocks: 4 }),
+  forward('lstm', { batch: 16, time: 32, features: 64, width: 64 }),
+];
+
+/** The same for a GPU with memory of its own. */
+export const largeNetworkJobs = [
+  forward('resnet', { batch: 64, size: 64, widths: [64, 128, 256] }),
+  forward('unet', { batch: 8, size: 128, widths: [64, 128, 256] }),
+  forward('vit', { batch: 64, size: 64, patch: 8, width: 384, heads: 6, blocks: 12 }),
+  forward('bert', { batch: 16, vocab: 30522, context: 128, width: 768, heads: 12, blocks: 12 }),
+  forward('lstm', { batch: 64, time: 64, features: 256, width: 256 }),
+];
+
 /** The sets of jobs by the names in pages' addresses. */
-export const sets = { host: hostJobs, gpu: gpuJobs, cpu: cpuJobs };
+export const sets = { host: hostJobs, gpu: gpuJobs, cpu: cpuJobs, site: siteJobs.small, networks: networkJobs, largeNetworks: largeNetworkJobs };
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 

@@ -65,6 +65,13 @@ with tarfile.open(sys.argv[1], "w:xz", preset=6, dereference=True) as tar:
   execFileSync('python3', ['-c', script, target], { input: JSON.stringify(browserFiles()), stdio: ['pipe', 'inherit', 'inherit'] });
 }
 
+/** Copies what a page loads of the package. */
+function copyPackage(folder) {
+  const dist = join(here, '../../dist');
+  mkdirSync(folder, { recursive: true });
+  for (const name of readdirSync(dist)) if (/\.(js|wasm)$/.test(name)) cpSync(join(dist, name), join(folder, name));
+}
+
 // named splits NAME=PATH arguments that follow a flag.
 const named = (args, flag) => args.flatMap((arg, i) => (args[i - 1] === flag ? [arg.split('=')] : []));
 
@@ -88,6 +95,7 @@ if (args.includes('--chromium')) {
   packChromium(out);
   await bundle(join(here, '../chromium.mjs'), join(out, 'bench'), 'node');
   await bundle(join(here, '../page.mjs'), join(out, 'bench/page'), 'browser');
+  copyPackage(join(out, 'bench/page/rlx'));
   cpSync(dirname(createRequire(import.meta.url).resolve('playwright-core/package.json')), join(out, 'node_modules/playwright-core'), { recursive: true, dereference: true });
 }
 for (const [name, entry] of named(args, '--program')) await bundle(entry, join(out, 'programs', name), 'node', name);

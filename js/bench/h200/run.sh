@@ -4,7 +4,7 @@
 #   bash run.sh RESULTS        writes RESULTS/PEER-STEPS.json, PROGRAM.log and table.txt,
 #                              and where a browser was packed RESULTS/PEER-chromium.json
 #
-# PEERS (rlx jax tfjs), JOBS (gpu or host), STEPS (10 50: steps between two reads; the better
+# PEERS (rlx jax tfjs; empty for none), JOBS (gpu or host), STEPS (10 50: steps between two reads; the better
 # counts), REPEATS and LIMIT (seconds for one program's run) may be set.
 set -uo pipefail
 packed=$(cd "$(dirname "$0")" && pwd)
@@ -36,7 +36,7 @@ export LD_LIBRARY_PATH=$scratch:/usr/local/nvidia/lib64:/usr/local/nvidia/lib:${
 if [ -f "$packed/chromium.tar.xz" ]; then
   python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$packed/chromium.tar.xz" "$scratch/chromium"
   echo "<fontconfig><dir>$scratch/chromium/fonts</dir><cachedir>$scratch/fonts</cachedir></fontconfig>" >"$scratch/fonts.conf"
-  export CHROMIUM=$scratch/browser
+  export CHROMIUM=$scratch/browser RLX_WEBGPU=default RLX_PAGE=$packed/bench/page
   {
     echo '#!/bin/bash'
     echo "export LD_LIBRARY_PATH=$scratch/chromium/lib:\$LD_LIBRARY_PATH FONTCONFIG_FILE=$scratch/fonts.conf"
@@ -55,13 +55,13 @@ for program in "$packed"/programs/*/; do
   timeout "${LIMIT:-240}" "$scratch/node" "$program/$name.mjs" >"$results/$name.log" 2>&1 || { failed=1; echo "$name failed"; }
   tail -n 15 "$results/$name.log"
 done
-for peer in ${PEERS:-rlx jax tfjs}; do
+for peer in ${PEERS-rlx jax tfjs}; do
   for steps in ${STEPS:-10 50}; do
     timeout "${LIMIT:-240}" "$scratch/node" "$packed/bench/node.mjs" "$peer" default "${JOBS:-gpu}" "$steps" "${REPEATS:-5}" \
       >"$results/$peer-$steps.json" 2>"$scratch/log" || { failed=1; echo "$peer with $steps steps failed"; tail -n 5 "$scratch/log"; }
   done
 done
-for peer in ${CHROMIUM:+${PEERS:-rlx jax tfjs}}; do
+for peer in ${CHROMIUM:+${PEERS-rlx jax tfjs}}; do
   timeout "${LIMIT:-240}" "$scratch/node" "$packed/bench/chromium.mjs" "$peer" "${JOBS:-gpu}" 50 "${REPEATS:-5}" \
     >"$results/$peer-chromium.json" 2>"$scratch/log" || { failed=1; echo "$peer in Chromium failed"; tail -n 5 "$scratch/log"; }
 done

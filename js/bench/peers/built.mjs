@@ -1,6 +1,7 @@
 // rlx as a page uses it: graphs that are built and compiled where they run.
 
 import { convolutionParameters, initialParameters, languageParameters, makeBatches, makeTokens, randoms } from '../jobs.mjs';
+import { networkOf, weightValues } from '../networks.mjs';
 
 /** The rows, columns and channels of filters [out, in, rows, columns] in the order [rows, columns, in, out]. */
 function filtersLast({ shape: [outputs, inputs, rows, columns], data }) {
@@ -11,6 +12,40 @@ function filtersLast({ shape: [outputs, inputs, rows, columns], data }) {
   });
   return turned;
 }
+
+/** The operations of networks.mjs in a graph. */
+const operations = (b) => ({
+  image: (x) => x,
+  weight: (name, shape) => b.param(name, 'f32', shape),
+  conv(x, f, bias, stride) {
+    const around = f.shape[0] >> 1;
+    return x.conv2d(f, bias, { strides: [stride, stride], padLo: [around, around], padHi: [around, around] });
+  },
+  patches: (x, f, bias) => x.conv2d(f, bias, { strides: [f.shape[0], f.shape[0]] }),
+  pool: (x) => x.maxPool({ sizes: [2, 2], strides: [2, 2] }),
+  up: (x) => x.resize({ sizes: [2 * x.shape[1], 2 * x.shape[2]], mode: 'nearest' }),
+  join: (x, y) => b.concatenate([x, y], 3),
+  average: (x) => x.mean([1, 2]),
+  tokens: (x) => x.reshape([x.shape[0], x.shape[1] * x.shape[2], x.shape[3]]),
+  relu: (x) => x.relu(),
+  gelu: (x) => x.gelu(),
+  add: (x, y) => x.add(y),
+  dense: (x, w, bias) => x.linear(w, bias),
+  norm: (x, scale, bias) => x.layerNorm(scale, bias),
+  attend(qkv, heads) {
+    const [batch, n, three] = qkv.shape, width = three / 3;
+    const [q, k, v] = qkv.split({ sizes: [width, width, width], axis: 2 }).map((part) => part.reshape([batch, n, heads, width / heads]).transpose([0, 2, 1, 3]));
+    return q.attention(k, v).transpose([0, 2, 1, 3]).reshape([batch, n, width]);
+  },
+  first: (x) => x.slice({ start: [0, 0, 0], size: [x.shape[0], 1, x.shape[2]], stride: [1, 1, 1] }).reshape([x.shape[0], x.shape[2]]),
+  embed: (table, ids) => table.embedding(ids),
+  lstm(x, wx, wh, bias) {
+    const [batch, time] = x.shape, width = wh.shape[0];
+    const zeros = b.constant('f32', [1, batch, width], new Float32Array(batch * width)), none = b.constant('f32', [4 * width], new Float32Array(4 * width));
+    const [, h] = x.transpose([1, 0, 2]).lstm(zeros, zeros, [wx, wh, bias, none]);
+    return h.reshape([batch, width]);
+  },
+});
 
 /** Opens rlx: `rlx` is the module of the package. A step runs in the thread that calls it. */
 export async function open({ rlx, wasm }) {
@@ -53,9 +88,41 @@ export async function open({ rlx, wasm }) {
 
   const named = (parameters) => Object.fromEntries(parameters.map(({ data }, i) => [`${i % 2 ? 'b' : 'w'}${i >> 1}`, data]));
 
+  /** A network's forward pass. */
+  async function network({ name, ...options }) {
+    const { shape, data, ids, build } = networkOf({ name, ...options }), weights = {};
+    let result;
+    const step = rlx.graph('step', (b) => {
+      const o = operations(b), weight = (called, dims) => {
+        weights[called] = dims;
+        return o.weight(called, dims);
+      };
+      const y = build({ ...o, weight }, b.input('x', ids ? 'i32' : 'f32', shape));
+      result = y.shape;
+      b.state('y', 'f32', result);
+      b.setState('y', y);
+    });
+    const program = await compiled({
+      step,
+      probe: rlx.graph('probe', (b) => {
+        const y = b.state('y', 'f32', result);
+        b.setState('y', y);
+        b.output('first', y.square().mean());
+      }),
+    });
+    for (const [called, dims] of Object.entries(weights)) await program.write(called, weightValues(called, dims));
+    await program.bind('step', { x: data });
+    const first = async () => {
+      const { reading } = await program.run('probe', {}, { read: ['first'] });
+      return (await reading).values.first[0];
+    };
+    return { step: () => program.run('step'), sync: first, loss: first, dispose: () => program.close() };
+  }
+
   return {
     name: 'rlx',
     version: '0.1.0',
+    network,
     matmul: ({ n }) => resident([n, n], { a: [[n, n], randoms(n * n, 1)], b: [[n, n], randoms(n * n, 2)] }, (a, b) => a.matmul(b)),
     matvec: ({ n }) => resident([n, 1], { a: [[n, n], randoms(n * n, 1)], x: [[n, 1], randoms(n, 2)] }, (a, x) => a.matmul(x)),
     softmax: ({ rows, cols }) => resident([rows, cols], { a: [[rows, cols], randoms(rows * cols, 1)] }, (a) => a.softmax()),

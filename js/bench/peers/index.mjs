@@ -3,4 +3,13 @@ export const peers = {
   rlx: () => import('./rlx.mjs'),
   jax: () => import('./jax.mjs'),
   tfjs: () => import('./tfjs.mjs'),
+  // As a page uses it, which compiles its graphs: the page's server has the package at /rlx.
+  built: async () => {
+    const { open } = await import('./built.mjs'), at = '/rlx/index.js';
+    return { open: async () => open({ rlx: await import(at) }) };
+  },
+  ort: async () => {
+    const { open } = await import('./ort.mjs');
+    return { open: () => open({ wasm: new URL('/ort.wasm', location.href).href }) };
+  },
 };

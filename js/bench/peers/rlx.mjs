@@ -24,11 +24,11 @@ const common = (program) => ({
   dispose: () => program.close(),
 });
 
-// resident is a job whose inputs stay on the device.
-async function resident(plan, inputs) {
+// resident is a job whose inputs stay on the device; together of its steps make a submission.
+async function resident(plan, inputs, together = 1) {
   const program = await openPlan(plan);
   await program.bind('step', inputs);
-  return { step: () => program.run('step'), ...common(program) };
+  return { step: () => program.run('step', undefined, { steps: together }), ...common(program) };
 }
 
 // rows is a function of a matrix: name is that of its plan.
@@ -91,6 +91,8 @@ export async function open({ device } = {}) {
     version: '0.1.0',
     matmul: ({ n }) => resident(`matmul-${n}`, { a: randoms(n * n, 1), b: randoms(n * n, 2) }),
     matvec: ({ n }) => resident(`matvec-${n}`, { a: randoms(n * n, 1), b: randoms(n, 2) }),
+    matvecs: ({ n, together }) => resident(`matvec-${n}`, { a: randoms(n * n, 1), b: randoms(n, 2) }, together),
+    softmaxes: ({ n, together }) => resident(`softmax-${n}x${n}`, { a: randoms(n * n, 1) }, together),
     softmax: (options) => rows({ ...options, name: 'softmax' }),
     rows,
     mlp,

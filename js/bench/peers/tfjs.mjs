@@ -5,6 +5,7 @@ import '@tensorflow/tfjs-core/dist/public/chained_ops/register_all_chained_ops.j
 import '@tensorflow/tfjs-core/dist/register_all_gradients.js';
 import '@tensorflow/tfjs-backend-webgpu';
 import { adam, convolutionParameters, initialParameters, languageParameters, makeBatches, makeTokens, randoms } from '../jobs.mjs';
+import { networkOf, weightValues } from '../networks.mjs';
 
 // firstNumber waits for a tensor by reading one element of it.
 async function firstNumber(tensor) {
@@ -27,7 +28,7 @@ function repeated(run, inputs) {
   };
 }
 
-function network(variables, x) {
+function perceptron(variables, x) {
   let h = x;
   for (let i = 0; i < variables.length; i += 2) {
     h = tf.add(tf.matMul(h, variables[i]), variables[i + 1]);
@@ -37,7 +38,7 @@ function network(variables, x) {
 }
 
 const mlp = ({ layers, batch, fresh, rate }) => training({
-  lossOf: (variables, x, oneHot) => tf.losses.softmaxCrossEntropy(oneHot, network(variables, x)),
+  lossOf: (variables, x, oneHot) => tf.losses.softmaxCrossEntropy(oneHot, perceptron(variables, x)),
   batches: makeBatches({ layers, batch }), fresh, rate, parameters: initialParameters(layers),
   upload: ({ x, oneHot }) => [tf.tensor2d(x, [batch, layers[0]]), tf.tensor2d(oneHot, [batch, layers.at(-1)])],
 });
@@ -110,6 +111,59 @@ async function training({ lossOf, batches, fresh, rate, parameters, upload, vari
   };
 }
 
+/** The operations of networks.mjs. */
+const operations = (weights) => ({
+  image: (x) => x,
+  weight(name, shape) {
+    weights[name] ??= tf.keep(tf.tensor(weightValues(name, shape), shape));
+    return weights[name];
+  },
+  conv: (x, filter, bias, strides) => strides === 1
+    ? tf.fused.conv2d({ x, filter, bias, strides, pad: 'same' })
+    : tf.fused.conv2d({ x: filter.shape[0] === 1 ? x : tf.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]]), filter, bias, strides, pad: 'valid' }),
+  patches: (x, filter, bias) => tf.fused.conv2d({ x, filter, bias, strides: filter.shape[0], pad: 'valid' }),
+  pool: (x) => tf.maxPool(x, 2, 2, 'valid'),
+  up: (x) => tf.image.resizeNearestNeighbor(x, [2 * x.shape[1], 2 * x.shape[2]]),
+  join: (x, y) => tf.concat([x, y], 3),
+  average: (x) => tf.mean(x, [1, 2]),
+  tokens: (x) => tf.reshape(x, [x.shape[0], -1, x.shape[3]]),
+  relu: tf.relu,
+  gelu: (x) => tf.mul(tf.mul(x, 0.5), tf.add(tf.erf(tf.mul(x, Math.SQRT1_2)), 1)),
+  add: tf.add,
+  dense(x, w, b) { // rows as a matrix: a product of a batch with one matrix is slower here
+    const y = tf.fused.matMul({ a: tf.reshape(x, [-1, w.shape[0]]), b: w, bias: b });
+    return tf.reshape(y, [...x.shape.slice(0, -1), w.shape[1]]);
+  },
+  norm: (x, scale, bias) => tf.add(layerNorm(x, scale), bias),
+  attend(qkv, heads) {
+    const [batch, n, three] = qkv.shape, width = three / 3;
+    const [q, k, v] = tf.split(qkv, 3, 2).map((part) => tf.transpose(tf.reshape(part, [batch, n, heads, width / heads]), [0, 2, 1, 3]));
+    const scores = tf.mul(tf.matMul(q, k, false, true), 1 / Math.sqrt(width / heads));
+    return tf.reshape(tf.transpose(tf.matMul(tf.softmax(scores), v), [0, 2, 1, 3]), [batch, n, width]);
+  },
+  first: (x) => tf.reshape(tf.slice(x, [0, 0, 0], [x.shape[0], 1, x.shape[2]]), [x.shape[0], x.shape[2]]),
+  embed: (table, ids) => tf.gather(table, ids),
+  lstm(x, wx, wh, b) {
+    const [batch, time] = x.shape, width = wh.shape[0];
+    const inputs = tf.unstack(tf.reshape(tf.add(tf.matMul(tf.reshape(x, [batch * time, -1]), wx), b), [batch, time, 4 * width]), 1);
+    let h = tf.zeros([batch, width]), c = h;
+    for (const input of inputs) {
+      const [i, f, g, o] = tf.split(tf.add(input, tf.matMul(h, wh)), 4, 1);
+      c = tf.add(tf.mul(tf.sigmoid(f), c), tf.mul(tf.sigmoid(i), tf.tanh(g)));
+      h = tf.mul(tf.sigmoid(o), tf.tanh(c));
+    }
+    return h;
+  },
+});
+
+/** A network's forward pass. */
+async function network({ name, ...options }) {
+  const { shape, data, ids, build } = networkOf({ name, ...options });
+  const x = tf.tensor(data, shape, ids ? 'int32' : 'float32'), weights = {}, run = () => build(operations(weights), x);
+  tf.dispose(tf.tidy(run));
+  return { ...repeated(run, [x, ...Object.values(weights)]), loss: async () => (await tf.tidy(() => tf.mean(tf.square(run()))).data())[0] };
+}
+
 /** Opens TensorFlow.js on navigator.gpu. */
 export async function open() {
   if (!(await tf.setBackend('webgpu'))) throw new Error('TensorFlow.js finds no WebGPU');
@@ -132,5 +186,6 @@ export async function open() {
     mlp,
     cnn,
     lm,
+    network,
   };
 }

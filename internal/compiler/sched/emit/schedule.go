@@ -63,12 +63,15 @@ const (
 	// PackedRows: a product of one row with packed weights. Lanes threads share a row of weights, in
 	// slices of the shape K, counted from 1, and a workgroup has Rows rows.
 	PackedRows
+	// Registers is Tiles without workgroup memory: each thread loads its operands by itself, and
+	// no barrier is needed.
+	Registers
 )
 
 // familyNames are the names in the text form of schedules, which stored tunings hold.
 var familyNames = [...]string{
 	"sole", "elements", "turned", "rows", "columns", "tiles", "pipelined", "fragments", "warpgroups", "library", "stretches", "lines", "strips",
-	"network", "digits", "flash", "flash_fragments", "flash_mma", "packed_rows",
+	"network", "digits", "flash", "flash_fragments", "flash_mma", "packed_rows", "registers",
 }
 
 // Families is the number of families.

@@ -8,6 +8,11 @@ import (
 // TileSchedules returns the schedules of all tiles with a split-K factor.
 func TileSchedules(parts int) []emit.Schedule { return schedulesOf(tiles, parts) }
 
+// RegisterSchedules returns the schedules of tiles of registers: with 8×8 results of a thread, and 4×4.
+func RegisterSchedules(parts int) []emit.Schedule {
+	return schedulesOf([]tile{registerTiles[0], registerTiles[2]}, parts)
+}
+
 // FragmentSchedules returns the schedules of all fragment tiles.
 func FragmentSchedules(parts int) []emit.Schedule { return schedulesOf(fragmentTiles, parts) }
 

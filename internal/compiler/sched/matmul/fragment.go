@@ -16,8 +16,8 @@ const FragmentLanes = 32
 // fragmentTiles are the tiles that accumulate in fragments, largest first, four subgroups each.
 // Both take at most 32 KiB of workgroup memory. Not measured on a device that has fragments.
 var fragmentTiles = []tile{
-	{64, 64, 16, 32, 32, FragmentLanes, 0},
-	{32, 32, 16, 16, 16, FragmentLanes, 0},
+	{64, 64, 16, 32, 32, FragmentLanes, 0, false},
+	{32, 32, 16, 16, 16, FragmentLanes, 0, false},
 }
 
 // FragmentPad is the padding of a tile's row in workgroup memory, in bytes. It avoids bank

@@ -58,7 +58,7 @@ func (te *tileEmitter) epilogueStore(weight int) func(resultStores) {
 	if emit.WithMma && te.t.lanes > 1 {
 		return te.core.(*fragmentCore).store
 	}
-	if weight*te.t.rm*te.t.rn > maxDirectOps {
+	if weight*te.t.rm*te.t.rn > maxDirectOps && !te.t.registers {
 		return te.storeStaged
 	}
 	return te.storeDirect
@@ -106,6 +106,7 @@ type side struct {
 	kFast     bool        // neighbouring threads load along the contracted space
 	vectors   bool        // the loaded array may be declared as an array of vectors
 	prefix    string
+	coords    []ir.Index // of each free position of a thread, in a tile of registers
 }
 
 func newTileEmitter(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, t tile, parts int) *tileEmitter {
@@ -153,7 +154,9 @@ func newTileEmitter(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, t t
 		te.core = newFragmentCore(te)
 		return te
 	}
-	te.slot = e.Shared("tiles", ir.F32, 4, t.sharedBytes()/16)
+	if !t.registers {
+		te.slot = e.Shared("tiles", ir.F32, 4, t.sharedBytes()/16)
+	}
 	return te
 }
 
@@ -198,6 +201,9 @@ func (te *tileEmitter) kernel(title string, finish func(resultStores), result re
 	if emit.WithMma && te.t.stages > 0 {
 		p := newPipeline(te)
 		begin, step, end = p.begin, p.step, p.end
+	}
+	if te.t.registers {
+		begin, step = te.nameFree, te.multiplyLoaded
 	}
 	te.core.declare()
 	begin()
@@ -368,25 +374,15 @@ func (te *tileEmitter) vectorCoords(s *side, v int) (vec, k scalar.Expr) {
 
 // prefetch loads a thread's share of a step's tiles into registers.
 func (te *tileEmitter) prefetch(step scalar.Expr) {
-	rd := te.Reader()
-	load := rd.Operand(te.out.c.Node)
-	length := fusion.Product(te.out.c.K)
+	factor := te.factors()
 	first := scalar.Mul(scalar.Add(scalar.Mul(te.part, loop.Int(te.steps)), step), loop.Int(te.t.k))
 	k := te.let("k", first, te.parts*te.steps*te.t.k-1)
 	te.eachPrefetch(func(s *side, v int, names []string) {
 		vec, kk := te.vectorCoords(s, v)
-		pos := scalar.Add(k, kk)
-		inside := scalar.ConstBool(true)
-		if te.parts*te.steps*te.t.k > length {
-			inside = scalar.Lt(pos, loop.Int(length))
-			pos = scalar.Min(pos, loop.Int(length-1))
-		}
-		kAt := te.Unflatten(te.Simplify(pos), te.out.c.K)
 		values := make([]scalar.Expr, 4)
 		for j := range values {
 			f := scalar.Add(scalar.Add(s.first, scalar.Mul(vec, loop.Int(4))), loop.Int(j))
-			x := te.out.c.Factor(s.operand, te.out.batch, te.freeAt(s, f), kAt, load)
-			values[j] = scalar.Select(inside, x, scalar.ConstF(ir.F32, 0))
+			values[j] = factor(s, te.freeAt(s, f), scalar.Add(k, kk))
 		}
 		if s.vectors && te.loadVector(values) {
 			te.assignAll(names, values)
@@ -395,6 +391,23 @@ func (te *tileEmitter) prefetch(step scalar.Expr) {
 		te.Body = append(te.Body, te.NameAll(values)...)
 		te.assignAll(names, values)
 	})
+}
+
+// factors returns a function that reads an operand at free coordinates and a contracted position:
+// 0 beyond the last.
+func (te *tileEmitter) factors() func(s *side, free ir.Index, k scalar.Expr) scalar.Expr {
+	rd := te.Reader()
+	load := rd.Operand(te.out.c.Node)
+	length := fusion.Product(te.out.c.K)
+	return func(s *side, free ir.Index, k scalar.Expr) scalar.Expr {
+		inside := scalar.ConstBool(true)
+		if te.parts*te.steps*te.t.k > length {
+			inside = scalar.Lt(k, loop.Int(length))
+			k = scalar.Min(k, loop.Int(length-1))
+		}
+		x := te.out.c.Factor(s.operand, te.out.batch, free, te.Unflatten(te.Simplify(k), te.out.c.K), load)
+		return scalar.Select(inside, x, scalar.ConstF(ir.F32, 0))
+	}
 }
 
 func (te *tileEmitter) assignAll(names []string, values []scalar.Expr) {

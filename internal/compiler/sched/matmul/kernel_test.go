@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/internal/compiler/sched/matmul"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -15,12 +16,15 @@ import (
 
 func TestContractionsInEveryTile(t *testing.T) {
 	shapes := []struct{ m, n, k, parts int }{{130, 70, 33, 1}, {130, 70, 53, 3}, {128, 128, 16, 1}, {5, 200, 9, 1}, {64, 64, 1, 1}, {20, 20, 96, 2}}
-	for i := range matmul.TileSchedules(1) {
+	every := func(parts int) []emit.Schedule {
+		return slices.Concat(matmul.TileSchedules(parts), matmul.RegisterSchedules(parts))
+	}
+	for i := range every(1) {
 		for _, s := range shapes {
 			for layout, behind := range map[string]func(*ir.Builder, ir.Value) ir.Value{"nn": ops.Relu, "tn": ops.Gelu, "nt": ops.Relu, "tt": ops.Gelu} {
 				t.Run(fmt.Sprintf("tile %d, %dx%dx%d/%d %s", i, s.m, s.n, s.k, s.parts, layout), func(t *testing.T) {
 					g := schedtest.Build(t, func(b *ir.Builder) { schedtest.MatmulBias(b, s.m, s.n, s.k, layout, behind) })
-					names := schedtest.RunOn(t, g, schedtest.ContractionsBy(t, g, plan.WebGPU(), matmul.TileSchedules(s.parts)[i]), 0)
+					names := schedtest.RunOn(t, g, schedtest.ContractionsBy(t, g, plan.WebGPU(), every(s.parts)[i]), 0)
 					if want := min(s.parts, 2); len(names) != want {
 						t.Errorf("kernels %v, want %d", names, want)
 					}
@@ -44,7 +48,7 @@ func TestSampleContractionsInEveryTile(t *testing.T) {
 				z := b.Add1(op, s.Attrs, x, y)
 				b.Output("z", ops.Sub(b, ops.ConstLike(b, z, 2), z))
 			})
-			for i, tile := range matmul.TileSchedules(1) {
+			for i, tile := range slices.Concat(matmul.TileSchedules(1), matmul.RegisterSchedules(1)) {
 				t.Run(fmt.Sprintf("%s %s tile %d", op, s.Name, i), func(t *testing.T) {
 					schedtest.RunOn(t, g, schedtest.ContractionsBy(t, g, plan.WebGPU(), tile), 0)
 				})

@@ -21,8 +21,8 @@ import (
 // instructions. Steps twice as long overflow the instruction cache and ran at 48.4 instead
 // of 52.0.
 var (
-	wide           = tile{128, 128, 8, 16, 8, 1, 2}
-	tall           = tile{64, 128, 16, 8, 8, 1, 2}
+	wide           = tile{128, 128, 8, 16, 8, 1, 2, false}
+	tall           = tile{64, 128, 16, 8, 8, 1, 2, false}
 	pipelinedTiles = []tile{wide, tall}
 )
 

@@ -44,6 +44,9 @@ func (w *Space) Rule() emit.Schedule {
 		return t.schedule(parts)
 	}
 	if small(w.c) {
+		if reduce.CostlyBarriers(w.e.Caps) {
+			return reduce.RowPerThread(w.reduction.Group)
+		}
 		return reduce.RowPerFewThreads(w.reduction.Group)
 	}
 	return w.reduction.Rule()
@@ -79,7 +82,7 @@ func (w *Space) Candidates() []emit.Ranked {
 		return list
 	}
 	for _, t := range allTiles() {
-		if t.fits(w.e.Caps) && (t.stages == 0 || w.asyncCopyable()) {
+		if t.registers == reduce.CostlyBarriers(w.e.Caps) && t.fits(w.e.Caps) && (t.stages == 0 || w.asyncCopyable()) {
 			list = append(list, w.ranked(t.schedule(t.parts(w.c, w.e.Caps))), w.ranked(t.schedule(1)))
 		}
 	}
@@ -98,7 +101,7 @@ func (w *Space) Fits(s emit.Schedule) bool {
 			return w.device.has(s) && (s.Family == emit.Library || w.canSplit(s))
 		}
 	}
-	if s.Family == emit.Tiles || s.Family == emit.Pipelined || s.Family == emit.Fragments {
+	if s.Family == emit.Tiles || s.Family == emit.Registers || s.Family == emit.Pipelined || s.Family == emit.Fragments {
 		t, ok := tileFor(s)
 		return ok && tileable(w.c) && t.fits(w.e.Caps) && w.canSplit(s) && (t.stages == 0 || w.asyncCopyable())
 	}
@@ -134,6 +137,8 @@ func (w *Space) Emit(s emit.Schedule) []emit.Launch {
 func (t tile) schedule(parts int) emit.Schedule {
 	family := emit.Tiles
 	switch {
+	case t.registers:
+		family = emit.Registers
 	case t.lanes > 1:
 		family = emit.Fragments
 	case t.stages > 0:
@@ -145,9 +150,9 @@ func (t tile) schedule(parts int) emit.Schedule {
 // allTiles returns the tiles of all targets.
 func allTiles() []tile {
 	if emit.WithMma {
-		return slices.Concat(fragmentTiles, pipelinedTiles, tiles)
+		return slices.Concat(fragmentTiles, pipelinedTiles, tiles, registerTiles)
 	}
-	return tiles
+	return slices.Concat(tiles, registerTiles)
 }
 
 // tileFor returns the tile of a schedule.

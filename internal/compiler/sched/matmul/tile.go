@@ -14,8 +14,12 @@ import (
 // tile is the shape of a tiled contraction. A workgroup computes m×n results and each thread
 // rm×rn of them, or together threads do as a subgroup. A step is k contracted positions. m, n,
 // rm and rn are multiples of 4, the vector width. A nonzero stages selects the pipeline of
-// asynchronous copies with that many stages in workgroup memory.
-type tile struct{ m, n, k, rm, rn, lanes, stages int }
+// asynchronous copies with that many stages in workgroup memory. A tile of registers has no
+// workgroup memory, see [tileEmitter.multiplyLoaded].
+type tile struct {
+	m, n, k, rm, rn, lanes, stages int
+	registers                      bool
+}
 
 // tiles are the candidates, in the order of trial. Larger ones load less per result, smaller
 // ones make more workgroups, narrow ones waste less on narrow results. The second is for tuners:
@@ -23,17 +27,20 @@ type tile struct{ m, n, k, rm, rn, lanes, stages int }
 // µs with it and 517 with the first, and some of its products took 1.8 times as long as with the
 // first (H200, WebGPU).
 var tiles = []tile{
-	{64, 128, 8, 8, 8, 1, 0},
-	{128, 128, 8, 8, 8, 1, 0},
-	{64, 64, 8, 8, 8, 1, 0},
-	{32, 32, 16, 4, 4, 1, 0},
-	{64, 16, 16, 4, 4, 1, 0},
-	{16, 64, 16, 4, 4, 1, 0},
+	{64, 128, 8, 8, 8, 1, 0, false},
+	{128, 128, 8, 8, 8, 1, 0, false},
+	{64, 64, 8, 8, 8, 1, 0, false},
+	{32, 32, 16, 4, 4, 1, 0, false},
+	{64, 16, 16, 4, 4, 1, 0, false},
+	{16, 64, 16, 4, 4, 1, 0, false},
 }
 
 // tilesFor returns the candidates on a target: where it has fragments, fragment tiles replace
 // others as wide.
 func tilesFor(caps loop.Caps) []tile {
+	if reduce.CostlyBarriers(caps) {
+		return registerTiles
+	}
 	if emit.WithMma && caps.Fragments {
 		narrow := slices.DeleteFunc(slices.Clone(tiles), func(t tile) bool { return min(t.m, t.n) >= fragmentTiles[1].m })
 		return append(slices.Clone(fragmentTiles), narrow...)
@@ -74,6 +81,9 @@ func (t tile) threads() int { return t.m / t.rm * (t.n / t.rn) * t.lanes }
 // sharedBytes returns the bytes of workgroup memory of a tile: two buffers of both operands, all
 // stages of a pipeline, or the buffers of fragments.
 func (t tile) sharedBytes() int {
+	if t.registers {
+		return 0
+	}
 	if emit.WithMma && t.stages > 0 {
 		return t.pipelineBytes()
 	}
@@ -88,7 +98,7 @@ func (t tile) sharedBytes() int {
 // half of that for one of 16. It keeps k, so that split-K cuts at the same places, and each
 // thread loads one vector of each operand.
 func (t tile) draft() (tile, bool) {
-	return tile{32, 32, t.k, 4, 4, 1, 0}, t.rm*t.rn > 16 && t.lanes == 1 && t.stages == 0
+	return tile{32, 32, t.k, 4, 4, 1, 0, t.registers}, t.rm*t.rn > 16 && t.lanes == 1 && t.stages == 0
 }
 
 // count returns the number of tiles that cover the results of a contraction.
@@ -135,6 +145,9 @@ func chooseTile(c *fusion.Contraction, caps loop.Caps) (best tile, parts int, ok
 	all := tilesFor(caps)
 	for _, t := range all {
 		minPadded = min(minPadded, t.padded(c))
+	}
+	if reduce.CostlyBarriers(caps) {
+		return chooseRegisters(c, caps, minPadded)
 	}
 	groups := 0
 	for _, t := range all {
@@ -209,6 +222,9 @@ const copiedRate = 1.48
 // cost estimates the nanoseconds of a tiled contraction with split-K parts.
 func (t tile) cost(c *fusion.Contraction, parts int, caps loop.Caps) float64 {
 	d, groups := caps.Profile(), t.count(c)*parts
+	if t.registers {
+		return t.registersCost(c, parts, d)
+	}
 	steps := emit.CeilDiv(fusion.Product(c.K), parts*t.k)
 	own := 2 * float64(t.m*t.n*t.k*steps)
 	waves := math.Ceil(float64(groups) / float64(d.Processors))
