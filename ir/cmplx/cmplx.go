@@ -79,14 +79,16 @@ func Sqrt(b *ir.Builder, z ir.Value) ir.Value {
 	if !ok {
 		return ir.Value{}
 	}
-	// t² = (|z| + |re|)/2 has no cancellation; the other part is im/2t.
+	// t² = (|z| + |re|)/2 has no cancellation; the other part is im/2t. |re| is differentiable at 0 on
+	// the side that is selected below.
 	half, zero := ops.ConstLike(b, re, 0.5), ops.ZerosLike(b, re)
-	square := ops.Add(b, ops.Mul(b, half, ops.Hypot(b, re, im)), ops.Mul(b, half, ops.Abs(b, re)))
+	right := ops.Ge(b, re, zero)
+	size := ops.Select(b, right, re, ops.Neg(b, re))
+	square := ops.Add(b, ops.Mul(b, half, ops.Hypot(b, re, im)), ops.Mul(b, half, size))
 	none := ops.Eq(b, square, zero)
 	t := ops.Sqrt(b, ops.Select(b, none, ops.OnesLike(b, square), square))
 	other := ops.Div(b, ops.Mul(b, half, im), t)
 	t = ops.Select(b, none, zero, t)
-	right := ops.Ge(b, re, zero)
 	return ops.Complex(b,
 		ops.Select(b, right, t, ops.Mul(b, other, ops.CopySign(b, ops.OnesLike(b, im), im))),
 		ops.Select(b, right, other, ops.CopySign(b, t, im)))

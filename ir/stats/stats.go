@@ -69,7 +69,8 @@ func nanVar(b *ir.Builder, x ir.Value, correction int, axes []int) ir.Value {
 	least := ops.OnesLike(b, n)
 	mean := ops.Div(b, sum(known(b, x, 0)), ops.Max(b, n, least))
 	squares := ops.ReduceSum(b, ops.Square(b, known(b, ops.Sub(b, x, mean), 0)), axes...)
-	freedom := ops.Sub(b, count(b, x, axes), ops.ConstLike(b, x, float64(correction)))
+	left := count(b, x, axes)
+	freedom := ops.Sub(b, left, ops.ConstLike(b, left, float64(correction)))
 	positive := ops.Gt(b, freedom, ops.ZerosLike(b, freedom))
 	return ops.Div(b, squares, ops.Select(b, positive, freedom, ops.ConstLike(b, freedom, math.NaN())))
 }
