@@ -120,7 +120,7 @@ function piecesOf(s: Sampler, at: Value, n: number): Piece[] {
 
 /** One element of each position, times its weights. */
 function term(x: Value, corner: readonly Piece[]): Value {
-  const y = x.gather(x.builder.stack(corner.map(({ index }) => index), -1), { axes: corner.map((_, i) => i + 1), operandBatch: [0], indexBatch: [0], outside: 'fill' });
+  const y = x.gather(x.builder.stack(corner.map(({ index }) => index), corner[0]!.index.shape.length), { axes: corner.map((_, i) => i + 1), operandBatch: [0], indexBatch: [0], outside: 'fill' });
   const weights = corner.flatMap(({ weight }) => weight ?? []);
   return weights.length ? y.mul(weights.reduce((all, w) => all.mul(w)).expandDims(-1)) : y;
 }
