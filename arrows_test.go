@@ -23,7 +23,8 @@ var layers = [][]string{
 	{"ir"},
 	{"internal/derive", "internal/tensorfile"},
 	{"ir/ops"},
-	{"ir/nn"},
+	{"internal/argument"},
+	{"ir/nn", "ir/image", "ir/signal", "ir/cmplx", "ir/stats", "ir/losses"},
 	{"autodiff", "internal/compiler/padding", "internal/compiler/passes", "internal/workload", "ir/format"},
 	{"internal/hfconfig"},
 	{"ir/irtest", "ir/lm"},
@@ -48,6 +49,7 @@ var layers = [][]string{
 	{"native/safetensors", "native/dataset", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "webgpu/internal/exec", "internal/conformance"},
 	{"webgpu", "wasm", "native/coreml", "native/lm", "internal/coreml/software"}, // a training session and the software Core ML run graphs on the CPU
 	{""}, // the root
+	{"internal/functiontest"},
 	{"native/lm/generate", "native/lm/perplexity", "native/models"},
 	{"native/lm/serve"},
 	{"demo", "js", "native/opsdoc", "native/rlx", "native/collective/example", "internal/applecheck/whole", "internal/coreml/suite"},

@@ -12,7 +12,8 @@ import (
 // ownFolders are the folders, within the module, whose frames are skipped to find the user's call.
 // Frames go by files, as a function literal of an inlined function bears the caller's name.
 var ownFolders = [...]string{
-	"ir/", "ir/ops/", "ir/nn/", "internal/derive/", "internal/compiler/passes/", "autodiff/", "autodiff/optim/",
+	"ir/", "ir/ops/", "ir/nn/", "ir/image/", "ir/signal/", "ir/cmplx/", "ir/stats/", "ir/losses/",
+	"internal/argument/", "internal/derive/", "internal/compiler/passes/", "autodiff/", "autodiff/optim/",
 }
 
 // moduleFolder is where the files of the module are, as the compiler names them.

@@ -22,6 +22,9 @@ type ConvOptions struct {
 	// Pad is the number of zeros on both sides; of a transposed convolution, the elements cut off
 	// from both. nil means 0, "valid".
 	Pad []int
+	// PaddingMode is what Pad and Same pad with: [PadZeros], also for "", [PadReflect], [PadReplicate] or
+	// [PadCircular]. Not for transposed convolutions.
+	PaddingMode string
 	// OutputPad is added at the end of a transposed convolution; nil means 0.
 	OutputPad []int
 	// Groups divides the channels into groups with one convolution each; 0 means 1. With as many
@@ -36,6 +39,14 @@ type ConvOptions struct {
 	// last axis. The weight has the same axes in both.
 	ChannelsFirst bool
 }
+
+// What convolutions pad with, in PyTorch's words.
+const (
+	PadZeros     = "zeros"
+	PadReflect   = "reflect"   // the image mirrored, without its edge
+	PadReplicate = "replicate" // the edge, repeated
+	PadCircular  = "circular"  // the image, repeated
+)
 
 // Conv1d returns the convolution of x, [batch, time, in]: [batch, time, out]. See [Conv2d].
 func Conv1d(b *ir.Builder, x ir.Value, out, kernel int, o ...ConvOptions) ir.Value {
@@ -89,6 +100,7 @@ func conv(b *ir.Builder, x ir.Value, axes, out, kernel int, o []ConvOptions) (y 
 		if opts.Same {
 			low, high = ops.SamePadding(opts.Kernel, opts.Dilation)
 		}
+		x, low, high := l.padded(opts, low, high)
 		weight, bias := l.convParams(opts, in/opts.Groups, out, in/opts.Groups)
 		if axes == 2 && !opts.ChannelsFirst {
 			y = ops.Conv2D(b, x, weight, bias, ops.Conv2DAttrs{Strides: opts.Stride, Dilations: opts.Dilation, PadLo: low, PadHi: high, Groups: opts.Groups})
@@ -102,6 +114,24 @@ func conv(b *ir.Builder, x ir.Value, axes, out, kernel int, o []ConvOptions) (y 
 		}
 	})
 	return y
+}
+
+// padded pads the spatial axes of x by elements of its own, and returns the padding that is left.
+func (l *layer) padded(o ConvOptions, low, high []int) (x ir.Value, restLow, restHigh []int) {
+	modes := map[string]string{PadReflect: ops.PadReflect, PadReplicate: ops.PadEdge, PadCircular: ops.PadWrap}
+	mode, ok := modes[o.PaddingMode]
+	if !ok {
+		l.require(o.PaddingMode == "" || o.PaddingMode == PadZeros, "PaddingMode is %q: it must be %q, %q, %q or %q", o.PaddingMode, PadZeros, PadReflect, PadReplicate, PadCircular)
+		return l.x, low, high
+	}
+	around := func(list []int) []int {
+		if o.ChannelsFirst {
+			return slices.Concat([]int{0, 0}, list)
+		}
+		return slices.Concat([]int{0}, list, []int{0})
+	}
+	none := make([]int, len(low))
+	return ops.PadMode(l.Builder, l.x, around(low), around(high), mode), none, none
 }
 
 // layouts returns the axes of batch, features and space of a convolution over some axes. The weight
@@ -121,6 +151,7 @@ func layouts(axes int, channelsFirst bool) ops.ConvAttrs {
 func convTranspose(b *ir.Builder, x ir.Value, axes, out, kernel int, o []ConvOptions) (y ir.Value) {
 	opts := option(b, "conv_transpose", o)
 	within(b, "conv_transpose", opts.Name, x, func(l *layer) {
+		l.require(opts.PaddingMode == "", "PaddingMode is %q: it must be left out for a transposed convolution", opts.PaddingMode)
 		in, ok := l.convolution(&opts, axes, out, kernel)
 		if !ok || !l.require(!opts.Same, "Same is set: a transposed convolution must have Pad instead") {
 			return

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -178,5 +179,59 @@ func Embedding(b *ir.Builder, ids ir.Value, rows, width int, o ...EmbeddingOptio
 			y = table.rows(b, ids, opts.DType, look)
 		}
 	})
+	return y
+}
+
+// EmbeddingBagOptions are the options of [EmbeddingBag].
+type EmbeddingBagOptions struct {
+	EmbeddingOptions
+	// Mode is how the rows of a bag are combined: "mean", also for "", "sum" or "max".
+	Mode string
+	// Weights multiply the rows, of the shape of ids; for the mode sum alone.
+	Weights ir.Value
+	// Padding is an id that counts for nothing, unless it is nil. A bag without other ids is 0.
+	Padding *int
+}
+
+// EmbeddingBag returns the mean, the sum or the maximum of the rows of a table at integer ids [...,
+// count]: [..., width], as torch.nn.EmbeddingBag. Bags of various lengths are filled up with the id
+// Padding. The parameter, its scope and errors are those of [Embedding].
+func EmbeddingBag(b *ir.Builder, ids ir.Value, rows, width int, o ...EmbeddingBagOptions) ir.Value {
+	opts := option(b, "embedding_bag", o)
+	y := Embedding(b, ids, rows, width, opts.EmbeddingOptions)
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	l := &layer{b, "embedding_bag", ids}
+	l.require(slices.Contains([]string{"", "mean", "sum", "max"}, opts.Mode), "Mode is %q: it must be mean, sum or max", opts.Mode)
+	l.require(!opts.Weights.Valid() || opts.Mode == "sum", "Weights are given: Mode is %q, and must be sum", opts.Mode)
+	if !l.rank(1, "[..., count]") {
+		return ir.Value{}
+	}
+	if opts.Weights.Valid() {
+		y = ops.Mul(b, y, ops.ExpandDims(b, opts.Weights, -1))
+	}
+	mean := opts.Mode == "" || opts.Mode == "mean"
+	if opts.Padding == nil {
+		switch {
+		case mean:
+			return ops.Mean(b, y, -2)
+		case opts.Mode == "sum":
+			return ops.ReduceSum(b, y, -2)
+		}
+		return ops.ReduceMax(b, y, -2)
+	}
+	counts := ops.Ne(b, ids, ops.ConstLike(b, ids, float64(*opts.Padding)))
+	number := ops.ReduceSum(b, ops.Convert(b, ops.ExpandDims(b, counts, -1), y.DType()), -2)
+	shown := ops.BroadcastTo(b, ops.ExpandDims(b, counts, -1), y.Shape())
+	if opts.Mode == "max" {
+		y = ops.ReduceMax(b, ops.Select(b, shown, y, ops.ConstLike(b, y, math.Inf(-1))), -2)
+		some := ops.BroadcastTo(b, ops.Gt(b, number, ops.ZerosLike(b, number)), y.Shape())
+		return ops.Select(b, some, y, ops.ZerosLike(b, y))
+	}
+	y = ops.ReduceSum(b, ops.Select(b, shown, y, ops.ZerosLike(b, y)), -2)
+	if mean {
+		y = ops.Div(b, y, ops.Max(b, number, ops.OnesLike(b, number)))
+	}
 	return y
 }

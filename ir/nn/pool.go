@@ -1,6 +1,9 @@
 package nn
 
 import (
+	"math"
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -18,6 +21,9 @@ type PoolOptions struct {
 	Same bool
 	// Pad is the padding on both sides; nil means 0.
 	Pad []int
+	// CeilMode adds a window at the end where the last one would leave elements out, if it begins within
+	// x or the padding before it. The spatial axes are then constant.
+	CeilMode bool
 	// ExcludePad leaves padding out of the mean of AvgPool; PyTorch's count_include_pad is its
 	// opposite.
 	ExcludePad bool
@@ -31,7 +37,12 @@ type PoolOptions struct {
 // for options outside their domain.
 func MaxPool(b *ir.Builder, x ir.Value, size int, o ...PoolOptions) ir.Value {
 	opts := option(b, "max_pool", o)
-	return pool(b, "max_pool", x, size, opts, func(x ir.Value, a ops.PoolAttrs) ir.Value { return ops.MaxPool(b, x, a) })
+	return pool(b, "max_pool", x, size, opts, func(x ir.Value, a ops.PoolAttrs) ir.Value {
+		if opts.CeilMode {
+			x, a = longer(b, x, a, math.Inf(-1))
+		}
+		return ops.MaxPool(b, x, a)
+	})
 }
 
 // AvgPool returns the mean of each window of x, [batch, spatial axes..., channels], with size
@@ -40,6 +51,9 @@ func MaxPool(b *ir.Builder, x ir.Value, size int, o ...PoolOptions) ir.Value {
 func AvgPool(b *ir.Builder, x ir.Value, size int, o ...PoolOptions) ir.Value {
 	opts := option(b, "avg_pool", o)
 	return pool(b, "avg_pool", x, size, opts, func(x ir.Value, a ops.PoolAttrs) ir.Value {
+		if opts.CeilMode {
+			return ceilAvgPool(b, x, a, !opts.ExcludePad)
+		}
 		return ops.AvgPool(b, x, ops.AvgPoolAttrs{PoolAttrs: a, CountIncludePad: !opts.ExcludePad})
 	})
 }
@@ -68,7 +82,70 @@ func pool(b *ir.Builder, kind string, x ir.Value, size int, o PoolOptions, f fun
 	if o.Same {
 		a.PadLo, a.PadHi = ops.SamePadding(o.Window, o.Dilation)
 	}
-	return channelsLast(l, o.ChannelsFirst, func(x ir.Value) ir.Value { return f(x, a) })
+	return channelsLast(l, o.ChannelsFirst, func(x ir.Value) ir.Value {
+		for i := range axes {
+			if n, ok := x.Dim(i + 1).Const(); o.CeilMode && ok {
+				l.require(n+a.PadLo[i]+a.PadHi[i] > (a.Sizes[i]-1)*a.Dilations[i], "axis %d of x, %s, is shorter than the window", i+1, x.Type())
+			} else if o.CeilMode {
+				l.fail(ir.Errorf(ir.ErrSymbol, "axis %d of x is %s: it must be a number with CeilMode", i+1, x.Dim(i+1)))
+			}
+		}
+		if b.Err() != nil {
+			return ir.Value{}
+		}
+		return f(x, a)
+	})
+}
+
+// longer pads x, so that windows without padding leave nothing out but what would begin in the padding
+// at the end.
+func longer(b *ir.Builder, x ir.Value, a ops.PoolAttrs, value float64) (ir.Value, ops.PoolAttrs) {
+	low, high := make([]int, x.Rank()), make([]int, x.Rank())
+	for i, stride := range a.Strides {
+		n, _ := x.Dim(i + 1).Const()
+		extent := (a.Sizes[i]-1)*a.Dilations[i] + 1
+		rest := n + a.PadLo[i] + a.PadHi[i] - extent
+		count := (rest+stride-1)/stride + 1
+		if (count-1)*stride >= n+a.PadLo[i] {
+			count--
+		}
+		low[i+1], high[i+1] = a.PadLo[i], (count-1)*stride+extent-n-a.PadLo[i] // negative where nothing reads the end
+	}
+	a.PadLo, a.PadHi = make([]int, len(a.Sizes)), make([]int, len(a.Sizes))
+	return ops.Pad(b, x, ops.Const(b, x.DType(), value), low, high, nil), a
+}
+
+// ceilAvgPool is the mean over windows of which the last may reach beyond the padding: what is there
+// does not count.
+func ceilAvgPool(b *ir.Builder, x ir.Value, a ops.PoolAttrs, countPad bool) ir.Value {
+	padded, whole := longer(b, x, a, 0)
+	y := ops.AvgPool(b, padded, ops.AvgPoolAttrs{PoolAttrs: whole, CountIncludePad: true})
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	for i, size := range a.Sizes {
+		n, _ := x.Dim(i + 1).Const()
+		first, end := a.PadLo[i], a.PadLo[i]+n
+		if countPad {
+			first, end = 0, end+a.PadHi[i]
+		}
+		counted, _ := y.Dim(i + 1).Const()
+		factors := make([]float64, counted)
+		for k := range factors {
+			elements := 0
+			for j := range size {
+				if at := k*a.Strides[i] + j*a.Dilations[i]; at >= first && at < end {
+					elements++
+				}
+			}
+			factors[k] = float64(size) / float64(elements)
+		}
+		if slices.Max(factors) > 1 {
+			f := ops.Literal(b, ir.Floats(y.DType(), factors))
+			y = ops.Mul(b, y, ops.BroadcastInDim(b, f, y.Shape(), []int{i + 1}))
+		}
+	}
+	return y
 }
 
 // GlobalAvgPool returns the mean of x, [batch, spatial axes..., channels], over the spatial axes:

@@ -19,6 +19,9 @@ type RecurrentOptions struct {
 	TimeFirst bool
 	// Relu replaces the tanh of RNN.
 	Relu bool
+	// ResetBefore makes the reset gate of GRU multiply the state before the product with the weights, as Cho
+	// et al. first had it (Keras's reset_after=False); by default it multiplies the product, as in PyTorch.
+	ResetBefore bool
 	// NoBias leaves the biases out.
 	NoBias bool
 	// Dropout is the rate at which the results of all layers but the last are dropped in training.
@@ -82,6 +85,7 @@ func (r *recurrence) complete() bool {
 	r.require(r.hidden >= 1 && o.Layers >= 0, "hidden is %d and Layers %d: the first must be 1 or more, the second not negative", r.hidden, o.Layers)
 	plain, cells := r.states == 1 && r.gates == 1, r.states == 2
 	r.require(plain || !o.Relu, "Relu is set: it must be left out, as it is for RNN")
+	r.require(r.kind == "gru" || !o.ResetBefore, "ResetBefore is set: it must be left out, as it is for GRU")
 	r.require(cells || !o.Cell.Valid(), "Cell is given: it must be left out, as it is for LSTM")
 	r.require(o.Dropout >= 0 && o.Dropout < 1, "Dropout is %v: it must be in [0, 1)", o.Dropout)
 	r.require(contextOf(r.Builder).cache == nil || !o.Bidirectional, "Bidirectional is set: it must be left out with a cache")
@@ -105,7 +109,7 @@ func (r *recurrence) build() (y ir.Value, last [2]ir.Value) {
 			begin[k], keeps[k] = r.carried(name, x.Dim(0), ir.N(r.o.Layers*r.dirs), x.Dim(1), ir.N(r.hidden))
 		}
 	}
-	whole := r.o.Dropout == 0 || r.o.Layers == 1
+	whole := (r.o.Dropout == 0 || r.o.Layers == 1) && !r.o.ResetBefore // whether one op computes all layers
 	var finals [2][]ir.Value
 	var weights []ir.Value
 	for k := range r.o.Layers {
@@ -172,9 +176,44 @@ func (r *recurrence) run(x ir.Value, in [2]ir.Value, weights []ir.Value) (y ir.V
 	case "lstm":
 		y, out[0], out[1] = ops.LSTM(r.Builder, x, in[0], in[1], weights, a)
 	case "gru":
+		if r.o.ResetBefore {
+			y, out[0] = r.resetBefore(x, in[0], weights)
+			break
+		}
 		y, out[0] = ops.GRU(r.Builder, x, in[0], weights, a)
 	default:
 		y, out[0] = ops.RNN(r.Builder, x, in[0], weights, a)
 	}
 	return y, out
+}
+
+// resetBefore runs one layer of GRU, in one or both directions, whose reset gate multiplies the state
+// before the product: n = tanh(x·W + b + (r·h)·U + c).
+func (r *recurrence) resetBefore(x, h ir.Value, weights []ir.Value) (y, last ir.Value) {
+	b := r.Builder
+	var ys, finals []ir.Value
+	for dir := range r.dirs {
+		w := weights[4*dir:]
+		first := ops.Squeeze(b, ops.SliceAxis(b, h, 0, ir.N(dir), ir.N(1)), 0)
+		carries, out := ops.Scan(b, ops.Loop{
+			Consts: []ir.Value{w[1], w[3]}, Carries: []ir.Value{first}, Xs: []ir.Value{ops.Linear(b, x, w[0], w[2])}, Reverse: dir == 1,
+			Body: func(b *ir.Builder, consts, carries, xs []ir.Value) (next, ys []ir.Value) {
+				n := ir.N(r.hidden)
+				part := func(v ir.Value, i, count int) ir.Value {
+					return ops.SliceAxis(b, v, -1, ir.N(i*r.hidden), ir.N(count*r.hidden))
+				}
+				gates := ops.Sigmoid(b, ops.Add(b, part(xs[0], 0, 2), ops.Linear(b, carries[0], part(consts[0], 0, 2), part(consts[1], 0, 2))))
+				reset, update := ops.SliceAxis(b, gates, -1, ir.N(0), n), ops.SliceAxis(b, gates, -1, n, n)
+				product := ops.Linear(b, ops.Mul(b, reset, carries[0]), part(consts[0], 2, 1), part(consts[1], 2, 1))
+				fresh := ops.Tanh(b, ops.Add(b, part(xs[0], 2, 1), product))
+				h := ops.Add(b, fresh, ops.Mul(b, update, ops.Sub(b, carries[0], fresh)))
+				return []ir.Value{h}, []ir.Value{h}
+			},
+		})
+		if b.Err() != nil {
+			return y, last
+		}
+		ys, finals = append(ys, out[0]), append(finals, carries[0])
+	}
+	return ops.Concatenate(b, 2, ys...), ops.Stack(b, 0, finals...)
 }

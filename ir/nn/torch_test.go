@@ -163,8 +163,48 @@ var layers = map[string]func(b *ir.Builder, in map[string]ir.Value) []ir.Value{
 		y, loss := nn.MoE(b, in["x"], 3, nn.MoEOptions{Hidden: 5})
 		return []ir.Value{y, loss}
 	},
+	"conv2d reflect":   one(padded(nn.PadReflect)),
+	"conv2d replicate": one(padded(nn.PadReplicate)),
+	"conv2d circular":  one(padded(nn.PadCircular)),
+	"conv1d circular same": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.Conv1d(b, x, 3, 4, nn.ConvOptions{Same: true, PaddingMode: nn.PadCircular})
+	}),
+	"max_pool ceil": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.MaxPool(b, x, 3, nn.PoolOptions{Stride: []int{2}, Pad: []int{1}, CeilMode: true})
+	}),
+	"max_pool ceil short": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.MaxPool(b, x, 2, nn.PoolOptions{Stride: []int{3}, Pad: []int{1}, CeilMode: true})
+	}),
+	"avg_pool ceil": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.AvgPool(b, x, 3, nn.PoolOptions{Stride: []int{2}, Pad: []int{1}, CeilMode: true})
+	}),
+	"avg_pool ceil exclude": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.AvgPool(b, x, 3, nn.PoolOptions{Stride: []int{2, 4}, Pad: []int{1}, CeilMode: true, ExcludePad: true})
+	}),
+	"embedding_bag":             bag(nn.EmbeddingBagOptions{}),
+	"embedding_bag sum":         bag(nn.EmbeddingBagOptions{Mode: "sum"}),
+	"embedding_bag max":         bag(nn.EmbeddingBagOptions{Mode: "max"}),
+	"embedding_bag padding":     bag(nn.EmbeddingBagOptions{Padding: new(3)}),
+	"embedding_bag max padding": bag(nn.EmbeddingBagOptions{Mode: "max", Padding: new(3)}),
+	"gru reset before": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		y, h := nn.GRU(b, in["x"], 2, nn.RecurrentOptions{Bidirectional: true, ResetBefore: true})
+		return []ir.Value{y, h}
+	},
 	"mamba":               one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.Mamba(b, x, nn.MambaOptions{State: 3, Rank: 2}) }),
 	"sinusoidal_encoding": one(nn.SinusoidalEncoding),
+}
+
+func padded(mode string) func(b *ir.Builder, x ir.Value) ir.Value {
+	return func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.Conv2d(b, x, 3, 3, nn.ConvOptions{Pad: []int{1, 2}, Stride: []int{1, 2}, PaddingMode: mode})
+	}
+}
+
+func bag(o nn.EmbeddingBagOptions) func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+	return func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		o.Weights = in["weights"]
+		return []ir.Value{nn.EmbeddingBag(b, in["ids"], 5, 3, o)}
+	}
 }
 
 // one is a layer of one input, "x", and one result.

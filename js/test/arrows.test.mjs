@@ -19,7 +19,7 @@ const layers = [
   ['worker'],
   ['cpu'],
   ['runtime'],
-  ['compile', 'fit', 'nn', 'lm/chat', 'lm/tokenizer'],
+  ['compile', 'fit', 'functions', 'nn', 'lm/chat', 'lm/tokenizer'],
   ['lm', 'sizes'],
   ['lm/model'],
   ['.'],

@@ -220,6 +220,45 @@ def sinusoidal():
     return xp2 + torch.stack([ang.sin(), ang.cos()], -1).flatten(1)
 case("sinusoidal_encoding", {"x": xp2}, {}, sinusoidal)
 
+# Padding by the image itself, pools with a rounded-up number of windows
+for mode in ("reflect", "replicate", "circular"):
+    convolution("conv2d " + mode, nn.Conv2d(2, 3, 3, padding=(1, 2), stride=(1, 2), padding_mode=mode), R(1, 2, 4, 5))
+convolution("conv1d circular same", nn.Conv1d(2, 3, 4, padding="same", padding_mode="circular"), R(1, 2, 5))
+for name, f, x in [
+    ("max_pool ceil", lambda x: F.max_pool2d(x, 3, stride=2, padding=1, ceil_mode=True), R(1, 2, 5, 6)),
+    ("max_pool ceil short", lambda x: F.max_pool2d(x, 2, stride=3, padding=1, ceil_mode=True), R(1, 2, 6, 5)),
+    ("avg_pool ceil", lambda x: F.avg_pool2d(x, 3, stride=2, padding=1, ceil_mode=True), R(1, 2, 6, 5)),
+    ("avg_pool ceil exclude", lambda x: F.avg_pool2d(x, 3, stride=(2, 4), padding=1, ceil_mode=True, count_include_pad=False), R(1, 2, 6, 7)),
+]:
+    case(name, {"x": x}, {}, lambda x=x, f=f: f(x), out=last, io=last)
+
+# Bags
+bag = torch.tensor([[0, 4, 4], [2, 1, 0], [3, 3, 3]])
+def bags(name, m, weights=None):
+    inputs = {"ids": bag} if weights is None else {"ids": bag, "weights": weights}
+    case(name, inputs, {"embedding0/weight": (m.weight, same)}, lambda: m(bag, per_sample_weights=weights))
+bags("embedding_bag", nn.EmbeddingBag(5, 3))
+bags("embedding_bag sum", nn.EmbeddingBag(5, 3, mode="sum"), R(3, 3))
+bags("embedding_bag max", nn.EmbeddingBag(5, 3, mode="max"))
+bags("embedding_bag padding", nn.EmbeddingBag(5, 3, padding_idx=3))
+bags("embedding_bag max padding", nn.EmbeddingBag(5, 3, mode="max", padding_idx=3))
+
+# A GRU whose reset gate multiplies the state before the product
+gru, xg = nn.GRU(3, 2, batch_first=True, bidirectional=True), R(2, 4, 3)
+def reset_before():
+    h, ys, lasts = torch.zeros(2, 2), [], []
+    for s in ("", "_reverse"):
+        W, U, c, e = (getattr(gru, n + "_l0" + s) for n in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+        h, y = torch.zeros(2, 2), [None] * 4
+        for t in (range(4) if not s else range(3, -1, -1)):
+            a, p = F.linear(xg[:, t], W, c), F.linear(h, U[:4], e[:4])
+            r, z = (a[:, :4] + p).sigmoid().chunk(2, 1)
+            n = (a[:, 4:] + F.linear(r * h, U[4:], e[4:])).tanh()
+            h = y[t] = (1 - z) * n + z * h
+        ys.append(torch.stack(y, 1)); lasts.append(h)
+    return torch.cat(ys, 2), torch.stack(lasts)
+case("gru reset before", {"x": xg}, {"gru0/" + k: (p, mat if p.dim() == 2 else same) for k, p in gru.named_parameters()}, reset_before)
+
 out = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch.json")
 with open(out, "w") as f:
     f.write('{"torch": %s,\n"cases": [\n' % json.dumps(torch.__version__))

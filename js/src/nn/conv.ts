@@ -3,6 +3,7 @@
 import type { Value } from '../graph/builder.js';
 import type { Called } from '../graph/caller-stack.js';
 import type { Initial } from '../graph/initial.js';
+import { shown } from '../values/errors.js';
 import { channelAxis, channelsLast, fanIn, type Layer, layer, type NameOption, perAxis, samePadding } from './layer.js';
 
 /** A number for all spatial axes, or a list with one for each. */
@@ -17,6 +18,8 @@ export interface ConvOptions extends NameOption {
   same?: boolean;
   /** The number of zeros on both sides; of a transposed convolution, the elements cut off from both. 0 if not given. */
   pad?: PerAxis;
+  /** What pads: zeros if not given, the image mirrored without its edge, the edge repeated, or the image again. Not for transposed convolutions. */
+  paddingMode?: 'zeros' | 'reflect' | 'replicate' | 'circular';
   /** Is added at the end of a transposed convolution. 0 if not given. */
   outputPad?: PerAxis;
   /** Divides the channels into groups with one convolution each. 1 if not given; as many groups as channels are a depthwise convolution. */
@@ -30,7 +33,7 @@ export interface ConvOptions extends NameOption {
   channelsFirst?: boolean;
 }
 
-const known = 'stride dilation same pad outputPad groups noBias init biasInit channelsFirst';
+const known = 'stride dilation same pad paddingMode outputPad groups noBias init biasInit channelsFirst';
 
 /** The convolution of x, [batch, time, in]: [batch, time, out]. See {@link conv2d}. */
 export function conv1d(x: Value, out: number, kernel: PerAxis, options?: ConvOptions): Value { return conv(conv1d, x, 1, out, kernel, options); }
@@ -84,21 +87,31 @@ function conv(called: Called, x: Value, axes: number, out: number, size: PerAxis
   return layer(called, 'conv', x, options, known, (l) => {
     const o = options ?? {}, { into, kernel, stride, dilation, pad, groups } = windowOf(l, axes, out, size, o);
     l.require(o.outputPad === undefined, 'outputPad is for transposed convolutions');
-    const [padLo, padHi] = o.same ? samePadding(kernel, dilation) : [pad, pad];
+    const [low, high] = o.same ? samePadding(kernel, dilation) : [pad, pad], none = pad.map(() => 0);
+    const padded = padMode(l, o, low, high), [padLo, padHi] = padded === x ? [low, high] : [none, none];
     const [weight, bias] = weights(l, o, kernel, into / groups, out, out, into / groups);
-    if (axes === 2 && !o.channelsFirst) return x.conv2d(weight, bias, { strides: stride, dilations: dilation, padLo, padHi, groups });
+    if (axes === 2 && !o.channelsFirst) return padded.conv2d(weight, bias, { strides: stride, dilations: dilation, padLo, padHi, groups });
     const space = kernel.map((_, i) => i), first = o.channelsFirst ? 2 : 1;
     const layout = [0, o.channelsFirst ? 1 : axes + 1, ...space.map((i) => first + i)];
-    const y = x.convGeneral(weight, {
+    const y = padded.convGeneral(weight, {
       strides: stride, padLo, padHi, rhsDilation: dilation, lhs: layout, rhs: [axes + 1, axes, ...space], out: layout, featureGroups: [groups],
     });
     return bias ? y.add(bias.broadcastInDim({ shape: y.shape, axes: [layout[1]!] })) : y;
   });
 }
 
+/** x padded by elements of its own, or x itself where zeros pad. */
+function padMode(l: Layer, { paddingMode = 'zeros', channelsFirst }: ConvOptions, low: readonly number[], high: readonly number[]): Value {
+  const mode = { zeros: '', reflect: 'reflect', replicate: 'edge', circular: 'wrap' }[paddingMode];
+  l.require(mode !== undefined, `paddingMode is ${shown(paddingMode)}, not one of zeros, reflect, replicate, circular`);
+  const around = (list: readonly number[]) => channelsFirst ? [0, 0, ...list] : [0, ...list, 0];
+  return mode ? l.x.padMode({ low: around(low), high: around(high), mode }) : l.x;
+}
+
 function convTranspose(called: Called, x: Value, axes: number, out: number, size: PerAxis, options: ConvOptions | undefined): Value {
   return layer(called, 'conv_transpose', x, options, known, (l) => {
     const o = options ?? {}, { into, kernel, stride, dilation, pad, groups } = windowOf(l, axes, out, size, o);
+    l.require(o.paddingMode === undefined, 'paddingMode is not for transposed convolutions');
     l.require(!o.same, 'a transposed convolution has no padding that keeps the sizes: set pad');
     const outputPadding = perAxis(l, 'outputPad', o.outputPad, 0, 0, axes), [weight, bias] = weights(l, o, kernel, into, out / groups, out, out / groups);
     const attributes = { strides: stride, dilations: dilation, padLo: pad, padHi: pad, outputPadding, groups };

@@ -93,3 +93,37 @@ export function embedding(ids: Value, rows: number, width: number, options?: Emb
     return rowsAt(declareWeight(l, init, { rule: 'normal', args: [0, 1] }, [rows, width], dtype, true), ids, dtype, unordered);
   }, true);
 }
+
+/** Options of {@link embeddingBag}. */
+export interface EmbeddingBagOptions extends EmbeddingOptions {
+  /** How the rows of a bag are combined: `'mean'` if not given. */
+  mode?: 'mean' | 'sum' | 'max';
+  /** Multiply the rows, in the shape of ids; for `'sum'` alone. */
+  weights?: Value;
+  /** An id that counts for nothing. A bag without other ids is 0. */
+  padding?: number;
+}
+
+/**
+ * The mean, the sum or the maximum of the rows of a table at integer ids [..., count]: [..., width], as
+ * torch.nn.EmbeddingBag. Bags of various lengths are filled up with the id `padding`. Parameter and errors are those of {@link embedding}.
+ */
+export function embeddingBag(ids: Value, rows: number, width: number, options?: EmbeddingBagOptions): Value {
+  const { mode = 'mean', weights, padding, ...table } = options ?? {};
+  const y = embedding(ids, rows, width, options ? table : undefined);
+  return inside(embeddingBag, ids.builder, () => {
+    const fail = (message: string): never => { throw new RlxError('attr', `nn.embeddingBag: ${message}`, { op: 'nn.embeddingBag' }); };
+    if (!['mean', 'sum', 'max'].includes(mode)) fail(`mode is ${String(mode)}: it must be mean, sum or max`);
+    if (weights && mode !== 'sum') fail(`weights are given: mode is ${mode}, and must be sum`);
+    if (ids.shape.length < 1) fail('ids have no axis: they must be [..., count]');
+    const weighed = weights ? y.mul(weights.expandDims(-1)) : y;
+    if (padding === undefined) return mode === 'max' ? weighed.reduceMax([-2]) : mode === 'sum' ? weighed.reduceSum([-2]) : weighed.mean([-2]);
+    const counts = ids.ne(padding).expandDims(-1), number = counts.convert(y.dtype as 'f32').reduceSum([-2]);
+    if (mode === 'max') {
+      const largest = counts.select(weighed, y.builder.full(y.dtype as 'f32', y.shape, -Infinity)).reduceMax([-2]);
+      return number.gt(0).select(largest, y.builder.full(y.dtype as 'f32', largest.shape, 0));
+    }
+    const sum = counts.select(weighed, y.builder.full(y.dtype as 'f32', y.shape, 0)).reduceSum([-2]);
+    return mode === 'mean' ? sum.div(number.max(1)) : sum;
+  });
+}

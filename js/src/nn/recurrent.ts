@@ -16,6 +16,8 @@ export interface RecurrentOptions extends NameOption {
   timeFirst?: boolean;
   /** Replaces the tanh of {@link rnn}. */
   relu?: boolean;
+  /** Makes the reset gate of {@link gru} multiply the state before the product with the weights (Keras's reset_after=False), not the product. */
+  resetBefore?: boolean;
   /** Omits the biases. */
   noBias?: boolean;
   /** The rate at which the results of all layers but the last are dropped in training. */
@@ -50,7 +52,7 @@ export function rnn(x: Value, hidden: number, options?: RecurrentOptions): [y: V
 
 /** The results of a stack of layers of one kind, which keep a number of states. */
 function recurrent(called: Called, kind: 'lstm' | 'gru' | 'rnn', x: Value, hidden: number, gates: number, states: number, options?: RecurrentOptions): Value[] {
-  return layer(called, kind, x, options, 'layers bidirectional timeFirst relu noBias dropout hidden cell init', (l) => {
+  return layer(called, kind, x, options, 'layers bidirectional timeFirst relu resetBefore noBias dropout hidden cell init', (l) => {
     const o = options ?? {}, { layers = 1, dropout: rate = 0 } = o, dirs = o.bidirectional ? 2 : 1;
     checkRecurrent(l, hidden, layers, o);
     let y = o.timeFirst ? x : x.swapAxes({ axis1: 0, axis2: 1 }), features = l.size(-1);
@@ -58,7 +60,7 @@ function recurrent(called: Called, kind: 'lstm' | 'gru' | 'rnn', x: Value, hidde
       const given = o[name as 'hidden' | 'cell'];
       return given ? [given, () => {}] : carried(l, name, y.shape[0]!, [layers * dirs, y.shape[1]!, hidden]);
     });
-    const finals = begin.map((): Value[] => []), whole = rate === 0 || layers === 1;
+    const finals = begin.map((): Value[] => []), whole = (rate === 0 || layers === 1) && !o.resetBefore;
     let weights: Value[] = [];
     for (let k = 0; k < layers; k++) {
       for (let dir = 0; dir < dirs; dir++) weights.push(...weightsOf(l, o, `_l${k}${dir ? '_reverse' : ''}`, features, hidden, gates));
@@ -82,6 +84,7 @@ function checkRecurrent(l: Layer, hidden: number, layers: number, o: RecurrentOp
   l.requireCount(layers, 'layers');
   l.requireRate(o.dropout ?? 0);
   l.require(l.kind === 'rnn' || !o.relu, 'relu, which is for rnn');
+  l.require(l.kind === 'gru' || !o.resetBefore, 'resetBefore, which is for gru');
   l.require(l.kind === 'lstm' || !o.cell, 'a state of cells, which is for lstm');
   l.require(!contextOf(l.b).cache || !o.bidirectional, 'a cache, which excludes bidirectional');
 }
@@ -98,7 +101,25 @@ function weightsOf(l: Layer, { init, noBias }: RecurrentOptions, suffix: string,
   return [...weights, zeros, zeros];
 }
 
-function run(kind: 'lstm' | 'gru' | 'rnn', x: Value, [h, c]: Value[], weights: Value[], { bidirectional, relu }: RecurrentOptions): Value[] {
+function run(kind: 'lstm' | 'gru' | 'rnn', x: Value, [h, c]: Value[], weights: Value[], { bidirectional, relu, resetBefore: before }: RecurrentOptions): Value[] {
+  if (before) return resetBefore(x, h!, weights);
   const attributes = { ...bidirectional && { bidirectional }, ...relu && { relu } };
   return kind === 'lstm' ? x.lstm(h!, c!, weights, attributes) : x[kind](h!, weights, attributes);
+}
+
+/** One layer of GRU, in one or both directions, whose reset gate multiplies the state before the product. */
+function resetBefore(x: Value, h: Value, weights: Value[]): Value[] {
+  const b = x.builder, dirs = weights.length / 4, n = h.shape[2] as number;
+  const columns = (v: Value, from: number, count: number) =>
+    v.slice({ start: v.shape.map((_, i) => i === v.shape.length - 1 ? from * n : 0), size: [...v.shape.slice(0, -1), count * n], stride: v.shape.map(() => 1) });
+  const out = Array.from({ length: dirs }, (_, dir) => {
+    const [input, hidden, inputBias, hiddenBias] = weights.slice(4 * dir) as [Value, Value, Value, Value];
+    const { carries: [last], ys: [y] } = b.scan({ consts: [hidden, hiddenBias], carries: [part(h, dir, 1).squeeze([0])], xs: [x.linear(input, inputBias)], reverse: dir === 1 }, (_, [w, c], [h], [x]) => {
+      const gates = columns(x, 0, 2).add(h.linear(columns(w, 0, 2), columns(c, 0, 2))).sigmoid(), reset = columns(gates, 0, 1), update = columns(gates, 1, 1);
+      const fresh = columns(x, 2, 1).add(reset.mul(h).linear(columns(w, 2, 1), columns(c, 2, 1))).tanh(), next = fresh.add(update.mul(h.sub(fresh)));
+      return { carries: [next], ys: [next] };
+    });
+    return { last, y };
+  });
+  return [b.concatenate(out.map(({ y }) => y), 2), b.stack(out.map(({ last }) => last), 0)];
 }

@@ -1,0 +1,183 @@
+// Functions over a builder: results, gradients and second derivatives are those of ir/irtest/cases/functions.json, as in Go.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { before, describe, test } from 'node:test';
+import { graph, init, program } from '../dist/index.js';
+import * as cmplx from '../dist/cmplx.js';
+import * as image from '../dist/image.js';
+import * as losses from '../dist/losses.js';
+import * as signal from '../dist/signal.js';
+import * as stats from '../dist/stats.js';
+
+before(() => init({ compileWorker: false, worker: false }));
+
+const of = (f) => ({ x }) => f(x);
+const split = (z) => [z.real(), z.imag()];
+const complex = ({ re, im }) => re.complex(im);
+const ofParts = (f) => (in_) => split(f(complex(in_)));
+const ofTwo = (f) => (in_) => split(f(complex(in_), in_.re2.complex(in_.im2)));
+
+/** The functions of the cases, by name. */
+const functions = {
+  'image.grid_sample 3d': ({ x, grid }) => image.gridSample(x, grid),
+  'image.grid_sample infinite': ({ x, grid }) => image.gridSample(x, grid, { alignCorners: true }),
+  'image.affine_grid': ({ theta }) => image.affineGrid(theta, [3, 4]),
+  'image.affine_grid align': ({ theta }) => image.affineGrid(theta, [3, 4], true),
+  'image.affine_grid 3d': ({ theta }) => image.affineGrid(theta, [2, 3, 2]),
+  'image.resize linear': ({ x }) => image.resize(x, [7, 3]),
+  'image.resize linear align': ({ x }) => image.resize(x, [7, 3], { alignCorners: true }),
+  'image.resize linear antialias': ({ x }) => image.resize(x, [3, 4], { antialias: true }),
+  'image.resize linear antialias up': ({ x }) => image.resize(x, [5, 2], { antialias: true }),
+  'image.resize cubic': ({ x }) => image.resize(x, [7, 3], { mode: 'cubic' }),
+  'image.resize cubic antialias': ({ x }) => image.resize(x, [3, 12], { mode: 'cubic', antialias: true }),
+  'image.resize nearest': ({ x }) => image.resize(x, [7, 3], { mode: 'nearest' }),
+  'image.resize nearest floor': ({ x }) => image.resize(x, [7, 3], { mode: 'nearest', floor: true }),
+  'image.resize one axis': ({ x }) => image.resize(x, [8]),
+  'image.resize three axes': ({ x }) => image.resize(x, [3, 2, 4]),
+  'image.resize lanczos': ({ x }) => image.resize(x, [3, 12], { mode: 'lanczos', antialias: true }),
+  'image.pad symmetric': ({ x }) => image.pad(x, [0, 5, 1], [0, 2, 0], 'symmetric'),
+  'image.pad reflect': ({ x }) => image.pad(x, [0, 7, 1], [0, 9, 0], 'reflect'),
+  'image.pad wrap': ({ x }) => image.pad(x, [0, 4, 1], [1, 8, 0], 'wrap'),
+  'image.pad edge': ({ x }) => image.pad(x, [0, 2, 1], [0, 1, 3], 'edge'),
+  'image.pad integers': ({ x }) => image.pad(x, [0, 4], [0, 4], 'symmetric'),
+  'image.unfold': ({ x }) => image.unfold(x, [2, 3], { pad: [1, 0], stride: [2, 1], dilation: [1, 2] }),
+  'image.fold': ({ x }) => image.fold(x, [4, 5], [2, 3], { pad: 1, stride: 2 }),
+
+  'signal.interp': ({ x, xp, fp }) => signal.interp(x, xp, fp),
+  'signal.interp edges': ({ x, xp, fp }) => signal.interp(x, xp, fp),
+  'signal.dct first axis': ({ x }) => signal.dct(x, 0),
+
+  'cmplx.abs': (in_) => cmplx.abs(complex(in_)),
+  'cmplx.abs edges': (in_) => cmplx.abs(complex(in_)),
+  'cmplx.angle': (in_) => cmplx.angle(complex(in_)),
+  'cmplx.angle edges': (in_) => cmplx.angle(complex(in_)),
+  'cmplx.exp edges': ofParts(cmplx.exp),
+  'cmplx.sqrt edges': ofParts(cmplx.sqrt),
+  'cmplx.polar': ({ r, theta }) => split(cmplx.polar(r, theta)),
+  'cmplx.pow': ofTwo(cmplx.pow),
+  'cmplx.mul': ofTwo((z, w) => z.mul(w)),
+  'cmplx.div': ofTwo((z, w) => z.div(w)),
+
+  'stats.nan_sum': of((x) => stats.nanSum(x, [1])),
+  'stats.nan_sum all': of((x) => stats.nanSum(x)),
+  'stats.nan_mean': of((x) => stats.nanMean(x, [1])),
+  'stats.nan_mean two': of((x) => stats.nanMean(x, [1])),
+  'stats.nan_var': of((x) => stats.nanVar(x, [1], 1)),
+  'stats.nan_var two': of((x) => stats.nanVar(x, [-1])),
+  'stats.nan_std two': of((x) => stats.nanStd(x, [1], 1)),
+  'stats.nan_min': of((x) => stats.nanMin(x, [1])),
+  'stats.nan_max': of((x) => stats.nanMax(x, [1])),
+  'stats.nan_max two': of((x) => stats.nanMax(x, [1])),
+  'stats.cov': of((x) => stats.cov(x)),
+  'stats.corr_coef': of((x) => stats.corrCoef(x)),
+  'stats.cdist equal': ({ x, y }) => stats.cdist(x, y),
+  'stats.kth_smallest': of((x) => stats.kthSmallest(x, 1)),
+  'stats.arg_partition': of((x) => stats.argPartition(x, 1)),
+
+  'losses.triplet_margin': ({ anchor, positive, negative }) => losses.tripletMargin(anchor, positive, negative),
+  'losses.triplet_margin swap': ({ anchor, positive, negative }) => losses.tripletMargin(anchor, positive, negative, { margin: 2, p: 3, swap: true, reduction: 'sum' }),
+  'losses.margin_ranking': ({ x, y, target }) => losses.marginRanking(x, y, target, { margin: 0.5, reduction: 'none' }),
+  'losses.hinge_embedding': ({ x, target }) => losses.hingeEmbedding(x, target),
+  'losses.cosine_embedding': ({ x, y, target }) => losses.cosineEmbedding(x, y, target, { margin: 0.25 }),
+  'losses.soft_margin': ({ x, target }) => losses.softMargin(x, target),
+  'losses.gaussian_nll': ({ x, target, variance }) => losses.gaussianNLL(x, target, variance),
+  'losses.gaussian_nll full': ({ x, target, variance }) => losses.gaussianNLL(x, target, variance, { full: true, epsilon: 1e-2, reduction: 'sum' }),
+  'losses.poisson_nll': ({ x, target }) => losses.poissonNLL(x, target),
+  'losses.poisson_nll full': ({ x, target }) => losses.poissonNLL(x, target, { rates: true, full: true, reduction: 'none' }),
+  'losses.kl_div': ({ x, target }) => losses.klDiv(x, target, { reduction: 'batchmean' }),
+  'losses.kl_div log': ({ x, target }) => losses.klDiv(x, target, { logTarget: true, reduction: 'sum' }),
+};
+for (const mode of ['linear', 'nearest', 'cubic']) {
+  for (const padding of ['zeros', 'edge', 'reflect']) {
+    functions[`image.grid_sample ${mode} ${padding}`] = ({ x, grid }) => image.gridSample(x, grid, { mode, padding });
+    if (mode !== 'nearest') functions[`image.grid_sample ${mode} ${padding} align`] = ({ x, grid }) => image.gridSample(x, grid, { mode, padding, alignCorners: true });
+  }
+}
+for (const type of [1, 2, 3, 4]) {
+  for (const norm of ['backward', 'ortho', 'forward']) {
+    functions[`signal.dct ${type} ${norm}`] = ({ x }) => signal.dct(x, -1, { type, norm });
+    functions[`signal.idct ${type} ${norm}`] = ({ x }) => signal.idct(x, -1, { type, norm });
+  }
+  for (const n of [1, 2]) functions[`signal.dct ${type} of ${n}`] = ({ x }) => signal.dct(x, -1, { type, norm: 'ortho' });
+}
+for (const name of ['exp', 'log', 'sqrt', 'sin', 'cos', 'sinh', 'cosh']) functions[`cmplx.${name}`] = ofParts(cmplx[name]);
+for (const p of [0, 1, 2, 3]) functions[`stats.cdist ${p}`] = ({ x, y }) => stats.cdist(x, y, p);
+functions['stats.cdist inf'] = ({ x, y }) => stats.cdist(x, y, Infinity);
+
+const cases = JSON.parse(readFileSync(new URL('../../ir/irtest/cases/functions.json', import.meta.url), 'utf8'));
+
+const array = ({ d, v }) => d === 'i32' ? Int32Array.from(v) : Float32Array.from(v, Number);
+const given = (tensor) => tensor.s.length ? array(tensor) : array(tensor)[0];
+
+/** Compares values up to 2e-5 of the largest finite one; NaN equals NaN. */
+function near(got, want, what) {
+  const list = typeof got === 'number' ? [got] : [...got], numbers = want.v.map(Number);
+  assert.equal(list.length, numbers.length, what);
+  const largest = numbers.filter(Number.isFinite).reduce((most, x) => Math.max(most, Math.abs(x)), 1);
+  list.forEach((x, i) => assert.ok(x === numbers[i] || Number.isNaN(x) && Number.isNaN(numbers[i]) || Math.abs(x - numbers[i]) <= 2e-5 * largest, `${what} is ${x} at ${i}, not ${numbers[i]}`));
+}
+
+/** The graph of some cases, with inputs c0/x, …, and what a run gets and must give. */
+function together(list) {
+  const inputs = {}, wrt = [], want = [];
+  const g = graph('functions', (b) => {
+    const terms = [];
+    list.forEach(({ name, inputs: ports, outputs, weights = [], grads = {}, directions = {}, second = {} }, k) => {
+      const port = (key, tensor) => (inputs[`c${k}/${key}`] = given(tensor), b.input(`c${k}/${key}`, tensor.d, tensor.s));
+      const results = [functions[name](Object.fromEntries(Object.entries(ports).map(([key, tensor]) => [key, port(key, tensor)])))].flat();
+      results.forEach((y, i) => {
+        b.output(`c${k}/y${i}`, y);
+        want.push([`c${k}/y${i}`, outputs[i], `${name}: result ${i}`]);
+        if (weights[i]) terms.push(y.mul(port(`w${i}`, weights[i])).reduceSum());
+      });
+      for (const [key, tensor] of Object.entries(grads)) {
+        wrt.push(`c${k}/${key}`);
+        want.push([`grad/c${k}/${key}`, tensor, `${name}: the gradient by ${key}`]);
+      }
+      for (const [key, tensor] of Object.entries(second)) {
+        inputs[`tangent/c${k}/${key}`] = given(directions[key]);
+        want.push([`hvp/c${k}/${key}`, tensor, `${name}: the second derivative by ${key}`]);
+      }
+    });
+    if (terms.length) b.output('loss', b.sumAll(terms));
+  });
+  return { g, inputs, wrt, want };
+}
+
+describe('values and derivatives are those of PyTorch, NumPy, SciPy and Pillow', () => {
+  test('all cases have functions', () => assert.deepEqual(cases.map(({ name }) => name).filter((name) => !functions[name]), []));
+  for (const prefix of ['image.', 'signal.', 'cmplx.', 'stats.', 'losses.']) {
+    test(prefix, async (t) => {
+      const mine = cases.filter(({ name }) => name.startsWith(prefix));
+      const kindOf = ({ grads, second }) => second ? 'second' : grads ? 'gradients' : 'values', kinds = [...new Set(mine.map(kindOf))];
+      const entries = {}, parts = Object.fromEntries(kinds.map((kind) => [kind, together(mine.filter((one) => kindOf(one) === kind))]));
+      for (const [key, { g, wrt }] of Object.entries(parts)) {
+        entries[key] = key === 'values' ? g : key === 'second' ? g.hvp('loss', ...wrt) : g.gradWith({ output: 'loss', by: wrt, missing: 'zero' });
+      }
+      const s = await program({ entries }, { on: 'cpu' });
+      t.after(() => s.close());
+      for (const [key, { inputs, want }] of Object.entries(parts)) {
+        const { values } = await (await s.run(key, inputs, { read: want.map(([output]) => output) })).reading;
+        for (const [output, tensor, what] of want) near(values[output], tensor, what);
+      }
+    });
+  }
+});
+
+describe('bad calls throw', () => {
+  const build = (f, ...types) => graph('bad', (b) => b.output('y', f(...types.map(([dtype, ...shape], i) => b.input(`x${i}`, dtype, shape)))));
+  for (const [what, f, types, kind, message] of [
+    ['another type', (x, g) => image.gridSample(x, g), [['f32', 2, 5, 4, 3], ['f16', 2, 3, 2]], 'dtype', /^image\.gridSample\(f32\[2,5,4,3\], f16\[2,3,2\]\): an operand is f16: it must be f32 as the first is$/],
+    ['an unknown option', (x) => image.resize(x, [3, 3], { sizes: 1 }), [['f32', 2, 5, 4, 3]], 'name', /^image\.resize has no option/],
+    ['an unknown mode', (x) => image.pad(x, [1], [1], 'mirror'), [['f32', 2]], 'attr', /mode is mirror/],
+    ['a symbolic size', (x) => image.resize(x, [3]), [['f32', 2, 'n', 3]], 'symbol', /axis 1 of x is n: it must be a number/],
+    ['a transform of integers', (x) => signal.dct(x), [['i32', 4]], 'dtype', /x is i32/],
+    ['a real number', (x) => cmplx.sqrt(x), [['f32', 4]], 'dtype', /an operand is f32: all must be of one complex type/],
+    ['nothing', () => cmplx.sqrt(undefined), [['f32', 4]], 'missing', /^cmplx\.sqrt: an operand is/],
+    ['too large a correction', (x) => stats.cov(x, 3), [['f32', 2, 3]], 'attr', /correction is 3/],
+    ['an unknown reduction', (x) => losses.softMargin(x, x, { reduction: 'batchmean' }), [['f32', 2, 3]], 'attr', /reduction is batchmean/],
+  ]) {
+    test(what, () => assert.throws(() => build(f, ...types), (error) => error.kind === kind && message.test(error.message) || assert.fail(`${error.kind}: ${error.message}`)));
+  }
+});
