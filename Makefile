@@ -74,11 +74,12 @@ build: js ## build everything: Go packages, WebAssembly modules, the npm package
 	$(GO) build ./...
 
 .PHONY: wasm
-wasm: ## build the compiler for the browser
+wasm: ## build the compiler for the browser, and what pads open sizes
 	mkdir -p js/dist build
 	$(WASM) -o build/linked.wasm ./wasm
 	cp build/linked.wasm js/dist/rlx.wasm
-	[ '$(SHRINK)' = 0 ] || $(GO) run ./wasm/shrink js/dist/rlx.wasm
+	$(WASM) -o js/dist/sizes.wasm ./wasm/sizes
+	[ '$(SHRINK)' = 0 ] || for module in rlx sizes; do $(GO) run ./wasm/shrink js/dist/$$module.wasm; done
 	cp "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" js/dist/wasm_exec.js
 
 .PHONY: js

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/rlx-go/rlx/internal/compiler/padding"
-	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
 
@@ -17,15 +16,7 @@ type call struct {
 	bound  map[string]int // sizes to compile for
 	exact  bool           // compile for the true sizes, without padding
 	inputs sync.Map       // of Tensor, the true sizes by the names of inputs
-	crops  []cropping
-}
-
-// cropping is the location of an output's true elements in the padded one: both are reshaped so
-// that the elements are at the start of each axis.
-type cropping struct {
-	name      string
-	dims      []int
-	box, full []int
+	crops  []padding.Crop
 }
 
 // maxCalls bounds the number of calls that an entry caches.
@@ -79,37 +70,8 @@ func (e *openEntry) newCall(sizes map[string]int) (*call, error) {
 		c.exact = true
 		return c, nil
 	}
-	for i, o := range e.graph.Outputs() {
-		if o.State {
-			continue
-		}
-		crop, err := newCropping(o.Name, e.analysis.Output(i), sizes, bound)
-		if err != nil {
-			return nil, err
-		}
-		c.crops = append(c.crops, crop)
-	}
-	return c, nil
-}
-
-func newCropping(name string, extents []ir.Extent, sizes, bound map[string]int) (cropping, error) {
-	c := cropping{name: name, dims: []int{}}
-	for _, e := range extents {
-		all := 1
-		for _, d := range e {
-			n, err := d.Bind(sizes)
-			if err != nil {
-				return c, err
-			}
-			most, err := d.Bind(bound)
-			if err != nil {
-				return c, err
-			}
-			c.box, c.full, all = append(c.box, n), append(c.full, most), all*n
-		}
-		c.dims = append(c.dims, all)
-	}
-	return c, nil
+	c.crops, err = e.analysis.Crops(sizes, bound)
+	return c, err
 }
 
 // input returns the true size that an input holds.
@@ -130,13 +92,13 @@ func (c *call) input(name string) (Tensor, error) {
 // crop returns the true elements of outputs.
 func (c *call) crop(out map[string]Tensor) map[string]Tensor {
 	for _, crop := range c.crops {
-		x, given := out[crop.name]
-		if !given || slices.Equal(crop.box, crop.full) {
+		x, given := out[crop.Name]
+		if !given || slices.Equal(crop.Box, crop.Full) {
 			continue
 		}
-		y := native.Zeros(x.DType, crop.dims...)
-		copyBox(y.Data, x.Data, crop.box, crop.box, crop.full, x.DType.Size())
-		out[crop.name] = y
+		y := native.Zeros(x.DType, crop.Dims...)
+		copyBox(y.Data, x.Data, crop.Box, crop.Box, crop.Full, x.DType.Size())
+		out[crop.Name] = y
 	}
 	return out
 }

@@ -58,9 +58,10 @@ const only = async (name) => readFileSync(join(dist, name));
 
 const rows = [
   { name: 'compiler, rlx.wasm', parts: () => wasm('rlx.wasm'), budget: { brotli: 1_249_000 } },
+  { name: 'padding, sizes.wasm', parts: () => wasm('sizes.wasm'), budget: { brotli: 785_000 } },
   { name: '@rlx-go/rlx, at first', parts: () => packed('index.js') },
   { name: '/fit, besides', parts: async () => [await only('fit.js')] },
-  { name: '/sizes, besides', parts: async () => [await only('sizes.js')], budget: { gzip: 6 * 1024 } },
+  { name: '/sizes, besides', parts: async () => [await only('sizes.js')], budget: { gzip: 6.5 * 1024 } },
   { name: '/lm, besides', parts: async () => [await only('lm.js')], budget: { gzip: 44 * 1024 } },
   { name: '/runtime, at first', parts: () => packed('runtime.js'), budget: { gzip: 15.5 * 1024 } },
   // Threads, grids and steps of the CPU are a chunk of 2.1 KB, compressed on its own: 128 B of room for what is fixed there.

@@ -35,6 +35,15 @@ type Sharer interface {
 	CompileShared(ctx context.Context, m *ir.Module, o Options, with Program) (Program, error)
 }
 
+// PlanOpener is a [Backend] that runs plan files.
+type PlanOpener interface {
+	Backend
+	// OpenPlan loads a plan file: the first of its plans that the device can run. Of the options only
+	// Memory counts. Errors are [*Error]s, of kind [ErrMemory] also where the device lacks what each of
+	// the plans requires.
+	OpenPlan(ctx context.Context, file []byte, o Options) (Program, error)
+}
+
 // Info describes a device.
 type Info struct {
 	// Description is the name that the driver or the processor reports.

@@ -143,18 +143,44 @@ func (b *backend) compile(ctx context.Context, m *ir.Module, o native.Options, w
 	if err != nil {
 		return nil, fault("compile", err)
 	}
-	budget, err := budgetOf(dev, o)
-	if err == nil {
-		err = async.CheckMemory(p, t.States, budget)
-	}
+	out, err := load(ctx, dev, p, t.States, o, with)
 	if err != nil {
 		return nil, fault("compile", err)
+	}
+	return out, nil
+}
+
+// OpenPlan implements [native.PlanOpener].
+func (b *backend) OpenPlan(ctx context.Context, file []byte, o native.Options) (native.Program, error) {
+	dev, err := b.device()
+	if err != nil {
+		return nil, err
+	}
+	p, err := plan.Decode(file)
+	if err != nil {
+		return nil, fault("open", err)
+	}
+	out, err := load(ctx, dev, p, plan.Layout{}, o, nil)
+	if err != nil {
+		return nil, fault("open", err)
+	}
+	return out, nil
+}
+
+// load opens a plan that has the states of a session unless that is nil.
+func load(ctx context.Context, dev *exec.Device, p *plan.Plan, states plan.Layout, o native.Options, with *exec.Session) (*program, error) {
+	budget, err := budgetOf(dev, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := async.CheckMemory(p, states, budget); err != nil {
+		return nil, err
 	}
 	s, err := dev.LoadShared(ctx, p, with)
 	if err != nil {
-		return nil, fault("compile", err)
+		return nil, err
 	}
-	return newProgram(s, t.States), nil
+	return newProgram(s, states), nil
 }
 
 // budgetOf returns the memory budget of a program. WebGPU does not report the memory of a GPU; a

@@ -48,6 +48,27 @@ func Example_serve() {
 	// Output: [0.5,0.5]
 }
 
+func Example_sizes() {
+	ctx := context.Background()
+	g := must(ir.Build("rows", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Sym("batch"), ir.N(2))
+		b.Output("mean", ops.Mean(b, x, 0))
+	}))
+	session := must(rlx.Open("cpu"))
+	defer session.Close(ctx)
+	program := must(session.CompileWith(ctx, must(ir.NewModule("rows", ir.Entry{Name: "run", Graph: g})), rlx.CompileOptions{
+		Sizes: map[string]rlx.Size{"batch": {Max: 64}}, // 1, 2, 4, ... 64
+	}))
+	check(program.Prepare(ctx, "run", map[string]int{"batch": 3}))
+	for _, rows := range [][]float32{{1, 2}, {1, 2, 3, 4, 5, 6}} { // the second is compiled for four rows
+		out := must(program.Call(ctx, "run", rlx.Inputs{"x": rlx.Float32s(rows, len(rows)/2, 2)}))
+		fmt.Println(must(out["mean"].Float32s()))
+	}
+	// Output:
+	// [1 2]
+	// [3 4]
+}
+
 func Example_cache() {
 	ctx := context.Background()
 	block := func(b *ir.Builder, x ir.Value) ir.Value {

@@ -70,6 +70,11 @@ const expected = {
       assert.ok(Math.abs(trained.match(/^while it trains (\S+)$/)[1] - 21) < 0.1);
       assert.equal(alone.split(' ')[1], trained.split(' ')[3]);
     },
+    Serve: ([answers, wrong]) => {
+      assert.ok(answers.match(/^100 answers in (\d+) batches$/)[1] <= 4, answers);
+      assert.equal(wrong, 'a wrong request: 400');
+    },
+    'Text, one token at a time': (lines) => assert.deepEqual(lines, ['equal: true']),
     Sizes: (lines) => assert.deepEqual(lines, ['one row 7', 'three rows 7,14,17', 'norm 1.414']),
     'An op of your own': (lines) => assert.deepEqual(lines, ['0 by 0.3536,1.0000,0.3536']),
     'A loop of your own': ([line]) => assert.ok(line.match(/^loss (\S+) after \d+ steps$/)[1] < 1e-4),
@@ -77,6 +82,10 @@ const expected = {
     LoRA: ([line]) => assert.ok(line.match(/^loss (\S+), frozen: true$/)[1] < 0.05),
     'Language models': (lines) => assert.ok(/^\d+ bytes$/.test(lines[0]) && lines[1].length > 30 && lines.at(-1) === 'true length', lines.join('\n')),
     'PyTorch weights': (lines) => assert.deepEqual(lines, ['y 5,10']),
+    Devices: (lines) => {
+      assert.match(lines[0], /^best: 2,4,6,8 on /);
+      assert.match(lines[2], /^cpu: 2,4,6,8 on cpu, as asked$/);
+    },
     'Ahead of time': (lines) => assert.deepEqual(lines, ['y 0.25,0.25,0.25,0.25']),
     Errors: (lines) => assert.deepEqual(lines.map((line) => line.split(':')[0]), ['shape', 'missing', 'shape']),
   },

@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { compile, graph, init, initialParams, parseGraph, program, RlxError, train } from '../dist/index.js';
 import { liveTensors } from '../dist/runtime.js';
 import { openSizes } from '../dist/sizes.js';
+import * as nn from '../dist/nn.js';
 import { openDawn } from './rig/dawn.mjs';
 
 const isError = (kind, text) => (error) => {
@@ -172,6 +173,82 @@ for (const on of ['gpu', 'cpu']) {
     });
   });
 }
+
+/** Graphs whose values and gradients would see padding, by name, and inputs of some sizes. */
+const encoder = () => graph('encoder', { inputs: { tokens: ['i32', ['batch', 'seq']] } }, (_, { tokens }) => {
+  const states = nn.transformerBlock(nn.embedding(tokens, 50, 16), 2);
+  return { states, mean: states.mean([1]), best: states.reduceMax([2]).argmax({ axis: 1 }) };
+});
+const network = () => graph('network', { inputs: { x: ['f32', ['batch', 3]], y: ['f32', ['batch', 1]] } }, (_, { x, y }) => {
+  const error = nn.linear(nn.layerNorm(nn.linear(x, 8).gelu()), 1).sub(y);
+  return { loss: error.square().mean() };
+}).valueAndGrad('loss', 'linear0/weight', 'linear1/weight', 'x');
+const ends = () => graph('ends', { inputs: { x: ['f32', ['n', 2]] } }, (_, { x }) => ({ last: x.reverse([0]), all: x.reshape(['2*n']).cumsum(), sorted: x.sort([], { axis: 0 })[0] }));
+
+const cases = {
+  'an encoder': { make: encoder, open: ['batch', 'seq'], sizes: [[1, 1], [3, 5], [4, 8], [2, 7]], inputs: ([batch, seq]) => ({ tokens: { shape: [batch, seq], data: Int32Array.from({ length: batch * seq }, (_, i) => i * 7 % 49 + 1) } }) },
+  'a loss and its gradients': { make: network, open: ['batch'], sizes: [[8], [3], [5], [3]], inputs: ([batch]) => ({ x: Float32Array.from({ length: 3 * batch }, (_, i) => Math.sin(i * 3)), y: Float32Array.from({ length: batch }, (_, i) => Math.cos(i)) }) },
+  'ops that read from the end': { make: ends, open: ['n'], sizes: [[3], [6], [1], [4], [5]], inputs: ([n]) => ({ x: Float32Array.from({ length: 2 * n }, (_, i) => i - 2) }) },
+};
+
+for (const [name, { make, open, sizes, inputs }] of Object.entries(cases)) {
+  test(`padded results equal those of programs for each size: ${name}`, async (t) => {
+    const g = make(), symbols = Object.fromEntries(open.map((symbol) => [symbol, { exact: true }]));
+    const padded = await openSizes({ entries: { run: g } }, { on: 'cpu' }), exact = await openSizes({ entries: { run: g }, sizes: symbols }, { on: 'cpu' });
+    t.after(() => [padded, exact].map((made) => made.close()));
+    const weights = initialParams(g, {}, 1), names = g.outputs.map(({ name: output }) => output);
+    for (const made of [padded, exact]) await made.load(weights);
+    for (const size of sizes) {
+      const values = async (made) => (await (await made.run('run', inputs(size), { read: names })).reading).values;
+      const [got, want] = [await values(padded), await values(exact)];
+      for (const output of names) {
+        assert.equal(got[output].length, want[output].length, `${output} for ${size}`);
+        want[output].forEach((v, i) => assert.ok(Math.abs(got[output][i] - v) <= 1e-5 * (1 + Math.abs(v)), `${output}[${i}] for ${size} is ${got[output][i]} instead of ${v}`));
+      }
+    }
+    assert.ok(padded.compiled < exact.compiled, `${padded.compiled} programs are compiled, ${exact.compiled} without padding`);
+  });
+}
+
+test('buckets are powers of two, a list, or each size, up to a bound', async (t) => {
+  const open = async (size) => {
+    const made = await openSizes({ entries: { run: model }, sizes: { seq: size, batch: { exact: true } } }, { on: 'cpu' });
+    t.after(() => made.close());
+    await made.load({ w: { dtype: 'f32', shape: [4], data: w } });
+    for (const seq of [1, 3, 4, 5, 6]) near((await (await made.run('run', { x: rows(1, seq) }, { read: ['y'] })).reading).values.y, expected(rows(1, seq), w));
+    return made;
+  };
+  assert.equal((await open({})).compiled, 3); // 1, 4, 8
+  assert.equal((await open({ max: 6 })).compiled, 3); // 1, 4, 6
+  assert.equal((await open({ exact: true })).compiled, 5);
+  const listed = await open({ buckets: [3, 10] });
+  assert.equal(listed.compiled, 2);
+  await assert.rejects(listed.run('run', { x: rows(1, 11) }), isError('limit', /size seq is 11, not a whole number from 1 to 10/));
+  await assert.rejects(open({ buckets: [4, 2] }), isError('attr', /the buckets of seq are \[4,2\]: they must be whole numbers that ascend from 1/));
+  await assert.rejects(open({ buckets: [0, 2] }), isError('attr', /ascend from 1/));
+  await assert.rejects(open({ max: -1 }), isError('limit', /the max of seq is -1/));
+});
+
+test('a graph that padding would change is refused, and compiled for each size on request', async (t) => {
+  const shuffle = graph('shuffle', { inputs: { x: ['f32', ['n', 2]] } }, (_, { x }) => ({ y: x.reshape([2, 'n']).transpose([1, 0]).reshape(['2*n']) }));
+  await assert.rejects(openSizes({ entries: { run: shuffle } }), isError('unsupported', /entry run cannot be padded, .* exact: true .*reshape/));
+  const made = await openSizes({ entries: { run: shuffle }, sizes: { n: { exact: true } } }, { on: 'cpu', padding: 'missing.wasm' });
+  t.after(() => made.close());
+  await made.run('run', { x: Float32Array.of(1, 2, 3, 4, 5, 6) });
+  assert.deepEqual([...await made.read('y')], [1, 4, 2, 5, 3, 6]);
+  await assert.rejects(openSizes({ entries: { run: model } }, { padding: 'file:///missing.wasm' }), isError('wasm', /missing\.wasm/));
+});
+
+test('sizes that a bucket cannot have are compiled exactly', async (t) => {
+  const pairs = graph('pairs', { inputs: { x: ['f32', ['n']] } }, (_, { x }) => ({ y: x.reshape(['n/2', 2]).sum([1]) }));
+  const made = await openSizes({ entries: { run: pairs }, sizes: { n: { buckets: [5, 8] } } }, { on: 'cpu' });
+  t.after(() => made.close());
+  for (const n of [4, 6, 4]) {
+    await made.run('run', { x: Float32Array.from({ length: n }, (_, i) => i) });
+    assert.deepEqual([...await made.read('y')], Array.from({ length: n / 2 }, (_, i) => 4 * i + 1));
+  }
+  assert.equal(made.compiled, 2);
+});
 
 test('what cannot be open is refused', async () => {
   const shaped = (declarations, build = (_, ports) => ({ y: Object.values(ports)[0] })) => ({ entries: { run: graph('g', declarations, build) } });

@@ -79,3 +79,15 @@ test('a device that is lost while it measures is an error of its own kind', asyn
   await assert.rejects(compile({ entries: { main: made }, tune }), { kind: 'lost' });
   await init({ device: dawn.device });
 });
+
+test('the device that trials run on has the features of the limits', async () => {
+  const asked = [], adapter = { limits: {}, features: new Set(), info: {}, requestDevice: async (given) => { asked.push(given); throw new Error('none left'); } };
+  const limits = { maxBufferSize: 1 << 28, f16: true, subgroup: 32, device: 'a name' };
+  await init({ gpu: { requestAdapter: async () => adapter } });
+  try {
+    await assert.rejects(compile({ entries: { main: sums() }, limits, tune: { onProblem() {} } }), { kind: 'device' });
+  } finally {
+    await init({ device: dawn.device });
+  }
+  assert.deepEqual(asked.map(({ requiredFeatures, requiredLimits }) => ({ requiredFeatures, requiredLimits })), [{ requiredFeatures: ['shader-f16', 'subgroups', 'subgroup-size-control'], requiredLimits: { maxBufferSize: 1 << 28 } }]);
+});

@@ -17,7 +17,8 @@ var benchCommand = command{
 	name: "bench", args: "FILE", short: "measure how long an entry takes, and its kernels",
 	long: `Runs an entry again and again, and prints the time to compile it, the least, the median and the
 ninetieth percentile of the times of runs, the rate of its products, and where a device can say, the
-time of each kernel. Inputs and outputs are copied with each run.`,
+time of each kernel. Inputs and outputs are copied with each run. FILE may also be a plan, as for
+"rlx run"; the time to compile is then the one to open it.`,
 	define: func(f *flag.FlagSet) runner {
 		o := openFlags(f)
 		asJSON, in := jsonFlag(f), inputsFlag(f)
@@ -47,9 +48,11 @@ time of each kernel. Inputs and outputs are copied with each run.`,
 				Device: w.session.Device().Name, Entry: w.entry, Compile: millis(w.compile), Runs: t.runs,
 				Min: millis(t.least), Median: millis(t.median), P90: millis(t.p90), Memory: w.program.Memory(),
 			}
-			if e, err := entryOf(w.module, w.entry); err == nil {
-				b.Operations = workload.Of(e.Graph).Operations
-				b.TFLOPs = b.Operations / max(float64(t.median), 1) / 1e3
+			if w.module != nil {
+				if e, err := entryOf(w.module, w.entry); err == nil {
+					b.Operations = workload.Of(e.Graph).Operations
+					b.TFLOPs = b.Operations / max(float64(t.median), 1) / 1e3
+				}
 			}
 			if p, ok := w.program.Program.(native.Profiler); ok {
 				if b.profile, err = p.Profile(ctx, w.entry, 3); err != nil {

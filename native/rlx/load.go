@@ -26,6 +26,7 @@ import (
 type model struct {
 	module *ir.Module
 	plan   *plan.Plan
+	file   []byte // of the plan
 	// An ONNX model has its weights, and symbols that are bound when it is imported.
 	weights rlx.Inputs
 	bound   []string
@@ -49,7 +50,7 @@ func load(name string, in io.Reader, s sizes) (*model, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		return &model{plan: p}, nil
+		return &model{plan: p, file: data}, nil
 	}
 	if err := refuseWeights(name, data); err != nil {
 		return nil, err
@@ -180,4 +181,16 @@ func entryOf(m *ir.Module, name string) (ir.Entry, error) {
 		names = append(names, e.Name)
 	}
 	return ir.Entry{}, usagef("unknown entry %q: have %q", name, names)
+}
+
+// planEntry returns the name of an entry of the plan, the first for "".
+func (m *model) planEntry(name string) (string, error) {
+	var names []string
+	for _, e := range m.plan.Entries {
+		if e.Name == name || name == "" {
+			return e.Name, nil
+		}
+		names = append(names, e.Name)
+	}
+	return "", usagef("unknown entry %q: have %q", name, names)
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,7 +22,9 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/safetensors"
+	"github.com/rlx-go/rlx/webgpu"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -216,6 +219,54 @@ func TestTrainLearns(t *testing.T) {
 	}
 	if written, err := readTensors(result); err != nil || len(written["y"].Dims) != 2 {
 		t.Errorf("%v, %v", written, err)
+	}
+}
+
+// TestRunsPlans runs and measures a plan with variants on WebGPU, as a graph of the same inputs and weights.
+func TestRunsPlans(t *testing.T) {
+	backendtest.Require(t, "webgpu", webgpu.Backend().Probe())
+	folder := t.TempDir()
+	made := filepath.Join(folder, "scale.rlxp")
+	if code, _, stderr := call(t, "", "plan", filepath.Join("testdata", "scale.txt"), "-size", "batch=4", "-target", "wasm,webgpu", "-o", made); code != 0 {
+		t.Fatal(stderr)
+	}
+	w := filepath.Join(folder, "w.npz")
+	if err := writeTensors(w, rlx.Outputs{"w": rlx.Float32s([]float32{1, 2}, 2)}); err != nil {
+		t.Fatal(err)
+	}
+	x := "x=[[1,2],[0,0.5],[-1,0],[3,4]]"
+	outputs := func(args ...string) map[string]summary {
+		code, stdout, stderr := call(t, "", append([]string{"run", "-json", "-weights", w, "-in", x}, args...)...)
+		if code != 0 {
+			t.Fatal(stderr)
+		}
+		var r runJSON
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+			t.Fatal(err)
+		}
+		return r.Outputs
+	}
+	got, want := outputs(made), outputs("-device", "cpu", "-size", "batch=4", filepath.Join("testdata", "scale.txt"))
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the plan computes %+v, the graph %+v", got, want)
+	}
+	code, stdout, stderr := call(t, "", "bench", "-time", "1ms", made)
+	if code != 0 || !strings.Contains(stdout, "on webgpu") {
+		t.Errorf("bench: %d, %s%s", code, stdout, stderr)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"run", made, "-size", "batch=2"}, exitUsage, "-size is for graphs"},
+		{[]string{"run", made, "-precision", "bf16"}, exitUsage, "-precision is for graphs"},
+		{[]string{"run", made, "-entry", "walk"}, exitUsage, `unknown entry "walk": have ["scale" "loss"]`},
+		{[]string{"run", made, "-device", "cpu"}, exitError, `device "cpu" runs no plan files`},
+	} {
+		if code, _, stderr := call(t, "", c.args...); code != c.code || !strings.Contains(stderr, c.says) {
+			t.Errorf("%q: exit status %d, %q; want %d and %q", c.args, code, stderr, c.code, c.says)
+		}
 	}
 }
 

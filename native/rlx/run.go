@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -16,7 +18,8 @@ import (
 var runCommand = command{
 	name: "run", args: "FILE", short: "run an entry of a model and print its outputs",
 	long: `Runs an entry once, with inputs from the command line or random ones, and prints its outputs.
-Parameters come from -weights or are drawn by the rules that the model declares.`,
+Parameters come from -weights or are drawn by the rules that the model declares. FILE may also be a
+plan of "rlx plan", which WebGPU runs: its parameters come from -weights or are random.`,
 	define: func(f *flag.FlagSet) runner {
 		o := openFlags(f)
 		asJSON, in := jsonFlag(f), inputsFlag(f)
@@ -120,8 +123,14 @@ func (o *openOptions) open(ctx context.Context, file string, std stdio) (*work, 
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := loadModule(file, std.in, o.sizes)
+	loaded, err := load(file, std.in, o.sizes)
 	if err != nil {
+		return nil, err
+	}
+	if loaded.plan != nil {
+		return o.openPlan(ctx, loaded)
+	}
+	if loaded.module, err = o.sizes.bind(loaded); err != nil {
 		return nil, err
 	}
 	m := loaded.module
@@ -143,6 +152,31 @@ func (o *openOptions) open(ctx context.Context, file string, std stdio) (*work, 
 		return w, p.Load(ctx, loaded.weights)
 	}
 	return w, setParams(ctx, p, m, o.weights, uint32(o.seed))
+}
+
+// openPlan opens a plan on the first usable device of the list that runs plans, webgpu by default. What a plan
+// is compiled for cannot be changed.
+func (o *openOptions) openPlan(ctx context.Context, of *model) (*work, error) {
+	for name, given := range map[string]bool{"-size": len(o.sizes) > 0, "-precision": o.precision != "f32", "-tune": o.tune} {
+		if given {
+			return nil, usagef("%s is for graphs: a plan is compiled already", name)
+		}
+	}
+	entry, err := of.planEntry(o.entry)
+	if err != nil {
+		return nil, err
+	}
+	s, err := rlx.Open(cmp.Or(o.device, os.Getenv(rlx.DeviceVariable), "webgpu"))
+	if err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	p, err := s.OpenPlan(ctx, of.file)
+	if err != nil {
+		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
+	}
+	w := &work{session: s, program: p, entry: entry, compile: time.Since(begin)}
+	return w, setPlanParams(ctx, p, of.plan, o.weights, uint64(o.seed))
 }
 
 // runJSON is the output of "run".

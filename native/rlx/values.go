@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -180,6 +181,26 @@ func setParams(ctx context.Context, p *rlx.Program, m *ir.Module, file string, s
 		}
 	}
 	return nil
+}
+
+// setPlanParams gives the parameters of a plan their values: those of a file or, without one, random
+// ones, as a plan has no rules for them.
+func setPlanParams(ctx context.Context, p *rlx.Program, of *plan.Plan, file string, seed uint64) error {
+	if file != "" {
+		values, err := readTensors(file)
+		if err != nil {
+			return err
+		}
+		return p.LoadWith(ctx, values, rlx.LoadOptions{AllowExtra: true})
+	}
+	values, r := map[string]rlx.Tensor{}, rand.New(rand.NewPCG(seed, 0))
+	for _, e := range of.Entries {
+		for _, i := range e.Reads {
+			slot := of.Slots[i]
+			values[slot.Name] = randomTensor(native.Slot{Name: slot.Name, DType: slot.DType, Dims: slot.Dims}, r)
+		}
+	}
+	return p.SetAll(ctx, values)
 }
 
 // drawInitial sets the parameters and states of a graph to initial values.

@@ -1,5 +1,6 @@
 // The calls that compile, for the compiler in a worker or in this thread.
 
+import type { Requires } from '../plan/plan.js';
 import type { ProgramOptions } from '../runtime/open.js';
 import { checkCount, checkOptions, RlxError } from '../values/errors.js';
 import { compiler, compilerModule, invoke, newCompiler, notLoaded, release, startCompiler, stopCompiler } from '../wasm/compiler.js';
@@ -59,6 +60,10 @@ export interface Limits {
    */
   device?: string;
 }
+
+/** What a device must have for plans made for limits, by WebGPU's names of features and limits. @internal */
+export const requirementsOf = ({ f16, subgroup, device: _, ...limits }: Limits): Pick<Requires, 'features' | 'limits'> =>
+  ({ features: [...f16 ? ['shader-f16'] : [], ...subgroup ? ['subgroups', 'subgroup-size-control'] : []], limits: { ...limits } });
 
 /** The input of a compilation: graphs in their text form, by entry. */
 export interface Job {

@@ -3,7 +3,7 @@
 import { describe, type DeviceOptions, requestAdapter, requestDevice } from '../gpu/device.js';
 import { openProgram } from '../runtime/open.js';
 import { checkOptions, RlxError } from '../values/errors.js';
-import { call, type Choices, type Group, type Job } from './compiler.js';
+import { call, type Choices, type Group, type Job, requirementsOf } from './compiler.js';
 import { type TuneResult, TuneStore } from './tune-store.js';
 
 /** A progress report of tuning. */
@@ -105,10 +105,10 @@ async function bestTime(trial: Trial, times: number, best: number): Promise<numb
 /** A device that trials run on, and its name in the store. */
 interface Bench { name: string; open(plan: Uint8Array<ArrayBuffer>): Promise<Trial>; close(): void }
 
-async function openBench({ limits: { f16, device: _, ...limits } }: Job, where: DeviceOptions): Promise<Bench> {
+async function openBench({ limits }: Job, where: DeviceOptions): Promise<Bench> {
   const { gpu: device, owned, description } = where.device
     ? describe(where.device, false, where.device)
-    : await requestDevice(await requestAdapter(where), { features: f16 ? ['shader-f16'] : [], limits });
+    : await requestDevice(await requestAdapter(where), requirementsOf(limits));
   return {
     name: description,
     async open(plan) {

@@ -3,7 +3,7 @@
 import { type DeviceOptions, requestAdapter, requestDevice } from '../gpu/device.js';
 import * as flags from '../gpu/flags.js';
 import { adapterText, cpuTarget, isSoftware } from '../compile/train.js';
-import type { Limits, Target } from '../compile/compiler.js';
+import { type Limits, requirementsOf, type Target } from '../compile/compiler.js';
 import type { Plan, Slot } from '../plan/plan.js';
 import type { Program } from '../program/program.js';
 import { openLocal, type Place, type ProgramOptions } from '../runtime/open.js';
@@ -41,10 +41,9 @@ export async function hostFor(options: LocalOptions & { on: Place }, limits: Lim
 
 async function openGPU(options: LocalOptions & DeviceOptions & { on: Place }, limits: Limits): Promise<Host> {
   if (options.device) return new GPUHost(options.device, false, adapterText(options.device), options);
-  const adapter = await requestAdapter(options), { f16, subgroup, device: _, ...counts } = limits;
+  const adapter = await requestAdapter(options);
   if (options.on === 'best' && isSoftware(adapter)) throw new RlxError('device', 'the GPU here is software on the CPU');
-  const features = [...f16 ? ['shader-f16'] : [], ...subgroup ? ['subgroups', 'subgroup-size-control'] : []];
-  const { gpu } = await requestDevice(adapter, { features, limits: counts });
+  const { gpu } = await requestDevice(adapter, requirementsOf(limits));
   return new GPUHost(gpu, true, adapterText(adapter), options);
 }
 

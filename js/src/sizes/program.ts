@@ -10,11 +10,15 @@ import type { Entry, Plan, Slot } from '../plan/plan.js';
 import type { Device, LoadOptions, Program, Reading, Run, RunOptions } from '../program/program.js';
 import type { EntryTypes, Input, Inputs, SymbolsOf, TypesOfGraphs } from '../program/types.js';
 import { checkPlace, type ProgramOptions } from '../runtime/open.js';
+import { checkType, sizeOf, type TensorData } from '../values/dtype.js';
 import { checkCount, checkOptions, classOf, RlxError, unknownName } from '../values/errors.js';
 import { type HostTensor, type StoredTensor, Tensor } from '../values/tensor.js';
+import type { WasmSource } from '../wasm/module.js';
+import { cropped, padded } from './box.js';
 import { type Bucket, Buckets } from './buckets.js';
 import { type Host, hostFor, isState } from './device.js';
-import { checkSizes, isOpen, missing, OpenEntry, type Size, type Sizes } from './entry.js';
+import { checkSizes, isOpen, keyOf, missing, type OpenCall, OpenEntry, type Size, Unfit } from './entry.js';
+import { Padding, sizePrefix, type Sizes } from './padding.js';
 
 /** Graphs that may have open sizes and are compiled when calls need them. Entries share parameters and states. */
 export interface OpenModule {
@@ -22,7 +26,7 @@ export interface OpenModule {
   name?: string;
   /** Graphs, or their text form. */
   entries: Readonly<Record<string, Graph | string>>;
-  /** Which sizes a symbol may have. Any if not given. */
+  /** The sizes that symbols are compiled for. The powers of two of any size if not given. */
   sizes?: Readonly<Record<string, Size>>;
   /** The number of compiled sizes to keep, besides those in use. 16 by default. */
   buckets?: number;
@@ -31,7 +35,10 @@ export interface OpenModule {
 }
 
 /** Options of a program with open sizes, which runs in this thread. */
-export type OpenOptions = Omit<ProgramOptions, 'worker' | 'code'>;
+export interface OpenOptions extends Omit<ProgramOptions, 'worker' | 'code'> {
+  /** The WebAssembly module that pads, if it is not the `sizes.wasm` next to this script. It is loaded unless all sizes are exact. */
+  padding?: WasmSource;
+}
 
 /** A program with open sizes. */
 export interface OpenProgram<E extends EntryTypes = any> extends Program<E> {
@@ -51,9 +58,13 @@ const holder = 'rlx.hold';
 
 /**
  * A program on graphs that may have open sizes. A call binds them by the shapes of its inputs, and
- * compiles for them the first time that they come; results equal those of a program for these
- * sizes alone. All sizes share parameters and states, on a GPU in the same memory. The program
- * runs in this thread, and on the CPU computes in it alone.
+ * is padded to the next sizes to compile for: the powers of two, or others by `sizes`. They are compiled
+ * the first time that they come. Results have the elements of a program for the true sizes, up to the order of
+ * sums. All sizes share parameters and states, on a GPU in the same memory. The program
+ * runs in this thread, and on the CPU computes in it alone. A tensor on the device is padded in host memory.
+ *
+ * Rejects with an {@link RlxError}: `unsupported` for a graph that padding would change, which exact sizes compile;
+ * `symbol` for an open size of anything but an input.
  *
  * ```ts
  * const program = await openSizes({ entries: { predict: model }, sizes: { batch: { max: 64 } } });
@@ -67,8 +78,8 @@ export async function openSizes<const G extends OpenModule['entries']>(module: O
 
 async function openOn(module: OpenModule, given: OpenOptions): Promise<OpenProgram> {
   checkOptions('openSizes', module, 'name entries sizes buckets limits');
-  checkOptions('openSizes', given, 'on device gpu powerPreference maxSteps memory inFlight staging drafts');
-  const { on = 'best', ...rest } = given ?? {}, { name = 'main', sizes = {}, buckets = 16, limits = {} } = module ?? {} as OpenModule;
+  checkOptions('openSizes', given, 'on device gpu powerPreference maxSteps memory inFlight staging drafts padding');
+  const { on = 'best', padding, ...rest } = given ?? {}, { name = 'main', sizes = {}, buckets = 16, limits = {} } = module ?? {} as OpenModule;
   checkPlace(on);
   checkCount('buckets', buckets, 1);
   await init();
@@ -78,7 +89,7 @@ async function openOn(module: OpenModule, given: OpenOptions): Promise<OpenProgr
   const { gpu, device, powerPreference } = initOptions();
   const host = await hostFor({ ...gpu && { gpu }, ...device && { device }, ...powerPreference && { powerPreference }, ...rest, on }, limits);
   try {
-    const made = new Family({ name, sizes, buckets, limits, check }, host, holderOf(name, graphs.values()));
+    const made = new Family({ name, sizes, buckets, limits, check, padding: new Padding(padding) }, host, holderOf(name, graphs.values()));
     await made.start(graphs, open);
     return made;
   } catch (reason) {
@@ -116,10 +127,10 @@ function holderOf(name: string, graphs: Iterable<Graph>): string {
 }
 
 /** A program's plan, its entries, and, by its own step numbers, the numbers of steps of all programs. */
-interface Known { plan: Plan; entries: ReadonlyMap<string, Entry>; steps: Map<number, number> }
+interface Known { plan: Plan; entries: ReadonlyMap<string, Entry>; steps: Map<number, number>; /** The memory of padded inputs. */ padded: Map<string, TensorData> }
 
 /** The options by which all programs of a module are compiled. */
-interface Settings { name: string; sizes: Readonly<Record<string, Size>>; buckets: number; limits: Limits; check(): void }
+interface Settings { name: string; sizes: Readonly<Record<string, Size>>; buckets: number; limits: Limits; padding: Padding; check(): void }
 
 /** Programs that share parameters and states. */
 class Family implements OpenProgram {
@@ -141,7 +152,7 @@ class Family implements OpenProgram {
   readonly #bound = new Map<string, Inputs>();
   /** The parameters that have a value. */
   readonly #set = new Set<string>();
-  #last: { program: Program; bucket?: Bucket } | undefined;
+  #last: { program: Program; bucket?: Bucket; call?: OpenCall } | undefined;
   #error: RlxError | undefined;
   #announce!: (error: RlxError) => void;
   /** The end of the calls so far, which happen one after the other. */
@@ -158,8 +169,13 @@ class Family implements OpenProgram {
 
   /** Compiles the entries without open sizes, and sets parameters that declare a value. @internal */
   async start(graphs: ReadonlyMap<string, Graph>, open: ReadonlyMap<string, OpenEntry>): Promise<void> {
+    await this.#analyze(open);
     this.#base = await this.#addClosed(graphs, open);
     await this.load(declaredParams(Object.fromEntries(graphs)), { allowMissing: true });
+  }
+
+  async #analyze(open: ReadonlyMap<string, OpenEntry>): Promise<void> {
+    for (const entry of open.values()) await entry.analyze(this.#settings.padding);
   }
 
   async #addClosed(graphs: ReadonlyMap<string, Graph>, open: ReadonlyMap<string, OpenEntry>): Promise<Program> {
@@ -182,7 +198,7 @@ class Family implements OpenProgram {
       program.close();
       throw this.#error;
     }
-    this.#known.set(program, { plan, entries: new Map(plan.entries.map((entry) => [entry.name, entry])), steps: new Map() });
+    this.#known.set(program, { plan, entries: new Map(plan.entries.map((entry) => [entry.name, entry])), steps: new Map(), padded: new Map() });
     void program.lost.then((error) => this.#fail(error));
     return program;
   }
@@ -227,9 +243,20 @@ class Family implements OpenProgram {
     this.#known.delete(program);
   }
 
-  #bucket(entry: OpenEntry, sizes: Sizes): Bucket {
-    const key = `${entry.name} ${entry.symbols.map((symbol) => `${symbol}=${sizes[symbol]}`).join(', ')}`;
-    return this.#buckets.acquire(key, () => this.#compile({ [entry.name]: entry.text }, sizes));
+  /** The compiled bucket of a call, whose user releases it. */
+  async #acquire(entry: OpenEntry, call: OpenCall): Promise<Bucket> {
+    const { bound, crops } = call, sizes = crops ? bound : call.sizes;
+    const bucket = this.#buckets.acquire(`${entry.name} ${crops ? '' : 'exact '}${keyOf(entry.symbols, sizes)}`, async () =>
+      crops ? this.#compile({ [entry.name]: await entry.padded(call) }, {}) : this.#compile({ [entry.name]: entry.text }, sizes));
+    try {
+      await bucket.ready;
+      return bucket;
+    } catch (reason) {
+      this.#buckets.release(bucket);
+      if (!(reason instanceof Unfit)) throw reason;
+      delete call.crops;
+      return this.#acquire(entry, call);
+    }
   }
 
   #unknown(entry: string): RlxError { return unknownName('the program has no entry', entry, [...this.#closed.keys(), ...this.#open.keys()]); }
@@ -239,12 +266,7 @@ class Family implements OpenProgram {
     const open = this.#open.get(entry);
     if (!open && !this.#closed.has(entry)) throw this.#unknown(entry);
     if (!open) return;
-    const bucket = this.#bucket(open, open.given(sizes));
-    try {
-      await bucket.ready;
-    } finally {
-      this.#buckets.release(bucket);
-    }
+    this.#buckets.release(await this.#acquire(open, await open.call(open.given(sizes))));
   }
 
   async add(entries: OpenModule['entries']): Promise<any> {
@@ -255,6 +277,7 @@ class Family implements OpenProgram {
       for (const port of one.ports) if (port.kind !== 'input') checkShared(name, port, known);
     }
     const open = openEntriesOf(graphs, this.#settings.sizes);
+    await this.#analyze(open);
     if (open.size < graphs.size) await this.#addClosed(graphs, open);
     else for (const [name, one] of open) this.#open.set(name, one);
     return this;
@@ -272,11 +295,12 @@ class Family implements OpenProgram {
       this.#keep(closed.program);
       return run;
     }
-    const bucket = this.#bucket(open, open.sizes(inputs));
+    const call = await open.call(open.sizes(inputs)), bucket = await this.#acquire(open, call);
     let reading: Promise<Reading> | undefined;
     try {
-      const run = await this.#runOn(await bucket.ready, name, open.writes, inputs, options);
-      this.#keep(bucket.program!, bucket);
+      const program = await bucket.ready, given = call.crops ? await this.#padded(program, open, call, inputs) : inputs;
+      const run = await this.#runOn(program, name, open.writes, given, options, call);
+      this.#keep(program, bucket, call);
       reading = run.reading;
       return run;
     } finally {
@@ -284,15 +308,34 @@ class Family implements OpenProgram {
     }
   }
 
+  /** The inputs of a padded graph: those with open sizes, padded with zeros, and true sizes. */
+  async #padded(program: Program, entry: OpenEntry, call: OpenCall, inputs: Inputs): Promise<Inputs> {
+    const { plan: { slots }, entries, padded: memory } = this.#known.get(program)!, { inputs: arrays, scalars } = entries.get(entry.name)!, made: Record<string, Input> = { ...inputs };
+    const ports = [...arrays, ...scalars].map((i) => slots[i]!), names = ports.map(({ name }) => name).filter((name) => name.startsWith(sizePrefix));
+    const { values, shapes } = await entry.measured(call, names, inputs);
+    Object.assign(made, values);
+    for (const { name, dtype, shape } of ports) {
+      const dims = shapes.get(name), value = inputs[name]!;
+      if (!dims || `${dims}` === `${shape}`) continue;
+      const data = value instanceof Tensor ? await value.data() : 'shape' in Object(value) ? (value as HostTensor).data : value as TensorData;
+      checkType(`${entry.name}: ${name}`, dtype, data);
+      if (data.length !== sizeOf(dims)) throw new RlxError('shape', `${entry.name}: ${name} has ${data.length} elements: it must be ${dtype}[${dims}] of ${sizeOf(dims)}`, { op: entry.name, name, shape: [data.length], expected: dims });
+      const wide = padded(data, dims, shape, memory.get(name));
+      memory.set(name, wide);
+      made[name] = { shape, data: wide };
+    }
+    return made;
+  }
+
   /** Keeps the program of the last run, so that its outputs can be read. */
-  #keep(program: Program, bucket?: Bucket): void {
+  #keep(program: Program, bucket?: Bucket, call?: OpenCall): void {
     const before = this.#last?.bucket;
     if (bucket) bucket.users++;
-    this.#last = { program, ...bucket && { bucket } };
+    this.#last = { program, ...bucket && { bucket }, ...call && { call } };
     if (before) this.#buckets.release(before);
   }
 
-  async #runOn(program: Program, name: string, writes: boolean, inputs: Inputs, options: RunOptions | null | undefined): Promise<Run<any>> {
+  async #runOn(program: Program, name: string, writes: boolean, inputs: Inputs, options: RunOptions | null | undefined, call?: OpenCall): Promise<Run<any>> {
     const { plan, entries, steps } = this.#known.get(program)!, entry = entries.get(name)!, slot = (i: number): Slot => plan.slots[i]!;
     for (const one of entry.reads.map(slot)) if (!this.#set.has(one.name)) throw missing(name, 'load it', one);
     await this.#host.update(program);
@@ -307,7 +350,7 @@ class Family implements OpenProgram {
     if (writes) this.#host.changed(program);
     steps.set(run.step, this.steps += options?.steps ?? 1);
     if (steps.size > maxPending) steps.delete(steps.keys().next().value!);
-    const reading = run.reading?.then(({ step, values }: Reading) => ({ step: steps.get(step)!, values }));
+    const reading = run.reading?.then(({ step, values }: Reading) => ({ step: steps.get(step)!, values: croppedAll(values, call) }));
     reading?.catch(() => {}); // the caller may not handle it
     return { step: this.steps, reading };
   }
@@ -318,20 +361,20 @@ class Family implements OpenProgram {
     this.#bound.set(entry, { ...this.#bound.get(entry), ...Object.fromEntries(Object.entries(inputs ?? {}).map(([name, value]) => [name, copied(value)])) });
   }
 
-  /** The program to read values from: outputs are those of the last run. */
-  async #reader(names: readonly string[]): Promise<Program> {
+  /** The program to read values from, and its call: outputs are those of the last run. */
+  async #reader(names: readonly string[]): Promise<{ program: Program; call?: OpenCall }> {
     const states = new Set(statesOf(this.#base.plan).map(({ name }) => name));
-    const program = Array.isArray(names) && names.every((name) => states.has(name)) ? this.#base : this.#last?.program ?? this.#base;
-    await this.#host.update(program);
-    return program;
+    const reader = Array.isArray(names) && names.every((name) => states.has(name)) ? undefined : this.#last;
+    await this.#host.update(reader?.program ?? this.#base);
+    return reader ?? { program: this.#base };
   }
 
   async read(name: string): Promise<any> { return (await this.readAll([name])).values[name]!; }
 
   async readAll(names: readonly string[]): Promise<Reading<any>> {
     return this.#later(async () => {
-      const step = this.steps, { values } = await (await this.#reader(names)).readAll(names);
-      return { step, values };
+      const step = this.steps, { program, call } = await this.#reader(names), { values } = await program.readAll(names);
+      return { step, values: croppedAll(values, call) };
     });
   }
 
@@ -349,10 +392,11 @@ class Family implements OpenProgram {
   /** A copy of a value: one of another program's outputs goes through the host. */
   async keep(name: string): Promise<Tensor> {
     return this.#later(async () => {
-      const from = await this.#reader([name]), kept = await from.keep(name);
-      if (from === this.#base) return kept;
+      const { program, call } = await this.#reader([name]), kept = await program.keep(name), crop = call?.crops?.get(name);
+      if (program === this.#base) return kept;
       try {
-        return await this.#base.upload({ dtype: kept.dtype, shape: kept.shape, data: await kept.data() });
+        const data = await kept.data();
+        return await this.#base.upload({ dtype: kept.dtype, shape: crop?.dims ?? kept.shape, data: crop ? cropped(data, crop) : data });
       } finally {
         kept.dispose();
       }
@@ -385,6 +429,13 @@ class Family implements OpenProgram {
 const sharing = (plan: Plan): Plan => ({
   ...plan, constants: plan.constants.filter(({ buffer }) => plan.buffers[buffer]!.kind !== 'state'), entries: plan.entries.map((entry) => ({ ...entry, reads: [] })),
 });
+
+/** The values of a call, outputs with their true elements. */
+const croppedAll = (values: Readonly<Record<string, TensorData>>, call: OpenCall | undefined): Record<string, TensorData> =>
+  Object.fromEntries(Object.entries(values).map(([name, data]) => {
+    const crop = call?.crops?.get(name);
+    return [name, crop ? cropped(data, crop) : data];
+  }));
 
 const statesOf = ({ slots }: Plan): Slot[] => slots.filter(isState);
 

@@ -1,0 +1,3 @@
+package padder
+
+import _ "github.com/rlx-go/rlx/internal/ballast"
