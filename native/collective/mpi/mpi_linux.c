@@ -21,6 +21,7 @@ typedef rlx_mpi_handle handle;
 	f(MPI_Comm_set_errhandler, (handle, handle)) \
 	f(MPI_Type_contiguous, (int, handle, handle *)) \
 	f(MPI_Type_commit, (handle *)) \
+	f(MPI_Type_free, (handle *)) \
 	f(MPI_Test, (handle *, int *, void *)) \
 	f(MPI_Cancel, (handle *)) \
 	f(MPI_Request_free, (handle *)) \
@@ -97,6 +98,8 @@ int rlx_mpi_unit(const rlx_mpi *m, int bytes, handle *made) {
 	int r = m->MPI_Type_contiguous(bytes, m->byte, made);
 	return r ? r : m->MPI_Type_commit(made);
 }
+
+int rlx_mpi_free_unit(const rlx_mpi *m, handle *made) { return m->MPI_Type_free(made); }
 
 int rlx_mpi_test(const rlx_mpi *m, handle *request, int *done) {
 	long status[8]; // an MPI_Status has 20 to 32 bytes

@@ -22,6 +22,7 @@ int rlx_mpi_end(const rlx_mpi *m);
 rlx_mpi_handle rlx_mpi_world(const rlx_mpi *m);
 int rlx_mpi_split(const rlx_mpi *m, rlx_mpi_handle comm, int color, int key, rlx_mpi_handle *made);
 int rlx_mpi_unit(const rlx_mpi *m, int bytes, rlx_mpi_handle *made);
+int rlx_mpi_free_unit(const rlx_mpi *m, rlx_mpi_handle *made);
 int rlx_mpi_test(const rlx_mpi *m, rlx_mpi_handle *request, int *done);
 int rlx_mpi_cancel(const rlx_mpi *m, rlx_mpi_handle *request);
 int rlx_mpi_send(const rlx_mpi *m, const void *at, int count, rlx_mpi_handle unit, int to, rlx_mpi_handle comm, rlx_mpi_handle *request);

@@ -256,6 +256,12 @@ func (w *world) close() (err error) {
 			}
 		}
 		w.inbox = nil
+		for _, unit := range w.units {
+			if f := w.check("MPI_Type_free", C.rlx_mpi_free_unit(w.lib, &unit)); f != nil {
+				err = f
+			}
+		}
+		clear(w.units)
 		if w.own {
 			if f := w.check("MPI_Finalize", C.rlx_mpi_end(w.lib)); f != nil {
 				err = f
