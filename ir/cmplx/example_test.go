@@ -31,12 +31,12 @@ func ExampleAbs() {
 func TestRefusals(t *testing.T) {
 	real := func(b *ir.Builder) ir.Value { return b.Input("x", ir.F32, ir.N(2)) }
 	functiontest.Refuse(t, []functiontest.Refusal{
-		{"a real number", func(b *ir.Builder) { cmplx.Sqrt(b, real(b)) }, ir.ErrDType, "an operand is f32[2]: all must be of one complex type"},
-		{"a power of two types", func(b *ir.Builder) {
+		{Name: "a real number", Build: func(b *ir.Builder) { cmplx.Sqrt(b, real(b)) }, Kind: ir.ErrDType, Text: "an operand is f32[2]: all must be of one complex type"},
+		{Name: "a power of two types", Build: func(b *ir.Builder) {
 			x := real(b)
 			cmplx.Pow(b, ops.Complex(b, x, x), ops.Zeros(b, ir.C128))
-		}, ir.ErrDType, "an operand is c128[]"},
-		{"no number", func(b *ir.Builder) { cmplx.Exp(b, ir.Value{}) }, ir.ErrGraph, "no operand given"},
-		{"parts of integers", func(b *ir.Builder) { cmplx.Polar(b, ops.Const(b, ir.I32, 1), ops.Const(b, ir.I32, 1)) }, ir.ErrDType, "must be of a float type"},
+		}, Kind: ir.ErrDType, Text: "an operand is c128[]"},
+		{Name: "no number", Build: func(b *ir.Builder) { cmplx.Exp(b, ir.Value{}) }, Kind: ir.ErrGraph, Text: "no operand given"},
+		{Name: "parts of integers", Build: func(b *ir.Builder) { cmplx.Polar(b, ops.Const(b, ir.I32, 1), ops.Const(b, ir.I32, 1)) }, Kind: ir.ErrDType, Text: "must be of a float type"},
 	})
 }

@@ -30,27 +30,27 @@ func ExampleTripletMargin() {
 func TestRefusals(t *testing.T) {
 	x := func(b *ir.Builder) ir.Value { return b.Input("x", ir.F32, ir.Dims(2, 3)...) }
 	functiontest.Refuse(t, []functiontest.Refusal{
-		{"an unknown reduction", func(b *ir.Builder) {
+		{Name: "an unknown reduction", Build: func(b *ir.Builder) {
 			v := x(b)
 			losses.SoftMargin(b, v, v, losses.BatchMean)
-		}, ir.ErrAttr, `Reduction is "batchmean"`},
-		{"shapes that do not fit", func(b *ir.Builder) {
+		}, Kind: ir.ErrAttr, Text: `Reduction is "batchmean"`},
+		{Name: "shapes that do not fit", Build: func(b *ir.Builder) {
 			losses.MarginRanking(b, x(b), b.Input("y", ir.F32, ir.N(2)), b.Input("t", ir.F32, ir.N(1)))
-		}, ir.ErrShape, ""},
-		{"targets of integers", func(b *ir.Builder) { losses.HingeEmbedding(b, x(b), b.Input("t", ir.I32, ir.Dims(2, 3)...)) }, ir.ErrDType, "must be of a float type"},
-		{"a negative margin", func(b *ir.Builder) {
+		}, Kind: ir.ErrShape, Text: ""},
+		{Name: "targets of integers", Build: func(b *ir.Builder) { losses.HingeEmbedding(b, x(b), b.Input("t", ir.I32, ir.Dims(2, 3)...)) }, Kind: ir.ErrDType, Text: "must be of a float type"},
+		{Name: "a negative margin", Build: func(b *ir.Builder) {
 			v := x(b)
 			losses.TripletMargin(b, v, v, v, losses.TripletOptions{Margin: -1})
-		}, ir.ErrAttr, "Margin is -1"},
-		{"a margin beyond a cosine", func(b *ir.Builder) {
+		}, Kind: ir.ErrAttr, Text: "Margin is -1"},
+		{Name: "a margin beyond a cosine", Build: func(b *ir.Builder) {
 			v := x(b)
 			losses.CosineEmbedding(b, v, v, b.Input("t", ir.F32, ir.N(2)), losses.MarginOptions{Margin: 2})
-		}, ir.ErrAttr, "Margin is 2: it must be in [-1, 1]"},
-		{"two options", func(b *ir.Builder) {
+		}, Kind: ir.ErrAttr, Text: "Margin is 2: it must be in [-1, 1]"},
+		{Name: "two options", Build: func(b *ir.Builder) {
 			v := x(b)
 			losses.KLDiv(b, v, v, losses.KLOptions{}, losses.KLOptions{})
-		}, ir.ErrAttr, "2 option structs"},
-		{"no target", func(b *ir.Builder) { losses.PoissonNLL(b, x(b), ir.Value{}) }, ir.ErrGraph, "no operand given"},
+		}, Kind: ir.ErrAttr, Text: "2 option structs"},
+		{Name: "no target", Build: func(b *ir.Builder) { losses.PoissonNLL(b, x(b), ir.Value{}) }, Kind: ir.ErrGraph, Text: "no operand given"},
 	})
 }
 

@@ -53,6 +53,25 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"pads of conv": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
 			return nn.Conv1d(b, x, 4, 3, nn.ConvOptions{Same: true, Pad: []int{1}})
 		}},
+		"padding mode": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
+			return nn.Conv1d(b, x, 4, 3, nn.ConvOptions{PaddingMode: "mirror"})
+		}},
+		"padding mode, transposed": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
+			return nn.ConvTranspose1d(b, x, 4, 3, nn.ConvOptions{PaddingMode: nn.PadReflect})
+		}},
+		"symbolic size, rounded up": {ir.ErrSymbol, func(b *ir.Builder, _ ir.Value) ir.Value {
+			return nn.AvgPool(b, b.Input("s", ir.F32, ir.N(2), ir.Sym("n"), ir.N(1)), 2, nn.PoolOptions{CeilMode: true})
+		}},
+		"window longer than x, rounded up": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
+			return nn.MaxPool(b, x, 99, nn.PoolOptions{CeilMode: true})
+		}},
+		"reset before of rnn": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
+			y, _ := nn.RNN(b, x, 2, nn.RecurrentOptions{ResetBefore: true})
+			return y
+		}},
+		"mode of bags": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
+			return nn.EmbeddingBag(b, ops.Convert(b, x, ir.I32), 3, 2, nn.EmbeddingBagOptions{Mode: "product"})
+		}},
 		"output pad": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
 			return nn.Conv1d(b, x, 4, 3, nn.ConvOptions{OutputPad: []int{1}})
 		}},

@@ -375,3 +375,24 @@ func Round(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpRound, nil, x) 
 
 // Trunc returns x rounded toward zero.
 func Trunc(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpTrunc, nil, x) }
+
+// Lerp returns x + weight·(y − x), broadcast, of one float type. It is computed from the nearer end, so that
+// a weight of 1 gives y (torch.lerp).
+func Lerp(b *ir.Builder, x, y, weight ir.Value) ir.Value {
+	const op ir.Op = "lerp"
+	for _, v := range []ir.Value{x, y, weight} {
+		if !b.Require(op, "operand", v.Valid()) {
+			return ir.Value{}
+		}
+		if err := floats.check(v.DType()); err != nil {
+			b.Failf(op, []ir.Value{x, y, weight}, ir.DTypef("an operand is %s, not of a float type", v.Type()))
+			return ir.Value{}
+		}
+	}
+	difference := Sub(b, y, x)
+	in := Broadcast(b, op, Add(b, x, Mul(b, weight, difference)), Sub(b, y, Mul(b, Sub(b, OnesLike(b, weight), weight), difference)), Lt(b, weight, ConstLike(b, weight, 0.5)))
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	return Select(b, in[2], in[0], in[1])
+}

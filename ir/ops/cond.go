@@ -53,6 +53,37 @@ func Cond(b *ir.Builder, predicate ir.Value, operands []ir.Value, whenTrue, when
 	return b.AddNode(OpCond, nil, branches, slices.Concat([]ir.Value{predicate}, operands)...)
 }
 
+// Switch returns the results of the branch of a number, an integer of rank 0 that is clamped to those of
+// the branches (JAX's switch). Branches are as in [Cond], of which it is a tree: a run tests
+// ⌈log₂ branches⌉ conditions.
+func Switch(b *ir.Builder, number ir.Value, operands []ir.Value, branches ...Branch) []ir.Value {
+	const op ir.Op = "switch"
+	if !b.Require(op, "branch", len(branches) > 0) || !b.Require(op, "number", number.Valid()) {
+		return make([]ir.Value, 1)
+	}
+	if t := number.Type(); !t.DType.IsInteger() || len(t.Shape) > 0 {
+		b.Failf(op, []ir.Value{number}, ir.DTypef("the number is %s, not an integer of rank 0", t))
+		return make([]ir.Value, 1)
+	}
+	if len(branches) == 1 {
+		return branches[0](b, operands)
+	}
+	return switchTree(b, slices.Concat([]ir.Value{number}, operands), 0, branches)
+}
+
+// switchTree runs one of the branches, which are numbered from first on.
+func switchTree(b *ir.Builder, in []ir.Value, first int, branches []Branch) []ir.Value {
+	if len(branches) == 1 {
+		return branches[0](b, in[1:])
+	}
+	half := len(branches) / 2
+	part := func(first int, branches []Branch) Branch {
+		return func(b *ir.Builder, in []ir.Value) []ir.Value { return switchTree(b, in, first, branches) }
+	}
+	low := Lt(b, in[0], ConstLike(b, in[0], float64(first+half)))
+	return Cond(b, low, in, part(first, branches[:half]), part(first+half, branches[half:]))
+}
+
 func inferCond(n *ir.Node) ([]ir.Type, error) {
 	if len(n.Inputs()) == 0 || !n.Input(0).Type().Equal(ir.TypeOf(ir.Bool)) {
 		return nil, ir.DTypef("the predicate is %s, not bool[]", n.Input(0).Type())

@@ -135,6 +135,22 @@ func Convert(b *ir.Builder, x ir.Value, d ir.DType) ir.Value {
 	return b.Add1(OpConvert, &DTypeAttrs{d}, x)
 }
 
+// ConvertSaturating is [Convert] to an 8-bit float, with numbers beyond its largest finite one, also
+// infinite ones, replaced by that, as ONNX's Cast does by default. NaN stays. [Convert] makes them infinite, or NaN
+// where the type has no infinity. Another type is an error of kind [ir.ErrDType] in b.
+func ConvertSaturating(b *ir.Builder, x ir.Value, d ir.DType) ir.Value {
+	const op ir.Op = "convert_saturating"
+	if !b.Require(op, "operand", x.Valid()) {
+		return ir.Value{}
+	}
+	largest, ok := map[ir.DType]float64{ir.F8E4M3: 448, ir.F8E5M2: 57344}[d]
+	if !ok || !x.DType().IsFloat() || x.DType().IsFloat8() {
+		b.Failf(op, []ir.Value{x}, ir.DTypef("x is %s and the type %s: they must be a float of 16 bits or more and an 8-bit float", x.Type(), d))
+		return ir.Value{}
+	}
+	return Convert(b, Clamp(b, x, ConstLike(b, x, -largest), ConstLike(b, x, largest)), d)
+}
+
 // Bitcast returns the bits of x reinterpreted as an element type of the same width.
 func Bitcast(b *ir.Builder, x ir.Value, d ir.DType) ir.Value {
 	return b.Add1(OpBitcast, &DTypeAttrs{d}, x)

@@ -10,7 +10,7 @@
 //   - framework: define (makers of definitions), domain (element types), attrs, axes, rules
 //     (of derivatives and batching), subgraph (graphs that a node owns);
 //   - elementwise: arith, power, trig, compare, complex, special, numeric, convert, const,
-//     identity, activation;
+//     identity, activation, bits;
 //   - moves: shape, broadcast, concatenate, slice, pad, tile, diagonal, windows, resize;
 //   - reductions, scans and orders: reduce, argreduce, statistics, softmax, cumulative,
 //     associative, recurrence, sort, search;

@@ -208,3 +208,38 @@ func ExampleCond() {
 	}, ir.Float(ir.F32, 9))
 	// Output: [] [3]
 }
+
+func ExampleSwitch() {
+	show(func(b *ir.Builder, in []ir.Value) ir.Value {
+		times := func(n float64) ops.Branch {
+			return func(b *ir.Builder, x []ir.Value) []ir.Value {
+				return []ir.Value{ops.Mul(b, x[0], ops.ConstLike(b, x[0], n))}
+			}
+		}
+		return ops.Switch(b, ops.Const(b, ir.I32, 2), in, times(1), times(10), times(100))[0]
+	}, floats([]float64{1, 2}, 2))
+	// Output: [2] [100 200]
+}
+
+func ExampleLerp() {
+	show(func(b *ir.Builder, in []ir.Value) ir.Value {
+		return ops.Lerp(b, in[0], in[1], ops.Const(b, ir.F32, 0.25))
+	}, floats([]float64{0, 10}, 2), floats([]float64{8, 20}, 2))
+	// Output: [2] [2 12.5]
+}
+
+// Products of 2×2 matrices, as four operands: those of Fibonacci's matrix have his numbers.
+func ExampleAssociativeScan() {
+	show(func(b *ir.Builder, _ []ir.Value) ir.Value {
+		one, zero := ops.Ones(b, ir.F32, ir.N(8)), ops.Zeros(b, ir.F32, ir.N(8))
+		matrices := []ir.Value{one, one, one, zero}
+		product := func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+			element := func(i, j int) ir.Value {
+				return ops.Add(b, ops.Mul(b, x[2*i], y[j]), ops.Mul(b, x[2*i+1], y[2+j]))
+			}
+			return []ir.Value{element(0, 0), element(0, 1), element(1, 0), element(1, 1)}
+		}
+		return ops.AssociativeScan(b, ops.AssociativeAttrs{}, matrices, product)[1]
+	})
+	// Output: [8] [1 1 2 3 5 8 13 21]
+}

@@ -50,19 +50,19 @@ func ExampleInterp() {
 func TestRefusals(t *testing.T) {
 	vector := func(b *ir.Builder, name string, d ir.DType, n int) ir.Value { return b.Input(name, d, ir.N(n)) }
 	functiontest.Refuse(t, []functiontest.Refusal{
-		{"a transform of another type", func(b *ir.Builder) { signal.DCT(b, vector(b, "x", ir.F32, 4), 0, signal.DCTOptions{Type: 5}) }, ir.ErrAttr, "Type is 5: it must be 1, 2, 3 or 4"},
-		{"a transform of f16", func(b *ir.Builder) { signal.DCT(b, vector(b, "x", ir.F16, 4), 0) }, ir.ErrDType, "x is f16[4]: it must be f32 or f64"},
-		{"a transform of nothing", func(b *ir.Builder) { signal.DCT(b, vector(b, "x", ir.F32, 0), 0) }, ir.ErrShape, "must have 1 elements or more"},
-		{"type 1 of one element", func(b *ir.Builder) { signal.IDCT(b, vector(b, "x", ir.F32, 1), 0, signal.DCTOptions{Type: 1}) }, ir.ErrShape, "must have 2 elements or more"},
-		{"another axis", func(b *ir.Builder) { signal.DCT(b, vector(b, "x", ir.F32, 4), 1) }, ir.ErrAttr, "axis is 1: it must be in [-1, 1)"},
-		{"an unknown norm", func(b *ir.Builder) { signal.DCT(b, vector(b, "x", ir.F32, 4), 0, signal.DCTOptions{Norm: "unit"}) }, ir.ErrAttr, `Norm is "unit"`},
-		{"a symbolic size", func(b *ir.Builder) { signal.DCT(b, b.Input("x", ir.F32, ir.Sym("n")), 0) }, ir.ErrSymbol, "it must be a number"},
-		{"points of two sizes", func(b *ir.Builder) {
+		{Name: "a transform of another type", Build: func(b *ir.Builder) { signal.DCT(b, vector(b, "x", ir.F32, 4), 0, signal.DCTOptions{Type: 5}) }, Kind: ir.ErrAttr, Text: "Type is 5: it must be 1, 2, 3 or 4"},
+		{Name: "a transform of f16", Build: func(b *ir.Builder) { signal.DCT(b, vector(b, "x", ir.F16, 4), 0) }, Kind: ir.ErrDType, Text: "x is f16[4]: it must be f32 or f64"},
+		{Name: "a transform of nothing", Build: func(b *ir.Builder) { signal.DCT(b, vector(b, "x", ir.F32, 0), 0) }, Kind: ir.ErrShape, Text: "must have 1 elements or more"},
+		{Name: "type 1 of one element", Build: func(b *ir.Builder) { signal.IDCT(b, vector(b, "x", ir.F32, 1), 0, signal.DCTOptions{Type: 1}) }, Kind: ir.ErrShape, Text: "must have 2 elements or more"},
+		{Name: "another axis", Build: func(b *ir.Builder) { signal.DCT(b, vector(b, "x", ir.F32, 4), 1) }, Kind: ir.ErrAttr, Text: "axis is 1: it must be in [-1, 1)"},
+		{Name: "an unknown norm", Build: func(b *ir.Builder) { signal.DCT(b, vector(b, "x", ir.F32, 4), 0, signal.DCTOptions{Norm: "unit"}) }, Kind: ir.ErrAttr, Text: `Norm is "unit"`},
+		{Name: "a symbolic size", Build: func(b *ir.Builder) { signal.DCT(b, b.Input("x", ir.F32, ir.Sym("n")), 0) }, Kind: ir.ErrSymbol, Text: "it must be a number"},
+		{Name: "points of two sizes", Build: func(b *ir.Builder) {
 			signal.Interp(b, vector(b, "x", ir.F32, 4), vector(b, "xp", ir.F32, 3), vector(b, "fp", ir.F32, 2))
-		}, ir.ErrShape, "they must be vectors of one size"},
-		{"no points", func(b *ir.Builder) {
+		}, Kind: ir.ErrShape, Text: "they must be vectors of one size"},
+		{Name: "no points", Build: func(b *ir.Builder) {
 			signal.Interp(b, vector(b, "x", ir.F32, 4), vector(b, "xp", ir.F32, 0), vector(b, "fp", ir.F32, 0))
-		}, ir.ErrShape, "there must be a point"},
+		}, Kind: ir.ErrShape, Text: "there must be a point"},
 	})
 }
 

@@ -37,14 +37,14 @@ func ExampleCDist() {
 func TestRefusals(t *testing.T) {
 	x := func(b *ir.Builder, d ir.DType) ir.Value { return b.Input("x", d, ir.Dims(2, 3)...) }
 	functiontest.Refuse(t, []functiontest.Refusal{
-		{"a mean of integers", func(b *ir.Builder) { stats.NanMean(b, x(b, ir.I32)) }, ir.ErrDType, "must be of a float type"},
-		{"another axis", func(b *ir.Builder) { stats.NanSum(b, x(b, ir.F32), 2) }, ir.ErrAttr, ""},
-		{"more corrected than observed", func(b *ir.Builder) { stats.Cov(b, x(b, ir.F32), 3) }, ir.ErrAttr, "correction is 3: it must be in [0, 3)"},
-		{"covariance of a vector", func(b *ir.Builder) { stats.Cov(b, b.Input("x", ir.F32, ir.N(3)), 0) }, ir.ErrShape, "[..., variables, observations]"},
-		{"a norm of negative order", func(b *ir.Builder) { stats.CDist(b, x(b, ir.F32), b.Input("y", ir.F32, ir.Dims(2, 3)...), -1) }, ir.ErrAttr, "p is -1: it must not be negative"},
-		{"rows of two sizes", func(b *ir.Builder) { stats.CDist(b, x(b, ir.F32), b.Input("y", ir.F32, ir.Dims(2, 2)...), 2) }, ir.ErrShape, "they must be [..., n, size]"},
-		{"a rank that is not there", func(b *ir.Builder) { stats.KthSmallest(b, x(b, ir.F32), 3, 1) }, ir.ErrAttr, "k is 3: it must be in [0, 3)"},
-		{"a partition along no axis", func(b *ir.Builder) { stats.ArgPartition(b, x(b, ir.F32), 0, 2) }, ir.ErrAttr, "axis is 2"},
+		{Name: "a mean of integers", Build: func(b *ir.Builder) { stats.NanMean(b, x(b, ir.I32)) }, Kind: ir.ErrDType, Text: "must be of a float type"},
+		{Name: "another axis", Build: func(b *ir.Builder) { stats.NanSum(b, x(b, ir.F32), 2) }, Kind: ir.ErrAttr, Text: ""},
+		{Name: "more corrected than observed", Build: func(b *ir.Builder) { stats.Cov(b, x(b, ir.F32), 3) }, Kind: ir.ErrAttr, Text: "correction is 3: it must be in [0, 3)"},
+		{Name: "covariance of a vector", Build: func(b *ir.Builder) { stats.Cov(b, b.Input("x", ir.F32, ir.N(3)), 0) }, Kind: ir.ErrShape, Text: "[..., variables, observations]"},
+		{Name: "a norm of negative order", Build: func(b *ir.Builder) { stats.CDist(b, x(b, ir.F32), b.Input("y", ir.F32, ir.Dims(2, 3)...), -1) }, Kind: ir.ErrAttr, Text: "p is -1: it must not be negative"},
+		{Name: "rows of two sizes", Build: func(b *ir.Builder) { stats.CDist(b, x(b, ir.F32), b.Input("y", ir.F32, ir.Dims(2, 2)...), 2) }, Kind: ir.ErrShape, Text: "they must be [..., n, size]"},
+		{Name: "a rank that is not there", Build: func(b *ir.Builder) { stats.KthSmallest(b, x(b, ir.F32), 3, 1) }, Kind: ir.ErrAttr, Text: "k is 3: it must be in [0, 3)"},
+		{Name: "a partition along no axis", Build: func(b *ir.Builder) { stats.ArgPartition(b, x(b, ir.F32), 0, 2) }, Kind: ir.ErrAttr, Text: "axis is 2"},
 	})
 }
 
