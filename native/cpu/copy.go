@@ -67,30 +67,32 @@ func (s *copyStep) run(r *runner) {
 	}
 }
 
-// do copies the rows of a chunk.
+// do copies the rows of a chunk: runs of them along the last axis, each of which starts at the places of
+// the other axes.
 func (s *copyStep) do(_, chunk int) {
-	size, first := s.to.dtype.Size(), chunk*s.chunk
-	at, from, to := s.place(first), s.fromAt, s.toAt
-	for i, x := range at {
-		from, to = from+x*s.fromBy[i], to+x*s.toBy[i]
-	}
-	for range min(s.chunk, s.rows-first) {
-		copy(s.to.data[to*size:(to+s.row)*size], s.from.data[from*size:(from+s.row)*size])
-		for i := len(at) - 1; i >= 0; i-- { // the next row
-			at[i], from, to = at[i]+1, from+s.fromBy[i], to+s.toBy[i]
-			if at[i] < s.dims[i] {
-				break
-			}
-			at[i], from, to = 0, from-s.dims[i]*s.fromBy[i], to-s.dims[i]*s.toBy[i]
+	first := chunk * s.chunk
+	last := len(s.dims) - 1
+	for end := min(first+s.chunk, s.rows); first < end; {
+		from, to, rest := s.fromAt, s.toAt, first
+		for i := last; i >= 0; i-- {
+			at := rest % s.dims[i]
+			rest /= s.dims[i]
+			from, to = from+at*s.fromBy[i], to+at*s.toBy[i]
 		}
+		n := min(end-first, s.dims[last]-first%s.dims[last])
+		s.copyRows(from, to, n)
+		first += n
 	}
 }
 
-// place returns the coordinates of a row along the other axes.
-func (s *copyStep) place(row int) []int {
-	out := make([]int, len(s.dims))
-	for i := len(out) - 1; i >= 0; i-- {
-		out[i], row = row%s.dims[i], row/s.dims[i]
+// copyRows copies n rows along the last axis.
+func (s *copyStep) copyRows(from, to, n int) {
+	size, last := s.to.dtype.Size(), len(s.dims)-1
+	bytes, fromBy, toBy := s.row*size, s.fromBy[last]*size, s.toBy[last]*size
+	source, dest := s.from.data[from*size:], s.to.data[to*size:]
+	at := 0
+	for i := range n {
+		copy(dest[i*toBy:][:bytes], source[at:][:bytes])
+		at += fromBy
 	}
-	return out
 }
