@@ -138,6 +138,7 @@ var elsewhere = map[emit.Family]bool{
 	emit.Sole:      true, // no choice
 	emit.Pipelined: true, emit.Fragments: true, emit.WarpGroups: true, emit.Library: true,
 	emit.Flash: true, emit.FlashFragments: true, emit.FlashMma: true, // no choice without features
+	emit.Registers:  true, // in software: TestContractionsInEveryTile
 	emit.PackedRows: true, // on CUDA alone: TestPackedCandidatesAreRight of plansim
 }
 

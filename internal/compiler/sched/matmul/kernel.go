@@ -106,7 +106,6 @@ type side struct {
 	kFast     bool        // neighbouring threads load along the contracted space
 	vectors   bool        // the loaded array may be declared as an array of vectors
 	prefix    string
-	coords    []ir.Index // of each free position of a thread, in a tile of registers
 }
 
 func newTileEmitter(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, t tile, parts int) *tileEmitter {
@@ -203,7 +202,8 @@ func (te *tileEmitter) kernel(title string, finish func(resultStores), result re
 		begin, step, end = p.begin, p.step, p.end
 	}
 	if te.t.registers {
-		begin, step = te.nameFree, te.multiplyLoaded
+		r := &registers{te: te}
+		begin, step = r.begin, r.step
 	}
 	te.core.declare()
 	begin()

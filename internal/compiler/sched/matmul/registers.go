@@ -48,59 +48,66 @@ func (t tile) registersCost(c *fusion.Contraction, parts int, d hardware.Profile
 	return time
 }
 
-// nameFree computes the free coordinates of a thread's registers once, where these take divisions.
-func (te *tileEmitter) nameFree() {
-	for i := range te.side {
-		s := &te.side[i]
-		s.coords = make([]ir.Index, s.reg)
-		for r := range s.coords {
-			s.coords[r] = te.freeAt(s, te.freePosition(s, r))
-			for axis, x := range s.coords[r] {
+// registers writes the steps of a tile of registers.
+type registers struct {
+	te   *tileEmitter
+	free [2][]ir.Index // coordinates of a thread's free positions along each side
+}
+
+// begin computes the free coordinates once, where these take divisions.
+func (r *registers) begin() {
+	for i := range r.te.side {
+		s := &r.te.side[i]
+		for position := range s.reg {
+			at := r.te.freeAt(s, r.te.freePosition(s, position))
+			for axis, x := range at {
 				if len(s.free) > 1 {
-					s.coords[r][axis] = te.let(s.prefix+"at", x, s.free[axis]-1)
+					at[axis] = r.te.let(s.prefix+"at", x, s.free[axis]-1)
 				}
 			}
+			r.free[i] = append(r.free[i], at)
 		}
 	}
 }
 
-// multiplyLoaded loads a thread's operands of one step and accumulates their products.
-func (te *tileEmitter) multiplyLoaded(step scalar.Expr) {
-	k := scalar.Add(scalar.Mul(te.part, loop.Int(te.steps)), step)
-	k = scalar.Mul(te.let("k", k, te.parts*te.steps-1), loop.Int(te.t.k))
+// step loads a thread's operands of one step and accumulates their products.
+func (r *registers) step(step scalar.Expr) {
+	k := scalar.Add(scalar.Mul(r.te.part, loop.Int(r.te.steps)), step)
+	k = scalar.Mul(r.te.let("k", k, r.te.parts*r.te.steps-1), loop.Int(r.te.t.k))
 	var regs [2][][]scalar.Expr
-	for i := range te.side {
-		regs[i] = te.loadRegisters(&te.side[i], k)
+	for i := range r.te.side {
+		regs[i] = r.load(i, k)
 	}
-	for kk := range te.t.k {
+	for kk := range r.te.t.k {
 		for i, a := range regs[0] {
 			for j, b := range regs[1] {
-				acc := te.acc(i*te.t.rn + j)
+				acc := r.te.acc(i*r.te.t.rn + j)
 				sum := scalar.Add(scalar.FreeVar(acc, ir.F32), scalar.Mul(a[kk], b[kk]))
-				te.Body = append(te.Body, &loop.Assign{Name: acc, Value: sum})
+				r.te.Body = append(r.te.Body, &loop.Assign{Name: acc, Value: sum})
 			}
 		}
 	}
 }
 
-// loadRegisters returns the operand of a thread's free positions at the contracted positions from k
+// load returns the operand of a thread's free positions at the contracted positions from k
 // on, [free][contracted], by vectors along the axis on which it is contiguous where it can.
-func (te *tileEmitter) loadRegisters(s *side, k scalar.Expr) [][]scalar.Expr {
-	factor, out := te.factors(), make([][]scalar.Expr, s.reg)
-	for r := range out {
-		out[r] = make([]scalar.Expr, te.t.k)
+func (r *registers) load(operand int, k scalar.Expr) [][]scalar.Expr {
+	s := &r.te.side[operand]
+	factor, out := r.te.factors(), make([][]scalar.Expr, s.reg)
+	for position := range out {
+		out[position] = make([]scalar.Expr, r.te.t.k)
 	}
-	for first := range s.reg * te.t.k / emit.VectorWidth {
+	for first := range s.reg * r.te.t.k / emit.VectorWidth {
 		values, at := make([]scalar.Expr, emit.VectorWidth), make([][2]int, emit.VectorWidth)
 		for j := range values {
-			at[j] = [2]int{first/te.t.k*emit.VectorWidth + j, first % te.t.k}
+			at[j] = [2]int{first/r.te.t.k*emit.VectorWidth + j, first % r.te.t.k}
 			if s.kFast {
 				at[j] = [2]int{first, j}
 			}
-			values[j] = factor(s, s.coords[at[j][0]], scalar.Add(k, loop.Int(at[j][1])))
+			values[j] = factor(s, r.free[operand][at[j][0]], scalar.Add(k, loop.Int(at[j][1])))
 		}
-		if !s.vectors || !te.loadVector(values) {
-			te.Body = append(te.Body, te.NameAll(values)...)
+		if !s.vectors || !r.te.loadVector(values) {
+			r.te.Body = append(r.te.Body, r.te.NameAll(values)...)
 		}
 		for j, x := range values {
 			out[at[j][0]][at[j][1]] = x

@@ -15,7 +15,7 @@ import (
 // rm×rn of them, or together threads do as a subgroup. A step is k contracted positions. m, n,
 // rm and rn are multiples of 4, the vector width. A nonzero stages selects the pipeline of
 // asynchronous copies with that many stages in workgroup memory. A tile of registers has no
-// workgroup memory, see [tileEmitter.multiplyLoaded].
+// workgroup memory, see [registers].
 type tile struct {
 	m, n, k, rm, rn, lanes, stages int
 	registers                      bool
