@@ -107,7 +107,7 @@ func measure(ctx context.Context, c *plan.Choice, pr plan.Printer, d Device) (Re
 // A trial repeats its work for about the time long, by its estimated cost, to hide launch
 // overhead.
 const (
-	long      = time.Millisecond
+	long     = time.Millisecond
 	maxTimes = 100
 )
 

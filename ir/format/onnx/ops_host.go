@@ -186,7 +186,9 @@ func suppress(c *call) ir.Value {
 			slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(score[k], score[i]) })
 			var picked []int
 			for _, i := range order {
-				apart := !slices.ContainsFunc(picked, func(k int) bool { return overlap(box(batch, i), box(batch, k), c.bool("center_point_box")) > maxOverlap })
+				apart := !slices.ContainsFunc(picked, func(k int) bool {
+					return overlap(box(batch, i), box(batch, k), c.bool("center_point_box")) > maxOverlap
+				})
 				if len(picked) < limit && apart && (!bounded || score[i] > minScore) {
 					picked = append(picked, i)
 					out = append(out, int64(batch), int64(class), int64(i))

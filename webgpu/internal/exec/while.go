@@ -17,7 +17,7 @@ import (
 // device and back, which on a GPU is some hundred empty dispatches.
 const (
 	firstRounds = 8
-	maxRounds  = 64
+	maxRounds   = 64
 )
 
 // whileOp is a loop of unknown trip count: it continues while the word is not 0.
