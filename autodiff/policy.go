@@ -112,11 +112,11 @@ func SaveMinCut() Policy {
 			return nil, err
 		}
 		var best []bool
-		least := -1
+		lowest := -1
 		for _, limit := range c.partLimits() {
 			keep, bytes, largest := c.cutWithin(limit)
-			if all := c.stackedBytes(bytes) + largest; least < 0 || all < least {
-				best, least = keep, all
+			if all := c.stackedBytes(bytes) + largest; lowest < 0 || all < lowest {
+				best, lowest = keep, all
 			}
 		}
 		return best, nil
@@ -361,7 +361,7 @@ type backwardPass struct {
 }
 
 // peak returns the stored bytes and the peak of live bytes.
-func (w *backwardPass) peak() (kept, most int) {
+func (w *backwardPass) peak() (kept, peak int) {
 	w.used, w.recomputed = make([]bool, len(w.nodes)), make([]bool, len(w.nodes))
 	for i := range w.nodes {
 		if w.needed[i] > 0 {
@@ -373,17 +373,17 @@ func (w *backwardPass) peak() (kept, most int) {
 	for i := range w.nodes {
 		held += w.storedBytes(i)
 	}
-	kept, most = held, held
+	kept, peak = held, held
 	for i := len(w.nodes) - 1; i >= 0; i-- {
 		if w.needed[i] > 0 {
 			held += w.recompute(w.nodes[i])
 		}
-		most = max(most, held)
+		peak = max(peak, held)
 		if held -= w.storedBytes(i); w.recomputed[i] {
 			held -= w.needed[i]
 		}
 	}
-	return kept, most
+	return kept, peak
 }
 
 // storedBytes returns the bytes of a node that are stored by the forward pass.

@@ -11,9 +11,9 @@ func infer(n *Node) ([]Type, error) {
 	if n.op == OpPort || n.op == OpConstant {
 		return nil, Errorf(ErrGraph, "%s needs its own method of Builder", n.op)
 	}
-	least, most := d.arity()
-	if len(n.inputs) < least || most >= 0 && len(n.inputs) > most {
-		return nil, Shapef("%d operands given; it needs %s", len(n.inputs), arityString(least, most))
+	minArgs, maxArgs := d.arity()
+	if len(n.inputs) < minArgs || maxArgs >= 0 && len(n.inputs) > maxArgs {
+		return nil, Shapef("%d operands given; it needs %s", len(n.inputs), arityString(minArgs, maxArgs))
 	}
 	if (d.NewAttrs == nil) != (n.attrs == nil) {
 		return nil, Attrf("attributes of another type given")
@@ -79,14 +79,14 @@ func checkClosed(g *Graph) error {
 	return nil
 }
 
-func arityString(least, most int) string {
+func arityString(minArgs, maxArgs int) string {
 	switch {
-	case most < 0:
-		return "at least " + itoa(least)
-	case least != most:
-		return itoa(least) + " to " + itoa(most)
+	case maxArgs < 0:
+		return "at least " + itoa(minArgs)
+	case minArgs != maxArgs:
+		return itoa(minArgs) + " to " + itoa(maxArgs)
 	}
-	return itoa(least)
+	return itoa(minArgs)
 }
 
 // checkType checks that values of type t can exist.

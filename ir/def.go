@@ -134,12 +134,12 @@ func (d *Def) Variadic() bool {
 }
 
 // arity returns the minimum and maximum number of operands; the maximum is -1 for any number.
-func (d *Def) arity() (least, most int) {
-	least, most = len(d.Operands)-d.Optional, len(d.Operands)
+func (d *Def) arity() (minArgs, maxArgs int) {
+	minArgs, maxArgs = len(d.Operands)-d.Optional, len(d.Operands)
 	if d.Variadic() {
-		return least - 1, -1
+		return minArgs - 1, -1
 	}
-	return least, most
+	return minArgs, maxArgs
 }
 
 // registry holds the registered ops. Programs may register ops while others build graphs.

@@ -107,12 +107,12 @@ func union(x, y []int32) []int32 {
 	}
 	out := make([]int32, 0, len(x)+len(y))
 	for len(x) > 0 && len(y) > 0 {
-		least := min(x[0], y[0])
-		out = append(out, least)
-		if x[0] == least {
+		next := min(x[0], y[0])
+		out = append(out, next)
+		if x[0] == next {
 			x = x[1:]
 		}
-		if y[0] == least {
+		if y[0] == next {
 			y = y[1:]
 		}
 	}

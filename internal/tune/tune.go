@@ -107,12 +107,12 @@ func measure(ctx context.Context, c *plan.Choice, pr plan.Printer, d Device) (Re
 // A trial repeats its work for about the time long, by its estimated cost, to hide launch
 // overhead.
 const (
-	long      = time.Millisecond
-	mostTimes = 100
+	long     = time.Millisecond
+	maxTimes = 100
 )
 
 func timeOf(ctx context.Context, c *plan.Choice, r emit.Ranked, pr plan.Printer, d Device) (time.Duration, error) {
-	times := max(1, min(int(float64(long.Nanoseconds())/max(r.Cost, 1)), mostTimes))
+	times := max(1, min(int(float64(long.Nanoseconds())/max(r.Cost, 1)), maxTimes))
 	p, err := c.Trial(r.Schedule, times, pr)
 	if err != nil {
 		return 0, err

@@ -29,9 +29,9 @@ type memoryCase struct {
 
 // MemoryJobs returns jobs of scatters, sorts, scans, maps and layout changes with tensors
 // of at most the given bytes.
-func MemoryJobs(most int) ([]MemoryJob, error) {
+func MemoryJobs(limit int) ([]MemoryJob, error) {
 	var jobs []MemoryJob
-	for _, c := range slices.Concat(updateCases(most), orderCases(most), streamCases(most)) {
+	for _, c := range slices.Concat(updateCases(limit), orderCases(limit), streamCases(limit)) {
 		made, err := c.job.build(c.result)
 		if err != nil {
 			return nil, err

@@ -10,7 +10,7 @@ const lineLength = 4096
 
 // linesWithin returns the number of such f32 rows in a tensor of the given bytes, at most
 // 16,384.
-func linesWithin(most int) int { return min(16384, most/4/lineLength) }
+func linesWithin(limit int) int { return min(16384, limit/4/lineLength) }
 
 // gradient is the gradient of an embedding table: updates of the rows of some tokens.
 type gradient struct {
@@ -23,9 +23,9 @@ type gradient struct {
 }
 
 // updateCases are gradients of tables, whose updates are added in one order, or in any.
-func updateCases(most int) []memoryCase {
+func updateCases(limit int) []memoryCase {
 	const width = 768
-	words := min(50257, most/4/width)
+	words := min(50257, limit/4/width)
 	var cases []memoryCase
 	for _, g := range []gradient{
 		{"embedding-gradient", words, width, 4096, 0},
@@ -56,8 +56,8 @@ func (g gradient) job(name string, unordered bool) memoryCase {
 }
 
 // orderCases are sorts and scans.
-func orderCases(most int) []memoryCase {
-	lines, keys := linesWithin(most), min(1<<24, most/4)
+func orderCases(limit int) []memoryCase {
+	lines, keys := linesWithin(limit), min(1<<24, limit/4)
 	return []memoryCase{
 		{
 			MemoryJob{Name: "sort", Keys: float64(keys)},
@@ -100,8 +100,8 @@ func orderCases(most int) []memoryCase {
 
 // streamCases read each element once and write one for it: maps of functions that take
 // some arithmetic, layout changes, and sums.
-func streamCases(most int) []memoryCase {
-	lines := linesWithin(most)
+func streamCases(limit int) []memoryCase {
+	lines := linesWithin(limit)
 	both := 8 * lineLength * float64(lines)
 	matrix := func(name string, f func(b *ir.Builder, x ir.Value) ir.Value) memoryCase {
 		return memoryCase{MemoryJob{Name: name, Bytes: both}, func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {

@@ -222,9 +222,9 @@ func (s *sampler) threshold(x ir.Value) ir.Value {
 	kept = ops.And(b, kept, ops.Or(b, whole, ops.Lt(b, before, topP)))
 	first := ops.SliceAxis(b, best, 1, ir.N(0), ir.N(1))
 	kept = ops.And(b, kept, ops.Ge(b, best, ops.Add(b, first, ops.Log(b, minP))))
-	least := ops.KeepDims(b, ops.ReduceMin, ops.Select(b, kept, best, s.number(math.Inf(1))), -1)
+	lowest := ops.KeepDims(b, ops.ReduceMin, ops.Select(b, kept, best, s.number(math.Inf(1))), -1)
 	all := ops.And(b, ops.And(b, ops.Not(b, bounded), whole), ops.Le(b, minP, s.number(0)))
-	return ops.Select(b, all, none, least)
+	return ops.Select(b, all, none, lowest)
 }
 
 // logSumExp returns the logarithm of the sum of exponentials of each row, [rows, 1].

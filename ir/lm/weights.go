@@ -311,11 +311,11 @@ func (c Config) needless(inGGUF bool) func(name string) bool {
 
 // listed quotes the first few names, each with the nearest one of others.
 func listed(list, others []string) string {
-	const most = 5
+	const maxListed = 5
 	var parts []string
 	for i, name := range list {
-		if i == most {
-			parts = append(parts, fmt.Sprintf("%d more", len(list)-most))
+		if i == maxListed {
+			parts = append(parts, fmt.Sprintf("%d more", len(list)-maxListed))
 			break
 		}
 		part := fmt.Sprintf("%q", name)
@@ -329,7 +329,7 @@ func listed(list, others []string) string {
 
 // nearest returns the name that shares most with another: the longest common start and end.
 func nearest(name string, others []string) (best string) {
-	dotted, most := strings.ReplaceAll(name, "/", "."), 0
+	dotted, longest := strings.ReplaceAll(name, "/", "."), 0
 	for _, other := range others {
 		o := strings.ReplaceAll(other, "/", ".")
 		start := 0
@@ -340,8 +340,8 @@ func nearest(name string, others []string) (best string) {
 		for end < min(len(o), len(dotted))-start && o[len(o)-1-end] == dotted[len(dotted)-1-end] {
 			end++
 		}
-		if start+end > most {
-			best, most = other, start+end
+		if start+end > longest {
+			best, longest = other, start+end
 		}
 	}
 	return best

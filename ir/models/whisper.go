@@ -62,8 +62,8 @@ func LogMel(b *ir.Builder, c Speech, samples ir.Value) ir.Value {
 	}
 	x = ops.SliceAxis(b, x, 1, ir.N(0), ir.N(2*c.Frames)) // the last frame is that of the padding
 	x = ops.Mul(b, x, ops.ConstLike(b, x, 1/math.Ln10))
-	most := ops.KeepDims(b, ops.ReduceMax, x, 1, 2)
-	x = ops.Max(b, x, ops.Sub(b, most, ops.ConstLike(b, most, 8)))
+	loudest := ops.KeepDims(b, ops.ReduceMax, x, 1, 2)
+	x = ops.Max(b, x, ops.Sub(b, loudest, ops.ConstLike(b, loudest, 8)))
 	return ops.Mul(b, ops.Add(b, x, ops.ConstLike(b, x, 4)), ops.ConstLike(b, x, 0.25))
 }
 

@@ -267,8 +267,8 @@ func batchWhile(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Di
 func anyMember(b *ir.Builder, on, step *ir.Graph, consts int) []*ir.Graph {
 	return []*ir.Graph{
 		closed(b, on.Name(), portTypes(on), func(s *ir.Builder, in []ir.Value) []ir.Value {
-			most := ReduceMax(s, Convert(s, s.Splice(on, in)[0], ir.I32), 0)
-			return []ir.Value{Gt(s, most, Const(s, ir.I32, 0))}
+			running := ReduceMax(s, Convert(s, s.Splice(on, in)[0], ir.I32), 0)
+			return []ir.Value{Gt(s, running, Const(s, ir.I32, 0))}
 		}),
 		closed(b, step.Name(), portTypes(step), func(s *ir.Builder, in []ir.Value) []ir.Value {
 			going := s.Splice(on, in)[0]

@@ -106,8 +106,8 @@ func ExpandNarrow(e Expr) Expr {
 
 // convertBits implements a conversion from or to a float of at most the given number of bits by
 // integer operations. Types other than f32 are converted through it.
-func convertBits(n Expr, most int) Expr {
-	isNarrow := func(d dtype.DType) bool { return d.IsFloat() && d.Bits() <= most }
+func convertBits(n Expr, maxBits int) Expr {
+	isNarrow := func(d dtype.DType) bool { return d.IsFloat() && d.Bits() <= maxBits }
 	x := n.Args[0]
 	if !isNarrow(x.Type) && !isNarrow(n.Type) {
 		return n

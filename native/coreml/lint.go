@@ -53,12 +53,12 @@ var rules = []rule{
 	}, true},
 	{"size", func(_ *mil.Op, t mil.Type) string {
 		for i, d := range t.Dims {
-			most := 16384
+			longest := 16384
 			if len(t.Dims) == 4 && i == 1 {
-				most = 65536 // channels
+				longest = 65536 // channels
 			}
-			if d > most {
-				return fmt.Sprintf("axis %d of %s is longer than %d", i, t, most)
+			if d > longest {
+				return fmt.Sprintf("axis %d of %s is longer than %d", i, t, longest)
 			}
 		}
 		return ""

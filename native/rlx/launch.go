@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/native/collective/launch"
 )
 
-// mostProcesses is the maximum of -n: more are a slip of the keyboard, and would exhaust the machine.
-const mostProcesses = 4096
+// maxProcesses is the maximum of -n: more are a slip of the keyboard, and would exhaust the machine.
+const maxProcesses = 4096
 
 var launchCommand = command{
 	name: "launch", args: "-- PROGRAM [ARGUMENT...]", short: "run a program as several processes that train together",
@@ -18,8 +18,8 @@ to end.`,
 	define: func(f *flag.FlagSet) runner {
 		n := f.Int("n", 1, "number of processes")
 		return func(ctx context.Context, std stdio, args []string) error {
-			if len(args) == 0 || *n < 1 || *n > mostProcesses {
-				return usagef("launch needs a program, and from 1 to %d processes", mostProcesses)
+			if len(args) == 0 || *n < 1 || *n > maxProcesses {
+				return usagef("launch needs a program, and from 1 to %d processes", maxProcesses)
 			}
 			return launch.Start(ctx, *n, args, std.out, std.err)
 		}

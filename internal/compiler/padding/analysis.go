@@ -351,12 +351,12 @@ func (a *Analysis) Check(sizes, bound map[string]int) error {
 		if err != nil {
 			return err
 		}
-		most, err := d.Bind(bound)
+		limit, err := d.Bind(bound)
 		if err != nil {
 			return err
 		}
-		if n > most || most > maxSize {
-			return ir.Shapef("size %s is %d where %d elements are compiled for, and at most %d", d, n, most, maxSize)
+		if n > limit || limit > maxSize {
+			return ir.Shapef("size %s is %d where %d elements are compiled for, and at most %d", d, n, limit, maxSize)
 		}
 	}
 	return nil

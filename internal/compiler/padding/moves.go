@@ -411,8 +411,8 @@ func scatterPositions(p *ir.Padding, a *ops.ScatterAttrs, positions []ir.Extent)
 }
 
 func isUnsigned(d ir.DType) bool {
-	least, _ := scalar.Extreme(d, -1).Value()
-	return least.I == 0
+	lowest, _ := scalar.Extreme(d, -1).Value()
+	return lowest.I == 0
 }
 
 // outside returns an index that is outside of every axis.

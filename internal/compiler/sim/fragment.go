@@ -31,7 +31,7 @@ func (c *compiler) defineFragment(name string, t dtype.DType) *fragment {
 func (c *compiler) eachSubgroup(f func(subgroup int, thread int32)) {
 	m := c.m
 	c.add(func(active []int32) {
-		if !m.together(active) {
+		if !m.converged(active) {
 			return
 		}
 		for i := 0; i*m.lanes < m.threads && m.fault == nil; i++ {

@@ -45,7 +45,7 @@ func (m *machine) newBarriers() {
 
 // barrierAt returns the mbarrier that all threads of the part name, if it exists.
 func (m *machine) barrierAt(number int, at column, active []int32) (*mbarrier, bool) {
-	if !m.together(active) {
+	if !m.converged(active) {
 		return nil, false
 	}
 	i, row := at.i[active[0]], m.mbarriers[number]

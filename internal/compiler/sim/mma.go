@@ -37,7 +37,7 @@ func (c *compiler) mma(s *loop.Mma) {
 		run[i] = c.term(s.Shape, t)
 	}
 	c.add(func(active []int32) {
-		if !m.together(active) {
+		if !m.converged(active) {
 			return
 		}
 		b := batch{names: names}
@@ -61,7 +61,7 @@ func (c *compiler) mma(s *loop.Mma) {
 func (c *compiler) mmaWait(s *loop.MmaWait) {
 	m := c.m
 	c.add(func(active []int32) {
-		if !m.together(active) {
+		if !m.converged(active) {
 			return
 		}
 		m.finish(s.Pending)
@@ -245,7 +245,7 @@ func (c *compiler) pack(s *loop.Pack, low, high column) {
 func (c *compiler) shuffle(s *loop.Shuffle) []string {
 	value, out, m := c.expr(s.Value), c.define(s.Name, s.Value.Type), c.m
 	c.add(func(active []int32) {
-		if !m.together(active) {
+		if !m.converged(active) {
 			return
 		}
 		for _, t := range active {

@@ -94,8 +94,8 @@ func (m *machine) reads(c *cell, t int32) {
 	c.readEpoch = m.epoch
 }
 
-// together reports whether all threads of the part are active.
-func (m *machine) together(active []int32) bool {
+// converged reports whether all threads of the part are active.
+func (m *machine) converged(active []int32) bool {
 	for i, t := range m.part.all {
 		if i >= len(active) || active[i] != t {
 			m.fail(DivergentBarrier, t, "", 0, 0)
@@ -114,7 +114,7 @@ func (c *compiler) roles(s *loop.Roles) {
 	}
 	c.begin()
 	c.add(func(active []int32) {
-		if m.together(active) {
+		if m.converged(active) {
 			m.newRoles(s)
 			m.runRoles(bodies)
 			m.part = m.whole

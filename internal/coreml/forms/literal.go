@@ -68,13 +68,13 @@ func (e *Emitter) Literal(a *ir.Array) Value {
 			x[i] = int(a.I[i])
 		}
 		if v = mil.Ints(x, t.Dims...); t.DType == mil.Bool {
-			v = mil.Bools(truths(x), t.Dims...)
+			v = mil.Bools(bools(x), t.Dims...)
 		}
 	}
 	return Value{e.Const(v), t.Dims}
 }
 
-func truths(x []int) []bool {
+func bools(x []int) []bool {
 	out := make([]bool, len(x))
 	for i := range x {
 		out[i] = x[i] != 0

@@ -121,7 +121,7 @@ func (r *run) statement(n *node, s *scope) (flow, error) {
 		if err != nil {
 			return flowOn, err
 		}
-		if truth(v) {
+		if truthy(v) {
 			return r.block(n.body, s)
 		}
 		return r.block(n.other, s)
@@ -296,7 +296,7 @@ func (r *run) only(n *node, items []any, s *scope) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if truth(v) {
+		if truthy(v) {
 			kept = append(kept, item)
 		}
 	}
@@ -453,7 +453,7 @@ func (r *run) evaluate(n *node, s *scope) (any, error) {
 		}
 		return slice(kids[0], kids[1:])
 	case opNot:
-		return !truth(kids[0]), nil
+		return !truthy(kids[0]), nil
 	case opUnary:
 		return negative(n.text, kids[0])
 	}
@@ -480,7 +480,7 @@ func (r *run) choose(n *node, s *scope) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	is := truth(first)
+	is := truthy(first)
 	switch {
 	case n.op == opAnd && !is, n.op == opOr && is:
 		return first, nil

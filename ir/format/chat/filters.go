@@ -148,7 +148,7 @@ func toJSON(c *call, v any) (any, error) {
 	if sep, ok := c.named["separators"].(*list); ok && len(sep.items) == 2 {
 		w.item, w.key = text(sep.items[0]), text(sep.items[1])
 	}
-	w.sorted, w.ascii = truth(c.named["sort_keys"]), truth(c.named["ensure_ascii"])
+	w.sorted, w.ascii = truthy(c.named["sort_keys"]), truthy(c.named["ensure_ascii"])
 	if err := w.write(v, 0); err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func toList(c *call, v any) (any, error) {
 
 func byDefault(c *call, v any) (any, error) {
 	_, missing := v.(undefined)
-	if missing || truth(c.arg(1, "boolean", false)) && !truth(v) {
+	if missing || truthy(c.arg(1, "boolean", false)) && !truthy(v) {
 		return c.arg(0, "default_value", ""), nil
 	}
 	return v, nil
@@ -388,7 +388,7 @@ func sorted(c *call, v any) (any, error) {
 			}
 		}
 	}
-	out, err := sortedItems(all, keys, truth(c.arg(0, "reverse", false)))
+	out, err := sortedItems(all, keys, truthy(c.arg(0, "reverse", false)))
 	return &list{items: out}, err
 }
 
@@ -457,7 +457,7 @@ func dictSort(c *call, v any) (any, error) {
 	for i, p := range pairs {
 		keys[i] = p.(*list).items[by]
 	}
-	out, err := sortedItems(pairs, keys, truth(c.arg(2, "reverse", false)))
+	out, err := sortedItems(pairs, keys, truthy(c.arg(2, "reverse", false)))
 	return &list{items: out}, err
 }
 
@@ -472,7 +472,7 @@ func indent(c *call, v any) (any, error) {
 		return nil, err
 	}
 	for i, line := range lines {
-		if i == 0 && !truth(c.arg(1, "first", false)) || line == "" && !truth(c.arg(2, "blank", false)) {
+		if i == 0 && !truthy(c.arg(1, "first", false)) || line == "" && !truthy(c.arg(2, "blank", false)) {
 			continue
 		}
 		lines[i] = space + line
@@ -579,7 +579,7 @@ func selecting(keep, byAttribute bool) filter {
 					return nil, err
 				}
 			}
-			if truth(held) == keep {
+			if truthy(held) == keep {
 				out.items = append(out.items, item)
 			}
 		}

@@ -223,7 +223,7 @@ func formatText(c *call, s string) (any, error) {
 }
 
 func splitLines(c *call, s string) (any, error) {
-	keep := truth(c.arg(0, "keepends", false))
+	keep := truthy(c.arg(0, "keepends", false))
 	l := &list{}
 	for line := range strings.Lines(s) {
 		if !keep {

@@ -109,7 +109,7 @@ func typeName(v any) string {
 	return "a function"
 }
 
-func truth(v any) bool {
+func truthy(v any) bool {
 	switch v := v.(type) {
 	case bool:
 		return v

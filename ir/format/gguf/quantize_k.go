@@ -21,7 +21,7 @@ func symmetricScale(x []float32, levels int) float32 {
 	if largest == 0 {
 		return 0
 	}
-	best, most := float32(0), -1.
+	best, highest := float32(0), -1.
 	for step := range searchSteps {
 		// The largest element is −levels, or up to half a level more or less.
 		s := largest / -(float32(levels) + (float32(step)-searchSteps/2)*0.125)
@@ -31,8 +31,8 @@ func symmetricScale(x []float32, levels int) float32 {
 			qx, qq = qx+q*float64(v), qq+q*q
 		}
 		// Σ(x − sq)² = Σx² − (Σqx)²/Σq² for the best s
-		if qq > 0 && qx*qx/qq > most {
-			best, most = float32(qx/qq), qx*qx/qq
+		if qq > 0 && qx*qx/qq > highest {
+			best, highest = float32(qx/qq), qx*qx/qq
 		}
 	}
 	return best
@@ -53,12 +53,12 @@ func rangeScale(x []float32, top int) (s, m float32) {
 	if hi == lo {
 		return 0, -lo
 	}
-	least := math.Inf(1)
+	lowest := math.Inf(1)
 	for step := range searchSteps {
 		scale := (hi - lo) / (float32(top) + (float32(step)-searchSteps/2)*0.1)
 		a, b := fitRange(x, scale, -lo, top)
-		if e := rangeError(x, a, b, top); e < least {
-			least, s, m = e, a, b
+		if e := rangeError(x, a, b, top); e < lowest {
+			lowest, s, m = e, a, b
 		}
 	}
 	return s, m

@@ -21,13 +21,13 @@ func (e *exporter) reduced(kind string, n *ir.Node, in exported) tensorRef {
 	turn := of == ir.U64 && (kind == "ReduceMax" || kind == "ReduceMin")
 	switch {
 	case turn:
-		t = e.turned(t)
+		t = e.flipSign(t)
 	case of == ir.Bool:
 		t = e.cast(t, ir.I32)
 	}
 	r := e.op(kind, t.dtype, out, []tensorRef{t, e.ints(axes...)}, attrInt("keepdims", 0))
 	if turn {
-		r = e.turned(r)
+		r = e.flipSign(r)
 	}
 	return e.narrowed(e.cast(r, held(n.Types()[0].DType)), n)
 }
@@ -44,7 +44,7 @@ func exportArgMax(e *exporter, n *ir.Node, in []exported) tensorRef {
 	}
 	switch of := n.Input(0).DType(); {
 	case of == ir.U64:
-		t = e.turned(t)
+		t = e.flipSign(t)
 	case of == ir.Bool:
 		t = e.cast(t, ir.I32)
 	}
@@ -72,7 +72,7 @@ func exportArgSort(e *exporter, n *ir.Node, in []exported) tensorRef {
 	}
 	switch of := n.Input(0).DType(); {
 	case of == ir.U64:
-		t = e.turned(t)
+		t = e.flipSign(t)
 	case of == ir.Bool:
 		t = e.cast(t, ir.I32)
 	case of == ir.F16:

@@ -150,7 +150,7 @@ func exportScatter(e *exporter, n *ir.Node, in []exported, reduction string) ten
 	turn := n.Types()[0].DType == ir.U64 && (reduction == "min" || reduction == "max")
 	switch {
 	case turn:
-		table, updates = e.turned(table), e.turned(updates)
+		table, updates = e.flipSign(table), e.flipSign(updates)
 	case d == ir.Bool:
 		table, updates = e.cast(table, ir.I32), e.cast(updates, ir.I32)
 	case d == ir.F16:
@@ -163,7 +163,7 @@ func exportScatter(e *exporter, n *ir.Node, in []exported, reduction string) ten
 	}
 	t := e.op("ScatterND", table.dtype, table.dims, []tensorRef{table, e.reshape(row, ir.Shape{count, ir.N(1)}), updates}, attrText("reduction", reduction))
 	if t = e.cast(e.cutAxis(t, 0, ir.N(0), rows, 1), d); turn {
-		t = e.turned(t)
+		t = e.flipSign(t)
 	}
 	order := r.order()
 	t = e.transpose(e.reshape(t, pickDims(r.operand, order)), inverseOf(order))

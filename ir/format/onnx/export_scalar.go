@@ -184,7 +184,7 @@ func (p *scalars) compare(name string, x scalar.Expr, args []tensorRef) tensorRe
 	case of == ir.Bool && x.Op != scalar.OpEq:
 		args = []tensorRef{e.cast(args[0], ir.I32), e.cast(args[1], ir.I32)}
 	case of == ir.U64 && x.Op != scalar.OpEq:
-		args = []tensorRef{e.turned(args[0]), e.turned(args[1])}
+		args = []tensorRef{e.flipSign(args[0]), e.flipSign(args[1])}
 	}
 	return e.compare(name, args[0], args[1])
 }
@@ -193,8 +193,8 @@ func (e modelMoves) isNaN(t tensorRef) tensorRef {
 	return e.op("IsNaN", ir.Bool, t.dims, []tensorRef{t})
 }
 
-// turned inverts the highest bit of an i64.
-func (e modelMoves) turned(t tensorRef) tensorRef {
+// flipSign inverts the highest bit of an i64.
+func (e modelMoves) flipSign(t tensorRef) tensorRef {
 	return e.binary("BitwiseXor", t, e.integer(ir.I64, math.MinInt64))
 }
 
@@ -216,7 +216,7 @@ func (p *scalars) integers(x scalar.Expr, args []tensorRef) tensorRef {
 			if x.Op == scalar.OpMax {
 				name = "Greater"
 			}
-			return e.choose(e.compare(name, e.turned(args[0]), e.turned(args[1])), args[0], args[1])
+			return e.choose(e.compare(name, e.flipSign(args[0]), e.flipSign(args[1])), args[0], args[1])
 		}
 	}
 	switch x.Op {
@@ -319,11 +319,11 @@ func (e modelMoves) cut(t tensorRef, to ir.DType) tensorRef {
 		r := e.binary("Min", e.cast(t, ir.I64), e.integer(ir.I64, hi))
 		return e.cast(r, held(to))
 	}
-	most := math.Nextafter(top, 0)
+	below := math.Nextafter(top, 0)
 	if t.dtype == ir.F32 {
-		most = float64(math.Nextafter32(float32(top), 0))
+		below = float64(math.Nextafter32(float32(top), 0))
 	}
-	inside := e.binary("Min", e.binary("Max", t, e.number(t.dtype, low)), e.number(t.dtype, most))
+	inside := e.binary("Min", e.binary("Max", t, e.number(t.dtype, low)), e.number(t.dtype, below))
 	largest := e.integer(ir.I64, math.MaxInt64)
 	if to == ir.U64 {
 		inside, largest = e.cast(e.cast(inside, ir.U64), ir.I64), e.integer(ir.I64, -1)

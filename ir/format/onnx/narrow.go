@@ -271,8 +271,8 @@ func arithmetic(node *ir.Node, x, y span) (span, bool) {
 		a, b, c, d := x.low*y.low, x.low*y.high, x.high*y.low, x.high*y.high
 		return span{min(a, b, c, d), max(a, b, c, d)}, true
 	case ops.OpDiv:
-		most := max(-x.low, x.high)
-		return span{-most, most}, y.low > 0 || y.high < 0 // division by 0 is not the same in all types
+		bound := max(-x.low, x.high)
+		return span{-bound, bound}, y.low > 0 || y.high < 0 // division by 0 is not the same in all types
 	case ops.OpMod:
 		return span{min(y.low, 0), max(y.high, 0)}, true
 	case ops.OpRem:

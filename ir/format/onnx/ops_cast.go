@@ -82,11 +82,11 @@ func roundSmall(c *call, x ir.Value, f smallFloat, saturate bool) ir.Value {
 	bits := ops.Bitcast(b, magnitude, ir.I32)
 	exponent := ops.ShiftRight(b, bits, ops.Const(b, ir.I32, 23))
 	// The distance between neighbours at this exponent, and below the smallest normal number.
-	least := 1 - f.bias + 127 - f.mantissa
+	lowest := 1 - f.bias + 127 - f.mantissa
 	if f.unsigned {
-		least = 1
+		lowest = 1
 	}
-	step := ops.Max(b, ops.Sub(b, exponent, ops.Const(b, ir.I32, float64(f.mantissa))), ops.Const(b, ir.I32, float64(max(least, 1))))
+	step := ops.Max(b, ops.Sub(b, exponent, ops.Const(b, ir.I32, float64(f.mantissa))), ops.Const(b, ir.I32, float64(max(lowest, 1))))
 	quantum := ops.Bitcast(b, ops.ShiftLeft(b, step, ops.Const(b, ir.I32, 23)), ir.F32)
 	var rounded ir.Value
 	if f.unsigned {

@@ -174,8 +174,8 @@ func suppress(c *call) ir.Value {
 		}
 		return list[0], true
 	}
-	most, _ := threshold(3)
-	least, bounded := threshold(4)
+	maxOverlap, _ := threshold(3)
+	minScore, bounded := threshold(4)
 	n, classes := boxes.Dims[1], scores.Dims[1]
 	box := func(batch, i int) []float64 { return boxes.F[(batch*n+i)*4:][:4] }
 	var out []int64
@@ -186,8 +186,10 @@ func suppress(c *call) ir.Value {
 			slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(score[k], score[i]) })
 			var picked []int
 			for _, i := range order {
-				apart := !slices.ContainsFunc(picked, func(k int) bool { return overlap(box(batch, i), box(batch, k), c.bool("center_point_box")) > most })
-				if len(picked) < limit && apart && (!bounded || score[i] > least) {
+				apart := !slices.ContainsFunc(picked, func(k int) bool {
+					return overlap(box(batch, i), box(batch, k), c.bool("center_point_box")) > maxOverlap
+				})
+				if len(picked) < limit && apart && (!bounded || score[i] > minScore) {
 					picked = append(picked, i)
 					out = append(out, int64(batch), int64(class), int64(i))
 				}

@@ -17,9 +17,9 @@ import (
 const (
 	// trialRounds is the number of repetitions in a trial's run, to hide the cost of submission.
 	trialRounds = 20
-	// leastTrial is the minimum estimate, in nanoseconds, of a group that is tried: below,
+	// minTrial is the minimum estimate, in nanoseconds, of a group that is tried: below,
 	// launching takes most of the time, for any kernel.
-	leastTrial = 15e3
+	minTrial = 15e3
 )
 
 // trial is a candidate of a group of a job, in the form that js/bench/h200/tune.mjs reads.
@@ -80,7 +80,7 @@ func eachTried(f func(j job, c *plan.Choice, number int) error) error {
 		}
 		numbers := map[string]int{}
 		for _, c := range choices {
-			if known[c.Key] || c.Candidates[0].Cost < leastTrial {
+			if known[c.Key] || c.Candidates[0].Cost < minTrial {
 				continue
 			}
 			known[c.Key] = true

@@ -17,7 +17,7 @@ import (
 // device and back, which on a GPU is some hundred empty dispatches.
 const (
 	firstRounds = 8
-	mostRounds  = 64
+	maxRounds   = 64
 )
 
 // whileOp is a loop of unknown trip count: it continues while the word is not 0.
@@ -44,7 +44,7 @@ func (r *recorder) while(o *whileOp, row uint32) error {
 	r.depth++
 	defer func() { r.depth-- }()
 	r.counters[r.depth-1] = 0
-	for rounds := firstRounds; ; rounds = min(2*rounds, mostRounds) {
+	for rounds := firstRounds; ; rounds = min(2*rounds, maxRounds) {
 		for range rounds {
 			if err := r.record(o.ops, row); err != nil {
 				return err

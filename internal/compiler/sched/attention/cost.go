@@ -18,9 +18,9 @@ import (
 const ScoreBytes = 128 << 20
 
 // InBlocks reports whether a node is attention that is better computed without its scores
-// in memory: if they take more than most bytes, or if multiply-adds in blocks take less time
+// in memory: if they take more than maxBytes bytes, or if multiply-adds in blocks take less time
 // than scores in memory.
-func InBlocks(n *ir.Node, caps loop.Caps, most int) bool {
+func InBlocks(n *ir.Node, caps loop.Caps, maxBytes int) bool {
 	l, ok := n.Def().Lower.(*ir.AttendLowering)
 	if !ok || caps.Invocations < plainThreads || caps.SharedBytes < plainShared {
 		return false
@@ -35,7 +35,7 @@ func InBlocks(n *ir.Node, caps loop.Caps, most int) bool {
 		return false
 	}
 	d := n.Input(0).DType()
-	return 4*scores(s) > float64(most) || emit.WithMma && usesMma(s, d, caps) && mmaTime(s, d, caps, emit.Schedule{}) < storedScoresTime(s, d, caps)
+	return 4*scores(s) > float64(maxBytes) || emit.WithMma && usesMma(s, d, caps) && mmaTime(s, d, caps, emit.Schedule{}) < storedScoresTime(s, d, caps)
 }
 
 // scores returns the number of scores, which may overflow an int.

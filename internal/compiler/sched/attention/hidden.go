@@ -65,8 +65,8 @@ func (a *kernel) bound(b *bounds, c, row, key scalar.Expr) bool {
 	if !room.add(more, 1) || !room.add(less, -1) {
 		return false
 	}
-	most := loop.Int(a.spec.Keys + a.spec.Queries) // beyond which all keys are shown, or none
-	offset := func(x scalar.Expr) scalar.Expr { return scalar.Clamp(x, scalar.Neg(most), most) }
+	bound := loop.Int(a.spec.Keys + a.spec.Queries) // beyond which all keys are shown, or none
+	offset := func(x scalar.Expr) scalar.Expr { return scalar.Clamp(x, scalar.Neg(bound), bound) }
 	switch {
 	case room.rows == 1 && room.keys == -1 && b.end == nil:
 		b.end = offset(scalar.Add(room.rest, loop.Int(1)))

@@ -276,8 +276,8 @@ type runs struct {
 // then for its update.
 func chunkOf(n, window int) int {
 	const busy = 1 << 18 // the threads that an H200 holds
-	most := emit.PowerOfTwo(n) >> (bits.Len(uint(n))/2 + 2)
-	return max(32, min(most, emit.PowerOfTwo(emit.CeilDiv(n*window, busy))))
+	longest := emit.PowerOfTwo(n) >> (bits.Len(uint(n))/2 + 2)
+	return max(32, min(longest, emit.PowerOfTwo(emit.CeilDiv(n*window, busy))))
 }
 
 // rowAt returns the row of the sorted position i.

@@ -138,13 +138,13 @@ func (p *persistent) pays() bool {
 // workgroupSize returns the workgroup size that leaves the fewest threads idle in the last pass
 // over the points of a row.
 func (p *persistent) workgroupSize() int {
-	most := 1
+	points := 1
 	p.all(func(x *rowPart) bool {
-		most = max(most, x.points)
+		points = max(points, x.points)
 		return true
 	})
-	turns := emit.CeilDiv(most, emit.GroupThreads)
-	return max(32, emit.CeilDiv(emit.CeilDiv(most, turns), 32)*32)
+	turns := emit.CeilDiv(points, emit.GroupThreads)
+	return max(32, emit.CeilDiv(emit.CeilDiv(points, turns), 32)*32)
 }
 
 // write writes the kernel.

@@ -126,14 +126,14 @@ func (p *product) chooseBlocks() {
 		p.blocks = 1
 	}
 	p.depth = emit.CeilDiv(steps, p.blocks) * each
-	most, shares := max(1, packedBytes/(4*p.depth)), p.shares
+	columns, shares := max(1, packedBytes/(4*p.depth)), p.shares
 	if p.blocks > 1 {
-		most = min(most, sumBytes/(p.sumSize()*p.sumRows()))
+		columns = min(columns, sumBytes/(p.sumSize()*p.sumRows()))
 	}
 	if len(vars(p.x.BatchAt)) > 0 {
 		shares = 1 // the batch is divided instead
 	}
-	p.area = areaOf(p.m, p.n, shares, most)
+	p.area = areaOf(p.m, p.n, shares, columns)
 	p.a = p.e.Shared("rows", ir.F32, 1, panelRows*p.depth)
 	p.b = p.e.Shared("columns", ir.F32, 1, p.area.columns*p.depth)
 	p.c = p.e.Shared("sums", ir.F32, 1, p.sumRows()*p.area.columns)
@@ -153,10 +153,10 @@ func (p *product) sumSize() int {
 	return 4
 }
 
-// evenBlocks returns the number of blocks of at most most steps: equal blocks, where that does
+// evenBlocks returns the number of blocks of at most maxSteps steps: equal blocks, where that does
 // not take half as many blocks more, since indices in uneven ones must be clamped.
-func evenBlocks(steps, most int) int {
-	n := emit.CeilDiv(steps, most)
+func evenBlocks(steps, maxSteps int) int {
+	n := emit.CeilDiv(steps, maxSteps)
 	for even := n; even <= n+n/2; even++ {
 		if steps%even == 0 {
 			return even
@@ -181,19 +181,19 @@ func (p *product) sumRows() int {
 type area struct{ m, n, columns int }
 
 // areaOf divides an m × n result among workgroups so that packing costs least, as each packs
-// its own rows and columns, at most most columns at once.
-func areaOf(m, n, shares, most int) area {
-	best, least := area{}, 0
+// its own rows and columns, at most maxColumns columns at once.
+func areaOf(m, n, shares, maxColumns int) area {
+	best, lowest := area{}, 0
 	for across := 1; across <= shares; across++ {
 		if shares%across != 0 {
 			continue
 		}
 		x := area{m: min(m, roundUp(emit.CeilDiv(m, shares/across), panelRows)), n: emit.CeilDiv(n, across)}
-		x.columns = roundUp(emit.CeilDiv(x.n, emit.CeilDiv(x.n, most)), panelColumns)
+		x.columns = roundUp(emit.CeilDiv(x.n, emit.CeilDiv(x.n, maxColumns)), panelColumns)
 		x.n = min(n, roundUp(x.n, x.columns))
 		cost := packRow*m*emit.CeilDiv(n, x.n) + packColumn*n*emit.CeilDiv(m, x.m)
-		if least == 0 || cost < least {
-			best, least = x, cost
+		if lowest == 0 || cost < lowest {
+			best, lowest = x, cost
 		}
 	}
 	return best
@@ -260,10 +260,10 @@ func (p *product) packColumns(n, block scalar.Expr) {
 		})
 	}
 	whole := p.e.Let("whole", scalar.FloorDiv(scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)), loop.Int(panelColumns)))
-	most := p.area.columns / panelColumns
-	p.count("panel", loop.Int(0), whole, 1, most-1, false, func(panel scalar.Expr) { pack(panel, true) })
+	maxPanels := p.area.columns / panelColumns
+	p.count("panel", loop.Int(0), whole, 1, maxPanels-1, false, func(panel scalar.Expr) { pack(panel, true) })
 	if p.n%panelColumns != 0 {
-		p.e.When(scalar.Lt(whole, loop.Int(most)), func() { pack(whole, false) })
+		p.e.When(scalar.Lt(whole, loop.Int(maxPanels)), func() { pack(whole, false) })
 	}
 }
 
@@ -299,9 +299,9 @@ func (p *product) sumAt(m scalar.Expr, row, column scalar.Expr) scalar.Expr {
 // panels multiplies the packed rows with each panel of columns.
 func (p *product) panels(m, n, block scalar.Expr) {
 	panels := scalar.FloorDiv(scalar.Add(scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)), loop.Int(panelColumns-1)), loop.Int(panelColumns))
-	most := p.area.columns / panelColumns
+	maxPanels := p.area.columns / panelColumns
 	depth := p.depthOf(block)
-	p.count("panel", loop.Int(0), p.e.Let("panels", panels), 1, most-1, false, func(panel scalar.Expr) {
+	p.count("panel", loop.Int(0), p.e.Let("panels", panels), 1, maxPanels-1, false, func(panel scalar.Expr) {
 		acc := p.e.Shared(p.e.Name("acc"), ir.F32, 1, panelRows*panelColumns)
 		row := p.e.Shared(p.e.Name("row"), ir.F32, 1, panelColumns)
 		at := func(i int, l scalar.Expr) scalar.Expr { return scalar.Add(l, loop.Int(i*panelColumns)) }

@@ -24,8 +24,8 @@ func (s *serial) compensated(x *fusion.Scatter, r *fusion.RowScatter) *compensat
 	if x.Mode != ir.ScatterAdd || x.Out.DType != ir.F32 || r.Positions <= fusion.SumBlockLen {
 		return nil
 	}
-	most := r.Positions / (fusion.SumBlockLen + 1)
-	return &compensatedScatter{s, x, r, s.e.Partition.Scratch("places", ir.I32, r.Rows), s.e.Partition.Scratch("rests", ir.F32, most, r.Window)}
+	maxRows := r.Positions / (fusion.SumBlockLen + 1)
+	return &compensatedScatter{s, x, r, s.e.Partition.Scratch("places", ir.I32, r.Rows), s.e.Partition.Scratch("rests", ir.F32, maxRows, r.Window)}
 }
 
 func (o *compensatedScatter) write() {

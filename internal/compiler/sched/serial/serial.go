@@ -212,9 +212,9 @@ func SizeOf(vars []scalar.Expr) int { return fusion.Product(SizesOf(vars)) }
 // collapsible returns the number of trailing coordinates that can be collapsed into one loop
 // without additional divisions.
 func (s *serial) collapsible(vars, list []scalar.Expr) int {
-	least := s.divisions(nil, list)
+	fewest := s.divisions(nil, list)
 	for n := len(vars); n > 1; n-- {
-		if s.divisions(vars[len(vars)-n:], list) <= least {
+		if s.divisions(vars[len(vars)-n:], list) <= fewest {
 			return n
 		}
 	}

@@ -9,7 +9,7 @@ import (
 func (c *compiler) barrier() {
 	m := c.m
 	c.add(func(active []int32) {
-		if m.together(active) {
+		if m.converged(active) {
 			m.epoch++
 			m.part.since = m.epoch
 			if m.opts.Counts != nil {
@@ -58,7 +58,7 @@ func (c *compiler) subgroup(s *loop.Subgroup) []string {
 	out := c.define(s.Name, t)
 	m := c.m
 	c.add(func(active []int32) {
-		if !m.together(active) {
+		if !m.converged(active) {
 			return
 		}
 		first, end := int(active[0]), int(active[0])+len(active)
