@@ -26,6 +26,8 @@ var layers = [][]string{
 	{"internal/argument"},
 	{"ir/nn", "ir/image", "ir/signal", "ir/cmplx", "ir/stats", "ir/losses"},
 	{"autodiff", "internal/compiler/padding", "internal/compiler/passes", "internal/workload", "ir/format"},
+	{"ir/special"},
+	{"ir/dist"},
 	{"internal/hfconfig"},
 	{"ir/irtest", "ir/lm"},
 	{"ir/models"},

@@ -127,7 +127,8 @@ func (o Adadelta) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 // where Πμ is the product of μ₁ to μₜ. A zero field means its default.
 type NAdam struct {
 	Adam
-	Decay float64 // of the momentum, not negative; 0.004 by default
+	Decay     float64 // of the momentum, not negative; 0.004 by default
+	Decoupled bool    // weight decay as in AdamW
 }
 
 // SlotsFor returns "m" and "v" of the parameter's shape, and "q" of rank 0, which is 1 − Πμ.
@@ -152,7 +153,7 @@ func (o NAdam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 		d := p.DType()
 		mu, next := ops.Convert(b, mu, d), ops.Convert(b, next, d)
 		rest := func(x ir.Value) ir.Value { return ops.Sub(b, ops.OnesLike(b, x), x) }
-		g = l2Decay(b, p, g, a.WeightDecay)
+		p, g = decayed(b, p, g, rate, a.WeightDecay, o.Decoupled)
 		m, v := movingAverage(b, slots[0], g, a.Beta1), movingAverage(b, slots[1], ops.Mul(b, g, g), a.Beta2)
 		q := ops.Add(b, rest(mu), ops.Mul(b, mu, slots[2]))
 		denom := addConst(b, ops.Sqrt(b, ops.Div(b, v, ops.Convert(b, spread, d))), a.Eps)
@@ -170,7 +171,10 @@ func (o NAdam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 //	p ← p − lr·m/(1−Beta1ᵗ)                              otherwise
 //
 // with r² = (ρₜ−4)(ρₜ−2)ρ / ((ρ−4)(ρ−2)ρₜ). A zero field means its default.
-type RAdam struct{ Adam }
+type RAdam struct {
+	Adam
+	Decoupled bool // weight decay as in AdamW
+}
 
 // Begin checks the hyperparameters and returns the rule.
 func (o RAdam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
@@ -185,7 +189,7 @@ func (o RAdam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	root := ops.Sqrt(b, ops.Mul(b, scale(b, square, limit/((limit-4)*(limit-2))), left))
 	size := ops.Div(b, rate, biasCorrection(b, a.Beta1, count))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
-		g = l2Decay(b, p, g, a.WeightDecay)
+		p, g = decayed(b, p, g, rate, a.WeightDecay, o.Decoupled)
 		m, v := movingAverage(b, slots[0], g, a.Beta1), movingAverage(b, slots[1], ops.Mul(b, g, g), a.Beta2)
 		by := ops.Div(b, ops.Convert(b, root, p.DType()), addConst(b, ops.Sqrt(b, v), a.Eps))
 		return descend(b, p, ops.Mul(b, m, ops.Select(b, enough, by, ops.OnesLike(b, by))), size), []ir.Value{m, v}

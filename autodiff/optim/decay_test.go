@@ -67,7 +67,17 @@ func TestMatrixDecayExcludesVectors(t *testing.T) {
 		"schedule free": func(d float64) optim.Optimizer { return optim.ScheduleFree{Adam: optim.Adam{WeightDecay: d}} },
 		"soap":          func(d float64) optim.Optimizer { return optim.SOAP{Every: 1, WeightDecay: d} },
 		"mars":          func(d float64) optim.Optimizer { return optim.MARS{WeightDecay: d} },
-		"sophia":        func(d float64) optim.Optimizer { return optim.Sophia{WeightDecay: d} },
+		"amsgrad": func(d float64) optim.Optimizer {
+			return optim.AMSGrad{Adam: optim.Adam{WeightDecay: d}, Decoupled: true}
+		},
+		"adamax":    func(d float64) optim.Optimizer { return optim.Adamax{Adam: optim.Adam{WeightDecay: d}} },
+		"adabelief": func(d float64) optim.Optimizer { return optim.AdaBelief{Adam: optim.Adam{WeightDecay: d}} },
+		"qhadamw":   func(d float64) optim.Optimizer { return optim.QHAdamW{Adam: optim.Adam{WeightDecay: d}} },
+		"adan":      func(d float64) optim.Optimizer { return optim.Adan{WeightDecay: d} },
+		"ademamix":  func(d float64) optim.Optimizer { return optim.AdEMAMix{Adam: optim.Adam{WeightDecay: d}} },
+		"lars":      func(d float64) optim.Optimizer { return optim.LARS{WeightDecay: d} },
+		"prodigy":   func(d float64) optim.Optimizer { return optim.Prodigy{Adam: optim.Adam{WeightDecay: d}} },
+		"sophia":    func(d float64) optim.Optimizer { return optim.Sophia{WeightDecay: d} },
 	} {
 		for _, matrices := range []bool{false, true} {
 			o := optim.Options{Schedule: optim.Constant(0.1)}

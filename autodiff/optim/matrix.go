@@ -26,11 +26,7 @@ func (o LAMB) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 		m, v := movingAverage(b, slots[0], g, a.Beta1), movingAverage(b, slots[1], ops.Mul(b, g, g), a.Beta2)
 		spread := addConst(b, ops.Sqrt(b, ops.Div(b, v, ops.Convert(b, second, d))), a.Eps)
 		u := l2Decay(b, p, ops.Div(b, ops.Div(b, m, ops.Convert(b, first, d)), spread), a.WeightDecay)
-		size, long := ops.Norm(b, p, 2), ops.Norm(b, u, 2)
-		zero := ops.ZerosLike(b, size)
-		usable := ops.And(b, ops.Gt(b, size, zero), ops.Gt(b, long, zero))
-		one := ops.OnesLike(b, size)
-		trust := ops.Select(b, usable, ops.Div(b, size, ops.Select(b, usable, long, one)), one)
+		trust := trustRatio(b, p, u, 1)
 		return descend(b, p, ops.Mul(b, u, trust), rate), []ir.Value{m, v}
 	}
 }

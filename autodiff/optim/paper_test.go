@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // readPaper reads testdata/paper_steps.json.
@@ -23,7 +24,7 @@ func readPaper(t *testing.T) (runs map[string]run) {
 }
 
 func TestOptimizersAgreeWithTheFormulasOfTheirPapers(t *testing.T) {
-	for name, opt := range map[string]optim.Optimizer{"mars": optim.MARS{}, "soap": optim.SOAP{Every: 3}} {
+	for name, opt := range map[string]optim.Optimizer{"mars": optim.MARS{}, "soap": optim.SOAP{Every: 3}, "stiefel": optim.Stiefel{Momentum: 0.9}} {
 		t.Run(name, func(t *testing.T) {
 			want := readPaper(t)[name]
 			checkRun(t, ir.F32, opt, optim.Options{}, want, 3e-5)
@@ -59,4 +60,58 @@ func TestSophiaAgreesWithTheFormulasOfItsPaper(t *testing.T) {
 	}
 	closeTo(t, "w", s.values["w"].F, want.W, 1e-12)
 	closeTo(t, "v", s.values["v"].F, want.V, 1e-12)
+}
+
+// TestStiefelKeepsMatricesOrthonormal takes steps of a tall and of a wide matrix, which are not
+// orthonormal before the first.
+func TestStiefelKeepsMatricesOrthonormal(t *testing.T) {
+	for _, dims := range [][2]int{{3, 2}, {2, 3}} {
+		loss := build(t, func(b *ir.Builder) {
+			w := b.Param("w", ir.F64, ir.N(dims[0]), ir.N(dims[1]))
+			b.Output("loss", ops.ReduceSum(b, ops.Sin(b, ops.Mul(b, w, w))))
+		})
+		g, err := optim.Step(loss, "loss", optim.Stiefel{Momentum: 0.5}, optim.Options{Schedule: optim.Constant(0.1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newStepper(t, g, map[string]*ir.Array{"w": ir.Floats(ir.F64, []float64{1, 2, -0.5, 0.3, 0.7, -2}, dims[0], dims[1])})
+		for range 3 {
+			s.step(t)
+		}
+		w := s.values["w"].F
+		inner := make([]float64, 4) // of the two short vectors
+		for i := range 2 {
+			for j := range 2 {
+				for k := range 3 {
+					if dims[0] == 3 {
+						inner[2*i+j] += w[2*k+i] * w[2*k+j]
+					} else {
+						inner[2*i+j] += w[3*i+k] * w[3*j+k]
+					}
+				}
+			}
+		}
+		closeTo(t, "products", inner, []float64{1, 0, 0, 1}, 1e-14)
+	}
+}
+
+// TestLBFGSFindsTheMinimumOfAQuadratic: with as many pairs as variables it needs few steps.
+func TestLBFGSFindsTheMinimumOfAQuadratic(t *testing.T) {
+	loss := build(t, func(b *ir.Builder) {
+		w, v := b.Param("w", ir.F64, ir.N(2)), b.Param("v", ir.F64)
+		x := ops.Sub(b, w, ops.Literal(b, ir.Floats(ir.F64, []float64{1, -2}, 2)))
+		y := ops.Add(b, ops.ReduceSum(b, ops.Mul(b, x, x)), ops.Mul(b, ops.Square(b, ops.Sub(b, v, ops.Const(b, ir.F64, 3))), ops.Const(b, ir.F64, 10)))
+		b.Output("loss", ops.Add(b, y, ops.ReduceSum(b, ops.Mul(b, x, v))))
+	})
+	g, err := optim.Step(loss, "loss", optim.LBFGS{Pairs: 3}, optim.Options{Schedule: optim.Constant(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStepper(t, g, map[string]*ir.Array{"w": ir.Floats(ir.F64, []float64{0, 0}, 2), "v": ir.Float(ir.F64, 0)})
+	for range 18 {
+		s.step(t)
+	}
+	// Where the gradient is 0: 2·(w − a) + v = 0 and 20·(v − 3) + Σ(w − a) = 0, so v = 60/19.
+	closeTo(t, "v", s.values["v"].F, []float64{60. / 19}, 1e-6)
+	closeTo(t, "w", s.values["w"].F, []float64{1 - 30./19, -2 - 30./19}, 1e-6)
 }

@@ -16,6 +16,7 @@ var (
 	moreThanOne = interval{func(x float64) bool { return x > 1 }, "greater than 1"}
 	unit        = interval{func(x float64) bool { return x > 0 && x < 1 }, "between 0 and 1, both excluded"}
 	belowOne    = interval{func(x float64) bool { return x >= 0 && x < 1 }, "0 or greater and less than 1"}
+	atMostOne   = interval{func(x float64) bool { return x > 0 && x <= 1 }, "greater than 0 and at most 1"}
 )
 
 // hyper is a hyperparameter with its domain.

@@ -87,6 +87,8 @@ type Options struct {
 	// ClipValue limits each element of a gradient to [-ClipValue, ClipValue], before ClipNorm; 0
 	// means no limit.
 	ClipValue float64
+	// Maximize ascends: gradients are negated before they are accumulated.
+	Maximize bool
 	// Groups are parameters with their own optimizer or rate. A parameter belongs to the first
 	// group that matches it.
 	Groups []Group
@@ -290,7 +292,7 @@ func (s *step) build(b *ir.Builder) {
 	for _, p := range s.params {
 		rule, begun := rules[p.group]
 		if !begun {
-			rule = p.group.Optimizer.Begin(b, scale(b, rate, orDefault(p.group.Rate, 1)), count)
+			rule = s.begin(b, p.group, scale(b, rate, orDefault(p.group.Rate, 1)), count)
 			rules[p.group] = rule
 		}
 		if b.Err() != nil {
@@ -334,6 +336,9 @@ func (s *step) forward(b *ir.Builder) {
 	for i := range s.params {
 		p := &s.params[i]
 		p.grad = ops.Convert(b, out[n+i], updateType(p.value.DType()))
+		if s.options.Maximize {
+			p.grad = ops.Neg(b, p.grad)
+		}
 	}
 }
 

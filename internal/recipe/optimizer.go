@@ -24,26 +24,21 @@ func (h Numbers) decay() float64 {
 	return optim.NoDecay
 }
 
-// OptimizerNames are the names of all optimisers, sorted.
-var OptimizerNames = []string{
-	"adadelta", "adafactor", "adagrad", "adam", "adamw", "lamb", "lion", "mars", "muon", "nadam", "radam", "rmsprop", "schedule-free", "sgd", "soap", "sophia",
-}
-
 // Optimizer returns the optimizer with a name. The error for an unknown one is of kind
 // [ir.ErrName].
 func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
 	adam := optim.Adam{Beta1: h["beta1"], Beta2: h["beta2"], Eps: h["epsilon"], WeightDecay: h.decay()}
 	switch name {
 	case "sgd":
-		return optim.SGD{Momentum: h["momentum"], Nesterov: h["nesterov"] != 0, WeightDecay: adam.WeightDecay}, nil
+		return optim.SGD{Momentum: h["momentum"], Dampening: h["dampening"], Nesterov: h["nesterov"] != 0, WeightDecay: adam.WeightDecay}, nil
 	case "adam":
 		return adam, nil
 	case "adamw":
 		return optim.AdamW(adam), nil
 	case "nadam":
-		return optim.NAdam{Adam: adam}, nil
+		return optim.NAdam{Adam: adam, Decoupled: h["decoupled"] != 0}, nil
 	case "radam":
-		return optim.RAdam{Adam: adam}, nil
+		return optim.RAdam{Adam: adam, Decoupled: h["decoupled"] != 0}, nil
 	case "lamb":
 		return optim.LAMB{Adam: adam}, nil
 	case "schedule-free":
@@ -66,6 +61,9 @@ func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
 		return Sophia(h), nil
 	case "muon":
 		return optim.Muon{Momentum: h["momentum"], WeightDecay: adam.WeightDecay, Rest: optim.AdamW{WeightDecay: adam.WeightDecay}}, nil
+	}
+	if o := further(name, adam, h); o != nil {
+		return o, nil
 	}
 	return nil, ir.Errorf(ir.ErrName, "unknown optimizer %q", name)
 }

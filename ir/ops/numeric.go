@@ -249,15 +249,15 @@ func init() {
 			},
 		},
 		{
-			op: OpXLogY, doc: "x·log(y), 0 where x is 0, and NaN where x or y is.", types: floats,
+			op: OpXLogY, doc: "x·log(y), 0 where x is 0, and NaN where x or y is, and where x is infinite and y is 1.", types: floats,
 			body: func(b *ir.Builder, x, y ir.Value) ir.Value {
-				return unlessNaN(b, x, y, MulZero(b, x, Log(b, y)))
+				return unlessNaN(b, x, y, zeroTimes(b, x, Log(b, y)))
 			},
 		},
 		{
-			op: OpXLog1pY, doc: "x·log(1 + y), 0 where x is 0, and NaN where x or y is.", types: floats,
+			op: OpXLog1pY, doc: "x·log(1 + y), 0 where x is 0, and NaN where x or y is, and where x is infinite and y is 0.", types: floats,
 			body: func(b *ir.Builder, x, y ir.Value) ir.Value {
-				return unlessNaN(b, x, y, MulZero(b, x, Log1p(b, y)))
+				return unlessNaN(b, x, y, zeroTimes(b, x, Log1p(b, y)))
 			},
 		},
 		{
@@ -294,6 +294,12 @@ func hypot(b *ir.Builder, x, y ir.Value) ir.Value {
 // unlessNaN returns z, or NaN where x or y is.
 func unlessNaN(b *ir.Builder, x, y, z ir.Value) ir.Value {
 	return Select(b, IsNaN(b, x), x, Select(b, IsNaN(b, y), y, z))
+}
+
+// zeroTimes returns x·y, and 0 where x is 0 even if y is infinite; but an infinite x times 0 is NaN.
+func zeroTimes(b *ir.Builder, x, y ir.Value) ir.Value {
+	undefined := And(b, IsInf(b, x), Eq(b, y, ZerosLike(b, y)))
+	return Select(b, undefined, ConstLike(b, x, math.NaN()), MulZero(b, x, y))
 }
 
 // orZeroAtZero returns x / z, and 0 where z is 0.

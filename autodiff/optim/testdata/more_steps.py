@@ -1,6 +1,6 @@
 """Writes more_steps.json: twenty steps of further optimisers, in float64.
 
-Run with PyTorch, optax and schedulefree installed:
+Run with PyTorch, optax, pytorch_optimizer and schedulefree installed:
 python more_steps.py > more_steps.json
 The loss is that of torch_steps.py.
 """
@@ -10,6 +10,8 @@ import math
 import jax
 import jax.numpy as jnp
 import optax
+import optax.contrib
+import pytorch_optimizer as P
 import schedulefree
 import torch
 
@@ -27,7 +29,7 @@ def data(t):
     return x, y
 
 
-def by_torch(make, scale=1.0, each=None, value=None):
+def by_torch(make, scale=1.0, each=None, value=None, closure=False):
     """Losses, w and v after the steps; each sees the parameters after every one."""
     a = torch.tensor(A, dtype=torch.float64)
     w = torch.tensor(W, dtype=torch.float64, requires_grad=True)
@@ -41,7 +43,7 @@ def by_torch(make, scale=1.0, each=None, value=None):
         loss.backward()
         if value is not None:
             torch.nn.utils.clip_grad_value_([w, v], value)
-        opt.step()
+        opt.step(*([lambda: loss] if closure else []))
         losses.append(loss.item())
         if each is not None:
             each(w, v)
@@ -143,6 +145,25 @@ runs = {
     "clip value": by_torch(lambda w, v: O.SGD([w, v], lr=0.05), value=0.3),
     "average": by_torch(lambda w, v: O.SGD([w, v], lr=0.05), each=averaged),
 }
+runs.update({
+    "amsgrad": by_torch(lambda w, v: O.Adam([w, v], lr=0.05, amsgrad=True, weight_decay=0.01)),
+    "amsgrad decoupled": by_torch(lambda w, v: O.AdamW([w, v], lr=0.05, amsgrad=True)),
+    "adamax": by_torch(lambda w, v: O.Adamax([w, v], lr=0.05, weight_decay=0.01)),
+    "nadam decoupled": by_torch(lambda w, v: O.NAdam([w, v], lr=0.05, weight_decay=0.1, decoupled_weight_decay=True)),
+    "radam decoupled": by_torch(lambda w, v: O.RAdam([w, v], lr=0.05, weight_decay=0.1, decoupled_weight_decay=True)),
+    "dampening": by_torch(lambda w, v: O.SGD([w, v], lr=0.05, momentum=0.9, dampening=0.3)),
+    "maximize": by_torch(lambda w, v: O.SGD([w, v], lr=0.05, momentum=0.9, weight_decay=0.1, maximize=True)),
+    "lbfgs": by_torch(lambda w, v: O.LBFGS([w, v], lr=0.05, max_iter=1, history_size=4), closure=True),
+    "adabelief": by_optax(optax.chain(
+        optax.scale_by_belief(), optax.add_decayed_weights(0.01), optax.scale_by_learning_rate(0.05))),
+    "lars": by_optax(optax.lars(0.05, weight_decay=0.01, trust_coefficient=0.1)),
+    "prodigy": by_optax(optax.contrib.prodigy(0.05, estim_lr0=0.1, weight_decay=0.01)),
+    "qhadamw": by_torch(lambda w, v: P.QHAdam(
+        [w, v], lr=0.05, nus=(0.7, 0.9), weight_decay=0.01, weight_decouple=True)),
+    "adan": by_torch(lambda w, v: P.Adan([w, v], lr=0.05, weight_decay=0.01)),
+    "ademamix": by_torch(lambda w, v: P.AdEMAMix(
+        [w, v], lr=0.05, weight_decay=0.01, weight_decouple=True, t_alpha_beta3=12)),
+})
 runs["average"].update({name: p.tolist() for name, p in mean.items()})
 print(json.dumps({
     "runs": runs,

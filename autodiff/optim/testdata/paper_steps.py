@@ -81,4 +81,18 @@ def sophia(t, p, g, s, b1=0.96, gamma=0.05, eps=1e-12, decay=0.01):
     return p - LR * np.clip(s["m"] / np.maximum(gamma * s["h"], eps), -1, 1)
 
 
-print(json.dumps({"mars": run(mars), "soap": run(soap), "sophia": run(sophia, curvature)}, indent=1))
+def tangent(p, x):
+    inner = p.T @ x
+    return x - p @ (inner + inner.T) / 2
+
+
+def stiefel(t, p, g, s, momentum=0.9):
+    """Absil, Mahony and Sepulchre, (3.35) and example 4.1.3, with the momentum of SGD."""
+    if p.ndim != 2:
+        return adamw(t, p, g, s, 0.9, 0.999, 0.01)
+    s["m"] = tangent(p, momentum * s.get("m", 0 * p) + tangent(p, g))
+    q, r = np.linalg.qr(p - LR * s["m"])
+    return q * np.where(np.diag(r) < 0, -1, 1)
+
+
+print(json.dumps({"mars": run(mars), "soap": run(soap), "stiefel": run(stiefel), "sophia": run(sophia, curvature)}, indent=1))

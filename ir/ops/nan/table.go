@@ -155,8 +155,8 @@ var cases = map[ir.Op][]Case{
 	"clamp":     {{about(nil, floats(none, 1, 1), floats(0, none, 0), floats(2, 2, none)), [][]float64{{none, none, none}}}},
 	"max":       {{about(nil, floats(none, 1), floats(1, none)), [][]float64{{none, none}}}},
 	"min":       {{about(nil, floats(none, 1), floats(1, none)), [][]float64{{none, none}}}},
-	"xlogy":     {{about(nil, floats(0, none), floats(none, 1)), [][]float64{{none, none}}}},
-	"xlog1py":   {{about(nil, floats(0, none), floats(none, 1)), [][]float64{{none, none}}}},
+	"xlogy":     {{about(nil, floats(0, none, math.Inf(1)), floats(none, 1, 1)), [][]float64{{none, none, none}}}},
+	"xlog1py":   {{about(nil, floats(0, none, math.Inf(1)), floats(none, 1, 0)), [][]float64{{none, none, none}}}},
 	"relu":      predicateCases(nil, none, 0, 2),
 	"histogram": {{about(&ops.HistogramAttrs{BinsAttrs: ops.BinsAttrs{Bins: 2}, Low: 0, High: 1}, floats(.1, none, .6)), [][]float64{{1, 1}}}},
 	"searchsorted": {

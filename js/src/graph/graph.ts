@@ -34,6 +34,10 @@ export interface Optimizer {
   momentum?: number;
   /** Of `sgd`. */
   nesterov?: boolean;
+  /** Of `sgd`: the part of a gradient that momentum leaves out. 0 if not given. */
+  dampening?: number;
+  /** Of `nadam` and `radam`: weight decay as in `adamw`. */
+  decoupled?: boolean;
   /** Of `rmsprop`. */
   centered?: boolean;
   /** Of `adam` and its variants: 0.9, 0.999 and 1e-8 if not given. `beta2` is also the share of old squares in `rmsprop` and `adadelta`. */
@@ -291,7 +295,7 @@ export class Graph<T extends GraphTypes = GraphTypes> {
 /** The hyper-parameters of an optimizer. */
 function hyperOf(optimizer: Optimizer): Record<string, number> {
   if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is ${classOf(optimizer)}: it must be { kind: 'sgd' | 'adam' | 'adamw', ... }`, { name: 'optimizer' });
-  checkOptions('an optimizer', optimizer, 'kind momentum nesterov beta1 beta2 epsilon gamma every weightDecay decayMatrices clipNorm clipValue centered accumulate average');
+  checkOptions('an optimizer', optimizer, 'kind momentum nesterov dampening decoupled beta1 beta2 epsilon gamma every weightDecay decayMatrices clipNorm clipValue centered accumulate average');
   const { kind, ...hyper } = optimizer;
   return reals(hyper);
 }

@@ -3232,7 +3232,7 @@ export abstract class ValueOps<V> {
   windows(attributes: { axes?: readonly number[]; sizes?: readonly number[]; strides?: readonly number[]; dilations?: readonly number[] } = {}): V { return this.apply('windows', [], attributes)[0]!; }
 
   /**
-   * x·log(1 + y), 0 where x is 0, and NaN where x or y is.
+   * x·log(1 + y), 0 where x is 0, and NaN where x or y is, and where x is infinite and y is 0.
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, and are broadcast against each other
@@ -3240,7 +3240,7 @@ export abstract class ValueOps<V> {
   xlog1py(y: OperandOf<V>): V { return this.apply('xlog1py', [y])[0]!; }
 
   /**
-   * x·log(y), 0 where x is 0, and NaN where x or y is.
+   * x·log(y), 0 where x is 0, and NaN where x or y is, and where x is infinite and y is 1.
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, and are broadcast against each other

@@ -1,0 +1,368 @@
+package dist_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dist"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/special"
+)
+
+type golden struct {
+	Values map[string]struct {
+		X, Quantiles, Means, Variances []float64
+		LogProb                        []*float64 // nil is −∞
+		Entropy, Mean, Variance        *float64
+	}
+	Divergences map[string]float64
+	Integers    [][]int32
+	Slopes      [][3]float64
+}
+
+func read(t *testing.T) (g golden) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/values.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &g); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// pair makes a distribution and, of other parameters, one for divergences.
+type pair func(c func(x ...float64) ir.Value) (p, q dist.Distribution)
+
+// distributions are those of testdata/values.py. The parameters are inputs' values, for derivatives.
+var distributions = map[string]pair{
+	"normal": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.Normal{Loc: c(0.7), Scale: c(1.3)}, dist.Normal{Loc: c(0.2), Scale: c(0.6)}
+	},
+	"laplace": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.Laplace{Loc: c(0.7), Scale: c(1.3)}, dist.Laplace{Loc: c(0.2), Scale: c(0.6)}
+	},
+	"logistic": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.Logistic{Loc: c(0.7), Scale: c(1.3)}, nil
+	},
+	"gumbel": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.Gumbel{Loc: c(0.7), Scale: c(1.3)}, nil
+	},
+	"uniform": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.Uniform{Low: c(-0.5), High: c(1.5)}, dist.Uniform{Low: c(-1), High: c(2.5)}
+	},
+	"studentT": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.StudentT{Freedom: c(4.5), Loc: c(0.7), Scale: c(1.3)}, nil
+	},
+	"truncatedNormal": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.TruncatedNormal{Loc: c(0.7), Scale: c(1.3), Low: c(-0.5), High: c(3)}, nil
+	},
+	"exponential": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.Exponential{Rate: c(1.7)}, dist.Exponential{Rate: c(0.6)}
+	},
+	"gamma": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.Gamma{Shape: c(2.3), Rate: c(1.7)}, dist.Gamma{Shape: c(0.6), Rate: c(0.9)}
+	},
+	"small gamma": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.Gamma{Shape: c(0.4), Rate: c(1.7)}, nil
+	},
+	"beta": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.Beta{A: c(2.3), B: c(0.7)}, dist.Beta{A: c(1.2), B: c(3)}
+	},
+	"bernoulli": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.Bernoulli{Logit: c(0.8)}, dist.Bernoulli{Logit: c(-0.4)}
+	},
+	"poisson": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.Poisson{Rate: c(3.7)}, dist.Poisson{Rate: c(5)}
+	},
+	"binomial": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.Binomial{Count: 9, P: c(0.3)}, dist.Binomial{Count: 9, P: c(0.45)}
+	},
+	"dirichlet": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.Dirichlet{Concentration: c(0.4, 2, 3.5)}, dist.Dirichlet{Concentration: c(1, 0.5, 2)}
+	},
+	"categorical": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.Categorical{Logits: c(0.3, -1.2, 0.9, 0)}, dist.Categorical{Logits: c(1, 0, -1, 0.5)}
+	},
+	"multinomial": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.Multinomial{Count: 9, Logits: c(0.3, -1.2, 0.9, 0)}, nil
+	},
+	"mixture": func(c func(x ...float64) ir.Value) (p, q dist.Distribution) {
+		return dist.Mixture{Logits: c(math.Log(0.3), math.Log(0.7)), Components: dist.Normal{Loc: c(-1, 2), Scale: c(0.5, 1.5)}}, nil
+	},
+}
+
+// constants returns a maker of constants of rank 0, or 1 for several numbers.
+func constants(b *ir.Builder, d ir.DType) func(x ...float64) ir.Value {
+	return func(x ...float64) ir.Value {
+		if len(x) == 1 {
+			return ops.Const(b, d, x[0])
+		}
+		return ops.Literal(b, ir.Floats(d, x, len(x)))
+	}
+}
+
+func eval(t *testing.T, in map[string]*ir.Array, f func(b *ir.Builder)) []*ir.Array {
+	t.Helper()
+	g, err := ir.Build("dist", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := ir.Eval(g, in, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func near(t *testing.T, what string, got, want, tol float64) {
+	t.Helper()
+	if got != want && !(math.Abs(got-want) <= tol*max(1, math.Abs(want))) {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+func TestDensitiesAndMomentsAgreeWithSciPy(t *testing.T) {
+	for name, want := range read(t).Values {
+		for d, tol := range map[ir.DType]float64{ir.F32: 2e-5, ir.F64: 1e-12} {
+			out := eval(t, nil, func(b *ir.Builder) {
+				c := constants(b, d)
+				p, _ := distributions[name](c)
+				x := ops.Literal(b, ir.Floats(d, want.X, len(want.X)))
+				if name == "categorical" {
+					x = ops.Convert(b, x, ir.I32)
+				}
+				b.Output("logProb", p.LogProb(b, x))
+				if want.Entropy != nil {
+					b.Output("entropy", p.Entropy(b))
+				}
+				if name != "categorical" {
+					b.Output("mean", p.Mean(b))
+					b.Output("variance", p.Variance(b))
+				}
+			})
+			what := fmt.Sprint(name, " ", d)
+			for i, w := range want.LogProb {
+				if w == nil {
+					w = new(float64)
+					*w = math.Inf(-1)
+				}
+				near(t, what+" log p", out[0].F[i], *w, tol)
+			}
+			out = out[1:]
+			if want.Entropy != nil {
+				near(t, what+" entropy", out[0].F[0], *want.Entropy, tol)
+				out = out[1:]
+			}
+			for i := range want.Means {
+				near(t, what+" mean", out[0].F[i], want.Means[i], tol)
+				near(t, what+" variance", out[1].F[i], want.Variances[i], tol)
+			}
+			if want.Mean != nil {
+				near(t, what+" mean", out[0].F[0], *want.Mean, tol)
+				near(t, what+" variance", out[1].F[0], *want.Variance, tol)
+			}
+		}
+	}
+}
+
+func TestDivergencesAgreeWithPyTorch(t *testing.T) {
+	want := read(t).Divergences
+	for name, make := range distributions {
+		w, has := want[name]
+		if !has {
+			continue
+		}
+		out := eval(t, nil, func(b *ir.Builder) {
+			p, q := make(constants(b, ir.F64))
+			b.Output("kl", dist.KL(b, p, q))
+			b.Output("self", dist.KL(b, p, p))
+		})
+		near(t, name, out[0].F[0], w, 1e-12)
+		near(t, name+" with itself", out[1].F[0], 0, 1e-14)
+	}
+}
+
+func key(b *ir.Builder) ir.Value { return ops.Key(b, 42) }
+
+func TestIntegersAreThoseOfJAX(t *testing.T) {
+	for _, row := range read(t).Integers {
+		out := eval(t, nil, func(b *ir.Builder) { b.Output("x", dist.RandInt(b, key(b), row[0], row[1], ir.N(6))) })
+		for i, x := range out[0].I {
+			if x != int64(row[2+i]) {
+				t.Errorf("of %v: number %d is %d", row, i, x)
+			}
+		}
+	}
+}
+
+const many = 3000
+
+// TestNumbersHaveTheirDistribution compares the moments of drawn numbers, and how many are below the quantiles,
+// by the bound of Kolmogorov and Smirnov's test at the level of 0.1 %. The keys are fixed.
+func TestNumbersHaveTheirDistribution(t *testing.T) {
+	for name, want := range read(t).Values {
+		out := eval(t, nil, func(b *ir.Builder) {
+			p, _ := distributions[name](constants(b, ir.F32))
+			b.Output("x", ops.Convert(b, p.Sample(b, key(b), ir.N(many)), ir.F64))
+		})
+		x := out[0].F
+		width := len(x) / many
+		for j := range width {
+			column := make([]float64, many)
+			for i := range column {
+				column[i] = x[i*width+j]
+			}
+			what := fmt.Sprint(name, " ", j)
+			for i, q := range want.Quantiles {
+				below := 0.
+				for _, v := range column {
+					if v < q {
+						below += 1. / many
+					}
+				}
+				if d := math.Abs(below - 0.05*float64(i+1)); d > 1.95/math.Sqrt(many) {
+					t.Errorf("%s: %v of the numbers are below quantile %v", what, below, 0.05*float64(i+1))
+				}
+			}
+			var wantMean, wantVariance float64
+			switch {
+			case want.Means != nil:
+				wantMean, wantVariance = want.Means[j], want.Variances[j]
+			case want.Mean != nil:
+				wantMean, wantVariance = *want.Mean, *want.Variance
+			default: // classes
+				continue
+			}
+			mean, variance := moments(column)
+			near(t, what+" mean", mean, wantMean, 4*math.Sqrt(wantVariance/many))
+			near(t, what+" variance", variance, wantVariance, 0.25)
+		}
+	}
+}
+
+func moments(x []float64) (mean, variance float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		variance += (v - mean) * (v - mean) / float64(len(x))
+	}
+	return mean, variance
+}
+
+func TestClassesHaveTheirProbabilities(t *testing.T) {
+	out := eval(t, nil, func(b *ir.Builder) {
+		p, _ := distributions["categorical"](constants(b, ir.F32))
+		b.Output("x", p.Sample(b, key(b), ir.N(many)))
+		b.Output("p", ops.Exp(b, p.LogProb(b, ops.Literal(b, ir.Ints(ir.I32, []int64{0, 1, 2, 3}, 4)))))
+	})
+	for class, p := range out[1].F {
+		count := 0.
+		for _, x := range out[0].I {
+			if x == int64(class) {
+				count++
+			}
+		}
+		near(t, fmt.Sprint("class ", class), count/many, p, 4*math.Sqrt(p*(1-p)/many))
+	}
+}
+
+func TestSlopesOfQuantilesAgreeWithSciPy(t *testing.T) {
+	for _, row := range read(t).Slopes {
+		out := eval(t, nil, func(b *ir.Builder) {
+			b.Output("slope", special.GammaQuantileSlope(b, ops.Const(b, ir.F64, row[0]), ops.Const(b, ir.F64, row[1])))
+		})
+		near(t, fmt.Sprint(row), out[0].F[0], row[2], 1e-7)
+	}
+}
+
+// TestDerivativesOfNumbers compares the mean derivative of numbers with the derivative of the mean.
+func TestDerivativesOfNumbers(t *testing.T) {
+	for name, c := range map[string]struct {
+		parameters []float64
+		make       func(p []ir.Value) dist.Distribution
+		want       []float64
+		tol        float64
+	}{
+		"normal":   {[]float64{0.7, 1.3}, func(p []ir.Value) dist.Distribution { return dist.Normal{Loc: p[0], Scale: p[1]} }, []float64{1, 0}, 0.2},
+		"logistic": {[]float64{0.7, 1.3}, func(p []ir.Value) dist.Distribution { return dist.Logistic{Loc: p[0], Scale: p[1]} }, []float64{1, 0}, 0.4},
+		"gamma":    {[]float64{2.3, 1.7}, func(p []ir.Value) dist.Distribution { return dist.Gamma{Shape: p[0], Rate: p[1]} }, []float64{1 / 1.7, -2.3 / 1.7 / 1.7}, 0.15},
+		"beta":     {[]float64{2.3, 0.7}, func(p []ir.Value) dist.Distribution { return dist.Beta{A: p[0], B: p[1]} }, []float64{0.7 / 9, -2.3 / 9}, 0.05},
+		"truncated": {[]float64{0.7, 1.3, -0.5, 3}, func(p []ir.Value) dist.Distribution {
+			return dist.TruncatedNormal{Loc: p[0], Scale: p[1], Low: p[2], High: p[3]}
+		}, nil, 0.1},
+	} {
+		var wrt []string
+		in := map[string]*ir.Array{}
+		graph := func(of func(b *ir.Builder, d dist.Distribution) ir.Value) *ir.Graph {
+			wrt = nil
+			g, err := ir.Build("mean", func(b *ir.Builder) {
+				var p []ir.Value
+				for i, x := range c.parameters {
+					port := fmt.Sprint("p", i)
+					wrt, in[port] = append(wrt, port), ir.Float(ir.F32, x)
+					p = append(p, b.Input(port, ir.F32))
+				}
+				b.Output("mean", of(b, c.make(p)))
+			})
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			g, err = autodiff.GradWith(g, autodiff.GradOptions{Loss: "mean", Wrt: wrt, Missing: autodiff.MissingIsZero})
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			return g
+		}
+		slopes := func(g *ir.Graph) (out []float64) {
+			values, err := ir.Eval(g, in, ir.EvalOptions{})
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			for _, v := range values[1:] {
+				out = append(out, v.F[0])
+			}
+			return out
+		}
+		got := slopes(graph(func(b *ir.Builder, d dist.Distribution) ir.Value { return ops.Mean(b, d.Sample(b, key(b), ir.N(200))) }))
+		want := slopes(graph(func(b *ir.Builder, d dist.Distribution) ir.Value { return d.Mean(b) }))
+		for i := range c.want {
+			near(t, name+" mean", want[i], c.want[i], 1e-6)
+		}
+		for i := range want {
+			near(t, fmt.Sprint(name, " by ", i), got[i], want[i], c.tol)
+		}
+	}
+}
+
+func TestMissingFormulasAreErrors(t *testing.T) {
+	for what, f := range map[string]func(b *ir.Builder){
+		"entropy": func(b *ir.Builder) { b.Output("y", dist.Poisson{Rate: ops.Const(b, ir.F32, 1)}.Entropy(b)) },
+		"kl": func(b *ir.Builder) {
+			one := ops.Const(b, ir.F32, 1)
+			b.Output("y", dist.KL(b, dist.Normal{Loc: one, Scale: one}, dist.Laplace{Loc: one, Scale: one}))
+		},
+	} {
+		if _, err := ir.Build(what, f); !errors.Is(err, ir.ErrUnsupported) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for what, f := range map[string]func(b *ir.Builder){
+		"range": func(b *ir.Builder) { b.Output("y", dist.RandInt(b, key(b), 3, 3)) },
+		"count": func(b *ir.Builder) {
+			b.Output("y", dist.Binomial{Count: -1, P: ops.Const(b, ir.F32, 1)}.Sample(b, key(b)))
+		},
+	} {
+		if _, err := ir.Build(what, f); !errors.Is(err, ir.ErrAttr) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package dist
+
+import (
+	"fmt"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/special"
+)
+
+// KL returns the Kullback–Leibler divergence E log p(x)/q(x) over x of p, in nats, for two distributions of
+// one kind: Normal, Laplace, Uniform, Exponential, Gamma, Beta, Dirichlet, Bernoulli, Categorical, Poisson,
+// or Binomial of the same Count. For others the builder gets an error of kind [ir.ErrUnsupported].
+func KL(b *ir.Builder, p, q Distribution) ir.Value {
+	switch p := p.(type) {
+	case Normal:
+		if q, same := q.(Normal); same {
+			return klNormal(b, p, q)
+		}
+	case Laplace:
+		if q, same := q.(Laplace); same {
+			return klLaplace(b, p, q)
+		}
+	case Uniform:
+		if q, same := q.(Uniform); same {
+			inside := ops.And(b, ops.Ge(b, p.Low, q.Low), ops.Le(b, p.High, q.High))
+			return ops.Neg(b, within(b, inside, ops.Sub(b, p.Entropy(b), q.Entropy(b))))
+		}
+	case Exponential:
+		if q, same := q.(Exponential); same {
+			return plus(b, ops.Add(b, ops.Sub(b, ops.Log(b, p.Rate), ops.Log(b, q.Rate)), ops.Div(b, q.Rate, p.Rate)), -1)
+		}
+	case Gamma:
+		if q, same := q.(Gamma); same {
+			return klGamma(b, p, q)
+		}
+	case Beta:
+		if q, same := q.(Beta); same {
+			join := func(d Beta) Dirichlet { return Dirichlet{ops.Stack(b, -1, broadcast(b, d.A, d.B)...)} }
+			return klDirichlet(b, join(p), join(q))
+		}
+	case Dirichlet:
+		if q, same := q.(Dirichlet); same {
+			return klDirichlet(b, p, q)
+		}
+	}
+	return klDiscrete(b, p, q)
+}
+
+func klDiscrete(b *ir.Builder, p, q Distribution) ir.Value {
+	switch p := p.(type) {
+	case Bernoulli:
+		if q, same := q.(Bernoulli); same {
+			y := ops.Sub(b, ops.Softplus(b, q.Logit), ops.Softplus(b, p.Logit))
+			return ops.Add(b, y, ops.Mul(b, p.Mean(b), ops.Sub(b, p.Logit, q.Logit)))
+		}
+	case Categorical:
+		if q, same := q.(Categorical); same {
+			log := ops.LogSoftmax(b, p.Logits, -1)
+			return sumLast(b, ops.MulZero(b, ops.Exp(b, log), ops.Sub(b, log, ops.LogSoftmax(b, q.Logits, -1))))
+		}
+	case Poisson:
+		if q, same := q.(Poisson); same {
+			return special.KLDiv(b, p.Rate, q.Rate)
+		}
+	case Binomial:
+		if q, same := q.(Binomial); same && p.Count == q.Count {
+			one := ops.Add(b, special.KLDiv(b, p.P, q.P), special.KLDiv(b, oneMinus(b, p.P), oneMinus(b, q.P)))
+			return scale(b, one, float64(p.Count))
+		}
+	}
+	return unsupported(b, fmt.Sprintf("%T", p), fmt.Sprintf("KL with %T", q))
+}
+
+func klNormal(b *ir.Builder, p, q Normal) ir.Value {
+	ratio, distance := ops.Div(b, p.Scale, q.Scale), ops.Div(b, ops.Sub(b, p.Loc, q.Loc), q.Scale)
+	square := ops.Mul(b, ratio, ratio)
+	y := ops.Sub(b, plus(b, ops.Add(b, square, ops.Mul(b, distance, distance)), -1), scale(b, ops.Log(b, ratio), 2))
+	return scale(b, y, 0.5)
+}
+
+func klLaplace(b *ir.Builder, p, q Laplace) ir.Value {
+	distance := ops.Abs(b, ops.Sub(b, p.Loc, q.Loc))
+	y := ops.Mul(b, p.Scale, ops.Exp(b, ops.Neg(b, ops.Div(b, distance, p.Scale))))
+	y = ops.Div(b, ops.Add(b, y, distance), q.Scale)
+	return plus(b, ops.Sub(b, y, ops.Log(b, ops.Div(b, p.Scale, q.Scale))), -1)
+}
+
+func klGamma(b *ir.Builder, p, q Gamma) ir.Value {
+	y := ops.Mul(b, ops.Sub(b, p.Shape, q.Shape), ops.Digamma(b, p.Shape))
+	y = ops.Add(b, y, ops.Sub(b, ops.Lgamma(b, q.Shape), ops.Lgamma(b, p.Shape)))
+	y = ops.Add(b, y, ops.Mul(b, q.Shape, ops.Sub(b, ops.Log(b, p.Rate), ops.Log(b, q.Rate))))
+	return ops.Add(b, y, ops.Mul(b, p.Shape, ops.Div(b, ops.Sub(b, q.Rate, p.Rate), p.Rate)))
+}
+
+func klDirichlet(b *ir.Builder, p, q Dirichlet) ir.Value {
+	a := p.Concentration
+	means := ops.Sub(b, ops.Digamma(b, a), ops.Digamma(b, total(b, a))) // of log x
+	y := sumLast(b, ops.Mul(b, ops.Sub(b, a, q.Concentration), means))
+	return ops.Add(b, y, ops.Sub(b, p.logNormalizer(b), q.logNormalizer(b)))
+}

@@ -1,0 +1,25 @@
+// Package dist provides probability distributions as functions over a builder: numbers that are drawn,
+// logarithms of densities, moments and divergences.
+//
+//	z := dist.Normal{Loc: mean, Scale: deviation}
+//	kl := dist.KL(b, z, prior)
+//	x := z.Sample(b, key)
+//
+// The parameters of a distribution are values of one float type, which broadcast as those of elementwise
+// ops do. Their common shape is that of a batch of independent distributions; Categorical, Dirichlet
+// and Multinomial have one further axis, the last.
+//
+// # Numbers
+//
+// A number depends on the key, u32[2], and its position alone, as those of the random ops do. Numbers of
+// Normal, Uniform, Exponential, Laplace, Gumbel, Logistic, StudentT, TruncatedNormal, Gamma, Beta and
+// Dirichlet have derivatives by the parameters; those of the last three, and by the freedom of StudentT,
+// are implicit ones (see [special.GammaQuantileSlope]). Numbers of discrete distributions and of
+// [Mixture] have none: they are constants to derivatives.
+//
+// # Errors
+//
+// Where a distribution has no formula for a method, the builder gets an error of kind
+// [ir.ErrUnsupported]. Probabilities of arguments outside a distribution's support are 0, and
+// parameters outside their domain give NaN or another meaningless number.
+package dist

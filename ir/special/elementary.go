@@ -1,0 +1,133 @@
+package special
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// wide computes a function of one operand in at least f32.
+func wide(b *ir.Builder, x ir.Value, f func(b *ir.Builder, x ir.Value) ir.Value) ir.Value {
+	return wideOf(b, []ir.Value{x}, func(b *ir.Builder, in []ir.Value) ir.Value { return f(b, in[0]) })
+}
+
+// wideOf computes a function of operands of one type and shape in at least f32. They are broadcast.
+func wideOf(b *ir.Builder, in []ir.Value, f func(b *ir.Builder, in []ir.Value) ir.Value) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	sum := in[0]
+	for i, x := range in {
+		if !x.Valid() || !x.DType().IsFloat() {
+			b.Fail(ir.DTypef("operand %d of a special function is of another type than a float type", i))
+			return ir.Value{}
+		}
+		if i > 0 {
+			sum = ops.Add(b, sum, ops.StopGradient(b, x)) // its shape is that of the result; its value is not used
+		}
+	}
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	d := sum.DType()
+	working := make([]ir.Value, len(in))
+	for i, x := range in {
+		if !sum.Type().Equal(x.Type()) {
+			x = ops.BroadcastTo(b, x, sum.Shape())
+		}
+		if d != ir.F64 {
+			x = ops.Convert(b, x, ir.F32)
+		}
+		working[i] = x
+	}
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	return ops.Convert(b, f(b, working), d)
+}
+
+// withSlopes computes f, whose derivatives by its operands are slopes. A slope of zero adds nothing,
+// even if it is of an infinite tangent.
+func withSlopes(b *ir.Builder, in []ir.Value, f func(b *ir.Builder, in []ir.Value) ir.Value, slopes func(b *ir.Builder, in []ir.Value) []ir.Value) ir.Value {
+	return autodiff.CustomJVP(b, in,
+		func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{f(b, in)} },
+		func(b *ir.Builder, in, t []ir.Value) []ir.Value {
+			var sum ir.Value
+			for i, slope := range slopes(b, in) {
+				if part := ops.MulZero(b, t[i], slope); i == 0 {
+					sum = part
+				} else {
+					sum = ops.Add(b, sum, part)
+				}
+			}
+			return []ir.Value{sum}
+		})[0]
+}
+
+func number(b *ir.Builder, like ir.Value, v float64) ir.Value { return ops.ConstLike(b, like, v) }
+
+func scale(b *ir.Builder, x ir.Value, by float64) ir.Value { return ops.Mul(b, x, number(b, x, by)) }
+
+func plus(b *ir.Builder, x ir.Value, by float64) ir.Value { return ops.Add(b, x, number(b, x, by)) }
+
+// where returns x where the condition holds and otherwise v.
+func where(b *ir.Builder, condition, x ir.Value, otherwise float64) ir.Value {
+	return ops.Select(b, condition, x, number(b, x, otherwise))
+}
+
+// chebyshev returns Σ cₖ·Tₖ(t) by Clenshaw's recurrence, without terms below the precision of the
+// element type.
+func chebyshev(b *ir.Builder, t ir.Value, c []float64) ir.Value {
+	largest := 0.
+	for _, x := range c {
+		largest = max(largest, math.Abs(x))
+	}
+	n := len(c)
+	for n > 2 && math.Abs(c[n-1]) < largest*t.DType().Epsilon()/32 {
+		n--
+	}
+	twice := ops.Add(b, t, t)
+	last, before := number(b, t, c[n-1]), number(b, t, 0)
+	for k := n - 2; k >= 1; k-- {
+		last, before = plus(b, ops.Sub(b, ops.Mul(b, twice, last), before), c[k]), last
+	}
+	return plus(b, ops.Sub(b, ops.Mul(b, t, last), before), c[0])
+}
+
+// Entr returns the elementwise entropy −x·log x: 0 at 0, −∞ below, as scipy.special.entr.
+func Entr(b *ir.Builder, x ir.Value) ir.Value {
+	return wide(b, x, func(b *ir.Builder, x ir.Value) ir.Value {
+		negative := ops.Lt(b, x, number(b, x, 0))
+		safe := ops.Select(b, negative, number(b, x, 0), x)
+		return ops.Select(b, negative, number(b, x, math.Inf(-1)), ops.Neg(b, ops.XLogY(b, safe, safe)))
+	})
+}
+
+// RelEntr returns the elementwise relative entropy x·log(x/y) for x and y not negative: 0 where x is 0,
+// ∞ otherwise, as scipy.special.rel_entr.
+func RelEntr(b *ir.Builder, x, y ir.Value) ir.Value {
+	return wideOf(b, []ir.Value{x, y}, func(b *ir.Builder, in []ir.Value) ir.Value { return relEntr(b, in[0], in[1]) })
+}
+
+func relEntr(b *ir.Builder, x, y ir.Value) ir.Value {
+	zero := number(b, x, 0)
+	none := ops.And(b, ops.Eq(b, x, zero), ops.Ge(b, y, zero))
+	inside := ops.And(b, ops.Gt(b, x, zero), ops.Gt(b, y, zero))
+	known := ops.Or(b, ops.IsNaN(b, x), ops.IsNaN(b, y))
+	safeX, safeY := where(b, inside, x, 1), where(b, inside, y, 1)
+	difference := ops.Sub(b, safeX, safeY)
+	near := ops.Lt(b, ops.Abs(b, difference), scale(b, safeY, 0.5)) // where the quotient rounds off what differs
+	log := ops.Select(b, near, ops.Log1p(b, ops.Div(b, difference, safeY)), ops.Sub(b, ops.Log(b, safeX), ops.Log(b, safeY)))
+	z := ops.Select(b, inside, ops.Mul(b, safeX, log), where(b, none, ops.Mul(b, x, number(b, x, 0)), math.Inf(1)))
+	return ops.Select(b, known, ops.Add(b, x, y), z)
+}
+
+// KLDiv returns x·log(x/y) − x + y for x and y not negative, which is y where x is 0, and ∞ otherwise,
+// as scipy.special.kl_div.
+func KLDiv(b *ir.Builder, x, y ir.Value) ir.Value {
+	return wideOf(b, []ir.Value{x, y}, func(b *ir.Builder, in []ir.Value) ir.Value {
+		return ops.Add(b, relEntr(b, in[0], in[1]), ops.Sub(b, in[1], in[0]))
+	})
+}
