@@ -21,3 +21,14 @@ func ReadCheckpoint(t *Trainer, r io.Reader) error {
 func CalibrateFor(ctx context.Context, device string, whole time.Duration) (Rates, error) {
 	return calibrate(ctx, device, whole)
 }
+
+// HoldSaves makes the files of [Trainer.SaveShards] wait for a channel to be closed, until the returned function is
+// called.
+func HoldSaves(until <-chan struct{}) (restore func()) {
+	before := writeShard
+	writeShard = func(name string, values map[string]Tensor, metadata map[string]string) error {
+		<-until
+		return before(name, values, metadata)
+	}
+	return func() { writeShard = before }
+}

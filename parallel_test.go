@@ -130,7 +130,7 @@ func TestRanksTrainAsOneDoes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for stage, n := range []int{2, 4, 2, 4} { // the last two of ZeRO 3
+				for stage, n := range []int{2, 4, 2, 8} { // the last two of ZeRO 3
 					shard, params := stage >= 1, stage >= 2
 					ranksOf(t, n, func(g *collective.Group) error {
 						o := o
@@ -199,6 +199,42 @@ func TestRanksWithOtherDataShapesAreRefused(t *testing.T) {
 		o := rlx.Training{Parallel: &rlx.DataParallel{Group: g}}
 		if _, err := s.Train(context.Background(), maskedLoss(t, ir.F32, 4+g.Rank()), o); !errors.Is(err, collective.ErrMismatch) {
 			return fmt.Errorf("the error is %w", err)
+		}
+		return nil
+	})
+}
+
+// TestRanksWithOtherSizesOfABatchAreRefused: a size that a program is compiled for when it first comes is one
+// of all ranks. Without an error, each would wait for the other.
+func TestRanksWithOtherSizesOfABatchAreRefused(t *testing.T) {
+	loss, err := ir.Build("open", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Sym("rows"), ir.N(3))
+		b.Output("loss", ops.Mean(b, ops.Tanh(b, ops.MatMul(b, x, b.Param("w", ir.F32, ir.Dims(3, 5)...)))))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ranksOf(t, 2, func(g *collective.Group) error {
+		s, err := rlx.Open("cpu")
+		if err != nil {
+			return err
+		}
+		tr, err := s.Train(t.Context(), loss, rlx.Training{
+			Parallel: &rlx.DataParallel{Group: g}, Sizes: map[string]rlx.Size{"rows": {Exact: true}},
+		})
+		if err != nil {
+			return err
+		}
+		step := func(rows int) error {
+			return tr.Step(t.Context(), rlx.Inputs{"x": native.Zeros(ir.F32, rows, 3)})
+		}
+		if err := step(4); err != nil {
+			return err
+		}
+		begun := time.Now()
+		err = step(4 + g.Rank())
+		if took := time.Since(begun); !errors.Is(err, collective.ErrMismatch) || took > g.Deadline()/2 {
+			return fmt.Errorf("after %v: %w", took, err)
 		}
 		return nil
 	})

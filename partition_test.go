@@ -145,7 +145,7 @@ func alikeLosses(got, want []float32) error {
 		return fmt.Errorf("%d losses, not %d", len(got), len(want))
 	}
 	for i := range want {
-		if !(math.Abs(float64(got[i]-want[i])) <= 1e-5) {
+		if !(math.Abs(float64(got[i]-want[i])) <= 1e-6*float64(max(1, want[i]))) {
 			return fmt.Errorf("loss %d is %v, with one rank %v", i, got[i], want[i])
 		}
 	}

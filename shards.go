@@ -226,6 +226,9 @@ func shardName(dir string, rank, ranks int) string {
 	return filepath.Join(dir, fmt.Sprintf("rank-%05d-of-%05d.safetensors", rank, ranks))
 }
 
+// writeShard writes the file of a rank. A test replaces it, to save for as long as it likes.
+var writeShard = safetensors.WriteFile
+
 // SaveShards writes the parameters and states of all ranks to a directory: each rank its parts, in
 // one file, and rank 0 also the undivided values. All ranks call it, with a shared directory that
 // is used for one save only, such as one named by [Trainer.Steps] for [LatestShards]. It copies the values, and returns while they are written. The returned
@@ -256,7 +259,7 @@ func (t *Trainer) SaveShards(ctx context.Context, dir string) (wait func() error
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- safetensors.WriteFile(shardName(dir, h.Rank, h.Mesh.ranks()), values, map[string]string{shardKey: string(text)})
+		done <- writeShard(shardName(dir, h.Rank, h.Mesh.ranks()), values, map[string]string{shardKey: string(text)})
 	}()
 	return func() error {
 		err := <-done

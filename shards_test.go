@@ -268,6 +268,58 @@ func checkWhole(t *testing.T, values map[string]rlx.Tensor) {
 	})
 }
 
+// TestTrainingGoesOnDuringASave: the steps after a save are made before its files are written, and the files
+// have the values before these steps.
+func TestTrainingGoesOnDuringASave(t *testing.T) {
+	written := make(chan struct{})
+	defer rlx.HoldSaves(written)()
+	dir := t.TempDir()
+	var trained sync.WaitGroup
+	trained.Add(2)
+	go func() {
+		trained.Wait()
+		close(written)
+	}()
+	ranksOf(t, 2, func(g *collective.Group) error {
+		steps := sync.OnceFunc(trained.Done)
+		defer steps()
+		tr, err := shardedTrainer(t, g)
+		if err != nil {
+			return err
+		}
+		if err := shardedSteps(t, tr, g, 0, 3); err != nil {
+			return err
+		}
+		want, err := tr.Whole(t.Context())
+		if err != nil {
+			return err
+		}
+		wait, err := tr.SaveShards(t.Context(), dir)
+		if err != nil {
+			return err
+		}
+		if err := shardedSteps(t, tr, g, 3, 6); err != nil {
+			return err
+		}
+		after, err := tr.Whole(t.Context())
+		if err != nil || reflect.DeepEqual(after, want) {
+			return fmt.Errorf("the steps change nothing: %w", err)
+		}
+		if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+			return fmt.Errorf("%d files are written before the steps, %w", len(files), err)
+		}
+		steps()
+		if err := errors.Join(wait(), g.Barrier(t.Context()), tr.LoadShards(t.Context(), dir)); err != nil {
+			return err
+		}
+		got, err := tr.Whole(t.Context())
+		if err != nil || !reflect.DeepEqual(got, want) {
+			return fmt.Errorf("the files have other values than those of the save: %w", err)
+		}
+		return nil
+	})
+}
+
 // TestASaveAfterAFailedStepFails: the values are those of the step before, and a save would claim the number of
 // the one that failed.
 func TestASaveAfterAFailedStepFails(t *testing.T) {

@@ -23,6 +23,7 @@ func TestRingAttentionIsAttention(t *testing.T) {
 		a            ops.AttentionAttrs
 		balanced     bool
 	}{
+		{8, 2, ops.AttentionAttrs{Causal: true}, true},
 		{4, 2, ops.AttentionAttrs{}, false},
 		{4, 4, ops.AttentionAttrs{Causal: true, Scale: 3}, false},
 		{2, 2, ops.AttentionAttrs{Causal: true, Softcap: 2}, false},

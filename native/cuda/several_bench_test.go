@@ -183,7 +183,7 @@ func curveOfARank(ctx context.Context, r *rank) error {
 		if strings.HasPrefix(r.job, "small") {
 			time = curveBatch
 		}
-		loss, rate = func() (*ir.Graph, error) { return ringLoss(time/r.Size, r.Size) }, 0.01
+		loss, rate = func() (*ir.Graph, error) { return ringLoss(time/r.Size, r.Size) }, 0.03
 	} else if strings.HasPrefix(r.job, "small") {
 		rows := curveBatch / r.Size
 		if r.isPartition() {
@@ -279,7 +279,7 @@ func TestGPURanksTrainAsOne(t *testing.T) {
 	trainAsOne(t, "curve", 0.5)
 	trainAsOne(t, "curve sharded", 0.5)
 	trainAsOne(t, "curve params", 0.5)
-	trainAsOne(t, "curve ring", 1) // of targets at random, of which 20 steps learn little
+	trainAsOne(t, "curve ring", 0.6)
 	trainAsOne(t, "tensor", 0.9)
 	trainAsOne(t, "tensor sequence", 0.9)
 }
@@ -291,12 +291,12 @@ func TestRanksTrainAsOneOnFakeGPUs(t *testing.T) {
 	trainAsOne(t, "small curve sharded", 0.8)
 	trainAsOne(t, "small curve params", 0.8)
 	trainAsOne(t, "small curve partition", 0.8)
-	trainAsOne(t, "small curve ring", 0.99)
-	trainAsOne(t, "small tensor", 0.99)
+	trainAsOne(t, "small curve ring", 0.6)
+	trainAsOne(t, "small tensor", 0.8)
 }
 
-// trainAsOne compares the losses of a job with one rank and with two. The last is at most a part of
-// the first.
+// trainAsOne compares the losses of a job with one rank and with two: they differ by at most 1e-6, or 1e-6 of
+// their size if that is above 1. The last is at most a part of the first.
 func trainAsOne(t *testing.T, job string, part float64) {
 	one := losses(t, runRanks(t, job, 1)[0])
 	worst := 0.0
@@ -306,11 +306,11 @@ func trainAsOne(t *testing.T, job string, part float64) {
 			t.Fatalf("rank %d has %d losses, not %d: %s", i, len(two), len(one), said)
 		}
 		for k := range one {
-			worst = max(worst, math.Abs(two[k]-one[k])/one[k])
+			worst = max(worst, math.Abs(two[k]-one[k])/max(1, one[k]))
 		}
 	}
-	t.Logf("%s: losses from %v to %v, which differ by %.2g of their size at most", job, one[0], one[len(one)-1], worst)
-	if worst > 1e-5 || one[len(one)-1] > part*one[0] {
+	t.Logf("%s: losses from %v to %v, which differ by %.2g at most", job, one[0], one[len(one)-1], worst)
+	if worst > 1e-6 || one[len(one)-1] > part*one[0] {
 		t.Errorf("one rank has the losses %v", one)
 	}
 }
