@@ -93,14 +93,18 @@ func drawOp(random *rand.Rand) (name string, f func(b *ir.Builder, x, w ir.Value
 // TestPartitionsComputeWhatOneDeviceDoes divides random graphs and their derivatives, inputs along random
 // axes of meshes of up to 8 ranks.
 func TestPartitionsComputeWhatOneDeviceDoes(t *testing.T) {
-	for _, mesh := range [][2]int{{2, 1}, {1, 4}, {2, 2}, {4, 2}} {
+	for _, mesh := range [][2]int{{2, 1}, {1, 4}, {2, 2}, {4, 2}, {8, 1}} {
 		for seed := range uint64(8) {
-			t.Run(fmt.Sprint(mesh, seed), func(t *testing.T) { comparePartition(t, mesh, rand.New(rand.NewPCG(seed, uint64(mesh[0])))) })
+			d := ir.F64
+			if seed%4 == 3 {
+				d = ir.F32
+			}
+			t.Run(fmt.Sprint(mesh, d, seed), func(t *testing.T) { comparePartition(t, mesh, d, rand.New(rand.NewPCG(seed, uint64(mesh[0])))) })
 		}
 	}
 }
 
-func comparePartition(t *testing.T, mesh [2]int, random *rand.Rand) {
+func comparePartition(t *testing.T, mesh [2]int, d ir.DType, random *rand.Rand) {
 	text := ""
 	var list []func(b *ir.Builder, x, w ir.Value) ir.Value
 	for range 5 {
@@ -108,9 +112,9 @@ func comparePartition(t *testing.T, mesh [2]int, random *rand.Rand) {
 		text, list = text+name+"; ", append(list, f)
 	}
 	g, err := ir.Build("g", func(b *ir.Builder) {
-		x := b.Input("x", ir.F64, ir.Dims(width, width)...)
+		x := b.Input("x", d, ir.Dims(width, width)...)
 		for i, f := range list {
-			x = f(b, x, b.Input(fmt.Sprint("w", i), ir.F64, ir.Dims(width, width)...))
+			x = f(b, x, b.Input(fmt.Sprint("w", i), d, ir.Dims(width, width)...))
 		}
 		b.Output("y", x)
 	})
@@ -128,7 +132,7 @@ func comparePartition(t *testing.T, mesh [2]int, random *rand.Rand) {
 		for i := range x {
 			x[i] = random.NormFloat64()
 		}
-		in[port.Name] = native.Float64s(x, width, width)
+		in[port.Name] = native.FromArray(ir.Floats(d, x, width, width))
 		s := parallel.Sharding{Pattern: port.Name, Axes: axes[random.IntN(len(axes))]}
 		p.Shardings, text = append(p.Shardings, s), text+fmt.Sprint(s)
 	}
@@ -140,15 +144,16 @@ func comparePartition(t *testing.T, mesh [2]int, random *rand.Rand) {
 	got := runRanks(t, divided, mesh, func(rank int) map[string]native.Tensor {
 		parts := map[string]native.Tensor{}
 		for _, s := range p.Shardings {
-			parts[s.Pattern] = matrixPart(in[s.Pattern], s.Axes, mesh, rank)
+			parts[s.Pattern] = matrixPart(t, in[s.Pattern], s.Axes, mesh, rank)
 		}
 		return parts
 	})
+	tolerance := map[ir.DType]float64{ir.F64: 1e-11, ir.F32: 2e-4}[d]
 	for name, x := range want {
 		w := elementsOf(t, x)
 		for rank := range got {
 			for i, y := range elementsOf(t, got[rank][name]) {
-				if !(math.Abs(y-w[i]) <= 1e-11*max(1, math.Abs(w[i]))) {
+				if !(math.Abs(y-w[i]) <= tolerance*max(1, math.Abs(w[i]))) {
 					t.Fatalf("%s\n%s of rank %d, element %d: %v, on one device %v\n%s", text, name, rank, i, y, w[i], report)
 				}
 			}
@@ -157,7 +162,7 @@ func comparePartition(t *testing.T, mesh [2]int, random *rand.Rand) {
 }
 
 // matrixPart returns a rank's part of a matrix.
-func matrixPart(x native.Tensor, axes []string, mesh [2]int, rank int) native.Tensor {
+func matrixPart(t *testing.T, x native.Tensor, axes []string, mesh [2]int, rank int) native.Tensor {
 	from, size := [2]int{}, [2]int{width, width}
 	for dim, axis := range axes {
 		if axis == "" {
@@ -170,10 +175,11 @@ func matrixPart(x native.Tensor, axes []string, mesh [2]int, rank int) native.Te
 		size[dim] /= n
 		from[dim] = at * size[dim]
 	}
-	all, _ := x.Float64s()
+	t.Helper()
+	all := elementsOf(t, x)
 	var out []float64
 	for i := range size[0] {
 		out = append(out, all[(from[0]+i)*width+from[1]:][:size[1]]...)
 	}
-	return native.Float64s(out, size[0], size[1])
+	return native.FromArray(ir.Floats(x.DType, out, size[0], size[1]))
 }

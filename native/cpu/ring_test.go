@@ -22,21 +22,23 @@ func TestRingAttentionIsAttention(t *testing.T) {
 		ranks, heads int
 		a            ops.AttentionAttrs
 		balanced     bool
+		d            ir.DType
 	}{
-		{8, 2, ops.AttentionAttrs{Causal: true}, true},
-		{4, 2, ops.AttentionAttrs{}, false},
-		{4, 4, ops.AttentionAttrs{Causal: true, Scale: 3}, false},
-		{2, 2, ops.AttentionAttrs{Causal: true, Softcap: 2}, false},
-		{1, 2, ops.AttentionAttrs{Causal: true}, false},
-		{4, 4, ops.AttentionAttrs{Causal: true, Scale: 3}, true},
-		{3, 2, ops.AttentionAttrs{Causal: true, Softcap: 2}, true},
-		{1, 2, ops.AttentionAttrs{Causal: true}, true},
+		{4, 2, ops.AttentionAttrs{}, false, ir.F64},
+		{4, 4, ops.AttentionAttrs{Causal: true, Scale: 3}, false, ir.F64},
+		{2, 2, ops.AttentionAttrs{Causal: true, Softcap: 2}, false, ir.F64},
+		{1, 2, ops.AttentionAttrs{Causal: true}, false, ir.F64},
+		{4, 4, ops.AttentionAttrs{Causal: true, Scale: 3}, true, ir.F64},
+		{3, 2, ops.AttentionAttrs{Causal: true, Softcap: 2}, true, ir.F64},
+		{1, 2, ops.AttentionAttrs{Causal: true}, true, ir.F64},
+		{8, 2, ops.AttentionAttrs{Causal: true}, false, ir.F32},
+		{8, 2, ops.AttentionAttrs{Causal: true}, true, ir.F32},
 	} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			graph := func(rows int, attend func(b *ir.Builder, q, k, v ir.Value) ir.Value) *ir.Graph {
 				g, err := ir.Build("attention", func(b *ir.Builder) {
-					q := b.Input("q", ir.F64, ir.Dims(c.heads, rows, size)...)
-					k, v := b.Input("k", ir.F64, ir.Dims(kvHeads, rows, size)...), b.Input("v", ir.F64, ir.Dims(kvHeads, rows, width)...)
+					q := b.Input("q", c.d, ir.Dims(c.heads, rows, size)...)
+					k, v := b.Input("k", c.d, ir.Dims(kvHeads, rows, size)...), b.Input("v", c.d, ir.Dims(kvHeads, rows, width)...)
 					b.Output("y", attend(b, q, k, v))
 				})
 				if err == nil {
@@ -65,21 +67,22 @@ func TestRingAttentionIsAttention(t *testing.T) {
 				for i := range x {
 					x[i] = 2 * random.NormFloat64()
 				}
-				in[p.Name] = native.Float64s(x, dims...)
+				in[p.Name] = native.FromArray(ir.Floats(c.d, x, dims...))
 			}
 			want := runAlone(t, whole, in)
 			got := runRanks(t, divided, [2]int{c.ranks, 1}, func(rank int) map[string]native.Tensor {
 				part := map[string]native.Tensor{}
 				for name, x := range in {
-					part[name] = rowsOf(x, ownRows(rank, c.ranks, rows, c.balanced))
+					part[name] = rowsOf(t, x, ownRows(rank, c.ranks, rows, c.balanced))
 				}
 				return part
 			})
+			tolerance := map[ir.DType]float64{ir.F64: 1e-12, ir.F32: 5e-5}[c.d]
 			for name, x := range want {
 				for rank := range c.ranks {
-					w, y := elementsOf(t, rowsOf(x, ownRows(rank, c.ranks, rows, c.balanced))), elementsOf(t, got[rank][name])
+					w, y := elementsOf(t, rowsOf(t, x, ownRows(rank, c.ranks, rows, c.balanced))), elementsOf(t, got[rank][name])
 					for i := range w {
-						if !(math.Abs(y[i]-w[i]) <= 1e-12*max(1, math.Abs(w[i]))) {
+						if !(math.Abs(y[i]-w[i]) <= tolerance*max(1, math.Abs(w[i]))) {
 							t.Fatalf("%s of rank %d, element %d: %v, on one device %v", name, rank, i, y[i], w[i])
 						}
 					}
@@ -104,8 +107,9 @@ func ownRows(rank, ranks, rows int, balanced bool) (out []int) {
 }
 
 // rowsOf returns some rows of [heads, rows, width].
-func rowsOf(x native.Tensor, rows []int) native.Tensor {
-	all, _ := x.Float64s()
+func rowsOf(t *testing.T, x native.Tensor, rows []int) native.Tensor {
+	t.Helper()
+	all := elementsOf(t, x)
 	heads, n, width := x.Dims[0], x.Dims[1], x.Dims[2]
 	var out []float64
 	for h := range heads {
@@ -113,7 +117,7 @@ func rowsOf(x native.Tensor, rows []int) native.Tensor {
 			out = append(out, all[(h*n+row)*width:][:width]...)
 		}
 	}
-	return native.Float64s(out, heads, len(rows), width)
+	return native.FromArray(ir.Floats(x.DType, out, heads, len(rows), width))
 }
 
 // TestRingAttentionRefuses unsupported options.
