@@ -32,9 +32,9 @@ function removeOldCode(outputs) {
 }
 
 // The code of the first download is one file: as separate files it would take more bytes, since
-// each is compressed separately. A program on the CPU loads another chunk later.
-const first = ['values', 'plan', 'program', 'gpu', 'worker', 'runtime'].map((folder) => join(here, 'src', folder, sep));
-const chunks = { groups: [{ name: 'core', test: (path) => first.some((folder) => path.startsWith(folder)) }] };
+// each is compressed separately. A program on the CPU or in a worker loads another chunk later.
+const first = [...['values', 'plan', 'program', 'gpu', 'runtime'].map((folder) => join(here, 'src', folder, sep)), join(here, 'src', 'worker', 'start.ts')];
+const chunks = { groups: [{ name: 'core', test: (path) => first.some((part) => path.startsWith(part)) }] };
 
 // shortLines breaks the lines of minified code.
 const shortLines = {

@@ -11,7 +11,7 @@ export { type ErrorKind, type ErrorPlace, RlxError } from './values/errors.js';
 export { openProgram, type Place, type ProgramOptions } from './runtime/open.js';
 export { decodePlan } from './plan/decode.js';
 export type { Entry, Kernel, Plan, Slot } from './plan/plan.js';
-export { startWorker } from './worker/remote.js';
+export { startWorker } from './worker/start.js';
 export type { Device, LoadOptions, Program, Reading, Run, RunOptions } from './program/program.js';
 export type { EntryTypes, GraphTypes, Input, Inputs, InputsOf, PlanFile } from './program/types.js';
 export { type HostTensor, liveTensors, scope, type StoredTensor, Tensor, type TensorScope } from './values/tensor.js';

@@ -2,7 +2,7 @@
 
 import { helpWhenAsked } from './cpu/help.js';
 import { programHandlers } from './runtime/serve.js';
-import { setWorkerURL } from './worker/remote.js';
+import { setWorkerURL } from './worker/start.js';
 import { serve } from './worker/rpc.js';
 
 // A bundler that included this in another script may have replaced the path, or removed it.

@@ -5,7 +5,7 @@ import { checkCount, checkOptions, RlxError } from '../values/errors.js';
 import { compiler, compilerModule, invoke, newCompiler, notLoaded, release, startCompiler, stopCompiler } from '../wasm/compiler.js';
 import { type Answerer, Instance, type WasmSource } from '../wasm/module.js';
 import { Request, type Response } from '../wasm/wire.js';
-import { startScript } from '../worker/remote.js';
+import { startScript } from '../worker/start.js';
 import { Caller } from '../worker/rpc.js';
 import { Cache, checkCache, clearStore } from './cache.js';
 import type { PlanStore } from './plan-store.js';

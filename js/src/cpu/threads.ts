@@ -3,7 +3,7 @@
 
 import { allSteps, type Plan } from '../plan/plan.js';
 import { maxOf } from '../values/dtype.js';
-import { startWorker } from '../worker/remote.js';
+import { startWorker } from '../worker/start.js';
 
 /** The message that starts a helper thread. */
 export interface Help { module: WebAssembly.Module; memory: WebAssembly.Memory; names: string[]; grid: number; own: number }

@@ -6,7 +6,7 @@ import type { Plan } from '../plan/plan.js';
 import type { Program } from '../program/program.js';
 import type { EntryTypes, PlanFile } from '../program/types.js';
 import { asError, checkCount, checkOptions, checkWord, RlxError } from '../values/errors.js';
-import { openRemote, type WorkerOptions } from '../worker/remote.js';
+import type { WorkerOptions } from '../worker/remote.js';
 
 /** The place of a program: a GPU, the CPU, or the CPU only without a GPU. */
 export type Place = 'gpu' | 'cpu' | 'best';
@@ -52,7 +52,7 @@ export interface ProgramOptions extends DeviceOptions, GPUProgramOptions, Worker
 export async function openProgram<E extends EntryTypes = any>(file: PlanFile<E> | Uint8Array | ArrayBuffer, options: ProgramOptions = {}): Promise<Program<E>> {
   options ??= {};
   checkOptions('openProgram', options, programOptions);
-  return (options.worker ? openRemote(file, options) : openLocal(decodePlan(file), options)) as Promise<Program<any>>;
+  return options.worker ? (await import('../worker/remote.js')).openRemote(file, options) : openLocal(decodePlan(file), options);
 }
 
 /** {@link openProgram} in this thread, for a plan that was read already. @internal */

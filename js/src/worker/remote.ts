@@ -1,4 +1,4 @@
-// A program in a worker, with the same methods.
+// A program in a worker, with the same methods. A page loads this file when it asks for a worker.
 
 import type { DeviceOptions, GPUProgramOptions } from '../gpu/device.js';
 import { persistentOf, type Plan } from '../plan/plan.js';
@@ -9,6 +9,7 @@ import type { TensorData } from '../values/dtype.js';
 import { asError, type ErrorKind, need, RlxError } from '../values/errors.js';
 import { type HostTensor, type StoredTensor, Tensor } from '../values/tensor.js';
 import { Caller } from './rpc.js';
+import { startWorker } from './start.js';
 
 export interface WorkerOptions {
   /** Runs the program in a worker: true for a new one, or a worker that runs this package's `worker.js`. */
@@ -19,25 +20,6 @@ export interface WorkerOptions {
 export interface RemoteInfo { plan: Plan; device: Device; fallbackReason?: string | undefined }
 /** A tensor by its handle in the worker. */
 export interface RemoteTensor { tensor: number; dtype: string; shape: readonly number[] }
-
-/** Starts a worker on a script of this package. */
-export function startScript(url: URL, name: string): Worker {
-  if (typeof Worker !== 'function') throw new RlxError('device', `no workers here to run ${name}`);
-  const start = (at: string | URL) => new Worker(at, { type: 'module', name });
-  try {
-    return start(url);
-  } catch { // from another origin: a worker of ours may still import it
-    return start(URL.createObjectURL(new Blob([`import ${JSON.stringify(url.href)}`], { type: 'text/javascript' })));
-  }
-}
-
-let workerURL: string | undefined;
-
-/** Sets the address of `worker.js`: bundlers rename the file and do not see computed addresses. */
-export function setWorkerURL(url: string | undefined): void { workerURL = url; }
-
-/** Starts a worker on this package's `worker.js`, which holds programs or is a helper thread of one. */
-export const startWorker = (): Worker => startScript(workerURL ? new URL(workerURL) : new URL('./worker.js', import.meta.url), 'rlx');
 
 /** Opens a program in a worker. The plan's bytes are copied to it. */
 export async function openRemote(
