@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/routine"
@@ -271,7 +272,10 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 		return 0, err
 	}
 	// Binary code does not contain the access; no source contains the tensor maps.
-	p, text := Printed{Kernel: k, Written: stores(key.kernel)}, key.access+source+mapsText(k.TensorMaps)
+	p, text := Printed{Kernel: k, Written: stores(key.kernel)}, key.access+source
+	if emit.WithMma {
+		text += mapsText(k.TensorMaps)
+	}
 	draft := ""
 	if key.draft != nil {
 		if p.Draft, draft, err = c.print(key.draft, key.access); err != nil {
