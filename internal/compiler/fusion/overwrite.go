@@ -123,16 +123,24 @@ func (p *Partition) reuseBuffer(m *Member, result int, old *Tensor) {
 	}
 	for _, item := range p.Items {
 		if g, ok := item.(*Group); ok {
-			for i, t := range g.loads {
-				if t == gone {
-					g.loads[i] = old
-				}
+			g.readInstead(gone, old)
+			for _, part := range g.Parts {
+				part.readInstead(gone, old)
 			}
-			for i, c := range g.Copies { // to a state
-				if c.From == gone {
-					g.Copies[i].From = old
-				}
-			}
+		}
+	}
+}
+
+// readInstead replaces a tensor that a group reads, or copies to a state.
+func (g *Group) readInstead(gone, by *Tensor) {
+	for i, t := range g.loads {
+		if t == gone {
+			g.loads[i] = by
+		}
+	}
+	for i, c := range g.Copies {
+		if c.From == gone {
+			g.Copies[i].From = by
 		}
 	}
 }

@@ -1,13 +1,10 @@
 package plan
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
-	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/routine"
 )
@@ -79,19 +76,12 @@ type liveRange struct {
 	next     int              // the first launch at which it or a tensor placed later is live
 }
 
-// placeTemps places intermediate values, in order of first use, or, in a single arena, the largest first. The
-// given outputs live to the end. In a loop a value that is defined outside of it is live from the
+// placeTemps places intermediate values, in order of first use. The given outputs
+// live to the end. In a loop a value that is defined outside of it is live from the
 // first to the last iteration.
 func (c *entryCompiler) placeTemps(outputs []*fusion.Tensor) error {
 	c.temps.reset()
 	lives := c.liveRanges(outputs)
-	if emit.WithMma && c.bindsWindows() {
-		slices.SortStableFunc(lives, func(a, b *liveRange) int { return cmp.Compare(regionBytes(b.t), regionBytes(a.t)) })
-		for _, l := range lives {
-			l.next = 0 // those that follow may be live at any launch
-		}
-		c.temps.arenas = 1
-	}
 	for _, l := range lives {
 		var avoid []int
 		for _, t := range l.avoid {
@@ -264,18 +254,11 @@ func tooLarge(t *fusion.Tensor, limit int) error {
 type liveRangeAllocator struct {
 	p *Plan
 	capacity
-	arenas int             // as minArenas; 0 for that
 	blocks map[int][]block // by buffer, those that may still be in use, by offset
 }
 
 // block is a part of an arena that is in use from launch from to launch to.
 type block struct{ offset, bytes, from, to int }
-
-// bindsWindows reports whether a kernel of the target may read one part of a buffer and write another: on CUDA,
-// where one arena takes less memory than several.
-func (c *compiler) bindsWindows() bool {
-	return c.target.Dialect == dtype.CUDA && c.target.Name != webgpuTarget
-}
 
 // minArenas is the number of arenas that liveRangeAllocator uses before it minimises
 // size. With as many as the bindings of a kernel, kernels that read and write one buffer
@@ -299,7 +282,7 @@ func (a *liveRangeAllocator) place(l *liveRange, avoid []int) (region, error) {
 	}
 	slices.Sort(free)
 	slices.Sort(used)
-	if len(free) == 0 && len(used) < cmp.Or(a.arenas, minArenas) {
+	if len(free) == 0 && len(used) < minArenas {
 		free = append(free, a.grow())
 	}
 	for _, b := range append(free, used...) {

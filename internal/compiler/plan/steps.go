@@ -128,7 +128,7 @@ func (c *entryCompiler) dispatch(l placedLaunch) (*Dispatch, error) {
 		return nil, err
 	}
 	d := &Dispatch{Groups: l.Kernel.Groups, Bindings: bindings}
-	key := kernelKey{kernel: k, access: c.accessOf(k, bindings)}
+	key := kernelKey{kernel: k, access: accessOf(k, bindings)}
 	if l.Draft != nil {
 		if key.draft, _, err = c.bind(l.Draft, l.Args); err != nil {
 			return nil, err
@@ -222,18 +222,18 @@ type kernelKey struct {
 // accessOf returns the access of the arrays: that of their whole buffer in this
 // dispatch, because WebGPU refuses a buffer that is bound both read-only and writable,
 // even where the windows are disjoint.
-func (c *entryCompiler) accessOf(k *loop.Kernel, bindings []Binding) string {
+func accessOf(k *loop.Kernel, bindings []Binding) string {
+	written := map[int]bool{}
+	for i, b := range bindings {
+		if k.Arrays[i].Access != loop.Read {
+			written[b.Buffer] = true
+		}
+	}
 	out := make([]byte, len(bindings))
 	for i, b := range bindings {
 		a := k.Arrays[i].Access
-		for j, other := range bindings {
-			shared := other.Buffer == b.Buffer
-			if emit.WithMma && c.bindsWindows() {
-				shared = overlap(b, other)
-			}
-			if a == loop.Read && shared && k.Arrays[j].Access != loop.Read {
-				a = loop.ReadWrite
-			}
+		if a == loop.Read && written[b.Buffer] {
+			a = loop.ReadWrite
 		}
 		out[i] = byte(a)
 	}
@@ -272,7 +272,10 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 		return 0, err
 	}
 	// Binary code does not contain the access; no source contains the tensor maps.
-	p, text := Printed{Kernel: k, Written: stores(key.kernel)}, key.access+source+mapsText(k.TensorMaps)
+	p, text := Printed{Kernel: k, Written: stores(key.kernel)}, key.access+source
+	if emit.WithMma {
+		text += mapsText(k.TensorMaps)
+	}
 	draft := ""
 	if key.draft != nil {
 		if p.Draft, draft, err = c.print(key.draft, key.access); err != nil {

@@ -113,12 +113,9 @@ func (t Target) DecomposesScan(n *ir.Node) bool {
 // gate, about 10 µs, and the validation of the indirect dispatches after it.
 const minGatedWork = 1 << 20
 
-// webgpuTarget is the name of the targets of WebGPU, whose rules for bindings [Validate] checks.
-const webgpuTarget = "webgpu"
-
 // WebGPU returns the target with the default limits, which every WebGPU device supports.
 func WebGPU() Target {
-	t := Target{Name: webgpuTarget, Caps: loop.DefaultCaps(), Branch: minGatedWork}
+	t := Target{Name: "webgpu", Caps: loop.DefaultCaps(), Branch: minGatedWork}
 	t.Drafts = true
 	return t
 }

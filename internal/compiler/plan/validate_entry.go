@@ -3,7 +3,6 @@ package plan
 import (
 	"slices"
 
-	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
@@ -285,11 +284,8 @@ func (v *validator) binding(b Binding, access loop.Access) *FormatError {
 	return nil
 }
 
-// usage checks WebGPU's rules for the bindings of one dispatch. For other targets only windows must not overlap.
+// usage checks WebGPU's rules for the bindings of one dispatch.
 func (v *validator) usage(access []loop.Access, bindings []Binding) *FormatError {
-	if emit.WithMma && v.p.Target != webgpuTarget {
-		return windowsUsage(access, bindings)
-	}
 	v.spans = v.spans[:0]
 	for i, b := range bindings {
 		v.spans = append(v.spans, span{b, access[i] != loop.Read, i})
@@ -302,17 +298,6 @@ func (v *validator) usage(access []loop.Access, bindings []Binding) *FormatError
 		return invalid(36, "the writable bindings %d and %d overlap in buffer %d", a.index, b.index, a.Buffer)
 	}
 	return invalid(36, "bindings %d and %d use buffer %d both read-only and writable", a.index, b.index, a.Buffer)
-}
-
-func windowsUsage(access []loop.Access, bindings []Binding) *FormatError {
-	for i, b := range bindings {
-		for j, other := range bindings[:i] {
-			if (access[i] != loop.Read || access[j] != loop.Read) && overlap(b, other) {
-				return invalid(36, "bindings %d and %d overlap in buffer %d, and one is written", j, i, b.Buffer)
-			}
-		}
-	}
-	return nil
 }
 
 // routines checks that no routine is nil. The readers of files check the rest.

@@ -115,3 +115,10 @@ func open(t *testing.T, g *ir.Graph, target plan.Target) *plansim.Session {
 	s.Options.ZeroDivisors = true
 	return s
 }
+
+// TestStatesAreCopiedFromReusedBuffers has a state whose new value is stored in the buffer of an operand and
+// copied to the state later, as the old value is an output, too.
+func TestStatesAreCopiedFromReusedBuffers(t *testing.T) {
+	g, inputs := irtest.RandomGraph(rand.New(rand.NewPCG(6956, 0)), 39)
+	checkTwoRuns(t, g, inputs, schedtest.Hopper())
+}

@@ -36,8 +36,8 @@ func planLibrary(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (*libr
 	p := &libraryPlan{Product: routine.Product{
 		Operand: in[0].Type().DType, Result: result,
 		Batch: fusion.Product(c.Batch), M: fusion.Product(c.M), N: fusion.Product(c.N), K: fusion.Product(c.K),
+		Workspace: e.Caps.ProductBytes,
 	}}
-	p.Workspace = workspaceOf(&p.Product, e.Caps)
 	p.TF32 = e.Caps.TF32 && p.Operand == ir.F32
 	if in[1].Type().DType != p.Operand || !p.setLayouts(e, c) || p.Check() != nil {
 		return nil, false
@@ -53,19 +53,6 @@ func planLibrary(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (*libr
 	}
 	p.epilogue = newEpilogueWork(g, p)
 	return p, true
-}
-
-// A library that splits the contracted space has a partial result of f32 in its workspace for each part: leastWorkspace
-// and workspaceParts bound what it gets, since the workspaces of steps that run at the same time do not share memory.
-const (
-	leastWorkspace = 1 << 20
-	workspaceParts = 8
-)
-
-// workspaceOf returns the bytes of a product's workspace.
-func workspaceOf(p *routine.Product, caps loop.Caps) int {
-	parts := int64(4*workspaceParts) * int64(p.Batch) * int64(p.M) * int64(p.N)
-	return int(min(int64(caps.ProductBytes), max(leastWorkspace, parts)))
 }
 
 // setLayouts sets the layouts of the operands and of the result. Rows of the result lie along the

@@ -212,10 +212,17 @@ func (t mmaTile) inFlight() int { return t.stages - t.stagesRead }
 // and storing the results: four dependent loads, whatever the device.
 const TileOverhead = 2500
 
+// leastStaged is the number of multiply-adds from which on products with staged operands or of f32 are compared by
+// cost: those measured have 2 to 6 times as many.
+const leastStaged = 1 << 26
+
 // chooseMma completes a plan with the fastest tile, or returns false if tiles without
-// multiply-adds are faster.
+// multiply-adds are faster: for small products that stage operands or are of f32, if tiles are at the rate of arithmetic.
 func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
 	lowest := tilesTime(c, caps)
+	if mulAddCount(c) < leastStaged && (p.operand == ir.F32 || slices.Contains(p.layout[:], staged)) {
+		lowest = 2 * mulAddCount(c) / caps.Profile().Arithmetic()
+	}
 	for _, t := range mmaTilesFor(caps) {
 		q := p.withTile(t)
 		q.split(c, q.wantedParts(c, caps))
