@@ -75,16 +75,11 @@ func benchmarkLM(b *testing.B, d native.Backend, c lm.Config, s nn.Storage) {
 	}{{"prefill", lmPrompt, 0, 1}, {"decode", 1, lmPast, 32}} {
 		b.Run(e.name, func(b *testing.B) {
 			in := map[string]native.Tensor{
-				"tokens": native.Zeros(ir.I32, 1, e.tokens), "past": native.Zeros(ir.I32, 1), "table": native.Zeros(ir.I32, 1, lmRoom/lmPage),
+				"tokens": native.Zeros(ir.I32, 1, e.tokens), "past": native.Zeros(ir.I32, 1), "table": lmTable(),
 			}
 			past, err := in["past"].Int32s()
 			must(b, err)
 			past[0] = int32(e.past)
-			table, err := in["table"].Int32s()
-			must(b, err)
-			for i := range table {
-				table[i] = int32(len(table) - 1 - i)
-			}
 			bound, err := p.Bind(ctx, e.name, in, nil)
 			must(b, err)
 			must(b, bound.Start(ctx))
@@ -100,6 +95,15 @@ func benchmarkLM(b *testing.B, d native.Backend, c lm.Config, s nn.Storage) {
 			}
 		})
 	}
+}
+
+// lmTable returns the pages of the sequence, i32[1, pages]: all, the last one first.
+func lmTable() native.Tensor {
+	table := make([]int32, lmRoom/lmPage)
+	for i := range table {
+		table[i] = int32(len(table) - 1 - i)
+	}
+	return native.Int32s(table, 1, len(table))
 }
 
 // lmGraph returns the graph that takes tokens of one sequence and returns the most likely next one.

@@ -72,7 +72,7 @@ func decodeOfARank(ctx context.Context, r *rank) error {
 	if err != nil {
 		return err
 	}
-	in := map[string]native.Tensor{"tokens": native.Zeros(ir.I32, 1, 1), "past": native.Int32s([]int32{lmPast}, 1), "row": native.Zeros(ir.I32, 1)}
+	in := map[string]native.Tensor{"tokens": native.Zeros(ir.I32, 1, 1), "past": native.Int32s([]int32{lmPast}, 1), "table": lmTable()}
 	bound, err := c.Bind(ctx, "step", in, nil)
 	if err != nil {
 		return err
