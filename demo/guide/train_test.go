@@ -179,7 +179,16 @@ func Example_lora() {
 	}
 	adapter := must(trainer.Program().Get(ctx, "linear0/lora_B/weight"))
 	fmt.Println(adapter, bytes.Count(adapter.Data, []byte{0}) < len(adapter.Data))
-	// Output: f32[2,32] true
+
+	folder := must(os.MkdirTemp("", "adapter"))
+	defer os.RemoveAll(folder)
+	check(safetensors.WriteAdapter(folder, safetensors.Adapter{Tensors: must(trainer.Params(ctx))}))
+	read := must(safetensors.ReadAdapter(folder)) // or of PEFT's save_pretrained
+	check(trainer.Program().LoadWith(ctx, read.Tensors, rlx.LoadOptions{AllowMissing: true}))
+	fmt.Println(len(read.Tensors), "matrices of rank", read.Rank)
+	// Output:
+	// f32[2,32] true
+	// 4 matrices of rank 2
 }
 
 func Example_errors() {

@@ -140,6 +140,20 @@ func ExampleTake() {
 	// Output: [2 2] [5 6 1 2]
 }
 
+// Index tuples of two numbers choose elements.
+func ExampleGather() {
+	show(func(b *ir.Builder, in []ir.Value) ir.Value {
+		return ops.Gather(b, in[0], in[1], ops.GatherAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0, 1}}})
+	}, floats([]float64{1, 2, 3, 4, 5, 6}, 3, 2), ir.Ints(ir.I32, []int64{2, 1, 0, 0}, 2, 2))
+	// Output: [2] [6 1]
+}
+
+func ExampleEmbedding() {
+	show(func(b *ir.Builder, in []ir.Value) ir.Value { return ops.Embedding(b, in[0], in[1]) }, // rows of a table
+		floats([]float64{1, 2, 3, 4, 5, 6}, 3, 2), ir.Ints(ir.I32, []int64{2, 0, 2}))
+	// Output: [3 2] [5 6 1 2 5 6]
+}
+
 func ExampleTopK() {
 	show(func(b *ir.Builder, in []ir.Value) ir.Value {
 		values, _ := ops.TopK(b, in[0], ops.TopKAttrs{K: 2})
@@ -177,6 +191,20 @@ func ExampleLayerNorm() {
 	show(func(b *ir.Builder, in []ir.Value) ir.Value { return ops.LayerNorm(b, in[0], in[1], in[2], 0) },
 		floats([]float64{1, 3}, 1, 2), floats([]float64{1, 1}), floats([]float64{0, 5}))
 	// Output: [1 2] [-1 6]
+}
+
+func ExampleRMSNorm() {
+	show(func(b *ir.Builder, in []ir.Value) ir.Value { return ops.RMSNorm(b, in[0], in[1], 0) }, // mean(x²) is 25
+		floats([]float64{1, 7}, 1, 2), floats([]float64{5, 10}))
+	// Output: [1 2] [1 14]
+}
+
+// The first query attends to the first key alone, the second one to both, which it weighs the same.
+func ExampleAttention() {
+	show(func(b *ir.Builder, in []ir.Value) ir.Value { // [heads, rows, width]
+		return ops.Attention(b, in[0], in[1], in[2], ir.Value{}, ops.AttentionAttrs{Causal: true})
+	}, floats([]float64{1, 1}, 1, 2, 1), floats([]float64{5, 5}, 1, 2, 1), floats([]float64{10, 20}, 1, 2, 1))
+	// Output: [1 2 1] [10 15]
 }
 
 func ExampleCrossEntropyMean() {

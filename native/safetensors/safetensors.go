@@ -1,7 +1,8 @@
 // Package safetensors reads and writes files of named tensors in the safetensors format
 // (https://github.com/huggingface/safetensors): the length of the header as a little-endian
 // u64, the header in JSON, then the bytes of all tensors without gaps. Start reading at
-// [WriteFile] and [ReadFile]; [Open] reads tensors of large files as they are asked for.
+// [WriteFile] and [ReadFile]; [Open] reads tensors of large files as they are asked for, and
+// [WriteAdapter] and [ReadAdapter] the files of adapters as PEFT has them.
 package safetensors
 
 import (

@@ -1,0 +1,200 @@
+package safetensors_test
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/nn"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/safetensors"
+)
+
+// storedAdapter was written by PEFT: see testdata/adapter.py.
+const storedAdapter = "testdata/adapter"
+
+// layersOf maps the layers of the model in PyTorch to those of [adapted].
+var layersOf = []safetensors.Rename{{From: "body/up", To: "linear0"}, {From: "body/down", To: "linear1"}}
+
+// inPyTorch is the inverse.
+var inPyTorch = []safetensors.Rename{{From: "linear0", To: "body/up"}, {From: "linear1", To: "body/down"}}
+
+func adapted(t *testing.T, o nn.LoRAOptions) *ir.Graph {
+	t.Helper()
+	g, err := ir.Build("adapted", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(2, 3)...)
+		nn.LoRA(b, o, func() { b.Output("y", nn.Linear(b, ops.Relu(b, nn.Linear(b, x, 5)), 4)) })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestReadAdapterOfPEFT compares the results with the adapter with those of PyTorch.
+func TestReadAdapterOfPEFT(t *testing.T) {
+	a, err := safetensors.ReadAdapter(storedAdapter, layersOf...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expected := mustRead(t, filepath.Join(storedAdapter, "expected.safetensors"))
+	in := map[string]*ir.Array{}
+	add := func(name string, x native.Tensor) {
+		array, err := x.Array()
+		if err != nil {
+			t.Fatal(err)
+		}
+		in[name] = array
+	}
+	add("x", expected["x"])
+	for _, r := range layersOf {
+		from := strings.ReplaceAll(r.From, "/", ".")
+		add(r.To+"/bias", expected[from+".bias"])
+		add(r.To+"/weight", expected[from+".weight"])
+		w := in[r.To+"/weight"]
+		turned := ir.Floats(ir.F32, make([]float64, w.Len()), w.Dims[1], w.Dims[0])
+		for i := range w.Len() {
+			turned.F[i%w.Dims[1]*w.Dims[0]+i/w.Dims[1]] = w.F[i]
+		}
+		in[r.To+"/weight"] = turned
+	}
+	for name, x := range a.Tensors {
+		add(name, x)
+	}
+	out, err := ir.Eval(adapted(t, nn.LoRAOptions{Rank: a.Rank, Alpha: a.Alpha, Dropout: a.Dropout}), in, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := expected["after"].Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range want {
+		if got := out[0].F[i]; !(math.Abs(got-float64(w)) <= 1e-5) {
+			t.Errorf("y[%d] = %v, want %v", i, got, w)
+		}
+	}
+}
+
+// TestWriteAdapterAsPEFT writes the stored adapter again: the tensors and what both configurations have are the same.
+func TestWriteAdapterAsPEFT(t *testing.T) {
+	a, err := safetensors.ReadAdapter(storedAdapter, layersOf...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Rank = 0                                                      // that of the matrices
+	a.Tensors["linear0/bias"] = native.Float32s([]float32{1, 2, 3}) // is left out
+	folder := t.TempDir()
+	if err := safetensors.WriteAdapter(folder, a, inPyTorch...); err != nil {
+		t.Fatal(err)
+	}
+	const weights, config = "adapter_model.safetensors", "adapter_config.json"
+	got, want := mustRead(t, filepath.Join(folder, weights)), mustRead(t, filepath.Join(storedAdapter, weights))
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("tensors %v, want %v", got, want)
+	}
+	var mine, theirs map[string]any
+	for name, to := range map[string]*map[string]any{filepath.Join(folder, config): &mine, filepath.Join(storedAdapter, config): &theirs} {
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = json.Unmarshal(text, to)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	theirs["target_modules"] = []any{"down", "up"} // PEFT's order is that of a set
+	theirs["base_model_name_or_path"] = ""         // null, of a model without a name
+	for key, value := range mine {
+		if !reflect.DeepEqual(value, theirs[key]) {
+			t.Errorf("%s is %v, want %v", key, value, theirs[key])
+		}
+	}
+	if again, err := safetensors.ReadAdapter(folder, layersOf...); err != nil || again.Alpha != 6 || again.Rank != 2 {
+		t.Errorf("read back: rank %d, alpha %v, %v", again.Rank, again.Alpha, err)
+	}
+}
+
+func TestWriteAdapterRefuses(t *testing.T) {
+	down, up := native.Zeros(ir.F32, 3, 2), native.Zeros(ir.F32, 2, 4)
+	for _, c := range []struct {
+		tensors map[string]native.Tensor
+		renames []safetensors.Rename
+		kind    error
+		message string
+	}{
+		{map[string]native.Tensor{"w": up}, nil, ir.ErrName, "no tensor has a name"},
+		{map[string]native.Tensor{"a/lora_A/weight": down}, nil, ir.ErrName, `lacks its partner "base_model.model.a.lora_B.weight"`},
+		{map[string]native.Tensor{"a/lora_A/weight": down, "a/lora_B/weight": down}, nil, ir.ErrShape, "has rank 3; it must be 2"},
+		{map[string]native.Tensor{"a/lora_A/weight": native.Zeros(ir.F32, 3)}, nil, ir.ErrShape, "f32[3]; it must be a matrix"},
+		{map[string]native.Tensor{"a/lora_A/weight": {DType: ir.F32, Dims: []int{2, 2}}}, nil, ir.ErrShape, `tensor "a/lora_A/weight"`},
+		{
+			map[string]native.Tensor{"a/lora_A/weight": down, "a/lora_B/weight": up, "b/lora_A/weight": down, "b/lora_B/weight": up},
+			[]safetensors.Rename{{From: "b", To: "a"}},
+			ir.ErrName, `the second is "b/lora_A/weight"`,
+		},
+	} {
+		err := safetensors.WriteAdapter(t.TempDir(), safetensors.Adapter{Tensors: c.tensors}, c.renames...)
+		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.message) {
+			t.Errorf("%v: %v, want %v with %q", slices.Sorted(maps.Keys(c.tensors)), err, c.kind, c.message)
+		}
+	}
+}
+
+func TestReadAdapterRefuses(t *testing.T) {
+	for text, kind := range map[string]error{
+		`{`:                             safetensors.ErrDamaged,
+		`{"peft_type": "LORA"}`:         safetensors.ErrDamaged,
+		`{"peft_type": "LORA", "r": 4}`: ir.ErrShape, // the matrices have 2
+		`{"peft_type": "IA3", "r": 2}`:  ir.ErrUnsupported,
+		`{"peft_type": "LORA", "r": 2, "use_dora": true}`:            ir.ErrUnsupported,
+		`{"peft_type": "LORA", "r": 2, "rank_pattern": {"up": 4}}`:   ir.ErrUnsupported,
+		`{"peft_type": "LORA", "r": 2, "bias": "all"}`:               ir.ErrUnsupported,
+		`{"peft_type": "LORA", "r": 2, "modules_to_save": ["head"]}`: ir.ErrUnsupported,
+	} {
+		folder := t.TempDir()
+		data, err := os.ReadFile(filepath.Join(storedAdapter, "adapter_model.safetensors"))
+		if err == nil {
+			err = errors.Join(os.WriteFile(filepath.Join(folder, "adapter_model.safetensors"), data, 0o600), os.WriteFile(filepath.Join(folder, "adapter_config.json"), []byte(text), 0o600))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := safetensors.ReadAdapter(folder); !errors.Is(err, kind) {
+			t.Errorf("%s: %v, want %v", text, err, kind)
+		}
+	}
+	if _, err := safetensors.ReadAdapter(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an empty folder: %v", err)
+	}
+	if _, err := safetensors.ReadAdapter(storedAdapter, safetensors.Rename{From: "body/up", To: "body/down"}); !errors.Is(err, ir.ErrName) {
+		t.Errorf("two layers of one name: %v", err)
+	}
+}
+
+// The scale of rank-stabilised LoRA is alpha/√rank.
+func TestReadAdapterOfAnotherScale(t *testing.T) {
+	folder := t.TempDir()
+	data, err := os.ReadFile(filepath.Join(storedAdapter, "adapter_model.safetensors"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "adapter_model.safetensors"), data, 0o600)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "adapter_config.json"), []byte(`{"peft_type": "LORA", "r": 2, "lora_alpha": 6, "use_rslora": true}`), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := safetensors.ReadAdapter(folder); err != nil || math.Abs(a.Alpha/2-6/math.Sqrt2) > 1e-12 {
+		t.Errorf("a scale of %v, %v; want %v", a.Alpha/2, err, 6/math.Sqrt2)
+	}
+}
