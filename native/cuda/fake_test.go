@@ -438,3 +438,28 @@ func TestProductsUseMultiplyAddsWhereTheyPay(t *testing.T) {
 		})
 	}
 }
+
+// TestResultsOfARowAreComputedBeforeTheFirstStore merges the results of two attentions by their log-sum-exps, as
+// ring attention does, and differentiates the second: one kernel stores its softmax in the buffer of the scores,
+// and the weights by the merged log-sum-exp, which are of the scores, too.
+func TestResultsOfARowAreComputedBeforeTheFirstStore(t *testing.T) {
+	fake.Install(t, true)
+	g, err := ir.Build("merged", func(b *ir.Builder) {
+		input := func(name string) ir.Value { return b.Input(name, ir.F32, ir.Dims(2, 64, 8)...) }
+		q, k, v, k2, v2, do := input("q"), input("k"), input("v"), input("k2"), input("v2"), input("do")
+		a := ops.AttentionAttrs{Scale: 0.35}
+		y, lse := ops.AttentionForward(b, q, k, v, ir.Value{}, a)
+		y2, lse2 := ops.AttentionForward(b, q, k2, v2, ir.Value{}, a)
+		both := ops.LogAddExp(b, lse, lse2)
+		weighted := func(y, lse ir.Value) ir.Value {
+			share := ops.Exp(b, ops.Sub(b, lse, both))
+			return ops.Mul(b, y, ops.BroadcastTo(b, ops.ExpandDims(b, share, -1), y.Shape()))
+		}
+		delta := ops.ReduceSum(b, ops.Mul(b, do, ops.Add(b, weighted(y, lse), weighted(y2, lse2))), -1)
+		for i, d := range ops.AttentionBackward(b, q, k2, v2, both, delta, do, ir.Value{}, a) {
+			b.Output(fmt.Sprint("d", i), d)
+		}
+	})
+	must(t, err)
+	compareOutputs(t, compile(t, cuda.Backend(), g), g)
+}

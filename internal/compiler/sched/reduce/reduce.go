@@ -360,16 +360,28 @@ func (r *rowEmitter) clamps() bool {
 func (r *rowEmitter) storePoints(c *chunk, members []*fusion.Member) {
 	at := slices.Concat(r.row, c.inner)
 	rd := c.reader(r)
-	var stores []loop.Stmt
+	var stores []emit.PendingStore
 	for _, m := range members {
 		for i, t := range m.Store {
 			if t != nil {
 				pos := m.At(at)
-				stores = append(stores, r.Store(t, pos, rd.Element(m.Node.Result(i), pos))...)
+				stores = append(stores, emit.PendingStore{Tensor: t, At: pos, Value: rd.Element(m.Node.Result(i), pos)})
 			}
 		}
 	}
-	r.Body = append(r.Body, emit.Guard(scalar.And(c.valid, r.inRange), stores)...)
+	r.Body = append(r.Body, emit.Guard(scalar.And(c.valid, r.inRange), r.storesOf(stores))...)
+}
+
+// storesOf returns the stores of values at one point. Where a result is in the buffer of an operand, all
+// values are computed before the first store.
+func (r *rowEmitter) storesOf(stores []emit.PendingStore) (body []loop.Stmt) {
+	if emit.WithMma && overwrites(r.g) {
+		return r.StoreAll(stores)
+	}
+	for _, s := range stores {
+		body = append(body, r.Store(s.Tensor, s.At, s.Value)...)
+	}
+	return body
 }
 
 // loopOver writes a loop over the inner points of a thread, unrolled to keep several loads in
