@@ -461,5 +461,5 @@ func TestResultsOfARowAreComputedBeforeTheFirstStore(t *testing.T) {
 		}
 	})
 	must(t, err)
-	compareOutputs(t, compile(t, cuda.Backend(), g), g)
+	compareOutputs(t, compile(t, cuda.New(0), g), g)
 }
