@@ -87,3 +87,44 @@ func yieldRows(data Inputs, size int, order []int, yield func(Inputs, error) boo
 		}
 	}
 }
+
+// OfRank returns the rows of one of size ranks from the batches of all, for [Loop.Data] of a run that [DataParallel]
+// divides: of each batch of n rows those from rank·n/size to (rank+1)·n/size. What the ranks get together depends
+// on the batches alone, so that a run that goes on with another number of ranks trains on the same examples. A
+// tensor of rank 0 is whole. The rows share memory with the batch. An epoch yields an error of kind
+// [ir.ErrAttr] unless 0 ≤ rank < size, and [ir.ErrShape] for a batch that size does not divide.
+func OfRank(data func(epoch int) iter.Seq2[Inputs, error], rank, size int) func(epoch int) iter.Seq2[Inputs, error] {
+	return func(epoch int) iter.Seq2[Inputs, error] {
+		return func(yield func(Inputs, error) bool) {
+			if rank < 0 || rank >= size || data == nil {
+				yield(nil, ir.Attrf("rank is %d of %d and data is given: %t: rank must be from 0 to below the number of ranks, and data given", rank, size, data != nil))
+				return
+			}
+			for batch, err := range data(epoch) {
+				if err == nil {
+					batch, err = rowsOfRank(batch, rank, size)
+				}
+				if !yield(batch, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// rowsOfRank returns a rank's rows of a batch.
+func rowsOfRank(batch Inputs, rank, size int) (Inputs, error) {
+	part := Inputs{}
+	for name, x := range batch {
+		if len(x.Dims) == 0 {
+			part[name] = x
+			continue
+		}
+		if x.Dims[0]%size != 0 {
+			return nil, ir.Shapef("%q has %d rows: the number of ranks, %d, must divide them", name, x.Dims[0], size)
+		}
+		n := len(x.Data) / size
+		part[name] = native.Tensor{DType: x.DType, Dims: append([]int{x.Dims[0] / size}, x.Dims[1:]...), Data: x.Data[rank*n : (rank+1)*n]}
+	}
+	return part, nil
+}
