@@ -2,6 +2,7 @@ package rlx
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,7 +14,6 @@ import (
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/collective"
 	"github.com/rlx-go/rlx/native/collective/launch"
-	"github.com/rlx-go/rlx/native/collective/mpi"
 	"github.com/rlx-go/rlx/native/collective/tcp"
 )
 
@@ -59,9 +59,10 @@ var joined struct {
 
 // Group returns the group of all processes of a launcher's run, from the environment that torchrun,
 // Slurm, MPI or Kubernetes sets: see [launch.From]. The processes that mpirun or mpiexec starts are
-// connected by MPI, others by TCP; RLX_ENGINE=mpi or tcp says otherwise. The first call waits for all processes; later
+// connected by MPI if the program imports package native/collective/mpi, others by TCP; RLX_ENGINE=mpi or
+// tcp says otherwise. The first call waits for all processes; later
 // calls, also of other sessions, return the same group with its deadline. Without a launcher the
-// group has one rank. The errors are those of [launch.From], [mpi.Join] and [tcp.Join], and the one that ended
+// group has one rank. The errors are those of [launch.From], [tcp.Join] and the engine of MPI, and the one that ended
 // the group, if any. The devices are the CPU and CUDA GPUs; the error is of kind
 // [ir.ErrUnsupported] for several ranks on another one, and [native.ErrUnavailable] if NCCL, which
 // GPUs need, is missing.
@@ -89,10 +90,16 @@ func join(ctx context.Context, run launch.Run, o collective.Options) (*collectiv
 	if run.Engine != launch.MPI || run.Size == 1 {
 		return tcp.Join(ctx, run, o)
 	}
-	if mpi.Available() == nil || run.Address == "" || os.Getenv(launch.EngineVariable) != "" {
+	mpi, imported := collective.Registered(launch.MPI)
+	must := run.Address == "" || os.Getenv(launch.EngineVariable) != ""
+	switch {
+	case imported && (must || mpi.Available() == nil):
 		return mpi.Join(ctx, o)
+	case must:
+		err := errors.New("the program has no MPI: it must import github.com/rlx-go/rlx/native/collective/mpi")
+		return nil, &collective.Error{Kind: collective.ErrJoin, Rank: run.Rank, Size: run.Size, Peer: -1, Err: err}
 	}
-	// A program without cgo trains under mpirun, too, where all processes are on this machine.
+	// A program without MPI trains under mpirun, too, where all processes are on this machine.
 	return tcp.Join(ctx, run, o)
 }
 

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	_ "github.com/rlx-go/rlx/native/collective/mpi" // for mpirun
 	_ "github.com/rlx-go/rlx/native/coreml"
 	_ "github.com/rlx-go/rlx/native/cuda"
 	_ "github.com/rlx-go/rlx/native/metal"

@@ -386,13 +386,15 @@ export abstract class ValueOps<V> {
    * positions came before; the query i attends to the keys j ≤ past + i, with a window to
    * those with past + i − j < window. Keys from past + m on are not read, and kernels skip
    * them: the cost follows the length, not the room. row, if given, is the sequence of the cache
-   * that belongs to each sequence of q.
+   * that belongs to each sequence of q; of rank 2 it lists the pages of each sequence: k and v
+   * are then pages of n positions, and the position j is at j mod n of the page row[sequence, j
+   * / n].
    *
    * - C1: q, k and v have one float type and one rank of at least 3: [..., heads, m, d], [...,
    *   kv heads, n, d] and [..., kv heads, n, e]; kv heads divides heads
    * - C2: past is i32, of rank 0 or with the axes of q before the heads
    * - C3: without row k and v have the axes of q before the heads; with row they have one axis
-   *   there, and row is i32 with the size of that of q, and in bounds
+   *   there, and row is i32, [sequences of q] or [sequences of q, pages], and in bounds
    * - C4: scale is finite, softcap and window are not negative
    *
    * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `window` is 0.

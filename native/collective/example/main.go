@@ -18,7 +18,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native/collective"
-	_ "github.com/rlx-go/rlx/native/cuda" // for -device cuda
+	_ "github.com/rlx-go/rlx/native/collective/mpi" // for mpirun
+	_ "github.com/rlx-go/rlx/native/cuda"           // for -device cuda
 )
 
 // options are the flags of the program.
