@@ -92,7 +92,7 @@ func inferCachedAttention(n *ir.Node) ([]ir.Type, error) {
 	case len(in) == 4 && !k.Shape[:rank-3].Equal(lead):
 		return nil, ir.Shapef("q is %s and k %s: their axes before the heads must be equal", q.Shape, k.Shape)
 	case len(in) > 4 && (rank != 4 || in[4].DType != ir.I32 || len(in[4].Shape) < 1 || len(in[4].Shape) > 2 || !in[4].Shape[:1].Equal(lead)):
-		return nil, ir.Shapef("q is %s and row %s: q must have one axis before the heads, and row must be i32 with its size, or with that and the pages of a sequence", q.Shape, in[4])
+		return nil, ir.Shapef("q is %s and row %s: q must have one axis before the heads, and row must be i32 with its size, or that and pages", q.Shape, in[4])
 	}
 	return []ir.Type{{DType: q.DType, Shape: append(q.Shape[:rank-1].Clone(), v.Shape[rank-1])}}, nil
 }

@@ -53,9 +53,6 @@ func cachedAttentionKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 		depth: q[rank-1], width: v[rank-1], pasts: elementsOf(n.Input(3).Type()), rowed: len(n.Inputs()) > 4, threads: 64,
 	}
 	if c.rowed && n.Input(4).Rank() > 1 {
-		if !paged {
-			return nil
-		}
 		c.pages, _ = n.Input(4).Dim(1).Const()
 		c.rowed, c.room = false, c.pages*c.room
 	}
@@ -77,12 +74,8 @@ func cachedAttentionKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	for c.block = maxCachedBlocks * c.threads; c.block > c.threads && shared() > caps.SharedBytes; {
 		c.block /= 2
 	}
-	if paged && c.pages > 0 {
-		if page := c.room / c.pages; page <= c.block {
-			c.block = page
-		} else {
-			return nil
-		}
+	if c.pages > 0 {
+		c.block = c.room / c.pages
 	}
 	c.blocks = (c.room + c.block - 1) / c.block
 	if c.threads > caps.Invocations || shared() > caps.SharedBytes || max(c.blocks, c.sequences*c.groups*c.rows) > caps.Groups {
@@ -141,7 +134,7 @@ func (w *cachedWriter) begin(n *ir.Node, head scalar.Expr) {
 
 // openPage reads where the keys of a block are. A block is a page.
 func (w *cachedWriter) openPage(n *ir.Node, number scalar.Expr) {
-	if paged && w.pages > 0 {
+	if w.pages > 0 {
 		at := scalar.Add(scalar.Mul(w.sequence, loop.Int(w.pages)), number)
 		page := scalar.Clamp(scalar.LoadAt(w.integers(n, 4), ir.I32, at), loop.Int(0), loop.Int(w.caches-1))
 		head := scalar.Add(scalar.Mul(page, loop.Int(w.groups)), scalar.Mod(w.head, loop.Int(w.groups)))
@@ -151,7 +144,7 @@ func (w *cachedWriter) openPage(n *ir.Node, number scalar.Expr) {
 
 // position returns where a key of a block is in the caches: the last one at most.
 func (w *cachedWriter) position(start, key scalar.Expr) scalar.Expr {
-	if paged && w.pages > 0 {
+	if w.pages > 0 {
 		return scalar.Add(w.cache, scalar.Min(key, loop.Int(w.block-1)))
 	}
 	return scalar.Add(scalar.Mul(w.cache, loop.Int(w.room)), scalar.Min(scalar.Add(start, key), loop.Int(w.room-1)))

@@ -26,9 +26,6 @@ const (
 	keysAtOnce, valuesAtOnce = 4, 8
 )
 
-// paged has kernels read pages.
-const paged = true
-
 // byWarps returns the first kernel for CUDA, in which a thread reads vectors, and those that read one key
 // are adjacent. It reports false where lengths are no whole vectors.
 func (c *cachedAttention) byWarps(n *ir.Node, caps loop.Caps) (ir.KernelLaunch, bool) {

@@ -5,9 +5,6 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// paged has kernels read pages. No program of a page has them.
-const paged = false
-
 // byWarps reports false: no target in a page has such kernels, which stay out of the module.
 func (c *cachedAttention) byWarps(*ir.Node, loop.Caps) (ir.KernelLaunch, bool) {
 	return ir.KernelLaunch{}, false
