@@ -9,6 +9,7 @@
 package losses
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/rlx-go/rlx/internal/argument"
@@ -103,7 +104,7 @@ func TripletMargin(b *ir.Builder, anchor, positive, negative ir.Value, o ...Trip
 	if !ok || !l.options(len(o)) {
 		return ir.Value{}
 	}
-	margin, p, epsilon := or(opts.Margin, 1), or(opts.P, 2), or(opts.Epsilon, 1e-6)
+	margin, p, epsilon := cmp.Or(opts.Margin, 1), cmp.Or(opts.P, 2), cmp.Or(opts.Epsilon, 1e-6)
 	l.Attr(margin > 0 && p > 0 && epsilon > 0, "Margin is %v, P %v and Epsilon %v: none may be negative", margin, p, epsilon)
 	if !l.Shape(l.in[0].Rank() > 0, "the operands are of rank 0: they must be [..., size]") {
 		return ir.Value{}
@@ -146,7 +147,7 @@ func HingeEmbedding(b *ir.Builder, x, target ir.Value, o ...MarginOptions) ir.Va
 	if !ok || !l.options(len(o)) {
 		return ir.Value{}
 	}
-	away := l.positive(ops.Sub(b, l.number(or(opts.Margin, 1)), l.in[0]))
+	away := l.positive(ops.Sub(b, l.number(cmp.Or(opts.Margin, 1)), l.in[0]))
 	return l.end(l.signed(l.in[1], l.in[0], away))
 }
 
@@ -203,7 +204,7 @@ func GaussianNLL(b *ir.Builder, x, target, variance ir.Value, o ...GaussianOptio
 	if !ok || !l.options(len(o)) {
 		return ir.Value{}
 	}
-	epsilon := or(opts.Epsilon, 1e-6)
+	epsilon := cmp.Or(opts.Epsilon, 1e-6)
 	l.Attr(epsilon > 0, "Epsilon is %v: it must not be negative", epsilon)
 	// The clamp is not differentiated, as in PyTorch: a variance below the bound can grow.
 	v := l.in[2]
@@ -239,7 +240,7 @@ func PoissonNLL(b *ir.Builder, x, target ir.Value, o ...PoissonOptions) ir.Value
 	}
 	rate, log := ops.Exp(b, l.in[0]), l.in[0]
 	if opts.Rates {
-		rate, log = l.in[0], ops.Log(b, ops.Add(b, l.in[0], l.number(or(opts.Epsilon, 1e-8))))
+		rate, log = l.in[0], ops.Log(b, ops.Add(b, l.in[0], l.number(cmp.Or(opts.Epsilon, 1e-8))))
 	}
 	y := ops.Sub(b, rate, ops.Mul(b, l.in[1], log))
 	if opts.Full {
@@ -282,13 +283,6 @@ func (l *loss) options(n int) bool {
 func first[T any](o []T) (given T) {
 	if len(o) > 0 {
 		given = o[0]
-	}
-	return given
-}
-
-func or(given, usual float64) float64 {
-	if given == 0 {
-		return usual
 	}
 	return given
 }

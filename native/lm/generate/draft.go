@@ -52,11 +52,8 @@ func newDrafter(ctx context.Context, s *rlx.Session, m Model, o Options) (*draft
 	if err != nil {
 		return nil, err
 	}
-	if d.program, err = s.CompileWith(ctx, module, rlx.CompileOptions{Precision: o.Precision}); err != nil {
+	if d.program, err = m.compile(ctx, s, module, o.Precision); err != nil {
 		return nil, err
-	}
-	if err := m.Set(ctx, d.program); err != nil {
-		return nil, errors.Join(err, d.program.Close(ctx))
 	}
 	return d, nil
 }

@@ -180,11 +180,8 @@ func New(ctx context.Context, s *rlx.Session, m Model, o Options) (*Engine, erro
 	if err != nil {
 		return nil, err
 	}
-	if e.program, err = s.CompileWith(ctx, module, rlx.CompileOptions{Precision: o.Precision}); err != nil {
+	if e.program, err = m.compile(ctx, s, module, o.Precision); err != nil {
 		return nil, err
-	}
-	if err := m.Set(ctx, e.program); err != nil {
-		return nil, errors.Join(err, e.program.Close(ctx))
 	}
 	if o.DraftModel != nil {
 		if e.drafter, err = newDrafter(ctx, s, *o.DraftModel, o); err != nil {
@@ -193,6 +190,18 @@ func New(ctx context.Context, s *rlx.Session, m Model, o Options) (*Engine, erro
 	}
 	go e.loop(context.WithoutCancel(ctx))
 	return e, nil
+}
+
+// compile compiles entries that declare the model's parameters, and sets these.
+func (m Model) compile(ctx context.Context, s *rlx.Session, entries *ir.Module, p rlx.Precision) (*rlx.Program, error) {
+	program, err := s.CompileWith(ctx, entries, rlx.CompileOptions{Precision: p})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Set(ctx, program); err != nil {
+		return nil, errors.Join(err, program.Close(ctx))
+	}
+	return program, nil
 }
 
 // Options returns the options with their defaults.
