@@ -4,6 +4,7 @@ package argument
 
 import (
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // Check holds the builder of a function, its name and its operands, for its errors.
@@ -104,4 +105,22 @@ func Wide(d ir.DType) ir.DType {
 		return ir.F32
 	}
 	return d
+}
+
+// Broadcast returns values of one type in their common shape, or invalid values after an error.
+func Broadcast(b *ir.Builder, in ...ir.Value) []ir.Value {
+	out := make([]ir.Value, len(in))
+	if b.Err() != nil {
+		return out
+	}
+	common := in[0]
+	for _, x := range in[1:] {
+		common = ops.Add(b, common, ops.StopGradient(b, x)) // for its shape; the value is not used
+	}
+	for i, x := range in {
+		if out[i] = x; b.Err() == nil && !x.Type().Equal(common.Type()) {
+			out[i] = ops.BroadcastTo(b, x, common.Shape())
+		}
+	}
+	return out
 }

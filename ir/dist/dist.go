@@ -3,6 +3,7 @@ package dist
 import (
 	"math"
 
+	"github.com/rlx-go/rlx/internal/argument"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -42,27 +43,9 @@ func within(b *ir.Builder, condition, x ir.Value) ir.Value {
 	return where(b, condition, x, math.Inf(-1))
 }
 
-// broadcast returns the parameters in their common shape.
-func broadcast(b *ir.Builder, parameters ...ir.Value) []ir.Value {
-	if b.Err() != nil {
-		return make([]ir.Value, len(parameters))
-	}
-	common := parameters[0]
-	for _, p := range parameters[1:] {
-		common = ops.Add(b, common, ops.StopGradient(b, p))
-	}
-	out := make([]ir.Value, len(parameters))
-	for i, p := range parameters {
-		if out[i] = p; b.Err() == nil && !p.Type().Equal(common.Type()) {
-			out[i] = ops.BroadcastTo(b, p, common.Shape())
-		}
-	}
-	return out
-}
-
 // drawn returns the parameters in the shape of numbers: the given one, followed by theirs.
 func drawn(b *ir.Builder, shape []ir.Dim, parameters ...ir.Value) []ir.Value {
-	out := broadcast(b, parameters...)
+	out := argument.Broadcast(b, parameters...)
 	for i, p := range out {
 		if b.Err() == nil {
 			out[i] = ops.BroadcastTo(b, p, append(ir.Shape(shape).Clone(), p.Shape()...))

@@ -3,6 +3,7 @@ package dist
 import (
 	"fmt"
 
+	"github.com/rlx-go/rlx/internal/argument"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/special"
@@ -36,7 +37,7 @@ func KL(b *ir.Builder, p, q Distribution) ir.Value {
 		}
 	case Beta:
 		if q, same := q.(Beta); same {
-			join := func(d Beta) Dirichlet { return Dirichlet{ops.Stack(b, -1, broadcast(b, d.A, d.B)...)} }
+			join := func(d Beta) Dirichlet { return Dirichlet{ops.Stack(b, -1, argument.Broadcast(b, d.A, d.B)...)} }
 			return klDirichlet(b, join(p), join(q))
 		}
 	case Dirichlet:

@@ -3,6 +3,7 @@ package dist
 import (
 	"math"
 
+	"github.com/rlx-go/rlx/internal/argument"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/special"
@@ -42,13 +43,13 @@ func standard(b *ir.Builder, x, loc, by ir.Value) (ir.Value, ir.Value) {
 
 // spread returns factor·by² in the common shape of loc and by.
 func spread(b *ir.Builder, loc, by ir.Value, factor float64) ir.Value {
-	by = broadcast(b, loc, by)[1]
+	by = argument.Broadcast(b, loc, by)[1]
 	return scale(b, ops.Mul(b, by, by), factor)
 }
 
 // logSpread returns log by + c in the common shape.
 func logSpread(b *ir.Builder, loc, by ir.Value, c float64) ir.Value {
-	return plus(b, ops.Log(b, broadcast(b, loc, by)[1]), c)
+	return plus(b, ops.Log(b, argument.Broadcast(b, loc, by)[1]), c)
 }
 
 // Sample draws numbers.
@@ -68,7 +69,7 @@ func (d Normal) Entropy(b *ir.Builder) ir.Value {
 }
 
 // Mean returns Loc.
-func (d Normal) Mean(b *ir.Builder) ir.Value { return broadcast(b, d.Loc, d.Scale)[0] }
+func (d Normal) Mean(b *ir.Builder) ir.Value { return argument.Broadcast(b, d.Loc, d.Scale)[0] }
 
 // Variance returns Scale².
 func (d Normal) Variance(b *ir.Builder) ir.Value { return spread(b, d.Loc, d.Scale, 1) }
@@ -203,14 +204,14 @@ func (d StudentT) Entropy(b *ir.Builder) ir.Value {
 
 // Mean returns Loc for more than one degree of freedom, and otherwise NaN.
 func (d StudentT) Mean(b *ir.Builder) ir.Value {
-	p := broadcast(b, d.Freedom, d.Loc, d.Scale)
+	p := argument.Broadcast(b, d.Freedom, d.Loc, d.Scale)
 	return where(b, ops.Gt(b, p[0], number(b, p[0], 1)), p[1], math.NaN())
 }
 
 // Variance returns Scale²·Freedom/(Freedom−2) for more than two degrees of freedom, ∞ for more than
 // one, and otherwise NaN.
 func (d StudentT) Variance(b *ir.Builder) ir.Value {
-	p := broadcast(b, d.Freedom, d.Loc, d.Scale)
+	p := argument.Broadcast(b, d.Freedom, d.Loc, d.Scale)
 	finite := ops.Gt(b, p[0], number(b, p[0], 2))
 	y := ops.Mul(b, ops.Mul(b, p[2], p[2]), ops.Div(b, p[0], where(b, finite, plus(b, p[0], -2), 1)))
 	return where(b, ops.Gt(b, p[0], number(b, p[0], 1)), where(b, finite, y, math.Inf(1)), math.NaN())

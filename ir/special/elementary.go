@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/internal/argument"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -18,34 +19,26 @@ func wideOf(b *ir.Builder, in []ir.Value, f func(b *ir.Builder, in []ir.Value) i
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	sum := in[0]
 	for i, x := range in {
 		if !x.Valid() || !x.DType().IsFloat() {
 			b.Fail(ir.DTypef("operand %d of a special function is of another type than a float type", i))
 			return ir.Value{}
 		}
-		if i > 0 {
-			sum = ops.Add(b, sum, ops.StopGradient(b, x)) // its shape is that of the result; its value is not used
-		}
 	}
+	in = argument.Broadcast(b, in...)
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	d := sum.DType()
-	working := make([]ir.Value, len(in))
+	d := in[0].DType()
 	for i, x := range in {
-		if !sum.Type().Equal(x.Type()) {
-			x = ops.BroadcastTo(b, x, sum.Shape())
-		}
 		if d != ir.F64 {
-			x = ops.Convert(b, x, ir.F32)
+			in[i] = ops.Convert(b, x, ir.F32)
 		}
-		working[i] = x
 	}
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	return ops.Convert(b, f(b, working), d)
+	return ops.Convert(b, f(b, in), d)
 }
 
 // withSlopes computes f, whose derivatives by its operands are slopes. A slope of zero adds nothing,
