@@ -17,6 +17,7 @@
 //
 // Symbolic sizes ([ir.Sym]) stay open in a program: each call sets them by the shapes of its
 // inputs, and results have the sizes that follow. See [CompileOptions.Sizes] and [Program.Prepare].
+// [Program.Batcher] joins the calls of many goroutines into batches.
 //
 // The CPU is always available. To add other devices, a program imports their packages for the side
 // effect. They need cgo, but no driver, toolkit or device at build time:

@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir"
@@ -194,4 +195,46 @@ func ExampleTrainer_Params() {
 	y, err := out["y"].Float32s()
 	fmt.Printf("%.2f %v\n", y, err)
 	// Output: [21.00] <nil>
+}
+
+func ExampleProgram_Batcher() {
+	ctx := context.Background()
+	double, err := ir.Build("double", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Sym("batch"), ir.N(2))
+		b.Output("y", ops.Add(b, x, x))
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	module, err := ir.NewModule("double", ir.Entry{Name: "infer", Graph: double})
+	if err != nil {
+		log.Fatal(err)
+	}
+	session, err := rlx.Open("cpu")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer session.Close(ctx)
+	program, err := session.Compile(ctx, module)
+	if err != nil {
+		log.Fatal(err)
+	}
+	batcher, err := program.Batcher("infer", rlx.BatcherOptions{Max: 64})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var users sync.WaitGroup
+	answers := make([][]float32, 3)
+	for i := range answers {
+		users.Go(func() { // such as the handler of a request
+			x := rlx.Float32s([]float32{float32(i), 10}, 1, 2)
+			if out, err := batcher.Call(ctx, rlx.Inputs{"x": x}); err == nil {
+				answers[i], _ = out["y"].Float32s()
+			}
+		})
+	}
+	users.Wait()
+	fmt.Println(answers)
+	// Output:
+	// [[0 20] [2 20] [4 20]]
 }

@@ -28,12 +28,17 @@ type Size struct {
 // defaultBuckets is the default of [CompileOptions.Buckets].
 const defaultBuckets = 16
 
+// limit returns the maximum size, or 0 without one.
+func (s Size) limit() int {
+	if s.Max == 0 && len(s.Buckets) > 0 {
+		return s.Buckets[len(s.Buckets)-1]
+	}
+	return s.Max
+}
+
 // bucket returns the size to compile for.
 func (s Size) bucket(symbol string, size int) (int, error) {
-	most := s.Max
-	if most == 0 && len(s.Buckets) > 0 {
-		most = s.Buckets[len(s.Buckets)-1]
-	}
+	most := s.limit()
 	if most > 0 && size > most {
 		return 0, ir.Shapef("size %s is %d, more than the largest, %d", symbol, size, most)
 	}

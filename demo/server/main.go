@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"log"
 	"net/http"
-	"slices"
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir"
@@ -18,101 +17,57 @@ import (
 
 const words, width, classes, maxTokens, maxBatch = 1000, 64, 4, 512, 32
 
-// classifier is an MLP on the mean of the embeddings of each text.
+// classifier is an MLP on the mean of the embeddings of each text. Texts are padded to the longest.
 func classifier(b *ir.Builder) {
 	batch, seq := ir.Sym("batch"), ir.Sym("seq")
 	x := nn.Embedding(b, b.Input("tokens", ir.I32, batch, seq), words, width)
 	length := ops.ExpandDims(b, b.Input("lengths", ir.I32, batch), 1)
-	inText := ops.Lt(b, ops.Iota(b, ir.I32, 1, batch, seq), length)
-	sum := ops.ReduceSum(b, ops.Mul(b, x, ops.ExpandDims(b, ops.Convert(b, inText, ir.F32), 2)), 1)
+	inText := ops.Convert(b, ops.Lt(b, ops.Iota(b, ir.I32, 1, batch, seq), length), ir.F32)
+	sum := ops.ReduceSum(b, ops.Mul(b, x, ops.ExpandDims(b, inText, 2)), 1)
 	mean := ops.Div(b, sum, ops.Convert(b, length, ir.F32))
 	b.Output("scores", ops.Softmax(b, nn.Linear(b, nn.MLP(b, mean, 4*width), classes), 1))
 }
 
 // load compiles the classifier with random weights; a real server would load a checkpoint.
-func load(ctx context.Context, device string) (*rlx.Program, error) {
-	model, err := ir.Build("classifier", classifier)
-	if err != nil {
-		return nil, err
-	}
-	initial, err := rlx.InitGraph(model, nil, map[string]rlx.Initializer{"*": rlx.GlorotUniform()})
-	if err != nil {
-		return nil, err
-	}
-	module, err := ir.NewModule("classifier", ir.Entry{Name: "classify", Graph: model}, ir.Entry{Name: "init", Graph: initial})
-	if err != nil {
-		return nil, err
-	}
-	session, err := rlx.Open(device)
-	if err != nil {
-		return nil, err
-	}
+func load(ctx context.Context, session *rlx.Session) *rlx.Program {
+	model := must(ir.Build("classifier", classifier))
+	initial := must(rlx.InitGraph(model, nil, map[string]rlx.Initializer{"*": rlx.GlorotUniform()}))
+	module := must(ir.NewModule("classifier", ir.Entry{Name: "classify", Graph: model}, ir.Entry{Name: "init", Graph: initial}))
 	sizes := map[string]rlx.Size{"batch": {Max: maxBatch}, "seq": {Max: maxTokens}}
-	program, err := session.CompileWith(ctx, module, rlx.CompileOptions{Sizes: sizes, Buckets: 64})
-	if err != nil {
-		return nil, err
-	}
-	_, err = program.Call(ctx, "init", rlx.Inputs{rlx.SeedInput: rlx.Uint32(1)})
-	return program, err
+	program := must(session.CompileWith(ctx, module, rlx.CompileOptions{Sizes: sizes, Buckets: 64}))
+	must(program.Call(ctx, "init", rlx.Inputs{rlx.SeedInput: rlx.Uint32(1)}))
+	return program
 }
 
-type request struct {
-	tokens []int32
-	answer chan any // of capacity 1: the scores, or an error
-}
-
-// run serves requests in batches: those that arrive during a run are in the next one.
-func run(program *rlx.Program, requests <-chan request) {
-	for first := range requests {
-		batch, longest := []request{first}, len(first.tokens)
-		for len(batch) < maxBatch && len(requests) > 0 {
-			batch = append(batch, <-requests)
-			longest = max(longest, len(batch[len(batch)-1].tokens))
-		}
-		tokens, lengths := make([]int32, len(batch)*longest), make([]int32, len(batch))
-		for i, r := range batch {
-			lengths[i] = int32(copy(tokens[i*longest:], r.tokens))
-		}
-		out, err := program.Call(context.Background(), "classify", rlx.Inputs{
-			"tokens": rlx.Int32s(tokens, len(batch), longest), "lengths": rlx.Int32s(lengths, len(batch)),
-		})
-		for i, r := range batch {
-			if err != nil {
-				r.answer <- err
-				continue
-			}
-			scores, _ := out["scores"].Float32s()
-			r.answer <- scores[i*classes : (i+1)*classes]
-		}
-	}
-}
-
-// handler reads requests and writes answers.
-func handler(requests chan<- request) http.HandlerFunc {
+// handler answers requests in batches: those that arrive during a run are in the next one.
+func handler(program *rlx.Program) http.HandlerFunc {
+	batcher := must(program.Batcher("classify", rlx.BatcherOptions{Pad: []string{"seq"}}))
 	return func(w http.ResponseWriter, r *http.Request) {
-		q := request{answer: make(chan any, 1)}
-		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&q.tokens)
-		unknown := func(word int32) bool { return word < 0 || word >= words }
-		if n := len(q.tokens); err != nil || n == 0 || n > maxTokens || slices.ContainsFunc(q.tokens, unknown) {
-			http.Error(w, "the text must have 1 to 512 words, from 0 to 999", http.StatusBadRequest)
+		var tokens []int32
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&tokens); err != nil || len(tokens) == 0 {
+			http.Error(w, "the text must be a list of words, from 0 to 999", http.StatusBadRequest)
 			return
 		}
-		requests <- q
-		answer := <-q.answer
-		if err, failed := answer.(error); failed {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
+		out, err := batcher.Call(r.Context(), rlx.Inputs{
+			"tokens": rlx.Int32s(tokens, 1, len(tokens)), "lengths": rlx.Int32s([]int32{int32(len(tokens))}),
+		})
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		json.NewEncoder(w).Encode(answer)
+		scores, _ := out["scores"].Float32s()
+		json.NewEncoder(w).Encode(scores)
 	}
 }
 
-func main() {
-	program, err := load(context.Background(), "")
+func must[T any](x T, err error) T {
 	if err != nil {
 		log.Fatal(err)
 	}
-	requests := make(chan request, maxBatch)
-	go run(program, requests)
-	log.Fatal(http.ListenAndServe("localhost:8080", handler(requests)))
+	return x
+}
+
+func main() {
+	program := load(context.Background(), must(rlx.Open("")))
+	log.Fatal(http.ListenAndServe("localhost:8080", handler(program)))
 }

@@ -26,19 +26,17 @@ type server struct {
 // serve starts the server on the CPU.
 func serve(t testing.TB) server {
 	t.Helper()
-	program, err := load(t.Context(), "cpu")
+	session, err := rlx.Open("cpu")
 	if err != nil {
 		t.Fatal(err)
 	}
-	requests := make(chan request, maxBatch)
-	go run(program, requests)
-	s := httptest.NewServer(handler(requests))
+	program := load(t.Context(), session)
+	s := httptest.NewServer(handler(program))
 	if t, ok := s.Client().Transport.(*http.Transport); ok {
 		t.MaxIdleConnsPerHost = 64 // a connection for each client
 	}
 	t.Cleanup(func() {
 		s.Close()
-		close(requests)
 		program.Close(context.Background())
 	})
 	return server{s, program}
