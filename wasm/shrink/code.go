@@ -47,6 +47,7 @@ const (
 	opI32Add       = 0x6a
 	opI32Sub       = 0x6b
 	opI32DivU      = 0x6e
+	opI32ShrU      = 0x76
 	opI64Add       = 0x7c
 	opI32WrapI64   = 0xa7
 	opI64ExtendU   = 0xad
@@ -96,21 +97,24 @@ func rewriteCode(m module, bodies [][]byte, functions *table) error {
 		return errDamaged
 	}
 	trap := slices.Index(functions.called, "runtime.sigpanic") + int(imports)
-	exported := map[int]bool{} // functions called by the host, as indices of bodies
-	if err := m.exported(func(number int64) { exported[int(number)-int(imports)] = true }); err != nil {
-		return err
-	}
+	read := make([]*function, len(bodies))
 	for number, body := range bodies {
-		f, err := readFunction(body)
-		if err != nil {
+		var err error
+		if read[number], err = readFunction(body); err != nil {
 			return err
 		}
+	}
+	push, err := callees(m, read, int(imports))
+	if err != nil {
+		return err
+	}
+	for number, f := range read {
 		if !f.isGo() {
 			continue
 		}
 		f.straightenJumps()
 		record := functions.records[number]
-		if !exported[number] {
+		if push[number] {
 			f.renumber(record, baseOf(number), int64(trap))
 		}
 		f.returnAtUnwinding()
@@ -118,7 +122,11 @@ func rewriteCode(m module, bodies [][]byte, functions *table) error {
 		f.endPanics(func(callee int64) bool { return panics(functions.called[callee-int64(imports)]) })
 		f.foldOffsets()
 		f.shorten()
+		f.passAddresses(baseOf(number), func(callee int64) bool { return callee >= int64(imports) && push[callee-int64(imports)] })
 		f.shareAddress(number, record.fixed[wordDefer] == 0)
+		if push[number] {
+			f.pushOnEntry()
+		}
 		bodies[number] = f.write()
 	}
 	return nil

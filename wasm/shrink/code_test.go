@@ -105,21 +105,20 @@ func TestCodeAfterPanicIsDropped(t *testing.T) {
 // makes: the sum of a local variable and a number.
 func counted(base int64, body ...instr) []instr {
 	return append([]instr{
-		{op: opI64Const, a: base},
+		i32(base),
 		{op: opLocalTee, a: pcLocal},
 		getPC,
-		{op: opI64ExtendU},
-		{op: opI64Add},
+		{op: opI32Add},
 		{op: opLocalSet, a: lastLocal},
 	}, body...)
 }
 
 func added(local, n int64, keep bool) []instr {
-	sum := []instr{{op: opLocalGet, a: local}, {op: opI64Const, a: n}, {op: opI64Add}}
+	sum := []instr{{op: opLocalGet, a: local}, i32(n), {op: opI32Add}}
 	if keep {
 		sum = append(sum, instr{op: opLocalTee, a: lastLocal})
 	}
-	return append(sum, instr{op: opI64Store, a: 3})
+	return append(sum, instr{op: opI64ExtendU}, instr{op: opI64Store, a: 3})
 }
 
 func TestReturnAddressesShareALocal(t *testing.T) {
@@ -131,7 +130,7 @@ func TestReturnAddressesShareALocal(t *testing.T) {
 	f.shareAddress(number, false)
 	same(t, f, counted(base, slices.Concat([]instr{getSP}, added(pcLocal, 9, false),
 		[]instr{getSP, other, store, {op: opLocalGet, a: 5}, end})...)...)
-	if want := []localGroup{{1, valueI32}, {4, valueI64}}; !reflect.DeepEqual(f.locals, want) {
+	if want := []localGroup{{3, valueI32}, {2, valueI64}}; !reflect.DeepEqual(f.locals, want) {
 		t.Errorf("the locals are %v, want %v", f.locals, want)
 	}
 }
@@ -173,6 +172,41 @@ func TestReturnAddressesAreCountedAlongStraightCode(t *testing.T) {
 		f := goFunction(slices.Concat(c.body...)...)
 		f.shareAddress(number, true)
 		t.Run(name, func(t *testing.T) { same(t, f, counted(base, slices.Concat(c.want...)...)...) })
+	}
+}
+
+func TestCalleesPushReturnAddresses(t *testing.T) {
+	const number, pushes = 5, 7
+	base := int64(tableBase+number) << pcBits
+	stepSP := func(n int64, op byte) []instr {
+		return []instr{getSP, i32(n), {op: op}, {op: opLocalTee, a: spLocal}, {op: opGlobalSet, a: spGlobal}}
+	}
+	call := func(callee, place int64) []instr {
+		return slices.Concat(stepSP(8, opI32Sub),
+			[]instr{getSP, {op: opI64Const, a: base + place}, {op: opI64Store, a: 3}, i32(0), {op: opCall, a: callee}}, goBegin)
+	}
+	unwind := []instr{ifThen, i32(1), {op: opReturn}, end}
+	f := goFunction(slices.Concat(call(pushes, 1), unwind, call(8, 2), unwind, []instr{end})...)
+	f.passAddresses(base, func(callee int64) bool { return callee == pushes })
+	passed := slices.Concat([]instr{i32(base + 1), {op: opCall, a: pushes}}, unwind, call(8, 2), unwind, []instr{end})
+	same(t, f, passed...)
+	if got, want := f.findReturns(base), map[int]returnStore{2: {place: 1, resumes: true}, 14: {place: 2, resumes: true}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the return addresses are %v, want %v", got, want)
+	}
+	f.pushOnEntry()
+	same(t, f, slices.Concat([]instr{getPC, i32(pcBits), {op: opI32ShrU}, ifThen}, stepSP(8, opI32Sub),
+		[]instr{getSP, getPC, {op: opI64ExtendU}, {op: opI64Store, a: 3}, i32(0), setPC, end}, passed)...)
+}
+
+// A function that the host calls, or that has another signature or prologue, does not push.
+func TestCalleesThatPush(t *testing.T) {
+	m := module{{functionSection, []byte{4, goType, goType, 1, goType}}, {exportSection, []byte{1, 1, 'e', 0, 6}}}
+	bodies := []*function{goFunction(end), goFunction(end), goFunction(end), {body: []instr{end}}}
+	if got, err := callees(m, bodies, 5); err != nil || !slices.Equal(got, []bool{true, false, false, false}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := callees(m, bodies[1:], 5); err == nil {
+		t.Error("a module with more types than functions is taken")
 	}
 }
 

@@ -11,6 +11,7 @@
 //     collector never reads, and the names of unnamed types;
 //   - it computes some tables in a start function instead of storing them;
 //   - it packs the data segments;
+//   - functions push the return addresses that their callers pass, in place of each caller;
 //   - it rewrites code so that calls and jumps have equal bytes, which compress better.
 package main
 

@@ -22,7 +22,7 @@ func merge(a, b int64) int64 {
 	return placeUnknown
 }
 
-// returnStore is an instruction that stores a return address on the stack.
+// returnStore is a return address that is stored on the stack or passed to the callee.
 type returnStore struct {
 	place int64
 	// conditional is set within an if. Such a call does not return here: it panics or grows the
@@ -31,13 +31,16 @@ type returnStore struct {
 	resumes     bool // whether the function can be resumed after the call
 }
 
-// findReturns returns the return addresses that a function stores, keyed by the index of their
-// constants.
+// findReturns returns the return addresses that a function stores or passes, keyed by the index of
+// their constants.
 func (f *function) findReturns(base int64) map[int]returnStore {
 	found := map[int]returnStore{}
 	f.walk(func(at int, open []label) {
 		i := f.body[at]
-		if i.op != opI64Const || i.a>>pcBits<<pcBits != base || at+1 >= len(f.body) || f.body[at+1].op != opI64Store {
+		if i.a>>pcBits<<pcBits != base || at+1 >= len(f.body) {
+			return
+		}
+		if next := f.body[at+1].op; (i.op != opI64Const || next != opI64Store) && (i.op != opI32Const || next != opCall) {
 			return
 		}
 		s := returnStore{place: i.a - base}
