@@ -61,6 +61,20 @@ func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
 		return Sophia(h), nil
 	case "muon":
 		return optim.Muon{Momentum: h["momentum"], WeightDecay: adam.WeightDecay, Rest: optim.AdamW{WeightDecay: adam.WeightDecay}}, nil
+	case "adabelief":
+		return optim.AdaBelief{Adam: adam}, nil
+	case "adamax":
+		return optim.Adamax{Adam: adam}, nil
+	case "adan":
+		return optim.Adan{Beta1: adam.Beta1, Beta2: adam.Beta2, Eps: adam.Eps, WeightDecay: adam.WeightDecay}, nil
+	case "ademamix":
+		return optim.AdEMAMix{Adam: adam, Warm: int(h["warm"])}, nil
+	case "amsgrad":
+		return optim.AMSGrad{Adam: adam, Decoupled: h["decoupled"] != 0}, nil
+	case "lars":
+		return optim.LARS{Momentum: h["momentum"], WeightDecay: adam.WeightDecay}, nil
+	case "qhadamw":
+		return optim.QHAdamW{Adam: adam}, nil
 	}
 	if o := further(name, adam, h); o != nil {
 		return o, nil

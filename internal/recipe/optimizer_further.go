@@ -13,24 +13,10 @@ var OptimizerNames = []string{
 // further returns an optimizer that the page's compiler lacks, for its size, nil for another name.
 func further(name string, adam optim.Adam, h Numbers) optim.Optimizer {
 	switch name {
-	case "adabelief":
-		return optim.AdaBelief{Adam: adam}
-	case "adamax":
-		return optim.Adamax{Adam: adam}
-	case "adan":
-		return optim.Adan{Beta1: adam.Beta1, Beta2: adam.Beta2, Eps: adam.Eps, WeightDecay: adam.WeightDecay}
-	case "ademamix":
-		return optim.AdEMAMix{Adam: adam, Warm: int(h["warm"])}
-	case "amsgrad":
-		return optim.AMSGrad{Adam: adam, Decoupled: h["decoupled"] != 0}
-	case "lars":
-		return optim.LARS{Momentum: h["momentum"], WeightDecay: adam.WeightDecay}
 	case "lbfgs":
 		return optim.LBFGS{Pairs: int(h["pairs"])}
 	case "prodigy":
 		return optim.Prodigy{Adam: adam}
-	case "qhadamw":
-		return optim.QHAdamW{Adam: adam}
 	case "stiefel":
 		return optim.Stiefel{Momentum: h["momentum"], Rest: optim.AdamW{WeightDecay: adam.WeightDecay}}
 	}

@@ -29,14 +29,14 @@ export interface Output extends ValueType {
 }
 
 export interface Optimizer {
-  kind: 'sgd' | 'adam' | 'adamw' | 'nadam' | 'radam' | 'lamb' | 'lion' | 'adagrad' | 'rmsprop' | 'adadelta' | 'adafactor' | 'muon' | 'schedule-free' | 'soap' | 'sophia' | 'mars';
-  /** Of `sgd` and `rmsprop`: 0 if not given. Of `muon`: 0.95. */
+  kind: 'sgd' | 'adam' | 'adamw' | 'nadam' | 'radam' | 'lamb' | 'lion' | 'adagrad' | 'rmsprop' | 'adadelta' | 'adafactor' | 'muon' | 'schedule-free' | 'soap' | 'sophia' | 'mars' | 'amsgrad' | 'adamax' | 'adabelief' | 'qhadamw' | 'adan' | 'ademamix' | 'lars';
+  /** Of `sgd` and `rmsprop`: 0 if not given. Of `muon`: 0.95, of `lars` 0.9. */
   momentum?: number;
   /** Of `sgd`. */
   nesterov?: boolean;
   /** Of `sgd`: the part of a gradient that momentum leaves out. 0 if not given. */
   dampening?: number;
-  /** Of `nadam` and `radam`: weight decay as in `adamw`. */
+  /** Of `nadam`, `radam` and `amsgrad`: weight decay as in `adamw`. */
   decoupled?: boolean;
   /** Of `rmsprop`. */
   centered?: boolean;
@@ -48,6 +48,8 @@ export interface Optimizer {
   gamma?: number;
   /** Of `soap`: the number of steps between two changes of the basis. 10 if not given. */
   every?: number;
+  /** Of `ademamix`: the steps over which the slow average gains weight. None if not given. */
+  warm?: number;
   /** 0 if not given; of `adamw` 0.01, of `muon` 0.1. */
   weightDecay?: number;
   /** Keeps weight decay from parameters of fewer than two axes: biases, and the scales of norms. */
@@ -295,7 +297,7 @@ export class Graph<T extends GraphTypes = GraphTypes> {
 /** The hyper-parameters of an optimizer. */
 function hyperOf(optimizer: Optimizer): Record<string, number> {
   if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is ${classOf(optimizer)}: it must be { kind: 'sgd' | 'adam' | 'adamw', ... }`, { name: 'optimizer' });
-  checkOptions('an optimizer', optimizer, 'kind momentum nesterov dampening decoupled beta1 beta2 epsilon gamma every weightDecay decayMatrices clipNorm clipValue centered accumulate average');
+  checkOptions('an optimizer', optimizer, 'kind momentum nesterov dampening decoupled beta1 beta2 epsilon gamma every warm weightDecay decayMatrices clipNorm clipValue centered accumulate average');
   const { kind, ...hyper } = optimizer;
   return reals(hyper);
 }
