@@ -94,15 +94,6 @@ func (k *Kernel) Warp() int {
 	return Warp
 }
 
-func (*CopyAsync) stmt()  {}
-func (*CopyCommit) stmt() {}
-func (*CopyWait) stmt()   {}
-func (*ProxyFence) stmt() {}
-func (*Mma) stmt()        {}
-func (*MmaWait) stmt()    {}
-func (*Pack) stmt()       {}
-func (*Shuffle) stmt()    {}
-
 // HasMma reports whether a statement of the kernel is an [Mma].
 func (k *Kernel) HasMma() bool {
 	found := false
@@ -125,52 +116,4 @@ func (k *Kernel) mbarrierBytes() int {
 		n += mbarrierBytes * m.Len
 	}
 	return n
-}
-
-// exprs returns the expressions of the tiles in shared memory.
-func (s *Mma) exprs() []scalar.Expr {
-	var out []scalar.Expr
-	for _, t := range s.Terms {
-		if t.LeftRegisters == nil {
-			out = append(out, t.A.At)
-		}
-		out = append(out, t.B.At)
-	}
-	return out
-}
-
-// arrays calls f with the array of each tile.
-func (s *Mma) arrays(f func(array *int)) {
-	for i := range s.Terms {
-		t := &s.Terms[i]
-		if t.LeftRegisters == nil {
-			f(&t.A.Array)
-		}
-		f(&t.B.Array)
-	}
-}
-
-// mapped returns a copy with expressions mapped by expr and names by name.
-func (s *Mma) mapped(expr func(scalar.Expr) scalar.Expr, name func(string) string) *Mma {
-	out := &Mma{Shape: s.Shape, Terms: make([]MmaTerm, len(s.Terms))}
-	for i, t := range s.Terms {
-		t.Sums, t.LeftRegisters = mapNames(t.Sums, name), mapNames(t.LeftRegisters, name)
-		if t.LeftRegisters == nil {
-			t.A.At = expr(t.A.At)
-		}
-		t.B.At = expr(t.B.At)
-		out.Terms[i] = t
-	}
-	return out
-}
-
-func mapNames(list []string, f func(string) string) []string {
-	if list == nil {
-		return nil
-	}
-	out := make([]string, len(list))
-	for i, n := range list {
-		out[i] = f(n)
-	}
-	return out
 }

@@ -38,11 +38,6 @@ type FragmentStore struct {
 	Name   string
 }
 
-func (*FragmentZero) stmt()   {}
-func (*FragmentLoad) stmt()   {}
-func (*FragmentMulAdd) stmt() {}
-func (*FragmentStore) stmt()  {}
-
 // HasFragments reports whether the kernel has fragment statements.
 func (k *Kernel) HasFragments() bool {
 	found := false

@@ -36,10 +36,8 @@ func (h *hoister) block(body []Stmt) []Stmt {
 			loop := s.with(s.Start, s.End, s.Step, h.block(s.Body))
 			h.plain = outer
 			out = append(append(out, h.hoist(loop)...), loop)
-		case *If:
-			out = append(out, &If{s.Cond, h.block(s.Then), h.block(s.Else)})
-		case *Roles:
-			out = append(out, s.each(h.block))
+		case *If, *Roles:
+			out = append(out, mapStmt(s, func(e scalar.Expr) scalar.Expr { return e }, h.block))
 		default:
 			out = append(out, s)
 		}
@@ -85,17 +83,8 @@ func (t *invariants) block(body []Stmt) []Stmt {
 			}
 			t.changing[s.Name] = true
 			out = append(out, &Let{s.Name, t.expr(s.Value)})
-		case *For:
-			out = append(out, s.with(t.expr(s.Start), t.expr(s.End), s.Step, t.block(s.Body)))
-		case *If:
-			out = append(out, &If{t.expr(s.Cond), t.block(s.Then), t.block(s.Else)})
 		default:
-			changes := false
-			EachExpr(s, func(e scalar.Expr) { changes = changes || t.expr(e) != e })
-			if changes {
-				s = mapStmt(s, t.expr)
-			}
-			out = append(out, s)
+			out = append(out, mapStmt(s, t.expr, t.block))
 		}
 	}
 	return out
@@ -231,20 +220,27 @@ func eachPlace(s Stmt, f func(at scalar.Expr)) {
 			f(n.Args[0])
 		}
 	})
-	switch s := s.(type) {
-	case *If:
-		for _, body := range [2][]Stmt{s.Then, s.Else} {
-			for _, s := range body {
-				eachPlace(s, f)
-			}
-		}
-	case *LoadVec:
-		f(s.At)
-	case *Store:
-		f(s.At)
-	case *StoreVec:
-		f(s.At)
+	if at := address(s); at != nil {
+		f(*at)
 	}
+	bodies(s, func(body *[]Stmt) {
+		for _, s := range *body {
+			eachPlace(s, f)
+		}
+	})
+}
+
+// address returns the address of a statement that loads or stores, nil for others.
+func address(s Stmt) *scalar.Expr {
+	switch s := s.(type) {
+	case *LoadVec:
+		return &s.At
+	case *Store:
+		return &s.At
+	case *StoreVec:
+		return &s.At
+	}
+	return nil
 }
 
 // mapPlaces maps the addresses that a statement, or for a condition its branches, loads and
@@ -266,20 +262,13 @@ func mapPlaces(s Stmt, f func(at scalar.Expr) scalar.Expr) Stmt {
 		}
 		return out
 	}
-	switch s := s.(type) {
+	switch s.(type) {
 	case *For, *Roles:
 		return s
-	case *If:
-		return &If{loads(s.Cond), each(s.Then), each(s.Else)}
 	}
-	s = mapStmt(s, loads)
-	switch s := s.(type) {
-	case *LoadVec:
-		s.At = f(s.At)
-	case *Store:
-		s.At = f(s.At)
-	case *StoreVec:
-		s.At = f(s.At)
+	s = mapStmt(s, loads, each)
+	if at := address(s); at != nil {
+		*at = f(*at)
 	}
 	return s
 }

@@ -83,7 +83,7 @@ type Array struct {
 }
 
 // Stmt is a statement of the loop IR.
-type Stmt interface{ stmt() }
+type Stmt interface{ clone() Stmt }
 
 // Let defines a name for the value of an expression.
 type Let struct {
@@ -186,18 +186,6 @@ type Subgroup struct {
 	Name  string
 	Value scalar.Expr
 }
-
-func (*Let) stmt()      {}
-func (*Var) stmt()      {}
-func (*Assign) stmt()   {}
-func (*Store) stmt()    {}
-func (*LoadVec) stmt()  {}
-func (*StoreVec) stmt() {}
-func (*For) stmt()      {}
-func (*If) stmt()       {}
-func (*Barrier) stmt()  {}
-func (*AtomicOp) stmt() {}
-func (*Subgroup) stmt() {}
 
 // MaxElements bounds stored values and iteration spaces with I32 positions. It leaves room for
 // grids that are rounded up. Values that are not stored may have more elements.

@@ -144,20 +144,16 @@ func (m *merger) expr(x scalar.Expr) scalar.Expr {
 
 // stores redirects the stores to the spans; arrays still have their old numbers.
 func (m *merger) stores(body []Stmt) {
-	for _, s := range body {
-		switch s := s.(type) {
-		case *Store:
-			if base, ok := m.base[s.Array]; ok {
-				s.At = m.Simplify(scalar.Add(s.At, base))
-				s.Value = toWord(s.Value, m.spans[m.span[s.Array]].DType)
-			}
-		case *For:
-			m.stores(s.Body)
-		case *If:
-			m.stores(s.Then)
-			m.stores(s.Else)
+	Walk(body, func(s Stmt) {
+		store, ok := s.(*Store)
+		if !ok {
+			return
 		}
-	}
+		if base, ok := m.base[store.Array]; ok {
+			store.At = m.Simplify(scalar.Add(store.At, base))
+			store.Value = toWord(store.Value, m.spans[m.span[store.Array]].DType)
+		}
+	})
 }
 
 // fromWord converts a 32-bit word to an element of a type, toWord the other way.

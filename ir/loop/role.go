@@ -46,19 +46,6 @@ type Role struct {
 	Body    []Stmt
 }
 
-func (*Arrive) stmt() {}
-func (*Await) stmt()  {}
-func (*Roles) stmt()  {}
-
-// each returns the roles with their bodies mapped by f.
-func (s *Roles) each(f func(body []Stmt) []Stmt) *Roles {
-	out := &Roles{List: make([]Role, len(s.List))}
-	for i, r := range s.List {
-		out.List[i] = Role{r.Threads, f(r.Body)}
-	}
-	return out
-}
-
 // maxRoles is the maximal number of roles: each needs a named barrier; CUDA has 16, one of them for
 // the workgroup.
 const maxRoles = 15

@@ -1,8 +1,6 @@
 package loop
 
 import (
-	"slices"
-
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -51,22 +49,6 @@ type CopyTMA struct {
 	// Mbarrier and At name the barrier, see [Arrive].
 	Mbarrier int
 	At       scalar.Expr
-}
-
-func (*CopyTMA) stmt() {}
-
-// exprs returns the expressions of the copy in the order in which with maps them.
-func (s *CopyTMA) exprs() []scalar.Expr { return append(slices.Clone(s.From), s.ToAt, s.At) }
-
-// with returns the copy with its expressions mapped by f.
-func (s *CopyTMA) with(f func(scalar.Expr) scalar.Expr) *CopyTMA {
-	out := *s
-	out.From = make([]scalar.Expr, len(s.From))
-	for i, at := range s.From {
-		out.From[i] = f(at)
-	}
-	out.ToAt, out.At = f(s.ToAt), f(s.At)
-	return &out
 }
 
 // Check returns why the box is not a valid view of an array of length elements of type d, or
@@ -118,7 +100,7 @@ func (c *checker) checkBox(b *TensorMap) error {
 }
 
 func (c *checker) copyBox(s *CopyTMA, uniform bool) error {
-	if err := c.mbarrier(s.Mbarrier, uniform, s.exprs()...); err != nil {
+	if err := c.mbarrier(s.Mbarrier, uniform, exprsOf(s)...); err != nil {
 		return err
 	}
 	if s.Map < 0 || s.Map >= len(c.k.TensorMaps) {

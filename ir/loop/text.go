@@ -371,7 +371,7 @@ func (k *Kernel) mbarrierName(i int) string {
 }
 
 func (t *text) copyBox(s *CopyTMA) {
-	e := t.exprs(s.exprs()...)
+	e := t.exprs(exprsOf(s)...)
 	n := len(s.From)
 	t.line("%s[%s] = box %d from %s, at %s[%s]", t.k.Label(s), e[n], s.Map, e[:n], t.k.mbarrierName(s.Mbarrier), e[n+1])
 }

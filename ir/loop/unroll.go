@@ -105,57 +105,8 @@ func (u *unroller) fresh(name string, iteration int) string {
 
 // stmt returns a copy of s, which is not an unrolled loop, with b applied.
 func (u *unroller) stmt(s Stmt, b binds) Stmt {
-	switch s := s.(type) {
-	case *For:
-		f := s.with(b.apply(s.Start), b.apply(s.End), s.Step, u.block(s.Body, b))
-		f.Var = b.name(s.Var)
-		return f
-	case *If:
-		return &If{b.apply(s.Cond), u.block(s.Then, b), u.block(s.Else, b)}
-	case *Roles:
-		return s.each(func(body []Stmt) []Stmt { return u.block(body, b) })
-	}
-	if withAsync {
-		switch s := s.(type) {
-		case *Mma:
-			return s.mapped(b.apply, b.name)
-		case *MmaWait:
-			return &MmaWait{s.Pending, mapNames(s.Names, b.name)}
-		}
-	}
-	switch s := s.(type) {
-	case *FragmentZero:
-		return &FragmentZero{b.name(s.Name)}
-	case *FragmentMulAdd:
-		return &FragmentMulAdd{b.name(s.Sum), b.name(s.A), b.name(s.B)}
-	}
-	s = mapStmt(s, b.apply)
-	switch s := s.(type) {
-	case *Let:
-		s.Name = b.name(s.Name)
-	case *Var:
-		s.Name = b.name(s.Name)
-	case *Assign:
-		s.Name = b.name(s.Name)
-	case *LoadVec:
-		names := make([]string, len(s.Names))
-		for i, name := range s.Names {
-			names[i] = b.name(name)
-		}
-		s.Names = names
-	case *AtomicOp:
-		s.Old = b.name(s.Old)
-	case *Subgroup:
-		s.Name = b.name(s.Name)
-	case *Shuffle:
-		s.Name = b.name(s.Name)
-	case *Pack:
-		s.Name = b.name(s.Name)
-	case *FragmentLoad:
-		s.Name = b.name(s.Name)
-	case *FragmentStore:
-		s.Name = b.name(s.Name)
-	}
+	s = mapStmt(s, b.apply, func(body []Stmt) []Stmt { return u.block(body, b) })
+	names(s, func(name *string, _ naming) { *name = b.name(*name) })
 	return s
 }
 
@@ -321,27 +272,16 @@ func (r *registers) rewrite(body []Stmt, first map[Stmt]bool) []Stmt {
 	}
 	out := make([]Stmt, len(body))
 	for i, s := range body {
-		switch s := s.(type) {
-		case *For:
-			out[i] = s.with(load(s.Start), load(s.End), s.Step, r.rewrite(s.Body, first))
+		store, ok := s.(*Store)
+		if !ok || store.Array != r.array {
+			out[i] = mapStmt(s, load, func(body []Stmt) []Stmt { return r.rewrite(body, first) })
 			continue
-		case *If:
-			out[i] = &If{load(s.Cond), r.rewrite(s.Then, first), r.rewrite(s.Else, first)}
-			continue
-		case *Roles:
-			out[i] = s.each(func(body []Stmt) []Stmt { return r.rewrite(body, first) })
-			continue
-		case *Store:
-			if s.Array == r.array {
-				at, _ := s.At.IntConst()
-				out[i] = &Assign{r.names[at], load(s.Value)}
-				if first[s] {
-					out[i] = &Var{r.names[at], load(s.Value)}
-				}
-				continue
-			}
 		}
-		out[i] = mapStmt(s, load)
+		at, _ := store.At.IntConst()
+		out[i] = &Assign{r.names[at], load(store.Value)}
+		if first[s] {
+			out[i] = &Var{r.names[at], load(store.Value)}
+		}
 	}
 	return out
 }

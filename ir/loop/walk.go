@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -8,64 +10,99 @@ import (
 func Walk(body []Stmt, f func(Stmt)) {
 	for _, s := range body {
 		f(s)
-		switch s := s.(type) {
-		case *For:
-			Walk(s.Body, f)
-		case *If:
-			Walk(s.Then, f)
-			Walk(s.Else, f)
-		case *Roles:
-			for _, r := range s.List {
-				Walk(r.Body, f)
-			}
+		bodies(s, func(inner *[]Stmt) { Walk(*inner, f) })
+	}
+}
+
+// bodies calls f with the bodies of a statement.
+func bodies(s Stmt, f func(body *[]Stmt)) {
+	switch s := s.(type) {
+	case *For:
+		f(&s.Body)
+	case *If:
+		f(&s.Then)
+		f(&s.Else)
+	case *Roles:
+		for i := range s.List {
+			f(&s.List[i].Body)
 		}
 	}
 }
 
 // Defines returns the names that a statement itself defines, without its body.
-func Defines(s Stmt) []string {
-	switch s := s.(type) {
-	case *Let:
-		return []string{s.Name}
-	case *Var:
-		return []string{s.Name}
-	case *LoadVec:
-		return s.Names
-	case *For:
-		return []string{s.Var}
-	case *AtomicOp:
-		if s.Old != "" {
-			return []string{s.Old}
-		}
-	case *Subgroup:
-		return []string{s.Name}
-	case *Shuffle:
-		return []string{s.Name}
-	case *FragmentZero:
-		return []string{s.Name}
-	case *FragmentLoad:
-		return []string{s.Name}
-	}
-	return nil
-}
+func Defines(s Stmt) []string { return namesOf(s, definition) }
 
 // Assigns returns the variables that a statement itself changes, without its body.
-func Assigns(s Stmt) []string {
-	switch s := s.(type) {
-	case *Assign:
-		return []string{s.Name}
-	case *Pack:
-		return []string{s.Name}
-	case *FragmentMulAdd:
-		return []string{s.Sum}
-	case *Mma:
-		var out []string
-		for _, t := range s.Terms {
-			out = append(out, t.Sums...)
+func Assigns(s Stmt) []string { return namesOf(s, assignment) }
+
+// A naming is what a statement does with a name outside of its expressions.
+type naming int
+
+const (
+	definition naming = iota
+	assignment
+	use
+)
+
+func namesOf(s Stmt, which naming) (out []string) {
+	names(s, func(name *string, n naming) {
+		if n == which {
+			out = append(out, *name)
 		}
-		return out
+	})
+	return out
+}
+
+// names calls f with the names of a statement itself, outside of its body and expressions.
+func names(s Stmt, f func(name *string, n naming)) {
+	list := func(names []string, n naming) {
+		for i := range names {
+			f(&names[i], n)
+		}
 	}
-	return nil
+	switch s := s.(type) {
+	case *Let:
+		f(&s.Name, definition)
+	case *Var:
+		f(&s.Name, definition)
+	case *Assign:
+		f(&s.Name, assignment)
+	case *LoadVec:
+		list(s.Names, definition)
+	case *For:
+		f(&s.Var, definition)
+	case *AtomicOp:
+		if s.Old != "" {
+			f(&s.Old, definition)
+		}
+	case *Subgroup:
+		f(&s.Name, definition)
+	case *Shuffle:
+		f(&s.Name, definition)
+	case *FragmentZero:
+		f(&s.Name, definition)
+	case *FragmentLoad:
+		f(&s.Name, definition)
+	case *FragmentMulAdd:
+		f(&s.Sum, assignment)
+		f(&s.A, use)
+		f(&s.B, use)
+	case *FragmentStore:
+		f(&s.Name, use)
+	}
+	if withAsync {
+		switch s := s.(type) {
+		case *Pack:
+			f(&s.Name, assignment)
+		case *Mma:
+			for _, t := range s.Terms {
+				list(t.Sums, assignment)
+				list(t.LeftRegisters, use)
+			}
+		case *MmaWait:
+			list(s.Names, use)
+		}
+	}
 }
 
 // AnyNode reports whether f is true for a node of an expression of the statement itself, see
@@ -82,125 +119,158 @@ func EachNode(s Stmt, f func(scalar.Expr)) {
 }
 
 // EachExpr calls f for the expressions of the statement itself, without its body.
-func EachExpr(s Stmt, f func(scalar.Expr)) {
+func EachExpr(s Stmt, f func(scalar.Expr)) { exprs(s, func(e *scalar.Expr) { f(*e) }) }
+
+// exprs calls f with the expressions of the statement itself, without its body.
+func exprs(s Stmt, f func(e *scalar.Expr)) {
 	switch s := s.(type) {
 	case *Let:
-		f(s.Value)
+		f(&s.Value)
 	case *Var:
-		f(s.Init)
+		f(&s.Init)
 	case *Assign:
-		f(s.Value)
+		f(&s.Value)
 	case *Store:
-		f(s.At)
-		f(s.Value)
+		f(&s.At)
+		f(&s.Value)
 	case *LoadVec:
-		f(s.At)
+		f(&s.At)
 	case *StoreVec:
-		f(s.At)
-		each(s.Values, f)
-	case *For:
-		f(s.Start)
-		f(s.End)
-		f(s.Step)
-	case *If:
-		f(s.Cond)
-	case *AtomicOp:
-		f(s.At)
-		f(s.Value)
-	case *Subgroup:
-		f(s.Value)
-	case *Shuffle:
-		f(s.Value)
-	case *FragmentLoad:
-		f(s.At)
-	case *FragmentStore:
-		f(s.At)
-	default:
-		if withAsync {
-			asyncExprs(s, f)
+		f(&s.At)
+		for i := range s.Values {
+			f(&s.Values[i])
 		}
+	case *For:
+		f(&s.Start)
+		f(&s.End)
+		f(&s.Step)
+	case *If:
+		f(&s.Cond)
+	case *AtomicOp:
+		f(&s.At)
+		f(&s.Value)
+	case *Subgroup:
+		f(&s.Value)
+	case *Shuffle:
+		f(&s.Value)
+	case *FragmentLoad:
+		f(&s.At)
+	case *FragmentStore:
+		f(&s.At)
+	}
+	if withAsync {
+		asyncExprs(s, f)
 	}
 }
 
-func each(list []scalar.Expr, f func(scalar.Expr)) {
-	for _, e := range list {
-		f(e)
+// asyncExprs is exprs for asynchronous statements.
+func asyncExprs(s Stmt, f func(e *scalar.Expr)) {
+	switch s := s.(type) {
+	case *Pack:
+		f(&s.Low)
+		f(&s.High)
+	case *CopyAsync:
+		f(&s.ToAt)
+		f(&s.FromAt)
+		if s.Valid != nil {
+			f(&s.Valid)
+		}
+	case *Mma:
+		for i := range s.Terms {
+			if t := &s.Terms[i]; t.LeftRegisters == nil {
+				f(&t.A.At)
+			}
+			f(&s.Terms[i].B.At)
+		}
+	case *CopyTMA:
+		for i := range s.From {
+			f(&s.From[i])
+		}
+		f(&s.ToAt)
+		f(&s.At)
+	case *Arrive:
+		f(&s.At)
+	case *Await:
+		f(&s.At)
+		f(&s.Phase)
 	}
+}
+
+// exprsOf returns the expressions of the statement itself.
+func exprsOf(s Stmt) (out []scalar.Expr) {
+	EachExpr(s, func(e scalar.Expr) { out = append(out, e) })
+	return out
 }
 
 // MapExprs returns a copy of body with each expression mapped by f.
 func MapExprs(body []Stmt, f func(scalar.Expr) scalar.Expr) []Stmt {
 	out := make([]Stmt, len(body))
 	for i, s := range body {
-		out[i] = mapStmt(s, f)
+		out[i] = mapStmt(s, f, func(body []Stmt) []Stmt { return MapExprs(body, f) })
 	}
 	return out
 }
 
-func mapStmt(s Stmt, f func(scalar.Expr) scalar.Expr) Stmt {
-	switch s := s.(type) {
-	case *Let:
-		return &Let{s.Name, f(s.Value)}
-	case *Var:
-		return &Var{s.Name, f(s.Init)}
-	case *Assign:
-		return &Assign{s.Name, f(s.Value)}
-	case *Store:
-		return &Store{s.Array, f(s.At), f(s.Value)}
-	case *LoadVec:
-		return &LoadVec{s.Names, s.Array, f(s.At)}
-	case *StoreVec:
-		values := make([]scalar.Expr, len(s.Values))
-		for i, v := range s.Values {
-			values[i] = f(v)
-		}
-		return &StoreVec{s.Array, f(s.At), values}
-	case *For:
-		return s.with(f(s.Start), f(s.End), f(s.Step), MapExprs(s.Body, f))
-	case *If:
-		return &If{f(s.Cond), MapExprs(s.Then, f), MapExprs(s.Else, f)}
-	case *AtomicOp:
-		return &AtomicOp{s.Op, s.Array, f(s.At), f(s.Value), s.Old}
-	case *Subgroup:
-		return &Subgroup{s.Op, s.Name, f(s.Value)}
-	case *Shuffle:
-		return &Shuffle{s.Name, f(s.Value), s.Xor}
-	case *FragmentLoad:
-		out := *s
-		out.At = f(s.At)
-		return &out
-	case *FragmentStore:
-		out := *s
-		out.At = f(s.At)
-		return &out
+// mapStmt returns a copy of a statement with its expressions mapped by f, and then its bodies by
+// block.
+func mapStmt(s Stmt, f func(scalar.Expr) scalar.Expr, block func([]Stmt) []Stmt) Stmt {
+	out := s.clone()
+	exprs(out, func(e *scalar.Expr) { *e = f(*e) })
+	bodies(out, func(body *[]Stmt) { *body = block(*body) })
+	return out
+}
+
+// shallow returns a copy of a statement that shares its slices.
+func shallow[S any](s *S) *S {
+	out := *s
+	return &out
+}
+
+func (s *Let) clone() Stmt            { return shallow(s) }
+func (s *Var) clone() Stmt            { return shallow(s) }
+func (s *Assign) clone() Stmt         { return shallow(s) }
+func (s *Store) clone() Stmt          { return shallow(s) }
+func (s *For) clone() Stmt            { return shallow(s) }
+func (s *If) clone() Stmt             { return shallow(s) }
+func (s *Barrier) clone() Stmt        { return shallow(s) }
+func (s *AtomicOp) clone() Stmt       { return shallow(s) }
+func (s *Subgroup) clone() Stmt       { return shallow(s) }
+func (s *Shuffle) clone() Stmt        { return shallow(s) }
+func (s *FragmentZero) clone() Stmt   { return shallow(s) }
+func (s *FragmentLoad) clone() Stmt   { return shallow(s) }
+func (s *FragmentMulAdd) clone() Stmt { return shallow(s) }
+func (s *FragmentStore) clone() Stmt  { return shallow(s) }
+func (s *CopyAsync) clone() Stmt      { return shallow(s) }
+func (s *CopyCommit) clone() Stmt     { return s }
+func (s *CopyWait) clone() Stmt       { return shallow(s) }
+func (s *ProxyFence) clone() Stmt     { return s }
+func (s *Pack) clone() Stmt           { return shallow(s) }
+func (s *Arrive) clone() Stmt         { return shallow(s) }
+func (s *Await) clone() Stmt          { return shallow(s) }
+func (s *LoadVec) clone() Stmt        { return &LoadVec{slices.Clone(s.Names), s.Array, s.At} }
+func (s *StoreVec) clone() Stmt       { return &StoreVec{s.Array, s.At, slices.Clone(s.Values)} }
+func (s *MmaWait) clone() Stmt        { return &MmaWait{s.Pending, slices.Clone(s.Names)} }
+func (s *Roles) clone() Stmt          { return &Roles{slices.Clone(s.List)} }
+
+func (s *Mma) clone() Stmt {
+	out := &Mma{s.Shape, slices.Clone(s.Terms)}
+	for i := range out.Terms {
+		t := &out.Terms[i]
+		t.Sums, t.LeftRegisters = slices.Clone(t.Sums), slices.Clone(t.LeftRegisters)
 	}
-	if withAsync {
-		return mapAsync(s, f)
-	}
-	return s
+	return out
+}
+
+func (s *CopyTMA) clone() Stmt {
+	out := shallow(s)
+	out.From = slices.Clone(s.From)
+	return out
 }
 
 // Arrays calls f with the array numbers of a statement itself, except those of loads in its
 // expressions.
 func Arrays(s Stmt, f func(array *int)) {
-	switch s := s.(type) {
-	case *Store:
-		f(&s.Array)
-	case *LoadVec:
-		f(&s.Array)
-	case *StoreVec:
-		f(&s.Array)
-	case *AtomicOp:
-		f(&s.Array)
-	case *FragmentLoad:
-		f(&s.Array)
-	case *FragmentStore:
-		f(&s.Array)
-	default:
-		if withAsync {
-			asyncArrays(s, f)
-		}
-	}
+	arrays(s, func(array *int, _ bool) { f(array) })
 }
 
 // WalkArrays calls f with the array numbers of every statement, see [Arrays].
@@ -211,91 +281,45 @@ func WalkArrays(body []Stmt, f func(array *int)) {
 // WalkStores calls f with the arrays that statements write.
 func WalkStores(body []Stmt, f func(array int)) {
 	Walk(body, func(s Stmt) {
-		switch s := s.(type) {
-		case *Store:
-			f(s.Array)
-		case *StoreVec:
-			f(s.Array)
-		case *AtomicOp:
-			f(s.Array)
-		case *FragmentStore:
-			f(s.Array)
-		default:
-			if withAsync {
-				asyncStores(s, f)
+		arrays(s, func(array *int, written bool) {
+			if written {
+				f(*array)
 			}
-		}
+		})
 	})
 }
 
-// mapAsync is mapStmt for asynchronous statements.
-func mapAsync(s Stmt, f func(scalar.Expr) scalar.Expr) Stmt {
+// arrays is [Arrays] with whether the statement writes the array.
+func arrays(s Stmt, f func(array *int, written bool)) {
 	switch s := s.(type) {
-	case *Pack:
-		return &Pack{s.Name, s.Type, f(s.Low), f(s.High)}
+	case *Store:
+		f(&s.Array, true)
+	case *LoadVec:
+		f(&s.Array, false)
+	case *StoreVec:
+		f(&s.Array, true)
+	case *AtomicOp:
+		f(&s.Array, true)
+	case *FragmentLoad:
+		f(&s.Array, false)
+	case *FragmentStore:
+		f(&s.Array, true)
+	}
+	if !withAsync {
+		return
+	}
+	switch s := s.(type) {
 	case *CopyAsync:
-		out := *s
-		out.ToAt, out.FromAt = f(s.ToAt), f(s.FromAt)
-		if s.Valid != nil {
-			out.Valid = f(s.Valid)
+		f(&s.To, true)
+		f(&s.From, false)
+	case *Mma:
+		for i := range s.Terms {
+			if t := &s.Terms[i]; t.LeftRegisters == nil {
+				f(&t.A.Array, false)
+			}
+			f(&s.Terms[i].B.Array, false)
 		}
-		return &out
-	case *Mma:
-		return s.mapped(f, func(name string) string { return name })
 	case *CopyTMA:
-		return s.with(f)
-	case *Arrive:
-		return &Arrive{s.Mbarrier, f(s.At)}
-	case *Await:
-		return &Await{s.Mbarrier, f(s.At), f(s.Phase)}
-	case *Roles:
-		return s.each(func(body []Stmt) []Stmt { return MapExprs(body, f) })
-	}
-	return s
-}
-
-// asyncArrays is [Arrays] for asynchronous statements, asyncStores is [WalkStores].
-func asyncArrays(s Stmt, f func(array *int)) {
-	switch s := s.(type) {
-	case *CopyAsync:
-		f(&s.To)
-		f(&s.From)
-	case *Mma:
-		s.arrays(f)
-	case *CopyTMA:
-		f(&s.To)
-	}
-}
-
-func asyncStores(s Stmt, f func(array int)) {
-	switch s := s.(type) {
-	case *CopyAsync:
-		f(s.To)
-	case *CopyTMA:
-		f(s.To)
-	}
-}
-
-// asyncExprs is [EachExpr] for asynchronous statements.
-func asyncExprs(s Stmt, f func(scalar.Expr)) {
-	switch s := s.(type) {
-	case *Pack:
-		f(s.Low)
-		f(s.High)
-	case *CopyAsync:
-		f(s.ToAt)
-		f(s.FromAt)
-		if s.Valid != nil {
-			f(s.Valid)
-		}
-	case *Mma:
-		each(s.exprs(), f)
-	case *CopyTMA:
-		each(s.exprs(), f)
-	case *Arrive:
-		f(s.At)
-	case *Await:
-		f(s.At)
-		f(s.Phase)
+		f(&s.To, true)
 	}
 }

@@ -91,14 +91,8 @@ func (w *widener) stmt(s Stmt) Stmt {
 				w.loaded[name] = true
 			}
 		}
-	case *For:
-		return s.with(e.expr(s.Start), e.expr(s.End), e.expr(s.Step), w.block(s.Body))
-	case *If:
-		return &If{e.expr(s.Cond), w.block(s.Then), w.block(s.Else)}
-	case *Roles:
-		return s.each(w.block)
 	}
-	return mapStmt(s, e.expr)
+	return mapStmt(s, e.expr, w.block)
 }
 
 // element returns a value in the element type of an array.

@@ -163,12 +163,8 @@ func (w *wordLowering) stmt(s Stmt) []Stmt {
 		if w.isNarrow(s.Array) {
 			return w.loadVector(s, e.expr(s.At))
 		}
-	case *For:
-		return []Stmt{s.with(e.expr(s.Start), e.expr(s.End), e.expr(s.Step), w.block(s.Body))}
-	case *If:
-		return []Stmt{&If{e.expr(s.Cond), w.block(s.Then), w.block(s.Else)}}
 	}
-	return []Stmt{mapStmt(s, e.expr)}
+	return []Stmt{mapStmt(s, e.expr, w.block)}
 }
 
 func (w *wordLowering) name(prefix string) string {

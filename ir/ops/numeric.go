@@ -33,58 +33,52 @@ func (a *NanToNumAttrs) Visit(v ir.AttrVisitor) {
 
 func newNanToNumAttrs() ir.Attrs { return &NanToNumAttrs{0, math.Inf(1), math.Inf(-1)} }
 
-// named describes a composite of one operand.
-type named struct {
-	op       ir.Op
-	doc      string
-	types    domain
-	newAttrs func() ir.Attrs
-	body     func(b *ir.Builder, n *ir.Node, x ir.Value) ir.Value
-	jvp      jvpRule
-	// noGrad is the reason to skip gradient checks of all samples, if any.
-	noGrad string
-}
-
 func init() {
-	for _, e := range []named{
+	for _, e := range []composite{
 		{
 			op: OpSquare, doc: "x·x. Integers wrap.", types: numbers,
-			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Mul(b, x, x) },
+			body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value { return Mul(b, in[0], in[0]) },
 		},
 		{
 			op: OpReciprocal, doc: "1 / x.", types: floats | complexes,
-			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Div(b, OnesLike(b, x), x) },
+			body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value { return Div(b, OnesLike(b, in[0]), in[0]) },
 		},
 		{
 			op: OpLogit, doc: "log(x / (1 − x)), the inverse of sigmoid: infinite at 0 and 1, NaN outside.",
 			types: floats,
-			body:  func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Sub(b, Log(b, x), Log1p(b, Neg(b, x))) },
+			body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
+				return Sub(b, Log(b, in[0]), Log1p(b, Neg(b, in[0])))
+			},
 		},
 		{
 			op: OpSinc, doc: "sin(πx) / (πx), and 1 at 0, smooth everywhere: near 0 it is a power series up to x²⁸.",
 			types: floats,
-			body:  func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return inWide(b, x, sinc) },
+			body:  func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value { return inWide(b, in[0], sinc) },
 		},
 		{
 			op: OpDegrees, doc: "x·180/π: radians to degrees.", types: floats,
-			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Mul(b, x, ConstLike(b, x, 180/math.Pi)) },
+			body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
+				return Mul(b, in[0], ConstLike(b, in[0], 180/math.Pi))
+			},
 		},
 		{
 			op: OpRadians, doc: "x·π/180: degrees to radians.", types: floats,
-			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Mul(b, x, ConstLike(b, x, math.Pi/180)) },
+			body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
+				return Mul(b, in[0], ConstLike(b, in[0], math.Pi/180))
+			},
 		},
 		{
 			op: OpRoundSTE, doc: "The integer nearest to x, ties to even, with derivative 1: the straight-through estimator (Bengio, " +
 				"Léonard and Courville). Round of RLX in Rust has this derivative.",
-			types: floats, noGrad: "the derivative is 1 by definition",
-			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Round(b, x) },
-			jvp:  func(_ *ir.Builder, _ *ir.Node, _, _, t []ir.Value) []ir.Value { return t },
+			types: floats,
+			body:  func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value { return Round(b, in[0]) },
+			jvp:   func(_ *ir.Builder, _ *ir.Node, _, _, t []ir.Value) []ir.Value { return t },
 		},
 		{
 			op: OpIsInf, doc: "Whether x is infinite.", types: floats,
 			noGrad: "boolean result",
-			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value {
-				return Not(b, Or(b, IsFinite(b, x), IsNaN(b, x)))
+			body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
+				return Not(b, Or(b, IsFinite(b, in[0]), IsNaN(b, in[0])))
 			},
 		},
 		{
@@ -93,19 +87,8 @@ func init() {
 			body: nanToNum,
 		},
 	} {
-		defineNamed(e)
+		defineComposite(e)
 	}
-}
-
-func defineNamed(e named) {
-	c := composite{
-		op: e.op, doc: e.doc, types: e.types, newAttrs: e.newAttrs, jvp: e.jvp,
-		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return e.body(b, n, in[0]) },
-	}
-	if e.noGrad == "boolean result" {
-		c.noGrad = e.noGrad
-	}
-	defineComposite(c)
 }
 
 // sinc takes sin(u)/u by its power series for |u| < 1: its derivatives there,
@@ -125,8 +108,9 @@ func sinc(b *ir.Builder, x ir.Value) ir.Value {
 	return Select(b, near, series, Div(b, sine, Select(b, near, one, u)))
 }
 
-func nanToNum(b *ir.Builder, n *ir.Node, x ir.Value) ir.Value {
-	a, d := n.Attrs().(*NanToNumAttrs), x.DType()
+func nanToNum(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+	a, x := n.Attrs().(*NanToNumAttrs), in[0]
+	d := x.DType()
 	limit := func(v float64) ir.Value { return ConstLike(b, x, max(-d.MaxFloat(), min(v, d.MaxFloat()))) }
 	ends := Select(b, Gt(b, x, ZerosLike(b, x)), limit(a.PosInf), limit(a.NegInf))
 	ends = Select(b, IsNaN(b, x), ConstLike(b, x, a.NaN), ends)

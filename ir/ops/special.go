@@ -207,15 +207,15 @@ var bessel = [2]struct{ near, far []float64 }{
 }
 
 func init() {
-	defineNamed(named{
+	defineComposite(composite{
 		op: OpI0e, types: floats,
 		doc:  "The modified Bessel function of the first kind and order 0 times e^(−|x|). The derivative at 0, a kink, is 0.",
-		body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return inWide(b, x, besselOf(0)) },
+		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value { return inWide(b, in[0], besselOf(0)) },
 	})
-	defineNamed(named{
+	defineComposite(composite{
 		op: OpI1e, types: floats,
 		doc:  "The modified Bessel function of the first kind and order 1 times e^(−|x|).",
-		body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return inWide(b, x, besselOf(1)) },
+		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value { return inWide(b, in[0], besselOf(1)) },
 	})
 }
 

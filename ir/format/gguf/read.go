@@ -84,8 +84,52 @@ const (
 	kindF64
 )
 
-// kindBytes is the least number of bytes of a value.
-var kindBytes = [...]uint64{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8}
+// number is how the metadata holds numbers or booleans of a type, and lists of them.
+type number struct {
+	bytes   uint64
+	one     func(b []byte) any // decodes a value
+	list    func(b []byte) any // decodes a slice of as many values as b holds
+	matches func(v any) (one, list bool)
+}
+
+func numberOf[T any]() number {
+	size := binary.Size(*new(T))
+	return number{
+		bytes: uint64(size),
+		one: func(b []byte) any {
+			var x T
+			_, _ = binary.Decode(b, binary.LittleEndian, &x) // b has the size
+			return x
+		},
+		list: func(b []byte) any {
+			out := make([]T, len(b)/size)
+			_, _ = binary.Decode(b, binary.LittleEndian, out)
+			return out
+		},
+		matches: func(v any) (one, list bool) {
+			_, one = v.(T)
+			_, list = v.([]T)
+			return one, list
+		},
+	}
+}
+
+var numbers = map[kind]number{
+	kindU8: numberOf[uint8](), kindI8: numberOf[int8](), kindU16: numberOf[uint16](), kindI16: numberOf[int16](),
+	kindU32: numberOf[uint32](), kindI32: numberOf[int32](), kindF32: numberOf[float32](), kindBool: numberOf[bool](),
+	kindU64: numberOf[uint64](), kindI64: numberOf[int64](), kindF64: numberOf[float64](),
+}
+
+// minBytes returns the least number of bytes of a value, 0 for an unknown kind.
+func (k kind) minBytes() uint64 {
+	switch k {
+	case kindText:
+		return 8
+	case kindArray:
+		return 12
+	}
+	return numbers[k].bytes
+}
 
 // metadata reads the keys and their values.
 func (r *reader) metadata(n uint64) map[string]any {
@@ -110,49 +154,22 @@ func (r *reader) metadata(n uint64) map[string]any {
 }
 
 func (r *reader) value(k kind, depth int) any {
-	if int(k) >= len(kindBytes) {
-		r.fail("a value of type %d", k)
-		return nil
-	}
 	switch k {
 	case kindText:
 		return r.text()
 	case kindArray:
 		return r.array(depth)
 	}
-	b := r.bytes(kindBytes[k])
+	number, ok := numbers[k]
+	if !ok {
+		r.fail("a value of type %d", k)
+		return nil
+	}
+	b := r.bytes(number.bytes)
 	if b == nil {
 		return nil
 	}
-	return scalar(k, b)
-}
-
-// scalar decodes a number or a boolean.
-func scalar(k kind, b []byte) any {
-	le := binary.LittleEndian
-	switch k {
-	case kindU8:
-		return b[0]
-	case kindI8:
-		return int8(b[0])
-	case kindU16:
-		return le.Uint16(b)
-	case kindI16:
-		return int16(le.Uint16(b))
-	case kindU32:
-		return le.Uint32(b)
-	case kindI32:
-		return int32(le.Uint32(b))
-	case kindF32:
-		return math.Float32frombits(le.Uint32(b))
-	case kindBool:
-		return b[0] != 0
-	case kindU64:
-		return le.Uint64(b)
-	case kindI64:
-		return int64(le.Uint64(b))
-	}
-	return math.Float64frombits(le.Uint64(b))
+	return number.one(b)
 }
 
 // array reads an array: a slice of its element type.
@@ -161,61 +178,27 @@ func (r *reader) array(depth int) any {
 	if r.err != nil {
 		return nil
 	}
-	if int(k) >= len(kindBytes) || depth > maxNesting || n > uint64(r.file.Size()-r.at)/kindBytes[k] {
+	size := k.minBytes()
+	if size == 0 || depth > maxNesting || n > uint64(r.file.Size()-r.at)/size {
 		r.fail("an array of %d values of type %d, %d deep", n, k, depth)
 		return nil
 	}
 	switch k {
-	case kindU8:
-		return r.bytes(n)
-	case kindI8:
-		return listOf[int8](r, k, n)
-	case kindU16:
-		return listOf[uint16](r, k, n)
-	case kindI16:
-		return listOf[int16](r, k, n)
-	case kindU32:
-		return listOf[uint32](r, k, n)
-	case kindI32:
-		return listOf[int32](r, k, n)
-	case kindF32:
-		return listOf[float32](r, k, n)
-	case kindBool:
-		return listOf[bool](r, k, n)
-	case kindU64:
-		return listOf[uint64](r, k, n)
-	case kindI64:
-		return listOf[int64](r, k, n)
-	case kindF64:
-		return listOf[float64](r, k, n)
 	case kindText:
-		var out []string
-		for range n {
-			if r.err != nil {
-				break
-			}
-			out = append(out, r.text())
-		}
-		return out
+		return repeat(r, n, r.text)
+	case kindArray:
+		return repeat(r, n, func() any { return r.array(depth + 1) })
 	}
-	var out []any
+	return numbers[k].list(r.bytes(n * size))
+}
+
+// repeat reads n values, fewer after an error.
+func repeat[T any](r *reader, n uint64, read func() T) (out []T) {
 	for range n {
 		if r.err != nil {
 			break
 		}
-		out = append(out, r.array(depth+1))
-	}
-	return out
-}
-
-// listOf reads n numbers of kind k as a slice of T.
-func listOf[T any](r *reader, k kind, n uint64) []T {
-	size := kindBytes[k]
-	data := r.bytes(n * size)
-	out := make([]T, 0, len(data)/int(size))
-	for ; len(data) > 0; data = data[size:] {
-		x, _ := scalar(k, data).(T)
-		out = append(out, x)
+		out = append(out, read())
 	}
 	return out
 }

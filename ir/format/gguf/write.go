@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/tensorfile"
@@ -116,125 +115,45 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.LittleEndian.AppendUint64(b, uint64(len(s))), s...)
 }
 
-// appendValue appends the kind of a value and the value.
+// appendValue appends the kind of a value and the value. Arrays of arrays are not written.
 func appendValue(b []byte, v any) ([]byte, error) {
-	if k, ok := kindOf(v); ok {
-		return appendScalar(binary.LittleEndian.AppendUint32(b, uint32(k)), v), nil
-	}
-	list, k, ok := elementsOf(v)
+	le := binary.LittleEndian
+	k, list, ok := kindOf(v)
 	if !ok {
 		return nil, ir.DTypef("metadata cannot have a value of type %T", v)
 	}
-	b = binary.LittleEndian.AppendUint32(b, uint32(kindArray))
-	b = binary.LittleEndian.AppendUint32(b, uint32(k))
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(list)))
-	for _, x := range list {
-		b = appendScalar(b, x)
+	if list {
+		b = le.AppendUint32(b, uint32(kindArray))
 	}
-	return b, nil
-}
-
-// kindOf returns the kind of a number, a boolean or a string.
-func kindOf(v any) (kind, bool) {
-	switch v.(type) {
-	case uint8:
-		return kindU8, true
-	case int8:
-		return kindI8, true
-	case uint16:
-		return kindU16, true
-	case int16:
-		return kindI16, true
-	case uint32:
-		return kindU32, true
-	case int32:
-		return kindI32, true
-	case float32:
-		return kindF32, true
-	case bool:
-		return kindBool, true
+	b = le.AppendUint32(b, uint32(k))
+	switch v := v.(type) {
 	case string:
-		return kindText, true
-	case uint64:
-		return kindU64, true
-	case int64:
-		return kindI64, true
-	case float64:
-		return kindF64, true
-	}
-	return 0, false
-}
-
-// elementsOf returns the elements of a slice and their kind. Arrays of arrays are not written.
-func elementsOf(v any) ([]any, kind, bool) {
-	switch x := v.(type) {
-	case []uint8:
-		return anys(x), kindU8, true
-	case []int8:
-		return anys(x), kindI8, true
-	case []uint16:
-		return anys(x), kindU16, true
-	case []int16:
-		return anys(x), kindI16, true
-	case []uint32:
-		return anys(x), kindU32, true
-	case []int32:
-		return anys(x), kindI32, true
-	case []float32:
-		return anys(x), kindF32, true
-	case []bool:
-		return anys(x), kindBool, true
+		return appendText(b, v), nil
 	case []string:
-		return anys(x), kindText, true
-	case []uint64:
-		return anys(x), kindU64, true
-	case []int64:
-		return anys(x), kindI64, true
-	case []float64:
-		return anys(x), kindF64, true
-	}
-	return nil, 0, false
-}
-
-func anys[T any](list []T) []any {
-	out := make([]any, len(list))
-	for i, x := range list {
-		out[i] = x
-	}
-	return out
-}
-
-// appendScalar appends a value of one of the kinds of kindOf.
-func appendScalar(b []byte, v any) []byte {
-	le := binary.LittleEndian
-	switch x := v.(type) {
-	case uint8:
-		return append(b, x)
-	case int8:
-		return append(b, byte(x))
-	case uint16:
-		return le.AppendUint16(b, x)
-	case int16:
-		return le.AppendUint16(b, uint16(x))
-	case uint32:
-		return le.AppendUint32(b, x)
-	case int32:
-		return le.AppendUint32(b, uint32(x))
-	case float32:
-		return le.AppendUint32(b, math.Float32bits(x))
-	case bool:
-		if x {
-			return append(b, 1)
+		b = le.AppendUint64(b, uint64(len(v)))
+		for _, s := range v {
+			b = appendText(b, s)
 		}
-		return append(b, 0)
-	case string:
-		return appendText(b, x)
-	case uint64:
-		return le.AppendUint64(b, x)
-	case int64:
-		return le.AppendUint64(b, uint64(x))
-	case float64:
-		return le.AppendUint64(b, math.Float64bits(x))
+		return b, nil
 	}
-	return b
+	if list {
+		b = le.AppendUint64(b, uint64(binary.Size(v))/k.minBytes())
+	}
+	return binary.Append(b, le, v)
+}
+
+// kindOf returns the kind of a value, or of the elements of a slice.
+func kindOf(v any) (k kind, list, ok bool) {
+	switch v.(type) {
+	case string:
+		return kindText, false, true
+	case []string:
+		return kindText, true, true
+	}
+	for k, number := range numbers {
+		if one, list := number.matches(v); one || list {
+			return k, list, true
+		}
+	}
+	return 0, false, false
 }

@@ -2,6 +2,7 @@ package samples
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -100,4 +101,286 @@ func sumAllSamples() []ir.Sample {
 		out = append(out, ir.Sample{Name: d.String(), In: []*ir.Array{draw(1, d, -2, 2, 3), draw(2, d, -2, 2, 2, 4)}})
 	}
 	return out
+}
+
+func init() {
+	addAll(argSamples, ops.OpArgMax, ops.OpArgMin)
+}
+
+func argSamples() []ir.Sample {
+	var out []ir.Sample
+	add := func(name string, axis int, d ir.DType, x *ir.Array) {
+		out = append(out, ir.Sample{Name: name, Attrs: &ops.ArgAttrs{Axis: axis, DType: d}, In: []*ir.Array{x}})
+	}
+	for _, c := range []struct {
+		axis int
+		dims []int
+	}{{0, []int{1}}, {0, []int{7}}, {1, []int{0, 3}}, {1, []int{67, 131}}, {0, []int{67, 131}}, {1, []int{2, 3, 4}}} {
+		add(shapeName(c.dims), c.axis, ir.I32, draw(1, ir.F32, -2, 2, c.dims...))
+	}
+	for _, d := range typesIn(isReal)[1:] {
+		add(d.String(), 1, ir.I32, draw(2, d, -3, 3, 4, 5))
+	}
+	for _, d := range typesIn(isInteger) {
+		add("as "+d.String(), 0, d, draw(3, ir.F32, -3, 3, 5, 4))
+	}
+	row := func(x ...float64) *ir.Array { return ir.Floats(ir.F32, x, len(x)) }
+	inf := math.Inf(1)
+	add("ties", 0, ir.I32, row(1, 3, -1, 3, -1))
+	add("infinities", 0, ir.I32, row(-inf, -inf, inf, inf))
+	add("worst only", 0, ir.I32, row(-inf, -inf))
+	add("best only", 0, ir.I32, row(inf, inf))
+	add("nan", 0, ir.I32, row(1, math.NaN(), 3, math.NaN(), -1))
+	add("nan only", 0, ir.I32, row(math.NaN(), math.NaN()))
+	return out
+}
+
+func init() {
+	addAll(varSamples, ops.OpVar, ops.OpStd)
+	add(ops.OpNorm, normOrderSamples)
+	addAll(countSamples, ops.OpAll, ops.OpAny, ops.OpCountNonzero)
+	add(ops.OpBincount, func() []ir.Sample {
+		return []ir.Sample{
+			{Name: "some", Attrs: &ops.BinsAttrs{Bins: 4}, In: []*ir.Array{ir.Ints(ir.I32, []int64{3, 1, 1, -1, 4, 0, 3, 3}, 2, 4)}},
+			{Name: "many", Attrs: &ops.BinsAttrs{Bins: 70}, In: []*ir.Array{draw(1, ir.U8, 0, 80, 131)}},
+			{Name: "none", Attrs: &ops.BinsAttrs{Bins: 3}, In: []*ir.Array{ir.NewArray(ir.I32, 0)}},
+		}
+	})
+	add(ops.OpHistogram, func() []ir.Sample {
+		return []ir.Sample{
+			{Name: "ends", Attrs: &ops.HistogramAttrs{BinsAttrs: ops.BinsAttrs{Bins: 4}, Low: -1, High: 1}, In: []*ir.Array{
+				ir.Floats(ir.F32, []float64{-1, 1, 0, 0.5, -0.2, 2, -3, math.NaN(), math.Inf(1)}),
+			}},
+			{Name: "matrix", Attrs: &ops.HistogramAttrs{BinsAttrs: ops.BinsAttrs{Bins: 7}, Low: -2, High: 2}, In: []*ir.Array{draw(1, ir.F32, -3, 3, 13, 11)}},
+			{Name: "none", Attrs: &ops.HistogramAttrs{BinsAttrs: ops.BinsAttrs{Bins: 3}, Low: 0, High: 1}, In: []*ir.Array{ir.NewArray(ir.F32, 0)}},
+		}
+	})
+}
+
+func varSamples() []ir.Sample {
+	sample := func(name string, correction int, x *ir.Array, axes ...int) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &ops.VarAttrs{AxesAttrs: ops.AxesAttrs{Axes: axes}, Correction: correction}, In: []*ir.Array{x}}
+	}
+	equal := sample("equal", 0, ir.NewArray(ir.F32, 2, 3), 1)
+	equal.NoGrad = "the root of 0"
+	return []ir.Sample{
+		sample("rows", 0, drawn(ir.F32, 5, 7), 1), sample("unbiased", 1, drawn(ir.F32, 5, 7), 0),
+		sample("all", 1, drawn(ir.F32, 2, 3, 4), 0, 1, 2), sample("beyond a tile", 0, drawn(ir.F32, 3, 300), 1),
+		sample("half", 0, drawn(ir.F16, 2, 6), 1), sample("no rows", 0, ir.NewArray(ir.F32, 0, 3), 1), equal,
+	}
+}
+
+func normOrderSamples() []ir.Sample {
+	sample := func(name string, order float64, x *ir.Array, axes ...int) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &ops.NormOrderAttrs{AxesAttrs: ops.AxesAttrs{Axes: axes}, Order: order}, In: []*ir.Array{x}}
+	}
+	out := []ir.Sample{
+		sample("zero", 2, ir.NewArray(ir.F32, 3), 0), sample("half", 2, drawn(ir.F16, 2, 6), 1),
+		sample("no rows", 2, ir.NewArray(ir.F32, 0, 3), 1), sample("all", 2, drawn(ir.F32, 3, 131), 0, 1),
+	}
+	out[0].NoGrad = "a kink"
+	for _, p := range []float64{0, 1, 2, 3, 0.5, math.Inf(1), math.Inf(-1)} {
+		out = append(out, sample("order "+ir.FormatAttrs(&ops.NormOrderAttrs{Order: p}), p, drawn(ir.F32, 4, 5), 1))
+	}
+	return out
+}
+
+func countSamples() []ir.Sample {
+	sample := func(name string, x *ir.Array, axes ...int) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &ops.AxesAttrs{Axes: axes}, In: []*ir.Array{x}}
+	}
+	return []ir.Sample{
+		sample("bool", draw(1, ir.Bool, 0, 1, 67, 3), 1), sample("numbers", ir.Floats(ir.F32, []float64{0, 1, 0, 0, 2, math.NaN()}, 3, 2), 1),
+		sample("all axes", draw(1, ir.I32, 0, 3, 5, 7), 0, 1), sample("no elements", ir.NewArray(ir.Bool, 2, 0), 1),
+		sample("no rows", ir.NewArray(ir.Bool, 0, 3), 1), sample("scalar", ir.Int(ir.Bool, 1)),
+	}
+}
+
+func init() {
+	const epsilon, momentum = 1e-5, 0.1 // the defaults
+	add(ops.OpLayerNorm, func() []ir.Sample { return normSamples(3) })
+	add(ops.OpRMSNorm, func() []ir.Sample { return normSamples(2) })
+	add(ops.OpGroupNorm, func() []ir.Sample {
+		return channelSamples(&ops.GroupNormAttrs{Groups: 2, EpsilonAttrs: ops.EpsilonAttrs{Epsilon: epsilon}}, 2)
+	})
+	add(ops.OpInstanceNorm, func() []ir.Sample { return channelSamples(&ops.EpsilonAttrs{Epsilon: epsilon}, 2) })
+	add(ops.OpBatchNormInference, func() []ir.Sample { return channelSamples(&ops.EpsilonAttrs{Epsilon: epsilon}, 4) })
+	add(ops.OpBatchNormTraining, func() []ir.Sample {
+		out := channelSamples(&ops.BatchNormAttrs{EpsilonAttrs: ops.EpsilonAttrs{Epsilon: epsilon}, Momentum: momentum}, 4)
+		for i := range out {
+			out[i].NoGrad = "no derivative passes into the running statistics"
+		}
+		return out
+	})
+	add(ops.OpAdaNorm, func() []ir.Sample {
+		sample := func(name string, d ir.DType, rms bool, dims ...[]int) ir.Sample {
+			s := ir.Sample{Name: name, Attrs: &ops.AdaNormAttrs{RMS: rms, EpsilonAttrs: ops.EpsilonAttrs{Epsilon: epsilon}}}
+			for i, x := range dims {
+				s.In = append(s.In, draw(uint64(i+1), d, -1, 1, x...))
+			}
+			return s
+		}
+		return []ir.Sample{
+			sample("rows", ir.F32, false, []int{2, 3, 5}, []int{2, 1, 5}, []int{2, 1, 5}), sample("rms", ir.F32, true, []int{3, 4}, []int{4}, []int{3, 1}),
+			sample("half", ir.F16, false, []int{2, 4}, []int{2, 4}, []int{4}), sample("empty", ir.F32, false, []int{0, 4}, []int{4}, []int{4}),
+		}
+	})
+	add(ops.OpWeightNorm, func() []ir.Sample {
+		sample := func(name string, d ir.DType, axis int, dims ...int) ir.Sample {
+			return ir.Sample{Name: name, Attrs: &ops.AxisAttrs{Axis: axis}, In: []*ir.Array{draw(1, d, 0.25, 2, dims...), draw(2, d, 0.5, 2, dims[axis])}}
+		}
+		return []ir.Sample{
+			sample("columns", ir.F32, 1, 3, 4), sample("convolution", ir.F32, 3, 2, 2, 3, 4), sample("half", ir.F16, 0, 2, 3), sample("none", ir.F32, 0, 0, 3),
+		}
+	})
+}
+
+// normSamples returns samples with 1 to operands operands.
+func normSamples(operands int) []ir.Sample {
+	sample := func(name string, d ir.DType, axes, operands int, dims ...int) ir.Sample {
+		s := ir.Sample{Name: name, Attrs: &ops.NormAttrs{Axes: axes, Epsilon: 1e-5}, In: []*ir.Array{drawn(d, dims...)}}
+		for i := range operands - 1 {
+			s.In = append(s.In, draw(uint64(i), d, 0.5, 1.5, dims[len(dims)-axes:]...))
+		}
+		return s
+	}
+	constant := ir.Sample{Name: "constant rows", Attrs: &ops.NormAttrs{Axes: 1, Epsilon: 1e-5}, In: []*ir.Array{ir.NewArray(ir.F32, 2, 3)}}
+	return slices.Concat([]ir.Sample{
+		sample("rows", ir.F32, 1, operands, 3, 7),
+		sample("beyond a tile", ir.F32, 1, operands, 5, 300),
+		sample("two axes", ir.F32, 2, operands, 2, 3, 4),
+		sample("plain", ir.F32, 1, 1, 2, 5),
+		sample("vector", ir.F32, 1, operands, 9),
+		sample("no rows", ir.F32, 1, operands, 0, 3),
+		sample("half", ir.F16, 1, operands, 2, 6),
+	}, []ir.Sample{constant})
+}
+
+func channelSamples(a ir.Attrs, vectors int) []ir.Sample {
+	sample := func(name string, d ir.DType, dims ...int) ir.Sample {
+		s := ir.Sample{Name: name, Attrs: a, In: []*ir.Array{drawn(d, dims...)}}
+		for i := range vectors {
+			s.In = append(s.In, draw(uint64(i), d, 0.5, 1.5, dims[len(dims)-1]))
+		}
+		return s
+	}
+	return []ir.Sample{
+		sample("images", ir.F32, 2, 3, 3, 4), sample("sequences", ir.F32, 3, 7, 2),
+		sample("rows", ir.F32, 5, 4), sample("half", ir.F16, 2, 5, 2),
+	}
+}
+
+func init() {
+	for _, op := range []ir.Op{ops.OpCumSum, ops.OpCumProd, ops.OpCumMax, ops.OpCumMin, ops.OpCumLogSumExp} {
+		add(op, func() []ir.Sample { return cumulativeSamples(op) })
+	}
+}
+
+func cumulativeSamples(op ir.Op) []ir.Sample {
+	values := func(dims ...int) *ir.Array {
+		if op == ops.OpCumProd { // products of many stay near 1
+			return draw(5, ir.F32, 0.9, 1.1, dims...)
+		}
+		return distinct(-1, 1.3, dims...)
+	}
+	sample := func(name string, a ops.CumSumAttrs, x *ir.Array) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{x}}
+	}
+	out := []ir.Sample{
+		sample("rows", ops.CumSumAttrs{Axis: 1}, values(3, 5)),
+		sample("columns from the end", ops.CumSumAttrs{Axis: 0, Reverse: true}, values(7, 3)),
+		sample("exclusive", ops.CumSumAttrs{Axis: 0, Exclusive: true}, values(9)),
+		sample("exclusive from the end", ops.CumSumAttrs{Axis: 1, Reverse: true, Exclusive: true}, values(2, 4, 3)),
+		sample("many columns", ops.CumSumAttrs{Axis: 0}, values(11, 13)),
+		sample("beyond a block", ops.CumSumAttrs{Axis: 1}, values(2, 1031)),
+		sample("one element", ops.CumSumAttrs{}, values(1)),
+		sample("empty", ops.CumSumAttrs{Axis: 1}, ir.NewArray(ir.F32, 2, 0)),
+	}
+	if op != ops.OpCumSum && op != ops.OpCumProd {
+		for i := range out {
+			if out[i].Attrs.(*ops.CumSumAttrs).Exclusive {
+				out[i].NoGrad = "infinite where nothing is before"
+			}
+		}
+	}
+	class := isReal
+	switch op {
+	case ops.OpCumSum, ops.OpCumProd:
+		class = isNumber
+	case ops.OpCumLogSumExp:
+		class = isFloat
+	}
+	for _, d := range typesIn(class)[1:] {
+		out = append(out, sample(d.String(), ops.CumSumAttrs{}, draw(6, d, -2, 2, 6)))
+	}
+	row := func(x ...float64) *ir.Array { return ir.Floats(ir.F32, x, len(x)) }
+	inf := math.Inf(1)
+	special := []ir.Sample{
+		sample("zeros", ops.CumSumAttrs{}, row(2, 0, 3, 0, 1)),
+		sample("ties", ops.CumSumAttrs{}, row(1, 3, 3, -1, 3)),
+		sample("infinities", ops.CumSumAttrs{}, row(-inf, 1, -inf, inf, 2)),
+		sample("nan", ops.CumSumAttrs{}, row(1, math.NaN(), 2)),
+	}
+	for i := range special {
+		if i > 0 && op != ops.OpCumProd || op == ops.OpCumMax || op == ops.OpCumMin {
+			special[i].NoGrad = special[i].Name
+		}
+	}
+	if op == ops.OpCumProd {
+		special = special[:2]
+	}
+	return append(out, special...)
+}
+
+func init() {
+	add(ops.OpAssociativeScan, associativeSamples)
+}
+
+func associativeSamples() []ir.Sample {
+	graph := func(f func(b *ir.Builder, x, y []ir.Value) []ir.Value, types ...ir.DType) *ir.Graph {
+		g, err := ir.Build("combine", func(b *ir.Builder) {
+			var scalars []ir.Type
+			for _, d := range slices.Concat(types, types) {
+				scalars = append(scalars, ir.TypeOf(d))
+			}
+			v := declare(b, "in", scalars)
+			for i, r := range f(b, v[:len(types)], v[len(types):]) {
+				b.Output(string(rune('a'+i)), r)
+			}
+		})
+		if err != nil {
+			panic(err)
+		}
+		return g
+	}
+	// The sum of velocities, in units of that of light.
+	velocities := graph(func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+		one := ops.OnesLike(b, x[0])
+		return []ir.Value{ops.Div(b, ops.Add(b, x[0], y[0]), ops.Add(b, one, ops.Mul(b, x[0], y[0])))}
+	}, ir.F32)
+	// Maps x → a·x + b, one after the other.
+	maps := graph(func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+		return []ir.Value{ops.Mul(b, y[0], x[0]), ops.Add(b, ops.Mul(b, y[0], x[1]), y[1])}
+	}, ir.F32, ir.F32)
+	// The last of all that are marked.
+	marked := graph(func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+		return []ir.Value{ops.Or(b, x[0], y[0]), ops.Select(b, y[0], y[1], x[1])}
+	}, ir.Bool, ir.I32)
+	turns := graph(func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+		return []ir.Value{ops.Mul(b, x[0], y[0])}
+	}, ir.C64)
+	sample := func(name string, a ops.AssociativeAttrs, g *ir.Graph, in ...*ir.Array) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &a, Subs: []*ir.Graph{g}, In: in}
+	}
+	some := func(dims ...int) *ir.Array { return draw(3, ir.F32, -0.9, 0.9, dims...) }
+	return []ir.Sample{
+		sample("rows", ops.AssociativeAttrs{Axis: 1}, velocities, some(2, 5)),
+		sample("columns from the end", ops.AssociativeAttrs{Reverse: true}, velocities, some(5, 3)),
+		sample("beyond a block", ops.AssociativeAttrs{}, velocities, draw(3, ir.F32, -0.1, 0.1, 1031)),
+		sample("one", ops.AssociativeAttrs{}, velocities, some(1)),
+		sample("empty", ops.AssociativeAttrs{Axis: 1}, velocities, ir.NewArray(ir.F32, 2, 0)),
+		sample("maps", ops.AssociativeAttrs{Axis: 1, Reverse: true}, maps, some(3, 70), some(3, 70)),
+		sample("complex", ops.AssociativeAttrs{Axis: 1}, turns, draw(5, ir.C64, -1, 1, 2, 9)),
+		sample("marked", ops.AssociativeAttrs{}, marked, ir.Ints(ir.Bool, []int64{0, 1, 0, 0, 1, 0, 0}, 7), draw(4, ir.I32, -9, 9, 7)),
+	}
 }

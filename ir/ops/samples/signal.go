@@ -6,6 +6,55 @@ import (
 )
 
 func init() {
+	add(ops.OpFFT, fftSamples)
+	add(ops.OpFFTShift, func() []ir.Sample {
+		return moved(movement{&ops.ShiftAttrs{Axes: []int{0}}, []int{5}}, movement{&ops.ShiftAttrs{Axes: []int{0, 1}, Inverse: true}, []int{3, 4}})
+	})
+	add(ops.OpRFFT, func() []ir.Sample {
+		return []ir.Sample{
+			transformed(&ops.RFFTAttrs{Axis: 1, Length: 0, Norm: ops.FFTBackward}, ir.F32, 2, 6), transformed(&ops.RFFTAttrs{Axis: 0, Length: 0, Norm: ops.FFTForward}, ir.F32, 7, 3), transformed(&ops.RFFTAttrs{Axis: 0, Length: 0, Norm: ops.FFTOrtho}, ir.F64, 1),
+		}
+	})
+	add(ops.OpIRFFT, func() []ir.Sample {
+		return []ir.Sample{
+			transformed(&ops.RFFTAttrs{Axis: 1, Length: 6, Norm: ops.FFTBackward}, ir.C64, 2, 4), transformed(&ops.RFFTAttrs{Axis: 0, Length: 7, Norm: ops.FFTForward}, ir.C64, 4, 3), transformed(&ops.RFFTAttrs{Axis: 0, Length: 1, Norm: ops.FFTOrtho}, ir.C128, 1),
+		}
+	})
+}
+
+// transformed returns a sample of a transform.
+func transformed(a ir.Attrs, d ir.DType, dims ...int) ir.Sample {
+	return ir.Sample{Name: ir.FormatAttrs(a) + shapeName(dims), Attrs: a, In: []*ir.Array{draw(1, d, -1, 1, dims...)}}
+}
+
+func fftSamples() []ir.Sample {
+	return []ir.Sample{
+		transformed(&ops.FFTAttrs{Axes: []int{0}, Inverse: false, Norm: ops.FFTBackward}, ir.C64, 5), transformed(&ops.FFTAttrs{Axes: []int{0, 1}, Inverse: true, Norm: ops.FFTBackward}, ir.C64, 3, 4),
+		transformed(&ops.FFTAttrs{Axes: []int{1}, Inverse: false, Norm: ops.FFTOrtho}, ir.C64, 2, 40, 3), transformed(&ops.FFTAttrs{Axes: []int{0}, Inverse: true, Norm: ops.FFTForward}, ir.C128, 6),
+		transformed(&ops.FFTAttrs{Axes: nil, Inverse: false, Norm: ops.FFTForward}, ir.C64, 2),
+	}
+}
+
+func init() {
+	add(ops.OpDFT, func() []ir.Sample {
+		sample := func(name string, inverse bool, in ...*ir.Array) ir.Sample {
+			return ir.Sample{Name: name, Attrs: &ops.DFTAttrs{Inverse: inverse}, In: in}
+		}
+		pair := func(d ir.DType, dims ...int) []*ir.Array {
+			return []*ir.Array{draw(1, d, -1, 1, dims...), draw(2, d, -1, 1, dims...)}
+		}
+		return []ir.Sample{
+			sample("one product", false, pair(ir.F32, 2, 7)...), sample("one element", true, pair(ir.F32, 1)...),
+			sample("several products", false, pair(ir.F32, 2, 120)...), sample("inverse", true, pair(ir.F32, 72)...),
+			sample("a large prime", false, pair(ir.F32, 37)...), sample("twice a large prime", true, pair(ir.F32, 82)...),
+			sample("real", false, draw(3, ir.F32, -1, 1, 3, 10)), sample("real, several products", false, draw(3, ir.F32, -1, 1, 48)),
+			sample("real, a large prime", true, draw(3, ir.F32, -1, 1, 41)), sample("no rows", false, draw(3, ir.F32, -1, 1, 0, 4)),
+			sample("f64", false, pair(ir.F64, 45)...), sample("passes of kernels", false, pair(ir.F32, 2, 128)...),
+		}
+	})
+}
+
+func init() {
 	x := func(dims ...int) *ir.Array { return draw(uint64(7+len(dims)), ir.F32, -1, 1, dims...) }
 	add(ops.OpSTFT, func() []ir.Sample {
 		return []ir.Sample{
