@@ -3,6 +3,7 @@ package dist
 import (
 	"math"
 
+	"github.com/rlx-go/rlx/internal/argument"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -33,8 +34,9 @@ type Multinomial struct {
 
 // Sample draws numbers.
 func (d Bernoulli) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
-	p := drawn(b, shape, ops.StopGradient(b, d.Logit))[0]
-	return ops.Convert(b, ops.Lt(b, uniform(b, key, p), ops.Sigmoid(b, p)), p.DType())
+	return inWide(b, drawn(b, shape, ops.StopGradient(b, d.Logit)), func(p []ir.Value) ir.Value {
+		return ops.Convert(b, ops.Lt(b, uniform(b, key, p[0]), ops.Sigmoid(b, p[0])), p[0].DType())
+	})
 }
 
 // LogProb returns the logarithm of the probability of x, 0 or 1.
@@ -72,6 +74,9 @@ func (d Categorical) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 	if d.Logits.Rank() == 0 {
 		b.Fail(ir.Shapef("dist: Logits is %s; it must have an axis of classes", d.Logits.Type()))
 		return ir.Value{}
+	}
+	if x.DType().IsInteger() && x.DType().Size() < 4 { // 8 and 16 bits may not have all classes
+		x = ops.Convert(b, x, ir.I32)
 	}
 	classes := d.Logits.Dim(d.Logits.Rank() - 1)
 	here := ops.Eq(b, ops.ExpandDims(b, x, -1), ops.Iota(b, x.DType(), 0, classes))
@@ -150,6 +155,7 @@ func (d Binomial) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value 
 	if !checkCount(b, d.Count) {
 		return ir.Value{}
 	}
+	p = ops.Convert(b, p, argument.Wide(p.DType()))
 	return repeat(b, d.Count, key, p, func(b *ir.Builder, key, p ir.Value) ir.Value {
 		return ops.Convert(b, ops.Lt(b, uniform(b, key, p), p), ir.I32)
 	})
