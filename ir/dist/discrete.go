@@ -48,8 +48,13 @@ func (d Bernoulli) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 
 // Entropy returns −p·log p − (1−p)·log(1−p).
 func (d Bernoulli) Entropy(b *ir.Builder) ir.Value {
-	l := d.Logit
-	return ops.Sub(b, ops.Softplus(b, l), ops.Mul(b, l, ops.Sigmoid(b, l)))
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	// Of |Logit|, since the terms then do not cancel; not by abs, whose derivative at 0 is 0.
+	l := ops.Select(b, ops.Lt(b, d.Logit, number(b, d.Logit, 0)), ops.Neg(b, d.Logit), d.Logit)
+	away := ops.Neg(b, l)
+	return ops.Add(b, ops.Softplus(b, away), ops.MulZero(b, l, ops.Sigmoid(b, away)))
 }
 
 // Mean returns the probability of 1.

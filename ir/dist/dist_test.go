@@ -397,6 +397,22 @@ func TestNarrowTypes(t *testing.T) {
 	near(t, "log p", out[2].F[0], out[3].F[0], 0)
 }
 
+// TestEntropyOfACertainResult has probabilities that are 1, nearly 1, and one half, where the second derivative
+// by the logit is −1/4.
+func TestEntropyOfACertainResult(t *testing.T) {
+	out := eval(t, nil, func(b *ir.Builder) {
+		entropy := func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{dist.Bernoulli{Logit: in[0]}.Entropy(b)} }
+		x := ops.Literal(b, ir.Floats(ir.F32, []float64{math.Inf(1), math.Inf(-1), -20}, 3))
+		b.Output("entropy", entropy(b, []ir.Value{x})[0])
+		slope := func(b *ir.Builder, in []ir.Value) []ir.Value { return autodiff.GradOf(b, entropy, in) }
+		b.Output("second", autodiff.GradOf(b, slope, []ir.Value{ops.Const(b, ir.F32, 0)})[0])
+	})
+	for i, want := range []float64{0, 0, 21 * math.Exp(-20)} {
+		near(t, "entropy", out[0].F[i]*1e9, want*1e9, 1e-4)
+	}
+	near(t, "second derivative", out[1].F[0], -0.25, 1e-6)
+}
+
 func TestNaNHasNoProbability(t *testing.T) {
 	for name, make := range distributions {
 		if name == "bernoulli" || name == "categorical" || name == "poisson" || name == "binomial" || name == "multinomial" {
