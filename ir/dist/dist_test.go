@@ -401,7 +401,9 @@ func TestNarrowTypes(t *testing.T) {
 // by the logit is −1/4.
 func TestEntropyOfACertainResult(t *testing.T) {
 	out := eval(t, nil, func(b *ir.Builder) {
-		entropy := func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{dist.Bernoulli{Logit: in[0]}.Entropy(b)} }
+		entropy := func(b *ir.Builder, in []ir.Value) []ir.Value {
+			return []ir.Value{dist.Bernoulli{Logit: in[0]}.Entropy(b)}
+		}
 		x := ops.Literal(b, ir.Floats(ir.F32, []float64{math.Inf(1), math.Inf(-1), -20}, 3))
 		b.Output("entropy", entropy(b, []ir.Value{x})[0])
 		slope := func(b *ir.Builder, in []ir.Value) []ir.Value { return autodiff.GradOf(b, entropy, in) }
