@@ -109,7 +109,7 @@ func Fit(ctx context.Context, t *Trainer, l Loop) (Report, error) {
 	f.stop.read(f.loop.Save)
 	f.reported = t.Steps()
 	err := f.run(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrDiverged) { // which names the step of the loss, not the last one
 		err = fmt.Errorf("step %d: %w", t.Steps(), err)
 	}
 	return f.last, err

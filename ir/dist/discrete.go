@@ -3,6 +3,7 @@ package dist
 import (
 	"math"
 
+	"github.com/rlx-go/rlx/internal/argument"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -33,8 +34,9 @@ type Multinomial struct {
 
 // Sample draws numbers.
 func (d Bernoulli) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
-	p := drawn(b, shape, ops.StopGradient(b, d.Logit))[0]
-	return ops.Convert(b, ops.Lt(b, uniform(b, key, p), ops.Sigmoid(b, p)), p.DType())
+	return inWide(b, drawn(b, shape, ops.StopGradient(b, d.Logit)), func(p []ir.Value) ir.Value {
+		return ops.Convert(b, ops.Lt(b, uniform(b, key, p[0]), ops.Sigmoid(b, p[0])), p[0].DType())
+	})
 }
 
 // LogProb returns the logarithm of the probability of x, 0 or 1.
@@ -46,8 +48,13 @@ func (d Bernoulli) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 
 // Entropy returns −p·log p − (1−p)·log(1−p).
 func (d Bernoulli) Entropy(b *ir.Builder) ir.Value {
-	l := d.Logit
-	return ops.Sub(b, ops.Softplus(b, l), ops.Mul(b, l, ops.Sigmoid(b, l)))
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	// Of |Logit|, since the terms then do not cancel; not by abs, whose derivative at 0 is 0.
+	l := ops.Select(b, ops.Lt(b, d.Logit, number(b, d.Logit, 0)), ops.Neg(b, d.Logit), d.Logit)
+	away := ops.Neg(b, l)
+	return ops.Add(b, ops.Softplus(b, away), ops.MulZero(b, l, ops.Sigmoid(b, away)))
 }
 
 // Mean returns the probability of 1.
@@ -72,6 +79,9 @@ func (d Categorical) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 	if d.Logits.Rank() == 0 {
 		b.Fail(ir.Shapef("dist: Logits is %s; it must have an axis of classes", d.Logits.Type()))
 		return ir.Value{}
+	}
+	if x.DType().IsInteger() && x.DType().Size() < 4 { // 8 and 16 bits may not have all classes
+		x = ops.Convert(b, x, ir.I32)
 	}
 	classes := d.Logits.Dim(d.Logits.Rank() - 1)
 	here := ops.Eq(b, ops.ExpandDims(b, x, -1), ops.Iota(b, x.DType(), 0, classes))
@@ -150,6 +160,7 @@ func (d Binomial) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value 
 	if !checkCount(b, d.Count) {
 		return ir.Value{}
 	}
+	p = ops.Convert(b, p, argument.Wide(p.DType()))
 	return repeat(b, d.Count, key, p, func(b *ir.Builder, key, p ir.Value) ir.Value {
 		return ops.Convert(b, ops.Lt(b, uniform(b, key, p), p), ir.I32)
 	})

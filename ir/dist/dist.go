@@ -54,13 +54,31 @@ func drawn(b *ir.Builder, shape []ir.Dim, parameters ...ir.Value) []ir.Value {
 	return out
 }
 
-// uniform returns numbers in (0, 1) of the type of like.
+// except returns x but where the condition holds the logarithm of probability 0. Of a NaN no comparison
+// holds, so that it stays one.
+func except(b *ir.Builder, outside, x ir.Value) ir.Value { return within(b, ops.Not(b, outside), x) }
+
+// inWide computes numbers of the parameters in at least f32 and rounds them to the type of these.
+func inWide(b *ir.Builder, p []ir.Value, f func(p []ir.Value) ir.Value) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	d := p[0].DType()
+	wide := make([]ir.Value, len(p))
+	for i, x := range p {
+		wide[i] = ops.Convert(b, x, argument.Wide(d))
+	}
+	return ops.Convert(b, f(wide), d)
+}
+
+// uniform returns numbers in (0, 1) in the shape of like, of f64 for f64 and else f32: there are 128 in
+// bf16.
 func uniform(b *ir.Builder, key, like ir.Value) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	u := ops.Uniform(b, key, like.DType(), like.Shape()...)
-	return ops.Max(b, u, number(b, u, like.DType().Epsilon()/4))
+	d := argument.Wide(like.DType())
+	return ops.Max(b, ops.Uniform(b, key, d, like.Shape()...), ops.Const(b, d, d.Epsilon()/4))
 }
 
 func normal(b *ir.Builder, key, like ir.Value) ir.Value {

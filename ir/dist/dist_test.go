@@ -343,6 +343,93 @@ func TestDerivativesOfNumbers(t *testing.T) {
 	}
 }
 
+// TestNumbersOfSmallShapes has shapes of which f32 holds few numbers of the gamma distribution: e^(−103) is
+// the smallest.
+func TestNumbersOfSmallShapes(t *testing.T) {
+	out := eval(t, nil, func(b *ir.Builder) {
+		small := func(b *ir.Builder, in []ir.Value) []ir.Value {
+			return []ir.Value{dist.Beta{A: in[0], B: in[1]}.Sample(b, key(b), ir.N(many))}
+		}
+		p := []ir.Value{ops.Const(b, ir.F32, 0.05), ops.Const(b, ir.F32, 0.02)}
+		b.Output("beta", small(b, p)[0])
+		b.Output("slope", autodiff.GradOf(b, func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{ops.Mean(b, small(b, in)[0])} }, p)[0])
+		b.Output("dirichlet", ops.ReduceSum(b, dist.Dirichlet{Concentration: ops.Const(b, ir.F32, 1e-3, ir.N(3))}.Sample(b, key(b), ir.N(50)), -1))
+	})
+	mean, variance := moments(out[0].F)
+	near(t, "mean", mean, 0.05/0.07, 4*math.Sqrt(variance/many))
+	near(t, "variance", variance, 0.05*0.02/(0.07*0.07*1.07), 0.02)
+	near(t, "slope", out[1].F[0], 0.02/(0.07*0.07), 0.4)
+	for _, sum := range out[2].F {
+		near(t, "sum of a vector", sum, 1, 1e-6)
+	}
+}
+
+// TestSecondDerivativesOfNumbers compares with differences of scipy.special.gammaincinv (1.17.1) at the numbers'
+// probabilities.
+func TestSecondDerivativesOfNumbers(t *testing.T) {
+	for shape, want := range map[float64]float64{0.7: 0.325046, 2.5: -0.022365} {
+		out := eval(t, nil, func(b *ir.Builder) {
+			sample := func(b *ir.Builder, in []ir.Value) []ir.Value {
+				return []ir.Value{dist.Gamma{Shape: in[0], Rate: ops.OnesLike(b, in[0])}.Sample(b, ops.Key(b, 7))}
+			}
+			slope := func(b *ir.Builder, in []ir.Value) []ir.Value { return autodiff.GradOf(b, sample, in) }
+			b.Output("second", autodiff.GradOf(b, slope, []ir.Value{ops.Const(b, ir.F64, shape)})[0])
+		})
+		near(t, fmt.Sprint("of shape ", shape), out[0].F[0], want, 2e-6)
+	}
+}
+
+// TestNarrowTypes has probabilities below the distances of uniform numbers of these types, and more
+// classes than they have.
+func TestNarrowTypes(t *testing.T) {
+	out := eval(t, nil, func(b *ir.Builder) {
+		rare := dist.Bernoulli{Logit: ops.Const(b, ir.BF16, -5)}.Sample(b, key(b), ir.N(20000))
+		b.Output("rare", ops.ReduceSum(b, ops.Convert(b, rare, ir.F32)))
+		one := ops.Const(b, ir.F16, 1)
+		tail := dist.TruncatedNormal{Loc: ops.ZerosLike(b, one), Scale: one, Low: ops.Const(b, ir.F16, 6), High: ops.Const(b, ir.F16, 7)}
+		b.Output("tail", ops.Mean(b, ops.Convert(b, tail.Sample(b, key(b), ir.N(500)), ir.F32)))
+		logits := ops.Iota(b, ir.F32, 0, ir.N(300))
+		b.Output("class", dist.Categorical{Logits: logits}.LogProb(b, ops.Const(b, ir.U8, 5)))
+		b.Output("same", dist.Categorical{Logits: logits}.LogProb(b, ops.Const(b, ir.I32, 5)))
+	})
+	near(t, "successes", out[0].F[0], 20000*0.0066929, 4*math.Sqrt(20000*0.0066929))
+	near(t, "mean", out[1].F[0], 6.158, 0.04) // scipy.stats.truncnorm (1.17.1)
+	near(t, "log p", out[2].F[0], out[3].F[0], 0)
+}
+
+// TestEntropyOfACertainResult has probabilities that are 1, nearly 1, and one half, where the second derivative
+// by the logit is −1/4.
+func TestEntropyOfACertainResult(t *testing.T) {
+	out := eval(t, nil, func(b *ir.Builder) {
+		entropy := func(b *ir.Builder, in []ir.Value) []ir.Value {
+			return []ir.Value{dist.Bernoulli{Logit: in[0]}.Entropy(b)}
+		}
+		x := ops.Literal(b, ir.Floats(ir.F32, []float64{math.Inf(1), math.Inf(-1), -20}, 3))
+		b.Output("entropy", entropy(b, []ir.Value{x})[0])
+		slope := func(b *ir.Builder, in []ir.Value) []ir.Value { return autodiff.GradOf(b, entropy, in) }
+		b.Output("second", autodiff.GradOf(b, slope, []ir.Value{ops.Const(b, ir.F32, 0)})[0])
+	})
+	for i, want := range []float64{0, 0, 21 * math.Exp(-20)} {
+		near(t, "entropy", out[0].F[i]*1e9, want*1e9, 1e-4)
+	}
+	near(t, "second derivative", out[1].F[0], -0.25, 1e-6)
+}
+
+func TestNaNHasNoProbability(t *testing.T) {
+	for name, make := range distributions {
+		if name == "bernoulli" || name == "categorical" || name == "poisson" || name == "binomial" || name == "multinomial" {
+			continue // of integers
+		}
+		out := eval(t, nil, func(b *ir.Builder) {
+			p, _ := make(constants(b, ir.F32))
+			b.Output("y", p.LogProb(b, ops.Const(b, ir.F32, math.NaN(), ir.N(3))))
+		})
+		if y := out[0].F[0]; !math.IsNaN(y) {
+			t.Errorf("%s: log p of NaN is %v", name, y)
+		}
+	}
+}
+
 func TestMissingFormulasAreErrors(t *testing.T) {
 	for what, f := range map[string]func(b *ir.Builder){
 		"entropy": func(b *ir.Builder) { b.Output("y", dist.Poisson{Rate: ops.Const(b, ir.F32, 1)}.Entropy(b)) },

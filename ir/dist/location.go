@@ -33,7 +33,10 @@ type TruncatedNormal struct{ Loc, Scale, Low, High ir.Value }
 // place returns loc + scale·z, of a z of their shape.
 func place(b *ir.Builder, key ir.Value, shape []ir.Dim, loc, by ir.Value, z func(key, like ir.Value) ir.Value) ir.Value {
 	p := drawn(b, shape, loc, by)
-	return ops.Add(b, p[0], ops.Mul(b, p[1], z(key, p[1])))
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	return ops.Add(b, p[0], ops.Mul(b, p[1], ops.Convert(b, z(key, p[1]), p[1].DType())))
 }
 
 // standard returns (x−loc)/scale and log scale.
@@ -78,7 +81,8 @@ func (d Normal) Variance(b *ir.Builder) ir.Value { return spread(b, d.Loc, d.Sca
 func (d Laplace) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
 	return place(b, key, shape, d.Loc, d.Scale, func(key, like ir.Value) ir.Value {
 		sign, size := keys(b, key)
-		heads := ops.Lt(b, uniform(b, sign, like), number(b, like, 0.5))
+		u := uniform(b, sign, like)
+		heads := ops.Lt(b, u, number(b, u, 0.5))
 		z := ops.Neg(b, ops.Log(b, uniform(b, size, like)))
 		return ops.Select(b, heads, z, ops.Neg(b, z))
 	})
@@ -158,8 +162,9 @@ func (d Uniform) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
 
 // LogProb returns the logarithm of the density, of numbers up to High.
 func (d Uniform) LogProb(b *ir.Builder, x ir.Value) ir.Value {
-	inside := ops.And(b, ops.Ge(b, x, d.Low), ops.Le(b, x, d.High))
-	return within(b, inside, ops.Neg(b, ops.Add(b, d.Entropy(b), ops.ZerosLike(b, x))))
+	outside := ops.Or(b, ops.Lt(b, x, d.Low), ops.Gt(b, x, d.High))
+	y := ops.Neg(b, ops.Add(b, d.Entropy(b), ops.ZerosLike(b, x)))
+	return except(b, outside, where(b, ops.Not(b, ops.IsNaN(b, x)), y, math.NaN()))
 }
 
 // Entropy returns log(High − Low).
@@ -233,21 +238,22 @@ func (d TruncatedNormal) bounds(b *ir.Builder) (low, high, logMass ir.Value) {
 // Sample draws numbers, by the quantile of uniform numbers. Bounds more than some ten standard deviations
 // from the mean need more than the precision of a probability.
 func (d TruncatedNormal) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
-	p := drawn(b, shape, d.Loc, d.Scale, d.Low, d.High)
-	low, high, logMass := TruncatedNormal{p[0], p[1], p[2], p[3]}.bounds(b)
-	mirrored := ops.Gt(b, ops.Add(b, low, high), number(b, low, 0))
-	from := special.LogNdtr(b, ops.Select(b, mirrored, ops.Neg(b, high), low))
-	at := ops.Add(b, ops.Exp(b, from), ops.Mul(b, ops.Exp(b, logMass), uniform(b, key, low)))
-	z := special.Ndtri(b, at)
-	z = ops.Clamp(b, ops.Select(b, mirrored, ops.Neg(b, z), z), low, high)
-	return ops.Add(b, p[0], ops.Mul(b, p[1], z))
+	return inWide(b, drawn(b, shape, d.Loc, d.Scale, d.Low, d.High), func(p []ir.Value) ir.Value {
+		low, high, logMass := TruncatedNormal{p[0], p[1], p[2], p[3]}.bounds(b)
+		mirrored := ops.Gt(b, ops.Add(b, low, high), number(b, low, 0))
+		from := special.LogNdtr(b, ops.Select(b, mirrored, ops.Neg(b, high), low))
+		at := ops.Add(b, ops.Exp(b, from), ops.Mul(b, ops.Exp(b, logMass), uniform(b, key, low)))
+		z := special.Ndtri(b, at)
+		z = ops.Clamp(b, ops.Select(b, mirrored, ops.Neg(b, z), z), low, high)
+		return ops.Add(b, p[0], ops.Mul(b, p[1], z))
+	})
 }
 
 // LogProb returns the logarithm of the density.
 func (d TruncatedNormal) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 	_, _, logMass := d.bounds(b)
-	inside := ops.And(b, ops.Ge(b, x, d.Low), ops.Le(b, x, d.High))
-	return within(b, inside, ops.Sub(b, Normal{d.Loc, d.Scale}.LogProb(b, x), logMass))
+	outside := ops.Or(b, ops.Lt(b, x, d.Low), ops.Gt(b, x, d.High))
+	return except(b, outside, ops.Sub(b, Normal{d.Loc, d.Scale}.LogProb(b, x), logMass))
 }
 
 // edges returns the densities of the standard normal distribution at the bounds, divided by the

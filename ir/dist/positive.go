@@ -1,6 +1,8 @@
 package dist
 
 import (
+	"math"
+
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -20,18 +22,56 @@ type Beta struct{ A, B ir.Value }
 // proportional to the product of xᵢ^(Concentrationᵢ−1).
 type Dirichlet struct{ Concentration ir.Value }
 
+// orders is how many times numbers of the gamma distribution can be differentiated.
+const orders = 2
+
 // standardGamma returns numbers of the gamma distribution with the given shapes and rate 1, which have
 // implicit derivatives.
 func standardGamma(b *ir.Builder, key, shape ir.Value) ir.Value {
+	return implicit(b, key, shape, orders,
+		func(b *ir.Builder, key, shape ir.Value) ir.Value { return ops.Gamma(b, key, shape) }, special.GammaQuantileSlope)
+}
+
+// implicit returns numbers drawn with a shape, whose derivative by it is slope of the shape and the number. Of
+// the numbers in slope it takes one derivative less; those of the last order have none, and refuse it.
+func implicit(b *ir.Builder, key, shape ir.Value, orders int, draw, slope func(b *ir.Builder, x, y ir.Value) ir.Value) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
 	}
+	if orders == 0 {
+		return draw(b, key, shape)
+	}
 	return autodiff.CustomJVP(b, []ir.Value{shape, key},
-		func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{ops.Gamma(b, in[1], in[0])} },
+		func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{draw(b, in[1], in[0])} },
 		func(b *ir.Builder, in, t []ir.Value) []ir.Value {
-			x := ops.Gamma(b, in[1], ops.StopGradient(b, in[0]))
-			return []ir.Value{ops.Mul(b, t[0], special.GammaQuantileSlope(b, in[0], x))}
+			x := implicit(b, in[1], in[0], orders-1, draw, slope)
+			return []ir.Value{ops.Mul(b, t[0], slope(b, in[0], x))}
 		})[0]
+}
+
+// logGamma returns logarithms of standardGamma's numbers, since those of small shapes underflow, for
+// shapes of f32 or f64.
+func logGamma(b *ir.Builder, key, shape ir.Value) ir.Value {
+	return implicit(b, key, shape, orders, drawLogGamma, logSlope)
+}
+
+// drawLogGamma draws a number of shape below 1 as one of the shape plus 1, multiplied by u^(1/shape).
+func drawLogGamma(b *ir.Builder, key, shape ir.Value) ir.Value {
+	small := ops.Lt(b, shape, number(b, shape, 1))
+	first, second := keys(b, key)
+	x := ops.Log(b, ops.Gamma(b, first, ops.Select(b, small, plus(b, shape, 1), shape)))
+	rest := ops.Div(b, ops.Log(b, uniform(b, second, shape)), where(b, small, shape, 1))
+	return ops.Select(b, small, ops.Add(b, x, rest), x)
+}
+
+// logSlope returns the derivative by the shape of the y with Gammainc(shape, eʸ) fixed. For small eʸ that
+// probability is e^(shape·y)/Γ(shape+1).
+func logSlope(b *ir.Builder, shape, y ir.Value) ir.Value {
+	known := ops.Gt(b, y, number(b, y, math.Log(y.DType().Epsilon())))
+	x := ops.Exp(b, where(b, known, y, 0))
+	near := ops.Div(b, special.GammaQuantileSlope(b, shape, x), x)
+	far := ops.Div(b, ops.Sub(b, ops.Digamma(b, plus(b, shape, 1)), where(b, ops.Not(b, known), y, 0)), shape)
+	return ops.Select(b, known, near, far)
 }
 
 // Sample draws numbers.
@@ -45,7 +85,7 @@ func (d Exponential) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Val
 
 // LogProb returns the logarithm of the density.
 func (d Exponential) LogProb(b *ir.Builder, x ir.Value) ir.Value {
-	return within(b, ops.Ge(b, x, number(b, x, 0)), ops.Sub(b, ops.Log(b, d.Rate), ops.Mul(b, d.Rate, x)))
+	return except(b, ops.Lt(b, x, number(b, x, 0)), ops.Sub(b, ops.Log(b, d.Rate), ops.Mul(b, d.Rate, x)))
 }
 
 // Entropy returns 1 − log Rate.
@@ -69,7 +109,7 @@ func (d Gamma) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
 func (d Gamma) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 	y := ops.Add(b, ops.Mul(b, d.Shape, ops.Log(b, d.Rate)), ops.XLogY(b, plus(b, d.Shape, -1), x))
 	y = ops.Sub(b, ops.Sub(b, y, ops.Mul(b, d.Rate, x)), ops.Lgamma(b, d.Shape))
-	return within(b, ops.Ge(b, x, number(b, x, 0)), y)
+	return except(b, ops.Lt(b, x, number(b, x, 0)), y)
 }
 
 // Entropy returns Shape − log Rate + log Γ(Shape) + (1−Shape)·ψ(Shape).
@@ -90,15 +130,16 @@ func (d Gamma) Variance(b *ir.Builder) ir.Value {
 func (d Beta) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
 	p := drawn(b, shape, d.A, d.B)
 	first, second := keys(b, key)
-	x, y := standardGamma(b, first, p[0]), standardGamma(b, second, p[1])
-	return ops.Div(b, x, ops.Add(b, x, y))
+	return inWide(b, p, func(p []ir.Value) ir.Value {
+		return ops.Sigmoid(b, ops.Sub(b, logGamma(b, first, p[0]), logGamma(b, second, p[1])))
+	})
 }
 
 // LogProb returns the logarithm of the density.
 func (d Beta) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 	y := ops.Add(b, ops.XLogY(b, plus(b, d.A, -1), x), ops.XLog1pY(b, plus(b, d.B, -1), ops.Neg(b, x)))
-	inside := ops.And(b, ops.Ge(b, x, number(b, x, 0)), ops.Le(b, x, number(b, x, 1)))
-	return within(b, inside, ops.Sub(b, y, special.LogBeta(b, d.A, d.B)))
+	outside := ops.Or(b, ops.Lt(b, x, number(b, x, 0)), ops.Gt(b, x, number(b, x, 1)))
+	return except(b, outside, ops.Sub(b, y, special.LogBeta(b, d.A, d.B)))
 }
 
 // Entropy returns the entropy, by digamma and the beta function.
@@ -127,8 +168,9 @@ func sumLast(b *ir.Builder, x ir.Value) ir.Value { return ops.ReduceSum(b, x, -1
 
 // Sample draws vectors.
 func (d Dirichlet) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
-	x := standardGamma(b, key, drawn(b, shape, d.Concentration)[0])
-	return ops.Div(b, x, total(b, x))
+	return inWide(b, drawn(b, shape, d.Concentration), func(p []ir.Value) ir.Value {
+		return ops.Softmax(b, logGamma(b, key, p[0]), -1)
+	})
 }
 
 // logNormalizer returns the logarithm of the density's constant, Γ of the sum divided by the product of Γ.

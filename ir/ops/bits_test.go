@@ -63,6 +63,25 @@ func TestConversionsToFloat8Saturate(t *testing.T) {
 	}
 }
 
+// TestSwitchOfNarrowNumbers has more branches than i8 has numbers.
+func TestSwitchOfNarrowNumbers(t *testing.T) {
+	got := computed(t, func(b *ir.Builder) ir.Value {
+		branches := make([]ops.Branch, 200)
+		for i := range branches {
+			branches[i] = func(b *ir.Builder, _ []ir.Value) []ir.Value {
+				return []ir.Value{ops.Const(b, ir.I32, float64(i))}
+			}
+		}
+		return ops.Switch(b, ops.Const(b, ir.I8, 120), nil, branches...)[0]
+	})
+	if got.I[0] != 120 {
+		t.Errorf("branch %d, not 120", got.I[0])
+	}
+	if _, err := ir.Build("nil", func(b *ir.Builder) { ops.Switch(b, ops.Const(b, ir.I32, 0), nil, nil) }); err == nil {
+		t.Error("no error of a branch that is nil")
+	}
+}
+
 func TestFunctionsOfOpsRefuse(t *testing.T) {
 	for name, f := range map[string]func(b *ir.Builder, x, i ir.Value){
 		"set bits of floats":         func(b *ir.Builder, x, _ ir.Value) { ops.PopCount(b, x) },

@@ -65,9 +65,13 @@ func Switch(b *ir.Builder, number ir.Value, operands []ir.Value, branches ...Bra
 		b.Failf(op, []ir.Value{number}, ir.DTypef("the number is %s, not an integer of rank 0", t))
 		return make([]ir.Value, 1)
 	}
+	if !b.Require(op, "branch", !slices.ContainsFunc(branches, func(f Branch) bool { return f == nil })) {
+		return make([]ir.Value, 1)
+	}
 	if len(branches) == 1 {
 		return branches[0](b, operands)
 	}
+	number = wide(b, number) // 8 and 16 bits may not represent all branches
 	return switchTree(b, slices.Concat([]ir.Value{number}, operands), 0, branches)
 }
 

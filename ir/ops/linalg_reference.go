@@ -371,13 +371,25 @@ func plainSolve(n *ir.Node, in []matrix) []matrix {
 	return []matrix{substitute(f[0], substitute(l, y, true), false)}
 }
 
+// normBelow returns the norm of the part of column j below the diagonal. A norm so small that quotients by
+// it are inexact, since its elements are subnormal, is 0, and so are they then.
+func (m matrix) normBelow(j int) (norm float64) {
+	for i := j + 1; i < m.rows; i++ {
+		norm = math.Hypot(norm, m.at(i, j))
+	}
+	if norm < 0x1p-1022/0x1p-52 {
+		norm = 0
+		for i := j + 1; i < m.rows; i++ {
+			m.set(i, j, 0)
+		}
+	}
+	return norm
+}
+
 func plainHouseholder(x matrix) []matrix {
 	tau := newMatrix(1, min(x.rows, x.cols))
 	for j := range tau.x {
-		below := 0.0
-		for i := j + 1; i < x.rows; i++ {
-			below = math.Hypot(below, x.at(i, j))
-		}
+		below := x.normBelow(j)
 		if below == 0 {
 			continue
 		}
@@ -409,10 +421,7 @@ func plainHouseholder(x matrix) []matrix {
 func plainQR(r matrix) (q, _ matrix) {
 	q = identity(r.rows)
 	for j := range min(r.rows, r.cols) {
-		below := 0.0
-		for i := j + 1; i < r.rows; i++ {
-			below = math.Hypot(below, r.at(i, j))
-		}
+		below := r.normBelow(j)
 		if below == 0 {
 			continue
 		}

@@ -144,3 +144,32 @@ func TestInverseTransformsRestoreSignals(t *testing.T) {
 		}
 	}
 }
+
+// TestFactorsOfSubnormalColumns has a column of which quotients are inexact, as rounding leaves them of
+// columns that depend on others.
+func TestFactorsOfSubnormalColumns(t *testing.T) {
+	g, err := ir.Build("qr", func(b *ir.Builder) {
+		q, r := ops.QR(b, ops.Literal(b, ir.Floats(ir.F64, []float64{1, 1, 0, 1.5e-323, 0, 1e-323}, 3, 2)), true)
+		b.Output("q", q)
+		b.Output("r", r)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := ir.Eval(g, nil, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := out[0].F
+	for i := range 3 {
+		for j := range 3 {
+			got, want := q[i]*q[j]+q[3+i]*q[3+j]+q[6+i]*q[6+j], 0.
+			if i == j {
+				want = 1
+			}
+			if math.Abs(got-want) > 1e-15 {
+				t.Errorf("the product of columns %d and %d of q is %v", i, j, got)
+			}
+		}
+	}
+}

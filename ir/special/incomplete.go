@@ -51,7 +51,7 @@ func gammaOf(b *ir.Builder, a, x ir.Value, upper bool, parameters int) dual {
 	} else {
 		q = complement(b, q)
 	}
-	edge := ops.Select(b, ops.Eq(b, x, zero), zero, one) // P at 0 and ∞
+	edge := ops.Select(b, ops.Or(b, ops.Eq(b, x, zero), ops.IsInf(b, a)), zero, one) // P at 0 and ∞
 	if upper {
 		edge = ops.Sub(b, one, edge)
 	}
@@ -145,6 +145,9 @@ func betaOf(b *ir.Builder, a, c, x ir.Value, parameters int) dual {
 	valid := ops.And(b, ops.And(b, ops.Gt(b, a, zero), ops.Gt(b, c, zero)), ops.And(b, ops.Ge(b, x, zero), ops.Le(b, x, one)))
 	inside := ops.And(b, valid, ops.And(b, ops.Gt(b, x, zero), ops.Lt(b, x, one)))
 	inside = ops.And(b, inside, ops.IsFinite(b, ops.Add(b, a, c)))
+	certain := ops.Or(b, ops.Eq(b, x, one), ops.And(b, ops.IsInf(b, c), ops.Gt(b, x, zero)))
+	known := ops.And(b, valid, ops.Not(b, ops.And(b, ops.IsInf(b, a), ops.IsInf(b, c))))
+	edge := where(b, known, ops.Select(b, certain, one, zero), math.NaN())
 	a, c, at := where(b, inside, a, 1), where(b, inside, c, 1), where(b, inside, x, 0.5)
 	rest := ops.Sub(b, one, at)
 	turned := ops.Gt(b, ops.Mul(b, at, plus(b, ops.Add(b, a, c), 2)), plus(b, a, 1))
@@ -166,7 +169,6 @@ func betaOf(b *ir.Builder, a, c, x ir.Value, parameters int) dual {
 	if parameters == 2 {
 		other.d[0], other.d[1] = other.d[1], other.d[0]
 	}
-	edge := where(b, valid, ops.Select(b, ops.Eq(b, x, one), one, zero), math.NaN())
 	return choose(b, inside, choose(b, turned, other, y), constant(b, edge, parameters))
 }
 

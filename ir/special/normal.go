@@ -88,6 +88,7 @@ func ndtri(b *ir.Builder, p ir.Value) ir.Value {
 		x = ops.Sub(b, x, ops.Div(b, ops.Sub(b, logNdtr(b, x), goal), millsInverse(b, x)))
 	}
 	centre := scale(b, ops.Erfinv(b, ops.Sub(b, ops.Add(b, p, p), one)), math.Sqrt2)
+	centre = where(b, ops.Ge(b, p, number(b, p, 0)), centre, math.NaN()) // 2p − 1 is −1 just below 0
 	return ops.Select(b, isTail, ops.Select(b, upper, ops.Neg(b, x), x), centre)
 }
 

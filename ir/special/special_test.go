@@ -199,10 +199,10 @@ func TestLimits(t *testing.T) {
 	for name, rows := range map[string][][]float64{ // operands and the value
 		"entr": {{0, 0}, {-1, -inf}, {inf, -inf}, {nan, nan}}, "relEntr": {{0, 0, 0}, {0, 1, 0}, {1, 0, inf}, {-1, 1, inf}, {nan, 1, nan}, {0, nan, nan}},
 		"klDiv": {{0, 0.5, 0.5}, {1, 0, inf}, {2, 2, 0}}, "erfcx": {{inf, 0}, {-inf, inf}, {nan, nan}}, "logNdtr": {{inf, 0}, {-inf, -inf}, {nan, nan}},
-		"ndtri": {{0, -inf}, {1, inf}, {2, nan}, {-1, nan}, {nan, nan}}, "e1": {{0, inf}, {inf, 0}, {-1, nan}}, "ei": {{0, -inf}, {inf, inf}, {-inf, 0}, {nan, nan}},
+		"ndtri": {{0, -inf}, {1, inf}, {2, nan}, {-1, nan}, {-1e-30, nan}, {nan, nan}}, "e1": {{0, inf}, {inf, 0}, {-1, nan}}, "ei": {{0, -inf}, {inf, inf}, {-inf, 0}, {nan, nan}},
 		"j0": {{inf, 0}, {-inf, 0}, {nan, nan}}, "j1": {{inf, 0}, {nan, nan}}, "zeta": {{1, 1, inf}, {0.5, 1, nan}, {2, -1, nan}, {inf, 2, nan}},
-		"gammainc":  {{2, 0, 0}, {2, inf, 1}, {-1, 1, nan}, {1, -1, nan}, {nan, 1, nan}, {inf, inf, nan}},
-		"gammaincc": {{2, 0, 1}, {2, inf, 0}, {0, 1, nan}, {1, nan, nan}}, "betainc": {{2, 3, 0, 0}, {2, 3, 1, 1}, {2, 3, 1.5, nan}, {-1, 3, 0.5, nan}, {1, nan, 0.5, nan}},
+		"gammainc":  {{2, 0, 0}, {2, inf, 1}, {-1, 1, nan}, {1, -1, nan}, {nan, 1, nan}, {inf, inf, nan}, {inf, 1, 0}},
+		"gammaincc": {{inf, 1, 1}, {2, 0, 1}, {2, inf, 0}, {0, 1, nan}, {1, nan, nan}}, "betainc": {{2, inf, 0.5, 1}, {2, inf, 0, 0}, {inf, 2, 0.5, 0}, {inf, inf, 0.5, nan}, {2, 3, 0, 0}, {2, 3, 1, 1}, {2, 3, 1.5, nan}, {-1, 3, 0.5, nan}, {1, nan, 0.5, nan}},
 	} {
 		v := values{}
 		for i := range rows[0] {

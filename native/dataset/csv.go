@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bufio"
 	"encoding/csv"
 	"errors"
 	"io"
@@ -36,11 +37,18 @@ type CSVOptions struct {
 	Header bool
 }
 
+// byteOrderMark is what spreadsheets begin files of UTF-8 with.
+const byteOrderMark = "\ufeff"
+
 // ReadCSV reads lines of fields (RFC 4180) into tensors. The error is of kind [ErrDamaged] for a line
 // with too few fields and for a field that is not a number, with its line; [ir.ErrName] for an unknown
 // field, and [ir.ErrAttr] for options that are incomplete.
 func ReadCSV(r io.Reader, o CSVOptions) (map[string]native.Tensor, error) {
-	in := csv.NewReader(r)
+	text := bufio.NewReader(r)
+	if mark, err := text.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
+		_, _ = text.Discard(len(byteOrderMark)) // of bytes that are there
+	}
+	in := csv.NewReader(text)
 	in.ReuseRecord, in.FieldsPerRecord = true, -1
 	if o.Comma != 0 {
 		in.Comma = o.Comma
@@ -101,6 +109,9 @@ func columnsOf(o CSVOptions, header []string) ([]*column, error) {
 		}
 		if c.Name == "" || len(c.Fields) == 0 || c.Classes != nil && len(c.Fields) != 1 || c.DType != ir.F32 && c.DType != ir.I32 {
 			return nil, ir.Attrf("column %q is %s of the fields %q: it must have a name, f32 or i32, and one field with classes, else one or more", c.Name, c.DType, c.Fields)
+		}
+		if slices.ContainsFunc(out, func(other *column) bool { return other.Name == c.Name }) {
+			return nil, ir.Attrf("two columns have the name %q: each tensor must have its own", c.Name)
 		}
 		x := &column{Column: c}
 		for _, f := range c.Fields {

@@ -19,7 +19,7 @@ import (
 )
 
 func TestCSV(t *testing.T) {
-	text := "width,height,kind\n1.5, 2,cat\n-3,4e2,dog\n"
+	text := "\ufeffwidth,height,kind\n1.5, 2,cat\n-3,4e2,dog\n"
 	got, err := dataset.ReadCSV(strings.NewReader(text), dataset.CSVOptions{Header: true, Columns: []dataset.Column{
 		{Name: "x", Fields: []string{"height", "width"}}, {Name: "labels", Fields: []string{"kind"}, Classes: []string{"dog", "cat"}},
 	}})
@@ -64,6 +64,7 @@ func TestCSVRefuses(t *testing.T) {
 		"quotes":         {"1,2\n3,\"4\n", dataset.CSVOptions{Columns: x}, dataset.ErrDamaged, "quote"},
 		"no i32":         {"1,2.5\n", dataset.CSVOptions{Columns: []dataset.Column{{Name: "x", Fields: []string{"1"}, DType: ir.I32}}}, dataset.ErrDamaged, "2.5"},
 		"unknown class":  {"1,cow\n", dataset.CSVOptions{Columns: []dataset.Column{{Name: "x", Fields: []string{"1"}, Classes: []string{"cat"}}}}, dataset.ErrDamaged, "cow"},
+		"one name twice": {"1,2\n", dataset.CSVOptions{Columns: []dataset.Column{{Name: "x", Fields: []string{"0"}}, {Name: "x", Fields: []string{"1"}}}}, ir.ErrAttr, `"x"`},
 		"negative field": {"1\n", dataset.CSVOptions{Columns: []dataset.Column{{Name: "x", Fields: []string{"-1"}}}}, ir.ErrName, `"-1"`},
 	} {
 		if _, err := dataset.ReadCSV(strings.NewReader(c.text), c.options); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.say) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -115,17 +114,13 @@ func existsError(name string) error {
 	return fmt.Errorf("%s: %w: -force replaces it", name, os.ErrExist)
 }
 
-// create writes a file, which is removed after an error.
+// create writes a file, none after an error.
 func (c *conversion) create(name string, write func(w io.Writer) error) error {
 	if !c.force && exists(name) {
 		return existsError(name)
 	}
-	f, err := os.Create(name)
-	if err != nil {
+	if err := replaceFile(name, write); err != nil {
 		return err
-	}
-	if err := errors.Join(write(f), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(name))
 	}
 	c.wrote(name)
 	return nil

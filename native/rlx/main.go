@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -19,6 +20,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
 	_ "github.com/rlx-go/rlx/native/collective/mpi" // for mpirun
 	_ "github.com/rlx-go/rlx/native/coreml"
@@ -35,7 +37,8 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr})
 	stop()
 	os.Exit(code)
@@ -72,8 +75,33 @@ func usagef(text string, args ...any) error { return usageError(fmt.Sprintf(text
 // errCannot is the error of a check that fails; the reasons are in the output.
 var errCannot = errors.New("no device can compute the model")
 
+// checkedWriter keeps the first error of a writer: text is printed without looking at errors.
+type checkedWriter struct {
+	to  io.Writer
+	err error
+}
+
+// Write implements [io.Writer].
+func (w *checkedWriter) Write(p []byte) (int, error) {
+	n, err := w.to.Write(p)
+	w.err = cmp.Or(w.err, err)
+	return n, err
+}
+
 // run runs the command line and returns the exit status.
 func run(ctx context.Context, args []string, std stdio) int {
+	out := &checkedWriter{to: std.out}
+	std.out = out
+	code := dispatch(ctx, args, std)
+	if code == 0 && out.err != nil {
+		fmt.Fprintf(std.err, "rlx: %v\n", out.err)
+		return exitError
+	}
+	return code
+}
+
+// dispatch runs the command that the first argument names.
+func dispatch(ctx context.Context, args []string, std stdio) int {
 	if len(args) == 0 {
 		writeHelp(std.err)
 		return exitUsage

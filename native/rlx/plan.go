@@ -4,7 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
+	"io"
 	"slices"
 	"strings"
 
@@ -51,7 +51,11 @@ that its device can run.`,
 			if name == "" {
 				name = m.Name + ".rlxp"
 			}
-			if err := os.WriteFile(name, data, 0o666); err != nil {
+			write := func(w io.Writer) error {
+				_, err := w.Write(data)
+				return err
+			}
+			if err := replaceFile(name, write); err != nil {
 				return err
 			}
 			fmt.Fprintf(std.out, "%s: %s, %s\n", name, bytesText(int64(len(data))), plural(len(p.Kernels), "kernel", "kernels"))

@@ -29,6 +29,9 @@ plan of "rlx plan", which WebGPU runs: its parameters come from -weights or are 
 			if err != nil {
 				return err
 			}
+			if err := checkWritable(*out); err != nil {
+				return err
+			}
 			w, err := o.open(ctx, file, std)
 			if err != nil {
 				return err

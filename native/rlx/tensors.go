@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -36,25 +38,57 @@ func readTensors(name string) (rlx.Inputs, error) {
 }
 
 // writeTensors writes tensors to a file, in the format of its ending as [readTensors] has it.
-func writeTensors(name string, tensors map[string]rlx.Tensor) (err error) {
+func writeTensors(name string, tensors map[string]rlx.Tensor) error {
 	if filepath.Ext(name) != ".npz" {
 		return safetensors.WriteFile(name, tensors, nil)
 	}
 	arrays := map[string]*ir.Array{}
 	for tensor, x := range tensors {
-		if arrays[tensor], err = x.Array(); err != nil {
+		a, err := x.Array()
+		if err != nil {
 			return err
 		}
+		arrays[tensor] = a
 	}
-	f, err := os.Create(name)
+	return replaceFile(name, func(w io.Writer) error { return npz.Write(w, arrays) })
+}
+
+// replaceFile writes a file beside the named one and renames it, so that an error leaves the old one.
+func replaceFile(name string, write func(w io.Writer) error) error {
+	if to, err := filepath.EvalSymlinks(name); err == nil {
+		name = to
+	}
+	beside := name + ".part"
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		beside = name // a device, or a pipe
+	}
+	f, err := os.Create(beside)
 	if err != nil {
 		return err
 	}
-	if err := npz.Write(f, arrays); err != nil {
-		f.Close()
+	if err := errors.Join(write(f), f.Close()); err != nil || beside == name {
+		if beside != name {
+			err = errors.Join(err, os.Remove(beside))
+		}
 		return err
 	}
-	return f.Close()
+	return os.Rename(beside, name)
+}
+
+// checkWritable returns the error of opening a file to write, before the work whose results it is for.
+func checkWritable(name string) error {
+	if name == "" {
+		return nil
+	}
+	_, missing := os.Stat(name)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil || missing == nil {
+		return err
+	}
+	return os.Remove(name)
 }
 
 // readAll reads the tensors of several files; those of later files replace those of earlier ones.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 
@@ -67,6 +68,9 @@ func (l *learning) train(ctx context.Context, m *ir.Module, o *trainOptions, dev
 	if err != nil {
 		return err
 	}
+	if err := checkWritable(l.save); err != nil {
+		return err
+	}
 	examples, err := readTensors(l.data)
 	if err != nil {
 		return err
@@ -98,7 +102,11 @@ func (l *learning) train(ctx context.Context, m *ir.Module, o *trainOptions, dev
 	if err != nil {
 		return errors.Join(err, l.write(context.WithoutCancel(ctx), t))
 	}
-	fmt.Fprintln(std.out, last)
+	if math.IsNaN(last.Loss) { // no step was left: a loss that is NaN is an error
+		fmt.Fprintf(std.out, "the checkpoint has %d steps: -steps %d leaves none to do\n", last.Step, l.steps)
+	} else {
+		fmt.Fprintln(std.out, last)
+	}
 	return l.write(ctx, t)
 }
 

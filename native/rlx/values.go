@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -10,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rlx-go/rlx"
@@ -85,46 +87,87 @@ func (g *given) inputs(slots []native.Slot, seed uint64) (rlx.Inputs, error) {
 	return in, nil
 }
 
-// tensorOf reads the elements of a slot from JSON: nested lists or one flat list.
+// tensorOf reads the elements of a slot from JSON: lists nested as its axes are, or one flat list.
 func tensorOf(s native.Slot, text json.RawMessage) (rlx.Tensor, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber() // f64 does not hold all of i64
 	var v any
-	if err := json.Unmarshal(text, &v); err != nil {
+	if err := decoder.Decode(&v); err != nil {
 		return rlx.Tensor{}, fmt.Errorf("input %q: %w", s.Name, err)
 	}
-	var all []float64
-	var flatten func(v any) error
-	flatten = func(v any) error {
-		switch v := v.(type) {
-		case float64:
-			all = append(all, v)
-		case bool:
-			x := 0.
-			if v {
-				x = 1
-			}
-			all = append(all, x)
-		case []any:
-			for _, e := range v {
-				if err := flatten(e); err != nil {
-					return err
-				}
-			}
-		default:
-			return fmt.Errorf("input %q has %v: it must have numbers alone", s.Name, v)
-		}
-		return nil
-	}
-	if err := flatten(v); err != nil {
+	l := list{slot: s, to: ir.NewArray(s.DType, s.Dims...)}
+	if err := l.add(v, 0); err != nil {
 		return rlx.Tensor{}, err
 	}
-	a := ir.NewArray(s.DType, s.Dims...)
-	if len(all) != a.Len() {
-		return rlx.Tensor{}, ir.Shapef("input %q has %d numbers: it must have %d, those of %s%v", s.Name, len(all), a.Len(), s.DType, s.Dims)
+	if l.count != l.to.Len() {
+		return rlx.Tensor{}, ir.Shapef("input %q has %d numbers: it must have %d, those of %s%v", s.Name, l.count, l.to.Len(), s.DType, s.Dims)
 	}
-	for i, x := range all {
-		set(a, i, x)
+	l.to.Round()
+	return native.FromArray(l.to), nil
+}
+
+// list collects the elements of an input.
+type list struct {
+	slot  native.Slot
+	to    *ir.Array
+	count int
+}
+
+// add adds a value of JSON in the given number of lists.
+func (l *list) add(v any, depth int) error {
+	elements, ok := v.([]any)
+	if !ok {
+		if l.count++; l.count > l.to.Len() {
+			return nil // they are counted
+		}
+		return l.element(l.count-1, v)
 	}
-	return native.FromArray(a), nil
+	if dims := l.slot.Dims; l.nested(elements, depth) && (depth >= len(dims) || len(elements) != dims[depth]) {
+		return ir.Shapef("input %q has a list of %d elements in %d lists: it must have lists of the sizes %v, or one list of all elements", l.slot.Name, len(elements), depth, dims)
+	}
+	for _, e := range elements {
+		if err := l.add(e, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nested reports whether a list is not the flat list of all elements.
+func (l *list) nested(elements []any, depth int) bool {
+	for _, e := range elements {
+		if _, is := e.([]any); is {
+			return true
+		}
+	}
+	return depth > 0
+}
+
+// element sets element i to a number or a boolean.
+func (l *list) element(i int, v any) error {
+	d := l.slot.DType
+	switch v := v.(type) {
+	case bool:
+		if v {
+			set(l.to, i, 1)
+		}
+		return nil
+	case json.Number:
+		if x, err := strconv.ParseInt(v.String(), 10, 64); err == nil && l.to.I != nil {
+			l.to.I[i] = x
+			if held := ir.Ints(d, []int64{x}); held.I[0] == x && (x >= 0 || d.IsSigned()) {
+				return nil
+			}
+			break
+		}
+		if x, err := v.Float64(); err == nil && l.to.I == nil {
+			set(l.to, i, x)
+			return nil
+		}
+	default:
+		return fmt.Errorf("input %q has %v: it must have numbers alone", l.slot.Name, v)
+	}
+	return fmt.Errorf("input %q has %v: it must have numbers of %s", l.slot.Name, v, d)
 }
 
 // set sets element i of an array.

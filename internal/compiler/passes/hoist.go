@@ -155,7 +155,10 @@ func (k *sumHoister) rewrite() []ir.Value {
 	}
 	attrs := *k.a
 	attrs.Carries -= len(k.hoisted)
-	results := k.b.AddNode(ops.OpScan, &attrs, []*ir.Graph{k.step()}, operands...)
+	var results []ir.Value // none for sums of slices alone
+	if len(k.body.Outputs())+len(k.stacked) > len(k.hoisted) {
+		results = k.b.AddNode(ops.OpScan, &attrs, []*ir.Graph{k.step()}, operands...)
+	}
 	if k.b.Err() != nil {
 		return nil
 	}

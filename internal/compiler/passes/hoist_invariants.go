@@ -162,7 +162,7 @@ func (h *invariantHoister) step() *ir.Graph {
 			}
 		}
 		fresh := func(v ir.Value, i int) ir.Value {
-			return b.Port(ir.InputPort, "invariant"+strconv.Itoa(len(ports)+i), v.Type())
+			return b.Port(ir.InputPort, h.name("invariant", len(ports)+i), v.Type())
 		}
 		given := map[ir.Value]ir.Value{}
 		same(ports[:h.a.Consts])
@@ -193,11 +193,22 @@ func (h *invariantHoister) step() *ir.Graph {
 	})
 }
 
+// name returns a name of a port or an output that the body does not have: an earlier one may remain of
+// more ports.
+func (h *invariantHoister) name(word string, i int) string {
+	name := word + strconv.Itoa(i)
+	for slices.ContainsFunc(h.body.Ports(), func(p ir.Port) bool { return p.Name == name }) ||
+		slices.ContainsFunc(h.body.Outputs(), func(o ir.Output) bool { return o.Name == name }) {
+		name += "+"
+	}
+	return name
+}
+
 // twinOutputs adds the next values of the twins of carries.
 func (h *invariantHoister) twinOutputs(b *ir.Builder, m *ir.Mapping) {
 	for i, n := range h.twins {
 		next := h.body.Outputs()[h.portOf(n)-h.a.Consts].Value
-		b.Output("twin"+strconv.Itoa(len(h.body.Outputs())+i), b.CopyWith(n, n.Attrs(), nil, []ir.Value{m.Get(next)})[0])
+		b.Output(h.name("twin", len(h.body.Outputs())+i), b.CopyWith(n, n.Attrs(), nil, []ir.Value{m.Get(next)})[0])
 	}
 }
 

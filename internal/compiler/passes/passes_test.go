@@ -327,3 +327,32 @@ func TestDeepCompositesEnd(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestHoistingAgainFindsOtherNames has a port with the name that the next one gets.
+func TestHoistingAgainFindsOtherNames(t *testing.T) {
+	g, err := ir.Parse(`graph "g" {
+  %0 = input "w" : f32[3]
+  %1 = input "c" : f32[]
+  %2 = scan(%0, %1) {consts=1 carries=1 length=[4] reverse=false} : f32[]
+    graph "step" {
+      %0 = input "invariant2" : f32[3]
+      %1 = input "c" : f32[]
+      %2 = reduce_sum(%0) {axes=[0]} : f32[]
+      %3 = tanh(%1) : f32[]
+      %4 = mul(%2, %3) : f32[]
+      output "c" = %4
+    }
+  output "c" = %2
+}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lowered, err := Run(g, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(lowered.String(), `"invariant2+"`) {
+		t.Errorf("the sum is not hoisted:\n%s", lowered)
+	}
+}

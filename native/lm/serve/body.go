@@ -62,7 +62,7 @@ func (b *body) requests(s *Server, of []generate.Request) ([]generate.Request, e
 	if b.N != nil {
 		n = *b.N
 	}
-	if n < 1 || n*len(of) > maxResults {
+	if n < 1 || n > maxResults || n*len(of) > maxResults { // the product of a large n overflows
 		return nil, refuse("n", "n is %d: it must be 1 or more, and n times the prompts at most %d", n, maxResults)
 	}
 	base := generate.Request{Stop: b.Stop, IgnoreEnd: b.IgnoreEOS, Sampling: lm.Sampling{

@@ -50,6 +50,36 @@ var loopPrograms = []struct {
 		}
 		return append(mixed(b, 3, m, c, twice(2)), mixed(b, 4, m, c, twice(3))...)
 	}},
+	{"sums of slices alone", func(b *ir.Builder, x, c ir.Value) []ir.Value {
+		return scan(b, ops.Loop{Carries: []ir.Value{ops.Zeros(b, ir.F32)}, Xs: []ir.Value{x}, Body: func(b *ir.Builder, _, c, x []ir.Value) (next, ys []ir.Value) {
+			return []ir.Value{ops.Add(b, c[0], ops.ReduceSum(b, x[0], 0))}, nil
+		}})
+	}},
+	{"a branch on a flag that a loop in a loop carries, before and after its step", func(b *ir.Builder, x, c ir.Value) []ir.Value {
+		var out []ir.Value
+		for _, before := range []bool{false, true} {
+			inner := func(b *ir.Builder, x ir.Value) []ir.Value {
+				return scan(b, ops.Loop{Carries: []ir.Value{ops.Const(b, ir.Bool, 1), ops.Zeros(b, ir.F32)}, Xs: []ir.Value{x}, Body: func(b *ir.Builder, _, c, x []ir.Value) (next, ys []ir.Value) {
+					going := ops.And(b, c[0], ops.Gt(b, x[0], ops.ZerosLike(b, x[0])))
+					flag := going
+					if before {
+						flag = c[0]
+					}
+					sum := ops.Cond(b, flag, []ir.Value{c[1], x[0]},
+						func(b *ir.Builder, in []ir.Value) []ir.Value {
+							return []ir.Value{ops.Add(b, in[0], ops.Tanh(b, in[1]))}
+						},
+						func(_ *ir.Builder, in []ir.Value) []ir.Value { return in[:1] })
+					return []ir.Value{going, sum[0]}, nil
+				}})
+			}
+			out = append(out, scan(b, ops.Loop{Carries: []ir.Value{ops.Zeros(b, ir.F32)}, Xs: []ir.Value{x}, Body: func(b *ir.Builder, _, c, x []ir.Value) (next, ys []ir.Value) {
+				ys = inner(b, x[0])
+				return []ir.Value{ops.Add(b, c[0], ys[1])}, ys
+			}})...)
+		}
+		return out
+	}},
 	{"sums that need no loop, some of products and sums, forward and reverse", func(b *ir.Builder, x, c ir.Value) []ir.Value {
 		var out []ir.Value
 		for _, reverse := range []bool{false, true} {
@@ -239,6 +269,7 @@ func TestLoopsEqualReference(t *testing.T) {
 			branching := plan.WebGPU()
 			branching.Branch = 1
 			checkTwoRuns(t, g, someValues(g), branching)
+			checkTwoRuns(t, g, someValues(g), plan.WebAssembly(false))
 		})
 	}
 }
