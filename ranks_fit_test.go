@@ -57,7 +57,9 @@ func fitRank(t *testing.T, g *collective.Group, p rlx.DataParallel, steps int, f
 		}
 	}
 	last, err := rlx.Fit(t.Context(), tr, rlx.Loop{
-		Data:  func(epoch int) iter.Seq2[rlx.Inputs, error] { return of(epoch*fitBatches, (epoch+1)*fitBatches, func(rlx.Inputs) {}) },
+		Data: func(epoch int) iter.Seq2[rlx.Inputs, error] {
+			return of(epoch*fitBatches, (epoch+1)*fitBatches, func(rlx.Inputs) {})
+		},
 		Steps: steps, Every: 2,
 		Eval: rlx.Evaluation{Entry: "eval", Data: func() iter.Seq2[rlx.Inputs, error] {
 			return of(50, 52, func(in rlx.Inputs) { delete(in, "y"); delete(in, "mask") })
