@@ -27,7 +27,7 @@ type Loop struct {
 	// Every is the number of steps between reports; 0 means one at the end of each epoch. There is
 	// one after the last step, too.
 	Every int
-	// Eval evaluates the model at each report.
+	// Eval evaluates the model at each report. With several ranks the means are over the batches of all.
 	Eval Evaluation
 	// Stop ends the training when the evaluation no longer improves.
 	Stop EarlyStop
@@ -242,7 +242,7 @@ func (f *fit) report(ctx context.Context, done bool) error {
 		return err
 	}
 	if f.loop.Eval.Entry != "" {
-		if r.Eval, err = f.loop.Eval.measure(ctx, f.t.Program()); err != nil {
+		if r.Eval, err = f.loop.Eval.measure(ctx, f.t); err != nil {
 			return err
 		}
 		if r.Best, err = f.stop.better(r.Eval); err != nil {
@@ -306,14 +306,14 @@ func (f *fit) meanLoss(ctx context.Context) (float64, error) {
 	return sum / float64(len(recent)), nil // NaN for none
 }
 
-// measure returns the means of the outputs of rank 0 over all batches.
-func (e Evaluation) measure(ctx context.Context, p *Program) (map[string]float64, error) {
+// measure returns the means of the outputs of rank 0 over all batches of all ranks.
+func (e Evaluation) measure(ctx context.Context, t *Trainer) (map[string]float64, error) {
 	sums, total := map[string]float64{}, 0.
 	for batch, err := range e.Data() {
 		if err != nil {
 			return nil, fmt.Errorf("evaluation: %w", err)
 		}
-		out, err := p.Call(ctx, e.Entry, batch)
+		out, err := t.Program().Call(ctx, e.Entry, batch)
 		if err != nil {
 			return nil, fmt.Errorf("evaluation: %w", err)
 		}
@@ -336,10 +336,11 @@ func (e Evaluation) measure(ctx context.Context, p *Program) (map[string]float64
 			sums[name] += weight * v
 		}
 	}
+	total, err := t.overRanks(ctx, sums, total)
 	for name := range sums {
 		sums[name] /= total
 	}
-	return sums, nil
+	return sums, err
 }
 
 // scalar returns the value of a tensor of rank 0 of a type that metrics have.

@@ -17,7 +17,9 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Checkpoints holds the folder and the frequency of checkpoints of [Fit] ([Trainer.SaveFile]).
+// Checkpoints holds the folder and the frequency of checkpoints of [Fit] ([Trainer.SaveFile]). With several
+// ranks the folder is shared by all. Rank 0 writes whole values ([Trainer.Whole]), so that a run of any number of
+// ranks, divided in any way, resumes.
 type Checkpoints struct {
 	// Folder is where the files are: step-00000500.safetensors, and best.safetensors for the best
 	// evaluation with its value in best.txt. It is made if it does not exist; "" saves nothing.
@@ -73,10 +75,22 @@ func (c Checkpoints) resume(ctx context.Context, t *Trainer) error {
 		return nil
 	}
 	files, err := c.list()
-	if err != nil || len(files) == 0 {
+	if err != nil {
 		return err
 	}
-	return t.LoadFile(ctx, files[len(files)-1])
+	newest := -1
+	if len(files) > 0 {
+		newest = stepOf(files[len(files)-1])
+	}
+	if newest, err = t.ofFirstRank(ctx, newest); err != nil || newest < 0 {
+		return err
+	}
+	return t.loadWholeFile(ctx, c.file(newest))
+}
+
+// file returns the checkpoint of a step.
+func (c Checkpoints) file(step int) string {
+	return filepath.Join(c.Folder, fmt.Sprintf("%s%08d%s", stepPrefix, step, extension))
 }
 
 // write saves the trainer and removes checkpoints that are no longer kept.
@@ -84,7 +98,7 @@ func (c Checkpoints) write(ctx context.Context, t *Trainer) error {
 	if c.Folder == "" {
 		return nil
 	}
-	if err := t.SaveFile(ctx, filepath.Join(c.Folder, fmt.Sprintf("%s%08d%s", stepPrefix, t.Steps(), extension))); err != nil {
+	if err := t.saveWholeFile(ctx, c.file(t.Steps())); err != nil || t.rank() > 0 {
 		return err
 	}
 	files, err := c.list()
@@ -104,7 +118,7 @@ func (c Checkpoints) writeBest(ctx context.Context, t *Trainer, value float64) e
 	if c.Folder == "" {
 		return nil
 	}
-	if err := t.SaveFile(ctx, filepath.Join(c.Folder, bestFile)); err != nil {
+	if err := t.saveWholeFile(ctx, filepath.Join(c.Folder, bestFile)); err != nil || t.rank() > 0 {
 		return err
 	}
 	return os.WriteFile(filepath.Join(c.Folder, bestValueFile), []byte(strconv.FormatFloat(value, 'g', -1, 64)+"\n"), 0o666)

@@ -49,11 +49,16 @@ const (
 // gradPrefix is the prefix of outputs that are gradients: see autodiff.GradWith.
 const gradPrefix = "grad/"
 
+// metricPrefix is the prefix of the states of metrics of package nn. Those of rank 1 hold a mean, and others,
+// such as confusion matrices, count examples.
+const metricPrefix = "metric/"
+
 // Gradients returns a graph with the ports and outputs of g, the graph of a loss and its gradients
 // (autodiff.GradWith), in which the gradients, the loss, and the states of floating types that the
 // loss updates, such as running statistics, are means over the devices. Other outputs stay those of
 // each device. Gradients of one element type are reduced in buckets in the order in which the
-// backward pass produces them. A mesh of one device changes nothing. The error is of kind
+// backward pass produces them. A metric that counts examples (nn.Confusion, nn.AUC) counts those of all devices. A
+// mesh of one device changes nothing. The error is of kind
 // [ir.ErrName] for a loss or weight that is no output, [ir.ErrShape] or [ir.ErrDType] if one is no
 // float of rank 0 (the weight may be an integer), [ir.ErrSymbol] for a gradient whose size is not
 // constant, and [ir.ErrAttr] for an empty axis, a device count below 1 or a negative bucket.
@@ -80,7 +85,11 @@ func (d Data) Gradients(g *ir.Graph) (*ir.Graph, Report, error) {
 			return
 		}
 		for i, o := range g.Outputs() {
-			if i == loss || o.State && o.Value.DType().IsFloat() && !isUnchanged(g, o) {
+			switch {
+			case o.State && (!o.Value.DType().IsFloat() || isUnchanged(g, o)):
+			case o.State && strings.HasPrefix(o.Name, metricPrefix) && o.Value.Rank() > 1:
+				c.values[i] = c.counted(o)
+			case i == loss || o.State:
 				c.values[i] = c.mean.of(b, c.m.Get(o.Value))
 			}
 			if !c.values[i].Valid() {
@@ -236,6 +245,13 @@ func (c *copier) reduce(k *bucket) {
 		c.values[at] = ops.Reshape(b, ops.SliceAxis(b, all, 0, ir.N(from), ir.N(size)), own(i).Shape()...)
 		from += size
 	}
+}
+
+// counted returns the new counts of a state that each device adds its own to.
+func (c *copier) counted(o ir.Output) ir.Value {
+	p, _ := c.g.Port(o.Name)
+	before := c.m.Get(p.Value)
+	return ops.Add(c.b, before, ops.AllReduce(c.b, ops.Sub(c.b, c.m.Get(o.Value), before), c.d.Mesh, ops.AllReduceSum))
 }
 
 // scatter is reduce by a reduce_scatter and an all_gather.

@@ -1,0 +1,71 @@
+package rlx
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native/collective"
+	"github.com/rlx-go/rlx/native/safetensors"
+)
+
+// isAlone reports whether no other rank trains the same model.
+func (t *Trainer) isAlone() bool { return t.layout().ranks() == 1 }
+
+// saveWholeFile writes the whole values of parameters and states to a file, which [Trainer.loadWholeFile] reads.
+// All ranks call it, and rank 0 writes.
+func (t *Trainer) saveWholeFile(ctx context.Context, name string) error {
+	values, err := t.Whole(ctx)
+	if err != nil || t.rank() > 0 {
+		return err
+	}
+	if err := safetensors.WriteFile(name, values, nil); err != nil {
+		return fmt.Errorf("save %s: %w", name, err)
+	}
+	return nil
+}
+
+func (t *Trainer) loadWholeFile(ctx context.Context, name string) error {
+	values, _, err := safetensors.ReadFile(name)
+	if err == nil {
+		err = t.LoadWhole(ctx, values)
+	}
+	if err != nil {
+		return fmt.Errorf("load %s: %w", name, err)
+	}
+	return nil
+}
+
+// ofFirstRank returns the number that rank 0 gives.
+func (t *Trainer) ofFirstRank(ctx context.Context, n int) (int, error) {
+	if t.isAlone() {
+		return n, nil
+	}
+	own, first := binary.LittleEndian.AppendUint64(nil, uint64(n)), make([]byte, 8)
+	err := t.mesh.World().Broadcast(ctx, ir.I64, 0, own, first)
+	return int(int64(binary.LittleEndian.Uint64(first))), err
+}
+
+// overRanks adds up a number of each rank, which it returns, and sums of the same names on all.
+func (t *Trainer) overRanks(ctx context.Context, sums map[string]float64, total float64) (float64, error) {
+	if t.isAlone() {
+		return total, nil
+	}
+	names := slices.Sorted(maps.Keys(sums))
+	own := binary.LittleEndian.AppendUint64(nil, math.Float64bits(total))
+	for _, name := range names {
+		own = binary.LittleEndian.AppendUint64(own, math.Float64bits(sums[name]))
+	}
+	all := make([]byte, len(own))
+	if err := t.mesh.World().AllReduce(ctx, ir.F64, collective.Sum, own, all); err != nil {
+		return total, fmt.Errorf("evaluation: %w", err)
+	}
+	for i, name := range names {
+		sums[name] = math.Float64frombits(binary.LittleEndian.Uint64(all[8*(i+1):]))
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(all)), nil
+}
