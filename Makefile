@@ -147,7 +147,7 @@ check-js:
 
 .PHONY: test-go
 test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
-	$(GO_TEST) -timeout 30m ./... # suites on devices in software take long where others work too
+	$(GO_TEST) -timeout 30m -json ./... | $(NODE) .ci/slowest.mjs # suites on devices in software take long where others work too
 	CGO_ENABLED=0 $(GO_TEST) -run=Missing ./native/metal ./internal/coreml/driver
 
 .PHONY: test-avx2
