@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runConformance } from './conformance.mjs';
-import { isLight, load } from './conformance-suite.mjs';
+import { isLight } from './conformance-light.mjs';
+import { load } from './conformance-suite.mjs';
 import { openDawn } from './rig/dawn.mjs';
 
 test('lavapipe passes the light modules of the conformance suite, f16 and subgroups among them', async () => {

@@ -1,4 +1,4 @@
-// The location of the conformance suite, and the part of it that runs on lavapipe.
+// The location of the conformance suite.
 
 import { readFile } from 'node:fs/promises';
 
@@ -9,6 +9,3 @@ export async function load(name) {
   const { buffer, byteOffset, byteLength } = await readFile(new URL(name, suiteFolder));
   return buffer.slice(byteOffset, byteOffset + byteLength);
 }
-
-/** Modules without large kernels, or with few: lavapipe takes seconds to compile one with tiles. */
-export const isLight = ({ name, bytes }) => bytes <= 32 << 10 && !name.startsWith('model ');

@@ -61,23 +61,30 @@ function describe({ name, passed, deviations, failures, milliseconds }) {
   ];
 }
 
-// runModule opens a program for each case, since each starts from a fresh state.
+// runModule opens one program for the cases of a module, so that each kernel is compiled once, unless the
+// program has states: a case starts from fresh ones.
 async function runModule(suite, { plan, code, cases }) {
   const file = await suite.load(suite.device ? plan : code), outcomes = [];
+  const open = () => openProgram(file, { drafts: false, ...suite.device && { device: suite.device } });
+  let program;
   for (const one of cases) {
     const outcome = { name: one.name, device: '', bySubgroups: 0, passed: 0, deviations: [], failures: [] }, start = performance.now();
     outcomes.push(outcome);
     try {
-      const program = await openProgram(file, { drafts: false, ...suite.device && { device: suite.device } });
+      program ??= await open();
       outcome.device = program.device.description;
       outcome.bySubgroups = Number(program.plan.requires.subgroup[1] > 0);
       await runCase(suite.values, program, one, outcome);
-      program.close();
     } catch (error) {
       outcome.failures.push(`${one.name}: ${error.message}`);
     }
+    if (outcome.failures.length > 0 || program?.plan.slots.some(({ role }) => role === 'state')) {
+      program?.close();
+      program = undefined;
+    }
     outcome.milliseconds = Math.round(performance.now() - start);
   }
+  program?.close();
   return outcomes;
 }
 

@@ -126,18 +126,19 @@ const digestEnv = "RLX_TEST_DIGEST"
 // emulatorEnv names a program that runs the test binary, such as an emulator.
 const emulatorEnv = "RLX_TEST_EMULATOR"
 
-// TestCoresDoNotChangeTheResult compares the bits of results on one, two and seven cores.
+// TestCoresDoNotChangeTheResult compares the bits of results on one, two and seven cores, in an emulator, where
+// each takes long, on one and seven.
 func TestCoresDoNotChangeTheResult(t *testing.T) {
 	if os.Getenv(digestEnv) != "" {
 		fmt.Printf("digest %x\n", resultDigest(t))
 		return
 	}
-	digests := map[string]string{}
-	for _, cores := range []string{"1", "2", "7"} {
-		again := []string{os.Args[0], "-test.run=^TestCoresDoNotChangeTheResult$"}
-		if emulator := os.Getenv(emulatorEnv); emulator != "" {
-			again = append([]string{emulator}, again...)
-		}
+	digests, counts := map[string]string{}, []string{"1", "7", "2"}
+	again := []string{os.Args[0], "-test.run=^TestCoresDoNotChangeTheResult$"}
+	if emulator := os.Getenv(emulatorEnv); emulator != "" {
+		again, counts = append([]string{emulator}, again...), counts[:2]
+	}
+	for _, cores := range counts {
 		cmd := exec.Command(again[0], again[1:]...)
 		cmd.Env = append(os.Environ(), digestEnv+"=1", "GOMAXPROCS="+cores)
 		out, err := cmd.CombinedOutput()
@@ -147,8 +148,11 @@ func TestCoresDoNotChangeTheResult(t *testing.T) {
 		}
 		digests[cores], _, _ = strings.Cut(digest, "\n")
 	}
-	if digests["1"] != digests["2"] || digests["1"] != digests["7"] {
-		t.Errorf("digests by cores: %v", digests)
+	for _, digest := range digests {
+		if digest != digests["1"] {
+			t.Errorf("digests by cores: %v", digests)
+			break
+		}
 	}
 }
 

@@ -2,8 +2,10 @@ package plansim_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -35,7 +37,6 @@ func TestFactorisationsOfManySizes(t *testing.T) {
 		{ops.OpTriangularSolve, &ops.TriangularAttrs{Lower: true, TransposeA: true}, [][]int{{2, 17, 17}, {2, 67, 17}}},
 		{ops.OpTriangularSolve, &ops.TriangularAttrs{Lower: true, UnitDiagonal: true}, [][]int{{64, 64}, {1, 64}}},
 		{ops.OpTriangularSolve, &ops.TriangularAttrs{LeftSide: true, TransposeA: true}, [][]int{{130, 130}, {130, 65}}},
-		{ops.OpTriangularSolve, &ops.TriangularAttrs{LeftSide: true, Lower: true}, [][]int{{530, 530}, {530, 2}}},
 		{ops.OpTriangularSolve, &ops.TriangularAttrs{LeftSide: true, UnitDiagonal: true}, [][]int{{300, 300}, {300, 2}}},
 		{ops.OpTriangularSolve, &ops.TriangularAttrs{Lower: true, TransposeA: true}, [][]int{{90, 90}, {2, 90}}},
 		{ops.OpTriangularSolve, &ops.TriangularAttrs{Lower: true}, [][]int{{90, 90}, {2, 90}}},
@@ -51,6 +52,38 @@ func TestFactorisationsOfManySizes(t *testing.T) {
 			names := checkSampleOn(t, inBytes(), c.op, ir.Sample{Attrs: c.attrs, In: in})
 			t.Log(names)
 		})
+	}
+}
+
+// TestTrianglesOfThreeBlocks evaluates the body of a solution that is halved twice, whose kernels are those of the
+// sizes of TestFactorisationsOfManySizes.
+func TestTrianglesOfThreeBlocks(t *testing.T) {
+	s := ir.Sample{Attrs: &ops.TriangularAttrs{LeftSide: true, Lower: true}}
+	for _, dims := range [][]int{{530, 530}, {530, 2}} {
+		s.In = append(s.In, numbersLike(ir.NewArray(ir.F64, dims...), 0))
+	}
+	addDiagonal(s.In[0], 530)
+	g, inputs, err := sampleGraph(ops.OpTriangularSolve, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := ir.Eval(g, inputs, ir.EvalOptions{Reference: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := passes.Run(g, passes.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(body.Nodes(), func(n *ir.Node) bool { return n.Op() == ops.OpTriangularSolve }) {
+		t.Fatalf("the solution is no body:\n%s", body)
+	}
+	got, err := ir.Eval(body, inputs, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := compare(got[0], want[0], 1e-12); diff != "" {
+		t.Error(diff)
 	}
 }
 

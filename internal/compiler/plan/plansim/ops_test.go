@@ -1,8 +1,12 @@
 package plansim_test
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -158,19 +162,33 @@ func checkRun(t *testing.T, session *plansim.Session, g *ir.Graph, inputs map[st
 	}
 }
 
-// plans are plans that a test has run, by their files: targets that differ in what a graph does not
-// use have equal ones.
-type plans map[string]bool
+// ran are the runs of this process: devices that differ in what a graph does not use have equal plans.
+var ran = runs{}
 
-// add reports whether the plan of a session is new.
-func (p plans) add(t *testing.T, s *plansim.Session) bool {
+// runs are hashes of plan files, which include the kernels, with their inputs.
+type runs map[[sha256.Size]byte]bool
+
+// add reports whether the run of a session with inputs is new.
+func (r runs) add(t *testing.T, s *plansim.Session, inputs map[string]*ir.Array) bool {
 	t.Helper()
 	file, err := plan.Encode(s.Plan())
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := p[string(file)]
-	p[string(file)] = true
+	hash := sha256.New()
+	hash.Write(file)
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		a := inputs[name]
+		fmt.Fprintln(hash, name, a.Type())
+		for _, numbers := range []any{a.F, a.I, a.C} {
+			if err := binary.Write(hash, binary.LittleEndian, numbers); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	key := [sha256.Size]byte(hash.Sum(nil))
+	seen := r[key]
+	r[key] = true
 	return !seen
 }
 
