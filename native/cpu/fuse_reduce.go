@@ -78,8 +78,8 @@ func (f *fuser) uncount(code []instr) {
 // kernel, which hides the latency of the operations.
 const accumulatorSets = 4
 
-// reduceWhole makes a kernel for all inner points that also folds the lanes; false where their
-// number is no multiple of the vector length or is too large.
+// reduceWhole makes a kernel for all inner points that also folds the lanes; false where they fill no
+// vectors or are too many.
 func (f *fuser) reduceWhole(p *phase, kind laneKind) bool {
 	inner := &f.n.inner
 	sets, width := accumulatorSets, kind.width()
@@ -87,7 +87,8 @@ func (f *fuser) reduceWhole(p *phase, kind laneKind) bool {
 		sets = 1
 	}
 	long := inner.row > blockLanes // too long for lane registers
-	if inner.rows != 1 || inner.row > maxBlockPoints || inner.row%(sets*width) != 0 {
+	overlap := inner.row%width != 0
+	if inner.rows != 1 || inner.row > maxBlockPoints || inner.row%(sets*width) != 0 && (sets > 1 || !mayOverlap(inner.row)) {
 		return false
 	}
 	s := f.segmentOf(kind)
@@ -115,6 +116,7 @@ func (f *fuser) reduceWhole(p *phase, kind laneKind) bool {
 	}
 	f.uncount(p.element)
 	p.element, p.whole = []instr{s.kernel()}, true
+	p.element[0].fused.kernels.Overlap = overlap
 	return true
 }
 

@@ -28,8 +28,8 @@ type boundPhase struct {
 	block, inner, element, unrolled, finish []op
 	tail, carry, total                      []op
 	merges                                  [][]op
-	// sweep does the work of unrolled several times; nil where it cannot.
-	sweep func(times, n int)
+	// sweep does the work of unrolled several times; nil, or false, where it cannot.
+	sweep func(times, n int) bool
 }
 
 func newMachine(n *nest, env *environment) *machine {
@@ -121,10 +121,12 @@ func (m *machine) innerSerial(p *phase, code *boundPhase, n int) {
 	m.initAccumulators(p, n)
 	m.inner.firstRow()
 	left, sums := m.inner.rows, sumBlocks{code: code, n: n}
-	if code.sweep != nil && n%jit.Width() == 0 {
+	if code.sweep != nil {
 		for left >= p.factor {
 			times := min(left, 2*fusion.SumBlockLen) / p.factor
-			code.sweep(times, n)
+			if !code.sweep(times, n) {
+				break
+			}
 			left -= times * p.factor
 			m.inner.setRow(m.inner.rows - left)
 			sums.add(times * p.factor)
