@@ -21,7 +21,7 @@ const (
 // those of the results, for after the reduction. It does nothing where operands are not whole arrays.
 func (p *nestArrays) transposeRows(name string, code *fusion.Code, outer, inner []int) (results []*fusion.Code, err error) {
 	n := product(inner)
-	if !jit.Available() || len(code.Stages) == 0 || len(code.Points) == 0 || n%jit.Width() == 0 || mayOverlap(n) || n < minTransposedRow || n > maxTransposedRow || product(outer) < minTransposedRows {
+	if !jit.Available() || len(code.Stages) == 0 || len(code.Points) == 0 || n%jit.Width() == 0 || n < minTransposedRow || n > maxTransposedRow || product(outer) < minTransposedRows {
 		return nil, nil
 	}
 	loads, ok := rowLoads(code, outer, inner)
