@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -27,12 +28,28 @@ func (n *nest) estimate() float64 {
 			width = float64(n.inner.points()) / max(steps, 1)
 		}
 		total += blocks * float64(n.inner.points()) * n.inner.coordinateCost()
-		total += blocks * (rows*price.of(p.inner, 1) + steps*price.of(p.element, width))
+		element := price
+		element.kernel /= float64(n.callsFor(p))
+		total += blocks * (rows*price.of(p.inner, 1) + steps*element.of(p.element, width))
 		for _, c := range p.merges { // merging the lanes
 			total += blocks * price.fold(c.code, width)
 		}
 	}
 	return total
+}
+
+// callsFor returns the number of inner points, or of rows of them, that a call of a phase's kernel does.
+func (n *nest) callsFor(p *phase) int {
+	times, last := n.unrolls(p), n.inner.scalars()
+	if times == 1 || len(last) > 1 {
+		return 1
+	}
+	for i := range p.element {
+		if !p.element[i].scalar && !p.element[i].fuses() {
+			return 1
+		}
+	}
+	return max(times, min(last[0].size, 2*fusion.SumBlockLen))
 }
 
 // coordinateCost returns the nanoseconds per lane of writing the coordinates along blocks that

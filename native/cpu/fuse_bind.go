@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
@@ -55,8 +56,9 @@ func (m *machine) bindFused(x *fused) op {
 }
 
 // bindTimes binds a kernel to its registers and tensors. The result runs it on n lanes, and where
-// its arrays have strides and the lanes fill vectors, several times, each time a stride further.
-func (m *machine) bindTimes(x *fused) func(times, n int) {
+// its arrays have strides, several times, each time a stride further. It does nothing and returns false
+// where it would have to run the last lanes by themselves more than once.
+func (m *machine) bindTimes(x *fused) func(times, n int) bool {
 	call := x.code.NewCall()
 	var tensors []boundAccess
 	var lanes []boundLanes
@@ -80,8 +82,18 @@ func (m *machine) bindTimes(x *fused) func(times, n int) {
 			call.Set(i, r.at)
 		}
 	}
-	width := call.Width()
-	return func(times, n int) {
+	width, kind := call.Width(), m.tailOf(x)
+	return func(times, n int) bool {
+		rest := n % width
+		if x.kernels.Overlap {
+			rest = 0
+		}
+		if rest > 0 && kind == extendedTail && extends(tensors, times, n+width-rest) {
+			n, rest = n+width-rest, 0
+		}
+		if rest > 0 && times > 1 {
+			return false
+		}
 		for i := range tensors {
 			t := &tensors[i]
 			at, length := t.at.first()*t.size, t.extent(n)*t.size
@@ -93,13 +105,99 @@ func (m *machine) bindTimes(x *fused) func(times, n int) {
 			}
 			call.Set(t.array, unsafe.Pointer(unsafe.SliceData(t.elems)))
 		}
-		full := n - n%width
+		full := n - rest
 		if full > 0 {
 			call.RunRows(times, full)
 		}
-		if full < n {
-			runTail(call, tensors, lanes, full, n-full)
+		switch {
+		case rest == 0:
+		case full > 0 && kind == repeatedTail && !overlaps(tensors):
+			runLast(call, tensors, lanes, n-width, width)
+		default:
+			runTail(call, tensors, lanes, full, rest)
 		}
+		return true
+	}
+}
+
+// tailKind is how a kernel computes the lanes after the last whole vector.
+type tailKind uint8
+
+const (
+	// copiedTail copies them through memory with room for a vector.
+	copiedTail tailKind = iota
+	// extendedTail computes further lanes, whose results nobody reads.
+	extendedTail
+	// repeatedTail computes the last vector of lanes, some of which are computed twice.
+	repeatedTail
+)
+
+// tailOf returns how a kernel computes its last lanes. Where it has accumulators in machine registers, or
+// writes what it reads, no lane may be computed twice.
+func (m *machine) tailOf(x *fused) tailKind {
+	if x.kernels.Accumulates() {
+		return copiedTail
+	}
+	kind := extendedTail
+	for _, a := range x.arrays {
+		switch {
+		case a.access != nil && a.access.at.run > 0, a.scalar && a.stores:
+			return copiedTail
+		case a.access != nil && a.stores:
+			kind = repeatedTail
+		}
+	}
+	if kind == extendedTail && m.n.wideInner {
+		return copiedTail // lanes after these may be live
+	}
+	for _, a := range x.arrays {
+		read := func(b fusedArray) bool { return b.access == nil && !b.stores && b.reg == a.reg }
+		if kind == repeatedTail && a.access == nil && a.stores && slices.ContainsFunc(x.arrays, read) {
+			return copiedTail
+		}
+	}
+	return kind
+}
+
+// extends reports whether n lanes of all arrays are in their buffers.
+func extends(tensors []boundAccess, times, n int) bool {
+	for i := range tensors {
+		t := &tensors[i]
+		if (t.at.first()+(times-1)*t.stride+n)*t.size > len(t.buf.data) {
+			return false
+		}
+	}
+	return true
+}
+
+// overlaps reports whether an array that is written shares memory with another.
+func overlaps(tensors []boundAccess) bool {
+	for i := range tensors {
+		t := &tensors[i]
+		from := uintptr(unsafe.Pointer(unsafe.SliceData(t.elems)))
+		for j := range tensors {
+			x := &tensors[j]
+			at := uintptr(unsafe.Pointer(unsafe.SliceData(x.elems)))
+			if t.stores && i != j && at < from+uintptr(len(t.elems)) && from < at+uintptr(len(x.elems)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// runLast computes the n lanes from the first on, which fill vectors.
+func runLast(call *jit.Call, tensors []boundAccess, lanes []boundLanes, first, n int) {
+	for i := range tensors {
+		t := &tensors[i]
+		call.Set(t.array, unsafe.Pointer(unsafe.SliceData(t.elems[first*t.size:])))
+	}
+	for _, r := range lanes {
+		call.Set(r.array, unsafe.Add(r.at, r.size*first))
+	}
+	call.Run(n)
+	for _, r := range lanes {
+		call.Set(r.array, r.at)
 	}
 }
 
@@ -107,6 +205,10 @@ func (m *machine) bindTimes(x *fused) func(times, n int) {
 func runTail(call *jit.Call, tensors []boundAccess, lanes []boundLanes, first, n int) {
 	for i := range tensors {
 		t := &tensors[i]
+		if at := uintptr(unsafe.Pointer(unsafe.SliceData(t.elems))) - uintptr(unsafe.Pointer(unsafe.SliceData(t.buf.data))); !t.stores && t.runs.Length == 0 && int(at)+(first+call.Width())*t.size <= len(t.buf.data) {
+			call.Set(t.array, unsafe.Pointer(unsafe.SliceData(t.elems[first*t.size:])))
+			continue
+		}
 		if !t.stores {
 			copy(t.tail, t.elems[first*t.size:])
 		}

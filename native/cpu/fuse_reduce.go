@@ -3,6 +3,7 @@ package cpu
 import (
 	"maps"
 	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
@@ -78,8 +79,8 @@ func (f *fuser) uncount(code []instr) {
 // kernel, which hides the latency of the operations.
 const accumulatorSets = 4
 
-// reduceWhole makes a kernel for all inner points that also folds the lanes; false where their
-// number is no multiple of the vector length or is too large.
+// reduceWhole makes a kernel for all inner points that also folds the lanes; false where they fill no
+// vectors or are too many.
 func (f *fuser) reduceWhole(p *phase, kind laneKind) bool {
 	inner := &f.n.inner
 	sets, width := accumulatorSets, kind.width()
@@ -87,7 +88,8 @@ func (f *fuser) reduceWhole(p *phase, kind laneKind) bool {
 		sets = 1
 	}
 	long := inner.row > blockLanes // too long for lane registers
-	if inner.rows != 1 || inner.row > maxBlockPoints || inner.row%(sets*width) != 0 {
+	overlap := inner.row%width != 0
+	if inner.rows != 1 || inner.row > maxBlockPoints || inner.row%(sets*width) != 0 && (sets > 1 || !mayOverlap(inner.row)) {
 		return false
 	}
 	s := f.segmentOf(kind)
@@ -115,6 +117,7 @@ func (f *fuser) reduceWhole(p *phase, kind laneKind) bool {
 	}
 	f.uncount(p.element)
 	p.element, p.whole = []instr{s.kernel()}, true
+	p.element[0].fused.kernels.Overlap = overlap
 	return true
 }
 
@@ -148,7 +151,26 @@ func (f *fuser) reduceBlocks(p *phase, kind laneKind) bool {
 		}
 	}
 	p.element = append(hoisted, one.kernel())
+	if len(hoisted) == 0 {
+		f.sweepInner(p, one)
+	}
 	return true
+}
+
+// sweepInner lets one call of a phase's kernel do the rows along the last coordinate of the inner points that
+// is not in the lanes.
+func (f *fuser) sweepInner(p *phase, s *segment) {
+	inner, rows := &f.n.inner, f.n.inner.scalars()
+	if len(p.inner) > 0 || inner.rows < 2 || inner.row > oneSetPoints() || inner.row%s.kind.width() != 0 && !mayOverlap(inner.row) {
+		return
+	}
+	last, x := rows[len(rows)-1], p.element[0].fused
+	if inner.row > blockLanes && f.n.usesLaneRegisters(x.arrays) || slices.ContainsFunc(x.arrays, func(a fusedArray) bool { return a.access == nil && a.reg == last.reg }) {
+		return
+	}
+	if steps := s.steps(last.reg, 1); steps != nil {
+		x.kernels.Strides, x.kernels.Overlap, p.sweeps = steps, inner.row%s.kind.width() != 0, true
+	}
 }
 
 // fitsRegisters reports whether several sets of accumulators and of an inner point's values
@@ -422,9 +444,17 @@ const (
 // points: the accumulators stay in registers between them, and short rows of lanes have less call
 // overhead.
 func (f *fuser) unroll(p *phase) {
-	inner := f.n.inner.scalars()
-	if f.n.wideInner || !p.loop || len(p.accumulators) == 0 || len(p.inner) > 0 || len(inner) == 0 {
-		return
+	if times := f.n.unrolls(p); times > 1 {
+		inner := f.n.inner.scalars()
+		f.unrolledKernel(p, inner[len(inner)-1].reg, times)
+	}
+}
+
+// unrolls returns the number of inner points for which a phase may be unrolled, 1 for none.
+func (n *nest) unrolls(p *phase) int {
+	inner := n.inner.scalars()
+	if n.wideInner || !p.loop || len(p.accumulators) == 0 || len(p.inner) > 0 || len(inner) == 0 {
+		return 1
 	}
 	last := inner[len(inner)-1]
 	loads := 0
@@ -433,16 +463,14 @@ func (f *fuser) unroll(p *phase) {
 		if in.kind == opLoad {
 			loads++
 		} else if in.readsAny(last.reg) {
-			return
+			return 1
 		}
 	}
 	times := maxUnroll
-	for times*loads > maxStreams || times > last.size || len(inner) > 1 && last.size%times != 0 {
+	for times > 1 && (times*loads > maxStreams || times > last.size || len(inner) > 1 && last.size%times != 0) {
 		times /= 2
 	}
-	if times > 1 {
-		f.unrolledKernel(p, last.reg, times)
-	}
+	return times
 }
 
 // unrolledKernel makes the kernel for the given number of points along a coordinate, which is

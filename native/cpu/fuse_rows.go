@@ -41,14 +41,24 @@ func (f *fuser) fuseSweep(before []instr) bool {
 	}
 	b.end()
 	steps, indirect, ok := b.strides()
-	if !ok || !sameKind(b.kernels) {
+	overlap := f.n.blockSpace().row%jit.Width() != 0
+	if !ok || !sameKind(b.kernels) || overlap && writesWhatItReads(b.arrays) {
 		return false
 	}
-	kernels := &jit.Rows{Kernels: b.kernels, Strides: steps, Counter: b.counter(), Indirect: indirect}
+	kernels := &jit.Rows{Kernels: b.kernels, Strides: steps, Counter: b.counter(), Indirect: indirect, Overlap: overlap}
 	f.n.failures = b.failures
 	f.n.rowKernel = []instr{{kind: opFused, fused: &fused{kernels: kernels, arrays: b.arrays}}}
 	f.n.phases = nil
 	return true
+}
+
+// writesWhatItReads reports whether kernels write a tensor that they read.
+func writesWhatItReads(arrays []fusedArray) bool {
+	return slices.ContainsFunc(arrays, func(a fusedArray) bool {
+		return a.access != nil && a.stores && slices.ContainsFunc(arrays, func(b fusedArray) bool {
+			return b.access != nil && !b.stores && b.access.buf == a.access.buf
+		})
+	})
 }
 
 // sameKind reports whether kernels have one lane width.
@@ -56,12 +66,16 @@ func sameKind(list []*jit.Kernel) bool {
 	return !slices.ContainsFunc(list, func(k *jit.Kernel) bool { return k.Long != list[0].Long })
 }
 
-// hasRows reports whether a nest has several rows, each a multiple of the vector length.
+// hasRows reports whether a nest has several rows, each of whole vectors, or of one that overlaps the one
+// before.
 func (n *nest) hasRows() bool {
 	s := n.blockSpace()
 	return n.outer.rows > 1 && (!n.wideInner || n.inner.rows == 1) &&
-		s.row <= maxRowLanes && s.row%jit.Width() == 0 && !n.rowAxis().long
+		s.row <= maxRowLanes && (s.row%jit.Width() == 0 || mayOverlap(s.row)) && !n.rowAxis().long
 }
+
+// mayOverlap reports whether a kernel can do rows of n lanes that fill no whole vectors.
+func mayOverlap(n int) bool { return jit.HasOverlap() && n > jit.Width() }
 
 // blockSpace returns the space that blocks run along.
 func (n *nest) blockSpace() *space {
@@ -146,7 +160,7 @@ func (b *rowBuilder) check(in *instr) bool {
 // loop adds a kernel over the lanes of a row.
 func (b *rowBuilder) loop(x *fused) bool {
 	row := b.n.blockSpace().row
-	if row%x.kernels.Width() != 0 || row > blockLanes && b.n.usesLaneRegisters(x.arrays) {
+	if row%x.kernels.Width() != 0 && (row%jit.Width() == 0 || !x.fitsOverlap()) || row > blockLanes && b.n.usesLaneRegisters(x.arrays) {
 		return false
 	}
 	for _, a := range x.arrays {
@@ -157,6 +171,16 @@ func (b *rowBuilder) loop(x *fused) bool {
 	b.end()
 	b.kernels, b.arrays = append(b.kernels, x.kernels.Kernels...), append(b.arrays, x.arrays...)
 	return true
+}
+
+// fitsOverlap reports whether a kernel may compute lanes twice: it is not unrolled and reads no lanes that it
+// writes.
+func (x *fused) fitsOverlap() bool {
+	return x.kernels.Width() <= jit.Width() && !slices.ContainsFunc(x.arrays, func(a fusedArray) bool {
+		return a.access == nil && !a.scalar && a.stores && slices.ContainsFunc(x.arrays, func(b fusedArray) bool {
+			return b.access == nil && !b.scalar && !b.stores && b.reg == a.reg
+		})
+	})
 }
 
 // end makes a kernel of the scalar code so far, which stores the results that later kernels

@@ -28,8 +28,8 @@ type boundPhase struct {
 	block, inner, element, unrolled, finish []op
 	tail, carry, total                      []op
 	merges                                  [][]op
-	// sweep does the work of unrolled several times; nil where it cannot.
-	sweep func(times, n int)
+	// sweep does the work of unrolled, or that of element, several times; nil, or false, where it cannot.
+	sweep func(times, n int) bool
 }
 
 func newMachine(n *nest, env *environment) *machine {
@@ -48,6 +48,9 @@ func newMachine(n *nest, env *environment) *machine {
 		}
 		if x := p.unrolled; len(x) > 0 && x[0].fused.kernels.Strides != nil {
 			b.sweep = m.bindTimes(x[0].fused)
+		}
+		if p.sweeps {
+			b.sweep = m.bindTimes(p.element[0].fused)
 		}
 		m.phases = append(m.phases, b)
 	}
@@ -121,10 +124,12 @@ func (m *machine) innerSerial(p *phase, code *boundPhase, n int) {
 	m.initAccumulators(p, n)
 	m.inner.firstRow()
 	left, sums := m.inner.rows, sumBlocks{code: code, n: n}
-	if code.sweep != nil && n%jit.Width() == 0 {
+	if code.sweep != nil {
 		for left >= p.factor {
 			times := min(left, 2*fusion.SumBlockLen) / p.factor
-			code.sweep(times, n)
+			if !code.sweep(times, n) {
+				break
+			}
 			left -= times * p.factor
 			m.inner.setRow(m.inner.rows - left)
 			sums.add(times * p.factor)
@@ -163,7 +168,17 @@ func (m *machine) innerVector(p *phase, code *boundPhase) {
 	m.initAccumulators(p, width)
 	m.inner.firstRow()
 	sums := sumBlocks{code: code, n: width}
+	if p.sweeps {
+		m.inner.setBlock(0, m.inner.row)
+		for row, along := 0, m.inner.vars[len(m.inner.scalar)-1].size; row < m.inner.rows; row += along {
+			m.inner.setRow(row)
+			code.sweep(along, m.inner.row)
+		}
+	}
 	for range m.inner.rows {
+		if p.sweeps {
+			break
+		}
 		runAll(code.inner, 1)
 		for from, n := 0, 0; from < m.inner.row; from += n {
 			element := code.element

@@ -63,6 +63,8 @@ type phase struct {
 	// whole means that element handles all inner points in one call and initialises the
 	// accumulators itself.
 	whole bool
+	// sweeps means that one call of element does several rows of inner points.
+	sweeps bool
 	// maxPoints is the maximum number of inner points for one call of the code.
 	maxPoints int
 	// unrolled, if not empty, does the work of inner and element for factor inner points,

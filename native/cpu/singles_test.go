@@ -188,9 +188,12 @@ func TestSinglesAreGraphs(t *testing.T) {
 
 // BenchmarkSingles runs ops alone, and those of PyTorch in turns with them, as [BenchmarkFamilies]
 // runs models.
-func BenchmarkSingles(b *testing.B) {
-	torch := startPython(b, "PyTorch", "peers/singles.py")
-	for _, j := range singles {
+func BenchmarkSingles(b *testing.B) { benchmarkPairs(b, singles, "peers/singles.py") }
+
+// benchmarkPairs runs jobs, and those of the same names of a script in turns with them.
+func benchmarkPairs(b *testing.B, jobs []job, script string) {
+	torch := startPython(b, "PyTorch", script)
+	for _, j := range jobs {
 		b.Run(j.name, func(b *testing.B) {
 			step := bindAny(b, compileGraphs(b, ir.Entry{Name: "run", Graph: j.graph(b)}))
 			least, theirs := math.Inf(1), math.Inf(1)

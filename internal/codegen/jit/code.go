@@ -12,7 +12,7 @@ import (
 type Code struct {
 	arrays, spillBytes int
 	width              int // lanes of an iteration
-	long               bool
+	long, overlap      bool
 	entry              unsafe.Pointer
 	memory             *asm.Code
 }
@@ -51,7 +51,7 @@ func (s *Set) Compile(r *Rows) *Code {
 	if s.byText == nil {
 		s.byText = map[string]*Code{}
 	}
-	c := &Code{spillBytes: room, width: r.Width(), long: r.Kernels[0].Long}
+	c := &Code{spillBytes: room, width: r.Width(), long: r.Kernels[0].Long, overlap: r.Overlap}
 	for _, k := range r.Kernels {
 		c.arrays += k.arrays
 	}
@@ -85,11 +85,13 @@ type Call struct {
 	args  []unsafe.Pointer
 	spill []uint32
 	rows  *int // remaining rows
+	// lastLanes has a bit for each lane of the last vector that the one before does not have.
+	lastLanes *uint64
 }
 
 // NewCall returns a call without arrays.
 func (c *Code) NewCall() *Call {
-	x := &Call{code: c, args: make([]unsafe.Pointer, firstArray+c.arrays), spill: make([]uint32, c.spillBytes/4+MaxLanes), rows: new(int)}
+	x := &Call{code: c, args: make([]unsafe.Pointer, firstArray+c.arrays), spill: make([]uint32, c.spillBytes/4+MaxLanes), rows: new(int), lastLanes: new(uint64)}
 	x.args[1], x.args[2] = unsafe.Pointer(&x.spill[0]), unsafe.Pointer(x.rows)
 	return x
 }
@@ -98,14 +100,17 @@ func (c *Code) NewCall() *Call {
 func (c *Call) Set(array int, at unsafe.Pointer) { c.args[firstArray+array] = at }
 
 // firstArray is the index of the first array in the arguments, after the lane mask, the spill
-// slots and the number of remaining rows.
-const firstArray = 3
+// slots, the number of remaining rows and the mask of the last vector.
+const firstArray = 4
 
 // MaxLanes is the maximum number of lanes of a vector.
 const MaxLanes = 16
 
 // masks is ones followed by zeros: a window of it is a lane mask.
 var masks = ones[uint32]()
+
+// overlapMasks is zeros followed by ones.
+var overlapMasks, longOverlapMasks = zeros[uint32](), zeros[uint64]()
 
 // longMasks is masks for 64-bit lanes.
 var longMasks = ones[uint64]()
@@ -115,6 +120,26 @@ func ones[T uint32 | uint64]() (m [2 * MaxLanes]T) {
 		m[i] = ^T(0)
 	}
 	return m
+}
+
+func zeros[T uint32 | uint64]() (m [2 * MaxLanes]T) {
+	for i := range MaxLanes {
+		m[MaxLanes+i] = ^T(0)
+	}
+	return m
+}
+
+// overlap sets the mask of the last vector, the first lanes of which are computed twice.
+func (c *Call) overlap(twice int) {
+	switch {
+	case simd.Has == simd.AVX512:
+		*c.lastLanes = ^uint64(0) << twice
+		c.args[firstArray-1] = unsafe.Pointer(c.lastLanes)
+	case c.code.long:
+		c.args[firstArray-1] = unsafe.Pointer(&longOverlapMasks[MaxLanes-twice])
+	default:
+		c.args[firstArray-1] = unsafe.Pointer(&overlapMasks[MaxLanes-twice])
+	}
 }
 
 // Width returns the lanes of an iteration.
@@ -137,6 +162,9 @@ func (c *Call) RunTail(n int) { c.run(n, n) }
 func (c *Call) run(n, active int) {
 	if *c.rows == 0 { // the code counts down
 		*c.rows = 1
+	}
+	if rest := n % c.code.width; c.code.overlap && rest > 0 {
+		c.overlap(c.code.width - rest)
 	}
 	if c.code.long {
 		c.args[0] = unsafe.Pointer(&longMasks[MaxLanes-active])

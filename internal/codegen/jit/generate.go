@@ -20,20 +20,23 @@ type generator struct {
 	width int   // lanes of a vector
 	temps []int // temporary registers of the current step
 	work  *step
+	// overlap is that of the rows.
+	overlap bool
 }
 
 // The arguments of the code: the mask of active lanes, spill slots, the number of remaining
-// rows, and the arrays.
+// rows, the mask of the last vector where rows overlap, and the arrays.
 const (
 	maskArgument = iota
 	spillArgument
 	rowsArgument
+	overlapArgument
 	arrayArgument = firstArray
 )
 
 // generate returns the code of rows and the size of its spill slots in bytes.
 func generate(r *Rows, level simd.Level) (text []byte, room int) {
-	g := &generator{}
+	g := &generator{overlap: r.Overlap}
 	g.at(level, r.Kernels[0].Long)
 	var begin asm.Label
 	g.Bind(&begin)
@@ -101,7 +104,11 @@ func (g *generator) loop() {
 	for _, r := range g.k.accumulators { // take their new values in the active lanes
 		g.moveMasked(g.locations[r.value].reg, g.locations[r.next].reg)
 	}
-	g.loopBack(g.width*max(1, g.k.stride), &start)
+	if lanes := g.width * max(1, g.k.stride); g.overlap {
+		g.overlapBack(lanes, &start)
+	} else {
+		g.loopBack(lanes, &start)
+	}
 }
 
 // section writes straight-line code that ends with the kept values in registers.

@@ -49,6 +49,16 @@ func (g *generator) loadLaneMask() {
 	}
 }
 
+// loadOverlapMask loads the mask of the lanes of the last vector that the one before does not have.
+func (g *generator) loadOverlapMask() {
+	g.loadPointer(scratch, overlapArgument)
+	if at := asm.At(scratch, 0); g.Wide {
+		g.VEX(asm.MaskIn, laneMask, 0, at, true)
+	} else {
+		g.Vector(asm.MoveIn, lastVector, 0, at)
+	}
+}
+
 // splatBits loads a constant into all lanes of a register.
 func (g *generator) splatBits(reg int, bits uint64) {
 	g.Vector(asm.Broadcast, reg, 0, asm.Constant(bits))

@@ -12,6 +12,8 @@
 package jit
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -355,6 +357,10 @@ type Rows struct {
 	// Counter is an array whose first element, of 32 bits, counts the rows; negative for
 	// none.
 	Counter int
+	// Overlap means that rows may have any number of lanes from [Rows.Width] on: the last lanes are those of a
+	// vector that overlaps the one before, whose lanes are computed twice, but change accumulators once.
+	// [HasOverlap] must be true, and no kernel may be unrolled or read what it writes.
+	Overlap bool
 	// Indirect lists arrays whose addresses depend on values that kernels of the row compute.
 	// [HasIndirect] must be true.
 	Indirect []Indirect
@@ -372,11 +378,16 @@ type Indirect struct {
 // One returns a single row of a kernel.
 func One(k *Kernel) *Rows { return &Rows{Kernels: []*Kernel{k}, Counter: -1} }
 
-// Width returns the lanes of an iteration: the length of a row must be a multiple of it.
+// Width returns the lanes of an iteration: the length of a row must be a multiple of it, unless rows overlap.
 func (r *Rows) Width() int {
 	width := 0
 	for _, k := range r.Kernels {
 		width = max(width, k.Width()*max(1, k.stride))
 	}
 	return width
+}
+
+// Accumulates reports whether a kernel of the row has accumulators.
+func (r *Rows) Accumulates() bool {
+	return slices.ContainsFunc(r.Kernels, func(k *Kernel) bool { return len(k.accumulators) > 0 })
 }

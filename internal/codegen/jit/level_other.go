@@ -13,5 +13,8 @@ func generate(*Rows, simd.Level) (text []byte, room int) { return nil, 0 }
 
 func hasRuns() bool { return false }
 
+// HasOverlap reports whether rows may end with a vector that overlaps the one before.
+func HasOverlap() bool { return false }
+
 // HasIndirect reports whether rows have indirect arrays.
 func HasIndirect() bool { return false }

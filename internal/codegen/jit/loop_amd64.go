@@ -29,6 +29,27 @@ func (g *generator) loopBack(lanes int, start *asm.Label) {
 	g.JumpIf(asm.Less, start)
 }
 
+// HasOverlap reports whether rows may end with a vector that overlaps the one before.
+func HasOverlap() bool { return true }
+
+// overlapBack is loopBack for any number of lanes from a vector's on.
+func (g *generator) overlapBack(lanes int, start *asm.Label) {
+	var done asm.Label
+	g.AddConst(asm.Register(index), lanes)
+	g.General(asm.Address, scratch, asm.At(index, lanes))
+	g.General(asm.Compare, scratch, asm.Register(lanesAll))
+	g.JumpIf(asm.Less, start)
+	g.JumpIf(asm.Equal, start)
+	g.General(asm.Compare, index, asm.Register(lanesAll))
+	g.JumpIf(asm.GreaterOrEqual, &done)
+	g.General(asm.Address, index, asm.At(lanesAll, -lanes))
+	if len(g.k.accumulators) > 0 {
+		g.loadOverlapMask()
+	}
+	g.Jump(start)
+	g.Bind(&done)
+}
+
 // HasIndirect reports whether rows have indirect arrays.
 func HasIndirect() bool { return true }
 

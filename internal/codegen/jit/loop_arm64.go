@@ -39,6 +39,11 @@ func (g *generator) loopBack(lanes int, start *asm.Label) {
 	g.JumpIf(asm.Greater, start)
 }
 
+// HasOverlap reports whether rows may end with a vector that overlaps the one before.
+func HasOverlap() bool { return false }
+
+func (g *generator) overlapBack(int, *asm.Label) {}
+
 // HasIndirect reports whether rows have indirect arrays.
 func HasIndirect() bool { return false }
 

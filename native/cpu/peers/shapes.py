@@ -1,0 +1,227 @@
+"""The jobs of BenchmarkShapes of package native/cpu, in PyTorch; as singles.py.
+
+    PYTHON=python3 GOMAXPROCS=1 OMP_NUM_THREADS=1 go test -run='^$' -bench=Shapes ./native/cpu
+"""
+import sys
+
+from serve import serve
+
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError:
+    print("PyTorch is not installed")
+    sys.exit(0)
+
+from singles import of
+
+
+def conv(batch, h, w, cin, out, groups, kernel, strides, dilations, planes, gradient):
+    def job():
+        form = torch.contiguous_format if planes else torch.channels_last
+        x = torch.rand(batch, cin, h, w).to(memory_format=form)
+        k = torch.rand(out, cin // groups, *kernel).to(memory_format=form)
+        pad = [(kernel[i] - 1) // 2 * dilations[i] for i in (0, 1)]
+
+        def run():
+            with torch.inference_mode():
+                F.conv2d(x, k, None, strides, pad, dilations, groups)
+
+        if not gradient:
+            return run
+        x.requires_grad_(), k.requires_grad_()
+
+        def both():
+            x.grad = k.grad = None
+            F.conv2d(x, k, None, strides, pad, dilations, groups).square().sum().backward()
+
+        return both
+
+    return job
+
+
+def conv1d(stride):
+    def job():
+        x, k = torch.rand(8, 30, 1000), torch.rand(40, 30, 9)
+        return lambda: F.conv1d(x, k, stride=stride, padding=4)
+
+    return job
+
+
+def mm(t, batch, m, n, k, transposed):
+    def job():
+        if t == torch.int32:
+            x, y = torch.randint(100, (batch, m, k), dtype=t), torch.randint(100, (batch, k, n), dtype=t)
+        else:
+            x, y = torch.rand(batch, m, k).to(t), torch.rand(batch, k, n).to(t)
+        if transposed:
+            y = y.mT.contiguous().mT
+        if batch == 1:
+            x, y = x[0], y[0]
+
+        def run():
+            with torch.inference_mode():
+                x @ y
+
+        return run
+
+    return job
+
+
+def two(f, a, b, dtype=torch.float32):
+    def job():
+        z = (torch.rand(*b) * (1 if dtype.is_floating_point else 1000)).to(dtype) + (0 if dtype.is_floating_point else 1)
+        return of(lambda x: f(x, z), *a, dtype=dtype)()
+
+    return job
+
+
+def ints(f, *dims):
+    def job():
+        x = torch.randint(1000, dims, dtype=torch.int32)
+        return lambda: f(x)
+
+    return job
+
+
+def ids(f, dims, many, below):
+    def job():
+        x, at = torch.rand(*dims), torch.randint(below, many)
+        return lambda: f(x, at)
+
+    return job
+
+
+def skewed():
+    x, at, u = torch.rand(1000, 16), torch.randint(3, (100_000,)), torch.rand(100_000, 16)
+    return lambda: x.index_add(0, at, u)
+
+
+def numbers():
+    x, at, u = torch.rand(1000), torch.arange(1 << 20) % 1000, torch.rand(1 << 20)
+    return lambda: x.index_add(0, at, u)
+
+
+def norm(f, *dims):
+    def job():
+        n = dims[-1]
+        s, b = torch.rand(n), torch.rand(n)
+        return of(lambda x: f(x, s, b), *dims)()
+
+    return job
+
+
+def layer(x, s, b):
+    return F.layer_norm(x, s.shape, s, b)
+
+
+def group():
+    x, s, b = torch.rand(8, 30, 32, 32).to(memory_format=torch.channels_last), torch.rand(30), torch.rand(30)
+    return lambda: F.group_norm(x, 5, s, b)
+
+
+def lstm():
+    n, h = 32, 256
+    x, hh, c, w, u, b = torch.rand(n, h), torch.rand(n, h), torch.rand(n, h), torch.rand(h, 4 * h), torch.rand(h, 4 * h), torch.rand(4 * h)
+
+    def step():
+        i, f, g, o = (torch.addmm(b, x, w) + hh @ u).chunk(4, 1)
+        c2 = i.sigmoid() * c + f.sigmoid() * g.tanh()
+        return c2, o.sigmoid() * c2.tanh()
+
+    return lambda: step()
+
+
+I, T = torch.int32, True
+JOBS = {
+    "conv nchw 3x3 3 to 17": conv(8, 32, 32, 3, 17, 1, (3, 3), (1, 1), (1, 1), True, False),
+    "conv nhwc 5x5 5 to 100": conv(8, 32, 32, 5, 100, 1, (5, 5), (1, 1), (1, 1), False, False),
+    "conv nhwc 1x7 17": conv(8, 32, 32, 17, 17, 1, (1, 7), (1, 1), (1, 1), False, False),
+    "conv nchw 7x1 17": conv(8, 32, 32, 17, 17, 1, (7, 1), (1, 1), (1, 1), True, False),
+    "conv nchw 3x3 100 batch 1": conv(1, 64, 64, 100, 100, 1, (3, 3), (1, 1), (1, 1), True, False),
+    "conv nhwc 3x3 stride 3 batch 64": conv(64, 14, 14, 32, 48, 1, (3, 3), (3, 3), (1, 1), False, False),
+    "conv nchw 5x5 stride 2": conv(4, 56, 56, 32, 64, 1, (5, 5), (2, 2), (1, 1), True, False),
+    "conv nchw dilated 3": conv(4, 40, 40, 24, 24, 1, (3, 3), (1, 1), (3, 3), True, False),
+    "conv nchw 4 groups": conv(4, 32, 32, 48, 48, 4, (3, 3), (1, 1), (1, 1), True, False),
+    "conv nhwc 32 groups": conv(4, 32, 32, 96, 96, 32, (3, 3), (1, 1), (1, 1), False, False),
+    "conv nhwc depthwise 50": conv(4, 33, 33, 50, 50, 50, (3, 3), (1, 1), (1, 1), False, False),
+    "conv nchw depthwise 50 stride 2": conv(4, 33, 33, 50, 50, 50, (3, 3), (2, 2), (1, 1), True, False),
+    "conv nchw depthwise 5x5": conv(4, 33, 33, 64, 64, 64, (5, 5), (1, 1), (1, 1), True, False),
+    "grad conv nhwc stride 2": conv(8, 28, 28, 32, 32, 1, (3, 3), (2, 2), (1, 1), False, True),
+    "grad conv nhwc 4 groups": conv(8, 28, 28, 32, 32, 4, (3, 3), (1, 1), (1, 1), False, True),
+    "grad conv nhwc depthwise stride 2": conv(4, 28, 28, 64, 64, 64, (3, 3), (2, 2), (1, 1), False, True),
+    "grad conv nchw 16 to 24": conv(8, 28, 28, 16, 24, 1, (3, 3), (1, 1), (1, 1), True, True),
+    "conv1d ncw 9": conv1d(1), "conv1d nwc 9 stride 2": conv1d(2),
+    "matmul 10000x30x20": mm(torch.float32, 1, 10000, 20, 30, False),
+    "matmul 8x8x50000": mm(torch.float32, 1, 8, 8, 50000, False),
+    "matmul 7x5000x300": mm(torch.float32, 1, 7, 5000, 300, False),
+    "matmul 1000x1000x3": mm(torch.float32, 1, 1000, 1000, 3, False),
+    "matmul 500 of 4x4": mm(torch.float32, 5000, 4, 4, 4, False),
+    "matmul 300 of 17x19x23": mm(torch.float32, 300, 17, 19, 23, False),
+    "matmul 64 of 64x64x32 transposed": mm(torch.float32, 64, 64, 64, 32, True),
+    "matmul 64 of 1x200x64": mm(torch.float32, 64, 1, 200, 64, False),
+    "matmul f64 300": mm(torch.float64, 1, 300, 300, 300, False),
+    "matmul i32 200": mm(torch.int32, 1, 200, 200, 200, False),
+    "matmul bf16 128x1000x300": mm(torch.bfloat16, 1, 128, 1000, 300, False),
+    "matmul bf16 1x4096x1024": mm(torch.bfloat16, 1, 1, 4096, 1024, False),
+    "matmul bf16 32 of 64x64": mm(torch.bfloat16, 32, 64, 64, 64, False),
+    "sum all": of(lambda x: x.sum(), 30, 31, 32, 33),
+    "sum 1 2 3": of(lambda x: x.sum((1, 2, 3)), 30, 31, 32, 33),
+    "sum 0 1 3": of(lambda x: x.sum((0, 1, 3)), 30, 31, 32, 33),
+    "sum 2": of(lambda x: x.sum(2), 30, 31, 32, 33),
+    "max 0 3": of(lambda x: x.amax((0, 3)), 30, 31, 32, 33),
+    "max 3": of(lambda x: x.amax(3), 30, 31, 32, 33),
+    "max 10000x7": of(lambda x: x.amax(1), 100000, 7),
+    "argmax 1000x1000": of(lambda x: x.argmax(1), 1000, 1000),
+    "argmax 1000x1000 axis 0": of(lambda x: x.argmax(0), 1000, 1000),
+    "variance 1000x777": of(lambda x: x.var(1, correction=0), 1000, 777),
+    "sum f64 1000x1000": of(lambda x: x.sum(1), 1000, 1000, dtype=torch.float64),
+    "sum i32 1000x1000": ints(lambda x: x.sum(1, dtype=I), 1000, 1000),
+    "cumsum i32 100x10000": ints(lambda x: x.cumsum(1, dtype=I), 100, 10000),
+    "cumsum 1M": of(lambda x: x.cumsum(0), 1 << 20),
+    "cummax 512x2000": of(lambda x: x.cummax(1).values, 512, 2000),
+    "sort 1000x100": of(lambda x: x.sort(1), 1000, 100),
+    "sort 10000x10": of(lambda x: x.sort(1), 10000, 10),
+    "sort f64 100k": of(lambda x: x.sort(), 100000, dtype=torch.float64),
+    "top 5 of 1000x1000": of(lambda x: x.topk(5, 1), 1000, 1000),
+    "top 100 of 50000": of(lambda x: x.topk(100), 50000),
+    "take 20k of 1000x7": ids(lambda x, i: x[i], (1000, 7), (20000,), 1000),
+    "take columns 300 of 1000x1000": ids(lambda x, i: x.index_select(1, i), (1000, 1000), (300,), 1000),
+    "take along axis 1000x500": ids(lambda x, i: x.gather(1, i), (1000, 500), (1000, 200), 500),
+    "scatter skewed 100k to 1000x16": skewed, "scatter 1M numbers to 1000": numbers,
+    "layer norm 1000x333": norm(layer, 1000, 333), "layer norm 10000x17": norm(layer, 10000, 17), "layer norm 16x50000": norm(layer, 16, 50000),
+    "rms norm 1000x777": norm(lambda x, s, b: F.rms_norm(x, s.shape, s), 1000, 777),
+    "group norm 8x32x32x30": group,
+    "softmax 20000x10": of(lambda x: x.softmax(1), 20000, 10), "softmax 16x50000": of(lambda x: x.softmax(1), 16, 50000),
+    "softmax 1000x333 axis 0": of(lambda x: x.softmax(0), 1000, 333),
+    "log sum exp 2000x500": of(lambda x: x.logsumexp(1), 2000, 500),
+    "concatenate axis 0": two(lambda x, z: torch.cat([x, z]), (500, 999), (300, 999)),
+    "concatenate 3 and 5 of 50000 axis 1": two(lambda x, z: torch.cat([x, z], 1), (50000, 3), (50000, 5)),
+    "pad 100x99x31": of(lambda x: F.pad(x, (1, 1, 2, 2)), 100, 99, 31),
+    "pad planes": of(lambda x: F.pad(x, (1, 1, 1, 1)), 8, 32, 30, 30),
+    "transpose 1000x333": of(lambda x: x.mT.contiguous(), 1000, 333),
+    "transpose 0 2 3 1 of 8x3x100x100": of(lambda x: x.permute(0, 2, 3, 1).contiguous(), 8, 3, 100, 100),
+    "transpose 0 3 1 2 of 8x100x100x3": of(lambda x: x.permute(0, 3, 1, 2).contiguous(), 8, 100, 100, 3),
+    "transpose bf16 1000x1000": of(lambda x: x.mT.contiguous(), 1000, 1000, dtype=torch.bfloat16),
+    "slice stride 2": of(lambda x: x[:, ::2].contiguous(), 1000, 1000),
+    "reverse 1000x1000": of(lambda x: x.flip(1), 1000, 1000),
+    "tile 3x4 of 300x100": of(lambda x: x.repeat(3, 4), 300, 100),
+    "tanh exp erf 1M": of(lambda x: x.tanh().exp_().erf_(), 1 << 20),
+    "sin 1M": of(torch.sin, 1 << 20), "log 1M": of(torch.log, 1 << 20), "sqrt 1M": of(torch.sqrt, 1 << 20),
+    "pow 1M": two(torch.pow, (1 << 20,), (1 << 20,)),
+    "exp f64 1M": of(torch.exp, 1 << 20, dtype=torch.float64), "sin f64 1M": of(torch.sin, 1 << 20, dtype=torch.float64), "tanh f64 1M": of(torch.tanh, 1 << 20, dtype=torch.float64),
+    "divide 1000x1001 by column": two(lambda x, z: x / z, (1000, 1001), (1000, 1)),
+    "remainder i32 1M": two(lambda x, z: x.fmod(z), (1 << 20,), (1 << 20,), I),
+    "max pool nchw 2x2": of(lambda x: F.max_pool2d(x, 2), 8, 32, 64, 64),
+    "lstm step 32x256": lstm,
+    "fft 1000x1000": of(torch.fft.fft, 1000, 1000, dtype=torch.complex64),
+    "fft 1000x16": of(torch.fft.fft, 10000, 16, dtype=torch.complex64),
+    "fft 1M": of(torch.fft.fft, 1 << 20, dtype=torch.complex64),
+    "rfft 64x4096": of(torch.fft.rfft, 64, 4096),
+    "convert f32 to bf16": of(lambda x: x.to(torch.bfloat16), 1 << 20),
+    "sum bf16 1000x1000": of(lambda x: x.sum(1), 1000, 1000, dtype=torch.bfloat16),
+    "softmax bf16 1000x500": of(lambda x: x.softmax(1), 1000, 500, dtype=torch.bfloat16),
+}
+
+if __name__ == "__main__":
+    serve(JOBS)
