@@ -256,6 +256,22 @@ describe('training', () => {
     assert.notDeepEqual(after['linear0/lora_B/weight'].data, before['linear0/lora_B/weight'].data);
   });
 
+  test('a loss of some rows at a time has the value and the steps of that of whole logits', async (t) => {
+    const made = (loss) => graph('rows', (b) => {
+      nn.train(b);
+      const h = b.input('x', 'f32', [16, 4]), y = b.input('labels', 'i32', [16]);
+      b.output('loss', nn.lora(b, { rank: 2 }, () => loss(h, y)));
+    });
+    const options = { ignored: [0], labelSmoothing: 0.1 }, losses = [];
+    for (const model of [made((h, y) => nn.linear(h, 3).mul(1 / 2).tanh().mul(2).crossEntropyLoss(y, undefined, options)), ...[0, 5].map((rows) => made((h, y) => nn.linearCrossEntropy(h, y, 3, { ...options, softcap: 2, ...rows && { rows } })))]) {
+      const trainer = await train(model, { optimizer: { kind: 'sgd' }, rate: 0.5, on: 'cpu' });
+      t.after(() => trainer.program.close());
+      await trainer.run({ steps: 4, every: 4, batches: () => ({ x, labels }), onProgress: (p) => losses.push(p.losses) });
+    }
+    assert.ok(losses[0][3] < losses[0][0]);
+    for (const other of losses.slice(1)) losses[0].forEach((y, i) => assert.ok(Math.abs(y - other[i]) < 1e-5, `${losses}`));
+  });
+
   test('blocks as a loop and with checkpoints give what unrolled blocks give', async (t) => {
     const block = (x) => nn.transformerBlock(x, 2, { name: nn.here, hidden: 8 });
     const made = (options) => graph('blocks', (b) => b.output('y', nn.stack(b.input('x', 'f32', [4, 4]), 'h', 3, block, options)));

@@ -113,6 +113,12 @@ func (m *Model) Decoder(b *ir.Builder, tokens ir.Value, o ...lm.DecoderOptions) 
 	return logits
 }
 
+// Loss is [lm.Loss] with the weights in the file's storage format.
+func (m *Model) Loss(b *ir.Builder, tokens, next ir.Value, o ...lm.LossOptions) (loss ir.Value) {
+	nn.Stored(b, m.Weights.Storage, func() { loss = lm.Loss(b, m.Config, tokens, next, o...) })
+	return loss
+}
+
 // Setter is a program, which has parameters.
 type Setter interface {
 	Set(ctx context.Context, name string, t native.Tensor) error

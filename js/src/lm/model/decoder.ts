@@ -4,10 +4,11 @@ import type { Value } from '../../graph/builder.js';
 import { attend } from '../../nn/attention.js';
 import { residual } from '../../nn/context.js';
 import { normal } from '../../nn/initial.js';
-import { embedding, linear } from '../../nn/linear.js';
+import { embedding, linear, type LinearOptions } from '../../nn/linear.js';
 import { layerNorm, rmsNorm } from '../../nn/norm.js';
 import { positionalEmbedding } from '../../nn/position.js';
 import { stack } from '../../nn/stack.js';
+import { linearCrossEntropy, type LinearCrossEntropyOptions } from '../../nn/vocabulary.js';
 import { checkOptions, RlxError } from '../../values/errors.js';
 import { checkConfig, type Config, isWindowed, ropeOf } from './config.js';
 import { familyOf, type Names } from './family.js';
@@ -34,8 +35,8 @@ export interface DecoderOptions {
  */
 export function decoder(tokens: Value, config: Config, options?: DecoderOptions): Value {
   checkOptions('lm.decoder', options, 'last at context checkpoint');
-  const c = checkConfig(config), { last, at, context = c.context, checkpoint } = options ?? {}, d = new Decoder(c, context);
-  let x = stack(d.embed(tokens), d.names.blocks, c.layers, (y, layer) => d.block(layer, y), { ...checkpoint && { checkpoint } });
+  const { last, at } = options ?? {}, d = new Decoder(checkConfig(config), options?.context);
+  let x = d.features(tokens, options?.checkpoint);
   if (at) {
     if (x.shape.length !== 3 || at.dtype !== 'i32' || `${at.shape}` !== `${x.shape[0]}`) {
       throw new RlxError('shape', `lm.decoder: tokens are [${tokens.shape}] and at ${at.dtype}[${at.shape}]: they must be [sequences, time] and i32[sequences]`, { op: 'lm.decoder' });
@@ -49,14 +50,39 @@ export function decoder(tokens: Value, config: Config, options?: DecoderOptions)
   return d.logits(d.norm(d.names.final, x));
 }
 
+/** Options of {@link loss}. */
+export interface LossOptions extends Pick<DecoderOptions, 'context' | 'checkpoint'>, Pick<LinearCrossEntropyOptions, 'ignored' | 'reduction' | 'rows'> {}
+
+/**
+ * The cross entropy of `next`, integers [..., time], for the tokens before them: that of the logits of {@link decoder}, of which only those
+ * of some tokens exist at a time (`nn.linearCrossEntropy`).
+ */
+export function loss(tokens: Value, next: Value, config: Config, options?: LossOptions): Value {
+  checkOptions('lm.loss', options, 'context checkpoint ignored reduction rows');
+  const { context, checkpoint, ...rest } = options ?? {}, c = checkConfig(config), d = new Decoder(c, context);
+  const x = d.norm(d.names.final, d.features(tokens, checkpoint));
+  return linearCrossEntropy(x, next, c.vocabulary, { ...d.headOptions, ...c.logitSoftcap && { softcap: c.logitSoftcap }, ...rest });
+}
+
 /** Builds a decoder by the names of a family. */
 class Decoder {
   readonly c: Config;
   readonly names: Names;
 
-  constructor(c: Config, private readonly positions: number) {
+  constructor(c: Config, private readonly positions = c.context) {
     this.c = c;
     this.names = familyOf(c.architecture).names;
+  }
+
+  /** The result of the blocks. */
+  features(tokens: Value, checkpoint?: boolean): Value {
+    return stack(this.embed(tokens), this.names.blocks, this.c.layers, (x, layer) => this.block(layer, x), { ...checkpoint && { checkpoint } });
+  }
+
+  /** The options of the layer of the logits. */
+  get headOptions(): LinearOptions {
+    const { c, names: n } = this;
+    return { name: n.head, noBias: true, init: normal(0, 0.02), ...c.tied && { tied: `${n.embedding}/weight` } };
   }
 
   embed(tokens: Value): Value {
@@ -136,8 +162,8 @@ class Decoder {
 
   /** The scores of the vocabulary. */
   logits(x: Value): Value {
-    const { c, names: n } = this, cap = c.logitSoftcap || 0;
-    const y = linear(x, c.vocabulary, { name: n.head, noBias: true, init: normal(0, 0.02), ...c.tied && { tied: `${n.embedding}/weight` } });
+    const { c } = this, cap = c.logitSoftcap || 0;
+    const y = linear(x, c.vocabulary, this.headOptions);
     return cap ? y.mul(1 / cap).tanh().mul(cap) : y;
   }
 }
