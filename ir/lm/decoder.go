@@ -232,26 +232,50 @@ func (d *decoder) feed(x ir.Value) ir.Value {
 	return d.linear(d.down, h, d.Width, d.MLPBias)
 }
 
+// queueBlock is the number of tokens that an expert processes at a time.
+const queueBlock = 32
+
 // mixture returns the sum of the results of the best experts of each token by the softmax of the router's
-// scores, normalised to sum to 1 (Jiang et al., Mixtral of Experts). Every expert is computed for every
-// token: the cost is that of all experts, not of those chosen.
+// scores, normalised to sum to 1 (Jiang et al., Mixtral of Experts). Each expert has a queue of the tokens that
+// chose it, in blocks; empty blocks are not computed, nor are the weights of experts read that no token chose.
 func (d *decoder) mixture(x ir.Value) ir.Value {
 	b := d.Builder
-	scores := d.linear(d.router, x, d.Experts, false)
+	tokens, ok := x.Shape()[:max(x.Rank()-1, 0)].Size().Const()
+	if b.Err() == nil && !ok {
+		b.Failf("lm.decoder", []ir.Value{x}, ir.Errorf(ir.ErrSymbol, "x is %s: a model with experts must have a constant number of tokens", x.Type()))
+	}
+	if b.Err() != nil || tokens == 0 {
+		return x
+	}
+	rows := ops.Reshape(b, x, ir.N(tokens), ir.N(d.Width))
+	scores := d.linear(d.router, rows, d.Experts, false)
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	best, chosen := ops.TopK(b, scores, ops.TopKAttrs{K: d.ExpertsPerToken, Axis: -1})
-	shares := ops.Mul(b, ops.ExpandDims(b, ops.Softmax(b, best, -1), -1), ops.OneHot(b, chosen, ir.N(d.Experts), x.DType()))
-	shares = ops.ReduceSum(b, shares, -2)
-	y := ops.ZerosLike(b, x)
+	size := min(tokens, queueBlock)
+	blocks := (tokens + size - 1) / size
+	all := d.Experts * blocks * size
+	shares, chosen, slots, _ := ops.MoERoute(b, scores, ops.MoERouteAttrs{K: d.ExpertsPerToken, Capacity: blocks * size, Normalize: true})
+	queues := ops.Reshape(b, ops.MoEDispatch(b, rows, slots, ir.N(all)), ir.Dims(d.Experts, blocks, size, d.Width)...)
+	lengths := ops.ReduceSum(b, ops.OneHot(b, chosen, ir.N(d.Experts), ir.I32), 0, 1)
+	starts := ops.Mul(b, ops.Iota(b, ir.I32, 1, ir.Dims(d.Experts, blocks)...), ops.Const(b, ir.I32, float64(size)))
+	active := ops.Gt(b, ops.ExpandDims(b, lengths, 1), starts)
+	var parts []ir.Value
 	for e := range d.Experts {
-		share := ops.SliceAxis(b, shares, -1, ir.N(e), ir.N(1))
+		of := func(v ir.Value) ir.Value {
+			return ops.Reshape(b, ops.SliceAxis(b, v, 0, ir.N(e), ir.N(1)), v.Shape()[1:]...)
+		}
 		b.Scope(d.experts+"/"+strconv.Itoa(e), func() {
-			y = ops.Add(b, y, ops.Mul(b, share, d.feed(x)))
+			parts = append(parts, nn.ActiveBlocks(b, of(queues), of(active), func(b *ir.Builder, x ir.Value) ir.Value {
+				return (&decoder{b, d.Config, d.names, d.span}).feed(x)
+			}))
 		})
 	}
-	return y
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	y := ops.Reshape(b, ops.Concatenate(b, 0, parts...), ir.Dims(all, d.Width)...)
+	return ops.Reshape(b, ops.MoECombine(b, y, shares, slots), x.Shape()...)
 }
 
 // logits returns the scores of the vocabulary.

@@ -149,7 +149,9 @@ func (l *rowLoss) inParts(list []ir.Value, parts, size, rows int) ir.Value {
 	}
 	_, ys := ops.Scan(b, ops.Loop{
 		Consts: consts, Xs: xs,
-		Body: func(b *ir.Builder, consts, _, xs []ir.Value) (next, ys []ir.Value) { return nil, l.recomputed(b, consts, xs) },
+		Body: func(b *ir.Builder, consts, _, xs []ir.Value) (next, ys []ir.Value) {
+			return nil, l.recomputed(b, consts, xs)
+		},
 	})
 	if b.Err() != nil {
 		return ir.Value{}

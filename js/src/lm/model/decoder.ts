@@ -7,7 +7,7 @@ import { normal } from '../../nn/initial.js';
 import { embedding, linear, type LinearOptions } from '../../nn/linear.js';
 import { layerNorm, rmsNorm } from '../../nn/norm.js';
 import { positionalEmbedding } from '../../nn/position.js';
-import { stack } from '../../nn/stack.js';
+import { activeBlocks, stack } from '../../nn/stack.js';
 import { linearCrossEntropy, type LinearCrossEntropyOptions } from '../../nn/vocabulary.js';
 import { checkOptions, RlxError } from '../../values/errors.js';
 import { checkConfig, type Config, isWindowed, ropeOf } from './config.js';
@@ -63,6 +63,9 @@ export function loss(tokens: Value, next: Value, config: Config, options?: LossO
   const x = d.norm(d.names.final, d.features(tokens, checkpoint));
   return linearCrossEntropy(x, next, c.vocabulary, { ...d.headOptions, ...c.logitSoftcap && { softcap: c.logitSoftcap }, ...rest });
 }
+
+/** The number of tokens that an expert processes at a time. */
+const queueBlock = 32;
 
 /** Builds a decoder by the names of a family. */
 class Decoder {
@@ -150,14 +153,22 @@ class Decoder {
 
   /**
    * The sum of the results of the best experts of each token by the softmax of the router's scores, normalised to sum to 1 (Jiang
-   * et al., Mixtral of Experts). Every expert is computed for every token.
+   * et al., Mixtral of Experts). Each expert has a queue of the tokens that chose it, in blocks; empty blocks are not computed, nor are
+   * the weights of experts read that no token chose.
    */
   #mixture(x: Value): Value {
-    const { c, names: n } = this, experts = c.experts!;
-    const [best, chosen] = this.#linear(n.router!, x, experts).topK({ k: c.expertsPerToken!, axis: -1 });
-    const shares = best.softmax(-1).expandDims(-1).mul(chosen.oneHot({ classes: [experts], dtype: x.dtype as 'f32' })).sum([-2]);
-    const parts = shares.split({ axis: -1, sizes: Array<number>(experts).fill(1) });
-    return parts.map((share, e) => x.builder.scope(`${n.experts}/${e}`, () => share.mul(this.#feed(x)))).reduce((sum, part) => sum.add(part));
+    const { c, names: n } = this, experts = c.experts!, width = c.width, { builder: b } = x;
+    const tokens = x.shape.slice(0, -1).reduce<number>((product, d) => product * (d as number), 1);
+    if (Number.isNaN(tokens)) throw new RlxError('symbol', `lm.decoder: x is [${x.shape}]: a model with experts must have a constant number of tokens`, { op: 'lm.decoder' });
+    const rows = x.reshape([tokens, width]);
+    const size = Math.min(tokens, queueBlock), blocks = Math.ceil(tokens / size), all = experts * blocks * size;
+    const [shares, chosen, slots] = this.#linear(n.router!, rows, experts).moeRoute({ k: c.expertsPerToken!, capacity: blocks * size, normalize: true });
+    const queues = rows.moeDispatch(slots, [all]).reshape([experts, blocks, size, width]);
+    const starts = b.iota({ dtype: 'i32', axis: 1, shape: [experts, blocks] }).mul(size);
+    const active = chosen.oneHot({ classes: [experts], dtype: 'i32' }).sum([0, 1]).expandDims(1).gt(starts);
+    const of = (v: Value, e: number) => v.slice({ start: v.shape.map((_, i) => i ? 0 : e), size: [1, ...v.shape.slice(1) as number[]], stride: v.shape.map(() => 1) }).reshape(v.shape.slice(1));
+    const parts = Array.from({ length: experts }, (_, e) => b.scope(`${n.experts}/${e}`, () => activeBlocks(of(queues, e), of(active, e), (y) => this.#feed(y))));
+    return b.concatenate(parts, 0).reshape([all, width]).moeCombine(shares, slots).reshape(x.shape);
   }
 
   /** The scores of the vocabulary. */
