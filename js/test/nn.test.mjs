@@ -272,6 +272,23 @@ describe('training', () => {
     for (const other of losses.slice(1)) losses[0].forEach((y, i) => assert.ok(Math.abs(y - other[i]) < 1e-5, `${losses}`));
   });
 
+  test('blocks that are not active are 0', async (t) => {
+    for (const n of [1, 4]) {
+      const block = (x) => nn.linear(x, 4).tanh(), active = Int32Array.from({ length: n }, (_, i) => (i + 1) % 2);
+      const made = (f) => graph('g', (b) => b.output('y', f(b.input('x', 'f32', [n, 2, 4]), b.input('active', 'i32', [n]).ne(0))));
+      const results = [];
+      for (const g of [made((x, on) => nn.activeBlocks(x, on, block)), made((x, on) => block(x).mul(on.convert('f32').reshape([n, 1, 1])))]) {
+        const s = await program({ entries: { f: g } }, { on: 'cpu' });
+        t.after(() => s.close());
+        await s.load(initialParams(g, {}, 7));
+        await s.run('f', { x: x.slice(0, n * 8), active });
+        results.push(await s.read('y'));
+      }
+      assert.ok(results[1].some((y) => y !== 0));
+      results[0].forEach((y, i) => assert.ok(Math.abs(y - results[1][i]) < 1e-6));
+    }
+  });
+
   test('blocks as a loop and with checkpoints give what unrolled blocks give', async (t) => {
     const block = (x) => nn.transformerBlock(x, 2, { name: nn.here, hidden: 8 });
     const made = (options) => graph('blocks', (b) => b.output('y', nn.stack(b.input('x', 'f32', [4, 4]), 'h', 3, block, options)));
