@@ -232,8 +232,12 @@ func (d *decoder) feed(x ir.Value) ir.Value {
 	return d.linear(d.down, h, d.Width, d.MLPBias)
 }
 
-// queueBlock is the number of tokens that an expert processes at a time.
-const queueBlock = 32
+// The tokens of an expert are in blocks of an eighth of all tokens, but of leastQueueBlock at least: a larger block is
+// computed in part for nothing, and each reads the weights.
+const (
+	leastQueueBlock = 32
+	queueBlocks     = 8
+)
 
 // mixture returns the sum of the results of the best experts of each token by the softmax of the router's
 // scores, normalised to sum to 1 (Jiang et al., Mixtral of Experts). Each expert has a queue of the tokens that
@@ -252,7 +256,7 @@ func (d *decoder) mixture(x ir.Value) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	size := min(tokens, queueBlock)
+	size := min(tokens, max(leastQueueBlock, (tokens+queueBlocks-1)/queueBlocks))
 	blocks := (tokens + size - 1) / size
 	all := d.Experts * blocks * size
 	shares, chosen, slots, _ := ops.MoERoute(b, scores, ops.MoERouteAttrs{K: d.ExpertsPerToken, Capacity: blocks * size, Normalize: true})

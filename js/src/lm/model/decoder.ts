@@ -64,8 +64,11 @@ export function loss(tokens: Value, next: Value, config: Config, options?: LossO
   return linearCrossEntropy(x, next, c.vocabulary, { ...d.headOptions, ...c.logitSoftcap && { softcap: c.logitSoftcap }, ...rest });
 }
 
-/** The number of tokens that an expert processes at a time. */
-const queueBlock = 32;
+/**
+ * The tokens of an expert are in blocks of an eighth of all tokens, but of `leastQueueBlock` at least: a larger block is computed in part
+ * for nothing, and each reads the weights.
+ */
+const leastQueueBlock = 32, queueBlocks = 8;
 
 /** Builds a decoder by the names of a family. */
 class Decoder {
@@ -161,7 +164,7 @@ class Decoder {
     const tokens = x.shape.slice(0, -1).reduce<number>((product, d) => product * (d as number), 1);
     if (Number.isNaN(tokens)) throw new RlxError('symbol', `lm.decoder: x is [${x.shape}]: a model with experts must have a constant number of tokens`, { op: 'lm.decoder' });
     const rows = x.reshape([tokens, width]);
-    const size = Math.min(tokens, queueBlock), blocks = Math.ceil(tokens / size), all = experts * blocks * size;
+    const size = Math.min(tokens, Math.max(leastQueueBlock, Math.ceil(tokens / queueBlocks))), blocks = Math.ceil(tokens / size), all = experts * blocks * size;
     const [shares, chosen, slots] = this.#linear(n.router!, rows, experts).moeRoute({ k: c.expertsPerToken!, capacity: blocks * size, normalize: true });
     const queues = rows.moeDispatch(slots, [all]).reshape([experts, blocks, size, width]);
     const starts = b.iota({ dtype: 'i32', axis: 1, shape: [experts, blocks] }).mul(size);
