@@ -36,33 +36,15 @@ var plain = map[nn.Activation]func(b *ir.Builder, x ir.Value) ir.Value{
 // [Config.Check] and of the layers.
 func Decoder(b *ir.Builder, c Config, tokens ir.Value, o ...DecoderOptions) ir.Value {
 	const op ir.Op = "lm.decoder"
-	if !b.Require(op, "input", tokens.Valid()) {
-		return ir.Value{}
-	}
-	if err := c.Check(); err != nil {
-		b.Failf(op, []ir.Value{tokens}, err)
-		return ir.Value{}
-	}
 	var opts DecoderOptions
 	if len(o) > 0 {
 		opts = o[0]
 	}
-	if opts.Context < 0 {
-		b.Failf(op, []ir.Value{tokens}, ir.Attrf("Context is %d: it must not be negative", opts.Context))
+	d, x, ok := features(b, op, c, tokens, opts.Context, opts.Checkpoint)
+	if !ok {
 		return ir.Value{}
 	}
-	f, _ := familyOf(c.Architecture)
-	span := cmp.Or(opts.Context, c.Context)
-	d := &decoder{b, c, f.names, span}
-	x := d.embed(tokens)
-	layer := 0
-	x = nn.Stack(b, d.blocks, c.Layers, x, func(b *ir.Builder, x ir.Value) ir.Value {
-		y := (&decoder{b, c, f.names, span}).block(layer, x)
-		layer++
-		return y
-	}, nn.StackOptions{Checkpoint: opts.Checkpoint})
 	switch {
-	case b.Err() != nil:
 	case opts.At.Valid():
 		if x.Rank() != 3 || !opts.At.Type().Equal(ir.Type{DType: ir.I32, Shape: ir.Shape{x.Dim(0)}}) {
 			b.Failf(op, []ir.Value{tokens, opts.At}, ir.Shapef("tokens are %s and At %s: they must be [sequences, time] and i32[sequences]", tokens.Type(), opts.At.Type()))
@@ -75,6 +57,63 @@ func Decoder(b *ir.Builder, c Config, tokens ir.Value, o ...DecoderOptions) ir.V
 		x = ops.SliceAxis(b, x, -2, time.Sub(ir.N(1)), ir.N(1))
 	}
 	return d.logits(d.norm(d.final, x))
+}
+
+// LossOptions are the options of [Loss].
+type LossOptions struct {
+	// Context and Checkpoint are those of [DecoderOptions].
+	Context    int
+	Checkpoint bool
+	// Ignored are labels that do not count, such as −100 for the tokens of a prompt.
+	Ignored []int
+	// Reduction is that of the tokens: [ops.LossMean], also for "", [ops.LossSum] or [ops.LossNone].
+	Reduction string
+	// Rows is the number of tokens whose logits exist at a time; 0 means the default of
+	// [nn.LinearCrossEntropy].
+	Rows int
+}
+
+// Loss returns the cross entropy of next, integers [..., time], for the tokens before them: that of the logits
+// of [Decoder], of which only those of some tokens exist at a time ([nn.LinearCrossEntropy]). Errors are those
+// of both.
+func Loss(b *ir.Builder, c Config, tokens, next ir.Value, o ...LossOptions) ir.Value {
+	const op ir.Op = "lm.loss"
+	var opts LossOptions
+	if len(o) > 0 {
+		opts = o[0]
+	}
+	d, x, ok := features(b, op, c, tokens, opts.Context, opts.Checkpoint)
+	if !ok || !b.Require(op, "next tokens", next.Valid()) {
+		return ir.Value{}
+	}
+	return nn.LinearCrossEntropy(b, d.norm(d.final, x), next, c.Vocabulary, nn.LinearCrossEntropyOptions{
+		LinearOptions: d.headOptions(), Softcap: c.LogitSoftcap, Ignored: opts.Ignored, Reduction: opts.Reduction, Rows: opts.Rows,
+	})
+}
+
+// features returns the result of the blocks of a decoder.
+func features(b *ir.Builder, op ir.Op, c Config, tokens ir.Value, context int, checkpoint bool) (d *decoder, x ir.Value, ok bool) {
+	if !b.Require(op, "input", tokens.Valid()) {
+		return d, x, false
+	}
+	if err := c.Check(); err != nil {
+		b.Failf(op, []ir.Value{tokens}, err)
+		return d, x, false
+	}
+	if context < 0 {
+		b.Failf(op, []ir.Value{tokens}, ir.Attrf("Context is %d: it must not be negative", context))
+		return d, x, false
+	}
+	f, _ := familyOf(c.Architecture)
+	span := cmp.Or(context, c.Context)
+	d = &decoder{b, c, f.names, span}
+	layer := 0
+	x = nn.Stack(b, d.blocks, c.Layers, d.embed(tokens), func(b *ir.Builder, x ir.Value) ir.Value {
+		y := (&decoder{b, c, f.names, span}).block(layer, x)
+		layer++
+		return y
+	}, nn.StackOptions{Checkpoint: checkpoint})
+	return d, x, b.Err() == nil
 }
 
 // decoder builds a decoder with the parameter names of a family.
@@ -193,37 +232,70 @@ func (d *decoder) feed(x ir.Value) ir.Value {
 	return d.linear(d.down, h, d.Width, d.MLPBias)
 }
 
+// The tokens of an expert are in blocks of an eighth of all tokens, but of leastQueueBlock at least: a larger block is
+// computed in part for nothing, and each reads the weights.
+const (
+	leastQueueBlock = 32
+	queueBlocks     = 8
+)
+
 // mixture returns the sum of the results of the best experts of each token by the softmax of the router's
-// scores, normalised to sum to 1 (Jiang et al., Mixtral of Experts). Every expert is computed for every
-// token: the cost is that of all experts, not of those chosen.
+// scores, normalised to sum to 1 (Jiang et al., Mixtral of Experts). Each expert has a queue of the tokens that
+// chose it, in blocks; empty blocks are not computed, nor are the weights of experts read that no token chose.
 func (d *decoder) mixture(x ir.Value) ir.Value {
 	b := d.Builder
-	scores := d.linear(d.router, x, d.Experts, false)
+	tokens, ok := x.Shape()[:max(x.Rank()-1, 0)].Size().Const()
+	if b.Err() == nil && !ok {
+		b.Failf("lm.decoder", []ir.Value{x}, ir.Errorf(ir.ErrSymbol, "x is %s: a model with experts must have a constant number of tokens", x.Type()))
+	}
+	if b.Err() != nil || tokens == 0 {
+		return x
+	}
+	rows := ops.Reshape(b, x, ir.N(tokens), ir.N(d.Width))
+	scores := d.linear(d.router, rows, d.Experts, false)
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	best, chosen := ops.TopK(b, scores, ops.TopKAttrs{K: d.ExpertsPerToken, Axis: -1})
-	shares := ops.Mul(b, ops.ExpandDims(b, ops.Softmax(b, best, -1), -1), ops.OneHot(b, chosen, ir.N(d.Experts), x.DType()))
-	shares = ops.ReduceSum(b, shares, -2)
-	y := ops.ZerosLike(b, x)
+	size := min(tokens, max(leastQueueBlock, (tokens+queueBlocks-1)/queueBlocks))
+	blocks := (tokens + size - 1) / size
+	all := d.Experts * blocks * size
+	shares, chosen, slots, _ := ops.MoERoute(b, scores, ops.MoERouteAttrs{K: d.ExpertsPerToken, Capacity: blocks * size, Normalize: true})
+	queues := ops.Reshape(b, ops.MoEDispatch(b, rows, slots, ir.N(all)), ir.Dims(d.Experts, blocks, size, d.Width)...)
+	lengths := ops.ReduceSum(b, ops.OneHot(b, chosen, ir.N(d.Experts), ir.I32), 0, 1)
+	starts := ops.Mul(b, ops.Iota(b, ir.I32, 1, ir.Dims(d.Experts, blocks)...), ops.Const(b, ir.I32, float64(size)))
+	active := ops.Gt(b, ops.ExpandDims(b, lengths, 1), starts)
+	var parts []ir.Value
 	for e := range d.Experts {
-		share := ops.SliceAxis(b, shares, -1, ir.N(e), ir.N(1))
+		of := func(v ir.Value) ir.Value {
+			return ops.Reshape(b, ops.SliceAxis(b, v, 0, ir.N(e), ir.N(1)), v.Shape()[1:]...)
+		}
 		b.Scope(d.experts+"/"+strconv.Itoa(e), func() {
-			y = ops.Add(b, y, ops.Mul(b, share, d.feed(x)))
+			parts = append(parts, nn.ActiveBlocks(b, of(queues), of(active), func(b *ir.Builder, x ir.Value) ir.Value {
+				return (&decoder{b, d.Config, d.names, d.span}).feed(x)
+			}))
 		})
 	}
-	return y
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	y := ops.Reshape(b, ops.Concatenate(b, 0, parts...), ir.Dims(all, d.Width)...)
+	return ops.Reshape(b, ops.MoECombine(b, y, shares, slots), x.Shape()...)
 }
 
 // logits returns the scores of the vocabulary.
 func (d *decoder) logits(x ir.Value) ir.Value {
-	o := nn.LinearOptions{Name: d.head, NoBias: true, Init: nn.Normal(0, 0.02)}
-	if d.Tied {
-		o.Tied = d.embedding + "/weight"
-	}
-	y := nn.Linear(d.Builder, x, d.Vocabulary, o)
+	y := nn.Linear(d.Builder, x, d.Vocabulary, d.headOptions())
 	if c := d.LogitSoftcap; c != 0 && d.Err() == nil {
 		y = ops.Mul(d.Builder, ops.Tanh(d.Builder, ops.Mul(d.Builder, y, ops.ConstLike(d.Builder, y, 1/c))), ops.ConstLike(d.Builder, y, c))
 	}
 	return y
+}
+
+// headOptions returns those of the layer of the logits.
+func (d *decoder) headOptions() nn.LinearOptions {
+	o := nn.LinearOptions{Name: d.head, NoBias: true, Init: nn.Normal(0, 0.02)}
+	if d.Tied {
+		o.Tied = d.embedding + "/weight"
+	}
+	return o
 }

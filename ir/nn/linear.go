@@ -38,11 +38,20 @@ func Linear(b *ir.Builder, x ir.Value, out int, o ...LinearOptions) (y ir.Value)
 
 func (l *layer) linear(out int, o LinearOptions) ir.Value {
 	in := l.size(-1)
-	if !l.require(out >= 1, "out is %d: it must be 1 or more", out) {
+	w, bias, ok := l.linearParams(in, out, o)
+	if !ok {
 		return ir.Value{}
 	}
+	return l.linearOf(w, bias, in, out)
+}
+
+// linearParams returns the weight of a linear layer, and its bias, the zero Value without one.
+func (l *layer) linearParams(in, out int, o LinearOptions) (w weight, bias ir.Value, ok bool) {
+	if !l.require(out >= 1, "out is %d: it must be 1 or more", out) {
+		return w, bias, false
+	}
 	usual := fanIn(in)
-	w := weight{value: o.Weight}
+	w.value = o.Weight
 	switch {
 	case o.Tied != "":
 		l.require(!w.value.Valid(), "Tied is %q and Weight is given: one of them must be left out", o.Tied)
@@ -50,11 +59,10 @@ func (l *layer) linear(out int, o LinearOptions) ir.Value {
 	case !w.value.Valid():
 		w = l.stored(ir.PortOptions{Initial: or(o.Init, usual)}, l.x.DType(), out, in, false)
 	}
-	var bias ir.Value
 	if !o.NoBias {
 		bias = l.param("bias", o.BiasInit, usual, out)
 	}
-	return l.linearOf(w, bias, in, out)
+	return w, bias, l.Err() == nil
 }
 
 // linearOf returns x·weight + bias, plus the term of [LoRA]. The bias may be the zero Value.
@@ -118,19 +126,23 @@ func LoRA(b *ir.Builder, o LoRAOptions, f func()) {
 
 // lowRank returns x·weight + scale·(x·a)·b.
 func (l *layer) lowRank(o LoRAOptions, w weight, in, out int) ir.Value {
-	var down, up ir.Value
-	declare := func(scope string, start ir.Initial, rows, cols int) (w ir.Value) {
-		l.Scope(scope, func() { w = l.paramOf("weight", ir.PortOptions{Initial: start}, l.x.DType(), rows, cols) })
-		return w
-	}
-	down = declare("lora_A", fanIn(in), in, o.Rank)
-	up = declare("lora_B", Constant(0), o.Rank, out)
+	down, up := l.lowRankParams(o, in, out)
 	scale := o.Alpha / float64(o.Rank)
 	if o.Dropout == 0 && w.Format == "" {
 		return ops.LoRAMatMul(l.Builder, l.x, w.matrix(l.Builder, l.x.DType()), down, up, scale)
 	}
 	low := ops.MatMul(l.Builder, ops.MatMul(l.Builder, l.drop(l.x, o.Dropout), down), up)
 	return ops.Add(l.Builder, w.times(l.Builder, l.x), ops.Mul(l.Builder, low, ops.ConstLike(l.Builder, low, scale)))
+}
+
+// lowRankParams returns the matrices of [LoRA].
+func (l *layer) lowRankParams(o LoRAOptions, in, out int) (down, up ir.Value) {
+	declare := func(scope string, start ir.Initial, rows, cols int) (w ir.Value) {
+		l.Scope(scope, func() { w = l.paramOf("weight", ir.PortOptions{Initial: start}, l.x.DType(), rows, cols) })
+		return w
+	}
+	down = declare("lora_A", fanIn(in), in, o.Rank)
+	return down, declare("lora_B", Constant(0), o.Rank, out)
 }
 
 // EmbeddingOptions are the options of [Embedding].

@@ -64,11 +64,7 @@ func checkpointed(b *ir.Builder, x ir.Value, f func(b *ir.Builder, x ir.Value) i
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	operands := []ir.Value{x}
-	for _, p := range k.params {
-		t := p.Value.Type()
-		operands = append(operands, b.ParamWith(p.Name, p.Options(), t.DType, t.Shape...))
-	}
+	operands := append([]ir.Value{x}, k.declare(b)...)
 	if k.random {
 		operands = append(operands, Key(b, "block"))
 	}

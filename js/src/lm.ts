@@ -12,7 +12,7 @@ export { chatPrompt } from './lm/prompt.js';
 export { type DecodeOptions, type EncodeOptions, readTokenizer, type SpecialTokens, type TextStream, type Tokenizer, tokenizerOf } from './lm/tokenizer/tokenizer.js';
 
 export { checkConfig, type Config, type Rope } from './lm/model/config.js';
-export { decoder, type DecoderOptions } from './lm/model/decoder.js';
+export { decoder, type DecoderOptions, loss, type LossOptions } from './lm/model/decoder.js';
 export { architectures } from './lm/model/family.js';
 export { generate, type GenerateOptions, type GenerateStats, type Generation, type Piece } from './lm/model/generate.js';
 export { configOf, type LanguageModel, memoryOf, type ModelMemory, type ModelOptions, openModel } from './lm/model/model.js';

@@ -25,6 +25,7 @@ export { batchNorm, type BatchNormOptions, groupNorm, instanceNorm, layerNorm, t
 export { avgPool, globalAvgPool, globalMaxPool, maxPool, type PoolOptions } from './nn/pool.js';
 export { cache, type CacheOptions, cacheState, positionalEmbedding, type PositionalEmbeddingOptions, positions, type RopeOptions, sinusoidalEncoding } from './nn/position.js';
 export { gru, lstm, type RecurrentOptions, rnn } from './nn/recurrent.js';
-export { stack, type StackOptions } from './nn/stack.js';
+export { activeBlocks, stack, type StackOptions } from './nn/stack.js';
 export { stored } from './nn/storage.js';
 export { type Activation, mlp, type MLPOptions, transformerBlock, type TransformerOptions } from './nn/transformer.js';
+export { linearCrossEntropy, type LinearCrossEntropyOptions } from './nn/vocabulary.js';

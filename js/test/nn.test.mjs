@@ -256,6 +256,39 @@ describe('training', () => {
     assert.notDeepEqual(after['linear0/lora_B/weight'].data, before['linear0/lora_B/weight'].data);
   });
 
+  test('a loss of some rows at a time has the value and the steps of that of whole logits', async (t) => {
+    const made = (loss) => graph('rows', (b) => {
+      nn.train(b);
+      const h = b.input('x', 'f32', [16, 4]), y = b.input('labels', 'i32', [16]);
+      b.output('loss', nn.lora(b, { rank: 2 }, () => loss(h, y)));
+    });
+    const options = { ignored: [0], labelSmoothing: 0.1 }, losses = [];
+    for (const model of [made((h, y) => nn.linear(h, 3).mul(1 / 2).tanh().mul(2).crossEntropyLoss(y, undefined, options)), ...[0, 5].map((rows) => made((h, y) => nn.linearCrossEntropy(h, y, 3, { ...options, softcap: 2, ...rows && { rows } })))]) {
+      const trainer = await train(model, { optimizer: { kind: 'sgd' }, rate: 0.5, on: 'cpu' });
+      t.after(() => trainer.program.close());
+      await trainer.run({ steps: 4, every: 4, batches: () => ({ x, labels }), onProgress: (p) => losses.push(p.losses) });
+    }
+    assert.ok(losses[0][3] < losses[0][0]);
+    for (const other of losses.slice(1)) losses[0].forEach((y, i) => assert.ok(Math.abs(y - other[i]) < 1e-5, `${losses}`));
+  });
+
+  test('blocks that are not active are 0', async (t) => {
+    for (const n of [1, 4]) {
+      const block = (x) => nn.linear(x, 4).tanh(), active = Int32Array.from({ length: n }, (_, i) => (i + 1) % 2);
+      const made = (f) => graph('g', (b) => b.output('y', f(b.input('x', 'f32', [n, 2, 4]), b.input('active', 'i32', [n]).ne(0))));
+      const results = [];
+      for (const g of [made((x, on) => nn.activeBlocks(x, on, block)), made((x, on) => block(x).mul(on.convert('f32').reshape([n, 1, 1])))]) {
+        const s = await program({ entries: { f: g } }, { on: 'cpu' });
+        t.after(() => s.close());
+        await s.load(initialParams(g, {}, 7));
+        await s.run('f', { x: x.slice(0, n * 8), active });
+        results.push(await s.read('y'));
+      }
+      assert.ok(results[1].some((y) => y !== 0));
+      results[0].forEach((y, i) => assert.ok(Math.abs(y - results[1][i]) < 1e-6));
+    }
+  });
+
   test('blocks as a loop and with checkpoints give what unrolled blocks give', async (t) => {
     const block = (x) => nn.transformerBlock(x, 2, { name: nn.here, hidden: 8 });
     const made = (options) => graph('blocks', (b) => b.output('y', nn.stack(b.input('x', 'f32', [4, 4]), 'h', 3, block, options)));

@@ -50,7 +50,7 @@ func Load(path string, o ...lm.BindOptions) (*Model, error) {
 	}
 	m, tensors, err := open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	if m.Weights, err = lm.Bind(m.Config, tensors, o...); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), m.Close())
@@ -65,7 +65,7 @@ func openGGUF(path string) (*Model, lm.Tensors, error) {
 	}
 	c, err := lm.FromGGUF(f)
 	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
 	return &Model{Config: c, Tokenizer: path, file: f}, lm.OfGGUF(f), nil
 }
@@ -77,7 +77,7 @@ func openFolder(path string) (*Model, lm.Tensors, error) {
 	}
 	c, err := lm.ReadConfig(text)
 	if err = errors.Join(err, text.Close()); err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	f, err := OpenFolder(path)
 	if err != nil {
@@ -111,6 +111,12 @@ func (m *Model) Close() error { return m.file.Close() }
 func (m *Model) Decoder(b *ir.Builder, tokens ir.Value, o ...lm.DecoderOptions) (logits ir.Value) {
 	nn.Stored(b, m.Weights.Storage, func() { logits = lm.Decoder(b, m.Config, tokens, o...) })
 	return logits
+}
+
+// Loss is [lm.Loss] with the weights in the file's storage format.
+func (m *Model) Loss(b *ir.Builder, tokens, next ir.Value, o ...lm.LossOptions) (loss ir.Value) {
+	nn.Stored(b, m.Weights.Storage, func() { loss = lm.Loss(b, m.Config, tokens, next, o...) })
+	return loss
 }
 
 // Setter is a program, which has parameters.

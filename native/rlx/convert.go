@@ -264,7 +264,7 @@ func (c *conversion) languageModel(ctx context.Context, from, to string) error {
 	if c.quantize != "" {
 		t, ok := gguf.TypeOf(strings.ToLower(c.quantize))
 		if !ok || formatOf(to) != "gguf" {
-			return usagef("-quantize %s: it must be a type of a .gguf file", c.quantize)
+			return usagef("-quantize %s: it must be q8_0, q4_k or another type that the help lists, and TO a .gguf file", c.quantize)
 		}
 		o.Type, o.Quantize = t, true
 	}

@@ -5,7 +5,7 @@ import type { Initial } from '../graph/initial.js';
 import { type InitialRule, resolved, ruleOf } from '../graph/rule.js';
 import type { DType } from '../values/dtype.js';
 import { checkOptions } from '../values/errors.js';
-import { builderOf, checkBuild, contextOf, drawKey, during, inside, Layer, newStream } from './layer.js';
+import { builderOf, checkBuild, contextOf, drawKey, during, inside, isValue, Layer, newStream } from './layer.js';
 
 /** Options of {@link stack}. */
 export interface StackOptions {
@@ -76,6 +76,28 @@ function scanned(l: Layer, n: number, f: (x: Value) => Value, checkpoint: boolea
   const { carries } = b.scan({ carries: [x], xs: [...stacked, ...keys], length: n }, (body, _, carry, slices) =>
     ({ carries: checkpoint ? body.checkpoint([...carry, ...slices], block) : block(body, [...carry, ...slices]) }));
   return carries[0];
+}
+
+/**
+ * Applies f to each block of x, [n, ...], whose element of `active`, bool[n], is true; the results of the others are 0, and are not
+ * computed. f returns a value of the type of a block. All blocks have the same parameters, in the open scope; f declares no
+ * states, and its value belongs to a separate builder.
+ */
+export function activeBlocks(x: Value, active: Value, f: (x: Value) => Value): Value {
+  checkBuild(activeBlocks, f);
+  return inside(activeBlocks, builderOf(activeBlocks, x), () => {
+    const l = new Layer(x, 'active_blocks'), { b } = l, n = l.size(0);
+    if (!isValue(active) || active.dtype !== 'bool' || `${active.shape}` !== `${n}`) l.fail('shape', `active is ${active?.dtype}[${active?.shape}]: it must be bool[${n}]`);
+    if (n === 0) return x;
+    const shape = x.shape.slice(1), first = x.slice({ start: x.shape.map(() => 0), size: [1, ...shape as number[]], stride: x.shape.map(() => 1) }).reshape(shape), { random } = probe(new Layer(first, l.kind), f);
+    const when = (body: GraphBuilder, on: Value, operands: readonly Value[]): Value => body.cond(on, operands,
+      (inner, [input, key]) => [during(inner, blockContext(key), () => called(new Layer(first, l.kind), input!, f))],
+      (inner, [input]) => [inner.full(input!.dtype as DType, shape, 0)])[0]!;
+    const key = random ? [drawKey(b, 'block')] : [];
+    if (n === 1) return when(b, active.reshape([]), [first, ...key]).expandDims(0);
+    const keys = key.map((one) => one.randomBits(undefined, { shape: [n], pairs: true }));
+    return b.scan({ xs: [x, active, ...keys], length: n }, (body, _, carries, [input, on, ...rest]) => ({ carries, ys: [when(body, on!, [input!, ...rest])] })).ys[0]!;
+  });
 }
 
 /** The parameters that a block declares, and whether it draws random numbers, found by building it in a separate graph. */

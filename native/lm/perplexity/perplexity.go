@@ -107,8 +107,8 @@ func (o Options) first(window int) int {
 func compile(ctx context.Context, s *rlx.Session, m *lm.Model, n int) (*rlx.Program, error) {
 	g, err := ir.Build(entry, func(b *ir.Builder) {
 		nn.Infer(b)
-		logits := m.Decoder(b, b.Input("tokens", ir.I32, ir.Dims(1, n)...), irlm.DecoderOptions{Context: n})
-		b.Output("losses", ops.CrossEntropy(b, logits, b.Input("next", ir.I32, ir.Dims(1, n)...)))
+		tokens, next := b.Input("tokens", ir.I32, ir.Dims(1, n)...), b.Input("next", ir.I32, ir.Dims(1, n)...)
+		b.Output("losses", m.Loss(b, tokens, next, irlm.LossOptions{Context: n, Reduction: ops.LossNone}))
 	})
 	if err != nil {
 		return nil, err

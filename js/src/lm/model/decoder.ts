@@ -4,10 +4,11 @@ import type { Value } from '../../graph/builder.js';
 import { attend } from '../../nn/attention.js';
 import { residual } from '../../nn/context.js';
 import { normal } from '../../nn/initial.js';
-import { embedding, linear } from '../../nn/linear.js';
+import { embedding, linear, type LinearOptions } from '../../nn/linear.js';
 import { layerNorm, rmsNorm } from '../../nn/norm.js';
 import { positionalEmbedding } from '../../nn/position.js';
-import { stack } from '../../nn/stack.js';
+import { activeBlocks, stack } from '../../nn/stack.js';
+import { linearCrossEntropy, type LinearCrossEntropyOptions } from '../../nn/vocabulary.js';
 import { checkOptions, RlxError } from '../../values/errors.js';
 import { checkConfig, type Config, isWindowed, ropeOf } from './config.js';
 import { familyOf, type Names } from './family.js';
@@ -34,8 +35,8 @@ export interface DecoderOptions {
  */
 export function decoder(tokens: Value, config: Config, options?: DecoderOptions): Value {
   checkOptions('lm.decoder', options, 'last at context checkpoint');
-  const c = checkConfig(config), { last, at, context = c.context, checkpoint } = options ?? {}, d = new Decoder(c, context);
-  let x = stack(d.embed(tokens), d.names.blocks, c.layers, (y, layer) => d.block(layer, y), { ...checkpoint && { checkpoint } });
+  const { last, at } = options ?? {}, d = new Decoder(checkConfig(config), options?.context);
+  let x = d.features(tokens, options?.checkpoint);
   if (at) {
     if (x.shape.length !== 3 || at.dtype !== 'i32' || `${at.shape}` !== `${x.shape[0]}`) {
       throw new RlxError('shape', `lm.decoder: tokens are [${tokens.shape}] and at ${at.dtype}[${at.shape}]: they must be [sequences, time] and i32[sequences]`, { op: 'lm.decoder' });
@@ -49,14 +50,45 @@ export function decoder(tokens: Value, config: Config, options?: DecoderOptions)
   return d.logits(d.norm(d.names.final, x));
 }
 
+/** Options of {@link loss}. */
+export interface LossOptions extends Pick<DecoderOptions, 'context' | 'checkpoint'>, Pick<LinearCrossEntropyOptions, 'ignored' | 'reduction' | 'rows'> {}
+
+/**
+ * The cross entropy of `next`, integers [..., time], for the tokens before them: that of the logits of {@link decoder}, of which only those
+ * of some tokens exist at a time (`nn.linearCrossEntropy`).
+ */
+export function loss(tokens: Value, next: Value, config: Config, options?: LossOptions): Value {
+  checkOptions('lm.loss', options, 'context checkpoint ignored reduction rows');
+  const { context, checkpoint, ...rest } = options ?? {}, c = checkConfig(config), d = new Decoder(c, context);
+  const x = d.norm(d.names.final, d.features(tokens, checkpoint));
+  return linearCrossEntropy(x, next, c.vocabulary, { ...d.headOptions, ...c.logitSoftcap && { softcap: c.logitSoftcap }, ...rest });
+}
+
+/**
+ * The tokens of an expert are in blocks of an eighth of all tokens, but of `leastQueueBlock` at least: a larger block is computed in part
+ * for nothing, and each reads the weights.
+ */
+const leastQueueBlock = 32, queueBlocks = 8;
+
 /** Builds a decoder by the names of a family. */
 class Decoder {
   readonly c: Config;
   readonly names: Names;
 
-  constructor(c: Config, private readonly positions: number) {
+  constructor(c: Config, private readonly positions = c.context) {
     this.c = c;
     this.names = familyOf(c.architecture).names;
+  }
+
+  /** The result of the blocks. */
+  features(tokens: Value, checkpoint?: boolean): Value {
+    return stack(this.embed(tokens), this.names.blocks, this.c.layers, (x, layer) => this.block(layer, x), { ...checkpoint && { checkpoint } });
+  }
+
+  /** The options of the layer of the logits. */
+  get headOptions(): LinearOptions {
+    const { c, names: n } = this;
+    return { name: n.head, noBias: true, init: normal(0, 0.02), ...c.tied && { tied: `${n.embedding}/weight` } };
   }
 
   embed(tokens: Value): Value {
@@ -124,20 +156,28 @@ class Decoder {
 
   /**
    * The sum of the results of the best experts of each token by the softmax of the router's scores, normalised to sum to 1 (Jiang
-   * et al., Mixtral of Experts). Every expert is computed for every token.
+   * et al., Mixtral of Experts). Each expert has a queue of the tokens that chose it, in blocks; empty blocks are not computed, nor are
+   * the weights of experts read that no token chose.
    */
   #mixture(x: Value): Value {
-    const { c, names: n } = this, experts = c.experts!;
-    const [best, chosen] = this.#linear(n.router!, x, experts).topK({ k: c.expertsPerToken!, axis: -1 });
-    const shares = best.softmax(-1).expandDims(-1).mul(chosen.oneHot({ classes: [experts], dtype: x.dtype as 'f32' })).sum([-2]);
-    const parts = shares.split({ axis: -1, sizes: Array<number>(experts).fill(1) });
-    return parts.map((share, e) => x.builder.scope(`${n.experts}/${e}`, () => share.mul(this.#feed(x)))).reduce((sum, part) => sum.add(part));
+    const { c, names: n } = this, experts = c.experts!, width = c.width, { builder: b } = x;
+    const tokens = x.shape.slice(0, -1).reduce<number>((product, d) => product * (d as number), 1);
+    if (Number.isNaN(tokens)) throw new RlxError('symbol', `lm.decoder: x is [${x.shape}]: a model with experts must have a constant number of tokens`, { op: 'lm.decoder' });
+    const rows = x.reshape([tokens, width]);
+    const size = Math.min(tokens, Math.max(leastQueueBlock, Math.ceil(tokens / queueBlocks))), blocks = Math.ceil(tokens / size), all = experts * blocks * size;
+    const [shares, chosen, slots] = this.#linear(n.router!, rows, experts).moeRoute({ k: c.expertsPerToken!, capacity: blocks * size, normalize: true });
+    const queues = rows.moeDispatch(slots, [all]).reshape([experts, blocks, size, width]);
+    const starts = b.iota({ dtype: 'i32', axis: 1, shape: [experts, blocks] }).mul(size);
+    const active = chosen.oneHot({ classes: [experts], dtype: 'i32' }).sum([0, 1]).expandDims(1).gt(starts);
+    const of = (v: Value, e: number) => v.slice({ start: v.shape.map((_, i) => i ? 0 : e), size: [1, ...v.shape.slice(1) as number[]], stride: v.shape.map(() => 1) }).reshape(v.shape.slice(1));
+    const parts = Array.from({ length: experts }, (_, e) => b.scope(`${n.experts}/${e}`, () => activeBlocks(of(queues, e), of(active, e), (y) => this.#feed(y))));
+    return b.concatenate(parts, 0).reshape([all, width]).moeCombine(shares, slots).reshape(x.shape);
   }
 
   /** The scores of the vocabulary. */
   logits(x: Value): Value {
-    const { c, names: n } = this, cap = c.logitSoftcap || 0;
-    const y = linear(x, c.vocabulary, { name: n.head, noBias: true, init: normal(0, 0.02), ...c.tied && { tied: `${n.embedding}/weight` } });
+    const { c } = this, cap = c.logitSoftcap || 0;
+    const y = linear(x, c.vocabulary, this.headOptions);
     return cap ? y.mul(1 / cap).tanh().mul(cap) : y;
   }
 }

@@ -8,7 +8,7 @@ import { lora } from '../../nn/linear.js';
 import { cache } from '../../nn/position.js';
 import { stored } from '../../nn/storage.js';
 import type { Config } from './config.js';
-import { decoder } from './decoder.js';
+import { decoder, loss } from './decoder.js';
 import { sample, samplingFields } from './sample.js';
 import type { Weights } from './weights.js';
 
@@ -83,7 +83,6 @@ export function lossGraph(shape: Shape, rows: number, length: number): Graph {
   return graph('loss', (b) => {
     train(b);
     const tokens = b.input('tokens', 'i32', [rows, length]), next = b.input('next', 'i32', [rows, length]);
-    const logits = model(b, shape, () => decoder(tokens, shape.config, { checkpoint: true, context: length }));
-    b.output('loss', logits.crossEntropyMean(next));
+    b.output('loss', model(b, shape, () => loss(tokens, next, shape.config, { checkpoint: true, context: length })));
   });
 }
