@@ -17,6 +17,7 @@
 //   mlp({ layers, batch, fresh, rate })
 //                           one Adam step of a ReLU network on cross-entropy; `fresh` gives each step
 //                           a batch from the host, otherwise the first stays on the device
+//   bytes(…)                the same with an 8-bit batch (rlx alone)
 //
 // each a Promise<Job>:
 //
@@ -108,6 +109,12 @@ const mlp = (layers, batch, fresh) => ({
   options: { layers, batch, fresh, rate: 1e-3 }, rate: (ms) => `${(1e3 / ms).toFixed(0)} steps/s`,
 });
 
+/** The same with a fresh batch of bytes, as pixels are, which the device widens. */
+function bytes(layers, batch) {
+  const job = mlp(layers, batch, true);
+  return { ...job, name: `${job.name}, 8-bit`, kind: 'bytes' };
+}
+
 const matmul = (n) => ({ name: `matmul ${n}`, kind: 'matmul', options: { n }, rate: (ms) => `${(2 * n ** 3 / ms / 1e9).toFixed(2)} TFLOP/s` });
 
 const rows = (name, moved) => ({
@@ -132,7 +139,7 @@ export const gpuJobs = [
   { name: 'matvec 4096, 16 to a submission', kind: 'matvecs', options: { n: 4096, together: 16 }, rate: (ms) => `${(16 * 4 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
   { name: 'softmax 4096 × 4096, 16 to a submission', kind: 'softmaxes', options: { n: 4096, together: 16 }, rate: (ms) => `${(16 * 8 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
   rows('softmax', 2), rows('layernorm', 2), rows('gelu', 2), rows('transpose', 2), rows('cumsum', 2), rows('sumcolumns', 1),
-  mlp(large, 128, false), mlp(large, 128, true), mlp(large, 4096, false), mlp(large, 4096, true),
+  mlp(large, 128, false), mlp(large, 128, true), mlp(large, 4096, false), mlp(large, 4096, true), bytes(large, 128), bytes(large, 4096),
   lm(128, 128, 4, 4, 32), lm(256, 384, 6, 6, 64),
 ];
 

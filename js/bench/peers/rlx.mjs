@@ -34,7 +34,11 @@ async function resident(plan, inputs, together = 1) {
 // rows is a function of a matrix: name is that of its plan.
 const rows = ({ name, rows, cols }) => resident(`${name}-${rows}x${cols}`, { a: randoms(rows * cols, 1) });
 
-const mlp = ({ layers, batch, ...options }) => training(`mlp-${layers.join('-')}-${batch}`, { parameters: initialParameters(layers), batches: makeBatches({ layers, batch }), ...options });
+function mlp({ layers, batch, bytes, ...options }) {
+  const batches = makeBatches({ layers, batch });
+  if (bytes) for (const one of batches) one.x = Uint8Array.from(one.x, (x) => 128 * (x + 1));
+  return training(`mlp-${layers.join('-')}-${batch}${bytes ? '-u8' : ''}`, { parameters: initialParameters(layers), batches, ...options });
+}
 
 // cnn has the features last, where jax-js has them first: in pictures, filters, and the rows of the
 // next layer.
@@ -96,6 +100,7 @@ export async function open({ device } = {}) {
     softmax: (options) => rows({ ...options, name: 'softmax' }),
     rows,
     mlp,
+    bytes: (options) => mlp({ ...options, bytes: true }),
     cnn,
     lm,
   };
