@@ -101,6 +101,9 @@ export function makeBatches({ layers, batch }) {
   });
 }
 
+/** Numbers of [-1, 1) as bytes, as pixels are. */
+export const bytesOf = (x) => Uint8Array.from(x, (one) => 128 * (one + 1));
+
 /** Adam as in its paper, the same for every peer. */
 export const adam = { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
 
@@ -159,13 +162,6 @@ const matvec = (n) => ({ name: `matvec ${n}`, kind: 'matvec', options: { n }, ra
 
 const product = (n) => ({ ...matmul(n), rate: (ms) => `${(2 * n ** 3 / ms / 1e6).toLocaleString('en', { maximumSignificantDigits: 3 })} GFLOP/s` });
 
-/** Jobs of the site's page, by how large they are: for any device, and for GPUs with memory of their own. */
-export const siteJobs = {
-  small: [product(512), matvec(1024), softmax(1024), mlp([784, 128, 10], 64, true), cnn(64), lm(64, 64, 4, 2, 16)],
-  large: [product(2048), matvec(4096), softmax(4096), mlp(large, 128, true), cnn(128), lm(128, 128, 4, 4, 32)],
-  tiny: [product(64), mlp(digits, 32, true)],
-};
-
 const forward = (name, options) => ({
   name: `${name} forward, batch ${options.batch}`, kind: 'network', options: { name, ...options }, rate: (ms) => `${(1e3 * options.batch / ms).toLocaleString('en', { maximumSignificantDigits: 3 })} samples/s`,
 });
@@ -187,6 +183,15 @@ export const largeNetworkJobs = [
   forward('bert', { batch: 16, vocab: 30522, context: 128, width: 768, heads: 12, blocks: 12 }),
   forward('lstm', { batch: 64, time: 64, features: 256, width: 256 }),
 ];
+
+/** Jobs of the site's page, by how large they are: for any device, and for GPUs with memory of their own. */
+export const siteJobs = {
+  small: [product(512), matvec(1024), softmax(1024), mlp([784, 128, 10], 64, true), cnn(64), lm(64, 64, 4, 2, 16)],
+  large: [product(2048), matvec(4096), softmax(4096), mlp(large, 128, true), cnn(128), lm(128, 128, 4, 4, 32)],
+  networks: networkJobs,
+  largeNetworks: largeNetworkJobs,
+  tiny: [product(64), mlp(digits, 32, true)],
+};
 
 /** The sets of jobs by the names in pages' addresses. */
 export const sets = { host: hostJobs, gpu: gpuJobs, cpu: cpuJobs, site: siteJobs.small, networks: networkJobs, largeNetworks: largeNetworkJobs };

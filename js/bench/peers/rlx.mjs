@@ -1,7 +1,7 @@
 // rlx: plans compiled ahead of time (plans/main.go), replayed by the runtime alone.
 
 import { openProgram } from '../../dist/runtime.js';
-import { convolutionParameters, initialParameters, makeBatches, makeTokens, normal, randoms } from '../jobs.mjs';
+import { bytesOf, convolutionParameters, initialParameters, makeBatches, makeTokens, normal, randoms } from '../jobs.mjs';
 
 // loadPlan reads a plan: from the page's server, or from a folder in Node.
 async function loadPlan(name) {
@@ -36,7 +36,7 @@ const rows = ({ name, rows, cols }) => resident(`${name}-${rows}x${cols}`, { a: 
 
 function mlp({ layers, batch, bytes, ...options }) {
   const batches = makeBatches({ layers, batch });
-  if (bytes) for (const one of batches) one.x = Uint8Array.from(one.x, (x) => 128 * (x + 1));
+  if (bytes) for (const one of batches) one.x = bytesOf(one.x);
   return training(`mlp-${layers.join('-')}-${batch}${bytes ? '-u8' : ''}`, { parameters: initialParameters(layers), batches, ...options });
 }
 
