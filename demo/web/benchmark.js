@@ -1,6 +1,7 @@
 // The benchmark: libraries beside each other on the visitor's own device.
 
 import { markdownOf, runContest } from './benchmark/contest.js';
+import { openPeer } from './benchmark/peer.js';
 import { adapterName, fetchOK, find, isSoftware, on, say, tell } from './page.js';
 
 const megabytes = (bytes) => bytes < 1e5 ? `${Math.round(bytes / 1e3)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
@@ -13,29 +14,6 @@ function browserName() {
 }
 
 const findAdapter = () => navigator.gpu?.requestAdapter({ powerPreference: 'high-performance' });
-
-/** A worker with a library in it. */
-async function openPeer(peer) {
-  const worker = new Worker(new URL('benchmark/worker.js', import.meta.url), { type: 'module' });
-  running.add(worker);
-  const ask = (call, given) => new Promise((resolve, reject) => {
-    worker.onmessage = ({ data }) => data.error === undefined ? resolve(data.value) : reject(new Error(data.error));
-    worker.onerror = ({ message }) => reject(new Error(message || 'its code cannot be loaded'));
-    stop?.signal.addEventListener('abort', () => reject(stop.signal.reason), { once: true });
-    worker.postMessage({ call, given });
-  });
-  try {
-    const { version } = await ask('open', { name: peer.name, wasm: peer.wasm });
-    peer.version = version;
-  } catch (error) {
-    worker.terminate();
-    throw error;
-  }
-  return {
-    start: ({ kind, options }) => ask('start', { kind, options }), time: (steps) => ask('time', steps), end: () => ask('end'),
-    close: () => worker.terminate(),
-  };
-}
 
 /** Waits until the page is shown; whether it was hidden since the last time. */
 let hidden = false;
@@ -51,7 +29,6 @@ async function shown() {
 }
 
 let peers, siteJobs, stop, contest;
-const running = new Set();
 
 /** An element with a text. */
 function made(tag, text, attributes = {}) {
@@ -103,7 +80,7 @@ async function run() {
   find('copy').disabled = true;
   try {
     await runContest({
-      ...contest, open: openPeer, shown, signal: stop.signal, ...contest.jobs === siteJobs.tiny && { rounds: 2 },
+      ...contest, open: (peer) => openPeer(peer, stop.signal), shown, signal: stop.signal, ...contest.jobs === siteJobs.tiny && { rounds: 2 },
       report({ job, peer, state }) {
         const { title } = peers.find(({ name }) => name === peer);
         if (typeof state === 'string') find('state').textContent = `${title}${job ? `, ${job}` : ''}: ${state} …`;
@@ -117,8 +94,6 @@ async function run() {
     if (!stop.signal.aborted) throw error;
     find('state').textContent = 'Stopped.';
   } finally {
-    for (const worker of running) worker.terminate();
-    running.clear();
     find('run').textContent = 'Run';
     find('copy').disabled = false;
     say(find('state').textContent);

@@ -179,6 +179,45 @@ function ten() {
   });
 }
 
+/** The speed of libraries in this browser, measured when it is asked for. */
+function here() {
+  let stop;
+  const rows = new Map(), say = (text) => { find('measure-text').textContent = text; };
+  function begin(job, peers) {
+    find('here-job').textContent = job;
+    find('here').querySelector('tbody').replaceChildren(...peers.map(({ name, title }) => {
+      const row = document.createElement('tr'), head = Object.assign(document.createElement('th'), { scope: 'row', textContent: title });
+      row.append(head, document.createElement('td'), document.createElement('td'));
+      rows.set(name, row);
+      return row;
+    }));
+    find('here').hidden = false;
+  }
+  function report(peer, state) {
+    const [, rate, ms] = rows.get(peer).children;
+    rate.textContent = typeof state === 'string' ? `${state} …` : state.error ? 'failed' : state.rate;
+    if (state.ms) ms.textContent = `${state.ms.toPrecision(3)} ms`;
+    if (state.error) say(state.error);
+  }
+  on('measure', 'click', async () => {
+    if (stop) return stop.abort();
+    if (!await navigator.gpu?.requestAdapter()) return say('This browser gives pages no GPU, so there is nothing to compare.');
+    stop = new AbortController();
+    find('measure').textContent = 'Stop';
+    say('A library after the other, in turns.');
+    try {
+      const { measureHere } = await import('./benchmark/here.js');
+      await measureHere(begin, report, stop.signal);
+      say('The median of three turns. The benchmark has more jobs.');
+    } catch ({ message }) {
+      say(stop.signal.aborted ? 'Stopped.' : message);
+    } finally {
+      stop = undefined;
+      find('measure').textContent = 'Measure again';
+    }
+  });
+}
+
 on('close-notice', 'click', () => { find('notice').hidden = true; });
-for (const part of [live, ten]) part().catch(({ message }) => tell(message));
+for (const part of [live, ten, here]) (async () => part())().catch(({ message }) => tell(message));
 document.documentElement.dataset.ready = 'true';

@@ -116,9 +116,15 @@ func (c GPT) norm(b *ir.Builder, name string, x ir.Value) ir.Value {
 // multi-layer perceptron with ReLUs between layers of the given sizes: inputs
 // "x", f32[batch,layers[0]], and "labels", i32[batch]; parameters w0, b0, w1 and
 // on.
-func MLP(batch int, layers ...int) (*ir.Graph, error) {
+func MLP(batch int, layers ...int) (*ir.Graph, error) { return MLPOf(ir.F32, batch, layers...) }
+
+// MLPOf is MLP with an input x of a type that the device widens to f32, such as U8 for pixels.
+func MLPOf(d ir.DType, batch int, layers ...int) (*ir.Graph, error) {
 	return ir.Build("mlp", func(b *ir.Builder) {
-		x := b.Input("x", ir.F32, ir.Dims(batch, layers[0])...)
+		x := b.Input("x", d, ir.Dims(batch, layers[0])...)
+		if d != ir.F32 {
+			x = ops.Convert(b, x, ir.F32)
+		}
 		labels := b.Input("labels", ir.I32, ir.N(batch))
 		for i, outputs := range layers[1:] {
 			if i > 0 {

@@ -17,6 +17,7 @@
 //   mlp({ layers, batch, fresh, rate })
 //                           one Adam step of a ReLU network on cross-entropy; `fresh` gives each step
 //                           a batch from the host, otherwise the first stays on the device
+//   bytes(…)                the same with an 8-bit batch (rlx alone)
 //
 // each a Promise<Job>:
 //
@@ -100,6 +101,9 @@ export function makeBatches({ layers, batch }) {
   });
 }
 
+/** Numbers of [-1, 1) as bytes, as pixels are. */
+export const bytesOf = (x) => Uint8Array.from(x, (one) => 128 * (one + 1));
+
 /** Adam as in its paper, the same for every peer. */
 export const adam = { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
 
@@ -107,6 +111,12 @@ const mlp = (layers, batch, fresh) => ({
   name: `mlp ${layers.join('-')} batch ${batch}, ${fresh ? 'fresh' : 'resident'}`, kind: 'mlp',
   options: { layers, batch, fresh, rate: 1e-3 }, rate: (ms) => `${(1e3 / ms).toFixed(0)} steps/s`,
 });
+
+/** The same with a fresh batch of bytes, as pixels are, which the device widens. */
+function bytes(layers, batch) {
+  const job = mlp(layers, batch, true);
+  return { ...job, name: `${job.name}, 8-bit`, kind: 'bytes' };
+}
 
 const matmul = (n) => ({ name: `matmul ${n}`, kind: 'matmul', options: { n }, rate: (ms) => `${(2 * n ** 3 / ms / 1e9).toFixed(2)} TFLOP/s` });
 
@@ -132,7 +142,7 @@ export const gpuJobs = [
   { name: 'matvec 4096, 16 to a submission', kind: 'matvecs', options: { n: 4096, together: 16 }, rate: (ms) => `${(16 * 4 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
   { name: 'softmax 4096 × 4096, 16 to a submission', kind: 'softmaxes', options: { n: 4096, together: 16 }, rate: (ms) => `${(16 * 8 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
   rows('softmax', 2), rows('layernorm', 2), rows('gelu', 2), rows('transpose', 2), rows('cumsum', 2), rows('sumcolumns', 1),
-  mlp(large, 128, false), mlp(large, 128, true), mlp(large, 4096, false), mlp(large, 4096, true),
+  mlp(large, 128, false), mlp(large, 128, true), mlp(large, 4096, false), mlp(large, 4096, true), bytes(large, 128), bytes(large, 4096),
   lm(128, 128, 4, 4, 32), lm(256, 384, 6, 6, 64),
 ];
 
@@ -151,13 +161,6 @@ const softmax = (n) => ({ name: `softmax ${n} × ${n}`, kind: 'softmax', options
 const matvec = (n) => ({ name: `matvec ${n}`, kind: 'matvec', options: { n }, rate: (ms) => gigabytes(4 * n ** 2, ms) });
 
 const product = (n) => ({ ...matmul(n), rate: (ms) => `${(2 * n ** 3 / ms / 1e6).toLocaleString('en', { maximumSignificantDigits: 3 })} GFLOP/s` });
-
-/** Jobs of the site's page, by how large they are: for any device, and for GPUs with memory of their own. */
-export const siteJobs = {
-  small: [product(512), matvec(1024), softmax(1024), mlp([784, 128, 10], 64, true), cnn(64), lm(64, 64, 4, 2, 16)],
-  large: [product(2048), matvec(4096), softmax(4096), mlp(large, 128, true), cnn(128), lm(128, 128, 4, 4, 32)],
-  tiny: [product(64), mlp(digits, 32, true)],
-};
 
 const forward = (name, options) => ({
   name: `${name} forward, batch ${options.batch}`, kind: 'network', options: { name, ...options }, rate: (ms) => `${(1e3 * options.batch / ms).toLocaleString('en', { maximumSignificantDigits: 3 })} samples/s`,
@@ -180,6 +183,15 @@ export const largeNetworkJobs = [
   forward('bert', { batch: 16, vocab: 30522, context: 128, width: 768, heads: 12, blocks: 12 }),
   forward('lstm', { batch: 64, time: 64, features: 256, width: 256 }),
 ];
+
+/** Jobs of the site's page, by how large they are: for any device, and for GPUs with memory of their own. */
+export const siteJobs = {
+  small: [product(512), matvec(1024), softmax(1024), mlp([784, 128, 10], 64, true), cnn(64), lm(64, 64, 4, 2, 16)],
+  large: [product(2048), matvec(4096), softmax(4096), mlp(large, 128, true), cnn(128), lm(128, 128, 4, 4, 32)],
+  networks: networkJobs,
+  largeNetworks: largeNetworkJobs,
+  tiny: [product(64), mlp(digits, 32, true)],
+};
 
 /** The sets of jobs by the names in pages' addresses. */
 export const sets = { host: hostJobs, gpu: gpuJobs, cpu: cpuJobs, site: siteJobs.small, networks: networkJobs, largeNetworks: largeNetworkJobs };

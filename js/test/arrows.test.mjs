@@ -14,7 +14,8 @@ const src = join(import.meta.dirname, '../src');
 const layers = [
   ['values'],
   ['plan', 'safetensors', 'wasm'],
-  ['host', 'program'],
+  ['program'],
+  ['host'],
   ['gpu', 'graph'],
   ['worker'],
   ['cpu'],

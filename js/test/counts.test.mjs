@@ -14,8 +14,8 @@ before(async () => {
 });
 after(() => dawn.close());
 
-async function open(t) {
-  const program = await openProgram(linearPlan(), { device: dawn.device });
+async function open(t, options) {
+  const program = await openProgram(linearPlan(), { device: dawn.device, ...options });
   t.after(() => program.close());
   return program;
 }
@@ -33,7 +33,7 @@ const taken = () => {
 };
 
 test('after step 2 a step is one encoder, one pass, one submission, and creates nothing', async (t) => {
-  const program = await open(t);
+  const program = await open(t, { inFlight: 2 }); // with more, runs share submissions
   await program.run('init');
   for (let i = 0; i < 2; i++) await program.run('step', { ...batch(i), rate: 0.1 });
   for (let i = 2; i < 40; i++) {
@@ -90,7 +90,7 @@ test('a tensor on the device becomes an input by a copy in the step\'s own encod
   tensor.dispose();
 });
 
-test('10,000 steps of a trainer leave the number of buffers as it was, and every loss is right', async (t) => {
+test('10,000 steps of a trainer need no more buffers than those in flight, and every loss is right', async (t) => {
   const program = await open(t), want = reference();
   const trainer = new Trainer(program, { history: { ring: 'history', count: 'count' } });
   await program.run('init');
@@ -106,8 +106,8 @@ test('10,000 steps of a trainer leave the number of buffers as it was, and every
   const summary = await run(10_000);
   const calls = taken();
   assert.equal(summary.steps, 10_000);
-  assert.equal(counter.liveBuffers(), live);
-  assert.deepEqual(Object.keys(calls).filter((name) => name.includes('create')), ['device.createCommandEncoder']);
+  assert.ok(counter.liveBuffers() - live < 64, `${counter.liveBuffers() - live} buffers more`);
+  assert.deepEqual(Object.keys(calls).filter((name) => name.includes('create') && !name.includes('createBuffer')), ['device.createCommandEncoder']);
   assert.equal(calls['encoder.beginComputePass'], 10_000);
   assert.ok(calls['queue.submit'] <= 10_002, `${calls['queue.submit']} submissions`); // a read that was put off may go alone at the end
   const all = Array.from({ length: 10_016 }, (_, i) => want.step(given[i % 16].inputs, Math.fround(0.02)));

@@ -13,7 +13,7 @@ const calls = {
     return { version: peer.version };
   },
   async start({ kind, options }) {
-    if (!peer[kind]) throw new Error(`${peer.name} does not train: it has no such job`);
+    if (!peer[kind]) throw new Error(`${peer.name} has no such job`);
     const begun = await start(peer, { kind, options });
     job = begun.job;
     return { loss: begun.loss };

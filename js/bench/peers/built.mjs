@@ -1,6 +1,6 @@
 // rlx as a page uses it: graphs that are built and compiled where they run.
 
-import { convolutionParameters, initialParameters, languageParameters, makeBatches, makeTokens, randoms } from '../jobs.mjs';
+import { bytesOf, convolutionParameters, initialParameters, languageParameters, makeBatches, makeTokens, randoms } from '../jobs.mjs';
 import { networkOf, weightValues } from '../networks.mjs';
 
 /** The rows, columns and channels of filters [out, in, rows, columns] in the order [rows, columns, in, out]. */
@@ -127,10 +127,12 @@ export async function open({ rlx, wasm }) {
     matvec: ({ n }) => resident([n, 1], { a: [[n, n], randoms(n * n, 1)], x: [[n, 1], randoms(n, 2)] }, (a, x) => a.matmul(x)),
     softmax: ({ rows, cols }) => resident([rows, cols], { a: [[rows, cols], randoms(rows * cols, 1)] }, (a) => a.softmax()),
 
-    mlp({ layers, batch, ...options }) {
-      const parameters = initialParameters(layers), batches = makeBatches({ layers, batch }).map(({ x, labels }) => ({ x, labels }));
-      return training({ x: ['f32', [batch, layers[0]]], labels: ['i32', [batch]] }, (b, x, labels) => {
-        let h = x;
+    bytes(options) { return this.mlp({ ...options, dtype: 'u8' }); },
+
+    mlp({ layers, batch, dtype = 'f32', ...options }) {
+      const parameters = initialParameters(layers), batches = makeBatches({ layers, batch }).map(({ x, labels }) => ({ x: dtype === 'u8' ? bytesOf(x) : x, labels }));
+      return training({ x: [dtype, [batch, layers[0]]], labels: ['i32', [batch]] }, (b, x, labels) => {
+        let h = x.convert('f32');
         for (let i = 1; i < layers.length; i++) {
           h = h.linear(b.param(`w${i - 1}`, 'f32', [layers[i - 1], layers[i]]), b.param(`b${i - 1}`, 'f32', [layers[i]]));
           if (i + 1 < layers.length) h = h.relu();

@@ -1,7 +1,7 @@
 // rlx: plans compiled ahead of time (plans/main.go), replayed by the runtime alone.
 
 import { openProgram } from '../../dist/runtime.js';
-import { convolutionParameters, initialParameters, makeBatches, makeTokens, normal, randoms } from '../jobs.mjs';
+import { bytesOf, convolutionParameters, initialParameters, makeBatches, makeTokens, normal, randoms } from '../jobs.mjs';
 
 // loadPlan reads a plan: from the page's server, or from a folder in Node.
 async function loadPlan(name) {
@@ -34,7 +34,11 @@ async function resident(plan, inputs, together = 1) {
 // rows is a function of a matrix: name is that of its plan.
 const rows = ({ name, rows, cols }) => resident(`${name}-${rows}x${cols}`, { a: randoms(rows * cols, 1) });
 
-const mlp = ({ layers, batch, ...options }) => training(`mlp-${layers.join('-')}-${batch}`, { parameters: initialParameters(layers), batches: makeBatches({ layers, batch }), ...options });
+function mlp({ layers, batch, bytes, ...options }) {
+  const batches = makeBatches({ layers, batch });
+  if (bytes) for (const one of batches) one.x = bytesOf(one.x);
+  return training(`mlp-${layers.join('-')}-${batch}${bytes ? '-u8' : ''}`, { parameters: initialParameters(layers), batches, ...options });
+}
 
 // cnn has the features last, where jax-js has them first: in pictures, filters, and the rows of the
 // next layer.
@@ -96,6 +100,7 @@ export async function open({ device } = {}) {
     softmax: (options) => rows({ ...options, name: 'softmax' }),
     rows,
     mlp,
+    bytes: (options) => mlp({ ...options, bytes: true }),
     cnn,
     lm,
   };

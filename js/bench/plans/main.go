@@ -86,8 +86,8 @@ func jobs() []job {
 	all := []job{
 		{name: "matvec-4096", make: func() (*ir.Module, error) { return product(4096, 1) }},
 		{name: "softmax-4096x4096", make: func() (*ir.Module, error) { return rows(4096, 4096, functions["softmax"]) }},
-		{name: "mlp-64-64-10-128", make: func() (*ir.Module, error) { return mlp([]int{64, 64, 10}, 128) }, cpu: true},
-		{name: "mlp-64-128-64-10-128", make: func() (*ir.Module, error) { return mlp([]int{64, 128, 64, 10}, 128) }, cpu: true},
+		{name: "mlp-64-64-10-128", make: func() (*ir.Module, error) { return mlp(ir.F32, []int{64, 64, 10}, 128) }, cpu: true},
+		{name: "mlp-64-128-64-10-128", make: func() (*ir.Module, error) { return mlp(ir.F32, []int{64, 128, 64, 10}, 128) }, cpu: true},
 		{name: "cnn-128", make: func() (*ir.Module, error) { return cnn(128) }, cpu: true},
 		{name: "softmax-1024x1024", make: func() (*ir.Module, error) { return rows(1024, 1024, functions["softmax"]) }, cpu: true},
 	}
@@ -103,8 +103,11 @@ func jobs() []job {
 	}
 	for _, batch := range []int{128, 4096} {
 		all = append(all, job{name: fmt.Sprintf("mlp-784-512-512-10-%d", batch), make: func() (*ir.Module, error) {
-			return mlp([]int{784, 512, 512, 10}, batch)
+			return mlp(ir.F32, []int{784, 512, 512, 10}, batch)
 		}, cpu: batch == 128})
+		all = append(all, job{name: fmt.Sprintf("mlp-784-512-512-10-%d-u8", batch), make: func() (*ir.Module, error) {
+			return mlp(ir.U8, []int{784, 512, 512, 10}, batch)
+		}})
 	}
 	return append(all, attentionJobs()...)
 }

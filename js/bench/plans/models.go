@@ -65,10 +65,10 @@ func rows(n, columns int, f func(b *ir.Builder, x ir.Value) ir.Value) (*ir.Modul
 	return module(step, "result", shape...)
 }
 
-// mlp is one Adam step of a ReLU network on the mean cross-entropy of a batch. Its
+// mlp is one Adam step of a ReLU network on the mean cross-entropy of a batch of rows of type d. Its
 // parameters are w0, b0, w1 and on.
-func mlp(layers []int, batch int) (*ir.Module, error) {
-	loss, err := irtest.MLP(batch, layers...)
+func mlp(d ir.DType, layers []int, batch int) (*ir.Module, error) {
+	loss, err := irtest.MLPOf(d, batch, layers...)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import type { GraphTypes, PlanFile, StepTypes, TypesOfGraphs } from '../program/
 import { checkPlace, openProgram, type Place, programOptions, type ProgramOptions } from '../runtime/open.js';
 import { Trainer } from '../runtime/trainer.js';
 import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
+import { nextMessage } from '../values/task.js';
 import { call, freshCompiler, initOptions, type Job, type Limits, openCheck, plan, planCache, type Target, targets as allTargets } from './compiler.js';
 import { built } from './journal.js';
 import { compileThere } from './service.js';
@@ -239,13 +240,24 @@ async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions
   if (!(source instanceof Graph || typeof source === 'function')) throw new RlxError('missing', `train: the first argument is ${classOf(source)}: it must be a graph`);
   if (rate !== undefined && schedule) throw new RlxError('attr', `train: rate is ${rate}, and the schedule is '${schedule.kind}' with a rate of its own: give one of them`, { name: 'rate' });
   if (rate !== undefined && !(rate >= 0 && rate < Infinity)) throw new RlxError('attr', `rate is ${rate}: a learning rate is a finite number from 0 on`, { name: 'rate' });
-  const check = openCheck(), { job, begin } = await ofGraphs('train', source, (graph) => {
+  const check = openCheck();
+  /** Leaves the thread to other tasks, where graphs do not have to be made at once. */
+  const pause = async () => {
+    if (!(source instanceof Graph)) return;
+    await nextMessage();
+    check();
+  };
+  await pause(); // the caller may have built the graph in this task
+  const { job, bound, starts } = await ofGraphs('train', source, (graph) => {
     if (!(graph instanceof Graph)) throw new RlxError('missing', `train: the function returns ${classOf(graph)}: it must return a graph`);
     const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
     const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen }, ...groups && { groups }, ...policy && { policy }, ...name && { name }, ...constantKeys && { constantKeys }, ...allowUnreached && { allowUnreached }, ...measureNorm && { measureNorm }, ...precision && { precision } });
     const more = typeof entries === 'function' ? entries() : entries;
-    return { job: jobOf({ name: graph.name, entries: { step, ...more }, symbols, limits, tune }), begin: initialParams(bound, params, seed) };
+    const starts = source instanceof Graph ? undefined : initialParams(bound, params, seed);
+    return { job: jobOf({ name: graph.name, entries: { step, ...more }, symbols, limits, tune }), bound, starts };
   });
+  await pause();
+  const begin = starts ?? initialParams(bound, params, seed);
   const made = await openJob({ job, tune, check }, rest);
   try {
     await made.load(begin, { allowMissing: true }); // of other entries

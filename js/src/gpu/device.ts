@@ -23,14 +23,14 @@ export interface DeviceOptions {
 
 /** How a program uses the device. */
 export interface GPUProgramOptions {
-  /** The maximal number of submissions in flight, 1 to 64. By default 3, and up to 16 while they are less than 8 ms of work. */
+  /** The maximal number of runs in flight, 1 to 64. By default 3, and up to 32 while they are less than 12 ms of work. */
   inFlight?: number;
   /**
    * Whether a program is ready before its slowest kernels are compiled: until then drafts replace them, with equal
    * results, at a fraction of their speed. True by default.
    */
   drafts?: boolean;
-  /** How many staging buffers reads go through, up to 64 and at least 3. 4 if not given. */
+  /** How many staging buffers reads go through, up to 64 and at least 3. By default 4, and up to 32 for small reads that would wait. */
   staging?: number;
 }
 

@@ -22,9 +22,10 @@ export type Dispatches = Map<Dispatch, DispatchObjects>;
 /** An entry with its objects. */
 export interface ExecutableEntry extends Runnable {
   dispatches: Dispatches;
-  /** The rows of scalars on the device, and the first of them. */
+  /** The rows of scalars of runs that share the next submission. Between submissions the first is that on the device. */
+  pending: Uint8Array<ArrayBuffer>;
+  /** The rows of scalars on the device. */
   uniforms?: GPUBuffer;
-  written?: Uint8Array;
   /** Whether a run has passed WebGPU's checks. */
   validated: boolean;
 }
@@ -160,7 +161,8 @@ export class Executable {
 
   #makeEntries(): void {
     for (const entry of this.plan.entries) {
-      const made: ExecutableEntry = { ...withRows(entry, this.maxSteps), dispatches: new Map(), validated: false };
+      const runnable = withRows(entry, this.maxSteps);
+      const made: ExecutableEntry = { ...runnable, pending: runnable.rows.slice(), dispatches: new Map(), validated: false };
       if (made.stride) made.uniforms = this.buffer(`${entry.name} scalars`, made.rows.byteLength, flags.uniform | flags.copyDst);
       for (const step of allSteps([entry])) if (step.kind === 'dispatch') made.dispatches.set(step, this.#dispatch(made, step));
       this.entries.set(entry.name, made);

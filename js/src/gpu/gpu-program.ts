@@ -7,6 +7,7 @@ import type { Inputs } from '../program/types.js';
 import { asError, RlxError } from '../values/errors.js';
 import { Tensor, type TensorType } from '../values/tensor.js';
 import { onLost, type OpenDevice } from './device.js';
+import type { Uploads } from '../host/uploads.js';
 import { type Executable, type ExecutableEntry, inErrorScopes } from './executable.js';
 import * as flags from './flags.js';
 import { SubmissionLimiter } from './limiter.js';
@@ -16,11 +17,20 @@ import { type Capture, type ReadRequest, readRequest, type Source, StagingRing }
 // Firefox polls for completed work every 100 ms, unless there is a submission.
 const needsNudge = /firefox/i.test(globalThis.navigator?.userAgent ?? '');
 
-/** The size of inputs from which on they go by mapped buffers: those of 400 KB are as fast without. */
+/** The size of inputs from which on they go by mapped buffers, if nothing else asks for those: those of 400 KB are as fast without. */
 const mappedBytes = 1 << 20;
+
+/**
+ * With this many submissions in flight, runs wait until `joinedRuns` of them are one submission, no more are admitted, or one
+ * in flight is done: the device has work until then, and a submission costs more than a small run.
+ */
+const busy = 2, joinedRuns = 8;
 
 /** Whether a plan has loops without a trip count, whose condition the host reads. */
 const hasDynamicLoops = ({ entries }: Plan): boolean => allSteps(entries).some((step) => step.kind === 'repeat' && step.condition);
+
+/** Runs of an entry that are recorded for one submission, and the rows of scalars that they use. */
+interface Joined { target: ExecutableEntry; runs: number; rows: number; changed?: boolean }
 
 export class GPUProgram extends BaseProgram<ExecutableEntry> {
   readonly device: Device;
@@ -32,21 +42,28 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
   readonly #limiter: SubmissionLimiter;
   readonly #recorder: Recorder;
   readonly #pool = new Map<number, GPUBuffer[]>();
-  /** Copies a large input to a buffer that a submission is to copy from, once its code is loaded; until then nothing. */
-  #fill?: (bytes: Uint8Array<ArrayBuffer>) => GPUBuffer | undefined;
+  /** Mapped buffers for inputs, once their code is loaded; null before. */
+  #uploads?: Uploads | null;
+  /** Whether runs may wait for others: not if their programs share states, whose runs have an order. */
+  readonly #joins: boolean;
+  #joined: Joined | undefined;
   #submissions = 0;
+  /** The number of submissions of runs that are not done. */
+  #inFlight = 0;
   #nudging = false;
   readonly #stopListening: () => void;
 
-  constructor({ gpu, owned, description }: OpenDevice, plan: Plan, executable: Executable, inFlight: number | undefined, staging: number) {
+  constructor({ gpu, owned, description }: OpenDevice, plan: Plan, executable: Executable, inFlight: number | undefined, staging: number | undefined) {
     super(plan, executable);
     this.#owned = owned;
     this.#executable = executable;
     this.#gpu = gpu;
     this.device = { name: 'webgpu', description };
-    this.#limiter = new SubmissionLimiter(hasDynamicLoops(plan) ? 1 : inFlight);
+    const loops = hasDynamicLoops(plan);
+    this.#joins = !loops && !plan.buffers.some(({ given }) => given);
+    this.#limiter = new SubmissionLimiter(loops ? 1 : inFlight);
     this.#recorder = new Recorder(executable);
-    this.#ring = new StagingRing(this.#gpu, executable, Math.max(3, staging), { onFree: () => this.#submitPostponed(), fatal: () => this.#fatal() });
+    this.#ring = new StagingRing(this.#gpu, executable, staging, { onFree: () => this.#submitPostponed(), fatal: () => this.#fatal() });
     this.#gpu.addEventListener('uncapturederror', this.#onError);
     this.#stopListening = onLost(this.#gpu, (info) => this.fail(lostError(info, this.steps - this.savedAt)));
   }
@@ -79,21 +96,18 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
     }
     try {
       this.check();
+      const { maxSteps } = this.#executable;
+      if (this.#joined && (target !== this.#joined.target || this.#joined.rows + steps > maxSteps)) this.#submitRuns();
       // Outputs of entries share memory: pending reads of another entry go first.
       while (target !== this.lastEntry && this.#ring.postponed[0]) this.#submitRead(true);
+      const waits = !slots && this.#joins && target.validated && this.#inFlight >= busy;
       const uploads = this.accept(target, inputs ?? {}, steps);
-      this.#writeInputs(uploads, true);
-      this.#writeScalars(target, steps);
       const request = slots && this.#request(slots);
-      const encode = () => this.#encode(target, uploads, steps, request);
+      const encode = () => this.#encode(target, uploads, steps, waits, request);
       const step = await (target.validated ? encode() : this.#validateRun(target, encode));
-      void this.#gpu.queue.onSubmittedWorkDone().catch(() => {}).then(() => {
-        this.#limiter.release();
-        if (!this.error) this.#executable.replaceDrafts(target);
-      });
       return { step, reading: request?.promise };
     } catch (reason) {
-      this.#limiter.release();
+      this.#limiter.release(1);
       throw reason;
     }
   }
@@ -113,25 +127,63 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
   }
 
   /**
-   * Encodes steps: one encoder, one pass, one submission. Loops without a trip count need several, and wait for
-   * the device. Returns the number of the last step.
+   * Records steps after those of earlier runs: one encoder, and one pass unless inputs are copied. Submits them unless the
+   * run `waits`. Loops without a trip count need several submissions, and wait for the device. Returns the number of the
+   * last step.
    */
-  async #encode(target: ExecutableEntry, uploads: Upload[], steps: number, request: ReadRequest | undefined): Promise<number> {
-    const recorder = this.#recorder;
-    recorder.encoder = this.#gpu.createCommandEncoder();
+  async #encode(target: ExecutableEntry, uploads: Upload[], steps: number, waits: boolean, request: ReadRequest | undefined): Promise<number> {
+    if (!this.#stage(uploads, waits || this.#joined ? 1 : mappedBytes)) {
+      waits = false;
+      this.#submitRuns();
+    }
+    const recorder = this.#recorder, joined: Joined = this.#joined ?? { target, runs: 0, rows: 0 };
+    if (!joined.runs++) recorder.encoder = this.#gpu.createCommandEncoder();
+    this.#writeInputs(uploads);
     this.#copyInputs(recorder.encoder, uploads);
+    const row = this.#addRows(joined, steps);
     for (let k = 0; k < steps; k++) {
-      for (const { buffer, offset } of recorder.record(target.entry.steps, target.dispatches, k * target.stride)) {
+      for (const { buffer, offset } of recorder.record(target.entry.steps, target.dispatches, (row + k) * target.stride)) {
         const readback = readRequest([{ name: '', dtype: 'u32', shape: [], buffer: this.#executable.buffers[buffer]!, offset, bytes: 4 }]);
+        this.#writeScalars(joined);
         this.#flush(readback);
         recorder.condition = (await readback.promise).values['']![0] as number;
         recorder.encoder = this.#gpu.createCommandEncoder();
       }
     }
+    this.#joined = joined;
     this.steps += steps;
     this.lastEntry = target;
-    this.#flush(request);
+    if (!waits || joined.runs >= joinedRuns || this.#limiter.full) this.#submitRuns(request);
     return this.steps;
+  }
+
+  /** Adds the rows of a run's scalars and returns the first's number: the last row's, which may be on the device, if it is the same. */
+  #addRows(joined: Joined, steps: number): number {
+    const { rows, stride, pending } = joined.target, last = Math.max(joined.rows - 1, 0);
+    if (steps === 1 && rows.subarray(0, stride).every((byte, i) => byte === pending[last * stride + i])) {
+      joined.rows = last + 1;
+      return last;
+    }
+    pending.set(rows.subarray(0, steps * stride), joined.rows * stride);
+    joined.changed = true;
+    return (joined.rows += steps) - steps;
+  }
+
+  /** Submits the runs that wait for others, followed by a read. */
+  #submitRuns(request?: ReadRequest): void {
+    const joined = this.#joined;
+    if (!joined || this.error) return;
+    this.#joined = undefined;
+    const { target, runs } = joined;
+    this.#writeScalars(joined);
+    this.#flush(request);
+    this.#inFlight++;
+    void this.#gpu.queue.onSubmittedWorkDone().catch(() => {}).then(() => {
+      this.#inFlight--;
+      this.#submitRuns(); // the device has no other work
+      this.#limiter.release(runs);
+      if (!this.error) this.#executable.replaceDrafts(target);
+    });
   }
 
   /** Submits the recorded commands, followed by a read. */
@@ -142,45 +194,56 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
   }
 
   #submit(encoder: GPUCommandEncoder, capture?: Capture): void {
-    this.#gpu.queue.submit([encoder.finish()]);
+    this.#submitRuns();
+    const submit = () => this.#gpu.queue.submit([encoder.finish()]);
+    if (this.#uploads) this.#uploads.submit(submit);
+    else submit();
     this.#submissions++;
     if (!capture) return;
     capture.arrive(this.steps, this.#submissions);
     this.#nudge();
   }
 
-  /** Writes inputs from the host. Large ones of a run are copied to mapped buffers, from which the submission copies them. */
-  #writeInputs(uploads: Upload[], run?: boolean): void {
-    for (const upload of uploads) {
-      const { slot, bytes } = upload;
-      if (!bytes?.length) continue;
-      if (run && bytes.length >= mappedBytes) {
-        this.#fill ??= (import('../host/uploads.js').then((code) => {
-          this.#fill = code.uploads((size) => this.#executable.buffer('upload', size, flags.mapWrite | flags.copySrc, true));
-        }, () => {}), () => undefined);
-        upload.from = this.#fill(bytes);
-      }
-      if (!upload.from) this.#gpu.queue.writeBuffer(this.#executable.buffers[slot.buffer]!, slot.offset, bytes);
+  /**
+   * Copies inputs of `min` bytes and more to mapped buffers, from which the submission copies them. False if these do not
+   * fit, and the queue has to write all.
+   */
+  #stage(uploads: Upload[], min: number): boolean {
+    if (!uploads.some(({ bytes }) => bytes && bytes.length >= min)) return true;
+    if (this.#uploads === undefined) {
+      this.#uploads = null;
+      import('../host/uploads.js').then((code) => {
+        this.#uploads = new code.Uploads((size) => this.#executable.buffer('upload', size, flags.mapWrite | flags.copySrc, true));
+      }, () => {});
+    }
+    return !!this.#uploads?.put(uploads, min);
+  }
+
+  /** Writes the inputs from the host that are not in mapped buffers. */
+  #writeInputs(uploads: Upload[]): void {
+    for (const { slot, bytes, place } of uploads) {
+      if (bytes?.length && !place) this.#gpu.queue.writeBuffer(this.#executable.buffers[slot.buffer]!, slot.offset, bytes);
     }
   }
 
-  /** Writes the scalars of some steps, unless the device has those of a single step already: it would wait for the copy. */
-  #writeScalars(target: ExecutableEntry, steps: number): void {
-    const { uniforms, rows, stride, written } = target;
-    if (!uniforms || steps === 1 && written?.every((byte, i) => byte === rows[i])) return;
-    this.#gpu.queue.writeBuffer(uniforms, 0, rows, 0, steps * stride);
-    target.written = rows.slice(0, stride);
+  /** Writes rows of scalars that the device does not have: it would wait for the copy. */
+  #writeScalars({ target: { uniforms, pending, stride }, rows, changed }: Joined): void {
+    if (uniforms && changed) this.#gpu.queue.writeBuffer(uniforms, 0, pending, 0, rows * stride);
   }
 
   /** Records copies of inputs on the device. */
   #copyInputs(encoder: GPUCommandEncoder, uploads: Upload[]): void {
-    for (const { slot, from } of uploads) {
-      if (from) encoder.copyBufferToBuffer(from as GPUBuffer, 0, this.#executable.buffers[slot.buffer]!, slot.offset, slot.bytes);
+    for (const { slot, from, place } of uploads) {
+      const { buffer, offset } = place ?? { buffer: from, offset: 0 };
+      if (!buffer) continue;
+      this.#recorder.end();
+      encoder.copyBufferToBuffer(buffer as GPUBuffer, offset, this.#executable.buffers[slot.buffer]!, slot.offset, slot.bytes);
     }
   }
 
   /** Writes and copies inputs, in a separate submission. */
   protected store(uploads: Upload[]): void {
+    this.#submitRuns();
     this.#writeInputs(uploads);
     if (!uploads.some(({ from }) => from)) return;
     const encoder = this.#gpu.createCommandEncoder();
@@ -247,6 +310,7 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
       return (await this.#arrival(readRequest([{ name: '', dtype, shape, buffer, offset: 0, bytes }]))).values['']!;
     };
     if (from instanceof Uint8Array) {
+      this.#submitRuns(); // the last tensor in this buffer may be an input of theirs
       this.#gpu.queue.writeBuffer(buffer, 0, from);
     } else {
       const encoder = this.#gpu.createCommandEncoder();

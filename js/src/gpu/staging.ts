@@ -43,6 +43,9 @@ export interface Capture { arrive(step: number, submission: number): void }
 /** The minimal and maximal size of buffers: larger values are read in parts. */
 const minBytes = 1 << 20, maxBytes = 64 << 20;
 
+/** The buffers for small reads where no number was given: as many as there are runs in flight. */
+const maxPlaces = 32;
+
 /** The callbacks to the program. */
 export interface StagingHost {
   /** Called when a buffer is free again. */
@@ -58,6 +61,7 @@ export class StagingRing {
   /** The maximal size of a buffer, a multiple of 256. */
   readonly #max: number;
   readonly #buffers: StagingBuffer[];
+  readonly #maxPlaces: number;
   /** The location of the status words, if any: each read begins with them. */
   readonly #status: Source[];
   /** Requests that found every buffer in use, oldest first. */
@@ -69,16 +73,20 @@ export class StagingRing {
   /** The number of the last submission. */
   #latest = -1;
 
-  /** Makes a number of buffers, with room for the outputs of a run. One is made larger when a read needs it. */
-  constructor(gpu: GPUDevice, executable: Executable, places: number, host: StagingHost) {
+  /**
+   * Makes a number of buffers, with room for the outputs of a run; if it is not given 4, and more when small reads need them.
+   * One is made larger when a read needs it.
+   */
+  constructor(gpu: GPUDevice, executable: Executable, places: number | undefined, host: StagingHost) {
     this.#gpu = gpu;
     this.#executable = executable;
     this.#host = host;
+    this.#maxPlaces = places ?? maxPlaces;
     this.#max = Math.min(maxBytes, Math.floor(gpu.limits.maxBufferSize / 256) * 256);
     const { status, entries, slots } = executable.plan;
     this.#status = status ? [{ name: '', dtype: 'u32', shape: [], buffer: executable.buffers[status.buffer]!, offset: status.offset, bytes: statusBytes }] : [];
     const bytes = maxOf(entries, ({ outputs }) => outputs.reduce((sum, i) => sum + slots[i]!.bytes, 0), 1024);
-    this.#buffers = Array.from({ length: places }, () => this.#makeBuffer(statusBytes + Math.min(minBytes, bytes)));
+    this.#buffers = Array.from({ length: Math.max(3, places ?? 4) }, () => this.#makeBuffer(statusBytes + Math.min(minBytes, bytes)));
   }
 
   #makeBuffer(bytes: number): StagingBuffer {
@@ -112,6 +120,7 @@ export class StagingRing {
   /** The smallest free buffer that is large enough; failing that, the largest is replaced. */
   #free(bytes: number): StagingBuffer[] | undefined {
     const idle = this.#buffers.filter(({ busy }) => !busy).sort((a, b) => a.bytes - b.bytes);
+    if (!idle[0] && bytes <= minBytes && this.#buffers.length < this.#maxPlaces) this.#buffers.push(idle[0] = this.#makeBuffer(bytes));
     const fit = idle.find((place) => place.bytes >= bytes) ?? idle.at(-1);
     if (!fit) return undefined;
     if (fit.bytes < bytes) {

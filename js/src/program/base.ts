@@ -11,8 +11,8 @@ import { checkLoad } from './load.js';
 import type { Device, LoadOptions, Program, Reading, Run, RunOptions } from './program.js';
 import type { Input, Inputs } from './types.js';
 
-/** The effect of a checked input: bytes to write, or the program's handle of a tensor. */
-export interface Upload { slot: Slot; bytes?: Uint8Array<ArrayBuffer>; from?: unknown }
+/** The effect of a checked input: bytes to write, which may wait in a mapped buffer, or the program's handle of a tensor. */
+export interface Upload { slot: Slot; bytes?: Uint8Array<ArrayBuffer>; place?: { buffer: unknown; offset: number }; from?: unknown }
 
 /** An entry with the rows of its scalars, one for each step of a run; bound scalars are in the first. */
 export interface Runnable { entry: Entry; rows: Uint8Array<ArrayBuffer>; stride: number }

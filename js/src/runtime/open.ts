@@ -57,17 +57,17 @@ export async function openProgram<E extends EntryTypes = any>(file: PlanFile<E> 
 
 /** {@link openProgram} in this thread, for a plan that was read already. @internal */
 export async function openLocal(plan: Plan, options: Omit<ProgramOptions, 'worker'>): Promise<Program> {
-  const { maxSteps = 64, memory, inFlight, staging = 4, on = 'best', code: given } = options;
+  const { maxSteps = 64, memory, inFlight, staging, on = 'best', code: given } = options;
   checkCount('maxSteps', maxSteps, 1, 4096);
   checkCount('inFlight', inFlight ?? 1, 1, 64);
-  checkCount('staging', staging, 1, 64);
+  checkCount('staging', staging ?? 1, 1, 64);
   checkPlace(on);
   const code = on === 'gpu' ? undefined : pickCode(plan, given);
   if (on === 'cpu' && !code) throw new RlxError('device', `plan ${plan.name} has no code for the CPU`, { op: plan.name });
   let fallbackReason: string | undefined;
   if (!code || on !== 'cpu' && [plan, ...plan.variants].some(({ target }) => target === 'webgpu')) {
     try {
-      return await openGPU(plan, options, maxSteps, staging);
+      return await openGPU(plan, options, maxSteps);
     } catch (reason) {
       if (!code || (reason as RlxError).kind !== 'device') throw reason;
       fallbackReason = (reason as RlxError).message;
@@ -103,12 +103,12 @@ async function openCPU(plan: Plan, maxSteps: number, memory: number | undefined,
   }
 }
 
-async function openGPU(plan: Plan, options: ProgramOptions, maxSteps: number, staging: number): Promise<Program> {
+async function openGPU(plan: Plan, options: ProgramOptions, maxSteps: number): Promise<Program> {
   const { device, plan: variant } = await deviceFor(plan, options);
   try {
     await checkMemory(variant, maxSteps, options.memory);
     const executable = await unlessLost(device.gpu, () => buildExecutable(device.gpu, variant, maxSteps, options.drafts ?? true));
-    return new GPUProgram(device, variant, executable, options.inFlight, staging);
+    return new GPUProgram(device, variant, executable, options.inFlight, options.staging);
   } catch (reason) {
     if (device.owned) device.gpu.destroy();
     throw asError(reason);

@@ -1,3 +1,5 @@
+import { nextMessage } from '../values/task.js';
+
 /** The time slice between yields, in milliseconds. */
 const slice = 8;
 
@@ -16,12 +18,3 @@ export function yieldTask(): () => Promise<void> | undefined {
 }
 
 const nextTimer = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
-
-const nextMessage = (): Promise<void> => new Promise((resolve) => {
-  const { port1, port2 } = new MessageChannel();
-  port1.onmessage = () => {
-    port1.close(); // an open port would keep Node alive
-    resolve();
-  };
-  port2.postMessage(0);
-});

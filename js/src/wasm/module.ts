@@ -1,6 +1,7 @@
 // A WebAssembly module made by Go: loading, starting and calling it.
 
 import { asError, RlxError } from '../values/errors.js';
+import { nextMessage } from '../values/task.js';
 
 /** The version of the calls, as in the Go package wasm/internal/wire. */
 const abi = 4;
@@ -92,6 +93,7 @@ export class Instance implements Answerer {
     go.env = { ...collector(memory), ...go.env };
     const instance = await WebAssembly.instantiate(module, go.importObject), exports = instance.exports as unknown as Exports;
     const made = new Instance(exports);
+    await nextMessage(); // the program's start is a task of its own
     void go.run(instance).catch(() => {}).then(() => made.#end('its program ended'));
     const found = exports.rlx_abi?.();
     if (found !== abi) throw new RlxError('version', `the WebAssembly module speaks version ${found} of the interface, this package ${abi}`);

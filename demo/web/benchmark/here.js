@@ -1,0 +1,23 @@
+// One job of the benchmark on the home page, by the libraries that train.
+
+import { siteJobs } from '../bench/jobs.js';
+import { fetchOK } from '../page.js';
+import { runContest } from './contest.js';
+import { openPeer } from './peer.js';
+
+/** Training steps with a fresh batch each. */
+const job = siteJobs.small.find(({ kind }) => kind === 'mlp');
+
+/**
+ * Times the job, and calls `report` with each library's name and its outcome, as contest.js has it. Returns the names of
+ * the libraries that take part, in order.
+ */
+export async function measureHere(begin, report, signal) {
+  const listed = await (await fetchOK(new URL('../bench/peers.json', import.meta.url))).json();
+  const peers = listed.filter(({ name, gzip }) => gzip !== undefined && name !== 'ort');
+  begin(job.name, peers);
+  await runContest({
+    peers, jobs: [job], rounds: 3, signal, open: (peer) => openPeer(peer, signal),
+    report({ peer, state }) { report(peer, state); },
+  });
+}
