@@ -127,7 +127,7 @@ type StoreVec struct {
 // For runs Body for Var = Start, Start+Step, … below End. The bounds are evaluated once; Step
 // is a positive constant. Unroll asks [Unroll] to unroll the loop; all bounds are then
 // constants. Lanes says that iterations are independent, also in private arrays: a printer may
-// vectorise the loop, statement by statement. Rolled says that unrolling would cost a driver
+// vectorise the loop, statement by statement. NoUnroll says that unrolling would cost a driver
 // more time than it saves.
 type For struct {
 	Var              string

@@ -5,7 +5,8 @@
 //
 // # Files
 //
-// Each file is a family of ops: constants, attributes, definitions, rules and constructors.
+// Each file is a family of ops: constants, attributes, definitions, rules and constructors. Package
+// samples has a file for each group of families, named by its first word, and samples, its framework.
 //
 //   - framework: define (makers of definitions), domain (element types), attrs, axes, rules
 //     (of derivatives and batching), subgraph (graphs that a node owns);
@@ -25,7 +26,7 @@
 //     run for them, linalg_kernels and linalg_*_kernel;
 //   - signals: signal, fft, dft, dft_kernel;
 //   - rounded numbers: quantize, fake_quant, dequantize;
-//   - several devices: collective, collective_calls, collective_calls_js, collective_routine.
+//   - devices: collective, collective_calls, collective_calls_js, collective_routine.
 //
 // # Constructors
 //

@@ -135,33 +135,43 @@ func checkpointSamples() []ir.Sample {
 }
 
 func init() {
-	for _, op := range []ir.Op{ops.OpAllReduce, ops.OpAllGather, ops.OpReduceScatter, ops.OpAllToAll, ops.OpCollectivePermute, ops.OpCollectiveBroadcast} {
-		add(op, func() []ir.Sample { return collectiveSamples(op) })
-	}
-	add(ops.OpAxisIndex, func() []ir.Sample {
-		return []ir.Sample{{Name: "one device", Attrs: &ops.MeshAttrs{MeshAxis: "data", Devices: 1}}}
-	})
+	add(ops.OpLinearCall, linearCallSamples)
+	add(ops.OpCustomVJP, customVJPSamples)
+	add(ops.OpCustomJVP, customJVPSamples)
 }
 
-var oneDevice = ops.MeshAttrs{MeshAxis: "data", Devices: 1}
+func linearCallSamples() []ir.Sample {
+	v := ir.TypeOf(ir.F32, ir.N(3))
+	scaled := sampleGraph([]ir.Type{v, v}, func(b *ir.Builder, in []ir.Value) []ir.Value {
+		return []ir.Value{ops.Mul(b, in[0], in[1])}
+	})
+	return []ir.Sample{{
+		Name: "scaling", Attrs: &ops.LinearCallAttrs{Residuals: 1}, Subs: []*ir.Graph{scaled, scaled},
+		In: []*ir.Array{drawn(ir.F32, 3), ir.Floats(ir.F32, []float64{1, -2, 0.5})},
+	}}
+}
 
-// collectiveSamples are of one device.
-func collectiveSamples(op ir.Op) []ir.Sample {
-	var out []ir.Sample
-	for _, a := range map[ir.Op][]ir.Attrs{
-		ops.OpAllReduce: {
-			&ops.AllReduceAttrs{MeshAttrs: oneDevice, Reduction: ops.AllReduceSum}, &ops.AllReduceAttrs{MeshAttrs: oneDevice, Reduction: ops.AllReduceMean}, &ops.AllReduceAttrs{MeshAttrs: oneDevice, Reduction: ops.AllReduceMax}, &ops.AllReduceAttrs{MeshAttrs: oneDevice, Reduction: ops.AllReduceMin},
-		},
-		ops.OpAllGather:           {&ops.AlongAttrs{MeshAttrs: oneDevice, Axis: 1}},
-		ops.OpReduceScatter:       {&ops.AlongAttrs{MeshAttrs: oneDevice, Axis: 1}},
-		ops.OpAllToAll:            {&ops.AllToAllAttrs{MeshAttrs: oneDevice, SplitAxis: 1, ConcatAxis: 0}},
-		ops.OpCollectivePermute:   {&ops.PermuteAttrs{MeshAttrs: oneDevice, Sources: []int{0}, Targets: []int{0}}, &ops.PermuteAttrs{MeshAttrs: oneDevice}},
-		ops.OpCollectiveBroadcast: {&ops.RootAttrs{MeshAttrs: oneDevice}},
-	}[op] {
-		for _, dims := range [][]int{{1, 1}, {2, 0}, {67, 3}} {
-			x := draw(1, ir.F32, -2, 2, dims...)
-			out = append(out, ir.Sample{Name: x.Type().String() + ir.FormatAttrs(a), Attrs: a, In: []*ir.Array{x}})
-		}
-	}
-	return out
+func customVJPSamples() []ir.Sample {
+	v := ir.TypeOf(ir.F32, ir.N(3))
+	forward := sampleGraph([]ir.Type{v}, func(b *ir.Builder, in []ir.Value) []ir.Value {
+		return []ir.Value{ops.Mul(b, in[0], in[0]), in[0]}
+	})
+	return []ir.Sample{{
+		Name: "square", Attrs: &ops.CustomVJPAttrs{Results: 1}, Subs: []*ir.Graph{forward, doubledProduct(v)}, In: []*ir.Array{drawn(ir.F32, 3)},
+	}}
+}
+
+func customJVPSamples() []ir.Sample {
+	v := ir.TypeOf(ir.F32, ir.N(3))
+	f := sampleGraph([]ir.Type{v}, func(b *ir.Builder, in []ir.Value) []ir.Value {
+		return []ir.Value{ops.Mul(b, in[0], in[0])}
+	})
+	return []ir.Sample{{Name: "square", Subs: []*ir.Graph{f, doubledProduct(v)}, In: []*ir.Array{drawn(ir.F32, 3)}}}
+}
+
+// doubledProduct is (x, t) ↦ 2·x·t, the derivative of the square in both modes.
+func doubledProduct(v ir.Type) *ir.Graph {
+	return sampleGraph([]ir.Type{v, v}, func(b *ir.Builder, in []ir.Value) []ir.Value {
+		return []ir.Value{ops.Mul(b, ops.Mul(b, in[0], in[1]), ops.ConstLike(b, in[0], 2))}
+	})
 }

@@ -179,51 +179,6 @@ func init() {
 }
 
 func init() {
-	addUnary(ops.OpErfc, unary{from: -3, to: 3, at: []float64{0, 5}, rounded: true})
-	addUnary(ops.OpErfinv, unary{from: -0.95, to: 0.95, at: []float64{0, 0.9, -0.96}, kinks: []float64{0.999, -0.99999, 1, -1, 2}, rounded: true})
-	addUnary(ops.OpLgamma, unary{from: 0.3, to: 6, at: []float64{1, 2, 100, -0.4, -2.25}, kinks: []float64{0, -1, 1e10, math.Inf(1)}})
-	add(ops.OpDigamma, func() []ir.Sample {
-		return []ir.Sample{
-			{Name: "positive", In: []*ir.Array{draw(1, ir.F32, 0.3, 6, 7, 33)}},
-			{Name: "negative", In: []*ir.Array{ir.Floats(ir.F32, []float64{-0.4, -2.25, -7.6, 0.25})}},
-			{Name: "whole numbers", In: []*ir.Array{ir.Floats(ir.F32, []float64{1, 2, 3, 100})}},
-			{Name: "scalar", In: []*ir.Array{ir.Float(ir.F32, 1.5)}},
-			{Name: "empty", In: []*ir.Array{ir.NewArray(ir.F32, 0, 3)}},
-			{Name: "half", In: []*ir.Array{draw(2, ir.F16, 0.5, 6, 5)}},
-			{Name: "f64", In: []*ir.Array{draw(2, ir.F64, 0.5, 6, 5)}},
-		}
-	})
-	addNamed(ops.OpI0e, unary{from: 0.3, to: 12, at: []float64{-0.5, -3, 7.5, 8.5, 40}, kinks: []float64{0, 8, math.Inf(1), math.Inf(-1), math.NaN()}})
-	addNamed(ops.OpI1e, unary{from: 0.3, to: 12, at: []float64{-0.5, -3, 7.5, 8.5, 40}, kinks: []float64{0, 8, math.Inf(1), math.Inf(-1), math.NaN()}})
-	add(ops.OpPolygamma, func() []ir.Sample {
-		sample := func(name string, order int, x *ir.Array, noGrad string) ir.Sample {
-			return ir.Sample{Name: name, Attrs: &ops.PolygammaAttrs{Order: order}, In: []*ir.Array{x}, NoGrad: noGrad}
-		}
-		return []ir.Sample{
-			sample("first", 1, draw(1, ir.F32, 0.5, 6, 7, 3), ""), sample("third", 3, draw(2, ir.F32, 1, 6, 5), ""),
-			sample("large", 2, ir.Floats(ir.F32, []float64{13, 40}), ""), sample("f64", 2, draw(2, ir.F64, 0.5, 6, 5), ""),
-			sample("not positive", 1, ir.Floats(ir.F32, []float64{0, -1, -0.5, math.NaN()}), "outside the domain"),
-			sample("empty", 1, ir.NewArray(ir.F32, 0), ""), sample("half", 1, draw(2, ir.F16, 1, 6, 5), "its slope is steep for f16"),
-		}
-	})
-}
-
-func init() {
-	addUnary(ops.OpConj, unary{from: -2, to: 2})
-	add(ops.OpComplex, complexSamples)
-	addUnary(ops.OpReal, unary{from: -2, to: 2})
-	addUnary(ops.OpImag, unary{from: -2, to: 2})
-}
-
-func complexSamples() []ir.Sample {
-	var out []ir.Sample
-	for _, dims := range sampleShapes {
-		out = append(out, ir.Sample{Name: shapeName(dims), In: []*ir.Array{draw(1, ir.F32, -2, 2, dims...), draw(2, ir.F32, -2, 2, dims...)}})
-	}
-	return append(out, ir.Sample{Name: "f64", In: []*ir.Array{draw(1, ir.F64, -2, 2, 5), draw(2, ir.F64, -2, 2, 5)}})
-}
-
-func init() {
 	for _, op := range []ir.Op{ops.OpEq, ops.OpNe, ops.OpLt, ops.OpLe, ops.OpGt, ops.OpGe} {
 		addBinary(op, binary{cases: []pair{
 			{name: "ties", x: []float64{1, -2, 0, 3}, y: []float64{1, -2, 0, 2}},
@@ -278,6 +233,51 @@ func clampSamples() []ir.Sample {
 		ir.Sample{Name: "bounds crossed", In: []*ir.Array{vec(0, 5, -5, 2.5), vec(3, 3, 3, 3), vec(2, 2, 2, 2)}},
 		ir.Sample{Name: "nan", NoGrad: "NaN operands", In: []*ir.Array{vec(math.NaN(), 0, 0, math.NaN()), vec(0, math.NaN(), 0, math.Inf(-1)), vec(1, 1, math.NaN(), math.Inf(1))}},
 	)
+}
+
+func init() {
+	addUnary(ops.OpConj, unary{from: -2, to: 2})
+	add(ops.OpComplex, complexSamples)
+	addUnary(ops.OpReal, unary{from: -2, to: 2})
+	addUnary(ops.OpImag, unary{from: -2, to: 2})
+}
+
+func complexSamples() []ir.Sample {
+	var out []ir.Sample
+	for _, dims := range sampleShapes {
+		out = append(out, ir.Sample{Name: shapeName(dims), In: []*ir.Array{draw(1, ir.F32, -2, 2, dims...), draw(2, ir.F32, -2, 2, dims...)}})
+	}
+	return append(out, ir.Sample{Name: "f64", In: []*ir.Array{draw(1, ir.F64, -2, 2, 5), draw(2, ir.F64, -2, 2, 5)}})
+}
+
+func init() {
+	addUnary(ops.OpErfc, unary{from: -3, to: 3, at: []float64{0, 5}, rounded: true})
+	addUnary(ops.OpErfinv, unary{from: -0.95, to: 0.95, at: []float64{0, 0.9, -0.96}, kinks: []float64{0.999, -0.99999, 1, -1, 2}, rounded: true})
+	addUnary(ops.OpLgamma, unary{from: 0.3, to: 6, at: []float64{1, 2, 100, -0.4, -2.25}, kinks: []float64{0, -1, 1e10, math.Inf(1)}})
+	add(ops.OpDigamma, func() []ir.Sample {
+		return []ir.Sample{
+			{Name: "positive", In: []*ir.Array{draw(1, ir.F32, 0.3, 6, 7, 33)}},
+			{Name: "negative", In: []*ir.Array{ir.Floats(ir.F32, []float64{-0.4, -2.25, -7.6, 0.25})}},
+			{Name: "whole numbers", In: []*ir.Array{ir.Floats(ir.F32, []float64{1, 2, 3, 100})}},
+			{Name: "scalar", In: []*ir.Array{ir.Float(ir.F32, 1.5)}},
+			{Name: "empty", In: []*ir.Array{ir.NewArray(ir.F32, 0, 3)}},
+			{Name: "half", In: []*ir.Array{draw(2, ir.F16, 0.5, 6, 5)}},
+			{Name: "f64", In: []*ir.Array{draw(2, ir.F64, 0.5, 6, 5)}},
+		}
+	})
+	addNamed(ops.OpI0e, unary{from: 0.3, to: 12, at: []float64{-0.5, -3, 7.5, 8.5, 40}, kinks: []float64{0, 8, math.Inf(1), math.Inf(-1), math.NaN()}})
+	addNamed(ops.OpI1e, unary{from: 0.3, to: 12, at: []float64{-0.5, -3, 7.5, 8.5, 40}, kinks: []float64{0, 8, math.Inf(1), math.Inf(-1), math.NaN()}})
+	add(ops.OpPolygamma, func() []ir.Sample {
+		sample := func(name string, order int, x *ir.Array, noGrad string) ir.Sample {
+			return ir.Sample{Name: name, Attrs: &ops.PolygammaAttrs{Order: order}, In: []*ir.Array{x}, NoGrad: noGrad}
+		}
+		return []ir.Sample{
+			sample("first", 1, draw(1, ir.F32, 0.5, 6, 7, 3), ""), sample("third", 3, draw(2, ir.F32, 1, 6, 5), ""),
+			sample("large", 2, ir.Floats(ir.F32, []float64{13, 40}), ""), sample("f64", 2, draw(2, ir.F64, 0.5, 6, 5), ""),
+			sample("not positive", 1, ir.Floats(ir.F32, []float64{0, -1, -0.5, math.NaN()}), "outside the domain"),
+			sample("empty", 1, ir.NewArray(ir.F32, 0), ""), sample("half", 1, draw(2, ir.F16, 1, 6, 5), "its slope is steep for f16"),
+		}
+	})
 }
 
 func init() {
@@ -409,4 +409,169 @@ func pairedSamples(op ir.Op, p binary) []ir.Sample {
 		add(c.name, ir.Floats(ir.F32, c.x), ir.Floats(ir.F32, c.y), c.noGrad)
 	}
 	return out
+}
+
+func init() {
+	add(ops.OpConvert, convertSamples)
+	add(ops.OpBitcast, bitcastSamples)
+}
+
+func convertSamples() []ir.Sample {
+	var out []ir.Sample
+	add := func(name string, x *ir.Array, to ir.DType, noGrad string) {
+		out = append(out, ir.Sample{Name: name, Attrs: &ops.DTypeAttrs{DType: to}, In: []*ir.Array{x}, NoGrad: noGrad})
+	}
+	for _, dims := range sampleShapes {
+		add(shapeName(dims), draw(1, ir.F32, -3, 3, dims...), ir.F64, "")
+	}
+	for _, from := range typesIn(isPlain) {
+		for _, to := range typesIn(isPlain) {
+			if from.IsComplex() == to.IsComplex() {
+				add(from.String()+" to "+to.String(), draw(2, from, -100, 100, 6), to, "")
+			}
+		}
+	}
+	ends := []float64{0, -1.5, 1.5, 300, -300, 1e10, -1e10, 1e19, 1e30, math.Inf(1), math.Inf(-1), math.NaN()}
+	for _, to := range typesIn(isBits) {
+		add("ends to "+to.String(), numbersOf(ir.F32, ends), to, "infinities and NaN")
+	}
+	add("ends of i64", edges(ir.I64), ir.F32, "")
+	add("ends of u64", edges(ir.U64), ir.F32, "")
+	add("beyond f16", ir.Floats(ir.F32, []float64{65504, 65519, 65520, 1e-8, 6e-8}), ir.F16, "overflow")
+	return out
+}
+
+func bitcastSamples() []ir.Sample {
+	var out []ir.Sample
+	for _, dims := range sampleShapes {
+		out = append(out, ir.Sample{Name: shapeName(dims), Attrs: &ops.DTypeAttrs{DType: ir.U32}, In: []*ir.Array{draw(1, ir.F32, -3, 3, dims...)}})
+	}
+	for _, from := range typesIn(isReal) {
+		for _, to := range typesIn(isReal) {
+			if from.Size() == to.Size() {
+				x := draw(2, from, 1, 100, 5)
+				out = append(out, ir.Sample{Name: from.String() + " as " + to.String(), Attrs: &ops.DTypeAttrs{DType: to}, In: []*ir.Array{x}})
+			}
+		}
+	}
+	return append(out, ir.Sample{Name: "special floats", Attrs: &ops.DTypeAttrs{DType: ir.I32}, In: []*ir.Array{
+		ir.Floats(ir.F32, []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), 1e-45}),
+	}})
+}
+
+func init() {
+	add(ops.OpIota, iotaSamples)
+	add(ops.OpDimSize, func() []ir.Sample {
+		var out []ir.Sample
+		for i, d := range []ir.DType{ir.F32, ir.F64, ir.F16, ir.I32, ir.I64, ir.C64} {
+			a := &ops.DimSizeAttrs{DType: d, Sizes: ir.Dims([]int{5, 4, 3, 2, 0, 7}[i:]...)}
+			out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a})
+		}
+		return out
+	})
+}
+
+func iotaSamples() []ir.Sample {
+	var out []ir.Sample
+	add := func(d ir.DType, axis int, dims ...int) {
+		a := &ops.IotaAttrs{DType: d, Axis: axis, Shape: ir.Dims(dims...)}
+		out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a})
+	}
+	add(ir.I32, 0, 0)
+	add(ir.I32, 0, 1)
+	add(ir.I32, 1, 3, 0)
+	add(ir.I32, 0, 67, 131)
+	add(ir.I32, 1, 67, 131)
+	add(ir.U8, 0, 300)
+	for _, d := range typesIn(isReal) {
+		add(d, 0, 5, 2)
+	}
+	return out
+}
+
+func init() {
+	addUnary(ops.OpStopGradient, unary{from: -2, to: 2, noGrad: "the derivative is 0 by definition"})
+	addUnary(ops.OpRematerialize, unary{from: -2, to: 2})
+	add(ops.OpCheckIndex, checkIndexSamples)
+}
+
+func checkIndexSamples() []ir.Sample {
+	var out []ir.Sample
+	for _, dims := range sampleShapes {
+		out = append(out, ir.Sample{Name: shapeName(dims), Attrs: &ops.CheckIndexAttrs{Bound: ir.N(10), What: "row"}, In: []*ir.Array{draw(1, ir.I32, 0, 9, dims...)}})
+	}
+	for _, d := range typesIn(isInteger) {
+		out = append(out, ir.Sample{Name: d.String(), Attrs: &ops.CheckIndexAttrs{Bound: ir.N(1000), What: "row"}, In: []*ir.Array{draw(1, d, 0, 99, 5)}})
+	}
+	return out
+}
+
+func init() {
+	addActivation(ops.OpRelu, 0)
+	addActivation(ops.OpGelu)
+	addActivation(ops.OpGeluTanh)
+	addActivation(ops.OpQuickGelu)
+	addActivation(ops.OpSilu)
+	addActivation(ops.OpSoftplus)
+	addActivation(ops.OpLogSigmoid)
+	addActivation(ops.OpMish)
+	addActivation(ops.OpSoftsign, 0)
+	addActivation(ops.OpSquareplus)
+	addActivation(ops.OpTanhShrink)
+	addActivation(ops.OpLeakyRelu, 0)
+	addActivation(ops.OpThresholdedRelu, 1)
+	addActivation(ops.OpRelu6, 0, 6)
+	addActivation(ops.OpElu, 0)
+	addActivation(ops.OpCelu, 0)
+	addActivation(ops.OpSelu, 0)
+	addActivation(ops.OpHardTanh, -1, 1)
+	addActivation(ops.OpHardSigmoid, -3, 3)
+	addActivation(ops.OpHardSwish, -3, 3)
+	addActivation(ops.OpHardShrink, -0.5, 0.5)
+	addActivation(ops.OpSoftShrink, -0.5, 0.5)
+	add(ops.OpPRelu, func() []ir.Sample {
+		return []ir.Sample{
+			{Name: "a slope for each channel", In: []*ir.Array{drawn(ir.F32, 5, 3), draw(9, ir.F32, 0, 1, 3)}},
+			{Name: "one slope", In: []*ir.Array{drawn(ir.F32, 4), ir.Float(ir.F32, 0.25)}},
+			{Name: "empty", In: []*ir.Array{ir.NewArray(ir.F32, 0, 3), ir.Float(ir.F32, 0.25)}},
+		}
+	})
+	addAll(gatedSamples, ops.OpGlu, ops.OpSwiGlu, ops.OpGeGlu, ops.OpSoftmin)
+}
+
+func addActivation(op ir.Op, kinks ...float64) {
+	add(op, func() []ir.Sample { return activationSamples(defaultsOf(op), kinks) })
+}
+
+// activationSamples returns samples with an alpha other than the default too, if there is one.
+func activationSamples(attrs ir.Attrs, kinks []float64) []ir.Sample {
+	sample := func(name string, x *ir.Array) ir.Sample {
+		return ir.Sample{Name: name, Attrs: attrs, In: []*ir.Array{x}}
+	}
+	out := []ir.Sample{
+		sample("matrix", drawn(ir.F32, 7, 33)),
+		sample("scalar", ir.Float(ir.F32, -1.5)),
+		sample("empty", ir.NewArray(ir.F32, 0, 3)),
+		sample("far", ir.Floats(ir.F32, []float64{-40, -9, 9, 40})),
+		sample("half", drawn(ir.F16, 5)),
+	}
+	if attrs != nil {
+		other := sample("another alpha", drawn(ir.F32, 5))
+		other.Attrs = &ops.AlphaAttrs{Alpha: 0.75}
+		out = append(out, other)
+	}
+	if kinks != nil {
+		kink := sample("kink", ir.Floats(ir.F32, kinks, len(kinks)))
+		kink.NoGrad = "a kink"
+		out = append(out, kink)
+	}
+	return out
+}
+
+func gatedSamples() []ir.Sample {
+	return []ir.Sample{
+		{Name: "rows", Attrs: &ops.AxisAttrs{Axis: 1}, In: []*ir.Array{drawn(ir.F32, 5, 6)}},
+		{Name: "first axis", Attrs: &ops.AxisAttrs{Axis: 0}, In: []*ir.Array{drawn(ir.F32, 2, 35)}},
+		{Name: "no rows", Attrs: &ops.AxisAttrs{Axis: 1}, In: []*ir.Array{ir.NewArray(ir.F32, 0, 4)}},
+	}
 }

@@ -197,76 +197,28 @@ func countSamples() []ir.Sample {
 }
 
 func init() {
-	const epsilon, momentum = 1e-5, 0.1 // the defaults
-	add(ops.OpLayerNorm, func() []ir.Sample { return normSamples(3) })
-	add(ops.OpRMSNorm, func() []ir.Sample { return normSamples(2) })
-	add(ops.OpGroupNorm, func() []ir.Sample {
-		return channelSamples(&ops.GroupNormAttrs{Groups: 2, EpsilonAttrs: ops.EpsilonAttrs{Epsilon: epsilon}}, 2)
-	})
-	add(ops.OpInstanceNorm, func() []ir.Sample { return channelSamples(&ops.EpsilonAttrs{Epsilon: epsilon}, 2) })
-	add(ops.OpBatchNormInference, func() []ir.Sample { return channelSamples(&ops.EpsilonAttrs{Epsilon: epsilon}, 4) })
-	add(ops.OpBatchNormTraining, func() []ir.Sample {
-		out := channelSamples(&ops.BatchNormAttrs{EpsilonAttrs: ops.EpsilonAttrs{Epsilon: epsilon}, Momentum: momentum}, 4)
-		for i := range out {
-			out[i].NoGrad = "no derivative passes into the running statistics"
-		}
-		return out
-	})
-	add(ops.OpAdaNorm, func() []ir.Sample {
-		sample := func(name string, d ir.DType, rms bool, dims ...[]int) ir.Sample {
-			s := ir.Sample{Name: name, Attrs: &ops.AdaNormAttrs{RMS: rms, EpsilonAttrs: ops.EpsilonAttrs{Epsilon: epsilon}}}
-			for i, x := range dims {
-				s.In = append(s.In, draw(uint64(i+1), d, -1, 1, x...))
-			}
-			return s
-		}
-		return []ir.Sample{
-			sample("rows", ir.F32, false, []int{2, 3, 5}, []int{2, 1, 5}, []int{2, 1, 5}), sample("rms", ir.F32, true, []int{3, 4}, []int{4}, []int{3, 1}),
-			sample("half", ir.F16, false, []int{2, 4}, []int{2, 4}, []int{4}), sample("empty", ir.F32, false, []int{0, 4}, []int{4}, []int{4}),
-		}
-	})
-	add(ops.OpWeightNorm, func() []ir.Sample {
-		sample := func(name string, d ir.DType, axis int, dims ...int) ir.Sample {
-			return ir.Sample{Name: name, Attrs: &ops.AxisAttrs{Axis: axis}, In: []*ir.Array{draw(1, d, 0.25, 2, dims...), draw(2, d, 0.5, 2, dims[axis])}}
-		}
-		return []ir.Sample{
-			sample("columns", ir.F32, 1, 3, 4), sample("convolution", ir.F32, 3, 2, 2, 3, 4), sample("half", ir.F16, 0, 2, 3), sample("none", ir.F32, 0, 0, 3),
-		}
-	})
+	add(ops.OpSoftmax, softmaxSamples)
+	add(ops.OpLogSoftmax, softmaxSamples)
+	add(ops.OpLogSumExp, softmaxSamples)
 }
 
-// normSamples returns samples with 1 to operands operands.
-func normSamples(operands int) []ir.Sample {
-	sample := func(name string, d ir.DType, axes, operands int, dims ...int) ir.Sample {
-		s := ir.Sample{Name: name, Attrs: &ops.NormAttrs{Axes: axes, Epsilon: 1e-5}, In: []*ir.Array{drawn(d, dims...)}}
-		for i := range operands - 1 {
-			s.In = append(s.In, draw(uint64(i), d, 0.5, 1.5, dims[len(dims)-axes:]...))
-		}
-		return s
+func softmaxSamples() []ir.Sample {
+	sample := func(name string, axis int, x *ir.Array) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &ops.AxisAttrs{Axis: axis}, In: []*ir.Array{x}}
 	}
-	constant := ir.Sample{Name: "constant rows", Attrs: &ops.NormAttrs{Axes: 1, Epsilon: 1e-5}, In: []*ir.Array{ir.NewArray(ir.F32, 2, 3)}}
-	return slices.Concat([]ir.Sample{
-		sample("rows", ir.F32, 1, operands, 3, 7),
-		sample("beyond a tile", ir.F32, 1, operands, 5, 300),
-		sample("two axes", ir.F32, 2, operands, 2, 3, 4),
-		sample("plain", ir.F32, 1, 1, 2, 5),
-		sample("vector", ir.F32, 1, operands, 9),
-		sample("no rows", ir.F32, 1, operands, 0, 3),
-		sample("half", ir.F16, 1, operands, 2, 6),
-	}, []ir.Sample{constant})
-}
-
-func channelSamples(a ir.Attrs, vectors int) []ir.Sample {
-	sample := func(name string, d ir.DType, dims ...int) ir.Sample {
-		s := ir.Sample{Name: name, Attrs: a, In: []*ir.Array{drawn(d, dims...)}}
-		for i := range vectors {
-			s.In = append(s.In, draw(uint64(i), d, 0.5, 1.5, dims[len(dims)-1]))
-		}
-		return s
-	}
+	none := math.Inf(-1)
+	masked := sample("masked", 1, ir.Floats(ir.F32, []float64{1, none, 3, none, none, none, 0, 0, none}, 3, 3))
+	masked.NoGrad = "finite differences fail at infinity"
 	return []ir.Sample{
-		sample("images", ir.F32, 2, 3, 3, 4), sample("sequences", ir.F32, 3, 7, 2),
-		sample("rows", ir.F32, 5, 4), sample("half", ir.F16, 2, 5, 2),
+		sample("rows", 1, drawn(ir.F32, 3, 5)),
+		sample("beyond a tile", 1, drawn(ir.F32, 5, 300)),
+		sample("first axis", 0, drawn(ir.F32, 7, 3)),
+		sample("inner axis", 1, drawn(ir.F32, 2, 9, 4)),
+		sample("one element", 0, drawn(ir.F32, 1)),
+		sample("no rows", 1, ir.NewArray(ir.F32, 0, 4)),
+		sample("large", 0, ir.Floats(ir.F32, []float64{1000, 999, -1000})),
+		sample("half", 1, drawn(ir.F16, 2, 6)),
+		masked,
 	}
 }
 
@@ -382,5 +334,181 @@ func associativeSamples() []ir.Sample {
 		sample("maps", ops.AssociativeAttrs{Axis: 1, Reverse: true}, maps, some(3, 70), some(3, 70)),
 		sample("complex", ops.AssociativeAttrs{Axis: 1}, turns, draw(5, ir.C64, -1, 1, 2, 9)),
 		sample("marked", ops.AssociativeAttrs{}, marked, ir.Ints(ir.Bool, []int64{0, 1, 0, 0, 1, 0, 0}, 7), draw(4, ir.I32, -9, 9, 7)),
+	}
+}
+
+func init() {
+	add(ops.OpLinearRecurrence, recurrenceSamples)
+}
+
+func recurrenceSamples() []ir.Sample {
+	var out []ir.Sample
+	add := func(name string, d ir.DType, a ops.CumSumAttrs, dims ...int) {
+		x, y := draw(3, d, -0.9, 1, dims...), draw(4, d, -1, 1, dims...)
+		out = append(out, ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{x, y}})
+	}
+	add("rows", ir.F32, ops.CumSumAttrs{Axis: 1}, 3, 5)
+	add("columns from the end", ir.F32, ops.CumSumAttrs{Axis: 0, Reverse: true}, 7, 3)
+	add("exclusive", ir.F32, ops.CumSumAttrs{Exclusive: true}, 9)
+	add("exclusive from the end", ir.F32, ops.CumSumAttrs{Axis: 1, Reverse: true, Exclusive: true}, 2, 4, 9)
+	add("beyond a block", ir.F32, ops.CumSumAttrs{Axis: 1}, 2, 1031)
+	add("one element", ir.F32, ops.CumSumAttrs{}, 1)
+	add("empty", ir.F32, ops.CumSumAttrs{Axis: 1}, 2, 0)
+	for _, d := range typesIn(func(d ir.DType) bool { return isFloat(d) || d.IsComplex() })[1:] {
+		add(d.String(), d, ops.CumSumAttrs{}, 6)
+	}
+	pair := ops.CumSumAttrs{Axis: 1}
+	for _, name := range []string{"two together", "two together from the end", "two together, exclusive"} {
+		a := pair
+		a.Reverse, a.Exclusive = name == "two together from the end", name == "two together, exclusive"
+		sample := ir.Sample{Name: name, Attrs: &a}
+		for i := range 6 {
+			sample.In = append(sample.In, draw(uint64(20+i), ir.F32, -0.6, 0.6, 2, 9))
+		}
+		out = append(out, sample)
+	}
+	zero := ir.Sample{Name: "zeros", Attrs: &ops.CumSumAttrs{}, In: []*ir.Array{ir.Floats(ir.F32, []float64{0, 1, 0, 2}, 4), ir.Floats(ir.F32, []float64{1, 0, 2, 0}, 4)}}
+	return append(out, zero)
+}
+
+func init() {
+	add(ops.OpArgSort, argSortSamples)
+	add(ops.OpSort, sortSamples)
+	add(ops.OpTopK, topKSamples)
+}
+
+func sortInputs() map[string]*ir.Array {
+	inf, nan := math.Inf(1), math.NaN()
+	row := func(x ...float64) *ir.Array { return ir.Floats(ir.F32, x, len(x)) }
+	return map[string]*ir.Array{
+		"one":        distinct(-1, 1, 1),
+		"row":        distinct(-1, 1, 7),
+		"ties":       row(1, 3, -1, 3, -1, 1, 1),
+		"zeros":      row(0, math.Copysign(0, -1), 0, -1, math.Copysign(0, -1)),
+		"nan":        row(1, nan, inf, nan, -inf, -1),
+		"tiny":       row(1e-40, -1e-40, 0, 2e-40, -1e-39),
+		"beyond 512": distinct(-2, 2, 611),
+	}
+}
+
+func argSortSamples() []ir.Sample {
+	var out []ir.Sample
+	add := func(name string, a ops.SortAttrs, x *ir.Array) {
+		out = append(out, ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{x}})
+	}
+	inputs := sortInputs()
+	for _, name := range []string{"one", "row", "ties", "zeros", "nan", "tiny", "beyond 512"} {
+		add(name, ops.SortAttrs{}, inputs[name])
+		add(name+" descending", ops.SortAttrs{Descending: true}, inputs[name])
+	}
+	add("columns", ops.SortAttrs{Axis: 0}, distinct(-1, 1, 67, 3))
+	add("middle axis", ops.SortAttrs{Axis: 1, Descending: true}, distinct(-1, 1, 2, 5, 3))
+	add("many short rows", ops.SortAttrs{Axis: 1}, distinct(-1, 1, 131, 3))
+	add("empty rows", ops.SortAttrs{Axis: 1}, ir.NewArray(ir.F32, 2, 0))
+	add("no rows", ops.SortAttrs{Axis: 1}, ir.NewArray(ir.F32, 0, 2))
+	for _, d := range typesIn(isReal)[1:] {
+		add(d.String(), ops.SortAttrs{}, draw(2, d, -3, 3, 17))
+		add(d.String()+" descending", ops.SortAttrs{Descending: true}, draw(3, d, -3, 3, 17))
+	}
+	add("bool", ops.SortAttrs{Descending: true}, ir.Ints(ir.Bool, []int64{0, 1, 1, 0, 1}, 5))
+	return out
+}
+
+func sortSamples() []ir.Sample {
+	inputs := sortInputs()
+	const ties = "ties share no slope"
+	return []ir.Sample{
+		{Name: "row", Attrs: &ops.SortAttrs{}, In: []*ir.Array{inputs["row"]}},
+		{Name: "ties", Attrs: &ops.SortAttrs{Descending: true}, In: []*ir.Array{inputs["ties"]}, NoGrad: ties},
+		{Name: "nan", Attrs: &ops.SortAttrs{}, In: []*ir.Array{inputs["nan"]}, NoGrad: "NaN elements"},
+		{Name: "nan descending", Attrs: &ops.SortAttrs{Descending: true}, In: []*ir.Array{inputs["nan"]}, NoGrad: "NaN elements"},
+		{Name: "columns with a payload", Attrs: &ops.SortAttrs{}, In: []*ir.Array{distinct(-1, 1, 5, 3), distinct(-1, 1, 5, 3)}},
+		{Name: "integers with payloads", Attrs: &ops.SortAttrs{Axis: 1, Descending: true}, In: []*ir.Array{
+			draw(4, ir.I32, -3, 3, 2, 9), distinct(-1, 1, 2, 9), draw(5, ir.I32, -9, 9, 2, 9),
+		}},
+		{Name: "empty", Attrs: &ops.SortAttrs{}, In: []*ir.Array{ir.NewArray(ir.F32, 0)}},
+	}
+}
+
+func topKSamples() []ir.Sample {
+	inputs := sortInputs()
+	sample := func(name string, a ops.TopKAttrs, x *ir.Array, noGrad string) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{x}, NoGrad: noGrad}
+	}
+	return []ir.Sample{
+		sample("three", ops.TopKAttrs{K: 3}, inputs["row"], ""),
+		sample("smallest", ops.TopKAttrs{K: 2, Axis: 0, Smallest: true}, distinct(-1, 1, 5, 3), ""),
+		sample("all of each row", ops.TopKAttrs{K: 4, Axis: 1}, distinct(-1, 1, 3, 4), ""),
+		sample("none", ops.TopKAttrs{}, inputs["row"], ""),
+		sample("ties", ops.TopKAttrs{K: 3}, inputs["ties"], "ties share no slope"),
+		sample("nan", ops.TopKAttrs{K: 5}, inputs["nan"], "NaN elements"),
+	}
+}
+
+func init() {
+	add(ops.OpSearchSorted, searchSamples)
+	add(ops.OpSegmentReduce, segmentSamples)
+	add(ops.OpUnique, uniqueSamples)
+	add(ops.OpQuantile, quantileSamples)
+}
+
+func searchSamples() []ir.Sample {
+	nan, inf := math.NaN(), math.Inf(1)
+	sorted := ir.Floats(ir.F32, []float64{-inf, -1, 0, 0, 0, 2.5, 7, inf, nan}, 9)
+	values := ir.Floats(ir.F32, []float64{-inf, -2, 0, 1, 7, 8, nan, inf}, 2, 4)
+	long := ir.NewArray(ir.I32, 131)
+	for i := range long.I {
+		long.I[i] = int64(i / 3)
+	}
+	sample := func(name string, right bool, in ...*ir.Array) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &ops.SearchAttrs{Right: right}, In: in}
+	}
+	return []ir.Sample{
+		sample("left", false, sorted, values), sample("right", true, sorted, values),
+		sample("integers", false, long, draw(1, ir.I32, -1, 50, 67)), sample("one", true, ir.Floats(ir.F32, []float64{1}), ir.Float(ir.F32, 1)),
+		sample("none", false, ir.NewArray(ir.F32, 0), values),
+	}
+}
+
+func segmentSamples() []ir.Sample {
+	ids := ir.Ints(ir.I32, []int64{2, 0, 2, 5, -1, 0, 2})
+	sample := func(name, reduction string, x *ir.Array) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &ops.SegmentAttrs{Segments: ir.N(4), Reduction: reduction}, In: []*ir.Array{x, ids}}
+	}
+	out := []ir.Sample{sample("i32", "max", draw(1, ir.I32, -9, 9, 7)), sample("half", "mean", drawn(ir.F16, 7, 2))}
+	for _, r := range []string{"sum", "mean", "prod"} {
+		out = append(out, sample(r, r, drawn(ir.F32, 7, 3)))
+	}
+	for _, r := range []string{"max", "min"} {
+		s := sample(r, r, distinct(-1, 1, 7, 3))
+		s.NoGrad = "infinite results of empty segments"
+		out = append(out, s)
+	}
+	return append(out, ir.Sample{Name: "no elements", Attrs: &ops.SegmentAttrs{Segments: ir.N(2), Reduction: "sum"}, In: []*ir.Array{ir.NewArray(ir.F32, 0, 3), ir.NewArray(ir.I32, 0)}})
+}
+
+func uniqueSamples() []ir.Sample {
+	sample := func(name string, size int, x *ir.Array, noGrad string) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &ops.SizeAttrs{Size: ir.N(size)}, In: []*ir.Array{x}, NoGrad: noGrad}
+	}
+	const ties = "equal elements"
+	return []ir.Sample{
+		sample("different", 6, distinct(-1, 1, 2, 3), ""),
+		sample("repeated", 5, ir.Floats(ir.F32, []float64{3, 1, 3, math.NaN(), 1, 0, math.NaN()}), ties),
+		sample("more than asked for", 2, draw(1, ir.I32, -3, 3, 17), ties),
+		sample("many", 80, draw(2, ir.I32, 0, 70, 131), ties),
+		sample("none", 2, ir.NewArray(ir.F32, 0), ties),
+	}
+}
+
+func quantileSamples() []ir.Sample {
+	sample := func(name string, q float64, axis int, x *ir.Array, noGrad string) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &ops.QuantileAttrs{AxisAttrs: ops.AxisAttrs{Axis: axis}, Q: q}, In: []*ir.Array{x}, NoGrad: noGrad}
+	}
+	return []ir.Sample{
+		sample("median", 0.5, 1, distinct(-1, 1, 3, 6), ""), sample("of an odd number", 0.5, 0, distinct(-1, 1, 7), ""),
+		sample("columns", 0.3, 0, distinct(-1, 1, 5, 3), ""), sample("largest", 1, 0, distinct(-1, 1, 4), ""),
+		sample("one element", 0.25, 0, distinct(-1, 1, 1), ""), sample("no rows", 0.5, 1, ir.NewArray(ir.F32, 0, 3), ""),
+		sample("half", 0.5, 0, drawn(ir.F16, 5), ""), sample("nan", 0.5, 0, ir.Floats(ir.F32, []float64{1, math.NaN(), 2}), "NaN elements"),
 	}
 }

@@ -101,77 +101,6 @@ func broadcastSamples() []ir.Sample {
 }
 
 func init() {
-	addUnary(ops.OpStopGradient, unary{from: -2, to: 2, noGrad: "the derivative is 0 by definition"})
-	addUnary(ops.OpRematerialize, unary{from: -2, to: 2})
-	add(ops.OpCheckIndex, checkIndexSamples)
-}
-
-func checkIndexSamples() []ir.Sample {
-	var out []ir.Sample
-	for _, dims := range sampleShapes {
-		out = append(out, ir.Sample{Name: shapeName(dims), Attrs: &ops.CheckIndexAttrs{Bound: ir.N(10), What: "row"}, In: []*ir.Array{draw(1, ir.I32, 0, 9, dims...)}})
-	}
-	for _, d := range typesIn(isInteger) {
-		out = append(out, ir.Sample{Name: d.String(), Attrs: &ops.CheckIndexAttrs{Bound: ir.N(1000), What: "row"}, In: []*ir.Array{draw(1, d, 0, 99, 5)}})
-	}
-	return out
-}
-
-func init() {
-	add(ops.OpTile, func() []ir.Sample {
-		return moved(
-			movement{&ops.TileAttrs{Repeats: []int{}}, nil}, movement{&ops.TileAttrs{Repeats: []int{3}}, []int{5}}, movement{&ops.TileAttrs{Repeats: []int{2, 3}}, []int{67, 3}},
-			movement{&ops.TileAttrs{Repeats: []int{1, 2}}, []int{2, 3}}, movement{&ops.TileAttrs{Repeats: []int{0, 2}}, []int{2, 3}})
-	})
-	add(ops.OpRepeat, func() []ir.Sample {
-		return moved(movement{&ops.RepeatAttrs{Axis: 0, Repeats: 3}, []int{5}}, movement{&ops.RepeatAttrs{Axis: 1, Repeats: 2}, []int{67, 3}}, movement{&ops.RepeatAttrs{Axis: 0, Repeats: 0}, []int{2, 3}})
-	})
-	add(ops.OpRoll, func() []ir.Sample {
-		return moved(movement{&ops.RollAttrs{Axis: 0, Shift: 2}, []int{5}}, movement{&ops.RollAttrs{Axis: 1, Shift: -1}, []int{67, 3}}, movement{&ops.RollAttrs{Axis: 0, Shift: 12}, []int{7}},
-			movement{&ops.RollAttrs{Axis: 0, Shift: 1}, []int{0, 2}})
-	})
-	add(ops.OpPadMode, padModeSamples)
-}
-
-func padModeSamples() []ir.Sample {
-	var list []movement
-	for _, mode := range []string{ops.PadConstant, ops.PadEdge, ops.PadReflect, ops.PadWrap} {
-		list = append(list,
-			movement{&ops.PadModeAttrs{Low: []int{1}, High: []int{3}, Mode: mode, Value: 1.5}, []int{5}},
-			movement{&ops.PadModeAttrs{Low: []int{2, 0}, High: []int{1, 2}, Mode: mode, Value: 0}, []int{4, 3}})
-	}
-	list = append(list, movement{&ops.PadModeAttrs{Low: []int{0, 1}, High: []int{0, 0}, Mode: ops.PadEdge, Value: 0}, []int{0, 3}})
-	return moved(list...)
-}
-
-func init() {
-	add(ops.OpPad, padSamples)
-}
-
-func padSamples() []ir.Sample {
-	var out []ir.Sample
-	for _, c := range []struct{ dims, low, high, interior []int }{
-		{[]int{}, []int{}, []int{}, []int{}},
-		{[]int{3}, []int{1}, []int{2}, []int{0}},
-		{[]int{0}, []int{2}, []int{1}, []int{3}},
-		{[]int{0, 2}, []int{0, 1}, []int{0, 0}, []int{0, 0}},
-		{[]int{1, 1}, []int{0, 2}, []int{1, 0}, []int{5, 5}},
-		{[]int{67, 43}, []int{3, 1}, []int{0, 4}, []int{0, 2}},
-		{[]int{2, 3, 2}, []int{0, 0, 0}, []int{0, 0, 0}, []int{1, 0, 2}},
-	} {
-		out = append(out, ir.Sample{
-			Name:  shapeName(c.dims),
-			Attrs: &ops.PadAttrs{Low: ir.Dims(c.low...), High: ir.Dims(c.high...), Interior: c.interior},
-			In:    []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...), draw(2, ir.F32, -2, 2)},
-		})
-	}
-	for _, d := range []ir.DType{ir.Bool, ir.I32, ir.U8, ir.U64, ir.F16, ir.F64, ir.C64} {
-		out = append(out, ir.Sample{Name: d.String(), Attrs: &ops.PadAttrs{Low: ir.Dims(1), High: ir.Dims(2), Interior: []int{1}}, In: []*ir.Array{draw(1, d, -9, 9, 4), draw(2, d, -9, 9)}})
-	}
-	return out
-}
-
-func init() {
 	add(ops.OpConcatenate, concatenateSamples)
 	add(ops.OpStack, stackSamples)
 }
@@ -288,6 +217,60 @@ func dynamicUpdateSamples() []ir.Sample {
 }
 
 func init() {
+	add(ops.OpPad, padSamples)
+}
+
+func padSamples() []ir.Sample {
+	var out []ir.Sample
+	for _, c := range []struct{ dims, low, high, interior []int }{
+		{[]int{}, []int{}, []int{}, []int{}},
+		{[]int{3}, []int{1}, []int{2}, []int{0}},
+		{[]int{0}, []int{2}, []int{1}, []int{3}},
+		{[]int{0, 2}, []int{0, 1}, []int{0, 0}, []int{0, 0}},
+		{[]int{1, 1}, []int{0, 2}, []int{1, 0}, []int{5, 5}},
+		{[]int{67, 43}, []int{3, 1}, []int{0, 4}, []int{0, 2}},
+		{[]int{2, 3, 2}, []int{0, 0, 0}, []int{0, 0, 0}, []int{1, 0, 2}},
+	} {
+		out = append(out, ir.Sample{
+			Name:  shapeName(c.dims),
+			Attrs: &ops.PadAttrs{Low: ir.Dims(c.low...), High: ir.Dims(c.high...), Interior: c.interior},
+			In:    []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...), draw(2, ir.F32, -2, 2)},
+		})
+	}
+	for _, d := range []ir.DType{ir.Bool, ir.I32, ir.U8, ir.U64, ir.F16, ir.F64, ir.C64} {
+		out = append(out, ir.Sample{Name: d.String(), Attrs: &ops.PadAttrs{Low: ir.Dims(1), High: ir.Dims(2), Interior: []int{1}}, In: []*ir.Array{draw(1, d, -9, 9, 4), draw(2, d, -9, 9)}})
+	}
+	return out
+}
+
+func init() {
+	add(ops.OpTile, func() []ir.Sample {
+		return moved(
+			movement{&ops.TileAttrs{Repeats: []int{}}, nil}, movement{&ops.TileAttrs{Repeats: []int{3}}, []int{5}}, movement{&ops.TileAttrs{Repeats: []int{2, 3}}, []int{67, 3}},
+			movement{&ops.TileAttrs{Repeats: []int{1, 2}}, []int{2, 3}}, movement{&ops.TileAttrs{Repeats: []int{0, 2}}, []int{2, 3}})
+	})
+	add(ops.OpRepeat, func() []ir.Sample {
+		return moved(movement{&ops.RepeatAttrs{Axis: 0, Repeats: 3}, []int{5}}, movement{&ops.RepeatAttrs{Axis: 1, Repeats: 2}, []int{67, 3}}, movement{&ops.RepeatAttrs{Axis: 0, Repeats: 0}, []int{2, 3}})
+	})
+	add(ops.OpRoll, func() []ir.Sample {
+		return moved(movement{&ops.RollAttrs{Axis: 0, Shift: 2}, []int{5}}, movement{&ops.RollAttrs{Axis: 1, Shift: -1}, []int{67, 3}}, movement{&ops.RollAttrs{Axis: 0, Shift: 12}, []int{7}},
+			movement{&ops.RollAttrs{Axis: 0, Shift: 1}, []int{0, 2}})
+	})
+	add(ops.OpPadMode, padModeSamples)
+}
+
+func padModeSamples() []ir.Sample {
+	var list []movement
+	for _, mode := range []string{ops.PadConstant, ops.PadEdge, ops.PadReflect, ops.PadWrap} {
+		list = append(list,
+			movement{&ops.PadModeAttrs{Low: []int{1}, High: []int{3}, Mode: mode, Value: 1.5}, []int{5}},
+			movement{&ops.PadModeAttrs{Low: []int{2, 0}, High: []int{1, 2}, Mode: mode, Value: 0}, []int{4, 3}})
+	}
+	list = append(list, movement{&ops.PadModeAttrs{Low: []int{0, 1}, High: []int{0, 0}, Mode: ops.PadEdge, Value: 0}, []int{0, 3}})
+	return moved(list...)
+}
+
+func init() {
 	addAll(func() []ir.Sample {
 		return moved(movement{&ops.OffsetAttrs{}, []int{67, 31}}, movement{&ops.OffsetAttrs{Offset: 1}, []int{2, 3, 3}},
 			movement{&ops.OffsetAttrs{Offset: -1}, []int{4, 3}}, movement{&ops.OffsetAttrs{}, []int{0, 3}})
@@ -356,36 +339,19 @@ func overlapAddSamples() []ir.Sample {
 }
 
 func init() {
-	add(ops.OpRope, ropeSamples)
-	add(ops.OpRopeTable, func() []ir.Sample {
-		return []ir.Sample{
-			{Name: "positions", Attrs: &ops.RopeTableAttrs{Size: 6, Base: 100}, In: []*ir.Array{ir.Ints(ir.I32, []int64{0, 1, 5, 130, 3, 2}, 2, 3)}},
-			{Name: "fractions", Attrs: &ops.RopeTableAttrs{Size: 2, Base: 10000}, In: []*ir.Array{drawn(ir.F32, 3)}},
-			{Name: "none", Attrs: &ops.RopeTableAttrs{Size: 4, Base: 10000}, In: []*ir.Array{ir.NewArray(ir.I32, 0)}},
-		}
-	})
-	add(ops.OpAxialRope, func() []ir.Sample {
-		sample := func(name string, d ir.DType, dims ...int) ir.Sample {
-			return ir.Sample{Name: name, Attrs: &ops.AxialRopeAttrs{Width: 3, Base: 100}, In: []*ir.Array{drawn(d, dims...)}}
-		}
-		return []ir.Sample{sample("grid", ir.F32, 2, 6, 8), sample("one place", ir.F32, 1, 4), sample("half", ir.F16, 4, 4), sample("none", ir.F32, 0, 4)}
-	})
+	add(ops.OpResize, resizeSamples)
 }
 
-func ropeSamples() []ir.Sample {
-	sample := func(name string, d ir.DType, interleaved bool, x, table []int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &ops.RopeAttrs{Interleaved: interleaved}, In: []*ir.Array{
-			drawn(d, x...), draw(2, d, -1, 1, table...), draw(3, d, -1, 1, table...),
-		}}
+func resizeSamples() []ir.Sample {
+	var out []ir.Sample
+	for _, mode := range []string{ops.ResizeNearest, ops.ResizeLinear, ops.ResizeCubic} {
+		for _, align := range []bool{false, true} {
+			a := &ops.ResizeAttrs{Sizes: []int{5, 2}, Mode: mode, AlignCorners: align}
+			out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a, In: []*ir.Array{drawn(ir.F32, 2, 3, 4, 2)}})
+		}
 	}
-	return []ir.Sample{
-		sample("halves", ir.F32, false, []int{2, 5, 6}, []int{5, 3}),
-		sample("neighbours", ir.F32, true, []int{2, 5, 6}, []int{5, 3}),
-		sample("heads, in part", ir.F32, false, []int{2, 3, 2, 7}, []int{3, 1, 2}),
-		sample("neighbours in part", ir.F32, true, []int{3, 7}, []int{3, 2}),
-		sample("beyond a tile", ir.F32, false, []int{33, 130}, []int{33, 65}),
-		sample("vector", ir.F32, true, []int{2}, []int{1}),
-		sample("no positions", ir.F32, false, []int{0, 4}, []int{0, 2}),
-		sample("half", ir.F16, false, []int{3, 4}, []int{3, 2}),
-	}
+	return append(out,
+		ir.Sample{Name: "doubled sequence", Attrs: &ops.ResizeAttrs{Sizes: []int{6}, Mode: ops.ResizeLinear, AlignCorners: false}, In: []*ir.Array{drawn(ir.F16, 2, 3, 2)}},
+		ir.Sample{Name: "one element", Attrs: &ops.ResizeAttrs{Sizes: []int{1, 3}, Mode: ops.ResizeLinear, AlignCorners: true}, In: []*ir.Array{drawn(ir.F32, 1, 4, 1, 2)}},
+		ir.Sample{Name: "empty", Attrs: &ops.ResizeAttrs{Sizes: []int{0}, Mode: ops.ResizeLinear, AlignCorners: false}, In: []*ir.Array{drawn(ir.F32, 1, 4, 2)}})
 }

@@ -100,77 +100,6 @@ func spdSamples() []ir.Sample {
 }
 
 func init() {
-	add(ops.OpJacobi, func() []ir.Sample {
-		var out []ir.Sample
-		add := func(name string, a ops.JacobiAttrs, d ir.DType, dims ...int) {
-			out = append(out, ir.Sample{Name: name + shapeName(dims), Attrs: &a, In: []*ir.Array{draw(3, d, -1, 1, dims...)}, Tol: 1e-4})
-		}
-		add("two rows ", ops.JacobiAttrs{Length: 3}, ir.F32, 2, 3)
-		add("one row ", ops.JacobiAttrs{Length: 3}, ir.F32, 2, 1, 3)
-		add("none ", ops.JacobiAttrs{}, ir.F32, 0, 2)
-		add("longer rows ", ops.JacobiAttrs{Length: 2}, ir.F32, 3, 2, 4)
-		add("one sweep ", ops.JacobiAttrs{Length: 5, Sweeps: 1}, ir.F32, 5, 6)
-		add("one sweep ", ops.JacobiAttrs{Length: 8, Sweeps: 1}, ir.F64, 8, 8)
-		return out
-	})
-	add(ops.OpEigh, func() []ir.Sample {
-		out := matrixSamples(positive, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 4, 4}, []int{2, 2})
-		for i := range out {
-			out[i].Tol = 1e-4 // the error of eigenvectors is rounding error divided by eigenvalue gaps
-		}
-		return out
-	})
-	add(ops.OpSVD, func() []ir.Sample {
-		out := matrixSamples(positive, &ops.FullAttrs{}, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 5, 3}, []int{3, 0}, []int{3, 4})
-		for _, dims := range [][]int{{4, 2}, {2, 4}} {
-			out = append(out, ir.Sample{
-				Name: "full " + shapeName(dims), Attrs: &ops.FullAttrs{Full: true}, In: []*ir.Array{positive(6, ir.F32, dims...)},
-				NoGrad: "the vectors beyond the singular values are not unique",
-			})
-		}
-		for i := range out {
-			out[i].Tol = 1e-4 // the error of vectors is rounding error divided by gaps of singular values
-		}
-		return out
-	})
-}
-
-func init() {
-	add(ops.OpMatrixPower, func() []ir.Sample {
-		var out []ir.Sample
-		for _, p := range []int{0, 1, 2, 5, -2} {
-			a := &ops.MatrixPowerAttrs{Exponent: p}
-			out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a, In: []*ir.Array{dominant(uint64(p+9), ir.F32, 2, 3, 3)}})
-		}
-		return append(out, ir.Sample{Name: "empty", Attrs: &ops.MatrixPowerAttrs{Exponent: 3}, In: []*ir.Array{ir.NewArray(ir.F32, 0, 0)}})
-	})
-	add(ops.OpExpm, func() []ir.Sample {
-		large := dominant(5, ir.F32, 3, 3)
-		for i := range large.F {
-			large.F[i] *= -8
-		}
-		out := matrixSamples(general, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 2, 2})
-		return append(out, ir.Sample{Name: "squared often", In: []*ir.Array{large}})
-	})
-	add(ops.OpMatrixNorm, func() []ir.Sample { return matrixNormSamples(true) })
-	add(ops.OpCondNumber, func() []ir.Sample { return matrixNormSamples(false) })
-}
-
-func matrixNormSamples(rectangles bool) []ir.Sample {
-	var out []ir.Sample
-	for i, order := range []string{ops.NormFrobenius, ops.NormNuclear, ops.NormSpectral, ops.NormSmallest, ops.NormColumns, ops.NormRows, "-1", "-inf"} {
-		out = append(out, ir.Sample{Name: order, Attrs: &ops.MatrixNormAttrs{Order: order}, In: []*ir.Array{positive(uint64(i), ir.F32, 2, 3, 3)}})
-	}
-	if rectangles {
-		for _, order := range []string{ops.NormNuclear, ops.NormRows, ops.NormSpectral} {
-			out = append(out, ir.Sample{Name: "rows, " + order, Attrs: &ops.MatrixNormAttrs{Order: order}, In: []*ir.Array{positive(3, ir.F32, 5, 3)}})
-			out = append(out, ir.Sample{Name: "empty, " + order, Attrs: &ops.MatrixNormAttrs{Order: order}, In: []*ir.Array{ir.NewArray(ir.F32, 0, 2)}})
-		}
-	}
-	return loosely(out)
-}
-
-func init() {
 	add(ops.OpLU, func() []ir.Sample {
 		out := matrixSamples(general, nil, []int{4, 4}, []int{1, 1}, []int{0, 0}, []int{2, 3, 5}, []int{2, 5, 3}, []int{0, 3}, []int{35, 33})
 		return append(out, ir.Sample{
@@ -204,6 +133,42 @@ func init() {
 		full("", 3, 5)
 		full("the columns beyond those of x can be turned", 5, 3)
 		full("the columns beyond those of x can be turned", 2, 0)
+		return out
+	})
+}
+
+func init() {
+	add(ops.OpJacobi, func() []ir.Sample {
+		var out []ir.Sample
+		add := func(name string, a ops.JacobiAttrs, d ir.DType, dims ...int) {
+			out = append(out, ir.Sample{Name: name + shapeName(dims), Attrs: &a, In: []*ir.Array{draw(3, d, -1, 1, dims...)}, Tol: 1e-4})
+		}
+		add("two rows ", ops.JacobiAttrs{Length: 3}, ir.F32, 2, 3)
+		add("one row ", ops.JacobiAttrs{Length: 3}, ir.F32, 2, 1, 3)
+		add("none ", ops.JacobiAttrs{}, ir.F32, 0, 2)
+		add("longer rows ", ops.JacobiAttrs{Length: 2}, ir.F32, 3, 2, 4)
+		add("one sweep ", ops.JacobiAttrs{Length: 5, Sweeps: 1}, ir.F32, 5, 6)
+		add("one sweep ", ops.JacobiAttrs{Length: 8, Sweeps: 1}, ir.F64, 8, 8)
+		return out
+	})
+	add(ops.OpEigh, func() []ir.Sample {
+		out := matrixSamples(positive, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 4, 4}, []int{2, 2})
+		for i := range out {
+			out[i].Tol = 1e-4 // the error of eigenvectors is rounding error divided by eigenvalue gaps
+		}
+		return out
+	})
+	add(ops.OpSVD, func() []ir.Sample {
+		out := matrixSamples(positive, &ops.FullAttrs{}, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 5, 3}, []int{3, 0}, []int{3, 4})
+		for _, dims := range [][]int{{4, 2}, {2, 4}} {
+			out = append(out, ir.Sample{
+				Name: "full " + shapeName(dims), Attrs: &ops.FullAttrs{Full: true}, In: []*ir.Array{positive(6, ir.F32, dims...)},
+				NoGrad: "the vectors beyond the singular values are not unique",
+			})
+		}
+		for i := range out {
+			out[i].Tol = 1e-4 // the error of vectors is rounding error divided by gaps of singular values
+		}
 		return out
 	})
 }
@@ -260,4 +225,39 @@ func loosely(samples []ir.Sample) []ir.Sample {
 		samples[i].Tol = 2e-4
 	}
 	return samples
+}
+
+func init() {
+	add(ops.OpMatrixPower, func() []ir.Sample {
+		var out []ir.Sample
+		for _, p := range []int{0, 1, 2, 5, -2} {
+			a := &ops.MatrixPowerAttrs{Exponent: p}
+			out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a, In: []*ir.Array{dominant(uint64(p+9), ir.F32, 2, 3, 3)}})
+		}
+		return append(out, ir.Sample{Name: "empty", Attrs: &ops.MatrixPowerAttrs{Exponent: 3}, In: []*ir.Array{ir.NewArray(ir.F32, 0, 0)}})
+	})
+	add(ops.OpExpm, func() []ir.Sample {
+		large := dominant(5, ir.F32, 3, 3)
+		for i := range large.F {
+			large.F[i] *= -8
+		}
+		out := matrixSamples(general, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 2, 2})
+		return append(out, ir.Sample{Name: "squared often", In: []*ir.Array{large}})
+	})
+	add(ops.OpMatrixNorm, func() []ir.Sample { return matrixNormSamples(true) })
+	add(ops.OpCondNumber, func() []ir.Sample { return matrixNormSamples(false) })
+}
+
+func matrixNormSamples(rectangles bool) []ir.Sample {
+	var out []ir.Sample
+	for i, order := range []string{ops.NormFrobenius, ops.NormNuclear, ops.NormSpectral, ops.NormSmallest, ops.NormColumns, ops.NormRows, "-1", "-inf"} {
+		out = append(out, ir.Sample{Name: order, Attrs: &ops.MatrixNormAttrs{Order: order}, In: []*ir.Array{positive(uint64(i), ir.F32, 2, 3, 3)}})
+	}
+	if rectangles {
+		for _, order := range []string{ops.NormNuclear, ops.NormRows, ops.NormSpectral} {
+			out = append(out, ir.Sample{Name: "rows, " + order, Attrs: &ops.MatrixNormAttrs{Order: order}, In: []*ir.Array{positive(3, ir.F32, 5, 3)}})
+			out = append(out, ir.Sample{Name: "empty, " + order, Attrs: &ops.MatrixNormAttrs{Order: order}, In: []*ir.Array{ir.NewArray(ir.F32, 0, 2)}})
+		}
+	}
+	return loosely(out)
 }
