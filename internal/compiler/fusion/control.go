@@ -50,24 +50,11 @@ func (c control) branch(m *Member) ([]Item, error) {
 
 // flag returns a root tensor that holds a boolean, and the items that copy it there.
 func (c control) flag(v ir.Value) (*Tensor, []Item) {
-	if t := c.tensors[v]; t != nil && t.Outer == nil && !c.carried(t) {
+	if t := c.tensors[v]; t != nil && t.Outer == nil && !t.carried {
 		return t, nil
 	}
 	t := c.newTensor("flag", v.Type())
 	return t, copyItems(c.Partition, []Copy{c.copyOf(v, t)})
-}
-
-// carried reports whether a tensor is that of a carry of a loop around, to which carry gives its memory
-// later.
-func (p *Partition) carried(t *Tensor) bool {
-	for ; p != nil; p = p.parent {
-		for _, s := range p.states.pairs {
-			if t == p.tensors[s.old] && p.parent != nil || t == s.next {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // while lowers a while_loop to copies of the initial carries and the loop. Each

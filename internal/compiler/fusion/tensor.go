@@ -23,6 +23,8 @@ type Tensor struct {
 	// Reverse.
 	Outer            *Tensor
 	PerStep, Reverse bool
+	// carried says that t is a carry, whose Outer is set after the body of its loop is built.
+	carried bool
 	// View says that Outer is a tensor of the same partition and t a reshape of it.
 	View bool
 }
@@ -153,7 +155,7 @@ func (p *Partition) numbered(t *Tensor) *Tensor {
 // alias returns a tensor by which a loop body refers to outer, which may be set later.
 func (p *Partition) alias(name string, t ir.Type, outer *Tensor) *Tensor {
 	dims, _ := t.Shape.Ints()
-	return p.numbered(&Tensor{Name: name, DType: t.DType, Dims: dims, Outer: outer})
+	return p.numbered(&Tensor{Name: name, DType: t.DType, Dims: dims, Outer: outer, carried: outer == nil})
 }
 
 // Scratch adds a tensor for intermediate results between the kernels of a group.

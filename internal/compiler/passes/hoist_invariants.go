@@ -197,9 +197,15 @@ func (h *invariantHoister) step() *ir.Graph {
 // more ports.
 func (h *invariantHoister) name(word string, i int) string {
 	name := word + strconv.Itoa(i)
-	for slices.ContainsFunc(h.body.Ports(), func(p ir.Port) bool { return p.Name == name }) ||
-		slices.ContainsFunc(h.body.Outputs(), func(o ir.Output) bool { return o.Name == name }) {
-		name += "+"
+	for _, p := range h.body.Ports() {
+		if p.Name == name {
+			return h.name(word+"+", i)
+		}
+	}
+	for _, o := range h.body.Outputs() {
+		if o.Name == name {
+			return h.name(word+"+", i)
+		}
 	}
 	return name
 }

@@ -352,7 +352,7 @@ func TestHoistingAgainFindsOtherNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(lowered.String(), `"invariant2+"`) {
+	if !strings.Contains(lowered.String(), `"invariant+2"`) {
 		t.Errorf("the sum is not hoisted:\n%s", lowered)
 	}
 }
