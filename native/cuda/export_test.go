@@ -82,6 +82,12 @@ func Waits(p *plan.Plan, steps []plan.Step) (out [][]int) {
 	return append(out, o.last())
 }
 
+// Orders reports whether the steps of a graph are ordered by dependencies.
+func Orders(steps []plan.Step) bool { return orders(steps) }
+
+// Priorities returns the priority of each of some steps in a graph.
+func Priorities(p *plan.Plan, steps []plan.Step) []int { return prioritiesOf(p, steps) }
+
 // Constants returns the compiler's options for the constant arrays of each kernel.
 func Constants(p *plan.Plan) [][]string { return constants(p) }
 

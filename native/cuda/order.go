@@ -40,8 +40,9 @@ func (a region) overlaps(b region) bool {
 // exchanged stands for the ranks in the regions of collectives, which keep their order.
 const exchanged = -2
 
-// maxOrdered bounds the steps of an ordered graph, since the analysis is quadratic.
-const maxOrdered = 2048
+// maxOrdered bounds the steps of an ordered graph, since the analysis is quadratic. It takes 4 ms for the 2,064 steps
+// of a GPT of 32 blocks with divided parameters, whose collectives overlap with nothing in a graph without an order.
+const maxOrdered = 8192
 
 // orders reports whether steps are ordered by dependencies: unconditional dispatches and
 // calls only.
@@ -162,6 +163,10 @@ func (r *recorder) ordered(steps []plan.Step) error {
 	if o.roots, err = r.stream.Dependencies(); err != nil {
 		return err
 	}
+	var priorities []int
+	if r.p.device.HasPriorities() {
+		priorities = prioritiesOf(r.p.plan, steps)
+	}
 	for i := range steps {
 		s := ordered{regions: regionsOf(r.p.plan, steps[i])}
 		var waits []int
@@ -178,10 +183,49 @@ func (r *recorder) ordered(steps []plan.Step) error {
 		if s.nodes, err = r.stream.Dependencies(); err != nil {
 			return err
 		}
+		for k := 0; priorities != nil && k < len(s.nodes); k++ {
+			if err := r.stream.SetPriority(s.nodes[k], priorities[i]); err != nil {
+				return err
+			}
+		}
 		o.steps = append(o.steps, s)
 	}
 	r.early = false
 	return r.stream.SetDependencies(o.nodes(o.last()))
+}
+
+// Priorities of kernels in a graph with collectives. A collective comes first, as other ranks wait for it.
+// What comes after the last large one, updates above all, has the lowest and fills the processors that are free.
+const (
+	collectivePriority = -5
+	normalPriority     = -2
+	lastPriority       = 0
+)
+
+// largeCollective is the least number of bytes of a collective that takes longer than its latency.
+const largeCollective = 1 << 20
+
+// prioritiesOf returns the priority of each step, nil if there is no large collective.
+func prioritiesOf(p *plan.Plan, steps []plan.Step) []int {
+	out, last := make([]int, len(steps)), -1
+	for i, s := range steps {
+		out[i] = normalPriority
+		if c, ok := s.(*plan.Call); ok && isCollective(p.Routines[c.Routine]) {
+			out[i] = collectivePriority
+			if c.Bindings[0].Bytes >= largeCollective {
+				last = i
+			}
+		}
+	}
+	if last < 0 {
+		return nil
+	}
+	for i := last + 1; i < len(out); i++ {
+		if out[i] == normalPriority {
+			out[i] = lastPriority
+		}
+	}
+	return out
 }
 
 // startsEarly reports whether a step may start before the one that it depends on has ended: both are

@@ -141,3 +141,35 @@ func TestWrittenArraysAreNotConstant(t *testing.T) {
 		t.Errorf("the constant arrays are %q, not %q", got, want)
 	}
 }
+
+// Collectives go before all other steps, and those after the last large one last.
+func TestCollectivesHavePriority(t *testing.T) {
+	sum := func(elements int) routine.Routine {
+		return routine.Collective{Op: routine.AllReduce, Axis: "data", Devices: 2, DType: dtype.F32, Count: elements, Unit: 4}
+	}
+	p := &plan.Plan{Routines: []routine.Routine{sum(1 << 18), sum(1)}}
+	call := func(r, bytes int) plan.Step {
+		return &plan.Call{Routine: r, Bindings: []plan.Binding{{Bytes: bytes}, {Bytes: bytes}}}
+	}
+	kernel := &plan.Dispatch{}
+	if got, want := cuda.Priorities(p, []plan.Step{kernel, call(0, 1<<20), kernel, call(0, 1<<20), kernel, call(1, 4), kernel}), []int{-2, -5, -2, -5, 0, -5, 0}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the priorities are %v, not %v", got, want)
+	}
+	if got := cuda.Priorities(p, []plan.Step{kernel, call(1, 4), kernel}); got != nil {
+		t.Errorf("a graph without a large collective has the priorities %v", got)
+	}
+}
+
+// The steps of a large model with divided parameters are ordered, so that its collectives overlap with kernels.
+func TestGraphsOfLargeModelsAreOrdered(t *testing.T) {
+	steps := make([]plan.Step, 5000) // of a decoder of 80 layers
+	for i := range steps {
+		steps[i] = &plan.Dispatch{}
+	}
+	if !cuda.Orders(steps) {
+		t.Errorf("a graph of %d steps is not ordered", len(steps))
+	}
+	if steps[0] = (&plan.Dispatch{Grid: &plan.GridAddress{}}); cuda.Orders(steps) {
+		t.Error("a graph with a condition is ordered")
+	}
+}

@@ -68,6 +68,7 @@ rlx_cuda *rlx_load_cuda(const char *path, char *why, size_t why_len) {
 	static const function edits[] = {RLX_EDITS(RLX_FUNCTION)};
 	static const function guards[] = {RLX_WALLS(RLX_FUNCTION)};
 	static const function attributes[] = {RLX_ATTRIBUTES(RLX_FUNCTION)};
+	static const function priorities[] = {RLX_PRIORITIES(RLX_FUNCTION)};
 	void *lib = open_library(path, why, why_len);
 	rlx_cuda *table = lib ? load(lib, path, list, RLX_COUNT(list), sizeof *table, why, why_len) : 0;
 	if (!table) return 0;
@@ -75,6 +76,7 @@ rlx_cuda *rlx_load_cuda(const char *path, char *why, size_t why_len) {
 	table->edits = !look_up(lib, table, edits, RLX_COUNT(edits));
 	table->guards = !look_up(lib, table, guards, RLX_COUNT(guards));
 	table->attributes = !look_up(lib, table, attributes, RLX_COUNT(attributes));
+	table->priorities = !look_up(lib, table, priorities, RLX_COUNT(priorities));
 	return table;
 }
 
@@ -134,6 +136,17 @@ int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned
 		return d->cu->cuLaunchKernelEx(&c, f, args, 0);
 	}
 	return d->cu->cuLaunchKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, args, 0);
+}
+
+int rlx_node_priority(rlx_device *d, rlx_handle node, int priority) {
+	enum { kernel = 0, attribute = 8 };
+	union {
+		int number;
+		char bytes[64];
+	} value = {.number = priority};
+	int type = kernel, r = d->cu->cuCtxSetCurrent(d->context);
+	if (!r) r = d->cu->cuGraphNodeGetType(node, &type);
+	return r || type != kernel ? r : d->cu->cuGraphKernelNodeSetAttribute(node, attribute, &value);
 }
 
 int rlx_map_encode(rlx_device *d, void *map, int type, unsigned axes, rlx_ptr address, const uint64_t *dims,

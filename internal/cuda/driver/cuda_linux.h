@@ -69,6 +69,9 @@ typedef unsigned long long rlx_ptr;
 // Optional, from CUDA 11.8 on: launches with attributes.
 #define RLX_ATTRIBUTES(X) X(cuLaunchKernelEx, "cuLaunchKernelEx", int, (const void *, rlx_handle, void **, void **))
 
+// Optional, from CUDA 11.7 on: priorities of the kernels of a graph.
+#define RLX_PRIORITIES(X) X(cuGraphKernelNodeSetAttribute, "cuGraphKernelNodeSetAttribute", int, (rlx_handle, int, const void *))
+
 // Optional: editing graphs before instantiation.
 #define RLX_EDITS(X)                                                                                       \
 	X(cuGraphGetNodes, "cuGraphGetNodes", int, (rlx_handle, rlx_handle *, size_t *))                       \
@@ -151,7 +154,7 @@ typedef struct { char bytes[128]; } rlx_nccl_id;
 	X(group_end, "ncclGroupEnd", int, (void))
 
 #define RLX_FIELD(name, symbol, result, params) result(*name) params;
-typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) RLX_EDITS(RLX_FIELD) RLX_WALLS(RLX_FIELD) RLX_ATTRIBUTES(RLX_FIELD) int branches, edits, guards, attributes; } rlx_cuda;
+typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) RLX_EDITS(RLX_FIELD) RLX_WALLS(RLX_FIELD) RLX_ATTRIBUTES(RLX_FIELD) RLX_PRIORITIES(RLX_FIELD) int branches, edits, guards, attributes, priorities; } rlx_cuda;
 typedef struct rlx_nvrtc { RLX_NVRTC(RLX_FIELD) } rlx_nvrtc;
 typedef struct rlx_blas { RLX_BLAS(RLX_FIELD) } rlx_blas;
 typedef struct rlx_nccl { RLX_NCCL(RLX_FIELD) } rlx_nccl;
@@ -195,7 +198,7 @@ RLX_CALL(cuStreamSynchronize, (rlx_device *d, rlx_handle s), (s))
 RLX_CALL(cuStreamWaitEvent, (rlx_device *d, rlx_handle s, rlx_handle event), (s, event, 0))
 RLX_CALL(cuStreamBeginCapture, (rlx_device *d, rlx_handle s), (s, 1))
 RLX_CALL(cuStreamEndCapture, (rlx_device *d, rlx_handle s, rlx_handle *graph), (s, graph))
-RLX_CALL(cuGraphInstantiate, (rlx_device *d, rlx_handle *exec, rlx_handle graph), (exec, graph, 0))
+RLX_CALL(cuGraphInstantiate, (rlx_device *d, rlx_handle *exec, rlx_handle graph, unsigned flags), (exec, graph, flags))
 RLX_CALL(cuGraphLaunch, (rlx_device *d, rlx_handle exec, rlx_handle s), (exec, s))
 RLX_CALL(cuGraphExecDestroy, (rlx_device *d, rlx_handle exec), (exec))
 RLX_CALL(cuGraphDestroy, (rlx_device *d, rlx_handle graph), (graph))
@@ -229,6 +232,9 @@ int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned
 // rlx_map_bytes is the size of a tensor map, CUtensorMap, and how its address is aligned
 // while it is made.
 enum { rlx_map_bytes = 128, rlx_map_alignment = 64 };
+
+// rlx_node_priority sets the priority of a node if it is a kernel.
+int rlx_node_priority(rlx_device *d, rlx_handle node, int priority);
 
 // rlx_map_encode makes a tensor map with a 128-byte swizzle and zero fill out of bounds.
 // Strides are in bytes, of the axes after the first.

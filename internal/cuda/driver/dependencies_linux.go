@@ -40,6 +40,19 @@ func (s *Stream) SetDependencies(nodes []Node) error {
 	return s.device.check("cuStreamUpdateCaptureDependencies", C.rlx_dependencies_set(s.device.c, s.handle, list, C.size_t(len(nodes))))
 }
 
+// HasPriorities reports whether the kernels of a graph may have priorities.
+func (d *Device) HasPriorities() bool {
+	return d.Branches() && d.EditsGraphs() && d.library.cu.priorities != 0
+}
+
+// SetPriority sets the priority of a captured node if it is a kernel: blocks of kernels with a lower number are scheduled first, from 0
+// to −5 on current devices, which bound the number. [Stream.Capture] then makes a graph that has the priorities of its
+// kernels.
+func (s *Stream) SetPriority(n Node, priority int) error {
+	s.ranked = true
+	return s.device.check("cuGraphKernelNodeSetAttribute", C.rlx_node_priority(s.device.c, C.rlx_handle(n), C.int(priority)))
+}
+
 func nodeList(n int) *C.rlx_handle {
 	return (*C.rlx_handle)(C.calloc(C.size_t(n+1), C.size_t(unsafe.Sizeof(C.rlx_handle(nil)))))
 }

@@ -35,13 +35,14 @@ import (
 type Stream struct {
 	device *Device
 	handle C.rlx_handle
+	ranked bool // kernels of the capture have priorities
 }
 
 // NewStream returns a non-blocking stream.
 func (d *Device) NewStream() (*Stream, error) {
 	var handle C.rlx_handle
 	err := d.check("cuStreamCreate", C.rlx_cuStreamCreate(d.c, &handle))
-	return &Stream{d, handle}, err
+	return &Stream{device: d, handle: handle}, err
 }
 
 // Destroy destroys the stream after its work.
@@ -131,6 +132,7 @@ func (s *Stream) Capture(fill *Function, record func() error) (*Graph, error) {
 	if err := d.check("cuStreamBeginCapture", C.rlx_cuStreamBeginCapture(d.c, s.handle)); err != nil {
 		return nil, err
 	}
+	s.ranked = false
 	failed := record()
 	var graph, exec C.rlx_handle
 	err := d.check("cuStreamEndCapture", C.rlx_cuStreamEndCapture(d.c, s.handle, &graph))
@@ -152,7 +154,12 @@ func (s *Stream) Capture(fill *Function, record func() error) (*Graph, error) {
 	if g.Kinds, err = d.kinds(graph); err != nil {
 		return nil, err
 	}
-	err = d.check("cuGraphInstantiate", C.rlx_cuGraphInstantiate(d.c, &exec, graph))
+	var flags C.uint
+	if s.ranked {
+		const useNodePriority = 8
+		flags = useNodePriority
+	}
+	err = d.check("cuGraphInstantiate", C.rlx_cuGraphInstantiate(d.c, &exec, graph, flags))
 	g.handle = exec
 	return g, err
 }
