@@ -61,12 +61,13 @@ type (
 	}
 )
 
-// Write compiles the modules for WebGPU and WebAssembly into a folder.
+// Write compiles the modules for WebGPU and WebAssembly into a folder. Modules whose files would have one
+// name are an error.
 func Write(folder string, modules []Module) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	w := &writer{folder: folder, plans: plans{}}
+	w := &writer{folder: folder, plans: plans{}, written: map[string]bool{}}
 	for _, m := range modules {
 		if err := w.module(m); err != nil {
 			return fmt.Errorf("conformance: %s: %w", m.Name, err)
@@ -90,9 +91,15 @@ type writer struct {
 	index  indexJSON
 	values []byte
 	plans  plans
+	// written are the names of the files so far.
+	written map[string]bool
 }
 
 func (w *writer) file(name string, data []byte) error {
+	if w.written[name] {
+		return fmt.Errorf("two files have the name %s", name)
+	}
+	w.written[name] = true
 	return os.WriteFile(filepath.Join(w.folder, name), data, 0o644)
 }
 

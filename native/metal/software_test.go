@@ -219,7 +219,7 @@ func TestTrainingReachesExpectedAccuracy(t *testing.T) {
 	install(t, true)
 	optimizeKernels(t)
 	b := metal.New()
-	for name, steps := range map[string]int{"mlp": 50, "cnn": 4} {
+	for name, steps := range map[string]int{"mlp": 50, "cnn": 2} {
 		t.Run(name, func(t *testing.T) { demo.Digits(t, b, name, steps) })
 	}
 }
