@@ -42,7 +42,7 @@ func (c *compiler) channelFactors(k *fusion.Contract) []channelFactor {
 		c.channelFactor(k.A, factorAxes{batch, k.M, k.K, at, k.MAt, k.KAt}),
 		c.channelFactor(k.B, factorAxes{batch, k.K, nil, at, k.KAt, nil}),
 	}
-	const reuse = 4
+	const reuse = 2 // that of windows of 3 × 3 by strides of 2 is 2.25
 	for _, f := range out {
 		if f.direct == nil && (f.coords == nil || f.elems > m*product(k.K)*channels*n/reuse) {
 			return nil
