@@ -3,6 +3,7 @@ package cpu
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir"
@@ -52,29 +53,25 @@ const (
 func (c *compiler) contract(g *fusion.Group) error {
 	code := g.Code()
 	k := code.Stages[0].Contract
-	if k.Sum.Type == ir.F32 || k.Sum.Type == ir.F64 {
+	if c.readsOnce(k) {
+		return c.reduce(g.Reduction(), g.Name())
+	}
+	name := g.Name()
+	if k.Sum.Type != ir.F32 && k.Sum.Type != ir.F64 {
+		return c.reduce(g.Reduction(), name) // there are no matrix products of the type
+	}
+	list := c.channelFactors(k)
+	if list == nil {
 		orientResult(code, k)
+		orderSumAxes(k)
 	}
 	x := &contraction{
 		batch: k.Batch, count: product(k.Batch), m: product(k.M), n: product(k.N), k: product(k.K),
 		env: c.env, double: k.Sum.Type == ir.F64,
 	}
 	x.cost = x.estimate()
-	name := g.Name()
-	if k.Sum.Type != ir.F32 && k.Sum.Type != ir.F64 {
-		return c.reduce(g.Reduction(), name) // there are no matrix products of the type
-	}
-	orderSumAxes(k)
-	var err error
-	if x.a, err = c.factor(name+" a", k.A, factorAxes{k.Batch, k.M, k.K, k.BatchAt, k.MAt, k.KAt}, packedA, false); err != nil {
+	if err := c.factors(name, k, x, list); err != nil {
 		return err
-	}
-	// The rows of a narrow right factor are too short to vectorise: it is stored by column.
-	if x.b, err = c.factor(name+" b", k.B, factorAxes{k.Batch, k.K, k.N, k.BatchAt, k.KAt, k.NAt}, packedB, x.n < narrow && x.m >= narrow); err != nil {
-		return err
-	}
-	if x.prefersTransposed() {
-		x.transpose(k)
 	}
 	s := newStencil(c, x)
 	at, dims := inProductAxes(code, k, s != nil)
@@ -96,6 +93,41 @@ func (c *compiler) contract(g *fusion.Group) error {
 	replaceVars(code, map[string]scalar.Expr{k.Sum.Name: load})
 	code.Stages = nil
 	return c.nest(name, code, dims, nil, map[int]*buffer{sumID: x.c})
+}
+
+// readsOnce reports whether a product reads each element of a large factor once or twice and would have to
+// convert it before, as the weights of a layer in bf16 for one row of inputs.
+func (c *compiler) readsOnce(k *fusion.Contract) bool {
+	const rows, large = 2, 1 << 12
+	converts := func(e scalar.Expr) bool {
+		return e.Op == scalar.OpConvert && e.Args[0].Op == scalar.OpLoad && jit.Available() && jit.Stored(e.Args[0].Type)
+	}
+	m, n := product(k.M), product(k.N)
+	return k.Sum.Type == ir.F32 && product(k.K)*max(m, n) >= large && (m <= rows && converts(k.B) || n <= rows && converts(k.A))
+}
+
+// factors sets the factors of a contraction: those of a stencil, if not nil, or matrices.
+func (c *compiler) factors(name string, k *fusion.Contract, x *contraction, list []channelFactor) (err error) {
+	if list != nil {
+		axes := factorAxes{k.Batch, k.M, k.K, k.BatchAt, k.MAt, k.KAt}
+		if x.a, err = c.place(name+" a", list[0], axes, packedA, k.A.Type); err != nil {
+			return err
+		}
+		axes = factorAxes{k.Batch, k.K, nil, k.BatchAt, k.KAt, nil}
+		x.b, err = c.place(name+" b", list[1], axes, packedB, k.B.Type)
+		return err
+	}
+	if x.a, err = c.factor(name+" a", k.A, factorAxes{k.Batch, k.M, k.K, k.BatchAt, k.MAt, k.KAt}, packedA, false); err != nil {
+		return err
+	}
+	// The rows of a narrow right factor are too short to vectorise: it is stored by column.
+	if x.b, err = c.factor(name+" b", k.B, factorAxes{k.Batch, k.K, k.N, k.BatchAt, k.KAt, k.NAt}, packedB, x.n < narrow && x.m >= narrow); err != nil {
+		return err
+	}
+	if x.prefersTransposed() {
+		x.transpose(k)
+	}
+	return nil
 }
 
 // addProduct emits the step of a contraction. It fuses the step before where that writes the

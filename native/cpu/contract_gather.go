@@ -41,10 +41,8 @@ func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (m
 		return matrix{}, false, nil
 	}
 	orderAsStored(value, coords)
-	vars, sizes := []scalar.Expr{}, []int{}
 	elems := 1
 	for _, at := range coords {
-		vars, sizes = append(vars, at.v), append(sizes, at.size)
 		if elems *= at.size; elems > math.MaxInt32 {
 			return matrix{}, false, nil
 		}
@@ -52,15 +50,8 @@ func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (m
 	if elems > product(x.batch)*product(x.rows)*product(x.cols) {
 		return matrix{}, false, nil
 	}
-	buf := c.scratch(e.Type, elems)
-	code := &fusion.Code{Outer: vars, Rows: []fusion.ElementStore{{
-		Tensor: &fusion.Tensor{ID: id, Name: name, DType: e.Type}, Offset: scalar.Simplify(linear(sizes, vars)), Value: scalar.Simplify(value),
-	}}}
-	var sum affine
-	for i, stride := range rowMajor(sizes, 1) {
-		sum.add(coords[i].is, stride)
-	}
-	return x.table(sum, buf), true, c.nest(name, code, sizes, nil, map[int]*buffer{id: buf})
+	m, err := c.materializeCoordinates(name, value, coords, x, id, e.Type)
+	return m, true, err
 }
 
 // dims returns the variables of the axes of a factor, with their sizes.

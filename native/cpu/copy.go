@@ -17,8 +17,9 @@ type copyStep struct {
 	cost         float64
 }
 
-// minCopy is the least number of elements of a row that is worth a copy of its own.
-const minCopy = 8
+// minCopy is the least number of elements of a row that is worth a copy of its own, shortCopy the number
+// below which elements of 32 bits are copied one by one.
+const minCopy, shortCopy = 2, 8
 
 // newCopy returns a step for code that is nothing but a copy of rows; nil for any other.
 func newCopy(code *fusion.Code, dims []int, buffers map[int]*buffer) *copyStep {
@@ -49,10 +50,13 @@ func newCopy(code *fusion.Code, dims []int, buffers map[int]*buffer) *copyStep {
 		s.dims, s.fromBy, s.toBy = append(s.dims, dims[i]), append(s.fromBy, a), append(s.toBy, b)
 		s.rows *= dims[i]
 	}
-	if s.row < minCopy || known != len(from.terms)+len(to.terms) {
+	if s.row < minCopy || s.row < shortCopy && s.to.dtype.Size() != 4 || known != len(from.terms)+len(to.terms) {
 		return nil
 	}
-	const perRow, perElement = 6, 0.04 // nanoseconds
+	perRow, perElement := 6., 0.04 // nanoseconds
+	if s.row < shortCopy {
+		perRow, perElement = 1, 0.6
+	}
 	s.chunk, s.cost = max(1, 16384/s.row), float64(s.rows)*(perRow+perElement*float64(s.row))
 	return s
 }
@@ -88,11 +92,27 @@ func (s *copyStep) do(_, chunk int) {
 // copyRows copies n rows along the last axis.
 func (s *copyStep) copyRows(from, to, n int) {
 	size, last := s.to.dtype.Size(), len(s.dims)-1
+	if s.row < shortCopy {
+		s.copyShort(view[uint32](s.from)[from:], view[uint32](s.to)[to:], n)
+		return
+	}
 	bytes, fromBy, toBy := s.row*size, s.fromBy[last]*size, s.toBy[last]*size
 	source, dest := s.from.data[from*size:], s.to.data[to*size:]
 	at := 0
 	for i := range n {
 		copy(dest[i*toBy:][:bytes], source[at:][:bytes])
 		at += fromBy
+	}
+}
+
+// copyShort is copyRows for few elements.
+func (s *copyStep) copyShort(from, to []uint32, n int) {
+	last := len(s.dims) - 1
+	fromBy, toBy := s.fromBy[last], s.toBy[last]
+	for i := range n {
+		source, dest := from[i*fromBy:][:s.row], to[i*toBy:][:s.row]
+		for k, x := range source {
+			dest[k] = x
+		}
 	}
 }

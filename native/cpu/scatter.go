@@ -6,7 +6,6 @@ import (
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
-	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -17,7 +16,7 @@ type scatterStep struct {
 	row, update, out *buffer
 	env              *environment
 	guarded          bool // does nothing once a check has failed
-	// hot compensates rows with many updates in sums of f32; nil for all other scatters.
+	// hot sums the updates of rows with many in f64, where results are f32; nil for all other scatters.
 	hot *hotRows
 	// combine has the function of each worker that combines the update at one element offset into
 	// the row at another.
@@ -223,15 +222,15 @@ func realCombine[T interface {
 	return numberCombine[T](mode)
 }
 
-// hotRows holds the rounding errors of rows that receive more than [fusion.SumBlockLen] updates.
+// hotRows holds the sums of rows that receive more than [fusion.SumBlockLen] updates.
 type hotRows struct {
 	places *buffer // for each row its number among the hot ones, from 1, or 0
-	errs   *buffer // the errors of hot rows, one row after the other
+	sums   *buffer // the sums of hot rows in f64, one row after the other
 	count  int
 	any    bool
 }
 
-// newHotRows reserves the memory for compensated rows; nil where the scatter is no sum of f32
+// newHotRows reserves the memory for hot rows; nil where the scatter is no sum of f32
 // or has too few updates for a hot row.
 func newHotRows(c *compiler, x *fusion.Scatter) *hotRows {
 	updates := product(x.Row.Dims)
@@ -239,7 +238,7 @@ func newHotRows(c *compiler, x *fusion.Scatter) *hotRows {
 		return nil
 	}
 	maxHot := updates / (fusion.SumBlockLen + 1)
-	return &hotRows{places: c.scratch(ir.I32, product(x.RowDims)), errs: c.scratch(ir.F32, maxHot*len(x.WindowAt))}
+	return &hotRows{places: c.scratch(ir.I32, product(x.RowDims)), sums: c.scratch(ir.F64, maxHot*len(x.WindowAt))}
 }
 
 // find counts the updates of each row and reports whether there are hot rows.
@@ -259,34 +258,34 @@ func (o *hotRows) find(rows []int32, window int) bool {
 			places[row] = int32(o.count)
 		}
 	}
-	clear(view[float32](o.errs)[:o.count*window])
+	clear(view[float64](o.sums)[:o.count*window])
 	return o.count > 0
 }
 
-// sum adds updates to their rows in [first, end) in order, with compensation in hot rows.
+// sum adds updates to their rows in [first, end) in order.
 func (s *scatterStep) sum(rows []int32, first, end int, combine func(row, update int)) {
 	window, places := len(s.x.WindowAt), view[int32](s.hot.places)
-	out, updates, rests := view[float32](s.out), view[float32](s.update), view[float32](s.hot.errs)
+	out, updates, sums := view[float32](s.out), view[float32](s.update), view[float64](s.hot.sums)
 	for i, row := range rows {
 		row := int(row)
-		switch {
-		case row < first || row >= end:
-		case places[row] == 0:
+		if row < first || row >= end {
+			continue
+		}
+		place := int(places[row])
+		if place == 0 {
 			combine(s.base(row), i*window)
-		default:
-			at, rest := s.base(row), rests[int(places[row]-1)*window:][:window]
-			for w, offset := range s.x.WindowAt {
-				t := simd.CompensatedSum[float32]{Sum: out[at+offset], Err: rest[w]}
-				t.Add(updates[i*window+w])
-				out[at+offset], rest[w] = t.Sum, t.Err
-			}
+			continue
+		}
+		sum := sums[(place-1)*window:][:window]
+		for w, x := range updates[i*window:][:len(sum)] {
+			sum[w] += float64(x)
 		}
 	}
 	for row := first; row < end; row++ {
-		if place := places[row]; place > 0 {
-			at := s.base(row)
+		if place := int(places[row]); place > 0 {
+			at, sum := s.base(row), sums[(place-1)*window:]
 			for w, offset := range s.x.WindowAt {
-				out[at+offset] += rests[int(place-1)*window+w]
+				out[at+offset] = float32(float64(out[at+offset]) + sum[w])
 			}
 		}
 	}

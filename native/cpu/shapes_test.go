@@ -1,13 +1,13 @@
 package cpu_test
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
 )
 
 // window is a convolution of images, or its gradient in both operands. The layout is NHWC, or NCHW
@@ -212,7 +212,108 @@ var shapes = []job{
 	typed("softmax bf16 1000x500", ir.BF16, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 1) }, 1000, 500),
 }
 
-var _ = fmt.Sprint
-var _ = math.Inf
+// TestStencilsOfAnyLayout compares depthwise convolutions of planes, and those with few channels in a group,
+// with loops in f64.
+func TestStencilsOfAnyLayout(t *testing.T) {
+	for _, c := range []window{
+		{2, 9, 11, 20, 20, 20, [2]int{3, 3}, [2]int{2, 2}, [2]int{1, 1}, true, false},
+		{1, 12, 9, 24, 24, 8, [2]int{3, 3}, [2]int{1, 1}, [2]int{1, 1}, false, false},
+	} {
+		everyLevel(t, func(t *testing.T) {
+			x, w := random(c.batch*c.h*c.w*c.in), random(c.out*c.in/c.groups*c.kernel[0]*c.kernel[1])
+			p := compileGraphs(t, ir.Entry{Name: "run", Graph: c.job("").graph(t)})
+			in := map[string]native.Tensor{}
+			for _, s := range p.Slots("run") {
+				if s.Role == native.Input {
+					in[s.Name] = native.Float32s(map[string][]float32{"x": x, "w": w}[s.Name], s.Dims...)
+				}
+			}
+			got, err := run(t, p, in)["y"].Float32s()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range c.results(x, w) {
+				if math.Abs(float64(got[i])-want) > 1e-5 {
+					t.Fatalf("%v: element %d is %g, not %g", c, i, got[i], want)
+				}
+			}
+		})
+	}
+}
 
+// results are those of a convolution whose kernel is 3×3.
+func (c window) results(x, w []float32) []float64 {
+	h, wide := (c.h-1)/c.strides[0]+1, (c.w-1)/c.strides[1]+1
+	from, to := c.in/c.groups, c.out/c.groups
+	place := func(n, ch, i, j, channels, h, w int) int {
+		if c.planes {
+			return ((n*channels+ch)*h+i)*w + j
+		}
+		return ((n*h+i)*w+j)*channels + ch
+	}
+	y := make([]float64, c.batch*h*wide*c.out)
+	for at := range y {
+		n, o, i, j := at/(c.out*h*wide), at/(h*wide)%c.out, at/wide%h, at%wide
+		sum := &y[place(n, o, i, j, c.out, h, wide)]
+		for k := range 9 * from {
+			row, col, ch := i*c.strides[0]+k%9/3-1, j*c.strides[1]+k%3-1, k/9
+			if row < 0 || row >= c.h || col < 0 || col >= c.w {
+				continue
+			}
+			tap := (k%9*from+ch)*c.out + o
+			if c.planes {
+				tap = (o*from+ch)*9 + k%9
+			}
+			*sum += float64(x[place(n, o/to*from+ch, row, col, c.in, c.h, c.w)]) * float64(w[tap])
+		}
+	}
+	return y
+}
+
+// TestRowsOfOddLengths compares norms and reductions of rows that fill no whole vectors, and reductions over the
+// axis before such rows, with their definitions in f64.
+func TestRowsOfOddLengths(t *testing.T) {
+	const rows, n = 40, 101
+	x := random(rows * n)
+	g := build(t, func(b *ir.Builder) {
+		v := b.Input("x", ir.F32, ir.Dims(rows, n)...)
+		b.Output("norm", ops.Mul(b, ops.Sub(b, v, ops.ExpandDims(b, ops.Mean(b, v, 1), 1)), ops.ExpandDims(b, ops.ReduceMax(b, v, 1), 1)))
+		b.Output("columns", ops.ReduceSum(b, v, 0))
+	})
+	norm, columns := make([]float64, rows*n), make([]float64, n)
+	for row := range rows {
+		mean, most := 0.0, math.Inf(-1)
+		for i, v := range x[row*n : (row+1)*n] {
+			mean, most, columns[i] = mean+float64(v)/n, max(most, float64(v)), columns[i]+float64(v)
+		}
+		for i, v := range x[row*n : (row+1)*n] {
+			norm[row*n+i] = (float64(v) - mean) * most
+		}
+	}
+	everyLevel(t, func(t *testing.T) {
+		out := run(t, compileGraphs(t, ir.Entry{Name: "run", Graph: g}), map[string]native.Tensor{"x": native.Float32s(x, rows, n)})
+		for name, want := range map[string][]float64{"norm": norm, "columns": columns} {
+			got, err := out[name].Float32s()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range want {
+				if math.Abs(float64(got[i])-want[i]) > 1e-5 {
+					t.Fatalf("%s: element %d is %g, not %g", name, i, got[i], want[i])
+				}
+			}
+		}
+	})
+}
+
+// TestShapesAreGraphs keeps the jobs valid between runs of the benchmark.
+func TestShapesAreGraphs(t *testing.T) {
+	for _, j := range shapes {
+		if g := j.graph(t); len(g.Outputs()) == 0 {
+			t.Errorf("%s computes nothing", j.name)
+		}
+	}
+}
+
+// BenchmarkShapes runs ops of further shapes, as [BenchmarkSingles].
 func BenchmarkShapes(b *testing.B) { benchmarkPairs(b, shapes, "peers/shapes.py") }

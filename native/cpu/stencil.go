@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
@@ -22,12 +23,18 @@ type stencilStep struct {
 	bPosition, bTap    []int32 // in b
 	runs               []stencilRun
 	groups             []stencilGroup
+	spans              []stencilSpan
 	partial            *buffer // of each chunk, where positions are summed
+	partialRow         int     // its elements for each tap
 	perChunk, chunkNum int     // runs of a chunk
 }
 
 // stencilRun is a range of equally spaced positions.
 type stencilRun struct{ first, count int }
+
+// stencilSpan is a range of channels, of whole vectors. The last vector may overlap the one before; its
+// partial sums have a place of their own.
+type stencilSpan struct{ first, partial, count int }
 
 // stencilGroup is the code for a range of taps, and a call of it for each worker.
 type stencilGroup struct {
@@ -46,14 +53,8 @@ const (
 // newStencil returns the step of a contraction whose result has the channels last; nil where
 // there are no channels.
 func newStencil(c *compiler, x *contraction) *stencilStep {
-	one := func(m *matrix) bool { return len(m.batch) == 1 && m.batch[0] == 1 }
-	if len(x.batch) != 1 || !one(&x.a) || !one(&x.b) || x.n != 1 || x.double || !jit.Available() || x.count%jit.Width() != 0 || x.count == 0 {
-		return nil
-	}
-	if min(x.m, x.k) > maxTaps || max(x.m, x.k) < 4*min(x.m, x.k) || min(x.m, x.k) < 2 {
-		return nil
-	}
-	if x.count > math.MaxInt32/max(x.m, x.k) || max(x.a.buf.elems, x.b.buf.elems) > math.MaxInt32 {
+	one := func(m *matrix) bool { return slices.Equal(m.batch, rowMajor(x.batch, 1)) }
+	if len(x.batch) == 0 || !one(&x.a) || !one(&x.b) || x.n != 1 || x.double || !fitsStencil(x.m, x.k, x.count) || max(x.a.buf.elems, x.b.buf.elems) > math.MaxInt32 {
 		return nil // offsets have 32 bits
 	}
 	s := &stencilStep{contraction: x, channels: x.count, sumsTaps: x.k <= x.m}
@@ -66,14 +67,33 @@ func newStencil(c *compiler, x *contraction) *stencilStep {
 		s.bTap = make([]int32, x.m)
 	}
 	s.findRuns()
+	s.findSpans()
 	s.compile(&c.env.kernels)
 	s.chunkNum = min(max(32, maxPartial/(x.m*x.count)), max(1, len(s.aPosition)/positionsChunk))
 	s.perChunk = (len(s.runs) + s.chunkNum - 1) / s.chunkNum
 	s.chunkNum = (len(s.runs) + s.perChunk - 1) / s.perChunk
 	if !s.sumsTaps {
-		s.partial = c.scratch(ir.F32, s.chunkNum*x.m*x.count)
+		s.partial = c.scratch(ir.F32, s.chunkNum*x.m*s.partialRow)
 	}
 	return s
+}
+
+// fitsStencil reports whether a contraction of m rows and k summed elements for each of the channels may be
+// a stencil: it has few taps, many positions and at least a vector of channels, and its offsets have 32 bits.
+func fitsStencil(m, k, channels int) bool {
+	taps, positions := min(m, k), max(m, k)
+	return jit.Available() && channels >= jit.Width() && taps >= 2 && taps <= maxTaps && positions >= 4*taps && channels <= math.MaxInt32/positions
+}
+
+// findSpans divides the channels.
+func (s *stencilStep) findSpans() {
+	width := jit.Width()
+	full := s.channels - s.channels%width
+	s.spans, s.partialRow = []stencilSpan{{0, 0, full}}, full
+	if full < s.channels {
+		s.spans = append(s.spans, stencilSpan{s.channels - width, full, width})
+		s.partialRow += width
+	}
 }
 
 // offsetsOf returns a table, or that of a stride.
@@ -160,11 +180,17 @@ func (s *stencilStep) run(r *runner) {
 	if s.sumsTaps {
 		return
 	}
-	c, partial := view[float32](s.c)[:s.m*s.channels], view[float32](s.partial)
-	copy(c, partial)
+	partial := view[float32](s.partial)
+	sums := partial[:s.m*s.partialRow]
 	for i := 1; i < s.chunkNum; i++ {
-		for j, x := range partial[i*len(c):][:len(c)] {
-			c[j] += x
+		for j, x := range partial[i*len(sums):][:len(sums)] {
+			sums[j] += x
+		}
+	}
+	c := view[float32](s.c)
+	for tap := range s.m {
+		for _, x := range s.spans {
+			copy(c[tap*s.channels+x.first:], sums[tap*s.partialRow+x.partial:][:x.count])
 		}
 	}
 }
@@ -174,34 +200,41 @@ func (s *stencilStep) do(worker, chunk int) {
 	a, b := view[float32](s.a.buf)[s.a.first(s.batch, 0, s.env):], view[float32](s.b.buf)[s.b.first(s.batch, 0, s.env):]
 	c := view[float32](s.c)
 	if !s.sumsTaps {
-		c = view[float32](s.partial)[chunk*s.m*s.channels:][:s.m*s.channels]
+		c = view[float32](s.partial)[chunk*s.m*s.partialRow:][:s.m*s.partialRow]
 		clear(c)
 	}
-	aStep, bStep := s.steps()
 	for _, r := range s.runs[chunk*s.perChunk : min(len(s.runs), (chunk+1)*s.perChunk)] {
-		for i := range s.groups {
-			g := &s.groups[i]
-			call, array := g.calls[worker], 0
-			set := func(x []float32, at, step int32) {
-				last := int(at) + (r.count-1)*int(step) + s.channels
-				call.Set(array, unsafe.Pointer(unsafe.SliceData(x[at:max(last, int(at)+s.channels)])))
-				array++
+		for _, x := range s.spans {
+			for i := range s.groups {
+				s.call(worker, &s.groups[i], r, x, a, b, c)
 			}
-			if !s.sumsTaps {
-				set(b, s.bPosition[r.first], bStep)
-			}
-			for t := g.first; t < g.first+g.count; t++ {
-				set(a, s.aPosition[r.first]+s.aTap[t], aStep)
-				if s.sumsTaps {
-					set(b, s.bTap[t], 0)
-				} else {
-					set(c, int32(t*s.channels), 0)
-				}
-			}
-			if s.sumsTaps {
-				set(c, int32(r.first*s.channels), int32(s.channels))
-			}
-			call.RunRows(r.count, s.channels)
 		}
 	}
+}
+
+// call computes a group of taps for a run of positions and a span of channels.
+func (s *stencilStep) call(worker int, g *stencilGroup, r stencilRun, x stencilSpan, a, b, c []float32) {
+	aStep, bStep := s.steps()
+	call, array := g.calls[worker], 0
+	set := func(from []float32, at, step int32) {
+		last := int(at) + (r.count-1)*int(step) + x.count
+		call.Set(array, unsafe.Pointer(unsafe.SliceData(from[at:max(last, int(at)+x.count)])))
+		array++
+	}
+	first := int32(x.first)
+	if !s.sumsTaps {
+		set(b, first+s.bPosition[r.first], bStep)
+	}
+	for t := g.first; t < g.first+g.count; t++ {
+		set(a, first+s.aPosition[r.first]+s.aTap[t], aStep)
+		if s.sumsTaps {
+			set(b, first+s.bTap[t], 0)
+		} else {
+			set(c, int32(t*s.partialRow+x.partial), 0)
+		}
+	}
+	if s.sumsTaps {
+		set(c, first+int32(r.first*s.channels), int32(s.channels))
+	}
+	call.RunRows(r.count, x.count)
 }

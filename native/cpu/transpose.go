@@ -23,6 +23,10 @@ type transposeStep struct {
 // cores.
 const maxPiece, minPiece = 256, 32
 
+// narrowAxis is the size of an axis below which no tiles of vectors fit: the channels of an image, for
+// one. Such an axis is copied element by element.
+const narrowAxis = 8
+
 // newTranspose returns a step for code that is nothing but a transpose; nil for any other.
 func newTranspose(code *fusion.Code, dims []int, buffers map[int]*buffer) *transposeStep {
 	if len(code.Stages) > 0 || len(code.Points) > 0 || len(code.Rows) != 1 || code.Rows[0].Guarded {
@@ -53,7 +57,7 @@ func newTranspose(code *fusion.Code, dims []int, buffers map[int]*buffer) *trans
 			t.write = i
 		}
 	}
-	if known != len(from.terms)+len(to.terms) || t.read < 0 || t.write < 0 || t.read == t.write || min(dims[t.read], dims[t.write]) < 8 {
+	if known != len(from.terms)+len(to.terms) || t.read < 0 || t.write < 0 || t.read == t.write || dims[t.read] < narrowAxis {
 		return nil
 	}
 	for t.piece = maxPiece; ; t.piece /= 2 {
@@ -104,5 +108,16 @@ func (t *transposeStep) do(_, chunk int) {
 }
 
 func transposePiece[T uint8 | uint16 | uint32 | uint64](t *transposeStep, from, to, rows int) {
+	if t.dims[t.write] < narrowAxis {
+		n, by := t.dims[t.read], t.toBy[t.read]
+		for i := range rows {
+			at, out := to+i, view[T](t.to)
+			for _, x := range view[T](t.from)[from+i*t.fromBy[t.write]:][:n] {
+				out[at] = x
+				at += by
+			}
+		}
+		return
+	}
 	simd.Transpose(view[T](t.to)[to:], t.toBy[t.read], view[T](t.from)[from:], t.fromBy[t.write], rows, t.dims[t.read])
 }

@@ -118,3 +118,57 @@ func TestEqualKernelsShareTheirCode(t *testing.T) {
 		}
 	})
 }
+
+// TestRowsOverlap has rows of one to three vectors and a part of one: the last vector is computed from the
+// row's end on, and its lanes are summed once.
+func TestRowsOverlap(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		if !HasOverlap() {
+			return
+		}
+		const rows = 3
+		for n := Width(); n <= 3*Width(); n++ {
+			k := &Kernel{}
+			x := k.Load(k.Array(), dtype.F32)
+			twice, _ := k.Apply(Operation{scalar.OpAdd, dtype.F32, dtype.F32}, x, x)
+			k.Store(k.Array(), dtype.F32, twice)
+			sum := k.Accumulator(dtype.F32, 0)
+			next, _ := k.Apply(Operation{scalar.OpAdd, dtype.F32, dtype.F32}, sum, x)
+			k.Next(sum, next)
+			k.After()
+			for by := Width() / 2; by > 0; by /= 2 {
+				sum, _ = k.Apply(Operation{scalar.OpAdd, dtype.F32, dtype.F32}, sum, k.Rotate(sum, by))
+			}
+			k.StoreFirst(k.Array(), sum)
+			set := &Set{}
+			code := set.Compile(&Rows{Kernels: []*Kernel{k}, Strides: []int{4 * n, 4 * n, 4}, Counter: -1, Overlap: true})
+			if err := set.Load(); err != nil {
+				t.Fatal(err)
+			}
+			in, out, sums := make([]float32, rows*n), make([]float32, rows*n+1), make([]float32, rows)
+			for i := range in {
+				in[i] = float32(i % 97)
+			}
+			out[rows*n] = -1 // not written
+			c := code.NewCall()
+			for i, a := range [][]float32{in, out, sums} {
+				c.Set(i, unsafe.Pointer(&a[0]))
+			}
+			c.RunRows(rows, n)
+			for row := range rows {
+				want := float32(0)
+				for i, x := range in[row*n : (row+1)*n] {
+					if want += x; out[row*n+i] != 2*x {
+						t.Fatalf("row %d of %d lanes: lane %d is %v, not %v", row, n, i, out[row*n+i], 2*x)
+					}
+				}
+				if sums[row] != want {
+					t.Fatalf("row %d of %d lanes: the sum is %v, not %v", row, n, sums[row], want)
+				}
+			}
+			if out[rows*n] != -1 {
+				t.Fatalf("%d lanes: the lane after them was written", n)
+			}
+		}
+	})
+}
