@@ -184,3 +184,22 @@ func TestGGUFModels(t *testing.T) {
 		})
 	}
 }
+
+// TestExpertsInBlocks holds the logits of a prompt whose experts have several blocks of tokens to those of parts that
+// have one.
+func TestExpertsInBlocks(t *testing.T) {
+	m, err := lm.Load(filepath.Join("testdata", "mixtral"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	prompt := make([]int32, 45)
+	for i := range prompt {
+		prompt[i] = int32(3 + i*13%60)
+	}
+	p := program(t, m, expected{prompt: prompt}, true)
+	whole, vocabulary := logits(t, p, "whole", prompt), m.Config.Vocabulary
+	for from := 0; from < len(prompt); from += chunk {
+		near(t, fmt.Sprintf("chunk at %d", from), logits(t, p, "chunk", prompt[from:][:chunk]), whole[from*vocabulary:][:chunk*vocabulary])
+	}
+}

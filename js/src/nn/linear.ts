@@ -25,10 +25,7 @@ export interface LinearOptions extends NameOption {
  * [out]. Errors: `attr`, and `symbol` for a symbolic in.
  */
 export function linear(x: Value, out: number, options?: LinearOptions): Value {
-  return layer(linear, 'linear', x, options, linearOptions, (l) => {
-    const [weight, bias] = linearParams(l, out, options);
-    return applyLinear(l, weight, bias, l.size(-1), out);
-  });
+  return layer(linear, 'linear', x, options, linearOptions, (l) => applyLinear(l, ...linearParams(l, out, options), l.size(-1), out));
 }
 
 /** The options of a linear layer, for `checkOptions`. */
@@ -38,36 +35,30 @@ export const linearOptions = 'noBias init biasInit weight tied';
 export function linearParams(l: Layer, out: number, { noBias, init, biasInit, weight, tied }: LinearOptions = {}): [weight: Weight, bias: Value | undefined] {
   const into = l.size(-1);
   l.requireCount(out, 'out');
-  l.require(!weight || tied === undefined, 'weight and tied are given: one of them is to be left out');
+  l.require(!weight || tied === undefined, 'weight and tied are given: one must be left out');
   const w = weight ? { value: weight } : tied === undefined ? declareWeight(l, init, fanIn(into), [out, into], l.x.dtype as DType, false) : tiedWeight(l, tied);
   return [w, noBias ? undefined : l.param('bias', biasInit, fanIn(into), [out])];
 }
 
-/** The options of {@link lora} for a layer in the open scope; undefined where it gets no matrices. */
-export function loraOf({ b }: Layer): LowRank | undefined {
-  const { lora: given } = contextOf(b);
-  return given?.targets?.includes(b.scopeName.split('/').at(-1)!) === false ? undefined : given;
+/** The matrices that {@link lora} adds to a layer in the open scope, with the options; undefined where it adds none. */
+export function lowRank({ b, x }: Layer, into: number, out: number): LowRank & { down: Value; up: Value } | undefined {
+  const { lora: low } = contextOf(b);
+  if (!low || low.targets?.includes(b.scopeName.split('/').at(-1)!) === false) return undefined;
+  const add = (scope: string, init: Initial, shape: number[]) => b.scoped(scope, () => declare(b, 'weight', init, shape, x.dtype, false));
+  return { ...low, down: add('lora_A', fanIn(into), [into, low.rank]), up: add('lora_B', 0, [low.rank, out]) };
 }
 
 /** x·weight + bias, plus what {@link lora} adds. */
 export function applyLinear(l: Layer, weight: Weight, bias: Value | undefined, into: number, out: number): Value {
-  const low = loraOf(l), packed = weight.format !== undefined;
-  if (!low && !packed) return l.x.linear(matrix(weight, l.x.dtype), bias);
-  const y = low ? lowRank(l, low, weight, into, out) : times(weight, l.x);
+  const { x } = l, low = lowRank(l, into, out), packed = weight.format !== undefined;
+  if (!low && !packed) return x.linear(matrix(weight, x.dtype), bias);
+  let y: Value;
+  if (!low) y = times(weight, x);
+  else {
+    const { down, up, dropout } = low, scale = low.alpha / low.rank;
+    y = dropout || packed ? times(weight, x).add(l.drop(x, dropout).matmul(down).matmul(up).mul(scale)) : x.loraMatmul(matrix(weight, x.dtype), down, up, scale);
+  }
   return bias ? y.add(bias) : y;
-}
-
-/** x·weight plus the product of the two matrices of {@link lora}. */
-function lowRank(l: Layer, low: LowRank, weight: Weight, into: number, out: number): Value {
-  const [down, up] = lowRankParams(l, low, into, out), scale = low.alpha / low.rank;
-  if (low.dropout === 0 && weight.format === undefined) return l.x.loraMatmul(matrix(weight, l.x.dtype), down, up, scale);
-  return times(weight, l.x).add(l.drop(l.x, low.dropout).matmul(down).matmul(up).mul(scale));
-}
-
-/** The matrices of {@link lora}. */
-export function lowRankParams(l: Layer, { rank }: LowRank, into: number, out: number): [down: Value, up: Value] {
-  const add = (scope: string, init: Initial, shape: number[]) => l.b.scoped(scope, () => declare(l.b, 'weight', init, shape, l.x.dtype, false));
-  return [add('lora_A', fanIn(into), [into, rank]), add('lora_B', 0, [rank, out])];
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import type { Value } from '../graph/builder.js';
 import { isValue, type Layer, layer } from './layer.js';
-import { linearOptions, linearParams, type LinearOptions, loraOf, lowRankParams } from './linear.js';
+import { linearOptions, linearParams, type LinearOptions, lowRank } from './linear.js';
 import { times, type Weight } from './storage.js';
 
 /** Options of {@link linearCrossEntropy}. */
@@ -47,10 +47,10 @@ export function linearCrossEntropy(x: Value, labels: Value, classes: number, opt
 
 /** The labels, the rows of x, and their products with lora_A if there is one; `up` is then lora_B. */
 function rowsOf(l: Layer, labels: Value, count: number, out: number): { up?: Value; list: Value[] } {
-  const low = loraOf(l), into = l.size(-1), flat = (v: Value, columns: number) => v.reshape([count, columns]), list = [labels.reshape([count]), flat(l.x, into)];
+  const into = l.size(-1), low = lowRank(l, into, out), flat = (v: Value, columns: number) => v.reshape([count, columns]), list = [labels.reshape([count]), flat(l.x, into)];
   if (!low) return { list };
-  const [down, up] = lowRankParams(l, low, into, out);
-  return { up, list: [...list, flat(l.drop(l.x, low.dropout).matmul(down).mul(low.alpha / low.rank), low.rank)] };
+  const { down, up, dropout, alpha, rank } = low;
+  return { up, list: [...list, flat(l.drop(l.x, dropout).matmul(down).mul(alpha / rank), rank)] };
 }
 
 /** The losses of at most `limit` rows at a time, each part recomputed in the backward pass. */

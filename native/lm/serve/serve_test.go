@@ -226,33 +226,37 @@ func TestServer(t *testing.T) {
 			status      int
 			param, code string
 		}{
-			`{`:                               {400, "", ""},
-			`{"prompt":{"a":1}}`:              {400, "", ""},
-			`{}`:                              {400, "prompt", ""},
-			`{"prompt":"A"} {"prompt":"B"}`:   {400, "", ""},
-			`{"prompt":"A"}]`:                 {400, "", ""},
-			`{"prompt":""}`:                   {400, "", ""},
-			`{"prompt":"A","model":"gpt"}`:    {404, "", "model_not_found"},
-			`{"prompt":"A","temperature":-1}`: {400, "", ""},
-			`{"prompt":"A","max_tokens":0}`:   {400, "max_tokens", ""},
-			`{"prompt":"A","n":0}`:            {400, "n", ""},
+			`{`:                                   {400, "", ""},
+			`[]`:                                  {400, "", ""},
+			`{"prompt":{"a":1}}`:                  {400, "", ""},
+			`{"prompt":"A","seed":"x"}`:           {400, "seed", ""},
+			`{"prompt":"A","max_tokens":1e99}`:    {400, "max_tokens", ""},
+			`{}`:                                  {400, "prompt", ""},
+			`{"prompt":"A"} {"prompt":"B"}`:       {400, "", ""},
+			`{"prompt":"A"}]`:                     {400, "", ""},
+			`{"prompt":""}`:                       {400, "", ""},
+			`{"prompt":"A","model":"gpt"}`:        {404, "", "model_not_found"},
+			`{"prompt":"A","temperature":-1}`:     {400, "", ""},
+			`{"prompt":"A","max_tokens":0}`:       {400, "max_tokens", ""},
+			`{"prompt":"A","n":0}`:                {400, "n", ""},
+			`{"prompt":"A","n":7}`:                {429, "", "rate_limit_exceeded"},
+			`{"prompt":"A","echo":true}`:          {400, "echo", ""},
+			`{"prompt":"A","logit_bias":{"x":1}}`: {400, "logit_bias", ""},
+			`{"prompt":[999]}`:                    {400, "", ""},
 			`{"prompt":["A","A","A","A"],"n":4611686018427387904}`: {400, "n", ""}, // four times that is 0 in 64 bits
-			`{"prompt":[]}`:                                              {400, "prompt", ""},
-			`{"prompt":"A","n":7}`:                                       {429, "", "rate_limit_exceeded"},
-			`{"prompt":"A","echo":true}`:                                 {400, "echo", ""},
-			`{"prompt":"A","logit_bias":{"x":1}}`:                        {400, "logit_bias", ""},
-			`{"prompt":[999]}`:                                           {400, "", ""},
+			`{"prompt":[]}`: {400, "prompt", ""},
 			`{"prompt":"` + strings.Repeat("A", 61) + `"}`:               {400, "", "context_length_exceeded"},
 			`{"prompt":"` + strings.Repeat("A", 61) + `","stream":true}`: {400, "", "context_length_exceeded"},
 			`{"prompt":"` + strings.Repeat("A", 3000) + `"}`:             {413, "", "request_too_large"},
 		} {
 			status, text := post(t, url+"/v1/completions", body)
 			a := read(t, text)
-			if status != want.status || a.Error == nil || a.Error.Message == "" || a.Error.Param != want.param || a.Error.Code != want.code {
+			if status != want.status || a.Error == nil || a.Error.Message == "" || a.Error.Param != want.param || a.Error.Code != want.code || strings.Contains(a.Error.Message, "Go ") {
 				t.Errorf("%.60s: %d %s, want %+v", body, status, text, want)
 			}
 		}
 		for body, param := range map[string]string{
+			`{"messages":[{"role":"user","content":17}]}`: "messages.content",
 			`{}`: "messages", `{"messages":[{"role":"robot","content":"A"}]}`: "messages",
 			`{"messages":[{"role":"user","content":"A"}],"tools":[{}]}`: "tools", `{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_object"}}`: "response_format",
 		} {

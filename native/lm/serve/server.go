@@ -1,12 +1,14 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"math"
 	"net/http"
+	"reflect"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -120,7 +122,27 @@ func badBody(err error) *apiError {
 	if e := errorOf(err); e.status == http.StatusRequestEntityTooLarge {
 		return e
 	}
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return refuse(wrong.Field, "%s is of type %s: it must be %s", cmp.Or(wrong.Field, "the request"), wrong.Value, typeName(wrong.Type))
+	}
 	return refuse("", "the request is not valid JSON of this API: %s", err)
+}
+
+// typeName returns the name of a type in JSON, with an article.
+func typeName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.String:
+		return "a string"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice: // one element may stand for a list
+		return "a string or an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "an integer of at most 63 bits"
 }
 
 // answer reads a request, starts its results, and writes them in one of the two forms.
