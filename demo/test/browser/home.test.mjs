@@ -27,8 +27,9 @@ const difference = (page) => page.evaluate(() => {
   return want.reduce((sum, value, i) => sum + Math.abs(value - got[i]), 0) / want.length;
 });
 
-test('a trained network shows its picture at once, learns others by itself, goes on with what is painted, and a program runs where it stands', async (t) => {
-  const page = await openDemo(t, server, { path: '/' }), from = server.requests.length;
+test('a trained network shows its picture at once, learns others by itself, goes on with what is painted, a program runs where it stands, and libraries are measured', async (t) => {
+  const list = [{ name: 'rlx', title: 'rlx', bytes: 1, gzip: 1.8e6 }], prepare = (one) => one.context().route('**/bench/peers.json', (route) => route.fulfill({ json: list }));
+  const page = await openDemo(t, server, { path: '/', prepare }), from = server.requests.length;
   await learned(page, 0);
   const off = await difference(page);
   assert.ok(off < 6, `its first picture is ${off} of 255 off`);
@@ -57,6 +58,9 @@ test('a trained network shows its picture at once, learns others by itself, goes
   await page.press('#source', 'Control+Enter');
   await page.waitForFunction(() => document.getElementById('log').textContent === 'Line 1: nothing is not defined\n', null, { polling: 50 });
   assert.match(await page.getAttribute('#open', 'href'), /^playground\.html#code=[\w-]+$/);
+  await page.click('#measure');
+  await page.waitForFunction(() => /^The median/.test(document.getElementById('measure-text').textContent), null, { timeout: 60_000, polling: 100 });
+  assert.match(await page.locator('#here').textContent(), /Training a network, 784-128-10, batch 64[^]*rlx\d+ steps\/s[\d.]+ ms/);
   await page.screenshot({ path: `${shots}home.png`, fullPage: true });
   assert.deepEqual(await axe(page), []);
   assert.deepEqual(page.problems, []);

@@ -9,13 +9,13 @@ import { openPeer } from './peer.js';
 const job = siteJobs.small.find(({ kind }) => kind === 'mlp');
 
 /**
- * Times the job, and calls `report` with each library's name and its outcome, as contest.js has it. Returns the names of
- * the libraries that take part, in order.
+ * Times the job: calls `begin` with its title and the libraries, in order, then `report` with a library's name and its
+ * outcome, as contest.js has it.
  */
 export async function measureHere(begin, report, signal) {
   const listed = await (await fetchOK(new URL('../bench/peers.json', import.meta.url))).json();
   const peers = listed.filter(({ name, gzip }) => gzip !== undefined && name !== 'ort');
-  begin(job.name, peers);
+  begin(`Training a network, ${job.options.layers.join('-')}, batch ${job.options.batch}`, peers);
   await runContest({
     peers, jobs: [job], rounds: 3, signal, open: (peer) => openPeer(peer, signal),
     report({ peer, state }) { report(peer, state); },

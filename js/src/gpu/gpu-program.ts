@@ -17,7 +17,10 @@ import { type Capture, type ReadRequest, readRequest, type Source, StagingRing }
 // Firefox polls for completed work every 100 ms, unless there is a submission.
 const needsNudge = /firefox/i.test(globalThis.navigator?.userAgent ?? '');
 
-/** The size of inputs from which on they go by mapped buffers, if nothing else asks for those: those of 400 KB are as fast without. */
+/**
+ * The size of inputs from which on they go by mapped buffers, if nothing else asks for those (those of 400 KB are as fast
+ * without), and runs do not wait for others: the copies of one run are the work of the next one's computation.
+ */
 const mappedBytes = 1 << 20;
 
 /**
@@ -100,8 +103,8 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
       if (this.#joined && (target !== this.#joined.target || this.#joined.rows + steps > maxSteps)) this.#submitRuns();
       // Outputs of entries share memory: pending reads of another entry go first.
       while (target !== this.lastEntry && this.#ring.postponed[0]) this.#submitRead(true);
-      const waits = !slots && this.#joins && target.validated && this.#inFlight >= busy;
       const uploads = this.accept(target, inputs ?? {}, steps);
+      const waits = !slots && this.#joins && target.validated && this.#inFlight >= busy && !uploads.some(({ bytes }) => bytes && bytes.length >= mappedBytes);
       const request = slots && this.#request(slots);
       const encode = () => this.#encode(target, uploads, steps, waits, request);
       const step = await (target.validated ? encode() : this.#validateRun(target, encode));

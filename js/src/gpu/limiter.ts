@@ -2,10 +2,10 @@ import type { RlxError } from '../values/errors.js';
 
 /**
  * The milliseconds of work to queue ahead of the device. Chromium reports completions up to 1.8 ms late (on an
- * H200), so three runs of half a millisecond left the device idle for half of the time, and with 8 ms three
- * runs with 12.8 MB of inputs, copied twice, took 2.5 ms each. Less than a frame of most displays is an invisible delay.
+ * H200), so three runs of half a millisecond left the device idle for half of the time. Large inputs are slower where
+ * more of them wait. Half a frame of most displays is an invisible delay.
  */
-const queuedMs = 12;
+const queuedMs = 8;
 
 /** The minimal and maximal number of runs in flight. */
 const min = 3, max = 32;

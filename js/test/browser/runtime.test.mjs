@@ -62,7 +62,7 @@ for (const worker of [false, true]) {
 test('a step is one encoder, one pass and one submission', async (t) => {
   const page = await open(t, { counted: true });
   const { counts, live } = await page.evaluate(async () => {
-    await globalThis.train({}, { steps: 20 });
+    await globalThis.train({ inFlight: 2 }, { steps: 20 }); // with more, runs share submissions
     const before = gpuCounter.liveBuffers();
     gpuCounter.take();
     for (let i = 0; i < 100; i++) await globalThis.program.run('step', { x: new Float32Array(12), t: new Float32Array(4), rate: 0.1 });
