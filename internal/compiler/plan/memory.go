@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
@@ -82,6 +83,9 @@ type liveRange struct {
 func (c *entryCompiler) placeTemps(outputs []*fusion.Tensor) error {
 	c.temps.reset()
 	lives := c.liveRanges(outputs)
+	if withArena && c.target.OneArena && len(lives) <= maxPacked {
+		return c.packTemps(lives)
+	}
 	for _, l := range lives {
 		var avoid []int
 		for _, t := range l.avoid {
@@ -97,6 +101,9 @@ func (c *entryCompiler) placeTemps(outputs []*fusion.Tensor) error {
 	}
 	return nil
 }
+
+// maxPacked bounds the tensors that are packed in one arena, since that takes quadratic time.
+const maxPacked = 4096
 
 func (c *entryCompiler) liveRanges(outputs []*fusion.Tensor) []*liveRange {
 	found := map[*fusion.Tensor]*liveRange{}
@@ -292,6 +299,9 @@ func (a *liveRangeAllocator) place(l *liveRange, avoid []int) (region, error) {
 	}
 	return a.insert(l, a.grow(), block{0, bytes, l.from, l.to}), nil
 }
+
+// arenas returns the buffers of intermediate values.
+func (a *liveRangeAllocator) arenas() []int { return slices.Sorted(maps.Keys(a.blocks)) }
 
 func (a *liveRangeAllocator) grow() int {
 	a.p.Buffers = append(a.p.Buffers, Buffer{Kind: TempBuffer})
