@@ -1,3 +1,5 @@
+//go:build !js
+
 package passes_test
 
 import (
