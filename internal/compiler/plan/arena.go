@@ -4,6 +4,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
@@ -28,8 +29,8 @@ const (
 // packTemps places intermediate values in one arena, the largest first, each at the lowest offset
 // that is free in its live range. Where launches may run concurrently, one that reuses memory should not
 // wait for others than those that it depends on: see [reuseDistance].
-func (c *entryCompiler) packTemps(lives []*liveRange) error {
-	a := &packer{liveRangeAllocator: &c.temps, order: c.launchOrder()}
+func packTemps(c *entryCompiler, lives []*liveRange) error {
+	a := &packer{liveRangeAllocator: &c.temps, order: newLaunchOrder(c.launches)}
 	bySize := slices.SortedStableFunc(slices.Values(lives), func(x, y *liveRange) int {
 		return cmp.Compare(regionBytes(y.t), regionBytes(x.t))
 	})
@@ -42,6 +43,9 @@ func (c *entryCompiler) packTemps(lives []*liveRange) error {
 	}
 	return nil
 }
+
+// arenas returns the buffers of intermediate values.
+func (a *packer) arenas() []int { return slices.Sorted(maps.Keys(a.blocks)) }
 
 // packer places tensors in any order.
 type packer struct {
@@ -102,19 +106,19 @@ type launchOrder struct {
 	last   map[*fusion.Tensor][]int // the users of a tensor that no other user of it depends on
 }
 
-// launchOrder returns the order of the launches. Those in loops and behind gates run one after the
+// newLaunchOrder returns the order of launches. Those in loops and behind gates run one after the
 // other, and so do more than [maxOrdered].
-func (c *entryCompiler) launchOrder() *launchOrder {
+func newLaunchOrder(launches []placedLaunch) *launchOrder {
 	o := &launchOrder{last: map[*fusion.Tensor][]int{}}
 	serial := func(l placedLaunch) bool { return len(l.loops) > 0 || l.guard != nil }
-	if len(c.launches) > maxOrdered || slices.ContainsFunc(c.launches, serial) {
+	if len(launches) > maxOrdered || slices.ContainsFunc(launches, serial) {
 		return o
 	}
 	written := map[*fusion.Tensor]int{} // the last launch that writes
-	for i := range c.launches {
+	for i := range launches {
 		o.before = append(o.before, make([]uint64, i/64+1))
-		writes := c.launches[i].writes()
-		args := roots(c.launches[i].Args)
+		writes := launches[i].writes()
+		args := roots(launches[i].Args)
 		for _, t := range args {
 			if w, ok := written[t]; ok {
 				o.after(i, w)

@@ -26,7 +26,7 @@ func TestPackedValuesDoNotShareMemory(t *testing.T) {
 				live[at] += rows * RowBytes
 			}
 		}
-		if err := ec.packTemps(lives); err != nil {
+		if err := packTemps(ec, lives); err != nil {
 			t.Fatal(err)
 		}
 		most := 0
@@ -68,7 +68,7 @@ func TestConcurrentLaunchesShareNoMemory(t *testing.T) {
 	target := WebGPU()
 	target.Name, target.OneArena = "one arena", true
 	ec := compileEntry(t, g, target)
-	order := ec.launchOrder()
+	order := newLaunchOrder(ec.launches)
 	shared := 0
 	lives := ec.liveRanges(ec.partition.Outputs)
 	for i, a := range lives {

@@ -235,7 +235,7 @@ func (c *compiler) simplify(g *ir.Graph) (*ir.Graph, error) {
 	if g, err = passes.ShareOrders(g); err != nil {
 		return nil, err
 	}
-	if c.target.Mma {
+	if withArena && c.target.Mma {
 		if g, err = passes.RoundedSigns(g); err != nil {
 			return nil, err
 		}

@@ -37,7 +37,7 @@ func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, Memory, error) {
 	ec := c.newEntry(m.Entries[0], p)
 	var used Memory
 	measure := func() error {
-		used.Live = ec.mostLive()
+		used.Live = mostLive(ec)
 		return nil
 	}
 	for _, phase := range []func() error{ec.schedule, measure, ec.placeAll, ec.fuseParts} {
@@ -70,7 +70,7 @@ func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, Memory, error) {
 }
 
 // mostLive returns the bytes of the intermediate values that are live at a time, at most.
-func (c *entryCompiler) mostLive() (most int) {
+func mostLive(c *entryCompiler) (most int) {
 	live := make([]int, len(c.launches)+1)
 	for _, l := range c.liveRanges(c.partition.Outputs) {
 		for i := l.from; i <= l.to; i++ {

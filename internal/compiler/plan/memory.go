@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
@@ -84,7 +83,7 @@ func (c *entryCompiler) placeTemps(outputs []*fusion.Tensor) error {
 	c.temps.reset()
 	lives := c.liveRanges(outputs)
 	if withArena && c.target.OneArena && len(lives) <= maxPacked {
-		return c.packTemps(lives)
+		return packTemps(c, lives)
 	}
 	for _, l := range lives {
 		var avoid []int
@@ -299,9 +298,6 @@ func (a *liveRangeAllocator) place(l *liveRange, avoid []int) (region, error) {
 	}
 	return a.insert(l, a.grow(), block{0, bytes, l.from, l.to}), nil
 }
-
-// arenas returns the buffers of intermediate values.
-func (a *liveRangeAllocator) arenas() []int { return slices.Sorted(maps.Keys(a.blocks)) }
 
 func (a *liveRangeAllocator) grow() int {
 	a.p.Buffers = append(a.p.Buffers, Buffer{Kind: TempBuffer})

@@ -79,7 +79,7 @@ func (w *Space) Candidates() []emit.Ranked {
 			list = slices.Insert(list, 0, emit.Ranked{Schedule: s, Cost: w.cost(s)})
 		case vectors:
 			list = append(list, emit.Ranked{Schedule: s, Cost: w.cost(s)})
-		case w.storesVectors():
+		case emit.WithMma && w.storesVectors():
 			list = append(list, emit.Ranked{Schedule: s, Cost: list[0].Cost})
 			if each == emit.VectorWidth && w.vectorOps(each) <= maxGatheredOps {
 				slices.Reverse(list)
@@ -199,7 +199,7 @@ const maxGatheredOps = 300
 // costs do not see where addresses are not affine.
 func (w *Space) storesVectors() bool {
 	last := len(w.Group.Outer) - 1
-	if !emit.WithMma || w.e.Caps.Dialect != dtype.CUDA || last < 0 || w.elementBytes() > 2 {
+	if w.e.Caps.Dialect != dtype.CUDA || last < 0 || w.elementBytes() > 2 {
 		return false
 	}
 	for _, a := range w.look()[:len(w.Group.Writes())] {

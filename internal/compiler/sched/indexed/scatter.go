@@ -341,10 +341,10 @@ func (r *runs) neighbours(w *emit.Emitter, from, to scalar.Expr) (before, after 
 const ahead = 4
 
 // stepAhead writes step for each of the next positions before to, after the loads of all.
-func (r *runs) stepAhead(w *emit.Emitter, i, x, to scalar.Expr, step func(i, next scalar.Expr, updates []scalar.Expr)) {
+func (r *runs) stepAhead(w *emit.Emitter, i, x, to scalar.Expr, step func(i, next scalar.Expr, updates [pair]scalar.Expr)) {
 	whole := r.s.Positions%ahead == 0 // as chunks are
 	var at, rows [ahead]scalar.Expr
-	var updates [ahead][]scalar.Expr
+	var updates [ahead][pair]scalar.Expr
 	for k := range ahead {
 		at[k] = scalar.Add(i, loop.Int(k))
 		from := at[k]
@@ -354,7 +354,7 @@ func (r *runs) stepAhead(w *emit.Emitter, i, x, to scalar.Expr, step func(i, nex
 		rows[k] = w.Let("next", r.rowAt(w, from))
 		position := w.Let("position", r.positionAt(w, from))
 		for c := range r.columns {
-			updates[k] = append(updates[k], w.Let("update", r.s.updated(w, position, scalar.Add(x, loop.Int(c)))))
+			updates[k][c] = w.Let("update", r.s.updated(w, position, scalar.Add(x, loop.Int(c))))
 		}
 	}
 	for k := range ahead {
@@ -372,24 +372,24 @@ func (r *runs) combine() emit.Launch {
 	r.each(w, r.columns, func(chunk, x, from, to scalar.Expr) {
 		before, after := r.neighbours(w, from, to)
 		row := w.Var("row", r.rowAt(w, from))
-		sums := make([]*runSum, r.columns)
-		for c := range sums {
+		var sums [pair]*runSum
+		for c := range r.columns {
 			sums[c] = r.sum(w)
 		}
-		end := func() { r.endRun(w, chunk, x, row, sums, before, after) }
-		step := func(i, next scalar.Expr, updates []scalar.Expr) {
+		end := func() { r.endRun(w, chunk, x, row, sums[:r.columns], before, after) }
+		step := func(i, next scalar.Expr, updates [pair]scalar.Expr) {
 			w.When(scalar.Ne(next, row), func() {
 				end()
 				w.Set(row, next)
-				for _, acc := range sums {
+				for _, acc := range sums[:r.columns] {
 					acc.clear(w)
 				}
 			})
-			for _, acc := range sums {
+			for _, acc := range sums[:r.columns] {
 				acc.nextBlock(w, i)
 			}
 			w.When(scalar.Lt(next, emit.Word(r.s.Rows)), func() {
-				for c, acc := range sums {
+				for c, acc := range sums[:r.columns] {
 					w.Set(acc.block, r.s.Lowering.Mode.Combine(acc.block, updates[c]))
 				}
 			})
