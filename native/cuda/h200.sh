@@ -12,6 +12,7 @@
 #   build/cuda/h200.sh lm                 there: products with packed weights, language models by shape, PyTorch's
 #   build/cuda/h200.sh first              there: its first step in a new process, by parts
 #   build/cuda/h200.sh products REGEXP    there: sched/matmul/testdata/products_h200.txt, of those that match
+#   build/cuda/h200.sh predictions        there: the costs of candidates against their times
 #   build/cuda/h200.sh peers              there: the same jobs in PyTorch and JAX
 #   build/cuda/h200.sh table              there: both, in one table of Markdown
 #   build/cuda/h200.sh check              there: training and multiply-adds under compute-sanitizer
@@ -58,6 +59,11 @@ products)
   "$here/cuda.test" -test.run '^$' -test.bench "^BenchmarkProducts\$/${2:-.}/(kernels|cublaslt)" -test.benchtime 50ms |
     awk -F'[/ \t-]+' '$1 == "BenchmarkProducts" { ns[$3] = $6; if ($3 == "cublaslt") { print $2, ns["kernels"], ns[$3]; fflush() } }'
   ;;
+predictions)
+  describe
+  "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkPredictions$' -test.benchtime 1x |
+    awk '/candidates/ { for (i = 3; i < NF; i += 2) m[$(i + 1)] = $i; printf "%-40s %s %s %s %s %s\n", $1, m["candidates"], m["rank-median"], m["rank-least"], m["taken/fastest"], m["worst"]; delete m }'
+  ;;
 peers) describe && python3 "$here/peers.py" "${@:2}" ;;
 table)
   describe
@@ -76,5 +82,5 @@ check)
     done
   done
   ;;
-*) sed -n '2,19s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '2,20s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac

@@ -29,5 +29,5 @@ func Target() plan.Target {
 	l.BindingBytes = int(min(maxBytes, math.MaxInt)) / plan.RowBytes * plan.RowBytes // memory does the rest
 	l.BufferBytes = l.BindingBytes
 	caps := loop.Caps{Dialect: dtype.CUDA, Limits: l, Shuffles: true, AtomicFloats: loop.NativeFloats, Long: loop.LongElements}
-	return plan.Target{Name: Name, Caps: caps, Branches: true, Branch: minBranchElements}
+	return plan.Target{Name: Name, Caps: caps, Branches: true, Branch: minBranchElements, OneArena: true}
 }

@@ -178,7 +178,7 @@ func (d *decisions) recomputes(n *ir.Node) bool {
 
 // expandFactor is the ratio of a value's size to the size of its operands from which users read the
 // operands instead.
-const expandFactor = 3
+const expandFactor = 2.5
 
 // expands reports whether a large value is computed from much smaller ones, for example values on
 // the edges of a graph from those of its nodes: a cache holds the small ones. Indices are then
@@ -191,7 +191,7 @@ func (d *decisions) expands(n *ir.Node) bool {
 	for _, v := range d.reads[n.ID()] {
 		read += bytesOf(v.Type())
 	}
-	if expandFactor*read > size {
+	if expandFactor*float64(read) > float64(size) {
 		return false
 	}
 	d.storeChecks(n)

@@ -231,11 +231,19 @@ func (c *compiler) simplify(g *ir.Graph) (*ir.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	ordered, err := passes.ShareOrders(g)
-	if err != nil || ordered == g {
-		return g, err
+	simple := g
+	if g, err = passes.ShareOrders(g); err != nil {
+		return nil, err
 	}
-	return passes.Run(ordered, c.passOptions())
+	if withArena && c.target.Mma {
+		if g, err = passes.RoundedSigns(g); err != nil {
+			return nil, err
+		}
+	}
+	if g == simple {
+		return g, nil
+	}
+	return passes.Run(g, c.passOptions())
 }
 
 func (c *compiler) passOptions() passes.Options {

@@ -47,7 +47,7 @@ func TestEncodersMeetTheMemoryFloor(t *testing.T) {
 			t.Fatal(err)
 		}
 		target := hopper()
-		launches, err := plan.Launches(m, target, cudacpp.Printer{})
+		launches, _, err := plan.Launches(m, target, cudacpp.Printer{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,17 +20,35 @@ type Launch struct {
 // copied to shared memory: four elements of 4 bytes.
 const registerBytes = 16
 
+// Memory is the size of the intermediate values of an entry, in bytes.
+type Memory struct {
+	Planned int // of the buffers
+	Live    int // of the values that are live at a time, at most
+}
+
 // Launches returns the kernel launches of a module's first entry, without horizontally fused maps.
 // Those in loops count once.
-func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, error) {
+func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, Memory, error) {
 	c := newCompiler(m, t, pr)
 	p, err := c.fuse(m.Entries[0])
 	if err != nil {
-		return nil, err
+		return nil, Memory{}, err
 	}
 	ec := c.newEntry(m.Entries[0], p)
-	if err := ec.compile(); err != nil {
-		return nil, err
+	var used Memory
+	measure := func() error {
+		used.Live = mostLive(ec)
+		return nil
+	}
+	for _, phase := range []func() error{ec.schedule, measure, ec.placeAll, ec.fuseParts} {
+		if err := phase(); err != nil {
+			return nil, used, err
+		}
+	}
+	for _, b := range c.plan.Buffers {
+		if b.Kind == TempBuffer {
+			used.Planned += b.Bytes
+		}
 	}
 	var out []Launch
 	for _, l := range ec.launches {
@@ -48,5 +66,17 @@ func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, error) {
 		x.Work.BytesInFlight = max(registerBytes, k.SharedBytes()/x.Threads)
 		out = append(out, x)
 	}
-	return out, nil
+	return out, used, nil
+}
+
+// mostLive returns the bytes of the intermediate values that are live at a time, at most.
+func mostLive(c *entryCompiler) (most int) {
+	live := make([]int, len(c.launches)+1)
+	for _, l := range c.liveRanges(c.partition.Outputs) {
+		for i := l.from; i <= l.to; i++ {
+			live[i] += regionBytes(l.t)
+			most = max(most, live[i])
+		}
+	}
+	return most
 }

@@ -82,6 +82,9 @@ type liveRange struct {
 func (c *entryCompiler) placeTemps(outputs []*fusion.Tensor) error {
 	c.temps.reset()
 	lives := c.liveRanges(outputs)
+	if withArena && c.target.OneArena && len(lives) <= maxPacked {
+		return packTemps(c, lives)
+	}
 	for _, l := range lives {
 		var avoid []int
 		for _, t := range l.avoid {
@@ -97,6 +100,9 @@ func (c *entryCompiler) placeTemps(outputs []*fusion.Tensor) error {
 	}
 	return nil
 }
+
+// maxPacked bounds the tensors that are packed in one arena, since that takes quadratic time.
+const maxPacked = 4096
 
 func (c *entryCompiler) liveRanges(outputs []*fusion.Tensor) []*liveRange {
 	found := map[*fusion.Tensor]*liveRange{}

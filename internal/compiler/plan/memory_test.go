@@ -32,6 +32,9 @@ func TestMemoryOfRandomGraphsKeepsLiveValues(t *testing.T) {
 		if seed%3 > 0 {
 			target.Branch = 1
 		}
+		if withArena && seed%4 > 1 { // as on CUDA
+			target.Name, target.OneArena = "one arena", true
+		}
 		ec := compileEntry(t, g, target)
 		m := newMemory(ec)
 		if m.follow(ec.entry.Steps, 0); m.next != len(ec.launches) {

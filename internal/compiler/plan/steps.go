@@ -128,7 +128,7 @@ func (c *entryCompiler) dispatch(l placedLaunch) (*Dispatch, error) {
 		return nil, err
 	}
 	d := &Dispatch{Groups: l.Kernel.Groups, Bindings: bindings}
-	key := kernelKey{kernel: k, access: accessOf(k, bindings)}
+	key := kernelKey{kernel: k, access: accessOf(k, bindings, !withArena || !c.target.OneArena)}
 	if l.Draft != nil {
 		if key.draft, _, err = c.bind(l.Draft, l.Args); err != nil {
 			return nil, err
@@ -221,12 +221,12 @@ type kernelKey struct {
 
 // accessOf returns the access of the arrays: that of their whole buffer in this
 // dispatch, because WebGPU refuses a buffer that is bound both read-only and writable,
-// even where the windows are disjoint.
-func accessOf(k *loop.Kernel, bindings []Binding) string {
+// even where the windows are disjoint. Targets with one arena have no such rule: whole is false.
+func accessOf(k *loop.Kernel, bindings []Binding, whole bool) string {
 	written := map[int]bool{}
 	for i, b := range bindings {
 		if k.Arrays[i].Access != loop.Read {
-			written[b.Buffer] = true
+			written[b.Buffer] = whole
 		}
 	}
 	out := make([]byte, len(bindings))

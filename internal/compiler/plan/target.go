@@ -45,6 +45,9 @@ type Target struct {
 	Branches bool
 	Branch   int  // the minimum work for which a branch runs conditionally: see [fusion.Options]
 	Unfused  bool // each node is a kernel of its own: see [fusion.Options]
+	// OneArena means that intermediate values share one arena, as a kernel may read one part of a buffer and
+	// write another. WebGPU tracks buffers as wholes.
+	OneArena bool
 	// ScoreBytes is the maximum size of an attention's score matrix in memory; larger ones are
 	// computed in tiles (flash attention). 0 means [attention.ScoreBytes].
 	ScoreBytes int
@@ -113,9 +116,12 @@ func (t Target) DecomposesScan(n *ir.Node) bool {
 // gate, about 10 µs, and the validation of the indirect dispatches after it.
 const minGatedWork = 1 << 20
 
+// webGPU is the name of the targets for WebGPU.
+const webGPU = "webgpu"
+
 // WebGPU returns the target with the default limits, which every WebGPU device supports.
 func WebGPU() Target {
-	t := Target{Name: "webgpu", Caps: loop.DefaultCaps(), Branch: minGatedWork}
+	t := Target{Name: webGPU, Caps: loop.DefaultCaps(), Branch: minGatedWork}
 	t.Drafts = true
 	return t
 }

@@ -284,8 +284,12 @@ func (v *validator) binding(b Binding, access loop.Access) *FormatError {
 	return nil
 }
 
-// usage checks WebGPU's rules for the bindings of one dispatch.
+// usage checks WebGPU's rules for the bindings of one dispatch. Elsewhere only windows must not overlap
+// of which one is written.
 func (v *validator) usage(access []loop.Access, bindings []Binding) *FormatError {
+	if withArena && v.p.Target != webGPU {
+		return windowUsage(access, bindings)
+	}
 	v.spans = v.spans[:0]
 	for i, b := range bindings {
 		v.spans = append(v.spans, span{b, access[i] != loop.Read, i})

@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/internal/compiler/sim"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -222,6 +224,17 @@ func TestScattersAndSortsOnOtherDevices(t *testing.T) {
 				t.Run(name, func(t *testing.T) { c.check(t, target) })
 			}
 		})
+	}
+}
+
+// TestScattersByPairsOfColumns has threads combine pairs of columns, as they do on CUDA where they fill the device:
+// here one of three threads.
+func TestScattersByPairsOfColumns(t *testing.T) {
+	target := schedtest.Hopper()
+	target.Device = hardware.H200()
+	target.Device.Processors, target.Device.Threads = 1, 4
+	for _, name := range []string{"add, updates that a workgroup sorts", "add, updates that several workgroups sort"} {
+		t.Run(name, func(t *testing.T) { aparts[name].check(t, target) })
 	}
 }
 

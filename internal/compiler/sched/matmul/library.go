@@ -36,10 +36,12 @@ func planLibrary(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (*libr
 	p := &libraryPlan{Product: routine.Product{
 		Operand: in[0].Type().DType, Result: result,
 		Batch: fusion.Product(c.Batch), M: fusion.Product(c.M), N: fusion.Product(c.N), K: fusion.Product(c.K),
-		Workspace: e.Caps.ProductBytes,
 	}}
 	p.TF32 = e.Caps.TF32 && p.Operand == ir.F32
-	if in[1].Type().DType != p.Operand || !p.setLayouts(e, c) || p.Check() != nil {
+	if in[1].Type().DType != p.Operand || !p.setLayouts(e, c) {
+		return nil, false
+	}
+	if p.Workspace = p.workspaceBytes(e.Caps); p.Check() != nil {
 		return nil, false
 	}
 	p.out = ownResult(e, g, p.left, p.right)
@@ -53,6 +55,33 @@ func planLibrary(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (*libr
 	}
 	p.epilogue = newEpilogueWork(g, p)
 	return p, true
+}
+
+// The library divides long sums into parts, of libraryPart terms at least, that idle processors compute,
+// and keeps their results in f32, in tiles of libraryTile bytes: those of libraryWaves tiles for each processor.
+const (
+	librarySide  = 128
+	libraryTile  = 4 * librarySide * librarySide
+	libraryPart  = 512
+	libraryWaves = 2
+)
+
+// workspaceBytes returns the size of the library's workspace: that of the tiles of parts. In TF32 matrix units
+// read rows along the sums, so the library may also copy operands that lie across.
+func (p *libraryPlan) workspaceBytes(caps loop.Caps) int {
+	tiles := p.Batch * emit.CeilDiv(p.M, librarySide) * emit.CeilDiv(p.N, librarySide) * emit.CeilDiv(p.K, libraryPart)
+	bytes := min(tiles, libraryWaves*caps.Profile().Processors) * libraryTile
+	if p.TF32 {
+		across := 0
+		if p.Left.Transposed {
+			across += p.M
+		}
+		if !p.Right.Transposed {
+			across += p.N
+		}
+		bytes += p.Batch * p.K * across * p.Operand.Size()
+	}
+	return min(caps.ProductBytes, bytes)
 }
 
 // setLayouts sets the layouts of the operands and of the result. Rows of the result lie along the
