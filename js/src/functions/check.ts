@@ -2,12 +2,14 @@
 
 import type { GraphBuilder, Value } from '../graph/builder.js';
 import type { Called } from '../graph/caller-stack.js';
+import type { Dim } from '../graph/types.js';
 import { checkOptions, classOf, type ErrorKind, RlxError, shown } from '../values/errors.js';
 
 /** A number for all axes, or a list with one for each. */
 export type PerAxis = number | readonly number[];
 
-const isValue = (x: unknown): x is Value => typeof (x as Value | null)?.builder?.inside === 'function';
+/** Whether this is a value of a graph. */
+export const isValue = (x: unknown): x is Value => typeof (x as Value | null)?.builder?.inside === 'function';
 const typeOf = ({ dtype, shape }: Value): string => `${dtype}[${shape}]`;
 
 /** A function while it is built: its errors have its name and the types of its operands. */
@@ -109,3 +111,29 @@ export const item = (x: Value, axis: number, at: number): Value => part(x, axis,
 
 /** The whole numbers up to n. */
 export const counting = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
+
+/** x times a number. */
+export const scale = (x: Value, by: number): Value => x.mul(full(x, by));
+
+/** x plus a number. */
+export const plus = (x: Value, by: number): Value => x.add(full(x, by));
+
+/** x where the condition holds, and a number elsewhere. */
+export const where = (condition: Value, x: Value, otherwise: number): Value => condition.select(x, full(x, otherwise));
+
+/** A value in another shape, whose last axes are those of the value or those of its axes of size 1. */
+export function broadcastTo(x: Value, shape: readonly Dim[]): Value {
+  const from = shape.length - x.shape.length;
+  return same(x.shape, shape) ? x : x.broadcastInDim({ shape, axes: x.shape.map((_, i) => from + i) });
+}
+
+const same = (a: readonly Dim[], b: readonly Dim[]): boolean => a.length === b.length && a.every((size, i) => size === b[i]);
+
+/** Values of one type in their common shape. */
+export function broadcast(...values: readonly Value[]): Value[] {
+  const { shape } = values.reduce((common, x) => common.add(x.stopGradient())); // for its shape; the value is not used
+  return values.map((x) => broadcastTo(x, shape));
+}
+
+/** The precision of values computed in at least f32: the distance of 1 from the next number. */
+export const epsilon = ({ dtype }: Value): number => dtype === 'f64' ? 2 ** -52 : 2 ** -23;
