@@ -1,13 +1,17 @@
 // Functions over a builder: results, gradients and second derivatives are those of ir/irtest/cases/functions.json, as in Go.
+// The graphs of special functions and distributions are Go's, whose values Go's tests hold to mpmath and SciPy.
 
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { graph, init, program } from '../dist/index.js';
 import * as cmplx from '../dist/cmplx.js';
+import * as dist from '../dist/dist.js';
 import * as image from '../dist/image.js';
 import * as losses from '../dist/losses.js';
 import * as signal from '../dist/signal.js';
+import * as special from '../dist/special.js';
 import * as stats from '../dist/stats.js';
 
 before(() => init({ compileWorker: false, worker: false }));
@@ -165,6 +169,54 @@ describe('values and derivatives are those of PyTorch, NumPy, SciPy and Pillow',
   }
 });
 
+/** The distributions of the cases by name: the number of parameters, and what makes one of them. */
+const distributions = {
+  'binomial': [1, (p) => dist.binomial(9, p)],
+  'binomial of 100': [1, (p) => dist.binomial(100, p)],
+  'multinomial': [1, (logits) => dist.multinomial(9, logits)],
+  'mixture': [3, (logits, loc, scale) => dist.mixture(logits, dist.normal(loc, scale))],
+};
+for (const name of ['normal', 'laplace', 'logistic', 'gumbel', 'uniform', 'studentT', 'truncatedNormal', 'exponential', 'gamma', 'beta', 'dirichlet', 'bernoulli', 'categorical', 'poisson']) {
+  distributions[name] = [dist[name].length, dist[name]];
+}
+
+const shapes = [[3], ['n', 3], [3], []];
+const portsOf = (b, dtype, prefix, n) => Array.from({ length: n }, (_, i) => b.input(`${prefix}${i}`, dtype, shapes[i]));
+
+/** The values of a case, as in ir/dist/typescript_test.go. */
+function valueOf(b, name) {
+  const words = name.split(' '), dtype = words.at(-1);
+  if (words[0] === 'randInt') return dist.randInt(b.input('key', 'u32', [2]), Number(words[1]), Number(words[2]), [4]);
+  if (words[0] === 'special') return special[words[1]](...portsOf(b, dtype, 'x', special[words[1]].length));
+  const kind = words.slice(1, -2).join(' '), method = words.at(-2), [n, f] = distributions[kind];
+  const p = f(...portsOf(b, dtype, 'p', n)), q = f(...portsOf(b, dtype, 'q', n));
+  const x = b.input('x', kind === 'categorical' ? 'u8' : dtype, [kind === 'mixture' ? 'n' : 3]), key = b.input('key', 'u32', [2]);
+  return method === 'kl' ? dist.kl(p, q) : method === 'sample' ? p.sample(key, [2]) : method === 'logProb' ? p.logProb(x) : p[method]();
+}
+
+/** The hash of a graph's text without the names of ports and functions, which differ between the languages; '' for a graph that is refused. */
+function hashOf(name) {
+  let g;
+  try {
+    g = graph('case', (b) => b.output('y', valueOf(b, name)));
+  } catch (error) {
+    assert.equal(error.kind, 'unsupported', error);
+    return '';
+  }
+  const text = g.text().replaceAll(/(graph|input) "[^"]*"/g, '$1');
+  g.free();
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+const graphs = JSON.parse(readFileSync(new URL('../../ir/irtest/cases/graphs.json', import.meta.url), 'utf8'));
+
+describe('graphs are those of Go', () => {
+  const names = Object.keys(graphs), groupOf = (name) => name.split(' ').slice(0, 2).join(' ');
+  for (const group of new Set(names.map(groupOf))) {
+    test(group, () => assert.deepEqual(names.filter((name) => groupOf(name) === group && hashOf(name) !== graphs[name]), []));
+  }
+});
+
 describe('bad calls throw', () => {
   const build = (f, ...types) => graph('bad', (b) => b.output('y', f(...types.map(([dtype, ...shape], i) => b.input(`x${i}`, dtype, shape)))));
   for (const [what, f, types, kind, message] of [
@@ -176,6 +228,19 @@ describe('bad calls throw', () => {
     ['a real number', (x) => cmplx.sqrt(x), [['f32', 4]], 'dtype', /an operand is f32: all must be of one complex type/],
     ['nothing', () => cmplx.sqrt(undefined), [['f32', 4]], 'missing', /^cmplx\.sqrt: an operand is/],
     ['too large a correction', (x) => stats.cov(x, 3), [['f32', 2, 3]], 'attr', /correction is 3/],
+    ['a function of integers', (x) => special.zeta(x, x), [['i32', 3]], 'dtype', /^special\.zeta\(i32\[3\], i32\[3\]\): an operand is i32/],
+    ['numbers alone', () => dist.normal(0, 1), [], 'graph', /^dist\.normal: an operand is Number/],
+    ['no number to judge', (x) => dist.normal(x, 1).logProb(), [['f32', 3]], 'missing', /^dist\.normal\.logProb: an operand is/],
+    ['another type of scale', (x, y) => dist.normal(x, y), [['f32', 3], ['f16', 3]], 'dtype', /^dist\.normal\(f32\[3\], f16\[3\]\): an operand is f16/],
+    ['a negative count', (x) => dist.binomial(-1, x), [['f32', 3]], 'attr', /count is -1/],
+    ['no classes', (x) => dist.categorical(x), [['f32']], 'shape', /logits must have an axis of classes/],
+    ['no components', (x) => dist.mixture(x), [['f32', 3]], 'missing', /components must be a distribution/],
+    ['no formula', (x) => dist.poisson(x).entropy(), [['f32', 3]], 'unsupported', /^dist\.poisson has no formula for entropy$/],
+    ['divergence of two kinds', (x) => dist.kl(dist.normal(x, 1), dist.laplace(x, 1)), [['f32', 3]], 'unsupported', /dist\.normal has no formula for the divergence from dist\.laplace$/],
+    ['divergence of two counts', (x) => dist.kl(dist.binomial(2, x), dist.binomial(3, x)), [['f32', 3]], 'unsupported', /dist\.binomial has no formula/],
+    ['no distribution', (x) => dist.kl(dist.normal(x, 1), undefined), [['f32', 3]], 'missing', /^dist\.kl.*an operand is undefined: it must be a distribution/],
+    ['an empty range', (x) => dist.randInt(x, 3, 3), [['u32', 2]], 'attr', /high is 3: it must be above low, 3/],
+    ['too large a bound', (x) => dist.randInt(x, 0, 2 ** 32), [['u32', 2]], 'attr', /a bound is 4294967296/],
     ['an unknown reduction', (x) => losses.softMargin(x, x, { reduction: 'batchmean' }), [['f32', 2, 3]], 'attr', /reduction is batchmean/],
   ]) {
     test(what, () => assert.throws(() => build(f, ...types), (error) => error.kind === kind && message.test(error.message) || assert.fail(`${error.kind}: ${error.message}`)));

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { transform } from 'esbuild';
+import * as dist from '../dist/dist.js';
 import * as fit from '../dist/fit.js';
 import * as rlx from '../dist/index.js';
 import * as lm from '../dist/lm.js';
@@ -14,7 +15,7 @@ import * as safetensors from '../dist/safetensors.js';
 import * as sizes from '../dist/sizes.js';
 import { openDawn } from './rig/dawn.mjs';
 
-const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors, '@rlx-go/rlx/sizes': sizes };
+const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/dist': dist, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors, '@rlx-go/rlx/sizes': sizes };
 
 // Examples write files.
 const folder = fs.mkdtempSync(join(tmpdir(), 'rlx-guide-'));
@@ -79,6 +80,10 @@ const expected = {
     'An op of your own': (lines) => assert.deepEqual(lines, ['0 by 0.3536,1.0000,0.3536']),
     'A loop of your own': ([line]) => assert.ok(line.match(/^loss (\S+) after \d+ steps$/)[1] < 1e-4),
     'A GAN': ([line]) => assert.ok(Math.abs(line.match(/^mean (\S+)$/)[1] - 3) < 1),
+    Distributions: ([line]) => {
+      const [, mean, deviation] = line.match(/^mean (\S+), deviation (\S+)$/);
+      assert.ok(Math.abs(mean - 3.2 * 51 / 51.25) < 0.05 && Math.abs(deviation - 51.25 ** -0.5) < 0.02, line);
+    },
     LoRA: ([line]) => assert.ok(line.match(/^loss (\S+), frozen: true$/)[1] < 0.05),
     'Language models': (lines) => assert.ok(/^\d+ bytes$/.test(lines[0]) && lines[1].length > 30 && lines.at(-1) === 'true length', lines.join('\n')),
     'PyTorch weights': (lines) => assert.deepEqual(lines, ['y 5,10']),

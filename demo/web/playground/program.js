@@ -3,11 +3,13 @@
 /** What a program may import, and where that is. */
 const modules = {
   '@rlx-go/rlx': 'rlx.js',
+  '@rlx-go/rlx/dist': '../rlx/dist.js',
   '@rlx-go/rlx/fit': '../rlx/fit.js',
   '@rlx-go/rlx/nn': '../rlx/nn.js',
   '@rlx-go/rlx/runtime': '../rlx/runtime.js',
   '@rlx-go/rlx/safetensors': '../rlx/safetensors.js',
   '@rlx-go/rlx/sizes': '../rlx/sizes.js',
+  '@rlx-go/rlx/special': '../rlx/special.js',
   './draw.js': 'draw.js',
 };
 const specifier = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])([^'"\n]+)\2/g;

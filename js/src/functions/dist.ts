@@ -3,7 +3,7 @@
 import type { Operand, Value } from '../graph/builder.js';
 import type { Called } from '../graph/caller-stack.js';
 import type { Dim } from '../graph/types.js';
-import { RlxError } from '../values/errors.js';
+import { RlxError, shown } from '../values/errors.js';
 import { broadcast, broadcastTo, calling, type Check, epsilon, full, isValue, item, narrow, plus, scale, where, wide } from './check.js';
 
 /** A batch of probability distributions, of a kind. */
@@ -77,6 +77,7 @@ export function distribution<D extends Distribution, P extends Readonly<Record<s
 export function kl<D extends Distribution>(p: D, q: D): Value {
   const operands = [p, q].flatMap((d) => Object.values(d ?? {}).filter(isValue));
   return calling(kl, 'dist.kl', operands, undefined, '', (c) => {
+    for (const d of [p, q]) if (typeof d?.logProb !== 'function') c.fail('missing', `an operand is ${shown(d)}: it must be a distribution`);
     const y = p.kind === q.kind ? p.divergence(q) : undefined;
     return y ?? c.fail('unsupported', `dist.${p.kind} has no formula for the divergence from dist.${q.kind}`);
   });
