@@ -1,6 +1,7 @@
 // What strict TypeScript refuses of a model that was built in TypeScript, and what it takes.
 
 import { batches, compile, graph, init, type Program, program, type TensorData, train, Trainer } from '@rlx-go/rlx';
+import { kl, laplace, mixture, normal, poisson } from '@rlx-go/rlx/dist';
 import { fit, inOrder, prefetch, shuffled } from '@rlx-go/rlx/fit';
 import { openProgram } from '@rlx-go/rlx/runtime';
 import { decodeSafetensors } from '@rlx-go/rlx/safetensors';
@@ -175,3 +176,14 @@ const added = await open.add({ norm: graph('norm', { params: { w: ['f32', [3]] }
 await added.run('norm');
 // @ts-expect-error no entry of this name
 await added.run('norn');
+
+graph('distributions', { inputs: { x: ['f32', [3]] } }, (_, { x }) => {
+  kl(normal(x, 1), normal(0, x));
+  // @ts-expect-error distributions of two kinds
+  kl(normal(x, 1), laplace(x, 1));
+  // @ts-expect-error a parameter is missing
+  normal(x);
+  // @ts-expect-error a mixture has components
+  mixture(x, x);
+  return { y: mixture(x, normal(x, 1)).logProb(x), rate: poisson(x).rate };
+});
