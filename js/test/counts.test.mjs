@@ -14,7 +14,8 @@ before(async () => {
 });
 after(() => dawn.close());
 
-async function open(t, options) {
+/** By default with so few runs in flight that none shares a submission. */
+async function open(t, options = { inFlight: 2 }) {
   const program = await openProgram(linearPlan(), { device: dawn.device, ...options });
   t.after(() => program.close());
   return program;
@@ -33,7 +34,7 @@ const taken = () => {
 };
 
 test('after step 2 a step is one encoder, one pass, one submission, and creates nothing', async (t) => {
-  const program = await open(t, { inFlight: 2 }); // with more, runs share submissions
+  const program = await open(t);
   await program.run('init');
   for (let i = 0; i < 2; i++) await program.run('step', { ...batch(i), rate: 0.1 });
   for (let i = 2; i < 40; i++) {
@@ -91,7 +92,7 @@ test('a tensor on the device becomes an input by a copy in the step\'s own encod
 });
 
 test('10,000 steps of a trainer need no more buffers than those in flight, and every loss is right', async (t) => {
-  const program = await open(t), want = reference();
+  const program = await open(t, {}), want = reference();
   const trainer = new Trainer(program, { history: { ring: 'history', count: 'count' } });
   await program.run('init');
   const given = Array.from({ length: 16 }, (_, i) => ({ inputs: batch(i), rows: 4 }));

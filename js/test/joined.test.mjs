@@ -16,7 +16,7 @@ after(() => dawn.close());
 
 /** A program whose runs are not reported as done until `end` is called; the code of mapped buffers is there. */
 async function busy(t) {
-  const program = await openProgram(linearPlan(), { device: dawn.device }), { queue } = dawn.device, done = [];
+  const program = await openProgram(linearPlan(), { device: dawn.device, inFlight: 32 }), { queue } = dawn.device, done = [];
   await program.run('init');
   for (let i = 0; i < 24; i++) await program.run('step', { ...batch(0), rate: 0 });
   await program.read('w');

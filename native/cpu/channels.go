@@ -22,7 +22,7 @@ type channelFactor struct {
 // channelFactors returns the factors of a contraction with the channels last, for a stencil. The few
 // columns of the groups of a convolution become channels, too: they fill too little of a vector. It returns
 // nil where a stencil does not apply, or would copy about as much as it multiplies.
-func (c *compiler) channelFactors(k *fusion.Contract) []channelFactor {
+func channelFactors(c *compiler, k *fusion.Contract) []channelFactor {
 	width, channels, m, n := jit.Width(), product(k.Batch), product(k.M), product(k.N)
 	few := n == 1 || len(k.N) == 1 && k.NAt[0].Op == scalar.OpVar && 4*n <= width
 	if !few || len(k.Batch) == 0 || !fitsStencil(m, product(k.K), channels*n) || k.Sum.Type != ir.F32 {
@@ -39,8 +39,8 @@ func (c *compiler) channelFactors(k *fusion.Contract) []channelFactor {
 	}
 	orderSumAxes(k)
 	out := []channelFactor{
-		c.channelFactor(k.A, factorAxes{batch, k.M, k.K, at, k.MAt, k.KAt}),
-		c.channelFactor(k.B, factorAxes{batch, k.K, nil, at, k.KAt, nil}),
+		newChannelFactor(c, k.A, factorAxes{batch, k.M, k.K, at, k.MAt, k.KAt}),
+		newChannelFactor(c, k.B, factorAxes{batch, k.K, nil, at, k.KAt, nil}),
 	}
 	const reuse = 2 // that of windows of 3 × 3 by strides of 2 is 2.25
 	for _, f := range out {
@@ -52,9 +52,9 @@ func (c *compiler) channelFactors(k *fusion.Contract) []channelFactor {
 	return out
 }
 
-// channelFactor returns a factor with the axes of a batch last; without a matrix and coordinates where it
+// newChannelFactor returns a factor with the axes of a batch last; without a matrix and coordinates where it
 // has none.
-func (c *compiler) channelFactor(e scalar.Expr, x factorAxes) channelFactor {
+func newChannelFactor(c *compiler, e scalar.Expr, x factorAxes) channelFactor {
 	known := x.dims()
 	if e.Op == scalar.OpLoad {
 		sum := affineOf(e.Args[0])
@@ -94,17 +94,17 @@ func (c *compiler) channelFactor(e scalar.Expr, x factorAxes) channelFactor {
 	return f
 }
 
-// place returns a factor as a matrix, materialised if necessary.
-func (c *compiler) place(name string, f channelFactor, x factorAxes, id int, t ir.DType) (matrix, error) {
+// matrix returns a factor as a matrix, materialised if necessary.
+func (f channelFactor) matrix(c *compiler, name string, x factorAxes, id int, t ir.DType) (matrix, error) {
 	if f.direct != nil {
 		return *f.direct, nil
 	}
-	return c.materializeCoordinates(name, f.value, f.coords, x, id, t)
+	return materializeCoordinates(c, name, f.value, f.coords, x, id, t)
 }
 
 // materializeCoordinates stores a factor's values by their coordinates, and returns the matrix with the
 // tables of their places.
-func (c *compiler) materializeCoordinates(name string, value scalar.Expr, coords []coordinate, x factorAxes, id int, t ir.DType) (matrix, error) {
+func materializeCoordinates(c *compiler, name string, value scalar.Expr, coords []coordinate, x factorAxes, id int, t ir.DType) (matrix, error) {
 	var vars []scalar.Expr
 	var sizes []int
 	for _, at := range coords {

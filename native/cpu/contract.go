@@ -53,14 +53,14 @@ const (
 func (c *compiler) contract(g *fusion.Group) error {
 	code := g.Code()
 	k := code.Stages[0].Contract
-	if c.readsOnce(k) {
+	if readsOnce(k) {
 		return c.reduce(g.Reduction(), g.Name())
 	}
 	name := g.Name()
 	if k.Sum.Type != ir.F32 && k.Sum.Type != ir.F64 {
 		return c.reduce(g.Reduction(), name) // there are no matrix products of the type
 	}
-	list := c.channelFactors(k)
+	list := channelFactors(c, k)
 	if list == nil {
 		orientResult(code, k)
 		orderSumAxes(k)
@@ -70,7 +70,7 @@ func (c *compiler) contract(g *fusion.Group) error {
 		env: c.env, double: k.Sum.Type == ir.F64,
 	}
 	x.cost = x.estimate()
-	if err := c.factors(name, k, x, list); err != nil {
+	if err := x.setFactors(c, name, k, list); err != nil {
 		return err
 	}
 	s := newStencil(c, x)
@@ -97,7 +97,7 @@ func (c *compiler) contract(g *fusion.Group) error {
 
 // readsOnce reports whether a product reads each element of a large factor once or twice and would have to
 // convert it before, as the weights of a layer in bf16 for one row of inputs.
-func (c *compiler) readsOnce(k *fusion.Contract) bool {
+func readsOnce(k *fusion.Contract) bool {
 	const rows, large = 2, 1 << 12
 	converts := func(e scalar.Expr) bool {
 		return e.Op == scalar.OpConvert && e.Args[0].Op == scalar.OpLoad && jit.Available() && jit.Stored(e.Args[0].Type)
@@ -106,15 +106,15 @@ func (c *compiler) readsOnce(k *fusion.Contract) bool {
 	return k.Sum.Type == ir.F32 && product(k.K)*max(m, n) >= large && (m <= rows && converts(k.B) || n <= rows && converts(k.A))
 }
 
-// factors sets the factors of a contraction: those of a stencil, if not nil, or matrices.
-func (c *compiler) factors(name string, k *fusion.Contract, x *contraction, list []channelFactor) (err error) {
+// setFactors sets the factors of a contraction: those of a stencil, if not nil, or matrices.
+func (x *contraction) setFactors(c *compiler, name string, k *fusion.Contract, list []channelFactor) (err error) {
 	if list != nil {
 		axes := factorAxes{k.Batch, k.M, k.K, k.BatchAt, k.MAt, k.KAt}
-		if x.a, err = c.place(name+" a", list[0], axes, packedA, k.A.Type); err != nil {
+		if x.a, err = list[0].matrix(c, name+" a", axes, packedA, k.A.Type); err != nil {
 			return err
 		}
 		axes = factorAxes{k.Batch, k.K, nil, k.BatchAt, k.KAt, nil}
-		x.b, err = c.place(name+" b", list[1], axes, packedB, k.B.Type)
+		x.b, err = list[1].matrix(c, name+" b", axes, packedB, k.B.Type)
 		return err
 	}
 	if x.a, err = c.factor(name+" a", k.A, factorAxes{k.Batch, k.M, k.K, k.BatchAt, k.MAt, k.KAt}, packedA, false); err != nil {

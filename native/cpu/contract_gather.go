@@ -50,7 +50,7 @@ func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (m
 	if elems > product(x.batch)*product(x.rows)*product(x.cols) {
 		return matrix{}, false, nil
 	}
-	m, err := c.materializeCoordinates(name, value, coords, x, id, e.Type)
+	m, err := materializeCoordinates(c, name, value, coords, x, id, e.Type)
 	return m, true, err
 }
 

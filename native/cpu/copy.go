@@ -111,8 +111,8 @@ func (s *copyStep) copyShort(from, to []uint32, n int) {
 	fromBy, toBy := s.fromBy[last], s.toBy[last]
 	for i := range n {
 		source, dest := from[i*fromBy:][:s.row], to[i*toBy:][:s.row]
-		for k, x := range source {
-			dest[k] = x
+		for k := range dest {
+			dest[k] = source[k]
 		}
 	}
 }

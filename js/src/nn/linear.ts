@@ -25,7 +25,7 @@ export interface LinearOptions extends NameOption {
  * [out]. Errors: `attr`, and `symbol` for a symbolic in.
  */
 export function linear(x: Value, out: number, options?: LinearOptions): Value {
-  return layer(linear, 'linear', x, options, linearOptions, (l) => applyLinear(l, ...linearParams(l, out, options), l.size(-1), out));
+  return layer(linear, 'linear', x, options, linearOptions, (l) => applyLinear(l, ...linearParams(l, out, options ?? {}), l.size(-1), out));
 }
 
 /** The options of a linear layer, for `checkOptions`. */

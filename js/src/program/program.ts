@@ -69,8 +69,8 @@ export interface Program<E extends EntryTypes = any> {
   readonly lost: Promise<RlxError>;
 
   /**
-   * Runs an entry. Resolves when its submission is made, and waits only while the maximal number of submissions is in
-   * flight (option `inFlight`). Every input must be given unless it is bound. The caller may change arrays once
+   * Runs an entry. Resolves when its commands are recorded, and waits only while the maximal number of runs is in
+   * flight (option `inFlight`). On a GPU that has other work small runs share a submission. Every input must be given unless it is bound. The caller may change arrays once
    * the promise has resolved. Runs happen in the order of the calls.
    */
   run<N extends keyof E & string, V extends string = never>(entry: N, inputs?: InputsOf<E[N]>, options?: RunOptions<Name<V, ValuesOf<E>>>): Promise<Run<ReadingOf<E, V>>>;
