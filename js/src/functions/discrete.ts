@@ -141,10 +141,8 @@ export function multinomial(count: number, logits: Value): Multinomial {
     checkClasses(c, logits);
     const mean = (): Value => scale(logits.softmax(-1), count);
     return {
-      sample: (key, shape) => repeat(count, key, drawn(shape, logits.stopGradient())[0]!, (key, logits) => {
-        const one = logits.randomCategorical(key, -1);
-        return one.oneHot({ classes: logits.shape.slice(-1), axis: one.shape.length, dtype: 'i32' });
-      }),
+      sample: (key, shape) => repeat(count, key, drawn(shape, logits.stopGradient())[0]!, (key, logits) =>
+        logits.randomCategorical(key, -1).oneHot({ classes: logits.shape.slice(-1), axis: -1, dtype: 'i32' })),
       logProb: (x) => {
         const [k, inside] = counted(x, logits, count), y = k.mulZero(logits.logSoftmax(-1)).sub(plus(k, 1).lgamma()), sum = sumLast(k);
         const valid = inside.all([-1]).and(sum.eq(full(sum, count)));

@@ -117,11 +117,7 @@ export function beta(a: Operand, b: Operand): Beta {
       return a.mul(b).div(sum.mul(sum).mul(plus(sum, 1)));
     },
     divergence: (q) => {
-      const join = (...of: [Value, Value]): Value => {
-        const both = broadcast(...of);
-        return of[0].builder.stack(both, both[0]!.shape.length);
-      };
-      const p = join(a, b);
+      const join = (a: Value, b: Value): Value => a.builder.stack(broadcast(a, b), -1), p = join(a, b);
       return klDirichlet(p, join(q.a, q.b));
     },
   }));

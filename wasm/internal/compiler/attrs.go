@@ -159,10 +159,13 @@ func (v *given) String() string {
 	}
 }
 
-// axis counts a negative axis from the last one.
+// axis counts a negative axis from the last one, of the result where that has one more.
 func (s *setter) axis(name string, n int) int {
 	if n < 0 && (strings.HasPrefix(name, "ax") || name == "perm") {
-		return n + len(s.shape)
+		n += len(s.shape)
+		if s.op == ops.OpStack || s.op == ops.OpOneHot {
+			n++
+		}
 	}
 	return n
 }

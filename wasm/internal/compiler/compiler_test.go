@@ -413,6 +413,8 @@ func TestNegativeAxesAndSizesCountFromTheEnd(t *testing.T) {
 		{of("reduce_sum", "axes", 3, Of("-2"), "keep_dims", 1, 1), "f324,1,n"},
 		{of("argmax", "axis", 0, 1.0, "keep_dims", 1, 0), "i324,n"},
 		{of("mean", "keep_dims", 1, 1), "f321,1,1"},
+		{of("stack", "axis", 0, -1.0), "f324,6,n,1"},
+		{of("stack", "axis", 0, -4.0), "f321,4,6,n"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s instead of %s", c.got, c.want)
