@@ -59,7 +59,10 @@ export function distribution<D extends Distribution, P extends Readonly<Record<s
     };
     return {
       kind, ...p, ...more,
-      sample: method('sample', (key: Value, shape: readonly Dim[] = []) => f.sample(key, shape), (key) => [key]),
+      sample: method('sample', (key: Value, shape: readonly Dim[] = []) => {
+        if (!Array.isArray(shape)) throw new RlxError('shape', `${op}.sample: the shape is ${shown(shape)}: it must be a list of sizes`, { op });
+        return f.sample(key, shape);
+      }, (key) => [key]),
       logProb: method('logProb', f.logProb, (x) => [x]),
       entropy: method('entropy', f.entropy, () => []),
       mean: method('mean', f.mean, () => []),
@@ -75,9 +78,9 @@ export function distribution<D extends Distribution, P extends Readonly<Record<s
  * error of kind `unsupported`.
  */
 export function kl<D extends Distribution>(p: D, q: D): Value {
-  const operands = [p, q].flatMap((d) => Object.values(d ?? {}).filter(isValue));
+  for (const d of [p, q]) if (typeof d?.logProb !== 'function') throw new RlxError('missing', `dist.kl: an operand is ${shown(d)}: it must be a distribution`, { op: 'dist.kl' });
+  const operands = [p, q].flatMap((d) => Object.values(d).filter(isValue));
   return calling(kl, 'dist.kl', operands, undefined, '', (c) => {
-    for (const d of [p, q]) if (typeof d?.logProb !== 'function') c.fail('missing', `an operand is ${shown(d)}: it must be a distribution`);
     const y = p.kind === q.kind ? p.divergence(q) : undefined;
     return y ?? c.fail('unsupported', `dist.${p.kind} has no formula for the divergence from dist.${q.kind}`);
   });
