@@ -194,7 +194,7 @@ function valueOf(b, name) {
   return method === 'kl' ? dist.kl(p, q) : method === 'sample' ? p.sample(key, [2]) : method === 'logProb' ? p.logProb(x) : p[method]();
 }
 
-/** The hash of a graph's text without the names of ports and functions, which differ between the languages; '' for a graph that is refused. */
+/** The hash of a graph's text without the names of ports and functions, which differ between the languages; '' for a graph of an unknown formula. */
 function hashOf(name) {
   let g;
   try {
