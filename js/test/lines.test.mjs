@@ -28,6 +28,11 @@ test('long classes have their members in lines of their own', () => {
   assert.equal(broken(`class C{${body}(){}m(){}n(){}}`), `class C{${body}(){}\nm(){}n(){}}`);
 });
 
+test('long arrays are broken between elements', () => {
+  const element = '1'.repeat(800);
+  assert.equal(broken(`const a=[${element},2,,3],b=[4]`), `const a=[${element},\n2,,3],b=[4]`);
+});
+
 test('the lines of the package are short', () => {
   for (const name of readdirSync(dist).filter((file) => file.endsWith('.js'))) {
     const longest = Math.max(...readFileSync(new URL(name, dist), 'utf8').split('\n').map((line) => line.length));
@@ -49,7 +54,8 @@ test('source maps tell where the code is from', () => {
         if (payload.sourcesContent[payload.sources.indexOf(originalSource)].split('\n')[originalLine].includes(text.slice(1, -1))) right++;
       }
     }
-    assert.ok(all > 0 || lines.length < 60, `${name} has no messages`);
+    const has = payload.sourcesContent.some((text) => /['`][a-z][a-z ]{12,}['`]/.test(text));
+    assert.ok(all > 0 || lines.length < 60 || !has, `${name} has no messages`);
     assert.ok(right >= 0.8 * all, `${name}: ${right} of ${all} messages are where the map says`);
   }
 });
