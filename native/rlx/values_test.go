@@ -68,7 +68,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestFilesThatCannotBeWritten are found before the work, and leave what was there.
+// TestFilesThatCannotBeWritten are found before the work, and keep what was there.
 func TestFilesThatCannotBeWritten(t *testing.T) {
 	folder := t.TempDir()
 	missing := filepath.Join(folder, "missing", "w.npz")

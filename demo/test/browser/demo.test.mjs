@@ -370,7 +370,7 @@ test('a damaged file leaves the network in training, and its saving, untouched',
   assert.deepEqual(page.problems, []);
 });
 
-test('the runtime alone trains, without WebAssembly, and tells of a lost device', async (t) => {
+test('the runtime alone trains, without WebAssembly, and reports a lost device', async (t) => {
   const short = (page) => page.route('**/small.js', async (route) => {
     const response = await route.fetch(), body = (await response.text()).replace('steps: 600', 'steps: 60');
     await route.fulfill({ response, body });

@@ -245,7 +245,7 @@ func attentionSamples() []ir.Sample {
 	}
 }
 
-// attentionForwardSamples leave out of gradient checks where a query sees no
+// attentionForwardSamples omit from gradient checks where a query sees no
 // key: its log-sum-exp is -Inf.
 func attentionForwardSamples() []ir.Sample {
 	samples := attentionSamples()

@@ -93,7 +93,7 @@ for (const worker of [false, true]) {
 }
 
 for (const worker of [false, true]) {
-  test(`tells of a lost device, ${worker ? 'in a worker' : 'in the page'}`, async (t) => {
+  test(`reports a lost device, ${worker ? 'in a worker' : 'in the page'}`, async (t) => {
     const page = await open(t);
     const failed = page.evaluate(async (worker) => {
       try {
