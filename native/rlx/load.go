@@ -133,6 +133,9 @@ func (s sizes) Set(text string) error {
 		if !ok || name == "" || err != nil || n < 1 {
 			return fmt.Errorf("%q must be a name and a size of 1 or more, as batch=8", part)
 		}
+		if earlier, given := s[name]; given && earlier != n {
+			return fmt.Errorf("%s is %d and %d; a symbol has one size", name, earlier, n)
+		}
 		s[name] = n
 	}
 	return nil

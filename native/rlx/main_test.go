@@ -133,6 +133,8 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"show", file}, exitUsage, "-size batch=8"},
 		{[]string{"show", file, "-size", "batch"}, exitUsage, "as batch=8"},
 		{[]string{"show", file, "-size", "batch=0"}, exitUsage, "as batch=8"},
+		{[]string{"show", file, "-size", "batch=1", "-size", "batch=2"}, exitUsage, "a symbol has one size"},
+		{[]string{"run", file, "-size", "batch=1", "-seed", "4294967296"}, exitUsage, "from 0 to 4294967295"},
 		{[]string{"show", file, "-size", "batch=1,depth=2"}, exitUsage, "names no symbol"},
 		{[]string{"show", file, "-size", "batch=1", "-target", "abacus"}, exitUsage, "unknown target"},
 		{[]string{"show", file, "-size", "batch=1", "-part", "all"}, exitUsage, "unknown part"},

@@ -62,7 +62,7 @@ type openOptions struct {
 	sizes                  sizes
 	device, entry, weights string
 	precision              string
-	seed                   uint
+	seed                   seed
 	tune                   bool
 }
 
@@ -72,7 +72,7 @@ func openFlags(f *flag.FlagSet) *openOptions {
 	precisionFlag(f, &o.precision)
 	f.StringVar(&o.entry, "entry", "", "`NAME` of the entry; the first by default")
 	f.StringVar(&o.weights, "weights", "", "safetensors or npz `FILE` with the parameters")
-	f.UintVar(&o.seed, "seed", 1, "`SEED` of random inputs and parameters")
+	o.seed.flag(f, "random inputs and parameters")
 	f.BoolVar(&o.tune, "tune", false, "measure schedules first (CUDA)")
 	return o
 }

@@ -184,7 +184,7 @@ func batchSize(g *ir.Graph, examples rlx.Inputs) (int, error) {
 type trainOptions struct {
 	entry, loss, optimizer, precision string
 	rate, clip                        float64
-	seed                              uint
+	seed                              seed
 }
 
 func trainFlags(f *flag.FlagSet) *trainOptions {
@@ -195,7 +195,7 @@ func trainFlags(f *flag.FlagSet) *trainOptions {
 	f.Float64Var(&o.rate, "rate", rlx.DefaultRate, "learning `RATE`")
 	f.Float64Var(&o.clip, "clip", 0, "greatest `NORM` of all gradients; 0 for no bound")
 	precisionFlag(f, &o.precision)
-	f.UintVar(&o.seed, "seed", 1, "`SEED` of initial parameters and of the order of examples")
+	o.seed.flag(f, "initial parameters and of the order of examples")
 	return o
 }
 

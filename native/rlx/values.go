@@ -203,6 +203,27 @@ func randomTensor(s native.Slot, r *rand.Rand) rlx.Tensor {
 	return native.FromArray(a)
 }
 
+// seed is the value of a flag: the seed of random numbers, of 32 bits.
+type seed uint32
+
+// flag declares the flag, 1 by default.
+func (s *seed) flag(f *flag.FlagSet, of string) {
+	*s = 1
+	f.Var(s, "seed", "`SEED` of "+of)
+}
+
+func (s *seed) String() string { return strconv.FormatUint(uint64(*s), 10) }
+
+// Set reads the seed.
+func (s *seed) Set(text string) error {
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return fmt.Errorf("%q must be a whole number from 0 to %d", text, uint32(math.MaxUint32))
+	}
+	*s = seed(n)
+	return nil
+}
+
 // setParams gives the parameters of a program their values: those of a file or, without one, initial
 // values drawn on the CPU.
 func setParams(ctx context.Context, p *rlx.Program, m *ir.Module, file string, seed uint32) error {
