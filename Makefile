@@ -38,7 +38,7 @@ GO_TEST := $(GO) test -vet=off
 # in the simulator, take each op at every type and shape, or wait for a browser. Of plansim it runs
 # the tests of CHECK_PLANS. The rest must take at most six minutes of processor time: three on two
 # idle cores.
-SLOW_GO     := -e /webgpu -e /native/cuda -e /native/metal -e /native/cpu -e /js/bench -e /demo -e /codegen/cudacpp -e /codegen/msl -e /plansim
+SLOW_GO     := -e /webgpu -e /native/cuda -e /native/metal -e /native/coreml -e /native/cpu -e /js/bench -e /demo -e /codegen/cudacpp -e /codegen/msl -e /plansim
 SLOW_TESTS  := MultiplyAddsInEveryTile|KernelsOfAllOps|EveryOpAndGradientIsInTheSuite|WrittenModulesHaveFilesOfTheirOwn|DerivativesOfEveryOpByTypeAndShape
 CHECK_PLANS := SamplesOfAllOps|Random
 SLOW_NODE   := -e conformance -e same-plans -e curves
