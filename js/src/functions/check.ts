@@ -2,6 +2,7 @@
 
 import type { GraphBuilder, Value } from '../graph/builder.js';
 import type { Called } from '../graph/caller-stack.js';
+import { part } from '../graph/part.js';
 import type { Dim } from '../graph/types.js';
 import { checkOptions, classOf, type ErrorKind, RlxError, shown } from '../values/errors.js';
 
@@ -99,12 +100,6 @@ export const indices = (b: GraphBuilder, list: readonly number[], shape: readonl
 
 /** A number in the shape of a value. */
 export const full = (like: Value, n: number): Value => like.builder.full(like.dtype as 'f32', like.shape, n);
-
-/** A part of an axis. */
-export function part(x: Value, axis: number, start: number, count: number): Value {
-  const at = axis < 0 ? axis + x.shape.length : axis;
-  return x.slice({ start: x.shape.map((_, i) => i === at ? start : 0), size: x.shape.map((n, i) => i === at ? count : n), stride: x.shape.map(() => 1) });
-}
 
 /** One position of an axis, without it. */
 export const item = (x: Value, axis: number, at: number): Value => part(x, axis, at, 1).squeeze([axis]);

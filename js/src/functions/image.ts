@@ -1,7 +1,8 @@
 // Images: sampling, resampling, padding, patches.
 
 import type { Value } from '../graph/builder.js';
-import { calling, type Check, counting, full, indices, item, narrow, numbers, part, type PerAxis, wide } from './check.js';
+import { part } from '../graph/part.js';
+import { calling, type Check, counting, full, indices, item, narrow, numbers, type PerAxis, wide } from './check.js';
 
 /** What is beyond the edge: the nearest element, the image mirrored at the centres of its edge elements or at its edges, or the image again. */
 export type Beyond = 'zeros' | 'edge' | 'reflect' | 'symmetric' | 'wrap';

@@ -2,7 +2,8 @@
 
 import type { Value } from '../graph/builder.js';
 import type { Called } from '../graph/caller-stack.js';
-import { calling, counting, full, indices, item, narrow, numbers, part, wide } from './check.js';
+import { part } from '../graph/part.js';
+import { calling, counting, full, indices, item, narrow, numbers, wide } from './check.js';
 
 /** Options of {@link dct} and {@link idct}. */
 export interface DCTOptions {

@@ -3,6 +3,7 @@
 import type { Value } from '../graph/builder.js';
 import type { Called } from '../graph/caller-stack.js';
 import type { Initial } from '../graph/initial.js';
+import { part } from '../graph/part.js';
 import { contextOf, fanIn, type Layer, layer, type NameOption } from './layer.js';
 import { carried } from './position.js';
 
@@ -67,7 +68,7 @@ function recurrent(called: Called, kind: 'lstm' | 'gru' | 'rnn', x: Value, hidde
       features = hidden * dirs;
       if (whole && k + 1 < layers) continue;
       const first = whole ? 0 : k * dirs, n = whole ? layers * dirs : dirs;
-      const [out, ...last] = run(kind, y, begin.map(([state]) => part(state, first, n)), weights, o);
+      const [out, ...last] = run(kind, y, begin.map(([state]) => part(state, 0, first, n)), weights, o);
       last.forEach((state, s) => finals[s]!.push(state));
       y = k + 1 < layers ? l.drop(out!, rate) : out!;
       weights = [];
@@ -89,10 +90,6 @@ function checkRecurrent(l: Layer, hidden: number, layers: number, o: RecurrentOp
   l.require(!contextOf(l.b).cache || !o.bidirectional, 'a cache, which excludes bidirectional');
 }
 
-/** The slice of the states of some layers. */
-const part = (state: Value, first: number, n: number): Value =>
-  state.slice({ start: [first, 0, 0], size: [n, ...state.shape.slice(1)], stride: [1, 1, 1] });
-
 function weightsOf(l: Layer, { init, noBias }: RecurrentOptions, suffix: string, features: number, hidden: number, gates: number): Value[] {
   const usual = fanIn(hidden), columns = gates * hidden;
   const weights = [l.param(`weight_ih${suffix}`, init, usual, [features, columns]), l.param(`weight_hh${suffix}`, init, usual, [hidden, columns])];
@@ -110,11 +107,10 @@ function run(kind: 'lstm' | 'gru' | 'rnn', x: Value, [h, c]: Value[], weights: V
 /** One layer of GRU, in one or both directions, whose reset gate multiplies the state before the product. */
 function resetBefore(x: Value, h: Value, weights: Value[]): Value[] {
   const b = x.builder, dirs = weights.length / 4, n = h.shape[2] as number;
-  const columns = (v: Value, from: number, count: number) =>
-    v.slice({ start: v.shape.map((_, i) => i === v.shape.length - 1 ? from * n : 0), size: [...v.shape.slice(0, -1), count * n], stride: v.shape.map(() => 1) });
+  const columns = (v: Value, from: number, count: number) => part(v, -1, from * n, count * n);
   const out = Array.from({ length: dirs }, (_, dir) => {
     const [input, hidden, inputBias, hiddenBias] = weights.slice(4 * dir) as [Value, Value, Value, Value];
-    const { carries: [last], ys: [y] } = b.scan({ consts: [hidden, hiddenBias], carries: [part(h, dir, 1).squeeze([0])], xs: [x.linear(input, inputBias)], reverse: dir === 1 }, (_, [w, c], [h], [x]) => {
+    const { carries: [last], ys: [y] } = b.scan({ consts: [hidden, hiddenBias], carries: [part(h, 0, dir, 1).squeeze([0])], xs: [x.linear(input, inputBias)], reverse: dir === 1 }, (_, [w, c], [h], [x]) => {
       const gates = columns(x, 0, 2).add(h.linear(columns(w, 0, 2), columns(c, 0, 2))).sigmoid(), reset = columns(gates, 0, 1), update = columns(gates, 1, 1);
       const fresh = columns(x, 2, 1).add(reset.mul(h).linear(columns(w, 2, 1), columns(c, 2, 1))).tanh(), next = fresh.add(update.mul(h.sub(fresh)));
       return { carries: [next], ys: [next] };

@@ -2,6 +2,7 @@
 
 import type { DeclaredPort, GraphBuilder, Value } from '../graph/builder.js';
 import type { Initial } from '../graph/initial.js';
+import { part } from '../graph/part.js';
 import { type InitialRule, resolved, ruleOf } from '../graph/rule.js';
 import type { DType } from '../values/dtype.js';
 import { checkOptions } from '../values/errors.js';
@@ -89,7 +90,7 @@ export function activeBlocks(x: Value, active: Value, f: (x: Value) => Value): V
     const l = new Layer(x, 'active_blocks'), { b } = l, n = l.size(0);
     if (!isValue(active) || active.dtype !== 'bool' || `${active.shape}` !== `${n}`) l.fail('shape', `active is ${active?.dtype}[${active?.shape}]: it must be bool[${n}]`);
     if (n === 0) return x;
-    const shape = x.shape.slice(1), first = x.slice({ start: x.shape.map(() => 0), size: [1, ...shape as number[]], stride: x.shape.map(() => 1) }).reshape(shape), { random } = probe(new Layer(first, l.kind), f);
+    const shape = x.shape.slice(1), first = part(x, 0, 0, 1).reshape(shape), { random } = probe(new Layer(first, l.kind), f);
     const when = (body: GraphBuilder, on: Value, operands: readonly Value[]): Value => body.cond(on, operands,
       (inner, [input, key]) => [during(inner, blockContext(key), () => called(new Layer(first, l.kind), input!, f))],
       (inner, [input]) => [inner.full(input!.dtype as DType, shape, 0)])[0]!;

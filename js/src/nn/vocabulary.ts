@@ -1,6 +1,7 @@
 // The loss of a linear layer with many classes, without all of its logits.
 
 import type { Value } from '../graph/builder.js';
+import { part } from '../graph/part.js';
 import { isValue, type Layer, layer } from './layer.js';
 import { linearOptions, linearParams, type LinearOptions, lowRank } from './linear.js';
 import { times, type Weight } from './storage.js';
@@ -57,7 +58,7 @@ function rowsOf(l: Layer, labels: Value, count: number, out: number): { up?: Val
 function inParts(list: readonly Value[], count: number, limit: number, losses: (list: readonly Value[]) => Value): Value {
   if (count <= limit) return losses(list);
   const parts = Math.ceil(count / limit), size = Math.floor(count / parts), rest = count - parts * size, { builder: b } = list[0]!;
-  const window = (from: number, n: number) => list.map((v) => v.slice({ start: v.shape.map((_, i) => i ? 0 : from), size: v.shape.map((d, i) => i ? d as number : n), stride: v.shape.map(() => 1) }));
+  const window = (from: number, n: number) => list.map((v) => part(v, 0, from, n));
   const xs = window(0, parts * size).map((v) => v.reshape([parts, size, ...v.shape.slice(1)]));
   const { ys } = b.scan({ xs }, (body, _, carries, slices) => ({ carries, ys: body.checkpoint([...slices], (__, part) => [losses(part)]) }));
   const all = ys[0]!.reshape([parts * size]);

@@ -1,6 +1,7 @@
 // The decoder of a language model, one definition for all families, as the Go package ir/lm has it.
 
 import type { Value } from '../../graph/builder.js';
+import { part } from '../../graph/part.js';
 import { attend } from '../../nn/attention.js';
 import { residual } from '../../nn/context.js';
 import { normal } from '../../nn/initial.js';
@@ -44,8 +45,7 @@ export function decoder(tokens: Value, config: Config, options?: DecoderOptions)
     const [sequences, , width] = x.shape as [number, number, number];
     x = x.takeAlongAxis(at.reshape([sequences, 1, 1]).broadcastInDim({ shape: [sequences, 1, width], axes: [0, 1, 2] }), 1, 'clip');
   } else if (last) {
-    const time = x.shape.at(-2) as number, start = x.shape.map((_, i) => i === x.shape.length - 2 ? time - 1 : 0);
-    x = x.slice({ start, size: x.shape.map((n, i) => i === x.shape.length - 2 ? 1 : n as number), stride: x.shape.map(() => 1) });
+    x = part(x, -2, (x.shape.at(-2) as number) - 1, 1);
   }
   return d.logits(d.norm(d.names.final, x));
 }
@@ -169,7 +169,7 @@ class Decoder {
     const queues = rows.moeDispatch(slots, [all]).reshape([experts, blocks, size, width]);
     const starts = b.iota({ dtype: 'i32', axis: 1, shape: [experts, blocks] }).mul(size);
     const active = chosen.oneHot({ classes: [experts], dtype: 'i32' }).sum([0, 1]).expandDims(1).gt(starts);
-    const of = (v: Value, e: number) => v.slice({ start: v.shape.map((_, i) => i ? 0 : e), size: [1, ...v.shape.slice(1) as number[]], stride: v.shape.map(() => 1) }).reshape(v.shape.slice(1));
+    const of = (v: Value, e: number) => part(v, 0, e, 1).reshape(v.shape.slice(1));
     const parts = Array.from({ length: experts }, (_, e) => b.scope(`${n.experts}/${e}`, () => activeBlocks(of(queues, e), of(active, e), (y) => this.#feed(y))));
     return b.concatenate(parts, 0).reshape([all, width]).moeCombine(shares, slots).reshape(x.shape);
   }
