@@ -169,16 +169,37 @@ func (m *machine) innerVector(p *phase, code *boundPhase) {
 	m.inner.firstRow()
 	sums := sumBlocks{code: code, n: width}
 	if p.sweeps {
-		m.inner.setBlock(0, m.inner.row)
-		for row, along := 0, m.inner.vars[len(m.inner.scalar)-1].size; row < m.inner.rows; row += along {
-			m.inner.setRow(row)
-			code.sweep(along, m.inner.row)
+		m.sweepRows(code)
+	} else {
+		m.visitBlocks(p, code, &sums)
+	}
+	sums.end()
+	runAll(code.finish, 1)
+	for i, c := range p.merges {
+		for n := width; n > 1; {
+			half := (n + 1) / 2
+			for k, acc := range c.acc {
+				m.files.of(acc).shift(c.other[k].index, acc.index, half, n)
+			}
+			runAll(code.merges[i], n-half)
+			n = half
 		}
 	}
+}
+
+// sweepRows visits the inner points, all rows along the last coordinate outside of the lanes in one call.
+func (m *machine) sweepRows(code *boundPhase) {
+	m.inner.setBlock(0, m.inner.row)
+	along := m.inner.vars[len(m.inner.scalar)-1].size
+	for row := 0; row < m.inner.rows; row += along {
+		m.inner.setRow(row)
+		code.sweep(along, m.inner.row)
+	}
+}
+
+// visitBlocks visits the inner points row by row, and those of a row in blocks.
+func (m *machine) visitBlocks(p *phase, code *boundPhase, sums *sumBlocks) {
 	for range m.inner.rows {
-		if p.sweeps {
-			break
-		}
 		runAll(code.inner, 1)
 		for from, n := 0, 0; from < m.inner.row; from += n {
 			element := code.element
@@ -193,18 +214,6 @@ func (m *machine) innerVector(p *phase, code *boundPhase) {
 			sums.add(1)
 		}
 		m.inner.nextRow()
-	}
-	sums.end()
-	runAll(code.finish, 1)
-	for i, c := range p.merges {
-		for n := width; n > 1; {
-			half := (n + 1) / 2
-			for k, acc := range c.acc {
-				m.files.of(acc).shift(c.other[k].index, acc.index, half, n)
-			}
-			runAll(code.merges[i], n-half)
-			n = half
-		}
 	}
 }
 

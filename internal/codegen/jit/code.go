@@ -122,6 +122,7 @@ func ones[T uint32 | uint64]() (m [2 * MaxLanes]T) {
 	return m
 }
 
+// zeros returns zeros followed by ones.
 func zeros[T uint32 | uint64]() (m [2 * MaxLanes]T) {
 	for i := range MaxLanes {
 		m[MaxLanes+i] = ^T(0)
