@@ -9,6 +9,7 @@ export type { DeviceOptions } from './gpu/device.js';
 export { type DType, type StoredData, type TensorData } from './values/dtype.js';
 export { type ErrorKind, type ErrorPlace, RlxError } from './values/errors.js';
 export { openProgram, type Place, type ProgramOptions } from './runtime/open.js';
+export type { Recovered, RecoverOptions } from './runtime/recover.js';
 export { decodePlan } from './plan/decode.js';
 export type { Entry, Kernel, Plan, Slot } from './plan/plan.js';
 export { startWorker } from './worker/start.js';

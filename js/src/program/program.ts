@@ -96,4 +96,32 @@ export interface Program<E extends EntryTypes = any> {
   load(tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): Promise<void>;
   /** Frees the program's memory. Calls in progress reject. */
   close(): void;
+  /** Set if the program goes on on another device when its own is lost (the option `recover`). @internal */
+  readonly recovery?: Recovery;
+}
+
+/** The place of a snapshot in a training. @internal */
+export interface Position {
+  /** The trainer, and its steps so far. */
+  trainer: { steps: number };
+  steps: number;
+  /** The loop that made it, and what it knew. */
+  owner?: object;
+  state?: unknown;
+}
+
+/** Keeps snapshots of a program's states, and opens it again after a loss. @internal */
+export interface Recovery {
+  /** The program on the device of this moment, which rejects with kind `lost` until another one is there. */
+  readonly current: Program;
+  /** Whether a training that has made some steps is to take a snapshot. */
+  due(steps: number): boolean;
+  /** Copies all parameters and states to host memory, between two steps. */
+  take(position: Position): Promise<void>;
+  /** Waits until there is a program in place of a lost one, and returns the position with which it begins. Rejects if there will be none. */
+  back(from: Program): Promise<Position>;
+  /** Says that a training begins or ends. */
+  training(trainer: Position['trainer'], begins: boolean): void;
+  /** The run of a trainer, which goes on after losses. */
+  run(trainer: any, options: any): Promise<any>;
 }

@@ -7,6 +7,7 @@ import type { Program } from '../program/program.js';
 import type { EntryTypes, PlanFile } from '../program/types.js';
 import { asError, checkCount, checkOptions, checkWord, RlxError } from '../values/errors.js';
 import type { WorkerOptions } from '../worker/remote.js';
+import type { RecoverOptions } from './recover.js';
 
 /** The place of a program: a GPU, the CPU, or the CPU only without a GPU. */
 export type Place = 'gpu' | 'cpu' | 'best';
@@ -15,7 +16,7 @@ export type Place = 'gpu' | 'cpu' | 'best';
 export const checkPlace = (on: Place): void => checkWord('on', on, 'gpu cpu best');
 
 /** The options of a program. @internal */
-export const programOptions = 'on worker device gpu powerPreference maxSteps memory inFlight staging drafts code';
+export const programOptions = 'on worker device gpu powerPreference maxSteps memory inFlight staging drafts code recover';
 
 export interface ProgramOptions extends DeviceOptions, GPUProgramOptions, WorkerOptions {
   /** The maximal number of steps of one run, up to 4096. 64 if not given. */
@@ -34,6 +35,14 @@ export interface ProgramOptions extends DeviceOptions, GPUProgramOptions, Worker
    * module of the bytes that `planCode` returns. The program then runs in one thread.
    */
   code?: WebAssembly.Module;
+  /**
+   * Goes on when the device, or the worker, is lost: the program is opened again, on another device, with the states of the last
+   * snapshot in host memory. Runs of a trainer, and `fit`, make snapshots and go on by themselves; other calls in progress reject
+   * with kind `lost`, and later ones wait. Bound inputs are kept, in host memory, too; tensors of `upload` and `keep` are gone.
+   * Three losses within a minute end the program with the error. False if not given, true for `train`. A device of the caller
+   * needs `recover.device`.
+   */
+  recover?: boolean | RecoverOptions;
 }
 
 /**
@@ -52,6 +61,7 @@ export interface ProgramOptions extends DeviceOptions, GPUProgramOptions, Worker
 export async function openProgram<E extends EntryTypes = any>(file: PlanFile<E> | Uint8Array | ArrayBuffer, options: ProgramOptions = {}): Promise<Program<E>> {
   options ??= {};
   checkOptions('openProgram', options, programOptions);
+  if (options.recover) return (await import('./recover.js')).openRecovering((given) => openProgram(file, { ...options, recover: false, ...given }), options);
   return options.worker ? (await import('../worker/remote.js')).openRemote(file, options) : openLocal(decodePlan(file), options);
 }
 

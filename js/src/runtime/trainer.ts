@@ -37,6 +37,8 @@ export interface TrainOptions<I = Inputs, B = I> {
   signal?: AbortSignal;
   /** Rejects with an error of kind `nan`, with the step, once a loss that was read is not a number. */
   stopOnNaN?: boolean;
+  /** False: a lost device ends this run with its error, even if the program recovers. */
+  recover?: boolean;
   onProgress?: (progress: Progress) => void;
 }
 
@@ -80,8 +82,6 @@ export class Trainer<E extends EntryTypes = any> {
   /** The number of steps of this trainer, those before {@link Trainer.load} included. */
   steps = 0;
   readonly #entry: string;
-  /** The program, without the types of its entries. */
-  readonly #program: Program;
   readonly #loss: string;
   readonly #history: { ring: Slot; count: Slot } | undefined;
   /** The number of losses of the history that were reported, or precede this run. */
@@ -93,7 +93,6 @@ export class Trainer<E extends EntryTypes = any> {
     checkOptions('history', history, 'ring count');
     need(program?.plan, 'missing', "a trainer's program", 'a Program', program);
     this.program = program;
-    this.#program = program as Program<any>;
     this.#entry = entry;
     this.#loss = loss;
     const state = (name: string) => program.plan.slots.find((slot) => slot.name === name && slot.role === 'state');
@@ -104,6 +103,9 @@ export class Trainer<E extends EntryTypes = any> {
     this.#history = ring && count && { ring, count };
   }
 
+  /** The program on the device of this moment, without the types of its entries. */
+  get #program(): Program { return this.program.recovery?.current ?? this.program as Program<any>; }
+
   /** One step. See {@link Program.run}. */
   async step<V extends string = never>(inputs: EntryInputs<E, 'step'>, options?: RunOptions<Name<V, ValuesOf<E>>>): Promise<Run<ReadingOf<E, V>>> {
     const run = await this.#program.run(this.#entry, inputs as Inputs, options);
@@ -113,14 +115,17 @@ export class Trainer<E extends EntryTypes = any> {
 
   /**
    * Runs many steps. The page stays responsive, and training continues in a hidden tab. Losses are
-   * read every few steps with the step's own submission, without a wait.
+   * read every few steps with the step's own submission, without a wait. If the program recovers from a lost device (the option
+   * `recover`), the run goes on from the last snapshot, with the batches after it where they are a function of the step, and with
+   * the next ones of an iterator. Where the snapshot is older than the run, that begins again.
    */
   async run<B extends EntryInputs<E, 'step'> = EntryInputs<E, 'step'>>(options: TrainOptions<EntryInputs<E, 'step'>, Exactly<B, keyof EntryInputs<E, 'step'>>>): Promise<Summary> {
-    checkOptions('run', options, 'steps batches inputs every signal stopOnNaN onProgress');
-    const { steps, batches, inputs, every = 10, signal, stopOnNaN, onProgress } = options ?? {};
+    checkOptions('run', options, 'steps batches inputs every signal stopOnNaN recover onProgress');
+    const { steps, batches, inputs, every = 10, signal, stopOnNaN, recover = true, onProgress } = options ?? {};
     checkCount('steps', steps, 0);
     checkCount('every', every, 1);
-    const history = this.#history, key = history?.count ?? this, readEvery = Math.min(every, history?.ring.shape[0] ?? every);
+    if (recover && this.program.recovery) return this.program.recovery.run(this, options);
+    const program = this.#program, history = this.#history, key = history?.count ?? this, readEvery = Math.min(every, history?.ring.shape[0] ?? every);
     if (running.has(key)) throw new RlxError('busy', 'a trainer with this history is running');
     const source = open(batches as BatchSource, signal), pause = yieldTask(), begun = performance.now(), first = this.steps;
     const seconds = () => (performance.now() - begun) / 1000;
@@ -147,18 +152,18 @@ export class Trainer<E extends EntryTypes = any> {
     running.add(key);
     try {
       // The current contents of a history may be of an earlier run or of a file.
-      if (history) this.#reported = countIn(history.count.name, await this.#program.read(history.count.name));
+      if (history) this.#reported = countIn(history.count.name, await program.read(history.count.name));
       let batch: Batch | undefined;
       while (done < steps && !signal?.aborted && !failure && (batch = await source.next(done))) {
         const read = done + 1 === steps || (done + 1) % readEvery === 0;
         const more = typeof inputs === 'function' ? (inputs as (step: number) => Inputs)(done) : inputs;
-        const run = await this.#program.run(batch.entry ?? this.#entry, { ...batch.inputs, ...more }, read ? { read: this.#names() } : {});
+        const run = await program.run(batch.entry ?? this.#entry, { ...batch.inputs, ...more }, read ? { read: this.#names() } : {});
         done++;
         this.steps++;
         if (read) follow(run);
         await pause();
       }
-      if (!failure && done && done < steps) follow({ step: this.program.steps, reading: this.#program.readAll(this.#names()) });
+      if (!failure && done && done < steps) follow({ step: program.steps, reading: program.readAll(this.#names()) });
       await reports;
       if (failure) throw failure;
       const end = done >= steps ? 'steps' : signal?.aborted ? 'signal' : 'batches';

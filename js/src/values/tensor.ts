@@ -100,35 +100,36 @@ export class Tensor {
 }
 
 /** Owns the tensors made while it is the newest scope. Made by {@link scope}. */
-export class TensorScope {
-  readonly #tensors = new Set<Tensor>();
-
+export interface TensorScope {
   /** Takes a tensor over. */
-  add(tensor: Tensor): void {
-    need(tensor instanceof Tensor, 'attr', 'what a scope takes', 'a Tensor', tensor);
-    this.#tensors.add(tensor);
-  }
-
+  add(tensor: Tensor): void;
   /** Lets a tensor outlive the scope, and returns it. */
-  release(tensor: Tensor): Tensor {
-    this.#tensors.delete(tensor);
-    return tensor;
-  }
-
+  release(tensor: Tensor): Tensor;
   /** Ends the scope and disposes of its tensors. */
-  dispose(): void {
-    const at = scopes.indexOf(this);
-    if (at >= 0) scopes.splice(at, 1);
-    for (const tensor of this.#tensors) tensor.dispose();
-    this.#tensors.clear();
-  }
-
-  [disposeSymbol](): void { this.dispose(); }
+  dispose(): void;
+  [disposeSymbol](): void;
 }
 
 /** Begins a scope: `using s = scope()`, or `const s = scope()` and `s.dispose()`. */
 export function scope(): TensorScope {
-  const made = new TensorScope();
+  const tensors = new Set<Tensor>();
+  const made: TensorScope = {
+    add(tensor) {
+      need(tensor instanceof Tensor, 'attr', 'what a scope takes', 'a Tensor', tensor);
+      tensors.add(tensor);
+    },
+    release(tensor) {
+      tensors.delete(tensor);
+      return tensor;
+    },
+    dispose() {
+      const at = scopes.indexOf(made);
+      if (at >= 0) scopes.splice(at, 1);
+      for (const tensor of tensors) tensor.dispose();
+      tensors.clear();
+    },
+    [disposeSymbol]() { made.dispose(); },
+  };
   scopes.push(made);
   return made;
 }
