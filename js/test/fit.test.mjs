@@ -278,6 +278,29 @@ describe('what a loop is given is checked', () => {
   });
 });
 
+test('training goes on while storage is full, without a checkpoint', async (t) => {
+  const trainer = await pointsTrainer(t), kept = new Map(), errors = [];
+  let full = false;
+  const folder = {
+    list: async () => [...kept.keys()], read: async (name) => kept.get(name), remove: async (name) => { kept.delete(name); },
+    write: async (name, bytes) => {
+      if (full) throw new DOMException('The quota has been exceeded.', 'QuotaExceededError');
+      kept.set(name, bytes);
+    },
+    append: async () => { if (full) throw new DOMException('The quota has been exceeded.', 'QuotaExceededError'); },
+  };
+  const last = await fit(trainer, {
+    data: shuffled(points(), 4, 1), steps: 30, every: 5, save: { folder, onError: ({ kind, message }) => errors.push([kind, message]) }, log: 'log.jsonl',
+    callbacks: [({ step }) => {
+      full = step >= 5 && step < 25;
+      if (step === 20) assert.deepEqual([...kept.keys()], ['step-00000005.safetensors']);
+    }],
+  });
+  assert.equal(last.step, 30);
+  assert.deepEqual(errors, Array(8).fill(['store', 'folder of checkpoints: The quota has been exceeded.'])); // of the checkpoint and the log of four reports
+  assert.deepEqual([...kept.keys()], ['step-00000030.safetensors']);
+});
+
 test('a report is a line', () => {
   const report = { step: 200, steps: 1000, epoch: 2, epochs: 0, loss: 0.123456, rate: 350.4, metrics: { b: 1, a: 0.98 }, eval: { loss: 0.15 }, best: true };
   assert.equal(reportLine(report), 'step 200/1000, epoch 2, loss 0.1235, a 0.98, b 1, eval loss 0.15 (best), 350 steps/s');

@@ -96,17 +96,21 @@ export async function compileAll<T>(module: ModuleSource, otherwise: readonly Ta
 const ofGraphs = <S, T>(what: string, source: S | (() => S), use: (made: S) => T): Promise<T> => built(what, source, planCache(), freshCompiler, use);
 
 /** What is to be compiled; `check` throws once the compiler is closed. */
-interface Work { job: Job; tune?: Module['tune']; check(): void }
+interface Work { job: Job; tune?: Module['tune']; check(): void; /** Plan files made before, by limits and targets. */ made?: Map<string, Uint8Array<ArrayBuffer>> }
 
 /** Compiles, after tuning on a device if requested and useful, or takes a plan that is kept. @internal */
-export async function compileJob({ job, tune, check }: Work, where: DeviceOptions): Promise<Uint8Array<ArrayBuffer>> {
+export async function compileJob({ job, tune, check, made }: Work, where: DeviceOptions): Promise<Uint8Array<ArrayBuffer>> {
+  const key = made && JSON.stringify([job.limits, job.targets]), found = key && made.get(key);
+  if (found) return found;
   const make = () => {
     check();
     if (tune && job.targets[0] === 'webgpu') return compileTuned(job, tune === true ? {} : tune, where);
     const { compileAt } = initOptions();
     return compileAt === undefined ? call('compile', job) : compileThere(compileAt, job);
   };
-  return tune ? make() : plan(job, make);
+  const file = await (tune ? make() : plan(job, make));
+  if (key) made.set(key, file);
+  return file;
 }
 
 /**
@@ -143,22 +147,30 @@ function checkLimits(limits: Limits): void {
 
 const trainingOptions = 'optimizer loss schedule frozen groups policy name constantKeys allowUnreached measureNorm history precision rate entries params seed symbols limits tune';
 
-async function openJob(work: Work, { on = 'best', ...given }: ModuleProgramOptions): Promise<Program> {
+/** Opens a program on a job: one that recovers, if asked to, and after a loss again, compiled for the device that is there then. */
+async function openJob(work: Work, { recover, ...options }: ModuleProgramOptions): Promise<Program> {
+  if (!recover) return openOnce(work, options);
+  const { openRecovering } = await import('../runtime/recover.js'), again: Work = { ...work, made: new Map() }, { device } = withDefaults(options);
+  return openRecovering((given) => openOnce(again, { ...options, ...given }), { recover, ...device && { device } });
+}
+
+async function openOnce(work: Work, { on = 'best', ...given }: ModuleProgramOptions): Promise<Program> {
   checkPlace(on);
-  const options = withDefaults(given), { job } = work;
+  const options = withDefaults(given), { job } = work, of = (from: GPUAdapter | GPUDevice): Work => ({ ...work, job: { ...job, limits: { device: adapterText(from), ...job.limits } } });
   if (on === 'cpu') return openOnCPU(work, given);
+  let own = work;
   try {
     if (options.device) {
-      job.limits = { device: adapterText(options.device), ...job.limits };
+      own = of(options.device);
     } else if (on === 'best' || !options.worker) { // before the compiler's work
       const adapter = await requestAdapter(options);
       if (on === 'best' && isSoftware(adapter)) throw new RlxError('device', 'the GPU here is software on the CPU');
-      job.limits = { device: adapterText(adapter), ...job.limits };
+      own = of(adapter);
     }
-    return await openProgram(await compileJob(work, options), options);
+    return await openProgram(await compileJob(own, options), options);
   } catch (reason) {
     if (on === 'gpu' || !(reason instanceof RlxError) || reason.kind !== 'device') throw reason;
-    return Object.assign(await openOnCPU(work, given), { fallbackReason: reason.message });
+    return Object.assign(await openOnCPU(own, given), { fallbackReason: reason.message });
   }
 }
 
@@ -189,8 +201,8 @@ const relaxedModule = Uint8Array.of(
 export const cpuTarget = (): Target => WebAssembly.validate(relaxedModule) ? 'wasm-relaxed' : 'wasm';
 
 /** Compiles for the CPU and opens a program there, in a worker unless that is not wanted. */
-async function openOnCPU({ job, check }: Work, { worker = initOptions().worker ?? true, device, gpu, ...options }: ProgramOptions): Promise<Program> {
-  const own: Work = { job: { ...job, targets: [cpuTarget()] }, check };
+async function openOnCPU({ job, check, made }: Work, { worker = initOptions().worker ?? true, device, gpu, ...options }: ProgramOptions): Promise<Program> {
+  const own: Work = { job: { ...job, targets: [cpuTarget()] }, check, ...made && { made } };
   return openProgram(await compileJob(own, {}), { ...options, worker: typeof Worker === 'function' && worker, on: 'cpu' });
 }
 
@@ -236,7 +248,7 @@ export async function train<T extends GraphTypes, const G extends Readonly<Recor
 
 async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions): Promise<Trainer> {
   checkOptions('train', options, `${trainingOptions} ${programOptions}`);
-  const { optimizer, loss = 'loss', schedule, frozen, groups, policy, name, constantKeys, allowUnreached, measureNorm, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, ...rest } = options ?? {} as TrainingOptions;
+  const { optimizer, loss = 'loss', schedule, frozen, groups, policy, name, constantKeys, allowUnreached, measureNorm, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, recover, ...rest } = options ?? {} as TrainingOptions;
   if (!(source instanceof Graph || typeof source === 'function')) throw new RlxError('missing', `train: the first argument is ${classOf(source)}: it must be a graph`);
   if (rate !== undefined && schedule) throw new RlxError('attr', `train: rate is ${rate}, and the schedule is '${schedule.kind}' with a rate of its own: give one of them`, { name: 'rate' });
   if (rate !== undefined && !(rate >= 0 && rate < Infinity)) throw new RlxError('attr', `rate is ${rate}: a learning rate is a finite number from 0 on`, { name: 'rate' });
@@ -258,7 +270,7 @@ async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions
   });
   await pause();
   const begin = starts ?? initialParams(bound, params, seed);
-  const made = await openJob({ job, tune, check }, rest);
+  const made = await openJob({ job, tune, check }, { recover: recover ?? !withDefaults(rest).device, ...rest });
   try {
     await made.load(begin, { allowMissing: true }); // of other entries
     if (rate !== undefined) await made.bind('step', { lr: rate });

@@ -1,5 +1,6 @@
 // Checkpoints of a training: the newest, the best, and the continuation from them.
 
+import type { Program } from '../program/program.js';
 import type { Trainer } from '../runtime/trainer.js';
 import { decodeSafetensors, encodeSafetensors } from '../safetensors/file.js';
 import { caught, type Files, files } from './files.js';
@@ -40,15 +41,15 @@ export class Folder {
     return text && parseFloat(new TextDecoder().decode(text));
   }
 
-  /** Saves the trainer and removes checkpoints that are no longer kept. */
-  async write(trainer: Trainer): Promise<void> {
-    await this.files.write(`step-${String(trainer.steps).padStart(8, '0')}.safetensors`, encodeSafetensors(await trainer.save()));
+  /** Saves the states after some steps and removes checkpoints that are no longer kept. */
+  async write(program: Program, steps: number): Promise<void> {
+    await this.files.write(`step-${String(steps).padStart(8, '0')}.safetensors`, encodeSafetensors(await program.save()));
     for (const name of (await this.#list()).slice(0, -this.#last)) await this.files.remove(name);
   }
 
-  /** Saves the trainer as the best one, with the value of its metric. */
-  async writeBest(trainer: Trainer, value: number): Promise<void> {
-    await this.files.write(bestFile, encodeSafetensors(await trainer.save()));
+  /** Saves the states as the best ones, with the value of its metric. */
+  async writeBest(program: Program, value: number): Promise<void> {
+    await this.files.write(bestFile, encodeSafetensors(await program.save()));
     await this.files.write(bestValueFile, new TextEncoder().encode(`${value}\n`));
   }
 }

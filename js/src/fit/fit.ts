@@ -1,7 +1,7 @@
 // The loop of a training.
 
 import { asyncAtCaller } from '../graph/caller-stack.js';
-import type { Program } from '../program/program.js';
+import type { Position, Program } from '../program/program.js';
 import type { EntryInputs, EntryTypes, Exactly, Inputs } from '../program/types.js';
 import type { Batch } from '../runtime/batches.js';
 import type { Trainer } from '../runtime/trainer.js';
@@ -16,8 +16,11 @@ import { type Report, reportLine } from './report.js';
  * Trains until the loop ends and returns the last report. Steps that the trainer did before, those
  * of a checkpoint included, count: their batches are skipped. Errors end it between steps, and
  * name the step. They are those of {@link Trainer.run}, of data and callbacks, and of kind `abort`
- * once the signal is aborted, `store` if a checkpoint cannot be written, and `missing`, `attr`,
+ * once the signal is aborted, `store` if the last checkpoint cannot be written, and `missing`, `attr`,
  * `name` or `limit` for an incomplete loop.
+ *
+ * When a device is lost and the program recovers (the option `recover`), training goes on from the last snapshot, with the batches
+ * after it, and ends as one without a loss, to the bit on an equal device. Reports since the snapshot come again.
  *
  * ```ts
  * const last = await fit(trainer, { data: shuffled({ x, labels }, 32, 1), epochs: 10, save: { folder: 'digits', resume: true } });
@@ -48,9 +51,12 @@ class Fit {
   #rows = 0;
   #last: Report | undefined;
   #ended = false;
+  /** The program on the device of this moment. */
+  #program: Program;
 
   constructor(trainer: Trainer, loop: Loop) {
     this.#trainer = trainer;
+    this.#program = trainer.program.recovery?.current ?? trainer.program;
     this.#loop = loop;
     this.#epochSteps = loop.epochSteps ?? loop.data.epochSteps ?? 0;
     this.#stopper = new Stopper(loop.stop ?? {});
@@ -65,7 +71,7 @@ class Fit {
     this.#reported = this.#trainer.steps;
     this.#began = performance.now();
     try {
-      await this.#train();
+      await this.#trainOn();
     } catch (reason) {
       if (!(reason instanceof RlxError)) throw reason;
       const { kind, message, place } = reason;
@@ -74,9 +80,56 @@ class Fit {
     return this.#last!;
   }
 
+  /** Trains, from the last snapshot again after each loss of the device. */
+  async #trainOn(): Promise<void> {
+    const { recovery } = this.#trainer.program;
+    if (!recovery) return this.#train();
+    recovery.training(this.#trainer, true);
+    try {
+      await this.#snapshot();
+      for (;;) {
+        try {
+          return await this.#train();
+        } catch (reason) {
+          if (!(reason instanceof RlxError) || reason.kind !== 'lost') throw reason;
+          this.#restore(await recovery.back(this.#program), reason);
+          this.#program = recovery.current;
+        }
+      }
+    } finally {
+      recovery.training(this.#trainer, false);
+    }
+  }
+
+  /** Makes a snapshot of the program's states, and of what is here. */
+  async #snapshot(): Promise<void> {
+    const trainer = this.#trainer, { steps } = trainer, { best, worse } = this.#stopper;
+    const state: Snapshot = { best, worse, reported: this.#reported, losses: [...this.#losses], rows: this.#rows, last: this.#last };
+    await trainer.program.recovery!.take({ trainer, steps, owner: this, state });
+  }
+
+  #restore({ owner, state }: Position, reason: RlxError): void {
+    if (owner !== this) throw reason; // lost while the first snapshot was made
+    const { best, worse, reported, losses, rows, last } = state as Snapshot;
+    Object.assign(this.#stopper, { best, worse });
+    this.#reported = reported;
+    this.#losses = [...losses];
+    this.#rows = rows;
+    this.#last = last;
+    this.#ended = false;
+    this.#began = performance.now();
+  }
+
+  /** Refuses to go on on a program that recovered meanwhile, before the loop knows. */
+  #check(): void {
+    const { recovery } = this.#trainer.program;
+    if (recovery && recovery.current !== this.#program) throw new RlxError('lost', 'the device was lost');
+  }
+
   /** Trains epoch by epoch. */
   async #train(): Promise<void> {
     let skip = this.#trainer.steps;
+    this.#epoch = 0;
     if (this.#epochSteps) {
       this.#epoch = Math.floor(skip / this.#epochSteps);
       skip %= this.#epochSteps;
@@ -145,17 +198,19 @@ class Fit {
 
   /** Trains until the next report or checkpoint, or the end of the batches. Returns the number of steps. */
   async #segment(batches: Reader): Promise<number> {
-    const { signal, stopOnNaN = false, every, steps, save } = this.#loop, n = this.#untilNext;
-    const counted = batches.upTo(n, (rows) => { this.#rows += rows; }, signal);
+    const { signal, stopOnNaN = false, every, steps, save } = this.#loop, n = this.#untilNext, { recovery } = this.#trainer.program;
+    if (recovery?.due(this.#trainer.steps)) await this.#snapshot();
+    this.#check();
+    const counted = batches.upTo(n, (rows) => { this.#rows += rows; }, signal, () => recovery?.due(this.#trainer.steps));
     const summary = await this.#trainer.run({
-      steps: Number.isFinite(n) ? n : 2 ** 30, batches: counted, every: this.#readEvery, stopOnNaN, ...signal && { signal },
+      steps: Number.isFinite(n) ? n : 2 ** 30, batches: counted, every: this.#readEvery, stopOnNaN, recover: false, ...signal && { signal },
       onProgress: ({ losses }) => this.#losses.push(...losses),
     });
     if (summary.end === 'signal') throw abortError(signal!);
     const done = this.#trainer.steps;
     if (steps !== undefined && done >= steps) await this.#report(true);
     else {
-      if (save?.every && done % save.every === 0) await this.#folder!.write(this.#trainer);
+      if (save?.every && done % save.every === 0) await this.#save();
       if (every && done % every === 0) await this.#report(false);
     }
     if (steps !== undefined && done >= steps) this.#ended = true;
@@ -164,7 +219,7 @@ class Fit {
 
   /** Measures, saves, and calls back. Afterwards `#ended` is whether the training is over. */
   async #report(done: boolean): Promise<void> {
-    const { epochs = 0, steps = this.#epochSteps * epochs, eval: evaluation, save } = this.#loop, { program, steps: step } = this.#trainer;
+    const { epochs = 0, steps = this.#epochSteps * epochs, eval: evaluation, save } = this.#loop, { steps: step } = this.#trainer, program = this.#program;
     const seconds = (performance.now() - this.#began) / 1000, losses = this.#losses;
     const report: Report = {
       step, steps, epoch: this.#epoch, epochs, loss: losses.reduce((a, b) => a + b, 0) / losses.length,
@@ -177,13 +232,29 @@ class Fit {
     report.done ||= this.#stopper.exhausted;
     this.#ended = report.done;
     this.#last = report;
-    if (report.best) await this.#folder?.writeBest(this.#trainer, this.#stopper.best!);
-    if (report.done || !save?.every) await this.#folder?.write(this.#trainer);
+    if (report.best) await this.#store(() => this.#folder?.writeBest(program, this.#stopper.best!));
+    if (report.done) await this.#folder?.write(program, step);
+    else if (!save?.every) await this.#save();
     await this.#publish(report);
+    this.#check();
     this.#reported = step;
     this.#losses = [];
     this.#rows = 0;
     this.#began = performance.now();
+  }
+
+  /** Writes a checkpoint. */
+  #save(): Promise<void> { return this.#store(() => this.#folder?.write(this.#program, this.#trainer.steps)); }
+
+  /** Writes files. Training goes on without them where storage is full, for one; only the error of the last checkpoint ends it. */
+  async #store(write: () => Promise<void> | undefined): Promise<void> {
+    try {
+      await write();
+    } catch (reason) {
+      if (!(reason instanceof RlxError) || reason.kind !== 'store') throw reason;
+      const { onError = (error: RlxError) => console.warn(`rlx: training goes on without a checkpoint: ${error.message}`) } = this.#loop.save!;
+      onError(reason);
+    }
   }
 
   /** Passes a report to the log and the callbacks. */
@@ -191,13 +262,16 @@ class Fit {
     const { progress, log, callbacks = [] } = this.#loop;
     progress?.(reportLine(report));
     const line = JSON.stringify(report);
-    if (typeof log === 'string') await this.#folder!.files.append(log, new TextEncoder().encode(`${line}\n`));
+    if (typeof log === 'string') await this.#store(() => this.#folder!.files.append(log, new TextEncoder().encode(`${line}\n`)));
     else await log?.(line);
     for (const call of callbacks) if (await call(report) === 'stop') this.#ended = true;
   }
 }
 
 const abortError = ({ reason }: AbortSignal): RlxError => new RlxError('abort', 'the signal is aborted', { cause: reason });
+
+/** What the loop knows at a snapshot. */
+interface Snapshot { best: number | undefined; worse: number; reported: number; losses: number[]; rows: number; last: Report | undefined }
 
 /** The number of examples of a batch: the size of the longest first axis. */
 function rowsIn(program: Program, inputs: Inputs): number {
@@ -230,11 +304,11 @@ class Reader {
   /** Forgets the batch that was looked at. */
   drop(): void { this.#next = undefined; }
 
-  /** At most n batches, none once the signal is aborted; the reader stays open after them. */
-  upTo(n: number, each: (rows: number) => void, signal?: AbortSignal): AsyncIterable<Batch> {
+  /** At most n batches, none once the signal is aborted, and no second one once `enough`; the reader stays open after them. */
+  upTo(n: number, each: (rows: number) => void, signal?: AbortSignal, enough?: () => boolean | undefined): AsyncIterable<Batch> {
     let taken = 0;
     const next = async (): Promise<IteratorResult<Batch>> => {
-      const one = taken++ < n ? await this.#ask() : { done: true };
+      const one = taken++ < n && !(taken > 1 && enough?.()) ? await this.#ask() : { done: true };
       if (one.done || signal?.aborted) return { done: true, value: undefined };
       this.drop();
       const { value: inputs } = one as IteratorYieldResult<Inputs>, rows = this.#rowsOf(inputs);
@@ -277,8 +351,9 @@ async function measure(program: Program, { entry, data, weight }: Evaluation): P
 class Stopper {
   /** The best value so far. */
   best: number | undefined;
+  /** Evaluations in a row without an improvement. */
+  worse = 0;
   readonly #stop: EarlyStop;
-  #worse = 0;
 
   constructor(stop: EarlyStop) { this.#stop = stop; }
 
@@ -288,14 +363,14 @@ class Stopper {
     if (value === undefined && patience !== undefined) throw unknownName('fit: metric of stop: the evaluation has no output of rank 0', metric, Object.keys(measured), 'fit');
     const gain = this.best === undefined ? Infinity : (this.best - value!) * (larger ? -1 : 1);
     if (value === undefined || Number.isNaN(value) || !(gain > minDelta)) {
-      this.#worse++;
+      this.worse++;
       return false;
     }
     this.best = value;
-    this.#worse = 0;
+    this.worse = 0;
     return true;
   }
 
   /** Whether `patience` evaluations in a row were no improvement. */
-  get exhausted(): boolean { return this.#worse >= (this.#stop.patience ?? Infinity); }
+  get exhausted(): boolean { return this.worse >= (this.#stop.patience ?? Infinity); }
 }

@@ -60,6 +60,11 @@ export interface Checkpoints {
   last?: number;
   /** Continues from the newest checkpoint in the folder, if there is one. */
   resume?: boolean;
+  /**
+   * Called with the error, of kind `store`, where a checkpoint or the log cannot be written, as storage is full: training goes on, and the checkpoints
+   * before stay. Without it a warning is written to the console. Only the error of the last checkpoint ends the training.
+   */
+  onError?: (error: RlxError) => void;
 }
 
 /** The options of {@link fit}. `data` and one of `epochs` and `steps` are required. */
@@ -125,7 +130,8 @@ function checkEvaluation(trainer: Trainer, { eval: evaluation, stop }: Loop): vo
 }
 
 function checkSave(save: Checkpoints): void {
-  checkOptions('fit: save', save, 'folder every last resume');
+  checkOptions('fit: save', save, 'folder every last resume onError');
   need(save.folder && (typeof save.folder === 'string' || typeof save.folder === 'object'), 'missing', 'fit: folder of save', 'a path or an object with files', save.folder);
+  need(save.onError === undefined || typeof save.onError === 'function', 'attr', 'fit: onError of save', 'a function', save.onError);
   for (const name of ['every', 'last'] as const) if (save[name] !== undefined) checkCount(`fit: ${name} of save`, save[name], 1);
 }
