@@ -15,8 +15,9 @@ export const fileOf = (name) => `digits-${name}`;
  * Opens a program for a model.
  * @param {'mlp' | 'cnn'} name
  * @param {'gpu' | 'cpu' | 'best'} where
+ * @param {import('@rlx-go/rlx/runtime').RecoverOptions} [recover]
  */
-export const open = (name, where) => openPlan(fileOf(name), where);
+export const open = (name, where, recover) => openPlan(fileOf(name), where, recover);
 
 export class DigitEngine extends Engine {
   #model;

@@ -41,13 +41,12 @@ const studio = new Studio({
   curves: { loss, accuracy },
   controls: ['train', 'reset', 'show-kernels', 'save', 'load', 'race'],
   evaluations: { every: 700, steps: 0 },
-  keepEvery: () => 2000,
   perStep: 1,
   standing: () => `${find('accuracy').textContent} of the test digits right`,
   choose(name) { showCode(name, name).catch(() => {}); },
-  async open(name) {
+  async open(name, recover) {
     digits ??= await begin();
-    const { program, kind, reason } = await open(name);
+    const { program, kind, reason } = await open(name, 'best', recover);
     return { engine: new DigitEngine(program, name, digits), kind, reason };
   },
   opened(kind, reason) { prepareRace(kind === 'gpu' ? undefined : sentence(reason)); },

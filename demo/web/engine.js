@@ -16,12 +16,16 @@ const staging = 12;
  * Opens a program for a plan.
  * @param {string} name of the plan file
  * @param {'gpu' | 'cpu' | 'best'} where 'best' is the GPU, or the CPU where there is none
+ * @param {import('@rlx-go/rlx/runtime').RecoverOptions} [recover] what is done when the GPU is lost; nothing if not given
  * @returns {Promise<{program: import('@rlx-go/rlx/runtime').Program, kind: 'gpu' | 'cpu', reason?: string}>}
  */
-export async function open(name, where = 'best') {
-  const program = await openProgram(await planFile(name), { worker, staging, on: where }), reason = program.fallbackReason;
-  return { kind: program.plan.target === 'wasm' ? 'cpu' : 'gpu', program, ...reason && { reason } };
+export async function open(name, where = 'best', recover = false) {
+  const program = await openProgram(await planFile(name), { worker, staging, on: where, recover }), reason = program.fallbackReason;
+  return { kind: kindOf(program), program, ...reason && { reason } };
 }
+
+/** Where a program runs. */
+export const kindOf = ({ device }) => device.name === 'cpu' ? 'cpu' : 'gpu';
 
 /** The losses of the steps after `since` that a state still has: the step and the loss of each. */
 export function lossesSince(tensors, since) {
@@ -100,13 +104,13 @@ export class Engine {
       for (let left = steps; left > 0 && !stop.signal.aborted;) {
         let reported = this.steps;
         // Losses are looked at some twenty times a second, however fast the steps are.
-        const from = this.steps, begun = performance.now();
+        const begun = performance.now();
         const { steps: done } = await this.#trainer.run({
           steps: Math.min(left, 20 * every), every, signal: stop.signal,
-          batches: (k) => batch(from + k),
-          inputs: (k) => ({ lr: this.rateAt(from + k) }),
+          batches: () => batch(this.steps), // which is less after a lost GPU
+          inputs: () => ({ lr: this.rateAt(this.steps) }),
           onProgress: ({ step, losses }) => {
-            // After a load the history has losses from before it, which are not news.
+            // After a load the history has losses from before it, which are not news; nor are those of steps that are made again.
             const fresh = losses.slice(Math.max(0, losses.length - (this.#before + step - this.#counted - reported)));
             if (fresh.length > 0) onLosses(reported, fresh);
             reported += fresh.length;

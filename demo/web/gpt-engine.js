@@ -53,8 +53,8 @@ export class GPTEngine extends Engine {
     this.#context = context;
   }
 
-  static async open(name, text) {
-    const { program, kind, reason } = await openPlan(fileOf(name));
+  static async open(name, text, recover) {
+    const { program, kind, reason } = await openPlan(fileOf(name), 'best', recover);
     return { engine: new GPTEngine(program, name, text), kind, reason };
   }
 

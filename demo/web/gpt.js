@@ -7,9 +7,6 @@ import { Studio } from './studio.js';
 import { loadText } from './text.js';
 import { Writing } from './writing.js';
 
-/** A state of a megabyte is copied this often, in milliseconds; a larger one less often in proportion, and none more often than every two seconds. */
-const keepEvery = 1000, leastKeepEvery = 2000;
-
 const { curves: [loss, held] } = new Chart(find('loss-chart'), new Steps(), {
   scale: scales.nats, colors: ['--loss', '--right'],
   describe: (last, measured) => last ? `Loss by step: ${last.value.toFixed(3)} at step ${last.step}, ${measured?.value.toFixed(3)} on the text held out` : 'Loss by step: no steps yet',
@@ -33,16 +30,15 @@ const studio = new Studio({
   curves: { loss, held },
   controls: ['train', 'reset', 'show-kernels', 'save', 'load', 'ask'],
   evaluations: { every: 1000, steps: 20 },
-  keepEvery: ({ program }) => Math.max(leastKeepEvery, keepEvery * bytesOf(program.plan) / 2 ** 20),
   get perStep() { return studio.engine.perStep; },
   standing: () => `held-out loss ${find('held').textContent}`,
   choose(name) {
     find('first').textContent = '–';
     showCode(name, 'gpt').catch(() => {});
   },
-  async open(name) {
+  async open(name, recover) {
     text ??= await begin();
-    return GPTEngine.open(name, text);
+    return GPTEngine.open(name, text, recover);
   },
   renewed: (engine, goesOn) => writing.renew(engine, goesOn),
   began: (engine) => writing.follow(engine),
@@ -57,9 +53,6 @@ const studio = new Studio({
 });
 
 const writing = new Writing(studio, () => `held-out loss ${held.points.last?.value.toFixed(2) ?? '–'}`);
-
-/** The bytes of all that a network is and has learned. */
-const bytesOf = ({ slots }) => slots.filter(({ role }) => role === 'param' || role === 'state').reduce((sum, { bytes }) => sum + bytes, 0);
 
 find(`model-${await fitting()}`).checked = true;
 await studio.start();

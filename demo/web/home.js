@@ -27,6 +27,8 @@ class Field {
   #onRest;
   #left = 0;
   #running = false;
+  /** Whether the program ended, with its device. */
+  #ended = false;
   /** The learning rate: small where it has learned already. */
   #rate = 1e-3;
   #speed = new Speedometer();
@@ -38,6 +40,7 @@ class Field {
     this.#trainer = new Trainer(program);
     this.#target = target;
     this.#onRest = onRest;
+    program.lost.then(() => { this.#ended = true; });
     document.addEventListener('visibilitychange', () => this.learn(0));
   }
 
@@ -64,8 +67,7 @@ class Field {
       // As many steps as fit into a frame: between 1 and 20.
       for (let perFrame = 2; this.#left > 0 && !document.hidden;) {
         const begun = performance.now();
-        await this.#trainer.run({ steps: perFrame, batches: this.#target.batch, inputs: { lr: this.#trainer.steps < 200 ? this.#rate : Math.min(this.#rate, 4e-3) }, every: perFrame });
-        await this.#show();
+        await this.#step(perFrame);
         this.#left -= perFrame;
         perFrame = Math.min(20, Math.max(1, Math.round(perFrame * 30 / (performance.now() - begun))));
         await nextFrame();
@@ -74,6 +76,16 @@ class Field {
       this.#running = false;
     }
     if (this.#left <= 0 && !this.#onRest()) this.#say('It rests now: paint, and it goes on.');
+  }
+
+  /** Makes some steps and shows what they give, unless the GPU is lost: then the program goes on with those that it kept. */
+  async #step(steps) {
+    try {
+      await this.#trainer.run({ steps, batches: this.#target.batch, inputs: { lr: this.#trainer.steps < 200 ? this.#rate : Math.min(this.#rate, 4e-3) }, every: steps });
+      await this.#show();
+    } catch (error) {
+      if (error.kind !== 'lost' || this.#ended) throw error;
+    }
   }
 
   async #show() {
@@ -115,7 +127,7 @@ async function openField() {
   const adapter = await navigator.gpu?.requestAdapter().catch(() => null), onCPU = () => openOnCPU('relaxed').catch(() => openOnCPU('simd'));
   const asked = new URLSearchParams(location.search).get('device');
   if (!adapter || asked !== 'gpu' && isSoftware(adapter)) return onCPU();
-  return planFile('field').then((plan) => openProgram(plan, { worker: true, on: 'gpu' })).catch(onCPU);
+  return planFile('field').then((plan) => openProgram(plan, { worker: true, on: 'gpu', recover: { onRecovered() {} } })).catch(onCPU);
 }
 
 /** Starts the network and what is clicked beside it. */

@@ -3,7 +3,7 @@
 
 import { decodePlan } from './rlx/runtime.js';
 import { Points } from './chart.js';
-import { lossesSince, planFile } from './engine.js';
+import { kindOf, lossesSince, planFile } from './engine.js';
 import { dispatches, showKernels } from './kernels.js';
 import { chosen, count, download, find, on, perSecond, powers, say, showDevice, Slider, Speedometer, tell } from './page.js';
 
@@ -18,9 +18,8 @@ const seed = 1;
  * @property {Record<string, string>} entries what the entries of a plan are for, in the order in which they are shown
  * @property {string[]} controls ids of what needs a network
  * @property {{every: number, steps: number}} evaluations while training: milliseconds, and steps, at least, from one to the next
- * @property {(engine: object) => number} keepEvery how often a state is to be kept, in milliseconds
  * @property {(name: string) => void} choose shows what is chosen, before there is a program
- * @property {(name: string) => Promise<{engine: import('./engine.js').Engine, kind: 'gpu' | 'cpu', reason?: string}>} open
+ * @property {(name: string, recover: import('@rlx-go/rlx/runtime').RecoverOptions) => Promise<{engine: import('./engine.js').Engine, kind: 'gpu' | 'cpu', reason?: string}>} open
  * @property {(kind: 'gpu' | 'cpu', reason?: string) => void} [opened] there is a program
  * @property {(engine: object, goesOn: boolean) => void} [renewed] the network is new, or of a file, or continues from where it was kept
  * @property {(engine: object) => Promise<void>} evaluate looks at the network, and shows it
@@ -89,9 +88,29 @@ export class Studio {
     this.#enable(false);
   }
 
-  /** Shows an error of a network, unless another one has taken its place, or it was closed. */
+  /** Shows an error of a network, unless another one has taken its place, or it was closed. Of a lost GPU its program says whether it is back. */
   failOf(engine, error) {
-    if (this.engine === engine && error.kind !== 'closed') this.fail(error);
+    if (this.engine === engine && !['closed', 'lost'].includes(error.kind)) this.fail(error);
+  }
+
+  #showDevice(kind, reason) {
+    const { program } = this.engine;
+    showDevice(program, kind, reason, `a step: ${dispatches(program.plan, 'step')} kernels, 1 submission`);
+    this.#page.opened?.(kind, reason);
+  }
+
+  /** What is done when the GPU is lost: the program goes on by itself, and its snapshots are kept in case it does not. */
+  #recovery(name) {
+    const isShown = () => this.engine?.name === name;
+    return {
+      onSnapshot: ({ tensors }) => { if (isShown()) this.#put(name, tensors, this.#curves()); },
+      onRecovered: ({ lostSteps }) => {
+        if (!isShown()) return;
+        const { engine } = this, { program } = engine, again = lostSteps ? ` The last ${count(lostSteps)} steps are made again.` : '';
+        this.#showDevice(kindOf(program), program.fallbackReason);
+        tell(`The GPU was gone for a moment. The network goes on from step ${count(engine.steps)}.${again}`);
+      },
+    };
   }
 
   /** Opens a program for the chosen network, which continues from its kept state, unless it is to start again. */
@@ -109,14 +128,13 @@ export class Studio {
       await (old && this.#keep(old).catch(() => {})); // a lost device has nothing to keep
       old?.close();
       if (anew) this.#kept.delete(name);
-      const begun = performance.now(), { engine, kind, reason } = await this.#page.open(name);
+      const begun = performance.now(), { engine, kind, reason } = await this.#page.open(name, this.#recovery(name));
       if (turn !== this.#opening) return engine.close();
       this.#opened = performance.now() - begun;
       engine.rate = this.#rate.value;
       this.engine = engine;
       engine.program.lost.then((error) => this.engine === engine && this.fail(error));
-      showDevice(engine.program, kind, reason, `a step: ${dispatches(engine.program.plan, 'step')} kernels, 1 submission`);
-      this.#page.opened?.(kind, reason);
+      this.#showDevice(kind, reason);
       await this.#renew(this.#kept.get(name));
       if (this.engine === engine) this.#enable(true);
     } catch (error) {
@@ -149,27 +167,30 @@ export class Studio {
     if (wasTraining) await this.train();
   }
 
+  #curves() { return Object.fromEntries(Object.entries(this.#page.curves).map(([name, { points }]) => [name, points.copy()])); }
+
   /** Keeps the state of a network as it is now, with its curves up to there. */
   async #keep(current) {
-    const curves = Object.fromEntries(Object.entries(this.#page.curves).map(([name, { points }]) => [name, points.copy()]));
-    const { steps, tensors } = await current.save();
+    const curves = this.#curves(), { tensors } = await current.save();
+    this.#put(current.name, tensors, curves);
+  }
+
+  #put(name, tensors, curves) {
+    const [steps] = tensors['history/count'].data;
     complete(curves.loss, tensors);
-    if (steps > 0) this.#kept.set(current.name, { steps, tensors, curves });
+    if (steps > 0) this.#kept.set(name, { steps, tensors, curves });
   }
 
   /** Trains until it is paused. */
   train() { return this.#running = this.#train(); }
 
   async #train() {
-    const current = this.engine, { evaluations, keepEvery } = this.#page;
+    const current = this.engine, { evaluations } = this.#page;
     find('train').textContent = 'Pause';
     find('train').classList.add('on');
     say('Training');
     this.#page.began?.(current);
-    const timers = [
-      setInterval(() => { if (this.#pending === 0 && current.steps >= this.#evaluated + evaluations.steps) this.evaluate(current); }, evaluations.every),
-      setInterval(() => { if (this.engine === current) this.#keep(current).catch(() => {}); }, keepEvery(current)), // the training reports faults
-    ];
+    const timer = setInterval(() => { if (this.#pending === 0 && current.steps >= this.#evaluated + evaluations.steps) this.evaluate(current); }, evaluations.every);
     try {
       await current.train({ onLosses: this.#follow(current) });
       if (this.engine === current) await this.evaluate(current);
@@ -177,7 +198,7 @@ export class Studio {
     } catch (error) {
       this.failOf(current, error);
     } finally {
-      timers.forEach(clearInterval);
+      clearInterval(timer);
       if (this.engine === current) showPaused();
       say(`Paused at step ${count(current.steps)}, ${this.#page.standing()}`);
     }

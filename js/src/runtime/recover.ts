@@ -30,6 +30,8 @@ export interface RecoverOptions {
   memory?: number;
   /** Makes a device in place of a lost one of the caller (the option `device`). */
   device?: () => GPUDevice | Promise<GPUDevice>;
+  /** Called with each snapshot, whose arrays must not be changed. */
+  onSnapshot?: (snapshot: { step: number; tensors: Record<string, HostTensor> }) => void;
   /** Called before training goes on, to upload tensors again, for one. Without it a warning is written to the console. */
   onRecovered?: (event: Recovered) => void | Promise<void>;
 }
@@ -38,8 +40,8 @@ export interface RecoverOptions {
 const defaultSeconds = 5, maxShare = 0.01, defaultMemory = 2 ** 30;
 
 /**
- * The waits before attempts to open a device, in milliseconds: a browser needs some 100 ms to start its GPU process again.
- * An adapter on the CPU is accepted in the last attempt.
+ * The waits before attempts to open a device, in milliseconds. Chromium starts its GPU process again in some 500 ms, and gives no
+ * adapter for minutes after a second crash: the last attempt may take the CPU.
  */
 const waits = [0, 250, 1000, 3000];
 
@@ -51,17 +53,17 @@ const restMs = 200;
 
 /** Refuses options of `recover` that are unknown or outside of their domains. */
 function check(recover: RecoverOptions): void {
-  checkOptions('recover', recover, 'snapshotEvery memory device onRecovered');
-  const { snapshotEvery, memory, device, onRecovered } = recover, { steps, seconds } = Object(snapshotEvery) as { steps?: number; seconds?: number };
+  checkOptions('recover', recover, 'snapshotEvery memory device onSnapshot onRecovered');
+  const { snapshotEvery, memory, device, onSnapshot, onRecovered } = recover, { steps, seconds } = Object(snapshotEvery) as { steps?: number; seconds?: number };
   checkOptions('recover: snapshotEvery', snapshotEvery, 'steps seconds');
   if (steps !== undefined) checkCount('recover: steps', steps, 1);
   if (snapshotEvery && steps === undefined && !(seconds! >= 0)) throw new RlxError('attr', `recover: snapshotEvery has seconds ${seconds}: give steps, or seconds from 0 on`, { name: 'snapshotEvery' });
   if (memory !== undefined) checkCount('recover: memory', memory, 0);
-  for (const [name, call] of Object.entries({ device, onRecovered })) need(call === undefined || typeof call === 'function', 'attr', `recover: ${name}`, 'a function', call);
+  for (const [name, call] of Object.entries({ device, onSnapshot, onRecovered })) need(call === undefined || typeof call === 'function', 'attr', `recover: ${name}`, 'a function', call);
 }
 
-/** Opens a program, on a device of the caller if that is given. */
-export type Opener = (given?: { device: GPUDevice }) => Promise<Program>;
+/** Opens a program, on a device of the caller, or on the GPU alone, if that is given. */
+export type Opener = (given?: { device?: GPUDevice; on?: 'gpu' }) => Promise<Program>;
 
 /** Opens a program that recovers, now and after each loss. @internal */
 export async function openRecovering(open: Opener, { recover, device }: { recover?: boolean | RecoverOptions; device?: GPUDevice }): Promise<Program> {
@@ -157,6 +159,7 @@ class Keeper implements Recovery {
       if (current !== this.current || this.#off) return;
       this.#snapshot = { ...position, tensors, programSteps };
       this.#stale = changes !== this.#changes;
+      this.#options.onSnapshot?.({ step: position.steps, tensors });
     } catch (reason) {
       const { kind, message } = asError(reason);
       if (kind !== 'memory' && kind !== 'limit') throw reason;
@@ -206,8 +209,8 @@ class Keeper implements Recovery {
       let made: Program | undefined;
       try {
         if (this.error) throw this.error;
-        made = await this.#open(this.#options.device && { device: await this.#options.device() });
-        if (made.device.name !== name && i < waits.length - 1) throw new RlxError('device', made.fallbackReason ?? 'there is no GPU');
+        const { device } = this.#options;
+        made = await this.#open({ ...device && { device: await device() }, ...name === 'webgpu' && i < waits.length - 1 && { on: 'gpu' } });
         await made.load(tensors, { allowMissing: true });
         for (const [entry, inputs] of this.bound) await made.bind(entry, inputs);
         if (this.error) throw this.error;

@@ -86,29 +86,55 @@ for (const worker of [false, true]) {
     const before = await page.evaluate('losses.length');
     await hide(page, 2000);
     const after = await page.evaluate('losses.length');
+    // A frozen page runs nothing; training goes on when it is thawed.
+    const session = await page.context().newCDPSession(page), freeze = (state) => session.send('Page.setWebLifecycleState', { state });
+    await freeze('frozen');
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await freeze('active');
+    const thawed = await page.evaluate('losses.length');
+    await page.waitForFunction((thawed) => globalThis.losses.length > thawed + 50, thawed, { polling: 100 });
     await page.evaluate('stop.abort()');
-    await running;
+    const { steps, w } = await running;
     assert.ok(after - before > 200, `${after - before} steps in 2 s`);
+    assert.ok(close(w, expected(steps).w, 1e-4));
   });
 }
 
-for (const worker of [false, true]) {
-  test(`reports a lost device, ${worker ? 'in a worker' : 'in the page'}`, async (t) => {
-    const page = await open(t);
-    const failed = page.evaluate(async (worker) => {
-      try {
-        await globalThis.train({ worker }, { steps: 1e9 });
-      } catch ({ name, kind, message, place }) {
-        return { name, kind, message, steps: place.steps };
-      }
-    }, worker);
-    await page.waitForFunction(() => globalThis.losses?.length > 20);
-    await crashGPU(page);
-    const { name, kind, message, steps } = await failed;
-    assert.deepEqual([name, kind], ['RlxError', 'lost'], message);
-    assert.ok(steps > 20, message);
+test('reports a lost device', async (t) => {
+  const page = await open(t);
+  const failed = page.evaluate(async () => {
+    try {
+      await globalThis.train({}, { steps: 1e9 });
+    } catch ({ name, kind, message, place }) {
+      return { name, kind, message, steps: place.steps };
+    }
   });
-}
+  await page.waitForFunction(() => globalThis.losses?.length > 20);
+  await crashGPU(page);
+  const { name, kind, message, steps } = await failed;
+  assert.deepEqual([name, kind], ['RlxError', 'lost'], message);
+  assert.ok(steps > 20, message);
+});
+
+test('goes on after the GPU process crashed, in a worker', async (t) => {
+  const page = await open(t);
+  const running = page.evaluate(() => {
+    globalThis.stop = new AbortController();
+    const recover = { snapshotEvery: { steps: 10 }, onRecovered: ({ step, lostSteps, reason: { kind } }) => { globalThis.told = { step, lostSteps, kind }; } };
+    return globalThis.train({ worker: true, recover }, { steps: 1e9, signal: globalThis.stop.signal });
+  });
+  await page.waitForFunction(() => globalThis.losses?.length > 20);
+  await crashGPU(page);
+  await page.waitForFunction(() => globalThis.told);
+  const before = await page.evaluate('losses.length');
+  await page.waitForFunction((before) => globalThis.losses.length > before + 20, before);
+  await page.evaluate('stop.abort()');
+  const { steps, w, losses } = await running, told = await page.evaluate('told'), want = expected(steps);
+  assert.ok(told.step >= 20 && told.step % 10 === 0 && told.kind === 'lost', JSON.stringify(told));
+  assert.ok(close(w, want.w, 1e-4));
+  assert.ok(close(losses.slice(-10), want.losses.slice(-10), 1e-4));
+  assert.deepEqual(page.problems, []);
+});
 
 test('tells of a worker that was ended in the middle of a step', async (t) => {
   const page = await open(t);
