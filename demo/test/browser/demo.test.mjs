@@ -223,6 +223,19 @@ test('goes on for ten seconds out of sight', async (t) => {
   assert.ok(Number(hidden.replace(',', '')) > 40, `${hidden} steps when it was seen again`);
   assert.ok(shown > Number(hidden.replace(',', '')), 'it goes on');
   assert.deepEqual(page.problems, []);
+  // Without a network training goes on, a lost device included; another network cannot be fetched, and the visitor can return.
+  await page.context().setOffline(true);
+  await crashGPU(page);
+  await page.locator('#notice').waitFor({ state: 'visible' });
+  assert.match(await page.locator('#notice-text').textContent(), /^The GPU was gone for a moment\./);
+  await stepsOf(page, shown + 5);
+  await page.click('label:has(input[value=cnn])');
+  await page.locator('#problem').waitFor({ state: 'visible' });
+  assert.match(await page.locator('#problem-text').textContent(), /digits-cnn\.rlxp cannot be loaded: is the device offline\?/);
+  await page.context().setOffline(false);
+  await page.click('label:has(input[value=mlp])');
+  await readyOf(page);
+  assert.ok(await figure(page, 'step') >= shown + 5);
 });
 
 test('a lost device does not end the training; the third within a minute is told, and one goes on from what was kept', async (t) => {

@@ -6,6 +6,7 @@ import type { Input, Inputs } from '../program/types.js';
 import type { TensorData } from '../values/dtype.js';
 import { asError, checkCount, checkOptions, need, RlxError } from '../values/errors.js';
 import { type HostTensor, type StoredTensor, Tensor } from '../values/tensor.js';
+import { startWorker } from '../worker/start.js';
 import { Resumable } from './resume.js';
 import type { Summary, Trainer, TrainOptions } from './trainer.js';
 
@@ -62,15 +63,34 @@ function check(recover: RecoverOptions): void {
   for (const [name, call] of Object.entries({ device, onSnapshot, onRecovered })) need(call === undefined || typeof call === 'function', 'attr', `recover: ${name}`, 'a function', call);
 }
 
-/** Opens a program, on a device of the caller, or on the GPU alone, if that is given. */
-export type Opener = (given?: { device?: GPUDevice; on?: 'gpu' }) => Promise<Program>;
+/** Opens a program, in a worker, on a device of the caller, or on the GPU alone, if that is given. */
+export type Opener = (given: { worker?: Worker; device?: GPUDevice; on?: 'gpu' }) => Promise<Program>;
 
 /** Opens a program that recovers, now and after each loss. @internal */
-export async function openRecovering(open: Opener, { recover, device }: { recover?: boolean | RecoverOptions; device?: GPUDevice }): Promise<Program> {
+export async function openRecovering(open: Opener, { recover, device, worker }: { recover?: boolean | RecoverOptions; device?: GPUDevice; worker?: boolean | Worker }): Promise<Program> {
   const options = recover === true ? {} : recover as RecoverOptions;
   check(options);
   if (device && !options.device) throw new RlxError('attr', 'recover: device is not given: it makes a device in place of yours', { name: 'device' });
-  return new Recovering(await open(), open, options);
+  // The worker outlives the device: its script may not be there again, without a network.
+  const threads = worker === true ? new Threads() : undefined;
+  try {
+    return new Recovering(await open({ ...threads && { worker: threads.current } }), open, options, threads);
+  } catch (reason) {
+    threads?.end();
+    throw reason;
+  }
+}
+
+/** The worker of a program, until that is ended: then another one. */
+class Threads {
+  current = startWorker();
+
+  renew(): void {
+    this.end();
+    this.current = startWorker();
+  }
+
+  end(): void { this.current.terminate(); }
 }
 
 /** The states of a program between two steps. */
@@ -90,6 +110,7 @@ class Keeper implements Recovery {
   #announce!: (error: RlxError) => void;
   readonly #open: Opener;
   readonly #options: RecoverOptions;
+  readonly #threads: Threads | undefined;
   #snapshot: Snapshot | undefined;
   /** Whether states were set by other calls than those of a training since the snapshot. */
   #stale = true;
@@ -105,10 +126,11 @@ class Keeper implements Recovery {
   /** Resolves when the callback of the last loss has returned. */
   #told: Promise<void> = Promise.resolve();
 
-  constructor(program: Program, open: Opener, options: RecoverOptions) {
+  constructor(program: Program, open: Opener, options: RecoverOptions, threads?: Threads) {
     this.current = program;
     this.#open = open;
     this.#options = options;
+    this.#threads = threads;
     this.lost = new Promise((resolve) => { this.#announce = resolve; });
     this.#watch(program);
     const bytes = persistentOf(program.plan.slots).reduce((sum, slot) => sum + slot.bytes, 0), { memory = defaultMemory } = options;
@@ -138,6 +160,12 @@ class Keeper implements Recovery {
     this.ready.catch(() => {});
     clearTimeout(this.#resting);
     if (announce) this.#announce(error);
+  }
+
+  close(): void {
+    this.end(new RlxError('closed', 'the program was closed'), false);
+    this.current.close();
+    this.#threads?.end();
   }
 
   changed(): void {
@@ -185,7 +213,7 @@ class Keeper implements Recovery {
     try {
       if (!this.#snapshot || this.#stale) throw new RlxError('lost', 'there is no snapshot of its states');
       if (losses.length >= maxLosses) throw new RlxError('lost', `${losses.length} devices were lost within a minute`);
-      const snapshot = this.#snapshot, opened = await this.#reopen(snapshot, lost.device.name);
+      const snapshot = this.#snapshot, opened = await this.#reopen(snapshot, lost.device.name, reason);
       lost.close();
       const { trainer, steps } = snapshot, lostSteps = trainer.steps - steps;
       trainer.steps = steps;
@@ -203,14 +231,15 @@ class Keeper implements Recovery {
   }
 
   /** Tries to open the program on a device; on the CPU in the last attempt only, if it was on a GPU. */
-  async #reopen({ tensors }: Snapshot, name: string): Promise<Program> {
+  async #reopen({ tensors }: Snapshot, name: string, reason: RlxError): Promise<Program> {
     for (const [i, wait] of waits.entries()) {
       await new Promise((resolve) => { setTimeout(resolve, wait); });
       let made: Program | undefined;
       try {
         if (this.error) throw this.error;
         const { device } = this.#options;
-        made = await this.#open({ ...device && { device: await device() }, ...name === 'webgpu' && i < waits.length - 1 && { on: 'gpu' } });
+        if (i || reason.message.startsWith('the worker ')) this.#threads?.renew();
+        made = await this.#open({ ...this.#threads && { worker: this.#threads.current }, ...device && { device: await device() }, ...name === 'webgpu' && i < waits.length - 1 && { on: 'gpu' } });
         await made.load(tensors, { allowMissing: true });
         for (const [entry, inputs] of this.bound) await made.bind(entry, inputs);
         if (this.error) throw this.error;
@@ -236,6 +265,7 @@ class Keeper implements Recovery {
   }
 
   async run(trainer: Trainer, options: TrainOptions): Promise<Summary> {
+    if (this.error) throw this.error;
     this.training(trainer, true);
     try {
       return await new Resumable(this, trainer, options).run();
@@ -300,10 +330,7 @@ class Recovering implements Program {
   async save(): Promise<Record<string, HostTensor>> { return (await this.#now()).save(); }
   async load(tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): Promise<void> { return (await this.#change()).load(tensors, options); }
 
-  close(): void {
-    this.recovery.end(new RlxError('closed', 'the program was closed'), false);
-    this.recovery.current.close();
-  }
+  close(): void { this.recovery.close(); }
 }
 
 /** A copy of a host value; undefined for a tensor, which is gone with its device. */
