@@ -94,7 +94,8 @@ type Report struct {
 var ErrStop = errors.New("the training is stopped")
 
 // Fit trains until the loop ends and returns the last report. Steps that the trainer did before,
-// those of a checkpoint included, count: Fit skips their batches. Errors end it, between steps;
+// those of a checkpoint included, count: Fit skips their batches. Errors end it, between steps, a lost device
+// (native.ErrLost) included: the process starts again and resumes from a checkpoint;
 // they name the step. They are those of [Trainer.Step] and [Program.Call], of data and callbacks,
 // that of ctx when it is done, and of kind [ir.ErrAttr] or [ir.ErrName] for a loop that is
 // incomplete.

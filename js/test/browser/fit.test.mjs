@@ -60,5 +60,21 @@ test('a training is cut, the page reloads, and it goes on from its checkpoint', 
   });
   assert.deepEqual(names.sort(), ['log.jsonl', 'step-00000035.safetensors', 'step-00000040.safetensors']);
   assert.deepEqual(lines.map((line) => JSON.parse(line).step), [5, 10, 15, 15, 20, 25, 30, 35, 40]);
+
+  // A duplicated tab trains beside the first, into the same folder.
+  const twin = await browser.open(`${server.origin}/`);
+  await twin.waitForFunction(() => globalThis.ready);
+  const both = await Promise.all([run(60, Infinity), twin.evaluate(() => globalThis.train(60, Infinity))]);
+  for (let i = 40; i < 60; i++) want.step(batch(i), Math.fround(0.2));
+  for (const { end, w } of both) assert.ok(end.step === 60 && close(w, want.w, 1e-4), `${end} ${w}`);
+  assert.deepEqual(twin.problems, []);
+
+  // Where storage is full training goes on, and ends with the error of the last checkpoint.
+  const session = await page.context().newCDPSession(page);
+  await session.send('Storage.overrideQuotaForOrigin', { origin: server.origin, quotaSize: 1 });
+  const warned = page.problems.length, full = await run(80, Infinity);
+  assert.deepEqual([full.end, full.steps], ['store', 80]);
+  assert.match(page.problems[warned] ?? '', /rlx: training goes on without a checkpoint: folder runs\/linear: .*quota/i);
+  page.problems.length = 0;
   assert.deepEqual(page.problems, []);
 });

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { batch, close, linearPlan, reference } from '../linear.mjs';
 import { crashGPU, hide, openChromium, plainHost } from '../rig/chromium.mjs';
+import { hold } from '../../bench/hold.mjs';
 import { countGPU } from '../rig/counter.mjs';
 import { serve, strictCSP } from '../rig/serve.mjs';
 
@@ -157,4 +158,11 @@ test('says what is missing where there is no adapter, and where there is no WebG
     assert.equal(kind, 'device');
     assert.match(message, text);
   }
+});
+
+test('3,000 steps with snapshots hold no buffer, tensor or memory, and as much of the heap as before', async (t) => {
+  const { before, after } = await hold({ plan: linearPlan(), on: 'gpu', steps: 3000, warmUp: 500 });
+  t.diagnostic(`heap: ${before.heap} bytes before, ${after.heap} after`);
+  assert.deepEqual({ ...after, heap: 0 }, { ...before, heap: 0 });
+  assert.ok(after.heap - before.heap < 300 * 3000, `${after.heap - before.heap} bytes more`);
 });
