@@ -319,6 +319,11 @@ bench: js $(PEERS) ## host time per step and the page's CPU against jax-js and T
 	$(NODE) js/bench/first.mjs | build/bench 'First step in a page'
 	$(GO) test -run='^$$' -bench=. -benchtime=200ms ./native/cpu/... | build/bench 'CPU'
 
+.PHONY: hold
+hold: js demo-assets ## train 100,000 steps in Chromium, on the CPU and on SwiftShader, and print what the page holds before and after
+	$(NODE) js/bench/hold.mjs
+	$(NODE) js/bench/hold.mjs internal/compiler/plan/testdata/linear_v1_0.rlxp gpu
+
 .PHONY: bench-h200
 bench-h200: js suite $(PEERS) ## pack build/h200: benchmarks and conformance for a bare GPU machine
 	$(GO) run ./js/bench/plans build/plans

@@ -18,7 +18,7 @@ const random = ({ dtype, shape, range: [low, high] = [0, 2] }) => {
   return () => data.map(() => dtype === 'f32' ? Math.random() : low + Math.floor(Math.random() * (high - low)));
 };
 globalThis.begin = async (on) => {
-  const program = globalThis.program = await openProgram(await (await fetch('/plan.rlxp')).arrayBuffer(), { on, recover: true });
+  const program = globalThis.program = await openProgram(await (await fetch('/plan.rlxp')).arrayBuffer(), { on, recover: true, staging: 8 }); // a fixed number of staging buffers
   const { plan: { entries, slots } } = program, of = (name) => entries.find((entry) => entry.name === name), { inputs, scalars } = of('step');
   await program.run('init', Object.fromEntries(of('init').scalars.map((i) => [slots[i].name, 1])));
   const makers = inputs.map((i) => [slots[i].name, random(slots[i])]), trainer = new Trainer(program);
@@ -54,6 +54,7 @@ export async function hold({ plan, on, steps, warmUp }) {
     await browser.context.addInitScript(listMemories);
     const page = await browser.open(`${server.origin}/`), session = await page.context().newCDPSession(page);
     const held = async () => {
+      await page.evaluate('void gpuCounter.take()'); // a counter holds what it has counted
       for (let i = 0; i < 3; i++) await session.send('HeapProfiler.collectGarbage');
       const { usedSize, backingStorageSize } = await session.send('Runtime.getHeapUsage');
       return { heap: usedSize, arrays: backingStorageSize, ...await page.evaluate('held()') };

@@ -91,6 +91,7 @@ const expected = {
       assert.match(lines[0], /^best: 2,4,6,8 on /);
       assert.match(lines[2], /^cpu: 2,4,6,8 on cpu, as asked$/);
     },
+    'A lost device': ([line]) => assert.equal(line, 'slope 2.000'),
     'Ahead of time': (lines) => assert.deepEqual(lines, ['y 0.25,0.25,0.25,0.25']),
     Errors: (lines) => assert.deepEqual(lines.map((line) => line.split(':')[0]), ['shape', 'missing', 'shape']),
   },

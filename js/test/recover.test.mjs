@@ -146,10 +146,14 @@ test('calls in progress reject, later ones wait, and bound inputs are there', as
 });
 
 test('the states after a run are copied once nothing happens', async (t) => {
-  const { program, trainer, told } = await open(t, { snapshotEvery: { seconds: 3600 } });
+  let rested;
+  const copied = new Promise((resolve) => { rested = resolve; });
+  const { program, trainer, told } = await open(t, { snapshotEvery: { seconds: 3600 }, onSnapshot: ({ step }) => { if (step === 9) rested(); } });
   await trainer.run({ steps: 9, batches });
   const want = await w(program);
-  await new Promise((resolve) => { setTimeout(resolve, 400); });
+  const awake = setInterval(() => {}, 1000); // the wait for the copy keeps no process alive
+  await copied;
+  clearInterval(awake);
   await lose();
   assert.deepEqual(await w(program), want);
   assert.deepEqual(told.map(({ step, lostSteps }) => [step, lostSteps]), [[9, 0]]);
