@@ -7,7 +7,7 @@ import { RlxError } from '../values/errors.js';
 import { jobWords, packKernel, rowsKernel, threads } from './kernels.js';
 import type { Layout } from './layout.js';
 import type { Axis } from './placing.js';
-import { hasBytes, reading, type Sized } from './source.js';
+import { copyToTexture, type Sized } from './source.js';
 
 interface Pipelines { rows: GPUComputePipeline; pack: GPUComputePipeline }
 
@@ -82,12 +82,7 @@ export class DevicePixels {
       throw new RlxError('limit', `${op}: ${slot.name} is a picture of ${width} × ${height} pixels: it must be of at most ${max} by ${max}`, { op, name: slot.name });
     }
     const picture = this.#picture.of(width, height), direct = x.scale === 1 && y.scale === 1 && !x.origin && !y.origin;
-    if (hasBytes(given.source)) {
-      queue.writeTexture({ texture: picture }, given.source.data as Uint8ClampedArray<ArrayBuffer>, { bytesPerRow: 4 * width }, [width, height]);
-    } else {
-      const source = given.source as GPUCopyExternalImageSource;
-      reading(op, slot.name, given, () => queue.copyExternalImageToTexture({ source }, { texture: picture }, [width, height]));
-    }
+    copyToTexture(op, slot.name, given, this.#gpu, picture);
     const elements = slot.shape.reduce((n, d) => n * d, 1) / count;
     queue.writeBuffer(this.#job, 0, jobOf(axes, i * elements, direct));
     const encoder = this.#gpu.createCommandEncoder(), filtered = direct ? picture : this.#rows.of(x.to, height);
