@@ -106,3 +106,4 @@ whenToRedraw(() => { if (looked) showLooks(); });
 
 await studio.start();
 document.documentElement.dataset.ready = 'true';
+studio.begin();

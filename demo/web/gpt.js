@@ -64,3 +64,4 @@ const bytesOf = ({ slots }) => slots.filter(({ role }) => role === 'param' || ro
 find(`model-${await fitting()}`).checked = true;
 await studio.start();
 document.documentElement.dataset.ready = 'true';
+studio.begin();
