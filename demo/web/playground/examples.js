@@ -21,7 +21,8 @@ export const examples = [
 
 /** The source of an example. */
 export async function sourceOf(name) {
-  const response = await fetch(new URL(`examples/${name}.js`, import.meta.url));
-  if (!response.ok) throw new Error(`the example ${name} cannot be loaded: ${response.status}`);
+  const refused = (why) => new Error(`The example ${name} cannot be loaded: ${why}`);
+  const response = await fetch(new URL(`examples/${name}.js`, import.meta.url)).catch(() => { throw refused('is the device offline?'); });
+  if (!response.ok) throw refused(response.status);
   return response.text();
 }
