@@ -2,8 +2,8 @@
 
 import { inErrorScopes } from '../gpu/executable.js';
 import { copyDst, copySrc, mapRead, renderAttachment, storage, storageBinding, textureBinding, textureCopyDst } from './flags.js';
+import { wrong } from '../program/inputs.js';
 import { fromDevice, type TensorData } from '../values/dtype.js';
-import { RlxError } from '../values/errors.js';
 import { jobWords, packKernel, rowsKernel, threads } from './kernels.js';
 import type { Layout } from './layout.js';
 import type { Axis } from './placing.js';
@@ -79,7 +79,7 @@ export class DevicePixels {
     const { op, slot, count, bytes } = this.#layout, { width, height } = given, { queue } = this.#gpu, [x, y] = axes;
     const max = this.#gpu.limits.maxTextureDimension2D;
     if (Math.max(width, height) > max) {
-      throw new RlxError('limit', `${op}: ${slot.name} is a picture of ${width} × ${height} pixels: it must be of at most ${max} by ${max}`, { op, name: slot.name });
+      throw wrong('limit', op, slot.name, `is a picture of ${width} × ${height} pixels: it must be of at most ${max} by ${max}`);
     }
     const picture = this.#picture.of(width, height), direct = x.scale === 1 && y.scale === 1 && !x.origin && !y.origin;
     copyToTexture(op, slot.name, given, this.#gpu, picture);

@@ -1,5 +1,6 @@
 // Inputs that are pictures of the page.
 
+import { wrong } from '../program/inputs.js';
 import type { Program } from '../program/program.js';
 import type { EntryTypes } from '../program/types.js';
 import { checkOptions, checkWord, need, RlxError, unknownName } from '../values/errors.js';
@@ -82,7 +83,7 @@ export class ImageInput {
     if (this.#closed) throw new RlxError('closed', 'the image input was closed');
     const { op, slot: { name, dtype, shape }, count, height, width } = this.#layout;
     const all = (Array.isArray(sources) ? sources : [sources]).map((source) => sized(op, name, source as ImageSource));
-    if (all.length !== count) throw new RlxError('shape', `${op}: ${name} has ${all.length} pictures: it must be ${dtype}[${shape}] of ${count}`, { op, name, shape: [all.length], expected: [count] });
+    if (all.length !== count) throw wrong('shape', op, name, `has ${all.length} pictures: it must be ${dtype}[${shape}] of ${count}`, { shape: [all.length], expected: [count] });
     const placed = all.map((one) => placing([one.width, one.height], [width, height], this.#fitOf(one)));
     if (!this.#pixels) return this.#upload({ dtype, shape, data: hostPixels(this.#layout, all, placed) });
     await this.#pixels.prepare();
@@ -95,7 +96,7 @@ export class ImageInput {
   #fitOf({ width: w, height: h }: Sized): Fit {
     const { op, slot: { name }, width, height } = this.#layout;
     if (this.#fit || w === width && h === height) return this.#fit ?? 'stretch';
-    throw new RlxError('shape', `${op}: ${name} is a picture of ${w} × ${h} pixels: it must be ${width} × ${height}, or the option fit given`, { op, name, shape: [h, w], expected: [height, width] });
+    throw wrong('shape', op, name, `is a picture of ${w} × ${h} pixels: it must be ${width} × ${height}, or the option fit given`, { shape: [h, w], expected: [height, width] });
   }
 
   async #upload(tensor: HostTensor): Promise<Tensor> {

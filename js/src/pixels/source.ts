@@ -1,6 +1,7 @@
 // The pictures that a page has, and their pixels.
 
-import { classOf, type ErrorKind, RlxError } from '../values/errors.js';
+import { wrong } from '../program/inputs.js';
+import { classOf, RlxError } from '../values/errors.js';
 
 /** A picture of the page. An object with the properties of an `ImageData` is one, too. */
 export type ImageSource =
@@ -20,10 +21,6 @@ const sizes: Readonly<Record<string, (of: any) => [width: number, height: number
   OffscreenCanvas: ({ width, height }) => [width, height],
 };
 
-/** The error of a source: its message begins with the input's name. */
-export const refuse = (kind: ErrorKind, op: string, name: string, what: string, cause?: unknown): RlxError =>
-  new RlxError(kind, `${op}: ${name} ${what}`, { op, name, ...cause !== undefined && { cause } });
-
 /** Whether a source has its bytes in memory, four to a pixel. */
 export const hasBytes = (source: ImageSource): source is ImageData => ArrayBuffer.isView((source as Partial<ImageData>).data);
 
@@ -33,15 +30,15 @@ export function sized(op: string, name: string, source: ImageSource): Sized {
   if (source && hasBytes(source)) {
     const { data, width, height } = source;
     if (data.byteLength === 4 * width * height && width > 0) return { source, what, width, height };
-    throw refuse('shape', op, name, `is given ${data.byteLength} bytes: a picture of ${width} × ${height} pixels has ${4 * width * height}`);
+    throw wrong('shape', op, name, `is given ${data.byteLength} bytes: a picture of ${width} × ${height} pixels has ${4 * width * height}`);
   }
   if (!Object.hasOwn(sizes, what)) {
-    throw refuse('dtype', op, name, `is ${what}: it must be ImageBitmap, VideoFrame, ImageData, HTMLVideoElement, HTMLImageElement, HTMLCanvasElement or OffscreenCanvas`);
+    throw wrong('dtype', op, name, `is ${what}: it must be ImageBitmap, VideoFrame, ImageData, HTMLVideoElement, HTMLImageElement, HTMLCanvasElement or OffscreenCanvas`);
   }
   const [width, height] = sizes[what]!(source);
   if (width && height) return { source, what, width, height };
-  if (what === 'ImageBitmap' || what === 'VideoFrame') throw refuse('closed', op, name, `is ${what} that was closed: it must be open`);
-  throw refuse('missing', op, name, `is ${what} without a picture: it must be loaded, and of at least one pixel`);
+  if (what === 'ImageBitmap' || what === 'VideoFrame') throw wrong('closed', op, name, `is ${what} that was closed: it must be open`);
+  throw wrong('missing', op, name, `is ${what} without a picture: it must be loaded, and of at least one pixel`);
 }
 
 /** Makes a call that reads a source, and gives its exceptions a kind: a picture of another origin may be shown, but not read. */
@@ -51,15 +48,15 @@ function reading<T>(op: string, name: string, { what }: Sized, call: () => T): T
   } catch (cause) {
     if (cause instanceof RlxError) throw cause;
     const { name: error, message } = cause as Error;
-    if (error === 'SecurityError') throw refuse('attr', op, name, `is ${what} with pixels of another origin: it must be of this one, or loaded with crossOrigin`, cause);
-    throw refuse('attr', op, name, `is ${what} that cannot be read: ${message}`, cause);
+    if (error === 'SecurityError') throw wrong('attr', op, name, `is ${what} with pixels of another origin: it must be of this one, or loaded with crossOrigin`, { cause });
+    throw wrong('attr', op, name, `is ${what} that cannot be read: ${message}`, { cause });
   }
 }
 
 /** A 2D canvas that shows a source. */
 function drawn(op: string, name: string, given: Sized, willReadFrequently: boolean): OffscreenCanvasRenderingContext2D {
   const { source, what, width, height } = given;
-  if (typeof OffscreenCanvas === 'undefined') throw refuse('unsupported', op, name, `is ${what}: without OffscreenCanvas it must be ImageData`);
+  if (typeof OffscreenCanvas === 'undefined') throw wrong('unsupported', op, name, `is ${what}: without OffscreenCanvas it must be ImageData`);
   const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently })!;
   context.drawImage(source as CanvasImageSource, 0, 0, width, height);
   return context;
