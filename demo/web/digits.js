@@ -105,3 +105,4 @@ whenToRedraw(() => { if (looked) showLooks(); });
 
 await studio.start();
 document.documentElement.dataset.ready = 'true';
+studio.begin();

@@ -28,11 +28,12 @@ class SearchBox {
 
   #load() {
     this.#entries ??= fetchOK(new URL('docs/search.json', import.meta.url)).then((response) => response.json()).then(entriesOf);
+    this.#entries.catch(() => { this.#entries = undefined; }); // the next letter tries again
     return this.#entries;
   }
 
   async #show() {
-    const entries = await this.#load(), query = this.#query.value, found = search(entries, query);
+    const entries = await this.#load().catch(() => undefined), query = this.#query.value, found = entries ? search(entries, query) : [];
     this.#list.replaceChildren(...found.map(({ title, where, href, isOp, text }, i) => {
       const item = document.createElement('li'), link = document.createElement('a'), name = document.createElement(isOp ? 'code' : 'strong'), note = document.createElement('small');
       item.setAttribute('role', 'none');
@@ -46,7 +47,7 @@ class SearchBox {
     if (!found.length && query.trim()) {
       const nothing = document.createElement('li');
       nothing.className = 'nothing';
-      nothing.textContent = 'Nothing found.';
+      nothing.textContent = entries ? 'Nothing found.' : 'The index cannot be loaded: is the device offline?';
       nothing.setAttribute('role', 'option');
       this.#list.append(nothing);
     }

@@ -57,3 +57,4 @@ const writing = new Writing(studio, () => `held-out loss ${held.points.last?.val
 find(`model-${await fitting()}`).checked = true;
 await studio.start();
 document.documentElement.dataset.ready = 'true';
+studio.begin();

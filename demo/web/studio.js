@@ -55,7 +55,10 @@ export class Studio {
   constructor(page) {
     this.#page = page;
     this.#rate = new Slider('rate', powers, (rate) => { if (this.engine) this.engine.rate = rate; });
-    on('train', 'click', () => this.engine.training ? this.pause() : this.train());
+    on('train', 'click', () => {
+      remember(this.engine.training);
+      return this.engine.training ? this.pause() : this.train();
+    });
     on('reset', 'click', () => this.#reset());
     on('reopen', 'click', () => this.start());
     on('anew', 'click', () => this.start({ anew: true }));
@@ -181,6 +184,21 @@ export class Studio {
     if (steps > 0) this.#kept.set(name, { steps, tensors, curves });
   }
 
+  /**
+   * Trains by itself for a while, as a visitor sees first what the page is for; not where motion is unwelcome, or once it was
+   * paused in this tab.
+   */
+  async begin() {
+    const current = this.engine;
+    if (!current || wasPaused() || matchMedia('(prefers-reduced-motion: reduce)').matches) return;
+    const asked = new AbortController(), { signal } = asked;
+    document.addEventListener('click', () => asked.abort(), { once: true, signal }); // the visitor's from now on
+    const end = setTimeout(() => { if (!signal.aborted && this.engine === current) this.pause(); }, alone);
+    await this.train();
+    clearTimeout(end);
+    asked.abort();
+  }
+
   /** Trains until it is paused. */
   train() { return this.#running = this.#train(); }
 
@@ -285,6 +303,24 @@ function showSteps({ steps }) {
   find('wall-figure').hidden = steps > 0;
   find('charts').hidden = steps === 0;
 }
+
+/** For how many milliseconds a network trains by itself. */
+const alone = 60_000;
+
+/** Whether a visitor paused the training of this page, and that. Without storage it begins again. */
+const pausedKey = `rlx paused ${location.pathname}`;
+const wasPaused = () => {
+  try {
+    return sessionStorage.getItem(pausedKey) === 'true';
+  } catch {
+    return false;
+  }
+};
+const remember = (paused) => {
+  try {
+    sessionStorage.setItem(pausedKey, paused);
+  } catch { /* a page without storage begins again */ }
+};
 
 function showPaused() {
   find('train').textContent = 'Train';

@@ -20,7 +20,7 @@ const layers = [
   ['worker'],
   ['cpu'],
   ['runtime'],
-  ['compile', 'fit', 'functions', 'nn', 'lm/chat', 'lm/tokenizer'],
+  ['compile', 'fit', 'functions', 'nn', 'pixels', 'lm/chat', 'lm/tokenizer'],
   ['lm', 'sizes'],
   ['lm/model'],
   ['.'],

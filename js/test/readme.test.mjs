@@ -11,11 +11,12 @@ import * as fit from '../dist/fit.js';
 import * as rlx from '../dist/index.js';
 import * as lm from '../dist/lm.js';
 import * as nn from '../dist/nn.js';
+import * as pixels from '../dist/pixels.js';
 import * as safetensors from '../dist/safetensors.js';
 import * as sizes from '../dist/sizes.js';
 import { openDawn } from './rig/dawn.mjs';
 
-const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/dist': dist, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors, '@rlx-go/rlx/sizes': sizes };
+const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/dist': dist, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/pixels': pixels, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors, '@rlx-go/rlx/sizes': sizes };
 
 // Examples write files.
 const folder = fs.mkdtempSync(join(tmpdir(), 'rlx-guide-'));
@@ -71,6 +72,7 @@ const expected = {
       assert.ok(Math.abs(trained.match(/^while it trains (\S+)$/)[1] - 21) < 0.1);
       assert.equal(alone.split(' ')[1], trained.split(' ')[3]);
     },
+    Pictures: (lines) => assert.deepEqual(lines, ['red, green, blue: 0.5,0.2,0.0']),
     Serve: ([answers, wrong]) => {
       assert.ok(answers.match(/^100 answers in (\d+) batches$/)[1] <= 4, answers);
       assert.equal(wrong, 'a wrong request: 400');

@@ -37,6 +37,22 @@ test('there is something to see on the first screen, and it moves, before anyone
   assert.deepEqual(page.problems, []);
 });
 
+test('begins to learn by itself, until it is paused, and in this tab not again', async (t) => {
+  const page = await openDemo(t, server, { begins: true });
+  await stepsOf(page, 1);
+  assert.equal(await page.locator('#train').textContent(), 'Pause');
+  await pause(page);
+  await page.reload();
+  await readyOf(page);
+  await page.waitForTimeout(500);
+  assert.equal(await page.locator('#step').textContent(), '0');
+  const calm = await openDemo(t, server, { begins: true, reducedMotion: true });
+  await readyOf(calm);
+  await calm.waitForTimeout(500);
+  assert.equal(await calm.locator('#step').textContent(), '0', 'not where motion is unwelcome');
+  assert.deepEqual([...page.problems, ...calm.problems], []);
+});
+
 test('trains on WebGPU, moves at once, and keeps the page free', async (t) => {
   const page = await openDemo(t, server);
   assert.equal(await page.locator('#device-kind').textContent(), 'WebGPU');

@@ -53,6 +53,12 @@ test('the documentation fits a phone in the dark, and is there without JavaScrip
   }
   assert.deepEqual(await axe(page, impacts), []);
   assert.deepEqual(page.problems, []);
+  await page.context().setOffline(true);
+  await page.fill('#query', 'softmax');
+  await page.getByText('The index cannot be loaded: is the device offline?').waitFor();
+  await page.context().setOffline(false);
+  await page.fill('#query', 'softmax ');
+  await page.locator('#found a').first().waitFor();
   const plain = await page.context().browser().newContext({ javaScriptEnabled: false }), still = await plain.newPage();
   await still.goto(`${server.origin}/docs/ops-products.html#einsum`);
   assert.match(await still.locator('section:has(> h2#einsum)').textContent(), /Einsum\(b \*ir\.Builder/);

@@ -16,7 +16,7 @@ export default async () => {
   const find = (id) => frame.contentDocument.getElementById(id), text = (id) => find(id).textContent;
   const until = async (done) => { while (!done()) await new Promise((resolve) => setTimeout(resolve, 100)); };
   await until(() => frame.contentDocument?.documentElement?.dataset.ready && !find('train').disabled);
-  find('train').click();
+  if (text('train') === 'Train') find('train').click(); // it begins by itself
   let best; // it goes up and down
   await until(() => ${enough} || !find('problem').hidden);
   find('train').click();

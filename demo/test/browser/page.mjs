@@ -15,12 +15,14 @@ export const serveDemo = () => serve(demoMounts, { ...demoOptions, hosts: [plain
 /**
  * Opens a browser of its own for a test, and a page of the demo in it.
  * @param {{path?: string, init?: (() => void)[], prepare?: (page) => unknown}} options and those of
- *   openChromium; init are scripts that run before the page's own, prepare may do more before it opens
+ *   openChromium; init are scripts that run before the page's own, prepare may do more before it opens; begins says
+ *   whether networks train by themselves, as they do until a visitor pauses one
  */
-export async function openDemo(t, server, { path = '/digits.html', init = [], prepare, ...options } = {}) {
+export async function openDemo(t, server, { path = '/digits.html', init = [], begins = false, prepare, ...options } = {}) {
   const browser = await openChromium(options);
   t.after(() => browser.close());
   const page = await browser.open();
+  if (!begins) await page.addInitScript(() => sessionStorage.setItem(`rlx paused ${location.pathname}`, 'true'));
   for (const script of init) await page.addInitScript(script);
   await prepare?.(page);
   const origin = options.webgpu === 'absent' ? server.origin.replace('127.0.0.1', plainHost) : server.origin;

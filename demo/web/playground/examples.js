@@ -5,6 +5,7 @@ export const examples = [
   { name: 'sine', title: 'A wave from noisy points' },
   { name: 'moons', title: 'Two moons: a line between them' },
   { name: 'picture', title: 'A picture learned by heart' },
+  { name: 'frames', title: 'A filter of moving pictures' },
   { name: 'sort', title: 'A transformer that sorts' },
   { name: 'diffusion', title: 'Diffusion: a spiral out of noise' },
   { name: 'gan', title: 'A generative adversarial network' },
@@ -20,7 +21,8 @@ export const examples = [
 
 /** The source of an example. */
 export async function sourceOf(name) {
-  const response = await fetch(new URL(`examples/${name}.js`, import.meta.url));
-  if (!response.ok) throw new Error(`the example ${name} cannot be loaded: ${response.status}`);
+  const refused = (why) => new Error(`The example ${name} cannot be loaded: ${why}`);
+  const response = await fetch(new URL(`examples/${name}.js`, import.meta.url)).catch(() => { throw refused('is the device offline?'); });
+  if (!response.ok) throw refused(response.status);
   return response.text();
 }

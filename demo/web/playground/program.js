@@ -6,6 +6,7 @@ const modules = {
   '@rlx-go/rlx/dist': '../rlx/dist.js',
   '@rlx-go/rlx/fit': '../rlx/fit.js',
   '@rlx-go/rlx/nn': '../rlx/nn.js',
+  '@rlx-go/rlx/pixels': '../rlx/pixels.js',
   '@rlx-go/rlx/runtime': '../rlx/runtime.js',
   '@rlx-go/rlx/safetensors': '../rlx/safetensors.js',
   '@rlx-go/rlx/sizes': '../rlx/sizes.js',

@@ -23,7 +23,7 @@ export interface DeviceOptions {
 
 /** How a program uses the device. */
 export interface GPUProgramOptions {
-  /** The maximal number of runs in flight, 1 to 64. By default 3, and up to 32 while they are less than 8 ms of work. */
+  /** The maximal number of runs in flight, 1 to 64. By default 3, and up to 64 while they are less than 8 ms of work. */
   inFlight?: number;
   /**
    * Whether a program is ready before its slowest kernels are compiled: until then drafts replace them, with equal

@@ -40,7 +40,8 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
 
   readonly #owned: boolean;
   readonly #executable: Executable;
-  readonly #gpu: GPUDevice;
+  /** The device that it computes on, for what writes its inputs. */
+  readonly gpu: GPUDevice;
   readonly #ring: StagingRing;
   readonly #limiter: SubmissionLimiter;
   readonly #recorder: Recorder;
@@ -60,15 +61,15 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
     super(plan, executable);
     this.#owned = owned;
     this.#executable = executable;
-    this.#gpu = gpu;
+    this.gpu = gpu;
     this.device = { name: 'webgpu', description };
     const loops = hasDynamicLoops(plan);
     this.#joins = !loops && !plan.buffers.some(({ given }) => given);
     this.#limiter = new SubmissionLimiter(loops ? 1 : inFlight);
     this.#recorder = new Recorder(executable);
-    this.#ring = new StagingRing(this.#gpu, executable, staging, { onFree: () => this.#submitPostponed(), fatal: () => this.#fatal() });
-    this.#gpu.addEventListener('uncapturederror', this.#onError);
-    this.#stopListening = onLost(this.#gpu, (info) => this.fail(lostError(info, this.steps - this.savedAt)));
+    this.#ring = new StagingRing(gpu, executable, staging, { onFree: () => this.#submitPostponed(), fatal: () => this.#fatal() });
+    gpu.addEventListener('uncapturederror', this.#onError);
+    this.#stopListening = onLost(gpu, (info) => this.fail(lostError(info, this.steps - this.savedAt)));
   }
 
   protected override end(error: RlxError): boolean {
@@ -118,7 +119,7 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
   /** Makes the first run of an entry in WebGPU's error scopes. */
   async #validateRun(target: ExecutableEntry, encode: () => Promise<number>): Promise<number> {
     try {
-      const step = await inErrorScopes(this.#gpu, target.entry.name, encode);
+      const step = await inErrorScopes(this.gpu, target.entry.name, encode);
       this.check();
       target.validated = true;
       return step;
@@ -140,7 +141,7 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
       this.#submitRuns();
     }
     const recorder = this.#recorder, joined: Joined = this.#joined ?? { target, runs: 0, rows: 0 };
-    if (!joined.runs++) recorder.encoder = this.#gpu.createCommandEncoder();
+    if (!joined.runs++) recorder.encoder = this.gpu.createCommandEncoder();
     this.#writeInputs(uploads);
     this.#copyInputs(recorder.encoder, uploads);
     const row = this.#addRows(joined, steps);
@@ -150,7 +151,7 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
         this.#writeScalars(joined);
         this.#flush(readback);
         recorder.condition = (await readback.promise).values['']![0] as number;
-        recorder.encoder = this.#gpu.createCommandEncoder();
+        recorder.encoder = this.gpu.createCommandEncoder();
       }
     }
     this.#joined = joined;
@@ -181,7 +182,7 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
     this.#writeScalars(joined);
     this.#flush(request);
     this.#inFlight++;
-    void this.#gpu.queue.onSubmittedWorkDone().catch(() => {}).then(() => {
+    void this.gpu.queue.onSubmittedWorkDone().catch(() => {}).then(() => {
       this.#inFlight--;
       this.#submitRuns(); // the device has no other work
       this.#limiter.release(runs);
@@ -198,7 +199,7 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
 
   #submit(encoder: GPUCommandEncoder, capture?: Capture): void {
     this.#submitRuns();
-    const submit = () => this.#gpu.queue.submit([encoder.finish()]);
+    const submit = () => this.gpu.queue.submit([encoder.finish()]);
     if (this.#uploads) this.#uploads.submit(submit);
     else submit();
     this.#submissions++;
@@ -225,13 +226,13 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
   /** Writes the inputs from the host that are not in mapped buffers. */
   #writeInputs(uploads: Upload[]): void {
     for (const { slot, bytes, place } of uploads) {
-      if (bytes?.length && !place) this.#gpu.queue.writeBuffer(this.#executable.buffers[slot.buffer]!, slot.offset, bytes);
+      if (bytes?.length && !place) this.gpu.queue.writeBuffer(this.#executable.buffers[slot.buffer]!, slot.offset, bytes);
     }
   }
 
   /** Writes rows of scalars that the device does not have: it would wait for the copy. */
   #writeScalars({ target: { uniforms, pending, stride }, rows, changed }: Joined): void {
-    if (uniforms && changed) this.#gpu.queue.writeBuffer(uniforms, 0, pending, 0, rows * stride);
+    if (uniforms && changed) this.gpu.queue.writeBuffer(uniforms, 0, pending, 0, rows * stride);
   }
 
   /** Records copies of inputs on the device. */
@@ -249,7 +250,7 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
     this.#submitRuns();
     this.#writeInputs(uploads);
     if (!uploads.some(({ from }) => from)) return;
-    const encoder = this.#gpu.createCommandEncoder();
+    const encoder = this.gpu.createCommandEncoder();
     this.#copyInputs(encoder, uploads);
     this.#submit(encoder);
   }
@@ -267,7 +268,7 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
 
   /** Makes a submission for a read, or for the oldest that was postponed, unless it has to wait. */
   #submitRead(now: boolean, request?: ReadRequest): void {
-    const encoder = this.#gpu.createCommandEncoder(), capture = this.#ring.capture(encoder, now, request);
+    const encoder = this.gpu.createCommandEncoder(), capture = this.#ring.capture(encoder, now, request);
     if (capture) this.#submit(encoder, capture);
   }
 
@@ -286,7 +287,7 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
     setTimeout(() => {
       this.#nudging = false;
       if (this.error || (!this.#ring.arriving.size && !this.#limiter.waiting)) return;
-      this.#gpu.queue.submit([]);
+      this.gpu.queue.submit([]);
       this.#nudge();
     }, 2);
   }
@@ -294,7 +295,7 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
   /** A tensor in a buffer from the pool. Sizes of its buffers are powers of two. */
   protected tensor({ dtype, shape }: TensorType, from: Uint8Array<ArrayBuffer> | Slot): Tensor {
     const bytes = from instanceof Uint8Array ? from.length : from.bytes;
-    const { maxBufferSize } = this.#gpu.limits;
+    const { maxBufferSize } = this.gpu.limits;
     if (bytes > maxBufferSize) {
       throw new RlxError('limit', `a tensor of ${bytes} bytes is over maxBufferSize ${maxBufferSize}`, { shape });
     }
@@ -303,7 +304,7 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
     this.#pool.set(size, idle);
     let buffer: GPUBuffer;
     try {
-      buffer = idle.pop() ?? this.#gpu.createBuffer({ label: `${this.#executable.tag} tensor`, size, usage: flags.storage | flags.copySrc | flags.copyDst });
+      buffer = idle.pop() ?? this.gpu.createBuffer({ label: `${this.#executable.tag} tensor`, size, usage: flags.storage | flags.copySrc | flags.copyDst });
     } catch (cause) {
       throw asError(cause);
     }
@@ -314,9 +315,9 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
     };
     if (from instanceof Uint8Array) {
       this.#submitRuns(); // the last tensor in this buffer may be an input of theirs
-      this.#gpu.queue.writeBuffer(buffer, 0, from);
+      this.gpu.queue.writeBuffer(buffer, 0, from);
     } else {
-      const encoder = this.#gpu.createCommandEncoder();
+      const encoder = this.gpu.createCommandEncoder();
       encoder.copyBufferToBuffer(this.#executable.buffers[from.buffer]!, from.offset, buffer, 0, bytes);
       this.#submit(encoder);
     }
@@ -325,10 +326,10 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
 
   protected release(): void {
     this.#stopListening();
-    this.#gpu.removeEventListener('uncapturederror', this.#onError);
+    this.gpu.removeEventListener('uncapturederror', this.#onError);
     for (const idle of this.#pool.values()) for (const buffer of idle) buffer.destroy();
     this.#executable.destroy();
-    if (this.#owned) this.#gpu.destroy();
+    if (this.#owned) this.gpu.destroy();
   }
 }
 
