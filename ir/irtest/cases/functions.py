@@ -153,7 +153,8 @@ def by_numpy(f):
         z = f(re.numpy() + 1j * 0); z = f(np.array([complex(a, b) for a, b in zip(re.tolist(), im.tolist())]))
         return [torch.as_tensor(z.real.copy()), torch.as_tensor(z.imag.copy())] if np.iscomplexobj(z) else torch.as_tensor(z)
     return g
-case("cmplx.sqrt edges", {k: v[:4] for k, v in edges.items()}, by_numpy(np.sqrt), grads=[])
+roots = {"re": torch.tensor([-4., -4., 0., -0., 1., -1., -inf, math.nan, inf, -inf]), "im": torch.tensor([0., -0., 0., -2., inf, -inf, inf, -inf, 2., -3.])}
+case("cmplx.sqrt edges", roots, by_numpy(np.sqrt), grads=[])
 case("cmplx.angle edges", {k: v[:4] for k, v in edges.items()}, by_numpy(np.angle), grads=[])
 case("cmplx.exp edges", {"re": torch.tensor([-inf, -inf, 0.]), "im": torch.tensor([1., -2., 0.])}, by_numpy(np.exp), grads=[])
 case("cmplx.abs edges", {"re": torch.tensor([0., -inf, 2e38, 1e-30]), "im": torch.tensor([0., 1., -2e38, 0.])}, by_numpy(np.abs), grads=[])
