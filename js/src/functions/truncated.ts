@@ -9,9 +9,7 @@ import { logNdtr, ndtri } from './special.js';
 /** {@link truncatedNormal}. */
 export interface TruncatedNormal extends Located<'truncatedNormal'> { readonly low: Value; readonly high: Value }
 
-/**
- * The positive nodes and their weights of the rule of Gauss and Legendre with eight nodes (DLMF 3.5.v).
- */
+/** The positive nodes and their weights of the rule of Gauss and Legendre with eight nodes (DLMF 3.5.v). */
 const gauss = [
   [0.18343464249564981, 0.362683783378361983], [0.525532409916328986, 0.313706645877887287],
   [0.79666647741362674, 0.222381034453374471], [0.960289856497536232, 0.101228536290376259],
@@ -77,13 +75,16 @@ class Interval {
   /** The integral of the density times xᵏ from −1 to end. */
   integral(end: Value, k = 0): Value {
     const half = times(plus(end, 1), 0.5);
-    const parts = gauss.flatMap(([node, weight]) => [-1, 1].map((sign) => {
-      const x = plus(times(half, 1 + sign * node), -1);
-      let y = times(this.density(x), weight);
-      for (let i = 0; i < k; i++) y = y.mul(x);
-      return y;
-    }));
-    return half.mul(parts.reduce((sum, y) => sum.add(y)));
+    let sum: Value | undefined;
+    for (const [node, weight] of gauss) {
+      for (const sign of [-1, 1]) {
+        const x = plus(times(half, 1 + sign * node), -1);
+        let y = times(this.density(x), weight);
+        for (let i = 0; i < k; i++) y = y.mul(x);
+        sum = sum ? sum.add(y) : y;
+      }
+    }
+    return half.mul(sum!);
   }
 
   /** The integral of the density over [−1, 1], and the means of x and x². */
