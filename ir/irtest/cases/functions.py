@@ -8,6 +8,7 @@ the stored numbers; second derivatives those of sum(gradient * d), with d the st
 of the gradients. Images are stored with the channels last.
 """
 import itertools, json, math, os
+import eig
 import numpy as np, scipy.fft, torch
 import torch.nn.functional as F
 from PIL import Image
@@ -208,6 +209,7 @@ probabilities = torch.softmax(R(3, 4), 1).float().double(); probabilities[0, 1] 
 case("losses.kl_div", {"x": R(3, 4), "target": probabilities}, lambda x, target: F.kl_div(x, target, reduction="batchmean"), grads=["x"])
 case("losses.kl_div log", {"x": R(3, 4), "target": R(3, 4)}, lambda x, target: F.kl_div(x, target, log_target=True, reduction="sum"))
 
+cases.extend(eig.cases)
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "functions.json"), "w") as out:
     out.write("[\n" + ",\n".join(json.dumps(c, separators=(",", ":")) for c in cases) + "\n]\n")
