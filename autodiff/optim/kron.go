@@ -19,37 +19,36 @@ import (
 //
 // and Qr likewise from aᵀ·a and bᵀ·b, where |x| is the largest sum of absolute values of a row. They start as
 // multiples of the identity with which the first step has a root mean square of 1, and are scaled to have equal
-// largest elements. A side longer than MaxSize has a diagonal factor, and so has a parameter of another
-// rank, for its elements. A zero field means its default.
+// largest elements. A side of more than 8192 has a diagonal factor, and so has a parameter of another rank, for
+// its elements. A zero field means its default.
 type Kron struct {
 	Momentum    float64 // in (0, 1); 0.9 by default
 	Rate        float64 // of the factors, in (0, 1); 0.1 by default
 	Every       int     // in steps, positive; 10 by default
-	MaxSize     int     // of a side with a triangular factor; 0 is 8192
 	Clip        float64 // positive; 1.1 by default
 	WeightDecay float64 // not negative; 0 for none
+	Diagonal    bool    // whether all factors are diagonal, which take less memory and time
 }
+
+// largestSide is that of a triangular factor.
+const largestSide = 8192
 
 func (o Kron) withDefaults() Kron {
 	o.Momentum, o.Rate, o.Clip = orDefault(o.Momentum, 0.9), orDefault(o.Rate, 0.1), orDefault(o.Clip, 1.1)
 	if o.Every == 0 {
 		o.Every = 10
 	}
-	if o.MaxSize == 0 {
-		o.MaxSize = 8192
-	}
 	return o
 }
 
 // SlotsFor returns "m", and for a matrix "ql" and "qr", otherwise "q".
 func (o Kron) SlotsFor(param ir.Type) []Slot {
-	o = o.withDefaults()
 	m := Slot{"m", param.Shape}
 	if len(param.Shape) != 2 {
 		return []Slot{m, {"q", param.Shape}}
 	}
 	side := func(n ir.Dim) ir.Shape {
-		if size, known := n.Const(); known && size > o.MaxSize {
+		if size, known := n.Const(); o.Diagonal || known && size > largestSide {
 			return ir.Shape{n}
 		}
 		return ir.Shape{n, n}
@@ -64,7 +63,7 @@ func (Kron) Slots() []string { return []string{"m", "ql", "qr", "q"} }
 func (o Kron) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	o = o.withDefaults()
 	check(b, "kron", hyper{"Momentum", o.Momentum, unit}, hyper{"Rate", o.Rate, unit}, hyper{"Every", float64(o.Every), positive},
-		hyper{"MaxSize", float64(o.MaxSize), positive}, hyper{"Clip", o.Clip, positive}, hyper{"WeightDecay", o.WeightDecay, notNegative})
+		hyper{"Clip", o.Clip, positive}, hyper{"WeightDecay", o.WeightDecay, notNegative})
 	first := biasCorrection(b, o.Momentum, count)
 	begins := ops.Eq(b, count, ops.OnesLike(b, count))
 	every := ops.ConstLike(b, count, float64(max(o.Every, 1)))

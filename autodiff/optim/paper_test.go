@@ -27,7 +27,7 @@ func readPaper(t *testing.T) (runs map[string]run) {
 func TestOptimizersAgreeWithTheFormulasOfTheirPapers(t *testing.T) {
 	for name, opt := range map[string]optim.Optimizer{
 		"mars": optim.MARS{}, "soap": optim.SOAP{Every: 3}, "stiefel": optim.Stiefel{Momentum: 0.9},
-		"kron": optim.Kron{Every: 3, WeightDecay: 0.02}, "kron diagonal": optim.Kron{Every: 1, Clip: 0.7, MaxSize: 1},
+		"kron": optim.Kron{Every: 3, WeightDecay: 0.02}, "kron diagonal": optim.Kron{Every: 1, Clip: 0.7, Diagonal: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := readPaper(t)[name]
