@@ -6,6 +6,8 @@
 // Branch cuts are those of package math/cmplx and NumPy: along the negative real axis, continuous with
 // the side of the sign of the imaginary part, also of −0. An operand of another type is an error of kind [ir.ErrDType]
 // in the builder.
+//
+// [Eig] and [Eigvals] have the eigenvalues and eigenvectors of matrices, which are complex also of real ones.
 package cmplx
 
 import (
