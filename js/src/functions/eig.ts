@@ -14,7 +14,8 @@ const orders = 2;
  * complex. `eigh` is for symmetric matrices, with less work. Eigenvalues ascend by their real parts, and equal ones by
  * their imaginary parts; those of a real matrix are real or in pairs of conjugates exactly. An eigenvector v has length 1,
  * and the sum of vᵢ/(i+√2) over its elements, counted from 0, is real and not negative. There are first and second derivatives,
- * infinite for repeated eigenvalues.
+ * infinite for repeated eigenvalues. The algorithm is a loop of some 5·n² short steps, made for matrices of up to some dozens
+ * of rows.
  */
 export function eig(x: Value): { w: Value; v: Value } { return ofMatrices(eig, 'eig', x); }
 
