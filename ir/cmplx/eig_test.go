@@ -101,7 +101,10 @@ func TestEigRefusesWhatIsNoSquareMatrix(t *testing.T) {
 		dims []ir.Dim
 		kind error
 	}{
-		{ir.I32, ir.Dims(2, 2), ir.ErrDType}, {ir.F32, ir.Dims(2, 3), ir.ErrShape}, {ir.F32, ir.Dims(2), ir.ErrShape}, {ir.F32, ir.Dims(0, 0), ir.ErrShape},
+		{ir.I32, ir.Dims(2, 2), ir.ErrDType},
+		{ir.F32, ir.Dims(2, 3), ir.ErrShape},
+		{ir.F32, ir.Dims(2), ir.ErrShape},
+		{ir.F32, ir.Dims(0, 0), ir.ErrShape},
 		{ir.F32, []ir.Dim{ir.Sym("n"), ir.Sym("n")}, ir.ErrSymbol},
 	} {
 		for name, f := range map[string]func(b *ir.Builder, x ir.Value) ir.Value{"eigvals": rlxcmplx.Eigvals, "eig": func(b *ir.Builder, x ir.Value) ir.Value {

@@ -93,7 +93,9 @@ func TestOptionsOutOfRangeAreErrors(t *testing.T) {
 		return splat.Flat{Means: in("m", 2, 2), Covariances: in("s", 2, 2, 2), Depths: in("d", 2), Opacities: in("o", 2), Colors: in("c", 2, 3)}
 	}
 	limits := func(l splat.Limits) func(b *ir.Builder) ir.Value {
-		return func(b *ir.Builder) ir.Value { return splat.Render(b, flat(b), splat.Image{Height: 1, Width: 1, Limits: l}) }
+		return func(b *ir.Builder) ir.Value {
+			return splat.Render(b, flat(b), splat.Image{Height: 1, Width: 1, Limits: l})
+		}
 	}
 	harmonics := func(count, bands int) func(b *ir.Builder) ir.Value {
 		return func(b *ir.Builder) ir.Value {

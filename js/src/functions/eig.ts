@@ -2,9 +2,9 @@
 
 import type { Value } from '../graph/builder.js';
 import type { Called } from '../graph/caller-stack.js';
-import { sqrt } from './cmplx.js';
-import { broadcastTo, calling, counting, epsilon, full, numbers } from './check.js';
 import { part } from '../graph/part.js';
+import { broadcastTo, calling, counting, epsilon, full, numbers } from './check.js';
+import { sqrt } from './cmplx.js';
 
 /** How many times eigenvalues can be differentiated by the formulas. */
 const orders = 2;
