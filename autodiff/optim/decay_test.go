@@ -66,6 +66,7 @@ func TestMatrixDecayExcludesVectors(t *testing.T) {
 		"muon":          func(d float64) optim.Optimizer { return optim.Muon{WeightDecay: d, Rest: optim.AdamW{WeightDecay: d}} },
 		"schedule free": func(d float64) optim.Optimizer { return optim.ScheduleFree{Adam: optim.Adam{WeightDecay: d}} },
 		"soap":          func(d float64) optim.Optimizer { return optim.SOAP{Every: 1, WeightDecay: d} },
+		"kron":          func(d float64) optim.Optimizer { return optim.Kron{WeightDecay: d} },
 		"mars":          func(d float64) optim.Optimizer { return optim.MARS{WeightDecay: d} },
 		"amsgrad": func(d float64) optim.Optimizer {
 			return optim.AMSGrad{Adam: optim.Adam{WeightDecay: d}, Decoupled: true}

@@ -2,6 +2,7 @@ package optim_test
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"testing"
 
@@ -24,7 +25,10 @@ func readPaper(t *testing.T) (runs map[string]run) {
 }
 
 func TestOptimizersAgreeWithTheFormulasOfTheirPapers(t *testing.T) {
-	for name, opt := range map[string]optim.Optimizer{"mars": optim.MARS{}, "soap": optim.SOAP{Every: 3}, "stiefel": optim.Stiefel{Momentum: 0.9}} {
+	for name, opt := range map[string]optim.Optimizer{
+		"mars": optim.MARS{}, "soap": optim.SOAP{Every: 3}, "stiefel": optim.Stiefel{Momentum: 0.9},
+		"kron": optim.Kron{Every: 3, WeightDecay: 0.02}, "kron diagonal": optim.Kron{Every: 1, Clip: 0.7, Diagonal: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			want := readPaper(t)[name]
 			checkRun(t, ir.F32, opt, optim.Options{}, want, 3e-5)
@@ -60,6 +64,37 @@ func TestSophiaAgreesWithTheFormulasOfItsPaper(t *testing.T) {
 	}
 	closeTo(t, "w", s.values["w"].F, want.W, 1e-12)
 	closeTo(t, "v", s.values["v"].F, want.V, 1e-12)
+}
+
+// TestKronWhitensGradients has gradients that are uncorrelated signs, in turn, times a row and a column: the
+// preconditioned ones are signs, as the mean of P·g·gᵀ·P is the identity.
+func TestKronWhitensGradients(t *testing.T) {
+	sizes := []float64{0.5 * 1, 0.5 * 4, 3 * 1, 3 * 4}
+	signs := [][]float64{{1, 1, 1, 1}, {1, -1, 1, -1}, {1, 1, -1, -1}, {1, -1, -1, 1}}
+	loss := build(t, func(b *ir.Builder) {
+		w, x := b.Param("w", ir.F64, ir.N(2), ir.N(2)), b.Input("x", ir.F64, ir.N(2), ir.N(2))
+		b.Output("loss", ops.ReduceSum(b, ops.Mul(b, w, x)))
+	})
+	opt := optim.Kron{Momentum: 1e-9, Rate: 0.2, Every: 1, Clip: 1e9}
+	g, err := optim.Step(loss, "loss", opt, optim.Options{Schedule: optim.Constant(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStepper(t, g, map[string]*ir.Array{"w": ir.NewArray(ir.F64, 2, 2)})
+	for i := range 100 {
+		x := ir.NewArray(ir.F64, 2, 2)
+		for k := range x.F {
+			x.F[k] = sizes[k] * signs[i%4][k]
+		}
+		s.values["x"] = x
+		before := s.values["w"].Clone()
+		s.step(t)
+		for k, w := range s.values["w"].F {
+			if moved := before.F[k] - w; i >= 96 && !(math.Abs(moved-signs[i%4][k]) <= 0.25) {
+				t.Errorf("element %d of the preconditioned gradient is %v, want %v", k, moved, signs[i%4][k])
+			}
+		}
+	}
 }
 
 // TestStiefelKeepsMatricesOrthonormal takes steps of a tall and of a wide matrix, which are not

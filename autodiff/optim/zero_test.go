@@ -23,7 +23,7 @@ var hyperparameters = map[string]any{
 	"RMSProp": optim.RMSProp{}, "Adadelta": optim.Adadelta{}, "NAdam": optim.NAdam{}, "Lion": optim.Lion{},
 	"Adafactor": optim.Adafactor{}, "Muon": optim.Muon{}, "SGD": optim.SGD{}, "SOAP": optim.SOAP{},
 	"LARS": optim.LARS{}, "Adan": optim.Adan{}, "AdEMAMix": optim.AdEMAMix{}, "QHAdamW": optim.QHAdamW{}, "Prodigy": optim.Prodigy{},
-	"LBFGS": optim.LBFGS{}, "Stiefel": optim.Stiefel{}, "Sophia": optim.Sophia{}, "LossScale": optim.LossScale{},
+	"Kron": optim.Kron{}, "LBFGS": optim.LBFGS{}, "Stiefel": optim.Stiefel{}, "Sophia": optim.Sophia{}, "LossScale": optim.LossScale{},
 }
 
 // effective are structs in which a field has an effect that it has not with all others at zero.

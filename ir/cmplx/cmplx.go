@@ -6,9 +6,13 @@
 // Branch cuts are those of package math/cmplx and NumPy: along the negative real axis, continuous with
 // the side of the sign of the imaginary part, also of −0. An operand of another type is an error of kind [ir.ErrDType]
 // in the builder.
+//
+// [Eig] and [Eigvals] have the eigenvalues and eigenvectors of matrices, which are complex also of real ones.
 package cmplx
 
 import (
+	"math"
+
 	"github.com/rlx-go/rlx/internal/argument"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -74,6 +78,7 @@ func Log(b *ir.Builder, z ir.Value) ir.Value {
 }
 
 // Sqrt returns the principal square root, whose real part is not negative. At 0 the derivative is 0.
+// It is ∞ ± i·∞ where the imaginary part is infinite, as in C.
 func Sqrt(b *ir.Builder, z ir.Value) ir.Value {
 	re, im, ok := parts(b, "sqrt", z)
 	if !ok {
@@ -88,7 +93,10 @@ func Sqrt(b *ir.Builder, z ir.Value) ir.Value {
 	none := ops.Eq(b, square, zero)
 	t := ops.Sqrt(b, ops.Select(b, none, ops.OnesLike(b, square), square))
 	other := ops.Div(b, ops.Mul(b, half, im), t)
-	t = ops.Select(b, none, zero, t)
+	// Of an infinite imaginary part both are infinite, for every real part.
+	infinite, inf := ops.IsInf(b, im), ops.ConstLike(b, im, math.Inf(1))
+	other = ops.Select(b, infinite, ops.CopySign(b, inf, im), other)
+	t = ops.Select(b, infinite, inf, ops.Select(b, none, zero, t))
 	return ops.Complex(b,
 		ops.Select(b, right, t, ops.Mul(b, other, ops.CopySign(b, ops.OnesLike(b, im), im))),
 		ops.Select(b, right, other, ops.CopySign(b, t, im)))

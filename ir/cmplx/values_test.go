@@ -16,9 +16,25 @@ var functions = map[string]functiontest.Function{
 	"exp": of(cmplx.Exp), "exp edges": of(cmplx.Exp), "log": of(cmplx.Log), "sqrt": of(cmplx.Sqrt), "sqrt edges": of(cmplx.Sqrt),
 	"sin": of(cmplx.Sin), "cos": of(cmplx.Cos), "sinh": of(cmplx.Sinh), "cosh": of(cmplx.Cosh),
 	"pow": ofTwo(cmplx.Pow), "mul": ofTwo(ops.Mul), "div": ofTwo(ops.Div),
+	"eig": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		return bothParts(b, in["x"])
+	},
+	"eig complex": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		return bothParts(b, ops.Complex(b, in["re"], in["im"]))
+	},
+	"eigvals": eigvals, "eigvals edges": eigvals,
 	"polar": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
 		return split(b, cmplx.Polar(b, in["r"], in["theta"]))
 	},
+}
+
+func eigvals(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+	return split(b, cmplx.Eigvals(b, in["x"]))
+}
+
+func bothParts(b *ir.Builder, x ir.Value) []ir.Value {
+	w, v := cmplx.Eig(b, x)
+	return append(split(b, w), split(b, v)...)
 }
 
 func ofReal(f func(b *ir.Builder, z ir.Value) ir.Value) functiontest.Function {

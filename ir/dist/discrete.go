@@ -6,6 +6,7 @@ import (
 	"github.com/rlx-go/rlx/internal/argument"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/special"
 )
 
 // Bernoulli is the distribution of 1 with probability sigmoid(Logit), and otherwise 0. Numbers have the
@@ -174,8 +175,8 @@ func (d Binomial) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 	n := float64(d.Count)
 	k, inside := counted(b, x, d.P, n)
 	rest := plus(b, ops.Neg(b, k), n)
-	all, _ := math.Lgamma(n + 1)
-	y := plus(b, ops.Neg(b, ops.Add(b, ops.Lgamma(b, plus(b, k, 1)), ops.Lgamma(b, plus(b, rest, 1)))), all)
+	count := number(b, k, n+1) // a logarithm of the host is not the same on all hosts
+	y := ops.Neg(b, ops.Add(b, ops.Log(b, count), special.LogBeta(b, plus(b, k, 1), plus(b, rest, 1))))
 	y = ops.Add(b, y, ops.Add(b, ops.XLogY(b, k, d.P), ops.XLog1pY(b, rest, ops.Neg(b, d.P))))
 	return within(b, inside, y)
 }
@@ -217,11 +218,10 @@ func (d Multinomial) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 	}
 	n := float64(d.Count)
 	k, inside := counted(b, x, d.Logits, n)
-	all, _ := math.Lgamma(n + 1)
 	y := ops.Sub(b, ops.MulZero(b, k, ops.LogSoftmax(b, d.Logits, -1)), ops.Lgamma(b, plus(b, k, 1)))
 	sum := sumLast(b, k)
 	valid := ops.And(b, ops.All(b, inside, -1), ops.Eq(b, sum, number(b, sum, n)))
-	return within(b, valid, plus(b, sumLast(b, y), all))
+	return within(b, valid, ops.Add(b, sumLast(b, y), ops.Lgamma(b, number(b, sum, n+1))))
 }
 
 // Entropy has no formula.

@@ -52,8 +52,8 @@ func klDiscrete(b *ir.Builder, p, q Distribution) ir.Value {
 	switch p := p.(type) {
 	case Bernoulli:
 		if q, same := q.(Bernoulli); same {
-			y := ops.Sub(b, ops.Softplus(b, q.Logit), ops.Softplus(b, p.Logit))
-			return ops.Add(b, y, ops.Mul(b, p.Mean(b), ops.Sub(b, p.Logit, q.Logit)))
+			away := func(d Bernoulli) Bernoulli { return Bernoulli{ops.Neg(b, d.Logit)} }
+			return ops.Add(b, klOfOne(b, p, q), klOfOne(b, away(p), away(q)))
 		}
 	case Categorical:
 		if q, same := q.(Categorical); same {
@@ -71,6 +71,11 @@ func klDiscrete(b *ir.Builder, p, q Distribution) ir.Value {
 		}
 	}
 	return unsupported(b, fmt.Sprintf("%T", p), fmt.Sprintf("KL with %T", q))
+}
+
+// klOfOne returns P·log(P/Q), of the probabilities of 1. It is 0 where P is, also for infinite logits.
+func klOfOne(b *ir.Builder, p, q Bernoulli) ir.Value {
+	return ops.MulZero(b, p.Mean(b), ops.Sub(b, ops.LogSigmoid(b, p.Logit), ops.LogSigmoid(b, q.Logit)))
 }
 
 func klNormal(b *ir.Builder, p, q Normal) ir.Value {

@@ -27,9 +27,6 @@ type Uniform struct{ Low, High ir.Value }
 // StudentT is Student's distribution with Freedom degrees of freedom, moved by Loc and scaled by Scale.
 type StudentT struct{ Freedom, Loc, Scale ir.Value }
 
-// TruncatedNormal is [Normal] given that numbers are between Low and High.
-type TruncatedNormal struct{ Loc, Scale, Low, High ir.Value }
-
 // place returns loc + scale·z, of a z of their shape.
 func place(b *ir.Builder, key ir.Value, shape []ir.Dim, loc, by ir.Value, z func(key, like ir.Value) ir.Value) ir.Value {
 	p := drawn(b, shape, loc, by)
@@ -191,20 +188,19 @@ func (d StudentT) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value 
 func (d StudentT) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 	z, log := standard(b, x, d.Loc, d.Scale)
 	half := scale(b, d.Freedom, 0.5)
-	normalizer := ops.Sub(b, ops.Lgamma(b, plus(b, half, 0.5)), ops.Lgamma(b, half))
-	normalizer = ops.Sub(b, normalizer, scale(b, plus(b, ops.Log(b, d.Freedom), math.Log(math.Pi)), 0.5))
+	normalizer := ops.Neg(b, ops.Add(b, special.LogBeta(b, half, number(b, half, 0.5)), scale(b, ops.Log(b, d.Freedom), 0.5)))
 	tail := ops.Mul(b, plus(b, half, 0.5), ops.Log1p(b, ops.Div(b, ops.Mul(b, z, z), d.Freedom)))
 	return ops.Sub(b, ops.Sub(b, normalizer, tail), log)
 }
 
-// Entropy returns the entropy, by digamma and the beta function.
+// Entropy returns the entropy, by digamma and those of gamma distributions.
 func (d StudentT) Entropy(b *ir.Builder) ir.Value {
 	half := scale(b, d.Freedom, 0.5)
 	upper := plus(b, half, 0.5)
-	y := ops.Mul(b, upper, ops.Sub(b, ops.Digamma(b, upper), ops.Digamma(b, half)))
+	y := ops.Sub(b, special.GammaEntropy(b, half), special.GammaEntropy(b, upper))
+	y = ops.Add(b, y, ops.Sub(b, ops.Digamma(b, upper), scale(b, ops.Digamma(b, half), 1.5)))
 	y = ops.Add(b, y, scale(b, ops.Log(b, d.Freedom), 0.5))
-	y = ops.Add(b, y, special.LogBeta(b, half, number(b, half, 0.5)))
-	return ops.Add(b, y, logSpread(b, d.Loc, d.Scale, 0))
+	return ops.Add(b, y, logSpread(b, d.Loc, d.Scale, (1+math.Log(math.Pi))/2))
 }
 
 // Mean returns Loc for more than one degree of freedom, and otherwise NaN.
@@ -220,68 +216,4 @@ func (d StudentT) Variance(b *ir.Builder) ir.Value {
 	finite := ops.Gt(b, p[0], number(b, p[0], 2))
 	y := ops.Mul(b, ops.Mul(b, p[2], p[2]), ops.Div(b, p[0], where(b, finite, plus(b, p[0], -2), 1)))
 	return where(b, ops.Gt(b, p[0], number(b, p[0], 1)), where(b, finite, y, math.Inf(1)), math.NaN())
-}
-
-// bounds returns the bounds in units of the normal distribution and the logarithm of the probability
-// between them. Bounds above the mean are mirrored, so that the difference is one of small numbers.
-func (d TruncatedNormal) bounds(b *ir.Builder) (low, high, logMass ir.Value) {
-	low, _ = standard(b, d.Low, d.Loc, d.Scale)
-	high, _ = standard(b, d.High, d.Loc, d.Scale)
-	mirrored := ops.Gt(b, ops.Add(b, low, high), number(b, low, 0))
-	from := ops.Select(b, mirrored, ops.Neg(b, high), low)
-	to := ops.Select(b, mirrored, ops.Neg(b, low), high)
-	upper := special.LogNdtr(b, to)
-	logMass = ops.Add(b, upper, ops.Log1p(b, ops.Neg(b, ops.Exp(b, ops.Sub(b, special.LogNdtr(b, from), upper)))))
-	return low, high, logMass
-}
-
-// Sample draws numbers, by the quantile of uniform numbers. Bounds more than some ten standard deviations
-// from the mean need more than the precision of a probability.
-func (d TruncatedNormal) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
-	return inWide(b, drawn(b, shape, d.Loc, d.Scale, d.Low, d.High), func(p []ir.Value) ir.Value {
-		low, high, logMass := TruncatedNormal{p[0], p[1], p[2], p[3]}.bounds(b)
-		mirrored := ops.Gt(b, ops.Add(b, low, high), number(b, low, 0))
-		from := special.LogNdtr(b, ops.Select(b, mirrored, ops.Neg(b, high), low))
-		at := ops.Add(b, ops.Exp(b, from), ops.Mul(b, ops.Exp(b, logMass), uniform(b, key, low)))
-		z := special.Ndtri(b, at)
-		z = ops.Clamp(b, ops.Select(b, mirrored, ops.Neg(b, z), z), low, high)
-		return ops.Add(b, p[0], ops.Mul(b, p[1], z))
-	})
-}
-
-// LogProb returns the logarithm of the density.
-func (d TruncatedNormal) LogProb(b *ir.Builder, x ir.Value) ir.Value {
-	_, _, logMass := d.bounds(b)
-	outside := ops.Or(b, ops.Lt(b, x, d.Low), ops.Gt(b, x, d.High))
-	return except(b, outside, ops.Sub(b, Normal{d.Loc, d.Scale}.LogProb(b, x), logMass))
-}
-
-// edges returns the densities of the standard normal distribution at the bounds, divided by the
-// probability between them, and those times the bounds.
-func (d TruncatedNormal) edges(b *ir.Builder) (difference, weighted, logMass ir.Value) {
-	low, high, logMass := d.bounds(b)
-	zero, one := number(b, low, 0), number(b, low, 1)
-	at := func(z ir.Value) ir.Value { return ops.Exp(b, ops.Sub(b, Normal{zero, one}.LogProb(b, z), logMass)) }
-	difference = ops.Sub(b, at(low), at(high))
-	weighted = ops.Sub(b, ops.MulZero(b, at(low), low), ops.MulZero(b, at(high), high))
-	return difference, weighted, logMass
-}
-
-// Entropy returns the entropy.
-func (d TruncatedNormal) Entropy(b *ir.Builder) ir.Value {
-	_, weighted, logMass := d.edges(b)
-	return ops.Add(b, ops.Add(b, Normal{d.Loc, d.Scale}.Entropy(b), logMass), scale(b, weighted, 0.5))
-}
-
-// Mean returns the mean.
-func (d TruncatedNormal) Mean(b *ir.Builder) ir.Value {
-	difference, _, _ := d.edges(b)
-	return ops.Add(b, d.Loc, ops.Mul(b, d.Scale, difference))
-}
-
-// Variance returns the variance.
-func (d TruncatedNormal) Variance(b *ir.Builder) ir.Value {
-	difference, weighted, _ := d.edges(b)
-	part := ops.Sub(b, plus(b, weighted, 1), ops.Mul(b, difference, difference))
-	return ops.Mul(b, ops.Mul(b, d.Scale, d.Scale), part)
 }

@@ -112,10 +112,9 @@ func (d Gamma) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 	return except(b, ops.Lt(b, x, number(b, x, 0)), y)
 }
 
-// Entropy returns Shape − log Rate + log Γ(Shape) + (1−Shape)·ψ(Shape).
+// Entropy returns [special.GammaEntropy] of Shape − log Rate.
 func (d Gamma) Entropy(b *ir.Builder) ir.Value {
-	y := ops.Add(b, ops.Sub(b, d.Shape, ops.Log(b, d.Rate)), ops.Lgamma(b, d.Shape))
-	return ops.Add(b, y, ops.Mul(b, oneMinus(b, d.Shape), ops.Digamma(b, d.Shape)))
+	return ops.Sub(b, special.GammaEntropy(b, d.Shape), ops.Log(b, d.Rate))
 }
 
 // Mean returns Shape/Rate.
@@ -142,13 +141,11 @@ func (d Beta) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 	return except(b, outside, ops.Sub(b, y, special.LogBeta(b, d.A, d.B)))
 }
 
-// Entropy returns the entropy, by digamma and the beta function.
+// Entropy returns the entropy, by digamma and those of gamma distributions.
 func (d Beta) Entropy(b *ir.Builder) ir.Value {
 	sum := ops.Add(b, d.A, d.B)
-	y := special.LogBeta(b, d.A, d.B)
-	y = ops.Sub(b, y, ops.Mul(b, plus(b, d.A, -1), ops.Digamma(b, d.A)))
-	y = ops.Sub(b, y, ops.Mul(b, plus(b, d.B, -1), ops.Digamma(b, d.B)))
-	return ops.Add(b, y, ops.Mul(b, plus(b, sum, -2), ops.Digamma(b, sum)))
+	y := ops.Add(b, special.GammaEntropy(b, d.A), special.GammaEntropy(b, d.B))
+	return ops.Sub(b, y, ops.Add(b, special.GammaEntropy(b, sum), ops.Digamma(b, sum)))
 }
 
 // Mean returns A/(A+B).
@@ -183,12 +180,12 @@ func (d Dirichlet) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 	return ops.Add(b, sumLast(b, ops.XLogY(b, plus(b, d.Concentration, -1), x)), d.logNormalizer(b))
 }
 
-// Entropy returns the entropy, by digamma.
+// Entropy returns the entropy, by digamma and those of gamma distributions.
 func (d Dirichlet) Entropy(b *ir.Builder) ir.Value {
 	a := d.Concentration
 	sum := total(b, a)
-	y := ops.Mul(b, plus(b, a, -1), ops.Sub(b, ops.Digamma(b, sum), ops.Digamma(b, a)))
-	return ops.Sub(b, sumLast(b, y), d.logNormalizer(b))
+	parts := ops.Sub(b, special.GammaEntropy(b, a), ops.Digamma(b, sum))
+	return ops.Sub(b, sumLast(b, parts), sumLast(b, ops.Sub(b, special.GammaEntropy(b, sum), ops.Digamma(b, sum))))
 }
 
 // Mean returns Concentration divided by its sum.

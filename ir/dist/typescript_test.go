@@ -70,6 +70,7 @@ var functions = map[string]struct {
 	"entr":               {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Entr(b, in[0]) }},
 	"relEntr":            {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.RelEntr(b, in[0], in[1]) }},
 	"klDiv":              {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.KLDiv(b, in[0], in[1]) }},
+	"gammaEntropy":       {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.GammaEntropy(b, in[0]) }},
 	"logBeta":            {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.LogBeta(b, in[0], in[1]) }},
 	"erfcx":              {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Erfcx(b, in[0]) }},
 	"logNdtr":            {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.LogNdtr(b, in[0]) }},
@@ -87,7 +88,7 @@ var functions = map[string]struct {
 
 // others are the functions and distributions of cases of other types than f32.
 var others = map[ir.DType][]string{
-	ir.F64: {"erfcx", "ei", "j1", "gammainc", "exponential", "gamma"},
+	ir.F64: {"erfcx", "ei", "j1", "gammainc", "logBeta", "exponential", "gamma", "studentT", "truncatedNormal", "binomial", "binomial of 100", "multinomial"},
 	ir.F16: {"relEntr", "logBeta", "normal", "bernoulli", "dirichlet", "poisson"},
 }
 

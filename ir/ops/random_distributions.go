@@ -180,15 +180,19 @@ func init() {
 	defineComposite(composite{
 		op: OpRandomPoisson, operands: []string{"rate", "key"}, types: floats, constraints: []string{key}, noGrad: "integer result",
 		doc: "Numbers of the Poisson distribution, i32: by inversion for rates below 10, by transformed rejection (Hörmann, 1993) otherwise. −1 where the " +
-			"rate is negative or NaN.",
+			"rate is negative or NaN. From 2³⁰ on the last digits of numbers are those that the type of the rate holds.",
 		check: func(n *ir.Node) error { return checkKey(n.Input(1).Type()) },
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 			keys, rate := twoKeys(b, in[1]), wide(b, in[0])
 			ten, zero := ConstLike(b, rate, 10), ZerosLike(b, rate)
 			low := poissonInverse(b, keys[0], Clamp(b, rate, zero, ten))
-			high := poissonRejection(b, keys[1], Max(b, rate, ten))
-			k := Convert(b, Select(b, Lt(b, rate, ten), low, high), ir.I32)
-			return Select(b, Ge(b, rate, zero), k, ConstLike(b, k, -1))
+			many := Max(b, rate, ten)
+			high := poissonRejection(b, keys[1], many)
+			k := Convert(b, Select(b, Lt(b, rate, ten), low, Add(b, high, Floor(b, many))), ir.I32)
+			// Above 2²⁴ f32 does not hold every integer: the parts are added as integers.
+			exact := Add(b, Convert(b, high, ir.I32), Convert(b, many, ir.I32))
+			isHigh := And(b, Ge(b, rate, ten), Lt(b, rate, ConstLike(b, rate, 1<<30)))
+			return Select(b, Ge(b, rate, zero), Select(b, isHigh, exact, k), ConstLike(b, k, -1))
 		},
 	})
 }
@@ -258,12 +262,14 @@ func poissonInverse(b *ir.Builder, key, rate ir.Value) ir.Value {
 	return out[0]
 }
 
-// poissonRejection is algorithm PTRS, for rates of 10 and more.
+// poissonRejection is algorithm PTRS, for rates of 10 and more. It returns the difference from the rate
+// rounded down, which f32 holds where it rounds the number.
 func poissonRejection(b *ir.Builder, key, rate ir.Value) ir.Value {
-	return untilAccepted(b, key, Floor(b, rate), []ir.Value{rate}, func(b *ir.Builder, keys, consts []ir.Value) (x, accepted ir.Value) {
+	return untilAccepted(b, key, ZerosLike(b, rate), []ir.Value{rate}, func(b *ir.Builder, keys, consts []ir.Value) (x, accepted ir.Value) {
 		rate := consts[0]
 		number := func(v float64) ir.Value { return ConstLike(b, rate, v) }
-		root := Sqrt(b, rate)
+		root, base := Sqrt(b, rate), Floor(b, rate)
+		rest := Sub(b, rate, base)
 		slope := Add(b, number(0.931), Mul(b, number(2.53), root))
 		a := Sub(b, Mul(b, number(0.02483), slope), number(0.059))
 		invAlpha := Add(b, number(1.1239), Div(b, number(1.1328), Sub(b, slope, number(3.4))))
@@ -271,13 +277,39 @@ func poissonRejection(b *ir.Builder, key, rate ir.Value) ir.Value {
 		u := Sub(b, Uniform(b, keys[0], rate.DType(), rate.Shape()...), number(0.5))
 		v := inside(b, Uniform(b, keys[1], rate.DType(), rate.Shape()...))
 		us := Max(b, Sub(b, number(0.5), Abs(b, u)), number(1e-7))
-		k := Floor(b, Add(b, Mul(b, Add(b, Div(b, Mul(b, number(2), a), us), slope), u), Add(b, rate, number(0.43))))
+		above := Floor(b, Add(b, Mul(b, Add(b, Div(b, Mul(b, number(2), a), us), slope), u), Add(b, rest, number(0.43))))
+		k := Add(b, base, above)
 		sure := And(b, Ge(b, us, number(0.07)), Le(b, v, vr))
 		never := Or(b, Lt(b, k, number(0)), And(b, Lt(b, us, number(0.013)), Gt(b, v, us)))
 		left := Log(b, Div(b, Mul(b, v, invAlpha), Add(b, Div(b, a, Square(b, us)), slope)))
-		right := Sub(b, Sub(b, Mul(b, k, Log(b, rate)), rate), Lgamma(b, Add(b, Max(b, k, number(0)), number(1))))
-		return k, Or(b, sure, And(b, Not(b, never), Le(b, left, right)))
+		return above, Or(b, sure, And(b, Not(b, never), Le(b, left, poissonLog(b, Max(b, k, number(0)), rate, Sub(b, above, rest)))))
 	})
+}
+
+// poissonLog returns the logarithm of the probability of k, which is d above the rate: k·log(rate/k) + d −
+// log(2πk)/2 without Stirling's rest, after Loader, Fast and Accurate Computation of Binomial Probabilities
+// (2000), as the terms of k·log rate − rate − log k! cancel.
+func poissonLog(b *ir.Builder, k, rate, d ir.Value) ir.Value {
+	number := func(v float64) ir.Value { return ConstLike(b, rate, v) }
+	few := Lt(b, k, number(10))
+	direct := Sub(b, Sub(b, Mul(b, k, Log(b, rate)), rate), Lgamma(b, Add(b, k, number(1))))
+	many := Max(b, k, number(10))
+	over := Div(b, number(1), many)
+	square := Square(b, over)
+	rest := Mul(b, over, Sub(b, number(1./12), Mul(b, square, Sub(b, number(1./360), Mul(b, square, number(1./1260))))))
+
+	// With v = d/(k + rate), k·log(k/rate) − d is d·v + 2k·(v³/3 + v⁵/5 + …).
+	v := Div(b, d, Add(b, many, rate))
+	square = Square(b, v)
+	series := number(1. / 17)
+	for n := 15.; n >= 3; n -= 2 {
+		series = Add(b, number(1/n), Mul(b, square, series))
+	}
+	close := Add(b, Mul(b, d, v), Mul(b, Mul(b, Add(b, many, many), v), Mul(b, square, series)))
+	far := Sub(b, Mul(b, many, Log(b, Div(b, many, rate))), d)
+	distance := Select(b, Lt(b, Abs(b, v), number(0.125)), close, far)
+	half := Mul(b, number(0.5), Log(b, Mul(b, many, number(2*math.Pi))))
+	return Select(b, few, direct, Neg(b, Add(b, Add(b, distance, half), rest)))
 }
 
 // Gamma returns numbers of the gamma distribution with the shape parameters alpha and

@@ -59,9 +59,11 @@ func TestNumbersByRejectionHaveTheirDistribution(t *testing.T) {
 		{9.5, []float64{6, 9, 14}, []float64{0.1649492443008156, 0.5218260222372076, 0.9400080113903243}},
 		{25, []float64{19, 25, 32}, []float64{0.1335748340856504, 0.5529214200244148, 0.9285439687599415}},
 		{400, []float64{374, 400, 426}, []float64{0.10018593428916837, 0.5132938289661275, 0.9064163820416369}},
+		{1e6, []float64{997947, 998719, 1000000, 1001282, 1002054}, []float64{0.020034542916045114, 0.10016591857940674, 0.5002659614862837, 0.9001475281659639, 0.9800103981895811}},
+		{2.5e8, []float64{249967528, 249979737, 250000000, 250020263, 250032473}, []float64{0.02000179208141293, 0.10000557624652646, 0.5000168208834715, 0.9000031467096355, 0.980001047823047}},
 	} {
 		k := evalBuilt(t, func(b *ir.Builder) ir.Value {
-			return ops.Convert(b, ops.Poisson(b, ops.Key(b, 7), parameter(b, c.rate)), ir.F32)
+			return ops.Convert(b, ops.Poisson(b, ops.Key(b, 7), parameter(b, c.rate)), ir.F64)
 		})
 		checkShares(t, "poisson "+strconv.FormatFloat(c.rate, 'g', -1, 64), k.F, c.points, c.shares)
 	}

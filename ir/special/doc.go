@@ -15,7 +15,8 @@
 //   - Entr, RelEntr, KLDiv, Erfcx, LogNdtr, Ndtri, E1: 8; Ei: 8 but near its zero, 0.3725, where the
 //     absolute error is 2 units of the precision;
 //   - J0, J1: an absolute error of 4 units of the precision, since they have zeros;
-//   - Zeta: 16;
+//   - Zeta: 16; GammaEntropy: 32; LogBeta: 16, or where that is larger an absolute error of 8 units of the
+//     precision, since it has zeros;
 //   - Gammainc, Gammaincc: 64, and Betainc: 1024, for parameters up to 100. Relative errors grow with
 //     the parameters, and with the exponents of results that are nearly 0.
 //

@@ -15,5 +15,6 @@
 
 export { bernoulli, type Bernoulli, binomial, type Binomial, categorical, type Categorical, mixture, type Mixture, multinomial, type Multinomial, poisson, type Poisson } from './functions/discrete.js';
 export { type Distribution, kl, randInt } from './functions/dist.js';
-export { gumbel, laplace, type Located, logistic, normal, studentT, type StudentT, truncatedNormal, type TruncatedNormal, uniform, type Uniform } from './functions/location.js';
+export { gumbel, laplace, type Located, logistic, normal, studentT, type StudentT, uniform, type Uniform } from './functions/location.js';
+export { truncatedNormal, type TruncatedNormal } from './functions/truncated.js';
 export { beta, type Beta, dirichlet, type Dirichlet, exponential, type Exponential, gamma, type Gamma } from './functions/positive.js';

@@ -22,6 +22,11 @@ const complex = ({ re, im }) => re.complex(im);
 const ofParts = (f) => (in_) => split(f(complex(in_)));
 const ofTwo = (f) => (in_) => split(f(complex(in_), in_.re2.complex(in_.im2)));
 
+const ofEig = (x) => {
+  const { w, v } = cmplx.eig(x);
+  return [...split(w), ...split(v)];
+};
+
 /** The functions of the cases, by name. */
 const functions = {
   'image.grid_sample 3d': ({ x, grid }) => image.gridSample(x, grid),
@@ -58,6 +63,10 @@ const functions = {
   'cmplx.angle edges': (in_) => cmplx.angle(complex(in_)),
   'cmplx.exp edges': ofParts(cmplx.exp),
   'cmplx.sqrt edges': ofParts(cmplx.sqrt),
+  'cmplx.eig': ({ x }) => ofEig(x),
+  'cmplx.eig complex': (in_) => ofEig(complex(in_)),
+  'cmplx.eigvals': ({ x }) => split(cmplx.eigvals(x)),
+  'cmplx.eigvals edges': ({ x }) => split(cmplx.eigvals(x)),
   'cmplx.polar': ({ r, theta }) => split(cmplx.polar(r, theta)),
   'cmplx.pow': ofTwo(cmplx.pow),
   'cmplx.mul': ofTwo((z, w) => z.mul(w)),
@@ -226,6 +235,10 @@ describe('bad calls throw', () => {
     ['a symbolic size', (x) => image.resize(x, [3]), [['f32', 2, 'n', 3]], 'symbol', /axis 1 of x is n: it must be a number/],
     ['a transform of integers', (x) => signal.dct(x), [['i32', 4]], 'dtype', /x is i32/],
     ['a real number', (x) => cmplx.sqrt(x), [['f32', 4]], 'dtype', /an operand is f32: all must be of one complex type/],
+    ['eigenvalues of integers', (x) => cmplx.eigvals(x), [['i32', 2, 2]], 'dtype', /^cmplx\.eigvals\(i32\[2,2\]\): the operand is i32/],
+    ['eigenvalues of a vector', (x) => cmplx.eig(x).w, [['f32', 2]], 'shape', /must be matrices/],
+    ['eigenvalues of no square matrix', (x) => cmplx.eig(x).w, [['f32', 2, 3]], 'shape', /must be square/],
+    ['eigenvalues of a symbolic size', (x) => cmplx.eig(x).w, [['f32', 'n', 'n']], 'symbol', /it must be a number/],
     ['nothing', () => cmplx.sqrt(undefined), [['f32', 4]], 'missing', /^cmplx\.sqrt: an operand is/],
     ['too large a correction', (x) => stats.cov(x, 3), [['f32', 2, 3]], 'attr', /correction is 3/],
     ['a function of integers', (x) => special.zeta(x, x), [['i32', 3]], 'dtype', /^special\.zeta\(i32\[3\], i32\[3\]\): an operand is i32/],

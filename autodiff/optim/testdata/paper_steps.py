@@ -95,4 +95,36 @@ def stiefel(t, p, g, s, momentum=0.9):
     return q * np.where(np.diag(r) < 0, -1, 1)
 
 
-print(json.dumps({"mars": run(mars), "soap": run(soap), "stiefel": run(stiefel), "sophia": run(sophia, curvature)}, indent=1))
+def kron(t, p, g, s, b1=0.9, rate=0.1, every=3, clip=1.1, decay=0.02, diagonal=()):
+    """Li, Black Box Lie Group Preconditioners for SGD, with the mean over the probes, which are here all v of one element."""
+    rms = lambda x: math.sqrt((x * x).mean())
+    s["m"] = b1 * s.get("m", 0 * p) + (1 - b1) * g
+    m = s["m"] / (1 - b1**t)
+    shapes = p.shape if p.ndim == 2 else (p.size,)
+    q = s.get("q") or [np.eye(n) * rms(m) ** (-0.5 / len(shapes)) for n in shapes]
+    if (t - 1) % every == 0:
+        if p.ndim == 2:
+            a = q[0] @ m @ q[1].T
+            gram = [a @ a.T, a.T @ a]
+            probes = np.eye(p.size).reshape(p.size, *p.shape)
+            b = [np.linalg.inv(q[0]).T @ v @ np.linalg.inv(q[1]) for v in probes]
+            mean = [sum(x @ x.T for x in b), sum(x.T @ x for x in b)]
+        else:
+            gram, mean = [np.diag((q[0] @ m) ** 2)], [np.diag(np.diag(q[0]) ** -2.0)]
+        for i, (x, y) in enumerate(zip(gram, mean)):
+            if p.ndim != 2 or i in diagonal:
+                x, y = np.diag(np.diag(x)), np.diag(np.diag(y))
+            q[i] = q[i] - rate * np.triu(x - y) @ q[i] / np.abs(x + y).sum(1).max()
+        if p.ndim == 2:
+            balance = math.sqrt(np.abs(q[1]).max() / np.abs(q[0]).max())
+            q = [q[0] * balance, q[1] / balance]
+    s["q"] = q
+    step = q[0].T @ q[0] @ m @ q[1].T @ q[1] if p.ndim == 2 else q[0] @ q[0] @ m
+    return p - LR * (step * min(1, clip / rms(step)) + decay * p)
+
+
+def kron_diagonal(t, p, g, s):
+    return kron(t, p, g, s, every=1, clip=0.7, decay=0, diagonal=(0, 1))
+
+
+print(json.dumps({"mars": run(mars), "soap": run(soap), "stiefel": run(stiefel), "sophia": run(sophia, curvature), "kron": run(kron), "kron diagonal": run(kron_diagonal)}, indent=1))

@@ -8,6 +8,7 @@ the stored numbers; second derivatives those of sum(gradient * d), with d the st
 of the gradients. Images are stored with the channels last.
 """
 import itertools, json, math, os
+import eig
 import numpy as np, scipy.fft, torch
 import torch.nn.functional as F
 from PIL import Image
@@ -153,7 +154,8 @@ def by_numpy(f):
         z = f(re.numpy() + 1j * 0); z = f(np.array([complex(a, b) for a, b in zip(re.tolist(), im.tolist())]))
         return [torch.as_tensor(z.real.copy()), torch.as_tensor(z.imag.copy())] if np.iscomplexobj(z) else torch.as_tensor(z)
     return g
-case("cmplx.sqrt edges", {k: v[:4] for k, v in edges.items()}, by_numpy(np.sqrt), grads=[])
+roots = {"re": torch.tensor([-4., -4., 0., -0., 1., -1., -inf, math.nan, inf, -inf]), "im": torch.tensor([0., -0., 0., -2., inf, -inf, inf, -inf, 2., -3.])}
+case("cmplx.sqrt edges", roots, by_numpy(np.sqrt), grads=[])
 case("cmplx.angle edges", {k: v[:4] for k, v in edges.items()}, by_numpy(np.angle), grads=[])
 case("cmplx.exp edges", {"re": torch.tensor([-inf, -inf, 0.]), "im": torch.tensor([1., -2., 0.])}, by_numpy(np.exp), grads=[])
 case("cmplx.abs edges", {"re": torch.tensor([0., -inf, 2e38, 1e-30]), "im": torch.tensor([0., 1., -2e38, 0.])}, by_numpy(np.abs), grads=[])
@@ -207,6 +209,7 @@ probabilities = torch.softmax(R(3, 4), 1).float().double(); probabilities[0, 1] 
 case("losses.kl_div", {"x": R(3, 4), "target": probabilities}, lambda x, target: F.kl_div(x, target, reduction="batchmean"), grads=["x"])
 case("losses.kl_div log", {"x": R(3, 4), "target": R(3, 4)}, lambda x, target: F.kl_div(x, target, log_target=True, reduction="sum"))
 
+cases.extend(eig.cases)
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "functions.json"), "w") as out:
     out.write("[\n" + ",\n".join(json.dumps(c, separators=(",", ":")) for c in cases) + "\n]\n")

@@ -7,8 +7,11 @@ import (
 
 // Project projects a cloud to a camera's image: the means, covariances
 // J·R·Σ·Rᵀ·Jᵀ by the Jacobian J of the projection at the mean (Zwicker et al., EWA
-// Splatting), with 0.3 square pixels added to the variances, and depths. The projection is
-// infinite at depth 0: [Image.Near] culls it.
+// Splatting), with 0.3 square pixels added to the variances, and depths, and the colors
+// seen from the camera. The projection is infinite at depth 0: [Image.Near] culls it.
+//
+// A maximum anisotropy below 1 is an error of kind [ir.ErrAttr]; for harmonics see
+// [Harmonics].
 func Project(b *ir.Builder, c Cloud, camera Camera) Flat {
 	if b.Err() != nil {
 		return Flat{}
@@ -25,9 +28,31 @@ func Project(b *ir.Builder, c Cloud, camera Camera) Flat {
 	rows := ops.Concatenate(b, 2, unit, ops.ExpandDims(b, ops.Neg(b, slopes), 2))
 	scale := ops.Div(b, camera.Focal, ops.ExpandDims(b, z, 1))
 	j := ops.MatMul(b, ops.Mul(b, rows, ops.ExpandDims(b, scale, 2)), camera.Rotation)
-	axes := ops.MatMul(b, j, ops.Mul(b, rotations(b, c.Rotations), ops.ExpandDims(b, c.Scales, 1)))
+	axes := ops.MatMul(b, j, ops.Mul(b, rotations(b, c.Rotations), ops.ExpandDims(b, c.scales(b), 1)))
 	covariances := ops.Add(b, ops.MatMul(b, axes, flipped(b, axes)), ops.Mul(b, unit, ops.ConstLike(b, unit, blur)))
-	return Flat{Means: means, Covariances: covariances, Depths: z, Opacities: c.Opacities, Colors: c.Colors}
+	return Flat{Means: means, Covariances: covariances, Depths: z, Opacities: c.Opacities, Colors: c.colors(b, camera)}
+}
+
+// colors returns those seen from the camera, which is at −Rotationᵀ·Translation.
+func (c Cloud) colors(b *ir.Builder, camera Camera) ir.Value {
+	if !c.Harmonics.Valid() {
+		return c.Colors
+	}
+	at := ops.MatMul(b, ops.ExpandDims(b, camera.Translation, 0), camera.Rotation)
+	return Harmonics(b, c.Harmonics, ops.Add(b, c.Means, at), c.Bands)
+}
+
+// scales returns those of a limited anisotropy.
+func (c Cloud) scales(b *ir.Builder) ir.Value {
+	if c.MaxAnisotropy == 0 {
+		return c.Scales
+	}
+	if !(c.MaxAnisotropy >= 1) {
+		b.Fail(ir.Attrf("splat: the maximum anisotropy is %v; it must be 0 or at least 1", c.MaxAnisotropy))
+		return ir.Value{}
+	}
+	largest := ops.KeepDims(b, ops.ReduceMax, c.Scales, 1)
+	return ops.Max(b, c.Scales, ops.Mul(b, largest, ops.ConstLike(b, largest, 1/c.MaxAnisotropy)))
 }
 
 // rotations returns the matrices [n, 3, 3] of quaternions.

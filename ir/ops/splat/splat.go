@@ -31,7 +31,14 @@ type Cloud struct {
 	Scales    ir.Value // [n, 3], standard deviations along the axes of the Gaussian
 	Rotations ir.Value // [n, 4], quaternions w, x, y, z of any length but 0
 	Opacities ir.Value // [n], from 0 to 1
-	Colors    ir.Value // [n, channels]
+	Colors    ir.Value // [n, channels]; the zero Value if there are harmonics
+	// Harmonics are the coefficients [n, k, channels] from which [Harmonics] computes the
+	// colors, and Bands the degrees to use, 0 for all.
+	Harmonics ir.Value
+	Bands     int
+	// MaxAnisotropy is the maximum ratio of the scales of a Gaussian, at least 1, to which
+	// its smaller ones are raised; 0 for none.
+	MaxAnisotropy float64
 }
 
 // Flat is a set of n Gaussians in the plane of an image, in pixels.
@@ -55,25 +62,29 @@ type Image struct {
 	// visible. A run that needs more fails with an error of kind [ir.ErrIndex] that states
 	// the number.
 	Pairs int
+	Limits
 }
 
 const (
 	blur     = 0.3       // added to variances, in square pixels: a low-pass filter
 	maxAlpha = 0.99      // maximum α of a Gaussian in a pixel
-	visible  = 1.0 / 255 // minimum α
+	visible  = 1.0 / 255 // minimum α, unless the limits have another
 )
 
 // Render returns an image [height, width, channels]: the sum over Gaussians, nearest
 // first, of color·α·Π(1 − α of those before), plus the background times the remaining
 // transmittance. α is the opacity times exp(−dᵀ·Σ⁻¹·d/2) at the distance d from the centre
-// of the pixel, at most 0.99, and 0 below 1/255. Gaussians of equal depth keep their
-// order. Derivatives treat the order as constant.
+// of the pixel, at most 0.99, and 0 below 1/255 and where [Limits] say so. Gaussians of
+// equal depth keep their order. Derivatives treat the order as constant.
 //
-// Image sizes below 1, a negative tile, and tiles with Pairs below 1 are errors of kind
-// [ir.ErrAttr].
+// Image sizes below 1, a negative tile, tiles with Pairs below 1, and limits out of range
+// are errors of kind [ir.ErrAttr].
 func Render(b *ir.Builder, f Flat, m Image) ir.Value {
 	if m.Height < 1 || m.Width < 1 || m.Tile < 0 || m.Tile > 0 && m.Pairs < 1 {
 		b.Fail(ir.Attrf("an image of %d × %d pixels in tiles of %d with room for %d pairs", m.Height, m.Width, m.Tile, m.Pairs))
+	}
+	if err := m.check(); err != nil {
+		b.Fail(err)
 	}
 	if b.Err() != nil {
 		return ir.Value{}
@@ -98,12 +109,15 @@ func (f Flat) at(b *ir.Builder, indices ir.Value) Flat {
 // blended from all Gaussians in order.
 func blend(b *ir.Builder, f Flat, m Image) ir.Value {
 	x, y := centers(b, m.Height, m.Width, f.Means.DType())
-	alpha := f.cover(b, ops.ExpandDims(b, x, 1), ops.ExpandDims(b, y, 1), 0)
-	rest := ops.Sub(b, ops.OnesLike(b, alpha), alpha)
-	before := ops.CumProd(b, rest, ops.CumSumAttrs{Axis: 1, Exclusive: true})
+	alpha := f.cover(b, ops.ExpandDims(b, x, 1), ops.ExpandDims(b, y, 1), 0, m.Limits)
+	along := ops.CumSumAttrs{Axis: 1, Exclusive: true}
+	alpha, before := m.end(b, alpha, inOrder{
+		through: func(alpha ir.Value) ir.Value { return ops.CumProd(b, ops.Sub(b, ops.OnesLike(b, alpha), alpha), along) },
+		number:  func(x ir.Value) ir.Value { return ops.CumSum(b, x, along) },
+	})
 	pixels := ops.MatMul(b, ops.Mul(b, alpha, before), f.Colors)
 	if m.Background.Valid() {
-		left := ops.ReduceProd(b, rest, 1)
+		left := ops.ReduceProd(b, ops.Sub(b, ops.OnesLike(b, alpha), alpha), 1)
 		pixels = ops.Add(b, pixels, ops.Mul(b, ops.ExpandDims(b, left, 1), m.Background))
 	}
 	return pixels
@@ -120,7 +134,7 @@ func centers(b *ir.Builder, height, width int, d ir.DType) (x, y ir.Value) {
 
 // cover returns α at the points x, y. The parameters of the Gaussians are vectors, which
 // get an axis of size 1 at the given position and are broadcast with x and y.
-func (f Flat) cover(b *ir.Builder, x, y ir.Value, axis int) ir.Value {
+func (f Flat) cover(b *ir.Builder, x, y ir.Value, axis int, l Limits) ir.Value {
 	number := func(v ir.Value) ir.Value { return ops.ExpandDims(b, v, axis) }
 	dx := ops.Sub(b, x, number(column(b, f.Means, 0)))
 	dy := ops.Sub(b, y, number(column(b, f.Means, 1)))
@@ -132,7 +146,11 @@ func (f Flat) cover(b *ir.Builder, x, y ir.Value, axis int) ir.Value {
 	power = ops.Sub(b, power, square(ops.Add(b, xy, xy), dx, dy))
 	alpha := ops.Mul(b, number(f.Opacities), ops.Exp(b, power))
 	alpha = ops.Min(b, alpha, ops.ConstLike(b, alpha, maxAlpha))
-	return ops.Select(b, ops.Ge(b, alpha, ops.ConstLike(b, alpha, visible)), alpha, ops.ZerosLike(b, alpha))
+	seen := ops.Ge(b, alpha, ops.ConstLike(b, alpha, l.minAlpha()))
+	if l.Radius > 0 {
+		seen = ops.And(b, seen, ops.Ge(b, power, ops.ConstLike(b, power, -l.Radius*l.Radius/2)))
+	}
+	return ops.Select(b, seen, alpha, ops.ZerosLike(b, alpha))
 }
 
 // covariance returns one element of each covariance matrix.

@@ -23,10 +23,13 @@ func (g grid) tiles() int { return g.rows * g.columns }
 // product scan.
 func inTiles(b *ir.Builder, f Flat, order ir.Value, m Image) ir.Value {
 	g := m.grid()
-	p := pairsOf(b, f.at(b, order), g, m.Pairs)
+	p := pairsOf(b, f.at(b, order), g, m)
 	f = f.at(b, ops.Take(b, order, p.gaussian, 0, ops.OutsideClip))
-	alpha := p.cover(b, f, g)
-	weight := ops.Mul(b, alpha, p.through(b, alpha))
+	alpha, before := m.end(b, p.cover(b, f, g, m.Limits), inOrder{
+		through: func(alpha ir.Value) ir.Value { return p.through(b, alpha) },
+		number:  func(x ir.Value) ir.Value { return p.number(b, x) },
+	})
+	weight := ops.Mul(b, alpha, before)
 
 	// Weights and the remaining transmittance sum to 1, so it is enough to blend colors
 	// minus the background.
@@ -62,8 +65,9 @@ type pairs struct {
 }
 
 // pairsOf returns the pairs of Gaussians that are sorted by depth.
-func pairsOf(b *ir.Builder, f Flat, g grid, room int) pairs {
-	seen := f.reach(b, g)
+func pairsOf(b *ir.Builder, f Flat, g grid, m Image) pairs {
+	room := m.Pairs
+	seen := f.reach(b, g, m.Limits)
 	count := ops.Mul(b, seen.columns, seen.rows)
 	ends := ops.CumSum(b, count, ops.CumSumAttrs{})
 	all := checked(b, count, room)
@@ -99,10 +103,14 @@ type rectangles struct{ left, top, columns, rows ir.Value }
 
 // reach returns the tiles in which Gaussians may be visible. α ≥ visible holds in the
 // ellipse dᵀ·Σ⁻¹·d ≤ r = 2·log(opacity/visible), whose half-width along x is √(r·Σxx).
-func (f Flat) reach(b *ir.Builder, g grid) rectangles {
+// r is at most the square of the radius.
+func (f Flat) reach(b *ir.Builder, g grid, l Limits) rectangles {
 	like := func(x float64) ir.Value { return ops.ConstLike(b, f.Opacities, x) }
-	seen := ops.Ge(b, f.Opacities, like(visible))
-	r := ops.Mul(b, like(2), ops.Log(b, ops.Mul(b, f.Opacities, like(1/visible))))
+	seen := ops.Ge(b, f.Opacities, like(l.minAlpha()))
+	r := ops.Mul(b, like(2), ops.Log(b, ops.Mul(b, f.Opacities, like(1/l.minAlpha()))))
+	if l.Radius > 0 {
+		r = ops.Min(b, r, like(l.Radius*l.Radius))
+	}
 	along := func(axis, tiles int) (first, count ir.Value) {
 		// Rounding must not exclude a pixel whose centre is on the boundary.
 		const margin = 0.01
@@ -128,7 +136,7 @@ func (f Flat) reach(b *ir.Builder, g grid) rectangles {
 }
 
 // cover returns α, [pairs, side²], of the pairs' Gaussians at the pixels of their tiles.
-func (p pairs) cover(b *ir.Builder, f Flat, g grid) ir.Value {
+func (p pairs) cover(b *ir.Builder, f Flat, g grid, l Limits) ir.Value {
 	d := f.Means.DType()
 	x, y := centers(b, g.side, g.side, d)
 	corner := func(tiles ir.Value) ir.Value {
@@ -137,19 +145,33 @@ func (p pairs) cover(b *ir.Builder, f Flat, g grid) ir.Value {
 	columns := ops.ConstLike(b, p.tile, float64(g.columns))
 	x = ops.Add(b, corner(ops.Rem(b, p.tile, columns)), x)
 	y = ops.Add(b, corner(ops.Div(b, p.tile, columns)), y)
-	return f.cover(b, x, y, 1)
+	return f.cover(b, x, y, 1, l)
 }
 
 // through returns the transmittance: the exclusive product of 1 − α over the pairs of each
 // tile, by h[i] = (1 − α[i−1])·h[i−1], which is 1 for the first.
 func (p pairs) through(b *ir.Builder, alpha ir.Value) ir.Value {
-	n := alpha.Dim(0)
-	shifted := func(x, first ir.Value) ir.Value {
-		return ops.SliceAxis(b, ops.Concatenate(b, 0, first, x), 0, ir.N(0), n)
-	}
-	before := shifted(p.tile, ops.Const(b, ir.I32, -1, ir.N(1)))
-	begins := ops.BroadcastTo(b, ops.ExpandDims(b, ops.Ne(b, p.tile, before), 1), alpha.Shape())
 	zero, one := ops.ZerosLike(b, alpha), ops.OnesLike(b, alpha)
-	rest := shifted(ops.Sub(b, one, alpha), ops.Ones(b, alpha.DType(), ir.N(1), alpha.Dim(1)))
+	rest := shifted(b, ops.Sub(b, one, alpha), ops.Ones(b, alpha.DType(), ir.N(1), alpha.Dim(1)))
+	begins := p.begins(b, alpha)
 	return ops.LinearRecurrence(b, ops.Select(b, begins, zero, rest), ops.Select(b, begins, one, zero), ops.CumSumAttrs{})
+}
+
+// number returns the exclusive sum of x over the pairs of each tile.
+func (p pairs) number(b *ir.Builder, x ir.Value) ir.Value {
+	zero, one := ops.ZerosLike(b, x), ops.OnesLike(b, x)
+	last := shifted(b, x, ops.Zeros(b, x.DType(), ir.N(1), x.Dim(1)))
+	begins := p.begins(b, x)
+	return ops.LinearRecurrence(b, ops.Select(b, begins, zero, one), ops.Select(b, begins, zero, last), ops.CumSumAttrs{})
+}
+
+// shifted returns x moved by one position, with first before it.
+func shifted(b *ir.Builder, x, first ir.Value) ir.Value {
+	return ops.SliceAxis(b, ops.Concatenate(b, 0, first, x), 0, ir.N(0), x.Dim(0))
+}
+
+// begins reports which pairs are the first of a tile, in the shape of a value of pairs and pixels.
+func (p pairs) begins(b *ir.Builder, like ir.Value) ir.Value {
+	before := shifted(b, p.tile, ops.Const(b, ir.I32, -1, ir.N(1)))
+	return ops.BroadcastTo(b, ops.ExpandDims(b, ops.Ne(b, p.tile, before), 1), like.Shape())
 }

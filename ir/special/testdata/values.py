@@ -7,7 +7,7 @@ import json
 import numpy as np
 from mpmath import mp, mpf, log, exp, sqrt, erfc, erfinv, e1, ei, besselj, zeta, gammainc, betainc, diff, pi, inf, findroot, beta
 
-mp.dps = 40
+mp.dps = 70
 
 
 def ndtr(x):
@@ -33,6 +33,14 @@ def relent(x, y):
     return x * log(x / y)
 
 
+def gamma_entropy(a):
+    return a + mp.loggamma(a) + (1 - a) * mp.digamma(a)
+
+
+def log_beta(x, y):
+    return mp.loggamma(x) + mp.loggamma(y) - mp.loggamma(x + y)
+
+
 x = [1e-30, 1e-7, 0.01, 0.3, 0.7, 1, 1.5, 3, 20, 1e5]
 pairs = ([1e-20, 0.1, 0.5, 1, 1.0001, 3, 1e4], [0.2, 0.1, 0.7, 1e-10, 1, 3.0003, 2])
 a = [1e-3, 0.1, 0.5, 0.5, 1, 1, 2.5, 2.5, 7.9, 8.1, 8.1, 30, 30, 30, 100, 100, 100, 1, 5, 0.3]
@@ -48,6 +56,8 @@ FUNCTIONS = {
     "ei": (ei, [[-50, -3, -1, -0.1, -1e-10, 1e-10, 0.1, 0.3, 0.45, 1, 3, 7.9, 8.1, 15, 17, 31, 33, 80]]),
     "j0": (lambda x: besselj(0, x), [[0, 1e-5, -0.5, 1, 2.4, 5, 7.99, 8, 8.01, -20, 100, 1000.5]]),
     "j1": (lambda x: besselj(1, x), [[0, 1e-5, -0.5, 1, 2.4, 5, 7.99, 8, 8.01, -20, 100, 1000.5]]),
+    "logBeta": (log_beta, ([1e-3, 0.5, 1e7, 2, 9, 5, 300, 8, 8, 7.9, 1e6, 3e6, 1e8, 20], [0.3, 1e6, 0.5, 2.5, 0.75, 12, 8, 8, 7.9, 1e4, 1e6, 1e5, 1e3, 1e20])),
+    "gammaEntropy": (gamma_entropy, [[1e-3, 0.1, 0.5, 1, 2.5, 7.9, 9.9, 10, 10.1, 30, 1e3, 1e6, 1e12]]),
     "zeta": (zeta, ([1.001, 1.5, 2, 3, 3, 10, 30, 1.5], [1, 0.3, 1, 1e-3, 20, 2.5, 1.25, 1000])),
     "gammainc": (lower, (a, at)),
     "gammaincc": (upper, (a[2:], at[2:])),

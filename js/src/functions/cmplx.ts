@@ -37,11 +37,13 @@ export function exp(z: Value): Value { return ofParts(exp, 'exp', [z], (re, im) 
 /** The principal logarithm, log|z| + i·angle(z). */
 export function log(z: Value): Value { return ofParts(log, 'log', [z], logarithm); }
 
-/** The principal square root, whose real part is not negative. At 0 the derivative is 0. */
+/** The principal square root, whose real part is not negative. At 0 the derivative is 0. It is ∞ ± i·∞ where the imaginary part is infinite, as in C. */
 export function sqrt(z: Value): Value {
   return ofParts(sqrt, 'sqrt', [z], (re, im) => {
     const right = re.ge(0), square = re.hypot(im).mul(0.5).add(right.select(re, re.neg()).mul(0.5)), none = square.eq(0), one = full(re, 1);
-    const root = none.select(one, square).sqrt(), other = im.mul(0.5).div(root), t = none.select(full(re, 0), root);
+    const root = none.select(one, square).sqrt(), finite = im.mul(0.5).div(root);
+    const infinite = im.isInf(), inf = full(im, Infinity); // then both parts are, for every real part
+    const other = infinite.select(inf.copysign(im), finite), t = infinite.select(inf, none.select(full(re, 0), root));
     return right.select(t, other.mul(one.copysign(im))).complex(right.select(other, t.copysign(im)));
   });
 }

@@ -3,7 +3,7 @@
 import type { Value } from '../graph/builder.js';
 import { broadcastTo, type Check, full, narrow, plus, scale, where, wide } from './check.js';
 import { type Distribution, distribution, drawn, inWide, keys, oneMinus, sumLast, uniformNumbers, within } from './dist.js';
-import { klDiv } from './special.js';
+import { klDiv, logBeta } from './special.js';
 
 /** {@link bernoulli}. */
 export interface Bernoulli extends Distribution<'bernoulli'> { readonly logit: Value }
@@ -23,12 +23,12 @@ export function bernoulli(logit: Value): Bernoulli {
     },
     mean: () => logit.sigmoid(),
     variance: () => logit.sigmoid().mul(logit.neg().sigmoid()),
-    divergence: (q) => {
-      const y = q.logit.softplus().sub(logit.softplus());
-      return y.add(logit.sigmoid().mul(logit.sub(q.logit)));
-    },
+    divergence: (q) => klOfOne(logit, q.logit).add(klOfOne(logit.neg(), q.logit.neg())),
   }));
 }
+
+/** p·log(p/q), of the probabilities p and q of 1, by logits. It is 0 where p is, also for infinite logits. */
+const klOfOne = (logit: Value, other: Value): Value => logit.sigmoid().mulZero(logit.logSigmoid().sub(other.logSigmoid()));
 
 /** {@link categorical}. */
 export interface Categorical extends Distribution<'categorical'> { readonly logits: Value }
@@ -90,14 +90,6 @@ function repeat(count: number, key: Value, parameter: Value, draw: (key: Value, 
   }).carries[1];
 }
 
-/** log n! by Stirling's series, from 30 on. */
-function logFactorial(n: number): number {
-  if (n >= 30) return n * Math.log(n) - n + Math.log(2 * Math.PI * n) / 2 + (1 / 12 - (1 / 360 - 1 / 1260 / n ** 2) / n ** 2) / n;
-  let product = 1;
-  for (let k = 2; k <= n; k++) product *= k;
-  return Math.log(product);
-}
-
 const checkCount = (c: Check, count: number): void => c.attr(Number.isInteger(count) && count >= 0, `count is ${count}: it must be a whole number, 0 or greater`);
 
 /** {@link binomial}. */
@@ -105,7 +97,7 @@ export interface Binomial extends Distribution<'binomial'> { readonly count: num
 
 function binomialDensity(count: number, p: Value, x: Value): Value {
   const [k, inside] = counted(x, p, count), rest = plus(k.neg(), count);
-  const y = plus(plus(k, 1).lgamma().add(plus(rest, 1).lgamma()).neg(), logFactorial(count));
+  const n = full(k, count + 1), y = n.log().add(logBeta(plus(k, 1), plus(rest, 1))).neg(); // a logarithm of the host is not the same on all hosts
   return within(inside, y.add(k.xlogy(p).add(rest.xlog1py(p.neg()))));
 }
 
@@ -146,7 +138,7 @@ export function multinomial(count: number, logits: Value): Multinomial {
       logProb: (x) => {
         const [k, inside] = counted(x, logits, count), y = k.mulZero(logits.logSoftmax(-1)).sub(plus(k, 1).lgamma()), sum = sumLast(k);
         const valid = inside.all([-1]).and(sum.eq(full(sum, count)));
-        return within(valid, plus(sumLast(y), logFactorial(count)));
+        return within(valid, sumLast(y).add(full(sum, count + 1).lgamma()));
       },
       mean,
       variance: () => mean().mul(oneMinus(logits.softmax(-1))),

@@ -3,9 +3,9 @@
 import type { Operand, Value } from '../graph/builder.js';
 import type { Dim } from '../graph/types.js';
 import { broadcast, full, narrow, plus, scale as times, where } from './check.js';
-import { type Distribution, distribution, drawn, euler, except, inWide, keys, logTwoPi, normalNumbers, uniformNumbers, within } from './dist.js';
+import { type Distribution, distribution, drawn, euler, except, keys, logTwoPi, normalNumbers, uniformNumbers, within } from './dist.js';
 import { standardGamma } from './positive.js';
-import { logBeta, logNdtr, ndtri } from './special.js';
+import { gammaEntropy, logBeta } from './special.js';
 
 /** A distribution of a location and a scale. */
 export interface Located<K extends string = string> extends Distribution<K> { readonly loc: Value; readonly scale: Value }
@@ -17,7 +17,7 @@ function place(key: Value, shape: readonly Dim[], loc: Value, by: Value, z: (key
 }
 
 /** (x−loc)/scale and log scale. */
-const standard = (x: Value, loc: Value, by: Value): [Value, Value] => [x.sub(loc).div(by), by.log()];
+export const standard = (x: Value, loc: Value, by: Value): [Value, Value] => [x.sub(loc).div(by), by.log()];
 
 /** loc in the common shape of loc and by. */
 const middle = (loc: Value, by: Value): Value => broadcast(loc, by)[0]!;
@@ -31,12 +31,12 @@ function spread(loc: Value, by: Value, factor: number): Value {
 /** log by + c in the common shape. */
 const logSpread = (loc: Value, by: Value, c: number): Value => plus(broadcast(loc, by)[1]!.log(), c);
 
-function normalDensity(x: Value, loc: Value, by: Value): Value {
+export function normalDensity(x: Value, loc: Value, by: Value): Value {
   const [z, log] = standard(x, loc, by);
   return times(plus(z.mul(z), logTwoPi), -0.5).sub(log);
 }
 
-const normalEntropy = (loc: Value, by: Value): Value => logSpread(loc, by, (1 + logTwoPi) / 2);
+export const normalEntropy = (loc: Value, by: Value): Value => logSpread(loc, by, (1 + logTwoPi) / 2);
 
 /** The normal distribution with mean loc and standard deviation scale. */
 export function normal(loc: Operand, scale: Operand): Located<'normal'> {
@@ -144,14 +144,15 @@ export function studentT(freedom: Operand, loc: Operand, scale: Operand): Studen
       return at.add(wide.mul(z));
     },
     logProb: (x) => {
-      const [z, log] = standard(x, loc, by), half = times(freedom, 0.5), ratio = plus(half, 0.5).lgamma().sub(half.lgamma());
-      const normalizer = ratio.sub(times(plus(freedom.log(), Math.log(Math.PI)), 0.5));
+      const [z, log] = standard(x, loc, by), half = times(freedom, 0.5);
+      const normalizer = logBeta(half, full(half, 0.5)).add(times(freedom.log(), 0.5)).neg();
       const tail = plus(half, 0.5).mul(z.mul(z).div(freedom).log1p());
       return normalizer.sub(tail).sub(log);
     },
     entropy: () => {
-      const half = times(freedom, 0.5), upper = plus(half, 0.5), y = upper.mul(upper.digamma().sub(half.digamma())).add(times(freedom.log(), 0.5));
-      return y.add(logBeta(half, full(half, 0.5))).add(logSpread(loc, by, 0));
+      const half = times(freedom, 0.5), upper = plus(half, 0.5), y = gammaEntropy(half).sub(gammaEntropy(upper));
+      const more = y.add(upper.digamma().sub(times(half.digamma(), 1.5))).add(times(freedom.log(), 0.5));
+      return more.add(logSpread(loc, by, (1 + Math.log(Math.PI)) / 2));
     },
     mean: () => {
       const [degrees, at] = broadcast(freedom, loc, by) as [Value, Value];
@@ -163,51 +164,4 @@ export function studentT(freedom: Operand, loc: Operand, scale: Operand): Studen
       return where(degrees.gt(full(degrees, 1)), where(finite, y, Infinity), NaN);
     },
   }));
-}
-
-/**
- * The bounds in units of the normal distribution and the logarithm of the probability between them. Bounds above the mean are
- * mirrored, so that the difference is one of small numbers.
- */
-function boundsOf(loc: Value, by: Value, least: Value, most: Value): [low: Value, high: Value, logMass: Value] {
-  const [low] = standard(least, loc, by), [high] = standard(most, loc, by), mirrored = low.add(high).gt(full(low, 0));
-  const from = mirrored.select(high.neg(), low), to = mirrored.select(low.neg(), high), upper = logNdtr(to);
-  return [low, high, upper.add(logNdtr(from).sub(upper).exp().neg().log1p())];
-}
-
-/** {@link truncatedNormal}. */
-export interface TruncatedNormal extends Located<'truncatedNormal'> { readonly low: Value; readonly high: Value }
-
-/**
- * {@link normal} given that numbers are between low and high. Numbers are quantiles of uniform numbers: bounds more than some
- * ten standard deviations from the mean need more than the precision of a probability.
- */
-export function truncatedNormal(loc: Operand, scale: Operand, low: Operand, high: Operand): TruncatedNormal {
-  return distribution<TruncatedNormal, Readonly<Record<'loc' | 'scale' | 'low' | 'high', Value>>>(truncatedNormal, 'truncatedNormal', { loc, scale, low, high }, ({ loc, scale: by, low: least, high: most }) => {
-    /** The difference of the densities of the standard normal distribution at the bounds, divided by the probability between them, and that of those times the bounds. */
-    const edges = (): [difference: Value, weighted: Value, logMass: Value] => {
-      const [low, high, logMass] = boundsOf(loc, by, least, most), zero = full(low, 0), one = full(low, 1), at = (z: Value): Value => normalDensity(z, zero, one).sub(logMass).exp();
-      return [at(low).sub(at(high)), at(low).mulZero(low).sub(at(high).mulZero(high)), logMass];
-    };
-    return {
-      sample: (key, shape) => inWide(drawn(shape, loc, by, least, most), (...p) => {
-        const [low, high, logMass] = boundsOf(...p as [Value, Value, Value, Value]), mirrored = low.add(high).gt(full(low, 0));
-        const from = logNdtr(mirrored.select(high.neg(), low)), z = ndtri(from.exp().add(logMass.exp().mul(uniformNumbers(key, low))));
-        return p[0]!.add(p[1]!.mul(mirrored.select(z.neg(), z).clamp(low, high)));
-      }),
-      logProb: (x) => {
-        const [, , logMass] = boundsOf(loc, by, least, most), outside = x.lt(least).or(x.gt(most));
-        return except(outside, normalDensity(x, loc, by).sub(logMass));
-      },
-      entropy: () => {
-        const [, weighted, logMass] = edges();
-        return normalEntropy(loc, by).add(logMass).add(times(weighted, 0.5));
-      },
-      mean: () => loc.add(by.mul(edges()[0])),
-      variance: () => {
-        const [difference, weighted] = edges(), part = plus(weighted, 1).sub(difference.mul(difference));
-        return by.mul(by).mul(part);
-      },
-    };
-  });
 }

@@ -4,7 +4,7 @@ import type { Operand, Value } from '../graph/builder.js';
 import { broadcast, epsilon, full, plus, where } from './check.js';
 import { type Distribution, distribution, drawn, except, inWide, keys, oneMinus, sumLast, total, uniformNumbers } from './dist.js';
 import { gammaQuantileSlope } from './incomplete.js';
-import { logBeta } from './special.js';
+import { gammaEntropy, logBeta } from './special.js';
 
 /** How many times numbers of the gamma distribution can be differentiated. */
 const orders = 2;
@@ -78,10 +78,7 @@ export function gamma(shape: Operand, rate: Operand): Gamma {
       const y = a.mul(rate.log()).add(plus(a, -1).xlogy(x)).sub(rate.mul(x)).sub(a.lgamma());
       return except(x.lt(full(x, 0)), y);
     },
-    entropy: () => {
-      const y = a.sub(rate.log()).add(a.lgamma());
-      return y.add(oneMinus(a).mul(a.digamma()));
-    },
+    entropy: () => gammaEntropy(a).sub(rate.log()),
     mean: () => a.div(rate),
     variance: () => a.div(rate.mul(rate)),
     divergence: (q) => klGamma(a, rate, q),
@@ -108,8 +105,8 @@ export function beta(a: Operand, b: Operand): Beta {
       return except(outside, y.sub(logBeta(a, b)));
     },
     entropy: () => {
-      const sum = a.add(b), y = logBeta(a, b).sub(plus(a, -1).mul(a.digamma())).sub(plus(b, -1).mul(b.digamma()));
-      return y.add(plus(sum, -2).mul(sum.digamma()));
+      const sum = a.add(b);
+      return gammaEntropy(a).add(gammaEntropy(b)).sub(gammaEntropy(sum).add(sum.digamma()));
     },
     mean: () => a.div(a.add(b)),
     variance: () => {
@@ -140,8 +137,8 @@ export function dirichlet(concentration: Value): Dirichlet {
       sample: (key, shape) => inWide(drawn(shape, a), (a) => logGamma(key, a!).softmax(-1)),
       logProb: (x) => sumLast(plus(a, -1).xlogy(x)).add(logNormalizer(a)),
       entropy: () => {
-        const sum = total(a), y = plus(a, -1).mul(sum.digamma().sub(a.digamma()));
-        return sumLast(y).sub(logNormalizer(a));
+        const sum = total(a), parts = gammaEntropy(a).sub(sum.digamma());
+        return sumLast(parts).sub(sumLast(gammaEntropy(sum).sub(sum.digamma())));
       },
       mean,
       variance: () => {

@@ -3,7 +3,7 @@
 import type { Value } from '../graph/builder.js';
 import type { Called } from '../graph/caller-stack.js';
 import { broadcast, calling, epsilon, full, narrow, plus, scale, where, wide } from './check.js';
-import { e1Series, eiFar, eiFarthest, eiMiddle, einSeries, eiSeries, erfcxSeries, evenBernoulli, j0Near, j1Near, p0Far, p1Far, q0Far, q1Far } from './series.gen.js';
+import { e1Series, eiFar, eiFarthest, eiMiddle, einSeries, eiSeries, erfcxSeries, evenBernoulli, j0Near, j1Near, p0Far, p1Far, q0Far, q1Far, stirling } from './series.gen.js';
 
 /** Builds a function of float values, which are broadcast, in f32 for narrower types. */
 export function ofFloats(called: Called, name: string, operands: readonly Value[], build: (...values: Value[]) => Value): Value {
@@ -59,7 +59,53 @@ function relativeEntropy(x: Value, y: Value): Value {
 export function klDiv(x: Value, y: Value): Value { return ofFloats(klDiv, 'klDiv', [x, y], (x, y) => relativeEntropy(x, y).add(y.sub(x))); }
 
 /** The logarithm of the beta function B(x, y) = Γ(x)·Γ(y)/Γ(x+y), for x and y positive. */
-export function logBeta(x: Value, y: Value): Value { return ofFloats(logBeta, 'logBeta', [x, y], (x, y) => x.lgamma().add(y.lgamma()).sub(x.add(y).lgamma())); }
+export function logBeta(x: Value, y: Value): Value {
+  return ofFloats(logBeta, 'logBeta', [x, y], (x, y) => {
+    const swapped = x.gt(y);
+    return logOfBeta(swapped.select(y, x), swapped.select(x, y));
+  });
+}
+
+/**
+ * logBeta of x up to y. From 8 on the large terms of Stirling's series cancel before they are computed (DiDonato and Morris,
+ * Significant Digit Computation of the Incomplete Beta Function Ratios, 1992).
+ */
+function logOfBeta(x: Value, y: Value): Value {
+  const eight = full(x, 8), isLarge = y.ge(eight), areLarge = x.ge(eight);
+  const small = where(areLarge, x, 8), large = where(isLarge, y, 8), low = isLarge.select(full(y, 1), y);
+  const none = x.lgamma().add(low.lgamma()).sub(x.add(low).lgamma());
+
+  const part = (x: Value): Value => x.div(x.add(large));
+  const rest = stirlingRest(large).sub(stirlingRest(x.add(large))), start = x.sub(x.mul(x.add(large).log())).add(rest);
+  const one = start.add(plus(large, -0.5).mul(part(x).neg().log1p())).add(where(areLarge.not(), x, 1).lgamma());
+
+  const rests = stirlingRest(small).add(stirlingRest(large)).sub(stirlingRest(small.add(large)));
+  const logs = plus(small, -0.5).mul(part(small).log()).add(large.mul(part(small).neg().log1p()));
+  const both = logs.sub(scale(large.log(), 0.5)).add(plus(rests, Math.log(2 * Math.PI) / 2));
+  return areLarge.select(both, isLarge.select(one, none));
+}
+
+/** log Γ(a) − (a−½)·log a + a − ½·log 2π, for a from 8; its derivative is exact from 10. */
+export function stirlingRest(a: Value): Value {
+  const over = full(a, 1).div(a);
+  return over.mul(horner(over.mul(over), ...stirling));
+}
+
+/**
+ * The entropy of the gamma distribution of shape a > 0 and rate 1, a + log Γ(a) + (1−a)·ψ(a). Entropies of Student's, beta and
+ * Dirichlet distributions are sums of it, whose terms do not cancel for large parameters.
+ */
+export function gammaEntropy(a: Value): Value {
+  return ofFloats(gammaEntropy, 'gammaEntropy', [a], (a) => {
+    const isLarge = a.ge(full(a, 10)), few = isLarge.select(full(a, 1), a), many = where(isLarge, a, 10);
+    const direct = few.add(few.lgamma()).add(plus(few.neg(), 1).mul(few.digamma()));
+
+    const over = full(a, 1).div(many), square = over.mul(over);
+    const slope = over.sub(square).mul(horner(square, ...stirling.map((c, k) => (2 * k + 1) * c))); // of stirlingRest, times −a²
+    const y = plus(scale(many.log().sub(over), 0.5), 0.5 + Math.log(2 * Math.PI) / 2);
+    return isLarge.select(y.add(slope.add(stirlingRest(many))), direct);
+  });
+}
 
 /** The scaled complementary error function e^(x²)·erfc(x). */
 export function erfcx(x: Value): Value { return ofFloats(erfcx, 'erfcx', [x], scaledErfc); }

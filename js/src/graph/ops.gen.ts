@@ -2240,7 +2240,8 @@ export abstract class ValueOps<V> {
 
   /**
    * Numbers of the Poisson distribution, i32: by inversion for rates below 10, by transformed
-   * rejection (Hörmann, 1993) otherwise. −1 where the rate is negative or NaN.
+   * rejection (Hörmann, 1993) otherwise. −1 where the rate is negative or NaN. From 2³⁰ on
+   * the last digits of numbers are those that the type of the rate holds.
    *
    * - C1: the element type of rate is float
    * - C2: key is u32[2]
