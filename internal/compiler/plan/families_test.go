@@ -149,8 +149,6 @@ var slow = map[string]string{
 	"vocabulary of 250,000, H200, bf16, scatter_embedding0_join":          ofTable,
 	"vocabulary of 250,000, WebGPU, scatter_embedding0_rows":              ofTable,
 	"vocabulary of 250,000, WebGPU, scatter_embedding0_join":              ofTable,
-	"batch norm after training, H200, bf16, reduce_batch_norm0":           fewWorkgroups,
-	"batch norm after training, WebGPU, reduce_batch_norm0":               fewWorkgroups,
 
 	"deep hedging, H200, bf16, reduce_dot_general_add":   ofStep,
 	"deep hedging, H200, bf16, reduce_dot_general_parts": ofStep,
