@@ -32,7 +32,7 @@ const gpuTimes = 8
 
 // allFamilies are the models whose training steps are compared with the minimum memory traffic.
 func allFamilies() []family {
-	list := slices.Concat(largeFamilies, moreFamilies, otherFamilies)
+	list := slices.Concat(largeFamilies, moreFamilies, otherFamilies, furtherFamilies)
 	for _, f := range families.All {
 		list = append(list, family{f.Name, func() (*ir.Graph, error) {
 			g, _, err := f.Loss(gpuTimes)
@@ -155,6 +155,17 @@ var slow = map[string]string{
 	"deep hedging, WebGPU, reduce_dot_general_add":       ofStep,
 	"deep hedging, WebGPU, reduce_dot_general_parts":     ofStep,
 
+	"fourier operator, H200, bf16, map_convert":        ofFrequencies,
+	"transducer, H200, bf16, map_sub":                  ofStep,
+	"transducer, H200, bf16, map_add":                  ofStep,
+	"transducer, H200, bf16, map_select":               ofStep,
+	"transducer, H200, bf16, map_mul_zero_sub_reshape": ofStep,
+	"transducer, H200, bf16, prefix_cumsum":            ofStep,
+	"transducer, H200, bf16, prefix_linear_recurrence": ofStep,
+	"transducer, WebGPU, map_mul_zero_sub_reshape":     ofStep,
+	"transducer, WebGPU, prefix_cumsum":                ofStep,
+	"transducer, WebGPU, prefix_linear_recurrence":     ofStep,
+
 	"ctc, H200, bf16, reduce_reduce_max_reduce_sum_add_exp": ofStep,
 	"ctc, H200, bf16, map_broadcast_in_dim_select":          ofStep,
 	"ctc, H200, bf16, loop_map_select":                      inOneWorkgroup,
@@ -179,6 +190,7 @@ var slow = map[string]string{
 const (
 	ofStep         = "one step of the arrays of all"
 	ofTable        = "the rows of a table that indices name"
+	ofFrequencies  = "the low frequencies of a spectrum"
 	ofMatrix       = "the diagonal of a matrix"
 	inOneWorkgroup = "a whole loop in one workgroup, which saves its launches"
 	fewWorkgroups  = "not split, which is to be mended"
