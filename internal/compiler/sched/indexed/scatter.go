@@ -197,7 +197,7 @@ func (s *scatterEmitter) lastWriter() []emit.Launch {
 // chunk by chunk: a segmented reduction.
 func (s *scatterEmitter) bySort() []emit.Launch {
 	r := &runs{s: s, columns: s.columns()}
-	r.chunk = chunkOf(s.Positions, s.Window/r.columns)
+	r.chunk = s.chunkOf(s.Window / r.columns)
 	r.chunks = emit.CeilDiv(s.Positions, r.chunk)
 	var out []emit.Launch
 	if s.Lowering.Sorted == nil || !s.Lowering.Sorted(s.Node) {
@@ -274,7 +274,7 @@ func (s *scatterEmitter) atomicCost() float64 {
 // a thread waits for the index and then for the update.
 func (s *scatterEmitter) sortedCost() float64 {
 	d, threads := s.caps.Profile(), s.Window/s.columns()
-	chunk := min(chunkOf(s.Positions, threads), s.Positions)
+	chunk := min(s.chunkOf(threads), s.Positions)
 	chunks := emit.CeilDiv(s.Positions, chunk)
 	waves := d.Waves(emit.CeilDiv(chunks*threads, emit.GroupThreads), emit.GroupThreads)
 	combine := d.Launch + max(s.traffic().Bytes/d.Bandwidth(), 2*d.Latency*waves*float64(chunk))
@@ -324,11 +324,18 @@ const (
 // √n/4. With a single run a thread walks a chunk and then one walks the partial results of all
 // chunks, which at √n are equally many; shorter chunks keep more threads busy where there are many
 // runs. They are shorter still where a large GPU's threads are not all busy: each waits for a row,
-// then for its update.
-func chunkOf(n, window int) int {
-	const busy = 1 << 18 // the threads that an H200 holds
+// then for its update. The shortest hold several runs of the mean length, which are then applied without
+// partial results.
+func (s *scatterEmitter) chunkOf(window int) int {
+	const (
+		busy        = 1 << 18 // the threads that an H200 holds
+		least, most = 8, 32   // of the shortest chunk
+		runs        = 4
+	)
+	n := s.Positions
 	longest := emit.PowerOfTwo(n) >> (bits.Len(uint(n))/2 + 2)
-	return max(32, min(longest, emit.PowerOfTwo(emit.CeilDiv(n*window, busy))))
+	shortest := max(least, min(most, emit.PowerOfTwo(emit.CeilDiv(runs*n, s.Rows))))
+	return max(shortest, min(longest, emit.PowerOfTwo(emit.CeilDiv(n*window, busy))))
 }
 
 // rowAt returns the row of the sorted position i.
