@@ -271,10 +271,10 @@ func (s *scatterEmitter) atomicCost() float64 {
 }
 
 // sortedCost estimates the nanoseconds of [scatterEmitter.bySort]. For each position of a chunk
-// a thread waits for the index and then for the update.
+// a thread waits for the index and then for the update. Chunks are not shorter than those that it was measured with.
 func (s *scatterEmitter) sortedCost() float64 {
 	d, threads := s.caps.Profile(), s.Window/s.columns()
-	chunk := min(s.chunkOf(threads), s.Positions)
+	chunk := min(max(s.chunkOf(threads), mostShort), s.Positions)
 	chunks := emit.CeilDiv(s.Positions, chunk)
 	waves := d.Waves(emit.CeilDiv(chunks*threads, emit.GroupThreads), emit.GroupThreads)
 	combine := d.Launch + max(s.traffic().Bytes/d.Bandwidth(), 2*d.Latency*waves*float64(chunk))
@@ -328,15 +328,18 @@ const (
 // partial results.
 func (s *scatterEmitter) chunkOf(window int) int {
 	const (
-		busy        = 1 << 18 // the threads that an H200 holds
-		least, most = 8, 32   // of the shortest chunk
-		runs        = 4
+		busy  = 1 << 18 // the threads that an H200 holds
+		least = 8
+		runs  = 4
 	)
 	n := s.Positions
 	longest := emit.PowerOfTwo(n) >> (bits.Len(uint(n))/2 + 2)
-	shortest := max(least, min(most, emit.PowerOfTwo(emit.CeilDiv(runs*n, s.Rows))))
+	shortest := max(least, min(mostShort, emit.PowerOfTwo(emit.CeilDiv(runs*n, s.Rows))))
 	return max(shortest, min(longest, emit.PowerOfTwo(emit.CeilDiv(n*window, busy))))
 }
+
+// mostShort is the most positions of the shortest chunk.
+const mostShort = 32
 
 // rowAt returns the row of the sorted position i.
 func (r *runs) rowAt(w *emit.Emitter, i scalar.Expr) scalar.Expr {
