@@ -81,7 +81,7 @@ func (s *Simplifier) spanOf(n *Node) span {
 		}
 		r = s.span(n.Args[0])
 	case OpSelect:
-		r = union(s.span(n.Args[1]), s.span(n.Args[2]))
+		r = union(s.rangeUnder(n.Args[0], n.Args[1]), s.span(n.Args[2]))
 	case OpCheck:
 		return s.span(n.Args[0])
 	default:

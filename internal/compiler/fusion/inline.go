@@ -76,7 +76,7 @@ func decide(p *Partition) *decisions {
 		d.uniform[n.ID()] = d.isUniform(n)
 		d.fit(n)
 		_, literal := d.literals[n.Result(0)]
-		d.virtual[n.ID()] = literal || !live[n.ID()] || !p.options.Unfused && isMap(n) && !output[n] && d.inlines(n, d.uses[n.ID()])
+		d.virtual[n.ID()] = literal || !live[n.ID()] || !p.options.Unfused && isMap(n) && !output[n] && (d.inlines(n, d.uses[n.ID()]) || d.showsStored(n))
 	}
 	for changed := true; changed; {
 		changed = false

@@ -198,6 +198,26 @@ func (d *decisions) expands(n *ir.Node) bool {
 	return true
 }
 
+// showsStored reports whether windows of a computed value are inlined after the value itself is stored, and stores it:
+// the windows overlap, so that they take more memory.
+func (d *decisions) showsStored(n *ir.Node) bool {
+	if !withTensorCores || !d.tensorCores || n.Op() != ops.OpWindows {
+		return false
+	}
+	views, x := []*ir.Node{n}, n.Input(0).Node()
+	for ; d.virtual[x.ID()] && (isView(x) || x.Op() == ops.OpPad); x = x.Input(0).Node() {
+		views = append(views, x)
+	}
+	if !d.virtual[x.ID()] || sizeOf(x.Types()[0]) >= sizeOf(n.Types()[0]) {
+		return false
+	}
+	d.virtual[x.ID()] = false
+	for _, v := range slices.Backward(views) {
+		d.measure(v)
+	}
+	return d.inlines(n, d.uses[n.ID()])
+}
+
 // storeChecks stores the checked indices in a node's expression.
 func (d *decisions) storeChecks(n *ir.Node) {
 	for _, v := range n.Inputs() {

@@ -22,8 +22,8 @@ const registerBytes = 16
 
 // Memory is the size of the intermediate values of an entry, in bytes.
 type Memory struct {
-	Planned int // of the buffers
-	Live    int // of the values that are live at a time, at most
+	Planned int64 // of the buffers
+	Live    int64 // of the values that are live at a time, at most
 }
 
 // Launches returns the kernel launches of a module's first entry, without horizontally fused maps.
@@ -47,7 +47,7 @@ func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, Memory, error) {
 	}
 	for _, b := range c.plan.Buffers {
 		if b.Kind == TempBuffer {
-			used.Planned += b.Bytes
+			used.Planned += int64(b.Bytes)
 		}
 	}
 	var out []Launch
@@ -70,11 +70,11 @@ func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, Memory, error) {
 }
 
 // mostLive returns the bytes of the intermediate values that are live at a time, at most.
-func mostLive(c *entryCompiler) (most int) {
-	live := make([]int, len(c.launches)+1)
+func mostLive(c *entryCompiler) (most int64) {
+	live := make([]int64, len(c.launches)+1)
 	for _, l := range c.liveRanges(c.partition.Outputs) {
 		for i := l.from; i <= l.to; i++ {
-			live[i] += regionBytes(l.t)
+			live[i] += int64(regionBytes(l.t))
 			most = max(most, live[i])
 		}
 	}

@@ -84,7 +84,7 @@ func sorted(d ir.DType, axis int, dims ...int) func(b *ir.Builder) {
 // present schedules, and a little more.
 var aparts = map[string]apart{
 	// 77 KB of table written once and each row once more, 24 KB of updates read.
-	"add, updates that a workgroup sorts":       {scatterOf(ops.ScatterAdd, ir.F32, 301, 64, 100), 301, 4, 180 * kib, 110 * kib},
+	"add, updates that a workgroup sorts":       {scatterOf(ops.ScatterAdd, ir.F32, 301, 64, 100), 301, 4, 196 * kib, 110 * kib},
 	"add, few rows":                             {scatterOf(ops.ScatterAdd, ir.F32, 3, 5, 2000), 2, 4, 230 * kib, 32 * kib},
 	"add, all in one row":                       {scatterOf(ops.ScatterAdd, ir.F32, 2, 3, 1500), 0, 4, 120 * kib, 20 * kib},
 	"add, updates that several workgroups sort": {scatterOf(ops.ScatterAdd, ir.F32, 200, 2, 9000), 200, 9, 0, 0},
@@ -227,14 +227,22 @@ func TestScattersAndSortsOnOtherDevices(t *testing.T) {
 	}
 }
 
-// TestScattersByPairsOfColumns has threads combine pairs of columns, as they do on CUDA where they fill the device:
+// TestScattersBySeveralColumns has threads combine two or four columns, as they do on CUDA where they fill the device:
 // here one of three threads.
-func TestScattersByPairsOfColumns(t *testing.T) {
+func TestScattersBySeveralColumns(t *testing.T) {
 	target := schedtest.Hopper()
 	target.Device = hardware.H200()
 	target.Device.Processors, target.Device.Threads = 1, 4
-	for _, name := range []string{"add, updates that a workgroup sorts", "add, updates that several workgroups sort"} {
-		t.Run(name, func(t *testing.T) { aparts[name].check(t, target) })
+	cases := map[string]apart{
+		"vectors, few rows":       {scatterOf(ops.ScatterAdd, ir.F32, 5, 8, 1001), 5, 4, 0, 0},
+		"vectors of bf16":         {scatterOf(ops.ScatterAdd, ir.BF16, 40, 4, 130), 40, 4, 0, 0},
+		"vectors, all in one row": {scatterOf(ops.ScatterMax, ir.F32, 2, 12, 1500), 0, 4, 0, 0},
+	}
+	for _, name := range []string{"add, updates that a workgroup sorts", "add, updates that several workgroups sort", "many rows of a state"} {
+		cases[name] = aparts[name]
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) { c.check(t, target) })
 	}
 }
 

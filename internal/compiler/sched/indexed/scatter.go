@@ -62,6 +62,10 @@ func (s *scatterEmitter) load(w *emit.Emitter) ir.Load { return w.Reader().Opera
 // copyOperand copies the operand to the result.
 func (s *scatterEmitter) copyOperand() emit.Launch {
 	w := s.writer()
+	if emit.WithMma && s.caps.Dialect == dtype.CUDA && s.Out.Len()%emit.VectorWidth == 0 {
+		s.copyVectors(emit.NewVectorizer(w))
+		return w.Launch(s.g.Name() + "_base")
+	}
 	w.Threads(s.Out.Len(), func(i scalar.Expr) {
 		at := w.Unflatten(i, s.Out.Dims)
 		w.Save(s.Out, at, s.load(w)(0, at))
@@ -69,11 +73,32 @@ func (s *scatterEmitter) copyOperand() emit.Launch {
 	return w.Launch(s.g.Name() + "_base")
 }
 
+// copyVectors copies a vector by each thread.
+func (s *scatterEmitter) copyVectors(v *emit.Vectorizer) {
+	v.Threads(s.Out.Len()/emit.VectorWidth, func(i scalar.Expr) {
+		stores := make([]emit.PendingStore, emit.VectorWidth)
+		for k := range stores {
+			at := v.Unflatten(scalar.Add(scalar.Mul(i, loop.Int(emit.VectorWidth)), loop.Int(k)), s.Out.Dims)
+			stores[k] = emit.PendingStore{Tensor: s.Out, At: at, Value: v.Simplify(s.load(v.Emitter)(0, at))}
+			v.Observe(stores[k].Value)
+		}
+		v.ObserveStores(stores, len(stores))
+		v.Decide()
+		v.Store(stores, len(stores), emit.Always(len(stores)))
+	})
+}
+
 // apply combines the combined updates of a row's element into it.
 func (s *scatterEmitter) apply(w *emit.Emitter, row, x, updates scalar.Expr) {
+	r := s.applied(w, row, x, updates)
+	w.Save(r.Tensor, r.At, r.Value)
+}
+
+// applied is the store of [scatterEmitter.apply].
+func (s *scatterEmitter) applied(w *emit.Emitter, row, x, updates scalar.Expr) emit.PendingStore {
 	at := s.At(w.Simplifier, row, x)
 	old := s.load(w)(0, at)
-	w.Save(s.Out, at, scalar.Convert(s.Lowering.Mode.Combine(scalar.Convert(old, updates.Type), updates), s.Out.DType))
+	return emit.PendingStore{Tensor: s.Out, At: at, Value: scalar.Convert(s.Lowering.Mode.Combine(scalar.Convert(old, updates.Type), updates), s.Out.DType)}
 }
 
 // updated returns an update in the type of the combination.
@@ -172,7 +197,7 @@ func (s *scatterEmitter) lastWriter() []emit.Launch {
 // chunk by chunk: a segmented reduction.
 func (s *scatterEmitter) bySort() []emit.Launch {
 	r := &runs{s: s, columns: s.columns()}
-	r.chunk = chunkOf(s.Positions, s.Window/r.columns)
+	r.chunk = s.chunkOf(s.Window / r.columns)
 	r.chunks = emit.CeilDiv(s.Positions, r.chunk)
 	var out []emit.Launch
 	if s.Lowering.Sorted == nil || !s.Lowering.Sorted(s.Node) {
@@ -246,10 +271,10 @@ func (s *scatterEmitter) atomicCost() float64 {
 }
 
 // sortedCost estimates the nanoseconds of [scatterEmitter.bySort]. For each position of a chunk
-// a thread waits for the index and then for the update.
+// a thread waits for the index and then for the update. Chunks are not shorter than those that it was measured with.
 func (s *scatterEmitter) sortedCost() float64 {
 	d, threads := s.caps.Profile(), s.Window/s.columns()
-	chunk := min(chunkOf(s.Positions, threads), s.Positions)
+	chunk := min(max(s.chunkOf(threads), mostShort), s.Positions)
 	chunks := emit.CeilDiv(s.Positions, chunk)
 	waves := d.Waves(emit.CeilDiv(chunks*threads, emit.GroupThreads), emit.GroupThreads)
 	combine := d.Launch + max(s.traffic().Bytes/d.Bandwidth(), 2*d.Latency*waves*float64(chunk))
@@ -273,18 +298,23 @@ type runs struct {
 	parts         *fusion.Tensor // partial results by kind, chunk and element of the row
 }
 
-// columns returns the number of adjacent elements of a row that a thread combines. Two share the
+// columns returns the number of adjacent elements of a row that a thread combines. Several share the
 // work for a position: its row, its place before sorting and the branches between runs (H200: 400,000 rows of 32
-// elements took 27 instead of 41 µs, by four 29). One is left where the threads would not fill the device.
+// elements took 27 instead of 41 µs by two). Four are loaded as a vector. One is left where the threads would not fill
+// the device.
 func (s *scatterEmitter) columns() int {
-	full := s.Positions*s.Window/pair >= columnSteps*s.caps.Profile().Resident()
-	if emit.WithMma && s.caps.Dialect == dtype.CUDA && s.Window%pair == 0 && full {
-		return pair
+	if !emit.WithMma || s.caps.Dialect != dtype.CUDA {
+		return 1
+	}
+	for _, n := range []int{emit.VectorWidth, pair} {
+		if s.Window%n == 0 && s.Positions*s.Window/n >= columnSteps*s.caps.Profile().Resident() {
+			return n
+		}
 	}
 	return 1
 }
 
-// columnSteps is the number of positions of a thread that combines a pair of columns, if threads fill the device.
+// columnSteps is the number of positions of a thread that combines several columns, if threads fill the device.
 const (
 	pair        = 2
 	columnSteps = 4
@@ -294,12 +324,22 @@ const (
 // √n/4. With a single run a thread walks a chunk and then one walks the partial results of all
 // chunks, which at √n are equally many; shorter chunks keep more threads busy where there are many
 // runs. They are shorter still where a large GPU's threads are not all busy: each waits for a row,
-// then for its update.
-func chunkOf(n, window int) int {
-	const busy = 1 << 18 // the threads that an H200 holds
+// then for its update. The shortest hold several runs of the mean length, which are then applied without
+// partial results.
+func (s *scatterEmitter) chunkOf(window int) int {
+	const (
+		busy  = 1 << 18 // the threads that an H200 holds
+		least = 8
+		runs  = 4
+	)
+	n := s.Positions
 	longest := emit.PowerOfTwo(n) >> (bits.Len(uint(n))/2 + 2)
-	return max(32, min(longest, emit.PowerOfTwo(emit.CeilDiv(n*window, busy))))
+	shortest := max(least, min(mostShort, emit.PowerOfTwo(emit.CeilDiv(runs*n, s.Rows))))
+	return max(shortest, min(longest, emit.PowerOfTwo(emit.CeilDiv(n*window, busy))))
 }
+
+// mostShort is the most positions of the shortest chunk.
+const mostShort = 32
 
 // rowAt returns the row of the sorted position i.
 func (r *runs) rowAt(w *emit.Emitter, i scalar.Expr) scalar.Expr {
@@ -321,7 +361,10 @@ func (r *runs) positionAt(w *emit.Emitter, i scalar.Expr) scalar.Expr {
 func (r *runs) each(w *emit.Emitter, columns int, f func(chunk, x, from, to scalar.Expr)) {
 	threads := r.s.Window / columns
 	w.Threads(r.chunks*threads, func(flat scalar.Expr) {
-		chunk, x := w.Let("chunk", scalar.FloorDiv(flat, loop.Int(threads))), w.Let("x", scalar.Mul(scalar.Mod(flat, loop.Int(threads)), loop.Int(columns)))
+		chunk, x := w.Let("chunk", scalar.FloorDiv(flat, loop.Int(threads))), scalar.Mul(scalar.Mod(flat, loop.Int(threads)), loop.Int(columns))
+		if columns < emit.VectorWidth { // else that it divides x must be seen
+			x = w.Let("x", x)
+		}
 		from := w.Let("from", scalar.Mul(chunk, loop.Int(r.chunk)))
 		f(chunk, x, from, w.Let("to", scalar.Min(scalar.Add(from, loop.Int(r.chunk)), loop.Int(r.s.Positions))))
 	})
@@ -340,64 +383,99 @@ func (r *runs) neighbours(w *emit.Emitter, from, to scalar.Expr) (before, after 
 // each waits for its position, then for its update.
 const ahead = 4
 
-// stepAhead writes step for each of the next positions before to, after the loads of all.
-func (r *runs) stepAhead(w *emit.Emitter, i, x, to scalar.Expr, step func(i, next scalar.Expr, updates [pair]scalar.Expr)) {
-	whole := r.s.Positions%ahead == 0 // as chunks are
-	var at, rows [ahead]scalar.Expr
-	var updates [ahead][pair]scalar.Expr
+// near is one of the next sorted positions, its row and the updates of its columns.
+type near struct {
+	at, row scalar.Expr
+	updates []scalar.Expr
+}
+
+// loadAhead writes the loads of the next positions from i on, then those of their updates.
+func (r *runs) loadAhead(v *emit.Vectorizer, i, x scalar.Expr) (next []near) {
 	for k := range ahead {
-		at[k] = scalar.Add(i, loop.Int(k))
-		from := at[k]
-		if !whole {
-			from = w.Let("near", scalar.Min(from, loop.Int(r.s.Positions-1)))
+		at := scalar.Add(i, loop.Int(k))
+		from := at
+		if !r.whole() {
+			from = v.Let("near", scalar.Min(from, loop.Int(r.s.Positions-1)))
 		}
-		rows[k] = w.Let("next", r.rowAt(w, from))
-		position := w.Let("position", r.positionAt(w, from))
+		n := near{at: at, row: v.Let("next", r.rowAt(v.Emitter, from))}
+		position := v.Let("position", r.positionAt(v.Emitter, from))
 		for c := range r.columns {
-			updates[k][c] = w.Let("update", r.s.updated(w, position, scalar.Add(x, loop.Int(c))))
+			n.updates = append(n.updates, r.s.updated(v.Emitter, position, scalar.Add(x, loop.Int(c))))
 		}
+		if r.columns < emit.VectorWidth {
+			n.updates = v.LetAll("update", n.updates)
+		}
+		next = append(next, n)
 	}
-	for k := range ahead {
-		exists := scalar.ConstBool(true)
-		if !whole {
-			exists = scalar.Lt(at[k], to)
+	if r.columns == emit.VectorWidth {
+		r.loadVectors(v, next)
+	}
+	return next
+}
+
+// loadVectors writes the loads of updates by vectors, where they can be.
+func (r *runs) loadVectors(v *emit.Vectorizer, next []near) {
+	for _, n := range next {
+		for c, x := range n.updates {
+			n.updates[c] = v.Simplify(x)
 		}
-		w.When(exists, func() { step(at[k], rows[k], updates[k]) })
+		v.Observe(n.updates...)
+	}
+	v.Decide()
+	for _, n := range next {
+		v.Load(n.updates)
+		copy(n.updates, v.LetAll("update", n.updates))
 	}
 }
 
+// whole reports whether all chunks are whole steps.
+func (r *runs) whole() bool { return r.s.Positions%ahead == 0 }
+
 // combine combines the runs of each chunk.
 func (r *runs) combine() emit.Launch {
-	w := r.s.writer()
+	v := emit.NewVectorizer(r.s.writer())
+	w := v.Emitter
 	r.each(w, r.columns, func(chunk, x, from, to scalar.Expr) {
 		before, after := r.neighbours(w, from, to)
 		row := w.Var("row", r.rowAt(w, from))
-		var sums [pair]*runSum
-		for c := range r.columns {
+		sums := make([]*runSum, r.columns)
+		for c := range sums {
 			sums[c] = r.sum(w)
 		}
-		end := func() { r.endRun(w, chunk, x, row, sums[:r.columns], before, after) }
-		step := func(i, next scalar.Expr, updates [pair]scalar.Expr) {
-			w.When(scalar.Ne(next, row), func() {
-				end()
-				w.Set(row, next)
-				for _, acc := range sums[:r.columns] {
-					acc.clear(w)
+		v.ObserveWritten()
+		r.observe(v, chunk, x, row, sums)
+		end := func() { r.endRun(v, chunk, x, row, sums, before, after) }
+		w.Loop("i", from, to, ahead, r.s.Positions-1, func(i scalar.Expr) {
+			for _, next := range r.loadAhead(v, i, x) {
+				exists := scalar.ConstBool(true)
+				if !r.whole() {
+					exists = scalar.Lt(next.at, to)
 				}
-			})
-			for _, acc := range sums[:r.columns] {
-				acc.nextBlock(w, i)
+				w.When(exists, func() { r.step(w, next, row, sums, end) })
 			}
-			w.When(scalar.Lt(next, emit.Word(r.s.Rows)), func() {
-				for c, acc := range sums[:r.columns] {
-					w.Set(acc.block, r.s.Lowering.Mode.Combine(acc.block, updates[c]))
-				}
-			})
-		}
-		w.Loop("i", from, to, ahead, r.s.Positions-1, func(i scalar.Expr) { r.stepAhead(w, i, x, to, step) })
+		})
 		end()
 	})
 	return w.Launch(r.s.g.Name() + "_rows")
+}
+
+// step combines the updates of a position: into the run of row, or after its end into that of the next row.
+func (r *runs) step(w *emit.Emitter, next near, row scalar.Expr, sums []*runSum, end func()) {
+	w.When(scalar.Ne(next.row, row), func() {
+		end()
+		w.Set(row, next.row)
+		for _, acc := range sums {
+			acc.clear(w)
+		}
+	})
+	for _, acc := range sums {
+		acc.nextBlock(w, next.at)
+	}
+	w.When(scalar.Lt(next.row, emit.Word(r.s.Rows)), func() {
+		for c, acc := range sums {
+			w.Set(acc.block, r.s.Lowering.Mode.Combine(acc.block, next.updates[c]))
+		}
+	})
 }
 
 // adds reports whether updates are f32 sums, whose rounding depends on the order.
@@ -449,25 +527,68 @@ const (
 )
 
 // endRun applies a run, or stores its partial result.
-func (r *runs) endRun(w *emit.Emitter, chunk, x, row scalar.Expr, sums []*runSum, before, after scalar.Expr) {
-	apply := func() {
-		for c, acc := range sums {
-			r.s.apply(w, scalar.Convert(row, ir.I32), scalar.Add(x, loop.Int(c)), acc.value())
-		}
-	}
-	w.When(scalar.Lt(row, emit.Word(r.s.Rows)), func() {
+func (r *runs) endRun(v *emit.Vectorizer, chunk, x, row scalar.Expr, sums []*runSum, before, after scalar.Expr) {
+	apply := func() { r.store(v, r.applied(v, x, row, sums)) }
+	v.When(scalar.Lt(row, emit.Word(r.s.Rows)), func() {
 		if r.chunks == 1 {
 			apply()
 			return
 		}
 		began, goesOn := scalar.Eq(row, before), scalar.Eq(row, after)
-		w.Choose(scalar.Or(began, goesOn), func() {
+		v.Choose(scalar.Or(began, goesOn), func() {
 			part := scalar.Select(began, loop.Int(laterPart), loop.Int(firstPart))
-			for c, acc := range sums {
-				w.Save(r.parts, ir.Index{part, chunk, scalar.Add(x, loop.Int(c))}, acc.value())
-			}
+			r.store(v, r.partial(part, chunk, x, sums))
 		}, apply)
 	})
+}
+
+// applied are the stores of a run that is within its chunk.
+func (r *runs) applied(v *emit.Vectorizer, x, row scalar.Expr, sums []*runSum) (stores []emit.PendingStore) {
+	row = scalar.Convert(row, ir.I32)
+	if r.columns == emit.VectorWidth {
+		name := v.Name("at")
+		v.Add(&loop.Let{Name: name, Value: row})
+		row = scalar.NewVar(name, ir.I32, 0, int64(r.s.Rows-1))
+	}
+	for c, acc := range sums {
+		stores = append(stores, r.s.applied(v.Emitter, row, scalar.Add(x, loop.Int(c)), acc.value()))
+	}
+	return stores
+}
+
+// partial are the stores of a run that is not.
+func (r *runs) partial(part, chunk, x scalar.Expr, sums []*runSum) (stores []emit.PendingStore) {
+	for c, acc := range sums {
+		stores = append(stores, emit.PendingStore{Tensor: r.parts, At: ir.Index{part, chunk, scalar.Add(x, loop.Int(c))}, Value: acc.value()})
+	}
+	return stores
+}
+
+// observe shows a vectorizer the stores of runs.
+func (r *runs) observe(v *emit.Vectorizer, chunk, x, row scalar.Expr, sums []*runSum) {
+	if r.columns < emit.VectorWidth {
+		return
+	}
+	var stores []emit.PendingStore
+	v.Nested(func() { stores = r.applied(v, x, row, sums) }) // which are written where a run ends
+	for _, s := range stores {
+		v.Observe(v.Simplify(s.Value))
+	}
+	v.ObserveStores(stores, r.columns)
+	if r.chunks > 1 {
+		v.ObserveStores(r.partial(loop.Int(laterPart), chunk, x, sums), r.columns)
+	}
+}
+
+// store stores the results of adjacent columns.
+func (r *runs) store(v *emit.Vectorizer, stores []emit.PendingStore) {
+	if r.columns == emit.VectorWidth {
+		v.Store(stores, r.columns, emit.Always(r.columns))
+		return
+	}
+	for _, s := range stores {
+		v.Save(s.Tensor, s.At, s.Value)
+	}
 }
 
 // join combines the partial results of a run, in order, in the thread of the chunk in which it

@@ -210,8 +210,12 @@ type sortTile struct {
 	r             *radixPass
 	row, at, lane scalar.Expr
 	exists        scalar.Expr
-	tally         int // digit counts per thread, two in a word
+	tally         int           // digit counts per thread, two in a word
+	own           []sortElement // the thread's elements, in order
 }
+
+// sortElement is an element of a thread.
+type sortElement struct{ key, from, inside scalar.Expr }
 
 // tile begins a kernel with a workgroup per tile, and counts the digits of each thread.
 func (r *radixPass) tile() *sortTile {
@@ -221,6 +225,7 @@ func (r *radixPass) tile() *sortTile {
 	t.row, t.at = t.Let("row", scalar.FloorDiv(workgroup, loop.Int(r.tiles))), t.Let("tile", scalar.Mod(workgroup, loop.Int(r.tiles)))
 	t.tally = t.Shared("tally", ir.U32, 1, digitPair*r.threads)
 	t.Times("pair", digitPair, func(pair scalar.Expr) { t.Put(t.tally, t.column(pair), emit.Word(0)) })
+	t.load()
 	t.elements(func(_, key scalar.Expr) {
 		slot, one := t.slot(key)
 		t.Put(t.tally, slot, scalar.Add(scalar.LoadAt(t.tally, ir.U32, slot), one))
@@ -250,16 +255,21 @@ func bitOffset(digit scalar.Expr) scalar.Expr {
 	return scalar.Convert(scalar.Mul(scalar.FloorDiv(digit, loop.Int(digitPair)), loop.Int(16)), ir.U32)
 }
 
+// load loads the thread's elements, without waiting for one before the next.
+func (t *sortTile) load() {
+	first := t.Let("first", scalar.Mul(scalar.Add(scalar.Mul(t.at, loop.Int(t.r.threads)), t.lane), loop.Int(t.r.each)))
+	for k := range t.r.each {
+		i := scalar.Add(first, loop.Int(k))
+		key, from := t.r.element(t.Emitter, t.row, t.Let("near", scalar.Min(i, loop.Int(t.r.length-1))))
+		t.own = append(t.own, sortElement{key, t.Let("from", from), scalar.Lt(i, loop.Int(t.r.length))})
+	}
+}
+
 // elements writes f for each of the thread's elements, in order.
 func (t *sortTile) elements(f func(from, key scalar.Expr)) {
-	first := t.Let("first", scalar.Mul(scalar.Add(scalar.Mul(t.at, loop.Int(t.r.threads)), t.lane), loop.Int(t.r.each)))
-	t.Times("each", t.r.each, func(each scalar.Expr) {
-		i := t.Let("i", scalar.Add(first, each))
-		t.When(scalar.Lt(i, loop.Int(t.r.length)), func() {
-			key, from := t.r.element(t.Emitter, t.row, t.Let("near", scalar.Min(i, loop.Int(t.r.length-1))))
-			f(from, key)
-		})
-	})
+	for _, e := range t.own {
+		t.When(e.inside, func() { f(e.from, e.key) })
+	}
 }
 
 // histogram stores the digit histogram of each tile.
@@ -299,21 +309,23 @@ func (r *radixPass) scanCounts() emit.Launch {
 	scan := newBlockScan(w, ir.U32, r.threads)
 	w.Loop("block", loop.Int(0), loop.Int(n), block, n-1, func(from scalar.Expr) {
 		first := w.Let("first", scalar.Add(from, scalar.Mul(lane, loop.Int(tileEach))))
-		each := func(f func(at ir.Index, i scalar.Expr)) {
-			w.Times("each", tileEach, func(each scalar.Expr) {
-				i := w.Let("i", scalar.Add(first, each))
-				w.When(scalar.Lt(i, loop.Int(n)), func() { f(ir.Index{row, scalar.Min(i, loop.Int(n-1))}, i) })
-			})
+		// All counts are loaded before the first is stored, so that none waits for another.
+		var counts [tileEach]scalar.Expr
+		sum := scalar.Expr(emit.Word(0))
+		for k := range counts {
+			i := scalar.Add(first, loop.Int(k))
+			at := ir.Index{row, scalar.Min(i, loop.Int(n-1))}
+			counts[k] = w.Let("own", scalar.Select(scalar.Lt(i, loop.Int(n)), w.Load(r.counts, at), emit.Word(0)))
+			sum = scalar.Add(sum, counts[k])
 		}
-		sum := w.Var("sum", emit.Word(0))
-		each(func(at ir.Index, _ scalar.Expr) { w.Set(sum, scalar.Add(sum, w.Load(r.counts, at))) })
-		before, total := scan.run(sum)
-		running := w.Var("running", scalar.Add(carry, before))
-		each(func(at ir.Index, _ scalar.Expr) {
-			own := w.Let("own", w.Load(r.counts, at))
-			w.When(exists, func() { w.Save(r.counts, at, running) })
-			w.Set(running, scalar.Add(running, own))
-		})
+		before, total := scan.run(w.Let("sum", sum))
+		running := scalar.Add(carry, before)
+		for k, own := range counts {
+			i := scalar.Add(first, loop.Int(k))
+			running = w.Let("running", running)
+			w.When(scalar.And(exists, scalar.Lt(i, loop.Int(n))), func() { w.Save(r.counts, ir.Index{row, scalar.Min(i, loop.Int(n-1))}, running) })
+			running = scalar.Add(running, own)
+		}
 		w.Set(carry, scalar.Add(carry, total))
 	})
 	return w.Launch(r.name + "_places")

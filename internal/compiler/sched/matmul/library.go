@@ -70,7 +70,7 @@ const (
 // read rows along the sums, so the library may also copy operands that lie across.
 func (p *libraryPlan) workspaceBytes(caps loop.Caps) int {
 	tiles := p.Batch * emit.CeilDiv(p.M, librarySide) * emit.CeilDiv(p.N, librarySide) * emit.CeilDiv(p.K, libraryPart)
-	bytes := min(tiles, libraryWaves*caps.Profile().Processors) * libraryTile
+	bytes := int64(min(tiles, libraryWaves*caps.Profile().Processors)) * libraryTile
 	if p.TF32 {
 		across := 0
 		if p.Left.Transposed {
@@ -79,9 +79,9 @@ func (p *libraryPlan) workspaceBytes(caps loop.Caps) int {
 		if !p.Right.Transposed {
 			across += p.N
 		}
-		bytes += p.Batch * p.K * across * p.Operand.Size()
+		bytes += int64(p.Batch*p.K) * int64(across*p.Operand.Size())
 	}
-	return min(caps.ProductBytes, bytes)
+	return int(min(int64(caps.ProductBytes), bytes))
 }
 
 // setLayouts sets the layouts of the operands and of the result. Rows of the result lie along the

@@ -258,12 +258,12 @@ func (p *mmaPlan) wantedParts(c *fusion.Contraction, caps loop.Caps) int {
 func (p *mmaPlan) time(c *fusion.Contraction, caps loop.Caps) float64 {
 	rows, columns := p.tiles(c)
 	d := caps.Profile()
-	waves := math.Ceil(float64(fusion.Product(c.Batch)*rows*columns*p.parts) / float64(d.Processors))
+	waves := math.Ceil(float64(fusion.Product(c.Batch)*rows*columns) * float64(p.parts) / float64(d.Processors))
 	rate := p.rate(d, caps.MmaByWarps)
 	if p.operand == ir.F32 {
 		rate /= 2
 	}
-	time := d.Launch + waves*(TileOverhead+2*float64(mmaRows*p.columns*p.steps*p.stepLength())/rate)
+	time := d.Launch + waves*(TileOverhead+2*float64(mmaRows*p.columns)*float64(p.steps*p.stepLength())/rate)
 	if p.parts > 1 {
 		time += d.Launch + 8*resultCount(c)*float64(p.parts)/d.Bandwidth()
 	}
@@ -288,7 +288,7 @@ func (p *mmaPlan) stagingTime(c *fusion.Contraction, caps loop.Caps) float64 {
 	d, time := caps.Profile(), 0.0
 	for i, free := range [2][]int{c.M, c.N} {
 		if p.layout[i] == staged {
-			bytes := float64(fusion.Product(c.Batch)*fusion.Product(free)*fusion.Product(c.K)) * float64(4+p.operand.Size())
+			bytes := float64(fusion.Product(c.Batch)*fusion.Product(free)) * float64(fusion.Product(c.K)) * float64(4+p.operand.Size())
 			if p.turned[i] {
 				bytes *= turnedStaging
 			}

@@ -226,12 +226,12 @@ func (t tile) cost(c *fusion.Contraction, parts int, caps loop.Caps) float64 {
 		return t.registersCost(c, parts, d)
 	}
 	steps := emit.CeilDiv(fusion.Product(c.K), parts*t.k)
-	own := 2 * float64(t.m*t.n*t.k*steps)
+	own := 2 * float64(t.m*t.n) * float64(t.k*steps)
 	waves := math.Ceil(float64(groups) / float64(d.Processors))
 	if emit.WithMma && t == tall && waves == 1 {
 		waves /= tallAloneRate
 	}
-	read := float64(groups) * float64(4*(t.m+t.n)*t.k*steps)
+	read := float64(groups) * float64(4*(t.m+t.n)) * float64(t.k*steps)
 	time := d.Launch + max(
 		waves*own/(d.Flops*t.rate()),
 		read/d.CacheBandwidth(),

@@ -111,17 +111,22 @@ func (r *rowEmitter) partialStage(members []*fusion.Member) []accumulator {
 	return accs
 }
 
-// A lane combines up to longParts partial results, or more where rows are fewer than sectorRows: f32 partial
-// results of that many rows fill a sector.
+// A lane combines up to fewParts partial results, which it loads without waiting for the one before, or more where
+// rows are fewer than sectorRows: f32 partial results of that many rows fill a sector. Where a barrier
+// takes long it combines up to longParts.
 const (
+	fewParts   = 8
 	longParts  = 32
 	sectorRows = 8
 )
 
 // shapeParts is [shapeColumns] for partial results.
 func shapeParts(e *emit.Emitter, rows, parts int) emit.Schedule {
-	s := shapeColumns(e, rows, parts)
-	for s.Rows > sectorRows && parts > longParts*s.Lanes {
+	s, most := shapeColumns(e, rows, parts), fewParts
+	if CostlyBarriers(e.Caps) {
+		most = longParts
+	}
+	for s.Rows > sectorRows && parts > most*s.Lanes {
 		s.Rows, s.Lanes = s.Rows/2, s.Lanes*2
 	}
 	return s
@@ -132,13 +137,18 @@ func CombineParts(e *emit.Emitter, g *fusion.Group, parts int, partials []*fusio
 	whole := g.CombineSplits(parts)
 	shape := rowLayoutOf(shapeParts(e, fusion.Product(g.Outer), parts), whole)
 	r := newRowEmitter(e, whole, shape, e.LinearGroup(emit.CeilDiv(fusion.Product(g.Outer), shape.rows)))
-	next := 0
-	for _, m := range r.membersAt(0, true) {
-		accs := r.declare([]*fusion.Member{m})
-		own := partials[next : next+len(accs)]
-		next += len(accs)
-		r.overPoints(func(c *chunk) { c.accumulateParts(r, m, accs, own) })
-		r.allReduce(accs)
+	members := r.membersAt(0, true)
+	accs := r.declare(members)
+	r.overPoints(func(c *chunk) {
+		next := 0
+		for _, m := range members {
+			own := accs[next : next+len(m.Reduction().Accumulators(m.Node))]
+			c.accumulateParts(r, m, own, partials[next:])
+			next += len(own)
+		}
+	})
+	r.allReduce(accs)
+	for _, m := range members {
 		r.finishMember(m, accs)
 	}
 	r.nameRows(0)
