@@ -303,6 +303,13 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 	arrays := newNestArrays(c, product(outer)*product(inner))
 	pairs := arrays.realParts(code, outer, inner)
 	if len(code.Rows)+len(code.Points)+len(code.Stages) > 0 {
+		outer, err := arrays.spread(name, code, outer)
+		if err != nil {
+			return err
+		}
+		if inner, err = arrays.stageReduction(name, code, outer, inner); err != nil {
+			return err
+		}
 		results, err := arrays.transposeRows(name, code, outer, inner)
 		if err != nil {
 			return err
