@@ -220,6 +220,10 @@ func (p *multiplication[T]) columns(m, n int, a, b Matrix[T], c []T) {
 			p.panel(m, width, a, b.Data, b.Row, c)
 			b, c = b.skipColumns(width), c[min(width, len(c)):]
 		}
+		if n > 0 && (p.k-1)*b.Row+width <= len(b.Data) { // the columns behind these are read, too, for nothing
+			p.panel(m, n, a, b.Data, b.Row, c)
+			return
+		}
 	}
 	if n == 0 {
 		return
