@@ -174,11 +174,12 @@ func pickSteps[T unit](to, from []T, step int) {
 func (s *copyStep) copyShort(from, to, n int) {
 	last := len(s.dims) - 1
 	source, dest := view[uint32](s.from), view[uint32](s.to)
+	row, fromBy, toBy := s.row, s.fromBy[last], s.toBy[last]
 	for range n {
-		row, out := source[from:][:s.row], dest[to:][:s.row]
+		in, out := source[from:][:row], dest[to:][:row]
 		for k := range out {
-			out[k] = row[k]
+			out[k] = in[k]
 		}
-		from, to = from+s.fromBy[last], to+s.toBy[last]
+		from, to = from+fromBy, to+toBy
 	}
 }
