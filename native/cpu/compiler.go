@@ -307,6 +307,9 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 		if err != nil {
 			return err
 		}
+		if len(code.Stages) > 0 {
+			outer, inner = coalesce(code, outer, orderInner(code, inner))
+		}
 		if inner, err = arrays.stageReduction(name, code, outer, inner); err != nil {
 			return err
 		}

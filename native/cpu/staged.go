@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -23,30 +24,143 @@ const (
 func (p *nestArrays) stageReduction(name string, code *fusion.Code, outer, inner []int) ([]int, error) {
 	cut := stageCut(code, outer, inner)
 	if cut == 0 {
-		return inner, nil
+		return p.widenReduction(name, code, outer, inner)
 	}
 	load, _ := lanesLoad(code)
 	at, dims := slices.Concat(code.Outer, code.Inner[cut:]), slices.Concat(outer, inner[cut:])
 	orderByStride(affineOf(load.Args[0]), at, dims)
-	stage := &code.Stages[0]
-	first := &fusion.Code{Outer: at, Inner: code.Inner[:cut], Stages: []fusion.Stage{{Lets: slices.Clone(stage.Lets)}}}
 	place := scalar.Simplify(linear(dims, at))
-	for i := range stage.Reductions {
-		r := &stage.Reductions[i]
-		partial := *r
-		partial.Elements, partial.Results = r.Elements, nil
-		r.Elements = slices.Clone(r.Elements)
-		for k, acc := range r.Accumulators {
-			id := p.add(p.c.scratch(acc.DType, product(dims)))
-			v := scalar.FreeVar(r.Running[k].Name+"_part"+strconv.Itoa(k), acc.DType)
-			partial.Results = append(partial.Results, scalar.Local{Var: v, Value: r.Running[k]})
-			first.Rows = append(first.Rows, fusion.ElementStore{Tensor: &fusion.Tensor{ID: id, Name: name, DType: acc.DType}, Offset: place, Value: v})
-			r.Elements[k] = scalar.LoadAt(id, acc.DType, place)
-		}
-		first.Stages[0].Reductions = append(first.Stages[0].Reductions, partial)
-	}
+	ids := p.partialArrays(code, product(dims))
+	first := partialReduction(name, code, at, code.Inner[:cut], ids, place)
+	readPartials(code, ids, place)
 	code.Inner = code.Inner[cut:]
 	return inner[cut:], makeSteps(p.c, name+" lanes", first, dims, inner[:cut])
+}
+
+// partialArrays adds an array of n elements for each accumulator, in the order of the reductions.
+func (p *nestArrays) partialArrays(code *fusion.Code, n int) (ids []int) {
+	for _, r := range code.Stages[0].Reductions {
+		for _, acc := range r.Accumulators {
+			ids = append(ids, p.add(p.c.scratch(acc.DType, n)))
+		}
+	}
+	return ids
+}
+
+// partialReduction returns the code that reduces over inner coordinates and stores the accumulators at a place of
+// their arrays.
+func partialReduction(name string, code *fusion.Code, outer, inner []scalar.Expr, ids []int, place scalar.Expr) *fusion.Code {
+	out := &fusion.Code{Outer: outer, Inner: inner, Stages: []fusion.Stage{{Lets: slices.Clone(code.Stages[0].Lets)}}}
+	for _, r := range code.Stages[0].Reductions {
+		r.Elements, r.Results = slices.Clone(r.Elements), nil
+		for k, acc := range r.Accumulators {
+			id := ids[len(out.Rows)]
+			v := scalar.FreeVar(r.Running[k].Name+"_part"+strconv.Itoa(k), acc.DType)
+			r.Results = append(r.Results, scalar.Local{Var: v, Value: r.Running[k]})
+			out.Rows = append(out.Rows, fusion.ElementStore{Tensor: &fusion.Tensor{ID: id, Name: name, DType: acc.DType}, Offset: place, Value: v})
+		}
+		out.Stages[0].Reductions = append(out.Stages[0].Reductions, r)
+	}
+	return out
+}
+
+// readPartials makes a reduction combine the elements of arrays of accumulators.
+func readPartials(code *fusion.Code, ids []int, place scalar.Expr) {
+	next := 0
+	for i := range code.Stages[0].Reductions {
+		r := &code.Stages[0].Reductions[i]
+		r.Elements = slices.Clone(r.Elements)
+		for k, acc := range r.Accumulators {
+			r.Elements[k] = scalar.LoadAt(ids[next], acc.DType, place)
+			next++
+		}
+	}
+}
+
+// wideLanes is the number of lanes for which a reduction of narrow rows is widened.
+const wideLanes = 256
+
+// widenReduction makes the lanes of a reduction over many narrow rows, such as the points of a cloud, span several
+// rows: one nest combines every rows-th row, another what remains of them, and the code the results.
+func (p *nestArrays) widenReduction(name string, code *fusion.Code, outer, inner []int) ([]int, error) {
+	width := narrowRow(code, outer, inner)
+	if width == 0 {
+		return inner, nil
+	}
+	rows := wideLanes / width
+	steps, rest, along := inner[0]/rows, inner[0]%rows, code.Inner[0]
+	parts := rows + min(rest, 1)
+	last := len(outer) - 1
+	at := slices.Insert(slices.Clone(code.Outer), last, scalar.NewVar(along.Name+"p", along.Type, 0, int64(parts-1)))
+	dims := slices.Insert(slices.Clone(outer), last, parts)
+	place := func(part scalar.Expr) scalar.Expr {
+		vars := slices.Clone(at)
+		vars[last] = part
+		return scalar.Simplify(linear(dims, vars))
+	}
+	ids := p.partialArrays(code, product(dims))
+	emit := func(name string, vars []scalar.Expr, sizes []int, count int, part, row scalar.Expr) error {
+		x := partialReduction(name, code, vars, []scalar.Expr{scalar.NewVar(along.Name, along.Type, 0, int64(count-1))}, ids, place(part))
+		s := scalar.NewSimplifier()
+		for _, r := range x.Stages[0].Reductions {
+			for i, e := range r.Elements {
+				r.Elements[i] = s.Simplify(scalar.SubstituteVars(e, map[string]scalar.Expr{along.Name: row}))
+			}
+		}
+		return makeSteps(p.c, name, x, sizes, []int{count})
+	}
+	part, step := scalar.NewVar(along.Name+"p", along.Type, 0, int64(rows-1)), scalar.NewVar(along.Name, along.Type, 0, int64(steps-1))
+	vars, sizes := slices.Clone(at), slices.Clone(dims)
+	vars[last], sizes[last] = part, rows
+	if err := emit(name+" lanes", vars, sizes, steps, part, scalar.Add(scalar.Mul(step, loop.Int(rows)), part)); err != nil {
+		return nil, err
+	}
+	if rest > 0 {
+		err := emit(name+" rest", code.Outer, outer, rest, scalar.ConstI(along.Type, int64(rows)), scalar.Add(step, loop.Int(steps*rows)))
+		if err != nil {
+			return nil, err
+		}
+	}
+	readPartials(code, ids, place(at[last]))
+	code.Inner = []scalar.Expr{at[last]}
+	return []int{parts}, nil
+}
+
+// narrowRow returns the number of contiguous outer points that a reduction over the rows of an array has as its
+// lanes, where they fill no vector and elements depend on nothing else; 0 for other reductions.
+func narrowRow(code *fusion.Code, outer, inner []int) int {
+	if !jit.Available() || len(code.Stages) != 1 || len(code.Points) > 0 || len(inner) != 1 || len(outer) == 0 {
+		return 0
+	}
+	width := outer[len(outer)-1]
+	if width < 2 || width >= jit.Width() || len(code.Stages[0].Lets) > 0 || inner[0] < 4*wideLanes/width || product(outer)*inner[0] < minStagedPoints {
+		return 0
+	}
+	along, lane := code.Inner[0], code.Outer[len(outer)-1]
+	coordinate := isOneOf(slices.Concat(code.Outer, code.Inner))
+	fits := true
+	var visit func(e scalar.Expr)
+	visit = func(e scalar.Expr) {
+		if e.Op == scalar.OpLoad {
+			sum := affineOf(e.Args[0])
+			fits = fits && sum.coef(lane.Name) == 1 && sum.coef(along.Name) == width
+			return
+		}
+		fits = fits && !coordinate(e)
+		for _, a := range e.Args {
+			visit(a)
+		}
+	}
+	for _, r := range code.Stages[0].Reductions {
+		for i, e := range r.Elements {
+			fits = fits && isWord(r.Accumulators[i].DType)
+			visit(e)
+		}
+	}
+	if !fits {
+		return 0
+	}
+	return width
 }
 
 // stageCut returns the number of inner axes of the first stage, 0 where one stage is as fast.
@@ -111,6 +225,27 @@ func lanesLoad(code *fusion.Code) (best scalar.Expr, ok bool) {
 		}
 	}
 	return best, most > 0
+}
+
+// orderInner sorts the inner coordinates of reductions by their strides in the array that depends on most
+// coordinates, the longest first: points that memory has in order then are contiguous, in whichever order the axes
+// are.
+func orderInner(code *fusion.Code, inner []int) []int {
+	var best affine
+	for _, r := range code.Stages[0].Reductions {
+		for _, e := range r.Elements {
+			scalar.Walk(e, func(x scalar.Expr) {
+				if x.Op == scalar.OpLoad {
+					if sum := affineOf(x.Args[0]); len(sum.terms) > len(best.terms) {
+						best = sum
+					}
+				}
+			})
+		}
+	}
+	code.Inner, inner = slices.Clone(code.Inner), slices.Clone(inner)
+	orderByStride(best, code.Inner, inner)
+	return inner
 }
 
 // orderByStride sorts coordinates by their strides in an array, the longest first. Those of stride 0 stay first.
