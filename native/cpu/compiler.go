@@ -317,8 +317,10 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 		if err != nil {
 			return err
 		}
-		if err := makeSteps(c, name, code, outer, inner); err != nil {
-			return err
+		for _, x := range c.separate(code) {
+			if err := makeSteps(c, name, x, slices.Clone(outer), inner); err != nil {
+				return err
+			}
 		}
 		for _, x := range results {
 			if err := makeSteps(c, name, x, slices.Concat(outer, inner), nil); err != nil {
@@ -330,6 +332,23 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 		c.add(s)
 	}
 	return nil
+}
+
+// separate returns the copies of a map that consists of several, such as the parts of complex numbers: each may be a
+// transpose. Other code stays, as do copies of an array that is written.
+func (c *compiler) separate(code *fusion.Code) []*fusion.Code {
+	if len(code.Rows) < 2 || len(code.Stages)+len(code.Points) > 0 {
+		return []*fusion.Code{code}
+	}
+	var out []*fusion.Code
+	for _, s := range code.Rows {
+		written := func(x fusion.ElementStore) bool { return c.buffers[x.Tensor.ID] == c.buffers[s.Value.Ref] }
+		if !isLoad(s.Value) || s.Guarded || slices.ContainsFunc(code.Rows, written) {
+			return []*fusion.Code{code}
+		}
+		out = append(out, &fusion.Code{Outer: slices.Clone(code.Outer), Rows: []fusion.ElementStore{s}})
+	}
+	return out
 }
 
 // makeSteps emits the steps of [compiler.make].

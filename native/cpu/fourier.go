@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/cmplx"
+	"slices"
 	"unsafe"
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
@@ -99,10 +100,20 @@ func fourierOf[T simd.Float](c *compiler, g *fusion.Group, d ir.DType) error {
 		}
 		s.in = append(s.in, buf)
 	}
-	s.out = []*buffer{c.scratch(d, elems), c.scratch(d, elems)}
+	var direct [2]bool
+	for i, space := range x.Out {
+		if space != nil {
+			value := scalar.FreeVar("result", d)
+			if to := c.resultBuffer(*space, x.Store(i, value), value); to != nil && !slices.Contains(s.in, to) {
+				s.out, direct[i] = append(s.out, to), true
+				continue
+			}
+		}
+		s.out = append(s.out, c.scratch(d, elems))
+	}
 	c.add(s.plan(c, g, d, x.Node.Attrs().(*ops.DFTAttrs).Inverse))
 	for i, space := range x.Out {
-		if space == nil {
+		if space == nil || direct[i] {
 			continue
 		}
 		err := c.storeResult(g.Name(), *space, s.out[i], func(value scalar.Expr) fusion.ElementStore { return x.Store(i, value) })

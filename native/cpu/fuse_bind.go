@@ -17,7 +17,7 @@ type boundAccess struct {
 	stride, lanes int
 	stores        bool
 	runs          jit.Runs // of length 0 where the elements are contiguous
-	scalar       bool      // one element for all lanes
+	scalar        bool     // one element for all lanes
 	// guarded elements are not written once a check has failed.
 	guarded bool
 	elems   []byte // the elements of this block

@@ -28,6 +28,7 @@ var classes = []job{
 	multiplied("integers", ir.I32, 1, 21, 37, 50, false), multiplied("tiny", ir.F32, 40, 4, 5, 3, false),
 	multiplied("wide integers", ir.I64, 2, 9, 35, 18, false),
 	of("reversed", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Reverse(b, x, 0, 2) }, 5, 40, 33),
+	of("reversed operands", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Sub(b, x, ops.Reverse(b, x, 1)) }, 90, 101),
 	typed("reversed halves", ir.BF16, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Reverse(b, x, 1) }, 90, 101),
 	typed("reversed bytes", ir.I8, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Reverse(b, x, 1) }, 90, 101),
 	of("short and reversed", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Reverse(b, x, 0) }, 3000, 3),
@@ -47,6 +48,10 @@ var classes = []job{
 	}, 20, 103),
 	typed("running sums of doubles", ir.F64, running(ops.CumSum, 1), 3, 50),
 	typed("running sums of integers", ir.I32, running(ops.CumSum, 1), 20, 103),
+	of("transforms", func(b *ir.Builder, x ir.Value) ir.Value {
+		re, im := ops.DFT(b, x, ir.Value{}, false)
+		return ops.Sub(b, re, im)
+	}, 300, 15),
 	of("rows of odd length", softmax(1), 300, 50),
 }
 

@@ -11,8 +11,9 @@ import (
 const spreadReuse = 8
 
 // spread makes a map read values that stay the same over a few elements, such as the statistics of a group of
-// channels, from arrays that have them for each element of a row: kernels then load them as vectors. It adds the
-// steps that compute the arrays, of fewer elements than the map has by a factor of [spreadReuse] at least.
+// channels, from arrays that have them for each element of a row, and rows that are reversed or every other element
+// from copies: kernels then load them as vectors. It adds the steps that compute the arrays; those of values that
+// stay the same have fewer elements than the map by a factor of [spreadReuse] at least.
 func (p *nestArrays) spread(name string, code *fusion.Code, outer []int) ([]int, error) {
 	if !jit.Available() || len(code.Stages)+len(code.Points) > 0 || len(outer) == 0 || product(outer) < minStagedPoints {
 		return outer, nil
@@ -24,6 +25,9 @@ func (p *nestArrays) spread(name string, code *fusion.Code, outer []int) ([]int,
 	visit = func(e scalar.Expr) scalar.Expr {
 		return scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
 			at, dims, ok := spreadSpace(code, outer, x)
+			if !ok && copies(code, outer, x) && x != e {
+				at, dims, ok = code.Outer, outer, true
+			}
 			if !ok || failed != nil {
 				return x, false
 			}
@@ -72,6 +76,22 @@ func repeatsShortly(code *fusion.Code, outer []int, load scalar.Expr) bool {
 	}
 	sum := affineOf(load.Args[0])
 	return sum.coef(code.Outer[last].Name) == 0 && sum.coef(code.Outer[last-1].Name) != 0 && !scalar.Any(load.Args[0], isOneOf(code.Outer[last:]))
+}
+
+// copies reports whether a load reads whole rows that a copy makes contiguous.
+func copies(code *fusion.Code, outer []int, load scalar.Expr) bool {
+	last := len(outer) - 1
+	if load.Op != scalar.OpLoad || !isWord(load.Type) || outer[last] < jit.Width() {
+		return false
+	}
+	sum := affineOf(load.Args[0])
+	for _, v := range code.Outer {
+		if sum.coef(v.Name) == 0 {
+			return false
+		}
+	}
+	step := sum.coef(code.Outer[last].Name)
+	return (step == -1 || step == 2) && len(sum.terms) == len(code.Outer)
 }
 
 func isCheck(e scalar.Expr) bool { return e.Op == scalar.OpCheck }
