@@ -21,8 +21,7 @@ func (p *nestArrays) spread(name string, code *fusion.Code, outer []int) ([]int,
 	outer = split(code, outer)
 	var failed error
 	known := map[scalar.Expr]scalar.Expr{}
-	var visit func(e scalar.Expr) scalar.Expr
-	visit = func(e scalar.Expr) scalar.Expr {
+	visit := func(e scalar.Expr) scalar.Expr {
 		return scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
 			at, dims, ok := spreadSpace(code, outer, x)
 			if !ok && copies(code, outer, x) && x != e {

@@ -88,42 +88,51 @@ func (p *nestArrays) widenReduction(name string, code *fusion.Code, outer, inner
 		return inner, nil
 	}
 	rows := wideLanes / width
-	steps, rest, along := inner[0]/rows, inner[0]%rows, code.Inner[0]
+	steps, rest, along, last := inner[0]/rows, inner[0]%rows, code.Inner[0], len(outer)-1
 	parts := rows + min(rest, 1)
-	last := len(outer) - 1
-	at := slices.Insert(slices.Clone(code.Outer), last, scalar.NewVar(along.Name+"p", along.Type, 0, int64(parts-1)))
-	dims := slices.Insert(slices.Clone(outer), last, parts)
-	place := func(part scalar.Expr) scalar.Expr {
-		vars := slices.Clone(at)
-		vars[last] = part
-		return scalar.Simplify(linear(dims, vars))
+	step := func(count int) scalar.Expr { return scalar.NewVar(along.Name, along.Type, 0, int64(count-1)) }
+	part := scalar.NewVar(along.Name+"p", along.Type, 0, int64(rows-1))
+	w := &widening{p: p, code: code, at: slices.Insert(slices.Clone(code.Outer), last, part), dims: slices.Insert(slices.Clone(outer), last, parts), axis: last}
+	w.ids = p.partialArrays(code, product(w.dims))
+	sizes := slices.Clone(w.dims)
+	sizes[last] = rows
+	err := w.emit(name+" lanes", w.at, sizes, steps, part, scalar.Add(scalar.Mul(step(steps), loop.Int(rows)), part))
+	if err == nil && rest > 0 {
+		err = w.emit(name+" rest", code.Outer, outer, rest, scalar.ConstI(along.Type, int64(rows)), scalar.Add(step(rest), loop.Int(steps*rows)))
 	}
-	ids := p.partialArrays(code, product(dims))
-	emit := func(name string, vars []scalar.Expr, sizes []int, count int, part, row scalar.Expr) error {
-		x := partialReduction(name, code, vars, []scalar.Expr{scalar.NewVar(along.Name, along.Type, 0, int64(count-1))}, ids, place(part))
-		s := scalar.NewSimplifier()
-		for _, r := range x.Stages[0].Reductions {
-			for i, e := range r.Elements {
-				r.Elements[i] = s.Simplify(scalar.SubstituteVars(e, map[string]scalar.Expr{along.Name: row}))
-			}
+	readPartials(code, w.ids, w.place(scalar.NewVar(part.Name, part.Type, 0, int64(parts-1))))
+	code.Inner = []scalar.Expr{scalar.NewVar(part.Name, part.Type, 0, int64(parts-1))}
+	return []int{parts}, err
+}
+
+// widening is a reduction that is widened: the arrays of its accumulators have an axis of parts.
+type widening struct {
+	p    *nestArrays
+	code *fusion.Code
+	ids  []int
+	at   []scalar.Expr // the coordinates of the arrays
+	dims []int
+	axis int // of the parts
+}
+
+// place returns the place of a part in the arrays.
+func (w *widening) place(part scalar.Expr) scalar.Expr {
+	at := slices.Clone(w.at)
+	at[w.axis] = part
+	return scalar.Simplify(linear(w.dims, at))
+}
+
+// emit emits the nest over outer coordinates that combines count rows, given by the inner coordinate, in a part.
+func (w *widening) emit(name string, outer []scalar.Expr, dims []int, count int, part, row scalar.Expr) error {
+	along := w.code.Inner[0]
+	x := partialReduction(name, w.code, outer, []scalar.Expr{scalar.NewVar(along.Name, along.Type, 0, int64(count-1))}, w.ids, w.place(part))
+	s := scalar.NewSimplifier()
+	for _, r := range x.Stages[0].Reductions {
+		for i, e := range r.Elements {
+			r.Elements[i] = s.Simplify(scalar.SubstituteVars(e, map[string]scalar.Expr{along.Name: row}))
 		}
-		return makeSteps(p.c, name, x, sizes, []int{count})
 	}
-	part, step := scalar.NewVar(along.Name+"p", along.Type, 0, int64(rows-1)), scalar.NewVar(along.Name, along.Type, 0, int64(steps-1))
-	vars, sizes := slices.Clone(at), slices.Clone(dims)
-	vars[last], sizes[last] = part, rows
-	if err := emit(name+" lanes", vars, sizes, steps, part, scalar.Add(scalar.Mul(step, loop.Int(rows)), part)); err != nil {
-		return nil, err
-	}
-	if rest > 0 {
-		err := emit(name+" rest", code.Outer, outer, rest, scalar.ConstI(along.Type, int64(rows)), scalar.Add(step, loop.Int(steps*rows)))
-		if err != nil {
-			return nil, err
-		}
-	}
-	readPartials(code, ids, place(at[last]))
-	code.Inner = []scalar.Expr{at[last]}
-	return []int{parts}, nil
+	return makeSteps(w.p.c, name, x, dims, []int{count})
 }
 
 // narrowRow returns the number of contiguous outer points that a reduction over the rows of an array has as its
