@@ -317,7 +317,7 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 		if err != nil {
 			return err
 		}
-		for _, x := range c.separate(code) {
+		for _, x := range separate(code, c.buffers) {
 			if err := makeSteps(c, name, x, slices.Clone(outer), inner); err != nil {
 				return err
 			}
@@ -336,13 +336,13 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 
 // separate returns the copies of a map that consists of several, such as the parts of complex numbers: each may be a
 // transpose. Other code stays, as do copies of an array that is written.
-func (c *compiler) separate(code *fusion.Code) []*fusion.Code {
+func separate(code *fusion.Code, buffers map[int]*buffer) []*fusion.Code {
 	if len(code.Rows) < 2 || len(code.Stages)+len(code.Points) > 0 {
 		return []*fusion.Code{code}
 	}
 	var out []*fusion.Code
 	for _, s := range code.Rows {
-		written := func(x fusion.ElementStore) bool { return c.buffers[x.Tensor.ID] == c.buffers[s.Value.Ref] }
+		written := func(x fusion.ElementStore) bool { return buffers[x.Tensor.ID] == buffers[s.Value.Ref] }
 		if !isLoad(s.Value) || s.Guarded || slices.ContainsFunc(code.Rows, written) {
 			return []*fusion.Code{code}
 		}

@@ -104,7 +104,7 @@ func fourierOf[T simd.Float](c *compiler, g *fusion.Group, d ir.DType) error {
 	for i, space := range x.Out {
 		if space != nil {
 			value := scalar.FreeVar("result", d)
-			if to := c.resultBuffer(*space, x.Store(i, value), value); to != nil && !slices.Contains(s.in, to) {
+			if to := resultBuffer(c.buffers, *space, x.Store(i, value), value); to != nil && !slices.Contains(s.in, to) {
 				s.out, direct[i] = append(s.out, to), true
 				continue
 			}

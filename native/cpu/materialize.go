@@ -47,8 +47,8 @@ func (c *compiler) storeResult(name string, space fusion.Elements, buf *buffer, 
 
 // resultBuffer returns the memory of a group's result where that is a step's row-major result as it is, and the step
 // may write it; nil otherwise.
-func (c *compiler) resultBuffer(space fusion.Elements, store fusion.ElementStore, value scalar.Expr) *buffer {
-	to, elems := c.buffers[store.Tensor.ID], product(space.Dims)
+func resultBuffer(buffers map[int]*buffer, space fusion.Elements, store fusion.ElementStore, value scalar.Expr) *buffer {
+	to, elems := buffers[store.Tensor.ID], product(space.Dims)
 	if to == nil || store.Guarded || store.Value != value || to.dtype != value.Type || to.elems != elems ||
 		!scalar.Equal(scalar.Simplify(store.Offset), scalar.Simplify(linear(space.Dims, space.At))) {
 		return nil

@@ -50,7 +50,7 @@ func (c *compiler) scanLines(g *fusion.Group, x *fusion.Prefix, term, sum scalar
 	rewriteExprs(code, replace, replace)
 	s := &lineScan{from: terms, length: x.Dims[x.Axis], stride: product(x.Dims[x.Axis+1:]), reverse: x.Reverse, exclusive: x.Exclusive}
 	if len(code.Rows) == 1 {
-		if s.to = c.resultBuffer(fusion.Elements{Dims: x.Dims, At: x.At}, code.Rows[0], load); s.to != nil {
+		if s.to = resultBuffer(c.buffers, fusion.Elements{Dims: x.Dims, At: x.At}, code.Rows[0], load); s.to != nil {
 			c.add(s)
 			return nil
 		}
