@@ -13,7 +13,7 @@ FUZZTIME ?= 30s
 # is the level of plain Go, which every processor of arm64 has a better one than.
 # Large products of gathered factors consist of small ones, which are tested.
 ARM64_SLOW  := ^TestProductsOfFactorsWithTables$$|^TestLargeFactorisations$$|/^go$$
-ARM64_TESTS := Backend|Rows|Columns|Large|Packed|Merged|Special|Subnormals|Cores|Convolutions|Jobs|Panic
+ARM64_TESTS := Backend|Classes|Rows|Columns|Large|Packed|Merged|Special|Subnormals|Cores|Convolutions|Jobs|Panic
 # Tests with 32-bit ints: quick tests of code that counts elements and bytes, and of
 # schedules and whole plans those that depend on large sizes.
 INT32_PACKAGES := ./ir ./internal/derive ./ir/dtype ./internal/format ./internal/compiler/passes ./internal/compiler/plan ./internal/compiler/fusion ./ir/loop ./ir/routine ./internal/compiler/sim

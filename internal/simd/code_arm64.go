@@ -10,8 +10,10 @@ import (
 // masksTails is false: kernels write whole vectors.
 const masksTails = false
 
-// transposeCode and pieceCode return nil: there is no code for these kernels.
+// transposeCode, pieceCode and shuffleCode return nil: there is no code for these kernels.
 func transposeCode(Level, int, int) []byte { return nil }
+
+func shuffleCode(Level, shuffle) []byte { return nil }
 
 func pieceCode(Level) []byte { return nil }
 

@@ -138,11 +138,26 @@ func Product[T Float](s *Space[T], m, n, k int, a, b Matrix[T], c []T, cRow int)
 		}
 		return
 	}
+	if k <= maxStep && m*n > 0 && multiplySmall(s, m, n, k, &a, &b, c, cRow) {
+		return
+	}
 	if chain := maxChain * stepLen(k); k > chain {
 		splitK(s, m, n, k, chain, a, b, c, cRow)
 		return
 	}
 	accumulateSteps(s, m, n, k, stepLen(k), a, b, c, cRow, false)
+}
+
+// multiplySmall computes a product of one panel, whose factors are read in place; it returns false for others.
+func multiplySmall[T Float](s *Space[T], m, n, k int, a, b *Matrix[T], c []T, cRow int) bool {
+	x := kernelsOf[T]()
+	width := 2 * x.lanes
+	if n > width || m > x.wide[0].rows || b.Col != 1 || a.RowAt != nil || b.RowAt != nil || (k-1)*b.Row+width > len(b.Data) {
+		return false
+	}
+	p := multiplication[T]{kernels: x, s: s, k: k, cRow: cRow}
+	p.panel(m, n, *a, b.Data, b.Row, c)
+	return true
 }
 
 // Accumulate adds a·b to c, with the arguments of [Product]. An element is one chain of sums along k, so
@@ -219,6 +234,10 @@ func (p *multiplication[T]) columns(m, n int, a, b Matrix[T], c []T) {
 		for ; n >= width; n -= width {
 			p.panel(m, width, a, b.Data, b.Row, c)
 			b, c = b.skipColumns(width), c[min(width, len(c)):]
+		}
+		if n > 0 && (p.k-1)*b.Row+width <= len(b.Data) { // the columns behind these are read, too, for nothing
+			p.panel(m, n, a, b.Data, b.Row, c)
+			return
 		}
 	}
 	if n == 0 {

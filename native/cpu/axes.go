@@ -41,7 +41,7 @@ func divisorOf(c *fusion.Code, name string, size int) int {
 	by := 0
 	look := func(e scalar.Expr) scalar.Expr {
 		scalar.Walk(e, func(x scalar.Expr) {
-			if x.Op != scalar.OpFloorDiv && x.Op != scalar.OpMod || x.Args[0].Op != scalar.OpVar || x.Args[0].Name != name {
+			if !isDivision(x.Op) || x.Args[0].Op != scalar.OpVar || x.Args[0].Name != name {
 				return
 			}
 			if d, ok := x.Args[1].IntConst(); ok && d > 1 && int(d) < size && size%int(d) == 0 {
@@ -59,6 +59,16 @@ func divisorOf(c *fusion.Code, name string, size int) int {
 		return e
 	}, look)
 	return by
+}
+
+// isDivision reports whether an operation on a coordinate, which is not negative, returns its quotient or its
+// remainder.
+func isDivision(o scalar.Op) bool {
+	switch o {
+	case scalar.OpFloorDiv, scalar.OpMod, scalar.OpDiv, scalar.OpRem:
+		return true
+	}
+	return false
 }
 
 // coalesce merges neighbouring coordinates wherever every load and store visits them in the

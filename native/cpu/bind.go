@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"math"
 	"unsafe"
 
 	"github.com/rlx-go/rlx/ir"
@@ -193,7 +194,9 @@ func bindLoadAt(f *files, in *instr, a *boundAddress) op {
 		return loadComplex(lanesOf[complex128](f, in.dst), in.buf, a)
 	case ir.C64:
 		return loadAs(lanesOf[complex128](f, in.dst), in.buf, a, func(x complex64) complex128 { return complex128(x) })
-	case ir.F16, ir.BF16:
+	case ir.BF16:
+		return loadAs(lanesOf[float32](f, in.dst), in.buf, a, func(x uint16) float32 { return math.Float32frombits(uint32(x) << 16) })
+	case ir.F16:
 		d := in.buf.dtype
 		return loadAs(lanesOf[float32](f, in.dst), in.buf, a, func(x uint16) float32 { return float32(d.FloatFromBits(uint64(x))) })
 	}

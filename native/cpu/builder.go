@@ -270,6 +270,10 @@ func (m *nestBuilder) node(e scalar.Expr) value {
 		return x
 	case scalar.OpFloorDiv, scalar.OpMod:
 		return m.expr(scalar.ExpandFloorDiv(e))
+	case scalar.OpSelect:
+		if c := e.Args[0]; e.Type.IsBool() { // in operations that kernels have
+			return m.expr(scalar.Or(scalar.And(c, e.Args[1]), scalar.And(scalar.Not(c), e.Args[2])))
+		}
 	case scalar.OpClamp:
 		return m.expr(scalar.Min(scalar.Max(e.Args[0], e.Args[1]), e.Args[2]))
 	case scalar.OpMakeComplex:

@@ -303,12 +303,24 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 	arrays := newNestArrays(c, product(outer)*product(inner))
 	pairs := arrays.realParts(code, outer, inner)
 	if len(code.Rows)+len(code.Points)+len(code.Stages) > 0 {
+		outer, err := arrays.spread(name, code, outer)
+		if err != nil {
+			return err
+		}
+		if len(code.Stages) > 0 {
+			outer, inner = coalesce(code, outer, orderInner(code, inner))
+		}
+		if inner, err = arrays.stageReduction(name, code, outer, inner); err != nil {
+			return err
+		}
 		results, err := arrays.transposeRows(name, code, outer, inner)
 		if err != nil {
 			return err
 		}
-		if err := makeSteps(c, name, code, outer, inner); err != nil {
-			return err
+		for _, x := range separate(code, c.buffers) {
+			if err := makeSteps(c, name, x, slices.Clone(outer), inner); err != nil {
+				return err
+			}
 		}
 		for _, x := range results {
 			if err := makeSteps(c, name, x, slices.Concat(outer, inner), nil); err != nil {
@@ -320,6 +332,23 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 		c.add(s)
 	}
 	return nil
+}
+
+// separate returns the copies of a map that consists of several, such as the parts of complex numbers: each may be a
+// transpose. Other code stays, as do copies of an array that is written.
+func separate(code *fusion.Code, buffers map[int]*buffer) []*fusion.Code {
+	if len(code.Rows) < 2 || len(code.Stages)+len(code.Points) > 0 {
+		return []*fusion.Code{code}
+	}
+	var out []*fusion.Code
+	for _, s := range code.Rows {
+		written := func(x fusion.ElementStore) bool { return buffers[x.Tensor.ID] == buffers[s.Value.Ref] }
+		if !isLoad(s.Value) || s.Guarded || slices.ContainsFunc(code.Rows, written) {
+			return []*fusion.Code{code}
+		}
+		out = append(out, &fusion.Code{Outer: slices.Clone(code.Outer), Rows: []fusion.ElementStore{s}})
+	}
+	return out
 }
 
 // makeSteps emits the steps of [compiler.make].

@@ -32,16 +32,18 @@ func (s *partStep) run(r *runner) { runPairs(r, s, s.to.elems) }
 
 func (s *partStep) do(_, chunk int) {
 	if s.to.dtype == ir.F64 {
-		copyParts(view[float64](s.to), floats[float64](s.from), s.part, chunk)
+		copyParts(view[float64](s.to), floats[float64](s.from), s.part, chunk, pickEvens)
 	} else {
-		copyParts(view[float32](s.to), floats[float32](s.from), s.part, chunk)
+		copyParts(view[float32](s.to), floats[float32](s.from), s.part, chunk, simd.Evens)
 	}
 }
 
-func copyParts[T simd.Float](to, from []T, part, chunk int) {
+func copyParts[T simd.Float](to, from []T, part, chunk int, pick func(to, from []T)) {
 	first := chunk * pairChunk
-	to = to[first:min(first+pairChunk, len(to))]
-	from = from[2*first+part:]
+	pick(to[first:min(first+pairChunk, len(to))], from[2*first+part:])
+}
+
+func pickEvens(to, from []float64) {
 	from = from[:2*len(to)-1]
 	for i := range to {
 		to[i] = from[2*i]
@@ -52,17 +54,19 @@ func (s *pairStep) run(r *runner) { runPairs(r, s, s.to.elems) }
 
 func (s *pairStep) do(_, chunk int) {
 	if s.parts[0].dtype == ir.F64 {
-		makePairs(floats[float64](s.to), view[float64](s.parts[0]), view[float64](s.parts[1]), chunk)
+		makePairs(floats[float64](s.to), view[float64](s.parts[0]), view[float64](s.parts[1]), chunk, joinDoubles)
 	} else {
-		makePairs(floats[float32](s.to), view[float32](s.parts[0]), view[float32](s.parts[1]), chunk)
+		makePairs(floats[float32](s.to), view[float32](s.parts[0]), view[float32](s.parts[1]), chunk, simd.Join)
 	}
 }
 
-func makePairs[T simd.Float](to, re, im []T, chunk int) {
+func makePairs[T simd.Float](to, re, im []T, chunk int, join func(to, re, im []T)) {
 	first := chunk * pairChunk
 	re = re[first:min(first+pairChunk, len(re))]
-	im = im[first:][:len(re)]
-	to = to[2*first:][:2*len(re)]
+	join(to[2*first:][:2*len(re)], re, im[first:][:len(re)])
+}
+
+func joinDoubles(to, re, im []float64) {
 	for i, x := range re {
 		to[2*i], to[2*i+1] = x, im[i]
 	}
@@ -140,6 +144,7 @@ func (p *nestArrays) add(b *buffer) int {
 // that split the operands, and returns those that make the results, for after the nest.
 func (p *nestArrays) realParts(code *fusion.Code, outer, inner []int) []step {
 	c := p.c
+	code.Rows = slices.DeleteFunc(slices.Clone(code.Rows), func(store fusion.ElementStore) bool { return p.copyPart(code, store, outer) })
 	rewriteExprs(code, p.partsOf, func(offset scalar.Expr) scalar.Expr { return offset })
 	if len(code.Stages)+len(code.Points) > 0 {
 		return nil
@@ -167,6 +172,22 @@ func (p *nestArrays) realParts(code *fusion.Code, outer, inner []int) []step {
 	}
 	code.Rows = rows
 	return after
+}
+
+// copyPart adds the step that stores a part of all numbers of a tensor in their order; it returns false, and adds
+// nothing, for other code.
+func (p *nestArrays) copyPart(code *fusion.Code, store fusion.ElementStore, outer []int) bool {
+	x := store.Value
+	if len(code.Stages)+len(code.Points) > 0 || store.Guarded || x.Op != scalar.OpReal && x.Op != scalar.OpImag || x.Args[0].Op != scalar.OpLoad {
+		return false
+	}
+	from, to := p.c.buffers[x.Args[0].Ref], p.c.buffers[store.Tensor.ID]
+	if from == nil || to == nil || !from.dtype.IsComplex() || to.dtype != partType(from.dtype) || from.elems != to.elems || to.elems == 0 ||
+		!isDense(code, store.Offset, outer, to.elems) || !scalar.Equal(scalar.Simplify(x.Args[0].Args[0]), scalar.Simplify(store.Offset)) {
+		return false
+	}
+	p.c.add(&partStep{from: from, to: to, part: int(x.Op - scalar.OpReal)})
+	return true
 }
 
 // isDense reports whether an offset takes each value below elems once.

@@ -2,15 +2,16 @@ package cpu
 
 import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// copyStep copies rows of a tensor, which are contiguous in the source and in the destination, as
-// a transpose of outer axes or a part of a concatenation does.
+// copyStep copies rows of a tensor, which are contiguous in the destination, and in the source contiguous, as in
+// a transpose of outer axes or a part of a concatenation, reversed, or every other element.
 type copyStep struct {
 	from, to     *buffer
 	fromAt, toAt int
-	row          int   // elements of a row
+	row, step    int   // elements of a row, and the distance of two of them in the source: 1, -1 or 2
 	dims         []int // of the other axes
 	fromBy, toBy []int // strides of the other axes
 	rows, chunk  int
@@ -23,7 +24,7 @@ const minCopy, shortCopy = 2, 8
 
 // newCopy returns a step for code that is nothing but a copy of rows; nil for any other.
 func newCopy(code *fusion.Code, dims []int, buffers map[int]*buffer) *copyStep {
-	if len(code.Stages)+len(code.Points) > 0 || len(code.Rows) != 1 || code.Rows[0].Guarded || len(dims) < 2 {
+	if len(code.Stages)+len(code.Points) > 0 || len(code.Rows) != 1 || code.Rows[0].Guarded || len(dims) == 0 {
 		return nil
 	}
 	store := code.Rows[0]
@@ -39,26 +40,50 @@ func newCopy(code *fusion.Code, dims []int, buffers map[int]*buffer) *copyStep {
 	known := 0
 	for i, v := range code.Outer {
 		a, b := from.coef(v.Name), to.coef(v.Name)
-		if a < 0 || b <= 0 {
+		if b <= 0 {
 			return nil
 		}
-		known += min(a, 1) + 1
-		if a == 1 && b == 1 && s.row == 0 {
-			s.row = dims[i]
+		if known++; a != 0 {
+			known++
+		}
+		if (a == 1 || a == -1 || a == 2) && b == 1 && s.row == 0 {
+			s.row, s.step = dims[i], a
 			continue
 		}
 		s.dims, s.fromBy, s.toBy = append(s.dims, dims[i]), append(s.fromBy, a), append(s.toBy, b)
 		s.rows *= dims[i]
 	}
-	if s.row < minCopy || s.row < shortCopy && s.to.dtype.Size() != 4 || known != len(from.terms)+len(to.terms) {
+	word := s.to.dtype.Size() == 4
+	if len(dims) == 1 && !s.cutRow() {
+		return nil
+	}
+	if s.row < minCopy || s.row < shortCopy && (!word || s.step != 1) || known != len(from.terms)+len(to.terms) {
 		return nil
 	}
 	perRow, perElement := 6., 0.04 // nanoseconds
-	if s.row < shortCopy {
+	switch {
+	case s.row < shortCopy:
 		perRow, perElement = 1, 0.6
+	case s.step != 1 && !word:
+		perElement = 0.4
 	}
 	s.chunk, s.cost = max(1, 16384/s.row), float64(s.rows)*(perRow+perElement*float64(s.row))
 	return s
+}
+
+// cutRow divides the elements of a single row among several; false where memory has them in order, as those of a
+// nest.
+func (s *copyStep) cutRow() bool {
+	const least = 1024
+	if s.step == 1 || s.row == 0 {
+		return false
+	}
+	rows := 1
+	for s.row%2 == 0 && s.row > 2*least {
+		s.row, rows = s.row/2, rows*2
+	}
+	s.dims, s.fromBy, s.toBy, s.rows = []int{rows}, []int{s.row * s.step}, []int{s.row}, rows
+	return true
 }
 
 func (s *copyStep) run(r *runner) {
@@ -91,28 +116,70 @@ func (s *copyStep) do(_, chunk int) {
 
 // copyRows copies n rows along the last axis.
 func (s *copyStep) copyRows(from, to, n int) {
-	size, last := s.to.dtype.Size(), len(s.dims)-1
-	if s.row < shortCopy {
-		s.copyShort(view[uint32](s.from)[from:], view[uint32](s.to)[to:], n)
-		return
+	size := s.to.dtype.Size()
+	switch {
+	case s.row < shortCopy:
+		s.copyShort(from, to, n)
+	case s.step != 1 && size == 1:
+		copySteps(s, from, to, n, pickSteps[uint8])
+	case s.step != 1 && size == 2:
+		copySteps(s, from, to, n, pickSteps[uint16])
+	case s.step != 1 && size == 8:
+		copySteps(s, from, to, n, pickSteps[uint64])
+	case s.step == -1:
+		copySteps(s, from, to, n, func(to, from []uint32, _ int) { simd.Reverse(to, from) })
+	case s.step == 2:
+		copySteps(s, from, to, n, func(to, from []uint32, _ int) { simd.Evens(to, from) })
+	default:
+		s.copyRuns(from, to, n)
 	}
+}
+
+// copyRuns is copyRows for contiguous rows.
+func (s *copyStep) copyRuns(from, to, n int) {
+	size, last := s.to.dtype.Size(), len(s.dims)-1
 	bytes, fromBy, toBy := s.row*size, s.fromBy[last]*size, s.toBy[last]*size
-	source, dest := s.from.data[from*size:], s.to.data[to*size:]
-	at := 0
+	at, dest := from*size, s.to.data[to*size:]
 	for i := range n {
-		copy(dest[i*toBy:][:bytes], source[at:][:bytes])
+		copy(dest[i*toBy:][:bytes], s.from.data[at:][:bytes])
 		at += fromBy
 	}
 }
 
-// copyShort is copyRows for few elements.
-func (s *copyStep) copyShort(from, to []uint32, n int) {
+// copySteps is copyRows for rows whose elements are apart in the source, or reversed there. The function copies
+// a row from the elements between its first and its last in memory.
+func copySteps[T unit](s *copyStep, from, to, n int, pick func(to, from []T, step int)) {
 	last := len(s.dims) - 1
-	fromBy, toBy := s.fromBy[last], s.toBy[last]
-	for i := range n {
-		source, dest := from[i*fromBy:][:s.row], to[i*toBy:][:s.row]
-		for k := range dest {
-			dest[k] = source[k]
+	source, dest := view[T](s.from), view[T](s.to)
+	span := (s.row - 1) * s.step
+	for range n {
+		pick(dest[to:to+s.row], source[from+min(span, 0):from+max(span, 0)+1], s.step)
+		from, to = from+s.fromBy[last], to+s.toBy[last]
+	}
+}
+
+// pickSteps copies a row element by element.
+func pickSteps[T unit](to, from []T, step int) {
+	at := 0
+	if step < 0 {
+		at = len(from) - 1
+	}
+	for i := range to {
+		to[i] = from[at]
+		at += step
+	}
+}
+
+// copyShort is copyRows for few elements.
+func (s *copyStep) copyShort(from, to, n int) {
+	last := len(s.dims) - 1
+	source, dest := view[uint32](s.from), view[uint32](s.to)
+	row, fromBy, toBy := s.row, s.fromBy[last], s.toBy[last]
+	for range n {
+		in, out := source[from:][:row], dest[to:][:row]
+		for k := range out {
+			out[k] = in[k]
 		}
+		from, to = from+fromBy, to+toBy
 	}
 }

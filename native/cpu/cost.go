@@ -198,6 +198,8 @@ func (in *instr) laneCost() float64 {
 		return 0.1
 	case opLoad, opStore:
 		switch {
+		case in.buf.dtype.IsFloat() && in.buf.dtype.Size() < 4: // converts element by element
+			return 6
 		case in.at.general, in.at.mask != nil && in.at.mask.wide:
 			return 1.5
 		case in.at.run > 0 && in.at.stride <= 1:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/cmplx"
+	"slices"
 	"unsafe"
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
@@ -15,9 +16,9 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// minFourier is the minimum length of a transform with code of its own: a shorter one is a matrix
-// product.
-const minFourier = 33
+// minFourier is the minimum length of a transform with code of its own, unless there are many, of manyFourier
+// numbers at least: a shorter one is a matrix product.
+const minFourier, manyFourier = 33, 4096
 
 // maxFourierPrime is the maximum prime factor of such a length. The body of dft transforms others
 // by a convolution.
@@ -29,8 +30,22 @@ func isFourier(n *ir.Node) bool {
 		return false
 	}
 	size, _ := n.Input(0).Dim(-1).Const()
-	return size >= minFourier && radices(size) != nil
+	many := size > 1 && countOf(n.Input(0)) >= manyFourier && inLanes(size, countOf(n.Input(0))/size, fourierWidth(n.Input(0).DType()))
+	return (size >= minFourier || many) && radices(size) != nil
 }
+
+// countOf returns the number of elements of a value, 0 where its sizes are open.
+func countOf(v ir.Value) int {
+	count := 1
+	for _, d := range v.Type().Shape {
+		n, _ := d.Const()
+		count *= n
+	}
+	return count
+}
+
+// fourierWidth returns the number of lanes of a vector.
+func fourierWidth(d ir.DType) int { return (&jit.Kernel{Long: d == ir.F64}).Width() }
 
 // fourierStep transforms the rows of an array. A row of n = a·b numbers is a matrix of a rows and b
 // columns: its columns are transformed, multiplied by twiddle factors and transposed, and the
@@ -85,12 +100,20 @@ func fourierOf[T simd.Float](c *compiler, g *fusion.Group, d ir.DType) error {
 		}
 		s.in = append(s.in, buf)
 	}
-	s.out = []*buffer{c.scratch(d, elems), c.scratch(d, elems)}
-	s.plan(c, g, d, x.Node.Attrs().(*ops.DFTAttrs).Inverse)
-	s.work = c.scratch(d, min(workers(), elems/s.length)*s.workElems())
-	c.add(s)
+	var direct [2]bool
 	for i, space := range x.Out {
-		if space == nil {
+		if space != nil {
+			value := scalar.FreeVar("result", d)
+			if to := resultBuffer(c.buffers, *space, x.Store(i, value), value); to != nil && !slices.Contains(s.in, to) {
+				s.out, direct[i] = append(s.out, to), true
+				continue
+			}
+		}
+		s.out = append(s.out, c.scratch(d, elems))
+	}
+	c.add(s.plan(c, g, d, x.Node.Attrs().(*ops.DFTAttrs).Inverse))
+	for i, space := range x.Out {
+		if space == nil || direct[i] {
 			continue
 		}
 		err := c.storeResult(g.Name(), *space, s.out[i], func(value scalar.Expr) fusion.ElementStore { return x.Store(i, value) })
@@ -101,41 +124,65 @@ func fourierOf[T simd.Float](c *compiler, g *fusion.Group, d ir.DType) error {
 	return nil
 }
 
-// plan chooses the shape of the matrix and compiles the passes.
-func (s *fourierStep[T]) plan(c *compiler, g *fusion.Group, d ir.DType, inverse bool) {
-	width := (&jit.Kernel{Long: d == ir.F64}).Width()
-	rows := fourierRows(s.length, width)
-	sign := -1.0
+// plan returns the step, with its memory and the code of its passes: of many short transforms, or of a matrix
+// whose shape it chooses.
+func (s *fourierStep[T]) plan(c *compiler, g *fusion.Group, d ir.DType, inverse bool) step {
+	width, count := fourierWidth(d), s.in[0].elems/s.length
+	code := fourierKernel{d: d, sign: -1, real: len(s.in) == 1}
 	if inverse {
-		sign = 1
+		code.sign = 1
 	}
+	var made step = s
+	elems := 0 // of a worker
+	if inLanes(s.length, count, width) {
+		x := newLanesFourier(c, s, code, width)
+		s.columns[0], s.columns[1] = x.t, &columnTransform[T]{}
+		elems, count = 4*s.length*x.t.stride, x.chunks()
+		made = x
+	} else {
+		rows := fourierRows(s.length, width)
+		s.columns[0] = newColumnTransform[T](c, code, rows, s.length/rows, width, true)
+		code.real = false
+		s.columns[1] = newColumnTransform[T](c, code, s.length/rows, rows, width, false)
+		elems = s.workElems()
+	}
+	s.work = c.scratch(d, min(workers(), count)*elems)
 	bytes := 0
-	for half, rows := range []int{rows, s.length / rows} {
-		t := &columnTransform[T]{rows: rows, columns: s.length / rows}
-		t.stride = roundUp(t.columns, width)
-		done := 1
-		for i, r := range radices(rows) {
-			p := fourierPass[T]{radix: r, groups: rows / done / r, run: done * t.stride}
-			code := fourierKernel{d: d, sign: sign, radix: r, run: p.run, real: half == 0 && i == 0 && len(s.in) == 1, twiddles: groupTwiddles}
-			switch {
-			case p.groups > 1:
-				p.factors = groupFactors[T](p.groups, r, sign)
-			case half == 0:
-				code.twiddles, p.factors = elementTwiddles, t.matrixFactors(s.length, sign)
-			default:
-				code.twiddles = noTwiddles
-			}
-			compiled := code.compile(&c.env.kernels)
-			for range workers() {
-				p.calls = append(p.calls, compiled.NewCall())
-			}
+	for _, t := range s.columns {
+		for _, p := range t.passes {
 			bytes += len(p.factors) * d.Size()
-			t.passes = append(t.passes, p)
-			done *= r
 		}
-		s.columns[half] = t
 	}
 	c.p.memory.reserve(native.Allocation{Name: "twiddle factors of " + g.Name(), Bytes: int64(bytes)}, nil)
+	return made
+}
+
+// newColumnTransform compiles the passes of a transform of columns; twiddles multiplies the results by those of
+// the matrix.
+func newColumnTransform[T simd.Float](c *compiler, code fourierKernel, rows, columns, width int, twiddles bool) *columnTransform[T] {
+	t := &columnTransform[T]{rows: rows, columns: columns, stride: roundUp(columns, width)}
+	done := 1
+	for _, r := range radices(rows) {
+		p := fourierPass[T]{radix: r, groups: rows / done / r, run: done * t.stride}
+		code.radix, code.run, code.twiddles = r, p.run, groupTwiddles
+		switch {
+		case p.groups > 1:
+			p.factors = groupFactors[T](p.groups, r, code.sign)
+		case twiddles:
+			code.twiddles, p.factors = elementTwiddles, t.matrixFactors(rows*columns, code.sign)
+		default:
+			code.twiddles = noTwiddles
+		}
+		pass := code
+		compiled := pass.compile(&c.env.kernels)
+		for range workers() {
+			p.calls = append(p.calls, compiled.NewCall())
+		}
+		t.passes = append(t.passes, p)
+		done *= r
+		code.real = false
+	}
+	return t
 }
 
 func roundUp(n, by int) int { return (n + by - 1) / by * by }

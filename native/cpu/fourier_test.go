@@ -18,15 +18,18 @@ func TestFourierTransforms(t *testing.T) {
 		for i, n := range []int{33, 34, 39, 48, 64, 100, 128, 169, 210, 256, 512, 1001, 1024, 2048, 2310, 4096, 30030} {
 			for _, parts := range []int{1, 2} {
 				inverse := i%2 == 1
-				t.Run(fmt.Sprint(d, " ", n, " of ", parts, " parts"), func(t *testing.T) { checkFourier(t, d, n, parts, inverse) })
+				t.Run(fmt.Sprint(d, " ", n, " of ", parts, " parts"), func(t *testing.T) { checkFourier(t, d, 2, n, parts, inverse) })
 			}
+		}
+		// Many rows, one to a lane.
+		for i, size := range [][2]int{{2100, 2}, {700, 6}, {300, 16}, {37, 100}, {17, 143}} {
+			checkFourier(t, d, size[0], size[1], 1+i%2, i%3 == 0)
 		}
 	}
 }
 
-func checkFourier(t *testing.T, d ir.DType, n, parts int, inverse bool) {
+func checkFourier(t *testing.T, d ir.DType, rows, n, parts int, inverse bool) {
 	t.Helper()
-	const rows = 2
 	g := build(t, func(b *ir.Builder) {
 		var im ir.Value
 		re := b.Input("x", d, ir.Dims(rows, n)...)

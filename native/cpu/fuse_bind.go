@@ -17,6 +17,7 @@ type boundAccess struct {
 	stride, lanes int
 	stores        bool
 	runs          jit.Runs // of length 0 where the elements are contiguous
+	scalar        bool     // one element for all lanes
 	// guarded elements are not written once a check has failed.
 	guarded bool
 	elems   []byte // the elements of this block
@@ -34,15 +35,26 @@ type boundLanes struct {
 
 // extent returns the distance from the element of lane 0 to that after the last of n lanes.
 func (t *boundAccess) extent(n int) int {
-	if t.runs.Length > 0 {
+	switch {
+	case t.scalar:
+		return 1
+	case t.runs.Length > 0:
 		return t.runs.Extent(n)
 	}
 	return n
 }
 
+// from returns the elements from a lane on.
+func (t *boundAccess) from(lane int) []byte {
+	if t.scalar {
+		return t.elems
+	}
+	return t.elems[lane*t.size:]
+}
+
 // bindAccess binds a load or store of a kernel.
 func (m *machine) bindAccess(array int, in *instr) boundAccess {
-	t := boundAccess{array: array, at: m.bindAddress(in.at), buf: in.buf, size: in.buf.dtype.Size(), guarded: in.node == guarded}
+	t := boundAccess{array: array, at: m.bindAddress(in.at), buf: in.buf, size: in.buf.dtype.Size(), scalar: in.scalar, guarded: in.node == guarded}
 	if in.at.run > 0 {
 		t.runs, _ = in.runs()
 	}
@@ -163,7 +175,7 @@ func (m *machine) tailOf(x *fused) tailKind {
 func extends(tensors []boundAccess, times, n int) bool {
 	for i := range tensors {
 		t := &tensors[i]
-		if (t.at.first()+(times-1)*t.stride+n)*t.size > len(t.buf.data) {
+		if (t.at.first()+(times-1)*t.stride+t.extent(n))*t.size > len(t.buf.data) {
 			return false
 		}
 	}
@@ -190,7 +202,7 @@ func overlaps(tensors []boundAccess) bool {
 func runLast(call *jit.Call, tensors []boundAccess, lanes []boundLanes, first, n int) {
 	for i := range tensors {
 		t := &tensors[i]
-		call.Set(t.array, unsafe.Pointer(unsafe.SliceData(t.elems[first*t.size:])))
+		call.Set(t.array, unsafe.Pointer(unsafe.SliceData(t.from(first))))
 	}
 	for _, r := range lanes {
 		call.Set(r.array, unsafe.Add(r.at, r.size*first))
@@ -205,6 +217,9 @@ func runLast(call *jit.Call, tensors []boundAccess, lanes []boundLanes, first, n
 func runTail(call *jit.Call, tensors []boundAccess, lanes []boundLanes, first, n int) {
 	for i := range tensors {
 		t := &tensors[i]
+		if t.scalar {
+			continue
+		}
 		if at := uintptr(unsafe.Pointer(unsafe.SliceData(t.elems))) - uintptr(unsafe.Pointer(unsafe.SliceData(t.buf.data))); !t.stores && t.runs.Length == 0 && int(at)+(first+call.Width())*t.size <= len(t.buf.data) {
 			call.Set(t.array, unsafe.Pointer(unsafe.SliceData(t.elems[first*t.size:])))
 			continue

@@ -453,11 +453,21 @@ func (f *fuser) unroll(p *phase) {
 // unrolls returns the number of inner points for which a phase may be unrolled, 1 for none.
 func (n *nest) unrolls(p *phase) int {
 	inner := n.inner.scalars()
-	if n.wideInner || !p.loop || len(p.accumulators) == 0 || len(p.inner) > 0 || len(inner) == 0 {
+	if n.wideInner || !p.loop || len(p.accumulators) == 0 || len(inner) == 0 {
 		return 1
 	}
 	last := inner[len(inner)-1]
 	loads := 0
+	for i := range p.inner {
+		in := &p.inner[i]
+		switch {
+		case in.kind == opSplat && in.args[0] != last.reg:
+		case in.kind == opLoad && in.isScalarAccess():
+			loads++
+		default:
+			return 1
+		}
+	}
 	for i := range p.element {
 		in := &p.element[i]
 		if in.kind == opLoad {
@@ -478,6 +488,12 @@ func (n *nest) unrolls(p *phase) int {
 func (f *fuser) unrolledKernel(p *phase, along register, times int) {
 	s := f.segment()
 	for i := range times {
+		for k := range p.inner { // numbers that are the same for all lanes
+			in := p.inner[k].shifted(along, i)
+			if in.kind == opLoad && !s.addScalar(&in) {
+				return
+			}
+		}
 		for k := range p.element {
 			in := p.element[k].shifted(along, i)
 			if !s.add(&in) && in.kind != opSplat {
@@ -486,7 +502,7 @@ func (f *fuser) unrolledKernel(p *phase, along register, times int) {
 		}
 	}
 	for _, r := range s.written {
-		if f.reads[r] > s.reads[r]/times { // others read it
+		if _, uniform := s.uniform[r]; !uniform && f.reads[r] > s.reads[r]/times { // others read it
 			s.k.Store(s.array(fusedArray{reg: r, stores: true}), s.storedAs(r), s.values[r])
 		}
 	}

@@ -45,6 +45,17 @@ func (c *compiler) storeResult(name string, space fusion.Elements, buf *buffer, 
 	return c.nest(name, code, dims, nil, map[int]*buffer{resultID: buf})
 }
 
+// resultBuffer returns the memory of a group's result where that is a step's row-major result as it is, and the step
+// may write it; nil otherwise.
+func resultBuffer(buffers map[int]*buffer, space fusion.Elements, store fusion.ElementStore, value scalar.Expr) *buffer {
+	to, elems := buffers[store.Tensor.ID], product(space.Dims)
+	if to == nil || store.Guarded || store.Value != value || to.dtype != value.Type || to.elems != elems ||
+		!scalar.Equal(scalar.Simplify(store.Offset), scalar.Simplify(linear(space.Dims, space.At))) {
+		return nil
+	}
+	return to
+}
+
 // sort compiles a sort: it materialises the keys, argsorts them, and stores the result.
 func (c *compiler) sort(g *fusion.Group) error {
 	x := g.Sort()

@@ -127,26 +127,52 @@ func (p *padStep) do(_, chunk int) {
 	p.write(first, min(p.rows, first+p.chunk), view[uint32](p.to)[first*p.dims[len(p.dims)-1]:])
 }
 
-// write writes the rows in [first, end).
+// write writes the rows in [first, end), in runs along the last axis of rows.
 func (p *padStep) write(first, end int, to []uint32) {
 	last := len(p.dims) - 1
 	n, lo, hi := p.dims[last], p.lo[last], max(p.lo[last], p.hi[last])
-	from := view[uint32](p.from)
-	for row := first; row < end; row++ {
-		out := to[(row-first)*n:][:n]
-		at, inside, rest := p.fromAt+lo, true, row
-		for i := last - 1; i >= 0; i-- {
+	from, along := view[uint32](p.from), len(p.dims)-2
+	for row := first; row < end; {
+		at, inside, rest := p.fromAt+lo, lo < hi, row
+		place, rows, step := 0, 1, 0 // of the first row of the run, along its axis
+		for i := along; i >= 0; i-- {
 			k := rest % p.dims[i]
 			rest /= p.dims[i]
+			if i == along {
+				place, rows, step = k, min(p.dims[i]-k, end-row), p.fromBy[i]
+				continue
+			}
 			inside = inside && k >= p.lo[i] && k < p.hi[i]
 			at += k * p.fromBy[i]
 		}
-		if !inside || lo >= hi {
+		out := to[(row-first)*n:][:rows*n]
+		row += rows
+		begin, stop := 0, rows // of the rows in the box
+		if along >= 0 {
+			begin, stop = min(max(p.lo[along]-place, 0), rows), min(max(p.hi[along]-place, 0), rows)
+		}
+		if !inside || begin >= stop {
 			fill(out, p.value)
 			continue
 		}
-		fill(out[:lo], p.value)
-		copy(out[lo:hi], from[at:])
-		fill(out[hi:], p.value)
+		fill(out[:begin*n], p.value)
+		p.copyRows(out[begin*n:stop*n], from, at+(place+begin)*step, step, n, lo, hi)
+		fill(out[stop*n:], p.value)
+	}
+}
+
+// copyRows writes rows in the box: elements of from, and the constant before lo and from hi on.
+func (p *padStep) copyRows(out, from []uint32, at, step, n, lo, hi int) {
+	value := p.value
+	for i := range out[:lo] {
+		out[i] = value
+	}
+	for begin := lo; begin < len(out); begin += n {
+		copy(out[begin:begin+hi-lo], from[at:])
+		at += step
+		after := out[begin+hi-lo : min(begin+n, len(out))] // to the next row's first element in the box
+		for i := range after {
+			after[i] = value
+		}
 	}
 }

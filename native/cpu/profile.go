@@ -161,12 +161,16 @@ func describe(s step, group string) (name string, bytes int64, operations float6
 		size(slices.Concat(s.in, s.out)...)
 	case *fourierStep[float64]:
 		size(slices.Concat(s.in, s.out)...)
+	case *lanesFourier[float32]:
+		size(slices.Concat(s.in, s.out)...)
+	case *lanesFourier[float64]:
+		size(slices.Concat(s.in, s.out)...)
 	case *referenceStep:
 		size(slices.Concat(s.in, s.out)...)
 	case *packedStep:
 		size(s.x, s.w, s.out)
 	case *lineScan:
-		size(s.sums)
+		size(s.from, s.to)
 	}
 	return name, bytes, operations
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// The bounds of a reduction over rows that are transposed: the length of a row, which fills no whole
+// The bounds of a reduction over rows that are transposed: the length of a row, for which kernels have no whole
 // vectors, and the number of rows. The cost of a row that is reduced by itself is about 200 ns (AMD EPYC).
 const (
 	minTransposedRow, maxTransposedRow = 9, 96
@@ -21,7 +21,7 @@ const (
 // those of the results, for after the reduction. It does nothing where operands are not whole arrays.
 func (p *nestArrays) transposeRows(name string, code *fusion.Code, outer, inner []int) (results []*fusion.Code, err error) {
 	n := product(inner)
-	if !jit.Available() || len(code.Stages) == 0 || len(code.Points) == 0 || n%jit.Width() == 0 || n < minTransposedRow || n > maxTransposedRow || product(outer) < minTransposedRows {
+	if !jit.Available() || len(code.Stages) == 0 || len(code.Points) == 0 || n%jit.Width() == 0 || mayOverlap(n) || n < minTransposedRow || n > maxTransposedRow || product(outer) < minTransposedRows {
 		return nil, nil
 	}
 	loads, ok := rowLoads(code, outer, inner)

@@ -12,12 +12,12 @@ import (
 // and each lane walks the axis serially.
 func (c *compiler) scan(g *fusion.Group) error {
 	x := g.Prefix()
-	results, transposed, err := newNestArrays(c, product(x.Dims)).transposeScan(g, x)
+	if term, sum := lineTerm(x); term != nil && (product(x.Dims)/max(x.Dims[x.Axis], 1) < scanLanes || product(x.Dims[x.Axis+1:]) == 1) {
+		return c.scanLines(g, x, term, sum)
+	}
+	results, err := newNestArrays(c, product(x.Dims)).transposeScan(g, x)
 	if err != nil {
 		return err
-	}
-	if !transposed && len(x.Terms) == 1 && (product(x.Dims)/max(x.Dims[x.Axis], 1) < scanLanes || product(x.Dims[x.Axis+1:]) == 1) {
-		return c.scanLines(g, x)
 	}
 	var outer []scalar.Expr
 	var dims []int

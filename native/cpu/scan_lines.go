@@ -12,39 +12,71 @@ import (
 // AVX-512, BenchmarkCumSum).
 const scanLanes = 16
 
-// scanLines compiles a running sum of f32 over few or contiguous lines: a nest writes the terms, vectorised
-// along the lines, a loop adds them up, and a nest computes the results.
-func (c *compiler) scanLines(g *fusion.Group, x *fusion.Prefix) error {
-	terms, err := c.materialize(g.Name()+" terms", fusion.Elements{Dims: x.Dims, At: x.At, Value: x.Terms[0]})
+// lineTerm returns what each point of a running sum adds, and the sum that its stores read; nil for other scans.
+func lineTerm(x *fusion.Prefix) (term, sum scalar.Expr) {
+	if len(x.Terms) == 1 {
+		return x.Terms[0], scalar.Compensated(x.Running[0], x.Running[1])
+	}
+	if len(x.Combined) != 1 || x.Combined[0].Op != scalar.OpAdd {
+		return nil, nil
+	}
+	switch x.Combined[0].Type {
+	case ir.F64, ir.I32, ir.U32, ir.I64, ir.U64:
+	default:
+		return nil, nil
+	}
+	running := isOneOf(x.Running)
+	for i, a := range x.Combined[0].Args {
+		if other := x.Combined[0].Args[1-i]; running(a) && !scalar.Any(other, running) {
+			return other, a
+		}
+	}
+	return nil, nil
+}
+
+// scanLines compiles a running sum over few or contiguous lines: a loop adds up the terms, which a nest writes
+// unless they are in memory, and a nest computes the results unless they are the sums.
+func (c *compiler) scanLines(g *fusion.Group, x *fusion.Prefix, term, sum scalar.Expr) error {
+	terms, err := c.operand(g.Name()+" terms", fusion.Elements{Dims: x.Dims, At: x.At, Value: term}, nil)
 	if err != nil {
 		return err
 	}
-	c.add(&lineScan{sums: terms, length: x.Dims[x.Axis], stride: product(x.Dims[x.Axis+1:]), reverse: x.Reverse, exclusive: x.Exclusive})
+	place := scalar.Simplify(linear(x.Dims, x.At))
+	load := scalar.LoadAt(resultID, term.Type, place)
 	code := &fusion.Code{Rows: x.Stores}
-	replaceVars(code, map[string]scalar.Expr{
-		x.Running[0].Name: scalar.LoadAt(resultID, ir.F32, scalar.Simplify(linear(x.Dims, x.At))),
-		x.Running[1].Name: scalar.Const(ir.F32, 0),
-	})
+	replace := func(e scalar.Expr) scalar.Expr {
+		return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) { return load, scalar.Equal(n, sum) })
+	}
+	rewriteExprs(code, replace, replace)
+	s := &lineScan{from: terms, length: x.Dims[x.Axis], stride: product(x.Dims[x.Axis+1:]), reverse: x.Reverse, exclusive: x.Exclusive}
+	if len(code.Rows) == 1 {
+		if s.to = resultBuffer(c.buffers, fusion.Elements{Dims: x.Dims, At: x.At}, code.Rows[0], load); s.to != nil {
+			c.add(s)
+			return nil
+		}
+	}
+	s.to = c.scratch(term.Type, terms.elems)
+	c.add(s)
 	var dims []int
 	code.Outer, dims = coordinates(x.At, x.Dims)
-	return c.nest(g.Name(), code, dims, nil, map[int]*buffer{resultID: terms})
+	return c.nest(g.Name(), code, dims, nil, map[int]*buffer{resultID: s.to})
 }
 
-// lineScan replaces the elements of each line by their running sums. Elements of a line are
-// stride apart; the array is row-major.
+// lineScan writes the running sums of the elements of each line. Elements of a line are
+// stride apart; the arrays are row-major.
 type lineScan struct {
-	sums               *buffer
+	from, to           *buffer
 	length, stride     int
 	reverse, exclusive bool
 }
 
 func (s *lineScan) run(r *runner) {
-	if s.sums.elems > 0 {
+	if s.to.elems > 0 {
 		r.job.run(s, (s.lines()+s.perChunk()-1)/s.perChunk())
 	}
 }
 
-func (s *lineScan) lines() int { return s.sums.elems / s.length }
+func (s *lineScan) lines() int { return s.to.elems / s.length }
 
 // perChunk returns the number of lines of a chunk.
 func (s *lineScan) perChunk() int {
@@ -52,42 +84,64 @@ func (s *lineScan) perChunk() int {
 	return max(1, elems/s.length)
 }
 
-// do scans the lines of a chunk.
+// do scans the lines of a chunk. Sums of f32 are f64 until they are stored: their errors do not add up.
 func (s *lineScan) do(_, chunk int) {
 	first := chunk * s.perChunk()
 	for line := first; line < min(first+s.perChunk(), s.lines()); line++ {
-		s.line(line)
+		switch s.to.dtype {
+		case ir.F32:
+			sumLine[float32, float64](s, line)
+		case ir.F64:
+			sumLine[float64, float64](s, line)
+		case ir.I64, ir.U64:
+			sumLine[int64, int64](s, line)
+		default:
+			sumLine[int32, int32](s, line)
+		}
 	}
 }
 
-func (s *lineScan) line(line int) {
-	all := view[float32](s.sums)
+// sumLine scans a line, with sums of type S.
+func sumLine[T, S float32 | float64 | int32 | int64](s *lineScan, line int) {
+	from, to := view[T](s.from), view[T](s.to)
 	at, step := line/s.stride*s.stride*s.length+line%s.stride, s.stride
+	if step == 1 && !s.reverse && !s.exclusive {
+		sumRow[T, S](to[at:at+s.length], from[at:at+s.length])
+		return
+	}
 	if s.reverse {
 		at, step = at+(s.length-1)*step, -step
 	}
-	var sum, rest float32
+	var sum S
 	for range s.length {
-		term := all[at]
+		term := S(from[at])
 		if s.exclusive {
-			all[at] = withRest(sum, rest)
+			to[at] = T(sum)
 		}
-		// TwoSum, as scalar.TwoSum writes it.
-		next := sum + term
-		part := next - sum
-		rest += (sum - (next - part)) + (term - part)
-		sum = next
+		sum += term
 		if !s.exclusive {
-			all[at] = withRest(sum, rest)
+			to[at] = T(sum)
 		}
 		at += step
 	}
 }
 
-// withRest is [scalar.Compensated] of numbers.
-func withRest(sum, rest float32) float32 {
-	if rest == rest {
-		return sum + rest
+// sumRow scans contiguous elements. Four at a time are added up before the sum of those before, for which each
+// addition waits; sums of f64 are not, as theirs might overflow.
+func sumRow[T, S float32 | float64 | int32 | int64](to, from []T) {
+	var sum S
+	var t T
+	_, double := any(t).(float64)
+	for len(from) >= 4 && !double {
+		x, y := (*[4]T)(from), (*[4]T)(to)
+		a, c := S(x[0]), S(x[2])
+		ab, cd := a+S(x[1]), c+S(x[3])
+		y[0], y[1], y[2], sum = T(sum+a), T(sum+ab), T(sum+(ab+c)), sum+(ab+cd)
+		y[3] = T(sum)
+		from, to = from[4:], to[4:]
 	}
-	return sum
+	for i, x := range from {
+		sum += S(x)
+		to[i] = T(sum)
+	}
 }

@@ -13,15 +13,15 @@ const minTransposedScan = 16
 
 // transposeScan makes a scan along contiguous lines read and write arrays with the axis first. It adds the
 // transposes of what the scan combines, and returns the transposes of the results, for after the scan. It
-// returns false, and changes nothing, where results depend on other numbers in memory.
-func (p *nestArrays) transposeScan(g *fusion.Group, x *fusion.Prefix) (results []*fusion.Code, ok bool, err error) {
+// changes nothing where results depend on other numbers in memory.
+func (p *nestArrays) transposeScan(g *fusion.Group, x *fusion.Prefix) (results []*fusion.Code, err error) {
 	lines := product(x.Dims) / max(x.Dims[x.Axis], 1)
 	if product(x.Dims[x.Axis+1:]) != 1 || lines < scanLanes || x.Dims[x.Axis] < minTransposedScan {
-		return nil, false, nil
+		return nil, nil
 	}
 	for _, s := range x.Stores {
 		if s.Guarded || scalar.Any(s.Value, isLoad) {
-			return nil, false, nil
+			return nil, nil
 		}
 	}
 	dims := append([]int{x.Dims[x.Axis]}, slices.Delete(slices.Clone(x.Dims), x.Axis, x.Axis+1)...)
@@ -50,7 +50,7 @@ func (p *nestArrays) transposeScan(g *fusion.Group, x *fusion.Prefix) (results [
 		x.Stores[i], back = p.storeAt(s, place, product(dims))
 		results = append(results, &fusion.Code{Rows: []fusion.ElementStore{back}})
 	}
-	return results, true, err
+	return results, err
 }
 
 // storeAt returns a store of the value of s at a place of a new array of n elements, and the store that

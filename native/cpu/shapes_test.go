@@ -2,6 +2,7 @@ package cpu_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff"
@@ -308,7 +309,7 @@ func TestRowsOfOddLengths(t *testing.T) {
 
 // TestShapesAreGraphs keeps the jobs valid between runs of the benchmark.
 func TestShapesAreGraphs(t *testing.T) {
-	for _, j := range shapes {
+	for _, j := range slices.Concat(shapes, oddShapes) {
 		if g := j.graph(t); len(g.Outputs()) == 0 {
 			t.Errorf("%s computes nothing", j.name)
 		}
@@ -316,4 +317,6 @@ func TestShapesAreGraphs(t *testing.T) {
 }
 
 // BenchmarkShapes runs ops of further shapes, as [BenchmarkSingles].
-func BenchmarkShapes(b *testing.B) { benchmarkPairs(b, shapes, "peers/shapes.py") }
+func BenchmarkShapes(b *testing.B) {
+	benchmarkPairs(b, slices.Concat(shapes, oddShapes), "peers/shapes.py")
+}

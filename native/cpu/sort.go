@@ -60,8 +60,11 @@ func newSort(c *compiler, keys *buffer, rows, length, read int) *sortStep {
 	if keys.dtype == ir.U64 {
 		size = int(unsafe.Sizeof(placed[uint64]{}))
 	}
-	lists := 2 * length * min(rows, workers())
-	return &sortStep{keys: keys, order: c.scratch(ir.I32, rows*length), places: c.scratch(ir.U64, lists*size/8), rows: rows, length: length, first: length}
+	lists, first := 2*length*min(rows, workers()), length
+	if 0 < read && read <= length/2 {
+		first = read
+	}
+	return &sortStep{keys: keys, order: c.scratch(ir.I32, rows*first), places: c.scratch(ir.U64, lists*size/8), rows: rows, length: length, first: first}
 }
 
 func (s *sortStep) run(r *runner) { r.job.run(s, s.rows) }
@@ -83,7 +86,7 @@ type placed[T uint32 | uint64] struct {
 // argsort writes the order of a row.
 func argsort[T uint32 | uint64](s *sortStep, worker, row int) {
 	keys, order := view[T](s.keys)[row*s.length:][:s.length], view[int32](s.order)[row*s.first:][:s.first]
-	if s.first < s.length {
+	if s.first < s.length && s.first <= maxInserted {
 		list := unsafe.Slice((*placed[T])(unsafe.Pointer(unsafe.SliceData(s.places.data))), maxInserted*(worker+1))
 		for i, p := range firstPlaced(keys, list[maxInserted*worker:][:s.first]) {
 			order[i] = int32(p.place)
@@ -92,10 +95,68 @@ func argsort[T uint32 | uint64](s *sortStep, worker, row int) {
 	}
 	lists := unsafe.Slice((*placed[T])(unsafe.Pointer(unsafe.SliceData(s.places.data))), 2*s.length*(worker+1))
 	lists = lists[2*s.length*worker:]
-	list := sortPlaced(keys, lists[:s.length], lists[s.length:])
-	for i, p := range list {
+	list, other := lists[:s.length], lists[s.length:]
+	if s.first < s.length {
+		list = selectPlaced(keys, s.first, list)
+	} else {
+		for i, key := range keys {
+			list[i] = placed[T]{key, uint32(i)}
+		}
+	}
+	for i, p := range sortPlaced(list, other)[:s.first] {
 		order[i] = int32(p.place)
 	}
+}
+
+// selectPlaced fills a list with the first keys in order and some others, with their positions and in their order,
+// and returns it. It counts the values of the highest bits, drops keys after those that hold the last of the first
+// ones, and so on with lower bits.
+func selectPlaced[T uint32 | uint64](keys []T, first int, list []placed[T]) []placed[T] {
+	const digit = 11 // bits at a time
+	var counts [1 << digit]uint32
+	shift := int(unsafe.Sizeof(keys[0]))*8 - digit
+	for _, key := range keys {
+		counts[key>>shift]++
+	}
+	value, before := rankIn(counts[:], first) // of the bits so far, and the number of smaller keys
+	n := 0
+	for i, key := range keys {
+		if key>>shift <= T(value) {
+			list[n] = placed[T]{key, uint32(i)}
+			n++
+		}
+	}
+	list = list[:n]
+	for shift > 0 && len(list) > 2*first+fewKeys {
+		bits := min(digit, shift)
+		clear(counts[:])
+		for _, p := range list {
+			if p.key>>shift == T(value) {
+				counts[p.key>>(shift-bits)&(1<<bits-1)]++
+			}
+		}
+		low, below := rankIn(counts[:], first-before)
+		value, before, shift = value<<bits|low, before+below, shift-bits
+		n = 0
+		for _, p := range list {
+			if p.key>>shift <= T(value) {
+				list[n] = p
+				n++
+			}
+		}
+		list = list[:n]
+	}
+	return list
+}
+
+// rankIn returns the value that the key of a rank from 1 on has, by how many keys have each value, and the number
+// of keys of smaller values.
+func rankIn(counts []uint32, rank int) (value uint64, before int) {
+	for int(counts[value])+before < rank {
+		before += int(counts[value])
+		value++
+	}
+	return value, before
 }
 
 // firstPlaced fills a list with the first keys in order with their positions, and returns it.
@@ -117,32 +178,32 @@ func firstPlaced[T uint32 | uint64](keys []T, list []placed[T]) []placed[T] {
 // fewKeys is the length below which insertion is faster than counting.
 const fewKeys = 48
 
-// sortPlaced returns the keys in order with their positions, in one of two lists that it
-// overwrites. It sorts few keys by insertion, others by a stable radix sort from the lowest byte
+// sortPlaced returns a list of keys with their positions in order, in it or another list of the same length, and
+// overwrites both. It sorts few keys by insertion, others by a stable radix sort from the lowest byte
 // (Knuth, The Art of Computer Programming, volume 3, section 5.2.5). It skips bytes that are equal
 // in all keys.
-func sortPlaced[T uint32 | uint64](keys []T, list, other []placed[T]) []placed[T] {
-	if len(keys) < fewKeys {
-		for i, key := range keys {
+func sortPlaced[T uint32 | uint64](list, other []placed[T]) []placed[T] {
+	other = other[:len(list)]
+	if len(list) < fewKeys {
+		for i, p := range list {
 			at := i
-			for ; at > 0 && list[at-1].key > key; at-- {
+			for ; at > 0 && list[at-1].key > p.key; at-- {
 				list[at] = list[at-1]
 			}
-			list[at] = placed[T]{key, uint32(i)}
+			list[at] = p
 		}
 		return list
 	}
 	var counts [8][256]uint32
-	bytes := int(unsafe.Sizeof(keys[0]))
-	for i, key := range keys {
-		list[i] = placed[T]{key, uint32(i)}
+	bytes := int(unsafe.Sizeof(list[0].key))
+	for _, p := range list {
 		for b := range bytes {
-			counts[b][uint8(key>>(8*b))]++
+			counts[b][uint8(p.key>>(8*b))]++
 		}
 	}
 	for b := range bytes {
 		count, shift := &counts[b], 8*b
-		if count[uint8(keys[0]>>shift)] == uint32(len(keys)) {
+		if count[uint8(list[0].key>>shift)] == uint32(len(list)) {
 			continue
 		}
 		first := uint32(0)

@@ -132,7 +132,58 @@ def lstm():
     return lambda: step()
 
 
-I, T = torch.int32, True
+def bools(f, *dims):
+    def job():
+        x = torch.rand(*dims) < 0.5
+        return lambda: f(x)
+
+    return job
+
+
+def small_ints(f, dtype, *dims):
+    def job():
+        x = torch.randint(100, dims).to(dtype)
+        return lambda: f(x)
+
+    return job
+
+
+def both(f, dtype, a, b):
+    def job():
+        def make(dims):
+            return torch.rand(*dims) < 0.5 if dtype == torch.bool else (torch.rand(*dims) * 100).to(dtype)
+
+        x, y = make(a), make(b)
+
+        def run():
+            with torch.inference_mode():
+                f(x, y)
+
+        return run
+
+    return job
+
+
+def planes():
+    x, s, b = torch.rand(8, 24, 33, 33), torch.rand(24), torch.rand(24)
+    return lambda: F.group_norm(x, 8, s, b)
+
+
+def mul64():
+    x, y = torch.randint(100, (100, 100)), torch.randint(100, (100, 100))
+    return lambda: x @ y
+
+
+def taken(dims, many, dtype=torch.float32):
+    def job():
+        x, i = torch.rand(*dims).to(dtype), torch.randint(dims[0], (many,))
+        return lambda: x[i]
+
+    return job
+
+
+I, T, BF, C = torch.int32, True, torch.bfloat16, torch.complex64
+M = 1 << 20
 JOBS = {
     "conv nchw 3x3 3 to 17": conv(8, 32, 32, 3, 17, 1, (3, 3), (1, 1), (1, 1), True, False),
     "conv nhwc 5x5 5 to 100": conv(8, 32, 32, 5, 100, 1, (5, 5), (1, 1), (1, 1), False, False),
@@ -221,6 +272,71 @@ JOBS = {
     "convert f32 to bf16": of(lambda x: x.to(torch.bfloat16), 1 << 20),
     "sum bf16 1000x1000": of(lambda x: x.sum(1), 1000, 1000, dtype=torch.bfloat16),
     "softmax bf16 1000x500": of(lambda x: x.softmax(1), 1000, 500, dtype=torch.bfloat16),
+    "sum 1 of 37x41x43": of(lambda x: x.sum(1), 37, 41, 43),
+    "sum 0 of 100003x3": of(lambda x: x.sum(0), 100003, 3),
+    "sum 1 of 3x100003": of(lambda x: x.sum(1), 3, 100003),
+    "sum 0 2 of 17x1000x19": of(lambda x: x.sum((0, 2)), 17, 1000, 19),
+    "mean 1 of 8x49x768": of(lambda x: x.mean(1), 8, 49, 768),
+    "max 1 of 64x3x1000": of(lambda x: x.amax(1), 64, 3, 1000),
+    "count 1000x1000": bools(lambda x: x.sum(1, dtype=I), 1000, 1000),
+    "any 1000x1000": bools(lambda x: x.any(1), 1000, 1000),
+    "max i8 1000x1000": small_ints(lambda x: x.amax(1), torch.int8, 1000, 1000),
+    "sum f16 999x1001 axis 0": of(lambda x: x.sum(0), 999, 1001, dtype=torch.float16),
+    "prod 5000x13": of(lambda x: x.prod(1), 5000, 13),
+    "argmin 20000x11": of(lambda x: x.argmin(1), 20000, 11),
+    "sum of columns of a transpose": of(lambda x: x.T.sum(0), 1000, 777),
+    "norm 0 of 513x511": of(lambda x: torch.linalg.vector_norm(x, dim=0), 513, 511),
+    "variance 0 of 1000x333": of(lambda x: x.var(0, correction=0), 1000, 333),
+    "variance 1 2 of 64x7x7x512": of(lambda x: x.var((1, 2), correction=0), 64, 7, 7, 512),
+    "mean 0 2 3 of 16x17x29x29": of(lambda x: x.mean((0, 2, 3)), 16, 17, 29, 29),
+    "log sum exp 0 of 1000x100": of(lambda x: x.logsumexp(0), 1000, 100),
+    "softmax 128x12x50x50": of(lambda x: x.softmax(3), 128, 12, 50, 50),
+    "softmax 1 of 64x21x400": of(lambda x: x.softmax(1), 64, 21, 400),
+    "layer norm 64x50x96": norm(layer, 64, 50, 96),
+    "group norm nchw 8x24x33x33": planes,
+    "cumsum 777x1001": of(lambda x: x.cumsum(1), 777, 1001),
+    "cumsum 1 of 30x31x32": of(lambda x: x.cumsum(1), 30, 31, 32),
+    "cumprod 1000x100": of(lambda x: x.cumprod(1), 1000, 100),
+    "cummax 0 of 2000x300": of(lambda x: x.cummax(0).values, 2000, 300),
+    "cumsum f64 100x5000": of(lambda x: x.cumsum(1), 100, 5000, dtype=torch.float64),
+    "transpose 0 2 1 of 50x77x33": of(lambda x: x.permute(0, 2, 1).contiguous(), 50, 77, 33),
+    "transpose 3 1 0 2 of 13x17x19x23": of(lambda x: x.permute(3, 1, 0, 2).contiguous(), 13, 17, 19, 23),
+    "transpose i8 777x999": small_ints(lambda x: x.T.contiguous(), torch.int8, 777, 999),
+    "transpose f64 500x700": of(lambda x: x.T.contiguous(), 500, 700, dtype=torch.float64),
+    "flip 0 of 1000x1000": of(lambda x: x.flip(0), 1000, 1000),
+    "flip bf16 1000x1000": of(lambda x: x.flip(1), 1000, 1000, dtype=BF),
+    "flip 1 2 of 3x513x511": of(lambda x: x.flip(1, 2), 3, 513, 511),
+    "slice stride 3": of(lambda x: x[:, :999:3].contiguous(), 1000, 1000),
+    "roll 37 of 1000x1000": of(lambda x: x.roll(37, 1), 1000, 1000),
+    "repeat 3 of 10000x7": of(lambda x: x.repeat_interleave(3, 1), 10000, 7),
+    "tile 1x1x5 of 100x20x3": of(lambda x: x.repeat(1, 1, 5), 100, 20, 3),
+    "spread 1000x1 to 1000x1000": of(lambda x: x.expand(1000, 1000).contiguous(), 1000, 1),
+    "stack 3 of 100000": of(lambda x: torch.stack([x, x, x], 1), 100000),
+    "pad 1000x100": of(lambda x: F.pad(x, (1, 1)), 1000, 100),
+    "triu 1000x1000": of(torch.triu, 1000, 1000),
+    "add row bf16 999x1001": both(torch.add, BF, (999, 1001), (1001,)),
+    "add i8 1M": both(torch.add, torch.int8, (M,), (M,)), "mul i64 1M": both(torch.mul, torch.int64, (M,), (M,)),
+    "greater 1M": both(torch.gt, torch.float32, (M,), (M,)), "and 1M": both(torch.logical_and, torch.bool, (M,), (M,)),
+    "outer sum 1000 1001": both(torch.add, torch.float32, (1000, 1), (1001,)),
+    "convert i8 to f32": small_ints(lambda x: x.float(), torch.int8, M),
+    "convert f32 to i32": of(lambda x: x.to(I), M),
+    "convert bool to f32": bools(lambda x: x.float(), M),
+    "sigmoid f16 1M": of(torch.sigmoid, M, dtype=torch.float16),
+    "add transposed 1000x1000": of(lambda x: x + x.T, 1000, 1000),
+    "add flipped 1000x1000": of(lambda x: x + x.flip(1), 1000, 1000),
+    "exp 7": of(torch.exp, 7), "softmax 1x10": of(lambda x: x.softmax(1), 1, 10),
+    "matmul 1 of 3x3x3": mm(torch.float32, 1, 3, 3, 3, False),
+    "matmul 4096x3x5": mm(torch.float32, 1, 4096, 3, 5, False),
+    "matmul 100 of 7x9x31": mm(torch.float32, 100, 7, 9, 31, False),
+    "matmul i64 100": mul64,
+    "take 5000 of 1000x64 bf16": taken((1000, 64), 5000, BF),
+    "take 20000 of 1000": taken((1000,), 20000),
+    "fft 64x210": of(torch.fft.fft, 64, 210, dtype=C),
+    "fft 0 of 128x1000": of(lambda x: torch.fft.fft(x, dim=0), 128, 1000, dtype=C),
+    "fft 1 2 of 8x64x64": of(torch.fft.fft2, 8, 64, 64, dtype=C),
+    "rfft 1000x96": of(torch.fft.rfft, 1000, 96),
+    "sort i32 300x300": ints(lambda x: x.sort(1), 300, 300),
+    "top 80 of 300x1000": of(lambda x: x.topk(80, 1), 300, 1000),
 }
 
 if __name__ == "__main__":

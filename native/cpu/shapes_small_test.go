@@ -1,0 +1,107 @@
+package cpu_test
+
+import (
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/backendtest"
+)
+
+// classes are graphs of each class of shapes with code of its own, just above the bounds.
+var classes = []job{
+	over("axes on both sides", ir.F32, ops.ReduceSum, []int{1, 3}, 6, 50, 5, 7),
+	over("maxima on both sides", ir.F32, ops.ReduceMax, []int{0, 2}, 41, 31, 9),
+	over("narrow rows", ir.F32, ops.ReduceSum, []int{0}, 5003, 3),
+	over("narrow rows of batches", ir.I32, ops.ReduceMax, []int{1}, 2, 1500, 5),
+	of("variance on both sides", variance(1, 3), 3, 70, 11, 5),
+	of("groups of channels", func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.GroupNorm(b, x, b.Input("scale", ir.F32, ir.N(30)), b.Input("bias", ir.F32, ir.N(30)), 5, 1e-5)
+	}, 2, 13, 17, 30),
+	of("channels outside", func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.Var(b, ops.Transpose(b, x, 0, 2, 1), 0, 1, 2)
+	}, 9, 7, 150),
+	of("argmax of rows", func(b *ir.Builder, x ir.Value) ir.Value { return ops.ArgMax(b, x, 1) }, 50, 203),
+	of("argmin of columns", func(b *ir.Builder, x ir.Value) ir.Value { return ops.ArgMin(b, x, 0) }, 203, 50),
+	multiplied("integers", ir.I32, 1, 21, 37, 50, false), multiplied("tiny", ir.F32, 40, 4, 5, 3, false),
+	multiplied("wide integers", ir.I64, 2, 9, 35, 18, false),
+	of("reversed", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Reverse(b, x, 0, 2) }, 5, 40, 33),
+	of("reversed operands", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Sub(b, x, ops.Reverse(b, x, 1)) }, 90, 101),
+	typed("reversed halves", ir.BF16, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Reverse(b, x, 1) }, 90, 101),
+	typed("reversed bytes", ir.I8, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Reverse(b, x, 1) }, 90, 101),
+	of("short and reversed", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Reverse(b, x, 0) }, 3000, 3),
+	of("every other", func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.Slice(b, x, ir.Dims(1, 1), ir.Dims(40, 100), []int{1, 2})
+	}, 41, 201),
+	of("tiles", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Tile(b, x, 3, 2) }, 30, 70),
+	of("padded", func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.Pad(b, x, ops.Const(b, ir.F32, 7), []int{1, 2, 0}, []int{0, 1, 3}, []int{0, 0, 0})
+	}, 5, 6, 31),
+	of("cut and padded", func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.Pad(b, x, ops.Const(b, ir.F32, 7), []int{-1, 2, -3}, []int{2, -2, 1}, []int{0, 0, 0})
+	}, 5, 6, 31),
+	of("running sums", running(ops.CumSum, 1), 20, 103),
+	of("running sums from the end", func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.CumSum(b, ops.Mul(b, x, x), ops.CumSumAttrs{Axis: 1, Reverse: true, Exclusive: true})
+	}, 20, 103),
+	typed("running sums of doubles", ir.F64, running(ops.CumSum, 1), 3, 50),
+	typed("running sums of integers", ir.I32, running(ops.CumSum, 1), 20, 103),
+	of("transforms", func(b *ir.Builder, x ir.Value) ir.Value {
+		re, im := ops.DFT(b, x, ir.Value{}, false)
+		return ops.Sub(b, re, im)
+	}, 300, 15),
+	of("rows of odd length", softmax(1), 300, 50),
+}
+
+// TestClassesOfShapes compares the classes with the reference implementation.
+func TestClassesOfShapes(t *testing.T) {
+	type one struct {
+		name string
+		in   map[string]native.Tensor
+		want *ir.Array
+	}
+	var entries []ir.Entry
+	var list []one
+	for _, j := range classes {
+		g := j.graph(t)
+		in, values := map[string]native.Tensor{}, map[string]*ir.Array{}
+		for _, p := range g.Ports() {
+			dims, _ := p.Value.Shape().Ints()
+			a := ir.NewArray(p.Value.DType(), dims...)
+			for i, x := range random(max(len(a.F), len(a.I))) {
+				if len(a.F) > 0 {
+					a.F[i] = float64(x)
+				} else {
+					a.I[i] = int64(x * 200)
+				}
+			}
+			a.Round()
+			in[p.Name], values[p.Name] = native.FromArray(a), a
+		}
+		want, err := ir.Eval(g, values, ir.EvalOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, list = append(entries, ir.Entry{Name: j.name, Graph: g}), append(list, one{j.name, in, want[0]})
+	}
+	everyLevel(t, func(t *testing.T) {
+		p := compileGraphs(t, entries...)
+		for _, x := range list {
+			r, err := p.Run(t.Context(), x.name, x.in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := r.Wait(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, got := range out {
+				if text := backendtest.Compare(got, x.want, irtest.Tolerance{Abs: 1e-5, Rel: 1e-5}); text != "" {
+					t.Errorf("%s: %s", x.name, text)
+				}
+			}
+		}
+	})
+}
