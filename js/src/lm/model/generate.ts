@@ -178,7 +178,7 @@ class Request implements Generation {
 
   /** Begins the run of the next token. */
   async #decode(flights: Promise<number>[]): Promise<void> {
-    const { reading } = await this.#model.program.run('decode', { past: Int32Array.of(this.#past), by: samplingRow(this.#options, this.#random()) }, { read: ['token'] });
+    const { reading } = await this.#model.program.run((this.#options.temperature ?? 0) > 0 ? 'draw' : 'decode', { past: Int32Array.of(this.#past), by: samplingRow(this.#options, this.#random()) }, { read: ['token'] });
     this.#past++;
     flights.push(tokenOf(reading!));
   }

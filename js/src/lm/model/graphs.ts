@@ -9,7 +9,7 @@ import { cache } from '../../nn/position.js';
 import { stored } from '../../nn/storage.js';
 import type { Config } from './config.js';
 import { decoder, loss } from './decoder.js';
-import { sample, samplingFields } from './sample.js';
+import { sample, sampleAlike, samplingFields } from './sample.js';
 import type { Weights } from './weights.js';
 
 /** What the graphs of a model depend on. */
@@ -58,15 +58,15 @@ export function prefillGraph(shape: Shape): Graph {
   });
 }
 
-/** Takes the last token that was chosen, and chooses the next one. */
-export function decodeGraph(shape: Shape): Graph {
+/** Takes the last token that was chosen, and chooses the next one: with a temperature if `warm`. */
+export function decodeGraph(shape: Shape, warm: boolean): Graph {
   const { config: { vocabulary }, context } = shape;
-  return graph('decode', (b) => {
+  return graph(warm ? 'draw' : 'decode', (b) => {
     infer(b);
     const by = b.input('by', 'f32', [1, samplingFields]), last = b.state(tokenState, 'i32', [1]);
     cache(b, context, { past: b.input('past', 'i32', [1]) });
     const logits = model(b, shape, () => decoder(last.reshape([1, 1]), shape.config, { context: shape.context })).reshape([1, vocabulary]);
-    const seen = marked(b.state(seenState, 'i32', [1, vocabulary]), last.reshape([1, 1]), b.full('i32', [1, 1], 1)), token = sample(logits, by, seen);
+    const seen = marked(b.state(seenState, 'i32', [1, vocabulary]), last.reshape([1, 1]), b.full('i32', [1, 1], 1)), token = sampleAlike(logits, by, seen, warm);
     finish(b, seen, token);
   });
 }

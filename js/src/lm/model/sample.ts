@@ -47,11 +47,24 @@ const maxCandidates = 256;
  */
 export function sample(logits: Value, by: Value, seen: Value): Value {
   for (const x of [logits, by, seen]) need(x?.builder, 'attr', 'sample: an argument', 'a Value', x);
-  const b = logits.builder, raw = logits.dtype === 'f32' ? logits : logits.convert('f32'), factor = field(by, 4);
-  const x = seen.gt(0).select(raw.gt(0).select(raw.div(factor), raw.mul(factor)), raw), greedy = x.argmax({ axis: -1, keepDims: false });
-  const [token] = b.cond(field(by, 0).gt(0).any(), [x, by, greedy], (_, [y, o, g]) => [draw(y!, o!, g!)], (_, [, , g]) => [g!]);
+  const x = penalized(logits, by, seen), greedy = best(x);
+  const [token] = logits.builder.cond(field(by, 0).gt(0).any(), [x, by, greedy], (_, [y, o, g]) => [draw(y!, o!, g!)], (_, [, , g]) => [g!]);
   return token!;
 }
+
+/** {@link sample} of rows that all have a temperature, or all have none: a GPU computes both branches of the other. @internal */
+export function sampleAlike(logits: Value, by: Value, seen: Value, warm: boolean): Value {
+  const x = penalized(logits, by, seen);
+  return warm ? draw(x, by, best(x)) : best(x);
+}
+
+/** The logits, f32, with the penalty of tokens that are in the sequence. */
+function penalized(logits: Value, by: Value, seen: Value): Value {
+  const raw = logits.dtype === 'f32' ? logits : logits.convert('f32'), factor = field(by, 4);
+  return seen.gt(0).select(raw.gt(0).select(raw.div(factor), raw.mul(factor)), raw);
+}
+
+const best = (x: Value): Value => x.argmax({ axis: -1, keepDims: false });
 
 /** A column of the options, [rows, 1]. */
 const field = (by: Value, i: number): Value => by.slice({ start: [0, i], size: [by.shape[0] as number, 1], stride: [1, 1] });
