@@ -1,6 +1,6 @@
 // The jobs of lm.mjs, for Node and for a page: a language model of the shape of SmolLM2-135M with random weights, by WebGPU.
 
-const shape = { width: 576, hidden: 1536, layers: 30, heads: 9, kvHeads: 3, headSize: 64, vocabulary: 49152 };
+export const shape = { width: 576, hidden: 1536, layers: 30, heads: 9, kvHeads: 3, headSize: 64, vocabulary: 49152 };
 const past = 1000, decoded = 256, repeats = 4;
 
 /** Random blocks of q4_1 or q8_0 with small scales and no mean. */
@@ -18,7 +18,7 @@ function packed(type, rows, columns) {
 }
 
 /** A file of such a model in memory, as openGGUF gives one: q4_1, and q8_0 for the table of embeddings, as SmolLM2's. */
-function modelFile({ width, hidden, layers, heads, kvHeads, headSize, vocabulary }) {
+export function modelFile({ width, hidden, layers, heads, kvHeads, headSize, vocabulary }) {
   const tensors = new Map(), add = (name, type, ...sizes) => tensors.set(`${name}.weight`, { name: `${name}.weight`, type, shape: sizes, offset: 0, bytes: 0 });
   add('token_embd', 'q8_0', vocabulary, width);
   add('output_norm', 'f32', width);
@@ -49,16 +49,24 @@ const dispatchesOf = (steps) => steps.reduce((sum, step) => sum + (step.kind ===
 async function generation({ lm, print }, label, options) {
   const begun = performance.now(), model = await lm.openModel(modelFile(shape), { context: 2048, chunk: 512, on: 'gpu', worker: false, ...options });
   const counts = model.program.plan.entries.map(({ name, steps }) => `${name} ${dispatchesOf(steps)}`).join(', '), opened = performance.now() - begun;
-  const best = { prompt: 0, decode: 0, draw: 0 };
+  const best = { prompt: 0, decode: 0, draw: 0 }, first = [];
   for (let i = 0; i < repeats; i++) {
     for (const [name, temperature] of [['decode', 0], ['draw', 0.7]]) {
       const prompt = Int32Array.from({ length: past }, (_, k) => (k * 7919 + i) % 40000 + 20), made = lm.generate(model, tokenizer, prompt, { maxTokens: 1 + decoded, temperature, seed: 1 });
-      await made.text();
+      for await (const { token } of made) if (i === 0 && first.length < 12) first.push(token);
       best.prompt = Math.max(best.prompt, made.stats.prefillRate);
       best[name] = Math.max(best[name], made.stats.decodeRate);
     }
   }
+  let ms = Infinity;
+  for (let i = 0; i < repeats; i++) {
+    const from = performance.now(), by = lm.samplingRow({}, 0), count = 200;
+    for (let k = 0; k < count; k++) await model.program.run('decode', { past: Int32Array.of(past + k), by });
+    await model.program.run('decode', { past: Int32Array.of(past), by }, { read: ['token'] }).then(({ reading }) => reading);
+    ms = Math.min(ms, (performance.now() - from) / (count + 1));
+  }
   model.close();
+  print(`${label}: ${ms.toFixed(3)} ms a token that is not read; first tokens ${first.join(' ')}`);
   print(`${label}: ${Object.entries(best).map(([name, rate]) => `${name} ${rate.toFixed(0)}`).join(', ')} tokens/s; dispatches: ${counts}; opened in ${(opened / 1000).toFixed(1)} s`);
 }
 

@@ -7,7 +7,6 @@
 
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { openChromium } from '../../test/rig/chromium.mjs';
 import { openGPU } from '../../test/rig/dawn.mjs';
 import { scriptPage, serve } from '../../test/rig/serve.mjs';
 
@@ -25,7 +24,7 @@ async function inNode() {
 
 async function inChromium() {
   const server = await serve({ '/bench.html': scriptPage, '/page.mjs': { body: '', type: 'text/javascript' }, '/jobs.mjs': script, '/rlx': dist });
-  const browser = await openChromium({ webgpu: process.env.CHROMIUM ? 'default' : 'swiftshader' });
+  const { openChromium } = await import('../../test/rig/chromium.mjs'), browser = await openChromium({ webgpu: process.env.CHROMIUM ? 'default' : 'swiftshader' });
   const page = await browser.open(`${server.origin}/bench.html`);
   console.log('Chromium');
   page.on('console', (message) => console.log(message.text()));

@@ -1,6 +1,6 @@
 // An open language model: its program, its weights on a device.
 
-import { prefersGPU, program as openProgram } from '../../compile/train.js';
+import { limitsHere, prefersGPU, program as openProgram } from '../../compile/train.js';
 import type { Graph } from '../../graph/graph.js';
 import type { Program } from '../../program/program.js';
 import type { Place } from '../../runtime/open.js';
@@ -118,13 +118,13 @@ export async function shapeOf(file: ModelFile, { context: given, chunk = 32, unp
 
 /** Opens a program with the entries of a model and more, and reads the weights. @internal */
 export async function openEntries(shape: Shape & { weights: Weights }, more: Readonly<Record<string, () => Graph>>, options: ModelOptions): Promise<Program> {
-  const { on, worker } = options;
+  const { on, worker } = options, limits = await limitsHere({ ...on && { on } });
   const opened = await openProgram(() => {
     const graphs = Object.entries({ prefill: () => prefillGraph(shape), decode: () => decodeGraph(shape, false), draw: () => decodeGraph(shape, true), ...more }).map(([name, make]) => [name, make()] as const);
     shape.weights.check(graphs.flatMap(([, graph]) => graph.ports));
     // Parsed from text, so that parameters start from the file, not from the initialisation of
     // layers.
-    return { name: 'lm', entries: Object.fromEntries(graphs.map(([name, graph]) => [name, graph.text()])) };
+    return { name: 'lm', limits, entries: Object.fromEntries(graphs.map(([name, graph]) => [name, graph.text()])) };
   }, { ...on && { on }, ...worker !== undefined && { worker } });
   try {
     await readWeights(opened, shape.weights, options);
