@@ -175,9 +175,9 @@ const warp = 32;
 
 /** The limits of the GPU of a program with these options that make its products of one row faster. @internal */
 export async function limitsHere({ on, ...rest }: ModuleProgramOptions): Promise<Limits> {
-  const adapter = on === 'cpu' ? undefined : await requestAdapter(withDefaults(rest)).catch(() => undefined);
-  const { subgroupMinSize, subgroupMaxSize } = adapter ? infoOf(adapter) : {}, { features } = requirementsOf({ subgroup: warp });
-  return subgroupMinSize === warp && subgroupMaxSize === warp && features.every((name) => adapter!.features.has(name as GPUFeatureName)) ? { subgroup: warp } : {};
+  const options = withDefaults(rest), from = on === 'cpu' ? undefined : options.device ?? await requestAdapter(options).catch(() => undefined);
+  const { subgroupMinSize, subgroupMaxSize } = from ? infoOf(from) : {}, { features } = requirementsOf({ subgroup: warp });
+  return subgroupMinSize === warp && subgroupMaxSize === warp && features.every((name) => from!.features.has(name as GPUFeatureName)) ? { subgroup: warp } : {};
 }
 
 /** Whether an adapter computes on the CPU, as SwiftShader, Mesa's llvmpipe and Windows' basic driver do. @internal */

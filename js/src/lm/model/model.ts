@@ -7,7 +7,7 @@ import type { Place } from '../../runtime/open.js';
 import { checkCount, checkOptions, need, RlxError } from '../../values/errors.js';
 import type { ModelFile } from '../gguf.js';
 import type { Config } from './config.js';
-import { decodeGraph, prefillGraph, type Shape } from './graphs.js';
+import { decodeGraph, drawGraph, prefillGraph, type Shape } from './graphs.js';
 import { configOfGGUF } from './of-gguf.js';
 import { configOfHF } from './of-hf.js';
 import { isAdapter, isGGUF, Weights } from './weights.js';
@@ -63,7 +63,7 @@ export class LanguageModel {
   /** The maximum number of positions of prompt and result. */
   readonly context: number;
   readonly chunk: number;
-  /** The program that runs it, with the entries `prefill`, `decode`, and `draw` for tokens with a temperature. */
+  /** The program that runs it, with the entries `prefill` and `decode`, after which `draw` draws a token. */
   readonly program: Program;
   /** The text of the chat template in its file, if there is one. */
   readonly template: string | undefined;
@@ -120,7 +120,7 @@ export async function shapeOf(file: ModelFile, { context: given, chunk = 32, unp
 export async function openEntries(shape: Shape & { weights: Weights }, more: Readonly<Record<string, () => Graph>>, options: ModelOptions): Promise<Program> {
   const { on, worker } = options, limits = await limitsHere({ ...on && { on } });
   const opened = await openProgram(() => {
-    const graphs = Object.entries({ prefill: () => prefillGraph(shape), decode: () => decodeGraph(shape, false), draw: () => decodeGraph(shape, true), ...more }).map(([name, make]) => [name, make()] as const);
+    const graphs = Object.entries({ prefill: () => prefillGraph(shape), decode: () => decodeGraph(shape), draw: () => drawGraph(shape), ...more }).map(([name, make]) => [name, make()] as const);
     shape.weights.check(graphs.flatMap(([, graph]) => graph.ports));
     // Parsed from text, so that parameters start from the file, not from the initialisation of
     // layers.
