@@ -1,3 +1,5 @@
+//go:build !js
+
 package ops
 
 import (
@@ -24,11 +26,11 @@ const (
 	keysAtOnce, valuesAtOnce = 4, 8
 )
 
-// byWarps returns the first kernel for CUDA, and for WebGPU with subgroups of a warp, in which a thread reads vectors, and
-// those that read one key are adjacent. It reports false where lengths are no whole vectors.
+// byWarps returns the first kernel for CUDA, in which a thread reads vectors, and those that read one key
+// are adjacent. It reports false where lengths are no whole vectors.
 func (c *cachedAttention) byWarps(n *ir.Node, caps loop.Caps) (ir.KernelLaunch, bool) {
 	const each = warpKeyLanes * warpVector
-	if caps.Dialect != dtype.CUDA && caps.Dialect != dtype.WGSL || caps.Lanes() != loop.Warp || c.depth%each != 0 || c.width%each != 0 || c.width > warpVector*loop.Warp ||
+	if caps.Dialect != dtype.CUDA || caps.Lanes() != loop.Warp || c.depth%each != 0 || c.width%each != 0 || c.width > warpVector*loop.Warp ||
 		loop.Warp%(c.width/warpVector) != 0 || c.rows*c.depth/warpKeyLanes > maxWarpQueries {
 		return ir.KernelLaunch{}, false
 	}
