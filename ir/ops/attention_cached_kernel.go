@@ -12,8 +12,11 @@ const (
 	// maxCachedRows is the maximum number of queries that read one head of keys together: each
 	// thread keeps a sum for each of them.
 	maxCachedRows = 16
-	// maxCachedBlocks is the maximum number of keys of a thread.
-	maxCachedBlocks = 4
+	// maxCachedBlocks is the maximum number of keys of a thread. Scores and values of a block are computed one after the
+	// other, so that more keys to a workgroup take as much longer, and the second kernel reads the results of all blocks.
+	maxCachedBlocks = 2
+	// cachedAtOnce is the number of values that a thread loads together.
+	cachedAtOnce = 8
 	// rowParts is the number of threads that reduce a row of scores.
 	rowParts = 8
 )
@@ -285,13 +288,22 @@ func (w *cachedWriter) reduced(weight, part int, lane scalar.Expr, combine func(
 	return out
 }
 
-// weighted returns the sums of a feature of the values for all queries.
+// weighted returns the sums of a feature of the values for all queries. It loads values of several keys before it
+// adds them, as a load from memory takes longer than the products of hundreds.
 func (w *cachedWriter) weighted(v, weight int, from, count, feature scalar.Expr, at func(key scalar.Expr) scalar.Expr) []scalar.Expr {
-	sums := w.zeros()
-	w.Loop("key", from, count, 1, w.block-1, func(key scalar.Expr) {
-		x := w.Let("v", scalar.Convert(scalar.LoadAt(v, w.tiles.d, scalar.Add(at(key), feature)), ir.F32))
-		for r, sum := range sums {
-			w.Set(sum, scalar.Fma(x, scalar.LoadAt(weight, ir.F32, scalar.Add(loop.Int(r*w.block), key)), sum))
+	sums, last := w.zeros(), scalar.Sub(count, loop.Int(1))
+	w.Loop("key", from, count, cachedAtOnce, w.block-1, func(key scalar.Expr) {
+		var own, values []scalar.Expr
+		for u := range cachedAtOnce {
+			own = append(own, scalar.Clamp(scalar.Min(scalar.Add(key, loop.Int(u)), last), loop.Int(0), loop.Int(w.block-1)))
+			values = append(values, w.Let("v", scalar.Convert(scalar.LoadAt(v, w.tiles.d, scalar.Add(at(own[u]), feature)), ir.F32)))
+		}
+		for u, x := range values {
+			real := scalar.Lt(scalar.Add(key, loop.Int(u)), count)
+			for r, sum := range sums {
+				share := scalar.LoadAt(weight, ir.F32, scalar.Add(loop.Int(r*w.block), own[u]))
+				w.Set(sum, scalar.Fma(x, scalar.Select(real, share, scalar.Const(ir.F32, 0)), sum))
+			}
 		}
 	})
 	return sums

@@ -7,7 +7,7 @@ import { graph, init, program, RlxError } from '../dist/index.js';
 import * as lm from '../dist/lm.js';
 import * as nn from '../dist/nn.js';
 import { decodeSafetensors } from '../dist/safetensors.js';
-import { openDawn } from './rig/dawn.mjs';
+import { openDawn, openGPU } from './rig/dawn.mjs';
 
 const folder = new URL('../../native/lm/testdata/', import.meta.url);
 const bytesOf = (path) => readFileSync(new URL(path, folder));
@@ -234,4 +234,15 @@ test('on WebGPU, with packed weights, the tokens are the same', async (t) => {
   assert.equal(model.program.device.name, 'webgpu');
   assert.ok(model.program.plan.slots.some(({ role, dtype }) => role === 'param' && dtype === 'u8'));
   assert.equal(await lm.generate(model, numbers, prompt, { maxTokens: greedy.length }).text(), numbers.decode(greedy));
+});
+
+test('kernels use subgroups where all have 32 threads', async (t) => {
+  const real = openGPU({ backend: 'null' }), file = await lm.openGGUF(bytesOf('llama/model.gguf'));
+  for (const [subgroupMinSize, features] of [[32, ['subgroups', 'subgroup-size-control']], [16, []]]) {
+    const requestAdapter = async () => Object.defineProperty(await real.requestAdapter(), 'info', { value: { vendor: 'test', subgroupMinSize, subgroupMaxSize: 32 } });
+    await init({ gpu: { requestAdapter }, compileWorker: false, worker: false });
+    const model = await lm.openModel(file, { on: 'gpu', context: 40 });
+    t.after(() => model.close());
+    assert.deepEqual(model.program.plan.requires.features, features);
+  }
 });

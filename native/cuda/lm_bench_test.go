@@ -25,6 +25,10 @@ var languageModels = map[string]lm.Config{
 		Architecture: "llama", Width: 2048, Hidden: 8192, Layers: 16, Heads: 32, KVHeads: 8, HeadSize: 64, Vocabulary: 128256, Context: 8192,
 		Epsilon: 1e-5, Rope: &lm.Rope{Base: 500000, Size: 64}, Activation: nn.Silu, Gated: true, Tied: true,
 	},
+	"smollm2_135M": {
+		Architecture: "llama", Width: 576, Hidden: 1536, Layers: 30, Heads: 9, KVHeads: 3, HeadSize: 64, Vocabulary: 49152, Context: 8192,
+		Epsilon: 1e-5, Rope: &lm.Rope{Base: 100000, Size: 64}, Activation: nn.Silu, Gated: true, Tied: true,
+	},
 	"mixtral_8_layers": { // of 32
 		Architecture: "mixtral", Width: 4096, Hidden: 14336, Layers: 8, Heads: 32, KVHeads: 8, HeadSize: 128, Vocabulary: 32000, Context: 8192,
 		Epsilon: 1e-5, Rope: &lm.Rope{Base: 1e6, Size: 128}, Activation: nn.Silu, Gated: true, Experts: 8, ExpertsPerToken: 2,
@@ -51,6 +55,8 @@ func BenchmarkLanguageModels(b *testing.B) {
 		{"llama_8B", "q4_0", nn.Storage{Format: "q4_0"}},
 		{"llama_1B", "bf16", nn.Storage{OutIn: true, DType: ir.BF16}},
 		{"llama_1B", "q4_0", nn.Storage{Format: "q4_0"}},
+		{"smollm2_135M", "bf16", nn.Storage{OutIn: true, DType: ir.BF16}},
+		{"smollm2_135M", "q4_1", nn.Storage{Format: "q4_1"}},
 		{"mixtral_8_layers", "q4_0", nn.Storage{Format: "q4_0"}},
 	} {
 		b.Run(c.model+"_"+c.weights, func(b *testing.B) { benchmarkLM(b, d, languageModels[c.model], c.storage) })

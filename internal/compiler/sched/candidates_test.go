@@ -139,7 +139,7 @@ var elsewhere = map[emit.Family]bool{
 	emit.Pipelined: true, emit.Fragments: true, emit.WarpGroups: true, emit.Library: true,
 	emit.Flash: true, emit.FlashFragments: true, emit.FlashMma: true, // no choice without features
 	emit.Registers:  true, // in software: TestContractionsInEveryTile
-	emit.PackedRows: true, // on CUDA alone: TestPackedCandidatesAreRight of plansim
+	emit.PackedRows: true, // of packed weights: TestPackedCandidatesAreRight of plansim
 }
 
 // TestTrialPlansRunRepeatedly runs plans of one group each on the simulator, repeatedly.

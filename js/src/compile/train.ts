@@ -9,7 +9,7 @@ import { checkPlace, openProgram, type Place, programOptions, type ProgramOption
 import { Trainer } from '../runtime/trainer.js';
 import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
 import { nextMessage } from '../values/task.js';
-import { call, freshCompiler, initOptions, type Job, type Limits, openCheck, plan, planCache, type Target, targets as allTargets } from './compiler.js';
+import { call, freshCompiler, initOptions, type Job, type Limits, openCheck, plan, planCache, requirementsOf, type Target, targets as allTargets } from './compiler.js';
 import { built } from './journal.js';
 import { compileThere } from './service.js';
 import { compileTuned, type TuneOptions } from './tune.js';
@@ -180,6 +180,16 @@ export async function prefersGPU(given: ModuleProgramOptions): Promise<boolean> 
   if (on !== 'best') return on === 'gpu';
   const adapter = await requestAdapter(withDefaults(rest)).catch(() => undefined);
   return !!adapter && !isSoftware(adapter);
+}
+
+/** The threads of a subgroup for which products of one row with packed weights have kernels. */
+const warp = 32;
+
+/** The limits of the GPU of a program with these options that make its products of one row faster. @internal */
+export async function limitsHere({ on, ...rest }: ModuleProgramOptions): Promise<Limits> {
+  const options = withDefaults(rest), from = on === 'cpu' ? undefined : options.device ?? await requestAdapter(options).catch(() => undefined);
+  const { subgroupMinSize, subgroupMaxSize } = from ? infoOf(from) : {}, { features } = requirementsOf({ subgroup: warp });
+  return subgroupMinSize === warp && subgroupMaxSize === warp && features.every((name) => from!.features.has(name as GPUFeatureName)) ? { subgroup: warp } : {};
 }
 
 /** Whether an adapter computes on the CPU, as SwiftShader, Mesa's llvmpipe and Windows' basic driver do. @internal */

@@ -51,8 +51,11 @@ func packedRandom(rng *rand.Rand, format string, rows, elements int) *ir.Array {
 	return a
 }
 
-// TestPackedRowsAreReadAsWords multiplies a row with packed weights of every format: CUDA kernels
-// read them as words, at whatever offset in a word blocks begin, and fuse products with their
+// byWarps is WebGPU with subgroups of a warp.
+func byWarps() plan.Target { return plan.WebGPU().WithSubgroups(loop.Warp) }
+
+// TestPackedRowsAreReadAsWords multiplies a row with packed weights of every format: kernels of CUDA and of
+// WebGPU with subgroups read them as words, at whatever offset in a word blocks begin, and fuse products with their
 // epilogue.
 func TestPackedRowsAreReadAsWords(t *testing.T) {
 	for _, format := range slices.Sorted(maps.Keys(tame)) {
@@ -69,7 +72,9 @@ func TestPackedRowsAreReadAsWords(t *testing.T) {
 				if words := wordArrays(t, g); words != 1 {
 					t.Errorf("%d arrays of bytes are read as words", words)
 				}
-				checkPacked(t, g, schedtest.Hopper(), map[string]*ir.Array{"x": normal(rng, 1, c.elements), "w": w, "residual": normal(rng, 1, c.rows)})
+				inputs := map[string]*ir.Array{"x": normal(rng, 1, c.elements), "w": w, "residual": normal(rng, 1, c.rows)}
+				checkPacked(t, g, schedtest.Hopper(), inputs)
+				checkPacked(t, g, byWarps(), inputs)
 			})
 		}
 	}
@@ -107,20 +112,22 @@ func TestPackedCandidatesAreRight(t *testing.T) {
 			g := schedtest.Build(t, func(b *ir.Builder) {
 				b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(1, elements)...), b.Param("w", ir.U8, ir.Dims(w.Dims...)...), format))
 			})
-			target, packed, rowsOf := schedtest.Hopper(), 0, map[int]bool{}
-			target.Device = hardware.Unknown()
-			target.Device.Launch = 1e-6 // so that no group is too small for a choice
-			for _, c := range schedtest.Choices(t, g, target) {
-				for _, r := range c.Candidates {
-					if r.Family == emit.PackedRows {
-						packed, rowsOf[r.Rows] = packed+1, true
+			for name, target := range map[string]plan.Target{"cuda": schedtest.Hopper(), "webgpu": byWarps()} {
+				packed, rowsOf := 0, map[int]bool{}
+				target.Device = hardware.Unknown()
+				target.Device.Launch = 1e-6 // so that no group is too small for a choice
+				for _, c := range schedtest.Choices(t, g, target) {
+					for _, r := range c.Candidates {
+						if r.Family == emit.PackedRows {
+							packed, rowsOf[r.Rows] = packed+1, true
+						}
+						forced := schedtest.Forced(t, g, target, func(o *plan.Choice) (emit.Schedule, bool) { return r.Schedule, o.Key == c.Key })
+						checkPacked(t, g, forced, inputs)
 					}
-					forced := schedtest.Forced(t, g, target, func(o *plan.Choice) (emit.Schedule, bool) { return r.Schedule, o.Key == c.Key })
-					checkPacked(t, g, forced, inputs)
 				}
-			}
-			if packed < 4 || len(rowsOf) < 2 {
-				t.Errorf("%d candidates read words, of rows %v, want some", packed, rowsOf)
+				if packed < 4 || len(rowsOf) < 2 {
+					t.Errorf("%s: %d candidates read words, of rows %v, want some", name, packed, rowsOf)
+				}
 			}
 		})
 	}

@@ -85,10 +85,11 @@ type rowLoop struct {
 	after       []loop.Stmt // loads of the words of the current row in the next iteration
 }
 
-// isPacked reports whether a group is a sum of products with packed weights: on CUDA only, elsewhere
-// it is not measured.
+// isPacked reports whether a group is a sum of products with packed weights: on CUDA and, with subgroups of a warp, in
+// WebGPU only, elsewhere it is not measured.
 func isPacked(e *emit.Emitter, g *fusion.Group) bool {
-	if !emit.WithMma || e.Caps.Dialect != dtype.CUDA || e.Caps.Lanes() != loop.Warp || e.Long || len(g.Inner) != 1 || len(g.Outer) == 0 ||
+	d := e.Caps.Dialect
+	if d != dtype.CUDA && d != dtype.WGSL || e.Caps.Lanes() != loop.Warp || e.Long || len(g.Inner) != 1 || len(g.Outer) == 0 ||
 		g.Inner[0] < minPackedLength || !g.Splits() {
 		return false
 	}
@@ -375,7 +376,9 @@ func (p *packedRows) overRows(rows, atOnce int, f func(at scalar.Expr)) {
 	}
 	outer = slices.Insert(outer, p.start, p.rows.words...)
 	p.rows, p.weights.ahead = nil, nil
-	p.Body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rows), Step: loop.Int(atOnce), NoUnroll: true, Body: p.Body})
+	// WGSL's NoUnroll begins a loop at a number that is not uniform, which shuffles in it need.
+	rolled := p.Caps.Dialect == dtype.CUDA
+	p.Body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rows), Step: loop.Int(atOnce), NoUnroll: rolled, Body: p.Body})
 }
 
 // beginRows says which rows the loop over rows, if there is one, begins and goes on with.

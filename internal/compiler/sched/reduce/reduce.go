@@ -42,7 +42,7 @@ func Emit(e *emit.Emitter, g *fusion.Group, s emit.Schedule) []emit.Launch {
 	if fusion.Product(g.Outer) == 0 {
 		return nil
 	}
-	if emit.WithMma && s.Family == emit.PackedRows {
+	if s.Family == emit.PackedRows {
 		if l, ok := emitPacked(e.Sibling(), g, s); ok {
 			return []emit.Launch{l}
 		}

@@ -20,10 +20,8 @@ func NewSpace(e *emit.Emitter, g *fusion.Group) *Space { return &Space{e, g} }
 
 // Rule returns the default schedule, see [emit.Space].
 func (w *Space) Rule() emit.Schedule {
-	if emit.WithMma {
-		if s, ok := packedRule(w.e, w.Group); ok {
-			return s
-		}
+	if s, ok := packedRule(w.e, w.Group); ok {
+		return s
 	}
 	s := shapeRows(w.e, w.Group)
 	if s.Each > 0 {
@@ -68,7 +66,7 @@ const (
 // Candidates returns the schedules worth measuring, see [emit.Space].
 func (w *Space) Candidates() []emit.Ranked {
 	rule := w.Rule()
-	if emit.WithMma && rule.Family == emit.PackedRows {
+	if rule.Family == emit.PackedRows {
 		return packedCandidates(w, rule)
 	}
 	list := []emit.Ranked{{Schedule: rule, Cost: w.cost(rule)}}
@@ -103,7 +101,7 @@ func (w *Space) Candidates() []emit.Ranked {
 // Fits accepts powers of two of threads, as the trees over lanes need, splits that leave each
 // thread an element, and vectors of adjacent rows.
 func (w *Space) Fits(s emit.Schedule) bool {
-	if emit.WithMma && s.Family == emit.PackedRows {
+	if s.Family == emit.PackedRows {
 		return packedFits(w.e, w.Group, s)
 	}
 	if s.Each > 0 {

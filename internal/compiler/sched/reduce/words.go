@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -153,6 +154,11 @@ func (w *wordLoads) load(b *wordBase) {
 			b.whole[k] = r.let("v", scalar.Shr(b.words[k], shift))
 			continue
 		}
+		if r.Caps.Dialect != dtype.CUDA { // which has a funnel shift, but others no integers of 64 bits
+			high := scalar.Shl(scalar.Shl(b.words[k+1], scalar.ConstI(ir.U32, 1)), scalar.Sub(scalar.ConstI(ir.U32, 31), shift))
+			b.whole[k] = r.let("v", scalar.Or(high, scalar.Shr(b.words[k], shift)))
+			continue
+		}
 		both := scalar.Or(scalar.Shl(scalar.Convert(b.words[k+1], ir.U64), scalar.ConstI(ir.U64, 32)), scalar.Convert(b.words[k], ir.U64))
 		b.whole[k] = r.let("v", scalar.Convert(scalar.Shr(both, scalar.Convert(b.shift, ir.U64)), ir.U32))
 	}
@@ -271,6 +277,9 @@ const (
 
 // subnormal replaces the numbers of a term by subnormal ones where all are small integers less one constant.
 func (w *wordLoads) subnormal(t *term) {
+	if w.r.Caps.Dialect != dtype.CUDA { // WGSL may flush subnormal numbers to 0
+		return
+	}
 	var numbers []scalar.Expr
 	var shifts []int
 	for i, x := range t.numbers {

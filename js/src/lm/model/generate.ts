@@ -4,6 +4,7 @@ import { checkCount, checkOptions, classOf, need, RlxError } from '../../values/
 import { chatTemplate, type Message, type RenderOptions } from '../chat/chat.js';
 import { chatPrompt } from '../prompt.js';
 import type { LanguageModel } from './model.js';
+import type { Inputs } from '../../program/types.js';
 import { type Sampling, samplingRow } from './sample.js';
 import { Stopper } from './stopper.js';
 import type { Tokenizer } from '../tokenizer/tokenizer.js';
@@ -163,24 +164,29 @@ class Request implements Generation {
 
   /** Computes the prompt in chunks: the first token of the result is then under way. */
   async #prefill(reused: number, flights: Promise<number>[]): Promise<void> {
-    const { program, chunk } = this.#model, prompt = this.#prompt;
+    const { chunk } = this.#model, prompt = this.#prompt;
     this.stats.reused = reused;
     for (let at = reused; at < prompt.length; at += chunk) {
       this.#check();
       const tokens = new Int32Array(chunk), part = prompt.slice(at, at + chunk), last = at + part.length === prompt.length;
       tokens.set(part);
-      const inputs = { tokens, count: Int32Array.of(part.length), past: Int32Array.of(at), first: Number(at === reused), by: samplingRow(last ? this.#options : {}, last ? this.#random() : 0) };
-      const { reading } = await program.run('prefill', inputs, last ? { read: ['token'] } : {});
-      if (last) flights.push(tokenOf(reading!));
+      await this.#run('prefill', { tokens, count: Int32Array.of(part.length), past: Int32Array.of(at), first: Number(at === reused) }, last ? flights : undefined);
     }
     this.#past = prompt.length;
   }
 
   /** Begins the run of the next token. */
   async #decode(flights: Promise<number>[]): Promise<void> {
-    const { reading } = await this.#model.program.run('decode', { past: Int32Array.of(this.#past), by: samplingRow(this.#options, this.#random()) }, { read: ['token'] });
+    await this.#run('decode', { past: Int32Array.of(this.#past) }, flights);
     this.#past++;
-    flights.push(tokenOf(reading!));
+  }
+
+  /** Runs an entry. The token that it chooses, or that is drawn instead, joins `flights`. */
+  async #run(entry: 'prefill' | 'decode', inputs: Inputs, flights?: Promise<number>[]): Promise<void> {
+    const { program } = this.#model, read = { read: ['token'] }, draws = !!flights && (this.#options.temperature ?? 0) > 0, by = samplingRow(this.#options, draws ? this.#random() : 0);
+    let { reading } = await program.run(entry, { ...inputs, by }, flights && !draws ? read : {});
+    if (draws) ({ reading } = await program.run('draw', { by }, read));
+    flights?.push(tokenOf(reading!));
   }
 
   async *#pieces(begun: number, flights: Promise<number>[], results: number[]): AsyncGenerator<Piece, void, void> {

@@ -9,7 +9,7 @@ import { cache } from '../../nn/position.js';
 import { stored } from '../../nn/storage.js';
 import type { Config } from './config.js';
 import { decoder, loss } from './decoder.js';
-import { sample, samplingFields } from './sample.js';
+import { best, draw, penalized, samplingFields } from './sample.js';
 import type { Weights } from './weights.js';
 
 /** What the graphs of a model depend on. */
@@ -23,8 +23,8 @@ export interface Shape {
   adapter?: LoRAOptions;
 }
 
-// The states of sampling: which tokens are in the sequence, and the last one.
-const seenState = 'sampler/seen', tokenState = 'sampler/token';
+// The states of sampling: which tokens are in the sequence, the last one, and the logits that it was chosen by.
+const seenState = 'sampler/seen', tokenState = 'sampler/token', logitsState = 'sampler/logits';
 
 /** The decoder with its stored weights, and the matrices of the adapter. */
 function model(b: GraphBuilder, { weights, adapter }: Shape, build: () => Value): Value {
@@ -40,21 +40,20 @@ function marked(seen: Value, tokens: Value, updates: Value): Value {
 
 /**
  * Processes a chunk of a prompt: the first `count` of `tokens`, the others are padding. `first`
- * resets the seen tokens. The sampled token is the first of the result after the last chunk;
+ * resets the seen tokens. The token is the first of the result after the last chunk;
  * otherwise the host ignores it.
  */
 export function prefillGraph(shape: Shape): Graph {
   const { config: { vocabulary }, chunk, context } = shape;
   return graph('prefill', (b) => {
     infer(b);
-    const tokens = b.input('tokens', 'i32', [1, chunk]), count = b.input('count', 'i32', [1]), first = b.input('first', 'i32'), by = b.input('by', 'f32', [1, samplingFields]);
+    const tokens = b.input('tokens', 'i32', [1, chunk]), count = b.input('count', 'i32', [1]), first = b.input('first', 'i32');
     cache(b, context, { past: b.input('past', 'i32', [1]) });
-    const logits = model(b, shape, () => decoder(tokens, shape.config, { at: count.sub(1), context })).reshape([1, vocabulary]);
+    const logits = model(b, shape, () => decoder(tokens, shape.config, { at: count.sub(1), context }));
     const kept = b.state(seenState, 'i32', [1, vocabulary]).mul(b.value(1, 'i32').sub(first));
     const real = b.iota({ dtype: 'i32', axis: 1, shape: [1, chunk] }).lt(count);
-    const seen = marked(kept, real.select(tokens, vocabulary), b.full('i32', [1, chunk], 1)), token = sample(logits, by, seen);
     b.state(tokenState, 'i32', [1]);
-    finish(b, seen, token);
+    choose(b, logits, marked(kept, real.select(tokens, vocabulary), b.full('i32', [1, chunk], 1)));
   });
 }
 
@@ -63,19 +62,31 @@ export function decodeGraph(shape: Shape): Graph {
   const { config: { vocabulary }, context } = shape;
   return graph('decode', (b) => {
     infer(b);
-    const by = b.input('by', 'f32', [1, samplingFields]), last = b.state(tokenState, 'i32', [1]);
+    const last = b.state(tokenState, 'i32', [1]);
     cache(b, context, { past: b.input('past', 'i32', [1]) });
-    const logits = model(b, shape, () => decoder(last.reshape([1, 1]), shape.config, { context: shape.context })).reshape([1, vocabulary]);
-    const seen = marked(b.state(seenState, 'i32', [1, vocabulary]), last.reshape([1, 1]), b.full('i32', [1, 1], 1)), token = sample(logits, by, seen);
-    finish(b, seen, token);
+    const logits = model(b, shape, () => decoder(last.reshape([1, 1]), shape.config, { context }));
+    choose(b, logits, marked(b.state(seenState, 'i32', [1, vocabulary]), last.reshape([1, 1]), b.full('i32', [1, 1], 1)));
   });
 }
 
-/** Stores the states for the next run, and names the result. */
-function finish(b: GraphBuilder, seen: Value, token: Value): void {
+/** Chooses the most likely token, and stores the states for the next run and for {@link drawGraph}. */
+function choose(b: GraphBuilder, logits: Value, seen: Value): void {
+  const x = penalized(logits.reshape(seen.shape as number[]), b.input('by', 'f32', [1, samplingFields]), seen), token = best(x);
+  b.state(logitsState, 'f32', seen.shape as number[]);
+  b.setState(logitsState, x);
   b.setState(seenState, seen);
   b.setState(tokenState, token);
   b.output('token', token);
+}
+
+/** Replaces the token of the run before by one that is drawn. It is apart because a GPU does the work of both branches of a condition. */
+export function drawGraph({ config: { vocabulary } }: Shape): Graph {
+  return graph('draw', (b) => {
+    const logits = b.state(logitsState, 'f32', [1, vocabulary]), token = draw(logits, b.input('by', 'f32', [1, samplingFields]), b.state(tokenState, 'i32', [1]));
+    b.setState(logitsState, logits);
+    b.setState(tokenState, token);
+    b.output('token', token);
+  });
 }
 
 /** The mean loss of the tokens that follow those of rows, and the gradient's checkpoints: each block is computed again. */

@@ -1,13 +1,13 @@
 // An open language model: its program, its weights on a device.
 
-import { prefersGPU, program as openProgram } from '../../compile/train.js';
+import { limitsHere, prefersGPU, program as openProgram } from '../../compile/train.js';
 import type { Graph } from '../../graph/graph.js';
 import type { Program } from '../../program/program.js';
 import type { Place } from '../../runtime/open.js';
 import { checkCount, checkOptions, need, RlxError } from '../../values/errors.js';
 import type { ModelFile } from '../gguf.js';
 import type { Config } from './config.js';
-import { decodeGraph, prefillGraph, type Shape } from './graphs.js';
+import { decodeGraph, drawGraph, prefillGraph, type Shape } from './graphs.js';
 import { configOfGGUF } from './of-gguf.js';
 import { configOfHF } from './of-hf.js';
 import { isAdapter, isGGUF, Weights } from './weights.js';
@@ -63,7 +63,7 @@ export class LanguageModel {
   /** The maximum number of positions of prompt and result. */
   readonly context: number;
   readonly chunk: number;
-  /** The program that runs it, with the entries `prefill` and `decode`. */
+  /** The program that runs it, with the entries `prefill` and `decode`, after which `draw` draws a token. */
   readonly program: Program;
   /** The text of the chat template in its file, if there is one. */
   readonly template: string | undefined;
@@ -118,13 +118,13 @@ export async function shapeOf(file: ModelFile, { context: given, chunk = 32, unp
 
 /** Opens a program with the entries of a model and more, and reads the weights. @internal */
 export async function openEntries(shape: Shape & { weights: Weights }, more: Readonly<Record<string, () => Graph>>, options: ModelOptions): Promise<Program> {
-  const { on, worker } = options;
+  const { on, worker } = options, limits = await limitsHere({ ...on && { on } });
   const opened = await openProgram(() => {
-    const graphs = Object.entries({ prefill: () => prefillGraph(shape), decode: () => decodeGraph(shape), ...more }).map(([name, make]) => [name, make()] as const);
+    const graphs = Object.entries({ prefill: () => prefillGraph(shape), decode: () => decodeGraph(shape), draw: () => drawGraph(shape), ...more }).map(([name, make]) => [name, make()] as const);
     shape.weights.check(graphs.flatMap(([, graph]) => graph.ports));
     // Parsed from text, so that parameters start from the file, not from the initialisation of
     // layers.
-    return { name: 'lm', entries: Object.fromEntries(graphs.map(([name, graph]) => [name, graph.text()])) };
+    return { name: 'lm', limits, entries: Object.fromEntries(graphs.map(([name, graph]) => [name, graph.text()])) };
   }, { ...on && { on }, ...worker !== undefined && { worker } });
   try {
     await readWeights(opened, shape.weights, options);

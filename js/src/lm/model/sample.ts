@@ -47,17 +47,25 @@ const maxCandidates = 256;
  */
 export function sample(logits: Value, by: Value, seen: Value): Value {
   for (const x of [logits, by, seen]) need(x?.builder, 'attr', 'sample: an argument', 'a Value', x);
-  const b = logits.builder, raw = logits.dtype === 'f32' ? logits : logits.convert('f32'), factor = field(by, 4);
-  const x = seen.gt(0).select(raw.gt(0).select(raw.div(factor), raw.mul(factor)), raw), greedy = x.argmax({ axis: -1, keepDims: false });
-  const [token] = b.cond(field(by, 0).gt(0).any(), [x, by, greedy], (_, [y, o, g]) => [draw(y!, o!, g!)], (_, [, , g]) => [g!]);
+  const x = penalized(logits, by, seen), greedy = best(x);
+  const [token] = logits.builder.cond(field(by, 0).gt(0).any(), [x, by, greedy], (_, [y, o, g]) => [draw(y!, o!, g!)], (_, [, , g]) => [g!]);
   return token!;
 }
+
+/** The logits, f32, with the penalty of tokens that are in the sequence. @internal */
+export function penalized(logits: Value, by: Value, seen: Value): Value {
+  const raw = logits.dtype === 'f32' ? logits : logits.convert('f32'), factor = field(by, 4);
+  return seen.gt(0).select(raw.gt(0).select(raw.div(factor), raw.mul(factor)), raw);
+}
+
+/** The most likely tokens. @internal */
+export const best = (x: Value): Value => x.argmax({ axis: -1, keepDims: false });
 
 /** A column of the options, [rows, 1]. */
 const field = (by: Value, i: number): Value => by.slice({ start: [0, i], size: [by.shape[0] as number, 1], stride: [1, 1] });
 
-/** Random tokens, and the greedy ones in the rows without a temperature. */
-function draw(logits: Value, by: Value, greedy: Value): Value {
+/** Random tokens, and the greedy ones in the rows without a temperature. @internal */
+export function draw(logits: Value, by: Value, greedy: Value): Value {
   const [rows, size] = logits.shape as [number, number], temperature = field(by, 0), warm = temperature.gt(0);
   const x = logits.div(warm.select(temperature, 1)), kept = x.ge(threshold(x, by));
   const weights = kept.select(x.sub(x.reduceMax([-1], true)).exp(), 0), sums = weights.cumsum({ axis: -1 });
