@@ -254,4 +254,3 @@ func TestLayersAreGraphs(t *testing.T) {
 
 // BenchmarkLayers runs layers, as [BenchmarkSingles].
 func BenchmarkLayers(b *testing.B) { benchmarkPairs(b, layerJobs, "peers/layers.py") }
-
