@@ -3,6 +3,7 @@ package cpu_test
 import (
 	"testing"
 
+	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
@@ -68,4 +69,56 @@ func TestTransposedConvolutions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGradientsOfPools compares the gradient of the squares of a max pool with overlapping windows, and of an
+// average pool of planes, with their definitions in f64.
+func TestGradientsOfPools(t *testing.T) {
+	const batch, h, w, channels, window, stride = 4, 23, 25, 32, 3, 2
+	x := random(batch * h * w * channels)
+	g := build(t, func(b *ir.Builder) {
+		pool := ops.PoolAttrs{Sizes: []int{window, window}, Strides: []int{stride, stride}, PadLo: []int{1, 1}, PadHi: []int{1, 1}}
+		v := b.Input("x", ir.F32, ir.Dims(batch, h, w, channels)...)
+		y := ops.MaxPool(b, v, pool)
+		pool.Strides = []int{1, 1}
+		planes := ops.Transpose(b, b.Input("planes", ir.F32, ir.Dims(batch, channels, h, w)...), 0, 2, 3, 1)
+		mean := ops.AvgPool(b, planes, ops.AvgPoolAttrs{PoolAttrs: pool, CountIncludePad: true})
+		b.Output("mean", ops.Transpose(b, mean, 0, 3, 1, 2))
+		b.Output("loss", ops.ReduceSum(b, ops.Mul(b, y, y)))
+	})
+	g, err := autodiff.ValueAndGrad(g, "loss", "x")
+	g = must(t, g, err)
+	want, means := make([]float64, len(x)), make([]float64, len(x))
+	for i := range batch * channels * (h/2 + 1) * (w/2 + 1) {
+		ch, col, row, n := i%channels, i/channels%(w/2+1)*stride, i/channels/(w/2+1)%(h/2+1)*stride, i/channels/(w/2+1)/(h/2+1)
+		best := -1
+		for k := range window * window {
+			at := [2]int{row + k/window - 1, col + k%window - 1}
+			if place := ((n*h+at[0])*w+at[1])*channels + ch; at[0] >= 0 && at[0] < h && at[1] >= 0 && at[1] < w && (best < 0 || x[place] > x[best]) {
+				best = place
+			}
+		}
+		want[best] += 2 * float64(x[best])
+	}
+	for i := range x {
+		plane, row, col := i/(h*w), i/w%h, i%w
+		for k := range window * window {
+			if at := [2]int{row + k/window - 1, col + k%window - 1}; at[0] >= 0 && at[0] < h && at[1] >= 0 && at[1] < w {
+				means[i] += float64(x[(plane*h+at[0])*w+at[1]]) / (window * window)
+			}
+		}
+	}
+	everyLevel(t, func(t *testing.T) {
+		p := compileGraphs(t, ir.Entry{Name: "run", Graph: g})
+		out := run(t, p, map[string]native.Tensor{"x": native.Float32s(x, batch, h, w, channels), "planes": native.Float32s(x, batch, channels, h, w)})
+		for name, want := range map[string][]float64{autodiff.GradName("x"): want, "mean": means} {
+			got, err := out[name].Float32s()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range want {
+				near(t, name, i, got[i], want[i], 1e-5)
+			}
+		}
+	})
 }
