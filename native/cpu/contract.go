@@ -20,6 +20,7 @@ type contraction struct {
 	c       *buffer
 	env     *environment
 	double  bool
+	pairs   bool    // elements of the factors are pairs of bf16
 	cost    float64 // nanoseconds
 }
 
@@ -91,14 +92,15 @@ func (c *compiler) withoutTerms(name string, code *fusion.Code) error {
 // elements apart.
 func (c *compiler) contractPart(name string, code *fusion.Code, unit int) error {
 	k := code.Stages[0].Contract
-	list := channelFactors(c, k)
+	list, pairs := channelFactors(c, k), false
 	if list == nil {
+		pairs = c.pairFactors(k)
 		orientResult(code, k, unit)
 		orderSumAxes(k)
 	}
 	x := &contraction{
 		batch: k.Batch, count: product(k.Batch), m: product(k.M), n: product(k.N), k: product(k.K),
-		env: c.env, double: k.Sum.Type == ir.F64,
+		env: c.env, double: k.Sum.Type == ir.F64, pairs: pairs,
 	}
 	x.cost = x.estimate()
 	if err := x.setFactors(c, name, k, list); err != nil {
