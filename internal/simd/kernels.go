@@ -17,11 +17,14 @@ type cache[K any] struct {
 }
 
 // get returns the kernels of the level in use.
-func (c *cache[K]) get() *K {
-	if k := c.levels[Has].Load(); k != nil {
+func (c *cache[K]) get() *K { return c.at(Has) }
+
+// at returns the kernels of a level.
+func (c *cache[K]) at(level Level) *K {
+	if k := c.levels[level].Load(); k != nil {
 		return k
 	}
-	return c.fill(Has)
+	return c.fill(level)
 }
 
 // fill generates the kernels of a level. They are the plain ones where the system does not permit
@@ -106,12 +109,20 @@ const (
 // MultipliesPairs reports whether there are kernels for pairs of bf16, see [Space.Pairs].
 func MultipliesPairs() bool { return Has == AVX512 && hasPairs && kernelsPairs.get().code != nil }
 
-// kernelsFor returns the kernels for the elements of a product.
-func kernelsFor[T Float](s *Space[T]) *kernels[T] {
+// kernelsFor returns the kernels for a product of n columns. Those that fill half a vector of AVX-512 have the
+// kernels of AVX2, of which processors do twice as many at once.
+func kernelsFor[T Float](s *Space[T], n int) *kernels[T] {
 	if s.Pairs {
 		return any(kernelsPairs.get()).(*kernels[T])
 	}
-	return kernelsOf[T]()
+	k := kernelsOf[T]()
+	if Has != AVX512 || 2*n > k.lanes {
+		return k
+	}
+	if unsafe.Sizeof(T(0)) == 8 {
+		return any(kernels64.at(AVX2)).(*kernels[T])
+	}
+	return any(kernels32.at(AVX2)).(*kernels[T])
 }
 
 func newPairKernels(level Level) (*kernels[float32], error) {

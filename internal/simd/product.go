@@ -184,11 +184,13 @@ func splitK[T Float](s *Space[T], m, n, k, chain int, a, b Matrix[T], c []T, cRo
 // accumulateSteps computes a product step by step along k in c, which it replaces or, with add,
 // adds to.
 func accumulateSteps[T Float](s *Space[T], m, n, k, step int, a, b Matrix[T], c []T, cRow int, add bool) {
-	p := multiplication[T]{kernels: kernelsFor(s), s: s, cRow: cRow}
+	p := multiplication[T]{kernels: kernelsFor(s, n), s: s, cRow: cRow}
 	for l := 0; l < k; l += step {
 		p.k, p.add = min(step, k-l), add || l > 0
 		a, b := a.From(0, l), b.From(l, 0)
-		if p.readsInPlace(b, n) {
+		// A single panel of b costs less to pack than all of a, whose tables need b in a panel.
+		panel := a.RowAt != nil && n <= 2*p.lanes
+		if p.rowAt = nil; !panel && p.readsInPlace(b, n) {
 			p.multiplyRuns(m, n, a, b, c)
 			continue
 		}
