@@ -63,14 +63,14 @@ func (c *compiler) contract(g *fusion.Group) error {
 	}
 	phases := polyphasesOf(k)
 	if len(phases) == 0 {
-		return c.contractPart(name, code, 1)
+		return contractPart(c, name, code, 1)
 	}
 	for _, p := range phases {
 		part := g.Code()
 		unit := p.divide(part.Stages[0].Contract)
-		compile := func() error { return c.contractPart(name, part, unit) }
+		compile := func() error { return contractPart(c, name, part, unit) }
 		if p.empty {
-			compile = func() error { return c.withoutTerms(name, part) }
+			compile = func() error { return withoutTerms(c, name, part) }
 		}
 		if err := compile(); err != nil {
 			return err
@@ -80,7 +80,7 @@ func (c *compiler) contract(g *fusion.Group) error {
 }
 
 // withoutTerms compiles a contraction whose sums have no terms.
-func (c *compiler) withoutTerms(name string, code *fusion.Code) error {
+func withoutTerms(c *compiler, name string, code *fusion.Code) error {
 	k := code.Stages[0].Contract
 	_, dims := inProductAxes(code, k, false)
 	replaceVars(code, map[string]scalar.Expr{k.Sum.Name: scalar.Const(k.Sum.Type, 0)})
@@ -90,11 +90,11 @@ func (c *compiler) withoutTerms(name string, code *fusion.Code) error {
 
 // contractPart compiles a contraction, or a phase of one, of whose results those next to each other are unit
 // elements apart.
-func (c *compiler) contractPart(name string, code *fusion.Code, unit int) error {
+func contractPart(c *compiler, name string, code *fusion.Code, unit int) error {
 	k := code.Stages[0].Contract
 	list, pairs := channelFactors(c, k), false
 	if list == nil {
-		pairs = c.pairFactors(k)
+		pairs = pairFactors(c, k)
 		orientResult(code, k, unit)
 		orderSumAxes(k)
 	}

@@ -20,7 +20,7 @@ const (
 
 // pairFactors makes the factors of a product of numbers of bf16 pairs of neighbours along a summed axis,
 // as words of 32 bits, where the processor multiplies those. It reports whether it did.
-func (c *compiler) pairFactors(k *fusion.Contract) bool {
+func pairFactors(c *compiler, k *fusion.Contract) bool {
 	m, n := product(k.M), product(k.N)
 	if !simd.MultipliesPairs() || !jit.Available() || k.Sum.Type != ir.F32 || !isBF16(k.A) || !isBF16(k.B) || min(m, n) < minPairSide || m*n*product(k.K) < minPairWork {
 		return false
@@ -43,7 +43,7 @@ func (c *compiler) pairFactors(k *fusion.Contract) bool {
 		at := func(place scalar.Expr) scalar.Expr {
 			return scalar.Simplify(scalar.SubstituteVars(e, map[string]scalar.Expr{v.Name: place}))
 		}
-		return c.pairOf(at(first), scalar.Simplify(scalar.Select(inside, at(second), scalar.Const(ir.F32, 0))), read)
+		return pairOf(c, at(first), scalar.Simplify(scalar.Select(inside, at(second), scalar.Const(ir.F32, 0))), read)
 	}
 	k.A, k.B = pair(k.A), pair(k.B)
 	k.K, k.KAt = slices.Clone(k.K), slices.Clone(k.KAt)
@@ -56,10 +56,10 @@ func (c *compiler) pairFactors(k *fusion.Contract) bool {
 
 // pairOf returns the pair of two values: neighbours in memory are one load of the tensor as pairs, of which
 // read gets the ID.
-func (c *compiler) pairOf(x, y scalar.Expr, read map[int]bool) scalar.Expr {
+func pairOf(c *compiler, x, y scalar.Expr, read map[int]bool) scalar.Expr {
 	switch {
 	case x.Op == scalar.OpSelect && y.Op == scalar.OpSelect && scalar.Equal(x.Args[0], y.Args[0]):
-		return scalar.Select(x.Args[0], c.pairOf(x.Args[1], y.Args[1], read), c.pairOf(x.Args[2], y.Args[2], read))
+		return scalar.Select(x.Args[0], pairOf(c, x.Args[1], y.Args[1], read), pairOf(c, x.Args[2], y.Args[2], read))
 	case x.Op == scalar.OpConst && y.Op == scalar.OpConst:
 		return scalar.Const(ir.F32, 0)
 	case x.Op == scalar.OpConvert && y.Op == scalar.OpConvert && x.Args[0].Op == scalar.OpLoad && y.Args[0].Op == scalar.OpLoad && x.Args[0].Ref == y.Args[0].Ref:

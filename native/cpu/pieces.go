@@ -28,9 +28,9 @@ type made struct {
 func (c *compiler) make(name string, code *fusion.Code, outer, inner []int) (*made, error) {
 	axis, step := stridedAxis(code, outer)
 	if step == 0 {
-		return c.makeWhole(name, code, outer, inner)
+		return makeWhole(c, name, code, outer, inner)
 	}
-	whole, err := c.makeWhole(name, cloneOf(code), outer, inner)
+	whole, err := makeWhole(c, name, cloneOf(code), outer, inner)
 	if err != nil || len(whole.nests) == 0 || whole.cost < chunkCost {
 		return whole, err
 	}
@@ -87,7 +87,7 @@ func stridedAxis(code *fusion.Code, outer []int) (axis, step int) {
 }
 
 // makeWhole is [compiler.make] without division by strides.
-func (c *compiler) makeWhole(name string, code *fusion.Code, outer, inner []int) (*made, error) {
+func makeWhole(c *compiler, name string, code *fusion.Code, outer, inner []int) (*made, error) {
 	outer, inner = coalesce(code, split(code, outer), inner)
 	if t := newTranspose(code, outer, c.buffers); t != nil {
 		return &made{steps: []step{t}, cost: t.cost}, nil
@@ -96,12 +96,12 @@ func (c *compiler) makeWhole(name string, code *fusion.Code, outer, inner []int)
 		return &made{steps: []step{p}, cost: padCost * float64(product(outer))}, nil
 	}
 	looped := code
-	n, code, err := c.makeNests(name, code, outer, inner)
+	n, code, err := makeNests(c, name, code, outer, inner)
 	if err != nil {
 		return nil, err
 	}
 	if turned, dims := nearestLast(looped, outer); turned != nil && n.cost > chunkCost {
-		x, turned, err := c.makeNests(name, turned, dims, inner)
+		x, turned, err := makeNests(c, name, turned, dims, inner)
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +133,7 @@ func (c *compiler) makeWhole(name string, code *fusion.Code, outer, inner []int)
 }
 
 // makeNests returns the nest of code, with a loop over inner points or without one, and its code.
-func (c *compiler) makeNests(name string, code *fusion.Code, outer, inner []int) (*nest, *fusion.Code, error) {
+func makeNests(c *compiler, name string, code *fusion.Code, outer, inner []int) (*nest, *fusion.Code, error) {
 	n, err := makeNest(name, code, outer, inner, c.buffers)
 	if err != nil {
 		return nil, nil, err
