@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
@@ -48,8 +49,8 @@ func pairFactors(c *compiler, k *fusion.Contract) bool {
 	k.A, k.B = pair(k.A), pair(k.B)
 	k.K, k.KAt = slices.Clone(k.K), slices.Clone(k.KAt)
 	k.K[axis], k.KAt[axis] = half, coordinateOf(v, half)
-	for ref := range read {
-		c.add(&pairsStep{c.buffers[ref], c.buffers[c.pairs[ref]]})
+	for _, ref := range slices.Sorted(maps.Keys(read)) {
+		c.add(&wordsStep{c.buffers[ref], c.buffers[c.pairs[ref]]})
 	}
 	return true
 }
@@ -82,10 +83,10 @@ func pairOf(c *compiler, x, y scalar.Expr, read map[int]bool) scalar.Expr {
 	return scalar.Bitcast(scalar.Or(low, scalar.Bitcast(y, ir.U32)), ir.F32)
 }
 
-// pairsStep makes the memory of a tensor that of its pairs. Runs may change it.
-type pairsStep struct{ from, pairs *buffer }
+// wordsStep makes the memory of a tensor that of its pairs. Runs may change it.
+type wordsStep struct{ from, pairs *buffer }
 
-func (s *pairsStep) run(*runner) { s.pairs.data = s.from.data }
+func (s *wordsStep) run(*runner) { s.pairs.data = s.from.data }
 
 // pairedAxis returns the longest summed axis of even size, or else one of which a pair may be half empty; -1
 // for none.
