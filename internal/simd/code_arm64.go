@@ -71,8 +71,9 @@ func (w *writer) rows(rows int, at, stride uintptr) {
 // tileCode returns the code of a micro-kernel for strided factors: it computes a tile of
 // rows × (vectors·lanes) elements of a product. The accumulators stay in registers; each element
 // of a is broadcast and multiplied with the vectors of b.
-func tileCode(_ Level, double bool, rows, vectors int, reads reading) []byte {
-	if reads != strided {
+func tileCode(_ Level, of kind, rows, vectors int, reads reading) []byte {
+	double := of == doubles
+	if reads != strided || of == pairs {
 		return nil
 	}
 	w := &writer{asm.Encoder{Long: double}}

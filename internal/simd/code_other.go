@@ -5,7 +5,7 @@ package simd
 const masksTails = false
 
 // tileCode returns nil: there is no machine code for other processors.
-func tileCode(Level, bool, int, int, reading) []byte { return nil }
+func tileCode(Level, kind, int, int, reading) []byte { return nil }
 
 func dotsCode(Level, bool) []byte { return nil }
 

@@ -17,11 +17,14 @@ type cache[K any] struct {
 }
 
 // get returns the kernels of the level in use.
-func (c *cache[K]) get() *K {
-	if k := c.levels[Has].Load(); k != nil {
+func (c *cache[K]) get() *K { return c.at(Has) }
+
+// at returns the kernels of a level.
+func (c *cache[K]) at(level Level) *K {
+	if k := c.levels[level].Load(); k != nil {
 		return k
 	}
-	return c.fill(Has)
+	return c.fill(level)
 }
 
 // fill generates the kernels of a level. They are the plain ones where the system does not permit
@@ -89,9 +92,42 @@ type kernels[T Float] struct {
 }
 
 var (
-	kernels32 = cache[kernels[float32]]{generate: newKernels[float32], plain: plain[float32]}
-	kernels64 = cache[kernels[float64]]{generate: newKernels[float64], plain: plain[float64]}
+	kernels32    = cache[kernels[float32]]{generate: newKernels[float32], plain: plain[float32]}
+	kernels64    = cache[kernels[float64]]{generate: newKernels[float64], plain: plain[float64]}
+	kernelsPairs = cache[kernels[float32]]{generate: newPairKernels, plain: plain[float32]}
 )
+
+// kind is a type of elements of products.
+type kind uint8
+
+const (
+	singles kind = iota
+	doubles
+	pairs // two numbers of bf16, whose products are added to a number of f32
+)
+
+// MultipliesPairs reports whether there are kernels for pairs of bf16, see [Space.Pairs].
+func MultipliesPairs() bool { return Has == AVX512 && hasPairs && kernelsPairs.get().code != nil }
+
+// kernelsFor returns the kernels for a product of n columns. Those that fill half a vector of AVX-512 have the
+// kernels of AVX2, of which processors do twice as many at once.
+func kernelsFor[T Float](s *Space[T], n int) *kernels[T] {
+	if s.Pairs {
+		return any(kernelsPairs.get()).(*kernels[T])
+	}
+	k := kernelsOf[T]()
+	if Has != AVX512 || 2*n > k.lanes {
+		return k
+	}
+	if unsafe.Sizeof(T(0)) == 8 {
+		return any(kernels64.at(AVX2)).(*kernels[T])
+	}
+	return any(kernels32.at(AVX2)).(*kernels[T])
+}
+
+func newPairKernels(level Level) (*kernels[float32], error) {
+	return kernelsFrom[float32](level, pairs)
+}
 
 // kernelsOf returns the kernels of the level in use.
 func kernelsOf[T Float]() *kernels[T] {
@@ -106,23 +142,31 @@ func kernelsOf[T Float]() *kernels[T] {
 var tileRows = [...][]int{Go: nil, AVX2: {6, 4, 2, 1}, AVX512: {12, 8, 4, 2, 1}, NEON: {12, 8, 4, 2, 1}}
 
 // newKernels generates the kernels of a level.
-func newKernels[T Float](level Level) (k *kernels[T], err error) {
+func newKernels[T Float](level Level) (*kernels[T], error) {
+	if unsafe.Sizeof(T(0)) == 8 {
+		return kernelsFrom[T](level, doubles)
+	}
+	return kernelsFrom[T](level, singles)
+}
+
+// kernelsFrom generates the kernels of a level for elements.
+func kernelsFrom[T Float](level Level, of kind) (k *kernels[T], err error) {
 	const wide, row = 2, 8 // vectors of a row
 	size := int(unsafe.Sizeof(T(0)))
 	lanes := level.vectorBytes() / size
 	k = &kernels[T]{lanes: lanes, maskedTail: masksTails, rowColumns: row * lanes, dotLanes: 2 * lanes}
 	k.wide, k.narrow = make([]kernel[T], len(tileRows[level])), make([]kernel[T], len(tileRows[level]))
-	l, double := &library{}, size == 8
+	l := &library{}
 	for i, rows := range tileRows[level] {
 		k.wide[i].rows, k.narrow[i].rows = rows, rows
 		for r := strided; r <= gathered; r++ {
-			l.add(&k.wide[i].code[r], tileCode(level, double, rows, wide, r))
-			l.add(&k.narrow[i].code[r], tileCode(level, double, rows, 1, r))
+			l.add(&k.wide[i].code[r], tileCode(level, of, rows, wide, r))
+			l.add(&k.narrow[i].code[r], tileCode(level, of, rows, 1, r))
 		}
 	}
 	k.row.rows = 1
-	l.add(&k.row.code[strided], tileCode(level, double, 1, row, strided))
-	l.add(&k.dots, dotsCode(level, double))
+	l.add(&k.row.code[strided], tileCode(level, of, 1, row, strided))
+	l.add(&k.dots, dotsCode(level, of == doubles))
 	k.code, err = l.load()
 	return k, err
 }

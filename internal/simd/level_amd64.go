@@ -31,6 +31,17 @@ func beyondGo() []Level {
 	return []Level{AVX2, AVX512}
 }
 
+// hasPairs reports whether the processor multiplies pairs of bf16: AVX512_BF16.
+var hasPairs = func() bool {
+	const bf16 = 1 << 5
+	if len(beyondGo()) < 2 {
+		return false
+	}
+	highest, _, _, _ := cpuid(7, 0)
+	a, _, _, _ := cpuid(7, 1)
+	return highest > 0 && a&bf16 != 0
+}()
+
 // Processor returns the name that the processor reports, "" for none.
 func Processor() string {
 	const first, last = 0x80000002, 0x80000004

@@ -96,10 +96,14 @@ const (
 
 // Space is the scratch memory of one product at a time.
 type Space[T Float] struct {
-	a, b []T
-	c    []T // partial sums of a product split along k
-	edge [maxRows * maxColumns]T
-	sums [4 * maxLanes]T
+	// Pairs means that the elements of both factors are the bits of two numbers of bf16, the first in the lower
+	// half, and that the sum of their products, of which each is added in f32, takes the place of a product. k
+	// counts pairs. Subnormal numbers count as 0. See [MultipliesPairs].
+	Pairs bool
+	a, b  []T
+	c     []T // partial sums of a product split along k
+	edge  [maxRows * maxColumns]T
+	sums  [4 * maxLanes]T
 	// For factors with tables: the pieces of a vector, and vectors to be transposed.
 	pieces     [16]piece
 	transposed [maxColumns * 16]T
@@ -195,11 +199,13 @@ func splitK[T Float](s *Space[T], m, n, k, chain int, a, b Matrix[T], c []T, cRo
 // accumulateSteps computes a product step by step along k in c, which it replaces or, with add,
 // adds to.
 func accumulateSteps[T Float](s *Space[T], m, n, k, step int, a, b Matrix[T], c []T, cRow int, add bool) {
-	p := multiplication[T]{kernels: kernelsOf[T](), s: s, cRow: cRow}
+	p := multiplication[T]{kernels: kernelsFor(s, n), s: s, cRow: cRow}
 	for l := 0; l < k; l += step {
 		p.k, p.add = min(step, k-l), add || l > 0
 		a, b := a.From(0, l), b.From(l, 0)
-		if p.readsInPlace(b, n) {
+		// A single panel of b costs less to pack than all of a, whose tables need b in a panel.
+		panel := a.RowAt != nil && n <= 2*p.lanes
+		if p.rowAt = nil; !panel && p.readsInPlace(b, n) {
 			p.multiplyRuns(m, n, a, b, c)
 			continue
 		}

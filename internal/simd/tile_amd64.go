@@ -12,12 +12,16 @@ type tileWriter struct {
 	writer
 	rows, vectors int
 	reads         reading
+	multiply      asm.Opcode // and add
 }
 
 // tileCode returns the code of a micro-kernel. The accumulators stay in registers; each element
 // of a is broadcast and multiplied with the vectors of b.
-func tileCode(level Level, double bool, rows, vectors int, reads reading) []byte {
-	t := &tileWriter{newWriter(level, double), rows, vectors, reads}
+func tileCode(level Level, of kind, rows, vectors int, reads reading) []byte {
+	t := &tileWriter{newWriter(level, of == doubles), rows, vectors, reads, asm.Fused231}
+	if of == pairs {
+		t.multiply = asm.PairDots
+	}
 	t.argument(asm.DI, unsafe.Offsetof(tileArguments{}.b))
 	t.clear(t.sum(0, 0), rows*vectors)
 	t.prefetch()
@@ -169,7 +173,7 @@ func (t *tileWriter) step(b asm.Operand, a []asm.Operand) {
 		splat := t.splat() + i%2
 		t.Vector(asm.Broadcast, splat, 0, a[i])
 		for v := range t.vectors {
-			t.Vector(asm.Fused231, t.sum(i, v), splat, of(v))
+			t.Vector(t.multiply, t.sum(i, v), splat, of(v))
 		}
 	}
 }

@@ -71,6 +71,73 @@ func isDivision(o scalar.Op) bool {
 	return false
 }
 
+// nearestLast returns code whose last outer coordinate is one along which all loads and stores that depend on
+// it visit neighbours, as in pools of planes whose graph has the channels last; nil where it is already, or
+// where there is none.
+func nearestLast(c *fusion.Code, outer []int) (*fusion.Code, []int) {
+	near, apart := map[string]int{}, map[string]bool{}
+	add := func(offset scalar.Expr) scalar.Expr {
+		for _, v := range c.Outer {
+			switch step, ok := stepAlong(offset, v.Name); {
+			case step == 1 && ok:
+				near[v.Name]++
+			case step != 0 || !ok:
+				apart[v.Name] = true
+			}
+		}
+		return offset
+	}
+	rewriteExprs(c, func(e scalar.Expr) scalar.Expr {
+		scalar.Walk(e, func(x scalar.Expr) {
+			if x.Op == scalar.OpLoad {
+				add(x.Args[0])
+			}
+		})
+		return e
+	}, add)
+	best := len(c.Outer) - 1
+	if best < 1 || near[c.Outer[best].Name] > 0 {
+		return nil, nil
+	}
+	for i, v := range c.Outer {
+		if !apart[v.Name] && near[v.Name] > 0 && outer[i] > 1 {
+			turned, dims := cloneOf(c), slices.Clone(outer)
+			turned.Outer = append(slices.Delete(turned.Outer, i, i+1), v)
+			return turned, append(slices.Delete(dims, i, i+1), outer[i])
+		}
+	}
+	return nil, nil
+}
+
+// stepAlong returns by how much an offset grows along a coordinate, where its conditions hold; false where
+// that is not constant.
+func stepAlong(offset scalar.Expr, name string) (step int, ok bool) {
+	for _, t := range affineOf(offset).terms {
+		switch {
+		case t.of.Op == scalar.OpSelect:
+			inside, ok := stepAlong(t.of.Args[1], name)
+			if !ok {
+				return 0, false
+			}
+			step += t.coef * inside
+		case t.of.Op == scalar.OpVar:
+			if t.of.Name == name {
+				step += t.coef
+			}
+		case uses(t.of, name):
+			return 0, false
+		}
+	}
+	return step, true
+}
+
+// uses reports whether an expression has a variable.
+func uses(e scalar.Expr, name string) bool {
+	found := false
+	scalar.Walk(e, func(x scalar.Expr) { found = found || x.Op == scalar.OpVar && x.Name == name })
+	return found
+}
+
 // coalesce merges neighbouring coordinates wherever every load and store visits them in the
 // same order without a gap, so that blocks are as long as possible.
 func coalesce(c *fusion.Code, outer, inner []int) (outerDims, innerDims []int) {

@@ -24,7 +24,8 @@ type compiler struct {
 	e       *entry
 	env     *environment
 	buffers map[int]*buffer
-	partID  int // the next ID of an array of parts
+	partID  int         // the next ID of an array of parts
+	pairs   map[int]int // IDs of tensors of bf16 as pairs, by those of the tensors
 	steps   []step
 	group   string // the name of the group that is compiled
 	// Temporary memory: the index of the last item that uses each tensor, and the
@@ -107,7 +108,7 @@ func (p *program) compileEntry(s source) (*entry, error) {
 	prog := s.partition
 	made := &entry{name: s.entry.Name, env: &environment{}, names: map[step]string{}, onlyReads: !writesState(s.entry.Graph) && !ranks.Has(s.entry.Graph)}
 	made.runner.env, made.runner.job = made.env, new(job)
-	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, partID: resultID - 1, last: lastUses(prog), sorts: readOfSorts(prog.Graph), checks: prog.Checks}
+	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, partID: resultID - 1, pairs: map[int]int{}, last: lastUses(prog), sorts: readOfSorts(prog.Graph), checks: prog.Checks}
 	c.placePersistent(prog)
 	for i, item := range prog.Items {
 		c.item = i

@@ -20,6 +20,7 @@ type contraction struct {
 	c       *buffer
 	env     *environment
 	double  bool
+	pairs   bool    // elements of the factors are pairs of bf16
 	cost    float64 // nanoseconds
 }
 
@@ -60,14 +61,46 @@ func (c *compiler) contract(g *fusion.Group) error {
 	if k.Sum.Type != ir.F32 && k.Sum.Type != ir.F64 {
 		return c.reduce(g.Reduction(), name) // there are no matrix products of the type
 	}
-	list := channelFactors(c, k)
+	phases := polyphasesOf(k)
+	if len(phases) == 0 {
+		return contractPart(c, name, code, 1)
+	}
+	for _, p := range phases {
+		part := g.Code()
+		unit := p.divide(part.Stages[0].Contract)
+		compile := func() error { return contractPart(c, name, part, unit) }
+		if p.empty {
+			compile = func() error { return withoutTerms(c, name, part) }
+		}
+		if err := compile(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withoutTerms compiles a contraction whose sums have no terms.
+func withoutTerms(c *compiler, name string, code *fusion.Code) error {
+	k := code.Stages[0].Contract
+	_, dims := inProductAxes(code, k, false)
+	replaceVars(code, map[string]scalar.Expr{k.Sum.Name: scalar.Const(k.Sum.Type, 0)})
+	code.Stages = nil
+	return c.nest(name, code, dims, nil, nil)
+}
+
+// contractPart compiles a contraction, or a phase of one, of whose results those next to each other are unit
+// elements apart.
+func contractPart(c *compiler, name string, code *fusion.Code, unit int) error {
+	k := code.Stages[0].Contract
+	list, pairs := channelFactors(c, k), false
 	if list == nil {
-		orientResult(code, k)
+		pairs = pairFactors(c, k)
+		orientResult(code, k, unit)
 		orderSumAxes(k)
 	}
 	x := &contraction{
 		batch: k.Batch, count: product(k.Batch), m: product(k.M), n: product(k.N), k: product(k.K),
-		env: c.env, double: k.Sum.Type == ir.F64,
+		env: c.env, double: k.Sum.Type == ir.F64, pairs: pairs,
 	}
 	x.cost = x.estimate()
 	if err := x.setFactors(c, name, k, list); err != nil {
@@ -377,8 +410,9 @@ const shortRow = 64
 
 // orientResult makes the products come out in the layout of the result where it can: it
 // exchanges rows and columns, and turns an axis of the columns that the result stores outside
-// the rows, as images are outside channels, into a batch axis.
-func orientResult(code *fusion.Code, k *fusion.Contract) {
+// the rows, as images are outside channels, into a batch axis. In phases the last row coordinates are unit
+// elements apart.
+func orientResult(code *fusion.Code, k *fusion.Contract, unit int) {
 	if len(code.Rows) == 0 {
 		return
 	}
@@ -391,7 +425,7 @@ func orientResult(code *fusion.Code, k *fusion.Contract) {
 		return v, ok && n.Op == scalar.OpVar
 	}))
 	step := affineOf(offset)
-	if isContiguousIn(step, k.MAt) && !isContiguousIn(step, k.NAt) {
+	if stepIn(step, k.MAt) == unit && stepIn(step, k.NAt) != 1 {
 		k.A, k.B, k.M, k.N, k.MAt, k.NAt = k.B, k.A, k.N, k.M, k.NAt, k.MAt
 	}
 	fits := func() bool { return scalar.Equal(scalar.Simplify(linear(inOrder(k))), offset) }
@@ -411,14 +445,14 @@ func inOrder(k *fusion.Contract) ([]int, ir.Index) {
 	return slices.Concat(k.Batch, k.M, k.N), slices.Concat(k.BatchAt, k.MAt, k.NAt)
 }
 
-// isContiguousIn reports whether an offset has stride 1 in the last coordinate of a space.
-func isContiguousIn(offset affine, at ir.Index) bool {
+// stepIn returns the coefficient of an offset in the last coordinate of a space, 0 without one.
+func stepIn(offset affine, at ir.Index) int {
 	for i := len(at) - 1; i >= 0; i-- {
 		if at[i].Op == scalar.OpVar {
-			return offset.coef(at[i].Name) == 1
+			return offset.coef(at[i].Name)
 		}
 	}
-	return false
+	return 0
 }
 
 // prefersTransposed reports whether the transposed product packs less. Left factors are read

@@ -31,11 +31,25 @@ func (w *workspace[T]) multiply(m, n, k int, a, b simd.Matrix[T], c []T, cRow in
 	simd.Product(&w.space, m, n, k, a, b, c, cRow)
 }
 
+// tinyProduct is the number of multiplications up to which a product takes less time without kernels.
+const tinyProduct = 64
+
 // subtract subtracts a·b from c; scratch has room for m×n numbers. The smaller factor is negated, unless
 // it has more numbers than the product.
 func (w *workspace[T]) subtract(m, n, k int, a, b simd.Matrix[T], c []T, cRow int, scratch []T) {
 	switch {
 	case k == 0 || m*n == 0:
+	case m*n*k <= tinyProduct:
+		for i := range m {
+			row := c[i*cRow:][:n]
+			for l := range k {
+				x, at := a.Data[i*a.Row+l*a.Col], l*b.Row
+				for j := range row {
+					row[j] -= x * b.Data[at]
+					at += b.Col
+				}
+			}
+		}
 	case m <= n && k < n:
 		w.accumulate(m, n, k, negative(a, m, k, scratch), b, c, cRow)
 	case n < m && k < m:
@@ -78,6 +92,10 @@ type triangle[T simd.Float] struct {
 
 // solve replaces x, of size rows of n elements, by the solution of a·y = x.
 func (w *workspace[T]) solve(a triangle[T], x []T, n int) {
+	if a.size*a.size*n <= tinySolution {
+		a.solveTiny(x, n)
+		return
+	}
 	product := w.take(factorBlock * n)
 	for done := 0; done < a.size; done += factorBlock {
 		size := min(factorBlock, a.size-done)
@@ -95,6 +113,39 @@ func (w *workspace[T]) solve(a triangle[T], x []T, n int) {
 		}
 		for i := size - 1; i >= 0; i-- {
 			w.solveRow(a, first+i, first+i+1, size-1-i, x, n, product)
+		}
+	}
+}
+
+// tinySolution is the number of multiplications up to which systems are solved without products.
+const tinySolution = 1 << 9
+
+// solveTiny is [workspace.solve] for a small triangle.
+func (a *triangle[T]) solveTiny(x []T, n int) {
+	data, by, step := a.Data, a.Row, a.Col
+	for done := range a.size {
+		i, first := done, 0
+		if !a.lower {
+			i, first = a.size-1-done, a.size-done
+		}
+		row, inverse := x[i*n:][:n], T(1)
+		if !a.unit {
+			inverse = 1 / data[i*(by+step)]
+		}
+		for l := first; l < first+done; l++ {
+			f := data[i*by+l*step]
+			for j, y := range x[l*n:][:len(row)] {
+				row[j] -= f * y
+			}
+		}
+		switch {
+		case a.unit:
+		case inverse-inverse == 0:
+			for j := range row {
+				row[j] *= inverse
+			}
+		default:
+			quotients(row, data[i*(by+step)])
 		}
 	}
 }

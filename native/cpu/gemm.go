@@ -161,6 +161,7 @@ func piece[T simd.Float](s *simd.Space[T], p *productStep, left, right, i, j int
 	m, n := min(p.tileM, p.m-i), min(p.tileN, p.n-j)
 	a, b := operand[T](&p.a, p.batch, left, p.env), operand[T](&p.b, p.batch, right, p.env)
 	c := view[T](p.c)[(left*p.m+i)*p.n+j:]
+	s.Pairs = p.pairs
 	switch {
 	case p.n == 1 && a.Col == 1 && b.Row == 1:
 		simd.Dots(s, m, p.k, a.From(i, 0).Data, a.Row, b.Data, c, 1)

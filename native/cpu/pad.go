@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -44,9 +46,26 @@ func newPad(code *fusion.Code, dims []int, buffers map[int]*buffer) *padStep {
 	if !p.bound(e.Args[0], axes) || !p.offset(e.Args[1].Args[0], 1, axes) || p.fromBy[len(dims)-1] != 1 {
 		return nil
 	}
-	p.rows = product(dims[:len(dims)-1])
-	p.chunk = max(1, 16384/dims[len(dims)-1])
+	p.mergeAxes()
+	last := len(p.dims) - 1
+	p.rows = product(p.dims[:last])
+	p.chunk = max(1, 16384/p.dims[last])
 	return p
+}
+
+// mergeAxes makes the last axis part of the one before while all of it is inside the box and the elements
+// are contiguous, as the channels of an image: rows are then longer.
+func (p *padStep) mergeAxes() {
+	for {
+		last := len(p.dims) - 1
+		n := p.dims[last]
+		if last == 0 || p.lo[last] > 0 || p.hi[last] < n || p.fromBy[last-1] != n {
+			return
+		}
+		p.dims = append(slices.Clone(p.dims[:last-1]), p.dims[last-1]*n)
+		p.lo, p.hi, p.fromBy = p.lo[:last], p.hi[:last], p.fromBy[:last]
+		p.lo[last-1], p.hi[last-1], p.fromBy[last-1] = p.lo[last-1]*n, p.hi[last-1]*n, 1
+	}
 }
 
 // bound intersects the box with the points where a condition holds; false where it is no box.

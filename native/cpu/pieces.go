@@ -26,6 +26,68 @@ type made struct {
 // pieces of a map whose conditions depend on the position along an axis, as in a concatenation,
 // where they take less time.
 func (c *compiler) make(name string, code *fusion.Code, outer, inner []int) (*made, error) {
+	axis, step := stridedAxis(code, outer)
+	if step == 0 {
+		return makeWhole(c, name, code, outer, inner)
+	}
+	whole, err := makeWhole(c, name, cloneOf(code), outer, inner)
+	if err != nil || len(whole.nests) == 0 || whole.cost < chunkCost {
+		return whole, err
+	}
+	parts := &made{}
+	for r := range step {
+		dims := slices.Clone(outer)
+		dims[axis] = (outer[axis] - r + step - 1) / step
+		part, err := c.make(name, partOf(code, axis, r, step, dims[axis]), dims, inner)
+		if err != nil {
+			return nil, err
+		}
+		if parts.add(part); parts.cost >= whole.cost {
+			return whole, nil
+		}
+	}
+	return parts, nil
+}
+
+// add adds a piece.
+func (m *made) add(piece *made) {
+	m.steps, m.nests = append(m.steps, piece.steps...), append(m.nests, piece.nests...)
+	m.cost += piece.cost + perPiece
+}
+
+// maxStride is the largest divisor by which a coordinate is divided into pieces.
+const maxStride = 4
+
+// stridedAxis returns an axis, and the number by which the conditions of code divide its coordinate, as those
+// of the gradient of overlapping windows do; 0 for none. With a fixed remainder they are simpler.
+func stridedAxis(code *fusion.Code, outer []int) (axis, step int) {
+	by := map[string]int{}
+	look := func(e scalar.Expr) scalar.Expr {
+		scalar.Walk(e, func(x scalar.Expr) {
+			if x.Op != scalar.OpSelect {
+				return
+			}
+			scalar.Walk(x.Args[0], func(x scalar.Expr) {
+				if (x.Op == scalar.OpMod || x.Op == scalar.OpRem) && x.Args[0].Op == scalar.OpVar {
+					if d, ok := x.Args[1].IntConst(); ok && d > 1 && d <= maxStride {
+						by[x.Args[0].Name] = int(d)
+					}
+				}
+			})
+		})
+		return e
+	}
+	rewriteExprs(code, look, func(offset scalar.Expr) scalar.Expr { return offset })
+	for i, v := range code.Outer {
+		if d := by[v.Name]; d > 0 && outer[i] >= 2*d {
+			return i, d
+		}
+	}
+	return 0, 0
+}
+
+// makeWhole is [compiler.make] without division by strides.
+func makeWhole(c *compiler, name string, code *fusion.Code, outer, inner []int) (*made, error) {
 	outer, inner = coalesce(code, split(code, outer), inner)
 	if t := newTranspose(code, outer, c.buffers); t != nil {
 		return &made{steps: []step{t}, cost: t.cost}, nil
@@ -33,24 +95,25 @@ func (c *compiler) make(name string, code *fusion.Code, outer, inner []int) (*ma
 	if p := newPad(code, outer, c.buffers); p != nil {
 		return &made{steps: []step{p}, cost: padCost * float64(product(outer))}, nil
 	}
-	n, err := makeNest(name, code, outer, inner, c.buffers)
+	looped := code
+	n, code, err := makeNests(c, name, code, outer, inner)
 	if err != nil {
 		return nil, err
 	}
-	if u := unrolled(code, inner); u != nil {
-		x, err := makeNest(name, u, outer, nil, c.buffers)
+	if turned, dims := nearestLast(looped, outer); turned != nil && n.cost > chunkCost {
+		x, turned, err := makeNests(c, name, turned, dims, inner)
 		if err != nil {
 			return nil, err
 		}
 		if x.cost < n.cost {
-			n = x
+			n, code, outer = x, turned, dims
 		}
 	}
 	if s := newCopy(code, outer, c.buffers); s != nil && s.cost < n.cost {
 		return &made{steps: []step{s}, cost: s.cost}, nil
 	}
 	whole := &made{nests: []*nest{n}, cost: n.cost}
-	if len(code.Stages)+len(code.Points) > 0 || n.cost < chunkCost {
+	if code.Points != nil || n.cost < chunkCost || slices.ContainsFunc(code.Stages, func(s fusion.Stage) bool { return len(s.Reductions) > 0 || s.Contract != nil }) {
 		return whole, nil
 	}
 	for i := range code.Outer {
@@ -69,6 +132,24 @@ func (c *compiler) make(name string, code *fusion.Code, outer, inner []int) (*ma
 	return whole, nil
 }
 
+// makeNests returns the nest of code, with a loop over inner points or without one, and its code.
+func makeNests(c *compiler, name string, code *fusion.Code, outer, inner []int) (*nest, *fusion.Code, error) {
+	n, err := makeNest(name, code, outer, inner, c.buffers)
+	if err != nil {
+		return nil, nil, err
+	}
+	if u := unrolled(code, inner); u != nil {
+		x, err := makeNest(name, u, outer, nil, c.buffers)
+		if err != nil {
+			return nil, nil, err
+		}
+		if x.cost < n.cost {
+			return x, u, nil
+		}
+	}
+	return n, code, nil
+}
+
 // makePieces compiles a map in pieces along axis i, which begin at 0 and at the cuts.
 func (c *compiler) makePieces(name string, code *fusion.Code, outer []int, i int, cuts []int) (*made, error) {
 	all := &made{}
@@ -79,32 +160,46 @@ func (c *compiler) makePieces(name string, code *fusion.Code, outer []int, i int
 		}
 		dims := slices.Clone(outer)
 		dims[i] = end - first
-		piece, err := c.make(name, pieceOf(code, i, first, end), dims, nil)
+		piece, err := c.make(name, partOf(code, i, first, 1, end-first), dims, nil)
 		if err != nil {
 			return nil, err
 		}
-		all.steps, all.nests = append(all.steps, piece.steps...), append(all.nests, piece.nests...)
-		all.cost += piece.cost + perPiece
+		all.add(piece)
 	}
 	return all, nil
 }
 
-// pieceOf returns the part of a map along axis i from first to end, in which the axis starts at
-// 0.
-func pieceOf(code *fusion.Code, i, first, end int) *fusion.Code {
+// partOf returns the part of code at n positions along axis i, step apart from first on, in which the axis
+// starts at 0.
+func partOf(code *fusion.Code, i, first, step, n int) *fusion.Code {
 	v := code.Outer[i]
-	moved := scalar.NewVar(v.Name, v.Type, 0, int64(end-first-1))
-	at := scalar.Add(moved, scalar.ConstI(v.Type, int64(first)))
-	piece := &fusion.Code{Outer: slices.Clone(code.Outer), Rows: slices.Clone(code.Rows)}
-	piece.Outer[i] = moved
+	moved := scalar.NewVar(v.Name, v.Type, 0, int64(n-1))
+	at := scalar.Add(scalar.Mul(moved, scalar.ConstI(v.Type, int64(step))), scalar.ConstI(v.Type, int64(first)))
+	part := cloneOf(code)
+	part.Outer[i] = moved
 	s := scalar.NewSimplifier()
 	replace := func(e scalar.Expr) scalar.Expr {
 		return s.Simplify(scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
 			return at, x.Op == scalar.OpVar && x.Name == v.Name
 		}))
 	}
-	rewriteExprs(piece, replace, replace)
-	return piece
+	rewriteExprs(part, replace, replace)
+	return part
+}
+
+// cloneOf returns a copy of code, of which all expressions may be replaced.
+func cloneOf(code *fusion.Code) *fusion.Code {
+	out := *code
+	out.Outer, out.Inner, out.Rows, out.Points, out.Stages = slices.Clone(code.Outer), slices.Clone(code.Inner), slices.Clone(code.Rows), slices.Clone(code.Points), slices.Clone(code.Stages)
+	for i := range out.Stages {
+		s := &out.Stages[i]
+		s.Lets, s.Reductions = slices.Clone(s.Lets), slices.Clone(s.Reductions)
+		for j := range s.Reductions {
+			r := &s.Reductions[j]
+			r.Elements, r.Results = slices.Clone(r.Elements), slices.Clone(r.Results)
+		}
+	}
+	return &out
 }
 
 // cutsOf returns the positions along an axis at which a condition of the code changes, in order.

@@ -130,6 +130,9 @@ func describe(s step, group string) (name string, bytes int64, operations float6
 		name = group + " product"
 		size(s.a.buf, s.b.buf, s.c)
 		operations = 2 * float64(s.count) * float64(s.m) * float64(s.n) * float64(s.k)
+		if s.pairs {
+			operations *= 2
+		}
 	case *stencilStep:
 		name = group + " stencil"
 		size(s.a.buf, s.b.buf, s.c)

@@ -1,0 +1,124 @@
+package cpu_test
+
+import (
+	"testing"
+
+	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+)
+
+// TestTransposedConvolutions compares transposed convolutions, with windows longer and shorter than the
+// strides, so that some results have no terms, with the definition in f64.
+func TestTransposedConvolutions(t *testing.T) {
+	const batch, h, w, in, out = 2, 10, 11, 20, 8
+	for _, c := range []struct {
+		kernel, strides [2]int
+		groups, pad     int
+		planes          bool
+	}{
+		{[2]int{3, 4}, [2]int{2, 3}, 1, 1, false},
+		{[2]int{4, 3}, [2]int{2, 2}, 1, 1, true},
+		{[2]int{2, 5}, [2]int{3, 2}, 2, 0, false},
+	} {
+		x, weight := random(batch*h*w*in), random(c.kernel[0]*c.kernel[1]*in*out/c.groups)
+		g := build(t, func(b *ir.Builder) {
+			x := b.Input("x", ir.F32, ir.Dims(batch, h, w, in)...)
+			pad := []int{c.pad, c.pad}
+			y := ops.ConvTranspose(b, x, b.Input("w", ir.F32, ir.Dims(c.kernel[0], c.kernel[1], in, out/c.groups)...), ir.Value{}, ops.ConvTransposeAttrs{
+				Strides: c.strides[:], PadLo: pad, PadHi: pad, Groups: c.groups,
+			})
+			y = ops.Add(b, y, ops.Const(b, ir.F32, 1)) // an epilogue
+			if c.planes {
+				y = ops.Transpose(b, y, 0, 3, 1, 2)
+			}
+			b.Output("y", y)
+		})
+		height, wide := (h-1)*c.strides[0]+c.kernel[0]-2*c.pad, (w-1)*c.strides[1]+c.kernel[1]-2*c.pad
+		want := make([]float64, batch*height*wide*out)
+		for i := range want {
+			want[i] = 1
+		}
+		from, to := in/c.groups, out/c.groups
+		for at := range batch * h * w * in {
+			n, row, col, ch := at/(h*w*in), at/(w*in)%h, at/in%w, at%in
+			for tap := range c.kernel[0] * c.kernel[1] * to {
+				k, o := tap/to, ch/from*to+tap%to
+				i, j := row*c.strides[0]+k/c.kernel[1]-c.pad, col*c.strides[1]+k%c.kernel[1]-c.pad
+				if i < 0 || i >= height || j < 0 || j >= wide {
+					continue
+				}
+				place := ((n*height+i)*wide+j)*out + o
+				if c.planes {
+					place = ((n*out+o)*height+i)*wide + j
+				}
+				want[place] += float64(x[at]) * float64(weight[(k*in+ch)*to+tap%to])
+			}
+		}
+		everyLevel(t, func(t *testing.T) {
+			p := compileGraphs(t, ir.Entry{Name: "run", Graph: g})
+			got, err := run(t, p, map[string]native.Tensor{
+				"x": native.Float32s(x, batch, h, w, in), "w": native.Float32s(weight, c.kernel[0], c.kernel[1], in, to),
+			})["y"].Float32s()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range want {
+				near(t, "y", i, got[i], want[i], 1e-4)
+			}
+		})
+	}
+}
+
+// TestGradientsOfPools compares the gradient of the squares of a max pool with overlapping windows, and of an
+// average pool of planes, with their definitions in f64.
+func TestGradientsOfPools(t *testing.T) {
+	const batch, h, w, channels, window, stride = 4, 23, 25, 32, 3, 2
+	x := random(batch * h * w * channels)
+	g := build(t, func(b *ir.Builder) {
+		pool := ops.PoolAttrs{Sizes: []int{window, window}, Strides: []int{stride, stride}, PadLo: []int{1, 1}, PadHi: []int{1, 1}}
+		v := b.Input("x", ir.F32, ir.Dims(batch, h, w, channels)...)
+		y := ops.MaxPool(b, v, pool)
+		pool.Strides = []int{1, 1}
+		planes := ops.Transpose(b, b.Input("planes", ir.F32, ir.Dims(batch, channels, h, w)...), 0, 2, 3, 1)
+		mean := ops.AvgPool(b, planes, ops.AvgPoolAttrs{PoolAttrs: pool, CountIncludePad: true})
+		b.Output("mean", ops.Transpose(b, mean, 0, 3, 1, 2))
+		b.Output("loss", ops.ReduceSum(b, ops.Mul(b, y, y)))
+	})
+	g, err := autodiff.ValueAndGrad(g, "loss", "x")
+	g = must(t, g, err)
+	want, means := make([]float64, len(x)), make([]float64, len(x))
+	for i := range batch * channels * (h/2 + 1) * (w/2 + 1) {
+		ch, col, row, n := i%channels, i/channels%(w/2+1)*stride, i/channels/(w/2+1)%(h/2+1)*stride, i/channels/(w/2+1)/(h/2+1)
+		best := -1
+		for k := range window * window {
+			at := [2]int{row + k/window - 1, col + k%window - 1}
+			if place := ((n*h+at[0])*w+at[1])*channels + ch; at[0] >= 0 && at[0] < h && at[1] >= 0 && at[1] < w && (best < 0 || x[place] > x[best]) {
+				best = place
+			}
+		}
+		want[best] += 2 * float64(x[best])
+	}
+	for i := range x {
+		plane, row, col := i/(h*w), i/w%h, i%w
+		for k := range window * window {
+			if at := [2]int{row + k/window - 1, col + k%window - 1}; at[0] >= 0 && at[0] < h && at[1] >= 0 && at[1] < w {
+				means[i] += float64(x[(plane*h+at[0])*w+at[1]]) / (window * window)
+			}
+		}
+	}
+	everyLevel(t, func(t *testing.T) {
+		p := compileGraphs(t, ir.Entry{Name: "run", Graph: g})
+		out := run(t, p, map[string]native.Tensor{"x": native.Float32s(x, batch, h, w, channels), "planes": native.Float32s(x, batch, channels, h, w)})
+		for name, want := range map[string][]float64{autodiff.GradName("x"): want, "mean": means} {
+			got, err := out[name].Float32s()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range want {
+				near(t, name, i, got[i], want[i], 1e-5)
+			}
+		}
+	})
+}
