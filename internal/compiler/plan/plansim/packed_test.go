@@ -74,7 +74,9 @@ func TestPackedRowsAreReadAsWords(t *testing.T) {
 				}
 				inputs := map[string]*ir.Array{"x": normal(rng, 1, c.elements), "w": w, "residual": normal(rng, 1, c.rows)}
 				checkPacked(t, g, schedtest.Hopper(), inputs)
-				checkPacked(t, g, byWarps(), inputs)
+				if c.rows == 3 { // whose blocks begin at any byte of a word
+					checkPacked(t, g, byWarps(), inputs)
+				}
 			})
 		}
 	}
