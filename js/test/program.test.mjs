@@ -303,7 +303,7 @@ async function ended(t, options) {
   let now = 1e6, admitted = 0;
   t.mock.method(performance, 'now', () => now);
   device.queue.onSubmittedWorkDone = () => new Promise((resolve) => done.push(resolve));
-  for (let i = 0; i < 512; i++) program.run('step', { ...batch(i), rate: 0.1 }).then(() => admitted++, () => {});
+  for (let i = 0; i < 1024; i++) program.run('step', { ...batch(i), rate: 0.1 }).then(() => admitted++, () => {});
   const settle = async () => {
     for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
     return admitted;
@@ -328,7 +328,7 @@ test('more runs are under way where the device does them in little time', async 
     }
     return more;
   };
-  assert.equal(await admitted(4, 8), 32);
+  assert.equal(await admitted(4, 24), 64);
   assert.equal(await admitted(400, 3), 3); // once it is known that they take longer
 });
 

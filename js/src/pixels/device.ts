@@ -7,7 +7,8 @@ import { fromDevice, type TensorData } from '../values/dtype.js';
 import { jobWords, packKernel, rowsKernel, threads } from './kernels.js';
 import type { Layout } from './layout.js';
 import type { Axis } from './placing.js';
-import { copyToTexture, type Sized } from './source.js';
+import type { Sized } from './source.js';
+import { copyToTexture } from './texture.js';
 
 interface Pipelines { rows: GPUComputePipeline; pack: GPUComputePipeline }
 

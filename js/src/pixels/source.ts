@@ -42,7 +42,7 @@ export function sized(op: string, name: string, source: ImageSource): Sized {
 }
 
 /** Makes a call that reads a source, and gives its exceptions a kind: a picture of another origin may be shown, but not read. */
-function reading<T>(op: string, name: string, { what }: Sized, call: () => T): T {
+export function reading<T>(op: string, name: string, { what }: Sized, call: () => T): T {
   try {
     return call();
   } catch (cause) {
@@ -54,27 +54,12 @@ function reading<T>(op: string, name: string, { what }: Sized, call: () => T): T
 }
 
 /** A 2D canvas that shows a source. */
-function drawn(op: string, name: string, given: Sized, willReadFrequently: boolean): OffscreenCanvasRenderingContext2D {
+export function drawn(op: string, name: string, given: Sized, willReadFrequently: boolean): OffscreenCanvasRenderingContext2D {
   const { source, what, width, height } = given;
   if (typeof OffscreenCanvas === 'undefined') throw wrong('unsupported', op, name, `is ${what}: without OffscreenCanvas it must be ImageData`);
   const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently })!;
   context.drawImage(source as CanvasImageSource, 0, 0, width, height);
   return context;
-}
-
-/** Copies a picture to a texture, by a canvas where a device cannot copy a frame of a video, as those of software cannot. */
-export function copyToTexture(op: string, name: string, given: Sized, { queue }: GPUDevice, texture: GPUTexture): void {
-  const { source, what, width, height } = given, size = [width, height];
-  if (hasBytes(source)) return queue.writeTexture({ texture }, source.data, { bytesPerRow: 4 * width }, size);
-  const copy = (from: GPUCopyExternalImageSource) => queue.copyExternalImageToTexture({ source: from }, { texture }, size);
-  reading(op, name, given, () => {
-    try {
-      copy(source as GPUCopyExternalImageSource);
-    } catch (reason) {
-      if (!/Video/.test(what) || (reason as Error).name === 'SecurityError') throw reason;
-      copy(drawn(op, name, given, false).canvas);
-    }
-  });
 }
 
 /** The bytes of a picture in memory: red, green, blue and alpha of each pixel, not multiplied by alpha. */
