@@ -52,16 +52,21 @@ func Analyze(g *ir.Graph, open func(symbol string) bool) (*Analysis, error) {
 		}
 		a.zero[p.Value] = p.Kind == ir.InputPort
 	}
+	return a, a.whole(in)
+}
+
+// whole is run for a graph that is not a part of another, and describes it.
+func (a *Analysis) whole(in [][]ir.Extent) error {
 	if err := a.run(in); err != nil {
-		return nil, err
+		return err
 	}
 	a.fit = &padded.Fit{Sizes: slices.SortedFunc(keys(a.sizes), compareDims), Least: slices.SortedFunc(keys(a.least), compareDims)}
-	for i, o := range g.Outputs() {
+	for i, o := range a.graph.Outputs() {
 		if !o.State {
 			a.fit.Outputs = append(a.fit.Outputs, padded.Output{Name: o.Name, DType: o.Value.DType(), Axes: a.Output(i)})
 		}
 	}
-	return a, nil
+	return nil
 }
 
 // Fit returns the description of the padded graph.

@@ -284,7 +284,7 @@ func analyzeGarbage(g *ir.Graph) (*Analysis, error) {
 	for _, p := range g.Ports() {
 		in = append(in, plainExtents(p.Value.Shape()))
 	}
-	return a, a.run(in)
+	return a, a.whole(in)
 }
 
 // trySamples calls f with what becomes of each sample of an op and of its gradient, for each way to make a
