@@ -6,7 +6,7 @@ import type { EntryInputs, EntryTypes, Exactly, Inputs } from '../program/types.
 import type { Batch } from '../runtime/batches.js';
 import type { Trainer } from '../runtime/trainer.js';
 import { RlxError, unknownName } from '../values/errors.js';
-import { Folder } from './checkpoints.js';
+import { type Evaluated, Folder } from './checkpoints.js';
 import { iteratorOf } from './data.js';
 import { checkLoop, type EarlyStop, type Epoch, type Evaluation, type Loop } from './loop.js';
 import { metricSlots, takeMetrics } from './metrics.js';
@@ -61,7 +61,7 @@ class Fit {
   async run(): Promise<Report> {
     const { save } = this.#loop;
     if (save) this.#folder = await Folder.open(save);
-    if (save?.resume) this.#stopper.best = await this.#folder!.resume(this.#trainer);
+    if (save?.resume) this.#stopper.resume(await this.#folder!.resume(this.#trainer));
     this.#reported = this.#trainer.steps;
     this.#began = performance.now();
     try {
@@ -145,7 +145,7 @@ class Fit {
 
   /** Trains until the next report or checkpoint, or the end of the batches. Returns the number of steps. */
   async #segment(batches: Reader): Promise<number> {
-    const { signal, stopOnNaN = false, every, steps, save } = this.#loop, n = this.#untilNext;
+    const { signal, stopOnNaN = false, every, steps } = this.#loop, n = this.#untilNext;
     const counted = batches.upTo(n, (rows) => { this.#rows += rows; }, signal);
     const summary = await this.#trainer.run({
       steps: Number.isFinite(n) ? n : 2 ** 30, batches: counted, every: this.#readEvery, stopOnNaN, ...signal && { signal },
@@ -155,11 +155,17 @@ class Fit {
     const done = this.#trainer.steps;
     if (steps !== undefined && done >= steps) await this.#report(true);
     else {
-      if (save?.every && done % save.every === 0) await this.#folder!.write(this.#trainer);
       if (every && done % every === 0) await this.#report(false);
+      else if (this.#isDue(done)) await this.#folder!.write(this.#trainer, this.#stopper);
     }
     if (steps !== undefined && done >= steps) this.#ended = true;
     return summary.steps;
+  }
+
+  /** Whether there is a checkpoint of a step. */
+  #isDue(step: number): boolean {
+    const every = this.#loop.save?.every;
+    return !!every && step % every === 0;
   }
 
   /** Measures, saves, and calls back. Afterwards `#ended` is whether the training is over. */
@@ -178,7 +184,7 @@ class Fit {
     this.#ended = report.done;
     this.#last = report;
     if (report.best) await this.#folder?.writeBest(this.#trainer, this.#stopper.best!);
-    if (report.done || !save?.every) await this.#folder?.write(this.#trainer);
+    if (report.done || !save?.every || this.#isDue(step)) await this.#folder?.write(this.#trainer, this.#stopper); // with the evaluation
     await this.#publish(report);
     this.#reported = step;
     this.#losses = [];
@@ -277,10 +283,17 @@ async function measure(program: Program, { entry, data, weight }: Evaluation): P
 class Stopper {
   /** The best value so far. */
   best: number | undefined;
+  /** The number of evaluations since. */
+  worse = 0;
   readonly #stop: EarlyStop;
-  #worse = 0;
 
   constructor(stop: EarlyStop) { this.#stop = stop; }
+
+  /** Continues from a checkpoint. */
+  resume({ best, worse }: Evaluated): void {
+    this.best = best;
+    this.worse = worse;
+  }
 
   /** Whether an evaluation is the best so far. NaN never is. */
   better(measured: Readonly<Record<string, number>>): boolean {
@@ -288,14 +301,14 @@ class Stopper {
     if (value === undefined && patience !== undefined) throw unknownName('fit: metric of stop: the evaluation has no output of rank 0', metric, Object.keys(measured), 'fit');
     const gain = this.best === undefined ? Infinity : (this.best - value!) * (larger ? -1 : 1);
     if (value === undefined || Number.isNaN(value) || !(gain > minDelta)) {
-      this.#worse++;
+      this.worse++;
       return false;
     }
     this.best = value;
-    this.#worse = 0;
+    this.worse = 0;
     return true;
   }
 
   /** Whether `patience` evaluations in a row were no improvement. */
-  get exhausted(): boolean { return this.#worse >= (this.#stop.patience ?? Infinity); }
+  get exhausted(): boolean { return this.worse >= (this.#stop.patience ?? Infinity); }
 }
