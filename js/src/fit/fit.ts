@@ -104,7 +104,7 @@ class Fit {
   /** Trains on the batches of an epoch after the first `skip`, and returns the number of batches of the epoch that were read or skipped. */
   async #runEpoch(skip: number): Promise<number> {
     const { data } = this.#loop, seek = skip > 0 && data.from;
-    const batches = new Reader(seek ? seek(this.#epoch, skip) : data(this.#epoch), (inputs) => rowsIn(this.#trainer.program, inputs));
+    const batches = new Reader(seek ? seek(this.#epoch, skip) : data(this.#epoch), this.#trainer.program, 'step');
     try {
       let read = seek ? skip : 0;
       for (; read < skip; read++) if (!await batches.peek()) return read;
@@ -122,8 +122,8 @@ class Fit {
 
   /** Waits for a batch, unless the signal is aborted. */
   async #peek(batches: Reader): Promise<boolean> {
-    const { signal } = this.#loop;
-    if (!signal) return batches.peek();
+    const { signal } = this.#loop, next = batches.peek();
+    if (!signal) return next;
     let stop: (() => void) | undefined;
     const aborted = new Promise<never>((_, reject) => {
       stop = () => reject(abortError(signal));
@@ -131,7 +131,7 @@ class Fit {
       else signal.addEventListener('abort', stop);
     });
     try {
-      return await Promise.race([batches.peek(), aborted]);
+      return await Promise.race([aborted, next]);
     } finally {
       signal.removeEventListener('abort', stop!);
     }
@@ -205,33 +205,33 @@ class Fit {
 
 const abortError = ({ reason }: AbortSignal): RlxError => new RlxError('abort', 'the signal is aborted', { cause: reason });
 
-/** The number of examples of a batch: the size of the longest first axis. */
-function rowsIn(program: Program, inputs: Inputs): number {
-  const { slots } = program.plan;
-  return Math.max(0, ...Object.keys(inputs).map((name) => slots.find((slot) => slot.name === name && slot.role === 'input')?.shape[0] ?? 0));
-}
-
-/** Reads batches one at a time, with one to look at before it is used. */
+/** Reads batches one at a time, with one to look at before it is used. Those of a plain iterable are passed on without promises. */
 class Reader {
   readonly #iterator: Iterator<Inputs, unknown> | AsyncIterator<Inputs, unknown>;
-  #next: Promise<IteratorResult<Inputs>> | undefined;
+  #next: IteratorResult<Inputs> | Promise<IteratorResult<Inputs>> | undefined;
   #waiting = false;
+  /** The size of the first axis of inputs, by name. */
+  readonly #rows = new Map<string, number>();
 
-  readonly #rowsOf: (inputs: Inputs) => number;
-
-  constructor(source: Epoch, rowsOf: (inputs: Inputs) => number) {
+  /** Batches for an entry of a program. */
+  constructor(source: Epoch, { plan: { entries, slots } }: Program, entry: string) {
     this.#iterator = iteratorOf(source);
-    this.#rowsOf = rowsOf;
+    for (const i of entries.find(({ name }) => name === entry)?.inputs ?? []) this.#rows.set(slots[i]!.name, slots[i]!.shape[0] ?? 0);
   }
 
-  #ask(): Promise<IteratorResult<Inputs>> {
+  #ask(): IteratorResult<Inputs> | Promise<IteratorResult<Inputs>> {
     if (this.#next) return this.#next;
+    const next = this.#iterator.next() as IteratorResult<Inputs> | PromiseLike<IteratorResult<Inputs>>;
+    if (!('then' in Object(next))) return this.#next = next as IteratorResult<Inputs>;
     this.#waiting = true;
-    return this.#next = (async () => this.#iterator.next())().finally(() => { this.#waiting = false; });
+    return this.#next = Promise.resolve(next).finally(() => { this.#waiting = false; });
   }
 
   /** Whether there is another batch. */
-  async peek(): Promise<boolean> { return !(await this.#ask()).done; }
+  peek(): boolean | Promise<boolean> {
+    const next = this.#ask();
+    return next instanceof Promise ? next.then(({ done }) => !done) : !next.done;
+  }
 
   /** Forgets the batch that was looked at. */
   drop(): void { this.#next = undefined; }
@@ -239,15 +239,26 @@ class Reader {
   /** At most n batches, none once the signal is aborted; the reader stays open after them. */
   upTo(n: number, each: (rows: number) => void, signal?: AbortSignal): AsyncIterable<Batch> {
     let taken = 0;
-    const next = async (): Promise<IteratorResult<Batch>> => {
-      const one = taken++ < n ? await this.#ask() : { done: true };
-      if (one.done || signal?.aborted) return { done: true, value: undefined };
+    const end = { done: true, value: undefined } as const, take = (one: IteratorResult<Inputs>): IteratorResult<Batch> => {
+      if (one.done || signal?.aborted) return end;
       this.drop();
-      const { value: inputs } = one as IteratorYieldResult<Inputs>, rows = this.#rowsOf(inputs);
+      const rows = this.#rowsOf(one.value);
       each(rows);
-      return { value: { inputs, rows } };
+      return { value: { inputs: one.value, rows } };
     };
-    return { [Symbol.asyncIterator]: () => ({ next }) };
+    const next = (): IteratorResult<Batch> | Promise<IteratorResult<Batch>> => {
+      if (taken++ >= n) return end;
+      const one = this.#ask();
+      return one instanceof Promise ? one.then(take) : take(one);
+    };
+    return { [Symbol.asyncIterator]: () => ({ next: next as () => Promise<IteratorResult<Batch>> }) };
+  }
+
+  /** The number of examples of a batch: the size of the longest first axis. */
+  #rowsOf(inputs: Inputs): number {
+    let rows = 0;
+    for (const name in inputs) rows = Math.max(rows, this.#rows.get(name) ?? 0);
+    return rows;
   }
 
   /** Closes the source, without waiting for a batch in progress. */
@@ -262,7 +273,7 @@ class Reader {
 async function measure(program: Program, { entry, data, weight }: Evaluation): Promise<Record<string, number>> {
   const { entries, slots } = program.plan, names = entries.find(({ name }) => name === entry)!.outputs.map((i) => slots[i]!).filter(({ shape, dtype }) => !shape.length && /^[biuf]/.test(dtype)).map(({ name }) => name);
   if (weight !== undefined && !names.includes(weight)) throw unknownName(`fit: weight of eval: entry ${entry} has no output of rank 0`, weight, names, 'fit');
-  const sums: Record<string, number> = {}, reader = new Reader(data() as Epoch, () => 0);
+  const sums: Record<string, number> = {}, reader = new Reader(data() as Epoch, program, entry);
   let total = 0;
   try {
     for await (const { inputs } of reader.upTo(Infinity, () => {})) {
