@@ -181,19 +181,12 @@ const maxBucket = 1 << 30
 
 // loadOpen is [loadModule] for a module whose sizes with buckets stay open.
 func loadOpen(name string, in io.Reader, s sizes, b buckets) (*ir.Module, error) {
-	if len(b) == 0 {
-		loaded, err := loadModule(name, in, s)
-		if err != nil {
-			return nil, err
-		}
-		return loaded.module, nil
-	}
 	loaded, err := load(name, in, s)
 	if err != nil {
 		return nil, err
 	}
 	if loaded.module == nil {
-		return nil, fmt.Errorf("%s is a plan already", name)
+		return nil, fmt.Errorf("%s is a plan for %s: it must be the text form of graphs", name, loaded.plan.Target)
 	}
 	open := slices.Sorted(maps.Keys(b))
 	for _, symbol := range open {
