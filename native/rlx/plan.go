@@ -126,7 +126,7 @@ func compileFor(m *ir.Module, targets []sized.Target) (*plan.Plan, error) {
 	for _, t := range targets {
 		p, err := plan.Compile(m, t.Target, t.Printer)
 		if err != nil {
-			return nil, fmt.Errorf("target %s: %w", t.Name, err)
+			return nil, fmt.Errorf("target %s: %w", t.Target.Name, err)
 		}
 		all = append(all, p)
 	}

@@ -13,7 +13,7 @@ import (
 
 // Target is a target with its printer.
 type Target struct {
-	plan.Target
+	Target  plan.Target
 	Printer plan.Printer
 }
 
@@ -76,7 +76,7 @@ func (c *compiler) compile(name string, entries ...ir.Entry) (*plan.Plan, error)
 	}
 	var all []*plan.Plan
 	for i, t := range c.options.Targets {
-		t.States = c.states[i]
+		t.Target.States = c.states[i]
 		p, err := plan.Compile(m, t.Target, t.Printer)
 		if err != nil {
 			return nil, err
