@@ -23,7 +23,7 @@ export interface Host {
 }
 
 /** Programs on one GPU, which share their state buffers. */
-export class GPUHost implements Host {
+export class HostOnGPU implements Host {
   readonly #gpu: GPUDevice;
   readonly #owned: boolean;
   readonly #options: LocalOptions;
@@ -77,7 +77,7 @@ export const layoutOf = ({ buffers, slots }: Plan, numbers: readonly number[]): 
 ]);
 
 /** Programs on the CPU in this thread, each with its own memory: before a program runs, values that another changed are copied to it. */
-export class CPUHost implements Host {
+export class HostOnCPU implements Host {
   readonly fallbackReason?: string;
   readonly #options: LocalOptions;
   #newest: Program | undefined;

@@ -5,7 +5,7 @@ import type { Plan } from '../plan/plan.js';
 import { checkPlace, type Place, type ProgramOptions } from '../runtime/open.js';
 import { checkOptions, classOf, RlxError } from '../values/errors.js';
 import type { EntryTypes, PlanFile } from '../program/types.js';
-import { CPUHost, GPUHost, type Host, type LocalOptions } from './device.js';
+import { HostOnCPU, HostOnGPU, type Host, type LocalOptions } from './device.js';
 import { OpenEntry } from './entry.js';
 import { Family, holder, type Plans, type SizedProgram } from './family.js';
 import { decodeOpen, FileSizing, type OpenFile } from './file.js';
@@ -71,12 +71,12 @@ function planFor(plan: Plan, fits: Fits): Plan {
 async function hostOf({ base, buckets }: OpenFile, { on, device, ...options }: LocalOptions & { on: Place }): Promise<{ host: Host; fits: Fits }> {
   const code = on !== 'gpu' && all(base).some(onCPU), plans = on === 'cpu' ? [] : [base, ...buckets.map(({ plan }) => plan)].flatMap(all).filter(onGPU);
   if (!code && !plans.length) throw new RlxError('device', `plan ${base.name} has no code for ${on === 'gpu' ? 'a GPU' : 'the CPU'}`, { op: base.name });
-  if (!plans.length) return { host: new CPUHost(options), fits: onCPU };
+  if (!plans.length) return { host: new HostOnCPU(options), fits: onCPU };
   try {
-    return { host: device ? new GPUHost(device, false, options) : new GPUHost(await gpuFor(plans, options), true, options), fits: onGPU };
+    return { host: device ? new HostOnGPU(device, false, options) : new HostOnGPU(await gpuFor(plans, options), true, options), fits: onGPU };
   } catch (reason) {
     if (!code || (reason as RlxError).kind !== 'device') throw reason;
-    return { host: new CPUHost(options, (reason as RlxError).message), fits: onCPU };
+    return { host: new HostOnCPU(options, (reason as RlxError).message), fits: onCPU };
   }
 }
 
