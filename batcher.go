@@ -86,8 +86,8 @@ func (p *Program) Batcher(entry string, o BatcherOptions) (*Batcher, error) {
 // setMax checks the options and sets the largest size of a batch.
 func (b *Batcher) setMax() error {
 	for _, s := range append([]string{b.options.Size}, b.options.Pad...) {
-		if !slices.Contains(b.entry.symbols, s) {
-			return ir.Errorf(ir.ErrSymbol, "entry %q has symbols %q; Size is %q and Pad %q", b.entry.name, b.entry.symbols, b.options.Size, b.options.Pad)
+		if !slices.Contains(b.entry.Symbols, s) {
+			return ir.Errorf(ir.ErrSymbol, "entry %q has symbols %q; Size is %q and Pad %q", b.entry.Name, b.entry.Symbols, b.options.Size, b.options.Pad)
 		}
 	}
 	if slices.Contains(b.options.Pad, b.options.Size) {
@@ -96,7 +96,7 @@ func (b *Batcher) setMax() error {
 	if b.options.Max < 0 || b.options.Wait < 0 {
 		return ir.Attrf("Max is %d and Wait %v; they must be 0 or greater", b.options.Max, b.options.Wait)
 	}
-	most := b.entry.sizes[b.options.Size].limit()
+	most := b.entry.limit(b.options.Size)
 	switch {
 	case b.options.Max == 0 && most > 0:
 		b.options.Max = most
@@ -115,24 +115,21 @@ func (b *Batcher) addPorts() error {
 		mixed := func(d ir.Dim) bool { return d != size && slices.Contains(d.Symbols(), b.options.Size) }
 		first := slices.Index(shape, size)
 		if first < 0 || slices.Contains(shape[first+1:], size) || slices.ContainsFunc(shape, mixed) {
-			return ir.Errorf(ir.ErrSymbol, "entry %q: %s %q is %s; symbol %q must be one of its axes", b.entry.name, kind, name, shape, b.options.Size)
+			return ir.Errorf(ir.ErrSymbol, "entry %q: %s %q is %s; symbol %q must be one of its axes", b.entry.Name, kind, name, shape, b.options.Size)
 		}
 		to[name] = shape
 		return nil
 	}
-	for _, p := range b.entry.graph.Ports() {
-		if p.Kind != ir.InputPort {
-			continue
-		}
-		if err := add(b.inputs, "input", p.Name, p.Value.Shape()); err != nil {
+	if b.entry.Writes {
+		return ir.Errorf(ir.ErrUnsupported, "entry %q updates parameters or states; a batch would update them once for all its calls", b.entry.Name)
+	}
+	for _, x := range b.entry.Inputs {
+		if err := add(b.inputs, "input", x.Name, x.Shape); err != nil {
 			return err
 		}
 	}
-	for _, o := range b.entry.graph.Outputs() {
-		if o.State {
-			return ir.Errorf(ir.ErrUnsupported, "entry %q updates state %q; a batch would update it once for all its calls", b.entry.name, o.Name)
-		}
-		if err := add(b.outputs, "output", o.Name, o.Value.Shape()); err != nil {
+	for i := range b.entry.Outputs {
+		if err := add(b.outputs, "output", b.entry.Outputs[i].Name, outputShape(&b.entry.Outputs[i])); err != nil {
 			return err
 		}
 	}
@@ -145,7 +142,7 @@ func (b *Batcher) addPorts() error {
 func (b *Batcher) Call(ctx context.Context, in Inputs) (map[string]Tensor, error) {
 	c, err := b.check(ctx, in)
 	if err != nil {
-		return nil, b.open.fault(b.entry.name, err)
+		return nil, b.open.fault(b.entry.Name, err)
 	}
 	b.mu.Lock()
 	b.queue = append(b.queue, c)
@@ -159,7 +156,7 @@ func (b *Batcher) Call(ctx context.Context, in Inputs) (map[string]Tensor, error
 		return c.out, c.err
 	case <-ctx.Done():
 		b.remove(c)
-		return nil, b.open.fault(b.entry.name, ctx.Err())
+		return nil, b.open.fault(b.entry.Name, ctx.Err())
 	}
 }
 
@@ -168,7 +165,7 @@ func (b *Batcher) check(ctx context.Context, in Inputs) (*waiting, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := native.AcceptAll(b.open.session.backend.Name(), b.entry.name, b.entry.slots, native.Input, in, true); err != nil {
+	if err := native.AcceptAll(b.open.session.backend.Name(), b.entry.Name, b.entry.slots, native.Input, in, true); err != nil {
 		return nil, err
 	}
 	c, err := b.entry.callOf(in)
@@ -198,7 +195,7 @@ func (b *Batcher) run() {
 		if batch == nil {
 			return
 		}
-		out, err := b.program.Call(context.Background(), b.entry.name, in)
+		out, err := b.program.Call(context.Background(), b.entry.Name, in)
 		for _, c := range batch {
 			switch {
 			case err == nil:
@@ -215,7 +212,7 @@ func (b *Batcher) run() {
 
 // runAlone runs the rows of one call of a batch.
 func (b *Batcher) runAlone(c *waiting, in Inputs) {
-	out, err := b.program.Call(context.Background(), b.entry.name, parts(in, b.inputs, c.sizes, b.options.Size, c.row))
+	out, err := b.program.Call(context.Background(), b.entry.Name, parts(in, b.inputs, c.sizes, b.options.Size, c.row))
 	if c.err = err; err == nil {
 		c.out = out
 	}

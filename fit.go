@@ -55,7 +55,7 @@ type Evaluation struct {
 // EarlyStop ends a training whose metric no longer improves.
 type EarlyStop struct {
 	// Patience is the number of evaluations in a row without an improvement after which the
-	// training ends; 0 means never.
+	// training ends; 0 means never. Those before a checkpoint count in a resumed training.
 	Patience int
 	// Metric names an output of the evaluation; "" means "loss". It also chooses the best
 	// checkpoint.
@@ -72,8 +72,8 @@ type Report struct {
 	Epoch, Epochs int     // epochs done, and epochs to do; 0 if that is unknown
 	Loss          float64 // the mean over the steps since the last report; NaN without one
 	Rate          float64 // steps per second since the last report
-	// Throughput is the number of examples per second since the last report: the rows of the first
-	// axis of the inputs, of the most of them if they differ.
+	// Throughput is the number of examples per second since the last report, those of all ranks: the
+	// rows of the first axis of the inputs, of the most of them if they differ.
 	Throughput float64
 	// Metrics are what the step measures since the last report: means ([nn.Metric], [nn.Perplexity],
 	// [optim.Options.MeasureNorm]), areas ([nn.AUC]), and the accuracy and the mean F1 of confusion
@@ -104,12 +104,13 @@ func Fit(ctx context.Context, t *Trainer, l Loop) (Report, error) {
 	if err := f.check(); err != nil {
 		return Report{}, err
 	}
-	if err := f.loop.Save.resume(ctx, t); err != nil {
+	metadata, err := f.loop.Save.resume(ctx, t)
+	if err != nil {
 		return Report{}, err
 	}
-	f.stop.read(f.loop.Save)
+	f.stop.resume(f.loop.Save, metadata)
 	f.reported = t.Steps()
-	err := f.run(ctx)
+	err = f.run(ctx)
 	if err != nil && !errors.Is(err, ErrDiverged) { // which names the step of the loss, not the last one
 		err = fmt.Errorf("step %d: %w", t.Steps(), err)
 	}
@@ -215,16 +216,17 @@ func (f *fit) step(ctx context.Context, batch Inputs) error {
 	if f.loop.Steps > 0 && n >= f.loop.Steps {
 		return f.report(ctx, true)
 	}
-	if f.loop.Save.Every > 0 && n%f.loop.Save.Every == 0 {
-		if err := f.loop.Save.write(ctx, f.t); err != nil {
-			return err
-		}
-	}
 	if f.loop.Every > 0 && n%f.loop.Every == 0 {
 		return f.report(ctx, false)
 	}
+	if f.isDue(n) {
+		return f.loop.Save.write(ctx, f.t, f.stop.metadata())
+	}
 	return nil
 }
+
+// isDue reports whether there is a checkpoint of a step.
+func (f *fit) isDue(step int) bool { return f.loop.Save.Every > 0 && step%f.loop.Save.Every == 0 }
 
 // report measures, saves, and calls back. Afterwards ended is true if the training is over.
 func (f *fit) report(ctx context.Context, done bool) error {
@@ -236,8 +238,12 @@ func (f *fit) report(ctx context.Context, done bool) error {
 	if r.Loss, err = f.meanLoss(ctx); err != nil {
 		return err
 	}
+	rows, err := f.t.overRanks(ctx, nil, float64(f.rows))
+	if err != nil {
+		return err
+	}
 	if seconds := time.Since(f.began).Seconds(); seconds > 0 {
-		r.Rate, r.Throughput = float64(r.Step-f.reported)/seconds, float64(f.rows)/seconds
+		r.Rate, r.Throughput = float64(r.Step-f.reported)/seconds, rows/seconds
 	}
 	if err := readMetrics(ctx, f.t.Program(), &r); err != nil {
 		return err
@@ -262,15 +268,16 @@ func (f *fit) report(ctx context.Context, done bool) error {
 	return nil
 }
 
-// keep writes the checkpoints of a report.
+// keep writes the checkpoints of a report. That of the step has the evaluation, so that a resumed
+// training counts it.
 func (f *fit) keep(ctx context.Context, r Report) error {
 	if r.Best {
 		if err := f.loop.Save.writeBest(ctx, f.t, f.stop.best); err != nil {
 			return err
 		}
 	}
-	if r.Done || f.loop.Save.Every == 0 {
-		return f.loop.Save.write(ctx, f.t)
+	if r.Done || f.loop.Save.Every == 0 || f.isDue(r.Step) {
+		return f.loop.Save.write(ctx, f.t, f.stop.metadata())
 	}
 	return nil
 }

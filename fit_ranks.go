@@ -16,28 +16,29 @@ import (
 // isAlone reports whether no other rank trains the same model.
 func (t *Trainer) isAlone() bool { return t.layout().ranks() == 1 }
 
-// saveWholeFile writes the whole values of parameters and states to a file, which [Trainer.loadWholeFile] reads.
-// All ranks call it, and rank 0 writes.
-func (t *Trainer) saveWholeFile(ctx context.Context, name string) error {
+// saveWholeFile writes the whole values of parameters and states to a file, with metadata, which
+// [Trainer.loadWholeFile] reads. All ranks call it, and rank 0 writes.
+func (t *Trainer) saveWholeFile(ctx context.Context, name string, metadata map[string]string) error {
 	values, err := t.Whole(ctx)
 	if err != nil || t.rank() > 0 {
 		return err
 	}
-	if err := safetensors.WriteFile(name, values, nil); err != nil {
+	if err := safetensors.WriteFile(name, values, metadata); err != nil {
 		return fmt.Errorf("save %s: %w", name, err)
 	}
 	return nil
 }
 
-func (t *Trainer) loadWholeFile(ctx context.Context, name string) error {
-	values, _, err := safetensors.ReadFile(name)
+// loadWholeFile loads a file and returns its metadata.
+func (t *Trainer) loadWholeFile(ctx context.Context, name string) (map[string]string, error) {
+	values, metadata, err := safetensors.ReadFile(name)
 	if err == nil {
 		err = t.LoadWhole(ctx, values)
 	}
 	if err != nil {
-		return fmt.Errorf("load %s: %w", name, err)
+		return nil, fmt.Errorf("load %s: %w", name, err)
 	}
-	return nil
+	return metadata, nil
 }
 
 // ofFirstRank returns the number that rank 0 gives.
@@ -62,7 +63,7 @@ func (t *Trainer) overRanks(ctx context.Context, sums map[string]float64, total 
 	}
 	all := make([]byte, len(own))
 	if err := t.mesh.World().AllReduce(ctx, ir.F64, collective.Sum, own, all); err != nil {
-		return total, fmt.Errorf("evaluation: %w", err)
+		return total, fmt.Errorf("sums over ranks: %w", err)
 	}
 	for i, name := range names {
 		sums[name] = math.Float64frombits(binary.LittleEndian.Uint64(all[8*(i+1):]))

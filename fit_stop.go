@@ -70,20 +70,21 @@ func stepOf(file string) int {
 	return n
 }
 
-func (c Checkpoints) resume(ctx context.Context, t *Trainer) error {
+// resume loads the newest checkpoint, if there is one, and returns its metadata.
+func (c Checkpoints) resume(ctx context.Context, t *Trainer) (map[string]string, error) {
 	if !c.Resume {
-		return nil
+		return nil, nil
 	}
 	files, err := c.list()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	newest := -1
 	if len(files) > 0 {
 		newest = stepOf(files[len(files)-1])
 	}
 	if newest, err = t.ofFirstRank(ctx, newest); err != nil || newest < 0 {
-		return err
+		return nil, err
 	}
 	return t.loadWholeFile(ctx, c.file(newest))
 }
@@ -93,12 +94,12 @@ func (c Checkpoints) file(step int) string {
 	return filepath.Join(c.Folder, fmt.Sprintf("%s%08d%s", stepPrefix, step, extension))
 }
 
-// write saves the trainer and removes checkpoints that are no longer kept.
-func (c Checkpoints) write(ctx context.Context, t *Trainer) error {
+// write saves the trainer with metadata, and removes checkpoints that are no longer kept.
+func (c Checkpoints) write(ctx context.Context, t *Trainer, metadata map[string]string) error {
 	if c.Folder == "" {
 		return nil
 	}
-	if err := t.saveWholeFile(ctx, c.file(t.Steps())); err != nil || t.rank() > 0 {
+	if err := t.saveWholeFile(ctx, c.file(t.Steps()), metadata); err != nil || t.rank() > 0 {
 		return err
 	}
 	files, err := c.list()
@@ -118,7 +119,7 @@ func (c Checkpoints) writeBest(ctx context.Context, t *Trainer, value float64) e
 	if c.Folder == "" {
 		return nil
 	}
-	if err := t.saveWholeFile(ctx, filepath.Join(c.Folder, bestFile)); err != nil || t.rank() > 0 {
+	if err := t.saveWholeFile(ctx, filepath.Join(c.Folder, bestFile), nil); err != nil || t.rank() > 0 {
 		return err
 	}
 	return os.WriteFile(filepath.Join(c.Folder, bestValueFile), []byte(strconv.FormatFloat(value, 'g', -1, 64)+"\n"), 0o666)
@@ -132,16 +133,39 @@ type stopper struct {
 	worse int  // evaluations since the best one
 }
 
-// read sets the best value from the folder of checkpoints of a training that is resumed.
-func (s *stopper) read(c Checkpoints) {
-	if !c.Resume {
-		return
+// Metadata of a checkpoint: the best value so far, and the evaluations since.
+const (
+	bestKey  = "fit/best"
+	worseKey = "fit/worse"
+)
+
+// metadata returns what a checkpoint contains of the stopper, nil before the first evaluation.
+func (s *stopper) metadata() map[string]string {
+	if !s.known && s.worse == 0 {
+		return nil
 	}
-	text, err := os.ReadFile(filepath.Join(c.Folder, bestValueFile))
-	if err != nil {
-		return // no evaluation so far
+	m := map[string]string{worseKey: strconv.Itoa(s.worse)}
+	if s.known {
+		m[bestKey] = strconv.FormatFloat(s.best, 'g', -1, 64)
 	}
-	if v, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64); err == nil {
+	return m
+}
+
+// resume sets the best value and the evaluations since from the metadata of a checkpoint, or the best
+// value from the folder of checkpoints without any.
+func (s *stopper) resume(c Checkpoints, metadata map[string]string) {
+	text, counted := metadata[bestKey], false
+	if n, err := strconv.Atoi(metadata[worseKey]); err == nil && n >= 0 {
+		s.worse, counted = n, true
+	}
+	if c.Resume && !counted {
+		data, err := os.ReadFile(filepath.Join(c.Folder, bestValueFile))
+		if err != nil {
+			return // no evaluation so far
+		}
+		text = strings.TrimSpace(string(data))
+	}
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
 		s.best, s.known = v, true
 	}
 }

@@ -8,7 +8,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/sized"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/native"
 )
 
@@ -18,17 +21,19 @@ import (
 type openProgram struct {
 	session *Session
 	options CompileOptions
-	module  *ir.Module
+	name    string
+	names   []string        // of all entries
+	closed  map[string]bool // entries without open sizes, and whether they change parameters or states
 	base    native.Program
 	move    *mover // nil if programs share parameters and states, or have none
 	entries map[string]*openEntry
 
-	compiles sync.WaitGroup // begun with mu locked and closed unset
+	compiles sync.WaitGroup // begun with mu locked and ended unset
 
 	mu      sync.Mutex
 	buckets map[string]*list.Element // of *bucket, by key
 	recent  list.List                // the most recently used first
-	closed  bool
+	ended   bool
 }
 
 // bucket is an entry compiled for some sizes.
@@ -46,20 +51,20 @@ type bucket struct {
 	evicted bool // guarded by openProgram.mu
 }
 
-// holderEntry is the entry of the base program that declares parameters and states.
-const holderEntry = "rlx.hold"
-
 // open compiles the part of a module without open sizes, and shares the memory of a program unless
 // that is nil.
 func (s *Session) open(ctx context.Context, m *ir.Module, o CompileOptions, with native.Program) (native.Program, error) {
 	if o.Mesh != nil { // ranks could choose different buckets, and would wait for each other
 		return nil, ir.Errorf(ir.ErrUnsupported, "the module has open sizes; with a Mesh all sizes must be bound")
 	}
-	p := &openProgram{session: s, options: o, module: m, entries: map[string]*openEntry{}, buckets: map[string]*list.Element{}}
+	p := newOpenProgram(s, m.Name)
+	p.options = o
 	var closed []ir.Entry
 	for _, e := range m.Entries {
+		p.names = append(p.names, e.Name)
 		if len(e.Graph.Symbols()) == 0 {
 			closed = append(closed, e)
+			p.closed[e.Name] = writes(e.Graph)
 			continue
 		}
 		made, err := newOpenEntry(e, o.Sizes)
@@ -68,11 +73,11 @@ func (s *Session) open(ctx context.Context, m *ir.Module, o CompileOptions, with
 		}
 		p.entries[e.Name] = made
 	}
-	holder, err := holderGraph(m)
+	holder, err := sized.Holder(m)
 	if err != nil {
 		return nil, err
 	}
-	base, err := ir.NewModule(m.Name, append(closed, ir.Entry{Name: holderEntry, Graph: holder})...)
+	base, err := ir.NewModule(m.Name, append(closed, ir.Entry{Name: plan.HolderEntry, Graph: holder})...)
 	if err != nil {
 		return nil, err
 	}
@@ -85,45 +90,18 @@ func (s *Session) open(ctx context.Context, m *ir.Module, o CompileOptions, with
 	return p, nil
 }
 
-// holderGraph returns a graph that declares all parameters and states of a module.
-func holderGraph(m *ir.Module) (*ir.Graph, error) {
-	return ir.Build(m.Name, func(b *ir.Builder) {
-		kinds := map[string]ir.PortKind{}
-		for _, e := range m.Entries {
-			for _, p := range e.Graph.Ports() {
-				kinds[p.Name] = max(kinds[p.Name], p.Kind)
-				if p.Kind == ir.ParamPort {
-					kinds[p.Name] = ir.ParamPort
-				}
-			}
-		}
-		for _, e := range m.Entries {
-			for _, p := range e.Graph.Ports() {
-				if _, declared := b.Declared(p.Name); declared || p.Kind == ir.InputPort {
-					continue
-				}
-				p.Kind = kinds[p.Name]
-				b.SetState(p.Name, b.PortLike(p, p.Value.Shape()))
-			}
-		}
-		b.Output("none", b.Constant(ir.TypeOf(ir.I32), make([]byte, 4)))
-	})
+func newOpenProgram(s *Session, name string) *openProgram {
+	return &openProgram{session: s, name: name, closed: map[string]bool{}, entries: map[string]*openEntry{}, buckets: map[string]*list.Element{}}
 }
 
 // Entries returns the names of the entries, in the order of the module.
-func (p *openProgram) Entries() []string {
-	var out []string
-	for _, e := range p.module.Entries {
-		out = append(out, e.Name)
-	}
-	return out
-}
+func (p *openProgram) Entries() []string { return slices.Clone(p.names) }
 
 // Slots returns the inputs and outputs of an entry, in which open sizes are [native.OpenSize].
 func (p *openProgram) Slots(entry string) []native.Slot {
 	e := p.entries[entry]
 	if e == nil {
-		if entry == holderEntry {
+		if entry == plan.HolderEntry {
 			return nil
 		}
 		return p.base.Slots(entry)
@@ -131,9 +109,9 @@ func (p *openProgram) Slots(entry string) []native.Slot {
 	return slices.Clone(e.slots)
 }
 
-func openSlot(name string, role native.Role, v ir.Value) native.Slot {
-	s := native.Slot{Name: name, Role: role, DType: v.DType(), Dims: make([]int, v.Rank())}
-	for axis, d := range v.Shape() {
+func openSlot(name string, role native.Role, t dtype.DType, shape ir.Shape) native.Slot {
+	s := native.Slot{Name: name, Role: role, DType: t, Dims: make([]int, len(shape))}
+	for axis, d := range shape {
 		n, constant := d.Const()
 		if !constant {
 			n = native.OpenSize
@@ -239,12 +217,12 @@ func hasZero(sizes map[string]int) bool {
 // compiled returns the bucket for bound sizes. The first caller compiles it, even if its own ctx
 // ends before, and the others wait.
 func (p *openProgram) compiled(ctx context.Context, e *openEntry, bound map[string]int, exact bool) (*bucket, error) {
-	key := e.name + "\x00" + formatSizes(bound)
+	key := e.Name + "\x00" + formatSizes(bound)
 	if exact {
 		key += "\x00exact"
 	}
 	p.mu.Lock()
-	if p.closed {
+	if p.ended {
 		p.mu.Unlock()
 		return nil, native.ErrClosed
 	}
@@ -338,6 +316,9 @@ func (p *openProgram) closeBucket(b *bucket) error {
 
 // compile compiles a bucket.
 func (p *openProgram) compile(ctx context.Context, b *bucket) (err error) {
+	if b.entry.file != nil {
+		return p.openBucket(ctx, b)
+	}
 	var g *ir.Graph
 	if b.exact {
 		g, err = b.entry.graph.Bind(b.bound)
@@ -352,7 +333,7 @@ func (p *openProgram) compile(ctx context.Context, b *bucket) (err error) {
 			b.ports = append(b.ports, native.SlotOf(port.Name, native.Input, port.Value))
 		}
 	}
-	m, err := ir.NewModule(p.module.Name, ir.Entry{Name: b.entry.name, Graph: g})
+	m, err := ir.NewModule(p.name, ir.Entry{Name: b.entry.Name, Graph: g})
 	if err != nil {
 		return err
 	}
@@ -373,7 +354,7 @@ func (p *openProgram) prepare(ctx context.Context, entry string, sizes map[strin
 		return nil
 	}
 	used := map[string]int{}
-	for _, s := range e.symbols {
+	for _, s := range e.Symbols {
 		n, given := sizes[s]
 		if !given || n < 0 {
 			return p.fault(entry, ir.Errorf(ir.ErrSymbol, "symbol %q needs a size of 0 or greater; given are %s", s, formatSizes(sizes)))
@@ -395,7 +376,7 @@ func (p *openProgram) prepare(ctx context.Context, entry string, sizes map[strin
 // Close closes all programs.
 func (p *openProgram) Close(ctx context.Context) error {
 	p.mu.Lock()
-	p.closed = true
+	p.ended = true
 	p.mu.Unlock()
 	p.compiles.Wait()
 	p.mu.Lock()

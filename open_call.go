@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/rlx-go/rlx/internal/compiler/padding"
+	"github.com/rlx-go/rlx/internal/compiler/padding/padded"
 	"github.com/rlx-go/rlx/native"
 )
 
@@ -16,7 +16,7 @@ type call struct {
 	bound  map[string]int // sizes to compile for
 	exact  bool           // compile for the true sizes, without padding
 	inputs sync.Map       // of Tensor, the true sizes by the names of inputs
-	crops  []padding.Crop
+	crops  []padded.Crop
 }
 
 // maxCalls bounds the number of calls that an entry caches.
@@ -66,11 +66,11 @@ func (e *openEntry) newCall(sizes map[string]int) (*call, error) {
 		return nil, err
 	}
 	c := &call{sizes: sizes, bound: bound}
-	if e.analysis == nil || hasZero(sizes) || e.analysis.Check(sizes, bound) != nil {
+	if e.file == nil && (e.analysis == nil || hasZero(sizes) || e.Check(sizes, bound) != nil) {
 		c.exact = true
 		return c, nil
 	}
-	c.crops, err = e.analysis.Crops(sizes, bound)
+	c.crops, err = e.Crops(sizes, bound)
 	return c, err
 }
 
@@ -79,7 +79,7 @@ func (c *call) input(name string) (Tensor, error) {
 	if x, known := c.inputs.Load(name); known {
 		return x.(Tensor), nil
 	}
-	d, _ := padding.SizeOf(name)
+	d, _ := padded.SizeOf(name)
 	n, err := d.Bind(c.sizes)
 	if err != nil {
 		return Tensor{}, err

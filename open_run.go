@@ -29,7 +29,7 @@ func (p *openProgram) Run(ctx context.Context, entry string, in map[string]Tenso
 	given, padded, err := b.inputs(c, in)
 	var r native.Run
 	if err == nil {
-		r, err = p.start(ctx, b.program, e.graph, entry, given)
+		r, err = p.start(ctx, b.program, e.Writes, entry, given)
 	}
 	if err != nil {
 		p.release(b)
@@ -49,23 +49,21 @@ func (p *openProgram) Run(ctx context.Context, entry string, in map[string]Tenso
 
 // runClosed starts an entry without open sizes.
 func (p *openProgram) runClosed(ctx context.Context, entry string, in map[string]Tensor) (native.Run, error) {
-	for _, e := range p.module.Entries {
-		if e.Name == entry {
-			return p.start(ctx, p.base, e.Graph, entry, in)
-		}
+	if writes, known := p.closed[entry]; known {
+		return p.start(ctx, p.base, writes, entry, in)
 	}
 	return nil, p.fault(entry, ir.Errorf(ir.ErrName, "unknown entry %q: have %q", entry, p.Entries()))
 }
 
 // start starts an entry of a compiled program.
-func (p *openProgram) start(ctx context.Context, program native.Program, g *ir.Graph, entry string, in map[string]Tensor) (native.Run, error) {
+func (p *openProgram) start(ctx context.Context, program native.Program, writes bool, entry string, in map[string]Tensor) (native.Run, error) {
 	if p.move == nil {
 		return program.Run(ctx, entry, in)
 	}
 	if err := native.AcceptAll(p.session.backend.Name(), entry, program.Slots(entry), native.Input, in, true); err != nil {
 		return nil, err
 	}
-	return p.move.run(ctx, program, entry, writes(g), in), nil
+	return p.move.run(ctx, program, entry, writes, in), nil
 }
 
 // inputs returns the inputs of the compiled program, padded with zeros and with true sizes, and the

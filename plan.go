@@ -3,6 +3,7 @@ package rlx
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
@@ -19,6 +20,9 @@ func (s *Session) OpenPlan(ctx context.Context, file []byte) (*Program, error) {
 	if !ok {
 		return nil, ir.Errorf(ir.ErrUnsupported, "device %q runs no plan files: open webgpu", s.backend.Name())
 	}
+	if plan.IsOpen(file) {
+		return s.openSizes(ctx, b, file)
+	}
 	made, err := plan.Decode(file)
 	if err != nil {
 		return nil, ir.Errorf(ir.ErrSyntax, "%w", err)
@@ -27,23 +31,79 @@ func (s *Session) OpenPlan(ctx context.Context, file []byte) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Program{Program: p, unset: unsetOfPlan(made), owner: &s.programs}
+	return s.ownPlan(ctx, p, unsetOfPlans(made))
+}
+
+// ownPlan returns a program of the session.
+func (s *Session) ownPlan(ctx context.Context, p native.Program, u *unset) (*Program, error) {
+	out := &Program{Program: p, unset: u, owner: &s.programs}
 	if err := s.programs.add(out); err != nil {
 		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))
 	}
 	return out, nil
 }
 
-// unsetOfPlan is [unsetParams] for the parameters of a plan.
-func unsetOfPlan(p *plan.Plan) *unset {
-	u := &unset{missing: &missing{params: map[string]bool{}}, reads: map[string][]string{}, sets: map[string][]string{}}
-	for _, e := range p.Entries {
-		for _, i := range e.Reads {
-			u.params[p.Slots[i].Name] = true
-			u.reads[e.Name] = append(u.reads[e.Name], p.Slots[i].Name)
+// openSizes opens a plan file with open sizes. Its plans are opened by the calls that need them.
+func (s *Session) openSizes(ctx context.Context, b native.PlanOpener, file []byte) (*Program, error) {
+	made, err := plan.DecodeOpen(file)
+	if err != nil {
+		return nil, ir.Errorf(ir.ErrSyntax, "%w", err)
+	}
+	p, plans := newOpenProgram(s, made.Name), []*plan.Plan{made.Base}
+	for _, e := range made.Base.Entries {
+		if e.Name != plan.HolderEntry {
+			p.names, p.closed[e.Name] = append(p.names, e.Name), true
 		}
-		for _, i := range e.Sets {
-			u.sets[e.Name] = append(u.sets[e.Name], p.Slots[i].Name)
+	}
+	for i := range made.Entries {
+		e := &openEntry{OpenEntry: &made.Entries[i], file: made, index: i}
+		e.addSlots()
+		p.names, p.entries[e.Name] = append(p.names, e.Name), e
+	}
+	for i := range made.Buckets {
+		plans = append(plans, made.Buckets[i].Plan)
+	}
+	base, err := plan.Encode(made.Base)
+	if err != nil {
+		return nil, ir.Errorf(ir.ErrSyntax, "%w", err)
+	}
+	if p.base, err = b.OpenPlan(ctx, base, native.Options{}); err != nil {
+		return nil, err
+	}
+	return s.ownPlan(ctx, p, unsetOfPlans(plans...))
+}
+
+// openBucket opens the plan of a bucket.
+func (p *openProgram) openBucket(ctx context.Context, b *bucket) (err error) {
+	at := b.entry.file.Bucket(b.entry.index, b.bound)
+	entry := at.Plan.Entry(b.entry.Name)
+	for _, i := range slices.Concat(entry.Inputs, entry.Scalars) {
+		s := &at.Plan.Slots[i]
+		b.ports = append(b.ports, native.Slot{Name: s.Name, Role: native.Input, DType: s.DType, Dims: s.Dims})
+	}
+	opener := p.session.backend.(native.PlanOpener)
+	if len(p.base.Persistent()) == 0 {
+		b.program, err = opener.OpenPlan(ctx, at.File, native.Options{})
+	} else {
+		b.program, err = opener.OpenPlanShared(ctx, at.File, native.Options{}, p.base)
+	}
+	return err
+}
+
+// unsetOfPlans is [unsetParams] for the parameters of plans, of which an entry may have several.
+func unsetOfPlans(plans ...*plan.Plan) *unset {
+	u := &unset{missing: &missing{params: map[string]bool{}}, reads: map[string][]string{}, sets: map[string][]string{}}
+	for _, p := range plans {
+		for _, e := range p.Entries {
+			var reads, sets []string
+			for _, i := range e.Reads {
+				u.params[p.Slots[i].Name] = true
+				reads = append(reads, p.Slots[i].Name)
+			}
+			for _, i := range e.Sets {
+				sets = append(sets, p.Slots[i].Name)
+			}
+			u.reads[e.Name], u.sets[e.Name] = reads, sets
 		}
 	}
 	return u

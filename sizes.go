@@ -2,13 +2,15 @@ package rlx
 
 import (
 	"context"
-	"fmt"
 	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rlx-go/rlx/internal/compiler/padding"
+	"github.com/rlx-go/rlx/internal/compiler/padding/padded"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/sized"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -87,11 +89,12 @@ func isOpen(m *ir.Module) bool { return len(symbols(m)) > 0 }
 
 // openEntry is an entry with open sizes.
 type openEntry struct {
-	name     string
-	graph    *ir.Graph
-	symbols  []string
-	analysis *padding.Analysis // nil if all symbols are exact
+	*plan.OpenEntry
+	graph    *ir.Graph         // nil in a plan file
+	analysis *padding.Analysis // nil in a plan file, and if all symbols are exact
 	sizes    map[string]Size
+	file     *plan.Open // which has plans of the entry for some sizes; nil if they are compiled
+	index    int        // of the entry in the file
 	slots    []native.Slot
 	measured []string // inputs with open sizes
 	calls    calls
@@ -99,59 +102,60 @@ type openEntry struct {
 
 // newOpenEntry analyses an entry.
 func newOpenEntry(e ir.Entry, sizes map[string]Size) (*openEntry, error) {
-	made := &openEntry{name: e.Name, graph: e.Graph, symbols: e.Graph.Symbols(), sizes: sizes}
-	for _, p := range e.Graph.Ports() {
-		if p.Kind != ir.InputPort && slices.ContainsFunc(p.Value.Shape(), isSymbolic) {
-			return nil, ir.Errorf(ir.ErrSymbol, "entry %q: %s has an open size; only inputs may", e.Name, p.Value.Node())
-		}
+	described, analysis, err := sized.Describe(e, func(symbol string) bool { return sizes[symbol].Exact })
+	if err != nil {
+		return nil, err
 	}
-	for _, s := range made.symbols {
-		if !slices.ContainsFunc(e.Graph.Ports(), func(p ir.Port) bool { return slices.Contains(p.Value.Shape(), ir.Sym(s)) }) {
-			return nil, ir.Errorf(ir.ErrSymbol, "entry %q: symbol %q is not the size of an axis of an input, only part of one", e.Name, s)
-		}
-	}
+	made := &openEntry{OpenEntry: described, graph: e.Graph, analysis: analysis, sizes: sizes}
 	made.addSlots()
-	isPadded := func(symbol string) bool { return !sizes[symbol].Exact }
-	if !slices.ContainsFunc(made.symbols, isPadded) {
-		return made, nil
-	}
-	var err error
-	if made.analysis, err = padding.Analyze(e.Graph, isPadded); err != nil {
-		return nil, fmt.Errorf("entry %q cannot be padded, Exact compiles it for each size: %w", e.Name, err)
-	}
 	return made, nil
 }
 
 // addSlots sets the slots of the entry.
 func (e *openEntry) addSlots() {
-	for _, p := range e.graph.Ports() {
-		if p.Kind != ir.InputPort {
-			continue
-		}
-		s := openSlot(p.Name, native.Input, p.Value)
+	for _, x := range e.Inputs {
+		s := openSlot(x.Name, native.Input, x.DType, x.Shape)
 		if e.slots = append(e.slots, s); slices.Contains(s.Dims, native.OpenSize) {
-			e.measured = append(e.measured, p.Name)
+			e.measured = append(e.measured, x.Name)
 		}
 	}
-	for _, o := range e.graph.Outputs() {
-		if !o.State {
-			e.slots = append(e.slots, openSlot(o.Name, native.Output, o.Value))
-		}
+	for _, y := range e.Outputs {
+		e.slots = append(e.slots, openSlot(y.Name, native.Output, y.DType, outputShape(&y)))
 	}
 }
 
-func isSymbolic(d ir.Dim) bool { return len(d.Symbols()) > 0 }
+func outputShape(o *padded.Output) ir.Shape {
+	shape := make(ir.Shape, len(o.Axes))
+	for axis, parts := range o.Axes {
+		shape[axis] = parts.Size()
+	}
+	return shape
+}
+
+// limit returns the maximum size of a symbol, or 0 without one.
+func (e *openEntry) limit(symbol string) int {
+	if e.file == nil {
+		return e.sizes[symbol].limit()
+	}
+	most := 0
+	for i := range e.file.Buckets {
+		if b := &e.file.Buckets[i]; b.Entry == e.index {
+			most = max(most, e.Bound(b)[symbol])
+		}
+	}
+	return most
+}
 
 // bind returns the sizes of the symbols for inputs whose element types and ranks fit. The error is of
 // kind [ir.ErrSymbol] if two inputs differ, and of kind [ir.ErrShape] for an axis of another size.
 func (e *openEntry) bind(in Inputs) (map[string]int, error) {
-	sizes, from := make(map[string]int, len(e.symbols)), make(map[string]string, len(e.symbols))
-	for _, p := range e.graph.Ports() {
+	sizes, from := make(map[string]int, len(e.Symbols)), make(map[string]string, len(e.Symbols))
+	for _, p := range e.Inputs {
 		x, given := in[p.Name]
-		if p.Kind != ir.InputPort || !given || len(x.Dims) != p.Value.Rank() {
+		if !given || len(x.Dims) != len(p.Shape) {
 			continue // reported when the inputs are accepted
 		}
-		for axis, d := range p.Value.Shape() {
+		for axis, d := range p.Shape {
 			symbol := d.String()
 			if _, constant := d.Const(); constant || d != ir.Sym(symbol) {
 				continue
@@ -163,10 +167,10 @@ func (e *openEntry) bind(in Inputs) (map[string]int, error) {
 			sizes[symbol], from[symbol] = n, p.Name
 		}
 	}
-	for _, p := range e.graph.Ports() {
+	for _, p := range e.Inputs {
 		x, given := in[p.Name]
-		for axis, d := range p.Value.Shape() {
-			if !given || len(x.Dims) != p.Value.Rank() {
+		for axis, d := range p.Shape {
+			if !given || len(x.Dims) != len(p.Shape) {
 				break
 			}
 			if n, err := d.Bind(sizes); err != nil || n != x.Dims[axis] {
@@ -187,8 +191,16 @@ func formatSizes(sizes map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// buckets returns the sizes to compile for.
+// buckets returns the sizes to compile for. In a plan file the error is of kind [ir.ErrShape] for sizes
+// that no plan serves.
 func (e *openEntry) buckets(sizes map[string]int) (map[string]int, error) {
+	if e.file != nil {
+		at := e.file.Choose(e.index, sizes)
+		if at < 0 {
+			return nil, ir.Shapef("the plan file has no plan of entry %q for %s: it has %s", e.Name, formatSizes(sizes), e.formatBuckets())
+		}
+		return e.Bound(&e.file.Buckets[at]), nil
+	}
 	bound := make(map[string]int, len(sizes))
 	for symbol, n := range sizes {
 		to, err := e.sizes[symbol].bucket(symbol, n)
@@ -198,6 +210,20 @@ func (e *openEntry) buckets(sizes map[string]int) (map[string]int, error) {
 		bound[symbol] = to
 	}
 	return bound, nil
+}
+
+// formatBuckets returns "batch=1, seq=16; batch=1, seq=32", at most 16 of them.
+func (e *openEntry) formatBuckets() string {
+	var all []string
+	for i := range e.file.Buckets {
+		if b := &e.file.Buckets[i]; b.Entry == e.index {
+			all = append(all, formatSizes(e.Bound(b)))
+		}
+	}
+	if n := len(all); n > 16 {
+		all = append(all[:16], strconv.Itoa(n-16)+" more")
+	}
+	return strings.Join(all, "; ")
 }
 
 // Prepare compiles an entry for sizes of its symbols, so that their first call need not. It does

@@ -56,12 +56,19 @@ async function bundled(name, imports, later = false) {
 // only is a file of the package, without the files that it imports.
 const only = async (name) => readFileSync(join(dist, name));
 
+// sizedParts are the files of /sized that a page with /runtime lacks.
+async function sizedParts() {
+  const at = async (name) => [...reached((await bundle(name)).metafile.inputs, name, true)], known = new Set(await at('runtime.js'));
+  return (await at('sized.js')).filter((path) => !known.has(path)).map((path) => readFileSync(join(dist, path)));
+}
+
 const rows = [
   { name: 'compiler, rlx.wasm', parts: () => wasm('rlx.wasm'), budget: { brotli: 1_249_800 } },
   { name: 'padding, sizes.wasm', parts: () => wasm('sizes.wasm'), budget: { brotli: 785_000 } },
   { name: '@rlx-go/rlx, at first', parts: () => packed('index.js') },
   { name: '/fit, besides', parts: async () => [await only('fit.js')] },
   { name: '/sizes, besides', parts: async () => [await only('sizes.js')], budget: { gzip: 6.5 * 1024 } },
+  { name: '/sized, besides /runtime', parts: async () => sizedParts(), budget: { gzip: 7.5 * 1024 } },
   { name: '/lm, besides', parts: async () => [await only('lm.js')], budget: { gzip: 44 * 1024 } },
   { name: '/runtime, at first', parts: () => packed('runtime.js'), budget: { gzip: 15.5 * 1024 } },
   // Threads, grids and steps of the CPU are a chunk of 2.1 KB, compressed on its own: 128 B of room for what is fixed there.

@@ -42,6 +42,10 @@ type PlanOpener interface {
 	// Memory counts. Errors are [*Error]s, of kind [ErrMemory] also where the device lacks what each of
 	// the plans requires.
 	OpenPlan(ctx context.Context, file []byte, o Options) (Program, error)
+	// OpenPlanShared is OpenPlan for a plan that shares parameters and states, and their memory, with
+	// another program of a plan file. The error is of kind [ir.ErrShape] unless both plans have the same
+	// ones at the same places.
+	OpenPlanShared(ctx context.Context, file []byte, o Options, with Program) (Program, error)
 }
 
 // Info describes a device.

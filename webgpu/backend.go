@@ -152,6 +152,20 @@ func (b *backend) compile(ctx context.Context, m *ir.Module, o native.Options, w
 
 // OpenPlan implements [native.PlanOpener].
 func (b *backend) OpenPlan(ctx context.Context, file []byte, o native.Options) (native.Program, error) {
+	return b.openPlan(ctx, file, o, nil)
+}
+
+// OpenPlanShared implements [native.PlanOpener].
+func (b *backend) OpenPlanShared(ctx context.Context, file []byte, o native.Options, with native.Program) (native.Program, error) {
+	other, ok := with.(*program)
+	if !ok {
+		return nil, fault("open", ir.Errorf(ir.ErrUnsupported, "the other program is not one of WebGPU"))
+	}
+	return b.openPlan(ctx, file, o, other.s)
+}
+
+// openPlan opens a plan file that uses the parameters and states of a session unless that is nil.
+func (b *backend) openPlan(ctx context.Context, file []byte, o native.Options, with *exec.Session) (native.Program, error) {
 	dev, err := b.device()
 	if err != nil {
 		return nil, err
@@ -160,11 +174,41 @@ func (b *backend) OpenPlan(ctx context.Context, file []byte, o native.Options) (
 	if err != nil {
 		return nil, fault("open", err)
 	}
-	out, err := load(ctx, dev, p, plan.Layout{}, o, nil)
+	var states plan.Layout
+	if with != nil {
+		states = plan.LayoutOf(with.Plan())
+		if err := checkStates(p, with.Plan()); err != nil {
+			return nil, fault("open", err)
+		}
+	}
+	out, err := load(ctx, dev, p, states, o, with)
 	if err != nil {
 		return nil, fault("open", err)
 	}
 	return out, nil
+}
+
+// checkStates returns an error unless the parameters and states of another plan are at the same places
+// in the first buffers of a plan and of its variants for WebGPU.
+func checkStates(p, other *plan.Plan) error {
+	want := plan.LayoutOf(other)
+	for _, v := range append([]*plan.Plan{p}, p.Variants...) {
+		if v.Target != plan.WebGPU().Name {
+			continue
+		}
+		got := plan.LayoutOf(v)
+		same := slices.Equal(got.Buffers, want.Buffers) && len(got.Places) == len(want.Places)
+		for i, at := range v.StateBuffers() {
+			same = same && i == at
+		}
+		for _, place := range want.Places {
+			same = same && slices.Contains(got.Places, place)
+		}
+		if !same {
+			return ir.Shapef("plan %q has its parameters and states at other places than plan %q", p.Name, other.Name)
+		}
+	}
+	return nil
 }
 
 // load opens a plan that has the states of a session unless that is nil.

@@ -284,11 +284,7 @@ func (d *decoder) mixture(x ir.Value) ir.Value {
 
 // logits returns the scores of the vocabulary.
 func (d *decoder) logits(x ir.Value) ir.Value {
-	y := nn.Linear(d.Builder, x, d.Vocabulary, d.headOptions())
-	if c := d.LogitSoftcap; c != 0 && d.Err() == nil {
-		y = ops.Mul(d.Builder, ops.Tanh(d.Builder, ops.Mul(d.Builder, y, ops.ConstLike(d.Builder, y, 1/c))), ops.ConstLike(d.Builder, y, c))
-	}
-	return y
+	return nn.Softcap(d.Builder, nn.Linear(d.Builder, x, d.Vocabulary, d.headOptions()), d.LogitSoftcap)
 }
 
 // headOptions returns those of the layer of the logits.

@@ -278,9 +278,7 @@ func (a *attention) attend(q, k, v ir.Value) ir.Value {
 		k, v = ops.Repeat(b, k, k.Rank()-3, groups), ops.Repeat(b, v, v.Rank()-3, groups)
 	}
 	scores := ops.MatMul(b, ops.Mul(b, q, ops.ConstLike(b, q, a.o.Scale)), ops.SwapAxes(b, k, -2, -1))
-	if c := a.o.Softcap; c != 0 {
-		scores = ops.Mul(b, ops.Tanh(b, ops.Mul(b, scores, ops.ConstLike(b, scores, 1/c))), ops.ConstLike(b, scores, c))
-	}
+	scores = Softcap(b, scores, a.o.Softcap)
 	if a.added.Valid() {
 		scores = ops.Add(b, scores, a.added)
 	}

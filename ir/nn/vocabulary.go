@@ -180,16 +180,21 @@ func (l *rowLoss) recomputed(b *ir.Builder, consts, list []ir.Value) []ir.Value 
 	return ops.Checkpoint(b, g, 0, all...)
 }
 
+// Softcap returns c·tanh(x/c), by which scores stay within ±c, as of Gemma 2; x for a c of 0.
+func Softcap(b *ir.Builder, x ir.Value, c float64) ir.Value {
+	if c == 0 || b.Err() != nil {
+		return x
+	}
+	return ops.Mul(b, ops.Tanh(b, ops.Mul(b, x, ops.ConstLike(b, x, 1/c))), ops.ConstLike(b, x, c))
+}
+
 // losses returns the loss of each row: list has labels, rows of x, and those of the product with lora_A if
 // there is one.
 func (l *rowLoss) losses(b *ir.Builder, a projection, list []ir.Value) ir.Value {
 	if len(list) > 2 {
 		a.low = list[2]
 	}
-	y := a.times(b, list[1])
-	if c := l.o.Softcap; c != 0 && b.Err() == nil {
-		y = ops.Mul(b, ops.Tanh(b, ops.Mul(b, y, ops.ConstLike(b, y, 1/c))), ops.ConstLike(b, y, c))
-	}
+	y := Softcap(b, a.times(b, list[1]), l.o.Softcap)
 	return ops.CrossEntropyLoss(b, y, list[0], ir.Value{}, ops.ClassLossAttrs{
 		LossAttrs: ops.LossAttrs{Reduction: ops.LossNone}, Ignored: l.o.Ignored, LabelSmoothing: l.o.LabelSmoothing,
 	})

@@ -100,15 +100,6 @@ func jacobiBlocks(b *ir.Builder, x ir.Value, a *JacobiAttrs) ir.Value {
 	rows, cols := matrixDims(x)
 	high, at := roundUp(rows, 2*block), x.Rank()-2
 	pairs := high / (2 * block)
-	next := table(b, ir.I32, 2*pairs)
-	if next == nil {
-		return ir.Value{}
-	}
-	for p := range pairs { // the upper blocks of pairs move to the right, the lower ones to the left
-		next.I[2*p], next.I[2*p+1] = int64(2*p-2), int64(2*p+3)
-	}
-	next.I[0], next.I[2*pairs-1] = 0, int64(2*pairs-2)
-	next.I[2] = 1
 	x = repeated(b, a.sweeps(rows)*(2*pairs-1), padMatrix(b, x, high, cols), nil, func(b *ir.Builder, _, x ir.Value, _ []ir.Value) ir.Value {
 		x = splitAxis(b, x, at, ir.N(pairs))
 		head := SliceAxis(b, x, -1, ir.N(0), ir.N(a.Length))
@@ -116,9 +107,21 @@ func jacobiBlocks(b *ir.Builder, x ir.Value, a *JacobiAttrs) ir.Value {
 		both := Jacobi(b, Concatenate(b, -1, products, identityLike(b, products)), JacobiAttrs{Length: 2 * block, Sweeps: 1})
 		x = MatMul(b, SliceAxis(b, both, -1, ir.N(2*block), ir.N(2*block)), x)
 		x = splitAxis(b, mergeAxes(b, x, at), at, ir.N(2*pairs))
-		return mergeAxes(b, Take(b, x, Literal(b, next), at, OutsideClip), at)
+		return mergeAxes(b, Take(b, x, nextBlocks(b, 2*pairs), at, OutsideClip), at)
 	})
 	return SliceAxis(b, x, -2, ir.N(0), ir.N(rows))
+}
+
+// nextBlocks returns for each of n ≥ 6 blocks the one that takes its place: the upper blocks of pairs move
+// to the right, the lower ones to the left, and the first stays.
+func nextBlocks(b *ir.Builder, n int) ir.Value {
+	i := steps(b, n)
+	number := func(v int) ir.Value { return int32Like(b, i, v) }
+	isAt := func(v int) ir.Value { return Eq(b, i, number(v)) }
+	next := Select(b, Eq(b, Rem(b, i, number(2)), number(0)), Sub(b, i, number(2)), Add(b, i, number(2)))
+	next = Select(b, isAt(0), number(0), next)
+	next = Select(b, isAt(2), number(1), next)
+	return Select(b, isAt(n-1), number(n-2), next)
 }
 
 // partners returns for each of an even number of rows its partner in round k of a

@@ -5,5 +5,5 @@
  * @module
  */
 
-export type { Size } from './sizes/entry.js';
+export type { Size } from './sizes/graph.js';
 export { type OpenModule, type OpenOptions, type OpenProgram, openSizes } from './sizes/program.js';

@@ -492,6 +492,7 @@ describe('what does not fit is a typed error', () => {
     ['a misspelt attribute', 'attr', build((b) => b.input('x', 'f32', [2]).argmax({ axes: 0 }))],
     ['a step without an optimizer', 'missing', () => perceptron().step({})],
     ['a misspelt option of a step', 'name', () => perceptron().step({ optimizer: { kind: 'sgd' }, hist: 2 })],
+    ['an option of another optimizer', 'name', () => perceptron().step({ optimizer: { kind: 'adam', momentum: 0.9 } })],
     ['a misspelt option of an optimizer', 'name', () => perceptron().step({ optimizer: { kind: 'sgd', momentun: 0.9 } })],
     ['a misspelt option of a schedule', 'name', () => perceptron().step({ optimizer: { kind: 'sgd' }, schedule: { ...schedule, warmup: 3 } })],
     ['freed graph', 'closed', () => { const g = perceptron(); g.free(); g.text(); }],

@@ -1,7 +1,7 @@
 // The loop of a training, on the CPU.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -133,6 +133,20 @@ test('data that seeks is not read from its begin', async (t) => {
   await fit(await pointsTrainer(t), { data: shuffled(points(), 4, 1), steps: 8, save });
   await fit(await pointsTrainer(t), { data, steps: 10, save });
   assert.deepEqual(asked, [[1, 3]]);
+});
+
+test('patience counts the evaluations before a checkpoint, and ignores best values after it', async (t) => {
+  const whole = folderOf(t), loop = (folder) => ({
+    data: shuffled(points(), 4, 1), epochs: 1000, eval: evaluation(), stop: { patience: 3, metric: 'accuracy', larger: true }, save: { folder, last: 1000, resume: true },
+  });
+  const last = await fit(await pointsTrainer(t), loop(whole)), steps = readdirSync(whole).filter((name) => name.startsWith('step-')).sort();
+  assert.ok(steps.length >= 4, `${steps}`);
+  for (const name of steps.slice(0, -1)) {
+    const folder = folderOf(t);
+    for (const one of [name, 'best.txt', 'best.safetensors']) copyFileSync(join(whole, one), join(folder, one));
+    const resumed = await fit(await pointsTrainer(t), loop(folder));
+    assert.deepEqual([resumed.step, resumed.eval], [last.step, last.eval], name);
+  }
 });
 
 test('early stop, the best checkpoint and the log', async (t) => {

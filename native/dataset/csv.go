@@ -41,8 +41,8 @@ type CSVOptions struct {
 const byteOrderMark = "\ufeff"
 
 // ReadCSV reads lines of fields (RFC 4180) into tensors. The error is of kind [ErrDamaged] for a line
-// with too few fields and for a field that is not a number, with its line; [ir.ErrName] for an unknown
-// field, and [ir.ErrAttr] for options that are incomplete.
+// with too few fields and for a field that is not a number, with its line; [ir.ErrName] for
+// an unknown field and for one that two fields could be, and [ir.ErrAttr] for options that are incomplete.
 func ReadCSV(r io.Reader, o CSVOptions) (map[string]native.Tensor, error) {
 	text := bufio.NewReader(r)
 	if mark, err := text.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
@@ -124,6 +124,9 @@ func columnsOf(o CSVOptions, header []string) ([]*column, error) {
 			}
 			if at < 0 {
 				return nil, ir.Errorf(ir.ErrName, "column %q: unknown field %q: have %q", c.Name, f, header)
+			}
+			if header != nil && slices.Contains(header[at+1:], f) {
+				return nil, ir.Errorf(ir.ErrName, "column %q: two fields are named %q: have %q", c.Name, f, header)
 			}
 			x.at = append(x.at, at)
 		}

@@ -61,6 +61,7 @@ func TestCSVRefuses(t *testing.T) {
 		"unknown field":  {"a,b\n1,2", dataset.CSVOptions{Header: true, Columns: x}, ir.ErrName, `"1"`},
 		"short line":     {"1,2\n3\n", dataset.CSVOptions{Columns: x}, dataset.ErrDamaged, "line 2"},
 		"no number":      {"1,2\n3,four\n", dataset.CSVOptions{Columns: x}, dataset.ErrDamaged, "line 2"},
+		"two fields":     {"1,1\n3,4\n", dataset.CSVOptions{Header: true, Columns: x}, ir.ErrName, "two fields"},
 		"quotes":         {"1,2\n3,\"4\n", dataset.CSVOptions{Columns: x}, dataset.ErrDamaged, "quote"},
 		"no i32":         {"1,2.5\n", dataset.CSVOptions{Columns: []dataset.Column{{Name: "x", Fields: []string{"1"}, DType: ir.I32}}}, dataset.ErrDamaged, "2.5"},
 		"unknown class":  {"1,cow\n", dataset.CSVOptions{Columns: []dataset.Column{{Name: "x", Fields: []string{"1"}, Classes: []string{"cat"}}}}, dataset.ErrDamaged, "cow"},

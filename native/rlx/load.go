@@ -45,6 +45,9 @@ func load(name string, in io.Reader, s sizes) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if plan.IsOpen(data) {
+		return nil, fmt.Errorf("%s has a plan for each of several sizes: programs open it, this command reads plans of one size", name)
+	}
 	if bytes.HasPrefix(data, []byte(planMagic)) {
 		p, err := plan.Decode(data)
 		if err != nil {
@@ -141,9 +144,9 @@ func (s sizes) Set(text string) error {
 	return nil
 }
 
-// bind returns the module with its symbols bound. The error is a [usageError] that names the symbols
-// without a size, or the names that are no symbols.
-func (s sizes) bind(of *model) (*ir.Module, error) {
+// bind returns the module with its symbols bound, but for those that stay open. The error is a
+// [usageError] that names the symbols without a size, or the names that are no symbols.
+func (s sizes) bind(of *model, open ...string) (*ir.Module, error) {
 	m, known := of.module, map[string]bool{}
 	for _, e := range m.Entries {
 		for _, symbol := range e.Graph.Symbols() {
@@ -156,18 +159,20 @@ func (s sizes) bind(of *model) (*ir.Module, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		if s[name] == 0 {
+		if s[name] == 0 && !slices.Contains(open, name) {
 			return nil, usagef("the model leaves the size %q open: add -size %s=8", name, name)
 		}
 	}
 	entries := slices.Clone(m.Entries)
 	for i, e := range entries {
-		own := map[string]int{}
+		own := map[string]ir.Dim{}
 		for _, symbol := range e.Graph.Symbols() {
-			own[symbol] = s[symbol]
+			if !slices.Contains(open, symbol) {
+				own[symbol] = ir.N(s[symbol])
+			}
 		}
 		var err error
-		if entries[i].Graph, err = e.Graph.Bind(own); err != nil {
+		if entries[i].Graph, err = e.Graph.Substitute(own); err != nil {
 			return nil, err
 		}
 	}

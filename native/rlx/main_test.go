@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,6 +158,11 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"train", file, "-size", "batch=1", "-data", data, "-optimizer", "magic"}, exitUsage, "unknown optimizer"},
 		{[]string{"plan", file, "-size", "batch=1", "-target", "cuda"}, exitUsage, "unknown or given twice"},
 		{[]string{"plan", file, "-size", "batch=1", "-o", folder}, exitError, folder},
+		{[]string{"plan", file, "-buckets", "bach=1..8"}, exitUsage, "batch"},
+		{[]string{"plan", file, "-size", "batch=1", "-buckets", "bach=1..8"}, exitUsage, "-buckets bach names no symbol"},
+		{[]string{"plan", file, "-size", "batch=1", "-buckets", "batch=1,2"}, exitUsage, "give one of them"},
+		{[]string{"plan", file, "-buckets", "batch=8..1"}, exitUsage, "must be a name and sizes"},
+		{[]string{"plan", file, "-buckets", "batch=2", "-exact", "seq"}, exitUsage, "-exact seq has no -buckets"},
 		{[]string{"completion", "tcsh"}, exitUsage, "unknown shell"},
 	} {
 		code, out, stderr := call(t, "", c.args...)
@@ -286,6 +292,36 @@ func TestPlanOfTraining(t *testing.T) {
 	p, err := plan.Decode(data)
 	if err != nil || p.Target != "wasm" || len(p.Variants) != 2 || p.Variants[1].Target != "webgpu" || p.Entry("step") == nil || p.Entry("scale") == nil {
 		t.Errorf("%v, %v", p, err)
+	}
+}
+
+// TestPlanOfSizes makes a file with a plan for each size, of a training step, too.
+func TestPlanOfSizes(t *testing.T) {
+	name, file := filepath.Join(t.TempDir(), "open.rlxp"), filepath.Join("testdata", "scale.txt")
+	for _, args := range [][]string{nil, {"-train", "-entry", "loss"}} {
+		if code, _, stderr := call(t, "", append([]string{"plan", file, "-buckets", "batch=1..4,6", "-target", "wasm", "-o", name}, args...)...); code != 0 {
+			t.Fatal(stderr)
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := plan.DecodeOpen(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sizes []int
+		for _, b := range o.Buckets {
+			if b.Entry == 0 {
+				sizes = append(sizes, b.Sizes[0])
+			}
+		}
+		if !slices.Equal(sizes, []int{1, 2, 4, 6}) || len(o.Buckets) != 4*len(o.Entries) {
+			t.Errorf("%v: sizes %v of %d entries, %d buckets", args, sizes, len(o.Entries), len(o.Buckets))
+		}
+	}
+	if code, _, stderr := call(t, "", "show", name); code != exitError || !strings.Contains(stderr, "a plan for each of several sizes") {
+		t.Errorf("show: exit status %d, %q", code, stderr)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rlx-go/rlx/internal/compiler/padding/padded"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -21,6 +22,7 @@ type Analysis struct {
 	least   map[ir.Dim]bool // sizes that the true sizes must make valid
 	forms   *ir.Forms       // of composites
 	checked map[int]bool    // by form, composites whose bodies do not depend on sizes
+	fit     *padded.Fit     // of the whole graph
 }
 
 // decision is how a node is added to the padded graph.
@@ -50,11 +52,25 @@ func Analyze(g *ir.Graph, open func(symbol string) bool) (*Analysis, error) {
 		}
 		a.zero[p.Value] = p.Kind == ir.InputPort
 	}
-	if err := a.run(in); err != nil {
-		return nil, err
-	}
-	return a, nil
+	return a, a.whole(in)
 }
+
+// whole is run for a graph that is not a part of another, and describes it.
+func (a *Analysis) whole(in [][]ir.Extent) error {
+	if err := a.run(in); err != nil {
+		return err
+	}
+	a.fit = &padded.Fit{Sizes: slices.SortedFunc(keys(a.sizes), compareDims), Least: slices.SortedFunc(keys(a.least), compareDims)}
+	for i, o := range a.graph.Outputs() {
+		if !o.State {
+			a.fit.Outputs = append(a.fit.Outputs, padded.Output{Name: o.Name, DType: o.Value.DType(), Axes: a.Output(i)})
+		}
+	}
+	return nil
+}
+
+// Fit returns the description of the padded graph.
+func (a *Analysis) Fit() *padded.Fit { return a.fit }
 
 func memoized(f func(d ir.Dim) bool) func(d ir.Dim) bool {
 	known := map[ir.Dim]bool{}
@@ -336,28 +352,4 @@ func (a *Analysis) Output(i int) []ir.Extent {
 		}
 	}
 	return out
-}
-
-// Check returns an error unless the graph padded to the bound sizes serves the true sizes, which an exact
-// graph may still do.
-func (a *Analysis) Check(sizes, bound map[string]int) error {
-	for _, d := range slices.SortedFunc(keys(a.least), compareDims) {
-		if _, err := d.Bind(sizes); err != nil {
-			return err
-		}
-	}
-	for _, d := range slices.SortedFunc(keys(a.sizes), compareDims) {
-		n, err := d.Bind(sizes)
-		if err != nil {
-			return err
-		}
-		limit, err := d.Bind(bound)
-		if err != nil {
-			return err
-		}
-		if n > limit || limit > maxSize {
-			return ir.Shapef("size %s is %d where %d elements are compiled for, and at most %d", d, n, limit, maxSize)
-		}
-	}
-	return nil
 }

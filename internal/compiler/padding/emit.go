@@ -4,44 +4,23 @@ import (
 	"cmp"
 	"iter"
 	"maps"
-	"math"
 	"slices"
-	"strings"
 
+	"github.com/rlx-go/rlx/internal/compiler/padding/padded"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
-
-// sizePrefix begins the names of the inputs of a padded graph that hold true sizes.
-const sizePrefix = "size:"
-
-// maxSize is the largest true size.
-const maxSize = math.MaxInt32
-
-// SizeOf returns the size that an input of a padded graph holds, an i32 of rank 0, or false for another
-// input.
-func SizeOf(input string) (ir.Dim, bool) {
-	text, is := strings.CutPrefix(input, sizePrefix)
-	if !is {
-		return ir.Dim{}, false
-	}
-	d, err := ir.ParseDim(text)
-	return d, err == nil
-}
-
-// SizeInput returns the name of the input that holds a true size.
-func SizeInput(d ir.Dim) string { return sizePrefix + d.String() }
 
 func keys[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }
 
 func compareDims(x, y ir.Dim) int { return cmp.Compare(x.String(), y.String()) }
 
 // Graph returns the padded graph with its symbols bound: the ports and outputs of the graph, and an
-// input for each true size that it reads ([SizeOf]). The errors are those of [ir.Dim.Bind] and
+// input for each true size that it reads ([padded.SizeOf]). The errors are those of [ir.Dim.Bind] and
 // [ir.Graph.Bind].
 func (a *Analysis) Graph(bound map[string]int) (*ir.Graph, error) {
-	for _, d := range slices.SortedFunc(keys(a.sizes), compareDims) {
+	for _, d := range a.fit.Sizes {
 		if _, err := d.Bind(bound); err != nil {
 			return nil, err
 		}
@@ -50,7 +29,7 @@ func (a *Analysis) Graph(bound map[string]int) (*ir.Graph, error) {
 		sizes := map[ir.Dim]ir.Value{}
 		e := &emitter{b: b, bound: bound, open: a.open, size: func(d ir.Dim) ir.Value {
 			if _, known := sizes[d]; !known {
-				sizes[d] = b.Input(SizeInput(d), ir.I32)
+				sizes[d] = b.Input(padded.SizeInput(d), ir.I32)
 			}
 			return sizes[d]
 		}}
@@ -279,7 +258,7 @@ func (e *emitter) closed(b *ir.Builder, a *Analysis, sizes []ir.Dim, first int) 
 	sub := &emitter{b: b, bound: e.bound, open: e.open, size: func(d ir.Dim) ir.Value { return known[d] }}
 	in := sub.ports(a, 0, first)
 	for _, d := range sizes {
-		known[d] = b.Input(SizeInput(d), ir.I32)
+		known[d] = b.Input(padded.SizeInput(d), ir.I32)
 	}
 	return sub, append(in, sub.ports(a, first, len(a.graph.Ports()))...)
 }

@@ -141,14 +141,14 @@ func pad(p *ir.Padding) error {
 		for _, axis := range masked {
 			in[0] = e.Mask(in[0], axis, p.At(0, axis), in[1])
 		}
-		return []ir.Value{padded(e, a, shape, moved, in)}
+		return []ir.Value{paddedTo(e, a, shape, moved, in)}
 	}
 	return nil
 }
 
-// padded pads x to a shape, or crops it where its own padding is longer. Along moved axes x is padded by
+// paddedTo pads x to a shape, or crops it where its own padding is longer. Along moved axes x is padded by
 // the bound size of the low padding, and then shifted back by the difference to the true size.
-func padded(e ir.PadEmitter, a *ops.PadAttrs, shape ir.Shape, moved []bool, in []ir.Value) ir.Value {
+func paddedTo(e ir.PadEmitter, a *ops.PadAttrs, shape ir.Shape, moved []bool, in []ir.Value) ir.Value {
 	b := e.Builder()
 	low, high, zero, size := make([]ir.Dim, len(shape)), make([]ir.Dim, len(shape)), make([]ir.Dim, len(shape)), make([]ir.Dim, len(shape))
 	for axis, d := range shape {

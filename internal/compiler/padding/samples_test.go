@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/internal/compiler/padding/padded"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -226,19 +227,19 @@ func tryPadded(t *testing.T, g *ir.Graph, in map[string]*ir.Array, sizes map[str
 		}
 		return refused, err
 	}
-	if err := a.Check(sizes, bound); err != nil {
+	if err := a.Fit().Check(sizes, bound); err != nil {
 		return needsExact, err
 	}
 	if a, err = analyzeGarbage(g); err != nil {
 		t.Fatal(err)
 	}
-	padded, err := a.Graph(bound)
+	whole, err := a.Graph(bound)
 	if err != nil {
 		return needsExact, err
 	}
 	given := map[string]*ir.Array{}
-	for _, p := range padded.Ports() {
-		if d, is := SizeOf(p.Name); is {
+	for _, p := range whole.Ports() {
+		if d, is := padded.SizeOf(p.Name); is {
 			n, _ := d.Bind(sizes)
 			given[p.Name] = ir.NewArray(ir.I32)
 			given[p.Name].I[0] = int64(n)
@@ -247,9 +248,9 @@ func tryPadded(t *testing.T, g *ir.Graph, in map[string]*ir.Array, sizes map[str
 		dims, _ := p.Value.Shape().Ints()
 		given[p.Name] = paddedArray(in[p.Name], dims)
 	}
-	got, err := ir.Eval(padded, given, ir.EvalOptions{Bodies: true})
+	got, err := ir.Eval(whole, given, ir.EvalOptions{Bodies: true})
 	if err != nil {
-		return different, fmt.Errorf("padded: %w\n%s", err, padded)
+		return different, fmt.Errorf("padded: %w\n%s", err, whole)
 	}
 	sumsByShape := slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return n.Op() == ops.OpQuantizedMatMul })
 	if a.plain() && !sumsByShape { // the body adds up one row in another order than several
@@ -259,7 +260,7 @@ func tryPadded(t *testing.T, g *ir.Graph, in map[string]*ir.Array, sizes map[str
 		x := crop(t, got[i], a.Output(i), sizes, bound, want[i].Dims)
 		for k := range want[i].Len() {
 			if !sameElement(x, want[i], k, tol) {
-				return different, fmt.Errorf("output %d, element %d of %v: %v, want %v\n%s\n%s", i, k, want[i].Dims, x.Element(k), want[i].Element(k), g, padded)
+				return different, fmt.Errorf("output %d, element %d of %v: %v, want %v\n%s\n%s", i, k, want[i].Dims, x.Element(k), want[i].Element(k), g, whole)
 			}
 		}
 	}
@@ -283,7 +284,7 @@ func analyzeGarbage(g *ir.Graph) (*Analysis, error) {
 	for _, p := range g.Ports() {
 		in = append(in, plainExtents(p.Value.Shape()))
 	}
-	return a, a.run(in)
+	return a, a.whole(in)
 }
 
 // trySamples calls f with what becomes of each sample of an op and of its gradient, for each way to make a

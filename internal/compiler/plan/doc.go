@@ -8,7 +8,7 @@
 // (steps.go). Read compile.go first.
 //
 // [Encode] and [Decode] convert a plan to and from a file of its own format
-// (see [Encode]); [Validate] checks all that executors rely on, including WebGPU's
+// (see [Encode], for open sizes [EncodeOpen]); [Validate] checks all that executors rely on, including WebGPU's
 // usage rules: the rules below. The executors are the TypeScript replayer under
 // js/src, package webgpu/internal/exec, and those of the native backends.
 //
@@ -168,6 +168,12 @@
 //  45. The kernel of each dispatch of a plan with Code is a function that the module
 //     exports, with as many parameters as it is called with, all i32, and no results.
 //     A page checks this when it opens a program, because the module is compiled then.
+//  46. In a file with open sizes names of entries differ; the symbols of an entry ascend, each is the
+//     size of an axis of an input, and sizes are normal forms of polynomials in them.
+//  47. A bucket is of an entry that exists, and no other has its sizes. The inputs of its plans are those
+//     of the entry at these sizes, or true sizes, and its outputs those of the entry.
+//  48. Each plan of a bucket has the parameters and states of the base plan for its target, at the same
+//     places: they share the memory.
 //
 // Checking takes time linear in the file, except for sorting, and no number is used
 // as a size or a count before its limit is checked.

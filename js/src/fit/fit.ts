@@ -6,7 +6,7 @@ import type { EntryInputs, EntryTypes, Exactly, Inputs } from '../program/types.
 import type { Batch } from '../runtime/batches.js';
 import type { Trainer } from '../runtime/trainer.js';
 import { RlxError, unknownName } from '../values/errors.js';
-import { Folder } from './checkpoints.js';
+import { type Evaluated, Folder } from './checkpoints.js';
 import { iteratorOf } from './data.js';
 import { checkLoop, type EarlyStop, type Epoch, type Evaluation, type Loop } from './loop.js';
 import { metricSlots, takeMetrics } from './metrics.js';
@@ -67,7 +67,7 @@ class Fit {
   async run(): Promise<Report> {
     const { save } = this.#loop;
     if (save) this.#folder = await Folder.open(save);
-    if (save?.resume) this.#stopper.best = await this.#folder!.resume(this.#trainer);
+    if (save?.resume) this.#stopper.resume(await this.#folder!.resume(this.#trainer));
     this.#reported = this.#trainer.steps;
     this.#began = performance.now();
     try {
@@ -157,7 +157,7 @@ class Fit {
   /** Trains on the batches of an epoch after the first `skip`, and returns the number of batches of the epoch that were read or skipped. */
   async #runEpoch(skip: number): Promise<number> {
     const { data } = this.#loop, seek = skip > 0 && data.from;
-    const batches = new Reader(seek ? seek(this.#epoch, skip) : data(this.#epoch), (inputs) => rowsIn(this.#trainer.program, inputs));
+    const batches = new Reader(seek ? seek(this.#epoch, skip) : data(this.#epoch), this.#trainer.program, 'step');
     try {
       let read = seek ? skip : 0;
       for (; read < skip; read++) if (!await batches.peek()) return read;
@@ -175,8 +175,8 @@ class Fit {
 
   /** Waits for a batch, unless the signal is aborted. */
   async #peek(batches: Reader): Promise<boolean> {
-    const { signal } = this.#loop;
-    if (!signal) return batches.peek();
+    const { signal } = this.#loop, next = batches.peek();
+    if (!signal) return next;
     let stop: (() => void) | undefined;
     const aborted = new Promise<never>((_, reject) => {
       stop = () => reject(abortError(signal));
@@ -184,7 +184,7 @@ class Fit {
       else signal.addEventListener('abort', stop);
     });
     try {
-      return await Promise.race([batches.peek(), aborted]);
+      return await Promise.race([aborted, next]);
     } finally {
       signal.removeEventListener('abort', stop!);
     }
@@ -198,7 +198,7 @@ class Fit {
 
   /** Trains until the next report or checkpoint, or the end of the batches. Returns the number of steps. */
   async #segment(batches: Reader): Promise<number> {
-    const { signal, stopOnNaN = false, every, steps, save } = this.#loop, n = this.#untilNext, { recovery } = this.#trainer.program;
+    const { signal, stopOnNaN = false, every, steps } = this.#loop, n = this.#untilNext, { recovery } = this.#trainer.program;
     if (recovery?.due(this.#trainer.steps)) await this.#snapshot();
     this.#check();
     const counted = batches.upTo(n, (rows) => { this.#rows += rows; }, signal, () => recovery?.due(this.#trainer.steps));
@@ -210,11 +210,17 @@ class Fit {
     const done = this.#trainer.steps;
     if (steps !== undefined && done >= steps) await this.#report(true);
     else {
-      if (save?.every && done % save.every === 0) await this.#save();
       if (every && done % every === 0) await this.#report(false);
+      else if (this.#isDue(done)) await this.#save();
     }
     if (steps !== undefined && done >= steps) this.#ended = true;
     return summary.steps;
+  }
+
+  /** Whether there is a checkpoint of a step. */
+  #isDue(step: number): boolean {
+    const every = this.#loop.save?.every;
+    return !!every && step % every === 0;
   }
 
   /** Measures, saves, and calls back. Afterwards `#ended` is whether the training is over. */
@@ -233,8 +239,8 @@ class Fit {
     this.#ended = report.done;
     this.#last = report;
     if (report.best) await this.#store(() => this.#folder?.writeBest(program, this.#stopper.best!));
-    if (report.done) await this.#folder?.write(program, step);
-    else if (!save?.every) await this.#save();
+    if (report.done) await this.#folder?.write(program, step, this.#stopper);
+    else if (!save?.every || this.#isDue(step)) await this.#save(); // with the evaluation
     await this.#publish(report);
     this.#check();
     this.#reported = step;
@@ -244,7 +250,7 @@ class Fit {
   }
 
   /** Writes a checkpoint. */
-  #save(): Promise<void> { return this.#store(() => this.#folder?.write(this.#program, this.#trainer.steps)); }
+  #save(): Promise<void> { return this.#store(() => this.#folder?.write(this.#program, this.#trainer.steps, this.#stopper)); }
 
   /** Writes files. Training goes on without them where storage is full, for one; only the error of the last checkpoint ends it. */
   async #store(write: () => Promise<void> | undefined): Promise<void> {
@@ -273,33 +279,33 @@ const abortError = ({ reason }: AbortSignal): RlxError => new RlxError('abort', 
 /** What the loop knows at a snapshot. */
 interface Snapshot { best: number | undefined; worse: number; reported: number; losses: number[]; rows: number; last: Report | undefined }
 
-/** The number of examples of a batch: the size of the longest first axis. */
-function rowsIn(program: Program, inputs: Inputs): number {
-  const { slots } = program.plan;
-  return Math.max(0, ...Object.keys(inputs).map((name) => slots.find((slot) => slot.name === name && slot.role === 'input')?.shape[0] ?? 0));
-}
-
-/** Reads batches one at a time, with one to look at before it is used. */
+/** Reads batches one at a time, with one to look at before it is used. Those of a plain iterable are passed on without promises. */
 class Reader {
   readonly #iterator: Iterator<Inputs, unknown> | AsyncIterator<Inputs, unknown>;
-  #next: Promise<IteratorResult<Inputs>> | undefined;
+  #next: IteratorResult<Inputs> | Promise<IteratorResult<Inputs>> | undefined;
   #waiting = false;
+  /** The size of the first axis of inputs, by name. */
+  readonly #rows = new Map<string, number>();
 
-  readonly #rowsOf: (inputs: Inputs) => number;
-
-  constructor(source: Epoch, rowsOf: (inputs: Inputs) => number) {
+  /** Batches for an entry of a program. */
+  constructor(source: Epoch, { plan: { entries, slots } }: Program, entry: string) {
     this.#iterator = iteratorOf(source);
-    this.#rowsOf = rowsOf;
+    for (const i of entries.find(({ name }) => name === entry)?.inputs ?? []) this.#rows.set(slots[i]!.name, slots[i]!.shape[0] ?? 0);
   }
 
-  #ask(): Promise<IteratorResult<Inputs>> {
+  #ask(): IteratorResult<Inputs> | Promise<IteratorResult<Inputs>> {
     if (this.#next) return this.#next;
+    const next = this.#iterator.next() as IteratorResult<Inputs> | PromiseLike<IteratorResult<Inputs>>;
+    if (!('then' in Object(next))) return this.#next = next as IteratorResult<Inputs>;
     this.#waiting = true;
-    return this.#next = (async () => this.#iterator.next())().finally(() => { this.#waiting = false; });
+    return this.#next = Promise.resolve(next).finally(() => { this.#waiting = false; });
   }
 
   /** Whether there is another batch. */
-  async peek(): Promise<boolean> { return !(await this.#ask()).done; }
+  peek(): boolean | Promise<boolean> {
+    const next = this.#ask();
+    return next instanceof Promise ? next.then(({ done }) => !done) : !next.done;
+  }
 
   /** Forgets the batch that was looked at. */
   drop(): void { this.#next = undefined; }
@@ -307,15 +313,26 @@ class Reader {
   /** At most n batches, none once the signal is aborted, and no second one once `enough`; the reader stays open after them. */
   upTo(n: number, each: (rows: number) => void, signal?: AbortSignal, enough?: () => boolean | undefined): AsyncIterable<Batch> {
     let taken = 0;
-    const next = async (): Promise<IteratorResult<Batch>> => {
-      const one = taken++ < n && !(taken > 1 && enough?.()) ? await this.#ask() : { done: true };
-      if (one.done || signal?.aborted) return { done: true, value: undefined };
+    const end = { done: true, value: undefined } as const, take = (one: IteratorResult<Inputs>): IteratorResult<Batch> => {
+      if (one.done || signal?.aborted) return end;
       this.drop();
-      const { value: inputs } = one as IteratorYieldResult<Inputs>, rows = this.#rowsOf(inputs);
+      const rows = this.#rowsOf(one.value);
       each(rows);
-      return { value: { inputs, rows } };
+      return { value: { inputs: one.value, rows } };
     };
-    return { [Symbol.asyncIterator]: () => ({ next }) };
+    const next = (): IteratorResult<Batch> | Promise<IteratorResult<Batch>> => {
+      if (taken++ >= n || taken > 1 && enough?.()) return end;
+      const one = this.#ask();
+      return one instanceof Promise ? one.then(take) : take(one);
+    };
+    return { [Symbol.asyncIterator]: () => ({ next: next as () => Promise<IteratorResult<Batch>> }) };
+  }
+
+  /** The number of examples of a batch: the size of the longest first axis. */
+  #rowsOf(inputs: Inputs): number {
+    let rows = 0;
+    for (const name in inputs) rows = Math.max(rows, this.#rows.get(name) ?? 0);
+    return rows;
   }
 
   /** Closes the source, without waiting for a batch in progress. */
@@ -330,7 +347,7 @@ class Reader {
 async function measure(program: Program, { entry, data, weight }: Evaluation): Promise<Record<string, number>> {
   const { entries, slots } = program.plan, names = entries.find(({ name }) => name === entry)!.outputs.map((i) => slots[i]!).filter(({ shape, dtype }) => !shape.length && /^[biuf]/.test(dtype)).map(({ name }) => name);
   if (weight !== undefined && !names.includes(weight)) throw unknownName(`fit: weight of eval: entry ${entry} has no output of rank 0`, weight, names, 'fit');
-  const sums: Record<string, number> = {}, reader = new Reader(data() as Epoch, () => 0);
+  const sums: Record<string, number> = {}, reader = new Reader(data() as Epoch, program, entry);
   let total = 0;
   try {
     for await (const { inputs } of reader.upTo(Infinity, () => {})) {
@@ -356,6 +373,12 @@ class Stopper {
   readonly #stop: EarlyStop;
 
   constructor(stop: EarlyStop) { this.#stop = stop; }
+
+  /** Continues from a checkpoint. */
+  resume({ best, worse }: Evaluated): void {
+    this.best = best;
+    this.worse = worse;
+  }
 
   /** Whether an evaluation is the best so far. NaN never is. */
   better(measured: Readonly<Record<string, number>>): boolean {

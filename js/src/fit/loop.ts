@@ -37,7 +37,7 @@ export interface Evaluation<E extends EntryTypes = any, N extends string = strin
 
 /** Ends a training whose metric no longer improves. */
 export interface EarlyStop {
-  /** The number of evaluations in a row without an improvement after which the training ends. Never if not given. */
+  /** The number of evaluations in a row without an improvement after which the training ends, those before a checkpoint included. Never if not given. */
   patience?: number;
   /** An output of the evaluation; `loss` if not given. It also chooses the best checkpoint. */
   metric?: string;

@@ -299,8 +299,19 @@ function hyperOf(optimizer: Optimizer): Record<string, number> {
   if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is ${classOf(optimizer)}: it must be { kind: 'sgd' | 'adam' | 'adamw', ... }`, { name: 'optimizer' });
   checkOptions('an optimizer', optimizer, 'kind momentum nesterov dampening decoupled beta1 beta2 epsilon gamma every warm weightDecay decayMatrices clipNorm clipValue centered accumulate average');
   const { kind, ...hyper } = optimizer;
+  for (const name in hyper) {
+    const { of, not } = belongs[name] ?? {}, fits = of?.split(' ').includes(kind) ?? !not?.split(' ').includes(kind);
+    if (!fits && hyper[name as keyof typeof hyper]) throw new RlxError('name', `the optimizer ${kind} has no ${name}${of ? `, which is of ${of.replaceAll(' ', ', ')}` : ''}`, { name });
+  }
   return reals(hyper);
 }
+
+/** The optimizers that have a hyper-parameter, or those that lack it; all have the others. */
+const belongs: Readonly<Record<string, { of?: string; not?: string }>> = {
+  momentum: { of: 'sgd rmsprop muon lars' }, nesterov: { of: 'sgd' }, dampening: { of: 'sgd' }, centered: { of: 'rmsprop' }, decoupled: { of: 'nadam radam amsgrad' },
+  gamma: { of: 'sophia mars' }, every: { of: 'soap' }, warm: { of: 'ademamix' },
+  beta1: { not: 'sgd adagrad rmsprop adadelta adafactor muon lars' }, beta2: { not: 'sgd adagrad adafactor muon lars' }, epsilon: { not: 'sgd lion adafactor muon lars' },
+};
 
 /** A policy as the compiler reads it. */
 function wordsOf(policy: Policy | undefined): readonly (string | number)[] {

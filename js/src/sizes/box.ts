@@ -2,7 +2,7 @@
 
 import type { TensorData } from '../values/dtype.js';
 import { sizeOf } from '../values/dtype.js';
-import type { Crop } from './padding.js';
+import type { Crop } from './entry.js';
 
 /**
  * Copies the box at the start of each axis between two row-major arrays of the given sizes. `box` has

@@ -1,12 +1,9 @@
 // Where programs that share parameters and states run: one GPU with common buffers, or the CPU, where values are copied.
 
-import { type DeviceOptions, requestAdapter, requestDevice } from '../gpu/device.js';
 import * as flags from '../gpu/flags.js';
-import { adapterText, cpuTarget, isSoftware } from '../compile/train.js';
-import { type Limits, requirementsOf, type Target } from '../compile/compiler.js';
 import type { Plan, Slot } from '../plan/plan.js';
 import type { Program } from '../program/program.js';
-import { openLocal, type Place, type ProgramOptions } from '../runtime/open.js';
+import { openLocal, type ProgramOptions } from '../runtime/open.js';
 import { RlxError } from '../values/errors.js';
 
 /** The options of programs in this thread. */
@@ -14,9 +11,6 @@ export type LocalOptions = Omit<ProgramOptions, 'worker'>;
 
 /** Opens programs that have parameters and states in common. */
 export interface Host {
-  readonly target: Target;
-  /** The name of the device for the compiler. */
-  readonly device?: string;
   readonly fallbackReason?: string;
   open(plan: Plan): Promise<Program>;
   /** Copies the newest parameters and states to a program, before it reads them. */
@@ -28,29 +22,8 @@ export interface Host {
   close(): void;
 }
 
-/** Chooses a device, as `program` does. */
-export async function hostFor(options: LocalOptions & { on: Place }, limits: Limits): Promise<Host> {
-  if (options.on === 'cpu') return new CPUHost(options);
-  try {
-    return await openGPU(options, limits);
-  } catch (reason) {
-    if (options.on === 'gpu' || !(reason instanceof RlxError) || reason.kind !== 'device') throw reason;
-    return new CPUHost(options, reason.message);
-  }
-}
-
-async function openGPU(options: LocalOptions & DeviceOptions & { on: Place }, limits: Limits): Promise<Host> {
-  if (options.device) return new GPUHost(options.device, false, adapterText(options.device), options);
-  const adapter = await requestAdapter(options);
-  if (options.on === 'best' && isSoftware(adapter)) throw new RlxError('device', 'the GPU here is software on the CPU');
-  const { gpu } = await requestDevice(adapter, requirementsOf(limits));
-  return new GPUHost(gpu, true, adapterText(adapter), options);
-}
-
 /** Programs on one GPU, which share their state buffers. */
-class GPUHost implements Host {
-  readonly target = 'webgpu';
-  readonly device: string;
+export class HostOnGPU implements Host {
   readonly #gpu: GPUDevice;
   readonly #owned: boolean;
   readonly #options: LocalOptions;
@@ -58,15 +31,14 @@ class GPUHost implements Host {
   #states: GPUBuffer[] | undefined;
   #layout = '';
 
-  constructor(gpu: GPUDevice, owned: boolean, device: string, options: LocalOptions) {
+  constructor(gpu: GPUDevice, owned: boolean, options: LocalOptions) {
     this.#gpu = gpu;
     this.#owned = owned;
-    this.device = device;
     this.#options = options;
   }
 
   async open(plan: Plan): Promise<Program> {
-    const numbers = plan.buffers.flatMap(({ kind }, i) => kind === 'state' ? [i] : []), layout = layoutOf(plan, numbers);
+    const numbers = stateBuffers(plan), layout = layoutOf(plan, numbers);
     this.#states ??= await this.#make(plan, numbers);
     this.#layout ||= layout;
     if (layout !== this.#layout) throw new RlxError('internal', `plan ${plan.name}: states lie at ${layout} instead of ${this.#layout}`);
@@ -96,14 +68,16 @@ class GPUHost implements Host {
 /** Whether a slot persists between runs. */
 export const isState = ({ role }: Slot): boolean => role === 'param' || role === 'state';
 
+/** The buffers of a plan's parameters and states. */
+export const stateBuffers = ({ buffers }: Plan): number[] => buffers.flatMap(({ kind }, i) => kind === 'state' ? [i] : []);
+
 /** The offsets of a plan's parameters and states: plans with equal layouts may share buffers. */
-const layoutOf = ({ buffers, slots }: Plan, numbers: readonly number[]): string => JSON.stringify([
+export const layoutOf = ({ buffers, slots }: Plan, numbers: readonly number[]): string => JSON.stringify([
   numbers.map((i) => buffers[i]!.bytes), slots.filter(isState).map(({ name, dtype, shape, buffer, offset }) => [name, dtype, shape, numbers.indexOf(buffer), offset]).sort(),
 ]);
 
 /** Programs on the CPU in this thread, each with its own memory: before a program runs, values that another changed are copied to it. */
-class CPUHost implements Host {
-  readonly target = cpuTarget();
+export class HostOnCPU implements Host {
   readonly fallbackReason?: string;
   readonly #options: LocalOptions;
   #newest: Program | undefined;

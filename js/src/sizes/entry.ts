@@ -1,34 +1,41 @@
 // Entries with open sizes: the values of their symbols in a call.
 
-import type { Graph, Port } from '../graph/graph.js';
+import type { ValueType } from '../graph/types.js';
 import type { Input, Inputs } from '../program/types.js';
 import { sizeOf } from '../values/dtype.js';
-import { checkCount, checkOptions, classOf, RlxError, unknownName } from '../values/errors.js';
-import { Analysis, type Crop, type Padding, sizePrefix, type Sizes } from './padding.js';
+import { checkCount, classOf, RlxError, unknownName } from '../values/errors.js';
 
-/**
- * Lists the sizes that a symbol is compiled for. Calls of other sizes are padded to the next larger
- * one. Their results have the elements of a program for the true size, up to the order of sums.
- */
-export interface Size {
-  /** Whether to compile for each size that is called, without padding. */
-  exact?: boolean;
-  /** The sizes to compile for, ascending; the powers of two if not given. */
-  buckets?: readonly number[];
-  /** The largest size; a larger one is refused. The last of `buckets` if not given, or none. */
-  max?: number;
+/** Sizes by symbol. */
+export type Sizes = Readonly<Record<string, number>>;
+
+/** The beginning of the names of inputs that hold true sizes, as in the Go package internal/compiler/padding. */
+export const sizePrefix = 'size:';
+
+/** The location of an output's true elements in the padded one. Both are reshaped so that the elements are at the start of each axis. */
+export interface Crop {
+  /** The true shape. */
+  readonly dims: readonly number[];
+  /** The true and the padded sizes of the axes of the reshaped output. */
+  readonly box: readonly number[];
+  readonly full: readonly number[];
 }
+
+/** An input with an open size. */
+export interface OpenInput extends ValueType { readonly name: string }
 
 const isSymbol = (dim: unknown): dim is string => typeof dim === 'string' && /^[A-Za-z_]\w*$/.test(dim);
 
-/** The inputs of a graph with an open size. */
-const openInputs = (graph: Graph): Port[] => graph.ports.filter(({ kind, shape }) => kind === 'input' && shape.some((dim) => typeof dim === 'string'));
-
-/** Whether a graph has open sizes. */
-export const isOpen = (graph: Graph): boolean => graph.ports.some(({ shape }) => shape.some((dim) => typeof dim === 'string'));
+/** The symbols that are sizes of axes of inputs, sorted. Throws an {@link RlxError} of kind `symbol` for one that is only part of sizes. */
+export function symbolsOf(name: string, inputs: readonly OpenInput[]): string[] {
+  const dims = inputs.flatMap(({ shape }) => shape.filter((dim) => typeof dim === 'string')), symbols = [...new Set(dims.filter(isSymbol))].sort();
+  for (const symbol of dims.join(' ').match(/[A-Za-z_]\w*/g) ?? []) {
+    if (!symbols.includes(symbol)) throw new RlxError('symbol', `entry ${name}: symbol ${symbol} is not the size of an axis of an input, only part of one`, { op: name, name: symbol });
+  }
+  return symbols;
+}
 
 /** The error for an input or a parameter that has no value. */
-export const missing = (op: string, how: string, { name, dtype, shape }: Pick<Port, 'name' | 'dtype' | 'shape'>): RlxError =>
+export const missing = (op: string, how: string, { name, dtype, shape }: OpenInput): RlxError =>
   new RlxError('missing', `${op}: ${name} is missing: give ${dtype}[${shape}], or ${how}`, { op, name });
 
 /** What follows from the sizes of a call. */
@@ -48,66 +55,47 @@ export class Unfit extends Error {}
 /** The number of calls that an entry keeps, by their sizes. */
 const maxCalls = 1024;
 
+/** What the sizes of calls of an entry are padded to. */
+export interface Sizing {
+  /** The largest size of a symbol, if there is one. */
+  most(symbol: string): number | undefined;
+  /** The sizes to compile for. */
+  bound(sizes: Sizes): Sizes;
+  /** The crops of the outputs, for true sizes and those to compile for; undefined if the padded graph does not serve them. */
+  fit(sizes: Sizes, bound: Sizes): Promise<ReadonlyMap<string, Crop> | undefined>;
+  /** The values of inputs of a padded graph that hold true sizes. */
+  measure(names: readonly string[], sizes: Sizes): Promise<Record<string, number>>;
+}
+
 /** An entry whose symbols are bound by the shapes of its inputs. */
 export class OpenEntry {
   readonly name: string;
-  readonly text: string;
   /** Its symbols, sorted. */
   readonly symbols: readonly string[];
   /** Whether a run changes parameters or states. */
   readonly writes: boolean;
-  readonly #inputs: readonly Port[];
-  readonly #sizes: Readonly<Record<string, Size>>;
-  /** What padding means in its graph; undefined if all symbols are exact. */
-  #analysis: Analysis | undefined;
+  readonly #inputs: readonly OpenInput[];
+  readonly #sizing: Sizing;
   readonly #calls = new Map<string, OpenCall>();
 
-  /** Throws an {@link RlxError} of kind `symbol` where something but an input has an open size, or no axis of an input has the size of a symbol. */
-  constructor(name: string, graph: Graph, sizes: Readonly<Record<string, Size>>) {
+  /** The entry of inputs with open sizes. */
+  constructor({ name, inputs, symbols }: { name: string; inputs: readonly OpenInput[]; symbols: readonly string[] }, sizing: Sizing, writes: boolean) {
     this.name = name;
-    this.text = graph.text();
-    this.writes = graph.outputs.some(({ state }) => state);
-    this.#inputs = openInputs(graph);
-    this.#sizes = sizes;
-    const other = graph.ports.find(({ kind, shape }) => kind !== 'input' && shape.some((dim) => typeof dim === 'string'));
-    if (other) throw new RlxError('symbol', `entry ${name}: ${other.kind} ${other.name} has the shape [${other.shape}]: only inputs may have open sizes`, { op: name, name: other.name });
-    const dims = this.#inputs.flatMap(({ shape }) => shape.filter((dim) => typeof dim === 'string'));
-    this.symbols = [...new Set(dims.filter(isSymbol))].sort();
-    for (const symbol of dims.join(' ').match(/[A-Za-z_]\w*/g) ?? []) {
-      if (!this.symbols.includes(symbol)) throw new RlxError('symbol', `entry ${name}: symbol ${symbol} is not the size of an axis of an input, only part of one`, { op: name, name: symbol });
-    }
-  }
-
-  /** Finds out how to pad the graph. Rejects with an {@link RlxError} of kind `unsupported` for a graph that cannot be padded. */
-  async analyze(padding: Padding): Promise<void> {
-    const padded = this.symbols.filter((symbol) => !this.#sizes[symbol]?.exact);
-    if (!padded.length) return;
-    this.#analysis = new Analysis(padding, this.text, padded);
-    await this.#analysis.start().catch((reason: unknown) => {
-      if (!(reason instanceof RlxError) || reason.kind !== 'unsupported') throw reason;
-      throw new RlxError('unsupported', `entry ${this.name} cannot be padded, sizes with exact: true are compiled for each size: ${reason.message}`, { ...reason.place, op: this.name, cause: reason });
-    });
+    this.symbols = symbols;
+    this.writes = writes;
+    this.#inputs = inputs;
+    this.#sizing = sizing;
   }
 
   /** The call for sizes of the symbols. */
   async call(sizes: Sizes): Promise<OpenCall> {
     const key = keyOf(this.symbols, sizes), known = this.#calls.get(key);
     if (known) return known;
-    const call: OpenCall = { sizes, bound: Object.fromEntries(this.symbols.map((symbol) => [symbol, bucketOf(sizes[symbol]!, this.#sizes[symbol])])) };
-    const crops = await this.#analysis?.fit(sizes, call.bound);
+    const call: OpenCall = { sizes, bound: this.#sizing.bound(sizes) }, crops = await this.#sizing.fit(sizes, call.bound);
     if (crops) call.crops = crops;
     if (this.#calls.size >= maxCalls) this.#calls.clear();
     this.#calls.set(key, call);
     return call;
-  }
-
-  /** The padded graph of a call, as text. Rejects with {@link Unfit} if the graph cannot have the sizes, after which the call is compiled for its own. */
-  async padded(call: OpenCall): Promise<string> {
-    try {
-      return await this.#analysis!.pad(call.bound);
-    } catch (reason) {
-      throw reason instanceof RlxError && reason.kind !== 'wasm' ? new Unfit(reason.message) : reason;
-    }
   }
 
   /**
@@ -116,7 +104,7 @@ export class OpenEntry {
    */
   async measured(call: OpenCall, names: readonly string[], inputs: Inputs): Promise<{ values: Record<string, number>; shapes: Map<string, readonly number[]> }> {
     const parts = this.#inputs.flatMap(({ shape }) => shape.filter((dim) => typeof dim === 'string').map((dim) => sizePrefix + dim));
-    const known = call.values ??= await this.#analysis!.measure([...new Set([...names, ...parts])], call.sizes), shapes = new Map<string, readonly number[]>();
+    const known = call.values ??= await this.#sizing.measure([...new Set([...names, ...parts])], call.sizes), shapes = new Map<string, readonly number[]>();
     for (const port of this.#inputs) {
       const shape = this.#shape(port, inputs[port.name]), expected = port.shape.map((dim) => typeof dim === 'string' ? known[sizePrefix + dim]! : dim);
       if (`${shape}` !== `${expected}`) throw this.#wrong(port, shape, expected);
@@ -161,12 +149,12 @@ export class OpenEntry {
   }
 
   #checked(symbol: string, n: number): number {
-    checkCount(`${this.name}: size ${symbol}`, n, 1, mostOf(this.#sizes[symbol]));
+    checkCount(`${this.name}: size ${symbol}`, n, 1, this.#sizing.most(symbol));
     return n;
   }
 
   /** The shape of an input: as given, or derived from the number of its elements where one axis is open. */
-  #shape(port: Port, value: Input | undefined): readonly number[] {
+  #shape(port: OpenInput, value: Input | undefined): readonly number[] {
     if (value === undefined) throw missing(this.name, 'bind it', port);
     const { shape, length } = Object(value) as { shape?: readonly number[]; length?: number };
     if (shape) {
@@ -181,37 +169,10 @@ export class OpenEntry {
     return port.shape.map((dim) => typeof dim === 'number' ? dim : length / rest);
   }
 
-  #wrong({ name, dtype, shape: declared }: Port, shape: readonly number[], expected: Port['shape'] = declared): RlxError {
+  #wrong({ name, dtype, shape: declared }: OpenInput, shape: readonly number[], expected: OpenInput['shape'] = declared): RlxError {
     return new RlxError('shape', `${this.name}: ${name} has the shape [${shape}]: it must be ${dtype}[${expected}]`, { op: this.name, name, shape });
   }
 }
 
-/** The largest size of a symbol. */
-const mostOf = (size?: Size): number | undefined => size?.max ?? size?.buckets?.at(-1);
-
-/** The size to compile for. */
-function bucketOf(n: number, size?: Size): number {
-  if (size?.exact) return n;
-  return size?.buckets?.find((bucket) => bucket >= n) ?? Math.min(2 ** (32 - Math.clz32(n - 1)), mostOf(size) ?? Infinity);
-}
-
 /** Sizes as text. */
 export const keyOf = (symbols: readonly string[], sizes: Sizes): string => symbols.map((symbol) => `${symbol}=${sizes[symbol]}`).join(', ');
-
-/** Refuses options of symbols that no entry has. */
-export function checkSizes(sizes: Readonly<Record<string, Size>>, entries: Iterable<OpenEntry>): void {
-  const known = new Set([...entries].flatMap(({ symbols }) => symbols));
-  for (const [symbol, size] of Object.entries(sizes)) {
-    if (!known.has(symbol)) throw unknownName('sizes: the module has no symbol', symbol, known);
-    checkOptions(`sizes: ${symbol}`, size, 'exact buckets max');
-    const { buckets, max } = size ?? {};
-    if (buckets !== undefined) checkBuckets(symbol, buckets);
-    if (max !== undefined) checkCount(`sizes: the max of ${symbol}`, max, 1);
-  }
-}
-
-/** Refuses a list of buckets that does not ascend from 1. */
-function checkBuckets(symbol: string, buckets: readonly number[]): void {
-  if (Array.isArray(buckets) && buckets.every((n, i) => Number.isSafeInteger(n) && n >= 1 && n >= (buckets[i - 1] ?? 1))) return;
-  throw new RlxError('attr', `sizes: the buckets of ${symbol} are ${Array.isArray(buckets) ? `[${buckets}]` : classOf(buckets)}: they must be whole numbers that ascend from 1`, { name: symbol });
-}

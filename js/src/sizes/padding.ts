@@ -3,21 +3,7 @@
 import { invoke } from '../wasm/compiler.js';
 import { Instance, loadModule, type WasmSource } from '../wasm/module.js';
 import { Request } from '../wasm/wire.js';
-
-/** Sizes by symbol. */
-export type Sizes = Readonly<Record<string, number>>;
-
-/** The beginning of the names of inputs that hold true sizes, as in the Go package internal/compiler/padding. */
-export const sizePrefix = 'size:';
-
-/** The location of an output's true elements in the padded one. Both are reshaped so that the elements are at the start of each axis. */
-export interface Crop {
-  /** The true shape. */
-  readonly dims: readonly number[];
-  /** The true and the padded sizes of the axes of the reshaped output. */
-  readonly box: readonly number[];
-  readonly full: readonly number[];
-}
+import type { Crop, Sizes } from './entry.js';
 
 /** The package's module, once loaded. */
 let loading: Promise<WebAssembly.Module> | undefined;

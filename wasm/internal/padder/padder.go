@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/padding"
+	"github.com/rlx-go/rlx/internal/compiler/padding/padded"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/wasm/internal/wire"
 )
@@ -43,12 +44,12 @@ func fit(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	if r.Err() != nil {
 		return r.Err()
 	}
-	if a.Check(sizes, bound) != nil {
+	if a.Fit().Check(sizes, bound) != nil {
 		w.Bool(false)
 		return nil
 	}
 	w.Bool(true)
-	crops, err := a.Crops(sizes, bound)
+	crops, err := a.Fit().Crops(sizes, bound)
 	w.U32(len(crops))
 	for _, crop := range crops {
 		w.Text(crop.Name)
@@ -92,7 +93,7 @@ func measure(_ *wire.Service, r *wire.Request, w *wire.Response) error {
 	}
 	values := make([]int, len(inputs))
 	for i, input := range inputs {
-		d, is := padding.SizeOf(input)
+		d, is := padded.SizeOf(input)
 		if !is {
 			return ir.Errorf(ir.ErrName, "input %q is not the name of a size", input)
 		}
