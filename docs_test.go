@@ -1,6 +1,7 @@
 package rlx_test
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -34,6 +35,25 @@ func TestREADMEListsThePackages(t *testing.T) {
 		name := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(file), ".txt"), "_", "/")
 		if !forTests.MatchString(name) && !strings.Contains(stability, "`"+name+"`") {
 			t.Errorf("README does not list package %s below Stability", name)
+		}
+	}
+}
+
+// TestTheVersionIsTheSameEverywhere holds the package of npm, the name in plans and the benchmark's tables against the
+// last release.
+func TestTheVersionIsTheSameEverywhere(t *testing.T) {
+	want := regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+)$`).FindStringSubmatch(read(t, "CHANGELOG.md"))
+	if want == nil {
+		t.Fatal("CHANGELOG.md has no release")
+	}
+	for file, line := range map[string]string{
+		"js/package.json":                   `"version": "%s"`,
+		"internal/compiler/plan/compile.go": `const Version = "rlx %s"`,
+		"js/bench/peers/rlx.mjs":            `version: '%s'`,
+		"js/bench/peers/built.mjs":          `version: '%s'`,
+	} {
+		if s := fmt.Sprintf(line, want[1]); !strings.Contains(read(t, file), s) {
+			t.Errorf("%s does not have %s, the last release in CHANGELOG.md", file, s)
 		}
 	}
 }

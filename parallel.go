@@ -43,7 +43,7 @@ type DataParallel struct {
 	// then return this rank's part: see [Trainer.Whole] and [Trainer.SaveShards].
 	Shard bool
 	// ShardParams divides the parameters as well, as stage 3 of ZeRO does. They are gathered in blocks
-	// of Bucket bytes, Ahead of them before the one in use; 0 means 1.
+	// of Bucket bytes, Ahead of them before the one in use; 0 means [parallel.DefaultAhead].
 	ShardParams bool
 	Ahead       int
 	// Log, if not nil, receives the reports of the passes: [parallel.Report] and

@@ -29,7 +29,7 @@ func (c *partitioner) build(b *ir.Builder) {
 			c.indices[a.Name] = ops.AxisIndex(b, ops.MeshAttrs{MeshAxis: a.Name, Devices: a.Size})
 		}
 	}
-	c.gathers = findGathers(c.g, c.uses, cmp.Or(c.Bucket, DefaultBucket), cmp.Or(c.Ahead, 1), c.gatherParams)
+	c.gathers = findGathers(c.g, c.uses, cmp.Or(c.Bucket, DefaultBucket), cmp.Or(c.Ahead, DefaultAhead), c.gatherParams)
 	for _, n := range c.g.Nodes() {
 		if n.Op() == ir.OpPort {
 			continue

@@ -120,7 +120,7 @@ func (p published) step(layers int) (*ir.Graph, []parallel.Axis, error) {
 			return nil, nil, err
 		}
 		if p.zero3 {
-			if g, _, err = (parallel.Shard{Mesh: along, Params: true}).States(g); err != nil {
+			if g, _, err = (parallel.Shard{Mesh: along, Params: true, Ahead: 1}).States(g); err != nil {
 				return nil, nil, err
 			}
 		}

@@ -50,7 +50,7 @@ type Partition struct {
 	// (ZeRO 1 and 2).
 	States string
 	// Params divides parameters like states. They are gathered in blocks of Bucket bytes, Ahead of
-	// them before the one in use; 0 means [DefaultBucket] and 1 (ZeRO 3).
+	// them before the one in use; 0 means [DefaultBucket] and [DefaultAhead] (ZeRO 3).
 	Params        bool
 	Bucket, Ahead int
 	// Limit is the maximum size in bytes of a divided value that is gathered for an op that cannot

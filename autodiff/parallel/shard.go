@@ -24,7 +24,7 @@ type Shard struct {
 	// in the forward pass and again in the backward pass, and not kept in between.
 	Params bool
 	// Ahead is the number of blocks that are gathered before the one in use, to overlap
-	// communication with computation; 0 means 1. All of them take memory at the same time.
+	// communication with computation; 0 means [DefaultAhead]. All of them take memory at the same time.
 	Ahead int
 }
 
@@ -133,7 +133,7 @@ func (s *Shard) divide(u *update, names []string) (*ir.Graph, error) {
 	out, err := ir.Transform(u.g.Name(), func(b *ir.Builder) {
 		c := &sharder{
 			update: u, layout: layout{b, s.Mesh}, m: ir.NewMapping(u.g), divided: map[string]bool{},
-			parts: map[ir.Value]ir.Value{}, bucket: cmp.Or(s.Bucket, DefaultBucket), ahead: cmp.Or(s.Ahead, 1),
+			parts: map[ir.Value]ir.Value{}, bucket: cmp.Or(s.Bucket, DefaultBucket), ahead: cmp.Or(s.Ahead, DefaultAhead),
 		}
 		for _, name := range names {
 			c.divided[name] = true

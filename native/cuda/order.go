@@ -40,12 +40,8 @@ func (a region) overlaps(b region) bool {
 // exchanged stands for the ranks in the regions of collectives, which keep their order.
 const exchanged = -2
 
-// maxOrdered bounds the steps of an ordered graph, since the analysis is quadratic. It takes 4 ms for the 2,064 steps
-// of a GPT of 32 blocks with divided parameters, whose collectives overlap with nothing in a graph without an order.
-const maxOrdered = 8192
-
 // orders reports whether steps are ordered by dependencies: unconditional dispatches and
-// calls only.
+// calls only, at most [plan.MaxOrdered].
 func orders(steps []plan.Step) bool {
 	for _, s := range steps {
 		d, is := s.(*plan.Dispatch)
@@ -53,7 +49,7 @@ func orders(steps []plan.Step) bool {
 			return false
 		}
 	}
-	return len(steps) <= maxOrdered
+	return len(steps) <= plan.MaxOrdered
 }
 
 // regionsOf returns the memory that a step accesses.

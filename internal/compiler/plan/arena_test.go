@@ -69,21 +69,65 @@ func TestConcurrentLaunchesShareNoMemory(t *testing.T) {
 	target.Name, target.OneArena = "one arena", true
 	ec := compileEntry(t, g, target)
 	order := newLaunchOrder(ec.launches)
-	shared := 0
+	shared := sharedMemory(ec)
+	for _, s := range shared {
+		if first, last := s[0].from, s[1].from; !order.depends(last, first) {
+			t.Errorf("launches %d and %d share memory, and neither depends on the other", first, last)
+		}
+	}
+	if len(shared) == 0 {
+		t.Error("no memory is used twice")
+	}
+}
+
+// sharedMemory returns the pairs of values that share memory, the earlier first.
+func sharedMemory(ec *entryCompiler) (out [][2]*liveRange) {
 	lives := ec.liveRanges(ec.partition.Outputs)
 	for i, a := range lives {
 		for _, b := range lives[:i] {
 			x, y := ec.regions[a.t], ec.regions[b.t]
-			if x.buffer != y.buffer || x.offset >= y.offset+y.bytes || y.offset >= x.offset+x.bytes {
-				continue
-			}
-			shared++
-			if first, last := min(a.from, b.from), max(a.from, b.from); !order.depends(last, first) {
-				t.Errorf("launches %d and %d share memory, and neither depends on the other", first, last)
+			if x.buffer == y.buffer && x.offset < y.offset+y.bytes && y.offset < x.offset+x.bytes {
+				pair := [2]*liveRange{a, b}
+				if b.from < a.from {
+					pair = [2]*liveRange{b, a}
+				}
+				out = append(out, pair)
 			}
 		}
 	}
-	if shared == 0 {
+	return out
+}
+
+// TestLargeCollectivesWaitForNoMemory: each layer's product is summed over the devices while the next layer is
+// computed. Neither waits for the other's memory, although the values are large.
+func TestLargeCollectivesWaitForNoMemory(t *testing.T) {
+	const layers, size = 24, 1024
+	g, err := ir.Build("layers", func(b *ir.Builder) {
+		x, total := b.Input("x", ir.F32, ir.Dims(size, size)...), ops.Const(b, ir.F32, 0)
+		for range layers {
+			x = ops.MatMul(b, x, x)
+			sum := ops.AllReduce(b, x, ops.MeshAttrs{MeshAxis: "data", Devices: 2}, ops.AllReduceSum)
+			total = ops.Add(b, total, ops.Mean(b, sum))
+		}
+		b.Output("total", total)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := WebGPU()
+	target.Name, target.OneArena, target.Collectives = "one arena", true, true
+	ec := compileEntry(t, g, target)
+	order := newLaunchOrder(ec.launches)
+	shared := sharedMemory(ec)
+	for _, s := range shared {
+		for _, user := range order.last[s[0].t.Root()] {
+			next := s[1].from
+			if (order.collective[user] || order.collective[next]) && next-user <= collectiveDistance && !order.depends(next, user) {
+				t.Errorf("launch %d waits for the memory of launch %d, and one is a collective", next, user)
+			}
+		}
+	}
+	if len(shared) == 0 {
 		t.Error("no memory is used twice")
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Version names this compiler in the plans it makes.
-const Version = "rlx 0.1.0"
+const Version = "rlx 0.2.0"
 
 // Compile lowers a module to a plan for one target: passes, fusion, schedules,
 // memory, and last the text of the kernels, because the access of a kernel's

@@ -121,7 +121,7 @@ export async function open({ rlx, wasm }) {
 
   return {
     name: 'rlx',
-    version: '0.1.0',
+    version: '0.2.0',
     network,
     matmul: ({ n }) => resident([n, n], { a: [[n, n], randoms(n * n, 1)], b: [[n, n], randoms(n * n, 2)] }, (a, b) => a.matmul(b)),
     matvec: ({ n }) => resident([n, 1], { a: [[n, n], randoms(n * n, 1)], x: [[n, 1], randoms(n, 2)] }, (a, x) => a.matmul(x)),

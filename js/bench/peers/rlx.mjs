@@ -92,7 +92,7 @@ export async function open({ device } = {}) {
   suffix = device === 'wasm' ? '.wasm' : '';
   return {
     name: 'rlx',
-    version: '0.1.0',
+    version: '0.2.0',
     matmul: ({ n }) => resident(`matmul-${n}`, { a: randoms(n * n, 1), b: randoms(n * n, 2) }),
     matvec: ({ n }) => resident(`matvec-${n}`, { a: randoms(n * n, 1), b: randoms(n, 2) }),
     matvecs: ({ n, together }) => resident(`matvec-${n}`, { a: randoms(n * n, 1), b: randoms(n, 2) }, together),
