@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -215,24 +216,44 @@ func TestFamiliesMeetTheMemoryFloor(t *testing.T) {
 	for _, target := range familyTargets {
 		for _, f := range allFamilies() {
 			launches, step, memory := launchesOf(t, f.loss, target.half, target.target(), target.printer)
-			d, floor := target.target().Profile(), 0.0
-			for _, l := range launches {
-				floor += d.Launch + l.Work.Bytes/d.Bandwidth()
-			}
+			d := target.target().Profile()
 			for name, k := range alike(launches, d) {
 				key := f.name + ", " + target.name + ", " + name
 				if k.time > maxOfFloor*k.least && k.time > maxOfStep*step && slow[key] == "" {
 					t.Errorf("%s: %d launches of %d workgroups in all on %d processors take %.0f µs, and %.0f at the least", key, k.launches, k.groups, d.Processors, k.time/1e3, k.least/1e3)
 				}
 			}
-			fmt.Fprintf(&table, "%-12s %-28s %4d launches %8.0f µs, floor %8.0f, %7.1f MiB, live %7.1f\n",
-				target.name, f.name, len(launches), step/1e3, floor/1e3, float64(memory.Planned)/(1<<20), float64(memory.Live)/(1<<20))
+			table.WriteString(rowOf(target.name, f.name, d, launches, step, memory))
 			if target.target().OneArena && float64(memory.Planned) > maxOfLive*float64(memory.Live)+overLive {
 				t.Errorf("%s, %s: intermediate values take %d bytes, and %d are live at a time", f.name, target.name, memory.Planned, memory.Live)
 			}
 		}
 	}
 	kerneltest.Golden(t, "families.txt", table.String(), *update)
+}
+
+// rowOf is the row of a training step in the table.
+func rowOf(target, name string, d hardware.Profile, launches []plan.Launch, step float64, memory plan.Memory) string {
+	floor := 0.0
+	for _, l := range launches {
+		floor += d.Launch + l.Work.Bytes/d.Bandwidth()
+	}
+	return fmt.Sprintf("%-12s %-28s %4d launches %8.0f µs, floor %8.0f, %7.1f MiB, live %7.1f\n",
+		target, name, len(launches), step/1e3, floor/1e3, float64(memory.Planned)/(1<<20), float64(memory.Live)/(1<<20))
+}
+
+// TestLargeProductsAreScheduledAlike compares a row of the table for which costs beyond 32 bits are compared. It runs where
+// an int has 32 bits, too.
+func TestLargeProductsAreScheduledAlike(t *testing.T) {
+	table, err := os.ReadFile("testdata/families.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := familyTargets[0]
+	launches, step, memory := launchesOf(t, trained(squeezing), target.half, target.target(), target.printer)
+	if row := rowOf(target.name, "squeeze and excitation", target.target().Profile(), launches, step, memory); !strings.Contains(string(table), row) {
+		t.Errorf("families.txt has no %s", row)
+	}
 }
 
 // kernels are the launches of kernels of one name.

@@ -141,7 +141,7 @@ func planMma(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (p *mmaPla
 	for i := range p.layout {
 		p.layout[i] = layoutOf(e, g, c, d, i)
 	}
-	p.orient()
+	p.orient(c)
 	for i, l := range p.layout {
 		p.turned[i] = l == staged && freeIsContiguous(e, c, i)
 	}
@@ -149,14 +149,17 @@ func planMma(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (p *mmaPla
 }
 
 // orient picks the operand along the rows. The one along the columns, if f32, must be contiguous
-// along k, see [loop.Tile].
-func (p *mmaPlan) orient() {
+// along k, see [loop.Tile]. Of two that are not the smaller one is staged.
+func (p *mmaPlan) orient(c *fusion.Contraction) {
 	if p.operand != ir.F32 || p.layout[1] != alongFree {
 		return
 	}
 	if p.layout[0] == alongFree {
-		p.layout[1] = staged
-		return
+		if fusion.Product(c.M) >= fusion.Product(c.N) {
+			p.layout[1] = staged
+			return
+		}
+		p.layout[0] = staged
 	}
 	p.rows = 1
 }
