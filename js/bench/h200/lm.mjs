@@ -28,10 +28,11 @@ async function inChromium() {
   const page = await browser.open(`${server.origin}/bench.html`);
   console.log('Chromium');
   page.on('console', (message) => console.log(message.text()));
-  await page.evaluate(async (given) => {
-    const [rlx, lm, { run }] = await Promise.all([import('/rlx/index.js'), import('/rlx/lm.js'), import('/jobs.mjs')]);
+  // The paths are those of the page's server, which no bundler resolves.
+  await page.evaluate(async ([given, ...paths]) => {
+    const [rlx, lm, { run }] = await Promise.all(paths.map((path) => import(path)));
     await run({ rlx, lm, print: (line) => console.log(line) }, given);
-  }, jobs);
+  }, [jobs, '/rlx/index.js', '/rlx/lm.js', '/jobs.mjs']);
   await browser.close();
 }
 
