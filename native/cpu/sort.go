@@ -14,7 +14,8 @@ type sortStep struct {
 	keys, order  *buffer
 	places       *buffer // two lists of placed keys for each worker
 	rows, length int
-	first        int // the elements of each order that are read and stored
+	first        int  // the elements of each order that are read and stored
+	inserts      bool // finds them by insertion, in a list of maxInserted keys for each worker
 }
 
 // readOfSorts returns how many elements of each row of an argsort are read, the first ones,
@@ -54,7 +55,7 @@ const maxInserted = 64
 // are read, 0 where that is unknown.
 func newSort(c *compiler, keys *buffer, rows, length, read int) *sortStep {
 	if 0 < read && read <= min(maxInserted, length/4) {
-		return &sortStep{keys: keys, order: c.scratch(ir.I32, rows*read), places: c.scratch(ir.U64, 2*maxInserted*min(rows, workers())), rows: rows, length: length, first: read}
+		return &sortStep{keys: keys, order: c.scratch(ir.I32, rows*read), places: c.scratch(ir.U64, 2*maxInserted*min(rows, workers())), rows: rows, length: length, first: read, inserts: true}
 	}
 	size := int(unsafe.Sizeof(placed[uint32]{}))
 	if keys.dtype == ir.U64 {
@@ -86,7 +87,7 @@ type placed[T uint32 | uint64] struct {
 // argsort writes the order of a row.
 func argsort[T uint32 | uint64](s *sortStep, worker, row int) {
 	keys, order := view[T](s.keys)[row*s.length:][:s.length], view[int32](s.order)[row*s.first:][:s.first]
-	if s.first < s.length && s.first <= maxInserted {
+	if s.inserts {
 		list := unsafe.Slice((*placed[T])(unsafe.Pointer(unsafe.SliceData(s.places.data))), maxInserted*(worker+1))
 		for i, p := range firstPlaced(keys, list[maxInserted*worker:][:s.first]) {
 			order[i] = int32(p.place)

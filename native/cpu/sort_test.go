@@ -98,6 +98,11 @@ func TestTopKIsStable(t *testing.T) {
 			b.Output("order", order)
 		}))
 	}
+	const many, few = 175, 16 // on several workers
+	sameFirst(t, x, many, few, few/2, build(t, func(b *ir.Builder) {
+		_, order := ops.TopK(b, b.Input("x", ir.F32, ir.Dims(many, few)...), ops.TopKAttrs{K: few / 2, Axis: 1})
+		b.Output("order", order)
+	}))
 	sameFirst(t, x, rows, n, n, build(t, func(b *ir.Builder) { // the whole order is an output, too
 		order := ops.ArgSort(b, b.Input("x", ir.F32, ir.Dims(rows, n)...), ops.SortAttrs{Axis: 1, Descending: true})
 		b.Output("order", order)

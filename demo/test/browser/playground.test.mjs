@@ -89,6 +89,7 @@ test('an error shows its line, an endless program can be stopped, and a link bri
 test('every example begins and shows something, on a phone too', async (t) => {
   const page = await openDemo(t, server, { path: '/playground.html', viewport: { width: 390, height: 844 }, touch: true });
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing is wider than the screen');
+  await page.waitForFunction(() => document.querySelector('#figures canvas, #log span, #failure:not([hidden])')); // all is loaded
   await page.context().setOffline(true);
   await page.selectOption('#example', 'gan');
   await page.getByText('The example gan cannot be loaded: is the device offline?').waitFor();

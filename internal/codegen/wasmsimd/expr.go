@@ -181,6 +181,9 @@ func (w *writer) operation(e scalar.Expr) {
 		w.exprs(e.Args[1], e.Args[2], e.Args[0])
 		w.f.op(opSelect)
 		return
+	case scalar.OpFloorDiv, scalar.OpMod: // of an offset
+		w.expr(expand(e))
+		return
 	case scalar.OpFma:
 		w.expr(scalar.Add(e.Args[2], scalar.Mul(e.Args[0], e.Args[1])))
 		return

@@ -150,8 +150,10 @@ const trainingOptions = 'optimizer loss schedule frozen groups policy name const
 /** Opens a program on a job: one that recovers, if asked to, and after a loss again, compiled for the device that is there then. */
 async function openJob(work: Work, { recover, ...options }: ModuleProgramOptions): Promise<Program> {
   if (!recover) return openOnce(work, options);
-  const { openRecovering } = await import('../runtime/recover.js'), again: Work = { ...work, made: new Map() }, { device, worker = false } = withDefaults(options);
-  return openRecovering((given) => openOnce(again, { ...options, ...given }), { recover, worker, ...device && { device } });
+  const recovery = await import('../runtime/recover.js').catch(() => console.warn('rlx: what recovers from a lost device cannot be loaded; training will not')); // offline, for one
+  if (!recovery) return openOnce(work, options);
+  const again: Work = { ...work, made: new Map() }, { device, worker = false } = withDefaults(options);
+  return recovery.openRecovering((given) => openOnce(again, { ...options, ...given }), { recover, worker, ...device && { device } });
 }
 
 async function openOnce(work: Work, { on = 'best', ...given }: ModuleProgramOptions): Promise<Program> {

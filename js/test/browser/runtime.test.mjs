@@ -163,7 +163,7 @@ test('says what is missing where there is no adapter, and where there is no WebG
 test('3,000 steps with snapshots hold no more than before', async (t) => {
   const { before, after } = await hold({ plan: linearPlan(), on: 'gpu', steps: 3000, warmUp: 500 });
   t.diagnostic(`heap: ${before.heap} bytes before, ${after.heap} after`);
-  // Pools of buffers, which are bounded, may still grow by one or two.
-  assert.ok(after.buffers - before.buffers <= 2 && after.tensors === before.tensors && after.wasm === before.wasm, JSON.stringify({ before, after }));
+  // The pool of buffers may still grow, to at most two for each run in flight.
+  assert.ok(after.buffers - before.buffers <= 64 && after.tensors === before.tensors && after.wasm === before.wasm, JSON.stringify({ before, after }));
   assert.ok(after.heap - before.heap < 100 * 3000, `${after.heap - before.heap} bytes more`);
 });
