@@ -254,7 +254,7 @@ test('goes on for ten seconds out of sight', async (t) => {
   assert.ok(await figure(page, 'step') >= shown + 5);
 });
 
-test('a lost device does not end the training; the third within a minute is told, and one goes on from what was kept', async (t) => {
+test('a lost device does not end the training; the third within a minute is shown, and one goes on from what was kept', async (t) => {
   const page = await openDemo(t, server, { path: '/digits.html?worker=off', init: [() => {
     const { requestDevice } = GPUAdapter.prototype;
     globalThis.devices = [];

@@ -124,7 +124,7 @@ class Keeper implements Recovery {
   #resting: ReturnType<typeof setTimeout> | undefined;
   readonly #losses: number[] = [];
   /** Resolves when the callback of the last loss has returned. */
-  #told: Promise<void> = Promise.resolve();
+  #reports: Promise<void> = Promise.resolve();
 
   constructor(program: Program, open: Opener, options: RecoverOptions, threads?: Threads) {
     this.current = program;
@@ -201,7 +201,7 @@ class Keeper implements Recovery {
   async back(from: Program): Promise<Position> {
     if (from === this.current) await from.lost;
     await this.ready;
-    await this.#told;
+    await this.#reports;
     return this.#snapshot!;
   }
 
@@ -221,8 +221,8 @@ class Keeper implements Recovery {
       this.current = opened;
       this.#watch(opened);
       const { onRecovered = warn } = this.#options;
-      this.#told = this.ready.then(() => onRecovered({ step: steps, lostSteps, reason }));
-      this.#told.catch(() => {}); // it is thrown where training goes on
+      this.#reports = this.ready.then(() => onRecovered({ step: steps, lostSteps, reason }));
+      this.#reports.catch(() => {}); // it is thrown where training goes on
     } catch (cause) {
       const error = new RlxError('lost', `${reason.message}; it was not recovered: ${asError(cause).message}`, { ...reason.place, cause });
       this.end(error, true);
