@@ -34,17 +34,20 @@ func makeNest(name string, c *fusion.Code, outer, inner []int, buffers map[int]*
 	return best, nil
 }
 
-// dropInnerWork removes the work on inner points where there are none, so that nothing of it
-// is hoisted out of the empty loop.
+// dropInnerWork removes the inner points where there are none: accumulators keep their initial values, which are
+// then values of the outer point.
 func dropInnerWork(c *fusion.Code) {
-	for _, s := range c.Stages {
+	for i := range c.Stages {
+		s := &c.Stages[i]
 		for _, r := range s.Reductions {
-			for i, a := range r.Accumulators {
-				r.Elements[i] = a.Init
+			for k, a := range r.Accumulators {
+				s.Lets = append(s.Lets, scalar.Local{Var: r.Running[k], Value: a.Init})
 			}
+			s.Lets = append(s.Lets, r.Results...)
 		}
+		s.Reductions = nil
 	}
-	c.Points = nil
+	c.Inner, c.Points = nil, nil
 }
 
 func buildNest(name string, c *fusion.Code, outer, inner []int, b blocking, buffers map[int]*buffer) (*nest, error) {

@@ -300,6 +300,7 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 	}
 	if product(inner) == 0 {
 		dropInnerWork(code)
+		inner = nil
 	}
 	arrays := newNestArrays(c, product(outer)*product(inner))
 	pairs := arrays.realParts(code, outer, inner)
