@@ -63,11 +63,7 @@ func (s *Session) openSizes(ctx context.Context, b native.PlanOpener, file []byt
 	for i := range made.Buckets {
 		plans = append(plans, made.Buckets[i].Plan)
 	}
-	base, err := plan.Encode(made.Base)
-	if err != nil {
-		return nil, ir.Errorf(ir.ErrSyntax, "%w", err)
-	}
-	if p.base, err = b.OpenPlan(ctx, base, native.Options{}); err != nil {
+	if p.base, err = b.OpenPlan(ctx, made.BaseFile, native.Options{}); err != nil {
 		return nil, err
 	}
 	return s.ownPlan(ctx, p, unsetOfPlans(plans...))

@@ -192,7 +192,7 @@ func (b *backend) openPlan(ctx context.Context, file []byte, o native.Options, w
 // in the first buffers of a plan and of its variants for WebGPU.
 func checkStates(p, other *plan.Plan) error {
 	want := plan.LayoutOf(other)
-	for _, v := range append([]*plan.Plan{p}, p.Variants...) {
+	for _, v := range p.All() {
 		if v.Target != plan.WebGPU().Name {
 			continue
 		}

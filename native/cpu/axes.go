@@ -112,6 +112,7 @@ func nearestLast(c *fusion.Code, outer []int) (*fusion.Code, []int) {
 // stepAlong returns by how much an offset grows along a coordinate, where its conditions hold; false where
 // that is not constant.
 func stepAlong(offset scalar.Expr, name string) (step int, ok bool) {
+	isCoordinate := func(e scalar.Expr) bool { return e.Op == scalar.OpVar && e.Name == name }
 	for _, t := range affineOf(offset).terms {
 		switch {
 		case t.of.Op == scalar.OpSelect:
@@ -120,22 +121,13 @@ func stepAlong(offset scalar.Expr, name string) (step int, ok bool) {
 				return 0, false
 			}
 			step += t.coef * inside
-		case t.of.Op == scalar.OpVar:
-			if t.of.Name == name {
-				step += t.coef
-			}
-		case uses(t.of, name):
+		case isCoordinate(t.of):
+			step += t.coef
+		case scalar.Any(t.of, isCoordinate):
 			return 0, false
 		}
 	}
 	return step, true
-}
-
-// uses reports whether an expression has a variable.
-func uses(e scalar.Expr, name string) bool {
-	found := false
-	scalar.Walk(e, func(x scalar.Expr) { found = found || x.Op == scalar.OpVar && x.Name == name })
-	return found
 }
 
 // coalesce merges neighbouring coordinates wherever every load and store visits them in the

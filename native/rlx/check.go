@@ -99,7 +99,7 @@ type planCondition struct {
 
 func writePlanCheck(w io.Writer, p *plan.Plan, asJSON bool) error {
 	c := planCheck{Name: p.Name, Target: p.Target, Compiler: p.Compiler}
-	for _, v := range append([]*plan.Plan{p}, p.Variants...) {
+	for _, v := range p.All() {
 		l := v.Requires.Limits
 		c.Requires = append(c.Requires, planCondition{v.Target, v.Requires.Features, l.StorageBuffers, l.BufferBytes, l.SharedBytes, l.Invocations})
 	}

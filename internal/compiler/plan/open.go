@@ -16,8 +16,10 @@ type Open struct {
 	Entries []OpenEntry
 	// Base has the entries without open sizes. Each plan, Base included, has an entry [HolderEntry], which
 	// declares all parameters and states.
-	Base    *Plan
-	Buckets []Bucket
+	Base *Plan
+	// BaseFile is the plan file of Base, which DecodeOpen sets.
+	BaseFile []byte
+	Buckets  []Bucket
 }
 
 // HolderEntry is the name of the entry that declares the parameters and states of all entries.
@@ -101,5 +103,5 @@ func (o *Open) Bucket(i int, bound map[string]int) *Bucket {
 	return &o.Buckets[at]
 }
 
-// plans returns a plan with its variants.
-func (p *Plan) plans() []*Plan { return append([]*Plan{p}, p.Variants...) }
+// All returns a plan and its variants.
+func (p *Plan) All() []*Plan { return append([]*Plan{p}, p.Variants...) }

@@ -143,7 +143,8 @@ func (r *reader) openSection(tag string, o *Open) {
 		o.Name = r.str()
 		o.Entries = items(r, r.openEntry)
 	case tagBase:
-		o.Base = r.nested(r.take(r.end - r.off))
+		o.BaseFile = r.take(r.end - r.off)
+		o.Base = r.nested(o.BaseFile)
 	case tagBucket:
 		b := Bucket{Entry: r.u32(), Sizes: numbers(r, 8, r.u64)}
 		b.File = r.take(r.u32())
@@ -220,7 +221,7 @@ func (o *Open) validate() error {
 		if b.Entry >= len(o.Entries) {
 			return invalid(47, part, "entry %d of %d", b.Entry, len(o.Entries))
 		}
-		for _, p := range b.Plan.plans() {
+		for _, p := range b.Plan.All() {
 			if text := o.Entries[b.Entry].mismatch(b, p); text != "" {
 				return invalid(47, part, "%s", text)
 			}
@@ -319,7 +320,7 @@ func (e *OpenEntry) accepts(s *Slot, bound map[string]int) bool {
 // shares reports whether the base has the parameters and states of a plan at the same places, for the
 // same target.
 func (o *Open) shares(p *Plan) bool {
-	return slices.ContainsFunc(o.Base.plans(), func(base *Plan) bool {
+	return slices.ContainsFunc(o.Base.All(), func(base *Plan) bool {
 		x, y := LayoutOf(base), LayoutOf(p)
 		if base.Target != p.Target || !slices.Equal(x.Buffers, y.Buffers) || len(x.Places) != len(y.Places) {
 			return false

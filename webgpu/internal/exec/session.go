@@ -57,7 +57,7 @@ func (d *Device) LoadShared(ctx context.Context, p *plan.Plan, with *Session) (*
 		return nil, &Error{Kind: ir.ErrUnsupported, Op: "load", Msg: "the other session is one of another device"}
 	}
 	fits := func(v *plan.Plan) bool { return v.Target == "webgpu" && v.Requires.Met(nil, d.limits, [2]int{}) }
-	candidates := append([]*plan.Plan{p}, p.Variants...)
+	candidates := p.All()
 	i := slices.IndexFunc(candidates, fits)
 	if i < 0 {
 		return nil, &Error{Kind: ErrLimit, Op: "load", Msg: fmt.Sprintf("the plan is for %s and needs %+v; the device has %+v", p.Target, p.Requires, d.limits)}

@@ -49,7 +49,7 @@ func Compile(m *ir.Module, o Options) (*plan.Open, error) {
 	if out.Base, err = c.compile(m.Name, closed...); err != nil {
 		return nil, err
 	}
-	for i, p := range append([]*plan.Plan{out.Base}, out.Base.Variants...) {
+	for i, p := range out.Base.All() {
 		c.states[i] = plan.LayoutOf(p)
 	}
 	for _, e := range m.Entries {
