@@ -106,6 +106,28 @@ var mandatory = []string{tagMeta, tagRequires, tagBuffers, tagSlots, tagConstant
 // decodeSections reads the sections of a file whose header was checked.
 func decodeSections(b []byte, minor int, variants bool) (*Plan, error) {
 	p, readers := new(Plan), sections()
+	variant := func(r *reader) {
+		v, err := decodeVariant(r.take(r.end - r.off))
+		if err != nil {
+			r.err = err
+			return
+		}
+		p.Variants = append(p.Variants, v)
+	}
+	return p, eachSection(b, minor, mandatory, func(tag string) (read func(*reader), several bool) {
+		if tag == tagVariant && variants {
+			return variant, true
+		}
+		if of, known := readers[tag]; known {
+			read = func(r *reader) { of(r, p) }
+		}
+		return read, false
+	})
+}
+
+// eachSection reads the sections of a file whose header was checked. known returns the reader of a section, nil for
+// an unknown one, and whether there may be several. Those in required must occur.
+func eachSection(b []byte, minor int, required []string, known func(tag string) (read func(*reader), several bool)) error {
 	r := &reader{buf: b, off: headerBytes, end: len(b), newer: minor > Minor}
 	seen := map[string]bool{}
 	for r.err == nil && r.off < len(b) {
@@ -119,35 +141,27 @@ func decodeSections(b []byte, minor int, variants bool) (*Plan, error) {
 		if r.err != nil {
 			break
 		}
-		if tag == tagVariant && variants {
-			v, err := decodeVariant(b[body : body+length])
-			if err != nil {
-				return nil, err
-			}
-			p.Variants = append(p.Variants, v)
-			continue
-		}
-		read, known := readers[tag]
+		read, several := known(tag)
 		switch {
-		case known && seen[tag]:
+		case read != nil && seen[tag] && !several:
 			r.failAt(start, ErrDamaged, 7, "the section is there twice")
-		case known:
+		case read != nil:
 			seen[tag] = true
 			inner := &reader{buf: b, off: body, end: body + length, newer: r.newer, section: tag}
-			read(inner, p)
+			read(inner)
 			inner.finish()
 			r.err = inner.err
 		case flags&flagRequired != 0:
 			r.failAt(start, ErrVersion, 8, "section %q is required and not known to this reader", tag)
 		}
 	}
-	for _, tag := range mandatory {
+	for _, tag := range required {
 		if !seen[tag] && r.err == nil {
 			r.section = tag
 			r.failAt(len(b), ErrDamaged, 7, "the section is missing")
 		}
 	}
-	return p, r.err
+	return r.err
 }
 
 // decodeVariant reads a nested plan. Offsets in its errors are relative to its start.

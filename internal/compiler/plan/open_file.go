@@ -103,54 +103,30 @@ func DecodeOpen(b []byte) (*Open, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, r := &Open{}, &reader{buf: b, off: headerBytes, end: len(b), newer: minor > Minor}
-	seen := map[string]bool{}
-	for r.err == nil && r.off < len(b) {
-		start := r.off
-		r.section = ""
-		tag, flags := string(r.take(4)), r.u32()
-		r.section = tag
-		switch {
-		case r.err != nil:
-		case tag != tagOpen && tag != tagBase && tag != tagBucket:
-			if flags&flagRequired != 0 {
-				r.failAt(start, ErrVersion, 8, "section %q is required and not known to this reader", tag)
-			}
-			r.record(func() { r.off = r.end })
-		case seen[tag] && tag != tagBucket:
-			r.failAt(start, ErrDamaged, 7, "the section is there twice")
-		default:
-			seen[tag] = true
-			r.record(func() { r.openSection(tag, o) })
-		}
+	o := &Open{}
+	readers := map[string]func(*reader){
+		tagOpen: func(r *reader) {
+			o.Name = r.str()
+			o.Entries = items(r, r.openEntry)
+		},
+		tagBase: func(r *reader) {
+			o.BaseFile = r.take(r.end - r.off)
+			o.Base = r.nested(o.BaseFile)
+		},
+		tagBucket: func(r *reader) {
+			b := Bucket{Entry: r.u32(), Sizes: numbers(r, 8, r.u64)}
+			b.File = r.take(r.u32())
+			b.Plan = r.nested(b.File)
+			o.Buckets = append(o.Buckets, b)
+		},
 	}
-	for _, tag := range []string{tagOpen, tagBase} {
-		if !seen[tag] {
-			r.section = tag
-			r.failAt(len(b), ErrDamaged, 7, "the section is missing")
-		}
-	}
-	if r.err != nil {
-		return nil, r.err
+	err = eachSection(b, minor, []string{tagOpen, tagBase}, func(tag string) (read func(*reader), several bool) {
+		return readers[tag], tag == tagBucket
+	})
+	if err != nil {
+		return nil, err
 	}
 	return o, o.validate()
-}
-
-// openSection reads a section of a file with open sizes.
-func (r *reader) openSection(tag string, o *Open) {
-	switch tag {
-	case tagOpen:
-		o.Name = r.str()
-		o.Entries = items(r, r.openEntry)
-	case tagBase:
-		o.BaseFile = r.take(r.end - r.off)
-		o.Base = r.nested(o.BaseFile)
-	case tagBucket:
-		b := Bucket{Entry: r.u32(), Sizes: numbers(r, 8, r.u64)}
-		b.File = r.take(r.u32())
-		b.Plan = r.nested(b.File)
-		o.Buckets = append(o.Buckets, b)
-	}
 }
 
 // nested reads a plan file in a file. Offsets in its errors are relative to its start.
