@@ -32,13 +32,19 @@ func (c column) fill(v scalar.Value) {
 // copyFrom copies the values of the active threads.
 func (c column) copyFrom(from column, active []int32) {
 	if c.f != nil {
-		for _, t := range active {
-			c.f[t] = from.f[t]
-		}
+		copyActive(c.f, from.f, active)
+	} else {
+		copyActive(c.i, from.i, active)
+	}
+}
+
+func copyActive[T number](to, from []T, active []int32) {
+	if first, end := between(active); int(end-first) == len(active) && len(active) > 8 {
+		copy(to[first:end], from[first:end])
 		return
 	}
 	for _, t := range active {
-		c.i[t] = from.i[t]
+		to[t] = from[t]
 	}
 }
 

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
@@ -55,15 +57,19 @@ func (m *machine) countAccess(a *array, at column, active []int32) {
 // storage counts the sectors of an access of a warp.
 func (c *Counts) storage(a *array, at column, threads []int32) {
 	bytes := a.Width * a.size
-	seen := make(map[int]bool, len(threads))
+	var room [2 * warp]int
+	sectors := room[:0]
 	for _, t := range threads {
 		first := a.offset + int(at.i[t])*bytes
 		for s := first / sectorBytes; s <= (first+bytes-1)/sectorBytes; s++ {
-			seen[s] = true
+			if n := len(sectors); n == 0 || sectors[n-1] != s {
+				sectors = append(sectors, s)
+			}
 		}
 	}
+	slices.Sort(sectors)
 	c.Requests++
-	c.Sectors += len(seen)
+	c.Sectors += len(slices.Compact(sectors))
 }
 
 // shared counts the bank conflicts of a warp's access. A half warp accesses vectors of 8 bytes
@@ -76,20 +82,33 @@ func (c *Counts) shared(a *array, at column, threads []int32) {
 		for n < len(threads) && int(threads[n])/together == int(threads[0])/together {
 			n++
 		}
-		words, busiest := map[int]bool{}, 1
-		inBank := [banks]int{}
-		for _, t := range threads[:n] {
-			first := int(at.i[t]) * bytes
-			for w := first / bankBytes; w <= (first+bytes-1)/bankBytes; w++ {
-				if !words[w] {
-					words[w] = true
-					inBank[w%banks]++
-					busiest = max(busiest, inBank[w%banks])
-				}
-			}
-		}
 		c.Shared++
-		c.Conflicts += busiest - 1
+		c.Conflicts += busiestBank(at, threads[:n], bytes) - 1
 		threads = threads[n:]
 	}
+}
+
+// busiestBank returns the largest number of different words that threads need of one bank, each
+// thread a vector of some bytes.
+func busiestBank(at column, threads []int32, bytes int) int {
+	var (
+		room   [banks]int
+		words  = room[:0]
+		inBank [banks]int
+	)
+	for _, t := range threads {
+		first := int(at.i[t]) * bytes
+		for w := first / bankBytes; w <= (first+bytes-1)/bankBytes; w++ {
+			if n := len(words); n == 0 || words[n-1] != w {
+				words = append(words, w)
+			}
+		}
+	}
+	slices.Sort(words)
+	busiest := 1
+	for _, w := range slices.Compact(words) {
+		inBank[w%banks]++
+		busiest = max(busiest, inBank[w%banks])
+	}
+	return busiest
 }

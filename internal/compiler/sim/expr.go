@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -64,19 +65,34 @@ func (c *compiler) variable(e scalar.Expr) column {
 		}
 		return col
 	}
-	col, m := c.scope[e.Name], c.m
+	col := c.scope[e.Name]
 	c.free(e.Name)
-	if e.Lo <= e.Hi {
-		c.add(func(active []int32) {
-			for _, t := range active {
-				if x := col.i[t]; x < e.Lo || x > e.Hi {
-					m.fail(OutOfRange, t, e.Name, int(x), 0)
-					return
-				}
-			}
-		})
-	}
+	c.checkRange(e, col)
 	return col
+}
+
+// checkRange adds a check of a variable's range. A constant that was checked for the range in this
+// block, or in one around it, is not checked again: each thread that runs here ran there.
+func (c *compiler) checkRange(e scalar.Expr, col column) {
+	if e.Lo > e.Hi {
+		return
+	}
+	if !c.variables[e.Name] {
+		r := ranged{e.Name, e.Lo, e.Hi}
+		if slices.Contains(c.checked, r) {
+			return
+		}
+		c.checked = append(c.checked, r)
+	}
+	m, lo, hi := c.m, e.Lo, e.Hi
+	c.add(func(active []int32) {
+		for _, t := range active {
+			if x := col.i[t]; x < lo || x > hi {
+				m.fail(OutOfRange, t, e.Name, int(x), 0)
+				return
+			}
+		}
+	})
 }
 
 // operator adds the step of an operation after those of its operands.

@@ -216,23 +216,35 @@ func (a *array) readOnly() bool { return a.Space == loop.Storage && a.cells == n
 
 // loadReadOnly is a faster path for most loads: from storage in which no race is possible.
 func (m *machine) loadReadOnly(a *array, at column, outs []column, active []int32) {
-	narrow := a.DType == dtype.F32 && len(outs) == 1
-	for _, t := range active {
-		elem, ok := m.index(a, at.i[t], t)
-		if !ok {
-			return
-		}
-		if narrow {
-			outs[0].f[t] = float64(math.Float32frombits(binary.LittleEndian.Uint32(a.data[elem*4:])))
-			continue
-		}
-		for w, out := range outs {
-			a.get(elem+w, t, out)
+	if a.DType == dtype.F32 && len(outs) == 1 {
+		m.loadFloats(a, at.i, outs[0].f, active)
+	} else {
+		for _, t := range active {
+			elem, ok := m.index(a, at.i[t], t)
+			if !ok {
+				return
+			}
+			for w, out := range outs {
+				a.getStored(elem+w, t, out)
+			}
 		}
 	}
 	if c := m.opts.Counts; c != nil {
 		c.Read += a.size * len(outs) * len(active)
 		m.countAccess(a, at, active)
+	}
+}
+
+// loadFloats is loadReadOnly for one f32 of each thread.
+func (m *machine) loadFloats(a *array, at []int64, out []float64, active []int32) {
+	data, n := a.data, uint64(a.Len*a.Width)
+	for _, t := range active {
+		i := at[t]
+		if uint64(i) >= n {
+			m.index(a, i, t)
+			return
+		}
+		out[t] = float64(math.Float32frombits(binary.LittleEndian.Uint32(data[i*4:])))
 	}
 }
 
@@ -247,6 +259,11 @@ func (a *array) get(elem int, t int32, out column) {
 		}
 		return
 	}
+	a.getStored(elem, t, out)
+}
+
+// getStored is get for an array in storage.
+func (a *array) getStored(elem int, t int32, out column) {
 	data := a.data[elem*a.size:]
 	switch a.DType {
 	case dtype.F32:

@@ -23,6 +23,15 @@ type compiler struct {
 	steps []step // of the current statement
 	done  map[scalar.Expr]column
 	fixed map[constant]column
+
+	variables map[string]bool // those in scope that can be assigned to
+	checked   []ranged        // ranges of constants in scope that have been checked
+}
+
+// ranged is a constant with a range of its values.
+type ranged struct {
+	name   string
+	lo, hi int64
 }
 
 // constant identifies a constant by type and bits.
@@ -44,12 +53,12 @@ func newCompiler(k *loop.Kernel) *compiler {
 	}
 	m.whole = &part{all: m.all}
 	m.prepare(k.Body)
-	return &compiler{m: m, scope: map[string]column{}, fixed: map[constant]column{}}
+	return &compiler{m: m, scope: map[string]column{}, fixed: map[constant]column{}, variables: map[string]bool{}}
 }
 
 // block compiles a sequence of statements.
 func (c *compiler) block(body []loop.Stmt) step {
-	depth := len(c.path)
+	depth, checked := len(c.path), len(c.checked)
 	var list []statement
 	var defined []string
 	for _, s := range body {
@@ -59,9 +68,10 @@ func (c *compiler) block(body []loop.Stmt) step {
 		defined = append(defined, names...)
 		list = append(list, statement{at, c.steps})
 	}
-	c.path = c.path[:depth]
+	c.path, c.checked = c.path[:depth], c.checked[:checked]
 	for _, name := range defined {
 		delete(c.scope, name)
+		delete(c.variables, name)
 	}
 	m := c.m
 	return func(active []int32) {
@@ -117,6 +127,7 @@ func (c *compiler) stmt(s loop.Stmt) []string {
 		return []string{s.Name}
 	case *loop.Var:
 		c.move(c.expr(s.Init), func() column { return c.define(s.Name, s.Init.Type) })
+		c.variables[s.Name] = true
 		return []string{s.Name}
 	case *loop.Assign:
 		value := c.expr(s.Value)
