@@ -14,7 +14,6 @@ import (
 	"github.com/rlx-go/rlx/internal/executor/async"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/webgpu/internal/exec"
 )
 
 // Register fails only if another package has registered "webgpu", which then serves
@@ -40,7 +39,7 @@ func Backend() native.Backend { return the }
 type backend struct {
 	api string // "" for any
 	mu  sync.Mutex
-	dev *exec.Device
+	dev *device
 }
 
 // Variants implements [native.VariantDevice].
@@ -55,15 +54,15 @@ func (b *backend) Variant(name string) native.Backend {
 }
 
 // device returns the device and opens it on first use. It retries after a failure.
-func (b *backend) device() (*exec.Device, error) {
+func (b *backend) device() (*device, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.dev != nil {
 		return b.dev, nil
 	}
-	dev, err := exec.Open(exec.Options{API: b.api})
+	dev, err := openDevice(b.api)
 	if err != nil {
-		return nil, fault("probe", err)
+		return nil, &native.Error{Backend: Name, Call: "probe", Kind: native.ErrUnavailable, Err: err}
 	}
 	b.dev = dev
 	return dev, nil
@@ -86,9 +85,8 @@ func (b *backend) Info() native.Info {
 	if err != nil {
 		return native.Info{}
 	}
-	info := dev.Info()
-	out := native.Info{Description: info.Name + " (" + info.Backend + ")", Software: info.CPU, Speed: 1000}
-	if info.CPU {
+	out := native.Info{Description: dev.description, Software: dev.software, Speed: 1000}
+	if dev.software {
 		out.Speed = 1 // an emulated GPU is slower than the CPU backend
 	}
 	return out
@@ -106,86 +104,112 @@ func (b *backend) Check(m *ir.Module) error {
 	if err != nil {
 		return err
 	}
-	_, err = plan.Compile(m, dev.Target(), wgsl.Printer{})
-	return fault("check", err)
+	_, err = plan.Compile(m, dev.target(), wgsl.Printer{})
+	return async.Fault(&program{device: dev}, "check", err)
 }
 
 func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
-	return b.compile(ctx, m, o, nil)
+	return b.open(ctx, "compile", o, nil, planOf(m))
 }
 
 // CompileShared implements [native.Sharer].
 func (b *backend) CompileShared(ctx context.Context, m *ir.Module, o native.Options, with native.Program) (native.Program, error) {
-	other, ok := with.(*program)
-	if !ok {
-		return nil, fault("compile", ir.Errorf(ir.ErrUnsupported, "the other program is not one of WebGPU"))
-	}
 	if err := native.AcceptShared(m, with.Persistent()); err != nil {
-		return nil, fault("compile", err)
+		return nil, async.Fault(&program{}, "compile", err)
 	}
-	return b.compile(ctx, m, o, other.s)
-}
-
-// compile compiles a module that uses the parameters and states of a session unless that is nil.
-func (b *backend) compile(ctx context.Context, m *ir.Module, o native.Options, with *exec.Session) (native.Program, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fault("compile", err)
-	}
-	dev, err := b.device()
-	if err != nil {
-		return nil, err
-	}
-	t := dev.Target()
-	if with != nil {
-		t.States = plan.LayoutOf(with.Plan())
-	}
-	p, err := plan.Compile(m, t, wgsl.Printer{})
-	if err != nil {
-		return nil, fault("compile", err)
-	}
-	out, err := load(ctx, dev, p, t.States, o, with)
-	if err != nil {
-		return nil, fault("compile", err)
-	}
-	return out, nil
+	return b.open(ctx, "compile", o, with, planOf(m))
 }
 
 // OpenPlan implements [native.PlanOpener].
 func (b *backend) OpenPlan(ctx context.Context, file []byte, o native.Options) (native.Program, error) {
-	return b.openPlan(ctx, file, o, nil)
+	return b.open(ctx, "open", o, nil, fromFile(file))
 }
 
 // OpenPlanShared implements [native.PlanOpener].
 func (b *backend) OpenPlanShared(ctx context.Context, file []byte, o native.Options, with native.Program) (native.Program, error) {
-	other, ok := with.(*program)
-	if !ok {
-		return nil, fault("open", ir.Errorf(ir.ErrUnsupported, "the other program is not one of WebGPU"))
-	}
-	return b.openPlan(ctx, file, o, other.s)
+	return b.open(ctx, "open", o, with, fromFile(file))
 }
 
-// openPlan opens a plan file that uses the parameters and states of a session unless that is nil.
-func (b *backend) openPlan(ctx context.Context, file []byte, o native.Options, with *exec.Session) (native.Program, error) {
+// source returns a plan for a device, with the parameters and states at the places of those of another plan
+// unless that is nil.
+type source func(d *device, other *plan.Plan) (*plan.Plan, error)
+
+// planOf is the source that compiles a module.
+func planOf(m *ir.Module) source {
+	return func(d *device, other *plan.Plan) (*plan.Plan, error) {
+		t := d.target()
+		if other != nil {
+			t.States = plan.LayoutOf(other)
+		}
+		return plan.Compile(m, t, wgsl.Printer{})
+	}
+}
+
+// fromFile is the source that reads a plan file.
+func fromFile(file []byte) source {
+	return func(d *device, other *plan.Plan) (*plan.Plan, error) {
+		p, err := plan.Decode(file)
+		if err != nil {
+			return nil, err
+		}
+		if other != nil {
+			if err := checkStates(p, other); err != nil {
+				return nil, err
+			}
+		}
+		return d.variant(p)
+	}
+}
+
+// open makes a program of a plan. It shares parameters and states with another program unless that is nil.
+func (b *backend) open(ctx context.Context, call string, o native.Options, with native.Program, from source) (native.Program, error) {
 	dev, err := b.device()
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan.Decode(file)
-	if err != nil {
-		return nil, fault("open", err)
+	p := &program{device: dev}
+	other, ok := with.(*program)
+	if with != nil && (!ok || other.device != dev) {
+		return nil, async.Fault(p, call, ir.Errorf(ir.ErrUnsupported, "the other program is not one of this device"))
 	}
-	var states plan.Layout
-	if with != nil {
-		states = plan.LayoutOf(with.Plan())
-		if err := checkStates(p, with.Plan()); err != nil {
-			return nil, fault("open", err)
+	var drop func() error
+	if other != nil {
+		if drop, err = other.Hold(call); err != nil {
+			return nil, err
 		}
 	}
-	out, err := load(ctx, dev, p, states, o, with)
-	if err != nil {
-		return nil, fault("open", err)
+	err = async.Fault(p, call, p.load(ctx, o, other, drop, from))
+	if err != nil && drop != nil {
+		err = errors.Join(err, drop())
 	}
-	return out, nil
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// load opens a plan that has the states of another program unless that is nil.
+func (p *program) load(ctx context.Context, o native.Options, other *program, drop func() error, from source) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var shared *plan.Plan
+	var states plan.Layout
+	if other != nil {
+		shared, states = other.plan, plan.LayoutOf(other.plan)
+	}
+	made, err := from(p.device, shared)
+	if err != nil {
+		return err
+	}
+	budget, err := budgetOf(p.device, o)
+	if err != nil {
+		return err
+	}
+	if err := async.CheckMemory(made, states, budget); err != nil {
+		return err
+	}
+	return p.open(ctx, made, other, drop)
 }
 
 // checkStates returns an error unless the parameters and states of another plan are at the same places
@@ -211,57 +235,12 @@ func checkStates(p, other *plan.Plan) error {
 	return nil
 }
 
-// load opens a plan that has the states of a session unless that is nil.
-func load(ctx context.Context, dev *exec.Device, p *plan.Plan, states plan.Layout, o native.Options, with *exec.Session) (*program, error) {
-	budget, err := budgetOf(dev, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := async.CheckMemory(p, states, budget); err != nil {
-		return nil, err
-	}
-	s, err := dev.LoadShared(ctx, p, with)
-	if err != nil {
-		return nil, err
-	}
-	return newProgram(s, states), nil
-}
-
 // budgetOf returns the memory budget of a program. WebGPU does not report the memory of a GPU; a
 // software device uses the host's.
-func budgetOf(dev *exec.Device, o native.Options) (native.Budget, error) {
+func budgetOf(dev *device, o native.Options) (native.Budget, error) {
 	device := native.Budget{Bytes: math.MaxInt64, Source: "no bound"}
-	if dev.Info().CPU {
+	if dev.software {
 		device = native.HostMemory()
 	}
 	return o.Budget(device)
-}
-
-// fault wraps an error of package exec or of the compiler in a [*native.Error].
-func fault(call string, err error) error {
-	if err == nil {
-		return nil
-	}
-	out := &native.Error{Backend: Name, Call: call, Kind: native.KindOf(err), Err: err}
-	var e *exec.Error
-	if errors.As(err, &e) {
-		out.Name, out.Node, out.Steps = e.Name, e.Node, e.Steps
-		out.Kind = kindOf(e.Kind)
-	}
-	return out
-}
-
-// kindOf maps the kinds of package exec to those of package native.
-func kindOf(kind error) error {
-	switch kind {
-	case exec.ErrDevice:
-		return native.ErrUnavailable
-	case exec.ErrLimit, exec.ErrMemory:
-		return native.ErrMemory
-	case exec.ErrLost:
-		return native.ErrLost
-	case exec.ErrClosed:
-		return native.ErrClosed
-	}
-	return native.KindOf(kind)
 }

@@ -5,8 +5,8 @@
 //
 // "webgpu:vulkan", "webgpu:metal", "webgpu:d3d12" and "webgpu:opengl" name the graphics API to use;
 // "webgpu" leaves the choice to wgpu. It needs cgo; without, Probe says so. It compiles a module to a plan with WGSL kernels
-// and runs the plan through webgpu/internal/exec. Start reading at backend.go, then
-// program.go.
+// and replays it by internal/executor/async, of whose Machine this package is an implementation. Start reading
+// at backend.go, then program.go and stage.go.
 package webgpu
 
 // Name is the name of the backend.

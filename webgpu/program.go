@@ -4,228 +4,158 @@ package webgpu
 
 import (
 	"context"
-	"sync/atomic"
+	"errors"
+
+	"github.com/cogentcore/webgpu/wgpu"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/executor/async"
-	"github.com/rlx-go/rlx/internal/executor/fair"
-	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/webgpu/internal/exec"
 )
 
-// program runs a session of package exec.
+// program is a plan on a device with its buffers and kernels. All memory is zero at first, except the
+// plan's constants.
 type program struct {
-	async.Signature
-	turns   fair.Lock // held from the first input of a run until its submission
-	s       *exec.Session
+	*async.Program
+	device  *device
 	plan    *plan.Plan
-	entries map[string]*entry
-	closed  atomic.Bool
+	b       *builder
+	entries []*entry
 }
 
-// entry is an entry of the session with its slots.
-type entry struct {
-	run   *exec.Entry
-	slots []native.Slot
-	// reads lists the names of the outputs.
-	reads []string
-}
-
-func newProgram(s *exec.Session, shared plan.Layout) *program {
-	p := &program{Signature: async.SignatureOf(s.Plan(), shared), s: s, plan: s.Plan(), entries: map[string]*entry{}}
-	for i := range p.plan.Entries {
-		spec := &p.plan.Entries[i]
-		run, err := s.Entry(spec.Name)
-		if err != nil {
-			continue // an entry of the plan is one of the session
-		}
-		e := &entry{run: run, slots: p.Slots(spec.Name)}
-		for _, slot := range spec.Outputs {
-			e.reads = append(e.reads, p.plan.Slots[slot].Name)
-		}
-		p.entries[spec.Name] = e
-	}
-	return p
-}
-
-func (p *program) Set(ctx context.Context, name string, t native.Tensor) error {
-	return fault("set", p.s.Write(ctx, name, exec.Tensor(t)))
-}
-
-func (p *program) Get(ctx context.Context, name string) (native.Tensor, error) {
-	if p.plan.Lookup(name) == nil { // the session would also read outputs
-		return native.Tensor{}, fault("get", ir.Errorf(ir.ErrName, "unknown parameter or state %q", name))
-	}
-	t, err := p.s.Read(ctx, name)
-	return native.Tensor(t), fault("get", err)
-}
-
-func (p *program) SetAll(ctx context.Context, values map[string]native.Tensor) error {
-	given := make(map[string]exec.Tensor, len(values))
-	for name, t := range values {
-		given[name] = exec.Tensor(t)
-	}
-	return fault("set", p.s.Load(ctx, given))
-}
-
-func (p *program) GetAll(ctx context.Context) (map[string]native.Tensor, error) {
-	values, err := p.s.Save(ctx)
-	if err != nil {
-		return nil, fault("get", err)
-	}
-	out := make(map[string]native.Tensor, len(values))
-	for name, t := range values {
-		out[name] = native.Tensor(t)
-	}
-	return out, nil
-}
-
-// Sync implements [native.Syncer].
-func (p *program) Sync(ctx context.Context) error { return fault("sync", p.s.Sync(ctx)) }
-
-func (p *program) Close(ctx context.Context) error {
-	if !p.turns.TryLock() {
-		if err := p.turns.Lock(ctx); err != nil {
-			return fault("close", err)
-		}
-	}
-	defer p.turns.Unlock()
-	err := p.s.Close(ctx)
-	p.closed.Store(p.closed.Load() || err == nil)
-	return fault("close", err)
-}
-
-func (p *program) find(name string) (*entry, error) {
-	if e := p.entries[name]; e != nil {
-		return e, nil
-	}
-	return nil, fault(name, ir.Errorf(ir.ErrName, "unknown entry %q: have %v", name, p.Entries()))
-}
-
-func (p *program) Run(ctx context.Context, name string, in map[string]native.Tensor) (native.Run, error) {
-	e, err := p.find(name)
-	if err != nil {
-		return nil, err
-	}
-	if err := native.AcceptAll(Name, name, e.slots, native.Input, in, true); err != nil {
-		return nil, err
-	}
-	if err := p.turns.Lock(ctx); err != nil {
-		return nil, fault(name, err)
-	}
-	defer p.turns.Unlock()
-	for input, t := range in {
-		if err := e.run.Set(ctx, input, exec.Tensor(t)); err != nil {
-			return nil, fault(name, err)
-		}
-	}
-	reads := e.reads
-	if len(reads) == 0 { // a failed check is only seen by a reading
-		reads = p.smallest()
-	}
-	reading, err := e.run.Run(ctx, 1, reads...)
-	if err != nil {
-		return nil, fault(name, err)
-	}
-	return &handle{name, e, reading}, nil
-}
-
-// smallest returns the name of the smallest parameter or state, if any.
-func (p *program) smallest() []string {
-	var best *plan.Slot
-	for i := range p.plan.Slots {
-		if s := &p.plan.Slots[i]; s.Role.Persistent() && (best == nil || s.Bytes < best.Bytes) {
-			best = s
-		}
-	}
-	if best == nil {
-		return nil
-	}
-	return []string{best.Name}
-}
-
-// handle is a run in flight.
-type handle struct {
-	name    string
-	e       *entry
-	reading *exec.Reading // nil if there is nothing to read
-}
-
-func (h *handle) Wait(ctx context.Context) (map[string]native.Tensor, error) {
-	out := map[string]native.Tensor{}
-	if h.reading == nil {
-		return out, nil
-	}
-	values, err := h.reading.Wait(ctx)
-	if err != nil {
-		return nil, fault(h.name, err)
-	}
-	for _, name := range h.e.reads {
-		out[name] = native.Tensor(values[name])
-	}
-	return out, nil
-}
-
-// bound is an entry with fixed memory.
-type bound struct {
-	p       *program
-	name    string
-	e       *entry
-	in, out map[string]native.Tensor
-	reads   []string
-	reading *exec.Reading
-}
-
-func (p *program) Bind(ctx context.Context, name string, in, out map[string]native.Tensor) (native.Bound, error) {
+// open prepares a plan to run, with the parameters and states of another program unless that is nil, for
+// which drop ends its hold.
+func (p *program) open(ctx context.Context, made *plan.Plan, with *program, drop func() error) error {
 	if err := ctx.Err(); err != nil {
-		return nil, fault(name, err)
+		return err
 	}
-	if p.closed.Load() {
-		return nil, &native.Error{Backend: Name, Call: name, Kind: native.ErrClosed}
-	}
-	e, err := p.find(name)
-	if err != nil {
-		return nil, err
-	}
-	if err := native.AcceptBound(Name, name, e.slots, in, out); err != nil {
-		return nil, err
-	}
-	b := &bound{p: p, name: name, e: e, in: in, out: out}
-	for read := range out {
-		b.reads = append(b.reads, read)
-	}
-	return b, nil
-}
-
-// Start submits the run. Without bound outputs it only waits if too many runs are in
-// flight.
-func (b *bound) Start(ctx context.Context) error {
-	if err := b.p.turns.Lock(ctx); err != nil {
-		return fault(b.name, err)
-	}
-	defer b.p.turns.Unlock()
-	for input, t := range b.in {
-		if err := b.e.run.Set(ctx, input, exec.Tensor(t)); err != nil {
-			return fault(b.name, err)
+	p.plan = made
+	p.b = &builder{device: p.device, p: made, layouts: map[string]*wgpu.BindGroupLayout{}, groups: map[string]*wgpu.BindGroup{}}
+	if with != nil {
+		for _, i := range with.plan.StateBuffers() {
+			p.b.shared = append(p.b.shared, with.b.buffers[i])
 		}
 	}
-	var err error
-	b.reading, err = b.e.run.Run(ctx, 1, b.reads...)
-	return fault(b.name, err)
-}
-
-func (b *bound) Wait(ctx context.Context) error {
-	if b.reading == nil {
-		return nil
+	if err := p.build(); err != nil {
+		return errors.Join(err, p.Release())
 	}
-	values, err := b.reading.Wait(ctx)
-	b.reading = nil
-	if err != nil {
-		return fault(b.name, err)
-	}
-	for name, t := range values {
-		copy(b.out[name].Data, t.Data)
+	if with != nil {
+		p.Program = with.Sharing(made, p, drop)
+	} else {
+		p.Program = async.NewProgram(made, p)
 	}
 	return nil
+}
+
+// build makes the objects of the plan.
+func (p *program) build() error {
+	p.device.mu.Lock()
+	defer p.device.mu.Unlock()
+	if err := p.b.makeBuffers(); err != nil {
+		return err
+	}
+	if err := p.b.makePipelines(); err != nil {
+		return err
+	}
+	for i := range p.plan.Entries {
+		e, err := p.newEntry(&p.plan.Entries[i])
+		if err != nil {
+			return err
+		}
+		p.entries = append(p.entries, e)
+	}
+	return nil
+}
+
+// Release frees the program's objects.
+func (p *program) Release() error {
+	p.device.mu.Lock()
+	defer p.device.mu.Unlock()
+	p.b.release()
+	return nil
+}
+
+// Backend returns the name of the backend.
+func (p *program) Backend() string { return Name }
+
+// errGone is the reason of errors after the device is lost.
+var errGone = errors.New("this process lost the GPU after an earlier error: restart it")
+
+// Lost returns errGone if the device is lost.
+func (p *program) Lost() error {
+	if p.device.lost.Load() {
+		return errGone
+	}
+	return nil
+}
+
+// Kind classifies an error of the binding and records a lost device.
+func (p *program) Kind(err error) error {
+	kind := kindOf(err)
+	if kind == native.ErrLost {
+		p.device.lost.Store(true)
+	}
+	return kind
+}
+
+// InFlight returns the maximal number of runs in flight.
+func (p *program) InFlight(int) int { return inFlight }
+
+// HostDriven reports whether an entry has loops of unknown trip count, whose conditions the host reads.
+func (p *program) HostDriven(entry int) bool { return p.entries[entry].loops }
+
+// NewStage makes a stage for an entry.
+func (p *program) NewStage(entry int) (async.Stage, error) { return p.entries[entry].newStage(), nil }
+
+// Ordered returns true: the queue has the order of the calls.
+func (p *program) Ordered() bool { return true }
+
+// Write writes a parameter or a state.
+func (p *program) Write(s *plan.Slot, data []byte) error {
+	p.device.mu.Lock()
+	defer p.device.mu.Unlock()
+	if len(data) < s.Bytes { // memory consists of words
+		data = append(data[:len(data):len(data)], make([]byte, s.Bytes-len(data))...)
+	}
+	return p.write(s.Buffer, s.Offset, data)
+}
+
+// write writes words to a buffer of the plan, after the runs begun before.
+func (p *program) write(buffer, offset int, data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
+	return p.device.queue.WriteBuffer(p.b.buffers[buffer], uint64(offset), data)
+}
+
+// Read reads a parameter or a state, after the runs begun before.
+func (p *program) Read(s *plan.Slot, data []byte) (err error) {
+	if len(data) == 0 {
+		return nil
+	}
+	d := p.device
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	to, err := d.buffer("copy of "+s.Name, s.Bytes, wgpu.BufferUsageMapRead|wgpu.BufferUsageCopyDst)
+	if err != nil {
+		return err
+	}
+	defer to.Release()
+	var r recorder
+	defer r.drop()
+	if err := r.begin(d); err != nil {
+		return err
+	}
+	if err := r.copy(p.b.buffers[s.Buffer], uint64(s.Offset), to, 0, uint64(s.Bytes)); err != nil {
+		return err
+	}
+	if err := r.submit(d); err != nil {
+		return err
+	}
+	from, err := d.mapped(to, s.Bytes)
+	if err != nil {
+		return err
+	}
+	async.Copy(data, from)
+	return to.Unmap()
 }

@@ -208,7 +208,7 @@ func inferFloat(n *ir.Node) ([]ir.Type, error) {
 func Gelu(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpGelu, nil, x) }
 
 // GeluTanh returns the tanh approximation x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))) of
-// [Gelu]. RLX in Rust calls it GeluApprox.
+// [Gelu].
 func GeluTanh(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpGeluTanh, nil, x) }
 
 // QuickGelu returns the approximation x·sigmoid(1.702·x) of [Gelu].
@@ -481,8 +481,7 @@ func PRelu(b *ir.Builder, x, slope ir.Value) ir.Value { return b.Add1(OpPRelu, n
 func Glu(b *ir.Builder, x ir.Value, axis int) ir.Value { return b.Add1(OpGlu, axisAttrs(x, axis), x) }
 
 // SwiGlu returns silu of the first half of x along axis, the gate, times the second half
-// (Shazeer, GLU Variants Improve Transformer). The axis has even size. RLX in Rust calls
-// it FusedSwiGLU with gate_first.
+// (Shazeer, GLU Variants Improve Transformer). The axis has even size.
 func SwiGlu(b *ir.Builder, x ir.Value, axis int) ir.Value {
 	return b.Add1(OpSwiGlu, axisAttrs(x, axis), x)
 }

@@ -34,7 +34,7 @@ func init() {
 	defineComposite(composite{
 		op: OpDequantize, operands: []string{"x"}, types: unsigned, newAttrs: newAttrs, noGrad: "x is a pattern of bits",
 		doc: "The numbers packed in blocks of bytes, in one of the formats of GGUF files or as 8-bit floats. They equal those of the format's reference implementation, " +
-			"bit for bit, in f32, except for subnormal numbers on a device that flushes them. RLX in Rust has them as schemes of DequantMatMul.",
+			"bit for bit, in f32, except for subnormal numbers on a device that flushes them.",
 		constraints: []string{"x " + packed, format},
 		check: func(n *ir.Node) error {
 			_, err := unpackedSize(n.Attrs().(*PackedAttrs), n.Input(0).Type())

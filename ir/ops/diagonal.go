@@ -181,7 +181,7 @@ func defineOneHot() {
 }
 
 // Tril returns the lower triangle of the matrices on the last two axes of x: 0 above the
-// diagonal with the given offset. RLX in Rust calls [Tril] and [Triu] Trilu.
+// diagonal with the given offset.
 func Tril(b *ir.Builder, x ir.Value, offset int) ir.Value {
 	return b.Add1(OpTril, &OffsetAttrs{offset}, x)
 }

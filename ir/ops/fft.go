@@ -66,8 +66,7 @@ const normText = `norm is "backward" (the inverse is divided by n), "forward" (t
 func init() {
 	sized := "the axes have elements, and no symbolic size"
 	defineComposite(composite{
-		op: OpFFT, doc: "The discrete Fourier transform along some axes, of any length: Σⱼ xⱼ·exp(-2πi·jk/n) along each, with the sign + for the inverse. " +
-			"RLX in Rust calls it Fft and FftButterflyStage.",
+		op: OpFFT, doc: "The discrete Fourier transform along some axes, of any length: Σⱼ xⱼ·exp(-2πi·jk/n) along each, with the sign + for the inverse.",
 		types: complexes, constraints: []string{"axes are distinct axes of x", sized, normText}, newAttrs: func() ir.Attrs { return &FFTAttrs{Norm: FFTBackward} },
 		check: func(n *ir.Node) error {
 			a := n.Attrs().(*FFTAttrs)

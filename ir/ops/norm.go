@@ -368,7 +368,7 @@ func init() {
 	defineComposite(composite{
 		op: OpAdaNorm, operands: []string{"x", "scale", "shift"}, types: floats,
 		newAttrs:    func() ir.Attrs { return &AdaNormAttrs{EpsilonAttrs: EpsilonAttrs{defaultEpsilon}} },
-		doc:         "layer_norm of x over its last axis, or with rms its rms_norm, times 1 + scale, plus shift, where scale and shift are computed from the conditioning (Peebles and Xie, Scalable Diffusion Models with Transformers). AdaLayerNorm of RLX in Rust.",
+		doc:         "layer_norm of x over its last axis, or with rms its rms_norm, times 1 + scale, plus shift, where scale and shift are computed from the conditioning (Peebles and Xie, Scalable Diffusion Models with Transformers).",
 		constraints: []string{"scale and shift have the element type of x and broadcast to it", "epsilon is not negative"},
 		check: func(n *ir.Node) error {
 			x := n.Input(0)

@@ -69,7 +69,7 @@ func init() {
 		},
 		{
 			op: OpRoundSTE, doc: "The integer nearest to x, ties to even, with derivative 1: the straight-through estimator (Bengio, " +
-				"Léonard and Courville). Round of RLX in Rust has this derivative.",
+				"Léonard and Courville).",
 			types: floats,
 			body:  func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value { return Round(b, in[0]) },
 			jvp:   func(_ *ir.Builder, _ *ir.Node, _, _, t []ir.Value) []ir.Value { return t },

@@ -190,7 +190,7 @@ func (r *reader) slot(s *Slot) {
 	s.DType = r.dtype()
 	s.Dims = numbers(r, 8, r.u64)
 	s.Buffer, s.Offset, s.Bytes = r.u32(), r.u64(), r.u64()
-	s.Checked = r.enum(2, "truth value") == 1
+	s.Checked = r.flag()
 	s.Lo, s.Hi = r.i64(), r.i64()
 }
 

@@ -10,7 +10,7 @@
 // [Encode] and [Decode] convert a plan to and from a file of its own format
 // (see [Encode], for open sizes [EncodeOpen]); [Validate] checks all that executors rely on, including WebGPU's
 // usage rules: the rules below. The executors are the TypeScript replayer under
-// js/src, package webgpu/internal/exec, and those of the native backends.
+// js/src, and those of the native backends.
 //
 // # How a plan is run
 //

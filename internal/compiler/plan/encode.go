@@ -104,11 +104,7 @@ func encode(p *Plan) ([]byte, error) {
 
 func (w *writer) routine(r *routine.Routine) {
 	w.str((*r).Name())
-	words := (*r).Words()
-	w.u32(len(words))
-	for _, n := range words {
-		w.u64(n)
-	}
+	w.longs((*r).Words())
 }
 
 func (w *writer) status(s *Status) {
@@ -163,18 +159,11 @@ func (w *writer) slot(s *Slot) {
 	w.str(s.Name)
 	w.u32(int(s.Role))
 	w.str(s.DType.String())
-	w.u32(len(s.Dims))
-	for _, n := range s.Dims {
-		w.u64(n)
-	}
+	w.longs(s.Dims)
 	w.u32(s.Buffer)
 	w.u64(s.Offset)
 	w.u64(s.Bytes)
-	checked := 0
-	if s.Checked {
-		checked = 1
-	}
-	w.u32(checked)
+	w.flag(s.Checked)
 	w.u64(s.Lo)
 	w.u64(s.Hi)
 }
@@ -222,12 +211,9 @@ func (w *writer) box(b *kernelBox) {
 	w.u32(b.Array)
 	w.str(b.DType.String())
 	w.u64(b.First)
-	for _, list := range [][]int{b.Dims, b.Strides, b.Size} {
-		w.u32(len(list))
-		for _, n := range list {
-			w.u64(n)
-		}
-	}
+	w.longs(b.Dims)
+	w.longs(b.Strides)
+	w.longs(b.Size)
 }
 
 func (w *writer) entry(e *Entry) {

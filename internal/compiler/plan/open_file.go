@@ -43,10 +43,7 @@ func EncodeOpen(o *Open) ([]byte, error) {
 		}
 		w.section(tagBucket, flagRequired, func() {
 			w.u32(b.Entry)
-			w.u32(len(b.Sizes))
-			for _, n := range b.Sizes {
-				w.u64(n)
-			}
+			w.longs(b.Sizes)
 			w.bytes(file)
 		})
 	}
@@ -57,22 +54,15 @@ func EncodeOpen(o *Open) ([]byte, error) {
 }
 
 func (w *writer) openEntry(e *OpenEntry) {
-	flag := func(set bool) {
-		if set {
-			w.u32(1)
-		} else {
-			w.u32(0)
-		}
-	}
 	w.str(e.Name)
-	flag(e.Writes)
+	w.flag(e.Writes)
 	w.u32(len(e.Symbols))
 	for _, s := range e.Symbols {
 		w.str(s)
 	}
 	w.u32(len(e.Exact))
 	for _, exact := range e.Exact {
-		flag(exact)
+		w.flag(exact)
 	}
 	list(w, e.Inputs, func(x *OpenInput) { w.str(x.Name); w.str(x.DType.String()); w.dims(x.Shape) })
 	list(w, e.Outputs, func(y *padded.Output) {
@@ -157,8 +147,6 @@ func (r *reader) openEntry(e *OpenEntry) {
 	})
 	e.Sizes, e.Least = r.dims(), r.dims()
 }
-
-func (r *reader) flag() bool { return r.enum(2, "truth value") == 1 }
 
 func (r *reader) dims() []ir.Dim {
 	var out []ir.Dim

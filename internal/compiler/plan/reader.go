@@ -182,3 +182,5 @@ func (r *reader) triple() (v [3]int) {
 	}
 	return v
 }
+
+func (r *reader) flag() bool { return r.enum(2, "truth value") == 1 }

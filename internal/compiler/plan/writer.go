@@ -57,3 +57,19 @@ func (w *writer) ints(v []int) {
 		w.u32(n)
 	}
 }
+
+// longs writes a list of 64-bit numbers.
+func (w *writer) longs(v []int) {
+	w.u32(len(v))
+	for _, n := range v {
+		w.u64(n)
+	}
+}
+
+func (w *writer) flag(set bool) {
+	if set {
+		w.u32(1)
+	} else {
+		w.u32(0)
+	}
+}

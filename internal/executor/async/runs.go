@@ -204,14 +204,15 @@ const minPiece = 1 << 20
 // Copy copies like copy, large memory with several cores: one core is slower than the bus
 // to a GPU.
 func Copy(to, from []byte) {
-	if len(from) < 2*minPiece {
+	n := min(len(to), len(from))
+	if n < 2*minPiece {
 		copy(to, from)
 		return
 	}
-	parts := min(runtime.GOMAXPROCS(0), len(from)/minPiece, 8)
+	parts := min(runtime.GOMAXPROCS(0), n/minPiece, 8)
 	var all sync.WaitGroup
 	for i := range parts {
-		lo, hi := len(from)*i/parts, len(from)*(i+1)/parts
+		lo, hi := n*i/parts, n*(i+1)/parts
 		all.Go(func() { copy(to[lo:hi], from[lo:hi]) })
 	}
 	all.Wait()

@@ -35,7 +35,7 @@ export abstract class ValueOps<V> {
   /**
    * layer_norm of x over its last axis, or with rms its rms_norm, times 1 + scale, plus shift,
    * where scale and shift are computed from the conditioning (Peebles and Xie, Scalable
-   * Diffusion Models with Transformers). AdaLayerNorm of RLX in Rust.
+   * Diffusion Models with Transformers).
    *
    * - C1: the element type of x is float
    * - C2: scale and shift have the element type of x and broadcast to it
@@ -741,8 +741,7 @@ export abstract class ValueOps<V> {
   /**
    * The numbers packed in blocks of bytes, in one of the formats of GGUF files or as 8-bit
    * floats. They equal those of the format's reference implementation, bit for bit, in f32,
-   * except for subnormal numbers on a device that flushes them. RLX in Rust has them as schemes
-   * of DequantMatMul.
+   * except for subnormal numbers on a device that flushes them.
    *
    * - C1: the element type of x is unsigned
    * - C2: x holds whole blocks along its last axis: bytes as u8, or as little-endian u32 words,
@@ -1008,7 +1007,7 @@ export abstract class ValueOps<V> {
 
   /**
    * The discrete Fourier transform along some axes, of any length: Σⱼ xⱼ·exp(-2πi·jk/n)
-   * along each, with the sign + for the inverse. RLX in Rust calls it Fft and FftButterflyStage.
+   * along each, with the sign + for the inverse.
    *
    * - C1: the element type of x is complex
    * - C2: axes are distinct axes of x
@@ -2515,7 +2514,7 @@ export abstract class ValueOps<V> {
 
   /**
    * The integer nearest to x, ties to even, with derivative 1: the straight-through estimator
-   * (Bengio, Léonard and Courville). Round of RLX in Rust has this derivative.
+   * (Bengio, Léonard and Courville).
    *
    * - C1: the element type of x is float
    */

@@ -1,6 +1,6 @@
 //go:build cgo && !js
 
-package exec_test
+package webgpu
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/webgpu/internal/exec"
+	"github.com/rlx-go/rlx/native"
 )
 
 // TestAttentionInBlocksOnTheDevice runs samples in kernels that keep no scores,
@@ -30,7 +30,7 @@ func TestAttentionInBlocksOnTheDevice(t *testing.T) {
 	}
 }
 
-func attendOn(t *testing.T, dev *exec.Device, op ir.Op, s ir.Sample) {
+func attendOn(t *testing.T, dev *device, op ir.Op, s ir.Sample) {
 	g, n, err := irtest.SampleGraph(op, s)
 	if err != nil {
 		t.Fatal(err)
@@ -44,30 +44,14 @@ func attendOn(t *testing.T, dev *exec.Device, op ir.Op, s ir.Sample) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := dev.Target()
+	target := dev.target()
 	target.ScoreBytes = 1
-	p, err := plan.Compile(m, target, wgsl.Printer{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := entry(t, load(t, dev, p), "run")
+	given := tensors{}
 	for name, a := range inputs {
-		if err := e.Set(ctx, name, exec.Tensor{DType: a.DType, Dims: a.Dims, Data: a.Bytes()}); err != nil {
-			t.Fatal(err)
-		}
+		given[name] = native.Tensor{DType: a.DType, Dims: a.Dims, Data: a.Bytes()}
 	}
-	var names []string
-	for _, o := range g.Outputs() {
-		names = append(names, o.Name)
-	}
-	reading, err := e.Run(ctx, 1, names...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := reading.Wait(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := load(t, func(*device, *plan.Plan) (*plan.Plan, error) { return plan.Compile(m, target, wgsl.Printer{}) })
+	got := run(t, p, "run", given)
 	for i, o := range g.Outputs() {
 		tol := irtest.SampleTolerance(n, s, want[i].DType)
 		for j, x := range asFloats(got[o.Name]) {

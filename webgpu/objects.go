@@ -1,6 +1,6 @@
 //go:build cgo && !js
 
-package exec
+package webgpu
 
 import (
 	"encoding/binary"
@@ -17,12 +17,12 @@ type releaser interface{ Release() }
 
 // builder makes a plan's objects and deduplicates layouts and bind groups.
 type builder struct {
-	dev       *wgpu.Device
+	*device
 	p         *plan.Plan
-	shared    []*wgpu.Buffer // the first buffers of the plan, which are another session's
+	shared    []*wgpu.Buffer // the first buffers of the plan, which are another program's
 	buffers   []*wgpu.Buffer
 	counters  *wgpu.Buffer
-	look      *wgpu.Buffer // staging buffer for loop conditions, nil without loops
+	look      *wgpu.Buffer // for the conditions of loops, nil without loops
 	pipelines []*wgpu.ComputePipeline
 	layouts   map[string]*wgpu.BindGroupLayout
 	groups    map[string]*wgpu.BindGroup
@@ -38,32 +38,32 @@ func (b *builder) release() {
 }
 
 // own registers an object for release, unless its maker failed.
-func own[T releaser](b *builder, kind error, op string, made T, err error) (T, error) {
+func own[T releaser](b *builder, label string, made T, err error) (T, error) {
 	if err != nil {
-		return made, fromBinding(kind, op, err)
+		return made, fmt.Errorf("%s: %w", label, err)
 	}
 	b.owned = append(b.owned, made)
 	return made, nil
 }
 
-func (b *builder) buffer(label string, bytes int, usage wgpu.BufferUsage) (*wgpu.Buffer, error) {
-	buf, err := b.dev.CreateBuffer(&wgpu.BufferDescriptor{Label: "rlx " + label, Size: uint64(bytes), Usage: usage})
-	return own(b, ErrGPU, label, buf, err)
+func (b *builder) ownBuffer(label string, bytes int, usage wgpu.BufferUsage) (*wgpu.Buffer, error) {
+	made, err := b.buffer(label, bytes, usage)
+	return own(b, label, made, err)
 }
 
-func (b *builder) makeBuffers(queue *wgpu.Queue) error {
+func (b *builder) makeBuffers() error {
 	b.buffers = slices.Clone(b.shared)
 	for i, spec := range b.p.Buffers[len(b.shared):] {
 		label := fmt.Sprintf("%s %d", spec.Kind, i)
-		buf, err := b.buffer(label, spec.Bytes, wgpu.BufferUsageStorage|wgpu.BufferUsageIndirect|wgpu.BufferUsageCopySrc|wgpu.BufferUsageCopyDst)
+		buf, err := b.ownBuffer(label, spec.Bytes, wgpu.BufferUsageStorage|wgpu.BufferUsageIndirect|wgpu.BufferUsageCopySrc|wgpu.BufferUsageCopyDst)
 		if err != nil {
 			return err
 		}
 		b.buffers = append(b.buffers, buf)
 	}
 	for _, c := range b.p.Constants {
-		if err := queue.WriteBuffer(b.buffers[c.Buffer], uint64(c.Offset), c.Data); err != nil {
-			return fromBinding(ErrGPU, "constants", err)
+		if err := b.queue.WriteBuffer(b.buffers[c.Buffer], uint64(c.Offset), c.Data); err != nil {
+			return err
 		}
 	}
 	rows := 0
@@ -78,10 +78,10 @@ func (b *builder) makeBuffers(queue *wgpu.Queue) error {
 		binary.LittleEndian.PutUint32(numbers[i*plan.RowBytes:], uint32(i))
 	}
 	var err error
-	if b.counters, err = b.buffer("counters", len(numbers), wgpu.BufferUsageUniform|wgpu.BufferUsageCopyDst); err != nil {
+	if b.counters, err = b.ownBuffer("counters", len(numbers), wgpu.BufferUsageUniform|wgpu.BufferUsageCopyDst); err != nil {
 		return err
 	}
-	return fromBinding(ErrGPU, "counters", queue.WriteBuffer(b.counters, 0, numbers))
+	return b.queue.WriteBuffer(b.counters, 0, numbers)
 }
 
 func maxRepeats(steps []plan.Step) int {

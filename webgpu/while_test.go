@@ -1,18 +1,17 @@
 //go:build cgo && !js
 
-package exec_test
+package webgpu
 
 import (
 	"context"
 	"errors"
 	"math"
 	"testing"
+	"time"
 
-	"github.com/rlx-go/rlx/internal/codegen/wgsl"
-	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/webgpu/internal/exec"
+	"github.com/rlx-go/rlx/native"
 )
 
 // counted adds 1 to x until it is least or more.
@@ -42,78 +41,62 @@ func withLoops(b *ir.Builder) {
 		func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{ops.Neg(b, in[0])} })[0])
 }
 
-// compiled compiles a graph as entry "run" for the device.
-func compiled(t *testing.T, dev *exec.Device, build func(b *ir.Builder)) *plan.Plan {
+// compiled returns a source of a module with a graph as entry "run".
+func compiled(t *testing.T, build func(b *ir.Builder)) source {
 	t.Helper()
 	g, err := ir.Build("g", build)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Compile(m, dev.Target(), wgsl.Printer{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	must(t, err)
+	return planOf(m)
 }
 
 // The sums are those of counting up to the bound by ones: closed forms. A loop of 146
 // rounds takes several looks, one of none takes one.
 func TestLoopsWithoutABoundRunOnTheDevice(t *testing.T) {
-	dev := open(t)
-	s := load(t, dev, compiled(t, dev, withLoops))
-	e := entry(t, s, "run")
+	p := load(t, compiled(t, withLoops))
 	upTo := func(x, least float64) float64 { return x + max(0, math.Ceil(least-x)) }
 	for _, x := range [][]float64{{1, 4.5, 2}, {200, -30, 9.5}, {2, 1, 0.5}} {
-		given := floats([]float32{float32(x[0]), float32(x[1]), float32(x[2])}, 3)
-		if err := e.Set(ctx, "x", given); err != nil {
-			t.Fatal(err)
-		}
 		first := max(x[0], x[1], x[2])
 		branch := -first
 		if first > 3 {
 			branch = upTo(first, 40)
 		}
-		// Two steps in one run give the same, as does a second run.
-		for _, steps := range []int{1, 2} {
-			got := run(t, e, steps, "alone", "each", "branch")
-			check := func(name string, want ...float64) {
-				for i, v := range asFloats(got[name]) {
-					if v != want[i] {
-						t.Errorf("x %v, %d steps: %s is %v, not %v", x, steps, name, asFloats(got[name]), want)
-					}
+		got := run(t, p, "run", tensors{"x": floats([]float32{float32(x[0]), float32(x[1]), float32(x[2])}, 3)})
+		check := func(name string, want ...float64) {
+			for i, v := range asFloats(got[name]) {
+				if v != want[i] {
+					t.Errorf("x %v: %s is %v, not %v", x, name, asFloats(got[name]), want)
 				}
 			}
-			check("alone", upTo(first, 150))
-			check("each", upTo(x[0], 10), upTo(x[1], 10), upTo(x[2], 10))
-			check("branch", branch)
 		}
+		check("alone", upTo(first, 150))
+		check("each", upTo(x[0], 10), upTo(x[1], 10), upTo(x[2], 10))
+		check("branch", branch)
 	}
 }
 
+// Those who wait for a run that never ends wait no longer than their contexts say.
 func TestEndlessLoopStopsWithItsContext(t *testing.T) {
-	dev := open(t)
-	s := load(t, dev, compiled(t, dev, func(b *ir.Builder) {
+	open(t)
+	p, err := the.open(ctx, "open", native.Options{}, nil, compiled(t, func(b *ir.Builder) {
 		b.Output("y", counted(b, b.Input("x", ir.F32), math.Inf(1)))
 	}))
-	e := entry(t, s, "run")
-	if err := e.Set(ctx, "x", floats([]float32{1e30})); err != nil { // 1e30 + 1 is 1e30
-		t.Fatal(err)
-	}
+	must(t, err)
+	endless := tensors{"x": floats([]float32{1e30})} // 1e30 + 1 is 1e30
 	soon, stop := context.WithCancel(ctx)
 	stop()
-	if _, err := e.Run(soon, 1); !errors.Is(err, context.Canceled) {
+	if _, err := p.Run(soon, "run", endless); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before: %v", err)
 	}
-	soon, stop = context.WithTimeout(ctx, 300e6)
+	r, err := p.Run(ctx, "run", endless)
+	must(t, err)
+	soon, stop = context.WithTimeout(ctx, 300*time.Millisecond)
 	defer stop()
-	if _, err := e.Run(soon, 1); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := r.Wait(soon); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("out of time: %v", err)
 	}
-	if s.Steps() != 0 {
-		t.Errorf("%d steps were counted", s.Steps())
+	if err := p.Close(soon); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("closed out of time: %v", err)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build cgo && !js
 
-package exec
+package webgpu
 
 import (
 	"fmt"
@@ -12,18 +12,14 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// maxSteps is the maximal number of steps of a run: the rows of scalars of an entry.
-const maxSteps = 64
-
-// The operations of an entry, with their objects.
+// The steps of an entry, with their objects.
 type (
-	op any
+	op any // *dispatchOp, *copyOp, *repeatOp or *whileOp
 
 	dispatchOp struct {
 		pipeline *wgpu.ComputePipeline
 		storage  *wgpu.BindGroup
 		uniforms *wgpu.BindGroup // nil if the kernel reads none
-		scalars  bool
 		counters int
 		groups   [3]uint32
 		grid     *wgpu.Buffer // of an indirect dispatch, else nil
@@ -38,16 +34,21 @@ type (
 		count int
 		ops   [2][]op // of even and of odd iterations
 	}
+	// whileOp is a loop of unknown trip count: it continues while the word is not 0.
+	whileOp struct {
+		ops  []op
+		word *wgpu.Buffer
+		at   uint64
+	}
 )
 
-// ops makes the operations of steps; scalars is the entry's buffer of rows, or nil, and
-// stride the size of a row.
-func (b *builder) ops(steps []plan.Step, scalars *wgpu.Buffer, stride int) ([]op, error) {
+// ops makes the operations of steps; scalars is the entry's buffer of scalars, or nil.
+func (b *builder) ops(steps []plan.Step, scalars *wgpu.Buffer) ([]op, error) {
 	out := make([]op, 0, len(steps))
 	for _, step := range steps {
 		switch s := step.(type) {
 		case *plan.Dispatch:
-			made, err := b.dispatch(s, scalars, stride)
+			made, err := b.dispatch(s, scalars)
 			if err != nil {
 				return nil, err
 			}
@@ -62,18 +63,18 @@ func (b *builder) ops(steps []plan.Step, scalars *wgpu.Buffer, stride int) ([]op
 		case *plan.Repeat:
 			r := &repeatOp{count: s.Count}
 			var err error
-			if r.ops[0], err = b.ops(s.Steps, scalars, stride); err != nil {
+			if r.ops[0], err = b.ops(s.Steps, scalars); err != nil {
 				return nil, err
 			}
 			r.ops[1] = r.ops[0]
 			if len(s.Odd) > 0 {
-				if r.ops[1], err = b.ops(s.Odd, scalars, stride); err != nil {
+				if r.ops[1], err = b.ops(s.Odd, scalars); err != nil {
 					return nil, err
 				}
 			}
 			out = append(out, r)
 		case *plan.While:
-			w, err := b.while(s, scalars, stride)
+			w, err := b.while(s, scalars)
 			if err != nil {
 				return nil, err
 			}
@@ -83,10 +84,22 @@ func (b *builder) ops(steps []plan.Step, scalars *wgpu.Buffer, stride int) ([]op
 	return out, nil
 }
 
-func (b *builder) dispatch(s *plan.Dispatch, scalars *wgpu.Buffer, stride int) (*dispatchOp, error) {
+func (b *builder) while(s *plan.While, scalars *wgpu.Buffer) (*whileOp, error) {
+	var err error
+	if b.look == nil {
+		if b.look, err = b.ownBuffer("look", plan.WordBytes, wgpu.BufferUsageMapRead|wgpu.BufferUsageCopyDst); err != nil {
+			return nil, err
+		}
+	}
+	w := &whileOp{word: b.buffers[s.Condition.Buffer], at: uint64(s.Condition.Offset)}
+	w.ops, err = b.ops(s.Steps, scalars)
+	return w, err
+}
+
+func (b *builder) dispatch(s *plan.Dispatch, scalars *wgpu.Buffer) (*dispatchOp, error) {
 	k := &b.p.Kernels[s.Kernel]
 	made := &dispatchOp{
-		pipeline: b.pipelines[s.Kernel], scalars: k.ScalarBytes > 0, counters: k.Counters,
+		pipeline: b.pipelines[s.Kernel], counters: k.Counters,
 		groups: [3]uint32{uint32(s.Groups[0]), uint32(s.Groups[1]), uint32(s.Groups[2])},
 	}
 	if s.Grid != nil {
@@ -114,7 +127,7 @@ func (b *builder) dispatch(s *plan.Dispatch, scalars *wgpu.Buffer, stride int) (
 	for _, n := range bindings {
 		w := wgpu.BindGroupEntry{Binding: n, Buffer: b.counters, Size: plan.RowBytes}
 		if n == 0 {
-			w.Buffer, w.Size = scalars, uint64(stride)
+			w.Buffer, w.Size = scalars, wgpu.WholeSize
 		}
 		windows = append(windows, w)
 	}
@@ -133,7 +146,7 @@ func (b *builder) group(label string, layout *wgpu.BindGroupLayout, windows []wg
 		return made, nil
 	}
 	made, err := b.dev.CreateBindGroup(&wgpu.BindGroupDescriptor{Label: label, Layout: layout, Entries: windows})
-	if made, err = own(b, ErrGPU, label, made, err); err == nil {
+	if made, err = own(b, label, made, err); err == nil {
 		b.groups[key.String()] = made
 	}
 	return made, err

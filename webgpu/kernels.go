@@ -1,6 +1,6 @@
 //go:build cgo && !js
 
-package exec
+package webgpu
 
 import (
 	"fmt"
@@ -37,20 +37,20 @@ func (b *builder) pipeline(k *plan.Kernel) (*wgpu.ComputePipeline, error) {
 	}
 	layout, err := b.dev.CreatePipelineLayout(&wgpu.PipelineLayoutDescriptor{Label: k.Name, BindGroupLayouts: groups})
 	if err != nil {
-		return nil, fromBinding(ErrGPU, k.Name, err)
+		return nil, err
 	}
 	defer layout.Release()
 	module, err := b.dev.CreateShaderModule(&wgpu.ShaderModuleDescriptor{
 		Label: k.Name, WGSLDescriptor: &wgpu.ShaderModuleWGSLDescriptor{Code: k.Source},
 	})
 	if err != nil {
-		return nil, fromBinding(ErrShader, "kernel "+k.Name, err)
+		return nil, fmt.Errorf("kernel %s: %w", k.Name, err)
 	}
 	defer module.Release()
 	made, err := b.dev.CreateComputePipeline(&wgpu.ComputePipelineDescriptor{
 		Label: k.Name, Layout: layout, Compute: wgpu.ProgrammableStageDescriptor{Module: module, EntryPoint: "main"},
 	})
-	return own(b, ErrShader, "kernel "+k.Name, made, err)
+	return own(b, "kernel "+k.Name, made, err)
 }
 
 // layout returns the bind group layout of a key.
@@ -59,7 +59,7 @@ func (b *builder) layout(key string, entries func() []wgpu.BindGroupLayoutEntry)
 		return made, nil
 	}
 	made, err := b.dev.CreateBindGroupLayout(&wgpu.BindGroupLayoutDescriptor{Label: key, Entries: entries()})
-	if made, err = own(b, ErrGPU, key, made, err); err == nil {
+	if made, err = own(b, key, made, err); err == nil {
 		b.layouts[key] = made
 	}
 	return made, err
@@ -100,7 +100,7 @@ func (b *builder) uniformLayout(bindings []uint32) (*wgpu.BindGroupLayout, error
 		for i, n := range bindings {
 			entries[i] = wgpu.BindGroupLayoutEntry{
 				Binding: n, Visibility: wgpu.ShaderStageCompute,
-				Buffer: wgpu.BufferBindingLayout{Type: wgpu.BufferBindingTypeUniform, HasDynamicOffset: true},
+				Buffer: wgpu.BufferBindingLayout{Type: wgpu.BufferBindingTypeUniform, HasDynamicOffset: n > 0},
 			}
 		}
 		return entries
