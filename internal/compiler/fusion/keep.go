@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -167,7 +166,7 @@ func (d *decisions) recomputes(n *ir.Node) bool {
 	for _, v := range d.reads[n.ID()] {
 		switch {
 		case smallPart*sizeOf(v.Type()) <= size:
-		case sizeOf(v.Type()) == size && loop.DeviceSize(v.DType()) <= loop.DeviceSize(n.Types()[0].DType):
+		case sizeOf(v.Type()) >= size && bytesOf(v.Type()) <= bytesOf(n.Types()[0]):
 			wholes++
 		default:
 			return false

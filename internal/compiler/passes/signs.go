@@ -10,8 +10,8 @@ import (
 )
 
 // RoundedSigns lets comparisons of a value with 0 read the value rounded to bf16, where that is an
-// operand of products and the value follows from the result of a product alone. Such a comparison is
-// the derivative of relu: neither the product nor the value is then kept for it. Only positive
+// operand of products and the value follows from results of products alone. Such a comparison is
+// the derivative of relu: neither the products nor the value is then kept for it. Only positive
 // values of 2⁻¹³⁴ and less, which round to 0 for the products, compare otherwise.
 func RoundedSigns(g *ir.Graph) (*ir.Graph, error) {
 	uses := g.Uses()
@@ -54,7 +54,7 @@ func isRoundedOperand(v ir.Value, uses [][]*ir.Node) bool {
 	return rounded
 }
 
-// isEpilogue reports whether v is computed elementwise from the result of one product and from
+// isEpilogue reports whether v is computed elementwise from results of products and from
 // smaller values, and nothing but v reads what is computed in between.
 func isEpilogue(v ir.Value, uses [][]*ir.Node) bool {
 	cone, products := []*ir.Node{v.Node()}, 0
@@ -77,5 +77,5 @@ func isEpilogue(v ir.Value, uses [][]*ir.Node) bool {
 	outside := func(n *ir.Node) bool {
 		return slices.ContainsFunc(uses[n.ID()], func(u *ir.Node) bool { return !slices.Contains(cone, u) })
 	}
-	return products == 1 && !slices.ContainsFunc(cone[1:], outside)
+	return products > 0 && !slices.ContainsFunc(cone[1:], outside)
 }

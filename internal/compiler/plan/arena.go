@@ -31,46 +31,92 @@ const (
 // the launches of a layer or two, whatever the sizes of the values.
 const collectiveDistance = 16
 
-// packTemps places intermediate values in one arena, the largest first, each at the lowest offset
-// that is free in its live range. Where launches may run concurrently, one that reuses memory should not
-// wait for others than those that it depends on: see [reuseDistance].
+// packTemps places intermediate values in one arena, each at the lowest offset that is free in its live
+// range, in the order of [packOrders] that takes the least memory. Where launches may run concurrently, one that
+// reuses memory should not wait for others than those that it depends on: see [reuseDistance].
 func packTemps(c *entryCompiler, lives []*liveRange) error {
-	a := &packer{liveRangeAllocator: &c.temps, order: newLaunchOrder(c.launches)}
-	bySize := slices.SortedStableFunc(slices.Values(lives), func(x, y *liveRange) int {
-		return cmp.Compare(regionBytes(y.t), regionBytes(x.t))
-	})
-	for _, l := range bySize {
-		r, err := a.place(l)
-		if err != nil {
-			return err
+	for _, l := range lives {
+		if bytes := regionBytes(l.t); bytes > c.temps.tensor {
+			return tooLarge(l.t, c.temps.tensor)
 		}
-		c.regions[l.t] = r
 	}
+	var best *packer
+	order, least := newLaunchOrder(c.launches), mostLive(lives)
+	for _, compare := range packOrders {
+		p := &packer{order: order, limit: c.temps.buffer}
+		for _, l := range slices.SortedStableFunc(slices.Values(lives), compare) {
+			p.place(l)
+		}
+		if best == nil || p.bytes() < best.bytes() {
+			best = p
+		}
+		if best.bytes() <= least+least/packedWithin || len(lives) > maxReordered {
+			break
+		}
+	}
+	best.commit(c)
 	return nil
 }
 
-// arenas returns the buffers of intermediate values.
-func (a *packer) arenas() []int { return slices.Sorted(maps.Keys(a.blocks)) }
+// packOrders are the orders in which values are placed: the largest first, or those that take most memory for
+// most of the time.
+var packOrders = []func(x, y *liveRange) int{
+	func(x, y *liveRange) int { return cmp.Compare(regionBytes(y.t), regionBytes(x.t)) },
+	func(x, y *liveRange) int { return cmp.Compare(y.area(), x.area()) },
+	func(x, y *liveRange) int { return cmp.Compare(y.to-y.from, x.to-x.from) },
+	func(x, y *liveRange) int { return cmp.Compare(x.from, y.from) },
+}
 
-// packer places tensors in any order.
+// Another order is tried where memory is over what is live at a time by more than a part of packedWithin, and
+// there are at most maxReordered values, as placing takes quadratic time.
+const (
+	packedWithin = 64
+	maxReordered = 1024
+)
+
+// area is the memory of a value times the launches for which it is live.
+func (l *liveRange) area() int64 { return int64(regionBytes(l.t)) * int64(l.to-l.from+1) }
+
+// mostLive returns the bytes that are live at a time, at most.
+func mostLive(lives []*liveRange) (most int64) {
+	last := 0
+	for _, l := range lives {
+		last = max(last, l.to)
+	}
+	live := make([]int64, last+1)
+	for _, l := range lives {
+		for i := l.from; i <= l.to; i++ {
+			live[i] += int64(regionBytes(l.t))
+			most = max(most, live[i])
+		}
+	}
+	return most
+}
+
+// packer places tensors in any order in arenas of its own.
 type packer struct {
-	*liveRangeAllocator
 	order  *launchOrder
+	limit  int   // bytes of an arena
+	arenas []int // their bytes
 	placed []packed
 }
 
-// packed is a tensor that is placed.
+// packed is a tensor that is placed, in an arena of packer.
 type packed struct {
 	l *liveRange
 	r region
 }
 
-// place returns a region in the first arena with room.
-func (a *packer) place(l *liveRange) (region, error) {
-	bytes := regionBytes(l.t)
-	if bytes > a.tensor {
-		return region{}, tooLarge(l.t, a.tensor)
+func (a *packer) bytes() (sum int64) {
+	for _, n := range a.arenas {
+		sum += int64(n)
 	}
+	return sum
+}
+
+// place places a tensor in the first arena with room.
+func (a *packer) place(l *liveRange) {
+	bytes := regionBytes(l.t)
 	var taken []region
 	for _, p := range a.placed {
 		if a.order.conflict(p.l, l) {
@@ -78,8 +124,8 @@ func (a *packer) place(l *liveRange) (region, error) {
 		}
 	}
 	slices.SortFunc(taken, func(x, y region) int { return cmp.Compare(x.offset, y.offset) })
-	r := region{buffer: -1, bytes: bindingBytes(l.t)}
-	for _, b := range a.arenas() {
+	r := region{buffer: len(a.arenas), bytes: bindingBytes(l.t)}
+	for b := range a.arenas {
 		at := 0
 		for _, x := range taken {
 			if x.buffer != b {
@@ -90,17 +136,32 @@ func (a *packer) place(l *liveRange) (region, error) {
 			}
 			at = max(at, x.offset+x.bytes)
 		}
-		if at == 0 || at <= a.buffer-bytes {
+		if at == 0 || at <= a.limit-bytes {
 			r.buffer, r.offset = b, at
 			break
 		}
 	}
-	if r.buffer < 0 {
-		r.buffer = a.grow()
+	if r.buffer == len(a.arenas) {
+		a.arenas = append(a.arenas, 0)
 	}
-	a.p.Buffers[r.buffer].Bytes = max(a.p.Buffers[r.buffer].Bytes, r.offset+bytes)
+	a.arenas[r.buffer] = max(a.arenas[r.buffer], r.offset+bytes)
 	a.placed = append(a.placed, packed{l, r})
-	return r, nil
+}
+
+// commit sets the regions of the tensors of an entry, in buffers that entries share.
+func (a *packer) commit(c *entryCompiler) {
+	buffers := slices.Sorted(maps.Keys(c.temps.blocks))
+	for i, bytes := range a.arenas {
+		if i == len(buffers) {
+			buffers = append(buffers, c.temps.grow())
+		}
+		b := &c.plan.Buffers[buffers[i]]
+		b.Bytes = max(b.Bytes, bytes)
+	}
+	for _, p := range a.placed {
+		p.r.buffer = buffers[p.r.buffer]
+		c.regions[p.l.t] = p.r
+	}
 }
 
 // launchOrder is the order of the launches of an entry that follows from the values that they pass.

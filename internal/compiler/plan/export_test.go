@@ -37,7 +37,7 @@ func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, Memory, error) {
 	ec := c.newEntry(m.Entries[0], p)
 	var used Memory
 	measure := func() error {
-		used.Live = mostLive(ec)
+		used.Live = mostLive(ec.liveRanges(ec.partition.Outputs))
 		return nil
 	}
 	for _, phase := range []func() error{ec.schedule, measure, ec.placeAll, ec.fuseParts} {
@@ -67,16 +67,4 @@ func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, Memory, error) {
 		out = append(out, x)
 	}
 	return out, used, nil
-}
-
-// mostLive returns the bytes of the intermediate values that are live at a time, at most.
-func mostLive(c *entryCompiler) (most int64) {
-	live := make([]int64, len(c.launches)+1)
-	for _, l := range c.liveRanges(c.partition.Outputs) {
-		for i := l.from; i <= l.to; i++ {
-			live[i] += int64(regionBytes(l.t))
-			most = max(most, live[i])
-		}
-	}
-	return most
 }

@@ -4,8 +4,8 @@ compiled where PyTorch can, and captured as a CUDA graph where it can. h200.sh p
     RLX_BENCH_TIMES=8 python3 family_peers.py [NAME ...]
 
 A line for each family and precision: ms of a step (the better of the launched and the captured
-one), MiB at most, and how the better ran. Steps are compiled by many processes at a time and timed
-by one.
+one), MiB at most, and how the better ran. Each step has a process of its own, so that the workspaces of cuBLAS
+count for the steps that use them. Steps are compiled by many processes at a time and timed by one.
 """
 import concurrent.futures
 import os
@@ -85,19 +85,18 @@ def time_step(step, how, held):
     return f"{best * 1e3:.3f} {peak:.0f} {how}"
 
 
-def worker(name):
-    """Compiles the steps of a family, says so, and times them when a line comes."""
-    steps = {precision: launched(name, precision) for precision in PRECISIONS}
+def worker(name, precision):
+    """Compiles a step, says so, and times it when a line comes."""
+    step, how, held = launched(name, precision)
     print("ready", flush=True)
     sys.stdin.readline()
-    for precision, (step, how, held) in steps.items():
-        print(f"{name:16s} {precision} {time_step(step, how, held) if step else '– – –'}", flush=True)
+    print(f"{name:16s} {precision} {time_step(step, how, held) if step else '– – –'}", flush=True)
 
 
-def begin(name):
-    """The process of a family, whose steps are compiled."""
-    env = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "2", "TORCHINDUCTOR_CACHE_DIR": f"/tmp/inductor/{name}"}
-    process = subprocess.Popen([sys.executable, __file__, "worker", name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+def begin(job):
+    """The process of a family and a precision, whose step is compiled."""
+    env = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "2", "TORCHINDUCTOR_CACHE_DIR": "/tmp/inductor/" + "-".join(job)}
+    process = subprocess.Popen([sys.executable, __file__, "worker", *job], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
     process.stdout.readline()
     return process
 
@@ -105,12 +104,13 @@ def begin(name):
 def main():
     import families
 
+    jobs = [(name, precision) for name in sys.argv[1:] or families.FAMILIES for precision in PRECISIONS]
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        processes = list(pool.map(begin, sys.argv[1:] or families.FAMILIES))
+        processes = list(pool.map(begin, jobs))
     for process in processes:
         out, _ = process.communicate("go\n")
         print(out, end="", flush=True)
 
 
 if __name__ == "__main__":
-    worker(sys.argv[2]) if sys.argv[1:2] == ["worker"] else main()
+    worker(*sys.argv[2:]) if sys.argv[1:2] == ["worker"] else main()
