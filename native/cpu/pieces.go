@@ -22,9 +22,9 @@ type made struct {
 	cost  float64 // nanoseconds of one worker
 }
 
-// make compiles code over outer and inner points: as a transpose, a padded copy, a nest, or the
-// pieces of a map whose conditions depend on the position along an axis, as in a concatenation,
-// where they take less time.
+// make compiles code over outer and inner points: as a transpose, a padded copy, a nest, or, where they take
+// less time, as pieces along an axis whose positions conditions compare with constants, as in a concatenation
+// or a reduction of one.
 func (c *compiler) make(name string, code *fusion.Code, outer, inner []int) (*made, error) {
 	axis, step := stridedAxis(code, outer)
 	if step == 0 {
@@ -113,15 +113,18 @@ func makeWhole(c *compiler, name string, code *fusion.Code, outer, inner []int) 
 		return &made{steps: []step{s}, cost: s.cost}, nil
 	}
 	whole := &made{nests: []*nest{n}, cost: n.cost}
-	if code.Points != nil || n.cost < chunkCost || slices.ContainsFunc(code.Stages, func(s fusion.Stage) bool { return len(s.Reductions) > 0 || s.Contract != nil }) {
+	if n.cost < chunkCost || slices.ContainsFunc(code.Stages, func(s fusion.Stage) bool { return s.Contract != nil }) {
 		return whole, nil
+	}
+	if len(code.Inner) == 0 {
+		inner = nil // unrolled
 	}
 	for i := range code.Outer {
 		cuts := cutsOf(code, code.Outer[i], outer[i])
 		if len(cuts) == 0 || len(cuts) >= maxPieces {
 			continue
 		}
-		cut, err := c.makePieces(name, code, outer, i, cuts)
+		cut, err := c.makePieces(name, code, outer, inner, i, cuts)
 		if err != nil {
 			return nil, err
 		}
@@ -150,8 +153,8 @@ func makeNests(c *compiler, name string, code *fusion.Code, outer, inner []int) 
 	return n, code, nil
 }
 
-// makePieces compiles a map in pieces along axis i, which begin at 0 and at the cuts.
-func (c *compiler) makePieces(name string, code *fusion.Code, outer []int, i int, cuts []int) (*made, error) {
+// makePieces compiles code in pieces along outer axis i, which begin at 0 and at the cuts.
+func (c *compiler) makePieces(name string, code *fusion.Code, outer, inner []int, i int, cuts []int) (*made, error) {
 	all := &made{}
 	for k, end := range append(slices.Clone(cuts), outer[i]) {
 		first := 0
@@ -160,7 +163,7 @@ func (c *compiler) makePieces(name string, code *fusion.Code, outer []int, i int
 		}
 		dims := slices.Clone(outer)
 		dims[i] = end - first
-		piece, err := c.make(name, partOf(code, i, first, 1, end-first), dims, nil)
+		piece, err := c.make(name, partOf(code, i, first, 1, end-first), dims, inner)
 		if err != nil {
 			return nil, err
 		}

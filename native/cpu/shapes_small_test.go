@@ -42,6 +42,14 @@ var classes = []job{
 	of("cut and padded", func(b *ir.Builder, x ir.Value) ir.Value {
 		return ops.Pad(b, x, ops.Const(b, ir.F32, 7), []int{-1, 2, -3}, []int{2, -2, 1}, []int{0, 0, 0})
 	}, 5, 6, 31),
+	of("norm of parts", func(b *ir.Builder, x ir.Value) ir.Value {
+		x = ops.Concatenate(b, 1, x, b.Input("y", ir.F32, ir.Dims(300, 19)...), ops.Sin(b, b.Input("z", ir.F32, ir.Dims(300, 3)...)))
+		return ops.Div(b, ops.Sub(b, x, ops.Mean(b, x, 0)), ops.Sqrt(b, ops.Add(b, ops.Var(b, x, 0, 0), ops.Const(b, ir.F32, 0.1))))
+	}, 300, 32),
+	of("windows of parts", func(b *ir.Builder, x ir.Value) ir.Value {
+		x = ops.Concatenate(b, 3, x, b.Input("y", ir.F32, ir.Dims(4, 16, 16, 7)...))
+		return ops.AvgPool(b, x, ops.AvgPoolAttrs{PoolAttrs: ops.PoolAttrs{Sizes: []int{3, 3}, PadLo: []int{1, 1}, PadHi: []int{1, 1}}})
+	}, 4, 16, 16, 18),
 	of("running sums", running(ops.CumSum, 1), 20, 103),
 	of("running sums from the end", func(b *ir.Builder, x ir.Value) ir.Value {
 		return ops.CumSum(b, ops.Mul(b, x, x), ops.CumSumAttrs{Axis: 1, Reverse: true, Exclusive: true})
