@@ -61,18 +61,19 @@ const (
 // packedRows writes the kernel of a product with packed weights.
 type packedRows struct {
 	*emit.Emitter
-	r       *rowEmitter // of the same kernel
-	g       *fusion.Group
-	members []*fusion.Member
-	split   rowSlice
-	first   scalar.Expr     // the first row of weights of a loop iteration
-	slice   []scalar.Expr   // of the thread, by turn
-	x       [][]scalar.Expr // activations, by turn
-	totals  map[string]scalar.Expr
-	scaled  map[string]scalar.Expr // activations times a power of two
-	weights *wordLoads
-	start   int      // the number of statements before the first that may depend on other kernels
-	rows    *rowLoop // that is being written, or nil
+	r        *rowEmitter // of the same kernel
+	g        *fusion.Group
+	members  []*fusion.Member
+	split    rowSlice
+	first    scalar.Expr     // the first row of weights of a loop iteration
+	slice    []scalar.Expr   // of the thread, by turn
+	x        [][]scalar.Expr // activations, by turn
+	totals   map[string]scalar.Expr
+	scaled   map[string]scalar.Expr // activations times a power of two
+	weights  *wordLoads
+	elements map[*fusion.Member]scalar.Expr // in general
+	start    int                            // the number of statements before the first that may depend on other kernels
+	rows     *rowLoop                       // that is being written, or nil
 }
 
 // rowLoop is a loop over rows of weights, whose loads are an iteration ahead: a row's words are loaded as soon as
@@ -120,9 +121,9 @@ func packedRule(e *emit.Emitter, g *fusion.Group) (emit.Schedule, bool) {
 	if !isPacked(e, g) {
 		return emit.Schedule{}, false
 	}
-	best, cost := -1, 0.
+	best, cost, period := -1, 0., periodOf(e, g)
 	for i, s := range rowSlices {
-		if g.Inner[0]%s.block != 0 {
+		if g.Inner[0]%s.block != 0 || s.block > period {
 			continue
 		}
 		if c, ok := sliceCost(e, g, s); ok && (best < 0 || c < cost) {
@@ -133,6 +134,29 @@ func packedRule(e *emit.Emitter, g *fusion.Group) (emit.Schedule, bool) {
 		return emit.Schedule{}, false
 	}
 	return packedSchedule(e, g, best), true
+}
+
+// periodOf returns a bound of the elements of a block of the format of the weights: the largest number by which their
+// place in a row is divided. Slices of larger blocks than the format has share no more words than others, and to cost
+// all of them takes several times as long.
+func periodOf(e *emit.Emitter, g *fusion.Group) int {
+	p, period := newPackedRows(e.Sibling(), g, rowSlices[0]), 1
+	for _, m := range p.members {
+		scalar.Walk(p.general(m), func(n scalar.Expr) {
+			if n.Op != scalar.OpFloorDiv && n.Op != scalar.OpMod {
+				return
+			}
+			by, ok := n.Args[1].IntConst()
+			if !scalar.Any(n.Args[0], func(x scalar.Expr) bool { return x.Op == scalar.OpVar && x.Name == generalInner }) {
+				return
+			}
+			if !ok || by > int64(g.Inner[0]) {
+				by = int64(g.Inner[0])
+			}
+			period = max(period, int(by))
+		})
+	}
+	return period
 }
 
 // packedSchedule picks the threads and the rows of a workgroup for a slice.
@@ -267,7 +291,7 @@ func newPackedRows(e *emit.Emitter, g *fusion.Group, split rowSlice) *packedRows
 		Emitter: e, g: g, shape: rowLayout{lanes: 1, rows: 1}, levels: g.Levels(), named: map[ir.Value]scalar.Expr{}, lane: loop.Int(0),
 		inRange: scalar.ConstBool(true),
 	}
-	p := &packedRows{Emitter: r.Emitter, r: r, g: g, split: split, totals: map[string]scalar.Expr{}, scaled: map[string]scalar.Expr{}, weights: newWordLoads(r)}
+	p := &packedRows{Emitter: r.Emitter, r: r, g: g, split: split, elements: map[*fusion.Member]scalar.Expr{}, totals: map[string]scalar.Expr{}, scaled: map[string]scalar.Expr{}, weights: newWordLoads(r)}
 	p.members = p.r.membersAt(0, true)
 	return p
 }
@@ -443,11 +467,15 @@ func (p *packedRows) element(slice scalar.Expr, field, at int) scalar.Expr {
 // product returns the factors of a member's element that are independent of the row, and the other one:
 // activations and weights.
 func (p *packedRows) product(m *fusion.Member, row, inner scalar.Expr) (x, value scalar.Expr, ok bool) {
-	r := p.r
-	r.row = p.Unflatten(row, p.g.Outer)
-	at := slices.Concat(r.row, p.Unflatten(inner, p.g.Inner))
-	c := &chunk{j: -1, inner: at[len(r.row):], valid: scalar.ConstBool(true)}
-	value = m.Reduction().Element(m.Node, m.At(at), m.InnerAt(at), c.reader(r).Operand(m.Node))[0]
+	value = scalar.Substitute(p.general(m), func(n scalar.Expr) (scalar.Expr, bool) {
+		switch {
+		case n.Op == scalar.OpVar && n.Name == generalRow:
+			return row, true
+		case n.Op == scalar.OpVar && n.Name == generalInner:
+			return inner, true
+		}
+		return nil, false
+	})
 	for value = p.Simplify(value); value.Op == scalar.OpMul; {
 		a, b := value.Args[0], value.Args[1]
 		switch {
@@ -460,6 +488,22 @@ func (p *packedRows) product(m *fusion.Member, row, inner scalar.Expr) (x, value
 		}
 	}
 	return x, value, x != nil && x.Type == ir.F32 && p.varies(value)
+}
+
+// The variables of an element in general.
+const generalRow, generalInner = "any_row", "any_inner"
+
+// general returns the element of a member at any row and inner coordinate, by variables, from which those of a slice
+// follow by substitution: to read an element through all ops costs several times as much.
+func (p *packedRows) general(m *fusion.Member) scalar.Expr {
+	if p.elements[m] == nil {
+		r := p.r
+		r.row = p.Unflatten(scalar.NewVar(generalRow, ir.I32, 0, int64(fusion.Product(p.g.Outer)-1)), p.g.Outer)
+		at := slices.Concat(r.row, p.Unflatten(scalar.NewVar(generalInner, ir.I32, 0, int64(p.g.Inner[0]-1)), p.g.Inner))
+		c := &chunk{j: -1, inner: at[len(r.row):], valid: scalar.ConstBool(true)}
+		p.elements[m] = p.Simplify(m.Reduction().Element(m.Node, m.At(at), m.InnerAt(at), c.reader(r).Operand(m.Node))[0])
+	}
+	return p.elements[m]
 }
 
 func times(a, b scalar.Expr) scalar.Expr {
