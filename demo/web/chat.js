@@ -193,5 +193,8 @@ async function begin() {
   talk.start();
 }
 
-await begin().catch(show);
+await begin().catch((error) => {
+  find('model-about').textContent = 'No model is open.';
+  show(error);
+});
 document.documentElement.dataset.ready = 'true';

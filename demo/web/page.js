@@ -6,10 +6,11 @@ export const find = (id) => document.getElementById(id);
 export const count = (n) => n.toLocaleString('en');
 export const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 
-/** Fetches a path, or throws an error that names it. */
+/** Fetches a path, or throws an error that names the file. */
 export async function fetchOK(path) {
-  const response = await fetch(path).catch(() => { throw new Error(`${path} cannot be loaded: is the device offline?`); });
-  if (!response.ok) throw new Error(`${path} cannot be loaded: ${response.status}`);
+  const refused = (why) => new Error(`${`${path}`.split('/').at(-1)} cannot be loaded: ${why}`);
+  const response = await fetch(path).catch(() => { throw refused('is the device offline? Load the page again once it is back.'); });
+  if (!response.ok) throw refused(`the server answers ${response.status}. Load the page again.`);
   return response;
 }
 

@@ -128,6 +128,7 @@ async function open() {
   await run();
 }
 
-window.addEventListener('hashchange', () => open().catch((error) => tell(wordsOf(error))));
-await open();
+const begin = () => open().catch((error) => tell(wordsOf(error)));
+window.addEventListener('hashchange', begin);
+await begin();
 document.documentElement.dataset.ready = 'true';
