@@ -17,6 +17,8 @@ const (
 	Length      = "length"      // i32, the number of tokens of a text
 	Temperature = "temperature" // f32 above 0; 1 for the model's own probabilities
 	Drawn       = "drawn"       // i32[1], the next token
+	Weights     = "weights"     // f32[blocks,heads,context,context]: of attention, from a token (row) to those that it reads
+	Expected    = "expected"    // f32[context,vocab]: the probabilities of the token after each one
 )
 
 // GPT is a GPT-2 in nanoGPT's variant for characters: no biases, tied token embeddings, learned
@@ -119,10 +121,12 @@ func (m GPT) tokens(b *ir.Builder, name string, rows int) ir.Value {
 // layers adds layers to a graph and holds their shared values.
 type layers struct {
 	*ir.Builder
-	table ir.Value // of tokens, f32[vocab,width]
-	key   ir.Value
-	rate  float64 // dropout rate, 0 outside of training
-	drops int     // so far
+	table   ir.Value // of tokens, f32[vocab,width]
+	key     ir.Value
+	rate    float64    // dropout rate, 0 outside of training
+	drops   int        // so far
+	look    bool       // attention appends its weights to weights
+	weights []ir.Value // of each block, f32[rows,heads,context,context]
 }
 
 func (m GPT) layers(b *ir.Builder) *layers {
@@ -179,11 +183,11 @@ func (m GPT) block(l *layers, x ir.Value) ir.Value {
 	return ops.Add(b, x, l.drop(l.dense("down", h, m.Width)))
 }
 
-// attention is causal attention of f32[rows,heads,context,features]. With dropout it is composed of
-// other ops, since [ops.Attention] has none.
+// attention is causal attention of f32[rows,heads,context,features]. With dropout, and to look at its
+// weights, it is composed of other ops, since [ops.Attention] has neither.
 func (l *layers) attention(q, k, v ir.Value) ir.Value {
 	b := l.Builder
-	if l.rate == 0 {
+	if l.rate == 0 && !l.look {
 		return ops.Attention(b, q, k, v, ir.Value{}, ops.AttentionAttrs{Causal: true})
 	}
 	features, _ := q.Dim(-1).Const()
@@ -191,5 +195,9 @@ func (l *layers) attention(q, k, v ir.Value) ir.Value {
 	scores := ops.MatMul(b, q, ops.Transpose(b, k, 0, 1, 3, 2))
 	at := func(axis int) ir.Value { return ops.Iota(b, ir.I32, axis, scores.Shape()...) }
 	seen := ops.Select(b, ops.Ge(b, at(2), at(3)), scores, ops.ConstLike(b, scores, math.Inf(-1)))
-	return ops.MatMul(b, l.drop(ops.Softmax(b, seen, -1)), v)
+	weights := ops.Softmax(b, seen, -1)
+	if l.look {
+		l.weights = append(l.weights, weights)
+	}
+	return ops.MatMul(b, l.drop(weights), v)
 }

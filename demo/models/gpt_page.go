@@ -25,7 +25,7 @@ func PageGPTs(vocab int) map[string]GPT {
 }
 
 // Module returns the module of a page, with entries that share their state: init (seed), step
-// (Tokens, Next and lr), eval (Tokens and Next), prompt (Tokens, Length and a seed) and write (a
+// (Tokens, Next and lr), eval (Tokens and Next), look (Tokens), prompt (Tokens, Length and a seed) and write (a
 // Temperature), which samples a token after those of prompt and earlier writes.
 func (m GPT) Module(name string) (*ir.Module, error) {
 	loss, err := m.LossGraph()
@@ -37,7 +37,7 @@ func (m GPT) Module(name string) (*ir.Module, error) {
 	for _, e := range []struct {
 		name string
 		make func() (*ir.Graph, error)
-	}{{"eval", m.EvalGraph}, {"prompt", m.PromptGraph}, {"write", m.WriteGraph}} {
+	}{{"eval", m.EvalGraph}, {"look", m.LookGraph}, {"prompt", m.PromptGraph}, {"write", m.WriteGraph}} {
 		g, err := e.make()
 		if err != nil {
 			return nil, err
@@ -49,6 +49,18 @@ func (m GPT) Module(name string) (*ir.Module, error) {
 		return nil, err
 	}
 	return ir.NewModule("gpt-"+name, entries...)
+}
+
+// LookGraph returns the graph of what happens inside for Tokens, i32[1,context]: the outputs Weights
+// and Expected.
+func (m GPT) LookGraph() (*ir.Graph, error) {
+	return ir.Build("gpt_look", func(b *ir.Builder) {
+		l := m.layers(b)
+		l.look = true
+		logits := l.head(m.features(l, m.tokens(b, Tokens, 1)))
+		b.Output(Weights, ops.Concatenate(b, 0, l.weights...))
+		b.Output(Expected, ops.Squeeze(b, ops.Softmax(b, logits, -1), 0))
+	})
 }
 
 // PromptGraph returns the graph that starts a text with the first Length ones of Tokens,

@@ -60,7 +60,7 @@ for (const [model, steps] of [['mlp', 30], ['cnn', 10]]) {
 }
 
 test("the code of the gpt is the page's small model, and it learns", async () => {
-  const code = await load('gpt'), text = new Text(gunzipSync(read('../web/assets/shakespeare.txt.gz'))), [inputs] = text.held(16, 64, 1);
+  const code = await load('gpt'), text = Text.ofBytes(gunzipSync(read('../web/assets/shakespeare.txt.gz'))), [inputs] = text.held(16, 64, 1);
   await compare('gpt-small', code.gpt, undefined, inputs);
   await learned(await code.learn(text.batches(16, 64), 60), 60);
 });

@@ -5,10 +5,11 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { decodePlan } from '../../js/dist/runtime.js';
+import { readOwn } from '../web/own-text.js';
 import { Text } from '../web/text.js';
 
 const read = (path) => readFileSync(new URL(path, import.meta.url));
-const bytes = gunzipSync(read('../web/assets/shakespeare.txt.gz')), plain = bytes.toString(), text = new Text(bytes);
+const bytes = gunzipSync(read('../web/assets/shakespeare.txt.gz')), plain = bytes.toString(), text = Text.ofBytes(bytes);
 
 test('characters are numbered, and what has no number is named', () => {
   assert.equal(text.characters.length, 65);
@@ -53,12 +54,32 @@ test('what is measured is the last tenth, from its beginning to its end', () => 
   assert.ok(places.at(-1) > held.length * 0.97, `the last one is at ${places.at(-1)} of ${held.length}`);
 });
 
+test("a visitor's text keeps its most frequent characters, and says what is wrong", async () => {
+  const plain = `${'Où ? Là-bas.\r\nÉte\u0301 \n'.repeat(4000)}😀😀`, { text: own, about } = await readOwn(plain, 15, 100);
+  assert.equal(own.characters.length, 15);
+  assert.match(about, /^[\d,]+ characters, 15 different ones; one tenth is held out\. 2 rare ones were left out: 😀$/);
+  assert.equal(own.beginning.slice(0, 18), 'Où ? Là-bas.\nÉté \n', 'composed, with lines that end alike, without what is rare');
+  assert.equal(own.start, '\n');
+  assert.deepEqual(own.encode('Là😀').unknown, ['😀']);
+  assert.equal(own.decode([own.characters.length]), '·', 'a number that the model has, and the text has not');
+  assert.ok(own.length < plain.length);
+  for (const [given, message] of [
+    ['abc', /^The text has 3 characters, and this model needs 100 or more/],
+    [Array.from({ length: 2000 }, (_, i) => String.fromCodePoint(0x4e00 + i)).join(''), /^The text has 2,000 different characters, and these models tell 16 apart: 99 % of it would be lost/],
+    ['a\0b'.repeat(99), /no plain text/],
+  ]) await assert.rejects(readOwn(given, 16, 100), { message });
+  assert.match((await readOwn('ab '.repeat(100), 16, 100)).about, /It is short/);
+});
+
 test('the numbers of weights that the page tells are those of the plans', () => {
-  const told = [...read('../web/gpt-engine.js').toString().matchAll(/(\w+): \{ title: '.*?([\d,]+) weights/g)];
+  const source = read('../web/gpt-engine.js').toString(), vocab = Number(/vocab = (\d+)/.exec(source)[1]);
+  const told = [...source.matchAll(/(\w+): \{ title: '.*?context: (\d+), .*?([\d,]+) weights/g)];
   assert.equal(told.length, 4);
-  for (const [, name, weights] of told) {
+  for (const [, name, context, weights] of told) {
     const { slots } = decodePlan(new Uint8Array(read(`../web/assets/gpt-${name}.rlxp`)));
     const sum = slots.filter(({ role }) => role === 'param').reduce((total, { shape }) => total + shape.reduce((n, d) => n * d, 1), 0);
     assert.equal(Number(weights.replaceAll(',', '')), sum, name);
+    assert.equal(slots.find((slot) => slot.name === 'table').shape[0], vocab);
+    assert.equal(slots.find((slot) => slot.name === 'positions').shape[0], Number(context));
   }
 });

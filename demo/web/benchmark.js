@@ -2,7 +2,7 @@
 
 import { markdownOf, runContest } from './benchmark/contest.js';
 import { openPeer } from './benchmark/peer.js';
-import { adapterName, fetchOK, find, isSoftware, on, say, tell } from './page.js';
+import { adapterName, fetchOK, find, isSoftware, on, say, tell, wordsOf } from './page.js';
 
 const megabytes = (bytes) => bytes < 1e5 ? `${Math.round(bytes / 1e3)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
@@ -136,5 +136,5 @@ on('copy', 'click', async () => {
   setTimeout(() => { find('copy').textContent = 'Copy as Markdown'; }, 2000);
 });
 on('close-notice', 'click', () => { find('notice').hidden = true; });
-await begin().catch(({ message }) => tell(message));
+await begin().catch((error) => tell(wordsOf(error)));
 document.documentElement.dataset.ready = 'true';

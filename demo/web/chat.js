@@ -5,7 +5,7 @@ import { configOf, memoryOf, openModel } from '/rlx/lm.js';
 import { dropped, Kept, openAddress, openFiles, size } from './chat/files.js';
 import { Talk } from './chat/talk.js';
 import { TuningPanel } from './chat/tuning.js';
-import { count, fetchOK, find, on, say, sentence } from './page.js';
+import { count, fetchOK, find, on, say, sentence, tell, wordsOf } from './page.js';
 
 /** Contexts to choose from, in tokens. */
 const contexts = [256, 512, 1024, 2048, 4096, 8192], usualContext = 1024;
@@ -13,7 +13,7 @@ const contexts = [256, 512, 1024, 2048, 4096, 8192], usualContext = 1024;
 /** The tiny model learned from texts of 96 characters, and loses the thread beyond. */
 const tinyContext = 128;
 
-const talk = new Talk(), panel = new TuningPanel({ reopen });
+const talk = new Talk(), panel = new TuningPanel({ reopen, moved: showPlace });
 let model, used, chosen, loading;
 
 /** Shows a model that can be loaded: what it is, and what it takes. */
@@ -126,9 +126,8 @@ async function lost({ kind, message }) {
   model = undefined;
   await talk.begin(undefined);
   panel.begin(undefined);
-  find('model-about').textContent = 'The device was lost, and the model with it. Open it again.';
-  find('notice-text').textContent = message;
-  find('notice').hidden = false;
+  find('model-about').textContent = 'No model is open.';
+  tell(`The device that ran the model is gone, and the model with it: open it again. (${sentence(message).slice(0, -1)})`);
 }
 
 async function showKept() {
@@ -151,10 +150,7 @@ async function showKept() {
   }));
 }
 
-function show(error) {
-  find('notice-text').textContent = error.message;
-  find('notice').hidden = false;
-}
+const show = (error) => tell(wordsOf(error));
 
 on('close-notice', 'click', () => { find('notice').hidden = true; });
 for (const id of ['file', 'folder']) {
@@ -182,6 +178,7 @@ on('load', 'click', async () => {
   await showKept();
 });
 on('stop-loading', 'click', () => loading?.abort());
+find('where-from').open = matchMedia('(min-width: 961px)').matches; // where there is room
 const card = find('model');
 for (const type of ['dragover', 'dragleave', 'drop']) on('model', type, () => card.classList.toggle('over', type === 'dragover'));
 card.addEventListener('dragover', (event) => event.preventDefault());
@@ -196,5 +193,8 @@ async function begin() {
   talk.start();
 }
 
-await begin().catch(show);
+await begin().catch((error) => {
+  find('model-about').textContent = 'No model is open.';
+  show(error);
+});
 document.documentElement.dataset.ready = 'true';

@@ -1,6 +1,7 @@
 // Language models of characters, which learn, and write meanwhile.
 
 import { Engine, open as openPlan } from './engine.js';
+import { Text } from './text.js';
 
 /**
  * What the page offers to train. Rates of 5e-3 and 8e-3 had the least loss on the held-out text after
@@ -8,11 +9,14 @@ import { Engine, open as openPlan } from './engine.js';
  * those of demo/gpt.
  */
 export const models = {
-  tiny: { title: 'tiny model', rate: 5e-3, text: '1 block, 32 wide, reads 32 characters: 15,488 weights' },
-  small: { title: 'small model', rate: 5e-3, text: '2 blocks, 64 wide, read 64 characters: 106,880 weights' },
-  medium: { title: 'medium model', rate: 2e-3, text: '4 blocks, 128 wide, read 128 characters: 812,288 weights' },
-  large: { title: 'large model', rate: 1e-3, text: '6 blocks, 384 wide, read 256 characters: 10,745,088 weights. For a large GPU' },
+  tiny: { title: 'tiny model', context: 32, rate: 5e-3, text: '1 block, 32 wide, reads 32 characters: 15,488 weights' },
+  small: { title: 'small model', context: 64, rate: 5e-3, text: '2 blocks, 64 wide, read 64 characters: 106,880 weights' },
+  medium: { title: 'medium model', context: 128, rate: 2e-3, text: '4 blocks, 128 wide, read 128 characters: 812,288 weights' },
+  large: { title: 'large model', context: 256, rate: 1e-3, text: '6 blocks, 384 wide, read 256 characters: 10,745,088 weights. For a large GPU' },
 };
+
+/** How many characters the models tell apart. */
+export const vocab = 65;
 
 /** The name of a model's files. */
 export const fileOf = (name) => `gpt-${name}`;
@@ -54,6 +58,7 @@ export class GPTEngine extends Engine {
   }
 
   static async open(name, text, recover) {
+    if (text.length < Text.least(models[name].context)) throw new Error(`your text has ${text.length} characters, and the ${models[name].title} needs ${Text.least(models[name].context)} or more. Choose a smaller model, or a longer text.`);
     const { program, kind, reason } = await openPlan(fileOf(name), 'best', recover);
     return { engine: new GPTEngine(program, name, text), kind, reason };
   }
@@ -64,6 +69,21 @@ export class GPTEngine extends Engine {
    * and 64 the program.
    */
   get #atATime() { return Math.min(3 * this.#rows, this.#context, 64); }
+
+  /** How many characters the network reads at most. */
+  get context() { return this.#context; }
+
+  /**
+   * What happens inside for a text: how much each head of attention reads of each character, f32[blocks,heads,context,context], and
+   * the probabilities of the character after each, f32[context,vocab].
+   * @param {number[]} tokens no more than the context
+   */
+  async lookInside(tokens) {
+    const { plan } = this.program, window = new Int32Array(this.#context), { outputs } = plan.entries.find(({ name }) => name === 'look');
+    window.set(tokens);
+    const [blocks, heads] = plan.slots[outputs.find((i) => plan.slots[i].name === 'weights')].shape;
+    return { tokens, blocks, heads, context: this.#context, vocab, ...await this.look('look', { tokens: window }, ['weights', 'expected']) };
+  }
 
   /** How many characters a step learns from. */
   get perStep() { return this.#rows * this.#context; }
@@ -105,6 +125,7 @@ export class GPTEngine extends Engine {
     for (let left = length; left > 0 && !signal.aborted; left -= this.#atATime) {
       if (runs.length === ahead) await take();
       const steps = Math.min(left, this.#atATime), { reading } = await this.program.run('write', { temperature }, { steps, read: ['text/tokens', 'text/length'] });
+      reading.catch(() => {}); // it is thrown where it is taken, unless one before it was
       runs.push({ steps, reading });
     }
     while (runs.length > 0) await take();

@@ -1,7 +1,9 @@
 // The page of the language model: what is clicked, and what is shown.
 
+import { Attention } from './attention.js';
 import { Chart, scales, Steps } from './chart.js';
 import { fileOf, fitting, GPTEngine, models } from './gpt-engine.js';
+import { OwnCard } from './own-card.js';
 import { find, showCode } from './page.js';
 import { Studio } from './studio.js';
 import { loadText } from './text.js';
@@ -13,16 +15,31 @@ const { curves: [loss, held] } = new Chart(find('loss-chart'), new Steps(), {
 });
 
 /** What the entries of a plan are for. */
-const entries = { step: 'A training step', write: 'Writing a character', prompt: 'Taking a prompt', eval: 'Measuring on text held out', init: 'A new start' };
+const entries = { step: 'A training step', write: 'Writing a character', prompt: 'Taking a prompt', eval: 'Measuring on text held out', look: 'Looking inside', init: 'A new start' };
 
-let text;
+/** The text that is learned from, and that of the visitor, if it is one: { text, about }. */
+let text, own;
 
-/** Loads the text, and shows where it begins: there is something to see before there is a network. */
-async function begin() {
-  const loaded = await loadText();
-  find('wall').textContent = loaded.beginning;
-  writing.begin(loaded);
-  return loaded;
+const usualAbout = find('wall-about').textContent;
+
+/** Takes a text, and shows where it begins: there is something to see before there is a network. */
+function take(given) {
+  text = given;
+  find('wall').textContent = text.beginning;
+  find('wall-about').textContent = own?.about ?? usualAbout;
+  find('kinds').textContent = text.characters.length;
+  const first = own && text.beginning.trimStart().slice(0, 24);
+  writing.begin(text, first);
+  attention.begin(text, first);
+}
+
+/** Learns from a text of the visitor; from Shakespeare's plays if there is none. */
+async function learn(given) {
+  own = given;
+  text = undefined;
+  if (own) take(own.text);
+  await studio.startAnew();
+  if (studio.engine) await studio.train();
 }
 
 const studio = new Studio({
@@ -37,9 +54,10 @@ const studio = new Studio({
     showCode(name, 'gpt').catch(() => {});
   },
   async open(name, recover) {
-    text ??= await begin();
+    if (!text) take(await loadText());
     return GPTEngine.open(name, text, recover);
   },
+  characters: () => own && text.characters.join(''),
   renewed: (engine, goesOn) => writing.renew(engine, goesOn),
   began: (engine) => writing.follow(engine),
   first(seconds) { find('first').textContent = `${seconds.toFixed(seconds < 10 ? 2 : 0)} s`; },
@@ -49,10 +67,14 @@ const studio = new Studio({
     held.add(step, value);
     find('held').textContent = value.toFixed(3);
     find('doubt').textContent = Math.exp(value).toFixed(1);
+    attention.refresh();
   },
 });
 
 const writing = new Writing(studio, () => `held-out loss ${held.points.last?.value.toFixed(2) ?? '–'}`);
+
+const attention = new Attention(() => studio.engine);
+new OwnCard(learn);
 
 find(`model-${await fitting()}`).checked = true;
 await studio.start();

@@ -2,7 +2,7 @@
 
 import { openProgram, Trainer } from './rlx/runtime.js';
 import { planFile } from './engine.js';
-import { count, fetchOK, find, isSoftware, on, perSecond, Speedometer, tell } from './page.js';
+import { count, fetchOK, find, isSoftware, on, perSecond, Speedometer, tell, wordsOf } from './page.js';
 import { Editor } from './playground/editor.js';
 import { lineOf, print } from './playground/log.js';
 import { Runner } from './playground/runner.js';
@@ -134,7 +134,7 @@ async function openField() {
 async function live() {
   // Until the visitor takes over it learns one picture after another; not where motion is unwelcome.
   let field, pictures = matchMedia('(prefers-reduced-motion: reduce)').matches ? 0 : scenes.length;
-  const learn = (steps) => field?.learn(steps).catch(({ message }) => tell(message));
+  const learn = (steps) => field?.learn(steps).catch((error) => tell(wordsOf(error)));
   const takeOver = () => {
     pictures = 0;
     learn();
@@ -221,8 +221,8 @@ function here() {
       const { measureHere } = await import('./benchmark/here.js');
       await measureHere(begin, report, stop.signal);
       say('The median of three turns. The benchmark has more jobs.');
-    } catch ({ message }) {
-      say(stop.signal.aborted ? 'Stopped.' : message);
+    } catch (error) {
+      say(stop.signal.aborted ? 'Stopped.' : wordsOf(error));
     } finally {
       stop = undefined;
       find('measure').textContent = 'Measure again';
@@ -231,5 +231,5 @@ function here() {
 }
 
 on('close-notice', 'click', () => { find('notice').hidden = true; });
-for (const part of [live, ten, here]) (async () => part())().catch(({ message }) => tell(message));
+for (const part of [live, ten, here]) (async () => part())().catch((error) => tell(wordsOf(error)));
 document.documentElement.dataset.ready = 'true';

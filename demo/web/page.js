@@ -6,12 +6,20 @@ export const find = (id) => document.getElementById(id);
 export const count = (n) => n.toLocaleString('en');
 export const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 
-/** Fetches a path, or throws an error that names it. */
+/** Fetches a path, or throws an error that names the file. */
 export async function fetchOK(path) {
-  const response = await fetch(path).catch(() => { throw new Error(`${path} cannot be loaded: is the device offline?`); });
-  if (!response.ok) throw new Error(`${path} cannot be loaded: ${response.status}`);
+  const refused = (why) => new Error(`${`${path}`.split('/').at(-1)} cannot be loaded: ${why}`);
+  const response = await fetch(path).catch(() => { throw refused('is the device offline? Load the page again once it is back.'); });
+  if (!response.ok) throw refused(`the server answers ${response.status}. Load the page again.`);
   return response;
 }
+
+/** How browsers say that a file did not come: Chromium, Firefox and WebKit, of a request and of a module. */
+const notLoaded = /Failed to fetch|NetworkError|Load failed|error loading dynamically|Importing a module script failed/;
+
+/** What an error says to a visitor. */
+export const wordsOf = ({ message }) => !notLoaded.test(message) ? message
+  : `A part of this page did not come from its server: ${navigator.onLine ? 'try again, or load the page again' : 'this device is offline. Load the page again once it is back'}.`;
 
 /** What an adapter is called, or the words for its maker and generation, which may be none. */
 export const adapterName = ({ info: { vendor, architecture, description } = {} }) => description || [vendor, architecture].filter(Boolean).join(' ');
@@ -33,7 +41,7 @@ export const on = (id, type, handle) => find(id).addEventListener(type, async (e
   try {
     await handle(event);
   } catch (error) {
-    if (!['lost', 'closed'].includes(error.kind)) tell(error.message);
+    if (!['lost', 'closed'].includes(error.kind)) tell(wordsOf(error));
   }
 });
 

@@ -25,13 +25,13 @@ function parse(color) {
 }
 
 /** The colours of the style sheet that pictures use. */
-function palette(canvas) {
+export function palette(canvas) {
   const style = getComputedStyle(canvas);
   return Object.fromEntries(['paper', 'ink', 'plus', 'minus'].map((name) => [name, parse(style.getPropertyValue(`--${name}`))]));
 }
 
 /** Writes the colour between two, t from 0 to 1, at a place of the image. */
-function mix(image, at, from, to, t) {
+export function mix(image, at, from, to, t) {
   for (let c = 0; c < 3; c++) image.data[at + c] = from[c] + (to[c] - from[c]) * t;
   image.data[at + 3] = 255;
 }

@@ -1,6 +1,6 @@
 // The playground: an editor, a worker that runs what is in it, and views of what comes of it.
 
-import { find, on, say, sentence, tell } from './page.js';
+import { find, on, say, sentence, tell, wordsOf } from './page.js';
 import { Editor } from './playground/editor.js';
 import { examples, sourceOf } from './playground/examples.js';
 import { Figures } from './playground/figures.js';
@@ -128,6 +128,7 @@ async function open() {
   await run();
 }
 
-window.addEventListener('hashchange', () => open().catch(({ message }) => tell(message)));
-await open();
+const begin = () => open().catch((error) => tell(wordsOf(error)));
+window.addEventListener('hashchange', begin);
+await begin();
 document.documentElement.dataset.ready = 'true';

@@ -5,7 +5,7 @@ import { decodePlan } from './rlx/runtime.js';
 import { Points } from './chart.js';
 import { kindOf, lossesSince, planFile } from './engine.js';
 import { dispatches, showKernels } from './kernels.js';
-import { chosen, count, download, find, on, perSecond, powers, say, showDevice, Slider, Speedometer, tell } from './page.js';
+import { chosen, count, download, find, on, perSecond, powers, say, showDevice, Slider, Speedometer, tell, wordsOf } from './page.js';
 
 const seed = 1;
 
@@ -27,6 +27,7 @@ const seed = 1;
  * @property {(engine: object) => void} [stepped]
  * @property {(seconds: number) => void} [first] how long it took from the choice to the first step's loss, but for the visitor's time
  * @property {number} perStep how much of what the speed counts is in a step
+ * @property {() => string | undefined} [characters] what the numbers of the network mean, if that is not the usual
  * @property {() => string} standing how good the network is, in words
  */
 
@@ -84,7 +85,7 @@ export class Studio {
     find('problem-kind').textContent = error.kind ? `${error.kind}:` : '';
     find('problem-text').textContent = error.kind === 'lost' && this.engine
       ? `the device is gone, and the network on it. ${last ? `Its state at step ${count(last.steps)} was kept; ${count(this.engine.steps - last.steps)} steps since are gone.` : `Its ${count(this.engine.steps)} steps are gone.`}`
-      : error.message;
+      : wordsOf(error);
     find('reopen').textContent = last ? `Go on from step ${count(last.steps)}` : 'Start again at step 0';
     find('anew').hidden = !last;
     find('problem').hidden = false;
@@ -143,6 +144,12 @@ export class Studio {
     } catch (error) {
       if (turn === this.#opening) this.fail(error);
     }
+  }
+
+  /** Starts again with something else to learn: what was kept of any model is of no use then. */
+  async startAnew() {
+    this.#kept.clear();
+    await this.start({ anew: true });
   }
 
   /** Makes the network new, or what it was when it was kept or saved. */
@@ -270,7 +277,7 @@ export class Studio {
   /** Gives the browser the whole file, of one moment, or nothing. Training continues. */
   async #save() {
     const { name } = this.engine, [{ steps, tensors }, { encodeWeights }] = await Promise.all([this.engine.save(), import('./weights.js')]);
-    download(`${this.#page.fileOf(name)}.safetensors`, encodeWeights(name, tensors));
+    download(`${this.#page.fileOf(name)}.safetensors`, encodeWeights(name, tensors, this.#page.characters?.()));
     say(`Saved the weights of step ${count(steps)}`);
   }
 
@@ -279,7 +286,7 @@ export class Studio {
     const current = this.engine, { models, fileOf } = this.#page, { decodeWeights } = await import('./weights.js');
     let tensors;
     try {
-      tensors = decodeWeights(await file.arrayBuffer(), current.name, models, decodePlan(await planFile(fileOf(current.name))));
+      tensors = decodeWeights(await file.arrayBuffer(), current.name, models, decodePlan(await planFile(fileOf(current.name))), this.#page.characters?.());
     } catch (error) {
       return tell(`${file.name} is not loaded, and the network is as it was: ${error.message}.`);
     }

@@ -7,8 +7,8 @@ const mostSteps = 2 ** 30;
 
 const bad = (reason) => { throw new Error(reason); };
 
-/** The state of one moment as a file. */
-export const encodeWeights = (name, tensors) => encodeSafetensors(tensors, { model: name });
+/** The state of one moment as a file. The characters that a network of text learned are in it, unless they are Shakespeare's. */
+export const encodeWeights = (name, tensors, characters) => encodeSafetensors(tensors, { model: name, ...characters && { characters } });
 
 /**
  * Reads a file and checks all of it against a plan: parameters must be there, what is unknown must
@@ -17,11 +17,13 @@ export const encodeWeights = (name, tensors) => encodeSafetensors(tensors, { mod
  * @param {string} name the model
  * @param {Record<string, {title: string}>} models all that there are
  * @param {import('@rlx-go/rlx/runtime').Plan} plan
+ * @param {string} [characters] those of the text that is learned from
  * @returns {Record<string, import('@rlx-go/rlx/runtime').HostTensor>}
  */
-export function decodeWeights(file, name, models, plan) {
+export function decodeWeights(file, name, models, plan, characters) {
   const { tensors, metadata } = decodeSafetensors(file), wanted = models[metadata.model];
   if (wanted && metadata.model !== name) bad(`it has the weights of a ${wanted.title}, and this is the ${models[name].title}`);
+  if (metadata.characters !== characters) bad(metadata.characters ? 'it learned from another text, which must be given first' : 'it learned from Shakespeare, and this is another text');
   const slots = new Map(plan.slots.filter(({ role }) => role === 'param' || role === 'state').map((slot) => [slot.name, slot]));
   for (const [key, tensor] of Object.entries(tensors)) check(key, tensor, slots.get(key) ?? bad(`the ${models[name].title} has no ${key}`));
   for (const { name: key, role } of slots.values()) if (role === 'param' && !Object.hasOwn(tensors, key)) bad(`${key} is missing`);

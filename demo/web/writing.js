@@ -5,8 +5,8 @@ import { chosen, count, find, on, plain, say, Slider } from './page.js';
 /** Characters of a sample, and of what is written on request. */
 const sampleLength = 320, answerLength = 480;
 
-/** A sample begins with this, as each speech does. */
-const beginning = '\n';
+/** What a visitor may begin with. */
+const usualPrompt = 'ROMEO:';
 
 /**
  * While training a sample is written at this interval, in milliseconds, with motion and with
@@ -74,8 +74,13 @@ export class Writing {
     on('prompt', 'input', () => this.#refuse([]));
   }
 
-  /** Takes the text whose characters are written. */
-  begin(text) { this.#text = text; }
+  /** Takes the text whose characters are written, and what a visitor may begin with. */
+  begin(text, prompt = usualPrompt) {
+    this.#text = text;
+    this.#kept.clear();
+    this.#refuse([]);
+    find('prompt').value = prompt;
+  }
 
   /** Shows the text of a network that is new, or of a file, or continues from where it was kept. */
   renew(engine, goesOn) {
@@ -110,7 +115,7 @@ export class Writing {
       written += text;
     };
     try {
-      await engine.write(this.#text.encode(beginning).tokens, { length: sampleLength, temperature: this.#temperature.value, seed: 1, signal, onTokens });
+      await engine.write(this.#text.encode(this.#text.start).tokens, { length: sampleLength, temperature: this.#temperature.value, seed: 1, signal, onTokens });
     } catch (error) {
       return this.#studio.failOf(engine, error);
     }
@@ -143,12 +148,12 @@ export class Writing {
   #refuse(unknown) {
     find('prompt').setAttribute('aria-invalid', String(unknown.length > 0));
     find('prompt-problem').hidden = unknown.length === 0;
-    find('prompt-problem').textContent = `Shakespeare never wrote ${unknown.map((character) => `“${character}”`).join(' ')} here, so the model cannot read it.`;
+    find('prompt-problem').textContent = unknown.length === 0 ? '' : `${this.#text.lacks} ${unknown.map((character) => `“${character}”`).join(' ')}, so the model cannot read it.`;
   }
 
   /** Writes on from what the visitor began. */
   async #ask() {
-    const { engine } = this.#studio, begun = find('prompt').value || beginning, { tokens, unknown } = this.#text.encode(begun);
+    const { engine } = this.#studio, begun = find('prompt').value || this.#text.start, { tokens, unknown } = this.#text.encode(begun);
     this.#refuse(unknown);
     if (unknown.length > 0) return find('prompt').focus();
     const { signal } = this.#asking = new AbortController(), answer = span();

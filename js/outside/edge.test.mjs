@@ -74,7 +74,8 @@ test('a plan is that of the compiler, and is kept by its hash', async (t) => {
 test('what does not fit is a problem', async () => {
   const text = model(4).text();
   for (const [body, status, kind] of [
-    [{ entries: [] }, 413, 'limit'], [{ entries: [{ name: 'g', text: 'graph (' }] }, 400, 'syntax'],
+    [{ entries: [] }, 422, 'attr'], [{ entries: [null] }, 400, 'syntax'], [{ entries: [{ name: 'g', text }], targets: ['wasm', 'wasm'] }, 422, 'name'],
+    [{ entries: [{ name: 'g', text: 'graph (' }] }, 400, 'syntax'],
     [{ entries: [{ name: 'g', text: ' '.repeat(2 << 20) }] }, 413, 'limit'], [{ entries: [{ name: 'g', text }], targets: ['vulkan'] }, 422, 'name'],
     [{ entries: [{ name: 'g', text, step: { optimizer: { kind: 'magic' } } }] }, 422, 'name'],
   ]) {

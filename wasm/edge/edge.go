@@ -10,6 +10,7 @@
 package edge
 
 import (
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,6 +20,7 @@ import (
 	"mime"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -93,13 +95,14 @@ func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/plans", s.post)
 	mux.HandleFunc("GET /v1/plans/{hash}", s.get)
-	mux.HandleFunc("OPTIONS /v1/plans", preflight)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/v1/plans") {
-			w.Header().Set("Allow", "GET, HEAD, POST, OPTIONS")
+	for path, methods := range map[string]string{"/v1/plans": "POST, OPTIONS", "/v1/plans/{hash}": "GET, HEAD, OPTIONS"} {
+		mux.HandleFunc("OPTIONS "+path, func(w http.ResponseWriter, _ *http.Request) { preflight(w, methods) })
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", methods)
 			refuse(w, &problem{Status: http.StatusMethodNotAllowed, Kind: "method", Detail: r.Method + " is not a method of " + r.URL.Path})
-			return
-		}
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, &problem{Status: http.StatusNotFound, Kind: "path", Detail: "there is no " + r.URL.Path + ": plans are at /v1/plans"})
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -111,11 +114,12 @@ func Handler(o Options) http.Handler {
 	})
 }
 
-// preflight answers a browser's preflight request for JSON; the answer is valid for a day.
-func preflight(w http.ResponseWriter, _ *http.Request) {
+// preflight answers a browser's question whether it may send JSON, or a condition; the answer is valid for a day.
+func preflight(w http.ResponseWriter, methods string) {
 	h := w.Header()
-	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST")
-	h.Set("Access-Control-Allow-Headers", "Content-Type")
+	h.Set("Allow", methods)
+	h.Set("Access-Control-Allow-Methods", methods)
+	h.Set("Access-Control-Allow-Headers", "Content-Type, If-None-Match")
 	h.Set("Access-Control-Max-Age", "86400")
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -150,12 +154,31 @@ func writePlan(w http.ResponseWriter, r *http.Request, hash string, file []byte)
 	h := w.Header()
 	h.Set("ETag", `"`+hash+`"`)
 	h.Set("Content-Type", planType)
-	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("If-None-Match"), `"`+hash+`"`) {
+	h.Set("Vary", "Accept-Encoding")
+	if known := r.Header.Get("If-None-Match"); r.Method != http.MethodPost && (known == "*" || strings.Contains(known, `"`+hash+`"`)) {
 		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	if len(file) > packedFrom && r.Method != http.MethodHead && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		h.Set("ETag", `W/"`+hash+`"`) // other bytes of the same plan
+		writePacked(w, file)
 		return
 	}
 	h.Set("Content-Length", strconv.Itoa(len(file)))
 	_, _ = w.Write(file) // the client may be gone
+}
+
+// packedFrom is the size in bytes from which plans are sent packed: to a third, or less.
+const packedFrom = 1400
+
+func writePacked(w io.Writer, file []byte) {
+	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		return // the level is valid
+	}
+	_, _ = z.Write(file)
+	_ = z.Close()
 }
 
 func planKey(hash string) string    { return "plan/" + hash }
@@ -236,7 +259,10 @@ func (s *service) compile(q *Request, entries []ir.Entry) ([]byte, error) {
 		return nil, err
 	}
 	var devices []recipe.Device
-	for _, name := range q.Targets {
+	for i, name := range q.Targets {
+		if slices.Contains(q.Targets[:i], name) {
+			return nil, ir.Errorf(ir.ErrName, "target %q is given twice", name)
+		}
 		d, err := q.Limits.recipe().Target(name)
 		if err != nil {
 			return nil, err
@@ -256,8 +282,11 @@ func (s *service) compile(q *Request, entries []ir.Entry) ([]byte, error) {
 
 // parse reads the graphs of a request.
 func (s *service) parse(q *Request) ([]ir.Entry, error) {
-	if n := len(q.Entries); n == 0 || n > s.MaxEntries {
-		return nil, tooLarge("the module has %d entries; 1 to %d are compiled", n, s.MaxEntries)
+	if len(q.Entries) == 0 {
+		return nil, ir.Attrf("the module has no entries")
+	}
+	if n := len(q.Entries); n > s.MaxEntries {
+		return nil, tooLarge("the module has %d entries; up to %d are compiled", n, s.MaxEntries)
 	}
 	nodes := 0
 	var entries []ir.Entry

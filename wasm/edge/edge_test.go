@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -115,6 +116,22 @@ func TestPlansAreThoseOfTheNativeCompiler(t *testing.T) {
 	if w := ask(t, h, "GET", "/v1/plans/"+hash, nil, "If-None-Match", w.Header().Get("ETag")); w.Code != http.StatusNotModified {
 		t.Errorf("what has not changed: status %d", w.Code)
 	}
+	for _, known := range []string{"*", `"00", W/"` + hash + `"`} {
+		if w := ask(t, h, "HEAD", "/v1/plans/"+hash, nil, "If-None-Match", known); w.Code != http.StatusNotModified {
+			t.Errorf("what has not changed, by HEAD and %s: status %d", known, w.Code)
+		}
+	}
+	packed := ask(t, h, "GET", "/v1/plans/"+hash, nil, "Accept-Encoding", "gzip, br")
+	z, err := gzip.NewReader(packed.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file, err := io.ReadAll(z); err != nil || !bytes.Equal(file, want) || packed.Header().Get("ETag") != `W/"`+hash+`"` {
+		t.Errorf("packed: %d bytes, %v, %v", len(file), err, packed.Header())
+	}
+	if w := ask(t, h, "OPTIONS", "/v1/plans/"+hash, nil); w.Code != http.StatusNoContent || !strings.Contains(w.Header().Get("Access-Control-Allow-Headers"), "If-None-Match") {
+		t.Errorf("a preflight of a plan: status %d, %v", w.Code, w.Header())
+	}
 	if w := ask(t, h, "OPTIONS", "/v1/plans", nil); w.Code != http.StatusNoContent || w.Header().Get("Access-Control-Allow-Methods") == "" {
 		t.Errorf("a preflight: status %d, %v", w.Code, w.Header())
 	}
@@ -149,12 +166,17 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"a path", "GET", "/", nil, 404, "path", "there is no /"},
 		{"a hash", "GET", "/v1/plans/00", nil, 404, "missing", "there is no plan 00"},
+		{"a longer path", "POST", "/v1/plansx", nil, 404, "path", "there is no /v1/plansx"},
+		{"a method of a plan", "DELETE", "/v1/plans/00", nil, 405, "method", "DELETE is not a method"},
+		{"a target twice", "POST", "/v1/plans", change(func(q *edge.Request) { q.Targets = []string{"wasm", "wasm"} }), 422, "name", "given twice"},
+		{"a large size", "POST", "/v1/plans", change(func(q *edge.Request) { q.Symbols["n"] = 1 << 31 }), 422, "unsupported", `entry "step" of module "model": input "x": unsupported`},
 		{"a method", "PUT", "/v1/plans", nil, 405, "method", "PUT is not a method"},
 		{"no JSON", "POST", "/v1/plans", "graph", 400, "syntax", "the body is no request"},
 		{"an unknown field", "POST", "/v1/plans", `{"graph": "x"}`, 400, "syntax", "unknown field"},
 		{"two requests", "POST", "/v1/plans", `{} {}`, 400, "syntax", "more behind the request"},
 		{"a long body", "POST", "/v1/plans", of(func(e *edge.Entry) { e.Text += strings.Repeat(" ", 4000) }), 413, "limit", "more than 4000 bytes"},
-		{"no entries", "POST", "/v1/plans", change(func(q *edge.Request) { q.Entries = nil }), 413, "limit", "0 entries"},
+		{"no entries", "POST", "/v1/plans", change(func(q *edge.Request) { q.Entries = nil }), 422, "attr", "no entries"},
+		{"many entries", "POST", "/v1/plans", change(func(q *edge.Request) { q.Entries = make([]edge.Entry, 3) }), 413, "limit", "3 entries"},
 		{"no graph", "POST", "/v1/plans", of(func(e *edge.Entry) { e.Text = "graph (" }), 400, "syntax", "a quoted string expected"},
 		{"no size", "POST", "/v1/plans", change(func(q *edge.Request) { q.Symbols = nil }), 422, "symbol", "n"},
 		{"an optimiser", "POST", "/v1/plans", of(func(e *edge.Entry) { e.Step.Optimizer = edge.Rule{"kind": "magic"} }), 422, "name", "unknown optimizer"},

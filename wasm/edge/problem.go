@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/rlx-go/rlx/ir"
 )
@@ -58,6 +59,9 @@ func problemOf(err error) *problem {
 	}
 	var op *ir.OpError
 	if errors.As(err, &op) {
+		if op.Pos.File != "" { // a line of this program, in which a step was derived
+			p.Detail = strings.ReplaceAll(p.Detail, op.Pos.String()+": ", "")
+		}
 		p.Op = string(op.Op)
 		for _, t := range op.In {
 			p.Operands = append(p.Operands, t.String())

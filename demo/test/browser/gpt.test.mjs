@@ -56,6 +56,19 @@ test('learns and writes on WebGPU, goes on from a prompt, from a pause and from 
   const held = await textOf(page, 'held'), milestones = await page.locator('#milestones li').allTextContents();
   assert.ok(milestones.length >= 2 && /^step 0, held-out loss 4\.\d\d/.test(milestones[0]), milestones.join());
 
+  await page.locator('#look').scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => document.getElementById('look-text').textContent);
+  await page.fill('#look-prompt', 'To be');
+  await page.waitForFunction(() => document.getElementById('look-text').textContent === 'To be');
+  await page.focus('#look-at');
+  await page.keyboard.press('End');
+  await page.keyboard.press('ArrowLeft');
+  assert.match(await page.locator('#look-at').getAttribute('aria-valuetext'), /^“b”, character 4 of 5\. “b” reads .+ %\. Next the model expects .+; it is “e” \(\d.* %\)\.$/);
+  await page.hover('#look-text span:nth-child(2)');
+  assert.match(await textOf(page, 'look-reads'), /^“o” reads “[To]” [\d.]+ %, “[To]” [\d.]+ %\.$/, 'it reads itself and what is before');
+  assert.equal(await page.locator('#look-heads input').count(), 2);
+  assert.ok(await colored(page, 'look-map', '--right') > 50, 'the row is marked');
+
   await page.fill('#prompt', 'JULIET: 7');
   await page.press('#prompt', 'Enter');
   assert.match(await textOf(page, 'prompt-problem'), /never wrote “7”/);
@@ -106,6 +119,17 @@ test('learns on the CPU of a phone: 360 pixels, touch, dark', async (t) => {
   await page.waitForFunction(() => document.getElementById('answer').textContent.length > 6 + 32);
   await pause(page);
   assert.match(await textOf(page, 'answer'), /^ROMEO:/);
+  await page.fill('#own-source', 'Привет, мир! ');
+  assert.match(await textOf(page, 'own-about'), /^13 characters\. The small model needs 650 or more\.$/);
+  await page.fill('#own-source', 'Привет, мир! '.repeat(60));
+  await page.tap('#own-learn');
+  await page.waitForFunction(() => document.getElementById('train').textContent === 'Pause' && parseFloat(document.getElementById('held').textContent) < 2.5, null, { timeout: 60_000 });
+  assert.match(await textOf(page, 'own-about'), /^780 characters, 10 different ones; one tenth is held out\. It is short/);
+  await pause(page);
+  assert.equal(await page.locator('#prompt').inputValue(), 'Привет, мир! Привет, мир');
+  await page.tap('#own-end');
+  await page.waitForFunction(() => document.getElementById('kinds').textContent === '65' && document.getElementById('train').textContent === 'Pause');
+  await pause(page);
   const wide = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
   assert.ok(wide[0] <= wide[1], `${wide[0]} pixels in ${wide[1]}`);
   const small = await page.evaluate(() => [...document.querySelectorAll('button, .choice label, .button, #prompt')].filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 40).map((one) => one.id));

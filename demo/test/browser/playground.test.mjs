@@ -92,7 +92,7 @@ test('every example begins and shows something, on a phone too', async (t) => {
   await page.waitForFunction(() => document.querySelector('#figures canvas, #log span, #failure:not([hidden])')); // all is loaded
   await page.context().setOffline(true);
   await page.selectOption('#example', 'gan');
-  await page.getByText('The example gan cannot be loaded: is the device offline?').waitFor();
+  await page.getByText('The example gan cannot be loaded: is the device offline? Choose it again once it is back.').waitFor();
   await page.context().setOffline(false);
   page.problems.length = 0;
   for (const { name } of examples) {

@@ -1,5 +1,7 @@
 // A library in a worker of its own, for contest.js.
 
+import { wordsOf } from '../page.js';
+
 /**
  * Opens a library, as bench/peers.json lists it, and notes its version there. An abort of the signal rejects what is under
  * way and ends the worker.
@@ -16,7 +18,7 @@ export async function openPeer(peer, signal) {
       settle();
     };
     signal.addEventListener('abort', end, { once: true });
-    worker.onmessage = ({ data }) => done(() => data.error === undefined ? resolve(data.value) : reject(new Error(data.error)));
+    worker.onmessage = ({ data }) => done(() => data.error === undefined ? resolve(data.value) : reject(new Error(wordsOf({ message: data.error }))));
     worker.onerror = ({ message }) => done(() => reject(new Error(message || 'its code cannot be loaded')));
     worker.postMessage({ call, given });
   });

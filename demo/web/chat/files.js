@@ -24,7 +24,21 @@ export async function openFiles(files, name = nameOf(files)) {
 
 /** Opens a GGUF file at an address: parts of it are fetched when they are needed. */
 export async function openAddress(address) {
-  return { ...await ofGGUF(address), name: decodeURIComponent(new URL(address, location.href).pathname.split('/').at(-1)), address };
+  if (new URL(address, location.href).protocol === 'http:' && location.protocol === 'https:') throw new Error('The address must begin with https://.');
+  const opened = await ofGGUF(address).catch((error) => { throw new Error(whyNot(error, address), { cause: error }); });
+  return { ...opened, name: decodeURIComponent(new URL(address, location.href).pathname.split('/').at(-1)), address };
+}
+
+/** Why an address was not opened, in words for a visitor, and what may be done. */
+function whyNot({ kind, message, cause }, address) {
+  const { host } = new URL(address, location.href), status = cause?.status, instead = 'Download the file, and open it here.';
+  if (kind === 'unsupported' && message.includes(' cannot be loaded: ')) return `${host} does not send parts of a file, which are needed to open one at its address. ${instead}`;
+  if (kind === 'syntax') return `There is no GGUF file at this address: ${message.replace(/^GGUF: /, '')}. On Hugging Face the address of a file is that of its download button.`;
+  if (kind !== 'missing') return message;
+  if (status === 401 || status === 403) return `${host} does not give this file without a login. ${instead}`;
+  if (status) return `There is no file at this address: ${host} answers ${status}. Check the address.`;
+  if (!navigator.onLine) return 'This device is offline. Open a file of it instead.';
+  return `${host} cannot be reached, or does not let other pages read its files. Check the address. ${instead}`;
 }
 
 async function ofGGUF(source) {

@@ -2,7 +2,7 @@
 
 import { generate, openTuning } from '/rlx/lm.js';
 import { Chart, Points, scales, Steps } from '../chart.js';
-import { count, download, find, on, perSecond, powers, say, Slider } from '../page.js';
+import { count, download, find, on, perSecond, powers, say, Slider, tell } from '../page.js';
 
 /** The tokens of a step, the most steps of one go, which the visitor ends before, and the positions of the model while it is tuned. */
 const length = 64, mostSteps = 100_000, context = 256;
@@ -25,13 +25,16 @@ export class TuningPanel {
   #given;
   #tuning;
   #stop;
-  #busy;
+  #page;
   #curve;
   #rate = new Slider('tune-rate', powers);
 
-  /** @param {{reopen: (open: () => Promise<object>) => Promise<void>}} page `reopen` closes the model that talks, and has another in its place */
+  /**
+   * @param {{reopen: (open: () => Promise<object>) => Promise<void>, moved: () => void}} page `reopen` closes the model that talks, and has another in
+   *   its place; `moved` is called when that is on another device
+   */
   constructor(page) {
-    this.#busy = page;
+    this.#page = page;
     this.#rate.value = 2e-3;
     find('tune-source').value = sample;
     this.#suggest();
@@ -72,10 +75,18 @@ export class TuningPanel {
   async #open() {
     find('tune-state').textContent = 'Compiling the training step';
     const { file } = this.#given;
-    await this.#busy.reopen(async (onProgress) => {
-      this.#tuning = await openTuning(file, { context: Math.min(context, this.#given.config.context), length, onProgress });
+    await this.#page.reopen(async (onProgress) => {
+      const given = this.#given;
+      const recover = { onRecovered: (event) => { if (given === this.#given) this.#recovered(event); } };
+      this.#tuning = await openTuning(file, { context: Math.min(context, given.config.context), length, recover, onProgress });
       return this.#tuning.model;
     });
+  }
+
+  /** Says that a lost device was replaced. What was learned up to a snapshot is there. */
+  #recovered({ step, lostSteps }) {
+    this.#page.moved();
+    tell(`The device was lost, and the model is open again. The adapter goes on from step ${count(step)}.${lostSteps > 0 && this.#stop ? ` The last ${count(lostSteps)} steps are made again.` : ''}`);
   }
 
   async #train() {
@@ -90,7 +101,7 @@ export class TuningPanel {
       await this.#tuning.train(text, this.#given.tokenizer, {
         steps: mostSteps, rate: this.#rate.value, signal: stop.signal,
         onLoss: (step, loss) => {
-          this.#curve.add(step, loss);
+          if (step > (this.#curve.points.last?.step ?? 0)) this.#curve.add(step, loss); // others are made again after a lost device
           this.#show(step, loss, (step - from) * length / (performance.now() - begun) * 1000);
         },
       });

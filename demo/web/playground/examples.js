@@ -22,7 +22,7 @@ export const examples = [
 /** The source of an example. */
 export async function sourceOf(name) {
   const refused = (why) => new Error(`The example ${name} cannot be loaded: ${why}`);
-  const response = await fetch(new URL(`examples/${name}.js`, import.meta.url)).catch(() => { throw refused('is the device offline?'); });
-  if (!response.ok) throw refused(response.status);
+  const response = await fetch(new URL(`examples/${name}.js`, import.meta.url)).catch(() => { throw refused('is the device offline? Choose it again once it is back.'); });
+  if (!response.ok) throw refused(`the server answers ${response.status}. Choose it again.`);
   return response.text();
 }

@@ -1,5 +1,7 @@
 // Runs programs, one at a time, each in a worker of its own.
 
+import { wordsOf } from '../page.js';
+
 export class Runner {
   #handlers;
   #worker;
@@ -23,9 +25,9 @@ export class Runner {
     this.#compiler ??= WebAssembly.compileStreaming(fetch(new URL('../rlx/rlx.wasm', import.meta.url)));
     try {
       worker.postMessage({ source, compiler: await this.#compiler });
-    } catch ({ message }) {
+    } catch (error) {
       this.#compiler = undefined;
-      handle({ type: 'failed', kind: 'Error', message: `the compiler cannot be loaded: ${navigator.onLine ? message : 'the device is offline'}` });
+      handle({ type: 'failed', kind: 'Error', message: wordsOf(error) });
     }
   }
 

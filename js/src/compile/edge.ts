@@ -49,6 +49,23 @@ class Problem extends Error {
   }
 }
 
+const noRequest = (reason: string): Problem => new Problem(400, 'syntax', `the body is no request: ${reason}`);
+
+/** Refuses values of other types, and unknown fields: the compiler checks what is in them. */
+function checked(asked: unknown): PlanRequest {
+  const object = (what: string, value: unknown, fields?: string): any => {
+    if (typeof value !== 'object' || !value || Array.isArray(value)) throw noRequest(`${what} is ${classOf(value)}: it must be an object`);
+    for (const name of Object.keys(value)) if (fields && !fields.split(' ').includes(name)) throw noRequest(`unknown field ${JSON.stringify(name)}`);
+    return value;
+  };
+  const { entries, symbols = {}, limits = {} } = object('it', asked, 'name entries symbols targets limits');
+  object('symbols', symbols);
+  object('limits', limits);
+  if (!Array.isArray(entries) || !entries.length) throw new Problem(422, 'attr', 'the module has no entries');
+  for (const entry of entries) object('an entry', entry, 'name text step');
+  return asked as PlanRequest;
+}
+
 const open = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'Location, ETag', 'x-content-type-options': 'nosniff' };
 const maxKept = 16 << 20;
 
@@ -64,11 +81,13 @@ export function edge(options: EdgeOptions): { fetch(request: Request): Promise<R
     if (Number(request.headers.get('content-length')) > maxBody) throw limit(`the body has more than ${maxBody} bytes`);
     const body = await request.text();
     if (body.length > maxBody) throw limit(`the body has more than ${maxBody} bytes`);
+    let asked: unknown;
     try {
-      return JSON.parse(body) as PlanRequest;
+      asked = JSON.parse(body);
     } catch (reason) {
-      throw new Problem(400, 'syntax', `the body is no request: ${(reason as Error).message}`);
+      throw noRequest((reason as Error).message);
     }
+    return checked(asked);
   }
 
   async function compiled({ name = 'main', entries, symbols = {}, targets = ['webgpu'], limits = {} }: PlanRequest): Promise<Uint8Array<ArrayBuffer>> {
@@ -90,8 +109,9 @@ export function edge(options: EdgeOptions): { fetch(request: Request): Promise<R
   }
 
   async function post(request: Request): Promise<Response> {
-    const asked = await read(request), count = Array.isArray(asked?.entries) ? asked.entries.length : 0;
-    if (count < 1 || count > maxEntries) throw limit(`the module has ${count} entries; 1 to ${maxEntries} are compiled`);
+    const asked = await read(request), count = asked.entries.length;
+    if (count > maxEntries) throw limit(`the module has ${count} entries; up to ${maxEntries} are compiled`);
+    if (new Set(asked.targets).size !== (asked.targets?.length ?? 0)) throw new Problem(422, 'name', 'a target is given twice');
     const key = `request-${await hashOf(new TextEncoder().encode(JSON.stringify([asked, levelOf(asked.limits ?? {})])))}`, known = await store.get(key);
     let hash = known && new TextDecoder().decode(known), file = hash && await store.get(`plan-${hash}`);
     if (!file) {
@@ -109,7 +129,8 @@ export function edge(options: EdgeOptions): { fetch(request: Request): Promise<R
   async function get(request: Request, hash: string): Promise<Response> {
     const file = await store.get(`plan-${hash}`), forever = { 'cache-control': 'public, max-age=31536000, immutable' };
     if (!file) throw new Problem(404, 'missing', `there is no plan ${hash} here: POST its graphs to /v1/plans`);
-    if (request.headers.get('if-none-match')?.includes(hash)) return new Response(null, { status: 304, headers: { ...open, ...forever, etag: `"${hash}"` } });
+    const known = request.headers.get('if-none-match');
+    if (known === '*' || known?.includes(`"${hash}"`)) return new Response(null, { status: 304, headers: { ...open, ...forever, etag: `"${hash}"` } });
     return planResponse(hash, file, forever);
   }
 
@@ -117,13 +138,13 @@ export function edge(options: EdgeOptions): { fetch(request: Request): Promise<R
     async fetch(request) {
       const { pathname } = new URL(request.url), hash = /^\/v1\/plans\/([^/]+)$/.exec(pathname)?.[1];
       try {
-        if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: { ...open, 'access-control-allow-methods': 'GET, HEAD, POST', 'access-control-allow-headers': 'Content-Type', 'access-control-max-age': '86400' } });
+        if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: { ...open, allow: methodsOf(hash), 'access-control-allow-methods': methodsOf(hash), 'access-control-allow-headers': 'Content-Type, If-None-Match', 'access-control-max-age': '86400' } });
         if (!hash && pathname !== '/v1/plans') throw new Problem(404, 'path', `there is no ${pathname}: plans are at /v1/plans`);
         if (hash && /^(GET|HEAD)$/.test(request.method)) return await get(request, hash);
         if (!hash && request.method === 'POST') return await post(request);
         throw new Problem(405, 'method', `${request.method} is not a method of ${pathname}`);
       } catch (reason) {
-        return refusal(reason);
+        return refusal(reason, methodsOf(hash));
       }
     },
   };
@@ -132,12 +153,14 @@ export function edge(options: EdgeOptions): { fetch(request: Request): Promise<R
 const planResponse = (hash: string, file: Uint8Array, headers: Record<string, string>): Response =>
   new Response(file as Uint8Array<ArrayBuffer>, { headers: { ...open, ...headers, etag: `"${hash}"`, 'content-type': 'application/octet-stream' } });
 
+const methodsOf = (hash: string | undefined): string => hash ? 'GET, HEAD, OPTIONS' : 'POST, OPTIONS';
+
 /** An error as RFC 9457 has it. */
-function refusal(reason: unknown): Response {
+function refusal(reason: unknown, allow: string): Response {
   const { kind, status } = reason instanceof Problem ? reason : { kind: reason instanceof RlxError ? reason.kind : 'internal', status: statusOf(reason) };
   const { op, operands } = reason instanceof RlxError ? reason.place : {};
   const body = { type: `urn:rlx:${kind}`, title: titles[status], status, detail: reason instanceof Error ? reason.message : classOf(reason), kind, ...op && { op }, ...operands && { operands } };
-  return new Response(JSON.stringify(body), { status, headers: { ...open, 'content-type': 'application/problem+json', 'cache-control': 'no-store' } });
+  return new Response(JSON.stringify(body), { status, headers: { ...open, 'content-type': 'application/problem+json', 'cache-control': 'no-store', ...status === 405 && { allow } } });
 }
 
 const titles: Record<number, string> = {

@@ -220,9 +220,9 @@ async function openOnCPU({ job, check, made }: Work, { worker = initOptions().wo
 
 /**
  * The options with the defaults of `init`: programs run in a worker if workers are available and
- * the page passes no device.
+ * the page passes no device. @internal
  */
-function withDefaults(given: ProgramOptions): ProgramOptions {
+export function withDefaults(given: ProgramOptions): ProgramOptions {
   const { gpu, device, powerPreference, worker } = initOptions();
   const options = { ...gpu && { gpu }, ...device && { device }, ...powerPreference && { powerPreference }, ...given };
   return { worker: worker ?? (!options.gpu && !options.device && typeof Worker === 'function'), ...options };

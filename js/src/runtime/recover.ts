@@ -66,15 +66,18 @@ function check(recover: RecoverOptions): void {
 /** Opens a program, in a worker, on a device of the caller, or on the GPU alone, if that is given. */
 export type Opener = (given: { worker?: Worker; device?: GPUDevice; on?: 'gpu' }) => Promise<Program>;
 
-/** Opens a program that recovers, now and after each loss. @internal */
-export async function openRecovering(open: Opener, { recover, device, worker }: { recover?: boolean | RecoverOptions; device?: GPUDevice; worker?: boolean | Worker }): Promise<Program> {
+/**
+ * Opens a program that recovers, now and after each loss. Snapshots have the parameters and states that are `kept`: all if not given.
+ * The opener restores others. @internal
+ */
+export async function openRecovering(open: Opener, { recover, device, worker, kept }: { recover?: boolean | RecoverOptions; device?: GPUDevice; worker?: boolean | Worker; kept?: (name: string) => boolean }): Promise<Program> {
   const options = recover === true ? {} : recover as RecoverOptions;
   check(options);
   if (device && !options.device) throw new RlxError('attr', 'recover: device is not given: it makes a device in place of yours', { name: 'device' });
   // The worker outlives the device: its script may not be there again, without a network.
   const threads = worker === true ? new Threads() : undefined;
   try {
-    return new Recovering(await open({ ...threads && { worker: threads.current } }), open, options, threads);
+    return new Recovering(await open({ ...threads && { worker: threads.current } }), open, options, threads, kept);
   } catch (reason) {
     threads?.end();
     throw reason;
@@ -111,6 +114,7 @@ class Keeper implements Recovery {
   readonly #open: Opener;
   readonly #options: RecoverOptions;
   readonly #threads: Threads | undefined;
+  readonly #kept: ((name: string) => boolean) | undefined;
   #snapshot: Snapshot | undefined;
   /** Whether states were set by other calls than those of a training since the snapshot. */
   #stale = true;
@@ -126,15 +130,28 @@ class Keeper implements Recovery {
   /** Resolves when the callback of the last loss has returned. */
   #reports: Promise<void> = Promise.resolve();
 
-  constructor(program: Program, open: Opener, options: RecoverOptions, threads?: Threads) {
+  constructor(program: Program, open: Opener, options: RecoverOptions, threads?: Threads, kept?: (name: string) => boolean) {
     this.current = program;
     this.#open = open;
     this.#options = options;
     this.#threads = threads;
+    this.#kept = kept;
     this.lost = new Promise((resolve) => { this.#announce = resolve; });
     this.#watch(program);
-    const bytes = persistentOf(program.plan.slots).reduce((sum, slot) => sum + slot.bytes, 0), { memory = defaultMemory } = options;
+    const bytes = this.#slots.reduce((sum, slot) => sum + slot.bytes, 0), { memory = defaultMemory } = options;
     if (bytes > memory) this.#give(`the states take ${bytes} bytes, and recover.memory is ${memory}`);
+  }
+
+  /** Whether a parameter or state is in snapshots. */
+  keeps(name: string): boolean { return this.#kept?.(name) ?? true; }
+
+  get #slots() { return persistentOf(this.current.plan.slots).filter(({ name }) => this.keeps(name)); }
+
+  /** The parameters and states of a snapshot. */
+  async #save(program: Program): Promise<Record<string, HostTensor>> {
+    if (!this.#kept) return program.save();
+    const slots = this.#slots, { values } = await program.readAll(slots.map(({ name }) => name)) as { values: Record<string, TensorData> };
+    return Object.fromEntries(slots.map(({ name, dtype, shape }) => [name, { dtype, shape, data: values[name] } as HostTensor]));
   }
 
   /** Makes no more snapshots. */
@@ -176,14 +193,14 @@ class Keeper implements Recovery {
   due(steps: number): boolean {
     if (this.#off) return false;
     const now = performance.now(), { steps: every } = Object(this.#options.snapshotEvery) as { steps?: number };
-    if (this.#stale) return now >= this.#soonest;
+    if (this.#stale) return this.#kept !== undefined || now >= this.#soonest; // what is kept is small
     return every ? steps - this.#snapshot!.steps >= every : now >= this.#next;
   }
 
   async take(position: Position): Promise<void> {
     const { current } = this, changes = this.#changes, begun = performance.now(), programSteps = this.before + current.steps;
     try {
-      const tensors = await current.save();
+      const tensors = await this.#save(current);
       if (current !== this.current || this.#off) return;
       this.#snapshot = { ...position, tensors, programSteps };
       this.#stale = changes !== this.#changes;
@@ -268,7 +285,9 @@ class Keeper implements Recovery {
     if (this.error) throw this.error;
     this.training(trainer, true);
     try {
-      return await new Resumable(this, trainer, options).run();
+      const summary = await new Resumable(this, trainer, options).run();
+      if (this.#kept && this.#snapshot?.steps !== trainer.steps && !this.#off) await this.take({ trainer, steps: trainer.steps }); // few bytes, before anything else changes them
+      return summary;
     } finally {
       this.training(trainer, false);
     }
@@ -307,7 +326,7 @@ class Recovering implements Program {
   }
 
   async run(entry: string, inputs?: Inputs, options?: RunOptions): Promise<Run<any>> {
-    const { before } = this.recovery, program = await (this.plan.entries.find(({ name }) => name === entry)?.sets[0] === undefined ? this.#now() : this.#change());
+    const { before } = this.recovery, program = await (this.plan.entries.find(({ name }) => name === entry)?.sets.some((i) => this.recovery.keeps(this.plan.slots[i]!.name)) ? this.#change() : this.#now());
     const { step, reading } = await program.run(entry, inputs, options) as Run;
     return { step: before + step, reading: reading?.then((read) => ({ ...read, step: before + read.step })) } as Run<any>;
   }
@@ -324,7 +343,7 @@ class Recovering implements Program {
     return { ...reading, step: this.recovery.before + reading.step };
   }
 
-  async write(name: string, value: Input): Promise<void> { return (await (isMetric(name) ? this.#now() : this.#change())).write(name, value); }
+  async write(name: string, value: Input): Promise<void> { return (await (isMetric(name) || !this.recovery.keeps(name) ? this.#now() : this.#change())).write(name, value); }
   async upload(tensor: HostTensor): Promise<Tensor> { return (await this.#now()).upload(tensor); }
   async keep(name: string): Promise<Tensor> { return (await this.#now()).keep(name); }
   async save(): Promise<Record<string, HostTensor>> { return (await this.#now()).save(); }

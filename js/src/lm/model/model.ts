@@ -1,9 +1,10 @@
 // An open language model: its program, its weights on a device.
 
-import { limitsHere, prefersGPU, program as openProgram } from '../../compile/train.js';
+import { limitsHere, prefersGPU, program as openProgram, withDefaults } from '../../compile/train.js';
 import type { Graph } from '../../graph/graph.js';
 import type { Program } from '../../program/program.js';
 import type { Place } from '../../runtime/open.js';
+import type { Opener, RecoverOptions } from '../../runtime/recover.js';
 import { checkCount, checkOptions, need, RlxError } from '../../values/errors.js';
 import type { ModelFile } from '../gguf.js';
 import type { Config } from './config.js';
@@ -116,18 +117,32 @@ export async function shapeOf(file: ModelFile, { context: given, chunk = 32, unp
   return { config, weights: numbers ? all : new Weights(file, config), context, chunk: Math.min(chunk, context) };
 }
 
-/** Opens a program with the entries of a model and more, and reads the weights. @internal */
-export async function openEntries(shape: Shape & { weights: Weights }, more: Readonly<Record<string, () => Graph>>, options: ModelOptions): Promise<Program> {
-  const { on, worker } = options, limits = await limitsHere({ ...on && { on } });
+/** A program that recovers from a lost device: what snapshots have, and what is called when there is a program (again). Weights are read again. */
+interface Recovering { recover: boolean | RecoverOptions; kept(name: string): boolean; opened(): void }
+
+/** Opens a program with the entries of a model and more, and reads the weights; again after a lost device, if it recovers. @internal */
+export async function openEntries(shape: Shape & { weights: Weights }, more: Readonly<Record<string, () => Graph>>, options: ModelOptions, recovering?: Recovering): Promise<Program> {
+  if (!recovering?.recover) return openOnce(shape, more, options, {});
+  const { openRecovering } = await import('../../runtime/recover.js'), { worker } = options, { worker: threads } = withDefaults({ ...worker !== undefined && { worker } });
+  const open: Opener = async (given) => {
+    const opened = await openOnce(shape, more, options, given);
+    recovering.opened();
+    return opened;
+  };
+  return openRecovering(open, { recover: recovering.recover, kept: recovering.kept, worker: threads! });
+}
+
+async function openOnce(shape: Shape & { weights: Weights }, more: Readonly<Record<string, () => Graph>>, { on, worker, ...reading }: ModelOptions, given: Parameters<Opener>[0]): Promise<Program> {
+  const limits = await limitsHere({ ...on && { on } });
   const opened = await openProgram(() => {
     const graphs = Object.entries({ prefill: () => prefillGraph(shape), decode: () => decodeGraph(shape), draw: () => drawGraph(shape), ...more }).map(([name, make]) => [name, make()] as const);
     shape.weights.check(graphs.flatMap(([, graph]) => graph.ports));
     // Parsed from text, so that parameters start from the file, not from the initialisation of
     // layers.
     return { name: 'lm', limits, entries: Object.fromEntries(graphs.map(([name, graph]) => [name, graph.text()])) };
-  }, { ...on && { on }, ...worker !== undefined && { worker } });
+  }, { ...on && { on }, ...worker !== undefined && { worker }, ...given });
   try {
-    await readWeights(opened, shape.weights, options);
+    await readWeights(opened, shape.weights, reading);
     return opened;
   } catch (reason) {
     opened.close();

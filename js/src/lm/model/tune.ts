@@ -4,7 +4,7 @@
 import { fill } from '../../graph/initial.js';
 import { encodeSafetensors } from '../../safetensors/file.js';
 import type { Optimizer } from '../../graph/graph.js';
-import type { Program } from '../../program/program.js';
+import type { RecoverOptions } from '../../runtime/recover.js';
 import { type Summary, Trainer } from '../../runtime/trainer.js';
 import { checkCount, checkOptions, RlxError } from '../../values/errors.js';
 import type { HostTensor } from '../../values/tensor.js';
@@ -28,6 +28,11 @@ export interface TuningOptions extends ModelOptions {
   optimizer?: Optimizer;
   /** The seed of the matrices, and of the order of the text. 0 if not given. */
   seed?: number;
+  /**
+   * Whether, and how, it goes on on another device after its own is lost: with the adapter and the optimizer of the last snapshot, and
+   * the weights of the file, which must stay open. True if not given.
+   */
+  recover?: boolean | RecoverOptions;
 }
 
 /** Options of {@link Tuning.train}. */
@@ -82,10 +87,10 @@ export class Tuning {
    * than a row is repeated. Errors are of kind `missing` for a text of fewer than two tokens, and those of the trainer.
    */
   async train(text: string, tokenizer: Tokenizer, { steps, rate: lr = 1e-3, signal, onLoss }: TuningRun): Promise<Summary> {
-    const batch = this.#batches(text, tokenizer), from = this.steps;
+    const batch = this.#batches(text, tokenizer);
     try {
       return await this.#trainer.run({
-        steps, every: 1, batches: (step) => batch(from + step), inputs: { lr }, ...signal && { signal },
+        steps, every: 1, batches: () => batch(this.steps), inputs: { lr }, ...signal && { signal },
         onProgress: ({ step, losses }) => losses.forEach((loss, i) => onLoss?.(step - losses.length + i + 1, loss)),
       });
     } finally {
@@ -123,11 +128,15 @@ export class Tuning {
     this.model.cached = [];
   }
 
-  /** Calls a function with the adapter disabled: `model` generates without it in that call. */
+  /**
+   * Calls a function with the adapter disabled: `model` generates without it in that call. After a lost device the adapter is that of
+   * the last snapshot again.
+   */
   async without<T>(run: () => Promise<T>): Promise<T> {
     const { program } = this.model, ups = this.#slots.filter(({ name }) => /lora_B/.test(name)), { values } = await program.readAll(ups.map(({ name }) => name));
     const write = async (of: (name: string) => Float32Array | undefined) => {
-      for (const { name, shape } of ups) await program.write(name, { data: of(name) ?? new Float32Array(shape[0]! * shape[1]!), shape });
+      // On the device of this moment: what is written here is not for a snapshot.
+      for (const { name, shape } of ups) await (program.recovery?.current ?? program).write(name, { data: of(name) ?? new Float32Array(shape[0]! * shape[1]!), shape });
       this.model.cached = [];
     };
     await write(() => undefined);
@@ -188,21 +197,27 @@ function inHalves(x: Float32Array, heads: number, columns: number, rotated: numb
   return out;
 }
 
+/** Whether an adapter's training goes on from a state of this name. */
+const isTuned = (name: string): boolean => isAdapter(name) || /^(optim|history)\//.test(name);
+
 /**
  * Opens a model with an adapter to train: the weights are frozen and keep their storage format,
  * packed rows too, and the backward pass recomputes each block. Errors are those of `openModel`.
  */
 export async function openTuning(file: ModelFile, options?: TuningOptions): Promise<Tuning> {
-  checkOptions('openTuning', options, `rank alpha rows length optimizer seed ${modelOptions}`);
-  const { rank = 8, alpha = 2 * rank, rows = 1, length = 64, optimizer = { kind: 'adam' }, seed = 0, ...rest } = options ?? {};
+  checkOptions('openTuning', options, `rank alpha rows length optimizer seed recover ${modelOptions}`);
+  const { rank = 8, alpha = 2 * rank, rows = 1, length = 64, optimizer = { kind: 'adam' }, seed = 0, recover = true, ...rest } = options ?? {};
   checkCount('rank', rank, 1, 4096);
   checkCount('rows', rows, 1, 4096);
   checkCount('length', length, 1, 65536);
   checkCount('seed', seed, 0, 2 ** 32 - 1);
   const base = await shapeOf(file, rest), shape = { ...base, adapter: { rank, alpha, targets: targetsOf(base.config.architecture) } };
-  const program: Program = await openEntries(shape, { step: () => lossGraph(shape, rows, length).step({ optimizer, history: 64 }) }, rest);
+  let tuning: Tuning | undefined;
+  const program = await openEntries(shape, { step: () => lossGraph(shape, rows, length).step({ optimizer, history: 64 }) }, rest, {
+    recover, kept: isTuned, opened() { if (tuning) tuning.model.cached = []; },
+  });
   try {
-    const tuning = new Tuning(new LanguageModel(shape, program, templateOf(file)), new Trainer(program), { rank, alpha, rows, length, seed });
+    tuning = new Tuning(new LanguageModel(shape, program, templateOf(file)), new Trainer(program), { rank, alpha, rows, length, seed });
     await tuning.reset();
     return tuning;
   } catch (reason) {

@@ -36,6 +36,9 @@ export class Unpacker {
     return all;
   }
 
-  /** Frees its memory. */
-  close(): void { for (const made of this.#programs.values()) void made.then((one) => one.close(), () => {}); }
+  /** Frees its memory, until it is used again. */
+  close(): void {
+    for (const made of this.#programs.values()) void made.then((one) => one.close(), () => {});
+    this.#programs.clear();
+  }
 }
