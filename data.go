@@ -29,7 +29,8 @@ func Shuffled(data Inputs, size int, seed uint64) func(epoch int) iter.Seq2[Inpu
 }
 
 // InOrder returns batches of examples for [Evaluation.Data]: size rows of each tensor in order. The
-// last rows that fill no batch are dropped. The errors are those of [Shuffled].
+// last rows that fill no batch are dropped. The errors are those of [Shuffled]. [Loop.Data] also has the
+// number of the epoch: func(int) iter.Seq2[Inputs, error] { return batches() }.
 func InOrder(data Inputs, size int) func() iter.Seq2[Inputs, error] {
 	return func() iter.Seq2[Inputs, error] {
 		return func(yield func(Inputs, error) bool) {

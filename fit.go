@@ -33,6 +33,8 @@ type Loop struct {
 	Stop EarlyStop
 	// Save writes checkpoints.
 	Save Checkpoints
+	// Recover goes on after the device is lost; nil ends the training with the error.
+	Recover *Recovery
 	// Callbacks are called with each report, in order. [ErrStop] ends the training without an
 	// error, any other error ends it with that.
 	Callbacks []func(r Report) error
@@ -95,7 +97,7 @@ var ErrStop = errors.New("the training is stopped")
 
 // Fit trains until the loop ends and returns the last report. Steps that the trainer did before,
 // those of a checkpoint included, count: Fit skips their batches. Errors end it, between steps, a lost device
-// (native.ErrLost) included: the process starts again and resumes from a checkpoint;
+// ([native.ErrLost]) included without [Loop.Recover];
 // they name the step. They are those of [Trainer.Step] and [Program.Call], of data and callbacks,
 // that of ctx when it is done, and of kind [ir.ErrAttr] or [ir.ErrName] for a loop that is
 // incomplete.
@@ -110,7 +112,7 @@ func Fit(ctx context.Context, t *Trainer, l Loop) (Report, error) {
 	}
 	f.stop.resume(f.loop.Save, metadata)
 	f.reported = t.Steps()
-	err = f.run(ctx)
+	err = f.train(ctx)
 	if err != nil && !errors.Is(err, ErrDiverged) { // which names the step of the loss, not the last one
 		err = fmt.Errorf("step %d: %w", t.Steps(), err)
 	}
@@ -128,6 +130,7 @@ type fit struct {
 	last     Report
 	stop     stopper
 	ended    bool
+	keeper   *keeper // nil without Recover
 }
 
 func (f *fit) check() error {
@@ -157,6 +160,9 @@ func (f *fit) check() error {
 		return ir.Errorf(ir.ErrName, "Entry is %q: it must be an entry of the program", l.Eval.Entry)
 	}
 	f.stop.EarlyStop = l.Stop
+	if err := f.checkRecovery(); err != nil {
+		return err
+	}
 	return l.Save.check()
 }
 
@@ -207,6 +213,11 @@ func (f *fit) complete() bool {
 func (f *fit) step(ctx context.Context, batch Inputs) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if f.keeper != nil && f.keeper.isDue(f.t.Steps()) {
+		if err := f.copy(ctx); err != nil {
+			return err
+		}
 	}
 	if err := f.t.Step(ctx, batch); err != nil {
 		return err

@@ -196,6 +196,9 @@ func (s *stopper) better(eval map[string]float64) (bool, error) {
 // exhausted reports whether Patience evaluations in a row were no improvement.
 func (s *stopper) exhausted() bool { return s.Patience > 0 && s.worse >= s.Patience }
 
+// eraseLine erases the line of a terminal.
+const eraseLine = "\r\x1b[K"
+
 // writeProgress writes a report: over the last line of a terminal, with a bar, or as a line.
 func writeProgress(w io.Writer, r Report) error {
 	if w == nil {
@@ -203,7 +206,7 @@ func writeProgress(w io.Writer, r Report) error {
 	}
 	line := r.String()
 	if isTerminal(w) {
-		line = "\r\x1b[K" + bar(r) + line
+		line = eraseLine + bar(r) + line
 		if r.Done {
 			line += "\n"
 		}

@@ -35,6 +35,11 @@ func points() rlx.Inputs {
 // entry "eval" for all points.
 func pointsTrainer(t *testing.T, rate float64) *rlx.Trainer {
 	t.Helper()
+	return pointsTrainerOn(t, session(t), rate)
+}
+
+func pointsTrainerOn(t *testing.T, s *rlx.Session, rate float64) *rlx.Trainer {
+	t.Helper()
 	model := func(b *ir.Builder, rows int) (loss, accuracy ir.Value) {
 		x, labels := b.Input("x", ir.F32, ir.Dims(rows, 2)...), b.Input("labels", ir.I32, ir.N(rows))
 		logits := nn.Linear(b, nn.Dropout(b, ops.Relu(b, nn.Linear(b, x, 16)), 0.1), 2)
@@ -58,7 +63,7 @@ func pointsTrainer(t *testing.T, rate float64) *rlx.Trainer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainer, err := session(t).Train(ctx, loss, rlx.Training{Rate: rate, Seed: 2, Eval: []ir.Entry{{Name: "eval", Graph: eval}}})
+	trainer, err := s.Train(ctx, loss, rlx.Training{Rate: rate, Seed: 2, Eval: []ir.Entry{{Name: "eval", Graph: eval}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package rlx_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/rlx-go/rlx"
@@ -10,18 +11,49 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// fragile is the CPU as a device that is lost after some runs of the entry
-// "step". No GPU here can be lost on purpose.
+// fragile is the CPU as a device that is lost after some runs of bound entries, for each program that
+// is compiled, and never in those after them. No GPU here can be lost on purpose.
 type fragile struct {
 	native.Backend
-	runs int
+	name string
+	runs *[]int
+	gone error // of Probe, after the device is lost
 }
 
-func (fragile) Name() string { return "fragile" }
+func (f fragile) Name() string { return f.name }
+
+func (f fragile) Probe() error {
+	if f.gone != nil && len(*f.runs) == 0 {
+		return f.gone
+	}
+	return f.Backend.Probe()
+}
 
 func (f fragile) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
 	p, err := f.Backend.Compile(ctx, m, o)
-	return &fragileProgram{Program: p, left: f.runs}, err
+	left := math.MaxInt
+	if len(*f.runs) > 0 {
+		left, *f.runs = (*f.runs)[0], (*f.runs)[1:]
+	}
+	return &fragileProgram{Program: p, left: left}, err
+}
+
+// openFragile opens a device that is lost after the given runs of its programs; then it is gone, or
+// opened again if gone is nil.
+func openFragile(t *testing.T, name string, gone error, runs ...int) *rlx.Session {
+	t.Helper()
+	cpu, err := native.Lookup("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := native.Register(fragile{cpu, name, &runs, gone}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := rlx.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 type fragileProgram struct {
@@ -78,17 +110,7 @@ func (b *fragileBound) Wait(ctx context.Context) error {
 }
 
 func TestLostDeviceEndsTrainingAndReportsLostSteps(t *testing.T) {
-	cpu, err := native.Lookup("cpu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := native.Register(fragile{cpu, 5}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := rlx.Open("fragile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := openFragile(t, "fragile", nil, 5)
 	tr, err := s.Train(ctx, classifier(t), rlx.Training{})
 	if err != nil {
 		t.Fatal(err)

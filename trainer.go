@@ -37,6 +37,7 @@ type Trainer struct {
 	mesh      *collective.Mesh              // group of ranks; nil for one
 	places    map[string]parallel.Placement // placements of divided values, by name
 	objective *Objective                    // of [Session.TrainJointly]; nil for the only trainer of a program
+	recipe    *recipe                       // of [Session.Train]; nil for other trainers
 }
 
 // stepInput is an input of the step and its host memory. Its open sizes are those of the last

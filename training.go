@@ -98,7 +98,7 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 		t, err = o.newTrainer(ctx, p)
 	}
 	if err == nil {
-		t.mesh, t.places = mesh, places
+		t.mesh, t.places, t.recipe = mesh, places, &recipe{s, loss, o}
 	}
 	if err == nil && o.Watch {
 		_, t.watched, err = watch(loss)

@@ -136,8 +136,13 @@ func position(prefix string, i int) string { return prefix + strconv.Itoa(i) }
 
 // scalarOutput returns the index of a plain output of rank 0 and of a floating element type.
 func scalarOutput(g *ir.Graph, name string) (int, error) {
+	var others []string
 	for i, o := range g.Outputs() {
-		if o.State || o.Name != name {
+		if o.State {
+			continue
+		}
+		if o.Name != name {
+			others = append(others, o.Name)
 			continue
 		}
 		if t := o.Value.Type(); len(t.Shape) != 0 {
@@ -147,5 +152,5 @@ func scalarOutput(g *ir.Graph, name string) (int, error) {
 		}
 		return i, nil
 	}
-	return 0, ir.Errorf(ir.ErrName, "unknown output %q of graph %q", name, g.Name())
+	return 0, ir.Errorf(ir.ErrName, "unknown output %q of graph %q: it has %q", name, g.Name(), others)
 }

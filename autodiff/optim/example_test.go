@@ -34,3 +34,27 @@ func ExampleStep() {
 	// state optim/v/w f32[4]
 	// state optim/step i32[]
 }
+
+func ExampleMatching() {
+	loss, err := ir.Build("fit", func(b *ir.Builder) {
+		x, w, bias := b.Input("x", ir.F32, ir.N(4)), b.Param("head/weight", ir.F32, ir.N(4)), b.Param("head/bias", ir.F32)
+		b.Output("loss", ops.Mean(b, ops.Square(b, ops.Add(b, ops.Mul(b, w, x), bias))))
+	})
+	if err != nil {
+		panic(err)
+	}
+	step, err := optim.Step(loss, "loss", optim.SGD{}, optim.Options{
+		Groups: []optim.Group{{Match: optim.Matching("*/bias"), Optimizer: optim.SGD{Momentum: 0.9}}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, p := range step.Ports() {
+		if optim.IsState(p) {
+			fmt.Println(p.Name)
+		}
+	}
+	// Output:
+	// optim/m/head/bias
+	// optim/step
+}

@@ -10,7 +10,7 @@ import (
 // Group gives some parameters their own optimizer or rate, for example no weight decay for biases
 // and the scales of norms.
 type Group struct {
-	// Match reports whether the parameter of that name belongs to the group.
+	// Match reports whether the parameter of that name belongs to the group: see [Matching].
 	Match func(name string) bool
 	// Optimizer is the update rule of the group; nil means that of the other parameters.
 	Optimizer Optimizer
@@ -18,6 +18,14 @@ type Group struct {
 	Rate float64
 
 	mayBeEmpty bool // it is no error if no parameter matches
+}
+
+// Matching returns the Match of a [Group] of the parameters that one of the patterns covers, as those
+// of [Options.Frozen] do: "*/bias", "head", "block[0-3]".
+func Matching(patterns ...string) func(name string) bool {
+	return func(name string) bool {
+		return slices.ContainsFunc(patterns, func(pattern string) bool { return Covers(pattern, name) })
+	}
 }
 
 // BelowRank2 returns a group, with its own optimizer, of the parameters of rank 0 and 1 of a loss,

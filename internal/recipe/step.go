@@ -2,7 +2,6 @@ package recipe
 
 import (
 	"maps"
-	"slices"
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/autodiff/optim"
@@ -99,9 +98,7 @@ func (s Step) options(g *ir.Graph) (optim.Options, error) {
 func groups(given []Group) ([]optim.Group, error) {
 	var made []optim.Group
 	for _, one := range given {
-		group := optim.Group{Rate: one.Rate, Match: func(param string) bool {
-			return slices.ContainsFunc(one.Params, func(p string) bool { return optim.Covers(p, param) })
-		}}
+		group := optim.Group{Rate: one.Rate, Match: optim.Matching(one.Params...)}
 		if one.Optimizer != "" {
 			var err error
 			if group.Optimizer, err = Optimizer(one.Optimizer, one.Hyper); err != nil {

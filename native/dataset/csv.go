@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +40,7 @@ type CSVOptions struct {
 const byteOrderMark = "\ufeff"
 
 // ReadCSV reads lines of fields (RFC 4180) into tensors. The error is of kind [ErrDamaged] for a line
-// with too few fields and for a field that is not a number, with its line; [ir.ErrName] for
+// with too few fields and for a field that is not a number or out of the range of its type, with its line; [ir.ErrName] for
 // an unknown field and for one that two fields could be, and [ir.ErrAttr] for options that are incomplete.
 func ReadCSV(r io.Reader, o CSVOptions) (map[string]native.Tensor, error) {
 	text := bufio.NewReader(r)
@@ -157,7 +156,10 @@ func (c *column) add(fields []string, line int) error {
 			c.ints = append(c.ints, int32(n))
 		default:
 			x, err := strconv.ParseFloat(text, 32)
-			if err != nil && !math.IsInf(x, 0) {
+			if errors.Is(err, strconv.ErrRange) {
+				return damagedf("line %d: %q of column %q is out of the range of f32", line, text, c.Name)
+			}
+			if err != nil {
 				return damagedf("line %d: %q of column %q is not a number", line, text, c.Name)
 			}
 			c.floats = append(c.floats, float32(x))

@@ -34,7 +34,7 @@ func TestCSV(t *testing.T) {
 	if err != nil || !slices.Equal(labels, []int32{1, 0}) || !slices.Equal(got["labels"].Dims, []int{2}) {
 		t.Errorf("labels are %v, %v", labels, err)
 	}
-	plain, err := dataset.ReadCSV(strings.NewReader("7;1e50\n8;2\n"), dataset.CSVOptions{Comma: ';', Columns: []dataset.Column{
+	plain, err := dataset.ReadCSV(strings.NewReader("7;+Inf\n8;2\n"), dataset.CSVOptions{Comma: ';', Columns: []dataset.Column{
 		{Name: "n", Fields: []string{"0"}, DType: ir.I32}, {Name: "y", Fields: []string{"1"}},
 	}})
 	if err != nil {
@@ -62,6 +62,7 @@ func TestCSVRefuses(t *testing.T) {
 		"short line":     {"1,2\n3\n", dataset.CSVOptions{Columns: x}, dataset.ErrDamaged, "line 2"},
 		"no number":      {"1,2\n3,four\n", dataset.CSVOptions{Columns: x}, dataset.ErrDamaged, "line 2"},
 		"two fields":     {"1,1\n3,4\n", dataset.CSVOptions{Header: true, Columns: x}, ir.ErrName, "two fields"},
+		"too large":      {"1,2\n3,-1e39\n", dataset.CSVOptions{Columns: x}, dataset.ErrDamaged, "line 2: \"-1e39\" of column \"x\" is out of the range of f32"},
 		"quotes":         {"1,2\n3,\"4\n", dataset.CSVOptions{Columns: x}, dataset.ErrDamaged, "quote"},
 		"no i32":         {"1,2.5\n", dataset.CSVOptions{Columns: []dataset.Column{{Name: "x", Fields: []string{"1"}, DType: ir.I32}}}, dataset.ErrDamaged, "2.5"},
 		"unknown class":  {"1,cow\n", dataset.CSVOptions{Columns: []dataset.Column{{Name: "x", Fields: []string{"1"}, Classes: []string{"cat"}}}}, dataset.ErrDamaged, "cow"},
