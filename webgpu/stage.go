@@ -196,6 +196,7 @@ func (s *stage) fetch(reads []int) error {
 	return nil
 }
 
+// errStopped ends the recording of a run whose stage is released.
 var errStopped = errors.New("the run is given up")
 
 // look submits the recorded commands, waits for them, and reports whether a loop goes on. Later

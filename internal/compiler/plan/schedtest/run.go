@@ -107,14 +107,20 @@ func (c *Case) run(t *testing.T, target plan.Target, tolerance func(d ir.DType) 
 		}
 	}
 	var names []string
-	for step := range plan.Each(s.Plan().Entries[0].Steps) {
-		switch step := step.(type) {
-		case *plan.Dispatch:
-			names = append(names, s.Plan().Kernels[step.Kernel].Name)
-		case *plan.Call:
-			names = append(names, "call "+s.Plan().Routines[step.Routine].Name())
+	var count func(steps []plan.Step)
+	count = func(steps []plan.Step) {
+		for _, step := range steps {
+			switch step := step.(type) {
+			case *plan.Dispatch:
+				names = append(names, s.Plan().Kernels[step.Kernel].Name)
+			case *plan.Call:
+				names = append(names, "call "+s.Plan().Routines[step.Routine].Name())
+			case *plan.Repeat:
+				count(step.Steps)
+			}
 		}
 	}
+	count(s.Plan().Entries[0].Steps)
 	return names
 }
 
