@@ -114,10 +114,12 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 
 // CompileShared implements [native.Sharer].
 func (b *backend) CompileShared(ctx context.Context, m *ir.Module, o native.Options, with native.Program) (native.Program, error) {
-	if err := native.AcceptShared(m, with.Persistent()); err != nil {
-		return nil, async.Fault(&program{}, "compile", err)
-	}
-	return b.open(ctx, "compile", o, with, planOf(m))
+	return b.openShared(ctx, "compile", o, with, func(d *device, other *plan.Plan) (*plan.Plan, error) {
+		if err := native.AcceptShared(m, with.Persistent()); err != nil {
+			return nil, err
+		}
+		return planOf(m)(d, other)
+	})
 }
 
 // OpenPlan implements [native.PlanOpener].
@@ -127,7 +129,7 @@ func (b *backend) OpenPlan(ctx context.Context, file []byte, o native.Options) (
 
 // OpenPlanShared implements [native.PlanOpener].
 func (b *backend) OpenPlanShared(ctx context.Context, file []byte, o native.Options, with native.Program) (native.Program, error) {
-	return b.open(ctx, "open", o, with, fromFile(file))
+	return b.openShared(ctx, "open", o, with, fromFile(file))
 }
 
 // source returns a plan for a device, with the parameters and states at the places of those of another plan
@@ -161,42 +163,52 @@ func fromFile(file []byte) source {
 	}
 }
 
-// open makes a program of a plan. It shares parameters and states with another program unless that is nil.
-func (b *backend) open(ctx context.Context, call string, o native.Options, with native.Program, from source) (native.Program, error) {
+// openShared makes a program of a plan that shares parameters and states with another program.
+func (b *backend) openShared(ctx context.Context, call string, o native.Options, with native.Program, from source) (native.Program, error) {
+	other, ok := with.(*program)
+	if dev, err := b.device(); err != nil || !ok || other.device != dev {
+		err := ir.Errorf(ir.ErrUnsupported, "the other program is not one of this device")
+		return nil, &native.Error{Backend: Name, Call: call, Kind: ir.ErrUnsupported, Err: err}
+	}
+	drop, err := other.Hold(call)
+	if err != nil {
+		return nil, err
+	}
+	p, err := b.open(ctx, call, o, &sharing{other, drop}, from)
+	if err != nil {
+		return nil, errors.Join(err, drop())
+	}
+	return p, nil
+}
+
+// sharing is the program with which another shares memory, and what ends its hold.
+type sharing struct {
+	*program
+	drop func() error
+}
+
+// open makes a program of a plan. It shares parameters and states unless with is nil.
+func (b *backend) open(ctx context.Context, call string, o native.Options, with *sharing, from source) (native.Program, error) {
 	dev, err := b.device()
 	if err != nil {
 		return nil, err
 	}
 	p := &program{device: dev}
-	other, ok := with.(*program)
-	if with != nil && (!ok || other.device != dev) {
-		return nil, async.Fault(p, call, ir.Errorf(ir.ErrUnsupported, "the other program is not one of this device"))
-	}
-	var drop func() error
-	if other != nil {
-		if drop, err = other.Hold(call); err != nil {
-			return nil, err
-		}
-	}
-	err = async.Fault(p, call, p.load(ctx, o, other, drop, from))
-	if err != nil && drop != nil {
-		err = errors.Join(err, drop())
-	}
-	if err != nil {
-		return nil, err
+	if err := p.load(ctx, o, with, from); err != nil {
+		return nil, async.Fault(p, call, err)
 	}
 	return p, nil
 }
 
-// load opens a plan that has the states of another program unless that is nil.
-func (p *program) load(ctx context.Context, o native.Options, other *program, drop func() error, from source) error {
+// load opens a plan that has the states of another program unless with is nil.
+func (p *program) load(ctx context.Context, o native.Options, with *sharing, from source) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	var shared *plan.Plan
 	var states plan.Layout
-	if other != nil {
-		shared, states = other.plan, plan.LayoutOf(other.plan)
+	if with != nil {
+		shared, states = with.plan, plan.LayoutOf(with.plan)
 	}
 	made, err := from(p.device, shared)
 	if err != nil {
@@ -209,7 +221,7 @@ func (p *program) load(ctx context.Context, o native.Options, other *program, dr
 	if err := async.CheckMemory(made, states, budget); err != nil {
 		return err
 	}
-	return p.open(ctx, made, other, drop)
+	return p.open(made, with)
 }
 
 // checkStates returns an error unless the parameters and states of another plan are at the same places

@@ -86,12 +86,12 @@ func (b *builder) makeBuffers() error {
 
 func maxRepeats(steps []plan.Step) int {
 	largest := 0
-	for _, s := range steps {
+	for s := range plan.Each(steps) {
 		switch s := s.(type) {
 		case *plan.Repeat:
-			largest = max(largest, s.Count, maxRepeats(s.Steps), maxRepeats(s.Odd))
+			largest = max(largest, s.Count)
 		case *plan.While:
-			largest = max(largest, 1, maxRepeats(s.Steps)) // its own count is always 0
+			largest = max(largest, 1) // its count is always 0
 		}
 	}
 	return largest

@@ -3,7 +3,6 @@
 package webgpu
 
 import (
-	"context"
 	"errors"
 
 	"github.com/cogentcore/webgpu/wgpu"
@@ -23,12 +22,8 @@ type program struct {
 	entries []*entry
 }
 
-// open prepares a plan to run, with the parameters and states of another program unless that is nil, for
-// which drop ends its hold.
-func (p *program) open(ctx context.Context, made *plan.Plan, with *program, drop func() error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
+// open prepares a plan to run, with the parameters and states of another program unless with is nil.
+func (p *program) open(made *plan.Plan, with *sharing) error {
 	p.plan = made
 	p.b = &builder{device: p.device, p: made, layouts: map[string]*wgpu.BindGroupLayout{}, groups: map[string]*wgpu.BindGroup{}}
 	if with != nil {
@@ -40,7 +35,7 @@ func (p *program) open(ctx context.Context, made *plan.Plan, with *program, drop
 		return errors.Join(err, p.Release())
 	}
 	if with != nil {
-		p.Program = with.Sharing(made, p, drop)
+		p.Program = with.Sharing(made, p, with.drop)
 	} else {
 		p.Program = async.NewProgram(made, p)
 	}

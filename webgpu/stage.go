@@ -41,21 +41,8 @@ func (p *program) newEntry(spec *plan.Entry) (*entry, error) {
 		}
 	}
 	e.ops, err = p.b.ops(spec.Steps, e.scalars)
-	e.loops = loops(spec.Steps)
+	e.loops = plan.HasWhile(spec.Steps)
 	return e, err
-}
-
-// loops reports whether steps have loops of unknown trip count.
-func loops(steps []plan.Step) bool {
-	return slices.ContainsFunc(steps, func(s plan.Step) bool {
-		switch s := s.(type) {
-		case *plan.While:
-			return true
-		case *plan.Repeat:
-			return loops(s.Steps) || loops(s.Odd)
-		}
-		return false
-	})
 }
 
 // inFlight is the maximal number of runs in flight of an entry.
@@ -64,13 +51,13 @@ const inFlight = 3
 // stage is the memory of one run in flight.
 type stage struct {
 	e       *entry
-	inputs  [][]byte // by input, of scalars a part of row
-	row     []byte   // the scalars
-	results *wgpu.Buffer
-	size    int   // of results
-	used    int   // bytes of results of the run
-	places  []int // of the outputs in results
-	memory  []byte
+	inputs  [][]byte     // by input, of scalars a part of row
+	row     []byte       // the scalars
+	results *wgpu.Buffer // the status word and outputs of a run, nil before the first that has some
+	size    int          // of results
+	used    int          // bytes of results of the run
+	places  []int        // of the outputs in results
+	memory  []byte       // results after a run, mapped until the next
 	rec     recorder
 	// resume goes on with the recording of a run that has loops of unknown length, when the device has
 	// computed what was recorded, and stop ends it. Both are nil if all is recorded.
@@ -209,6 +196,7 @@ func (s *stage) fetch(reads []int) error {
 	return nil
 }
 
+// errStopped ends the recording of a run whose stage is released.
 var errStopped = errors.New("the run is given up")
 
 // look submits the recorded commands, waits for them, and reports whether a loop goes on. Later

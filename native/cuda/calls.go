@@ -87,29 +87,21 @@ func (p *program) warm() error {
 	for i, r := range p.plan.Routines {
 		done[i] = isCollective(r)
 	}
-	for i := range p.plan.Entries {
-		if err := p.warmSteps(p.plan.Entries[i].Steps, done); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.warmCalls(done)
 }
 
-func (p *program) warmSteps(steps []plan.Step, done []bool) error {
-	for _, s := range steps {
-		var err error
-		switch s := s.(type) {
-		case *plan.Call:
-			if !done[s.Routine] {
-				done[s.Routine], err = true, p.device.noteRefusal(p.plan.Routines[s.Routine], p.warmCall(s))
+// warmCalls makes the first call of each routine that is not done.
+func (p *program) warmCalls(done []bool) error {
+	for i := range p.plan.Entries {
+		for s := range plan.Each(p.plan.Entries[i].Steps) {
+			call, is := s.(*plan.Call)
+			if !is || done[call.Routine] {
+				continue
 			}
-		case *plan.Repeat:
-			err = p.warmSteps(s.Steps, done)
-		case *plan.While:
-			err = p.warmSteps(s.Steps, done)
-		}
-		if err != nil {
-			return err
+			done[call.Routine] = true
+			if err := p.device.noteRefusal(p.plan.Routines[call.Routine], p.warmCall(call)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

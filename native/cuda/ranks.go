@@ -103,10 +103,8 @@ func (p *program) warmCollectives() error {
 			defer w.End(nil)
 		}
 	}
-	for i := range p.plan.Entries {
-		if err := p.warmSteps(p.plan.Entries[i].Steps, done); err != nil {
-			return p.ranks.reason(err)
-		}
+	if err := p.warmCalls(done); err != nil {
+		return p.ranks.reason(err)
 	}
 	return p.ranks.reason(p.stream.Synchronize())
 }
@@ -187,9 +185,9 @@ func (p *program) collective(r routine.Routine) (call, error) {
 
 // orderOf returns the collectives of a plan in the order in which every rank must make them.
 func orderOf(p *plan.Plan) (out []string) {
-	var walk func(steps []plan.Step)
-	walk = func(steps []plan.Step) {
-		for _, s := range steps {
+	for _, e := range p.Entries {
+		out = append(out, "entry "+e.Name)
+		for s := range plan.Each(e.Steps) {
 			switch s := s.(type) {
 			case *plan.Call:
 				if r := p.Routines[s.Routine]; isCollective(r) {
@@ -197,14 +195,8 @@ func orderOf(p *plan.Plan) (out []string) {
 				}
 			case *plan.Repeat:
 				out = append(out, fmt.Sprint("repeat ", s.Count))
-				walk(s.Steps)
-				walk(s.Odd)
 			}
 		}
-	}
-	for _, e := range p.Entries {
-		out = append(out, "entry "+e.Name)
-		walk(e.Steps)
 	}
 	return out
 }

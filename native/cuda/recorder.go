@@ -83,17 +83,12 @@ func conditionOf(steps []plan.Step) *plan.GridAddress {
 
 // branches reports whether a step depends on a condition in device memory.
 func branches(steps []plan.Step) bool {
-	return slices.ContainsFunc(steps, func(s plan.Step) bool {
-		switch s := s.(type) {
-		case *plan.Dispatch:
-			return s.Grid != nil
-		case *plan.Repeat:
-			return branches(s.Steps) || branches(s.Odd)
-		case *plan.While:
+	for s := range plan.Each(steps) {
+		if d, is := s.(*plan.Dispatch); is && d.Grid != nil {
 			return true
 		}
-		return false
-	})
+	}
+	return plan.HasWhile(steps)
 }
 
 // when enqueues a body that runs if a word is not 0.

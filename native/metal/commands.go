@@ -143,7 +143,7 @@ func (r *recorder) while(s *plan.While, counters []int) {
 	r.full = true
 	for range roundsPerCheck {
 		r.steps(s.Steps, inner)
-		if hasLoop(s.Steps) {
+		if plan.HasWhile(s.Steps) {
 			break
 		}
 	}
@@ -154,19 +154,6 @@ func (r *recorder) while(s *plan.While, counters []int) {
 	}
 	last.going, last.back = r.s.at(s.Condition.Buffer, s.Condition.Offset), first
 	r.full = true
-}
-
-// hasLoop reports whether steps contain a loop of unknown trip count.
-func hasLoop(steps []plan.Step) bool {
-	return slices.ContainsFunc(steps, func(s plan.Step) bool {
-		switch s := s.(type) {
-		case *plan.Repeat:
-			return hasLoop(s.Steps) || hasLoop(s.Odd)
-		case *plan.While:
-			return true
-		}
-		return false
-	})
 }
 
 func (r *recorder) dispatch(d *plan.Dispatch, counters []int) {

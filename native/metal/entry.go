@@ -84,7 +84,7 @@ func (e *entry) use(buffer int) {
 }
 
 func (e *entry) useAll(steps []plan.Step) {
-	for _, s := range steps {
+	for s := range plan.Each(steps) {
 		switch s := s.(type) {
 		case *plan.Dispatch:
 			for i, b := range s.Bindings {
@@ -95,12 +95,8 @@ func (e *entry) useAll(steps []plan.Step) {
 			e.use(s.Src)
 			e.notePersistent(plan.Binding{Buffer: s.Src, Offset: s.SrcOffset, Bytes: s.Bytes}, false)
 			e.notePersistent(plan.Binding{Buffer: s.Dst, Offset: s.DstOffset, Bytes: s.Bytes}, true)
-		case *plan.Repeat:
-			e.useAll(s.Steps)
-			e.useAll(s.Odd)
 		case *plan.While:
 			e.loops = true
-			e.useAll(s.Steps)
 		}
 	}
 }

@@ -303,21 +303,12 @@ func literal(w *clike.Writer, n scalar.Expr) string {
 // reserved holds the names that a kernel's variables cannot have: keywords, and
 // the functions and types of the generated code.
 var reserved = func() map[string]bool {
-	out := map[string]bool{}
-	for _, word := range strings.Fields(`
-		alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl const
-		constexpr const_cast continue decltype default delete do double dynamic_cast else enum explicit export extern
-		false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or
-		or_eq private protected public register reinterpret_cast return short signed sizeof static static_assert
-		static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned
-		using virtual void volatile wchar_t while xor xor_eq
+	out := clike.Words(clike.KeywordsOfCPP, `
 		threadIdx blockIdx blockDim gridDim warpSize i64 u64 run Run repeat0 repeat1 repeat2 repeat3 repeat4 repeat5 repeat6
 		abs llabs min max isnan isfinite atomicAdd atomicMax atomicMin atomicOr as_bits to_whole warp_add warp_max
 		warp_min f16_to_f32 f32_to_f16 bf16_to_f32 f32_to_bf16
 		TensorMap box0 box1 copy_box_2 copy_box_3 copy_box_4 copy_box_5 arrive_at await_phase begin_barrier
-		tile_of shared_piece load_tiles load_turned_tiles masked_bits dynamic_shared pack_f16 pack_bf16 power_of_two min_nan max_nan sigmoid_of inverse_of copy_async_4 copy_async_8 copy_async_16`) {
-		out[word] = true
-	}
+		tile_of shared_piece load_tiles load_turned_tiles masked_bits dynamic_shared pack_f16 pack_bf16 power_of_two min_nan max_nan sigmoid_of inverse_of copy_async_4 copy_async_8 copy_async_16`)
 	for _, name := range mathNames {
 		out[name], out[name+"f"] = true, true
 	}

@@ -1,26 +1,17 @@
 package msl
 
-import "strings"
+import "github.com/rlx-go/rlx/internal/codegen/clike"
 
 // reserved holds the names that a kernel's variables cannot have: keywords of C++ and
 // MSL, and the functions and types of the generated code.
 var reserved = func() map[string]bool {
-	out := map[string]bool{}
-	for _, word := range strings.Fields(`
-		alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl const
-		constexpr const_cast continue decltype default delete do double dynamic_cast else enum explicit export extern
-		false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or
-		or_eq private protected public register reinterpret_cast return short signed sizeof static static_assert
-		static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned
-		using virtual void volatile wchar_t while xor xor_eq
+	out := clike.Words(clike.KeywordsOfCPP, `
 		kernel vertex fragment device constant thread threadgroup threadgroup_imageblock half uchar ushort uint ulong
 		bfloat bfloat2 bfloat4 atomic_int atomic_uint metal precise fast as_type atomic_load_explicit atomic_fetch_add_explicit
 		atomic_fetch_max_explicit atomic_fetch_min_explicit atomic_fetch_or_explicit memory_order_relaxed mem_flags
 		threadgroup_barrier simd_sum simd_max simd_min run Run repeat first_group wanted bf16_to_f32 f32_to_bf16
 		local_id local_number group_id simd_lane simd_lanes uint3
-		fabs floor ceil trunc sqrt rsqrt abs min max popcount`) {
-		out[word] = true
-	}
+		fabs floor ceil trunc sqrt rsqrt abs min max popcount`)
 	for _, name := range typeNames {
 		out[name+"2"], out[name+"4"] = true, true
 	}

@@ -187,7 +187,7 @@ func fromBits(w *clike.Writer, x float64) string {
 
 // reserved holds the names that a kernel's variables cannot have: keywords and
 // reserved words, and the functions and types of the generated code.
-var reserved = set(`
+var reserved = clike.Words(`
 	alias break case const const_assert continue continuing default diagnostic discard else enable false fn for if
 	let loop override requires return struct switch true var while
 	NULL Self abstract active alignas alignof as asm asm_fragment async attribute auto await become cast catch class
@@ -206,11 +206,3 @@ var reserved = set(`
 	atomicAdd atomicCompareExchangeWeak atomicLoad atomicMax atomicMin atomicOr seen spot swap subgroupAdd subgroupMax subgroupMin subgroupShuffleXor
 	storageBarrier workgroupBarrier
 	main run Run from_bits local_id local_number group_id subgroup_number subgroup_lane subgroup_lanes repeat0 repeat1 repeat2 repeat3`)
-
-func set(words string) map[string]bool {
-	out := map[string]bool{}
-	for _, word := range strings.Fields(words) {
-		out[word] = true
-	}
-	return out
-}

@@ -69,22 +69,12 @@ func coded() (*plan.Plan, []function) {
 		}
 		functions[i] = function{name: k.Source, params: bytes.Repeat([]byte{i32}, n)}
 	}
-	var walk func(steps []plan.Step)
-	walk = func(steps []plan.Step) {
-		for _, s := range steps {
-			switch s := s.(type) {
-			case *plan.Dispatch:
-				s.DraftGroups, s.Groups[0] = [3]int{}, 1
-			case *plan.Repeat:
-				walk(s.Steps)
-				walk(s.Odd)
-			case *plan.While:
-				walk(s.Steps)
+	for _, e := range p.Entries {
+		for s := range plan.Each(e.Steps) {
+			if d, is := s.(*plan.Dispatch); is {
+				d.DraftGroups, d.Groups[0] = [3]int{}, 1
 			}
 		}
-	}
-	for _, e := range p.Entries {
-		walk(e.Steps)
 	}
 	p.Code = module(functions)
 	return p, functions

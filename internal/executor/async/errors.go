@@ -3,6 +3,7 @@ package async
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
@@ -71,24 +72,12 @@ func (e *entry) statusError(word []byte) error {
 
 // Checks reports whether a kernel of an entry may set the status word.
 func Checks(p *plan.Plan, e *plan.Entry) bool {
-	return p.Status != nil && binds(e.Steps, p.Status.Buffer)
-}
-
-// binds reports whether a kernel binds a buffer.
-func binds(steps []plan.Step, buffer int) bool {
-	for _, s := range steps {
-		found := false
-		switch s := s.(type) {
-		case *plan.Dispatch:
-			for _, b := range s.Bindings {
-				found = found || b.Buffer == buffer
-			}
-		case *plan.Repeat:
-			found = binds(s.Steps, buffer) || binds(s.Odd, buffer)
-		case *plan.While:
-			found = binds(s.Steps, buffer)
-		}
-		if found {
+	if p.Status == nil {
+		return false
+	}
+	for s := range plan.Each(e.Steps) {
+		d, is := s.(*plan.Dispatch)
+		if is && slices.ContainsFunc(d.Bindings, func(b plan.Binding) bool { return b.Buffer == p.Status.Buffer }) {
 			return true
 		}
 	}

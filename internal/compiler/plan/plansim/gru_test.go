@@ -85,12 +85,9 @@ func TestDispatchesOfARecurrentNetwork(t *testing.T) {
 // copies counts the copies among steps, those of loops once.
 func copies(steps []plan.Step) int {
 	n := 0
-	for _, s := range steps {
-		switch s := s.(type) {
-		case *plan.Copy:
+	for s := range plan.Each(steps) {
+		if _, is := s.(*plan.Copy); is {
 			n++
-		case *plan.Repeat:
-			n += copies(s.Steps) + copies(s.Odd)
 		}
 	}
 	return n
