@@ -56,6 +56,8 @@ export class Attention {
     this.#text = text;
     this.#seen = undefined;
     find('look-prompt').value = prompt;
+    for (const id of ['look-text', 'look-reads', 'look-expects', 'look-heads']) find(id).replaceChildren();
+    find('look-map').width = 0;
   }
 
   /** Asks the network again, if it can be seen. What is asked for meanwhile is asked for once, then. */

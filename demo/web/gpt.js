@@ -39,7 +39,7 @@ async function learn(given) {
   text = undefined;
   if (own) take(own.text);
   await studio.startAnew();
-  if (studio.engine) await studio.train();
+  if (studio.engine) studio.train(); // until it is paused
 }
 
 const studio = new Studio({

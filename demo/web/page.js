@@ -128,4 +128,4 @@ function showCurrentLink() {
   const nav = document.querySelector('.top nav'), link = nav?.querySelector('[aria-current]');
   if (link) nav.scrollLeft += link.getBoundingClientRect().left - nav.getBoundingClientRect().left - (nav.clientWidth - link.offsetWidth) / 2;
 }
-if (globalThis.document) showCurrentLink();
+if (globalThis.document) requestAnimationFrame(showCurrentLink); // measuring before would lay the page out twice

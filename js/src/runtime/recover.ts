@@ -286,7 +286,11 @@ class Keeper implements Recovery {
     this.training(trainer, true);
     try {
       const summary = await new Resumable(this, trainer, options).run();
-      if (this.#kept && this.#snapshot?.steps !== trainer.steps && !this.#off) await this.take({ trainer, steps: trainer.steps }); // few bytes, before anything else changes them
+      if (this.#kept && this.#snapshot?.steps !== trainer.steps && !this.#off) {
+        await this.take({ trainer, steps: trainer.steps }).catch((reason) => { // few bytes, before anything else changes them
+          if (asError(reason).kind !== 'lost') throw reason; // of which `lost` or onRecovered informs
+        });
+      }
       return summary;
     } finally {
       this.training(trainer, false);
