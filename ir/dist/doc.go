@@ -19,7 +19,7 @@
 //
 // # Precision
 //
-// Entropies are accurate for parameters of any size. Densities of Gamma, Beta, Dirichlet, Poisson, Binomial and
+// Entropies of Gamma, Beta, Dirichlet and StudentT are accurate for parameters of any size. Densities of Gamma, Beta, Dirichlet, Poisson, Binomial and
 // Multinomial, and KL of the first three, are sums of terms that grow with the parameters and cancel: in f32 the
 // absolute error is about 0.005 for parameters of 10⁴ and 1 for 10⁶. Use f64 there.
 //
