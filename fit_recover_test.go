@@ -45,10 +45,10 @@ func TestFitGoesOnAfterALostDevice(t *testing.T) {
 		steps  []int // from which training goes on
 		device string
 	}{
-		"again": {nil, rlx.Policy{}, []int{8, 13}, []int{6, 18}, "again"},
-		"gone":  {native.ErrUnavailable, rlx.Policy{Only: []string{"gone", "cpu"}}, []int{7}, []int{6}, "cpu"},
+		"again": {nil, rlx.Policy{}, []int{8, 13}, []int{6, 18}, "fragile-again"},
+		"gone":  {native.ErrUnavailable, rlx.Policy{Only: []string{"fragile-gone", "cpu"}}, []int{7}, []int{6}, "cpu"},
 	} {
-		tr := pointsTrainerOn(t, openFragile(t, name, c.gone, c.runs...), 0.02)
+		tr := pointsTrainerOn(t, openFragile(t, "fragile-"+name, c.gone, c.runs...), 0.02)
 		var events []rlx.Recovered
 		got, err := fitPoints(t, tr, &rlx.Recovery{Policy: c.policy, Every: 3, Recovered: func(r rlx.Recovered) error {
 			events = append(events, r)
@@ -81,16 +81,16 @@ func TestFitGoesOnAfterALostDevice(t *testing.T) {
 
 // TestRecoveryEnds covers trainings that do not go on.
 func TestRecoveryEnds(t *testing.T) {
-	often := pointsTrainerOn(t, openFragile(t, "often", nil, 4, 4, 4, 4), 0.02)
+	often := pointsTrainerOn(t, openFragile(t, "fragile-often", nil, 4, 4, 4, 4), 0.02)
 	if _, err := fitPoints(t, often, &rlx.Recovery{Every: 2}); !errors.Is(err, native.ErrLost) || !strings.Contains(err.Error(), "3 devices were lost within a minute") {
 		t.Errorf("three losses: %v", err)
 	}
-	never := pointsTrainerOn(t, openFragile(t, "never", native.ErrUnavailable, 4), 0.02)
-	if _, err := fitPoints(t, never, &rlx.Recovery{Every: 2, Policy: rlx.Policy{Only: []string{"never"}}}); !errors.Is(err, native.ErrLost) || !errors.Is(err, native.ErrUnavailable) {
+	never := pointsTrainerOn(t, openFragile(t, "fragile-never", native.ErrUnavailable, 4), 0.02)
+	if _, err := fitPoints(t, never, &rlx.Recovery{Every: 2, Policy: rlx.Policy{Only: []string{"fragile-never"}}}); !errors.Is(err, native.ErrLost) || !errors.Is(err, native.ErrUnavailable) {
 		t.Errorf("no device: %v", err)
 	}
 	stop := errors.New("stop")
-	heard := pointsTrainerOn(t, openFragile(t, "heard", nil, 4), 0.02)
+	heard := pointsTrainerOn(t, openFragile(t, "fragile-heard", nil, 4), 0.02)
 	if _, err := fitPoints(t, heard, &rlx.Recovery{Recovered: func(rlx.Recovered) error { return stop }}); !errors.Is(err, stop) {
 		t.Errorf("an error of the callback: %v", err)
 	}

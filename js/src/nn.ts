@@ -28,4 +28,4 @@ export { gru, lstm, type RecurrentOptions, rnn } from './nn/recurrent.js';
 export { activeBlocks, stack, type StackOptions } from './nn/stack.js';
 export { stored } from './nn/storage.js';
 export { type Activation, mlp, type MLPOptions, transformerBlock, type TransformerOptions } from './nn/transformer.js';
-export { linearCrossEntropy, type LinearCrossEntropyOptions } from './nn/vocabulary.js';
+export { linearCrossEntropy, type LinearCrossEntropyOptions, softcap } from './nn/vocabulary.js';

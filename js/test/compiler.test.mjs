@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { batches, compile, decodePlan, graph, init, initialParams, openProgram, parseGraph, RlxError, program, train } from '../dist/index.js';
+import { batches, compile, decodePlan, graph, init, initialParams, moduleText, openProgram, parseGraph, parseModule, RlxError, program, train } from '../dist/index.js';
 import { openDawn } from './rig/dawn.mjs';
 
 const golden = JSON.parse(readFileSync(new URL('testdata/mlp_steps.json', import.meta.url), 'utf8'));
@@ -144,6 +144,37 @@ test('a loop and a choice are graphs of their own', async () => {
     assert.deepEqual(await valueOf(made, inputs, 'y', on), [11]);
     assert.deepEqual(await valueOf(made, { ...inputs, up: false }, 'y', on), [-10]);
   }
+});
+
+test('a loop in segments has the results and gradients of the loop in one piece', async () => {
+  const made = (segments) => graph('loop', (b) => {
+    const xs = b.input('xs', 'f32', [6]), w = b.input('w', 'f32', []);
+    const { carries: [last], ys: [all] } = b.scan({ carries: [b.full('f32', [], 1)], xs: [xs], reverse: true, ...segments && { segments } }, (_, __, [carry], [x]) => {
+      const next = carry.mul(w).add(x).sin(); // w is of the graph around it
+      return { carries: [next], ys: [next] };
+    });
+    b.output('loss', all.square().sum().add(last));
+  }).valueAndGrad('loss', 'w');
+  const inputs = { xs: Float32Array.of(1, 2, -3, 4, 0.5, 1), w: 0.7 };
+  for (const segments of [1, 2, 3, 6]) {
+    for (const name of ['loss', 'grad/w']) {
+      const [want] = await valueOf(made(), inputs, name, 'cpu'), [got] = await valueOf(made(segments), inputs, name, 'cpu');
+      assert.ok(Math.abs(got - want) < 1e-5, `${segments} segments: ${name} is ${got}, not ${want}`);
+    }
+  }
+  assert.throws(() => made(4), { kind: 'attr', message: /segments is 4: it must divide the number of steps, 6/ });
+  assert.throws(() => made(1.5), { kind: 'limit' });
+});
+
+test('the text of a module has its entries', () => {
+  const double = graph('double', (b) => { b.output('y', b.input('x', 'f32', [2]).mul(2)); });
+  const loop = graph('loop', (b) => { b.output('y', b.scan({ carries: [b.input('x', 'f32', [])], length: 3 }, (_, __, [x]) => ({ carries: [x.add(1)] })).carries[0]); });
+  const text = moduleText({ first: double, 'the "second"': loop }), read = parseModule(text);
+  assert.deepEqual(Object.keys(read), ['first', 'the "second"']);
+  assert.equal(moduleText(read), text);
+  assert.equal(read.first.text(), double.text().replace('double', 'first'));
+  assert.throws(() => parseModule(text + text), { kind: 'name', message: /two graphs are called first/ });
+  assert.throws(() => parseModule(''), { kind: 'syntax' });
 });
 
 test('a loop runs as long as its condition holds, on the GPU and on the CPU', async () => {

@@ -18,16 +18,24 @@ export const openCPU = async (plan: Plan, maxSteps: number, code?: WebAssembly.M
 class CPUProgram extends BaseProgram<ExecutableEntry> {
   readonly device = { name: 'cpu', description: 'CPU' } as const;
   #executable: Executable | undefined;
+  /** The memory of slots, and of the row of scalars by its entry: views that a step need not make. */
+  readonly #views = new Map<Slot | ExecutableEntry, Uint8Array>();
+  readonly #status: Uint32Array | undefined;
 
   constructor(plan: Plan, executable: Executable) {
     super(plan, executable);
     this.#executable = executable;
+    const { status } = plan, { memory, addresses } = executable;
+    this.#status = status && new Uint32Array(memory, addresses[status.buffer]! + status.offset, statusBytes / 4);
   }
 
-  #bytes({ buffer, offset, bytes }: Slot): Uint8Array {
-    const { memory, addresses } = this.#executable!;
-    return new Uint8Array(memory, addresses[buffer]! + offset, bytes);
+  #view(key: Slot | ExecutableEntry, at: number, bytes: number): Uint8Array {
+    let view = this.#views.get(key);
+    if (!view) this.#views.set(key, view = new Uint8Array(this.#executable!.memory, at, bytes));
+    return view;
   }
+
+  #bytes(slot: Slot): Uint8Array { return this.#view(slot, this.#executable!.addresses[slot.buffer]! + slot.offset, slot.bytes); }
 
   async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run<any>> {
     const { target, steps, slots } = this.options(name, options);
@@ -37,8 +45,8 @@ class CPUProgram extends BaseProgram<ExecutableEntry> {
   }
 
   #step(target: ExecutableEntry, k: number): void {
-    const { memory, row } = this.#executable!, { rows, stride, steps } = target;
-    new Uint8Array(memory, row, stride).set(rows.subarray(k * stride, (k + 1) * stride));
+    const { rows, stride, steps } = target;
+    if (stride) this.#view(target, this.#executable!.row, stride).set(rows.length === stride ? rows : rows.subarray(k * stride, (k + 1) * stride));
     try {
       for (const step of steps) step();
     } catch (reason) {
@@ -52,10 +60,9 @@ class CPUProgram extends BaseProgram<ExecutableEntry> {
 
   /** Throws the error encoded in the status word, and clears it for later runs. */
   #checkStatus(): void {
-    const { status } = this.plan;
-    if (!status) return;
-    const { memory, addresses } = this.#executable!, words = new Uint32Array(memory, addresses[status.buffer]! + status.offset, statusBytes / 4);
-    const error = statusError(status, words);
+    const words = this.#status;
+    if (!words?.[0]) return;
+    const error = statusError(this.plan.status!, words);
     words.fill(0);
     if (error) throw error;
   }
@@ -76,5 +83,6 @@ class CPUProgram extends BaseProgram<ExecutableEntry> {
   protected release(): void {
     for (const thread of this.#executable!.threads) thread.terminate();
     this.#executable = undefined;
+    this.#views.clear();
   }
 }

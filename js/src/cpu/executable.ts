@@ -61,7 +61,7 @@ function compileCalls(kernelsOf: Plan['kernels'], addresses: number[], row: numb
     const args = bindings.map(({ buffer: at, offset }) => addresses[at]! + offset);
     if (scalarBytes > 0) args.push(row);
     const here = grid && word(grid), run = runner(kernel, groups[0]!, args.length + counters);
-    return () => { if (here?.[0] !== 0) run([...args, ...counts.slice(0, counters)]); };
+    return () => { if (here?.[0] !== 0) run(counters ? [...args, ...counts.slice(0, counters)] : args); };
   }
 
   function repeat({ count, steps, odd, condition }: Repeat, depth: number): Call {
@@ -74,8 +74,8 @@ function compileCalls(kernelsOf: Plan['kernels'], addresses: number[], row: numb
   }
 
   function copy({ from, fromOffset, to, toOffset, bytes }: Copy): Call {
-    const start = addresses[from]! + fromOffset;
-    return () => new Uint8Array(buffer).copyWithin(addresses[to]! + toOffset, start, start + bytes);
+    const start = addresses[from]! + fromOffset, all = new Uint8Array(buffer);
+    return () => all.copyWithin(addresses[to]! + toOffset, start, start + bytes);
   }
 
   const calls = (steps: Step[], depth: number): Call[] =>

@@ -1,5 +1,5 @@
 import { checkType, type DType, arrayTypes, type TensorData } from '../values/dtype.js';
-import { checkOptions, checkWord, classOf, RlxError, shown, unknownName } from '../values/errors.js';
+import { checkCount, checkOptions, checkWord, classOf, RlxError, shown, unknownName } from '../values/errors.js';
 import { compiler, invoke, release } from '../wasm/compiler.js';
 import type { Answerer } from '../wasm/module.js';
 import { Request } from '../wasm/wire.js';
@@ -116,6 +116,11 @@ export interface LoopOptions<C extends Values = Values, K extends Values = Value
   xs?: X;
   /** The number of steps; optional if there are `xs`. */
   length?: Dim;
+  /**
+   * Makes the loop in this many segments of equal length, each under a {@link GraphBuilder.checkpoint}: the backward pass stores the
+   * carries between segments alone, and recomputes one segment at a time. It holds least for about the square root of the number of steps.
+   */
+  segments?: number;
   /** Whether the steps begin with the last slice. */
   reverse?: boolean;
 }
@@ -456,12 +461,13 @@ export class GraphBuilder extends BuilderOps<Value> {
   scan<const C extends Values = [], const K extends Values = [], const X extends Values = [], const Y extends Values = []>(
     options: LoopOptions<C, K, X>, body: LoopBody<C, NoInfer<K>, X, Y>,
   ): { carries: Alike<K>; ys: Alike<Y> } {
-    checkOptions('scan', options, 'consts carries xs length reverse');
-    const { consts = [], carries = [], xs = [], length, reverse = false } = (options ?? {}) as LoopOptions;
+    checkOptions('scan', options, 'consts carries xs length reverse segments');
+    const { consts = [], carries = [], xs = [], length, reverse = false, segments } = (options ?? {}) as LoopOptions;
     checkValues('scan', { consts, carries, xs });
     checkFunction('scan: a step is built by', body);
     const steps = length ?? xs[0]?.shape[0];
     if (steps === undefined) throw new RlxError('shape', 'scan: a loop without xs needs a length', { op: 'scan' });
+    if (segments !== undefined) return this.#segmented({ consts, carries, xs, reverse, segments }, steps, body as LoopBody) as { carries: Alike<K>; ys: Alike<Y> };
     const like = [...consts, ...carries, ...xs.map(({ dtype, shape }) => ({ dtype, shape: shape.slice(1) }))];
     const cut = consts.length + carries.length;
     const step: Branch = (b, values) => {
@@ -474,6 +480,22 @@ export class GraphBuilder extends BuilderOps<Value> {
       const out = this.apply('scan', [...consts, ...captured, ...carries, ...xs], attributes, graphs);
       return { carries: out.slice(0, carries.length) as Alike<K>, ys: out.slice(carries.length) as Alike<Y> };
     });
+  }
+
+  /** A loop over segments, whose body is a checkpoint of the loop over the steps of one. */
+  #segmented({ consts = [], carries = [], xs = [], reverse = false, segments = 1 }: LoopOptions, steps: Dim, body: LoopBody): { carries: Value[]; ys: Value[] } {
+    const length = Number(steps) / segments, first = consts.length, last = first + carries.length;
+    checkCount('scan: segments', segments, 1);
+    if (!Number.isInteger(length)) throw new RlxError('attr', `scan: segments is ${segments}: it must divide the number of steps, ${steps}`, { op: 'scan', name: 'segments' });
+    const inner: Branch = (b, values) => {
+      const made = b.scan({ consts: values.slice(0, first), carries: values.slice(first, last), xs: values.slice(last), length, reverse }, body as LoopBody<Values, Value[]>);
+      return [...made.carries, ...made.ys];
+    };
+    const outer = this.scan({ consts, carries, xs: xs.map((x) => x.reshape([segments, length, ...x.shape.slice(1)])), length: segments, reverse }, (b, consts: Values, carries: Values, xs: Values) => {
+      const out = b.checkpoint([...consts, ...carries, ...xs], inner);
+      return { carries: out.slice(0, carries.length), ys: out.slice(carries.length) };
+    });
+    return { carries: outer.carries, ys: outer.ys.map((y) => y.reshape([steps, ...y.shape.slice(2)])) };
   }
 
   /**

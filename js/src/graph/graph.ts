@@ -1,6 +1,6 @@
 import type { GradTypes, GraphTypes, HessianTypes, HVPTypes, JacobianTypes, JVPTypes, Name, StepTypes, ValueAndGradTypes, ValueNames, VJPTypes } from '../program/types.js';
 import type { DType } from '../values/dtype.js';
-import { checkOptions, checkWord, classOf, RlxError, shown } from '../values/errors.js';
+import { checkOptions, checkWord, classOf, need, RlxError, shown } from '../values/errors.js';
 import { compiler, invoke, release } from '../wasm/compiler.js';
 import type { Answerer } from '../wasm/module.js';
 import { Request, type Response } from '../wasm/wire.js';
@@ -463,5 +463,25 @@ function graphOf(name: string, build: (b: GraphBuilder) => unknown): Graph {
 
 /** Reads a graph from its text form. */
 export const parseGraph = atCaller((text: string): Graph => new Graph(invoke(new Request('parse', 'parseGraph').text(text, 'the graph')).u32()));
+
+/** The entries of a module as text, which {@link parseModule} and Go's `ParseModule` read: the graphs one after the other, each under the name of its entry. */
+export const moduleText = atCaller((entries: Readonly<Record<string, Graph>>): string => Object.entries(entries ?? {}).map(([name, graph]) => {
+  need(graph instanceof Graph, 'graph', `moduleText: ${name}`, 'a graph', graph);
+  return graph.text().replace(quoted, () => JSON.stringify(name));
+}).join(''));
+
+/** The entries of a module by name, from the text of one graph or several, as a model file of the command `rlx` holds. Their types are not known: see {@link parseGraph}. */
+export const parseModule = atCaller((text: string): Record<string, Graph> => {
+  const graphs = (typeof text === 'string' ? text : '').split(/^(?=graph\b)/m).filter((part, i) => i || /\S/.test(part)), entries: Record<string, Graph> = {};
+  for (const part of graphs.length ? graphs : ['']) {
+    const graph = parseGraph(part);
+    if (Object.hasOwn(entries, graph.name)) throw new RlxError('name', `parseModule: two graphs are called ${graph.name}`, { name: graph.name });
+    entries[graph.name] = graph;
+  }
+  return entries;
+});
+
+/** The quoted name at the begin of a graph's text. */
+const quoted = /"(?:[^"\\]|\\.)*"/;
 
 methodsAtCaller(Graph);

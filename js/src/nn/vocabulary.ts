@@ -2,7 +2,8 @@
 
 import type { Value } from '../graph/builder.js';
 import { part } from '../graph/part.js';
-import { isValue, type Layer, layer } from './layer.js';
+import { need } from '../values/errors.js';
+import { builderOf, inside, isValue, type Layer, layer } from './layer.js';
 import { linearOptions, linearParams, type LinearOptions, lowRank } from './linear.js';
 import { times, type Weight } from './storage.js';
 
@@ -65,11 +66,18 @@ function inParts(list: readonly Value[], count: number, limit: number, losses: (
   return rest ? b.concatenate([all, ...b.checkpoint(window(parts * size, rest), (_, part) => [losses(part)])], 0) : all;
 }
 
+/** c·tanh(x/c), by which scores stay within ±c, as of Gemma 2; x for a c of 0. */
+export function softcap(x: Value, c: number): Value {
+  return inside(softcap, builderOf(softcap, x), () => {
+    need(typeof c === 'number', 'attr', 'nn.softcap: c', 'a number', c);
+    return c ? x.mul(1 / c).tanh().mul(c) : x;
+  });
+}
+
 /** The loss of each of some rows. */
-function lossesOf([labels, x, low]: readonly Value[], weight: Weight, up: Value | undefined, bias: Value | undefined, { softcap, ignored, labelSmoothing }: LinearCrossEntropyOptions): Value {
+function lossesOf([labels, x, low]: readonly Value[], weight: Weight, up: Value | undefined, bias: Value | undefined, { softcap: cap = 0, ignored, labelSmoothing }: LinearCrossEntropyOptions): Value {
   let y = times(weight, x!);
   if (up) y = y.add(low!.matmul(up));
   if (bias) y = y.add(bias);
-  if (softcap) y = y.mul(1 / softcap).tanh().mul(softcap);
-  return y.crossEntropyLoss(labels!, undefined, { reduction: 'none', ...ignored && { ignored }, ...labelSmoothing && { labelSmoothing } });
+  return softcap(y, cap).crossEntropyLoss(labels!, undefined, { reduction: 'none', ...ignored && { ignored }, ...labelSmoothing && { labelSmoothing } });
 }

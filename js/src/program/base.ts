@@ -50,6 +50,8 @@ export abstract class BaseProgram<E extends Runnable = Runnable> implements Prog
   readonly #persistent: Map<string, Slot>;
   /** The names that need no value any more: bound inputs, parameters with a value, and complete entries. */
   readonly #bound = new Set<Slot | Entry>();
+  /** The inputs and scalars of entries, by name. */
+  readonly #inputs = new Map<Entry, Map<string, Slot>>();
   #announce!: (error: RlxError) => void;
 
   constructor(plan: Plan, { entries, maxSteps }: Runnables<E>) {
@@ -105,10 +107,12 @@ export abstract class BaseProgram<E extends Runnable = Runnable> implements Prog
    * unless all are valid. Inputs with `bind` also serve later runs, until replaced.
    */
   protected accept({ entry, rows, stride }: Runnable, given: Inputs, steps: number, bind = false): Upload[] {
-    const op = entry.name, slots = this.#slots(entry.inputs, entry.scalars), names = new Set(slots.map(({ name }) => name));
-    for (const name in given) if (!names.has(name)) throw unknownName(`${op} has no input`, name, names, op);
+    const op = entry.name;
+    let inputs = this.#inputs.get(entry);
+    if (!inputs) this.#inputs.set(entry, inputs = new Map(this.#slots(entry.inputs, entry.scalars).map((slot) => [slot.name, slot])));
+    for (const name in given) if (!inputs.has(name)) throw unknownName(`${op} has no input`, name, inputs.keys(), op);
     const uploads: Upload[] = [], scalars: [offset: number, values: Uint8Array[]][] = [];
-    for (const slot of slots) {
+    for (const slot of inputs.values()) {
       const value = given[slot.name];
       if (value === undefined) {
         if (!bind && !this.#bound.has(slot)) throw missing(op, slot);
@@ -127,7 +131,7 @@ export abstract class BaseProgram<E extends Runnable = Runnable> implements Prog
       rows.copyWithin(k * stride, 0, stride); // bound scalars are in the first row
       for (const [offset, values] of scalars) rows.set(values[k % values.length]!, k * stride + offset);
     }
-    for (const slot of slots) if (given[slot.name] !== undefined) this.#bound[bind ? 'add' : 'delete'](slot);
+    for (const slot of inputs.values()) if (given[slot.name] !== undefined) this.#bound[bind ? 'add' : 'delete'](slot);
     return uploads;
   }
 

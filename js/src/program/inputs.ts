@@ -14,7 +14,7 @@ export const wrong = (kind: ErrorKind, op: string, name: string, what: string, p
   new RlxError(kind, `${op}: ${name} ${what}`, { op, name, ...place });
 
 function checkShape(op: string, { name, dtype, shape: expected }: Held, shape: readonly number[]): void {
-  if (`${shape}` !== `${expected}`) throw wrong('shape', op, name, `has the shape [${shape}]: it must be ${dtype}[${expected}]`, { shape, expected });
+  if (shape.length !== expected.length || expected.some((n, i) => n !== shape[i])) throw wrong('shape', op, name, `has the shape [${shape}]: it must be ${dtype}[${expected}]`, { shape, expected });
 }
 
 /** Refuses another element type than the slot's. */

@@ -54,8 +54,10 @@ export function toDevice(dtype: string, data: TensorData): Uint8Array<ArrayBuffe
 
 /** Refuses elements of another class than the dtype's. `what` begins the message. */
 export function checkType(what: string, dtype: string, data: TensorData): void {
-  const type = arrayType(dtype), got = classOf(data);
-  if (!(data instanceof type) && !(dtype === 'f16' && got === 'Float16Array')) {
+  const type = arrayType(dtype);
+  if (data instanceof type) return;
+  const got = classOf(data);
+  if (dtype !== 'f16' || got !== 'Float16Array') {
     throw new RlxError('dtype', `${what} is ${got}: it must be ${type.name}, of ${dtype}`);
   }
 }
