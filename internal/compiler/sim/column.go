@@ -39,7 +39,7 @@ func (c column) copyFrom(from column, active []int32) {
 }
 
 func copyActive[T number](to, from []T, active []int32) {
-	if first, end := between(active); int(end-first) == len(active) && len(active) > 8 {
+	if first, end := between(active); int(end-first) == len(active) && len(active) > 1 {
 		copy(to[first:end], from[first:end])
 		return
 	}

@@ -45,6 +45,9 @@ func planted(body ...loop.Stmt) *loop.Kernel {
 	}
 }
 
+// ranged returns one more than the variable x, which is said to be from 0 to hi.
+func ranged(hi int64) scalar.Expr { return scalar.Add(scalar.NewVar("x", dtype.I32, 0, hi), i32(1)) }
+
 // bindings returns 8 elements for each storage array; in holds 0, 1, 2, ….
 func bindings() []sim.Binding {
 	bind := func(t dtype.DType, x ...float64) sim.Binding {
@@ -215,8 +218,22 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 			sim.Fault{Kind: sim.ZeroDivisor, Thread: 3, Stmt: "let x"},
 		},
 		{
-			"a variable outside its stated range", planted(let("x", local), let("y", scalar.Add(scalar.NewVar("x", dtype.I32, 0, 5), i32(1)))),
+			"a variable outside its stated range", planted(let("x", local), let("y", ranged(5))),
 			sim.Fault{Kind: sim.OutOfRange, Thread: 6, Array: "x", Index: 6, Stmt: "let y"},
+		},
+		{
+			"a variable outside the narrower of two ranges", planted(let("x", local), let("y", ranged(7)), let("z", ranged(5))),
+			sim.Fault{Kind: sim.OutOfRange, Thread: 6, Array: "x", Index: 6, Stmt: "let z"},
+		},
+		{
+			"a variable outside a range that other threads checked", planted(
+				let("x", local), when(scalar.Lt(local, i32(6)), let("y", ranged(5))), let("z", ranged(5))),
+			sim.Fault{Kind: sim.OutOfRange, Thread: 6, Array: "x", Index: 6, Stmt: "let z"},
+		},
+		{
+			"a variable outside its range after an assignment", planted(
+				&loop.Var{Name: "x", Init: local}, let("y", ranged(7)), &loop.Assign{Name: "x", Value: scalar.Add(local, i32(1))}, let("z", ranged(7))),
+			sim.Fault{Kind: sim.OutOfRange, Thread: 7, Array: "x", Index: 8, Stmt: "let z"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -11,7 +11,14 @@ import (
 // batch is an Mma statement in flight: the variables it uses and the shared memory it reads.
 type batch struct {
 	names []string
-	reads []place
+	reads []tileRead
+}
+
+// tileRead is the elements of a tile of shared memory that a multiply-add reads: base plus each offset.
+type tileRead struct {
+	a       *array
+	base    int
+	offsets []int
 }
 
 // free adds a check that no multiply-add in flight uses a variable.
@@ -30,7 +37,7 @@ func (c *compiler) free(name string) {
 // mma computes the products at once, since their operands must not be accessed before the wait.
 func (c *compiler) mma(s *loop.Mma) {
 	m := c.m
-	run := make([]func(group int) []place, len(s.Terms))
+	run := make([]func(group int) []tileRead, len(s.Terms))
 	var names []string
 	for i, t := range s.Terms {
 		names = append(append(names, t.Sums...), t.LeftRegisters...)
@@ -51,8 +58,10 @@ func (c *compiler) mma(s *loop.Mma) {
 		for _, name := range names {
 			m.part.held[name]++
 		}
-		for _, p := range b.reads {
-			p.a.async[p.elem].reading++
+		for _, r := range b.reads {
+			for _, offset := range r.offsets {
+				r.a.async[r.base+offset].reading++
+			}
 		}
 		m.part.batches = append(m.part.batches, b)
 	})
@@ -83,16 +92,19 @@ func (m *machine) finish(pending int) {
 		for _, name := range b.names {
 			p.held[name]--
 		}
-		for _, p := range b.reads {
-			p.a.async[p.elem].reading--
-			m.reads(&p.a.cells[p.elem], m.severalHere())
+		who := m.severalHere()
+		for _, r := range b.reads {
+			for _, offset := range r.offsets {
+				r.a.async[r.base+offset].reading--
+				m.reads(&r.a.cells[r.base+offset], who)
+			}
 		}
 	}
 }
 
-// term returns a function that computes one multiply-add of a warp group and returns the places it
+// term returns a function that computes one multiply-add of a warp group and returns the tiles it
 // read.
-func (c *compiler) term(a loop.MmaShape, t loop.MmaTerm) func(group int) []place {
+func (c *compiler) term(a loop.MmaShape, t loop.MmaTerm) func(group int) []tileRead {
 	m := c.m
 	sums := make([]column, len(t.Sums))
 	for i, name := range t.Sums {
@@ -103,16 +115,16 @@ func (c *compiler) term(a loop.MmaShape, t loop.MmaTerm) func(group int) []place
 		left[i] = c.scope[name]
 	}
 	b := c.tile(a, t.B, a.N)
-	var tile func(thread int32, out []float64) []place
+	var tile func(thread int32, out []float64) []tileRead
 	if t.LeftRegisters == nil {
 		tile = c.tile(a, t.A, loop.MmaRows)
 	}
 	rows, columns := origins(a)
 	depth := a.K()
 	x, y := make([]float64, loop.MmaRows*depth), make([]float64, a.N*depth)
-	return func(group int) []place {
+	return func(group int) []tileRead {
 		first := int32(group * loop.WarpGroup)
-		var read []place
+		var read []tileRead
 		if tile != nil {
 			read = tile(first, x)
 		} else {
@@ -182,9 +194,13 @@ func operandBits(t dtype.DType, x float64) float64 {
 
 // tile returns a function that reads an operand from shared memory for the warp group with the
 // given first thread: for each free position the elements along k.
-func (c *compiler) tile(a loop.MmaShape, t loop.Tile, free int) func(first int32, out []float64) []place {
+func (c *compiler) tile(a loop.MmaShape, t loop.Tile, free int) func(first int32, out []float64) []tileRead {
 	m, array, at, depth := c.m, c.m.arrays[t.Array], c.expr(t.At), a.K()
-	return func(first int32, out []float64) []place {
+	offsets := make([]int, free*depth)
+	for i := range offsets {
+		offsets[i] = t.Element(a.Operand, i/depth, i%depth)
+	}
+	return func(first int32, out []float64) []tileRead {
 		base := int(at.i[first])
 		for thread := first; thread < first+loop.WarpGroup; thread++ {
 			if base*array.size%loop.TileAlign != 0 || int(at.i[thread]) != base {
@@ -192,24 +208,20 @@ func (c *compiler) tile(a loop.MmaShape, t loop.Tile, free int) func(first int32
 				return nil
 			}
 		}
-		read := make([]place, 0, len(out))
-		for f := range free {
-			for k := range depth {
-				elem := base + t.Element(a.Operand, f, k)
-				if !m.noteMma(array, elem, first) {
-					return nil
-				}
-				out[f*depth+k] = operandBits(a.Operand, array.own.f[elem])
-				read = append(read, place{array, elem})
+		who := m.severalHere()
+		for i, offset := range offsets {
+			if !m.noteMma(array, base+offset, first, who) {
+				return nil
 			}
+			out[i] = operandBits(a.Operand, array.own.f[base+offset])
 		}
-		return read
+		return []tileRead{{array, base, offsets}}
 	}
 }
 
-// noteMma records a read of an element by the hardware for a warp group and reports whether it
-// is allowed.
-func (m *machine) noteMma(a *array, elem int, first int32) bool {
+// noteMma records a read of an element by the hardware for a warp group, as the accessor who, and
+// reports whether it is allowed.
+func (m *machine) noteMma(a *array, elem int, first, who int32) bool {
 	if elem < 0 || elem >= a.Len {
 		m.fail(OutOfBounds, first, a.Name, elem, 0)
 		return false
@@ -222,10 +234,10 @@ func (m *machine) noteMma(a *array, elem int, first int32) bool {
 		m.fail(Unfinished, first, a.Name, elem, 0)
 	case s.stored:
 		m.fail(Unfenced, first, a.Name, elem, 0)
-	case !m.happenedBefore(c.writeEpoch, c.writer, m.severalHere()):
+	case !m.happenedBefore(c.writeEpoch, c.writer, who):
 		m.fail(Race, first, a.Name, elem, otherThread(c.writer))
 	default:
-		m.reads(c, m.severalHere())
+		m.reads(c, who)
 		return true
 	}
 	return false

@@ -153,3 +153,26 @@ func TestCounts(t *testing.T) {
 		t.Errorf("%+v, not %+v", c, want)
 	}
 }
+
+// TestAssignmentsChangeActiveThreads assigns to a variable in every other thread: the others keep
+// their values.
+func TestAssignmentsChangeActiveThreads(t *testing.T) {
+	li, x := loop.LocalIndex(8), scalar.FreeVar("x", dtype.I32)
+	k := &loop.Kernel{
+		Name: "some", Workgroup: [3]int{8, 1, 1}, Groups: [3]int{1, 1, 1},
+		Arrays: []loop.Array{{Name: "y", DType: dtype.I32, Width: 1, Len: 8, Access: loop.ReadWrite}},
+		Body: []loop.Stmt{
+			&loop.Var{Name: "x", Init: li},
+			when(scalar.Eq(scalar.Rem(li, i32(2)), i32(1)), &loop.Assign{Name: "x", Value: scalar.Add(x, i32(10))}),
+			store(0, li, x),
+		},
+	}
+	y := make([]byte, 8*4)
+	if err := sim.Run(k, sim.Launch{Arrays: []sim.Binding{{Buffer: y, Bytes: len(y)}}}, sim.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	want := []float64{0, 11, 2, 13, 4, 15, 6, 17}
+	if got := kerneltest.Decode(dtype.I32, y); !slices.Equal(got, want) {
+		t.Errorf("the values are %v, not %v", got, want)
+	}
+}
