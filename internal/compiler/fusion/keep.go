@@ -153,8 +153,8 @@ func (d *decisions) isCostlyPart(n, u *ir.Node) bool {
 }
 
 // recomputes reports whether several users each recompute a value: its expression reads one
-// stored value of the same number of elements that takes no more memory, and otherwise
-// small ones, so that the users read those instead.
+// stored value of at least as many elements that takes no more memory, such as half the channels
+// of a bf16 array, and otherwise small ones, so that the users read those instead.
 func (d *decisions) recomputes(n *ir.Node) bool {
 	if !withTensorCores || !d.tensorCores || d.weight[n.ID()] > recomputeWeight {
 		return false

@@ -58,8 +58,8 @@ func packTemps(c *entryCompiler, lives []*liveRange) error {
 	return nil
 }
 
-// packOrders are the orders in which values are placed: the largest first, or those that take most memory for
-// most of the time.
+// packOrders are the orders in which values are placed: the largest first, those that take most memory times time,
+// those that live longest, or those that are used first.
 var packOrders = []func(x, y *liveRange) int{
 	func(x, y *liveRange) int { return cmp.Compare(regionBytes(y.t), regionBytes(x.t)) },
 	func(x, y *liveRange) int { return cmp.Compare(y.area(), x.area()) },

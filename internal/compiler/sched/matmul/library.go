@@ -66,11 +66,11 @@ const (
 	libraryWaves = 2
 )
 
-// workspaceBytes returns the size of the library's workspace: that of the tiles of parts, if sums are long enough
-// for two. In TF32 matrix units read rows along the sums, so the library may also copy operands that lie across.
+// workspaceBytes returns the size of the library's workspace: that of the tiles of parts, if sums are as long as a
+// part. In TF32 matrix units read rows along the sums, so the library may also copy operands that lie across.
 func (p *libraryPlan) workspaceBytes(caps loop.Caps) int {
 	tiles := p.Batch * emit.CeilDiv(p.M, librarySide) * emit.CeilDiv(p.N, librarySide) * emit.CeilDiv(p.K, libraryPart)
-	if p.K <= libraryPart {
+	if p.K < libraryPart {
 		tiles = 0
 	}
 	bytes := int64(min(tiles, libraryWaves*caps.Profile().Processors)) * libraryTile
