@@ -83,12 +83,15 @@ func mostLive(lives []*liveRange) (most int64) {
 	for _, l := range lives {
 		last = max(last, l.to)
 	}
-	live := make([]int64, last+1)
+	changes := make([]int64, last+2) // bytes that begin to live at a launch, less those that ended before it
 	for _, l := range lives {
-		for i := l.from; i <= l.to; i++ {
-			live[i] += int64(regionBytes(l.t))
-			most = max(most, live[i])
-		}
+		changes[l.from] += int64(regionBytes(l.t))
+		changes[l.to+1] -= int64(regionBytes(l.t))
+	}
+	live := int64(0)
+	for _, c := range changes {
+		live += c
+		most = max(most, live)
 	}
 	return most
 }
