@@ -122,7 +122,9 @@ func TestModelsAreGraphs(t *testing.T) {
 	}
 }
 
-func (z *zoo) floats(name string, dims ...int) ir.Value { return z.Input(name, ir.F32, ir.Dims(dims...)...) }
+func (z *zoo) floats(name string, dims ...int) ir.Value {
+	return z.Input(name, ir.F32, ir.Dims(dims...)...)
+}
 
 // ids is an input of integers in [0, below).
 func (z *zoo) ids(name string, below int, dims ...int) ir.Value {
@@ -130,11 +132,15 @@ func (z *zoo) ids(name string, below int, dims ...int) ir.Value {
 	return z.Input(name, ir.I32, ir.Dims(dims...)...)
 }
 
-func (z *zoo) reshape(x ir.Value, dims ...int) ir.Value { return ops.Reshape(z.Builder, x, ir.Dims(dims...)...) }
+func (z *zoo) reshape(x ir.Value, dims ...int) ir.Value {
+	return ops.Reshape(z.Builder, x, ir.Dims(dims...)...)
+}
 
 func (z *zoo) number(x float64) ir.Value { return ops.Const(z.Builder, ir.F32, x) }
 
-func (z *zoo) full(x float64, dims ...ir.Dim) ir.Value { return ops.BroadcastTo(z.Builder, z.number(x), dims) }
+func (z *zoo) full(x float64, dims ...ir.Dim) ir.Value {
+	return ops.BroadcastTo(z.Builder, z.number(x), dims)
+}
 
 // size returns the size of an axis.
 func size(x ir.Value, axis int) int {
