@@ -1,7 +1,6 @@
 package cpu_test
 
 import (
-	"math"
 	"strings"
 	"testing"
 
@@ -9,7 +8,6 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/nn"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/native"
 )
 
 // zoo adds a model to a builder; below has the bounds of its integer inputs.
@@ -86,30 +84,6 @@ func BenchmarkModels(b *testing.B) {
 				besidePyTorch(b, torch, kind+" "+m.name, p, bind(b, p, "step", in, out))
 			})
 		}
-	}
-}
-
-// besidePyTorch measures a step in turns with the peer's, eager and compiled, and reports the minimum times
-// in ms and the ratio of ours to the better of the peer's.
-func besidePyTorch(b *testing.B, torch *peer, name string, p native.Program, step native.Bound) {
-	least, eager, compiled := math.Inf(1), math.Inf(1), math.Inf(1)
-	runBound(b, step)
-	for range 3 {
-		least = min(least, leastOf(b, step))
-		eager, compiled = min(eager, torch.time("eager "+name)), min(compiled, torch.time("compile "+name))
-	}
-	for b.Loop() {
-		least = min(least, timed(b, step))
-	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(least, "ms")
-	if theirs := min(eager, compiled); !math.IsInf(theirs, 1) {
-		b.ReportMetric(eager, "ms-eager")
-		b.ReportMetric(compiled, "ms-compile")
-		b.ReportMetric(least/theirs, "x-PyTorch")
-	}
-	if testing.Verbose() {
-		writeProfile(b, p)
 	}
 }
 
