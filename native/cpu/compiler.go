@@ -142,7 +142,10 @@ func writesState(g *ir.Graph) bool {
 // composites; causal attention is first split into blocks.
 func lowerComposites(g *ir.Graph) (*ir.Graph, error) {
 	g, err := passes.Run(g, passes.Options{Claim: func(n *ir.Node) bool { return claims(n) || attentionBlockSize(n) > 0 }})
-	if err != nil || !hasBlockedAttention(g) {
+	if err != nil {
+		return nil, err
+	}
+	if g, err = withoutTurns(g); err != nil || !hasBlockedAttention(g) {
 		return g, err
 	}
 	if g, err = ir.Transform(g.Name(), func(b *ir.Builder) { blockAttention(b, g) }); err != nil {

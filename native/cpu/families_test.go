@@ -21,26 +21,32 @@ func BenchmarkFamilies(b *testing.B) {
 	for _, f := range families.All {
 		b.Run(strings.ReplaceAll(f.Name, " ", "_"), func(b *testing.B) {
 			p, step := familyStep(b, f)
-			least, eager, compiled := math.Inf(1), math.Inf(1), math.Inf(1)
-			runBound(b, step)
-			for range 3 {
-				least = min(least, leastOf(b, step))
-				eager, compiled = min(eager, torch.time("eager "+f.Name)), min(compiled, torch.time("compile "+f.Name))
-			}
-			for b.Loop() {
-				least = min(least, timed(b, step))
-			}
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(least, "ms")
-			if theirs := min(eager, compiled); !math.IsInf(theirs, 1) {
-				b.ReportMetric(eager, "ms-eager")
-				b.ReportMetric(compiled, "ms-compile")
-				b.ReportMetric(least/theirs, "x-PyTorch")
-			}
-			if testing.Verbose() {
-				writeProfile(b, p)
-			}
+			besidePyTorch(b, torch, f.Name, p, step)
 		})
+	}
+}
+
+// besidePyTorch measures a step in turns with the peer's, eager and compiled, and reports the minimum times
+// in ms and the ratio of ours to the better of the peer's.
+func besidePyTorch(b *testing.B, torch *peer, name string, p native.Program, step native.Bound) {
+	least, eager, compiled := math.Inf(1), math.Inf(1), math.Inf(1)
+	runBound(b, step)
+	for range 3 {
+		least = min(least, leastOf(b, step))
+		eager, compiled = min(eager, torch.time("eager "+name)), min(compiled, torch.time("compile "+name))
+	}
+	for b.Loop() {
+		least = min(least, timed(b, step))
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(least, "ms")
+	if theirs := min(eager, compiled); !math.IsInf(theirs, 1) {
+		b.ReportMetric(eager, "ms-eager")
+		b.ReportMetric(compiled, "ms-compile")
+		b.ReportMetric(least/theirs, "x-PyTorch")
+	}
+	if testing.Verbose() {
+		writeProfile(b, p)
 	}
 }
 

@@ -50,9 +50,17 @@ func mobileNetV3(z *zoo, batch int) ir.Value {
 		window, wide, out, squeeze, stride int
 		act                                activation
 	}{
-		{3, 16, 16, 8, 2, ops.Relu}, {3, 72, 24, 0, 2, ops.Relu}, {3, 88, 24, 0, 1, ops.Relu}, {5, 96, 40, 24, 2, ops.HardSwish},
-		{5, 240, 40, 64, 1, ops.HardSwish}, {5, 240, 40, 64, 1, ops.HardSwish}, {5, 120, 48, 32, 1, ops.HardSwish}, {5, 144, 48, 40, 1, ops.HardSwish},
-		{5, 288, 96, 72, 2, ops.HardSwish}, {5, 576, 96, 144, 1, ops.HardSwish}, {5, 576, 96, 144, 1, ops.HardSwish},
+		{3, 16, 16, 8, 2, ops.Relu},
+		{3, 72, 24, 0, 2, ops.Relu},
+		{3, 88, 24, 0, 1, ops.Relu},
+		{5, 96, 40, 24, 2, ops.HardSwish},
+		{5, 240, 40, 64, 1, ops.HardSwish},
+		{5, 240, 40, 64, 1, ops.HardSwish},
+		{5, 120, 48, 32, 1, ops.HardSwish},
+		{5, 144, 48, 40, 1, ops.HardSwish},
+		{5, 288, 96, 72, 2, ops.HardSwish},
+		{5, 576, 96, 144, 1, ops.HardSwish},
+		{5, 576, 96, 144, 1, ops.HardSwish},
 	} {
 		x = z.inverted(x, c.window, c.wide, c.out, c.stride, c.squeeze, c.act, ops.HardSigmoid)
 	}

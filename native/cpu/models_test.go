@@ -1,7 +1,6 @@
 package cpu_test
 
 import (
-	"math"
 	"strings"
 	"testing"
 
@@ -9,7 +8,6 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/nn"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/native"
 )
 
 // zoo adds a model to a builder; below has the bounds of its integer inputs.
@@ -89,30 +87,6 @@ func BenchmarkModels(b *testing.B) {
 	}
 }
 
-// besidePyTorch measures a step in turns with the peer's, eager and compiled, and reports the minimum times
-// in ms and the ratio of ours to the better of the peer's.
-func besidePyTorch(b *testing.B, torch *peer, name string, p native.Program, step native.Bound) {
-	least, eager, compiled := math.Inf(1), math.Inf(1), math.Inf(1)
-	runBound(b, step)
-	for range 3 {
-		least = min(least, leastOf(b, step))
-		eager, compiled = min(eager, torch.time("eager "+name)), min(compiled, torch.time("compile "+name))
-	}
-	for b.Loop() {
-		least = min(least, timed(b, step))
-	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(least, "ms")
-	if theirs := min(eager, compiled); !math.IsInf(theirs, 1) {
-		b.ReportMetric(eager, "ms-eager")
-		b.ReportMetric(compiled, "ms-compile")
-		b.ReportMetric(least/theirs, "x-PyTorch")
-	}
-	if testing.Verbose() {
-		writeProfile(b, p)
-	}
-}
-
 // TestModelsAreGraphs keeps the models valid between runs of the benchmark.
 func TestModelsAreGraphs(t *testing.T) {
 	for _, m := range models {
@@ -122,7 +96,9 @@ func TestModelsAreGraphs(t *testing.T) {
 	}
 }
 
-func (z *zoo) floats(name string, dims ...int) ir.Value { return z.Input(name, ir.F32, ir.Dims(dims...)...) }
+func (z *zoo) floats(name string, dims ...int) ir.Value {
+	return z.Input(name, ir.F32, ir.Dims(dims...)...)
+}
 
 // ids is an input of integers in [0, below).
 func (z *zoo) ids(name string, below int, dims ...int) ir.Value {
@@ -130,11 +106,15 @@ func (z *zoo) ids(name string, below int, dims ...int) ir.Value {
 	return z.Input(name, ir.I32, ir.Dims(dims...)...)
 }
 
-func (z *zoo) reshape(x ir.Value, dims ...int) ir.Value { return ops.Reshape(z.Builder, x, ir.Dims(dims...)...) }
+func (z *zoo) reshape(x ir.Value, dims ...int) ir.Value {
+	return ops.Reshape(z.Builder, x, ir.Dims(dims...)...)
+}
 
 func (z *zoo) number(x float64) ir.Value { return ops.Const(z.Builder, ir.F32, x) }
 
-func (z *zoo) full(x float64, dims ...ir.Dim) ir.Value { return ops.BroadcastTo(z.Builder, z.number(x), dims) }
+func (z *zoo) full(x float64, dims ...ir.Dim) ir.Value {
+	return ops.BroadcastTo(z.Builder, z.number(x), dims)
+}
 
 // size returns the size of an axis.
 func size(x ir.Value, axis int) int {

@@ -50,6 +50,7 @@ var classes = []job{
 		x = ops.Concatenate(b, 3, x, b.Input("y", ir.F32, ir.Dims(4, 16, 16, 7)...))
 		return ops.AvgPool(b, x, ops.AvgPoolAttrs{PoolAttrs: ops.PoolAttrs{Sizes: []int{3, 3}, PadLo: []int{1, 1}, PadHi: []int{1, 1}}})
 	}, 4, 16, 16, 18),
+	of("norm of planes", normOfPlanes, 3, 20, 11, 9),
 	of("running sums", running(ops.CumSum, 1), 20, 103),
 	of("running sums from the end", func(b *ir.Builder, x ir.Value) ir.Value {
 		return ops.CumSum(b, ops.Mul(b, x, x), ops.CumSumAttrs{Axis: 1, Reverse: true, Exclusive: true})

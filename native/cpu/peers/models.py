@@ -224,7 +224,7 @@ class Diffusion(Model):
     def make(self, batch):
         self.put("x", batch, 3, 32, 32)
         self.put("t", batch, 32)
-        self.time, self.first, self.half = nn.Linear(32, 64), nn.Conv2d(3, 32, 3, padding=1), nn.Conv2d(32, 64, 3, 2, 1)
+        self.time, self.first, self.smaller = nn.Linear(32, 64), nn.Conv2d(3, 32, 3, padding=1), nn.Conv2d(32, 64, 3, 2, 1)
         self.one, self.two, self.norm, self.attend = DiffusionBlock(32, 32), DiffusionBlock(64, 64), nn.GroupNorm(8, 64), Attend(64, 4)
         self.three, self.back, self.four = DiffusionBlock(128, 64), nn.Conv2d(64, 32, 3, padding=1), DiffusionBlock(64, 32)
         self.out = seq(nn.GroupNorm(8, 32), nn.SiLU(), nn.Conv2d(32, 3, 3, padding=1))
@@ -232,7 +232,7 @@ class Diffusion(Model):
     def forward(self):
         t = F.silu(self.time(self.t))
         one = self.one(self.first(self.x), t)
-        two = self.two(self.half(one), t)
+        two = self.two(self.smaller(one), t)
         h = two + self.attend(self.norm(two).flatten(2).transpose(1, 2)).transpose(1, 2).reshape(two.shape)
         h = self.three(torch.cat([h, two], 1), t)
         h = self.back(F.interpolate(h, scale_factor=2))

@@ -1,0 +1,207 @@
+package cpu
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// turns removes transposes around elementwise ops and reductions: those that are transposed back, or summed, are
+// computed in the order of the operand. A batch norm of planes, for example, is written as one of channels last
+// between two transposes; its stored values would have another order than its operand and its result, so that
+// each kernel would have one of them in strides.
+type turns struct {
+	g    *ir.Graph
+	uses [][]*ir.Node
+	out  map[*ir.Node]bool // nodes with an output
+	// perm is by node ID the axes of a transpose, or of the transpose that an elementwise node is of what is
+	// computed in its place; nil for other nodes.
+	perm [][]int
+}
+
+// withoutTurns returns a graph without these transposes, g itself where there are none.
+func withoutTurns(g *ir.Graph) (*ir.Graph, error) {
+	if !slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return n.Op() == ops.OpTranspose }) {
+		return g, nil
+	}
+	t := &turns{g: g, uses: g.Uses(), out: map[*ir.Node]bool{}, perm: make([][]int, len(g.Nodes()))}
+	for _, o := range g.Outputs() {
+		t.out[o.Value.Node()] = true
+	}
+	for _, n := range g.Nodes() {
+		t.start(n)
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, n := range g.Nodes() {
+			if p := t.perm[n.ID()]; p != nil && n.Op() != ops.OpTranspose && !(t.hasOperands(n, p) && t.hasUsers(n)) {
+				t.perm[n.ID()], changed = nil, true
+			}
+		}
+	}
+	if !slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return n.Op() != ops.OpTranspose && t.perm[n.ID()] != nil }) {
+		return g, nil
+	}
+	return ir.Transform(g.Name(), t.copy)
+}
+
+// start sets perm for a transpose, and for an elementwise node that has one for its operands.
+func (t *turns) start(n *ir.Node) {
+	if n.Op() == ops.OpTranspose {
+		if !t.isBack(n) {
+			t.perm[n.ID()] = n.Attrs().(*ops.TransposeAttrs).Perm
+		}
+		return
+	}
+	if n.Def().Scalar == nil || n.NumResults() != 1 {
+		return
+	}
+	for _, v := range n.Inputs() {
+		if p := t.perm[v.Node().ID()]; p != nil && t.hasOperands(n, p) {
+			t.perm[n.ID()] = p
+			return
+		}
+	}
+}
+
+// isBack reports whether a node is a transpose that gives an elementwise node its operand's order back.
+func (t *turns) isBack(n *ir.Node) bool {
+	if n.Op() != ops.OpTranspose {
+		return false
+	}
+	x := n.Input(0).Node()
+	p := t.perm[x.ID()]
+	return p != nil && x.Op() != ops.OpTranspose && slices.Equal(n.Attrs().(*ops.TransposeAttrs).Perm, inverse(p)) && !t.needs(n, p, maxBetween)
+}
+
+// maxBetween is the number of elementwise nodes between two transposes up to which [turns.needs] looks.
+const maxBetween = 3
+
+// needs reports whether what reads a value, after up to depth elementwise nodes, needs its transpose by perm, as
+// the windows of a pool after a batch norm do. The values before are then better transposed, too.
+func (t *turns) needs(n *ir.Node, perm []int, depth int) bool {
+	return slices.ContainsFunc(t.uses[n.ID()], func(u *ir.Node) bool {
+		if u.Op() == ops.OpTranspose {
+			return slices.Equal(u.Attrs().(*ops.TransposeAttrs).Perm, perm) && slices.ContainsFunc(t.uses[u.ID()], func(w *ir.Node) bool {
+				_, reduces := w.Def().Lower.(*ir.ReduceLowering)
+				return w.Def().Scalar == nil && !reduces
+			})
+		}
+		return depth > 0 && u.Def().Scalar != nil && t.needs(u, perm, depth-1)
+	})
+}
+
+func inverse(perm []int) []int {
+	out := make([]int, len(perm))
+	for i, p := range perm {
+		out[p] = i
+	}
+	return out
+}
+
+// hasOperands reports whether all operands of an elementwise node are transposes by perm, or can be in any order.
+func (t *turns) hasOperands(n *ir.Node, perm []int) bool {
+	turned := false
+	for _, v := range n.Inputs() {
+		x := v.Node()
+		switch {
+		case v.Rank() != len(perm):
+			return false
+		case t.perm[x.ID()] != nil && slices.Equal(t.perm[x.ID()], perm):
+			turned = true
+		case x.Op() == ops.OpBroadcastInDim:
+			if !slices.IsSorted(turnedAxes(x.Attrs().(*ops.BroadcastAttrs).Axes, perm)) {
+				return false
+			}
+		case x.Op() != ir.OpConstant:
+			return false
+		}
+	}
+	return turned
+}
+
+// turnedAxes returns the axes that axes of a transpose by perm are of its operand.
+func turnedAxes(axes, perm []int) []int {
+	out := make([]int, len(axes))
+	for i, a := range axes {
+		out[i] = perm[a]
+	}
+	return out
+}
+
+// hasUsers reports whether all users of an elementwise node do without its transpose.
+func (t *turns) hasUsers(n *ir.Node) bool {
+	return !t.out[n] && !slices.ContainsFunc(t.uses[n.ID()], func(u *ir.Node) bool {
+		elementwise := t.perm[u.ID()] != nil && u.Op() != ops.OpTranspose
+		return !elementwise && !t.reduces(u) && !t.isBack(u)
+	})
+}
+
+// reduces reports whether a node is a reduction of a transpose by perm whose other axes keep their order.
+func (t *turns) reduces(n *ir.Node) bool {
+	a, ok := n.Attrs().(*ops.AxesAttrs)
+	if _, is := n.Def().Lower.(*ir.ReduceLowering); !is || !ok || len(n.Inputs()) != 1 {
+		return false
+	}
+	perm := t.perm[n.Input(0).Node().ID()]
+	var kept []int
+	for i, p := range perm {
+		if !slices.Contains(a.Axes, i) {
+			kept = append(kept, p)
+		}
+	}
+	return perm != nil && slices.IsSorted(kept)
+}
+
+// copy copies the graph without the transposes.
+func (t *turns) copy(b *ir.Builder) {
+	to, turned := ir.NewMapping(t.g), ir.NewMapping(t.g)
+	b.CopyPorts(t.g, to)
+	for _, n := range t.g.Nodes() {
+		if n.Op() == ir.OpPort {
+			continue
+		}
+		b.Label(n.Label())
+		b.At(n.Pos())
+		perm := t.perm[n.ID()]
+		switch {
+		case n.Op() == ops.OpTranspose && perm != nil:
+			turned.Set(n.Result(0), to.Get(n.Input(0)))
+			to.SetAll(n, b.CopyWith(n, n.Attrs(), nil, to.Inputs(n)))
+		case perm != nil:
+			in := make([]ir.Value, len(n.Inputs()))
+			for i, v := range n.Inputs() {
+				in[i] = t.operand(b, v, perm, to, turned)
+			}
+			turned.SetAll(n, b.CopyWith(n, n.Attrs(), nil, in))
+		case t.isBack(n):
+			to.Set(n.Result(0), turned.Get(n.Input(0)))
+		case t.reduces(n):
+			axes := turnedAxes(n.Attrs().(*ops.AxesAttrs).Axes, t.perm[n.Input(0).Node().ID()])
+			slices.Sort(axes)
+			to.SetAll(n, b.CopyWith(n, &ops.AxesAttrs{Axes: axes}, nil, []ir.Value{turned.Get(n.Input(0))}))
+		default:
+			to.SetAll(n, b.CopyWith(n, n.Attrs(), n.Subgraphs(), to.Inputs(n)))
+		}
+	}
+	for _, o := range t.g.Outputs() {
+		b.CopyOutput(o, to.Get(o.Value))
+	}
+}
+
+// operand returns an operand in the order that it has before a transpose by perm.
+func (t *turns) operand(b *ir.Builder, v ir.Value, perm []int, to, turned *ir.Mapping) ir.Value {
+	x := v.Node()
+	if t.perm[x.ID()] != nil {
+		return turned.Get(v)
+	}
+	if x.Op() != ops.OpBroadcastInDim {
+		return ops.Transpose(b, to.Get(v), inverse(perm)...)
+	}
+	a, shape := x.Attrs().(*ops.BroadcastAttrs), make(ir.Shape, len(perm))
+	for i, p := range perm {
+		shape[p] = a.Shape[i]
+	}
+	return ops.BroadcastInDim(b, to.Get(x.Input(0)), shape, turnedAxes(a.Axes, perm))
+}
