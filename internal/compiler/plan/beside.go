@@ -2,7 +2,6 @@ package plan
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
@@ -10,10 +9,10 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// joinKey identifies two kernels and the arguments that they share.
-type joinKey struct {
-	a, b *loop.Kernel
-	same string
+// joined is a kernel of two, nil where they do not fit together, and same what [loop.Beside] takes.
+type joined struct {
+	a, b, kernel *loop.Kernel
+	same         []int
 }
 
 // joinLaunches makes one launch of adjacent ones that are independent and so short that a dispatch takes longer than their
@@ -24,11 +23,11 @@ func (c *entryCompiler) joinLaunches() error {
 	if c.target.Dialect != dtype.WGSL || c.target.Lanes() != loop.Warp {
 		return nil
 	}
-	known := map[joinKey]*loop.Kernel{}
+	var known []joined
 	out := c.launches[:0]
 	for _, l := range c.launches {
 		if len(out) > 0 {
-			if one, ok := c.join(out[len(out)-1], l, known); ok {
+			if one, ok := c.join(out[len(out)-1], l, &known); ok {
 				out[len(out)-1].Launch = one
 				continue
 			}
@@ -40,7 +39,7 @@ func (c *entryCompiler) joinLaunches() error {
 }
 
 // join returns the launch of two. It is false where they stay two.
-func (c *entryCompiler) join(a, b placedLaunch, known map[joinKey]*loop.Kernel) (one emit.Launch, ok bool) {
+func (c *entryCompiler) join(a, b placedLaunch, known *[]joined) (one emit.Launch, ok bool) {
 	plain := func(l placedLaunch) bool {
 		return l.Kernel != nil && l.Draft == nil && len(l.loops) == 0 && l.guard == nil && l.gate == nil
 	}
@@ -52,10 +51,8 @@ func (c *entryCompiler) join(a, b placedLaunch, known map[joinKey]*loop.Kernel) 
 		return one, false
 	}
 	same := sameArrays(a.Launch, b.Launch)
-	key := joinKey{a: a.Kernel, b: b.Kernel}
 	one.Args = slices.Clone(a.Args)
 	for j, i := range same {
-		key.same = string(append(strconv.AppendInt([]byte(key.same), int64(i), 10), ' '))
 		if i < 0 {
 			one.Args = append(one.Args, b.Args[j])
 		}
@@ -63,11 +60,15 @@ func (c *entryCompiler) join(a, b placedLaunch, known map[joinKey]*loop.Kernel) 
 	if len(one.Args) > c.target.StorageBuffers {
 		return one, false
 	}
-	if _, made := known[key]; !made {
-		known[key], _ = loop.Beside(a.Kernel, b.Kernel, same)
+	for _, j := range *known {
+		if j.a == a.Kernel && j.b == b.Kernel && slices.Equal(j.same, same) {
+			one.Kernel = j.kernel
+			return one, one.Kernel != nil
+		}
 	}
-	one.Kernel = known[key]
-	return one, one.Kernel != nil
+	one.Kernel, ok = loop.Beside(a.Kernel, b.Kernel, same)
+	*known = append(*known, joined{a.Kernel, b.Kernel, one.Kernel, same})
+	return one, ok
 }
 
 // independent reports whether no launch of two writes what the other accesses.
