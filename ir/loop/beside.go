@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Beside returns a kernel that does the independent work of two: its first workgroups that of a, the others that of b. same
+// Beside returns a kernel that does the independent work of two, which pass [Check]: its first workgroups that of a, the others that of b. same
 // has the number of a's array that is bound to the same memory, or -1, for each storage array of b. ok is false where the
 // workgroups differ, a grid is not along axis 0, or a kernel has what one of several workgroups cannot: atomic arrays and
 // what only Hopper has.
