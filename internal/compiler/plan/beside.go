@@ -15,31 +15,36 @@ type joined struct {
 	same         []int
 }
 
-// joinLaunches makes one launch of adjacent ones that are independent and so short that a dispatch takes longer than their
+// joiner makes one launch of adjacent ones that are independent and so short that a dispatch takes longer than their
 // work: products of one row with several matrices, and updates of several caches. A dispatch in WebGPU waits for all
-// before it: one less saves 3.3 µs on an H200. It is done where subgroups are those of a warp, which language models ask for; the plans of
-// other targets keep more kernels in common, which drivers compile sooner.
-func (c *entryCompiler) joinLaunches() error {
-	if c.target.Dialect != dtype.WGSL || c.target.Lanes() != loop.Warp {
-		return nil
+// before it: one less saves 3.3 µs on an H200. It is done where subgroups are those of a warp, which language models ask
+// for; the plans of other targets keep more kernels in common, which drivers compile sooner.
+type joiner struct {
+	target Target
+	known  []joined
+}
+
+// joinLaunches returns the launches of a target, those that can be joined as one.
+func joinLaunches(launches []placedLaunch, t Target) []placedLaunch {
+	if t.Dialect != dtype.WGSL || t.Lanes() != loop.Warp {
+		return launches
 	}
-	var known []joined
-	out := c.launches[:0]
-	for _, l := range c.launches {
+	j := joiner{target: t}
+	out := launches[:0]
+	for _, l := range launches {
 		if len(out) > 0 {
-			if one, ok := c.join(out[len(out)-1], l, &known); ok {
+			if one, ok := j.join(out[len(out)-1], l); ok {
 				out[len(out)-1].Launch = one
 				continue
 			}
 		}
 		out = append(out, l)
 	}
-	c.launches = out
-	return nil
+	return out
 }
 
 // join returns the launch of two. It is false where they stay two.
-func (c *entryCompiler) join(a, b placedLaunch, known *[]joined) (one emit.Launch, ok bool) {
+func (x *joiner) join(a, b placedLaunch) (one emit.Launch, ok bool) {
 	plain := func(l placedLaunch) bool {
 		return l.Kernel != nil && l.Draft == nil && len(l.loops) == 0 && l.guard == nil && l.gate == nil
 	}
@@ -47,7 +52,7 @@ func (c *entryCompiler) join(a, b placedLaunch, known *[]joined) (one emit.Launc
 		return one, false
 	}
 	groups := a.Kernel.Groups[0] + b.Kernel.Groups[0]
-	if groups > c.target.Groups || groups*a.Kernel.Threads() > c.target.Profile().Resident() {
+	if groups > x.target.Groups || groups*a.Kernel.Threads() > x.target.Profile().Resident() {
 		return one, false
 	}
 	same := sameArrays(a.Launch, b.Launch)
@@ -57,17 +62,17 @@ func (c *entryCompiler) join(a, b placedLaunch, known *[]joined) (one emit.Launc
 			one.Args = append(one.Args, b.Args[j])
 		}
 	}
-	if len(one.Args) > c.target.StorageBuffers {
+	if len(one.Args) > x.target.StorageBuffers {
 		return one, false
 	}
-	for _, j := range *known {
+	for _, j := range x.known {
 		if j.a == a.Kernel && j.b == b.Kernel && slices.Equal(j.same, same) {
 			one.Kernel = j.kernel
 			return one, one.Kernel != nil
 		}
 	}
 	one.Kernel, ok = loop.Beside(a.Kernel, b.Kernel, same)
-	*known = append(*known, joined{a.Kernel, b.Kernel, one.Kernel, same})
+	x.known = append(x.known, joined{a.Kernel, b.Kernel, one.Kernel, same})
 	return one, ok
 }
 
