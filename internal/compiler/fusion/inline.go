@@ -244,12 +244,13 @@ func scattersState(g *ir.Graph, o ir.Output) bool {
 }
 
 // readsOnce reports whether a node that runs apart computes n for each element once or twice: the
-// updates of a scatter whose positions are sorted, and keys of a sort that are integers of few
+// updates of a scatter whose positions are sorted or differ, and keys of a sort that are integers of few
 // operations, which may bound them.
 func (d *decisions) readsOnce(u, n *ir.Node) bool {
 	switch l := u.Def().Lower.(type) {
 	case *ir.ScatterLowering:
-		return l.Sorted != nil && l.Sorted(u) && u.Input(0).Node() != n && u.Input(1).Node() != n
+		once := l.Sorted != nil && l.Sorted(u) || l.Unique != nil && l.Unique(u)
+		return once && u.Input(0).Node() != n && u.Input(1).Node() != n
 	case *ir.SortLowering:
 		return n.Types()[0].DType.IsInteger() && d.weight[n.ID()] <= keyWeight
 	}

@@ -46,7 +46,9 @@ func (c *entryCompiler) learn(p *fusion.Partition) {
 // schedule makes the launches of the entry.
 func (c *entryCompiler) schedule() error {
 	c.learn(c.partition)
-	return c.scheduleAll(c.partition, nil, nil)
+	err := c.scheduleAll(c.partition, nil, nil)
+	c.launches = joinLaunches(c.launches, c.target)
+	return err
 }
 
 // scheduleAll adds the launches of all items of a partition in order, those of loops and

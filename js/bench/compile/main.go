@@ -107,7 +107,7 @@ var models = map[string]irtest.GPT{
 
 // target is what is compiled for.
 type target struct {
-	plan.Target
+	plan    plan.Target
 	printer plan.Printer
 }
 
@@ -212,8 +212,8 @@ func compile(text string, t target) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.Limits.BindingBytes, t.Limits.BufferBytes = bindingBytes, bufferBytes
-	p, err := plan.Compile(m, t.Target, t.printer)
+	t.plan.Limits.BindingBytes, t.plan.Limits.BufferBytes = bindingBytes, bufferBytes
+	p, err := plan.Compile(m, t.plan, t.printer)
 	if err != nil {
 		return nil, err
 	}

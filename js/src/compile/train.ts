@@ -186,12 +186,15 @@ export async function prefersGPU(given: ModuleProgramOptions): Promise<boolean> 
 
 /** The threads of a subgroup for which products of one row with packed weights have kernels. */
 const warp = 32;
+/** The most arrays of a kernel that language models gain by: with 12 a token takes 275 kernels instead of 329 with 8, and no fewer with 16. */
+const mostArrays = 12;
 
 /** The limits of the GPU of a program with these options that make its products of one row faster. @internal */
 export async function limitsHere({ on, ...rest }: ModuleProgramOptions): Promise<Limits> {
   const options = withDefaults(rest), from = on === 'cpu' ? undefined : options.device ?? await requestAdapter(options).catch(() => undefined);
   const { subgroupMinSize, subgroupMaxSize } = from ? infoOf(from) : {}, { features } = requirementsOf({ subgroup: warp });
-  return subgroupMinSize === warp && subgroupMaxSize === warp && features.every((name) => from!.features.has(name as GPUFeatureName)) ? { subgroup: warp } : {};
+  if (subgroupMinSize !== warp || subgroupMaxSize !== warp || !features.every((name) => from!.features.has(name as GPUFeatureName))) return {};
+  return { subgroup: warp, maxStorageBuffersPerShaderStage: Math.min(from!.limits.maxStorageBuffersPerShaderStage, mostArrays) };
 }
 
 /** Whether an adapter computes on the CPU, as SwiftShader, Mesa's llvmpipe and Windows' basic driver do. @internal */
