@@ -192,13 +192,13 @@ type roundStep struct {
 	rowsPerChunk int
 }
 
-// roundRate is roughly how many numbers a core rounds in 4 nanoseconds.
-const roundRate = 2
+// roundTime is roughly the nanoseconds in which a core rounds a number.
+const roundTime = 2.5
 
 // rounded returns the rows of x rounded to 8 bits.
 func (c *compiler) rounded(p packedProduct) *buffer {
 	s := &roundStep{from: p.x, to: c.scratch(ir.F32, p.rows*p.k), rows: p.rows, k: p.k}
-	s.rowsPerChunk = max(1, chunkCost*roundRate/4/max(1, p.k))
+	s.rowsPerChunk = max(1, int(chunkCost/roundTime)/max(1, p.k))
 	c.add(s)
 	return s.to
 }

@@ -115,7 +115,7 @@ func bestOf(b *testing.B, steps ...native.Bound) []float64 {
 func TestProductsOfActivationsOf8Bits(t *testing.T) {
 	const n = 37
 	everyLevel(t, func(t *testing.T) {
-		for _, format := range []gguf.Type{gguf.Q8_0, gguf.Q4_0, gguf.Q4_1, gguf.Q5_0} {
+		for _, format := range []gguf.Type{gguf.Q8_0, gguf.Q4_1, gguf.Q5_0} {
 			name := strings.ToLower(format.String())
 			for _, rows := range []int{1, 3, 20} {
 				const k = 7 * 32
