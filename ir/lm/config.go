@@ -37,11 +37,16 @@ type Config struct {
 	NormOffset float64
 	// PostNorms normalises also the results of attention and MLP before they are added.
 	PostNorms bool
-	// NormQK normalises each head of queries and keys before it is rotated.
-	NormQK bool
+	// NoPreNorms does not normalise the inputs of attention and MLP.
+	NoPreNorms bool
+	// NormQK normalises each head of queries and keys before it is rotated, NormQKWhole all heads of a token
+	// together.
+	NormQK, NormQKWhole bool
 
 	// Rope rotates queries and keys; nil means that positions are learned.
 	Rope *Rope
+	// Unrotated are the layers that do not rotate; nil means none.
+	Unrotated []bool
 	// Window, if not 0, hides keys that are Window positions back or more, in the layers that Windowed
 	// names, or in all if that is nil.
 	Window   int
@@ -66,7 +71,16 @@ type Config struct {
 	// Experts is the number of experts of each layer, 0 for one MLP, and ExpertsPerToken how many of them
 	// a token uses.
 	Experts, ExpertsPerToken int
+	// RawShares multiplies the results of the chosen experts by their shares of all experts; by default these are
+	// divided by their sum.
+	RawShares bool
+	// SharedHidden, if not 0, is the number of features within an expert that every token uses too, times the sigmoid
+	// of a projection.
+	SharedHidden int
 
+	// ResidualScale multiplies the results of attention and MLP before they are added, and LogitScale the logits; 0
+	// means 1.
+	ResidualScale, LogitScale float64
 	// EmbeddingScale multiplies the embeddings; 0 means 1.
 	EmbeddingScale float64
 	// Tied uses the table of embeddings as the weight of the logits.
@@ -123,6 +137,7 @@ func (c Config) Check() error {
 		{"Window", c.Window, 0, math.MaxInt32},
 		{"Experts", c.Experts, 0, maxExperts},
 		{"ExpertsPerToken", c.ExpertsPerToken, 0, c.Experts},
+		{"SharedHidden", c.SharedHidden, 0, maxFeatures},
 	} {
 		if n.value < n.low || n.value > n.high {
 			return badConfig("%s is %d: it must be in [%d, %d]", n.name, n.value, n.low, n.high)
@@ -135,6 +150,14 @@ func (c Config) Check() error {
 		return badConfig("Heads is %d and HeadSize %d: their product must be at most %d", c.Heads, c.HeadSize, maxFeatures)
 	case c.Experts > 0 && c.ExpertsPerToken == 0:
 		return badConfig("ExpertsPerToken is 0: it must be in [1, %d]", c.Experts)
+	case c.SharedHidden > 0 && c.Experts == 0:
+		return badConfig("SharedHidden is %d and Experts 0: it must be 0, too", c.SharedHidden)
+	case c.NoPreNorms && !c.PostNorms:
+		return badConfig("NoPreNorms is true and PostNorms false: a block must have norms")
+	case c.NormQK && c.NormQKWhole:
+		return badConfig("NormQK and NormQKWhole are true: one of them must be false")
+	case c.Unrotated != nil && len(c.Unrotated) != c.Layers:
+		return badConfig("Unrotated has %d layers: it must have %d", len(c.Unrotated), c.Layers)
 	case c.Windowed != nil && len(c.Windowed) != c.Layers:
 		return badConfig("Windowed has %d layers: it must have %d", len(c.Windowed), c.Layers)
 	case plain[c.Activation] == nil:
@@ -150,6 +173,8 @@ func (c Config) Check() error {
 		{"ScoreSoftcap", c.ScoreSoftcap},
 		{"LogitSoftcap", c.LogitSoftcap},
 		{"EmbeddingScale", c.EmbeddingScale},
+		{"ResidualScale", c.ResidualScale},
+		{"LogitScale", c.LogitScale},
 	} {
 		if !finite(x.value) || x.value < 0 {
 			return badConfig("%s is %v: it must be finite and not negative", x.name, x.value)
@@ -191,7 +216,7 @@ func (c Config) windowed(layer int) bool {
 // rope returns the rotation of a layer in a program with the given number of positions; nil for none.
 func (c Config) rope(layer, positions int) *nn.RopeOptions {
 	r := c.Rope
-	if r == nil {
+	if r == nil || c.Unrotated != nil && c.Unrotated[layer] {
 		return nil
 	}
 	o := &nn.RopeOptions{Base: r.Base, Size: r.Size, Interleaved: r.Interleaved}

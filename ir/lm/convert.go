@@ -171,8 +171,13 @@ func (c Config) canonical() Config {
 	if c.Scale == 0 {
 		c.Scale = 1 / math.Sqrt(float64(c.HeadSize))
 	}
-	if c.EmbeddingScale == 0 {
-		c.EmbeddingScale = 1
+	for _, scale := range []*float64{&c.EmbeddingScale, &c.ResidualScale, &c.LogitScale} {
+		if *scale == 0 {
+			*scale = 1
+		}
+	}
+	if !slices.Contains(c.Unrotated, true) {
+		c.Unrotated = nil
 	}
 	if c.Rope != nil {
 		r := *c.Rope

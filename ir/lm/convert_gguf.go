@@ -70,6 +70,8 @@ func (g *ggufWriter) metadata() []gguf.Pair {
 		add("attention.layer_norm_epsilon", float32(c.Epsilon))
 	} else {
 		add("attention.layer_norm_rms_epsilon", float32(c.Epsilon))
+	}
+	if c.Rope != nil {
 		number("attention.key_length", c.HeadSize)
 		number("attention.value_length", c.HeadSize)
 	}
@@ -79,6 +81,16 @@ func (g *ggufWriter) metadata() []gguf.Pair {
 	if c.Experts > 0 {
 		number("expert_count", c.Experts)
 		number("expert_used_count", c.ExpertsPerToken)
+		number("expert_feed_forward_length", c.Hidden)
+	}
+	if c.SharedHidden > 0 {
+		number("expert_shared_feed_forward_length", c.SharedHidden)
+	}
+	if c.Architecture == "granite" {
+		add("embedding_scale", float32(c.EmbeddingScale))
+		add("residual_scale", float32(c.ResidualScale))
+		add("attention.scale", float32(c.Scale))
+		add("logit_scale", float32(1/c.LogitScale))
 	}
 	if c.ScoreSoftcap != 0 {
 		add("attn_logit_softcapping", float32(c.ScoreSoftcap))

@@ -119,6 +119,7 @@ func writeAs(w io.Writer, d ir.DType, x []float32) error {
 var classes = map[string]string{
 	"llama": "Llama", "mistral": "Mistral", "mixtral": "Mixtral", "qwen2": "Qwen2", "qwen3": "Qwen3",
 	"gemma": "Gemma", "gemma2": "Gemma2", "gemma3_text": "Gemma3", "phi3": "Phi3", "gpt2": "GPT2",
+	"qwen2_moe": "Qwen2Moe", "qwen3_moe": "Qwen3Moe", "olmo2": "Olmo2", "granite": "Granite", "smollm3": "SmolLM3", "starcoder2": "Starcoder2",
 }
 
 // text returns config.json. It reads the result back to check that no field is lost.
@@ -178,9 +179,7 @@ func decoderKeys(all map[string]any, c Config) error {
 	default:
 		all["hidden_act"] = act
 	}
-	if c.Experts > 0 {
-		all["num_local_experts"], all["num_experts_per_tok"] = c.Experts, c.ExpertsPerToken
-	}
+	familyKeys(all, c)
 	windowKeys(all, c)
 	if c.Architecture == "gemma2" || c.Architecture == "gemma3" {
 		scale := c.Scale
@@ -191,6 +190,30 @@ func decoderKeys(all map[string]any, c Config) error {
 		all["attn_logit_softcapping"], all["final_logit_softcapping"] = orNull(c.ScoreSoftcap), orNull(c.LogitSoftcap)
 	}
 	return ropeKeys(all, c)
+}
+
+// familyKeys sets the keys that only some families have.
+func familyKeys(all map[string]any, c Config) {
+	switch c.Architecture {
+	case "mixtral":
+		all["num_local_experts"], all["num_experts_per_tok"] = c.Experts, c.ExpertsPerToken
+	case "qwen2_moe", "qwen3_moe":
+		all["num_experts"], all["num_experts_per_tok"], all["moe_intermediate_size"] = c.Experts, c.ExpertsPerToken, c.Hidden
+		all["norm_topk_prob"], all["shared_expert_intermediate_size"], all["qkv_bias"] = !c.RawShares, c.SharedHidden, c.QKVBias
+	case "granite":
+		all["embedding_multiplier"], all["residual_multiplier"] = shortest(c.EmbeddingScale), shortest(c.ResidualScale)
+		all["attention_multiplier"], all["logits_scaling"] = shortest(c.Scale), shortest(1/c.LogitScale)
+	case "smollm3":
+		rotated := make([]int, c.Layers)
+		for i := range rotated {
+			if c.Unrotated == nil || !c.Unrotated[i] {
+				rotated[i] = 1
+			}
+		}
+		all["no_rope_layers"] = rotated
+	case "starcoder2":
+		all["use_bias"], all["norm_epsilon"] = c.QKVBias, shortest(c.Epsilon)
+	}
 }
 
 // orNull returns nil for 0.

@@ -56,7 +56,7 @@ func Decoder(b *ir.Builder, c Config, tokens ir.Value, o ...DecoderOptions) ir.V
 		time := x.Dim(-2)
 		x = ops.SliceAxis(b, x, -2, time.Sub(ir.N(1)), ir.N(1))
 	}
-	return d.logits(d.norm(d.final, x))
+	return d.logits(d.normed(x))
 }
 
 // LossOptions are the options of [Loss].
@@ -86,7 +86,7 @@ func Loss(b *ir.Builder, c Config, tokens, next ir.Value, o ...LossOptions) ir.V
 	if !ok || !b.Require(op, "next tokens", next.Valid()) {
 		return ir.Value{}
 	}
-	return nn.LinearCrossEntropy(b, d.norm(d.final, x), next, c.Vocabulary, nn.LinearCrossEntropyOptions{
+	return nn.LinearCrossEntropy(b, d.normed(x), next, c.Vocabulary, nn.LinearCrossEntropyOptions{
 		LinearOptions: d.headOptions(), Softcap: c.LogitSoftcap, Ignored: opts.Ignored, Reduction: opts.Reduction, Rows: opts.Rows,
 	})
 }
@@ -126,13 +126,19 @@ type decoder struct {
 
 func (d *decoder) embed(tokens ir.Value) ir.Value {
 	x := nn.Embedding(d.Builder, tokens, d.Vocabulary, d.Width, nn.EmbeddingOptions{Name: d.embedding, Init: nn.Normal(0, 0.02)})
-	if s := d.EmbeddingScale; s != 0 && s != 1 && d.Err() == nil {
-		x = ops.Mul(d.Builder, x, ops.ConstLike(d.Builder, x, s))
-	}
+	x = scaled(d.Builder, x, d.EmbeddingScale)
 	if d.Rope == nil {
 		x = nn.PositionalEmbedding(d.Builder, x, d.Config.Context, nn.PositionalEmbeddingOptions{Name: d.positions})
 	}
 	return x
+}
+
+// scaled returns x times a scale, for which 0 means 1.
+func scaled(b *ir.Builder, x ir.Value, scale float64) ir.Value {
+	if scale == 0 || scale == 1 || b.Err() != nil {
+		return x
+	}
+	return ops.Mul(b, x, ops.ConstLike(b, x, scale))
 }
 
 // block returns x plus attention, and that plus the MLP.
@@ -150,14 +156,17 @@ func (d *decoder) block(layer int, x ir.Value) ir.Value {
 	})
 }
 
-// sum returns x plus f of its norm, which with PostNorms is normalised again.
+// sum returns x plus f of its norm, or with NoPreNorms of x itself; with PostNorms the result of f is normalised.
 func (d *decoder) sum(x ir.Value, before, after string, f func(x ir.Value) ir.Value) ir.Value {
 	return nn.Residual(d.Builder, x, func(x ir.Value) ir.Value {
-		y := f(d.norm(before, x))
+		if !d.NoPreNorms {
+			x = d.norm(before, x)
+		}
+		y := f(x)
 		if d.PostNorms {
 			y = d.norm(after, y)
 		}
-		return y
+		return scaled(d.Builder, y, d.ResidualScale)
 	})
 }
 
@@ -198,6 +207,9 @@ func (d *decoder) project(x ir.Value) (q, k, v ir.Value) {
 		q, k, v = parts[0], parts[1], parts[2]
 	} else {
 		q, k, v = d.linear(d.q, x, inner, d.QKVBias), d.linear(d.k, x, kv, d.QKVBias), d.linear(d.v, x, kv, d.QKVBias)
+	}
+	if d.NormQKWhole {
+		q, k = d.norm(d.qNorm, q), d.norm(d.kNorm, k)
 	}
 	return d.split(q, d.Heads), d.split(k, d.KVHeads), d.split(v, d.KVHeads)
 }
@@ -259,7 +271,7 @@ func (d *decoder) mixture(x ir.Value) ir.Value {
 	size := min(tokens, max(leastQueueBlock, (tokens+queueBlocks-1)/queueBlocks))
 	blocks := (tokens + size - 1) / size
 	all := d.Experts * blocks * size
-	shares, chosen, slots, _ := ops.MoERoute(b, scores, ops.MoERouteAttrs{K: d.ExpertsPerToken, Capacity: blocks * size, Normalize: true})
+	shares, chosen, slots, _ := ops.MoERoute(b, scores, ops.MoERouteAttrs{K: d.ExpertsPerToken, Capacity: blocks * size, Normalize: !d.RawShares})
 	queues := ops.Reshape(b, ops.MoEDispatch(b, rows, slots, ir.N(all)), ir.Dims(d.Experts, blocks, size, d.Width)...)
 	lengths := ops.ReduceSum(b, ops.OneHot(b, chosen, ir.N(d.Experts), ir.I32), 0, 1)
 	starts := ops.Mul(b, ops.Iota(b, ir.I32, 1, ir.Dims(d.Experts, blocks)...), ops.Const(b, ir.I32, float64(size)))
@@ -279,7 +291,27 @@ func (d *decoder) mixture(x ir.Value) ir.Value {
 		return ir.Value{}
 	}
 	y := ops.Reshape(b, ops.Concatenate(b, 0, parts...), ir.Dims(all, d.Width)...)
-	return ops.Reshape(b, ops.MoECombine(b, y, shares, slots), x.Shape()...)
+	y = ops.MoECombine(b, y, shares, slots)
+	if d.SharedHidden > 0 {
+		y = ops.Add(b, y, d.sharedExpert(rows))
+	}
+	return ops.Reshape(b, y, x.Shape()...)
+}
+
+// sharedExpert returns the result of the expert of all tokens, times its gate.
+func (d *decoder) sharedExpert(x ir.Value) (y ir.Value) {
+	gate := ops.Sigmoid(d.Builder, d.linear(d.sharedGate, x, 1, false))
+	d.Scope(d.shared, func() {
+		c := d.Config
+		c.Hidden = c.SharedHidden
+		y = (&decoder{d.Builder, c, d.names, d.span}).feed(x)
+	})
+	return ops.Mul(d.Builder, gate, y)
+}
+
+// normed returns the last norm of x times LogitScale: what the table of logits is multiplied with.
+func (d *decoder) normed(x ir.Value) ir.Value {
+	return scaled(d.Builder, d.norm(d.final, x), d.LogitScale)
 }
 
 // logits returns the scores of the vocabulary.

@@ -21,6 +21,7 @@ type names struct {
 
 	gateUp, gate, up, down string // of the MLP or of an expert
 	router, experts        string
+	shared, sharedGate     string // the expert of all tokens
 }
 
 // family is a family of models.
@@ -53,12 +54,38 @@ var families = map[string]family{
 	"gemma3":  {names: sandwichNames(), gguf: "gemma3", hf: gemma3},
 	"phi3":    {names: phi3Names(), gguf: "phi3", hf: phi3},
 	"gpt2":    {names: gpt2Names(), gguf: "gpt2", hf: gpt2},
+
+	"qwen2_moe":  {names: qwenMoENames(), gguf: "qwen2moe", hf: qwen2MoE},
+	"qwen3_moe":  {names: qwenMoENames(), gguf: "qwen3moe", hf: qwen3MoE},
+	"olmo2":      {names: olmo2Names(), gguf: "olmo2", hf: olmo2},
+	"granite":    {names: llamaNames, gguf: "granite", hf: granite, interleaved: true},
+	"smollm3":    {names: llamaNames, gguf: "smollm3", hf: smollm3, interleaved: true},
+	"starcoder2": {names: starcoder2Names(), gguf: "starcoder2", hf: starcoder2},
 }
 
 func mixtralNames() names {
 	n := llamaNames
 	n.mlp, n.router, n.experts = "block_sparse_moe", "gate", "experts"
 	n.gate, n.up, n.down = "w1", "w3", "w2"
+	return n
+}
+
+func qwenMoENames() names {
+	n := llamaNames
+	n.router, n.experts, n.shared, n.sharedGate = "gate", "experts", "shared_expert", "shared_expert_gate"
+	return n
+}
+
+// olmo2Names are those of blocks with norms after attention and MLP alone.
+func olmo2Names() names {
+	n := llamaNames
+	n.norm1, n.post1, n.norm2, n.post2 = "", "post_attention_layernorm", "", "post_feedforward_layernorm"
+	return n
+}
+
+func starcoder2Names() names {
+	n := llamaNames
+	n.gate, n.up, n.down = "", "c_fc", "c_proj"
 	return n
 }
 
@@ -133,8 +160,12 @@ func (f family) inGGUF(c Config) map[string]stored {
 			add(l.name, scope, block, f.attention, l.layer)
 		}
 		add("ffn_gate_inp", scope, block, f.mlp, f.router)
+		add("ffn_gate_inp_shexp", scope, block, f.mlp, f.sharedGate)
 		for _, l := range []struct{ name, layer string }{{"ffn_gate", f.gate}, {"ffn_up", f.up}, {"ffn_up", f.gateUp}, {"ffn_down", f.down}} {
 			add(l.name, scope, block, f.mlp, l.layer)
+			if f.shared != "" {
+				add(l.name+"_shexp", scope, block, f.mlp, f.shared, l.layer)
+			}
 			for e := range c.Experts {
 				all[strings.Join([]string{block, f.mlp, f.experts, strconv.Itoa(e), l.layer}, "/")] = stored{scope + l.name + "_exps", e}
 			}

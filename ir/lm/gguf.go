@@ -41,6 +41,12 @@ func fromGGUF(file keyValues) (Config, error) {
 	architecture := name
 	if experts := m.int("expert_count", 0); name == "llama" && experts > 0 {
 		architecture = "mixtral"
+	} else if _, known := families[name]; !known {
+		for key, f := range families {
+			if f.gguf == name {
+				architecture = key
+			}
+		}
 	}
 	f, ok := families[architecture]
 	if !ok || f.gguf != name {
@@ -132,7 +138,7 @@ func (m *metadata) config(architecture string, f family) Config {
 		Tied:    !m.has("output.weight"),
 		QKVBias: m.has("blk.0.attn_q.bias") || m.has("blk.0.attn_qkv.bias"), OutBias: m.has("blk.0.attn_output.bias"), MLPBias: m.has("blk.0.ffn_up.bias"),
 		NormQK:   m.has("blk.0.attn_q_norm.weight"),
-		FusedQKV: f.qkv != "", FusedGateUp: f.gateUp != "", PostNorms: f.post1 != "",
+		FusedQKV: f.qkv != "", FusedGateUp: f.gateUp != "", PostNorms: f.post1 != "", NoPreNorms: f.norm1 == "",
 	}
 	c.KVHeads = m.int("attention.head_count_kv", c.Heads)
 	if c.Heads > 0 {
@@ -167,6 +173,19 @@ func (m *metadata) special(c *Config) {
 		c.Activation, c.EmbeddingScale = nn.GeluTanh, math.Sqrt(float64(max(c.Width, 0)))
 	}
 	switch c.Architecture {
+	case "qwen2_moe":
+		c.Hidden, c.SharedHidden, c.RawShares = m.int("expert_feed_forward_length", 0), m.int("expert_shared_feed_forward_length", 0), true
+	case "qwen3_moe":
+		c.Hidden = m.int("expert_feed_forward_length", 0)
+	case "olmo2":
+		c.NormQK, c.NormQKWhole = false, c.NormQK
+	case "granite":
+		c.EmbeddingScale, c.ResidualScale, c.Scale = m.float("embedding_scale", 1), m.float("residual_scale", 1), m.float("attention.scale", 0)
+		c.LogitScale = 1 / m.float("logit_scale", 1)
+	case "smollm3":
+		c.Unrotated = eachNth(c.Layers, 4)
+	case "starcoder2":
+		c.LayerNorm, c.Gated, c.Activation, c.Epsilon = true, false, nn.GeluTanh, m.float("attention.layer_norm_epsilon", 1e-5)
 	case "gemma2":
 		c.Window, c.Windowed = m.int("attention.sliding_window", 4096), allBut(c.Layers, 2)
 		if c.Layers == 46 && c.Heads > 0 { // 27B

@@ -61,8 +61,26 @@ type hfConfig struct {
 	CrossAttend bool     `json:"add_cross_attention"`
 	Bidirection bool     `json:"use_bidirectional_attention"`
 
-	Experts  int  `json:"num_local_experts"`
-	PerToken *int `json:"num_experts_per_tok"`
+	Experts      int   `json:"num_local_experts"`
+	PerToken     *int  `json:"num_experts_per_tok"`
+	QwenExperts  int   `json:"num_experts"`
+	ExpertHidden int   `json:"moe_intermediate_size"`
+	SharedHidden int   `json:"shared_expert_intermediate_size"`
+	NormShares   bool  `json:"norm_topk_prob"`
+	SparseStep   *int  `json:"decoder_sparse_step"`
+	DenseLayers  []int `json:"mlp_only_layers"`
+	QKVBias      *bool `json:"qkv_bias"`
+
+	EmbeddingScale *float64 `json:"embedding_multiplier"` // of Granite
+	ResidualScale  *float64 `json:"residual_multiplier"`
+	ScoreScale     *float64 `json:"attention_multiplier"`
+	LogitDivisor   *float64 `json:"logits_scaling"`
+
+	Rotated    []int `json:"no_rope_layers"` // of SmolLM3: 1 for a layer that rotates
+	RotateStep *int  `json:"no_rope_layer_interval"`
+
+	UseBias     *bool    `json:"use_bias"` // of StarCoder2
+	NormEpsilon *float64 `json:"norm_epsilon"`
 }
 
 // ReadConfig reads a config.json of Hugging Face. Errors are of kind [ErrConfig], [ir.ErrUnsupported] for
@@ -124,6 +142,9 @@ func (h *hfConfig) config() (Config, error) {
 	if h.ByLayer || h.CrossAttend || h.Bidirection || !given(h.Unscaled, true) {
 		return Config{}, ir.Errorf(ir.ErrUnsupported, "%s with scale_attn_by_inverse_layer_idx %t, add_cross_attention %t, use_bidirectional_attention %t and scale_attn_weights %t: only the last must be true",
 			h.ModelType, h.ByLayer, h.CrossAttend, h.Bidirection, given(h.Unscaled, true))
+	}
+	if given(h.SparseStep, 1) != 1 || len(h.DenseLayers) > 0 {
+		return Config{}, ir.Errorf(ir.ErrUnsupported, "%s has decoder_sparse_step %d and mlp_only_layers %v: all layers must have experts", h.ModelType, given(h.SparseStep, 1), h.DenseLayers)
 	}
 	return c, c.Check()
 }
@@ -232,4 +253,62 @@ func gpt2(c *Config, h *hfConfig) {
 	}
 	c.LayerNorm, c.Epsilon, c.Rope, c.Gated = true, given(h.LayerEpsilon, 1e-5), nil, false
 	c.QKVBias, c.OutBias, c.MLPBias, c.FusedQKV, c.InOut, c.Tied = true, true, true, true, true, given(h.Tied, true)
+}
+
+func qwen2MoE(c *Config, h *hfConfig) {
+	qwen2(c, h)
+	c.QKVBias = given(h.QKVBias, true)
+	mixtureOfQwen(c, h)
+	c.SharedHidden = h.SharedHidden
+}
+
+func qwen3MoE(c *Config, h *hfConfig) {
+	qwen3(c, h)
+	mixtureOfQwen(c, h)
+}
+
+func mixtureOfQwen(c *Config, h *hfConfig) {
+	c.Experts = max(h.QwenExperts, h.Experts)
+	c.ExpertsPerToken = min(given(h.PerToken, 8), c.Experts)
+	c.Hidden, c.RawShares = h.ExpertHidden, !h.NormShares
+}
+
+func olmo2(c *Config, h *hfConfig) {
+	llama(c, h)
+	c.NoPreNorms, c.PostNorms, c.NormQKWhole = true, true, true
+}
+
+func granite(c *Config, h *hfConfig) {
+	llama(c, h)
+	c.Scale, c.EmbeddingScale, c.ResidualScale = given(h.ScoreScale, 1), given(h.EmbeddingScale, 1), given(h.ResidualScale, 1)
+	c.LogitScale = 1 / given(h.LogitDivisor, 1)
+}
+
+func smollm3(c *Config, h *hfConfig) {
+	llama(c, h)
+	c.Tied, c.Unrotated = given(h.Tied, true), eachNth(c.Layers, given(h.RotateStep, 4))
+	if len(h.Rotated) > 0 {
+		c.Unrotated = nil
+		for _, rotated := range h.Rotated {
+			c.Unrotated = append(c.Unrotated, rotated == 0)
+		}
+	}
+	if given(h.UseWindow, false) {
+		c.Window = given(h.Window, 0)
+	}
+}
+
+// eachNth returns the layers that [allBut] does not.
+func eachNth(layers, nth int) []bool {
+	list := allBut(layers, nth)
+	for i := range list {
+		list[i] = !list[i]
+	}
+	return list
+}
+
+func starcoder2(c *Config, h *hfConfig) {
+	c.LayerNorm, c.Gated, c.Epsilon, c.Tied = true, false, given(h.NormEpsilon, 1e-5), given(h.Tied, true)
+	c.QKVBias = given(h.UseBias, true)
+	c.OutBias, c.MLPBias, c.Window = c.QKVBias, c.QKVBias, given(h.Window, 0)
 }

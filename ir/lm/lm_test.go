@@ -63,6 +63,8 @@ func TestConfig(t *testing.T) {
 		{`"model_type": "gemma2", "query_pre_attn_scalar": 16`, func(c lm.Config) bool {
 			return c.Scale == 0.25 && c.Tied && c.NormOffset == 1 && c.Window == 4096 && slices.Equal(c.Windowed, []bool{true, false})
 		}},
+		{`"model_type": "smollm3", "num_hidden_layers": 5`, func(c lm.Config) bool { return slices.Equal(c.Unrotated, []bool{false, false, false, true, false}) }},
+		{`"model_type": "qwen2_moe", "num_experts": 4, "moe_intermediate_size": 3`, func(c lm.Config) bool { return c.RawShares && c.Hidden == 3 && c.ExpertsPerToken == 4 }},
 		{`"model_type": "gemma3", "text_config": ` + with(`"model_type": "gemma3_text", "sliding_window": 5, "num_hidden_layers": 7`), func(c lm.Config) bool {
 			return c.Architecture == "gemma3" && c.Rope.LocalBase == 10000 && !c.Windowed[5] && c.Windowed[6] && c.NormQK
 		}},
@@ -103,6 +105,11 @@ func TestHostileConfigsAreRefused(t *testing.T) {
 		with(`"model_type": "mistral", "sliding_window": 4, "layer_types": ["full_attention"]`): lm.ErrConfig,
 		with(`"model_type": "mixtral", "num_local_experts": 4000, "num_experts_per_tok": 2`):    lm.ErrConfig,
 		with(`"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 0`):       lm.ErrConfig,
+		with(`"model_type": "qwen3_moe", "num_experts": 4, "moe_intermediate_size": 3, "decoder_sparse_step": 2`):           ir.ErrUnsupported,
+		with(`"model_type": "qwen2_moe", "num_experts": 4, "moe_intermediate_size": 3, "mlp_only_layers": [1]`):             ir.ErrUnsupported,
+		with(`"model_type": "qwen2_moe", "shared_expert_intermediate_size": 3, "moe_intermediate_size": 3`):                 lm.ErrConfig,
+		with(`"model_type": "granite", "logits_scaling": 0`):                                                                lm.ErrConfig,
+		with(`"model_type": "smollm3", "no_rope_layers": [1]`):                                                              lm.ErrConfig,
 		with(`"model_type": "gpt2", "n_embd": 4, "n_layer": 1, "n_head": 2, "scale_attn_weights": false, "n_positions": 3`): ir.ErrUnsupported,
 	} {
 		if _, err := lm.ReadConfig(strings.NewReader(text)); !errors.Is(err, kind) {

@@ -53,6 +53,9 @@ type BindOptions struct {
 	// training them requires. Matrices of types that [ops.QuantizedMatMul] does not support are
 	// always unpacked.
 	Unpack bool
+	// ActivationBits 8 rounds what packed matrices are multiplied with to 8 bits in blocks of 32, as llama.cpp does
+	// ([nn.Storage]); the zero value does not.
+	ActivationBits int
 }
 
 // Weights are the parameters of a model in a file. They may be used by several goroutines.
@@ -246,9 +249,9 @@ func (s *source) fit(p ir.Port, o BindOptions) error {
 			s.nn.DType = o.DType
 		}
 	default:
-		s.nn = nn.Storage{OutIn: true, Format: s.info.Packed.String()}
+		s.nn = nn.Storage{OutIn: true, Format: s.info.Packed.String(), ActivationBits: o.ActivationBits}
 		if _, _, known := ops.PackedBlock(s.nn.Format); !known || o.Unpack || s.unpack {
-			s.nn.Format, s.nn.DType = "", ir.F32
+			s.nn.Format, s.nn.ActivationBits, s.nn.DType = "", 0, ir.F32
 			if o.DType.Valid() {
 				s.nn.DType = o.DType
 			}

@@ -18,6 +18,9 @@ type Storage struct {
 	// DType is the element type of numbers; the zero value means that of the layer's input, or
 	// of an embedding's result. They are converted where they are used.
 	DType ir.DType
+	// ActivationBits 8 rounds what a packed weight of a linear layer is multiplied with to 8 bits, as
+	// [ops.QuantizedMatMul8] does; 0 does not.
+	ActivationBits int
 }
 
 // Stored calls f, in which by says how each weight of a [Linear] or an [Embedding] lies in memory, those
@@ -63,6 +66,9 @@ func (l *layer) stored(o ir.PortOptions, d ir.DType, rows, columns int, table bo
 		d = w.DType
 	}
 	o.Frozen = o.Frozen || contextOf(l.Builder).frozen
+	if !l.require(w.ActivationBits == 0 || w.ActivationBits == 8, "ActivationBits is %d: it must be 0 or 8", w.ActivationBits) {
+		return w
+	}
 	switch {
 	case w.Format != "":
 		elements, bytes, ok := ops.PackedBlock(w.Format)
@@ -94,7 +100,10 @@ func (l *layer) tied(name string) weight {
 
 // times returns x·weight, [..., out].
 func (w weight) times(b *ir.Builder, x ir.Value) ir.Value {
-	if w.Format != "" {
+	switch {
+	case w.Format != "" && w.ActivationBits != 0:
+		return ops.QuantizedMatMul8(b, x, w.value, w.Format)
+	case w.Format != "":
 		return ops.QuantizedMatMul(b, x, w.value, w.Format)
 	}
 	return ops.Linear(b, x, w.matrix(b, x.DType()), ir.Value{})

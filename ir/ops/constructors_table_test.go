@@ -244,6 +244,7 @@ var allConstructors = map[string]any{
 	"Quantile":            ops.Quantile,
 	"QuantizeLinear":      ops.QuantizeLinear,
 	"QuantizedMatMul":     ops.QuantizedMatMul,
+	"QuantizedMatMul8":    ops.QuantizedMatMul8,
 	"QuickGelu":           ops.QuickGelu,
 	"RFFT":                ops.RFFT,
 	"RMSNorm":             ops.RMSNorm,

@@ -26,13 +26,31 @@ func (a *PackedAttrs) Visit(v ir.AttrVisitor) {
 	v.DType("dtype", &a.DType)
 }
 
+// PackedProductAttrs are those of a product with packed weights. ActivationBits is the number of bits to which the
+// other factor is rounded, in blocks of 32 along its last axis with a scale each: 8, or 0 for none.
+type PackedProductAttrs struct {
+	PackedAttrs
+	ActivationBits int
+}
+
+// Visit shows the attributes.
+func (a *PackedProductAttrs) Visit(v ir.AttrVisitor) {
+	a.PackedAttrs.Visit(v)
+	v.Int("activation_bits", &a.ActivationBits)
+}
+
+// The rounding of activations: the elements of a block, and their bits.
+const (
+	activationBlock = 32
+	activationBits  = 8
+)
+
 func init() {
 	names := strings.Join(formatNames(), ", ")
-	newAttrs := func() ir.Attrs { return &PackedAttrs{DType: ir.F32} }
 	packed := "holds whole blocks along its last axis: bytes as u8, or as little-endian u32 words, with up to three bytes of padding"
 	format := "format is one of " + names + "; dtype is a float type"
 	defineComposite(composite{
-		op: OpDequantize, operands: []string{"x"}, types: unsigned, newAttrs: newAttrs, noGrad: "x is a pattern of bits",
+		op: OpDequantize, operands: []string{"x"}, types: unsigned, newAttrs: func() ir.Attrs { return &PackedAttrs{DType: ir.F32} }, noGrad: "x is a pattern of bits",
 		doc: "The numbers packed in blocks of bytes, in one of the formats of GGUF files or as 8-bit floats. They equal those of the format's reference implementation, " +
 			"bit for bit, in f32, except for subnormal numbers on a device that flushes them.",
 		constraints: []string{"x " + packed, format},
@@ -46,15 +64,27 @@ func init() {
 		},
 	})
 	defineComposite(composite{
-		op: OpQuantizedMatMul, operands: []string{"x", "w"}, types: floats, newAttrs: newAttrs, routine: true,
+		op: OpQuantizedMatMul, operands: []string{"x", "w"}, types: floats, routine: true,
+		newAttrs: func() ir.Attrs { return &PackedProductAttrs{PackedAttrs: PackedAttrs{DType: ir.F32}} },
 		doc: "x·wᵀ for x [..., k] and a matrix w [n, k] whose rows are packed into blocks, [n, bytes]: the weights of a linear layer as in GGUF " +
-			"files. They stay packed in memory and are dequantised as they are loaded. It is differentiable by x, not by w.",
-		constraints: []string{"w " + packed + "; a row has as many elements as the last axis of x", format + ", that in which products are summed up if it is wider than f16"},
+			"files. They stay packed in memory and are dequantised as they are loaded. With activation_bits 8, x is rounded as by fake_quant: each 32 of a row to " +
+			"multiples of their largest magnitude divided by 127. It is differentiable by x, as if x were not rounded, not by w.",
+		constraints: []string{
+			"w " + packed + "; a row has as many elements as the last axis of x", format + ", that in which products are summed up if it is wider than f16",
+			"activation_bits is 0 or 8, and then the last axis of x is a multiple of 32",
+		},
 		check: func(n *ir.Node) error {
 			x, w := n.Input(0).Type(), n.Input(1).Type()
-			size, err := unpackedSize(n.Attrs().(*PackedAttrs), w)
+			a := n.Attrs().(*PackedProductAttrs)
+			size, err := unpackedSize(&a.PackedAttrs, w)
 			if err != nil {
 				return err
+			}
+			if a.ActivationBits != 0 && a.ActivationBits != activationBits {
+				return ir.Attrf("activation_bits is %d: it must be 0 or %d", a.ActivationBits, activationBits)
+			}
+			if _, err := size.Div(ir.N(activationBlock)); a.ActivationBits != 0 && err != nil {
+				return ir.Shapef("rows of w have %s elements: activations of %d bits need blocks of %d", size, activationBits, activationBlock)
 			}
 			if len(w.Shape) != 2 || len(x.Shape) == 0 || x.Shape[len(x.Shape)-1] != size {
 				return ir.Shapef("x is %s and rows of w have %s elements", x.Shape, size)
@@ -62,7 +92,11 @@ func init() {
 			return nil
 		},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
-			a, x := n.Attrs().(*PackedAttrs), in[0]
+			a, x := n.Attrs().(*PackedProductAttrs), in[0]
+			if a.ActivationBits != 0 {
+				y := b.Add1(OpQuantizedMatMul, &PackedProductAttrs{PackedAttrs: a.PackedAttrs}, roundedActivations(b, Convert(b, x, a.DType)), in[1])
+				return Convert(b, y, x.DType())
+			}
 			w := Convert(b, unpack(b, a.Format, in[1]), a.DType)
 			if rows, ok := x.Shape()[:x.Rank()-1].Size().Const(); ok && rows == 1 {
 				return oneRow(b, x, w)
@@ -71,6 +105,27 @@ func init() {
 			return Convert(b, y, x.DType())
 		},
 	})
+}
+
+// roundedActivations returns x with each block along the last axis rounded to multiples of its largest magnitude
+// divided by 127.
+func roundedActivations(b *ir.Builder, x ir.Value) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	blocks, err := x.Dim(-1).Div(ir.N(activationBlock))
+	if err != nil {
+		b.Failf(OpQuantizedMatMul, []ir.Value{x}, err)
+		return ir.Value{}
+	}
+	split := splitAxis(b, x, x.Rank()-1, blocks)
+	var axes []int
+	for a := range x.Rank() {
+		axes = append(axes, a)
+	}
+	largest := Zeros(b, x.DType(), split.Shape()[:x.Rank()]...)
+	y, _ := FakeQuant(b, split, largest, FakeQuantAttrs{Bits: activationBits, Axes: axes})
+	return Reshape(b, y, x.Shape()...)
 }
 
 // oneRow returns x·wᵀ for an x of one row as a reduction, which reads each element of w
@@ -143,7 +198,13 @@ func Dequantize(b *ir.Builder, x ir.Value, format string, d ir.DType) ir.Value {
 // QuantizedMatMul returns x·wᵀ for x [..., k] and a matrix w [n, k] whose rows are packed
 // in a format, [n, bytes] as u8 or [n, words] as u32. Products accumulate in f32.
 func QuantizedMatMul(b *ir.Builder, x, w ir.Value, format string) ir.Value {
-	return b.Add1(OpQuantizedMatMul, &PackedAttrs{format, ir.F32}, x, w)
+	return b.Add1(OpQuantizedMatMul, &PackedProductAttrs{PackedAttrs: PackedAttrs{format, ir.F32}}, x, w)
+}
+
+// QuantizedMatMul8 is [QuantizedMatMul] with x rounded to 8 bits, in blocks of 32 along its last axis with a
+// scale each, as llama.cpp does. The native CPU multiplies integers where it has AVX-512 VNNI; other devices numbers.
+func QuantizedMatMul8(b *ir.Builder, x, w ir.Value, format string) ir.Value {
+	return b.Add1(OpQuantizedMatMul, &PackedProductAttrs{PackedAttrs{format, ir.F32}, activationBits}, x, w)
 }
 
 // format is a packing of elements numbers into blocks of bytes bytes. decode takes the

@@ -23,7 +23,7 @@ func readsPacked(n *ir.Node) bool {
 	if n.Op() != ops.OpQuantizedMatMul {
 		return false
 	}
-	a := n.Attrs().(*ops.PackedAttrs)
+	a := n.Attrs().(*ops.PackedProductAttrs)
 	_, ok := gguf.TypeOf(a.Format)
 	_, known := n.Input(0).Shape().Ints()
 	return ok && known && a.DType == ir.F32
@@ -56,11 +56,19 @@ func (c *compiler) packedProduct(g *fusion.Group) error {
 		return err
 	}
 	p.out = c.scratch(ir.F32, p.rows*p.n)
-	format := r.Node.Attrs().(*ops.PackedAttrs).Format
-	if packing, ok := packings[format]; ok && p.rows <= maxPackedRows {
+	attrs := r.Node.Attrs().(*ops.PackedProductAttrs)
+	packing, inPlace := packings[attrs.Format]
+	inPlace = inPlace && p.rows <= maxPackedRows
+	if attrs.ActivationBits != 0 && !(inPlace && simd.HasIntegers()) {
+		p.x = c.rounded(p)
+	}
+	switch {
+	case inPlace && attrs.ActivationBits != 0 && simd.HasIntegers():
+		c.add(newIntegerStep(p, packing))
+	case inPlace:
 		c.add(newPackedStep(p, packing))
-	} else {
-		c.add(newUnpackStep(c, p, format))
+	default:
+		c.add(newUnpackStep(c, p, attrs.Format))
 	}
 	d := r.Node.Types()[0].DType
 	return c.storeResult(g.Name(), *r.Out[0], p.out, func(value scalar.Expr) fusion.ElementStore { return r.Store(0, scalar.Convert(value, d)) })
@@ -125,6 +133,82 @@ func (s *packedStep) do(_, chunk int) {
 			simd.DotsPacked(s.packing, n, s.blocks, s.w.data[first*s.rowBytes:], s.rowBytes, x[i*s.k:], s.sumsOf(i), out[i*s.n+first:], 1)
 		}
 	}
+}
+
+// integerStep multiplies a few rows, which it rounds to 8 bits, with weights that it reads in place.
+type integerStep struct {
+	packedProduct
+	packing simd.Packing
+	blocks  int
+	rounded []simd.Integers // of all rows
+}
+
+// integerRate is packedRate of integers.
+const integerRate = 2 * packedRate
+
+func newIntegerStep(p packedProduct, packing simd.Packing) *integerStep {
+	s := &integerStep{packedProduct: p, packing: packing, blocks: p.k / simd.PackedElements}
+	s.rounded = make([]simd.Integers, p.rows*simd.IntegersLen(s.blocks))
+	s.rowsPerChunk = max(1, chunkCost/max(1, p.rows*p.k/integerRate))
+	return s
+}
+
+// row returns a row of x, rounded.
+func (s *integerStep) row(i int) []simd.Integers {
+	n := simd.IntegersLen(s.blocks)
+	return s.rounded[i*n:][:n]
+}
+
+func (s *integerStep) run(r *runner) {
+	if s.k == 0 {
+		clear(view[float32](s.out))
+		return
+	}
+	for i := range s.rows {
+		simd.RoundToIntegers(s.packing, view[float32](s.x)[i*s.k:][:s.k], s.row(i))
+	}
+	r.job.run(s, s.chunks())
+}
+
+// do multiplies the rows of x with some rows of the weights.
+func (s *integerStep) do(_, chunk int) {
+	first := chunk * s.rowsPerChunk
+	n := min(s.rowsPerChunk, s.n-first)
+	tile := n
+	if s.rows > 1 {
+		tile = packedTile
+	}
+	for end := first + n; first < end; first += tile {
+		for i := range s.rows {
+			simd.DotsIntegers(s.packing, min(tile, end-first), s.blocks, s.w.data[first*s.rowBytes:], s.rowBytes, s.row(i), view[float32](s.out)[i*s.n+first:])
+		}
+	}
+}
+
+// roundStep rounds the rows of x to 8 bits, for products in f32.
+type roundStep struct {
+	from, to     *buffer
+	rows, k      int
+	rowsPerChunk int
+}
+
+// roundTime is roughly the nanoseconds in which a core rounds a number.
+const roundTime = 2.5
+
+// rounded returns the rows of x rounded to 8 bits.
+func (c *compiler) rounded(p packedProduct) *buffer {
+	s := &roundStep{from: p.x, to: c.scratch(ir.F32, p.rows*p.k), rows: p.rows, k: p.k}
+	s.rowsPerChunk = max(1, int(chunkCost/roundTime)/max(1, p.k))
+	c.add(s)
+	return s.to
+}
+
+func (s *roundStep) run(r *runner) { r.job.run(s, (s.rows+s.rowsPerChunk-1)/s.rowsPerChunk) }
+
+func (s *roundStep) do(_, chunk int) {
+	first := chunk * s.rowsPerChunk
+	end := min(first+s.rowsPerChunk, s.rows)
+	simd.RoundBlocks(view[float32](s.from)[first*s.k:end*s.k], view[float32](s.to)[first*s.k:])
 }
 
 // packedTile is the number of weight rows that all rows of x read in turn while the

@@ -2,10 +2,13 @@ package cpu_test
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/format/gguf"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cpu"
@@ -105,4 +108,45 @@ func bestOf(b *testing.B, steps ...native.Bound) []float64 {
 		}
 	}
 	return best
+}
+
+// TestProductsOfActivationsOf8Bits holds products with rounded activations to sums in float64 of the numbers that the
+// op's definition rounds them to: by integers, by numbers and unpacked.
+func TestProductsOfActivationsOf8Bits(t *testing.T) {
+	const n = 37
+	everyLevel(t, func(t *testing.T) {
+		for _, format := range []gguf.Type{gguf.Q8_0, gguf.Q4_1, gguf.Q5_0} {
+			name := strings.ToLower(format.String())
+			for _, rows := range []int{1, 3, 20} {
+				const k = 7 * 32
+				x := random(rows * k)
+				packed, err := gguf.Quantize(format, random(n*k))
+				if err != nil {
+					t.Fatal(err)
+				}
+				w := make([]float32, n*k)
+				if err := gguf.Dequantize(format, w, packed); err != nil {
+					t.Fatal(err)
+				}
+				tensor := native.Tensor{DType: ir.U8, Dims: []int{n, len(packed) / n}, Data: packed}
+				got := outputs(t, graph(t, func(b *ir.Builder) {
+					y := ops.QuantizedMatMul8(b, b.Input("x", ir.F32, ir.Dims(rows, k)...), b.Input("w", ir.U8, ir.Dims(tensor.Dims...)...), name)
+					b.Output("y", ops.Add(b, y, ops.ConstLike(b, y, 1)))
+				}), map[string]native.Tensor{"x": native.Float32s(x, rows, k), "w": tensor})
+				for i := range rows * n {
+					sum, size := 1.0, 1.0
+					for l := range k {
+						block, largest := x[(i/n*k+l)/32*32:][:32], float32(0)
+						for _, v := range block {
+							largest = max(largest, v, -v)
+						}
+						scale := float64(largest / 127)
+						term := math.RoundToEven(float64(block[l%32])/scale) * scale * float64(w[i%n*k+l])
+						sum, size = sum+term, size+math.Abs(term)
+					}
+					near(t, fmt.Sprint(name, " ", rows, " rows"), i, got["y"][i], sum, 1e-6*size)
+				}
+			}
+		}
+	})
 }

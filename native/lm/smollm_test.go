@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -16,13 +17,13 @@ import (
 )
 
 // smolLM opens SmolLM2-135M-Instruct.Q4_1.gguf, which make test-lm downloads.
-func smolLM(tb testing.TB) *lm.Model {
+func smolLM(tb testing.TB, o ...irlm.BindOptions) *lm.Model {
 	tb.Helper()
 	path := os.Getenv("RLX_LM")
 	var m *lm.Model
 	err := errors.New("$RLX_LM names no GGUF file of SmolLM2: make test-lm does")
 	if path != "" {
-		m, err = lm.Load(path)
+		m, err = lm.Load(path, o...)
 	}
 	backendtest.Require(tb, "lm", err)
 	tb.Cleanup(func() { _ = m.Close() })
@@ -108,10 +109,16 @@ func TestSmolLM(t *testing.T) {
 }
 
 // BenchmarkSmolLM reports tokens per second of a prompt of 128 tokens and of single ones after it, the
-// best of all runs.
+// best of all runs, also with activations of 8 bits.
 func BenchmarkSmolLM(b *testing.B) {
+	for _, bits := range []int{0, 8} {
+		b.Run(strconv.Itoa(bits), func(b *testing.B) { benchmarkSmolLM(b, irlm.BindOptions{ActivationBits: bits}) })
+	}
+}
+
+func benchmarkSmolLM(b *testing.B, o irlm.BindOptions) {
 	const n, decoded = 128, 64
-	p := compiled(b, smolLM(b), map[string]int{"prompt": n, "one": 1})
+	p := compiled(b, smolLM(b, o), map[string]int{"prompt": n, "one": 1})
 	prompt := make([]int32, n)
 	for i := range prompt {
 		prompt[i] = int32(i*7919%40000 + 20)

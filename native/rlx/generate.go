@@ -184,12 +184,14 @@ func listen(ctx context.Context, l net.Listener, h http.Handler) error {
 type modelOptions struct {
 	device, precision, draft string
 	engine                   generate.Options
+	bind                     lm.BindOptions
 }
 
 func modelFlags(f *flag.FlagSet) *modelOptions {
 	o := &modelOptions{}
 	deviceFlag(f, &o.device)
 	precisionFlag(f, &o.precision)
+	activationsFlag(f, &o.bind.ActivationBits)
 	f.IntVar(&o.engine.Context, "context", 0, "`TOKENS` of prompt and result together; 0 for the model's, at most 2048")
 	f.IntVar(&o.engine.Positions, "positions", 0, "`TOKENS` of all results that are computed at once, prompts included; 0 for as many as -context allows")
 	f.IntVar(&o.engine.Chunk, "chunk", 0, "`TOKENS` of a prompt that a run takes; 0 for 128")
@@ -219,11 +221,11 @@ func (o *modelOptions) open(ctx context.Context, path string) (*openModel, error
 	if o.engine.Precision, err = precisionOf(o.precision); err != nil {
 		return nil, err
 	}
-	if m.loaded, err = generate.Load(path); err != nil {
+	if m.loaded, err = generate.Load(path, o.bind); err != nil {
 		return nil, err
 	}
 	if o.draft != "" {
-		draft, err := generate.Load(o.draft)
+		draft, err := generate.Load(o.draft, o.bind)
 		if err != nil {
 			return nil, errors.Join(err, m.loaded.Close())
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir/format/tokenizer"
+	irlm "github.com/rlx-go/rlx/ir/lm"
 	"github.com/rlx-go/rlx/native/lm"
 	"github.com/rlx-go/rlx/native/lm/generate"
 	"github.com/rlx-go/rlx/native/lm/perplexity"
@@ -26,6 +27,7 @@ window count, as those of llama.cpp's llama-perplexity do by default; with it wi
 		f.IntVar(&o.perplexity.Context, "context", 0, "`TOKENS` of a window; 0 for 512")
 		f.IntVar(&o.perplexity.Stride, "stride", 0, "`TOKENS` from a window to the next; 0 for -context")
 		deviceFlag(f, &o.device)
+		activationsFlag(f, &o.bind.ActivationBits)
 		return func(ctx context.Context, std stdio, args []string) error {
 			if len(args) != 2 {
 				return usagef("MODEL and TEXT are %d arguments: two must be given", len(args))
@@ -44,6 +46,7 @@ window count, as those of llama.cpp's llama-perplexity do by default; with it wi
 type perplexityOptions struct {
 	perplexity perplexity.Options
 	device     string
+	bind       irlm.BindOptions
 }
 
 // measure returns the perplexity of the text of a file with a model, and the bytes of the model's weights.
@@ -56,7 +59,7 @@ func (o *perplexityOptions) measure(ctx context.Context, path, file string, std 
 	if err != nil {
 		return perplexity.Result{}, 0, err
 	}
-	m, err := lm.Load(path)
+	m, err := lm.Load(path, o.bind)
 	if err != nil {
 		return perplexity.Result{}, 0, err
 	}

@@ -81,6 +81,10 @@ func deviceFlag(f *flag.FlagSet, to *string) {
 	f.StringVar(to, "device", "", "`NAMES` of devices, the first choice first, as cuda,webgpu,cpu; "+rlx.DeviceVariable+" or the fastest that can compute the model by default")
 }
 
+func activationsFlag(f *flag.FlagSet, to *int) {
+	f.IntVar(to, "activations", 0, "`BITS` to which inputs of packed weights are rounded, in blocks of 32: 8, or 0 for none")
+}
+
 // precisions are the precisions of products by name.
 var precisions = map[string]rlx.Precision{"f32": rlx.AsWritten, "tf32": rlx.TF32, "bf16": rlx.MixedBF16, "f16": rlx.MixedF16}
 

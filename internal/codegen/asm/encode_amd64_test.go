@@ -25,6 +25,7 @@ var encodings = []struct {
 	{"vfmadd231ps zmm31, zmm1, zmm20", "62227548b8fc", func(e *Encoder) { e.Wide = true; e.Vector(Fused231, 31, 1, Register(20)) }},
 	{"vfmadd231pd zmm31, zmm1, [rdi + 128]", "6262f548b87f02", func(e *Encoder) { e.Wide = true; e.Long = true; e.Vector(Fused231, 31, 1, At(DI, 128)) }},
 	{"vdpbf16ps zmm3, zmm1, zmm2", "62f2764852da", func(e *Encoder) { e.Wide = true; e.Vector(PairDots, 3, 1, Register(2)) }},
+	{"vpdpbusd zmm1, zmm2, [rdi + 64]", "62f26d48504f01", func(e *Encoder) { e.Wide = true; e.Vector(ByteDots, 1, 2, At(DI, 64)) }},
 	{"vaddps zmm4 {k1}, zmm4, [rdi - 64]", "62f15c495867ff", func(e *Encoder) { e.Wide = true; e.EVEX(AddFloat, 4, 4, At(DI, -64), Masking{Mask: 1}) }},
 	{"vpmovsxbd zmm5, [rsi + 32]", "62f27d48216e02", func(e *Encoder) { e.Wide = true; e.Vector(WidenInt8, 5, 0, At(SI, 32)) }},
 	{"vcvtph2ps zmm9, ymm9", "62527d4813c9", func(e *Encoder) { e.Wide = true; e.Vector(HalfToFloat, 9, 0, Register(9)) }},

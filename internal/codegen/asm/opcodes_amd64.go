@@ -111,6 +111,7 @@ var (
 	Fused213        = op(p66, m0F38, 0xa8).doubleW()                          // VFMADD213PS
 	Fused231        = op(p66, m0F38, 0xb8).doubleW()                          // VFMADD231PS
 	PairDots        = op(pF3, m0F38, 0x52)                                    // VDPBF16PS
+	ByteDots        = op(p66, m0F38, 0x50)                                    // VPDPBUSD
 	Root            = op(pNone, m0F, 0x51)                                    // VSQRTPS
 	RoundWide       = op(p66, m0F3A, 0x08).double(0x09)                       // VRNDSCALEPS, VROUNDPS
 	IntToFloat      = op(pNone, m0F, 0x5b)                                    // VCVTDQ2PS

@@ -16,7 +16,7 @@ func init() {
 		return e.unpacked(e.packedOperand(n, 0), n.Attrs().(*ops.PackedAttrs))
 	}))
 	add(ops.OpQuantizedMatMul, single(func(e *Emitter, n *ir.Node, in []Value) Value {
-		w := e.Whole(e.unpacked(e.packedOperand(n, 1), n.Attrs().(*ops.PackedAttrs)))
+		w := e.Whole(e.unpacked(e.packedOperand(n, 1), &n.Attrs().(*ops.PackedProductAttrs).PackedAttrs))
 		dims := whole(n.Input(0).Type())
 		k := dims[len(dims)-1]
 		x := e.cast(e.reshape(e.Whole(in[0]), []int{product(dims) / k, k}), w.Type.DType)
@@ -25,7 +25,9 @@ func init() {
 		return e.value(e.cast(y, d), whole(n.Types()[0]))
 	}))
 	onlyWhere[ops.OpDequantize] = func(e *Emitter, n *ir.Node) bool { return e.packedOperand(n, 0) != nil }
-	onlyWhere[ops.OpQuantizedMatMul] = func(e *Emitter, n *ir.Node) bool { return e.packedOperand(n, 1) != nil }
+	onlyWhere[ops.OpQuantizedMatMul] = func(e *Emitter, n *ir.Node) bool {
+		return e.packedOperand(n, 1) != nil && n.Attrs().(*ops.PackedProductAttrs).ActivationBits == 0
+	}
 }
 
 // packedOperand returns the bytes of an operand that is stored with the model, nil for others.

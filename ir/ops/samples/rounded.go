@@ -142,7 +142,13 @@ func wordsOf(bytes *ir.Array) *ir.Array {
 
 func quantizedMatMulSamples() []ir.Sample {
 	sample := func(name, format string, d ir.DType, w *ir.Array, x ...int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &ops.PackedAttrs{Format: format, DType: ir.F32}, In: []*ir.Array{draw(1, d, -1, 1, x...), w}}
+		attrs := &ops.PackedProductAttrs{PackedAttrs: ops.PackedAttrs{Format: format, DType: ir.F32}}
+		return ir.Sample{Name: name, Attrs: attrs, In: []*ir.Array{draw(1, d, -1, 1, x...), w}}
+	}
+	rounded := func(name, format string, w *ir.Array, x ...int) ir.Sample {
+		s := sample(name, format, ir.F32, w, x...)
+		s.Attrs.(*ops.PackedProductAttrs).ActivationBits = 8
+		return s
 	}
 	return []ir.Sample{
 		sample("q8_0", "q8_0", ir.F32, packedBytes(3, 2*34), 5, 64), sample("words", "q4_0", ir.F32, wordsOf(packedBytes(3, 36)), 2, 64),
@@ -150,5 +156,6 @@ func quantizedMatMulSamples() []ir.Sample {
 		sample("no rows", "q8_0", ir.F32, packedBytes(3, 34), 0, 32),
 		sample("long row", "q4_0", ir.F32, packedBytes(6, 8*18), 1, 256), sample("long row of q6_k", "q6_k", ir.F32, packedBytes(3, 2*210), 1, 512),
 		sample("long row of q4_k", "q4_k", ir.F32, packedBytes(4, 144), 1, 256),
+		rounded("activations of 8 bits", "q4_1", packedBytes(3, 6*20), 2, 6*32), rounded("a row of 8 bits", "q8_0", packedBytes(3, 9*34), 1, 9*32),
 	}
 }

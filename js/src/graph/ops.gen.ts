@@ -2094,7 +2094,9 @@ export abstract class ValueOps<V> {
   /**
    * x·wᵀ for x [..., k] and a matrix w [n, k] whose rows are packed into blocks, [n, bytes]:
    * the weights of a linear layer as in GGUF files. They stay packed in memory and are
-   * dequantised as they are loaded. It is differentiable by x, not by w.
+   * dequantised as they are loaded. With activation_bits 8, x is rounded as by fake_quant: each
+   * 32 of a row to multiples of their largest magnitude divided by 127. It is differentiable by
+   * x, as if x were not rounded, not by w.
    *
    * - C1: the element type of x is float
    * - C2: w holds whole blocks along its last axis: bytes as u8, or as little-endian u32 words,
@@ -2102,10 +2104,11 @@ export abstract class ValueOps<V> {
    * - C3: format is one of f8_e4m3, f8_e5m2, iq4_nl, iq4_xs, mxfp4, nvfp4, q2_k, q3_k, q4_0,
    *   q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0, q8_k; dtype is a float type, that in which
    *   products are summed up if it is wider than f16
+   * - C4: activation_bits is 0 or 8, and then the last axis of x is a multiple of 32
    *
-   * If not given, `dtype` is 'f32'.
+   * If not given, `dtype` is 'f32', `activationBits` is 0.
    */
-  quantizedMatmul(w: OperandOf<V>, attributes: { format: string; dtype?: DType }): V { return this.apply('quantized_matmul', [w], attributes)[0]!; }
+  quantizedMatmul(w: OperandOf<V>, attributes: { format: string; dtype?: DType; activationBits?: number }): V { return this.apply('quantized_matmul', [w], attributes)[0]!; }
 
   /**
    * The approximation x·sigmoid(1.702·x) of gelu.

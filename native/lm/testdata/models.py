@@ -45,14 +45,25 @@ MODELS = {
     "phi3": ("phi3", "f32", {k: v for k, v in dict(SIZES, num_attention_heads=4, num_key_value_heads=2, original_max_position_embeddings=16, tie_word_embeddings=False,
              sliding_window=9, rope_parameters=dict(rope_type="longrope", rope_theta=10000.0, partial_rotary_factor=0.5,
                                                     short_factor=[1.0, 1.5], long_factor=[1.25, 3.0], original_max_position_embeddings=16)).items() if k != "head_dim"}),
+    "qwen2_moe": ("qwen2_moe", "f32", {k: v for k, v in dict(SIZES, num_key_value_heads=2, moe_intermediate_size=8, shared_expert_intermediate_size=12, num_experts=5,
+                  num_experts_per_tok=3, norm_topk_prob=False, use_sliding_window=False, tie_word_embeddings=False).items() if k != "head_dim"}),
+    "qwen3_moe": ("qwen3_moe", "bf16", dict(SIZES, head_dim=10, moe_intermediate_size=12, num_experts=6, num_experts_per_tok=2, norm_topk_prob=True, tie_word_embeddings=True)),
+    "olmo2": ("olmo2", "bf16", {k: v for k, v in dict(SIZES, num_key_value_heads=2, tie_word_embeddings=False).items() if k != "head_dim"}),
+    "granite": ("granite", "f32", {k: v for k, v in dict(SIZES, num_key_value_heads=2, tie_word_embeddings=True, embedding_multiplier=3.0, residual_multiplier=0.6,
+                attention_multiplier=0.2, logits_scaling=1.5, attention_bias=True).items() if k != "head_dim"}),
+    "smollm3": ("smollm3", "bf16", {k: v for k, v in dict(SIZES, num_hidden_layers=4, intermediate_size=24, num_key_value_heads=2, tie_word_embeddings=True,
+                rope_parameters=dict(rope_type="default", rope_theta=2e4)).items() if k != "head_dim"}),
+    "starcoder2": ("starcoder2", "f32", {k: v for k, v in dict(SIZES, num_key_value_heads=2, sliding_window=7, tie_word_embeddings=True).items() if k != "head_dim"}),
     "gpt2": ("gpt2", "f32", dict(vocab_size=64, n_embd=24, n_layer=2, n_head=3, n_positions=64, bos_token_id=1, eos_token_id=2)),
 }
+SEEDS = ["gemma", "gemma2", "gemma3", "gpt2", "llama", "mistral", "mixtral", "phi3", "qwen2", "qwen3", "smollm"]
+SEEDS += [name for name in MODELS if name not in SEEDS]
 DTYPES = dict(f32=torch.float32, f16=torch.float16, bf16=torch.bfloat16)
 
 
 def build(name):
     kind, dtype, options = MODELS[name]
-    torch.manual_seed(sorted(MODELS).index(name) + 1)
+    torch.manual_seed(SEEDS.index(name) + 1)
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **options), attn_implementation="eager")
     with torch.no_grad():
         for key, p in model.named_parameters():
@@ -94,7 +105,7 @@ def expect(model, name, folder):
 def write_gguf(model, name, path):
     """The file that llama.cpp's convert_hf_to_gguf.py would write of the weights, in f32 or, for llama, also in blocks."""
     config, state = model.config, {k: v.detach().float().numpy() for k, v in model.state_dict().items()}
-    arch = {"smollm": "llama", "mistral": "llama", "mixtral": "llama"}.get(name, name)
+    arch = {"smollm": "llama", "mistral": "llama", "mixtral": "llama", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe"}.get(name, name)
     w = gguf.GGUFWriter(path, arch)
     gpt = arch == "gpt2"
     heads = config.n_head if gpt else config.num_attention_heads
@@ -104,6 +115,15 @@ def write_gguf(model, name, path):
     w.add_block_count(layers)
     w.add_embedding_length(width)
     w.add_feed_forward_length(4 * width if gpt else config.intermediate_size)
+    if name in ("qwen2_moe", "qwen3_moe"):
+        w.add_expert_feed_forward_length(config.moe_intermediate_size)
+    if name == "qwen2_moe":
+        w.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
+    if name == "granite":
+        w.add_embedding_scale(config.embedding_multiplier)
+        w.add_residual_scale(config.residual_multiplier)
+        w.add_attention_scale(config.attention_multiplier)
+        w.add_logit_scale(config.logits_scaling)
     w.add_context_length(64)
     w.add_vocab_size(64)
     w.add_head_count(heads)
@@ -111,7 +131,10 @@ def write_gguf(model, name, path):
     if gpt:
         w.add_layer_norm_eps(config.layer_norm_epsilon)
     else:
-        w.add_layer_norm_rms_eps(config.rms_norm_eps)
+        if name == "starcoder2":
+            w.add_layer_norm_eps(config.norm_epsilon)
+        else:
+            w.add_layer_norm_rms_eps(config.rms_norm_eps)
         w.add_key_length(size)
         w.add_value_length(size)
         rope = config.rope_parameters
@@ -129,17 +152,17 @@ def write_gguf(model, name, path):
             w.add_rope_scaling_attn_factors(float(np.sqrt(1 + np.log(64 / 16) / np.log(16))))
             w.add_tensor("rope_factors_long.weight", np.array(full["long_factor"], np.float32))
             w.add_tensor("rope_factors_short.weight", np.array(full["short_factor"], np.float32))
-    if name in ("phi3", "mistral"):
+    if name in ("phi3", "mistral", "starcoder2"):
         w.add_sliding_window(config.sliding_window)
-    if name == "mixtral":
-        w.add_expert_count(config.num_local_experts)
+    if name in ("mixtral", "qwen2_moe", "qwen3_moe"):
+        w.add_expert_count(getattr(config, "num_local_experts", None) or config.num_experts)
         w.add_expert_used_count(config.num_experts_per_tok)
     names = gguf.get_tensor_name_map({v: k for k, v in gguf.MODEL_ARCH_NAMES.items()}[arch], layers)
     for key, x in state.items():
         if key == "lm_head.weight" and config.tie_word_embeddings or key.endswith((".attn.bias", ".masked_bias")):
             continue
         stem, end = key.rsplit(".", 1)
-        if "experts" in key:  # gate and up side by side, of all experts
+        if ".experts." in key:  # gate and up side by side, of all experts
             stem = key
             block = "blk.%d." % int(key.split(".")[2])
             if key.endswith("gate_up_proj"):
@@ -149,7 +172,7 @@ def write_gguf(model, name, path):
             else:
                 w.add_tensor(block + "ffn_down_exps.weight", x)
             continue
-        if name == "mixtral" and stem.endswith("mlp.gate"):
+        if name in ("mixtral", "qwen2_moe", "qwen3_moe") and stem.endswith("mlp.gate"):
             to = "blk.%d.ffn_gate_inp" % int(key.split(".")[2])
         else:
             to = names.get_name(stem)
@@ -158,7 +181,7 @@ def write_gguf(model, name, path):
             x = x + 1
         if gpt and x.ndim == 2 and "wte" not in key and "wpe" not in key and "lm_head" not in key:
             x = x.T
-        if arch == "llama" and stem.endswith(("q_proj", "k_proj")):  # halves to neighbours, per head
+        if arch in ("llama", "granite", "smollm3") and stem.endswith(("q_proj", "k_proj")):  # halves to neighbours, per head
             n = heads if stem.endswith("q_proj") else kv
             x = x.reshape(n, 2, -1, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
         x = np.ascontiguousarray(x)

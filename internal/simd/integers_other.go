@@ -1,0 +1,6 @@
+//go:build !amd64
+
+package simd
+
+// integerCode returns nil: products with rounded vectors are those of numbers.
+func integerCode(Level, Packing) []byte { return nil }
