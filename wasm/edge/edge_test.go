@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -169,7 +170,7 @@ func TestRefusals(t *testing.T) {
 		{"a longer path", "POST", "/v1/plansx", nil, 404, "path", "there is no /v1/plansx"},
 		{"a method of a plan", "DELETE", "/v1/plans/00", nil, 405, "method", "DELETE is not a method"},
 		{"a target twice", "POST", "/v1/plans", change(func(q *edge.Request) { q.Targets = []string{"wasm", "wasm"} }), 422, "name", "given twice"},
-		{"a large size", "POST", "/v1/plans", change(func(q *edge.Request) { q.Symbols["n"] = 1 << 31 }), 422, "unsupported", `entry "step" of module "model": input "x": unsupported`},
+		{"a large size", "POST", "/v1/plans", change(func(q *edge.Request) { q.Symbols["n"] = math.MaxInt32 }), 422, "unsupported", `entry "step" of module "model": input "x": unsupported`},
 		{"a method", "PUT", "/v1/plans", nil, 405, "method", "PUT is not a method"},
 		{"no JSON", "POST", "/v1/plans", "graph", 400, "syntax", "the body is no request"},
 		{"an unknown field", "POST", "/v1/plans", `{"graph": "x"}`, 400, "syntax", "unknown field"},
