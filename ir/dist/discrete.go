@@ -239,11 +239,11 @@ func (d Multinomial) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 // deviance returns [special.KLDiv] of counts and their means, by logarithms for probabilities that might
 // be rounded to 0.
 func (d Multinomial) deviance(b *ir.Builder, k ir.Value) ir.Value {
-	n := float64(max(d.Count, 1))
+	n := float64(d.Count)
 	p := ops.Softmax(b, d.Logits, -1)
 	isLikely := ops.Gt(b, p, number(b, p, 1e-6))
 	near := special.KLDiv(b, k, scale(b, where(b, isLikely, p, 1), n))
-	far := ops.Sub(b, ops.XLogY(b, k, scale(b, k, 1/n)), ops.MulZero(b, k, ops.LogSoftmax(b, d.Logits, -1)))
+	far := ops.Sub(b, ops.XLogY(b, k, scale(b, k, 1/max(n, 1))), ops.MulZero(b, k, ops.LogSoftmax(b, d.Logits, -1)))
 	return ops.Select(b, isLikely, near, ops.Add(b, far, ops.Sub(b, scale(b, p, n), k)))
 }
 

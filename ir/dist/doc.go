@@ -19,9 +19,10 @@
 //
 // # Precision
 //
-// Entropies of Gamma, Beta, Dirichlet and StudentT are accurate for parameters of any size. Densities of Gamma, Beta, Dirichlet, Poisson, Binomial and
-// Multinomial, and KL of the first three, are sums of terms that grow with the parameters and cancel: in f32 the
-// absolute error is about 0.005 for parameters of 10⁴ and 1 for 10⁶. Use f64 there.
+// Densities, probabilities, entropies and divergences are accurate for parameters of any size, by sums whose terms do not
+// cancel ([special.KLDiv], [special.StirlingRemainder]): in f32 tests hold relative errors below 10⁻⁵ for
+// parameters from 10⁻³ to 10⁷. Added to that is the effect of the rounding of products: that of Rate·x in a density of Gamma with shape
+// 10⁶, 4 standard deviations from the mean, changes its logarithm by up to 3·10⁻⁴, as a rounding of x does.
 //
 // # Errors
 //

@@ -1,7 +1,7 @@
 """Writes large.json: logarithms of densities and divergences of large and small parameters, by mpmath (1.3.0) from numbers
 that are floats of 32 bits.
 
-Densities and divergences are those of the definitions, of a Dirichlet distribution at the vector divided by its sum.
+Densities and divergences are those of the definitions.
 "slack" is by how much a value changes if each number, or product of two, is off by half a unit of the last place of f32.
 Run with mpmath and NumPy installed: python large.py > large.json
 """
@@ -24,8 +24,8 @@ def gamma(p, x):
 
 
 def dirichlet(p, x):
-    s, n = sum(x), sum(p)
-    value = loggamma(n) + sum((a - 1) * log(v / s) - loggamma(a) for a, v in zip(p, x))
+    n = sum(p)
+    value = loggamma(n) + sum((a - 1) * log(v) - loggamma(a) for a, v in zip(p, x))
     return value, sum(abs(a - 1 - n * v) for a, v in zip(p, x)) * HALF
 
 
@@ -84,16 +84,19 @@ DENSITIES = [
         ([2e4, 3e4], [0.4]), ([2e4, 3e4], [0.405]), ([1e6, 2e6], [0.3334]), ([3, 1e6], [3e-6]), ([1e6, 0.5], [0.999999]), ([9, 2e4], [4e-4]), ([1.5, 1e4], [1e-4]),
         ([1e-3, 1e-3], [0.3]), ([1e-3, 20], [1e-10]), ([2e4, 3e4], [0.1]),
     ]),
-    ("dirichlet", dirichlet, [([1e5, 3e5, 7], [0.2500, 0.74998, 2e-5]), ([2e4, 3e4, 5e4], [0.2, 0.301, 0.499]), ([1e-3, 1e-3, 1e-3], [0.2, 0.3, 0.5]), ([5, 0.5, 1e4], [5e-4, 5e-5, 0.99945])]),
+    ("dirichlet", dirichlet, [  # of sum 1, exactly
+        ([1e5, 3e5, 7], [0.25, 0.75 - 2**-16, 2**-16]), ([2e4, 3e4, 5e4], [0.203125, 0.296875, 0.5]), ([1e-3, 1e-3, 1e-3], [0.1875, 0.3125, 0.5]),
+        ([5, 0.5, 1e4], [2**-11, 2**-14, 1 - 2**-11 - 2**-14]),
+    ]),
     ("studentT", student, [([1e4, 0, 1], [2]), ([1e6, 0.5, 2], [-3]), ([1e-3, 0, 1], [2]), ([37, 0, 1], [0.3])]),
     ("poisson", poisson, [([1e4], [1e4]), ([1e4], [10123]), ([1e6], [997000]), ([1e7], [1e7]), ([1e4], [0]), ([1e4], [3]), ([1e-3], [0]), ([1e-3], [2]), ([12.5], [11])]),
-    ("binomial", binomial, [([2e4, 0.3], [6000]), ([2e4, 0.3], [6100]), ([2e4, 0.5], [2e4]), ([1e6, 1e-3], [1010]), ([1e6, 0.999], [999000]), ([1e6, 0.25], [250500]), ([7, 1e-3], [0]), ([7, 1e-3], [3])]),
-    ("multinomial", multinomial, [([2e4, 0.3, -1.2, 0.9, 0], [5130, 1130, 9390, 4350]), ([2e4, 0, -200, 0], [1e4, 1, 9999]), ([1e6, 0, -12, 0], [5e5, 2, 499998])]),
+    ("binomial", binomial, [([2e4, 0.3], [6000]), ([2e4, 0.3], [6100]), ([2e4, 0.5], [2e4]), ([1e6, 1e-3], [1010]), ([1e6, 0.999], [999000]), ([1e6, 0.25], [250500]), ([7, 1e-3], [0]), ([7, 1e-3], [3]), ([0, 0.3], [0])]),
+    ("multinomial", multinomial, [([2e4, 0.3, -1.2, 0.9, 0], [5130, 1130, 9390, 4350]), ([2e4, 0, -200, 0], [1e4, 1, 9999]), ([1e6, 0, -12, 0], [5e5, 2, 499998]), ([0, 0.3, -1.2], [0, 0])]),
 ]
 DIVERGENCES = [
     ("gamma", kl_gamma, [
         ([1e4, 1], [1.01e4, 1]), ([1e6, 2], [1.001e6, 2.001]), ([1e6, 1], [1e6, 1.0001]), ([9, 1], [9.1, 1]), ([1e-3, 1], [2e-3, 1.5]), ([1e-3, 1], [1e4, 1]), ([1e4, 1], [2, 3]),
-        ([2.5, 1], [2.501, 1]),
+        ([2.5, 1], [2.51, 1]),
     ]),
     ("beta", kl_dirichlet, [([2e4, 3e4], [2.02e4, 3e4]), ([1e6, 2e6], [1e6, 2.01e6]), ([1e-3, 5], [2e-3, 4]), ([9, 11], [9.1, 11])]),
     ("dirichlet", kl_dirichlet, [([1e5, 3e5, 7], [1.01e5, 3e5, 8]), ([1e-3, 2, 3e4], [1e-2, 2.5, 3e4])]),

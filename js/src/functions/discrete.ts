@@ -132,9 +132,9 @@ export function binomial(count: number, p: Value): Binomial {
 
 /** klDiv of counts and their means, by logarithms for probabilities that might be rounded to 0. */
 function multinomialDeviance(count: number, logits: Value, k: Value): Value {
-  const n = Math.max(count, 1), p = logits.softmax(-1), isLikely = p.gt(full(p, 1e-6)), near = klDiv(k, scale(where(isLikely, p, 1), n));
-  const far = k.xlogy(scale(k, 1 / n)).sub(k.mulZero(logits.logSoftmax(-1)));
-  return isLikely.select(near, far.add(scale(p, n).sub(k)));
+  const p = logits.softmax(-1), isLikely = p.gt(full(p, 1e-6)), near = klDiv(k, scale(where(isLikely, p, 1), count));
+  const far = k.xlogy(scale(k, 1 / Math.max(count, 1))).sub(k.mulZero(logits.logSoftmax(-1)));
+  return isLikely.select(near, far.add(scale(p, count).sub(k)));
 }
 
 /** {@link multinomial}. */
