@@ -92,8 +92,8 @@ func klLaplace(b *ir.Builder, p, q Laplace) ir.Value {
 	return plus(b, ops.Sub(b, y, ops.Log(b, ops.Div(b, p.Scale, q.Scale))), -1)
 }
 
-// klRest returns log Γ(y) − log Γ(x) + (x−y)·ψ(x) − [special.KLDiv] of y and x, for positive x and y: what
-// is small in divergences of distributions with constants Γ(x) and Γ(y). Its terms do not cancel, as those of Γ do.
+// klRest returns log Γ(y) − log Γ(x) + (x−y)·ψ(x) without its largest term, [special.KLDiv] of y and x, for positive x
+// and y. By Stirling's formula the large parts of log Γ cancel before they are computed.
 func klRest(b *ir.Builder, x, y ir.Value) ir.Value {
 	half := ops.Div(b, special.KLDiv(b, x, y), ops.Add(b, x, x))
 	rest := ops.Sub(b, special.StirlingRemainder(b, y), special.StirlingRemainder(b, x))

@@ -188,9 +188,9 @@ func (d Dirichlet) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value
 	})
 }
 
-// LogProb returns the logarithm of the density at vectors of sum 1. It is that of independent numbers of Gamma given
-// their sum, so that to first order it is the density at x divided by its sum, where rounding has changed that.
-// Derivatives by x are along vectors of sum 1: they differ from (Concentration−1)/x by the sum of Concentration.
+// LogProb returns the logarithm of the density at vectors of sum 1: that of independent numbers of Gamma given their
+// sum. A sum that rounding has changed by ε changes it by about ε times the number of elements, not times the sum of
+// Concentration. Derivatives by x are those within sum 1; they differ from (Concentration−1)/x by a constant.
 func (d Dirichlet) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 	rate, sum := total(b, d.Concentration), sumLast(b, d.Concentration)
 	y := sumLast(b, Gamma{d.Concentration, rate}.LogProb(b, x))

@@ -95,8 +95,8 @@ function gammaDensity(shape: Value, by: Value, at: Value): Value {
 }
 
 /**
- * log Γ(y) − log Γ(x) + (x−y)·ψ(x) − klDiv(y, x), for positive x and y: what is small in divergences of distributions with
- * constants Γ(x) and Γ(y). Its terms do not cancel, as those of Γ do.
+ * log Γ(y) − log Γ(x) + (x−y)·ψ(x) without its largest term, klDiv(y, x), for positive x and y. By Stirling's formula the large
+ * parts of log Γ cancel before they are computed.
  */
 function klRest(x: Value, y: Value): Value {
   const half = klDiv(x, y).div(x.add(x)), rest = stirlingRemainder(y).sub(stirlingRemainder(x));
