@@ -119,10 +119,23 @@ func counted(b *ir.Builder, x, like ir.Value, limit float64) (k, inside ir.Value
 	return where(b, inside, k, 0), inside
 }
 
+// positiveRest returns log k! − k·log k + k, by Stirling's formula, for k > 0.
+func positiveRest(b *ir.Builder, k ir.Value) ir.Value {
+	return ops.Add(b, scale(b, plus(b, ops.Log(b, k), logTwoPi), 0.5), special.StirlingRemainder(b, k))
+}
+
+// factorialRest returns log k! − k·log k + k for k ≥ 0. The logarithms of probabilities of counts are sums of it
+// and of [special.KLDiv] of counts and their means, of which no two are large and cancel (Loader, Fast and Accurate
+// Computation of Binomial Probabilities, 2000).
+func factorialRest(b *ir.Builder, k ir.Value) ir.Value {
+	positive := ops.Gt(b, k, number(b, k, 0))
+	return where(b, positive, positiveRest(b, where(b, positive, k, 1)), 0)
+}
+
 // LogProb returns the logarithm of the probability of counts.
 func (d Poisson) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 	k, inside := counted(b, x, d.Rate, math.Inf(1))
-	return within(b, inside, ops.Sub(b, ops.Sub(b, ops.XLogY(b, k, d.Rate), d.Rate), ops.Lgamma(b, plus(b, k, 1))))
+	return within(b, inside, ops.Neg(b, ops.Add(b, special.KLDiv(b, k, d.Rate), factorialRest(b, k))))
 }
 
 // Entropy has no formula.
@@ -175,10 +188,9 @@ func (d Binomial) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 	n := float64(d.Count)
 	k, inside := counted(b, x, d.P, n)
 	rest := plus(b, ops.Neg(b, k), n)
-	count := number(b, k, n+1) // a logarithm of the host is not the same on all hosts
-	y := ops.Neg(b, ops.Add(b, ops.Log(b, count), special.LogBeta(b, plus(b, k, 1), plus(b, rest, 1))))
-	y = ops.Add(b, y, ops.Add(b, ops.XLogY(b, k, d.P), ops.XLog1pY(b, rest, ops.Neg(b, d.P))))
-	return within(b, inside, y)
+	away := ops.Add(b, special.KLDiv(b, k, scale(b, d.P, n)), special.KLDiv(b, rest, scale(b, oneMinus(b, d.P), n)))
+	ways := ops.Sub(b, factorialRest(b, number(b, k, n)), ops.Add(b, factorialRest(b, k), factorialRest(b, rest)))
+	return within(b, inside, ops.Sub(b, ways, away))
 }
 
 // Entropy returns the sum of −p·log p over all counts.
@@ -218,10 +230,21 @@ func (d Multinomial) LogProb(b *ir.Builder, x ir.Value) ir.Value {
 	}
 	n := float64(d.Count)
 	k, inside := counted(b, x, d.Logits, n)
-	y := ops.Sub(b, ops.MulZero(b, k, ops.LogSoftmax(b, d.Logits, -1)), ops.Lgamma(b, plus(b, k, 1)))
+	y := ops.Add(b, d.deviance(b, k), factorialRest(b, k))
 	sum := sumLast(b, k)
 	valid := ops.And(b, ops.All(b, inside, -1), ops.Eq(b, sum, number(b, sum, n)))
-	return within(b, valid, ops.Add(b, sumLast(b, y), ops.Lgamma(b, number(b, sum, n+1))))
+	return within(b, valid, ops.Sub(b, factorialRest(b, number(b, sum, n)), sumLast(b, y)))
+}
+
+// deviance returns [special.KLDiv] of counts and their means, by logarithms for probabilities that might
+// be rounded to 0.
+func (d Multinomial) deviance(b *ir.Builder, k ir.Value) ir.Value {
+	n := float64(d.Count)
+	p := ops.Softmax(b, d.Logits, -1)
+	isLikely := ops.Gt(b, p, number(b, p, 1e-6))
+	near := special.KLDiv(b, k, scale(b, where(b, isLikely, p, 1), n))
+	far := ops.Sub(b, ops.XLogY(b, k, scale(b, k, 1/max(n, 1))), ops.MulZero(b, k, ops.LogSoftmax(b, d.Logits, -1)))
+	return ops.Select(b, isLikely, near, ops.Add(b, far, ops.Sub(b, scale(b, p, n), k)))
 }
 
 // Entropy has no formula.

@@ -29,7 +29,7 @@ func KL(b *ir.Builder, p, q Distribution) ir.Value {
 		}
 	case Exponential:
 		if q, same := q.(Exponential); same {
-			return plus(b, ops.Add(b, ops.Sub(b, ops.Log(b, p.Rate), ops.Log(b, q.Rate)), ops.Div(b, q.Rate, p.Rate)), -1)
+			return ops.Div(b, special.KLDiv(b, p.Rate, q.Rate), p.Rate)
 		}
 	case Gamma:
 		if q, same := q.(Gamma); same {
@@ -92,16 +92,22 @@ func klLaplace(b *ir.Builder, p, q Laplace) ir.Value {
 	return plus(b, ops.Sub(b, y, ops.Log(b, ops.Div(b, p.Scale, q.Scale))), -1)
 }
 
+// klRest returns log Γ(y) − log Γ(x) + (x−y)·ψ(x) without its largest term, [special.KLDiv] of y and x, for positive x
+// and y. By Stirling's formula the large parts of log Γ cancel before they are computed.
+func klRest(b *ir.Builder, x, y ir.Value) ir.Value {
+	half := ops.Div(b, special.KLDiv(b, x, y), ops.Add(b, x, x))
+	rest := ops.Sub(b, special.StirlingRemainder(b, y), special.StirlingRemainder(b, x))
+	return ops.Add(b, half, ops.Add(b, rest, ops.Mul(b, ops.Sub(b, x, y), special.StirlingRemainderSlope(b, x))))
+}
+
 func klGamma(b *ir.Builder, p, q Gamma) ir.Value {
-	y := ops.Mul(b, ops.Sub(b, p.Shape, q.Shape), ops.Digamma(b, p.Shape))
-	y = ops.Add(b, y, ops.Sub(b, ops.Lgamma(b, q.Shape), ops.Lgamma(b, p.Shape)))
-	y = ops.Add(b, y, ops.Mul(b, q.Shape, ops.Sub(b, ops.Log(b, p.Rate), ops.Log(b, q.Rate))))
-	return ops.Add(b, y, ops.Mul(b, p.Shape, ops.Div(b, ops.Sub(b, q.Rate, p.Rate), p.Rate)))
+	mean := ops.Mul(b, p.Shape, ops.Div(b, q.Rate, p.Rate)) // of q.Rate·x
+	return ops.Add(b, special.KLDiv(b, q.Shape, mean), klRest(b, p.Shape, q.Shape))
 }
 
 func klDirichlet(b *ir.Builder, p, q Dirichlet) ir.Value {
-	a := p.Concentration
-	means := ops.Sub(b, ops.Digamma(b, a), ops.Digamma(b, total(b, a))) // of log x
-	y := sumLast(b, ops.Mul(b, ops.Sub(b, a, q.Concentration), means))
-	return ops.Add(b, y, ops.Sub(b, p.logNormalizer(b), q.logNormalizer(b)))
+	ratio := ops.Div(b, total(b, q.Concentration), total(b, p.Concentration))
+	y := special.KLDiv(b, q.Concentration, ops.Mul(b, p.Concentration, ratio))
+	y = sumLast(b, ops.Add(b, y, klRest(b, p.Concentration, q.Concentration)))
+	return ops.Sub(b, y, klRest(b, sumLast(b, p.Concentration), sumLast(b, q.Concentration)))
 }

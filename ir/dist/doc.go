@@ -19,9 +19,10 @@
 //
 // # Precision
 //
-// Entropies of Gamma, Beta, Dirichlet and StudentT are accurate for parameters of any size. Densities of Gamma, Beta, Dirichlet, Poisson, Binomial and
-// Multinomial, and KL of the first three, are sums of terms that grow with the parameters and cancel: in f32 the
-// absolute error is about 0.005 for parameters of 10⁴ and 1 for 10⁶. Use f64 there.
+// Densities, probabilities, entropies and divergences are accurate for parameters of any size: they are sums whose terms
+// do not cancel ([special.KLDiv], [special.StirlingRemainder]). In f32 tests hold their relative errors below 10⁻⁵, for
+// parameters from 10⁻³ to 10⁷. The rounding of a product adds to that what a rounding of x would: of Rate·x, in a
+// density of Gamma with Shape 10⁶ at 4 standard deviations from the mean, up to 3·10⁻⁴.
 //
 // # Errors
 //

@@ -118,3 +118,27 @@ func TestDivergenceOfACertainResult(t *testing.T) {
 		near(t, fmt.Sprint("of logits ", p[i], " and ", q[i]), out[0].F[i], w, 1e-6)
 	}
 }
+
+// TestDensitiesAtTheEdges has numbers at the bounds of the support, where a logarithm is infinite.
+func TestDensitiesAtTheEdges(t *testing.T) {
+	inf := math.Inf(1)
+	out := eval(t, nil, func(b *ir.Builder) {
+		c := constants(b, ir.F32)
+		b.Output("gamma", dist.Gamma{Shape: c(1, 5, 0.5, 5), Rate: c(2)}.LogProb(b, c(0, 0, 0, -1)))
+		b.Output("beta", dist.Beta{A: c(1, 0.5, 3e4, 2, 2), B: c(5, 2, 2, 1, 1)}.LogProb(b, c(0, 0, 0, 1, 2)))
+		b.Output("dirichlet", dist.Dirichlet{Concentration: c(1, 2, 3)}.LogProb(b, c(0, 0.5, 0.5)))
+		b.Output("poisson", dist.Poisson{Rate: c(0)}.LogProb(b, ops.Literal(b, ir.Ints(ir.I32, []int64{0, 1, -1}, 3))))
+		b.Output("binomial", dist.Binomial{Count: 5, P: c(0, 0, 1, 1)}.LogProb(b, ops.Literal(b, ir.Ints(ir.I32, []int64{0, 1, 5, 4}, 4))))
+	})
+	for i, want := range [][]float64{
+		{math.Log(2), -inf, inf, -inf},
+		{math.Log(5), inf, -inf, math.Log(2), -inf},
+		{math.Log(7.5)},
+		{0, -inf, -inf},
+		{0, -inf, 0, -inf},
+	} {
+		for j, w := range want {
+			near(t, fmt.Sprint("of distribution ", i, ", log p ", j), out[i].F[j], w, 1e-6)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/internal/argument"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/special"
@@ -107,9 +108,20 @@ func (d Gamma) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
 
 // LogProb returns the logarithm of the density.
 func (d Gamma) LogProb(b *ir.Builder, x ir.Value) ir.Value {
-	y := ops.Add(b, ops.Mul(b, d.Shape, ops.Log(b, d.Rate)), ops.XLogY(b, plus(b, d.Shape, -1), x))
-	y = ops.Sub(b, ops.Sub(b, y, ops.Mul(b, d.Rate, x)), ops.Lgamma(b, d.Shape))
-	return except(b, ops.Lt(b, x, number(b, x, 0)), y)
+	p := argument.Broadcast(b, d.Shape, d.Rate, x)
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	a, rate, x := p[0], p[1], p[2]
+	y := ops.Add(b, ops.Mul(b, a, ops.Log(b, rate)), ops.XLogY(b, plus(b, a, -1), x))
+	y = ops.Sub(b, ops.Sub(b, y, ops.Mul(b, rate, x)), ops.Lgamma(b, a))
+
+	// From shape 2 on it is the density of Poisson at Shape − 1, whose terms do not cancel, times Rate.
+	k, mean := plus(b, a, -1), ops.Mul(b, rate, x)
+	isLarge := ops.And(b, ops.Ge(b, k, number(b, k, 1)), ops.Gt(b, mean, number(b, mean, 0)))
+	k, mean = where(b, isLarge, k, 1), where(b, isLarge, mean, 1)
+	large := ops.Sub(b, ops.Log(b, rate), ops.Add(b, special.KLDiv(b, k, mean), positiveRest(b, k)))
+	return except(b, ops.Lt(b, x, number(b, x, 0)), ops.Select(b, isLarge, large, y))
 }
 
 // Entropy returns [special.GammaEntropy] of Shape − log Rate.
@@ -136,9 +148,15 @@ func (d Beta) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
 
 // LogProb returns the logarithm of the density.
 func (d Beta) LogProb(b *ir.Builder, x ir.Value) ir.Value {
-	y := ops.Add(b, ops.XLogY(b, plus(b, d.A, -1), x), ops.XLog1pY(b, plus(b, d.B, -1), ops.Neg(b, x)))
+	p := argument.Broadcast(b, d.A, d.B, x)
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	x = p[2]
+	sum := ops.Add(b, p[0], p[1])
+	y := ops.Add(b, Gamma{p[0], sum}.LogProb(b, x), Gamma{p[1], sum}.LogProb(b, oneMinus(b, x)))
 	outside := ops.Or(b, ops.Lt(b, x, number(b, x, 0)), ops.Gt(b, x, number(b, x, 1)))
-	return except(b, outside, ops.Sub(b, y, special.LogBeta(b, d.A, d.B)))
+	return except(b, outside, ops.Sub(b, y, Gamma{sum, sum}.LogProb(b, number(b, sum, 1))))
 }
 
 // Entropy returns the entropy, by digamma and those of gamma distributions.
@@ -170,14 +188,13 @@ func (d Dirichlet) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value
 	})
 }
 
-// logNormalizer returns the logarithm of the density's constant, Γ of the sum divided by the product of Γ.
-func (d Dirichlet) logNormalizer(b *ir.Builder) ir.Value {
-	return ops.Sub(b, ops.Lgamma(b, sumLast(b, d.Concentration)), sumLast(b, ops.Lgamma(b, d.Concentration)))
-}
-
-// LogProb returns the logarithm of the density at vectors of sum 1.
+// LogProb returns the logarithm of the density at vectors of sum 1: that of independent numbers of Gamma given their
+// sum. A sum that rounding has changed by ε changes it by about ε times the number of elements, not times the sum of
+// Concentration. Derivatives by x are those within sum 1; they differ from (Concentration−1)/x by a constant.
 func (d Dirichlet) LogProb(b *ir.Builder, x ir.Value) ir.Value {
-	return ops.Add(b, sumLast(b, ops.XLogY(b, plus(b, d.Concentration, -1), x)), d.logNormalizer(b))
+	rate, sum := total(b, d.Concentration), sumLast(b, d.Concentration)
+	y := sumLast(b, Gamma{d.Concentration, rate}.LogProb(b, x))
+	return ops.Sub(b, y, Gamma{sum, sum}.LogProb(b, number(b, sum, 1)))
 }
 
 // Entropy returns the entropy, by digamma and those of gamma distributions.

@@ -67,28 +67,30 @@ var functions = map[string]struct {
 	operands int
 	of       builds
 }{
-	"entr":               {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Entr(b, in[0]) }},
-	"relEntr":            {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.RelEntr(b, in[0], in[1]) }},
-	"klDiv":              {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.KLDiv(b, in[0], in[1]) }},
-	"gammaEntropy":       {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.GammaEntropy(b, in[0]) }},
-	"logBeta":            {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.LogBeta(b, in[0], in[1]) }},
-	"erfcx":              {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Erfcx(b, in[0]) }},
-	"logNdtr":            {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.LogNdtr(b, in[0]) }},
-	"ndtri":              {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Ndtri(b, in[0]) }},
-	"e1":                 {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.E1(b, in[0]) }},
-	"ei":                 {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Ei(b, in[0]) }},
-	"j0":                 {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.J0(b, in[0]) }},
-	"j1":                 {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.J1(b, in[0]) }},
-	"zeta":               {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Zeta(b, in[0], in[1]) }},
-	"gammainc":           {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Gammainc(b, in[0], in[1]) }},
-	"gammaincc":          {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Gammaincc(b, in[0], in[1]) }},
-	"betainc":            {3, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Betainc(b, in[0], in[1], in[2]) }},
-	"gammaQuantileSlope": {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.GammaQuantileSlope(b, in[0], in[1]) }},
+	"entr":                   {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Entr(b, in[0]) }},
+	"relEntr":                {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.RelEntr(b, in[0], in[1]) }},
+	"klDiv":                  {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.KLDiv(b, in[0], in[1]) }},
+	"gammaEntropy":           {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.GammaEntropy(b, in[0]) }},
+	"logBeta":                {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.LogBeta(b, in[0], in[1]) }},
+	"stirlingRemainder":      {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.StirlingRemainder(b, in[0]) }},
+	"stirlingRemainderSlope": {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.StirlingRemainderSlope(b, in[0]) }},
+	"erfcx":                  {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Erfcx(b, in[0]) }},
+	"logNdtr":                {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.LogNdtr(b, in[0]) }},
+	"ndtri":                  {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Ndtri(b, in[0]) }},
+	"e1":                     {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.E1(b, in[0]) }},
+	"ei":                     {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Ei(b, in[0]) }},
+	"j0":                     {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.J0(b, in[0]) }},
+	"j1":                     {1, func(b *ir.Builder, in []ir.Value) ir.Value { return special.J1(b, in[0]) }},
+	"zeta":                   {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Zeta(b, in[0], in[1]) }},
+	"gammainc":               {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Gammainc(b, in[0], in[1]) }},
+	"gammaincc":              {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Gammaincc(b, in[0], in[1]) }},
+	"betainc":                {3, func(b *ir.Builder, in []ir.Value) ir.Value { return special.Betainc(b, in[0], in[1], in[2]) }},
+	"gammaQuantileSlope":     {2, func(b *ir.Builder, in []ir.Value) ir.Value { return special.GammaQuantileSlope(b, in[0], in[1]) }},
 }
 
 // others are the functions and distributions of cases of other types than f32.
 var others = map[ir.DType][]string{
-	ir.F64: {"erfcx", "ei", "j1", "gammainc", "logBeta", "exponential", "gamma", "studentT", "truncatedNormal", "binomial", "binomial of 100", "multinomial"},
+	ir.F64: {"erfcx", "ei", "j1", "gammainc", "logBeta", "klDiv", "stirlingRemainder", "exponential", "gamma", "studentT", "truncatedNormal", "binomial", "binomial of 100", "multinomial"},
 	ir.F16: {"relEntr", "logBeta", "normal", "bernoulli", "dirichlet", "poisson"},
 }
 

@@ -69,36 +69,6 @@ func choose(b *ir.Builder, condition ir.Value, x, y dual) dual {
 	return dual{ops.Select(b, condition, x.v, y.v), zip(x, y, func(dx, dy ir.Value) ir.Value { return ops.Select(b, condition, dx, dy) })}
 }
 
-// stirling are the coefficients of a^(1−2k) in Stirling's series for log Γ(a).
-var stirling = []float64{1. / 12, -1. / 360, 1. / 1260, -1. / 1680, 1. / 1188, -691. / 360360, 1. / 156, -3617. / 122400}
-
-// stirlingRest returns log Γ(a) − (a−½)·log a + a − ½·log 2π, for a from 8; its derivative is exact from 10.
-func stirlingRest(b *ir.Builder, a ir.Value) ir.Value {
-	over := ops.Div(b, number(b, a, 1), a)
-	return ops.Mul(b, over, horner(b, ops.Mul(b, over, over), stirling...))
-}
-
-// GammaEntropy returns the entropy of the gamma distribution of shape a > 0 and rate 1, a + log Γ(a) +
-// (1−a)·ψ(a). Entropies of Student's, beta and Dirichlet distributions are sums of it, whose terms do not
-// cancel for large parameters.
-func GammaEntropy(b *ir.Builder, a ir.Value) ir.Value {
-	return wide(b, a, func(b *ir.Builder, a ir.Value) ir.Value {
-		isLarge := ops.Ge(b, a, number(b, a, 10))
-		few, many := ops.Select(b, isLarge, number(b, a, 1), a), where(b, isLarge, a, 10)
-		direct := ops.Add(b, ops.Add(b, few, ops.Lgamma(b, few)), ops.Mul(b, plus(b, ops.Neg(b, few), 1), ops.Digamma(b, few)))
-
-		slopes := make([]float64, len(stirling)) // of stirlingRest, times −a²
-		for k, c := range stirling {
-			slopes[k] = float64(2*k+1) * c
-		}
-		over := ops.Div(b, number(b, a, 1), many)
-		square := ops.Mul(b, over, over)
-		slope := ops.Mul(b, ops.Sub(b, over, square), horner(b, square, slopes...))
-		y := plus(b, scale(b, ops.Sub(b, ops.Log(b, many), over), 0.5), 0.5+math.Log(2*math.Pi)/2)
-		return ops.Select(b, isLarge, ops.Add(b, y, ops.Add(b, slope, stirlingRest(b, many))), direct)
-	})
-}
-
 // gammaFront returns xᵃ·e⁻ˣ/Γ(a+1). From a = 8 on the large terms of the exponent cancel before they are
 // computed: with u = x/a − 1 it is a·(log(1 + u) − u) without those of Stirling's series.
 func gammaFront(b *ir.Builder, a, x ir.Value, parameters int) dual {
@@ -109,7 +79,7 @@ func gammaFront(b *ir.Builder, a, x ir.Value, parameters int) dual {
 	u := ops.Div(b, ops.Sub(b, x, many), many)
 	near := ops.Lt(b, ops.Abs(b, u), number(b, a, 0.5))
 	log := ops.Select(b, near, ops.Log1p(b, where(b, near, u, 0)), ops.Log(b, ops.Div(b, x, many)))
-	y := ops.Exp(b, ops.Sub(b, ops.Mul(b, many, ops.Sub(b, log, u)), stirlingRest(b, many)))
+	y := ops.Exp(b, ops.Sub(b, ops.Mul(b, many, ops.Sub(b, log, u)), largeRemainder(b, many)))
 	y = ops.Mul(b, y, ops.Rsqrt(b, scale(b, many, 2*math.Pi)))
 	front := constant(b, ops.Select(b, few, direct, y), parameters)
 	if parameters > 0 {
@@ -154,35 +124,6 @@ func Betainc(b *ir.Builder, a, c, x ir.Value) ir.Value {
 				return []ir.Value{by.d[0], by.d[1], ops.Exp(b, ops.Sub(b, exponent, LogBeta(b, a, c)))}
 			})
 	})
-}
-
-// LogBeta returns the logarithm of the beta function B(x, y) = Γ(x)·Γ(y)/Γ(x+y), for x and y positive.
-func LogBeta(b *ir.Builder, x, y ir.Value) ir.Value {
-	return wideOf(b, []ir.Value{x, y}, func(b *ir.Builder, in []ir.Value) ir.Value {
-		swapped := ops.Gt(b, in[0], in[1])
-		return logBeta(b, ops.Select(b, swapped, in[1], in[0]), ops.Select(b, swapped, in[0], in[1]))
-	})
-}
-
-// logBeta is LogBeta of x up to y. From 8 on the large terms of Stirling's series cancel before they are
-// computed (DiDonato and Morris, Significant Digit Computation of the Incomplete Beta Function Ratios, 1992).
-func logBeta(b *ir.Builder, x, y ir.Value) ir.Value {
-	eight := number(b, x, 8)
-	isLarge, areLarge := ops.Ge(b, y, eight), ops.Ge(b, x, eight)
-	small, large := where(b, areLarge, x, 8), where(b, isLarge, y, 8)
-	low := ops.Select(b, isLarge, number(b, y, 1), y)
-	none := ops.Sub(b, ops.Add(b, ops.Lgamma(b, x), ops.Lgamma(b, low)), ops.Lgamma(b, ops.Add(b, x, low)))
-
-	part := func(x ir.Value) ir.Value { return ops.Div(b, x, ops.Add(b, x, large)) }
-	rest := ops.Sub(b, stirlingRest(b, large), stirlingRest(b, ops.Add(b, x, large)))
-	one := ops.Add(b, ops.Sub(b, x, ops.Mul(b, x, ops.Log(b, ops.Add(b, x, large)))), rest)
-	one = ops.Add(b, one, ops.Mul(b, plus(b, large, -0.5), ops.Log1p(b, ops.Neg(b, part(x)))))
-	one = ops.Add(b, one, ops.Lgamma(b, where(b, ops.Not(b, areLarge), x, 1)))
-
-	rest = ops.Sub(b, ops.Add(b, stirlingRest(b, small), stirlingRest(b, large)), stirlingRest(b, ops.Add(b, small, large)))
-	both := ops.Add(b, ops.Mul(b, plus(b, small, -0.5), ops.Log(b, part(small))), ops.Mul(b, large, ops.Log1p(b, ops.Neg(b, part(small)))))
-	both = ops.Add(b, ops.Sub(b, both, scale(b, ops.Log(b, large), 0.5)), plus(b, rest, math.Log(2*math.Pi)/2))
-	return ops.Select(b, areLarge, both, ops.Select(b, isLarge, one, none))
 }
 
 // betaOf returns Betainc, and with parameters 2 its derivatives by a and c: by the continued fraction of DLMF

@@ -29,7 +29,8 @@ var series = []struct {
 	{"q0Far", q0Far},
 	{"p1Far", p1Far},
 	{"q1Far", q1Far},
-	{"stirling", stirling},
+	{"stirlingSeries", stirlingSeries},
+	{"stirlingSlopes", stirlingSlopes},
 	{"evenBernoulli", evenBernoulli},
 }
 

@@ -7,4 +7,4 @@
  */
 
 export { betainc, gammainc, gammaincc, gammaQuantileSlope } from './functions/incomplete.js';
-export { e1, ei, entr, erfcx, gammaEntropy, j0, j1, klDiv, logBeta, logNdtr, ndtri, relEntr, zeta } from './functions/special.js';
+export { e1, ei, entr, erfcx, gammaEntropy, j0, j1, klDiv, logBeta, logNdtr, ndtri, relEntr, stirlingRemainder, stirlingRemainderSlope, zeta } from './functions/special.js';

@@ -3,7 +3,7 @@
 Run with mpmath installed: python coefficients.py > ../coefficients.go
 A series is the cosine sum over 128 points; c0 is halved, terms below 1e-17 of the largest are left out.
 """
-from mpmath import mp, mpf, cos, pi, erfc, exp, sqrt, e1, ei, besselj, log, euler, sin, bessely
+from mpmath import mp, mpf, cos, pi, erfc, exp, sqrt, e1, ei, besselj, log, euler, sin, bessely, loggamma, digamma
 
 mp.dps = 40
 N = 128
@@ -45,6 +45,16 @@ def farther(f):
     return lambda t: f(8 / sqrt((t + 1) / 2))
 
 
+def stirling(a):
+    """a times the remainder of Stirling's formula for the logarithm of the gamma function"""
+    return a * (loggamma(a) - (a - mpf(1) / 2) * log(a) + a - log(2 * pi) / 2)
+
+
+def from_two(f):
+    """f of x from 2, for t = 1 - 4/x"""
+    return lambda t: f(4 / (1 - t))
+
+
 TABLES = [
     ("erfcxSeries", "of (x + 3)·erfcx(x) in 1 − 6/(x + 3), for x ≥ 0", mapped(lambda x: (x + 3) * erfcx(x), 3)),
     ("einSeries", "of (E₁(x) + γ + log x)/x in 2x − 1, for x up to 1", lambda t: ein((t + 1) / 2) / ((t + 1) / 2)),
@@ -59,6 +69,8 @@ TABLES = [
     ("q0Far", "of x·Q of J₀, likewise", farther(lambda x: x * hankel(0, x)[1])),
     ("p1Far", "of P of J₁, likewise", farther(lambda x: hankel(1, x)[0])),
     ("q1Far", "of x·Q of J₁, likewise", farther(lambda x: x * hankel(1, x)[1])),
+    ("stirlingSeries", "of x times the remainder of Stirling's formula in 1 − 4/x, for x ≥ 2", from_two(stirling)),
+    ("stirlingSlopes", "of −x² times its derivative, likewise", from_two(lambda x: x * (x * (log(x) - digamma(x)) - mpf(1) / 2))),
 ]
 
 print("package special\n")

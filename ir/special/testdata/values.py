@@ -37,6 +37,14 @@ def gamma_entropy(a):
     return a + mp.loggamma(a) + (1 - a) * mp.digamma(a)
 
 
+def remainder(a):
+    return mp.loggamma(a) - (a - mpf(1) / 2) * log(a) + a - log(2 * pi) / 2
+
+
+def remainder_slope(a):
+    return mp.digamma(a) - log(a) + 1 / (2 * a)
+
+
 def log_beta(x, y):
     return mp.loggamma(x) + mp.loggamma(y) - mp.loggamma(x + y)
 
@@ -48,7 +56,7 @@ at = [2, 1e-5, 0.3, 3, 1e-3, 20, 1, 9, 7, 8.5, 20, 15, 30, 60, 80, 101, 140, 1, 
 FUNCTIONS = {
     "entr": (lambda x: -x * log(x), [x]),
     "relEntr": (relent, pairs),
-    "klDiv": (lambda x, y: relent(x, y) - x + y, ([0.1, 0.5, 1, 3, 20], [0.9, 2, 1e-10, 7, 1])),
+    "klDiv": (lambda x, y: relent(x, y) - x + y, ([0.1, 0.5, 1, 3, 20, 1e-10, 1e6, 1e6, 1e6, 3, 3, 8, 8, 1e-3], [0.9, 2, 1e-10, 7, 1, 1, 1.001e6, 999999, 1.28e6, 2.5, 2.3, 6, 10.5, 1.0001e-3])),
     "erfcx": (lambda x: exp(x * x) * erfc(x), [[-8.7, -3, -1, -0.1, -1e-10, 0, 1e-10, 0.1, 0.5, 1, 2, 3, 5, 10, 30, 1000, 1e10]]),
     "logNdtr": (lambda x: log(ndtr(x)), [[-1e4, -100, -20, -5, -1.01, -1, -0.99, -0.1, 0, 0.5, 1, 3, 5, 8]]),
     "ndtri": (ndtri, [[1e-30, 1e-10, 1e-4, 0.01, 0.1249, 0.1251, 0.3, 0.499, 0.5, 0.6, 0.874, 0.876, 0.99, 0.99999]]),
@@ -58,6 +66,8 @@ FUNCTIONS = {
     "j1": (lambda x: besselj(1, x), [[0, 1e-5, -0.5, 1, 2.4, 5, 7.99, 8, 8.01, -20, 100, 1000.5]]),
     "logBeta": (log_beta, ([1e-3, 0.5, 1e7, 2, 9, 5, 300, 8, 8, 7.9, 1e6, 3e6, 1e8, 20], [0.3, 1e6, 0.5, 2.5, 0.75, 12, 8, 8, 7.9, 1e4, 1e6, 1e5, 1e3, 1e20])),
     "gammaEntropy": (gamma_entropy, [[1e-3, 0.1, 0.5, 1, 2.5, 7.9, 9.9, 10, 10.1, 30, 1e3, 1e6, 1e12]]),
+    "stirlingRemainder": (remainder, [[1e-20, 1e-3, 0.1, 0.5, 1, 1.5, 1.99, 2, 2.5, 5, 9, 30, 1e3, 1e6, 1e12]]),
+    "stirlingRemainderSlope": (remainder_slope, [[1e-3, 0.1, 0.5, 1, 1.5, 1.99, 2, 2.5, 5, 9, 30, 1e3, 1e6, 1e12]]),
     "zeta": (zeta, ([1.001, 1.5, 2, 3, 3, 10, 30, 1.5], [1, 0.3, 1, 1e-3, 20, 2.5, 1.25, 1000])),
     "gammainc": (lower, (a, at)),
     "gammaincc": (upper, (a[2:], at[2:])),

@@ -2,8 +2,8 @@
 
 import type { Value } from '../graph/builder.js';
 import { broadcastTo, type Check, full, narrow, plus, scale, where, wide } from './check.js';
-import { type Distribution, distribution, drawn, inWide, keys, oneMinus, sumLast, uniformNumbers, within } from './dist.js';
-import { klDiv, logBeta } from './special.js';
+import { type Distribution, distribution, drawn, inWide, keys, oneMinus, positiveRest, sumLast, uniformNumbers, within } from './dist.js';
+import { klDiv } from './special.js';
 
 /** {@link bernoulli}. */
 export interface Bernoulli extends Distribution<'bernoulli'> { readonly logit: Value }
@@ -67,13 +67,22 @@ function counted(x: Value, like: Value, limit: number): [k: Value, inside: Value
   return [where(inside, k, 0), inside];
 }
 
+/**
+ * log k! − k·log k + k for k ≥ 0. The logarithms of probabilities of counts are sums of it and of klDiv of counts and their means,
+ * of which no two are large and cancel (Loader, Fast and Accurate Computation of Binomial Probabilities, 2000).
+ */
+function factorialRest(k: Value): Value {
+  const positive = k.gt(full(k, 0));
+  return where(positive, positiveRest(where(positive, k, 1)), 0);
+}
+
 /** The distribution of i32 counts with mean rate. It has no entropy. */
 export function poisson(rate: Value): Poisson {
   return distribution<Poisson, Readonly<Record<'rate', Value>>>(poisson, 'poisson', { rate }, ({ rate }) => ({
     sample: (key, shape) => drawn(shape, rate)[0]!.stopGradient().randomPoisson(key),
     logProb: (x) => {
       const [k, inside] = counted(x, rate, Infinity);
-      return within(inside, k.xlogy(rate).sub(rate).sub(plus(k, 1).lgamma()));
+      return within(inside, klDiv(k, rate).add(factorialRest(k)).neg());
     },
     mean: () => rate,
     variance: () => rate,
@@ -97,8 +106,9 @@ export interface Binomial extends Distribution<'binomial'> { readonly count: num
 
 function binomialDensity(count: number, p: Value, x: Value): Value {
   const [k, inside] = counted(x, p, count), rest = plus(k.neg(), count);
-  const n = full(k, count + 1), y = n.log().add(logBeta(plus(k, 1), plus(rest, 1))).neg(); // a logarithm of the host is not the same on all hosts
-  return within(inside, y.add(k.xlogy(p).add(rest.xlog1py(p.neg()))));
+  const away = klDiv(k, scale(p, count)).add(klDiv(rest, scale(oneMinus(p), count)));
+  const ways = factorialRest(full(k, count)).sub(factorialRest(k).add(factorialRest(rest)));
+  return within(inside, ways.sub(away));
 }
 
 /** The distribution of the number of successes, i32, of count trials with probability p each. Drawing takes time proportional to count. */
@@ -120,6 +130,13 @@ export function binomial(count: number, p: Value): Binomial {
   }, { count });
 }
 
+/** klDiv of counts and their means, by logarithms for probabilities that might be rounded to 0. */
+function multinomialDeviance(count: number, logits: Value, k: Value): Value {
+  const p = logits.softmax(-1), isLikely = p.gt(full(p, 1e-6)), near = klDiv(k, scale(where(isLikely, p, 1), count));
+  const far = k.xlogy(scale(k, 1 / Math.max(count, 1))).sub(k.mulZero(logits.logSoftmax(-1)));
+  return isLikely.select(near, far.add(scale(p, count).sub(k)));
+}
+
 /** {@link multinomial}. */
 export interface Multinomial extends Distribution<'multinomial'> { readonly count: number; readonly logits: Value }
 
@@ -136,9 +153,9 @@ export function multinomial(count: number, logits: Value): Multinomial {
       sample: (key, shape) => repeat(count, key, drawn(shape, logits.stopGradient())[0]!, (key, logits) =>
         logits.randomCategorical(key, -1).oneHot({ classes: logits.shape.slice(-1), axis: -1, dtype: 'i32' })),
       logProb: (x) => {
-        const [k, inside] = counted(x, logits, count), y = k.mulZero(logits.logSoftmax(-1)).sub(plus(k, 1).lgamma()), sum = sumLast(k);
+        const [k, inside] = counted(x, logits, count), y = multinomialDeviance(count, logits, k).add(factorialRest(k)), sum = sumLast(k);
         const valid = inside.all([-1]).and(sum.eq(full(sum, count)));
-        return within(valid, sumLast(y).add(full(sum, count + 1).lgamma()));
+        return within(valid, factorialRest(full(sum, count)).sub(sumLast(y)));
       },
       mean,
       variance: () => mean().mul(oneMinus(logits.softmax(-1))),

@@ -5,6 +5,7 @@ import type { Called } from '../graph/caller-stack.js';
 import type { Dim } from '../graph/types.js';
 import { RlxError, shown } from '../values/errors.js';
 import { broadcast, broadcastTo, calling, type Check, epsilon, full, isValue, item, narrow, plus, scale, where, wide } from './check.js';
+import { stirlingRemainder } from './special.js';
 
 /** A batch of probability distributions, of a kind. */
 export interface Distribution<K extends string = string> {
@@ -107,6 +108,9 @@ export const logTwoPi = Math.log(2 * Math.PI);
 export const euler = 0.5772156649015329;
 
 export const oneMinus = (x: Value): Value => plus(x.neg(), 1);
+
+/** log k! − k·log k + k, by Stirling's formula, for k > 0. */
+export const positiveRest = (k: Value): Value => scale(plus(k.log(), logTwoPi), 0.5).add(stirlingRemainder(k));
 
 /** The sum along the last axis. */
 export const sumLast = (x: Value): Value => x.reduceSum([-1]);

@@ -2,7 +2,7 @@
 
 import type { GraphBuilder, Value } from '../graph/builder.js';
 import { epsilon, full, plus, scale, where } from './check.js';
-import { logBeta, ofFloats, stirlingRest, withSlopes } from './special.js';
+import { largeRemainder, logBeta, ofFloats, withSlopes } from './special.js';
 
 /**
  * A value with its derivatives by some parameters, all of one type. Loops carry them: to differentiate a loop would keep the
@@ -129,7 +129,7 @@ function gammaFront(a: Value, x: Value, parameters: number): Dual {
   const eight = full(a, 8), few = a.lt(eight), low = a.min(eight), many = a.max(eight);
   const direct = x.pow(low).mul(x.neg().exp()).mul(plus(low, 1).lgamma().neg().exp());
   const u = x.sub(many).div(many), near = u.abs().lt(full(a, 0.5)), log = near.select(where(near, u, 0).log1p(), x.div(many).log());
-  const exponential = many.mul(log.sub(u)).sub(stirlingRest(many)).exp(), y = exponential.mul(scale(many, 2 * Math.PI).rsqrt());
+  const exponential = many.mul(log.sub(u)).sub(largeRemainder(many)).exp(), y = exponential.mul(scale(many, 2 * Math.PI).rsqrt());
   const front = Dual.constant(few.select(direct, y), parameters);
   return parameters ? new Dual(front.v, [front.v.mul(x.log().sub(plus(a, 1).digamma()))]) : front;
 }

@@ -2,9 +2,9 @@
 
 import type { Operand, Value } from '../graph/builder.js';
 import { broadcast, epsilon, full, plus, where } from './check.js';
-import { type Distribution, distribution, drawn, except, inWide, keys, oneMinus, sumLast, total, uniformNumbers } from './dist.js';
+import { type Distribution, distribution, drawn, except, inWide, keys, oneMinus, positiveRest, sumLast, total, uniformNumbers } from './dist.js';
 import { gammaQuantileSlope } from './incomplete.js';
-import { gammaEntropy, logBeta } from './special.js';
+import { gammaEntropy, klDiv, stirlingRemainder, stirlingRemainderSlope } from './special.js';
 
 /** How many times numbers of the gamma distribution can be differentiated. */
 const orders = 2;
@@ -60,7 +60,7 @@ export function exponential(rate: Value): Exponential {
     entropy: () => oneMinus(rate.log()),
     mean: () => rate.reciprocal(),
     variance: () => rate.reciprocal().square(),
-    divergence: (q) => plus(rate.log().sub(q.rate.log()).add(q.rate.div(rate)), -1),
+    divergence: (q) => klDiv(rate, q.rate).div(rate),
   }));
 }
 
@@ -74,10 +74,7 @@ export function gamma(shape: Operand, rate: Operand): Gamma {
       const [of, by] = drawn(shape, a, rate) as [Value, Value];
       return standardGamma(key, of).div(by);
     },
-    logProb: (x) => {
-      const y = a.mul(rate.log()).add(plus(a, -1).xlogy(x)).sub(rate.mul(x)).sub(a.lgamma());
-      return except(x.lt(full(x, 0)), y);
-    },
+    logProb: (x) => gammaDensity(a, rate, x),
     entropy: () => gammaEntropy(a).sub(rate.log()),
     mean: () => a.div(rate),
     variance: () => a.div(rate.mul(rate)),
@@ -85,9 +82,30 @@ export function gamma(shape: Operand, rate: Operand): Gamma {
   }));
 }
 
+/** The logarithm of the density of the gamma distribution. */
+function gammaDensity(shape: Value, by: Value, at: Value): Value {
+  const [a, rate, x] = broadcast(shape, by, at) as [Value, Value, Value];
+  const y = a.mul(rate.log()).add(plus(a, -1).xlogy(x)).sub(rate.mul(x)).sub(a.lgamma());
+
+  // From shape 2 on it is the density of poisson at shape − 1, whose terms do not cancel, times rate.
+  const count = plus(a, -1), product = rate.mul(x), isLarge = count.ge(full(count, 1)).and(product.gt(full(product, 0)));
+  const k = where(isLarge, count, 1), mean = where(isLarge, product, 1);
+  const large = rate.log().sub(klDiv(k, mean).add(positiveRest(k)));
+  return except(x.lt(full(x, 0)), isLarge.select(large, y));
+}
+
+/**
+ * log Γ(y) − log Γ(x) + (x−y)·ψ(x) without its largest term, klDiv(y, x), for positive x and y. By Stirling's formula the large
+ * parts of log Γ cancel before they are computed.
+ */
+function klRest(x: Value, y: Value): Value {
+  const half = klDiv(x, y).div(x.add(x)), rest = stirlingRemainder(y).sub(stirlingRemainder(x));
+  return half.add(rest.add(x.sub(y).mul(stirlingRemainderSlope(x))));
+}
+
 function klGamma(a: Value, rate: Value, q: Gamma): Value {
-  const y = a.sub(q.shape).mul(a.digamma()).add(q.shape.lgamma().sub(a.lgamma())).add(q.shape.mul(rate.log().sub(q.rate.log())));
-  return y.add(a.mul(q.rate.sub(rate).div(rate)));
+  const mean = a.mul(q.rate.div(rate)); // of q.rate·x
+  return klDiv(q.shape, mean).add(klRest(a, q.shape));
 }
 
 /** {@link beta}. */
@@ -100,9 +118,10 @@ export function beta(a: Operand, b: Operand): Beta {
       const p = drawn(shape, a, b), [first, second] = keys(key);
       return inWide(p, (a, b) => logGamma(first, a!).sub(logGamma(second, b!)).sigmoid());
     },
-    logProb: (x) => {
-      const y = plus(a, -1).xlogy(x).add(plus(b, -1).xlog1py(x.neg())), outside = x.lt(full(x, 0)).or(x.gt(full(x, 1)));
-      return except(outside, y.sub(logBeta(a, b)));
+    logProb: (given) => {
+      const [first, second, x] = broadcast(a, b, given) as [Value, Value, Value], sum = first.add(second);
+      const y = gammaDensity(first, sum, x).add(gammaDensity(second, sum, oneMinus(x))), outside = x.lt(full(x, 0)).or(x.gt(full(x, 1)));
+      return except(outside, y.sub(gammaDensity(sum, sum, full(sum, 1))));
     },
     entropy: () => {
       const sum = a.add(b);
@@ -120,9 +139,6 @@ export function beta(a: Operand, b: Operand): Beta {
   }));
 }
 
-/** The logarithm of the constant of Dirichlet's density, Γ of the sum divided by the product of Γ. */
-const logNormalizer = (a: Value): Value => sumLast(a).lgamma().sub(sumLast(a.lgamma()));
-
 /** {@link dirichlet}. */
 export interface Dirichlet extends Distribution<'dirichlet'> { readonly concentration: Value }
 
@@ -135,7 +151,10 @@ export function dirichlet(concentration: Value): Dirichlet {
     const mean = (): Value => a.div(total(a));
     return {
       sample: (key, shape) => inWide(drawn(shape, a), (a) => logGamma(key, a!).softmax(-1)),
-      logProb: (x) => sumLast(plus(a, -1).xlogy(x)).add(logNormalizer(a)),
+      logProb: (x) => { // that of independent numbers of gamma given their sum: see the Go package
+        const rate = total(a), sum = sumLast(a), y = sumLast(gammaDensity(a, rate, x));
+        return y.sub(gammaDensity(sum, sum, full(sum, 1)));
+      },
       entropy: () => {
         const sum = total(a), parts = gammaEntropy(a).sub(sum.digamma());
         return sumLast(parts).sub(sumLast(gammaEntropy(sum).sub(sum.digamma())));
@@ -151,6 +170,6 @@ export function dirichlet(concentration: Value): Dirichlet {
 }
 
 function klDirichlet(a: Value, other: Value): Value {
-  const means = a.digamma().sub(total(a).digamma()), y = sumLast(a.sub(other).mul(means)); // means of log x
-  return y.add(logNormalizer(a).sub(logNormalizer(other)));
+  const ratio = total(other).div(total(a)), means = klDiv(other, a.mul(ratio)), y = sumLast(means.add(klRest(a, other)));
+  return y.sub(klRest(sumLast(a), sumLast(other)));
 }
