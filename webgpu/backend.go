@@ -183,7 +183,7 @@ func (b *backend) openShared(ctx context.Context, call string, o native.Options,
 
 // sharing is the program with which another shares memory, and what ends its hold.
 type sharing struct {
-	*program
+	from *program
 	drop func() error
 }
 
@@ -208,7 +208,7 @@ func (p *program) load(ctx context.Context, o native.Options, with *sharing, fro
 	var shared *plan.Plan
 	var states plan.Layout
 	if with != nil {
-		shared, states = with.plan, plan.LayoutOf(with.plan)
+		shared, states = with.from.plan, plan.LayoutOf(with.from.plan)
 	}
 	made, err := from(p.device, shared)
 	if err != nil {

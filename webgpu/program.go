@@ -27,15 +27,15 @@ func (p *program) open(made *plan.Plan, with *sharing) error {
 	p.plan = made
 	p.b = &builder{device: p.device, p: made, layouts: map[string]*wgpu.BindGroupLayout{}, groups: map[string]*wgpu.BindGroup{}}
 	if with != nil {
-		for _, i := range with.plan.StateBuffers() {
-			p.b.shared = append(p.b.shared, with.b.buffers[i])
+		for _, i := range with.from.plan.StateBuffers() {
+			p.b.shared = append(p.b.shared, with.from.b.buffers[i])
 		}
 	}
 	if err := p.build(); err != nil {
 		return errors.Join(err, p.Release())
 	}
 	if with != nil {
-		p.Program = with.Sharing(made, p, with.drop)
+		p.Program = with.from.Sharing(made, p, with.drop)
 	} else {
 		p.Program = async.NewProgram(made, p)
 	}

@@ -28,14 +28,17 @@ const (
 )
 
 // integerWriter writes the kernel that multiplies quantised rows with a rounded vector. Four blocks are a step.
-type integerWriter struct{ packedWriter }
+type integerWriter struct {
+	writer
+	packing Packing
+}
 
 // integerCode returns the code of the kernel, nil if the processor has no dot products of integers.
 func integerCode(level Level, packing Packing) []byte {
 	if level != AVX512 || !hasIntegerDots {
 		return nil
 	}
-	w := &integerWriter{packedWriter{newWriter(level, false), packing}}
+	w := &integerWriter{newWriter(level, false), packing}
 	var x integerArguments
 	w.count()
 	w.argument(asm.BX, unsafe.Offsetof(x.gap))
@@ -102,10 +105,10 @@ func field(offset uintptr) asm.Operand { return asm.At(asm.DI, int(offset)) }
 // four adds the products of four blocks.
 func (w *integerWriter) four() {
 	var x Integers
-	w.halves(blockScale, 0)
+	w.halves(w.packing, blockScale, 0)
 	w.VEX(asm.MultiplyFloat, blockScale, blockScale, field(unsafe.Offsetof(x.scales)), true)
 	if w.packing == Q4Min {
-		w.halves(minimum, 2)
+		w.halves(w.packing, minimum, 2)
 		w.VEX(asm.Fused231, minimumSums, minimum, field(unsafe.Offsetof(x.sums)), true)
 	}
 	if w.packing == Q8 {

@@ -124,13 +124,13 @@ func (p *packedWriter) block(b int, scale func()) {
 // instructions pack them while the vector units are busy, and a load then broadcasts each at
 // no cost.
 func (p *packedWriter) scales() {
-	p.halves(blockScale, 0)
+	p.halves(p.packing, blockScale, 0)
 	p.VEX(asm.MoveOut, blockScale, 0, asm.Stack(0), true)
 }
 
 // minima adds the products of the minima of four blocks and the sums of these blocks of x.
 func (p *packedWriter) minima() {
-	p.halves(minimum, 2)
+	p.halves(p.packing, minimum, 2)
 	p.VEX(asm.Fused231, minimumSums, minimum, asm.At(asm.CX, 0), true)
 	p.AddConst(asm.Register(asm.CX), 4*minimaAtOnce)
 }
@@ -145,17 +145,17 @@ func (p *packedWriter) oneMinimum() {
 }
 
 // halves converts the f16 at an offset of each of four blocks to floats in a register.
-func (p *packedWriter) halves(to, offset int) {
+func (w *writer) halves(packing Packing, to, offset int) {
 	for b := range packedSums {
 		reg := asm.R8 + b
-		p.General(asm.LoadUint16, reg, asm.At(asm.SI, b*p.packing.Bytes()+offset))
+		w.General(asm.LoadUint16, reg, asm.At(asm.SI, b*packing.Bytes()+offset))
 		if b > 0 {
-			p.ShiftLeft(reg, 16*b)
-			p.General(asm.Or, asm.R8, asm.Register(reg))
+			w.ShiftLeft(reg, 16*b)
+			w.General(asm.Or, asm.R8, asm.Register(reg))
 		}
 	}
-	p.VEX(asm.MoveQuad, to, 0, asm.Register(asm.R8), true)
-	p.VEX(asm.HalfToFloat, to, 0, asm.Register(to), true)
+	w.VEX(asm.MoveQuad, to, 0, asm.Register(asm.R8), true)
+	w.VEX(asm.HalfToFloat, to, 0, asm.Register(to), true)
 }
 
 // oneScale converts the scale of the current block.

@@ -60,7 +60,7 @@ func (c *compiler) packedProduct(g *fusion.Group) error {
 	packing, inPlace := packings[attrs.Format]
 	inPlace = inPlace && p.rows <= maxPackedRows
 	if attrs.ActivationBits != 0 && !(inPlace && simd.HasIntegers()) {
-		p.x = c.rounded(p)
+		p.x = roundedBlocks(c, p)
 	}
 	switch {
 	case inPlace && attrs.ActivationBits != 0 && simd.HasIntegers():
@@ -195,8 +195,8 @@ type roundStep struct {
 // roundTime is roughly the nanoseconds in which a core rounds a number.
 const roundTime = 2.5
 
-// rounded returns the rows of x rounded to 8 bits.
-func (c *compiler) rounded(p packedProduct) *buffer {
+// roundedBlocks adds a step that rounds the rows of x to 8 bits, and returns their buffer.
+func roundedBlocks(c *compiler, p packedProduct) *buffer {
 	s := &roundStep{from: p.x, to: c.scratch(ir.F32, p.rows*p.k), rows: p.rows, k: p.k}
 	s.rowsPerChunk = max(1, int(chunkCost/roundTime)/max(1, p.k))
 	c.add(s)

@@ -67,13 +67,13 @@ func (c *compiler) variable(e scalar.Expr) column {
 	}
 	col := c.scope[e.Name]
 	c.free(e.Name)
-	c.checkRange(e, col)
+	checkRange(c, e, col)
 	return col
 }
 
 // checkRange adds a check of a variable's range. A constant that was checked for the range in this
 // block, or in one around it, is not checked again: each thread that runs here ran there.
-func (c *compiler) checkRange(e scalar.Expr, col column) {
+func checkRange(c *compiler, e scalar.Expr, col column) {
 	if e.Lo > e.Hi {
 		return
 	}

@@ -217,7 +217,7 @@ func (a *array) readOnly() bool { return a.Space == loop.Storage && a.cells == n
 // loadReadOnly is a faster path for most loads: from storage in which no race is possible.
 func (m *machine) loadReadOnly(a *array, at column, outs []column, active []int32) {
 	if a.DType == dtype.F32 && a.Width == 1 {
-		m.loadFloats(a, at.i, outs[0].f, active)
+		loadFloats(m, a, at.i, outs[0].f, active)
 	} else {
 		for _, t := range active {
 			elem, ok := m.index(a, at.i[t], t)
@@ -236,7 +236,7 @@ func (m *machine) loadReadOnly(a *array, at column, outs []column, active []int3
 }
 
 // loadFloats is loadReadOnly for an array of single f32.
-func (m *machine) loadFloats(a *array, at []int64, out []float64, active []int32) {
+func loadFloats(m *machine, a *array, at []int64, out []float64, active []int32) {
 	data, n := a.data, uint64(a.Len)
 	for _, t := range active {
 		i := at[t]

@@ -48,12 +48,13 @@ const firstCopy = -100
 // happenedBefore reports whether an access at a time happened before the next access of thread t.
 func (m *machine) happenedBefore(time uint32, who, t int32) bool {
 	if p := m.part; p.clock != nil {
-		return m.happenedBeforeInRole(p, time, who, t)
+		return p.happenedBefore(m, time, who, t)
 	}
 	return time < m.part.since || who == t
 }
 
-func (m *machine) happenedBeforeInRole(p *part, time uint32, who, t int32) bool {
+// happenedBefore is [machine.happenedBefore] for a kernel of several roles.
+func (p *part) happenedBefore(m *machine, time uint32, who, t int32) bool {
 	switch role := m.roleOf(who); {
 	case role == p.number:
 		return time < p.since || who == t
