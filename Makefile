@@ -342,6 +342,7 @@ bench-h200: js suite $(PEERS) ## pack build/h200: benchmarks and conformance for
 	  --program tune=js/bench/h200/tune.mjs --data trials=build/trials \
 	  --program memory=js/bench/h200/memory.mjs \
 	  --program lm=js/bench/h200/lm.mjs --data lm-jobs.mjs=js/bench/h200/lm-jobs.mjs \
+	  --program load=js/bench/h200/load.mjs --data load-jobs.mjs=js/bench/h200/load-jobs.mjs \
 	  --program beside=js/bench/beside.mjs \
 	  --program first=js/bench/first.mjs --data js/dist=js/dist --data js/bench/jobs.mjs=js/bench/jobs.mjs --data js/bench/first=js/bench/first \
 	  --program conformance=js/bench/h200/conformance.mjs --data conformance=build/conformance

@@ -11,7 +11,9 @@ import { openDawn, openGPU } from './rig/dawn.mjs';
 
 const folder = new URL('../../native/lm/testdata/', import.meta.url);
 const bytesOf = (path) => readFileSync(new URL(path, folder));
-const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+/** The architectures that only the Go package has. */
+const inGo = ['granite', 'olmo2', 'qwen2_moe', 'qwen3_moe', 'smollm3', 'starcoder2'];
+const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name).filter((name) => !inGo.includes(name));
 const chunk = 5;
 
 before(() => init({ compileWorker: false, worker: false }));
@@ -164,6 +166,10 @@ describe('generation', () => {
     t.after(() => other.close());
     await refused('closed', /closed/, async () => { for await (const _ of lm.generate(other, numbers, prompt)) other.close(); });
   });
+});
+
+test('the architectures that only Go has are refused by name', async () => {
+  for (const name of inGo) await assert.rejects(lm.configOf(folderOf(name)), { name: 'RlxError', kind: 'unsupported', message: new RegExp(`the architecture is ${name}`) });
 });
 
 test('a file that lacks a parameter, or has another, is refused by names', async () => {

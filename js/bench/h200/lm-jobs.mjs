@@ -1,6 +1,6 @@
 // The jobs of lm.mjs, for Node and for a page: a language model of the shape of SmolLM2-135M with random weights, by WebGPU.
 
-const shape = { width: 576, hidden: 1536, layers: 30, heads: 9, kvHeads: 3, headSize: 64, vocabulary: 49152 };
+export const shape = { width: 576, hidden: 1536, layers: 30, heads: 9, kvHeads: 3, headSize: 64, vocabulary: 49152 };
 const past = 1000, decoded = 256, repeats = 4;
 
 /** Random blocks of q4_1 or q8_0 with small scales and no mean. */
@@ -18,7 +18,7 @@ function packed(type, rows, columns) {
 }
 
 /** A file of such a model in memory, as openGGUF gives one: q4_1, and q8_0 for the table of embeddings, as SmolLM2's. */
-function modelFile({ width, hidden, layers, heads, kvHeads, headSize, vocabulary }) {
+export function modelFile({ width, hidden, layers, heads, kvHeads, headSize, vocabulary }) {
   const tensors = new Map(), add = (name, type, ...sizes) => tensors.set(`${name}.weight`, { name: `${name}.weight`, type, shape: sizes, offset: 0, bytes: 0 });
   add('token_embd', 'q8_0', vocabulary, width);
   add('output_norm', 'f32', width);
@@ -38,7 +38,7 @@ function modelFile({ width, hidden, layers, heads, kvHeads, headSize, vocabulary
 }
 
 /** A tokenizer whose texts do not end. */
-const tokenizer = {
+export const tokenizer = {
   encode: (text) => Int32Array.from({ length: text.length }, (_, i) => (i * 7919) % 40000 + 20), decode: () => '', stream: () => ({ push: () => '', end: () => '' }),
   size: shape.vocabulary, eos: [], quote: (text) => text, id: () => undefined, token: String, special: () => false,
 };
