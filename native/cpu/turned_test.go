@@ -160,6 +160,9 @@ func patchwork(b *ir.Builder, x ir.Value, r *rand.Rand) ir.Value {
 	if r.IntN(2) == 0 {
 		return ops.ReduceSum(b, y, r.Perm(y.Rank())[:1+r.IntN(y.Rank())]...)
 	}
+	if r.IntN(4) == 0 { // another user needs what is transposed
+		y = ops.Add(b, y, ops.ReduceSum(b, ops.CumSum(b, y, ops.CumSumAttrs{})))
+	}
 	y = ops.Reshape(b, y, start.Shape()...)
 	back := make([]int, len(perm))
 	for i, p := range perm {
