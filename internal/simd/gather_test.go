@@ -94,3 +94,34 @@ func testTablesOf[T Float](t *testing.T, sizes [][3]int) {
 		}
 	}
 }
+
+// TestManyRowsRepayPackingNarrowRuns has right factors with tables of runs of a length in vectors, which few rows
+// read in place.
+func TestManyRowsRepayPackingNarrowRuns(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		p := multiplication[float32]{kernels: kernelsOf[float32](), k: 9}
+		if p.wide[0].code[tabled] == nil {
+			return // every factor with tables is packed
+		}
+		n := 12 * p.lanes
+		for _, c := range []struct {
+			name        string
+			run, m      int
+			want, short bool
+		}{
+			{name: "narrow tiles, few rows", run: p.lanes, m: 12, want: true},
+			{name: "narrow tiles, many rows", run: p.lanes, m: 64},
+			{name: "wide tiles, many rows", run: 2 * p.lanes, m: 512, want: true},
+			{name: "single columns", run: 1, m: 12},
+			{name: "no memory behind the last column", run: 2 * p.lanes, m: 512, short: true},
+		} {
+			b := scattered(make([]float32, p.k*n), p.k, n, 1, c.run)
+			if c.short {
+				b.Data = b.Data[:len(b.Data)-2*maxColumns]
+			}
+			if got := p.readsInPlace(b, c.m, n); got != c.want {
+				t.Errorf("%s: reads in place: %v", c.name, got)
+			}
+		}
+	})
+}

@@ -243,27 +243,36 @@ func cutPieces(list []piece, at []int32) int {
 	return max(count, 1)
 }
 
-// readsInPlace reports whether b, which has tables, can be read in place: its columns form
-// contiguous runs that fill tiles well, as the windows of a convolution do along a row of the
-// image.
-func (p *multiplication[T]) readsInPlace(b Matrix[T], n int) bool {
+// Costs of a row of a tile and of packing, in the time of a vector in a row of a wide tile: a narrow tile
+// reads as many elements of a for half of the columns.
+const (
+	narrowRow  = 1.35
+	packVector = 8
+)
+
+// readsInPlace reports whether b, which has tables, can be read in place by m rows of a, and costs less than
+// to pack it: its columns form contiguous runs that fill tiles well, as the windows of a convolution do along a
+// row of the image, or there are too few rows to repay packing.
+func (p *multiplication[T]) readsInPlace(b Matrix[T], m, n int) bool {
 	p.rowAt = nil
 	if b.RowAt == nil || p.wide[0].code[tabled] == nil {
 		return false
 	}
-	computed, last := 0, int32(0)
+	computed, last := 0., int32(0)
 	for j := 0; j < n; {
 		count := p.runLen(b.ColAt[j:n])
 		j += count
 		last = max(last, b.ColAt[j-1])
-		computed += p.lanes
 		if count > p.lanes {
-			computed += p.lanes
+			computed += 2
+		} else {
+			computed += narrowRow
 		}
 	}
-	rows := b.RowAt[:p.k]
+	width, rows := 2*p.lanes, b.RowAt[:p.k]
+	panels := (n + width - 1) / width
 	// Tiles read whole vectors, which must end within the memory of b.
-	if 4*n < 3*computed || int(last)+int(slices.Max(rows))+2*p.lanes > len(b.Data) {
+	if float64(m)*computed > float64(2*panels*(m+packVector)) || int(last)+int(slices.Max(rows))+width > len(b.Data) {
 		return false
 	}
 	p.rowAt = rows

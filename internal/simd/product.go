@@ -205,7 +205,7 @@ func accumulateSteps[T Float](s *Space[T], m, n, k, step int, a, b Matrix[T], c 
 		a, b := a.From(0, l), b.From(l, 0)
 		// A single panel of b costs less to pack than all of a, whose tables need b in a panel.
 		panel := a.RowAt != nil && n <= 2*p.lanes
-		if p.rowAt = nil; !panel && p.readsInPlace(b, n) {
+		if p.rowAt = nil; !panel && p.readsInPlace(b, m, n) {
 			p.multiplyRuns(m, n, a, b, c)
 			continue
 		}

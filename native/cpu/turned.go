@@ -10,13 +10,14 @@ import (
 // turns removes transposes around elementwise ops and reductions: those that are transposed back, or summed, are
 // computed in the order of the operand. A batch norm of planes, for example, is written as one of channels last
 // between two transposes; its stored values would have another order than its operand and its result, so that
-// each kernel would have one of them in strides.
+// each kernel would have one of them in strides. A reshape that splits or joins axes, as the groups of a group norm,
+// may be among them.
 type turns struct {
 	g    *ir.Graph
 	uses [][]*ir.Node
 	out  map[*ir.Node]bool // nodes with an output
-	// perm is by node ID the axes of a transpose, or of the transpose that an elementwise node is of what is
-	// computed in its place; nil for other nodes.
+	// perm is by node ID the axes of a transpose, or of the transpose that an elementwise node or a reshape is of
+	// what is computed in its place; nil for other nodes.
 	perm [][]int
 }
 
@@ -46,12 +47,16 @@ func withoutTurns(g *ir.Graph) (*ir.Graph, error) {
 	return ir.Transform(g.Name(), t.copy)
 }
 
-// start sets perm for a transpose, and for an elementwise node that has one for its operands.
+// start sets perm for a transpose, and for an elementwise node or a reshape that has one for its operands.
 func (t *turns) start(n *ir.Node) {
 	if n.Op() == ops.OpTranspose {
 		if !t.isBack(n) {
 			t.perm[n.ID()] = n.Attrs().(*ops.TransposeAttrs).Perm
 		}
+		return
+	}
+	if n.Op() == ops.OpReshape {
+		t.perm[n.ID()] = t.reshaped(n)
 		return
 	}
 	if n.Def().Scalar == nil || n.NumResults() != 1 {
@@ -100,8 +105,70 @@ func inverse(perm []int) []int {
 	return out
 }
 
-// hasOperands reports whether all operands of an elementwise node are transposes by perm, or can be in any order.
+// reshaped returns the axes of the transpose that a reshape of a transpose is of a reshape; nil where it is none.
+func (t *turns) reshaped(n *ir.Node) []int {
+	perm := t.perm[n.Input(0).Node().ID()]
+	from, ok1 := n.Input(0).Shape().Ints()
+	to, ok2 := n.Result(0).Shape().Ints()
+	if perm == nil || !ok1 || !ok2 {
+		return nil
+	}
+	parts := reshapedParts(from, to)
+	if parts == nil {
+		return nil
+	}
+	for _, p := range parts {
+		for i := p.from + 1; i < p.fromEnd; i++ {
+			if perm[i] != perm[i-1]+1 {
+				return nil // the axes are not side by side in memory
+			}
+		}
+	}
+	slices.SortFunc(parts, func(a, b reshapedPart) int { return perm[a.from] - perm[b.from] })
+	out, next := make([]int, len(to)), 0
+	for _, p := range parts {
+		for i := p.to; i < p.toEnd; i++ {
+			out[i] = next
+			next++
+		}
+	}
+	return out
+}
+
+// reshapedPart is a range of axes that a reshape makes another range of axes.
+type reshapedPart struct{ from, fromEnd, to, toEnd int }
+
+// reshapedParts returns the parts of a reshape, the smallest ones; nil where one would be without axes.
+func reshapedParts(from, to []int) (parts []reshapedPart) {
+	if product(from) == 0 {
+		return nil
+	}
+	for i, j := 0, 0; i < len(from) || j < len(to); {
+		if i == len(from) || j == len(to) {
+			return nil
+		}
+		p, a, b := reshapedPart{from: i, to: j}, from[i], to[j]
+		for i, j = i+1, j+1; a != b; {
+			if a < b {
+				a *= from[i]
+				i++
+			} else {
+				b *= to[j]
+				j++
+			}
+		}
+		p.fromEnd, p.toEnd = i, j
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// hasOperands reports whether all operands of a node are transposes by perm, or can be in any order; of a reshape,
+// whether it is a transpose by perm.
 func (t *turns) hasOperands(n *ir.Node, perm []int) bool {
+	if n.Op() == ops.OpReshape {
+		return slices.Equal(t.reshaped(n), perm)
+	}
 	turned := false
 	for _, v := range n.Inputs() {
 		x := v.Node()
@@ -111,7 +178,7 @@ func (t *turns) hasOperands(n *ir.Node, perm []int) bool {
 		case t.perm[x.ID()] != nil && slices.Equal(t.perm[x.ID()], perm):
 			turned = true
 		case x.Op() == ops.OpBroadcastInDim:
-			if !slices.IsSorted(turnedAxes(x.Attrs().(*ops.BroadcastAttrs).Axes, perm)) {
+			if _, axes := broadcastAxes(x); !slices.IsSorted(turnedAxes(axes, perm)) {
 				return false
 			}
 		case x.Op() != ir.OpConstant:
@@ -119,6 +186,16 @@ func (t *turns) hasOperands(n *ir.Node, perm []int) bool {
 		}
 	}
 	return turned
+}
+
+// broadcastAxes returns the sizes of the axes of a broadcast's operand that are not 1, and their axes of the result.
+func broadcastAxes(n *ir.Node) (sizes ir.Shape, axes []int) {
+	for i, d := range n.Input(0).Shape() {
+		if !d.Is(1) {
+			sizes, axes = append(sizes, d), append(axes, n.Attrs().(*ops.BroadcastAttrs).Axes[i])
+		}
+	}
+	return sizes, axes
 }
 
 // turnedAxes returns the axes that axes of a transpose by perm are of its operand.
@@ -130,11 +207,11 @@ func turnedAxes(axes, perm []int) []int {
 	return out
 }
 
-// hasUsers reports whether all users of an elementwise node do without its transpose.
+// hasUsers reports whether all users of an elementwise node or a reshape do without its transpose.
 func (t *turns) hasUsers(n *ir.Node) bool {
 	return !t.out[n] && !slices.ContainsFunc(t.uses[n.ID()], func(u *ir.Node) bool {
-		elementwise := t.perm[u.ID()] != nil && u.Op() != ops.OpTranspose
-		return !elementwise && !t.reduces(u) && !t.isBack(u)
+		turned := t.perm[u.ID()] != nil && u.Op() != ops.OpTranspose
+		return !turned && !t.reduces(u) && !t.isBack(u)
 	})
 }
 
@@ -169,6 +246,9 @@ func (t *turns) copy(b *ir.Builder) {
 		case n.Op() == ops.OpTranspose && perm != nil:
 			turned.Set(n.Result(0), to.Get(n.Input(0)))
 			to.SetAll(n, b.CopyWith(n, n.Attrs(), nil, to.Inputs(n)))
+		case n.Op() == ops.OpReshape && perm != nil:
+			shape := turnedShape(n.Result(0).Shape(), perm)
+			turned.SetAll(n, b.CopyWith(n, &ops.ReshapeAttrs{Shape: shape}, nil, []ir.Value{turned.Get(n.Input(0))}))
 		case perm != nil:
 			in := make([]ir.Value, len(n.Inputs()))
 			for i, v := range n.Inputs() {
@@ -199,9 +279,19 @@ func (t *turns) operand(b *ir.Builder, v ir.Value, perm []int, to, turned *ir.Ma
 	if x.Op() != ops.OpBroadcastInDim {
 		return ops.Transpose(b, to.Get(v), inverse(perm)...)
 	}
-	a, shape := x.Attrs().(*ops.BroadcastAttrs), make(ir.Shape, len(perm))
-	for i, p := range perm {
-		shape[p] = a.Shape[i]
+	from := to.Get(x.Input(0))
+	sizes, axes := broadcastAxes(x)
+	if len(sizes) < from.Rank() {
+		from = ops.Reshape(b, from, sizes...)
 	}
-	return ops.BroadcastInDim(b, to.Get(x.Input(0)), shape, turnedAxes(a.Axes, perm))
+	return ops.BroadcastInDim(b, from, turnedShape(x.Result(0).Shape(), perm), turnedAxes(axes, perm))
+}
+
+// turnedShape returns the shape of what has the given one when transposed by perm.
+func turnedShape(s ir.Shape, perm []int) ir.Shape {
+	out := make(ir.Shape, len(perm))
+	for i, p := range perm {
+		out[p] = s[i]
+	}
+	return out
 }
