@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Points, Steps } from '../web/chart.js';
+import { count } from '../web/page.js';
 
 test('a long curve stays short, and loses neither a step nor an extreme', () => {
   const points = new Points(), n = 100_000, value = (step) => step === 31_416 ? 99 : Math.sin(step);
@@ -30,4 +31,8 @@ test('charts of one axis reach as far as the longest curve', () => {
   losses.add(700, 1);
   accuracies.add(650, 90);
   assert.equal(steps.end, 700);
+});
+
+test('whole numbers have commas between their thousands', () => {
+  assert.deepEqual([0, 7, 999, 1000, 12345, 999999, 1234567, 1e9, -1234].map(count), ['0', '7', '999', '1,000', '12,345', '999,999', '1,234,567', '1,000,000,000', '-1,234']);
 });

@@ -1,5 +1,6 @@
 // Curves on canvases over one axis of steps, redrawn no more often than the screen is.
 
+import { count } from './page.js';
 import { whenToRedraw } from './pictures.js';
 
 const margin = { left: 42, right: 12, top: 8, bottom: 22 };
@@ -26,7 +27,7 @@ export const scales = {
 
 /** Steps to mark: about four round numbers from 0 to most. */
 function stepMarks(most) {
-  const rough = most / 4, power = 10 ** Math.floor(Math.log10(rough)), unit = [1, 2, 5, 10].find((n) => n * power >= rough) * power;
+  const rough = most / 4, power = 10 ** Math.floor(Math.log10(rough)), unit = Math.max(1, [1, 2, 5, 10].find((n) => n * power >= rough) * power);
   return Array.from({ length: Math.floor(most / unit) + 1 }, (_, i) => i * unit);
 }
 
@@ -160,7 +161,7 @@ export class Chart {
     }
     context.textBaseline = 'top';
     for (const step of stepMarks(end)) {
-      const text = step.toLocaleString('en');
+      const text = count(step);
       context.textAlign = step === 0 ? 'left' : x(step) > width - 40 ? 'right' : 'center';
       context.fillText(step === 0 ? 'step 0' : text, step === 0 ? margin.left : Math.min(x(step), width - margin.right), height - margin.bottom + 6);
     }

@@ -11,10 +11,11 @@ const here = import.meta.dirname, out = join(here, '../../demo/web/bench'), dist
 const ortWasm = 'ort-wasm-simd-threaded.asyncify.wasm';
 
 const peers = [
-  { name: 'rlx', title: 'rlx', entry: 'built' },
-  { name: 'jax', title: 'jax-js', entry: 'jax', package: '@jax-js/jax' },
-  { name: 'tfjs', title: 'TensorFlow.js', entry: 'tfjs', package: '@tensorflow/tfjs-core' },
+  { name: 'rlx', title: 'rlx', entry: 'built', trains: true },
+  { name: 'jax', title: 'jax-js', entry: 'jax', package: '@jax-js/jax', trains: true },
+  { name: 'tfjs', title: 'TensorFlow.js', entry: 'tfjs', package: '@tensorflow/tfjs-core', trains: true },
   { name: 'ort', title: 'onnxruntime-web', entry: 'ort', package: 'onnxruntime-web', assets: [`onnxruntime-web/dist/${ortWasm}`] },
+  { name: 'transformers', title: 'transformers.js', entry: 'transformers', package: '@huggingface/transformers', assets: [`onnxruntime-web/dist/${ortWasm}`] },
 ];
 
 const installed = ({ package: name }) => !name || existsSync(join(here, 'node_modules', name, 'package.json'));
@@ -49,7 +50,7 @@ const { metafile: { outputs } } = await build({
   outdir: out, bundle: true, splitting: true, minify: true, format: 'esm', target: 'es2022', platform: 'browser',
   external: ['node:*', 'node-fetch'], legalComments: 'none', logLevel: 'error', metafile: true, absWorkingDir: here, chunkNames: 'part-[hash]',
 });
-const list = peers.map(({ name, title, assets = [] }) => {
+const list = peers.map(({ name, title, trains, assets = [] }) => {
   if (!present.some((one) => one.name === name)) return { name, title };
   const main = Object.keys(outputs).find((path) => path.endsWith(`/${name}.js`));
   const paths = name === 'rlx' ? ownFiles() : closure(outputs, main).map((path) => join(here, path));
@@ -57,6 +58,6 @@ const list = peers.map(({ name, title, assets = [] }) => {
     copyFileSync(join(here, 'node_modules', asset), join(out, asset.split('/').at(-1)));
     paths.push(join(here, 'node_modules', asset));
   }
-  return { name, title, ...sizesOf(paths), ...assets.length && { wasm: ortWasm } };
+  return { name, title, trains, ...sizesOf(paths), ...assets.length && { wasm: ortWasm } };
 });
 writeFileSync(join(out, 'peers.json'), JSON.stringify(list));

@@ -28,7 +28,7 @@ const difference = (page) => page.evaluate(() => {
 });
 
 test('a trained network shows its picture at once, learns others by itself, goes on with what is painted, a program runs where it stands, and libraries are measured', async (t) => {
-  const list = [{ name: 'rlx', title: 'rlx', bytes: 1, gzip: 1.8e6 }], prepare = (one) => one.context().route('**/bench/peers.json', (route) => route.fulfill({ json: list }));
+  const list = [{ name: 'rlx', title: 'rlx', trains: true, bytes: 1, gzip: 1.8e6 }], prepare = (one) => one.context().route('**/bench/peers.json', (route) => route.fulfill({ json: list }));
   const page = await openDemo(t, server, { path: '/', prepare }), from = server.requests.length;
   await learned(page, 0);
   const off = await difference(page);

@@ -1,6 +1,13 @@
 // How long the tasks of a page's main thread are, in time that the thread itself was running:
 // on a busy machine wall time depends on other processes.
 
+/** The processes that have shown frames of the page: a trace has those of the browser's own pages, too, whose tasks are long. */
+function processesOf(events) {
+  const frames = events.filter(({ name }) => name === 'TracingStartedInBrowser').flatMap(({ args }) => args.data.frames).map(({ processId }) => processId);
+  const loaded = events.filter(({ name, args }) => name === 'CommitLoad' && !args.data.url.startsWith('chrome')).map(({ pid }) => pid);
+  return new Set([...frames, ...loaded]);
+}
+
 /** Begins to trace a page. */
 export async function traceTasks(page) {
   const session = await page.context().newCDPSession(page), events = [];
@@ -12,7 +19,8 @@ export async function traceTasks(page) {
       const complete = new Promise((resolve) => session.once('Tracing.tracingComplete', resolve));
       await session.send('Tracing.end');
       await complete;
-      const main = new Set(events.filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain').map(({ pid, tid }) => `${pid} ${tid}`));
+      const pages = processesOf(events);
+      const main = new Set(events.filter(({ pid, name, args }) => pages.has(pid) && name === 'thread_name' && args.name === 'CrRendererMain').map(({ pid, tid }) => `${pid} ${tid}`));
       const own = events.filter(({ pid, tid, ph }) => main.has(`${pid} ${tid}`) && ph === 'X');
       const tasks = own.filter(({ name }) => name === 'RunTask' || name === 'ThreadControllerImpl::RunTask');
       if (tasks.length < 10) throw new Error('the trace has no tasks');

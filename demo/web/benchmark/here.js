@@ -14,7 +14,7 @@ const job = siteJobs.small.find(({ kind }) => kind === 'mlp');
  */
 export async function measureHere(begin, report, signal) {
   const listed = await (await fetchOK(new URL('../bench/peers.json', import.meta.url))).json();
-  const peers = listed.filter(({ name, gzip }) => gzip !== undefined && name !== 'ort');
+  const peers = listed.filter(({ trains, gzip }) => gzip !== undefined && trains);
   begin(`Training a network, ${job.options.layers.join('-')}, batch ${job.options.batch}`, peers);
   await runContest({
     peers, jobs: [job], rounds: 3, signal, open: (peer) => openPeer(peer, signal),

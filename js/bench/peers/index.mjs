@@ -1,3 +1,9 @@
+/** A peer that runs onnxruntime's module, which the page's server has at /ort.wasm. */
+const onnx = (load) => async () => {
+  const { open } = await load();
+  return { open: () => open({ wasm: new URL('/ort.wasm', location.href).href }) };
+};
+
 // The peers by the names that the programs take; each is loaded only when needed.
 export const peers = {
   rlx: () => import('./rlx.mjs'),
@@ -8,8 +14,6 @@ export const peers = {
     const { open } = await import('./built.mjs'), at = '/rlx/index.js';
     return { open: async () => open({ rlx: await import(at) }) };
   },
-  ort: async () => {
-    const { open } = await import('./ort.mjs');
-    return { open: () => open({ wasm: new URL('/ort.wasm', location.href).href }) };
-  },
+  ort: onnx(() => import('./ort.mjs')),
+  transformers: onnx(() => import('./transformers.mjs')),
 };

@@ -4,6 +4,7 @@
 
 import { callBack } from '../graph/caller-stack.js';
 import { RlxError } from '../values/errors.js';
+import { nextMessage } from '../values/task.js';
 import { withCompiler } from '../wasm/compiler.js';
 import type { Answerer } from '../wasm/module.js';
 import { Request, Response } from '../wasm/wire.js';
@@ -71,20 +72,33 @@ class Replay implements Answerer {
  */
 export async function built<S, T>(what: string, source: S | (() => S), cache: Cache | undefined, start: () => Promise<Answerer>, use: (made: S) => T): Promise<T> {
   if (typeof source !== 'function') return use(source);
-  const run = () => use(sync(what, callBack(source as () => S)));
-  const key = await cache?.key('graphs', 1, what, source.toString()), known = key === undefined ? [] : read(await cache!.get(key));
+  const [result] = await builtEach(what, [source as () => S], cache, start, use);
+  return result!;
+}
+
+/** The results of `use` for the results of functions, as {@link built} gives them: each function runs in a task of its own. */
+export async function builtEach<S, T>(what: string, sources: readonly (() => S)[], cache: Cache | undefined, start: () => Promise<Answerer>, use: (made: S) => T): Promise<T[]> {
+  const runAll = async (compiler: Answerer) => {
+    const results: T[] = [];
+    for (const source of sources) {
+      if (results.length > 0) await nextMessage();
+      results.push(withCompiler(compiler, () => use(sync(what, callBack(source)))));
+    }
+    return results;
+  };
+  const key = await cache?.key('graphs', 1, what, sources.join()), known = key === undefined ? [] : read(await cache!.get(key));
   if (known.length > 0) {
     const replay = new Replay(known);
     try {
-      const result = withCompiler(replay, run);
-      if (replay.alive) return result;
+      const results = await runAll(replay);
+      if (replay.alive) return results;
     } catch (reason) {
       if (replay.alive) throw reason; // a mistake of the function's
     }
   }
-  const recorder = new Recorder(await start()), result = withCompiler(recorder, run);
+  const recorder = new Recorder(await start()), results = await runAll(recorder);
   if (key !== undefined) void cache!.set(key, write([recorder.calls, ...known].slice(0, maxJournals)));
-  return result;
+  return results;
 }
 
 function sync<S>(what: string, made: S): S {

@@ -1,6 +1,6 @@
 import { type DeviceOptions, requestAdapter, infoOf } from '../gpu/device.js';
 import { asyncAtCaller } from '../graph/caller-stack.js';
-import { Graph, type StepOptions } from '../graph/graph.js';
+import { Graph, type Port, type StepOptions } from '../graph/graph.js';
 import { type Initial } from '../graph/initial.js';
 import { declaredParams, initialParams } from '../graph/params.js';
 import type { Program } from '../program/program.js';
@@ -10,7 +10,7 @@ import { Trainer } from '../runtime/trainer.js';
 import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
 import { nextMessage } from '../values/task.js';
 import { call, freshCompiler, initOptions, type Job, type Limits, openCheck, plan, planCache, requirementsOf, type Target, targets as allTargets } from './compiler.js';
-import { built } from './journal.js';
+import { built, builtEach } from './journal.js';
 import { compileThere } from './service.js';
 import { compileTuned, type TuneOptions } from './tune.js';
 
@@ -94,6 +94,13 @@ export async function compileAll<T>(module: ModuleSource, otherwise: readonly Ta
 
 /** What is computed of the graphs of a source. */
 const ofGraphs = <S, T>(what: string, source: S | (() => S), use: (made: S) => T): Promise<T> => built(what, source, planCache(), freshCompiler, use);
+
+/** The ports and texts of graphs, each of which is built in a task of its own. @internal */
+export async function graphTexts(makers: Readonly<Record<string, () => Graph>>): Promise<{ name: string; ports: readonly Port[]; text: string }[]> {
+  const check = openCheck(), made = await builtEach('program', Object.values(makers), planCache(), freshCompiler, (graph) => ({ ports: graph.ports, text: graph.text() }));
+  check();
+  return Object.keys(makers).map((name, i) => ({ name, ...made[i]! }));
+}
 
 /** What is to be compiled; `check` throws once the compiler is closed. */
 interface Work { job: Job; tune?: Module['tune']; check(): void; /** Plan files made before, by limits and targets. */ made?: Map<string, Uint8Array<ArrayBuffer>> }

@@ -1,6 +1,6 @@
 // An open language model: its program, its weights on a device.
 
-import { limitsHere, prefersGPU, program as openProgram, withDefaults } from '../../compile/train.js';
+import { graphTexts, limitsHere, prefersGPU, program as openProgram, withDefaults } from '../../compile/train.js';
 import type { Graph } from '../../graph/graph.js';
 import type { Program } from '../../program/program.js';
 import type { Place } from '../../runtime/open.js';
@@ -134,13 +134,12 @@ export async function openEntries(shape: Shape & { weights: Weights }, more: Rea
 
 async function openOnce(shape: Shape & { weights: Weights }, more: Readonly<Record<string, () => Graph>>, { on, worker, ...reading }: ModelOptions, given: Parameters<Opener>[0]): Promise<Program> {
   const limits = await limitsHere({ ...on && { on } });
-  const opened = await openProgram(() => {
-    const graphs = Object.entries({ prefill: () => prefillGraph(shape), decode: () => decodeGraph(shape), draw: () => drawGraph(shape), ...more }).map(([name, make]) => [name, make()] as const);
-    shape.weights.check(graphs.flatMap(([, graph]) => graph.ports));
-    // Parsed from text, so that parameters start from the file, not from the initialisation of
-    // layers.
-    return { name: 'lm', limits, entries: Object.fromEntries(graphs.map(([name, graph]) => [name, graph.text()])) };
-  }, { ...on && { on }, ...worker !== undefined && { worker }, ...given });
+  // A graph to a task: all at once would hold up the page.
+  const graphs = await graphTexts({ prefill: () => prefillGraph(shape), decode: () => decodeGraph(shape), draw: () => drawGraph(shape), ...more });
+  shape.weights.check(graphs.flatMap(({ ports }) => ports));
+  // From text, so that parameters start from the file, not from the initialisation of layers.
+  const entries = Object.fromEntries(graphs.map(({ name, text }) => [name, text]));
+  const opened = await openProgram({ name: 'lm', limits, entries }, { ...on && { on }, ...worker !== undefined && { worker }, ...given });
   try {
     await readWeights(opened, shape.weights, reading);
     return opened;
