@@ -170,7 +170,7 @@ func (l *list) add(v any, depth int) error {
 		return l.element(l.count-1, v)
 	}
 	if dims := l.slot.Dims; l.nested(elements, depth) && (depth >= len(dims) || len(elements) != dims[depth]) {
-		return ir.Shapef("input %q has a list of %d elements at depth %d: it must have lists of the sizes %v, or one list of all elements", l.slot.Name, len(elements), depth, dims)
+		return ir.Shapef("input %q has a list of %d elements in %d lists: it must have lists of the sizes %v, or one list of all elements", l.slot.Name, len(elements), depth, dims)
 	}
 	for _, e := range elements {
 		if err := l.add(e, depth+1); err != nil {
