@@ -103,6 +103,12 @@ func (o *JointTraining) entries() (entries []ir.Entry, first []*ir.Graph, err er
 		if x.Options.Name = x.Name; x.Name == "" {
 			return nil, nil, ir.Errorf(ir.ErrName, "objective %d has no name: it must have one", i)
 		}
+		if slices.ContainsFunc(entries, func(e ir.Entry) bool { return e.Name == x.Name }) {
+			return nil, nil, ir.Errorf(ir.ErrName, "objective %d has the name %q of an earlier one", i, x.Name)
+		}
+		if x.Loss == nil {
+			return nil, nil, ir.Errorf(ir.ErrGraph, "objective %q has no loss", x.Name)
+		}
 		t := x.training(o)
 		step, err := t.step(x.Loss)
 		if err != nil {

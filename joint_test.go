@@ -105,20 +105,21 @@ func TestJointTrainingRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(o *rlx.JointTraining)
 		kind   error
+		text   string
 	}{
-		"no objectives":   {func(o *rlx.JointTraining) { o.Objectives = nil }, ir.ErrGraph},
-		"no name":         {func(o *rlx.JointTraining) { o.Objectives[0].Name = "" }, ir.ErrName},
-		"one name":        {func(o *rlx.JointTraining) { o.Objectives[1].Name = "a" }, ir.ErrName},
-		"bad name":        {func(o *rlx.JointTraining) { o.Objectives[1].Name = "a/b" }, ir.ErrName},
-		"no graph":        {func(o *rlx.JointTraining) { o.Objectives[1].Loss = nil }, ir.ErrGraph},
-		"no output":       {func(o *rlx.JointTraining) { o.Objectives[1].Output = "cost" }, ir.ErrName},
-		"rate and policy": {func(o *rlx.JointTraining) { o.Objectives[1].Rate = 1 }, ir.ErrName},
-		"unknown init":    {func(o *rlx.JointTraining) { o.Init["c/*"] = rlx.Constant(1) }, ir.ErrName},
+		"no objectives":   {func(o *rlx.JointTraining) { o.Objectives = nil }, ir.ErrGraph, `no objectives given`},
+		"no name":         {func(o *rlx.JointTraining) { o.Objectives[0].Name = "" }, ir.ErrName, `objective 0 has no name`},
+		"one name":        {func(o *rlx.JointTraining) { o.Objectives[1].Name = "a" }, ir.ErrName, `objective 1 has the name "a" of an earlier one`},
+		"bad name":        {func(o *rlx.JointTraining) { o.Objectives[1].Name = "a/b" }, ir.ErrName, `a/b`},
+		"no graph":        {func(o *rlx.JointTraining) { o.Objectives[1].Loss = nil }, ir.ErrGraph, `objective "b" has no loss`},
+		"no output":       {func(o *rlx.JointTraining) { o.Objectives[1].Output = "cost" }, ir.ErrName, `cost`},
+		"rate and policy": {func(o *rlx.JointTraining) { o.Objectives[1].Rate = 1 }, ir.ErrName, ``},
+		"unknown init":    {func(o *rlx.JointTraining) { o.Init["c/*"] = rlx.Constant(1) }, ir.ErrName, `c/*`},
 	} {
 		o := pursuit(t)
 		c.change(&o)
-		if _, err := session(t).TrainJointly(ctx, o); !errors.Is(err, c.kind) {
-			t.Errorf("%s: %v, not of kind %v", name, err, c.kind)
+		if _, err := session(t).TrainJointly(ctx, o); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v, not of kind %v with %q", name, err, c.kind, c.text)
 		}
 	}
 }

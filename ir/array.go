@@ -3,6 +3,8 @@ package ir
 import (
 	"encoding/binary"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -190,6 +192,46 @@ func (a *Array) Float(i int) float64 {
 		return float64(uint64(a.I[i]))
 	}
 	return float64(a.I[i])
+}
+
+// maxShown bounds the elements that [Array.String] writes.
+const maxShown = 16
+
+// String returns the type and the first elements, as "f32[3] [1 2 3]".
+func (a *Array) String() string {
+	if a == nil {
+		return "<nil>"
+	}
+	var text strings.Builder
+	text.WriteString(a.Type().String() + " [")
+	n := a.numHeld()
+	for i := range min(n, maxShown) {
+		if i > 0 {
+			text.WriteByte(' ')
+		}
+		text.WriteString(a.elementText(i))
+	}
+	if n > maxShown {
+		text.WriteString(" ...")
+	}
+	return text.String() + "]"
+}
+
+// elementText returns element i with the digits that its type needs.
+func (a *Array) elementText(i int) string {
+	bits := 64
+	if a.DType.Size() < 8 || a.DType == C64 {
+		bits = 32
+	}
+	switch {
+	case a.DType.IsFloat():
+		return strconv.FormatFloat(a.F[i], 'g', -1, bits)
+	case a.DType.IsComplex():
+		return strconv.FormatComplex(a.C[i], 'g', -1, 2*bits)
+	case a.DType == U64:
+		return strconv.FormatUint(uint64(a.I[i]), 10)
+	}
+	return strconv.FormatInt(a.I[i], 10)
 }
 
 // Bytes returns the elements as devices store them: little endian, row-major, booleans as one byte.

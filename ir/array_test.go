@@ -172,3 +172,21 @@ func TestFloatReadsEveryType(t *testing.T) {
 		t.Errorf("c128: %v", x)
 	}
 }
+
+// TestArraysPrintTheirElements compares texts with fmt's of slices of the same numbers.
+func TestArraysPrintTheirElements(t *testing.T) {
+	for want, a := range map[string]*Array{
+		"f32[2,2] " + fmt.Sprint([]float32{0.1, -2, 3e20, 0}): Floats(F32, []float64{0.1, -2, 3e20, 0}, 2, 2),
+		"f64[1] " + fmt.Sprint([]float64{0.1}):                Floats(F64, []float64{0.1}),
+		"u64[] [18446744073709551615]":                        Int(U64, -1),
+		"i8[2] " + fmt.Sprint([]int8{-1, 2}):                  Ints(I8, []int64{-1, 2}),
+		"c64[1] " + fmt.Sprint([]complex64{0.1 + 2i}):         {C64, []int{1}, nil, nil, []complex128{complex(float64(float32(0.1)), 2)}},
+		"bool[17] [0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ...]":      NewArray(Bool, 17),
+		"f32[0] []": NewArray(F32, 0),
+		"<nil>":     nil,
+	} {
+		if got := a.String(); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}

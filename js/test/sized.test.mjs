@@ -10,6 +10,7 @@ import { openDawn } from './rig/dawn.mjs';
 
 const shared = JSON.parse(readFileSync(join(import.meta.dirname, '../../internal/compiler/plan/sized/testdata/open.json')));
 const file = new Uint8Array(Buffer.from(shared.file, 'base64'));
+const plain = new Uint8Array(readFileSync(join(import.meta.dirname, '../../internal/compiler/plan/testdata/linear_v1_0.rlxp')));
 
 const isError = (kind, text) => (error) => {
   assert.ok(error instanceof RlxError, `not an RlxError: ${error.stack}`);
@@ -100,4 +101,5 @@ test('hostile files are refused by the rules that Go refuses them by', async () 
   await assert.rejects(openSized(undefined), isError('plan', /rule 1/));
   await assert.rejects(openSized(file, { bucket: 3 }), isError('name', /buckets/));
   await assert.rejects(openProgram(file), isError('version', /section OPEN is not known/));
+  await assert.rejects(openSized(plain), isError('version', /openProgram opens it/));
 });

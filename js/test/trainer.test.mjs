@@ -148,6 +148,7 @@ describe('what a run or an evaluation is given is checked', async () => {
     ['a last batch that is neither', async () => [...batches({ y: { dtype: 'i32', shape: [3], data: new Int32Array(3) } }, { size: 2, last: 'pad' })], 'attr', /last: options is String: it must be an object/],
     ['a column of another class', async () => [...batches({ y: { dtype: 'f32', shape: [3], data: new Float64Array(3) } }, { size: 1 })], 'dtype', /batches: y is Float64Array: it must be Float32Array, of f32/],
     ['nothing to load', (t) => t.load({}), 'missing', /load: no tensors/],
+    ['a column that lacks an element', async () => [...batches({ y: { dtype: 'f32', shape: [3, 2], data: new Float32Array(5) } }, { size: 1 })], 'shape', /y has 5 elements, not \[3,2\]/],
     ['a column without its shape', async () => [...batches({ y: new Int32Array(3) }, { size: 1 })], 'dtype', /y is Int32Array: it must be a tensor/],
   ];
   for (const [what, call, kind, message] of rows) {

@@ -31,7 +31,7 @@ time of each kernel. Inputs and outputs are copied with each run. FILE may also 
 			if *whole <= 0 {
 				return usagef("-time is %v: it must be more than 0", *whole)
 			}
-			w, err := o.open(ctx, file, std)
+			w, err := o.open(ctx, file, in, std)
 			if err != nil {
 				return err
 			}

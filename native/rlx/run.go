@@ -17,7 +17,8 @@ import (
 
 var runCommand = command{
 	name: "run", args: "FILE", short: "run an entry of a model and print its outputs",
-	long: `Runs an entry once, with inputs from the command line or random ones, and prints its outputs.
+	long: `Runs an entry once, with inputs from the command line or random ones, and prints its outputs. Inputs
+with nested lists, or from files, set the sizes of their symbols.
 Parameters come from -weights or are drawn by the rules that the model declares. FILE may also be a
 plan of "rlx plan", which WebGPU runs: its parameters come from -weights or are random.`,
 	define: func(f *flag.FlagSet) runner {
@@ -32,7 +33,7 @@ plan of "rlx plan", which WebGPU runs: its parameters come from -weights or are 
 			if err := checkWritable(*out); err != nil {
 				return err
 			}
-			w, err := o.open(ctx, file, std)
+			w, err := o.open(ctx, file, in, std)
 			if err != nil {
 				return err
 			}
@@ -124,8 +125,8 @@ func openSession(m *ir.Module, list string) (*rlx.Session, error) {
 	return rlx.OpenFor(m, policy)
 }
 
-// open loads a file, opens a device for it and compiles it.
-func (o *openOptions) open(ctx context.Context, file string, std stdio) (*work, error) {
+// open loads a file, opens a device for it and compiles it. Inputs bind the symbols without a size.
+func (o *openOptions) open(ctx context.Context, file string, in *given, std stdio) (*work, error) {
 	precision, err := precisionOf(o.precision)
 	if err != nil {
 		return nil, err
@@ -136,6 +137,9 @@ func (o *openOptions) open(ctx context.Context, file string, std stdio) (*work, 
 	}
 	if loaded.plan != nil {
 		return o.openPlan(ctx, loaded)
+	}
+	if err := in.addSizes(o.sizes, loaded.module); err != nil {
+		return nil, err
 	}
 	if loaded.module, err = o.sizes.bind(loaded); err != nil {
 		return nil, err

@@ -144,7 +144,8 @@ func (o *showOptions) load(file string, in io.Reader, s sizes) (*view, error) {
 // write writes the parts as text.
 func (v *view) write(w io.Writer, parts []string) error {
 	has := func(part string) bool { return slices.Contains(parts, part) }
-	fmt.Fprintf(w, "module %q for %s: %d entries, %d kernels, %s\n", v.plan.Name, v.plan.Target, len(v.plan.Entries), len(v.plan.Kernels), v.buffers())
+	fmt.Fprintf(w, "module %q for %s: %s, %s, %s\n", v.plan.Name, v.plan.Target,
+		plural(len(v.plan.Entries), "entry", "entries"), plural(len(v.plan.Kernels), "kernel", "kernels"), v.buffers())
 	for _, e := range v.entries {
 		stages := stagesOf(v.plan, e, v.written)
 		fmt.Fprintf(w, "\nentry %q: %s\n", e.Name, plural(e.Dispatches(), "launch", "launches"))

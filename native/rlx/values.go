@@ -24,6 +24,7 @@ import (
 type given struct {
 	values map[string]json.RawMessage
 	files  []string
+	read   rlx.Inputs // the tensors of files, once they are read
 }
 
 func inputsFlag(f *flag.FlagSet) *given {
@@ -54,9 +55,55 @@ func (g *given) Set(text string) error {
 	return nil
 }
 
+// addSizes adds the sizes that inputs have along axes that are symbols, unless they are set. An input whose
+// lists are nested otherwise than its axes sets none.
+func (g *given) addSizes(s sizes, m *ir.Module) error {
+	read, err := g.tensors()
+	if err != nil {
+		return err
+	}
+	for _, e := range m.Entries {
+		for _, p := range e.Graph.Ports() {
+			dims := read[p.Name].Dims
+			if text, is := g.values[p.Name]; is {
+				dims = nesting(text)
+			}
+			shape := p.Value.Shape()
+			if p.Kind != ir.InputPort || len(dims) != len(shape) {
+				continue
+			}
+			for axis, dim := range shape {
+				if name := dim.String(); s[name] == 0 && dims[axis] > 0 && slices.Equal(dim.Symbols(), []string{name}) {
+					s[name] = dims[axis]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// tensors returns the tensors of the files.
+func (g *given) tensors() (read rlx.Inputs, err error) {
+	if g.read == nil {
+		g.read, err = readAll(g.files)
+	}
+	return g.read, err
+}
+
+// nesting returns the numbers of elements of lists nested in one another, the outermost first.
+func nesting(text json.RawMessage) (dims []int) {
+	for {
+		var elements []json.RawMessage
+		if json.Unmarshal(text, &elements) != nil || len(elements) == 0 {
+			return dims
+		}
+		dims, text = append(dims, len(elements)), elements[0]
+	}
+}
+
 // inputs returns the inputs of an entry: those given, and random ones for the others.
 func (g *given) inputs(slots []native.Slot, seed uint64) (rlx.Inputs, error) {
-	read, err := readAll(g.files)
+	read, err := g.tensors()
 	if err != nil {
 		return nil, err
 	}

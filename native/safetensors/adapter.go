@@ -76,7 +76,7 @@ type config struct {
 // to those of the model in PyTorch. The error is of kind [ir.ErrName] if there are no matrices, one of a pair
 // is missing, or two have one new name, [ir.ErrShape] if shapes do not agree on a rank, and those of [WriteFile].
 func WriteAdapter(folder string, a Adapter, renames ...Rename) error {
-	out, scopes, c := map[string]native.Tensor{}, []string{}, config{
+	out, matrices, scopes, c := map[string]native.Tensor{}, map[string]native.Tensor{}, []string{}, config{
 		Type: "LORA", Base: a.Base, Rank: a.Rank, Alpha: a.Alpha, Dropout: a.Dropout, Bias: "none", InOut: a.InOut, Infer: true,
 	}
 	if a.Task != "" {
@@ -97,12 +97,12 @@ func WriteAdapter(folder string, a Adapter, renames ...Rename) error {
 		if _, twice := out[to]; twice {
 			return ir.Errorf(ir.ErrName, "two tensors have the name %q; the second is %q", to, name)
 		}
-		out[to] = x
+		out[to], matrices[name] = x, a.Tensors[name]
 		if which == 0 {
 			scopes = append(scopes, path)
 		}
 	}
-	if err := checkPairs(out, adapterDots, [2]int{0, 1}, c.Rank); err != nil {
+	if err := checkPairs(matrices, adapterEnds, [2]int{1, 0}, c.Rank); err != nil {
 		return err
 	}
 	c.Alpha, c.Targets = cmp.Or(c.Alpha, float64(c.Rank)), targets(scopes)

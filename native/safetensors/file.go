@@ -43,7 +43,7 @@ func WriteFile(name string, tensors map[string]native.Tensor, metadata map[strin
 	beside := filepath.Join(dir, fmt.Sprintf("%s%016x.tmp", temporaryPrefix(base), rand.Uint64()))
 	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return err
+		return named(err, name)
 	}
 	if exists {
 		err = f.Chmod(mode) // undoes the umask
@@ -59,9 +59,18 @@ func WriteFile(name string, tensors map[string]native.Tensor, metadata map[strin
 		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return errors.Join(named(err, name), os.Remove(f.Name()))
 	}
 	return syncFolder(dir)
+}
+
+// named makes an error of the temporary file one of the file to write.
+func named(err error, name string) error {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		of.Path = name
+	}
+	return err
 }
 
 // temporaryPrefix returns the prefix of the temporary files for a file.
@@ -114,7 +123,7 @@ func target(name string) (file string, mode fs.FileMode, exists bool, err error)
 		case info.Mode().IsRegular():
 			return name, info.Mode().Perm(), true, nil
 		case info.Mode().Type() != fs.ModeSymlink:
-			return name, 0, false, &fs.PathError{Op: "replace", Path: name, Err: errors.New("not a regular file")}
+			return name, 0, false, &fs.PathError{Op: "replace", Path: name, Err: errors.New("not a regular file: WriteFile replaces files, Write writes to a device or a pipe")}
 		}
 		to, err := os.Readlink(name)
 		if err != nil {

@@ -216,6 +216,17 @@ func TestWriteFileHandlesLongNamesAndDanglingLinks(t *testing.T) {
 	}
 }
 
+// TestErrorsOfWriteFileNameTheFile checks that they do not name its temporary file.
+func TestErrorsOfWriteFileNameTheFile(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{filepath.Join(dir, "absent", "w.safetensors"), dir} {
+		var of *fs.PathError
+		if err := safetensors.WriteFile(name, version(1), nil); !errors.As(err, &of) || of.Path != name {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestTemporaryFilesOfKilledSavesAreRemoved checks that other files stay.
 func TestTemporaryFilesOfKilledSavesAreRemoved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a[b]*") // no pattern

@@ -49,7 +49,7 @@ export interface ProgramOptions extends DeviceOptions, GPUProgramOptions, Worker
  * Makes a plan ready to run: finds a device, builds the pipelines without blocking the page,
  * makes the buffers. A plan for WebAssembly runs on the CPU: `fallbackReason` has the reason if there
  * was a variant for a GPU. Rejects with an {@link RlxError}: `plan`, `version`, `device`, `limit`,
- * `shader`, `wasm`, `memory`, `lost`.
+ * `shader`, `wasm`, `memory`, `lost`. A file with open sizes is for `openSized` of `/sized`.
  *
  * ```ts
  * const program = await openProgram(await (await fetch('digits.rlxp')).arrayBuffer());

@@ -46,7 +46,7 @@ export function decodeOpen(bytes: Uint8Array<ArrayBuffer>): OpenFile {
   const file = { buckets: [] } as unknown as OpenFile, seen = new Set<string>();
   while (r.at < r.end) {
     const tag = r.where = r.tag(), required = r.u32() & 1;
-    if (!Object.hasOwn(sections, tag) && required) refuse(8, `section ${tag} is not known`, 'version');
+    if (!Object.hasOwn(sections, tag) && required) refuse(8, tag === 'META' ? 'it has no open sizes: openProgram opens it' : `section ${tag} is not known`, 'version');
     if (seen.has(tag) && tag !== 'SIZE') r.fail(7, 'twice');
     seen.add(tag);
     r.record(() => {
