@@ -80,6 +80,22 @@ test('a trainer does not see the difference', async () => {
   program.close();
 });
 
+test('a part of an array is sent without the rest', async (t) => {
+  const program = await openProgram(linearPlan(), { worker }), all = new Float32Array(1 << 16), sent = [];
+  all.set([1, 2, 3], 100);
+  const post = MessagePort.prototype.postMessage;
+  t.mock.method(MessagePort.prototype, 'postMessage', function (message, transfer) {
+    sent.push(message);
+    return post.call(this, message, transfer);
+  });
+  await program.write('w', all.subarray(100, 103));
+  await program.load({ w: { dtype: 'f32', shape: [3], data: all.subarray(100, 103) } }, { allowMissing: true });
+  const buffers = sent.flatMap(({ args = [] }) => args).map((x) => x?.w?.data ?? x).filter(ArrayBuffer.isView).map(({ buffer }) => buffer.byteLength);
+  assert.deepEqual(buffers, [12, 12]);
+  assert.deepEqual([...await program.read('w')], [1, 2, 3]);
+  program.close();
+});
+
 test('errors cross with their kind and place', async () => {
   await assert.rejects(openProgram(linearPlan().subarray(0, 99), { worker }), { name: 'RlxError', kind: 'plan' });
   await assert.rejects(openProgram(linearPlanWith('var sum = 0.0;', 'var sum = zer;'), { worker }), { kind: 'shader', message: /zer/ });

@@ -24,6 +24,13 @@ function buffersIn(value: unknown, found = new Set<Transferable>()): Set<Transfe
   return found;
 }
 
+/** Copies arrays that are parts of larger memory, all of which a message would copy: a batch of a data set, for example. */
+function partsOf(value: unknown): unknown {
+  if (ArrayBuffer.isView(value)) return value.byteLength < value.buffer.byteLength && 'slice' in value ? (value as Uint8Array).slice() : value;
+  if (!value || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, partsOf(part)]));
+}
+
 /**
  * Answers all callers that connect to this worker, each with separate handlers. The arrays of
  * results are transferred: handlers must not keep them.
@@ -91,7 +98,7 @@ export class Caller {
   async call<T>(method: string, ...args: unknown[]): Promise<T> {
     if (this.#ended) throw this.#ended;
     try {
-      this.#port.postMessage({ id: this.#next, method, args });
+      this.#port.postMessage({ id: this.#next, method, args: args.map(partsOf) });
     } catch (cause) { // not everything can be sent
       throw new RlxError('dtype', `${method}: ${(cause as Error).message}`, { op: method, cause });
     }

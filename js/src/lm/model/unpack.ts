@@ -28,8 +28,7 @@ export class Unpacker {
     const [elements, bytes] = packedBlock(format)!, run = await this.#of(format, elements, bytes), size = elementsOfRun / elements * bytes;
     const all = new Float32Array(data.length / bytes * elements);
     for (let at = 0, to = 0; at < data.length; at += size, to += elementsOfRun) {
-      // A copy: a message to a worker has all of the memory that an array is a part of.
-      const part = data.slice(at, at + size), x = part.length === size ? part : new Uint8Array(size);
+      const part = data.subarray(at, at + size), x = part.length === size ? part : new Uint8Array(size);
       if (x !== part) x.set(part);
       const { values: { y } } = await (await run.run('unpack', { x }, { read: ['y'] })).reading! as { values: { y: Float32Array } };
       all.set(part.length === size ? y : y.subarray(0, all.length - to), to);
