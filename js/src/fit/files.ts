@@ -89,15 +89,18 @@ async function inPage(storage: StorageManager, path: string): Promise<Files> {
     await stream.write(bytes);
     await stream.close();
   };
+  // A file is empty until its first stream is closed: another tab is writing it, or the page ended before.
+  const isEmpty = (file: File | undefined) => !file?.size;
+  const fileOf = (handle: FileSystemHandle) => (handle as FileSystemFileHandle).getFile().catch(notFound);
   return {
     async list() {
       const names: string[] = [];
-      for await (const name of folder.keys()) names.push(name);
+      for await (const [name, handle] of folder.entries()) if (handle.kind === 'directory' || !isEmpty(await fileOf(handle))) names.push(name);
       return names;
     },
     async read(name) {
-      const handle = await folder.getFileHandle(name).catch(notFound);
-      return handle && new Uint8Array(await (await handle.getFile()).arrayBuffer());
+      const handle = await folder.getFileHandle(name).catch(notFound), file = handle && await fileOf(handle);
+      return isEmpty(file) ? undefined : new Uint8Array(await file!.arrayBuffer());
     },
     write: (name, bytes) => put(name, bytes, false),
     append: (name, bytes) => put(name, bytes, true),
