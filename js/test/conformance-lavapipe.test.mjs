@@ -1,4 +1,5 @@
-// The conformance suite over Dawn, on lavapipe, which has f16 and subgroups of one size: all but large kernels.
+// The conformance suite over Dawn, on lavapipe, which has f16 and subgroups of one size: half of the modules without
+// large kernels. Native WebGPU runs all of them on lavapipe, and SwiftShader, in Chromium, half of the rest.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,9 +8,11 @@ import { isLight } from './conformance-light.mjs';
 import { load } from './conformance-suite.mjs';
 import { openDawn } from './rig/dawn.mjs';
 
-test('lavapipe passes the light modules of the conformance suite, f16 and subgroups among them', async () => {
+test('lavapipe passes half of the light modules of the conformance suite, f16 and subgroups among them', async () => {
   const { device } = await openDawn({ backend: 'lavapipe', features: ['shader-f16', 'subgroups', 'subgroup-size-control'] });
-  const { passed, deviating, bySubgroups, failures, skipped } = await runConformance({ device, load, select: isLight });
+  let light = 0;
+  const select = (module) => isLight(module) && light++ % 2 === 1;
+  const { passed, deviating, bySubgroups, failures, skipped } = await runConformance({ device, load, select });
   assert.deepEqual(failures, []);
   assert.deepEqual(skipped, []);
   assert.equal(deviating, 0);
