@@ -73,9 +73,9 @@ test("a visitor's text keeps its most frequent characters, and says what is wron
 
 test('the numbers of weights that the page tells are those of the plans', () => {
   const source = read('../web/gpt-engine.js').toString(), vocab = Number(/vocab = (\d+)/.exec(source)[1]);
-  const told = [...source.matchAll(/(\w+): \{ title: '.*?context: (\d+), .*?([\d,]+) weights/g)];
-  assert.equal(told.length, 4);
-  for (const [, name, context, weights] of told) {
+  const stated = [...source.matchAll(/(\w+): \{ title: '.*?context: (\d+), .*?([\d,]+) weights/g)];
+  assert.equal(stated.length, 4);
+  for (const [, name, context, weights] of stated) {
     const { slots } = decodePlan(new Uint8Array(read(`../web/assets/gpt-${name}.rlxp`)));
     const sum = slots.filter(({ role }) => role === 'param').reduce((total, { shape }) => total + shape.reduce((n, d) => n * d, 1), 0);
     assert.equal(Number(weights.replaceAll(',', '')), sum, name);

@@ -40,12 +40,12 @@ async function lose() {
   await new Promise((resolve) => { setTimeout(resolve); });
 }
 
-/** A program on the linear plan that recovers, with a snapshot every few steps, and what was told. */
+/** A program on the linear plan that recovers, with a snapshot every few steps, and what was stated. */
 async function open(t, recover = {}, options = {}) {
-  const told = [], program = await openProgram(linearPlan(), { gpu, recover: { snapshotEvery: { steps: 4 }, onRecovered: (event) => { told.push(event); }, ...recover }, ...options });
+  const stated = [], program = await openProgram(linearPlan(), { gpu, recover: { snapshotEvery: { steps: 4 }, onRecovered: (event) => { stated.push(event); }, ...recover }, ...options });
   t.after(() => program.close());
   await program.run('init');
-  return { program, told, trainer: new Trainer(program, { history: { ring: 'history', count: 'count' } }) };
+  return { program, stated, trainer: new Trainer(program, { history: { ring: 'history', count: 'count' } }) };
 }
 
 const batches = (i) => ({ ...batch(i), rate: 0.2 });
@@ -59,7 +59,7 @@ async function whole(t, steps) {
 }
 
 test('a run whose device is lost twice ends as one without a loss, to the bit', async (t) => {
-  const want = await whole(t, 40), { program, trainer, told } = await open(t), at = new Map(), lostAt = new Set([11, 26]);
+  const want = await whole(t, 40), { program, trainer, stated } = await open(t), at = new Map(), lostAt = new Set([11, 26]);
   const { steps, end } = await trainer.run({
     steps: 40, inputs: { rate: 0.2 }, every: 3,
     batches: (i) => {
@@ -71,12 +71,12 @@ test('a run whose device is lost twice ends as one without a loss, to the bit', 
   assert.deepEqual([steps, end, trainer.steps], [40, 'steps', 40]);
   assert.deepEqual(await w(program), want.w);
   assert.deepEqual([...at.entries()].sort(([a], [b]) => a - b), want.losses.map((loss, i) => [i + 1, loss]));
-  assert.deepEqual(told.map(({ step, reason }) => [step % 4, reason.kind]), [[0, 'lost'], [0, 'lost']]);
-  for (const { step, lostSteps } of told) assert.ok(step >= 4 && lostSteps >= 1 && lostSteps <= 12, `${step} ${lostSteps}`);
+  assert.deepEqual(stated.map(({ step, reason }) => [step % 4, reason.kind]), [[0, 'lost'], [0, 'lost']]);
+  for (const { step, lostSteps } of stated) assert.ok(step >= 4 && lostSteps >= 1 && lostSteps <= 12, `${step} ${lostSteps}`);
 });
 
 test('an iterator goes on with its next batches', async (t) => {
-  const { trainer, told } = await open(t), seen = [];
+  const { trainer, stated } = await open(t), seen = [];
   const { steps, end } = await trainer.run({ steps: 20, batches: (function* () {
     for (let i = 0; ; i++) {
       seen.push(i);
@@ -84,7 +84,7 @@ test('an iterator goes on with its next batches', async (t) => {
       yield { inputs: batches(i), rows: 4 };
     }
   })() });
-  const [{ lostSteps }] = told;
+  const [{ lostSteps }] = stated;
   assert.deepEqual([steps, end, trainer.steps], [20, 'steps', 20]);
   assert.ok(seen.length >= 20 + lostSteps && seen.every((n, i) => n === i), `${seen}`);
   const rest = await trainer.run({ steps: 100, batches: (function* () { for (let i = 0; i < 12; i++) yield { inputs: batches(i), rows: 4 }; })() });
@@ -120,13 +120,13 @@ test('a loop goes on with the batches, random numbers, schedule, metrics and rep
     await fit(trainer, { data: Object.assign(source, { epochSteps: data.epochSteps }), epochs: 6, every: 4, callbacks: [({ step, epoch, loss, metrics }) => { reports.set(step, { epoch, loss, metrics }); }] });
     return { values: Object.fromEntries(Object.entries(await trainer.save()).map(([name, { data }]) => [name, [...data]])), reports: [...reports].sort(([a], [b]) => a - b) };
   };
-  const told = [], want = await run(false), got = await run({ snapshotEvery: { steps: 3 }, onRecovered: (event) => { told.push(event); } }, new Set([7, 22]));
-  assert.equal(told.length, 2);
+  const stated = [], want = await run(false), got = await run({ snapshotEvery: { steps: 3 }, onRecovered: (event) => { stated.push(event); } }, new Set([7, 22]));
+  assert.equal(stated.length, 2);
   assert.deepEqual(got, want);
 });
 
 test('calls in progress reject, later ones wait, and bound inputs are there', async (t) => {
-  const { program, trainer, told } = await open(t), { x, t: target } = batch(3);
+  const { program, trainer, stated } = await open(t), { x, t: target } = batch(3);
   await program.bind('step', { x, t: target, rate: 0.1 });
   x.fill(0); // the program has a copy
   const kept = await program.upload({ dtype: 'f32', shape: [4, 3], data: x });
@@ -135,20 +135,20 @@ test('calls in progress reject, later ones wait, and bound inputs are there', as
   await lose();
   await assert.rejects(trainer.step({}), { name: 'RlxError', kind: 'lost' });
   const values = await w(program);
-  assert.deepEqual([told.length, trainer.steps], [1, told[0].step]);
+  assert.deepEqual([stated.length, trainer.steps], [1, stated[0].step]);
   assert.equal(await Promise.race([lost, 'not resolved']), 'not resolved');
   await program.run('step', {});
   assert.notDeepEqual(await w(program), values);
   await assert.rejects(program.run('step', { x: kept }), { kind: 'name', message: /belongs to another program/ });
   const fresh = await open(t);
-  await fresh.trainer.run({ steps: told[0].step, batches: () => ({ ...batch(3), rate: 0.1 }), recover: false });
+  await fresh.trainer.run({ steps: stated[0].step, batches: () => ({ ...batch(3), rate: 0.1 }), recover: false });
   assert.deepEqual(values, await w(fresh.program));
 });
 
 test('the states after a run are copied once nothing happens', async (t) => {
   let rested;
   const copied = new Promise((resolve) => { rested = resolve; });
-  const { program, trainer, told } = await open(t, { snapshotEvery: { seconds: 3600 }, onSnapshot: ({ step }) => { if (step === 9) rested(); } });
+  const { program, trainer, stated } = await open(t, { snapshotEvery: { seconds: 3600 }, onSnapshot: ({ step }) => { if (step === 9) rested(); } });
   await trainer.run({ steps: 9, batches });
   const want = await w(program);
   const awake = setInterval(() => {}, 1000); // the wait for the copy keeps no process alive
@@ -156,7 +156,7 @@ test('the states after a run are copied once nothing happens', async (t) => {
   clearInterval(awake);
   await lose();
   assert.deepEqual(await w(program), want);
-  assert.deepEqual(told.map(({ step, lostSteps }) => [step, lostSteps]), [[9, 0]]);
+  assert.deepEqual(stated.map(({ step, lostSteps }) => [step, lostSteps]), [[9, 0]]);
 });
 
 test('states that are set after a snapshot are not undone', async (t) => {
@@ -169,18 +169,18 @@ test('states that are set after a snapshot are not undone', async (t) => {
 });
 
 test('a third loss within a minute ends the program', async (t) => {
-  const { program, trainer, told } = await open(t);
+  const { program, trainer, stated } = await open(t);
   const run = trainer.run({ steps: 40, batches: (i) => {
     if (i % 10 === 9) destroy();
     return batches(i);
   } });
   await assert.rejects(run, { kind: 'lost', message: /it was not recovered: 3 devices were lost within a minute$/ });
-  assert.equal(told.length, 2);
+  assert.equal(stated.length, 2);
   await assert.rejects(program.save(), { kind: 'lost' });
 });
 
 test('a device that is not there at once is asked for again', async (t) => {
-  const { trainer, told } = await open(t);
+  const { trainer, stated } = await open(t);
   let refusals = 1;
   t.after(() => { gpu.give = () => true; });
   const { steps } = await trainer.run({ steps: 12, batches: (i) => {
@@ -190,7 +190,7 @@ test('a device that is not there at once is asked for again', async (t) => {
     }
     return batches(i);
   } });
-  assert.deepEqual([steps, told.length, refusals], [12, 1, -1]);
+  assert.deepEqual([steps, stated.length, refusals], [12, 1, -1]);
 });
 
 test('without recovery, and with states larger than the limit, a lost device is an error', async (t) => {
@@ -212,12 +212,12 @@ test('without recovery, and with states larger than the limit, a lost device is 
 test("a device of the caller is replaced by the caller's function", async (t) => {
   const make = async () => (await gpu.requestAdapter()).requestDevice();
   await assert.rejects(openProgram(linearPlan(), { device: await make(), recover: true }), { kind: 'attr', message: /recover: device is not given/ });
-  const { trainer, told } = await open(t, { device: make }, { device: await make(), gpu: undefined }), before = gpu.devices.length;
+  const { trainer, stated } = await open(t, { device: make }, { device: await make(), gpu: undefined }), before = gpu.devices.length;
   await trainer.run({ steps: 8, batches: (i) => {
     if (i === 5 && gpu.devices.length === before) destroy();
     return batches(i);
   } });
-  assert.deepEqual([told.length, gpu.devices.length, trainer.steps], [1, before + 1, 8]);
+  assert.deepEqual([stated.length, gpu.devices.length, trainer.steps], [1, before + 1, 8]);
 });
 
 test('options are checked', async () => {
