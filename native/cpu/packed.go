@@ -59,11 +59,13 @@ func (c *compiler) packedProduct(g *fusion.Group) error {
 	attrs := r.Node.Attrs().(*ops.PackedProductAttrs)
 	packing, inPlace := packings[attrs.Format]
 	inPlace = inPlace && p.rows <= maxPackedRows
-	if attrs.ActivationBits != 0 && !(inPlace && simd.HasIntegers()) {
+	rounds := attrs.ActivationBits != 0
+	integers := inPlace && rounds && simd.HasIntegers()
+	if rounds && !integers {
 		p.x = roundedBlocks(c, p)
 	}
 	switch {
-	case inPlace && attrs.ActivationBits != 0 && simd.HasIntegers():
+	case integers:
 		c.add(newIntegerStep(p, packing))
 	case inPlace:
 		c.add(newPackedStep(p, packing))

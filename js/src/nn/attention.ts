@@ -7,6 +7,7 @@ import { contextOf, isValue, type Layer, layer, type NameOption } from './layer.
 import { applyLinear, linear } from './linear.js';
 import { rmsNorm } from './norm.js';
 import { pastOf, type RopeOptions, rotate } from './position.js';
+import { softcap } from './vocabulary.js';
 
 /** Options of {@link attention}. */
 export interface AttentionOptions extends NameOption {
@@ -171,12 +172,11 @@ function masks(l: Layer, { o, heads }: Plan, q: Value, k: Value): [seen: Value |
 
 /** The weighted values, [..., heads, time, size]. */
 function attendHere(l: Layer, { o, heads, kv, scale, rate }: Plan, q: Value, k: Value, v: Value, seen?: Value, added?: Value): Value {
-  const causal = !!o.causal, window = o.window ?? 0, softcap = o.softcap ?? 0;
-  if (rate === 0) return q.attention(k, v, seen ?? added, { scale, softcap, causal, window });
+  const causal = !!o.causal, window = o.window ?? 0, cap = o.softcap ?? 0;
+  if (rate === 0) return q.attention(k, v, seen ?? added, { scale, softcap: cap, causal, window });
   const repeats = heads / kv, axis = k.shape.length - 3;
   if (repeats > 1) [k, v] = [k.repeat({ axis, repeats }), v.repeat({ axis, repeats })];
-  let scores = q.mul(scale).matmul(k.swapAxes({ axis1: -2, axis2: -1 }));
-  if (softcap) scores = scores.mul(1 / softcap).tanh().mul(softcap);
+  let scores = softcap(q.mul(scale).matmul(k.swapAxes({ axis1: -2, axis2: -1 })), cap);
   if (added) scores = scores.add(added);
   const hide = (by: Value) => { scores = by.select(scores, -Infinity); };
   if (seen) hide(seen);

@@ -9,7 +9,7 @@ import { embedding, linear, type LinearOptions } from '../../nn/linear.js';
 import { layerNorm, rmsNorm } from '../../nn/norm.js';
 import { positionalEmbedding } from '../../nn/position.js';
 import { activeBlocks, stack } from '../../nn/stack.js';
-import { linearCrossEntropy, type LinearCrossEntropyOptions } from '../../nn/vocabulary.js';
+import { linearCrossEntropy, type LinearCrossEntropyOptions, softcap } from '../../nn/vocabulary.js';
 import { checkOptions, RlxError } from '../../values/errors.js';
 import { checkConfig, type Config, isWindowed, ropeOf } from './config.js';
 import { familyOf, type Names } from './family.js';
@@ -176,9 +176,8 @@ class Decoder {
 
   /** The scores of the vocabulary. */
   logits(x: Value): Value {
-    const { c } = this, cap = c.logitSoftcap || 0;
-    const y = linear(x, c.vocabulary, this.headOptions);
-    return cap ? y.mul(1 / cap).tanh().mul(cap) : y;
+    const { c } = this;
+    return softcap(linear(x, c.vocabulary, this.headOptions), c.logitSoftcap || 0);
   }
 }
 
