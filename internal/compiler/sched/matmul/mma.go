@@ -73,12 +73,12 @@ const rasterRows = 16
 // mmaPlan computes a contraction by multiply-adds.
 type mmaPlan struct {
 	mmaTile
-	operand ir.DType
-	rows    int // the operand along the rows of atoms; the other is along the columns
-	layout  [2]mmaLayout
-	turned  [2]bool // staged operands that are contiguous along the free space
-	steps   int     // steps of a part
-	parts   int     // split-K parts, each computed by separate workgroups
+	operand    ir.DType
+	rows       int // the operand along the rows of atoms; the other is along the columns
+	layout     [2]mmaLayout
+	contiguous [2]contiguity // of staged operands
+	steps      int           // steps of a part
+	parts      int           // split-K parts, each computed by separate workgroups
 }
 
 // mmaLayout is the layout of an operand that is copied to shared memory.
@@ -143,7 +143,9 @@ func planMma(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (p *mmaPla
 	}
 	p.orient(c)
 	for i, l := range p.layout {
-		p.turned[i] = l == staged && freeIsContiguous(e, c, i)
+		if l == staged {
+			p.contiguous[i] = contiguityOf(e, c, d, i)
+		}
 	}
 	return p, true
 }
@@ -282,9 +284,11 @@ func (t mmaTile) rate(d hardware.Profile, byWarps bool) float64 {
 	return d.Rates.WarpGroups[of]
 }
 
-// turnedStaging is how many times as long it takes to stage an operand whose contiguous axis is not the one of
-// its copy (H200: 37 µs for the weights' gradient of a 3×3 convolution of 64×16×16×32 with its products of 15).
-const turnedStaging = 2
+// stagingFactors are by how much it takes longer to stage an operand than to move its bytes (H200: weights' gradients
+// of 3×3 convolutions took 37 µs for 64×16×16×32, contiguous along the free space, with products of 15, and 56 µs and
+// 37 for 3 channels, 35 and 17 by tiles, which stage nothing). Scattered operands of f32 count as contiguous ones: there
+// steps by tiles took 1 % longer.
+var stagingFactors = [...]float64{contiguousAlongK: 1, contiguousAlongFree: 2, contiguousInRuns: 1, scattered: 2.5}
 
 // stagingTime estimates the nanoseconds of the kernels that stage operands.
 func (p *mmaPlan) stagingTime(c *fusion.Contraction, caps loop.Caps) float64 {
@@ -292,8 +296,8 @@ func (p *mmaPlan) stagingTime(c *fusion.Contraction, caps loop.Caps) float64 {
 	for i, free := range [2][]int{c.M, c.N} {
 		if p.layout[i] == staged {
 			bytes := float64(fusion.Product(c.Batch)*fusion.Product(free)) * float64(fusion.Product(c.K)) * float64(4+p.operand.Size())
-			if p.turned[i] {
-				bytes *= turnedStaging
+			if p.operand != ir.F32 || p.contiguous[i] != scattered {
+				bytes *= stagingFactors[p.contiguous[i]]
 			}
 			time += d.Launch + bytes/d.Bandwidth()
 		}

@@ -72,7 +72,7 @@ func stageOperand(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p *mm
 	free, length := fusion.Product([2][]int{c.M, c.N}[operand]), stagedLength(c, p.operand)
 	name := [2]string{"left", "right"}[operand]
 	t := e.Partition.Scratch(name, p.operand, fusion.Product(c.Batch), free, length)
-	run, turned := loop.ChunkElements(p.operand), freeIsContiguous(e, c, operand)
+	run, turned := loop.ChunkElements(p.operand), p.contiguous[operand] == contiguousAlongFree
 	if turned && length%(2*run) == 0 {
 		run *= 2
 	}
@@ -114,13 +114,23 @@ func stagedElement(w *emit.Emitter, c *fusion.Contraction, d ir.DType, operand i
 	}
 }
 
-// freeIsContiguous reports whether neighbouring free positions of an operand are neighbours in memory
-// and neighbouring contracted positions are not.
-func freeIsContiguous(e *emit.Emitter, c *fusion.Contraction, operand int) bool {
+// contiguity is the axis of an operand along which neighbouring positions are neighbours in memory.
+type contiguity int
+
+const (
+	contiguousAlongK contiguity = iota
+	contiguousAlongFree
+	contiguousInRuns // in runs of a vector's elements along either axis, such as the channels of a convolution
+	scattered        // along neither, as where a convolution has few channels
+)
+
+// contiguityOf returns the contiguous axis of an operand, the contracted one where both are.
+func contiguityOf(e *emit.Emitter, c *fusion.Contraction, d ir.DType, operand int) contiguity {
 	spaces := [2][]int{c.M, c.N}
 	batch, load := fusion.Coords("b", c.Batch), e.Reader().Operand(c.Node)
-	position := func(name string, n int) scalar.Expr { return scalar.NewVar(name, ir.I32, 0, int64(max(n-2, 0))) }
-	free, k := position("f", fusion.Product(spaces[operand])), position("k", fusion.Product(c.K))
+	position := func(name string, n, step int) scalar.Expr {
+		return scalar.Mul(scalar.NewVar(name, ir.I32, 0, int64(max(n-2, 0)/step)), loop.Int(step))
+	}
 	loads := func(free, k scalar.Expr) (at []scalar.Expr) {
 		x := c.Factor(operand, batch, e.Unflatten(e.Simplify(free), spaces[operand]), e.Unflatten(e.Simplify(k), c.K), load)
 		scalar.Walk(x, func(n scalar.Expr) {
@@ -130,15 +140,27 @@ func freeIsContiguous(e *emit.Emitter, c *fusion.Contraction, operand int) bool 
 		})
 		return at
 	}
-	here := loads(free, k)
-	isNext := func(there []scalar.Expr) bool {
+	adjacent := func(here, there []scalar.Expr) bool {
 		if len(here) != 1 || len(there) != 1 {
 			return false
 		}
 		step, known := e.Simplify(scalar.Sub(there[0], here[0])).IntConst()
 		return known && step == 1
 	}
-	return isNext(loads(scalar.Add(free, loop.Int(1)), k)) && !isNext(loads(free, scalar.Add(k, loop.Int(1))))
+	along := func(freeRun, kRun, freeStep, kStep int) bool {
+		free, k := position("f", fusion.Product(spaces[operand]), freeRun), position("k", fusion.Product(c.K), kRun)
+		return adjacent(loads(free, k), loads(scalar.Add(free, loop.Int(freeStep)), scalar.Add(k, loop.Int(kStep))))
+	}
+	run := loop.ChunkElements(d)
+	switch {
+	case along(1, 1, 0, 1):
+		return contiguousAlongK
+	case along(1, 1, 1, 0):
+		return contiguousAlongFree
+	case along(1, run, 0, 1), along(run, 1, 1, 0):
+		return contiguousInRuns
+	}
+	return scattered
 }
 
 // mmaSide is one operand of the multiply-adds: tiles of free positions by the contracted
