@@ -1,5 +1,5 @@
-// The conformance suite over Dawn, on lavapipe, which has f16 and subgroups of one size: half of the modules without
-// large kernels. Native WebGPU runs all of them on lavapipe, and SwiftShader, in Chromium, half of the rest.
+// The conformance suite over Dawn, on lavapipe, which has f16 and subgroups of one size: a quarter of the modules without
+// large kernels. Native WebGPU runs all of them on lavapipe, and SwiftShader, in Chromium, another quarter.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,14 +8,14 @@ import { isLight } from './conformance-light.mjs';
 import { load } from './conformance-suite.mjs';
 import { openDawn } from './rig/dawn.mjs';
 
-test('lavapipe passes half of the light modules of the conformance suite, f16 and subgroups among them', async () => {
+test('lavapipe passes a quarter of the light modules of the conformance suite, f16 and subgroups among them', async () => {
   const { device } = await openDawn({ backend: 'lavapipe', features: ['shader-f16', 'subgroups', 'subgroup-size-control'] });
   let light = 0;
-  const select = (module) => isLight(module) && light++ % 2 === 1;
+  const select = (module) => isLight(module) && light++ % 4 === 2;
   const { passed, deviating, bySubgroups, failures, skipped } = await runConformance({ device, load, select });
   assert.deepEqual(failures, []);
   assert.deepEqual(skipped, []);
   assert.equal(deviating, 0);
-  assert.ok(bySubgroups > 30, `only ${bySubgroups} cases by subgroups`);
-  assert.ok(passed > 1200, `only ${passed} results`);
+  assert.ok(bySubgroups > 15, `only ${bySubgroups} cases by subgroups`);
+  assert.ok(passed > 600, `only ${passed} results`);
 });

@@ -1,4 +1,4 @@
-// The conformance suite in Node on the CPU. Over Dawn, lavapipe runs half of the light modules
+// The conformance suite in Node on the CPU. Over Dawn, lavapipe runs a quarter of the light modules
 // (conformance-lavapipe.test.mjs) and SwiftShader, in Chromium, the heavy ones (browser/conformance.test.mjs).
 
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 // The conformance suite in Chromium, in the page: on the CPU all of it, and on SwiftShader, which has no f16, the
-// heavy modules and a quarter of the light ones; lavapipe runs another half of these over the same Dawn.
+// heavy modules and a quarter of the light ones; lavapipe runs another quarter of these over the same Dawn.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
