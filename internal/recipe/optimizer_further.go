@@ -4,14 +4,11 @@ package recipe
 
 import "github.com/rlx-go/rlx/autodiff/optim"
 
-// OptimizerNames are the names of all optimisers, sorted.
-var OptimizerNames = []string{
-	"adabelief", "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamw", "adan", "ademamix", "amsgrad", "kron", "lamb", "lars", "lbfgs", "lion", "mars", "muon",
-	"nadam", "prodigy", "qhadamw", "radam", "rmsprop", "schedule-free", "sgd", "soap", "sophia", "stiefel",
-}
+// furtherNames are the names of the optimizers that the page's compiler lacks, for its size.
+var furtherNames = []string{"kron", "lbfgs", "prodigy", "stiefel"}
 
-// further returns an optimizer that the page's compiler lacks, for its size, nil for another name.
-func further(name string, adam optim.Adam, h Numbers) optim.Optimizer {
+// furtherOptimizer returns one of them, nil for another name.
+func furtherOptimizer(name string, adam optim.Adam, h Numbers) optim.Optimizer {
 	switch name {
 	case "kron":
 		return optim.Kron{Momentum: h["momentum"], Every: int(h["every"]), WeightDecay: adam.WeightDecay}

@@ -2,4 +2,6 @@ package recipe
 
 import "github.com/rlx-go/rlx/autodiff/optim"
 
-func further(string, optim.Adam, Numbers) optim.Optimizer { return nil }
+var furtherNames []string
+
+func furtherOptimizer(string, optim.Adam, Numbers) optim.Optimizer { return nil }

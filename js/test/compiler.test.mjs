@@ -540,13 +540,14 @@ describe('what does not fit is a typed error', () => {
     ['a misspelt part of a module', 'name', () => compile({ entry: {}, entries: {} })],
     ['a misspelt option of init', 'name', () => init({ wasmURL: '' })],
     ['a rate that is none', 'attr', () => train(perceptron(), { optimizer: { kind: 'sgd' }, rate: NaN, worker: false })],
+    ['a rate that is a text', 'attr', () => train(perceptron(), { optimizer: { kind: 'sgd' }, rate: '0.1', worker: false }), /rate is String: a learning rate/],
     ['a module without entries', 'missing', () => program({})],
     ['a graph for the entries', 'missing', () => program({ entries: perceptron() })],
     ['an initial parameter there is not', 'attr', () => train(perceptron(), { optimizer: { kind: 'sgd' }, params: { w1: 'normal' }, worker: false })],
     ['unknown parameter', 'name', () => train(perceptron(), { optimizer: { kind: 'sgd' }, params: { w9: 0 }, worker: false })],
     ['tensor over the limits', 'unsupported', () => compile({ entries: { main: graph('big', (b) => b.output('y', b.input('x', 'f32', [1 << 16, 1 << 16]).exp())) } })],
   ];
-  for (const [name, kind, f] of waiting) test(name, () => assert.rejects(f, isError(kind)));
+  for (const [name, kind, f, says] of waiting) test(name, () => assert.rejects(f, isError(kind, says)));
 
   for (const on of ['gpu', 'cpu']) {
     test(`inputs, on the ${on}`, async () => {

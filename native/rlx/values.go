@@ -55,28 +55,37 @@ func (g *given) Set(text string) error {
 	return nil
 }
 
-// addSizes adds the sizes that inputs have along axes that are symbols, unless they are set. An input whose
-// lists are nested otherwise than its axes sets none.
+// addSizes adds the sizes that inputs have along axes that are symbols, unless they are set.
 func (g *given) addSizes(s sizes, m *ir.Module) error {
+	for _, e := range m.Entries {
+		for _, p := range e.Graph.Ports() {
+			if p.Kind != ir.InputPort {
+				continue
+			}
+			if err := g.addSizesOf(s, p.Name, p.Value.Shape()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addSizesOf is addSizes for an input. One whose lists are nested otherwise than its axes sets none.
+func (g *given) addSizesOf(s sizes, input string, shape ir.Shape) error {
 	read, err := g.tensors()
 	if err != nil {
 		return err
 	}
-	for _, e := range m.Entries {
-		for _, p := range e.Graph.Ports() {
-			dims := read[p.Name].Dims
-			if text, is := g.values[p.Name]; is {
-				dims = nesting(text)
-			}
-			shape := p.Value.Shape()
-			if p.Kind != ir.InputPort || len(dims) != len(shape) {
-				continue
-			}
-			for axis, dim := range shape {
-				if name := dim.String(); s[name] == 0 && dims[axis] > 0 && slices.Equal(dim.Symbols(), []string{name}) {
-					s[name] = dims[axis]
-				}
-			}
+	dims := read[input].Dims
+	if text, is := g.values[input]; is {
+		dims = nesting(text)
+	}
+	if len(dims) != len(shape) {
+		return nil
+	}
+	for axis, dim := range shape {
+		if name := dim.String(); s[name] == 0 && dims[axis] > 0 && slices.Equal(dim.Symbols(), []string{name}) {
+			s[name] = dims[axis]
 		}
 	}
 	return nil
@@ -294,9 +303,9 @@ func setParams(ctx context.Context, p *rlx.Program, m *ir.Module, file string, s
 	return nil
 }
 
-// setPlanParams gives the parameters of a plan their values: those of a file or, without one, random
+// setPlanParams gives the parameters of plans their values: those of a file or, without one, random
 // ones, as a plan has no rules for them.
-func setPlanParams(ctx context.Context, p *rlx.Program, of *plan.Plan, file string, seed uint64) error {
+func setPlanParams(ctx context.Context, p *rlx.Program, of []*plan.Plan, file string, seed uint64) error {
 	if file != "" {
 		values, err := readTensors(file)
 		if err != nil {
@@ -305,10 +314,14 @@ func setPlanParams(ctx context.Context, p *rlx.Program, of *plan.Plan, file stri
 		return p.LoadWith(ctx, values, rlx.LoadOptions{AllowExtra: true})
 	}
 	values, r := map[string]rlx.Tensor{}, rand.New(rand.NewPCG(seed, 0))
-	for _, e := range of.Entries {
-		for _, i := range e.Reads {
-			slot := of.Slots[i]
-			values[slot.Name] = randomTensor(native.Slot{Name: slot.Name, DType: slot.DType, Dims: slot.Dims}, r)
+	for _, one := range of {
+		for _, e := range one.Entries {
+			for _, i := range e.Reads {
+				slot := one.Slots[i]
+				if _, drawn := values[slot.Name]; !drawn {
+					values[slot.Name] = randomTensor(native.Slot{Name: slot.Name, DType: slot.DType, Dims: slot.Dims}, r)
+				}
+			}
 		}
 	}
 	return p.SetAll(ctx, values)
