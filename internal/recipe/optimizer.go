@@ -3,7 +3,6 @@
 package recipe
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/rlx-go/rlx/autodiff"
@@ -23,27 +22,6 @@ func (h Numbers) decay() float64 {
 		return decay
 	}
 	return optim.NoDecay
-}
-
-// OptimizerNames returns the names of all optimizers, sorted.
-func OptimizerNames() []string {
-	names := append(slices.Clone(furtherNames),
-		"adabelief", "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamw", "adan", "ademamix", "amsgrad", "lamb", "lars", "lion", "mars", "muon",
-		"nadam", "qhadamw", "radam", "rmsprop", "schedule-free", "sgd", "soap", "sophia",
-	)
-	slices.Sort(names)
-	return names
-}
-
-// The names of schedules and of policies, sorted.
-var (
-	scheduleNames = []string{"constant", "cosine", "cosine-restarts", "exponential", "linear", "one-cycle", "polynomial", "steps"}
-	policyNames   = []string{"labels", "min-cut", "nothing", "ops", "products", "within"}
-)
-
-// unknown returns the error for a name that is not among those known.
-func unknown(what, name string, known []string) error {
-	return ir.Errorf(ir.ErrName, "unknown %s %q: have %q", what, name, known)
 }
 
 // Optimizer returns the optimizer with a name. The error for an unknown one is of kind
@@ -98,10 +76,10 @@ func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
 	case "qhadamw":
 		return optim.QHAdamW{Adam: adam}, nil
 	}
-	if o := furtherOptimizer(name, adam, h); o != nil {
+	if o := further(name, adam, h); o != nil {
 		return o, nil
 	}
-	return nil, unknown("optimizer", name, OptimizerNames())
+	return nil, unknown("optimizer", name)
 }
 
 // Sophia returns Sophia, which needs another entry that updates the curvature.
@@ -134,7 +112,7 @@ func Schedule(name string, h Numbers) (optim.Schedule, error) {
 	case "one-cycle":
 		s = optim.OneCycle(h["rate"], steps, 0.3)
 	default:
-		return nil, unknown("schedule", name, scheduleNames)
+		return nil, unknown("schedule", name)
 	}
 	if w := int(h["warm_up"]); w > 0 {
 		s = optim.WarmUp(w, s)
@@ -171,6 +149,6 @@ func Policy(words []string) (autodiff.Policy, error) {
 		}
 		return nil, ir.Attrf("the policy is within %v bytes; it must be one positive number", args)
 	default:
-		return nil, unknown("policy", name, policyNames)
+		return nil, unknown("policy", name)
 	}
 }

@@ -2,13 +2,31 @@
 
 package recipe
 
-import "github.com/rlx-go/rlx/autodiff/optim"
+import (
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+)
 
-// furtherNames are the names of the optimizers that the page's compiler lacks, for its size.
-var furtherNames = []string{"kron", "lbfgs", "prodigy", "stiefel"}
+// OptimizerNames are the names of all optimisers, sorted.
+var OptimizerNames = []string{
+	"adabelief", "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamw", "adan", "ademamix", "amsgrad", "kron", "lamb", "lars", "lbfgs", "lion", "mars", "muon",
+	"nadam", "prodigy", "qhadamw", "radam", "rmsprop", "schedule-free", "sgd", "soap", "sophia", "stiefel",
+}
 
-// furtherOptimizer returns one of them, nil for another name.
-func furtherOptimizer(name string, adam optim.Adam, h Numbers) optim.Optimizer {
+// known are the names of a kind, sorted.
+var known = map[string][]string{
+	"optimizer": OptimizerNames,
+	"schedule":  {"constant", "cosine", "cosine-restarts", "exponential", "linear", "one-cycle", "polynomial", "steps"},
+	"policy":    {"labels", "min-cut", "nothing", "ops", "products", "within"},
+}
+
+// unknown returns the error for a name that is not of a kind: it lists those that are.
+func unknown(kind, name string) error {
+	return ir.Errorf(ir.ErrName, "unknown %s %q: have %q", kind, name, known[kind])
+}
+
+// further returns an optimizer that the page's compiler lacks, for its size, nil for another name.
+func further(name string, adam optim.Adam, h Numbers) optim.Optimizer {
 	switch name {
 	case "kron":
 		return optim.Kron{Momentum: h["momentum"], Every: int(h["every"]), WeightDecay: adam.WeightDecay}

@@ -26,7 +26,7 @@ func model(t *testing.T) *ir.Graph {
 // TestEveryOptimizerMakesAStep asserts that each name makes a step, and that a weight decay of 0 is none, where the
 // default of AdamW is one.
 func TestEveryOptimizerMakesAStep(t *testing.T) {
-	for _, name := range recipe.OptimizerNames() {
+	for _, name := range recipe.OptimizerNames {
 		if _, err := (recipe.Step{Loss: "loss", Optimizer: name, History: 4}).Graph(model(t)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -206,7 +206,7 @@ const momentum = "momentum"
 // optimizerNames returns the names of update rules, sorted. Sophia is not among them: nothing here updates
 // its estimate of the curvature.
 func optimizerNames() []string {
-	names := append(recipe.OptimizerNames(), momentum)
+	names := append(slices.Clone(recipe.OptimizerNames), momentum)
 	slices.Sort(names)
 	return slices.DeleteFunc(names, func(name string) bool { return name == "sophia" })
 }
