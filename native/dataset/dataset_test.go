@@ -51,7 +51,8 @@ func TestCSV(t *testing.T) {
 func TestCSVWithoutValues(t *testing.T) {
 	missing := []string{"", "NA"}
 	got, err := dataset.ReadCSV(strings.NewReader("1,,cat,7\nNA,2,,\n"), dataset.CSVOptions{Columns: []dataset.Column{
-		{Name: "x", Fields: []string{"0", "1"}, Missing: missing}, {Name: "kind", Fields: []string{"2"}, Classes: []string{"cat"}, Missing: missing},
+		{Name: "x", Fields: []string{"0", "1"}, Missing: missing},
+		{Name: "kind", Fields: []string{"2"}, Classes: []string{"cat"}, Missing: missing},
 		{Name: "n", Fields: []string{"3"}, DType: ir.I32, Missing: missing},
 	}})
 	if err != nil {
