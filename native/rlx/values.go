@@ -290,13 +290,12 @@ func setParams(ctx context.Context, p *rlx.Program, m *ir.Module, file string, s
 		}
 		return p.LoadWith(ctx, values, rlx.LoadOptions{AllowExtra: true})
 	}
-	host, err := rlx.Open("cpu")
-	if err != nil {
-		return err
-	}
-	defer host.Close(context.WithoutCancel(ctx))
 	for _, e := range m.Entries {
-		if err := drawInitial(ctx, host, p, e.Graph, seed); err != nil {
+		values, err := rlx.InitialParams(ctx, e.Graph, nil, seed)
+		if err != nil {
+			return err
+		}
+		if err := p.SetAll(ctx, values); err != nil {
 			return err
 		}
 	}
@@ -323,41 +322,6 @@ func setPlanParams(ctx context.Context, p *rlx.Program, of []*plan.Plan, file st
 				}
 			}
 		}
-	}
-	return p.SetAll(ctx, values)
-}
-
-// drawInitial sets the parameters and states of a graph to initial values.
-func drawInitial(ctx context.Context, host *rlx.Session, p *rlx.Program, g *ir.Graph, seed uint32) error {
-	by, names := map[string]rlx.Initializer{}, []string{}
-	ones := g.InitAsOnes()
-	for _, port := range g.Ports() {
-		if port.Kind == ir.ParamPort {
-			names = append(names, port.Name)
-		}
-		if ones[port.Name] && port.Options().Initial.IsZero() {
-			by[port.Name] = rlx.Constant(1)
-		}
-	}
-	first, err := rlx.InitGraph(g, names, by)
-	if err != nil || len(first.Outputs()) == 0 {
-		return err
-	}
-	m, err := ir.NewModule("init", ir.Entry{Name: "init", Graph: first})
-	if err != nil {
-		return err
-	}
-	from, err := host.Compile(ctx, m)
-	if err != nil {
-		return err
-	}
-	defer from.Close(context.WithoutCancel(ctx))
-	if _, err := from.Call(ctx, "init", rlx.Inputs{rlx.SeedInput: rlx.Uint32(seed)}); err != nil {
-		return err
-	}
-	values, err := from.Save(ctx)
-	if err != nil {
-		return err
 	}
 	return p.SetAll(ctx, values)
 }
