@@ -29,17 +29,35 @@ func Shuffled(data Inputs, size int, seed uint64) func(epoch int) iter.Seq2[Inpu
 }
 
 // InOrder returns batches of examples for [Evaluation.Data]: size rows of each tensor in order. The
-// last rows that fill no batch are dropped. The errors are those of [Shuffled]. [Loop.Data] also has the
+// last rows that fill no batch are dropped: [AllInOrder] keeps them. The errors are those of [Shuffled]. [Loop.Data] also has the
 // number of the epoch: func(int) iter.Seq2[Inputs, error] { return batches() }.
 func InOrder(data Inputs, size int) func() iter.Seq2[Inputs, error] {
+	return inOrder(data, size, false)
+}
+
+// AllInOrder is [InOrder] for graphs with an open size of the batch: the last batch has the rows that are left.
+// [Evaluation.Weight], the number of rows, makes means those over all rows.
+func AllInOrder(data Inputs, size int) func() iter.Seq2[Inputs, error] {
+	return inOrder(data, size, true)
+}
+
+// inOrder returns batches in order, with a last one of fewer rows if all is set.
+func inOrder(data Inputs, size int, all bool) func() iter.Seq2[Inputs, error] {
 	return func() iter.Seq2[Inputs, error] {
 		return func(yield func(Inputs, error) bool) {
-			rows, err := rowsOf(data, size)
+			least := size
+			if all {
+				least = min(size, 1)
+			}
+			rows, err := rowsOf(data, least)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			order := make([]int, rows/size*size)
+			if !all {
+				rows -= rows % size
+			}
+			order := make([]int, rows)
 			for i := range order {
 				order[i] = i
 			}
@@ -69,7 +87,7 @@ func rowsOf(data Inputs, size int) (int, error) {
 	return rows, nil
 }
 
-// yieldRows yields the rows in the given order, size at a time.
+// yieldRows yields the rows in the given order, size at a time; the last batch has those that are left.
 func yieldRows(data Inputs, size int, order []int, yield func(Inputs, error) bool) {
 	batch := Inputs{}
 	for name, x := range data {
@@ -77,10 +95,14 @@ func yieldRows(data Inputs, size int, order []int, yield func(Inputs, error) boo
 	}
 	for rows := range slices.Chunk(order, size) {
 		for name, x := range data {
-			to := batch[name].Data
-			n := len(to) / size
+			to := batch[name]
+			n := len(to.Data) / to.Dims[0]
+			if len(rows) < size {
+				to = native.Tensor{DType: to.DType, Dims: append([]int{len(rows)}, x.Dims[1:]...), Data: to.Data[:n*len(rows)]}
+				batch[name] = to
+			}
 			for i, row := range rows {
-				copy(to[i*n:(i+1)*n], x.Data[row*n:])
+				copy(to.Data[i*n:(i+1)*n], x.Data[row*n:])
 			}
 		}
 		if !yield(batch, nil) {

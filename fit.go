@@ -59,8 +59,8 @@ type EarlyStop struct {
 	// Patience is the number of evaluations in a row without an improvement after which the
 	// training ends; 0 means never. Those before a checkpoint count in a resumed training.
 	Patience int
-	// Metric names an output of the evaluation; "" means "loss". It also chooses the best
-	// checkpoint.
+	// Metric names an output or a metric of the evaluation ([Report.Eval]); "" means "loss". It also
+	// chooses the best checkpoint.
 	Metric string
 	// Larger is true if larger values are better.
 	Larger bool
@@ -78,14 +78,17 @@ type Report struct {
 	// rows of the first axis of the inputs, of the most of them if they differ.
 	Throughput float64
 	// Metrics are what the step measures since the last report: means ([nn.Metric], [nn.Perplexity],
-	// [optim.Options.MeasureNorm]), areas ([nn.AUC]), and the accuracy and the mean F1 of confusion
-	// matrices.
+	// [optim.Options.MeasureNorm]), areas ([nn.AUC]), and of confusion matrices the accuracy and the means over the classes of precision,
+	// recall and F1. Those in which no step counted anything are left out.
 	Metrics map[string]float64
 	// Confusion are the confusion matrices since the last report ([nn.Confusion]): the number of
 	// examples by label and prediction.
 	Confusion map[string][][]float64
-	// Eval are the means of the outputs of the evaluation; nil without one.
+	// Eval are the means of the outputs of the evaluation, and the metrics of its entry ([nn.Metric], [nn.Confusion] and
+	// the like) over all of its batches; nil without one.
 	Eval map[string]float64
+	// EvalConfusion are the confusion matrices of the evaluation.
+	EvalConfusion map[string][][]float64
 	// Best is set if the evaluation is the best so far.
 	Best bool
 	// Done is set in the last report.
@@ -256,11 +259,13 @@ func (f *fit) report(ctx context.Context, done bool) error {
 	if seconds := time.Since(f.began).Seconds(); seconds > 0 {
 		r.Rate, r.Throughput = float64(r.Step-f.reported)/seconds, rows/seconds
 	}
-	if err := readMetrics(ctx, f.t.Program(), &r); err != nil {
+	m, err := f.t.takeMetrics(ctx, false)
+	if err != nil {
 		return err
 	}
+	r.Metrics, r.Confusion = m.metrics, m.confusion
 	if f.loop.Eval.Entry != "" {
-		if r.Eval, err = f.loop.Eval.measure(ctx, f.t); err != nil {
+		if r.Eval, r.EvalConfusion, err = f.loop.Eval.measure(ctx, f.t); err != nil {
 			return err
 		}
 		if r.Best, err = f.stop.better(r.Eval); err != nil {
@@ -325,8 +330,24 @@ func (f *fit) meanLoss(ctx context.Context) (float64, error) {
 	return sum / float64(len(recent)), nil // NaN for none
 }
 
-// measure returns the means of the outputs of rank 0 over all batches of all ranks.
-func (e Evaluation) measure(ctx context.Context, t *Trainer) (map[string]float64, error) {
+// measure returns the means of the outputs of rank 0 over all batches of all ranks, with the metrics that the entry
+// keeps in states, and its confusion matrices.
+func (e Evaluation) measure(ctx context.Context, t *Trainer) (map[string]float64, map[string][][]float64, error) {
+	means, err := e.means(ctx, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := t.takeMetrics(ctx, true)
+	for name, v := range m.metrics {
+		if _, is := means[name]; !is { // an output has its name
+			means[name] = v
+		}
+	}
+	return means, m.confusion, err
+}
+
+// means returns the means of the outputs of rank 0 over all batches of all ranks.
+func (e Evaluation) means(ctx context.Context, t *Trainer) (map[string]float64, error) {
 	sums, total := map[string]float64{}, 0.
 	for batch, err := range e.Data() {
 		if err != nil {
@@ -356,6 +377,9 @@ func (e Evaluation) measure(ctx context.Context, t *Trainer) (map[string]float64
 		}
 	}
 	total, err := t.overRanks(ctx, sums, total)
+	if err == nil && total == 0 {
+		err = ir.Attrf("the evaluation has no batches, or none of a weight: there must be one or more")
+	}
 	for name := range sums {
 		sums[name] /= total
 	}

@@ -21,41 +21,56 @@ func rowsIn(batch Inputs) int {
 	return rows
 }
 
-// readMetrics sets the metrics of a report from the states of the step, and sets these to zeros.
-func readMetrics(ctx context.Context, p *Program, r *Report) error {
-	for _, s := range p.Persistent() {
-		name, is := strings.CutPrefix(s.Name, nn.MetricPrefix)
-		if !is || s.DType != ir.F32 || !slices.Equal(s.Dims, []int{2}) && len(s.Dims) != 2 {
+// measured are metrics that entries keep in states, by name.
+type measured struct {
+	metrics   map[string]float64
+	confusion map[string][][]float64
+}
+
+// takeMetrics returns the metrics of the states in which something was counted, and sets these to zeros. It adds up
+// the states of all ranks if they differ.
+func (t *Trainer) takeMetrics(ctx context.Context, differ bool) (m measured, err error) {
+	for _, s := range t.Program().Persistent() {
+		if !strings.HasPrefix(s.Name, nn.MetricPrefix) || s.DType != ir.F32 || !slices.Equal(s.Dims, []int{2}) && len(s.Dims) != 2 {
 			continue
 		}
-		x, err := p.Get(ctx, s.Name)
+		x, err := t.Program().Get(ctx, s.Name)
 		if err != nil {
-			return err
+			return m, err
 		}
 		sums, err := x.Float32s()
 		if err != nil {
-			return err
+			return m, err
 		}
-		if r.Metrics == nil {
-			r.Metrics = map[string]float64{}
+		counted := slices.Clone(sums)
+		if differ {
+			if err := t.addRanks(ctx, counted); err != nil {
+				return m, err
+			}
 		}
-		r.addMetric(s.Name, name, s.Dims, sums)
-		if err := p.Set(ctx, s.Name, Float32s(make([]float32, len(sums)), s.Dims...)); err != nil {
-			return err
+		if !slices.ContainsFunc(counted, func(x float32) bool { return x != 0 }) {
+			continue
+		}
+		m.add(s.Name, s.Dims, counted)
+		if err := t.Program().Set(ctx, s.Name, Float32s(make([]float32, len(sums)), s.Dims...)); err != nil {
+			return m, err
 		}
 	}
-	return nil
+	return m, nil
 }
 
-// addMetric adds what the state of a metric holds.
-func (r *Report) addMetric(state, name string, dims []int, sums []float32) {
-	mean := float64(sums[0]) / float64(sums[1])
+// add adds what the state of a metric holds.
+func (m *measured) add(state string, dims []int, sums []float32) {
+	if m.metrics == nil {
+		m.metrics = map[string]float64{}
+	}
+	name, mean := strings.TrimPrefix(state, nn.MetricPrefix), float64(sums[0])/float64(sums[1])
 	exp, isExp := strings.CutPrefix(state, nn.MetricExpPrefix)
 	switch {
 	case len(dims) == 1 && isExp:
-		r.Metrics[exp] = math.Exp(mean)
+		m.metrics[exp] = math.Exp(mean)
 	case len(dims) == 1:
-		r.Metrics[name] = mean
+		m.metrics[name] = mean
 	case dims[0] == dims[1]:
 		table := make([][]float64, dims[0])
 		for i, row := range slices.Collect(slices.Chunk(sums, dims[1])) {
@@ -63,33 +78,43 @@ func (r *Report) addMetric(state, name string, dims []int, sums []float32) {
 				table[i] = append(table[i], float64(n))
 			}
 		}
-		if r.Confusion == nil {
-			r.Confusion = map[string][][]float64{}
+		if m.confusion == nil {
+			m.confusion = map[string][][]float64{}
 		}
-		r.Confusion[name] = table
-		r.Metrics[name+" accuracy"], r.Metrics[name+" f1"] = accuracyAndF1(table)
+		m.confusion[name] = table
+		s := scoresOf(table)
+		m.metrics[name+" accuracy"], m.metrics[name+" f1"] = s.accuracy, s.f1
+		m.metrics[name+" precision"], m.metrics[name+" recall"] = s.precision, s.recall
 	default:
-		r.Metrics[name] = areaUnderCurve(sums[:dims[1]], sums[dims[1]:])
+		m.metrics[name] = areaUnderCurve(sums[:dims[1]], sums[dims[1]:])
 	}
 }
 
-// accuracyAndF1 returns the fraction of examples on the diagonal of a confusion matrix, and the mean
-// over the classes of F1 = 2·hits/(labels + predictions), 0 for a class without either, as
-// scikit-learn's f1_score with average="macro".
-func accuracyAndF1(table [][]float64) (accuracy, f1 float64) {
-	all, hits := 0., 0.
-	for i, row := range table {
-		either := 0.
-		for k, n := range row {
-			all += n
-			either += n + table[k][i]
+// scores are the fraction of examples on the diagonal of a confusion matrix, and the means over the classes of
+// precision, hits/predictions, recall, hits/labels, and F1, 2·hits/(labels + predictions), each 0 for a class
+// without any: those of scikit-learn with average="macro" and all classes as labels.
+type scores struct{ accuracy, precision, recall, f1 float64 }
+
+func scoresOf(table [][]float64) (s scores) {
+	ratio := func(a, b float64) float64 {
+		if b == 0 {
+			return 0
 		}
-		hits += row[i]
-		if either > 0 {
-			f1 += 2 * row[i] / either
-		}
+		return a / b
 	}
-	return hits / all, f1 / float64(len(table))
+	all, hits, classes := 0., 0., float64(len(table))
+	for i, row := range table {
+		labels, predictions := 0., 0.
+		for k, n := range row {
+			labels, predictions = labels+n, predictions+table[k][i]
+		}
+		all, hits = all+labels, hits+row[i]
+		s.precision += ratio(row[i], predictions) / classes
+		s.recall += ratio(row[i], labels) / classes
+		s.f1 += ratio(2*row[i], labels+predictions) / classes
+	}
+	s.accuracy = hits / all
+	return s
 }
 
 // areaUnderCurve returns the area under the curve of true against false positives, from histograms

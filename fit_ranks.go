@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native/collective"
@@ -69,4 +70,17 @@ func (t *Trainer) overRanks(ctx context.Context, sums map[string]float64, total 
 		sums[name] = math.Float64frombits(binary.LittleEndian.Uint64(all[8*(i+1):]))
 	}
 	return math.Float64frombits(binary.LittleEndian.Uint64(all)), nil
+}
+
+// addRanks adds the elements of the other ranks to those of this one.
+func (t *Trainer) addRanks(ctx context.Context, x []float32) error {
+	sums := make(map[string]float64, len(x))
+	for i, v := range x {
+		sums[strconv.Itoa(i)] = float64(v)
+	}
+	_, err := t.overRanks(ctx, sums, 0)
+	for i := range x {
+		x[i] = float32(sums[strconv.Itoa(i)])
+	}
+	return err
 }

@@ -176,7 +176,7 @@ func (s *stopper) better(eval map[string]float64) (bool, error) {
 	v, ok := eval[s.Metric]
 	switch {
 	case !ok && s.Patience > 0:
-		return false, ir.Errorf(ir.ErrName, "Metric is %q: it must be an output of rank 0 of the evaluation, one of %q", s.Metric, slices.Sorted(maps.Keys(eval)))
+		return false, ir.Errorf(ir.ErrName, "Metric is %q: it must be an output of rank 0 or a metric of the evaluation, one of %q", s.Metric, slices.Sorted(maps.Keys(eval)))
 	case !ok || math.IsNaN(v):
 		s.worse++
 		return false, nil

@@ -350,4 +350,24 @@ func TestShuffledEpochs(t *testing.T) {
 	if got := rows(rlx.InOrder(data, 3)()); !slices.Equal(got, i[:9]) {
 		t.Errorf("in order: %v", got)
 	}
+	var sizes []int
+	var read []int32
+	for batch, err := range rlx.AllInOrder(data, 4)() {
+		got, _ := batch["i"].Int32s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, sizes = append(read, got...), append(sizes, batch["i"].Dims[0])
+		if batch["twice"].Dims[0] != batch["i"].Dims[0] || len(batch["twice"].Data) != 8*batch["twice"].Dims[0] {
+			t.Errorf("a batch has %v and %v", batch["i"], batch["twice"])
+		}
+	}
+	if !slices.Equal(read, i) || !slices.Equal(sizes, []int{4, 4, 2}) {
+		t.Errorf("all in order: %v in batches of %v", read, sizes)
+	}
+	for _, err := range rlx.AllInOrder(data, 0)() {
+		if !errors.Is(err, ir.ErrAttr) {
+			t.Errorf("batches of 0 rows: %v", err)
+		}
+	}
 }

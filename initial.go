@@ -1,6 +1,8 @@
 package rlx
 
 import (
+	"context"
+	"errors"
 	"hash/fnv"
 	"maps"
 	"slices"
@@ -105,6 +107,59 @@ func InitGraph(step *ir.Graph, trained []string, by map[string]Initializer) (*ir
 			b.SetState(p.Name, init(b, ops.FoldIn(b, ops.Key(b, nameHash(p.Name)), seed), t))
 		}
 	})
+}
+
+// InitialParams draws the initial values of the parameters and states of a graph on the CPU, for [Program.Load]: those of
+// [InitGraph] with all parameters as trained, and ones where [ir.Graph.InitAsOnes] has them. [Session.Train] needs no call of
+// it. The errors are those of InitGraph, of [Session.Compile] and of [Program.Call].
+func InitialParams(ctx context.Context, g *ir.Graph, by map[string]Initializer, seed uint32) (values map[string]Tensor, err error) {
+	if err := g.NotNil(); err != nil {
+		return nil, err
+	}
+	given, err := initializers(g, by)
+	if err != nil {
+		return nil, err
+	}
+	by = maps.Clone(by)
+	if by == nil {
+		by = map[string]Initializer{}
+	}
+	var names []string
+	ones := g.InitAsOnes()
+	for _, p := range g.Ports() {
+		if p.Kind == ir.ParamPort {
+			names = append(names, p.Name)
+		}
+		if ones[p.Name] && given[p.Name] == nil && p.Options().Initial.IsZero() {
+			by[p.Name] = Constant(1)
+		}
+	}
+	first, err := InitGraph(g, names, by)
+	if err != nil || len(first.Outputs()) == 0 {
+		return map[string]Tensor{}, err
+	}
+	return draw(ctx, first, seed)
+}
+
+// draw returns the values of the states that a graph of [InitGraph] sets.
+func draw(ctx context.Context, first *ir.Graph, seed uint32) (values map[string]Tensor, err error) {
+	m, err := ir.NewModule("init", ir.Entry{Name: "init", Graph: first})
+	if err != nil {
+		return nil, err
+	}
+	host, err := Open("cpu")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, host.Close(context.WithoutCancel(ctx))) }()
+	p, err := host.Compile(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.Call(ctx, "init", Inputs{SeedInput: Uint32(seed)}); err != nil {
+		return nil, err
+	}
+	return p.Save(ctx)
 }
 
 // nameHash is FNV-1a of 64 bits, as in js/src/graph/initial.ts.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/nn"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -221,5 +222,48 @@ func TestInitializersByPattern(t *testing.T) {
 		if err := tr.Program().Close(ctx); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestInitialParamsAreThoseOfTraining draws the parameters of an inference: they are those with which a training of the same
+// seed begins, states that begin as ones included, and a pattern replaces those that it matches.
+func TestInitialParamsAreThoseOfTraining(t *testing.T) {
+	model := func(train bool) *ir.Graph {
+		return must(ir.Build("model", func(b *ir.Builder) {
+			nn.Infer(b)
+			if train {
+				nn.Train(b)
+			}
+			y := nn.Linear(b, nn.BatchNorm(b, nn.Linear(b, b.Input("x", ir.F32, ir.Sym("batch"), ir.N(3)), 4)), 1)
+			b.Output("y", y)
+			b.Output("loss", ops.Mean(b, ops.Square(b, y)))
+		}))(t)
+	}
+	trainer := must(session(t).Train(ctx, model(true), rlx.Training{Seed: 7}))(t)
+	t.Cleanup(func() { _ = trainer.Program().Close(ctx) })
+	want := must(trainer.Params(ctx))(t)
+	got := must(rlx.InitialParams(ctx, model(false), nil, 7))(t)
+	for name, x := range want {
+		if y := got[name]; !slices.Equal(x.Data, y.Data) {
+			t.Errorf("%s is %v, in training %v", name, y, x)
+		}
+	}
+	given := must(rlx.InitialParams(ctx, model(false), map[string]rlx.Initializer{"*/bias": rlx.Constant(2)}, 7))(t)
+	if bias := must(given["linear1/bias"].Float32s())(t); bias[0] != 2 {
+		t.Errorf("the bias is %v", bias)
+	}
+	p := must(session(t).Compile(ctx, must(ir.NewModule("served", ir.Entry{Name: "run", Graph: model(false)}))(t)))(t)
+	t.Cleanup(func() { _ = p.Close(ctx) })
+	if err := p.Load(ctx, got); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Call(ctx, "run", rlx.Inputs{"x": rlx.Float32s(make([]float32, 6), 2, 3)}); err != nil {
+		t.Error(err)
+	}
+	if _, err := rlx.InitialParams(ctx, model(false), map[string]rlx.Initializer{"encoder/*": rlx.Constant(0)}, 7); !errors.Is(err, ir.ErrName) {
+		t.Errorf("a pattern that matches nothing: %v", err)
+	}
+	if _, err := rlx.InitialParams(ctx, nil, nil, 7); !errors.Is(err, ir.ErrGraph) {
+		t.Errorf("no graph: %v", err)
 	}
 }

@@ -1,7 +1,10 @@
 package rlx_test
 
 import (
+	"errors"
 	"fmt"
+	"iter"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -68,6 +71,44 @@ func TestMetricsOfRanksCountAllExamples(t *testing.T) {
 			t.Errorf("the mean is %v", got)
 		}
 		return tr.Program().Close(t.Context())
+	})
+}
+
+// TestEvaluationsOfRanksCountAllExamples: the confusion matrix of an evaluation has the examples of all ranks, at each report.
+func TestEvaluationsOfRanksCountAllExamples(t *testing.T) {
+	model := must(ir.Build("model", func(b *ir.Builder) {
+		b.Output("loss", ops.Mean(b, ops.Mul(b, b.Input("x", ir.F32, ir.N(2)), b.Param("w", ir.F32, ir.N(2)))))
+	}))(t)
+	eval := must(ir.Build("eval", func(b *ir.Builder) {
+		x, label := b.Input("x", ir.F32, ir.N(2)), b.Input("label", ir.I32, ir.N(2))
+		nn.Confusion(b, "table", ops.Convert(b, ops.Gt(b, x, ops.Const(b, ir.F32, 0.5)), ir.I32), label, 2)
+		b.Output("loss", ops.Mean(b, x))
+	}))(t)
+	ranksOf(t, 2, func(g *collective.Group) error {
+		s, err := rlx.Open("cpu")
+		if err != nil {
+			return err
+		}
+		tr, err := s.Train(t.Context(), model, rlx.Training{Parallel: &rlx.DataParallel{Group: g}, Eval: []ir.Entry{{Name: "eval", Graph: eval}}})
+		if err != nil {
+			return err
+		}
+		one := func(in rlx.Inputs) iter.Seq2[rlx.Inputs, error] {
+			return func(yield func(rlx.Inputs, error) bool) { yield(in, nil) }
+		}
+		x := native.Float32s([]float32{0.2, 0.8}, 2)
+		tested := rlx.Inputs{"x": x, "label": [2]rlx.Tensor{rlx.Int32s([]int32{0, 1}), rlx.Int32s([]int32{1, 1})}[g.Rank()]}
+		_, err = rlx.Fit(t.Context(), tr, rlx.Loop{
+			Data: func(int) iter.Seq2[rlx.Inputs, error] { return one(rlx.Inputs{"x": x}) }, Steps: 2, Every: 1,
+			Eval: rlx.Evaluation{Entry: "eval", Data: func() iter.Seq2[rlx.Inputs, error] { return one(tested) }},
+			Callbacks: []func(rlx.Report) error{func(r rlx.Report) error {
+				if want := [][]float64{{1, 0}, {1, 2}}; !reflect.DeepEqual(r.EvalConfusion["table"], want) || r.Eval["table accuracy"] != 0.75 || len(r.Metrics) != 0 {
+					t.Errorf("rank %d, step %d: %v and %v, the step %v", g.Rank(), r.Step, r.EvalConfusion, r.Eval, r.Metrics)
+				}
+				return nil
+			}},
+		})
+		return errors.Join(err, tr.Program().Close(t.Context()))
 	})
 }
 

@@ -38,6 +38,7 @@ func TestNoGraphIsAnError(t *testing.T) {
 		"optim.Init":        made(optim.Init(nil)),
 		"optim.History":     made(optim.History(nil, "loss", 1)),
 		"InitGraph":         made(rlx.InitGraph(nil, nil, nil)),
+		"InitialParams":     made(rlx.InitialParams(ctx, nil, nil, 0)),
 		"NewTrainer":        made(rlx.NewTrainer(context.Background(), nil, "loss")),
 		"Compile":           made(session.Compile(ctx, nil)),
 		"Compile of a hole": made(session.Compile(ctx, &ir.Module{Name: "m", Entries: []ir.Entry{{Name: "e"}}})),

@@ -67,7 +67,7 @@ func (u *unset) check(entry string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return ir.Errorf(ir.ErrName, "entry %q reads parameters without a value: %s; set or load them, or run an entry of rlx.InitGraph first", entry, formatNames(names))
+	return ir.Errorf(ir.ErrName, "entry %q reads parameters without a value: %s; set or load them; rlx.InitialParams draws initial ones", entry, formatNames(names))
 }
 
 // markGiven records that parameters have a value.

@@ -88,8 +88,11 @@ func jacobian(g *ir.Graph, output string, o Options, matrix dense) (*ir.Graph, e
 		return nil, wrap(transform, err)
 	}
 	at := outputIndex(g, output)
-	if at < 0 || !derive.Differentiable(g.Outputs()[at].Value.DType()) {
-		return nil, wrap(transform, ir.Errorf(ir.ErrName, "unknown differentiable output %q of graph %q", output, g.Name()))
+	if at < 0 {
+		return nil, wrap(transform, g.UnknownOutput(output))
+	}
+	if t := g.Outputs()[at].Value.Type(); !derive.Differentiable(t.DType) {
+		return nil, wrap(transform, ir.DTypef("output %q is %s; a derivative needs floats", output, t))
 	}
 	for _, name := range o.Wrt {
 		if err := o.Missing.check(g, output, name); err != nil {

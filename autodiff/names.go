@@ -87,8 +87,11 @@ func portIndices(g *ir.Graph, names []string) ([]int, error) {
 	seen := map[string]bool{}
 	for _, name := range names {
 		i := portIndex(g, name)
-		if i < 0 || seen[name] {
-			return nil, ir.Errorf(ir.ErrName, "unknown or repeated port %q of graph %q", name, g.Name())
+		if i < 0 {
+			return nil, g.UnknownPort(name)
+		}
+		if seen[name] {
+			return nil, ir.Errorf(ir.ErrName, "port %q of graph %q is given twice", name, g.Name())
 		}
 		if t := g.Ports()[i].Value.Type(); !derive.Differentiable(t.DType) {
 			return nil, ir.DTypef("port %q is %s; a derivative needs floats", name, t)
@@ -136,13 +139,8 @@ func position(prefix string, i int) string { return prefix + strconv.Itoa(i) }
 
 // scalarOutput returns the index of a plain output of rank 0 and of a floating element type.
 func scalarOutput(g *ir.Graph, name string) (int, error) {
-	var others []string
 	for i, o := range g.Outputs() {
-		if o.State {
-			continue
-		}
-		if o.Name != name {
-			others = append(others, o.Name)
+		if o.State || o.Name != name {
 			continue
 		}
 		if t := o.Value.Type(); len(t.Shape) != 0 {
@@ -152,5 +150,5 @@ func scalarOutput(g *ir.Graph, name string) (int, error) {
 		}
 		return i, nil
 	}
-	return 0, ir.Errorf(ir.ErrName, "unknown output %q of graph %q: it has %q", name, g.Name(), others)
+	return 0, g.UnknownOutput(name)
 }

@@ -94,7 +94,7 @@ const MaxOrder = 170
 func differentiableOutput(g *ir.Graph, name string, n int) (int, error) {
 	at := outputIndex(g, name)
 	if at < 0 {
-		return 0, ir.Errorf(ir.ErrName, "unknown output %q of graph %q", name, g.Name())
+		return 0, g.UnknownOutput(name)
 	}
 	if t := g.Outputs()[at].Value.Type(); n < 1 || n > MaxOrder || !derive.Differentiable(t.DType) {
 		return 0, ir.Attrf("derivative of order %d of output %q, %s", n, name, t)

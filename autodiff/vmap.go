@@ -75,7 +75,7 @@ func (v *vmap) checkNames() error {
 	}
 	for name := range v.options.In {
 		if portIndex(v.g, name) < 0 {
-			return ir.Errorf(ir.ErrName, "unknown port %q of graph %q", name, v.g.Name())
+			return v.g.UnknownPort(name)
 		}
 	}
 	outputs := append([]string(nil), v.options.Shared...)
@@ -84,7 +84,7 @@ func (v *vmap) checkNames() error {
 	}
 	for _, name := range outputs {
 		if _, ok := v.g.Output(name); !ok {
-			return ir.Errorf(ir.ErrName, "unknown output %q of graph %q", name, v.g.Name())
+			return v.g.UnknownOutput(name)
 		}
 	}
 	return nil

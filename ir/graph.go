@@ -284,6 +284,27 @@ func (g *Graph) Output(name string) (Output, bool) {
 	return g.outputs[i], true
 }
 
+// UnknownOutput returns the error, of kind [ErrName], for an output that the graph does not have. It names
+// those that it has, without new states.
+func (g *Graph) UnknownOutput(name string) error {
+	var have []string
+	for _, o := range g.outputs {
+		if !o.State {
+			have = append(have, o.Name)
+		}
+	}
+	return Errorf(ErrName, "unknown output %q of graph %q: it has %q", name, g.name, have)
+}
+
+// UnknownPort is [Graph.UnknownOutput] for a port.
+func (g *Graph) UnknownPort(name string) error {
+	have := make([]string, len(g.ports))
+	for i, p := range g.ports {
+		have[i] = p.Name
+	}
+	return Errorf(ErrName, "unknown port %q of graph %q: it has %q", name, g.name, have)
+}
+
 // Symbols returns the names of the symbolic dimensions of the graph's ports, sorted.
 func (g *Graph) Symbols() []string {
 	set := map[string]bool{}

@@ -27,7 +27,7 @@ func History(step *ir.Graph, output string, n int) (*ir.Graph, error) {
 	}
 	out, ok := step.Output(output)
 	if !ok || out.State {
-		return nil, ir.Errorf(ir.ErrName, "history: unknown output %q of graph %q", output, step.Name())
+		return nil, step.UnknownOutput(output)
 	}
 	switch t := out.Value.Type(); {
 	case len(t.Shape) != 0:

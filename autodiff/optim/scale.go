@@ -56,7 +56,7 @@ func (l LossScale) exponent(b *ir.Builder) int {
 func scaledLoss(loss *ir.Graph, name string) (*ir.Graph, error) {
 	at := slices.IndexFunc(loss.Outputs(), func(o ir.Output) bool { return o.Name == name && !o.State })
 	if at < 0 {
-		return nil, ir.Errorf(ir.ErrName, "unknown output %q of graph %q", name, loss.Name())
+		return nil, loss.UnknownOutput(name)
 	}
 	return ir.Transform(loss.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(loss)

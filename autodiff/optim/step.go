@@ -224,12 +224,21 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 		}
 	}
 	if i := slices.Index(matched, false); i >= 0 {
-		return nil, ir.Errorf(ir.ErrName, "unknown parameter %q of graph %q in Frozen", frozen[i], g.Name())
+		return nil, ir.Errorf(ir.ErrName, "unknown parameter %q of graph %q in Frozen: it has %q", frozen[i], g.Name(), paramNames(g))
 	}
 	if out == nil {
 		return nil, ir.Errorf(ir.ErrName, "graph %q has no parameters to train", g.Name())
 	}
 	return out, nil
+}
+
+func paramNames(g *ir.Graph) (names []string) {
+	for _, p := range g.Ports() {
+		if p.Kind == ir.ParamPort {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // Covers reports whether a pattern of path.Match, such as "*/bias", matches a name or one of its

@@ -156,7 +156,7 @@ func (d *Data) outputs(g *ir.Graph) (loss, weight int, err error) {
 	find := func(name string) (int, error) {
 		i := slices.IndexFunc(g.Outputs(), func(o ir.Output) bool { return o.Name == name && !o.State })
 		if i < 0 {
-			return i, ir.Errorf(ir.ErrName, "unknown output %q of graph %q", name, g.Name())
+			return i, g.UnknownOutput(name)
 		}
 		if v := g.Outputs()[i].Value; v.Rank() != 0 {
 			return i, ir.Shapef("output %q is %s; the loss and its weight must be of rank 0", name, v.Type())

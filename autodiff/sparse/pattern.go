@@ -49,7 +49,7 @@ func (p *Pattern) symmetric() *Pattern {
 // through derivatives: dependencies through comparisons and rounding do not count. The pattern is
 // conservative. If an index or a branch depends on data, all possible elements count; in the
 // results of loops and scans, all elements count. The error is of kind [ir.ErrShape] for symbolic
-// sizes, [ir.ErrName] for an unknown output, or one of the errors of [autodiff.JVP].
+// sizes, [ir.ErrName] for an unknown output, [ir.ErrDType] for one without derivatives, or one of the errors of [autodiff.JVP].
 func PatternOf(g *ir.Graph, output, port string) (*Pattern, error) {
 	j, err := autodiff.JVP(g, port)
 	if err != nil {
@@ -57,7 +57,10 @@ func PatternOf(g *ir.Graph, output, port string) (*Pattern, error) {
 	}
 	k := differentiableIndex(g, output)
 	if k < 0 {
-		return nil, ir.Errorf(ir.ErrName, "unknown differentiable output %q of graph %q", output, g.Name())
+		if o, ok := g.Output(output); ok && !o.State {
+			return nil, ir.DTypef("output %q is %s; a derivative needs floats", output, o.Value.Type())
+		}
+		return nil, g.UnknownOutput(output)
 	}
 	// Tangents depend on the tangents of the ports through linear ops only.
 	tangent, seed := j.Outputs()[len(g.Outputs())+k].Value, j.Ports()[len(g.Ports())].Value

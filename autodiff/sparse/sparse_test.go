@@ -201,7 +201,7 @@ func TestGraphsWithoutPatternAreRefused(t *testing.T) {
 	}{
 		"symbolic":  {"y", "x", ir.ErrShape},
 		"no output": {"z", "x", ir.ErrName},
-		"integers":  {"i", "x", ir.ErrName},
+		"integers":  {"i", "x", ir.ErrDType},
 		"no port":   {"y", "z", ir.ErrName},
 	} {
 		if _, err := sparse.Jacobian(g, c.output, c.port); !errors.Is(err, c.want) {

@@ -31,11 +31,12 @@ func classifier(b *ir.Builder) {
 // load compiles the classifier with random weights; a real server would load a checkpoint.
 func load(ctx context.Context, session *rlx.Session) *rlx.Program {
 	model := must(ir.Build("classifier", classifier))
-	initial := must(rlx.InitGraph(model, nil, map[string]rlx.Initializer{"*": rlx.GlorotUniform()}))
-	module := must(ir.NewModule("classifier", ir.Entry{Name: "classify", Graph: model}, ir.Entry{Name: "init", Graph: initial}))
+	module := must(ir.NewModule("classifier", ir.Entry{Name: "classify", Graph: model}))
 	sizes := map[string]rlx.Size{"batch": {Max: maxBatch}, "seq": {Max: maxTokens}}
 	program := must(session.CompileWith(ctx, module, rlx.CompileOptions{Sizes: sizes, Buckets: 64}))
-	must(program.Call(ctx, "init", rlx.Inputs{rlx.SeedInput: rlx.Uint32(1)}))
+	if err := program.Load(ctx, must(rlx.InitialParams(ctx, model, nil, 1))); err != nil {
+		log.Fatal(err)
+	}
 	return program
 }
 

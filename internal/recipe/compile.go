@@ -50,7 +50,7 @@ func (l Limits) Target(name string) (Device, error) {
 		relaxed := name == "wasm-relaxed"
 		return Device{plan.WebAssembly(relaxed), wasmsimd.Printer{Relaxed: relaxed}}, nil
 	}
-	return Device{}, ir.Errorf(ir.ErrName, "unknown target %q", name)
+	return Device{}, ir.Errorf(ir.ErrName, "unknown target %q: have %q", name, TargetNames)
 }
 
 func (l Limits) webGPU() (plan.Target, error) {

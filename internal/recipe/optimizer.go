@@ -79,7 +79,7 @@ func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
 	if o := further(name, adam, h); o != nil {
 		return o, nil
 	}
-	return nil, ir.Errorf(ir.ErrName, "unknown optimizer %q", name)
+	return nil, unknown("optimizer", name)
 }
 
 // Sophia returns Sophia, which needs another entry that updates the curvature.
@@ -112,7 +112,7 @@ func Schedule(name string, h Numbers) (optim.Schedule, error) {
 	case "one-cycle":
 		s = optim.OneCycle(h["rate"], steps, 0.3)
 	default:
-		return nil, ir.Errorf(ir.ErrName, "unknown schedule %q", name)
+		return nil, unknown("schedule", name)
 	}
 	if w := int(h["warm_up"]); w > 0 {
 		s = optim.WarmUp(w, s)
@@ -149,6 +149,6 @@ func Policy(words []string) (autodiff.Policy, error) {
 		}
 		return nil, ir.Attrf("the policy is within %v bytes; it must be one positive number", args)
 	default:
-		return nil, ir.Errorf(ir.ErrName, "unknown policy %q", name)
+		return nil, unknown("policy", name)
 	}
 }

@@ -2,6 +2,7 @@ package recipe_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
@@ -46,21 +47,39 @@ func TestEveryOptimizerMakesAStep(t *testing.T) {
 
 func TestUnknownNamesAreErrors(t *testing.T) {
 	adam := recipe.Step{Loss: "loss", Optimizer: "adam"}
-	schedule, policy, group := adam, adam, adam
-	schedule.Schedule, policy.Policy = "waves", []string{"within", "-1"}
+	schedule, policy, group, unknown := adam, adam, adam, adam
+	schedule.Schedule, policy.Policy, unknown.Policy = "waves", []string{"within", "-1"}, []string{"everything"}
 	group.Groups = []recipe.Group{{Params: []string{"w"}, Optimizer: "magic"}}
 	for _, row := range []struct {
 		step recipe.Step
 		kind error
-	}{{recipe.Step{Loss: "loss", Optimizer: "magic"}, ir.ErrName}, {schedule, ir.ErrName}, {policy, ir.ErrAttr}, {group, ir.ErrName}} {
-		if _, err := row.step.Graph(model(t)); !errors.Is(err, row.kind) {
-			t.Errorf("%+v: %v, not of kind %v", row.step, err, row.kind)
+		says string // a name that is known
+	}{
+		{recipe.Step{Loss: "loss", Optimizer: "magic"}, ir.ErrName, `"adamw"`},
+		{schedule, ir.ErrName, `"cosine"`},
+		{policy, ir.ErrAttr, ""},
+		{unknown, ir.ErrName, `"products"`},
+		{group, ir.ErrName, `"adamw"`},
+	} {
+		if _, err := row.step.Graph(model(t)); !errors.Is(err, row.kind) || !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%+v: %v, not of kind %v with %s", row.step, err, row.kind, row.says)
 		}
 	}
-	if _, err := (recipe.Limits{}).Target("vulkan"); !errors.Is(err, ir.ErrName) {
+	if _, err := (recipe.Limits{}).Target("vulkan"); !errors.Is(err, ir.ErrName) || !strings.Contains(err.Error(), `"wasm"`) {
 		t.Errorf("an unknown target: %v", err)
 	}
 	if _, err := (recipe.Limits{Subgroup: 3}).Target("webgpu"); !errors.Is(err, ir.ErrAttr) {
 		t.Errorf("a subgroup of 3: %v", err)
+	}
+}
+
+// TestEveryNamedScheduleExists asserts that the names which an error lists are known.
+func TestEveryNamedScheduleExists(t *testing.T) {
+	_, err := recipe.Schedule("waves", nil)
+	_, names, _ := strings.Cut(err.Error(), "have ")
+	for _, name := range strings.Fields(strings.Trim(names, "[]")) {
+		if _, err := recipe.Schedule(strings.Trim(name, `"`), recipe.Numbers{"rate": 1, "final_rate": 0.5, "steps": 10, "factor": 0.5, "exponent": 1}); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -59,8 +59,8 @@ func addSums(b *ir.Builder, state string, now ir.Value) {
 // the state "metric/name", f32[classes, classes]: a row for each label and a column for each
 // prediction. predictions and labels are integers of one shape, for example
 // ops.ArgMax(b, logits, -1) and the labels; examples with a class outside [0, classes) are ignored.
-// rlx.Fit reports the matrix, and the metrics "name accuracy" and "name f1", the mean of F1 over
-// the classes. Errors are recorded in b: of kind [ir.ErrAttr] for fewer than two classes,
+// rlx.Fit reports the matrix, and the metrics "name accuracy", and "name precision", "name recall" and
+// "name f1", their means over the classes. Errors are recorded in b: of kind [ir.ErrAttr] for fewer than two classes,
 // [ir.ErrShape], [ir.ErrDType], [ir.ErrName].
 func Confusion(b *ir.Builder, name string, predictions, labels ir.Value, classes int) {
 	const op ir.Op = "nn.confusion"

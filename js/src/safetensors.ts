@@ -4,5 +4,6 @@
  * @module
  */
 
+export { type Adapter, type AdapterFiles, type AdapterOptions, decodeAdapter, encodeAdapter } from './safetensors/adapter.js';
 export type { ConvertOptions } from './safetensors/convert.js';
 export { decodeSafetensors, type DecodeOptions, encodeSafetensors, type FileTensor } from './safetensors/file.js';

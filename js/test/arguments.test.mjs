@@ -70,12 +70,14 @@ function methodsOf(object, ...declarations) {
 const declared = (...given) => graph('g', ...given);
 const model = () => graph('model', (b) => b.output('loss', b.param('w', 'f32', [3]).mul(b.input('x', 'f32', [3])).mean()));
 const tensor = { dtype: 'f32', shape: [3], data: Float32Array.of(1, 2, 3) }, weights = { w: tensor };
+const matrices = { 'l/lora_A/weight': { dtype: 'f32', shape: [2, 1], data: Float32Array.of(1, 2) }, 'l/lora_B/weight': { dtype: 'f32', shape: [1, 2], data: Float32Array.of(3, 4) } };
 const optimizer = { kind: 'sgd' };
 
 describe('exported functions', () => {
   const right = () => ({
     ahead: [{ entries: { main: model() } }, {}], batches: [weights, { size: 1 }], clearCache: [], closeCompiler: [], compile: [{ entries: { main: model() } }], decodePlan: [linearPlan()], defineOp: ['own', { body: (_, x) => x }], graph: ['g', () => {}], init: [], initialParams: [model(), {}, 0],
     openProgram: [linearPlan(), {}], moduleText: [{ main: model() }], parseGraph: [model().text()], parseModule: [model().text()], planCode: [linearPlan()], program: [{ entries: { main: model() } }, {}], train: [model(), { optimizer }],
+    decodeAdapter: [safetensors.encodeAdapter({ tensors: matrices }), {}], encodeAdapter: [{ tensors: matrices }, {}],
     decodeSafetensors: [safetensors.encodeSafetensors(weights), {}], encodeSafetensors: [weights, {}], liveTensors: [], scope: [], startWorker: [],
   });
   for (const [name, exported] of Object.entries({ ...rlx, ...safetensors })) {

@@ -526,9 +526,14 @@ describe('what does not fit is a typed error', () => {
     ['an option of another optimizer', 'name', () => perceptron().step({ optimizer: { kind: 'adam', momentum: 0.9 } })],
     ['a misspelt option of an optimizer', 'name', () => perceptron().step({ optimizer: { kind: 'sgd', momentun: 0.9 } })],
     ['a misspelt option of a schedule', 'name', () => perceptron().step({ optimizer: { kind: 'sgd' }, schedule: { ...schedule, warmup: 3 } })],
+    ['an unknown optimizer', 'name', () => perceptron().step({ optimizer: { kind: 'magic' } }), /cannot be magic: there are sgd, adam, /],
+    ['an unknown optimizer of a group', 'name', () => perceptron().step({ optimizer: { kind: 'sgd' }, groups: [{ params: ['*'], optimizer: { kind: 'magic' } }] }), /there are sgd, adam, /],
+    ['an unknown schedule', 'name', () => perceptron().step({ optimizer: { kind: 'sgd' }, schedule: { kind: 'waves', rate: 1 } }), /cannot be waves: there are constant, linear, /],
+    ['a schedule without its kind', 'name', () => perceptron().step({ optimizer: { kind: 'sgd' }, schedule: { rate: 1 } }), /there are constant, linear, /],
+    ['an unknown policy', 'name', () => perceptron().step({ optimizer: { kind: 'sgd' }, policy: 'everything' }), /there are nothing, products, min-cut/],
     ['freed graph', 'closed', () => { const g = perceptron(); g.free(); g.text(); }],
   ];
-  for (const [name, kind, f] of rows) test(name, () => assert.throws(f, isError(kind)));
+  for (const [name, kind, f, says] of rows) test(name, () => assert.throws(f, isError(kind, says)));
 
   const symbolic = () => graph('s', (b) => b.output('y', b.input('x', 'f32', ['n']).mul(b.input('z', 'f32', ['n']))));
   const waiting = [
@@ -540,13 +545,14 @@ describe('what does not fit is a typed error', () => {
     ['a misspelt part of a module', 'name', () => compile({ entry: {}, entries: {} })],
     ['a misspelt option of init', 'name', () => init({ wasmURL: '' })],
     ['a rate that is none', 'attr', () => train(perceptron(), { optimizer: { kind: 'sgd' }, rate: NaN, worker: false })],
+    ['a rate that is a text', 'attr', () => train(perceptron(), { optimizer: { kind: 'sgd' }, rate: '0.1', worker: false }), /rate is String: a learning rate/],
     ['a module without entries', 'missing', () => program({})],
     ['a graph for the entries', 'missing', () => program({ entries: perceptron() })],
     ['an initial parameter there is not', 'attr', () => train(perceptron(), { optimizer: { kind: 'sgd' }, params: { w1: 'normal' }, worker: false })],
     ['unknown parameter', 'name', () => train(perceptron(), { optimizer: { kind: 'sgd' }, params: { w9: 0 }, worker: false })],
     ['tensor over the limits', 'unsupported', () => compile({ entries: { main: graph('big', (b) => b.output('y', b.input('x', 'f32', [1 << 16, 1 << 16]).exp())) } })],
   ];
-  for (const [name, kind, f] of waiting) test(name, () => assert.rejects(f, isError(kind)));
+  for (const [name, kind, f, says] of waiting) test(name, () => assert.rejects(f, isError(kind, says)));
 
   for (const on of ['gpu', 'cpu']) {
     test(`inputs, on the ${on}`, async () => {
@@ -564,6 +570,20 @@ describe('what does not fit is a typed error', () => {
       await assert.rejects(run(data), isError('closed'));
     });
   }
+});
+
+test('each optimizer and schedule that an error lists makes a step', () => {
+  const listed = (options) => {
+    try {
+      perceptron().step(options);
+    } catch ({ message }) {
+      return message.split('there are ')[1].split(', ');
+    }
+  };
+  const optimizers = listed({ optimizer: { kind: 'magic' } }), schedules = listed({ optimizer: { kind: 'sgd' }, schedule: { kind: 'waves', rate: 1 } });
+  assert.deepEqual([optimizers.length, schedules.length], [23, 8]);
+  for (const kind of optimizers) perceptron().step({ optimizer: { kind } }).free();
+  for (const kind of schedules) perceptron().step({ optimizer: { kind: 'sgd' }, schedule: { kind, rate: 1, finalRate: 0.5, steps: 10, factor: 0.5, exponent: 1 } }).free();
 });
 
 test('an error of an op tells op and operands', () => {

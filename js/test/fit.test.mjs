@@ -187,17 +187,45 @@ test('values of metrics', async (t) => {
   });
   const trainer = await train(model, { optimizer: { kind: 'sgd' }, rate: 0, measureNorm: true, on: 'cpu', worker: false });
   t.after(() => trainer.program.close());
-  // The examples of scikit-learn's f1_score (macro 0.2667), roc_auc_score (0.75) and top_k_accuracy_score (0.75).
+  // The examples of scikit-learn's f1_score (macro 0.2667), precision_score (0.2222), recall_score (0.3333), roc_auc_score (0.75) and top_k_accuracy_score (0.75).
   const batch = (given) => ({
     labels: Int32Array.of(0, 1, 2, 0, 1, 2), predictions: Int32Array.of(0, 2, 1, 0, 0, 1), binary: Int32Array.of(0, 0, 1, 1), scores: Float32Array.of(0.1, 0.4, 0.35, 0.8),
     classes: Int32Array.of(0, 1, 2, 2), logits: Float32Array.of(0.5, 0.2, 0.2, 0.3, 0.4, 0.2, 0.2, 0.4, 0.3, 0.7, 0.2, 0.1), given,
   });
   const { metrics, confusion } = await fit(trainer, { data: () => [batch(1), batch(3)], epochs: 1 });
   assert.deepEqual(confusion, { confusion: [[4, 0, 0], [2, 0, 2], [0, 4, 0]] });
-  const want = { 'gradient norm': 5, auc: 0.75, 'confusion accuracy': 2 / 6, 'confusion f1': 0.8 / 3, perplexity: Math.exp(2), 'top 2': 0.75, 'top 1': 0.5 };
+  const want = { 'gradient norm': 5, auc: 0.75, 'confusion accuracy': 2 / 6, 'confusion f1': 0.8 / 3, 'confusion precision': 2 / 9, 'confusion recall': 1 / 3, perplexity: Math.exp(2), 'top 2': 0.75, 'top 1': 0.5 };
   assert.deepEqual(Object.keys(metrics).sort(), Object.keys(want).sort());
   for (const [name, value] of Object.entries(want)) assert.ok(Math.abs(metrics[name] - value) < 1e-6, `${name} is ${metrics[name]}, not ${value}`);
   assert.deepEqual([...await trainer.program.read('metric/confusion')], Array(9).fill(0));
+});
+
+test('metrics of an evaluation are over its batches alone, and choose when to stop', async (t) => {
+  const network = (b) => {
+    const x = b.input('x', 'f32', [4]);
+    nn.confusion(x.gt(0.5).convert('i32'), b.input('label', 'i32', [4]), 2, 'table');
+    nn.metric(x.mean(), 'mean');
+    return x.mul(b.param('w', 'f32', [4])).mean();
+  };
+  const model = graph('loss', (b) => b.output('loss', network(b))), tested = graph('eval', (b) => {
+    b.output('loss', network(b));
+    nn.auc(b.input('score', 'f32', [4]), b.input('positive', 'i32', [4]), 'area');
+  });
+  const trainer = await train(model, { optimizer: { kind: 'sgd' }, rate: 1e-9, on: 'cpu', worker: false, entries: { eval: tested } });
+  t.after(() => trainer.program.close());
+  const all = (x, label) => ({ x: Float32Array.of(x, x, x, x), label: Int32Array.of(label, label, label, 1) });
+  const scored = { score: Float32Array.of(0.1, 0.4, 0.35, 0.8), positive: Int32Array.of(0, 0, 1, 1) }, reports = [];
+  const last = await fit(trainer, {
+    data: () => [all(0.2, 0)], steps: 20, every: 1, eval: { entry: 'eval', data: () => [{ ...all(0.9, 1), ...scored }, { ...all(0.1, 1), ...scored }] },
+    stop: { patience: 2, metric: 'table f1', larger: true }, callbacks: [(r) => { reports.push(r); }],
+  });
+  assert.deepEqual([last.step, reports.length, reports[0].best], [3, 3, true]);
+  for (const { metrics, confusion, eval: measured, evalConfusion } of reports) {
+    assert.deepEqual([confusion.table, Object.keys(metrics).length], [[[3, 0], [1, 0]], 5]);
+    assert.ok(Math.abs(metrics.mean - 0.2) < 1e-6);
+    assert.deepEqual([evalConfusion.table, measured.area], [[[0, 0], [4, 4]], 0.75]);
+    assert.ok(Math.abs(measured.mean - 0.5) < 1e-6);
+  }
 });
 
 test('batches that are made ahead are no more than asked for, in order', async (t) => {
@@ -269,7 +297,7 @@ describe('what a loop is given is checked', () => {
     ['an unknown entry', { data, epochs: 1, eval: { entry: 'evall', data } }, 'name', /^fit: the plan has no entry evall: there are step, eval$/],
     ['no data to evaluate', { data, epochs: 1, eval: { entry: 'eval' } }, 'missing', /data of eval is Undefined: it must be a function/],
     ['patience without evaluation', { data, epochs: 1, stop: { patience: 2 } }, 'missing', /patience is 2 and eval is not given/],
-    ['an unknown metric', { data, epochs: 1, eval: evaluation(), stop: { patience: 2, metric: 'acc' } }, 'name', /metric of stop: the evaluation has no output of rank 0 acc: there are loss, accuracy/],
+    ['an unknown metric', { data, epochs: 1, eval: evaluation(), stop: { patience: 2, metric: 'acc' } }, 'name', /metric of stop: the evaluation has no output of rank 0 or metric acc: there are loss, accuracy/],
     ['an unknown weight', { data, epochs: 1, eval: { ...evaluation(), weight: 'rows' } }, 'name', /weight of eval: entry eval has no output of rank 0 rows/],
     ['a log without a folder', { data, epochs: 1, log: 'x' }, 'attr', /log is the file x, and save has no folder/],
     ['no folder', { data, epochs: 1, save: {} }, 'missing', /folder of save is Undefined: it must be a path/],

@@ -1,8 +1,11 @@
 // Files of tensors: whole, odd and hostile ones.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { decodeSafetensors, encodeSafetensors } from '../dist/safetensors.js';
+import { graph, init, program, RlxError } from '../dist/index.js';
+import * as nn from '../dist/nn.js';
+import { decodeAdapter, decodeSafetensors, encodeAdapter, encodeSafetensors } from '../dist/safetensors.js';
 
 const f32 = (shape, values) => ({ dtype: 'f32', shape, data: Float32Array.from(values) });
 
@@ -223,4 +226,55 @@ test('20,000 changed files are read or refused, soon', () => {
   const { user } = process.cpuUsage(begun);
   assert.ok(read > 0);
   assert.ok(user < 10e6, `${user / 1000} ms`);
+});
+
+describe('adapters of PEFT', () => {
+  const stored = (name) => readFileSync(new URL(`../../native/safetensors/testdata/adapter/${name}`, import.meta.url));
+  const files = (config = {}) => ({
+    'adapter_model.safetensors': stored('adapter_model.safetensors'),
+    'adapter_config.json': JSON.stringify({ ...JSON.parse(stored('adapter_config.json')), ...config }),
+  });
+  const rename = { 'body/up': 'linear0', 'body/down': 'linear1' };
+
+  test('the model with a stored adapter computes what PyTorch computes', async () => {
+    await init({ compileWorker: false, worker: false });
+    const { tensors, rank, alpha, dropout } = decodeAdapter(files(), { rename }), expected = decodeSafetensors(stored('expected.safetensors')).tensors;
+    const model = graph('adapted', (b) => {
+      const x = b.input('x', 'f32', [2, 3]);
+      nn.lora(b, { rank, alpha, dropout }, () => b.output('y', nn.linear(nn.linear(x, 5).relu(), 4)));
+    });
+    const turned = ({ shape: [rows, columns], data }) => f32([columns, rows], Array.from(data, (_, i) => data[i % rows * columns + Math.floor(i / rows)]));
+    const weights = Object.fromEntries(Object.entries(rename).flatMap(([from, to]) => {
+      const at = from.replace('/', '.');
+      return [[`${to}/weight`, turned(expected[`${at}.weight`])], [`${to}/bias`, expected[`${at}.bias`]]];
+    }));
+    const p = await program({ entries: { run: model } }, { on: 'cpu' });
+    await p.load({ ...weights, ...tensors });
+    const { reading } = await p.run('run', { x: expected.x.data }, { read: ['y'] }), { y } = (await reading).values;
+    p.close();
+    y.forEach((value, i) => assert.ok(Math.abs(value - expected.after.data[i]) <= 1e-5, `y[${i}] is ${value}, not ${expected.after.data[i]}`));
+  });
+
+  test('written again it has the same tensors and settings', () => {
+    const read = decodeAdapter(files(), { rename }), back = Object.fromEntries(Object.entries(rename).map(([from, to]) => [to, from]));
+    const { rank, ...rest } = read, out = encodeAdapter({ ...rest, tensors: { ...rest.tensors, 'linear0/bias': f32([1], [1]) } }, { rename: back });
+    assert.deepEqual(decodeSafetensors(out['adapter_model.safetensors']).tensors, decodeSafetensors(files()['adapter_model.safetensors']).tensors);
+    const config = JSON.parse(out['adapter_config.json']), old = JSON.parse(files()['adapter_config.json']);
+    for (const name of ['r', 'lora_alpha', 'lora_dropout', 'bias', 'peft_type', 'fan_in_fan_out']) assert.equal(config[name], old[name], name);
+    assert.deepEqual(config.target_modules, [...old.target_modules].sort());
+    assert.equal(rank, config.r);
+  });
+
+  test('the scale of rsLoRA is alpha by the root of the rank', () => assert.equal(decodeAdapter(files({ use_rslora: true })).alpha, 6 * Math.SQRT2));
+
+  const of = (adapter, options) => () => encodeAdapter(adapter, options), from = (config, options) => () => decodeAdapter(files(config), options);
+  const a = f32([3, 2], [1, 2, 3, 4, 5, 6]), b = f32([2, 4], Array(8).fill(0));
+  for (const [name, kind, f] of [
+    ['DoRA', 'unsupported', from({ use_dora: true })], ['several ranks', 'unsupported', from({ rank_pattern: { up: 4 } })], ['another kind', 'unsupported', from({ peft_type: 'IA3' })],
+    ['no rank', 'syntax', from({ r: 0 })], ['another rank', 'shape', from({ r: 3 })], ['two layers of one name', 'name', from({}, { rename: { 'body/up': 'x', 'body/down': 'x' } })],
+    ['no JSON', 'syntax', () => decodeAdapter({ ...files(), 'adapter_config.json': '{' })], ['a misspelt option', 'name', from({}, { renames: {} })],
+    ['no matrices', 'name', of({ tensors: {} })], ['no tensors', 'missing', of({})], ['no partner', 'name', of({ tensors: { 'l/lora_A/weight': a } })],
+    ['matrices that do not fit', 'shape', of({ tensors: { 'l/lora_A/weight': a, 'l/lora_B/weight': f32([3, 4], Array(12).fill(0)) } })],
+    ['elements that are not f32', 'dtype', of({ tensors: { 'l/lora_A/weight': a, 'l/lora_B/weight': { ...b, dtype: 'i32', data: new Int32Array(8) } } })],
+  ]) test(`${name} is refused`, () => assert.throws(f, (error) => error instanceof RlxError && error.kind === kind));
 });

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,9 @@ type Column struct {
 	Classes []string
 	// DType is the element type without Classes, [ir.F32] or [ir.I32]; the zero DType is F32.
 	DType ir.DType
+	// Missing are the texts of fields without a value, as "" and "NA": they become NaN, which stats.NanMean and its like
+	// leave out, or −1 in i32.
+	Missing []string
 }
 
 // CSVOptions are the options of [ReadCSV].
@@ -136,12 +140,18 @@ func columnsOf(o CSVOptions, header []string) ([]*column, error) {
 
 // add adds the fields of a line.
 func (c *column) add(fields []string, line int) error {
-	for _, at := range c.at {
+	for i, at := range c.at {
 		if at >= len(fields) {
 			return damagedf("line %d has %d fields: column %q needs field %d", line, len(fields), c.Name, at)
 		}
 		text := strings.TrimSpace(fields[at])
 		switch {
+		case slices.Contains(c.Missing, text):
+			if c.DType == ir.I32 {
+				c.ints = append(c.ints, -1)
+			} else {
+				c.floats = append(c.floats, float32(math.NaN()))
+			}
 		case c.Classes != nil:
 			class := slices.Index(c.Classes, text)
 			if class < 0 {
@@ -151,16 +161,16 @@ func (c *column) add(fields []string, line int) error {
 		case c.DType == ir.I32:
 			n, err := strconv.ParseInt(text, 10, 32)
 			if err != nil {
-				return damagedf("line %d: %q of column %q is not an i32", line, text, c.Name)
+				return damagedf("line %d: %q of field %q, column %q, is not an i32", line, text, c.Fields[i], c.Name)
 			}
 			c.ints = append(c.ints, int32(n))
 		default:
 			x, err := strconv.ParseFloat(text, 32)
 			if errors.Is(err, strconv.ErrRange) {
-				return damagedf("line %d: %q of column %q is out of the range of f32", line, text, c.Name)
+				return damagedf("line %d: %q of field %q, column %q, is out of the range of f32", line, text, c.Fields[i], c.Name)
 			}
 			if err != nil {
-				return damagedf("line %d: %q of column %q is not a number", line, text, c.Name)
+				return damagedf("line %d: %q of field %q, column %q, is not a number: Missing names texts without a value", line, text, c.Fields[i], c.Name)
 			}
 			c.floats = append(c.floats, float32(x))
 		}

@@ -47,6 +47,25 @@ func TestCSV(t *testing.T) {
 	}
 }
 
+// TestCSVWithoutValues reads fields without a value as NaN and −1, where the column names them.
+func TestCSVWithoutValues(t *testing.T) {
+	missing := []string{"", "NA"}
+	got, err := dataset.ReadCSV(strings.NewReader("1,,cat,7\nNA,2,,\n"), dataset.CSVOptions{Columns: []dataset.Column{
+		{Name: "x", Fields: []string{"0", "1"}, Missing: missing},
+		{Name: "kind", Fields: []string{"2"}, Classes: []string{"cat"}, Missing: missing},
+		{Name: "n", Fields: []string{"3"}, DType: ir.I32, Missing: missing},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, _ := got["x"].Float32s()
+	kind, _ := got["kind"].Int32s()
+	n, _ := got["n"].Int32s()
+	if len(x) != 4 || x[0] != 1 || !math.IsNaN(float64(x[1])) || !math.IsNaN(float64(x[2])) || x[3] != 2 || !slices.Equal(kind, []int32{0, -1}) || !slices.Equal(n, []int32{7, -1}) {
+		t.Errorf("x is %v, kind %v, n %v", x, kind, n)
+	}
+}
+
 func TestCSVRefuses(t *testing.T) {
 	x := []dataset.Column{{Name: "x", Fields: []string{"1"}}}
 	for name, c := range map[string]struct {
@@ -62,7 +81,7 @@ func TestCSVRefuses(t *testing.T) {
 		"short line":     {"1,2\n3\n", dataset.CSVOptions{Columns: x}, dataset.ErrDamaged, "line 2"},
 		"no number":      {"1,2\n3,four\n", dataset.CSVOptions{Columns: x}, dataset.ErrDamaged, "line 2"},
 		"two fields":     {"1,1\n3,4\n", dataset.CSVOptions{Header: true, Columns: x}, ir.ErrName, "two fields"},
-		"too large":      {"1,2\n3,-1e39\n", dataset.CSVOptions{Columns: x}, dataset.ErrDamaged, "line 2: \"-1e39\" of column \"x\" is out of the range of f32"},
+		"too large":      {"1,2\n3,-1e39\n", dataset.CSVOptions{Columns: x}, dataset.ErrDamaged, "line 2: \"-1e39\" of field \"1\", column \"x\", is out of the range of f32"},
 		"quotes":         {"1,2\n3,\"4\n", dataset.CSVOptions{Columns: x}, dataset.ErrDamaged, "quote"},
 		"no i32":         {"1,2.5\n", dataset.CSVOptions{Columns: []dataset.Column{{Name: "x", Fields: []string{"1"}, DType: ir.I32}}}, dataset.ErrDamaged, "2.5"},
 		"unknown class":  {"1,cow\n", dataset.CSVOptions{Columns: []dataset.Column{{Name: "x", Fields: []string{"1"}, Classes: []string{"cat"}}}}, dataset.ErrDamaged, "cow"},

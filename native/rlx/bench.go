@@ -36,7 +36,7 @@ time of each kernel. Inputs and outputs are copied with each run. FILE may also 
 				return err
 			}
 			defer w.session.Close(context.WithoutCancel(ctx))
-			inputs, err := in.inputs(w.program.Slots(w.entry), uint64(o.seed))
+			inputs, err := in.inputs(w.slots(), uint64(o.seed))
 			if err != nil {
 				return err
 			}

@@ -26,7 +26,8 @@ import (
 type model struct {
 	module *ir.Module
 	plan   *plan.Plan
-	file   []byte // of the plan
+	open   *plan.Open // plans of several sizes
+	file   []byte     // of the plan
 	// An ONNX model has its weights, and symbols that are bound when it is imported.
 	weights rlx.Inputs
 	bound   []string
@@ -35,9 +36,18 @@ type model struct {
 // planMagic begins a plan file.
 const planMagic = "RLXP"
 
-// load reads a file, "-" for the standard input. Sizes are for the import of an ONNX model alone: see
-// [sizes.bind].
+// load is [loadAny] for commands that have no use for plans of several sizes.
 func load(name string, in io.Reader, s sizes) (*model, error) {
+	m, err := loadAny(name, in, s)
+	if err == nil && m.open != nil {
+		return nil, fmt.Errorf("%s has a plan for each of several sizes: run and bench open it, this command reads plans of one size", name)
+	}
+	return m, err
+}
+
+// loadAny reads a file, "-" for the standard input. Sizes are for the import of an ONNX model alone: see
+// [sizes.bind].
+func loadAny(name string, in io.Reader, s sizes) (*model, error) {
 	if filepath.Ext(name) == ".onnx" {
 		return loadONNX(name, s)
 	}
@@ -46,7 +56,11 @@ func load(name string, in io.Reader, s sizes) (*model, error) {
 		return nil, err
 	}
 	if plan.IsOpen(data) {
-		return nil, fmt.Errorf("%s has a plan for each of several sizes: programs open it, this command reads plans of one size", name)
+		o, err := plan.DecodeOpen(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return &model{open: o, file: data}, nil
 	}
 	if bytes.HasPrefix(data, []byte(planMagic)) {
 		p, err := plan.Decode(data)
@@ -153,15 +167,12 @@ func (s sizes) bind(of *model, open ...string) (*ir.Module, error) {
 			known[symbol] = true
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s)) {
-		if !known[name] && !slices.Contains(of.bound, name) {
-			return nil, usagef("-size %s=%d names no symbol of the model: it has %q", name, s[name], slices.Sorted(maps.Keys(known)))
-		}
+	names := slices.Sorted(maps.Keys(known))
+	if err := s.check(names, of.bound...); err != nil {
+		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		if s[name] == 0 && !slices.Contains(open, name) {
-			return nil, usagef("the model leaves the size %q open: add -size %s=8", name, name)
-		}
+	if err := s.checkAll(slices.DeleteFunc(names, func(name string) bool { return slices.Contains(open, name) })); err != nil {
+		return nil, err
 	}
 	entries := slices.Clone(m.Entries)
 	for i, e := range entries {
@@ -179,6 +190,26 @@ func (s sizes) bind(of *model, open ...string) (*ir.Module, error) {
 	return ir.NewModule(m.Name, entries...)
 }
 
+// check refuses sizes of names that are neither symbols nor bound already.
+func (s sizes) check(symbols []string, bound ...string) error {
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if !slices.Contains(symbols, name) && !slices.Contains(bound, name) {
+			return usagef("-size %s=%d names no symbol of the model: it has %q", name, s[name], symbols)
+		}
+	}
+	return nil
+}
+
+// checkAll refuses a symbol without a size.
+func (s sizes) checkAll(symbols []string) error {
+	for _, name := range symbols {
+		if s[name] == 0 {
+			return usagef("the model leaves the size %q open: add -size %s=8", name, name)
+		}
+	}
+	return nil
+}
+
 // entryOf returns the entry of a name, the only one or the first if the name is empty.
 func entryOf(m *ir.Module, name string) (ir.Entry, error) {
 	var names []string
@@ -194,11 +225,33 @@ func entryOf(m *ir.Module, name string) (ir.Entry, error) {
 // planEntry returns the name of an entry of the plan, the first for "".
 func (m *model) planEntry(name string) (string, error) {
 	var names []string
-	for _, e := range m.plan.Entries {
-		if e.Name == name || name == "" {
-			return e.Name, nil
+	for _, e := range m.plans()[0].Entries {
+		if e.Name != plan.HolderEntry {
+			names = append(names, e.Name)
 		}
-		names = append(names, e.Name)
+	}
+	if m.open != nil {
+		for _, e := range m.open.Entries {
+			names = append(names, e.Name)
+		}
+	}
+	switch {
+	case slices.Contains(names, name):
+		return name, nil
+	case name == "" && len(names) > 0:
+		return names[0], nil
 	}
 	return "", usagef("unknown entry %q: have %q", name, names)
+}
+
+// plans returns the plans of the file, first the one for what has no open size.
+func (m *model) plans() []*plan.Plan {
+	if m.open == nil {
+		return []*plan.Plan{m.plan}
+	}
+	all := []*plan.Plan{m.open.Base}
+	for i := range m.open.Buckets {
+		all = append(all, m.open.Buckets[i].Plan)
+	}
+	return all
 }

@@ -62,7 +62,7 @@ type runner func(ctx context.Context, std stdio, args []string) error
 
 // commands are the subcommands, in the order of the help.
 func commands() []command {
-	return []command{devicesCommand, checkCommand, showCommand, runCommand, trainCommand, benchCommand, planCommand, generateCommand, perplexityCommand, serveCommand, embedCommand, transcribeCommand, convertCommand, launchCommand, completionCommand}
+	return []command{devicesCommand, checkCommand, showCommand, runCommand, trainCommand, benchCommand, planCommand, generateCommand, perplexityCommand, serveCommand, embedCommand, transcribeCommand, convertCommand, launchCommand, completionCommand, versionCommand}
 }
 
 // usageError is an error in the command line.
@@ -88,6 +88,26 @@ func (w *checkedWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// sameFile reports whether what is written to a and to b is read in one place, as on a terminal.
+func sameFile(a, b io.Writer) bool {
+	file := func(w io.Writer) os.FileInfo {
+		if c, ok := w.(*checkedWriter); ok {
+			w = c.to
+		}
+		f, ok := w.(*os.File)
+		if !ok {
+			return nil
+		}
+		info, err := f.Stat()
+		if err != nil {
+			return nil
+		}
+		return info
+	}
+	x, y := file(a), file(b)
+	return x != nil && y != nil && os.SameFile(x, y)
+}
+
 // run runs the command line and returns the exit status.
 func run(ctx context.Context, args []string, std stdio) int {
 	out := &checkedWriter{to: std.out}
@@ -109,6 +129,9 @@ func dispatch(ctx context.Context, args []string, std stdio) int {
 	name, args := args[0], args[1:]
 	if name == "help" || name == "-h" || name == "-help" || name == "--help" {
 		return help(args, std)
+	}
+	if name == "-version" || name == "--version" {
+		name = versionCommand.name
 	}
 	c := find(name)
 	if c == nil {

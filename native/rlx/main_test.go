@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -277,6 +279,71 @@ func TestRunsPlans(t *testing.T) {
 		if code, _, stderr := call(t, "", c.args...); code != c.code || !strings.Contains(stderr, c.says) {
 			t.Errorf("%q: exit status %d, %q; want %d and %q", c.args, code, stderr, c.code, c.says)
 		}
+	}
+}
+
+// TestRunsPlansOfSizes runs a plan with open sizes, which -size or an input binds, as the graph of that size.
+func TestRunsPlansOfSizes(t *testing.T) {
+	backendtest.Require(t, "webgpu", webgpu.Backend().Probe())
+	folder, file := t.TempDir(), filepath.Join("testdata", "scale.txt")
+	made, w := filepath.Join(folder, "open.rlxp"), filepath.Join(folder, "w.npz")
+	if code, _, stderr := call(t, "", "plan", file, "-buckets", "batch=2,4", "-target", "webgpu", "-o", made); code != 0 {
+		t.Fatal(stderr)
+	}
+	if err := writeTensors(w, rlx.Outputs{"w": rlx.Float32s([]float32{1, 2}, 2)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"run", made, "-weights", w, "-in", "x=[[1,2],[0,0.5],[-1,0]]"}, 0, "y  f32[3,2]  min -1  mean 0.8333  max 4  [1 4 0 1 -1 0]"},
+		{[]string{"run", made, "-size", "batch=3"}, 0, "y  f32[3,2]"},
+		{[]string{"bench", made, "-size", "batch=3", "-time", "1ms"}, 0, "on webgpu"},
+		{[]string{"run", made}, exitUsage, "add -size batch=8"},
+		{[]string{"run", made, "-size", "bach=3"}, exitUsage, `names no symbol of the model: it has ["batch"]`},
+		{[]string{"run", made, "-size", "batch=5"}, exitError, "batch"},
+		{[]string{"run", made, "-entry", "walk"}, exitUsage, `unknown entry "walk": have ["scale" "loss"]`},
+	} {
+		if code, stdout, stderr := call(t, "", c.args...); code != c.code || !strings.Contains(stdout+stderr, c.says) {
+			t.Errorf("%q: exit status %d, %q; want %d and %q", c.args, code, stdout+stderr, c.code, c.says)
+		}
+	}
+}
+
+// TestReportIsWrittenOnce asserts that the last report of a training is not written twice to one file.
+func TestReportIsWrittenOnce(t *testing.T) {
+	folder := t.TempDir()
+	data, name := filepath.Join(folder, "data.npz"), filepath.Join(folder, "both.txt")
+	x := rlx.Float32s([]float32{1, 2, 3, 4}, 2, 2)
+	if err := writeTensors(data, rlx.Inputs{"x": x, "y": x}); err != nil {
+		t.Fatal(err)
+	}
+	both, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer both.Close()
+	args := []string{"train", filepath.Join("testdata", "scale.txt"), "-entry", "loss", "-size", "batch=2", "-data", data, "-device", "cpu", "-steps", "2"}
+	if code := run(t.Context(), args, stdio{nil, both, both}); code != 0 {
+		t.Fatalf("exit status %d", code)
+	}
+	if written, err := os.ReadFile(name); err != nil || bytes.Count(written, []byte("step 2/2")) != 1 {
+		t.Errorf("%s, %v", written, err)
+	}
+}
+
+// TestVersion prints what a build has about itself.
+func TestVersion(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"--version"}, {"version", "-json"}} {
+		if code, out, stderr := call(t, "", args...); code != 0 || !strings.Contains(out, runtime.Version()) {
+			t.Errorf("%q: exit status %d, %s%s", args, code, out, stderr)
+		}
+	}
+	info := &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}}}
+	if got := versionOf(info, true).String(); !strings.HasPrefix(got, "rlx v1.2.3, commit abc with changes, go") {
+		t.Error(got)
 	}
 }
 

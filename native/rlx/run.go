@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
 )
 
 var runCommand = command{
@@ -20,7 +22,8 @@ var runCommand = command{
 	long: `Runs an entry once, with inputs from the command line or random ones, and prints its outputs. Inputs
 with nested lists, or from files, set the sizes of their symbols.
 Parameters come from -weights or are drawn by the rules that the model declares. FILE may also be a
-plan of "rlx plan", which WebGPU runs: its parameters come from -weights or are random.`,
+plan of "rlx plan", which WebGPU runs: its parameters come from -weights or are random. The sizes that
+-buckets left open come from -size or from inputs.`,
 	define: func(f *flag.FlagSet) runner {
 		o := openFlags(f)
 		asJSON, in := jsonFlag(f), inputsFlag(f)
@@ -38,7 +41,7 @@ plan of "rlx plan", which WebGPU runs: its parameters come from -weights or are 
 				return err
 			}
 			defer w.session.Close(context.WithoutCancel(ctx))
-			inputs, err := in.inputs(w.program.Slots(w.entry), uint64(o.seed))
+			inputs, err := in.inputs(w.slots(), uint64(o.seed))
 			if err != nil {
 				return err
 			}
@@ -108,6 +111,15 @@ type work struct {
 	module  *ir.Module
 	entry   string
 	compile time.Duration
+	bound   []native.Slot // the inputs of an entry with open sizes, as -size and -in bind them
+}
+
+// slots returns the inputs of the entry, without open sizes.
+func (w *work) slots() []native.Slot {
+	if w.bound != nil {
+		return w.bound
+	}
+	return w.program.Slots(w.entry)
 }
 
 // openSession opens the device that the policy of a list chooses for a module.
@@ -131,12 +143,12 @@ func (o *openOptions) open(ctx context.Context, file string, in *given, std stdi
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := load(file, std.in, o.sizes)
+	loaded, err := loadAny(file, std.in, o.sizes)
 	if err != nil {
 		return nil, err
 	}
-	if loaded.plan != nil {
-		return o.openPlan(ctx, loaded)
+	if loaded.module == nil {
+		return o.openPlan(ctx, loaded, in)
 	}
 	if err := in.addSizes(o.sizes, loaded.module); err != nil {
 		return nil, err
@@ -158,7 +170,7 @@ func (o *openOptions) open(ctx context.Context, file string, in *given, std stdi
 	if err != nil {
 		return nil, err
 	}
-	w := &work{s, p, m, e.Name, time.Since(begin)}
+	w := &work{session: s, program: p, module: m, entry: e.Name, compile: time.Since(begin)}
 	if loaded.weights != nil && o.weights == "" {
 		return w, p.Load(ctx, loaded.weights)
 	}
@@ -166,9 +178,9 @@ func (o *openOptions) open(ctx context.Context, file string, in *given, std stdi
 }
 
 // openPlan opens a plan on the first usable device of the list that runs plans, webgpu by default. What a plan
-// is compiled for cannot be changed.
-func (o *openOptions) openPlan(ctx context.Context, of *model) (*work, error) {
-	for name, given := range map[string]bool{"-size": len(o.sizes) > 0, "-precision": o.precision != "f32", "-tune": o.tune} {
+// is compiled for cannot be changed; inputs and -size bind the sizes that it leaves open.
+func (o *openOptions) openPlan(ctx context.Context, of *model, in *given) (*work, error) {
+	for name, given := range map[string]bool{"-size": len(o.sizes) > 0 && of.open == nil, "-precision": o.precision != "f32", "-tune": o.tune} {
 		if given {
 			return nil, usagef("%s is for graphs: a plan is compiled already", name)
 		}
@@ -177,17 +189,53 @@ func (o *openOptions) openPlan(ctx context.Context, of *model) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := rlx.Open(cmp.Or(o.device, os.Getenv(rlx.DeviceVariable), "webgpu"))
-	if err != nil {
+	w := &work{entry: entry}
+	if of.open != nil {
+		if w.bound, err = o.bindOpen(of.open, entry, in); err != nil {
+			return nil, err
+		}
+	}
+	if w.session, err = rlx.Open(cmp.Or(o.device, os.Getenv(rlx.DeviceVariable), "webgpu")); err != nil {
 		return nil, err
 	}
 	begin := time.Now()
-	p, err := s.OpenPlan(ctx, of.file)
-	if err != nil {
-		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
+	if w.program, err = w.session.OpenPlan(ctx, of.file); err != nil {
+		return nil, errors.Join(err, w.session.Close(context.WithoutCancel(ctx)))
 	}
-	w := &work{session: s, program: p, entry: entry, compile: time.Since(begin)}
-	return w, setPlanParams(ctx, p, of.plan, o.weights, uint64(o.seed))
+	w.compile = time.Since(begin)
+	return w, setPlanParams(ctx, w.program, of.plans(), o.weights, uint64(o.seed))
+}
+
+// bindOpen returns the inputs of an entry with open sizes, of the sizes of -size and of the inputs given; nil for
+// an entry without open sizes. The error is a [usageError] that names the symbols without a size, or the names
+// that are no symbols.
+func (o *openOptions) bindOpen(of *plan.Open, entry string, in *given) (bound []native.Slot, err error) {
+	i := slices.IndexFunc(of.Entries, func(e plan.OpenEntry) bool { return e.Name == entry })
+	if i < 0 {
+		return nil, o.sizes.check(nil)
+	}
+	e := &of.Entries[i]
+	if err := o.sizes.check(e.Symbols); err != nil {
+		return nil, err
+	}
+	for _, p := range e.Inputs {
+		if err := in.addSizesOf(o.sizes, p.Name, p.Shape); err != nil {
+			return nil, err
+		}
+	}
+	if err := o.sizes.checkAll(e.Symbols); err != nil {
+		return nil, err
+	}
+	for _, p := range e.Inputs {
+		slot := native.Slot{Name: p.Name, Role: native.Input, DType: p.DType, Dims: make([]int, len(p.Shape))}
+		for axis, d := range p.Shape {
+			if slot.Dims[axis], err = d.Bind(o.sizes); err != nil {
+				return nil, err
+			}
+		}
+		bound = append(bound, slot)
+	}
+	return bound, nil
 }
 
 // runJSON is the output of "run".

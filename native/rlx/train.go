@@ -22,7 +22,8 @@ var trainCommand = command{
 	name: "train", args: "FILE", short: "train the parameters of a loss",
 	long: `Trains the parameters of a graph whose output is the loss, an f32 of rank 0. -data has a tensor for
 each input of the graph, with its examples along the first axis; each step takes as many as the first
-axis of the input. Progress is written to the standard error.`,
+axis of the input. Progress is written to the standard error, and the last report to the standard
+output, where that is another file.`,
 	define: func(f *flag.FlagSet) runner {
 		o, s := trainFlags(f), sizesFlag(f)
 		var device string
@@ -104,7 +105,7 @@ func (l *learning) train(ctx context.Context, m *ir.Module, o *trainOptions, dev
 	}
 	if math.IsNaN(last.Loss) { // no step was left: a loss that is NaN is an error
 		fmt.Fprintf(std.out, "the checkpoint has %d steps: -steps %d leaves none to do\n", last.Step, l.steps)
-	} else {
+	} else if !sameFile(std.out, std.err) { // which has it already
 		fmt.Fprintln(std.out, last)
 	}
 	return l.write(ctx, t)

@@ -55,28 +55,37 @@ func (g *given) Set(text string) error {
 	return nil
 }
 
-// addSizes adds the sizes that inputs have along axes that are symbols, unless they are set. An input whose
-// lists are nested otherwise than its axes sets none.
+// addSizes adds the sizes that inputs have along axes that are symbols, unless they are set.
 func (g *given) addSizes(s sizes, m *ir.Module) error {
+	for _, e := range m.Entries {
+		for _, p := range e.Graph.Ports() {
+			if p.Kind != ir.InputPort {
+				continue
+			}
+			if err := g.addSizesOf(s, p.Name, p.Value.Shape()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addSizesOf is addSizes for an input. One whose lists are nested otherwise than its axes sets none.
+func (g *given) addSizesOf(s sizes, input string, shape ir.Shape) error {
 	read, err := g.tensors()
 	if err != nil {
 		return err
 	}
-	for _, e := range m.Entries {
-		for _, p := range e.Graph.Ports() {
-			dims := read[p.Name].Dims
-			if text, is := g.values[p.Name]; is {
-				dims = nesting(text)
-			}
-			shape := p.Value.Shape()
-			if p.Kind != ir.InputPort || len(dims) != len(shape) {
-				continue
-			}
-			for axis, dim := range shape {
-				if name := dim.String(); s[name] == 0 && dims[axis] > 0 && slices.Equal(dim.Symbols(), []string{name}) {
-					s[name] = dims[axis]
-				}
-			}
+	dims := read[input].Dims
+	if text, is := g.values[input]; is {
+		dims = nesting(text)
+	}
+	if len(dims) != len(shape) {
+		return nil
+	}
+	for axis, dim := range shape {
+		if name := dim.String(); s[name] == 0 && dims[axis] > 0 && slices.Equal(dim.Symbols(), []string{name}) {
+			s[name] = dims[axis]
 		}
 	}
 	return nil
@@ -281,22 +290,21 @@ func setParams(ctx context.Context, p *rlx.Program, m *ir.Module, file string, s
 		}
 		return p.LoadWith(ctx, values, rlx.LoadOptions{AllowExtra: true})
 	}
-	host, err := rlx.Open("cpu")
-	if err != nil {
-		return err
-	}
-	defer host.Close(context.WithoutCancel(ctx))
 	for _, e := range m.Entries {
-		if err := drawInitial(ctx, host, p, e.Graph, seed); err != nil {
+		values, err := rlx.InitialParams(ctx, e.Graph, nil, seed)
+		if err != nil {
+			return err
+		}
+		if err := p.SetAll(ctx, values); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// setPlanParams gives the parameters of a plan their values: those of a file or, without one, random
+// setPlanParams gives the parameters of plans their values: those of a file or, without one, random
 // ones, as a plan has no rules for them.
-func setPlanParams(ctx context.Context, p *rlx.Program, of *plan.Plan, file string, seed uint64) error {
+func setPlanParams(ctx context.Context, p *rlx.Program, of []*plan.Plan, file string, seed uint64) error {
 	if file != "" {
 		values, err := readTensors(file)
 		if err != nil {
@@ -305,46 +313,15 @@ func setPlanParams(ctx context.Context, p *rlx.Program, of *plan.Plan, file stri
 		return p.LoadWith(ctx, values, rlx.LoadOptions{AllowExtra: true})
 	}
 	values, r := map[string]rlx.Tensor{}, rand.New(rand.NewPCG(seed, 0))
-	for _, e := range of.Entries {
-		for _, i := range e.Reads {
-			slot := of.Slots[i]
-			values[slot.Name] = randomTensor(native.Slot{Name: slot.Name, DType: slot.DType, Dims: slot.Dims}, r)
+	for _, one := range of {
+		for _, e := range one.Entries {
+			for _, i := range e.Reads {
+				slot := one.Slots[i]
+				if _, drawn := values[slot.Name]; !drawn {
+					values[slot.Name] = randomTensor(native.Slot{Name: slot.Name, DType: slot.DType, Dims: slot.Dims}, r)
+				}
+			}
 		}
-	}
-	return p.SetAll(ctx, values)
-}
-
-// drawInitial sets the parameters and states of a graph to initial values.
-func drawInitial(ctx context.Context, host *rlx.Session, p *rlx.Program, g *ir.Graph, seed uint32) error {
-	by, names := map[string]rlx.Initializer{}, []string{}
-	ones := g.InitAsOnes()
-	for _, port := range g.Ports() {
-		if port.Kind == ir.ParamPort {
-			names = append(names, port.Name)
-		}
-		if ones[port.Name] && port.Options().Initial.IsZero() {
-			by[port.Name] = rlx.Constant(1)
-		}
-	}
-	first, err := rlx.InitGraph(g, names, by)
-	if err != nil || len(first.Outputs()) == 0 {
-		return err
-	}
-	m, err := ir.NewModule("init", ir.Entry{Name: "init", Graph: first})
-	if err != nil {
-		return err
-	}
-	from, err := host.Compile(ctx, m)
-	if err != nil {
-		return err
-	}
-	defer from.Close(context.WithoutCancel(ctx))
-	if _, err := from.Call(ctx, "init", rlx.Inputs{rlx.SeedInput: rlx.Uint32(seed)}); err != nil {
-		return err
-	}
-	values, err := from.Save(ctx)
-	if err != nil {
-		return err
 	}
 	return p.SetAll(ctx, values)
 }

@@ -273,7 +273,7 @@ async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions
   const { optimizer, loss = 'loss', schedule, frozen, groups, policy, name, constantKeys, allowUnreached, measureNorm, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, recover, ...rest } = options ?? {} as TrainingOptions;
   if (!(source instanceof Graph || typeof source === 'function')) throw new RlxError('missing', `train: the first argument is ${classOf(source)}: it must be a graph`);
   if (rate !== undefined && schedule) throw new RlxError('attr', `train: rate is ${rate}, and the schedule is '${schedule.kind}' with a rate of its own: give one of them`, { name: 'rate' });
-  if (rate !== undefined && !(rate >= 0 && rate < Infinity)) throw new RlxError('attr', `rate is ${rate}: a learning rate is a finite number from 0 on`, { name: 'rate' });
+  if (rate !== undefined && !(typeof rate === 'number' && rate >= 0 && rate < Infinity)) throw new RlxError('attr', `rate is ${typeof rate === 'number' ? rate : classOf(rate)}: a learning rate is a finite number from 0 on`, { name: 'rate' });
   const check = openCheck();
   /** Leaves the thread to other tasks, where graphs do not have to be made at once. */
   const pause = async () => {

@@ -9,7 +9,7 @@ import { RlxError, unknownName } from '../values/errors.js';
 import { type Evaluated, Folder } from './checkpoints.js';
 import { iteratorOf } from './data.js';
 import { checkLoop, type EarlyStop, type Epoch, type Evaluation, type Loop } from './loop.js';
-import { metricSlots, takeMetrics } from './metrics.js';
+import { type Measured, takeMetrics } from './metrics.js';
 import { type Report, reportLine } from './report.js';
 
 /**
@@ -229,11 +229,12 @@ class Fit {
     const seconds = (performance.now() - this.#began) / 1000, losses = this.#losses;
     const report: Report = {
       step, steps, epoch: this.#epoch, epochs, loss: losses.reduce((a, b) => a + b, 0) / losses.length,
-      rate: (step - this.#reported) / seconds, throughput: this.#rows / seconds, ...await takeMetrics(program, metricSlots(program)), best: false, done,
+      rate: (step - this.#reported) / seconds, throughput: this.#rows / seconds, ...await takeMetrics(program), best: false, done,
     };
     if (evaluation) {
-      report.eval = await measure(program, evaluation);
-      report.best = this.#stopper.better(report.eval);
+      const { metrics, confusion } = await measure(program, evaluation);
+      Object.assign(report, { eval: metrics, evalConfusion: confusion });
+      report.best = this.#stopper.better(metrics);
     }
     report.done ||= this.#stopper.exhausted;
     this.#ended = report.done;
@@ -343,8 +344,14 @@ class Reader {
   }
 }
 
+/** The means of the outputs of rank 0 over all batches, with the metrics that the entry keeps in states, and its confusion matrices. */
+async function measure(program: Program, evaluation: Evaluation): Promise<Measured> {
+  const means = await meansOf(program, evaluation), { metrics, confusion } = await takeMetrics(program);
+  return { metrics: { ...metrics, ...means }, confusion };
+}
+
 /** The means of the outputs of rank 0 over all batches. */
-async function measure(program: Program, { entry, data, weight }: Evaluation): Promise<Record<string, number>> {
+async function meansOf(program: Program, { entry, data, weight }: Evaluation): Promise<Record<string, number>> {
   const { entries, slots } = program.plan, names = entries.find(({ name }) => name === entry)!.outputs.map((i) => slots[i]!).filter(({ shape, dtype }) => !shape.length && /^[biuf]/.test(dtype)).map(({ name }) => name);
   if (weight !== undefined && !names.includes(weight)) throw unknownName(`fit: weight of eval: entry ${entry} has no output of rank 0`, weight, names, 'fit');
   const sums: Record<string, number> = {}, reader = new Reader(data() as Epoch, program, entry);
@@ -383,7 +390,7 @@ class Stopper {
   /** Whether an evaluation is the best so far. NaN never is. */
   better(measured: Readonly<Record<string, number>>): boolean {
     const { metric = 'loss', larger, minDelta = 0, patience } = this.#stop, value = measured[metric];
-    if (value === undefined && patience !== undefined) throw unknownName('fit: metric of stop: the evaluation has no output of rank 0', metric, Object.keys(measured), 'fit');
+    if (value === undefined && patience !== undefined) throw unknownName('fit: metric of stop: the evaluation has no output of rank 0 or metric', metric, Object.keys(measured), 'fit');
     const gain = this.best === undefined ? Infinity : (this.best - value!) * (larger ? -1 : 1);
     if (value === undefined || Number.isNaN(value) || !(gain > minDelta)) {
       this.worse++;

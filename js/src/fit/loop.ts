@@ -39,7 +39,7 @@ export interface Evaluation<E extends EntryTypes = any, N extends string = strin
 export interface EarlyStop {
   /** The number of evaluations in a row without an improvement after which the training ends, those before a checkpoint included. Never if not given. */
   patience?: number;
-  /** An output of the evaluation; `loss` if not given. It also chooses the best checkpoint. */
+  /** An output or a metric of the evaluation; `loss` if not given. It also chooses the best checkpoint. */
   metric?: string;
   /** Whether larger values are better. */
   larger?: boolean;

@@ -10,15 +10,16 @@ export interface Measured { metrics: Record<string, number>; confusion: Record<s
 const prefix = 'metric/', expPrefix = 'metric/exp/';
 
 /** The states of metrics, which the functions of the packages nn declare: see `metric`. */
-export const metricSlots = (program: Program): Slot[] =>
+const metricSlots = (program: Program): Slot[] =>
   program.plan.slots.filter(({ name, role, dtype, shape }) => role === 'state' && dtype === 'f32' && name.startsWith(prefix) && (shape.length === 1 && shape[0] === 2 || shape.length === 2));
 
-/** Reads the metrics, and begins new ones. */
-export async function takeMetrics(program: Program, slots: readonly Slot[]): Promise<Measured> {
-  const made: Measured = { metrics: {}, confusion: {} };
+/** Reads the metrics in which something was counted, and begins new ones. */
+export async function takeMetrics(program: Program): Promise<Measured> {
+  const made: Measured = { metrics: {}, confusion: {} }, slots = metricSlots(program);
   if (!slots.length) return made;
   const { values } = await program.readAll(slots.map(({ name }) => name));
   for (const slot of slots) {
+    if (!values[slot.name]!.some((x: number | bigint) => x)) continue;
     put(made, slot, values[slot.name]!);
     await program.write(slot.name, new Float32Array(values[slot.name]!.length));
   }
@@ -37,7 +38,7 @@ function put({ metrics, confusion }: Measured, { name, shape }: Slot, data: Tens
   const table = Array.from({ length: rows }, (_, i) => Array.from(data.subarray(i * columns, (i + 1) * columns))), short = name.slice(prefix.length);
   if (rows === columns) {
     confusion[short] = table;
-    Object.assign(metrics, { [`${short} f1`]: macroF1(table), [`${short} accuracy`]: accuracy(table) });
+    for (const [of, score] of Object.entries(scoresOf(table))) metrics[`${short} ${of}`] = score;
   } else {
     metrics[short] = areaUnderCurve(table[0]!, table[1]!);
   }
@@ -45,12 +46,19 @@ function put({ metrics, confusion }: Measured, { name, shape }: Slot, data: Tens
 
 const sum = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0);
 
-/** The fraction of examples on the diagonal of a confusion matrix. */
-const accuracy = (table: readonly number[][]): number => sum(table.map((row, i) => row[i]!)) / sum(table.map(sum));
-
-/** The mean over classes of F1 = 2·hits / (labels + predictions), as scikit-learn's f1_score with average='macro': 0 for a class without either. */
-function macroF1(table: readonly number[][]): number {
-  return sum(table.map((row, i) => 2 * row[i]! / (sum(row) + sum(table.map((other) => other[i]!)) || 1))) / table.length;
+/**
+ * The fraction of examples on the diagonal of a confusion matrix, and the means over the classes of precision, hits / predictions, recall,
+ * hits / labels, and F1, 2·hits / (labels + predictions), each 0 for a class without any: those of scikit-learn with average='macro' and
+ * all classes as labels.
+ */
+function scoresOf(table: readonly number[][]): { accuracy: number; precision: number; recall: number; f1: number } {
+  const mean = (score: (hits: number, labels: number, predictions: number) => number) =>
+    sum(table.map((row, i) => score(row[i]!, sum(row), sum(table.map((other) => other[i]!))))) / table.length;
+  return {
+    accuracy: sum(table.map((row, i) => row[i]!)) / sum(table.map(sum)),
+    precision: mean((hits, _, predictions) => hits / (predictions || 1)), recall: mean((hits, labels) => hits / (labels || 1)),
+    f1: mean((hits, labels, predictions) => 2 * hits / (labels + predictions || 1)),
+  };
 }
 
 /**

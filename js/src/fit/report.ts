@@ -20,8 +20,10 @@ export interface Report {
   metrics: Readonly<Record<string, number>>;
   /** Confusion matrices: rows by label, columns by prediction. */
   confusion: Readonly<Record<string, readonly (readonly number[])[]>>;
-  /** The means of the outputs of the evaluation, if there is one. */
+  /** The means of the outputs of the evaluation, if there is one, and what its entry measures, over all of its batches. */
   eval?: Readonly<Record<string, number>>;
+  /** The confusion matrices of the evaluation. */
+  evalConfusion?: Readonly<Record<string, readonly (readonly number[])[]>>;
   /** Whether the evaluation is the best so far. */
   best: boolean;
   /** Set in the last report. */

@@ -276,6 +276,7 @@ export class Graph<T extends GraphTypes = GraphTypes> {
     checkOptions('step', options, 'optimizer loss schedule frozen groups policy name constantKeys allowUnreached measureNorm history precision');
     const { optimizer, loss = 'loss', schedule, frozen = [], groups = [], policy, name = '', constantKeys, allowUnreached, measureNorm, history = 0, precision } = options ?? {};
     checkOptions('a schedule', schedule, 'kind rate finalRate steps warmUp factor exponent growth');
+    if (schedule) checkWord('the kind of a schedule', schedule.kind, 'constant linear cosine steps exponential polynomial cosine-restarts one-cycle');
     if (precision !== undefined) checkWord('step: precision', precision, 'bf16 f16');
     const hyper = hyperOf(optimizer), { kind: shape = '', ...rates } = schedule ?? {};
     const request = this.#request('step').text(loss, 'loss').text(optimizer.kind, 'kind of the optimizer').numbers(reals({ ...hyper, constantKeys, allowUnreached, measureNorm, ...precision === 'f16' && { lossScale: 65536 } }), 'f64').text(shape, 'kind of the schedule').numbers(reals(rates), 'f64').texts(frozen, 'frozen').u32(history, 'history')
@@ -299,6 +300,7 @@ function hyperOf(optimizer: Optimizer): Record<string, number> {
   if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is ${classOf(optimizer)}: it must be { kind: 'sgd' | 'adam' | 'adamw', ... }`, { name: 'optimizer' });
   checkOptions('an optimizer', optimizer, 'kind momentum nesterov dampening decoupled beta1 beta2 epsilon gamma every warm weightDecay decayMatrices clipNorm clipValue centered accumulate average');
   const { kind, ...hyper } = optimizer;
+  checkWord('the kind of an optimizer', kind, 'sgd adam adamw nadam radam lamb lion adagrad rmsprop adadelta adafactor muon schedule-free soap sophia mars amsgrad adamax adabelief qhadamw adan ademamix lars');
   for (const name in hyper) {
     const { of, not } = belongs[name] ?? {}, fits = of?.split(' ').includes(kind) ?? !not?.split(' ').includes(kind);
     if (!fits && hyper[name as keyof typeof hyper]) throw new RlxError('name', `the optimizer ${kind} has no ${name}${of ? `, which is of ${of.replaceAll(' ', ', ')}` : ''}`, { name });
@@ -315,7 +317,11 @@ const belongs: Readonly<Record<string, { of?: string; not?: string }>> = {
 
 /** A policy as the compiler reads it. */
 function wordsOf(policy: Policy | undefined): readonly (string | number)[] {
-  if (policy === undefined || typeof policy === 'string') return policy === undefined ? [] : [policy];
+  if (policy === undefined) return [];
+  if (typeof policy === 'string') {
+    checkWord('policy', policy, 'nothing products min-cut');
+    return [policy];
+  }
   checkOptions('policy', policy, 'ops labels within');
   const [[kind, given] = ['', []], ...more] = Object.entries(policy ?? {}) as [string, number | readonly string[]][];
   if (!kind || more.length) throw new RlxError('attr', `policy has ${Object.keys(policy ?? {}).join(' and ') || 'nothing'}: it must be a word, or have one of ops, labels and within`, { name: 'policy' });

@@ -2,12 +2,12 @@
 // packed ones too (Hu et al., LoRA; Dettmers et al., QLoRA).
 
 import { fill } from '../../graph/initial.js';
-import { encodeSafetensors } from '../../safetensors/file.js';
+import { type AdapterFiles, encodeAdapter } from '../../safetensors/adapter.js';
 import type { Optimizer } from '../../graph/graph.js';
 import type { RecoverOptions } from '../../runtime/recover.js';
 import { type Summary, Trainer } from '../../runtime/trainer.js';
 import { checkCount, checkOptions, RlxError } from '../../values/errors.js';
-import type { HostTensor } from '../../values/tensor.js';
+import type { StoredTensor } from '../../values/tensor.js';
 import type { ModelFile } from '../gguf.js';
 import type { Tokenizer } from '../tokenizer/tokenizer.js';
 import { familyOf } from './family.js';
@@ -45,9 +45,6 @@ export interface TuningRun {
   /** Is called with each loss, in nats a token, and the number of its step. */
   onLoss?(step: number, loss: number): void;
 }
-
-/** What the names of an adapter's weights begin with: PEFT's wrappers of a model. */
-const prefix = 'base_model.model.';
 
 /** The layers of a family that get matrices: those of its blocks. */
 function targetsOf(architecture: string): string[] {
@@ -151,20 +148,14 @@ export class Tuning {
    * The adapter as PEFT reads it: the files adapter_model.safetensors and adapter_config.json. `base` names the model that it belongs
    * to. Of a GGUF file with heads in pairs of neighbours, as those of Llama, rows of queries and keys are put in Hugging Face's order.
    */
-  async save(base = ''): Promise<{ 'adapter_model.safetensors': Uint8Array<ArrayBuffer>; 'adapter_config.json': string }> {
-    const { values } = await this.model.program.readAll(this.#slots.map(({ name }) => name)), tensors: Record<string, HostTensor> = {}, modules = new Set<string>();
+  async save(base = ''): Promise<AdapterFiles> {
+    const { config, program } = this.model, { values } = await program.readAll(this.#slots.map(({ name }) => name)), tensors: Record<string, StoredTensor> = {};
     for (const { name, shape } of this.#slots) {
-      const [rows, columns] = shape as [number, number], path = name.split('/'), module = path.at(-3)!;
-      modules.add(module);
-      const data = transposed(values[name] as Float32Array, rows, columns), paired = this.model.config.rope?.interleaved && /lora_B/.test(name);
-      const heads = !paired ? 0 : module === 'q_proj' ? this.model.config.heads : module === 'k_proj' ? this.model.config.kvHeads : 0;
-      tensors[prefix + path.join('.')] = { dtype: 'f32', shape: [columns, rows], data: heads ? inHalves(data, heads, rows, this.model.config.rope!.size) : data };
+      const data = values[name] as Float32Array, module = name.split('/').at(-3), paired = config.rope?.interleaved && /lora_B/.test(name);
+      const heads = !paired ? 0 : module === 'q_proj' ? config.heads : module === 'k_proj' ? config.kvHeads : 0;
+      tensors[name] = { dtype: 'f32', shape, data: heads ? inHalves(data, heads, shape[1]!, config.rope!.size) : data };
     }
-    const config = {
-      peft_type: 'LORA', task_type: 'CAUSAL_LM', base_model_name_or_path: base, r: this.#rank, lora_alpha: this.#alpha, lora_dropout: 0, bias: 'none',
-      fan_in_fan_out: this.model.config.architecture === 'gpt2', inference_mode: true, init_lora_weights: true, modules_to_save: null, target_modules: [...modules].sort(),
-    };
-    return { 'adapter_model.safetensors': encodeSafetensors(tensors, { format: 'pt' }), 'adapter_config.json': `${JSON.stringify(config, undefined, 2)}\n` };
+    return encodeAdapter({ tensors, rank: this.#rank, alpha: this.#alpha, base, task: 'CAUSAL_LM', inOut: config.architecture === 'gpt2' });
   }
 
   /** Frees its memory. */
@@ -179,20 +170,11 @@ function hash(seed: number, n: number): number {
   return (x ^ x >>> 16) >>> 0;
 }
 
-function transposed(x: Float32Array, rows: number, columns: number): Float32Array {
-  const out = new Float32Array(x.length);
-  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) out[j * rows + i] = x[i * columns + j]!;
-  return out;
-}
-
-/** Rows [heads·size, columns] with pairs of neighbours in each head, as its first and second half. Only the rotated rows move. */
+/** Rows of [heads, size] elements with pairs of neighbours in each head, as its first and second half. Only the rotated elements move. */
 function inHalves(x: Float32Array, heads: number, columns: number, rotated: number): Float32Array {
-  const out = x.slice(), size = x.length / columns / heads;
-  for (let head = 0; head < heads; head++) {
-    for (let i = 0; i < rotated; i++) {
-      const to = head * size + (i % 2 * rotated / 2 + (i >> 1)), from = head * size + i;
-      out.set(x.subarray(from * columns, (from + 1) * columns), to * columns);
-    }
+  const out = x.slice(), size = columns / heads;
+  for (let head = 0; head < x.length; head += size) {
+    for (let i = 0; i < rotated; i++) out[head + i % 2 * rotated / 2 + (i >> 1)] = x[head + i]!;
   }
   return out;
 }
