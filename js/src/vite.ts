@@ -41,6 +41,9 @@ export function rlx(): RlxPlugin {
   return {
     name: 'rlx',
     enforce: 'pre',
+    // Vite's scan sees no import of the code that load makes. A package found that late is bundled while a page runs, which reloads
+    // it. This one is ready modules, so it is served as it is.
+    config: () => ({ optimizeDeps: { exclude: ['@rlx-go/rlx'] } }),
     configResolved(config: { command: string; base: string }) { base = config.command === 'serve' ? config.base : undefined; },
     // eslint-disable-next-line @typescript-eslint/no-explicit-any -- Vite's server
     configureServer(server: any) {

@@ -86,6 +86,18 @@ test('an error shows its line, an endless program can be stopped, and a link bri
   assert.deepEqual(page.problems, []);
 });
 
+test('nine curves of one chart look different from each other, in the chart and its legend', async (t) => {
+  const page = await openDemo(t, server, { path: '/playground.html' });
+  await write(page, "import { plot } from './draw.js';\nplot('Nine', Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`curve ${i}`, { x: [0, 1], y: [i, i + 1] }])));\n");
+  await ended(page);
+  const keys = page.locator('#figures .key');
+  const looks = await keys.evaluateAll((all) => all.map((key) => getComputedStyle(key)).map(({ backgroundColor, maskImage }) => `${backgroundColor} ${maskImage}`));
+  assert.equal(looks.length, 9);
+  assert.equal(new Set(looks).size, 9, looks.join('\n'));
+  await page.screenshot({ path: `${shots}playground-nine.png`, fullPage: true });
+  assert.deepEqual(page.problems, []);
+});
+
 test('every example begins and shows something, on a phone too', async (t) => {
   const page = await openDemo(t, server, { path: '/playground.html', viewport: { width: 390, height: 844 }, touch: true });
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing is wider than the screen');

@@ -3,7 +3,11 @@
 import { whenToRedraw } from '../pictures.js';
 
 const margin = { left: 44, right: 18, top: 8, bottom: 22 };
-const hues = ['--accent', '--right', '--third', '--fourth', '--fifth'];
+const hues = ['--accent', '--right', '--third', '--fourth', '--fifth', '--sixth', '--seventh'];
+/** The dashes of curves, and of the legend, by how often the colours were used before; dots are rings where they are not new. */
+const dashes = [[], [7, 5], [2, 4]];
+const hueOf = (i) => i % hues.length;
+const turnOf = (i) => Math.floor(i / hues.length) % dashes.length;
 
 /** Round numbers between two, about as many as asked for. */
 function marks(low, high, count) {
@@ -50,8 +54,9 @@ function drawPlot(canvas, { series, log, ranges }) {
   context.rect(margin.left, margin.top, wide - margin.left - margin.right, high - margin.top - margin.bottom);
   context.clip();
   series.forEach(({ x, y, dots }, i) => {
-    context.fillStyle = context.strokeStyle = style.getPropertyValue(hues[i % hues.length]);
+    context.fillStyle = context.strokeStyle = style.getPropertyValue(hues[hueOf(i)]);
     context.lineWidth = 2;
+    context.setLineDash(dots ? [] : dashes[turnOf(i)]);
     context.lineJoin = 'round';
     if (dots) {
       context.globalAlpha = x.length > 100 ? 0.6 : 1;
@@ -59,7 +64,7 @@ function drawPlot(canvas, { series, log, ranges }) {
       for (let n = 0; n < x.length; n++) {
         context.beginPath();
         context.arc(px(x[n]), py(y[n]), radius, 0, 2 * Math.PI);
-        context.fill();
+        if (turnOf(i)) context.stroke(); else context.fill();
       }
       context.globalAlpha = 1;
       return;
@@ -151,7 +156,7 @@ export class Figures {
     if (legend.textContent === names.join('')) return;
     legend.replaceChildren(...names.map((name, i) => {
       const item = document.createElement('li'), key = document.createElement('span');
-      key.className = `key hue${i % hues.length}`;
+      key.className = `key hue${hueOf(i)} turn${turnOf(i)}`;
       item.append(key, name);
       return item;
     }));

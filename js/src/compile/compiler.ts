@@ -4,7 +4,7 @@ import type { Requires } from '../plan/plan.js';
 import type { ProgramOptions } from '../runtime/open.js';
 import { checkCount, checkOptions, RlxError } from '../values/errors.js';
 import { compiler, compilerModule, invoke, newCompiler, notLoaded, release, startCompiler, stopCompiler } from '../wasm/compiler.js';
-import { type Answerer, Instance, type WasmSource } from '../wasm/module.js';
+import { type Answerer, Instance, loadModule, type WasmSource } from '../wasm/module.js';
 import { Request, type Response } from '../wasm/wire.js';
 import { startScript } from '../worker/start.js';
 import { Caller } from '../worker/rpc.js';
@@ -89,7 +89,7 @@ export function openCheck(): () => void {
 }
 
 /** The compiler in a worker. */
-interface Remote { caller: Caller; end(): void }
+interface Remote { caller: Caller; module: WebAssembly.Module; end(): void }
 let remote: Promise<Remote> | undefined;
 /** The number of calls in progress that need the worker, and of tunings that it holds. */
 let uses = 0;
@@ -110,13 +110,29 @@ export async function init(given?: InitOptions): Promise<void> {
   if (given) checkCache(given.cache);
   if (given && given.wasm !== options.wasm) closeCompiler();
   if (given) options = given;
-  if (!given?.lazy) await startCompiler(wasmSource(), options.compilerMemory);
+  if (!given?.lazy) await startCompiler(load, options.compilerMemory);
 }
 
 const wasmSource = (): WasmSource => options.wasm ?? new URL('./rlx.wasm', import.meta.url);
 
+const workerOption = (): boolean | Worker => options.compileWorker ?? typeof Worker === 'function';
+
+/**
+ * Loads the compiler's module. In a page its worker does, and starts the module first: threads share the code of a
+ * module, so the page's thread neither ends its compilation nor compiles the functions of its start.
+ */
+async function load(): Promise<WebAssembly.Module> {
+  const where = workerOption(), source = wasmSource();
+  if (where !== false && !options.compileAt && 'document' in globalThis) {
+    try {
+      return (await (remote ??= openWorker(where, source))).module;
+    } catch {} // without a worker this thread loads it, or has the error
+  }
+  return loadModule(source);
+}
+
 /** Starts a compiler without objects. @internal */
-export const freshCompiler = (): Promise<Answerer> => newCompiler(wasmSource(), options.compilerMemory);
+export const freshCompiler = (): Promise<Answerer> => newCompiler(load, options.compilerMemory);
 
 /** The cache of plans; undefined if there is none. @internal */
 export const planCache = (): Cache | undefined => Cache.of(options.cache, options.wasm);
@@ -204,11 +220,11 @@ type Answer<M extends keyof Methods> = Awaited<ReturnType<Methods[M]>>;
 export async function call<M extends keyof Methods>(method: M, ...args: Parameters<Methods[M]>): Promise<Answer<M>> {
   await init();
   compiler(); // it may have been closed meanwhile
-  const where = options.compileWorker ?? typeof Worker === 'function';
+  const where = workerOption();
   if (where === false) return (methodsOf(compiler)[method] as (...args: unknown[]) => Promise<Answer<M>>)(...args);
   use(1);
   try {
-    const { caller } = await (remote ??= openWorker(where)), answer = await caller.call<Answer<M>>(method, ...args);
+    const module = await compilerModule()!, { caller } = await (remote ??= openWorker(where, module)), answer = await caller.call<Answer<M>>(method, ...args);
     if (method === 'choices') use(1); // the worker holds the tuning until `forget`
     return answer;
   } finally {
@@ -228,9 +244,8 @@ export async function plan(job: Job, make: () => Promise<PlanFile>, ...parts: un
 }
 
 /** Starts the compiler in a worker. After a failure the next call starts another. */
-async function openWorker(where: true | Worker): Promise<Remote> {
+async function openWorker(where: true | Worker, source: WasmSource): Promise<Remote> {
   const own = where === true, worker = own ? startScript(new URL('./compiler-worker.js', import.meta.url), 'rlx compiler') : where;
-  const module = compilerModule();
   let ended = false;
   const caller = new Caller(worker, (how) => {
     if (!ended) endWorker();
@@ -242,22 +257,26 @@ async function openWorker(where: true | Worker): Promise<Remote> {
     if (own) worker.terminate();
   };
   try {
-    await caller.call('start', await module, options.compilerMemory);
+    return { caller, module: await caller.call('start', sendable(source), options.compilerMemory), end };
   } catch (reason) {
     remote = undefined;
     end();
     throw reason;
   }
-  return { caller, end };
 }
+
+/** A source as a worker understands it, whose address is another. */
+const sendable = (source: WasmSource): WasmSource =>
+  typeof source === 'string' || source instanceof URL ? new URL(source, globalThis.location?.href).href : source;
 
 /** The methods of a worker that compiles. */
 export function compilerHandlers() {
   let module: WebAssembly.Module, memory: number | undefined, instance: Instance | undefined;
   return {
-    async start(given: WebAssembly.Module, bytes?: number) {
-      [module, memory] = [given, bytes];
+    async start(source: WasmSource, bytes?: number) {
+      [module, memory] = [await loadModule(source), bytes];
       instance = await Instance.start(module, memory);
+      return module;
     },
     ...methodsOf(async () => {
       if (!instance?.alive) instance = await Instance.start(module, memory);

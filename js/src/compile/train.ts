@@ -282,14 +282,20 @@ async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions
     check();
   };
   await pause(); // the caller may have built the graph in this task
-  const { job, bound, starts } = await ofGraphs('train', source, (graph) => {
+  const derived = (graph: Graph) => {
     if (!(graph instanceof Graph)) throw new RlxError('missing', `train: the function returns ${classOf(graph)}: it must return a graph`);
     const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
     const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen }, ...groups && { groups }, ...policy && { policy }, ...name && { name }, ...constantKeys && { constantKeys }, ...allowUnreached && { allowUnreached }, ...measureNorm && { measureNorm }, ...precision && { precision } });
+    return { name: graph.name, bound, step };
+  };
+  const finished = ({ name, bound, step }: ReturnType<typeof derived>) => {
     const more = typeof entries === 'function' ? entries() : entries;
     const starts = source instanceof Graph ? undefined : initialParams(bound, params, seed);
-    return { job: jobOf({ name: graph.name, entries: { step, ...more }, symbols, limits, tune }), bound, starts };
-  });
+    return { job: jobOf({ name, entries: { step, ...more }, symbols, limits, tune }), bound, starts };
+  };
+  const { job, bound, starts } = source instanceof Graph
+    ? await Promise.resolve(derived(source)).then(async (made) => { await pause(); return finished(made); })
+    : await ofGraphs('train', source, (graph) => finished(derived(graph)));
   await pause();
   const begin = starts ?? initialParams(bound, params, seed);
   const made = await openJob({ job, tune, check }, { recover: recover ?? !withDefaults(rest).device, ...rest });

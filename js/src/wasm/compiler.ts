@@ -1,26 +1,29 @@
 // The compiler of this thread: a WebAssembly module, which builds and differentiates graphs.
 
 import { type ErrorKind, RlxError } from '../values/errors.js';
-import { type Answerer, Instance, loadModule, type WasmSource } from './module.js';
+import { type Answerer, Instance } from './module.js';
 import { Request, Response } from './wire.js';
 
 let loading: Promise<WebAssembly.Module> | undefined;
 let running: Answerer | undefined;
 let starting: Promise<void> | undefined;
 
+/** Loads the module. */
+export type Load = () => Promise<WebAssembly.Module>;
+
 /** Starts the compiler, unless it runs. A module that is loaded is used again. */
-export async function startCompiler(source: WasmSource, memory?: number): Promise<void> {
+export async function startCompiler(load: Load, memory?: number): Promise<void> {
   if (running?.alive) return;
-  return starting ??= start(source, memory).finally(() => { starting = undefined; });
+  return starting ??= start(load, memory).finally(() => { starting = undefined; });
 }
 
-async function start(source: WasmSource, memory?: number): Promise<void> {
-  running = await newCompiler(source, memory);
+async function start(load: Load, memory?: number): Promise<void> {
+  running = await newCompiler(load, memory);
 }
 
 /** Starts another compiler, without objects. */
-export async function newCompiler(source: WasmSource, memory?: number): Promise<Instance> {
-  loading ??= loadModule(source);
+export async function newCompiler(load: Load, memory?: number): Promise<Instance> {
+  loading ??= load();
   loading.catch(() => { loading = undefined; });
   return Instance.start(await loading, memory);
 }

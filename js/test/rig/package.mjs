@@ -66,10 +66,10 @@ export async function installPacked(files) {
   };
 }
 
-/** Vite's development server on a project. @returns {Promise<{origin: string, close: () => Promise<void>}>} */
-export async function viteServer(folder) {
+/** Vite's development server on a project, with plug-ins. @returns {Promise<{origin: string, close: () => Promise<void>}>} */
+export async function viteServer(folder, plugins = []) {
   const { createServer } = await import('vite');
-  const server = await createServer({ root: folder, configFile: false, logLevel: 'error', server: { host: '127.0.0.1', port: 0 } });
+  const server = await createServer({ root: folder, configFile: false, plugins, logLevel: 'error', server: { host: '127.0.0.1', port: 0 } });
   await server.listen();
   return { origin: `http://127.0.0.1:${server.httpServer.address().port}`, close: () => server.close() };
 }
