@@ -44,7 +44,7 @@ func inverted(n *ir.Node, s *scalar.Simplifier) (c *Contraction, fault string) {
 	found := map[string]digit{}
 	for axis, e := range c.Out(b, m, nn) {
 		if !findDigits(e, axis, found) {
-			return nil, "axis " + strconv.Itoa(axis) + " of its result, at " + e.String() + ", does not tell the coordinates it is made of"
+			return nil, "axis " + strconv.Itoa(axis) + " of its result, at " + e.String() + ", does not determine its coordinates"
 		}
 	}
 	from := func(space ir.Index) []digit {
@@ -54,7 +54,7 @@ func inverted(n *ir.Node, s *scalar.Simplifier) (c *Contraction, fault string) {
 			if e.Op == scalar.OpVar {
 				d, ok := found[e.Name]
 				if !ok {
-					fault = "the position of its result does not tell the coordinate " + e.Name
+					fault = "the position of its result does not determine the coordinate " + e.Name
 				}
 				out[i] = d
 			}

@@ -80,7 +80,6 @@ func (s *scatterEmitter) copyVectors(v *emit.Vectorizer) {
 		for k := range stores {
 			at := v.Unflatten(scalar.Add(scalar.Mul(i, loop.Int(emit.VectorWidth)), loop.Int(k)), s.Out.Dims)
 			stores[k] = emit.PendingStore{Tensor: s.Out, At: at, Value: v.Simplify(s.load(v.Emitter)(0, at))}
-			v.Observe(stores[k].Value)
 		}
 		v.ObserveStores(stores, len(stores))
 		v.Decide()
@@ -571,8 +570,8 @@ func (r *runs) observe(v *emit.Vectorizer, chunk, x, row scalar.Expr, sums []*ru
 	}
 	var stores []emit.PendingStore
 	v.Nested(func() { stores = r.applied(v, x, row, sums) }) // which are written where a run ends
-	for _, s := range stores {
-		v.Observe(v.Simplify(s.Value))
+	for i := range stores {
+		stores[i].Value = v.Simplify(stores[i].Value)
 	}
 	v.ObserveStores(stores, r.columns)
 	if r.chunks > 1 {

@@ -650,9 +650,6 @@ func (te *tileEmitter) storeQuad(f sumQuad, result resultStores) {
 	m := emit.NewVectorizer(te.Emitter)
 	m.ObserveWritten()
 	stores := te.quadStores(f, result)
-	for _, s := range stores {
-		m.Observe(s.Value)
-	}
 	m.ObserveStores(stores, 4)
 	m.Decide()
 	exists := emit.Always(4)
@@ -717,9 +714,6 @@ func addPartials(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, parts 
 			each[j] = r.stores(sum, at)
 		}
 		stores := byTensor(each)
-		for _, s := range stores {
-			m.Observe(s.Value)
-		}
 		m.ObserveStores(stores, emit.VectorWidth)
 		m.Decide()
 		m.Store(stores, emit.VectorWidth, emit.Always(emit.VectorWidth))

@@ -90,7 +90,6 @@ func stageOperand(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p *mm
 		for j := range stores {
 			k := w.Simplify(scalar.Add(scalar.Mul(at[2], loop.Int(run)), loop.Int(j)))
 			stores[j] = emit.PendingStore{Tensor: t, At: ir.Index{at[0], at[1], k}, Value: element(at[0], at[1], k)}
-			w.Observe(stores[j].Value)
 		}
 		w.ObserveStores(stores, run)
 		w.Decide()
