@@ -306,7 +306,7 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 		inner = nil
 	}
 	arrays := newNestArrays(c, product(outer)*product(inner))
-	pairs := arrays.realParts(code, outer, inner)
+	pairs := arrays.realParts(code, outer)
 	if len(code.Rows)+len(code.Points)+len(code.Stages) > 0 {
 		outer, err := arrays.spread(name, code, outer)
 		if err != nil {

@@ -142,10 +142,10 @@ func (p *nestArrays) add(b *buffer) int {
 
 // realParts makes the code of a nest read and write arrays of parts of complex numbers. It adds the steps
 // that split the operands, and returns those that make the results, for after the nest.
-func (p *nestArrays) realParts(code *fusion.Code, outer, inner []int) []step {
+func (p *nestArrays) realParts(code *fusion.Code, outer []int) []step {
 	c := p.c
 	code.Rows = slices.DeleteFunc(slices.Clone(code.Rows), func(store fusion.ElementStore) bool { return p.copyPart(code, store, outer) })
-	rewriteExprs(code, p.partsOf, func(offset scalar.Expr) scalar.Expr { return offset })
+	rewriteExprs(code, p.partsOf, unchanged)
 	if len(code.Stages)+len(code.Points) > 0 {
 		return nil
 	}

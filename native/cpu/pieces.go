@@ -62,22 +62,18 @@ const maxStride = 4
 // of the gradient of overlapping windows do; 0 for none. With a fixed remainder they are simpler.
 func stridedAxis(code *fusion.Code, outer []int) (axis, step int) {
 	by := map[string]int{}
-	look := func(e scalar.Expr) scalar.Expr {
-		scalar.Walk(e, func(x scalar.Expr) {
-			if x.Op != scalar.OpSelect {
-				return
-			}
-			scalar.Walk(x.Args[0], func(x scalar.Expr) {
-				if (x.Op == scalar.OpMod || x.Op == scalar.OpRem) && x.Args[0].Op == scalar.OpVar {
-					if d, ok := x.Args[1].IntConst(); ok && d > 1 && d <= maxStride {
-						by[x.Args[0].Name] = int(d)
-					}
+	walkValues(code, func(x scalar.Expr) {
+		if x.Op != scalar.OpSelect {
+			return
+		}
+		scalar.Walk(x.Args[0], func(x scalar.Expr) {
+			if (x.Op == scalar.OpMod || x.Op == scalar.OpRem) && x.Args[0].Op == scalar.OpVar {
+				if d, ok := x.Args[1].IntConst(); ok && d > 1 && d <= maxStride {
+					by[x.Args[0].Name] = int(d)
 				}
-			})
+			}
 		})
-		return e
-	}
-	rewriteExprs(code, look, func(offset scalar.Expr) scalar.Expr { return offset })
+	})
 	for i, v := range code.Outer {
 		if d := by[v.Name]; d > 0 && outer[i] >= 2*d {
 			return i, d
@@ -208,15 +204,11 @@ func cloneOf(code *fusion.Code) *fusion.Code {
 // cutsOf returns the positions along an axis at which a condition of the code changes, in order.
 func cutsOf(code *fusion.Code, v scalar.Expr, size int) []int {
 	var cuts []int
-	look := func(e scalar.Expr) scalar.Expr {
-		scalar.Walk(e, func(x scalar.Expr) {
-			if at, ok := cutAt(x, v); ok && at > 0 && at < size {
-				cuts = append(cuts, at)
-			}
-		})
-		return e
-	}
-	rewriteExprs(code, look, func(offset scalar.Expr) scalar.Expr { return offset })
+	walkValues(code, func(x scalar.Expr) {
+		if at, ok := cutAt(x, v); ok && at > 0 && at < size {
+			cuts = append(cuts, at)
+		}
+	})
 	slices.Sort(cuts)
 	return slices.Compact(cuts)
 }
