@@ -41,7 +41,7 @@ func packTemps(c *entryCompiler, lives []*liveRange) error {
 		}
 	}
 	var best *packer
-	order, least := newLaunchOrder(c.launches), mostLive(lives)
+	order, live := newLaunchOrder(c.launches), maxLive(lives)
 	for _, compare := range packOrders {
 		p := &packer{order: order, limit: c.temps.buffer}
 		for _, l := range slices.SortedStableFunc(slices.Values(lives), compare) {
@@ -50,7 +50,7 @@ func packTemps(c *entryCompiler, lives []*liveRange) error {
 		if best == nil || p.bytes() < best.bytes() {
 			best = p
 		}
-		if best.bytes() <= least+least/packedWithin || len(lives) > maxReordered {
+		if best.bytes() <= live+live/packedWithin || len(lives) > maxReordered {
 			break
 		}
 	}
@@ -77,8 +77,8 @@ const (
 // area is the memory of a value times the launches for which it is live.
 func (l *liveRange) area() int64 { return int64(regionBytes(l.t)) * int64(l.to-l.from+1) }
 
-// mostLive returns the bytes that are live at a time, at most.
-func mostLive(lives []*liveRange) (most int64) {
+// maxLive returns the maximum number of bytes that are live at a time.
+func maxLive(lives []*liveRange) (bytes int64) {
 	last := 0
 	for _, l := range lives {
 		last = max(last, l.to)
@@ -91,9 +91,9 @@ func mostLive(lives []*liveRange) (most int64) {
 	live := int64(0)
 	for _, c := range changes {
 		live += c
-		most = max(most, live)
+		bytes = max(bytes, live)
 	}
-	return most
+	return bytes
 }
 
 // packer places tensors in any order in arenas of its own.

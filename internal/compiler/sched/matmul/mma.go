@@ -73,12 +73,12 @@ const rasterRows = 16
 // mmaPlan computes a contraction by multiply-adds.
 type mmaPlan struct {
 	mmaTile
-	operand ir.DType
-	rows    int // the operand along the rows of atoms; the other is along the columns
-	layout  [2]mmaLayout
-	turned  [2]bool // staged operands that are contiguous along the free space
-	steps   int     // steps of a part
-	parts   int     // split-K parts, each computed by separate workgroups
+	operand   ir.DType
+	rows      int // the operand along the rows of atoms; the other is along the columns
+	layout    [2]mmaLayout
+	freeFirst [2]bool // staged operands that are contiguous along the free space
+	steps     int     // steps of a part
+	parts     int     // split-K parts, each computed by separate workgroups
 }
 
 // mmaLayout is the layout of an operand that is copied to shared memory.
@@ -143,7 +143,7 @@ func planMma(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (p *mmaPla
 	}
 	p.orient(c)
 	for i, l := range p.layout {
-		p.turned[i] = l == staged && freeIsContiguous(e, c, i)
+		p.freeFirst[i] = l == staged && freeIsContiguous(e, c, i)
 	}
 	return p, true
 }
@@ -282,9 +282,9 @@ func (t mmaTile) rate(d hardware.Profile, byWarps bool) float64 {
 	return d.Rates.WarpGroups[of]
 }
 
-// turnedStaging is how many times as long it takes to stage an operand whose contiguous axis is not the one of
+// transposedStaging is how many times as long it takes to stage an operand whose contiguous axis is not the one of
 // its copy (H200: 37 µs for the weights' gradient of a 3×3 convolution of 64×16×16×32 with its products of 15).
-const turnedStaging = 2
+const transposedStaging = 2
 
 // stagingTime estimates the nanoseconds of the kernels that stage operands.
 func (p *mmaPlan) stagingTime(c *fusion.Contraction, caps loop.Caps) float64 {
@@ -292,8 +292,8 @@ func (p *mmaPlan) stagingTime(c *fusion.Contraction, caps loop.Caps) float64 {
 	for i, free := range [2][]int{c.M, c.N} {
 		if p.layout[i] == staged {
 			bytes := float64(fusion.Product(c.Batch)*fusion.Product(free)) * float64(fusion.Product(c.K)) * float64(4+p.operand.Size())
-			if p.turned[i] {
-				bytes *= turnedStaging
+			if p.freeFirst[i] {
+				bytes *= transposedStaging
 			}
 			time += d.Launch + bytes/d.Bandwidth()
 		}

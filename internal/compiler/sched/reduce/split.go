@@ -36,9 +36,9 @@ func splitRows(e *emit.Emitter, g *fusion.Group, s emit.Schedule, partials *[]*f
 	if r.length = length; length*parts != fusion.Product(g.Inner) {
 		r.length = 1
 	}
-	if turn, ok := evenStep(e, g, shape); ok && emit.CeilDiv(length, turn)*turn*(parts-1) < fusion.Product(g.Inner) {
-		length = emit.CeilDiv(length, turn) * turn
-		r.length = turn
+	if step, ok := evenStep(e, g, shape); ok && emit.CeilDiv(length, step)*step*(parts-1) < fusion.Product(g.Inner) {
+		length = emit.CeilDiv(length, step) * step
+		r.length = step
 	}
 	r.from = r.let("from", scalar.Mul(part, loop.Int(length)))
 	r.to = r.let("to", scalar.Min(scalar.Add(r.from, loop.Int(length)), loop.Int(fusion.Product(g.Inner))))
@@ -70,32 +70,32 @@ func columnUnroll(e *emit.Emitter, g *fusion.Group) int {
 			bytes += loop.DeviceSize(t.DType)
 		}
 	}
-	turns := MaxUnroll
-	for bytes > 0 && 2*turns*bytes <= columnBytes && 2*turns*g.Weight() <= maxUnrolledWeight {
-		turns *= 2
+	unroll := MaxUnroll
+	for bytes > 0 && 2*unroll*bytes <= columnBytes && 2*unroll*g.Weight() <= maxUnrolledWeight {
+		unroll *= 2
 	}
-	return turns
+	return unroll
 }
 
 // evenStep returns the number of points that the threads of a column handle per iteration, if
 // columns are whole iterations: parts of whole iterations need no remainder loop.
-func evenStep(e *emit.Emitter, g *fusion.Group, s rowLayout) (turn int, ok bool) {
+func evenStep(e *emit.Emitter, g *fusion.Group, s rowLayout) (step int, ok bool) {
 	if !emit.WithMma || e.Caps.Dialect != dtype.CUDA || !s.rowsFirst {
 		return 0, false
 	}
-	turn = columnUnroll(e, g) * s.lanes
-	return turn, fusion.Product(g.Inner)%turn == 0
+	step = columnUnroll(e, g) * s.lanes
+	return step, fusion.Product(g.Inner)%step == 0
 }
 
 // evenParts returns about the given number of parts, of whole iterations each.
 func evenParts(e *emit.Emitter, g *fusion.Group, s emit.Schedule, parts int) int {
-	turn, ok := evenStep(e, g, rowLayoutOf(s, g))
+	step, ok := evenStep(e, g, rowLayoutOf(s, g))
 	if parts == 1 || !ok {
 		return parts
 	}
-	turns := fusion.Product(g.Inner) / turn
-	each := max(1, (turns+parts/2)/parts)
-	return max(2, emit.CeilDiv(turns, each))
+	steps := fusion.Product(g.Inner) / step
+	each := max(1, (steps+parts/2)/parts)
+	return max(2, emit.CeilDiv(steps, each))
 }
 
 // partialStage reduces the workgroup's part of its rows and leaves the partial results in every
@@ -122,11 +122,11 @@ const (
 
 // shapeParts is [shapeColumns] for partial results.
 func shapeParts(e *emit.Emitter, rows, parts int) emit.Schedule {
-	s, most := shapeColumns(e, rows, parts), fewParts
+	s, maxParts := shapeColumns(e, rows, parts), fewParts
 	if CostlyBarriers(e.Caps) {
-		most = longParts
+		maxParts = longParts
 	}
-	for s.Rows > sectorRows && parts > most*s.Lanes {
+	for s.Rows > sectorRows && parts > maxParts*s.Lanes {
 		s.Rows, s.Lanes = s.Rows/2, s.Lanes*2
 	}
 	return s
