@@ -63,11 +63,6 @@ func (d *device) call(r routine.Routine) (call, error) {
 	return func(on *driver.Stream, arrays []driver.Ptr) error { return on.Multiply(made, arrays) }, nil
 }
 
-// call enqueues a routine; in debug mode it waits for it.
-func (p *program) call(on *driver.Stream, c *plan.Call) error {
-	return p.callWith(on, c, p.arraysOf(c))
-}
-
 // arraysOf returns the addresses of a routine's arrays.
 func (p *program) arraysOf(c *plan.Call) []driver.Ptr {
 	arrays := make([]driver.Ptr, len(c.Bindings))
@@ -77,7 +72,8 @@ func (p *program) arraysOf(c *plan.Call) []driver.Ptr {
 	return arrays
 }
 
-func (p *program) callWith(on *driver.Stream, c *plan.Call, arrays []driver.Ptr) error {
+// call enqueues a routine with its arrays, see [program.arraysOf]; in debug mode it waits for it.
+func (p *program) call(on *driver.Stream, c *plan.Call, arrays []driver.Ptr) error {
 	err := p.calls[c.Routine](on, arrays)
 	if p.debug && err == nil {
 		err = on.Synchronize()
@@ -124,7 +120,7 @@ func (p *program) warmCall(c *plan.Call) error {
 		}
 	}
 	if total == 0 {
-		return p.call(p.stream, c)
+		return p.call(p.stream, c, p.arraysOf(c))
 	}
 	memory, err := p.device.Alloc(total)
 	if err != nil {
@@ -134,6 +130,6 @@ func (p *program) warmCall(c *plan.Call) error {
 	for i, at := range scratch {
 		arrays[i] = memory + driver.Ptr(at)
 	}
-	err = p.callWith(p.stream, c, arrays)
+	err = p.call(p.stream, c, arrays)
 	return errors.Join(err, p.stream.Synchronize(), p.device.Release(memory))
 }

@@ -120,26 +120,16 @@ func (a *packer) bytes() (sum int64) {
 // place places a tensor in the first arena with room.
 func (a *packer) place(l *liveRange) {
 	bytes := regionBytes(l.t)
-	var taken []region
+	taken := make([][]block, len(a.arenas))
 	for _, p := range a.placed {
 		if a.order.conflict(p.l, l) {
-			taken = append(taken, region{p.r.buffer, p.r.offset, regionBytes(p.l.t)})
+			taken[p.r.buffer] = append(taken[p.r.buffer], block{p.r.offset, regionBytes(p.l.t), l.from, l.to})
 		}
 	}
-	slices.SortFunc(taken, func(x, y region) int { return cmp.Compare(x.offset, y.offset) })
 	r := region{buffer: len(a.arenas), bytes: bindingBytes(l.t)}
-	for b := range a.arenas {
-		at := 0
-		for _, x := range taken {
-			if x.buffer != b {
-				continue
-			}
-			if at <= x.offset-bytes {
-				break
-			}
-			at = max(at, x.offset+x.bytes)
-		}
-		if at == 0 || at <= a.limit-bytes {
+	for b, blocks := range taken {
+		slices.SortFunc(blocks, func(x, y block) int { return cmp.Compare(x.offset, y.offset) })
+		if at := gap(blocks, bytes, l.from, l.to); at == 0 || at <= a.limit-bytes {
 			r.buffer, r.offset = b, at
 			break
 		}

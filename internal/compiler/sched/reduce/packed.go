@@ -302,7 +302,7 @@ func newPackedRows(e *emit.Emitter, g *fusion.Group, split rowSlice) *packedRows
 // emitPacked writes the kernel, or reports false where the weights do not factor. Threads load their
 // activations as vectors if they can, and through workgroup memory elsewhere.
 func emitPacked(e *emit.Emitter, g *fusion.Group, s emit.Schedule) (emit.Launch, bool) {
-	for _, load := range []func(p *packedRows, s emit.Schedule, lane scalar.Expr, used int) bool{(*packedRows).loadVectors, (*packedRows).stage} {
+	for _, load := range []activationLoader{(*packedRows).loadVectors, (*packedRows).stage} {
 		if l, ok := emitPackedBy(e.Sibling(), g, s, load); ok {
 			return l, true
 		}
@@ -310,9 +310,12 @@ func emitPacked(e *emit.Emitter, g *fusion.Group, s emit.Schedule) (emit.Launch,
 	return emit.Launch{}, false
 }
 
-// emitPackedBy is emitPacked with a function that loads the activations; used is the number of
-// other bytes of workgroup memory.
-func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load func(p *packedRows, s emit.Schedule, lane scalar.Expr, used int) bool) (emit.Launch, bool) {
+// activationLoader loads the activations of a thread, or reports false where it cannot; used is the
+// number of other bytes of workgroup memory.
+type activationLoader func(p *packedRows, s emit.Schedule, lane scalar.Expr, used int) bool
+
+// emitPackedBy is emitPacked with one way to load the activations.
+func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load activationLoader) (emit.Launch, bool) {
 	p := newPackedRows(e, g, rowSlices[s.K-1])
 	e.Workgroup = [3]int{s.Lanes, 1, 1}
 	group, exists := e.BoundedGroup(fusion.Product(g.Outer) / s.Rows)

@@ -18,14 +18,13 @@ const wantedGroups = 2
 // emitSplit is a split reduction in two kernels: the first stores the partial results of
 // each part of a row, the second combines them in order, so that the result is deterministic.
 func emitSplit(e *emit.Emitter, g *fusion.Group, s emit.Schedule) []emit.Launch {
-	var partials []*fusion.Tensor
-	first := splitRows(e, g, s, &partials)
+	first, partials := splitRows(e, g, s)
 	second := CombineParts(e.Sibling(), g, s.Split, partials)
 	return []emit.Launch{first, second}
 }
 
-// splitRows reduces each part of each row.
-func splitRows(e *emit.Emitter, g *fusion.Group, s emit.Schedule, partials *[]*fusion.Tensor) emit.Launch {
+// splitRows reduces each part of each row to partial results, one tensor per accumulator.
+func splitRows(e *emit.Emitter, g *fusion.Group, s emit.Schedule) (l emit.Launch, partials []*fusion.Tensor) {
 	shape, parts := rowLayoutOf(s, g), s.Split
 	shape.chunks = 0
 	blocks := emit.CeilDiv(fusion.Product(g.Outer), shape.rows)
@@ -45,13 +44,13 @@ func splitRows(e *emit.Emitter, g *fusion.Group, s emit.Schedule, partials *[]*f
 
 	var stores []loop.Stmt
 	for _, a := range r.partialStage(r.membersAt(0, true)) {
-		t := NewPartial(len(*partials), a.spec.DType, g, parts)
-		*partials = append(*partials, t)
+		t := NewPartial(len(partials), a.spec.DType, g, parts)
+		partials = append(partials, t)
 		stores = append(stores, e.Store(t, append(ir.Index{part}, r.row...), scalar.FreeVar(a.name, a.spec.DType))...)
 	}
 	writes := scalar.And(scalar.Eq(r.lane, loop.Int(0)), r.inRange)
 	r.Body = append(r.Body, emit.Guard(writes, stores)...)
-	return e.Finish(g.Name()+"_parts", r.Body)
+	return e.Finish(g.Name()+"_parts", r.Body), partials
 }
 
 // columnBytes is the bytes in flight of a thread that reduces columns: with 1,536 threads on
