@@ -96,13 +96,13 @@ func makeWhole(c *compiler, name string, code *fusion.Code, outer, inner []int) 
 	if err != nil {
 		return nil, err
 	}
-	if turned, dims := nearestLast(looped, outer); turned != nil && n.cost > chunkCost {
-		x, turned, err := makeNests(c, name, turned, dims, inner)
+	if moved, dims := nearestLast(looped, outer); moved != nil && n.cost > chunkCost {
+		x, moved, err := makeNests(c, name, moved, dims, inner)
 		if err != nil {
 			return nil, err
 		}
 		if x.cost < n.cost {
-			n, code, outer = x, turned, dims
+			n, code, outer = x, moved, dims
 		}
 	}
 	if s := newCopy(code, outer, c.buffers); s != nil && s.cost < n.cost {
@@ -274,14 +274,7 @@ func newPieces(nests []*nest, env *environment) *piecesStep {
 
 func (s *piecesStep) run(r *runner) {
 	s.env.epoch++
-	total := s.chunks[len(s.chunks)-1]
-	if s.cost >= 2*chunkCost {
-		r.job.run(s, total)
-		return
-	}
-	for i := range total {
-		s.do(0, i)
-	}
+	r.job.runCosting(s.cost, s, s.chunks[len(s.chunks)-1])
 }
 
 func (s *piecesStep) do(worker, chunk int) {

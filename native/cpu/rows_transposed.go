@@ -36,7 +36,7 @@ func (p *nestArrays) transposeRows(name string, code *fusion.Code, outer, inner 
 		if err != nil {
 			return nil, err
 		}
-		moved = append(moved, scalar.LoadAt(p.add(buf), load.Type, place))
+		moved = append(moved, scalar.LoadAt(p.c.bufferID(buf), load.Type, place))
 	}
 	rewriteExprs(code, func(e scalar.Expr) scalar.Expr {
 		return scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
