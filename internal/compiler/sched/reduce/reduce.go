@@ -122,7 +122,8 @@ func newRowEmitter(e *emit.Emitter, g *fusion.Group, shape rowLayout, workgroup 
 	return r
 }
 
-// let names a value and returns its variable.
+// let is [loop.Writer.Let] for values that are simple already: it computes neither their simplest form
+// nor their range.
 func (r *rowEmitter) let(prefix string, value scalar.Expr) scalar.Expr {
 	if value.Op == scalar.OpConst || value.Op == scalar.OpVar {
 		return value
