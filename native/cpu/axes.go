@@ -39,8 +39,8 @@ func split(c *fusion.Code, outer []int) []int {
 // coordinate, 0 where there is none.
 func divisorOf(c *fusion.Code, name string, size int) int {
 	by := 0
-	look := func(e scalar.Expr) scalar.Expr {
-		scalar.Walk(e, func(x scalar.Expr) {
+	walkOffsets(c, func(offset scalar.Expr) {
+		scalar.Walk(offset, func(x scalar.Expr) {
 			if !isDivision(x.Op) || x.Args[0].Op != scalar.OpVar || x.Args[0].Name != name {
 				return
 			}
@@ -48,16 +48,7 @@ func divisorOf(c *fusion.Code, name string, size int) int {
 				by = int(d)
 			}
 		})
-		return e
-	}
-	rewriteExprs(c, func(e scalar.Expr) scalar.Expr {
-		scalar.Walk(e, func(x scalar.Expr) {
-			if x.Op == scalar.OpLoad {
-				look(x.Args[0])
-			}
-		})
-		return e
-	}, look)
+	})
 	return by
 }
 
@@ -76,7 +67,7 @@ func isDivision(o scalar.Op) bool {
 // where there is none.
 func nearestLast(c *fusion.Code, outer []int) (*fusion.Code, []int) {
 	near, apart := map[string]int{}, map[string]bool{}
-	add := func(offset scalar.Expr) scalar.Expr {
+	walkOffsets(c, func(offset scalar.Expr) {
 		for _, v := range c.Outer {
 			switch step, ok := stepAlong(offset, v.Name); {
 			case step == 1 && ok:
@@ -85,25 +76,16 @@ func nearestLast(c *fusion.Code, outer []int) (*fusion.Code, []int) {
 				apart[v.Name] = true
 			}
 		}
-		return offset
-	}
-	rewriteExprs(c, func(e scalar.Expr) scalar.Expr {
-		scalar.Walk(e, func(x scalar.Expr) {
-			if x.Op == scalar.OpLoad {
-				add(x.Args[0])
-			}
-		})
-		return e
-	}, add)
+	})
 	best := len(c.Outer) - 1
 	if best < 1 || near[c.Outer[best].Name] > 0 {
 		return nil, nil
 	}
 	for i, v := range c.Outer {
 		if !apart[v.Name] && near[v.Name] > 0 && outer[i] > 1 {
-			turned, dims := cloneOf(c), slices.Clone(outer)
-			turned.Outer = append(slices.Delete(turned.Outer, i, i+1), v)
-			return turned, append(slices.Delete(dims, i, i+1), outer[i])
+			moved, dims := cloneOf(c), slices.Clone(outer)
+			moved.Outer = append(slices.Delete(moved.Outer, i, i+1), v)
+			return moved, append(slices.Delete(dims, i, i+1), outer[i])
 		}
 	}
 	return nil, nil
@@ -217,6 +199,32 @@ func (p *pair) mergeable(e scalar.Expr) bool {
 	p.seen[e] = ok
 	return ok
 }
+
+// walkOffsets calls visit with the offset of every load and store of the code.
+func walkOffsets(c *fusion.Code, visit func(offset scalar.Expr)) {
+	rewriteExprs(c, func(e scalar.Expr) scalar.Expr {
+		scalar.Walk(e, func(x scalar.Expr) {
+			if x.Op == scalar.OpLoad {
+				visit(x.Args[0])
+			}
+		})
+		return e
+	}, func(offset scalar.Expr) scalar.Expr {
+		visit(offset)
+		return offset
+	})
+}
+
+// walkValues calls visit with every node of the code's expressions except the offsets of stores.
+func walkValues(c *fusion.Code, visit func(x scalar.Expr)) {
+	rewriteExprs(c, func(e scalar.Expr) scalar.Expr {
+		scalar.Walk(e, visit)
+		return e
+	}, unchanged)
+}
+
+// unchanged is a rewrite that changes nothing.
+func unchanged(e scalar.Expr) scalar.Expr { return e }
 
 // rewriteExprs replaces every expression of the code that may use coordinates by expr of it,
 // and every offset of a store by offset of it.

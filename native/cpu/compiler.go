@@ -24,7 +24,7 @@ type compiler struct {
 	e       *entry
 	env     *environment
 	buffers map[int]*buffer
-	partID  int         // the next ID of an array of parts
+	nextID  int         // see [compiler.bufferID]; those of tensors are not negative
 	pairs   map[int]int // IDs of tensors of bf16 as pairs, by those of the tensors
 	steps   []step
 	group   string // the name of the group that is compiled
@@ -108,7 +108,7 @@ func (p *program) compileEntry(s source) (*entry, error) {
 	prog := s.partition
 	made := &entry{name: s.entry.Name, env: &environment{}, names: map[step]string{}, onlyReads: !writesState(s.entry.Graph) && !ranks.Has(s.entry.Graph)}
 	made.runner.env, made.runner.job = made.env, new(job)
-	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, partID: resultID - 1, pairs: map[int]int{}, last: lastUses(prog), sorts: readOfSorts(prog.Graph), checks: prog.Checks}
+	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, nextID: resultID - 1, pairs: map[int]int{}, last: lastUses(prog), sorts: readOfSorts(prog.Graph), checks: prog.Checks}
 	c.placePersistent(prog)
 	for i, item := range prog.Items {
 		c.item = i
@@ -145,7 +145,7 @@ func lowerComposites(g *ir.Graph) (*ir.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g, err = withoutTurns(g); err != nil || !hasBlockedAttention(g) {
+	if g, err = cancelTransposes(g); err != nil || !hasBlockedAttention(g) {
 		return g, err
 	}
 	if g, err = ir.Transform(g.Name(), func(b *ir.Builder) { blockAttention(b, g) }); err != nil {
@@ -220,6 +220,14 @@ func (c *compiler) scratch(d ir.DType, elems int) *buffer {
 	return b
 }
 
+// bufferID gives a buffer that is no tensor's an ID, by which expressions load it and stores name it.
+func (c *compiler) bufferID(b *buffer) int {
+	id := c.nextID
+	c.nextID--
+	c.buffers[id] = b
+	return id
+}
+
 // finish reserves the arena and records the outputs.
 func (c *compiler) finish(prog *fusion.Partition) {
 	c.p.memory.reserve(arenaAllocation(c.e.name, c.arena.bytes(), c.largest), func(memory []byte) {
@@ -285,12 +293,7 @@ func (c *compiler) compileGroup(g *fusion.Group) error {
 		}
 		return c.reference(g)
 	}
-	return c.reduce(g, g.Name())
-}
-
-// reduce compiles a map or a reduction.
-func (c *compiler) reduce(g *fusion.Group, name string) error {
-	return c.nest(name, g.Code(), g.Outer, g.Inner, nil)
+	return c.nest(g.Name(), g.Code(), g.Outer, g.Inner, nil)
 }
 
 // nest emits the steps for code over outer and inner points, see [compiler.make]. The buffers of extra tensors, by ID, are added to those of the compiler.
@@ -306,7 +309,7 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 		inner = nil
 	}
 	arrays := newNestArrays(c, product(outer)*product(inner))
-	pairs := arrays.realParts(code, outer, inner)
+	pairs := arrays.realParts(code, outer)
 	if len(code.Rows)+len(code.Points)+len(code.Stages) > 0 {
 		outer, err := arrays.spread(name, code, outer)
 		if err != nil {

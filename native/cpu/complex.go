@@ -28,7 +28,10 @@ type pairStep struct {
 // pairChunk is the number of complex numbers of a chunk.
 const pairChunk = 16384
 
-func (s *partStep) run(r *runner) { runPairs(r, s, s.to.elems) }
+// pairChunks returns the number of chunks of some complex numbers.
+func pairChunks(elems int) int { return (elems + pairChunk - 1) / pairChunk }
+
+func (s *partStep) run(r *runner) { r.job.run(s, pairChunks(s.to.elems)) }
 
 func (s *partStep) do(_, chunk int) {
 	if s.to.dtype == ir.F64 {
@@ -50,7 +53,7 @@ func pickEvens(to, from []float64) {
 	}
 }
 
-func (s *pairStep) run(r *runner) { runPairs(r, s, s.to.elems) }
+func (s *pairStep) run(r *runner) { r.job.run(s, pairChunks(s.to.elems)) }
 
 func (s *pairStep) do(_, chunk int) {
 	if s.parts[0].dtype == ir.F64 {
@@ -69,15 +72,6 @@ func makePairs[T simd.Float](to, re, im []T, chunk int, join func(to, re, im []T
 func joinDoubles(to, re, im []float64) {
 	for i, x := range re {
 		to[2*i], to[2*i+1] = x, im[i]
-	}
-}
-
-// runPairs runs a step on some complex numbers.
-func runPairs(r *runner, t task, elems int) {
-	if chunks := (elems + pairChunk - 1) / pairChunk; chunks > 1 {
-		r.job.run(t, chunks)
-	} else {
-		t.do(0, 0)
 	}
 }
 
@@ -124,7 +118,7 @@ func (p *nestArrays) partsOf(e scalar.Expr) scalar.Expr {
 		id, ok := p.known[key]
 		if !ok {
 			step := &partStep{from: from, to: p.c.scratch(partType(from.dtype), from.elems), part: key.part}
-			id = p.add(step.to)
+			id = p.c.bufferID(step.to)
 			p.known[key] = id
 			p.c.add(step)
 		}
@@ -132,20 +126,12 @@ func (p *nestArrays) partsOf(e scalar.Expr) scalar.Expr {
 	})
 }
 
-// add names a buffer for expressions.
-func (p *nestArrays) add(b *buffer) int {
-	id := p.c.partID
-	p.c.partID--
-	p.c.buffers[id] = b
-	return id
-}
-
 // realParts makes the code of a nest read and write arrays of parts of complex numbers. It adds the steps
 // that split the operands, and returns those that make the results, for after the nest.
-func (p *nestArrays) realParts(code *fusion.Code, outer, inner []int) []step {
+func (p *nestArrays) realParts(code *fusion.Code, outer []int) []step {
 	c := p.c
 	code.Rows = slices.DeleteFunc(slices.Clone(code.Rows), func(store fusion.ElementStore) bool { return p.copyPart(code, store, outer) })
-	rewriteExprs(code, p.partsOf, func(offset scalar.Expr) scalar.Expr { return offset })
+	rewriteExprs(code, p.partsOf, unchanged)
 	if len(code.Stages)+len(code.Points) > 0 {
 		return nil
 	}
@@ -165,7 +151,7 @@ func (p *nestArrays) realParts(code *fusion.Code, outer, inner []int) []step {
 				continue
 			}
 			pair.parts[i] = c.scratch(value.Type, to.elems)
-			tensor := &fusion.Tensor{ID: p.add(pair.parts[i]), Name: store.Tensor.Name, DType: value.Type}
+			tensor := &fusion.Tensor{ID: p.c.bufferID(pair.parts[i]), Name: store.Tensor.Name, DType: value.Type}
 			rows = append(rows, fusion.ElementStore{Tensor: tensor, Offset: store.Offset, Value: value})
 		}
 		after = append(after, pair)

@@ -54,12 +54,10 @@ const (
 func (c *compiler) contract(g *fusion.Group) error {
 	code := g.Code()
 	k := code.Stages[0].Contract
-	if readsOnce(k) {
-		return c.reduce(g.Reduction(), g.Name())
-	}
 	name := g.Name()
-	if k.Sum.Type != ir.F32 && k.Sum.Type != ir.F64 {
-		return c.reduce(g.Reduction(), name) // there are no matrix products of the type
+	if multiplies := k.Sum.Type == ir.F32 || k.Sum.Type == ir.F64; !multiplies || readsOnce(k) {
+		r := g.Reduction()
+		return c.nest(name, r.Code(), r.Outer, r.Inner, nil)
 	}
 	phases := polyphasesOf(k)
 	if len(phases) == 0 {

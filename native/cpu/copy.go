@@ -86,15 +86,7 @@ func (s *copyStep) cutRow() bool {
 	return true
 }
 
-func (s *copyStep) run(r *runner) {
-	if chunks := (s.rows + s.chunk - 1) / s.chunk; s.cost >= 2*chunkCost {
-		r.job.run(s, chunks)
-	} else {
-		for i := range chunks {
-			s.do(0, i)
-		}
-	}
-}
+func (s *copyStep) run(r *runner) { r.job.runCosting(s.cost, s, (s.rows+s.chunk-1)/s.chunk) }
 
 // do copies the rows of a chunk: runs of them along the last axis, each of which starts at the places of
 // the other axes.

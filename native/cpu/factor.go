@@ -198,10 +198,10 @@ func triangularSolve[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
 		w.solve(a, out[0], cols)
 		return
 	}
-	turned := w.take(rows * cols)
-	simd.Transpose(turned, rows, in[1], cols, rows, cols)
-	w.solve(a, turned, rows)
-	simd.Transpose(out[0], cols, turned, rows, cols, rows)
+	transposed := w.take(rows * cols)
+	simd.Transpose(transposed, rows, in[1], cols, rows, cols)
+	w.solve(a, transposed, rows)
+	simd.Transpose(out[0], cols, transposed, rows, cols, rows)
 }
 
 func cholesky[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {

@@ -221,8 +221,8 @@ func radices(n int) []int {
 	return list
 }
 
-// root returns exp(sign·2πi·k/n), from an angle of at most π.
-func root(k, n int, sign float64) complex128 {
+// twiddle returns exp(sign·2πi·k/n), from an angle of at most π.
+func twiddle(k, n int, sign float64) complex128 {
 	if k %= n; 2*k > n {
 		k -= n
 	}
@@ -235,7 +235,7 @@ func groupFactors[T simd.Float](groups, radix int, sign float64) []T {
 	list := make([]T, 0, 2*groups*(radix-1))
 	for p := range groups {
 		for k := 1; k < radix; k++ {
-			w := root(p*k, groups*radix, sign)
+			w := twiddle(p*k, groups*radix, sign)
 			list = append(list, T(real(w)), T(imag(w)))
 		}
 	}
@@ -248,7 +248,7 @@ func (t *columnTransform[T]) matrixFactors(n int, sign float64) []T {
 	list := make([]T, 2*t.rows*t.stride)
 	for i := range t.rows {
 		for j := range t.columns {
-			w := root(i*j, n, sign)
+			w := twiddle(i*j, n, sign)
 			at := i*t.stride + j
 			list[at], list[t.rows*t.stride+at] = T(real(w)), T(imag(w))
 		}

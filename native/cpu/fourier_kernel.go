@@ -105,9 +105,8 @@ func (f *fourierKernel) scaled(x complexLanes, by float64) complexLanes {
 	return complexLanes{f.apply(scalar.OpMul, x.re, c), f.apply(scalar.OpMul, x.im, c)}
 }
 
-// turned returns x multiplied by exp(sign·2πi·k/n), for k less than n/2, plus and minus it added to
-// e.
-func (f *fourierKernel) turned(e, x complexLanes, k, n int) (plus, minus complexLanes) {
+// butterfly returns e + w·x and e − w·x for the twiddle factor w = exp(sign·2πi·k/n), with k less than n/2.
+func (f *fourierKernel) butterfly(e, x complexLanes, k, n int) (plus, minus complexLanes) {
 	switch {
 	case k == 0:
 	case 4*k == n: // by sign·i
@@ -118,7 +117,7 @@ func (f *fourierKernel) turned(e, x complexLanes, k, n int) (plus, minus complex
 		}
 		return plus, minus
 	default:
-		w := root(k, n, f.sign)
+		w := twiddle(k, n, f.sign)
 		x = f.times(x, complexLanes{f.constant(real(w)), f.constant(imag(w))})
 	}
 	return f.sum(e, x), f.difference(e, x)
@@ -137,7 +136,7 @@ func (f *fourierKernel) transform(x []complexLanes) []complexLanes {
 	even, odd = f.transform(even), f.transform(odd)
 	out := make([]complexLanes, n)
 	for k := range even {
-		out[k], out[k+n/2] = f.turned(even[k], odd[k], k, n)
+		out[k], out[k+n/2] = f.butterfly(even[k], odd[k], k, n)
 	}
 	return out
 }
@@ -163,7 +162,7 @@ func (f *fourierKernel) odd(x []complexLanes) []complexLanes {
 				across = f.sum(across, part)
 			}
 		}
-		out[k], out[n-k] = f.turned(even, across, 1, 4)
+		out[k], out[n-k] = f.butterfly(even, across, 1, 4)
 	}
 	return out
 }

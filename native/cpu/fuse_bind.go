@@ -67,13 +67,8 @@ func (m *machine) bindFused(x *fused) op {
 	return func(n int) { run(1, n) }
 }
 
-// bindTimes binds a kernel to its registers and tensors. The result runs it on n lanes, and where
-// its arrays have strides, several times, each time a stride further. It does nothing and returns false
-// where it would have to run the last lanes by themselves more than once.
-func (m *machine) bindTimes(x *fused) func(times, n int) bool {
-	call := x.code.NewCall()
-	var tensors []boundAccess
-	var lanes []boundLanes
+// bindArrays sets the registers of a call of a kernel, and returns its tensors and its lane registers.
+func (m *machine) bindArrays(x *fused, call *jit.Call) (tensors []boundAccess, lanes []boundLanes) {
 	for i, a := range x.arrays {
 		switch {
 		case a.access != nil:
@@ -94,6 +89,15 @@ func (m *machine) bindTimes(x *fused) func(times, n int) bool {
 			call.Set(i, r.at)
 		}
 	}
+	return tensors, lanes
+}
+
+// bindTimes binds a kernel to its registers and tensors. The result runs it on n lanes, and where
+// its arrays have strides, several times, each time a stride further. It does nothing and returns false
+// where it would have to run the last lanes by themselves more than once.
+func (m *machine) bindTimes(x *fused) func(times, n int) bool {
+	call := x.code.NewCall()
+	tensors, lanes := m.bindArrays(x, call)
 	width, kind := call.Width(), m.tailOf(x)
 	return func(times, n int) bool {
 		rest := n % width

@@ -110,15 +110,15 @@ func (h *reflections[T]) finish(w *workspace[T], start int) {
 // block's product, or by its inverse. scratch has room for 2·factorBlock numbers a column.
 func (h *reflections[T]) apply(w *workspace[T], start int, inverse bool, x []T, row, columns int, scratch []T) {
 	n, length, v := h.width(start), h.length-start-h.first, h.block(start)
-	along, turned := scratch[:columns*n], scratch[columns*n:]
+	along, reflected := scratch[:columns*n], scratch[columns*n:]
 	w.multiply(columns, n, length, simd.Matrix[T]{Data: x, Row: row, Col: 1}, v.Transposed(), along, n)
 	t := simd.Matrix[T]{Data: h.minusT[start*factorBlock:], Row: n, Col: 1}
 	if !inverse {
 		t = t.Transposed()
 	}
 	by := simd.Matrix[T]{Data: along, Row: n, Col: 1}
-	w.multiply(columns, n, n, by, t, turned, n)
-	by.Data = turned
+	w.multiply(columns, n, n, by, t, reflected, n)
+	by.Data = reflected
 	w.accumulate(columns, length, n, by, v, x, row)
 }
 

@@ -210,13 +210,7 @@ func newNestStep(n *nest, env *environment, shared bool) *nestStep {
 
 func (s *nestStep) run(r *runner) {
 	s.env.epoch++
-	if s.chunks == 1 {
-		s.do(0, 0)
-		return
-	}
-	if s.chunks > 1 {
-		r.job.run(s, s.chunks)
-	}
+	r.job.run(s, s.chunks)
 }
 
 func (s *nestStep) do(worker, chunk int) {

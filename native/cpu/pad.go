@@ -132,14 +132,7 @@ func (p *padStep) holds(q *padStep) bool {
 	return true
 }
 
-func (p *padStep) run(r *runner) {
-	chunks := (p.rows + p.chunk - 1) / p.chunk
-	if chunks == 1 {
-		p.do(0, 0)
-		return
-	}
-	r.job.run(p, chunks)
-}
+func (p *padStep) run(r *runner) { r.job.run(p, (p.rows+p.chunk-1)/p.chunk) }
 
 func (p *padStep) do(_, chunk int) {
 	first := chunk * p.chunk

@@ -70,9 +70,8 @@ func pairOf(c *compiler, x, y scalar.Expr, read map[int]bool) scalar.Expr {
 		if from := c.buffers[ref]; from != nil && at.Type == ir.I32 && len(step.terms) == 0 && step.constant == 1 && sum.divides(2) && sum.constant%2 == 0 {
 			id, known := c.pairs[ref]
 			if !known {
-				id = c.partID
-				c.partID--
-				c.pairs[ref], c.buffers[id] = id, &buffer{dtype: ir.F32, elems: from.elems / 2}
+				id = c.bufferID(&buffer{dtype: ir.F32, elems: from.elems / 2})
+				c.pairs[ref] = id
 			}
 			read[ref] = true
 			return scalar.LoadAt(id, ir.F32, sum.quotient(2).expr())

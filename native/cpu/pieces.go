@@ -62,22 +62,18 @@ const maxStride = 4
 // of the gradient of overlapping windows do; 0 for none. With a fixed remainder they are simpler.
 func stridedAxis(code *fusion.Code, outer []int) (axis, step int) {
 	by := map[string]int{}
-	look := func(e scalar.Expr) scalar.Expr {
-		scalar.Walk(e, func(x scalar.Expr) {
-			if x.Op != scalar.OpSelect {
-				return
-			}
-			scalar.Walk(x.Args[0], func(x scalar.Expr) {
-				if (x.Op == scalar.OpMod || x.Op == scalar.OpRem) && x.Args[0].Op == scalar.OpVar {
-					if d, ok := x.Args[1].IntConst(); ok && d > 1 && d <= maxStride {
-						by[x.Args[0].Name] = int(d)
-					}
+	walkValues(code, func(x scalar.Expr) {
+		if x.Op != scalar.OpSelect {
+			return
+		}
+		scalar.Walk(x.Args[0], func(x scalar.Expr) {
+			if (x.Op == scalar.OpMod || x.Op == scalar.OpRem) && x.Args[0].Op == scalar.OpVar {
+				if d, ok := x.Args[1].IntConst(); ok && d > 1 && d <= maxStride {
+					by[x.Args[0].Name] = int(d)
 				}
-			})
+			}
 		})
-		return e
-	}
-	rewriteExprs(code, look, func(offset scalar.Expr) scalar.Expr { return offset })
+	})
 	for i, v := range code.Outer {
 		if d := by[v.Name]; d > 0 && outer[i] >= 2*d {
 			return i, d
@@ -100,13 +96,13 @@ func makeWhole(c *compiler, name string, code *fusion.Code, outer, inner []int) 
 	if err != nil {
 		return nil, err
 	}
-	if turned, dims := nearestLast(looped, outer); turned != nil && n.cost > chunkCost {
-		x, turned, err := makeNests(c, name, turned, dims, inner)
+	if moved, dims := nearestLast(looped, outer); moved != nil && n.cost > chunkCost {
+		x, moved, err := makeNests(c, name, moved, dims, inner)
 		if err != nil {
 			return nil, err
 		}
 		if x.cost < n.cost {
-			n, code, outer = x, turned, dims
+			n, code, outer = x, moved, dims
 		}
 	}
 	if s := newCopy(code, outer, c.buffers); s != nil && s.cost < n.cost {
@@ -208,15 +204,11 @@ func cloneOf(code *fusion.Code) *fusion.Code {
 // cutsOf returns the positions along an axis at which a condition of the code changes, in order.
 func cutsOf(code *fusion.Code, v scalar.Expr, size int) []int {
 	var cuts []int
-	look := func(e scalar.Expr) scalar.Expr {
-		scalar.Walk(e, func(x scalar.Expr) {
-			if at, ok := cutAt(x, v); ok && at > 0 && at < size {
-				cuts = append(cuts, at)
-			}
-		})
-		return e
-	}
-	rewriteExprs(code, look, func(offset scalar.Expr) scalar.Expr { return offset })
+	walkValues(code, func(x scalar.Expr) {
+		if at, ok := cutAt(x, v); ok && at > 0 && at < size {
+			cuts = append(cuts, at)
+		}
+	})
 	slices.Sort(cuts)
 	return slices.Compact(cuts)
 }
@@ -282,14 +274,7 @@ func newPieces(nests []*nest, env *environment) *piecesStep {
 
 func (s *piecesStep) run(r *runner) {
 	s.env.epoch++
-	total := s.chunks[len(s.chunks)-1]
-	if s.cost >= 2*chunkCost {
-		r.job.run(s, total)
-		return
-	}
-	for i := range total {
-		s.do(0, i)
-	}
+	r.job.runCosting(s.cost, s, s.chunks[len(s.chunks)-1])
 }
 
 func (s *piecesStep) do(worker, chunk int) {

@@ -76,6 +76,12 @@ type failure struct{ reason any }
 // run does all chunks and returns when they are done; idle helpers join in. It allocates
 // nothing, and panics with the reason of a worker's panic.
 func (j *job) run(t task, chunks int) {
+	if chunks <= 1 { // no helper can join in
+		for i := range chunks {
+			t.do(0, i)
+		}
+		return
+	}
 	j.task, j.chunks = t, chunks
 	j.share()
 	helpers := min(workers(), chunks) - 1
@@ -86,6 +92,18 @@ func (j *job) run(t task, chunks int) {
 	}
 	if f := j.failed.Swap(nil); f != nil {
 		panic(f.reason)
+	}
+}
+
+// runCosting is run for a task that takes about cost nanoseconds: the caller does all chunks where half of them
+// would not repay waking a helper.
+func (j *job) runCosting(cost float64, t task, chunks int) {
+	if cost >= 2*chunkCost {
+		j.run(t, chunks)
+		return
+	}
+	for i := range chunks {
+		t.do(0, i)
 	}
 }
 

@@ -36,7 +36,7 @@ func (p *nestArrays) transposeRows(name string, code *fusion.Code, outer, inner 
 		if err != nil {
 			return nil, err
 		}
-		moved = append(moved, scalar.LoadAt(p.add(buf), load.Type, place))
+		moved = append(moved, scalar.LoadAt(p.c.bufferID(buf), load.Type, place))
 	}
 	rewriteExprs(code, func(e scalar.Expr) scalar.Expr {
 		return scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
@@ -45,7 +45,7 @@ func (p *nestArrays) transposeRows(name string, code *fusion.Code, outer, inner 
 			}
 			return x, false
 		})
-	}, func(offset scalar.Expr) scalar.Expr { return offset })
+	}, unchanged)
 	for i, s := range code.Points {
 		var back fusion.ElementStore
 		code.Points[i], back = p.storeAt(s, place, product(dims))
@@ -63,14 +63,11 @@ func rowLoads(code *fusion.Code, outer, inner []int) (loads []scalar.Expr, ok bo
 	}
 	alongRow := isOneOf(code.Inner)
 	ok = true
-	rewriteExprs(code, func(e scalar.Expr) scalar.Expr {
-		scalar.Walk(e, func(x scalar.Expr) {
-			if isLoad(x) && scalar.Any(x.Args[0], alongRow) && indexOf(loads, x) < 0 {
-				loads, ok = append(loads, x), ok && fits(x.Args[0], x)
-			}
-		})
-		return e
-	}, func(offset scalar.Expr) scalar.Expr { return offset })
+	walkValues(code, func(x scalar.Expr) {
+		if isLoad(x) && scalar.Any(x.Args[0], alongRow) && indexOf(loads, x) < 0 {
+			loads, ok = append(loads, x), ok && fits(x.Args[0], x)
+		}
+	})
 	for _, s := range code.Points {
 		ok = ok && !s.Guarded && fits(s.Offset, s.Value)
 	}

@@ -41,7 +41,7 @@ func (p *nestArrays) transposeScan(g *fusion.Group, x *fusion.Prefix) (results [
 			if err = failed; err != nil {
 				return n, false
 			}
-			known[n] = scalar.LoadAt(p.add(buf), n.Type, place)
+			known[n] = scalar.LoadAt(p.c.bufferID(buf), n.Type, place)
 			return known[n], true
 		})
 	}
@@ -56,7 +56,7 @@ func (p *nestArrays) transposeScan(g *fusion.Group, x *fusion.Prefix) (results [
 // storeAt returns a store of the value of s at a place of a new array of n elements, and the store that
 // copies it from there to where s has it.
 func (p *nestArrays) storeAt(s fusion.ElementStore, place scalar.Expr, n int) (moved, back fusion.ElementStore) {
-	id := p.add(p.c.scratch(s.Value.Type, n))
+	id := p.c.bufferID(p.c.scratch(s.Value.Type, n))
 	back = s
 	back.Value = scalar.LoadAt(id, s.Value.Type, place)
 	return fusion.ElementStore{Tensor: &fusion.Tensor{ID: id, Name: s.Tensor.Name, DType: s.Value.Type}, Offset: place, Value: s.Value}, back

@@ -37,7 +37,7 @@ func (p *nestArrays) spread(name string, code *fusion.Code, outer []int) ([]int,
 			if failed = err; err != nil {
 				return x, false
 			}
-			known[x] = scalar.LoadAt(p.add(buf), x.Type, scalar.Simplify(linear(dims, at)))
+			known[x] = scalar.LoadAt(p.c.bufferID(buf), x.Type, scalar.Simplify(linear(dims, at)))
 			return known[x], true
 		})
 	}

@@ -41,7 +41,7 @@ func (p *nestArrays) stageReduction(name string, code *fusion.Code, outer, inner
 func (p *nestArrays) partialArrays(code *fusion.Code, n int) (ids []int) {
 	for _, r := range code.Stages[0].Reductions {
 		for _, acc := range r.Accumulators {
-			ids = append(ids, p.add(p.c.scratch(acc.DType, n)))
+			ids = append(ids, p.c.bufferID(p.c.scratch(acc.DType, n)))
 		}
 	}
 	return ids

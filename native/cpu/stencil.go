@@ -170,13 +170,7 @@ func (s *stencilStep) compile(set *jit.Set) {
 }
 
 func (s *stencilStep) run(r *runner) {
-	if s.cost < 2*chunkCost {
-		for i := range s.chunkNum {
-			s.do(0, i)
-		}
-	} else {
-		r.job.run(s, s.chunkNum)
-	}
+	r.job.runCosting(s.cost, s, s.chunkNum)
 	if s.sumsTaps {
 		return
 	}

@@ -71,15 +71,7 @@ func newTranspose(code *fusion.Code, dims []int, buffers map[int]*buffer) *trans
 	return t
 }
 
-func (t *transposeStep) run(r *runner) {
-	if t.cost < 2*chunkCost {
-		for i := range t.chunks {
-			t.do(0, i)
-		}
-		return
-	}
-	r.job.run(t, t.chunks)
-}
+func (t *transposeStep) run(r *runner) { r.job.runCosting(t.cost, t, t.chunks) }
 
 // do transposes one tile, which spans the whole axis read.
 func (t *transposeStep) do(_, chunk int) {

@@ -63,16 +63,17 @@ func (d *device) call(r routine.Routine) (call, error) {
 	return func(on *driver.Stream, arrays []driver.Ptr) error { return on.Multiply(made, arrays) }, nil
 }
 
-// call enqueues a routine; in debug mode it waits for it.
-func (p *program) call(on *driver.Stream, c *plan.Call) error {
+// arraysOf returns the addresses of a routine's arrays.
+func (p *program) arraysOf(c *plan.Call) []driver.Ptr {
 	arrays := make([]driver.Ptr, len(c.Bindings))
 	for i, b := range c.Bindings {
 		arrays[i] = p.at(b.Buffer, b.Offset)
 	}
-	return p.callWith(on, c, arrays)
+	return arrays
 }
 
-func (p *program) callWith(on *driver.Stream, c *plan.Call, arrays []driver.Ptr) error {
+// call enqueues a routine with its arrays, see [program.arraysOf]; in debug mode it waits for it.
+func (p *program) call(on *driver.Stream, c *plan.Call, arrays []driver.Ptr) error {
 	err := p.calls[c.Routine](on, arrays)
 	if p.debug && err == nil {
 		err = on.Synchronize()
@@ -119,19 +120,16 @@ func (p *program) warmCall(c *plan.Call) error {
 		}
 	}
 	if total == 0 {
-		return p.call(p.stream, c)
+		return p.call(p.stream, c, p.arraysOf(c))
 	}
 	memory, err := p.device.Alloc(total)
 	if err != nil {
 		return p.outOfMemory("the first call of a product", total, err)
 	}
-	arrays := make([]driver.Ptr, len(c.Bindings))
-	for i, b := range c.Bindings {
-		arrays[i] = p.at(b.Buffer, b.Offset)
-		if at, is := scratch[i]; is {
-			arrays[i] = memory + driver.Ptr(at)
-		}
+	arrays := p.arraysOf(c)
+	for i, at := range scratch {
+		arrays[i] = memory + driver.Ptr(at)
 	}
-	err = p.callWith(p.stream, c, arrays)
+	err = p.call(p.stream, c, arrays)
 	return errors.Join(err, p.stream.Synchronize(), p.device.Release(memory))
 }

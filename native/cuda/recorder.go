@@ -150,7 +150,7 @@ func (r *recorder) plain(steps []plan.Step, counters []int) error {
 		case *plan.Dispatch:
 			err = r.launch(s, counters)
 		case *plan.Call:
-			err = r.p.call(r.stream, s)
+			err = r.p.call(r.stream, s, r.p.arraysOf(s))
 		case *plan.Copy:
 			err = r.stream.Copy(r.p.at(s.Dst, s.DstOffset), r.p.at(s.Src, s.SrcOffset), s.Bytes)
 		case *plan.While:

@@ -68,8 +68,8 @@ type ElementStore struct {
 	Guarded bool
 }
 
-// Code returns the expressions of a group that is not a loop, a scan or a set of
-// groups side by side (for those, call Code on each of Parts).
+// Code returns the expressions of a group that is not a loop, a scan or a
+// horizontal fusion (for those, call Code on each of Parts).
 func (g *Group) Code() *Code {
 	c := newCoder(g)
 	c.outer, c.inner = g.partition.variables("o", g.Outer), g.partition.variables("r", g.Inner)

@@ -44,7 +44,7 @@ func inverted(n *ir.Node, s *scalar.Simplifier) (c *Contraction, fault string) {
 	found := map[string]digit{}
 	for axis, e := range c.Out(b, m, nn) {
 		if !findDigits(e, axis, found) {
-			return nil, "axis " + strconv.Itoa(axis) + " of its result, at " + e.String() + ", does not tell the coordinates it is made of"
+			return nil, "axis " + strconv.Itoa(axis) + " of its result, at " + e.String() + ", does not determine its coordinates"
 		}
 	}
 	from := func(space ir.Index) []digit {
@@ -54,7 +54,7 @@ func inverted(n *ir.Node, s *scalar.Simplifier) (c *Contraction, fault string) {
 			if e.Op == scalar.OpVar {
 				d, ok := found[e.Name]
 				if !ok {
-					fault = "the position of its result does not tell the coordinate " + e.Name
+					fault = "the position of its result does not determine the coordinate " + e.Name
 				}
 				out[i] = d
 			}
@@ -149,6 +149,9 @@ func (c *Contraction) Factor(operand int, batch, free, k ir.Index, load ir.Load)
 	return scalar.Select(c.s.Simplify(valid), c.widen(load(operand, at)), scalar.Const(c.Acc, 0))
 }
 
+// Free returns the sizes of the free space of an operand: M for operand 0, N for operand 1.
+func (c *Contraction) Free(operand int) []int { return [2][]int{c.M, c.N}[operand] }
+
 // Address returns the position of a factor in its operand, and whether it is in bounds.
 func (c *Contraction) Address(operand int, batch, free, k ir.Index) (ir.Index, scalar.Expr) {
 	if operand == 0 {
@@ -221,7 +224,7 @@ func (g *Group) storedOperand(c *Contraction, operand int, batch ir.Index) *Tens
 	var found []*Tensor
 	rd := NewReader(g.partition, c.s)
 	rd.note = func(v ir.Value, _ ir.Index) { found = append(found, g.partition.tensors[v]) }
-	x := c.Factor(operand, batch, Coords("f", [2][]int{c.M, c.N}[operand]), Coords("k", c.K), rd.Operand(c.Node))
+	x := c.Factor(operand, batch, Coords("f", c.Free(operand)), Coords("k", c.K), rd.Operand(c.Node))
 	if len(found) != 1 || found[0] == nil || x.Op != scalar.OpLoad {
 		return nil
 	}

@@ -34,12 +34,13 @@ func store(array int, at, value expr) loop.Stmt {
 
 func when(cond expr, then ...loop.Stmt) loop.Stmt { return &loop.If{Cond: cond, Then: then} }
 
-func forRange(v string, start, end, step int, body ...loop.Stmt) *loop.For {
-	return &loop.For{Var: v, Start: i32(start), End: i32(end), Step: i32(step), Body: body}
+// forRange is a loop of v from 0 below end.
+func forRange(v string, end, step int, body ...loop.Stmt) *loop.For {
+	return &loop.For{Var: v, Start: i32(0), End: i32(end), Step: i32(step), Body: body}
 }
 
 func unroll(v string, end int, body ...loop.Stmt) *loop.For {
-	f := forRange(v, 0, end, 1, body...)
+	f := forRange(v, end, 1, body...)
 	f.Unroll = true
 	return f
 }

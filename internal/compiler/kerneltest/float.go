@@ -213,7 +213,7 @@ func scanLoop() *Case {
 				let("row", mad(loop.GroupID(0, 3), i32(16), loop.LocalIndex(16))),
 				when(s.Lt(iv("row"), i32(rows)),
 					newVar("sum", f32(0)),
-					forRange("j", 0, cols, 1,
+					forRange("j", cols, 1,
 						assign("sum", add(fv("sum"), s.LoadAt(0, dtype.F32, at))),
 						store(1, at, fv("sum")))),
 			},

@@ -58,7 +58,7 @@ func fragments(name string, t dtype.DType) *Case {
 			&loop.FragmentLoad{Name: b, Array: sharedB, At: add(i32(j*loop.FragmentSize*fragmentK), iv("k")), Stride: fragmentK, Transposed: true, Right: true},
 			&loop.FragmentMulAdd{Sum: "d" + string(rune('0'+j)), A: "a", B: b})
 	}
-	body = append(body, forRange("k", 0, fragmentK, loop.FragmentSize, multiply...))
+	body = append(body, forRange("k", fragmentK, loop.FragmentSize, multiply...))
 	for j := range fragmentN / loop.FragmentSize {
 		body = append(body, &loop.FragmentStore{Array: sharedD, At: add(mul(first, i32(fragmentRow)), i32(j*loop.FragmentSize)), Stride: fragmentRow, Name: "d" + string(rune('0'+j))})
 	}

@@ -43,9 +43,9 @@ func matmul(name string, m, n, k, bm, bn, tm int) *Case {
 			Groups:    groups,
 			Body: block{
 				unroll("i", 4*tm, store(acc, iv("i"), f32(0))),
-				forRange("tile", 0, k/bk, 1, append(fill,
+				forRange("tile", k/bk, 1, append(fill,
 					barrier(),
-					forRange("q", 0, bk/4, 1, multiplyTile(tileA, tileB, acc, tx, ty, tm, bk/4)...),
+					forRange("q", bk/4, 1, multiplyTile(tileA, tileB, acc, tx, ty, tm, bk/4)...),
 					barrier())...),
 				storeTile(c, acc, m, n, tm, firstRow, firstCol, ty, tx),
 			},

@@ -36,7 +36,7 @@ func addZero(s site) ir.Value {
 // addNeg: x + −z = x − z.
 func addNeg(s site) ir.Value {
 	return either(s, func(x, y ir.Value) ir.Value {
-		if z, ok := operandOf(y, ops.OpNeg, 0); ok {
+		if z, ok := operandOf(y, ops.OpNeg); ok {
 			return ops.Sub(s.b, x, z)
 		}
 		return ir.Value{}
@@ -63,7 +63,7 @@ func subFromZero(s site) ir.Value {
 
 // subNeg: x − −z = x + z.
 func subNeg(s site) ir.Value {
-	if z, ok := operandOf(s.in[1], ops.OpNeg, 0); ok {
+	if z, ok := operandOf(s.in[1], ops.OpNeg); ok {
 		return ops.Add(s.b, s.in[0], z)
 	}
 	return ir.Value{}
@@ -109,8 +109,8 @@ func mulByZero(s site) ir.Value {
 
 // mulNegs: −x · −y = x · y.
 func mulNegs(s site) ir.Value {
-	x, okX := operandOf(s.in[0], ops.OpNeg, 0)
-	y, okY := operandOf(s.in[1], ops.OpNeg, 0)
+	x, okX := operandOf(s.in[0], ops.OpNeg)
+	y, okY := operandOf(s.in[1], ops.OpNeg)
 	if okX && okY {
 		return ops.Mul(s.b, x, y)
 	}
@@ -120,7 +120,7 @@ func mulNegs(s site) ir.Value {
 // mulNegConstant: −x · c = x · −c, where −c folds.
 func mulNegConstant(s site) ir.Value {
 	return either(s, func(x, y ir.Value) ir.Value {
-		z, ok := operandOf(x, ops.OpNeg, 0)
+		z, ok := operandOf(x, ops.OpNeg)
 		if _, known := splat(y); ok && known {
 			return ops.Mul(s.b, z, ops.Neg(s.b, y))
 		}
@@ -170,8 +170,8 @@ func divMinusOne(s site) ir.Value {
 
 // divNegs: −x / −y = x / y, for floats.
 func divNegs(s site) ir.Value {
-	x, okX := operandOf(s.in[0], ops.OpNeg, 0)
-	y, okY := operandOf(s.in[1], ops.OpNeg, 0)
+	x, okX := operandOf(s.in[0], ops.OpNeg)
+	y, okY := operandOf(s.in[1], ops.OpNeg)
 	if okX && okY && x.DType().IsFloat() {
 		return ops.Div(s.b, x, y)
 	}
@@ -231,14 +231,14 @@ func powMinusOne(s site) ir.Value {
 }
 
 func negNeg(s site) ir.Value {
-	x, _ := operandOf(s.in[0], ops.OpNeg, 0)
+	x, _ := operandOf(s.in[0], ops.OpNeg)
 	return x
 }
 
 // negDifference: −(x − y) = y − x. Not for floats: for equal operands one is −0, the
 // other 0.
 func negDifference(s site) ir.Value {
-	x, ok := operandOf(s.in[0], ops.OpSub, 0)
+	x, ok := operandOf(s.in[0], ops.OpSub)
 	if ok && isExact(x) {
 		return ops.Sub(s.b, s.in[0].Node().Input(1), x)
 	}
@@ -253,7 +253,7 @@ func absUnsigned(s site) ir.Value {
 }
 
 func absNeg(s site) ir.Value {
-	if x, ok := operandOf(s.in[0], ops.OpNeg, 0); ok {
+	if x, ok := operandOf(s.in[0], ops.OpNeg); ok {
 		return ops.Abs(s.b, x)
 	}
 	return ir.Value{}

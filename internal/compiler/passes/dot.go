@@ -26,7 +26,7 @@ func dotOfTransposed(s site) ir.Value {
 }
 
 func untransposed(v ir.Value, batch, contract *[]int) (ir.Value, bool) {
-	x, ok := operandOf(v, ops.OpTranspose, 0)
+	x, ok := operandOf(v, ops.OpTranspose)
 	if !ok {
 		return v, false
 	}

@@ -109,10 +109,10 @@ func allZero(b []byte) bool {
 	return true
 }
 
-// operandOf returns operand i of the node that defines v, if that has the given op.
-func operandOf(v ir.Value, op ir.Op, i int) (ir.Value, bool) {
+// operandOf returns the first operand of the node that defines v, if that has the given op.
+func operandOf(v ir.Value, op ir.Op) (ir.Value, bool) {
 	if n := v.Node(); n.Op() == op {
-		return n.Input(i), true
+		return n.Input(0), true
 	}
 	return ir.Value{}, false
 }

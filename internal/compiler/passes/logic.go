@@ -57,7 +57,7 @@ func xorAll(s site) ir.Value {
 }
 
 func notNot(s site) ir.Value {
-	x, _ := operandOf(s.in[0], ops.OpNot, 0)
+	x, _ := operandOf(s.in[0], ops.OpNot)
 	return x
 }
 
@@ -136,7 +136,7 @@ func selectEqual(s site) ir.Value {
 }
 
 func selectNot(s site) ir.Value {
-	if p, ok := operandOf(s.in[0], ops.OpNot, 0); ok {
+	if p, ok := operandOf(s.in[0], ops.OpNot); ok {
 		return ops.Select(s.b, p, s.in[2], s.in[1])
 	}
 	return ir.Value{}
@@ -145,10 +145,10 @@ func selectNot(s site) ir.Value {
 // selectSame: in the operands of a select its predicate is known.
 func selectSame(s site) ir.Value {
 	p, x, y := s.in[0], s.in[1], s.in[2]
-	if q, ok := operandOf(x, ops.OpSelect, 0); ok && q == p {
+	if q, ok := operandOf(x, ops.OpSelect); ok && q == p {
 		return ops.Select(s.b, p, x.Node().Input(1), y)
 	}
-	if q, ok := operandOf(y, ops.OpSelect, 0); ok && q == p {
+	if q, ok := operandOf(y, ops.OpSelect); ok && q == p {
 		return ops.Select(s.b, p, x, y.Node().Input(2))
 	}
 	return ir.Value{}
@@ -186,7 +186,7 @@ func toSameType(s site) ir.Value {
 // convertTwice drops an intermediate type that represents every value of the first. A
 // float between two integer types stays, because it saturates where integers wrap.
 func convertTwice(s site) ir.Value {
-	x, ok := operandOf(s.in[0], ops.OpConvert, 0)
+	x, ok := operandOf(s.in[0], ops.OpConvert)
 	if !ok {
 		return ir.Value{}
 	}
@@ -214,7 +214,7 @@ func holds(e, d ir.DType) bool {
 }
 
 func bitcastTwice(s site) ir.Value {
-	if x, ok := operandOf(s.in[0], ops.OpBitcast, 0); ok {
+	if x, ok := operandOf(s.in[0], ops.OpBitcast); ok {
 		return ops.Bitcast(s.b, x, s.n.Types()[0].DType)
 	}
 	return ir.Value{}

@@ -36,7 +36,7 @@ func reduceOne(s site) ir.Value {
 // reduceTwice: the extremum of extrema is one reduction. Sums of sums are not merged,
 // because each rounds its result.
 func reduceTwice(s site) ir.Value {
-	x, ok := operandOf(s.in[0], s.n.Op(), 0)
+	x, ok := operandOf(s.in[0], s.n.Op())
 	if !ok {
 		return ir.Value{}
 	}
@@ -90,7 +90,7 @@ func sumOfRepeated(s site) ir.Value {
 // operand without them, its axes that remain to be reduced, and the number of copies of
 // each element, at least one. It returns the zero Value if there are no such axes.
 func unrepeat(s site) (once ir.Value, rest []int, count int) {
-	x, ok := operandOf(s.in[0], ops.OpBroadcastInDim, 0)
+	x, ok := operandOf(s.in[0], ops.OpBroadcastInDim)
 	if !ok {
 		return ir.Value{}, nil, 0
 	}

@@ -28,7 +28,7 @@ func reshapeSame(s site) ir.Value {
 }
 
 func reshapeReshape(s site) ir.Value {
-	if x, ok := operandOf(s.in[0], ops.OpReshape, 0); ok {
+	if x, ok := operandOf(s.in[0], ops.OpReshape); ok {
 		return ops.Reshape(s.b, x, s.n.Types()[0].Shape...)
 	}
 	return ir.Value{}
@@ -70,7 +70,7 @@ func transposeSame(s site) ir.Value {
 }
 
 func transposeTwice(s site) ir.Value {
-	x, ok := operandOf(s.in[0], ops.OpTranspose, 0)
+	x, ok := operandOf(s.in[0], ops.OpTranspose)
 	if !ok {
 		return ir.Value{}
 	}
@@ -105,7 +105,7 @@ func broadcastUnits(s site) ir.Value {
 }
 
 func broadcastTwice(s site) ir.Value {
-	x, ok := operandOf(s.in[0], ops.OpBroadcastInDim, 0)
+	x, ok := operandOf(s.in[0], ops.OpBroadcastInDim)
 	if !ok {
 		return ir.Value{}
 	}
@@ -115,7 +115,7 @@ func broadcastTwice(s site) ir.Value {
 // broadcastReshape: a broadcast of a reshape that only adds axes of size 1 is one
 // broadcast.
 func broadcastReshape(s site) ir.Value {
-	x, ok := operandOf(s.in[0], ops.OpReshape, 0)
+	x, ok := operandOf(s.in[0], ops.OpReshape)
 	if !ok || slices.ContainsFunc(x.Shape(), func(d ir.Dim) bool { return d.Is(1) }) {
 		return ir.Value{}
 	}
@@ -146,7 +146,7 @@ func reverseUnits(s site) ir.Value {
 }
 
 func reverseTwice(s site) ir.Value {
-	x, ok := operandOf(s.in[0], ops.OpReverse, 0)
+	x, ok := operandOf(s.in[0], ops.OpReverse)
 	if !ok {
 		return ir.Value{}
 	}

@@ -35,7 +35,7 @@ func sliceAll(s site) ir.Value {
 }
 
 func sliceSlice(s site) ir.Value {
-	x, ok := operandOf(s.in[0], ops.OpSlice, 0)
+	x, ok := operandOf(s.in[0], ops.OpSlice)
 	if !ok {
 		return ir.Value{}
 	}
@@ -53,7 +53,7 @@ func sliceSlice(s site) ir.Value {
 
 // sliceOfPad: a slice that removes the padding is the operand of the pad.
 func sliceOfPad(s site) ir.Value {
-	x, ok := operandOf(s.in[0], ops.OpPad, 0)
+	x, ok := operandOf(s.in[0], ops.OpPad)
 	if !ok {
 		return ir.Value{}
 	}
@@ -115,7 +115,7 @@ func padOfSplat(s site) ir.Value {
 
 // padPad: two paddings with one value are one.
 func padPad(s site) ir.Value {
-	x, ok := operandOf(s.in[0], ops.OpPad, 0)
+	x, ok := operandOf(s.in[0], ops.OpPad)
 	if !ok || s.in[0].Node().Input(1) != s.in[1] {
 		return ir.Value{}
 	}
@@ -196,8 +196,8 @@ func joinSlices(s site) ir.Value {
 }
 
 func join(b *ir.Builder, v, w ir.Value, axis int) ir.Value {
-	x, okX := operandOf(v, ops.OpSlice, 0)
-	y, okY := operandOf(w, ops.OpSlice, 0)
+	x, okX := operandOf(v, ops.OpSlice)
+	y, okY := operandOf(w, ops.OpSlice)
 	if !okX || !okY || x != y {
 		return ir.Value{}
 	}

@@ -41,7 +41,7 @@ func packTemps(c *entryCompiler, lives []*liveRange) error {
 		}
 	}
 	var best *packer
-	order, least := newLaunchOrder(c.launches), mostLive(lives)
+	order, live := newLaunchOrder(c.launches), maxLive(lives)
 	for _, compare := range packOrders {
 		p := &packer{order: order, limit: c.temps.buffer}
 		for _, l := range slices.SortedStableFunc(slices.Values(lives), compare) {
@@ -50,7 +50,7 @@ func packTemps(c *entryCompiler, lives []*liveRange) error {
 		if best == nil || p.bytes() < best.bytes() {
 			best = p
 		}
-		if best.bytes() <= least+least/packedWithin || len(lives) > maxReordered {
+		if best.bytes() <= live+live/packedWithin || len(lives) > maxReordered {
 			break
 		}
 	}
@@ -77,8 +77,8 @@ const (
 // area is the memory of a value times the launches for which it is live.
 func (l *liveRange) area() int64 { return int64(regionBytes(l.t)) * int64(l.to-l.from+1) }
 
-// mostLive returns the bytes that are live at a time, at most.
-func mostLive(lives []*liveRange) (most int64) {
+// maxLive returns the maximum number of bytes that are live at a time.
+func maxLive(lives []*liveRange) (bytes int64) {
 	last := 0
 	for _, l := range lives {
 		last = max(last, l.to)
@@ -91,9 +91,9 @@ func mostLive(lives []*liveRange) (most int64) {
 	live := int64(0)
 	for _, c := range changes {
 		live += c
-		most = max(most, live)
+		bytes = max(bytes, live)
 	}
-	return most
+	return bytes
 }
 
 // packer places tensors in any order in arenas of its own.
@@ -120,26 +120,16 @@ func (a *packer) bytes() (sum int64) {
 // place places a tensor in the first arena with room.
 func (a *packer) place(l *liveRange) {
 	bytes := regionBytes(l.t)
-	var taken []region
+	taken := make([][]block, len(a.arenas))
 	for _, p := range a.placed {
 		if a.order.conflict(p.l, l) {
-			taken = append(taken, region{p.r.buffer, p.r.offset, regionBytes(p.l.t)})
+			taken[p.r.buffer] = append(taken[p.r.buffer], block{p.r.offset, regionBytes(p.l.t), l.from, l.to})
 		}
 	}
-	slices.SortFunc(taken, func(x, y region) int { return cmp.Compare(x.offset, y.offset) })
 	r := region{buffer: len(a.arenas), bytes: bindingBytes(l.t)}
-	for b := range a.arenas {
-		at := 0
-		for _, x := range taken {
-			if x.buffer != b {
-				continue
-			}
-			if at <= x.offset-bytes {
-				break
-			}
-			at = max(at, x.offset+x.bytes)
-		}
-		if at == 0 || at <= a.limit-bytes {
+	for b, blocks := range taken {
+		slices.SortFunc(blocks, func(x, y block) int { return cmp.Compare(x.offset, y.offset) })
+		if at := gap(blocks, bytes, l.from, l.to); at == 0 || at <= a.limit-bytes {
 			r.buffer, r.offset = b, at
 			break
 		}

@@ -79,7 +79,7 @@ func sections() map[string]func(*reader, *Plan) {
 			}
 		},
 		tagBoxes: func(r *reader, p *Plan) {
-			for _, b := range items(r, r.box) {
+			for _, b := range items(r, r.tensorMap) {
 				if b.kernel >= len(p.Kernels) {
 					r.fail(43, "a box of kernel %d, of which there are %d", b.kernel, len(p.Kernels))
 					return
@@ -210,7 +210,7 @@ type draft struct {
 	source string
 }
 
-func (r *reader) box(b *kernelBox) {
+func (r *reader) tensorMap(b *kernelTensorMap) {
 	b.kernel, b.Array = r.u32(), r.u32()
 	b.DType = r.dtype()
 	b.First = r.u64()

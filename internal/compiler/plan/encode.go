@@ -82,8 +82,8 @@ func encode(p *Plan) ([]byte, error) {
 	if drafted := p.drafted(); len(drafted) > 0 {
 		w.section(tagDrafts, 0, func() { list(w, drafted, func(k *int) { w.u32(*k); w.str(p.Kernels[*k].Draft) }) })
 	}
-	if boxes := p.boxes(); len(boxes) > 0 {
-		w.section(tagBoxes, flagRequired, func() { list(w, boxes, w.box) })
+	if maps := p.tensorMaps(); len(maps) > 0 {
+		w.section(tagBoxes, flagRequired, func() { list(w, maps, w.tensorMap) })
 	}
 	if len(p.Routines) > 0 {
 		w.section(tagRoutines, flagRequired, func() { list(w, p.Routines, w.routine) })
@@ -191,22 +191,22 @@ func (p *Plan) drafted() (out []int) {
 	return out
 }
 
-// kernelBox is a box with the index of its kernel.
-type kernelBox struct {
+// kernelTensorMap is a tensor map with the index of its kernel.
+type kernelTensorMap struct {
 	kernel int
 	TensorMap
 }
 
-func (p *Plan) boxes() (out []kernelBox) {
+func (p *Plan) tensorMaps() (out []kernelTensorMap) {
 	for i := range p.Kernels {
 		for _, b := range p.Kernels[i].TensorMaps {
-			out = append(out, kernelBox{i, b})
+			out = append(out, kernelTensorMap{i, b})
 		}
 	}
 	return out
 }
 
-func (w *writer) box(b *kernelBox) {
+func (w *writer) tensorMap(b *kernelTensorMap) {
 	w.u32(b.kernel)
 	w.u32(b.Array)
 	w.str(b.DType.String())

@@ -37,7 +37,7 @@ func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, Memory, error) {
 	ec := c.newEntry(m.Entries[0], p)
 	var used Memory
 	measure := func() error {
-		used.Live = mostLive(ec.liveRanges(ec.partition.Outputs))
+		used.Live = maxLive(ec.liveRanges(ec.partition.Outputs))
 		return nil
 	}
 	for _, phase := range []func() error{ec.schedule, measure, ec.placeAll, ec.fuseParts} {

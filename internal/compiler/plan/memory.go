@@ -292,7 +292,7 @@ func (a *liveRangeAllocator) place(l *liveRange, avoid []int) (region, error) {
 		free = append(free, a.grow())
 	}
 	for _, b := range append(free, used...) {
-		if at := a.gap(b, bytes, l.from, l.to); at == 0 || at <= a.buffer-bytes {
+		if at := gap(a.blocks[b], bytes, l.from, l.to); at == 0 || at <= a.buffer-bytes {
 			return a.insert(l, b, block{at, bytes, l.from, l.to}), nil
 		}
 	}
@@ -316,10 +316,11 @@ func (a *liveRangeAllocator) insert(l *liveRange, b int, x block) region {
 	return region{b, x.offset, bindingBytes(l.t)}
 }
 
-// gap returns the lowest offset with bytes free during the live range [from, to].
-func (a *liveRangeAllocator) gap(buffer, bytes, from, to int) int {
+// gap returns the lowest offset between blocks, sorted by offset, with bytes free during the live
+// range [from, to].
+func gap(blocks []block, bytes, from, to int) int {
 	at := 0
-	for _, x := range a.blocks[buffer] {
+	for _, x := range blocks {
 		if x.to < from || to < x.from {
 			continue
 		}

@@ -77,7 +77,7 @@ func (e *OpenEntry) Serves(b *Bucket, sizes map[string]int) bool {
 // Choose returns the index of the smallest bucket of entry i that serves calls of the true sizes, -1
 // if none does.
 func (o *Open) Choose(i int, sizes map[string]int) int {
-	best, least := -1, 0.0
+	best, smallest := -1, 0.0
 	for at := range o.Buckets {
 		b := &o.Buckets[at]
 		if b.Entry != i || !o.Entries[i].Serves(b, sizes) {
@@ -87,8 +87,8 @@ func (o *Open) Choose(i int, sizes map[string]int) int {
 		for _, n := range b.Sizes {
 			volume *= float64(n)
 		}
-		if best < 0 || volume < least {
-			best, least = at, volume
+		if best < 0 || volume < smallest {
+			best, smallest = at, volume
 		}
 	}
 	return best

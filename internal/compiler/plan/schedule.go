@@ -55,28 +55,25 @@ func (c *entryCompiler) schedule() error {
 // branches in place.
 func (c *entryCompiler) scheduleAll(p *fusion.Partition, loops []*enclosingLoop, u *guard) error {
 	for _, item := range p.Items {
-		if err := c.scheduleItem(p, item, loops, u); err != nil {
+		if err := c.scheduleItem(item, loops, u); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *entryCompiler) scheduleItem(p *fusion.Partition, item fusion.Item, loops []*enclosingLoop, u *guard) error {
+// scheduleItem adds the launches of an item inside loops; u is nil without a guard.
+func (c *entryCompiler) scheduleItem(item fusion.Item, loops []*enclosingLoop, u *guard) error {
 	switch item := item.(type) {
 	case *fusion.Group:
 		launches, err := c.cache.Schedule(item, c.target.capsFor(u != nil))
-		for _, l := range launches {
-			c.launches = append(c.launches, placedLaunch{Launch: l, loops: loops, guard: u})
-		}
+		c.launches = append(c.launches, placed(launches, loops, u)...)
 		return err
 	case *fusion.Loop:
 		if launches, ok, err := persistent.Emit(item, c.target.Caps); err != nil {
 			return err
 		} else if ok && !c.target.Unfused {
-			for _, l := range launches {
-				c.launches = append(c.launches, placedLaunch{Launch: l, loops: loops, guard: u})
-			}
+			c.launches = append(c.launches, placed(launches, loops, u)...)
 			return nil
 		}
 		inner, err := inside(loops, item.Node, &enclosingLoop{count: item.Count, swaps: item.Swaps, partitions: item.Partitions()})
@@ -95,6 +92,15 @@ func (c *entryCompiler) scheduleItem(p *fusion.Partition, item fusion.Item, loop
 		return c.scheduleWhile(item, loops, u)
 	}
 	return nil
+}
+
+// placed returns launches inside loops under a guard, nil for none.
+func placed(launches []emit.Launch, loops []*enclosingLoop, u *guard) []placedLaunch {
+	out := make([]placedLaunch, len(launches))
+	for i, l := range launches {
+		out[i] = placedLaunch{Launch: l, loops: loops, guard: u}
+	}
+	return out
 }
 
 // capsFor returns the capabilities for launches under a condition or not. Under a

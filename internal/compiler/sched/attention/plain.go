@@ -300,13 +300,12 @@ func (a *plain) stageRows(m matrix, s *side, base int, from scalar.Expr, rows in
 // stage has the threads store a number of vectors into workgroup memory.
 func (a *plain) stage(vectors int, vector func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr)) {
 	a.repeat("turn", emit.CeilDiv(vectors, plainThreads), func(turn scalar.Expr) {
-		outer := a.e.Body
-		a.e.Body = nil
 		id := a.e.Simplify(scalar.Add(a.lane, scalar.Mul(turn, loop.Int(plainThreads))))
 		at, ok := withinBounds(id, vectors, vectors%plainThreads == 0)
-		to, values := vector(at)
-		a.e.Body = append(a.e.Body, a.e.NameAll(values)...)
-		a.e.Body = append(a.e.Body, &loop.StoreVec{Array: a.slot, At: a.e.Simplify(to), Values: values})
-		a.e.Body = append(outer, emit.Guard(ok, a.e.Body)...)
+		a.e.Add(emit.Guard(ok, a.e.Nested(func() {
+			to, values := vector(at)
+			a.e.Add(a.e.NameAll(values)...)
+			a.e.Add(&loop.StoreVec{Array: a.slot, At: a.e.Simplify(to), Values: values})
+		}))...)
 	})
 }

@@ -34,7 +34,7 @@ func perThread(e *emit.Emitter, part *fusion.Group) int {
 type Space struct {
 	e     *emit.Emitter
 	Group *fusion.Group // the map
-	// accesses caches the memory accesses of the map at the point at, see look.
+	// accesses caches the memory accesses of the map at the point at, see findAccesses.
 	accesses []access
 	at       ir.Index // the point
 }
@@ -151,8 +151,8 @@ func (w *Space) unrollable(each int) bool {
 	return each*w.Group.Weight() <= maxVectorWeight || each == emit.VectorWidth && w.vectorOps(each) <= maxVectorWeight
 }
 
-// look returns the memory accesses of the map at a symbolic point.
-func (w *Space) look() []access {
+// findAccesses returns the memory accesses of the map at a symbolic point.
+func (w *Space) findAccesses() []access {
 	if w.accesses != nil {
 		return w.accesses
 	}
@@ -193,7 +193,7 @@ func (w *Space) steps(a access) (steps []int, ok bool) {
 // that the elements of a thread are vectors.
 func (w *Space) vectorizes() bool {
 	last := len(w.Group.Outer) - 1
-	return last >= 0 && !slices.ContainsFunc(w.look(), func(a access) bool {
+	return last >= 0 && !slices.ContainsFunc(w.findAccesses(), func(a access) bool {
 		steps, ok := w.steps(a)
 		return a.root.Bytes() > 0 && (!ok || steps[last] > 1 || steps[last] < 0)
 	})
@@ -213,7 +213,7 @@ func (w *Space) storesVectors() bool {
 	if w.e.Caps.Dialect != dtype.CUDA || last < 0 || w.elementBytes() > 2 {
 		return false
 	}
-	for _, a := range w.look()[:len(w.Group.Writes())] {
+	for _, a := range w.findAccesses()[:len(w.Group.Writes())] {
 		if steps, ok := w.steps(a); !ok || steps[last] != 1 {
 			return false
 		}
@@ -228,7 +228,7 @@ func (w *Space) cost(s emit.Schedule) float64 {
 		each = s.M * s.N / emit.GroupThreads
 	}
 	t := hardware.Work{Bytes: emit.BytesOf(w.Group.Reads()) + emit.BytesOf(w.Group.Writes()), Threads: n / each, BytesInFlight: w.elementBytes() * each}
-	for _, a := range w.look() {
+	for _, a := range w.findAccesses() {
 		t.Sectors += float64(n) * hardware.SectorBytes / float64(w.sectorUse(a, s.Family == emit.Transposed))
 	}
 	t.Ops = float64(n/each) * (w.vectorOps(s.Each) + emit.PointOps)
@@ -254,7 +254,7 @@ func (w *Space) elementBytes() int {
 func (w *Space) vectorOps(each int) float64 {
 	seen := map[*scalar.Node]bool{}
 	i := w.e.Position("i", fusion.Product(w.Group.Outer)/max(each, 1))
-	for _, s := range w.e.Values(w.Group, w.e.Reader(), w.contiguous(w.e, i, each)...) {
+	for _, s := range w.e.Values(w.Group, w.e.Reader(), contiguous(w.e, w.Group, i, each)...) {
 		scalar.Walk(w.e.Simplify(s.Value), func(n scalar.Expr) {
 			if len(n.Args) > 0 {
 				seen[n] = true
@@ -264,23 +264,23 @@ func (w *Space) vectorOps(each int) float64 {
 	return float64(len(seen))
 }
 
-// contiguous returns the coordinates of the i-th run of each contiguous elements.
-func (w *Space) contiguous(e *emit.Emitter, i scalar.Expr, each int) []ir.Index {
+// contiguous returns the coordinates of the i-th run of each contiguous elements of a map.
+func contiguous(e *emit.Emitter, g *fusion.Group, i scalar.Expr, each int) []ir.Index {
 	at := make([]ir.Index, each)
 	for k := range at {
-		at[k] = e.Unflatten(scalar.Add(scalar.Mul(i, loop.Int(each)), loop.Int(k)), w.Group.Outer)
+		at[k] = e.Unflatten(scalar.Add(scalar.Mul(i, loop.Int(each)), loop.Int(k)), g.Outer)
 	}
 	return at
 }
 
 // sectorUse returns the number of elements that a warp's access uses of each sector.
-func (w *Space) sectorUse(a access, turned bool) int {
+func (w *Space) sectorUse(a access, transposed bool) int {
 	steps, ok := w.steps(a)
 	last, elements := len(steps)-1, hardware.SectorBytes/loop.DeviceSize(a.root.DType)
 	switch {
 	case !ok:
 		return 1
-	case last < 0 || steps[last] <= 1 || turned && slices.Contains(steps, 1):
+	case last < 0 || steps[last] <= 1 || transposed && slices.Contains(steps, 1):
 		return elements
 	}
 	return max(1, elements/steps[last])
@@ -303,16 +303,22 @@ func (w *Space) Emit(s emit.Schedule) []emit.Launch {
 func (w *Space) vectorized(each int) emit.Launch {
 	m := emit.NewVectorizer(w.e.Sibling().WithThreads(emit.GroupThreads))
 	m.Threads(fusion.Product(w.Group.Outer)/each, func(i scalar.Expr) {
-		stores := m.Values(w.Group, m.Reader(), w.contiguous(m.Emitter, i, each)...)
-		for i := range stores {
-			stores[i].Value = m.Simplify(stores[i].Value) // exposes common subexpressions
-			m.Observe(stores[i].Value)
-		}
-		m.ObserveStores(stores, each)
+		stores := vectorStores(m, w.Group, i, each)
 		m.Decide()
 		m.Store(stores, each, emit.Always(each))
 	})
 	return m.Launch(w.Group.Name())
+}
+
+// vectorStores returns the stores of the i-th run of each contiguous elements of a map, which m
+// has observed.
+func vectorStores(m *emit.Vectorizer, g *fusion.Group, i scalar.Expr, each int) []emit.PendingStore {
+	stores := m.Values(g, m.Reader(), contiguous(m.Emitter, g, i, each)...)
+	for i := range stores {
+		stores[i].Value = m.Simplify(stores[i].Value) // exposes common subexpressions
+	}
+	m.ObserveStores(stores, each)
+	return stores
 }
 
 // scalarMaps lowers maps with perThread elements per thread. Horizontally fused groups take
@@ -341,12 +347,12 @@ type writePart func(part *fusion.Group, thread scalar.Expr, span int) []loop.Stm
 func fuseParts(e *emit.Emitter, name string, parts []*fusion.Group, starts []int, write writePart) emit.Launch {
 	e.Workgroup = [3]int{emit.GroupThreads, 1, 1}
 	workgroup := e.LinearGroup(starts[len(parts)])
-	return e.Finish(name, branchParts(e, parts, starts, workgroup, loop.LocalID(0, emit.GroupThreads), write))
+	return e.Finish(name, branchParts(parts, starts, workgroup, loop.LocalID(0, emit.GroupThreads), write))
 }
 
 // branchParts branches to the part of a workgroup by binary search, since languages bound the
 // nesting of statements. starts are as in fuseParts.
-func branchParts(e *emit.Emitter, parts []*fusion.Group, starts []int, workgroup, lane scalar.Expr, write writePart) []loop.Stmt {
+func branchParts(parts []*fusion.Group, starts []int, workgroup, lane scalar.Expr, write writePart) []loop.Stmt {
 	if len(parts) == 1 {
 		first := scalar.Sub(workgroup, loop.Int(starts[0]))
 		flat := scalar.Add(scalar.Mul(first, loop.Int(emit.GroupThreads)), lane)
@@ -355,8 +361,8 @@ func branchParts(e *emit.Emitter, parts []*fusion.Group, starts []int, workgroup
 	half := len(parts) / 2
 	return []loop.Stmt{&loop.If{
 		Cond: scalar.Lt(workgroup, loop.Int(starts[half])),
-		Then: branchParts(e, parts[:half], starts[:half+1], workgroup, lane, write),
-		Else: branchParts(e, parts[half:], starts[half:], workgroup, lane, write),
+		Then: branchParts(parts[:half], starts[:half+1], workgroup, lane, write),
+		Else: branchParts(parts[half:], starts[half:], workgroup, lane, write),
 	}}
 }
 
@@ -366,11 +372,11 @@ func mapPart(e *emit.Emitter, part *fusion.Group, thread scalar.Expr, span int) 
 	n := fusion.Product(part.Outer) / per
 	name := e.Name("i")
 	i := scalar.NewVar(name, thread.Type, 0, int64(n-1))
-	at := make([]ir.Index, per)
-	for k := range at {
-		at[k] = e.Unflatten(scalar.Add(scalar.Mul(i, loop.Int(per)), loop.Int(k)), part.Outer)
-	}
-	body := mapElements(e, part, at...)
+	return boundThread(e, name, thread, mapElements(e, part, contiguous(e, part, i, per)...), n, span)
+}
+
+// boundThread names the number of a thread of a part and runs body in the first n of span threads.
+func boundThread(e *emit.Emitter, name string, thread scalar.Expr, body []loop.Stmt, n, span int) []loop.Stmt {
 	if span != n || e.Overshoots() {
 		body = []loop.Stmt{&loop.If{Cond: scalar.Lt(scalar.FreeVar(name, thread.Type), loop.Int(n)), Then: body}}
 	}
@@ -434,20 +440,11 @@ func vectorizedMaps(e *emit.Emitter, name string, parts []*fusion.Group) (emit.L
 func (b *fusedMapEmitter) collect(part *fusion.Group) {
 	name := b.v.Name("i")
 	i := b.v.Position(name, fusion.Product(part.Outer)/emit.VectorWidth)
-	stores := b.v.Values(part, b.v.Reader(), NewSpace(b.v.Emitter, part).contiguous(b.v.Emitter, i, emit.VectorWidth)...)
-	for i := range stores {
-		stores[i].Value = b.v.Simplify(stores[i].Value)
-		b.v.Observe(stores[i].Value)
-	}
-	b.v.ObserveStores(stores, emit.VectorWidth)
-	b.at[part], b.stores[part] = name, stores
+	b.at[part], b.stores[part] = name, vectorStores(b.v, part, i, emit.VectorWidth)
 }
 
 // part is [writePart] with a vector per thread.
 func (b *fusedMapEmitter) part(part *fusion.Group, thread scalar.Expr, span int) []loop.Stmt {
 	body := b.v.Nested(func() { b.v.Store(b.stores[part], emit.VectorWidth, emit.Always(emit.VectorWidth)) })
-	if n := fusion.Product(part.Outer) / emit.VectorWidth; span != n || b.v.Overshoots() {
-		body = []loop.Stmt{&loop.If{Cond: scalar.Lt(scalar.FreeVar(b.at[part], thread.Type), loop.Int(n)), Then: body}}
-	}
-	return append([]loop.Stmt{&loop.Let{Name: b.at[part], Value: thread}}, body...)
+	return boundThread(b.v.Emitter, b.at[part], thread, body, fusion.Product(part.Outer)/emit.VectorWidth, span)
 }

@@ -32,7 +32,7 @@ func (w *Space) transposition(s emit.Schedule) (t transposition, ok bool) {
 	}
 	t = transposition{Schedule: s, across: -1, last: last}
 	bytes := 0
-	for _, a := range w.look() {
+	for _, a := range w.findAccesses() {
 		steps, ok := w.steps(a)
 		if !ok || steps[last] < emit.SectorElements || a.root.DType.IsComplex() {
 			continue
@@ -217,7 +217,6 @@ func (t *transposer) readBack(p quad) func() {
 			cell, ok := cells[scalar.Key(scalar.LoadAt(n.Ref, n.Type, t.v.Simplify(n.Args[0])))]
 			return cell, ok
 		})
-		t.v.Observe(stores[i].Value)
 	}
 	t.v.ObserveStores(stores, emit.VectorWidth)
 	return func() { t.v.When(p.inside, func() { t.v.Store(stores, emit.VectorWidth, p.each) }) }

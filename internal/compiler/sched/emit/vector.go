@@ -67,8 +67,11 @@ func (m *Vectorizer) observeBody(body []loop.Stmt) {
 	})
 }
 
-// ObserveStores records stores, in runs of run neighbours.
+// ObserveStores records stores, in runs of run neighbours, and the loads in their values.
 func (m *Vectorizer) ObserveStores(stores []PendingStore, run int) {
+	for _, s := range stores {
+		m.Observe(s.Value)
+	}
 	for s := range slices.Chunk(stores, run) {
 		root, _, ok := m.run(s)
 		m.record(root.ID, ok)

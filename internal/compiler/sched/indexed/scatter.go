@@ -80,7 +80,6 @@ func (s *scatterEmitter) copyVectors(v *emit.Vectorizer) {
 		for k := range stores {
 			at := v.Unflatten(scalar.Add(scalar.Mul(i, loop.Int(emit.VectorWidth)), loop.Int(k)), s.Out.Dims)
 			stores[k] = emit.PendingStore{Tensor: s.Out, At: at, Value: v.Simplify(s.load(v.Emitter)(0, at))}
-			v.Observe(stores[k].Value)
 		}
 		v.ObserveStores(stores, len(stores))
 		v.Decide()
@@ -207,7 +206,8 @@ func (s *scatterEmitter) bySort() []emit.Launch {
 			w.Save(r.from, ir.Index{i}, from)
 			w.Save(r.row, ir.Index{i}, key)
 		}
-		out = sort.launches()
+		space := sortSpace{sort}
+		out = space.Emit(space.Rule())
 	}
 	if r.chunks == 1 {
 		return append(out, r.combine())
@@ -274,7 +274,7 @@ func (s *scatterEmitter) atomicCost() float64 {
 // a thread waits for the index and then for the update. Chunks are not shorter than those that it was measured with.
 func (s *scatterEmitter) sortedCost() float64 {
 	d, threads := s.caps.Profile(), s.Window/s.columns()
-	chunk := min(max(s.chunkOf(threads), mostShort), s.Positions)
+	chunk := min(max(s.chunkOf(threads), maxShortest), s.Positions)
 	chunks := emit.CeilDiv(s.Positions, chunk)
 	waves := d.Waves(emit.CeilDiv(chunks*threads, emit.GroupThreads), emit.GroupThreads)
 	combine := d.Launch + max(s.traffic().Bytes/d.Bandwidth(), 2*d.Latency*waves*float64(chunk))
@@ -328,18 +328,18 @@ const (
 // partial results.
 func (s *scatterEmitter) chunkOf(window int) int {
 	const (
-		busy  = 1 << 18 // the threads that an H200 holds
-		least = 8
-		runs  = 4
+		busy     = 1 << 18 // the threads that an H200 holds
+		minChunk = 8
+		runs     = 4
 	)
 	n := s.Positions
 	longest := emit.PowerOfTwo(n) >> (bits.Len(uint(n))/2 + 2)
-	shortest := max(least, min(mostShort, emit.PowerOfTwo(emit.CeilDiv(runs*n, s.Rows))))
+	shortest := max(minChunk, min(maxShortest, emit.PowerOfTwo(emit.CeilDiv(runs*n, s.Rows))))
 	return max(shortest, min(longest, emit.PowerOfTwo(emit.CeilDiv(n*window, busy))))
 }
 
-// mostShort is the most positions of the shortest chunk.
-const mostShort = 32
+// maxShortest is the maximum number of positions of the shortest chunk.
+const maxShortest = 32
 
 // rowAt returns the row of the sorted position i.
 func (r *runs) rowAt(w *emit.Emitter, i scalar.Expr) scalar.Expr {
@@ -436,43 +436,50 @@ func (r *runs) combine() emit.Launch {
 	v := emit.NewVectorizer(r.s.writer())
 	w := v.Emitter
 	r.each(w, r.columns, func(chunk, x, from, to scalar.Expr) {
-		before, after := r.neighbours(w, from, to)
-		row := w.Var("row", r.rowAt(w, from))
-		sums := make([]*runSum, r.columns)
-		for c := range sums {
-			sums[c] = r.sum(w)
+		run := &run{chunk: chunk, x: x}
+		run.before, run.after = r.neighbours(w, from, to)
+		run.row = w.Var("row", r.rowAt(w, from))
+		for range r.columns {
+			run.sums = append(run.sums, r.sum(w))
 		}
 		v.ObserveWritten()
-		r.observe(v, chunk, x, row, sums)
-		end := func() { r.endRun(v, chunk, x, row, sums, before, after) }
+		r.observe(v, run)
 		w.Loop("i", from, to, ahead, r.s.Positions-1, func(i scalar.Expr) {
 			for _, next := range r.loadAhead(v, i, x) {
 				exists := scalar.ConstBool(true)
 				if !r.whole() {
 					exists = scalar.Lt(next.at, to)
 				}
-				w.When(exists, func() { r.step(w, next, row, sums, end) })
+				w.When(exists, func() { r.step(v, next, run) })
 			}
 		})
-		end()
+		r.endRun(v, run)
 	})
 	return w.Launch(r.s.g.Name() + "_rows")
 }
 
-// step combines the updates of a position: into the run of row, or after its end into that of the next row.
-func (r *runs) step(w *emit.Emitter, next near, row scalar.Expr, sums []*runSum, end func()) {
-	w.When(scalar.Ne(next.row, row), func() {
-		end()
-		w.Set(row, next.row)
-		for _, acc := range sums {
+// run is the run that a thread combines: its row and the combinations of its columns, from column x
+// on, in a chunk between the rows before and after.
+type run struct {
+	chunk, x, row, before, after scalar.Expr
+	sums                         []*runSum
+}
+
+// step combines the updates of a position: into the run, or after its end into that of the next row.
+func (r *runs) step(v *emit.Vectorizer, next near, run *run) {
+	w := v.Emitter
+	w.When(scalar.Ne(next.row, run.row), func() {
+		r.endRun(v, run)
+		w.Set(run.row, next.row)
+		for _, acc := range run.sums {
 			acc.clear(w)
 		}
 	})
-	for _, acc := range sums {
+	for _, acc := range run.sums {
 		acc.nextBlock(w, next.at)
 	}
 	w.When(scalar.Lt(next.row, emit.Word(r.s.Rows)), func() {
-		for c, acc := range sums {
+		for c, acc := range run.sums {
 			w.Set(acc.block, r.s.Lowering.Mode.Combine(acc.block, next.updates[c]))
 		}
 	})
@@ -527,56 +534,56 @@ const (
 )
 
 // endRun applies a run, or stores its partial result.
-func (r *runs) endRun(v *emit.Vectorizer, chunk, x, row scalar.Expr, sums []*runSum, before, after scalar.Expr) {
-	apply := func() { r.store(v, r.applied(v, x, row, sums)) }
-	v.When(scalar.Lt(row, emit.Word(r.s.Rows)), func() {
+func (r *runs) endRun(v *emit.Vectorizer, run *run) {
+	apply := func() { r.store(v, r.applied(v, run)) }
+	v.When(scalar.Lt(run.row, emit.Word(r.s.Rows)), func() {
 		if r.chunks == 1 {
 			apply()
 			return
 		}
-		began, goesOn := scalar.Eq(row, before), scalar.Eq(row, after)
+		began, goesOn := scalar.Eq(run.row, run.before), scalar.Eq(run.row, run.after)
 		v.Choose(scalar.Or(began, goesOn), func() {
 			part := scalar.Select(began, loop.Int(laterPart), loop.Int(firstPart))
-			r.store(v, r.partial(part, chunk, x, sums))
+			r.store(v, r.partial(part, run))
 		}, apply)
 	})
 }
 
 // applied are the stores of a run that is within its chunk.
-func (r *runs) applied(v *emit.Vectorizer, x, row scalar.Expr, sums []*runSum) (stores []emit.PendingStore) {
-	row = scalar.Convert(row, ir.I32)
+func (r *runs) applied(v *emit.Vectorizer, run *run) (stores []emit.PendingStore) {
+	row := scalar.Convert(run.row, ir.I32)
 	if r.columns == emit.VectorWidth {
 		name := v.Name("at")
 		v.Add(&loop.Let{Name: name, Value: row})
 		row = scalar.NewVar(name, ir.I32, 0, int64(r.s.Rows-1))
 	}
-	for c, acc := range sums {
-		stores = append(stores, r.s.applied(v.Emitter, row, scalar.Add(x, loop.Int(c)), acc.value()))
+	for c, acc := range run.sums {
+		stores = append(stores, r.s.applied(v.Emitter, row, scalar.Add(run.x, loop.Int(c)), acc.value()))
 	}
 	return stores
 }
 
-// partial are the stores of a run that is not.
-func (r *runs) partial(part, chunk, x scalar.Expr, sums []*runSum) (stores []emit.PendingStore) {
-	for c, acc := range sums {
-		stores = append(stores, emit.PendingStore{Tensor: r.parts, At: ir.Index{part, chunk, scalar.Add(x, loop.Int(c))}, Value: acc.value()})
+// partial are the stores of the partial result of a run that crosses an end of its chunk.
+func (r *runs) partial(part scalar.Expr, run *run) (stores []emit.PendingStore) {
+	for c, acc := range run.sums {
+		stores = append(stores, emit.PendingStore{Tensor: r.parts, At: ir.Index{part, run.chunk, scalar.Add(run.x, loop.Int(c))}, Value: acc.value()})
 	}
 	return stores
 }
 
 // observe shows a vectorizer the stores of runs.
-func (r *runs) observe(v *emit.Vectorizer, chunk, x, row scalar.Expr, sums []*runSum) {
+func (r *runs) observe(v *emit.Vectorizer, run *run) {
 	if r.columns < emit.VectorWidth {
 		return
 	}
 	var stores []emit.PendingStore
-	v.Nested(func() { stores = r.applied(v, x, row, sums) }) // which are written where a run ends
-	for _, s := range stores {
-		v.Observe(v.Simplify(s.Value))
+	v.Nested(func() { stores = r.applied(v, run) }) // which are written where a run ends
+	for i := range stores {
+		stores[i].Value = v.Simplify(stores[i].Value)
 	}
 	v.ObserveStores(stores, r.columns)
 	if r.chunks > 1 {
-		v.ObserveStores(r.partial(loop.Int(laterPart), chunk, x, sums), r.columns)
+		v.ObserveStores(r.partial(loop.Int(laterPart), run), r.columns)
 	}
 }
 

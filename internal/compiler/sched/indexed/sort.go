@@ -64,13 +64,6 @@ func (s *sorting) usedBits() int {
 	return bits.Len64(uint64(high))
 }
 
-func (s *sorting) launches() []emit.Launch {
-	if s.length <= s.capacity() {
-		return []emit.Launch{s.network()}
-	}
-	return s.radix()
-}
-
 // sortSpace is the schedule space of a sort.
 type sortSpace struct{ s *sorting } // nil where there is nothing to sort
 

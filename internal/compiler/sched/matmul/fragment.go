@@ -117,42 +117,36 @@ func (f *fragmentCore) storeOperands(buffer scalar.Expr) {
 
 // multiply accumulates the products of one step.
 func (f *fragmentCore) multiply(buffer scalar.Expr) {
-	name := f.e.Name("k")
-	k := scalar.NewVar(name, ir.I32, 0, int64(f.e.t.k-loop.FragmentSize))
-	outer := f.e.Body
-	f.e.Body = nil
-	for i := range f.e.side {
-		s := &f.e.side[i]
-		for j := range s.reg / loop.FragmentSize {
-			free := scalar.Add(scalar.Mul(s.thread, loop.Int(s.reg)), loop.Int(j*loop.FragmentSize))
-			f.e.Body = append(f.e.Body, &loop.FragmentLoad{
-				Name: s.prefix + strconv.Itoa(j), Array: f.slot[i], At: f.operandOffset(s, buffer, free, k), Stride: f.stride(s),
-				Transposed: s.kFast == (s.operand == 1), // rows are free positions of operand 0, contracted ones of operand 1
-				Right:      s.operand == 1,
-			})
+	f.e.Loop("k", loop.Int(0), loop.Int(f.e.t.k), loop.FragmentSize, f.e.t.k-loop.FragmentSize, func(k scalar.Expr) {
+		for i := range f.e.side {
+			s := &f.e.side[i]
+			for j := range s.reg / loop.FragmentSize {
+				free := scalar.Add(scalar.Mul(s.thread, loop.Int(s.reg)), loop.Int(j*loop.FragmentSize))
+				f.e.Add(&loop.FragmentLoad{
+					Name: s.prefix + strconv.Itoa(j), Array: f.slot[i], At: f.operandOffset(s, buffer, free, k), Stride: f.stride(s),
+					Transposed: s.kFast == (s.operand == 1), // rows are free positions of operand 0, contracted ones of operand 1
+					Right:      s.operand == 1,
+				})
+			}
 		}
-	}
-	for i := range f.e.t.rm / loop.FragmentSize {
-		for j := range f.e.t.rn / loop.FragmentSize {
-			f.e.Body = append(f.e.Body, &loop.FragmentMulAdd{Sum: f.sum(i, j), A: "a" + strconv.Itoa(i), B: "b" + strconv.Itoa(j)})
+		for i := range f.e.t.rm / loop.FragmentSize {
+			for j := range f.e.t.rn / loop.FragmentSize {
+				f.e.Add(&loop.FragmentMulAdd{Sum: f.sum(i, j), A: "a" + strconv.Itoa(i), B: "b" + strconv.Itoa(j)})
+			}
 		}
-	}
-	each := &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(f.e.t.k), Step: loop.Int(loop.FragmentSize), Body: f.e.Body}
-	f.e.Body = append(outer, each)
+	})
 }
 
 // store stores the accumulators through workgroup memory, in rounds of a row of fragments of
 // each subgroup. The epilogue is then a loop with coalesced stores.
 func (f *fragmentCore) store(result resultStores) {
 	rounds := f.e.t.rm / loop.FragmentSize
-	name := f.e.Name("round")
-	round := scalar.NewVar(name, ir.I32, 0, int64(rounds-1))
-	outer := f.e.Body
-	f.e.Body = []loop.Stmt{&loop.Barrier{}}
-	f.stageRound(round)
-	f.e.Body = append(f.e.Body, &loop.Barrier{})
-	f.storeRound(round, result)
-	f.e.Body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rounds), Step: loop.Int(1), Body: f.e.Body})
+	f.e.Times("round", rounds, func(round scalar.Expr) {
+		f.e.Barrier()
+		f.stageRound(round)
+		f.e.Barrier()
+		f.storeRound(round, result)
+	})
 }
 
 // stageRound stores the fragments of a round. Fragments are named statically, so each round has a
@@ -172,28 +166,24 @@ func (f *fragmentCore) stageRound(round scalar.Expr) {
 		}
 		body = stores
 	}
-	f.e.Body = append(f.e.Body, body...)
+	f.e.Add(body...)
 }
 
 // storeRound computes and stores the results of a round.
 func (f *fragmentCore) storeRound(round scalar.Expr, result resultStores) {
 	rows, columns := &f.e.side[0], &f.e.side[1]
 	count := f.e.t.m / f.e.t.rm * loop.FragmentSize * f.e.t.n
-	name := f.e.Name("at")
-	at := scalar.NewVar(name, ir.I32, 0, int64(count-1))
-	outer := f.e.Body
-	f.e.Body = nil
-	local := f.e.let("local_row", scalar.FloorDiv(at, loop.Int(f.e.t.n)), count/f.e.t.n-1)
-	across := f.e.let("local_column", scalar.Mod(at, loop.Int(f.e.t.n)), f.e.t.n-1)
-	row := scalar.Mul(scalar.FloorDiv(local, loop.Int(loop.FragmentSize)), loop.Int(f.e.t.rm))
-	row = scalar.Add(row, scalar.Add(scalar.Mul(round, loop.Int(loop.FragmentSize)), scalar.Mod(local, loop.Int(loop.FragmentSize))))
-	row = f.e.let("row", scalar.Add(rows.first, row), f.e.lastFree(rows))
-	column := f.e.let("column", scalar.Add(columns.first, across), f.e.lastFree(columns))
-	sum := scalar.LoadAt(f.sums, ir.F32, f.e.Simplify(scalar.Add(scalar.Mul(local, loop.Int(f.sumsStride())), across)))
-	total := f.e.Name("total")
-	f.e.Body = append(f.e.Body, &loop.Let{Name: total, Value: sum})
-	stores := f.e.StoreAll(result(scalar.FreeVar(total, ir.F32), f.e.out.point(f.e.freeAt(rows, row), f.e.freeAt(columns, column))))
-	f.e.Body = append(f.e.Body, emit.Guard(f.e.valid, f.e.guardFree(rows, row, f.e.guardFree(columns, column, stores)))...)
-	each := &loop.For{Var: name, Start: f.e.lane, End: loop.Int(count), Step: loop.Int(f.e.t.threads()), Body: f.e.Body}
-	f.e.Body = append(outer, each)
+	f.e.Loop("at", f.e.lane, loop.Int(count), f.e.t.threads(), count-1, func(at scalar.Expr) {
+		local := f.e.let("local_row", scalar.FloorDiv(at, loop.Int(f.e.t.n)), count/f.e.t.n-1)
+		across := f.e.let("local_column", scalar.Mod(at, loop.Int(f.e.t.n)), f.e.t.n-1)
+		row := scalar.Mul(scalar.FloorDiv(local, loop.Int(loop.FragmentSize)), loop.Int(f.e.t.rm))
+		row = scalar.Add(row, scalar.Add(scalar.Mul(round, loop.Int(loop.FragmentSize)), scalar.Mod(local, loop.Int(loop.FragmentSize))))
+		row = f.e.let("row", scalar.Add(rows.first, row), f.e.lastFree(rows))
+		column := f.e.let("column", scalar.Add(columns.first, across), f.e.lastFree(columns))
+		sum := scalar.LoadAt(f.sums, ir.F32, f.e.Simplify(scalar.Add(scalar.Mul(local, loop.Int(f.sumsStride())), across)))
+		total := f.e.Name("total")
+		f.e.Add(&loop.Let{Name: total, Value: sum})
+		stores := f.e.StoreAll(result(scalar.FreeVar(total, ir.F32), f.e.out.point(f.e.freeAt(rows, row), f.e.freeAt(columns, column))))
+		f.e.Add(emit.Guard(f.e.valid, f.e.guardFree(rows, row, f.e.guardFree(columns, column, stores)))...)
+	})
 }

@@ -207,11 +207,7 @@ func (te *tileEmitter) kernel(title string, finish func(resultStores), result re
 	}
 	te.core.declare()
 	begin()
-	outer := te.Body
-	te.Body = nil
-	name := te.Name("step")
-	step(scalar.NewVar(name, ir.I32, 0, int64(te.steps-1)))
-	te.Body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(te.steps), Step: loop.Int(1), Body: te.Body})
+	te.Loop("step", loop.Int(0), loop.Int(te.steps), 1, te.steps-1, step)
 	end()
 	finish(result)
 	return te.Finish(title, te.Body)
@@ -650,9 +646,6 @@ func (te *tileEmitter) storeQuad(f sumQuad, result resultStores) {
 	m := emit.NewVectorizer(te.Emitter)
 	m.ObserveWritten()
 	stores := te.quadStores(f, result)
-	for _, s := range stores {
-		m.Observe(s.Value)
-	}
 	m.ObserveStores(stores, 4)
 	m.Decide()
 	exists := emit.Always(4)
@@ -717,9 +710,6 @@ func addPartials(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, parts 
 			each[j] = r.stores(sum, at)
 		}
 		stores := byTensor(each)
-		for _, s := range stores {
-			m.Observe(s.Value)
-		}
 		m.ObserveStores(stores, emit.VectorWidth)
 		m.Decide()
 		m.Store(stores, emit.VectorWidth, emit.Always(emit.VectorWidth))

@@ -523,9 +523,6 @@ func epilogueKernel(e *emit.Emitter, g *fusion.Group, p *libraryPlan, out *fusio
 			}
 		}
 		stores := slices.DeleteFunc(slices.Concat(byTensor...), func(s emit.PendingStore) bool { return s.Tensor == p.out })
-		for _, s := range stores {
-			w.Observe(s.Value)
-		}
 		w.ObserveStores(stores, together)
 		w.Decide()
 		w.Store(stores, together, emit.Always(together))

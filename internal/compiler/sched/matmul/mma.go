@@ -644,9 +644,6 @@ func (m *mmaEmitter) storeRound(slot int, round scalar.Expr, result resultStores
 			stores, exists := m.runStores(slot, round, scalar.Add(at, loop.Int(j*mmaThreads)), run, result)
 			list, inside = append(list, stores), append(inside, exists)
 			v.ObserveStores(stores, run)
-			for _, s := range stores {
-				v.Observe(s.Value)
-			}
 		}
 		v.Decide()
 		if x, known := inside[0].IntConst(); known && x != 0 {

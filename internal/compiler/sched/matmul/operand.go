@@ -23,7 +23,6 @@ type pieceReader struct {
 // the layout. It returns false if they are not contiguous and aligned. The positions are in
 // range.
 func (r *pieceReader) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayout) (p emit.Piece, ok bool) {
-	spaces := [2][]int{r.c.M, r.c.N}
 	return r.e.PieceOf(r.d, func(j int) scalar.Expr {
 		f, kk := free, k
 		if layout == alongK {
@@ -31,7 +30,7 @@ func (r *pieceReader) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayou
 		} else {
 			f = scalar.Add(free, loop.Int(j))
 		}
-		fAt, kAt := r.e.Unflatten(r.e.Simplify(f), spaces[r.operand]), r.e.Unflatten(r.e.Simplify(kk), r.c.K)
+		fAt, kAt := r.e.Unflatten(r.e.Simplify(f), r.c.Free(r.operand)), r.e.Unflatten(r.e.Simplify(kk), r.c.K)
 		return r.c.Factor(r.operand, r.batch, fAt, kAt, load)
 	})
 }
@@ -39,7 +38,7 @@ func (r *pieceReader) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayou
 // layoutOf returns the layout of an operand in memory.
 func layoutOf(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, d ir.DType, operand int) mmaLayout {
 	r := &pieceReader{e: e, c: c, d: d, operand: operand, batch: fusion.Coords("b", c.Batch)}
-	free, k := fusion.Product([2][]int{c.M, c.N}[operand]), fusion.Product(c.K)
+	free, k := fusion.Product(c.Free(operand)), fusion.Product(c.K)
 	each := loop.ChunkElements(d)
 	position := func(name string, n, step int) scalar.Expr {
 		return scalar.Mul(scalar.NewVar(name, ir.I32, 0, int64(n/step-1)), loop.Int(step))
@@ -69,18 +68,18 @@ func stagedLength(c *fusion.Contraction, d ir.DType) int {
 // threads write neighbouring pieces. For an operand that is contiguous along its free axis they
 // write neighbouring free positions instead: the loads coalesce, and each store fills a sector.
 func stageOperand(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan, operand int) (emit.Launch, *fusion.Tensor) {
-	free, length := fusion.Product([2][]int{c.M, c.N}[operand]), stagedLength(c, p.operand)
+	free, length := fusion.Product(c.Free(operand)), stagedLength(c, p.operand)
 	name := [2]string{"left", "right"}[operand]
 	t := e.Partition.Scratch(name, p.operand, fusion.Product(c.Batch), free, length)
-	run, turned := loop.ChunkElements(p.operand), p.contiguous[operand] == contiguousAlongFree
-	if turned && length%(2*run) == 0 {
+	run, freeFirst := loop.ChunkElements(p.operand), p.contiguous[operand] == contiguousAlongFree
+	if freeFirst && length%(2*run) == 0 {
 		run *= 2
 	}
 	w := emit.NewVectorizer(e.Sibling().WithThreads(emit.GroupThreads))
 	element := stagedElement(w.Emitter, c, p.operand, operand)
 	w.Threads(t.Len()/run, func(i scalar.Expr) {
 		var at ir.Index // batch, free position, piece
-		if turned {
+		if freeFirst {
 			at = w.Unflatten(i, []int{t.Dims[0], length / run, free})
 			at[1], at[2] = at[2], at[1]
 		} else {
@@ -90,7 +89,6 @@ func stageOperand(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p *mm
 		for j := range stores {
 			k := w.Simplify(scalar.Add(scalar.Mul(at[2], loop.Int(run)), loop.Int(j)))
 			stores[j] = emit.PendingStore{Tensor: t, At: ir.Index{at[0], at[1], k}, Value: element(at[0], at[1], k)}
-			w.Observe(stores[j].Value)
 		}
 		w.ObserveStores(stores, run)
 		w.Decide()
@@ -109,7 +107,7 @@ func stagedElement(w *emit.Emitter, c *fusion.Contraction, d ir.DType, operand i
 			inside = w.Simplify(scalar.Lt(k, loop.Int(all)))
 			k = w.Simplify(scalar.Min(k, loop.Int(all-1)))
 		}
-		x := c.Factor(operand, w.Unflatten(batch, c.Batch), w.Unflatten(free, [2][]int{c.M, c.N}[operand]), w.Unflatten(k, c.K), load)
+		x := c.Factor(operand, w.Unflatten(batch, c.Batch), w.Unflatten(free, c.Free(operand)), w.Unflatten(k, c.K), load)
 		return w.Simplify(scalar.Convert(scalar.Select(inside, x, scalar.ConstF(ir.F32, 0)), d))
 	}
 }
@@ -126,13 +124,12 @@ const (
 
 // contiguityOf returns the contiguous axis of an operand, the contracted one where both are.
 func contiguityOf(e *emit.Emitter, c *fusion.Contraction, d ir.DType, operand int) contiguity {
-	spaces := [2][]int{c.M, c.N}
 	batch, load := fusion.Coords("b", c.Batch), e.Reader().Operand(c.Node)
 	position := func(name string, n, step int) scalar.Expr {
 		return scalar.Mul(scalar.NewVar(name, ir.I32, 0, int64(max(n-2, 0)/step)), loop.Int(step))
 	}
 	loads := func(free, k scalar.Expr) (at []scalar.Expr) {
-		x := c.Factor(operand, batch, e.Unflatten(e.Simplify(free), spaces[operand]), e.Unflatten(e.Simplify(k), c.K), load)
+		x := c.Factor(operand, batch, e.Unflatten(e.Simplify(free), c.Free(operand)), e.Unflatten(e.Simplify(k), c.K), load)
 		scalar.Walk(x, func(n scalar.Expr) {
 			if n.Op == scalar.OpLoad {
 				at = append(at, n.Args[0])
@@ -148,7 +145,7 @@ func contiguityOf(e *emit.Emitter, c *fusion.Contraction, d ir.DType, operand in
 		return known && step == 1
 	}
 	along := func(freeRun, kRun, freeStep, kStep int) bool {
-		free, k := position("f", fusion.Product(spaces[operand]), freeRun), position("k", fusion.Product(c.K), kRun)
+		free, k := position("f", fusion.Product(c.Free(operand)), freeRun), position("k", fusion.Product(c.K), kRun)
 		return adjacent(loads(free, k), loads(scalar.Add(free, loop.Int(freeStep)), scalar.Add(k, loop.Int(kStep))))
 	}
 	run := loop.ChunkElements(d)
@@ -184,7 +181,7 @@ type mmaSide struct {
 func (m *mmaEmitter) newSide(operand, number int, scratch *fusion.Tensor) mmaSide {
 	c := m.out.c
 	s := mmaSide{
-		layout: m.p.layout[operand], free: fusion.Product([2][]int{c.M, c.N}[operand]), length: fusion.Product(c.K),
+		layout: m.p.layout[operand], free: fusion.Product(c.Free(operand)), length: fusion.Product(c.K),
 		tile: [2]int{mmaRows, m.p.columns}[number], threadRead: number == 0 && m.p.inRegisters(),
 	}
 	s.slot = m.Shared([2]string{"rows", "columns"}[number], m.p.operand, 1, m.p.stages*s.stageLength(m.p))

@@ -34,9 +34,10 @@ type persistent struct {
 	*emit.Emitter
 	l       *fusion.Loop
 	rows    int
-	row     scalar.Expr // of the workgroup
-	count   string      // the body's loop counter
-	stages  [][]*rowPart
+	row     scalar.Expr       // of the workgroup
+	count   string            // the body's loop counter
+	stages  [][]*rowPart      // the parts of each group, with a barrier after each
+	parts   []*rowPart        // of all stages
 	kept    map[int]*keptRows // by tensor ID
 	order   []*keptRows
 	written map[int]*fusion.Tensor // tensors that the body stores, by ID
@@ -108,30 +109,17 @@ func (p *persistent) plan() bool {
 				p.stacked[s.Tensor.ID] = p.stacked[s.Tensor.ID] || mentions(s.Offset, p.count)
 			}
 		}
-		p.stages = append(p.stages, parts)
+		p.stages, p.parts = append(p.stages, parts), append(p.parts, parts...)
 	}
-	return p.keepCarries() && p.keepRest() && p.all(p.inRows)
-}
-
-// all reports whether all parts of the body satisfy a predicate.
-func (p *persistent) all(holds func(x *rowPart) bool) bool {
-	for _, parts := range p.stages {
-		for _, x := range parts {
-			if !holds(x) {
-				return false
-			}
-		}
-	}
-	return true
+	return p.keepCarries() && p.keepRest() && !slices.ContainsFunc(p.parts, func(x *rowPart) bool { return !p.inRows(x) })
 }
 
 // pays reports whether one workgroup per row is as fast as launches of all groups in each step.
 func (p *persistent) pays() bool {
 	threads, cycles := p.workgroupSize(), barrierCycles*len(p.stages)
-	p.all(func(x *rowPart) bool {
+	for _, x := range p.parts {
 		cycles += emit.CeilDiv(x.points, threads) * (pointCycles + x.each*elementCycles)
-		return true
-	})
+	}
 	return cycles <= launchCycles*len(p.stages) && cycles <= maxCycles/p.l.Count && p.step <= maxStepElements
 }
 
@@ -139,12 +127,11 @@ func (p *persistent) pays() bool {
 // over the points of a row.
 func (p *persistent) workgroupSize() int {
 	points := 1
-	p.all(func(x *rowPart) bool {
+	for _, x := range p.parts {
 		points = max(points, x.points)
-		return true
-	})
-	turns := emit.CeilDiv(points, emit.GroupThreads)
-	return max(32, emit.CeilDiv(emit.CeilDiv(points, turns), 32)*32)
+	}
+	passes := emit.CeilDiv(points, emit.GroupThreads)
+	return max(32, emit.CeilDiv(emit.CeilDiv(points, passes), 32)*32)
 }
 
 // write writes the kernel.
@@ -224,7 +211,7 @@ func (p *persistent) keepCarries() bool {
 
 // keepRest allocates workgroup memory for values within a step.
 func (p *persistent) keepRest() bool {
-	return p.all(func(x *rowPart) bool {
+	for _, x := range p.parts {
 		for _, s := range x.code.Rows {
 			if p.kept[s.Tensor.ID] != nil || p.stacked[s.Tensor.ID] {
 				continue
@@ -233,8 +220,8 @@ func (p *persistent) keepRest() bool {
 				return false
 			}
 		}
-		return true
-	})
+	}
+	return true
 }
 
 // keep allocates workgroup memory for the rows of a tensor; nil where that is impossible.
@@ -447,7 +434,7 @@ func (e *rowPoint) store(x *rowPart, exists scalar.Expr) {
 // would not be coalesced, such as the transposed weights of a backward step.
 func (p *persistent) pack(caps loop.Caps) []emit.Launch {
 	var out []emit.Launch
-	p.all(func(x *rowPart) bool {
+	for _, x := range p.parts {
 		x.packed = map[scalar.Expr]*fusion.Tensor{}
 		for _, load := range p.uncoalesced(x) {
 			if x.packed[load] != nil {
@@ -465,8 +452,7 @@ func (p *persistent) pack(caps loop.Caps) []emit.Launch {
 			})
 			out = append(out, w.Launch("pack_"+x.g.Name()))
 		}
-		return true
-	})
+	}
 	return out
 }
 

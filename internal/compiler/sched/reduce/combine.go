@@ -132,22 +132,19 @@ func (r *rowEmitter) sharedAllReduce(reductions [][]accumulator) {
 // combineLanes sets the thread's accumulators to the combination of count lanes, from first on,
 // stride apart.
 func (r *rowEmitter) combineLanes(reductions [][]accumulator, slots []int, first scalar.Expr, stride, count int) []loop.Stmt {
-	outer := r.Body
-	r.Body = nil
-	for _, accs := range reductions {
-		values := make([][]scalar.Expr, count)
-		for i := range values {
-			at := r.slotOf(scalar.Add(first, loop.Int(i*stride)))
-			for k, a := range accs {
-				values[i] = append(values[i], scalar.LoadAt(slots[k], a.spec.DType, at))
+	return r.Nested(func() {
+		for _, accs := range reductions {
+			values := make([][]scalar.Expr, count)
+			for i := range values {
+				at := r.slotOf(scalar.Add(first, loop.Int(i*stride)))
+				for k, a := range accs {
+					values[i] = append(values[i], scalar.LoadAt(slots[k], a.spec.DType, at))
+				}
 			}
+			slots = slots[len(accs):]
+			r.assign(accs, r.combineTree(accs, values))
 		}
-		slots = slots[len(accs):]
-		r.assign(accs, r.combineTree(accs, values))
-	}
-	body := r.Body
-	r.Body = outer
-	return body
+	})
 }
 
 // combineTree combines sets of running values as a tree, depth first: short dependency chains

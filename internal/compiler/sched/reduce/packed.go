@@ -302,7 +302,7 @@ func newPackedRows(e *emit.Emitter, g *fusion.Group, split rowSlice) *packedRows
 // emitPacked writes the kernel, or reports false where the weights do not factor. Threads load their
 // activations as vectors if they can, and through workgroup memory elsewhere.
 func emitPacked(e *emit.Emitter, g *fusion.Group, s emit.Schedule) (emit.Launch, bool) {
-	for _, load := range []func(p *packedRows, s emit.Schedule, lane scalar.Expr, used int) bool{(*packedRows).loadVectors, (*packedRows).stage} {
+	for _, load := range []activationLoader{(*packedRows).loadVectors, (*packedRows).stage} {
 		if l, ok := emitPackedBy(e.Sibling(), g, s, load); ok {
 			return l, true
 		}
@@ -310,9 +310,12 @@ func emitPacked(e *emit.Emitter, g *fusion.Group, s emit.Schedule) (emit.Launch,
 	return emit.Launch{}, false
 }
 
-// emitPackedBy is emitPacked with a function that loads the activations; used is the number of
-// other bytes of workgroup memory.
-func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load func(p *packedRows, s emit.Schedule, lane scalar.Expr, used int) bool) (emit.Launch, bool) {
+// activationLoader loads the activations of a thread, or reports false where it cannot; used is the
+// number of other bytes of workgroup memory.
+type activationLoader func(p *packedRows, s emit.Schedule, lane scalar.Expr, used int) bool
+
+// emitPackedBy is emitPacked with one way to load the activations.
+func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load activationLoader) (emit.Launch, bool) {
 	p := newPackedRows(e, g, rowSlices[s.K-1])
 	e.Workgroup = [3]int{s.Lanes, 1, 1}
 	group, exists := e.BoundedGroup(fusion.Product(g.Outer) / s.Rows)
@@ -835,29 +838,26 @@ func (p *packedRows) fold(sums []scalar.Expr, lane scalar.Expr, f func(row, sum 
 	for ; across > 0; across /= 2 {
 		sum = p.r.let("both", scalar.Add(sum, shuffled(sum)))
 	}
-	outer := p.Body
-	p.Body = nil
-	f(p.Simplify(row), sum)
 	first := p.Simplify(scalar.Eq(scalar.Mod(lane, loop.Int(rest)), loop.Int(0)))
-	p.Body = append(outer, &loop.If{Cond: first, Then: p.Body})
+	p.Add(&loop.If{Cond: first, Then: p.Nested(func() { f(p.Simplify(row), sum) })})
 }
 
 // finish adds the parts of warps and stores what follows, a row in each of the first threads.
 func (p *packedRows) finish(begin, lane, exists scalar.Expr, rows, warps int, parts []int) {
-	outer := p.Body
-	p.Body = nil
-	own := p.ranged("own", scalar.Min(lane, loop.Int(rows-1)), rows)
-	number := p.ranged("row", scalar.Add(begin, own), fusion.Product(p.g.Outer))
-	p.r.row = p.Unflatten(number, p.g.Outer)
-	for i, acc := range p.r.declare(p.members) {
-		sum := scalar.LoadAt(parts[i], ir.F32, p.Simplify(scalar.Mul(own, loop.Int(warps))))
-		for w := 1; w < warps; w++ {
-			sum = scalar.Add(sum, scalar.LoadAt(parts[i], ir.F32, p.Simplify(scalar.Add(scalar.Mul(own, loop.Int(warps)), loop.Int(w)))))
+	body := p.Nested(func() {
+		own := p.ranged("own", scalar.Min(lane, loop.Int(rows-1)), rows)
+		number := p.ranged("row", scalar.Add(begin, own), fusion.Product(p.g.Outer))
+		p.r.row = p.Unflatten(number, p.g.Outer)
+		for i, acc := range p.r.declare(p.members) {
+			sum := scalar.LoadAt(parts[i], ir.F32, p.Simplify(scalar.Mul(own, loop.Int(warps))))
+			for w := 1; w < warps; w++ {
+				sum = scalar.Add(sum, scalar.LoadAt(parts[i], ir.F32, p.Simplify(scalar.Add(scalar.Mul(own, loop.Int(warps)), loop.Int(w)))))
+			}
+			p.Add(&loop.Assign{Name: acc.name, Value: scalar.Add(acc.value(), sum)})
+			p.r.finishMember(acc.m, []accumulator{acc})
 		}
-		p.Body = append(p.Body, &loop.Assign{Name: acc.name, Value: scalar.Add(acc.value(), sum)})
-		p.r.finishMember(acc.m, []accumulator{acc})
-	}
-	p.r.nameRows(1)
-	p.r.finishRows()
-	p.Body = append(outer, emit.Guard(p.Simplify(scalar.And(scalar.Lt(lane, loop.Int(rows)), exists)), p.Body)...)
+		p.r.nameRows(1)
+		p.r.finishRows()
+	})
+	p.Add(emit.Guard(p.Simplify(scalar.And(scalar.Lt(lane, loop.Int(rows)), exists)), body)...)
 }

@@ -122,7 +122,8 @@ func newRowEmitter(e *emit.Emitter, g *fusion.Group, shape rowLayout, workgroup 
 	return r
 }
 
-// let names a value and returns its variable.
+// let is [loop.Writer.Let] for values that are simple already: it computes neither their simplest form
+// nor their range.
 func (r *rowEmitter) let(prefix string, value scalar.Expr) scalar.Expr {
 	if value.Op == scalar.OpConst || value.Op == scalar.OpVar {
 		return value
@@ -333,17 +334,15 @@ func (r *rowEmitter) finishPoints() {
 // whose row or point does not exist have read those of another thread: the barrier waits for them, and
 // they read none after it.
 func (r *rowEmitter) overwritePoints(members []*fusion.Member, level int) {
-	r.Body = append(r.Body, &loop.Barrier{})
-	outer := r.Body
-	r.Body = nil
-	r.overPoints(func(c *chunk) {
-		before := r.Body
-		r.Body = nil
-		c.namePoints(r, level)
-		r.storePoints(c, members)
-		r.Body = append(before, emit.Guard(c.valid, r.Body)...)
-	})
-	r.Body = append(outer, emit.Guard(r.inRange, r.Body)...)
+	r.Barrier()
+	r.Add(emit.Guard(r.inRange, r.Nested(func() {
+		r.overPoints(func(c *chunk) {
+			r.Add(emit.Guard(c.valid, r.Nested(func() {
+				c.namePoints(r, level)
+				r.storePoints(c, members)
+			}))...)
+		})
+	}))...)
 }
 
 // overwrites reports whether a group stores results in the buffers of values that it reads.
@@ -387,49 +386,48 @@ func (r *rowEmitter) storesOf(stores []emit.PendingStore) (body []loop.Stmt) {
 // loopOver writes a loop over the inner points of a thread, unrolled to keep several loads in
 // flight, and a second loop over the remainder of a long row.
 func (r *rowEmitter) loopOver(f func(c *chunk)) {
-	turns, to := r.unrollFactor(), r.to
+	unroll, to := r.unrollFactor(), r.to
 	if r.each > 1 { // rows are not split
 		to = loop.Int(r.length / r.each)
 	}
-	if emit.WithMma && turns == 1 && r.hasRemainder() {
+	if emit.WithMma && unroll == 1 && r.hasRemainder() {
 		whole := MaxUnroll * r.shape.lanes
 		whole *= r.length / r.each / whole
 		r.strided(f, MaxUnroll, scalar.Add(r.from, r.lane), loop.Int(whole))
 		r.strided(f, 1, scalar.Add(loop.Int(whole), r.lane), to)
 		return
 	}
-	r.strided(f, turns, scalar.Add(r.from, r.lane), to)
+	r.strided(f, unroll, scalar.Add(r.from, r.lane), to)
 }
 
 // strided writes a loop over a thread's points from from on, in steps of unroll × lanes. A
 // point is a vector where r.each is more than 1.
-func (r *rowEmitter) strided(f func(c *chunk), turns int, from, to scalar.Expr) {
+func (r *rowEmitter) strided(f func(c *chunk), unroll int, from, to scalar.Expr) {
 	n, lanes := fusion.Product(r.g.Inner)/r.each, r.shape.lanes
 	name, inner := r.Name("r"), r.Name("u")
-	each := &loop.For{Var: name, Start: from, End: to, Step: loop.Int(turns * lanes), NoUnroll: r.rolled()}
-	at := scalar.NewVar(name, each.Type(), 0, int64(n-1-(turns-1)*lanes))
-	if turns > 1 {
-		at = scalar.Add(at, scalar.Mul(scalar.NewVar(inner, ir.I32, 0, int64(turns-1)), loop.Int(lanes)))
+	each := &loop.For{Var: name, Start: from, End: to, Step: loop.Int(unroll * lanes), NoUnroll: r.rolled()}
+	at := scalar.NewVar(name, each.Type(), 0, int64(n-1-(unroll-1)*lanes))
+	if unroll > 1 {
+		at = scalar.Add(at, scalar.Mul(scalar.NewVar(inner, ir.I32, 0, int64(unroll-1)), loop.Int(lanes)))
 	}
-	outer := r.Body
-	r.Body = nil
-	for j := range r.each {
-		element := at
-		if r.each > 1 {
-			element = scalar.Add(scalar.Mul(at, loop.Int(r.each)), loop.Int(j))
+	body := r.Nested(func() {
+		for j := range r.each {
+			element := at
+			if r.each > 1 {
+				element = scalar.Add(scalar.Mul(at, loop.Int(r.each)), loop.Int(j))
+			}
+			f(&chunk{-1, r.Unflatten(element, r.g.Inner), scalar.ConstBool(true)})
 		}
-		f(&chunk{-1, r.Unflatten(element, r.g.Inner), scalar.ConstBool(true)})
-	}
-	body := r.Body
+	})
 	var before []loop.Stmt
 	if emit.WithMma && r.Caps.Dialect == dtype.CUDA {
 		before, body = r.hoistChecks(body, name, inner)
 	}
-	if turns > 1 {
-		body = []loop.Stmt{&loop.For{Var: inner, Start: loop.Int(0), End: loop.Int(turns), Step: loop.Int(1), Unroll: true, Body: body}}
+	if unroll > 1 {
+		body = []loop.Stmt{&loop.For{Var: inner, Start: loop.Int(0), End: loop.Int(unroll), Step: loop.Int(1), Unroll: true, Body: body}}
 	}
 	each.Body = body
-	r.Body = append(append(outer, before...), each)
+	r.Add(append(before, each)...)
 }
 
 // hoistChecks hoists loop-invariant index checks out of a loop over points, where the kernel
@@ -504,13 +502,13 @@ func (r *rowEmitter) rolled() bool {
 // unrollFactor returns the largest unroll factor without a remainder in any thread of any
 // workgroup.
 func (r *rowEmitter) unrollFactor() int {
-	most := MaxUnroll
+	unroll := MaxUnroll
 	if r.shape.rowsFirst {
-		most = columnUnroll(r.Emitter, r.g)
+		unroll = columnUnroll(r.Emitter, r.g)
 	}
-	for t := most; t > 1; t /= 2 {
-		if r.length%(t*r.each*r.shape.lanes) == 0 && t*r.each*r.g.Weight() <= maxUnrolledWeight {
-			return t
+	for ; unroll > 1; unroll /= 2 {
+		if r.length%(unroll*r.each*r.shape.lanes) == 0 && unroll*r.each*r.g.Weight() <= maxUnrolledWeight {
+			return unroll
 		}
 	}
 	return 1

@@ -299,11 +299,11 @@ const manyRows = 1 << 14
 // (H200: 196,608 rows of bf16 products took 123 µs with a workgroup each, where memory takes
 // 12; 16,384 softmaxes of 256 took 251 µs in WebGPU instead of 114).
 func shareShortRows(e *emit.Emitter, s emit.Schedule, rows, length int) emit.Schedule {
-	const each, least, most = 4, 8, 32
-	if rows < manyRows || length > 2*emit.UsualThreads(e.Caps) || s.Lanes < each*least {
+	const each, minLanes, maxLanes = 4, 8, 32
+	if rows < manyRows || length > 2*emit.UsualThreads(e.Caps) || s.Lanes < each*minLanes {
 		return s
 	}
-	s.Lanes = min(s.Lanes/each, most)
+	s.Lanes = min(s.Lanes/each, maxLanes)
 	s.Rows = emit.UsualThreads(e.Caps) / s.Lanes
 	return s
 }

@@ -18,14 +18,13 @@ const wantedGroups = 2
 // emitSplit is a split reduction in two kernels: the first stores the partial results of
 // each part of a row, the second combines them in order, so that the result is deterministic.
 func emitSplit(e *emit.Emitter, g *fusion.Group, s emit.Schedule) []emit.Launch {
-	var partials []*fusion.Tensor
-	first := splitRows(e, g, s, &partials)
+	first, partials := splitRows(e, g, s)
 	second := CombineParts(e.Sibling(), g, s.Split, partials)
 	return []emit.Launch{first, second}
 }
 
-// splitRows reduces each part of each row.
-func splitRows(e *emit.Emitter, g *fusion.Group, s emit.Schedule, partials *[]*fusion.Tensor) emit.Launch {
+// splitRows reduces each part of each row to partial results, one tensor per accumulator.
+func splitRows(e *emit.Emitter, g *fusion.Group, s emit.Schedule) (l emit.Launch, partials []*fusion.Tensor) {
 	shape, parts := rowLayoutOf(s, g), s.Split
 	shape.chunks = 0
 	blocks := emit.CeilDiv(fusion.Product(g.Outer), shape.rows)
@@ -36,22 +35,22 @@ func splitRows(e *emit.Emitter, g *fusion.Group, s emit.Schedule, partials *[]*f
 	if r.length = length; length*parts != fusion.Product(g.Inner) {
 		r.length = 1
 	}
-	if turn, ok := evenStep(e, g, shape); ok && emit.CeilDiv(length, turn)*turn*(parts-1) < fusion.Product(g.Inner) {
-		length = emit.CeilDiv(length, turn) * turn
-		r.length = turn
+	if step, ok := evenStep(e, g, shape); ok && emit.CeilDiv(length, step)*step*(parts-1) < fusion.Product(g.Inner) {
+		length = emit.CeilDiv(length, step) * step
+		r.length = step
 	}
 	r.from = r.let("from", scalar.Mul(part, loop.Int(length)))
 	r.to = r.let("to", scalar.Min(scalar.Add(r.from, loop.Int(length)), loop.Int(fusion.Product(g.Inner))))
 
 	var stores []loop.Stmt
 	for _, a := range r.partialStage(r.membersAt(0, true)) {
-		t := NewPartial(len(*partials), a.spec.DType, g, parts)
-		*partials = append(*partials, t)
+		t := NewPartial(len(partials), a.spec.DType, g, parts)
+		partials = append(partials, t)
 		stores = append(stores, e.Store(t, append(ir.Index{part}, r.row...), scalar.FreeVar(a.name, a.spec.DType))...)
 	}
 	writes := scalar.And(scalar.Eq(r.lane, loop.Int(0)), r.inRange)
 	r.Body = append(r.Body, emit.Guard(writes, stores)...)
-	return e.Finish(g.Name()+"_parts", r.Body)
+	return e.Finish(g.Name()+"_parts", r.Body), partials
 }
 
 // columnBytes is the bytes in flight of a thread that reduces columns: with 1,536 threads on
@@ -70,32 +69,32 @@ func columnUnroll(e *emit.Emitter, g *fusion.Group) int {
 			bytes += loop.DeviceSize(t.DType)
 		}
 	}
-	turns := MaxUnroll
-	for bytes > 0 && 2*turns*bytes <= columnBytes && 2*turns*g.Weight() <= maxUnrolledWeight {
-		turns *= 2
+	unroll := MaxUnroll
+	for bytes > 0 && 2*unroll*bytes <= columnBytes && 2*unroll*g.Weight() <= maxUnrolledWeight {
+		unroll *= 2
 	}
-	return turns
+	return unroll
 }
 
 // evenStep returns the number of points that the threads of a column handle per iteration, if
 // columns are whole iterations: parts of whole iterations need no remainder loop.
-func evenStep(e *emit.Emitter, g *fusion.Group, s rowLayout) (turn int, ok bool) {
+func evenStep(e *emit.Emitter, g *fusion.Group, s rowLayout) (step int, ok bool) {
 	if !emit.WithMma || e.Caps.Dialect != dtype.CUDA || !s.rowsFirst {
 		return 0, false
 	}
-	turn = columnUnroll(e, g) * s.lanes
-	return turn, fusion.Product(g.Inner)%turn == 0
+	step = columnUnroll(e, g) * s.lanes
+	return step, fusion.Product(g.Inner)%step == 0
 }
 
 // evenParts returns about the given number of parts, of whole iterations each.
 func evenParts(e *emit.Emitter, g *fusion.Group, s emit.Schedule, parts int) int {
-	turn, ok := evenStep(e, g, rowLayoutOf(s, g))
+	step, ok := evenStep(e, g, rowLayoutOf(s, g))
 	if parts == 1 || !ok {
 		return parts
 	}
-	turns := fusion.Product(g.Inner) / turn
-	each := max(1, (turns+parts/2)/parts)
-	return max(2, emit.CeilDiv(turns, each))
+	steps := fusion.Product(g.Inner) / step
+	each := max(1, (steps+parts/2)/parts)
+	return max(2, emit.CeilDiv(steps, each))
 }
 
 // partialStage reduces the workgroup's part of its rows and leaves the partial results in every
@@ -122,11 +121,11 @@ const (
 
 // shapeParts is [shapeColumns] for partial results.
 func shapeParts(e *emit.Emitter, rows, parts int) emit.Schedule {
-	s, most := shapeColumns(e, rows, parts), fewParts
+	s, maxParts := shapeColumns(e, rows, parts), fewParts
 	if CostlyBarriers(e.Caps) {
-		most = longParts
+		maxParts = longParts
 	}
-	for s.Rows > sectorRows && parts > most*s.Lanes {
+	for s.Rows > sectorRows && parts > maxParts*s.Lanes {
 		s.Rows, s.Lanes = s.Rows/2, s.Lanes*2
 	}
 	return s

@@ -234,10 +234,10 @@ func (p *scan) gathers(s emit.Schedule) bool {
 	if s.Family == emit.SerialScan || p.chunking(s).chunks > maxGathered*s.Lanes || s.Family == emit.RegisterScan && !(space{p}).fitsPartials(s.Lanes*s.Rows, s.Each/emit.VectorWidth+1) {
 		return false
 	}
-	work := space{p}.work(s)
-	d, apart, gathering := p.e.Caps.Profile(), work, work
-	gathering.Sectors += p.gatheredBytes(s)
-	return gathering.Time(d) <= apart.Time(d)+d.Launch
+	d, work := p.e.Caps.Profile(), space{p}.work(s)
+	scanned := work.Time(d) + d.Launch // by a launch of its own
+	work.Sectors += p.gatheredBytes(s)
+	return work.Time(d) <= scanned
 }
 
 // gatheredBytes is the bytes of totals that workgroups read: half of the totals each.

@@ -7,31 +7,30 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// turns removes transposes around elementwise ops and reductions: those that are transposed back, or summed, are
-// computed in the order of the operand. A batch norm of planes, for example, is written as one of channels last
-// between two transposes; its stored values would have another order than its operand and its result, so that
-// each kernel would have one of them in strides. A reshape that splits or joins axes, as the groups of a group norm,
-// may be among them.
-type turns struct {
+// canceller cancels transposes around elementwise ops and reductions: nodes between a transpose and its inverse, or
+// a reduction, are computed in the order of the transpose's operand. A batch norm of planes, for example, is written
+// as one of channels last between two transposes; each of its kernels would read or write one array in strides. A
+// reshape that splits or joins axes, as the groups of a group norm, may be among these nodes.
+type canceller struct {
 	g    *ir.Graph
 	uses [][]*ir.Node
 	out  map[*ir.Node]bool // nodes with an output
-	// perm is by node ID the axes of a transpose, or of the transpose that an elementwise node or a reshape is of
-	// what is computed in its place; nil for other nodes.
+	// perm is by node ID the permutation of a transpose. An elementwise node or a reshape that is computed before
+	// the transpose has that of the transpose. It is nil for other nodes.
 	perm [][]int
 }
 
-// withoutTurns returns a graph without these transposes, g itself where there are none.
-func withoutTurns(g *ir.Graph) (*ir.Graph, error) {
+// cancelTransposes returns a graph without the transposes that a [canceller] cancels, g itself where there are none.
+func cancelTransposes(g *ir.Graph) (*ir.Graph, error) {
 	if !slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return n.Op() == ops.OpTranspose }) {
 		return g, nil
 	}
-	t := &turns{g: g, uses: g.Uses(), out: map[*ir.Node]bool{}, perm: make([][]int, len(g.Nodes()))}
+	t := &canceller{g: g, uses: g.Uses(), out: map[*ir.Node]bool{}, perm: make([][]int, len(g.Nodes()))}
 	for _, o := range g.Outputs() {
 		t.out[o.Value.Node()] = true
 	}
 	for _, n := range g.Nodes() {
-		t.start(n)
+		t.seed(n)
 	}
 	for changed := true; changed; {
 		changed = false
@@ -47,10 +46,10 @@ func withoutTurns(g *ir.Graph) (*ir.Graph, error) {
 	return ir.Transform(g.Name(), t.copy)
 }
 
-// start sets perm for a transpose, and for an elementwise node or a reshape that has one for its operands.
-func (t *turns) start(n *ir.Node) {
+// seed sets perm for a transpose, and for an elementwise node or a reshape that has one for its operands.
+func (t *canceller) seed(n *ir.Node) {
 	if n.Op() == ops.OpTranspose {
-		if !t.isBack(n) {
+		if !t.undoes(n) {
 			t.perm[n.ID()] = n.Attrs().(*ops.TransposeAttrs).Perm
 		}
 		return
@@ -70,8 +69,8 @@ func (t *turns) start(n *ir.Node) {
 	}
 }
 
-// isBack reports whether a node is a transpose that gives an elementwise node its operand's order back.
-func (t *turns) isBack(n *ir.Node) bool {
+// undoes reports whether a node is a transpose of an elementwise node that undoes the one before that node.
+func (t *canceller) undoes(n *ir.Node) bool {
 	if n.Op() != ops.OpTranspose {
 		return false
 	}
@@ -80,12 +79,12 @@ func (t *turns) isBack(n *ir.Node) bool {
 	return p != nil && x.Op() != ops.OpTranspose && slices.Equal(n.Attrs().(*ops.TransposeAttrs).Perm, inverse(p)) && !t.needs(n, p, maxBetween)
 }
 
-// maxBetween is the number of elementwise nodes between two transposes up to which [turns.needs] looks.
+// maxBetween is the number of elementwise nodes between two transposes up to which [canceller.needs] looks.
 const maxBetween = 3
 
 // needs reports whether what reads a value, after up to depth elementwise nodes, needs its transpose by perm, as
 // the windows of a pool after a batch norm do. The values before are then better transposed, too.
-func (t *turns) needs(n *ir.Node, perm []int, depth int) bool {
+func (t *canceller) needs(n *ir.Node, perm []int, depth int) bool {
 	return slices.ContainsFunc(t.uses[n.ID()], func(u *ir.Node) bool {
 		if u.Op() == ops.OpTranspose {
 			return slices.Equal(u.Attrs().(*ops.TransposeAttrs).Perm, perm) && slices.ContainsFunc(t.uses[u.ID()], func(w *ir.Node) bool {
@@ -106,7 +105,7 @@ func inverse(perm []int) []int {
 }
 
 // reshaped returns the axes of the transpose that a reshape of a transpose is of a reshape; nil where it is none.
-func (t *turns) reshaped(n *ir.Node) []int {
+func (t *canceller) reshaped(n *ir.Node) []int {
 	perm := t.perm[n.Input(0).Node().ID()]
 	from, ok1 := n.Input(0).Shape().Ints()
 	to, ok2 := n.Result(0).Shape().Ints()
@@ -165,27 +164,27 @@ func reshapedParts(from, to []int) (parts []reshapedPart) {
 
 // hasOperands reports whether all operands of a node are transposes by perm, or can be in any order; of a reshape,
 // whether it is a transpose by perm.
-func (t *turns) hasOperands(n *ir.Node, perm []int) bool {
+func (t *canceller) hasOperands(n *ir.Node, perm []int) bool {
 	if n.Op() == ops.OpReshape {
 		return slices.Equal(t.reshaped(n), perm)
 	}
-	turned := false
+	found := false
 	for _, v := range n.Inputs() {
 		x := v.Node()
 		switch {
 		case v.Rank() != len(perm):
 			return false
 		case t.perm[x.ID()] != nil && slices.Equal(t.perm[x.ID()], perm):
-			turned = true
+			found = true
 		case x.Op() == ops.OpBroadcastInDim:
-			if _, axes := broadcastAxes(x); !slices.IsSorted(turnedAxes(axes, perm)) {
+			if _, axes := broadcastAxes(x); !slices.IsSorted(operandAxes(axes, perm)) {
 				return false
 			}
 		case x.Op() != ir.OpConstant:
 			return false
 		}
 	}
-	return turned
+	return found
 }
 
 // broadcastAxes returns the sizes of the axes of a broadcast's operand that are not 1, and their axes of the result.
@@ -198,8 +197,8 @@ func broadcastAxes(n *ir.Node) (sizes ir.Shape, axes []int) {
 	return sizes, axes
 }
 
-// turnedAxes returns the axes that axes of a transpose by perm are of its operand.
-func turnedAxes(axes, perm []int) []int {
+// operandAxes returns the axes that axes of a transpose by perm are of its operand.
+func operandAxes(axes, perm []int) []int {
 	out := make([]int, len(axes))
 	for i, a := range axes {
 		out[i] = perm[a]
@@ -208,15 +207,15 @@ func turnedAxes(axes, perm []int) []int {
 }
 
 // hasUsers reports whether all users of an elementwise node or a reshape do without its transpose.
-func (t *turns) hasUsers(n *ir.Node) bool {
+func (t *canceller) hasUsers(n *ir.Node) bool {
 	return !t.out[n] && !slices.ContainsFunc(t.uses[n.ID()], func(u *ir.Node) bool {
-		turned := t.perm[u.ID()] != nil && u.Op() != ops.OpTranspose
-		return !turned && !t.reduces(u) && !t.isBack(u)
+		moved := t.perm[u.ID()] != nil && u.Op() != ops.OpTranspose
+		return !moved && !t.reduces(u) && !t.undoes(u)
 	})
 }
 
 // reduces reports whether a node is a reduction of a transpose by perm whose other axes keep their order.
-func (t *turns) reduces(n *ir.Node) bool {
+func (t *canceller) reduces(n *ir.Node) bool {
 	a, ok := n.Attrs().(*ops.AxesAttrs)
 	if _, is := n.Def().Lower.(*ir.ReduceLowering); !is || !ok || len(n.Inputs()) != 1 {
 		return false
@@ -231,9 +230,9 @@ func (t *turns) reduces(n *ir.Node) bool {
 	return perm != nil && slices.IsSorted(kept)
 }
 
-// copy copies the graph without the transposes.
-func (t *turns) copy(b *ir.Builder) {
-	to, turned := ir.NewMapping(t.g), ir.NewMapping(t.g)
+// copy copies the graph without the transposes. before maps nodes with a perm to their values before the transpose.
+func (t *canceller) copy(b *ir.Builder) {
+	to, before := ir.NewMapping(t.g), ir.NewMapping(t.g)
 	b.CopyPorts(t.g, to)
 	for _, n := range t.g.Nodes() {
 		if n.Op() == ir.OpPort {
@@ -244,23 +243,23 @@ func (t *turns) copy(b *ir.Builder) {
 		perm := t.perm[n.ID()]
 		switch {
 		case n.Op() == ops.OpTranspose && perm != nil:
-			turned.Set(n.Result(0), to.Get(n.Input(0)))
+			before.Set(n.Result(0), to.Get(n.Input(0)))
 			to.SetAll(n, b.CopyWith(n, n.Attrs(), nil, to.Inputs(n)))
 		case n.Op() == ops.OpReshape && perm != nil:
-			shape := turnedShape(n.Result(0).Shape(), perm)
-			turned.SetAll(n, b.CopyWith(n, &ops.ReshapeAttrs{Shape: shape}, nil, []ir.Value{turned.Get(n.Input(0))}))
+			shape := operandShape(n.Result(0).Shape(), perm)
+			before.SetAll(n, b.CopyWith(n, &ops.ReshapeAttrs{Shape: shape}, nil, []ir.Value{before.Get(n.Input(0))}))
 		case perm != nil:
 			in := make([]ir.Value, len(n.Inputs()))
 			for i, v := range n.Inputs() {
-				in[i] = t.operand(b, v, perm, to, turned)
+				in[i] = t.operand(b, v, perm, to, before)
 			}
-			turned.SetAll(n, b.CopyWith(n, n.Attrs(), nil, in))
-		case t.isBack(n):
-			to.Set(n.Result(0), turned.Get(n.Input(0)))
+			before.SetAll(n, b.CopyWith(n, n.Attrs(), nil, in))
+		case t.undoes(n):
+			to.Set(n.Result(0), before.Get(n.Input(0)))
 		case t.reduces(n):
-			axes := turnedAxes(n.Attrs().(*ops.AxesAttrs).Axes, t.perm[n.Input(0).Node().ID()])
+			axes := operandAxes(n.Attrs().(*ops.AxesAttrs).Axes, t.perm[n.Input(0).Node().ID()])
 			slices.Sort(axes)
-			to.SetAll(n, b.CopyWith(n, &ops.AxesAttrs{Axes: axes}, nil, []ir.Value{turned.Get(n.Input(0))}))
+			to.SetAll(n, b.CopyWith(n, &ops.AxesAttrs{Axes: axes}, nil, []ir.Value{before.Get(n.Input(0))}))
 		default:
 			to.SetAll(n, b.CopyWith(n, n.Attrs(), n.Subgraphs(), to.Inputs(n)))
 		}
@@ -271,10 +270,10 @@ func (t *turns) copy(b *ir.Builder) {
 }
 
 // operand returns an operand in the order that it has before a transpose by perm.
-func (t *turns) operand(b *ir.Builder, v ir.Value, perm []int, to, turned *ir.Mapping) ir.Value {
+func (t *canceller) operand(b *ir.Builder, v ir.Value, perm []int, to, before *ir.Mapping) ir.Value {
 	x := v.Node()
 	if t.perm[x.ID()] != nil {
-		return turned.Get(v)
+		return before.Get(v)
 	}
 	if x.Op() != ops.OpBroadcastInDim {
 		return ops.Transpose(b, to.Get(v), inverse(perm)...)
@@ -284,11 +283,11 @@ func (t *turns) operand(b *ir.Builder, v ir.Value, perm []int, to, turned *ir.Ma
 	if len(sizes) < from.Rank() {
 		from = ops.Reshape(b, from, sizes...)
 	}
-	return ops.BroadcastInDim(b, from, turnedShape(x.Result(0).Shape(), perm), turnedAxes(axes, perm))
+	return ops.BroadcastInDim(b, from, operandShape(x.Result(0).Shape(), perm), operandAxes(axes, perm))
 }
 
-// turnedShape returns the shape of what has the given one when transposed by perm.
-func turnedShape(s ir.Shape, perm []int) ir.Shape {
+// operandShape returns the shape of what has the given one when transposed by perm.
+func operandShape(s ir.Shape, perm []int) ir.Shape {
 	out := make(ir.Shape, len(perm))
 	for i, p := range perm {
 		out[p] = s[i]
