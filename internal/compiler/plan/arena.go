@@ -102,6 +102,7 @@ type packer struct {
 	limit  int   // bytes of an arena
 	arenas []int // their bytes
 	placed []packed
+	taken  [][]block // by arena, what conflicts with the tensor being placed; kept between tensors to save allocations
 }
 
 // packed is a tensor that is placed, in an arena of packer.
@@ -120,14 +121,16 @@ func (a *packer) bytes() (sum int64) {
 // place places a tensor in the first arena with room.
 func (a *packer) place(l *liveRange) {
 	bytes := regionBytes(l.t)
-	taken := make([][]block, len(a.arenas))
+	for b := range a.taken {
+		a.taken[b] = a.taken[b][:0]
+	}
 	for _, p := range a.placed {
-		if a.order.conflict(p.l, l) {
-			taken[p.r.buffer] = append(taken[p.r.buffer], block{p.r.offset, regionBytes(p.l.t), l.from, l.to})
+		if b := p.r.buffer; a.order.conflict(p.l, l) {
+			a.taken[b] = append(a.taken[b], block{p.r.offset, regionBytes(p.l.t), l.from, l.to})
 		}
 	}
 	r := region{buffer: len(a.arenas), bytes: bindingBytes(l.t)}
-	for b, blocks := range taken {
+	for b, blocks := range a.taken {
 		slices.SortFunc(blocks, func(x, y block) int { return cmp.Compare(x.offset, y.offset) })
 		if at := gap(blocks, bytes, l.from, l.to); at == 0 || at <= a.limit-bytes {
 			r.buffer, r.offset = b, at
@@ -135,7 +138,7 @@ func (a *packer) place(l *liveRange) {
 		}
 	}
 	if r.buffer == len(a.arenas) {
-		a.arenas = append(a.arenas, 0)
+		a.arenas, a.taken = append(a.arenas, 0), append(a.taken, nil)
 	}
 	a.arenas[r.buffer] = max(a.arenas[r.buffer], r.offset+bytes)
 	a.placed = append(a.placed, packed{l, r})

@@ -67,13 +67,13 @@ func (c *entryCompiler) scheduleItem(item fusion.Item, loops []*enclosingLoop, u
 	switch item := item.(type) {
 	case *fusion.Group:
 		launches, err := c.cache.Schedule(item, c.target.capsFor(u != nil))
-		c.launches = append(c.launches, placed(launches, loops, u)...)
+		c.launches = appendLaunches(c.launches, launches, loops, u)
 		return err
 	case *fusion.Loop:
 		if launches, ok, err := persistent.Emit(item, c.target.Caps); err != nil {
 			return err
 		} else if ok && !c.target.Unfused {
-			c.launches = append(c.launches, placed(launches, loops, u)...)
+			c.launches = appendLaunches(c.launches, launches, loops, u)
 			return nil
 		}
 		inner, err := inside(loops, item.Node, &enclosingLoop{count: item.Count, swaps: item.Swaps, partitions: item.Partitions()})
@@ -94,13 +94,12 @@ func (c *entryCompiler) scheduleItem(item fusion.Item, loops []*enclosingLoop, u
 	return nil
 }
 
-// placed returns launches inside loops under a guard, nil for none.
-func placed(launches []emit.Launch, loops []*enclosingLoop, u *guard) []placedLaunch {
-	out := make([]placedLaunch, len(launches))
-	for i, l := range launches {
-		out[i] = placedLaunch{Launch: l, loops: loops, guard: u}
+// appendLaunches appends launches inside loops under a guard, nil for none.
+func appendLaunches(to []placedLaunch, launches []emit.Launch, loops []*enclosingLoop, u *guard) []placedLaunch {
+	for _, l := range launches {
+		to = append(to, placedLaunch{Launch: l, loops: loops, guard: u})
 	}
-	return out
+	return to
 }
 
 // capsFor returns the capabilities for launches under a condition or not. Under a
