@@ -228,14 +228,21 @@ func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan,
 	if mulAddCount(c) < leastStaged && (p.operand == ir.F32 || slices.Contains(p.layout[:], staged)) {
 		lowest = 2 * mulAddCount(c) / caps.Profile().Arithmetic()
 	}
+	best = p.fastest(c, caps, lowest)
+	return best, best != nil
+}
+
+// fastest completes the plan with the tile that takes the least time, or returns nil if none takes less than
+// below, in nanoseconds.
+func (p *mmaPlan) fastest(c *fusion.Contraction, caps loop.Caps, below float64) (best *mmaPlan) {
 	for _, t := range mmaTilesFor(caps) {
 		q := p.withTile(t)
 		q.split(c, q.wantedParts(c, caps))
-		if time := q.cost(c, caps); time < lowest {
-			best, lowest = &q, time
+		if time := q.cost(c, caps); time < below {
+			best, below = &q, time
 		}
 	}
-	return best, best != nil
+	return best
 }
 
 // withTile returns the plan with a tile.

@@ -216,13 +216,14 @@ func (w *deviceSpace) insteadOf(reduction emit.Schedule) emit.Schedule {
 	if w.mma == nil || w.mma.operand == ir.F32 {
 		return reduction
 	}
-	best, lowest := reduction, reductionCost(w.c, reduction, w.e.Caps)/thinGain
-	for _, s := range w.schedules() {
-		if cost := w.cost(s); s.Family == emit.WarpGroups && cost < lowest {
-			best, lowest = s, cost
-		}
+	below := reductionCost(w.c, reduction, w.e.Caps) / thinGain
+	if w.product != nil { // as in cost
+		below -= w.product.epilogue.fusedTime(w.e.Caps)
 	}
-	return best
+	if best := w.mma.fastest(w.c, w.e.Caps, below); best != nil {
+		return best.schedule()
+	}
+	return reduction
 }
 
 // schedules returns the candidates that are worth comparing.
