@@ -42,13 +42,16 @@ func (t *Trainer) takeMetrics(ctx context.Context, differ bool) (m measured, err
 		if err != nil {
 			return m, err
 		}
-		counted := slices.Clone(sums)
+		counted := make([]float64, len(sums))
+		for i, x := range sums {
+			counted[i] = float64(x)
+		}
 		if differ {
 			if err := t.addRanks(ctx, counted); err != nil {
 				return m, err
 			}
 		}
-		if !slices.ContainsFunc(counted, func(x float32) bool { return x != 0 }) {
+		if !slices.ContainsFunc(counted, func(x float64) bool { return x != 0 }) {
 			continue
 		}
 		m.add(s.Name, s.Dims, counted)
@@ -60,11 +63,11 @@ func (t *Trainer) takeMetrics(ctx context.Context, differ bool) (m measured, err
 }
 
 // add adds what the state of a metric holds.
-func (m *measured) add(state string, dims []int, sums []float32) {
+func (m *measured) add(state string, dims []int, sums []float64) {
 	if m.metrics == nil {
 		m.metrics = map[string]float64{}
 	}
-	name, mean := strings.TrimPrefix(state, nn.MetricPrefix), float64(sums[0])/float64(sums[1])
+	name, mean := strings.TrimPrefix(state, nn.MetricPrefix), sums[0]/sums[1]
 	exp, isExp := strings.CutPrefix(state, nn.MetricExpPrefix)
 	switch {
 	case len(dims) == 1 && isExp:
@@ -72,12 +75,7 @@ func (m *measured) add(state string, dims []int, sums []float32) {
 	case len(dims) == 1:
 		m.metrics[name] = mean
 	case dims[0] == dims[1]:
-		table := make([][]float64, dims[0])
-		for i, row := range slices.Collect(slices.Chunk(sums, dims[1])) {
-			for _, n := range row {
-				table[i] = append(table[i], float64(n))
-			}
-		}
+		table := slices.Collect(slices.Chunk(sums, dims[1]))
 		if m.confusion == nil {
 			m.confusion = map[string][][]float64{}
 		}
@@ -120,12 +118,12 @@ func scoresOf(table [][]float64) (s scores) {
 // areaUnderCurve returns the area under the curve of true against false positives, from histograms
 // of the scores of both classes: the probability that a positive example is in a higher bin than a
 // negative one, counting one half for the same bin.
-func areaUnderCurve(negative, positive []float32) float64 {
+func areaUnderCurve(negative, positive []float64) float64 {
 	below, all, area := 0., 0., 0.
 	for i, n := range positive {
-		area += float64(n) * (below + float64(negative[i])/2)
-		below += float64(negative[i])
-		all += float64(n)
+		area += n * (below + negative[i]/2)
+		below += negative[i]
+		all += n
 	}
 	return area / (below * all)
 }

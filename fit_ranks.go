@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native/collective"
@@ -54,33 +53,34 @@ func (t *Trainer) ofFirstRank(ctx context.Context, n int) (int, error) {
 
 // overRanks adds up a number of each rank, which it returns, and sums of the same names on all.
 func (t *Trainer) overRanks(ctx context.Context, sums map[string]float64, total float64) (float64, error) {
-	if t.isAlone() {
-		return total, nil
-	}
-	names := slices.Sorted(maps.Keys(sums))
-	own := binary.LittleEndian.AppendUint64(nil, math.Float64bits(total))
+	names, all := slices.Sorted(maps.Keys(sums)), []float64{total}
 	for _, name := range names {
-		own = binary.LittleEndian.AppendUint64(own, math.Float64bits(sums[name]))
+		all = append(all, sums[name])
+	}
+	if err := t.addRanks(ctx, all); err != nil {
+		return total, err
+	}
+	for i, name := range names {
+		sums[name] = all[i+1]
+	}
+	return all[0], nil
+}
+
+// addRanks adds the elements of the other ranks to those of this one, in place.
+func (t *Trainer) addRanks(ctx context.Context, x []float64) error {
+	if t.isAlone() {
+		return nil
+	}
+	var own []byte
+	for _, v := range x {
+		own = binary.LittleEndian.AppendUint64(own, math.Float64bits(v))
 	}
 	all := make([]byte, len(own))
 	if err := t.mesh.World().AllReduce(ctx, ir.F64, collective.Sum, own, all); err != nil {
-		return total, fmt.Errorf("sums over ranks: %w", err)
+		return fmt.Errorf("sums over ranks: %w", err)
 	}
-	for i, name := range names {
-		sums[name] = math.Float64frombits(binary.LittleEndian.Uint64(all[8*(i+1):]))
-	}
-	return math.Float64frombits(binary.LittleEndian.Uint64(all)), nil
-}
-
-// addRanks adds the elements of the other ranks to those of this one.
-func (t *Trainer) addRanks(ctx context.Context, x []float32) error {
-	sums := make(map[string]float64, len(x))
-	for i, v := range x {
-		sums[strconv.Itoa(i)] = float64(v)
-	}
-	_, err := t.overRanks(ctx, sums, 0)
 	for i := range x {
-		x[i] = float32(sums[strconv.Itoa(i)])
+		x[i] = math.Float64frombits(binary.LittleEndian.Uint64(all[8*i:]))
 	}
-	return err
+	return nil
 }
