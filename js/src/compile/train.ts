@@ -293,9 +293,9 @@ async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions
     const starts = source instanceof Graph ? undefined : initialParams(bound, params, seed);
     return { job: jobOf({ name, entries: { step, ...more }, symbols, limits, tune }), bound, starts };
   };
-  const { job, bound, starts } = source instanceof Graph
-    ? await Promise.resolve(derived(source)).then(async (made) => { await pause(); return finished(made); })
-    : await ofGraphs('train', source, (graph) => finished(derived(graph)));
+  const parts = source instanceof Graph ? derived(source) : undefined;
+  if (parts) await pause();
+  const { job, bound, starts } = parts ? finished(parts) : await ofGraphs('train', source, (graph) => finished(derived(graph)));
   await pause();
   const begin = starts ?? initialParams(bound, params, seed);
   const made = await openJob({ job, tune, check }, { recover: recover ?? !withDefaults(rest).device, ...rest });
