@@ -7,8 +7,8 @@ import { after, before, test } from 'node:test';
 import { axe, crashGPU, hide } from '../../../js/test/rig/chromium.mjs';
 import { decodeSafetensors, encodeSafetensors } from '../../../js/dist/safetensors.js';
 import { countGPU } from '../../../js/test/rig/counter.mjs';
-import { traceTasks } from './tasks.mjs';
-import { accuracyOf, bottomOf, colored, draw, figure, inked, openDemo, pause, readyOf, serveDemo, shots, stepsOf } from './page.mjs';
+import { longestTask } from './tasks.mjs';
+import { accuracyOf, bottomOf, colored, draw, figure, inked, openDemo, pause, readyOf, restart, serveDemo, shots, stepsOf } from './page.mjs';
 
 const { drawings } = JSON.parse(readFileSync(new URL('../../testdata/drawings.json', import.meta.url)));
 const curves = JSON.parse(readFileSync(new URL('../../testdata/curves.json', import.meta.url)));
@@ -58,7 +58,6 @@ test('trains on WebGPU, moves at once, and keeps the page free', async (t) => {
   assert.equal(await page.locator('#device-kind').textContent(), 'WebGPU');
   assert.match(await page.locator('#device').textContent(), /swiftshader/i);
   assert.match(await page.locator('#dispatches').textContent(), /\d kernels, 1 submission/);
-  const tasks = await traceTasks(page);
   await page.evaluate(() => {
     globalThis.readings = new Set();
     globalThis.accuracies = [];
@@ -66,13 +65,16 @@ test('trains on WebGPU, moves at once, and keeps the page free', async (t) => {
     new MutationObserver(() => accuracies.push(parseFloat(accuracy.textContent))).observe(accuracy, { childList: true });
     new MutationObserver(() => readings.add(document.getElementById('bars').textContent)).observe(document.getElementById('bars'), { subtree: true, characterData: true, childList: true });
   });
-  await page.click('#train');
-  await page.waitForFunction(() => document.getElementById('step').textContent !== '0', null, { timeout: 1000, polling: 20 });
-  const shown = await page.locator('#counts').getAttribute('aria-label');
-  await accuracyOf(page, 88);
-  const longest = await tasks.longest();
-  assert.ok(longest.ms < 16, `a task of the main thread took ${longest.ms.toFixed(1)} ms of it: ${longest.what}`);
-  assert.equal(await page.locator('#counts').getAttribute('aria-label'), shown, 'the digit stays while it trains');
+  const longest = await longestTask(page, async (attempt) => {
+    if (attempt) await restart(page);
+    await page.click('#train');
+    await page.waitForFunction(() => document.getElementById('step').textContent !== '0', null, { timeout: 1000, polling: 20 });
+    const shown = await page.locator('#counts').getAttribute('aria-label');
+    await accuracyOf(page, 88);
+    assert.equal(await page.locator('#counts').getAttribute('aria-label'), shown, 'the digit stays while it trains');
+  });
+  t.diagnostic(longest.text);
+  assert.ok(longest.ms < 16, longest.text);
   assert.ok(await page.evaluate(() => readings.size) > 10, 'its reading is live');
   const accuracies = await page.evaluate(() => globalThis.accuracies);
   assert.ok(accuracies.length > 2 && accuracies.every((right) => right >= 5 && right <= 100), accuracies.join());

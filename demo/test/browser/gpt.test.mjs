@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { axe } from '../../../js/test/rig/chromium.mjs';
 import { countGPU } from '../../../js/test/rig/counter.mjs';
-import { traceTasks } from './tasks.mjs';
-import { bottomOf, colored, figure, openDemo, pause, serveDemo, shots, stepsOf } from './page.mjs';
+import { longestTask } from './tasks.mjs';
+import { bottomOf, colored, figure, openDemo, pause, restart, serveDemo, shots, stepsOf } from './page.mjs';
 
 let server;
 before(async () => { server = await serveDemo(); });
@@ -107,14 +107,16 @@ test('learns on the CPU of a phone: 360 pixels, touch, dark', async (t) => {
   assert.equal(await textOf(page, 'device-kind'), 'CPU');
   assert.match(await textOf(page, 'device-reason'), /WebGPU is not here/);
   assert.equal(await page.locator('input[name=model]:checked').inputValue(), 'small');
-  const tasks = await traceTasks(page);
   const { height } = await page.locator('#sample').boundingBox();
-  await page.tap('#train');
-  await stepsOf(page, 40);
-  assert.equal((await page.locator('#sample').boundingBox()).height, height, 'nothing moves on the page when lines are written');
-  await measured(page, 3.6);
-  const longest = await tasks.longest();
-  assert.ok(longest.ms < 16, `a task of the main thread took ${longest.ms.toFixed(1)} ms of it: ${longest.what}`);
+  const longest = await longestTask(page, async (attempt) => {
+    if (attempt) await restart(page);
+    await page.tap('#train');
+    await stepsOf(page, 40);
+    assert.equal((await page.locator('#sample').boundingBox()).height, height, 'nothing moves on the page when lines are written');
+    await measured(page, 3.6);
+  });
+  t.diagnostic(longest.text);
+  assert.ok(longest.ms < 16, longest.text);
   await page.tap('#ask');
   await page.waitForFunction(() => document.getElementById('answer').textContent.length > 6 + 32);
   await pause(page);

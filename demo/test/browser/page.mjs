@@ -53,6 +53,13 @@ export async function pause(page) {
   await page.waitForFunction(() => document.getElementById('train').textContent === 'Train');
 }
 
+/** Pauses the training and begins again, from new parameters. */
+export async function restart(page) {
+  await pause(page);
+  await page.click('#reset');
+  await page.waitForFunction(() => document.getElementById('step').textContent === '0');
+}
+
 /** Waits until a network can be trained. */
 export const readyOf = (page) => page.waitForFunction(() => !document.getElementById('train').disabled, null, { timeout: 60_000 });
 

@@ -137,17 +137,20 @@ test('goes on after the GPU process crashed, in a worker', async (t) => {
   assert.deepEqual(page.problems, []);
 });
 
-test('tells of a worker that was ended in the middle of a step', async (t) => {
+test('rejects the calls that a worker did not answer before it was ended', async (t) => {
   const page = await open(t);
   const { kinds, lost } = await page.evaluate(async () => {
     const worker = globalThis.startWorker(), program = await globalThis.open({ worker });
     await program.run('init');
-    const calls = [program.run('step', { x: new Float32Array(12), t: new Float32Array(4), rate: 0.1 }), program.read('w'), program.save()];
+    // Enough steps that some are unanswered even where this thread stops between the calls and the worker does not.
+    const calls = Array.from({ length: 2000 }, () => program.run('step', { x: new Float32Array(12), t: new Float32Array(4), rate: 0.1 }));
+    calls.push(program.read('w'), program.save());
     worker.terminate();
-    const kinds = (await Promise.allSettled(calls)).map(({ reason }) => reason?.kind);
+    const kinds = (await Promise.allSettled(calls)).map(({ status, reason }) => reason?.kind ?? status);
     return { kinds, lost: (await program.lost).kind };
   });
-  assert.deepEqual(kinds, ['lost', 'lost', 'lost']);
+  const first = kinds.indexOf('lost');
+  assert.ok(first >= 0 && kinds.slice(0, first).every((kind) => kind === 'fulfilled') && kinds.slice(first).every((kind) => kind === 'lost'), `call ${first} is the first of ${[...new Set(kinds)]}`);
   assert.equal(lost, 'lost');
 });
 

@@ -98,6 +98,7 @@ export async function openChromium({ webgpu = 'swiftshader', background = false,
   const context = background
     ? browser.contexts()[0]
     : await browser.newContext({ viewport, hasTouch: touch, reducedMotion: reducedMotion ? 'reduce' : null });
+  context.setDefaultTimeout(90_000); // a machine that other tests share is slow
   context.on('page', watch);
   return {
     context,
