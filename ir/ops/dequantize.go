@@ -45,10 +45,17 @@ const (
 	activationBits  = 8
 )
 
+// packedRows and packedFormat are the constraints of a packed operand and of its attributes.
+func packedRows() string {
+	return "holds whole blocks along its last axis: bytes as u8, or as little-endian u32 words, with up to three bytes of padding"
+}
+
+func packedFormat() string {
+	return "format is one of " + strings.Join(formatNames(), ", ") + "; dtype is a float type"
+}
+
 func init() {
-	names := strings.Join(formatNames(), ", ")
-	packed := "holds whole blocks along its last axis: bytes as u8, or as little-endian u32 words, with up to three bytes of padding"
-	format := "format is one of " + names + "; dtype is a float type"
+	packed, format := packedRows(), packedFormat()
 	defineComposite(composite{
 		op: OpDequantize, operands: []string{"x"}, types: unsigned, newAttrs: func() ir.Attrs { return &PackedAttrs{DType: ir.F32} }, noGrad: "x is a pattern of bits",
 		doc: "The numbers packed in blocks of bytes, in one of the formats of GGUF files or as 8-bit floats. They equal those of the format's reference implementation, " +

@@ -8,11 +8,12 @@ import (
 
 // Mixture of experts, grouped products and LoRA.
 const (
-	OpMoERoute      ir.Op = "moe_route"
-	OpMoEDispatch   ir.Op = "moe_dispatch"
-	OpMoECombine    ir.Op = "moe_combine"
-	OpGroupedMatMul ir.Op = "grouped_matmul"
-	OpLoRAMatMul    ir.Op = "lora_matmul"
+	OpMoERoute               ir.Op = "moe_route"
+	OpMoEDispatch            ir.Op = "moe_dispatch"
+	OpMoECombine             ir.Op = "moe_combine"
+	OpGroupedMatMul          ir.Op = "grouped_matmul"
+	OpQuantizedGroupedMatMul ir.Op = "quantized_grouped_matmul"
+	OpLoRAMatMul             ir.Op = "lora_matmul"
 )
 
 // MoERouteAttrs hold the number of experts of each token (0: one), the capacity of an
@@ -180,44 +181,107 @@ type GroupedAttrs struct{ Block int }
 // Visit shows the attributes.
 func (a *GroupedAttrs) Visit(v ir.AttrVisitor) { v.Int("block", &a.Block) }
 
+// groupedBlock is the default number of rows of a block.
+const groupedBlock = 32
+
 func defineGroupedMatMul() {
+	const sorted = "Rows are sorted by group into blocks of one group each, with at most one partial block for each group; where there are few rows, each reads the " +
+		"matrix of its group. A group out of range gives 0."
 	defineComposite(composite{
-		op: OpGroupedMatMul, operands: []string{"x", "w", "groups"}, types: floats, newAttrs: func() ir.Attrs { return &GroupedAttrs{32} },
-		doc: "The grouped matrix product: row i of x, [m, k], times w[groups[i]] of [g, k, n]: [m, n]. Rows are sorted by group into blocks of " +
-			"one group each, with at most one partial block for each group. A group out of range gives 0.",
+		op: OpGroupedMatMul, operands: []string{"x", "w", "groups"}, types: floats, newAttrs: func() ir.Attrs { return &GroupedAttrs{groupedBlock} },
+		doc:         "The grouped matrix product: row i of x, [m, k], times w[groups[i]] of [g, k, n]: [m, n]. " + sorted,
 		constraints: []string{"x and w have one element type and the shapes stated, constant", "groups is i32[m]", "block is positive"},
 		check: func(n *ir.Node) error {
-			x, w, groups := n.Input(0), n.Input(1), n.Input(2)
-			_, known := x.Shape().Ints()
-			_, also := w.Shape().Ints()
+			x, w := n.Input(0), n.Input(1)
 			switch {
 			case x.DType() != w.DType():
 				return ir.DTypef("x is %s, w is %s", x.Type(), w.Type())
-			case !known || !also || x.Rank() != 2 || w.Rank() != 3 || x.Dim(1) != w.Dim(1):
+			case x.Rank() != 2 || w.Rank() != 3 || x.Dim(1) != w.Dim(1):
 				return ir.Shapef("x is %s and w %s, not [m, k] and [g, k, n]", x.Shape(), w.Shape())
-			case !groups.Type().Equal(ir.TypeOf(ir.I32, x.Dim(0))):
-				return ir.Shapef("groups are %s, not %s", groups.Type(), ir.TypeOf(ir.I32, x.Dim(0)))
 			case n.Attrs().(*GroupedAttrs).Block < 1:
 				return ir.Attrf("block is %d, less than 1", n.Attrs().(*GroupedAttrs).Block)
 			}
-			return nil
+			return checkGroups(n)
 		},
-		body: groupedMatMul,
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			return grouped{in[0], in[1], in[2], 1, func(b *ir.Builder, w ir.Value) ir.Value { return w }}.product(b, n.Attrs().(*GroupedAttrs).Block)
+		},
+	})
+	defineComposite(composite{
+		op: OpQuantizedGroupedMatMul, operands: []string{"x", "w", "groups"}, types: floats, routine: true, newAttrs: func() ir.Attrs { return &PackedAttrs{DType: ir.F32} },
+		doc: "The grouped matrix product with packed weights: row i of x, [m, k], times the transpose of w[groups[i]], of w [g, n, bytes], the rows of which are packed in " +
+			"blocks as those of quantized_matmul: [m, n]. " + sorted + " It is differentiable by x.",
+		constraints: []string{"w " + packedRows(), packedFormat() + ", that in which products are summed up if it is wider than f16", "x is a matrix, sizes are constant", "groups is i32[m]"},
+		check: func(n *ir.Node) error {
+			x, w := n.Input(0), n.Input(1)
+			size, err := unpackedSize(n.Attrs().(*PackedAttrs), w.Type())
+			switch {
+			case err != nil:
+				return err
+			case x.Rank() != 2 || w.Rank() != 3 || x.Dim(1) != size:
+				return ir.Shapef("x is %s and w %s with rows of %s elements, not [m, k] and [g, n, bytes of k]", x.Shape(), w.Shape(), size)
+			}
+			return checkGroups(n)
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			a := n.Attrs().(*PackedAttrs)
+			unpacked := func(b *ir.Builder, w ir.Value) ir.Value { return Convert(b, unpack(b, a.Format, w), a.DType) }
+			y := grouped{Convert(b, in[0], a.DType), in[1], in[2], 2, unpacked}.product(b, groupedBlock)
+			return Convert(b, y, in[0].DType())
+		},
 	})
 }
 
-// groupedMatMul assigns every row a slot in a sequence of blocks; each group starts a new
-// block.
-func groupedMatMul(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
-	x, w, groups := in[0], in[1], in[2]
-	m, _ := x.Dim(0).Const()
-	g, _ := w.Dim(0).Const()
-	block := n.Attrs().(*GroupedAttrs).Block
-	if m == 0 || g == 0 {
-		return Zeros(b, x.DType(), x.Dim(0), w.Dim(2))
+// checkGroups checks what grouped products have in common.
+func checkGroups(n *ir.Node) error {
+	x, w, groups := n.Input(0), n.Input(1), n.Input(2)
+	_, known := x.Shape().Ints()
+	if _, also := w.Shape().Ints(); !known || !also {
+		return ir.Shapef("x is %s and w %s: their sizes must be constant", x.Shape(), w.Shape())
 	}
-	size, blocks := Const(b, ir.I32, float64(block)), m/block+g
-	hits := Convert(b, OneHot(b, groups, ir.N(g), ir.Bool), ir.I32)
+	if want := ir.TypeOf(ir.I32, x.Dim(0)); !groups.Type().Equal(want) {
+		return ir.Shapef("groups are %s, not %s", groups.Type(), want)
+	}
+	return nil
+}
+
+// grouped is a product of rows, x [m, k], each with the matrix of its group. numbers returns matrices that were taken of w as
+// numbers, which are summed up along an axis of them, contract.
+type grouped struct {
+	x, w, groups ir.Value
+	contract     int
+	numbers      func(b *ir.Builder, w ir.Value) ir.Value
+}
+
+// columns is the axis of w with the columns of the result.
+func (p grouped) columns() int { return 3 - p.contract }
+
+// product returns the product, [m, n]. Blocks read and write the matrix of each group, also of those that have no row, before they are
+// multiplied with; up to two rows a group, each reads its own instead.
+func (p grouped) product(b *ir.Builder, block int) ir.Value {
+	m, _ := p.x.Dim(0).Const()
+	g, _ := p.w.Dim(0).Const()
+	switch {
+	case m == 0 || g == 0:
+		return Zeros(b, p.x.DType(), p.x.Dim(0), p.w.Dim(p.columns()))
+	case m <= 2*g:
+		return p.byRow(b)
+	}
+	return p.byBlock(b, m/block+g, block)
+}
+
+// byRow reduces the products of each row with the elements of its matrix, which are read in place.
+func (p grouped) byRow(b *ir.Builder) ir.Value {
+	w := p.numbers(b, Take(b, p.w, p.groups, 0, OutsideFill))
+	products := Mul(b, wide(b, ExpandDims(b, p.x, p.columns())), wide(b, w))
+	return Convert(b, ReduceSum(b, products, p.contract), p.x.DType())
+}
+
+// byBlock assigns every row a slot in a sequence of blocks; each group starts a new block.
+func (p grouped) byBlock(b *ir.Builder, blocks, block int) ir.Value {
+	g := p.w.Dim(0)
+	size := Const(b, ir.I32, float64(block))
+	hits := Convert(b, OneHot(b, p.groups, g, ir.Bool), ir.I32)
 	filled := Div(b, Add(b, ReduceSum(b, hits, 0), Sub(b, size, OnesLike(b, size))), size) // blocks of each group
 	ends := CumSum(b, filled, CumSumAttrs{})
 	first := Mul(b, Sub(b, ends, filled), size)
@@ -227,17 +291,23 @@ func groupedMatMul(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	place = Select(b, outside, ConstLike(b, place, -1), place)
 
 	at := IndexedAxes{Axes: []int{0}, Unique: true}
-	source := Scatter(b, Const(b, ir.I32, -1, ir.N(blocks*block)), ExpandDims(b, place, -1), Iota(b, ir.I32, 0, x.Dim(0)), ScatterAttrs{at})
-	rows := Gather(b, x, ExpandDims(b, source, -1), GatherAttrs{IndexedAxes: at})
+	source := Scatter(b, Const(b, ir.I32, -1, ir.N(blocks*block)), ExpandDims(b, place, -1), Iota(b, ir.I32, 0, p.x.Dim(0)), ScatterAttrs{at})
+	rows := Gather(b, p.x, ExpandDims(b, source, -1), GatherAttrs{IndexedAxes: at})
 	number := Iota(b, ir.I32, 0, ir.N(blocks), ir.N(1))
 	owner := ReduceSum(b, Convert(b, Le(b, ends, number), ir.I32), 1) // groups that end before the block
-	product := DotGeneral(b, Reshape(b, rows, ir.N(blocks), ir.N(block), x.Dim(1)), Take(b, w, owner, 0, OutsideFill),
-		DotAttrs{LhsContract: []int{2}, RhsContract: []int{1}, LhsBatch: []int{0}, RhsBatch: []int{0}})
-	return Gather(b, Reshape(b, product, ir.N(blocks*block), w.Dim(2)), ExpandDims(b, place, -1), GatherAttrs{IndexedAxes: at})
+	product := DotGeneral(b, Reshape(b, rows, ir.N(blocks), ir.N(block), p.x.Dim(1)), p.numbers(b, Take(b, p.w, owner, 0, OutsideFill)),
+		DotAttrs{LhsContract: []int{2}, RhsContract: []int{p.contract}, LhsBatch: []int{0}, RhsBatch: []int{0}})
+	return Gather(b, Reshape(b, product, ir.N(blocks*block), p.w.Dim(p.columns())), ExpandDims(b, place, -1), GatherAttrs{IndexedAxes: at})
 }
 
 // GroupedMatMul returns row i of x, [m, k], times w[groups[i]] of [g, k, n]: [m, n].
 // groups is i32[m]; a group out of range gives 0.
 func GroupedMatMul(b *ir.Builder, x, w, groups ir.Value) ir.Value {
-	return b.Add1(OpGroupedMatMul, &GroupedAttrs{32}, x, w, groups)
+	return b.Add1(OpGroupedMatMul, &GroupedAttrs{groupedBlock}, x, w, groups)
+}
+
+// QuantizedGroupedMatMul is [GroupedMatMul] with the matrices of groups packed in a format, w [g, n, bytes], as [QuantizedMatMul] has
+// one: row i of x, [m, k], times w[groups[i]]ᵀ. Products accumulate in f32.
+func QuantizedGroupedMatMul(b *ir.Builder, x, w, groups ir.Value, format string) ir.Value {
+	return b.Add1(OpQuantizedGroupedMatMul, &PackedAttrs{format, ir.F32}, x, w, groups)
 }

@@ -20,10 +20,16 @@ const maxPackedRows = 8
 // readsPacked reports whether a node is a product with packed weights that steps of this file compute:
 // one in f32 of a format of GGUF files.
 func readsPacked(n *ir.Node) bool {
-	if n.Op() != ops.OpQuantizedMatMul {
+	var a ops.PackedAttrs
+	switch attrs := n.Attrs().(type) {
+	case *ops.PackedProductAttrs:
+		a = attrs.PackedAttrs
+	case *ops.PackedAttrs:
+		a = *attrs
+	}
+	if n.Op() != ops.OpQuantizedMatMul && n.Op() != ops.OpQuantizedGroupedMatMul {
 		return false
 	}
-	a := n.Attrs().(*ops.PackedProductAttrs)
 	_, ok := gguf.TypeOf(a.Format)
 	_, known := n.Input(0).Shape().Ints()
 	return ok && known && a.DType == ir.F32
@@ -108,12 +114,16 @@ func newPackedStep(p packedProduct, packing simd.Packing) *packedStep {
 }
 
 func (s *packedStep) run(r *runner) {
+	s.sumBlocks()
+	r.job.run(s, s.chunks())
+}
+
+func (s *packedStep) sumBlocks() {
 	for i := range s.rows {
 		if sums := s.sumsOf(i); sums != nil {
 			simd.BlockSums(view[float32](s.x)[i*s.k:][:s.k], sums)
 		}
 	}
-	r.job.run(s, s.chunks())
 }
 
 // sumsOf returns the sums of the blocks of a row of x; nil for a format without minima.
@@ -127,12 +137,17 @@ func (s *packedStep) sumsOf(row int) []float32 {
 
 // do multiplies the rows of x with some rows of the weights.
 func (s *packedStep) do(_, chunk int) {
+	first := chunk * s.rowsPerChunk
+	s.multiply(s.w.data, 0, s.rows, first, min(first+s.rowsPerChunk, s.n))
+}
+
+// multiply multiplies rows of x, from one to another, with rows of weights, from first to end.
+func (s *packedStep) multiply(w []byte, from, to, first, end int) {
 	x, out := view[float32](s.x), view[float32](s.out)
-	end := min((chunk+1)*s.rowsPerChunk, s.n)
-	for first := chunk * s.rowsPerChunk; first < end; first += packedTile {
+	for ; first < end; first += packedTile {
 		n := min(packedTile, end-first)
-		for i := range s.rows {
-			simd.DotsPacked(s.packing, n, s.blocks, s.w.data[first*s.rowBytes:], s.rowBytes, x[i*s.k:], s.sumsOf(i), out[i*s.n+first:], 1)
+		for i := from; i < to; i++ {
+			simd.DotsPacked(s.packing, n, s.blocks, w[first*s.rowBytes:], s.rowBytes, x[i*s.k:], s.sumsOf(i), out[i*s.n+first:], 1)
 		}
 	}
 }
@@ -244,20 +259,23 @@ func newUnpackStep(c *compiler, p packedProduct, format string) *unpackStep {
 func (s *unpackStep) run(r *runner) { r.job.run(s, s.chunks()) }
 
 // do multiplies the rows of x with some rows of the weights.
-func (s *unpackStep) do(worker, chunk int) {
+func (s *unpackStep) do(worker, chunk int) { s.multiply(worker, s.w.data, 0, s.rows, chunk) }
+
+// multiply multiplies rows of x, from one to another, with a chunk of rows of weights.
+func (s *unpackStep) multiply(worker int, packed []byte, from, to, chunk int) {
 	first := chunk * s.rowsPerChunk
 	n := min(s.rowsPerChunk, s.n-first)
-	x, out, w := view[float32](s.x), view[float32](s.out)[first:], s.env.spaces.unpacked[worker]
+	x, out, w := view[float32](s.x)[from*s.k:], view[float32](s.out)[from*s.n+first:], s.env.spaces.unpacked[worker]
 	for i := range n {
 		// The op requires whole blocks of a known type per row, so there is no error.
-		_ = gguf.Dequantize(s.format, w[i*s.k:][:s.k], s.w.data[(first+i)*s.packedProduct.rowBytes:][:s.rowBytes])
+		_ = gguf.Dequantize(s.format, w[i*s.k:][:s.k], packed[(first+i)*s.packedProduct.rowBytes:][:s.rowBytes])
 	}
 	space := &s.env.spaces.f32[worker]
-	if s.rows < maxPackedRows {
-		for i := range s.rows {
+	if to-from < maxPackedRows {
+		for i := range to - from {
 			simd.Dots(space, n, s.k, w, s.k, x[i*s.k:][:s.k], out[i*s.n:], 1)
 		}
 		return
 	}
-	simd.Product(space, s.rows, n, s.k, simd.Matrix[float32]{Data: x, Row: s.k, Col: 1}, simd.Matrix[float32]{Data: w, Row: 1, Col: s.k}, out, s.n)
+	simd.Product(space, to-from, n, s.k, simd.Matrix[float32]{Data: x, Row: s.k, Col: 1}, simd.Matrix[float32]{Data: w, Row: 1, Col: s.k}, out, s.n)
 }

@@ -150,3 +150,39 @@ func TestProductsOfActivationsOf8Bits(t *testing.T) {
 		}
 	})
 }
+
+// TestGroupedProductsWithPackedWeights holds rows of groups of no row, of one, of more than are read in place, and out of range, to
+// sums in float64 of the unpacked numbers.
+func TestGroupedProductsWithPackedWeights(t *testing.T) {
+	const g, n, k = 5, 70, 3 * 256
+	everyLevel(t, func(t *testing.T) {
+		for _, format := range []gguf.Type{gguf.Q8_0, gguf.Q4_1, gguf.Q6_K} {
+			packed, err := gguf.Quantize(format, random(g*n*k))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := make([]float32, g*n*k)
+			if err := gguf.Dequantize(format, w, packed); err != nil {
+				t.Fatal(err)
+			}
+			tensor := native.Tensor{DType: ir.U8, Dims: []int{g, n, len(packed) / g / n}, Data: packed}
+			for _, groups := range [][]int32{{3}, {4, 0, 4, -1, 5, 2}, {1, 1, 1, 3, 1, 1, 1, 1, 7, 1, 1, 1, 0, 1, 1}} {
+				rows := len(groups)
+				x := random(rows * k)
+				got := outputs(t, graph(t, func(b *ir.Builder) {
+					y := ops.QuantizedGroupedMatMul(b, b.Input("x", ir.F32, ir.Dims(rows, k)...), b.Input("w", ir.U8, ir.Dims(tensor.Dims...)...),
+						b.Input("groups", ir.I32, ir.N(rows)), strings.ToLower(format.String()))
+					b.Output("y", ops.Add(b, y, ops.ConstLike(b, y, 1)))
+				}), map[string]native.Tensor{"x": native.Float32s(x, rows, k), "w": tensor, "groups": native.Int32s(groups, rows)})
+				for i := range rows * n {
+					sum, size, group := 1.0, 1.0, int(groups[i/n])
+					for l := 0; l < k && 0 <= group && group < g; l++ {
+						term := float64(x[i/n*k+l]) * float64(w[(group*n+i%n)*k+l])
+						sum, size = sum+term, size+math.Abs(term)
+					}
+					near(t, fmt.Sprint(format, " ", rows, " rows"), i, got["y"][i], sum, 1e-6*size)
+				}
+			}
+		}
+	})
+}

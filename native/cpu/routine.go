@@ -7,6 +7,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native"
 )
@@ -44,6 +45,9 @@ type routineStep[T simd.Float] struct {
 func (c *compiler) routine(g *fusion.Group) error {
 	n := g.Members[0].Node
 	if readsPacked(n) {
+		if n.Op() == ops.OpQuantizedGroupedMatMul {
+			return c.groupedProduct(g)
+		}
 		return c.packedProduct(g)
 	}
 	if isExchange(n) {

@@ -31,7 +31,7 @@ var rules = map[Rule]string{
 		hypot i0e i1e instance_norm irfft istft kl_div kron layer_norm leaky_relu lgamma linear linear_call
 		linear_recurrence log log10 log1p log2 log_mel log_sigmoid log_softmax logaddexp logit logsumexp lora_matmul
 		lstm mae max max_pool mean min mish mod moe_combine mse mul mul_zero neg nextafter nll norm outer overlap_add
-		polygamma pow prelu quantile quantized_matmul quick_gelu radians random_beta random_gamma reciprocal
+		polygamma pow prelu quantile quantized_grouped_matmul quantized_matmul quick_gelu radians random_beta random_gamma reciprocal
 		reduce_max reduce_min reduce_prod reduce_scatter reduce_sum relu relu6 rem resize rfft rms_norm rnn rope
 		rope_table round round_ste rsqrt scan scatter_add scatter_max scatter_min scatter_mul segment_reduce
 		selective_scan selu sigmoid sign silu sin sinc sinh sink_attention smooth_l1 soft_shrink softmax softmin

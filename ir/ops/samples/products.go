@@ -165,6 +165,7 @@ func init() {
 		return []ir.Sample{sample("matrix", ir.F32, 3, 4), sample("vector", ir.F32, 4), sample("no rows", ir.F32, 0, 4), sample("half", ir.F16, 3, 4)}
 	})
 	add(ops.OpGroupedMatMul, groupedSamples)
+	add(ops.OpQuantizedGroupedMatMul, quantizedGroupedSamples)
 }
 
 func moeRouteSamples() []ir.Sample {
@@ -196,5 +197,24 @@ func groupedSamples() []ir.Sample {
 	return []ir.Sample{
 		sample("rows", ir.F32, 2, 3, 2, 0, 2, 2, 0), sample("outside", ir.F32, 4, 2, 0, -1, 1, 5),
 		sample("one group", ir.F32, 3, 1, 0, 0, 0), sample("no rows", ir.F32, 2, 2), sample("half", ir.F16, 2, 2, 1, 0, 1),
+		sample("blocks", ir.F32, 2, 2, 1, 0, 1, 1, 1, 5), sample("half in blocks", ir.F16, 4, 2, 1, 0, 1, 1, 0),
+	}
+}
+
+func quantizedGroupedSamples() []ir.Sample {
+	sample := func(name, format string, d ir.DType, w *ir.Array, k int, groups ...int64) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &ops.PackedAttrs{Format: format, DType: ir.F32}, In: []*ir.Array{
+			draw(1, d, -1, 1, len(groups), k), w, ir.Ints(ir.I32, groups, len(groups)),
+		}}
+	}
+	of := func(groups int, a *ir.Array) *ir.Array {
+		a.Dims = []int{groups, a.Dims[0] / groups, a.Dims[1]}
+		return a
+	}
+	matrices := func(groups, rows, bytes int) *ir.Array { return of(groups, packedBytes(groups*rows, bytes)) }
+	return []ir.Sample{
+		sample("rows", "q4_0", ir.F32, matrices(3, 4, 2*18), 64, 2, 0, 2, -1, 3), sample("blocks", "q8_0", ir.F32, matrices(2, 3, 34), 32, 1, 0, 1, 1, 1, 7),
+		sample("words", "q4_1", ir.F32, of(2, wordsOf(packedBytes(2*3, 40))), 64, 0, 1), sample("half", "f8_e4m3", ir.F16, matrices(2, 2, 4), 4, 1, 0, 1),
+		sample("long rows of q6_k", "q6_k", ir.F32, matrices(2, 2, 2*210), 512, 1), sample("no rows", "q8_0", ir.F32, matrices(2, 3, 34), 32),
 	}
 }
