@@ -55,7 +55,7 @@ SLOW_NODE   := -e conformance -e same-plans -e curves
 # allocator are many small functions, and without inlining compiling takes 1.5 times as long. SHRINK=0
 # keeps the module as Go's linker writes it: a download of 2 MB instead of 1.2, with the same behaviour.
 SHRINK     ?= 1
-WASM       := $(RARE_GC) GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags='-s -w' \
+WASM       := $(RARE_GC) GOOS=js GOARCH=wasm $(GO) build -overlay build/_ops/overlay.json -trimpath -ldflags='-s -w' \
               -gcflags='all=-l' -gcflags='runtime/...=' -gcflags='internal/runtime/...='
 NODE_TEST  := $(NODE) --test --test-force-exit
 JS_TOOLS   := js/node_modules/.package-lock.json
@@ -87,6 +87,7 @@ build: js ## build everything: Go packages, WebAssembly modules, the npm package
 .PHONY: wasm
 wasm: ## build the compiler for the browser, and what pads open sizes
 	mkdir -p js/dist build
+	$(GO_RUN) ./wasm/overlay build/_ops ir/ops
 	$(WASM) -o build/linked.wasm ./wasm
 	cp build/linked.wasm js/dist/rlx.wasm
 	$(WASM) -o js/dist/sizes.wasm ./wasm/sizes

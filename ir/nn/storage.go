@@ -5,11 +5,11 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Storage is the storage of the weight of a [Linear] or an [Embedding]: see [Stored]. The zero
-// value is the layer's default.
+// Storage is the storage of the weight of a [Linear] or an [Embedding], or of the weights of the experts of
+// a [MoE], which have a Format alone: see [Stored]. The zero value is the layer's default.
 type Storage struct {
 	// Format is the format in which rows are packed, one of [ops.QuantizedMatMul]: "q4_0". The
-	// parameter is then u8 [out, bytes], or [rows, bytes] of an embedding, and frozen. "" means
+	// parameter is then u8 [out, bytes], [rows, bytes] of an embedding or [experts, out, bytes], and frozen. "" means
 	// numbers.
 	Format string
 	// OutIn has the weight of a linear layer as [out, in], as PyTorch and GGUF files have it. Packed
@@ -23,9 +23,9 @@ type Storage struct {
 	ActivationBits int
 }
 
-// Stored calls f, in which by says how each weight of a [Linear] or an [Embedding] lies in memory, those
-// of other layers' linear layers included. by gets the full name of the parameter:
-// "layers/0/linear1/weight". Errors are recorded in b: of kind [ir.ErrGraph] if by or f is nil, and those
+// Stored calls f, in which by says how each weight of a [Linear], an [Embedding] or the experts of a [MoE] lies in memory,
+// those of other layers' linear layers included. by gets the full name of the parameter:
+// "layers/0/linear1/weight", "moe/experts/w1". Errors are recorded in b: of kind [ir.ErrGraph] if by or f is nil, and those
 // of the layers, of kind [ir.ErrAttr] for an unknown format and [ir.ErrShape] for rows that are no
 // whole blocks.
 func Stored(b *ir.Builder, by func(name string) Storage, f func()) {
@@ -71,21 +71,28 @@ func (l *layer) stored(o ir.PortOptions, d ir.DType, rows, columns int, table bo
 	}
 	switch {
 	case w.Format != "":
-		elements, bytes, ok := ops.PackedBlock(w.Format)
-		if !l.require(ok, "Format is %q: it must be one of those of quantized_matmul", w.Format) {
-			return w
-		}
-		if columns%elements != 0 {
-			l.fail(ir.Shapef("a row has %d elements: it must have whole blocks of %d, as %s has", columns, elements, w.Format))
-			return w
-		}
-		w.value = l.paramOf(name, ir.PortOptions{Frozen: true}, ir.U8, rows, columns/elements*bytes)
+		w.value = l.packed(name, w.Format, rows, columns)
 	case w.OutIn || table:
 		w.value = l.paramOf(name, o, d, rows, columns)
 	default:
 		w.value = l.paramOf(name, o, d, columns, rows)
 	}
 	return w
+}
+
+// packed declares a frozen parameter of packed rows; the last of dims is their number of elements.
+func (l *layer) packed(name, format string, dims ...int) ir.Value {
+	elements, bytes, ok := ops.PackedBlock(format)
+	if !l.require(ok, "Format is %q: it must be one of those of quantized_matmul", format) {
+		return ir.Value{}
+	}
+	last := len(dims) - 1
+	if dims[last]%elements != 0 {
+		l.fail(ir.Shapef("rows have %d elements: %s needs whole blocks of %d", dims[last], format, elements))
+		return ir.Value{}
+	}
+	dims[last] = dims[last] / elements * bytes
+	return l.paramOf(name, ir.PortOptions{Frozen: true}, ir.U8, dims...)
 }
 
 // tied returns the weight of an earlier layer by its full name, as rows.

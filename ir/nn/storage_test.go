@@ -2,6 +2,8 @@ package nn_test
 
 import (
 	"encoding/binary"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -182,5 +184,65 @@ func TestFrequencies(t *testing.T) {
 	other := run(nn.RopeOptions{Base: 1e4}, 1)
 	if slices.Equal(other, want) {
 		t.Error("another base gives the same")
+	}
+}
+
+// TestExpertsOfFewTokens holds inference that reads the chosen experts alone, and packed experts, to dispatch to all of them.
+func TestExpertsOfFewTokens(t *testing.T) {
+	const experts, hidden, format = 6, 32, "q4_0"
+	rng := rand.New(rand.NewPCG(1, 2))
+	in := map[string]*ir.Array{"moe0/gate/weight": ir.NewArray(ir.F32, storedIn, experts)}
+	for i := range in["moe0/gate/weight"].F {
+		in["moe0/gate/weight"].F[i] = rng.Float64() - 0.5
+	}
+	packed := map[string]*ir.Array{"moe0/gate/weight": in["moe0/gate/weight"]}
+	for name, dims := range map[string][2]int{"moe0/experts/w1": {storedIn, 2 * hidden}, "moe0/experts/w2": {hidden, storedIn}} {
+		width, rows := dims[0], dims[1]
+		bytes, numbers := ir.NewArray(ir.U8, experts, rows, width/32*18), ir.NewArray(ir.F32, experts, width, rows)
+		for row := range experts * rows {
+			for block := range width / 32 {
+				at := (row*(width/32) + block) * 18
+				bytes.I[at], bytes.I[at+1] = half&255, half>>8 // the scale, and then 16 bytes of two numbers each
+				for i := range 32 {
+					q := rng.Int64N(16)
+					bytes.I[at+2+i%16] |= q << (i / 16 * 4)
+					numbers.F[(row/rows*width+block*32+i)*rows+row%rows] = float64(q-8) / 2
+				}
+			}
+		}
+		packed[name], in[name] = bytes, numbers
+	}
+	run := func(in map[string]*ir.Array, mode func(b *ir.Builder)) []*ir.Array {
+		return evaluate(t, in, func(b *ir.Builder, x ir.Value) {
+			mode(b)
+			y, loss := nn.MoE(b, x, experts, nn.MoEOptions{Hidden: hidden})
+			b.Output("y", y)
+			b.Output("loss", loss)
+		})
+	}
+	want := run(in, nn.Train)
+	for name, got := range map[string][]*ir.Array{
+		"inference": run(in, nn.Infer),
+		"packed": evaluate(t, packed, func(b *ir.Builder, x ir.Value) {
+			by := func(name string) nn.Storage {
+				if name == "moe0/gate/weight" {
+					return nn.Storage{}
+				}
+				return nn.Storage{Format: format}
+			}
+			nn.Stored(b, by, func() {
+				y, loss := nn.MoE(b, x, experts, nn.MoEOptions{Hidden: hidden})
+				b.Output("y", y)
+				b.Output("loss", loss)
+			})
+		}),
+	} {
+		for k := range want {
+			for i, v := range want[k].F {
+				if d := math.Abs(got[k].F[i] - v); d > 1e-4*(1+math.Abs(v)) {
+					t.Fatalf("%s: element %d of output %d is %v, want %v", name, i, k, got[k].F[i], v)
+				}
+			}
+		}
 	}
 }

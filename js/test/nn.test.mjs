@@ -364,6 +364,42 @@ test('a bundle has the layers that it imports alone, and each adds little', asyn
   }
 });
 
+test('few tokens of an inference, and packed experts, read those that are chosen alone', async (t) => {
+  const experts = 6, width = 32, hidden = 32, random = ((state) => () => (state = (state * 1103515245 + 12345) % 2 ** 31) / 2 ** 31)(1);
+  const numbers = { 'moe0/gate/weight': Float32Array.from({ length: width * experts }, () => random() - 0.5) }, packed = { ...numbers };
+  for (const [name, out] of [['w1', 2 * hidden], ['w2', width]]) {
+    const rows = experts * out, bytes = new Uint8Array(rows * 18), values = new Float32Array(rows * 32);
+    for (let row = 0; row < rows; row++) {
+      bytes[row * 18 + 1] = 0x38; // a scale of 0.5 as f16
+      for (let i = 0; i < 32; i++) {
+        const q = Math.floor(16 * random());
+        bytes[row * 18 + 2 + i % 16] |= q << (i >> 4) * 4;
+        values[(Math.floor(row / out) * 32 + i) * out + row % out] = (q - 8) / 2;
+      }
+    }
+    numbers[`moe0/experts/${name}`] = values;
+    packed[`moe0/experts/${name}`] = bytes;
+  }
+  const layer = (mode, format) => graph('experts', (b) => {
+    mode(b);
+    const [y, loss] = nn.stored(b, (name) => name.includes('experts') ? format : undefined, () => nn.moe(b.input('x', 'f32', [2, 3, width]), experts, { hidden }));
+    b.output('y', y);
+    b.output('loss', loss);
+  });
+  const all = layer(nn.train), results = [], x = Float32Array.from({ length: 6 * width }, (_, i) => Math.sin(i));
+  for (const [g, values] of [[all, numbers], [layer(nn.infer), numbers], [layer(nn.train, { format: 'q4_0' }), packed]]) {
+    const s = await program({ entries: { f: g } }, { on: 'cpu' });
+    t.after(() => s.close());
+    await s.load(Object.fromEntries(g.ports.filter(({ name }) => name !== 'x').map(({ name, dtype, shape }) => [name, { dtype, shape, data: values[name] }])));
+    await s.run('f', { x });
+    results.push(Float32Array.of(...await s.read('y'), ...await s.read('loss')));
+  }
+  const [want, ...others] = results, largest = want.reduce((most, v) => Math.max(most, Math.abs(v)));
+  assert.ok(largest > 1);
+  for (const got of others) got.forEach((v, i) => assert.ok(Math.abs(v - want[i]) < 1e-5 * largest, `${v} is not ${want[i]}`));
+  assert.match(layer(nn.infer).text(), / grouped_matmul/);
+});
+
 test('the backward pass of a checkpoint has the gradients of the blocks, and stores less', async (t) => {
   const made = (options) => graph('blocks', (b) => {
     const block = (x) => nn.linear(nn.linear(x, 64).gelu(), 16).tanh();

@@ -1177,7 +1177,8 @@ export abstract class ValueOps<V> {
   /**
    * The grouped matrix product: row i of x, [m, k], times w[groups[i]] of [g, k, n]: [m, n].
    * Rows are sorted by group into blocks of one group each, with at most one partial block for
-   * each group. A group out of range gives 0.
+   * each group; where there are few rows, each reads the matrix of its group. A group out of
+   * range gives 0.
    *
    * - C1: the element type of x is float
    * - C2: x and w have one element type and the shapes stated, constant
@@ -2090,6 +2091,26 @@ export abstract class ValueOps<V> {
    * If not given, `axis` is 0, `dtype` is 'i8'.
    */
   quantizeLinear(scale: OperandOf<V>, zero?: OperandOf<V>, attributes: { axis?: number; dtype?: DType } = {}): V { return this.apply('quantize_linear', [scale, zero], attributes)[0]!; }
+
+  /**
+   * The grouped matrix product with packed weights: row i of x, [m, k], times the transpose of
+   * w[groups[i]], of w [g, n, bytes], the rows of which are packed in blocks as those of
+   * quantized_matmul: [m, n]. Rows are sorted by group into blocks of one group each, with at
+   * most one partial block for each group; where there are few rows, each reads the matrix of
+   * its group. A group out of range gives 0. It is differentiable by x.
+   *
+   * - C1: the element type of x is float
+   * - C2: w holds whole blocks along its last axis: bytes as u8, or as little-endian u32 words,
+   *   with up to three bytes of padding
+   * - C3: format is one of f8_e4m3, f8_e5m2, iq4_nl, iq4_xs, mxfp4, nvfp4, q2_k, q3_k, q4_0,
+   *   q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0, q8_k; dtype is a float type, that in which
+   *   products are summed up if it is wider than f16
+   * - C4: x is a matrix, sizes are constant
+   * - C5: groups is i32[m]
+   *
+   * If not given, `dtype` is 'f32'.
+   */
+  quantizedGroupedMatmul(w: OperandOf<V>, groups: OperandOf<V>, attributes: { format: string; dtype?: DType }): V { return this.apply('quantized_grouped_matmul', [w, groups], attributes)[0]!; }
 
   /**
    * x·wᵀ for x [..., k] and a matrix w [n, k] whose rows are packed into blocks, [n, bytes]:

@@ -19,11 +19,11 @@ export interface LoRAOptions {
   targets?: readonly string[];
 }
 
-/** The storage of the weight of a `linear` or an `embedding`: see `stored`. Missing fields have the layer's defaults. */
+/** The storage of the weight of a `linear` or an `embedding`, or of the experts of a `moe`, which have a format alone: see `stored`. Missing fields have the layer's defaults. */
 export interface Storage {
   /**
-   * The format in which rows are packed, one of `quantizedMatmul`: `q4_0`. The parameter is then u8 [out, bytes], or [rows, bytes]
-   * of an embedding, and frozen.
+   * The format in which rows are packed, one of `quantizedMatmul`: `q4_0`. The parameter is then u8 [out, bytes], [rows, bytes]
+   * of an embedding or [experts, out, bytes], and frozen.
    */
   format?: string;
   /** The weight of a linear layer is [out, in], as PyTorch and GGUF files have it. Packed weights always are. */
@@ -177,9 +177,6 @@ export class Layer {
   param(name: string, given: Initial | undefined, usual: Initial, shape: readonly number[], dtype = this.x.dtype): Value {
     return declare(this.b, name, given ?? usual, shape, dtype, contextOf(this.b).frozen);
   }
-
-  /** Declares a frozen parameter of packed bytes. */
-  packed(name: string, shape: readonly number[]): Value { return this.b.param(name, 'u8', shape, undefined, true); }
 
   /** Whether `train` is in effect. */
   get training(): boolean {

@@ -2,9 +2,10 @@
 
 import type { Value } from '../graph/builder.js';
 import type { Initial } from '../graph/initial.js';
-import { fanIn, layer, type NameOption } from './layer.js';
+import { contextOf, fanIn, type Layer, layer, type NameOption } from './layer.js';
 import { linear } from './linear.js';
 import { stackedInitial } from './stack.js';
+import { declarePacked, storageOf } from './storage.js';
 import { type Activation, activationOf } from './transformer.js';
 
 /** Options of {@link moe}. */
@@ -25,7 +26,8 @@ export interface MoEOptions extends NameOption {
  * A mixture of experts: for each token of x, [..., width], the sum of the results of its k best experts, MLPs without
  * biases, by the softmax of the router's scores, normalised to sum to 1 (Shazeer et al. 2017; as in Mixtral). `loss` is the
  * load-balancing loss, of rank 0 (Fedus, Zoph and Shazeer, Switch Transformers), to be added to that of the model with a
- * weight such as 0.01. Parameters: `gate/weight` [width, experts], `experts/w1` [experts, width, hidden], with a gated
+ * weight such as 0.01. In inference (`infer`) few tokens read the weights of the chosen experts alone, as tokens always do with packed experts
+ * (`stored`), which ignore `capacity`. Parameters: `gate/weight` [width, experts], `experts/w1` [experts, width, hidden], with a gated
  * activation twice as wide, and `experts/w2` [experts, hidden, width]. Sizes are constant.
  */
 export function moe(x: Value, experts: number, options?: MoEOptions): [y: Value, loss: Value] {
@@ -41,14 +43,26 @@ export function moe(x: Value, experts: number, options?: MoEOptions): [y: Value,
     const tokens = (x.shape.slice(0, -1) as number[]).reduce((n, d) => n * d, 1);
     const capacity = share === undefined ? tokens : Math.min(tokens, Math.ceil(share * k * tokens / experts));
     const rows = x.reshape([tokens, width]), logits = linear(rows, experts, { name: 'gate', noBias: true, ...init !== undefined && { init } });
-    const [weights, , slots, loss] = logits.moeRoute({ k, capacity, normalize: true });
-    const h = rows.moeDispatch(slots, [experts * capacity]).reshape([experts, capacity, width]);
-    const columns = gated ? 2 * hidden : hidden, initial = (into: number, out: number) => stackedInitial(init ?? fanIn(into), [into, out]);
+    const [weights, chosen, slots, loss] = logits.moeRoute({ k, capacity, normalize: true });
+    const columns = gated ? 2 * hidden : hidden;
     const made = b.scoped('experts', () => {
-      const w1 = l.param('w1', undefined, initial(width, columns), [experts, width, columns]);
-      const w2 = l.param('w2', undefined, initial(hidden, width), [experts, hidden, width]);
-      return apply(h.matmul(w1)).matmul(w2);
+      const [w1, format1] = declareExperts(l, init, 'w1', [experts, width, columns]), [w2, format2] = declareExperts(l, init, 'w2', [experts, hidden, width]);
+      if (format1 ?? format2 ?? (contextOf(b).training === false && capacity === tokens && k * tokens <= 2 * experts)) {
+        const groups = chosen.reshape([tokens * k]);
+        const product = (rows: Value, w: Value, format?: string) => format === undefined ? rows.groupedMatmul(w, groups) : rows.quantizedGroupedMatmul(w, groups, { format });
+        const repeated = rows.broadcastInDim({ shape: [tokens, k, width], axes: [0, 2] }).reshape([tokens * k, width]);
+        return product(apply(product(repeated, w1, format1)), w2, format2).reshape([tokens, k, width]).mul(weights.expandDims(-1)).sum([1]);
+      }
+      const h = rows.moeDispatch(slots, [experts * capacity]).reshape([experts, capacity, width]);
+      return apply(h.matmul(w1)).matmul(w2).reshape([experts * capacity, width]).moeCombine(weights, slots);
     });
-    return [made.reshape([experts * capacity, width]).moeCombine(weights, slots).reshape(x.shape), loss];
+    return [made.reshape(x.shape), loss];
   });
+}
+
+/** Declares a weight of all experts, [experts, in, out], or the rows of its transposes packed in a format, [experts, out, bytes]. */
+function declareExperts(l: Layer, init: Initial | undefined, name: string, [experts, into, out]: [number, number, number]): [w: Value, format?: string] {
+  const { format } = storageOf(l, name);
+  if (format === undefined) return [l.param(name, undefined, stackedInitial(init ?? fanIn(into), [into, out]), [experts, into, out])];
+  return [declarePacked(l, name, format, [experts, out], into), format];
 }

@@ -18,9 +18,9 @@ export function packedBlock(format: string): readonly [elements: number, bytes: 
 }
 
 /**
- * Builds layers with the storage that `by` returns for each weight of a `linear` or an
- * `embedding`, those within other layers included. It gets the full name of the parameter,
- * `layers/0/linear1/weight`; undefined means the default.
+ * Builds layers with the storage that `by` returns for each weight of a `linear`, an
+ * `embedding` or the experts of a `moe` (a format alone), those within other layers included. It gets the full name of the
+ * parameter, `layers/0/linear1/weight` or `moe/experts/w1`; undefined means the default.
  */
 export function stored<T>(b: GraphBuilder, by: (name: string) => Storage | undefined, build: () => T): T {
   checkGiven(stored, typeof by === 'function', 'what says how weights are stored', 'a function', by);
@@ -39,14 +39,23 @@ export const tiedWeight = ({ b }: Layer, name: string): Weight => ({ ...contextO
  * that it has by default.
  */
 export function declareWeight(l: Layer, init: Initial | undefined, usual: Initial, [rows, columns]: [rows: number, columns: number], dtype: DType, table: boolean): Weight {
-  const name = 'weight', { b } = l, scope = b.scopeName, storage = contextOf(b).stored?.(scope ? `${scope}/${name}` : name) ?? {};
-  const { format, outIn = false, dtype: own = dtype } = storage;
-  if (format === undefined) return { ...storage, value: l.param(name, init, usual, outIn || table ? [rows, columns] : [columns, rows], own) };
-  const block = packedBlock(format);
-  if (!block) l.fail('attr', `the format is ${format}: it must be one of ${Object.keys(packedBlocks).join(', ')}`);
-  const [elements, bytes] = block;
-  if (columns % elements) l.fail('shape', `a row has ${columns} elements: it must have whole blocks of ${elements}, as ${format} has`);
-  return { ...storage, value: l.packed(name, [rows, columns / elements * bytes]) };
+  const name = 'weight', storage = storageOf(l, name), { format, outIn, dtype: own = dtype } = storage;
+  return {
+    ...storage,
+    value: format ? declarePacked(l, name, format, [rows], columns) : l.param(name, init, usual, outIn || table ? [rows, columns] : [columns, rows], own),
+  };
+}
+
+/** How the parameter of a name in the open scope is stored. */
+export function storageOf({ b }: Layer, name: string): Storage {
+  return contextOf(b).stored?.((b.scopeName && `${b.scopeName}/`) + name) ?? {};
+}
+
+/** Declares a frozen parameter of packed rows of a number of elements, [...lead, bytes]. */
+export function declarePacked(l: Layer, name: string, format: string, lead: readonly number[], columns: number): Value {
+  const [elements, bytes] = packedBlock(format) ?? l.fail('attr', `the format is ${format}: it must be one of ${Object.keys(packedBlocks).join(', ')}`);
+  if (columns % elements) l.fail('shape', `rows have ${columns} elements: ${format} needs whole blocks of ${elements}`);
+  return l.b.param(name, 'u8', [...lead, columns / elements * bytes], undefined, true);
 }
 
 /** x·weight, [..., out]. */
