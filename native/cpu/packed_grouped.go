@@ -19,7 +19,7 @@ type groupedStep struct {
 }
 
 // groupedProduct compiles a product of rows with the packed matrices of their groups.
-func (c *compiler) groupedProduct(g *fusion.Group) error {
+func groupedProduct(c *compiler, g *fusion.Group) error {
 	r := g.Routine()
 	x, w, groups := r.In[0], r.In[1], r.In[2]
 	x.Value = scalar.Convert(x.Value, ir.F32)

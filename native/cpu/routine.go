@@ -46,7 +46,7 @@ func (c *compiler) routine(g *fusion.Group) error {
 	n := g.Members[0].Node
 	if readsPacked(n) {
 		if n.Op() == ops.OpQuantizedGroupedMatMul {
-			return c.groupedProduct(g)
+			return groupedProduct(c, g)
 		}
 		return c.packedProduct(g)
 	}
