@@ -114,9 +114,9 @@ func (c *SumCase) graph(d ir.DType) (*ir.Graph, error) {
 
 // sums are sums other than products.
 func sums(n int) []sum {
-	// turns multiplies every other term by three, so that terms do not vanish when a mean
+	// scaled multiplies every other term by three, so that terms do not vanish when a mean
 	// is subtracted.
-	turns := func(b *ir.Builder, x ir.Value, axis int) ir.Value {
+	scaled := func(b *ir.Builder, x ir.Value, axis int) ir.Value {
 		odd := ops.Mod(b, ops.Iota(b, ir.I32, axis, x.Shape()...), ops.Const(b, ir.I32, 2))
 		return ops.Mul(b, x, plus(b, times(b, ops.Convert(b, odd, x.DType()), 2), 1))
 	}
@@ -139,15 +139,15 @@ func sums(n int) []sum {
 		}},
 		{"mean", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.Mean(b, x("x", 2, n), 1) }},
 		{"mean of columns", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.Mean(b, x("x", n, 2), 0) }},
-		{"variance", composedBound, func(b *ir.Builder, x input) ir.Value { return ops.Var(b, turns(b, x("x", 2, n), 1), 0, 1) }},
-		{"variance of columns", composedBound, func(b *ir.Builder, x input) ir.Value { return ops.Var(b, turns(b, x("x", n, 3), 0), 0, 0) }},
+		{"variance", composedBound, func(b *ir.Builder, x input) ir.Value { return ops.Var(b, scaled(b, x("x", 2, n), 1), 0, 1) }},
+		{"variance of columns", composedBound, func(b *ir.Builder, x input) ir.Value { return ops.Var(b, scaled(b, x("x", n, 3), 0), 0, 0) }},
 		{"norm", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.Norm(b, x("x", n), 2, 0) }},
 		{"root mean square", composedBound, func(b *ir.Builder, x input) ir.Value {
 			v := x("x", 2, n)
 			return ops.RMSNorm(b, v, ops.Ones(b, v.DType(), ir.N(n)), 1e-6)
 		}},
 		{"layer norm", composedBound, func(b *ir.Builder, x input) ir.Value {
-			v := turns(b, x("x", 2, n), 1)
+			v := scaled(b, x("x", 2, n), 1)
 			y := ops.LayerNorm(b, v, ops.Ones(b, v.DType(), ir.N(n)), ops.Zeros(b, v.DType(), ir.N(n)), 1e-6)
 			return plus(b, ops.Abs(b, y), 1) // nothing is near 0
 		}},

@@ -133,8 +133,8 @@ func (w *cachedWriter) scoresByWarps(q, k, weight int, lane, from, count, start 
 		}
 	}
 	step := slots * keysAtOnce
-	turns := w.Let("turns", scalar.FloorDiv(scalar.Add(count, loop.Int(step-1)), loop.Int(step)))
-	w.Loop("i", loop.Int(0), turns, 1, w.block/step-1, func(i scalar.Expr) {
+	rounds := w.Let("rounds", scalar.FloorDiv(scalar.Add(count, loop.Int(step-1)), loop.Int(step)))
+	w.Loop("i", loop.Int(0), rounds, 1, w.block/step-1, func(i scalar.Expr) {
 		var own []scalar.Expr
 		var loaded [][]scalar.Expr // of each key
 		for u := range keysAtOnce {
@@ -160,7 +160,7 @@ func (w *cachedWriter) scoresByWarps(q, k, weight int, lane, from, count, start 
 			})
 		}
 	})
-	return w.Let("keys", scalar.Mul(turns, loop.Int(step)))
+	return w.Let("keys", scalar.Mul(rounds, loop.Int(step)))
 }
 
 // shuffled combines a value over groups of 2·across adjacent threads.

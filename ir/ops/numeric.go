@@ -103,8 +103,8 @@ func sinc(b *ir.Builder, x ir.Value) ir.Value {
 		series = Sub(b, one, Mul(b, Mul(b, square, ConstLike(b, x, 1/float64(2*k*(2*k+1)))), series))
 	}
 	// sin(πx) after range reduction by whole periods
-	turns := Mul(b, Round(b, Mul(b, x, ConstLike(b, x, 0.5))), ConstLike(b, x, 2))
-	sine := Sin(b, Mul(b, Sub(b, x, turns), ConstLike(b, x, math.Pi)))
+	periods := Mul(b, Round(b, Mul(b, x, ConstLike(b, x, 0.5))), ConstLike(b, x, 2))
+	sine := Sin(b, Mul(b, Sub(b, x, periods), ConstLike(b, x, math.Pi)))
 	return Select(b, near, series, Div(b, sine, Select(b, near, one, u)))
 }
 

@@ -233,7 +233,7 @@ func (m *mma) declareOperand(h sharedOperand) {
 	}
 	name := operandNames[h.operand]
 	if h.transposed {
-		name += "_turned"
+		name += "_transposed"
 	}
 	h.slot = m.e.Shared(name, m.operand, 1, length)
 	m.operands = append(m.operands, &h)
@@ -599,7 +599,7 @@ func (n *attention) transposeOperand(x matrix, kind kernelKind, rows int) emit.L
 	dims, _ := n.m.Node.Input(x.operand).Shape().Ints()
 	heads, block := dims[:len(dims)-2], n.mmaTile(kind).columns
 	padded := emit.CeilDiv(rows, block) * block
-	name := n.prefix + "_" + operandNames[x.operand] + "_turned"
+	name := n.prefix + "_" + operandNames[x.operand] + "_transposed"
 	t := n.p.Scratch(name, ir.F32, slices.Concat(heads, []int{x.length, padded})...)
 	w := emit.New(n.p, n.caps).WithThreads(emit.GroupThreads)
 	load := w.Reader().Operand(n.m.Node)
