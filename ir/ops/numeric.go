@@ -371,7 +371,7 @@ func Mod(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpMod, nil, x, y
 func FloorDivide(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpFloorDivide, nil, x, y) }
 
 // Fma returns x·y + z, fused if the device has such an instruction, broadcast.
-func Fma(b *ir.Builder, x, y, z ir.Value) ir.Value { return broadcasting(b, OpFma, nil, x, y, z) }
+func Fma(b *ir.Builder, x, y, z ir.Value) ir.Value { return broadcasting(b, OpFma, x, y, z) }
 
 func defineNextAfter() {
 	define(&ir.Def{
@@ -419,4 +419,4 @@ func nextAfter(x, y scalar.Expr) scalar.Expr {
 
 // NextAfter returns the next representable number after x toward y, for f32 or f64,
 // broadcast.
-func NextAfter(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpNextAfter, nil, x, y) }
+func NextAfter(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpNextAfter, x, y) }
