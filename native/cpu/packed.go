@@ -259,5 +259,5 @@ func (s *unpackStep) do(worker, chunk int) {
 		}
 		return
 	}
-	simd.Product(space, s.rows, n, s.k, simd.Matrix[float32]{Data: x, Row: s.k, Col: 1}, simd.Matrix[float32]{Data: w, Row: 1, Col: s.k}, out, s.n)
+	simd.Product(space, simd.Size{M: s.rows, N: n, K: s.k}, simd.Matrix[float32]{Data: x, Row: s.k, Col: 1}, simd.Matrix[float32]{Data: w, Row: 1, Col: s.k}, out, s.n)
 }
