@@ -45,12 +45,12 @@ func layoutOf(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, d ir.DTyp
 	}
 	load := e.Reader().Operand(c.Node)
 	if k%each == 0 {
-		if p, ok := r.pieceAt(load, position("f", free, 1), position("k", k, each), alongK); ok && !emit.Writes(e, g, p.Array) {
+		if p, ok := r.pieceAt(load, position("f", free, 1), position("k", k, each), alongK); ok && !emit.Writes(g, p.Array) {
 			return alongK
 		}
 	}
 	if free%each == 0 {
-		if p, ok := r.pieceAt(load, position("f", free, each), position("k", k, 1), alongFree); ok && !emit.Writes(e, g, p.Array) {
+		if p, ok := r.pieceAt(load, position("f", free, each), position("k", k, 1), alongFree); ok && !emit.Writes(g, p.Array) {
 			return alongFree
 		}
 	}
@@ -274,11 +274,11 @@ func (m *mmaEmitter) clampK(s *mmaSide, k scalar.Expr, unit int) (at, inside sca
 }
 
 // threadTileOffset returns the offset of an element of f32 in a tile that threads read. A row is
-// one contracted position; its pieces are swizzled so that a warp reads an [loop.MmaShape], 8 free
+// one contracted position; its pieces are swizzled so that a warp reads the tile of an MMA, 8 free
 // by 4 contracted positions, without bank conflicts.
 func threadTileOffset(tile int, free, k scalar.Expr) scalar.Expr {
-	turn := scalar.Mul(scalar.Mod(k, loop.Int(4)), loop.Int(2))
-	at := scalar.Add(scalar.Mul(scalar.Xor(scalar.FloorDiv(free, loop.Int(4)), turn), loop.Int(4)), scalar.Mod(free, loop.Int(4)))
+	swizzle := scalar.Mul(scalar.Mod(k, loop.Int(4)), loop.Int(2))
+	at := scalar.Add(scalar.Mul(scalar.Xor(scalar.FloorDiv(free, loop.Int(4)), swizzle), loop.Int(4)), scalar.Mod(free, loop.Int(4)))
 	return scalar.Add(scalar.Mul(k, loop.Int(tile)), at)
 }
 
