@@ -67,11 +67,11 @@ func (o Kron) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	first := biasCorrection(b, o.Momentum, count)
 	begins := ops.Eq(b, count, ops.OnesLike(b, count))
 	every := ops.ConstLike(b, count, float64(max(o.Every, 1)))
-	turns := ops.Eq(b, ops.Rem(b, ops.Sub(b, count, ops.OnesLike(b, count)), every), ops.ZerosLike(b, count))
+	due := ops.Eq(b, ops.Rem(b, ops.Sub(b, count, ops.OnesLike(b, count)), every), ops.ZerosLike(b, count))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		m := movingAverage(b, slots[0], g, o.Momentum)
 		mean := ops.Div(b, m, ops.Convert(b, first, p.DType()))
-		next := ops.Cond(b, turns, append([]ir.Value{mean}, begun(b, begins, mean, slots[1:])...),
+		next := ops.Cond(b, due, append([]ir.Value{mean}, begun(b, begins, mean, slots[1:])...),
 			func(b *ir.Builder, in []ir.Value) []ir.Value { return o.whiten(b, in[0], in[1:]) },
 			func(_ *ir.Builder, in []ir.Value) []ir.Value { return in[1:] })
 		if b.Err() != nil {

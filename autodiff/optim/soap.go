@@ -48,21 +48,21 @@ func (o SOAP) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	rest := AdamW{o.Beta1, o.Beta2, o.Eps, o.WeightDecay}.Begin(b, rate, count)
 	first, second := biasCorrection(b, o.Beta1, count), biasCorrection(b, o.Beta2, count)
 	begins := ops.Eq(b, count, ops.OnesLike(b, count))
-	turns := ops.Eq(b, ops.Rem(b, count, ops.ConstLike(b, count, float64(max(o.Every, 1)))), ops.ZerosLike(b, count))
+	due := ops.Eq(b, ops.Rem(b, count, ops.ConstLike(b, count, float64(max(o.Every, 1)))), ops.ZerosLike(b, count))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		if p.Rank() != 2 {
 			return rest(b, p, g, slots)
 		}
 		d := p.DType()
 		ql, qr := basis(b, begins, slots[4]), basis(b, begins, slots[5])
-		turned := project(b, ql, g, qr)
-		m, v := movingAverage(b, slots[0], g, o.Beta1), movingAverage(b, slots[1], ops.Mul(b, turned, turned), o.Beta2)
+		rotated := project(b, ql, g, qr)
+		m, v := movingAverage(b, slots[0], g, o.Beta1), movingAverage(b, slots[1], ops.Mul(b, rotated, rotated), o.Beta2)
 		spread := addConst(b, ops.Sqrt(b, ops.Div(b, v, ops.Convert(b, second, d))), o.Eps)
 		step := ops.Div(b, ops.Div(b, project(b, ql, m, qr), ops.Convert(b, first, d)), spread)
 		step = ops.MatMul(b, ops.MatMul(b, ql, step), flipped(b, qr))
 		l := movingAverage(b, slots[2], ops.MatMul(b, g, flipped(b, g)), o.Beta2)
 		r := movingAverage(b, slots[3], ops.MatMul(b, flipped(b, g), g), o.Beta2)
-		bases := ops.Cond(b, turns, []ir.Value{l, ql, r, qr}, powerIteration, func(_ *ir.Builder, in []ir.Value) []ir.Value {
+		bases := ops.Cond(b, due, []ir.Value{l, ql, r, qr}, powerIteration, func(_ *ir.Builder, in []ir.Value) []ir.Value {
 			return []ir.Value{in[1], in[3]}
 		})
 		return descend(b, p, l2Decay(b, p, step, o.WeightDecay), rate), append([]ir.Value{m, v, l, r}, bases...)

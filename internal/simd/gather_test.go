@@ -70,8 +70,8 @@ func testTablesOf[T Float](t *testing.T, sizes [][3]int) {
 		a, b := integers[T](r, m*k), integers[T](r, k*n)
 		want := make([]T, m*n)
 		s := &Space[T]{}
-		s.Grow(m, n, k)
-		Product(s, m, n, k, Matrix[T]{Data: a, Row: k, Col: 1}, Matrix[T]{Data: b, Row: n, Col: 1}, want, n)
+		s.Grow(Size{m, n, k})
+		Product(s, Size{m, n, k}, Matrix[T]{Data: a, Row: k, Col: 1}, Matrix[T]{Data: b, Row: n, Col: 1}, want, n)
 		for _, rows := range []int{1, 3, 28, 1 << 20} {
 			for _, cols := range []int{1, 3, 14, 28, 1 << 20} {
 				for which := range 3 {
@@ -83,7 +83,7 @@ func testTablesOf[T Float](t *testing.T, sizes [][3]int) {
 						y = scattered(b, k, n, rows, cols)
 					}
 					got := make([]T, m*n)
-					Product(s, m, n, k, x, y, got, n)
+					Product(s, Size{m, n, k}, x, y, got, n)
 					for i := range got {
 						if got[i] != want[i] {
 							t.Fatalf("%v, stretches of %d rows and %d columns, factor %d: element %d is %v, not %v", size, rows, cols, which, i, got[i], want[i])

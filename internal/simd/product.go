@@ -116,8 +116,12 @@ func stepLen(k int) int {
 	return (k + steps - 1) / steps
 }
 
-// Grow makes room for products of the given size.
-func (s *Space[T]) Grow(m, n, k int) {
+// Size is the size of a product: of M×K and K×N elements.
+type Size struct{ M, N, K int }
+
+// Grow makes room for products of a size.
+func (s *Space[T]) Grow(z Size) {
+	m, n, k := z.M, z.N, z.K
 	if k > maxChain*stepLen(max(k, 1)) {
 		if need := min(m, keptM) * min(n, blockN); len(s.c) < need {
 			s.c = make([]T, need)
@@ -132,59 +136,63 @@ func (s *Space[T]) Grow(m, n, k int) {
 	}
 }
 
-// Product computes c = a·b for a of m×k and b of k×n elements; the rows of c are cRow apart. An
+// Product computes c = a·b; the rows of c are cRow apart. An
 // element does not depend on the size of the product, so that it may be computed in tiles. The
 // space must have room, see [Space.Grow].
-func Product[T Float](s *Space[T], m, n, k int, a, b Matrix[T], c []T, cRow int) {
-	if k == 0 {
-		for i := range m {
-			clear(c[i*cRow : i*cRow+n])
+func Product[T Float](s *Space[T], z Size, a, b Matrix[T], c []T, cRow int) {
+	if z.K == 0 {
+		for i := range z.M {
+			clear(c[i*cRow : i*cRow+z.N])
 		}
 		return
 	}
-	if k <= maxStep && m*n > 0 && multiplySmall(s, m, n, k, &a, &b, c, cRow) {
+	if z.K <= maxStep && z.M*z.N > 0 && multiplySmall(s, z, &a, &b, c, cRow) {
 		return
 	}
-	if chain := maxChain * stepLen(k); k > chain {
-		splitK(s, m, n, k, chain, a, b, c, cRow)
+	if z.K > maxChain*stepLen(z.K) {
+		splitK(s, z, a, b, c, cRow)
 		return
 	}
-	accumulateSteps(s, m, n, k, stepLen(k), a, b, c, cRow, false)
+	p := multiplication[T]{kernels: kernelsFor(s, z.N), s: s, cRow: cRow}
+	p.steps(z, stepLen(z.K), a, b, c)
 }
 
 // multiplySmall computes a product of one panel, whose factors are read in place; it returns false for others.
-func multiplySmall[T Float](s *Space[T], m, n, k int, a, b *Matrix[T], c []T, cRow int) bool {
+func multiplySmall[T Float](s *Space[T], z Size, a, b *Matrix[T], c []T, cRow int) bool {
 	x := kernelsOf[T]()
 	width := 2 * x.lanes
-	if n > width || m > x.wide[0].rows || b.Col != 1 || a.RowAt != nil || b.RowAt != nil || (k-1)*b.Row+width > len(b.Data) {
+	if z.N > width || z.M > x.wide[0].rows || b.Col != 1 || a.RowAt != nil || b.RowAt != nil || (z.K-1)*b.Row+width > len(b.Data) {
 		return false
 	}
-	p := multiplication[T]{kernels: x, s: s, k: k, cRow: cRow}
-	p.panel(m, n, *a, b.Data, b.Row, c)
+	p := multiplication[T]{kernels: x, s: s, k: z.K, cRow: cRow}
+	p.panel(z.M, z.N, *a, b.Data, b.Row, c)
 	return true
 }
 
 // Accumulate adds a·b to c, with the arguments of [Product]. An element is one chain of sums along k, so
 // that k should be short.
-func Accumulate[T Float](s *Space[T], m, n, k int, a, b Matrix[T], c []T, cRow int) {
-	if m*n*k > 0 {
-		accumulateSteps(s, m, n, k, stepLen(k), a, b, c, cRow, true)
+func Accumulate[T Float](s *Space[T], z Size, a, b Matrix[T], c []T, cRow int) {
+	if z.M*z.N*z.K > 0 {
+		p := multiplication[T]{kernels: kernelsFor(s, z.N), s: s, cRow: cRow, adds: true}
+		p.steps(z, stepLen(z.K), a, b, c)
 	}
 }
 
 // splitK computes a product of many steps as partial products along k, which it adds up.
-func splitK[T Float](s *Space[T], m, n, k, chain int, a, b Matrix[T], c []T, cRow int) {
-	for i := 0; i < m; i += keptM {
-		for j := 0; j < n; j += blockN {
-			rows, columns := min(keptM, m-i), min(blockN, n-j)
-			to := c[i*cRow+j:]
-			for l := 0; l < k; l += chain {
-				a, b, depth := a.From(i, l), b.From(l, j), min(chain, k-l)
+func splitK[T Float](s *Space[T], z Size, a, b Matrix[T], c []T, cRow int) {
+	step := stepLen(z.K)
+	for i := 0; i < z.M; i += keptM {
+		for j := 0; j < z.N; j += blockN {
+			rows, columns := min(keptM, z.M-i), min(blockN, z.N-j)
+			to, p := c[i*cRow+j:], multiplication[T]{kernels: kernelsFor(s, columns), s: s, cRow: cRow}
+			for l := 0; l < z.K; l += maxChain * step {
+				a, b, part := a.From(i, l), b.From(l, j), Size{rows, columns, min(maxChain*step, z.K-l)}
 				if l == 0 {
-					accumulateSteps(s, rows, columns, depth, stepLen(k), a, b, to, cRow, false)
+					p.steps(part, step, a, b, to)
+					p.cRow = columns
 					continue
 				}
-				accumulateSteps(s, rows, columns, depth, stepLen(k), a, b, s.c, columns, false)
+				p.steps(part, step, a, b, s.c)
 				for r := range rows {
 					row := to[r*cRow:][:columns]
 					for x, part := range s.c[r*columns:][:columns] {
@@ -196,12 +204,11 @@ func splitK[T Float](s *Space[T], m, n, k, chain int, a, b Matrix[T], c []T, cRo
 	}
 }
 
-// accumulateSteps computes a product step by step along k in c, which it replaces or, with add,
-// adds to.
-func accumulateSteps[T Float](s *Space[T], m, n, k, step int, a, b Matrix[T], c []T, cRow int, add bool) {
-	p := multiplication[T]{kernels: kernelsFor(s, n), s: s, cRow: cRow}
-	for l := 0; l < k; l += step {
-		p.k, p.add = min(step, k-l), add || l > 0
+// steps computes a product step by step along k in c.
+func (p *multiplication[T]) steps(z Size, step int, a, b Matrix[T], c []T) {
+	m, n := z.M, z.N
+	for l := 0; l < z.K; l += step {
+		p.k, p.add = min(step, z.K-l), p.adds || l > 0
 		a, b := a.From(0, l), b.From(l, 0)
 		// A single panel of b costs less to pack than all of a, whose tables need b in a panel.
 		panel := a.RowAt != nil && n <= 2*p.lanes
@@ -215,13 +222,14 @@ func accumulateSteps[T Float](s *Space[T], m, n, k, step int, a, b Matrix[T], c 
 	}
 }
 
-// multiplication is the state of one step of a product, of depth k.
+// multiplication is a product, and the state of its current step, of depth k.
 type multiplication[T Float] struct {
 	*kernels[T]
 	s    *Space[T]
 	k    int
 	cRow int
-	add  bool
+	adds bool // the product is added to c
+	add  bool // the step is
 	// rowAt are the offsets of the rows of b where it is read in place.
 	rowAt []int32
 }

@@ -82,14 +82,14 @@ func testProducts[T Float](t *testing.T) {
 			}
 		}
 		var s Space[T]
-		s.Grow(m, n, k)
+		s.Grow(Size{m, n, k})
 		for nameA, a := range layouts(a, m, k) {
 			for nameB, b := range layouts(b, k, n) {
 				c := make([]T, m*(n+1))
 				for i := range c {
 					c[i] = 99
 				}
-				Product(&s, m, n, k, a, b, c, n+1)
+				Product(&s, Size{m, n, k}, a, b, c, n+1)
 				for i := range c {
 					if i%(n+1) == n && c[i] != 99 || i%(n+1) < n && c[i] != want[i/(n+1)*n+i%(n+1)] {
 						t.Fatalf("%T %v, %s times %s: element %d is %v", a.Data, size, nameA, nameB, i, c[i])
@@ -115,8 +115,8 @@ func TestAccumulateAddsToProducts(t *testing.T) {
 				}
 			}
 			var s Space[float32]
-			s.Grow(m, n, k)
-			Accumulate(&s, m, n, k, Matrix[float32]{Data: a, Row: k, Col: 1}, Matrix[float32]{Data: b, Row: n, Col: 1}, c, n+1)
+			s.Grow(Size{m, n, k})
+			Accumulate(&s, Size{m, n, k}, Matrix[float32]{Data: a, Row: k, Col: 1}, Matrix[float32]{Data: b, Row: n, Col: 1}, c, n+1)
 			if !slices.Equal(c, want) {
 				t.Errorf("%v: other sums than of loops", size)
 			}
@@ -133,8 +133,8 @@ func TestLongProductsAreExactOnIntegers(t *testing.T) {
 		m, n := size[0], size[1]
 		a, b, c := integers[float32](r, m*k), integers[float32](r, k*n), make([]float32, m*n)
 		var s Space[float32]
-		s.Grow(m, n, k)
-		Product(&s, m, n, k, Matrix[float32]{Data: a, Row: k, Col: 1}, Matrix[float32]{Data: b, Row: n, Col: 1}, c, n)
+		s.Grow(Size{m, n, k})
+		Product(&s, Size{m, n, k}, Matrix[float32]{Data: a, Row: k, Col: 1}, Matrix[float32]{Data: b, Row: n, Col: 1}, c, n)
 		for i := range m {
 			for j := range n {
 				want := float32(0)
@@ -165,11 +165,11 @@ func TestPartsOfProductsAreTheSame(t *testing.T) {
 		a, b := Matrix[float32]{Data: random(m * k), Row: k, Col: 1}, Matrix[float32]{Data: random(k * n), Row: n, Col: 1}
 		whole, parts := make([]float32, m*n), make([]float32, m*n)
 		var s Space[float32]
-		s.Grow(m, n, k)
-		Product(&s, m, n, k, a, b, whole, n)
+		s.Grow(Size{m, n, k})
+		Product(&s, Size{m, n, k}, a, b, whole, n)
 		for i := 0; i < m; i += 7 {
 			for j := 0; j < n; j += 40 {
-				Product(&s, min(7, m-i), min(40, n-j), k, a.From(i, 0), b.From(0, j), parts[i*n+j:], n)
+				Product(&s, Size{min(7, m-i), min(40, n-j), k}, a.From(i, 0), b.From(0, j), parts[i*n+j:], n)
 			}
 		}
 		for i, x := range whole {
@@ -221,8 +221,8 @@ func TestProductsOfSpecialValues(t *testing.T) {
 			b[j] = special[j*5%len(special)]
 		}
 		var s Space[float32]
-		s.Grow(m, n, 1)
-		Product(&s, m, n, 1, Matrix[float32]{Data: a, Row: 1, Col: 1}, Matrix[float32]{Data: b, Row: n, Col: 1}, c, n)
+		s.Grow(Size{m, n, 1})
+		Product(&s, Size{m, n, 1}, Matrix[float32]{Data: a, Row: 1, Col: 1}, Matrix[float32]{Data: b, Row: n, Col: 1}, c, n)
 		for i := range c {
 			want := a[i/n] * b[i%n] // or a zero of the other sign
 			if c[i] != want && (c[i] == c[i] || want == want) {

@@ -16,8 +16,7 @@ type shuffle uint8
 
 const (
 	evens    shuffle = iota // every other element
-	split                   // the elements at even and at odd places, to two arrays
-	join                    // those of two arrays in turns
+	join                    // those of two arrays, alternating
 	reversed                // from the last element to the first
 	shuffles                // their number
 )
@@ -25,8 +24,8 @@ const (
 // shuffleWidth is the number of words of a vector of the kernels.
 const shuffleWidth = 8
 
-// shuffleArguments are the arguments of a kernel; n is the number of vectors. The second array is read by join
-// and written by split. The source of reversed ends at from, and is read backwards.
+// shuffleArguments are the arguments of a kernel; n is the number of vectors. join reads the second
+// array. The source of reversed ends at from, and is read backwards.
 type shuffleArguments struct {
 	to, from, second unsafe.Pointer
 }
@@ -71,18 +70,7 @@ func Evens[T Word](to, from []T) {
 	}
 }
 
-// Split copies the elements of from at even places to a, those at odd places to b, which are of one length.
-func Split[T Word](a, b, from []T) {
-	if len(a) == 0 {
-		return
-	}
-	b, from = b[:len(a)], from[:2*len(a)]
-	for i := split.call(len(a), unsafe.Pointer(&a[0]), unsafe.Pointer(&from[0]), unsafe.Pointer(&b[0])); i < len(a); i++ {
-		a[i], b[i] = from[2*i], from[2*i+1]
-	}
-}
-
-// Join is the reverse of [Split]: it writes the elements of a and b, which are of one length, in turns.
+// Join writes the elements of a, which go to the even places of to, and of b, to the odd ones. Both have the same length.
 func Join[T Word](to, a, b []T) {
 	if len(a) == 0 {
 		return

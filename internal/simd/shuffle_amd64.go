@@ -17,16 +17,13 @@ func shuffleCode(_ Level, s shuffle) []byte {
 	vector := w.vector()
 	var loop asm.Label
 	w.Bind(&loop)
-	first, second := asm.At(asm.SI, 0), asm.At(asm.SI, vector)
-	w.Vector(asm.MoveIn, 0, 0, first)
+	w.Vector(asm.MoveIn, 0, 0, asm.At(asm.SI, 0))
 	read, written := 2*vector, vector
 	switch s {
 	case evens: // the second half is read an element before, so that no element after the last one is read
-		w.evenWords(0xd8, asm.At(asm.SI, vector-w.size()), asm.DI, 2)
-	case split:
-		w.evenWords(0x88, second, asm.DI, 2)
-		w.evenWords(0xdd, second, asm.BX, 3)
-		w.AddConst(asm.Register(asm.BX), vector)
+		w.Vector(asm.ShuffleWords.Imm(0xd8), 2, 0, asm.At(asm.SI, vector-w.size()))
+		w.Vector(asm.PermuteQuad.Imm(0xd8), 2, 0, asm.Register(2))
+		w.Vector(asm.MoveOut, 2, 0, asm.At(asm.DI, 0))
 	case join:
 		w.Vector(asm.MoveIn, 1, 0, asm.At(asm.BX, 0))
 		w.Vector(asm.InterleaveLow, 2, 0, asm.Register(1))
@@ -49,11 +46,4 @@ func shuffleCode(_ Level, s shuffle) []byte {
 	w.JumpIf(asm.NotEqual, &loop)
 	w.Return()
 	return w.Finish()
-}
-
-// evenWords stores the words that a shuffle takes from register 0 and a second vector, in their order in memory.
-func (w *writer) evenWords(words int, second asm.Operand, to, through int) {
-	w.Vector(asm.ShuffleWords.Imm(words), through, 0, second)
-	w.Vector(asm.PermuteQuad.Imm(0xd8), through, 0, asm.Register(through))
-	w.Vector(asm.MoveOut, through, 0, asm.At(to, 0))
 }

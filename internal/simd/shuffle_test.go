@@ -11,18 +11,20 @@ func TestShuffles(t *testing.T) {
 				from[i] = uint32(i + 1)
 			}
 			// Memory behind the results must stay.
-			a, b, c, d, back := make([]uint32, n+1), make([]uint32, n+1), make([]uint32, n+1), make([]uint32, n+1), make([]uint32, 2*n+1)
-			Split(a[:n], b[:n], from)
-			Evens(c[:n], from[:max(2*n-1, 0)])
-			Reverse(d[:n], from[:n])
-			Join(back[:2*n], a[:n], b[:n])
+			odds, evens, reversed, back := make([]uint32, n), make([]uint32, n+1), make([]uint32, n+1), make([]uint32, 2*n+1)
+			for i := range odds {
+				odds[i] = from[2*i+1]
+			}
+			Evens(evens[:n], from[:max(2*n-1, 0)])
+			Reverse(reversed[:n], from[:n])
+			Join(back[:2*n], evens[:n], odds)
 			for i := range n + 1 {
-				even, odd, last := uint32(2*i+1), uint32(2*i+2), uint32(n-i)
+				even, last := uint32(2*i+1), uint32(n-i)
 				if i == n {
-					even, odd, last = 0, 0, 0
+					even, last = 0, 0
 				}
-				if a[i] != even || b[i] != odd || c[i] != even || d[i] != last {
-					t.Fatalf("%d elements: element %d is split to %d and %d, even %d, reversed %d", n, i, a[i], b[i], c[i], d[i])
+				if evens[i] != even || reversed[i] != last {
+					t.Fatalf("%d elements: element %d is %d of the even ones and %d in reverse", n, i, evens[i], reversed[i])
 				}
 			}
 			for i, x := range back[:2*n] {

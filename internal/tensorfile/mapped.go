@@ -66,9 +66,6 @@ func Of(r io.ReaderAt, size int64) *File {
 // Size returns the number of bytes.
 func (f *File) Size() int64 { return f.size }
 
-// Mapped reports whether windows share the memory of the file.
-func (f *File) Mapped() bool { return f.data != nil }
-
 // Window returns n bytes from an offset: read-only memory of the file, or a copy. The error is
 // [io.ErrUnexpectedEOF] for a window beyond the end, or that of the read.
 func (f *File) Window(from, n int64) ([]byte, error) {

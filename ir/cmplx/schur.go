@@ -109,9 +109,9 @@ func qrStep(b *ir.Builder, step, first, last, h, columns ir.Value) (nextH, nextC
 			f, g := at(upper), at(lower)
 			r := ops.Hypot(b, size(b, f), size(b, g))
 			inside := ops.And(b, ops.Ge(b, k, bounds[0]), ops.Lt(b, k, bounds[1]))
-			turns := ops.And(b, ops.ExpandDims(b, inside, -1), ops.Gt(b, r, ops.ZerosLike(b, r)))
-			r = complexOf(b, ops.Select(b, turns, r, ops.OnesLike(b, r)))
-			cos, sin := ops.Select(b, turns, ops.Div(b, f, r), ops.OnesLike(b, f)), keep(b, turns, ops.Div(b, g, r))
+			rotates := ops.And(b, ops.ExpandDims(b, inside, -1), ops.Gt(b, r, ops.ZerosLike(b, r)))
+			r = complexOf(b, ops.Select(b, rotates, r, ops.OnesLike(b, r)))
+			cos, sin := ops.Select(b, rotates, ops.Div(b, f, r), ops.OnesLike(b, f)), keep(b, rotates, ops.Div(b, g, r))
 			top := ops.Add(b, ops.Mul(b, ops.Conj(b, cos), upper), ops.Mul(b, ops.Conj(b, sin), lower))
 			bottom := ops.Sub(b, ops.Mul(b, cos, lower), ops.Mul(b, sin, upper))
 			return []ir.Value{bottom}, []ir.Value{top, cos, sin}

@@ -114,11 +114,11 @@ func (c *SumCase) graph(d ir.DType) (*ir.Graph, error) {
 
 // sums are sums other than products.
 func sums(n int) []sum {
-	// turns multiplies every other term by three, so that terms do not vanish when a mean
+	// scaled multiplies every other term by three, so that terms do not vanish when a mean
 	// is subtracted.
-	turns := func(b *ir.Builder, x ir.Value, axis int) ir.Value {
+	scaled := func(b *ir.Builder, x ir.Value, axis int) ir.Value {
 		odd := ops.Mod(b, ops.Iota(b, ir.I32, axis, x.Shape()...), ops.Const(b, ir.I32, 2))
-		return ops.Mul(b, x, plus(b, times(b, ops.Convert(b, odd, x.DType()), 2), 1))
+		return ops.Mul(b, x, plusOne(b, times(b, ops.Convert(b, odd, x.DType()), 2)))
 	}
 	return []sum{
 		{"all", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.ReduceSum(b, x("x", n)) }},
@@ -139,17 +139,17 @@ func sums(n int) []sum {
 		}},
 		{"mean", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.Mean(b, x("x", 2, n), 1) }},
 		{"mean of columns", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.Mean(b, x("x", n, 2), 0) }},
-		{"variance", composedBound, func(b *ir.Builder, x input) ir.Value { return ops.Var(b, turns(b, x("x", 2, n), 1), 0, 1) }},
-		{"variance of columns", composedBound, func(b *ir.Builder, x input) ir.Value { return ops.Var(b, turns(b, x("x", n, 3), 0), 0, 0) }},
+		{"variance", composedBound, func(b *ir.Builder, x input) ir.Value { return ops.Var(b, scaled(b, x("x", 2, n), 1), 0, 1) }},
+		{"variance of columns", composedBound, func(b *ir.Builder, x input) ir.Value { return ops.Var(b, scaled(b, x("x", n, 3), 0), 0, 0) }},
 		{"norm", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.Norm(b, x("x", n), 2, 0) }},
 		{"root mean square", composedBound, func(b *ir.Builder, x input) ir.Value {
 			v := x("x", 2, n)
 			return ops.RMSNorm(b, v, ops.Ones(b, v.DType(), ir.N(n)), 1e-6)
 		}},
 		{"layer norm", composedBound, func(b *ir.Builder, x input) ir.Value {
-			v := turns(b, x("x", 2, n), 1)
+			v := scaled(b, x("x", 2, n), 1)
 			y := ops.LayerNorm(b, v, ops.Ones(b, v.DType(), ir.N(n)), ops.Zeros(b, v.DType(), ir.N(n)), 1e-6)
-			return plus(b, ops.Abs(b, y), 1) // nothing is near 0
+			return plusOne(b, ops.Abs(b, y)) // nothing is near 0
 		}},
 		{"softmax", composedBound, func(b *ir.Builder, x input) ir.Value { return ops.Softmax(b, x("x", 2, n), 1) }},
 		{"softmax of columns", composedBound, func(b *ir.Builder, x input) ir.Value { return ops.Softmax(b, x("x", n, 2), 0) }},
@@ -162,13 +162,13 @@ func sums(n int) []sum {
 		{"running sum of columns", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.CumSum(b, x("x", n, 3), ops.CumSumAttrs{}) }},
 		{"running sum of many columns", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.CumSum(b, x("x", n, 9), ops.CumSumAttrs{}) }},
 		{"running sum without its own", sumBound, func(b *ir.Builder, x input) ir.Value {
-			return plus(b, ops.CumSum(b, x("x", n), ops.CumSumAttrs{Exclusive: true}), 1)
+			return plusOne(b, ops.CumSum(b, x("x", n), ops.CumSumAttrs{Exclusive: true}))
 		}},
 		{"running sum of softmax", composedBound, func(b *ir.Builder, x input) ir.Value {
 			return ops.CumSum(b, ops.Softmax(b, x("x", n), 0), ops.CumSumAttrs{})
 		}},
 		{"running logsumexp", sumBound, func(b *ir.Builder, x input) ir.Value {
-			return ops.CumLogSumExp(b, plus(b, x("x", n), 1), ops.CumSumAttrs{})
+			return ops.CumLogSumExp(b, plusOne(b, x("x", n)), ops.CumSumAttrs{})
 		}},
 		{"cross entropy", composedBound, func(b *ir.Builder, x input) ir.Value {
 			return ops.CrossEntropyMean(b, x("x", n, 5), ops.Zeros(b, ir.I32, ir.N(n)))
@@ -200,8 +200,8 @@ func times(b *ir.Builder, x ir.Value, by float64) ir.Value {
 	return ops.Mul(b, x, ops.ConstLike(b, x, by))
 }
 
-func plus(b *ir.Builder, x ir.Value, c float64) ir.Value {
-	return ops.Add(b, x, ops.ConstLike(b, x, c))
+func plusOne(b *ir.Builder, x ir.Value) ir.Value {
+	return ops.Add(b, x, ops.OnesLike(b, x))
 }
 
 // sumsOfProducts are products with long sums.

@@ -62,7 +62,7 @@ func (l *interpreter) total(lower *ir.ReduceLowering, env *scalar.Env, at, r spa
 	for p := range acc {
 		acc[p] = init
 	}
-	turn := 0
+	next := 0
 	var elements *expressions
 	err := r.each(env, func([]int) (err error) {
 		if elements == nil {
@@ -74,8 +74,8 @@ func (l *interpreter) total(lower *ir.ReduceLowering, env *scalar.Env, at, r spa
 		if err != nil {
 			return err
 		}
-		acc[turn%partials], err = merge(acc[turn%partials], v)
-		turn++
+		acc[next%partials], err = merge(acc[next%partials], v)
+		next++
 		return err
 	})
 	sum := acc[0]

@@ -100,8 +100,8 @@ func Memoize(usable func(op ir.Op, s ir.Sample) bool) func(op ir.Op, s ir.Sample
 	}
 }
 
-// turn is an op with the samples of it that a patchwork may take.
-type turn struct {
+// candidate is an op with the samples of it that a patchwork may take.
+type candidate struct {
 	def     *ir.Def
 	samples []bounds
 }
@@ -113,9 +113,9 @@ type bounds struct {
 }
 
 // drawn returns the ops that patchworks cycle through.
-func drawn(usable func(op ir.Op, s ir.Sample) bool) []turn {
-	var out []turn
-	for _, t := range allTurns() {
+func drawn(usable func(op ir.Op, s ir.Sample) bool) []candidate {
+	var out []candidate
+	for _, t := range allCandidates() {
 		t.samples = slices.DeleteFunc(slices.Clone(t.samples), func(s bounds) bool {
 			return usable != nil && !usable(t.def.Op, s.Sample)
 		})
@@ -126,15 +126,15 @@ func drawn(usable func(op ir.Op, s ir.Sample) bool) []turn {
 	return out
 }
 
-// allTurns evaluates all samples once.
-var allTurns = sync.OnceValue(func() []turn {
-	var out []turn
+// allCandidates evaluates all samples once.
+var allCandidates = sync.OnceValue(func() []candidate {
+	var out []candidate
 	for _, op := range ir.Ops() {
 		d, _ := ir.Lookup(op)
 		if d.Samples == nil {
 			continue
 		}
-		t := turn{def: d}
+		t := candidate{def: d}
 		for _, s := range d.Samples() {
 			if most := magnitudes(op, s); most != nil {
 				t.samples = append(t.samples, bounds{s, most})
@@ -182,7 +182,7 @@ func magnitudes(op ir.Op, s ir.Sample) []float64 {
 }
 
 // apply adds a node of an op, and offers its results to later steps.
-func (r *generator) apply(p *Patchwork, t turn) {
+func (r *generator) apply(p *Patchwork, t candidate) {
 	s := pickOne(r, t.samples)
 	p.Tol = max(p.Tol, s.Tol)
 	number := len(p.Inputs) // so that names differ

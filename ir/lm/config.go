@@ -121,6 +121,20 @@ func (c Config) Check() error {
 	if _, err := familyOf(c.Architecture); err != nil {
 		return err
 	}
+	if err := c.checkSizes(); err != nil {
+		return err
+	}
+	if err := c.checkTogether(); err != nil {
+		return err
+	}
+	if err := c.checkNumbers(); err != nil {
+		return err
+	}
+	return c.Rope.check(c.HeadSize)
+}
+
+// checkSizes checks the domains of integers.
+func (c *Config) checkSizes() error {
 	for _, n := range []struct {
 		name      string
 		value     int
@@ -143,6 +157,11 @@ func (c Config) Check() error {
 			return badConfig("%s is %d: it must be in [%d, %d]", n.name, n.value, n.low, n.high)
 		}
 	}
+	return nil
+}
+
+// checkTogether checks fields that restrict each other. Sizes are in their domains.
+func (c *Config) checkTogether() error {
 	switch {
 	case c.Heads%c.KVHeads != 0:
 		return badConfig("KVHeads is %d: it must divide Heads, %d", c.KVHeads, c.Heads)
@@ -163,6 +182,11 @@ func (c Config) Check() error {
 	case plain[c.Activation] == nil:
 		return badConfig("Activation is %q: it must be an activation without a gate", string(c.Activation))
 	}
+	return nil
+}
+
+// checkNumbers checks the domains of floats.
+func (c *Config) checkNumbers() error {
 	for _, x := range []struct {
 		name  string
 		value float64
@@ -180,7 +204,7 @@ func (c Config) Check() error {
 			return badConfig("%s is %v: it must be finite and not negative", x.name, x.value)
 		}
 	}
-	return c.Rope.check(c.HeadSize)
+	return nil
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -92,7 +92,7 @@ func TextPooler(b *ir.Builder, c Text, hidden ir.Value) ir.Value {
 		return ir.Value{}
 	}
 	f, _ := familyOf(c.Family)
-	return ops.Tanh(b, linear(b, f.text.scope()+"/pooler/dense", position(b, hidden, 0), c.Width, true))
+	return ops.Tanh(b, linear(b, f.text.scope()+"/pooler/dense", firstPosition(b, hidden), c.Width, true))
 }
 
 func (n bert) head(b *ir.Builder, c Text, hidden, _ ir.Value) ir.Value {
@@ -105,9 +105,9 @@ func (n bert) head(b *ir.Builder, c Text, hidden, _ ir.Value) ir.Value {
 		case "":
 			x = TextPooler(b, c, hidden)
 		case "relu":
-			x = ops.Relu(b, linear(b, n.dense, position(b, hidden, 0), c.Width, true))
+			x = ops.Relu(b, linear(b, n.dense, firstPosition(b, hidden), c.Width, true))
 		default:
-			x = ops.Tanh(b, linear(b, n.dense, position(b, hidden, 0), c.Width, true))
+			x = ops.Tanh(b, linear(b, n.dense, firstPosition(b, hidden), c.Width, true))
 		}
 		return linear(b, n.labels, x, len(c.Labels), true)
 	}

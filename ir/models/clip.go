@@ -50,7 +50,7 @@ func ImageFeatures(b *ir.Builder, c ImageText, pixels ir.Value) ir.Value {
 		})
 		x = t.norm("pre_layrnorm", x) // the name in the files
 		x = t.stack("encoder/layers", x, func(_ int, x ir.Value) ir.Value { return t.prenorm(x, ir.Value{}) })
-		return t.norm("post_layernorm", position(b, x, 0))
+		return t.norm("post_layernorm", firstPosition(b, x))
 	})
 	return linear(b, "visual_projection", x, c.Projection, false)
 }

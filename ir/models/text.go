@@ -204,7 +204,7 @@ func Pool(b *ir.Builder, hidden, mask ir.Value, by Pooling, normalise bool) ir.V
 	case hidden.Rank() != 3 || mask.Valid() && !mask.Shape().Equal(hidden.Shape()[:2]):
 		b.Failf(op, []ir.Value{hidden, mask}, ir.Shapef("hidden is %s and mask %s: they must be [batch, time, width] and [batch, time]", hidden.Type(), mask.Type()))
 	case by == FirstPooling:
-		y = position(b, hidden, 0)
+		y = firstPosition(b, hidden)
 	case by != MeanPooling:
 		b.Failf(op, []ir.Value{hidden}, ir.Attrf("the way of pooling is %q: it must be %q or %q", string(by), string(MeanPooling), string(FirstPooling)))
 	case !mask.Valid():

@@ -125,12 +125,12 @@ func start(b *ir.Builder, op ir.Op, x ir.Value, err error) bool {
 	return b.Err() == nil
 }
 
-// position returns one position of x, [..., time, width]: [..., width].
-func position(b *ir.Builder, x ir.Value, at int) ir.Value {
+// firstPosition returns the first position of x, [..., time, width]: [..., width].
+func firstPosition(b *ir.Builder, x ir.Value) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	return ops.Squeeze(b, ops.SliceAxis(b, x, -2, ir.N(at), ir.N(1)), -2)
+	return ops.Squeeze(b, ops.SliceAxis(b, x, -2, ir.N(0), ir.N(1)), -2)
 }
 
 // table declares a table of rows for positions, and returns those of n positions from the first on: [n,

@@ -83,7 +83,7 @@ func ImageHead(b *ir.Builder, c Image, hidden ir.Value) ir.Value {
 	if !start(b, "models.image_head", hidden, err) {
 		return ir.Value{}
 	}
-	return linear(b, "classifier", position(b, hidden, 0), len(c.Labels), true)
+	return linear(b, "classifier", firstPosition(b, hidden), len(c.Labels), true)
 }
 
 // ImagePooler returns ViT's pooler of hidden states, [batch, 1 + patches, width]: the hyperbolic tangent of a
@@ -97,7 +97,7 @@ func ImagePooler(b *ir.Builder, c Image, hidden ir.Value) ir.Value {
 	if !start(b, "models.image_pooler", hidden, err) {
 		return ir.Value{}
 	}
-	return ops.Tanh(b, linear(b, "vit/pooler/dense", position(b, hidden, 0), c.Width, true))
+	return ops.Tanh(b, linear(b, "vit/pooler/dense", firstPosition(b, hidden), c.Width, true))
 }
 
 // fits returns an error for images of another size.

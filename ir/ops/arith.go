@@ -228,25 +228,25 @@ func defineSigns() {
 }
 
 // Add returns x + y, broadcast. Integers wrap.
-func Add(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpAdd, nil, x, y) }
+func Add(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpAdd, x, y) }
 
 // Sub returns x − y, broadcast. Integers wrap.
-func Sub(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpSub, nil, x, y) }
+func Sub(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpSub, x, y) }
 
 // Mul returns x · y, broadcast. Integers wrap.
-func Mul(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpMul, nil, x, y) }
+func Mul(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpMul, x, y) }
 
 // MulZero returns x · y, broadcast, but 0 wherever either operand is 0, even if the other
 // is infinite or NaN.
-func MulZero(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpMulZero, nil, x, y) }
+func MulZero(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpMulZero, x, y) }
 
 // Div returns x / y, broadcast. Integers are truncated toward zero, and x / 0 is x for
 // them.
-func Div(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpDiv, nil, x, y) }
+func Div(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpDiv, x, y) }
 
 // Rem returns the remainder of x / y truncated toward zero, with the sign of x, broadcast.
 // For integers x rem 0 is 0.
-func Rem(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpRem, nil, x, y) }
+func Rem(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpRem, x, y) }
 
 // Neg returns −x.
 func Neg(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpNeg, nil, x) }
@@ -331,11 +331,11 @@ func compareInts(d ir.DType, x, y int64) int {
 
 // Max returns the larger of x and y, broadcast; NaN propagates. Ties have derivative 1/2
 // each.
-func Max(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpMax, nil, x, y) }
+func Max(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpMax, x, y) }
 
 // Min returns the smaller of x and y, broadcast; NaN propagates. Ties have derivative 1/2
 // each.
-func Min(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpMin, nil, x, y) }
+func Min(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpMin, x, y) }
 
 // Rounding to integers. Derivatives are 0, also at the jumps.
 const (

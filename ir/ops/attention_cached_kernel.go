@@ -103,6 +103,8 @@ type cachedWriter struct {
 	past, seen scalar.Expr // positions before the queries, and with them
 	sequence   scalar.Expr // of q
 	cache      scalar.Expr // the head of the keys in the caches, or where that of the block's page begins
+	keys       keyBlock    // in kernels of partial results
+	out        int         // the array of those
 }
 
 // writer begins a kernel. Its operands past and row come first.
@@ -135,22 +137,57 @@ func (w *cachedWriter) begin(n *ir.Node, head scalar.Expr) {
 	}
 }
 
-// openPage reads where the keys of a block are. A block is a page.
-func (w *cachedWriter) openPage(n *ir.Node, number scalar.Expr) {
+// keyBlock is the block of keys of a workgroup: its number, its first position, and the keys [from, count)
+// of it that some query attends to.
+type keyBlock struct{ number, start, from, count scalar.Expr }
+
+// openBlock begins the workgroup's block of keys, which is a page where the caches have pages.
+func (w *cachedWriter) openBlock(n *ir.Node) {
+	number := w.Let("block", loop.GroupID(0, w.blocks))
 	if w.pages > 0 {
 		at := scalar.Add(scalar.Mul(w.sequence, loop.Int(w.pages)), number)
 		page := scalar.Clamp(scalar.LoadAt(w.integers(n, 4), ir.I32, at), loop.Int(0), loop.Int(w.caches-1))
 		head := scalar.Add(scalar.Mul(page, loop.Int(w.groups)), scalar.Mod(w.head, loop.Int(w.groups)))
 		w.cache = w.Let("page", scalar.Mul(head, loop.Int(w.block)))
 	}
+	start := w.Let("start", scalar.Mul(number, loop.Int(w.block)))
+	count := w.Let("count", scalar.Clamp(scalar.Sub(w.seen, start), loop.Int(0), loop.Int(w.block)))
+	from := w.Let("from", scalar.Clamp(scalar.Sub(w.first(), start), loop.Int(0), loop.Int(w.block)))
+	w.keys = keyBlock{number, start, from, count}
 }
 
-// position returns where a key of a block is in the caches: the last one at most.
-func (w *cachedWriter) position(start, key scalar.Expr) scalar.Expr {
+// position returns where a key of the block is in the caches: the last one at most.
+func (w *cachedWriter) position(key scalar.Expr) scalar.Expr {
 	if w.pages > 0 {
 		return scalar.Add(w.cache, scalar.Min(key, loop.Int(w.block-1)))
 	}
-	return scalar.Add(scalar.Mul(w.cache, loop.Int(w.room)), scalar.Min(scalar.Add(start, key), loop.Int(w.room-1)))
+	return scalar.Add(scalar.Mul(w.cache, loop.Int(w.room)), scalar.Min(scalar.Add(w.keys.start, key), loop.Int(w.room-1)))
+}
+
+// openPartial begins a kernel of partial results, whose arrays of operands operand declares.
+func (c *cachedAttention) openPartial(n *ir.Node, operand func(w *cachedWriter, n *ir.Node, i int) int) (w *cachedWriter, q, k, v int) {
+	w = c.writer("partial", [3]int{c.blocks, c.sequences * c.groups, 1})
+	w.begin(n, w.Let("head", loop.GroupID(1, c.sequences*c.groups)))
+	q, k, v = operand(w, n, 0), operand(w, n, 1), operand(w, n, 2)
+	w.memory = append(w.memory, ir.Memory{Space: ir.ScratchMemory})
+	w.out = w.array("parts", ir.F32, c.sequences*c.groups*c.blocks*c.rows*(c.width+2), loop.Storage, loop.ReadWrite)
+	return w, q, k, v
+}
+
+// storePartial stores element i of the partial result of query r.
+func (w *cachedWriter) storePartial(r, i, x scalar.Expr) {
+	row := scalar.Add(scalar.Mul(scalar.Add(scalar.Mul(w.head, loop.Int(w.blocks)), w.keys.number), loop.Int(w.rows)), r)
+	w.Store(w.out, scalar.Add(scalar.Mul(row, loop.Int(w.width+2)), i), x)
+}
+
+// storeStats stores the maximum of each query's scores and the sum of its weights, behind its sums.
+func (w *cachedWriter) storeStats(lane scalar.Expr, most, sums []scalar.Expr) {
+	w.When(scalar.Eq(lane, loop.Int(0)), func() {
+		for r := range w.rows {
+			w.storePartial(loop.Int(r), loop.Int(w.width), most[r])
+			w.storePartial(loop.Int(r), loop.Int(w.width+1), sums[r])
+		}
+	})
 }
 
 // first returns the first position that the queries attend to, and the last one of the cache where
@@ -165,18 +202,11 @@ func (w *cachedWriter) first() scalar.Expr {
 // partial writes, for each block and query, the sums of the values by exp(score − maximum), that
 // maximum, and the sum of the weights.
 func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
-	w := c.writer("partial", [3]int{c.blocks, c.sequences * c.groups, 1})
 	lane := loop.LocalID(0, c.threads)
-	w.begin(n, w.Let("head", loop.GroupID(1, c.sequences*c.groups)))
-	q, k, v := w.operand(n, 0), w.operand(n, 1), w.operand(n, 2)
-	w.memory = append(w.memory, ir.Memory{Space: ir.ScratchMemory})
-	out := w.array("parts", ir.F32, c.sequences*c.groups*c.blocks*c.rows*(c.width+2), loop.Storage, loop.ReadWrite)
+	w, q, k, v := c.openPartial(n, (*cachedWriter).operand)
 	query, weight, part := w.shared("query", ir.F32, c.rows*c.depth), w.shared("weight", ir.F32, c.rows*c.block), w.shared("part", ir.F32, c.threads)
-	number := w.Let("block", loop.GroupID(0, c.blocks))
-	w.openPage(n, number)
-	start := w.Let("start", scalar.Mul(number, loop.Int(c.block)))
-	count := w.Let("count", scalar.Clamp(scalar.Sub(w.seen, start), loop.Int(0), loop.Int(c.block)))
-	from := w.Let("from", scalar.Clamp(scalar.Sub(w.first(), start), loop.Int(0), loop.Int(c.block)))
+	w.openBlock(n)
+	count := w.keys.count
 
 	w.Loop("i", lane, loop.Int(c.rows*c.depth), c.threads, c.rows*c.depth-1, func(i scalar.Expr) {
 		x := scalar.LoadAt(q, c.d, scalar.Add(scalar.Mul(w.head, loop.Int(c.rows*c.depth)), i))
@@ -184,10 +214,10 @@ func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
 	})
 	w.Barrier()
 	at := func(key scalar.Expr, size int) scalar.Expr {
-		return w.Let("at", scalar.Mul(w.position(start, key), loop.Int(size)))
+		return w.Let("at", scalar.Mul(w.position(key), loop.Int(size)))
 	}
 	w.Loop("key", lane, loop.Int(c.block), c.threads, c.block-1, func(key scalar.Expr) {
-		w.scores(key, from, count, start, query, weight, func() []scalar.Expr { return w.dots(k, query, at(key, c.depth)) })
+		w.scores(key, weight, func() []scalar.Expr { return w.dots(k, query, at(key, c.depth)) })
 	})
 	most := w.reduced(weight, part, lane, scalar.Max, math.Inf(-1))
 	w.Barrier()
@@ -204,22 +234,13 @@ func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
 		}
 	})
 	sums := w.reduced(weight, part, lane, scalar.Add, 0)
-	result := func(r int, i scalar.Expr) scalar.Expr {
-		row := scalar.Add(scalar.Mul(scalar.Add(scalar.Mul(w.head, loop.Int(c.blocks)), number), loop.Int(c.rows)), loop.Int(r))
-		return scalar.Add(scalar.Mul(row, loop.Int(c.width+2)), i)
-	}
-	w.When(scalar.Gt(count, from), func() {
+	w.When(scalar.Gt(count, w.keys.from), func() {
 		w.Loop("feature", lane, loop.Int(c.width), c.threads, c.width-1, func(feature scalar.Expr) {
-			for r, x := range w.weighted(v, weight, from, count, feature, func(key scalar.Expr) scalar.Expr { return at(key, c.width) }) {
-				w.Store(out, result(r, feature), x)
+			for r, x := range w.weighted(v, weight, feature, func(key scalar.Expr) scalar.Expr { return at(key, c.width) }) {
+				w.storePartial(loop.Int(r), feature, x)
 			}
 		})
-		w.When(scalar.Eq(lane, loop.Int(0)), func() {
-			for r := range c.rows {
-				w.Store(out, result(r, loop.Int(c.width)), most[r])
-				w.Store(out, result(r, loop.Int(c.width+1)), sums[r])
-			}
-		})
+		w.storeStats(lane, most, sums)
 	})
 	return w.algorithm().Launches[0]
 }
@@ -246,11 +267,11 @@ func (w *cachedWriter) zeros() []scalar.Expr {
 }
 
 // scores stores the scores of a key in workgroup memory: -Inf where a query does not attend to it.
-func (w *cachedWriter) scores(key, from, count, start scalar.Expr, query, weight int, dots func() []scalar.Expr) {
+func (w *cachedWriter) scores(key scalar.Expr, weight int, dots func() []scalar.Expr) {
 	none := scalar.Const(ir.F32, math.Inf(-1))
 	to := func(r int) scalar.Expr { return scalar.Add(loop.Int(r*w.block), key) }
-	w.Choose(scalar.And(scalar.Ge(key, from), scalar.Lt(key, count)), func() {
-		gap := w.Let("gap", scalar.Sub(w.past, scalar.Add(start, key)))
+	w.Choose(scalar.And(scalar.Ge(key, w.keys.from), scalar.Lt(key, w.keys.count)), func() {
+		gap := w.Let("gap", scalar.Sub(w.past, scalar.Add(w.keys.start, key)))
 		for r, s := range dots() {
 			if w.Softcap != 0 {
 				s = scalar.Mul(scalar.Tanh(scalar.Mul(s, scalar.Const(ir.F32, 1/w.Softcap))), scalar.Const(ir.F32, w.Softcap))
@@ -290,9 +311,10 @@ func (w *cachedWriter) reduced(weight, part int, lane scalar.Expr, combine func(
 
 // weighted returns the sums of a feature of the values for all queries. It loads values of several keys before it
 // adds them, as a load from memory takes longer than the products of hundreds.
-func (w *cachedWriter) weighted(v, weight int, from, count, feature scalar.Expr, at func(key scalar.Expr) scalar.Expr) []scalar.Expr {
+func (w *cachedWriter) weighted(v, weight int, feature scalar.Expr, at func(key scalar.Expr) scalar.Expr) []scalar.Expr {
+	count := w.keys.count
 	sums, last := w.zeros(), scalar.Sub(count, loop.Int(1))
-	w.Loop("key", from, count, cachedAtOnce, w.block-1, func(key scalar.Expr) {
+	w.Loop("key", w.keys.from, count, cachedAtOnce, w.block-1, func(key scalar.Expr) {
 		var own, values []scalar.Expr
 		for u := range cachedAtOnce {
 			own = append(own, scalar.Clamp(scalar.Min(scalar.Add(key, loop.Int(u)), last), loop.Int(0), loop.Int(w.block-1)))

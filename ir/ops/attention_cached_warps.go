@@ -71,24 +71,12 @@ func (w *cachedWriter) vector(array int, at scalar.Expr) []scalar.Expr {
 
 // partialByWarps is partial with threads by warps.
 func (c *cachedAttention) partialByWarps(n *ir.Node) ir.KernelLaunch {
-	w := c.writer("partial", [3]int{c.blocks, c.sequences * c.groups, 1})
 	lane := loop.LocalID(0, c.threads)
-	w.begin(n, w.Let("head", loop.GroupID(1, c.sequences*c.groups)))
-	q, k, v := w.vectors(n, 0), w.vectors(n, 1), w.vectors(n, 2)
-	w.memory = append(w.memory, ir.Memory{Space: ir.ScratchMemory})
-	out := w.array("parts", ir.F32, c.sequences*c.groups*c.blocks*c.rows*(c.width+2), loop.Storage, loop.ReadWrite)
+	w, q, k, v := c.openPartial(n, (*cachedWriter).vectors)
 	weight := w.shared("weight", ir.F32, c.rows*c.block)
-	number := w.Let("block", loop.GroupID(0, c.blocks))
-	w.openPage(n, number)
-	start := w.Let("start", scalar.Mul(number, loop.Int(c.block)))
-	count := w.Let("count", scalar.Clamp(scalar.Sub(w.seen, start), loop.Int(0), loop.Int(c.block)))
-	from := w.Let("from", scalar.Clamp(scalar.Sub(w.first(), start), loop.Int(0), loop.Int(c.block)))
-	result := func(r, i scalar.Expr) scalar.Expr {
-		row := scalar.Add(scalar.Mul(scalar.Add(scalar.Mul(w.head, loop.Int(c.blocks)), number), loop.Int(c.rows)), r)
-		return scalar.Add(scalar.Mul(row, loop.Int(c.width+2)), i)
-	}
-	w.When(scalar.Gt(count, from), func() {
-		keys := w.scoresByWarps(q, k, weight, lane, from, count, start)
+	w.openBlock(n)
+	w.When(scalar.Gt(w.keys.count, w.keys.from), func() {
+		keys := w.scoresByWarps(q, k, weight, lane)
 		w.Barrier()
 		most := w.overWarp(weight, lane, keys, scalar.Max, math.Inf(-1))
 		w.Barrier()
@@ -102,25 +90,20 @@ func (c *cachedAttention) partialByWarps(n *ir.Node) ir.KernelLaunch {
 		})
 		w.Barrier()
 		sums := w.overWarp(weight, lane, keys, scalar.Add, 0)
-		w.valuesByWarps(v, weight, out, lane, from, count, start, result)
-		w.When(scalar.Eq(lane, loop.Int(0)), func() {
-			for r := range c.rows {
-				w.Store(out, result(loop.Int(r), loop.Int(c.width)), most[r])
-				w.Store(out, result(loop.Int(r), loop.Int(c.width+1)), sums[r])
-			}
-		})
+		w.valuesByWarps(v, weight, lane)
+		w.storeStats(lane, most, sums)
 	})
 	return w.algorithm().Launches[0]
 }
 
 // vectorOf returns the vector where a key or a value of a block begins, of the last position at most.
-func (w *cachedWriter) vectorOf(start, key scalar.Expr, size int) scalar.Expr {
-	return w.Let("at", scalar.Mul(w.position(start, key), loop.Int(size/warpVector)))
+func (w *cachedWriter) vectorOf(key scalar.Expr, size int) scalar.Expr {
+	return w.Let("at", scalar.Mul(w.position(key), loop.Int(size/warpVector)))
 }
 
 // scoresByWarps stores the scores of a block's keys in workgroup memory and returns how many there are:
 // -Inf for those that no query sees.
-func (w *cachedWriter) scoresByWarps(q, k, weight int, lane, from, count, start scalar.Expr) scalar.Expr {
+func (w *cachedWriter) scoresByWarps(q, k, weight int, lane scalar.Expr) scalar.Expr {
 	part, slot := w.Let("part", scalar.Mod(lane, loop.Int(warpKeyLanes))), w.Let("slot", scalar.FloorDiv(lane, loop.Int(warpKeyLanes)))
 	vectors, slots := w.depth/warpKeyLanes/warpVector, w.threads/warpKeyLanes
 	query := make([][]scalar.Expr, w.rows)
@@ -133,13 +116,13 @@ func (w *cachedWriter) scoresByWarps(q, k, weight int, lane, from, count, start 
 		}
 	}
 	step := slots * keysAtOnce
-	turns := w.Let("turns", scalar.FloorDiv(scalar.Add(count, loop.Int(step-1)), loop.Int(step)))
-	w.Loop("i", loop.Int(0), turns, 1, w.block/step-1, func(i scalar.Expr) {
+	rounds := w.Let("rounds", scalar.FloorDiv(scalar.Add(w.keys.count, loop.Int(step-1)), loop.Int(step)))
+	w.Loop("i", loop.Int(0), rounds, 1, w.block/step-1, func(i scalar.Expr) {
 		var own []scalar.Expr
 		var loaded [][]scalar.Expr // of each key
 		for u := range keysAtOnce {
 			own = append(own, w.Let("key", scalar.Add(scalar.Mul(i, loop.Int(step)), scalar.Add(slot, loop.Int(u*slots)))))
-			at := w.vectorOf(start, own[u], w.depth)
+			at := w.vectorOf(own[u], w.depth)
 			var x []scalar.Expr
 			for j := range vectors {
 				x = append(x, w.vector(k, scalar.Add(at, scalar.Add(part, loop.Int(j*warpKeyLanes))))...)
@@ -156,11 +139,11 @@ func (w *cachedWriter) scoresByWarps(q, k, weight int, lane, from, count, start 
 				sums[r] = w.shuffled(w.Let("sum", sums[r]), warpKeyLanes/2, scalar.Add)
 			}
 			w.When(scalar.Eq(part, loop.Int(0)), func() {
-				w.scores(own[u], from, count, start, 0, weight, func() []scalar.Expr { return sums })
+				w.scores(own[u], weight, func() []scalar.Expr { return sums })
 			})
 		}
 	})
-	return w.Let("keys", scalar.Mul(turns, loop.Int(step)))
+	return w.Let("keys", scalar.Mul(rounds, loop.Int(step)))
 }
 
 // shuffled combines a value over groups of 2·across adjacent threads.
@@ -188,7 +171,8 @@ func (w *cachedWriter) overWarp(weight int, lane, keys scalar.Expr, combine func
 
 // valuesByWarps stores the weighted sums of a block's values. A thread has a vector of features for a part
 // of the keys; the parts are added in workgroup memory.
-func (w *cachedWriter) valuesByWarps(v, weight, out int, lane, from, count, start scalar.Expr, result func(r, i scalar.Expr) scalar.Expr) {
+func (w *cachedWriter) valuesByWarps(v, weight int, lane scalar.Expr) {
+	count := w.keys.count
 	vectors := w.width / warpVector
 	groups := w.threads / vectors
 	parts := w.shared("part", ir.F32, groups*w.rows*w.width)
@@ -199,13 +183,13 @@ func (w *cachedWriter) valuesByWarps(v, weight, out int, lane, from, count, star
 			sums[r] = append(sums[r], w.Var("sum", scalar.Const(ir.F32, 0)))
 		}
 	}
-	w.Loop("key", scalar.Add(from, group), count, valuesAtOnce*groups, w.block-1, func(key scalar.Expr) {
+	w.Loop("key", scalar.Add(w.keys.from, group), count, valuesAtOnce*groups, w.block-1, func(key scalar.Expr) {
 		var own, at []scalar.Expr
 		var loaded [][]scalar.Expr
 		for u := range valuesAtOnce {
 			own = append(own, scalar.Add(key, loop.Int(u*groups)))
 			at = append(at, w.Let("near", scalar.Min(own[u], scalar.Sub(count, loop.Int(1)))))
-			loaded = append(loaded, w.vector(v, scalar.Add(w.vectorOf(start, at[u], w.width), feature)))
+			loaded = append(loaded, w.vector(v, scalar.Add(w.vectorOf(at[u], w.width), feature)))
 		}
 		for u, x := range loaded {
 			for r := range sums {
@@ -228,6 +212,6 @@ func (w *cachedWriter) valuesByWarps(v, weight, out int, lane, from, count, star
 		sum := w.combined(groups, func(g int) scalar.Expr {
 			return scalar.LoadAt(parts, ir.F32, scalar.Add(i, loop.Int(g*w.rows*w.width)))
 		}, scalar.Add)
-		w.Store(out, result(scalar.FloorDiv(i, loop.Int(w.width)), scalar.Mod(i, loop.Int(w.width))), sum)
+		w.storePartial(scalar.FloorDiv(i, loop.Int(w.width)), scalar.Mod(i, loop.Int(w.width)), sum)
 	})
 }

@@ -61,12 +61,12 @@ func Broadcast(b *ir.Builder, op ir.Op, in ...ir.Value) []ir.Value {
 
 // broadcasting broadcasts the operands and adds an elementwise node. Errors name the
 // operands before broadcasting.
-func broadcasting(b *ir.Builder, op ir.Op, attrs ir.Attrs, in ...ir.Value) ir.Value {
+func broadcasting(b *ir.Builder, op ir.Op, in ...ir.Value) ir.Value {
 	wide := Broadcast(b, op, in...)
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	out := b.Add1(op, attrs, wide...)
+	out := b.Add1(op, nil, wide...)
 	if e := (*ir.OpError)(nil); errors.As(b.Err(), &e) {
 		e.In = typesOf(in)
 	}

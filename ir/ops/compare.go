@@ -105,22 +105,22 @@ func defineTest(op ir.Op, doc string, holds func(x float64) bool, holdsExpr func
 }
 
 // Eq returns whether x = y.
-func Eq(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpEq, nil, x, y) }
+func Eq(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpEq, x, y) }
 
 // Ne returns whether x ≠ y.
-func Ne(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpNe, nil, x, y) }
+func Ne(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpNe, x, y) }
 
 // Lt returns whether x < y.
-func Lt(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpLt, nil, x, y) }
+func Lt(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpLt, x, y) }
 
 // Le returns whether x ≤ y.
-func Le(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpLe, nil, x, y) }
+func Le(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpLe, x, y) }
 
 // Gt returns whether x > y.
-func Gt(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpGt, nil, x, y) }
+func Gt(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpGt, x, y) }
 
 // Ge returns whether x ≥ y.
-func Ge(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpGe, nil, x, y) }
+func Ge(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpGe, x, y) }
 
 // IsFinite returns whether x is neither infinite nor NaN.
 func IsFinite(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpIsFinite, nil, x) }
@@ -195,25 +195,25 @@ func shiftRight(d ir.DType, x []int64) int64 {
 }
 
 // And returns the conjunction of x and y, bitwise for integers, broadcast.
-func And(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpAnd, nil, x, y) }
+func And(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpAnd, x, y) }
 
 // Or returns the disjunction of x and y, bitwise for integers, broadcast.
-func Or(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpOr, nil, x, y) }
+func Or(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpOr, x, y) }
 
 // Xor returns the exclusive or of x and y, bitwise for integers, broadcast.
-func Xor(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpXor, nil, x, y) }
+func Xor(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpXor, x, y) }
 
 // Not returns the negation of x, bitwise for integers.
 func Not(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpNot, nil, x) }
 
 // ShiftLeft returns the integer x shifted left by y bits, with y modulo the width,
 // broadcast.
-func ShiftLeft(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpShiftLeft, nil, x, y) }
+func ShiftLeft(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpShiftLeft, x, y) }
 
 // ShiftRight returns the integer x shifted right by y bits, with y modulo the width,
 // broadcast. The shift is arithmetic for signed types.
 func ShiftRight(b *ir.Builder, x, y ir.Value) ir.Value {
-	return broadcasting(b, OpShiftRight, nil, x, y)
+	return broadcasting(b, OpShiftRight, x, y)
 }
 
 // Selection and clamping.
@@ -323,11 +323,11 @@ func jvpClamp(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
 // Select returns x where condition, a bool, holds and y elsewhere (numpy.where). The
 // operands are broadcast; x and y have one type.
 func Select(b *ir.Builder, condition, x, y ir.Value) ir.Value {
-	return broadcasting(b, OpSelect, nil, condition, x, y)
+	return broadcasting(b, OpSelect, condition, x, y)
 }
 
 // Clamp returns min(max(x, low), high), for operands that are broadcast and have one real
 // type.
 func Clamp(b *ir.Builder, x, low, high ir.Value) ir.Value {
-	return broadcasting(b, OpClamp, nil, x, low, high)
+	return broadcasting(b, OpClamp, x, low, high)
 }

@@ -100,7 +100,7 @@ func definePart(op ir.Op, doc string, body func(scalar.Expr) scalar.Expr, part f
 
 // Complex returns re + im·i, of two values of type f32 or f64.
 func Complex(b *ir.Builder, re, im ir.Value) ir.Value {
-	return broadcasting(b, OpComplex, nil, re, im)
+	return broadcasting(b, OpComplex, re, im)
 }
 
 // Real returns the real part of a complex value.

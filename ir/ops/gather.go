@@ -159,7 +159,7 @@ func (a IndexedAxes) batched(operand, indices int) IndexedAxes {
 // address returns the position in an operand of the given sizes that the indices (operand
 // 1) hold for a point of positions and window, and the condition that it is in bounds
 // (nil: always). The position is clamped to the operand unless that is empty.
-func (a *IndexedAxes) address(n *ir.Node, dims []int, p, w ir.Index, load ir.Load) (ir.Index, scalar.Expr) {
+func (a *IndexedAxes) address(dims []int, p, w ir.Index, load ir.Load) (ir.Index, scalar.Expr) {
 	at := make(ir.Index, len(dims))
 	for i, axis := range a.window(len(dims)) {
 		at[axis] = w[i]
@@ -378,7 +378,7 @@ func batchGather(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim)
 func gatherElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
 	a := n.Attrs().(*GatherAttrs)
 	split := n.Input(1).Rank() - 1
-	pos, inside := a.address(n, sizes(n.Input(0).Shape()), at[:split], at[split:], load)
+	pos, inside := a.address(sizes(n.Input(0).Shape()), at[:split], at[split:], load)
 	fill := scalar.Const(n.Input(0).DType(), a.Fill)
 	if inside == nil {
 		return load(0, pos)

@@ -68,18 +68,18 @@ func (f *householderWriter) reflect(tile int, k scalar.Expr) {
 	f.w.Barrier()
 	rest := f.sum(f.squares, loop.Int(0), 1)
 	head := f.w.Let("head", f.w.get(f.column, step))
-	turns := f.w.Let("turns", scalar.Not(scalar.Le(rest, f.w.number(tiny(f.w.d)))))
+	reflects := f.w.Let("reflects", scalar.Not(scalar.Le(rest, f.w.number(tiny(f.w.d)))))
 	size := f.w.Let("size", scalar.Sqrt(scalar.Add(scalar.Mul(head, head), rest)))
-	end := f.w.Let("end", scalar.Select(turns, scalar.Select(scalar.Lt(head, zero), size, scalar.Neg(size)), head))
-	tau := f.w.Let("tau", scalar.Select(turns, scalar.Div(scalar.Sub(end, head), scalar.Select(turns, end, one)), zero))
-	by := f.w.Let("by", scalar.Div(one, scalar.Select(turns, scalar.Sub(head, end), one)))
+	end := f.w.Let("end", scalar.Select(reflects, scalar.Select(scalar.Lt(head, zero), size, scalar.Neg(size)), head))
+	tau := f.w.Let("tau", scalar.Select(reflects, scalar.Div(scalar.Sub(end, head), scalar.Select(reflects, end, one)), zero))
+	by := f.w.Let("by", scalar.Div(one, scalar.Select(reflects, scalar.Sub(head, end), one)))
 	v := make([]scalar.Expr, len(f.ownRows))
 	for r, row := range f.ownRows {
-		below := f.w.Let("below", scalar.And(turns, scalar.Gt(row, step)))
+		below := f.w.Let("below", scalar.And(reflects, scalar.Gt(row, step)))
 		on := scalar.Select(scalar.Eq(row, step), one, zero)
 		v[r] = f.w.Let("v", scalar.Select(below, scalar.Mul(f.w.get(f.column, row), by), on))
 	}
-	f.turn(tile, step, tau, v)
+	f.updateTrailing(tile, step, tau, v)
 	f.w.When(mine, func() {
 		for r, row := range f.ownRows {
 			below := scalar.Select(scalar.Gt(row, step), v[r], f.own[r][tile])
@@ -91,8 +91,8 @@ func (f *householderWriter) reflect(tile int, k scalar.Expr) {
 	})
 }
 
-// turn subtracts τ·v·vᵀ times the later columns from them.
-func (f *householderWriter) turn(tile int, step, tau scalar.Expr, v []scalar.Expr) {
+// updateTrailing subtracts τ·v·vᵀ times the later columns from them.
+func (f *householderWriter) updateTrailing(tile int, step, tau scalar.Expr, v []scalar.Expr) {
 	stride := f.w.across * len(f.ownCols)
 	for c := tile; c < len(f.ownCols); c++ {
 		sum := f.w.combined(len(v), func(r int) scalar.Expr { return scalar.Mul(v[r], f.own[r][c]) }, scalar.Add)

@@ -25,7 +25,7 @@ func jacobiKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	for f.team*f.pairs > 2*maxJacobi {
 		f.team /= 2
 	}
-	f.tiles = newTiles("turn", n.Input(0).DType(), f.pairs, f.team, elements/(rows*cols), 1, caps)
+	f.tiles = newTiles("rotate", n.Input(0).DType(), f.pairs, f.team, elements/(rows*cols), 1, caps)
 	f.x, f.y = f.operand(n, 0), f.result(n, 0)
 	f.moved = f.shared("moved", ir.I32, f.pairs)
 	for i := range f.sums {
@@ -72,11 +72,11 @@ func (f *jacobiWriter) sweep(first scalar.Expr) {
 		other := scalar.Mod(scalar.Sub(scalar.Add(k, loop.Int(others)), f.i), loop.Int(others))
 		other = f.Let("other", scalar.Select(scalar.Eq(f.i, loop.Int(0)), loop.Int(others), other))
 		lo, hi := f.Let("lo", scalar.Min(one, other)), f.Let("hi", scalar.Max(one, other))
-		turns := f.Let("turns", scalar.And(scalar.And(active, f.exists), scalar.Lt(hi, loop.Int(f.rows))))
+		rotates := f.Let("rotates", scalar.And(scalar.And(active, f.exists), scalar.Lt(hi, loop.Int(f.rows))))
 		hi = f.Let("near", scalar.Min(hi, loop.Int(f.rows-1)))
-		f.When(turns, func() { f.multiply(lo, hi) })
+		f.When(rotates, func() { f.multiply(lo, hi) })
 		f.Barrier()
-		f.When(turns, func() { f.turn(lo, hi, first) })
+		f.When(rotates, func() { f.rotate(lo, hi, first) })
 		f.Barrier()
 	})
 }
@@ -105,8 +105,8 @@ func (f *jacobiWriter) multiply(lo, hi scalar.Expr) {
 	}
 }
 
-// turn rotates two rows by the smaller of the angles that make them orthogonal.
-func (f *jacobiWriter) turn(lo, hi, first scalar.Expr) {
+// rotate rotates two rows by the smaller of the angles that make them orthogonal.
+func (f *jacobiWriter) rotate(lo, hi, first scalar.Expr) {
 	var sums [3]scalar.Expr
 	for i := range sums {
 		sums[i] = f.Var("sum", f.number(0))

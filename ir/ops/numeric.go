@@ -103,8 +103,8 @@ func sinc(b *ir.Builder, x ir.Value) ir.Value {
 		series = Sub(b, one, Mul(b, Mul(b, square, ConstLike(b, x, 1/float64(2*k*(2*k+1)))), series))
 	}
 	// sin(πx) after range reduction by whole periods
-	turns := Mul(b, Round(b, Mul(b, x, ConstLike(b, x, 0.5))), ConstLike(b, x, 2))
-	sine := Sin(b, Mul(b, Sub(b, x, turns), ConstLike(b, x, math.Pi)))
+	periods := Mul(b, Round(b, Mul(b, x, ConstLike(b, x, 0.5))), ConstLike(b, x, 2))
+	sine := Sin(b, Mul(b, Sub(b, x, periods), ConstLike(b, x, math.Pi)))
 	return Select(b, near, series, Div(b, sine, Select(b, near, one, u)))
 }
 
@@ -371,7 +371,7 @@ func Mod(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpMod, nil, x, y
 func FloorDivide(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpFloorDivide, nil, x, y) }
 
 // Fma returns x·y + z, fused if the device has such an instruction, broadcast.
-func Fma(b *ir.Builder, x, y, z ir.Value) ir.Value { return broadcasting(b, OpFma, nil, x, y, z) }
+func Fma(b *ir.Builder, x, y, z ir.Value) ir.Value { return broadcasting(b, OpFma, x, y, z) }
 
 func defineNextAfter() {
 	define(&ir.Def{
@@ -419,4 +419,4 @@ func nextAfter(x, y scalar.Expr) scalar.Expr {
 
 // NextAfter returns the next representable number after x toward y, for f32 or f64,
 // broadcast.
-func NextAfter(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpNextAfter, nil, x, y) }
+func NextAfter(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpNextAfter, x, y) }

@@ -185,6 +185,11 @@ type FactorAttrs struct{ Factor int }
 func (a *FactorAttrs) Visit(v ir.AttrVisitor) { v.Int("factor", &a.Factor) }
 
 func init() {
+	defineAdaptivePools()
+	defineShuffles()
+}
+
+func defineAdaptivePools() {
 	for _, p := range []struct {
 		op     ir.Op
 		what   string
@@ -228,6 +233,10 @@ func init() {
 			},
 		})
 	}
+}
+
+// defineShuffles defines the moves between channels and pixels.
+func defineShuffles() {
 	const order = " Channel c·factor² + i·factor + j holds row i, column j of channel c, as in PyTorch."
 	shuffle := composite{
 		op: OpPixelShuffle, types: plain, newAttrs: func() ir.Attrs { return &FactorAttrs{2} },

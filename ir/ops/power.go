@@ -76,7 +76,7 @@ func defineExponentials() {
 }
 
 // Pow returns x to the power y, broadcast; NaN for a negative x unless y is an integer.
-func Pow(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpPow, nil, x, y) }
+func Pow(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpPow, x, y) }
 
 // Sqrt returns the square root of x.
 func Sqrt(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSqrt, nil, x) }

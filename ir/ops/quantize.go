@@ -59,6 +59,12 @@ func (a *QConv2DAttrs) Visit(v ir.AttrVisitor) {
 }
 
 func init() {
+	defineLinearQuantization()
+	defineQuantizedProducts()
+}
+
+// defineLinearQuantization defines the conversions between floats and integers with a scale and a zero point.
+func defineLinearQuantization() {
 	parameters := []string{
 		"scale and zero, which may be left out for 0, are scalars (per tensor) or vectors [size of axis] (per axis)",
 		"scale has the type of the float side, zero that of the integer side",
@@ -102,6 +108,10 @@ func init() {
 			return Convert(b, Mul(b, x, alongAxis(b, scale, x, axis)), in[1].DType())
 		},
 	})
+}
+
+// defineQuantizedProducts defines the products of integers whose results are scaled to integers.
+func defineQuantizedProducts() {
 	product := []string{
 		"x and w are of one integer type, the bias, which may be left out, is i32[columns of w]",
 		"mult is finite; dtype is an integer type of at most 16 bits, or i32, which then holds numbers of 8 bits",

@@ -198,7 +198,7 @@ func scatterSpace(n *ir.Node) (positions, window []int) {
 }
 
 func scatterTarget(n *ir.Node, p, w ir.Index, load ir.Load) (ir.Index, scalar.Expr) {
-	at, inside := n.Attrs().(*ScatterAttrs).address(n, sizes(n.Input(0).Shape()), p, w, load)
+	at, inside := n.Attrs().(*ScatterAttrs).address(sizes(n.Input(0).Shape()), p, w, load)
 	if inside == nil {
 		inside = scalar.ConstBool(true)
 	}

@@ -86,7 +86,7 @@ func Acos(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpAcos, nil, x) }
 func Atan(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpAtan, nil, x) }
 
 // Atan2 returns the angle of the point (x, y), in [−π, π], for y first, broadcast.
-func Atan2(b *ir.Builder, y, x ir.Value) ir.Value { return broadcasting(b, OpAtan2, nil, y, x) }
+func Atan2(b *ir.Builder, y, x ir.Value) ir.Value { return broadcasting(b, OpAtan2, y, x) }
 
 // Hyperbolic and sigmoid functions.
 const (

@@ -26,7 +26,7 @@ func init() {
 		Doc: "Runs the second graph, the body, while the first one, the condition, is true, at most max_steps times " +
 			"if that is not 0 (JAX's while_loop). Both take the constants and the carries; the body returns the next carries. " +
 			"Results are the final carries. Only loops with max_steps have a reverse derivative, which takes as " +
-			"many turns.",
+			"many iterations.",
 		Constraints: numbered(
 			"both graphs take as many operands as the node has, of their types, and have neither parameters nor states",
 			"the first graph returns one boolean of rank 0",

@@ -4,8 +4,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { batches, compile, decodePlan, graph, init, initialParams, moduleText, openProgram, parseGraph, parseModule, RlxError, program, train } from '../dist/index.js';
+import { batches, compile, decodePlan, graph, init, initialParams, moduleText, openProgram, parseGraph, parseModule, program, train } from '../dist/index.js';
 import { openDawn } from './rig/dawn.mjs';
+import { isError } from './rig/is-error.mjs';
 
 const golden = JSON.parse(readFileSync(new URL('testdata/mlp_steps.json', import.meta.url), 'utf8'));
 
@@ -15,13 +16,6 @@ before(async () => {
   await init({ device: dawn.device });
 });
 after(() => dawn.close());
-
-const isError = (kind, text = /./) => (error) => {
-  assert.ok(error instanceof RlxError, `not an RlxError: ${error.stack}`);
-  assert.equal(error.kind, kind, error.message);
-  assert.match(error.message, text);
-  return true;
-};
 
 /** A perceptron with its loss. */
 const perceptron = () => graph('mlp', (b) => {

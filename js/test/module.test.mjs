@@ -3,15 +3,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { closeCompiler, compile, graph, init, RlxError } from '../dist/index.js';
+import { closeCompiler, compile, graph, init } from '../dist/index.js';
+import { isError } from './rig/is-error.mjs';
 
 const file = new URL('../dist/rlx.wasm', import.meta.url);
-const isError = (kind, text) => (error) => {
-  assert.ok(error instanceof RlxError, `not an RlxError: ${error.stack}`);
-  assert.equal(error.kind, kind, error.message);
-  assert.match(error.message, text);
-  return true;
-};
 const twice = () => graph('twice', (b) => b.output('y', b.input('x', 'f32').mul(2)));
 
 /** Makes the module's memory fail under a call, once. */

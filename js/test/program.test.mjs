@@ -4,18 +4,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { openProgram, RlxError } from '../dist/runtime.js';
+import { openProgram } from '../dist/runtime.js';
 import { decodeSafetensors, encodeSafetensors } from '../dist/safetensors.js';
 import { batch, close, linearPlan, linearPlanWith, reference, seal } from './linear.mjs';
 import { openDawn, openGPU } from './rig/dawn.mjs';
+import { isError } from './rig/is-error.mjs';
 import { sharingPlan, stateBytes, statePlan } from './state.mjs';
-
-const isError = (kind, text) => (error) => {
-  assert.ok(error instanceof RlxError, `not an RlxError: ${error.stack}`);
-  assert.equal(error.kind, kind, error.message);
-  assert.match(error.message, text);
-  return true;
-};
 
 let dawn;
 before(async () => { dawn = await openDawn(); });

@@ -4,20 +4,14 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { openProgram, RlxError } from '../dist/runtime.js';
+import { openProgram } from '../dist/runtime.js';
 import { openSized } from '../dist/sized.js';
 import { openDawn } from './rig/dawn.mjs';
+import { isError } from './rig/is-error.mjs';
 
 const shared = JSON.parse(readFileSync(join(import.meta.dirname, '../../internal/compiler/plan/sized/testdata/open.json')));
 const file = new Uint8Array(Buffer.from(shared.file, 'base64'));
 const plain = new Uint8Array(readFileSync(join(import.meta.dirname, '../../internal/compiler/plan/testdata/linear_v1_0.rlxp')));
-
-const isError = (kind, text) => (error) => {
-  assert.ok(error instanceof RlxError, `not an RlxError: ${error.stack}`);
-  assert.equal(error.kind, kind, error.message);
-  assert.match(error.message, text);
-  return true;
-};
 
 let dawn;
 before(async () => { dawn = await openDawn(); });

@@ -2,18 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { compile, graph, init, initialParams, parseGraph, program, RlxError, train } from '../dist/index.js';
+import { compile, graph, init, initialParams, parseGraph, program, train } from '../dist/index.js';
 import { liveTensors } from '../dist/runtime.js';
 import { openSizes } from '../dist/sizes.js';
 import * as nn from '../dist/nn.js';
 import { openDawn } from './rig/dawn.mjs';
-
-const isError = (kind, text) => (error) => {
-  assert.ok(error instanceof RlxError, `not an RlxError: ${error.stack}`);
-  assert.equal(error.kind, kind, error.message);
-  assert.match(error.message, text);
-  return true;
-};
+import { isError } from './rig/is-error.mjs';
 
 let dawn, model, step;
 before(async () => {

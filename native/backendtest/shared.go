@@ -39,7 +39,7 @@ func sharedMemory(t *testing.T, b native.Backend) {
 	x := sharer{t, s, compile(t, b, hold)}
 	x.products()
 	x.alternate()
-	x.refusals(b)
+	x.refusals()
 	x.closing()
 }
 
@@ -145,7 +145,7 @@ func (x sharer) alternate() {
 }
 
 // refusals shares states of another type, and the memory of a program of another device.
-func (x sharer) refusals(b native.Backend) {
+func (x sharer) refusals() {
 	other := build(x.T, "other", func(b *ir.Builder) { b.Output("y", ops.Neg(b, b.Param("m", ir.F32, ir.N(3)))) })
 	if _, err := x.compileWith(other, x.base); !errors.Is(err, ir.ErrShape) {
 		x.Errorf("a state of another type: %v", err)

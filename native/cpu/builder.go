@@ -51,7 +51,7 @@ func dropInnerWork(c *fusion.Code) {
 }
 
 func buildNest(name string, c *fusion.Code, outer, inner []int, b blocking, buffers map[int]*buffer) (*nest, error) {
-	m := newNestBuilder(name, c.Outer, c.Inner, outer, inner, b, buffers)
+	m := newNestBuilder(name, points{c.Outer, outer}, points{c.Inner, inner}, b, buffers)
 	for _, s := range c.Stages {
 		m.lets(s.Lets)
 		m.reductions(s.Reductions)
@@ -166,13 +166,13 @@ type blocking struct {
 	wide  int
 }
 
-// newNestBuilder starts a nest over the given coordinates.
-func newNestBuilder(name string, outer, inner []scalar.Expr, outerDims, innerDims []int, b blocking, buffers map[int]*buffer) *nestBuilder {
+// newNestBuilder starts a nest over outer and inner points.
+func newNestBuilder(name string, outer, inner points, b blocking, buffers map[int]*buffer) *nestBuilder {
 	n := &nest{name: name, wideInner: b.inner}
 	if b.inner {
-		n.outer, n.inner = newSpace(outer, outerDims, 0), newSpace(inner, innerDims, b.wide)
+		n.outer, n.inner = newSpace(outer, 0), newSpace(inner, b.wide)
 	} else {
-		n.outer, n.inner = newSpace(outer, outerDims, b.wide), newSpace(inner, innerDims, 0)
+		n.outer, n.inner = newSpace(outer, b.wide), newSpace(inner, 0)
 	}
 	m := &nestBuilder{
 		n: n, buffers: buffers,

@@ -199,11 +199,11 @@ func (t *cachedPart) keys() (from, to int) {
 func (t *cachedPart) block(from, to int) {
 	n, at := to-from, t.positionOf(t.head, from)
 	k, v := view[float32](t.k)[at*t.depth:], view[float32](t.v)[at*t.width:]
-	simd.Product(t.space, n, t.count, t.depth, rowsOf(k, t.depth), rowsOf(t.q, t.count), t.scores, t.count)
+	simd.Product(t.space, simd.Size{M: n, N: t.count, K: t.depth}, rowsOf(k, t.depth), rowsOf(t.q, t.count), t.scores, t.count)
 	for i := range t.count {
 		t.weigh(i, t.weights[i*n:][:n], from)
 	}
-	simd.Product(t.space, t.count, t.width, n, rowsOf(t.weights, n), rowsOf(v, t.width), t.product, t.width)
+	simd.Product(t.space, simd.Size{M: t.count, N: t.width, K: n}, rowsOf(t.weights, n), rowsOf(v, t.width), t.product, t.width)
 	for i, x := range t.product[:t.count*t.width] {
 		t.sums[i] += x
 	}

@@ -200,9 +200,9 @@ func (c *conquest[T]) multiply(low, half, size int) {
 		vectorOf(s, i, c.u[i*k:][:k], c.place)
 	}
 	u, rows := simd.Matrix[T]{Data: c.u, Row: k, Col: 1}, simd.Matrix[T]{Data: c.rows, Row: size, Col: 1}
-	c.w.multiply(k, half, end, u, rows, c.joint, size)
+	c.w.multiply(simd.Size{M: k, N: half, K: end}, u, rows, c.joint, size)
 	if begin < k {
-		c.w.multiply(k, size-half, k-begin, u.From(0, begin), rows.From(begin, half), c.joint[half:], size)
+		c.w.multiply(simd.Size{M: k, N: size - half, K: k - begin}, u.From(0, begin), rows.From(begin, half), c.joint[half:], size)
 		return
 	}
 	for i := range k {

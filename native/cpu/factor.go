@@ -21,14 +21,14 @@ func matrixOf(v ir.Value) (rows, cols int) {
 	return rows, cols
 }
 
-// multiply computes c = a·b, of m×k and k×n elements.
-func (w *workspace[T]) multiply(m, n, k int, a, b simd.Matrix[T], c []T, cRow int) {
-	w.space.Grow(m, n, k)
-	if n == 1 && a.Col == 1 && b.Row == 1 && cRow == 1 {
-		simd.Dots(&w.space, m, k, a.Data, a.Row, b.Data, c, 1)
+// multiply computes c = a·b.
+func (w *workspace[T]) multiply(z simd.Size, a, b simd.Matrix[T], c []T, cRow int) {
+	w.space.Grow(z)
+	if z.N == 1 && a.Col == 1 && b.Row == 1 && cRow == 1 {
+		simd.Dots(&w.space, z.M, z.K, a.Data, a.Row, b.Data, c, 1)
 		return
 	}
-	simd.Product(&w.space, m, n, k, a, b, c, cRow)
+	simd.Product(&w.space, z, a, b, c, cRow)
 }
 
 // tinyProduct is the number of multiplications up to which a product takes less time without kernels.
@@ -36,7 +36,8 @@ const tinyProduct = 64
 
 // subtract subtracts a·b from c; scratch has room for m×n numbers. The smaller factor is negated, unless
 // it has more numbers than the product.
-func (w *workspace[T]) subtract(m, n, k int, a, b simd.Matrix[T], c []T, cRow int, scratch []T) {
+func (w *workspace[T]) subtract(z simd.Size, a, b simd.Matrix[T], c []T, cRow int, scratch []T) {
+	m, n, k := z.M, z.N, z.K
 	switch {
 	case k == 0 || m*n == 0:
 	case m*n*k <= tinyProduct:
@@ -51,11 +52,11 @@ func (w *workspace[T]) subtract(m, n, k int, a, b simd.Matrix[T], c []T, cRow in
 			}
 		}
 	case m <= n && k < n:
-		w.accumulate(m, n, k, negative(a, m, k, scratch), b, c, cRow)
+		w.accumulate(z, negative(a, m, k, scratch), b, c, cRow)
 	case n < m && k < m:
-		w.accumulate(m, n, k, a, negative(b, k, n, scratch), c, cRow)
+		w.accumulate(z, a, negative(b, k, n, scratch), c, cRow)
 	default:
-		w.multiply(m, n, k, a, b, scratch, n)
+		w.multiply(z, a, b, scratch, n)
 		for i := range m {
 			row := c[i*cRow:][:n]
 			for j, x := range scratch[i*n:][:n] {
@@ -77,10 +78,10 @@ func negative[T simd.Float](a simd.Matrix[T], rows, cols int, scratch []T) simd.
 	return simd.Matrix[T]{Data: scratch, Row: cols, Col: 1}
 }
 
-// accumulate adds a·b to c, of m×n numbers.
-func (w *workspace[T]) accumulate(m, n, k int, a, b simd.Matrix[T], c []T, cRow int) {
-	w.space.Grow(m, n, k)
-	simd.Accumulate(&w.space, m, n, k, a, b, c, cRow)
+// accumulate adds a·b to c.
+func (w *workspace[T]) accumulate(z simd.Size, a, b simd.Matrix[T], c []T, cRow int) {
+	w.space.Grow(z)
+	simd.Accumulate(&w.space, z, a, b, c, cRow)
 }
 
 // triangle is a triangular matrix to solve with.
@@ -101,7 +102,7 @@ func (w *workspace[T]) solve(a triangle[T], x []T, n int) {
 		size := min(factorBlock, a.size-done)
 		if a.lower {
 			rest := x[done*n:]
-			w.subtract(size, n, done, a.From(done, 0), simd.Matrix[T]{Data: x, Row: n, Col: 1}, rest, n, product)
+			w.subtract(simd.Size{M: size, N: n, K: done}, a.From(done, 0), simd.Matrix[T]{Data: x, Row: n, Col: 1}, rest, n, product)
 			for i := range size {
 				w.solveRow(a, done+i, done, i, x, n, product)
 			}
@@ -109,7 +110,7 @@ func (w *workspace[T]) solve(a triangle[T], x []T, n int) {
 		}
 		first := a.size - done - size // the block is of rows [first, first+size)
 		if after := first + size; done > 0 {
-			w.subtract(size, n, done, a.From(first, after), simd.Matrix[T]{Data: x[after*n:], Row: n, Col: 1}, x[first*n:], n, product)
+			w.subtract(simd.Size{M: size, N: n, K: done}, a.From(first, after), simd.Matrix[T]{Data: x[after*n:], Row: n, Col: 1}, x[first*n:], n, product)
 		}
 		for i := size - 1; i >= 0; i-- {
 			w.solveRow(a, first+i, first+i+1, size-1-i, x, n, product)
@@ -161,7 +162,7 @@ func (w *workspace[T]) solveRow(a triangle[T], i, known, k int, x []T, n int, pr
 			}
 			row[0] -= sum
 		} else {
-			w.subtract(1, n, k, a.From(i, known), simd.Matrix[T]{Data: x[known*n:], Row: n, Col: 1}, row, n, product)
+			w.subtract(simd.Size{M: 1, N: n, K: k}, a.From(i, known), simd.Matrix[T]{Data: x[known*n:], Row: n, Col: 1}, row, n, product)
 		}
 	}
 	if !a.unit {
@@ -212,7 +213,7 @@ func cholesky[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
 	for j := 0; j < size; j += factorBlock {
 		width := min(factorBlock, size-j)
 		left := simd.Matrix[T]{Data: l[j*size:], Row: size, Col: 1}
-		w.subtract(size-j, width, j, left, simd.Matrix[T]{Data: left.Data, Row: 1, Col: size}, l[j*size+j:], size, product)
+		w.subtract(simd.Size{M: size - j, N: width, K: j}, left, simd.Matrix[T]{Data: left.Data, Row: 1, Col: size}, l[j*size+j:], size, product)
 		if !choleskyBlock(l[j*size+j:], size, width) {
 			fill(l, T(math.NaN()))
 			return
@@ -316,7 +317,7 @@ func (w *workspace[T]) luColumns(a []T, rows, cols, first, end, last, block int)
 			copy(a[(j+i)*cols+j+width:][:right], upper[i*right:])
 		}
 		if below := rows - j - width; below > 0 {
-			w.subtract(below, right, width, panel.From(width, 0), simd.Matrix[T]{Data: upper, Row: right, Col: 1}, a[(j+width)*cols+j+width:], cols, w.take(below*right))
+			w.subtract(simd.Size{M: below, N: right, K: width}, panel.From(width, 0), simd.Matrix[T]{Data: upper, Row: right, Col: 1}, a[(j+width)*cols+j+width:], cols, w.take(below*right))
 		}
 	}
 }

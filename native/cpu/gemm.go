@@ -17,9 +17,9 @@ func (s *spaces) grow(x *contraction) {
 	s.begin()
 	for i := range s.f32 {
 		if x.double {
-			s.f64[i].Grow(x.m, x.n, x.k)
+			s.f64[i].Grow(simd.Size{M: x.m, N: x.n, K: x.k})
 		} else {
-			s.f32[i].Grow(x.m, x.n, x.k)
+			s.f32[i].Grow(simd.Size{M: x.m, N: x.n, K: x.k})
 		}
 	}
 }
@@ -35,7 +35,7 @@ func (s *spaces) begin() {
 func (s *spaces) growUnpacked(m, n, k int) {
 	s.begin()
 	for i := range s.unpacked {
-		if s.f32[i].Grow(m, n, k); len(s.unpacked[i]) < n*k {
+		if s.f32[i].Grow(simd.Size{M: m, N: n, K: k}); len(s.unpacked[i]) < n*k {
 			s.unpacked[i] = make([]float32, n*k)
 		}
 	}
@@ -168,7 +168,7 @@ func piece[T simd.Float](s *simd.Space[T], p *productStep, left, right, i, j int
 	case p.m == 1 && a.Col == 1 && b.Row == 1 && b.Col != 1:
 		simd.Dots(s, n, p.k, b.From(0, j).Data, b.Col, a.Data, c, 1)
 	default:
-		simd.Product(s, m, n, p.k, a.From(i, 0), b.From(0, j), c, p.n)
+		simd.Product(s, simd.Size{M: m, N: n, K: p.k}, a.From(i, 0), b.From(0, j), c, p.n)
 	}
 }
 

@@ -92,7 +92,7 @@ func squares[T simd.Float](x []T, by float64) float64 {
 // finish computes -t of the block that begins at start.
 func (h *reflections[T]) finish(w *workspace[T], start int) {
 	n, v, t := h.width(start), h.block(start), h.minusT[start*factorBlock:]
-	w.multiply(n, n, h.length-start-h.first, v, v.Transposed(), h.between, n)
+	w.multiply(simd.Size{M: n, N: n, K: h.length - start - h.first}, v, v.Transposed(), h.between, n)
 	for j := range n {
 		for r := range j {
 			sum := T(0)
@@ -111,15 +111,15 @@ func (h *reflections[T]) finish(w *workspace[T], start int) {
 func (h *reflections[T]) apply(w *workspace[T], start int, inverse bool, x []T, row, columns int, scratch []T) {
 	n, length, v := h.width(start), h.length-start-h.first, h.block(start)
 	along, reflected := scratch[:columns*n], scratch[columns*n:]
-	w.multiply(columns, n, length, simd.Matrix[T]{Data: x, Row: row, Col: 1}, v.Transposed(), along, n)
+	w.multiply(simd.Size{M: columns, N: n, K: length}, simd.Matrix[T]{Data: x, Row: row, Col: 1}, v.Transposed(), along, n)
 	t := simd.Matrix[T]{Data: h.minusT[start*factorBlock:], Row: n, Col: 1}
 	if !inverse {
 		t = t.Transposed()
 	}
 	by := simd.Matrix[T]{Data: along, Row: n, Col: 1}
-	w.multiply(columns, n, n, by, t, reflected, n)
+	w.multiply(simd.Size{M: columns, N: n, K: n}, by, t, reflected, n)
 	by.Data = reflected
-	w.accumulate(columns, length, n, by, v, x, row)
+	w.accumulate(simd.Size{M: columns, N: length, K: n}, by, v, x, row)
 }
 
 // triangularize reflects columns, of rows numbers each, so that they are 0 below the diagonal; what
@@ -147,12 +147,12 @@ func (w *workspace[T]) reflectOne(h *reflections[T], i int, x []T, row, columns 
 		return
 	}
 	v, along := h.vector(i), along[:columns]
-	w.space.Grow(columns, len(v), 1)
+	w.space.Grow(simd.Size{M: columns, N: len(v), K: 1})
 	simd.Dots(&w.space, columns, len(v), x, row, v, along, 1)
 	for j := range along {
 		along[j] *= -h.tau[i%factorBlock]
 	}
-	simd.Accumulate(&w.space, columns, len(v), 1, simd.Matrix[T]{Data: along, Row: 1, Col: 1}, simd.Matrix[T]{Data: v, Row: len(v), Col: 1}, x, row)
+	simd.Accumulate(&w.space, simd.Size{M: columns, N: len(v), K: 1}, simd.Matrix[T]{Data: along, Row: 1, Col: 1}, simd.Matrix[T]{Data: v, Row: len(v), Col: 1}, x, row)
 }
 
 // columns computes the first columns of the product of all reflections, in q.

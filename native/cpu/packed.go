@@ -277,5 +277,5 @@ func (s *unpackStep) multiply(worker int, packed []byte, from, to, chunk int) {
 		}
 		return
 	}
-	simd.Product(space, to-from, n, s.k, simd.Matrix[float32]{Data: x, Row: s.k, Col: 1}, simd.Matrix[float32]{Data: w, Row: 1, Col: s.k}, out, s.n)
+	simd.Product(space, simd.Size{M: to - from, N: n, K: s.k}, simd.Matrix[float32]{Data: x, Row: s.k, Col: 1}, simd.Matrix[float32]{Data: w, Row: 1, Col: s.k}, out, s.n)
 }

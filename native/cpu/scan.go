@@ -19,11 +19,10 @@ func (c *compiler) scan(g *fusion.Group) error {
 	if err != nil {
 		return err
 	}
-	var outer []scalar.Expr
-	var dims []int
+	var others points
 	for i, at := range x.At {
 		if i != x.Axis {
-			outer, dims = append(outer, at), append(dims, x.Dims[i])
+			others.vars, others.dims = append(others.vars, at), append(others.dims, x.Dims[i])
 		}
 	}
 	// A reverse scan walks the axis from its end.
@@ -45,8 +44,9 @@ func (c *compiler) scan(g *fusion.Group) error {
 		x.Stores[i].Value, x.Stores[i].Offset = here(s.Value), here(s.Offset)
 	}
 	var best *nest
-	for wide := min(1, len(dims)); wide <= len(dims); wide++ {
-		n, err := scanNest(g.Name(), x, outer, dims, wide, count, c.buffers)
+	line := points{[]scalar.Expr{count}, x.Dims[x.Axis : x.Axis+1]}
+	for wide := min(1, len(others.dims)); wide <= len(others.dims); wide++ {
+		n, err := scanNest(x, newNestBuilder(g.Name(), others, line, blocking{wide: wide}, c.buffers))
 		if err != nil {
 			return err
 		}
@@ -65,9 +65,8 @@ func (c *compiler) scan(g *fusion.Group) error {
 	return nil
 }
 
-// scanNest makes the nest of a scan with the last wide of the other axes along its blocks.
-func scanNest(name string, x *fusion.Prefix, outer []scalar.Expr, dims []int, wide int, count scalar.Expr, buffers map[int]*buffer) (*nest, error) {
-	m := newNestBuilder(name, outer, []scalar.Expr{count}, dims, x.Dims[x.Axis:x.Axis+1], blocking{wide: wide}, buffers)
+// scanNest makes the nest of a scan, whose inner points are those of a line.
+func scanNest(x *fusion.Prefix, m *nestBuilder) (*nest, error) {
 	m.enterLoop()
 	for i, a := range x.Accumulators {
 		init, err := constantValue(a.Init)

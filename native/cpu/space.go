@@ -36,9 +36,15 @@ func (a *axis) class() class {
 	return classInt
 }
 
+// points are the coordinates of a space and their sizes.
+type points struct {
+	vars []scalar.Expr
+	dims []int
+}
+
 // newSpace returns a space whose last wide coordinates run along a block.
-func newSpace(vars []scalar.Expr, dims []int, wide int) space {
-	s := space{row: 1, rows: 1, wide: wide}
+func newSpace(p points, wide int) space {
+	s, vars, dims := space{row: 1, rows: 1, wide: wide}, p.vars, p.dims
 	for i, d := range dims {
 		s.vars = append(s.vars, axis{name: vars[i].Name, size: d, long: vars[i].Type == ir.I64})
 	}

@@ -52,7 +52,7 @@ func newSquaresSVD(w *workspace[float64], a []float64, rows, cols, width int, wa
 	f := &squaresSVD{}
 	matrix := simd.Matrix[float64]{Data: a, Row: cols, Col: 1}
 	squares := w.take(cols * cols)
-	w.multiply(cols, cols, rows, matrix.Transposed(), matrix, squares, cols)
+	w.multiply(simd.Size{M: cols, N: cols, K: rows}, matrix.Transposed(), matrix, squares, cols)
 	f.values, f.v = eigenvectors(w, squares, cols, wanted)
 	if f.values == nil {
 		return nil
@@ -68,7 +68,7 @@ func newSquaresSVD(w *workspace[float64], a []float64, rows, cols, width int, wa
 		swap(f.v[i*cols:][:cols], f.v[(cols-1-i)*cols:])
 	}
 	along := w.take(cols * rows)
-	w.multiply(cols, rows, cols, simd.Matrix[float64]{Data: f.v, Row: cols, Col: 1}, matrix.Transposed(), along, rows)
+	w.multiply(simd.Size{M: cols, N: rows, K: cols}, simd.Matrix[float64]{Data: f.v, Row: cols, Col: 1}, matrix.Transposed(), along, rows)
 	h := triangularize(w, along, rows, cols)
 	f.u = w.take(width * rows)
 	h.columns(w, f.u, width)

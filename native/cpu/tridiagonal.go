@@ -38,7 +38,7 @@ func tridiagonalize[T simd.Float](w *workspace[T], a []T, size int, t tridiagona
 		if rest := size - end; rest > 0 {
 			u := simd.Matrix[T]{Data: p.pairs[end:], Row: size, Col: 1}
 			v := simd.Matrix[T]{Data: p.swapped[end:], Row: size, Col: 1}
-			w.accumulate(rest, rest, 2*(end-start), v.Transposed(), u, a[end*size+end:], size)
+			w.accumulate(simd.Size{M: rest, N: rest, K: 2 * (end - start)}, v.Transposed(), u, a[end*size+end:], size)
 		}
 	}
 	t.d[size-1] = float64(a[size*size-1])
@@ -64,7 +64,7 @@ func (p *panelUpdates[T]) update(w *workspace[T], row []T, i, n int) {
 // combine adds to x, from index i on, the rows of the first n pairs times p.by.
 func (p *panelUpdates[T]) combine(w *workspace[T], x []T, i, n int) {
 	by := simd.Matrix[T]{Data: p.by, Row: 2 * n, Col: 1}
-	w.accumulate(1, p.size-i, 2*n, by, simd.Matrix[T]{Data: p.pairs[i:], Row: p.size, Col: 1}, x[i:], p.size)
+	w.accumulate(simd.Size{M: 1, N: p.size - i, K: 2 * n}, by, simd.Matrix[T]{Data: p.pairs[i:], Row: p.size, Col: 1}, x[i:], p.size)
 }
 
 // add appends the update of reflection i to the n before it: w = τ·a·v - τ²/2·(vᵀ·a·v)·v, where a has
@@ -74,7 +74,7 @@ func (p *panelUpdates[T]) add(w *workspace[T], h *reflections[T], a []T, i, n in
 	v := h.vector(i)
 	x := product[at:]
 	vector := simd.Matrix[T]{Data: v, Row: len(v), Col: 1}
-	w.multiply(1, len(v), len(v), vector, simd.Matrix[T]{Data: a[at*p.size+at:], Row: p.size, Col: 1}, x, len(v))
+	w.multiply(simd.Size{M: 1, N: len(v), K: len(v)}, vector, simd.Matrix[T]{Data: a[at*p.size+at:], Row: p.size, Col: 1}, x, len(v))
 	if n > 0 {
 		simd.Dots(&w.space, 2*n, len(v), p.swapped[at:], p.size, v, p.by, 1)
 		p.combine(w, product, at, n)

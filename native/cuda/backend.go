@@ -47,19 +47,18 @@ type backend struct {
 	dev    *device
 	// choice selects the products that cuBLASLt computes, if it is installed.
 	choice loop.Products
-	// The rest is for tests: guarded makes the guards of a program, warps disables wgmma, serial
-	// has the steps of a graph run one after the other, and long is [loop.Caps.Long].
-	guarded func() *guards
-	serial  bool
-	warps   bool
-	long    int
+	// The rest is for tests.
+	guarded func() *guards // makes the guards of a program
+	serial  bool           // the steps of a graph run one after the other
+	noWgmma bool
+	long    int // [loop.Caps.Long]
 }
 
 // device is an open GPU.
 type device struct {
 	*driver.Device
 	multiplier *driver.Multiplier // nil without cuBLASLt
-	groups     bool               // uses wgmma
+	wgmma      bool               // kernels use warp-group multiply-adds
 	lost       atomic.Bool
 	// refused holds the products for which cuBLASLt has no algorithm.
 	refused atomic.Pointer[routine.Refusals]
@@ -86,7 +85,7 @@ func (b *backend) device() (*device, error) {
 		dev.Device, err = l.Open(b.number)
 	}
 	if err == nil {
-		dev.groups = dev.HasWgmma() && !b.warps
+		dev.wgmma = dev.HasWgmma() && !b.noWgmma
 		dev.multiplier, err = dev.NewMultiplier()
 	}
 	if err != nil {
@@ -205,10 +204,10 @@ func (b *backend) compileFor(ctx context.Context, m *ir.Module, o native.Options
 	return p, nil
 }
 
-// compile makes a program with the ranks, the timings so far and the shared memory of another. It
+// compile makes a program with the ranks, the phases so far and the shared memory of another. It
 // compiles again, with kernels for the refused products, if cuBLASLt turns out to lack an algorithm.
 func (b *backend) compile(ctx context.Context, d *device, m *ir.Module, t plan.Target, budget native.Budget, from *program) (*program, error) {
-	p := &program{name: b.name, device: d, budget: budget, made: from.made, ranks: from.ranks, with: from.with, drop: from.drop, serial: b.serial}
+	p := &program{name: b.name, device: d, budget: budget, phases: from.phases, ranks: from.ranks, with: from.with, drop: from.drop, serial: b.serial}
 	if b.guarded != nil {
 		p.guards = b.guarded()
 	}
@@ -276,8 +275,8 @@ func targetOf(d *device, o native.Options, choice loop.Products) plan.Target {
 	t := Target()
 	t.TF32, t.Multiprocessors = o.TF32, d.Multiprocessors
 	t.Device = hardware.Named(d.Name).WithDriver(d.Multiprocessors, d.Bandwidth, d.Cache)
-	if d.groups || d.HasMma() {
-		t.Mma, t.MmaByWarps, t.MmaBytes, t.TensorMaps = true, !d.groups, d.Shared, d.groups
+	if d.wgmma || d.HasMma() {
+		t.Mma, t.MmaByWarps, t.MmaBytes, t.TensorMaps = true, !d.wgmma, d.Shared, d.wgmma
 	}
 	if d.multiplier != nil {
 		t.Products, t.ProductBytes, t.Refused = choice, productBytes, d.refused.Load()

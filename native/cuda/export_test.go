@@ -36,7 +36,7 @@ func Long() native.Backend {
 // warp groups do, and without cuBLASLt.
 func ByWarps() native.Backend {
 	b := newBackend(0)
-	b.choice, b.warps = loop.NoProducts, true
+	b.choice, b.noWgmma = loop.NoProducts, true
 	return b
 }
 
@@ -92,7 +92,7 @@ func Priorities(p *plan.Plan, steps []plan.Step) []int { return prioritiesOf(p, 
 func Constants(p *plan.Plan) [][]string { return constants(p) }
 
 // Made returns the parts of what made a program, in their order.
-func Made(p native.Program) []native.Timing { return p.(*program).made }
+func Made(p native.Program) []native.Timing { return p.(*program).phases }
 
 // Calls returns how many routines of cuBLASLt the first entry of a program calls.
 func Calls(p native.Program) int {

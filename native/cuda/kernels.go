@@ -67,7 +67,7 @@ func image(d *device, store cubin.Store, k *plan.Kernel, options ...string) ([]b
 
 // imageAs returns the code of a kernel as a cubin, or as PTX.
 func imageAs(d *device, store cubin.Store, k *plan.Kernel, code driver.Code, options ...string) ([]byte, error) {
-	options = append(cudacpp.Options(code.Architecture(d.groups)), options...)
+	options = append(cudacpp.Options(code.Architecture(d.wgmma)), options...)
 	key := cubin.KeyOf(k.Source, d.Compiler.Version, strings.Join(options, " "))
 	if image, ok := store.Get(key); ok {
 		return image, nil

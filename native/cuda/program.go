@@ -35,7 +35,7 @@ type program struct {
 	debug     bool
 	budget    native.Budget
 	guards    *guards         // for tests, else nil
-	made      []native.Timing // the phases of compilation
+	phases    []native.Timing // of compilation
 	ranks     *ranks          // nil without collectives
 	serial    bool            // graphs are lists, for tests
 	with      *program        // whose parameters and states, and streams, the program uses; nil for its own
@@ -80,7 +80,7 @@ func (p *program) join() error {
 func (p *program) timed(name string, do func() error) error {
 	begun := time.Now()
 	err := do()
-	p.made = append(p.made, native.Timing{Name: name, Launches: 1, Time: time.Since(begun)})
+	p.phases = append(p.phases, native.Timing{Name: name, Launches: 1, Time: time.Since(begun)})
 	return err
 }
 

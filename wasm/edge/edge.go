@@ -82,7 +82,7 @@ func (o Options) withDefaults() Options {
 
 type service struct {
 	Options
-	turns chan struct{}
+	compiling chan struct{} // a semaphore of the compilations at a time
 }
 
 // Handler returns the service.
@@ -210,8 +210,8 @@ func (s *service) planOf(r *http.Request) (string, []byte, error) {
 		}
 	}
 	select {
-	case s.turns <- struct{}{}:
-		defer func() { <-s.turns }()
+	case s.compiling <- struct{}{}:
+		defer func() { <-s.compiling }()
 	case <-ctx.Done():
 		return "", nil, &problem{Status: http.StatusServiceUnavailable, Kind: "busy", Detail: "the service compiles as much as it may: ask again later"}
 	}

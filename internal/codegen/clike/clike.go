@@ -173,7 +173,7 @@ func Write(k *loop.Kernel, d *Dialect) (*Source, error) {
 		w.quads = findQuads(w.k)
 	}
 	for _, a := range w.k.Arrays {
-		w.typeName(a.DType)
+		w.useType(a.DType)
 	}
 	w.block(w.k.Body)
 	w.out.Body = w.sb.String()
@@ -230,16 +230,14 @@ func (w *Writer) Define(name, text string) {
 	}
 }
 
-// typeName returns the dialect's name of t and records that t occurs.
-func (w *Writer) typeName(t dtype.DType) string {
-	name := w.d.Type(t)
-	if t.On(w.d.Target) == dtype.Unsupported || name == "" {
+// useType records that t occurs. It fails for a type that the dialect has no name for.
+func (w *Writer) useType(t dtype.DType) {
+	if t.On(w.d.Target) == dtype.Unsupported || w.d.Type(t) == "" {
 		w.Fail("type %s", t)
 	}
 	if !slices.Contains(w.out.Types, t) {
 		w.out.Types = append(w.out.Types, t)
 	}
-	return name
 }
 
 // FloatLiteral returns the shortest literal of x, a finite float of 32

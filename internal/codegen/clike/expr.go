@@ -85,7 +85,7 @@ func (w *Writer) expr(e scalar.Expr) text {
 		}})
 	}
 	t := e.Args[len(e.Args)-1].Type
-	w.typeName(e.Type)
+	w.useType(e.Type)
 	if t.On(w.d.Target) == dtype.Storage {
 		w.Fail("%s of %s", e.Op, t) // the kernel has not been widened
 	}
@@ -107,7 +107,7 @@ func (w *Writer) expr(e scalar.Expr) text {
 // conversion writes a conversion or bitcast.
 func (w *Writer) conversion(e scalar.Expr) text {
 	from := e.Args[0].Type
-	w.typeName(e.Type)
+	w.useType(e.Type)
 	if w.callsFunction(e) {
 		return atom(operationOf(e).name() + "(" + w.list(e.Args) + ")")
 	}
@@ -260,7 +260,7 @@ func (w *Writer) list(args []scalar.Expr) string {
 }
 
 func (w *Writer) constant(e scalar.Expr) text {
-	w.typeName(e.Type)
+	w.useType(e.Type)
 	if v, _ := e.Value(); e.Type.IsBool() {
 		return atom(strconv.FormatBool(v.I != 0))
 	}
@@ -300,7 +300,7 @@ func (w *Writer) useBuiltin(name string) {
 // let binds a value to a new variable and returns its name.
 func (w *Writer) let(t dtype.DType, value string) string {
 	name := w.fresh("t", &w.lets)
-	w.typeName(t)
+	w.useType(t)
 	w.line(w.d.Let(t, name, value))
 	return name
 }

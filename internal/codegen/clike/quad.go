@@ -206,7 +206,7 @@ func (w *Writer) defineQuad(vars []loop.Stmt) {
 		elems = append(elems, w.expr(v.Init).s)
 		w.alias[v.Name] = atom(vector + members[i])
 	}
-	w.typeName(dtype.F32)
+	w.useType(dtype.F32)
 	w.width[vector] = quadWidth
 	w.line(w.d.Var(dtype.F32, vector, w.d.Vector(dtype.F32, elems)))
 }

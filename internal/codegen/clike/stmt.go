@@ -146,7 +146,7 @@ func (w *Writer) shuffle(s *loop.Shuffle) {
 
 // define writes the definition of a variable.
 func (w *Writer) define(form func(t dtype.DType, name, value string) string, name string, value scalar.Expr) {
-	w.typeName(value.Type)
+	w.useType(value.Type)
 	text := w.expr(w.bind(value)[0]).s
 	w.line(form(value.Type, w.name(name), text))
 }

@@ -48,7 +48,7 @@ const sharedPiece = `static __device__ __forceinline__ unsigned shared_piece(con
 func loadTiles(w *clike.Writer, transposed bool) string {
 	name, trans := "load_tiles", ""
 	if transposed {
-		name, trans = "load_turned_tiles", ".trans"
+		name, trans = "load_transposed_tiles", ".trans"
 	}
 	w.Define(name, fmt.Sprintf(`static __device__ __forceinline__ void %s(unsigned at, unsigned &x0, unsigned &x1, unsigned &x2, unsigned &x3) {
   at ^= at >> 3 & 0x70u;

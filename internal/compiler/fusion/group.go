@@ -71,14 +71,6 @@ type Group struct {
 // Partition returns the partition that the group belongs to.
 func (g *Group) Partition() *Partition { return g.partition }
 
-// WithParts returns a group of a subset of the parts of g.
-func (g *Group) WithParts(parts []*Group) *Group {
-	if len(parts) == 1 {
-		return parts[0]
-	}
-	return &Group{Kind: g.Kind, Parts: parts, partition: g.partition}
-}
-
 // Member is a node of a group.
 type Member struct {
 	Node *ir.Node

@@ -130,7 +130,7 @@ func AtomicFloats() []*Case { return []*Case{weights()} }
 func Cases() []*Case {
 	return []*Case{
 		scaleTail(), reluVec4(), sumTree(), softmaxRow(),
-		matmul("matmul_64", 64, 128, 64, 64, 64, 4), matmul("matmul_32", 50, 64, 48, 32, 32, 2),
+		matmul{64, 128, 64, 64, 64, 4}.of("matmul_64"), matmul{50, 64, 48, 32, 32, 2}.of("matmul_32"),
 		subgroupSum(), histogram(), gatherChecked(), sliceByCounter(),
 		activations(), integers(), threefry(), booleans(), conversions(), specials(), scanLoop(), countedState(),
 	}

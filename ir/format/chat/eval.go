@@ -348,12 +348,12 @@ func (c *call) arg(i int, name string, otherwise any) any {
 	return otherwise
 }
 
-// textArg is arg for a string.
-func (c *call) textArg(i int, name, otherwise string) (string, error) {
-	v := c.arg(i, name, otherwise)
+// textArg returns the first argument, a string: "" if it is missing.
+func (c *call) textArg(name string) (string, error) {
+	v := c.arg(0, name, "")
 	s, ok := v.(string)
 	if !ok {
-		return "", failf(ErrValue, "argument %d is %s: it must be a string", i+1, typeName(v))
+		return "", failf(ErrValue, "argument 1 is %s: it must be a string", typeName(v))
 	}
 	return s, nil
 }

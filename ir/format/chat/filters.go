@@ -502,7 +502,7 @@ func attributePath(c *call, v, name any) (any, error) {
 }
 
 func attr(c *call, v any) (any, error) {
-	name, err := c.textArg(0, "name", "")
+	name, err := c.textArg("name")
 	if err != nil {
 		return nil, err
 	}

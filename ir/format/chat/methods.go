@@ -90,14 +90,14 @@ func affix(has func(s, t string) bool) func(*call, string) (any, error) {
 		if l, ok := c.arg(0, "", nil).(*list); ok {
 			return slices.ContainsFunc(l.items, func(t any) bool { return has(s, text(t)) }), nil
 		}
-		t, err := c.textArg(0, "", "")
+		t, err := c.textArg("")
 		return has(s, t), err
 	}
 }
 
 func withText(f func(s, t string) any) func(*call, string) (any, error) {
 	return func(c *call, s string) (any, error) {
-		t, err := c.textArg(0, "", "")
+		t, err := c.textArg("")
 		return f(s, t), err
 	}
 }
@@ -333,7 +333,7 @@ var dateFormats = map[byte]string{
 }
 
 func strftime(c *call) (any, error) {
-	format, err := c.textArg(0, "format", "")
+	format, err := c.textArg("format")
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func roundSmall(c *call, x ir.Value, f smallFloat, saturate bool) ir.Value {
 	quantum := ops.Bitcast(b, ops.ShiftLeft(b, step, ops.Const(b, ir.I32, 23)), ir.F32)
 	var rounded ir.Value
 	if f.unsigned {
-		rounded = roundPower(c, magnitude, bits, exponent)
+		rounded = roundPower(c, bits, exponent)
 	} else {
 		rounded = ops.Mul(b, ops.Round(b, ops.Div(b, magnitude, quantum)), quantum)
 	}
@@ -125,8 +125,8 @@ func roundSmall(c *call, x ir.Value, f smallFloat, saturate bool) ir.Value {
 	return signed
 }
 
-// roundPower rounds positive numbers to powers of two, up or to nearest by round_mode.
-func roundPower(c *call, magnitude, bits, exponent ir.Value) ir.Value {
+// roundPower rounds positive numbers, by their bits and exponents, to powers of two, up or to nearest by round_mode.
+func roundPower(c *call, bits, exponent ir.Value) ir.Value {
 	b := c.b
 	fraction := ops.And(b, bits, ops.Const(b, ir.I32, 1<<23-1))
 	whole := ops.ShiftLeft(b, exponent, ops.Const(b, ir.I32, 23))

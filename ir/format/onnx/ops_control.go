@@ -199,11 +199,11 @@ func loop(c *call) {
 		return
 	}
 	lists := slices.ContainsFunc(c.in, func(v *value) bool { return v != nil && v.isList() })
-	turns, known := tripCount(c)
+	trips, known := tripCount(c)
 	start := c.has(1) && c.in[1].array(c.im) == nil
 	if !lists {
 		if known && !start && staysTrue(c, y) {
-			loopScan(c, y, turns)
+			loopScan(c, y, trips)
 		} else {
 			loopWhile(c, y)
 		}
@@ -212,12 +212,12 @@ func loop(c *call) {
 		}
 	}
 	first := cmpErr(c.err, c.b.TakeErr())
-	if first != nil && (!known || turns > unrollLimit || turns*len(y.g.nodes) > unrollLimit) {
+	if first != nil && (!known || trips > unrollLimit || trips*len(y.g.nodes) > unrollLimit) {
 		c.err = first
 		return
 	}
 	c.err, c.out = nil, nil
-	unroll(c, y, turns, known)
+	unroll(c, y, trips, known)
 	if c.err != nil && first != nil {
 		c.err = first
 	}
@@ -290,9 +290,9 @@ func carriedValues(c *call, b *ir.Builder, xs []ir.Value, from int) (out []*valu
 	return out
 }
 
-func loopScan(c *call, y *body, turns int) {
+func loopScan(c *call, y *body, trips int) {
 	carries := append([]ir.Value{ops.Const(c.b, ir.I64, 0)}, carried(c, 2)...)
-	last, ys := ops.Scan(c.b, ops.Loop{Consts: y.operands(), Carries: carries, Length: ir.N(turns), Body: func(b *ir.Builder, consts, carries, _ []ir.Value) (next, ys []ir.Value) {
+	last, ys := ops.Scan(c.b, ops.Loop{Consts: y.operands(), Carries: carries, Length: ir.N(trips), Body: func(b *ir.Builder, consts, carries, _ []ir.Value) (next, ys []ir.Value) {
 		truth := &value{elem: Bool, typ: ir.TypeOf(ir.Bool), known: ir.Int(ir.Bool, 1)}
 		in := append([]*value{placed(b, carries[0], Int64), truth}, carriedValues(c, b, carries[1:], 2)...)
 		out := y.values(b, consts, in)
@@ -354,15 +354,15 @@ func loopWhile(c *call, y *body) {
 	}
 }
 
-// unroll writes the turns of a loop out.
-func unroll(c *call, y *body, turns int, known bool) {
+// unroll writes out the iterations of a loop: at most trips, if that is known.
+func unroll(c *call, y *body, trips int, known bool) {
 	state := append([]*value{}, c.in[2:]...)
 	condition := &value{elem: Bool, typ: ir.TypeOf(ir.Bool), known: ir.Int(ir.Bool, 1)}
 	if c.has(1) {
 		condition = c.in[1]
 	}
 	stacked := make([][]ir.Value, len(y.g.outputs)-1-len(state))
-	for i := 0; !known || i < turns; i++ {
+	for i := 0; !known || i < trips; i++ {
 		a := condition.array(c.im)
 		if a == nil || a.Len() != 1 || i*len(y.g.nodes) > unrollLimit {
 			c.failf("a loop with a computed end, which cannot be unrolled")

@@ -14,13 +14,13 @@ func init() {
 		"SequenceEmpty":     func(c *call) { setList(c, []*value{}) },
 		"SequenceConstruct": func(c *call) { setList(c, slices.Clone(c.in)) },
 		"SequenceAt":        sequenceAt,
-		"SequenceLength":    func(c *call) { c.out = []*value{newDims(Int64, []ir.Dim{ir.N(len(sequence(c, 0)))}, 0)} },
+		"SequenceLength":    func(c *call) { c.out = []*value{newDims(Int64, []ir.Dim{ir.N(len(sequence(c)))}, 0)} },
 		"SequenceInsert":    sequenceInsert,
 		"SequenceErase":     sequenceErase,
 		"SplitToSequence":   splitToSequence,
 		"ConcatFromSequence": func(c *call) {
 			var xs []ir.Value
-			for _, v := range sequence(c, 0) {
+			for _, v := range sequence(c) {
 				xs = append(xs, c.emit(v))
 			}
 			if len(xs) == 0 {
@@ -63,13 +63,13 @@ func setList(c *call, elements []*value) {
 	c.out = []*value{{list: elements}}
 }
 
-// sequence returns the elements of an operand.
-func sequence(c *call, i int) []*value {
-	if !c.has(i) || !c.in[i].isList() {
-		c.failf("operand %d is no sequence whose elements are known", i)
+// sequence returns the elements of operand 0.
+func sequence(c *call) []*value {
+	if !c.has(0) || !c.in[0].isList() {
+		c.failf("operand 0 is no sequence whose elements are known")
 		return nil
 	}
-	return c.in[i].list
+	return c.in[0].list
 }
 
 // place returns the place that an operand names in a list of n elements.
@@ -86,7 +86,7 @@ func place(c *call, i, otherwise, n int) int {
 }
 
 func sequenceAt(c *call) {
-	list := sequence(c, 0)
+	list := sequence(c)
 	at := place(c, 1, 0, len(list))
 	if c.err == nil && at < len(list) {
 		c.out = list[at : at+1]
@@ -96,7 +96,7 @@ func sequenceAt(c *call) {
 }
 
 func sequenceInsert(c *call) {
-	list := sequence(c, 0)
+	list := sequence(c)
 	at := place(c, 2, len(list), len(list))
 	if c.err == nil && c.has(1) {
 		setList(c, slices.Insert(slices.Clone(list), at, c.in[1]))
@@ -104,7 +104,7 @@ func sequenceInsert(c *call) {
 }
 
 func sequenceErase(c *call) {
-	list := sequence(c, 0)
+	list := sequence(c)
 	at := place(c, 1, len(list)-1, len(list))
 	if c.err == nil && at < len(list) {
 		setList(c, slices.Delete(slices.Clone(list), at, at+1))

@@ -53,7 +53,7 @@ func recurrent(c *call, gates int, step stepOf) []ir.Value {
 	var ys []ir.Value
 	last := make([][]ir.Value, states)
 	for i, backward := range directions {
-		e := &cell{call: c, hidden: hidden, reset: c.bool("linear_before_reset"), activations: activations(c, i, states)}
+		e := &cell{call: c, hidden: hidden, reset: c.bool("linear_before_reset"), activations: activations(c, i)}
 		if c.err != nil {
 			return nil
 		}
@@ -207,7 +207,7 @@ func lstmStep(e *cell, gates ir.Value, state []ir.Value, r, bias, peep ir.Value)
 }
 
 // activations returns the functions of a direction: the model's, or the defaults of the layer.
-func activations(c *call, direction, states int) []unaryOp {
+func activations(c *call, direction int) []unaryOp {
 	names := map[string][]string{"RNN": {"Tanh"}, "GRU": {"Sigmoid", "Tanh"}, "LSTM": {"Sigmoid", "Tanh", "Tanh"}}[c.n.op]
 	var alphas, betas []float64
 	if a := c.attr("activations"); a != nil && len(a.strings) >= len(names)*(direction+1) {

@@ -386,24 +386,23 @@ func sliced(size, start, end ir.Dim, step int) (from, n ir.Dim, ok bool) {
 	if step != 1 {
 		return from, n, false
 	}
-	lo, okLo := position(size, start)
-	hi, okHi := position(size, end)
-	return lo, hi.Sub(lo), okLo && okHi
+	lo := position(size, start)
+	return lo, position(size, end).Sub(lo), true
 }
 
 // position returns a start or an end within a symbolic size.
-func position(size, at ir.Dim) (ir.Dim, bool) {
+func position(size, at ir.Dim) ir.Dim {
 	if n, ok := constant(at); ok {
 		switch {
 		case n >= 1<<31-1:
-			return size, true
+			return size
 		case n < 0 && n > -(1<<31):
-			return size.Sub(ir.N(int(-n))), true
+			return size.Sub(ir.N(int(-n)))
 		case n < 0:
-			return ir.N(0), true
+			return ir.N(0)
 		}
 	}
-	return at, true
+	return at
 }
 
 func slicedNumbers(size, start, end, step int64) (from, n int64) {

@@ -19,8 +19,8 @@ func init() {
 	add("MelWeightMatrix", single(melMatrix))
 }
 
-// turns returns the cosines and sines of 2π·row·column/n, [rows, columns].
-func turns(b *ir.Builder, d ir.DType, rows, columns, n int) (cos, sin ir.Value) {
+// rotations returns the cosines and sines of 2π·row·column/n, [rows, columns].
+func rotations(b *ir.Builder, d ir.DType, rows, columns, n int) (cos, sin ir.Value) {
 	re, im := make([]float64, rows*columns), make([]float64, rows*columns)
 	for i := range rows {
 		for k := range columns {
@@ -48,7 +48,7 @@ func transform(c *call, re, im ir.Value, axis, n, out int, inverse bool) (outRe,
 		}
 		in = n
 	}
-	cos, sin := turns(c.b, re.DType(), in, out, n)
+	cos, sin := rotations(c.b, re.DType(), in, out, n)
 	along := func(x, m ir.Value) ir.Value {
 		y := ops.DotGeneral(c.b, x, m, ops.DotAttrs{LhsContract: []int{axis}, RhsContract: []int{0}})
 		return ops.MoveAxis(c.b, y, y.Rank()-1, axis)

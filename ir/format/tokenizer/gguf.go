@@ -68,7 +68,7 @@ func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 	case "gpt2":
 		err = m.bytePairs(t)
 	case "bert":
-		err = m.wordPieces(t)
+		m.wordPieces(t)
 	case "t5":
 		err = m.unigram(t)
 	default:
@@ -260,7 +260,7 @@ func (m *metadata) bytePairs(t *Tokenizer) error {
 }
 
 // wordPieces sets BERT's model. In GGUF a token that begins a word has the mark, and the others no prefix.
-func (m *metadata) wordPieces(t *Tokenizer) error {
+func (m *metadata) wordPieces(t *Tokenizer) {
 	const within = "##"
 	vocab := make(map[string]int32, len(m.tokens))
 	m.tokens = slices.Clone(m.tokens)
@@ -283,7 +283,6 @@ func (m *metadata) wordPieces(t *Tokenizer) error {
 	t.normalizer = bert(true, true, true, true)
 	t.splitters = []splitter{bertSplit}
 	t.decoders = []decoder{wordPieceDecoder(within, true)}
-	return nil
 }
 
 // unigram sets the model of T5.

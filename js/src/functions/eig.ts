@@ -165,8 +165,8 @@ function qrStep(step: Value, first: Value, last: Value, given: Value, columns: V
   // The rotation of rows k and k+1 is [[ā, b̄], [−b, a]].
   const up = b.scan({ carries: [head(rows)], xs: [tail(rows), b.iota({ dtype: 'i32', axis: 0, shape: [n - 1] })] }, (_, __, [upper], [lower, k]) => {
     const here = along(upper, -1).eq(k), at = (x: Value): Value => keep(here, x).reduceSum([-1], true), f = at(upper), g = at(lower), length = size(f).hypot(size(g));
-    const turns = k.ge(first).and(k.lt(last)).expandDims(-1).and(length.gt(0)), r = complexOf(turns.select(length, full(length, 1)));
-    const cos = turns.select(f.div(r), ones(f)), sin = keep(turns, g.div(r));
+    const rotates = k.ge(first).and(k.lt(last)).expandDims(-1).and(length.gt(0)), r = complexOf(rotates.select(length, full(length, 1)));
+    const cos = rotates.select(f.div(r), ones(f)), sin = keep(rotates, g.div(r));
     return { carries: [cos.mul(lower).sub(sin.mul(upper))], ys: [cos.conj().mul(upper).add(sin.conj().mul(lower)), cos, sin] };
   });
   const both = b.concatenate([moved(moved(joined(up.ys[0], up.carries[0]), 0, -1), -2, 0), columns], -1);

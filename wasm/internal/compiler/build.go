@@ -71,11 +71,7 @@ func readType(r *wire.Request) (ir.Type, error) {
 var portKinds = map[string]ir.PortKind{"input": ir.InputPort, "param": ir.ParamPort, "state": ir.StatePort}
 
 // addPort (builder, kind, name, type, initial rule, its numbers, frozen?) → value.
-func addPort(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	b, err := wire.Get[*builder](c, r)
-	if err != nil {
-		return err
-	}
+func addPort(b *builder, _ *wire.Service, r *wire.Request, w *wire.Response) error {
 	kind, ok := portKinds[r.Text()]
 	if !ok {
 		return ir.Errorf(ir.ErrName, "unknown port kind: have input, param, state")
@@ -101,11 +97,7 @@ func addPort(c *wire.Service, r *wire.Request, w *wire.Response) error {
 }
 
 // addConstant (builder, type, data) → value.
-func addConstant(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	b, err := wire.Get[*builder](c, r)
-	if err != nil {
-		return err
-	}
+func addConstant(b *builder, _ *wire.Service, r *wire.Request, w *wire.Response) error {
 	t, err := readType(r)
 	if err != nil {
 		return err
@@ -114,11 +106,7 @@ func addConstant(c *wire.Service, r *wire.Request, w *wire.Response) error {
 }
 
 // addFull (builder, type, number) → value with the number in every place.
-func addFull(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	b, err := wire.Get[*builder](c, r)
-	if err != nil {
-		return err
-	}
+func addFull(b *builder, _ *wire.Service, r *wire.Request, w *wire.Response) error {
 	t, err := readType(r)
 	if err != nil {
 		return err
@@ -127,21 +115,14 @@ func addFull(c *wire.Service, r *wire.Request, w *wire.Response) error {
 }
 
 // setLabel (builder, label).
-func setLabel(c *wire.Service, r *wire.Request, _ *wire.Response) error {
-	b, err := wire.Get[*builder](c, r)
-	if err == nil {
-		b.b.Label(r.Text())
-	}
-	return err
+func setLabel(b *builder, _ *wire.Service, r *wire.Request, _ *wire.Response) error {
+	b.b.Label(r.Text())
+	return nil
 }
 
 // addOp (builder, op, operands, attributes, subgraphs) → values. The operands
 // of elementwise ops are broadcast against each other.
-func addOp(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	b, err := wire.Get[*builder](c, r)
-	if err != nil {
-		return err
-	}
+func addOp(b *builder, c *wire.Service, r *wire.Request, w *wire.Response) error {
 	op := ir.Op(r.Text())
 	d, ok := ir.Lookup(op)
 	if !ok {
@@ -182,11 +163,7 @@ func typesOf(in []ir.Value) []ir.Type {
 }
 
 // splice (builder, graph, a value for each port) → the values of its outputs, those of states included.
-func splice(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	b, err := wire.Get[*builder](c, r)
-	if err != nil {
-		return err
-	}
+func splice(b *builder, c *wire.Service, r *wire.Request, w *wire.Response) error {
 	g, err := wire.Get[*ir.Graph](c, r)
 	if err != nil {
 		return err
@@ -209,15 +186,11 @@ func splice(c *wire.Service, r *wire.Request, w *wire.Response) error {
 
 // named returns the handler of (builder, name, value), which add adds to the builder.
 func named(add func(b *ir.Builder, name string, v ir.Value)) wire.Method {
-	return func(c *wire.Service, r *wire.Request, _ *wire.Response) error {
-		b, err := wire.Get[*builder](c, r)
-		if err != nil {
-			return err
-		}
+	return wire.On(func(b *builder, _ *wire.Service, r *wire.Request, _ *wire.Response) error {
 		name := r.Text()
 		add(b.b, name, b.value(r))
 		return b.b.TakeErr()
-	}
+	})
 }
 
 // build (builder, names of ports) → graph, with its ports in that order, or in

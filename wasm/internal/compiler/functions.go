@@ -48,11 +48,7 @@ func outside(place float64) string {
 }
 
 // callFunction (builder, name, values, numbers) → value.
-func callFunction(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	b, err := wire.Get[*builder](c, r)
-	if err != nil {
-		return err
-	}
+func callFunction(b *builder, _ *wire.Service, r *wire.Request, w *wire.Response) error {
 	name := r.Text()
 	in := b.valueList(r)
 	var numbers []float64

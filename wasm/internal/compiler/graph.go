@@ -30,21 +30,14 @@ func parse(c *wire.Service, r *wire.Request, w *wire.Response) error {
 }
 
 // text (graph) → text form.
-func text(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	g, err := wire.Get[*ir.Graph](c, r)
-	if err == nil {
-		w.Text(g.String())
-	}
-	return err
+func text(g *ir.Graph, _ *wire.Service, r *wire.Request, w *wire.Response) error {
+	w.Text(g.String())
+	return nil
 }
 
 // describe (graph) → name, ports (name, kind, begins as ones?, initial rule, frozen?, type),
 // outputs (name, state?, type).
-func describe(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	g, err := wire.Get[*ir.Graph](c, r)
-	if err != nil {
-		return err
-	}
+func describe(g *ir.Graph, _ *wire.Service, r *wire.Request, w *wire.Response) error {
 	w.Text(g.Name())
 	w.U32(len(g.Ports()))
 	ones := g.InitAsOnes()
@@ -67,11 +60,7 @@ func describe(c *wire.Service, r *wire.Request, w *wire.Response) error {
 }
 
 // matching (graph, patterns) → the parameters that each pattern matches.
-func matching(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	g, err := wire.Get[*ir.Graph](c, r)
-	if err != nil {
-		return err
-	}
+func matching(g *ir.Graph, _ *wire.Service, r *wire.Request, w *wire.Response) error {
 	for _, pattern := range r.Texts() {
 		var names []string
 		for _, p := range g.Ports() {
@@ -88,30 +77,23 @@ func matching(c *wire.Service, r *wire.Request, w *wire.Response) error {
 }
 
 // bind (graph, symbols) → graph.
-func bind(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	g, err := wire.Get[*ir.Graph](c, r)
-	if err != nil {
-		return err
-	}
+func bind(g *ir.Graph, c *wire.Service, r *wire.Request, w *wire.Response) error {
 	values := r.Symbols()
 	if r.Err() != nil {
 		return r.Err()
 	}
-	g, err = g.Bind(values)
+	g, err := g.Bind(values)
 	return keepGraph(c, w, g, err)
 }
 
 // deriveGraph (graph, transform, output, names, order, missing gradients as zeros?, policy) → graph.
 // Which of the arguments count depends on the transform; of mixed, output is the element type of products.
-func deriveGraph(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	g, err := wire.Get[*ir.Graph](c, r)
-	if err != nil {
-		return err
-	}
+func deriveGraph(g *ir.Graph, c *wire.Service, r *wire.Request, w *wire.Response) error {
 	transform, output, o, order := r.Text(), r.Text(), autodiff.Options{Wrt: r.Texts()}, r.U32()
 	if r.Bool() {
 		o.Missing = autodiff.MissingIsZero
 	}
+	var err error
 	if o.Policy, err = recipe.Policy(r.Texts()); err == nil {
 		err = r.Err()
 	}
@@ -158,11 +140,7 @@ func zeros(o autodiff.Options) autodiff.Options {
 }
 
 // vmap (graph, size, ports with axes, outputs with axes) → graph.
-func vmap(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	g, err := wire.Get[*ir.Graph](c, r)
-	if err != nil {
-		return err
-	}
+func vmap(g *ir.Graph, c *wire.Service, r *wire.Request, w *wire.Response) error {
 	size, err := ir.ParseDim(r.Text())
 	if err != nil {
 		return err

@@ -18,16 +18,12 @@ func hyper(r *wire.Request) recipe.Numbers {
 }
 
 // curvature (loss graph, loss, hyper-parameters of Sophia, frozen, name of its states, seed) → graph that updates the curvature.
-func curvature(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	g, err := wire.Get[*ir.Graph](c, r)
-	if err != nil {
-		return err
-	}
+func curvature(g *ir.Graph, c *wire.Service, r *wire.Request, w *wire.Response) error {
 	loss, h, frozen, stateName, seed := r.Text(), hyper(r), r.Texts(), r.Text(), r.U32()
 	if r.Err() != nil {
 		return r.Err()
 	}
-	g, err = recipe.Sophia(h).Curvature(g, loss, uint64(seed), optim.Options{Frozen: frozen, Name: stateName})
+	g, err := recipe.Sophia(h).Curvature(g, loss, uint64(seed), optim.Options{Frozen: frozen, Name: stateName})
 	return keepGraph(c, w, g, err)
 }
 
@@ -44,11 +40,7 @@ func readGroups(r *wire.Request) []recipe.Group {
 // trainingStep (loss graph, loss, optimizer, hyper-parameters, schedule, its
 // parameters, frozen, how many losses to keep, groups, checkpoint policy, name of the optimizer's
 // states) → step graph.
-func trainingStep(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	g, err := wire.Get[*ir.Graph](c, r)
-	if err != nil {
-		return err
-	}
+func trainingStep(g *ir.Graph, c *wire.Service, r *wire.Request, w *wire.Response) error {
 	step := recipe.Step{
 		Loss: r.Text(), Optimizer: r.Text(), Hyper: hyper(r), Schedule: r.Text(), Rates: hyper(r), Frozen: r.Texts(), History: r.U32(),
 		Groups: readGroups(r), Policy: r.Texts(), Name: r.Text(),
@@ -56,16 +48,12 @@ func trainingStep(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	if r.Err() != nil {
 		return r.Err()
 	}
-	g, err = step.Graph(g)
+	g, err := step.Graph(g)
 	return keepGraph(c, w, g, err)
 }
 
 // initialState (step graph) → graph that sets the optimiser's states.
-func initialState(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	g, err := wire.Get[*ir.Graph](c, r)
-	if err != nil {
-		return err
-	}
-	g, err = optim.Init(g)
+func initialState(g *ir.Graph, c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := optim.Init(g)
 	return keepGraph(c, w, g, err)
 }

@@ -49,11 +49,7 @@ func candidate(r *wire.Request, g *plan.Choice) (emit.Schedule, error) {
 }
 
 // trial (tuning, group, schedule) → a plan file whose entry "run" computes the group once.
-func trial(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	t, err := wire.Get[*tuning](c, r)
-	if err != nil {
-		return err
-	}
+func trial(t *tuning, _ *wire.Service, r *wire.Request, w *wire.Response) error {
 	i := r.U32()
 	if i >= len(t.groups) {
 		return ir.Errorf(ir.ErrIndex, "unknown group %d", i)
@@ -70,15 +66,12 @@ func trial(c *wire.Service, r *wire.Request, w *wire.Response) error {
 }
 
 // tuned (tuning, the number of a schedule for each group) → plan file.
-func tuned(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	t, err := wire.Get[*tuning](c, r)
-	if err != nil {
-		return err
-	}
+func tuned(t *tuning, _ *wire.Service, r *wire.Request, w *wire.Response) error {
 	if n := r.U32(); n != len(t.groups) {
 		return ir.Shapef("%d schedules given for %d groups", n, len(t.groups))
 	}
 	chosen := sched.Tuned{}
+	var err error
 	for _, g := range t.groups {
 		if chosen[g.Key], err = candidate(r, g); err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 
 // New returns a service without any analyses.
 func New() *wire.Service {
-	return wire.New(map[string]wire.Method{"analyze": analyze, "fit": fit, "pad": pad, "measure": measure})
+	return wire.New(map[string]wire.Method{"analyze": analyze, "fit": wire.On(fit), "pad": wire.On(pad), "measure": measure})
 }
 
 // analyze (text of a graph, symbols to pad) → analysis.
@@ -35,11 +35,7 @@ func analyze(c *wire.Service, r *wire.Request, w *wire.Response) error {
 
 // fit (analysis, true sizes, sizes to compile for) → whether the padded graph serves the true sizes; if so,
 // the crops of the outputs: name, true shape, and the true and the padded sizes of their axes.
-func fit(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	a, err := wire.Get[*padding.Analysis](c, r)
-	if err != nil {
-		return err
-	}
+func fit(a *padding.Analysis, _ *wire.Service, r *wire.Request, w *wire.Response) error {
 	sizes, bound := r.Symbols(), r.Symbols()
 	if r.Err() != nil {
 		return r.Err()
@@ -68,11 +64,7 @@ func writeSizes(w *wire.Response, sizes []int) {
 }
 
 // pad (analysis, sizes to compile for) → text of the padded graph.
-func pad(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	a, err := wire.Get[*padding.Analysis](c, r)
-	if err != nil {
-		return err
-	}
+func pad(a *padding.Analysis, _ *wire.Service, r *wire.Request, w *wire.Response) error {
 	bound := r.Symbols()
 	if r.Err() != nil {
 		return r.Err()

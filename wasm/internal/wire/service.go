@@ -117,6 +117,17 @@ func Get[T any](s *Service, r *Request) (T, error) {
 	return x, r.err
 }
 
+// On returns the method whose first argument is the handle of an object, which it passes to f.
+func On[T any](f func(x T, s *Service, r *Request, w *Response) error) Method {
+	return func(s *Service, r *Request, w *Response) error {
+		x, err := Get[T](s, r)
+		if err != nil {
+			return err
+		}
+		return f(x, s, r, w)
+	}
+}
+
 // Take is [Get], and forgets the object.
 func Take[T any](s *Service, r *Request) (T, error) {
 	h := NewRequest(r.data).U32()

@@ -264,14 +264,11 @@ func TestScattersAndSortsInLoops(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, err := ir.Build("g", func(b *ir.Builder) {
+			g := schedtest.Build(t, func(b *ir.Builder) {
 				for i, v := range make(b, b.Input("x", ir.F32, ir.N(80)), b.Input("u", ir.F32, ir.N(3), ir.N(80))) {
 					b.Output("y"+strconv.Itoa(i), v)
 				}
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			checkTwoRuns(t, g, someValues(g), plan.WebGPU())
 		})
 	}
@@ -280,14 +277,11 @@ func TestScattersAndSortsInLoops(t *testing.T) {
 // TestBadIndexKeepsEmbedding trains the rows that indices name, once
 // with one outside.
 func TestBadIndexKeepsEmbedding(t *testing.T) {
-	g, err := ir.Build("g", func(b *ir.Builder) {
+	g := schedtest.Build(t, func(b *ir.Builder) {
 		x := b.State("x", ir.F32, ir.Dims(50, 3)...)
 		i := ops.CheckIndex(b, b.Input("i", ir.I32, ir.N(100)), ir.N(50), "row")
 		b.SetState("x", ops.ScatterAdd(b, x, ops.ExpandDims(b, i, -1), b.Input("u", ir.F32, ir.Dims(100, 3)...), rowsOf))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := open(t, g, plan.WebGPU())
 	inputs := map[string]*ir.Array{"i": ir.NewArray(ir.I32, 100), "u": numbersLike(ir.NewArray(ir.F32, 100, 3), 0)}
 	inputs["i"].I[70] = 50
@@ -383,7 +377,7 @@ func dispatches(steps []plan.Step) int {
 // TestScansOfEqualOperandsAreDistinguished has two scans that
 // differ in nothing but their graphs.
 func TestScansOfEqualOperandsAreDistinguished(t *testing.T) {
-	g, err := ir.Build("g", func(b *ir.Builder) {
+	g := schedtest.Build(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.N(9))
 		for name, op := range map[string]func(b *ir.Builder, x, y ir.Value) ir.Value{"sum": ops.Add, "largest": ops.Max} {
 			b.Output(name, ops.AssociativeScan(b, ops.AssociativeAttrs{}, []ir.Value{x}, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
@@ -391,8 +385,5 @@ func TestScansOfEqualOperandsAreDistinguished(t *testing.T) {
 			})[0])
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	checkTwoRuns(t, g, someValues(g), plan.WebGPU())
 }

@@ -49,14 +49,7 @@ func TestCachedAttentionPastItsRoomIsZero(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := plansim.Open(m, plan.WebGPU())
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := opened(t, plan.WebGPU(), g)
 	for _, past := range []int64{5, room} {
 		inputs["x0_3"] = ir.Ints(ir.I32, []int64{past}, 1)
 		got, err := session.Run("run", inputs)
@@ -132,10 +125,7 @@ func TestCachedAttentionOfAPromptReadsNoHiddenKeys(t *testing.T) {
 				s.In[2].F[i] = math.NaN()
 			}
 		}
-		m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := moduleOf(t, g)
 		target := schedtest.Hopper()
 		target.ScoreBytes = 1
 		session, err := plansim.Open(m, target)

@@ -8,6 +8,7 @@ import (
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/internal/codegen/wgsl"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -74,7 +75,7 @@ func TestAttentionKernelsHaveBoundedSize(t *testing.T) {
 func attentionPlan(t *testing.T, depth int, bias []ir.Dim) *plan.Plan {
 	t.Helper()
 	a := ops.AttentionAttrs{Scale: 1, Causal: true}
-	g, err := ir.Build("g", func(b *ir.Builder) {
+	g := schedtest.Build(t, func(b *ir.Builder) {
 		var in []ir.Value
 		for _, name := range []string{"q", "k", "v", "dout"} {
 			in = append(in, b.Input(name, ir.F32, ir.Dims(2, 2000, depth)...))
@@ -90,16 +91,6 @@ func attentionPlan(t *testing.T, depth int, bias []ir.Dim) *plan.Plan {
 			b.Output(fmt.Sprint("g", i), g)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Compile(m, inBlocks(), wgsl.Printer{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := compiledFor(t, inBlocks(), g)
 	return p
 }

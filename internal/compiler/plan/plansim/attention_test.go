@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -169,12 +170,9 @@ func TestAttentionInBlocksAmongOtherThings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inputs := map[string]*ir.Array{}
 			rng := rand.New(rand.NewPCG(5, 6))
-			g, err := ir.Build("g", func(b *ir.Builder) {
+			g := schedtest.Build(t, func(b *ir.Builder) {
 				f(b, drawnInput(b, rng, inputs, "q", 2, 5, 4), drawnInput(b, rng, inputs, "k", 2, 6, 4), drawnInput(b, rng, inputs, "v", 2, 6, 4))
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			names := checkGraphOn(t, inBlocks(), g, inputs)
 			if !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "attend_") }) {
 				t.Errorf("kernels %v: none of them is of attention", names)

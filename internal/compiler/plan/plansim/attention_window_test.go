@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/internal/compiler/sim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -30,7 +30,7 @@ func TestCostOfAttentionFallsWithItsWindow(t *testing.T) {
 func attentionRequests(t *testing.T, tokens, window int) map[string]int {
 	t.Helper()
 	inputs := map[string]*ir.Array{}
-	g, err := ir.Build("attention", func(b *ir.Builder) {
+	g := schedtest.Build(t, func(b *ir.Builder) {
 		in := func(name string, dims ...int) ir.Value {
 			inputs[name] = ir.NewArray(ir.F32, dims...)
 			return b.Input(name, ir.F32, ir.Dims(dims...)...)
@@ -43,17 +43,7 @@ func attentionRequests(t *testing.T, tokens, window int) map[string]int {
 			b.Output(string(rune('a'+i)), x)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := plansim.Open(m, inBlocks())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := opened(t, inBlocks(), g)
 	requests := map[string]int{}
 	s.Counted = func(k *loop.Kernel, c sim.Counts) {
 		if !strings.HasSuffix(k.Name, "_rows") { // that one goes by queries alone

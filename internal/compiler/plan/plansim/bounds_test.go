@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff"
-	"github.com/rlx-go/rlx/internal/codegen/wgsl"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -14,28 +14,6 @@ import (
 
 // mostSource is the maximum size of one kernel's WGSL, in bytes.
 const mostSource = 24 << 10
-
-func planOf(t *testing.T, f func(b *ir.Builder)) *plan.Plan {
-	t.Helper()
-	g, err := ir.Build("g", f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return planOfGraph(t, g)
-}
-
-func planOfGraph(t *testing.T, g *ir.Graph) *plan.Plan {
-	t.Helper()
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Compile(m, plan.WebGPU(), wgsl.Printer{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 func checkSources(t *testing.T, p *plan.Plan) {
 	t.Helper()
@@ -59,7 +37,7 @@ func TestGroupsAreBounded(t *testing.T) {
 				}
 				n, _, bytes := compileTime(t, g, plan.WebGPU())
 				perNode[i] = float64(bytes) / float64(n)
-				checkSources(t, planOfGraph(t, g))
+				checkSources(t, compiled(t, g))
 			}
 			if perNode[1] > 1.15*perNode[0] {
 				t.Errorf("%.0f bytes a node in a graph of 4000, %.0f in one of 1000", perNode[1], perNode[0])
@@ -72,11 +50,11 @@ func TestGroupsAreBounded(t *testing.T) {
 // after it are computed in a loop over them. 0x1bd11bda is Threefry's constant, which a block uses
 // once (Salmon et al. 2011).
 func TestEpilogueIsPrintedOnce(t *testing.T) {
-	p := planOf(t, func(b *ir.Builder) {
+	p := compiled(t, schedtest.Build(t, func(b *ir.Builder) {
 		x, w := b.Input("x", ir.F32, ir.Dims(2048, 64)...), b.Param("w", ir.F32, ir.Dims(64, 2048)...)
 		h := ops.Relu(b, ops.MatMul(b, x, w))
 		b.Output("y", ops.Dropout(b, h, ops.Key(b, 7), 0.25))
-	})
+	}))
 	checkSources(t, p)
 	if len(p.Kernels) != 1 {
 		t.Fatalf("%d kernels, not 1", len(p.Kernels))
@@ -89,7 +67,7 @@ func TestEpilogueIsPrintedOnce(t *testing.T) {
 
 // TestKernelsOfThirdDerivativesAreBounded differentiates an MLP of width 24 three times.
 func TestKernelsOfThirdDerivativesAreBounded(t *testing.T) {
-	g, err := ir.Build("pinn", func(b *ir.Builder) {
+	g := schedtest.Build(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.Dims(64, 1)...)
 		h := x
 		for i, in := range []int{1, 24, 24} {
@@ -98,9 +76,6 @@ func TestKernelsOfThirdDerivativesAreBounded(t *testing.T) {
 		}
 		b.Output("y", ops.SumAll(b, ops.MatMul(b, h, b.Param("w", ir.F32, ir.Dims(24, 1)...))))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	d, err := autodiff.Directional(g, "y", "x", 3)
 	if err != nil {
 		t.Fatal(err)
@@ -108,5 +83,5 @@ func TestKernelsOfThirdDerivativesAreBounded(t *testing.T) {
 	if d, err = autodiff.Grad(d, autodiff.OrderName(3, "y")); err != nil {
 		t.Fatal(err)
 	}
-	checkSources(t, planOfGraph(t, d))
+	checkSources(t, compiled(t, d))
 }

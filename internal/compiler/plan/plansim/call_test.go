@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -47,10 +48,10 @@ func calls(t *testing.T, op ir.Op, f func(a *ir.Algorithm)) *ir.Module {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return module(t, func(b *ir.Builder) {
+	return moduleOf(t, schedtest.Build(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.Dims(2, 3)...)
 		b.Output("y", ops.Neg(b, b.Add1(op, nil, ops.Add(b, x, x))))
-	})
+	}))
 }
 
 func withLibrary() plan.Target {

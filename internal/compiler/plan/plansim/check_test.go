@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -132,13 +133,10 @@ func TestUntakenBranchChecksNothing(t *testing.T) {
 	}
 	for name, branch := range map[string]ops.Branch{"by itself": rows, "in a branch": nested, "in a loop": loop} {
 		t.Run(name, func(t *testing.T) {
-			g, err := ir.Build("g", func(b *ir.Builder) {
+			g := schedtest.Build(t, func(b *ir.Builder) {
 				x, i, take := b.Input("x", ir.F32, ir.N(4)), b.Input("i", ir.I32, ir.N(3)), b.Input("take", ir.Bool)
 				b.Output("y", ops.Cond(b, take, []ir.Value{x, i}, branch, good)[0])
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			s, values := open(t, g, plan.WebGPU()), someValues(g)
 			for _, taken := range []int64{0, 1} {
 				for _, last := range []int64{1, 7} {

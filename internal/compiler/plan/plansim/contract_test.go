@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -104,12 +105,9 @@ func TestContractionsWithoutTransposeAreUnsupported(t *testing.T) {
 		if err := ir.Register(flatProduct(op, at)); err != nil {
 			t.Fatal(err)
 		}
-		g, err := ir.Build("g", func(b *ir.Builder) {
+		g := schedtest.Build(t, func(b *ir.Builder) {
 			b.Output("y", b.Add1(op, nil, b.Input("a", ir.F32, ir.Dims(3, 4)...), b.Input("b", ir.F32, ir.Dims(4, 5)...)))
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		var e *ir.OpError
 		if _, err := fusion.Build(g, fusion.DefaultOptions); !errors.Is(err, ir.ErrUnsupported) || !errors.As(err, &e) || e.Op != op {
 			t.Errorf("%s: error %v, want one of kind %q that names it", op, err, ir.ErrUnsupported)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/codegen/wgsl"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -86,16 +87,13 @@ func TestLiteralsThatDifferAreWords(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, err := ir.Build("g", func(b *ir.Builder) {
+			g := schedtest.Build(t, func(b *ir.Builder) {
 				x := b.Input("x", ir.F32, ir.Dims(8, 8)...)
 				for i := range 6 {
 					x = layer(b, x, i)
 				}
 				b.Output("y", x)
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			in := ir.NewArray(ir.F32, 8, 8)
 			for i := range in.F {
 				in.F[i] = float64(i*i%17)/8 - 1
@@ -159,7 +157,7 @@ func TestManyPartsOfAllLengths(t *testing.T) {
 		"two turns":    {[]int{1, 1 << 17, 1<<17 + 1, 1 << 17, 1 << 17, 1 << 17, 1 << 17, 1 << 17, 1 << 17}, plan.WebGPU()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, err := ir.Build("g", func(b *ir.Builder) {
+			g := schedtest.Build(t, func(b *ir.Builder) {
 				var old, squares []ir.Value
 				for i, n := range c.lengths {
 					old = append(old, b.State("s"+strconv.Itoa(i), ir.F32, ir.N(n)))
@@ -172,9 +170,6 @@ func TestManyPartsOfAllLengths(t *testing.T) {
 					b.SetState("s"+strconv.Itoa(i), ops.Sub(b, x, ops.Mul(b, x, scale)))
 				}
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			checkTwoRuns(t, g, someValues(g), c.target)
 		})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -250,19 +251,17 @@ func TestGraphsOverTheBindingLimit(t *testing.T) {
 	for name, build := range crowded {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, err := ir.Build("g", build)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkSources(t, planOfGraph(t, g))
+			g := schedtest.Build(t, build)
+			checkSources(t, compiled(t, g))
 			checkTwoRuns(t, g, someValues(g), lonely(g))
 			if strings.HasSuffix(name, "without a derivative") {
 				return
 			}
-			if g, err = autodiff.VJP(g); err != nil {
+			g, err := autodiff.VJP(g)
+			if err != nil {
 				t.Fatal(err)
 			}
-			checkSources(t, planOfGraph(t, g))
+			checkSources(t, compiled(t, g))
 			compiledFor(t, lonely(g), g)
 		})
 	}

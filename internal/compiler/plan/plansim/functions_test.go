@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
-	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 )
@@ -26,14 +25,7 @@ func TestFunctionsAtHardPoints(t *testing.T) {
 				if !runsOn(g, target) {
 					continue
 				}
-				m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-				if err != nil {
-					t.Fatal(err)
-				}
-				session, err := plansim.Open(m, target)
-				if err != nil {
-					t.Fatal(err)
-				}
+				session := opened(t, target, g)
 				out, err := session.Run("run", irtest.SampleInputs(c.Sample))
 				if err != nil {
 					t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -81,7 +82,7 @@ func doubled(b *ir.Builder, x ir.Value) ir.Value {
 // Loops without a bound run in each step of a scan and in a branch, both where the device skips
 // launches and where it runs empty grids.
 func TestLoopsWithoutABound(t *testing.T) {
-	g, err := ir.Build("g", func(b *ir.Builder) {
+	g := schedtest.Build(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.N(3))
 		_, ys := ops.Scan(b, ops.Loop{Xs: []ir.Value{x}, Body: func(b *ir.Builder, _, _, xs []ir.Value) (next, ys []ir.Value) {
 			return nil, []ir.Value{doubled(b, xs[0])}
@@ -92,9 +93,6 @@ func TestLoopsWithoutABound(t *testing.T) {
 			func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{doubled(b, in[0])} },
 			func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{ops.Neg(b, in[0])} })[0])
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	branching := plan.WebGPU()
 	branching.Branches = true
 	for _, target := range []plan.Target{branching, plan.WebGPU(), plan.WebAssembly(false)} {

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff"
-	"github.com/rlx-go/rlx/internal/codegen/wgsl"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -91,24 +90,6 @@ func copies(steps []plan.Step) int {
 		}
 	}
 	return n
-}
-
-func compiled(t *testing.T, g *ir.Graph) *plan.Plan {
-	t.Helper()
-	return compiledFor(t, plan.WebGPU(), g)
-}
-
-func compiledFor(t *testing.T, target plan.Target, g *ir.Graph) *plan.Plan {
-	t.Helper()
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Compile(m, target, wgsl.Printer{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 // loopKernels returns the names of the kernels that run in loops, each once.

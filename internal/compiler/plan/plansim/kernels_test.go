@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest/ownop"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -17,18 +18,8 @@ import (
 // run compiles a graph of one entry for the simulator and runs it.
 func runGraph(t *testing.T, inputs map[string]*ir.Array, f func(b *ir.Builder)) (*plansim.Session, map[string]*ir.Array) {
 	t.Helper()
-	g, err := ir.Build("g", f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := plansim.Open(m, plan.WebGPU())
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := schedtest.Build(t, f)
+	s := opened(t, plan.WebGPU(), g)
 	out, err := s.Run("run", inputs)
 	if err != nil {
 		t.Fatal(err)
@@ -112,17 +103,10 @@ func fitted(t *testing.T, name ir.Op, f func(a *ir.Algorithm)) error {
 	if err := ir.Register(&own); err != nil {
 		t.Fatal(err)
 	}
-	g, err := ir.Build("g", func(b *ir.Builder) {
+	g := schedtest.Build(t, func(b *ir.Builder) {
 		b.Output("y", b.Add1(name, nil, b.Input("x", ir.F32, ir.Dims(2, 700)...)))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = plan.Compile(m, plan.WebGPU(), plansim.Text)
+	_, err := plan.Compile(moduleOf(t, g), plan.WebGPU(), plansim.Text)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -44,7 +45,7 @@ func TestOnlyStoredOrIteratedSizesAreBounded(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := plansim.Open(module(t, func(b *ir.Builder) { b.Output("y", c.make(b, outer(b))) }), plan.WebGPU())
+			s, err := plansim.Open(moduleOf(t, schedtest.Build(t, func(b *ir.Builder) { b.Output("y", c.make(b, outer(b))) })), plan.WebGPU())
 			if !c.fits {
 				var e *ir.OpError
 				if !errors.Is(err, ir.ErrUnsupported) || !errors.As(err, &e) {
@@ -77,17 +78,4 @@ func checkCorner(t *testing.T, s *plansim.Session) {
 			t.Errorf("element %d is %v, want %v", i, y, want)
 		}
 	}
-}
-
-func module(t *testing.T, f func(b *ir.Builder)) *ir.Module {
-	t.Helper()
-	g, err := ir.Build("g", f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
 }

@@ -3,7 +3,6 @@ package plansim_test
 import (
 	"testing"
 
-	"github.com/rlx-go/rlx/internal/codegen/wgsl"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -41,14 +40,7 @@ func TestLaunchesOfLinearAlgebra(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := plan.Compile(m, plan.WebGPU(), wgsl.Printer{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := compiled(t, g)
 		launches := launchesOf(p.Entries[0].Steps)
 		t.Logf("%s: %d kernels and %d launches", c.name, len(p.Kernels), launches)
 		if len(p.Kernels) > c.kernels || launches > c.launches {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -257,14 +258,11 @@ var loopPrograms = []struct {
 func TestLoopsEqualReference(t *testing.T) {
 	for _, p := range loopPrograms {
 		t.Run(p.name, func(t *testing.T) {
-			g, err := ir.Build("g", func(b *ir.Builder) {
+			g := schedtest.Build(t, func(b *ir.Builder) {
 				for i, v := range p.make(b, b.Input("x", ir.F32, ir.N(6), ir.N(4)), b.Input("c", ir.F32, ir.N(4))) {
 					b.Output("y"+strconv.Itoa(i), v)
 				}
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			checkTwoRuns(t, g, someValues(g), plan.WebGPU())
 			branching := plan.WebGPU()
 			branching.Branch = 1

@@ -108,10 +108,7 @@ func TestNarrowTypesInMemoryOfWordsAndBytes(t *testing.T) {
 // sharesWords reports whether a kernel changes words by atomic operations.
 func sharesWords(t *testing.T, g *ir.Graph, target plan.Target) bool {
 	t.Helper()
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := moduleOf(t, g)
 	_, kernels, err := plan.CompileKernels(m, target, plansim.Text)
 	if err != nil {
 		t.Fatal(err)

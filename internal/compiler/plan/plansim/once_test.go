@@ -65,7 +65,7 @@ func TestClippingKernelsDoNotGrowWithParameters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if kernels, launches := countTotals(planOfGraph(t, g)); kernels != 2 || launches > 4 {
+		if kernels, launches := countTotals(compiled(t, g)); kernels != 2 || launches > 4 {
 			t.Errorf("%d parameters: %d kernels in %d launches for the norm", parameters, kernels, launches)
 		}
 	}

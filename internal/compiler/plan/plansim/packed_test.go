@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
-	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
 	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
@@ -200,14 +199,7 @@ func checkPacked(t *testing.T, g *ir.Graph, target plan.Target, inputs map[strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := plansim.Open(m, target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := opened(t, target, g)
 	if err := s.SetStates(g, inputs); err != nil {
 		t.Fatal(err)
 	}

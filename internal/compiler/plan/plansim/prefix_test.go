@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -26,15 +27,12 @@ func TestScansOfMoreRowsThanTheGridLimit(t *testing.T) {
 		"the default limits":       {plan.WebGPU(), []int{65537, 2}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, err := ir.Build("g", func(b *ir.Builder) {
+			g := schedtest.Build(t, func(b *ir.Builder) {
 				s := b.State("s", ir.F32, ir.Dims(c.dims...)...)
 				sums := ops.CumSum(b, s, ops.CumSumAttrs{Axis: c.axis})
 				b.Output("sums", sums)
 				b.SetState("s", ops.CumSum(b, s, ops.CumSumAttrs{Axis: c.axis, Reverse: true, Exclusive: true}))
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			checkTwoRuns(t, g, someValues(g), c.target)
 		})
 	}

@@ -108,14 +108,7 @@ func checkRuns(t *testing.T, runs int, g *ir.Graph, inputs map[string]*ir.Array,
 
 func open(t *testing.T, g *ir.Graph, target plan.Target) *plansim.Session {
 	t.Helper()
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := plansim.Open(m, target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := opened(t, target, g)
 	s.Options.ZeroDivisors = true
 	return s
 }

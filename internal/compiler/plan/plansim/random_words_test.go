@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -21,10 +22,10 @@ func TestRandomNumbersAreOneKernel(t *testing.T) {
 		{ops.ThreefryBoth13, 2, 2},
 	} {
 		t.Run(string(c.by), func(t *testing.T) {
-			p := planOf(t, func(b *ir.Builder) {
+			p := compiled(t, schedtest.Build(t, func(b *ir.Builder) {
 				x, key := b.Input("x", ir.F32, ir.Dims(2048, 1024)...), b.Input("key", ir.U32, ir.N(2))
 				b.Output("y", ops.Add(b, x, c.by.Uniform(b, key, ir.F32, x.Shape()...)))
-			})
+			}))
 			checkSources(t, p)
 			if len(p.Kernels) != 1 {
 				t.Fatalf("%d kernels, not 1", len(p.Kernels))
@@ -40,9 +41,9 @@ func TestRandomNumbersAreOneKernel(t *testing.T) {
 // their own too long for one.
 func TestNormalNumbersShareBlocks(t *testing.T) {
 	for by, blocks := range map[ops.Generator]int{ops.Threefry: 1, ops.ThreefryBoth: 2} {
-		p := planOf(t, func(b *ir.Builder) {
+		p := compiled(t, schedtest.Build(t, func(b *ir.Builder) {
 			b.Output("y", by.Normal(b, b.Input("key", ir.U32, ir.N(2)), ir.F32, ir.Dims(4096, 4096)...))
-		})
+		}))
 		if n := strings.Count(p.Kernels[0].Source, "<< 26u"); len(p.Kernels) != 1 || n != 3*blocks {
 			t.Errorf("%s: %d kernels, %d turns by 26 bits, not those of %d blocks", by, len(p.Kernels), n, blocks)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -113,14 +114,11 @@ func TestReductionsOfAllShapesEqualReference(t *testing.T) {
 	for _, p := range reducePrograms {
 		for _, dims := range reduceShapes {
 			t.Run(p.name+ir.Dims(dims...).String(), func(t *testing.T) {
-				g, err := ir.Build("g", func(b *ir.Builder) {
+				g := schedtest.Build(t, func(b *ir.Builder) {
 					for i, v := range p.make(b, b.Input("x", ir.F32, ir.Dims(dims...)...)) {
 						b.Output("y"+strconv.Itoa(i), v)
 					}
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
 				checkTwoRuns(t, g, someValues(g), plan.WebGPU())
 			})
 		}
@@ -139,32 +137,23 @@ func backwards(rank int) []int {
 // A sum over many rows with enough columns to be split reads the stored map from memory,
 // and does not compute it in each part.
 func TestMapIsStoredWithSplitReductions(t *testing.T) {
-	g, err := ir.Build("g", func(b *ir.Builder) {
+	g := schedtest.Build(t, func(b *ir.Builder) {
 		y := ops.Exp(b, b.Input("x", ir.F32, ir.Dims(2100, 64)...))
 		b.Output("y", y)
 		b.Output("sums", ops.ReduceSum(b, y, 0))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	checkTwoRuns(t, g, someValues(g), plan.WebGPU())
 }
 
 // Columns with several indices, as those of heads that are packed into rows, are
 // read side by side and cut like others.
 func TestColumnsOfDigitsAreCut(t *testing.T) {
-	g, err := ir.Build("g", func(b *ir.Builder) {
+	g := schedtest.Build(t, func(b *ir.Builder) {
 		x := ops.Reshape(b, ops.Exp(b, b.Input("x", ir.F32, ir.Dims(2100, 3, 32)...)), ir.Dims(2100, 96)...)
 		b.Output("sums", ops.ReduceSum(b, x, 0))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	checkTwoRuns(t, g, someValues(g), plan.WebGPU())
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := moduleOf(t, g)
 	p, err := plan.Compile(m, plan.WebGPU(), plansim.Text)
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -47,16 +48,13 @@ var rounds = map[string]struct {
 
 func roundsOf(t *testing.T, name string, n int) *ir.Graph {
 	t.Helper()
-	g, err := ir.Build("rounds", func(b *ir.Builder) {
+	g := schedtest.Build(t, func(b *ir.Builder) {
 		x := b.Input("x", rounds[name].dtype, ir.N(roundSize))
 		for i := range n {
 			x = rounds[name].step(b, x, i)
 		}
 		b.Output("y", x)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return g
 }
 
@@ -70,7 +68,7 @@ func TestSourceSizeIsLinearInRounds(t *testing.T) {
 			checkTwoRuns(t, few, someValues(few), plan.WebGPU())
 			var total [2]int
 			for i, n := range []int{100, 200} {
-				p := planOfGraph(t, roundsOf(t, name, n))
+				p := compiled(t, roundsOf(t, name, n))
 				checkSources(t, p)
 				for _, d := range p.Entries[0].Steps {
 					total[i] += len(p.Kernels[d.(*plan.Dispatch).Kernel].Source)

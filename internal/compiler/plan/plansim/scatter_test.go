@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -92,12 +93,9 @@ func TestUnknownScatterModeIsUnsupported(t *testing.T) {
 	if err := ir.Register(scatterRows(op, 7)); err != nil {
 		t.Fatal(err)
 	}
-	g, err := ir.Build("g", func(b *ir.Builder) {
+	g := schedtest.Build(t, func(b *ir.Builder) {
 		b.Output("y", b.Add1(op, nil, b.Input("x", ir.F32, ir.Dims(3, 2)...), b.Input("i", ir.I32, ir.N(4)), b.Input("u", ir.F32, ir.Dims(4, 2)...)))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var e *ir.OpError
 	if _, err := fusion.Build(g, fusion.DefaultOptions); !errors.Is(err, ir.ErrUnsupported) || !errors.As(err, &e) || e.Op != op {
 		t.Errorf("error %v, want one of kind %q that names %s", err, ir.ErrUnsupported, op)

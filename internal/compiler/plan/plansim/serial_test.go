@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -61,7 +62,7 @@ func TestManyMapsOnOneThread(t *testing.T) {
 	for _, d := range []ir.DType{ir.U8, ir.BF16, ir.F64} {
 		t.Run(d.String(), func(t *testing.T) {
 			inputs := map[string]*ir.Array{}
-			g, err := ir.Build("g", func(b *ir.Builder) {
+			g := schedtest.Build(t, func(b *ir.Builder) {
 				for i := range 40 {
 					x := ir.NewArray(d, 3+i%2)
 					for j := range x.I {
@@ -76,9 +77,6 @@ func TestManyMapsOnOneThread(t *testing.T) {
 					b.Output("y"+strconv.Itoa(i), ops.Add(b, v, v))
 				}
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			checkGraphOn(t, plan.WebAssembly(false), g, inputs)
 		})
 	}

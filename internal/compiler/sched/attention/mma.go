@@ -233,7 +233,7 @@ func (m *mma) declareOperand(h sharedOperand) {
 	}
 	name := operandNames[h.operand]
 	if h.transposed {
-		name += "_turned"
+		name += "_transposed"
 	}
 	h.slot = m.e.Shared(name, m.operand, 1, length)
 	m.operands = append(m.operands, &h)
@@ -442,10 +442,7 @@ func (m *mma) startCopies(h *sharedOperand, first, place scalar.Expr) {
 		to := sum(place, scalar.Mul(scalar.FloorDiv(at, loop.Int(row)), loop.Int(row*h.rows())),
 			loop.TileOffset(m.operand, 0, r, scalar.Mod(at, loop.Int(row))))
 		c := &loop.CopyAsync{To: h.slot, ToAt: m.e.Simplify(to), From: p.Array, FromAt: m.e.Simplify(p.At), Count: each, Valid: p.Valid}
-		if exists = m.e.Simplify(exists); exists.Op != scalar.OpConst {
-			c.Valid = emit.Both(c.Valid, exists)
-		}
-		m.e.Add(c)
+		m.addCopy(c, exists)
 	})
 }
 
@@ -474,11 +471,16 @@ func (m *mma) copyStats(first, place scalar.Expr) {
 			To: m.statsArray, ToAt: m.e.Simplify(scalar.Add(place, scalar.Mul(id, loop.Int(2)))),
 			From: root.ID, FromAt: m.e.Simplify(from), Count: 2,
 		}
-		if exists = m.e.Simplify(exists); exists.Op != scalar.OpConst {
-			c.Valid = exists
-		}
-		m.e.Add(c)
+		m.addCopy(c, exists)
 	})
+}
+
+// addCopy adds a copy, which stores zeros where exists is false.
+func (m *mma) addCopy(c *loop.CopyAsync, exists scalar.Expr) {
+	if exists = m.e.Simplify(exists); exists.Op != scalar.OpConst {
+		c.Valid = emit.Both(c.Valid, exists)
+	}
+	m.e.Add(c)
 }
 
 // distribute distributes n items over the threads and calls f for each of a thread's items.
@@ -599,7 +601,7 @@ func (n *attention) transposeOperand(x matrix, kind kernelKind, rows int) emit.L
 	dims, _ := n.m.Node.Input(x.operand).Shape().Ints()
 	heads, block := dims[:len(dims)-2], n.mmaTile(kind).columns
 	padded := emit.CeilDiv(rows, block) * block
-	name := n.prefix + "_" + operandNames[x.operand] + "_turned"
+	name := n.prefix + "_" + operandNames[x.operand] + "_transposed"
 	t := n.p.Scratch(name, ir.F32, slices.Concat(heads, []int{x.length, padded})...)
 	w := emit.New(n.p, n.caps).WithThreads(emit.GroupThreads)
 	load := w.Reader().Operand(n.m.Node)

@@ -207,8 +207,8 @@ func (a *plain) accumulate(sums, weights fragment, m matrix) (begin func()) {
 	width := a.t.vectors(m.length) * a.t.across
 	a.repeat("group", a.t.groups, func(which scalar.Expr) {
 		a.stagePiece(weights, which)
-		a.repeat("turn", piece/columns, func(turn scalar.Expr) {
-			from := a.e.Let("from", scalar.Mul(turn, loop.Int(columns)))
+		a.repeat("round", piece/columns, func(round scalar.Expr) {
+			from := a.e.Let("from", scalar.Mul(round, loop.Int(columns)))
 			a.stageRows(m, &a.cols, base, scalar.Add(from, scalar.Mul(which, loop.Int(piece))), columns)
 			a.e.Barrier()
 			a.repeat("k", columns, func(k scalar.Expr) {
@@ -299,8 +299,8 @@ func (a *plain) stageRows(m matrix, s *side, base int, from scalar.Expr, rows in
 
 // stage has the threads store a number of vectors into workgroup memory.
 func (a *plain) stage(vectors int, vector func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr)) {
-	a.repeat("turn", emit.CeilDiv(vectors, plainThreads), func(turn scalar.Expr) {
-		id := a.e.Simplify(scalar.Add(a.lane, scalar.Mul(turn, loop.Int(plainThreads))))
+	a.repeat("round", emit.CeilDiv(vectors, plainThreads), func(round scalar.Expr) {
+		id := a.e.Simplify(scalar.Add(a.lane, scalar.Mul(round, loop.Int(plainThreads))))
 		at, ok := withinBounds(id, vectors, vectors%plainThreads == 0)
 		a.e.Add(emit.Guard(ok, a.e.Nested(func() {
 			to, values := vector(at)

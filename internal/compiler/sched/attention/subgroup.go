@@ -91,8 +91,8 @@ func (a *subgroup) accumulate(sums, weights fragment, m matrix) (begin func()) {
 	for v := range a.plain.t.vectors(m.length) {
 		t := a.zeroTile()
 		a.storeTile(weights)
-		a.repeat("turn", a.plain.t.groupColumns()/columns, func(turn scalar.Expr) {
-			from := a.e.Let("from", scalar.Mul(turn, loop.Int(columns)))
+		a.repeat("round", a.plain.t.groupColumns()/columns, func(round scalar.Expr) {
+			from := a.e.Let("from", scalar.Mul(round, loop.Int(columns)))
 			a.stagePositions(m, from, v, columns)
 			a.e.Barrier()
 			a.multiplyTile(t, factor{a.left, from, stride, false}, factor{a.right, loop.Int(0), stride, false}, columns)
@@ -220,8 +220,8 @@ func (a *subgroup) stagePositions(m matrix, from scalar.Expr, vector, rows int) 
 
 // stageElements has the threads store a matrix into workgroup memory, coalesced.
 func (a *subgroup) stageElements(slot, rows, columns, stride int, element func(row, column scalar.Expr) scalar.Expr) {
-	a.repeat("turn", emit.CeilDiv(rows*columns, plainThreads), func(turn scalar.Expr) {
-		id := a.e.Simplify(scalar.Add(a.plain.lane, scalar.Mul(turn, loop.Int(plainThreads))))
+	a.repeat("round", emit.CeilDiv(rows*columns, plainThreads), func(round scalar.Expr) {
+		id := a.e.Simplify(scalar.Add(a.plain.lane, scalar.Mul(round, loop.Int(plainThreads))))
 		at, ok := withinBounds(id, rows*columns, rows*columns%plainThreads == 0)
 		a.e.When(ok, func() {
 			row, column := scalar.FloorDiv(at, loop.Int(columns)), scalar.Mod(at, loop.Int(columns))

@@ -36,9 +36,9 @@ func (m Work) Share() int { return MaxPerThread * emit.GroupThreads }
 // Write writes the work of a workgroup.
 func (m Work) Write(w *emit.Emitter, s emit.Segment) {
 	first := w.Let("first", scalar.Add(scalar.Mul(scalar.Mul(s.Workgroup, s.PerThread), loop.Int(emit.GroupThreads)), loop.LocalID(0, emit.GroupThreads)))
-	w.Loop("turn", loop.Int(0), s.PerThread, 1, MaxPerThread-1, func(turn scalar.Expr) {
+	w.Loop("item", loop.Int(0), s.PerThread, 1, MaxPerThread-1, func(item scalar.Expr) {
 		name := w.Name("i")
-		w.Add(&loop.Let{Name: name, Value: scalar.Add(first, scalar.Mul(turn, loop.Int(emit.GroupThreads)))})
+		w.Add(&loop.Let{Name: name, Value: scalar.Add(first, scalar.Mul(item, loop.Int(emit.GroupThreads)))})
 		i := scalar.NewVar(name, ir.I32, 0, loop.MaxElements-1)
 		w.When(scalar.Lt(scalar.FreeVar(name, ir.I32), s.Length), func() {
 			m.Words.Read(func() { w.Add(mapElements(w, m.Group, w.Unflatten(i, m.Group.Outer))...) })

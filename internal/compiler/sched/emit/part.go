@@ -63,7 +63,7 @@ func NewPart(x Work, length int, p *fusion.Partition, caps loop.Caps) Part {
 	w := New(p, caps).WithThreads(GroupThreads)
 	w.Groups = [3]int{1, 1, 1}
 	free := func(name string) scalar.Expr { return scalar.FreeVar(name, ir.I32) }
-	x.Write(w, Segment{free("workgroup"), free("length"), loop.Int(0), free("turns")})
+	x.Write(w, Segment{free("workgroup"), free("length"), loop.Int(0), free("items")})
 	l := w.Launch(x.Name())
 	part := Part{Args: l.Args, First: make([]int, len(l.Args)), Len: length, Work: x, Partition: p}
 	for i := range l.Kernel.Arrays {

@@ -68,7 +68,7 @@ func Both(a, b scalar.Expr) scalar.Expr {
 }
 
 // Writes reports whether a group stores to a tensor.
-func Writes(e *Emitter, g *fusion.Group, id int) bool {
+func Writes(g *fusion.Group, id int) bool {
 	for _, m := range g.Members {
 		for _, t := range m.Store {
 			if t != nil && t.Root().ID == id {

@@ -70,9 +70,9 @@ const (
 // in its arena.
 func Table(parts []emit.Part, first [][]int) (table []int32, groups int) {
 	table = []int32{int32(len(parts))}
-	share, turns := shareOf(parts)
+	share, perThread := shareOf(parts)
 	for i, part := range parts {
-		table = append(table, int32(groups), int32(part.Len), int32(turns))
+		table = append(table, int32(groups), int32(part.Len), int32(perThread))
 		for j, at := range first[i] {
 			table = append(table, int32(at+part.First[j]))
 		}
@@ -83,7 +83,7 @@ func Table(parts []emit.Part, first [][]int) (table []int32, groups int) {
 
 // shareOf returns the elements per workgroup of parts of one key, and the elements per thread
 // if they are maps.
-func shareOf(parts []emit.Part) (share, turns int) {
+func shareOf(parts []emit.Part) (share, perThread int) {
 	if !parts[0].IsMap() {
 		return parts[0].Work.Share(), 1
 	}
@@ -91,8 +91,8 @@ func shareOf(parts []emit.Part) (share, turns int) {
 	for _, part := range parts {
 		elements += part.Len
 	}
-	turns = min(max(elements/(emit.GroupThreads*elementwise.FullGroups), 1), elementwise.MaxPerThread)
-	return turns * emit.GroupThreads, turns
+	perThread = min(max(elements/(emit.GroupThreads*elementwise.FullGroups), 1), elementwise.MaxPerThread)
+	return perThread * emit.GroupThreads, perThread
 }
 
 // find finds the part of a workgroup: each thread tests one row of the table at a time.
@@ -112,7 +112,7 @@ func (w *segmentWriter) find(groups int) emit.Segment {
 	w.Barrier()
 	here := w.Let("row", row(scalar.LoadAt(found, ir.I32, loop.Int(0))))
 	field := func(name string, i int) scalar.Expr { return w.Let(name, load(scalar.Add(here, loop.Int(i)))) }
-	s := emit.Segment{Workgroup: scalar.Sub(workgroup, field("before", 0)), Length: field("length", 1), First: loop.Int(0), PerThread: field("turns", 2)}
+	s := emit.Segment{Workgroup: scalar.Sub(workgroup, field("before", 0)), Length: field("length", 1), First: loop.Int(0), PerThread: field("items", 2)}
 	for i := range w.part.Args {
 		w.first = append(w.first, field("at"+strconv.Itoa(i)+"_", rowHead+i))
 	}

@@ -85,7 +85,7 @@ type mmaPlan struct {
 type mmaLayout uint8
 
 const (
-	// storeStaged operands are first written to scratch memory: they are computed, or do not
+	// staged operands are first written to scratch memory: they are computed, or do not
 	// consist of aligned pieces of 16 bytes.
 	staged mmaLayout = iota
 	// alongK operands are contiguous along the contracted space, alongFree operands along

@@ -45,12 +45,12 @@ func layoutOf(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, d ir.DTyp
 	}
 	load := e.Reader().Operand(c.Node)
 	if k%each == 0 {
-		if p, ok := r.pieceAt(load, position("f", free, 1), position("k", k, each), alongK); ok && !emit.Writes(e, g, p.Array) {
+		if p, ok := r.pieceAt(load, position("f", free, 1), position("k", k, each), alongK); ok && !emit.Writes(g, p.Array) {
 			return alongK
 		}
 	}
 	if free%each == 0 {
-		if p, ok := r.pieceAt(load, position("f", free, each), position("k", k, 1), alongFree); ok && !emit.Writes(e, g, p.Array) {
+		if p, ok := r.pieceAt(load, position("f", free, each), position("k", k, 1), alongFree); ok && !emit.Writes(g, p.Array) {
 			return alongFree
 		}
 	}
@@ -274,11 +274,11 @@ func (m *mmaEmitter) clampK(s *mmaSide, k scalar.Expr, unit int) (at, inside sca
 }
 
 // threadTileOffset returns the offset of an element of f32 in a tile that threads read. A row is
-// one contracted position; its pieces are swizzled so that a warp reads an [loop.MmaShape], 8 free
+// one contracted position; its pieces are swizzled so that a warp reads the tile of an MMA, 8 free
 // by 4 contracted positions, without bank conflicts.
 func threadTileOffset(tile int, free, k scalar.Expr) scalar.Expr {
-	turn := scalar.Mul(scalar.Mod(k, loop.Int(4)), loop.Int(2))
-	at := scalar.Add(scalar.Mul(scalar.Xor(scalar.FloorDiv(free, loop.Int(4)), turn), loop.Int(4)), scalar.Mod(free, loop.Int(4)))
+	swizzle := scalar.Mul(scalar.Mod(k, loop.Int(4)), loop.Int(2))
+	at := scalar.Add(scalar.Mul(scalar.Xor(scalar.FloorDiv(free, loop.Int(4)), swizzle), loop.Int(4)), scalar.Mod(free, loop.Int(4)))
 	return scalar.Add(scalar.Mul(k, loop.Int(tile)), at)
 }
 
@@ -315,19 +315,24 @@ type tensorMap struct {
 	batch          bool
 }
 
-// operandAt returns the piece of an operand at positions that are multiples of a piece along the
-// layout's axis.
-type operandAt func(batch, free, k scalar.Expr) (p emit.Piece, ok bool)
+// pieces is an operand as pieces, by batch, free position and contracted position.
+type pieces struct {
+	dtype                 ir.DType
+	layout                mmaLayout
+	batches, free, length int
+	// at returns the piece at positions that are multiples of a piece along the layout's axis.
+	at func(batch, free, k scalar.Expr) (p emit.Piece, ok bool)
+}
 
-// tensorMapOf returns the tensor map of an operand, or false if it has none. Its strides are not
+// tensorMap returns the tensor map of an operand, or false if it has none. Its strides are not
 // negative: a reversed axis has none.
-func tensorMapOf(e *emit.Emitter, d ir.DType, layout mmaLayout, batches, free, length int, at operandAt) (b tensorMap, ok bool) {
-	each := loop.ChunkElements(d)
-	axes := [3]axis{{"k", length, each}, {"f", free, 1}, {"b", batches, 1}}
-	read := func(x [3]scalar.Expr) (emit.Piece, bool) { return at(x[2], x[1], x[0]) }
-	if layout == alongFree {
-		axes[0], axes[1] = axis{"f", free, each}, axis{"k", length, 1}
-		read = func(x [3]scalar.Expr) (emit.Piece, bool) { return at(x[2], x[0], x[1]) }
+func (x *pieces) tensorMap(e *emit.Emitter) (b tensorMap, ok bool) {
+	each := loop.ChunkElements(x.dtype)
+	axes := [3]axis{{"k", x.length, each}, {"f", x.free, 1}, {"b", x.batches, 1}}
+	read := func(at [3]scalar.Expr) (emit.Piece, bool) { return x.at(at[2], at[1], at[0]) }
+	if x.layout == alongFree {
+		axes[0], axes[1] = axis{"f", x.free, each}, axis{"k", x.length, 1}
+		read = func(at [3]scalar.Expr) (emit.Piece, bool) { return x.at(at[2], at[0], at[1]) }
 	}
 	first, ok := read([3]scalar.Expr{loop.Int(0), loop.Int(0), loop.Int(0)})
 	if !ok || first.Valid != nil {
@@ -403,5 +408,6 @@ func (m *mmaEmitter) sideTensorMap(operand int, s *mmaSide, scratch *fusion.Tens
 		r := &pieceReader{e: m.Emitter, c: c, d: m.p.operand, operand: operand, batch: m.Unflatten(m.Simplify(batch), c.Batch)}
 		return r.pieceAt(m.Reader().Operand(c.Node), m.Simplify(free), m.Simplify(k), s.layout)
 	}
-	return tensorMapOf(m.Emitter, m.p.operand, s.layout, fusion.Product(c.Batch), s.free, s.length, at)
+	x := pieces{dtype: m.p.operand, layout: s.layout, batches: fusion.Product(c.Batch), free: s.free, length: s.length, at: at}
+	return x.tensorMap(m.Emitter)
 }

@@ -467,7 +467,7 @@ func (r *rowEmitter) invariant(x scalar.Expr, changing []string) bool {
 		case scalar.OpVar:
 			same = same && !slices.Contains(changing, n.Name)
 		case scalar.OpLoad:
-			same = same && !emit.Writes(r.Emitter, r.g, n.Ref)
+			same = same && !emit.Writes(r.g, n.Ref)
 		}
 	})
 	return same

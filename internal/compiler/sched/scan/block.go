@@ -15,23 +15,19 @@ const padding = 32
 // coalesced through workgroup memory, where each thread scans contiguous elements.
 type blockScanner struct {
 	*emit.Emitter
-	p                     *scan
-	threads, lanes, each  int
-	perGroup              int // rows per workgroup
-	local, lane           scalar.Expr
-	firstRow, first, last scalar.Expr // of the workgroup: its first row, and the bounds of its chunk of each row
-	exists                scalar.Expr
-	cells, scans          []int // workgroup arrays, one per running value
+	place
+	p             *scan
+	s             emit.Schedule
+	cut           chunking
+	threads, tile int         // per workgroup, and elements of a row per tile
+	first, last   scalar.Expr // the first element of the workgroup's chunk of each row, and the end
+	cells, scans  []int       // workgroup arrays, one per running value
 }
 
 // block scans chunks of rows.
 func (p *scan) block(s emit.Schedule, cut chunking) emit.Launch {
 	t := p.newBlock(s, cut)
-	chunk := cut.chunk
-	number := t.Let("chunk", scalar.FloorDiv(t.first, loop.Int(chunk)))
-	row := t.Let("row", scalar.Min(scalar.Add(t.firstRow, scalar.FloorDiv(t.local, loop.Int(t.lanes))), loop.Int(p.rows-1)))
-	carry := t.Vars("carry", t.start(s, cut, number, row))
-	tile := t.lanes * t.each
+	carry := t.Vars("carry", t.start())
 	pass := func(from scalar.Expr) {
 		t.loadTile(from)
 		before, all := t.exclusive(t.ownTotal())
@@ -39,51 +35,43 @@ func (p *scan) block(s emit.Schedule, cut chunking) emit.Launch {
 			t.scanOwn(p.combine(carry, before))
 			t.saveTile(from)
 		}
-		if chunk > tile || cut.first {
+		if cut.chunk > t.tile || cut.first {
 			t.SetAll(carry, p.combine(carry, all))
 		}
 	}
-	if chunk <= tile {
+	if cut.chunk <= t.tile {
 		pass(t.first)
 	} else {
-		t.Loop("tile", t.first, t.last, tile, p.length-1, func(from scalar.Expr) {
+		t.Loop("tile", t.first, t.last, t.tile, p.length-1, func(from scalar.Expr) {
 			pass(from)
 			t.Barrier()
 		})
 	}
 	if cut.first {
-		own := scalar.And(scalar.Eq(t.lane, loop.Int(0)), scalar.Lt(scalar.Add(t.firstRow, scalar.FloorDiv(t.local, loop.Int(t.lanes))), loop.Int(p.rows)))
-		t.When(scalar.And(t.exists, own), func() { emit.SaveAll(t.Emitter, cut.totals, ir.Index{number, row}, carry) })
+		t.When(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() { emit.SaveAll(t.Emitter, cut.totals, ir.Index{t.number, t.row}, carry) })
 	}
 	return t.Launch(p.name)
 }
 
 // start returns the initial running values of the chunk.
-func (t *blockScanner) start(s emit.Schedule, cut chunking, number, row scalar.Expr) []scalar.Expr {
+func (t *blockScanner) start() []scalar.Expr {
 	switch {
-	case cut.starts != nil:
-		return emit.LoadAll(t.Emitter, cut.starts, ir.Index{number, row})
-	case cut.gathers():
-		_, all := t.exclusive(t.p.gather(t.Emitter, s, cut, place{lane: t.lane, row: row, number: number})())
+	case t.cut.starts != nil:
+		return emit.LoadAll(t.Emitter, t.cut.starts, ir.Index{t.number, t.row})
+	case t.cut.gathers():
+		_, all := t.exclusive(t.p.gather(t.Emitter, t.s, t.cut, t.place)())
 		return all
 	}
 	return t.p.init()
 }
 
 func (p *scan) newBlock(s emit.Schedule, cut chunking) *blockScanner {
-	threads, lanes, each, perGroup := s.Lanes*s.Rows, s.Lanes, s.Each, s.Rows
-	chunk, chunks := cut.chunk, cut.chunks
-	t := &blockScanner{
-		Emitter: p.e.Sibling().WithThreads(threads), p: p, threads: threads, lanes: lanes, each: each, perGroup: perGroup,
-		local: loop.LocalID(0, threads),
-	}
-	workgroup, exists := t.BoundedGroup(emit.CeilDiv(p.rows, perGroup) * chunks)
-	t.exists = exists
-	t.lane = t.Let("lane_of_row", scalar.Mod(t.local, loop.Int(lanes)))
-	t.firstRow = t.Let("first_row", scalar.Mul(scalar.FloorDiv(workgroup, loop.Int(chunks)), loop.Int(perGroup)))
-	t.first = t.Let("first", scalar.Mul(cut.number(scalar.Mod(workgroup, loop.Int(chunks))), loop.Int(chunk)))
-	t.last = t.Let("last", scalar.Min(scalar.Add(t.first, loop.Int(chunk)), loop.Int(p.length)))
-	n := threads * each
+	threads := s.Lanes * s.Rows
+	w := p.e.Sibling().WithThreads(threads)
+	t := &blockScanner{Emitter: w, place: p.place(w, s, cut), p: p, s: s, cut: cut, threads: threads, tile: s.Lanes * s.Each}
+	t.first = t.Let("first", scalar.Mul(t.number, loop.Int(cut.chunk)))
+	t.last = t.Let("last", scalar.Min(scalar.Add(t.first, loop.Int(cut.chunk)), loop.Int(p.length)))
+	n := threads * s.Each
 	for _, a := range p.accs {
 		t.cells = append(t.cells, t.Shared("cells"+t.Name(""), a.DType, 1, n+n/padding))
 		t.scans = append(t.scans, t.Shared("scans"+t.Name(""), a.DType, 1, 2*threads))
@@ -114,10 +102,10 @@ func (t *blockScanner) put(slots []int, at scalar.Expr, values []scalar.Expr) {
 // coalesced writes f for the elements of the tile that begins at from, with neighbouring
 // threads on neighbouring elements.
 func (t *blockScanner) coalesced(from scalar.Expr, f func(number, row, i, inside scalar.Expr)) {
-	t.Times("each", t.each, func(each scalar.Expr) {
+	t.Times("each", t.s.Each, func(each scalar.Expr) {
 		number := t.Let("number", scalar.Add(scalar.Mul(each, loop.Int(t.threads)), t.local))
-		row := t.Let("row", scalar.Add(t.firstRow, scalar.FloorDiv(number, loop.Int(t.lanes*t.each))))
-		i := t.Let("i", scalar.Add(from, scalar.Mod(number, loop.Int(t.lanes*t.each))))
+		row := t.Let("row", scalar.Add(t.firstRow, scalar.FloorDiv(number, loop.Int(t.tile))))
+		i := t.Let("i", scalar.Add(from, scalar.Mod(number, loop.Int(t.tile))))
 		inside := scalar.And(scalar.Lt(row, loop.Int(t.p.rows)), scalar.Lt(i, t.last))
 		f(number, t.Let("near_row", scalar.Min(row, loop.Int(t.p.rows-1))), t.Let("near", scalar.Min(i, loop.Int(t.p.length-1))), inside)
 	})
@@ -137,8 +125,8 @@ func (t *blockScanner) loadTile(from scalar.Expr) {
 
 // own writes f for the thread's own contiguous elements.
 func (t *blockScanner) own(f func(at scalar.Expr)) {
-	first := t.Let("own", scalar.Mul(t.local, loop.Int(t.each)))
-	t.Times("each", t.each, func(each scalar.Expr) { f(t.Let("cell", t.cell(scalar.Add(first, each)))) })
+	first := t.Let("own", scalar.Mul(t.local, loop.Int(t.s.Each)))
+	t.Times("each", t.s.Each, func(each scalar.Expr) { f(t.Let("cell", t.cell(scalar.Add(first, each)))) })
 }
 
 // ownTotal returns the total of the thread's own elements.
@@ -155,7 +143,7 @@ func (t *blockScanner) exclusive(own []scalar.Expr) (before, all []scalar.Expr) 
 	at := func(i scalar.Expr) scalar.Expr { return scalar.Add(loop.Int(half*t.threads), i) }
 	t.put(t.scans, at(t.local), own)
 	t.Barrier()
-	for reach := 1; reach < t.lanes; reach *= 2 {
+	for reach := 1; reach < t.s.Lanes; reach *= 2 {
 		near := t.LetAll("near", t.load(t.scans, at(t.local)))
 		far := t.LetAll("far", t.load(t.scans, at(scalar.Max(scalar.Sub(t.local, loop.Int(reach)), loop.Int(0)))))
 		sum := t.p.combine(far, near)
@@ -170,7 +158,7 @@ func (t *blockScanner) exclusive(own []scalar.Expr) (before, all []scalar.Expr) 
 	for k, a := range t.p.accs {
 		before[k] = scalar.Select(scalar.Gt(t.lane, loop.Int(0)), before[k], a.Init)
 	}
-	end := scalar.Add(scalar.Sub(t.local, t.lane), loop.Int(t.lanes-1))
+	end := scalar.Add(scalar.Sub(t.local, t.lane), loop.Int(t.s.Lanes-1))
 	return t.LetAll("before", before), t.LetAll("all", t.load(t.scans, at(end)))
 }
 

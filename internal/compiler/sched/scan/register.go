@@ -295,7 +295,7 @@ func (p *scan) loadSets(w *emit.Emitter, slots []int, at scalar.Expr, n int) [][
 	for k, a := range p.accs {
 		names := make([]string, n)
 		for s := range names {
-			names[s] = w.Name("told")
+			names[s] = w.Name("partial")
 			out[s] = append(out[s], scalar.FreeVar(names[s], a.DType))
 		}
 		if n == 1 {

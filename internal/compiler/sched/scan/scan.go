@@ -204,23 +204,37 @@ func (p *scan) combineAll(w *emit.Emitter, values []scalar.Expr) []scalar.Expr {
 	return all
 }
 
-// place is the position of a thread whose neighbours share its row.
+// place is the position of a thread among the rows of a scan.
 type place struct {
-	local, lane scalar.Expr // the thread's index in the workgroup and in the row
-	row, mine   scalar.Expr // the thread's row, and whether it exists
+	local, lane scalar.Expr // the thread's index in the workgroup's first axis, and in its row
+	column      scalar.Expr // the row's index in the workgroup
+	firstRow    scalar.Expr // of the workgroup
+	exists      scalar.Expr // the workgroup exists
+	row, mine   scalar.Expr // the thread's row, clamped, and whether it exists
 	number      scalar.Expr // of the workgroup's chunk in the row
 }
 
-// place computes the position in workgroups of Rows rows with Lanes threads each.
+// place computes the position in workgroups of Rows rows with Lanes threads each. Neighbouring
+// threads share a row, and so do neighbouring workgroups; in a serial scan they have adjacent rows.
 func (p *scan) place(w *emit.Emitter, s emit.Schedule, cut chunking) place {
-	at := place{local: loop.LocalID(0, s.Lanes*s.Rows)}
-	workgroup, exists := w.BoundedGroup(emit.CeilDiv(p.rows, s.Rows) * cut.chunks)
-	at.lane = w.Let("lane", scalar.Mod(at.local, loop.Int(s.Lanes)))
-	row := scalar.Mul(scalar.FloorDiv(workgroup, loop.Int(cut.chunks)), loop.Int(s.Rows))
-	row = w.Let("at", scalar.Add(row, scalar.FloorDiv(at.local, loop.Int(s.Lanes))))
+	var at place
+	groups := emit.CeilDiv(p.rows, s.Rows)
+	workgroup, exists := w.BoundedGroup(groups * cut.chunks)
+	group, number := scalar.FloorDiv(workgroup, loop.Int(cut.chunks)), scalar.Mod(workgroup, loop.Int(cut.chunks))
+	if s.Family == emit.SerialScan {
+		at.local, at.lane = loop.LocalID(0, s.Rows), loop.LocalID(1, s.Lanes)
+		at.column = at.local
+		group, number = scalar.Mod(workgroup, loop.Int(groups)), scalar.FloorDiv(workgroup, loop.Int(groups))
+	} else {
+		at.local = loop.LocalID(0, s.Lanes*s.Rows)
+		at.lane = w.Let("lane", scalar.Mod(at.local, loop.Int(s.Lanes)))
+		at.column = scalar.FloorDiv(at.local, loop.Int(s.Lanes))
+	}
+	at.exists, at.firstRow = exists, w.Let("first_row", scalar.Mul(group, loop.Int(s.Rows)))
+	row := w.Let("at", scalar.Add(at.firstRow, at.column))
 	at.row = w.Let("row", scalar.Min(row, loop.Int(p.rows-1)))
 	at.mine = w.Let("mine", scalar.And(exists, scalar.Lt(row, loop.Int(p.rows))))
-	at.number = w.Let("chunk", cut.number(scalar.Mod(workgroup, loop.Int(cut.chunks))))
+	at.number = w.Let("chunk", cut.number(number))
 	return at
 }
 

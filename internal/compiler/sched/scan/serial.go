@@ -12,13 +12,10 @@ import (
 // the row exchange their totals.
 type serialScanner struct {
 	*emit.Emitter
+	place
 	p      *scan
 	s      emit.Schedule
 	cut    chunking
-	lane   scalar.Expr
-	column scalar.Expr // the row's index in the workgroup
-	row    scalar.Expr
-	mine   scalar.Expr // the thread's row exists
 	to     scalar.Expr // the end of the chunk
 	totals []int       // workgroup arrays, one per running value
 	carry  []scalar.Expr
@@ -26,39 +23,33 @@ type serialScanner struct {
 
 // serial scans chunks of adjacent rows.
 func (p *scan) serial(s emit.Schedule, cut chunking) emit.Launch {
-	t, number := p.newSerial(s, cut)
+	t := p.newSerial(s, cut)
 	init := p.init()
 	if cut.starts != nil {
-		init = emit.LoadAll(t.Emitter, cut.starts, ir.Index{number, t.row})
+		init = emit.LoadAll(t.Emitter, cut.starts, ir.Index{t.number, t.row})
 	}
 	t.carry = t.Vars("carry", init)
-	from := t.Let("from", scalar.Mul(number, loop.Int(cut.chunk)))
+	from := t.Let("from", scalar.Mul(t.number, loop.Int(cut.chunk)))
 	t.to = t.Let("to", scalar.Min(scalar.Add(from, loop.Int(cut.chunk)), loop.Int(p.length)))
 	t.Loop("tile", from, t.to, s.Lanes*s.Each, p.length-1, t.tile)
 	if cut.first {
 		t.When(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() {
-			emit.SaveAll(t.Emitter, cut.totals, ir.Index{number, t.row}, t.carry)
+			emit.SaveAll(t.Emitter, cut.totals, ir.Index{t.number, t.row}, t.carry)
 		})
 	}
 	return t.Launch(p.name)
 }
 
-func (p *scan) newSerial(s emit.Schedule, cut chunking) (t *serialScanner, number scalar.Expr) {
-	t = &serialScanner{Emitter: p.e.Sibling().WithThreads(1), p: p, s: s, cut: cut}
-	t.Workgroup = [3]int{s.Rows, s.Lanes, 1}
-	blocks := emit.CeilDiv(p.rows, s.Rows)
-	workgroup, exists := t.BoundedGroup(blocks * cut.chunks)
-	number = t.Let("chunk", cut.number(scalar.FloorDiv(workgroup, loop.Int(blocks))))
-	t.column, t.lane = loop.LocalID(0, s.Rows), loop.LocalID(1, s.Lanes)
-	at := t.Let("at", scalar.Add(scalar.Mul(scalar.Mod(workgroup, loop.Int(blocks)), loop.Int(s.Rows)), t.column))
-	t.row = t.Let("row", scalar.Min(at, loop.Int(p.rows-1)))
-	t.mine = t.Let("mine", scalar.And(exists, scalar.Lt(at, loop.Int(p.rows))))
+func (p *scan) newSerial(s emit.Schedule, cut chunking) *serialScanner {
+	w := p.e.Sibling().WithThreads(1)
+	w.Workgroup = [3]int{s.Rows, s.Lanes, 1}
+	t := &serialScanner{Emitter: w, place: p.place(w, s, cut), p: p, s: s, cut: cut}
 	for _, a := range p.accs {
 		if s.Lanes > 1 {
 			t.totals = append(t.totals, t.Shared("totals"+t.Name(""), a.DType, 1, s.Lanes*s.Rows))
 		}
 	}
-	return t, number
+	return t
 }
 
 // tile scans the tile of each row that begins at tile.

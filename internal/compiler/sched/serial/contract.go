@@ -85,10 +85,10 @@ func (p *product) write() {
 
 // part writes some rows and columns of the result.
 func (p *product) part(rows, columns interval) {
-	p.count("n", columns.from, columns.to, p.area.columns, p.n-1, false, func(n scalar.Expr) {
-		p.count("block", loop.Int(0), loop.Int(p.blocks), 1, p.blocks-1, false, func(block scalar.Expr) {
+	p.count("n", iterations{from: columns.from, to: columns.to, step: p.area.columns, last: p.n - 1}, func(n scalar.Expr) {
+		p.count("block", upTo(p.blocks), func(block scalar.Expr) {
 			p.packColumns(n, block)
-			p.count("m", rows.from, rows.to, panelRows, p.m-1, false, func(m scalar.Expr) {
+			p.count("m", iterations{from: rows.from, to: rows.to, step: panelRows, last: p.m - 1}, func(m scalar.Expr) {
 				p.packRows(m, block)
 				p.panels(m, n, block)
 				p.e.When(scalar.Eq(block, loop.Int(p.blocks-1)), func() { p.finish(m, n) })
@@ -213,7 +213,7 @@ func (p *product) steps(block scalar.Expr, f func(k scalar.Expr)) {
 	each := SizeOf(p.inner)
 	p.blockSteps(block, SizeOf(p.outer), func(step, at scalar.Expr) {
 		p.bind(p.outer, p.coordinates(at, p.outer))
-		p.count("k", loop.Int(0), loop.Int(each), 1, each-1, false, func(k scalar.Expr) {
+		p.count("k", upTo(each), func(k scalar.Expr) {
 			p.bind(p.inner, p.coordinates(k, p.inner))
 			f(p.e.Simplify(scalar.Add(scalar.Mul(step, loop.Int(each)), k)))
 		})
@@ -226,7 +226,7 @@ func (p *product) blockSteps(block scalar.Expr, n int, f func(k, at scalar.Expr)
 	size := emit.CeilDiv(n, p.blocks)
 	first := p.e.Let("first", scalar.Mul(block, loop.Int(size)))
 	end := p.e.Let("size", scalar.Min(loop.Int(size), scalar.Sub(loop.Int(n), first)))
-	p.count("k", loop.Int(0), end, 1, size-1, false, func(k scalar.Expr) {
+	p.count("k", below(end, size), func(k scalar.Expr) {
 		at := scalar.Add(first, k)
 		if p.blocks*size > n {
 			at = scalar.Min(at, loop.Int(n-1)) // the range of first is too wide
@@ -261,7 +261,7 @@ func (p *product) packColumns(n, block scalar.Expr) {
 	}
 	whole := p.e.Let("whole", scalar.FloorDiv(scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)), loop.Int(panelColumns)))
 	maxPanels := p.area.columns / panelColumns
-	p.count("panel", loop.Int(0), whole, 1, maxPanels-1, false, func(panel scalar.Expr) { pack(panel, true) })
+	p.count("panel", below(whole, maxPanels), func(panel scalar.Expr) { pack(panel, true) })
 	if p.n%panelColumns != 0 {
 		p.e.When(scalar.Lt(whole, loop.Int(maxPanels)), func() { pack(whole, false) })
 	}
@@ -301,7 +301,7 @@ func (p *product) panels(m, n, block scalar.Expr) {
 	panels := scalar.FloorDiv(scalar.Add(scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)), loop.Int(panelColumns-1)), loop.Int(panelColumns))
 	maxPanels := p.area.columns / panelColumns
 	depth := p.depthOf(block)
-	p.count("panel", loop.Int(0), p.e.Let("panels", panels), 1, maxPanels-1, false, func(panel scalar.Expr) {
+	p.count("panel", below(p.e.Let("panels", panels), maxPanels), func(panel scalar.Expr) {
 		acc := p.e.Shared(p.e.Name("acc"), ir.F32, 1, panelRows*panelColumns)
 		row := p.e.Shared(p.e.Name("row"), ir.F32, 1, panelColumns)
 		at := func(i int, l scalar.Expr) scalar.Expr { return scalar.Add(l, loop.Int(i*panelColumns)) }
@@ -309,7 +309,7 @@ func (p *product) panels(m, n, block scalar.Expr) {
 			p.lanes(panelColumns, func(l scalar.Expr) { p.e.Put(acc, at(i, l), scalar.ConstF(ir.F32, 0)) })
 		}
 		first := p.e.Let("first", scalar.Mul(panel, loop.Int(p.depth*panelColumns)))
-		p.count("k", loop.Int(0), depth, 1, p.depth-1, false, func(k scalar.Expr) {
+		p.count("k", below(depth, p.depth), func(k scalar.Expr) {
 			from := scalar.Add(first, scalar.Mul(k, loop.Int(panelColumns)))
 			p.lanes(panelColumns, func(l scalar.Expr) {
 				p.e.Put(row, l, scalar.LoadAt(p.b, ir.F32, p.e.Simplify(scalar.Add(from, l))))
@@ -368,10 +368,10 @@ func (p *product) addBlock(at, x scalar.Expr) {
 func (p *product) finish(m, n scalar.Expr) {
 	rows := p.e.Let("rows", scalar.Min(loop.Int(panelRows), scalar.Sub(loop.Int(p.m), m)))
 	columns := p.e.Let("columns", scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)))
-	p.count("i", loop.Int(0), rows, 1, panelRows-1, false, func(i scalar.Expr) {
+	p.count("i", below(rows, panelRows), func(i scalar.Expr) {
 		row := p.coordinates(p.e.Let("row", scalar.Add(m, i)), p.x.MAt)
 		p.bind(p.x.MAt, row)
-		p.count("j", loop.Int(0), columns, 1, p.area.columns-1, true, func(j scalar.Expr) {
+		p.count("j", below(columns, p.area.columns).overLanes(), func(j scalar.Expr) {
 			p.bind(p.x.NAt, p.coordinates(p.e.Simplify(scalar.Add(n, j)), p.x.NAt))
 			at := p.e.Simplify(p.sumAt(m, i, j))
 			sum := scalar.LoadAt(p.c, ir.F32, at)

@@ -239,7 +239,7 @@ func (f *fold) stepLanes(flat []scalar.Expr, width int) {
 		})
 	})
 	if whole < n {
-		s.count("r", loop.Int(whole), loop.Int(n), 1, n-1, false, func(r scalar.Expr) {
+		s.count("r", iterations{from: loop.Int(whole), to: loop.Int(n), step: 1, last: n - 1}, func(r scalar.Expr) {
 			s.bind(flat, s.coordinates(r, flat))
 			f.step()
 		})
@@ -261,7 +261,7 @@ func (f *fold) joinLanes(width int) {
 
 // lanes writes a loop over a constant number of lanes.
 func (s *serial) lanes(width int, f func(l scalar.Expr)) {
-	s.count("l", loop.Int(0), loop.Int(width), 1, width-1, true, f)
+	s.count("l", upTo(width).overLanes(), f)
 }
 
 // columns writes a reduction of one stage for several vectors of adjacent rows at once, to
@@ -278,7 +278,7 @@ func (s *serial) columns(code *fusion.Code, block int) bool {
 	}
 	whole := n / wideLanes * wideLanes
 	s.loops(code.Outer[:len(code.Outer)-1], func() {
-		s.count("c", loop.Int(0), loop.Int(whole), wideLanes, whole-wideLanes, false, func(c scalar.Expr) {
+		s.count("c", iterations{from: loop.Int(0), to: loop.Int(whole), step: wideLanes, last: whole - wideLanes}, func(c scalar.Expr) {
 			f.single = false
 			f.beginLanes(wideLanes)
 			f.loopCoords(code.Inner, 1, func() {
@@ -298,7 +298,7 @@ func (s *serial) columns(code *fusion.Code, block int) bool {
 		if whole == n {
 			return
 		}
-		s.count("c", loop.Int(whole), loop.Int(n), 1, n-1, true, func(c scalar.Expr) {
+		s.count("c", iterations{from: loop.Int(whole), to: loop.Int(n), step: 1, last: n - 1, lanes: true}, func(c scalar.Expr) {
 			s.bind([]scalar.Expr{last}, []scalar.Expr{c})
 			f.single, f.slots = true, nil
 			f.begin()
@@ -381,7 +381,7 @@ func (f *fold) loopCoords(vars []scalar.Expr, terms int, write func()) {
 // loopPoints writes a loop over points that adds one term per iteration to each sum.
 func (f *fold) loopPoints(n, step int, write func(i scalar.Expr)) {
 	if len(f.compensated) == 0 || n/step <= f.block {
-		f.s.count("r", loop.Int(0), loop.Int(n), step, n-step, false, write)
+		f.s.count("r", iterations{from: loop.Int(0), to: loop.Int(n), step: step, last: n - step}, write)
 		return
 	}
 	f.loopBlocks(n, f.block*step, step, write)
@@ -390,12 +390,12 @@ func (f *fold) loopPoints(n, step int, write func(i scalar.Expr)) {
 // loopBlocks writes a loop over blocks of a size and one over the iterations of each.
 func (f *fold) loopBlocks(n, size, step int, write func(i scalar.Expr)) {
 	s := f.s
-	s.count("block", loop.Int(0), loop.Int(n), size, (n-1)/size*size, false, func(from scalar.Expr) {
+	s.count("block", iterations{from: loop.Int(0), to: loop.Int(n), step: size, last: (n - 1) / size * size}, func(from scalar.Expr) {
 		to := scalar.Add(from, loop.Int(size))
 		if n%size != 0 {
 			to = s.e.Let("to", scalar.Min(to, loop.Int(n)))
 		}
-		s.count("r", from, to, step, n-step, false, write)
+		s.count("r", iterations{from: from, to: to, step: step, last: n - step}, write)
 		f.endBlock()
 	})
 }

@@ -56,7 +56,7 @@ func (s *scanner) line(lanes bool) {
 func (s *scanner) linePoints(from scalar.Expr, count int, step func()) {
 	x := s.x
 	last := x.Dims[x.Axis] - 1
-	s.count("i", loop.Int(0), loop.Int(count), 1, count-1, false, func(i scalar.Expr) {
+	s.count("i", upTo(count), func(i scalar.Expr) {
 		i = scalar.Add(from, i)
 		if x.Reverse {
 			i = scalar.Sub(loop.Int(last), i)
@@ -103,7 +103,7 @@ func (s *scanner) blockedLine(running []scalar.Expr) {
 		}
 	}
 	whole := n / fusion.SumBlockLen
-	s.count("block", loop.Int(0), loop.Int(whole), 1, whole-1, false, func(i scalar.Expr) {
+	s.count("block", upTo(whole), func(i scalar.Expr) {
 		block(scalar.Mul(i, loop.Int(fusion.SumBlockLen)), fusion.SumBlockLen)
 	})
 	if rest := n % fusion.SumBlockLen; rest > 0 {

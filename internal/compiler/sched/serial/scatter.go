@@ -47,7 +47,7 @@ func (o *compensatedScatter) write() {
 // find numbers the rows with many updates.
 func (o *compensatedScatter) find() {
 	rows := func(f func(row scalar.Expr)) {
-		o.count("row", loop.Int(0), loop.Int(o.r.Rows), 1, o.r.Rows-1, false, f)
+		o.count("row", upTo(o.r.Rows), f)
 	}
 	rows(func(row scalar.Expr) { o.e.Save(o.places, ir.Index{row}, loop.Int(0)) })
 	o.eachUpdate(o.x, func(row, _ scalar.Expr) {
@@ -64,10 +64,10 @@ func (o *compensatedScatter) find() {
 
 // eachOften writes loops over the rows with many updates and their elements.
 func (o *compensatedScatter) eachOften(f func(place, row, w scalar.Expr)) {
-	o.count("row", loop.Int(0), loop.Int(o.r.Rows), 1, o.r.Rows-1, false, func(row scalar.Expr) {
+	o.count("row", upTo(o.r.Rows), func(row scalar.Expr) {
 		place := o.e.Let("place", o.e.Load(o.places, ir.Index{row}))
 		o.e.When(scalar.Gt(place, loop.Int(0)), func() {
-			o.count("w", loop.Int(0), loop.Int(o.r.Window), 1, o.r.Window-1, true, func(w scalar.Expr) { f(place, row, w) })
+			o.count("w", upTo(o.r.Window).overLanes(), func(w scalar.Expr) { f(place, row, w) })
 		})
 	})
 }

@@ -156,37 +156,61 @@ func (s *serial) loops(vars []scalar.Expr, f func()) {
 // collapsed writes one loop over collapsed coordinates.
 func (s *serial) collapsed(vars []scalar.Expr, lanes bool, f func()) {
 	n := SizeOf(vars)
-	s.count("i", loop.Int(0), loop.Int(n), 1, n-1, lanes, func(i scalar.Expr) {
+	r := upTo(n)
+	r.lanes = lanes
+	s.count("i", r, func(i scalar.Expr) {
 		s.bind(vars, s.coordinates(i, vars))
 		f()
 	})
 }
 
-// count writes a loop. The iterations of one over lanes are independent.
-func (s *serial) count(prefix string, from, to scalar.Expr, step, last int, lanes bool, f func(i scalar.Expr)) {
-	if start, ok := from.IntConst(); ok && last == int(start) && step == 1 {
-		if end, known := to.IntConst(); known && end == start+1 {
-			f(from)
+// iterations is the range of a loop's variable, which goes from from in steps while it is below to;
+// last bounds it. The iterations over lanes are independent.
+type iterations struct {
+	from, to   scalar.Expr
+	step, last int
+	lanes      bool
+}
+
+// upTo returns n iterations from 0.
+func upTo(n int) iterations { return below(loop.Int(n), n) }
+
+// below returns the iterations from 0 to a computed end, which is at most bound.
+func below(end scalar.Expr, bound int) iterations {
+	return iterations{from: loop.Int(0), to: end, step: 1, last: bound - 1}
+}
+
+// overLanes returns the iterations as those over lanes.
+func (r iterations) overLanes() iterations {
+	r.lanes = true
+	return r
+}
+
+// count writes a loop, or its body where it has one iteration.
+func (s *serial) count(prefix string, r iterations, f func(i scalar.Expr)) {
+	if start, ok := r.from.IntConst(); ok && r.last == int(start) && r.step == 1 {
+		if end, known := r.to.IntConst(); known && end == start+1 {
+			f(r.from)
 			return
 		}
 	}
 	s.outermost(func(divided bool) {
 		if divided {
-			n, _ := to.IntConst()
-			share := s.share(int(n), multiple(step, lanes))
-			from, to = share.from, share.to
+			n, _ := r.to.IntConst()
+			share := s.share(int(n), r.multiple())
+			r.from, r.to = share.from, share.to
 		}
-		s.e.Loop(prefix, from, to, step, last, f)
-		s.e.Body[len(s.e.Body)-1].(*loop.For).Lanes = lanes
+		s.e.Loop(prefix, r.from, r.to, r.step, r.last, f)
+		s.e.Body[len(s.e.Body)-1].(*loop.For).Lanes = r.lanes
 	})
 }
 
 // multiple is the granularity at which the iterations of a loop are divided.
-func multiple(step int, lanes bool) int {
-	if lanes {
+func (r iterations) multiple() int {
+	if r.lanes {
 		return shareMultiple
 	}
-	return step
+	return r.step
 }
 
 // coordinates returns the coordinates of point i of a space.

@@ -41,10 +41,7 @@ func TestShortLaunchesAreJoined(t *testing.T) {
 		}
 		b.Output("y", times("last", times("next", q)))
 	})
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := moduleOf(t, g)
 	for name, c := range map[string]struct {
 		target     plan.Target
 		dispatches int

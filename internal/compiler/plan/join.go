@@ -9,7 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// joined is a kernel of two, nil where they do not fit together, and same what [loop.Beside] takes.
+// joined is a kernel of two, nil where they do not fit together, and same what [loop.JoinGrids] takes.
 type joined struct {
 	a, b, kernel *loop.Kernel
 	same         []int
@@ -71,7 +71,7 @@ func (x *joiner) join(a, b placedLaunch) (one emit.Launch, ok bool) {
 			return one, one.Kernel != nil
 		}
 	}
-	one.Kernel, ok = loop.Beside(a.Kernel, b.Kernel, same)
+	one.Kernel, ok = loop.JoinGrids(a.Kernel, b.Kernel, same)
 	x.known = append(x.known, joined{a.Kernel, b.Kernel, one.Kernel, same})
 	return one, ok
 }

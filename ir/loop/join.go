@@ -7,11 +7,11 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Beside returns a kernel that does the independent work of two, which pass [Check]: its first workgroups that of a, the others that of b. same
+// JoinGrids returns the horizontal fusion of two independent kernels that pass [Check]: its grid is the grid of a followed by that of b. same
 // has the number of a's array that is bound to the same memory, or -1, for each storage array of b. ok is false where the
 // workgroups differ, a grid is not along axis 0, or a kernel has what one of several workgroups cannot: atomic arrays and
 // what only Hopper has.
-func Beside(a, b *Kernel, same []int) (k *Kernel, ok bool) {
+func JoinGrids(a, b *Kernel, same []int) (k *Kernel, ok bool) {
 	if a.Workgroup != b.Workgroup || !a.joins() || !b.joins() || a.Subgroup != b.Subgroup && a.Subgroup != [2]int{} && b.Subgroup != [2]int{} {
 		return nil, false
 	}
