@@ -67,6 +67,15 @@ func (a *CheckIndexAttrs) Visit(v ir.AttrVisitor) {
 	v.Text("what", &a.What)
 }
 
+// Failure says what a check that failed has found: "label is not in [0, 10)".
+func (a *CheckIndexAttrs) Failure() string {
+	what := a.What
+	if what == "" {
+		what = "index"
+	}
+	return what + " is not in [0, " + a.Bound.String() + ")"
+}
+
 func init() {
 	noGrad := "integer result"
 	define(&ir.Def{

@@ -364,6 +364,19 @@ test('a bundle has the layers that it imports alone, and each adds little', asyn
   }
 });
 
+test('a run past the end of a cache fails, and the error is about the cache', async (t) => {
+  const next = (length) => graph('next', (b) => {
+    nn.cache(b, length);
+    b.output('y', nn.attention(nn.positionalEmbedding(b.input('x', 'f32', [1, 3, 4]), length), 2, { causal: true }));
+  });
+  const p = await program({ entries: { next: next(4) } }, { on: 'cpu' }), x = new Float32Array(12);
+  t.after(() => p.close());
+  await p.run('next', { x });
+  await p.run('next', { x });
+  await assert.rejects(p.read('y'), { kind: 'index', message: 'check_index: position in the cache is not in [0, 4); nothing has changed' });
+  assert.throws(() => next(2), { kind: 'shape', message: /3 positions are added to the cache: its length is 2/ });
+});
+
 test('the backward pass of a checkpoint has the gradients of the blocks, and stores less', async (t) => {
   const made = (options) => graph('blocks', (b) => {
     const block = (x) => nn.linear(nn.linear(x, 64).gelu(), 16).tanh();
