@@ -358,7 +358,7 @@ test('a bundle has the layers that it imports alone, and each adds little', asyn
   const base = await size('linear');
   assert.ok(base.bytes < 5000, `linear takes ${base.bytes} bytes`);
   assert.doesNotMatch(base.text, /A_log|weight_hh|running_mean/);
-  for (const [name, most] of Object.entries({ embedding: 600, dropout: 200, residual: 500, positionalEmbedding: 1200, layerNorm: 1000, batchNorm: 1500, maxPool: 2000, conv2d: 2500, mlp: 1000, lstm: 3500 })) {
+  for (const [name, most] of Object.entries({ embedding: 600, dropout: 200, residual: 500, positionalEmbedding: 1300, layerNorm: 1000, batchNorm: 1500, maxPool: 2000, conv2d: 2500, mlp: 1000, lstm: 3500 })) {
     const { bytes } = await size(`linear, ${name}`);
     assert.ok(bytes - base.bytes < most, `${name} adds ${bytes - base.bytes} bytes`);
   }
@@ -372,8 +372,7 @@ test('a run past the end of a cache fails, and the error is about the cache', as
   const p = await program({ entries: { next: next(4) } }, { on: 'cpu' }), x = new Float32Array(12);
   t.after(() => p.close());
   await p.run('next', { x });
-  await p.run('next', { x });
-  await assert.rejects(p.read('y'), { kind: 'index', message: 'check_index: position in the cache is not in [0, 4); nothing has changed' });
+  await assert.rejects(p.run('next', { x }), { kind: 'index', message: 'check_index: position in the cache is not in [0, 4); nothing has changed' });
   assert.throws(() => next(2), { kind: 'shape', message: /3 positions are added to the cache: its length is 2/ });
 });
 

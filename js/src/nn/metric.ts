@@ -173,7 +173,7 @@ export function regression(predictions: Value, targets: Value, name = 'regressio
     const n = w.reduceSum(), mean = ratio(sum(y), n), spread = sum(y.sub(mean).square()), absolute = sum(e.abs()), squared = sum(e.square());
     b.unscoped(() => {
       const state = `metric/regression/${name}`, old = b.state(state, 'f32', [5]);
-      const part = (i: number) => old.slice({ start: [i], size: [1], stride: [1] }).reshape([]);
+      const part = (i: number) => old.sliceAxis(0, i, 1).reshape([]);
       // The mean and the squared distances of both together (Chan, Golub and LeVeque, 1979).
       const total = part(0).add(n), apart = mean.sub(part(1)), share = ratio(n, total), between = apart.square().mul(part(0).mul(share));
       b.setState(state, b.stack([total, part(1).add(apart.mul(share)), part(2).add(spread.add(between)), part(3).add(absolute), part(4).add(squared)]));
