@@ -11,6 +11,8 @@ const AUCBins = 200
 // CalibrationBins is the number of bins of the scores of [Calibration].
 const CalibrationBins = 10
 
+const opAUC ir.Op = "nn.auc"
+
 // AUC adds the examples of a batch to histograms of the scores, in [0, 1], of examples with label 0
 // and with another label, an integer. The device keeps them in the state "metric/name",
 // f32[2, AUCBins]; rlx.Fit reports the area under the curve of true against false positives. Two
@@ -21,8 +23,7 @@ const CalibrationBins = 10
 // examples: that of scikit-learn with multi_class="ovr" and average="macro". Errors are recorded in b: of
 // kind [ir.ErrShape], [ir.ErrDType], [ir.ErrName].
 func AUC(b *ir.Builder, name string, scores, labels ir.Value) {
-	const op ir.Op = "nn.auc"
-	if !checkScores(b, op, name, scores, labels) {
+	if !checkScores(b, opAUC, name, scores, labels) {
 		return
 	}
 	x := ops.Convert(b, ops.StopGradient(b, scores), ir.F32)
@@ -41,7 +42,7 @@ func AUC(b *ir.Builder, name string, scores, labels ir.Value) {
 func addAreas(b *ir.Builder, name string, x, labels ir.Value) {
 	classes, ok := x.Dim(-1).Const()
 	if !ok {
-		b.Failf("nn.auc", []ir.Value{x, labels}, ir.Errorf(ir.ErrSymbol, "the classes of metric %q are %s: they must be a number", name, x.Dim(-1)))
+		b.Failf(opAUC, []ir.Value{x, labels}, ir.Errorf(ir.ErrSymbol, "the classes of metric %q are %s: they must be a number", name, x.Dim(-1)))
 		return
 	}
 	i32 := func(n int) ir.Value { return ops.Const(b, ir.I32, float64(n)) }
