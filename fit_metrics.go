@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/nn"
+	"github.com/rlx-go/rlx/native"
 )
 
 // rowsIn returns the number of examples of a batch: the size of the longest first axis.
@@ -31,7 +32,7 @@ type measured struct {
 // the states of all ranks if they differ.
 func (t *Trainer) takeMetrics(ctx context.Context, differ bool) (m measured, err error) {
 	for _, s := range t.Program().Persistent() {
-		if !strings.HasPrefix(s.Name, nn.MetricPrefix) || s.DType != ir.F32 || !slices.Equal(s.Dims, []int{2}) && len(s.Dims) != 2 {
+		if !isMetric(s) {
 			continue
 		}
 		x, err := t.Program().Get(ctx, s.Name)
@@ -45,6 +46,9 @@ func (t *Trainer) takeMetrics(ctx context.Context, differ bool) (m measured, err
 		counted := make([]float64, len(sums))
 		for i, x := range sums {
 			counted[i] = float64(x)
+		}
+		if strings.HasPrefix(s.Name, nn.MetricRegressionPrefix) {
+			makeAdditive(counted)
 		}
 		if differ {
 			if err := t.addRanks(ctx, counted); err != nil {
@@ -62,68 +66,45 @@ func (t *Trainer) takeMetrics(ctx context.Context, differ bool) (m measured, err
 	return m, nil
 }
 
+// isMetric reports whether a state is one of the functions of package nn that measure.
+func isMetric(s native.Slot) bool {
+	if !strings.HasPrefix(s.Name, nn.MetricPrefix) || s.DType != ir.F32 {
+		return false
+	}
+	isSums := slices.Equal(s.Dims, []int{2}) || strings.HasPrefix(s.Name, nn.MetricRegressionPrefix)
+	return isSums || len(s.Dims) == 2 || len(s.Dims) == 3
+}
+
 // add adds what the state of a metric holds.
 func (m *measured) add(state string, dims []int, sums []float64) {
 	if m.metrics == nil {
 		m.metrics = map[string]float64{}
 	}
-	name, mean := strings.TrimPrefix(state, nn.MetricPrefix), sums[0]/sums[1]
-	exp, isExp := strings.CutPrefix(state, nn.MetricExpPrefix)
-	switch {
-	case len(dims) == 1 && isExp:
-		m.metrics[exp] = math.Exp(mean)
-	case len(dims) == 1:
-		m.metrics[name] = mean
-	case dims[0] == dims[1]:
-		table := slices.Collect(slices.Chunk(sums, dims[1]))
-		if m.confusion == nil {
-			m.confusion = map[string][][]float64{}
-		}
-		m.confusion[name] = table
-		s := scoresOf(table)
-		m.metrics[name+" accuracy"], m.metrics[name+" f1"] = s.accuracy, s.f1
-		m.metrics[name+" precision"], m.metrics[name+" recall"] = s.precision, s.recall
-	default:
-		m.metrics[name] = areaUnderCurve(sums[:dims[1]], sums[dims[1]:])
+	name := strings.TrimPrefix(state, nn.MetricPrefix)
+	if exp, ok := strings.CutPrefix(state, nn.MetricExpPrefix); ok && len(dims) == 1 {
+		m.metrics[exp] = math.Exp(sums[0] / sums[1])
+	} else if of, ok := strings.CutPrefix(state, nn.MetricRegressionPrefix); ok {
+		e := errorsOf(sums)
+		m.metrics[of+" mae"], m.metrics[of+" rmse"], m.metrics[of+" r2"] = e.mae, e.rmse, e.r2
+	} else if of, ok := strings.CutPrefix(state, nn.MetricCalibrationPrefix); ok {
+		m.metrics[of+" ece"] = calibrationError(sums)
+	} else if len(dims) == 1 {
+		m.metrics[name] = sums[0] / sums[1]
+	} else if len(dims) == 3 || dims[0] != dims[1] {
+		m.metrics[name] = meanArea(sums, dims[len(dims)-1])
+	} else {
+		m.addConfusion(name, slices.Collect(slices.Chunk(sums, dims[1])))
 	}
 }
 
-// scores are the fraction of examples on the diagonal of a confusion matrix, and the means over the classes of
-// precision, hits/predictions, recall, hits/labels, and F1, 2·hits/(labels + predictions), each 0 for a class
-// without any: those of scikit-learn with average="macro" and all classes as labels.
-type scores struct{ accuracy, precision, recall, f1 float64 }
-
-func scoresOf(table [][]float64) (s scores) {
-	ratio := func(a, b float64) float64 {
-		if b == 0 {
-			return 0
-		}
-		return a / b
+// addConfusion adds a confusion matrix and its scores.
+func (m *measured) addConfusion(name string, table [][]float64) {
+	if m.confusion == nil {
+		m.confusion = map[string][][]float64{}
 	}
-	all, hits, classes := 0., 0., float64(len(table))
-	for i, row := range table {
-		labels, predictions := 0., 0.
-		for k, n := range row {
-			labels, predictions = labels+n, predictions+table[k][i]
-		}
-		all, hits = all+labels, hits+row[i]
-		s.precision += ratio(row[i], predictions) / classes
-		s.recall += ratio(row[i], labels) / classes
-		s.f1 += ratio(2*row[i], labels+predictions) / classes
-	}
-	s.accuracy = hits / all
-	return s
-}
-
-// areaUnderCurve returns the area under the curve of true against false positives, from histograms
-// of the scores of both classes: the probability that a positive example is in a higher bin than a
-// negative one, counting one half for the same bin.
-func areaUnderCurve(negative, positive []float64) float64 {
-	below, all, area := 0., 0., 0.
-	for i, n := range positive {
-		area += n * (below + negative[i]/2)
-		below += negative[i]
-		all += n
-	}
-	return area / (below * all)
+	m.confusion[name] = table
+	s := scoresOf(table)
+	m.metrics[name+" accuracy"], m.metrics[name+" balanced accuracy"] = s.accuracy, s.balanced
+	m.metrics[name+" precision"], m.metrics[name+" recall"] = s.precision, s.recall
+	m.metrics[name+" f1"], m.metrics[name+" mcc"] = s.f1, s.mcc
 }

@@ -30,6 +30,10 @@ export function typescriptNames(texts) {
   return names;
 }
 
+/** Packages of functions whose types are not compared: a value's ops are its methods. */
+const functionsOnly = ['ir', 'ir_ops'];
+const methodsOf = ['ValueOps', 'BuilderOps', 'Value', 'GraphBuilder'];
+
 const lowerFirst = (name) => /^[A-Z]+$/.test(name) ? name.toLowerCase() : name[0].toLowerCase() + name.slice(1);
 const matches = (pattern, name) => new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '.*')}$`).test(name);
 
@@ -43,6 +47,11 @@ function counterpart(name, given, names) {
   return own && names.has(own) ? own : undefined;
 }
 
+/** The method that is the counterpart of a function of package ops, whatever its capitals. */
+function methodOf(name, names) {
+  return [...names].find((one) => methodsOf.includes(one.split('.')[0]) && one.split('.')[1]?.toLowerCase() === name.toLowerCase());
+}
+
 /** The text of PARITY.md. */
 export function parity() {
   const { reasons, packages } = JSON.parse(readFileSync(join(here, 'parity.json'), 'utf8')), dist = join(here, 'dist');
@@ -50,13 +59,15 @@ export function parity() {
   const lines = [
     '# What Go has and TypeScript has not', '',
     'Written by `node js/parity.mjs` from the exported names of both and from `js/parity.json`. Ops are the same in both: each op of',
-    'OPS.md is a method of a value or of a builder.', '',
+    'OPS.md is a method of its first operand, a value, or of a builder if it has none or a list of them: `ops.MatMul(b, x, y)` is `x.matmul(y)`,',
+    '`ops.Concatenate(b, axis, x, y)` is `b.concatenate([x, y], axis)`. `concat`, `sum` and `where` are short names of `concatenate`,',
+    '`reduceSum` and `select`.', '',
   ];
   for (const [file, given] of Object.entries(packages)) {
     const text = readFileSync(join(here, `../internal/api/testdata/${file}.txt`), 'utf8'), missing = {}, other = [];
-    for (const name of goNames(text, file === 'ir' ? /^(Builder|Graph|Module|Value)$/ : /./)) {
-      if (file === 'ir' && !name.includes('.') && !new RegExp(`^func ${name}\\(`, 'm').test(text)) continue; // types
-      const found = counterpart(name, given, names);
+    for (const name of goNames(text, file === 'ir' ? /^(Builder|Graph|Module|Value)$/ : file === 'ir_ops' ? /^$/ : /./)) {
+      if (functionsOnly.includes(file) && !name.includes('.') && !new RegExp(`^func ${name}\\(`, 'm').test(text)) continue; // types
+      const found = counterpart(name, given, names) ?? (file === 'ir_ops' ? methodOf(name, names) : undefined);
       if (found === undefined) (missing.later ??= []).push(name);
       else if (Object.hasOwn(reasons, found)) (missing[found] ??= []).push(name);
       else if (!names.has(found)) throw new Error(`parity.json: ${file}: ${name} is ${found}, which is no name of the declarations and no reason`);

@@ -35,6 +35,27 @@ func Example_train() {
 	// Output: 600 true
 }
 
+func Example_measure() {
+	ctx := context.Background()
+	session := must(rlx.Open("cpu"))
+	eval := must(ir.Build("eval", func(b *ir.Builder) {
+		nn.Infer(b)
+		logits, labels := model(b, b.Input("x", ir.F32, ir.Dims(200, 2)...)), b.Input("labels", ir.I32, ir.N(200))
+		probabilities := ops.Softmax(b, logits, 1)
+		nn.Confusion(b, "classes", ops.ArgMax(b, logits, -1), labels, 2)
+		nn.AUC(b, "auc", probabilities, labels)
+		nn.Calibration(b, "chances", probabilities, labels)
+	}))
+	trainer := must(session.Train(ctx, lossGraph(20), rlx.Training{Rate: 0.01, Seed: 1, Eval: []ir.Entry{{Name: "eval", Graph: eval}}}))
+	last := must(rlx.Fit(ctx, trainer, rlx.Loop{
+		Data: rlx.Shuffled(points(400), 20, 1), Epochs: 30,
+		Eval: rlx.Evaluation{Entry: "eval", Data: rlx.InOrder(points(200), 200)},
+		Stop: rlx.EarlyStop{Metric: "classes mcc", Larger: true},
+	}))
+	fmt.Println(last.Eval["classes mcc"] > 0.9, last.Eval["auc"] > 0.98, last.Eval["chances ece"] < 0.2)
+	// Output: true true true
+}
+
 func Example_resume() {
 	ctx := context.Background()
 	session := must(rlx.Open("cpu"))

@@ -12,16 +12,20 @@ const (
 	// MetricExpPrefix is the prefix of the states of means whose exponential is reported, as of
 	// [Perplexity].
 	MetricExpPrefix = MetricPrefix + "exp/"
+	// MetricRegressionPrefix is the prefix of the states of [Regression].
+	MetricRegressionPrefix = MetricPrefix + "regression/"
+	// MetricCalibrationPrefix is the prefix of the states of [Calibration].
+	MetricCalibrationPrefix = MetricPrefix + "calibration/"
 )
-
-// AUCBins is the number of bins of the scores of [AUC].
-const AUCBins = 200
 
 // Metric adds v, of rank 0 and a float or integer type, to the mean of the metric name, which the
 // device keeps in the state "metric/name", f32[2]: the sum and the number of runs. rlx.Fit reads
-// the mean at each report and begins a new one. Errors are recorded in b: of kind [ir.ErrShape] or
-// [ir.ErrDType] for another type, [ir.ErrName] for an empty name or one that is taken.
-func Metric(b *ir.Builder, name string, v ir.Value) { addMean(b, "nn.metric", MetricPrefix, name, v) }
+// the mean at each report and begins a new one. A weight, a number of rank 0 such as the number of rows of the batch,
+// makes the mean one of all examples where batches differ in size. Errors are recorded in b: of kind [ir.ErrShape] or
+// [ir.ErrDType] for another type, [ir.ErrName] for an empty name or one that is taken, [ir.ErrAttr] for a second weight.
+func Metric(b *ir.Builder, name string, v ir.Value, weight ...ir.Value) {
+	addMean(b, "nn.metric", MetricPrefix, name, v, weight...)
+}
 
 // Perplexity adds the loss, the mean cross-entropy of a batch as f32 of rank 0, to the metric
 // "perplexity": the exponential of the mean loss. The errors are those of [Metric].
@@ -29,22 +33,37 @@ func Perplexity(b *ir.Builder, loss ir.Value) {
 	addMean(b, "nn.perplexity", MetricExpPrefix, "perplexity", loss)
 }
 
-func addMean(b *ir.Builder, op ir.Op, prefix, name string, v ir.Value) {
-	if !b.Require(op, "value", v.Valid()) {
+func addMean(b *ir.Builder, op ir.Op, prefix, name string, v ir.Value, weight ...ir.Value) {
+	in := append([]ir.Value{v}, weight...)
+	for _, x := range in {
+		if !b.Require(op, "value", x.Valid()) {
+			return
+		}
+	}
+	if name == "" {
+		b.Failf(op, in, ir.Errorf(ir.ErrName, "the name is empty: it must not be"))
+	}
+	if len(weight) > 1 {
+		b.Failf(op, in, ir.Attrf("metric %q has %d weights: it may have one", name, len(weight)))
+	}
+	for i, x := range in {
+		what := []string{"", "the weight of "}[min(i, 1)]
+		switch d := x.DType(); {
+		case x.Rank() != 0:
+			b.Failf(op, in, ir.Shapef("%smetric %q is %s: it must be of rank 0", what, name, x.Type()))
+		case !d.IsFloat() && !d.IsInteger():
+			b.Failf(op, in, ir.DTypef("%smetric %q is %s: it must be a number", what, name, x.Type()))
+		}
+	}
+	if b.Err() != nil {
 		return
 	}
-	in := []ir.Value{v}
-	switch d := v.DType(); {
-	case name == "":
-		b.Failf(op, in, ir.Errorf(ir.ErrName, "the name is empty: it must not be"))
-	case v.Rank() != 0:
-		b.Failf(op, in, ir.Shapef("metric %q is %s: it must be of rank 0", name, v.Type()))
-	case !d.IsFloat() && !d.IsInteger():
-		b.Failf(op, in, ir.DTypef("metric %q is %s: it must be a number", name, v.Type()))
+	sum, n := ops.Convert(b, v, ir.F32), ops.Const(b, ir.F32, 1)
+	if len(weight) > 0 {
+		n = ops.Convert(b, weight[0], ir.F32)
+		sum = ops.Mul(b, sum, n)
 	}
-	if b.Err() == nil {
-		addSums(b, prefix+name, ops.Stack(b, 0, ops.Convert(b, v, ir.F32), ops.Const(b, ir.F32, 1)))
-	}
+	addSums(b, prefix+name, ops.Stack(b, 0, sum, n))
 }
 
 // addSums adds now, f32, to a state outside of all scopes. It has no derivative.
@@ -60,7 +79,8 @@ func addSums(b *ir.Builder, state string, now ir.Value) {
 // prediction. predictions and labels are integers of one shape, for example
 // ops.ArgMax(b, logits, -1) and the labels; examples with a class outside [0, classes) are ignored.
 // rlx.Fit reports the matrix, and the metrics "name accuracy", and "name precision", "name recall" and
-// "name f1", their means over the classes. Errors are recorded in b: of kind [ir.ErrAttr] for fewer than two classes,
+// "name f1", their means over the classes, "name balanced accuracy", the mean recall over the classes that labels have, and
+// "name mcc", Matthews' correlation coefficient (Gorodkin, 2004). Errors are recorded in b: of kind [ir.ErrAttr] for fewer than two classes,
 // [ir.ErrShape], [ir.ErrDType], [ir.ErrName].
 func Confusion(b *ir.Builder, name string, predictions, labels ir.Value, classes int) {
 	const op ir.Op = "nn.confusion"
@@ -80,40 +100,27 @@ func Confusion(b *ir.Builder, name string, predictions, labels ir.Value, classes
 	addSums(b, MetricPrefix+name, ops.Reshape(b, counts, ir.Dims(classes, classes)...))
 }
 
-// AUC adds the examples of a batch to histograms of the scores, in [0, 1], of examples with label 0
-// and with another label, an integer. The device keeps them in the state "metric/name",
-// f32[2, AUCBins]; rlx.Fit reports the area under the curve of true against false positives. Two
-// scores in one bin count as equal. scores and labels have one shape. Errors are recorded in b: of
-// kind [ir.ErrShape], [ir.ErrDType], [ir.ErrName].
-func AUC(b *ir.Builder, name string, scores, labels ir.Value) {
-	const op ir.Op = "nn.auc"
-	if !checkPair(b, op, name, scores, labels, ir.DType.IsFloat, "a float") {
-		return
-	}
-	x := ops.Convert(b, ops.StopGradient(b, scores), ir.F32)
-	negative, outside := ops.Eq(b, labels, ops.Const(b, labels.DType(), 0)), ops.Const(b, ir.F32, -1)
-	count := func(which ir.Value) ir.Value {
-		return ops.Convert(b, ops.Histogram(b, ops.Select(b, which, x, outside), AUCBins, 0, 1), ir.F32)
-	}
-	addSums(b, MetricPrefix+name, ops.Stack(b, 0, count(negative), count(ops.Not(b, negative))))
-}
-
 // checkPair reports whether x and the labels have one shape, ok accepts the element type of x, and
 // the labels are integers. If not, it records an error.
 func checkPair(b *ir.Builder, op ir.Op, name string, x, labels ir.Value, ok func(ir.DType) bool, what string) bool {
+	return checkLabelled(b, op, name, x, labels, x.Rank(), ok, what)
+}
+
+// checkLabelled is checkPair where the labels have the first axes of x, rank of them.
+func checkLabelled(b *ir.Builder, op ir.Op, name string, x, labels ir.Value, rank int, ok func(ir.DType) bool, what string) bool {
 	if !b.Require(op, "value", x.Valid() && labels.Valid()) {
 		return false
 	}
 	in := []ir.Value{x, labels}
-	switch {
+	switch shape := x.Shape()[:rank]; {
 	case name == "":
 		b.Failf(op, in, ir.Errorf(ir.ErrName, "the name is empty: it must not be"))
 	case !ok(x.DType()):
 		b.Failf(op, in, ir.DTypef("metric %q is of %s: it must be of %s type", name, x.Type(), what))
 	case !labels.DType().IsInteger():
 		b.Failf(op, in, ir.DTypef("the labels of metric %q are %s: they must be integers", name, labels.Type()))
-	case !x.Shape().Equal(labels.Shape()):
-		b.Failf(op, in, ir.Shapef("metric %q is of %s, its labels are %s: they must have one shape", name, x.Type(), labels.Type()))
+	case !shape.Equal(labels.Shape()):
+		b.Failf(op, in, ir.Shapef("metric %q is of %s, its labels are %s: they must have the shape %s", name, x.Type(), labels.Type(), shape))
 	}
 	return b.Err() == nil
 }

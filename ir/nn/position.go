@@ -101,12 +101,15 @@ func (o *CacheOptions) checkPages(b *ir.Builder, length int) bool {
 // adds n. All layers of a graph add the same number.
 func (c *cache) before(l *layer, n ir.Dim) ir.Value {
 	b := l.Builder
+	if k, ok := n.Const(); ok && k > c.length && !c.Past.Valid() {
+		l.fail(ir.Shapef("%d positions are added to the cache: its length is %d", k, c.length))
+	}
 	if !c.past.Valid() && b.Err() == nil {
 		c.steps = n
 		b.Unscoped(func() {
 			c.past = b.State(CacheState, ir.I32)
 			next := ops.Add(b, c.past, ops.DimSize(b, ir.I32, n))
-			last := ops.CheckIndex(b, ops.Sub(b, next, ops.Const(b, ir.I32, 1)), ir.N(c.length), "positions in the cache")
+			last := ops.CheckIndex(b, ops.Sub(b, next, ops.Const(b, ir.I32, 1)), ir.N(c.length), "position in the cache")
 			b.SetState(CacheState, ops.Add(b, last, ops.Const(b, ir.I32, 1)))
 		})
 	}
@@ -224,17 +227,22 @@ func PositionalEmbedding(b *ir.Builder, x ir.Value, length int, o ...PositionalE
 		table := l.param("weight", opts.Init, Normal(0, 0.02), length, width)
 		switch {
 		case contextOf(b).cache != nil:
-			at := l.positions(time)
-			if contextOf(b).cache.Past.Valid() { // padding may lie outside
-				at = ops.Clamp(b, at, ops.Const(b, ir.I32, 0), ops.Const(b, ir.I32, float64(length-1)))
-			}
-			table = ops.Embedding(b, table, at)
+			table = contextOf(b).cache.rowsOf(b, table, l.positions(time))
 		case !time.Is(length):
 			table = ops.SliceAxis(b, table, 0, ir.N(0), time)
 		}
 		y = ops.Add(b, x, table)
 	})
 	return y
+}
+
+// rowsOf returns the rows of a table of positions. Positions that the cache checks, and those of padding, are not checked again.
+func (c *cache) rowsOf(b *ir.Builder, table, at ir.Value) ir.Value {
+	length, _ := table.Dim(0).Const()
+	if c.Past.Valid() || c.length <= length {
+		return ops.Take(b, table, at, 0, ops.OutsideClip)
+	}
+	return ops.Embedding(b, table, at)
 }
 
 // SinusoidalEncoding returns x, [..., time, width], plus sines and cosines of the positions

@@ -3,6 +3,7 @@ package nn_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx"
@@ -106,18 +107,26 @@ func TestCachesOfHalfPrecision(t *testing.T) {
 	}
 }
 
-// TestCachesEnd fills a cache: the run past its end fails.
+// TestCachesEnd fills a cache: the run past its end fails, and the error is about the cache, also with an embedding of
+// positions, whose table ends there, too.
 func TestCachesEnd(t *testing.T) {
 	g := must(ir.Build("cached", func(b *ir.Builder) {
 		nn.Cache(b, 4)
-		b.Output("y", nn.Attention(b, b.Input("x", ir.F32, ir.Dims(1, 3, 4)...), 2, nn.AttentionOptions{Causal: true}))
+		x := nn.PositionalEmbedding(b, b.Input("x", ir.F32, ir.Dims(1, 3, 4)...), 4)
+		b.Output("y", nn.Attention(b, x, 2, nn.AttentionOptions{Causal: true}))
 	}))
 	p := compiled(t, ir.Entry{Name: "f", Graph: g})
 	check(p.Load(ctx, values(t, g)))
 	in := rlx.Inputs{"x": rlx.Float32s(pattern(12), 1, 3, 4)}
 	floats(t, p, "f", "y", in)
-	if _, err := p.Call(ctx, "f", in); !errors.Is(err, ir.ErrIndex) {
+	if _, err := p.Call(ctx, "f", in); !errors.Is(err, ir.ErrIndex) || !strings.HasSuffix(err.Error(), "position in the cache is not in [0, 4)") {
 		t.Errorf("six positions in a cache of four: %v", err)
+	}
+	if _, err := ir.Build("long", func(b *ir.Builder) {
+		nn.Cache(b, 2)
+		nn.Attention(b, b.Input("x", ir.F32, ir.Dims(1, 3, 4)...), 2, nn.AttentionOptions{Causal: true})
+	}); !errors.Is(err, ir.ErrShape) || !strings.Contains(err.Error(), "3 positions are added to the cache: its length is 2") {
+		t.Errorf("a run of three positions for a cache of two: %v", err)
 	}
 }
 

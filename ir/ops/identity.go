@@ -67,10 +67,15 @@ func (a *CheckIndexAttrs) Visit(v ir.AttrVisitor) {
 	v.Text("what", &a.What)
 }
 
+// Failure says what a check that failed has found: "label is not in [0, 10)".
+func (a *CheckIndexAttrs) Failure() string {
+	return a.What + " is not in [0, " + a.Bound.String() + ")"
+}
+
 func init() {
 	noGrad := "integer result"
 	define(&ir.Def{
-		Op: OpCheckIndex, Operands: []string{"index"}, NewAttrs: func() ir.Attrs { return &CheckIndexAttrs{} },
+		Op: OpCheckIndex, Operands: []string{"index"}, NewAttrs: func() ir.Attrs { return &CheckIndexAttrs{What: "index"} },
 		Doc: "The indices, unchanged. An index outside [0, bound) makes the run fail with an error that names this node and what the " +
 			"index is; state keeps its value then.",
 		Constraints: numbered(

@@ -5,7 +5,7 @@
  * @module
  */
 
-export { inOrder, prefetch, shuffled } from './fit/data.js';
+export { allInOrder, inOrder, prefetch, shuffled } from './fit/data.js';
 export { type Files, files } from './fit/files.js';
 export { fit } from './fit/fit.js';
 export type { Checkpoints, Data, EarlyStop, Evaluation, Loop } from './fit/loop.js';

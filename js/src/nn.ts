@@ -19,7 +19,7 @@ export { constant, glorotNormal, glorotUniform, heNormal, heUniform, lecunNormal
 export { here, type LoRAOptions, type NameOption, randomState, type Storage } from './nn/layer.js';
 export { embedding, embeddingBag, type EmbeddingBagOptions, type EmbeddingOptions, linear, type LinearOptions, lora } from './nn/linear.js';
 export { mamba, type MambaOptions } from './nn/mamba.js';
-export { accuracy, auc, aucBins, confusion, metric, perplexity, topKAccuracy } from './nn/metric.js';
+export { accuracy, auc, aucBins, calibration, calibrationBins, confusion, metric, perplexity, regression, topKAccuracy } from './nn/metric.js';
 export { moe, type MoEOptions } from './nn/moe.js';
 export { batchNorm, type BatchNormOptions, groupNorm, instanceNorm, layerNorm, type NormOptions, rmsNorm } from './nn/norm.js';
 export { avgPool, globalAvgPool, globalMaxPool, maxPool, type PoolOptions } from './nn/pool.js';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { closeCompiler, graph, init, train } from '../dist/index.js';
-import { files, fit, inOrder, prefetch, reportLine, shuffled } from '../dist/fit.js';
+import { allInOrder, files, fit, inOrder, prefetch, reportLine, shuffled } from '../dist/fit.js';
 import * as nn from '../dist/nn.js';
 
 before(() => init({ compileWorker: false, worker: false }));
@@ -194,10 +194,94 @@ test('values of metrics', async (t) => {
   });
   const { metrics, confusion } = await fit(trainer, { data: () => [batch(1), batch(3)], epochs: 1 });
   assert.deepEqual(confusion, { confusion: [[4, 0, 0], [2, 0, 2], [0, 4, 0]] });
-  const want = { 'gradient norm': 5, auc: 0.75, 'confusion accuracy': 2 / 6, 'confusion f1': 0.8 / 3, 'confusion precision': 2 / 9, 'confusion recall': 1 / 3, perplexity: Math.exp(2), 'top 2': 0.75, 'top 1': 0.5 };
+  const want = { 'gradient norm': 5, auc: 0.75, 'confusion accuracy': 2 / 6, 'confusion balanced accuracy': 1 / 3, 'confusion mcc': 0, 'confusion f1': 0.8 / 3, 'confusion precision': 2 / 9, 'confusion recall': 1 / 3, perplexity: Math.exp(2), 'top 2': 0.75, 'top 1': 0.5 };
   assert.deepEqual(Object.keys(metrics).sort(), Object.keys(want).sort());
   for (const [name, value] of Object.entries(want)) assert.ok(Math.abs(metrics[name] - value) < 1e-6, `${name} is ${metrics[name]}, not ${value}`);
   assert.deepEqual([...await trainer.program.read('metric/confusion')], Array(9).fill(0));
+});
+
+// scikit-learn 1.9.1 has these for the 24 examples: see fit_scores_test.go.
+const scoresOfSklearn = {
+  'plain mae': 0.3297678629557292, 'plain rmse': 0.3627994061014861, 'plain r2': 0.9342188364039825,
+  'weighted mae': 0.32808176676432294, 'weighted rmse': 0.3651978060915735, 'weighted r2': 0.9334090213916135,
+  areas: 0.8059895833333334, 'classes ece': 0.24099720507106448, 'binary ece': 0.20064255414987353,
+  'table accuracy': 0.5, 'table balanced accuracy': 0.48340548340548334, 'table mcc': 0.22432432432432434, 'table f1': 0.48951048951048953,
+};
+
+/** The examples from one on: targets with a large mean, weights that leave out a third, probabilities, labels and predictions. */
+function scored(first, rows) {
+  const at = Array.from({ length: rows }, (_, k) => first + k), targets = at.map((i) => 1000 + 2 * Math.sin(1.3 * i));
+  const chances = at.map((i) => {
+    const e = [0, 1, 2].map((k) => Math.exp(1.5 * (Math.sin(0.9 * i + 2.1 * k) + Number(i % 3 === k)))), sum = e[0] + e[1] + e[2];
+    return e.map((x) => x / sum);
+  });
+  return {
+    p: Float32Array.from(at, (i, k) => targets[k] + Math.cos(0.7 * i) / 2), y: Float32Array.from(targets),
+    weights: Float32Array.from(at, (i) => Math.min(i % 3, 1) * (1 + i % 2)), chances: Float32Array.from(chances.flat()),
+    class: Int32Array.from(at, (i) => i % 3), labelled: Int32Array.from(at, (i) => i % 5 ? i % 3 : 0),
+    predicted: Int32Array.from(at, (i, k) => i < 20 ? chances[k].indexOf(Math.max(...chances[k])) : 0),
+  };
+}
+
+test('scores of regressions and of probabilities are those of scikit-learn', async (t) => {
+  const rows = 12, model = graph('scored', (b) => {
+    const p = b.input('p', 'f32', [rows]), y = b.input('y', 'f32', [rows]), chances = b.input('chances', 'f32', [rows, 3]), label = b.input('class', 'i32', [rows]);
+    nn.regression(p, y, 'plain');
+    nn.regression(p, y, 'weighted', b.input('weights', 'f32', [rows]));
+    nn.auc(chances, label, 'areas');
+    nn.calibration(chances, label, 'classes');
+    nn.calibration(chances.slice({ start: [0, 1], size: [rows, 1], stride: [1, 1] }).reshape([rows]), label.eq(1).convert('i32'), 'binary');
+    nn.confusion(b.input('predicted', 'i32', [rows]), b.input('labelled', 'i32', [rows]), 3, 'table');
+    nn.metric(y.mean(), 'mean', b.input('rows', 'i32'));
+    b.output('loss', p.mul(b.param('w', 'f32', [rows])).mean());
+  });
+  const trainer = await train(model, { optimizer: { kind: 'sgd' }, rate: 1e-9, on: 'cpu', worker: false });
+  t.after(() => trainer.program.close());
+  const batches = [{ ...scored(0, rows), rows: 3 }, { ...scored(rows, rows), rows: 1 }], mean = (of) => batches[of].y.reduce((a, b) => a + b) / rows;
+  const { metrics } = await fit(trainer, { data: () => batches, epochs: 1 });
+  for (const [name, value] of Object.entries({ ...scoresOfSklearn, mean: (3 * mean(0) + mean(1)) / 4 })) {
+    assert.ok(Math.abs(metrics[name] - value) < (name === 'mean' ? 1e-3 : 1e-5), `${name} is ${metrics[name]}, not ${value}`);
+  }
+});
+
+test('an evaluation counts all rows, those of a last batch that is not full included', async (t) => {
+  const data = points(), ys = () => Array.from(allInOrder({ y: data.labels }, 8)(), ({ y }) => [y.shape, ...y.data]);
+  assert.deepEqual(ys().map(([shape]) => shape[0]), [8, 8, 4]);
+  assert.deepEqual(ys().flatMap(([, ...rows]) => rows), [...data.labels.data]);
+  const model = graph('loss', (b) => {
+    nn.train(b);
+    b.output('loss', network(b, 4).loss);
+  });
+  const evaluate = (rows, mask) => graph(`eval${rows}`, (b) => {
+    nn.infer(b);
+    const { logits, labels } = network(b, rows), m = mask ? b.input('mask', 'f32', [rows]) : b.full('f32', [rows], 1);
+    b.output('hits', logits.argmax({ axis: -1 }).eq(labels).convert('f32').mul(m).sum().div(m.sum()));
+    b.output('loss', logits.crossEntropy(labels).mul(m).sum().div(m.sum()));
+    b.output('rows', m.sum());
+  });
+  const trainer = await train(model, { optimizer: { kind: 'sgd' }, rate: 0.1, on: 'cpu', worker: false, seed: 1, entries: { padded: evaluate(8, true), whole: evaluate(20, false) } });
+  t.after(() => trainer.program.close());
+  const { eval: padded } = await fit(trainer, { data: inOrder(data, 4), steps: 3, eval: { entry: 'padded', data: allInOrder(data, 8, 'mask'), weight: 'rows' } });
+  const read = await trainer.program.run('whole', { x: data.x.data, labels: data.labels.data }, { read: ['hits', 'loss'] });
+  const whole = (await read.reading).values;
+  for (const name of ['hits', 'loss']) assert.ok(Math.abs(padded[name] - whole[name][0]) < 1e-6, `${name} is ${padded[name]}, not ${whole[name][0]}`);
+  assert.throws(() => allInOrder(data, 8, 3), { kind: 'attr' });
+});
+
+test('metrics refuse wrong values', () => {
+  const cases = {
+    'regression of another shape': ['shape', (f) => nn.regression(f, f.expandDims(0))],
+    'regression of integers': ['dtype', (f, i) => nn.regression(f, i)],
+    'regression without a name': ['name', (f) => nn.regression(f, f, '')],
+    'weights of another shape': ['shape', (f) => nn.regression(f, f, 'm', f.expandDims(0))],
+    'weights that are no value': ['graph', (f) => nn.regression(f, f, 'm', 2)],
+    'a weight of a mean of rank 1': ['shape', (f) => nn.metric(f.mean(), 'm', f)],
+    'areas of other rows': ['shape', (f, i) => nn.auc(f.builder.stack([f, f]), i)],
+    'labels that are floats': ['dtype', (f) => nn.calibration(f, f)],
+  };
+  for (const [name, [kind, build]] of Object.entries(cases)) {
+    assert.throws(() => graph('wrong', (b) => build(b.input('f', 'f32', [3]), b.input('i', 'i32', [3]))), { kind }, name);
+  }
 });
 
 test('metrics of an evaluation are over its batches alone, and choose when to stop', async (t) => {
@@ -221,7 +305,7 @@ test('metrics of an evaluation are over its batches alone, and choose when to st
   });
   assert.deepEqual([last.step, reports.length, reports[0].best], [3, 3, true]);
   for (const { metrics, confusion, eval: measured, evalConfusion } of reports) {
-    assert.deepEqual([confusion.table, Object.keys(metrics).length], [[[3, 0], [1, 0]], 5]);
+    assert.deepEqual([confusion.table, Object.keys(metrics).length], [[[3, 0], [1, 0]], 7]);
     assert.ok(Math.abs(metrics.mean - 0.2) < 1e-6);
     assert.deepEqual([evalConfusion.table, measured.area], [[[0, 0], [4, 4]], 0.75]);
     assert.ok(Math.abs(measured.mean - 0.5) < 1e-6);

@@ -64,6 +64,10 @@ const expected = {
   },
   'js/GUIDE.md': {
     'Train and evaluate': ([line]) => assert.ok(Number(line.match(/^accuracy (\S+) after \d+ epochs$/)[1]) > 0.9),
+    Measure: ([line]) => {
+      const [, r2, error] = line.match(/^R² (\S+), error (\S+)$/).map(Number);
+      assert.ok(r2 > 0.9 && error < 0.2, line);
+    },
     'Save and resume': ([cut, end]) => {
       assert.equal(cut, 'abort: fit: step 100: the signal is aborted');
       assert.ok(Math.abs(end.match(/^step 300, slope (\S+)$/)[1] - 2) < 0.05);

@@ -89,6 +89,8 @@ describe('a call that does not fit is refused', () => {
     ['a result that is no number', (b, x) => b.grad([x], (_, [x]) => [x]), 'shape', /f32\[3,2\]/],
     ['what a derivative captures', (b, x) => b.customJVP([x], (_, [y]) => [y.mul(x)], (_, [y], [t]) => [t]), 'graph', /^customJVP: the function uses 1 values of the graph around it: give them as operands$/],
     ['no residuals', (b, x) => b.customVJP([x], (_, [y]) => [y], (_, __, ct) => ct), 'graph', /^customVJP: the function returns Array: it must return \{ results, kept \}/],
+    ['fewer axes', (_, x) => x.broadcastTo([2]), 'shape', /^broadcastTo\(f32\[3,2\]\): .* has fewer axes$/],
+    ['no such axis', (_, x) => x.sliceAxis(2, 0, 1), 'attr', /^sliceAxis\(f32\[3,2\]\): it has no axis 2$/],
     ['an axis that is longer', (_, x) => x.squeeze([0]), 'shape', /^squeeze\(f32\[3,2\]\): axis 0 has the size 3, not 1$/],
     ['padding of a word', (_, x) => x.conv2d(x, undefined, { padding: 'full' }), 'name', /^conv2d: padding cannot be full: there are same, valid$/],
     ['padding twice', (_, x) => x.conv2d(x, undefined, { padding: 'same', padLo: [1, 1] }), 'attr', /give one of them/],
@@ -152,10 +154,11 @@ test('everyday names', async (t) => {
     b.output('valid', x.conv2d(b.full('f32', [3, 3, 1, 1], 1), undefined, { padding: 'valid' }).squeeze([0, -1]));
     b.output('where', x.gt(4).where(x, 0).sum());
     b.output('either', b.where(x.gt(4), x, 0).sum([0, 1, 2, 3]));
+    b.output('broad', x.sliceAxis(1, 1, 2).sliceAxis(-2, 0, 1).reshape([2, 1]).broadcastTo([2, 2, 2]));
     b.output('joined', b.concat([x.sum().reshape([1]), b.full('f32', [1], 7)], 0));
   });
-  assert.deepEqual(g.outputs.map(({ shape }) => shape), [[3, 3], [1, 1], [], [], [2]]);
-  close(await run(t, g, { x: f32(1, 2, 3, 4, 5, 6, 7, 8, 9) }), { same: [12, 21, 16, 27, 45, 33, 24, 39, 28], valid: [45], where: [35], either: [35], joined: [45, 7] });
+  assert.deepEqual(g.outputs.map(({ shape }) => shape), [[3, 3], [1, 1], [], [], [2, 2, 2], [2]]);
+  close(await run(t, g, { x: f32(1, 2, 3, 4, 5, 6, 7, 8, 9) }), { same: [12, 21, 16, 27, 45, 33, 24, 39, 28], valid: [45], where: [35], either: [35], broad: [4, 4, 7, 7, 4, 4, 7, 7], joined: [45, 7] });
 });
 
 const line = () => graph('line', (b) => b.output('loss', b.input('x', 'f32', [4]).mul(b.param('slope', 'f32', [], 1)).add(b.param('offset', 'f32', [], 1)).square().mean()));

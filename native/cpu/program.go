@@ -7,6 +7,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/executor/synchronous"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/collective"
@@ -230,11 +231,11 @@ func (e *entry) failedCheck(code uint32) error {
 	}
 	name := n.Label()
 	if name == "" {
-		name = fmt.Sprintf("%s %d", n.Op(), n.ID())
+		name = string(n.Op())
 	}
 	return &native.Error{
 		Backend: Name, Call: e.name, Kind: ir.ErrIndex, Node: name,
-		Err: n.Fail(ir.Errorf(ir.ErrIndex, "an index is outside its range")),
+		Err: n.Fail(ir.Errorf(ir.ErrIndex, "%s", n.Attrs().(*ops.CheckIndexAttrs).Failure())),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // Version names this compiler in the plans it makes.
@@ -282,10 +283,9 @@ func (c *compiler) addCodes(checks []*ir.Node) {
 	for _, n := range checks {
 		name := n.Label()
 		if name == "" {
-			name = format.Sprintf("%s %d", n.Op(), n.ID())
+			name = string(n.Op())
 		}
-		message := "index out of range " + ir.FormatAttrs(n.Attrs())
-		c.codes = append(c.codes, StatusCode{Code: uint32(len(c.codes) + 1), Node: name, Message: message})
+		c.codes = append(c.codes, StatusCode{Code: uint32(len(c.codes) + 1), Node: name, Message: n.Attrs().(*ops.CheckIndexAttrs).Failure()})
 	}
 }
 

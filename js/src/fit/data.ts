@@ -23,6 +23,21 @@ export function shuffled<const D extends Columns>(data: D, size: number, seed: n
 /** Batches for `data` of an evaluation, and of a training: `size` rows of each tensor in order. Otherwise as {@link shuffled}. */
 export function inOrder<const D extends Columns>(data: D, size: number): Data<Rows<D>> & (() => Epoch<Rows<D>>) { return cut(data, size); }
 
+/**
+ * {@link inOrder} with the rows that are left over, too: every row of an evaluation counts. The last batch has those rows alone,
+ * as a program of `openSizes` takes it. Given the name of an input `mask`, f32[size], it is filled up with zeros for an entry of one size, and the
+ * mask is 1 for rows of the data and 0 for others: outputs are then means over the rows of the data, such as
+ * `losses.mul(mask).sum().div(mask.sum())`, and `weight` of {@link Evaluation} is an output `mask.sum()`.
+ */
+export function allInOrder<const D extends Columns, const M extends string = never>(data: D, size: number, mask?: M): () => Epoch<Rows<D> & { readonly [N in M]: Float32Array }> {
+  need(mask === undefined || mask as unknown && typeof mask === 'string', 'attr', 'allInOrder: mask', 'the name of an input', mask);
+  const read = () => batches(data, { size, last: mask ? { mask } : { entry: 'last' }, epochs: 1 });
+  read(); // which checks the data
+  return function* () {
+    for (const { inputs } of read()) yield inputs as Rows<D> & { readonly [N in M]: Float32Array };
+  };
+}
+
 function cut<D extends Columns>(data: D, size: number, seedOf?: (epoch: number) => number): Data<Rows<D>> & (() => Epoch<Rows<D>>) {
   const read = (epoch: number) => batches(data, { size, last: 'drop', epochs: 1, ...seedOf && { shuffle: seedOf(epoch) } });
   read(0); // which checks the data

@@ -7,11 +7,12 @@ import type { TensorData } from '../values/dtype.js';
 /** The metrics of some steps. */
 export interface Measured { metrics: Record<string, number>; confusion: Record<string, number[][]> }
 
-const prefix = 'metric/', expPrefix = 'metric/exp/';
+const prefix = 'metric/', expPrefix = 'metric/exp/', regressionPrefix = 'metric/regression/', calibrationPrefix = 'metric/calibration/';
 
 /** The states of metrics, which the functions of the packages nn declare: see `metric`. */
 const metricSlots = (program: Program): Slot[] =>
-  program.plan.slots.filter(({ name, role, dtype, shape }) => role === 'state' && dtype === 'f32' && name.startsWith(prefix) && (shape.length === 1 && shape[0] === 2 || shape.length === 2));
+  program.plan.slots.filter(({ name, role, dtype, shape }) => role === 'state' && dtype === 'f32' && name.startsWith(prefix) &&
+    (`${shape}` === '2' || name.startsWith(regressionPrefix) || shape.length === 2 || shape.length === 3));
 
 /** Reads the metrics in which something was counted, and begins new ones. */
 export async function takeMetrics(program: Program): Promise<Measured> {
@@ -28,37 +29,64 @@ export async function takeMetrics(program: Program): Promise<Measured> {
 
 /** Adds the metric that a state holds. */
 function put({ metrics, confusion }: Measured, { name, shape }: Slot, data: TensorData): void {
-  const [rows = 0, columns] = shape;
-  if (columns === undefined) {
-    const mean = data[0]! / data[1]!;
-    if (name.startsWith(expPrefix)) metrics[name.slice(expPrefix.length)] = Math.exp(mean);
-    else metrics[name.slice(prefix.length)] = mean;
-    return;
-  }
-  const table = Array.from({ length: rows }, (_, i) => Array.from(data.subarray(i * columns, (i + 1) * columns))), short = name.slice(prefix.length);
-  if (rows === columns) {
-    confusion[short] = table;
-    for (const [of, score] of Object.entries(scoresOf(table))) metrics[`${short} ${of}`] = score;
-  } else {
-    metrics[short] = areaUnderCurve(table[0]!, table[1]!);
+  const list = Array.from(data, Number), short = name.slice(prefix.length), width = shape.at(-1)!;
+  const of = (start: string): string | undefined => name.startsWith(start) ? name.slice(start.length) : undefined;
+  const exp = of(expPrefix), errors = of(regressionPrefix), calibrated = of(calibrationPrefix), mean = list[0]! / list[1]!;
+  if (errors !== undefined) addScores(metrics, errors, errorsOf(list));
+  else if (calibrated !== undefined) metrics[`${calibrated} ece`] = calibrationError(list, width);
+  else if (shape.length === 1) metrics[exp ?? short] = exp === undefined ? mean : Math.exp(mean);
+  else if (shape.length === 3 || shape[0] !== width) metrics[short] = meanArea(list, width);
+  else {
+    const table = confusion[short] = rowsOf(list, width);
+    addScores(metrics, short, scoresOf(table));
   }
 }
+
+function addScores(metrics: Measured['metrics'], name: string, scores: Readonly<Record<string, number>>): void {
+  for (const [of, score] of Object.entries(scores)) metrics[`${name} ${of}`] = score;
+}
+
+const rowsOf = (list: readonly number[], width: number): number[][] => Array.from({ length: list.length / width }, (_, i) => list.slice(i * width, (i + 1) * width));
 
 const sum = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0);
 
 /**
  * The fraction of examples on the diagonal of a confusion matrix, and the means over the classes of precision, hits / predictions, recall,
  * hits / labels, and F1, 2·hits / (labels + predictions), each 0 for a class without any: those of scikit-learn with average='macro' and
- * all classes as labels.
+ * all classes as labels. The balanced accuracy is the mean recall over the classes that labels have, and mcc Matthews' correlation
+ * coefficient, 0 if all labels or all predictions are of one class.
  */
-function scoresOf(table: readonly number[][]): { accuracy: number; precision: number; recall: number; f1: number } {
-  const mean = (score: (hits: number, labels: number, predictions: number) => number) =>
-    sum(table.map((row, i) => score(row[i]!, sum(row), sum(table.map((other) => other[i]!))))) / table.length;
+function scoresOf(table: readonly number[][]): Record<string, number> {
+  const classes = table.map((row, i) => ({ hits: row[i]!, labels: sum(row), predictions: sum(table.map((other) => other[i]!)) }));
+  const total = (score: (of: typeof classes[number]) => number) => sum(classes.map(score)), mean = (score: (of: typeof classes[number]) => number) => total(score) / classes.length;
+  const all = total(({ labels }) => labels), hits = total(({ hits }) => hits), recalled = total(({ hits, labels }) => hits / (labels || 1));
+  const both = total(({ labels, predictions }) => labels * predictions);
+  const spreads = (all ** 2 - total(({ labels }) => labels ** 2)) * (all ** 2 - total(({ predictions }) => predictions ** 2));
   return {
-    accuracy: sum(table.map((row, i) => row[i]!)) / sum(table.map(sum)),
-    precision: mean((hits, _, predictions) => hits / (predictions || 1)), recall: mean((hits, labels) => hits / (labels || 1)),
-    f1: mean((hits, labels, predictions) => 2 * hits / (labels + predictions || 1)),
+    accuracy: hits / all, 'balanced accuracy': recalled / classes.filter(({ labels }) => labels).length,
+    precision: mean(({ hits, predictions }) => hits / (predictions || 1)), recall: recalled / classes.length,
+    f1: mean(({ hits, labels, predictions }) => 2 * hits / (labels + predictions || 1)), mcc: (hits * all - both) / (Math.sqrt(spreads) || 1),
   };
+}
+
+/**
+ * The errors of the state of `regression`. For targets that are all equal r2 is 1 without an error and 0 with one, as in
+ * scikit-learn.
+ */
+function errorsOf([n, , spread, absolute, squared]: readonly number[]): Record<string, number> {
+  return { mae: absolute! / n!, rmse: Math.sqrt(squared! / n!), r2: spread! > 0 ? 1 - squared! / spread! : Number(squared === 0) };
+}
+
+/** The expected calibration error of the sums of bins: numbers of examples, probabilities, and right predictions. */
+function calibrationError(list: readonly number[], bins: number): number {
+  const [examples, chances, right] = rowsOf(list, bins);
+  return sum(chances!.map((p, i) => Math.abs(p - right![i]!))) / sum(examples!);
+}
+
+/** The mean area of pairs of histograms, of negative examples and of positive ones. Pairs without examples of both are left out. */
+function meanArea(list: readonly number[], bins: number): number {
+  const areas = rowsOf(list, 2 * bins).map((pair) => areaUnderCurve(pair.slice(0, bins), pair.slice(bins))).filter((area) => !Number.isNaN(area));
+  return sum(areas) / areas.length;
 }
 
 /**

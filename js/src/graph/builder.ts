@@ -73,6 +73,17 @@ export class Value extends ValueOps<Value> implements ValueType {
     if (wrong !== undefined) throw new RlxError('shape', `squeeze(${this.dtype}[${this.shape}]): axis ${wrong} has the size ${this.shape[wrong]}, not 1`, { op: 'squeeze' });
     return this.reshape(this.shape.filter((_, i) => !gone.includes(i)));
   }
+  /** x as `shape`, whose last axes have the sizes of x, or any where x has the size 1. */
+  broadcastTo(shape: readonly Dim[]): Value {
+    if (!Array.isArray(shape) || shape.length < this.shape.length) throw new RlxError('shape', `broadcastTo(${this.dtype}[${this.shape}]): ${shown(shape)} has fewer axes`, { op: 'broadcastTo' });
+    return this.broadcastInDim({ shape, axes: this.shape.map((_, i) => shape.length - this.shape.length + i) });
+  }
+  /** `size` elements along an axis from `start`, and all along the others. */
+  sliceAxis(axis: number, start: number, size: Dim): Value {
+    const at = Number.isInteger(axis) ? axis < 0 ? axis + this.shape.length : axis : -1;
+    if (!(at in this.shape)) throw new RlxError('attr', `sliceAxis(${this.dtype}[${this.shape}]): it has no axis ${shown(axis)}`, { op: 'sliceAxis' });
+    return this.slice({ start: this.shape.map((_, i) => i === at ? start : 0), size: this.shape.map((n, i) => i === at ? size : n), stride: this.shape.map(() => 1) });
+  }
   /** x where this condition is true, else y: `select`. */
   where(x: Operand, y: Operand): Value { return this.select(x, y); }
   /**
@@ -293,14 +304,16 @@ export class GraphBuilder extends BuilderOps<Value> {
   /** Runs a function of the caller. @internal */
   outside<T>(run: () => T): T { return callBack(run); }
 
-  /** Builds outside of all scopes. @internal */
+  /** Builds outside of all scopes, without a label. @internal */
   unscoped<T>(build: () => T): T {
-    const scope = this.#scope;
+    const scope = this.#scope, label = this.#label;
     this.#scope = '';
+    this.label('');
     try {
       return build();
     } finally {
       this.#scope = scope;
+      this.#setLabel(label);
     }
   }
 

@@ -38,11 +38,12 @@ export function cache(b: GraphBuilder, length: number, options?: CacheOptions): 
 /** The number of positions in the cache, for a run that adds n: all layers of a graph add the same number. */
 export function pastOf(b: GraphBuilder, n: Dim, fail: (kind: 'shape', message: string) => never): Value {
   const context = contextOf(b).cache!, { root } = b;
+  if (!context.counts && typeof n === 'number' && n > context.length) fail('shape', `${n} positions are added to the cache: its length is ${context.length}`);
   if (!context.past) {
     context.steps = n;
     root.unscoped(() => {
       const past = context.past = root.state(cacheState, 'i32');
-      const last = past.add(root.dimSize({ dtype: 'i32', sizes: [n] })).sub(1).checkIndex({ bound: [context.length], what: 'positions in the cache' });
+      const last = past.add(root.dimSize({ dtype: 'i32', sizes: [n] })).sub(1).checkIndex({ bound: [context.length], what: 'position in the cache' });
       root.setState(cacheState, last.add(1));
     });
   }
@@ -93,7 +94,8 @@ export function positionalEmbedding(x: Value, length: number, options?: Position
     const { cache } = contextOf(l.b);
     if (cache) {
       const at = positionsOf(l.b, time);
-      return x.add(table.embedding(cache.counts ? at.clamp(0, length - 1) : at)); // padding may be out of range
+      // Positions that the cache checks, and those of padding, are not checked again.
+      return x.add(cache.counts || cache.length <= length ? table.take(at, 0, 'clip') : table.embedding(at));
     }
     return x.add(time === length ? table : table.slice({ start: [0, 0], size: [time, width], stride: [1, 1] }));
   });

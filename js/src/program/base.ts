@@ -27,10 +27,10 @@ export function withRows(entry: Entry, maxSteps: number): Runnable {
 }
 
 /** The error encoded in the status words, if a check failed on the device. */
-export function statusError({ codes }: Status, [code, ...detail]: Uint32Array): RlxError | undefined {
+export function statusError({ codes }: Status, [code]: Uint32Array): RlxError | undefined {
   if (!code) return undefined;
   const { node, message } = codes.find((c) => c.code === code) ?? { node: 'unknown', message: `code ${code}` };
-  return new RlxError('index', `${node}: ${message} (${detail}); nothing has changed`, { node, op: node });
+  return new RlxError('index', `${node}: ${message}; nothing has changed`, { node, op: node });
 }
 
 /** A program on a plan, without the device-specific part. */
