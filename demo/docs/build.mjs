@@ -34,6 +34,12 @@ const linkOf = (file) => (href) => {
   return pageOfFile[name] ? pageOfFile[name] + (anchor ? `#${anchor}` : '') : source + path;
 };
 
+/** A guide's text, in which a link with the name of a file as its words has the title of the page. */
+const titled = (text) => text.replace(/\[[A-Z]+\.md\]\(\S*?([\w/]+\.md)\)/g, (link, path) => {
+  const [file] = Object.keys(pageOfFile).filter((one) => path.endsWith(one)), guide = guides.find((one) => one.file === file);
+  return file ? `[${guide?.title ?? 'Ops'}](${source}${file})` : link;
+});
+
 /** The JavaScript of an example. Comments and empty lines stay where they are. */
 function javaScriptOf(example) {
   const kept = example.replace(/^(\s*)\/\/ /gm, '$1//! ').replace(/\n\n/g, '\n//!empty\n');
@@ -53,7 +59,7 @@ const plainOf = (cell) => cell.replace(/\[([^\]]+)\]\([^)\s]+\)/g, '$1').replace
 /** The page of a guide. Each section is found, of a page with `rows` each row of its tables instead. */
 function guidePage({ file, rows, ...page }) {
   const runnable = (code) => /^import .* from '@rlx-go\/rlx'/m.test(code) && !elsewhere.test(code) ? javaScriptOf(code) : undefined;
-  const [intro, ...sections] = sectionsOf(readFileSync(join(root, file), 'utf8'), { link: linkOf(file), runnable });
+  const [intro, ...sections] = sectionsOf(titled(readFileSync(join(root, file), 'utf8')), { link: linkOf(file), runnable });
   return {
     ...page, lead: intro.html, toc: sections,
     body: sections.map(({ slug, title, html }) => `<section>\n${heading(2, slug, escapeHTML(title))}\n${html}</section>`).join('\n'),

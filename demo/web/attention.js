@@ -47,7 +47,7 @@ export class Attention {
     new IntersectionObserver(([{ isIntersecting }]) => {
       this.#inSight = isIntersecting;
       this.refresh();
-    }).observe(find('look'));
+    }, { rootMargin: '400px' }).observe(find('look'));
     whenToRedraw(() => this.#show());
   }
 

@@ -117,7 +117,7 @@ function showPlace() {
   find('device-kind').dataset.kind = gpu ? 'gpu' : 'cpu';
   find('device').textContent = gpu ? device.description : 'WebAssembly, in a worker';
   find('device-reason').hidden = !fallbackReason;
-  find('device-reason').textContent = fallbackReason ? `${sentence(fallbackReason)} So the CPU does it.` : '';
+  find('device-reason').textContent = fallbackReason ? `${sentence(fallbackReason)} It runs on the CPU instead.` : '';
 }
 
 /** A device that is gone takes the model with it. */
