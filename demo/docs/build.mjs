@@ -70,7 +70,7 @@ function guidePage({ file, rows, ...page }) {
 /** The first page: where everything is. */
 const indexPage = (pages) => ({
   name: 'index', title: 'Documentation', group: 'Overview',
-  lead: '<p class="lead">Guides whose programs run where they stand, and a reference of every op. Press <kbd>/</kbd> to search.</p>',
+  lead: '<p class="lead">Guides whose programs run where they stand, and a reference of every op.</p>',
   body: ['TypeScript', 'Go'].map((group) => `<section><h2>${group}</h2><ul class="cards">${pages.filter((page) => page.group === group).map((page) =>
     `<li><a href="${page.name}.html"><strong>${escapeHTML(page.title)}</strong> ${page.toc.slice(0, 5).map(({ title }) => escapeHTML(title)).join(' · ')}</a></li>`).join('\n')}</ul></section>`).join('\n')
     + `<section><h2 id="ops">Ops</h2>${pages.filter((page) => page.group === 'Ops').map((page) =>

@@ -55,7 +55,7 @@ ${navigation}
     </nav>
   </div>
   <div id="search" class="search" role="search" hidden>
-    <input id="query" type="search" role="combobox" aria-label="Search the documentation" aria-expanded="false" aria-controls="found" aria-autocomplete="list" autocomplete="off" spellcheck="false" placeholder="Search guides and ops">
+    <input id="query" type="search" role="combobox" aria-label="Search the documentation" aria-expanded="false" aria-controls="found" aria-autocomplete="list" autocomplete="off" spellcheck="false" placeholder="Search guides and ops (press /)">
     <ul id="found" role="listbox" aria-label="Results" hidden></ul>
   </div>
 </header>

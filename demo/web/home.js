@@ -140,7 +140,10 @@ async function live() {
     learn();
   };
   const target = new Target(find('target'), takeOver);
-  const [program, trained] = await Promise.all([openField(), trainedField()]);
+  const [program, trained] = await Promise.all([openField(), trainedField()]).catch((error) => {
+    find('live-text').textContent = 'The network did not start.';
+    throw error;
+  });
   field = new Field(program, target, () => {
     if (pictures === 0) return false;
     pictures--;
