@@ -6,7 +6,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { transformSync } from '../../js/node_modules/esbuild/lib/main.js';
-import { escapeHTML, sectionsOf } from './markdown.mjs';
+import { escapeHTML, sectionsOf, slugOf } from './markdown.mjs';
 import { heading, pageHTML } from './page.mjs';
 import { referencePages } from './reference.mjs';
 
@@ -18,6 +18,7 @@ const guides = [
   { name: 'start', file: 'js/README.md', title: 'Start in TypeScript', group: 'TypeScript' },
   { name: 'guide', file: 'js/GUIDE.md', title: 'Guide', group: 'TypeScript' },
   { name: 'layers', file: 'js/LAYERS.md', title: 'Layers', group: 'TypeScript' },
+  { name: 'pytorch', file: 'js/PYTORCH.md', title: 'From PyTorch', group: 'TypeScript', rows: true },
   { name: 'parity', file: 'js/PARITY.md', title: 'What Go has besides', group: 'TypeScript' },
   { name: 'go', file: 'demo/guide/GUIDE.md', title: 'Guide in Go', group: 'Go' },
 ];
@@ -33,6 +34,12 @@ const linkOf = (file) => (href) => {
   return pageOfFile[name] ? pageOfFile[name] + (anchor ? `#${anchor}` : '') : source + path;
 };
 
+/** A guide's text, in which a link with the name of a file as its words has the title of the page. */
+const titled = (text) => text.replace(/\[[A-Z]+\.md\]\(\S*?([\w/]+\.md)\)/g, (link, path) => {
+  const [file] = Object.keys(pageOfFile).filter((one) => path.endsWith(one)), guide = guides.find((one) => one.file === file);
+  return file ? `[${guide?.title ?? 'Ops'}](${source}${file})` : link;
+});
+
 /** The JavaScript of an example. Comments and empty lines stay where they are. */
 function javaScriptOf(example) {
   const kept = example.replace(/^(\s*)\/\/ /gm, '$1//! ').replace(/\n\n/g, '\n//!empty\n');
@@ -43,20 +50,27 @@ function javaScriptOf(example) {
 /** The examples that a page cannot run: what they need is not there. */
 const elsewhere = /node:|\.rlx\.js/;
 
-function guidePage({ file, ...page }) {
+/** What is found of the rows of tables: names elsewhere, and what stands for them here. */
+const foundRows = (page, sections) => sections.flatMap(({ rows }) => rows.map(([names, here]) => ({ title: plainOf(names), page, anchor: slugOf(names), text: plainOf(here) })));
+
+/** A cell without its marks. */
+const plainOf = (cell) => cell.replace(/\[([^\]]+)\]\([^)\s]+\)/g, '$1').replaceAll('`', '');
+
+/** The page of a guide. Each section is found, of a page with `rows` each row of its tables instead. */
+function guidePage({ file, rows, ...page }) {
   const runnable = (code) => /^import .* from '@rlx-go\/rlx'/m.test(code) && !elsewhere.test(code) ? javaScriptOf(code) : undefined;
-  const [intro, ...sections] = sectionsOf(readFileSync(join(root, file), 'utf8'), { link: linkOf(file), runnable });
+  const [intro, ...sections] = sectionsOf(titled(readFileSync(join(root, file), 'utf8')), { link: linkOf(file), runnable });
   return {
     ...page, lead: intro.html, toc: sections,
     body: sections.map(({ slug, title, html }) => `<section>\n${heading(2, slug, escapeHTML(title))}\n${html}</section>`).join('\n'),
-    found: [{ title: page.title, page: page.name, text: intro.text }, ...sections.map(({ title, slug, text }) => ({ title, page: page.name, anchor: slug, text }))],
+    found: [{ title: page.title, page: page.name, text: intro.text }, ...rows ? foundRows(page.name, sections) : sections.map(({ title, slug, text }) => ({ title, page: page.name, anchor: slug, text }))],
   };
 }
 
 /** The first page: where everything is. */
 const indexPage = (pages) => ({
   name: 'index', title: 'Documentation', group: 'Overview',
-  lead: '<p class="lead">Guides whose programs run where they stand, and a reference of every op. Press <kbd>/</kbd> to search.</p>',
+  lead: '<p class="lead">Guides whose programs run where they stand, and a reference of every op.</p>',
   body: ['TypeScript', 'Go'].map((group) => `<section><h2>${group}</h2><ul class="cards">${pages.filter((page) => page.group === group).map((page) =>
     `<li><a href="${page.name}.html"><strong>${escapeHTML(page.title)}</strong> ${page.toc.slice(0, 5).map(({ title }) => escapeHTML(title)).join(' · ')}</a></li>`).join('\n')}</ul></section>`).join('\n')
     + `<section><h2 id="ops">Ops</h2>${pages.filter((page) => page.group === 'Ops').map((page) =>
@@ -67,11 +81,14 @@ const indexPage = (pages) => ({
 /** What is searched of a text: its words, each once. */
 const wordsOf = (text) => [...new Set(text.replace(/https?:\S+/g, '').match(/[A-Za-z][\w-]{2,}/g)?.map((word) => word.toLowerCase()))].slice(0, 120).join(' ');
 
-/** The index: titles, places, and words. An op has its first sentence, which is shown, too. */
-const searchIndex = (pages) => ({
-  pages: pages.map(({ name, title, group }) => ({ name, title, group })),
-  entries: pages.flatMap(({ found }, at) => found.map(({ title, also = '', anchor = '', text }) => [title, also, at, anchor, pages[at].group === 'Ops' ? text : wordsOf(text)])),
-});
+/** The index: titles, places, and words. An op has its first sentence, and a name of another library what stands for it, which are shown. */
+const searchIndex = (pages) => {
+  const shown = new Set(pages.filter(({ group, name }) => group === 'Ops' || guides.some((guide) => guide.rows && guide.name === name)));
+  return {
+    pages: pages.map((page) => ({ name: page.name, title: page.title, shown: shown.has(page) })),
+    entries: pages.flatMap((page, at) => page.found.map(({ title, also = '', anchor = '', text }) => [title, also, at, anchor, shown.has(page) && anchor ? text : wordsOf(text)])),
+  };
+};
 
 const entries = JSON.parse(readFileSync(join(root, 'build/ops.json'), 'utf8'));
 const inside = [...guides.map(guidePage), ...referencePages(root, entries)], pages = [indexPage(inside), ...inside];

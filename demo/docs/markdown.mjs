@@ -70,9 +70,10 @@ function itemsOf(lines) {
   return items;
 }
 
+/** A table. Rows have anchors, by their first cells. */
 function tableHTML([head, , ...rows], inline) {
-  const row = (cells, tag) => `<tr>${cells.map((cell) => `<${tag}>${inline(cell)}</${tag}>`).join('')}</tr>`;
-  return `<div class="wide" tabindex="0"><table><thead>${row(head, 'th')}</thead><tbody>${rows.map((cells) => row(cells, 'td')).join('\n')}</tbody></table></div>`;
+  const row = (cells, tag, at = '') => `<tr${at}>${cells.map((cell) => `<${tag}>${inline(cell)}</${tag}>`).join('')}</tr>`;
+  return `<div class="wide" tabindex="0"><table><thead>${row(head, 'th')}</thead><tbody>${rows.map((cells) => row(cells, 'td', ` id="${slugOf(cells[0])}"`)).join('\n')}</tbody></table></div>`;
 }
 
 /**
@@ -80,7 +81,7 @@ function tableHTML([head, , ...rows], inline) {
  * @param {string} text
  * @param {{link?: (href: string) => string, runnable?: (source: string) => string | undefined}} options link maps addresses; runnable
  *   gives the JavaScript of an example in TypeScript that can be run in a page
- * @returns {{title: string, slug: string, html: string, text: string}[]} text is what is searched
+ * @returns {{title: string, slug: string, html: string, text: string, rows: string[][]}[]} text is what is searched; rows are those of tables
  */
 export function sectionsOf(text, { link, runnable = () => undefined } = {}) {
   const sections = [], inline = (one) => inlineHTML(one, link);
@@ -91,7 +92,7 @@ export function sectionsOf(text, { link, runnable = () => undefined } = {}) {
   };
   for (const block of blocksOf(text)) {
     if (block.kind === 'heading' && block.level <= 2) {
-      sections.push({ title: block.text.replaceAll('`', ''), slug: slugOf(block.text), html: '', text: '' });
+      sections.push({ title: block.text.replaceAll('`', ''), slug: slugOf(block.text), html: '', text: '', rows: [] });
     } else if (block.kind === 'heading') {
       add(`<h3 id="${slugOf(block.text)}">${inline(block.text)}</h3>`, block.text);
     } else if (block.kind === 'code') {
@@ -102,6 +103,7 @@ export function sectionsOf(text, { link, runnable = () => undefined } = {}) {
       add(`<${tag}>${block.items.map((item) => `<li>${inline(item)}</li>`).join('\n')}</${tag}>`, block.items.join(' '));
     } else if (block.kind === 'table') {
       add(tableHTML(block.rows, inline), block.rows.flat().join(' '));
+      sections.at(-1).rows.push(...block.rows.slice(2));
     } else {
       add(`<p>${inline(block.text)}</p>`, block.text);
     }

@@ -51,10 +51,11 @@ export const pageHTML = ({ name, title, lead, toc = [], body }, pages) => `<!doc
     <p><a class="brand" href="../"><img src="../icon.svg" width="28" height="28" alt=""> rlx</a></p>
     <nav aria-label="Pages">
 ${navigation}
+      <a href="https://github.com/rlx-go/rlx" class="spare">Source</a>
     </nav>
   </div>
   <div id="search" class="search" role="search" hidden>
-    <input id="query" type="search" role="combobox" aria-label="Search the documentation" aria-expanded="false" aria-controls="found" aria-autocomplete="list" autocomplete="off" spellcheck="false" placeholder="Search: press /">
+    <input id="query" type="search" role="combobox" aria-label="Search the documentation" aria-expanded="false" aria-controls="found" aria-autocomplete="list" autocomplete="off" spellcheck="false" placeholder="Search guides and ops (press /)">
     <ul id="found" role="listbox" aria-label="Results" hidden></ul>
   </div>
 </header>

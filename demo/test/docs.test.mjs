@@ -104,6 +104,20 @@ test('search finds ops by both names, guides by their words, and the exact name 
   for (const { href } of entries) assert.ok(pages.has(href.split('#')[0]), href);
 });
 
+test('search finds what PyTorch has under another name', () => {
+  const entries = entriesOf(JSON.parse(readFileSync(join(folder, 'search.json'), 'utf8')));
+  const queries = {
+    'torch.cat': 'b.concat(', unsqueeze: 'x.expandDims(', 'x.permute(0, 2, 1)': 'x.transpose(', masked_fill: 'b.where(', bmm: 'x.matmul(', index_select: 'x.take(', 'nn.BatchNorm2d': 'nn.batchNorm(',
+    scaled_dot_product_attention: 'q.attention(', 'optimizer.step()': 'trainer.run(', autocast: 'precision', 'lr scheduler': 'schedule', DataLoader: 'batches(', 'clip_grad_norm_': 'clipNorm',
+    'gradient accumulation': 'accumulate', 'how to save a model': 'encodeSafetensors', 'freezing layers': 'frozen', 'x.item()': 'program.read(', no_grad: 'an entry without an optimizer',
+  };
+  for (const [query, here] of Object.entries(queries)) {
+    const [first] = search(entries, query);
+    assert.ok(first?.text.includes(here), `${query} finds ${first?.title}: ${first?.text}`);
+  }
+  assert.equal(search(entries, 'F.softmax')[0].title, 'softmax', 'an op of the name is before what stands for it');
+});
+
 test('Markdown becomes HTML: markup is escaped, code keeps its signs, tables and lists their cells and items', () => {
   const [first, second] = sectionsOf('# A `b`\n\nText < *very* **bold** `x*y*` [here](a.md).\n\n## Two words\n\n| a | b |\n|---|---|\n| 1 \\| 2 | `3` |\n\n- one\n  goes on\n- two\n\n```ts\nconst x = 1 < 2;\n```\n', { link: (href) => `to/${href}` });
   assert.equal(first.title, 'A b');

@@ -1,6 +1,6 @@
 // A look inside: which characters each head of attention reads, and what the model expects next.
 
-import { find, on } from './page.js';
+import { find, on, tell, wordsOf } from './page.js';
 import { mix, palette, whenToRedraw } from './pictures.js';
 
 /** A text to begin with. */
@@ -47,7 +47,7 @@ export class Attention {
     new IntersectionObserver(([{ isIntersecting }]) => {
       this.#inSight = isIntersecting;
       this.refresh();
-    }).observe(find('look'));
+    }, { rootMargin: '400px' }).observe(find('look'));
     whenToRedraw(() => this.#show());
   }
 
@@ -81,7 +81,9 @@ export class Attention {
     find('look-unknown').textContent = unknown.length > 0 ? `The model does not know ${unknown.map(quoted).join(' ')}.` : `The model reads the last ${context} characters.`;
     const read = tokens.slice(-context);
     if (read.length === 0) return;
-    const seen = await engine.lookInside(read).catch(() => undefined); // the page shows what ended the network
+    const seen = await engine.lookInside(read).catch((error) => {
+      if (!['closed', 'lost'].includes(error.kind)) tell(wordsOf(error)); // the page shows what ended the network
+    });
     if (!seen || engine !== this.#engineOf()) return;
     const same = this.#seen && this.#seen.blocks === seen.blocks && this.#seen.heads === seen.heads;
     if (!same) this.#makeHeads(seen);

@@ -117,7 +117,7 @@ function showPlace() {
   find('device-kind').dataset.kind = gpu ? 'gpu' : 'cpu';
   find('device').textContent = gpu ? device.description : 'WebAssembly, in a worker';
   find('device-reason').hidden = !fallbackReason;
-  find('device-reason').textContent = fallbackReason ? `${sentence(fallbackReason)} So the CPU does it.` : '';
+  find('device-reason').textContent = fallbackReason ? `${sentence(fallbackReason)} It runs on the CPU instead.` : '';
 }
 
 /** A device that is gone takes the model with it. */
@@ -187,7 +187,7 @@ on('model', 'drop', async ({ dataTransfer }) => offer(await openFiles(await drop
 
 /** The tiny model goes on with a text by itself: there is something to see before the visitor has a model. */
 async function begin() {
-  await init();
+  await init({ lazy: true }); // a visitor who comes again has the plans
   await showKept();
   await load(await described(await openFiles([new File([await (await fetchOK('tiny.gguf')).blob()], 'tiny.gguf')])), tinyContext);
   talk.start();

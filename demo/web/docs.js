@@ -34,12 +34,12 @@ class SearchBox {
 
   async #show() {
     const entries = await this.#load().catch(() => undefined), query = this.#query.value, found = entries ? search(entries, query) : [];
-    this.#list.replaceChildren(...found.map(({ title, where, href, isOp, text }, i) => {
-      const item = document.createElement('li'), link = document.createElement('a'), name = document.createElement(isOp ? 'code' : 'strong'), note = document.createElement('small');
+    this.#list.replaceChildren(...found.map(({ title, where, href, shown, text }, i) => {
+      const item = document.createElement('li'), link = document.createElement('a'), name = document.createElement(shown ? 'code' : 'strong'), note = document.createElement('small');
       item.setAttribute('role', 'none');
       Object.assign(link, { id: `found-${i}`, href, tabIndex: -1 }).setAttribute('role', 'option');
       name.textContent = title;
-      note.textContent = isOp ? text : where;
+      note.textContent = shown ? text : where;
       link.append(name, ' ', note);
       item.append(link);
       return item;

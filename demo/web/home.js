@@ -75,7 +75,7 @@ class Field {
     } finally {
       this.#running = false;
     }
-    if (this.#left <= 0 && !this.#onRest()) this.#say('It rests now: paint, and it goes on.');
+    if (this.#left <= 0 && !this.#onRest()) this.#say('It rests now. Paint, and it learns again.');
   }
 
   /** Makes some steps and shows what they give, unless the GPU is lost: then the program goes on with those that it kept. */
@@ -97,7 +97,7 @@ class Field {
     find('learned').getContext('2d').putImageData(this.#image, 0, 0);
     find('learned').setAttribute('aria-label', `What the network has learned after ${count(this.#trainer.steps)} steps`);
     const speed = this.#speed.add(this.#trainer.steps);
-    this.#say(this.#trainer.steps ? `${count(this.#trainer.steps)} steps${speed ? `, ${perSecond(speed)} a second` : ''}.` : 'Trained beforehand: it goes on here.');
+    this.#say(this.#trainer.steps ? `${count(this.#trainer.steps)} steps${speed ? `, ${perSecond(speed)} a second` : ''}.` : 'It comes trained, and goes on learning here.');
   }
 
   #say(text) {
@@ -140,7 +140,10 @@ async function live() {
     learn();
   };
   const target = new Target(find('target'), takeOver);
-  const [program, trained] = await Promise.all([openField(), trainedField()]);
+  const [program, trained] = await Promise.all([openField(), trainedField()]).catch((error) => {
+    find('live-text').textContent = 'The network did not start.';
+    throw error;
+  });
   field = new Field(program, target, () => {
     if (pictures === 0) return false;
     pictures--;
@@ -216,7 +219,7 @@ function here() {
     if (!await navigator.gpu?.requestAdapter()) return say('This browser gives pages no GPU, so there is nothing to compare.');
     stop = new AbortController();
     find('measure').textContent = 'Stop';
-    say('A library after the other, in turns.');
+    say('The libraries take turns.');
     try {
       const { measureHere } = await import('./benchmark/here.js');
       await measureHere(begin, report, stop.signal);

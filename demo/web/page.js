@@ -58,7 +58,7 @@ export function showDevice({ device }, kind, reason, work) {
   find('device').textContent = kind === 'gpu' ? device.description : 'WebAssembly, in a worker';
   find('dispatches').textContent = kind === 'gpu' ? work : '';
   find('device-reason').hidden = !reason;
-  find('device-reason').textContent = reason ? `${sentence(reason)} So the CPU does it.` : '';
+  find('device-reason').textContent = reason ? `${sentence(reason)} It runs on the CPU instead.` : '';
   find('show-kernels').textContent = kind === 'gpu' ? 'Show the WGSL' : 'Show the WGSL for GPUs';
 }
 

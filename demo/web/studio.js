@@ -86,7 +86,7 @@ export class Studio {
     find('problem-text').textContent = error.kind === 'lost' && this.engine
       ? `the device is gone, and the network on it. ${last ? `Its state at step ${count(last.steps)} was kept; ${count(this.engine.steps - last.steps)} steps since are gone.` : `Its ${count(this.engine.steps)} steps are gone.`}`
       : wordsOf(error);
-    find('reopen').textContent = last ? `Go on from step ${count(last.steps)}` : 'Start again at step 0';
+    find('reopen').textContent = last ? `Go on from step ${count(last.steps)}` : this.engine ? 'Start again at step 0' : 'Try again';
     find('anew').hidden = !last;
     find('problem').hidden = false;
     this.#enable(false);

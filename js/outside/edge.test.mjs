@@ -83,7 +83,19 @@ test('what does not fit is a problem', async () => {
     assert.deepEqual([response.status, problem.status, problem.kind, problem.type, response.headers.get('content-type')], [status, status, kind, `urn:rlx:${kind}`, 'application/problem+json'], JSON.stringify(problem));
   }
   assert.equal((await fetch(`${origin}/v1/plans/00`)).status, 404);
+  assert.equal((await fetch(`${origin}/v1/plans/${'0'.repeat(64)}`, { method: 'HEAD' })).status, 404);
   assert.equal((await fetch(origin, { method: 'PUT' })).status, 404);
+});
+
+test('a long body in parts takes no memory', async () => {
+  const begun = used(), megabyte = new Uint8Array(1 << 20).fill(32);
+  let parts = 0;
+  const body = new ReadableStream({ pull(controller) { if (parts++ < 200) controller.enqueue(megabyte); else controller.close(); } });
+  const answer = await fetch(`${origin}/v1/plans`, { method: 'POST', headers: { 'content-type': 'application/json' }, body, duplex: 'half' }).catch((error) => error);
+  if (!(answer instanceof Error)) assert.equal(answer.status, 413); // or the connection is closed while the body is sent
+  const { mb } = used();
+  assert.ok(mb < begun.mb + 64, `${mb} MB, after ${begun.mb}`);
+  assert.equal((await post({ entries: [{ name: 'g', text: model(5).text() }] })).status, 200, 'it answers others');
 });
 
 test('many graphs take bounded memory', async (t) => {

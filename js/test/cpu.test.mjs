@@ -130,3 +130,14 @@ test('code that was compiled before is taken as it is; that of another plan is r
   await assert.rejects(openProgram(file, { code: await WebAssembly.compile(decodePlan(file).code) }), { kind: 'plan' });
   await assert.rejects(openProgram(file, { code: planCode(file) }), { kind: 'wasm' });
 });
+
+test('a row that is too long for the memory of a workgroup is sorted', async () => {
+  const n = 300_000, x = Float32Array.from({ length: n }, (_, i) => (i * 7919) % 1009 - 500); // equal keys keep their order
+  const order = graph('order', { inputs: { x: ['f32', [n]] } }, (_, { x: v }) => ({ values: v.sort()[0], places: v.argsort() }));
+  const made = await program({ entries: { order } }, { on: 'cpu' });
+  await made.run('order', { x });
+  const wanted = Int32Array.from({ length: n }, (_, i) => i).sort((a, b) => x[a] - x[b] || a - b);
+  assert.deepEqual(await made.read('places'), wanted);
+  assert.deepEqual(await made.read('values'), x.toSorted());
+  made.close();
+});

@@ -19,10 +19,12 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/recipe"
@@ -40,9 +42,14 @@ type Options struct {
 	MaxEntries int
 	// MaxPlan is the maximum size of a plan in bytes, 8 MiB by default.
 	MaxPlan int
-	// Concurrent is the maximum number of concurrent compilations, 2 by default; further requests
-	// wait until they are cancelled.
+	// Concurrent is the maximum number of concurrent compilations, 2 by default.
 	Concurrent int
+	// Waiting is the maximum number of requests that wait for a compilation, 16 by default: each
+	// holds its graphs. Further ones are refused with status 503.
+	Waiting int
+	// BodyTime is the maximum time that a body takes to arrive, 10 s by default. It needs a server
+	// whose connections have deadlines, as those of net/http do.
+	BodyTime time.Duration
 	// Memory is the limit of [debug.SetMemoryLimit] in bytes, which applies to the whole process;
 	// none by default. Near the limit garbage collection takes more time. A worker with 128 MB has
 	// room for 80 MiB.
@@ -74,6 +81,12 @@ func (o Options) withDefaults() Options {
 	if o.Concurrent == 0 {
 		o.Concurrent = 2
 	}
+	if o.Waiting == 0 {
+		o.Waiting = 16
+	}
+	if o.BodyTime == 0 {
+		o.BodyTime = 10 * time.Second
+	}
 	if o.Store == nil {
 		o.Store = newMemory(64 << 20)
 	}
@@ -82,7 +95,8 @@ func (o Options) withDefaults() Options {
 
 type service struct {
 	Options
-	compiling chan struct{} // a semaphore of the compilations at a time
+	// places has an element for each request that compiles or waits, compiling for each that compiles.
+	places, compiling chan struct{}
 }
 
 // Handler returns the service.
@@ -91,7 +105,7 @@ func Handler(o Options) http.Handler {
 	if o.Memory > 0 {
 		debug.SetMemoryLimit(o.Memory)
 	}
-	s := &service{o, make(chan struct{}, o.Concurrent)}
+	s := &service{o, make(chan struct{}, o.Concurrent+o.Waiting), make(chan struct{}, o.Concurrent)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/plans", s.post)
 	mux.HandleFunc("GET /v1/plans/{hash}", s.get)
@@ -131,7 +145,11 @@ const (
 
 func (s *service) get(w http.ResponseWriter, r *http.Request) {
 	hash := r.PathValue("hash")
-	file, ok := s.Store.Get(r.Context(), planKey(hash))
+	var file []byte
+	ok := isHash(hash) // a store need not expect other keys, such as paths
+	if ok {
+		file, ok = s.Store.Get(r.Context(), planKey(hash))
+	}
 	if !ok {
 		refuse(w, &problem{Status: http.StatusNotFound, Kind: "missing", Detail: "there is no plan " + hash + " here: POST its graphs to /v1/plans"})
 		return
@@ -141,7 +159,12 @@ func (s *service) get(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *service) post(w http.ResponseWriter, r *http.Request) {
-	hash, file, err := s.planOf(r)
+	q, err := s.read(w, r)
+	if err != nil {
+		refuse(w, problemOf(err))
+		return
+	}
+	hash, file, err := s.planOf(r.Context(), q)
 	if err != nil {
 		refuse(w, problemOf(err))
 		return
@@ -159,7 +182,7 @@ func writePlan(w http.ResponseWriter, r *http.Request, hash string, file []byte)
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	if len(file) > packedFrom && r.Method != http.MethodHead && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if len(file) > packedFrom && r.Method != http.MethodHead && accepts(r.Header.Get("Accept-Encoding"), "gzip") {
 		h.Set("Content-Encoding", "gzip")
 		h.Set("ETag", `W/"`+hash+`"`) // other bytes of the same plan
 		writePacked(w, file)
@@ -171,6 +194,18 @@ func writePlan(w http.ResponseWriter, r *http.Request, hash string, file []byte)
 
 // packedFrom is the size in bytes from which plans are sent packed: to a third, or less.
 const packedFrom = 1400
+
+// accepts reports whether a list of codings has one, and not with the weight 0.
+func accepts(codings, name string) bool {
+	for coding := range strings.SplitSeq(codings, ",") {
+		of, weight, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";")
+		if of == name {
+			q, err := strconv.ParseFloat(strings.TrimPrefix(weight, "q="), 64)
+			return err != nil || q > 0
+		}
+	}
+	return false
+}
 
 func writePacked(w io.Writer, file []byte) {
 	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
@@ -184,16 +219,24 @@ func writePacked(w io.Writer, file []byte) {
 func planKey(hash string) string    { return "plan/" + hash }
 func requestKey(hash string) string { return "request/" + hash }
 
+// isHash reports whether a text is one that hashOf returns.
+func isHash(text string) bool {
+	sum, err := hex.DecodeString(text)
+	return err == nil && len(sum) == sha256.Size && text == strings.ToLower(text)
+}
+
 func hashOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
 // planOf returns the requested plan and its hash: a cached one, or one compiled now.
-func (s *service) planOf(r *http.Request) (string, []byte, error) {
-	q, err := s.read(r)
-	if err != nil {
-		return "", nil, err
+func (s *service) planOf(ctx context.Context, q *Request) (string, []byte, error) {
+	select {
+	case s.places <- struct{}{}:
+		defer func() { <-s.places }()
+	default:
+		return "", nil, errBusy
 	}
 	entries, err := s.parse(q)
 	if err != nil {
@@ -203,17 +246,17 @@ func (s *service) planOf(r *http.Request) (string, []byte, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	ctx := r.Context()
-	if hash, ok := s.Store.Get(ctx, requestKey(key)); ok {
-		if file, ok := s.Store.Get(ctx, planKey(string(hash))); ok {
-			return string(hash), file, nil
-		}
+	if hash, file, ok := s.kept(ctx, key); ok {
+		return hash, file, nil
 	}
 	select {
 	case s.compiling <- struct{}{}:
 		defer func() { <-s.compiling }()
 	case <-ctx.Done():
-		return "", nil, &problem{Status: http.StatusServiceUnavailable, Kind: "busy", Detail: "the service compiles as much as it may: ask again later"}
+		return "", nil, errBusy
+	}
+	if hash, file, ok := s.kept(ctx, key); ok { // the same request was before this one
+		return hash, file, nil
 	}
 	file, err := s.compile(q, entries)
 	if err != nil {
@@ -225,16 +268,33 @@ func (s *service) planOf(r *http.Request) (string, []byte, error) {
 	return hash, file, nil
 }
 
+// kept returns the plan of a request that was compiled before, and its hash.
+func (s *service) kept(ctx context.Context, key string) (string, []byte, bool) {
+	hash, ok := s.Store.Get(ctx, requestKey(key))
+	if !ok {
+		return "", nil, false
+	}
+	file, ok := s.Store.Get(ctx, planKey(string(hash)))
+	return string(hash), file, ok
+}
+
 // read reads the body of a request.
-func (s *service) read(r *http.Request) (*Request, error) {
+func (s *service) read(w http.ResponseWriter, r *http.Request) (*Request, error) {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		return nil, &problem{Status: http.StatusUnsupportedMediaType, Kind: "syntax", Detail: "the body is " + strconv.Quote(r.Header.Get("Content-Type")) + "; it must be application/json"}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, s.MaxBody))
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Now().Add(s.BodyTime)) // of those that have deadlines
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.MaxBody))
+	_ = connection.SetReadDeadline(time.Time{}) // or else the request would end while it is compiled
 	if err != nil {
 		var large *http.MaxBytesError
-		if errors.As(err, &large) {
+		switch {
+		case errors.As(err, &large):
 			return nil, tooLarge("the body has more than %d bytes", s.MaxBody)
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			w.Header().Set("Connection", "close") // the rest of the body may come yet
+			return nil, &problem{Status: http.StatusRequestTimeout, Kind: "timeout", Detail: "the body was not here after " + s.BodyTime.String()}
 		}
 		return nil, &problem{Status: http.StatusBadRequest, Kind: "syntax", Detail: "the body ends too soon: " + err.Error()}
 	}

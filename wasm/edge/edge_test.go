@@ -3,6 +3,7 @@ package edge_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/internal/codegen/wgsl"
@@ -227,5 +229,113 @@ func TestPlansAreForgotten(t *testing.T) {
 	}
 	if _, ok := m.Get(t.Context(), "0"); kept != 4 || !ok {
 		t.Errorf("%d values of 20 bytes are kept in 100, that which was used: %v", kept, ok)
+	}
+}
+
+// slowStore holds up whoever asks it, until it is opened.
+type slowStore struct{ asked, open chan struct{} }
+
+func (s slowStore) Get(context.Context, string) ([]byte, bool) {
+	s.asked <- struct{}{}
+	<-s.open
+	return nil, false
+}
+
+func (slowStore) Put(context.Context, string, []byte) {}
+
+// TestBusy asserts that a service with as many requests as it holds refuses another one, and takes one again afterwards.
+func TestBusy(t *testing.T) {
+	store := slowStore{make(chan struct{}), make(chan struct{})}
+	h := edge.Handler(edge.Options{Concurrent: 1, Waiting: 1, Store: store})
+	var wait sync.WaitGroup
+	for range 2 {
+		wait.Go(func() {
+			if w := ask(t, h, "POST", "/v1/plans", stepRequest(t)); w.Code != http.StatusOK {
+				t.Errorf("status %d of one that waited", w.Code)
+			}
+		})
+		<-store.asked
+	}
+	w := ask(t, h, "POST", "/v1/plans", stepRequest(t))
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), `"busy"`) {
+		t.Errorf("status %d, %v, %s", w.Code, w.Header(), w.Body)
+	}
+	go func() {
+		for range store.asked { // the second look of each
+		}
+	}()
+	close(store.open)
+	wait.Wait()
+	if w := ask(t, h, "POST", "/v1/plans", stepRequest(t)); w.Code != http.StatusOK {
+		t.Errorf("status %d afterwards", w.Code)
+	}
+	close(store.asked)
+}
+
+// TestSlowBody asserts that a body that does not come is refused, over a connection.
+func TestSlowBody(t *testing.T) {
+	server := httptest.NewServer(edge.Handler(edge.Options{BodyTime: 50 * time.Millisecond}))
+	defer server.Close()
+	body, writer := io.Pipe()
+	defer writer.Close()
+	go func() { _, _ = writer.Write([]byte(`{"entries": [`)) }()
+	r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/v1/plans", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(text), `"timeout"`) {
+		t.Errorf("status %d, %s", answer.StatusCode, text)
+	}
+}
+
+// TestLongCompilation asserts that the time for the body does not end a request while it is compiled.
+func TestLongCompilation(t *testing.T) {
+	store := slowStore{make(chan struct{}), make(chan struct{})}
+	server := httptest.NewServer(edge.Handler(edge.Options{BodyTime: 20 * time.Millisecond, Store: store}))
+	defer server.Close()
+	go func() {
+		<-store.asked
+		time.Sleep(100 * time.Millisecond)
+		close(store.open)
+		<-store.asked
+	}()
+	data, err := json.Marshal(stepRequest(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.Post(server.URL+"/v1/plans", "application/json", bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("status %d", answer.StatusCode)
+	}
+}
+
+// TestKeysOfAStore asserts that a store is asked for hashes alone, and that a coding which is refused is not used.
+func TestKeysOfAStore(t *testing.T) {
+	m := edge.NewMemory(1 << 20)
+	plan, hash := bytes.Repeat([]byte("plan"), 1000), strings.Repeat("0a", 32)
+	for _, key := range []string{hash, "../secret", "00", strings.ToUpper(hash)} {
+		m.Put(t.Context(), "plan/"+key, plan)
+	}
+	h := edge.Handler(edge.Options{Store: m})
+	for path, status := range map[string]int{hash: 200, "..%2Fsecret": 404, "00": 404, strings.ToUpper(hash): 404} {
+		if w := ask(t, h, "GET", "/v1/plans/"+path, nil); w.Code != status {
+			t.Errorf("%s: status %d, not %d", path, w.Code, status)
+		}
+	}
+	for codings, packed := range map[string]bool{"gzip": true, "br, gzip;q=0.5": true, "gzip;q=0": false, "gzip; q=0.0, br": false, "br": false} {
+		w := ask(t, h, "GET", "/v1/plans/"+hash, nil, "Accept-Encoding", codings)
+		if got := w.Header().Get("Content-Encoding") == "gzip"; got != packed {
+			t.Errorf("with %q: packed %v", codings, got)
+		}
 	}
 }

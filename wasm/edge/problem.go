@@ -23,6 +23,9 @@ type problem struct {
 
 func (p *problem) Error() string { return p.Detail }
 
+// errBusy refuses a request while others compile and wait.
+var errBusy = &problem{Status: http.StatusServiceUnavailable, Kind: "busy", Detail: "the service compiles as much as it may: ask again later"}
+
 func tooLarge(text string, args ...any) *problem {
 	return &problem{Status: http.StatusRequestEntityTooLarge, Kind: "limit", Detail: fmt.Sprintf(text, args...)}
 }
@@ -71,11 +74,15 @@ func problemOf(err error) *problem {
 }
 
 // refuse answers with a problem, which is not cached.
-func refuse(w http.ResponseWriter, p *problem) {
+func refuse(w http.ResponseWriter, given *problem) {
+	p := *given
 	p.Type, p.Title = "urn:rlx:"+p.Kind, http.StatusText(p.Status)
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
+	if p.Status == http.StatusServiceUnavailable {
+		h.Set("Retry-After", "1")
+	}
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // the client may be gone
 }

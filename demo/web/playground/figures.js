@@ -133,6 +133,7 @@ export class Figures {
       figure?.element.remove();
       const element = document.createElement('figure'), caption = document.createElement('figcaption'), canvas = document.createElement('canvas'), legend = document.createElement('ul');
       caption.textContent = message.title;
+      if (message.log) caption.append(' ', Object.assign(document.createElement('span'), { textContent: 'logarithmic' }));
       canvas.setAttribute('role', 'img');
       canvas.className = message.kind;
       element.append(caption, canvas, legend);

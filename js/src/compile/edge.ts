@@ -22,6 +22,8 @@ export interface EdgeOptions {
   maxEntries?: number;
   /** The largest plan in bytes: 8 MiB if not given. */
   maxPlan?: number;
+  /** The maximum number of requests that wait for the compilation of another: 16 if not given. Further ones are refused with status 503. */
+  maxWaiting?: number;
   /** The memory limit of the compiler in bytes: 80 MiB if not given. Above four fifths of it the compiler is restarted. */
   memory?: number;
   /** Keeps plans; by default some 16 MiB of them, for as long as the isolate lives. */
@@ -66,21 +68,38 @@ function checked(asked: unknown): PlanRequest {
   return asked as PlanRequest;
 }
 
+/** The text of a body, which is read no further than it may be. */
+async function textOf(request: Request, most: number): Promise<string> {
+  const large = new Problem(413, 'limit', `the body has more than ${most} bytes`);
+  if (Number(request.headers.get('content-length')) > most) throw large;
+  const reader = request.body?.getReader(), decoder = new TextDecoder();
+  let text = '', bytes = 0;
+  for (let part = await reader?.read(); part?.value; part = await reader!.read()) {
+    if ((bytes += part.value.length) > most) {
+      await reader!.cancel();
+      throw large;
+    }
+    text += decoder.decode(part.value, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+/** The number of lines of a text: each has a node at most. */
+const linesIn = (text: unknown): number => String(text).split('\n').length;
+
 const open = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'Location, ETag', 'x-content-type-options': 'nosniff' };
 const maxKept = 16 << 20;
 
 /** The service, as the default export of a Worker. */
 export function edge(options: EdgeOptions): { fetch(request: Request): Promise<Response> } {
-  const { maxBody = 1 << 20, maxNodes = 12_000, maxEntries = 16, maxPlan = 8 << 20, memory = 80 << 20, store = bounded(maxKept) } = options;
-  let turn: Promise<unknown> = Promise.resolve();
+  const { maxBody = 1 << 20, maxNodes = 12_000, maxEntries = 16, maxPlan = 8 << 20, maxWaiting = 16, memory = 80 << 20, store = bounded(maxKept) } = options;
+  let turn: Promise<unknown> = Promise.resolve(), waiting = 0;
   const limit = (text: string) => new Problem(413, 'limit', text);
 
   async function read(request: Request): Promise<PlanRequest> {
     const type = request.headers.get('content-type') ?? '';
     if (!/^application\/json\b/.test(type)) throw new Problem(415, 'syntax', `the body is '${type}'; it must be application/json`);
-    if (Number(request.headers.get('content-length')) > maxBody) throw limit(`the body has more than ${maxBody} bytes`);
-    const body = await request.text();
-    if (body.length > maxBody) throw limit(`the body has more than ${maxBody} bytes`);
+    const body = await textOf(request, maxBody);
     let asked: unknown;
     try {
       asked = JSON.parse(body);
@@ -95,17 +114,28 @@ export function edge(options: EdgeOptions): { fetch(request: Request): Promise<R
     const graphs: Graph[] = [];
     try {
       let nodes = 0;
+      const given = entries.reduce((sum, { text }) => sum + linesIn(text), 0);
+      if (given > maxNodes) throw limit(`the graphs have ${given} lines; up to ${maxNodes} nodes are compiled`);
       const texts = entries.map(({ name: entry, text, step }): [string, string] => {
         const keep = (graph: Graph) => graphs[graphs.push(graph) - 1]!, given = keep(parseGraph(text));
         const bound = Object.keys(symbols).length > 0 ? keep(given.bind(symbols)) : given, derived = step ? keep(bound.step(step)).text() : bound.text();
-        if ((nodes += derived.split('\n').length) > maxNodes) throw limit(`the graphs have ${nodes} nodes or more; up to ${maxNodes} are compiled`);
+        if ((nodes += linesIn(derived)) > maxNodes) throw limit(`the graphs have ${nodes} nodes or more; up to ${maxNodes} are compiled`);
         return [entry, derived];
       });
       return await compile({ name, entries: Object.fromEntries(texts), symbols, targets, limits: levelOf(limits) });
     } finally {
       for (const graph of graphs) graph.free();
-      if (compiler().bytes > 0.8 * memory) closeCompiler(); // its memory never shrinks
+      if (!isSmall(memory)) closeCompiler(); // its memory never shrinks
     }
+  }
+
+  /** Compiles after those that were here before, one at a time. */
+  async function inTurn<T>(make: () => Promise<T>): Promise<T> {
+    if (waiting > maxWaiting) throw new Problem(503, 'busy', 'the service compiles as much as it may: ask again later');
+    waiting++;
+    const mine = turn.then(make).finally(() => { waiting--; });
+    turn = mine.catch(() => {});
+    return mine;
   }
 
   async function post(request: Request): Promise<Response> {
@@ -115,9 +145,7 @@ export function edge(options: EdgeOptions): { fetch(request: Request): Promise<R
     const key = `request-${await hashOf(new TextEncoder().encode(JSON.stringify([asked, levelOf(asked.limits ?? {})])))}`, known = await store.get(key);
     let hash = known && new TextDecoder().decode(known), file = hash && await store.get(`plan-${hash}`);
     if (!file) {
-      const mine = turn.then(() => compiled(asked)); // one compilation at a time
-      turn = mine.catch(() => {});
-      const made = file = await mine;
+      const made = file = await inTurn(() => compiled(asked));
       if (made.length > maxPlan) throw limit(`the plan has ${made.length} bytes; up to ${maxPlan} are returned`);
       hash = await hashOf(made);
       await store.set(`plan-${hash}`, made);
@@ -127,7 +155,7 @@ export function edge(options: EdgeOptions): { fetch(request: Request): Promise<R
   }
 
   async function get(request: Request, hash: string): Promise<Response> {
-    const file = await store.get(`plan-${hash}`), forever = { 'cache-control': 'public, max-age=31536000, immutable' };
+    const file = /^[0-9a-f]{64}$/.test(hash) ? await store.get(`plan-${hash}`) : undefined, forever = { 'cache-control': 'public, max-age=31536000, immutable' };
     if (!file) throw new Problem(404, 'missing', `there is no plan ${hash} here: POST its graphs to /v1/plans`);
     const known = request.headers.get('if-none-match');
     if (known === '*' || known?.includes(`"${hash}"`)) return new Response(null, { status: 304, headers: { ...open, ...forever, etag: `"${hash}"` } });
@@ -150,6 +178,15 @@ export function edge(options: EdgeOptions): { fetch(request: Request): Promise<R
   };
 }
 
+/** Whether the compiler runs in less than four fifths of its memory: one that has ended does not. */
+function isSmall(memory: number): boolean {
+  try {
+    return compiler().bytes <= 0.8 * memory;
+  } catch {
+    return false;
+  }
+}
+
 const planResponse = (hash: string, file: Uint8Array, headers: Record<string, string>): Response =>
   new Response(file as Uint8Array<ArrayBuffer>, { headers: { ...open, ...headers, etag: `"${hash}"`, 'content-type': 'application/octet-stream' } });
 
@@ -160,11 +197,11 @@ function refusal(reason: unknown, allow: string): Response {
   const { kind, status } = reason instanceof Problem ? reason : { kind: reason instanceof RlxError ? reason.kind : 'internal', status: statusOf(reason) };
   const { op, operands } = reason instanceof RlxError ? reason.place : {};
   const body = { type: `urn:rlx:${kind}`, title: titles[status], status, detail: reason instanceof Error ? reason.message : classOf(reason), kind, ...op && { op }, ...operands && { operands } };
-  return new Response(JSON.stringify(body), { status, headers: { ...open, 'content-type': 'application/problem+json', 'cache-control': 'no-store', ...status === 405 && { allow } } });
+  return new Response(JSON.stringify(body), { status, headers: { ...open, 'content-type': 'application/problem+json', 'cache-control': 'no-store', ...status === 405 && { allow }, ...status === 503 && { 'retry-after': '1' } } });
 }
 
 const titles: Record<number, string> = {
-  400: 'Bad Request', 404: 'Not Found', 405: 'Method Not Allowed', 413: 'Request Entity Too Large', 415: 'Unsupported Media Type', 422: 'Unprocessable Entity', 500: 'Internal Server Error',
+  400: 'Bad Request', 404: 'Not Found', 405: 'Method Not Allowed', 413: 'Request Entity Too Large', 415: 'Unsupported Media Type', 422: 'Unprocessable Entity', 500: 'Internal Server Error', 503: 'Service Unavailable',
 };
 
 function statusOf(reason: unknown): number {

@@ -269,15 +269,20 @@ func (t *sortTile) elements(f func(from, key scalar.Expr)) {
 func (r *radixPass) histogram() emit.Launch {
 	t := r.tile()
 	t.Barrier()
+	if r.threads < digits {
+		t.eachDigit(func(digit scalar.Expr) {
+			sum := t.Var("sum", emit.Word(0))
+			t.Times("from", r.threads, func(from scalar.Expr) { t.addTally(sum, digit, from) })
+			t.When(t.exists, func() { t.Save(r.counts, t.place(digit), sum) })
+		})
+		return t.Launch(r.name + "_count")
+	}
 	// Several threads sum each digit; neighbouring threads read neighbouring words.
 	parts := r.threads / digits
 	sums := t.Shared("sums", ir.U32, 1, r.threads)
 	digit, part := t.Let("digit", scalar.FloorDiv(t.lane, loop.Int(parts))), t.Let("part", scalar.Mod(t.lane, loop.Int(parts)))
 	sum := t.Var("sum", emit.Word(0))
-	t.Loop("from", part, loop.Int(r.threads), parts, r.threads-1, func(from scalar.Expr) {
-		at := scalar.Add(scalar.Mul(scalar.And(digit, loop.Int(digitPair-1)), loop.Int(r.threads)), from)
-		t.Set(sum, scalar.Add(sum, scalar.And(scalar.Shr(scalar.LoadAt(t.tally, ir.U32, at), bitOffset(digit)), emit.Word(0xffff))))
-	})
+	t.Loop("from", part, loop.Int(r.threads), parts, r.threads-1, func(from scalar.Expr) { t.addTally(sum, digit, from) })
 	t.Put(sums, t.lane, sum)
 	t.Barrier()
 	t.When(scalar.And(t.exists, scalar.Lt(t.lane, loop.Int(digits))), func() {
@@ -289,6 +294,21 @@ func (r *radixPass) histogram() emit.Launch {
 		t.Save(r.counts, t.place(own), total)
 	})
 	return t.Launch(r.name + "_count")
+}
+
+// addTally adds a thread's count of a digit to a sum.
+func (t *sortTile) addTally(sum, digit, thread scalar.Expr) {
+	at := scalar.Add(scalar.Mul(scalar.And(digit, loop.Int(digitPair-1)), loop.Int(t.r.threads)), thread)
+	t.Set(sum, scalar.Add(sum, scalar.And(scalar.Shr(scalar.LoadAt(t.tally, ir.U32, at), bitOffset(digit)), emit.Word(0xffff))))
+}
+
+// eachDigit writes f for each digit, in a thread of its own where there are as many.
+func (t *sortTile) eachDigit(f func(digit scalar.Expr)) {
+	if t.r.threads < digits {
+		t.Loop("digit", t.lane, loop.Int(digits), t.r.threads, digits-1, f)
+		return
+	}
+	t.When(scalar.Lt(t.lane, loop.Int(digits)), func() { f(scalar.Min(t.lane, loop.Int(digits-1))) })
 }
 
 // scanCounts is the exclusive scan of a row's counts, ordered by digit, then tile, in one
@@ -331,8 +351,7 @@ func (r *radixPass) scatter() emit.Launch {
 	t.rank()
 	// The place in the row is relative to the digit's first element in the tile.
 	start := t.Shared("start", ir.I32, 1, digits)
-	t.When(scalar.Lt(t.lane, loop.Int(digits)), func() {
-		digit := scalar.Min(t.lane, loop.Int(digits-1))
+	t.eachDigit(func(digit scalar.Expr) {
 		before := t.field(scalar.Mul(scalar.And(digit, loop.Int(digitPair-1)), loop.Int(r.threads)), digit)
 		place := scalar.Convert(t.Load(r.counts, t.place(digit)), ir.I32)
 		t.Put(start, digit, scalar.Sub(place, before))

@@ -1,0 +1,67 @@
+// The compile service on this thread: what an attacker sends is refused before it takes memory or time.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, test } from 'node:test';
+import { closeCompiler, graph, init } from '../dist/index.js';
+import { edge } from '../dist/edge.js';
+
+const wasm = await WebAssembly.compile(readFileSync(new URL('../dist/rlx.wasm', import.meta.url)));
+await init({ wasm, worker: false, compileWorker: false, cache: false });
+const text = graph('double', (b) => b.output('y', b.input('x', 'f32', [2]).mul(2))).text();
+after(closeCompiler);
+
+const address = 'https://edge.test/v1/plans', headers = { 'content-type': 'application/json' };
+const post = (service, body) => service.fetch(new Request(address, { method: 'POST', headers, body: typeof body === 'string' || body instanceof ReadableStream ? body : JSON.stringify(body), duplex: 'half' }));
+const request = (name = 'g') => ({ entries: [{ name, text }] });
+
+/** A response's status and the kind of its problem. */
+async function refusal(response) {
+  const { kind, status } = await response.json();
+  assert.equal(status, response.status);
+  return [status, kind];
+}
+
+test('a body without a length is read no further than it may be', async () => {
+  let parts = 0;
+  const endless = new ReadableStream({ pull(controller) { parts++; controller.enqueue(new Uint8Array(1000).fill(32)); } });
+  assert.deepEqual(await refusal(await post(edge({ wasm, maxBody: 10_000 }), endless)), [413, 'limit']);
+  assert.ok(parts < 20, `${parts} parts were read`);
+  assert.deepEqual(await refusal(await post(edge({ wasm, maxBody: 100 }), `{"name": "${'ä'.repeat(60)}"}`)), [413, 'limit'], 'bytes count, not letters');
+});
+
+test('a text is refused for its length before it is derived, and for its steps', async () => {
+  const service = edge({ wasm, maxNodes: 20 });
+  assert.deepEqual(await refusal(await post(service, { entries: [{ name: 'g', text: `${text}${'\n'.repeat(30)}` }] })), [413, 'limit']);
+  assert.equal((await post(service, request())).status, 200);
+});
+
+test('requests beyond those that may wait are refused, and others are answered in turn', async () => {
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  let asked = 0, open;
+  const all = new Promise((resolve) => { open = resolve; });
+  // None is compiled before all are here.
+  const get = async () => {
+    if (++asked === names.length) open();
+    await all;
+  };
+  const service = edge({ wasm, maxWaiting: 2, store: { get, set() {}, clear() {} } });
+  const responses = await Promise.all(names.map((name) => post(service, request(name))));
+  assert.deepEqual(responses.map(({ status }) => status), [200, 200, 200, 503, 503]);
+  assert.equal(responses[3].headers.get('retry-after'), '1');
+  assert.deepEqual(await refusal(responses[3]), [503, 'busy']);
+  assert.equal((await post(service, request('d'))).status, 200, 'afterwards there is room');
+});
+
+test('a store is asked for hashes alone', async () => {
+  const asked = [], store = { get(key) { asked.push(key); }, set() {}, clear() {} }, service = edge({ wasm, store });
+  for (const hash of ['00', '..%2F..%2Fsecret', 'A'.repeat(64)]) assert.deepEqual(await refusal(await service.fetch(new Request(`${address}/${hash}`))), [404, 'missing']);
+  assert.deepEqual(asked, []);
+  assert.equal((await service.fetch(new Request(`${address}/${'a'.repeat(64)}`, { method: 'HEAD' }))).status, 404);
+  assert.deepEqual(asked, [`plan-${'a'.repeat(64)}`]);
+});
+
+test('after a restart a plan has the hash that it had', async () => {
+  const [before, again] = [await post(edge({ wasm }), request()), await post(edge({ wasm }), request())];
+  assert.equal(before.headers.get('location'), again.headers.get('location'));
+});
