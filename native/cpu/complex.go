@@ -199,7 +199,7 @@ func (p *nestArrays) realParts(code *fusion.Code, outer []int) []step {
 	code.Rows = slices.DeleteFunc(slices.Clone(code.Rows), func(store fusion.ElementStore) bool { return p.copyPart(code, store, outer) })
 	realArithmetic(code)
 	rewriteExprs(code, p.partsOf, unchanged)
-	if len(code.Stages)+len(code.Points) > 0 {
+	if len(code.Points) > 0 {
 		return nil
 	}
 	var after []step

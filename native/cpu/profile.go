@@ -156,10 +156,12 @@ func describe(s step, group string) (name string, bytes int64, operations float6
 		size(slices.Concat(s.in, s.out)...)
 	case *partStep:
 		name = group + " parts"
-		size(s.from, s.to)
+		size(s.to)
+		bytes *= 3 // it reads pairs
 	case *pairStep:
 		name = group + " pairs"
-		size(s.parts[0], s.parts[1], s.to)
+		size(s.parts[0], s.parts[1])
+		bytes *= 2
 	case *fourierStep[float32]:
 		size(slices.Concat(s.in, s.out)...)
 	case *fourierStep[float64]:
