@@ -1,11 +1,14 @@
 package cpu
 
 import (
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -13,16 +16,62 @@ import (
 // these parts, and code that makes complex numbers of parts writes such arrays: the steps below
 // convert between them and the complex numbers in memory.
 
-// partStep copies the real (0) or imaginary (1) parts of complex numbers to an array.
+// partStep copies the real (0) or imaginary (1) parts of complex numbers of a region to an array.
 type partStep struct {
 	from, to *buffer
+	at       region
 	part     int
+	env      *environment
+	now      buffer // the region in this run
 }
 
-// pairStep makes complex numbers of arrays of their parts.
+// pairStep makes the complex numbers of a region of arrays of their parts.
 type pairStep struct {
 	parts [2]*buffer
 	to    *buffer
+	at    region
+	env   *environment
+	now   buffer
+}
+
+// region is contiguous elements of a buffer, from a place that loops may move.
+type region struct {
+	first    int
+	counters []counterTerm
+	elems    int
+}
+
+// regionOf returns the region of the elements at an offset, and the offset in it; false where it is not known or does
+// not start with the element for which all coordinates are 0.
+func regionOf(offset scalar.Expr) (region, affine, bool) {
+	sum := affineOf(offset)
+	at, within := region{first: sum.constant, elems: 1}, affine{}
+	s := scalar.NewSimplifier()
+	for _, t := range sum.terms {
+		if t.of.Op != scalar.OpVar {
+			return at, within, false
+		}
+		if kind, depth := loop.BuiltinOf(t.of.Name); kind == loop.BuiltinCounter {
+			at.counters = append(at.counters, counterTerm{depth, t.coef})
+			continue
+		}
+		lo, hi, ok := s.Range(t.of)
+		if !ok || lo < 0 || t.coef < 0 || hi >= math.MaxInt32 {
+			return at, within, false
+		}
+		at.elems += t.coef * int(hi)
+		within.terms = append(within.terms, t)
+	}
+	return at, within, true
+}
+
+// of returns the region's elements in this run.
+func (x region) of(b *buffer, env *environment) buffer {
+	at, size := x.first, b.dtype.Size()
+	for _, t := range x.counters {
+		at += t.coef * int(env.counters[t.depth])
+	}
+	return buffer{dtype: b.dtype, elems: x.elems, data: b.data[at*size:][:x.elems*size]}
 }
 
 // pairChunk is the number of complex numbers of a chunk.
@@ -31,13 +80,16 @@ const pairChunk = 16384
 // pairChunks returns the number of chunks of some complex numbers.
 func pairChunks(elems int) int { return (elems + pairChunk - 1) / pairChunk }
 
-func (s *partStep) run(r *runner) { r.job.run(s, pairChunks(s.to.elems)) }
+func (s *partStep) run(r *runner) {
+	s.now = s.at.of(s.from, s.env)
+	r.job.run(s, pairChunks(s.to.elems))
+}
 
 func (s *partStep) do(_, chunk int) {
 	if s.to.dtype == ir.F64 {
-		copyParts(view[float64](s.to), floats[float64](s.from), s.part, chunk, pickEvens)
+		copyParts(view[float64](s.to), floats[float64](&s.now), s.part, chunk, pickEvens)
 	} else {
-		copyParts(view[float32](s.to), floats[float32](s.from), s.part, chunk, simd.Evens)
+		copyParts(view[float32](s.to), floats[float32](&s.now), s.part, chunk, simd.Evens)
 	}
 }
 
@@ -53,13 +105,16 @@ func pickEvens(to, from []float64) {
 	}
 }
 
-func (s *pairStep) run(r *runner) { r.job.run(s, pairChunks(s.to.elems)) }
+func (s *pairStep) run(r *runner) {
+	s.now = s.at.of(s.to, s.env)
+	r.job.run(s, pairChunks(s.now.elems))
+}
 
 func (s *pairStep) do(_, chunk int) {
 	if s.parts[0].dtype == ir.F64 {
-		makePairs(floats[float64](s.to), view[float64](s.parts[0]), view[float64](s.parts[1]), chunk, joinDoubles)
+		makePairs(floats[float64](&s.now), view[float64](s.parts[0]), view[float64](s.parts[1]), chunk, joinDoubles)
 	} else {
-		makePairs(floats[float32](s.to), view[float32](s.parts[0]), view[float32](s.parts[1]), chunk, simd.Join)
+		makePairs(floats[float32](&s.now), view[float32](s.parts[0]), view[float32](s.parts[1]), chunk, simd.Join)
 	}
 }
 
@@ -99,11 +154,14 @@ func newNestArrays(c *compiler, elems int) *nestArrays {
 	return &nestArrays{c: c, elems: elems, known: map[partKey]int{}}
 }
 
-// partKey is a tensor and a part.
-type partKey struct{ tensor, part int }
+// partKey is a part of a region of a tensor.
+type partKey struct {
+	tensor, part int
+	region       string
+}
 
 // partsOf returns the expression with parts of complex numbers in memory read from arrays of these parts,
-// for which it adds steps. Numbers in far larger tensors stay.
+// for which it adds steps. Numbers stay that are scattered over far more memory.
 func (p *nestArrays) partsOf(e scalar.Expr) scalar.Expr {
 	return scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
 		if x.Op != scalar.OpReal && x.Op != scalar.OpImag || x.Args[0].Op != scalar.OpLoad {
@@ -111,18 +169,26 @@ func (p *nestArrays) partsOf(e scalar.Expr) scalar.Expr {
 		}
 		load := x.Args[0]
 		from := p.c.buffers[load.Ref]
-		if from == nil || !from.dtype.IsComplex() || from.elems == 0 || from.elems > 2*p.elems {
+		if from == nil || !from.dtype.IsComplex() || from.elems == 0 {
 			return x, false
 		}
-		key := partKey{load.Ref, int(x.Op - scalar.OpReal)}
+		at, offset := region{elems: from.elems}, load.Args[0]
+		if from.elems > 2*p.elems {
+			part, within, ok := regionOf(offset)
+			if !ok || part.elems > 2*p.elems {
+				return x, false
+			}
+			at, offset = part, within.expr()
+		}
+		key := partKey{load.Ref, int(x.Op - scalar.OpReal), fmt.Sprint(at)}
 		id, ok := p.known[key]
 		if !ok {
-			step := &partStep{from: from, to: p.c.scratch(partType(from.dtype), from.elems), part: key.part}
+			step := &partStep{from: from, to: p.c.scratch(partType(from.dtype), at.elems), at: at, part: key.part, env: p.c.env}
 			id = p.c.bufferID(step.to)
 			p.known[key] = id
 			p.c.add(step)
 		}
-		return scalar.LoadAt(id, x.Type, load.Args[0]), true
+		return scalar.LoadAt(id, x.Type, offset), true
 	})
 }
 
@@ -131,28 +197,30 @@ func (p *nestArrays) partsOf(e scalar.Expr) scalar.Expr {
 func (p *nestArrays) realParts(code *fusion.Code, outer []int) []step {
 	c := p.c
 	code.Rows = slices.DeleteFunc(slices.Clone(code.Rows), func(store fusion.ElementStore) bool { return p.copyPart(code, store, outer) })
+	realArithmetic(code)
 	rewriteExprs(code, p.partsOf, unchanged)
-	if len(code.Stages)+len(code.Points) > 0 {
+	if len(code.Points) > 0 {
 		return nil
 	}
 	var after []step
 	var rows []fusion.ElementStore
 	for _, store := range code.Rows {
 		to := c.buffers[store.Tensor.ID]
-		if store.Value.Op != scalar.OpMakeComplex || store.Guarded || to == nil || !to.dtype.IsComplex() || !isDense(code, store.Offset, outer, to.elems) {
+		at, within, ok := regionOf(store.Offset)
+		if store.Value.Op != scalar.OpMakeComplex || store.Guarded || to == nil || !to.dtype.IsComplex() || !ok || !isDense(code, within, outer, at.elems) {
 			rows = append(rows, store)
 			continue
 		}
-		pair := &pairStep{to: to}
+		pair, offset := &pairStep{to: to, at: at, env: c.env}, within.expr()
 		for i, value := range store.Value.Args {
-			if from := c.buffers[value.Ref]; value.Op == scalar.OpLoad && from != nil && from.dtype == value.Type && from.elems == to.elems &&
-				scalar.Equal(scalar.Simplify(value.Args[0]), scalar.Simplify(store.Offset)) {
+			if from := c.buffers[value.Ref]; value.Op == scalar.OpLoad && from != nil && from.dtype == value.Type && from.elems == at.elems &&
+				scalar.Equal(scalar.Simplify(value.Args[0]), scalar.Simplify(offset)) {
 				pair.parts[i] = from
 				continue
 			}
-			pair.parts[i] = c.scratch(value.Type, to.elems)
+			pair.parts[i] = c.scratch(value.Type, at.elems)
 			tensor := &fusion.Tensor{ID: p.c.bufferID(pair.parts[i]), Name: store.Tensor.Name, DType: value.Type}
-			rows = append(rows, fusion.ElementStore{Tensor: tensor, Offset: store.Offset, Value: value})
+			rows = append(rows, fusion.ElementStore{Tensor: tensor, Offset: offset, Value: value})
 		}
 		after = append(after, pair)
 	}
@@ -169,16 +237,15 @@ func (p *nestArrays) copyPart(code *fusion.Code, store fusion.ElementStore, oute
 	}
 	from, to := p.c.buffers[x.Args[0].Ref], p.c.buffers[store.Tensor.ID]
 	if from == nil || to == nil || !from.dtype.IsComplex() || to.dtype != partType(from.dtype) || from.elems != to.elems || to.elems == 0 ||
-		!isDense(code, store.Offset, outer, to.elems) || !scalar.Equal(scalar.Simplify(x.Args[0].Args[0]), scalar.Simplify(store.Offset)) {
+		!isDense(code, affineOf(store.Offset), outer, to.elems) || !scalar.Equal(scalar.Simplify(x.Args[0].Args[0]), scalar.Simplify(store.Offset)) {
 		return false
 	}
-	p.c.add(&partStep{from: from, to: to, part: int(x.Op - scalar.OpReal)})
+	p.c.add(&partStep{from: from, to: to, at: region{elems: to.elems}, part: int(x.Op - scalar.OpReal), env: p.c.env})
 	return true
 }
 
 // isDense reports whether an offset takes each value below elems once.
-func isDense(code *fusion.Code, offset scalar.Expr, outer []int, elems int) bool {
-	form := affineOf(offset)
+func isDense(code *fusion.Code, form affine, outer []int, elems int) bool {
 	if form.constant != 0 || product(outer) != elems {
 		return false
 	}

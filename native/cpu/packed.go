@@ -45,6 +45,11 @@ type packedProduct struct {
 
 func (s *packedProduct) chunks() int { return (s.n + s.rowsPerChunk - 1) / s.rowsPerChunk }
 
+// operations counts the multiplications and additions.
+func (s *packedProduct) operations() float64 {
+	return 2 * float64(s.rows) * float64(s.n) * float64(s.k)
+}
+
 // packedProduct compiles a product of rows with packed weights.
 func (c *compiler) packedProduct(g *fusion.Group) error {
 	r := g.Routine()

@@ -106,8 +106,8 @@ func (p *profile) timings(names map[step]string, runs int) []native.Timing {
 	return out
 }
 
-// describe returns the name of a step of a group, the size of its buffers in bytes, and the
-// multiplications and additions of a product.
+// describe returns the name of a step of a group, the size of its buffers in bytes, all of each even
+// if a run reads a part, and the multiplications and additions of a product.
 func describe(s step, group string) (name string, bytes int64, operations float64) {
 	size := func(buffers ...*buffer) {
 		for _, b := range buffers {
@@ -156,10 +156,12 @@ func describe(s step, group string) (name string, bytes int64, operations float6
 		size(slices.Concat(s.in, s.out)...)
 	case *partStep:
 		name = group + " parts"
-		size(s.from, s.to)
+		size(s.to)
+		bytes *= 3 // it reads pairs
 	case *pairStep:
 		name = group + " pairs"
-		size(s.parts[0], s.parts[1], s.to)
+		size(s.parts[0], s.parts[1])
+		bytes *= 2
 	case *fourierStep[float32]:
 		size(slices.Concat(s.in, s.out)...)
 	case *fourierStep[float64]:
@@ -172,6 +174,21 @@ func describe(s step, group string) (name string, bytes int64, operations float6
 		size(slices.Concat(s.in, s.out)...)
 	case *packedStep:
 		size(s.x, s.w, s.out)
+		operations = s.operations()
+	case *integerStep:
+		size(s.x, s.w, s.out)
+		operations = s.operations()
+	case *unpackStep:
+		size(s.x, s.w, s.out)
+		operations = s.operations()
+	case *roundStep:
+		size(s.from, s.to)
+	case *cachedStep: // the whole cache, as past is known by a run alone
+		size(s.q, s.k, s.v, s.past, s.row, s.out, s.parts, s.work)
+	case *exchangeStep:
+		size(s.in, s.out)
+	case *indexStep:
+		size(s.out)
 	case *lineScan:
 		size(s.from, s.to)
 	}

@@ -79,3 +79,47 @@ func TestProfileRefusesUntimedPrograms(t *testing.T) {
 		t.Errorf("before the first run: %v", err)
 	}
 }
+
+// TestProfileCountsBuffers has the steps of language models: products with packed weights, in place by floats and by
+// integers and unpacked with rounded rows, and attention over a cache, of which all positions count.
+func TestProfileCountsBuffers(t *testing.T) {
+	const n, k, room, depth = 96, 64, 128, 16
+	product := func(of func(b *ir.Builder, x, w ir.Value, format string) ir.Value, rows int) func(b *ir.Builder) ir.Value {
+		return func(b *ir.Builder) ir.Value {
+			return of(b, b.Input("x", ir.F32, ir.Dims(rows, k)...), b.Param("w", ir.U8, ir.Dims(n, k/32*34)...), "q8_0")
+		}
+	}
+	attention := func(b *ir.Builder) ir.Value {
+		input := func(name string, rows int) ir.Value { return b.Input(name, ir.F32, ir.Dims(2, rows, depth)...) }
+		return ops.CachedAttention(b, input("q", 1), input("k", room), input("v", room), b.Input("past", ir.I32), ir.Value{}, ops.CachedAttentionAttrs{Scale: 1})
+	}
+	for name, c := range map[string]struct {
+		of    func(b *ir.Builder) ir.Value
+		bytes int64 // at least
+		count float64
+	}{
+		"floats in place":   {product(ops.QuantizedMatMul, 1), 4*(k+n) + n*k/32*34, 2 * n * k},
+		"integers in place": {product(ops.QuantizedMatMul8, 1), 4*(k+n) + n*k/32*34, 2 * n * k},
+		"unpacked":          {product(ops.QuantizedMatMul8, 50), 50*4*(k+k+k+n) + n*k/32*34, 2 * 50 * n * k},
+		"attention":         {attention, 4 * 2 * depth * (2 + 2*room), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := compileGraphs(t, ir.Entry{Name: "run", Graph: build(t, func(b *ir.Builder) { b.Output("y", c.of(b)) })})
+			timings, err := p.(native.Profiler).Profile(t.Context(), "run", 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var bytes int64
+			var count float64
+			for _, x := range timings {
+				if x.Bytes == 0 {
+					t.Errorf("%s has no bytes", x.Name)
+				}
+				bytes, count = bytes+x.Bytes, count+x.Operations
+			}
+			if bytes < c.bytes || bytes > 2*c.bytes+4096 || count != c.count {
+				t.Errorf("%d bytes and %g operations, want %d and %g: %v", bytes, count, c.bytes, c.count, timings)
+			}
+		})
+	}
+}

@@ -59,7 +59,7 @@ func (p *nestArrays) transposeRows(name string, code *fusion.Code, outer, inner 
 func rowLoads(code *fusion.Code, outer, inner []int) (loads []scalar.Expr, ok bool) {
 	whole, dims := &fusion.Code{Outer: slices.Concat(code.Outer, code.Inner)}, slices.Concat(outer, inner)
 	fits := func(offset, value scalar.Expr) bool {
-		return value.Type.Size() == 4 && isDense(whole, offset, dims, product(dims))
+		return value.Type.Size() == 4 && isDense(whole, affineOf(offset), dims, product(dims))
 	}
 	alongRow := isOneOf(code.Inner)
 	ok = true

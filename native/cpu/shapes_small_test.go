@@ -62,6 +62,36 @@ var classes = []job{
 		return ops.Sub(b, re, im)
 	}, 300, 15),
 	of("rows of odd length", softmax(1), 300, 50),
+	typed("complex products", ir.C64, complexProducts, 7, 65), typed("complex products of doubles", ir.C128, complexProducts, 7, 65),
+	typed("complex sums", ir.C64, complexSums, 5, 37, 19), typed("complex sums of doubles", ir.C128, complexSums, 5, 37, 19),
+	typed("complex matrices", ir.C64, func(b *ir.Builder, x ir.Value) ir.Value { return ops.MatMul(b, x, ops.Conj(b, x)) }, 2, 33, 33),
+	typed("complex rows of loops", ir.C64, complexRows, 6, 130), typed("complex doubles of loops", ir.C128, complexRows, 6, 130),
+	typed("complex parts joined", ir.C64, func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.Concatenate(b, 0, ops.Mul(b, x, x), ops.Neg(b, x), ops.Div(b, x, ops.Add(b, x, ops.OnesLike(b, x))))
+	}, 50, 33),
+}
+
+func complexProducts(b *ir.Builder, x ir.Value) ir.Value {
+	y := ops.Sub(b, ops.Mul(b, x, ops.Conj(b, ops.Reverse(b, x, 1))), ops.Neg(b, x))
+	isSmall := ops.Lt(b, ops.Real(b, y), ops.ZerosLike(b, ops.Real(b, y)))
+	return ops.Select(b, isSmall, ops.Mul(b, y, y), ops.Complex(b, ops.Imag(b, x), ops.Real(b, y)))
+}
+
+// complexSums centers numbers by their mean, and returns the products with their conjugates, summed.
+func complexSums(b *ir.Builder, x ir.Value) ir.Value {
+	centered := ops.Sub(b, x, ops.KeepDims(b, ops.Mean, x, 1))
+	return ops.ReduceSum(b, ops.Mul(b, centered, ops.Add(b, ops.Conj(b, x), centered)), 1)
+}
+
+// complexRows recurs over rows from the last: y[i] = x[i]·a + x[i]ᴴ of the state a, which a sum of products moves.
+func complexRows(b *ir.Builder, x ir.Value) ir.Value {
+	first := ops.Squeeze(b, ops.SliceAxis(b, x, 0, ir.N(0), ir.N(1)), 0)
+	carry, ys := ops.Scan(b, ops.Loop{Carries: []ir.Value{first}, Xs: []ir.Value{x}, Reverse: true, Body: func(b *ir.Builder, _, c, xs []ir.Value) (next, ys []ir.Value) {
+		y := ops.Add(b, ops.Mul(b, xs[0], c[0]), ops.Conj(b, xs[0]))
+		sum := ops.KeepDims(b, ops.Mean, ops.Mul(b, y, xs[0]), 0)
+		return []ir.Value{ops.Sub(b, c[0], ops.Mul(b, sum, xs[0]))}, []ir.Value{y}
+	}})
+	return ops.Add(b, ys[0], carry[0])
 }
 
 // TestClassesOfShapes compares the classes with the reference implementation.
@@ -79,10 +109,13 @@ func TestClassesOfShapes(t *testing.T) {
 		for _, p := range g.Ports() {
 			dims, _ := p.Value.Shape().Ints()
 			a := ir.NewArray(p.Value.DType(), dims...)
-			for i, x := range random(max(len(a.F), len(a.I))) {
-				if len(a.F) > 0 {
+			for i, x := range random(max(len(a.F), len(a.I), len(a.C))) {
+				switch {
+				case len(a.F) > 0:
 					a.F[i] = float64(x)
-				} else {
+				case len(a.C) > 0:
+					a.C[i] = complex(float64(x), 0.5-float64(x*x))
+				default:
 					a.I[i] = int64(x * 200)
 				}
 			}
