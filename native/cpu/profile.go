@@ -181,6 +181,9 @@ func describe(s step, group string) (name string, bytes int64, operations float6
 	case *unpackStep:
 		size(s.x, s.w, s.out)
 		operations = s.operations()
+	case *groupedStep: // the matrices of all groups, as those of the rows are known by a run alone
+		size(s.from, s.groups, s.unpacked.w, s.to)
+		operations = s.unpacked.operations()
 	case *roundStep:
 		size(s.from, s.to)
 	case *cachedStep: // the whole cache, as past is known by a run alone
