@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"math"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
@@ -56,13 +55,8 @@ func channelFactors(c *compiler, k *fusion.Contract) []channelFactor {
 // has none.
 func newChannelFactor(c *compiler, e scalar.Expr, x factorAxes) channelFactor {
 	known := x.dims()
-	if e.Op == scalar.OpLoad {
-		sum := affineOf(e.Args[0])
-		if buf := c.buffers[e.Ref]; buf != nil && buf.elems <= math.MaxInt32 && sum.isOver(known) {
-			if m := x.table(sum, buf); slices.Equal(m.batch, rowMajor(x.batch, 1)) {
-				return channelFactor{direct: &m}
-			}
-		}
+	if m, ok := x.stored(c, e, known); ok && slices.Equal(m.batch, rowMajor(x.batch, 1)) {
+		return channelFactor{direct: &m}
 	}
 	value, coords := windowCoordinates(e, known)
 	inBatch := func(name string) bool {
@@ -85,38 +79,31 @@ func newChannelFactor(c *compiler, e scalar.Expr, x factorAxes) channelFactor {
 	for i, v := range x.batchAt {
 		kept = append(kept, coordinate{v, x.batch[i], affine{terms: []affineTerm{{1, v}}}})
 	}
-	f := channelFactor{value: value, coords: kept, elems: 1}
-	for _, at := range kept {
-		if f.elems *= at.size; f.elems > math.MaxInt32 {
-			return channelFactor{}
-		}
+	elems, ok := pointsOf(kept)
+	if !ok {
+		return channelFactor{}
 	}
-	return f
+	return channelFactor{value: value, coords: kept, elems: elems}
 }
 
-// matrix returns a factor as a matrix, materialised if necessary.
+// matrix returns a factor as a matrix. One that is not in memory is stored by its coordinates, and the matrix has
+// tables of their places.
 func (f channelFactor) matrix(c *compiler, name string, x factorAxes, id int, t ir.DType) (matrix, error) {
 	if f.direct != nil {
 		return *f.direct, nil
 	}
-	return materializeCoordinates(c, name, f.value, f.coords, x, id, t)
-}
-
-// materializeCoordinates stores a factor's values by their coordinates, and returns the matrix with the
-// tables of their places.
-func materializeCoordinates(c *compiler, name string, value scalar.Expr, coords []coordinate, x factorAxes, id int, t ir.DType) (matrix, error) {
 	var vars []scalar.Expr
 	var sizes []int
-	for _, at := range coords {
+	for _, at := range f.coords {
 		vars, sizes = append(vars, at.v), append(sizes, at.size)
 	}
 	buf := c.scratch(t, product(sizes))
 	code := &fusion.Code{Outer: vars, Rows: []fusion.ElementStore{{
-		Tensor: &fusion.Tensor{ID: id, Name: name, DType: t}, Offset: scalar.Simplify(linear(sizes, vars)), Value: scalar.Simplify(value),
+		Tensor: &fusion.Tensor{ID: id, Name: name, DType: t}, Offset: scalar.Simplify(linear(sizes, vars)), Value: scalar.Simplify(f.value),
 	}}}
 	var sum affine
 	for i, stride := range rowMajor(sizes, 1) {
-		sum.add(coords[i].is, stride)
+		sum.add(f.coords[i].is, stride)
 	}
 	return x.table(sum, buf), c.nest(name, code, sizes, nil, map[int]*buffer{id: buf})
 }

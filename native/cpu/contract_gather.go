@@ -30,28 +30,43 @@ func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (m
 	if rows, cols := product(x.rows), product(x.cols); rows*cols == 0 || max(rows, cols) > maxTable {
 		return matrix{}, false, nil
 	}
-	if e.Op == scalar.OpLoad {
-		sum := affineOf(e.Args[0])
-		if buf := c.buffers[e.Ref]; buf != nil && buf.elems <= math.MaxInt32 && sum.isOver(known) {
-			return x.table(sum, buf), true, nil
-		}
+	if m, ok := x.stored(c, e, known); ok {
+		return m, true, nil
 	}
 	value, coords := windowCoordinates(e, known)
 	if coords == nil {
 		return matrix{}, false, nil
 	}
 	orderAsStored(value, coords)
-	elems := 1
-	for _, at := range coords {
-		if elems *= at.size; elems > math.MaxInt32 {
-			return matrix{}, false, nil
-		}
-	}
-	if elems > product(x.batch)*product(x.rows)*product(x.cols) {
+	if elems, ok := pointsOf(coords); !ok || elems > product(x.batch)*product(x.rows)*product(x.cols) {
 		return matrix{}, false, nil
 	}
-	m, err := materializeCoordinates(c, name, value, coords, x, id, e.Type)
+	m, err := channelFactor{value: value, coords: coords}.matrix(c, name, x, id, e.Type)
 	return m, true, err
+}
+
+// stored returns the matrix of a factor whose elements are loaded from a buffer at offsets that tables have, or
+// false for others.
+func (x *factorAxes) stored(c *compiler, e scalar.Expr, known map[string]int) (m matrix, ok bool) {
+	if e.Op != scalar.OpLoad {
+		return m, false
+	}
+	sum, buf := affineOf(e.Args[0]), c.buffers[e.Ref]
+	if buf == nil || buf.elems > math.MaxInt32 || !sum.isOver(known) {
+		return m, false
+	}
+	return x.table(sum, buf), true
+}
+
+// pointsOf returns the number of points of coordinates, or false if tables cannot number them.
+func pointsOf(coords []coordinate) (n int, ok bool) {
+	n = 1
+	for _, at := range coords {
+		if n *= at.size; n > math.MaxInt32 {
+			return 0, false
+		}
+	}
+	return n, true
 }
 
 // dims returns the variables of the axes of a factor, with their sizes.
