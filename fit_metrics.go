@@ -29,7 +29,7 @@ type measured struct {
 }
 
 // takeMetrics returns the metrics of the states in which something was counted, and sets these to zeros. It adds up
-// the states of all ranks if they differ.
+// the states of all ranks if they differ, and those of regressions.
 func (t *Trainer) takeMetrics(ctx context.Context, differ bool) (m measured, err error) {
 	for _, s := range t.Program().Persistent() {
 		if !isMetric(s) {
@@ -47,10 +47,11 @@ func (t *Trainer) takeMetrics(ctx context.Context, differ bool) (m measured, err
 		for i, x := range sums {
 			counted[i] = float64(x)
 		}
-		if strings.HasPrefix(s.Name, nn.MetricRegressionPrefix) {
+		isRegression := strings.HasPrefix(s.Name, nn.MetricRegressionPrefix) // each rank keeps its own
+		if isRegression {
 			makeAdditive(counted)
 		}
-		if differ {
+		if differ || isRegression {
 			if err := t.addRanks(ctx, counted); err != nil {
 				return m, err
 			}
