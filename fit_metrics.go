@@ -72,8 +72,18 @@ func isMetric(s native.Slot) bool {
 	if !strings.HasPrefix(s.Name, nn.MetricPrefix) || s.DType != ir.F32 {
 		return false
 	}
-	isSums := slices.Equal(s.Dims, []int{2}) || strings.HasPrefix(s.Name, nn.MetricRegressionPrefix)
-	return isSums || len(s.Dims) == 2 || len(s.Dims) == 3
+	switch d := s.Dims; {
+	case strings.HasPrefix(s.Name, nn.MetricRegressionPrefix):
+		return len(d) == 1 && d[0] == 5
+	case strings.HasPrefix(s.Name, nn.MetricCalibrationPrefix):
+		return len(d) == 2 && d[0] == 3
+	case len(d) == 1:
+		return d[0] == 2
+	case len(d) == 2:
+		return d[0] == d[1] || d[0] == 2
+	default:
+		return len(d) == 3 && d[1] == 2
+	}
 }
 
 // add adds what the state of a metric holds.
