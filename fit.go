@@ -78,8 +78,8 @@ type Report struct {
 	// rows of the first axis of the inputs, of the most of them if they differ.
 	Throughput float64
 	// Metrics are what the step measures since the last report: means ([nn.Metric], [nn.Perplexity],
-	// [optim.Options.MeasureNorm]), areas ([nn.AUC]), and of confusion matrices the accuracy and the means over the classes of precision,
-	// recall and F1. Those in which no step counted anything are left out.
+	// [optim.Options.MeasureNorm]), areas ([nn.AUC]), the errors of [nn.Regression] and of [nn.Calibration], and the scores of
+	// [nn.Confusion]. Those in which no step counted anything are left out.
 	Metrics map[string]float64
 	// Confusion are the confusion matrices since the last report ([nn.Confusion]): the number of
 	// examples by label and prediction.

@@ -29,7 +29,7 @@ type measured struct {
 }
 
 // takeMetrics returns the metrics of the states in which something was counted, and sets these to zeros. It adds up
-// the states of all ranks if they differ.
+// the states of all ranks if they differ, and those of regressions.
 func (t *Trainer) takeMetrics(ctx context.Context, differ bool) (m measured, err error) {
 	for _, s := range t.Program().Persistent() {
 		if !isMetric(s) {
@@ -47,10 +47,11 @@ func (t *Trainer) takeMetrics(ctx context.Context, differ bool) (m measured, err
 		for i, x := range sums {
 			counted[i] = float64(x)
 		}
-		if strings.HasPrefix(s.Name, nn.MetricRegressionPrefix) {
+		isRegression := strings.HasPrefix(s.Name, nn.MetricRegressionPrefix) // each rank keeps its own
+		if isRegression {
 			makeAdditive(counted)
 		}
-		if differ {
+		if differ || isRegression {
 			if err := t.addRanks(ctx, counted); err != nil {
 				return m, err
 			}
@@ -71,8 +72,18 @@ func isMetric(s native.Slot) bool {
 	if !strings.HasPrefix(s.Name, nn.MetricPrefix) || s.DType != ir.F32 {
 		return false
 	}
-	isSums := slices.Equal(s.Dims, []int{2}) || strings.HasPrefix(s.Name, nn.MetricRegressionPrefix)
-	return isSums || len(s.Dims) == 2 || len(s.Dims) == 3
+	switch d := s.Dims; {
+	case strings.HasPrefix(s.Name, nn.MetricRegressionPrefix):
+		return len(d) == 1 && d[0] == 5
+	case strings.HasPrefix(s.Name, nn.MetricCalibrationPrefix):
+		return len(d) == 2 && d[0] == 3
+	case len(d) == 1:
+		return d[0] == 2
+	case len(d) == 2:
+		return d[0] == d[1] || d[0] == 2
+	default:
+		return len(d) == 3 && d[1] == 2
+	}
 }
 
 // add adds what the state of a metric holds.

@@ -138,6 +138,31 @@ func TestMeansOfMetricsAreWeighted(t *testing.T) {
 	}
 }
 
+// TestOtherStatesAreNoMetrics: a state of a program's own below the prefix of metrics, of a shape that none has, stays.
+func TestOtherStatesAreNoMetrics(t *testing.T) {
+	loss, err := ir.Build("own", func(b *ir.Builder) {
+		for name, shape := range map[string]ir.Shape{"a": ir.Dims(3), "b": ir.Dims(3, 4), "c": ir.Dims(3, 1, 5), "regression/d": ir.Dims(2), "calibration/e": ir.Dims(2, 2)} {
+			b.SetState(nn.MetricPrefix+name, ops.Add(b, b.State(nn.MetricPrefix+name, ir.F32, shape...), ops.Const(b, ir.F32, 1)))
+		}
+		b.Output("loss", ops.ReduceSum(b, b.Param("w", ir.F32, ir.N(2))))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trainer, err := session(t).Train(ctx, loss, rlx.Training{Rate: 1e-9, Optimizer: optim.SGD{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { trainer.Program().Close(ctx) })
+	data := func(int) iter.Seq2[rlx.Inputs, error] {
+		return func(yield func(rlx.Inputs, error) bool) { yield(rlx.Inputs{}, nil) }
+	}
+	last, err := rlx.Fit(ctx, trainer, rlx.Loop{Data: data, Epochs: 2})
+	if err != nil || len(last.Metrics) != 0 {
+		t.Errorf("the metrics are %v, error %v", last.Metrics, err)
+	}
+}
+
 // TestMetricsRefuse lists wrong values of metrics.
 func TestMetricsRefuse(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -69,6 +70,44 @@ func TestMetricsOfRanksCountAllExamples(t *testing.T) {
 		}
 		if got := read("mean"); len(got) != 2 || fmt.Sprintf("%.4f", got) != "[1.3000 2.0000]" { // twice (1·0.5 + 3·0.7)/4
 			t.Errorf("the mean is %v", got)
+		}
+		return tr.Program().Close(t.Context())
+	})
+}
+
+// TestRegressionsOfRanksCountAllExamples: the errors of a regression are those of all ranks, whose targets have other means,
+// at each report.
+func TestRegressionsOfRanksCountAllExamples(t *testing.T) {
+	loss := must(ir.Build("model", func(b *ir.Builder) {
+		p, y := b.Input("p", ir.F32, ir.N(4)), b.Input("y", ir.F32, ir.N(4))
+		nn.Regression(b, "price", p, y)
+		b.Output("loss", ops.Mean(b, ops.Mul(b, p, b.Param("w", ir.F32, ir.N(4)))))
+	}))(t)
+	ranksOf(t, 2, func(g *collective.Group) error {
+		s, err := rlx.Open("cpu")
+		if err != nil {
+			return err
+		}
+		tr, err := s.Train(t.Context(), loss, rlx.Training{Rate: 1e-9, Parallel: &rlx.DataParallel{Group: g}})
+		if err != nil {
+			return err
+		}
+		first := float32(1000 + 10*g.Rank())
+		batch := rlx.Inputs{
+			"y": rlx.Float32s([]float32{first, first + 1, first + 2, first + 3}), "p": rlx.Float32s([]float32{first + 1, first, first + 2, first + 5}),
+		}
+		data := func(int) iter.Seq2[rlx.Inputs, error] {
+			return func(yield func(rlx.Inputs, error) bool) { yield(batch, nil) }
+		}
+		last, err := rlx.Fit(t.Context(), tr, rlx.Loop{Data: data, Steps: 4, Every: 2})
+		if err != nil {
+			return err
+		}
+		// Errors of 1, −1, 0 and 2; the targets are 0 to 3 and 10 to 13 above 1000, of variance 1.25 + 25.
+		for name, want := range map[string]float64{"price mae": 1, "price rmse": math.Sqrt(1.5), "price r2": 1 - 1.5/26.25} {
+			if got := last.Metrics[name]; math.Abs(got-want) > 1e-6 {
+				t.Errorf("rank %d: %s is %v, want %v", g.Rank(), name, got, want)
+			}
 		}
 		return tr.Program().Close(t.Context())
 	})

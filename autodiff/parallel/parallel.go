@@ -53,12 +53,15 @@ const gradPrefix = "grad/"
 // such as confusion matrices, count examples.
 const metricPrefix = "metric/"
 
+// regressionPrefix is the prefix of metrics whose states are no sums: each device keeps its own.
+const regressionPrefix = metricPrefix + "regression/"
+
 // Gradients returns a graph with the ports and outputs of g, the graph of a loss and its gradients
 // (autodiff.GradWith), in which the gradients, the loss, and the states of floating types that the
 // loss updates, such as running statistics, are means over the devices. Other outputs stay those of
 // each device. Gradients of one element type are reduced in buckets in the order in which the
-// backward pass produces them. A metric that counts examples (nn.Confusion, nn.AUC) counts those of all devices. A
-// mesh of one device changes nothing. The error is of kind
+// backward pass produces them. A metric that counts examples (nn.Confusion, nn.AUC) counts those of all devices; of nn.Regression each device
+// keeps its own. A mesh of one device changes nothing. The error is of kind
 // [ir.ErrName] for a loss or weight that is no output, [ir.ErrShape] or [ir.ErrDType] if one is no
 // float of rank 0 (the weight may be an integer), [ir.ErrSymbol] for a gradient whose size is not
 // constant, and [ir.ErrAttr] for an empty axis, a device count below 1 or a negative bucket.
@@ -86,7 +89,7 @@ func (d Data) Gradients(g *ir.Graph) (*ir.Graph, Report, error) {
 		}
 		for i, o := range g.Outputs() {
 			switch {
-			case o.State && (!o.Value.DType().IsFloat() || isUnchanged(g, o)):
+			case o.State && (!o.Value.DType().IsFloat() || isUnchanged(g, o) || strings.HasPrefix(o.Name, regressionPrefix)):
 			case o.State && strings.HasPrefix(o.Name, metricPrefix) && o.Value.Rank() > 1:
 				c.values[i] = c.counted(o)
 			case i == loss || o.State:

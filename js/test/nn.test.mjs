@@ -403,7 +403,7 @@ test('few tokens of an inference, and packed experts, read those that are chosen
 test('a run past the end of a cache fails, and the error is about the cache', async (t) => {
   const next = (length) => graph('next', (b) => {
     nn.cache(b, length);
-    b.output('y', nn.attention(nn.positionalEmbedding(b.input('x', 'f32', [1, 3, 4]), length), 2, { causal: true }));
+    b.output('y', nn.attention(nn.positionalEmbedding(b.input('x', 'f32', [1, 3, 4]), 4), 2, { causal: true }));
   });
   const p = await program({ entries: { next: next(4) } }, { on: 'cpu' }), x = new Float32Array(12);
   t.after(() => p.close());

@@ -9,14 +9,19 @@ export interface Measured { metrics: Record<string, number>; confusion: Record<s
 
 const prefix = 'metric/', expPrefix = 'metric/exp/', regressionPrefix = 'metric/regression/', calibrationPrefix = 'metric/calibration/';
 
-/** The states of metrics, which the functions of the packages nn declare: see `metric`. */
-const metricSlots = (program: Program): Slot[] =>
-  program.plan.slots.filter(({ name, role, dtype, shape }) => role === 'state' && dtype === 'f32' && name.startsWith(prefix) &&
-    (`${shape}` === '2' || name.startsWith(regressionPrefix) || shape.length === 2 || shape.length === 3));
+/** Whether a state is one of the functions of nn that measure: see `metric`. */
+function isMetric({ name, role, dtype, shape }: Slot): boolean {
+  if (role !== 'state' || dtype !== 'f32' || !name.startsWith(prefix)) return false;
+  const [first, second] = shape;
+  if (name.startsWith(regressionPrefix)) return shape.length === 1 && first === 5;
+  if (name.startsWith(calibrationPrefix)) return shape.length === 2 && first === 3;
+  if (shape.length === 2) return first === second || first === 2;
+  return shape.length === 1 ? first === 2 : shape.length === 3 && second === 2;
+}
 
 /** Reads the metrics in which something was counted, and begins new ones. */
 export async function takeMetrics(program: Program): Promise<Measured> {
-  const made: Measured = { metrics: {}, confusion: {} }, slots = metricSlots(program);
+  const made: Measured = { metrics: {}, confusion: {} }, slots = program.plan.slots.filter(isMetric);
   if (!slots.length) return made;
   const { values } = await program.readAll(slots.map(({ name }) => name));
   for (const slot of slots) {

@@ -109,9 +109,9 @@ function complete(l: Layer, heads: number, o: AttentionOptions): Plan {
   for (const name of ['context', 'mask'] as const) l.require(o[name] === undefined || isValue(o[name]), `${name} is no value of a graph`);
   l.require(!o.context || !(o.rope || o.causal || window || o.alibi), 'a context with rope, causal, window or alibi, which are for self-attention');
   const cached = !!contextOf(l.b).cache && !o.context;
-  l.require(!cached || !!o.causal && !o.alibi && !o.mask, 'a cache, which needs causal and excludes alibi and mask');
+  l.require(!cached || !!o.causal && !o.alibi && !o.mask, 'nn.cache is in use: causal must be set, alibi and mask must not');
   const rate = dropout > 0 && l.training ? dropout : 0;
-  l.require(!cached || rate === 0, `dropout is ${dropout}, which a cache excludes in training`);
+  l.require(!cached || rate === 0, `nn.cache is in use in training: dropout is ${dropout}, it must be 0`);
   return { o, heads, kv, size, scale, cached, rate };
 }
 
