@@ -125,8 +125,8 @@ async function begin() {
   find('machine').textContent = adapter ? adapterName(adapter) || 'a GPU without a name' : 'No WebGPU here';
   find('browser').textContent = browserName();
   find('software').hidden = !adapter || !isSoftware(adapter);
-  if (!adapter) return tell('This browser gives pages no GPU, so there is nothing to compare. Chrome and Edge have WebGPU on most machines, Safari from version 26, Firefox on Windows and macOS.');
-  find('run').disabled = false;
+  find('run').disabled = !adapter;
+  if (!adapter) find('state').textContent = 'This browser gives pages no GPU, so there is nothing to compare. Chrome and Edge have WebGPU on most machines, Safari from version 26, Firefox on Windows and macOS.';
 }
 
 on('run', 'click', () => find('run').textContent === 'Stop' ? stop.abort() : run());
