@@ -11,9 +11,7 @@ import { openDawn, openGPU } from './rig/dawn.mjs';
 
 const folder = new URL('../../native/lm/testdata/', import.meta.url);
 const bytesOf = (path) => readFileSync(new URL(path, folder));
-/** The architectures that only the Go package has. */
-const inGo = ['granite', 'olmo2', 'qwen2_moe', 'qwen3_moe', 'smollm3', 'starcoder2'];
-const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name).filter((name) => !inGo.includes(name));
+const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name);
 const chunk = 5;
 
 before(() => init({ compileWorker: false, worker: false }));
@@ -168,8 +166,21 @@ describe('generation', () => {
   });
 });
 
-test('the architectures that only Go has are refused by name', async () => {
-  for (const name of inGo) await assert.rejects(lm.configOf(folderOf(name)), { name: 'RlxError', kind: 'unsupported', message: new RegExp(`the architecture is ${name}`) });
+test('a configuration that contradicts itself, or is not supported, is refused by names', async () => {
+  const changed = (name, change) => {
+    const file = folderOf(name);
+    for (const [key, value] of Object.entries(change)) file.metadata.set(key, value);
+    return lm.configOf(file);
+  };
+  await refused('unsupported', /^the architecture is mamba: there are .*, granite, .*, olmo2, .*, starcoder2$/, () => changed('llama', { model_type: 'mamba' }));
+  await refused('unsupported', /^qwen3_moe with decoder_sparse_step 2 and 0 mlp_only_layers/, () => changed('qwen3_moe', { decoder_sparse_step: 2 }));
+  await refused('unsupported', /^qwen2_moe with decoder_sparse_step 1 and 1 mlp_only_layers/, () => changed('qwen2_moe', { mlp_only_layers: [0] }));
+  await refused('attr', /logitScale is Infinity/, () => changed('granite', { logits_scaling: 0 }));
+  await refused('attr', /unrotated has 1 layers, not /, () => changed('smollm3', { no_rope_layers: [1] }));
+  const olmo = await changed('olmo2', {}), qwen = await changed('qwen2_moe', {});
+  await refused('attr', /noPreNorms is true without postNorms/, async () => lm.checkConfig({ ...olmo, postNorms: false }));
+  await refused('attr', /normQK and normQKWhole are true/, async () => lm.checkConfig({ ...olmo, normQK: true }));
+  await refused('attr', /sharedHidden is \d+, without experts/, async () => lm.checkConfig({ ...qwen, experts: 0, expertsPerToken: 0 }));
 });
 
 test('a file that lacks a parameter, or has another, is refused by names', async () => {

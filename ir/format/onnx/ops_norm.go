@@ -78,21 +78,21 @@ func layerNorm(c *call) []ir.Value {
 	x := c.x(0)
 	axis := c.axis("axis", -1, x.Rank())
 	y, mean, inverse := normalise(c, x, all(x.Rank())[axis:], c.float("epsilon", 1e-5), stash(c, x))
-	y = ops.Mul(c.b, y, c.x(1))
-	if c.has(2) {
-		y = ops.Add(c.b, y, c.x(2))
-	}
-	return []ir.Value{y, mean, inverse}
+	return []ir.Value{plus(c, ops.Mul(c.b, y, c.x(1)), 2), mean, inverse}
 }
 
 func rmsNorm(c *call) ir.Value {
-	x, scale := c.x(0), c.x(1)
-	d := stash(c, x)
+	x := c.x(0)
+	y, _ := rootMeanSquare(c, x, c.x(1), all(x.Rank())[c.axis("axis", -1, x.Rank()):], c.float("epsilon", 1e-5), stash(c, x))
+	return y
+}
+
+// rootMeanSquare returns x·r·scale and r = 1/√(mean of x² along axes + epsilon), computed in type d.
+func rootMeanSquare(c *call, x, scale ir.Value, axes []int, epsilon float64, d ir.DType) (y, inverse ir.Value) {
 	v := ops.Convert(c.b, x, d)
-	axes := all(x.Rank())[c.axis("axis", -1, x.Rank()):]
 	square := ops.KeepDims(c.b, ops.Mean, ops.Mul(c.b, v, v), axes...)
-	y := ops.Mul(c.b, v, ops.Rsqrt(c.b, offset(c, square, c.float("epsilon", 1e-5))))
-	return ops.Mul(c.b, c.like(y, scale), scale)
+	inverse = ops.Rsqrt(c.b, offset(c, square, epsilon))
+	return ops.Mul(c.b, c.like(ops.Mul(c.b, v, inverse), scale), scale), inverse
 }
 
 // groupNorm normalises groups of channels; scale and bias are per channel, and before operator set

@@ -60,5 +60,9 @@ func lookupOp(domain, name string, opset int64) (*opInfo, error) {
 			return &list[i], nil
 		}
 	}
-	return nil, ir.Errorf(ir.ErrUnsupported, "the op is not known; %d ops of the domain are", len(table))
+	way := ""
+	if domain == microsoft {
+		way = ": export without the optimiser that puts it in place of others"
+	}
+	return nil, ir.Errorf(ir.ErrUnsupported, "the op is not known; %d ops of the domain are%s", len(table), way)
 }

@@ -33,11 +33,16 @@ export interface Config {
   normOffset?: number;
   /** Normalises also the results of attention and MLP before they are added. */
   postNorms?: boolean;
-  /** Normalises each head of queries and keys before it is rotated. */
+  /** Does not normalise the inputs of attention and MLP. */
+  noPreNorms?: boolean;
+  /** Normalise each head of queries and keys before it is rotated, or all heads of a token together. */
   normQK?: boolean;
+  normQKWhole?: boolean;
 
   /** Rotates queries and keys; without it positions are learned. */
   rope?: Rope;
+  /** The layers that do not rotate. */
+  unrotated?: readonly boolean[];
   /** Hides keys that are `window` positions back or more, in the layers that `windowed` names, or in all without it. */
   window?: number;
   windowed?: readonly boolean[];
@@ -62,7 +67,14 @@ export interface Config {
   /** The number of experts of each layer, and how many of them a token uses. One MLP if not given. */
   experts?: number;
   expertsPerToken?: number;
+  /** Multiplies the results of the chosen experts by their shares of all experts, not of the chosen ones. */
+  rawShares?: boolean;
+  /** The number of features within an expert that every token uses too, times the sigmoid of a projection. */
+  sharedHidden?: number;
 
+  /** Multiply the results of attention and MLP before they are added, and the logits. 1 if not given. */
+  residualScale?: number;
+  logitScale?: number;
   /** Multiplies the embeddings. 1 if not given. */
   embeddingScale?: number;
   /** Uses the table of embeddings as the weight of the logits. */
@@ -97,9 +109,10 @@ export const badConfig = (message: string, place?: ErrorPlace): RlxError => new 
 const bounds: Partial<Record<keyof Config, readonly [low: number, high: number]>> = {
   width: [1, 2 ** 22], hidden: [1, 2 ** 22], layers: [1, 4096], heads: [1, 2 ** 14], kvHeads: [1, 2 ** 14], headSize: [1, 2 ** 22],
   vocabulary: [1, 2 ** 28], context: [1, 2 ** 28], window: [0, 2 ** 31 - 1], experts: [0, 1024], expertsPerToken: [0, 1024],
+  sharedHidden: [0, 2 ** 22],
 };
 
-const plainNumbers = ['epsilon', 'normOffset', 'scale', 'scoreSoftcap', 'logitSoftcap', 'embeddingScale'] as const;
+const plainNumbers = ['epsilon', 'normOffset', 'scale', 'scoreSoftcap', 'logitSoftcap', 'embeddingScale', 'residualScale', 'logitScale'] as const;
 
 /** Returns a checked configuration, or throws an error of kind `attr`, or `unsupported` for an unknown architecture. */
 export function checkConfig(c: Config): Config {
@@ -113,7 +126,13 @@ export function checkConfig(c: Config): Config {
   if (c.heads * c.headSize > 2 ** 22) throw badConfig(`heads is ${c.heads} and headSize ${c.headSize}: their product is at most ${2 ** 22}`, { name: 'headSize' });
   const { experts = 0, expertsPerToken = 0 } = c;
   if (expertsPerToken > experts || experts > 0 && expertsPerToken === 0) throw badConfig(`expertsPerToken is ${expertsPerToken}, of ${experts} experts`, { name: 'expertsPerToken' });
-  if (c.windowed && c.windowed.length !== c.layers) throw badConfig(`windowed has ${c.windowed.length} layers, not ${c.layers}`, { name: 'windowed' });
+  if (c.sharedHidden && !experts) throw badConfig(`sharedHidden is ${c.sharedHidden}, without experts`, { name: 'sharedHidden' });
+  if (c.noPreNorms && !c.postNorms) throw badConfig('noPreNorms is true without postNorms', { name: 'noPreNorms' });
+  if (c.normQK && c.normQKWhole) throw badConfig('normQK and normQKWhole are true', { name: 'normQK' });
+  for (const name of ['windowed', 'unrotated'] as const) {
+    const n = c[name]?.length ?? c.layers;
+    if (n !== c.layers) throw badConfig(`${name} has ${n} layers, not ${c.layers}`, { name });
+  }
   if (!activations.includes(c.activation)) throw badConfig(`activation is ${c.activation}: there are ${activations.join(', ')}`, { name: 'activation' });
   for (const name of plainNumbers) {
     const x = c[name] ?? 0;
@@ -142,7 +161,7 @@ export const angle = (base: number, i: number, size: number): number => base ** 
 /** The rotation of a layer in a program with the given number of positions; undefined for none. */
 export function ropeOf(c: Config, layer: number, positions: number): RopeOptions | undefined {
   const { rope: r } = c;
-  if (!r) return undefined;
+  if (!r || c.unrotated?.[layer]) return undefined;
   const plain = { base: r.base, size: r.size, ...r.interleaved && { interleaved: true } };
   if (isWindowed(c, layer) && r.localBase !== undefined) return { ...plain, base: r.localBase };
   const divisors = r.longDivisors && positions > (r.original ?? 0) ? r.longDivisors : r.divisors;
@@ -155,3 +174,6 @@ export function ropeOf(c: Config, layer: number, positions: number): RopeOptions
 
 /** Which layers have a window: all but each nth. */
 export const allBut = (layers: number, nth: number): boolean[] => Array.from({ length: Math.min(Math.max(layers, 0), 4096) }, (_, i) => (i + 1) % nth !== 0);
+
+/** The layers that {@link allBut} does not return. */
+export const eachNth = (layers: number, nth: number): boolean[] => allBut(layers, nth).map((is) => !is);

@@ -47,7 +47,7 @@ export function decoder(tokens: Value, config: Config, options?: DecoderOptions)
   } else if (last) {
     x = part(x, -2, (x.shape.at(-2) as number) - 1, 1);
   }
-  return d.logits(d.norm(d.names.final, x));
+  return d.logits(d.normed(x));
 }
 
 /** Options of {@link loss}. */
@@ -60,7 +60,7 @@ export interface LossOptions extends Pick<DecoderOptions, 'context' | 'checkpoin
 export function loss(tokens: Value, next: Value, config: Config, options?: LossOptions): Value {
   checkOptions('lm.loss', options, 'context checkpoint ignored reduction rows');
   const { context, checkpoint, ...rest } = options ?? {}, c = checkConfig(config), d = new Decoder(c, context);
-  const x = d.norm(d.names.final, d.features(tokens, checkpoint));
+  const x = d.normed(d.features(tokens, checkpoint));
   return linearCrossEntropy(x, next, c.vocabulary, { ...d.headOptions, ...c.logitSoftcap && { softcap: c.logitSoftcap }, ...rest });
 }
 
@@ -92,9 +92,7 @@ class Decoder {
   }
 
   embed(tokens: Value): Value {
-    const { c, names } = this, scale = c.embeddingScale || 1;
-    let x = embedding(tokens, c.vocabulary, c.width, { name: names.embedding, init: normal(0, 0.02) });
-    if (scale !== 1) x = x.mul(scale);
+    const { c, names } = this, x = scaled(embedding(tokens, c.vocabulary, c.width, { name: names.embedding, init: normal(0, 0.02) }), c.embeddingScale);
     return c.rope ? x : positionalEmbedding(x, c.context, { name: names.positions! });
   }
 
@@ -105,11 +103,12 @@ class Decoder {
     return this.#sum(attended, n.norm2, n.post2, (y) => y.builder.scope(n.mlp, () => c.experts ? this.#mixture(y) : this.#feed(y)));
   }
 
-  /** x plus f of its norm, which is normalised in turn if there are norms after. */
-  #sum(x: Value, before: string, after: string | undefined, f: (x: Value) => Value): Value {
+  /** x plus f of its norm, if there are norms before, which is normalised in turn if there are norms after. */
+  #sum(x: Value, before: string | undefined, after: string | undefined, f: (x: Value) => Value): Value {
+    const { c } = this;
     return residual(x, (y) => {
-      const z = f(this.norm(before, y));
-      return this.c.postNorms ? this.norm(after!, z) : z;
+      const z = f(c.noPreNorms ? y : this.norm(before!, y));
+      return scaled(c.postNorms ? this.norm(after!, z) : z, c.residualScale);
     });
   }
 
@@ -137,26 +136,27 @@ class Decoder {
   #project(x: Value): [q: Value, k: Value, v: Value] {
     const { c, names: n } = this, inner = c.heads * c.headSize, kv = c.kvHeads * c.headSize;
     const heads = (y: Value, count: number) => y.reshape([...y.shape.slice(0, -1), count, c.headSize]).swapAxes({ axis1: -3, axis2: -2 });
-    const [q, k, v] = c.fusedQKV
+    let [q, k, v] = c.fusedQKV
       ? this.#linear(n.qkv!, x, inner + 2 * kv, c.qkvBias).split({ axis: -1, sizes: [inner, kv, kv] }) as [Value, Value, Value]
       : [this.#linear(n.q!, x, inner, c.qkvBias), this.#linear(n.k!, x, kv, c.qkvBias), this.#linear(n.v!, x, kv, c.qkvBias)];
+    if (c.normQKWhole) [q, k] = [this.norm(n.qNorm!, q), this.norm(n.kNorm!, k)];
     return [heads(q, c.heads), heads(k, c.kvHeads), heads(v, c.kvHeads)];
   }
 
-  /** The MLP, or an expert. Its parameters are in the open scope. */
-  #feed(x: Value): Value {
+  /** The MLP, or an expert, with a number of features within. Its parameters are in the open scope. */
+  #feed(x: Value, hidden = this.c.hidden): Value {
     const { c, names: n } = this;
     let gate: Value, up: Value | undefined;
-    if (c.fusedGateUp) [gate, up] = this.#linear(n.gateUp!, x, 2 * c.hidden, c.mlpBias).split({ axis: -1, sizes: [c.hidden, c.hidden] }) as [Value, Value];
-    else if (c.gated) [gate, up] = [this.#linear(n.gate!, x, c.hidden, c.mlpBias), this.#linear(n.up!, x, c.hidden, c.mlpBias)];
-    else gate = this.#linear(n.up!, x, c.hidden, c.mlpBias);
+    if (c.fusedGateUp) [gate, up] = this.#linear(n.gateUp!, x, 2 * hidden, c.mlpBias).split({ axis: -1, sizes: [hidden, hidden] }) as [Value, Value];
+    else if (c.gated) [gate, up] = [this.#linear(n.gate!, x, hidden, c.mlpBias), this.#linear(n.up!, x, hidden, c.mlpBias)];
+    else gate = this.#linear(n.up!, x, hidden, c.mlpBias);
     const active = activated(gate, c.activation);
     return this.#linear(n.down, up ? active.mul(up) : active, c.width, c.mlpBias);
   }
 
   /**
    * The sum of the results of the best experts of each token by the softmax of the router's scores, normalised to sum to 1 (Jiang
-   * et al., Mixtral of Experts). Each expert has a queue of the tokens that chose it, in blocks; empty blocks are not computed, nor are
+   * et al., Mixtral of Experts) unless `rawShares`, and of the expert of all tokens. Each expert has a queue of the tokens that chose it, in blocks; empty blocks are not computed, nor are
    * the weights of experts read that no token chose.
    */
   #mixture(x: Value): Value {
@@ -165,14 +165,24 @@ class Decoder {
     if (Number.isNaN(tokens)) throw new RlxError('symbol', `lm.decoder: x is [${x.shape}]: a model with experts must have a constant number of tokens`, { op: 'lm.decoder' });
     const rows = x.reshape([tokens, width]);
     const size = Math.min(tokens, Math.max(leastQueueBlock, Math.ceil(tokens / queueBlocks))), blocks = Math.ceil(tokens / size), all = experts * blocks * size;
-    const [shares, chosen, slots] = this.#linear(n.router!, rows, experts).moeRoute({ k: c.expertsPerToken!, capacity: blocks * size, normalize: true });
+    const [shares, chosen, slots] = this.#linear(n.router!, rows, experts).moeRoute({ k: c.expertsPerToken!, capacity: blocks * size, normalize: !c.rawShares });
     const queues = rows.moeDispatch(slots, [all]).reshape([experts, blocks, size, width]);
     const starts = b.iota({ dtype: 'i32', axis: 1, shape: [experts, blocks] }).mul(size);
     const active = chosen.oneHot({ classes: [experts], dtype: 'i32' }).sum([0, 1]).expandDims(1).gt(starts);
     const of = (v: Value, e: number) => part(v, 0, e, 1).reshape(v.shape.slice(1));
     const parts = Array.from({ length: experts }, (_, e) => b.scope(`${n.experts}/${e}`, () => activeBlocks(of(queues, e), of(active, e), (y) => this.#feed(y))));
-    return b.concatenate(parts, 0).reshape([all, width]).moeCombine(shares, slots).reshape(x.shape);
+    const y = b.concatenate(parts, 0).reshape([all, width]).moeCombine(shares, slots);
+    return (c.sharedHidden ? y.add(this.#shared(rows, c.sharedHidden)) : y).reshape(x.shape);
   }
+
+  /** The result of the expert of all tokens, times its gate. */
+  #shared(x: Value, hidden: number): Value {
+    const { names: n } = this, gate = this.#linear(n.sharedGate!, x, 1).sigmoid();
+    return gate.mul(x.builder.scope(n.shared!, () => this.#feed(x, hidden)));
+  }
+
+  /** The last norm times `logitScale`: what the table of the logits is multiplied with. */
+  normed(x: Value): Value { return scaled(this.norm(this.names.final, x), this.c.logitScale); }
 
   /** The scores of the vocabulary. */
   logits(x: Value): Value {
@@ -180,6 +190,9 @@ class Decoder {
     return softcap(linear(x, c.vocabulary, this.headOptions), c.logitSoftcap || 0);
   }
 }
+
+/** x times a scale, 1 if not given. */
+function scaled(x: Value, scale: number | undefined): Value { return scale && scale !== 1 ? x.mul(scale) : x; }
 
 function activated(x: Value, activation: Config['activation']): Value {
   switch (activation) {

@@ -10,9 +10,9 @@ export interface Names {
   final: string;
   head: string;
   /** The norms of a block: before and after attention and MLP. */
-  norm1: string;
+  norm1?: string;
   post1?: string;
-  norm2: string;
+  norm2?: string;
   post2?: string;
   attention: string;
   mlp: string;
@@ -29,6 +29,9 @@ export interface Names {
   down: string;
   router?: string;
   experts?: string;
+  /** The expert of all tokens, and its gate. */
+  shared?: string;
+  sharedGate?: string;
 }
 
 /** A family of models. */
@@ -40,25 +43,29 @@ export interface Family {
   interleaved?: boolean;
 }
 
-const llama: Names = {
+// The norms of a block: before attention and MLP, or after them.
+const before = { norm1: 'input_layernorm', norm2: 'post_attention_layernorm' };
+const after = { post1: 'post_attention_layernorm', post2: 'post_feedforward_layernorm' };
+/** Llama without norms and gate. */
+const bare: Names = {
   embedding: 'model/embed_tokens', blocks: 'model/layers', final: 'model/norm', head: 'lm_head',
-  norm1: 'input_layernorm', norm2: 'post_attention_layernorm',
   attention: 'self_attn', q: 'q_proj', k: 'k_proj', v: 'v_proj', out: 'o_proj', qNorm: 'q_norm', kNorm: 'k_norm',
-  mlp: 'mlp', gate: 'gate_proj', up: 'up_proj', down: 'down_proj',
+  mlp: 'mlp', up: 'up_proj', down: 'down_proj',
 };
-const mixtral: Names = { ...llama, mlp: 'block_sparse_moe', router: 'gate', experts: 'experts', gate: 'w1', up: 'w3', down: 'w2' };
-/** Blocks with norms before and after attention and MLP. */
-const sandwich: Names = { ...llama, post1: 'post_attention_layernorm', norm2: 'pre_feedforward_layernorm', post2: 'post_feedforward_layernorm' };
+const gated: Names = { ...bare, gate: 'gate_proj' }, llama: Names = { ...gated, ...before };
+const sandwich: Names = { ...llama, ...after, norm2: 'pre_feedforward_layernorm' };
+const mixture = { router: 'gate', experts: 'experts' };
+const qwenMoE: Names = { ...llama, ...mixture, shared: 'shared_expert', sharedGate: 'shared_expert_gate' };
 const gpt2: Names = {
   embedding: 'transformer/wte', positions: 'transformer/wpe', blocks: 'transformer/h', final: 'transformer/ln_f', head: 'lm_head',
   norm1: 'ln_1', norm2: 'ln_2', attention: 'attn', qkv: 'c_attn', out: 'c_proj', mlp: 'mlp', up: 'c_fc', down: 'c_proj',
 };
 
-/** The families by their `model_type` in config.json. */
+/** The families by their `model_type` in config.json. The first of those with one name in GGUF files is that of the files without experts. */
 const families: Readonly<Record<string, Family>> = {
   llama: { names: llama, gguf: 'llama', interleaved: true },
   mistral: { names: llama, gguf: 'llama', interleaved: true },
-  mixtral: { names: mixtral, gguf: 'llama', interleaved: true },
+  mixtral: { names: { ...llama, ...mixture, mlp: 'block_sparse_moe', gate: 'w1', up: 'w3', down: 'w2' }, gguf: 'llama', interleaved: true },
   qwen2: { names: llama, gguf: 'qwen2' },
   qwen3: { names: llama, gguf: 'qwen3' },
   gemma: { names: llama, gguf: 'gemma' },
@@ -66,6 +73,12 @@ const families: Readonly<Record<string, Family>> = {
   gemma3: { names: sandwich, gguf: 'gemma3' },
   phi3: { names: { ...llama, qkv: 'qkv_proj', gateUp: 'gate_up_proj' }, gguf: 'phi3' },
   gpt2: { names: gpt2, gguf: 'gpt2' },
+  qwen2_moe: { names: qwenMoE, gguf: 'qwen2moe' },
+  qwen3_moe: { names: qwenMoE, gguf: 'qwen3moe' },
+  olmo2: { names: { ...gated, ...after }, gguf: 'olmo2' },
+  granite: { names: llama, gguf: 'granite', interleaved: true },
+  smollm3: { names: llama, gguf: 'smollm3', interleaved: true },
+  starcoder2: { names: { ...bare, ...before, up: 'c_fc', down: 'c_proj' }, gguf: 'starcoder2' },
 };
 
 /** The names of the families of models that are known. */
@@ -80,8 +93,8 @@ export function familyOf(architecture: string): Family {
 
 /** The family of an architecture of a GGUF file, which has two for llama. */
 export function familyInGGUF(name: string, hasExperts: boolean): string {
-  const architecture = name === 'llama' && hasExperts ? 'mixtral' : name;
-  if (Object.hasOwn(families, architecture) && families[architecture]!.gguf === name) return architecture;
+  const found = name === 'llama' && hasExperts ? 'mixtral' : Object.keys(families).find((one) => families[one]!.gguf === name);
+  if (found) return found;
   const known = [...new Set(Object.values(families).map(({ gguf }) => gguf))].sort();
   throw new RlxError('unsupported', `general.architecture is ${shown(name)}: there are ${known.join(', ')}`, { name: shown(name) });
 }
@@ -106,9 +119,11 @@ export function inGGUF(c: { readonly architecture: string; readonly layers: numb
     const heads = [['attn_qkv', f.qkv], ['attn_q', f.q], ['attn_k', f.k], ['attn_v', f.v], ['attn_q_norm', f.qNorm], ['attn_k_norm', f.kNorm], ['attn_output', f.out]] as const;
     for (const [name, layer] of heads) add(at(name), block, f.attention, layer);
     add(at('ffn_gate_inp'), block, f.mlp, f.router);
+    add(at('ffn_gate_inp_shexp'), block, f.mlp, f.sharedGate);
     for (const [name, layer] of [['ffn_gate', f.gate], ['ffn_up', f.up], ['ffn_up', f.gateUp], ['ffn_down', f.down]] as const) {
       if (layer === undefined) continue;
       add(at(name), block, f.mlp, layer);
+      if (f.shared) add(at(`${name}_shexp`), block, f.mlp, f.shared, layer);
       for (let e = 0; e < (c.experts ?? 0); e++) all.set([block, f.mlp, f.experts, e, layer].join('/'), { name: at(`${name}_exps`), expert: e });
     }
   }

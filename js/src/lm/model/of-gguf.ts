@@ -2,7 +2,7 @@
 
 import { RlxError } from '../../values/errors.js';
 import type { ModelFile } from '../gguf.js';
-import { allBut, badConfig, checkConfig, checkRope, type Config, type Rope } from './config.js';
+import { allBut, badConfig, checkConfig, checkRope, type Config, eachNth, type Rope } from './config.js';
 import { familyInGGUF, familyOf, type Family } from './family.js';
 import { scaled } from './scaling.js';
 
@@ -59,9 +59,8 @@ export async function configOfGGUF(file: ModelFile): Promise<Config> {
   const name = file.metadata.get('general.architecture');
   if (typeof name !== 'string') throw badConfig('general.architecture is no text', { name: 'general.architecture' });
   const m = new Metadata(file, name), architecture = familyInGGUF(name, m.int('expert_count', 0) > 0), family = familyOf(architecture);
-  const c = special(m, plain(m, architecture, family));
-  if (family.names.positions) return checkConfig({ ...c, layerNorm: true, gated: false, activation: 'gelu_tanh', epsilon: m.float('attention.layer_norm_epsilon', 1e-5) });
-  return checkConfig({ ...c, rope: await rope(m, c, family) });
+  const begun = plain(m, architecture, family), c = { ...begun, ...ofFamily[architecture]?.(m, begun) };
+  return checkConfig(family.names.positions ? c : { ...c, rope: await rope(m, c, family) });
 }
 
 /** The configuration in the metadata, without positions. */
@@ -79,19 +78,31 @@ function plain(m: Metadata, architecture: string, { names: f }: Family): Config 
     scoreSoftcap: m.float('attn_logit_softcapping', 0), logitSoftcap: m.float('final_logit_softcapping', 0),
     activation: 'silu', gated: true, tied: !m.has('output.weight'),
     qkvBias: m.has('blk.0.attn_q.bias') || m.has('blk.0.attn_qkv.bias'), outBias: m.has('blk.0.attn_output.bias'), mlpBias: m.has('blk.0.ffn_up.bias'),
-    normQK: m.has('blk.0.attn_q_norm.weight'), fusedQKV: f.qkv !== undefined, fusedGateUp: f.gateUp !== undefined, postNorms: f.post1 !== undefined,
+    normQK: m.has('blk.0.attn_q_norm.weight'), fusedQKV: f.qkv !== undefined, fusedGateUp: f.gateUp !== undefined, postNorms: f.post1 !== undefined, noPreNorms: f.norm1 === undefined,
   };
 }
 
-/** Fields missing from the metadata, by the values of llama.cpp for these architectures. */
-function special(m: Metadata, c: Config): Config {
-  if (!c.architecture.startsWith('gemma')) return c;
-  const gemma: Config = { ...c, activation: 'gelu_tanh', embeddingScale: Math.sqrt(Math.max(c.width, 0)) };
-  const ofLargest = { scale: Math.sqrt(c.heads / Math.max(c.width, 1)) }; // 27B
-  if (c.architecture === 'gemma2') return { ...gemma, window: m.int('attention.sliding_window', 4096), windowed: allBut(c.layers, 2), ...c.layers === 46 && ofLargest };
-  if (c.architecture === 'gemma3') return { ...gemma, windowed: allBut(c.layers, 6), ...c.layers === 62 && ofLargest };
-  return gemma;
-}
+type Rule = (m: Metadata, c: Config) => Partial<Config>;
+
+const gemma: Rule = (_, { width }) => ({ activation: 'gelu_tanh', embeddingScale: Math.sqrt(Math.max(width, 0)) });
+/** The scale of the largest model of a family, 27B, by its number of layers. */
+const largest = ({ layers, heads, width }: Config, of: number) => layers === of && { scale: Math.sqrt(heads / Math.max(width, 1)) };
+const ofExperts: Rule = (m) => ({ hidden: m.int('expert_feed_forward_length', 0) });
+const layerNorms: Rule = (m) => ({ layerNorm: true, gated: false, activation: 'gelu_tanh', epsilon: m.float('attention.layer_norm_epsilon', 1e-5) });
+
+/** Fields missing from the common metadata, by the values of llama.cpp for these architectures. */
+const ofFamily: Readonly<Record<string, Rule>> = {
+  gemma,
+  gemma2: (m, c) => ({ ...gemma(m, c), window: m.int('attention.sliding_window', 4096), windowed: allBut(c.layers, 2), ...largest(c, 46) }),
+  gemma3: (m, c) => ({ ...gemma(m, c), windowed: allBut(c.layers, 6), ...largest(c, 62) }),
+  gpt2: layerNorms, starcoder2: layerNorms, qwen3_moe: ofExperts,
+  qwen2_moe: (m, c) => ({ ...ofExperts(m, c), sharedHidden: m.int('expert_shared_feed_forward_length', 0), rawShares: true }),
+  olmo2: (_, { normQK = false }) => ({ normQK: false, normQKWhole: normQK }),
+  granite: (m) => ({
+    embeddingScale: m.float('embedding_scale', 1), residualScale: m.float('residual_scale', 1), scale: m.float('attention.scale', 0), logitScale: 1 / m.float('logit_scale', 1),
+  }),
+  smollm3: (_, { layers }) => ({ unrotated: eachNth(layers, 4) }),
+};
 
 /** The rotation. Angles are divided by tensors of the file or by the factor in its metadata. */
 async function rope(m: Metadata, c: Config, family: Family): Promise<Rope> {

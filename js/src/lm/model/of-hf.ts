@@ -1,7 +1,7 @@
 // The configuration in a config.json of Hugging Face, as the models' configuration classes of transformers write it.
 
 import { RlxError, shown } from '../../values/errors.js';
-import { allBut, badConfig, checkConfig, checkRope, type Config, type Rope } from './config.js';
+import { allBut, badConfig, checkConfig, checkRope, type Config, eachNth, type Rope } from './config.js';
 import { familyOf } from './family.js';
 import { type Scaling, scaled } from './scaling.js';
 
@@ -49,6 +49,8 @@ export function configOfHF(metadata: ReadonlyMap<string, unknown>): Config {
   for (const [name, must] of [['scale_attn_by_inverse_layer_idx', false], ['add_cross_attention', false], ['use_bidirectional_attention', false], ['scale_attn_weights', true]] as const) {
     if ((h.flag(name) ?? must) !== must) throw new RlxError('unsupported', `${architecture} with ${name} ${!must}: it must be ${must}`, { name });
   }
+  const step = h.number('decoder_sparse_step') ?? 1, dense = h.list<unknown>('mlp_only_layers')?.length ?? 0;
+  if (step !== 1 || dense) throw new RlxError('unsupported', `${architecture} with decoder_sparse_step ${step} and ${dense} mlp_only_layers: all layers must have experts`, { name: 'decoder_sparse_step' });
   return checkConfig(architecture === 'gpt2' ? c : { ...c, rope: rope(h, c) });
 }
 
@@ -67,42 +69,67 @@ function isSliding(type: unknown, i: number): boolean {
 
 type Rule = (c: Config, h: Fields) => Config;
 
-const qwen2: Rule = (c, h) => {
-  const from = h.number('max_window_layers') ?? 0;
-  return { ...c, qkvBias: true, ...h.flag('use_sliding_window') && { window: h.number('sliding_window') ?? 0, windowed: Array.from({ length: Math.min(c.layers, 4096) }, (_, i) => i >= from) } };
-};
+/** The biases of attention. */
+const biased = (bias = false) => ({ qkvBias: bias, outBias: bias });
+
+const llama: Rule = (c, h) => ({ ...c, ...biased(h.flag('attention_bias')), mlpBias: h.flag('mlp_bias') ?? false });
 const mistral: Rule = (c, h) => {
   const experts = h.number('num_local_experts') ?? 0;
   return { ...c, window: h.number('sliding_window') ?? 0, experts, expertsPerToken: Math.min(h.number('num_experts_per_tok') ?? 2, experts) };
 };
-const gemma: Rule = (c, h) => {
-  const bias = h.flag('attention_bias') ?? false;
-  return { ...c, normOffset: 1, embeddingScale: Math.sqrt(Math.max(c.width, 0)), tied: h.flag('tie_word_embeddings') ?? true, qkvBias: bias, outBias: bias };
+const qwen2: Rule = (c, h) => {
+  const window = usedWindow(h), from = h.number('max_window_layers') ?? 0;
+  return { ...c, qkvBias: true, window, ...window > 0 && { windowed: Array.from({ length: Math.min(c.layers, 4096) }, (_, i) => i >= from) } };
 };
+const qwen3: Rule = (c, h) => ({ ...qwen2(c, h), ...biased(h.flag('attention_bias')), normQK: true });
+/** A mixture of experts on the rule of its attention. */
+const mixture = (rule: Rule): Rule => (c, h) => {
+  const experts = h.number('num_experts', 'num_local_experts') ?? 0;
+  return { ...rule(c, h), experts, expertsPerToken: Math.min(h.number('num_experts_per_tok') ?? 8, experts), hidden: h.number('moe_intermediate_size') ?? 0, rawShares: !h.flag('norm_topk_prob') };
+};
+const gemma: Rule = (c, h) => ({
+  ...c, ...biased(h.flag('attention_bias')), normOffset: 1, embeddingScale: Math.sqrt(Math.max(c.width, 0)), tied: h.flag('tie_word_embeddings') ?? true,
+});
 const gemma2: Rule = (c, h) => ({
   ...gemma(c, h), postNorms: true, scoreSoftcap: h.number('attn_logit_softcapping') ?? 0, logitSoftcap: h.number('final_logit_softcapping') ?? 0,
   scale: 1 / Math.sqrt(h.number('query_pre_attn_scalar') ?? 256), window: h.number('sliding_window') ?? 4096, windowed: allBut(c.layers, 2),
 });
 
+/** The window, where it is in use. */
+const usedWindow = (h: Fields): number => h.flag('use_sliding_window') ? h.number('sliding_window') ?? 0 : 0;
+
 /** Differences of a family that config.json does not state. */
 const ofFamily: Readonly<Record<string, Rule>> = {
-  llama(c, h) {
-    const bias = h.flag('attention_bias') ?? false;
-    return { ...c, qkvBias: bias, outBias: bias, mlpBias: h.flag('mlp_bias') ?? false };
-  },
-  mistral, mixtral: mistral, qwen2, gemma, gemma2,
-  qwen3(c, h) {
-    const bias = h.flag('attention_bias') ?? false;
-    return { ...qwen2(c, h), qkvBias: bias, outBias: bias, normQK: true };
-  },
+  llama, mistral, mixtral: mistral, qwen2, qwen3, gemma, gemma2,
   gemma3: (c, h) => ({ ...gemma2(c, h), normQK: true, windowed: allBut(c.layers, h.number('sliding_window_pattern') ?? 6) }),
   phi3: (c, h) => ({ ...c, fusedQKV: true, fusedGateUp: true, window: h.number('sliding_window') ?? 0 }),
   gpt2(c, h) {
     const width = h.number('n_embd') ?? 0, heads = h.number('n_head') ?? 0;
     return {
-      ...c, width, heads, kvHeads: heads, layers: h.number('n_layer') ?? 0, context: h.number('n_positions') ?? 0, hidden: h.number('n_inner') ?? 4 * width,
+      ...c, ...biased(true), width, heads, kvHeads: heads, layers: h.number('n_layer') ?? 0, context: h.number('n_positions') ?? 0, hidden: h.number('n_inner') ?? 4 * width,
       headSize: heads > 0 ? Math.floor(width / heads) : 0, layerNorm: true, epsilon: h.number('layer_norm_epsilon') ?? 1e-5, gated: false,
-      qkvBias: true, outBias: true, mlpBias: true, fusedQKV: true, inOut: true, tied: h.flag('tie_word_embeddings') ?? true,
+      mlpBias: true, fusedQKV: true, inOut: true, tied: h.flag('tie_word_embeddings') ?? true,
+    };
+  },
+  qwen2_moe: (c, h) => ({ ...mixture(qwen2)(c, h), qkvBias: h.flag('qkv_bias') ?? true, sharedHidden: h.number('shared_expert_intermediate_size') ?? 0 }),
+  qwen3_moe: mixture(qwen3),
+  olmo2: (c, h) => ({ ...llama(c, h), noPreNorms: true, postNorms: true, normQKWhole: true }),
+  granite: (c, h) => ({
+    ...llama(c, h), scale: h.number('attention_multiplier') ?? 1, embeddingScale: h.number('embedding_multiplier') ?? 1, residualScale: h.number('residual_multiplier') ?? 1,
+    logitScale: 1 / (h.number('logits_scaling') ?? 1),
+  }),
+  smollm3(c, h) {
+    const rotated = h.list<unknown>('no_rope_layers') ?? [];
+    return {
+      ...llama(c, h), window: usedWindow(h), tied: h.flag('tie_word_embeddings') ?? true,
+      unrotated: rotated.length ? rotated.map((is) => is === 0) : eachNth(c.layers, h.number('no_rope_layer_interval') ?? 4),
+    };
+  },
+  starcoder2(c, h) {
+    const bias = h.flag('use_bias') ?? true;
+    return {
+      ...c, ...biased(bias), mlpBias: bias, layerNorm: true, gated: false, epsilon: h.number('norm_epsilon') ?? 1e-5, window: h.number('sliding_window') ?? 0,
+      tied: h.flag('tie_word_embeddings') ?? true,
     };
   },
 };
