@@ -84,7 +84,7 @@ async function textOf(request: Request, most: number): Promise<string> {
   return text + decoder.decode();
 }
 
-/** The number of lines of a text: each has a node at most. */
+/** The number of lines of a text, which is printed with a node in each. */
 const linesIn = (text: unknown): number => String(text).split('\n').length;
 
 const open = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'Location, ETag', 'x-content-type-options': 'nosniff' };
