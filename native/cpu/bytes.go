@@ -29,8 +29,8 @@ const (
 	highBits = 0x80808080
 )
 
-// splitBytes returns the code and the size for words in place of bytes, and code for the bytes after the last word,
-// nil without any; it returns what it has got where it cannot do so.
+// splitBytes returns code for words in place of bytes with its size, and code for the bytes after the last word,
+// nil without any. It returns code and outer as they are where words do not have its operations.
 func (c *compiler) splitBytes(code *fusion.Code, outer []int) (words *fusion.Code, size []int, rest *fusion.Code) {
 	elems := product(outer)
 	if !jit.Available() || len(code.Stages)+len(code.Points)+len(code.Inner) > 0 || len(code.Rows) == 0 || elems/4 < minByteWords {
@@ -103,8 +103,8 @@ func (w *byteWords) word(x scalar.Expr) scalar.Expr {
 	return y
 }
 
+// compute is [byteWords.word] of a value that is not known yet.
 func (w *byteWords) compute(x scalar.Expr) scalar.Expr {
-	number := func(n int64) scalar.Expr { return scalar.ConstI(ir.U32, n) }
 	switch x.Op {
 	case scalar.OpLoad:
 		if from := w.c.buffers[x.Ref]; from == nil || from.dtype != x.Type || !scalar.Equal(scalar.Simplify(x.Args[0]), w.offset) {
@@ -113,7 +113,7 @@ func (w *byteWords) compute(x scalar.Expr) scalar.Expr {
 		return scalar.LoadAt(w.buffer(x.Ref), ir.U32, w.at)
 	case scalar.OpConst:
 		v, _ := x.Value()
-		return number(int64(uint8(v.I)) * eachByte)
+		return scalar.ConstI(ir.U32, int64(uint8(v.I))*eachByte)
 	}
 	var args []scalar.Expr
 	for _, a := range x.Args {
@@ -123,12 +123,18 @@ func (w *byteWords) compute(x scalar.Expr) scalar.Expr {
 		}
 		args = append(args, arg)
 	}
+	return applyWords(x, args)
+}
+
+// applyWords applies the operation of x to words; nil where there is none.
+func applyWords(x scalar.Expr, args []scalar.Expr) scalar.Expr {
+	ones := scalar.ConstI(ir.U32, eachByte)
 	switch x.Op {
 	case scalar.OpAnd, scalar.OpOr, scalar.OpXor:
 		return scalar.New(x.Op, args...)
 	case scalar.OpNot:
 		if x.Type.IsBool() {
-			return scalar.Xor(args[0], number(eachByte))
+			return scalar.Xor(args[0], ones)
 		}
 		return scalar.Not(args[0])
 	case scalar.OpNe, scalar.OpEq:
@@ -137,11 +143,11 @@ func (w *byteWords) compute(x scalar.Expr) scalar.Expr {
 		}
 		differs := scalar.Xor(args[0], args[1])
 		if x.Op == scalar.OpEq {
-			return scalar.Xor(differs, number(eachByte))
+			return scalar.Xor(differs, ones)
 		}
 		return differs
 	case scalar.OpSelect:
-		mask := scalar.Mul(args[0], number(0xff)) // of bytes 0 and 1
+		mask := scalar.Mul(args[0], scalar.ConstI(ir.U32, 0xff)) // of bytes 0 and 1
 		return scalar.Xor(args[2], scalar.And(mask, scalar.Xor(args[1], args[2])))
 	case scalar.OpAdd:
 		return addBytes(args[0], args[1])
