@@ -31,7 +31,7 @@ const (
 
 // splitBytes returns code for words in place of bytes with its size, and code for the bytes after the last word,
 // nil without any. It returns code and outer as they are where words do not have its operations.
-func (c *compiler) splitBytes(code *fusion.Code, outer []int) (words *fusion.Code, size []int, rest *fusion.Code) {
+func splitBytes(c *compiler, code *fusion.Code, outer []int) (words *fusion.Code, size []int, rest *fusion.Code) {
 	elems := product(outer)
 	if !jit.Available() || len(code.Stages)+len(code.Points)+len(code.Inner) > 0 || len(code.Rows) == 0 || elems/4 < minByteWords {
 		return code, outer, nil

@@ -309,7 +309,7 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 		inner = nil
 	}
 	elems := product(outer)
-	code, outer, rest := c.splitBytes(code, outer)
+	code, outer, rest := splitBytes(c, code, outer)
 	if rest != nil {
 		if err := makeSteps(c, name, rest, []int{elems % 4}, nil); err != nil {
 			return err
