@@ -7,6 +7,8 @@
 //
 //   - maps, reductions and scans become a [nest]: code over lanes, in blocks, parts of
 //     which package jit compiles to kernels (builder.go, nest.go, fuse.go, machine.go);
+//   - complex numbers become arrays of their parts (complex.go), and whole arrays of bytes words
+//     of four (bytes.go), before code over them is made;
 //   - contractions become matrix products of package simd, whose factors are read in place
 //     where they are strided matrices (contract.go, gemm.go);
 //   - depthwise convolutions become stencils with lanes along the channels (stencil.go);

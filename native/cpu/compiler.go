@@ -308,6 +308,13 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 		dropInnerWork(code)
 		inner = nil
 	}
+	elems := product(outer)
+	code, outer, rest := splitBytes(c, code, outer)
+	if rest != nil {
+		if err := makeSteps(c, name, rest, []int{elems % 4}, nil); err != nil {
+			return err
+		}
+	}
 	arrays := newNestArrays(c, product(outer)*product(inner))
 	pairs := arrays.realParts(code, outer)
 	if len(code.Rows)+len(code.Points)+len(code.Stages) > 0 {

@@ -34,17 +34,19 @@ func (p complexParts) sumParts(code *fusion.Code) {
 				continue
 			}
 			sum := r.Running[0]
-			parts := newParts(sum)
+			parts, running := newParts(sum), newParts(scalar.FreeVar(sum.Name+"_running", sum.Type))
 			values[sum.Name] = scalar.MakeComplex(parts[0], parts[1])
 			for k, element := range p.of(r.Elements[0]) {
 				list = append(list, fusion.Reduction{
 					Accumulators: []ir.Accumulator{{DType: element.Type, Init: scalar.Const(element.Type, 0)}},
 					Elements:     []scalar.Expr{element},
 					Combine:      func(a, b []scalar.Expr) []scalar.Expr { return []scalar.Expr{scalar.Add(a[0], b[0])} },
-					Running:      parts[k : k+1],
+					Running:      running[k : k+1],
+					Results:      []scalar.Local{{Var: parts[k], Value: running[k]}},
 				})
 			}
-			list[len(list)-1].Results = r.Results
+			last := &list[len(list)-1]
+			last.Results = append(last.Results, r.Results...)
 		}
 		s.Reductions = list
 	}

@@ -107,7 +107,8 @@ func (p *profile) timings(names map[step]string, runs int) []native.Timing {
 }
 
 // describe returns the name of a step of a group, the size of its buffers in bytes, all of each even
-// if a run reads a part, and the multiplications and additions of a product.
+// if a run reads a part (but the region that is split into parts of complex numbers or joined), and the
+// multiplications and additions of a product.
 func describe(s step, group string) (name string, bytes int64, operations float64) {
 	size := func(buffers ...*buffer) {
 		for _, b := range buffers {

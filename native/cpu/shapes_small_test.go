@@ -62,6 +62,17 @@ var classes = []job{
 		return ops.Sub(b, re, im)
 	}, 300, 15),
 	of("rows of odd length", softmax(1), 300, 50),
+	typed("words of bytes", ir.I8, func(b *ir.Builder, x ir.Value) ir.Value {
+		y := ops.Reverse(b, x, 0)
+		return ops.Select(b, ops.Lt(b, x, y), ops.Sub(b, x, y), ops.Add(b, ops.Not(b, x), ops.Xor(b, y, ops.ConstLike(b, y, -7))))
+	}, 41, 101),
+	pair("sums of bytes", ir.I8, ops.Add, []int{41, 101}, []int{41, 101}), pair("differences of bytes", ir.U8, ops.Sub, []int{4096}, []int{4096}),
+	of("words of truths", func(b *ir.Builder, x ir.Value) ir.Value {
+		input := func(name string) ir.Value { return b.Input(name, ir.Bool, ir.Dims(41, 101)...) }
+		p, q, r := input("p"), input("q"), input("r")
+		either := ops.Select(b, p, ops.Xor(b, q, r), ops.Not(b, ops.And(b, q, r)))
+		return ops.Or(b, ops.Eq(b, either, ops.Ne(b, p, q)), ops.And(b, p, r))
+	}, 1),
 	typed("complex products", ir.C64, complexProducts, 7, 65), typed("complex products of doubles", ir.C128, complexProducts, 7, 65),
 	typed("complex sums", ir.C64, complexSums, 5, 37, 19), typed("complex sums of doubles", ir.C128, complexSums, 5, 37, 19),
 	typed("complex matrices", ir.C64, func(b *ir.Builder, x ir.Value) ir.Value { return ops.MatMul(b, x, ops.Conj(b, x)) }, 2, 33, 33),
@@ -113,6 +124,8 @@ func TestClassesOfShapes(t *testing.T) {
 				switch {
 				case len(a.F) > 0:
 					a.F[i] = float64(x)
+				case a.DType.IsBool():
+					a.I[i] = int64(x*200) % 2
 				case len(a.C) > 0:
 					a.C[i] = complex(float64(x), 0.5-float64(x*x))
 				default:
