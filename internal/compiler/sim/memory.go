@@ -130,10 +130,10 @@ func (m *machine) index(a *array, at int64, t int32) (elem int) {
 	if uint64(at) < uint64(a.Len) {
 		return int(at) * a.Width
 	}
-	return m.outOfBounds(a, at, t)
+	return outOfBounds(m, a, at, t)
 }
 
-func (m *machine) outOfBounds(a *array, at int64, t int32) (elem int) {
+func outOfBounds(m *machine, a *array, at int64, t int32) (elem int) {
 	m.fail(OutOfBounds, t, a.Name, int(at), 0)
 	return -1
 }

@@ -49,12 +49,11 @@ const firstCopy = -100
 // It is short, so that it is compiled in line.
 func (m *machine) happenedBefore(time uint32, who, t int32) bool {
 	p := m.part
-	return p.clock == nil && time < p.since || m.ordered(time, who, t)
+	return p.clock == nil && time < p.since || p.ordered(m, time, who, t)
 }
 
 // ordered is [machine.happenedBefore] for a kernel of several roles, or since the last barrier.
-func (m *machine) ordered(time uint32, who, t int32) bool {
-	p := m.part
+func (p *part) ordered(m *machine, time uint32, who, t int32) bool {
 	if p.clock == nil {
 		return time < p.since || who == t
 	}

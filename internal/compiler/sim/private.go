@@ -3,13 +3,12 @@ package sim
 // The elements of a private array belong to one thread, so that an access to one has no race and
 // is not counted: that it is in bounds, and that a read follows a write, is all there is to check.
 
-// loadPrivate reads one element per thread of a private array.
-func (c *compiler) loadPrivate(a *array, at, out column) {
+// loadPrivate returns the step that reads one element per thread of a private array.
+func loadPrivate(m *machine, a *array, at, out column) step {
 	if out.f != nil {
-		c.add(privateLoad(c.m, a, at.i, out.f, a.own.f))
-	} else {
-		c.add(privateLoad(c.m, a, at.i, out.i, a.own.i))
+		return privateLoad(m, a, at.i, out.f, a.own.f)
 	}
+	return privateLoad(m, a, at.i, out.i, a.own.i)
 }
 
 func privateLoad[T number](m *machine, a *array, at []int64, out, own []T) step {
@@ -29,13 +28,12 @@ func privateLoad[T number](m *machine, a *array, at []int64, out, own []T) step 
 	}
 }
 
-// storePrivate writes one element per thread of a private array.
-func (c *compiler) storePrivate(a *array, at, from column) {
+// storePrivate returns the step that writes one element per thread of a private array.
+func storePrivate(m *machine, a *array, at, from column) step {
 	if from.f != nil {
-		c.add(privateStore(c.m, a, at.i, from.f, a.own.f))
-	} else {
-		c.add(privateStore(c.m, a, at.i, from.i, a.own.i))
+		return privateStore(m, a, at.i, from.f, a.own.f)
 	}
+	return privateStore(m, a, at.i, from.i, a.own.i)
 }
 
 func privateStore[T number](m *machine, a *array, at []int64, from, own []T) step {

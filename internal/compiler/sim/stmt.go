@@ -216,7 +216,7 @@ func (c *compiler) move(from column, to func() column) {
 // store writes one vector per thread; values has a column for each of its elements.
 func (c *compiler) store(a *array, at column, values ...column) {
 	if a.Space == loop.Private && a.Width == 1 {
-		c.storePrivate(a, at, values[0])
+		c.add(storePrivate(c.m, a, at, values[0]))
 		return
 	}
 	m := c.m
@@ -240,7 +240,7 @@ func (c *compiler) store(a *array, at column, values ...column) {
 // load reads one vector per thread.
 func (c *compiler) load(a *array, at column, outs ...column) {
 	if a.Space == loop.Private && a.Width == 1 {
-		c.loadPrivate(a, at, outs[0])
+		c.add(loadPrivate(c.m, a, at, outs[0]))
 		return
 	}
 	m := c.m
