@@ -29,8 +29,8 @@ func (c *compiler) atomic(s *loop.AtomicOp) (defined []string) {
 	m, op, result := c.m, c.operation(s.Op, a.DType), newColumn(a.DType, c.m.threads)
 	c.add(func(active []int32) {
 		for _, t := range active {
-			elem, ok := m.index(a, at.i[t], t)
-			if !ok {
+			elem := m.index(a, at.i[t], t)
+			if elem < 0 {
 				return
 			}
 			if c := m.opts.Counts; c != nil {

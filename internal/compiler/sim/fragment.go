@@ -70,9 +70,8 @@ func (c *compiler) fragmentLoad(s *loop.FragmentLoad) []string {
 	c.eachSubgroup(func(i int, thread int32) {
 		first, ok := m.fragmentAt(a, at, thread)
 		for j := 0; j < fragmentElems && ok; j++ {
-			var elem int
-			elem, ok = m.index(a, first+int64(j/loop.FragmentSize)*row+int64(j%loop.FragmentSize)*column, thread)
-			if ok = ok && m.noteReadOf(a, elem, thread); ok {
+			elem := m.index(a, first+int64(j/loop.FragmentSize)*row+int64(j%loop.FragmentSize)*column, thread)
+			if ok = elem >= 0 && m.noteReadOf(a, elem, thread); ok {
 				a.get(elem, thread, value)
 				f.elems[i][j] = value.f[thread]
 			}
@@ -118,9 +117,8 @@ func (c *compiler) fragmentStore(s *loop.FragmentStore) {
 			// Which thread stores an element is unspecified, so no thread may access it
 			// without a barrier: vary the thread.
 			t := thread + int32(j%m.lanes)
-			var elem int
-			elem, ok = m.index(a, first+int64(j/loop.FragmentSize*s.Stride+j%loop.FragmentSize), t)
-			if ok = ok && m.noteWrite(a, elem, t); ok {
+			elem := m.index(a, first+int64(j/loop.FragmentSize*s.Stride+j%loop.FragmentSize), t)
+			if ok = elem >= 0 && m.noteWrite(a, elem, t); ok {
 				value.f[t] = f.elems[i][j]
 				a.put(elem, t, value)
 			}

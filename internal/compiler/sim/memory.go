@@ -124,13 +124,18 @@ func bindCells(storage []*array, windows []Binding, units map[*byte]int, written
 	}
 }
 
-// index returns the first element of the vector at an index, or fails if it is out of bounds.
-func (m *machine) index(a *array, at int64, t int32) (elem int, ok bool) {
-	if at < 0 || at >= int64(a.Len) {
-		m.fail(OutOfBounds, t, a.Name, int(at), 0)
-		return 0, false
+// index returns the first element of the vector at an index; if it is out of bounds, it fails and
+// returns a negative number. It is short, so that it is compiled in line.
+func (m *machine) index(a *array, at int64, t int32) (elem int) {
+	if uint64(at) < uint64(a.Len) {
+		return int(at) * a.Width
 	}
-	return int(at) * a.Width, true
+	return outOfBounds(m, a, at, t)
+}
+
+func outOfBounds(m *machine, a *array, at int64, t int32) (elem int) {
+	m.fail(OutOfBounds, t, a.Name, int(at), 0)
+	return -1
 }
 
 // noteRead records a read of an element by thread t and reports whether it is allowed.
@@ -148,22 +153,24 @@ func (m *machine) noteRead(a *array, elem int, t int32) bool {
 	if a.cells == nil {
 		return true
 	}
-	start := a.first + elem*a.unit
+	shared, start := a.Space == loop.Shared, a.first+elem*a.unit
 	cells := a.cells[start : start+a.unit]
 	for i := range cells {
 		c := &cells[i]
 		switch {
-		case a.Space == loop.Shared && c.writeEpoch < m.first:
+		case shared && c.writeEpoch < m.first:
 			m.fail(Uninitialised, t, a.Name, elem, 0)
 			return false
 		case !m.happenedBefore(c.writeEpoch, c.writer, t):
 			m.fail(Race, t, a.Name, elem, otherThread(c.writer))
 			return false
-		case a.Space == loop.Storage && c.writeGroup != 0 && c.writeGroup != m.group:
+		case !shared && c.writeGroup != 0 && c.writeGroup != m.group:
 			m.fail(GroupRace, t, a.Name, elem, int(c.writeGroup)-1)
 			return false
 		}
-		m.reads(c, t)
+		if c.reader != t || c.readEpoch != m.epoch {
+			m.reads(c, t)
+		}
 		switch {
 		case c.readGroup == 0:
 			c.readGroup = m.group
@@ -216,12 +223,12 @@ func (a *array) readOnly() bool { return a.Space == loop.Storage && a.cells == n
 
 // loadReadOnly is a faster path for most loads: from storage in which no race is possible.
 func (m *machine) loadReadOnly(a *array, at column, outs []column, active []int32) {
-	if a.DType == dtype.F32 && a.Width == 1 {
+	if (a.DType == dtype.F32 || a.DType == dtype.F64) && a.Width == 1 {
 		loadFloats(m, a, at.i, outs[0].f, active)
 	} else {
 		for _, t := range active {
-			elem, ok := m.index(a, at.i[t], t)
-			if !ok {
+			elem := m.index(a, at.i[t], t)
+			if elem < 0 {
 				return
 			}
 			for w, out := range outs {
@@ -235,16 +242,19 @@ func (m *machine) loadReadOnly(a *array, at column, outs []column, active []int3
 	}
 }
 
-// loadFloats is loadReadOnly for an array of single f32.
+// loadFloats is loadReadOnly for an array of single f32 or f64.
 func loadFloats(m *machine, a *array, at []int64, out []float64, active []int32) {
-	data, n := a.data, uint64(a.Len)
+	data, wide := a.data, a.DType == dtype.F64
 	for _, t := range active {
-		i := at[t]
-		if uint64(i) >= n {
-			m.index(a, i, t)
+		elem := m.index(a, at[t], t)
+		if elem < 0 {
 			return
 		}
-		out[t] = float64(math.Float32frombits(binary.LittleEndian.Uint32(data[i*4:])))
+		if wide {
+			out[t] = math.Float64frombits(binary.LittleEndian.Uint64(data[elem*8:]))
+		} else {
+			out[t] = float64(math.Float32frombits(binary.LittleEndian.Uint32(data[elem*4:])))
+		}
 	}
 }
 

@@ -46,15 +46,17 @@ func (m *machine) severalHere() int32 {
 const firstCopy = -100
 
 // happenedBefore reports whether an access at a time happened before the next access of thread t.
+// It is short, so that it is compiled in line.
 func (m *machine) happenedBefore(time uint32, who, t int32) bool {
-	if p := m.part; p.clock != nil {
-		return p.happenedBefore(m, time, who, t)
-	}
-	return time < m.part.since || who == t
+	p := m.part
+	return p.clock == nil && time < p.since || p.ordered(m, time, who, t)
 }
 
-// happenedBefore is [machine.happenedBefore] for a kernel of several roles.
-func (p *part) happenedBefore(m *machine, time uint32, who, t int32) bool {
+// ordered is [machine.happenedBefore] for a kernel of several roles, or since the last barrier.
+func (p *part) ordered(m *machine, time uint32, who, t int32) bool {
+	if p.clock == nil {
+		return time < p.since || who == t
+	}
 	switch role := m.roleOf(who); {
 	case role == p.number:
 		return time < p.since || who == t

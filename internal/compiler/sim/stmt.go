@@ -215,11 +215,15 @@ func (c *compiler) move(from column, to func() column) {
 
 // store writes one vector per thread; values has a column for each of its elements.
 func (c *compiler) store(a *array, at column, values ...column) {
+	if a.Space == loop.Private && a.Width == 1 {
+		c.add(storePrivate(c.m, a, at, values[0]))
+		return
+	}
 	m := c.m
 	c.add(func(active []int32) {
 		for _, t := range active {
-			elem, ok := m.index(a, at.i[t], t)
-			if !ok {
+			elem := m.index(a, at.i[t], t)
+			if elem < 0 {
 				return
 			}
 			for w, v := range values {
@@ -235,6 +239,10 @@ func (c *compiler) store(a *array, at column, values ...column) {
 
 // load reads one vector per thread.
 func (c *compiler) load(a *array, at column, outs ...column) {
+	if a.Space == loop.Private && a.Width == 1 {
+		c.add(loadPrivate(c.m, a, at, outs[0]))
+		return
+	}
 	m := c.m
 	c.add(func(active []int32) {
 		if a.readOnly() {
@@ -242,8 +250,8 @@ func (c *compiler) load(a *array, at column, outs ...column) {
 			return
 		}
 		for _, t := range active {
-			elem, ok := m.index(a, at.i[t], t)
-			if !ok {
+			elem := m.index(a, at.i[t], t)
+			if elem < 0 {
 				return
 			}
 			for w, out := range outs {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/clang"
@@ -64,9 +65,20 @@ func Collectives(t testing.TB, dir string) {
 	compile(t, t.TempDir(), "nccl.c", filepath.Join(dir, "libnccl.so.2"), filepath.Join(dir, "libcuda.so.1"))
 }
 
-// compile builds a library from a source, with additional compiler arguments.
+// built holds the bytes of the libraries that this process has built, by source and arguments.
+var built sync.Map
+
+// compile builds a library from a source, with additional compiler arguments. What it has built
+// before it writes again, since each test that installs a GPU has files of its own.
 func compile(t testing.TB, src, from, to string, more ...string) {
 	t.Helper()
+	key := strings.Join(append([]string{from}, more...), " ")
+	if library, ok := built.Load(key); ok {
+		if err := os.WriteFile(to, library.([]byte), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
 	for _, name := range []string{"fake.h", from} {
 		text, err := sources.ReadFile("lib/" + name)
 		if err == nil {
@@ -80,6 +92,11 @@ func compile(t testing.TB, src, from, to string, more ...string) {
 	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("building %s: %v\n%s", to, err, out)
 	}
+	library, err := os.ReadFile(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	built.Store(key, library)
 }
 
 // Install builds the fake libraries and makes them the GPU of the test. If kernels is set,

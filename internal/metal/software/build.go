@@ -42,7 +42,7 @@ var deviceLibraries = []string{"-lBlocksRuntime", "-lgnustep-base", "-lobjc", "-
 // kernelFlags are the compiler flags of kernels. Undefined behaviour of C++ becomes a call
 // of the device. Optimisation would take longer than running the kernel.
 var kernelFlags = []string{
-	"-O0", "-w", "-shared", "-fPIC", "-ffp-contract=on",
+	"-O0", "-w", "-shared", "-fPIC", "-nostdlib", "-ffp-contract=on",
 	"-fsanitize=array-bounds,signed-integer-overflow,shift,integer-divide-by-zero,float-cast-overflow",
 }
 

@@ -63,7 +63,7 @@ static int compile(program *p, const char *clang, const char *keep) {
 	FILE *f = fopen(path[0], "w");
 	fprintf(f, "#include \"%s\"\n#line 1 \"kernel.cu\"\n%s\nRLX_KERNEL(%s)\n", getenv("RLX_FAKE_PRELUDE"), p->source, p->head.kernel);
 	fclose(f);
-	snprintf(command, sizeof command, "%s -x c++ -std=c++17 -O0 -w -shared -fPIC -ffp-contract=fast -o %s %s -lm 2>%s", clang, path[1], path[0], path[2]);
+	snprintf(command, sizeof command, "%s -x c++ -std=c++17 -O0 -w -shared -fPIC -nostdlib -ffp-contract=fast -o %s %s -lm -lgcc 2>%s", clang, path[1], path[0], path[2]);
 	int failed = system(command);
 	unsigned long long bytes;
 	p->log = slurp(path[2], &bytes);

@@ -102,7 +102,7 @@ static NSString *build(NSArray *libraries) {
 	NSMutableString *code = [NSMutableString string];
 	for (SWLibrary *lib in libraries) [code appendString:lib->code];
 	[code writeToFile:text atomically:NO encoding:NSUTF8StringEncoding error:NULL];
-	NSString *command = [NSString stringWithFormat:@"%s -x c++ -std=c++17 %s -o %@ %@ 2>%@", clang, sw_setting("RLX_SOFTWARE_FLAGS", ""), object, text, messages];
+	NSString *command = [NSString stringWithFormat:@"%s -x c++ -std=c++17 %s -o %@ %@ -lm -lgcc 2>%@", clang, sw_setting("RLX_SOFTWARE_FLAGS", ""), object, text, messages];
 	if (system([command UTF8String])) return sw_contents(messages);
 	void *image = dlopen([object UTF8String], RTLD_NOW | RTLD_LOCAL);
 	if (!image) return [NSString stringWithUTF8String:dlerror()];
