@@ -232,12 +232,6 @@ func hashOf(data []byte) string {
 
 // planOf returns the requested plan and its hash: a cached one, or one compiled now.
 func (s *service) planOf(ctx context.Context, q *Request) (string, []byte, error) {
-	select {
-	case s.places <- struct{}{}:
-		defer func() { <-s.places }()
-	default:
-		return "", nil, errBusy
-	}
 	entries, err := s.parse(q)
 	if err != nil {
 		return "", nil, err
@@ -248,6 +242,12 @@ func (s *service) planOf(ctx context.Context, q *Request) (string, []byte, error
 	}
 	if hash, file, ok := s.kept(ctx, key); ok {
 		return hash, file, nil
+	}
+	select {
+	case s.places <- struct{}{}:
+		defer func() { <-s.places }()
+	default:
+		return "", nil, errBusy
 	}
 	select {
 	case s.compiling <- struct{}{}:

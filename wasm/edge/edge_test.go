@@ -243,33 +243,43 @@ func (s slowStore) Get(context.Context, string) ([]byte, bool) {
 
 func (slowStore) Put(context.Context, string, []byte) {}
 
-// TestBusy asserts that a service with as many requests as it holds refuses another one, and takes one again afterwards.
+// lateStore has the values of another one, and holds up who puts one, until it is opened.
+type lateStore struct {
+	edge.Store
+	open chan struct{}
+}
+
+func (s lateStore) Put(context.Context, string, []byte) { <-s.open }
+
+// TestBusy asserts that of three requests a service for two refuses one, that it then still returns the plans that it has, and
+// compiles again afterwards.
 func TestBusy(t *testing.T) {
-	store := slowStore{make(chan struct{}), make(chan struct{})}
-	h := edge.Handler(edge.Options{Concurrent: 1, Waiting: 1, Store: store})
-	var wait sync.WaitGroup
-	for range 2 {
-		wait.Go(func() {
-			if w := ask(t, h, "POST", "/v1/plans", stepRequest(t)); w.Code != http.StatusOK {
-				t.Errorf("status %d of one that waited", w.Code)
-			}
-		})
-		<-store.asked
+	store := lateStore{edge.NewMemory(1 << 20), make(chan struct{})}
+	if w := ask(t, edge.Handler(edge.Options{Store: store.Store}), "POST", "/v1/plans", stepRequest(t)); w.Code != http.StatusOK {
+		t.Fatalf("status %d", w.Code)
 	}
-	w := ask(t, h, "POST", "/v1/plans", stepRequest(t))
-	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), `"busy"`) {
+	h := edge.Handler(edge.Options{Concurrent: 1, Waiting: 1, Store: store})
+	other := stepRequest(t)
+	other.Symbols = map[string]int{"n": 5}
+	answers := make(chan *httptest.ResponseRecorder)
+	for range 3 {
+		go func() { answers <- ask(t, h, "POST", "/v1/plans", other) }()
+	}
+	if w := <-answers; w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), `"busy"`) {
 		t.Errorf("status %d, %v, %s", w.Code, w.Header(), w.Body)
 	}
-	go func() {
-		for range store.asked { // the second look of each
-		}
-	}()
-	close(store.open)
-	wait.Wait()
 	if w := ask(t, h, "POST", "/v1/plans", stepRequest(t)); w.Code != http.StatusOK {
+		t.Errorf("status %d of a plan that is there", w.Code)
+	}
+	close(store.open)
+	for range 2 {
+		if w := <-answers; w.Code != http.StatusOK {
+			t.Errorf("status %d of one that waited", w.Code)
+		}
+	}
+	if w := ask(t, h, "POST", "/v1/plans", other); w.Code != http.StatusOK {
 		t.Errorf("status %d afterwards", w.Code)
 	}
-	close(store.asked)
 }
 
 // TestSlowBody asserts that a body that does not come is refused, over a connection.
