@@ -75,9 +75,14 @@ func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
 		return optim.LARS{Momentum: h["momentum"], WeightDecay: adam.WeightDecay}, nil
 	case "qhadamw":
 		return optim.QHAdamW{Adam: adam}, nil
-	}
-	if o := further(name, adam, h); o != nil {
-		return o, nil
+	case "kron":
+		return optim.Kron{Momentum: h["momentum"], Every: int(h["every"]), WeightDecay: adam.WeightDecay, Diagonal: h["diagonal"] != 0}, nil
+	case "lbfgs":
+		return optim.LBFGS{Pairs: int(h["pairs"])}, nil
+	case "prodigy":
+		return optim.Prodigy{Adam: adam}, nil
+	case "stiefel":
+		return optim.Stiefel{Momentum: h["momentum"], Rest: optim.AdamW{WeightDecay: adam.WeightDecay}}, nil
 	}
 	return nil, unknown("optimizer", name)
 }

@@ -174,7 +174,7 @@ test('groups, policies and names of a step', async (t) => {
 });
 
 test('every optimizer trains', async (t) => {
-  for (const kind of ['sgd', 'adam', 'adamw', 'nadam', 'radam', 'lamb', 'lion', 'adagrad', 'rmsprop', 'adadelta', 'adafactor', 'muon', 'schedule-free', 'soap', 'sophia', 'mars', 'amsgrad', 'adamax', 'adabelief', 'qhadamw', 'adan', 'ademamix', 'lars']) {
+  for (const kind of ['sgd', 'adam', 'adamw', 'nadam', 'radam', 'lamb', 'lion', 'adagrad', 'rmsprop', 'adadelta', 'adafactor', 'muon', 'schedule-free', 'soap', 'sophia', 'mars', 'amsgrad', 'adamax', 'adabelief', 'qhadamw', 'adan', 'ademamix', 'lars', 'kron', 'lbfgs', 'prodigy', 'stiefel']) {
     const optimizer = { kind }, entries = kind === 'sophia' ? { curvature: line().curvature({ optimizer }) } : {};
     const trainer = await train(line(), { optimizer, rate: 0.01, entries, ...here });
     t.after(() => trainer.program.close());

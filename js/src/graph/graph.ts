@@ -29,8 +29,8 @@ export interface Output extends ValueType {
 }
 
 export interface Optimizer {
-  kind: 'sgd' | 'adam' | 'adamw' | 'nadam' | 'radam' | 'lamb' | 'lion' | 'adagrad' | 'rmsprop' | 'adadelta' | 'adafactor' | 'muon' | 'schedule-free' | 'soap' | 'sophia' | 'mars' | 'amsgrad' | 'adamax' | 'adabelief' | 'qhadamw' | 'adan' | 'ademamix' | 'lars';
-  /** Of `sgd` and `rmsprop`: 0 if not given. Of `muon`: 0.95, of `lars` 0.9. */
+  kind: 'sgd' | 'adam' | 'adamw' | 'nadam' | 'radam' | 'lamb' | 'lion' | 'adagrad' | 'rmsprop' | 'adadelta' | 'adafactor' | 'muon' | 'schedule-free' | 'soap' | 'sophia' | 'mars' | 'amsgrad' | 'adamax' | 'adabelief' | 'qhadamw' | 'adan' | 'ademamix' | 'lars' | 'kron' | 'lbfgs' | 'prodigy' | 'stiefel';
+  /** Of `sgd`, `rmsprop` and `stiefel`: 0 if not given. Of `muon`: 0.95, of `lars` and `kron` 0.9. */
   momentum?: number;
   /** Of `sgd`. */
   nesterov?: boolean;
@@ -46,8 +46,12 @@ export interface Optimizer {
   epsilon?: number;
   /** Of `sophia` and `mars`: 0.01 and 0.025 if not given. */
   gamma?: number;
-  /** Of `soap`: the number of steps between two changes of the basis. 10 if not given. */
+  /** Of `soap` and `kron`: the number of steps between two changes of the basis or of the factors. 10 if not given. */
   every?: number;
+  /** Of `kron`: all factors are diagonal, which takes less memory and time. */
+  diagonal?: boolean;
+  /** Of `lbfgs`: the number of moves and changes of the gradient that are kept. 10 if not given. */
+  pairs?: number;
   /** Of `ademamix`: the steps over which the slow average gains weight. None if not given. */
   warm?: number;
   /** 0 if not given; of `adamw` 0.01, of `muon` 0.1. */
@@ -298,9 +302,9 @@ export class Graph<T extends GraphTypes = GraphTypes> {
 /** The hyper-parameters of an optimizer. */
 function hyperOf(optimizer: Optimizer): Record<string, number> {
   if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is ${classOf(optimizer)}: it must be { kind: 'sgd' | 'adam' | 'adamw', ... }`, { name: 'optimizer' });
-  checkOptions('an optimizer', optimizer, 'kind momentum nesterov dampening decoupled beta1 beta2 epsilon gamma every warm weightDecay decayMatrices clipNorm clipValue centered accumulate average');
+  checkOptions('an optimizer', optimizer, 'kind momentum nesterov dampening decoupled beta1 beta2 epsilon gamma every diagonal pairs warm weightDecay decayMatrices clipNorm clipValue centered accumulate average');
   const { kind, ...hyper } = optimizer;
-  checkWord('the kind of an optimizer', kind, 'sgd adam adamw nadam radam lamb lion adagrad rmsprop adadelta adafactor muon schedule-free soap sophia mars amsgrad adamax adabelief qhadamw adan ademamix lars');
+  checkWord('the kind of an optimizer', kind, 'sgd adam adamw nadam radam lamb lion adagrad rmsprop adadelta adafactor muon schedule-free soap sophia mars amsgrad adamax adabelief qhadamw adan ademamix lars kron lbfgs prodigy stiefel');
   for (const name in hyper) {
     const { of, not } = belongs[name] ?? {}, fits = of?.split(' ').includes(kind) ?? !not?.split(' ').includes(kind);
     if (!fits && hyper[name as keyof typeof hyper]) throw new RlxError('name', `the optimizer ${kind} has no ${name}${of ? `, which is of ${of.replaceAll(' ', ', ')}` : ''}`, { name });
@@ -310,9 +314,9 @@ function hyperOf(optimizer: Optimizer): Record<string, number> {
 
 /** The optimizers that have a hyper-parameter, or those that lack it; all have the others. */
 const belongs: Readonly<Record<string, { of?: string; not?: string }>> = {
-  momentum: { of: 'sgd rmsprop muon lars' }, nesterov: { of: 'sgd' }, dampening: { of: 'sgd' }, centered: { of: 'rmsprop' }, decoupled: { of: 'nadam radam amsgrad' },
-  gamma: { of: 'sophia mars' }, every: { of: 'soap' }, warm: { of: 'ademamix' },
-  beta1: { not: 'sgd adagrad rmsprop adadelta adafactor muon lars' }, beta2: { not: 'sgd adagrad adafactor muon lars' }, epsilon: { not: 'sgd lion adafactor muon lars' },
+  momentum: { of: 'sgd rmsprop muon lars kron stiefel' }, nesterov: { of: 'sgd' }, dampening: { of: 'sgd' }, centered: { of: 'rmsprop' }, decoupled: { of: 'nadam radam amsgrad' },
+  gamma: { of: 'sophia mars' }, every: { of: 'soap kron' }, diagonal: { of: 'kron' }, pairs: { of: 'lbfgs' }, warm: { of: 'ademamix' },
+  beta1: { not: 'sgd adagrad rmsprop adadelta adafactor muon lars kron lbfgs stiefel' }, beta2: { not: 'sgd adagrad adafactor muon lars kron lbfgs stiefel' }, epsilon: { not: 'sgd lion adafactor muon lars kron lbfgs stiefel' },
 };
 
 /** A policy as the compiler reads it. */

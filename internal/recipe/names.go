@@ -2,10 +2,7 @@
 
 package recipe
 
-import (
-	"github.com/rlx-go/rlx/autodiff/optim"
-	"github.com/rlx-go/rlx/ir"
-)
+import "github.com/rlx-go/rlx/ir"
 
 // OptimizerNames are the names of all optimisers, sorted.
 var OptimizerNames = []string{
@@ -23,19 +20,4 @@ var known = map[string][]string{
 // unknown returns the error for a name that is not of a kind: it lists those that are.
 func unknown(kind, name string) error {
 	return ir.Errorf(ir.ErrName, "unknown %s %q: have %q", kind, name, known[kind])
-}
-
-// further returns an optimizer that the page's compiler lacks, for its size, nil for another name.
-func further(name string, adam optim.Adam, h Numbers) optim.Optimizer {
-	switch name {
-	case "kron":
-		return optim.Kron{Momentum: h["momentum"], Every: int(h["every"]), WeightDecay: adam.WeightDecay}
-	case "lbfgs":
-		return optim.LBFGS{Pairs: int(h["pairs"])}
-	case "prodigy":
-		return optim.Prodigy{Adam: adam}
-	case "stiefel":
-		return optim.Stiefel{Momentum: h["momentum"], Rest: optim.AdamW{WeightDecay: adam.WeightDecay}}
-	}
-	return nil
 }

@@ -1,11 +1,6 @@
 package recipe
 
-import (
-	"github.com/rlx-go/rlx/autodiff/optim"
-	"github.com/rlx-go/rlx/ir"
-)
+import "github.com/rlx-go/rlx/ir"
 
 // unknown does not list the names: the functions of the page check them first.
 func unknown(kind, name string) error { return ir.Errorf(ir.ErrName, "unknown %s %q", kind, name) }
-
-func further(string, optim.Adam, Numbers) optim.Optimizer { return nil }
