@@ -161,6 +161,33 @@ test('everyday names', async (t) => {
   close(await run(t, g, { x: f32(1, 2, 3, 4, 5, 6, 7, 8, 9) }), { same: [12, 21, 16, 27, 45, 33, 24, 39, 28], valid: [45], where: [35], either: [35], broad: [4, 4, 7, 7, 4, 4, 7, 7], joined: [45, 7] });
 });
 
+test('bits of integers', async (t) => {
+  const g = graph('bits', (b) => {
+    const x = b.input('x', 'i32', [5]);
+    b.output('set', x.popCount());
+    b.output('zeros', x.clz());
+  });
+  const x = Int32Array.of(0, 1, -1, 0x00f0, 1 << 30);
+  close(await run(t, g, { x }), { set: [0, 1, 32, 4, 1], zeros: [...x].map(Math.clz32) });
+});
+
+test('a scan by an associative operator', async (t) => {
+  const made = (options) => graph('recurrence', (b) => { // h[i] = a[i]·h[i − 1] + x[i], as runs of (a, h)
+    const [, h] = b.associativeScan([b.input('a', 'f32', [2, 3]), b.input('x', 'f32', [2, 3])], (_, [a, x], [c, y]) => [c.mul(a), c.mul(x).add(y)], options);
+    b.output('h', h);
+    b.output('sum', h.sum());
+  });
+  const given = { a: f32(2, 3, 4, 5, 6, 7), x: f32(1, 2, 3, 4, 5, 6) };
+  close(await run(t, made({ axis: -1 }), given), { h: [1, 5, 23, 4, 29, 209], sum: [271] });
+  close(await run(t, made(), given), { h: [1, 2, 3, 9, 17, 27], sum: [59] });
+  close(await run(t, made({ axis: 1, reverse: true }), given), { h: [1 + 2 * (2 + 3 * 3), 2 + 3 * 3, 3, 4 + 5 * (5 + 6 * 6), 5 + 6 * 6, 6], sum: [23 + 11 + 3 + 209 + 41 + 6] });
+  close(await run(t, made({ axis: 1 }).grad('sum', 'x'), given), { 'grad/x': [1 + 3 + 12, 1 + 4, 1, 1 + 6 + 42, 1 + 7, 1] });
+  assert.throws(() => graph('outer', (b) => {
+    const x = b.input('x', 'f32', [3]), y = b.full('f32', [], 1);
+    b.associativeScan([x], (_, [p], [q]) => [p.add(q).add(y)]);
+  }), { kind: 'graph', message: /^associativeScan: the operator uses 1 values of the graph around it: give them as operands$/ });
+});
+
 const line = () => graph('line', (b) => b.output('loss', b.input('x', 'f32', [4]).mul(b.param('slope', 'f32', [], 1)).add(b.param('offset', 'f32', [], 1)).square().mean()));
 
 test('groups, policies and names of a step', async (t) => {
@@ -176,7 +203,7 @@ test('groups, policies and names of a step', async (t) => {
 test('every optimizer trains', async (t) => {
   for (const kind of ['sgd', 'adam', 'adamw', 'nadam', 'radam', 'lamb', 'lion', 'adagrad', 'rmsprop', 'adadelta', 'adafactor', 'muon', 'schedule-free', 'soap', 'sophia', 'mars', 'amsgrad', 'adamax', 'adabelief', 'qhadamw', 'adan', 'ademamix', 'lars', 'kron', 'lbfgs', 'prodigy', 'stiefel']) {
     const optimizer = { kind }, entries = kind === 'sophia' ? { curvature: line().curvature({ optimizer }) } : {};
-    const trainer = await train(line(), { optimizer, rate: 0.01, entries, ...here });
+    const trainer = await train(line(), { optimizer, rate: kind === 'prodigy' ? 1 : 0.01, entries, ...here });
     t.after(() => trainer.program.close());
     const x = f32(1, 2, 3, 4);
     await trainer.step({ x });

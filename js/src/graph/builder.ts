@@ -84,6 +84,10 @@ export class Value extends ValueOps<Value> implements ValueType {
     if (!(at in this.shape)) throw new RlxError('attr', `sliceAxis(${this.dtype}[${this.shape}]): it has no axis ${shown(axis)}`, { op: 'sliceAxis' });
     return this.slice({ start: this.shape.map((_, i) => i === at ? start : 0), size: this.shape.map((n, i) => i === at ? size : n), stride: this.shape.map(() => 1) });
   }
+  /** The number of set bits of each element, of an integer type, in that type. */
+  popCount(): Value { return this.builder.callFunction('pop_count', [this]); }
+  /** The number of zero bits before the first set bit of each element, of an integer type, in that type: its width for 0. */
+  clz(): Value { return this.builder.callFunction('clz', [this]); }
   /** x where this condition is true, else y: `select`. */
   where(x: Operand, y: Operand): Value { return this.select(x, y); }
   /**
@@ -656,6 +660,21 @@ export class GraphBuilder extends BuilderOps<Value> {
     } finally {
       for (const { graph } of bodies) release(this.#instance, graph);
     }
+  }
+
+  /**
+   * The inclusive scan of operands of one shape along an axis, 0 if not given, by an associative operator, as JAX's `associative_scan`. `combine`
+   * gets the scalars of a run of elements and of the run after it, one for each operand, and returns those of the combined
+   * run; it uses nothing but its arguments, and elementwise ops alone. `reverse` begins at the end. The order of association is unspecified.
+   */
+  associativeScan<const O extends Values>(operands: O, combine: (b: GraphBuilder, x: Alike<O>, y: Alike<O>) => Values, options: { axis?: number; reverse?: boolean } = {}): Alike<O> {
+    const op = 'associativeScan';
+    checkValues(op, { operands });
+    checkFunction(`${op}: the operator is built by`, combine);
+    checkOptions(op, options, 'axis reverse');
+    const { axis = 0, reverse } = options, n = operands.length, scalars = operands.map(({ dtype }) => ({ dtype, shape: [] }));
+    const body = this.#closed(op, 'the operator', [...scalars, ...scalars], (b, values) => combine(b, values.slice(0, n) as Alike<O>, values.slice(n) as Alike<O>));
+    return this.#custom('associative_scan', operands, { axis: axis < 0 ? axis + (operands[0]?.shape.length ?? 0) : axis, reverse }, [body]) as Alike<O>;
   }
 
   /**

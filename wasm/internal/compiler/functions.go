@@ -35,6 +35,8 @@ func init() {
 		}},
 		"random_key": {0, 1, func(b *ir.Builder, _ []ir.Value, n []float64) ir.Value { return ops.Key(b, uint64(n[0])) }},
 		"fold_in":    {2, 0, func(b *ir.Builder, x []ir.Value, _ []float64) ir.Value { return ops.FoldIn(b, x[0], x[1]) }},
+		"pop_count":  {1, 0, func(b *ir.Builder, x []ir.Value, _ []float64) ir.Value { return ops.PopCount(b, x[0]) }},
+		"clz":        {1, 0, func(b *ir.Builder, x []ir.Value, _ []float64) ir.Value { return ops.CLZ(b, x[0]) }},
 	}
 }
 
