@@ -33,6 +33,11 @@ test('long arrays are broken between elements', () => {
   assert.equal(broken(`const a=[${element},2,,3],b=[4]`), `const a=[${element},\n2,,3],b=[4]`);
 });
 
+test('long objects are broken between members', () => {
+  const text = '1'.repeat(800);
+  assert.equal(broken(`f({a:${text},b,...c})`), `f({a:${text},\nb,...c})`);
+});
+
 test('the lines of the package are short', () => {
   for (const name of readdirSync(dist).filter((file) => file.endsWith('.js'))) {
     const longest = Math.max(...readFileSync(new URL(name, dist), 'utf8').split('\n').map((line) => line.length));
