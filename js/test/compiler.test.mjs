@@ -575,7 +575,7 @@ test('each optimizer and schedule that an error lists makes a step', () => {
     }
   };
   const optimizers = listed({ optimizer: { kind: 'magic' } }), schedules = listed({ optimizer: { kind: 'sgd' }, schedule: { kind: 'waves', rate: 1 } });
-  assert.deepEqual([optimizers.length, schedules.length], [23, 8]);
+  assert.deepEqual([optimizers.length, schedules.length], [27, 8]);
   for (const kind of optimizers) perceptron().step({ optimizer: { kind } }).free();
   for (const kind of schedules) perceptron().step({ optimizer: { kind: 'sgd' }, schedule: { kind, rate: 1, finalRate: 0.5, steps: 10, factor: 0.5, exponent: 1 } }).free();
 });
