@@ -90,11 +90,7 @@ func scored(t *testing.T) (*ir.Graph, []rlx.Inputs) {
 // TestFitScoresAreThoseOfSklearn measures two batches.
 func TestFitScoresAreThoseOfSklearn(t *testing.T) {
 	loss, batches := scored(t)
-	trainer, err := session(t).Train(ctx, loss, rlx.Training{Rate: 1e-9, Optimizer: optim.SGD{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { trainer.Program().Close(ctx) })
+	trainer := measuring(t, loss)
 	data := func(int) iter.Seq2[rlx.Inputs, error] {
 		return func(yield func(rlx.Inputs, error) bool) { _ = yield(batches[0], nil) && yield(batches[1], nil) }
 	}
@@ -109,6 +105,17 @@ func TestFitScoresAreThoseOfSklearn(t *testing.T) {
 	}
 }
 
+// measuring returns a trainer of a loss that hardly changes its parameters.
+func measuring(t *testing.T, loss *ir.Graph) *rlx.Trainer {
+	t.Helper()
+	trainer, err := session(t).Train(ctx, loss, rlx.Training{Rate: 1e-9, Optimizer: optim.SGD{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { trainer.Program().Close(ctx) })
+	return trainer
+}
+
 // TestMeansOfMetricsAreWeighted: the mean over batches of 4 and 2 rows is the one over the 6 rows, with the number
 // of rows as weight.
 func TestMeansOfMetricsAreWeighted(t *testing.T) {
@@ -119,11 +126,7 @@ func TestMeansOfMetricsAreWeighted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainer, err := session(t).Train(ctx, loss, rlx.Training{Rate: 1e-9, Optimizer: optim.SGD{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { trainer.Program().Close(ctx) })
+	trainer := measuring(t, loss)
 	data := func(int) iter.Seq2[rlx.Inputs, error] {
 		return func(yield func(rlx.Inputs, error) bool) {
 			_ = yield(rlx.Inputs{"x": rlx.Float32(1), "rows": rlx.Int32(4)}, nil) && yield(rlx.Inputs{"x": rlx.Float32(7), "rows": rlx.Int32(2)}, nil)
@@ -149,11 +152,7 @@ func TestOtherStatesAreNoMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainer, err := session(t).Train(ctx, loss, rlx.Training{Rate: 1e-9, Optimizer: optim.SGD{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { trainer.Program().Close(ctx) })
+	trainer := measuring(t, loss)
 	data := func(int) iter.Seq2[rlx.Inputs, error] {
 		return func(yield func(rlx.Inputs, error) bool) { yield(rlx.Inputs{}, nil) }
 	}

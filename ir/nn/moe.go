@@ -76,6 +76,7 @@ func (l *layer) moe(experts int, o MoEOptions) (y, loss ir.Value) {
 	weights, chosen, slots, loss := ops.MoERoute(b, logits, ops.MoERouteAttrs{K: o.K, Capacity: capacity, Normalize: true})
 	b.Scope("experts", func() {
 		e := l.experts(experts, width, o)
+		// Up to two rows an expert, each row of a grouped product reads its own matrix.
 		if e.packed() || contextOf(b).mode == inference && capacity == tokens && o.K*tokens <= 2*experts {
 			y = e.ofRows(b, rows, weights, chosen)
 			return

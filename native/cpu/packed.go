@@ -21,13 +21,12 @@ const maxPackedRows = 8
 // one in f32 of a format of GGUF files.
 func readsPacked(n *ir.Node) bool {
 	var a ops.PackedAttrs
-	switch attrs := n.Attrs().(type) {
-	case *ops.PackedProductAttrs:
-		a = attrs.PackedAttrs
-	case *ops.PackedAttrs:
-		a = *attrs
-	}
-	if n.Op() != ops.OpQuantizedMatMul && n.Op() != ops.OpQuantizedGroupedMatMul {
+	switch n.Op() {
+	case ops.OpQuantizedMatMul:
+		a = n.Attrs().(*ops.PackedProductAttrs).PackedAttrs
+	case ops.OpQuantizedGroupedMatMul:
+		a = *n.Attrs().(*ops.PackedAttrs)
+	default:
 		return false
 	}
 	_, ok := gguf.TypeOf(a.Format)
