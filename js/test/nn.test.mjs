@@ -398,6 +398,11 @@ test('few tokens of an inference, and packed experts, read those that are chosen
   assert.ok(largest > 1);
   for (const got of others) got.forEach((v, i) => assert.ok(Math.abs(v - want[i]) < 1e-5 * largest, `${v} is not ${want[i]}`));
   assert.match(layer(nn.infer).text(), / grouped_matmul/);
+  for (const format of ['', 'q9']) {
+    const refused = { kind: 'attr', message: new RegExp(`the format is ${format}: it must be one of q4_0, `) };
+    assert.throws(() => layer(nn.infer, { format }), refused);
+    assert.throws(() => graph('g', (b) => b.output('y', nn.stored(b, () => ({ format }), () => nn.linear(b.input('x', 'f32', [2, 32]), 4)))), refused);
+  }
 });
 
 test('a run past the end of a cache fails, and the error is about the cache', async (t) => {

@@ -47,6 +47,7 @@ export function moe(x: Value, experts: number, options?: MoEOptions): [y: Value,
     const columns = gated ? 2 * hidden : hidden;
     const made = b.scoped('experts', () => {
       const [w1, format1] = declareExperts(l, init, 'w1', [experts, width, columns]), [w2, format2] = declareExperts(l, init, 'w2', [experts, hidden, width]);
+      // Up to two rows an expert, each row of a grouped product reads its own matrix.
       if (format1 ?? format2 ?? (contextOf(b).training === false && capacity === tokens && k * tokens <= 2 * experts)) {
         const groups = chosen.reshape([tokens * k]);
         const product = (rows: Value, w: Value, format?: string) => format === undefined ? rows.groupedMatmul(w, groups) : rows.quantizedGroupedMatmul(w, groups, { format });

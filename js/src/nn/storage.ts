@@ -42,7 +42,7 @@ export function declareWeight(l: Layer, init: Initial | undefined, usual: Initia
   const name = 'weight', storage = storageOf(l, name), { format, outIn, dtype: own = dtype } = storage;
   return {
     ...storage,
-    value: format ? declarePacked(l, name, format, [rows], columns) : l.param(name, init, usual, outIn || table ? [rows, columns] : [columns, rows], own),
+    value: format === undefined ? l.param(name, init, usual, outIn || table ? [rows, columns] : [columns, rows], own) : declarePacked(l, name, format, [rows], columns),
   };
 }
 
