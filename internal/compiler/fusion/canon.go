@@ -201,6 +201,7 @@ func (c *Canons) tensor(t *Tensor) {
 		c.operands = append(c.operands, t)
 		c.ints(int(t.DType))
 		c.list(t.Dims)
+		c.list(t.Order)
 	}
 	c.ints(i)
 }

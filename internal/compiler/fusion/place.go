@@ -63,6 +63,7 @@ func (x placer) results() {
 				x.member(m, needed)
 			}
 		}
+		x.orderResults(g)
 	}
 	for i, o := range x.Graph.Outputs() {
 		if x.parent == nil && !o.State && x.Outputs[i] == nil {

@@ -84,6 +84,15 @@ func linear(dims []int, at ir.Index, long bool) scalar.Expr {
 	return offset
 }
 
+// permuted returns the elements of a slice in the order of a permutation.
+func permuted[S ~[]E, E any](s S, order []int) S {
+	out := make(S, len(s))
+	for i, axis := range order {
+		out[i] = s[axis]
+	}
+	return out
+}
+
 // squeeze removes sizes of 1.
 func squeeze(dims []int) []int {
 	var out []int

@@ -8,12 +8,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Tensor is a value stored in memory, dense and row-major.
+// Tensor is a value stored in memory, dense, and row-major unless Order is set.
 type Tensor struct {
 	ID    int
 	Name  string
 	DType ir.DType
 	Dims  []int
+	// Order lists the axes by their strides, the longest first; nil is row-major.
+	Order []int
 	// Port is set for inputs, parameters and states.
 	Port *ir.Port
 	// Constant is set for literals.
@@ -85,7 +87,11 @@ func (p *Partition) Load(s *scalar.Simplifier, t *Tensor, at ir.Index) scalar.Ex
 // Place returns the root tensor of t and the offset there of the element at a position,
 // not simplified.
 func (p *Partition) Place(t *Tensor, at ir.Index) (root *Tensor, offset scalar.Expr) {
-	return p.resolve(t, linear(t.Dims, at, p.Long(t.Len())))
+	dims := t.Dims
+	if t.Order != nil {
+		dims, at = permuted(dims, t.Order), permuted(at, t.Order)
+	}
+	return p.resolve(t, linear(dims, at, p.Long(t.Len())))
 }
 
 // resolve converts an offset in t to the offset in its root tensor, through the

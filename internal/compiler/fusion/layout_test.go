@@ -1,0 +1,77 @@
+package fusion_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// TestAttentionIsStoredAsRead checks the order of the axes in which the result of attention, of 2 examples with 4
+// heads, is stored: that in which it is read, unless the host, control flow or another order reads it too.
+func TestAttentionIsStoredAsRead(t *testing.T) {
+	byPosition := func(b *ir.Builder, heads ir.Value) ir.Value {
+		return ops.Reshape(b, ops.Transpose(b, heads, 0, 2, 1, 3), ir.Dims(128, 64)...)
+	}
+	project := func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.MatMul(b, x, b.Param("w", ir.F32, ir.Dims(64, 64)...))
+	}
+	for name, c := range map[string]struct {
+		use  func(b *ir.Builder, heads ir.Value) ir.Value
+		want []int
+	}{
+		"a product of positions": {func(b *ir.Builder, h ir.Value) ir.Value { return project(b, byPosition(b, h)) }, []int{0, 2, 1, 3}},
+		"a product of heads": {func(b *ir.Builder, h ir.Value) ir.Value {
+			return ops.MatMul(b, h, b.Param("w", ir.F32, ir.Dims(16, 16)...))
+		}, nil},
+		"positions, and the host": {func(b *ir.Builder, h ir.Value) ir.Value {
+			b.Output("heads", h)
+			return project(b, byPosition(b, h))
+		}, nil},
+		"positions, and a loop": {func(b *ir.Builder, h ir.Value) ir.Value {
+			sums, _ := ops.Scan(b, ops.Loop{Carries: []ir.Value{h}, Length: ir.N(3), Body: func(b *ir.Builder, _, carries, _ []ir.Value) (next, _ []ir.Value) {
+				return []ir.Value{ops.Sin(b, carries[0])}, nil
+			}})
+			return ops.Add(b, ops.ReduceSum(b, sums[0]), ops.ReduceSum(b, project(b, byPosition(b, h))))
+		}, nil},
+		"two orders": {func(b *ir.Builder, h ir.Value) ir.Value {
+			other := ops.Reshape(b, ops.Transpose(b, h, 2, 0, 1, 3), ir.Dims(128, 64)...)
+			return ops.Add(b, project(b, byPosition(b, h)), ops.MatMul(b, other, b.Param("u", ir.F32, ir.Dims(64, 64)...)))
+		}, nil},
+		"columns": {func(b *ir.Builder, h ir.Value) ir.Value {
+			return project(b, ops.Reshape(b, ops.Transpose(b, h, 0, 1, 3, 2), ir.Dims(128, 64)...))
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := build(t, func(b *ir.Builder) {
+				in := func(name string) ir.Value { return b.Input(name, ir.F32, ir.Dims(2, 4, 64, 16)...) }
+				b.Output("y", c.use(b, ops.Attention(b, in("q"), in("k"), in("v"), ir.Value{}, ops.AttentionAttrs{})))
+			})
+			for _, tensorCores := range []bool{true, false} {
+				o := fusion.DefaultOptions
+				o.TensorCores = tensorCores
+				got, want := attended(t, groupsWith(t, g, o)).Order, c.want
+				if !tensorCores {
+					want = nil
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("tensor cores %t: axes are stored in the order %v, not %v", tensorCores, got, want)
+				}
+			}
+		})
+	}
+}
+
+// attended returns the result of the attention of a partition.
+func attended(t *testing.T, p *fusion.Partition) *fusion.Tensor {
+	t.Helper()
+	for _, item := range p.Items {
+		if g, ok := item.(*fusion.Group); ok && g.Kind == fusion.AttentionKind {
+			return g.Writes()[0]
+		}
+	}
+	t.Fatalf("no attention\n%s", p)
+	return nil
+}
