@@ -191,8 +191,9 @@ func (c *Canons) tensor(t *Tensor) {
 		c.bool(t.PerStep)
 		c.bool(t.Reverse)
 		c.bool(t.View)
-		c.ints(int(t.DType))
+		c.ints(int(t.DType), t.Base)
 		c.list(t.Dims)
+		c.list(t.Strides)
 	}
 	i, known := c.number[t]
 	if !known {
@@ -201,7 +202,7 @@ func (c *Canons) tensor(t *Tensor) {
 		c.operands = append(c.operands, t)
 		c.ints(int(t.DType))
 		c.list(t.Dims)
-		c.list(t.Order)
+		c.list(t.Strides)
 	}
 	c.ints(i)
 }

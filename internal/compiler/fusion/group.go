@@ -66,6 +66,7 @@ type Group struct {
 	index      int      // index in the partition's groups during fusion
 	users      []*Group // readers of the group that the sweep has visited
 	mergedInto *Group   // the group this one has been merged into
+	inPlace    bool     // its operands are stored where its result is
 }
 
 // Partition returns the partition that the group belongs to.

@@ -5,27 +5,46 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// orderResults stores the results of attention, forward or backward, in the order of the axes in which
-// they are read: the heads of a position side by side, where the next product reads them as one row. A
-// library can then compute that product, and tensor maps can load its operand.
+// Layouts of the results of attention, forward and backward, which have the heads before the positions, where products
+// read the heads of a position side by side, as one row. Stored so, a library can compute the
+// products, and tensor maps can load their operands.
+
+// attends reports whether v is a result of attention whose layout is free.
+func (x placer) attends(v ir.Value) bool {
+	g := x.groups.of[v.Node()]
+	return withTensorCores && x.options.TensorCores && g != nil && g.Kind == AttentionKind
+}
+
+// orderResults stores the results of attention in the order of the axes in which they are read.
 func (x placer) orderResults(g *Group) {
-	if !withTensorCores || !x.options.TensorCores || g.Kind != AttentionKind {
-		return
-	}
 	for _, m := range g.Members {
 		for i, t := range m.Store {
-			if v := m.Node.Result(i); t != nil && x.tensors[v] == t && t.Outer == nil && t.Port == nil {
-				t.Order = x.readOrder(v)
+			v := m.Node.Result(i)
+			if t == nil || !x.attends(v) || t.Outer != nil || t.Port != nil {
+				continue
+			}
+			if order := x.readOrder(v); order != nil {
+				t.Strides = orderedStrides(t.Dims, order)
 			}
 		}
 	}
 }
 
+// orderedStrides returns the strides of an array whose axes lie in an order, the longest stride first.
+func orderedStrides(dims, order []int) []int {
+	strides, stride := make([]int, len(dims)), 1
+	for _, axis := range slices.Backward(order) {
+		strides[axis] = stride
+		stride *= dims[axis]
+	}
+	return strides
+}
+
 // readOrder returns the permutation by which users transpose v, if it keeps the last axis and all users
-// that transpose v agree, and nil otherwise, or if v is read as bytes, whose order the reader expects to be
-// row-major.
+// that transpose v agree. It returns nil otherwise, and where v is read as a whole, row-major.
 func (x placer) readOrder(v ir.Value) (order []int) {
 	if !x.readByElement(v) {
 		return nil
@@ -43,33 +62,190 @@ func (x placer) readOrder(v ir.Value) (order []int) {
 	return order
 }
 
-// readByElement reports whether all that reads a value are groups that address its elements, and not control
-// flow, routines or the host.
+// readByElement reports whether all that reads a value are groups that address its elements: not control flow,
+// routines, or the host.
 func (x placer) readByElement(v ir.Value) bool {
-	for _, o := range x.Graph.Outputs() {
-		if o.Value == v {
-			return false
-		}
+	if slices.ContainsFunc(x.Graph.Outputs(), func(o ir.Output) bool { return o.Value == v }) {
+		return false
 	}
-	for _, u := range x.decided.uses[v.Node().ID()] {
+	return !slices.ContainsFunc(x.decided.uses[v.Node().ID()], func(u *ir.Node) bool {
 		if !slices.Contains(u.Inputs(), v) {
-			continue
+			return false
 		}
 		if x.decided.virtual[u.ID()] {
-			if !x.readByElement(u.Result(0)) {
-				return false
-			}
-			continue
+			return !x.readByElement(u.Result(0))
 		}
 		g := x.groups.of[u]
-		if g == nil {
-			return false
+		return g == nil || !slices.Contains([]Kind{MapKind, ReduceKind, ContractKind, AttentionKind}, g.Kind)
+	})
+}
+
+// joinResults stores results of attention directly in a concatenation of them, such as the gradients of
+// queries, keys and values that one product reads. The group of the concatenation then computes nothing.
+func (x placer) joinResults(needed map[ir.Value]bool) {
+	if !withTensorCores || !x.options.TensorCores {
+		return
+	}
+	for _, g := range x.groups.list {
+		if g.Kind != MapKind || len(g.Members) != 1 || len(g.Copies) > 0 {
+			continue
 		}
-		switch g.Kind {
-		case MapKind, ReduceKind, ContractKind, AttentionKind:
-		default:
-			return false
+		v := g.Members[0].Node.Result(0)
+		if !needed[v] || x.tensors[v] != nil {
+			continue
+		}
+		if windows := x.windowsOf(v); windows != nil {
+			g.inPlace, x.tensors[v] = true, x.newTensor(resultName(v), v.Type())
+			for _, w := range windows {
+				t := x.alias(resultName(w.value), w.value.Type(), x.tensors[v])
+				t.View, t.Strides, t.Base = true, w.strides, w.base
+				x.tensors[w.value] = t
+			}
 		}
 	}
-	return true
+}
+
+// window is where a value lies in another.
+type window struct {
+	value   ir.Value
+	strides []int
+	base    int
+}
+
+// windowsOf returns where the operands of a concatenation lie in v, which is the concatenation or rounds it, or nil
+// unless each is a result of attention with its axes in an order that strides describe.
+func (x placer) windowsOf(v ir.Value) (windows []window) {
+	joined := v
+	for joined.Node().Op() == ops.OpConvert && x.isVirtual(joined.Node().Input(0)) {
+		joined = joined.Node().Input(0)
+	}
+	axis, operands := x.operandsOf(joined)
+	row, base := Product(dimsOf(joined)[axis:]), 0
+	for _, in := range operands {
+		part := Product(dimsOf(in)[axis:])
+		w := window{value: in, base: base}
+		w.strides = x.stridesIn(&w.value, v.DType(), part, row)
+		if w.strides == nil || slices.ContainsFunc(windows, func(o window) bool { return o.value == w.value }) {
+			return nil
+		}
+		windows, base = append(windows, w), base+part
+	}
+	return windows
+}
+
+// operandsOf returns the axis and the operands of a concatenation, or nil if v is none. It may be a sum of values
+// padded with zeros that have no place in common, as the gradient of what is sliced is; of −0 such a sum makes 0.
+func (x placer) operandsOf(v ir.Value) (axis int, operands []ir.Value) {
+	if n := v.Node(); n.Op() == ops.OpConcatenate {
+		return n.Attrs().(*ops.AxisAttrs).Axis, n.Inputs()
+	}
+	dims, at := dimsOf(v), map[int]ir.Value{}
+	for i, term := range x.terms(v) {
+		along, low, ok := x.padded(term)
+		if !ok || i > 0 && along != axis {
+			return 0, nil
+		}
+		axis, at[low] = along, term.Node().Input(0)
+	}
+	for end := 0; end < dims[axis]; {
+		in := at[end]
+		if !in.Valid() || dimsOf(in)[axis] == 0 {
+			return 0, nil
+		}
+		operands, end = append(operands, in), end+dimsOf(in)[axis]
+	}
+	if len(operands) < len(at) {
+		return 0, nil
+	}
+	return axis, operands
+}
+
+// terms returns the terms of a sum, down to those that are stored.
+func (x placer) terms(sum ir.Value) (out []ir.Value) {
+	if sum.Node().Op() != ops.OpAdd {
+		return []ir.Value{sum}
+	}
+	for _, v := range sum.Node().Inputs() {
+		if x.isVirtual(v) {
+			out = append(out, x.terms(v)...)
+		} else {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// padded returns the axis along which a value is padded with zeros, and the number of those before its operand.
+func (x placer) padded(v ir.Value) (axis, low int, ok bool) {
+	a, ok := v.Node().Attrs().(*ops.PadAttrs)
+	if !ok || !x.isVirtual(v) || !isZero(x.decided.literals[v.Node().Input(1)]) {
+		return 0, 0, false
+	}
+	axis = -1
+	for i, d := range dimsOf(v) {
+		if d == dimsOf(v.Node().Input(0))[i] {
+			continue
+		}
+		if axis >= 0 {
+			return 0, 0, false
+		}
+		axis = i
+	}
+	if axis < 0 || a.Interior[axis] != 0 {
+		return 0, 0, false
+	}
+	low, ok = a.Low[axis].Const()
+	return axis, low, ok
+}
+func (x placer) isVirtual(v ir.Value) bool { return x.decided.virtual[v.Node().ID()] }
+
+// stridesIn follows conversions, reshapes and then a transposition from an operand of a concatenation to the
+// result v of attention that it shows, and returns the strides of v where each part elements of the operand begin row
+// elements after those before, or nil if there are none.
+func (x placer) stridesIn(v *ir.Value, d ir.DType, part, row int) []int {
+	var order []int
+	for ; x.isVirtual(*v); *v = v.Node().Input(0) {
+		switch n := v.Node(); {
+		case n.Op() == ops.OpConvert && holds(v.DType(), d):
+		case order != nil:
+			return nil
+		case n.Op() == ops.OpTranspose:
+			order = n.Attrs().(*ops.TransposeAttrs).Perm
+		case !isReshape(n):
+			return nil
+		}
+	}
+	if !x.attends(*v) || v.DType() != d || x.tensors[*v] != nil {
+		return nil
+	}
+	dims := dimsOf(*v)
+	if order == nil {
+		order = identity(len(dims))
+	}
+	strides := orderedStrides(dims, order)
+	for i, stride := range strides {
+		switch {
+		case stride*dims[i] <= part:
+		case stride%part == 0:
+			strides[i] = stride / part * row
+		default:
+			return nil
+		}
+	}
+	return strides
+}
+
+// holds reports whether a float type has all values of d.
+func holds(wide, d ir.DType) bool {
+	return wide == d || wide == ir.F32 && (d == ir.BF16 || d == ir.F16)
+}
+
+func isZero(e scalar.Expr) bool { return e.Op == scalar.OpConst && e.Bits == 0 }
+
+func identity(n int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	return order
 }

@@ -16,7 +16,7 @@ func (p *Partition) order() error {
 				return err
 			}
 			p.Items = append(p.Items, items...)
-		case len(g.HorizontalParts()[0].Members)+len(g.HorizontalParts()[0].Copies) > 0: // no gate
+		case !g.inPlace && len(g.HorizontalParts()[0].Members)+len(g.HorizontalParts()[0].Copies) > 0: // no gate
 			collectLoads(g)
 			p.Items = append(p.Items, g)
 		}

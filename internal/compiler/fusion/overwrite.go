@@ -32,7 +32,7 @@ func reuseBuffers(p *Partition) {
 					continue
 				}
 				old := slices.IndexFunc(g.loads, func(s *Tensor) bool {
-					return last[s] == i && p.isTemp(s) && s.DType == t.DType && slices.Equal(s.Dims, t.Dims) && s.Order == nil &&
+					return last[s] == i && p.isTemp(s) && s.DType == t.DType && slices.Equal(s.Dims, t.Dims) && s.Strides == nil &&
 						dependsOn(g, m, s) && readsInPlace(g, m, s)
 				})
 				if old >= 0 {
@@ -53,6 +53,7 @@ func (p *Partition) lastReads() map[*Tensor]int {
 			i = len(p.Items)
 		}
 		for _, t := range item.Reads() {
+			t = t.viewed()
 			last[t] = max(last[t], i)
 		}
 	}

@@ -57,6 +57,7 @@ func (x placer) results() {
 	}
 	x.stackedOutputs()
 	x.newStates()
+	x.joinResults(needed)
 	for _, g := range x.groups.list {
 		for _, part := range g.HorizontalParts() {
 			for _, m := range part.Members {

@@ -72,25 +72,30 @@ func Spread(at ir.Index, dims []int) ir.Index {
 
 // linear returns the row-major index of a position, in I64 if long.
 func linear(dims []int, at ir.Index, long bool) scalar.Expr {
-	offset, stride := loop.Int(0), 1
-	for i := len(dims) - 1; i >= 0; i-- {
+	return strided(rowMajor(dims), at, long)
+}
+
+// strided returns the offset of a position in an array with strides, in I64 if long.
+func strided(strides []int, at ir.Index, long bool) scalar.Expr {
+	offset := loop.Int(0)
+	for i := len(strides) - 1; i >= 0; i-- {
 		x := at[i]
 		if long {
 			x = loop.Long(x)
 		}
-		offset = scalar.Add(scalar.Mul(x, loop.Int(stride)), offset)
-		stride *= dims[i]
+		offset = scalar.Add(scalar.Mul(x, loop.Int(strides[i])), offset)
 	}
 	return offset
 }
 
-// permuted returns the elements of a slice in the order of a permutation.
-func permuted[S ~[]E, E any](s S, order []int) S {
-	out := make(S, len(s))
-	for i, axis := range order {
-		out[i] = s[axis]
+// rowMajor returns the strides of a row-major array.
+func rowMajor(dims []int) []int {
+	strides := make([]int, len(dims))
+	for i, stride := len(dims)-1, 1; i >= 0; i-- {
+		strides[i] = stride
+		stride *= dims[i]
 	}
-	return out
+	return strides
 }
 
 // squeeze removes sizes of 1.

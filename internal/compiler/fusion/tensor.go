@@ -8,14 +8,16 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Tensor is a value stored in memory, dense, and row-major unless Order is set.
+// Tensor is a value stored in memory, dense and row-major unless Strides is set.
 type Tensor struct {
 	ID    int
 	Name  string
 	DType ir.DType
 	Dims  []int
-	// Order lists the axes by their strides, the longest first; nil is row-major.
-	Order []int
+	// Strides are the distances of neighbours along each axis, and Base is the offset of the first
+	// element, both in elements of Outer, or of the tensor itself. Nil is row-major, from 0.
+	Strides []int
+	Base    int
 	// Port is set for inputs, parameters and states.
 	Port *ir.Port
 	// Constant is set for literals.
@@ -27,7 +29,8 @@ type Tensor struct {
 	PerStep, Reverse bool
 	// carried says that t is a carry, whose Outer is set after the body of its loop is built.
 	carried bool
-	// View says that Outer is a tensor of the same partition and t a reshape of it.
+	// View says that Outer is a tensor of the same partition and t a reshape of it, or a window with
+	// Strides.
 	View bool
 }
 
@@ -87,11 +90,10 @@ func (p *Partition) Load(s *scalar.Simplifier, t *Tensor, at ir.Index) scalar.Ex
 // Place returns the root tensor of t and the offset there of the element at a position,
 // not simplified.
 func (p *Partition) Place(t *Tensor, at ir.Index) (root *Tensor, offset scalar.Expr) {
-	dims := t.Dims
-	if t.Order != nil {
-		dims, at = permuted(dims, t.Order), permuted(at, t.Order)
+	if t.Strides != nil {
+		return p.resolve(t, scalar.Add(strided(t.Strides, at, p.Long(t.Root().Len())), loop.Int(t.Base)))
 	}
-	return p.resolve(t, linear(dims, at, p.Long(t.Len())))
+	return p.resolve(t, linear(t.Dims, at, p.Long(t.Len())))
 }
 
 // resolve converts an offset in t to the offset in its root tensor, through the
