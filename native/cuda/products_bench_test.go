@@ -56,6 +56,14 @@ var products = []struct {
 	{1, 768, 3072, 16384, "tn"},
 	{1, 3072, 768, 16384, "tn"},
 	{1, 768, 50304, 16384, "tn"},
+	// Small transformers: projections, and the gradients of their weights.
+	{1, 4096, 192, 192, "nn"},
+	{1, 4096, 192, 192, "nt"},
+	{1, 192, 192, 4096, "tn"},
+	{1, 2048, 256, 256, "nn"},
+	{1, 256, 256, 2048, "tn"},
+	{1, 8192, 384, 384, "nn"},
+	{1, 384, 384, 8192, "tn"},
 }
 
 // BenchmarkProducts compares products by kernels with those by cuBLASLt, alone and with a sum and a
