@@ -253,10 +253,42 @@ func (p *libraryPlan) worthwhile(c *fusion.Contraction) bool {
 	return 2*mulAddCount(c) >= least && min(p.M, p.N) >= minSide && (!p.onMatrixUnits() || p.aligned())
 }
 
-// cost estimates the nanoseconds of the library call and of the epilogue kernel.
+// libraryTiles are the sides of the library's tiles, with their rates in terms of that of the largest, and
+// libraryTerms the fewest terms of a part of a sum for which the cost counts parts. A tile begins after the time of
+// libraryFill terms; the kernel that adds parts takes libraryJoin nanoseconds. All are by the times of the products in
+// testdata/products_h200.txt.
+var libraryTiles = []struct{ side, rate float64 }{{librarySide, 1}, {librarySide / 2, 0.7}}
+
+const (
+	libraryTerms = 1024
+	libraryFill  = 16
+	libraryJoin  = 2000
+)
+
+// time estimates the nanoseconds of the product: those of its tiles, of which each processor computes one at a time,
+// or of their parts and of the kernel that adds the parts.
+func (p *libraryPlan) time(d hardware.Profile) float64 {
+	least := math.Inf(1)
+	for _, t := range libraryTiles {
+		tiles := float64(p.Batch) * math.Ceil(float64(p.M)/t.side) * math.Ceil(float64(p.N)/t.side)
+		work := 2 * t.side * t.side * float64(p.K+libraryFill) / (t.rate * p.rate(d))
+		waves := tiles / float64(d.Processors)
+		if waves < libraryWaves {
+			waves = math.Ceil(waves)
+		}
+		least = min(least, work*waves)
+		if parts := min(p.K/libraryTerms, int(float64(d.Processors)/tiles)); parts > 1 {
+			least = min(least, libraryJoin+work/float64(parts))
+		}
+	}
+	return least
+}
+
+// cost estimates the nanoseconds of the library call and of the epilogue kernel. The call waits for the kernels
+// before it.
 func (p *libraryPlan) cost(c *fusion.Contraction, caps loop.Caps) float64 {
 	d, stored := caps.Profile(), float64(p.Result.Size())*resultCount(c)
-	time := d.Launch + math.Max(2*mulAddCount(c)/p.rate(d), stored/d.Bytes)/float64(d.Processors)
+	time := d.Launch + waitLatency + max(p.time(d), stored/d.Bytes/float64(d.Processors))
 	time += p.libraryEpilogueTime(caps)
 	if !p.complete {
 		time = separateMargin * (time + p.epilogue.separateTime(caps))

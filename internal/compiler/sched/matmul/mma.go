@@ -266,7 +266,8 @@ func (p *mmaPlan) wantedParts(c *fusion.Contraction, caps loop.Caps) int {
 	return max(1, min(caps.Profile().Processors/count, steps/p.stages, maxParts(c, caps)))
 }
 
-// time estimates the nanoseconds of the products.
+// time estimates the nanoseconds of the products. The overhead of the first tiles is that of the launch, and the
+// kernel that adds parts begins while they end.
 func (p *mmaPlan) time(c *fusion.Contraction, caps loop.Caps) float64 {
 	rows, columns := p.tiles(c)
 	d := caps.Profile()
@@ -275,9 +276,9 @@ func (p *mmaPlan) time(c *fusion.Contraction, caps loop.Caps) float64 {
 	if p.operand == ir.F32 {
 		rate /= 2
 	}
-	time := d.Launch + waves*(TileOverhead+2*float64(mmaRows*p.columns)*float64(p.steps*p.stepLength())/rate)
+	time := d.Launch + (waves-1)*TileOverhead + waves*2*float64(mmaRows*p.columns)*float64(p.steps*p.stepLength())/rate
 	if p.parts > 1 {
-		time += d.Launch + 8*resultCount(c)*float64(p.parts)/d.Bandwidth()
+		time += waitLatency + 8*resultCount(c)*float64(p.parts)/d.Bandwidth()
 	}
 	return time
 }
