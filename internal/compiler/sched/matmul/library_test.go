@@ -158,6 +158,7 @@ var misjudged = map[string]string{
 	"1x784x512x4096_tn_bf16_bias_relu":  "the margin for a separate epilogue",
 	"64x512x64x512_nn_f32_bias_relu":    "the margin for a separate epilogue",
 	"1x192x192x4096_tn_tf32":            "the library copies operands that lie across",
+	"1x4096x192x192_nt_tf32":            "own kernels of one wave take 2 µs less than estimated",
 	"1x8192x384x384_nn_bf16":            "each way is estimated within 1.4 µs",
 	"1x8192x384x384_nn_tf32":            "the library takes twice its rate's time where sums have 384 terms",
 }

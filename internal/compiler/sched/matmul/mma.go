@@ -266,17 +266,17 @@ func (p *mmaPlan) wantedParts(c *fusion.Contraction, caps loop.Caps) int {
 	return max(1, min(caps.Profile().Processors/count, steps/p.stages, maxParts(c, caps)))
 }
 
-// time estimates the nanoseconds of the products. The overhead of the first tiles is that of the launch, and the
-// kernel that adds parts begins while they end.
+// time estimates the nanoseconds of the products. For 16-bit types the launch includes the overhead of the first
+// tiles. The kernel that adds parts begins while they end.
 func (p *mmaPlan) time(c *fusion.Contraction, caps loop.Caps) float64 {
 	rows, columns := p.tiles(c)
 	d := caps.Profile()
 	waves := math.Ceil(float64(fusion.Product(c.Batch)*rows*columns) * float64(p.parts) / float64(d.Processors))
-	rate := p.rate(d, caps.MmaByWarps)
+	rate, filled := p.rate(d, caps.MmaByWarps), waves-1
 	if p.operand == ir.F32 {
-		rate /= 2
+		rate, filled = rate/2, waves
 	}
-	time := d.Launch + (waves-1)*TileOverhead + waves*2*float64(mmaRows*p.columns)*float64(p.steps*p.stepLength())/rate
+	time := d.Launch + filled*TileOverhead + waves*2*float64(mmaRows*p.columns)*float64(p.steps*p.stepLength())/rate
 	if p.parts > 1 {
 		time += waitLatency + 8*resultCount(c)*float64(p.parts)/d.Bandwidth()
 	}
