@@ -19,8 +19,29 @@ import (
 // error names the kernel.
 func (p *program) load(ctx context.Context) error {
 	store, n := cubin.Open(), len(p.plan.Kernels)
-	constant := constants(p.plan)
+	constant, images := constants(p.plan), make([][]byte, n)
+	err := p.eachKernel(ctx, func(i int) (err error) {
+		images[i], err = image(p.device, store, &p.plan.Kernels[i], constant[i]...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	p.modules, p.functions = make([]*driver.Module, n), make([]driver.Function, n)
+	return p.eachKernel(ctx, func(i int) (err error) {
+		if p.modules[i], err = p.device.LoadModule(images[i]); err != nil {
+			return err
+		}
+		k := &p.plan.Kernels[i]
+		p.functions[i], err = p.modules[i].Function(cudacpp.Prefix+k.Name, cudacpp.DynamicShared(k.SharedBytes))
+		return err
+	})
+}
+
+// eachKernel calls f with the index of each kernel of the plan, on all cores, until one fails. The error
+// names the kernel.
+func (p *program) eachKernel(ctx context.Context, f func(i int) error) error {
+	n := len(p.plan.Kernels)
 	errs := make([]error, n)
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -31,7 +52,7 @@ func (p *program) load(ctx context.Context) error {
 				if i >= n || ctx.Err() != nil {
 					return
 				}
-				if errs[i] = p.loadKernel(store, i, constant[i]); errs[i] != nil {
+				if errs[i] = f(i); errs[i] != nil {
 					next.Store(int64(n)) // stops the other goroutines
 				}
 			}
@@ -44,20 +65,6 @@ func (p *program) load(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
-}
-
-// loadKernel loads one kernel, with the compiler's options for its constant arrays.
-func (p *program) loadKernel(store cubin.Store, i int, constant []string) error {
-	k := &p.plan.Kernels[i]
-	code, err := image(p.device, store, k, constant...)
-	if err != nil {
-		return err
-	}
-	if p.modules[i], err = p.device.LoadModule(code); err != nil {
-		return err
-	}
-	p.functions[i], err = p.modules[i].Function(cudacpp.Prefix+k.Name, cudacpp.DynamicShared(k.SharedBytes))
-	return err
 }
 
 // image returns the code of a kernel for the device, compiled with additional options.
