@@ -135,8 +135,8 @@ func (e *cell) direction(i int, backward bool, x ir.Value) (y ir.Value, last []i
 	return ys[0], carries
 }
 
-// body is a step of the loop over time. The constants are Rᵀ, the bias of R and the peepholes, where there are
-// such; xs are the gates of x and, where sequences have lengths, whether the step counts for each of them.
+// body is a step of the loop over time. The constants are Rᵀ, then the bias of R and the peepholes if the direction
+// has them; xs are the gates of x and, where sequences have lengths, whether the step counts for each of them.
 func (e *cell) body(b *ir.Builder, consts, carries, xs []ir.Value) (next, ys []ir.Value) {
 	inner := *e
 	inner.call = &call{scope: &scope{im: e.im, b: b}, n: e.n, opset: e.opset}
