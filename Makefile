@@ -29,7 +29,8 @@ export RLX_REQUIRE
 TARGETS := linux/arm64 linux/386 darwin/arm64 windows/amd64
 
 # Targets of `make test` and `make ci` that run at the same time: some wait, or use one processor, for much
-# of their time. Two take up to 10 GB of memory.
+# of their time. A compiler, a linker, staticcheck or a test of Go takes up to 0.5 GB of memory, of which a target
+# runs up to four at once.
 JOBS ?= 2
 # The Go command, its compiler and its linker take a fifth less processor time if they collect garbage
 # less often. Programs and tests that they run collect as usual, since some use much memory. Where a

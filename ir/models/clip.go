@@ -1,6 +1,8 @@
 package models
 
 import (
+	"cmp"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/nn"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -21,7 +23,7 @@ type ImageText struct {
 
 // Check returns nil if the towers can be built, or an error of kind [lm.ErrConfig].
 func (c ImageText) Check() error {
-	return first(c.Text.Tower.Check(), c.Image.Check(), within(
+	return cmp.Or(c.Text.Tower.Check(), c.Image.Check(), within(
 		field{"Vocabulary", c.Text.Vocabulary, 1, maxTokens}, field{"Context", c.Text.Context, 1, maxTokens},
 		field{"Projection", c.Projection, 1, maxFeatures}, field{"End", c.End, 0, maxTokens},
 	))
@@ -37,7 +39,7 @@ var clipBlock = blockNames{
 // batch may be a symbol. Errors are recorded in b: those of [ImageText.Check], and of kind [ir.ErrShape]
 // for images of another size.
 func ImageFeatures(b *ir.Builder, c ImageText, pixels ir.Value) ir.Value {
-	if !start(b, "models.image_features", pixels, first(c.Check(), c.Image.fits(pixels))) {
+	if !start(b, "models.image_features", pixels, cmp.Or(c.Check(), c.Image.fits(pixels))) {
 		return ir.Value{}
 	}
 	t := &tower{Builder: b, Tower: c.Image.Tower, blockNames: clipBlock, normBias: true}

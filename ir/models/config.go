@@ -128,13 +128,3 @@ func within(fields ...field) error {
 }
 
 func badConfig(text string, args ...any) error { return ir.Errorf(lm.ErrConfig, text, args...) }
-
-// first returns the first error.
-func first(list ...error) error {
-	for _, err := range list {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -185,7 +186,7 @@ func readBERT(architecture string, data []byte) (Config, error) {
 		}
 	}
 	c.Pooler = architecture == "bert" && c.Head == LabelHead
-	return Config{Architecture: architecture, Text: c}, first(err, divided(c.Tower, h.HeadSize))
+	return Config{Architecture: architecture, Text: c}, cmp.Or(err, divided(c.Tower, h.HeadSize))
 }
 
 func readDistilBERT(architecture string, data []byte) (Config, error) {
@@ -207,7 +208,7 @@ func readDistilBERT(architecture string, data []byte) (Config, error) {
 		Family: architecture, Vocabulary: h.Vocabulary, Context: h.Context, Head: h.head(), Labels: labels, Independent: h.independent(), Tied: h.tied(),
 		Tower: Tower{Width: h.Width, Hidden: h.Hidden, Layers: h.Layers, Heads: h.Heads, HeadSize: perHead(h.Width, h.Heads, nil), Epsilon: 1e-12, Activation: h.Activation},
 	}
-	return Config{Architecture: architecture, Text: c}, first(err, divided(c.Tower, nil))
+	return Config{Architecture: architecture, Text: c}, cmp.Or(err, divided(c.Tower, nil))
 }
 
 // hfRope is a rotation of config.json.
@@ -271,9 +272,9 @@ func readModernBERT(architecture string, data []byte) (Config, error) {
 		HeadActivation: h.HeadActivation, MeanPooled: h.Pooling == "mean",
 	}
 	if h.Pooling != "mean" && h.Pooling != "cls" {
-		err = first(err, ir.Errorf(ir.ErrUnsupported, "classifier_pooling is %q: it must be cls or mean", h.Pooling))
+		err = cmp.Or(err, ir.Errorf(ir.ErrUnsupported, "classifier_pooling is %q: it must be cls or mean", h.Pooling))
 	}
-	if err := first(err, divided(c.Tower, nil), c.Tower.Check()); err != nil {
+	if err := cmp.Or(err, divided(c.Tower, nil), c.Tower.Check()); err != nil {
 		return Config{}, err
 	}
 	if err := c.windows(h.Types, h.Every); err != nil {
@@ -366,7 +367,7 @@ func readViT(architecture string, data []byte) (Config, error) {
 	if h.head() == LabelHead {
 		c.Head = LabelHead
 	}
-	return Config{Architecture: architecture, Image: &c}, first(err, err2)
+	return Config{Architecture: architecture, Image: &c}, cmp.Or(err, err2)
 }
 
 func readCLIP(architecture string, data []byte) (Config, error) {
@@ -402,7 +403,7 @@ func readCLIP(architecture string, data []byte) (Config, error) {
 	if c.End == 2 { // files of the library's first version, whose end token was the largest
 		c.End = 0
 	}
-	return Config{Architecture: architecture, ImageText: c}, first(err, divided(c.Text.Tower, nil))
+	return Config{Architecture: architecture, ImageText: c}, cmp.Or(err, divided(c.Text.Tower, nil))
 }
 
 func readWhisper(architecture string, data []byte) (Config, error) {
@@ -434,5 +435,5 @@ func readWhisper(architecture string, data []byte) (Config, error) {
 	if h.Scaled {
 		c.EmbeddingScale = math.Sqrt(float64(max(h.Width, 0)))
 	}
-	return Config{Architecture: architecture, Speech: c}, first(divided(c.Encoder, nil), divided(c.Decoder, nil))
+	return Config{Architecture: architecture, Speech: c}, cmp.Or(divided(c.Encoder, nil), divided(c.Decoder, nil))
 }

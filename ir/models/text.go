@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/rlx-go/rlx/ir"
@@ -64,7 +65,7 @@ func (c Text) Check() error {
 	if err == nil && f.text == nil {
 		err = ir.Errorf(ir.ErrUnsupported, "%s is no encoder of texts", c.Family)
 	}
-	err = first(err, c.Tower.Check(), within(
+	err = cmp.Or(err, c.Tower.Check(), within(
 		field{"Vocabulary", c.Vocabulary, 1, maxTokens}, field{"Context", c.Context, 1, maxTokens}, field{"Types", c.Types, 0, maxTokens},
 		field{"Offset", c.Offset, 0, maxTokens}, field{"Window", c.Window, 0, math.MaxInt32}, field{"Labels", len(c.Labels), 0, maxLabels},
 	))

@@ -1,6 +1,8 @@
 package models
 
 import (
+	"cmp"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/nn"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -26,7 +28,7 @@ type Image struct {
 
 // Check returns nil if the encoder can be built, or an error of kind [lm.ErrConfig].
 func (c Image) Check() error {
-	err := first(c.Tower.Check(), within(
+	err := cmp.Or(c.Tower.Check(), within(
 		field{"Size[0]", c.Size[0], 1, maxPixels}, field{"Size[1]", c.Size[1], 1, maxPixels},
 		field{"Patch[0]", c.Patch[0], 1, c.Size[0]}, field{"Patch[1]", c.Patch[1], 1, c.Size[1]},
 		field{"Channels", c.Channels, 1, maxLayers}, field{"Labels", len(c.Labels), 0, maxLabels},
@@ -58,7 +60,7 @@ var vitBlock = blockNames{
 // of another size.
 func ImageEncoder(b *ir.Builder, c Image, pixels ir.Value) ir.Value {
 	const op ir.Op = "models.image_encoder"
-	if !start(b, op, pixels, first(c.Check(), c.fits(pixels))) {
+	if !start(b, op, pixels, cmp.Or(c.Check(), c.fits(pixels))) {
 		return ir.Value{}
 	}
 	t := &tower{Builder: b, Tower: c.Tower, blockNames: vitBlock, noQueryBias: c.NoQKVBias, noKeyBias: c.NoQKVBias, normBias: true}

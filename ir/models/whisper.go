@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 
@@ -27,7 +28,7 @@ type Speech struct {
 
 // Check returns nil if the model can be built, or an error of kind [lm.ErrConfig].
 func (c Speech) Check() error {
-	err := first(c.Encoder.Check(), c.Decoder.Check(), within(
+	err := cmp.Or(c.Encoder.Check(), c.Decoder.Check(), within(
 		field{"Vocabulary", c.Vocabulary, 1, maxTokens}, field{"Context", c.Context, 1, maxTokens},
 		field{"Mels", c.Mels, 1, maxHeads}, field{"Frames", c.Frames, 1, maxTokens},
 		field{"Rate", c.Rate, 1, maxTokens}, field{"Transform", c.Transform, 2, maxFeatures}, field{"Hop", c.Hop, 1, maxFeatures},

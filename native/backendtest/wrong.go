@@ -28,6 +28,33 @@ func picker(t *testing.T, b native.Backend) native.Program {
 	}))
 }
 
+// wrongInput is a run of an entry of the program of [picker] with one wrong input, and the kind of its error.
+type wrongInput struct {
+	name  string
+	entry string
+	input string
+	x     native.Tensor
+	kind  error
+}
+
+// wrongInputs returns every kind of them; a tensor without sizes is missing.
+func wrongInputs(good map[string]native.Tensor) []wrongInput {
+	return []wrongInput{
+		{"unknown entry", "choose", "x", good["x"], ir.ErrName},
+		{"unknown input", "pick", "y", good["x"], ir.ErrName},
+		{"missing input", "pick", "x", native.Tensor{}, ir.ErrName},
+		{"wrong shape", "pick", "x", native.Zeros(ir.F32, 3, 4), ir.ErrShape},
+		{"wrong rank", "pick", "x", native.Zeros(ir.F32, 12), ir.ErrShape},
+		{"empty batch", "pick", "x", native.Zeros(ir.F32, 0, 3), ir.ErrShape},
+		{"wrong element type", "pick", "x", native.Zeros(ir.I32, 4, 3), ir.ErrDType},
+		{"scalar of a wrong type", "pick", "shift", native.Float32(1), ir.ErrDType},
+		{"memory too short", "pick", "x", native.Tensor{DType: ir.F32, Dims: []int{4, 3}, Data: make([]byte, 44)}, ir.ErrShape},
+		{"label too large", "pick", "labels", native.Int32s([]int32{0, 1, 3, 0}), ir.ErrIndex},
+		{"negative label", "pick", "labels", native.Int32s([]int32{0, -1, 2, 0}), ir.ErrIndex},
+		{"index found wrong by the device", "pick", "shift", native.Int32(1), ir.ErrIndex},
+	}
+}
+
 // WrongInput passes a program every kind of wrong input. Each must be an error of its kind, and
 // must change neither the state nor later runs.
 func WrongInput(t *testing.T, b native.Backend) {
@@ -50,26 +77,7 @@ func WrongInput(t *testing.T, b native.Backend) {
 			t.Errorf("%d runs counted, %v, want %d", n, err, runs)
 		}
 	}
-	for _, c := range []struct {
-		name  string
-		entry string
-		input string
-		x     native.Tensor
-		kind  error
-	}{
-		{"unknown entry", "choose", "x", good["x"], ir.ErrName},
-		{"unknown input", "pick", "y", good["x"], ir.ErrName},
-		{"missing input", "pick", "x", native.Tensor{}, ir.ErrName},
-		{"wrong shape", "pick", "x", native.Zeros(ir.F32, 3, 4), ir.ErrShape},
-		{"wrong rank", "pick", "x", native.Zeros(ir.F32, 12), ir.ErrShape},
-		{"empty batch", "pick", "x", native.Zeros(ir.F32, 0, 3), ir.ErrShape},
-		{"wrong element type", "pick", "x", native.Zeros(ir.I32, 4, 3), ir.ErrDType},
-		{"scalar of a wrong type", "pick", "shift", native.Float32(1), ir.ErrDType},
-		{"memory too short", "pick", "x", native.Tensor{DType: ir.F32, Dims: []int{4, 3}, Data: make([]byte, 44)}, ir.ErrShape},
-		{"label too large", "pick", "labels", native.Int32s([]int32{0, 1, 3, 0}), ir.ErrIndex},
-		{"negative label", "pick", "labels", native.Int32s([]int32{0, -1, 2, 0}), ir.ErrIndex},
-		{"index found wrong by the device", "pick", "shift", native.Int32(1), ir.ErrIndex},
-	} {
+	for _, c := range wrongInputs(good) {
 		t.Run(c.name, func(t *testing.T) {
 			in := map[string]native.Tensor{}
 			for name, x := range good {

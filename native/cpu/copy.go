@@ -18,7 +18,7 @@ type copyStep struct {
 	cost         float64
 }
 
-// minCopy is the least number of elements of a row that is worth a copy of its own, shortCopy the number
+// minCopy is the minimum number of elements of a row that is copied as a whole, shortCopy the number
 // below which elements of 32 bits are copied one by one.
 const minCopy, shortCopy = 2, 8
 

@@ -172,7 +172,7 @@ func (s *space) usesWides() bool {
 // coordinates, which have a lane for each point of a row.
 func (n *nest) usesLaneRegisters(arrays []fusedArray) bool {
 	return slices.ContainsFunc(arrays, func(a fusedArray) bool {
-		return a.access == nil && !a.scalar && !slices.ContainsFunc(n.blockSpace().wides(), func(x axis) bool { return x.reg == a.reg })
+		return a.access == nil && !a.scalar && !slices.ContainsFunc(n.wideSpace().wides(), func(x axis) bool { return x.reg == a.reg })
 	})
 }
 

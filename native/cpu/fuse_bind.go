@@ -257,7 +257,7 @@ func runTail(call *jit.Call, tensors []boundAccess, lanes []boundLanes, first, n
 // bindRows binds the row kernel of a nest to its registers and tensors. The result computes
 // the given number of rows.
 func (m *machine) bindRows(x *fused) func(rows int) {
-	call, lanes := x.code.NewCall(), m.n.blockSpace().row
+	call, lanes := x.code.NewCall(), m.n.wideSpace().row
 	axis := m.n.rowAxis().reg
 	var tensors []boundAccess
 	for i, a := range x.arrays {

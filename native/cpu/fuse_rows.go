@@ -41,7 +41,7 @@ func (f *fuser) fuseSweep(before []instr) bool {
 	}
 	b.end()
 	steps, indirect, ok := b.strides()
-	overlap := f.n.blockSpace().row%jit.Width() != 0
+	overlap := f.n.wideSpace().row%jit.Width() != 0
 	if !ok || !sameKind(b.kernels) || overlap && writesWhatItReads(b.arrays) {
 		return false
 	}
@@ -69,21 +69,13 @@ func sameKind(list []*jit.Kernel) bool {
 // hasRows reports whether a nest has several rows, each of whole vectors, or of one that overlaps the one
 // before.
 func (n *nest) hasRows() bool {
-	s := n.blockSpace()
+	s := n.wideSpace()
 	return n.outer.rows > 1 && (!n.wideInner || n.inner.rows == 1) &&
 		s.row <= maxRowLanes && (s.row%jit.Width() == 0 || mayOverlap(s.row)) && !n.rowAxis().long
 }
 
 // mayOverlap reports whether a kernel can do rows of n lanes that fill no whole vectors.
 func mayOverlap(n int) bool { return jit.HasOverlap() && n > jit.Width() }
-
-// blockSpace returns the space that blocks run along.
-func (n *nest) blockSpace() *space {
-	if n.wideInner {
-		return &n.inner
-	}
-	return &n.outer
-}
 
 // rowBuilder collects the kernels of a row.
 type rowBuilder struct {
@@ -159,7 +151,7 @@ func (b *rowBuilder) check(in *instr) bool {
 
 // loop adds a kernel over the lanes of a row.
 func (b *rowBuilder) loop(x *fused) bool {
-	row := b.n.blockSpace().row
+	row := b.n.wideSpace().row
 	if row%x.kernels.Width() != 0 && (row%jit.Width() == 0 || !x.fitsOverlap()) || row > blockLanes && b.n.usesLaneRegisters(x.arrays) {
 		return false
 	}

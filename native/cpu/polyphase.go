@@ -41,7 +41,7 @@ func (c *congruence) holds(remainders map[string]int) bool {
 	return sum%c.divisor == 0
 }
 
-// congruences returns those of a factor that is zero where they do not hold.
+// congruences returns the congruences of a factor that is zero where one of them does not hold.
 func congruences(factor scalar.Expr) (list []congruence) {
 	if factor.Op != scalar.OpSelect {
 		return nil
@@ -74,7 +74,7 @@ type dividedAxis struct {
 	size, step int
 }
 
-// dividedAxes returns those that congruences divide.
+// dividedAxes returns the axes that congruences divide, each with its step.
 func dividedAxes(list []congruence, dims []int, at ir.Index) (out []dividedAxis) {
 	for i, v := range at {
 		step := 1
@@ -154,8 +154,8 @@ func polyphasesOf(k *fusion.Contract) []polyphase {
 	return out
 }
 
-// minPhaseSide is the least number of rows and of columns of a product that is divided: narrower ones are
-// stencils, or are not worth it.
+// minPhaseSide is the minimum number of rows and of columns of a product that is divided: narrower ones are
+// stencils, or gain nothing.
 const minPhaseSide = 4
 
 // newPolyphase returns the phase of results with the given remainders; false where several remainders of the
@@ -236,34 +236,39 @@ func (p *polyphase) divided(n scalar.Expr) (scalar.Expr, bool) {
 			return sum.quotient(int(d)).expr(), true
 		}
 	case scalar.OpLt, scalar.OpLe, scalar.OpGt, scalar.OpGe:
-		if n.Args[0].Type != ir.I32 {
-			return nil, false
-		}
-		a, b, strict, ok := atMost(n)
-		if !ok {
-			return nil, false
-		}
-		rest := p.affine(scalar.Sub(b, a)) // at least strict
-		rest.constant -= strict
-		by := 0
-		for _, t := range rest.terms {
-			by = gcd(by, t.coef)
-		}
-		if by < 2 {
-			return nil, false
-		}
-		rest.constant -= (rest.constant%by + by) % by
-		rest = rest.quotient(by)
-		if len(rest.terms) > 0 && rest.terms[0].coef < 0 { // constant ≥ the others
-			at := rest.constant
-			rest.constant = 0
-			return scalar.Le(rest.quotient(-1).expr(), loop.Int(at)), true
-		}
-		at := -rest.constant
-		rest.constant = 0
-		return scalar.Le(loop.Int(at), rest.expr()), true
+		return p.dividedComparison(n)
 	}
 	return nil, false
+}
+
+// dividedComparison returns a comparison of two sums, whose coefficients have a common divisor, as one of quotients.
+func (p *polyphase) dividedComparison(n scalar.Expr) (scalar.Expr, bool) {
+	if n.Args[0].Type != ir.I32 {
+		return nil, false
+	}
+	a, b, strict, ok := atMost(n)
+	if !ok {
+		return nil, false
+	}
+	rest := p.affine(scalar.Sub(b, a)) // at least strict
+	rest.constant -= strict
+	by := 0
+	for _, t := range rest.terms {
+		by = gcd(by, t.coef)
+	}
+	if by < 2 {
+		return nil, false
+	}
+	rest.constant -= (rest.constant%by + by) % by
+	rest = rest.quotient(by)
+	if len(rest.terms) > 0 && rest.terms[0].coef < 0 { // constant ≥ the others
+		at := rest.constant
+		rest.constant = 0
+		return scalar.Le(rest.quotient(-1).expr(), loop.Int(at)), true
+	}
+	at := -rest.constant
+	rest.constant = 0
+	return scalar.Le(loop.Int(at), rest.expr()), true
 }
 
 // affine returns an affine form in the coordinates of the phase.

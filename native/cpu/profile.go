@@ -82,7 +82,7 @@ func (p *profile) time(r *runner, s step) {
 func (p *profile) timings(names map[step]string, runs int) []native.Timing {
 	joined := map[string]*native.Timing{}
 	for s, t := range p.total {
-		name, bytes, operations := describe(s, names[s])
+		name := nameOf(s, names[s])
 		sum := joined[name]
 		if sum == nil {
 			sum = &native.Timing{Name: name}
@@ -90,8 +90,8 @@ func (p *profile) timings(names map[step]string, runs int) []native.Timing {
 		}
 		sum.Time += t.Time
 		sum.Launches += t.Launches
-		sum.Bytes += bytes * int64(t.Launches)
-		sum.Operations += operations * float64(t.Launches)
+		sum.Bytes += bytesOfStep(s) * int64(t.Launches)
+		sum.Operations += operationsOf(s) * float64(t.Launches)
 	}
 	out := make([]native.Timing, 0, len(joined))
 	for _, t := range joined {
@@ -106,97 +106,142 @@ func (p *profile) timings(names map[step]string, runs int) []native.Timing {
 	return out
 }
 
-// describe returns the name of a step of a group, the size of its buffers in bytes, all of each even
-// if a run reads a part (but the region that is split into parts of complex numbers or joined), and the
-// multiplications and additions of a product.
-func describe(s step, group string) (name string, bytes int64, operations float64) {
-	size := func(buffers ...*buffer) {
-		for _, b := range buffers {
-			if b != nil {
-				bytes += int64(b.bytes())
-			}
-		}
-	}
-	name = group
+// nameOf returns the name of a step of a group.
+func nameOf(s step, group string) string {
 	switch s := s.(type) {
 	case *nestStep:
-		name = s.n.name
-		size(s.n.buffers()...)
+		return s.n.name
 	case *piecesStep:
-		name = s.nests[0].n.name
-		for _, x := range s.nests {
-			size(x.n.buffers()...)
-		}
+		return s.nests[0].n.name
 	case *productStep:
-		name = group + " product"
-		size(s.a.buf, s.b.buf, s.c)
-		operations = 2 * float64(s.count) * float64(s.m) * float64(s.n) * float64(s.k)
-		if s.pairs {
-			operations *= 2
-		}
+		return group + " product"
 	case *stencilStep:
-		name = group + " stencil"
-		size(s.a.buf, s.b.buf, s.c)
-		operations = 2 * float64(s.count) * float64(s.m) * float64(s.k)
+		return group + " stencil"
 	case *transposeStep:
-		name = group + " transpose"
-		size(s.from, s.to)
+		return group + " transpose"
 	case *copyStep:
-		name = group + " copy"
-		size(s.from, s.to)
+		return group + " copy"
 	case *padStep:
-		name = group + " pad"
-		size(s.from, s.to)
-	case *scatterStep:
-		size(s.row, s.update, s.out)
-	case *sortStep:
-		size(s.keys, s.order)
-	case *routineStep[float32]:
-		size(slices.Concat(s.in, s.out)...)
-	case *routineStep[float64]:
-		size(slices.Concat(s.in, s.out)...)
+		return group + " pad"
 	case *partStep:
-		name = group + " parts"
-		size(s.to)
-		bytes *= 3 // it reads pairs
+		return group + " parts"
 	case *pairStep:
-		name = group + " pairs"
-		size(s.parts[0], s.parts[1])
-		bytes *= 2
-	case *fourierStep[float32]:
-		size(slices.Concat(s.in, s.out)...)
-	case *fourierStep[float64]:
-		size(slices.Concat(s.in, s.out)...)
-	case *lanesFourier[float32]:
-		size(slices.Concat(s.in, s.out)...)
-	case *lanesFourier[float64]:
-		size(slices.Concat(s.in, s.out)...)
-	case *referenceStep:
-		size(slices.Concat(s.in, s.out)...)
-	case *packedStep:
-		size(s.x, s.w, s.out)
-		operations = s.operations()
-	case *integerStep:
-		size(s.x, s.w, s.out)
-		operations = s.operations()
-	case *unpackStep:
-		size(s.x, s.w, s.out)
-		operations = s.operations()
-	case *groupedStep: // the matrices of all groups, as those of the rows are known by a run alone
-		size(s.from, s.groups, s.unpacked.w, s.to)
-		operations = s.unpacked.operations()
-	case *roundStep:
-		size(s.from, s.to)
-	case *cachedStep: // the whole cache, as past is known by a run alone
-		size(s.q, s.k, s.v, s.past, s.row, s.out, s.parts, s.work)
-	case *exchangeStep:
-		size(s.in, s.out)
-	case *indexStep:
-		size(s.out)
-	case *lineScan:
-		size(s.from, s.to)
+		return group + " pairs"
 	}
-	return name, bytes, operations
+	return group
+}
+
+// operationsOf returns the number of multiplications and additions of a product, 0 for other steps.
+func operationsOf(s step) float64 {
+	switch s := s.(type) {
+	case *productStep:
+		n := 2 * float64(s.count) * float64(s.m) * float64(s.n) * float64(s.k)
+		if s.pairs {
+			n *= 2
+		}
+		return n
+	case *stencilStep:
+		return 2 * float64(s.count) * float64(s.m) * float64(s.k)
+	case *packedStep:
+		return s.operations()
+	case *integerStep:
+		return s.operations()
+	case *unpackStep:
+		return s.operations()
+	case *groupedStep:
+		return s.unpacked.operations()
+	}
+	return 0
+}
+
+// bytesOfStep returns the size of the buffers of a step, all of each even if a run reads a part: the whole cache of
+// an attention, and the matrices of all groups of a product. Of a step that splits complex numbers into parts, or joins
+// them, it is the size of the region.
+func bytesOfStep(s step) (bytes int64) {
+	for _, b := range buffersOf(s) {
+		if b != nil {
+			bytes += int64(b.bytes())
+		}
+	}
+	switch s.(type) {
+	case *partStep:
+		return 3 * bytes // it reads pairs
+	case *pairStep:
+		return 2 * bytes
+	}
+	return bytes
+}
+
+// buffersOf returns the buffers of a step.
+func buffersOf(s step) (list []*buffer) {
+	switch s := s.(type) {
+	case *nestStep:
+		return s.n.buffers()
+	case *piecesStep:
+		for _, x := range s.nests {
+			list = append(list, x.n.buffers()...)
+		}
+		return list
+	case *productStep:
+		return []*buffer{s.a.buf, s.b.buf, s.c}
+	case *stencilStep:
+		return []*buffer{s.a.buf, s.b.buf, s.c}
+	case *transposeStep:
+		return []*buffer{s.from, s.to}
+	case *copyStep:
+		return []*buffer{s.from, s.to}
+	case *padStep:
+		return []*buffer{s.from, s.to}
+	case *roundStep:
+		return []*buffer{s.from, s.to}
+	case *lineScan:
+		return []*buffer{s.from, s.to}
+	case *scatterStep:
+		return []*buffer{s.row, s.update, s.out}
+	case *sortStep:
+		return []*buffer{s.keys, s.order}
+	case *partStep:
+		return []*buffer{s.to}
+	case *pairStep:
+		return s.parts[:]
+	case *packedStep:
+		return []*buffer{s.x, s.w, s.out}
+	case *integerStep:
+		return []*buffer{s.x, s.w, s.out}
+	case *unpackStep:
+		return []*buffer{s.x, s.w, s.out}
+	case *groupedStep:
+		return []*buffer{s.from, s.groups, s.unpacked.w, s.to}
+	case *cachedStep:
+		return []*buffer{s.q, s.k, s.v, s.past, s.row, s.out, s.parts, s.work}
+	case *exchangeStep:
+		return []*buffer{s.in, s.out}
+	case *indexStep:
+		return []*buffer{s.out}
+	}
+	return operandsOf(s)
+}
+
+// operandsOf returns the buffers of a step that computes a whole op, by a routine or by its reference
+// implementation.
+func operandsOf(s step) []*buffer {
+	switch s := s.(type) {
+	case *routineStep[float32]:
+		return slices.Concat(s.in, s.out)
+	case *routineStep[float64]:
+		return slices.Concat(s.in, s.out)
+	case *fourierStep[float32]:
+		return slices.Concat(s.in, s.out)
+	case *fourierStep[float64]:
+		return slices.Concat(s.in, s.out)
+	case *lanesFourier[float32]:
+		return slices.Concat(s.in, s.out)
+	case *lanesFourier[float64]:
+		return slices.Concat(s.in, s.out)
+	case *referenceStep:
+		return slices.Concat(s.in, s.out)
+	}
+	return nil
 }
 
 // buffers returns the distinct buffers that a nest reads and writes.

@@ -4,60 +4,34 @@ package cuda
 
 import (
 	"context"
-	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/rlx-go/rlx/internal/codegen/cudacpp"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/cuda/cubin"
 	"github.com/rlx-go/rlx/internal/cuda/driver"
+	"github.com/rlx-go/rlx/internal/executor/async"
 )
 
 // load loads the kernels of the plan from the cache or compiles them, on all cores. The
 // error names the kernel.
 func (p *program) load(ctx context.Context) error {
-	store, n := cubin.Open(), len(p.plan.Kernels)
-	constant := constants(p.plan)
-	p.modules, p.functions = make([]*driver.Module, n), make([]driver.Function, n)
-	errs := make([]error, n)
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		all.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= n || ctx.Err() != nil {
-					return
-				}
-				if errs[i] = p.loadKernel(store, i, constant[i]); errs[i] != nil {
-					next.Store(int64(n)) // stops the other goroutines
-				}
-			}
-		})
-	}
-	all.Wait()
-	for i, err := range errs {
-		if err != nil {
-			return driver.In(p.plan.Kernels[i].Name, err)
-		}
-	}
-	return ctx.Err()
-}
-
-// loadKernel loads one kernel, with the compiler's options for its constant arrays.
-func (p *program) loadKernel(store cubin.Store, i int, constant []string) error {
-	k := &p.plan.Kernels[i]
-	code, err := image(p.device, store, k, constant...)
+	store, kernels := cubin.Open(), p.plan.Kernels
+	constant, images := constants(p.plan), make([][]byte, len(kernels))
+	err := async.EachKernel(ctx, kernels, func(i int, k *plan.Kernel) (err error) {
+		images[i], err = image(p.device, store, k, constant[i]...)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if p.modules[i], err = p.device.LoadModule(code); err != nil {
-		return err
-	}
-	p.functions[i], err = p.modules[i].Function(cudacpp.Prefix+k.Name, cudacpp.DynamicShared(k.SharedBytes))
-	return err
+	p.modules, p.functions = make([]*driver.Module, len(kernels)), make([]driver.Function, len(kernels))
+	return async.EachKernel(ctx, kernels, func(i int, k *plan.Kernel) (err error) {
+		if p.modules[i], err = p.device.LoadModule(images[i]); err == nil {
+			p.functions[i], err = p.modules[i].Function(cudacpp.Prefix+k.Name, cudacpp.DynamicShared(k.SharedBytes))
+		}
+		return driver.In(k.Name, err)
+	})
 }
 
 // image returns the code of a kernel for the device, compiled with additional options.

@@ -4,12 +4,10 @@ package metal
 
 import (
 	"context"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"github.com/rlx-go/rlx/internal/codegen/msl"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/executor/async"
 	"github.com/rlx-go/rlx/internal/metal/driver"
 )
 
@@ -26,10 +24,10 @@ func (p *program) load(ctx context.Context) error {
 			}
 		}
 	}()
-	err := onAllCores(ctx, kernels, func(i int, k *plan.Kernel) (err error) {
+	err := async.EachKernel(ctx, kernels, func(i int, k *plan.Kernel) (err error) {
 		functions[i], err = p.device.Compile(k.Source, msl.Prefix+k.Name)
 		made[i] = err == nil
-		return err
+		return in(k.Name, err)
 	})
 	if err != nil {
 		return err
@@ -38,11 +36,11 @@ func (p *program) load(ctx context.Context) error {
 	defer c.close()
 	pipelines := make([]driver.Pipeline, len(kernels))
 	ready := make([]bool, len(kernels))
-	err = onAllCores(ctx, kernels, func(i int, k *plan.Kernel) (err error) {
+	err = async.EachKernel(ctx, kernels, func(i int, k *plan.Kernel) (err error) {
 		threads := k.Workgroup[0] * k.Workgroup[1] * k.Workgroup[2]
 		pipelines[i], err = p.device.NewPipeline(functions[i], threads, c.archive, c.fresh)
 		ready[i] = err == nil
-		return err
+		return in(k.Name, err)
 	})
 	for i, x := range pipelines {
 		if ready[i] {
@@ -50,32 +48,4 @@ func (p *program) load(ctx context.Context) error {
 		}
 	}
 	return err
-}
-
-// onAllCores calls f for each kernel in parallel until one fails; the error names that
-// kernel.
-func onAllCores(ctx context.Context, kernels []plan.Kernel, f func(i int, k *plan.Kernel) error) error {
-	errs := make([]error, len(kernels))
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(kernels)) {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= len(kernels) {
-					return
-				}
-				if errs[i] = in(kernels[i].Name, f(i, &kernels[i])); errs[i] != nil {
-					next.Store(int64(len(kernels))) // stops the other goroutines
-				}
-			}
-		})
-	}
-	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
 }

@@ -13,16 +13,17 @@ type addresses struct {
 	descriptors map[int64]int64 // function number by address of its descriptor
 }
 
-// findAddresses looks for the addresses of functions in a memory outside their tables. What
+// findAddresses looks for the addresses of functions in a memory outside their tables. A word that
 // only looks like an address keeps a function that is not needed. There are addresses
 //
-//   - in descriptors, words that values of function type point to. The linker puts them all
-//     in a row, so they say nothing by themselves: where one is must be in memory or in code;
+//   - in descriptors, words that values of function type point to. The linker puts all of them
+//     in a row, so an address in one does not show that its function is used: the address of the
+//     descriptor must be in memory or in code;
 //   - in other words, such as those of interfaces;
-//   - by their high part alone, in the tables of types' methods. Of a method that is called
-//     through no interface the linker leaves out the address, unless the method is called by
-//     other functions, which may themselves be dropped. All interfaces that methods of Go's
-//     runtime can belong to have exported methods.
+//   - by their high part alone, in the tables of types' methods. The linker omits the address of a
+//     method that is called through no interface, unless other functions call the method; these
+//     may themselves be dropped. All interfaces that methods of Go's runtime can belong to have
+//     exported methods.
 func (t *table) findAddresses(memory []byte) addresses {
 	descriptors := t.findDescriptors(memory)
 	a := addresses{descriptors: map[int64]int64{}}

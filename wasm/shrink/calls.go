@@ -9,8 +9,8 @@ import (
 
 // Calling convention of Go's code for WebAssembly, from cmd/internal/obj/wasm: a function has PC_B
 // in local variable 0 and copies SP, global 0, to local 1. Its caller has pushed the return address
-// and passes 0, and what resumes it passes a place. This command adds a third way: a caller that
-// passes the return address itself leaves it to the function to push it.
+// and passes 0; code that resumes it passes a place. This command adds a third way: the caller
+// passes the return address, and the function pushes it.
 const (
 	spGlobal, spLocal = 0, 1
 	pcLocal           = 2      // added by this command: the common high part of the function's return addresses

@@ -1,9 +1,6 @@
 package cudacpp_test
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
@@ -17,40 +14,11 @@ import (
 	_ "github.com/rlx-go/rlx/ir/ops"
 )
 
-// opsAtOnce is how many ops have their kernels compiled by one process, which reads the headers once.
-const opsAtOnce = 12
-
-// TestClangAcceptsTheKernelsOfAllOps prints the kernels of every sample of
-// every op that the printer has types for, and compiles those of some ops at once:
-// each in a namespace and with a name of its own, which begins with the op's. Of kernels that differ in
-// numbers alone one is compiled, to save time.
 func TestClangAcceptsTheKernelsOfAllOps(t *testing.T) {
-	for list := range slices.Chunk(ir.Ops(), opsAtOnce) {
-		t.Run(string(list[0]), func(t *testing.T) {
-			t.Parallel()
-			var all clang.Batch
-			for _, op := range list {
-				d, _ := ir.Lookup(op)
-				if d.Samples == nil {
-					continue
-				}
-				for i, s := range d.Samples() {
-					p, err := compileSample(op, s)
-					if err != nil {
-						t.Errorf("%s, sample %d: %v", op, i, err)
-						continue
-					}
-					all.Add(fmt.Sprintf("%s_sample_%d", strings.ReplaceAll(string(op), ".", "_"), i), cudacpp.Prefix, p)
-				}
-			}
-			if err := clang.Check(all.String()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	clang.TestOps(t, cudacpp.Prefix, compileSample, clang.Check)
 }
 
-// TestClangAcceptsTheKernelsOfTrainingSteps does the same with whole models.
+// TestClangAcceptsTheKernelsOfTrainingSteps compiles the kernels of whole models.
 func TestClangAcceptsTheKernelsOfTrainingSteps(t *testing.T) {
 	for name, model := range map[string]func() (*ir.Graph, error){
 		"MLP": func() (*ir.Graph, error) { return irtest.MLP(128, 784, 512, 512, 10) },
@@ -75,8 +43,7 @@ func TestClangAcceptsTheKernelsOfTrainingSteps(t *testing.T) {
 	}
 }
 
-// compileSample returns the plan of a sample, an empty one where the printer
-// lacks a type.
+// compileSample returns the plan of a sample, nil where the printer lacks a type.
 func compileSample(op ir.Op, s ir.Sample) (*plan.Plan, error) {
 	g, _, err := irtest.SampleGraph(op, s)
 	if err != nil {
@@ -85,7 +52,7 @@ func compileSample(op ir.Op, s ir.Sample) (*plan.Plan, error) {
 	for _, n := range g.Nodes() {
 		for _, t := range n.Types() {
 			if t.DType.On(dtype.CUDA) == dtype.Unsupported {
-				return &plan.Plan{}, nil
+				return nil, nil
 			}
 		}
 	}

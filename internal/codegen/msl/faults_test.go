@@ -61,7 +61,7 @@ func TestSoftwareDeviceFindsFaultsOfKernels(t *testing.T) {
 	}
 }
 
-// fault runs a kernel on 64 threes and returns the device's error.
+// fault runs a kernel on 64 threads and returns the device's error.
 func fault(t *testing.T, d *driver.Device, source string) error {
 	f, err := d.Compile(source, "k_fault")
 	must(t, err)

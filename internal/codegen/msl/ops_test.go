@@ -19,33 +19,18 @@ import (
 	"github.com/rlx-go/rlx/native/metal"
 )
 
-// TestOpKernelsRespectAddressSpaces has clang take the kernels of every sample of
-// every op that Metal has types for.
+// TestOpKernelsRespectAddressSpaces has clang check the kernels of all ops that Metal has types for.
 func TestOpKernelsRespectAddressSpaces(t *testing.T) {
-	for _, op := range ir.Ops() {
-		d, _ := ir.Lookup(op)
-		if d.Samples == nil {
-			continue
+	clang.TestOps(t, msl.Prefix, func(op ir.Op, s ir.Sample) (*plan.Plan, error) {
+		g, _, err := irtest.SampleGraph(op, s)
+		if err != nil || slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return metal.Backend().Support(n).Level == native.Unsupported }) {
+			return nil, err
 		}
-		t.Run(string(op), func(t *testing.T) {
-			t.Parallel()
-			var all clang.Batch
-			for i, s := range d.Samples() {
-				g, _, err := irtest.SampleGraph(op, s)
-				must(t, err)
-				if slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return metal.Backend().Support(n).Level == native.Unsupported }) {
-					continue
-				}
-				all.Add(fmt.Sprintf("sample_%d", i), msl.Prefix, planOf(t, g))
-			}
-			if err := clang.CheckMetal(all.String()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+		return planOf(t, g), nil
+	}, clang.CheckMetal)
 }
 
-// TestTrainingKernelsRespectAddressSpaces does the same with whole models, whose
+// TestTrainingKernelsRespectAddressSpaces checks the kernels of whole models, whose
 // products are wide enough for fragments.
 func TestTrainingKernelsRespectAddressSpaces(t *testing.T) {
 	for name, model := range map[string]func() (*ir.Graph, error){
@@ -67,7 +52,7 @@ func TestTrainingKernelsRespectAddressSpaces(t *testing.T) {
 	}
 }
 
-// TestAttentionKernelsRespectAddressSpaces does the same with attention whose scores
+// TestAttentionKernelsRespectAddressSpaces checks the kernels of attention whose scores
 // are not kept.
 func TestAttentionKernelsRespectAddressSpaces(t *testing.T) {
 	target := newest()

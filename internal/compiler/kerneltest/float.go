@@ -58,14 +58,17 @@ func reluVec4() *Case {
 	}
 }
 
-// treeSum returns a tree reduction with op of the first n elements of a shared array into
+// partials is the array of the partial results that [treeReduce] combines.
+const partials = 2
+
+// treeReduce returns a tree reduction with op of the first n partial results into
 // element 0; n is a power of two and the number of threads.
-func treeSum(array, n int, op func(a, b expr) expr) block {
+func treeReduce(n int, op func(a, b expr) expr) block {
 	li := loop.LocalIndex(n)
 	var out block
 	for half := n / 2; half > 0; half /= 2 {
-		mine, other := s.LoadAt(array, dtype.F32, li), s.LoadAt(array, dtype.F32, add(li, i32(half)))
-		out = append(out, barrier(), when(s.Lt(li, i32(half)), store(array, li, op(mine, other))))
+		mine, other := s.LoadAt(partials, dtype.F32, li), s.LoadAt(partials, dtype.F32, add(li, i32(half)))
+		out = append(out, barrier(), when(s.Lt(li, i32(half)), store(partials, li, op(mine, other))))
 	}
 	return append(out, barrier())
 }
@@ -88,7 +91,7 @@ func sumTree() *Case {
 		}},
 		store(2, li, fv("sum")),
 	}
-	body = append(body, treeSum(2, threads, add)...)
+	body = append(body, treeReduce(threads, add)...)
 	body = append(body, when(s.Eq(li, i32(0)), store(1, row, s.LoadAt(2, dtype.F32, i32(0)))))
 	return &Case{
 		Kernel: &loop.Kernel{
@@ -132,14 +135,14 @@ func softmaxRow() *Case {
 		each(assign("top", s.Max(fv("top"), load))),
 		store(2, li, fv("top")),
 	}
-	body = append(body, treeSum(2, threads, s.Max)...)
+	body = append(body, treeReduce(threads, s.Max)...)
 	body = append(body,
 		let("row_top", s.LoadAt(2, dtype.F32, i32(0))),
 		newVar("sum", f32(0)),
 		each(assign("sum", add(fv("sum"), s.Exp(s.Sub(load, fv("row_top")))))),
 		barrier(),
 		store(2, li, fv("sum")))
-	body = append(body, treeSum(2, threads, add)...)
+	body = append(body, treeReduce(threads, add)...)
 	body = append(body,
 		let("scale", s.Recip(s.LoadAt(2, dtype.F32, i32(0)))),
 		each(store(1, at, mul(s.Exp(s.Sub(load, fv("row_top"))), fv("scale")))))
@@ -173,7 +176,7 @@ func subgroupSum() *Case {
 		// One thread of each subgroup contributes its sum.
 		store(2, li, s.Select(s.Eq(loop.Lane(sizes), i32(0)), fv("part"), f32(0))),
 	}
-	body = append(body, treeSum(2, threads, add)...)
+	body = append(body, treeReduce(threads, add)...)
 	body = append(body, when(s.Eq(li, i32(0)), store(1, loop.GroupID(0, groups), s.LoadAt(2, dtype.F32, i32(0)))))
 	return &Case{
 		Kernel: &loop.Kernel{

@@ -13,9 +13,9 @@ func arithmeticIdentities() map[ir.Op][]identity {
 		ops.OpSub:     {subZero, subFromZero, subNeg, subSelf},
 		ops.OpMul:     {mulOne, mulMinusOne, mulByZero, mulNegs, mulNegConstant},
 		ops.OpMulZero: {mulZeroOfZero, mulZeroExact},
-		ops.OpDiv:     {divOne, divMinusOne, divNegs, divPowerOfTwo},
+		ops.OpDiv:     {secondOne, divMinusOne, divNegs, divPowerOfTwo},
 		ops.OpRem:     {remOne},
-		ops.OpPow:     {powZero, powOne, powTwo, powMinusOne},
+		ops.OpPow:     {powZero, secondOne, powTwo, powMinusOne},
 		ops.OpNeg:     {negNeg, negDifference},
 		ops.OpAbs:     {absUnsigned, absNeg, absAbs},
 		ops.OpMax:     {equalOperands, neutral(math.Inf(-1))},
@@ -152,8 +152,8 @@ func mulZeroExact(s site) ir.Value {
 	})
 }
 
-// divOne: x / 1 = x.
-func divOne(s site) ir.Value {
+// secondOne: x / 1 = x, and x¹ = x.
+func secondOne(s site) ir.Value {
 	if is(s.in[1], 1) {
 		return s.in[0]
 	}
@@ -205,13 +205,6 @@ func remOne(s site) ir.Value {
 func powZero(s site) ir.Value {
 	if y := s.in[1]; is(y, 0) || is(y, math.Copysign(0, -1)) {
 		return constant(s, 1)
-	}
-	return ir.Value{}
-}
-
-func powOne(s site) ir.Value {
-	if is(s.in[1], 1) {
-		return s.in[0]
 	}
 	return ir.Value{}
 }

@@ -9,9 +9,9 @@ import (
 
 func shapeIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{
-		ops.OpReshape:        {moveOfSplat, reshapeSame, reshapeReshape},
+		ops.OpReshape:        {moveOfSplat, sameShape, reshapeReshape},
 		ops.OpTranspose:      {moveOfSplat, transposeSame, transposeTwice, transposeOfUnits, transposeOfDot},
-		ops.OpBroadcastInDim: {broadcastSame, broadcastTwice, broadcastUnits, broadcastReshape},
+		ops.OpBroadcastInDim: {sameShape, broadcastTwice, broadcastUnits, broadcastReshape},
 		ops.OpReverse:        {moveOfSplat, reverseUnits, reverseTwice},
 		ops.OpSlice:          {moveOfSplat},
 	}
@@ -20,7 +20,9 @@ func shapeIdentities() map[ir.Op][]identity {
 // moveOfSplat: moving the elements of a splat gives a splat.
 func moveOfSplat(s site) ir.Value { return spread(s, s.in[0]) }
 
-func reshapeSame(s site) ir.Value {
+// sameShape: a reshape or a broadcast to the shape of x is x. The axes of a broadcast increase, so that they are the
+// identity.
+func sameShape(s site) ir.Value {
 	if s.in[0].Shape().Equal(s.n.Types()[0].Shape) {
 		return s.in[0]
 	}
@@ -87,13 +89,6 @@ func transposeOfUnits(s site) ir.Value {
 }
 
 func broadcastAxes(n *ir.Node) []int { return n.Attrs().(*ops.BroadcastAttrs).Axes }
-
-func broadcastSame(s site) ir.Value {
-	if s.in[0].Shape().Equal(s.n.Types()[0].Shape) {
-		return s.in[0] // the axes increase, so they are the identity
-	}
-	return ir.Value{}
-}
 
 // broadcastUnits: a broadcast that only adds axes of size 1 is a reshape.
 func broadcastUnits(s site) ir.Value {

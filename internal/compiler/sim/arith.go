@@ -97,8 +97,8 @@ var floatCompare = map[scalar.Op]func(o []int64, a, b []float64) step{
 	scalar.OpNe: unequal[float64],
 	scalar.OpLt: less[float64],
 	scalar.OpLe: lessEqual[float64],
-	scalar.OpGt: greater[float64],
-	scalar.OpGe: greaterEqual[float64],
+	scalar.OpGt: func(o []int64, a, b []float64) step { return less(o, b, a) },
+	scalar.OpGe: func(o []int64, a, b []float64) step { return lessEqual(o, b, a) },
 }
 
 // intStep is a faster path for common operations on integers other than u64, nil for others.
@@ -191,8 +191,8 @@ var intInRange = map[scalar.Op]func(o, a, b []int64) step{
 	scalar.OpNe: unequal[int64],
 	scalar.OpLt: less[int64],
 	scalar.OpLe: lessEqual[int64],
-	scalar.OpGt: greater[int64],
-	scalar.OpGe: greaterEqual[int64],
+	scalar.OpGt: func(o, a, b []int64) step { return less(o, b, a) },
+	scalar.OpGe: func(o, a, b []int64) step { return lessEqual(o, b, a) },
 }
 
 // boolStep is a faster path for common operations on bools, nil for others.
@@ -392,26 +392,6 @@ func lessEqual[T number](o []int64, a, b []T) step {
 		o, a, b := o[from:to], a[from:to], b[from:to]
 		for t := range o {
 			o[t] = bit(a[t] <= b[t])
-		}
-	}
-}
-
-func greater[T number](o []int64, a, b []T) step {
-	return func(active []int32) {
-		from, to := between(active)
-		o, a, b := o[from:to], a[from:to], b[from:to]
-		for t := range o {
-			o[t] = bit(a[t] > b[t])
-		}
-	}
-}
-
-func greaterEqual[T number](o []int64, a, b []T) step {
-	return func(active []int32) {
-		from, to := between(active)
-		o, a, b := o[from:to], a[from:to], b[from:to]
-		for t := range o {
-			o[t] = bit(a[t] >= b[t])
 		}
 	}
 }

@@ -145,11 +145,15 @@ func Install(t testing.TB, kernels bool) *GPU {
 // most compile kernels that others have compiled.
 func objects(t testing.TB, clang string, prelude []byte) string {
 	t.Helper()
-	nvrtc, err := sources.ReadFile("lib/nvrtc.c") // which has the compiler's flags
+	nvrtc, err := sources.ReadFile("lib/nvrtc.c") // which writes the kernels' sources
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := sha256.Sum256(slices.Concat([]byte(clang), prelude, nvrtc))
+	driver, err := sources.ReadFile("lib/driver.c") // which has the compiler's flags
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := sha256.Sum256(slices.Concat([]byte(clang), prelude, nvrtc, driver))
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("rlx-fake-cuda-%x", key[:8]))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)

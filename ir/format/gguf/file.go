@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -114,7 +115,7 @@ func (f *File) openParts(name string) error {
 func (f *File) add(m *tensorfile.File, first bool) error {
 	r := &reader{file: m}
 	if string(r.bytes(4)) != "GGUF" {
-		return cmpErr(r.err, damaged("it does not begin with GGUF"))
+		return cmp.Or(r.err, damaged("it does not begin with GGUF"))
 	}
 	version := r.u32()
 	switch {
@@ -151,14 +152,6 @@ func (f *File) add(m *tensorfile.File, first bool) error {
 	}
 	f.parts = append(f.parts, m)
 	return nil
-}
-
-func cmpErr(errs ...error) error {
-	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
-	if i < 0 {
-		return nil
-	}
-	return errs[i]
 }
 
 // Version returns the version of the format.

@@ -1,6 +1,8 @@
 package onnx
 
 import (
+	"cmp"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -62,7 +64,7 @@ func (c *call) known(i int) *ir.Array {
 	}
 	a := c.in[i].array(c.im)
 	if a == nil {
-		c.fail(cmpErr(c.in[i].err, &NeedError{Value: c.in[i].name, Type: c.in[i].typ, From: c.in[i].from}))
+		c.fail(cmp.Or[error](c.in[i].err, &NeedError{Value: c.in[i].name, Type: c.in[i].typ, From: c.in[i].from}))
 	}
 	return a
 }

@@ -300,15 +300,6 @@ func inverseOf(perm []int) []int {
 	return out
 }
 
-// upTo returns the integers from 0.
-func upTo(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
-
 // within adds the nodes of f to a graph of their own, which is an attribute of a node: it sees the tensors of
 // the graphs around it. f returns its results.
 func (e *modelBuilder) within(name string, inputs []valueInfo, f func() []tensorRef) *attribute {

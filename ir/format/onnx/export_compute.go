@@ -200,7 +200,7 @@ func (e *exporter) convByProduct(c convolution) tensorRef {
 	w := e.transpose(e.reshape(c.w, ir.Shape{ir.N(c.groups), features, k}), []int{0, 2, 1})
 	r := e.op("MatMul", x.dtype, ir.Shape{ir.N(c.groups), rows, features}, []tensorRef{x, w})
 	r = e.reshape(r, slices.Concat(ir.Shape{ir.N(c.groups)}, c.out[:1], c.out[2:], ir.Shape{features}))
-	r = e.transpose(r, slices.Concat([]int{1, 0, len(r.dims) - 1}, upTo(space + 2)[2:]))
+	r = e.transpose(r, slices.Concat([]int{1, 0, len(r.dims) - 1}, all(space + 2)[2:]))
 	return e.reshape(r, c.out)
 }
 

@@ -247,7 +247,7 @@ func exportBroadcast(e *exporter, n *ir.Node, in []exported) []exported {
 	if len(t.dims) == 0 {
 		return []exported{{t, out}}
 	}
-	order := upTo(len(a.Axes))
+	order := all(len(a.Axes))
 	slices.SortFunc(order, func(i, j int) int { return a.Axes[i] - a.Axes[j] })
 	t = e.transpose(t, order)
 	dims := ir.Dims(slices.Repeat([]int{1}, len(out))...)
@@ -380,7 +380,7 @@ func exportReverse(e *exporter, n *ir.Node, in []exported) tensorRef {
 // exportWindows reads the elements of all windows and then brings the axes within windows to the end.
 func exportWindows(e *exporter, n *ir.Node, in []exported) tensorRef {
 	a, t := n.Attrs().(*ops.WindowsAttrs), e.whole(in[0])
-	order := upTo(len(t.dims))
+	order := all(len(t.dims))
 	var inner []int
 	for i, axis := range a.Axes {
 		t = e.windows(t, order[axis], n.Types()[0].Shape[axis], a.Sizes[i], a.Strides[i], a.Dilations[i])

@@ -114,7 +114,7 @@ func exportGather(e *exporter, n *ir.Node, in []exported) tensorRef {
 	// [batch, positions, window] → the axes of the indices in their order, window
 	now := slices.Concat(a.IndexBatch, r.positions)
 	dims := slices.Concat(pickDims(r.indices, now), pickDims(r.operand, r.window))
-	perm := upTo(len(dims))
+	perm := all(len(dims))
 	for i := range now {
 		perm[i] = slices.Index(now, i)
 	}
@@ -127,7 +127,7 @@ func (e *exporter) gatherAxis(r *exportRows, t, index, fill tensorRef) tensorRef
 	index, inside := e.clamped(e.reshape(index, positions), r.operand[axis])
 	dims := slices.Concat(r.operand[:axis], positions, r.operand[axis+1:])
 	t = e.op("Gather", t.dtype, dims, []tensorRef{t, index}, attrInt("axis", axis))
-	front := upTo(len(dims))[axis : axis+len(positions)]
+	front := all(len(dims))[axis : axis+len(positions)]
 	t = e.transpose(t, slices.Concat(front, restOf(len(dims), front)))
 	if r.a.Outside == ops.OutsideClip {
 		return t

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"io/fs"
 	"math"
 	"slices"
@@ -341,7 +342,7 @@ func (c *call) run() error {
 	}
 	if op.values != nil {
 		op.values(c)
-		return cmpErr(c.err, c.b.TakeErr())
+		return cmp.Or(c.err, c.b.TakeErr())
 	}
 	if err := c.tensorsOnly(); err != nil {
 		return err
@@ -352,16 +353,7 @@ func (c *call) run() error {
 	c.b.Label(c.n.title())
 	c.results(op.build(c))
 	c.b.Label("")
-	return cmpErr(c.err, c.b.TakeErr())
-}
-
-// cmpErr returns the first error.
-func cmpErr(errs ...error) error {
-	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
-	if i < 0 {
-		return nil
-	}
-	return errs[i]
+	return cmp.Or(c.err, c.b.TakeErr())
 }
 
 // results makes values of the results.
@@ -442,7 +434,7 @@ func (c *call) fold(op *opInfo) (done bool, err error) {
 	b, finish := ir.NewBuilder("fold")
 	inner := &call{scope: &scope{im: c.im, b: b, opsets: c.opsets, attrs: c.attrs}, n: c.n, in: c.in, opset: c.opset}
 	out := op.build(inner)
-	if err := cmpErr(inner.err, b.TakeErr()); err != nil {
+	if err := cmp.Or(inner.err, b.TakeErr()); err != nil {
 		return true, err
 	}
 	for i, x := range out {

@@ -249,15 +249,8 @@ func linearAttention(c *call) []ir.Value {
 	heads := q.Dim(1)
 	carries, ys := ops.Scan(b, ops.Loop{Carries: []ir.Value{state}, Xs: steps, Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
 		inner := &call{scope: &scope{im: c.im, b: b}}
-		s, k, v, q := carries[0], xs[0], xs[1], xs[len(xs)-1]
-		if gated {
-			s = ops.Mul(b, s, ops.ExpandDims(b, xs[2], 3))
-		}
-		if delta {
-			v = ops.Mul(b, xs[len(xs)-2], ops.Sub(b, v, ops.Einsum(b, "bhdm,bhd->bhm", s, k)))
-		}
-		s = ops.Add(b, s, ops.Einsum(b, "bhd,bhm->bhdm", k, v))
-		y := ops.Einsum(b, "bhd,bhdm->bhm", q, shareHeads(inner, s, heads))
+		s := linearStep(b, carries[0], xs, gated, delta)
+		y := ops.Einsum(b, "bhd,bhdm->bhm", xs[len(xs)-1], shareHeads(inner, s, heads))
 		return []ir.Value{s}, []ir.Value{scaled(inner, y, scale)}
 	}})
 	if len(ys) == 0 || len(carries) == 0 {
@@ -265,6 +258,19 @@ func linearAttention(c *call) []ir.Value {
 	}
 	y := merged(c, ops.MoveAxis(b, ys[0], 0, 2))
 	return []ir.Value{c.like(y, c.x(0)), ops.Convert(b, carries[0], kept)}
+}
+
+// linearStep returns the state of a linear attention after a step, from the key, the value, the decay (if gated),
+// the rate of correction (with delta) and the query of the step.
+func linearStep(b *ir.Builder, state ir.Value, xs []ir.Value, gated, delta bool) ir.Value {
+	k, v := xs[0], xs[1]
+	if gated {
+		state = ops.Mul(b, state, ops.ExpandDims(b, xs[2], 3))
+	}
+	if delta {
+		v = ops.Mul(b, xs[len(xs)-2], ops.Sub(b, v, ops.Einsum(b, "bhdm,bhd->bhm", state, k)))
+	}
+	return ops.Add(b, state, ops.Einsum(b, "bhd,bhm->bhdm", k, v))
 }
 
 // perHead returns an operand [batch, time, heads] or [batch, time, heads·d] as [batch, heads, time,

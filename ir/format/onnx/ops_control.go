@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -117,7 +118,7 @@ func (y *body) run(b *ir.Builder, captured []ir.Value, inputs []*value) []*value
 	for i, in := range y.g.inputs {
 		s.names[in.name] = inputs[i]
 	}
-	if err := cmpErr(s.initializers(y.g), s.nodes(y.g.nodes)); err != nil {
+	if err := cmp.Or(s.initializers(y.g), s.nodes(y.g.nodes)); err != nil {
 		c.fail(err)
 		return nil
 	}
@@ -178,7 +179,7 @@ func ifOp(c *call) {
 		return func(b *ir.Builder, in []ir.Value) []ir.Value { return y.values(b, in, nil) }
 	}
 	c.results(ops.Cond(c.b, predicate, operands, build(then), build(other)))
-	if err := cmpErr(c.err, c.b.TakeErr()); err != nil {
+	if err := cmp.Or(c.err, c.b.TakeErr()); err != nil {
 		// A branch for other inputs than those at hand need not fit: the condition decides.
 		c.err = &NeedError{Value: c.in[0].name, Type: c.in[0].typ, From: c.in[0].from, Reason: err}
 	}
@@ -211,7 +212,7 @@ func loop(c *call) {
 			return
 		}
 	}
-	first := cmpErr(c.err, c.b.TakeErr())
+	first := cmp.Or(c.err, c.b.TakeErr())
 	if first != nil && (!known || trips > unrollLimit || trips*len(y.g.nodes) > unrollLimit) {
 		c.err = first
 		return

@@ -119,30 +119,27 @@ func lines(c *call, in, axes []int, scales []float64, want []int) []line {
 // resizeAxis multiplies one axis with the matrix of its weights, or takes the nearest elements.
 func resizeAxis(c *call, x ir.Value, axis int, l line) ir.Value {
 	mode := c.text("mode", "nearest")
-	var weights []float64
-	if mode != "nearest" {
-		if l.in > maxMatrix/max(l.out, 1) {
-			c.fail(ir.Shapef("axis %d of %d elements to %d", axis, l.in, l.out))
-			return ir.Value{}
-		}
-		weights = make([]float64, l.out*l.in)
+	if mode != "nearest" && l.in > maxMatrix/max(l.out, 1) {
+		c.fail(ir.Shapef("axis %d of %d elements to %d", axis, l.in, l.out))
+		return ir.Value{}
 	}
-	outside := make([]bool, l.out)
-	index := make([]int64, l.out)
-	for i := range l.out {
-		at := coordinate(c, l, i)
-		outside[i] = c.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize" && (at < 0 || at > float64(l.in-1))
-		if mode == "nearest" {
-			index[i] = int64(min(max(nearest(c, at), 0), l.in-1))
-			continue
-		}
-		interpolate(c, weights[i*l.in:][:l.in], at, l.scale, mode == "cubic")
+	at := make([]float64, l.out)
+	for i := range at {
+		at[i] = coordinate(c, l, i)
 	}
 	var y ir.Value
 	switch mode {
 	case "nearest":
+		index := make([]int64, l.out)
+		for i := range index {
+			index[i] = int64(min(max(nearest(c, at[i]), 0), l.in-1))
+		}
 		y = ops.Take(c.b, x, ops.Literal(c.b, ir.Ints(ir.I32, index)), axis, ops.OutsideClip)
 	case "linear", "cubic", "bilinear", "trilinear":
+		weights := make([]float64, l.out*l.in)
+		for i := range at {
+			interpolate(c, weights[i*l.in:][:l.in], at[i], l.scale, mode == "cubic")
+		}
 		d := x.DType()
 		if !d.IsFloat() {
 			d = ir.F32
@@ -154,21 +151,30 @@ func resizeAxis(c *call, x ir.Value, axis int, l line) ir.Value {
 		c.failf("mode %q", mode)
 		return ir.Value{}
 	}
-	if !slices.Contains(outside, true) {
+	return extrapolated(c, y, axis, l, at)
+}
+
+// extrapolated replaces the elements along an axis whose coordinates at are outside the operand by extrapolation_value,
+// where the mode of coordinates is tf_crop_and_resize.
+func extrapolated(c *call, y ir.Value, axis int, l line, at []float64) ir.Value {
+	if c.text("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize" {
 		return y
 	}
-	a := ir.NewArray(ir.Bool, l.out)
-	for i, o := range outside {
-		if o {
-			a.I[i] = 1
+	outside := ir.NewArray(ir.Bool, l.out)
+	for i, x := range at {
+		if x < 0 || x > float64(l.in-1) {
+			outside.I[i] = 1
 		}
 	}
-	shape := make(ir.Shape, x.Rank())
+	if !slices.Contains(outside.I, 1) {
+		return y
+	}
+	shape := make(ir.Shape, y.Rank())
 	for i := range shape {
 		shape[i] = ir.N(1)
 	}
 	shape[axis] = ir.N(l.out)
-	hidden := ops.Reshape(c.b, ops.Literal(c.b, a), shape...)
+	hidden := ops.Reshape(c.b, ops.Literal(c.b, outside), shape...)
 	return ops.Select(c.b, hidden, ops.Const(c.b, y.DType(), c.float("extrapolation_value", 0)), y)
 }
 

@@ -20,6 +20,9 @@ type cell struct {
 	hidden           int
 	activations      []unaryOp
 	reset            bool // linear_before_reset
+	batchFirst       bool // layout
+	gates            int
+	step             stepOf
 	hasBias, hasPeep bool
 }
 
@@ -53,11 +56,11 @@ func recurrent(c *call, gates int, step stepOf) []ir.Value {
 	var ys []ir.Value
 	last := make([][]ir.Value, states)
 	for i, backward := range directions {
-		e := &cell{call: c, hidden: hidden, reset: c.bool("linear_before_reset"), activations: activations(c, i)}
+		e := &cell{call: c, hidden: hidden, reset: c.bool("linear_before_reset"), batchFirst: batchFirst, gates: gates, step: step, activations: activations(c, i)}
 		if c.err != nil {
 			return nil
 		}
-		y, h := e.direction(i, gates, backward, x, batchFirst, step)
+		y, h := e.direction(i, backward, x)
 		ys = append(ys, y)
 		for k := range h {
 			last[k] = append(last[k], h[k])
@@ -86,25 +89,26 @@ func direction(c *call, operand, i int) ir.Value {
 }
 
 // state returns the initial state of a direction, zeros if it is not given.
-func (e *cell) state(operand, i int, batch ir.Dim, d ir.DType, batchFirst bool) ir.Value {
+func (e *cell) state(operand, i int, batch ir.Dim, d ir.DType) ir.Value {
 	if !e.has(operand) {
 		return ops.Zeros(e.b, d, batch, ir.N(e.hidden))
 	}
 	axis := 0
-	if batchFirst {
+	if e.batchFirst {
 		axis = 1
 	}
 	return ops.Squeeze(e.b, ops.SliceAxis(e.b, e.x(operand), axis, ir.N(i), ir.N(1)), axis)
 }
 
-func (e *cell) direction(i, gates int, backward bool, x ir.Value, batchFirst bool, step stepOf) (y ir.Value, last []ir.Value) {
+// direction returns the outputs of direction i for x, [time, batch, features], and its last states.
+func (e *cell) direction(i int, backward bool, x ir.Value) (y ir.Value, last []ir.Value) {
 	b, c := e.b, e.call
 	w, r := direction(c, 1, i), ops.Transpose(b, direction(c, 2, i), 1, 0)
 	projected := ops.MatMul(b, x, ops.Transpose(b, w, 1, 0))
 	consts := []ir.Value{r}
 	if c.has(3) {
 		both := direction(c, 3, i)
-		n := ir.N(gates * e.hidden)
+		n := ir.N(e.gates * e.hidden)
 		projected = ops.Add(b, projected, ops.SliceAxis(b, both, 0, ir.N(0), n))
 		consts = append(consts, ops.SliceAxis(b, both, 0, n, n))
 		e.hasBias = true
@@ -113,42 +117,45 @@ func (e *cell) direction(i, gates int, backward bool, x ir.Value, batchFirst boo
 		consts = append(consts, direction(c, 7, i))
 		e.hasPeep = true
 	}
-	carries := []ir.Value{e.state(5, i, x.Dim(1), x.DType(), batchFirst)}
+	carries := []ir.Value{e.state(5, i, x.Dim(1), x.DType())}
 	if c.n.op == "LSTM" {
-		carries = append(carries, e.state(6, i, x.Dim(1), x.DType(), batchFirst))
+		carries = append(carries, e.state(6, i, x.Dim(1), x.DType()))
 	}
 	xs := []ir.Value{projected}
-	lengths := c.has(4)
-	if lengths {
+	if c.has(4) {
 		// A step counts for a sequence while its number is below the sequence's length.
 		t := ops.Iota(b, ir.I32, 0, x.Dim(0), x.Dim(1), ir.N(1))
 		n := ops.Reshape(b, ops.Convert(b, c.x(4), ir.I32), ir.N(1), x.Dim(1), ir.N(1))
 		xs = append(xs, ops.Lt(b, t, n))
 	}
-	carries, ys := ops.Scan(b, ops.Loop{Consts: consts, Carries: carries, Xs: xs, Reverse: backward, Body: func(b *ir.Builder, consts, carries, xs []ir.Value) (next, ys []ir.Value) {
-		inner := *e
-		inner.call = &call{scope: &scope{im: c.im, b: b}, n: c.n, opset: c.opset}
-		var bias, peep ir.Value
-		if e.hasBias {
-			bias = consts[1]
-		}
-		if e.hasPeep {
-			peep = consts[len(consts)-1]
-		}
-		next = step(&inner, xs[0], carries, consts[0], bias, peep)
-		y := next[0]
-		if lengths {
-			y = ops.Select(b, xs[1], y, ops.ConstLike(b, y, 0))
-			for i := range next {
-				next[i] = ops.Select(b, xs[1], next[i], carries[i])
-			}
-		}
-		return next, []ir.Value{y}
-	}})
+	carries, ys := ops.Scan(b, ops.Loop{Consts: consts, Carries: carries, Xs: xs, Reverse: backward, Body: e.body})
 	if len(ys) == 0 {
 		return ir.Value{}, carries
 	}
 	return ys[0], carries
+}
+
+// body is a step of the loop over time. The constants are Rᵀ, then the bias of R and the peepholes if the direction
+// has them; xs are the gates of x and, where sequences have lengths, whether the step counts for each of them.
+func (e *cell) body(b *ir.Builder, consts, carries, xs []ir.Value) (next, ys []ir.Value) {
+	inner := *e
+	inner.call = &call{scope: &scope{im: e.im, b: b}, n: e.n, opset: e.opset}
+	var bias, peep ir.Value
+	if e.hasBias {
+		bias = consts[1]
+	}
+	if e.hasPeep {
+		peep = consts[len(consts)-1]
+	}
+	next = e.step(&inner, xs[0], carries, consts[0], bias, peep)
+	y := next[0]
+	if len(xs) > 1 {
+		y = ops.Select(b, xs[1], y, ops.ConstLike(b, y, 0))
+		for i := range next {
+			next[i] = ops.Select(b, xs[1], next[i], carries[i])
+		}
+	}
+	return next, []ir.Value{y}
 }
 
 // gate returns columns k·hidden and on.

@@ -226,19 +226,7 @@ func roiAlign(c *call) ir.Value {
 	s := &sampler{call: c, x: images, sizes: c.shape(images)[2:]}
 	var at, inside []ir.Value
 	for axis, bins := range []int{h, w} {
-		start, end := sides[1-axis], sides[3-axis]
-		length := ops.Sub(b, end, start)
-		if half {
-			start = offset(c, start, -0.5)
-		} else {
-			length = ops.Max(b, length, ops.ConstLike(b, length, 1))
-		}
-		list := make([]float64, bins*ratio) // the points, as parts of the region
-		for i := range list {
-			list[i] = (float64(i) + 0.5) / float64(bins*ratio)
-		}
-		points := ops.Literal(b, ir.Floats(ir.F32, list))
-		v := ops.Add(b, ops.ExpandDims(b, start, 1), ops.Outer(b, length, points))
+		v := roiPoints(c, sides[1-axis], sides[3-axis], bins*ratio, half)
 		size := float64(s.sizes[axis])
 		inside = append(inside, ops.And(b, ops.Ge(b, v, ops.ConstLike(b, v, -1)), ops.Le(b, v, ops.ConstLike(b, v, size))))
 		at = append(at, ops.Clamp(b, v, ops.Const(b, ir.F32, 0), ops.Const(b, ir.F32, size-1)))
@@ -259,6 +247,23 @@ func roiAlign(c *call) ir.Value {
 		return binned(s.interpolate(at, []int{0, 1}, linearWeights), ops.Mean)
 	}
 	return roiMax(c, s, at, binned)
+}
+
+// roiPoints returns the coordinates [regions, n] of the middles of n equal parts of regions along an axis. With
+// half, the coordinate of an element is that of its middle; otherwise regions have a length of 1 or more.
+func roiPoints(c *call, start, end ir.Value, n int, half bool) ir.Value {
+	length := ops.Sub(c.b, end, start)
+	if half {
+		start = offset(c, start, -0.5)
+	} else {
+		length = ops.Max(c.b, length, ops.ConstLike(c.b, length, 1))
+	}
+	list := make([]float64, n) // as parts of the region
+	for i := range list {
+		list[i] = (float64(i) + 0.5) / float64(n)
+	}
+	points := ops.Literal(c.b, ir.Floats(ir.F32, list))
+	return ops.Add(c.b, ops.ExpandDims(c.b, start, 1), ops.Outer(c.b, length, points))
 }
 
 // roiMax takes the largest of the four weighted elements around each point of a bin.

@@ -24,8 +24,8 @@ __attribute__((format(printf, 1, 2))) static void note(const char *format, ...) 
 	fclose(log);
 }
 
-// image is the fake compiler's output, which the fake driver loads: a head, then
-// a shared object with the kernel's code, or nothing.
+// image is the fake compiler's output, which the fake driver loads: a head, then the path of the kernel's
+// source and library without their extensions, or nothing.
 #define IMAGE_MAGIC 0x58494d4147454b46ull
 typedef struct {
 	unsigned long long magic, bytes;

@@ -1,5 +1,6 @@
-// A fake NVRTC: it compiles a kernel for this processor, with clang. It supports the architectures
-// of NVIDIA's NVRTC of its version, as listed by 12.0 to 13.5 from its wheels.
+// A fake NVRTC: the fake driver compiles what it returns, for this processor, all kernels of a plan
+// together. It supports the architectures of NVIDIA's NVRTC of its version, as listed by 12.0 to 13.5
+// from its wheels.
 #include "fake.h"
 
 #include <unistd.h>
@@ -42,53 +43,28 @@ EXPORT int nvrtcCreateProgram(program **p, const char *source, const char *name,
 	return 0;
 }
 
-static char *slurp(const char *path, unsigned long long *bytes) {
-	FILE *f = fopen(path, "rb");
-	if (!f) return 0;
-	fseek(f, 0, SEEK_END);
-	*bytes = ftell(f);
-	rewind(f);
-	char *data = calloc(1, *bytes + 1);
-	if (fread(data, 1, *bytes, f) != *bytes) *bytes = 0;
-	fclose(f);
-	return data;
-}
-
-// compile runs clang on the prelude, the source and a call of the kernel, and keeps its output.
-static int compile(program *p, const char *clang, const char *keep) {
-	char dir[] = "/tmp/rlx-fake-XXXXXX", path[3][64], command[1024];
-	if (!mkdtemp(dir)) return 11;
-	const char *names[] = {"kernel.cc", "kernel.so", "log"};
-	for (int i = 0; i < 3; i++) snprintf(path[i], sizeof path[i], "%s/%s", dir, names[i]);
-	FILE *f = fopen(path[0], "w");
-	fprintf(f, "#include \"%s\"\n#line 1 \"kernel.cu\"\n%s\nRLX_KERNEL(%s)\n", getenv("RLX_FAKE_PRELUDE"), p->source, p->head.kernel);
-	fclose(f);
-	snprintf(command, sizeof command, "%s -x c++ -std=c++17 -O0 -w -shared -fPIC -nostdlib -ffp-contract=fast -o %s %s -lm -lgcc 2>%s", clang, path[1], path[0], path[2]);
-	int failed = system(command);
-	unsigned long long bytes;
-	p->log = slurp(path[2], &bytes);
-	if (!failed) {
-		p->code = slurp(path[1], &p->head.bytes);
-		rename(path[1], keep);
-	}
-	for (int i = 0; i < 3; i++) unlink(path[i]);
-	rmdir(dir);
-	return failed ? 6 : 0;
-}
-
 // hash is FNV-1a over a text, from the hash of what comes before it.
 static unsigned long long hash(const char *text, unsigned long long from) {
 	for (; *text; text++) from = (from ^ (unsigned char)*text) * 1099511628211ull;
 	return from;
 }
 
-// build takes the code of an equal source that was compiled before, by any process, or compiles it.
-static int build(program *p, const char *clang) {
-	char kept[512];
-	snprintf(kept, sizeof kept, "%s/%016llx-%zu.so", setting("RLX_FAKE_OBJECTS", "/nowhere"),
-		hash(p->source, hash(p->head.kernel, 14695981039346656037ull)), strlen(p->source));
-	p->code = slurp(kept, &p->head.bytes);
-	return p->code ? 0 : compile(p, clang, kept);
+// defer makes the path of a kernel's object the code, and where no equal source was compiled before, by any
+// process, writes the source beside it, for the driver.
+static int defer(program *p) {
+	char key[64], path[512], text[600], part[600];
+	snprintf(key, sizeof key, "%016llx_%zu", hash(p->source, hash(p->head.kernel, 14695981039346656037ull)), strlen(p->source));
+	snprintf(path, sizeof path, "%s/%s", setting("RLX_FAKE_OBJECTS", "/nowhere"), key);
+	p->code = strdup(path), p->head.bytes = strlen(path) + 1;
+	snprintf(text, sizeof text, "%s.so", path);
+	if (access(text, F_OK) == 0) return 0;
+	snprintf(text, sizeof text, "%s.cc", path);
+	snprintf(part, sizeof part, "%s.%d-%p", path, getpid(), (void *)p);
+	FILE *f = fopen(part, "w");
+	if (!f) return 11;
+	const char *name = p->head.kernel;
+	fprintf(f, "#define %s %s_%s\nnamespace in_%s {\n#line 1 \"kernel.cu\"\n%s\nRLX_KERNEL(%s, %s)\n}\n#undef %s\n", name, name, key, key, p->source, key, name, name);
+	return fclose(f) || rename(part, text) ? 11 : 0;
 }
 
 // target records the target of a program: "sm_90a" is a cubin, "compute_90" PTX. An architecture
@@ -117,8 +93,7 @@ EXPORT int nvrtcCompileProgram(program *p, int n, const char **options) {
 		return 6;
 	}
 	snprintf(p->head.kernel, sizeof p->head.kernel, "%.*s", (int)strcspn(start + 1, "("), start + 1);
-	const char *clang = setting("RLX_FAKE_CLANG", 0);
-	return clang ? build(p, clang) : 0;
+	return setting("RLX_FAKE_CLANG", 0) ? defer(p) : 0;
 }
 
 EXPORT int nvrtcGetCUBINSize(program *p, size_t *bytes) { return *bytes = sizeof p->head + p->head.bytes, 0; }

@@ -125,6 +125,16 @@ static void rlx_block() {
     }
 }
 
+static void rlx_grid(void (*body)(char *), char *cells, const unsigned *grid, const unsigned *block) {
+  if (!rlx_stacks) rlx_stacks = (char *)malloc((size_t)rlx_threads_max * rlx_stack);
+  rlx_body = body, rlx_cells = cells;
+  gridDim = {grid[0], grid[1], grid[2]}, blockDim = {block[0], block[1], block[2]};
+  rlx_threads = block[0] * block[1] * block[2];
+  for (blockIdx.z = 0; blockIdx.z < grid[2]; blockIdx.z++)
+    for (blockIdx.y = 0; blockIdx.y < grid[1]; blockIdx.y++)
+      for (blockIdx.x = 0; blockIdx.x < grid[0]; blockIdx.x++) rlx_block();
+}
+
 template <int... I> struct rlx_numbers {};
 template <class T, T... I> using rlx_sequence = rlx_numbers<I...>;
 template <class... A, int... I> static void rlx_call(void (*f)(A...), rlx_numbers<I...>, char *cells) { f(*(A *)(cells + 8 * I)...); }
@@ -135,17 +145,9 @@ template <class... A> static int rlx_copy(void (*f)(A...), void **args, char *ce
   return sizeof...(A);
 }
 
-// What the fake driver calls of a kernel: its parameters as cells of 8 bytes,
+// What the fake driver calls of the kernel with a key: its parameters as cells of 8 bytes,
 // and a launch.
-#define RLX_KERNEL(name)                                                                            \
-  static void rlx_enter_kernel(char *cells) { rlx_enter(name, cells); }                             \
-  extern "C" int rlx_pack(void **args, char *cells) { return rlx_copy(name, args, cells); }         \
-  extern "C" void rlx_run(char *cells, const unsigned *grid, const unsigned *block) {               \
-    if (!rlx_stacks) rlx_stacks = (char *)malloc((size_t)rlx_threads_max * rlx_stack);              \
-    rlx_body = rlx_enter_kernel, rlx_cells = cells;                                                 \
-    gridDim = {grid[0], grid[1], grid[2]}, blockDim = {block[0], block[1], block[2]};               \
-    rlx_threads = block[0] * block[1] * block[2];                                                   \
-    for (blockIdx.z = 0; blockIdx.z < grid[2]; blockIdx.z++)                                        \
-      for (blockIdx.y = 0; blockIdx.y < grid[1]; blockIdx.y++)                                      \
-        for (blockIdx.x = 0; blockIdx.x < grid[0]; blockIdx.x++) rlx_block();                       \
-  }
+#define RLX_KERNEL(key, name)                                                                       \
+  static void rlx_enter_##key(char *cells) { rlx_enter(name, cells); }                              \
+  extern "C" int rlx_pack_##key(void **args, char *cells) { return rlx_copy(name, args, cells); }   \
+  extern "C" void rlx_run_##key(char *cells, const unsigned *grid, const unsigned *block) { rlx_grid(rlx_enter_##key, cells, grid, block); }
