@@ -3,11 +3,10 @@ package rlx
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
+	"github.com/rlx-go/rlx/internal/report"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -112,9 +111,6 @@ func (r *DeviceReport) MarshalJSON() ([]byte, error) {
 	}{r.Device.Name, r.Device.Description, r.Err() == nil, rows})
 }
 
-// symbolSize is the size of a symbol in a report.
-const symbolSize = 16
-
 // ReportOn returns how the named device computes each node of a module. A node counts as computed
 // only if the device's compiler accepts it, within the device's limits on the memory of one tensor.
 // Symbolic sizes count as 16. The error is of kind [ir.ErrName] for an unknown device and
@@ -148,150 +144,34 @@ func reportOn(m *ir.Module, b native.Backend) (*DeviceReport, error) {
 	if m == nil {
 		return nil, ir.Errorf(ir.ErrGraph, "no module given")
 	}
-	bound, err := withSizes(m)
+	bound, err := report.WithSizes(m, nil)
 	if err != nil {
 		return nil, err
 	}
-	r := newReporter(b)
-	r.whole = r.check(bound)
-	out := &DeviceReport{Device: Device{Name: b.Name(), Info: b.Info()}}
-	for _, e := range bound.Entries {
-		r.graph(e.Name, e.Graph, out)
+	rows, err := report.Of(bound, reported{b})
+	if err != nil {
+		return nil, err
 	}
-	if r.whole != nil && out.Err() == nil { // the device refuses nodes that it accepts one by one
-		return nil, r.whole
+	out := &DeviceReport{Device: Device{Name: b.Name(), Info: b.Info()}}
+	for _, r := range rows {
+		out.Rows = append(out.Rows, ReportRow{Entry: r.Entry, Node: r.Node, Level: native.Level(r.Level), Reason: r.Reason})
 	}
 	return out, nil
 }
 
-// withSizes returns a module with sizes for its symbols.
-func withSizes(m *ir.Module) (*ir.Module, error) {
-	m, err := ir.NewModule(m.Name, m.Entries...)
-	if err != nil {
-		return nil, err
-	}
-	bound := &ir.Module{Name: m.Name}
-	for _, e := range m.Entries {
-		sizes := map[string]int{}
-		for _, s := range e.Graph.Symbols() {
-			sizes[s] = symbolSize
-		}
-		g, err := e.Graph.Bind(sizes)
-		if err != nil {
-			return nil, err
-		}
-		bound.Entries = append(bound.Entries, ir.Entry{Name: e.Name, Graph: g})
-	}
-	return bound, nil
+// reported is a backend as package report sees it. The levels of both packages have the same numbers.
+type reported struct{ backend native.Backend }
+
+// Support implements [report.Device].
+func (r reported) Support(n *ir.Node) report.Support {
+	s := r.backend.Support(n)
+	return report.Support{Level: report.Level(s.Level), Reason: s.Reason}
 }
 
-// reporter finds how a backend computes nodes.
-type reporter struct {
-	backend native.Backend
-	forms   *ir.Forms
-	known   map[int]native.Support // by form
-	whole   error                  // why the compiler refuses the whole module; nil if it accepts it
-}
-
-func newReporter(b native.Backend) *reporter {
-	return &reporter{backend: b, forms: ir.NewForms(), known: map[int]native.Support{}}
-}
-
-// check returns why the compiler of the backend refuses a module.
-func (r *reporter) check(m *ir.Module) error {
+// Check implements [report.Device].
+func (r reported) Check(m *ir.Module) error {
 	if c, ok := r.backend.(native.Checker); ok {
 		return c.Check(m)
 	}
 	return nil
-}
-
-// graph appends the rows of a graph's nodes.
-func (r *reporter) graph(entry string, g *ir.Graph, out *DeviceReport) {
-	for _, n := range g.Nodes() {
-		s := r.of(n)
-		if n.Op() == ir.OpPort && s.Level != native.Unsupported {
-			continue
-		}
-		out.Rows = append(out.Rows, ReportRow{Entry: entry, Node: n, Level: s.Level, Reason: s.Reason})
-		for _, sub := range n.Subgraphs() {
-			r.graph(entry, sub, out)
-		}
-	}
-}
-
-// of returns how the backend computes a node, subgraphs aside.
-func (r *reporter) of(n *ir.Node) native.Support {
-	form := r.forms.Of(n)
-	s, ok := r.known[form]
-	if !ok {
-		s = r.support(n)
-		r.known[form] = s
-	}
-	return s
-}
-
-func (r *reporter) support(n *ir.Node) native.Support {
-	s := r.backend.Support(n)
-	switch {
-	case s.Level == native.Decomposed:
-		if reason := r.body(n); reason != "" {
-			return native.Support{Level: native.Unsupported, Reason: reason}
-		}
-	case s.Level != native.Unsupported && r.whole != nil && n.Op() != ir.OpPort:
-		if err := r.alone(n); err != nil {
-			return native.Support{Level: native.Unsupported, Reason: err.Error()}
-		}
-	}
-	return s
-}
-
-// body returns why the backend cannot compute the decomposition of a composite, or "".
-func (r *reporter) body(n *ir.Node) string {
-	g, err := ir.Body(n)
-	if errors.Is(err, ir.ErrUnsupported) {
-		return err.Error()
-	}
-	if err != nil {
-		return ""
-	}
-	if inner, reason := r.first(g); inner != nil {
-		return fmt.Sprintf("its decomposition has %s: %s", inner, reason)
-	}
-	return ""
-}
-
-// first returns the first node of a graph that is unsupported, and the reason; or nil.
-func (r *reporter) first(g *ir.Graph) (*ir.Node, string) {
-	for _, n := range g.Nodes() {
-		if s := r.of(n); s.Level == native.Unsupported {
-			return n, s.Reason
-		}
-		for _, sub := range n.Subgraphs() {
-			if inner, reason := r.first(sub); inner != nil {
-				return inner, reason
-			}
-		}
-	}
-	return nil, ""
-}
-
-// alone returns why the compiler of the backend refuses a node in a separate graph.
-func (r *reporter) alone(n *ir.Node) error {
-	g, err := ir.Build(string(n.Op()), func(b *ir.Builder) {
-		in := make([]ir.Value, len(n.Inputs()))
-		for i, v := range n.Inputs() {
-			in[i] = b.Port(ir.InputPort, strconv.Itoa(i), v.Type())
-		}
-		for i, v := range b.Copy(n, in) {
-			b.Output(strconv.Itoa(i), v)
-		}
-	})
-	if err != nil {
-		return nil // not a node that can be a separate graph
-	}
-	m, err := ir.NewModule(g.Name(), ir.Entry{Name: g.Name(), Graph: g})
-	if err != nil {
-		return nil
-	}
-	return r.check(m)
 }

@@ -7,9 +7,12 @@ import (
 	"github.com/rlx-go/rlx/wasm/internal/wire"
 )
 
+// binder returns a module of some entries, with sizes for its symbolic dimensions.
+type binder func(name string, entries []ir.Entry, symbols map[string]int) (*ir.Module, error)
+
 // module reads a module: name, entries (name, graph) and the sizes of its
 // symbolic dimensions.
-func module(c *wire.Service, r *wire.Request) (*ir.Module, error) {
+func module(c *wire.Service, r *wire.Request, bind binder) (*ir.Module, error) {
 	name := r.Text()
 	var entries []ir.Entry
 	var err error
@@ -29,7 +32,7 @@ func module(c *wire.Service, r *wire.Request) (*ir.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.Bind(name, entries, values)
+	return bind(name, entries, values)
 }
 
 // job is a compilation for some devices.
@@ -41,8 +44,8 @@ type job struct {
 
 // readJob reads a job: a module, limits, f16, subgroup, device and the targets. Limits are those of
 // [recipe.Limits] in order; 0 means the default. Targets are indices into [recipe.TargetNames].
-func readJob(c *wire.Service, r *wire.Request) (*job, error) {
-	m, err := module(c, r)
+func readJob(c *wire.Service, r *wire.Request, bind binder) (*job, error) {
+	m, err := module(c, r, bind)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +75,7 @@ func readJob(c *wire.Service, r *wire.Request) (*job, error) {
 
 // compile (job) → plan file.
 func compile(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	j, err := readJob(c, r)
+	j, err := readJob(c, r, wire.Bind)
 	if err != nil {
 		return err
 	}

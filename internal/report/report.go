@@ -1,0 +1,199 @@
+// Package report finds how a device computes the nodes of a module, and why it cannot compute others. It is part of the
+// page's compiler, and has no knowledge of the devices of a Go program.
+package report
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/rlx-go/rlx/internal/format"
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Level describes how a node is computed.
+type Level uint8
+
+// The levels, best first.
+const (
+	// Native is an op with native code.
+	Native Level = iota
+	// Claimed is a composite with one kernel for the whole.
+	Claimed
+	// Decomposed is a composite computed by its body.
+	Decomposed
+	// Unsupported is an op that the device cannot compute.
+	Unsupported
+)
+
+// Support is a level, with a reason if it is [Unsupported].
+type Support struct {
+	Level  Level
+	Reason string
+}
+
+// Device says what a device computes.
+type Device interface {
+	// Support returns how the device computes a node, subgraphs aside.
+	Support(n *ir.Node) Support
+	// Check returns why the compiler of the device refuses a module; nil if it accepts it, or the device cannot say.
+	Check(m *ir.Module) error
+}
+
+// Row is how a device computes a node.
+type Row struct {
+	Entry string
+	Node  *ir.Node
+	Support
+}
+
+// Of returns a row for each node of a module whose sizes are constants: entry by entry, the nodes of a
+// subgraph after the node that owns it. Inputs, parameters and states have a row only if they are
+// unsupported. The error is that of the device's compiler if it refuses the module but no node of it.
+func Of(m *ir.Module, d Device) ([]Row, error) {
+	r := newReporter(d)
+	r.whole = d.Check(m)
+	for _, e := range m.Entries {
+		r.graph(e.Name, e.Graph)
+	}
+	if r.whole != nil && !r.refused {
+		return nil, r.whole
+	}
+	return r.rows, nil
+}
+
+// First returns the first node of a graph that the device does not support, and the reason; or nil. It does
+// not ask the compiler of the device.
+func First(g *ir.Graph, d Device) (*ir.Node, string) { return newReporter(d).first(g) }
+
+// symbolSize is the size of a symbol for which none is given.
+const symbolSize = 16
+
+// WithSizes returns a module with the sizes given for its symbols, and 16 for the others.
+func WithSizes(m *ir.Module, given map[string]int) (*ir.Module, error) {
+	m, err := ir.NewModule(m.Name, m.Entries...)
+	if err != nil {
+		return nil, err
+	}
+	bound := &ir.Module{Name: m.Name}
+	for _, e := range m.Entries {
+		sizes := map[string]int{}
+		for _, s := range e.Graph.Symbols() {
+			sizes[s] = symbolSize
+			if n, ok := given[s]; ok {
+				sizes[s] = n
+			}
+		}
+		g, err := e.Graph.Bind(sizes)
+		if err != nil {
+			return nil, err
+		}
+		bound.Entries = append(bound.Entries, ir.Entry{Name: e.Name, Graph: g})
+	}
+	return bound, nil
+}
+
+// reporter finds how a device computes nodes.
+type reporter struct {
+	device  Device
+	forms   *ir.Forms
+	known   map[int]Support // by form
+	whole   error           // why the compiler refuses the whole module; nil if it accepts it
+	rows    []Row
+	refused bool // whether a row is unsupported
+}
+
+func newReporter(d Device) *reporter {
+	return &reporter{device: d, forms: ir.NewForms(), known: map[int]Support{}}
+}
+
+// graph appends the rows of a graph's nodes.
+func (r *reporter) graph(entry string, g *ir.Graph) {
+	for _, n := range g.Nodes() {
+		s := r.of(n)
+		if n.Op() == ir.OpPort && s.Level != Unsupported {
+			continue
+		}
+		r.rows = append(r.rows, Row{entry, n, s})
+		r.refused = r.refused || s.Level == Unsupported
+		for _, sub := range n.Subgraphs() {
+			r.graph(entry, sub)
+		}
+	}
+}
+
+// of returns how the device computes a node, subgraphs aside.
+func (r *reporter) of(n *ir.Node) Support {
+	form := r.forms.Of(n)
+	s, ok := r.known[form]
+	if !ok {
+		s = r.support(n)
+		r.known[form] = s
+	}
+	return s
+}
+
+func (r *reporter) support(n *ir.Node) Support {
+	s := r.device.Support(n)
+	switch {
+	case s.Level == Decomposed:
+		if reason := r.body(n); reason != "" {
+			return Support{Unsupported, reason}
+		}
+	case s.Level != Unsupported && r.whole != nil && n.Op() != ir.OpPort:
+		if err := r.alone(n); err != nil {
+			return Support{Unsupported, err.Error()}
+		}
+	}
+	return s
+}
+
+// body returns why the device cannot compute the decomposition of a composite, or "".
+func (r *reporter) body(n *ir.Node) string {
+	g, err := ir.Body(n)
+	if errors.Is(err, ir.ErrUnsupported) {
+		return err.Error()
+	}
+	if err != nil {
+		return ""
+	}
+	if inner, reason := r.first(g); inner != nil {
+		return format.Sprintf("its decomposition has %s: %s", inner, reason)
+	}
+	return ""
+}
+
+// first returns the first node of a graph that is unsupported, and the reason; or nil.
+func (r *reporter) first(g *ir.Graph) (*ir.Node, string) {
+	for _, n := range g.Nodes() {
+		if s := r.of(n); s.Level == Unsupported {
+			return n, s.Reason
+		}
+		for _, sub := range n.Subgraphs() {
+			if inner, reason := r.first(sub); inner != nil {
+				return inner, reason
+			}
+		}
+	}
+	return nil, ""
+}
+
+// alone returns why the compiler of the device refuses a node in a separate graph.
+func (r *reporter) alone(n *ir.Node) error {
+	g, err := ir.Build(string(n.Op()), func(b *ir.Builder) {
+		in := make([]ir.Value, len(n.Inputs()))
+		for i, v := range n.Inputs() {
+			in[i] = b.Port(ir.InputPort, strconv.Itoa(i), v.Type())
+		}
+		for i, v := range b.Copy(n, in) {
+			b.Output(strconv.Itoa(i), v)
+		}
+	})
+	if err != nil {
+		return nil // not a node that can be a separate graph
+	}
+	m, err := ir.NewModule(g.Name(), ir.Entry{Name: g.Name(), Graph: g})
+	if err != nil {
+		return nil
+	}
+	return r.device.Check(m)
+}
