@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlx-go/rlx/internal/report"
 	"github.com/rlx-go/rlx/internal/tune"
 	"github.com/rlx-go/rlx/internal/workload"
 	"github.com/rlx-go/rlx/ir"
@@ -161,7 +160,7 @@ func (r Rates) estimate(m *ir.Module) (seconds float64) {
 func fastestFirst(m *ir.Module) []Device {
 	all := Devices()
 	if m != nil {
-		m, _ = report.WithSizes(m, nil) // a module that cannot be bound is refused by each device
+		m, _ = withSizes(m) // a module that cannot be bound is refused by each device
 	}
 	seconds := make(map[string]float64, len(all))
 	for _, d := range all {

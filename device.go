@@ -60,6 +60,6 @@ func FirstUnsupported(g *ir.Graph, device string) (*ir.Node, string, error) {
 	if err := b.Probe(); err != nil {
 		return nil, "", err
 	}
-	n, reason := report.First(g, reported{b})
+	n, reason := report.First(g, reported(b))
 	return n, reason, nil
 }

@@ -111,6 +111,9 @@ func (r *DeviceReport) MarshalJSON() ([]byte, error) {
 	}{r.Device.Name, r.Device.Description, r.Err() == nil, rows})
 }
 
+// symbolSize is the size of a symbol in a report.
+const symbolSize = 16
+
 // ReportOn returns how the named device computes each node of a module. A node counts as computed
 // only if the device's compiler accepts it, within the device's limits on the memory of one tensor.
 // Symbolic sizes count as 16. The error is of kind [ir.ErrName] for an unknown device and
@@ -144,11 +147,11 @@ func reportOn(m *ir.Module, b native.Backend) (*DeviceReport, error) {
 	if m == nil {
 		return nil, ir.Errorf(ir.ErrGraph, "no module given")
 	}
-	bound, err := report.WithSizes(m, nil)
+	bound, err := withSizes(m)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := report.Of(bound, reported{b})
+	rows, err := report.Of(bound, reported(b))
 	if err != nil {
 		return nil, err
 	}
@@ -159,19 +162,35 @@ func reportOn(m *ir.Module, b native.Backend) (*DeviceReport, error) {
 	return out, nil
 }
 
-// reported is a backend as package report sees it. The levels of both packages have the same numbers.
-type reported struct{ backend native.Backend }
-
-// Support implements [report.Device].
-func (r reported) Support(n *ir.Node) report.Support {
-	s := r.backend.Support(n)
-	return report.Support{Level: report.Level(s.Level), Reason: s.Reason}
+// reported returns a backend as package report takes it. The levels of both packages have the same numbers.
+func reported(b native.Backend) report.Device {
+	d := report.Device{Support: func(n *ir.Node) report.Support {
+		s := b.Support(n)
+		return report.Support{Level: report.Level(s.Level), Reason: s.Reason}
+	}}
+	if c, ok := b.(native.Checker); ok {
+		d.Check = c.Check
+	}
+	return d
 }
 
-// Check implements [report.Device].
-func (r reported) Check(m *ir.Module) error {
-	if c, ok := r.backend.(native.Checker); ok {
-		return c.Check(m)
+// withSizes returns a module with sizes for its symbols.
+func withSizes(m *ir.Module) (*ir.Module, error) {
+	m, err := ir.NewModule(m.Name, m.Entries...)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	bound := &ir.Module{Name: m.Name}
+	for _, e := range m.Entries {
+		sizes := map[string]int{}
+		for _, s := range e.Graph.Symbols() {
+			sizes[s] = symbolSize
+		}
+		g, err := e.Graph.Bind(sizes)
+		if err != nil {
+			return nil, err
+		}
+		bound.Entries = append(bound.Entries, ir.Entry{Name: e.Name, Graph: g})
+	}
+	return bound, nil
 }

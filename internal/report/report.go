@@ -31,12 +31,12 @@ type Support struct {
 	Reason string
 }
 
-// Device says what a device computes.
-type Device interface {
+// Device is how a device answers.
+type Device struct {
 	// Support returns how the device computes a node, subgraphs aside.
-	Support(n *ir.Node) Support
-	// Check returns why the compiler of the device refuses a module; nil if it accepts it, or the device cannot say.
-	Check(m *ir.Module) error
+	Support func(n *ir.Node) Support
+	// Check returns why the compiler of the device refuses a module; nil if it accepts it. A nil Check accepts all.
+	Check func(m *ir.Module) error
 }
 
 // Row is how a device computes a node.
@@ -49,76 +49,56 @@ type Row struct {
 // Of returns a row for each node of a module whose sizes are constants: entry by entry, the nodes of a
 // subgraph after the node that owns it. Inputs, parameters and states have a row only if they are
 // unsupported. The error is that of the device's compiler if it refuses the module but no node of it.
-func Of(m *ir.Module, d Device) ([]Row, error) {
+func Of(m *ir.Module, d Device) (rows []Row, err error) {
 	r := newReporter(d)
-	r.whole = d.Check(m)
-	for _, e := range m.Entries {
-		r.graph(e.Name, e.Graph)
+	if d.Check != nil {
+		r.whole = d.Check(m)
 	}
-	if r.whole != nil && !r.refused {
+	refused := false
+	for _, e := range m.Entries {
+		r.each(e.Graph, func(n *ir.Node, s Support) bool {
+			if n.Op() != ir.OpPort || s.Level == Unsupported {
+				rows = append(rows, Row{e.Name, n, s})
+			}
+			refused = refused || s.Level == Unsupported
+			return true
+		})
+	}
+	if r.whole != nil && !refused {
 		return nil, r.whole
 	}
-	return r.rows, nil
+	return rows, nil
 }
 
 // First returns the first node of a graph that the device does not support, and the reason; or nil. It does
 // not ask the compiler of the device.
 func First(g *ir.Graph, d Device) (*ir.Node, string) { return newReporter(d).first(g) }
 
-// symbolSize is the size of a symbol for which none is given.
-const symbolSize = 16
-
-// WithSizes returns a module with the sizes given for its symbols, and 16 for the others.
-func WithSizes(m *ir.Module, given map[string]int) (*ir.Module, error) {
-	m, err := ir.NewModule(m.Name, m.Entries...)
-	if err != nil {
-		return nil, err
-	}
-	bound := &ir.Module{Name: m.Name}
-	for _, e := range m.Entries {
-		sizes := map[string]int{}
-		for _, s := range e.Graph.Symbols() {
-			sizes[s] = symbolSize
-			if n, ok := given[s]; ok {
-				sizes[s] = n
-			}
-		}
-		g, err := e.Graph.Bind(sizes)
-		if err != nil {
-			return nil, err
-		}
-		bound.Entries = append(bound.Entries, ir.Entry{Name: e.Name, Graph: g})
-	}
-	return bound, nil
-}
-
 // reporter finds how a device computes nodes.
 type reporter struct {
-	device  Device
-	forms   *ir.Forms
-	known   map[int]Support // by form
-	whole   error           // why the compiler refuses the whole module; nil if it accepts it
-	rows    []Row
-	refused bool // whether a row is unsupported
+	device Device
+	forms  *ir.Forms
+	known  map[int]Support // by form
+	whole  error           // why the compiler refuses the whole module; nil if it accepts it
 }
 
 func newReporter(d Device) *reporter {
 	return &reporter{device: d, forms: ir.NewForms(), known: map[int]Support{}}
 }
 
-// graph appends the rows of a graph's nodes.
-func (r *reporter) graph(entry string, g *ir.Graph) {
+// each calls f for the nodes of a graph and of their subgraphs, until it returns false. It reports whether none did.
+func (r *reporter) each(g *ir.Graph, f func(n *ir.Node, s Support) bool) bool {
 	for _, n := range g.Nodes() {
-		s := r.of(n)
-		if n.Op() == ir.OpPort && s.Level != Unsupported {
-			continue
+		if !f(n, r.of(n)) {
+			return false
 		}
-		r.rows = append(r.rows, Row{entry, n, s})
-		r.refused = r.refused || s.Level == Unsupported
 		for _, sub := range n.Subgraphs() {
-			r.graph(entry, sub)
+			if !r.each(sub, f) {
+				return false
+			}
 		}
 	}
+	return true
 }
 
 // of returns how the device computes a node, subgraphs aside.
@@ -163,18 +143,14 @@ func (r *reporter) body(n *ir.Node) string {
 }
 
 // first returns the first node of a graph that is unsupported, and the reason; or nil.
-func (r *reporter) first(g *ir.Graph) (*ir.Node, string) {
-	for _, n := range g.Nodes() {
-		if s := r.of(n); s.Level == Unsupported {
-			return n, s.Reason
+func (r *reporter) first(g *ir.Graph) (first *ir.Node, reason string) {
+	r.each(g, func(n *ir.Node, s Support) bool {
+		if s.Level == Unsupported {
+			first, reason = n, s.Reason
 		}
-		for _, sub := range n.Subgraphs() {
-			if inner, reason := r.first(sub); inner != nil {
-				return inner, reason
-			}
-		}
-	}
-	return nil, ""
+		return first == nil
+	})
+	return first, reason
 }
 
 // alone returns why the compiler of the device refuses a node in a separate graph.
@@ -191,9 +167,5 @@ func (r *reporter) alone(n *ir.Node) error {
 	if err != nil {
 		return nil // not a node that can be a separate graph
 	}
-	m, err := ir.NewModule(g.Name(), ir.Entry{Name: g.Name(), Graph: g})
-	if err != nil {
-		return nil
-	}
-	return r.device.Check(m)
+	return r.device.Check(&ir.Module{Name: g.Name(), Entries: []ir.Entry{{Name: g.Name(), Graph: g}}})
 }

@@ -7,12 +7,9 @@ import (
 	"github.com/rlx-go/rlx/wasm/internal/wire"
 )
 
-// binder returns a module of some entries, with sizes for its symbolic dimensions.
-type binder func(name string, entries []ir.Entry, symbols map[string]int) (*ir.Module, error)
-
 // module reads a module: name, entries (name, graph) and the sizes of its
 // symbolic dimensions.
-func module(c *wire.Service, r *wire.Request, bind binder) (*ir.Module, error) {
+func module(c *wire.Service, r *wire.Request) (*ir.Module, error) {
 	name := r.Text()
 	var entries []ir.Entry
 	var err error
@@ -32,7 +29,7 @@ func module(c *wire.Service, r *wire.Request, bind binder) (*ir.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bind(name, entries, values)
+	return wire.Bind(name, entries, values)
 }
 
 // job is a compilation for some devices.
@@ -44,8 +41,8 @@ type job struct {
 
 // readJob reads a job: a module, limits, f16, subgroup, device and the targets. Limits are those of
 // [recipe.Limits] in order; 0 means the default. Targets are indices into [recipe.TargetNames].
-func readJob(c *wire.Service, r *wire.Request, bind binder) (*job, error) {
-	m, err := module(c, r, bind)
+func readJob(c *wire.Service, r *wire.Request) (*job, error) {
+	m, err := module(c, r)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +72,7 @@ func readJob(c *wire.Service, r *wire.Request, bind binder) (*job, error) {
 
 // compile (job) → plan file.
 func compile(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	j, err := readJob(c, r, wire.Bind)
+	j, err := readJob(c, r)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type tuning struct {
 // choices (job) → tuning, its groups: key, name and schedules, the one first that is
 // taken where nobody has measured.
 func choices(c *wire.Service, r *wire.Request, w *wire.Response) error {
-	j, err := readJob(c, r, wire.Bind)
+	j, err := readJob(c, r)
 	if err != nil {
 		return err
 	}

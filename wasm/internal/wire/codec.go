@@ -112,7 +112,9 @@ type Response struct{ data []byte }
 func (w *Response) U32(n int) { w.data = binary.LittleEndian.AppendUint32(w.data, uint32(n)) }
 
 // F64 writes a number of 64 bits.
-func (w *Response) F64(x float64) { w.data = binary.LittleEndian.AppendUint64(w.data, math.Float64bits(x)) }
+func (w *Response) F64(x float64) {
+	w.data = binary.LittleEndian.AppendUint64(w.data, math.Float64bits(x))
+}
 
 // Bool writes a truth value.
 func (w *Response) Bool(b bool) {
