@@ -54,10 +54,9 @@ var replacements = []replacement{
 	{"", traps, []string{
 		"runtime.badPointer", "runtime.(*mspan).reportZombies",
 		"runtime.checkFinalizersAndCleanups", "runtime.preMallocgcDebug", "runtime.postMallocgcDebug",
-		"runtime.startCheckmarks", "runtime.setCheckmark", "runtime.fmtNSAsMS", "runtime.itoaDiv",
 	}},
-	// The host sets no GODEBUG.
-	{"", returns, []string{"runtime.parsegodebug", "internal/cpu.processOptions"}},
+	// Options of GODEBUG for processors: WebAssembly has no variants.
+	{"", returns, []string{"internal/cpu.processOptions"}},
 	{"", zeros(16, 1), []string{"runtime.saveAncestors"}},
 	// Features that no program here starts: profiles, leak detection, the bubbles of
 	// testing/synctest, arenas, cgo calls.
