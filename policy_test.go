@@ -22,6 +22,8 @@ type picky struct {
 	node func(n *ir.Node) string
 	// module is the reason why the compiler refuses a module with an op that node accepts.
 	module ir.Op
+	// whole is set for a device whose compiler refuses every module, and no node.
+	whole bool
 }
 
 func (p *picky) Name() string { return p.name }
@@ -38,6 +40,9 @@ func (p *picky) Support(n *ir.Node) native.Support {
 }
 
 func (p *picky) Check(m *ir.Module) error {
+	if p.whole && m.Name == "m" { // a node alone is in a module of another name
+		return ir.Errorf(ir.ErrUnsupported, "too large as a whole")
+	}
 	for _, e := range m.Entries {
 		for _, n := range e.Graph.Nodes() {
 			if p.module != "" && n.Op() == p.module {
@@ -113,6 +118,11 @@ func TestReportNamesTheNodes(t *testing.T) {
 			t.Errorf("%s: %s, %v", device, text, err)
 		}
 	}
+	register(t, &picky{name: "nowhole", node: refuse(""), whole: true})
+	r, err := rlx.ReportOn(softmaxModule(t), "nowhole")
+	if err != nil || r.Refused == nil || len(r.Unsupported()) > 0 || !errors.Is(r.Err(), ir.ErrUnsupported) || !strings.Contains(r.String(), "nowhole refuses the module") {
+		t.Errorf("a device that refuses the whole: %v, %v", r, err)
+	}
 	all, err := rlx.DevicesFor(softmaxModule(t))
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +131,7 @@ func TestReportNamesTheNodes(t *testing.T) {
 	for _, r := range all {
 		able[r.Device.Name] = r.Err() == nil
 	}
-	if !able["cpu"] || able["noexp"] || able["noadd"] || able["nokernel"] || len(able) < 4 {
+	if !able["cpu"] || able["noexp"] || able["noadd"] || able["nokernel"] || able["nowhole"] || len(able) < 5 {
 		t.Errorf("the devices are %v", able)
 	}
 }

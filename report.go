@@ -17,6 +17,9 @@ type DeviceReport struct {
 	// Rows has a row for each node, in order: entry by entry, the nodes of a subgraph after the
 	// node that owns it. Inputs, parameters and states have a row only if they are unsupported.
 	Rows []ReportRow
+	// Refused is why the device refuses the module though it can compute each node: it takes too much
+	// memory, say. It is nil if the device accepts the module, or has an unsupported node.
+	Refused error
 }
 
 // ReportRow is how a device computes a node.
@@ -41,11 +44,11 @@ func (r *DeviceReport) Unsupported() (rows []ReportRow) {
 }
 
 // Err returns nil if the device can compute the module, else an error of kind [ir.ErrUnsupported]
-// about the first node that it cannot.
+// about the first node that it cannot, or [DeviceReport.Refused].
 func (r *DeviceReport) Err() error {
 	rows := r.Unsupported()
 	if len(rows) == 0 {
-		return nil
+		return r.Refused
 	}
 	more := ""
 	if n := len(rows) - 1; n > 0 {
@@ -69,12 +72,18 @@ func (r *DeviceReport) String() string {
 		}
 	}
 	var sb strings.Builder
-	if n := counts[native.Unsupported]; n == 0 {
+	switch n := counts[native.Unsupported]; {
+	case r.Refused != nil:
+		fmt.Fprintf(&sb, "%s refuses the module, and none of its %d nodes", r.Device.Name, len(r.Rows))
+	case n == 0:
 		fmt.Fprintf(&sb, "%s computes all %d nodes", r.Device.Name, len(r.Rows))
-	} else {
+	default:
 		fmt.Fprintf(&sb, "%s cannot compute %d of %d nodes", r.Device.Name, n, len(r.Rows))
 	}
 	fmt.Fprintf(&sb, ": %s\n", cmp.Or(strings.Join(levels, ", "), "it has none"))
+	if r.Refused != nil {
+		fmt.Fprintf(&sb, "  %v\n", r.Refused)
+	}
 	for _, row := range r.Unsupported() {
 		fmt.Fprintf(&sb, "  %s: %s%s: %s\n", row.Entry, where(row.Node), row.Node, row.Reason)
 	}
@@ -90,7 +99,7 @@ func where(n *ir.Node) string {
 }
 
 // MarshalJSON returns the report as an object with the device's name, its description, whether it
-// can compute the module, and the rows.
+// can compute the module, why it refuses the module as a whole if it does, and the rows.
 func (r *DeviceReport) MarshalJSON() ([]byte, error) {
 	type row struct {
 		Entry  string `json:"entry"`
@@ -103,12 +112,17 @@ func (r *DeviceReport) MarshalJSON() ([]byte, error) {
 	for i, x := range r.Rows {
 		rows[i] = row{x.Entry, x.Node.String(), x.Node.Pos().String(), x.Level.String(), x.Reason}
 	}
+	refused := ""
+	if r.Refused != nil {
+		refused = r.Refused.Error()
+	}
 	return json.Marshal(struct {
 		Device      string `json:"device"`
 		Description string `json:"description"`
 		Computes    bool   `json:"computes"`
+		Refused     string `json:"refused,omitempty"`
 		Rows        []row  `json:"rows"`
-	}{r.Device.Name, r.Device.Description, r.Err() == nil, rows})
+	}{r.Device.Name, r.Device.Description, r.Err() == nil, refused, rows})
 }
 
 // symbolSize is the size of a symbol in a report.
@@ -151,11 +165,8 @@ func reportOn(m *ir.Module, b native.Backend) (*DeviceReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := report.Of(bound, reported(b))
-	if err != nil {
-		return nil, err
-	}
-	out := &DeviceReport{Device: Device{Name: b.Name(), Info: b.Info()}}
+	rows, refused := report.Of(bound, reported(b))
+	out := &DeviceReport{Device: Device{Name: b.Name(), Info: b.Info()}, Refused: refused}
 	for _, r := range rows {
 		out.Rows = append(out.Rows, ReportRow{Entry: r.Entry, Node: r.Node, Level: native.Level(r.Level), Reason: r.Reason})
 	}

@@ -48,7 +48,8 @@ type Row struct {
 
 // Of returns a row for each node of a module whose sizes are constants: entry by entry, the nodes of a
 // subgraph after the node that owns it. Inputs, parameters and states have a row only if they are
-// unsupported. The error is that of the device's compiler if it refuses the module but no node of it.
+// unsupported. The error is that of the device's compiler if it refuses the module but no node of it; the
+// rows are complete then, too.
 func Of(m *ir.Module, d Device) (rows []Row, err error) {
 	r := newReporter(d)
 	if d.Check != nil {
@@ -64,10 +65,10 @@ func Of(m *ir.Module, d Device) (rows []Row, err error) {
 			return true
 		})
 	}
-	if r.whole != nil && !refused {
-		return nil, r.whole
+	if refused {
+		return rows, nil
 	}
-	return rows, nil
+	return rows, r.whole
 }
 
 // First returns the first node of a graph that the device does not support, and the reason; or nil. It does

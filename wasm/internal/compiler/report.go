@@ -23,10 +23,7 @@ func reportOn(c *wire.Service, r *wire.Request, w *wire.Response) error {
 			return err
 		}
 	}
-	rows, err := report.Of(j.module, d)
-	if err != nil {
-		return err
-	}
+	rows, _ := report.Of(j.module, d) // the host has the error of its compilation
 	w.U32(len(rows))
 	for _, row := range rows {
 		w.Text(row.Entry)
