@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -208,6 +209,36 @@ func TestOpenTakesLists(t *testing.T) {
 	}
 	if p, err := rlx.ParsePolicy("cuda,-coreml"); err != nil || !slices.Equal(p.Only, []string{"cuda"}) || !slices.Equal(p.Deny, []string{"coreml"}) {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// TestPoliciesAreThoseOfTypeScript reads ir/irtest/cases/devices.json, as the tests of TypeScript do.
+func TestPoliciesAreThoseOfTypeScript(t *testing.T) {
+	data, err := os.ReadFile("ir/irtest/cases/devices.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Lists []struct {
+			List               string
+			Only, Prefer, Deny []string
+			Kind               string
+		}
+	}
+	if err := json.Unmarshal(data, &file); err != nil || len(file.Lists) == 0 {
+		t.Fatal(err)
+	}
+	for _, c := range file.Lists {
+		p, err := rlx.ParsePolicy(c.List)
+		if c.Kind != "" {
+			if !errors.Is(err, kindsOfRefusals[c.Kind]) {
+				t.Errorf("%q: %v, not of kind %s", c.List, err, c.Kind)
+			}
+			continue
+		}
+		if err != nil || !slices.Equal(p.Only, c.Only) || !slices.Equal(p.Prefer, c.Prefer) || !slices.Equal(p.Deny, c.Deny) {
+			t.Errorf("%q: %+v, %v", c.List, p, err)
+		}
 	}
 }
 
