@@ -26,7 +26,9 @@ import { type Report, reportLine } from './report.js';
  * const last = await fit(trainer, { data: shuffled({ x, labels }, 32, 1), epochs: 10, save: { folder: 'digits', resume: true } });
  * ```
  */
-export async function fit<E extends EntryTypes, B extends EntryInputs<E, 'step'> = EntryInputs<E, 'step'>>(trainer: Trainer<E>, loop: Loop<E, Exactly<B, keyof EntryInputs<E, 'step'>>>): Promise<Report> {
+export async function fit<E extends EntryTypes, N extends keyof E & string, B extends EntryInputs<E, 'step'> = EntryInputs<E, 'step'>, V extends EntryInputs<E, N> = EntryInputs<E, N>>(
+  trainer: Trainer<E>, loop: Loop<E, Exactly<B, keyof EntryInputs<E, 'step'>>, Evaluation<E, N, Exactly<V, keyof EntryInputs<E, N>>>>,
+): Promise<Report> {
   return asyncAtCaller(fit, async () => {
     checkLoop(trainer, loop as Loop);
     return new Fit(trainer as Trainer<any>, loop as Loop).run();
