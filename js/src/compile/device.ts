@@ -19,13 +19,13 @@ export interface DeviceInfo extends Device {
   readonly error: RlxError | undefined;
 }
 
-/** A device, and what WebGPU says of it. */
+/** A device, and what WebGPU says of it. @internal */
 export interface Found { info: DeviceInfo; from?: GPUAdapter | GPUDevice }
 
 /** A function with an instruction of SIMD, which all code for the CPU needs. */
 const simdModule = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 9, 1, 7, 0, 65, 0, 253, 17, 26, 11);
 
-/** A device by its name, usable or not. Throws an {@link RlxError} of kind `name` for an unknown one. */
+/** A device by its name, usable or not. Throws an {@link RlxError} of kind `name` for an unknown one. @internal */
 export async function findDevice(name: string, given: DeviceOptions): Promise<Found> {
   if (name === 'cpu') {
     const error = WebAssembly.validate(simdModule) ? undefined : new RlxError('device', 'WebAssembly has no SIMD here');
@@ -43,13 +43,13 @@ export async function findDevice(name: string, given: DeviceOptions): Promise<Fo
   }
 }
 
-/** Options that are checked. */
+/** Options that are checked. @internal */
 export function checked(what: string, options: DeviceOptions | undefined): DeviceOptions {
   checkOptions(what, options, 'gpu device powerPreference');
   return options ?? {};
 }
 
-/** A device that is usable. Rejects with an {@link RlxError} of kind `name` for an unknown one, and `device` for one that is not usable. */
+/** A device that is usable. Rejects with an {@link RlxError} of kind `name` for an unknown one, and `device` for one that is not usable. @internal */
 export async function usable(name: string, options: DeviceOptions): Promise<Found> {
   const found = await findDevice(name, options);
   if (found.info.error) throw found.info.error;

@@ -62,13 +62,13 @@ export class DeviceReport {
   }
 }
 
-/** What is compiled, with all sizes. */
+/** What is compiled, with all sizes. @internal */
 export interface Subject { job: Job; check(): void }
 
 /** The size of a symbol for which the module gives none. */
 const symbolSize = 16;
 
-/** Reads what is reported on, once for several devices. */
+/** Reads what is reported on, once for several devices. @internal */
 export async function subjectOf(what: string, given: Reported): Promise<Subject> {
   const check = openCheck(), source: ModuleSource = given instanceof Graph ? { entries: { [given.name]: given } } : given;
   const job = await ofGraphs(what, source, (made: Module) => {
@@ -96,7 +96,7 @@ async function reportOf({ job, check }: Subject, device: DeviceInfo, given: Part
   return new DeviceReport(device, rows, rows.some(({ level }) => level === 'unsupported') ? undefined : refused, work);
 }
 
-/** The report of a subject for a device. */
+/** The report of a subject for a device. @internal */
 export function reportFor(subject: Subject, { info, from }: Found): Promise<DeviceReport> {
   const { limits } = subject.job;
   return reportOf(subject, info, from ? { targets: ['webgpu'], limits: { device: adapterText(from), ...limits } } : { targets: [cpuTarget()] }, async (file) => {

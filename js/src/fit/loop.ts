@@ -35,6 +35,9 @@ export interface Evaluation<E extends EntryTypes = any, N extends string = strin
   weight?: string;
 }
 
+/** An evaluation by one of the entries of a program. */
+export type AnyEvaluation<E extends EntryTypes> = { [N in keyof E & string]: Evaluation<E, N> }[keyof E & string];
+
 /** Ends a training whose metric no longer improves. */
 export interface EarlyStop {
   /** The number of evaluations in a row without an improvement after which the training ends, those before a checkpoint included. Never if not given. */
@@ -68,7 +71,7 @@ export interface Checkpoints {
 }
 
 /** The options of {@link fit}. `data` and one of `epochs` and `steps` are required. */
-export interface Loop<E extends EntryTypes = any, B = EntryInputs<E, 'step'>, V = { [N in keyof E & string]: Evaluation<E, N> }[keyof E & string]> {
+export interface Loop<E extends EntryTypes = any, B = EntryInputs<E, 'step'>, V = AnyEvaluation<E>> {
   data: Data<B>;
   /** The number of epochs. */
   epochs?: number;
