@@ -137,6 +137,33 @@ func TestReportNamesTheNodes(t *testing.T) {
 	}
 }
 
+// TestReportsCountMemory: the CPU computes each node of a module, and refuses the whole if it takes more memory than there is.
+func TestReportsCountMemory(t *testing.T) {
+	t.Setenv(native.MemoryVariable, "5MiB")
+	sum := moduleOf(t, func(b *ir.Builder) {
+		y := b.Input("x", ir.F32, ir.N(1<<19))
+		for i, name := range []string{"a", "b", "c"} {
+			y = ops.Add(b, y, ops.Const(b, ir.F32, float64(i)))
+			b.Output(name, y)
+		}
+	})
+	r, err := rlx.ReportOn(sum, "cpu")
+	if err != nil || !errors.Is(r.Err(), native.ErrMemory) || len(r.Unsupported()) > 0 {
+		t.Errorf("8 MiB of 5: %v, %v", r, err)
+	}
+	large := moduleOf(t, func(b *ir.Builder) { b.Output("y", ops.Exp(b, b.Input("x", ir.F32, ir.N(1<<40)))) })
+	if r, err := rlx.ReportOn(large, "cpu"); err != nil || !errors.Is(r.Err(), native.ErrMemory) || !strings.Contains(r.String(), "cpu refuses the module") {
+		t.Errorf("a tensor of 4 TiB: %v, %v", r, err)
+	}
+	if _, err := rlx.OpenFor(sum, rlx.Policy{Only: []string{"cpu"}}); !errors.Is(err, native.ErrMemory) {
+		t.Errorf("it is opened: %v", err)
+	}
+	t.Setenv(native.MemoryVariable, "")
+	if r, err := rlx.ReportOn(sum, "cpu"); err != nil || r.Err() != nil {
+		t.Errorf("with enough: %v, %v", r, err)
+	}
+}
+
 func TestOpenForFollowsThePolicy(t *testing.T) {
 	register(t, &picky{name: "noexp", node: refuse("exp")})
 	if err := native.Register(absent{}); err != nil && !errors.Is(err, ir.ErrName) {

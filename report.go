@@ -3,6 +3,7 @@ package rlx
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -129,7 +130,7 @@ func (r *DeviceReport) MarshalJSON() ([]byte, error) {
 const symbolSize = 16
 
 // ReportOn returns how the named device computes each node of a module. A node counts as computed
-// only if the device's compiler accepts it, within the device's limits on the memory of one tensor.
+// only if the device's compiler accepts it, and the module only if it fits in the memory of the device, or that of [native.MemoryVariable].
 // Symbolic sizes count as 16. The error is of kind [ir.ErrName] for an unknown device and
 // [native.ErrUnavailable] for one that is not usable.
 func ReportOn(m *ir.Module, device string) (*DeviceReport, error) {
@@ -181,6 +182,7 @@ func reported(b native.Backend) report.Device {
 	}}
 	if c, ok := b.(native.Checker); ok {
 		d.Check = c.Check
+		d.IsOfWhole = func(err error) bool { return errors.Is(err, native.ErrMemory) }
 	}
 	return d
 }

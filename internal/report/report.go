@@ -37,6 +37,9 @@ type Device struct {
 	Support func(n *ir.Node) Support
 	// Check returns why the compiler of the device refuses a module; nil if it accepts it. A nil Check accepts all.
 	Check func(m *ir.Module) error
+	// IsOfWhole reports whether an error of Check is about the module as a whole, such as its memory, so that no node is
+	// at fault. A nil IsOfWhole means that none is.
+	IsOfWhole func(err error) bool
 }
 
 // Row is how a device computes a node.
@@ -54,6 +57,7 @@ func Of(m *ir.Module, d Device) (rows []Row, err error) {
 	r := newReporter(d)
 	if d.Check != nil {
 		r.whole = d.Check(m)
+		r.suspects = r.whole != nil && (d.IsOfWhole == nil || !d.IsOfWhole(r.whole))
 	}
 	refused := false
 	for _, e := range m.Entries {
@@ -77,10 +81,11 @@ func First(g *ir.Graph, d Device) (*ir.Node, string) { return newReporter(d).fir
 
 // reporter finds how a device computes nodes.
 type reporter struct {
-	device Device
-	forms  *ir.Forms
-	known  map[int]Support // by form
-	whole  error           // why the compiler refuses the whole module; nil if it accepts it
+	device   Device
+	forms    *ir.Forms
+	known    map[int]Support // by form
+	whole    error           // why the compiler refuses the whole module; nil if it accepts it
+	suspects bool            // whether that may be for a node
 }
 
 func newReporter(d Device) *reporter {
@@ -120,7 +125,7 @@ func (r *reporter) support(n *ir.Node) Support {
 		if reason := r.body(n); reason != "" {
 			return Support{Unsupported, reason}
 		}
-	case s.Level != Unsupported && r.whole != nil && n.Op() != ir.OpPort:
+	case s.Level != Unsupported && r.suspects && n.Op() != ir.OpPort:
 		if err := r.alone(n); err != nil {
 			return Support{Unsupported, err.Error()}
 		}

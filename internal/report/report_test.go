@@ -84,6 +84,13 @@ func TestRowsOfADevice(t *testing.T) {
 		}
 		return nil
 	}
+	asked := 0
+	check := whole.Check
+	counting := report.Device{Support: whole.Support, IsOfWhole: func(err error) bool { return err.Error() == "too much together" }}
+	counting.Check = func(m *ir.Module) error { asked++; return check(m) }
+	if rows, err := report.Of(m, counting); len(rows) != 2 || err == nil || asked != 1 {
+		t.Errorf("a refusal of the whole: %v, %v, and the compiler is asked %d times", rows, err, asked)
+	}
 	if rows, err := report.Of(m, whole); len(rows) != 2 || rows[0].Level == report.Unsupported || err == nil || err.Error() != "too much together" {
 		t.Errorf("a module that is refused as a whole: %v, %v", rows, err)
 	}

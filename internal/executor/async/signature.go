@@ -90,6 +90,19 @@ func CheckMemory(p *plan.Plan, shared plan.Layout, budget native.Budget) error {
 	return budget.Check(parts, slots)
 }
 
+// Check returns the error of compiling a plan, or a [*native.MemoryError] if it exceeds the budget.
+func Check(compile func() (*plan.Plan, error), budget func() (native.Budget, error)) error {
+	p, err := compile()
+	if err != nil {
+		return err
+	}
+	b, err := budget()
+	if err != nil {
+		return err
+	}
+	return CheckMemory(p, plan.Layout{}, b)
+}
+
 // roles maps the roles of a plan's slots to those for callers.
 var roles = map[plan.Role]native.Role{
 	plan.Input: native.Input, plan.Scalar: native.Input, plan.Param: native.Param, plan.State: native.State, plan.Output: native.Output,
