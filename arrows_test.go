@@ -41,7 +41,7 @@ var layers = [][]string{
 	{"internal/clang", "internal/codegen/asm"},
 	{"internal/simd"},
 	{"internal/codegen"},
-	{"internal/recipe"},
+	{"internal/recipe", "internal/report"},
 	{"internal/tune"},
 	{"native/collective"},
 	{"native"},

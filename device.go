@@ -1,6 +1,7 @@
 package rlx
 
 import (
+	"github.com/rlx-go/rlx/internal/report"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 	_ "github.com/rlx-go/rlx/native/cpu" // registers "cpu", the device that is always available
@@ -59,6 +60,6 @@ func FirstUnsupported(g *ir.Graph, device string) (*ir.Node, string, error) {
 	if err := b.Probe(); err != nil {
 		return nil, "", err
 	}
-	n, reason := newReporter(b).first(g)
+	n, reason := report.First(g, reported(b))
 	return n, reason, nil
 }

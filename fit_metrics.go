@@ -80,7 +80,7 @@ func isMetric(s native.Slot) bool {
 	case len(d) == 1:
 		return d[0] == 2
 	case len(d) == 2:
-		return d[0] == d[1] || d[0] == 2
+		return d[0] == d[1] || d[0] == 2 || d[0] == 1 && d[1] == 2
 	default:
 		return len(d) == 3 && d[1] == 2
 	}
@@ -99,7 +99,7 @@ func (m *measured) add(state string, dims []int, sums []float64) {
 		m.metrics[of+" mae"], m.metrics[of+" rmse"], m.metrics[of+" r2"] = e.mae, e.rmse, e.r2
 	} else if of, ok := strings.CutPrefix(state, nn.MetricCalibrationPrefix); ok {
 		m.metrics[of+" ece"] = calibrationError(sums)
-	} else if len(dims) == 1 {
+	} else if len(dims) == 1 || dims[0] == 1 {
 		m.metrics[name] = sums[0] / sums[1]
 	} else if len(dims) == 3 || dims[0] != dims[1] {
 		m.metrics[name] = meanArea(sums, dims[len(dims)-1])

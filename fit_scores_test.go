@@ -117,7 +117,7 @@ func measuring(t *testing.T, loss *ir.Graph) *rlx.Trainer {
 }
 
 // TestMeansOfMetricsAreWeighted: the mean over batches of 4 and 2 rows is the one over the 6 rows, with the number
-// of rows as weight.
+// of rows as weight; a batch of none counts for nothing.
 func TestMeansOfMetricsAreWeighted(t *testing.T) {
 	loss, err := ir.Build("weighted", func(b *ir.Builder) {
 		nn.Metric(b, "mean", b.Input("x", ir.F32), b.Input("rows", ir.I32))
@@ -129,7 +129,8 @@ func TestMeansOfMetricsAreWeighted(t *testing.T) {
 	trainer := measuring(t, loss)
 	data := func(int) iter.Seq2[rlx.Inputs, error] {
 		return func(yield func(rlx.Inputs, error) bool) {
-			_ = yield(rlx.Inputs{"x": rlx.Float32(1), "rows": rlx.Int32(4)}, nil) && yield(rlx.Inputs{"x": rlx.Float32(7), "rows": rlx.Int32(2)}, nil)
+			_ = yield(rlx.Inputs{"x": rlx.Float32(1), "rows": rlx.Int32(4)}, nil) && yield(rlx.Inputs{"x": rlx.Float32(7), "rows": rlx.Int32(2)}, nil) &&
+				yield(rlx.Inputs{"x": rlx.Float32(float32(math.NaN())), "rows": rlx.Int32(0)}, nil)
 		}
 	}
 	last, err := rlx.Fit(ctx, trainer, rlx.Loop{Data: data, Epochs: 1})

@@ -25,6 +25,7 @@ func TestMetricsOfRanksCountAllExamples(t *testing.T) {
 		nn.Confusion(b, "table", ops.Convert(b, ops.Gt(b, x, ops.Const(b, ir.F32, 0.5)), ir.I32), label, 2)
 		nn.AUC(b, "area", x, label)
 		nn.Metric(b, "mean", ops.Mean(b, x))
+		nn.Metric(b, "weighted", ops.Mean(b, x), weight)
 		b.Output("loss", ops.Mean(b, ops.Mul(b, x, b.Param("w", ir.F32, ir.N(2)))))
 		b.Output("weight", weight)
 	})
@@ -70,6 +71,9 @@ func TestMetricsOfRanksCountAllExamples(t *testing.T) {
 		}
 		if got := read("mean"); len(got) != 2 || fmt.Sprintf("%.4f", got) != "[1.3000 2.0000]" { // twice (1·0.5 + 3·0.7)/4
 			t.Errorf("the mean is %v", got)
+		}
+		if got := read("weighted"); len(got) != 2 || fmt.Sprintf("%.4f", got) != "[5.2000 8.0000]" { // twice 1·0.5 + 3·0.7, and 1 + 3
+			t.Errorf("the weighted mean is of %v", got)
 		}
 		return tr.Program().Close(t.Context())
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,8 @@ type picky struct {
 	node func(n *ir.Node) string
 	// module is the reason why the compiler refuses a module with an op that node accepts.
 	module ir.Op
+	// whole is set for a device whose compiler refuses every module, and no node.
+	whole bool
 }
 
 func (p *picky) Name() string { return p.name }
@@ -38,6 +41,9 @@ func (p *picky) Support(n *ir.Node) native.Support {
 }
 
 func (p *picky) Check(m *ir.Module) error {
+	if p.whole && m.Name == "m" { // a node alone is in a module of another name
+		return ir.Errorf(ir.ErrUnsupported, "too large as a whole")
+	}
 	for _, e := range m.Entries {
 		for _, n := range e.Graph.Nodes() {
 			if p.module != "" && n.Op() == p.module {
@@ -113,6 +119,11 @@ func TestReportNamesTheNodes(t *testing.T) {
 			t.Errorf("%s: %s, %v", device, text, err)
 		}
 	}
+	register(t, &picky{name: "nowhole", node: refuse(""), whole: true})
+	r, err := rlx.ReportOn(softmaxModule(t), "nowhole")
+	if err != nil || r.Refused == nil || len(r.Unsupported()) > 0 || !errors.Is(r.Err(), ir.ErrUnsupported) || !strings.Contains(r.String(), "nowhole refuses the module") {
+		t.Errorf("a device that refuses the whole: %v, %v", r, err)
+	}
 	all, err := rlx.DevicesFor(softmaxModule(t))
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +132,35 @@ func TestReportNamesTheNodes(t *testing.T) {
 	for _, r := range all {
 		able[r.Device.Name] = r.Err() == nil
 	}
-	if !able["cpu"] || able["noexp"] || able["noadd"] || able["nokernel"] || len(able) < 4 {
+	if !able["cpu"] || able["noexp"] || able["noadd"] || able["nokernel"] || able["nowhole"] || len(able) < 5 {
 		t.Errorf("the devices are %v", able)
+	}
+}
+
+// TestReportsCountMemory: the CPU computes each node of a module, and refuses the whole if it takes more memory than there is.
+func TestReportsCountMemory(t *testing.T) {
+	t.Setenv(native.MemoryVariable, "5MiB")
+	sum := moduleOf(t, func(b *ir.Builder) {
+		y := b.Input("x", ir.F32, ir.N(1<<19))
+		for i, name := range []string{"a", "b", "c"} {
+			y = ops.Add(b, y, ops.Const(b, ir.F32, float64(i)))
+			b.Output(name, y)
+		}
+	})
+	r, err := rlx.ReportOn(sum, "cpu")
+	if err != nil || !errors.Is(r.Err(), native.ErrMemory) || len(r.Unsupported()) > 0 {
+		t.Errorf("8 MiB of 5: %v, %v", r, err)
+	}
+	large := moduleOf(t, func(b *ir.Builder) { b.Output("y", ops.Exp(b, b.Input("x", ir.F32, ir.N(1<<40)))) })
+	if r, err := rlx.ReportOn(large, "cpu"); err != nil || !errors.Is(r.Err(), native.ErrMemory) || !strings.Contains(r.String(), "cpu refuses the module") {
+		t.Errorf("a tensor of 4 TiB: %v, %v", r, err)
+	}
+	if _, err := rlx.OpenFor(sum, rlx.Policy{Only: []string{"cpu"}}); !errors.Is(err, native.ErrMemory) {
+		t.Errorf("it is opened: %v", err)
+	}
+	t.Setenv(native.MemoryVariable, "")
+	if r, err := rlx.ReportOn(sum, "cpu"); err != nil || r.Err() != nil {
+		t.Errorf("with enough: %v, %v", r, err)
 	}
 }
 
@@ -198,6 +236,36 @@ func TestOpenTakesLists(t *testing.T) {
 	}
 	if p, err := rlx.ParsePolicy("cuda,-coreml"); err != nil || !slices.Equal(p.Only, []string{"cuda"}) || !slices.Equal(p.Deny, []string{"coreml"}) {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// TestPoliciesAreThoseOfTypeScript reads ir/irtest/cases/devices.json, as the tests of TypeScript do.
+func TestPoliciesAreThoseOfTypeScript(t *testing.T) {
+	data, err := os.ReadFile("ir/irtest/cases/devices.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Lists []struct {
+			List               string
+			Only, Prefer, Deny []string
+			Kind               string
+		}
+	}
+	if err := json.Unmarshal(data, &file); err != nil || len(file.Lists) == 0 {
+		t.Fatal(err)
+	}
+	for _, c := range file.Lists {
+		p, err := rlx.ParsePolicy(c.List)
+		if c.Kind != "" {
+			if !errors.Is(err, kindsOfRefusals[c.Kind]) {
+				t.Errorf("%q: %v, not of kind %s", c.List, err, c.Kind)
+			}
+			continue
+		}
+		if err != nil || !slices.Equal(p.Only, c.Only) || !slices.Equal(p.Prefer, c.Prefer) || !slices.Equal(p.Deny, c.Deny) {
+			t.Errorf("%q: %+v, %v", c.List, p, err)
+		}
 	}
 }
 

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
+	"github.com/rlx-go/rlx/internal/report"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -18,6 +18,9 @@ type DeviceReport struct {
 	// Rows has a row for each node, in order: entry by entry, the nodes of a subgraph after the
 	// node that owns it. Inputs, parameters and states have a row only if they are unsupported.
 	Rows []ReportRow
+	// Refused is why the device refuses the module though it can compute each node: it takes too much
+	// memory, say. It is nil if the device accepts the module, or has an unsupported node.
+	Refused error
 }
 
 // ReportRow is how a device computes a node.
@@ -42,11 +45,11 @@ func (r *DeviceReport) Unsupported() (rows []ReportRow) {
 }
 
 // Err returns nil if the device can compute the module, else an error of kind [ir.ErrUnsupported]
-// about the first node that it cannot.
+// about the first node that it cannot, or [DeviceReport.Refused].
 func (r *DeviceReport) Err() error {
 	rows := r.Unsupported()
 	if len(rows) == 0 {
-		return nil
+		return r.Refused
 	}
 	more := ""
 	if n := len(rows) - 1; n > 0 {
@@ -70,12 +73,18 @@ func (r *DeviceReport) String() string {
 		}
 	}
 	var sb strings.Builder
-	if n := counts[native.Unsupported]; n == 0 {
+	switch n := counts[native.Unsupported]; {
+	case r.Refused != nil:
+		fmt.Fprintf(&sb, "%s refuses the module, and none of its %d nodes", r.Device.Name, len(r.Rows))
+	case n == 0:
 		fmt.Fprintf(&sb, "%s computes all %d nodes", r.Device.Name, len(r.Rows))
-	} else {
+	default:
 		fmt.Fprintf(&sb, "%s cannot compute %d of %d nodes", r.Device.Name, n, len(r.Rows))
 	}
 	fmt.Fprintf(&sb, ": %s\n", cmp.Or(strings.Join(levels, ", "), "it has none"))
+	if r.Refused != nil {
+		fmt.Fprintf(&sb, "  %v\n", r.Refused)
+	}
 	for _, row := range r.Unsupported() {
 		fmt.Fprintf(&sb, "  %s: %s%s: %s\n", row.Entry, where(row.Node), row.Node, row.Reason)
 	}
@@ -91,7 +100,7 @@ func where(n *ir.Node) string {
 }
 
 // MarshalJSON returns the report as an object with the device's name, its description, whether it
-// can compute the module, and the rows.
+// can compute the module, why it refuses the module as a whole if it does, and the rows.
 func (r *DeviceReport) MarshalJSON() ([]byte, error) {
 	type row struct {
 		Entry  string `json:"entry"`
@@ -104,19 +113,24 @@ func (r *DeviceReport) MarshalJSON() ([]byte, error) {
 	for i, x := range r.Rows {
 		rows[i] = row{x.Entry, x.Node.String(), x.Node.Pos().String(), x.Level.String(), x.Reason}
 	}
+	refused := ""
+	if r.Refused != nil {
+		refused = r.Refused.Error()
+	}
 	return json.Marshal(struct {
 		Device      string `json:"device"`
 		Description string `json:"description"`
 		Computes    bool   `json:"computes"`
+		Refused     string `json:"refused,omitempty"`
 		Rows        []row  `json:"rows"`
-	}{r.Device.Name, r.Device.Description, r.Err() == nil, rows})
+	}{r.Device.Name, r.Device.Description, r.Err() == nil, refused, rows})
 }
 
 // symbolSize is the size of a symbol in a report.
 const symbolSize = 16
 
 // ReportOn returns how the named device computes each node of a module. A node counts as computed
-// only if the device's compiler accepts it, within the device's limits on the memory of one tensor.
+// only if the device's compiler accepts it, and the module only if it fits in the memory of the device, or that of [native.MemoryVariable].
 // Symbolic sizes count as 16. The error is of kind [ir.ErrName] for an unknown device and
 // [native.ErrUnavailable] for one that is not usable.
 func ReportOn(m *ir.Module, device string) (*DeviceReport, error) {
@@ -152,16 +166,25 @@ func reportOn(m *ir.Module, b native.Backend) (*DeviceReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := newReporter(b)
-	r.whole = r.check(bound)
-	out := &DeviceReport{Device: Device{Name: b.Name(), Info: b.Info()}}
-	for _, e := range bound.Entries {
-		r.graph(e.Name, e.Graph, out)
-	}
-	if r.whole != nil && out.Err() == nil { // the device refuses nodes that it accepts one by one
-		return nil, r.whole
+	rows, refused := report.Of(bound, reported(b))
+	out := &DeviceReport{Device: Device{Name: b.Name(), Info: b.Info()}, Refused: refused}
+	for _, r := range rows {
+		out.Rows = append(out.Rows, ReportRow{Entry: r.Entry, Node: r.Node, Level: native.Level(r.Level), Reason: r.Reason})
 	}
 	return out, nil
+}
+
+// reported returns a backend as package report takes it. The levels of both packages have the same numbers.
+func reported(b native.Backend) report.Device {
+	d := report.Device{Support: func(n *ir.Node) report.Support {
+		s := b.Support(n)
+		return report.Support{Level: report.Level(s.Level), Reason: s.Reason}
+	}}
+	if c, ok := b.(native.Checker); ok {
+		d.Check = c.Check
+		d.IsOfWhole = func(err error) bool { return errors.Is(err, native.ErrMemory) }
+	}
+	return d
 }
 
 // withSizes returns a module with sizes for its symbols.
@@ -183,115 +206,4 @@ func withSizes(m *ir.Module) (*ir.Module, error) {
 		bound.Entries = append(bound.Entries, ir.Entry{Name: e.Name, Graph: g})
 	}
 	return bound, nil
-}
-
-// reporter finds how a backend computes nodes.
-type reporter struct {
-	backend native.Backend
-	forms   *ir.Forms
-	known   map[int]native.Support // by form
-	whole   error                  // why the compiler refuses the whole module; nil if it accepts it
-}
-
-func newReporter(b native.Backend) *reporter {
-	return &reporter{backend: b, forms: ir.NewForms(), known: map[int]native.Support{}}
-}
-
-// check returns why the compiler of the backend refuses a module.
-func (r *reporter) check(m *ir.Module) error {
-	if c, ok := r.backend.(native.Checker); ok {
-		return c.Check(m)
-	}
-	return nil
-}
-
-// graph appends the rows of a graph's nodes.
-func (r *reporter) graph(entry string, g *ir.Graph, out *DeviceReport) {
-	for _, n := range g.Nodes() {
-		s := r.of(n)
-		if n.Op() == ir.OpPort && s.Level != native.Unsupported {
-			continue
-		}
-		out.Rows = append(out.Rows, ReportRow{Entry: entry, Node: n, Level: s.Level, Reason: s.Reason})
-		for _, sub := range n.Subgraphs() {
-			r.graph(entry, sub, out)
-		}
-	}
-}
-
-// of returns how the backend computes a node, subgraphs aside.
-func (r *reporter) of(n *ir.Node) native.Support {
-	form := r.forms.Of(n)
-	s, ok := r.known[form]
-	if !ok {
-		s = r.support(n)
-		r.known[form] = s
-	}
-	return s
-}
-
-func (r *reporter) support(n *ir.Node) native.Support {
-	s := r.backend.Support(n)
-	switch {
-	case s.Level == native.Decomposed:
-		if reason := r.body(n); reason != "" {
-			return native.Support{Level: native.Unsupported, Reason: reason}
-		}
-	case s.Level != native.Unsupported && r.whole != nil && n.Op() != ir.OpPort:
-		if err := r.alone(n); err != nil {
-			return native.Support{Level: native.Unsupported, Reason: err.Error()}
-		}
-	}
-	return s
-}
-
-// body returns why the backend cannot compute the decomposition of a composite, or "".
-func (r *reporter) body(n *ir.Node) string {
-	g, err := ir.Body(n)
-	if errors.Is(err, ir.ErrUnsupported) {
-		return err.Error()
-	}
-	if err != nil {
-		return ""
-	}
-	if inner, reason := r.first(g); inner != nil {
-		return fmt.Sprintf("its decomposition has %s: %s", inner, reason)
-	}
-	return ""
-}
-
-// first returns the first node of a graph that is unsupported, and the reason; or nil.
-func (r *reporter) first(g *ir.Graph) (*ir.Node, string) {
-	for _, n := range g.Nodes() {
-		if s := r.of(n); s.Level == native.Unsupported {
-			return n, s.Reason
-		}
-		for _, sub := range n.Subgraphs() {
-			if inner, reason := r.first(sub); inner != nil {
-				return inner, reason
-			}
-		}
-	}
-	return nil, ""
-}
-
-// alone returns why the compiler of the backend refuses a node in a separate graph.
-func (r *reporter) alone(n *ir.Node) error {
-	g, err := ir.Build(string(n.Op()), func(b *ir.Builder) {
-		in := make([]ir.Value, len(n.Inputs()))
-		for i, v := range n.Inputs() {
-			in[i] = b.Port(ir.InputPort, strconv.Itoa(i), v.Type())
-		}
-		for i, v := range b.Copy(n, in) {
-			b.Output(strconv.Itoa(i), v)
-		}
-	})
-	if err != nil {
-		return nil // not a node that can be a separate graph
-	}
-	m, err := ir.NewModule(g.Name(), ir.Entry{Name: g.Name(), Graph: g})
-	if err != nil {
-		return nil
-	}
-	return r.check(m)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/autodiff/parallel"
+	"github.com/rlx-go/rlx/internal/report"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native/collective"
 )
@@ -74,7 +75,7 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 		return nil, err
 	}
 	first, draw := entries[1].Graph, initOnDevice
-	if n, _ := newReporter(s.backend).first(first); n != nil {
+	if n, _ := report.First(first, reported(s.backend)); n != nil {
 		entries, draw = slices.Delete(entries, 1, 2), initOnHost
 	}
 	m, err := ir.NewModule(loss.Name(), entries...)

@@ -68,6 +68,7 @@ const rows = [
   { name: '@rlx-go/rlx, at first', parts: () => packed('index.js') },
   { name: '/fit, besides', parts: async () => [await only('fit.js')] },
   { name: '/sizes, besides', parts: async () => [await only('sizes.js')], budget: { gzip: 6.5 * 1024 } },
+  { name: '/devices, besides', parts: async () => [await only('devices.js')], budget: { gzip: 4 * 1024 } },
   { name: '/sized, besides /runtime', parts: async () => sizedParts(), budget: { gzip: 7.5 * 1024 } },
   { name: '/lm, besides', parts: async () => [await only('lm.js')], budget: { gzip: 44 * 1024 } },
   { name: '/runtime, at first', parts: () => packed('runtime.js'), budget: { gzip: 15.5 * 1024 } },

@@ -104,7 +104,10 @@ func (b *backend) Check(m *ir.Module) error {
 	if err != nil {
 		return err
 	}
-	_, err = plan.Compile(m, dev.target(), wgsl.Printer{})
+	err = async.Check(
+		func() (*plan.Plan, error) { return plan.Compile(m, dev.target(), wgsl.Printer{}) },
+		func() (native.Budget, error) { return budgetOf(dev, native.Options{}) },
+	)
 	return async.Fault(&program{device: dev}, "check", err)
 }
 

@@ -49,8 +49,8 @@ const (
 // gradPrefix is the prefix of outputs that are gradients: see autodiff.GradWith.
 const gradPrefix = "grad/"
 
-// metricPrefix is the prefix of the states of metrics of package nn. Those of rank 1 hold a mean, and others,
-// such as confusion matrices, count examples.
+// metricPrefix is the prefix of the states of metrics of package nn. Those of rank 1 hold a mean over runs, and others,
+// such as confusion matrices and weighted means, are sums over examples.
 const metricPrefix = "metric/"
 
 // regressionPrefix is the prefix of metrics whose states are no sums: each device keeps its own.
@@ -60,7 +60,7 @@ const regressionPrefix = metricPrefix + "regression/"
 // (autodiff.GradWith), in which the gradients, the loss, and the states of floating types that the
 // loss updates, such as running statistics, are means over the devices. Other outputs stay those of
 // each device. Gradients of one element type are reduced in buckets in the order in which the
-// backward pass produces them. A metric that counts examples (nn.Confusion, nn.AUC) counts those of all devices; of nn.Regression each device
+// backward pass produces them. A metric that counts examples (nn.Confusion, nn.AUC, nn.Metric with a weight) counts those of all devices; of nn.Regression each device
 // keeps its own. A mesh of one device changes nothing. The error is of kind
 // [ir.ErrName] for a loss or weight that is no output, [ir.ErrShape] or [ir.ErrDType] if one is no
 // float of rank 0 (the weight may be an integer), [ir.ErrSymbol] for a gradient whose size is not

@@ -21,7 +21,8 @@ const (
 // Metric adds v, of rank 0 and a float or integer type, to the mean of the metric name, which the
 // device keeps in the state "metric/name", f32[2]: the sum and the number of runs. rlx.Fit reads
 // the mean at each report and begins a new one. A weight, a number of rank 0 such as the number of rows of the batch,
-// makes the mean one of all examples where batches differ in size. Errors are recorded in b: of kind [ir.ErrShape] or
+// makes the mean one of all examples where batches, or those of the ranks of a training, differ in size: the state, f32[1,2], is then the
+// sum of v times its weight and that of the weights. A batch of weight 0 counts for nothing, also if v is NaN. Errors are recorded in b: of kind [ir.ErrShape] or
 // [ir.ErrDType] for another type, [ir.ErrName] for an empty name or one that is taken, [ir.ErrAttr] for a second weight.
 func Metric(b *ir.Builder, name string, v ir.Value, weight ...ir.Value) {
 	addMean(b, "nn.metric", MetricPrefix, name, v, weight...)
@@ -61,9 +62,14 @@ func addMean(b *ir.Builder, op ir.Op, prefix, name string, v ir.Value, weight ..
 	sum, n := ops.Convert(b, v, ir.F32), ops.Const(b, ir.F32, 1)
 	if len(weight) > 0 {
 		n = ops.Convert(b, weight[0], ir.F32)
-		sum = ops.Mul(b, sum, n)
+		zero := ops.Const(b, ir.F32, 0)
+		sum = ops.Select(b, ops.Ne(b, n, zero), ops.Mul(b, sum, n), zero)
 	}
-	addSums(b, prefix+name, ops.Stack(b, 0, sum, n))
+	sums := ops.Stack(b, 0, sum, n)
+	if len(weight) > 0 { // a state of rank 2 is one of sums over all examples: see autodiff/parallel
+		sums = ops.ExpandDims(b, sums, 0)
+	}
+	addSums(b, prefix+name, sums)
 }
 
 // addSums adds now, f32, to a state outside of all scopes. It has no derivative.

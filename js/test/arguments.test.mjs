@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import * as rlx from '../dist/index.js';
+import * as devices from '../dist/devices.js';
 import * as fit from '../dist/fit.js';
 import * as lm from '../dist/lm.js';
 import * as nn from '../dist/nn.js';
@@ -88,6 +89,13 @@ describe('exported functions', () => {
       assert.deepEqual(found, []);
       await init({ device: dawn.device });
     });
+  }
+});
+
+describe('functions of devices', () => {
+  const right = { calibrate: ['cpu', {}], chooseFor: [model, {}], devices: [{}], devicesFor: [model, {}], openFor: [() => ({ entries: { main: model() } }), {}], parsePolicy: ['cpu'], ratesOf: [{ name: 'cpu' }], reportOn: [model, 'cpu', {}], reportTarget: [model, 'wasm'], fastest: [{}] };
+  for (const [name, exported] of Object.entries(devices)) {
+    test(name, async () => assert.deepEqual(await faults(exported, right[name].map((one) => typeof one === 'function' ? one() : one)), []));
   }
 });
 

@@ -268,6 +268,17 @@ test('an evaluation counts all rows, those of a last batch that is not full incl
   assert.throws(() => allInOrder(data, 8, 3), { kind: 'attr' });
 });
 
+test('a weight makes the mean of batches one of their rows, and a batch of none counts for nothing', async (t) => {
+  const model = graph('weighted', { inputs: { x: ['f32'], rows: ['i32'] }, params: { w: ['f32', [2]] } }, (_, { x, rows, w }) => {
+    nn.metric(x, 'mean', rows);
+    return { loss: w.sum() };
+  });
+  const trainer = await train(model, { optimizer: { kind: 'sgd' }, rate: 0.1, on: 'cpu', worker: false });
+  t.after(() => trainer.program.close());
+  const { metrics } = await fit(trainer, { data: () => [{ x: 1, rows: 4 }, { x: 7, rows: 2 }, { x: NaN, rows: 0 }], epochs: 1 });
+  assert.deepEqual({ ...metrics }, { mean: 3 });
+});
+
 test('metrics refuse wrong values', () => {
   const cases = {
     'regression of another shape': ['shape', (f) => nn.regression(f, f.expandDims(0))],

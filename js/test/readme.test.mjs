@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { transform } from 'esbuild';
+import * as devices from '../dist/devices.js';
 import * as dist from '../dist/dist.js';
 import * as fit from '../dist/fit.js';
 import * as rlx from '../dist/index.js';
@@ -16,7 +17,7 @@ import * as safetensors from '../dist/safetensors.js';
 import * as sizes from '../dist/sizes.js';
 import { openDawn } from './rig/dawn.mjs';
 
-const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/dist': dist, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/pixels': pixels, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors, '@rlx-go/rlx/sizes': sizes };
+const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/devices': devices, '@rlx-go/rlx/dist': dist, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/pixels': pixels, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors, '@rlx-go/rlx/sizes': sizes };
 
 // Examples write files.
 const folder = fs.mkdtempSync(join(tmpdir(), 'rlx-guide-'));
@@ -96,6 +97,13 @@ const expected = {
     Devices: (lines) => {
       assert.match(lines[0], /^best: 2,4,6,8 on /);
       assert.match(lines[2], /^cpu: 2,4,6,8 on cpu, as asked$/);
+    },
+    'What a device computes': (lines) => {
+      const [cpu, gpu, first, second, large, on] = lines;
+      assert.match(`${cpu}\n${gpu}`, /^cpu: WebAssembly with .*SIMD\nwebgpu: .*llvmpipe/);
+      assert.deepEqual([first, second], ['cpu', 'webgpu'].map((name) => `${name} computes all 1 nodes: 1 decomposed`));
+      assert.match(large, /^webgpu cannot compute sqrt f32\[134217728\] of entry large: .* takes 536870912 bytes, and a binding of this target holds 134217728$/);
+      assert.equal(on, 'on webgpu');
     },
     'A lost device': ([line]) => assert.equal(line, 'slope 2.000'),
     'Ahead of time': (lines) => assert.deepEqual(lines, ['y 0.25,0.25,0.25,0.25']),

@@ -126,12 +126,27 @@ func (b backend) compile(ctx context.Context, m *ir.Module, o native.Options, sh
 
 // Check implements [native.Checker].
 func (b backend) Check(m *ir.Module) error {
-	for _, e := range m.Entries {
-		if _, err := buildPartition(b, e, nil); err != nil {
-			return &native.Error{Backend: Name, Call: "check", Kind: native.KindOf(err), Err: err}
-		}
+	if err := b.check(m); err != nil {
+		return &native.Error{Backend: Name, Call: "check", Kind: native.KindOf(err), Err: err}
 	}
 	return nil
+}
+
+// check partitions the entries of a module, and compares their memory with that of the machine.
+func (b backend) check(m *ir.Module) error {
+	sources := make([]source, len(m.Entries))
+	for i, e := range m.Entries {
+		made, err := buildPartition(b, e, nil)
+		if err != nil {
+			return err
+		}
+		sources[i] = source{e, made}
+	}
+	budget, err := native.Options{}.Budget(native.HostMemory())
+	if err != nil {
+		return err
+	}
+	return checkBudget(sources, budget)
 }
 
 // supported returns an error for the first node of a graph or its subgraphs that the backend

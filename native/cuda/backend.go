@@ -136,7 +136,10 @@ func (b *backend) Check(m *ir.Module) error {
 	if err != nil {
 		return err
 	}
-	_, err = planOf(m, targetOf(d, native.Options{}, b.choice))
+	err = async.Check(
+		func() (*plan.Plan, error) { return planOf(m, targetOf(d, native.Options{}, b.choice)) },
+		func() (native.Budget, error) { return budgetOf(d, native.Options{}) },
+	)
 	return async.Fault(&program{name: b.name, device: d}, "check", err)
 }
 

@@ -88,7 +88,10 @@ func (b *backend) Check(m *ir.Module) error {
 		return err
 	}
 	t := targetOf(d)
-	_, err = plan.Compile(m, t, msl.Printer{BFloat: t.BFloat})
+	err = async.Check(
+		func() (*plan.Plan, error) { return plan.Compile(m, t, msl.Printer{BFloat: t.BFloat}) },
+		func() (native.Budget, error) { return budgetOf(d, native.Options{}) },
+	)
 	return async.Fault(&program{device: d}, "check", err)
 }
 
@@ -98,13 +101,18 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 		return nil, err
 	}
 	p := &program{device: d}
-	if p.budget, err = o.Budget(native.Budget{Bytes: int64(d.Info().Memory), Source: "the device's memory"}); err != nil {
+	if p.budget, err = budgetOf(d, o); err != nil {
 		return nil, async.Fault(p, "compile", err)
 	}
 	if err := p.compile(ctx, m, targetOf(d)); err != nil {
 		return nil, async.Fault(p, "compile", err)
 	}
 	return p, nil
+}
+
+// budgetOf returns the memory budget of a program: the memory of the device, unless the options set one.
+func budgetOf(d *device, o native.Options) (native.Budget, error) {
+	return o.Budget(native.Budget{Bytes: int64(d.Info().Memory), Source: "the device's memory"})
 }
 
 // targetOf returns [Target] with the limits of a device.

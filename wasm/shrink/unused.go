@@ -29,8 +29,8 @@ func zeros(at int64, words int) []byte {
 
 // replacement is a new body for functions of Go's runtime.
 type replacement struct {
-	// unless names a function that makes the others necessary. The linker drops it from programs
-	// that do not use it.
+	// unless names functions, separated by spaces, that make the others necessary. The linker drops them from programs
+	// that do not use them.
 	unless string
 	with   []byte
 	names  []string // names; a trailing star matches any suffix
@@ -55,6 +55,8 @@ var replacements = []replacement{
 		"runtime.badPointer", "runtime.(*mspan).reportZombies",
 		"runtime.checkFinalizersAndCleanups", "runtime.preMallocgcDebug", "runtime.postMallocgcDebug",
 	}},
+	// Options of GODEBUG for processors: WebAssembly has no variants.
+	{"", returns, []string{"internal/cpu.processOptions"}},
 	{"", zeros(16, 1), []string{"runtime.saveAncestors"}},
 	// Features that no program here starts: profiles, leak detection, the bubbles of
 	// testing/synctest, arenas, cgo calls.
@@ -66,6 +68,10 @@ var replacements = []replacement{
 	{"", traps, []string{"runtime.newextram", "runtime.(*unwinder).cgoCallers", "runtime.expandCgoFrames"}},
 	// WebAssembly has one thread and one processor, and no preemption between two instructions.
 	{"", traps, []string{"runtime.newm", "runtime.mexit", "runtime.(*p).destroy", "runtime.scanConservative"}},
+	{"", traps, []string{"runtime.preemptPark", "runtime.startm", "runtime.handoffp", "runtime.stoplockedm"}},
+	// Finalizers, cleanups and weak pointers: without them objects have no special records.
+	{finalizers, traps, []string{"runtime.freeSpecial", "runtime.queuefinalizer", "runtime.(*cleanupQueue).enqueue", "runtime.(*cleanupQueue).wake"}},
+	{finalizers, returns, []string{"runtime.(*cleanupQueue).flush"}},
 	// Memory is never returned to the host.
 	{"", returns, []string{"runtime.(*scavengerState).wake"}},
 	{"", traps, []string{"runtime.(*scavengerState).run", "runtime.(*scavengerState).sleep", "runtime.(*scavengerState).controllerFailed"}},
@@ -77,13 +83,16 @@ var replacements = []replacement{
 	{"runtime.StartTrace", traps, []string{"runtime.traceLocker.*", "runtime.traceAdvance", "runtime.traceReader"}},
 }
 
+// finalizers are what gives objects special records, besides the memory profile.
+const finalizers = "runtime.SetFinalizer runtime.addCleanup runtime.(*cleanupQueue).needG runtime.getOrAddWeakHandle runtime.MemProfile"
+
 // tracing reports whether the program can start tracing.
 const tracing = "runtime.traceLocker.ok"
 
 // replaceRuntime replaces the bodies of runtime functions, given the names of all functions.
 func replaceRuntime(bodies [][]byte, names []string) {
 	for _, r := range replacements {
-		if slices.Contains(names, r.unless) {
+		if slices.ContainsFunc(strings.Fields(r.unless), func(name string) bool { return slices.Contains(names, name) }) {
 			continue
 		}
 		for number, name := range names {

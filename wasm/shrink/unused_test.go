@@ -55,7 +55,7 @@ func TestUnreachableFunctionsAreDropped(t *testing.T) {
 }
 
 func TestUnusedRuntimeFunctionsAreReplaced(t *testing.T) {
-	names := []string{"main.main", "runtime.traceback", "runtime.traceLocker.GoPark", "runtime.traceLocker.ok", "runtime.mProf_Malloc", "runtime.saveAncestors"}
+	names := []string{"main.main", "runtime.traceback", "runtime.traceLocker.GoPark", "runtime.traceLocker.ok", "runtime.mProf_Malloc", "runtime.saveAncestors", "runtime.freeSpecial"}
 	check := func(names []string, want ...[]byte) {
 		t.Helper()
 		bodies := make([][]byte, len(names))
@@ -66,7 +66,8 @@ func TestUnusedRuntimeFunctionsAreReplaced(t *testing.T) {
 			}
 		}
 	}
-	check(names, nil, returns, traps, nil, returns, zeros(16, 1))
+	check(names, nil, returns, traps, nil, returns, zeros(16, 1), traps)
 	check(append(names, "runtime.StartTrace"), nil, returns, nil, nil, returns)
-	check(append(names, "runtime.MemProfile"), nil, returns, traps, nil, nil)
+	check(append(names, "runtime.MemProfile"), nil, returns, traps, nil, nil, zeros(16, 1), nil)
+	check(append(names, "runtime.getOrAddWeakHandle"), nil, returns, traps, nil, returns, zeros(16, 1), nil)
 }

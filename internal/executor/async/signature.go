@@ -1,14 +1,11 @@
 package async
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
-	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/report"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/native"
 )
 
@@ -93,27 +90,26 @@ func CheckMemory(p *plan.Plan, shared plan.Layout, budget native.Budget) error {
 	return budget.Check(parts, slots)
 }
 
+// Check returns the error of compiling a plan, or a [*native.MemoryError] if it exceeds the budget.
+func Check(compile func() (*plan.Plan, error), budget func() (native.Budget, error)) error {
+	p, err := compile()
+	if err != nil {
+		return err
+	}
+	b, err := budget()
+	if err != nil {
+		return err
+	}
+	return CheckMemory(p, plan.Layout{}, b)
+}
+
 // roles maps the roles of a plan's slots to those for callers.
 var roles = map[plan.Role]native.Role{
 	plan.Input: native.Input, plan.Scalar: native.Input, plan.Param: native.Param, plan.State: native.State, plan.Output: native.Output,
 }
 
-// Support implements [native.Backend.Support] for a compilation target: it refuses
-// element types that the target can neither compute with nor store, except complex types
-// that are lowered to pairs of reals. Reasons begin with holder, such as "CUDA kernels".
+// Support implements [native.Backend.Support] for a compilation target, by [report.OnTarget].
 func Support(n *ir.Node, t plan.Target, holder string) native.Support {
-	types := n.Types()
-	for _, v := range n.Inputs() {
-		types = append(types[:len(types):len(types)], v.Type())
-	}
-	for _, x := range types {
-		inParts := x.DType.IsComplex() && t.Support(x.DType.Real()) != dtype.Unsupported && passes.HasComplexRule(n)
-		if !inParts && t.Support(x.DType) == dtype.Unsupported {
-			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("%s cannot hold %s", holder, x.DType)}
-		}
-	}
-	if n.Def().IsComposite() && !sched.HasKernels(n, t.Caps) || t.DecomposesScan(n) {
-		return native.Support{Level: native.Decomposed}
-	}
-	return native.Support{Level: native.Native}
+	s := report.OnTarget(n, t, holder)
+	return native.Support{Level: native.Level(s.Level), Reason: s.Reason}
 }

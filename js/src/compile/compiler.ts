@@ -164,7 +164,7 @@ function use(more: number): void {
 }
 
 /** Makes a call about a job. The compiler owns the job's graphs during the call. */
-function ask(instance: Answerer, method: string, { name, entries, symbols, limits, targets: given }: Job): Response {
+function ask(instance: Answerer, method: string, { name, entries, symbols, limits, targets: given }: Job, more = (r: Request) => r): Response {
   const graphs: { name: string; handle: number }[] = [];
   try {
     for (const entry of entries) graphs.push({ name: entry.name, handle: invoke(new Request('parse').text(entry.text), instance).u32() });
@@ -173,7 +173,7 @@ function ask(instance: Answerer, method: string, { name, entries, symbols, limit
       limits.maxStorageBuffersPerShaderStage, limits.maxStorageBufferBindingSize, limits.maxBufferSize,
       limits.maxComputeWorkgroupStorageSize, limits.maxComputeInvocationsPerWorkgroup,
     ]) request.f64(limit ?? 0);
-    return invoke(request.u32(Number(limits.f16 ?? false)).u32(limits.subgroup ?? 0).text(limits.device ?? '').list(given, (r, target) => r.u32(targets.indexOf(target))), instance);
+    return invoke(more(request.u32(Number(limits.f16 ?? false)).u32(limits.subgroup ?? 0).text(limits.device ?? '').list(given, (r, target) => r.u32(targets.indexOf(target)))), instance);
   } finally {
     for (const { handle } of graphs) release(instance, handle);
   }
@@ -194,10 +194,35 @@ export interface Group {
 /** The groups of a job, and its handle in the compiler until `forget`. */
 export interface Choices { tuning: number; groups: Group[] }
 
+/** How a target computes a node. */
+export interface NodeReport {
+  /** The entry of the node. */
+  entry: string;
+  /** The node: its op, or the kind of port, its name and its types. */
+  node: string;
+  op: string;
+  /** `native`: by kernels; `claimed`: a composite by one kernel; `decomposed`: a composite by its body. */
+  level: 'native' | 'claimed' | 'decomposed' | 'unsupported';
+  /** Why the node is unsupported; empty if it is supported. */
+  reason: string;
+}
+const levels = ['native', 'claimed', 'decomposed', 'unsupported'] as const;
+
+/** What a run of an entry takes on any device: operations of products, bytes of kernels, kernels, bytes of inputs and outputs. */
+export interface Work { operations: number; bytes: number; kernels: number; transfer: number }
+
 /** The calls that compile, for graphs in their text form. */
 const methodsOf = (instance: () => Answerer | Promise<Answerer>) => ({
   /** The plan file of a job. */
   async compile(job: Job) { return ask(await instance(), 'compile', job).data() as PlanFile; },
+  /** How the first target of a job computes its nodes, and the work of each entry. `accepted` says that the target's compiler accepts the job. */
+  async report(job: Job, accepted: boolean): Promise<{ rows: NodeReport[]; work: Work[] }> {
+    const r = ask(await instance(), 'report', job, (request) => request.u32(Number(accepted)));
+    return {
+      rows: r.list(() => ({ entry: r.text(), node: r.text(), op: r.text(), level: levels[r.u32()]!, reason: r.text() })),
+      work: r.list(() => ({ operations: r.f64(), bytes: r.f64(), kernels: r.f64(), transfer: r.f64() })),
+    };
+  },
   async choices(job: Job): Promise<Choices> {
     const r = ask(await instance(), 'choices', job);
     return { tuning: r.u32(), groups: r.list(() => ({ key: r.text(), name: r.text(), schedules: r.list(() => r.text()) })) };

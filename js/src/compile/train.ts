@@ -92,8 +92,8 @@ export async function compileAll<T>(module: ModuleSource, otherwise: readonly Ta
   return { files, starts };
 }
 
-/** What is computed of the graphs of a source. */
-const ofGraphs = <S, T>(what: string, source: S | (() => S), use: (made: S) => T): Promise<T> => built(what, source, planCache(), freshCompiler, use);
+/** What is computed of the graphs of a source. @internal */
+export const ofGraphs = <S, T>(what: string, source: S | (() => S), use: (made: S) => T): Promise<T> => built(what, source, planCache(), freshCompiler, use);
 
 /** The ports and texts of graphs, each of which is built in a task of its own. @internal */
 export async function graphTexts(makers: Readonly<Record<string, () => Graph>>): Promise<{ name: string; ports: readonly Port[]; text: string }[]> {
@@ -205,7 +205,7 @@ export async function limitsHere({ on, ...rest }: ModuleProgramOptions): Promise
 }
 
 /** Whether an adapter computes on the CPU, as SwiftShader, Mesa's llvmpipe and Windows' basic driver do. @internal */
-export const isSoftware = (adapter: GPUAdapter): boolean => adapter.info?.isFallbackAdapter || /swiftshader|llvmpipe|basic render/i.test(adapterText(adapter));
+export const isSoftware = (from: GPUAdapter | GPUDevice): boolean => !!infoOf(from).isFallbackAdapter || /swiftshader|llvmpipe|basic render/i.test(adapterText(from));
 
 /** The names that an adapter reports, by which the compiler finds its profile. @internal */
 export function adapterText(from: GPUAdapter | GPUDevice): string {

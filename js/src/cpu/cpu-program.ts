@@ -46,7 +46,8 @@ class CPUProgram extends BaseProgram<ExecutableEntry> {
 
   #step(target: ExecutableEntry, k: number): void {
     const { rows, stride, steps } = target;
-    if (stride) this.#view(target, this.#executable!.row, stride).set(rows.length === stride ? rows : rows.subarray(k * stride, (k + 1) * stride));
+    const row = this.#view(target, this.#executable!.row, stride);
+    for (let i = 0; i < stride; i++) row[i] = rows[k * stride + i]!; // without a view of its own
     try {
       for (const step of steps) step();
     } catch (reason) {

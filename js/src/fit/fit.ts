@@ -26,7 +26,9 @@ import { type Report, reportLine } from './report.js';
  * const last = await fit(trainer, { data: shuffled({ x, labels }, 32, 1), epochs: 10, save: { folder: 'digits', resume: true } });
  * ```
  */
-export async function fit<E extends EntryTypes, B extends EntryInputs<E, 'step'> = EntryInputs<E, 'step'>>(trainer: Trainer<E>, loop: Loop<E, Exactly<B, keyof EntryInputs<E, 'step'>>>): Promise<Report> {
+export async function fit<E extends EntryTypes, N extends keyof E & string, B extends EntryInputs<E, 'step'> = EntryInputs<E, 'step'>, V extends EntryInputs<E, N> = EntryInputs<E, N>>(
+  trainer: Trainer<E>, loop: Loop<E, Exactly<B, keyof EntryInputs<E, 'step'>>, Evaluation<E, N, Exactly<V, keyof EntryInputs<E, N>>>>,
+): Promise<Report> {
   return asyncAtCaller(fit, async () => {
     checkLoop(trainer, loop as Loop);
     return new Fit(trainer as Trainer<any>, loop as Loop).run();
@@ -46,8 +48,9 @@ class Fit {
   /** The step of the last report, and when it was. */
   #reported = 0;
   #began = performance.now();
-  /** The losses and the rows of examples since the last report. */
-  #losses: number[] = [];
+  /** The sum of the losses since the last report, their number, and the rows of examples. */
+  #sum = 0;
+  #count = 0;
   #rows = 0;
   #last: Report | undefined;
   #ended = false;
@@ -104,16 +107,17 @@ class Fit {
   /** Makes a snapshot of the program's states, and of what is here. */
   async #snapshot(): Promise<void> {
     const trainer = this.#trainer, { steps } = trainer, { best, worse } = this.#stopper;
-    const state: Snapshot = { best, worse, reported: this.#reported, losses: [...this.#losses], rows: this.#rows, last: this.#last };
+    const state: Snapshot = { best, worse, reported: this.#reported, sum: this.#sum, count: this.#count, rows: this.#rows, last: this.#last };
     await trainer.program.recovery!.take({ trainer, steps, owner: this, state });
   }
 
   #restore({ owner, state }: Position, reason: RlxError): void {
     if (owner !== this) throw reason; // lost while the first snapshot was made
-    const { best, worse, reported, losses, rows, last } = state as Snapshot;
+    const { best, worse, reported, sum, count, rows, last } = state as Snapshot;
     Object.assign(this.#stopper, { best, worse });
     this.#reported = reported;
-    this.#losses = [...losses];
+    this.#sum = sum;
+    this.#count = count;
     this.#rows = rows;
     this.#last = last;
     this.#ended = false;
@@ -160,8 +164,11 @@ class Fit {
     const batches = new Reader(seek ? seek(this.#epoch, skip) : data(this.#epoch), this.#trainer.program, 'step');
     try {
       let read = seek ? skip : 0;
-      for (; read < skip; read++) if (!await batches.peek()) return read;
-        else batches.drop();
+      for (; read < skip; read++) {
+        const more = batches.peek();
+        if (!(more instanceof Promise ? await more : more)) return read; // no promise for each batch of an array
+        batches.drop();
+      }
       while (await this.#peek(batches)) {
         const steps = await this.#segment(batches);
         read += steps;
@@ -204,7 +211,10 @@ class Fit {
     const counted = batches.upTo(n, (rows) => { this.#rows += rows; }, signal, () => recovery?.due(this.#trainer.steps));
     const summary = await this.#trainer.run({
       steps: Number.isFinite(n) ? n : 2 ** 30, batches: counted, every: this.#readEvery, stopOnNaN, recover: false, ...signal && { signal },
-      onProgress: ({ losses }) => this.#losses.push(...losses),
+      onProgress: ({ losses }) => {
+        for (const loss of losses) this.#sum += loss;
+        this.#count += losses.length;
+      },
     });
     if (summary.end === 'signal') throw abortError(signal!);
     const done = this.#trainer.steps;
@@ -226,9 +236,9 @@ class Fit {
   /** Measures, saves, and calls back. Afterwards `#ended` is whether the training is over. */
   async #report(done: boolean): Promise<void> {
     const { epochs = 0, steps = this.#epochSteps * epochs, eval: evaluation, save } = this.#loop, { steps: step } = this.#trainer, program = this.#program;
-    const seconds = (performance.now() - this.#began) / 1000, losses = this.#losses;
+    const seconds = (performance.now() - this.#began) / 1000;
     const report: Report = {
-      step, steps, epoch: this.#epoch, epochs, loss: losses.reduce((a, b) => a + b, 0) / losses.length,
+      step, steps, epoch: this.#epoch, epochs, loss: this.#sum / this.#count,
       rate: (step - this.#reported) / seconds, throughput: this.#rows / seconds, ...await takeMetrics(program), best: false, done,
     };
     if (evaluation) {
@@ -245,8 +255,7 @@ class Fit {
     await this.#publish(report);
     this.#check();
     this.#reported = step;
-    this.#losses = [];
-    this.#rows = 0;
+    this.#sum = this.#count = this.#rows = 0;
     this.#began = performance.now();
   }
 
@@ -278,7 +287,7 @@ class Fit {
 const abortError = ({ reason }: AbortSignal): RlxError => new RlxError('abort', 'the signal is aborted', { cause: reason });
 
 /** What the loop knows at a snapshot. */
-interface Snapshot { best: number | undefined; worse: number; reported: number; losses: number[]; rows: number; last: Report | undefined }
+interface Snapshot { best: number | undefined; worse: number; reported: number; sum: number; count: number; rows: number; last: Report | undefined }
 
 /** Reads batches one at a time, with one to look at before it is used. Those of a plain iterable are passed on without promises. */
 class Reader {
@@ -314,12 +323,13 @@ class Reader {
   /** At most n batches, none once the signal is aborted, and no second one once `enough`; the reader stays open after them. */
   upTo(n: number, each: (rows: number) => void, signal?: AbortSignal, enough?: () => boolean | undefined): AsyncIterable<Batch> {
     let taken = 0;
-    const end = { done: true, value: undefined } as const, take = (one: IteratorResult<Inputs>): IteratorResult<Batch> => {
+    const end = { done: true, value: undefined } as const, batch: { -readonly [N in keyof Batch]: Batch[N] } = { inputs: {}, rows: 0 }, result = { value: batch };
+    const take = (one: IteratorResult<Inputs>): IteratorResult<Batch> => {
       if (one.done || signal?.aborted) return end;
       this.drop();
-      const rows = this.#rowsOf(one.value);
-      each(rows);
-      return { value: { inputs: one.value, rows } };
+      batch.inputs = one.value;
+      each(batch.rows = this.#rowsOf(one.value));
+      return result; // the trainer is done with a batch before it asks for another
     };
     const next = (): IteratorResult<Batch> | Promise<IteratorResult<Batch>> => {
       if (taken++ >= n || taken > 1 && enough?.()) return end;

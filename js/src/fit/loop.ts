@@ -23,17 +23,20 @@ export interface Data<I = Inputs> {
 }
 
 /** An entry of the program that measures the model. */
-export interface Evaluation<E extends EntryTypes = any, N extends string = string> {
+export interface Evaluation<E extends EntryTypes = any, N extends string = string, V = EntryInputs<E, N>> {
   /** The name of the entry. */
   entry: N;
   /** Returns the batches to measure. */
-  data: () => Epoch<EntryInputs<E, N>>;
+  data: () => Epoch<V>;
   /**
    * An output of rank 0 that weights the other outputs of a batch in the mean: the number of
    * examples, for a padded last batch. All batches have equal weight if not given.
    */
   weight?: string;
 }
+
+/** An evaluation by one of the entries of a program. */
+export type AnyEvaluation<E extends EntryTypes> = { [N in keyof E & string]: Evaluation<E, N> }[keyof E & string];
 
 /** Ends a training whose metric no longer improves. */
 export interface EarlyStop {
@@ -68,7 +71,7 @@ export interface Checkpoints {
 }
 
 /** The options of {@link fit}. `data` and one of `epochs` and `steps` are required. */
-export interface Loop<E extends EntryTypes = any, B = EntryInputs<E, 'step'>> {
+export interface Loop<E extends EntryTypes = any, B = EntryInputs<E, 'step'>, V = AnyEvaluation<E>> {
   data: Data<B>;
   /** The number of epochs. */
   epochs?: number;
@@ -79,7 +82,7 @@ export interface Loop<E extends EntryTypes = any, B = EntryInputs<E, 'step'>> {
   /** The number of steps between reports. One report at the end of each epoch if not given. There is one after the last step, too. */
   every?: number;
   /** Evaluates the model at each report. */
-  eval?: { [N in keyof E & string]: Evaluation<E, N> }[keyof E & string];
+  eval?: V;
   stop?: EarlyStop;
   save?: Checkpoints;
   /** Called with each report, in order. `'stop'` ends the training without an error, an error ends it with that. */

@@ -15,7 +15,7 @@ function isMetric({ name, role, dtype, shape }: Slot): boolean {
   const [first, second] = shape;
   if (name.startsWith(regressionPrefix)) return shape.length === 1 && first === 5;
   if (name.startsWith(calibrationPrefix)) return shape.length === 2 && first === 3;
-  if (shape.length === 2) return first === second || first === 2;
+  if (shape.length === 2) return first === second || first === 2 || first === 1 && second === 2;
   return shape.length === 1 ? first === 2 : shape.length === 3 && second === 2;
 }
 
@@ -39,7 +39,7 @@ function put({ metrics, confusion }: Measured, { name, shape }: Slot, data: Tens
   const exp = of(expPrefix), errors = of(regressionPrefix), calibrated = of(calibrationPrefix), mean = list[0]! / list[1]!;
   if (errors !== undefined) addScores(metrics, errors, errorsOf(list));
   else if (calibrated !== undefined) metrics[`${calibrated} ece`] = calibrationError(list, width);
-  else if (shape.length === 1) metrics[exp ?? short] = exp === undefined ? mean : Math.exp(mean);
+  else if (shape.length === 1 || shape[0] === 1) metrics[exp ?? short] = exp === undefined ? mean : Math.exp(mean);
   else if (shape.length === 3 || shape[0] !== width) metrics[short] = meanArea(list, width);
   else {
     const table = confusion[short] = rowsOf(list, width);

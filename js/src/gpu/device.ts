@@ -61,7 +61,7 @@ function unmet({ target, requires: { features, limits, subgroup: [min, max] } }:
 }
 
 /** The first of a plan and its variants that an adapter or a device can run. @internal */
-function pickVariant(plan: Plan, from: Capable): Plan {
+export function pickVariant(plan: Plan, from: Capable): Plan {
   const found = [plan, ...plan.variants].find((one) => !unmet(one, from)[0]);
   if (found) return found;
   throw new RlxError('limit', `plan ${plan.name}: the device lacks ${unmet(plan, from).join(', ')}`, { op: plan.name });

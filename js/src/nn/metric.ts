@@ -15,7 +15,8 @@ export const calibrationBins = 10;
  * Adds v, of rank 0 and a float or integer type, to the mean of the metric `name`, which the device keeps in the state
  * `metric/name`, f32[2]: the sum and the number of runs. `fit` reads the mean at each report and begins a new one. A
  * `weight`, a number of rank 0 such as the number of rows of the batch, makes the mean one of all examples where batches
- * differ in size.
+ * differ in size: the state, f32[1,2], is then the sum of v times its weight and that of the weights. A batch of weight 0 counts for
+ * nothing, also if v is NaN.
  */
 export function metric(v: Value, name: string, weight?: Value): void { addMean(metric, v, 'metric', 'metric/', name, weight); }
 
@@ -31,7 +32,7 @@ function addMean(called: Called, v: Value, kind: string, prefix: string, name: s
     checkNumber(l, v, `metric ${name}`);
     if (weight !== undefined) checkNumber(l, weight, `the weight of metric ${name}`);
     const sum = v.convert('f32'), n = weight?.convert('f32');
-    addSums(l.b, prefix + name, l.b.stack(n ? [sum.mul(n), n] : [sum, 1]));
+    addSums(l.b, prefix + name, n ? l.b.stack([n.ne(0).select(sum.mul(n), 0), n]).expandDims(0) : l.b.stack([sum, 1]));
   });
 }
 

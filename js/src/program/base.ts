@@ -96,9 +96,9 @@ export abstract class BaseProgram<E extends Runnable = Runnable> implements Prog
   /** Checks the options of a run. `slots` are the values to read. */
   protected options(name: string, given: RunOptions | null | undefined): { target: E; steps: number; slots: Slot[] | undefined } {
     this.check();
-    const { read, steps = 1 } = given ?? {}, target = this.#entryOf(name);
+    const read = given?.read, steps = given?.steps ?? 1, target = this.#entryOf(name);
     checkOptions(name, given, 'read steps');
-    checkCount(`steps in a run of ${name}`, steps, 1, this.#maxSteps);
+    if (steps !== 1) checkCount(`steps in a run of ${name}`, steps, 1, this.#maxSteps);
     return { target, steps, slots: read && this.#sources(read, target) };
   }
 

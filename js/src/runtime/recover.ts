@@ -192,7 +192,7 @@ class Keeper implements Recovery {
 
   due(steps: number): boolean {
     if (this.#off) return false;
-    const now = performance.now(), { steps: every } = Object(this.#options.snapshotEvery) as { steps?: number };
+    const now = performance.now(), every = (this.#options.snapshotEvery as { steps?: number } | undefined)?.steps;
     if (this.#stale) return this.#kept !== undefined || now >= this.#soonest; // what is kept is small
     return every ? steps - this.#snapshot!.steps >= every : now >= this.#next;
   }

@@ -153,15 +153,17 @@ export class Trainer<E extends EntryTypes = any> {
     try {
       // The current contents of a history may be of an earlier run or of a file.
       if (history) this.#reported = countIn(history.count.name, await program.read(history.count.name));
-      let batch: Batch | undefined;
-      while (done < steps && !signal?.aborted && !failure && (batch = await source.next(done))) {
+      while (done < steps && !signal?.aborted && !failure) {
+        const next = source.next(done), batch = next instanceof Promise ? await next : next;
+        if (!batch) break;
         const read = done + 1 === steps || (done + 1) % readEvery === 0;
         const more = typeof inputs === 'function' ? (inputs as (step: number) => Inputs)(done) : inputs;
-        const run = await program.run(batch.entry ?? this.#entry, { ...batch.inputs, ...more }, read ? { read: this.#names() } : {});
+        const run = await program.run(batch.entry ?? this.#entry, more ? { ...batch.inputs, ...more } : batch.inputs, read ? { read: this.#names() } : undefined);
         done++;
         this.steps++;
         if (read) follow(run);
-        await pause();
+        const wait = pause();
+        if (wait) await wait;
       }
       if (!failure && done && done < steps) follow({ step: program.steps, reading: program.readAll(this.#names()) });
       await reports;

@@ -84,8 +84,10 @@ export function unknownName(what: string, name: unknown, known: Iterable<string>
 /** Refuses options that are no object, and names that are not in a list, separated by spaces: a misspelt option would have no effect. */
 export function checkOptions(what: string, given: unknown, known: string): void {
   need(!given || typeof given === 'object', 'attr', `${what}: options`, 'an object', given);
-  const names = known.split(' ');
-  for (const name in given as object) if (!names.includes(name)) throw unknownName(`${what} has no option`, name, names, what);
+  for (const name in given as object) {
+    const names = known.split(' ');
+    if (!names.includes(name)) throw unknownName(`${what} has no option`, name, names, what);
+  }
 }
 
 /** Refuses an option that is not in a list of words, separated by spaces. */

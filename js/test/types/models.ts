@@ -1,8 +1,9 @@
 // What strict TypeScript refuses of a model that was built in TypeScript, and what it takes.
 
 import { batches, compile, graph, init, type Program, program, type TensorData, train, Trainer } from '@rlx-go/rlx';
+import { openFor, reportOn, reportTarget } from '@rlx-go/rlx/devices';
 import { kl, laplace, mixture, normal, poisson } from '@rlx-go/rlx/dist';
-import { fit, inOrder, prefetch, shuffled } from '@rlx-go/rlx/fit';
+import { fit, inOrder, type Loop, prefetch, shuffled } from '@rlx-go/rlx/fit';
 import { openProgram } from '@rlx-go/rlx/runtime';
 import { decodeSafetensors } from '@rlx-go/rlx/safetensors';
 import { openSizes } from '@rlx-go/rlx/sizes';
@@ -62,6 +63,21 @@ await fit(trainer, { data: shuffled({ x: rows.x, labels: rows.x }, 8, 1), epochs
 await fit(trainer, { data: shuffled({ ...rows, label: rows.labels }, 8, 1), epochs: 1 });
 // @ts-expect-error one input of this name too many
 await fit(trainer, { data: () => [{ x, labels, label: labels }], epochs: 1 });
+await fit(trainer, { data: shuffled(rows, 8, 1), epochs: 1, eval: { entry: 'eval', data: () => [{ x, labels }], weight: 'loss' } });
+// @ts-expect-error one input of this name too many, in the evaluation
+await fit(trainer, { data: shuffled(rows, 8, 1), epochs: 1, eval: { entry: 'eval', data: () => [{ x, labels, label: labels }] } });
+// @ts-expect-error the same by rows
+await fit(trainer, { data: shuffled(rows, 8, 1), epochs: 1, eval: { entry: 'eval', data: inOrder({ ...rows, label: rows.labels }, 8) } });
+// @ts-expect-error no input of this name, in place of one
+await fit(trainer, { data: shuffled(rows, 8, 1), epochs: 1, eval: { entry: 'eval', data: () => [{ x, label: labels }] } });
+// @ts-expect-error a rate, which only the step has
+await fit(trainer, { data: shuffled(rows, 8, 1), epochs: 1, eval: { entry: 'eval', data: () => [{ x, labels, lr: 0.1 }] } });
+// @ts-expect-error floats for integers, in the evaluation
+await fit(trainer, { data: shuffled(rows, 8, 1), epochs: 1, eval: { entry: 'eval', data: () => [{ x, labels: x }] } });
+const evaluation = { entry: 'eval' as const, data: async function* () { yield { x, labels }; } };
+await fit(trainer, { data: shuffled(rows, 8, 1), epochs: 1, eval: evaluation });
+const loop: Loop = { data: () => [{ x, labels }], epochs: 1, eval: { entry: 'eval', data: () => [{ any: x }] } };
+await fit(trainer as Trainer, loop);
 
 const opened = trainer.program;
 await opened.run('step', { x: { data: x, shape: [8, 3] }, labels, lr: 0.1 });
@@ -160,6 +176,18 @@ const typed = await openProgram<{ step: { inputs: { x: 'f32' }; values: { loss: 
 await typed.run('step', { x: 1 }, { read: ['loss'] });
 // @ts-expect-error no entry of this name
 await typed.run('stepp', { x: 1 });
+// Devices by name, and programs with the types of their entries.
+(await reportOn(line, 'cpu')).rows[0]!.level satisfies string;
+// @ts-expect-error no device of this name
+await reportOn(line, 'cuda');
+// @ts-expect-error no target of this name
+await reportTarget(line, 'tpu');
+const chosen = await openFor({ entries: { step: line } }, { devices: { only: ['webgpu', 'cpu'] } });
+// @ts-expect-error no entry of this name
+await chosen.run('stepp', { x });
+// @ts-expect-error where it runs is said by devices
+await openFor({ entries: { step: line } }, { on: 'cpu' });
+
 const any: Program = opened, same: Trainer = trainer;
 export { any, same };
 

@@ -38,6 +38,7 @@ func New() *wire.Service {
 		"curvature": wire.On(curvature),
 		"init":      wire.On(initialState),
 		"compile":   compile,
+		"report":    reportOn,
 		"choices":   choices,
 		"trial":     wire.On(trial),
 		"tuned":     wire.On(tuned),

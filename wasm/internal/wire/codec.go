@@ -111,6 +111,11 @@ type Response struct{ data []byte }
 // U32 writes a number of 32 bits.
 func (w *Response) U32(n int) { w.data = binary.LittleEndian.AppendUint32(w.data, uint32(n)) }
 
+// F64 writes a number of 64 bits.
+func (w *Response) F64(x float64) {
+	w.data = binary.LittleEndian.AppendUint64(w.data, math.Float64bits(x))
+}
+
 // Bool writes a truth value.
 func (w *Response) Bool(b bool) {
 	if b {
