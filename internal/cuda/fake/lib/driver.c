@@ -397,7 +397,11 @@ static void compile_pending(const char *folder) {
 		*strrchr(keys[i], '.') = 0;
 	}
 	if (compile(folder, keys, found.gl_pathc))
-		for (size_t i = 0; i < found.gl_pathc; i++) compile(folder, &keys[i], 1);
+		for (size_t i = 0; i < found.gl_pathc; i++) {
+			if (!compile(folder, &keys[i], 1)) continue;
+			snprintf(pattern, sizeof pattern, "%s/%s.cc", folder, keys[i]);
+			unlink(pattern);
+		}
 	globfree(&found);
 }
 
