@@ -70,7 +70,7 @@ var replacements = []replacement{
 	{"", traps, []string{"runtime.newm", "runtime.mexit", "runtime.(*p).destroy", "runtime.scanConservative"}},
 	{"", traps, []string{"runtime.preemptPark", "runtime.startm", "runtime.handoffp", "runtime.stoplockedm"}},
 	// Finalizers, cleanups and weak pointers: without them objects have no special records.
-	{finalizers, traps, []string{"runtime.freeSpecial", "runtime.queuefinalizer", "runtime.(*cleanupQueue).enqueue", "runtime.(*cleanupQueue).wake"}},
+	{finalizers, traps, []string{"runtime.freeSpecial", "runtime.forEachSpecial", "runtime.gcScanFinalizer", "runtime.queuefinalizer", "runtime.(*cleanupQueue).enqueue", "runtime.(*cleanupQueue).wake"}},
 	{finalizers, returns, []string{"runtime.(*cleanupQueue).flush"}},
 	// Memory is never returned to the host.
 	{"", returns, []string{"runtime.(*scavengerState).wake"}},
