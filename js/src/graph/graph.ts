@@ -451,6 +451,9 @@ function checkOutputs(graph: string, declared: NonNullable<Declarations['outputs
   }
 }
 
+/** Work in parts, with a result. @internal */
+export type Parts<T> = Generator<void, T>;
+
 function graphOf(name: string, build: (b: GraphBuilder) => unknown): Graph {
   if (typeof name !== 'string') throw new RlxError('attr', `graph: the name is ${classOf(name)}: it must be a text`, { op: 'graph' });
   checkFunction(`graph ${name} is built by`, build);
@@ -465,6 +468,25 @@ function graphOf(name: string, build: (b: GraphBuilder) => unknown): Graph {
     b.drop();
     throw reason;
   }
+  return finished(name, b);
+}
+
+/**
+ * {@link graph} by a generator: between its parts, in which no scope is open, its caller may do other work.
+ * @internal
+ */
+export function* graphInParts(name: string, build: (b: GraphBuilder) => Parts<void>): Parts<Graph> {
+  const b = new GraphBuilder(name);
+  try {
+    yield* build(b);
+  } catch (reason) {
+    b.drop();
+    throw reason;
+  }
+  return finished(name, b);
+}
+
+function finished(name: string, b: GraphBuilder): Graph {
   const made = new Graph(b.finish(), b.initial);
   if (made.outputs.length > 0) return made;
   made.free();

@@ -1,7 +1,7 @@
 // An open language model: its program, its weights on a device.
 
 import { graphTexts, limitsHere, prefersGPU, program as openProgram, withDefaults } from '../../compile/train.js';
-import type { Graph } from '../../graph/graph.js';
+import type { Graph, Parts } from '../../graph/graph.js';
 import type { Program } from '../../program/program.js';
 import type { Place } from '../../runtime/open.js';
 import type { Opener, RecoverOptions } from '../../runtime/recover.js';
@@ -121,7 +121,7 @@ export async function shapeOf(file: ModelFile, { context: given, chunk = 32, unp
 interface Recovering { recover: boolean | RecoverOptions; kept(name: string): boolean; opened(): void }
 
 /** Opens a program with the entries of a model and more, and reads the weights; again after a lost device, if it recovers. @internal */
-export async function openEntries(shape: Shape & { weights: Weights }, more: Readonly<Record<string, () => Graph>>, options: ModelOptions, recovering?: Recovering): Promise<Program> {
+export async function openEntries(shape: Shape & { weights: Weights }, more: Readonly<Record<string, () => Parts<Graph>>>, options: ModelOptions, recovering?: Recovering): Promise<Program> {
   if (!recovering?.recover) return openOnce(shape, more, options, {});
   const { openRecovering } = await import('../../runtime/recover.js'), { worker } = options, { worker: threads } = withDefaults({ ...worker !== undefined && { worker } });
   const open: Opener = async (given) => {
@@ -132,9 +132,9 @@ export async function openEntries(shape: Shape & { weights: Weights }, more: Rea
   return openRecovering(open, { recover: recovering.recover, kept: recovering.kept, worker: threads! });
 }
 
-async function openOnce(shape: Shape & { weights: Weights }, more: Readonly<Record<string, () => Graph>>, { on, worker, ...reading }: ModelOptions, given: Parameters<Opener>[0]): Promise<Program> {
+async function openOnce(shape: Shape & { weights: Weights }, more: Readonly<Record<string, () => Parts<Graph>>>, { on, worker, ...reading }: ModelOptions, given: Parameters<Opener>[0]): Promise<Program> {
   const limits = await limitsHere({ ...on && { on } });
-  // A graph to a task: all at once would hold up the page.
+  // In parts, as all at once would hold up the page.
   const graphs = await graphTexts({ prefill: () => prefillGraph(shape), decode: () => decodeGraph(shape), draw: () => drawGraph(shape), ...more });
   shape.weights.check(graphs.flatMap(({ ports }) => ports));
   // From text, so that parameters start from the file, not from the initialisation of layers.

@@ -194,8 +194,13 @@ export async function openTuning(file: ModelFile, options?: TuningOptions): Prom
   checkCount('length', length, 1, 65536);
   checkCount('seed', seed, 0, 2 ** 32 - 1);
   const base = await shapeOf(file, rest), shape = { ...base, adapter: { rank, alpha, targets: targetsOf(base.config.architecture) } };
+  const step = function* () {
+    const model = lossGraph(shape, rows, length);
+    yield;
+    return model.step({ optimizer, history: 64 });
+  };
   let tuning: Tuning | undefined;
-  const program = await openEntries(shape, { step: () => lossGraph(shape, rows, length).step({ optimizer, history: 64 }) }, rest, {
+  const program = await openEntries(shape, { step }, rest, {
     recover, kept: isTuned, opened() { if (tuning) tuning.model.cached = []; },
   });
   try {
