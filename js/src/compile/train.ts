@@ -144,6 +144,10 @@ async function programOn(module: ModuleSource, options: ModuleProgramOptions): P
   return made;
 }
 
+/** A program on graphs in their text form. Nothing is known of how their parameters begin. @internal */
+export const programOfTexts = (name: string, entries: Job['entries'], limits: Limits, options: ModuleProgramOptions): Promise<Program> =>
+  openJob({ job: { name, entries, symbols: {}, limits, targets: ['webgpu'] }, check: openCheck() }, options);
+
 /** Refuses unknown limits, and values that are no counts. */
 function checkLimits(limits: Limits): void {
   const counts = 'maxStorageBuffersPerShaderStage maxStorageBufferBindingSize maxBufferSize maxComputeWorkgroupStorageSize maxComputeInvocationsPerWorkgroup subgroup';

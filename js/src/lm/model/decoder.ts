@@ -41,7 +41,7 @@ export function decoder(tokens: Value, config: Config, options?: DecoderOptions)
   return d.scores(d.features(tokens, options?.checkpoint), options);
 }
 
-/** {@link decoder} in parts: the embedding, each block, and the logits. `within` builds each, in the contexts that it opens. */
+/** {@link decoder} in parts: the embedding, each block, and the logits. `within` builds each, in the contexts that it opens. @internal */
 export function* decoderInParts(tokens: Value, config: Config, options: Omit<DecoderOptions, 'checkpoint'>, within: (build: () => Value) => Value): Parts<Value> {
   const d = new Decoder(config, options.context);
   let x = within(() => d.embed(tokens));

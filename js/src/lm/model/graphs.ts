@@ -94,7 +94,7 @@ export function* drawGraph({ config: { vocabulary } }: Shape): Parts<Graph> {
 }
 
 /** The mean loss of the tokens that follow those of rows, and the gradient's checkpoints: each block is computed again. */
-export function lossGraph(shape: Shape, rows: number, length: number): Graph {
+export function* lossGraph(shape: Shape, rows: number, length: number): Parts<Graph> {
   return graph('loss', (b) => {
     train(b);
     const tokens = b.input('tokens', 'i32', [rows, length]), next = b.input('next', 'i32', [rows, length]);

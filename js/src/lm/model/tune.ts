@@ -194,13 +194,8 @@ export async function openTuning(file: ModelFile, options?: TuningOptions): Prom
   checkCount('length', length, 1, 65536);
   checkCount('seed', seed, 0, 2 ** 32 - 1);
   const base = await shapeOf(file, rest), shape = { ...base, adapter: { rank, alpha, targets: targetsOf(base.config.architecture) } };
-  const step = function* () {
-    const model = lossGraph(shape, rows, length);
-    yield;
-    return model.step({ optimizer, history: 64 });
-  };
   let tuning: Tuning | undefined;
-  const program = await openEntries(shape, { step }, rest, {
+  const program = await openEntries(shape, { loss: () => lossGraph(shape, rows, length), options: { optimizer, history: 64 } }, rest, {
     recover, kept: isTuned, opened() { if (tuning) tuning.model.cached = []; },
   });
   try {
