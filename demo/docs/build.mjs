@@ -19,7 +19,7 @@ const guides = [
   { name: 'guide', file: 'js/GUIDE.md', title: 'Guide', group: 'TypeScript' },
   { name: 'layers', file: 'js/LAYERS.md', title: 'Layers', group: 'TypeScript' },
   { name: 'pytorch', file: 'js/PYTORCH.md', title: 'From PyTorch', group: 'TypeScript', rows: true },
-  { name: 'parity', file: 'js/PARITY.md', title: 'What Go has besides', group: 'TypeScript' },
+  { name: 'parity', file: 'js/PARITY.md', title: 'Only in Go', group: 'TypeScript' },
   { name: 'go', file: 'demo/guide/GUIDE.md', title: 'Guide in Go', group: 'Go' },
 ];
 

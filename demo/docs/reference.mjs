@@ -95,10 +95,13 @@ export function referencePages(root, entries) {
   return pages;
 }
 
-function pageOf(title, list, sources, rows) {
-  const name = `ops-${slugOf(title)}`;
+/** The titles of families whose names in Go's package are no words that a reader looks for. */
+const titles = { Moves: 'Shapes and slices', Indices: 'Gather and scatter', Products: 'Products and convolutions', Matrices: 'Linear algebra', 'Rounded numbers': 'Quantization', Devices: 'Several devices' };
+
+function pageOf(family, list, sources, rows) {
+  const name = `ops-${slugOf(family)}`;
   return {
-    name, title, group: 'Ops',
+    name, title: titles[family] ?? family, group: 'Ops',
     lead: `<p class="lead">${list.length} ops. In TypeScript an op is a method of its first operand <code>x</code>, or of the builder <code>b</code>; in Go it is a function of package <code>ops</code>. The examples run in this page.</p>`,
     toc: list.map(({ op }) => ({ slug: op, title: op })),
     body: list.map((entry) => opHTML(entry, sources, rows)).join('\n'),

@@ -97,7 +97,7 @@ class Field {
     find('learned').getContext('2d').putImageData(this.#image, 0, 0);
     find('learned').setAttribute('aria-label', `What the network has learned after ${count(this.#trainer.steps)} steps`);
     const speed = this.#speed.add(this.#trainer.steps);
-    this.#say(this.#trainer.steps ? `${count(this.#trainer.steps)} steps${speed ? `, ${perSecond(speed)} a second` : ''}.` : 'It comes trained, and goes on learning here.');
+    this.#say(this.#trainer.steps ? `${count(this.#trainer.steps)} steps${speed ? `, ${perSecond(speed)} per second` : ''}.` : 'It comes trained, and goes on learning here.');
   }
 
   #say(text) {
@@ -189,7 +189,7 @@ function ten() {
   async function link() { find('open').href = `playground.html#code=${await pack(editor.source)}`; }
   on('run', 'click', run);
   return fetchOK('code/xor.js').then((response) => response.text()).then((source) => {
-    editor.source = source;
+    editor.source = source.trimEnd();
     return link();
   });
 }

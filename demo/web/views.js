@@ -11,7 +11,7 @@ const mostMistakes = 15, mostUnits = 24;
 /** Shows the test digits that were taken for others. */
 export function showMistakes(digits, predicted) {
   const wrong = [...predicted.keys()].filter((i) => predicted[i] !== digits.testDigit(i).label), shown = wrong.slice(0, mostMistakes);
-  find('mistakes-text').textContent = wrong.length === 0 ? `Nothing: all ${testCount} test digits are read right.`
+  find('mistakes-text').textContent = wrong.length === 0 ? `Nothing: all ${testCount} test digits are read correctly.`
     : `${wrong.length} of ${testCount} test digits${wrong.length > shown.length ? `, the first ${shown.length} here` : ''}: what it reads, and what they are.`;
   const list = find('mistakes-list');
   while (list.children.length > shown.length) list.lastChild.remove();

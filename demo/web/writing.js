@@ -168,7 +168,7 @@ export class Writing {
       this.#studio.failOf(engine, error);
     } finally {
       this.#asking = undefined;
-      find('ask').textContent = 'Write on';
+      find('ask').textContent = 'Continue';
     }
   }
 }

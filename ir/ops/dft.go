@@ -195,33 +195,72 @@ func (t *dft) chirp(z ir.Value, n int) ir.Value {
 	if parts(z) == 1 {
 		z = Concatenate(b, -1, z, ZerosLike(b, z))
 	}
-	long := 1
-	for long < 2*n-1 && long <= maxBodyTable {
-		long *= 2
-	}
-	w, filter := table(b, t.d, n, 2), table(b, t.d, long, 2)
-	if w == nil || filter == nil {
+	if n > maxChirp {
+		b.Fail(ir.Errorf(ir.ErrUnsupported, "the length %d has a large prime factor: up to %d are supported", n, maxChirp))
 		return ir.Value{}
 	}
-	for j := range n {
-		x := cmplx.Rect(1, t.sign*math.Pi*float64(int64(j)*int64(j)%int64(2*n))/float64(n))
-		w.F[2*j], w.F[2*j+1] = real(x), imag(x)
-		for _, at := range []int{j, (long - j) % long} {
-			filter.F[2*at], filter.F[2*at+1] = real(x), -imag(x)
-		}
+	long := 1
+	for long < 2*n-1 {
+		long *= 2
 	}
-	w.Round()
-	filter.Round()
-	chirp := Literal(b, w)
+	chirp, filter := t.chirps(n, long)
 	whole := func(z ir.Value, inverse bool) ir.Value {
 		re, im := DFT(b, halfOf(b, z, 0), halfOf(b, z, 1), inverse)
 		return Stack(b, -1, re, im)
 	}
 	z = padMatrix(b, t.times(z, chirp), long, 2)
-	y := whole(t.times(whole(z, false), whole(Literal(b, filter), false)), true)
+	y := whole(t.times(whole(z, false), whole(filter, false)), true)
 	y = SliceAxis(b, y, -2, ir.N(0), ir.N(n))
 	y = Mul(b, y, ConstLike(b, y, 1/float64(long)))
 	return t.times(y, chirp)
+}
+
+// maxChirp is the maximum length that chirp transforms: sums of squares are i32. maxChirpTable is the maximum length
+// of a convolution whose filter is stored in the graph; longer ones are computed.
+const (
+	maxChirp      = 1 << 25
+	maxChirpTable = 1 << 17
+)
+
+// chirps returns exp(sign·πi·j²/n) for j from 0 to n-1 as [n, 2], and their conjugates at j and -j, modulo long, as [long, 2].
+func (t *dft) chirps(n, long int) (chirp, filter ir.Value) {
+	b := t.b
+	if long > maxChirpTable {
+		angle := Convert(b, t.squares(n), t.d)
+		angle = Mul(b, angle, ConstLike(b, angle, t.sign*math.Pi/float64(n)))
+		re, im := Cos(b, angle), Sin(b, angle)
+		half := Stack(b, -1, re, Neg(b, im))
+		back := Reverse(b, SliceAxis(b, half, 0, ir.N(1), ir.N(n-1)), 0)
+		return Stack(b, -1, re, im), Concatenate(b, 0, padMatrix(b, half, long-n+1, 2), back)
+	}
+	w, v := ir.NewArray(t.d, n, 2), ir.NewArray(t.d, long, 2)
+	for j := range n {
+		x := cmplx.Rect(1, t.sign*math.Pi*float64(int64(j)*int64(j)%int64(2*n))/float64(n))
+		w.F[2*j], w.F[2*j+1] = real(x), imag(x)
+		for _, at := range []int{j, (long - j) % long} {
+			v.F[2*at], v.F[2*at+1] = real(x), -imag(x)
+		}
+	}
+	w.Round()
+	v.Round()
+	return Literal(b, w), Literal(b, v)
+}
+
+// squares returns j² modulo 2n for j from 0 to n-1, from -n to n: the digits of one factor, of three bits each, are
+// multiplied with the other from the highest on, so that no number exceeds i32.
+func (t *dft) squares(n int) ir.Value {
+	b, j := t.b, Iota(t.b, ir.I32, 0, ir.N(n))
+	i32 := func(v int) ir.Value { return int32Like(b, j, v) }
+	sum := i32(0)
+	low := 0
+	for n>>(low+3) > 0 {
+		low += 3
+	}
+	for ; low >= 0; low -= 3 {
+		digit := And(b, ShiftRight(b, j, i32(low)), i32(7))
+		sum = Rem(b, Add(b, Mul(b, sum, i32(8)), Mul(b, j, digit)), i32(2*n))
+	}
+	return Select(b, Gt(b, sum, i32(n)), Sub(b, sum, i32(2*n)), sum)
 }
 
 // radix returns the radix of the first stage for n numbers, 1 if there is none.

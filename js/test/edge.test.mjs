@@ -30,6 +30,20 @@ test('a body without a length is read no further than it may be', async () => {
   assert.deepEqual(await refusal(await post(edge({ wasm, maxBody: 100 }), `{"name": "${'ä'.repeat(60)}"}`)), [413, 'limit'], 'bytes count, not letters');
 });
 
+test('a body that does not come, or breaks off, is refused, and its stream is cancelled', async () => {
+  let cancelled = 0;
+  const slow = new ReadableStream({ start(controller) { controller.enqueue(new TextEncoder().encode('{"entries": [')); }, cancel() { cancelled++; return new Promise(() => {}); } });
+  assert.deepEqual(await refusal(await post(edge({ wasm, bodyTime: 20 }), slow)), [408, 'timeout']);
+  assert.equal(cancelled, 1);
+  const broken = new ReadableStream({ pull(controller) { controller.error(new Error('the connection is gone')); } });
+  assert.deepEqual(await refusal(await post(edge({ wasm }), broken)), [400, 'syntax']);
+});
+
+test('the time for a body does not end a request while it is compiled', async () => {
+  const store = { get: () => new Promise((resolve) => setTimeout(resolve, 100)), set() {}, clear() {} };
+  assert.equal((await post(edge({ wasm, bodyTime: 20, store }), request('slow'))).status, 200);
+});
+
 test('a text is refused for its length before it is derived, and for its steps', async () => {
   const service = edge({ wasm, maxNodes: 20 });
   assert.deepEqual(await refusal(await post(service, { entries: [{ name: 'g', text: `${text}${'\n'.repeat(30)}` }] })), [413, 'limit']);

@@ -28,6 +28,14 @@ func TestFourierTransforms(t *testing.T) {
 	}
 }
 
+// TestFourierOfLargePrimes transforms lengths whose chirps are computed, by convolutions of which a table would be
+// larger than the limit.
+func TestFourierOfLargePrimes(t *testing.T) {
+	for i, n := range []int{65_537, 3 * 65_539, 1_000_003} {
+		checkFourier(t, ir.F32, 1, n, 1+i%2, i == 1)
+	}
+}
+
 func checkFourier(t *testing.T, d ir.DType, rows, n, parts int, inverse bool) {
 	t.Helper()
 	g := build(t, func(b *ir.Builder) {

@@ -9,8 +9,12 @@ import { decodeSafetensors } from '../../../js/dist/safetensors.js';
 import { axe } from '../../../js/test/rig/chromium.mjs';
 import { f32, packQ8, u32, writeGGUF } from '../../../js/test/gguf.mjs';
 import { figure, openDemo, serveDemo, shots } from './page.mjs';
+import { longestTask } from './tasks.mjs';
 
 let server, folder, file;
+
+/** The most milliseconds of a task while a model is opened: 14 to 15 were seen. */
+const mostTask = 20;
 
 /** A model of one layer with random weights, whose template is of a conversation: its tokens are the printable characters of ASCII. */
 function randomModel() {
@@ -47,6 +51,20 @@ const textOf = (page, id) => page.locator(`#${id}`).textContent();
 const until = (page, test, argument) => page.waitForFunction(test, argument, { timeout: 60_000, polling: 50 });
 /** Waits until nothing is being said. */
 const silent = (page) => until(page, () => document.getElementById('log').getAttribute('aria-busy') === 'false' && document.getElementById('send').textContent !== 'Stop');
+
+test('opens a model in short tasks: its graphs are built a block at a time', async (t) => {
+  const page = await openDemo(t, server, { path: '/small.html' });
+  const longest = await longestTask(page, async (attempt) => {
+    if (attempt) {
+      await page.goto(`${server.origin}/small.html`);
+      await page.evaluate(async () => { for (const { name } of await indexedDB.databases()) indexedDB.deleteDatabase(name); }); // what was kept of the attempt before
+    }
+    await page.goto(`${server.origin}/chat.html`);
+    await until(page, () => document.getElementById('log').textContent.length > 60);
+  }, mostTask);
+  t.diagnostic(longest.text);
+  assert.ok(longest.ms < mostTask, longest.text);
+});
 
 test('writes by itself, opens a model from a file, talks, keeps it, tunes it and gives the adapter', async (t) => {
   const page = await openDemo(t, server, { path: '/chat.html' });

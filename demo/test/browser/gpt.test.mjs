@@ -80,7 +80,7 @@ test('learns and writes on WebGPU, goes on from a prompt, from a pause and from 
   assert.match(await textOf(page, 'answer'), /^JULIET:/);
   assert.equal(await textOf(page, 'ask'), 'Stop');
   await page.click('#ask');
-  await page.waitForFunction(() => document.getElementById('ask').textContent === 'Write on');
+  await page.waitForFunction(() => document.getElementById('ask').textContent === 'Continue');
   assert.ok((await textOf(page, 'answer')).length < 400, 'it stops');
 
   const [download] = await Promise.all([page.waitForEvent('download'), page.click('#save')]);

@@ -29,11 +29,11 @@ export class Talk {
     on('clear', 'click', () => this.clear());
   }
 
-  /** Whether the model was made for conversations; else it goes on with a text. */
+  /** Whether the model was made for conversations; else it continues a text. */
   get #chats() { return this.#open?.model.template !== undefined; }
 
   /** What the button says that sends. */
-  get #sends() { return this.#chats ? 'Send' : 'Write on'; }
+  get #sends() { return this.#chats ? 'Send' : 'Continue'; }
 
   /** Begins with a model: { model, tokenizer }. Without one nothing can be sent. */
   async begin(open) {
@@ -43,7 +43,7 @@ export class Talk {
     for (const id of ['message', 'send', 'clear']) find(id).disabled = !open;
     if (!open) return;
     find('talk-title').textContent = this.#chats ? 'Conversation' : 'Text';
-    find('message-label').textContent = this.#chats ? 'Your message' : 'A text that the model goes on with';
+    find('message-label').textContent = this.#chats ? 'Your message' : 'A text for the model to continue';
     find('clear').textContent = this.#chats ? 'New conversation' : 'Clear';
     find('send').textContent = this.#sends;
     find('message').value = this.#chats ? '' : beginning;

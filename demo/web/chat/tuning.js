@@ -119,7 +119,7 @@ export class TuningPanel {
   /** Shows a step, no more often than the screen is drawn. */
   #show(step, loss, speed) {
     const due = this.#shown === undefined;
-    this.#shown = `Step ${count(step)}, loss ${loss.toFixed(3)}, ${perSecond(speed)} tokens a second.`;
+    this.#shown = `Step ${count(step)}, loss ${loss.toFixed(3)}, ${perSecond(speed)} tokens per second.`;
     if (due) {
       requestAnimationFrame(() => {
         find('tune-state').textContent = this.#shown;

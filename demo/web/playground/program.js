@@ -3,14 +3,19 @@
 /** What a program may import, and where that is. */
 const modules = {
   '@rlx-go/rlx': 'rlx.js',
+  '@rlx-go/rlx/cmplx': '../rlx/cmplx.js',
   '@rlx-go/rlx/dist': '../rlx/dist.js',
   '@rlx-go/rlx/fit': '../rlx/fit.js',
+  '@rlx-go/rlx/image': '../rlx/image.js',
+  '@rlx-go/rlx/losses': '../rlx/losses.js',
   '@rlx-go/rlx/nn': '../rlx/nn.js',
   '@rlx-go/rlx/pixels': '../rlx/pixels.js',
   '@rlx-go/rlx/runtime': '../rlx/runtime.js',
   '@rlx-go/rlx/safetensors': '../rlx/safetensors.js',
+  '@rlx-go/rlx/signal': '../rlx/signal.js',
   '@rlx-go/rlx/sizes': '../rlx/sizes.js',
   '@rlx-go/rlx/special': '../rlx/special.js',
+  '@rlx-go/rlx/stats': '../rlx/stats.js',
   './draw.js': 'draw.js',
 };
 const specifier = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])([^'"\n]+)\2/g;

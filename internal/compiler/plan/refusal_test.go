@@ -43,6 +43,10 @@ func TestUnsupportedOpsAreRefused(t *testing.T) {
 		"an output with the name of a parameter": {func(b *ir.Builder) {
 			b.Output("w", ops.Sin(b, b.Param("w", ir.F32, ir.N(4))))
 		}, ir.ErrName, `output "w" has the name of a parameter or state`},
+		"a transform of a prime length with too large sums": {func(b *ir.Builder) {
+			re, _ := ops.DFT(b, b.Input("x", ir.F32, ir.N(33_554_467)), ir.Value{}, false)
+			b.Output("y", re)
+		}, ir.ErrUnsupported, "the length 33554467 has a large prime factor: up to 33554432 are supported"},
 		"symbolic sizes":                 {sineOf(ir.F32, ir.Sym("n")), ir.ErrShape, "bind it first"},
 		"a tensor larger than a binding": {sineOf(ir.F32, ir.N(64<<20)), ir.ErrUnsupported, "268435456 bytes"},
 		"a result larger than a binding": {func(b *ir.Builder) {
@@ -69,6 +73,21 @@ func TestUnsupportedOpsAreRefused(t *testing.T) {
 				t.Errorf("error %v, want one of kind %q that says %q", err, c.kind, c.says)
 			}
 		})
+	}
+}
+
+// TestTransformOfALargePrimeIsSmall asserts that the plan computes the factors of a convolution, which would be 24 MB.
+func TestTransformOfALargePrimeIsSmall(t *testing.T) {
+	p, err := compile(t, func(b *ir.Builder) {
+		re, im := ops.DFT(b, b.Input("x", ir.F32, ir.N(1_000_003)), ir.Value{}, false)
+		b.Output("re", re)
+		b.Output("im", im)
+	}, plan.WebGPU())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file, err := plan.Encode(p); err != nil || len(file) > 1<<18 {
+		t.Errorf("the plan has %d bytes, %v", len(file), err)
 	}
 }
 

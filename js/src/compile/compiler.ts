@@ -1,5 +1,7 @@
 // The calls that compile, for the compiler in a worker or in this thread.
 
+import type { StepOptions } from '../graph/graph.js';
+import { stepRequest } from '../graph/step.js';
 import type { Requires } from '../plan/plan.js';
 import type { ProgramOptions } from '../runtime/open.js';
 import { checkCount, checkOptions, RlxError } from '../values/errors.js';
@@ -68,7 +70,7 @@ export const requirementsOf = ({ f16, subgroup, device: _, ...limits }: Limits):
 /** The input of a compilation: graphs in their text form, by entry. */
 export interface Job {
   name: string;
-  entries: { name: string; text: string }[];
+  entries: { name: string; text: string; /** Has the entry be the training step of the text's graph, which is derived where it is compiled. */ step?: Omit<StepOptions, 'precision'> }[];
   symbols: Readonly<Record<string, number>>;
   limits: Limits;
   targets: readonly Target[];
@@ -167,7 +169,13 @@ function use(more: number): void {
 function ask(instance: Answerer, method: string, { name, entries, symbols, limits, targets: given }: Job, more = (r: Request) => r): Response {
   const graphs: { name: string; handle: number }[] = [];
   try {
-    for (const entry of entries) graphs.push({ name: entry.name, handle: invoke(new Request('parse').text(entry.text), instance).u32() });
+    for (const { name: entry, text, step } of entries) {
+      const graph = { name: entry, handle: invoke(new Request('parse').text(text), instance).u32() }, { handle } = graph;
+      graphs.push(graph);
+      if (!step) continue;
+      graph.handle = invoke(stepRequest(handle, step), instance).u32();
+      release(instance, handle);
+    }
     const request = new Request(method).text(name).list(graphs, (r, graph) => r.text(graph.name).u32(graph.handle)).numbers(symbols, 'u32');
     for (const limit of [
       limits.maxStorageBuffersPerShaderStage, limits.maxStorageBufferBindingSize, limits.maxBufferSize,

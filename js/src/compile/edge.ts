@@ -16,6 +16,8 @@ export interface EdgeOptions {
   wasm: WasmSource;
   /** The largest body in bytes: 1 MiB if not given, as weights are no part of a graph. */
   maxBody?: number;
+  /** The maximum time that a body takes to arrive, in milliseconds: 10,000 if not given. A slower one is refused with status 408. */
+  bodyTime?: number;
   /** The maximum number of nodes of all graphs together, derivatives included: 12,000 if not given. */
   maxNodes?: number;
   /** The maximum number of entries of a module: 16 if not given. */
@@ -68,20 +70,32 @@ function checked(asked: unknown): PlanRequest {
   return asked as PlanRequest;
 }
 
-/** The text of a body, which is read no further than it may be. */
-async function textOf(request: Request, most: number): Promise<string> {
+/** Rejects a promise that takes longer than some milliseconds, with the given error. */
+async function within<T>(ms: number, error: Error, promise: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout>;
+  const late = new Promise<never>((_, reject) => { timer = setTimeout(() => reject(error), ms); });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+/** The text of a body, of which no more is read than `most` bytes, for no longer than `time` milliseconds. */
+async function textOf(request: Request, most: number, time: number): Promise<string> {
   const large = new Problem(413, 'limit', `the body has more than ${most} bytes`);
   if (Number(request.headers.get('content-length')) > most) throw large;
   const reader = request.body?.getReader(), decoder = new TextDecoder();
-  let text = '', bytes = 0;
-  for (let part = await reader?.read(); part?.value; part = await reader!.read()) {
-    if ((bytes += part.value.length) > most) {
-      await reader!.cancel();
-      throw large;
+  const all = async () => {
+    let text = '', bytes = 0;
+    for (let part = await reader?.read(); part?.value; part = await reader!.read()) {
+      if ((bytes += part.value.length) > most) throw large;
+      text += decoder.decode(part.value, { stream: true });
     }
-    text += decoder.decode(part.value, { stream: true });
+    return text + decoder.decode();
+  };
+  try {
+    return await within(time, new Problem(408, 'timeout', `the body was not here after ${time} ms`), all());
+  } catch (reason) {
+    reader?.cancel().catch(() => {}); // a sender may not end it, or has failed
+    throw reason instanceof Problem ? reason : new Problem(400, 'syntax', `the body ends too soon: ${(reason as Error)?.message ?? reason}`);
   }
-  return text + decoder.decode();
 }
 
 /** The number of lines of a text, which is printed with a node in each. */
@@ -92,14 +106,14 @@ const maxKept = 16 << 20;
 
 /** The service, as the default export of a Worker. */
 export function edge(options: EdgeOptions): { fetch(request: Request): Promise<Response> } {
-  const { maxBody = 1 << 20, maxNodes = 12_000, maxEntries = 16, maxPlan = 8 << 20, maxWaiting = 16, memory = 80 << 20, store = bounded(maxKept) } = options;
+  const { maxBody = 1 << 20, bodyTime = 10_000, maxNodes = 12_000, maxEntries = 16, maxPlan = 8 << 20, maxWaiting = 16, memory = 80 << 20, store = bounded(maxKept) } = options;
   let turn: Promise<unknown> = Promise.resolve(), waiting = 0;
   const limit = (text: string) => new Problem(413, 'limit', text);
 
   async function read(request: Request): Promise<PlanRequest> {
     const type = request.headers.get('content-type') ?? '';
     if (!/^application\/json\b/.test(type)) throw new Problem(415, 'syntax', `the body is '${type}'; it must be application/json`);
-    const body = await textOf(request, maxBody);
+    const body = await textOf(request, maxBody, bodyTime);
     let asked: unknown;
     try {
       asked = JSON.parse(body);
@@ -201,7 +215,7 @@ function refusal(reason: unknown, allow: string): Response {
 }
 
 const titles: Record<number, string> = {
-  400: 'Bad Request', 404: 'Not Found', 405: 'Method Not Allowed', 413: 'Request Entity Too Large', 415: 'Unsupported Media Type', 422: 'Unprocessable Entity', 500: 'Internal Server Error', 503: 'Service Unavailable',
+  400: 'Bad Request', 404: 'Not Found', 405: 'Method Not Allowed', 408: 'Request Timeout', 413: 'Request Entity Too Large', 415: 'Unsupported Media Type', 422: 'Unprocessable Entity', 500: 'Internal Server Error', 503: 'Service Unavailable',
 };
 
 function statusOf(reason: unknown): number {

@@ -3,6 +3,7 @@
 // deterministic, and each call is compared, so that a function that has changed never gets the answers of an older one.
 
 import { callBack } from '../graph/caller-stack.js';
+import type { Parts } from '../graph/graph.js';
 import { RlxError } from '../values/errors.js';
 import { nextMessage } from '../values/task.js';
 import { withCompiler } from '../wasm/compiler.js';
@@ -72,21 +73,23 @@ class Replay implements Answerer {
  */
 export async function built<S, T>(what: string, source: S | (() => S), cache: Cache | undefined, start: () => Promise<Answerer>, use: (made: S) => T): Promise<T> {
   if (typeof source !== 'function') return use(source);
-  const [result] = await builtEach(what, [source as () => S], cache, start, use);
+  const whole = function* () { return sync(what, (source as () => S)()); };
+  const [result] = await builtEach(what, String(source), [whole], cache, start, use);
   return result!;
 }
 
-/** The results of `use` for the results of functions, as {@link built} gives them: each function runs in a task of its own. */
-export async function builtEach<S, T>(what: string, sources: readonly (() => S)[], cache: Cache | undefined, start: () => Promise<Answerer>, use: (made: S) => T): Promise<T[]> {
+/** The results of `use` for those of functions whose text is given, as {@link built} gives them: each of their parts is a task of its own. */
+export async function builtEach<S, T>(what: string, text: string, sources: readonly (() => Parts<S>)[], cache: Cache | undefined, start: () => Promise<Answerer>, use: (made: S) => T): Promise<T[]> {
   const runAll = async (compiler: Answerer) => {
     const results: T[] = [];
     for (const source of sources) {
       if (results.length > 0) await nextMessage();
-      results.push(withCompiler(compiler, () => use(sync(what, callBack(source)))));
+      const made = await inTasks(source(), (part) => withCompiler(compiler, () => callBack(part)));
+      results.push(withCompiler(compiler, () => use(made)));
     }
     return results;
   };
-  const key = await cache?.key('graphs', 1, what, sources.join()), known = key === undefined ? [] : read(await cache!.get(key));
+  const key = await cache?.key('graphs', 1, what, text), known = key === undefined ? [] : read(await cache!.get(key));
   if (known.length > 0) {
     const replay = new Replay(known);
     try {
@@ -99,6 +102,15 @@ export async function builtEach<S, T>(what: string, sources: readonly (() => S)[
   const recorder = new Recorder(await start()), results = await runAll(recorder);
   if (key !== undefined) void cache!.set(key, write([recorder.calls, ...known].slice(0, maxJournals)));
   return results;
+}
+
+/** The result of work whose parts run one by one, each in another task than the last. */
+async function inTasks<S>(parts: Parts<S>, run: (part: () => IteratorResult<void, S>) => IteratorResult<void, S>): Promise<S> {
+  for (;;) {
+    const { done, value } = run(() => parts.next());
+    if (done) return value;
+    await nextMessage();
+  }
 }
 
 function sync<S>(what: string, made: S): S {

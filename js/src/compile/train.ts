@@ -1,6 +1,6 @@
 import { type DeviceOptions, requestAdapter, infoOf } from '../gpu/device.js';
 import { asyncAtCaller } from '../graph/caller-stack.js';
-import { Graph, type Port, type StepOptions } from '../graph/graph.js';
+import { Graph, type Parts, type Port, type StepOptions } from '../graph/graph.js';
 import { type Initial } from '../graph/initial.js';
 import { declaredParams, initialParams } from '../graph/params.js';
 import type { Program } from '../program/program.js';
@@ -95,9 +95,9 @@ export async function compileAll<T>(module: ModuleSource, otherwise: readonly Ta
 /** What is computed of the graphs of a source. @internal */
 export const ofGraphs = <S, T>(what: string, source: S | (() => S), use: (made: S) => T): Promise<T> => built(what, source, planCache(), freshCompiler, use);
 
-/** The ports and texts of graphs, each of which is built in a task of its own. @internal */
-export async function graphTexts(makers: Readonly<Record<string, () => Graph>>): Promise<{ name: string; ports: readonly Port[]; text: string }[]> {
-  const check = openCheck(), made = await builtEach('program', Object.values(makers), planCache(), freshCompiler, (graph) => ({ ports: graph.ports, text: graph.text() }));
+/** The ports and texts of graphs, which are built in parts, each in a task of its own. @internal */
+export async function graphTexts(makers: Readonly<Record<string, () => Parts<Graph>>>): Promise<{ name: string; ports: readonly Port[]; text: string }[]> {
+  const check = openCheck(), all = Object.values(makers), made = await builtEach('program', all.join(), all, planCache(), freshCompiler, (graph) => ({ ports: graph.ports, text: graph.text() }));
   check();
   return Object.keys(makers).map((name, i) => ({ name, ...made[i]! }));
 }
@@ -143,6 +143,10 @@ async function programOn(module: ModuleSource, options: ModuleProgramOptions): P
   }
   return made;
 }
+
+/** A program on graphs in their text form. Nothing is known of how their parameters begin. @internal */
+export const programOfTexts = (name: string, entries: Job['entries'], limits: Limits, options: ModuleProgramOptions): Promise<Program> =>
+  openJob({ job: { name, entries, symbols: {}, limits, targets: ['webgpu'] }, check: openCheck() }, options);
 
 /** Refuses unknown limits, and values that are no counts. */
 function checkLimits(limits: Limits): void {

@@ -8,7 +8,10 @@ import { atCaller, callBack, methodsAtCaller } from './caller-stack.js';
 import { checkFunction, GraphBuilder, Value } from './builder.js';
 import type { Initial } from './initial.js';
 import { type InitialRule, parseRule } from './rule.js';
-import { type Dim, dimOf, snake, type ValueType } from './types.js';
+import { hyperOf, type Optimizer, type Policy, stepRequest, type StepOptions, wordsOf } from './step.js';
+import { type Dim, dimOf, type ValueType } from './types.js';
+
+export type { Optimizer, ParamGroup, Policy, Schedule, StepOptions } from './step.js';
 
 /** An input, a parameter or a state of a graph. */
 export interface Port extends ValueType {
@@ -28,70 +31,6 @@ export interface Output extends ValueType {
   readonly state: boolean;
 }
 
-export interface Optimizer {
-  kind: 'sgd' | 'adam' | 'adamw' | 'nadam' | 'radam' | 'lamb' | 'lion' | 'adagrad' | 'rmsprop' | 'adadelta' | 'adafactor' | 'muon' | 'schedule-free' | 'soap' | 'sophia' | 'mars' | 'amsgrad' | 'adamax' | 'adabelief' | 'qhadamw' | 'adan' | 'ademamix' | 'lars' | 'kron' | 'lbfgs' | 'prodigy' | 'stiefel';
-  /** Of `sgd`, `rmsprop` and `stiefel`: 0 if not given. Of `muon`: 0.95, of `lars` and `kron` 0.9. */
-  momentum?: number;
-  /** Of `sgd`. */
-  nesterov?: boolean;
-  /** Of `sgd`: the part of a gradient that momentum leaves out. 0 if not given. */
-  dampening?: number;
-  /** Of `nadam`, `radam` and `amsgrad`: weight decay as in `adamw`. */
-  decoupled?: boolean;
-  /** Of `rmsprop`. */
-  centered?: boolean;
-  /** Of `adam` and its variants: 0.9, 0.999 and 1e-8 if not given. `beta2` is also the share of old squares in `rmsprop` and `adadelta`. */
-  beta1?: number;
-  beta2?: number;
-  epsilon?: number;
-  /** Of `sophia` and `mars`: 0.01 and 0.025 if not given. */
-  gamma?: number;
-  /** Of `soap` and `kron`: the number of steps between two changes of the basis or of the factors. 10 if not given. */
-  every?: number;
-  /** Of `kron`: all factors are diagonal, which takes less memory and time. */
-  diagonal?: boolean;
-  /** Of `lbfgs`: the number of moves and changes of the gradient that are kept. 10 if not given. */
-  pairs?: number;
-  /** Of `ademamix`: the steps over which the slow average gains weight. None if not given. */
-  warm?: number;
-  /** 0 if not given; of `adamw` 0.01, of `muon` 0.1. */
-  weightDecay?: number;
-  /** Keeps weight decay from parameters of fewer than two axes: biases, and the scales of norms. */
-  decayMatrices?: boolean;
-  /** Scales gradients down so that their norm, over all parameters, is at most this. */
-  clipNorm?: number;
-  /** Limits each element of the gradients to this size. */
-  clipValue?: number;
-  /** The number of steps of one update, by the mean of their gradients. 1 if not given. */
-  accumulate?: number;
-  /** Keeps a running mean of each parameter `w`, with this share of the old one, as the state `optim/average/w`. */
-  average?: number;
-}
-
-/**
- * A learning rate as a function of the step, from `rate` to `finalRate` over `steps`, after a linear warm-up of
- * `warmUp` steps. `steps` multiplies it by `factor` after every `steps` steps, `exponential` after each;
- * `polynomial` uses the power `exponent`; `cosine-restarts` restarts with periods that grow by the factor
- * `growth`; `one-cycle` rises to `rate` and falls.
- */
-export interface Schedule {
-  kind: 'constant' | 'linear' | 'cosine' | 'steps' | 'exponential' | 'polynomial' | 'cosine-restarts' | 'one-cycle';
-  rate: number;
-  finalRate?: number;
-  steps?: number;
-  factor?: number;
-  exponent?: number;
-  growth?: number;
-  warmUp?: number;
-}
-
-/**
- * What reverse mode saves for the backward pass, which recomputes the rest: nothing, the results
- * of products, the set of least memory, the results of ops or of nodes whose labels match a
- * pattern, or as much as fits a number of bytes.
- */
-export type Policy = 'nothing' | 'products' | 'min-cut' | { readonly ops: readonly string[] } | { readonly labels: readonly string[] } | { readonly within: number };
-
 /** Options of {@link Graph.gradWith}. */
 export interface GradOptions<V extends string = string, B extends string = string> {
   /** An output of rank 0. */
@@ -104,45 +43,6 @@ export interface GradOptions<V extends string = string, B extends string = strin
   policy?: Policy;
   /** Leaves out the graph's own outputs. */
   dropOutputs?: boolean;
-}
-
-/** Parameters with an optimizer or a rate of their own. A parameter belongs to the first group that matches it. */
-export interface ParamGroup {
-  /** Names and patterns, as of {@link StepOptions.frozen}. */
-  params: readonly string[];
-  /** That of the other parameters if not given. */
-  optimizer?: Optimizer;
-  /** Multiplies the learning rate. 1 if not given. */
-  rate?: number;
-}
-
-export interface StepOptions {
-  optimizer: Optimizer;
-  /** The output to minimise. `loss` if not given. */
-  loss?: string;
-  /** The learning rate. Without a schedule it is the f32 input `lr`. */
-  schedule?: Schedule;
-  /** Parameters that are not trained, by name or by a pattern in which `*` matches any text between
-   * slashes. The name of a scope matches all parameters in it. */
-  frozen?: readonly string[];
-  groups?: readonly ParamGroup[];
-  /** What the backward pass keeps. All that it needs if not given. */
-  policy?: Policy;
-  /** Separates the states of this optimizer from those of others in one module, as of a GAN's: `optim/name:m/w`. */
-  name?: string;
-  /** Lets random ops draw the same numbers in every step, as fixed random features do. A key that depends on no input and on no state that changes is refused if not given. */
-  constantKeys?: boolean;
-  /** Treats missing gradients of parameters that the loss does not depend on as zeros. By default they are an error; `frozen` excludes parameters. */
-  allowUnreached?: boolean;
-  /** Adds the norm of all gradients, before clipping, as the metric `gradient norm`, which `fit` reports. */
-  measureNorm?: boolean;
-  /** The number of losses to keep on the device. 0 if not given to `step`. */
-  history?: number;
-  /**
-   * Computes products in half precision, see {@link Graph.mixed}. With `f16` the loss is scaled by a
-   * power of two that adapts, and a step whose gradients are not finite changes no parameter.
-   */
-  precision?: 'bf16' | 'f16';
 }
 
 // Graphs that are garbage are freed some time later.
@@ -277,16 +177,7 @@ export class Graph<T extends GraphTypes = GraphTypes> {
 
   /** A training step: the graph's outputs with the old parameters, and the update of the parameters. */
   step(options: StepOptions): Graph<StepTypes<T>> {
-    checkOptions('step', options, 'optimizer loss schedule frozen groups policy name constantKeys allowUnreached measureNorm history precision');
-    const { optimizer, loss = 'loss', schedule, frozen = [], groups = [], policy, name = '', constantKeys, allowUnreached, measureNorm, history = 0, precision } = options ?? {};
-    checkOptions('a schedule', schedule, 'kind rate finalRate steps warmUp factor exponent growth');
-    if (schedule) checkWord('the kind of a schedule', schedule.kind, 'constant linear cosine steps exponential polynomial cosine-restarts one-cycle');
-    if (precision !== undefined) checkWord('step: precision', precision, 'bf16 f16');
-    const hyper = hyperOf(optimizer), { kind: shape = '', ...rates } = schedule ?? {};
-    const request = this.#request('step').text(loss, 'loss').text(optimizer.kind, 'kind of the optimizer').numbers(reals({ ...hyper, constantKeys, allowUnreached, measureNorm, ...precision === 'f16' && { lossScale: 65536 } }), 'f64').text(shape, 'kind of the schedule').numbers(reals(rates), 'f64').texts(frozen, 'frozen').u32(history, 'history')
-      .list(groups, (r, { params, optimizer: own, rate = 0 }) => r.texts(params, 'params of a group').text(own?.kind ?? '').numbers(own ? hyperOf(own) : {}, 'f64').f64(rate, 'rate of a group'), 'groups')
-      .texts(wordsOf(policy)).text(name, 'name');
-    const step = new Graph<StepTypes<T>>(invoke(request).u32(), this.initial);
+    const step = new Graph<StepTypes<T>>(invoke(stepRequest(this.handle, options)).u32(), this.initial), { precision } = options;
     return precision ? step.mixed(precision) : step;
   }
 
@@ -297,48 +188,6 @@ export class Graph<T extends GraphTypes = GraphTypes> {
     dropped.unregister(this);
     release(this.#instance, this.#handle);
   }
-}
-
-/** The hyper-parameters of an optimizer. */
-function hyperOf(optimizer: Optimizer): Record<string, number> {
-  if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is ${classOf(optimizer)}: it must be { kind: 'sgd' | 'adam' | 'adamw', ... }`, { name: 'optimizer' });
-  checkOptions('an optimizer', optimizer, 'kind momentum nesterov dampening decoupled beta1 beta2 epsilon gamma every diagonal pairs warm weightDecay decayMatrices clipNorm clipValue centered accumulate average');
-  const { kind, ...hyper } = optimizer;
-  checkWord('the kind of an optimizer', kind, 'sgd adam adamw nadam radam lamb lion adagrad rmsprop adadelta adafactor muon schedule-free soap sophia mars amsgrad adamax adabelief qhadamw adan ademamix lars kron lbfgs prodigy stiefel');
-  for (const name in hyper) {
-    const { of, not } = belongs[name] ?? {}, fits = of?.split(' ').includes(kind) ?? !not?.split(' ').includes(kind);
-    if (!fits && hyper[name as keyof typeof hyper]) throw new RlxError('name', `the optimizer ${kind} has no ${name}${of ? `, which is of ${of.replaceAll(' ', ', ')}` : ''}`, { name });
-  }
-  return reals(hyper);
-}
-
-/** The optimizers that have a hyper-parameter, or those that lack it; all have the others. */
-const belongs: Readonly<Record<string, { of?: string; not?: string }>> = {
-  momentum: { of: 'sgd rmsprop muon lars kron stiefel' }, nesterov: { of: 'sgd' }, dampening: { of: 'sgd' }, centered: { of: 'rmsprop' }, decoupled: { of: 'nadam radam amsgrad' },
-  gamma: { of: 'sophia mars' }, every: { of: 'soap kron' }, diagonal: { of: 'kron' }, pairs: { of: 'lbfgs' }, warm: { of: 'ademamix' },
-  beta1: { not: 'sgd adagrad rmsprop adadelta adafactor muon lars kron lbfgs stiefel' }, beta2: { not: 'sgd adagrad adafactor muon lars kron lbfgs stiefel' }, epsilon: { not: 'sgd lion adafactor muon lars kron lbfgs stiefel' },
-};
-
-/** A policy as the compiler reads it. */
-function wordsOf(policy: Policy | undefined): readonly (string | number)[] {
-  if (policy === undefined) return [];
-  if (typeof policy === 'string') {
-    checkWord('policy', policy, 'nothing products min-cut');
-    return [policy];
-  }
-  checkOptions('policy', policy, 'ops labels within');
-  const [[kind, given] = ['', []], ...more] = Object.entries(policy ?? {}) as [string, number | readonly string[]][];
-  if (!kind || more.length) throw new RlxError('attr', `policy has ${Object.keys(policy ?? {}).join(' and ') || 'nothing'}: it must be a word, or have one of ops, labels and within`, { name: 'policy' });
-  return [kind, ...Array.isArray(given) ? given as string[] : [given as number]];
-}
-
-/** Options under the compiler's names, without undefined ones. */
-function reals(options: object): Record<string, number> {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given.map(([name, value]) => {
-    if (typeof value !== 'number' && typeof value !== 'boolean') throw new RlxError('attr', `step: ${name} is ${classOf(value)}: it must be a number or a boolean`, { op: 'step', name });
-    return [snake(name), Number(value)];
-  }));
 }
 
 function readPort(r: Response): Port {
@@ -451,6 +300,9 @@ function checkOutputs(graph: string, declared: NonNullable<Declarations['outputs
   }
 }
 
+/** Work in parts, with a result. @internal */
+export type Parts<T> = Generator<void, T>;
+
 function graphOf(name: string, build: (b: GraphBuilder) => unknown): Graph {
   if (typeof name !== 'string') throw new RlxError('attr', `graph: the name is ${classOf(name)}: it must be a text`, { op: 'graph' });
   checkFunction(`graph ${name} is built by`, build);
@@ -465,6 +317,25 @@ function graphOf(name: string, build: (b: GraphBuilder) => unknown): Graph {
     b.drop();
     throw reason;
   }
+  return finished(name, b);
+}
+
+/**
+ * {@link graph} by a generator: between its parts, in which no scope is open, its caller may do other work.
+ * @internal
+ */
+export function* graphInParts(name: string, build: (b: GraphBuilder) => Parts<void>): Parts<Graph> {
+  const b = new GraphBuilder(name);
+  try {
+    yield* build(b);
+  } catch (reason) {
+    b.drop();
+    throw reason;
+  }
+  return finished(name, b);
+}
+
+function finished(name: string, b: GraphBuilder): Graph {
   const made = new Graph(b.finish(), b.initial);
   if (made.outputs.length > 0) return made;
   made.free();

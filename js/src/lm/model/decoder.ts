@@ -1,6 +1,7 @@
 // The decoder of a language model, one definition for all families, as the Go package ir/lm has it.
 
 import type { Value } from '../../graph/builder.js';
+import type { Parts } from '../../graph/graph.js';
 import { part } from '../../graph/part.js';
 import { attend } from '../../nn/attention.js';
 import { residual } from '../../nn/context.js';
@@ -36,18 +37,20 @@ export interface DecoderOptions {
  */
 export function decoder(tokens: Value, config: Config, options?: DecoderOptions): Value {
   checkOptions('lm.decoder', options, 'last at context checkpoint');
-  const { last, at } = options ?? {}, d = new Decoder(checkConfig(config), options?.context);
-  let x = d.features(tokens, options?.checkpoint);
-  if (at) {
-    if (x.shape.length !== 3 || at.dtype !== 'i32' || `${at.shape}` !== `${x.shape[0]}`) {
-      throw new RlxError('shape', `lm.decoder: tokens are [${tokens.shape}] and at ${at.dtype}[${at.shape}]: they must be [sequences, time] and i32[sequences]`, { op: 'lm.decoder' });
-    }
-    const [sequences, , width] = x.shape as [number, number, number];
-    x = x.takeAlongAxis(at.reshape([sequences, 1, 1]).broadcastInDim({ shape: [sequences, 1, width], axes: [0, 1, 2] }), 1, 'clip');
-  } else if (last) {
-    x = part(x, -2, (x.shape.at(-2) as number) - 1, 1);
+  const d = new Decoder(config, options?.context);
+  return d.scores(d.features(tokens, options?.checkpoint), options);
+}
+
+/** {@link decoder} in parts: the embedding, each block, and the logits. `within` builds each, in the contexts that it opens. @internal */
+export function* decoderInParts(tokens: Value, config: Config, options: Omit<DecoderOptions, 'checkpoint'>, within: (build: () => Value) => Value): Parts<Value> {
+  const d = new Decoder(config, options.context);
+  let x = within(() => d.embed(tokens));
+  for (let layer = 0; layer < config.layers; layer++) {
+    yield;
+    x = within(() => tokens.builder.scope(`${d.names.blocks}/${layer}`, () => d.block(x, layer)));
   }
-  return d.logits(d.normed(x));
+  yield;
+  return within(() => d.scores(x, options));
 }
 
 /** Options of {@link loss}. */
@@ -59,7 +62,7 @@ export interface LossOptions extends Pick<DecoderOptions, 'context' | 'checkpoin
  */
 export function loss(tokens: Value, next: Value, config: Config, options?: LossOptions): Value {
   checkOptions('lm.loss', options, 'context checkpoint ignored reduction rows');
-  const { context, checkpoint, ...rest } = options ?? {}, c = checkConfig(config), d = new Decoder(c, context);
+  const { context, checkpoint, ...rest } = options ?? {}, d = new Decoder(config, context), { c } = d;
   const x = d.normed(d.features(tokens, checkpoint));
   return linearCrossEntropy(x, next, c.vocabulary, { ...d.headOptions, ...c.logitSoftcap && { softcap: c.logitSoftcap }, ...rest });
 }
@@ -75,14 +78,14 @@ class Decoder {
   readonly c: Config;
   readonly names: Names;
 
-  constructor(c: Config, private readonly positions = c.context) {
-    this.c = c;
+  constructor(c: Config, private readonly positions?: number) {
+    this.c = checkConfig(c);
     this.names = familyOf(c.architecture).names;
   }
 
   /** The result of the blocks. */
-  features(tokens: Value, checkpoint?: boolean): Value {
-    return stack(this.embed(tokens), this.names.blocks, this.c.layers, (x, layer) => this.block(layer, x), { ...checkpoint && { checkpoint } });
+  features(tokens: Value, checkpoint = false): Value {
+    return stack(this.embed(tokens), this.names.blocks, this.c.layers, (x, layer) => this.block(x, layer), { checkpoint });
   }
 
   /** The options of the layer of the logits. */
@@ -97,7 +100,7 @@ class Decoder {
   }
 
   /** x plus attention, and that plus the MLP. */
-  block(layer: number, x: Value): Value {
+  block(x: Value, layer: number): Value {
     const { names: n, c } = this;
     const attended = this.#sum(x, n.norm1, n.post1, (y) => y.builder.scope(n.attention, () => this.#attend(layer, y)));
     return this.#sum(attended, n.norm2, n.post2, (y) => y.builder.scope(n.mlp, () => c.experts ? this.#mixture(y) : this.#feed(y)));
@@ -123,7 +126,7 @@ class Decoder {
 
   /** Causal attention with its projections. */
   #attend(layer: number, x: Value): Value {
-    const { c, names: n } = this, rope = ropeOf(c, layer, this.positions);
+    const { c, names: n } = this, rope = ropeOf(c, layer, this.positions ?? c.context);
     let [q, k, v] = this.#project(x);
     if (c.normQK) [q, k] = [this.norm(n.qNorm!, q), this.norm(n.kNorm!, k)];
     const y = attend(q, k, v, {
@@ -181,14 +184,23 @@ class Decoder {
     return gate.mul(x.builder.scope(n.shared!, () => this.#feed(x, hidden)));
   }
 
+  /** The scores of the vocabulary for the result of the blocks, at all positions or at those of the options. */
+  scores(x: Value, { last, at }: DecoderOptions = {}): Value {
+    if (at) {
+      const { shape } = x, [sequences, , width] = shape as [number, number, number], given = `${at.dtype}[${at.shape}]`;
+      if (shape.length !== 3 || given !== `i32[${sequences}]`) {
+        throw new RlxError('shape', `lm.decoder: tokens are [${shape.slice(0, -1)}] and at ${given}: they must be [sequences, time] and i32[sequences]`, { op: 'lm.decoder' });
+      }
+      x = x.takeAlongAxis(at.reshape([sequences, 1, 1]).broadcastInDim({ shape: [sequences, 1, width], axes: [0, 1, 2] }), 1, 'clip');
+    } else if (last) {
+      x = part(x, -2, (x.shape.at(-2) as number) - 1, 1);
+    }
+    const { c } = this;
+    return softcap(linear(this.normed(x), c.vocabulary, this.headOptions), c.logitSoftcap || 0);
+  }
+
   /** The last norm times `logitScale`: what the table of the logits is multiplied with. */
   normed(x: Value): Value { return scaled(this.norm(this.names.final, x), this.c.logitScale); }
-
-  /** The scores of the vocabulary. */
-  logits(x: Value): Value {
-    const { c } = this;
-    return softcap(linear(x, c.vocabulary, this.headOptions), c.logitSoftcap || 0);
-  }
 }
 
 /** x times a scale, 1 if not given. */

@@ -1,14 +1,14 @@
 // The graphs of a model that generates: they share keys, values and the states of sampling.
 
 import type { GraphBuilder, Value } from '../../graph/builder.js';
-import { type Graph, graph } from '../../graph/graph.js';
+import { type Graph, graph, graphInParts, type Parts } from '../../graph/graph.js';
 import { infer, train } from '../../nn/context.js';
 import type { LoRAOptions } from '../../nn/layer.js';
 import { lora } from '../../nn/linear.js';
 import { cache } from '../../nn/position.js';
 import { stored } from '../../nn/storage.js';
 import type { Config } from './config.js';
-import { decoder, loss } from './decoder.js';
+import { decoderInParts, type DecoderOptions, loss } from './decoder.js';
 import { best, draw, penalized, samplingFields } from './sample.js';
 import type { Weights } from './weights.js';
 
@@ -26,11 +26,15 @@ export interface Shape {
 // The states of sampling: which tokens are in the sequence, the last one, and the logits that it was chosen by.
 const seenState = 'sampler/seen', tokenState = 'sampler/token', logitsState = 'sampler/logits';
 
-/** The decoder with its stored weights, and the matrices of the adapter. */
+/** Builds a part of the model with its stored weights, and the matrices of the adapter. */
 function model(b: GraphBuilder, { weights, adapter }: Shape, build: () => Value): Value {
   const all = () => stored(b, (name) => weights.storage(name), build);
   return adapter ? lora(b, adapter, all) : all();
 }
+
+/** The logits of the tokens after some, built in parts. */
+const logitsOf = (tokens: Value, shape: Shape, options: DecoderOptions) =>
+  decoderInParts(tokens, shape.config, options, (build) => model(tokens.builder, shape, build));
 
 /** Marks tokens, i32[1, n], as seen in a row of the sequence. Tokens outside the vocabulary are dropped. */
 function marked(seen: Value, tokens: Value, updates: Value): Value {
@@ -43,13 +47,13 @@ function marked(seen: Value, tokens: Value, updates: Value): Value {
  * resets the seen tokens. The token is the first of the result after the last chunk;
  * otherwise the host ignores it.
  */
-export function prefillGraph(shape: Shape): Graph {
+export function prefillGraph(shape: Shape): Parts<Graph> {
   const { config: { vocabulary }, chunk, context } = shape;
-  return graph('prefill', (b) => {
+  return graphInParts('prefill', function* (b) {
     infer(b);
     const tokens = b.input('tokens', 'i32', [1, chunk]), count = b.input('count', 'i32', [1]), first = b.input('first', 'i32');
     cache(b, context, { past: b.input('past', 'i32', [1]) });
-    const logits = model(b, shape, () => decoder(tokens, shape.config, { at: count.sub(1), context }));
+    const logits = yield* logitsOf(tokens, shape, { at: count.sub(1), context });
     const kept = b.state(seenState, 'i32', [1, vocabulary]).mul(b.value(1, 'i32').sub(first));
     const real = b.iota({ dtype: 'i32', axis: 1, shape: [1, chunk] }).lt(count);
     b.state(tokenState, 'i32', [1]);
@@ -58,13 +62,13 @@ export function prefillGraph(shape: Shape): Graph {
 }
 
 /** Takes the last token that was chosen, and chooses the next one. */
-export function decodeGraph(shape: Shape): Graph {
+export function decodeGraph(shape: Shape): Parts<Graph> {
   const { config: { vocabulary }, context } = shape;
-  return graph('decode', (b) => {
+  return graphInParts('decode', function* (b) {
     infer(b);
     const last = b.state(tokenState, 'i32', [1]);
     cache(b, context, { past: b.input('past', 'i32', [1]) });
-    const logits = model(b, shape, () => decoder(last.reshape([1, 1]), shape.config, { context }));
+    const logits = yield* logitsOf(last.reshape([1, 1]), shape, { context });
     choose(b, logits, marked(b.state(seenState, 'i32', [1, vocabulary]), last.reshape([1, 1]), b.full('i32', [1, 1], 1)));
   });
 }
@@ -80,7 +84,7 @@ function choose(b: GraphBuilder, logits: Value, seen: Value): void {
 }
 
 /** Replaces the token of the run before by one that is drawn. It is apart because a GPU does the work of both branches of a condition. */
-export function drawGraph({ config: { vocabulary } }: Shape): Graph {
+export function* drawGraph({ config: { vocabulary } }: Shape): Parts<Graph> {
   return graph('draw', (b) => {
     const logits = b.state(logitsState, 'f32', [1, vocabulary]), token = draw(logits, b.input('by', 'f32', [1, samplingFields]), b.state(tokenState, 'i32', [1]));
     b.setState(logitsState, logits);
@@ -90,7 +94,7 @@ export function drawGraph({ config: { vocabulary } }: Shape): Graph {
 }
 
 /** The mean loss of the tokens that follow those of rows, and the gradient's checkpoints: each block is computed again. */
-export function lossGraph(shape: Shape, rows: number, length: number): Graph {
+export function* lossGraph(shape: Shape, rows: number, length: number): Parts<Graph> {
   return graph('loss', (b) => {
     train(b);
     const tokens = b.input('tokens', 'i32', [rows, length]), next = b.input('next', 'i32', [rows, length]);

@@ -1,7 +1,7 @@
 // An open language model: its program, its weights on a device.
 
-import { graphTexts, limitsHere, prefersGPU, program as openProgram, withDefaults } from '../../compile/train.js';
-import type { Graph } from '../../graph/graph.js';
+import { graphTexts, limitsHere, prefersGPU, programOfTexts, withDefaults } from '../../compile/train.js';
+import type { Graph, Parts, StepOptions } from '../../graph/graph.js';
 import type { Program } from '../../program/program.js';
 import type { Place } from '../../runtime/open.js';
 import type { Opener, RecoverOptions } from '../../runtime/recover.js';
@@ -99,7 +99,7 @@ export function templateOf(file: ModelFile & { template?: string | undefined }):
 export async function openModel(file: ModelFile, options?: ModelOptions): Promise<LanguageModel> {
   checkOptions('openModel', options, modelOptions);
   const shape = await shapeOf(file, options ?? {});
-  const program = await openEntries(shape, {}, options ?? {});
+  const program = await openEntries(shape, undefined, options ?? {});
   return new LanguageModel(shape, program, templateOf(file));
 }
 
@@ -120,26 +120,29 @@ export async function shapeOf(file: ModelFile, { context: given, chunk = 32, unp
 /** A program that recovers from a lost device: what snapshots have, and what is called when there is a program (again). Weights are read again. */
 interface Recovering { recover: boolean | RecoverOptions; kept(name: string): boolean; opened(): void }
 
-/** Opens a program with the entries of a model and more, and reads the weights; again after a lost device, if it recovers. @internal */
-export async function openEntries(shape: Shape & { weights: Weights }, more: Readonly<Record<string, () => Graph>>, options: ModelOptions, recovering?: Recovering): Promise<Program> {
-  if (!recovering?.recover) return openOnce(shape, more, options, {});
+/** A training of a model: the graph of its loss, and the options of its step. */
+interface Training { loss(): Parts<Graph>; options: StepOptions }
+
+/** Opens a program with the entries of a model, and the entry `step` if it is trained, and reads the weights; again after a lost device, if it recovers. @internal */
+export async function openEntries(shape: Shape & { weights: Weights }, training: Training | undefined, options: ModelOptions, recovering?: Recovering): Promise<Program> {
+  if (!recovering?.recover) return openOnce(shape, training, options, {});
   const { openRecovering } = await import('../../runtime/recover.js'), { worker } = options, { worker: threads } = withDefaults({ ...worker !== undefined && { worker } });
   const open: Opener = async (given) => {
-    const opened = await openOnce(shape, more, options, given);
+    const opened = await openOnce(shape, training, options, given);
     recovering.opened();
     return opened;
   };
   return openRecovering(open, { recover: recovering.recover, kept: recovering.kept, worker: threads! });
 }
 
-async function openOnce(shape: Shape & { weights: Weights }, more: Readonly<Record<string, () => Graph>>, { on, worker, ...reading }: ModelOptions, given: Parameters<Opener>[0]): Promise<Program> {
+async function openOnce(shape: Shape & { weights: Weights }, training: Training | undefined, { on, worker, ...reading }: ModelOptions, given: Parameters<Opener>[0]): Promise<Program> {
   const limits = await limitsHere({ ...on && { on } });
-  // A graph to a task: all at once would hold up the page.
-  const graphs = await graphTexts({ prefill: () => prefillGraph(shape), decode: () => decodeGraph(shape), draw: () => drawGraph(shape), ...more });
+  // In parts, as all at once would hold up the page.
+  const graphs = await graphTexts({ prefill: () => prefillGraph(shape), decode: () => decodeGraph(shape), draw: () => drawGraph(shape), ...training && { step: training.loss } });
   shape.weights.check(graphs.flatMap(({ ports }) => ports));
   // From text, so that parameters start from the file, not from the initialisation of layers.
-  const entries = Object.fromEntries(graphs.map(({ name, text }) => [name, text]));
-  const opened = await openProgram({ name: 'lm', limits, entries }, { ...on && { on }, ...worker !== undefined && { worker }, ...given });
+  const entries = graphs.map(({ name, text }) => ({ name, text, ...name === 'step' && { step: training!.options } }));
+  const opened = await programOfTexts('lm', entries, limits, { ...on && { on }, ...worker !== undefined && { worker }, ...given });
   try {
     await readWeights(opened, shape.weights, reading);
     return opened;

@@ -195,7 +195,7 @@ export async function openTuning(file: ModelFile, options?: TuningOptions): Prom
   checkCount('seed', seed, 0, 2 ** 32 - 1);
   const base = await shapeOf(file, rest), shape = { ...base, adapter: { rank, alpha, targets: targetsOf(base.config.architecture) } };
   let tuning: Tuning | undefined;
-  const program = await openEntries(shape, { step: () => lossGraph(shape, rows, length).step({ optimizer, history: 64 }) }, rest, {
+  const program = await openEntries(shape, { loss: () => lossGraph(shape, rows, length), options: { optimizer, history: 64 } }, rest, {
     recover, kept: isTuned, opened() { if (tuning) tuning.model.cached = []; },
   });
   try {
