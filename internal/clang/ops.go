@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
+	_ "github.com/rlx-go/rlx/ir/ops/samples" // of all ops
 )
 
 // opsAtOnce is the number of ops whose kernels one process compiles: it reads the headers once.
