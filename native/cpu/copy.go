@@ -7,11 +7,11 @@ import (
 )
 
 // copyStep copies rows of a tensor, which are contiguous in the destination, and in the source contiguous, as in
-// a transpose of outer axes or a part of a concatenation, reversed, or every other element.
+// a transpose of outer axes or a part of a concatenation, the same element, reversed, or steps apart.
 type copyStep struct {
 	from, to     *buffer
 	fromAt, toAt int
-	row, step    int   // elements of a row, and the distance of two of them in the source: 1, -1 or 2
+	row, step    int   // elements of a row, and the distance of two of them in the source, at most maxCopyStep
 	dims         []int // of the other axes
 	fromBy, toBy []int // strides of the other axes
 	rows, chunk  int
@@ -21,6 +21,9 @@ type copyStep struct {
 // minCopy is the least number of elements of a row that is worth a copy of its own, shortCopy the number
 // below which elements of 32 bits are copied one by one.
 const minCopy, shortCopy = 2, 8
+
+// maxCopyStep is the greatest distance of elements of a row in the source. Those of longer ones share no cache line.
+const maxCopyStep = 8
 
 // newCopy returns a step for code that is nothing but a copy of rows; nil for any other.
 func newCopy(code *fusion.Code, dims []int, buffers map[int]*buffer) *copyStep {
@@ -46,7 +49,7 @@ func newCopy(code *fusion.Code, dims []int, buffers map[int]*buffer) *copyStep {
 		if known++; a != 0 {
 			known++
 		}
-		if (a == 1 || a == -1 || a == 2) && b == 1 && s.row == 0 {
+		if -1 <= a && a <= maxCopyStep && b == 1 && s.row == 0 {
 			s.row, s.step = dims[i], a
 			continue
 		}
