@@ -60,14 +60,16 @@ func newCopy(code *fusion.Code, dims []int, buffers map[int]*buffer) *copyStep {
 	if len(dims) == 1 && !s.cutRow() {
 		return nil
 	}
-	if s.row < minCopy || s.row < shortCopy && (!word || s.step != 1) || known != len(from.terms)+len(to.terms) {
+	if s.row < minCopy || s.row < shortCopy && (!word || s.step < 0) || known != len(from.terms)+len(to.terms) {
 		return nil
 	}
 	perRow, perElement := 6., 0.04 // nanoseconds
 	switch {
 	case s.row < shortCopy:
 		perRow, perElement = 1, 0.6
-	case s.step != 1 && !word:
+	case s.step == 0:
+		perRow, perElement = 20, 0.06
+	case s.step != 1 && (!word || s.step > 2):
 		perElement = 0.4
 	}
 	s.chunk, s.cost = max(1, 16384/s.row), float64(s.rows)*(perRow+perElement*float64(s.row))
@@ -115,18 +117,20 @@ func (s *copyStep) copyRows(from, to, n int) {
 	switch {
 	case s.row < shortCopy:
 		s.copyShort(from, to, n)
-	case s.step != 1 && size == 1:
+	case s.step == 1:
+		s.copyRuns(from, to, n)
+	case size == 1:
 		copySteps(s, from, to, n, pickSteps[uint8])
-	case s.step != 1 && size == 2:
+	case size == 2:
 		copySteps(s, from, to, n, pickSteps[uint16])
-	case s.step != 1 && size == 8:
+	case size == 8:
 		copySteps(s, from, to, n, pickSteps[uint64])
 	case s.step == -1:
 		copySteps(s, from, to, n, func(to, from []uint32, _ int) { simd.Reverse(to, from) })
 	case s.step == 2:
 		copySteps(s, from, to, n, func(to, from []uint32, _ int) { simd.Evens(to, from) })
 	default:
-		s.copyRuns(from, to, n)
+		copySteps(s, from, to, n, pickSteps[uint32])
 	}
 }
 
@@ -153,11 +157,20 @@ func copySteps[T unit](s *copyStep, from, to, n int, pick func(to, from []T, ste
 	}
 }
 
-// pickSteps copies a row element by element.
+// pickSteps copies a row element by element, four at a time where they are ahead in the source.
 func pickSteps[T unit](to, from []T, step int) {
+	if step == 0 {
+		fill(to, from[0])
+		return
+	}
 	at := 0
 	if step < 0 {
 		at = len(from) - 1
+	}
+	for ; step > 0 && len(to) >= 4; to = to[4:] {
+		four := from[at:][:3*step+1]
+		to[0], to[1], to[2], to[3] = four[0], four[step], four[2*step], four[3*step]
+		at += 4 * step
 	}
 	for i := range to {
 		to[i] = from[at]
@@ -169,11 +182,12 @@ func pickSteps[T unit](to, from []T, step int) {
 func (s *copyStep) copyShort(from, to, n int) {
 	last := len(s.dims) - 1
 	source, dest := view[uint32](s.from), view[uint32](s.to)
-	row, fromBy, toBy := s.row, s.fromBy[last], s.toBy[last]
+	row, step, fromBy, toBy := s.row, s.step, s.fromBy[last], s.toBy[last]
+	span := (row-1)*step + 1
 	for range n {
-		in, out := source[from:][:row], dest[to:][:row]
+		in, out := source[from:][:span], dest[to:][:row]
 		for k := range out {
-			out[k] = in[k]
+			out[k] = in[k*step]
 		}
 		from, to = from+fromBy, to+toBy
 	}

@@ -35,6 +35,13 @@ var classes = []job{
 	of("every other", func(b *ir.Builder, x ir.Value) ir.Value {
 		return ops.Slice(b, x, ir.Dims(1, 1), ir.Dims(40, 100), []int{1, 2})
 	}, 41, 201),
+	of("every third", func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.Slice(b, x, ir.Dims(1, 1), ir.Dims(40, 67), []int{1, 3})
+	}, 41, 201),
+	of("channels to planes", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Transpose(b, x, 0, 2, 1) }, 2, 101, 3),
+	of("repeated", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Repeat(b, x, 1, 3) }, 300, 7),
+	of("repeated often", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Repeat(b, x, 1, 11) }, 30, 7),
+	typed("repeated bytes", ir.I8, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Repeat(b, x, 1, 11) }, 30, 7),
 	of("tiles", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Tile(b, x, 3, 2) }, 30, 70),
 	of("padded", func(b *ir.Builder, x ir.Value) ir.Value {
 		return ops.Pad(b, x, ops.Const(b, ir.F32, 7), []int{1, 2, 0}, []int{0, 1, 3}, []int{0, 0, 0})

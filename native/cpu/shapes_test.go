@@ -309,7 +309,7 @@ func TestRowsOfOddLengths(t *testing.T) {
 
 // TestShapesAreGraphs keeps the jobs valid between runs of the benchmark.
 func TestShapesAreGraphs(t *testing.T) {
-	for _, j := range slices.Concat(shapes, oddShapes) {
+	for _, j := range slices.Concat(shapes, oddShapes, commonShapes) {
 		if g := j.graph(t); len(g.Outputs()) == 0 {
 			t.Errorf("%s computes nothing", j.name)
 		}
@@ -318,5 +318,5 @@ func TestShapesAreGraphs(t *testing.T) {
 
 // BenchmarkShapes runs ops of further shapes, as [BenchmarkSingles].
 func BenchmarkShapes(b *testing.B) {
-	benchmarkPairs(b, slices.Concat(shapes, oddShapes), "peers/shapes.py")
+	benchmarkPairs(b, slices.Concat(shapes, oddShapes, commonShapes), "peers/shapes.py")
 }

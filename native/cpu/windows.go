@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// maxWindow is the number of inner points up to which a reduction is tried without a loop.
-const maxWindow = 16
+// maxWindow is the number of inner points up to which a reduction is tried without a loop. A sum of more needs blocks.
+const maxWindow = fusion.SumBlockLen
 
 // unrolled returns a reduction over few inner points, as those of a pool's windows, as a map: the
 // places of the points and the conditions at edges are then constants or values of a row, and a
