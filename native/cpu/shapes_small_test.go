@@ -42,6 +42,7 @@ var classes = []job{
 	of("repeated", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Repeat(b, x, 1, 3) }, 300, 7),
 	of("repeated often", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Repeat(b, x, 1, 11) }, 30, 7),
 	typed("repeated bytes", ir.I8, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Repeat(b, x, 1, 11) }, 30, 7),
+	typed("a row by halves", ir.BF16, rowsByHalves(300, 40), 1, 300), typed("two rows by halves", ir.BF16, rowsByHalves(301, 41), 2, 301),
 	of("tiles", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Tile(b, x, 3, 2) }, 30, 70),
 	of("padded", func(b *ir.Builder, x ir.Value) ir.Value {
 		return ops.Pad(b, x, ops.Const(b, ir.F32, 7), []int{1, 2, 0}, []int{0, 1, 3}, []int{0, 0, 0})
@@ -87,6 +88,14 @@ var classes = []job{
 	typed("complex parts joined", ir.C64, func(b *ir.Builder, x ir.Value) ir.Value {
 		return ops.Concatenate(b, 0, ops.Mul(b, x, x), ops.Neg(b, x), ops.Div(b, x, ops.Add(b, x, ops.OnesLike(b, x))))
 	}, 50, 33),
+}
+
+// rowsByHalves multiplies a few rows by weights in 16 bits, with results in f32.
+func rowsByHalves(k, n int) func(b *ir.Builder, x ir.Value) ir.Value {
+	return func(b *ir.Builder, x ir.Value) ir.Value {
+		w := b.Input("w", ir.BF16, ir.Dims(k, n)...)
+		return ops.MatMul(b, ops.Convert(b, x, ir.F32), ops.Convert(b, w, ir.F32))
+	}
 }
 
 func complexProducts(b *ir.Builder, x ir.Value) ir.Value {
