@@ -55,7 +55,7 @@ func (c *compiler) contract(g *fusion.Group) error {
 	code := g.Code()
 	k := code.Stages[0].Contract
 	name := g.Name()
-	if multiplies := k.Sum.Type == ir.F32 || k.Sum.Type == ir.F64; !multiplies || readsOnce(k) {
+	if multiplies := k.Sum.Type == ir.F32 || k.Sum.Type == ir.F64; !multiplies || readsOnce(k) || isElementwise(k) {
 		r := g.Reduction()
 		code := r.Code()
 		if multiplies {
@@ -130,6 +130,12 @@ func contractPart(c *compiler, name string, code *fusion.Code, unit int) error {
 	replaceVars(code, map[string]scalar.Expr{k.Sum.Name: load})
 	code.Stages = nil
 	return c.nest(name, code, dims, nil, map[int]*buffer{sumID: x.c})
+}
+
+// isElementwise reports whether a product sums nothing, as that of a column and a row, or has one result for each
+// element of a batch: maps and reductions then need no copies of factors, and no call for each element.
+func isElementwise(k *fusion.Contract) bool {
+	return jit.Available() && (product(k.K) == 1 || product(k.M)*product(k.N) == 1 && product(k.Batch) > 1)
 }
 
 // readsOnce reports whether a product reads each element of a large factor once or twice and would have to

@@ -56,6 +56,7 @@ func newCopy(code *fusion.Code, dims []int, buffers map[int]*buffer) *copyStep {
 		s.dims, s.fromBy, s.toBy = append(s.dims, dims[i]), append(s.fromBy, a), append(s.toBy, b)
 		s.rows *= dims[i]
 	}
+	s.runAlongLongest()
 	word := s.to.dtype.Size() == 4
 	if len(dims) == 1 && !s.cutRow() {
 		return nil
@@ -74,6 +75,25 @@ func newCopy(code *fusion.Code, dims []int, buffers map[int]*buffer) *copyStep {
 	}
 	s.chunk, s.cost = max(1, 16384/s.row), float64(s.rows)*(perRow+perElement*float64(s.row))
 	return s
+}
+
+// runAlongLongest makes the longest of the other axes the last one where that is short: each run along the last
+// axis costs a division by the sizes of all axes.
+func (s *copyStep) runAlongLongest() {
+	const short = 8
+	last := len(s.dims) - 1
+	if last < 1 || s.dims[last] >= short {
+		return
+	}
+	i := 0
+	for k, size := range s.dims {
+		if size > s.dims[i] {
+			i = k
+		}
+	}
+	for _, list := range [][]int{s.dims, s.fromBy, s.toBy} {
+		list[i], list[last] = list[last], list[i]
+	}
 }
 
 // cutRow divides the elements of a single row among several; false where memory has them in order, as those of a

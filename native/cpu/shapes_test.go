@@ -148,7 +148,8 @@ var shapes = []job{
 	}, 1000, 16),
 	of("scatter 1M numbers to 1000", func(b *ir.Builder, x ir.Value) ir.Value {
 		u := b.Input("u", ir.F32, ir.Dims(1<<20)...)
-		at := ops.Rem(b, ops.Iota(b, ir.I32, 0, ir.N(1<<20)), b.Input("ids", ir.I32))
+		rows := ops.Add(b, b.Input("zero", ir.I32), ops.Const(b, ir.I32, 1000))
+		at := ops.Rem(b, ops.Iota(b, ir.I32, 0, ir.N(1<<20)), rows)
 		return ops.ScatterAdd(b, x, ops.ExpandDims(b, at, -1), u, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}})
 	}, 1000),
 	of("layer norm 1000x333", norm, 1000, 333), of("layer norm 10000x17", norm, 10000, 17), of("layer norm 16x50000", norm, 16, 50000),
