@@ -59,7 +59,7 @@ func (c *compiler) contract(g *fusion.Group) error {
 		r := g.Reduction()
 		code := r.Code()
 		if multiplies {
-			if err := c.widenShared(name, code, r.Outer, r.Inner); err != nil {
+			if err := widenShared(c, name, code, r.Outer, r.Inner); err != nil {
 				return err
 			}
 		}
@@ -132,10 +132,12 @@ func contractPart(c *compiler, name string, code *fusion.Code, unit int) error {
 	return c.nest(name, code, dims, nil, map[int]*buffer{sumID: x.c})
 }
 
-// isElementwise reports whether a product sums nothing, as that of a column and a row, or has one result for each
-// element of a batch: maps and reductions then need no copies of factors, and no call for each element.
+// isElementwise reports whether a product sums nothing, as that of a column and a row in memory, or has one result for
+// each element of a batch: maps and reductions then need no copies of factors, and no call for each element.
 func isElementwise(k *fusion.Contract) bool {
-	return jit.Available() && (product(k.K) == 1 || product(k.M)*product(k.N) == 1 && product(k.Batch) > 1)
+	inMemory := func(e scalar.Expr) bool { return isLoad(e) || e.Op == scalar.OpConvert && isLoad(e.Args[0]) }
+	isMap := product(k.K) == 1 && inMemory(k.A) && inMemory(k.B)
+	return jit.Available() && (isMap || product(k.M)*product(k.N) == 1 && product(k.Batch) > 1)
 }
 
 // readsOnce reports whether a product reads each element of a large factor once or twice and would have to
@@ -151,7 +153,7 @@ func readsOnce(k *fusion.Contract) bool {
 
 // widenShared makes a reduction read the small factor of [readsOnce], which many outer points share, from an array
 // in f32, for which it adds a step: kernels load only words for all lanes at once.
-func (c *compiler) widenShared(name string, code *fusion.Code, outer, inner []int) (err error) {
+func widenShared(c *compiler, name string, code *fusion.Code, outer, inner []int) (err error) {
 	const shares = 16 // the least number of outer points for each element
 	dims, at := slices.Concat(outer, inner), slices.Concat(code.Outer, code.Inner)
 	widen := func(x scalar.Expr) (scalar.Expr, bool) {
