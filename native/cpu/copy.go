@@ -57,11 +57,12 @@ func newCopy(code *fusion.Code, dims []int, buffers map[int]*buffer) *copyStep {
 		s.rows *= dims[i]
 	}
 	s.runAlongLongest()
-	word := s.to.dtype.Size() == 4
+	size := s.to.dtype.Size()
+	word := size == 4
 	if len(dims) == 1 && !s.cutRow() {
 		return nil
 	}
-	if s.row < minCopy || s.row < shortCopy && (!word || s.step < 0) || known != len(from.terms)+len(to.terms) {
+	if s.step != 1 && size > 8 || s.row < minCopy || s.row < shortCopy && (!word || s.step < 0) || known != len(from.terms)+len(to.terms) {
 		return nil
 	}
 	perRow, perElement := 6., 0.04 // nanoseconds

@@ -41,6 +41,8 @@ var classes = []job{
 	of("channels to planes", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Transpose(b, x, 0, 2, 1) }, 2, 101, 3),
 	of("repeated", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Repeat(b, x, 1, 3) }, 300, 7),
 	of("repeated often", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Repeat(b, x, 1, 11) }, 30, 7),
+	typed("repeated pairs of doubles", ir.C128, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Repeat(b, x, 1, 11) }, 30, 7),
+	typed("reversed pairs of doubles", ir.C128, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Reverse(b, x, 1) }, 90, 101),
 	typed("repeated bytes", ir.I8, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Repeat(b, x, 1, 11) }, 30, 7),
 	typed("a row by halves", ir.BF16, rowsByHalves(300, 40), 1, 300), typed("two rows by halves", ir.BF16, rowsByHalves(301, 41), 2, 301),
 	typed("pixels", ir.U8, func(b *ir.Builder, x ir.Value) ir.Value {
