@@ -135,6 +135,9 @@ var templates = sync.OnceValue(func() map[Operation]func() *template {
 			})
 		}
 	}
+	for _, t := range []dtype.DType{dtype.F32, dtype.F64} {
+		written(t, extremes)
+	}
 	written(dtype.F32, functions)
 	written(dtype.F64, doubleFunctions)
 	return all
