@@ -27,33 +27,38 @@ type transposeArguments struct {
 	toRow, toStep     int
 }
 
-// transposeKernels are the kernels of a level for elements of 4 and 8 bytes, the largest first;
+// transposeKernels are the kernels of a level for elements of 2, 4 and 8 bytes, the largest first;
 // without code there are none.
 type transposeKernels struct {
-	code           *asm.Code
-	words, doubles []transposeKernel
+	code                   *asm.Code
+	halves, words, doubles []transposeKernel
 }
 
 var transposes = cache[transposeKernels]{generate: newTransposeKernels, plain: func() *transposeKernels { return &transposeKernels{} }}
 
 func newTransposeKernels(level Level) (t *transposeKernels, err error) {
 	l, t := &library{}, &transposeKernels{
+		halves:  []transposeKernel{{size: 8}},
 		words:   []transposeKernel{{size: 16}, {size: 8}},
 		doubles: []transposeKernel{{size: 8}, {size: 4}},
 	}
-	for i := range t.words {
-		l.add(&t.words[i].entry, transposeCode(level, 4, t.words[i].size))
-		l.add(&t.doubles[i].entry, transposeCode(level, 8, t.doubles[i].size))
+	for bytes := 2; bytes <= 8; bytes *= 2 {
+		list := t.of(uintptr(bytes))
+		for i := range list {
+			l.add(&list[i].entry, transposeCode(level, bytes, list[i].size))
+		}
 	}
 	t.code, err = l.load()
 	without := func(k transposeKernel) bool { return k.entry == nil }
-	t.words, t.doubles = slices.DeleteFunc(t.words, without), slices.DeleteFunc(t.doubles, without)
+	t.halves, t.words, t.doubles = slices.DeleteFunc(t.halves, without), slices.DeleteFunc(t.words, without), slices.DeleteFunc(t.doubles, without)
 	return t, err
 }
 
 // of returns the kernels for elements of the given size in bytes.
 func (t *transposeKernels) of(size uintptr) []transposeKernel {
 	switch size {
+	case 2:
+		return t.halves
 	case 4:
 		return t.words
 	case 8:

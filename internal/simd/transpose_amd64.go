@@ -10,10 +10,13 @@ import (
 // written at CX.
 type transposeWriter struct{ writer }
 
-// transposeCode returns the code that transposes squares of size×size elements of 4 or 8 bytes,
+// transposeCode returns the code that transposes squares of size×size elements of 2, 4 or 8 bytes,
 // or nil where there is none. A column of sixteen fills a cache line: it is written at once,
 // not in halves between which the line may be evicted.
 func transposeCode(level Level, bytes, size int) []byte {
+	if bytes == 2 {
+		return halvesCode()
+	}
 	fills := bytes*size == level.vectorBytes()
 	if !fills && level == AVX512 { // a smaller square
 		return transposeCode(AVX2, bytes, size)
@@ -22,13 +25,33 @@ func transposeCode(level Level, bytes, size int) []byte {
 		return nil
 	}
 	t := &transposeWriter{newWriter(level, bytes == 8)}
+	square := t.words8
+	switch {
+	case !fills:
+		square = t.quarters
+	case t.Long && t.Wide:
+		square = t.doubles8
+	case t.Long:
+		square = t.doubles4
+	case t.Wide:
+		square = t.words16
+	}
+	return t.squares(bytes, square)
+}
+
+// squares returns the code of a loop over squares of elements of a number of bytes.
+func (t *transposeWriter) squares(bytes int, square func()) []byte {
 	var x transposeArguments
 	t.count()
-	t.stride(asm.R8, unsafe.Offsetof(x.fromRow))
-	t.stride(asm.R12, unsafe.Offsetof(x.fromStep))
+	stride := func(reg int, offset uintptr) {
+		t.argument(reg, offset)
+		t.MultiplyConst(reg, bytes)
+	}
+	stride(asm.R8, unsafe.Offsetof(x.fromRow))
+	stride(asm.R12, unsafe.Offsetof(x.fromStep))
 	t.argument(asm.DI, unsafe.Offsetof(x.to))
-	t.stride(asm.R9, unsafe.Offsetof(x.toRow))
-	t.stride(asm.R13, unsafe.Offsetof(x.toStep))
+	stride(asm.R9, unsafe.Offsetof(x.toRow))
+	stride(asm.R13, unsafe.Offsetof(x.toStep))
 	t.argument(asm.SI, unsafe.Offsetof(x.from))
 	t.General(asm.Address, asm.R10, indexed(asm.R8, asm.R8, 2))
 	t.General(asm.Address, asm.R11, indexed(asm.R9, asm.R9, 2))
@@ -36,24 +59,54 @@ func transposeCode(level Level, bytes, size int) []byte {
 	t.Bind(&loop)
 	t.General(asm.Move, asm.BX, asm.Register(asm.SI))
 	t.General(asm.Move, asm.CX, asm.Register(asm.DI))
-	switch {
-	case !fills:
-		t.quarters()
-	case t.Long && t.Wide:
-		t.doubles8()
-	case t.Long:
-		t.doubles4()
-	case t.Wide:
-		t.words16()
-	default:
-		t.words8()
-	}
+	square()
 	t.General(asm.Add, asm.SI, asm.Register(asm.R12))
 	t.General(asm.Add, asm.DI, asm.Register(asm.R13))
 	t.CountDown(asm.Register(asm.AX))
 	t.JumpIf(asm.NotEqual, &loop)
 	t.Return()
 	return t.Finish()
+}
+
+// halvesCode returns the code for 8×8 elements of 2 bytes, with vectors of 128 bits.
+func halvesCode() []byte {
+	t := &transposeWriter{newWriter(AVX2, false)}
+	return t.squares(2, t.halves8)
+}
+
+// halves8 transposes 8×8 elements of 16 bits: it interleaves pairs of rows, then the pairs of four, then those of
+// eight rows.
+func (t *transposeWriter) halves8() {
+	vector := func(o asm.Opcode, to, a, b int) { t.VEX(o, to, a, asm.Register(b), true) }
+	for i, row := range eightRows(asm.BX, asm.R8, asm.R10, asm.DX) {
+		if i == 4 {
+			t.General(asm.Address, asm.DX, indexed(asm.BX, asm.R8, 4))
+		}
+		t.VEX(asm.MoveIn, i, 0, row, true)
+	}
+	for i := range 4 { // columns 0 to 3 of rows 2i and 2i+1, then 4 to 7
+		vector(asm.HalvesLow, 8+i, 2*i, 2*i+1)
+		vector(asm.HalvesHigh, 12+i, 2*i, 2*i+1)
+	}
+	for i := range 4 { // columns 2i and 2i+1 of rows 0 to 3, then 4 to 7
+		from := 8 + i/2*4
+		o := []asm.Opcode{asm.InterleaveLow, asm.InterleaveHigh}[i%2]
+		vector(o, i, from, from+1)
+		vector(o, 4+i, from+2, from+3)
+	}
+	for i, row := range eightRows(asm.CX, asm.R9, asm.R11, asm.DX) {
+		if i == 4 {
+			t.General(asm.Address, asm.DX, indexed(asm.CX, asm.R9, 4))
+		}
+		vector(asm.ShuffleWords.Imm([]int{0x44, 0xee}[i%2]), 8, i/2, i/2+4)
+		t.VEX(asm.MoveOut, 8, 0, row, true)
+	}
+}
+
+// eightRows returns the operands of eight rows at a base, the last four from another one.
+func eightRows(base, stride, thrice, next int) [8]asm.Operand {
+	a, b := rows(base, stride, thrice), rows(next, stride, thrice)
+	return [8]asm.Operand{a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]}
 }
 
 // quarters transposes a square of 16×16 elements in quarters of 8×8: first the columns to the

@@ -5,6 +5,7 @@ import "testing"
 func TestTranspose(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		testTranspose[uint8](t)
+		testTranspose[uint16](t)
 		testTranspose[uint32](t)
 		testTranspose[float64](t)
 	})
@@ -15,7 +16,7 @@ func testTranspose[T element](t *testing.T) {
 		rows, n := size[0], size[1]
 		from, to := make([]T, rows*(n+3)), make([]T, n*(rows+2))
 		for i := range from {
-			from[i] = T(1 + i%250)
+			from[i] = T(1 + i%251)
 		}
 		Transpose(to, rows+2, from, n+3, rows, n)
 		for k, x := range to {

@@ -13,26 +13,32 @@ import (
 // as such.
 func split(c *fusion.Code, outer []int) []int {
 	for i := 0; i < len(c.Outer); i++ {
-		v, size := c.Outer[i], outer[i]
-		by := divisorOf(c, v.Name, size)
+		by := divisorOf(c, c.Outer[i].Name, outer[i])
 		if by == 0 {
 			continue
 		}
-		high := scalar.NewVar(v.Name+"h", v.Type, 0, int64(size/by-1))
-		low := scalar.NewVar(v.Name+"l", v.Type, 0, int64(by-1))
-		whole := scalar.Add(scalar.Mul(high, loop.Int(by)), low)
-		s := scalar.NewSimplifier()
-		replace := func(e scalar.Expr) scalar.Expr {
-			return s.Simplify(scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
-				return whole, x.Op == scalar.OpVar && x.Name == v.Name
-			}))
-		}
-		rewriteExprs(c, replace, replace)
-		c.Outer, outer = slices.Clone(c.Outer), slices.Clone(outer)
-		c.Outer[i], outer[i] = high, size/by
-		c.Outer, outer = slices.Insert(c.Outer, i+1, low), slices.Insert(outer, i+1, by)
+		outer = splitAxis(c, outer, i, by)
 	}
 	return outer
+}
+
+// splitAxis replaces an outer coordinate with its quotient and remainder by a divisor of its size.
+func splitAxis(c *fusion.Code, outer []int, axis, by int) []int {
+	v, size := c.Outer[axis], outer[axis]
+	high := scalar.NewVar(v.Name+"h", v.Type, 0, int64(size/by-1))
+	low := scalar.NewVar(v.Name+"l", v.Type, 0, int64(by-1))
+	whole := scalar.Add(scalar.Mul(high, loop.Int(by)), low)
+	s := scalar.NewSimplifier()
+	replace := func(e scalar.Expr) scalar.Expr {
+		return s.Simplify(scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
+			return whole, x.Op == scalar.OpVar && x.Name == v.Name
+		}))
+	}
+	rewriteExprs(c, replace, replace)
+	c.Outer, outer = slices.Clone(c.Outer), slices.Clone(outer)
+	c.Outer[axis], outer[axis] = high, size/by
+	c.Outer = slices.Insert(c.Outer, axis+1, low)
+	return slices.Insert(outer, axis+1, by)
 }
 
 // divisorOf returns a proper divisor of a coordinate's size by which offsets divide the

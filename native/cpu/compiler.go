@@ -322,6 +322,9 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 		if err != nil {
 			return err
 		}
+		if outer, err = arrays.repeatRows(name, code, outer); err != nil {
+			return err
+		}
 		if len(code.Stages) > 0 {
 			outer, inner = coalesce(code, outer, orderInner(code, inner))
 		}

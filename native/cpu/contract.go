@@ -55,9 +55,15 @@ func (c *compiler) contract(g *fusion.Group) error {
 	code := g.Code()
 	k := code.Stages[0].Contract
 	name := g.Name()
-	if multiplies := k.Sum.Type == ir.F32 || k.Sum.Type == ir.F64; !multiplies || readsOnce(k) {
+	if multiplies := k.Sum.Type == ir.F32 || k.Sum.Type == ir.F64; !multiplies || readsOnce(k) || isElementwise(k) {
 		r := g.Reduction()
-		return c.nest(name, r.Code(), r.Outer, r.Inner, nil)
+		code := r.Code()
+		if multiplies {
+			if err := widenShared(c, name, code, r.Outer, r.Inner); err != nil {
+				return err
+			}
+		}
+		return c.nest(name, code, r.Outer, r.Inner, nil)
 	}
 	phases := polyphasesOf(k)
 	if len(phases) == 0 {
@@ -126,6 +132,14 @@ func contractPart(c *compiler, name string, code *fusion.Code, unit int) error {
 	return c.nest(name, code, dims, nil, map[int]*buffer{sumID: x.c})
 }
 
+// isElementwise reports whether a product sums nothing, as that of a column and a row in memory, or has one result for
+// each element of a batch: maps and reductions then need no copies of factors, and no call for each element.
+func isElementwise(k *fusion.Contract) bool {
+	inMemory := func(e scalar.Expr) bool { return isLoad(e) || e.Op == scalar.OpConvert && isLoad(e.Args[0]) }
+	isMap := product(k.K) == 1 && inMemory(k.A) && inMemory(k.B)
+	return jit.Available() && (isMap || product(k.M)*product(k.N) == 1 && product(k.Batch) > 1)
+}
+
 // readsOnce reports whether a product reads each element of a large factor once or twice and would have to
 // convert it before, as the weights of a layer in bf16 for one row of inputs.
 func readsOnce(k *fusion.Contract) bool {
@@ -135,6 +149,39 @@ func readsOnce(k *fusion.Contract) bool {
 	}
 	m, n := product(k.M), product(k.N)
 	return k.Sum.Type == ir.F32 && product(k.K)*max(m, n) >= large && (m <= rows && converts(k.B) || n <= rows && converts(k.A))
+}
+
+// widenShared makes a reduction read the small factor of [readsOnce], which many outer points share, from an array
+// in f32, for which it adds a step: kernels load only words for all lanes at once.
+func widenShared(c *compiler, name string, code *fusion.Code, outer, inner []int) (err error) {
+	const shares = 16 // the least number of outer points for each element
+	dims, at := slices.Concat(outer, inner), slices.Concat(code.Outer, code.Inner)
+	widen := func(x scalar.Expr) (scalar.Expr, bool) {
+		if err != nil || x.Op != scalar.OpConvert || x.Type != ir.F32 || !isLoad(x.Args[0]) {
+			return x, false
+		}
+		var e fusion.Elements
+		for i, v := range at {
+			if scalar.Any(x, isOneOf([]scalar.Expr{v})) {
+				e.Dims, e.At = append(e.Dims, dims[i]), append(e.At, v)
+			}
+		}
+		if shares*product(e.Dims) > product(dims) {
+			return x, false
+		}
+		e.Value = x
+		buf, failed := c.materialize(name+" shared", e)
+		err = failed
+		return scalar.LoadAt(c.bufferID(buf), ir.F32, scalar.Simplify(linear(e.Dims, e.At))), true
+	}
+	for _, s := range code.Stages {
+		for _, r := range s.Reductions {
+			for i, x := range r.Elements {
+				r.Elements[i] = scalar.Substitute(x, widen)
+			}
+		}
+	}
+	return err
 }
 
 // setFactors sets the factors of a contraction: those of a stencil, if not nil, or matrices.

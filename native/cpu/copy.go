@@ -7,11 +7,11 @@ import (
 )
 
 // copyStep copies rows of a tensor, which are contiguous in the destination, and in the source contiguous, as in
-// a transpose of outer axes or a part of a concatenation, reversed, or every other element.
+// a transpose of outer axes or a part of a concatenation, the same element, reversed, or steps apart.
 type copyStep struct {
 	from, to     *buffer
 	fromAt, toAt int
-	row, step    int   // elements of a row, and the distance of two of them in the source: 1, -1 or 2
+	row, step    int   // elements of a row, and the distance of two of them in the source, at most maxCopyStep
 	dims         []int // of the other axes
 	fromBy, toBy []int // strides of the other axes
 	rows, chunk  int
@@ -21,6 +21,9 @@ type copyStep struct {
 // minCopy is the minimum number of elements of a row that is copied as a whole, shortCopy the number
 // below which elements of 32 bits are copied one by one.
 const minCopy, shortCopy = 2, 8
+
+// maxCopyStep is the greatest distance of elements of a row in the source. Those of longer ones share no cache line.
+const maxCopyStep = 8
 
 // newCopy returns a step for code that is nothing but a copy of rows; nil for any other.
 func newCopy(code *fusion.Code, dims []int, buffers map[int]*buffer) *copyStep {
@@ -46,29 +49,52 @@ func newCopy(code *fusion.Code, dims []int, buffers map[int]*buffer) *copyStep {
 		if known++; a != 0 {
 			known++
 		}
-		if (a == 1 || a == -1 || a == 2) && b == 1 && s.row == 0 {
+		if -1 <= a && a <= maxCopyStep && b == 1 && s.row == 0 {
 			s.row, s.step = dims[i], a
 			continue
 		}
 		s.dims, s.fromBy, s.toBy = append(s.dims, dims[i]), append(s.fromBy, a), append(s.toBy, b)
 		s.rows *= dims[i]
 	}
-	word := s.to.dtype.Size() == 4
+	s.runAlongLongest()
+	size := s.to.dtype.Size()
+	word := size == 4
 	if len(dims) == 1 && !s.cutRow() {
 		return nil
 	}
-	if s.row < minCopy || s.row < shortCopy && (!word || s.step != 1) || known != len(from.terms)+len(to.terms) {
+	if s.step != 1 && size > 8 || s.row < minCopy || s.row < shortCopy && (!word || s.step < 0) || known != len(from.terms)+len(to.terms) {
 		return nil
 	}
 	perRow, perElement := 6., 0.04 // nanoseconds
 	switch {
 	case s.row < shortCopy:
 		perRow, perElement = 1, 0.6
-	case s.step != 1 && !word:
+	case s.step == 0:
+		perRow, perElement = 20, 0.06
+	case s.step != 1 && (!word || s.step > 2):
 		perElement = 0.4
 	}
 	s.chunk, s.cost = max(1, 16384/s.row), float64(s.rows)*(perRow+perElement*float64(s.row))
 	return s
+}
+
+// runAlongLongest makes the longest of the other axes the last one where that is short: each run along the last
+// axis costs a division by the sizes of all axes.
+func (s *copyStep) runAlongLongest() {
+	const short = 8
+	last := len(s.dims) - 1
+	if last < 1 || s.dims[last] >= short {
+		return
+	}
+	i := 0
+	for k, size := range s.dims {
+		if size > s.dims[i] {
+			i = k
+		}
+	}
+	for _, list := range [][]int{s.dims, s.fromBy, s.toBy} {
+		list[i], list[last] = list[last], list[i]
+	}
 }
 
 // cutRow divides the elements of a single row among several; false where memory has them in order, as those of a
@@ -112,18 +138,20 @@ func (s *copyStep) copyRows(from, to, n int) {
 	switch {
 	case s.row < shortCopy:
 		s.copyShort(from, to, n)
-	case s.step != 1 && size == 1:
+	case s.step == 1:
+		s.copyRuns(from, to, n)
+	case size == 1:
 		copySteps(s, from, to, n, pickSteps[uint8])
-	case s.step != 1 && size == 2:
+	case size == 2:
 		copySteps(s, from, to, n, pickSteps[uint16])
-	case s.step != 1 && size == 8:
+	case size == 8:
 		copySteps(s, from, to, n, pickSteps[uint64])
 	case s.step == -1:
 		copySteps(s, from, to, n, func(to, from []uint32, _ int) { simd.Reverse(to, from) })
 	case s.step == 2:
 		copySteps(s, from, to, n, func(to, from []uint32, _ int) { simd.Evens(to, from) })
 	default:
-		s.copyRuns(from, to, n)
+		copySteps(s, from, to, n, pickSteps[uint32])
 	}
 }
 
@@ -150,11 +178,20 @@ func copySteps[T unit](s *copyStep, from, to, n int, pick func(to, from []T, ste
 	}
 }
 
-// pickSteps copies a row element by element.
+// pickSteps copies a row element by element, four at a time where they are ahead in the source.
 func pickSteps[T unit](to, from []T, step int) {
+	if step == 0 {
+		fill(to, from[0])
+		return
+	}
 	at := 0
 	if step < 0 {
 		at = len(from) - 1
+	}
+	for ; step > 0 && len(to) >= 4; to = to[4:] {
+		four := from[at:][:3*step+1]
+		to[0], to[1], to[2], to[3] = four[0], four[step], four[2*step], four[3*step]
+		at += 4 * step
 	}
 	for i := range to {
 		to[i] = from[at]
@@ -166,11 +203,12 @@ func pickSteps[T unit](to, from []T, step int) {
 func (s *copyStep) copyShort(from, to, n int) {
 	last := len(s.dims) - 1
 	source, dest := view[uint32](s.from), view[uint32](s.to)
-	row, fromBy, toBy := s.row, s.fromBy[last], s.toBy[last]
+	row, step, fromBy, toBy := s.row, s.step, s.fromBy[last], s.toBy[last]
+	span := (row-1)*step + 1
 	for range n {
-		in, out := source[from:][:row], dest[to:][:row]
+		in, out := source[from:][:span], dest[to:][:row]
 		for k := range out {
-			out[k] = in[k]
+			out[k] = in[k*step]
 		}
 		from, to = from+fromBy, to+toBy
 	}

@@ -119,7 +119,7 @@ func (w *workspace[T]) solve(a triangle[T], x []T, n int) {
 }
 
 // tinySolution is the number of multiplications up to which systems are solved without products.
-const tinySolution = 1 << 9
+const tinySolution = 1 << 11
 
 // solveTiny is [workspace.solve] for a small triangle.
 func (a *triangle[T]) solveTiny(x []T, n int) {

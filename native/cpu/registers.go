@@ -232,7 +232,7 @@ func (f *file[T]) memory(r int) unsafe.Pointer {
 }
 
 // fill sets a few elements and copies them to the others by doubling.
-func fill[T lane](d []T, x T) {
+func fill[T unit](d []T, x T) {
 	few := d[:min(len(d), 16)]
 	for i := range few {
 		few[i] = x

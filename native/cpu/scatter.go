@@ -86,7 +86,7 @@ func (s *scatterStep) run(r *runner) {
 		return
 	}
 	rows, window := view[int32](s.row)[:s.row.elems], len(s.x.WindowAt)
-	if s.hot != nil {
+	if s.hot != nil && !s.hot.all {
 		s.hot.any = s.hot.find(rows, window)
 	}
 	r.job.run(s, (s.rows+s.chunk-1)/s.chunk)
@@ -97,7 +97,11 @@ func (s *scatterStep) do(worker, chunk int) {
 	combine, rows := s.combine[worker], view[int32](s.row)[:s.row.elems]
 	first := chunk * s.chunk
 	end := min(first+s.chunk, s.rows)
-	if s.hot != nil && s.hot.any {
+	switch {
+	case s.hot != nil && s.hot.all:
+		s.sumNumbers(rows, first, end)
+		return
+	case s.hot != nil && s.hot.any:
 		s.sum(rows, first, end, combine)
 		return
 	}
@@ -228,7 +232,11 @@ type hotRows struct {
 	sums   *buffer // the sums of hot rows in f64, one row after the other
 	count  int
 	any    bool
+	all    bool // rows are single numbers with many updates on average: all of them are summed in f64
 }
+
+// numbersPerRow is the number of updates on average from which all rows of one number are summed in f64.
+const numbersPerRow = 8
 
 // newHotRows reserves the memory for hot rows; nil where the scatter is no sum of f32
 // or has too few updates for a hot row.
@@ -236,6 +244,9 @@ func newHotRows(c *compiler, x *fusion.Scatter) *hotRows {
 	updates := product(x.Row.Dims)
 	if x.Mode != ir.ScatterAdd || x.Out.DType != ir.F32 || updates <= fusion.SumBlockLen {
 		return nil
+	}
+	if rows := product(x.RowDims); len(x.WindowAt) == 1 && updates >= numbersPerRow*rows {
+		return &hotRows{sums: c.scratch(ir.F64, rows), all: true}
 	}
 	maxHot := updates / (fusion.SumBlockLen + 1)
 	return &hotRows{places: c.scratch(ir.I32, product(x.RowDims)), sums: c.scratch(ir.F64, maxHot*len(x.WindowAt))}
@@ -287,6 +298,24 @@ func (s *scatterStep) sum(rows []int32, first, end int, combine func(row, update
 			for w, offset := range s.x.WindowAt {
 				out[at+offset] = float32(float64(out[at+offset]) + sum[w])
 			}
+		}
+	}
+}
+
+// sumNumbers adds updates of one number to their rows in [first, end) in order.
+func (s *scatterStep) sumNumbers(rows []int32, first, end int) {
+	sums, updates := view[float64](s.hot.sums)[first:end], view[float32](s.update)[:len(rows)]
+	clear(sums)
+	for i, row := range rows {
+		if at := uint(int(row) - first); at < uint(len(sums)) {
+			sums[at] += float64(updates[i])
+		}
+	}
+	out, offset := view[float32](s.out), s.x.WindowAt[0]
+	for i, sum := range sums {
+		if sum != 0 {
+			at := s.base(first+i) + offset
+			out[at] = float32(float64(out[at]) + sum)
 		}
 	}
 }

@@ -35,6 +35,23 @@ var classes = []job{
 	of("every other", func(b *ir.Builder, x ir.Value) ir.Value {
 		return ops.Slice(b, x, ir.Dims(1, 1), ir.Dims(40, 100), []int{1, 2})
 	}, 41, 201),
+	of("every third", func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.Slice(b, x, ir.Dims(1, 1), ir.Dims(40, 67), []int{1, 3})
+	}, 41, 201),
+	of("channels to planes", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Transpose(b, x, 0, 2, 1) }, 2, 101, 3),
+	of("repeated", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Repeat(b, x, 1, 3) }, 300, 7),
+	of("repeated often", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Repeat(b, x, 1, 11) }, 30, 7),
+	typed("repeated pairs of doubles", ir.C128, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Repeat(b, x, 1, 11) }, 30, 7),
+	typed("reversed pairs of doubles", ir.C128, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Reverse(b, x, 1) }, 90, 101),
+	typed("repeated bytes", ir.I8, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Repeat(b, x, 1, 11) }, 30, 7),
+	typed("a row by halves", ir.BF16, rowsByHalves(300, 40), 1, 300), typed("two rows by halves", ir.BF16, rowsByHalves(301, 41), 2, 301),
+	typed("pixels", ir.U8, func(b *ir.Builder, x ir.Value) ir.Value {
+		x = ops.Mul(b, ops.Convert(b, x, ir.F32), ops.Const(b, ir.F32, 0.25))
+		return ops.Div(b, ops.Sub(b, x, b.Input("mean", ir.F32, ir.N(3))), ops.Add(b, b.Input("deviation", ir.F32, ir.N(3)), ops.Const(b, ir.F32, 2)))
+	}, 2, 60, 140, 3),
+	pair("column and row", ir.F32, func(b *ir.Builder, x, y ir.Value) ir.Value { return ops.Einsum(b, "i,j->ij", x, y) }, []int{37}, []int{50}),
+	pair("products of rows", ir.F32, func(b *ir.Builder, x, y ir.Value) ir.Value { return ops.Einsum(b, "ij,ij->i", x, y) }, []int{37, 50}, []int{37, 50}),
+	pair("products of columns", ir.F32, func(b *ir.Builder, x, y ir.Value) ir.Value { return ops.Einsum(b, "ij,ij->j", x, y) }, []int{37, 50}, []int{37, 50}),
 	of("tiles", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Tile(b, x, 3, 2) }, 30, 70),
 	of("padded", func(b *ir.Builder, x ir.Value) ir.Value {
 		return ops.Pad(b, x, ops.Const(b, ir.F32, 7), []int{1, 2, 0}, []int{0, 1, 3}, []int{0, 0, 0})
@@ -80,6 +97,14 @@ var classes = []job{
 	typed("complex parts joined", ir.C64, func(b *ir.Builder, x ir.Value) ir.Value {
 		return ops.Concatenate(b, 0, ops.Mul(b, x, x), ops.Neg(b, x), ops.Div(b, x, ops.Add(b, x, ops.OnesLike(b, x))))
 	}, 50, 33),
+}
+
+// rowsByHalves multiplies a few rows by weights in 16 bits, with results in f32.
+func rowsByHalves(k, n int) func(b *ir.Builder, x ir.Value) ir.Value {
+	return func(b *ir.Builder, x ir.Value) ir.Value {
+		w := b.Input("w", ir.BF16, ir.Dims(k, n)...)
+		return ops.MatMul(b, ops.Convert(b, x, ir.F32), ops.Convert(b, w, ir.F32))
+	}
 }
 
 func complexProducts(b *ir.Builder, x ir.Value) ir.Value {

@@ -148,7 +148,8 @@ var shapes = []job{
 	}, 1000, 16),
 	of("scatter 1M numbers to 1000", func(b *ir.Builder, x ir.Value) ir.Value {
 		u := b.Input("u", ir.F32, ir.Dims(1<<20)...)
-		at := ops.Rem(b, ops.Iota(b, ir.I32, 0, ir.N(1<<20)), b.Input("ids", ir.I32))
+		rows := ops.Add(b, b.Input("zero", ir.I32), ops.Const(b, ir.I32, 1000))
+		at := ops.Rem(b, ops.Iota(b, ir.I32, 0, ir.N(1<<20)), rows)
 		return ops.ScatterAdd(b, x, ops.ExpandDims(b, at, -1), u, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}})
 	}, 1000),
 	of("layer norm 1000x333", norm, 1000, 333), of("layer norm 10000x17", norm, 10000, 17), of("layer norm 16x50000", norm, 16, 50000),
@@ -309,7 +310,7 @@ func TestRowsOfOddLengths(t *testing.T) {
 
 // TestShapesAreGraphs keeps the jobs valid between runs of the benchmark.
 func TestShapesAreGraphs(t *testing.T) {
-	for _, j := range slices.Concat(shapes, oddShapes) {
+	for _, j := range slices.Concat(shapes, oddShapes, commonShapes) {
 		if g := j.graph(t); len(g.Outputs()) == 0 {
 			t.Errorf("%s computes nothing", j.name)
 		}
@@ -318,5 +319,5 @@ func TestShapesAreGraphs(t *testing.T) {
 
 // BenchmarkShapes runs ops of further shapes, as [BenchmarkSingles].
 func BenchmarkShapes(b *testing.B) {
-	benchmarkPairs(b, slices.Concat(shapes, oddShapes), "peers/shapes.py")
+	benchmarkPairs(b, slices.Concat(shapes, oddShapes, commonShapes), "peers/shapes.py")
 }

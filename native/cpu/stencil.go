@@ -36,11 +36,26 @@ type stencilRun struct{ first, count int }
 // partial sums have a place of their own.
 type stencilSpan struct{ first, partial, count int }
 
-// stencilGroup is the code for a range of taps, and a call of it for each worker.
+// stencilGroup is the code for a range of taps, its arrays, and a call of it for each worker.
 type stencilGroup struct {
-	first, count int
-	calls        []*jit.Call
+	arrays []stencilArray
+	calls  []*jit.Call
 }
+
+// stencilArray is the elements of a factor or of the result from an offset to one span elements further.
+type stencilArray struct {
+	of       stencilOperand
+	at, span int32
+}
+
+// stencilOperand is a factor or the result of a stencil.
+type stencilOperand uint8
+
+const (
+	factorA stencilOperand = iota
+	factorB
+	stencilResult
+)
 
 const (
 	maxTaps        = 128
@@ -122,51 +137,105 @@ func (s *stencilStep) steps() (a, b int32) {
 	return s.aPosition[1] - s.aPosition[0], s.bPosition[1] - s.bPosition[0]
 }
 
-// compile compiles the code of groups of taps. The arrays of a group are the elements of a for each
-// tap, then b and the result, one of which is per tap and one shared.
+// compile compiles the code of groups of taps.
 func (s *stencilStep) compile(set *jit.Set) {
-	multiply, add := jit.Operation{Op: scalar.OpMul, From: ir.F32, To: ir.F32}, jit.Operation{Op: scalar.OpAdd, From: ir.F32, To: ir.F32}
-	aStep, bStep := s.steps()
 	for first := 0; first < len(s.aTap); first += tapsOfGroup {
-		g := stencilGroup{first: first, count: min(tapsOfGroup, len(s.aTap)-first)}
-		k := &jit.Kernel{}
-		r := &jit.Rows{Kernels: []*jit.Kernel{k}, Counter: -1}
-		array := func(stride int) int {
-			r.Strides = append(r.Strides, 4*stride)
-			return k.Array()
-		}
-		var products []jit.Value
-		var results []int
-		if s.sumsTaps {
-			for range g.count {
-				x, y := k.Load(array(int(aStep)), ir.F32), k.Load(array(0), ir.F32)
-				v, _ := k.Apply(multiply, x, y)
-				products = append(products, v)
-			}
-			results = append(results, array(s.channels))
-			if first > 0 {
-				products = append(products, k.Load(results[0], ir.F32))
-			}
-			for ; len(products) > 1; products = products[1:] { // adds up in pairs
-				v, _ := k.Apply(add, products[0], products[1])
-				products = append(products[1:], v)
-			}
-			k.Store(results[0], ir.F32, products[0])
+		k := &stencilKernel{s: s, rows: &jit.Rows{Counter: -1}, shared: map[stencilOperand]int{}}
+		k.rows.Kernels = []*jit.Kernel{&k.Kernel}
+		if end := min(first+tapsOfGroup, len(s.aTap)); s.sumsTaps {
+			k.sumTaps(first, end)
 		} else {
-			shared := k.Load(array(int(bStep)), ir.F32)
-			for range g.count {
-				x, to := k.Load(array(int(aStep)), ir.F32), array(0)
-				v, _ := k.Apply(multiply, x, shared)
-				v, _ = k.Apply(add, k.Load(to, ir.F32), v)
-				k.Store(to, ir.F32, v)
-			}
+			k.sumPositions(first, end)
 		}
-		code := set.Compile(r)
+		code, g := set.Compile(k.rows), stencilGroup{arrays: k.arrays}
 		for range workers() {
 			g.calls = append(g.calls, code.NewCall())
 		}
 		s.groups = append(s.groups, g)
 	}
+}
+
+// stencilKernel is the code of a group of taps in the making.
+type stencilKernel struct {
+	jit.Kernel
+	s      *stencilStep
+	rows   *jit.Rows
+	arrays []stencilArray
+	shared map[stencilOperand]int // the arrays of operands
+}
+
+// access returns the array for an operand at one of several offsets. All offsets have one array where kernels
+// have shifts, by which later loads and stores are moved, and so few arrays that their addresses are in registers.
+func (k *stencilKernel) access(of stencilOperand, offsets []int32, i int) int {
+	array := func(at, span int32) int {
+		k.arrays = append(k.arrays, stencilArray{of, at, span})
+		k.rows.Strides = append(k.rows.Strides, 4*int(k.s.step(of)))
+		return k.Array()
+	}
+	if !jit.HasShifts() {
+		return array(offsets[i], 0)
+	}
+	first := slices.Min(offsets)
+	if _, ok := k.shared[of]; !ok {
+		k.shared[of] = array(first, slices.Max(offsets)-first)
+	}
+	k.Shift(int(offsets[i] - first))
+	return k.shared[of]
+}
+
+var (
+	stencilMultiply = jit.Operation{Op: scalar.OpMul, From: ir.F32, To: ir.F32}
+	stencilAdd      = jit.Operation{Op: scalar.OpAdd, From: ir.F32, To: ir.F32}
+)
+
+// sumTaps adds the products of taps at each position.
+func (k *stencilKernel) sumTaps(first, end int) {
+	var products []jit.Value
+	for i := range end - first {
+		x := k.Load(k.access(factorA, k.s.aTap[first:end], i), ir.F32)
+		y := k.Load(k.access(factorB, k.s.bTap[first:end], i), ir.F32)
+		v, _ := k.Apply(stencilMultiply, x, y)
+		products = append(products, v)
+	}
+	result := k.access(stencilResult, []int32{0}, 0)
+	if first > 0 {
+		products = append(products, k.Load(result, ir.F32))
+	}
+	for ; len(products) > 1; products = products[1:] { // adds up in pairs
+		v, _ := k.Apply(stencilAdd, products[0], products[1])
+		products = append(products[1:], v)
+	}
+	k.Store(result, ir.F32, products[0])
+}
+
+// sumPositions adds the products at a position to the sums of the taps.
+func (k *stencilKernel) sumPositions(first, end int) {
+	sums := make([]int32, end-first)
+	for i := range sums {
+		sums[i] = int32((first + i) * k.s.partialRow)
+	}
+	shared := k.Load(k.access(factorB, []int32{0}, 0), ir.F32)
+	for i := range sums {
+		x := k.Load(k.access(factorA, k.s.aTap[first:end], i), ir.F32)
+		v, _ := k.Apply(stencilMultiply, x, shared)
+		to := k.access(stencilResult, sums, i)
+		v, _ = k.Apply(stencilAdd, k.Load(to, ir.F32), v)
+		k.Store(to, ir.F32, v)
+	}
+}
+
+// step returns the distance of an operand's elements from position to position.
+func (s *stencilStep) step(of stencilOperand) int32 {
+	a, b := s.steps()
+	switch {
+	case of == factorA:
+		return a
+	case of == factorB && !s.sumsTaps:
+		return b
+	case of == stencilResult && s.sumsTaps:
+		return int32(s.channels)
+	}
+	return 0
 }
 
 func (s *stencilStep) run(r *runner) {
@@ -208,27 +277,19 @@ func (s *stencilStep) do(worker, chunk int) {
 
 // call computes a group of taps for a run of positions and a span of channels.
 func (s *stencilStep) call(worker int, g *stencilGroup, r stencilRun, x stencilSpan, a, b, c []float32) {
-	aStep, bStep := s.steps()
-	call, array := g.calls[worker], 0
-	set := func(from []float32, at, step int32) {
-		last := int(at) + (r.count-1)*int(step) + x.count
-		call.Set(array, unsafe.Pointer(unsafe.SliceData(from[at:max(last, int(at)+x.count)])))
-		array++
-	}
-	first := int32(x.first)
-	if !s.sumsTaps {
-		set(b, first+s.bPosition[r.first], bStep)
-	}
-	for t := g.first; t < g.first+g.count; t++ {
-		set(a, first+s.aPosition[r.first]+s.aTap[t], aStep)
-		if s.sumsTaps {
-			set(b, first+s.bTap[t], 0)
-		} else {
-			set(c, int32(t*s.partialRow+x.partial), 0)
+	call, first := g.calls[worker], int32(x.first)
+	for i, array := range g.arrays {
+		from, at := a, array.at+first+s.aPosition[r.first]
+		switch {
+		case array.of == factorB:
+			from, at = b, array.at+first+s.bPosition[r.first]
+		case array.of == stencilResult && s.sumsTaps:
+			from, at = c, array.at+first+int32(r.first*s.channels)
+		case array.of == stencilResult:
+			from, at = c, array.at+int32(x.partial)
 		}
-	}
-	if s.sumsTaps {
-		set(c, first+int32(r.first*s.channels), int32(s.channels))
+		last := int(at) + max(0, (r.count-1)*int(s.step(array.of))) + int(array.span) + x.count
+		call.Set(i, unsafe.Pointer(unsafe.SliceData(from[at:last])))
 	}
 	call.RunRows(r.count, x.count)
 }

@@ -7,15 +7,16 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// maxWindow is the number of inner points up to which a reduction is tried without a loop.
-const maxWindow = 16
+// maxWindow is the number of inner points up to which a reduction is tried without a loop. A sum of more needs blocks.
+const maxWindow = fusion.SumBlockLen
 
-// unrolled returns a reduction over few inner points, as those of a pool's windows, as a map: the
+// unrolled returns a reduction over few inner points, as those of a pool's windows, or over none, as a map: the
 // places of the points and the conditions at edges are then constants or values of a row, and a
 // kernel may do whole rows. It returns nil where that does not apply.
 func unrolled(code *fusion.Code, inner []int) *fusion.Code {
 	points := product(inner)
-	if len(inner) == 0 || points == 0 || points > maxWindow || len(code.Points) > 0 {
+	reduces := func(s fusion.Stage) bool { return len(s.Reductions) > 0 }
+	if !slices.ContainsFunc(code.Stages, reduces) || points == 0 || points > maxWindow || len(code.Points) > 0 {
 		return nil
 	}
 	out := &fusion.Code{Outer: code.Outer, Rows: code.Rows}

@@ -170,6 +170,8 @@ var (
 	MaskedOut       = op(p66, m0F38, 0x2e).double(0x2f)                       // VMASKMOVPS
 	InterleaveLow   = op(pNone, m0F, 0x14)                                    // VUNPCKLPS
 	InterleaveHigh  = op(pNone, m0F, 0x15)                                    // VUNPCKHPS
+	HalvesLow       = op(p66, m0F, 0x61)                                      // VPUNPCKLWD
+	HalvesHigh      = op(p66, m0F, 0x69)                                      // VPUNPCKHWD
 	ShuffleWords    = op(pNone, m0F, 0xc6)                                    // VSHUFPS
 	ShuffleQuarters = op(p66, m0F3A, 0x23)                                    // VSHUFF32X4
 	PermuteHalves   = op(p66, m0F3A, 0x06)                                    // VPERM2F128

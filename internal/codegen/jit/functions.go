@@ -51,6 +51,22 @@ func (b *builder) max(x, y argument) argument {
 	return b.add(step{kind: maximum, typ: b.typ, from: b.typ, args: []argument{x, y}})
 }
 
+// extremes are the minimum and the maximum of two floats, which are NaN where an operand is. Processors return the
+// second operand then.
+var extremes = map[scalar.Op]func(b *builder, x argument) argument{
+	scalar.OpMin: func(b *builder, x argument) argument { return b.orNaN(x, b.min(x, secondOperand)) },
+	scalar.OpMax: func(b *builder, x argument) argument { return b.orNaN(x, b.max(x, secondOperand)) },
+}
+
+// secondOperand is the second operand of an operation.
+var secondOperand = argument{value: -2}
+
+// orNaN returns x where that is NaN, else y.
+func (b *builder) orNaN(x, y argument) argument {
+	isNaN := b.add(step{op: scalar.OpNe, typ: dtype.Bool, from: b.typ, args: []argument{x, x}})
+	return b.real(scalar.OpSelect, isNaN, x, y)
+}
+
 // choose returns x < y ? a : c.
 func (b *builder) choose(x, y, a, c argument) argument {
 	less := b.add(step{op: scalar.OpLt, typ: dtype.Bool, from: b.typ, args: []argument{x, y}})

@@ -126,7 +126,7 @@ func (g *generator) ones() uint64 { return 2*g.sign() - 1 }
 // scale 0, for the first element of the array. It may use scratch, as do spills: the step must
 // have its registers before.
 func (g *generator) array(s *step, scale int) asm.Operand {
-	at := asm.Operand{Index: index, Scale: scale, Disp: s.skip * g.width * scale}
+	at := asm.Operand{Index: index, Scale: scale, Disp: (s.skip*g.width + s.shift) * scale}
 	if s.array < len(pointers) {
 		at.Base = pointers[s.array]
 		return at

@@ -32,6 +32,7 @@ type Kernel struct {
 	after        []step           // executed once after the loop
 	ended        bool             // steps are added to after
 	offset       int              // index of the vector that later loads and stores access
+	shift        int              // of later loads and stores
 	stride       int              // vectors per iteration (the unroll factor); 0 is 1
 	types        []dtype.DType    // by value
 	consts       map[Value]uint64 // values that are constants
@@ -54,6 +55,7 @@ type step struct {
 	dst   Value // noValue for store
 	array int
 	skip  int  // of load and store: index of the vector in the iteration
+	shift int  // of load and store: elements by which those accessed are after the array's
 	lanes int  // lanes of rotate, bits of rotateBits
 	runs  Runs // of loadRuns and storeRuns
 }
@@ -101,7 +103,7 @@ func (k *Kernel) step(s step) Value {
 
 // After ends the loop. Later steps are executed once, on the first lanes of arrays and on the
 // final accumulators.
-func (k *Kernel) After() { k.ended, k.offset = true, 0 }
+func (k *Kernel) After() { k.ended, k.offset, k.shift = true, 0, 0 }
 
 // Array adds an array argument and returns its number.
 func (k *Kernel) Array() int {
@@ -131,6 +133,10 @@ func (k *Kernel) At(register int) {
 	k.stride = max(k.stride, register+1)
 }
 
+// Shift makes later calls of [Kernel.Load] and [Kernel.Store] access elements the given number after those of
+// their arrays: one array then serves for several places. [HasShifts] must be true.
+func (k *Kernel) Shift(elements int) { k.shift = elements }
+
 // Stored reports whether kernels load and store elements of type t.
 func Stored(t dtype.DType) bool {
 	return t.IsInteger() || t.IsFloat() && !t.IsFloat8()
@@ -142,7 +148,7 @@ const BoolWords = dtype.Bool
 
 // Load loads contiguous elements of type t from an array.
 func (k *Kernel) Load(array int, t dtype.DType) Value {
-	return k.step(step{kind: load, typ: t, array: array, skip: k.offset, dst: k.value(inLanes(t))})
+	return k.step(step{kind: load, typ: t, array: array, skip: k.offset, shift: k.shift, dst: k.value(inLanes(t))})
 }
 
 // Splat loads the first element of an array to all lanes. The element has the width of a lane,
@@ -164,7 +170,7 @@ func (k *Kernel) StoreBools(array int, v Value) {
 
 // Store stores a value as contiguous elements of type t to an array.
 func (k *Kernel) Store(array int, t dtype.DType, v Value) {
-	k.step(step{kind: store, typ: t, array: array, skip: k.offset, args: []argument{{value: v}}, dst: noValue})
+	k.step(step{kind: store, typ: t, array: array, skip: k.offset, shift: k.shift, args: []argument{{value: v}}, dst: noValue})
 }
 
 // StoreFirst stores lane 0 of a number to the first element of an array.

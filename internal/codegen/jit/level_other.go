@@ -11,6 +11,9 @@ func widthOf(simd.Level) int { return 1 }
 // generate is never reached, as there is no encoder.
 func generate(*Rows, simd.Level) (text []byte, room int) { return nil, 0 }
 
+// HasShifts reports whether kernels have [Kernel.Shift].
+func HasShifts() bool { return false }
+
 func hasRuns() bool { return false }
 
 // HasOverlap reports whether rows may end with a vector that overlaps the one before.

@@ -135,6 +135,9 @@ var templates = sync.OnceValue(func() map[Operation]func() *template {
 			})
 		}
 	}
+	for _, t := range []dtype.DType{dtype.F32, dtype.F64} {
+		written(t, extremes)
+	}
 	written(dtype.F32, functions)
 	written(dtype.F64, doubleFunctions)
 	return all
@@ -275,12 +278,22 @@ func (o Operation) Expr() scalar.Expr {
 		if o.To == dtype.F64 && o.From.IsInteger() {
 			return doubleOf(o.From.IsSigned())
 		}
+		if o.To == dtype.I32 && o.From == dtype.F32 {
+			return saturatedInt(x)
+		}
 		return rewrite(scalar.Expand(scalar.Convert(x, o.To), scalar.Portable), convertViaI32)
 	}
 	if o.Op.Arity() == 1 {
 		return rewrite(scalar.Expand(scalar.New(o.Op, x), scalar.Portable), convertViaI32, contractFMA)
 	}
 	return rewrite(scalar.Expand(scalar.New(o.Op, x, y), scalar.Portable), convertViaI32, equalBools)
+}
+
+// saturatedInt converts an f32 to i32. What the instruction returns for numbers above the range and for NaN depends on
+// the processor; for those below the range it is the least i32.
+func saturatedInt(x scalar.Expr) scalar.Expr {
+	r := scalar.Select(scalar.Ge(x, scalar.ConstF(dtype.F32, 1<<31)), scalar.ConstI(dtype.I32, math.MaxInt32), scalar.Convert(x, dtype.I32))
+	return scalar.Select(scalar.Ne(x, x), scalar.ConstI(dtype.I32, 0), r)
 }
 
 // minMaxNaN is a minimum or maximum that is NaN where an operand is.

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // TestRunsAreWhereTheirFormulaSays loads runs of consecutive and of equal elements and stores them
@@ -47,6 +48,47 @@ func TestRunsAreWhereTheirFormulaSays(t *testing.T) {
 					}
 				}
 			})
+		}
+	})
+}
+
+// TestShiftsMoveLoadsAndStores adds elements of one array at several places, in an unrolled kernel.
+func TestShiftsMoveLoadsAndStores(t *testing.T) {
+	if !HasShifts() {
+		t.Skip("kernels have no shifts on this processor")
+	}
+	shifts := []int{0, 1, 5, 40}
+	everyLevel(t, func(t *testing.T) {
+		k := &Kernel{}
+		from, into := k.Array(), k.Array()
+		for v := range 2 {
+			k.At(v)
+			k.Shift(shifts[0])
+			sum := k.Load(from, dtype.F32)
+			for _, by := range shifts[1:] {
+				k.Shift(by)
+				sum, _ = k.Apply(Operation{scalar.OpAdd, dtype.F32, dtype.F32}, sum, k.Load(from, dtype.F32))
+			}
+			k.Shift(3)
+			k.Store(into, dtype.F32, sum)
+		}
+		c := loadKernel(t, k)
+		const n = 64
+		in, out := make([]float32, n+shifts[len(shifts)-1]), make([]float32, n+3)
+		for i := range in {
+			in[i] = float32(i * i)
+		}
+		c.Set(0, unsafe.Pointer(&in[0]))
+		c.Set(1, unsafe.Pointer(&out[0]))
+		c.Run(n)
+		for i := range n {
+			want := float32(0)
+			for _, by := range shifts {
+				want += in[i+by]
+			}
+			if out[i+3] != want {
+				t.Fatalf("lane %d is %v, not %v", i, out[i+3], want)
+			}
 		}
 	})
 }

@@ -6,6 +6,9 @@ import (
 	"github.com/rlx-go/rlx/internal/codegen/asm"
 )
 
+// HasShifts reports whether kernels have [Kernel.Shift].
+func HasShifts() bool { return true }
+
 func hasRuns() bool { return true }
 
 // runWord is the size in bytes of elements in runs.

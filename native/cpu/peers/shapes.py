@@ -98,8 +98,8 @@ def skewed():
 
 
 def numbers():
-    x, at, u = torch.rand(1000), torch.arange(1 << 20) % 1000, torch.rand(1 << 20)
-    return lambda: x.index_add(0, at, u)
+    x, i, u = torch.rand(1000), torch.arange(1 << 20, dtype=torch.int32), torch.rand(1 << 20)
+    return lambda: x.index_add(0, i % 1000, u)
 
 
 def norm(f, *dims):
@@ -180,6 +180,99 @@ def taken(dims, many, dtype=torch.float32):
         return lambda: x[i]
 
     return job
+
+
+def grad(f, *dims):
+    def job():
+        x = torch.rand(*dims).requires_grad_()
+
+        def run():
+            x.grad = None
+            f(x).square().sum().mul(0.5).backward()
+
+        return run
+
+    return job
+
+
+def entropy():
+    x, at = torch.rand(512, 1000).requires_grad_(), torch.randint(1000, (512,))
+
+    def run():
+        x.grad = None
+        F.cross_entropy(x, at).backward()
+
+    return run
+
+
+def bags():
+    x, at = torch.rand(2000, 48), torch.randint(2000, (500, 20))
+    return lambda: F.embedding_bag(at, x, mode="sum")
+
+
+def hot():
+    x = torch.randint(100, (10000,))
+    return lambda: F.one_hot(x, 100).float()
+
+
+def where(dims, form):
+    def job():
+        x, y, c = torch.rand(*dims), torch.rand(*dims), torch.rand(*form) < 0.5
+        return (lambda: torch.where(c, x, y)) if dims == form else (lambda: x.masked_fill(c, -1e9))
+
+    return job
+
+
+def nearest(x):
+    return F.interpolate(x, scale_factor=2, mode="nearest")
+
+
+def channels_last(f, *dims):
+    def job():
+        x = torch.rand(*dims).to(memory_format=torch.channels_last)
+        return lambda: f(x)
+
+    return job
+
+
+def nearest_grad():
+    x = torch.rand(8, 16, 32, 32).to(memory_format=torch.channels_last).requires_grad_()
+
+    def run():
+        x.grad = None
+        nearest(x).square().sum().mul(0.5).backward()
+
+    return run
+
+
+def triangle(a, b):
+    def job():
+        x, y = torch.rand(*a) + torch.eye(a[-1]) * a[-1], torch.rand(*b)
+        return lambda: torch.linalg.solve_triangular(x, y, upper=False)
+
+    return job
+
+
+def wide_ints(f, *dims):
+    def job():
+        x = torch.randint(1000, dims)
+        return lambda: f(x)
+
+    return job
+
+
+def pixels():
+    x, m, d = torch.randint(256, (8, 112, 112, 3)).to(torch.uint8), torch.rand(3), torch.rand(3)
+    return lambda: x.float().div_(255).sub_(m).div_(d)
+
+
+def joined():
+    x, y = (torch.rand(8, c, 28, 28).to(memory_format=torch.channels_last) for c in (16, 24))
+    return lambda: torch.cat([x, y], 1)
+
+
+def einsum(equation, a, b):
+    return {"einsum " + equation: two(lambda x, y: torch.einsum(equation, x, y), a, b)}
 
 
 I, T, BF, C = torch.int32, True, torch.bfloat16, torch.complex64
@@ -340,6 +433,39 @@ JOBS = {
     "fft 1 2 of 8x64x64": of(torch.fft.fft2, 8, 64, 64, dtype=C),
     "rfft 1000x96": of(torch.fft.rfft, 1000, 96),
     "sort i32 300x300": ints(lambda x: x.sort(1), 300, 300),
+    "cumsum 1 of 16x200x64": of(lambda x: x.cumsum(1), 16, 200, 64),
+    "argmax 1 of 32x100x50": of(lambda x: x.argmax(1), 32, 100, 50),
+    "one hot 10000 of 100": hot,
+    "take 50 of axis 1 of 64x200x32": ids(lambda x, i: x.index_select(1, i), (64, 200, 32), (50,), 200),
+    "embedding bags 500 of 20": bags,
+    "where 1M": where((M,), (M,)), "masked fill 64x128x128": where((64, 128, 128), (128, 128)),
+    "nearest 2 of 8x32x32x16": channels_last(nearest, 8, 16, 32, 32), "nearest 2 of 8x48x48x3": channels_last(nearest, 8, 3, 48, 48),
+    "gradient of nearest 2 of 8x32x32x16": nearest_grad,
+    "layer norm of axes 1 2 of 64x20x30": of(lambda x: F.layer_norm(x, (20, 30)), 64, 20, 30),
+    "triangular 256 for 64": triangle((256, 256), (256, 64)), "triangular 100 of 16 for 5": triangle((100, 16, 16), (100, 16, 5)),
+    "any 0 of 1000x1000": bools(lambda x: x.any(0), 1000, 1000), "all 1 of 5000x30": bools(lambda x: x.all(1), 5000, 30),
+    "clamp i32 1M": ints(lambda x: x.clamp(3, 70), M),
+    "sum i64 1000x1000": wide_ints(lambda x: x.sum(1), 1000, 1000), "min i64 0 of 1000x1000": wide_ints(lambda x: x.amin(0), 1000, 1000),
+    "prod 0 of 300x1000": of(lambda x: x.prod(0), 300, 1000),
+    "differences 1000x1000": of(lambda x: x.diff(dim=1), 1000, 1000),
+    "log cumulative sum exp 200x500": of(lambda x: x.logcumsumexp(1), 200, 500),
+    "argsort 1000x50": of(lambda x: x.argsort(1), 1000, 50),
+    "normalize u8 8x112x112x3": pixels,
+    "f32 to u8 1M": of(lambda x: x.clamp(0, 255).to(torch.uint8), M),
+    "layer norm f16 512x768": of(lambda x: F.layer_norm(x, (768,)), 512, 768, dtype=torch.float16),
+    "gelu bf16 1M": of(lambda x: F.gelu(x, approximate="tanh"), M, dtype=BF), "softmax f16 512x100": of(lambda x: x.softmax(1), 512, 100, dtype=torch.float16),
+    **einsum("bqhd,bkhd->bhqk", (4, 64, 8, 32), (4, 64, 8, 32)), **einsum("bhqk,bkhd->bqhd", (4, 8, 64, 64), (4, 64, 8, 32)),
+    **einsum("bij,bkj->bik", (100, 20, 30), (100, 25, 30)), **einsum("ij,ij->i", (5000, 64), (5000, 64)),
+    **einsum("i,j->ij", (1000,), (1000,)), **einsum("bic,ijc->bij", (50, 30, 16), (30, 40, 16)),
+    **einsum("ij,j->i", (2000, 2000), (2000,)), **einsum("ij,i->j", (2000, 2000), (2000,)), **einsum("i,i->", (M,), (M,)),
+    "transpose bf16 0 2 1 3 of 4x128x8x64": of(lambda x: x.transpose(1, 2).contiguous(), 4, 128, 8, 64, dtype=BF),
+    "concatenate channels 16 and 24": joined,
+    "cross entropy 512x1000 and its gradient": entropy,
+    "gradient of softmax 1000x100": grad(lambda x: x.softmax(1), 1000, 100),
+    "gradient of layer norm 2000x96": grad(lambda x: F.layer_norm(x, (96,)), 2000, 96),
+    "gradient of cumsum 200x1000": grad(lambda x: x.cumsum(1), 200, 1000),
+    "gradient of max 1 of 500x300": grad(lambda x: x.max(1).values, 500, 300),
+    "silu 1M": of(F.silu, M), "softplus 1M": of(F.softplus, M), "std 0 of 5000x64": of(lambda x: x.std(0), 5000, 64),
     "top 80 of 300x1000": of(lambda x: x.topk(80, 1), 300, 1000),
 }
 
