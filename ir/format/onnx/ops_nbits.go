@@ -44,6 +44,9 @@ func nBitsOf(c *call) nBits {
 // are loaded.
 func matMulNBits(c *call) ir.Value {
 	x, w := c.x(0), nBitsOf(c)
+	if !c.has(1) || !c.has(2) {
+		c.fail(damaged("operands 1 and 2, B and scales, are missing"))
+	}
 	if c.err != nil {
 		return ir.Value{}
 	}
@@ -61,6 +64,9 @@ func matMulNBits(c *call) ir.Value {
 // unpackedProduct returns x·wᵀ. A single row is multiplied by a reduction, into which the unpacking of
 // w fuses.
 func unpackedProduct(c *call, x, w ir.Value) ir.Value {
+	if c.b.Err() != nil {
+		return ir.Value{}
+	}
 	w = c.like(w, x)
 	if rows, ok := x.Shape()[:x.Rank()-1].Size().Const(); ok && rows == 1 {
 		y := ops.ReduceSum(c.b, ops.Mul(c.b, ops.Reshape(c.b, x, x.Dim(-1)), w), 1)
@@ -118,7 +124,7 @@ func fieldsOf(c *call, x ir.Value, bits int, n ir.Dim) ir.Value {
 // gatherBlocks gathers from data in blocks, and returns (q − zero)·scale. An index out of bounds gives
 // zeros.
 func gatherBlocks(c *call) ir.Value {
-	b, data, scales := c.b, c.x(0), c.x(2)
+	b, data, index, scales := c.b, c.x(0), c.x(1), c.x(2)
 	rank, width, block := data.Rank(), c.int("bits", 4), c.int("block_size", 128)
 	gather, along := c.axis("gather_axis", 0, rank), c.axis("quantize_axis", 1, rank)
 	if c.err != nil {
@@ -136,10 +142,11 @@ func gatherBlocks(c *call) ir.Value {
 	if c.err != nil {
 		return ir.Value{}
 	}
+	index = wrappedIndex(c, index, data.Dim(gather))
 	taken := func(x ir.Value) ir.Value {
-		return ops.Take(b, x, ops.Convert(b, wrappedIndex(c, data.Dim(gather)), ir.I32), gather, ops.OutsideFill)
+		return ops.Take(b, x, index, gather, ops.OutsideFill)
 	}
-	at := along + c.in[1].typ.Shape.Rank() - 1 // the axis of blocks in the result
+	at := along + index.Rank() - 1 // the axis of blocks in the result
 	if along < gather {
 		at = along
 	}
@@ -166,10 +173,8 @@ func gatherBlocks(c *call) ir.Value {
 	return c.like(ops.Mul(b, q, spread(ops.Convert(b, taken(scales), ir.F32))), scales)
 }
 
-// wrappedIndex returns the second operand, indices of an axis of a size, of which negative ones count
-// from its end.
-func wrappedIndex(c *call, size ir.Dim) ir.Value {
-	at := c.x(1)
+// wrappedIndex returns indices of an axis of a size, of which negative ones count from its end.
+func wrappedIndex(c *call, at ir.Value, size ir.Dim) ir.Value {
 	end := ops.DimSize(c.b, at.DType(), size)
 	return ops.Select(c.b, ops.Lt(c.b, at, ops.ConstLike(c.b, at, 0)), ops.Add(c.b, at, end), at)
 }
