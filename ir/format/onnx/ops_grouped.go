@@ -23,6 +23,10 @@ const (
 	groupedBias
 	groupedSink
 	groupedScaleKey
+	groupedScaleValue
+	groupedNormQuery
+	groupedNormKey
+	groupedNew // the number of new tokens of each sequence
 )
 
 // grouped is a GroupQueryAttention being imported.
@@ -55,10 +59,12 @@ func groupQueryAttention(c *call) []ir.Value {
 func (g *grouped) refuse() {
 	kept := func(name string) bool { return g.text(name, "NONE") != "NONE" }
 	switch {
-	case kept("k_quant_type") || kept("v_quant_type") || g.bool("sliding_window_cache"):
+	case kept("k_quant_type") || kept("v_quant_type") || g.has(groupedScaleKey) || g.has(groupedScaleValue) || g.bool("sliding_window_cache"):
 		g.failf("caches that are quantised, or of the size of a window")
-	case len(g.in) > groupedScaleKey+2 && (g.has(groupedScaleKey+2) || g.has(groupedScaleKey+4)):
-		g.failf("q_norm_weight and query_seqlens: normalise by a node of its own")
+	case g.has(groupedNormQuery) || g.has(groupedNormKey):
+		g.failf("q_norm_weight and k_norm_weight: normalise by nodes of their own")
+	case g.has(groupedNew):
+		g.failf("query_seqlens: sequences with different numbers of new tokens")
 	case g.has(groupedPastKey) != g.has(groupedPastValue):
 		g.fail(damaged("past_key and past_value: one is missing"))
 	}
@@ -158,12 +164,12 @@ func (g *grouped) present(x ir.Value, i int) ir.Value {
 		past = ops.PadDims(b, past, ops.Const(b, past.DType(), 0), []ir.Dim{none, none, none, none}, []ir.Dim{none, none, more, none}, make([]int, 4))
 	}
 	// The new token of each position in the cache, in [batch, length].
-	new := ops.Sub(b, ops.Iota(b, ir.I32, 1, ir.N(1), g.length), g.start)
-	taken := ops.Gather(b, x, ops.ExpandDims(b, new, -1), ops.GatherAttrs{IndexedAxes: ops.IndexedAxes{
+	token := ops.Sub(b, ops.Iota(b, ir.I32, 1, ir.N(1), g.length), g.start)
+	taken := ops.Gather(b, x, ops.ExpandDims(b, token, -1), ops.GatherAttrs{IndexedAxes: ops.IndexedAxes{
 		Axes: []int{2}, OperandBatch: []int{0}, IndexBatch: []int{0}, Outside: ops.OutsideClip,
 	}}) // [batch, length, heads, d]
 	taken = ops.SwapAxes(b, taken, 1, 2)
-	is := ops.And(b, ops.Ge(b, new, ops.Const(b, ir.I32, 0)), ops.Lt(b, new, ops.DimSize(b, ir.I32, x.Dim(2))))
+	is := ops.And(b, ops.Ge(b, token, ops.Const(b, ir.I32, 0)), ops.Lt(b, token, ops.DimSize(b, ir.I32, x.Dim(2))))
 	is = ops.ExpandDims(b, ops.ExpandDims(b, is, 1), -1)
 	return ops.Select(b, is, taken, past)
 }
@@ -194,20 +200,20 @@ func (g *grouped) mask(a *ops.AttentionAttrs) ir.Value {
 	if window >= 0 && !causal {
 		g.fail(ir.Attrf("local_window_size needs causal 1"))
 	}
-	var shown ir.Value
 	if g.aligned && causal {
 		a.Causal, a.Window = true, max(window, 0)
-	} else {
-		key := ops.Iota(b, ir.I32, 3, ir.N(1), ir.N(1), ir.N(1), g.length)
-		at := ops.Add(b, g.start, ops.Iota(b, ir.I32, 1, ir.N(1), g.q.Dim(2)))
-		at = ops.ExpandDims(b, ops.ExpandDims(b, at, 1), -1)
-		shown = ops.Le(b, key, at)
-		if window > 0 {
-			shown = ops.And(b, shown, ops.Gt(b, key, ops.Sub(b, at, ops.Const(b, ir.I32, float64(window)))))
-		}
-		if !causal {
-			shown = ops.Lt(b, key, ops.Add(b, ops.ExpandDims(b, ops.ExpandDims(b, g.start, 1), -1), ops.DimSize(b, ir.I32, g.q.Dim(2))))
-		}
+		return g.biased(ir.Value{})
+	}
+	byQuery := func(x ir.Value) ir.Value { return ops.ExpandDims(b, ops.ExpandDims(b, x, 1), -1) }
+	time := g.q.Dim(2)
+	key := ops.Iota(b, ir.I32, 3, ir.N(1), ir.N(1), ir.N(1), g.length)
+	if !causal {
+		return g.biased(ops.Lt(b, key, byQuery(ops.Add(b, g.start, ops.DimSize(b, ir.I32, time)))))
+	}
+	at := byQuery(ops.Add(b, g.start, ops.Iota(b, ir.I32, 1, ir.N(1), time)))
+	shown := ops.Le(b, key, at)
+	if window > 0 {
+		shown = ops.And(b, shown, ops.Gt(b, key, ops.Sub(b, at, ops.Const(b, ir.I32, float64(window)))))
 	}
 	return g.biased(shown)
 }

@@ -233,6 +233,7 @@ def main(file):
     grouped("grouped_sink", [([5], 1), ([3, 1], 1)], sink=True)
     grouped("grouped_smooth", [([0, 0], 4)], smooth_softmax=1)
     grouped("grouped_positions", [([5], 1)], rotary=16, positions=True, shared=4)
+    grouped("grouped_both_ways", [([5], 2), ([4], 3)], causal=0)
     several("several")
     several("several_cross", cross=True, bias=True)
     several("several_heads", split=True, cross=True)
