@@ -27,15 +27,19 @@ const (
 	signs // 128 in each byte
 )
 
-// integerWriter writes the kernel that multiplies quantised rows with a rounded vector. Four blocks are a step.
+// integerWriter writes the kernel that multiplies quantised rows with a rounded vector. Four blocks are a step. Vectors of
+// 512 bits have dot products of bytes; those of 256 bits sum up products of pairs: see [integerWriter.narrow].
 type integerWriter struct {
 	writer
 	packing Packing
 }
 
-// integerCode returns the code of the kernel, nil if the processor has no dot products of integers.
+// integerCode returns the code of the kernel, nil for plain Go.
 func integerCode(level Level, packing Packing) []byte {
-	if level != AVX512 || !hasIntegerDots {
+	if level == AVX512 && !hasIntegerDots {
+		level = AVX2
+	}
+	if level != AVX512 && level != AVX2 {
 		return nil
 	}
 	w := &integerWriter{newWriter(level, false), packing}
@@ -79,6 +83,10 @@ func integerCode(level Level, packing Packing) []byte {
 
 // constants loads the constants; the table of lanes is at R8.
 func (w *integerWriter) constants() {
+	if !w.Wide {
+		w.narrowConstants()
+		return
+	}
 	if w.packing == Q8 {
 		w.Vector(asm.MoveIn, scaleLanes, 0, asm.At(asm.R8, 1*cacheLine))
 		w.Vector(asm.MoveIn, scaleLanesOfLast, 0, asm.At(asm.R8, 2*cacheLine))
@@ -111,6 +119,12 @@ func (w *integerWriter) four() {
 		w.halves(w.packing, minimum, 2)
 		w.VEX(asm.Fused231, minimumSums, minimum, field(unsafe.Offsetof(x.sums)), true)
 	}
+	if !w.Wide {
+		for b := 0; b < 4; b += w.narrowBlocks() {
+			w.narrow(b, w.narrowBlocks())
+		}
+		return
+	}
 	if w.packing == Q8 {
 		w.bytes(0, 2, scaleLanes)
 		w.bytes(2, 2, scaleLanesOfLast)
@@ -135,6 +149,10 @@ func (w *integerWriter) one() {
 		w.VEX(asm.BroadcastHalf, minimum, 0, asm.At(asm.SI, 2), true)
 		w.VEX(asm.HalfToFloat, minimum, 0, asm.Register(minimum), true)
 		w.VEX(asm.Fused231, minimumSums, minimum, field(unsafe.Offsetof(x.sums)), true)
+	}
+	if !w.Wide {
+		w.narrow(0, 1)
+		return
 	}
 	if w.packing == Q8 {
 		w.bytes(0, 1, scaleLanes)
@@ -183,8 +201,10 @@ func (w *integerWriter) add(lanes int) {
 
 // sum stores the sum of the lanes.
 func (w *integerWriter) sum() {
-	w.Vector(asm.ExtractHalf.Imm(1), rowSum, 0, asm.Register(lowHalves))
-	w.VEX(asm.AddFloat, rowSum, rowSum, asm.Register(lowHalves), false)
+	if w.Wide {
+		w.Vector(asm.ExtractHalf.Imm(1), rowSum, 0, asm.Register(lowHalves))
+		w.VEX(asm.AddFloat, rowSum, rowSum, asm.Register(lowHalves), false)
+	}
 	w.VEX(asm.ExtractQuarter.Imm(1), rowSum, 0, asm.Register(lowHalves), false)
 	w.VEX(asm.AddFloat, rowSum, rowSum, asm.Register(lowHalves), true)
 	if w.packing == Q4Min {

@@ -182,7 +182,7 @@ func safetensorsOf(w io.Writer, from string) error {
 
 // text writes the graph of an ONNX model, and its weights in a file next to it.
 func (c *conversion) text(from, to string) error {
-	m, err := loadONNX(from, c.sizes)
+	m, err := loadONNX(from, onnx.Options{Sizes: c.sizes})
 	if err != nil {
 		return err
 	}

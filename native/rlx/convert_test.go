@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/ir/format/npz"
 	"github.com/rlx-go/rlx/native/safetensors"
 )
 
@@ -139,5 +140,27 @@ func TestConvertRefuses(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("what failed left %v, %v", entries, err)
+	}
+}
+
+// A decoder with tokens as int64 is compiled for WebGPU, which has no i64, with open sizes.
+func TestPlanOfONNXForWebGPU(t *testing.T) {
+	file, err := npz.Open(filepath.Join("..", "..", "ir", "format", "onnx", "testdata", "decoder.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	model, err := file.Array("decoder/model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "decoder.onnx"), filepath.Join(dir, "decoder.rlxp")
+	if err := os.WriteFile(from, model.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, stderr := call(t, "", "plan", from, "-target", "webgpu", "-size", "batch_size=1,sequence_length=1", "-buckets", "past_sequence_length=8,16,total_sequence_length=16", "-o", to)
+	if code != 0 || !strings.Contains(out, "2 combinations of sizes") {
+		t.Errorf("exit status %d: %s%s", code, out, stderr)
 	}
 }

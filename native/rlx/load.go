@@ -49,7 +49,7 @@ func load(name string, in io.Reader, s sizes) (*model, error) {
 // [sizes.bind].
 func loadAny(name string, in io.Reader, s sizes) (*model, error) {
 	if filepath.Ext(name) == ".onnx" {
-		return loadONNX(name, s)
+		return loadONNX(name, onnx.Options{Sizes: s})
 	}
 	data, err := read(name, in)
 	if err != nil {
@@ -84,12 +84,12 @@ func loadAny(name string, in io.Reader, s sizes) (*model, error) {
 }
 
 // loadONNX imports an ONNX model as a module with the entry "run".
-func loadONNX(name string, s sizes) (*model, error) {
+func loadONNX(name string, o onnx.Options) (*model, error) {
 	file, err := onnx.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	imported, err := file.Import(onnx.Options{Sizes: s})
+	imported, err := file.Import(o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/sized"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/format/onnx"
 )
 
 var planCommand = command{
@@ -23,7 +26,8 @@ var planCommand = command{
 the compiler. With several targets the plans of the others are its variants: a page takes the first
 that its device can run. With -buckets sizes stay open: the file has a plan for each combination of
 them, and a call is padded to the smallest that serves its sizes; in a page openSized of
-@rlx-go/rlx/sized reads it.`,
+@rlx-go/rlx/sized reads it. For WebGPU the int64 values of an ONNX model become i32 where they are in
+range, inputs too.`,
 	define: func(f *flag.FlagSet) runner {
 		s, o := sizesFlag(f), trainFlags(f)
 		out := f.String("o", "", "plan `FILE` to write; FILE with the extension .rlxp by default")
@@ -35,7 +39,11 @@ them, and a call is padded to the smallest that serves its sizes; in a page open
 			if err != nil {
 				return err
 			}
-			m, err := loadOpen(file, std.in, s, buckets)
+			targets, err := targetsOf(strings.Split(*list, ","))
+			if err != nil {
+				return err
+			}
+			m, err := loadOpen(file, std.in, s, buckets, targets)
 			if err != nil {
 				return err
 			}
@@ -43,10 +51,6 @@ them, and a call is padded to the smallest that serves its sizes; in a page open
 				if m, err = o.stepOf(m); err != nil {
 					return err
 				}
-			}
-			targets, err := targetsOf(strings.Split(*list, ","))
-			if err != nil {
-				return err
 			}
 			data, what, err := compileFile(m, targets, buckets, *exact)
 			if err != nil {
@@ -179,9 +183,18 @@ func (b buckets) Set(text string) error {
 // maxBucket bounds the sizes of a bucket.
 const maxBucket = 1 << 30
 
-// loadOpen is [loadModule] for a module whose sizes with buckets stay open.
-func loadOpen(name string, in io.Reader, s sizes, b buckets) (*ir.Module, error) {
-	loaded, err := load(name, in, s)
+// loadFor is [load] for some targets: an ONNX model has i32 in place of i64, where values are in range, for one without i64.
+func loadFor(name string, in io.Reader, s sizes, targets []sized.Target) (*model, error) {
+	if filepath.Ext(name) != ".onnx" {
+		return load(name, in, s)
+	}
+	no64 := func(t sized.Target) bool { return t.Target.Support(ir.I64) == dtype.Unsupported }
+	return loadONNX(name, onnx.Options{Sizes: s, Narrow: slices.ContainsFunc(targets, no64)})
+}
+
+// loadOpen is [loadFor] for a module whose sizes with buckets stay open.
+func loadOpen(name string, in io.Reader, s sizes, b buckets, targets []sized.Target) (*ir.Module, error) {
+	loaded, err := loadFor(name, in, s, targets)
 	if err != nil {
 		return nil, err
 	}

@@ -112,6 +112,11 @@ var (
 	Fused231        = op(p66, m0F38, 0xb8).doubleW()                          // VFMADD231PS
 	PairDots        = op(pF3, m0F38, 0x52)                                    // VDPBF16PS
 	ByteDots        = op(p66, m0F38, 0x50)                                    // VPDPBUSD
+	BytePairs       = op(p66, m0F38, 0x04)                                    // VPMADDUBSW: sums of two products of bytes, without and with a sign
+	ShortPairs      = op(p66, m0F, 0xf5)                                      // VPMADDWD: sums of two products of 16 bits
+	AddShort        = op(p66, m0F, 0xfd)                                      // VPADDW
+	ByteSigns       = op(p66, m0F38, 0x08)                                    // VPSIGNB
+	ByteMagnitudes  = op(p66, m0F38, 0x1c)                                    // VPABSB
 	Root            = op(pNone, m0F, 0x51)                                    // VSQRTPS
 	RoundWide       = op(p66, m0F3A, 0x08).double(0x09)                       // VRNDSCALEPS, VROUNDPS
 	IntToFloat      = op(pNone, m0F, 0x5b)                                    // VCVTDQ2PS

@@ -76,6 +76,11 @@ const (
 	WidenHalves   Opcode = 0x0f10a400 // SSHLL #0, to 32 bits
 	SubtractBytes Opcode = 0x6e208400 // SUB, of 8 bits
 	UpperNibbles  Opcode = 0x6f0c0400 // USHR #4, of 8 bits
+	MultiplyBytes Opcode = 0x0e20c000 // SMULL, to 16 bits
+	FusedBytes    Opcode = 0x0e208000 // SMLAL, to 16 bits
+	WidenPairs    Opcode = 0x4e602800 // SADDLP, of 16 bits
+	FusedPairs    Opcode = 0x4e606800 // SADALP, of 16 bits
+	AddPairFloats Opcode = 0x6e20d400 // FADDP
 	LoadHalf      Opcode = 0x7d400000 // LDR H
 	HalfToSingle  Opcode = 0x1ee24000 // FCVT S, H
 	SplatFirst    Opcode = 0x4e040400 // DUP, of lane 0
@@ -84,11 +89,13 @@ const (
 // Bits that change an instruction.
 const (
 	Unsigned  Opcode = 1 << 29 // of a widening: integers are unsigned
-	UpperHalf Opcode = 1 << 30 // of a widening: it reads the upper lanes
+	UpperHalf Opcode = 1 << 30 // of a widening, or a product that widens: it reads the upper lanes
 )
 
 // Conditions of jumps, by the flags of an instruction before.
 const (
 	Equal   = 0x0
+	AtLeast = 0xa
+	Less    = 0xb
 	Greater = 0xc
 )

@@ -32,6 +32,13 @@ type Options struct {
 	Narrow bool
 	// MaxSteps bounds the iterations of loops with an unknown number; 0 means no bound.
 	MaxSteps int
+	// RoundScales rounds f32 scales of weights of 4 and 8 bits to f16, by at most 2^-11 of each, so
+	// that products read them as blocks of GGUF files, which they otherwise do only for scales that
+	// f16 holds exactly.
+	RoundScales bool
+	// ActivationBits 8 rounds what such blocks are multiplied with to 8 bits: see
+	// [ops.QuantizedMatMul8]. 0 does not round.
+	ActivationBits int
 }
 
 // Import is an imported model.
@@ -49,13 +56,13 @@ type Weight struct {
 	Name string
 	Type ir.Type
 
-	tensor *tensor
-	files  fs.FS
+	read  func(files fs.FS) ([]byte, error)
+	files fs.FS
 }
 
 // Bytes returns the elements as devices store them: a window of the model's data where that has
 // them so, and otherwise memory of their own. Weights in other files are read at each call.
-func (w Weight) Bytes() ([]byte, error) { return w.tensor.bytes(w.files) }
+func (w Weight) Bytes() ([]byte, error) { return w.read(w.files) }
 
 // inlineElements is the number of elements up to which a float initializer becomes a literal, which
 // the compiler folds.
@@ -81,16 +88,21 @@ type importer struct {
 	depth   int // of function calls and graphs
 	folded  int // elements computed so far
 	root    *ir.Builder
+
+	repacked map[repacked]ir.Value // parameters in blocks of GGUF files
 }
 
 // Import builds the graph of a model. Functions are inlined, conditions that are known are decided,
 // and what shapes depend on is computed, with symbolic sizes too. The error is an *[Error] for a
 // node that cannot be imported, and of kind [ErrDamaged] for a model that contradicts itself.
 func (m *Model) Import(o Options) (*Import, error) {
+	if o.ActivationBits != 0 && o.ActivationBits != 8 {
+		return nil, ir.Attrf("ActivationBits is %d: it must be 0 or 8", o.ActivationBits)
+	}
 	if o.Files == nil {
 		o.Files = m.files
 	}
-	im := &importer{m: m, o: o, names: map[string]bool{}, own: map[*graph]map[string]*value{}}
+	im := &importer{m: m, o: o, names: map[string]bool{}, own: map[*graph]map[string]*value{}, repacked: map[repacked]ir.Value{}}
 	b, finish := ir.NewBuilder(m.graph.name)
 	im.root = b
 	s := &scope{im: im, b: b, opsets: m.Opsets, names: map[string]*value{}}
@@ -560,11 +572,16 @@ func (im *importer) isWeight(v *value) bool {
 
 // weight declares the parameter of an initializer.
 func (s *scope) weight(v *value) ir.Value {
-	name := v.name
-	for i := 1; s.im.names[name]; i++ {
-		name = v.name + "_" + strconv.Itoa(i)
+	return s.parameter(Weight{Name: v.name, Type: v.typ, read: v.tensor.bytes, files: s.im.o.Files})
+}
+
+// parameter declares a parameter, with a number after its name if there is one of that name.
+func (s *scope) parameter(w Weight) ir.Value {
+	name := w.Name
+	for i := 1; s.im.names[w.Name]; i++ {
+		w.Name = name + "_" + strconv.Itoa(i)
 	}
-	s.im.names[name] = true
-	s.im.weights = append(s.im.weights, Weight{Name: name, Type: v.typ, tensor: v.tensor, files: s.im.o.Files})
-	return s.b.ParamWith(name, ir.PortOptions{Frozen: s.im.o.Frozen}, v.typ.DType, v.typ.Shape...)
+	s.im.names[w.Name] = true
+	s.im.weights = append(s.im.weights, w)
+	return s.b.ParamWith(w.Name, ir.PortOptions{Frozen: s.im.o.Frozen}, w.Type.DType, w.Type.Shape...)
 }

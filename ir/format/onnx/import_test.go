@@ -259,6 +259,10 @@ func FuzzImport(f *testing.F) {
 		node("If", names("c"), names("y"), attribute("then_branch", branch), attribute("else_branch", branch)),
 		node("Conv", names("y", "w"), names("z"), attribute("pads", []int{1, 1, 1, 1})),
 	}, []field{tensorOf("w", onnx.Float, []int{1, 1, 1, 1}, floatBytes(1))}, []field{info("x", onnx.Float, 1, 1, 4, 4), info("c", onnx.Bool)}, []field{info("z", onnx.Float)})))
+	file, cases := microsoftCases(f)
+	for _, name := range cases {
+		f.Add(storedModel(f, file, name))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := onnx.Decode(data)
 		if err != nil {
@@ -268,7 +272,7 @@ func FuzzImport(f *testing.F) {
 			return
 		}
 		m.Inputs()
-		if i, err := m.Import(onnx.Options{}); err == nil {
+		if i, err := m.Import(onnx.Options{RoundScales: true}); err == nil {
 			if err := ir.Verify(i.Graph); err != nil {
 				t.Error(err)
 			}

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -21,13 +22,14 @@ type narrower struct {
 	m     *ir.Mapping
 	spans map[ir.Value]span // of values of the old graph that are i32 in the new one
 	wides map[ir.Value]ir.Value
+	read  map[ir.Value]bool // values of the old graph of which more than 32 bits are read
 }
 
 // narrowed returns g with i32 in place of i64 where that is shown to be the same. Its i64 inputs become
 // i32.
 func narrowed(g *ir.Graph) (*ir.Graph, error) {
 	return ir.Transform(g.Name(), func(b *ir.Builder) {
-		n := &narrower{b: b, m: ir.NewMapping(g), spans: map[ir.Value]span{}, wides: map[ir.Value]ir.Value{}}
+		n := &narrower{b: b, m: ir.NewMapping(g), spans: map[ir.Value]span{}, wides: map[ir.Value]ir.Value{}, read: readWhole(g)}
 		for _, p := range g.Ports() {
 			if p.Kind != ir.InputPort || p.Value.DType() != ir.I64 {
 				n.m.Set(p.Value, b.CopyPort(p))
@@ -48,6 +50,33 @@ func narrowed(g *ir.Graph) (*ir.Graph, error) {
 			b.CopyOutput(o, v)
 		}
 	})
+}
+
+// wrapping are the ops whose results, to 32 bits, follow from the lower 32 bits of the operands.
+var wrapping = map[ir.Op]bool{
+	ops.OpAdd: true, ops.OpSub: true, ops.OpMul: true, ops.OpNeg: true, ops.OpReduceSum: true, ops.OpCumSum: true,
+	ops.OpReshape: true, ops.OpTranspose: true, ops.OpSlice: true, ops.OpBroadcastInDim: true, ops.OpConcatenate: true,
+}
+
+// readWhole returns the values of a graph of which more than the lower 32 bits are read: all but those that are only
+// converted to integers of 32 bits or less, at once or after ops that wrap.
+func readWhole(g *ir.Graph) map[ir.Value]bool {
+	read := map[ir.Value]bool{}
+	for _, o := range g.Outputs() {
+		read[o.Value] = true
+	}
+	for _, node := range slices.Backward(g.Nodes()) {
+		if node.Op() == ops.OpConvert && node.Result(0).DType().IsInteger() && node.Result(0).DType().Size() <= 4 {
+			continue
+		}
+		if wrapping[node.Op()] && !slices.ContainsFunc(node.Results(), func(v ir.Value) bool { return read[v] }) {
+			continue
+		}
+		for _, v := range node.Inputs() {
+			read[v] = true
+		}
+	}
+	return read
 }
 
 // set maps a value to one of i32.
@@ -242,7 +271,7 @@ func (n *narrower) operands(node *ir.Node) (s span, any bool) {
 	return s, any
 }
 
-// computed adds arithmetic whose results are proven to be in range.
+// computed adds arithmetic whose results are proven to be in range, or of which only 32 bits are read.
 func (n *narrower) computed(node *ir.Node) bool {
 	if _, any := n.operands(node); !any || len(node.Results()) != 1 {
 		return false
@@ -254,7 +283,10 @@ func (n *narrower) computed(node *ir.Node) bool {
 	}
 	s, ok := arithmetic(node, x, y)
 	if !ok || !s.fits() {
-		return false
+		if !wrapping[node.Op()] || n.read[node.Result(0)] {
+			return false
+		}
+		s = span{math.MinInt32, math.MaxInt32}
 	}
 	n.set(node.Result(0), n.b.Copy(node, n.m.Inputs(node))[0], s)
 	return true

@@ -48,6 +48,14 @@ func TestNarrowKeepsWhatMayOverflow(t *testing.T) {
 		{"indices", graph(node("Gather", names("x", "ids"), names("y"))), false, []float64{2, 5, 1}},
 		{"largest", graph(node("ArgMax", names("x"), names("i")), node("Add", names("i", "two"), names("k")), node("Cast", names("k"), names("y"), attribute("to", 1))), false, []float64{6}},
 		{"sums of numbers that are given", graph(node("Add", names("ids", "two"), names("k")), node("Cast", names("k"), names("y"), attribute("to", 1))), true, []float64{3, 1, 2}},
+		{"sums of which 32 bits are read", graph(
+			node("ReduceSum", names("ids"), names("n"), attribute("keepdims", 0)), node("Mul", names("n", "two"), names("k")), node("Cast", names("k"), names("l"), attribute("to", 6)),
+			node("Cast", names("l"), names("y"), attribute("to", 1)),
+		), false, []float64{0}},
+		{"sums that are read as a whole, too", graph(
+			node("Add", names("ids", "two"), names("k")), node("Cast", names("k"), names("l"), attribute("to", 6)), node("Cast", names("k"), names("m"), attribute("to", 1)),
+			node("Cast", names("l"), names("n"), attribute("to", 1)), node("Add", names("m", "n"), names("y")),
+		), true, []float64{6, 2, 4}},
 		{"large constants", graph(node("Less", names("ids", "big"), names("k")), node("Cast", names("k"), names("y"), attribute("to", 1))), true, []float64{1, 1, 1}},
 	} {
 		i := imported(t, 17, onnx.Options{Narrow: true}, c.graph)

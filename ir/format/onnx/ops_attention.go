@@ -176,11 +176,20 @@ func rotary(c *call) ir.Value {
 	if n := c.int("rotary_embedding_dim", 0); n > 0 {
 		size = ir.N(n)
 	}
+	y := rotated(c, x, cos, sin, size, c.bool("interleaved"))
+	if flat {
+		y = merged(c, y)
+	}
+	return y
+}
+
+// rotated rotates the first size features of heads x [batch, heads, time, d].
+func rotated(c *call, x, cos, sin ir.Value, size ir.Dim, interleaved bool) ir.Value {
 	turned := ops.SliceAxis(c.b, x, 3, ir.N(0), size)
 	half, err := size.Div(ir.N(2))
 	c.fail(err)
 	var re, im ir.Value
-	if c.bool("interleaved") {
+	if interleaved {
 		pairs := ops.Reshape(c.b, turned, x.Dim(0), x.Dim(1), x.Dim(2), half, ir.N(2))
 		parts := ops.Unstack(c.b, pairs, 4)
 		if len(parts) == 2 {
@@ -192,16 +201,13 @@ func rotary(c *call) ir.Value {
 	outRe := ops.Sub(c.b, ops.Mul(c.b, cos, re), ops.Mul(c.b, sin, im))
 	outIm := ops.Add(c.b, ops.Mul(c.b, sin, re), ops.Mul(c.b, cos, im))
 	var y ir.Value
-	if c.bool("interleaved") {
+	if interleaved {
 		y = ops.Reshape(c.b, ops.Stack(c.b, 4, outRe, outIm), turned.Shape()...)
 	} else {
 		y = ops.Concatenate(c.b, 3, outRe, outIm)
 	}
 	if size != x.Dim(3) {
 		y = ops.Concatenate(c.b, 3, y, ops.SliceAxis(c.b, x, 3, size, x.Dim(3).Sub(size)))
-	}
-	if flat {
-		y = merged(c, y)
 	}
 	return y
 }
