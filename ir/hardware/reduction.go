@@ -89,9 +89,21 @@ func (p Profile) AllowsStages(rows, length int, contiguous bool) bool {
 	return whole <= maxStageSlowdown*(stage.Time(p)+p.Launch)
 }
 
+// rowStages is the number of barriers of a workgroup that reduces a row.
+const rowStages = 8
+
+// RepeatsRow reports whether each of some rows of a reduction may also compute the reduction of a row that all of
+// them read: its operations take less time than a kernel of one workgroup before.
+func (p Profile) RepeatsRow(rows, length int) bool {
+	return p.OpsTime(float64(rows)*float64(length)) <= p.Launch+p.Latency+rowStages*p.Barrier
+}
+
 // Serial is the profile of a processor with one thread per workgroup, which whole rows keep as
 // busy as parts do.
 type Serial struct{ Profile }
 
 // AllowsStages is [Profile.FillsDevice].
 func (s Serial) AllowsStages(rows, length int, _ bool) bool { return s.FillsDevice(rows, length) }
+
+// RepeatsRow is false: a launch costs little.
+func (Serial) RepeatsRow(int, int) bool { return false }

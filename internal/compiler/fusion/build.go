@@ -33,6 +33,9 @@ func prepared(g *ir.Graph, o Options) (*ir.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
+	if g, err = pullScales(g, o); err != nil {
+		return nil, err
+	}
 	return splitConcatenations(g, o.Tensors)
 }
 
