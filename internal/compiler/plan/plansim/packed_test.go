@@ -84,7 +84,7 @@ func TestPackedRowsAreReadAsWords(t *testing.T) {
 // TestPackedGateAndValue computes a gate and its factor in one kernel, of activations that it normalises itself, for rows that no
 // workgroup shares, of which threads have one part or several, whether activations are vectors or not.
 func TestPackedGateAndValue(t *testing.T) {
-	for _, c := range []struct{ rows, elements, before int }{{7, 768, 0}, {64, 768, 0}, {3, 7680, 0}, {5, 768, 1}, {5, 7680, 1}} {
+	for _, c := range []struct{ rows, elements, before int }{{7, 768, 0}, {64, 768, 0}, {64, 7680, 0}, {5, 768, 1}, {66, 7680, 1}} {
 		rng := rand.New(rand.NewPCG(3, 4))
 		gate, up := packedRandom(rng, "q4_k", c.rows, c.elements), packedRandom(rng, "q4_k", c.rows, c.elements)
 		g := schedtest.Build(t, func(b *ir.Builder) {
