@@ -178,7 +178,8 @@ func HasChecks(g *ir.Graph) bool {
 // a tree of shorter ones, and pulls scales out of sums.
 func rewrite(g *ir.Graph, o Options) (*ir.Graph, error) {
 	long := func(n *ir.Node) bool { return n.Op() == ops.OpConcatenate && len(n.Inputs()) >= o.Tensors }
-	if !slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return long(n) || pulledScale(n, o.Policy).Valid() }) {
+	pulled := pulledScales(g, o.Policy)
+	if len(pulled) == 0 && !slices.ContainsFunc(g.Nodes(), long) {
 		return g, nil
 	}
 	return ir.Transform(g.Name(), func(b *ir.Builder) {
@@ -190,7 +191,7 @@ func rewrite(g *ir.Graph, o Options) (*ir.Graph, error) {
 			if n.Op() == ir.OpPort {
 				continue
 			}
-			if s := pulledScale(n, o.Policy); s.Valid() {
+			if s := sumScale(n); pulled[s] > 0 {
 				m.Set(n.Result(0), w.product(n, s))
 				continue
 			}

@@ -8,20 +8,32 @@ import (
 // maxScaleDepth bounds the expressions in which scales are looked for.
 const maxScaleDepth = 8
 
-// pulledScale returns the scale of a sum Σ s·x·w: the number s that is a factor of all terms and is itself computed from a
-// sum of as many terms, as where weights are multiplied with a row that is divided by its root mean square. It is
-// invalid where there is none, or a kernel for s alone takes less time than to compute it for each result.
-func pulledScale(n *ir.Node, policy Policy) ir.Value {
+// pulledScales returns by the scale of sums Σ s·x·w how many results they have: the number s is a factor of all terms and is itself
+// computed from a sum of as many terms, as where weights are multiplied with a row that is divided by its root mean
+// square. It leaves out those whose results cost more to scale than a kernel for s alone.
+func pulledScales(g *ir.Graph, policy Policy) map[ir.Value]int {
+	results := map[ir.Value]int{}
+	for _, n := range g.Nodes() {
+		if s := sumScale(n); s.Valid() {
+			results[s] += sizeOf(n.Types()[0])
+		}
+	}
+	for s, n := range results {
+		if !policy.RepeatsRow(n, lengthOf(s, maxScaleDepth)) {
+			delete(results, s)
+		}
+	}
+	return results
+}
+
+// sumScale returns the scale of a sum of several results, or an invalid value.
+func sumScale(n *ir.Node) (s ir.Value) {
 	if n.Op() != ops.OpReduceSum || n.Types()[0].DType != ir.F32 {
-		return ir.Value{}
+		return s
 	}
-	s, _ := scaleOf(n.Input(0), maxScaleDepth)
 	results := sizeOf(n.Types()[0])
-	if !s.Valid() || results < 2 {
-		return ir.Value{}
-	}
-	if length := sizeOf(n.Input(0).Type()) / results; lengthOf(s, maxScaleDepth) != length || !policy.RepeatsRow(results, length) {
-		return ir.Value{}
+	if found, _ := scaleOf(n.Input(0), maxScaleDepth); results > 1 && found.Valid() && lengthOf(found, maxScaleDepth)*results == sizeOf(n.Input(0).Type()) {
+		s = found
 	}
 	return s
 }
