@@ -89,9 +89,23 @@ func (p Profile) AllowsStages(rows, length int, contiguous bool) bool {
 	return whole <= maxStageSlowdown*(stage.Time(p)+p.Launch)
 }
 
+// repeatedLaunch is the part of a launch that a number which many rows compute may take: kernels of products with rows of
+// weights take longer than their operations alone. Products of an 8B language model with the norm inside are slower on an H200
+// (4-bit weights: 459 tokens/s without, 432 with), those of SmolLM2-135M faster (1,435 and 1,525).
+const repeatedLaunch = 0.25
+
+// RepeatsRow reports whether each of some rows of a reduction may also compute the reduction of a row that all of
+// them read, instead of a kernel of one workgroup before.
+func (p Profile) RepeatsRow(rows, length int) bool {
+	return p.OpsTime(float64(rows)*float64(length)) <= repeatedLaunch*p.Launch
+}
+
 // Serial is the profile of a processor with one thread per workgroup, which whole rows keep as
 // busy as parts do.
 type Serial struct{ Profile }
 
 // AllowsStages is [Profile.FillsDevice].
 func (s Serial) AllowsStages(rows, length int, _ bool) bool { return s.FillsDevice(rows, length) }
+
+// RepeatsRow is false: a launch costs little.
+func (Serial) RepeatsRow(int, int) bool { return false }

@@ -17,6 +17,10 @@ const (
 	maxCachedBlocks = 2
 	// cachedAtOnce is the number of values that a thread loads together.
 	cachedAtOnce = 8
+	// combinedAtOnce is the number of blocks whose results a thread loads together.
+	combinedAtOnce = 4
+	// maxStrands is the maximum number of threads that divide the keys of a feature.
+	maxStrands = 4
 	// rowParts is the number of threads that reduce a row of scores.
 	rowParts = 8
 )
@@ -40,7 +44,8 @@ type cachedAttention struct {
 	rowed     bool
 	pages     int // of a sequence of q; 0 if its cache is contiguous
 	rows      int // queries of all heads that share a head of k
-	threads   int
+	threads   int // of the features
+	strands   int // threads of a feature, which divide the keys of a block
 	block     int // keys of a workgroup
 	blocks    int // workgroups of a head
 }
@@ -53,7 +58,7 @@ func cachedAttentionKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	c := &cachedAttention{
 		CachedAttentionAttrs: n.Attrs().(*CachedAttentionAttrs), d: n.Input(0).DType(),
 		sequences: product(q[:rank-3]), caches: product(k[:rank-3]), groups: k[rank-3], queries: q[rank-2], room: k[rank-2],
-		depth: q[rank-1], width: v[rank-1], pasts: elementsOf(n.Input(3).Type()), rowed: len(n.Inputs()) > 4, threads: 64,
+		depth: q[rank-1], width: v[rank-1], pasts: elementsOf(n.Input(3).Type()), rowed: len(n.Inputs()) > 4, threads: 64, strands: 1,
 	}
 	if c.rowed && n.Input(4).Rank() > 1 {
 		c.pages, _ = n.Input(4).Dim(1).Const()
@@ -73,12 +78,17 @@ func cachedAttentionKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	if partial, ok := c.byWarps(n, caps); ok {
 		return c.with(partial, n)
 	}
-	shared := func() int { return 4 * (c.rows*(c.block+c.depth) + c.threads) }
+	shared := func() int { return 4 * (c.rows*(c.block+c.depth+c.strands*c.width) + c.threads) }
 	for c.block = maxCachedBlocks * c.threads; c.block > c.threads && shared() > caps.SharedBytes; {
 		c.block /= 2
 	}
 	if c.pages > 0 {
 		c.block = c.room / c.pages
+	}
+	if p := caps.Profile(); p.Barrier < p.Latency { // not in software, where threads take turns
+		for c.strands = min(maxStrands, caps.Invocations/c.threads); c.strands > 1 && shared() > caps.SharedBytes; {
+			c.strands /= 2
+		}
 	}
 	c.blocks = (c.room + c.block - 1) / c.block
 	if c.threads > caps.Invocations || shared() > caps.SharedBytes || max(c.blocks, c.sequences*c.groups*c.rows) > caps.Groups {
@@ -108,9 +118,9 @@ type cachedWriter struct {
 }
 
 // writer begins a kernel. Its operands past and row come first.
-func (c *cachedAttention) writer(name string, groups [3]int) *cachedWriter {
+func (c *cachedAttention) writer(name string, threads int, groups [3]int) *cachedWriter {
 	w := &cachedWriter{cachedAttention: c, tiles: &tiles{Writer: loop.NewWriter(), d: c.d}}
-	w.kernel = &loop.Kernel{Name: name, Workgroup: [3]int{c.threads, 1, 1}, Groups: groups}
+	w.kernel = &loop.Kernel{Name: name, Workgroup: [3]int{threads, 1, 1}, Groups: groups}
 	return w
 }
 
@@ -166,7 +176,7 @@ func (w *cachedWriter) position(key scalar.Expr) scalar.Expr {
 
 // openPartial begins a kernel of partial results, whose arrays of operands operand declares.
 func (c *cachedAttention) openPartial(n *ir.Node, operand func(w *cachedWriter, n *ir.Node, i int) int) (w *cachedWriter, q, k, v int) {
-	w = c.writer("partial", [3]int{c.blocks, c.sequences * c.groups, 1})
+	w = c.writer("partial", c.threads*c.strands, [3]int{c.blocks, c.sequences * c.groups, 1})
 	w.begin(n, w.Let("head", loop.GroupID(1, c.sequences*c.groups)))
 	q, k, v = operand(w, n, 0), operand(w, n, 1), operand(w, n, 2)
 	w.memory = append(w.memory, ir.Memory{Space: ir.ScratchMemory})
@@ -202,13 +212,14 @@ func (w *cachedWriter) first() scalar.Expr {
 // partial writes, for each block and query, the sums of the values by exp(score − maximum), that
 // maximum, and the sum of the weights.
 func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
-	lane := loop.LocalID(0, c.threads)
+	threads := c.threads * c.strands
+	lane := loop.LocalID(0, threads)
 	w, q, k, v := c.openPartial(n, (*cachedWriter).operand)
 	query, weight, part := w.shared("query", ir.F32, c.rows*c.depth), w.shared("weight", ir.F32, c.rows*c.block), w.shared("part", ir.F32, c.threads)
 	w.openBlock(n)
 	count := w.keys.count
 
-	w.Loop("i", lane, loop.Int(c.rows*c.depth), c.threads, c.rows*c.depth-1, func(i scalar.Expr) {
+	w.Loop("i", lane, loop.Int(c.rows*c.depth), threads, c.rows*c.depth-1, func(i scalar.Expr) {
 		x := scalar.LoadAt(q, c.d, scalar.Add(scalar.Mul(w.head, loop.Int(c.rows*c.depth)), i))
 		w.Store(query, i, scalar.Mul(scalar.Convert(x, ir.F32), scalar.Const(ir.F32, c.Scale)))
 	})
@@ -216,42 +227,62 @@ func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
 	at := func(key scalar.Expr, size int) scalar.Expr {
 		return w.Let("at", scalar.Mul(w.position(key), loop.Int(size)))
 	}
-	w.Loop("key", lane, loop.Int(c.block), c.threads, c.block-1, func(key scalar.Expr) {
+	w.Loop("key", lane, loop.Int(c.block), threads, c.block-1, func(key scalar.Expr) {
 		w.scores(key, weight, func() []scalar.Expr { return w.dots(k, query, at(key, c.depth)) })
 	})
 	most := w.reduced(weight, part, lane, scalar.Max, math.Inf(-1))
 	w.Barrier()
-	w.Loop("key", lane, count, c.threads, c.block-1, func(key scalar.Expr) {
+	w.Loop("key", lane, count, threads, c.block-1, func(key scalar.Expr) {
 		for r := range c.rows {
 			s := w.Let("s", scalar.LoadAt(weight, ir.F32, scalar.Add(loop.Int(r*c.block), key)))
 			none := scalar.Const(ir.F32, math.Inf(-1))
 			w.Store(weight, scalar.Add(loop.Int(r*c.block), key), scalar.Select(scalar.Eq(s, none), scalar.Const(ir.F32, 0), scalar.Exp(scalar.Sub(s, most[r]))))
 		}
 	})
-	w.Loop("key", scalar.Add(count, lane), loop.Int(c.block), c.threads, c.block-1, func(key scalar.Expr) {
+	w.Loop("key", scalar.Add(count, lane), loop.Int(c.block), threads, c.block-1, func(key scalar.Expr) {
 		for r := range c.rows {
 			w.Store(weight, scalar.Add(loop.Int(r*c.block), key), scalar.Const(ir.F32, 0))
 		}
 	})
 	sums := w.reduced(weight, part, lane, scalar.Add, 0)
+	strand := w.Let("strand", scalar.FloorDiv(lane, loop.Int(c.threads)))
+	of := w.shared("sums", ir.F32, c.strands*c.rows*c.width)
+	w.Loop("feature", scalar.Mod(lane, loop.Int(c.threads)), loop.Int(c.width), c.threads, c.width-1, func(feature scalar.Expr) {
+		for r, x := range w.weighted(v, weight, feature, strand, func(key scalar.Expr) scalar.Expr { return at(key, c.width) }) {
+			row := scalar.Add(scalar.Mul(strand, loop.Int(c.rows)), loop.Int(r))
+			w.Store(of, scalar.Add(scalar.Mul(row, loop.Int(c.width)), feature), x)
+		}
+	})
+	w.Barrier()
 	w.When(scalar.Gt(count, w.keys.from), func() {
-		w.Loop("feature", lane, loop.Int(c.width), c.threads, c.width-1, func(feature scalar.Expr) {
-			for r, x := range w.weighted(v, weight, feature, func(key scalar.Expr) scalar.Expr { return at(key, c.width) }) {
-				w.storePartial(loop.Int(r), feature, x)
-			}
+		w.Loop("i", lane, loop.Int(c.rows*c.width), threads, c.rows*c.width-1, func(i scalar.Expr) {
+			x := w.combined(c.strands, func(s int) scalar.Expr {
+				return scalar.LoadAt(of, ir.F32, scalar.Add(loop.Int(s*c.rows*c.width), i))
+			}, scalar.Add)
+			w.storePartial(scalar.FloorDiv(i, loop.Int(c.width)), scalar.Mod(i, loop.Int(c.width)), x)
 		})
 		w.storeStats(lane, most, sums)
 	})
 	return w.algorithm().Launches[0]
 }
 
-// dots returns the products of a key with the queries.
+// dots returns the products of a key with the queries. It loads elements from several places of the key before it adds their
+// products: each is the first of a sector of memory, and their loads wait together.
 func (w *cachedWriter) dots(k, query int, at scalar.Expr) []scalar.Expr {
-	sums := w.zeros()
-	w.Times("i", w.depth, func(i scalar.Expr) {
-		x := w.Let("k", scalar.Convert(scalar.LoadAt(k, w.tiles.d, scalar.Add(at, i)), ir.F32))
-		for r, sum := range sums {
-			w.Set(sum, scalar.Fma(x, scalar.LoadAt(query, ir.F32, scalar.Add(loop.Int(r*w.depth), i)), sum))
+	sums, apart := w.zeros(), 1
+	for apart < cachedAtOnce && w.depth%(2*apart) == 0 {
+		apart *= 2
+	}
+	w.Times("i", w.depth/apart, func(i scalar.Expr) {
+		var own, elements []scalar.Expr
+		for u := range apart {
+			own = append(own, scalar.Add(i, loop.Int(u*w.depth/apart)))
+			elements = append(elements, w.Let("k", scalar.Convert(scalar.LoadAt(k, w.tiles.d, scalar.Add(at, own[u])), ir.F32)))
+		}
+		for u, x := range elements {
+			for r, sum := range sums {
+				w.Set(sum, scalar.Fma(x, scalar.LoadAt(query, ir.F32, scalar.Add(loop.Int(r*w.depth), own[u])), sum))
+			}
 		}
 	})
 	return sums
@@ -309,12 +340,13 @@ func (w *cachedWriter) reduced(weight, part int, lane scalar.Expr, combine func(
 	return out
 }
 
-// weighted returns the sums of a feature of the values for all queries. It loads values of several keys before it
+// weighted returns the sums of a feature of the values for all queries, over the keys of a strand. It loads values of several keys before it
 // adds them, as a load from memory takes longer than the products of hundreds.
-func (w *cachedWriter) weighted(v, weight int, feature scalar.Expr, at func(key scalar.Expr) scalar.Expr) []scalar.Expr {
+func (w *cachedWriter) weighted(v, weight int, feature, strand scalar.Expr, at func(key scalar.Expr) scalar.Expr) []scalar.Expr {
 	count := w.keys.count
 	sums, last := w.zeros(), scalar.Sub(count, loop.Int(1))
-	w.Loop("key", w.keys.from, count, cachedAtOnce, w.block-1, func(key scalar.Expr) {
+	from := scalar.Add(w.keys.from, scalar.Mul(strand, loop.Int(cachedAtOnce)))
+	w.Loop("key", from, count, cachedAtOnce*w.strands, w.block-1, func(key scalar.Expr) {
 		var own, values []scalar.Expr
 		for u := range cachedAtOnce {
 			own = append(own, scalar.Clamp(scalar.Min(scalar.Add(key, loop.Int(u)), last), loop.Int(0), loop.Int(w.block-1)))
@@ -333,7 +365,7 @@ func (w *cachedWriter) weighted(v, weight int, feature scalar.Expr, at func(key 
 
 // combine writes the results: the partial ones by exp(maximum of the block − maximum of all).
 func (c *cachedAttention) combine(n *ir.Node) ir.KernelLaunch {
-	w := c.writer("combine", [3]int{c.sequences * c.groups * c.rows, 1, 1})
+	w := c.writer("combine", c.threads, [3]int{c.sequences * c.groups * c.rows, 1, 1})
 	lane := loop.LocalID(0, c.threads)
 	row := w.Let("row", loop.GroupID(0, c.sequences*c.groups*c.rows))
 	w.begin(n, w.Let("head", scalar.FloorDiv(row, loop.Int(c.rows))))
@@ -349,16 +381,37 @@ func (c *cachedAttention) combine(n *ir.Node) ir.KernelLaunch {
 	}
 	none := scalar.Const(ir.F32, math.Inf(-1))
 	most := w.Var("most", none)
-	w.Loop("block", first, end, 1, c.blocks-1, func(block scalar.Expr) {
-		w.Set(most, scalar.Max(most, part(block, loop.Int(c.width))))
+	together := func(f func(blocks []scalar.Expr)) {
+		w.Loop("block", first, end, combinedAtOnce, c.blocks-1, func(block scalar.Expr) {
+			var own []scalar.Expr
+			for u := range min(combinedAtOnce, c.blocks) {
+				own = append(own, scalar.Add(block, loop.Int(u)))
+			}
+			f(own)
+		})
+	}
+	load := func(blocks []scalar.Expr, i scalar.Expr) (out []scalar.Expr) {
+		for _, block := range blocks {
+			out = append(out, w.Let("part", part(scalar.Min(block, loop.Int(c.blocks-1)), i)))
+		}
+		return out
+	}
+	together(func(blocks []scalar.Expr) {
+		for u, m := range load(blocks, loop.Int(c.width)) {
+			w.Set(most, scalar.Max(most, scalar.Select(scalar.Lt(blocks[u], end), m, none)))
+		}
 	})
 	w.Loop("feature", lane, loop.Int(c.width), c.threads, c.width-1, func(feature scalar.Expr) {
 		sum, total := w.Var("sum", scalar.Const(ir.F32, 0)), w.Var("total", scalar.Const(ir.F32, 0))
-		w.Loop("block", first, end, 1, c.blocks-1, func(block scalar.Expr) {
-			m := w.Let("m", part(block, loop.Int(c.width)))
-			share := w.Let("share", scalar.Select(scalar.Eq(m, none), scalar.Const(ir.F32, 0), scalar.Exp(scalar.Sub(m, most))))
-			w.Set(sum, scalar.Fma(share, part(block, feature), sum))
-			w.Set(total, scalar.Fma(share, part(block, loop.Int(c.width+1)), total))
+		together(func(blocks []scalar.Expr) {
+			maxima, sums, totals := load(blocks, loop.Int(c.width)), load(blocks, feature), load(blocks, loop.Int(c.width+1))
+			for u, m := range maxima {
+				w.When(scalar.And(scalar.Lt(blocks[u], end), scalar.Ne(m, none)), func() {
+					share := w.Let("share", scalar.Exp(scalar.Sub(m, most)))
+					w.Set(sum, scalar.Fma(share, sums[u], sum))
+					w.Set(total, scalar.Fma(share, totals[u], total))
+				})
+			}
 		})
 		zero := scalar.Const(ir.F32, 0)
 		y := scalar.Select(scalar.Eq(total, zero), zero, scalar.Div(sum, total)) // NaN if the total is

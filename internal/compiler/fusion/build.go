@@ -33,7 +33,7 @@ func prepared(g *ir.Graph, o Options) (*ir.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return splitConcatenations(g, o.Tensors)
+	return rewrite(g, o)
 }
 
 // build runs the steps of the package over the graph of p. Groups are formed again where fusion

@@ -69,6 +69,9 @@ func decide(p *Partition) *decisions {
 		output[o.Value.Node()] = true
 	}
 	live := liveNodes(g)
+	for i := range d.uses {
+		d.uses[i] = slices.DeleteFunc(d.uses[i], func(u *ir.Node) bool { return !live[u.ID()] })
+	}
 	for _, n := range nodes {
 		d.apart[n.ID()] = hasOwnKernels(n, &p.states)
 	}
@@ -117,7 +120,7 @@ func (d *decisions) widestOperand(n *ir.Node) *ir.Node {
 }
 
 // liveNodes returns by ID whether an output depends on a node. Dead nodes, which
-// selectBranches may create, are not computed.
+// rewrites may leave, are not computed.
 func liveNodes(g *ir.Graph) []bool {
 	nodes := g.Nodes()
 	live := make([]bool, len(nodes))

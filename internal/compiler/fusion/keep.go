@@ -19,12 +19,13 @@ const recomputeWeight = 48
 // reading its operands repeatedly.
 const wholeProduct = 64
 
-// keeps reports whether a node is stored although its users could compute it: a rounded
+// keeps reports whether a node is stored although its users could compute it: a sum times a number, the
+// sum of a residual stream and the result of a single row, and where products use tensor cores a rounded
 // operand of products, which load operands as stored; the epilogue of a product that is
 // then moved, which reuses the product's buffer; the epilogue of a row reduction; and the
 // sum of several stored values.
 func (d *decisions) keeps(n *ir.Node, users []*ir.Node) bool {
-	return withTensorCores && d.tensorCores &&
+	return isScaledSum(n) || d.addsToRow(n, users) || withTensorCores && d.tensorCores &&
 		(d.roundsOperand(n, users) || d.isProductEpilogue(n, users) || d.isReductionEpilogue(n, users) || d.combines(n, users))
 }
 
@@ -107,6 +108,31 @@ func (d *decisions) isProductEpilogue(n *ir.Node, users []*ir.Node) bool {
 // would read all of them, and more from layer to layer.
 func (d *decisions) combines(n *ir.Node, users []*ir.Node) bool {
 	return len(users) > 1 && d.wholes(n) > 1
+}
+
+// addsToRow reports whether a node with several users adds a row to the sum that is only read here: it is the epilogue of
+// that, and users would read more rows from layer to layer.
+func (d *decisions) addsToRow(n *ir.Node, users []*ir.Node) bool {
+	if n.Op() != ops.OpAdd || !d.combines(n, users) || sizeOf(n.Types()[0]) != lastDim(n) {
+		return false
+	}
+	return slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool {
+		for isReshape(v.Node()) && len(d.uses[v.Node().ID()]) == 1 {
+			v = v.Node().Input(0)
+		}
+		_, sum := v.Node().Def().Lower.(*ir.ReduceLowering)
+		_, product := v.Node().Def().Lower.(*ir.ContractLowering)
+		return (sum || product) && len(d.uses[v.Node().ID()]) == 1
+	})
+}
+
+// lastDim returns the size of the last axis of a node's result.
+func lastDim(n *ir.Node) int {
+	dims := dimsOf(n.Result(0))
+	if len(dims) == 0 {
+		return 0
+	}
+	return dims[len(dims)-1]
 }
 
 // wholes counts the stored values in a node's expression that are at least as large as it.

@@ -67,10 +67,13 @@ const minDigit = 16
 
 // RowsAreContiguous reports whether the loads of the reductions are mostly contiguous
 // along the outer coordinates, as in a sum over the first axis. Values that the group
-// computes itself do not count, because they are not loaded.
+// computes itself do not count, because they are not loaded, nor does what is loaded once for a row.
 func (g *Group) RowsAreContiguous() bool {
 	votes := 0
 	for _, m := range g.Members {
+		if !m.Reduced && !m.Pointwise(len(g.Outer)) {
+			continue
+		}
 		s := g.partition.spaces.of(m.Node)
 		for _, a := range s.reads {
 			v := s.valueOf(a)
@@ -106,6 +109,9 @@ type Policy interface {
 	FillsDevice(rows, length int) bool
 	// AllowsStages reports whether further stages may depend on whole rows.
 	AllowsStages(rows, length int, contiguous bool) bool
+	// RepeatsRow reports whether each of some rows of a reduction may also compute the reduction of a row that
+	// all of them read, instead of a kernel before.
+	RepeatsRow(rows, length int) bool
 }
 
 // RowSplits returns the number of workgroups that each row of a reduction is split over.

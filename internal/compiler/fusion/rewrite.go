@@ -174,23 +174,29 @@ func HasChecks(g *ir.Graph) bool {
 	})
 }
 
-// splitConcatenations splits each concatenation with more operands than a kernel
-// can bind besides the result into a tree of shorter ones.
-func splitConcatenations(g *ir.Graph, tensors int) (*ir.Graph, error) {
-	long := func(n *ir.Node) bool { return n.Op() == ops.OpConcatenate && len(n.Inputs()) >= tensors }
-	if !slices.ContainsFunc(g.Nodes(), long) {
+// rewrite splits each concatenation with more operands than a kernel can bind besides the result into
+// a tree of shorter ones, and pulls scales out of sums.
+func rewrite(g *ir.Graph, o Options) (*ir.Graph, error) {
+	long := func(n *ir.Node) bool { return n.Op() == ops.OpConcatenate && len(n.Inputs()) >= o.Tensors }
+	pulled := pulledScales(g, o.Policy)
+	if len(pulled) == 0 && !slices.ContainsFunc(g.Nodes(), long) {
 		return g, nil
 	}
 	return ir.Transform(g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(g)
 		b.CopyPorts(g, m)
+		w := scaleWriter{b: b, m: m}
 		for _, n := range g.Nodes() {
 			in := m.Inputs(n)
 			if n.Op() == ir.OpPort {
 				continue
 			}
+			if s := sumScale(n); pulled[s] > 0 {
+				m.Set(n.Result(0), w.product(n, s))
+				continue
+			}
 			if long(n) {
-				in = joined(b, n.Attrs().(*ops.AxisAttrs).Axis, in, tensors-1)
+				in = joined(b, n.Attrs().(*ops.AxisAttrs).Axis, in, o.Tensors-1)
 			}
 			m.SetAll(n, b.Copy(n, in))
 		}

@@ -17,7 +17,10 @@ func merge(a, b *Group) *Group {
 	case a.Kind == ReduceKind && b.Kind == MapKind:
 		return mergeAfterReduce(a, b)
 	case a.Kind == ReduceKind && b.Kind == ReduceKind:
-		return mergeReductions(a, b)
+		if m := mergeReductions(a, b); m != nil {
+			return m
+		}
+		return repeatRow(a, b)
 	case a.Kind == MapKind && b.Kind == ReduceKind:
 		return mergeBeforeReduce(a, b)
 	}
@@ -85,6 +88,25 @@ func mergeReductions(a, b *Group) *Group {
 		return nil
 	}
 	return join(ReduceKind, a.Outer, a.Inner, a.Members, remapped(b.Members, phi))
+}
+
+// repeatRow makes the reduction of a single row a reduction of each row of b, its only reader: all of them
+// compute the same number, which takes less time than another launch.
+func repeatRow(a, b *Group) *Group {
+	rows, length := Product(b.Outer), Product(b.Inner)
+	if len(a.Outer) > 0 || len(b.Outer) == 0 || !slices.Equal(a.Inner, b.Inner) || b.RowSplits() > 1 || !b.partition.options.Policy.RepeatsRow(rows, length) {
+		return nil
+	}
+	for _, k := range a.footprint.keeps {
+		if i := slices.IndexFunc(b.footprint.reads, func(u use) bool { return u.v == k.v }); i < 0 || b.footprint.reads[i].n < k.n {
+			return nil
+		}
+	}
+	inner := make([]int, len(a.Inner))
+	for i := range inner {
+		inner[i] = len(b.Outer) + i
+	}
+	return join(ReduceKind, b.Outer, b.Inner, remapped(a.Members, inner), b.Members)
 }
 
 // mergeBeforeReduce makes a map the prologue of the reductions that read it.

@@ -64,10 +64,11 @@ func TestCachedAttentionPastItsRoomIsZero(t *testing.T) {
 	}
 }
 
-// TestCachedAttentionByWarps runs the CUDA kernels, whose threads read vectors: lengths from none
+// TestCachedAttentionOfManyBlocks runs the CUDA kernels, whose threads read vectors, and those of all GPUs, whose threads
+// divide the keys of a feature: lengths from none
 // to three full blocks of keys, several sequences selected by row, windows, and NaN in visible
 // keys.
-func TestCachedAttentionByWarps(t *testing.T) {
+func TestCachedAttentionOfManyBlocks(t *testing.T) {
 	sample := func(a ops.CachedAttentionAttrs, d ir.DType, queries int, past ...int64) ir.Sample {
 		s := ir.Sample{Attrs: &a}
 		for i, dims := range [][]int{{2, 4, queries, 64}, {3, 2, 300, 64}, {3, 2, 300, 32}} {
@@ -87,9 +88,11 @@ func TestCachedAttentionByWarps(t *testing.T) {
 		plain, half, sample(ops.CachedAttentionAttrs{Scale: 0.2}, ir.F32, 2, -1, 127), sample(ops.CachedAttentionAttrs{Scale: 0.2, Window: 9}, ir.F32, 2, 200, 3),
 		sample(ops.CachedAttentionAttrs{Scale: 0.2, Softcap: 2}, ir.F32, 1, 298, 17), nan.With(plain, 0, 70), nan.With(plain, 1, 4*300*64+130*64),
 	}
-	for _, name := range checkSampleOn(t, schedtest.Hopper(), ops.OpCachedAttention, samples...) {
-		if !strings.HasPrefix(name, "kernels_") {
-			t.Errorf("kernel %s is none of the op's own", name)
+	for _, target := range []plan.Target{schedtest.Hopper(), plan.WebGPU()} {
+		for _, name := range checkSampleOn(t, target, ops.OpCachedAttention, samples...) {
+			if !strings.HasPrefix(name, "kernels_") {
+				t.Errorf("kernel %s is none of the op's own", name)
+			}
 		}
 	}
 }

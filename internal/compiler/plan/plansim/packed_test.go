@@ -81,24 +81,31 @@ func TestPackedRowsAreReadAsWords(t *testing.T) {
 	}
 }
 
-// TestPackedGateAndValue computes a gate and its factor in one kernel, of normalised activations,
-// for rows that no workgroup shares.
+// TestPackedGateAndValue computes a gate and its factor in one kernel, of activations that it normalises itself, for rows that no
+// workgroup shares, of which threads have one part or several, whether activations are vectors or not.
 func TestPackedGateAndValue(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	const rows, elements = 7, 768
-	gate, up := packedRandom(rng, "q4_k", rows, elements), packedRandom(rng, "q4_k", rows, elements)
-	g := schedtest.Build(t, func(b *ir.Builder) {
-		x := b.Input("x", ir.F32, ir.Dims(1, elements)...)
-		x = ops.RMSNorm(b, x, b.Input("scale", ir.F32, ir.N(elements)), 1e-5)
-		times := func(name string) ir.Value {
-			return ops.QuantizedMatMul(b, x, b.Input(name, ir.U8, ir.Dims(gate.Dims...)...), "q4_k")
+	for _, c := range []struct{ rows, elements, before int }{{7, 768, 0}, {64, 768, 0}, {64, 7680, 0}, {5, 768, 1}, {66, 7680, 1}} {
+		rng := rand.New(rand.NewPCG(3, 4))
+		gate, up := packedRandom(rng, "q4_k", c.rows, c.elements), packedRandom(rng, "q4_k", c.rows, c.elements)
+		g := schedtest.Build(t, func(b *ir.Builder) {
+			x := ops.SliceAxis(b, b.Input("x", ir.F32, ir.Dims(1, c.before+c.elements)...), 1, ir.N(c.before), ir.N(c.elements))
+			x = ops.RMSNorm(b, x, b.Input("scale", ir.F32, ir.N(c.elements)), 1e-5)
+			times := func(name string) ir.Value {
+				return ops.QuantizedMatMul(b, x, b.Input(name, ir.U8, ir.Dims(gate.Dims...)...), "q4_k")
+			}
+			b.Output("y", ops.Mul(b, ops.Silu(b, times("gate")), times("up")))
+		})
+		if words := wordArrays(t, g); words != 2 {
+			t.Errorf("%v: %d arrays of bytes are read as words", c, words)
 		}
-		b.Output("y", ops.Mul(b, ops.Silu(b, times("gate")), times("up")))
-	})
-	if words := wordArrays(t, g); words != 2 {
-		t.Errorf("%d arrays of bytes are read as words", words)
+		inputs := map[string]*ir.Array{"x": normal(rng, 1, c.before+c.elements), "scale": normal(rng, c.elements), "gate": gate, "up": up}
+		for name, target := range map[string]plan.Target{"cuda": schedtest.Hopper(), "webgpu": byWarps()} {
+			if kernels := schedtest.Kernels(t, g, target); len(kernels) != 1 {
+				t.Errorf("%v: %s has %d kernels, want 1", c, name, len(kernels))
+			}
+			checkPacked(t, g, target, inputs)
+		}
 	}
-	checkPacked(t, g, schedtest.Hopper(), map[string]*ir.Array{"x": normal(rng, 1, elements), "scale": normal(rng, elements), "gate": gate, "up": up})
 }
 
 // TestPackedCandidatesAreRight runs every schedule that is worth measuring, of weights that no kernel writes: loops

@@ -67,6 +67,8 @@ type packedRows struct {
 	r        *rowEmitter // of the same kernel
 	g        *fusion.Group
 	members  []*fusion.Member
+	numbers  []*fusion.Member
+	sums     []scalar.Expr // of the thread, by number
 	split    rowSlice
 	first    scalar.Expr     // the first row of weights of a loop iteration
 	slice    []scalar.Expr   // of the thread, by turn
@@ -295,7 +297,7 @@ func newPackedRows(e *emit.Emitter, g *fusion.Group, split rowSlice) *packedRows
 		inRange: scalar.ConstBool(true),
 	}
 	p := &packedRows{Emitter: r.Emitter, r: r, g: g, split: split, elements: map[*fusion.Member]scalar.Expr{}, totals: map[string]scalar.Expr{}, scaled: map[string]scalar.Expr{}, weights: newWordLoads(r)}
-	p.members = p.r.membersAt(0, true)
+	p.splitMembers()
 	return p
 }
 
@@ -331,15 +333,13 @@ func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load activa
 		atOnce = min(atOnce, 2)
 	}
 	warps := s.Lanes / loop.Warp
-	var parts []int
-	for range p.members {
-		parts = append(parts, p.Shared(p.Name("part"), ir.F32, 1, s.Rows*warps))
-	}
+	parts, numbers := p.partsOf(p.members, s.Rows*warps), p.partsOf(p.numbers, warps)
 	begin := p.ranged("begin", scalar.Mul(number, loop.Int(s.Rows)), fusion.Product(g.Outer))
 	p.start = len(p.Body)
-	if !load(p, s, lane, 4*s.Rows*warps*len(parts)) || !p.sumActivations() {
+	if !load(p, s, lane, 4*warps*(s.Rows*len(parts)+len(numbers))) || !p.sumActivations() {
 		return emit.Launch{}, false
 	}
+	p.foldNumbers(lane, numbers)
 	ok := true
 	p.overRows(s.Rows, atOnce, func(at scalar.Expr) {
 		first := p.Name("first") // a variable even where it is known: expressions are distinguished by it
@@ -365,7 +365,7 @@ func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load activa
 		return emit.Launch{}, false
 	}
 	p.Body = append(p.Body, &loop.Barrier{})
-	p.finish(begin, lane, exists, s.Rows, warps, parts)
+	p.finish(begin, lane, exists, s.Rows, warps, append(parts, numbers...))
 	for id := range p.weights.tensors {
 		e.Words[id] = true
 	}
@@ -600,20 +600,32 @@ func (p *packedRows) loadVectors(s emit.Schedule, lane scalar.Expr, _ int) bool 
 			own = append(own, x)
 		}
 	}
+	for _, m := range p.numbers {
+		for _, slice := range p.slice {
+			for i := range p.split.elements() {
+				own = append(own, p.number(m, p.element(slice, i/p.split.run, i%p.split.run)))
+			}
+		}
+	}
 	vectors.Observe(own...)
 	vectors.Decide()
 	if !p.allVectors(own) {
 		return false
 	}
 	vectors.Load(own)
+	each, turns := p.split.elements(), len(p.slice)
 	for t := range p.slice {
 		exists := p.Simplify(scalar.Lt(scalar.Add(lane, loop.Int(t*s.Lanes)), loop.Int(count)))
+		existing := func(value scalar.Expr) scalar.Expr { return scalar.Select(exists, value, scalar.Const(ir.F32, 0)) }
 		var x []scalar.Expr
-		for i := range p.split.elements() {
-			value := scalar.Select(exists, own[t*p.split.elements()+i], scalar.Const(ir.F32, 0))
-			x = append(x, p.r.let("x", value))
+		for _, value := range own[t*each : (t+1)*each] {
+			x = append(x, p.r.let("x", existing(value)))
 		}
 		p.x = append(p.x, x)
+		for n := range p.numbers {
+			at := ((n+1)*turns + t) * each
+			p.addToSum(n, existing(sumOf(own[at:at+each])))
+		}
 	}
 	return true
 }
@@ -679,6 +691,9 @@ func (p *packedRows) stage(s emit.Schedule, lane scalar.Expr, used int) bool {
 		}
 		p.x = append(p.x, own)
 	}
+	for range p.numbers {
+		p.sums = append(p.sums, p.Var("number", scalar.Const(ir.F32, 0)))
+	}
 	for from := 0; from < count; from += room {
 		to, ok := min(from+room, count), true
 		p.Loop("i", lane, loop.Int((to-from)*each), lanes, (to-from)*each-1, func(i scalar.Expr) {
@@ -688,6 +703,9 @@ func (p *packedRows) stage(s emit.Schedule, lane scalar.Expr, used int) bool {
 				return
 			}
 			p.Body = append(p.Body, &loop.Store{Array: memory, At: p.Simplify(p.staged(i, stride)), Value: x})
+			for n, m := range p.numbers {
+				p.Set(p.sums[n], scalar.Add(p.sums[n], p.number(m, element)))
+			}
 		})
 		if !ok {
 			return false
@@ -848,12 +866,12 @@ func (p *packedRows) finish(begin, lane, exists scalar.Expr, rows, warps int, pa
 		own := p.ranged("own", scalar.Min(lane, loop.Int(rows-1)), rows)
 		number := p.ranged("row", scalar.Add(begin, own), fusion.Product(p.g.Outer))
 		p.r.row = p.Unflatten(number, p.g.Outer)
-		for i, acc := range p.r.declare(p.members) {
-			sum := scalar.LoadAt(parts[i], ir.F32, p.Simplify(scalar.Mul(own, loop.Int(warps))))
-			for w := 1; w < warps; w++ {
-				sum = scalar.Add(sum, scalar.LoadAt(parts[i], ir.F32, p.Simplify(scalar.Add(scalar.Mul(own, loop.Int(warps)), loop.Int(w)))))
+		for i, acc := range p.r.declare(slices.Concat(p.members, p.numbers)) {
+			from := loop.Int(0)
+			if i < len(p.members) {
+				from = scalar.Mul(own, loop.Int(warps))
 			}
-			p.Add(&loop.Assign{Name: acc.name, Value: scalar.Add(acc.value(), sum)})
+			p.Add(&loop.Assign{Name: acc.name, Value: scalar.Add(acc.value(), p.total(parts[i], from, warps))})
 			p.r.finishMember(acc.m, []accumulator{acc})
 		}
 		p.r.nameRows(1)
