@@ -5,53 +5,144 @@ package cuda_test
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/rlx-go/rlx/internal/codegen/cudacpp"
+	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/tune"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest/families"
+	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
 // measuredGroups is the number of groups of a family whose candidates [BenchmarkPredictions] times:
 // those of the highest cost.
-const measuredGroups = 3
+const measuredGroups = 7
 
-// BenchmarkPredictions times the candidates of the longest groups of the families in bf16 and compares
+// The benchmark ends in about benchTime, of which compilers take compileTime at most: the groups of lower
+// cost are not timed where it is short.
+const (
+	benchTime   = 190 * time.Second
+	compileTime = 90 * time.Second
+)
+
+// prediction is a family in a precision, with the choices to time.
+type prediction struct {
+	family, precision string
+	choices           []*plan.Choice
+	err               error
+}
+
+// BenchmarkPredictions times the candidates of the longest groups of the families in bf16 and TF32 and compares
 // them with their costs: the rank correlation of costs and times over each group with three candidates or
 // more (Spearman's; the median and the least of the groups), and the time of the candidate that is taken over that of the
-// fastest (of all groups together, and the worst).
+// fastest (of all groups together, and the worst). RLX_BENCH_OUT names a file for the times of all candidates, which
+// internal/compiler/plan/testdata has some of.
 func BenchmarkPredictions(b *testing.B) {
-	d, times := gpu(b), familyTimes(b)
-	for _, f := range families.All {
-		b.Run(strings.ReplaceAll(f.Name, " ", "_"), func(b *testing.B) {
-			g, _, err := f.Step(times)
-			must(b, err)
-			m, err := ir.NewModule("step", ir.Entry{Name: "step", Graph: mixed(b, g, ir.BF16)})
-			must(b, err)
-			target, w := cuda.Stopwatch(d)
-			choices, err := plan.Choices(m, target)
-			must(b, err)
-			slices.SortStableFunc(choices, func(x, y *plan.Choice) int {
-				return cmp.Compare(y.Candidates[0].Cost, x.Candidates[0].Cost)
-			})
-			predictions(b, choices[:min(measuredGroups, len(choices))], w)
+	d, times, begun := gpu(b), familyTimes(b), time.Now()
+	target, w := cuda.Stopwatch(d)
+	target.TF32 = true
+	list := longestGroups(times, target)
+	compileTrials(d, list)
+	b.Logf("compiled in %v", time.Since(begun))
+	var lines strings.Builder
+	for i, p := range list {
+		b.Run(p.family+"/"+p.precision, func(b *testing.B) {
+			must(b, p.err)
+			limit := max(benchTime-time.Since(begun), 0) / time.Duration(len(list)-i)
+			predictions(b, p, w, limit, &lines)
 		})
+	}
+	if name := os.Getenv("RLX_BENCH_OUT"); name != "" {
+		must(b, os.WriteFile(name, []byte(lines.String()), 0o644))
 	}
 }
 
-// predictions reports how the costs of the candidates of groups compare with their times.
-func predictions(b *testing.B, choices []*plan.Choice, w tune.Device) {
+// longestGroups returns the choices of the families in both precisions, those of the highest cost.
+func longestGroups(times int, target plan.Target) []prediction {
+	var list []prediction
+	for _, f := range families.All {
+		for _, c := range stepPrecisions[:2] {
+			list = append(list, prediction{family: strings.ReplaceAll(f.Name, " ", "_"), precision: c.name})
+		}
+	}
+	var all sync.WaitGroup
+	for i := range list {
+		all.Go(func() {
+			p, f, half := &list[i], families.All[i/2], stepPrecisions[i%2].half
+			g, _, err := f.Step(times)
+			if err == nil && half != 0 {
+				g, err = passes.Mixed(g, half)
+			}
+			if p.err = err; err != nil {
+				return
+			}
+			m, err := ir.NewModule("step", ir.Entry{Name: "step", Graph: g})
+			if err == nil {
+				p.choices, err = plan.Choices(m, target)
+			}
+			p.err = err
+			slices.SortStableFunc(p.choices, func(x, y *plan.Choice) int {
+				return cmp.Compare(y.Candidates[0].Cost, x.Candidates[0].Cost)
+			})
+			p.choices = p.choices[:min(measuredGroups, len(p.choices))]
+		})
+	}
+	all.Wait()
+	return list
+}
+
+// compileTrials compiles the kernels of all candidates on all cores, into the cache of kernels. What fails, or comes
+// late, fails or is compiled when it is timed.
+func compileTrials(d native.Backend, list []prediction) {
+	plans, begun := make(chan *plan.Plan), time.Now()
+	var makers, compilers sync.WaitGroup
+	for i := range list {
+		makers.Go(func() {
+			for _, c := range list[i].choices {
+				for _, r := range c.Candidates {
+					if time.Since(begun) > compileTime {
+						return
+					}
+					if p, err := c.Trial(r.Schedule, 1, cudacpp.Printer{}); err == nil {
+						plans <- p
+					}
+				}
+			}
+		})
+	}
+	for range runtime.GOMAXPROCS(0) {
+		compilers.Go(func() {
+			for p := range plans {
+				_ = cuda.CompileKernels(d, p)
+			}
+		})
+	}
+	makers.Wait()
+	close(plans)
+	compilers.Wait()
+}
+
+// predictions reports how the costs of the candidates of groups compare with their times, and adds a line for each
+// candidate: the family, the precision, the group's name and key, the schedule, its cost and its time in nanoseconds.
+func predictions(b *testing.B, p prediction, w tune.Device, limit time.Duration, lines *strings.Builder) {
 	var ranks []float64
 	var taken, fastest time.Duration
-	worst, candidates := 1.0, 0
-	for _, c := range choices {
+	worst, groups, candidates, begun := 1.0, 0, 0, time.Now()
+	for _, c := range p.choices {
+		if time.Since(begun) > limit {
+			break
+		}
 		trials, err := tune.Trials(context.Background(), c, cudacpp.Printer{}, w)
 		must(b, err)
 		trials = slices.DeleteFunc(trials, func(t tune.Trial) bool { return t.Err != nil || t.Took == 0 })
@@ -62,10 +153,11 @@ func predictions(b *testing.B, choices []*plan.Choice, w tune.Device) {
 		var costs, took []float64
 		for _, t := range trials {
 			b.Logf("%-44s %-44s %10v, cost %10.0f ns", c.Name, t.Schedule, t.Took, t.Cost)
+			fmt.Fprintf(lines, "%s\t%s\t%s\t%s\t%s\t%.0f\t%d\n", p.family, p.precision, c.Name, c.Key, t.Schedule, t.Cost, t.Took.Nanoseconds())
 			best = min(best, t.Took)
 			costs, took = append(costs, t.Cost), append(took, float64(t.Took))
 		}
-		candidates += len(trials)
+		groups, candidates = groups+1, candidates+len(trials)
 		taken, fastest = taken+trials[0].Took, fastest+best
 		worst = max(worst, float64(trials[0].Took)/float64(best))
 		if len(trials) >= 3 {
@@ -73,7 +165,7 @@ func predictions(b *testing.B, choices []*plan.Choice, w tune.Device) {
 		}
 	}
 	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(float64(len(choices)), "groups")
+	b.ReportMetric(float64(groups), "groups")
 	b.ReportMetric(float64(candidates), "candidates")
 	if len(ranks) > 0 {
 		slices.Sort(ranks)
