@@ -85,7 +85,7 @@ func (w *Space) Candidates() []emit.Ranked {
 	}
 	for _, lanes := range []int{rule.Lanes / 4, rule.Lanes / 2, 2 * rule.Lanes} {
 		s := rule
-		s.Lanes = lanes
+		s.Lanes = max(lanes, 1)
 		add(s)
 		for s.Family == emit.Rows && s.Rows*s.Lanes < emit.UsualThreads(w.e.Caps) {
 			s.Rows *= 2
