@@ -62,7 +62,7 @@ products)
 predictions)
   describe
   RLX_BENCH_OUT=${2:-} "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkPredictions$' -test.benchtime 1x |
-    awk '/candidates/ { for (i = 3; i < NF; i += 2) m[$(i + 1)] = $i; printf "%-48s %s %s %s %s %s\n", $1, m["candidates"], m["rank-median"], m["rank-least"], m["taken/fastest"], m["worst"]; delete m }'
+    awk '/candidates/ { for (i = 3; i < NF; i += 2) m[$(i + 1)] = $i; printf "%-48s %s %s %s %s %s\n", $1, m["candidates"], m["rank-median"], m["rank-least"], m["taken/fastest"], m["worst"]; fflush(); delete m }'
   ;;
 peers) describe && python3 "$here/peers.py" "${@:2}" ;;
 table)

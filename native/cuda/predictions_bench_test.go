@@ -6,18 +6,22 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rlx-go/rlx/internal/codegen/cudacpp"
 	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/internal/tune"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest/families"
@@ -29,12 +33,15 @@ import (
 // those of the highest cost.
 const measuredGroups = 7
 
-// The benchmark ends in about benchTime, of which compilers take compileTime at most: the groups of lower
-// cost are not timed where it is short.
+// usualSeconds are those in which the benchmark ends, unless RLX_BENCH_SECONDS has others. Compilers take up to
+// compileShare of them: the groups of lower cost are not timed where that is short.
 const (
-	benchTime   = 190 * time.Second
-	compileTime = 90 * time.Second
+	usualSeconds = 190
+	compileShare = 0.4
 )
+
+// maxCost is the ratio of costs to the least of a group up to which its candidates are timed.
+const maxCost = 4
 
 // prediction is a family in a precision, with the choices to time.
 type prediction struct {
@@ -49,79 +56,90 @@ type prediction struct {
 // fastest (of all groups together, and the worst). RLX_BENCH_OUT names a file for the times of all candidates, which
 // internal/compiler/plan/testdata has some of.
 func BenchmarkPredictions(b *testing.B) {
-	d, times, begun := gpu(b), familyTimes(b), time.Now()
+	d, times, begun, seconds := gpu(b), familyTimes(b), time.Now(), usualSeconds
+	if value := os.Getenv("RLX_BENCH_SECONDS"); value != "" {
+		var err error
+		seconds, err = strconv.Atoi(value)
+		must(b, err)
+	}
+	end := begun.Add(time.Duration(seconds) * time.Second)
 	target, w := cuda.Stopwatch(d)
 	target.TF32 = true
 	list := longestGroups(times, target)
-	compileTrials(d, list)
+	compileTrials(d, list, begun.Add(time.Duration(compileShare*float64(end.Sub(begun)))))
 	b.Logf("compiled in %v", time.Since(begun))
-	var lines strings.Builder
+	lines := io.Discard
+	if name := os.Getenv("RLX_BENCH_OUT"); name != "" {
+		f, err := os.Create(name)
+		must(b, err)
+		defer f.Close()
+		lines = f
+	}
 	for i, p := range list {
 		b.Run(p.family+"/"+p.precision, func(b *testing.B) {
 			must(b, p.err)
-			limit := max(benchTime-time.Since(begun), 0) / time.Duration(len(list)-i)
-			predictions(b, p, w, limit, &lines)
+			predictions(b, p, w, time.Until(end)/time.Duration(len(list)-i), lines)
 		})
-	}
-	if name := os.Getenv("RLX_BENCH_OUT"); name != "" {
-		must(b, os.WriteFile(name, []byte(lines.String()), 0o644))
 	}
 }
 
-// longestGroups returns the choices of the families in both precisions, those of the highest cost.
+// longestGroups returns the choices of the families, in bf16 and then in TF32, those of the highest cost.
 func longestGroups(times int, target plan.Target) []prediction {
-	var list []prediction
-	for _, f := range families.All {
-		for _, c := range stepPrecisions[:2] {
-			list = append(list, prediction{family: strings.ReplaceAll(f.Name, " ", "_"), precision: c.name})
-		}
-	}
+	list := make([]prediction, 2*len(families.All))
 	var all sync.WaitGroup
 	for i := range list {
+		f, c := families.All[i%len(families.All)], stepPrecisions[i/len(families.All)]
 		all.Go(func() {
-			p, f, half := &list[i], families.All[i/2], stepPrecisions[i%2].half
-			g, _, err := f.Step(times)
-			if err == nil && half != 0 {
-				g, err = passes.Mixed(g, half)
-			}
-			if p.err = err; err != nil {
-				return
-			}
-			m, err := ir.NewModule("step", ir.Entry{Name: "step", Graph: g})
-			if err == nil {
-				p.choices, err = plan.Choices(m, target)
-			}
-			p.err = err
-			slices.SortStableFunc(p.choices, func(x, y *plan.Choice) int {
-				return cmp.Compare(y.Candidates[0].Cost, x.Candidates[0].Cost)
-			})
-			p.choices = p.choices[:min(measuredGroups, len(p.choices))]
+			p := prediction{family: strings.ReplaceAll(f.Name, " ", "_"), precision: c.name}
+			p.choices, p.err = longestOf(f, times, c.half, target)
+			list[i] = p
 		})
 	}
 	all.Wait()
 	return list
 }
 
+// longestOf returns the choices of a family of the highest cost, with candidates of at most maxCost times the least.
+func longestOf(f families.Family, times int, half ir.DType, target plan.Target) ([]*plan.Choice, error) {
+	g, _, err := f.Step(times)
+	if err == nil && half != 0 {
+		g, err = passes.Mixed(g, half)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := ir.NewModule("step", ir.Entry{Name: "step", Graph: g})
+	if err != nil {
+		return nil, err
+	}
+	choices, err := plan.Choices(m, target)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(choices, func(x, y *plan.Choice) int {
+		return cmp.Compare(y.Candidates[0].Cost, x.Candidates[0].Cost)
+	})
+	choices = choices[:min(measuredGroups, len(choices))]
+	for _, c := range choices {
+		least := slices.MinFunc(c.Candidates, func(x, y emit.Ranked) int { return cmp.Compare(x.Cost, y.Cost) }).Cost
+		taken := c.Candidates[0]
+		c.Candidates = slices.DeleteFunc(c.Candidates, func(r emit.Ranked) bool { return r != taken && r.Cost > maxCost*least })
+	}
+	return choices, nil
+}
+
 // compileTrials compiles the kernels of all candidates on all cores, into the cache of kernels. What fails, or comes
-// late, fails or is compiled when it is timed.
-func compileTrials(d native.Backend, list []prediction) {
-	plans, begun := make(chan *plan.Plan), time.Now()
+// after the end, fails or is compiled when it is timed.
+func compileTrials(d native.Backend, list []prediction, end time.Time) {
+	plans := make(chan *plan.Plan)
+	var next atomic.Int64
 	var makers, compilers sync.WaitGroup
-	for i := range list {
+	for range runtime.GOMAXPROCS(0) {
 		makers.Go(func() {
-			for _, c := range list[i].choices {
-				for _, r := range c.Candidates {
-					if time.Since(begun) > compileTime {
-						return
-					}
-					if p, err := c.Trial(r.Schedule, 1, cudacpp.Printer{}); err == nil {
-						plans <- p
-					}
-				}
+			for i := int(next.Add(1)) - 1; i < len(list); i = int(next.Add(1)) - 1 {
+				makeTrials(list[i].choices, plans, end)
 			}
 		})
-	}
-	for range runtime.GOMAXPROCS(0) {
 		compilers.Go(func() {
 			for p := range plans {
 				_ = cuda.CompileKernels(d, p)
@@ -133,9 +151,23 @@ func compileTrials(d native.Backend, list []prediction) {
 	compilers.Wait()
 }
 
-// predictions reports how the costs of the candidates of groups compare with their times, and adds a line for each
+// makeTrials sends the plans of all candidates, up to the end.
+func makeTrials(choices []*plan.Choice, plans chan<- *plan.Plan, end time.Time) {
+	for _, c := range choices {
+		for _, r := range c.Candidates {
+			if time.Now().After(end) {
+				return
+			}
+			if p, err := c.Trial(r.Schedule, 1, cudacpp.Printer{}); err == nil {
+				plans <- p
+			}
+		}
+	}
+}
+
+// predictions reports how the costs of the candidates of groups compare with their times, and writes a line for each
 // candidate: the family, the precision, the group's name and key, the schedule, its cost and its time in nanoseconds.
-func predictions(b *testing.B, p prediction, w tune.Device, limit time.Duration, lines *strings.Builder) {
+func predictions(b *testing.B, p prediction, w tune.Device, limit time.Duration, lines io.Writer) {
 	var ranks []float64
 	var taken, fastest time.Duration
 	worst, groups, candidates, begun := 1.0, 0, 0, time.Now()
