@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -21,6 +20,7 @@ import (
 	"github.com/rlx-go/rlx/internal/codegen/cudacpp"
 	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/internal/tune"
 	"github.com/rlx-go/rlx/ir"
@@ -193,7 +193,7 @@ func predictions(b *testing.B, p prediction, w tune.Device, limit time.Duration,
 		taken, fastest = taken+trials[0].Took, fastest+best
 		worst = max(worst, float64(trials[0].Took)/float64(best))
 		if len(trials) >= 3 {
-			ranks = append(ranks, spearman(costs, took))
+			ranks = append(ranks, schedtest.RankCorrelation(costs, took))
 		}
 	}
 	b.ReportMetric(0, "ns/op")
@@ -207,66 +207,5 @@ func predictions(b *testing.B, p prediction, w tune.Device, limit time.Duration,
 	if fastest > 0 {
 		b.ReportMetric(float64(taken)/float64(fastest), "taken/fastest")
 		b.ReportMetric(worst, "worst")
-	}
-}
-
-// spearman is the rank correlation of two lists: the correlation of the places of their elements in
-// order, equal elements having the mean of their places.
-func spearman(x, y []float64) float64 {
-	return correlation(places(x), places(y))
-}
-
-// places returns the place of each element in order.
-func places(x []float64) []float64 {
-	out := make([]float64, len(x))
-	for i, a := range x {
-		for _, b := range x {
-			switch {
-			case b < a:
-				out[i]++
-			case b == a:
-				out[i] += 0.5
-			}
-		}
-	}
-	return out
-}
-
-// correlation is Pearson's; 1 where neither list varies, 0 where one does not.
-func correlation(x, y []float64) float64 {
-	mean := func(x []float64) (sum float64) {
-		for _, a := range x {
-			sum += a / float64(len(x))
-		}
-		return sum
-	}
-	mx, my := mean(x), mean(y)
-	var xy, xx, yy float64
-	for i := range x {
-		xy, xx, yy = xy+(x[i]-mx)*(y[i]-my), xx+(x[i]-mx)*(x[i]-mx), yy+(y[i]-my)*(y[i]-my)
-	}
-	switch {
-	case xx == 0 && yy == 0:
-		return 1
-	case xx == 0 || yy == 0:
-		return 0
-	}
-	return xy / math.Sqrt(xx*yy)
-}
-
-// TestRankCorrelation compares with values by hand: 1 − 6·Σd²/(n·(n²−1)) without ties.
-func TestRankCorrelation(t *testing.T) {
-	for _, c := range []struct {
-		x, y []float64
-		want float64
-	}{
-		{[]float64{1, 2, 3}, []float64{10, 20, 40}, 1},
-		{[]float64{1, 2, 3}, []float64{3, 2, 1}, -1},
-		{[]float64{1, 2, 3, 4}, []float64{1, 3, 2, 4}, 0.8},
-		{[]float64{1, 1}, []float64{1, 2}, 0},
-	} {
-		if got := spearman(c.x, c.y); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("%v and %v: %g, not %g", c.x, c.y, got, c.want)
-		}
 	}
 }
