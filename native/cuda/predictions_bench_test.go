@@ -165,8 +165,8 @@ func makeTrials(choices []*plan.Choice, plans chan<- *plan.Plan, end time.Time) 
 	}
 }
 
-// predictions reports how the costs of the candidates of groups compare with their times, and writes a line for each
-// candidate: the family, the precision, the group's name and key, the schedule, its cost and its time in nanoseconds.
+// predictions reports how the costs of the candidates of groups compare with their times, and writes for each
+// group a line with the family, the precision, its name and key, and one for each candidate, with nanoseconds and schedule.
 func predictions(b *testing.B, p prediction, w tune.Device, limit time.Duration, lines io.Writer) {
 	var ranks []float64
 	var taken, fastest time.Duration
@@ -183,12 +183,14 @@ func predictions(b *testing.B, p prediction, w tune.Device, limit time.Duration,
 		}
 		best := trials[0].Took
 		var costs, took []float64
+		var text strings.Builder
 		for _, t := range trials {
 			b.Logf("%-44s %-44s %10v, cost %10.0f ns", c.Name, t.Schedule, t.Took, t.Cost)
-			fmt.Fprintf(lines, "%s\t%s\t%s\t%s\t%s\t%.0f\t%d\n", p.family, p.precision, c.Name, c.Key, t.Schedule, t.Cost, t.Took.Nanoseconds())
+			fmt.Fprintf(&text, "\t%d %s\n", t.Took.Nanoseconds(), t.Schedule)
 			best = min(best, t.Took)
 			costs, took = append(costs, t.Cost), append(took, float64(t.Took))
 		}
+		fmt.Fprintf(lines, "%s %s %s %s\n%s", p.family, p.precision, c.Name, c.Key, text.String())
 		groups, candidates = groups+1, candidates+len(trials)
 		taken, fastest = taken+trials[0].Took, fastest+best
 		worst = max(worst, float64(trials[0].Took)/float64(best))
