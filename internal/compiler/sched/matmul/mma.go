@@ -306,7 +306,11 @@ func (p *mmaPlan) stagingTime(c *fusion.Contraction, caps loop.Caps) float64 {
 			if p.operand != ir.F32 || p.contiguous[i] != scattered {
 				bytes *= stagingFactors[p.contiguous[i]]
 			}
-			time += d.Launch + bytes/d.Bandwidth()
+			rate := d.Bandwidth()
+			if bytes <= float64(d.RetainedBytes()) {
+				rate = d.CacheBandwidth()
+			}
+			time += d.Launch/2 + bytes/rate
 		}
 	}
 	return time
