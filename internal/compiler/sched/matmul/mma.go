@@ -225,7 +225,7 @@ const leastStaged = 1 << 26
 // multiply-adds are faster: for small products that stage operands or are of f32, if tiles are at the rate of arithmetic.
 func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
 	lowest := tilesTime(c, caps)
-	if mulAddCount(c) < leastStaged && (p.operand == ir.F32 || slices.Contains(p.layout[:], staged)) {
+	if mulAddCount(c) < leastStaged && p.operand == ir.F32 {
 		lowest = 2 * mulAddCount(c) / caps.Profile().Arithmetic()
 	}
 	best = p.fastest(c, caps, lowest)
