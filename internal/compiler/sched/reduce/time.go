@@ -125,16 +125,20 @@ func (w *Space) combineTime(s emit.Schedule) float64 {
 }
 
 // cheapestLanes returns a schedule with other lanes where its cost is lower. The parts of a row stay: twice
-// the parts gain 0.4 to 2 µs alone, and lose more in a step, in which launches run beside each other.
+// the parts gain 0.4 to 2 µs alone, and lose more in a step, in which launches run beside each other. So do workgroups of
+// more threads, which read rows that exceed the cache.
 func (w *Space) cheapestLanes(s emit.Schedule) emit.Schedule {
-	best, usual := s, w.cost(s)
+	best, usual, threads := s, w.cost(s), emit.UsualThreads(w.e.Caps)
+	if s.Lanes > threads {
+		return s
+	}
 	for _, lanes := range []int{s.Lanes / 8, s.Lanes / 4, s.Lanes / 2, 2 * s.Lanes} {
 		t := s
 		t.Lanes = lanes
-		if s.Family == emit.Rows && s.Lanes*s.Rows <= emit.UsualThreads(w.e.Caps) {
-			t.Rows = max(s.Rows, emit.UsualThreads(w.e.Caps)/max(lanes, 1))
+		if s.Family == emit.Rows {
+			t.Rows = max(s.Rows, threads/max(lanes, 1))
 		}
-		if w.Fits(t) && w.cost(t) < min(usual/minGain, w.cost(best)) {
+		if (s.Family == emit.Columns || lanes <= threads) && w.Fits(t) && w.cost(t) < min(usual/minGain, w.cost(best)) {
 			best = t
 		}
 	}
