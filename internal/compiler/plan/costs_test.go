@@ -77,9 +77,9 @@ func choicesOf(t *testing.T, name, precision string) map[string]*plan.Choice {
 // correlation of costs and times in the median group, and the groups whose candidate takes more than maxLoss times
 // the fastest's time. Costs that change for the better may have them tighter.
 const (
-	leastMedianRank = 0.62
+	leastMedianRank = 0.75
 	maxLoss         = 1.15
-	maxLosses       = 20
+	maxLosses       = 9
 	leastKnown      = 0.5 // the share of groups that the families still have
 )
 
