@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/cubin"
 	"github.com/rlx-go/rlx/internal/cuda/driver"
 	"github.com/rlx-go/rlx/internal/tune"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -193,6 +194,21 @@ func Stopwatch(b native.Backend) (plan.Target, tune.Device) {
 		panic(err)
 	}
 	return targetOf(d, native.Options{}, b.(*backend).choice), stopwatch{d}
+}
+
+// CompileKernels compiles the kernels of a plan into the cache of kernels.
+func CompileKernels(b native.Backend, p *plan.Plan) error {
+	d, err := b.(*backend).device()
+	if err != nil {
+		return err
+	}
+	store, options := cubin.Open(), constants(p)
+	for i := range p.Kernels {
+		if _, err := image(d, store, &p.Kernels[i], options[i]...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Opened returns the device of a backend and what plans are compiled for on it.

@@ -12,7 +12,7 @@
 #   build/cuda/h200.sh lm                 there: products with packed weights, language models by shape, PyTorch's
 #   build/cuda/h200.sh first              there: its first step in a new process, by parts
 #   build/cuda/h200.sh products REGEXP    there: sched/matmul/testdata/products_h200.txt, of those that match
-#   build/cuda/h200.sh predictions        there: the costs of candidates against their times
+#   build/cuda/h200.sh predictions FILE   there: the costs of candidates against their times, all of them into FILE
 #   build/cuda/h200.sh peers              there: the same jobs in PyTorch and JAX
 #   build/cuda/h200.sh table              there: both, in one table of Markdown
 #   build/cuda/h200.sh check              there: training and multiply-adds under compute-sanitizer
@@ -61,8 +61,8 @@ products)
   ;;
 predictions)
   describe
-  "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkPredictions$' -test.benchtime 1x |
-    awk '/candidates/ { for (i = 3; i < NF; i += 2) m[$(i + 1)] = $i; printf "%-40s %s %s %s %s %s\n", $1, m["candidates"], m["rank-median"], m["rank-least"], m["taken/fastest"], m["worst"]; delete m }'
+  RLX_BENCH_OUT=${2:-} "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkPredictions$' -test.benchtime 1x |
+    awk '/candidates/ { for (i = 3; i < NF; i += 2) m[$(i + 1)] = $i; printf "%-48s %s %s %s %s %s\n", $1, m["candidates"], m["rank-median"], m["rank-least"], m["taken/fastest"], m["worst"]; fflush(); delete m }'
   ;;
 peers) describe && python3 "$here/peers.py" "${@:2}" ;;
 table)

@@ -5,53 +5,176 @@ package cuda_test
 import (
 	"cmp"
 	"context"
-	"math"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rlx-go/rlx/internal/codegen/cudacpp"
+	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/internal/tune"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest/families"
+	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
 // measuredGroups is the number of groups of a family whose candidates [BenchmarkPredictions] times:
 // those of the highest cost.
-const measuredGroups = 3
+const measuredGroups = 7
 
-// BenchmarkPredictions times the candidates of the longest groups of the families in bf16 and compares
+// usualSeconds are those in which the benchmark ends, unless RLX_BENCH_SECONDS has others. Compilers take up to
+// compileShare of them: the groups of lower cost are not timed where that is short.
+const (
+	usualSeconds = 190
+	compileShare = 0.4
+)
+
+// maxCost is the ratio of costs to the least of a group up to which its candidates are timed.
+const maxCost = 4
+
+// prediction is a family in a precision, with the choices to time.
+type prediction struct {
+	family, precision string
+	choices           []*plan.Choice
+	err               error
+}
+
+// BenchmarkPredictions times the candidates of the longest groups of the families in bf16 and TF32 and compares
 // them with their costs: the rank correlation of costs and times over each group with three candidates or
 // more (Spearman's; the median and the least of the groups), and the time of the candidate that is taken over that of the
-// fastest (of all groups together, and the worst).
+// fastest (of all groups together, and the worst). RLX_BENCH_OUT names a file for the times of all candidates, which
+// internal/compiler/plan/testdata has some of.
 func BenchmarkPredictions(b *testing.B) {
-	d, times := gpu(b), familyTimes(b)
-	for _, f := range families.All {
-		b.Run(strings.ReplaceAll(f.Name, " ", "_"), func(b *testing.B) {
-			g, _, err := f.Step(times)
-			must(b, err)
-			m, err := ir.NewModule("step", ir.Entry{Name: "step", Graph: mixed(b, g, ir.BF16)})
-			must(b, err)
-			target, w := cuda.Stopwatch(d)
-			choices, err := plan.Choices(m, target)
-			must(b, err)
-			slices.SortStableFunc(choices, func(x, y *plan.Choice) int {
-				return cmp.Compare(y.Candidates[0].Cost, x.Candidates[0].Cost)
-			})
-			predictions(b, choices[:min(measuredGroups, len(choices))], w)
+	d, times, begun, seconds := gpu(b), familyTimes(b), time.Now(), usualSeconds
+	if value := os.Getenv("RLX_BENCH_SECONDS"); value != "" {
+		var err error
+		seconds, err = strconv.Atoi(value)
+		must(b, err)
+	}
+	end := begun.Add(time.Duration(seconds) * time.Second)
+	target, w := cuda.Stopwatch(d)
+	target.TF32 = true
+	list := longestGroups(times, target)
+	compileTrials(d, list, begun.Add(time.Duration(compileShare*float64(end.Sub(begun)))))
+	b.Logf("compiled in %v", time.Since(begun))
+	lines := io.Discard
+	if name := os.Getenv("RLX_BENCH_OUT"); name != "" {
+		f, err := os.Create(name)
+		must(b, err)
+		defer f.Close()
+		lines = f
+	}
+	for i, p := range list {
+		b.Run(p.family+"/"+p.precision, func(b *testing.B) {
+			must(b, p.err)
+			predictions(b, p, w, time.Until(end)/time.Duration(len(list)-i), lines)
 		})
 	}
 }
 
-// predictions reports how the costs of the candidates of groups compare with their times.
-func predictions(b *testing.B, choices []*plan.Choice, w tune.Device) {
+// longestGroups returns the choices of the families, in bf16 and then in TF32, those of the highest cost.
+func longestGroups(times int, target plan.Target) []prediction {
+	list := make([]prediction, 2*len(families.All))
+	var all sync.WaitGroup
+	for i := range list {
+		f, c := families.All[i%len(families.All)], stepPrecisions[i/len(families.All)]
+		all.Go(func() {
+			p := prediction{family: strings.ReplaceAll(f.Name, " ", "_"), precision: c.name}
+			p.choices, p.err = longestOf(f, times, c.half, target)
+			list[i] = p
+		})
+	}
+	all.Wait()
+	return list
+}
+
+// longestOf returns the choices of a family of the highest cost, with candidates of at most maxCost times the least.
+func longestOf(f families.Family, times int, half ir.DType, target plan.Target) ([]*plan.Choice, error) {
+	g, _, err := f.Step(times)
+	if err == nil && half != 0 {
+		g, err = passes.Mixed(g, half)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := ir.NewModule("step", ir.Entry{Name: "step", Graph: g})
+	if err != nil {
+		return nil, err
+	}
+	choices, err := plan.Choices(m, target)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(choices, func(x, y *plan.Choice) int {
+		return cmp.Compare(y.Candidates[0].Cost, x.Candidates[0].Cost)
+	})
+	choices = choices[:min(measuredGroups, len(choices))]
+	for _, c := range choices {
+		least := slices.MinFunc(c.Candidates, func(x, y emit.Ranked) int { return cmp.Compare(x.Cost, y.Cost) }).Cost
+		taken := c.Candidates[0]
+		c.Candidates = slices.DeleteFunc(c.Candidates, func(r emit.Ranked) bool { return r != taken && r.Cost > maxCost*least })
+	}
+	return choices, nil
+}
+
+// compileTrials compiles the kernels of all candidates on all cores, into the cache of kernels. What fails, or comes
+// after the end, fails or is compiled when it is timed.
+func compileTrials(d native.Backend, list []prediction, end time.Time) {
+	plans := make(chan *plan.Plan)
+	var next atomic.Int64
+	var makers, compilers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		makers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(list); i = int(next.Add(1)) - 1 {
+				makeTrials(list[i].choices, plans, end)
+			}
+		})
+		compilers.Go(func() {
+			for p := range plans {
+				_ = cuda.CompileKernels(d, p)
+			}
+		})
+	}
+	makers.Wait()
+	close(plans)
+	compilers.Wait()
+}
+
+// makeTrials sends the plans of all candidates, up to the end.
+func makeTrials(choices []*plan.Choice, plans chan<- *plan.Plan, end time.Time) {
+	for _, c := range choices {
+		for _, r := range c.Candidates {
+			if time.Now().After(end) {
+				return
+			}
+			if p, err := c.Trial(r.Schedule, 1, cudacpp.Printer{}); err == nil {
+				plans <- p
+			}
+		}
+	}
+}
+
+// predictions reports how the costs of the candidates of groups compare with their times, and writes for each
+// group a line with the family, the precision, its name and key, and one for each candidate, with nanoseconds and schedule.
+func predictions(b *testing.B, p prediction, w tune.Device, limit time.Duration, lines io.Writer) {
 	var ranks []float64
 	var taken, fastest time.Duration
-	worst, candidates := 1.0, 0
-	for _, c := range choices {
+	worst, groups, candidates, begun := 1.0, 0, 0, time.Now()
+	for _, c := range p.choices {
+		if time.Since(begun) > limit {
+			break
+		}
 		trials, err := tune.Trials(context.Background(), c, cudacpp.Printer{}, w)
 		must(b, err)
 		trials = slices.DeleteFunc(trials, func(t tune.Trial) bool { return t.Err != nil || t.Took == 0 })
@@ -60,20 +183,23 @@ func predictions(b *testing.B, choices []*plan.Choice, w tune.Device) {
 		}
 		best := trials[0].Took
 		var costs, took []float64
+		var text strings.Builder
 		for _, t := range trials {
 			b.Logf("%-44s %-44s %10v, cost %10.0f ns", c.Name, t.Schedule, t.Took, t.Cost)
+			fmt.Fprintf(&text, "\t%d %s\n", t.Took.Nanoseconds(), t.Schedule)
 			best = min(best, t.Took)
 			costs, took = append(costs, t.Cost), append(took, float64(t.Took))
 		}
-		candidates += len(trials)
+		fmt.Fprintf(lines, "%s %s %s %s\n%s", p.family, p.precision, c.Name, c.Key, text.String())
+		groups, candidates = groups+1, candidates+len(trials)
 		taken, fastest = taken+trials[0].Took, fastest+best
 		worst = max(worst, float64(trials[0].Took)/float64(best))
 		if len(trials) >= 3 {
-			ranks = append(ranks, spearman(costs, took))
+			ranks = append(ranks, schedtest.RankCorrelation(costs, took))
 		}
 	}
 	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(float64(len(choices)), "groups")
+	b.ReportMetric(float64(groups), "groups")
 	b.ReportMetric(float64(candidates), "candidates")
 	if len(ranks) > 0 {
 		slices.Sort(ranks)
@@ -83,66 +209,5 @@ func predictions(b *testing.B, choices []*plan.Choice, w tune.Device) {
 	if fastest > 0 {
 		b.ReportMetric(float64(taken)/float64(fastest), "taken/fastest")
 		b.ReportMetric(worst, "worst")
-	}
-}
-
-// spearman is the rank correlation of two lists: the correlation of the places of their elements in
-// order, equal elements having the mean of their places.
-func spearman(x, y []float64) float64 {
-	return correlation(places(x), places(y))
-}
-
-// places returns the place of each element in order.
-func places(x []float64) []float64 {
-	out := make([]float64, len(x))
-	for i, a := range x {
-		for _, b := range x {
-			switch {
-			case b < a:
-				out[i]++
-			case b == a:
-				out[i] += 0.5
-			}
-		}
-	}
-	return out
-}
-
-// correlation is Pearson's; 1 where neither list varies, 0 where one does not.
-func correlation(x, y []float64) float64 {
-	mean := func(x []float64) (sum float64) {
-		for _, a := range x {
-			sum += a / float64(len(x))
-		}
-		return sum
-	}
-	mx, my := mean(x), mean(y)
-	var xy, xx, yy float64
-	for i := range x {
-		xy, xx, yy = xy+(x[i]-mx)*(y[i]-my), xx+(x[i]-mx)*(x[i]-mx), yy+(y[i]-my)*(y[i]-my)
-	}
-	switch {
-	case xx == 0 && yy == 0:
-		return 1
-	case xx == 0 || yy == 0:
-		return 0
-	}
-	return xy / math.Sqrt(xx*yy)
-}
-
-// TestRankCorrelation compares with values by hand: 1 − 6·Σd²/(n·(n²−1)) without ties.
-func TestRankCorrelation(t *testing.T) {
-	for _, c := range []struct {
-		x, y []float64
-		want float64
-	}{
-		{[]float64{1, 2, 3}, []float64{10, 20, 40}, 1},
-		{[]float64{1, 2, 3}, []float64{3, 2, 1}, -1},
-		{[]float64{1, 2, 3, 4}, []float64{1, 3, 2, 4}, 0.8},
-		{[]float64{1, 1}, []float64{1, 2}, 0},
-	} {
-		if got := spearman(c.x, c.y); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("%v and %v: %g, not %g", c.x, c.y, got, c.want)
-		}
 	}
 }

@@ -64,7 +64,8 @@ var choosing = map[string]func(b *ir.Builder){
 		b.Output("y", ops.ReduceSum(b, x, 1))
 		b.Output("z", ops.ReduceMax(b, x, 1))
 	},
-	"sums of columns": func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, b.Input("x", ir.F32, ir.Dims(3000, 40)...), 0)) },
+	"sums of rows of two": func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, b.Input("x", ir.F32, ir.Dims(300, 2)...), 1)) },
+	"sums of columns":     func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, b.Input("x", ir.F32, ir.Dims(3000, 40)...), 0)) },
 	"product": func(b *ir.Builder) {
 		x, y := b.Input("x", ir.F32, ir.Dims(70, 300)...), b.Input("y", ir.F32, ir.Dims(300, 40)...)
 		b.Output("z", ops.Relu(b, ops.MatMul(b, x, y)))

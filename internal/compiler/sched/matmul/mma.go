@@ -217,15 +217,19 @@ func (t mmaTile) inFlight() int { return t.stages - t.stagesRead }
 // and storing the results: four dependent loads, whatever the device.
 const TileOverhead = 2500
 
-// leastStaged is the number of multiply-adds from which on products with staged operands or of f32 are compared by
-// cost: those measured have 2 to 6 times as many.
-const leastStaged = 1 << 26
+// least is the number of multiply-adds from which on products of f32 are compared by cost, leastStaged those
+// of 16-bit types with staged operands. Those of f32 that were measured have 2 to 6 times as many; of 16-bit types 59 and 52
+// million took 4.8 and 5.3 µs on an H200, 9.4 and 9.1 by tiles.
+const (
+	least       = 1 << 26
+	leastStaged = 3 << 24
+)
 
 // chooseMma completes a plan with the fastest tile, or returns false if tiles without
 // multiply-adds are faster: for small products that stage operands or are of f32, if tiles are at the rate of arithmetic.
 func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
 	lowest := tilesTime(c, caps)
-	if mulAddCount(c) < leastStaged && (p.operand == ir.F32 || slices.Contains(p.layout[:], staged)) {
+	if n := mulAddCount(c); n < least && p.operand == ir.F32 || n < leastStaged && slices.Contains(p.layout[:], staged) {
 		lowest = 2 * mulAddCount(c) / caps.Profile().Arithmetic()
 	}
 	best = p.fastest(c, caps, lowest)
@@ -307,7 +311,11 @@ func (p *mmaPlan) stagingTime(c *fusion.Contraction, caps loop.Caps) float64 {
 			if p.operand != ir.F32 || p.contiguous[i] != scattered {
 				bytes *= stagingFactors[p.contiguous[i]]
 			}
-			time += d.Launch + bytes/d.Bandwidth()
+			rate := d.Bandwidth()
+			if bytes <= float64(d.RetainedBytes()) {
+				rate = d.CacheBandwidth()
+			}
+			time += d.Launch/2 + bytes/rate
 		}
 	}
 	return time
