@@ -15,11 +15,14 @@ import (
 // attends reports whether v is a result of attention whose layout is free.
 func (x placer) attends(v ir.Value) bool {
 	g := x.groups.of[v.Node()]
-	return withTensorCores && x.options.TensorCores && g != nil && g.Kind == AttentionKind
+	return g != nil && g.Kind == AttentionKind
 }
 
 // orderResults stores the results of attention in the order of the axes in which they are read.
 func (x placer) orderResults(g *Group) {
+	if !withTensorCores || !x.options.TensorCores {
+		return
+	}
 	for _, m := range g.Members {
 		for i, t := range m.Store {
 			v := m.Node.Result(i)

@@ -90,7 +90,7 @@ func (p *Partition) Load(s *scalar.Simplifier, t *Tensor, at ir.Index) scalar.Ex
 // Place returns the root tensor of t and the offset there of the element at a position,
 // not simplified.
 func (p *Partition) Place(t *Tensor, at ir.Index) (root *Tensor, offset scalar.Expr) {
-	if t.Strides != nil {
+	if withTensorCores && t.Strides != nil {
 		return p.resolve(t, scalar.Add(strided(t.Strides, at, p.Long(t.Root().Len())), loop.Int(t.Base)))
 	}
 	return p.resolve(t, linear(t.Dims, at, p.Long(t.Len())))

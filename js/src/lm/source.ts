@@ -86,7 +86,7 @@ async function range(url: string, begin: number, end: number, signal?: AbortSign
   }
   if (response.status !== 206) {
     void response.body?.cancel().catch(() => {}); // which may be the whole file
-    if (response.ok) throw refuse('unsupported', 'the server ignores the range that was asked for. Load the file as a Blob, and open that');
+    if (response.ok) throw refuse('unsupported', 'the server ignores the range asked for. Load the file as a Blob, and open that');
     throw refuse('missing', `${response.status} ${response.statusText}`, { status: response.status });
   }
   const found = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(response.headers.get('content-range') ?? '');
