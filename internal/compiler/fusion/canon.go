@@ -191,9 +191,9 @@ func (c *Canons) tensor(t *Tensor) {
 		c.bool(t.PerStep)
 		c.bool(t.Reverse)
 		c.bool(t.View)
-		c.ints(int(t.DType), t.Base)
+		c.ints(int(t.DType))
 		c.list(t.Dims)
-		c.list(t.Strides)
+		c.strides(t)
 	}
 	i, known := c.number[t]
 	if !known {
@@ -202,9 +202,18 @@ func (c *Canons) tensor(t *Tensor) {
 		c.operands = append(c.operands, t)
 		c.ints(int(t.DType))
 		c.list(t.Dims)
-		c.list(t.Strides)
+		c.strides(t)
 	}
 	c.ints(i)
+}
+
+// strides writes the layout of a tensor that is not row-major.
+func (c *Canons) strides(t *Tensor) {
+	if withTensorCores && t.Strides != nil {
+		c.tag('s')
+		c.ints(t.Base)
+		c.list(t.Strides)
+	}
 }
 
 // stored writes the further properties of a tensor that the group writes.

@@ -152,7 +152,6 @@ func TestFormsOfProductsByALibrary(t *testing.T) {
 // misjudged are the products of which the slower way is chosen, with the reason.
 var misjudged = map[string]string{
 	"1x512x512x512_nn_f32":              "the library's tiles of 64 are estimated a half too slow",
-	"1x512x512x512_nn_tf32_bias_relu":   "own kernels take twice the estimate",
 	"1x1024x1024x1024_nn_f32_bias_relu": "the margin for a separate epilogue",
 	"1x784x512x4096_tn_f32_bias_relu":   "the margin for a separate epilogue",
 	"1x784x512x4096_tn_bf16_bias_relu":  "the margin for a separate epilogue",

@@ -217,19 +217,15 @@ func (t mmaTile) inFlight() int { return t.stages - t.stagesRead }
 // and storing the results: four dependent loads, whatever the device.
 const TileOverhead = 2500
 
-// least is the number of multiply-adds from which on products of f32 are compared by cost, leastStaged those
-// of 16-bit types with staged operands. Those of f32 that were measured have 2 to 6 times as many; of 16-bit types 59 and 52
-// million took 4.8 and 5.3 µs on an H200, 9.4 and 9.1 by tiles.
-const (
-	least       = 1 << 26
-	leastStaged = 3 << 24
-)
+// leastStaged is the number of multiply-adds from which on products with staged operands or of f32 are compared by
+// cost: those measured have 2 to 6 times as many.
+const leastStaged = 1 << 26
 
 // chooseMma completes a plan with the fastest tile, or returns false if tiles without
 // multiply-adds are faster: for small products that stage operands or are of f32, if tiles are at the rate of arithmetic.
 func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
 	lowest := tilesTime(c, caps)
-	if n := mulAddCount(c); n < least && p.operand == ir.F32 || n < leastStaged && slices.Contains(p.layout[:], staged) {
+	if mulAddCount(c) < leastStaged && (p.operand == ir.F32 || slices.Contains(p.layout[:], staged)) {
 		lowest = 2 * mulAddCount(c) / caps.Profile().Arithmetic()
 	}
 	best = p.fastest(c, caps, lowest)
@@ -270,19 +266,18 @@ func (p *mmaPlan) wantedParts(c *fusion.Contraction, caps loop.Caps) int {
 	return max(1, min(caps.Profile().Processors/count, steps/p.stages, maxParts(c, caps)))
 }
 
-// time estimates the nanoseconds of the products. For 16-bit types the launch includes the overhead of the first
-// tiles. The kernel that adds parts begins while they end.
+// time estimates the nanoseconds of the products.
 func (p *mmaPlan) time(c *fusion.Contraction, caps loop.Caps) float64 {
 	rows, columns := p.tiles(c)
 	d := caps.Profile()
 	waves := math.Ceil(float64(fusion.Product(c.Batch)*rows*columns) * float64(p.parts) / float64(d.Processors))
-	rate, filled := p.rate(d, caps.MmaByWarps), waves-1
+	rate := p.rate(d, caps.MmaByWarps)
 	if p.operand == ir.F32 {
-		rate, filled = rate/2, waves
+		rate /= 2
 	}
-	time := d.Launch + filled*TileOverhead + waves*2*float64(mmaRows*p.columns)*float64(p.steps*p.stepLength())/rate
+	time := d.Launch + waves*(TileOverhead+2*float64(mmaRows*p.columns)*float64(p.steps*p.stepLength())/rate)
 	if p.parts > 1 {
-		time += waitLatency + 8*resultCount(c)*float64(p.parts)/d.Bandwidth()
+		time += d.Launch + 8*resultCount(c)*float64(p.parts)/d.Bandwidth()
 	}
 	return time
 }
@@ -311,11 +306,7 @@ func (p *mmaPlan) stagingTime(c *fusion.Contraction, caps loop.Caps) float64 {
 			if p.operand != ir.F32 || p.contiguous[i] != scattered {
 				bytes *= stagingFactors[p.contiguous[i]]
 			}
-			rate := d.Bandwidth()
-			if bytes <= float64(d.RetainedBytes()) {
-				rate = d.CacheBandwidth()
-			}
-			time += d.Launch/2 + bytes/rate
+			time += d.Launch + bytes/d.Bandwidth()
 		}
 	}
 	return time
