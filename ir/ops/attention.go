@@ -486,11 +486,11 @@ func (a *WindowMaskAttrs) Visit(v ir.AttrVisitor) {
 	v.Int("right", &a.Right)
 }
 
-const lastIsLast = " The last query has the position of the last key."
+const lastQueryDoc = " The last query has the position of the last key."
 
 func init() {
 	defineMask(OpALiBi, "The linear bias −slope·|i − j| of attention scores, f32[heads, queries, keys], for a query at i and a key at j, with the slope "+
-		"2^(−8·h/n) for head h of n, from 1, where n is a power of two (Press, Smith and Lewis, Train Short, Test Long)."+lastIsLast,
+		"2^(−8·h/n) for head h of n, from 1, where n is a power of two (Press, Smith and Lewis, Train Short, Test Long)."+lastQueryDoc,
 		func() ir.Attrs { return &ALiBiAttrs{} }, "shape has three sizes, the first of them constant",
 		func(n *ir.Node) (ir.DType, []ir.Dim, bool) {
 			shape := n.Attrs().(*ALiBiAttrs).Shape
@@ -512,7 +512,7 @@ func init() {
 			gap := Convert(b, Abs(b, distances(b, shape[1:])), ir.F32)
 			return []ir.Value{Mul(b, Neg(b, gap), Literal(b, slopes))}
 		})
-	defineMask(OpWindowMask, "The mask of local attention, bool[queries, keys]: true where a query at i attends to a key j, i − left ≤ j ≤ i + right. A negative bound is none."+lastIsLast,
+	defineMask(OpWindowMask, "The mask of local attention, bool[queries, keys]: true where a query at i attends to a key j, i − left ≤ j ≤ i + right. A negative bound is none."+lastQueryDoc,
 		func() ir.Attrs { return &WindowMaskAttrs{Left: -1} }, "shape has two sizes",
 		func(n *ir.Node) (ir.DType, []ir.Dim, bool) {
 			shape := n.Attrs().(*WindowMaskAttrs).Shape

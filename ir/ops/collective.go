@@ -44,7 +44,7 @@ func defineCollective(c collective) {
 		jvp = linearJVP
 	}
 	define(&ir.Def{
-		Op: c.op, Doc: c.doc + onOneDevice, Operands: []string{"x"}, NewAttrs: c.newAttrs,
+		Op: c.op, Doc: c.doc + oneDeviceDoc, Operands: []string{"x"}, NewAttrs: c.newAttrs,
 		Constraints: numbered(append([]string{meshConstraint}, c.constraints...)...),
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			if err := checkMesh(n); err != nil {
@@ -76,7 +76,7 @@ func defineCollective(c collective) {
 
 const (
 	meshConstraint = "mesh_axis is named, and devices is at least 1"
-	onOneDevice    = " One device is supported everywhere; a graph compiled without a mesh of several refuses them."
+	oneDeviceDoc   = " One device is supported everywhere; a graph compiled without a mesh of several refuses them."
 )
 
 // MeshOf returns the mesh axis of a collective or an axis_index; ok is false for any other node.
@@ -177,7 +177,7 @@ func isAlone(b *ir.Builder, n *ir.Node, in []ir.Value) bool {
 func defineAxisIndex() {
 	define(&ir.Def{
 		Op: OpAxisIndex, NewAttrs: func() ir.Attrs { return &MeshAttrs{Devices: 1} },
-		Doc:         "The index of the device along a mesh axis, an i32 (JAX's axis_index)." + onOneDevice,
+		Doc:         "The index of the device along a mesh axis, an i32 (JAX's axis_index)." + oneDeviceDoc,
 		Constraints: numbered(meshConstraint),
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			return []ir.Type{ir.TypeOf(ir.I32)}, checkMesh(n)

@@ -61,7 +61,7 @@ func (a *CosineAttrs) Complete(in []ir.Type, given func(name string) bool) {
 }
 
 func init() {
-	reduction := " The reduction is the mean (the default) over the examples that are not ignored, weighted by their class weights, the " +
+	reductionDoc := " The reduction is the mean (the default) over the examples that are not ignored, weighted by their class weights, the " +
 		"sum, or none."
 	constraints := []string{
 		"labels are integers; their shape is that of the first operand without the axis",
@@ -76,11 +76,11 @@ func init() {
 	}{
 		{
 			OpCrossEntropyLoss, "−log softmax(logits)[label], times the class weight of the label; with " +
-				"label_smoothing s, 1 − s times that plus s times the mean over all classes (Szegedy et al., Rethinking the Inception Architecture)." + reduction,
+				"label_smoothing s, 1 − s times that plus s times the mean over all classes (Szegedy et al., Rethinking the Inception Architecture)." + reductionDoc,
 			LogSoftmax,
 		},
 		{
-			OpNLL, "The negative log-likelihood of labels, for log-probabilities: cross_entropy_loss without the softmax." + reduction,
+			OpNLL, "The negative log-likelihood of labels, for log-probabilities: cross_entropy_loss without the softmax." + reductionDoc,
 			func(_ *ir.Builder, x ir.Value, _ int) ir.Value { return x },
 		},
 	} {

@@ -185,11 +185,11 @@ func (a *GroupedAttrs) Visit(v ir.AttrVisitor) { v.Int("block", &a.Block) }
 const groupedBlock = 32
 
 func defineGroupedMatMul() {
-	const sorted = "Rows are sorted by group into blocks of one group each, with at most one partial block for each group; where there are few rows, each reads the " +
+	const sortedDoc = "Rows are sorted by group into blocks of one group each, with at most one partial block for each group; where there are few rows, each reads the " +
 		"matrix of its group. A group out of range gives 0."
 	defineComposite(composite{
 		op: OpGroupedMatMul, operands: []string{"x", "w", "groups"}, types: floats, newAttrs: func() ir.Attrs { return &GroupedAttrs{groupedBlock} },
-		doc:         "The grouped matrix product: row i of x, [m, k], times w[groups[i]] of [g, k, n]: [m, n]. " + sorted,
+		doc:         "The grouped matrix product: row i of x, [m, k], times w[groups[i]] of [g, k, n]: [m, n]. " + sortedDoc,
 		constraints: []string{"x and w have one element type and the shapes stated, constant", "groups is i32[m]", "block is positive"},
 		check: func(n *ir.Node) error {
 			x, w := n.Input(0), n.Input(1)
@@ -210,7 +210,7 @@ func defineGroupedMatMul() {
 	defineComposite(composite{
 		op: OpQuantizedGroupedMatMul, operands: []string{"x", "w", "groups"}, types: floats, routine: true, newAttrs: func() ir.Attrs { return &PackedAttrs{DType: ir.F32} },
 		doc: "The grouped matrix product with packed weights: row i of x, [m, k], times the transpose of w[groups[i]], of w [g, n, bytes], the rows of which are packed in " +
-			"blocks as those of quantized_matmul: [m, n]. " + sorted + " It is differentiable by x.",
+			"blocks as those of quantized_matmul: [m, n]. " + sortedDoc + " It is differentiable by x.",
 		constraints: []string{"w " + packedRows(), packedFormat() + ", that in which products are summed up if it is wider than f16", "x is a matrix, sizes are constant", "groups is i32[m]"},
 		check: func(n *ir.Node) error {
 			x, w := n.Input(0), n.Input(1)

@@ -116,10 +116,10 @@ func defineQuantizedProducts() {
 		"x and w are of one integer type, the bias, which may be left out, is i32[columns of w]",
 		"mult is finite; dtype is an integer type of at most 16 bits, or i32, which then holds numbers of 8 bits",
 	}
-	const rounding = " Sums accumulate exactly in i32; they are multiplied by mult in f32, rounded to the nearest integer, ties to even, and saturated."
+	const roundingDoc = " Sums accumulate exactly in i32; they are multiplied by mult in f32, rounded to the nearest integer, ties to even, and saturated."
 	defineComposite(composite{
 		op: OpQMatMul, operands: []string{"x", "w", "bias"}, optional: 1, types: integers, noGrad: "integer result",
-		doc:         "((x − x_zero)·(w − w_zero) + bias)·mult + out_zero for x [..., k] and w [k, n]: a quantised matrix product (ONNX QLinearMatMul)." + rounding,
+		doc:         "((x − x_zero)·(w − w_zero) + bias)·mult + out_zero for x [..., k] and w [k, n]: a quantised matrix product (ONNX QLinearMatMul)." + roundingDoc,
 		newAttrs:    func() ir.Attrs { return &RequantAttrs{Mult: 1, DType: ir.I8} },
 		constraints: product,
 		check:       func(n *ir.Node) error { return checkRequant(n, n.Attrs().(*RequantAttrs)) },
@@ -131,7 +131,7 @@ func defineQuantizedProducts() {
 	})
 	defineComposite(composite{
 		op: OpQConv2D, operands: []string{"x", "w", "bias"}, optional: 1, types: integers, noGrad: "integer result",
-		doc:         "conv2d of x − x_zero and w − w_zero, plus bias, times mult, plus out_zero: a quantised convolution (ONNX QLinearConv). Padding is x_zero." + rounding,
+		doc:         "conv2d of x − x_zero and w − w_zero, plus bias, times mult, plus out_zero: a quantised convolution (ONNX QLinearConv). Padding is x_zero." + roundingDoc,
 		newAttrs:    func() ir.Attrs { return &QConv2DAttrs{RequantAttrs: RequantAttrs{Mult: 1, DType: ir.I8}} },
 		constraints: append([]string{"x, w and the attributes of the convolution are those of conv2d"}, product...),
 		check: func(n *ir.Node) error {

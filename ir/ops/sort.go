@@ -54,14 +54,14 @@ func (a *TopKAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	}
 }
 
-const sortOrder = " The sort is stable, also for 0 and -0; NaN is larger than all numbers."
+const sortOrderDoc = " The sort is stable, also for 0 and -0; NaN is larger than all numbers."
 
 func init() {
 	sortAttrs := func(n *ir.Node) *SortAttrs { return n.Attrs().(*SortAttrs) }
 	const integerResult = "integer result"
 	define(&ir.Def{
 		Op: OpArgSort, Operands: []string{"x"}, NewAttrs: func() ir.Attrs { return &SortAttrs{} },
-		Doc:         "The indices, i32, that sort x along an axis in ascending or descending order." + sortOrder,
+		Doc:         "The indices, i32, that sort x along an axis in ascending or descending order." + sortOrderDoc,
 		Constraints: numbered("x is of a real type or bool", "axis is an axis of x"),
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			x := n.Input(0).Type()
@@ -85,7 +85,7 @@ func init() {
 	})
 	define(&ir.Def{
 		Op: OpSort, Operands: []string{"x", "payloads..."}, NewAttrs: func() ir.Attrs { return &SortAttrs{} },
-		Doc: "The elements of x along an axis in ascending or descending order, and each payload permuted in the same way." + sortOrder,
+		Doc: "The elements of x along an axis in ascending or descending order, and each payload permuted in the same way." + sortOrderDoc,
 		Constraints: numbered("x is of a real type or bool", "axis is an axis of x",
 			"payloads are of any element type and of the shape of x"),
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
@@ -111,7 +111,7 @@ func init() {
 	})
 	define(&ir.Def{
 		Op: OpTopK, Operands: []string{"x"}, NewAttrs: func() ir.Attrs { return &TopKAttrs{} },
-		Doc:         "The k largest, or smallest, elements along an axis, in order, and their indices as i32." + sortOrder,
+		Doc:         "The k largest, or smallest, elements along an axis, in order, and their indices as i32." + sortOrderDoc,
 		Constraints: numbered("x is of a real type or bool", "axis is an axis of x", "k is from 0 to the size of that axis"),
 		Infer:       inferTopK,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {

@@ -4,7 +4,7 @@
 //	go run ./wasm/overlay build/_ops ir/ops
 //
 // writes build/_ops/overlay.json and the changed source files beside it, in a folder that ./... leaves out. What changes are string literals: those of
-// fields, variables and parameters that are named doc, constraint or constraints.
+// fields, constants, variables and parameters that are named doc, constraint or constraints, or end in Doc, and of such columns of tables.
 package main
 
 import (
@@ -117,6 +117,16 @@ func documentation(params *ast.FieldList) (places []int) {
 	return places
 }
 
+// documentationOf returns the places of documentation in the rows of a table: a slice of a struct type that has no name.
+func documentationOf(table ast.Expr) []int {
+	if list, ok := table.(*ast.ArrayType); ok {
+		if row, ok := list.Elt.(*ast.StructType); ok {
+			return documentation(row.Fields)
+		}
+	}
+	return nil
+}
+
 // isDocumentation reports whether an expression is a name of documentation, or a field of such a name.
 func isDocumentation(e ast.Expr) bool {
 	switch e := e.(type) {
@@ -124,7 +134,7 @@ func isDocumentation(e ast.Expr) bool {
 		return isDocumentation(e.Sel)
 	case *ast.Ident:
 		name := strings.ToLower(e.Name)
-		return name == "doc" || name == "constraint" || name == "constraints"
+		return name == "doc" || name == "constraint" || name == "constraints" || strings.HasSuffix(e.Name, "Doc")
 	}
 	return false
 }
@@ -155,6 +165,20 @@ func (p *sources) undocumented(f source) []byte {
 			for i, to := range n.Lhs {
 				if isDocumentation(to) && i < len(n.Rhs) {
 					clear(n.Rhs[i])
+				}
+			}
+		case *ast.ValueSpec:
+			for i, name := range n.Names {
+				if isDocumentation(name) && i < len(n.Values) {
+					clear(n.Values[i])
+				}
+			}
+		case *ast.CompositeLit:
+			for _, i := range documentationOf(n.Type) {
+				for _, row := range n.Elts {
+					if row, ok := row.(*ast.CompositeLit); ok && i < len(row.Elts) {
+						clear(row.Elts[i])
+					}
 				}
 			}
 		case *ast.CallExpr:
