@@ -120,7 +120,7 @@ func (d *decisions) widestOperand(n *ir.Node) *ir.Node {
 }
 
 // liveNodes returns by ID whether an output depends on a node. Dead nodes, which
-// rewrites may leave, are not computed.
+// rewrites may add, are not computed.
 func liveNodes(g *ir.Graph) []bool {
 	nodes := g.Nodes()
 	live := make([]bool, len(nodes))

@@ -119,8 +119,12 @@ type window struct {
 // unless each is a result of attention with its axes in an order that strides describe.
 func (x placer) windowsOf(v ir.Value) (windows []window) {
 	joined := v
-	for joined.Node().Op() == ops.OpConvert && x.isVirtual(joined.Node().Input(0)) {
-		joined = joined.Node().Input(0)
+	for joined.Node().Op() == ops.OpConvert {
+		in := joined.Node().Input(0)
+		if !x.isVirtual(in) || !holds(in.DType(), v.DType()) {
+			return nil
+		}
+		joined = in
 	}
 	axis, operands := x.operandsOf(joined)
 	row, base := Product(dimsOf(joined)[axis:]), 0
@@ -145,7 +149,7 @@ func (x placer) operandsOf(v ir.Value) (axis int, operands []ir.Value) {
 	dims, at := dimsOf(v), map[int]ir.Value{}
 	for i, term := range x.terms(v) {
 		along, low, ok := x.padded(term)
-		if !ok || i > 0 && along != axis {
+		if !ok || i > 0 && along != axis || at[low].Valid() {
 			return 0, nil
 		}
 		axis, at[low] = along, term.Node().Input(0)
@@ -200,6 +204,7 @@ func (x placer) padded(v ir.Value) (axis, low int, ok bool) {
 	low, ok = a.Low[axis].Const()
 	return axis, low, ok
 }
+
 func (x placer) isVirtual(v ir.Value) bool { return x.decided.virtual[v.Node().ID()] }
 
 // stridesIn follows conversions, reshapes and then a transposition from an operand of a concatenation to the
@@ -218,7 +223,7 @@ func (x placer) stridesIn(v *ir.Value, d ir.DType, part, row int) []int {
 			return nil
 		}
 	}
-	if !x.attends(*v) || v.DType() != d || x.tensors[*v] != nil {
+	if part == 0 || !x.attends(*v) || v.DType() != d || x.tensors[*v] != nil || !x.readByElement(*v) {
 		return nil
 	}
 	dims := dimsOf(*v)

@@ -64,6 +64,67 @@ func TestAttentionIsStoredAsRead(t *testing.T) {
 	}
 }
 
+// TestAttentionIsStoredInConcatenations checks where two results of attention, of 2 examples with 4 heads, are stored in
+// the value that joins them.
+func TestAttentionIsStoredInConcatenations(t *testing.T) {
+	type values = []ir.Value
+	rows := func(b *ir.Builder, heads ir.Value) ir.Value {
+		return ops.Reshape(b, ops.Transpose(b, heads, 0, 2, 1, 3), ir.Dims(128, 64)...)
+	}
+	padded := func(b *ir.Builder, x ir.Value, low, high int) ir.Value {
+		return ops.Pad(b, x, ops.Const(b, ir.F32, 0), []int{0, low}, []int{0, high}, []int{0, 0})
+	}
+	joined := func(b *ir.Builder, h values) ir.Value { return ops.Concatenate(b, 1, rows(b, h[0]), rows(b, h[1])) }
+	for name, c := range map[string]struct {
+		join func(b *ir.Builder, h values) ir.Value
+		want bool
+	}{
+		"a concatenation": {joined, true},
+		"a sum of padded values": {func(b *ir.Builder, h values) ir.Value {
+			return ops.Add(b, padded(b, rows(b, h[1]), 64, 0), padded(b, rows(b, h[0]), 0, 64))
+		}, true},
+		"a sum of values in one place": {func(b *ir.Builder, h values) ir.Value {
+			return ops.Add(b, ops.Add(b, padded(b, rows(b, h[0]), 0, 64), padded(b, rows(b, h[1]), 0, 64)), padded(b, rows(b, h[1]), 64, 0))
+		}, false},
+		"a sum of values that overlap": {func(b *ir.Builder, h values) ir.Value {
+			return ops.Add(b, padded(b, rows(b, h[0]), 0, 32), padded(b, rows(b, h[1]), 32, 0))
+		}, false},
+		"a sum with a gap": {func(b *ir.Builder, h values) ir.Value {
+			return ops.Add(b, padded(b, rows(b, h[0]), 0, 80), padded(b, rows(b, h[1]), 80, 0))
+		}, false},
+		"twice the same": {func(b *ir.Builder, h values) ir.Value {
+			return ops.Concatenate(b, 1, rows(b, h[0]), rows(b, h[0]))
+		}, false},
+		"a concatenation that is rounded": {func(b *ir.Builder, h values) ir.Value {
+			return ops.Convert(b, ops.Convert(b, joined(b, h), ir.BF16), ir.F32)
+		}, false},
+		"a result that the host reads": {func(b *ir.Builder, h values) ir.Value {
+			b.Output("heads", h[0])
+			return joined(b, h)
+		}, false},
+		"parts of heads": {func(b *ir.Builder, h values) ir.Value {
+			part := func(x ir.Value) ir.Value { return ops.Reshape(b, x, ir.Dims(256, 32)...) }
+			return ops.Concatenate(b, 1, part(h[0]), part(h[1]))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := build(t, func(b *ir.Builder) {
+				in := func(name string) ir.Value { return b.Input(name, ir.F32, ir.Dims(2, 4, 64, 16)...) }
+				attend := func(q string) ir.Value {
+					return ops.Attention(b, in(q), in(q+"k"), in(q+"v"), ir.Value{}, ops.AttentionAttrs{})
+				}
+				y := c.join(b, values{attend("a"), attend("b")})
+				b.Output("y", ops.MatMul(b, y, b.Param("w", ir.F32, y.Shape()[1], ir.N(64))))
+			})
+			o := fusion.DefaultOptions
+			o.TensorCores = true
+			if got := attended(t, groupsWith(t, g, o)).Outer != nil; got != c.want {
+				t.Errorf("stored within the value that joins them: %t, not %t\n%s", got, c.want, groupsWith(t, g, o))
+			}
+		})
+	}
+}
+
 // attended returns the result of the attention of a partition.
 func attended(t *testing.T, p *fusion.Partition) *fusion.Tensor {
 	t.Helper()

@@ -10,7 +10,7 @@ const maxScaleDepth = 8
 
 // pulledScales returns by the scale of sums Σ s·x·w how many results they have: the number s is a factor of all terms and is itself
 // computed from a sum of as many terms, as where weights are multiplied with a row that is divided by its root mean
-// square. It leaves out those whose results cost more to scale than a kernel for s alone.
+// square. It skips those whose results cost more to scale than a kernel for s alone.
 func pulledScales(g *ir.Graph, policy Policy) map[ir.Value]int {
 	results := map[ir.Value]int{}
 	for _, n := range g.Nodes() {
@@ -126,7 +126,7 @@ func (w *scaleWriter) without(v ir.Value) ir.Value {
 	return w.b.Copy(n, in)[0]
 }
 
-// isScaledSum reports whether a node is a sum times a number that is computed from a sum, as scaleWriter leaves it: stored
+// isScaledSum reports whether a node is a sum times a number that is computed from a sum, as scaleWriter writes it: stored
 // instead of the sum, both are one kernel.
 func isScaledSum(n *ir.Node) bool {
 	if n.Op() != ops.OpMul || n.Input(0).Node().Op() != ops.OpReduceSum {
