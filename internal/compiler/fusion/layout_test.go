@@ -84,7 +84,7 @@ func TestAttentionIsStoredInConcatenations(t *testing.T) {
 			return ops.Add(b, padded(b, rows(b, h[1]), 64, 0), padded(b, rows(b, h[0]), 0, 64))
 		}, true},
 		"a sum of values in one place": {func(b *ir.Builder, h values) ir.Value {
-			return ops.Add(b, ops.Add(b, padded(b, rows(b, h[0]), 0, 64), padded(b, rows(b, h[1]), 0, 64)), padded(b, rows(b, h[1]), 64, 0))
+			return ops.Add(b, ops.Add(b, padded(b, rows(b, h[0]), 0, 64), padded(b, rows(b, h[1]), 0, 64)), padded(b, rows(b, h[0]), 64, 0))
 		}, false},
 		"a sum of values that overlap": {func(b *ir.Builder, h values) ir.Value {
 			return ops.Add(b, padded(b, rows(b, h[0]), 0, 32), padded(b, rows(b, h[1]), 32, 0))
