@@ -209,10 +209,10 @@ func (c *Canons) tensor(t *Tensor) {
 
 // strides writes the layout of a tensor that is not row-major.
 func (c *Canons) strides(t *Tensor) {
-	if withTensorCores && t.Strides != nil {
+	if l := t.Layout; withTensorCores && l != nil {
 		c.tag('s')
-		c.ints(t.Base)
-		c.list(t.Strides)
+		c.ints(l.Base)
+		c.list(l.Strides)
 	}
 }
 

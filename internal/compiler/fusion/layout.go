@@ -30,7 +30,7 @@ func (x placer) orderResults(g *Group) {
 				continue
 			}
 			if order := x.readOrder(v); order != nil {
-				t.Strides = orderedStrides(t.Dims, order)
+				t.Layout = &Layout{Strides: orderedStrides(t.Dims, order)}
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func (x placer) joinResults(needed map[ir.Value]bool) {
 			g.inPlace, x.tensors[v] = true, x.newTensor(resultName(v), v.Type())
 			for _, w := range windows {
 				t := x.alias(resultName(w.value), w.value.Type(), x.tensors[v])
-				t.View, t.Strides, t.Base = true, w.strides, w.base
+				t.View, t.Layout = true, &Layout{w.strides, w.base}
 				x.tensors[w.value] = t
 			}
 		}

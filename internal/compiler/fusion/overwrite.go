@@ -32,7 +32,7 @@ func reuseBuffers(p *Partition) {
 					continue
 				}
 				old := slices.IndexFunc(g.loads, func(s *Tensor) bool {
-					return last[s] == i && p.isTemp(s) && s.DType == t.DType && slices.Equal(s.Dims, t.Dims) && s.Strides == nil &&
+					return last[s] == i && p.isTemp(s) && s.DType == t.DType && slices.Equal(s.Dims, t.Dims) && s.Layout == nil &&
 						dependsOn(g, m, s) && readsInPlace(g, m, s)
 				})
 				if old >= 0 {

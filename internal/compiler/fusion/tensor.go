@@ -8,16 +8,13 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Tensor is a value stored in memory, dense and row-major unless Strides is set.
+// Tensor is a value stored in memory, dense and row-major unless Layout is set.
 type Tensor struct {
-	ID    int
-	Name  string
-	DType ir.DType
-	Dims  []int
-	// Strides are the distances of neighbours along each axis, and Base is the offset of the first
-	// element, both in elements of Outer, or of the tensor itself. Nil is row-major, from 0.
-	Strides []int
-	Base    int
+	ID     int
+	Name   string
+	DType  ir.DType
+	Dims   []int
+	Layout *Layout
 	// Port is set for inputs, parameters and states.
 	Port *ir.Port
 	// Constant is set for literals.
@@ -30,8 +27,15 @@ type Tensor struct {
 	// carried says that t is a carry, whose Outer is set after the body of its loop is built.
 	carried bool
 	// View says that Outer is a tensor of the same partition and t a reshape of it, or a window with
-	// Strides.
+	// a layout.
 	View bool
+}
+
+// Layout is where the elements of a tensor lie: Strides are the distances of neighbours along each axis, and Base is
+// the offset of the first element, both in elements of Outer, or of the tensor itself.
+type Layout struct {
+	Strides []int
+	Base    int
 }
 
 // Root returns the tensor that owns the memory of t.
@@ -90,8 +94,8 @@ func (p *Partition) Load(s *scalar.Simplifier, t *Tensor, at ir.Index) scalar.Ex
 // Place returns the root tensor of t and the offset there of the element at a position,
 // not simplified.
 func (p *Partition) Place(t *Tensor, at ir.Index) (root *Tensor, offset scalar.Expr) {
-	if withTensorCores && t.Strides != nil {
-		return p.resolve(t, scalar.Add(strided(t.Strides, at, p.Long(t.Root().Len())), loop.Int(t.Base)))
+	if l := t.Layout; withTensorCores && l != nil {
+		return p.resolve(t, scalar.Add(strided(l.Strides, at, p.Long(t.Root().Len())), loop.Int(l.Base)))
 	}
 	return p.resolve(t, linear(t.Dims, at, p.Long(t.Len())))
 }

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"unsafe"
@@ -75,7 +76,7 @@ func loadNCCL(e environment) (*NCCL, error) {
 	return nil, fmt.Errorf("%w: no NCCL: %w; install Python's package nvidia-nccl-cu13, or set %s to the path of libnccl.so.2", ErrUnavailable, failed, NCCLVariable)
 }
 
-// check converts a status to an error with NCCL's message.
+// check converts a status to an error with NCCL's message, which NCCL keeps for each thread: callers lock theirs.
 func (n *NCCL) check(comm C.rlx_handle, call string, code C.int) error {
 	if code == 0 {
 		return nil
@@ -89,6 +90,8 @@ type NCCLID [128]byte
 
 // NewID returns a new id.
 func (n *NCCL) NewID() (id NCCLID, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	err = n.check(nil, "ncclGetUniqueId", C.rlx_nccl_unique_id(n.c, (*C.char)(unsafe.Pointer(&id[0]))))
 	return id, err
 }
@@ -104,6 +107,8 @@ type Comm struct {
 
 // Connect makes the communicator of an id. It waits until all ranks have called it.
 func (n *NCCL) Connect(d *Device, id NCCLID, rank, size int) (*Comm, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	c := &Comm{Rank: rank, Size: size, nccl: n, device: d}
 	handle := (*C.rlx_handle)(C.calloc(1, C.size_t(unsafe.Sizeof(C.rlx_handle(nil)))))
 	defer C.free(unsafe.Pointer(handle))
@@ -114,6 +119,8 @@ func (n *NCCL) Connect(d *Device, id NCCLID, rank, size int) (*Comm, error) {
 
 // Failed returns the error of work that runs or has run, nil without one.
 func (c *Comm) Failed() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	var code C.int
 	err := c.nccl.check(c.handle, "ncclCommGetAsyncError", C.rlx_nccl_async_error(c.nccl.c, c.handle, &code))
 	const inProgress = 7
@@ -152,6 +159,8 @@ func (n *NCCL) Reduces(r routine.Collective) error {
 
 // Run enqueues a collective.
 func (c *Comm) Run(on *Stream, r routine.Collective, send, recv Ptr) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	if err := c.nccl.Reduces(r); err != nil || r.Count == 0 {
 		return err
 	}
