@@ -18,8 +18,9 @@ ARM64_TESTS := Backend|Classes|Rows|Columns|Large|Packed|Merged|Special|Subnorma
 # schedules and whole plans those that depend on large sizes.
 INT32_PACKAGES := ./ir ./internal/derive ./ir/dtype ./internal/format ./internal/compiler/passes ./internal/compiler/plan ./internal/compiler/fusion ./ir/loop ./ir/routine ./internal/compiler/sim
 INT32_TESTS    := Counts|Chosen|KernelsOfLanguageModels
-# Models of several GiB: sums of their costs and bytes, which choose schedules, need 64 bits.
-INT32_LARGE    := ^TestFamiliesMeetTheMemoryFloor$$
+# Models of several GiB: sums of their costs and bytes, which choose schedules, need 64 bits, as do the keys by which the
+# times of a large GPU are found.
+INT32_LARGE    := ^(TestFamiliesMeetTheMemoryFloor|TestCostsOrderCandidates)$$
 # Devices and browsers whose absence fails a test instead of skipping it.
 RLX_REQUIRE ?= cpu,webgpu,firefox,webkit,mpi
 export RLX_REQUIRE
