@@ -20,16 +20,15 @@ func (x placer) attends(v ir.Value) bool {
 
 // orderResults stores the results of attention in the order of the axes in which they are read.
 func (x placer) orderResults(g *Group) {
-	if !withTensorCores || !x.options.TensorCores {
+	if !withTensorCores || !x.options.TensorCores || g.Kind != AttentionKind {
 		return
 	}
 	for _, m := range g.Members {
 		for i, t := range m.Store {
-			v := m.Node.Result(i)
-			if t == nil || !x.attends(v) || t.Outer != nil || t.Port != nil {
+			if t == nil || t.Outer != nil || t.Port != nil {
 				continue
 			}
-			if order := x.readOrder(v); order != nil {
+			if order := x.readOrder(m.Node.Result(i)); order != nil {
 				t.Layout = &Layout{Strides: orderedStrides(t.Dims, order)}
 			}
 		}

@@ -72,30 +72,29 @@ func Spread(at ir.Index, dims []int) ir.Index {
 
 // linear returns the row-major index of a position, in I64 if long.
 func linear(dims []int, at ir.Index, long bool) scalar.Expr {
-	return strided(rowMajor(dims), at, long)
+	offset, stride := loop.Int(0), 1
+	for i := len(dims) - 1; i >= 0; i-- {
+		offset = scalar.Add(steps(at[i], stride, long), offset)
+		stride *= dims[i]
+	}
+	return offset
 }
 
 // strided returns the offset of a position in an array with strides, in I64 if long.
 func strided(strides []int, at ir.Index, long bool) scalar.Expr {
 	offset := loop.Int(0)
 	for i := len(strides) - 1; i >= 0; i-- {
-		x := at[i]
-		if long {
-			x = loop.Long(x)
-		}
-		offset = scalar.Add(scalar.Mul(x, loop.Int(strides[i])), offset)
+		offset = scalar.Add(steps(at[i], strides[i], long), offset)
 	}
 	return offset
 }
 
-// rowMajor returns the strides of a row-major array.
-func rowMajor(dims []int) []int {
-	strides := make([]int, len(dims))
-	for i, stride := len(dims)-1, 1; i >= 0; i-- {
-		strides[i] = stride
-		stride *= dims[i]
+// steps returns the offset of a coordinate, in I64 if long.
+func steps(x scalar.Expr, stride int, long bool) scalar.Expr {
+	if long {
+		x = loop.Long(x)
 	}
-	return strides
+	return scalar.Mul(x, loop.Int(stride))
 }
 
 // squeeze removes sizes of 1.
