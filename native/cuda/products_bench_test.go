@@ -64,6 +64,32 @@ var products = []struct {
 	{1, 256, 256, 2048, "tn"},
 	{1, 8192, 384, 384, "nn"},
 	{1, 384, 384, 8192, "tn"},
+	// Recurrent steps of small batches, the gradients of their states and weights, and their vocabulary.
+	{1, 64, 1024, 256, "nn"},
+	{1, 64, 256, 1024, "nt"},
+	{1, 128, 1024, 256, "nn"},
+	{1, 128, 256, 1024, "nt"},
+	{1, 128, 768, 256, "nn"},
+	{1, 128, 2048, 512, "nn"},
+	{1, 128, 512, 2048, "nt"},
+	{1, 256, 512, 512, "nn"},
+	{1, 256, 512, 512, "nt"},
+	{1, 256, 1024, 128, "tn"},
+	{1, 128, 1024, 4096, "tn"},
+	{1, 256, 1000, 4096, "tn"},
+	{1, 4096, 1000, 256, "nn"},
+	{1, 4096, 128, 1024, "nt"},
+	// Narrow multilayer perceptrons.
+	{1, 4096, 64, 64, "nn"},
+	{1, 4096, 64, 64, "nt"},
+	{1, 64, 64, 4096, "tn"},
+	{1, 16384, 64, 64, "nn"},
+	{1, 64, 64, 16384, "tn"},
+	{1, 4096, 128, 128, "nn"},
+	{1, 4096, 128, 128, "nt"},
+	{1, 128, 128, 4096, "tn"},
+	{1, 256, 128, 128, "nn"},
+	{1, 128, 128, 256, "tn"},
 }
 
 // BenchmarkProducts compares products by kernels with those by cuBLASLt, alone and with a sum and a

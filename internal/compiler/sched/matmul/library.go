@@ -255,7 +255,8 @@ func (p *libraryPlan) worthwhile(c *fusion.Contraction) bool {
 
 // libraryTiles are the sides of the library's tiles, with their rates in terms of that of the largest, and
 // libraryTerms the fewest terms of a part of a sum for which the cost counts parts. A tile begins after the time of
-// libraryFill terms; the kernel that adds parts takes libraryJoin nanoseconds. All are by the times of the products in
+// libraryFill terms; the kernel that adds parts takes libraryJoin nanoseconds. Few TF32 tiles of such sums take
+// libraryLong nanoseconds more, fewer than one for libraryFew processors. All are by the times of the products in
 // testdata/products_h200.txt.
 var libraryTiles = []struct{ side, rate float64 }{{librarySide, 1}, {librarySide / 2, 0.7}}
 
@@ -263,14 +264,19 @@ const (
 	libraryTerms = 1024
 	libraryFill  = 16
 	libraryJoin  = 4000
+	libraryLong  = 8000
+	libraryFew   = 8
 )
 
 // time estimates the nanoseconds of the product: those of its tiles, of which each processor computes one at a time,
 // or of their parts and of the kernel that adds the parts.
 func (p *libraryPlan) time(d hardware.Profile) float64 {
-	least := math.Inf(1)
+	least, long := math.Inf(1), 0.0
 	for _, t := range libraryTiles {
 		tiles := float64(p.Batch) * math.Ceil(float64(p.M)/t.side) * math.Ceil(float64(p.N)/t.side)
+		if p.TF32 && p.K >= libraryTerms && t.side == librarySide && libraryFew*tiles <= float64(d.Processors) {
+			long = libraryLong
+		}
 		work := 2 * t.side * t.side * float64(p.K+libraryFill) / (t.rate * p.rate(d))
 		waves := tiles / float64(d.Processors)
 		if waves < libraryWaves {
@@ -281,14 +287,14 @@ func (p *libraryPlan) time(d hardware.Profile) float64 {
 			least = min(least, libraryJoin+work/float64(parts))
 		}
 	}
-	return least
+	return least + long
 }
 
 // cost estimates the nanoseconds of the library call and of the epilogue kernel. The call waits for the kernels
 // before it.
 func (p *libraryPlan) cost(c *fusion.Contraction, caps loop.Caps) float64 {
 	d, stored := caps.Profile(), float64(p.Result.Size())*resultCount(c)
-	time := d.Launch + waitLatency + max(p.time(d), stored/d.Bytes/float64(d.Processors))
+	time := d.Launch + waitLatency + max(p.time(d), stored/d.Bandwidth())
 	time += p.libraryEpilogueTime(caps)
 	if !p.complete {
 		time = separateMargin * (time + p.epilogue.separateTime(caps))
@@ -311,18 +317,9 @@ func tilesTime(c *fusion.Contraction, caps loop.Caps) float64 {
 func (p *libraryPlan) faster(c *fusion.Contraction, caps loop.Caps, mma *mmaPlan) bool {
 	own := tilesTime(c, caps)
 	if mma != nil {
-		own = mma.cost(c, caps) - mma.overlap()
+		own = mma.cost(c, caps)
 	}
 	return p.worthwhile(c) && p.cost(c, caps) < own+p.epilogue.fusedTime(caps)
-}
-
-// overlap returns the nanoseconds that multiply-adds of 16-bit types take less beside other kernels than their cost,
-// by testdata/products_h200.txt: their launch includes the overhead of the first tiles.
-func (p *mmaPlan) overlap() float64 {
-	if p.operand == ir.F32 {
-		return 0
-	}
-	return TileOverhead
 }
 
 // fuseEpilogue fuses the epilogue into the library call if all that the group stores is the

@@ -77,6 +77,7 @@ type mmaPlan struct {
 	rows       int // the operand along the rows of atoms; the other is along the columns
 	layout     [2]mmaLayout
 	contiguous [2]contiguity // of staged operands
+	mapped     bool          // tensor maps copy both operands
 	steps      int           // steps of a part
 	parts      int           // split-K parts, each computed by separate workgroups
 }
@@ -137,9 +138,11 @@ func planMma(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (p *mmaPla
 	if !ok || !counted || !tileable(c) {
 		return nil, false
 	}
-	p = &mmaPlan{operand: d}
+	p = &mmaPlan{operand: d, mapped: e.Caps.TensorMaps}
 	for i := range p.layout {
-		p.layout[i] = layoutOf(e, g, c, d, i)
+		var linear bool
+		p.layout[i], linear = layoutOf(e, g, c, d, i)
+		p.mapped = p.mapped && linear
 	}
 	p.orient(c)
 	for i, l := range p.layout {
@@ -232,12 +235,11 @@ func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan,
 	return best, best != nil
 }
 
-// fastest completes the plan with the tile that takes the least time, or returns nil if none takes less than
+// fastest completes the plan with the tile and the parts that take the least time, or returns nil if none takes less than
 // below, in nanoseconds.
 func (p *mmaPlan) fastest(c *fusion.Contraction, caps loop.Caps, below float64) (best *mmaPlan) {
 	for _, t := range mmaTilesFor(caps) {
-		q := p.withTile(t)
-		q.split(c, q.wantedParts(c, caps))
+		q := p.withTile(t, c, caps)
 		if time := q.cost(c, caps); time < below {
 			best, below = &q, time
 		}
@@ -245,11 +247,21 @@ func (p *mmaPlan) fastest(c *fusion.Contraction, caps loop.Caps, below float64) 
 	return best
 }
 
-// withTile returns the plan with a tile.
-func (p *mmaPlan) withTile(t mmaTile) mmaPlan {
-	q := *p
-	q.mmaTile = t
-	return q
+// withTile returns the plan with a tile, in as many parts as take the least time with it. Operands that tensor maps do
+// not copy have the most parts.
+func (p *mmaPlan) withTile(t mmaTile, c *fusion.Contraction, caps loop.Caps) mmaPlan {
+	best := *p
+	best.mmaTile = t
+	parts := best.mostParts(c, caps)
+	best.split(c, parts)
+	for q := best; p.mapped && parts > 1; {
+		parts /= 2
+		q.split(c, parts)
+		if q.cost(c, caps) < best.cost(c, caps) {
+			best = q
+		}
+	}
+	return best
 }
 
 // cost estimates the nanoseconds of all launches.
@@ -257,9 +269,9 @@ func (p *mmaPlan) cost(c *fusion.Contraction, caps loop.Caps) float64 {
 	return p.time(c, caps) + p.stagingTime(c, caps)
 }
 
-// wantedParts returns the split-K parts that keep the multiprocessors busy if there are few
+// mostParts returns the split-K parts that keep the multiprocessors busy if there are few
 // tiles, as long as each part fills the stages.
-func (p *mmaPlan) wantedParts(c *fusion.Contraction, caps loop.Caps) int {
+func (p *mmaPlan) mostParts(c *fusion.Contraction, caps loop.Caps) int {
 	rows, columns := p.tiles(c)
 	count := fusion.Product(c.Batch) * rows * columns
 	steps := emit.CeilDiv(fusion.Product(c.K), p.stepLength())
@@ -269,26 +281,54 @@ func (p *mmaPlan) wantedParts(c *fusion.Contraction, caps loop.Caps) int {
 // time estimates the nanoseconds of the products.
 func (p *mmaPlan) time(c *fusion.Contraction, caps loop.Caps) float64 {
 	rows, columns := p.tiles(c)
-	d := caps.Profile()
-	waves := math.Ceil(float64(fusion.Product(c.Batch)*rows*columns) * float64(p.parts) / float64(d.Processors))
-	rate := p.rate(d, caps.MmaByWarps)
-	if p.operand == ir.F32 {
-		rate /= 2
+	d, results := caps.Profile(), resultCount(c)
+	workgroups := float64(fusion.Product(c.Batch)*rows*columns) * float64(p.parts)
+	waves := math.Ceil(workgroups / float64(d.Processors))
+	work := waves * 2 * float64(mmaRows*p.columns) * float64(p.steps*p.stepLength()) / p.rate(d, caps.MmaByWarps, workgroups)
+	switch {
+	case !p.mapped && p.parts > 1:
+		return 2*d.Launch + waves*TileOverhead + work + 8*results*float64(p.parts)/d.Bandwidth()
+	case !p.mapped:
+		return d.Launch + waves*TileOverhead + work
 	}
-	time := d.Launch + waves*(TileOverhead+2*float64(mmaRows*p.columns)*float64(p.steps*p.stepLength())/rate)
+	// The first tiles begin within the launch. No other tiles hide how those of one wave store their results.
+	stored := float64(c.Node.Types()[0].DType.Size()) * results
+	time := d.Launch + (waves-1)*TileOverhead + work
 	if p.parts > 1 {
-		time += d.Launch + 8*resultCount(c)*float64(p.parts)/d.Bandwidth()
+		stored = 4 * results * float64(p.parts)
+		time += addedLaunch*d.Launch + stored/d.CacheBandwidth()
+	}
+	if waves == 1 {
+		time += stored / d.CacheBandwidth()
 	}
 	return time
 }
 
-// rate returns the operations of 16-bit types per nanosecond of a processor.
-func (t mmaTile) rate(d hardware.Profile, byWarps bool) float64 {
-	of := slices.IndexFunc(mmaTiles, func(o mmaTile) bool { return o.columns == t.columns })
-	if byWarps {
-		return d.Rates.Warps[of]
+// addedLaunch is the part of a launch that the kernel behind a short one takes: it starts while that one runs.
+const addedLaunch = 0.5
+
+// Tiles that no others follow run at firstTiles times the rate of many, and on a device with idle processors faster,
+// as they share its cache with fewer: at most at loneTile of the rate of matrix units. Both are by the products
+// in testdata/products_h200.txt.
+const (
+	firstTiles = 1.25
+	loneTile   = 0.7
+)
+
+// rate returns the operations per nanosecond of a processor that computes its share of the workgroups' tiles.
+func (p *mmaPlan) rate(d hardware.Profile, byWarps bool, workgroups float64) float64 {
+	of := slices.IndexFunc(mmaTiles, func(o mmaTile) bool { return o.columns == p.columns })
+	rate, busy := d.Rates.WarpGroups[of], workgroups/float64(d.Processors)
+	switch {
+	case byWarps:
+		rate = d.Rates.Warps[of]
+	case busy <= 1 && p.mapped && !p.inRegisters():
+		rate = max(rate, min(firstTiles*rate/busy, loneTile*d.Matrix))
 	}
-	return d.Rates.WarpGroups[of]
+	if p.operand == ir.F32 {
+		rate /= 2
+	}
+	return rate
 }
 
 // stagingFactors are by how much it takes longer to stage an operand than to move its bytes (H200: weights' gradients

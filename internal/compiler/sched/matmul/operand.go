@@ -35,8 +35,9 @@ func (r *pieceReader) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayou
 	})
 }
 
-// layoutOf returns the layout of an operand in memory.
-func layoutOf(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, d ir.DType, operand int) mmaLayout {
+// layoutOf returns the layout of an operand in memory, and whether its elements lie at multiples of its positions: those
+// of a convolution do not. Staged operands do, in scratch memory.
+func layoutOf(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, d ir.DType, operand int) (l mmaLayout, linear bool) {
 	r := &pieceReader{e: e, c: c, d: d, operand: operand, batch: fusion.Coords("b", c.Batch)}
 	free, k := fusion.Product(c.Free(operand)), fusion.Product(c.K)
 	each := loop.ChunkElements(d)
@@ -44,17 +45,22 @@ func layoutOf(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, d ir.DTyp
 		return scalar.Mul(scalar.NewVar(name, ir.I32, 0, int64(n/step-1)), loop.Int(step))
 	}
 	load := e.Reader().Operand(c.Node)
-	if k%each == 0 {
-		if p, ok := r.pieceAt(load, position("f", free, 1), position("k", k, each), alongK); ok && !emit.Writes(g, p.Array) {
-			return alongK
-		}
+	read := func(freeStep, kStep int, l mmaLayout) (p emit.Piece, ok bool) {
+		p, ok = r.pieceAt(load, position("f", free, freeStep), position("k", k, kStep), l)
+		return p, ok && !emit.Writes(g, p.Array)
 	}
-	if free%each == 0 {
-		if p, ok := r.pieceAt(load, position("f", free, each), position("k", k, 1), alongFree); ok && !emit.Writes(g, p.Array) {
-			return alongFree
-		}
+	l, p, ok := alongK, emit.Piece{}, k%each == 0
+	if ok {
+		p, ok = read(1, each, alongK)
 	}
-	return staged
+	if !ok && free%each == 0 {
+		l = alongFree
+		p, ok = read(each, 1, alongFree)
+	}
+	if !ok {
+		return staged, true
+	}
+	return l, p.Valid == nil && emit.LinearTerms(p.At, 1, map[string]int{})
 }
 
 // stagedLength returns the contracted length of a staged operand: whole pieces.

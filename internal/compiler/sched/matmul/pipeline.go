@@ -92,7 +92,8 @@ type pipeline struct {
 
 func newPipeline(te *tileEmitter) *pipeline {
 	for i := range te.side {
-		te.side[i].kFast = layoutOf(te.Emitter, te.out.g, te.out.c, ir.F32, i) == alongK
+		l, _ := layoutOf(te.Emitter, te.out.g, te.out.c, ir.F32, i)
+		te.side[i].kFast = l == alongK
 	}
 	te.side[1].base = te.t.stages * te.t.k * te.t.pitch(te.t.m) / emit.VectorWidth
 	te.Resident = pipelineRegisters / (te.t.threads() * te.t.rm * te.t.rn)

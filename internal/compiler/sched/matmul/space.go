@@ -120,7 +120,15 @@ func (w *Space) Fits(s emit.Schedule) bool {
 // asyncCopyable reports whether both operands lie in memory such that asynchronous copies can
 // read them.
 func (w *Space) asyncCopyable() bool {
-	return emit.WithMma && layoutOf(w.e, w.g, w.c, ir.F32, 0) != staged && layoutOf(w.e, w.g, w.c, ir.F32, 1) != staged
+	for i := range 2 {
+		if !emit.WithMma {
+			return false
+		}
+		if l, _ := layoutOf(w.e, w.g, w.c, ir.F32, i); l == staged {
+			return false
+		}
+	}
+	return true
 }
 
 // canSplit reports whether split-K fits a schedule: no part is empty, and one array holds the
@@ -250,8 +258,7 @@ func (w *deviceSpace) schedules() (list []emit.Schedule) {
 		return list
 	}
 	for _, t := range mmaTilesFor(w.e.Caps) {
-		p := w.mma.withTile(t)
-		p.split(w.c, p.wantedParts(w.c, w.e.Caps))
+		p := w.mma.withTile(t, w.c, w.e.Caps)
 		list = append(list, p.schedule())
 	}
 	return list
@@ -260,7 +267,8 @@ func (w *deviceSpace) schedules() (list []emit.Schedule) {
 // plan completes the plan of multiply-adds for a schedule.
 func (w *deviceSpace) plan(s emit.Schedule) mmaPlan {
 	t, _ := mmaTileFor(s, w.e.Caps)
-	p := w.mma.withTile(t)
+	p := *w.mma
+	p.mmaTile = t
 	p.split(w.c, s.Split)
 	return p
 }
