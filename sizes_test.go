@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -274,6 +275,29 @@ func TestOpenBatchTrains(t *testing.T) {
 	}
 	if first, last := losses["exact"][0], losses["exact"][20]; !(last < first) {
 		t.Errorf("the loss goes from %v to %v", first, last)
+	}
+}
+
+// TestFirstBatchWithoutElements begins a training with no elements of an input, and goes on with some.
+func TestFirstBatchWithoutElements(t *testing.T) {
+	loss, err := ir.Build("loss", func(b *ir.Builder) {
+		x, w := b.Input("x", ir.F32, ir.Sym("n"), ir.N(3)), b.Param("w", ir.F32, ir.N(3))
+		b.Output("loss", ops.Add(b, ops.ReduceSum(b, x), ops.ReduceSum(b, ops.Mul(b, w, w))))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trainer, err := session(t).Train(t.Context(), loss, rlx.Training{Init: map[string]rlx.Initializer{"w": rlx.Constant(0)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{0, 2, 0} {
+		if err := trainer.Step(t.Context(), rlx.Inputs{"x": rlx.Float32s([]float32{1, 2, 3, 4, 5, 6}[:3*n], n, 3)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if losses, err := trainer.Losses(t.Context()); err != nil || !slices.Equal(losses, []float32{0, 21, 0}) {
+		t.Errorf("losses of 0, 2 and 0 rows are %v, %v", losses, err)
 	}
 }
 

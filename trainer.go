@@ -105,7 +105,7 @@ func (in *stepInput) resize(x Tensor) {
 	switch n := len(x.Data); {
 	case slices.Equal(in.memory.Dims, x.Dims):
 	case n <= cap(in.memory.Data):
-		in.memory.Data, in.memory.Dims = in.memory.Data[:n], slices.Clone(x.Dims)
+		in.memory = Tensor{DType: x.DType, Dims: slices.Clone(x.Dims), Data: in.memory.Data[:n]}
 	default:
 		in.memory = native.Zeros(x.DType, x.Dims...)
 	}

@@ -66,6 +66,7 @@ var pairValues = []struct {
 	{"copysign", []float64{-4.3, -1.7, 0.4, 2.5}, []float64{2, -0.6, 0.3, 7.5}, []float64{4.3, -1.7, 0.4, 2.5}},
 	{"mod", []float64{-4.3, -1.7, 0.4, 2.5, 5, -5, 6}, []float64{2, -0.6, 0.3, 7.5, -3, 3, -3}, []float64{1.7000000000000002, -0.5, 0.10000000000000003, 2.5, -1, 1, 0}},
 	{"floor_divide", []float64{-4.3, -1.7, 0.4, 2.5, 5, -5, 6}, []float64{2, -0.6, 0.3, 7.5, -3, 3, -3}, []float64{-3, 2, 1, 0, -2, -2, -2}},
+	{"floor_divide", []float64{-2, 2, -0.5, -2, 3, -3, 0, 5}, []float64{0, 0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.Inf(-1), math.Inf(1), math.Inf(1)}, []float64{math.Inf(-1), math.Inf(1), math.Inf(1), -1, -1, 0, 0, 0}},
 }
 
 func TestFunctionsHaveTheValuesOfOtherSystems(t *testing.T) {

@@ -321,12 +321,12 @@ func floorMod(b *ir.Builder, x, y ir.Value) ir.Value {
 }
 
 func floorDivide(b *ir.Builder, x, y ir.Value) ir.Value {
+	q, r := Div(b, x, y), Rem(b, x, y)
 	if x.DType().IsFloat() {
-		// x − mod(x, y) is an exact multiple of y: the quotient is an integer up to rounding.
-		return Round(b, Div(b, Sub(b, x, floorMod(b, x, y)), y))
+		// x − r is an exact multiple of y: the quotient is an integer up to rounding.
+		q = Select(b, Eq(b, y, ZerosLike(b, y)), q, Round(b, Div(b, Sub(b, x, r), y)))
 	}
-	q := Div(b, x, y)
-	return Select(b, signsDiffer(b, Rem(b, x, y), y), Sub(b, q, OnesLike(b, q)), q)
+	return Select(b, signsDiffer(b, r, y), Sub(b, q, OnesLike(b, q)), q)
 }
 
 // signsDiffer returns whether r is nonzero with the opposite sign of y.

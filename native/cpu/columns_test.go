@@ -44,3 +44,29 @@ func TestColumnsOfEveryHeight(t *testing.T) {
 		}
 	})
 }
+
+// TestColumnsFromTheLastRow sums columns of a length that fills no vectors from the last row to the first: the lanes
+// after the last column of the last row are outside of the array.
+func TestColumnsFromTheLastRow(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		for _, n := range []int{2, 12, 50} {
+			for _, cols := range []int{3, 17, 187} {
+				x := random(n * cols)
+				got := outputs(t, graph(t, func(b *ir.Builder) {
+					turned := ops.Reverse(b, b.Input("x", ir.F32, ir.Dims(n, cols)...), 0)
+					b.Output("sum", ops.ReduceSum(b, turned, 0))
+					b.Output("most", ops.ReduceMax(b, turned, 0))
+				}), map[string]native.Tensor{"x": native.Float32s(x, n, cols)})
+				for j := range cols {
+					sum, most := 0.0, math.Inf(-1)
+					for i := range n {
+						v := float64(x[i*cols+j])
+						sum, most = sum+v, max(most, v)
+					}
+					near(t, fmt.Sprint("sum of ", n), j, got["sum"][j], sum, 1e-5)
+					near(t, fmt.Sprint("most of ", n), j, got["most"][j], most, 0)
+				}
+			}
+		}
+	})
+}

@@ -179,7 +179,7 @@ func (m *machine) tailOf(x *fused) tailKind {
 func extends(tensors []boundAccess, times, n int) bool {
 	for i := range tensors {
 		t := &tensors[i]
-		if (t.at.first()+(times-1)*t.stride+t.extent(n))*t.size > len(t.buf.data) {
+		if (t.at.first()+max(0, (times-1)*t.stride)+t.extent(n))*t.size > len(t.buf.data) {
 			return false
 		}
 	}

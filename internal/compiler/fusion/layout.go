@@ -96,7 +96,7 @@ func (x placer) joinResults(needed map[ir.Value]bool) {
 		if !needed[v] || x.tensors[v] != nil {
 			continue
 		}
-		if windows := x.windowsOf(v); windows != nil {
+		if windows := x.windowsOf(v); windows != nil && !x.readEachOther(windows) {
 			g.inPlace, x.tensors[v] = true, x.newTensor(resultName(v), v.Type())
 			for _, w := range windows {
 				t := x.alias(resultName(w.value), w.value.Type(), x.tensors[v])
@@ -112,6 +112,16 @@ type window struct {
 	value   ir.Value
 	strides []int
 	base    int
+}
+
+// readEachOther reports whether a group that computes one of some values reads another: its kernel would store
+// vectors in the array from which it loads elements.
+func (x placer) readEachOther(windows []window) bool {
+	return slices.ContainsFunc(windows, func(w window) bool {
+		return slices.ContainsFunc(x.groups.of[w.value.Node()].loadedValues(), func(v ir.Value) bool {
+			return slices.ContainsFunc(windows, func(o window) bool { return o.value == v })
+		})
+	})
 }
 
 // windowsOf returns where the operands of a concatenation lie in v, which is the concatenation or rounds it, or nil

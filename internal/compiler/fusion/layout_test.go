@@ -106,6 +106,10 @@ func TestAttentionIsStoredInConcatenations(t *testing.T) {
 			b.Output("heads", h[0])
 			return joined(b, h)
 		}, false},
+		"a result, and one that is computed from it": {func(b *ir.Builder, h values) ir.Value {
+			k := b.Input("k", ir.F32, ir.Dims(2, 4, 64, 16)...)
+			return joined(b, values{h[0], ops.Attention(b, k, k, h[0], ir.Value{}, ops.AttentionAttrs{})})
+		}, false},
 		"parts of heads": {func(b *ir.Builder, h values) ir.Value {
 			part := func(x ir.Value) ir.Value { return ops.Reshape(b, x, ir.Dims(256, 32)...) }
 			return ops.Concatenate(b, 1, part(h[0]), part(h[1]))

@@ -33,7 +33,7 @@ func reuseBuffers(p *Partition) {
 				}
 				old := slices.IndexFunc(g.loads, func(s *Tensor) bool {
 					return last[s] == i && p.isTemp(s) && s.DType == t.DType && slices.Equal(s.Dims, t.Dims) && s.Layout == nil &&
-						dependsOn(g, m, s) && readsInPlace(g, m, s)
+						dependsOn(g, m, s) && readsInPlace(g, m, s) && !readsWindow(g, s)
 				})
 				if old >= 0 {
 					p.reuseBuffer(m, result, g.loads[old])
@@ -109,6 +109,11 @@ func readsInPlace(g *Group, stores *Member, t *Tensor) bool {
 		}
 	}
 	return len(g.Copies) == 0
+}
+
+// readsWindow reports whether a group reads a tensor that lies in another one.
+func readsWindow(g *Group, t *Tensor) bool {
+	return slices.ContainsFunc(g.loads, func(s *Tensor) bool { return s != t && s.viewed() == t })
 }
 
 // reuseBuffer stores a result of a member in the buffer of old.

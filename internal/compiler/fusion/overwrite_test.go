@@ -34,20 +34,45 @@ func TestRowsReuseDeadBuffers(t *testing.T) {
 				x := b.Input("x", ir.F32, ir.Dims(128, 128)...)
 				b.Output("y", ops.MatMul(b, c.between(b, ops.MatMul(b, x, x)), x))
 			})
-			o := fusion.DefaultOptions
-			o.TensorCores = true
-			p := groupsWith(t, g, o)
-			found := slices.ContainsFunc(p.Items, func(item fusion.Item) bool {
-				g, ok := item.(*fusion.Group)
-				return ok && g.Kind == fusion.ReduceKind && slices.ContainsFunc(g.Writes(), func(w *fusion.Tensor) bool { return slices.Contains(g.Reads(), w) })
-			})
-			if found != c.want {
-				t.Errorf("rows overwrite what they are made of: %t, not %t\n%s", found, c.want, p)
+			p := groupsOnTensorCores(t, g)
+			if found := overwrites(p); found != c.want {
+				t.Errorf("rows overwrite an operand: %t, not %t\n%s", found, c.want, p)
 			}
-			if o.TensorCores = false; slices.ContainsFunc(groupsWith(t, g, o).Items, func(item fusion.Item) bool {
+			if slices.ContainsFunc(groupsWith(t, g, fusion.DefaultOptions).Items, func(item fusion.Item) bool {
 				return slices.ContainsFunc(item.Writes(), func(w *fusion.Tensor) bool { return slices.Contains(item.Reads(), w) })
 			}) {
 				t.Error("a value is overwritten on a target that is not for it")
+			}
+		})
+	}
+}
+
+// A row-wise group does not overwrite a value in which another operand lies: results of attention, stored in their
+// concatenation, which it reads at other positions than it writes.
+func TestRowsKeepBuffersInWhichOperandsLie(t *testing.T) {
+	for name, c := range map[string]struct {
+		by   func(b *ir.Builder, heads ir.Value) ir.Value
+		want bool
+	}{
+		"the concatenation alone":      {func(b *ir.Builder, heads ir.Value) ir.Value { return ops.Ones(b, ir.F32, ir.Dims(128, 64)...) }, true},
+		"the concatenation and a part": {func(b *ir.Builder, heads ir.Value) ir.Value { return ops.Reverse(b, heads, 1) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := groupsOnTensorCores(t, build(t, func(b *ir.Builder) {
+				attend := func(name string) ir.Value {
+					q := b.Input(name, ir.F32, ir.Dims(2, 4, 64, 16)...)
+					heads := ops.Attention(b, q, q, q, ir.Value{}, ops.AttentionAttrs{})
+					return ops.Reshape(b, ops.Transpose(b, heads, 0, 2, 1, 3), ir.Dims(128, 64)...)
+				}
+				first, second := attend("a"), attend("b")
+				joined := ops.Concatenate(b, 1, first, second)
+				sum := ops.ReduceSum(b, ops.MatMul(b, joined, b.Param("u", ir.F32, ir.Dims(128, 128)...)))
+				rows := ops.Softmax(b, ops.Mul(b, joined, ops.BroadcastTo(b, sum, joined.Shape())), 1)
+				rows = ops.Mul(b, rows, ops.Tile(b, c.by(b, second), 1, 2))
+				b.Output("y", ops.MatMul(b, rows, b.Param("w", ir.F32, ir.Dims(128, 64)...)))
+			}))
+			if got := overwrites(p); got != c.want {
+				t.Errorf("rows overwrite an operand: %t, not %t\n%s", got, c.want, p)
 			}
 		})
 	}
@@ -65,9 +90,7 @@ func TestRowsReuseOnlyBuffersTheyDependOn(t *testing.T) {
 		rows := ops.Add(b, wide, ops.Softmax(b, sum, 1))
 		b.Output("y", ops.MatMul(b, product(rows), sum))
 	})
-	o := fusion.DefaultOptions
-	o.TensorCores = true
-	p := groupsWith(t, g, o)
+	p := groupsOnTensorCores(t, g)
 	var placed []ir.Op
 	for _, item := range p.Items {
 		g := item.(*fusion.Group)
@@ -95,9 +118,7 @@ func TestSumsOfAStreamAreStoredWithTheirRows(t *testing.T) {
 		}
 		b.Output("y", ops.Softmax(b, x, 1))
 	})
-	o := fusion.DefaultOptions
-	o.TensorCores = true
-	p := groupsWith(t, g, o)
+	p := groupsOnTensorCores(t, g)
 	if len(p.Items) != 2*layers+1 {
 		t.Errorf("%d groups, not one for each product and one for the rows around it\n%s", len(p.Items), p)
 	}
@@ -106,4 +127,19 @@ func TestSumsOfAStreamAreStoredWithTheirRows(t *testing.T) {
 			t.Errorf("%s reads %d values", g.Name(), len(g.Reads()))
 		}
 	}
+}
+
+// overwrites reports whether a group of rows stores a result in the buffer of an operand.
+func overwrites(p *fusion.Partition) bool {
+	return slices.ContainsFunc(p.Items, func(item fusion.Item) bool {
+		g, ok := item.(*fusion.Group)
+		return ok && g.Kind == fusion.ReduceKind && slices.ContainsFunc(g.Writes(), func(w *fusion.Tensor) bool { return slices.Contains(g.Reads(), w) })
+	})
+}
+
+func groupsOnTensorCores(t *testing.T, g *ir.Graph) *fusion.Partition {
+	t.Helper()
+	o := fusion.DefaultOptions
+	o.TensorCores = true
+	return groupsWith(t, g, o)
 }
