@@ -147,9 +147,6 @@ func (f *fuser) dropDeadSplats(code []instr) []instr {
 
 // extendBlocks raises the block length of kernels that use no lane registers.
 func (n *nest) extendBlocks() {
-	if n.inner.usesWides() {
-		return
-	}
 	for _, p := range n.phases {
 		if p.whole || p.finish != nil || len(p.accumulators) == 0 {
 			long := true
@@ -161,11 +158,6 @@ func (n *nest) extendBlocks() {
 			}
 		}
 	}
-}
-
-// usesWides reports whether code reads a coordinate along a block.
-func (s *space) usesWides() bool {
-	return slices.ContainsFunc(s.wides(), func(a axis) bool { return a.used })
 }
 
 // usesLaneRegisters reports whether a kernel reads or writes lane registers other than
