@@ -217,7 +217,9 @@ type affineTerm struct {
 
 // joined has one term in place of several computed ones, as kernels add one computed place to an address.
 func (a affine) joined() affine {
-	isComputed := func(t affineTerm) bool { return t.of.Op != scalar.OpVar && t.of.Op != scalar.OpSelect && t.of.Type == ir.I32 }
+	isComputed := func(t affineTerm) bool {
+		return t.of.Op != scalar.OpVar && t.of.Op != scalar.OpSelect && t.of.Type == ir.I32
+	}
 	var parts []affineTerm
 	by := 0
 	for _, t := range a.terms {
