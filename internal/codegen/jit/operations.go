@@ -48,6 +48,7 @@ func Operations() []Operation {
 	l.add(dtype.I32, dtype.F32, scalar.OpConvert)
 	l.add(dtype.U32, dtype.F32, scalar.OpConvert)
 	l.integers(dtype.I32, dtype.U32)
+	l.add(dtype.I32, dtype.I32, scalar.OpDiv, scalar.OpRem)
 	l.choices(dtype.F32, dtype.I32, dtype.U32)
 	l.bits(dtype.F32, dtype.I32, dtype.U32)
 	return l
@@ -271,6 +272,14 @@ func (o Operation) Expr() scalar.Expr {
 		if o.From == dtype.I64 {
 			return scalar.Select(scalar.Lt(x, scalar.ConstI(o.From, 0)), scalar.Neg(x), x)
 		}
+	case scalar.OpDiv, scalar.OpRem:
+		if o.From == dtype.I32 {
+			quotient, rest := divideInts(x, y)
+			if o.Op == scalar.OpDiv {
+				return quotient
+			}
+			return rest
+		}
 	case scalar.OpIsNaN:
 		return scalar.Ne(x, x)
 	case scalar.OpIsFinite:
@@ -439,4 +448,22 @@ func saturatedLong(x, r scalar.Expr, least, most int64) scalar.Expr {
 	r = scalar.Select(scalar.Ge(x, scalar.ConstF(dtype.F64, float64(most))), scalar.ConstI(dtype.I64, most), r)
 	r = scalar.Select(scalar.Le(x, scalar.ConstF(dtype.F64, float64(least))), scalar.ConstI(dtype.I64, least), r)
 	return scalar.Select(scalar.Ne(x, x), scalar.ConstI(dtype.I64, 0), r)
+}
+
+// divideInts returns the quotient of two i32 and the rest, as package scalar defines them. The quotient of the numbers
+// in f32 is off by up to 2⁹, that of the rest and the divisor by one. Sums wrap, as do quotients out of range.
+func divideInts(x, y scalar.Expr) (quotient, rest scalar.Expr) {
+	zero, one := scalar.ConstI(dtype.I32, 0), scalar.ConstI(dtype.I32, 1)
+	least := func(x scalar.Expr) scalar.Expr { return scalar.Min(x, scalar.Neg(x)) } // -|x|, which is in range
+	y = scalar.Select(scalar.Eq(y, zero), one, y)
+	quotient, rest = zero, x
+	for range 2 {
+		part := scalar.Convert(scalar.Div(scalar.Convert(rest, dtype.F32), scalar.Convert(y, dtype.F32)), dtype.I32)
+		quotient, rest = scalar.Add(quotient, part), scalar.Sub(rest, scalar.Mul(part, y))
+	}
+	opposite := scalar.And(scalar.Ne(rest, zero), scalar.Lt(scalar.Xor(rest, x), zero))
+	tooLarge := scalar.Le(least(rest), least(y))
+	toZero := scalar.Select(scalar.Lt(scalar.Xor(x, y), zero), one, scalar.ConstI(dtype.I32, -1)) // changes the quotient
+	by := scalar.Select(opposite, toZero, scalar.Select(tooLarge, scalar.Neg(toZero), zero))
+	return scalar.Add(quotient, by), scalar.Sub(rest, scalar.Mul(by, y))
 }
