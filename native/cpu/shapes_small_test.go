@@ -121,7 +121,9 @@ var classes = []job{
 }
 
 func scaledTo(t ir.DType) func(b *ir.Builder, x ir.Value) ir.Value {
-	return func(b *ir.Builder, x ir.Value) ir.Value { return ops.Convert(b, ops.Mul(b, x, ops.ConstLike(b, x, 1e9)), t) }
+	return func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.Convert(b, ops.Mul(b, x, ops.ConstLike(b, x, 1e9)), t)
+	}
 }
 
 // rowsByHalves multiplies a few rows by weights in 16 bits, with results in f32.
