@@ -130,8 +130,9 @@ func gatherSources(b *ir.Builder, n *ir.Node, in []ir.Value, sources [][]int64) 
 		}
 		update := ops.MoveAxis(b, ops.Take(b, in[2], ops.Literal(b, ir.Ints(ir.I32, at)), 0, ops.OutsideClip), 0, axis)
 		if !all {
-			present := ops.BroadcastInDim(b, ops.Literal(b, ir.Ints(ir.Bool, has)), update.Shape(), []int{axis})
-			update = ops.Select(b, present, update, ops.ZerosLike(b, update))
+			// Words, unlike booleans, are loaded by kernels of rows.
+			present := ops.BroadcastInDim(b, ops.Literal(b, ir.Ints(ir.I32, has)), update.Shape(), []int{axis})
+			update = ops.Select(b, ops.Ne(b, present, ops.ZerosLike(b, present)), update, ops.ZerosLike(b, update))
 		}
 		sum = ops.Add(b, sum, update)
 	}
