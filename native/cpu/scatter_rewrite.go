@@ -10,6 +10,9 @@ import (
 // maxSources is the most updates of one row for which a scatter at constant indices becomes gathers.
 const maxSources = 16
 
+// maxUntouched is the most rows for each update of such a scatter: gathers visit all rows.
+const maxUntouched = 4
+
 // minScatteredBins is the least number of bins for which counts are a scatter: of fewer, each is compared
 // with each element.
 const minScatteredBins = 24
@@ -63,6 +66,13 @@ func rewriteScatters(g *ir.Graph) (*ir.Graph, error) {
 	return out, err
 }
 
+// rewritesScatters reports whether [rewriteScatters] changes a graph.
+func rewritesScatters(g *ir.Graph) bool {
+	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
+		return countsByScatter(n) || constantSources(n) != nil || slices.ContainsFunc(n.Subgraphs(), rewritesScatters)
+	})
+}
+
 // rewriteEach rewrites the bodies of a node.
 func rewriteEach(list []*ir.Graph) ([]*ir.Graph, error) {
 	out := slices.Clone(list)
@@ -95,7 +105,7 @@ func constantSources(n *ir.Node) [][]int64 {
 		return nil
 	}
 	indices, err := ir.ArrayOf(n.Input(1).Type(), c.Data)
-	if err != nil {
+	if err != nil || len(indices.I) < rows/maxUntouched {
 		return nil
 	}
 	out := make([][]int64, rows)

@@ -117,6 +117,12 @@ var classes = []job{
 		return ops.ScatterAdd(b, x, index, ops.Squeeze(b, ops.SliceAxis(b, y, 1, ir.N(0), ir.N(1)), 1), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0, 1}}})
 	}, []int{50, 50}, []int{300, 2}),
 	typed("counts", ir.I32, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Bincount(b, x, 40) }, 1001),
+	typed("counts in a loop", ir.I32, func(b *ir.Builder, x ir.Value) ir.Value {
+		_, ys := ops.Scan(b, ops.Loop{Xs: []ir.Value{x}, Body: func(b *ir.Builder, _, _, xs []ir.Value) (next, ys []ir.Value) {
+			return nil, []ir.Value{ops.Bincount(b, xs[0], 30)}
+		}})
+		return ys[0]
+	}, 5, 203),
 	of("a histogram", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Histogram(b, x, 40, -0.3, 0.4) }, 1001),
 }
 
