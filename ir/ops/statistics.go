@@ -234,7 +234,7 @@ func defineBins() {
 			place := Floor(b, Mul(b, Sub(b, x, low), ConstLike(b, x, float64(a.Bins)/(a.High-a.Low))))
 			bin := Min(b, Convert(b, place, ir.I32), Const(b, ir.I32, float64(a.Bins-1), x.Shape()...))
 			inside := And(b, Ge(b, x, low), Le(b, x, high))
-			return countBins(b, Select(b, inside, bin, ConstLike(b, bin, -1)), a.Bins)
+			return Bincount(b, Select(b, inside, bin, ConstLike(b, bin, -1)), a.Bins)
 		},
 	})
 }

@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -65,7 +66,7 @@ func (a *address) key() string {
 // address compiles an offset. A sum of multiples of coordinates that fit the order of the
 // lanes becomes a base and a stride.
 func (m *nestBuilder) address(offset scalar.Expr) *address {
-	sum := affineOf(offset)
+	sum := affineOf(offset).joined()
 	a := &address{base: sum.constant}
 	if cond, inside := sum.guard(); cond != nil {
 		return m.masked(offset, cond, inside)
@@ -134,7 +135,7 @@ func (a affine) guard() (cond, inside scalar.Expr) {
 
 // bound sets [address.most] of the address of an offset in a buffer.
 func (m *nestBuilder) bound(a *address, offset scalar.Expr, buf *buffer) {
-	sum, computed := affineOf(offset), affineTerm{}
+	sum, computed := affineOf(offset).joined(), affineTerm{}
 	if a.general || sum.constant < 0 {
 		return
 	}
@@ -212,6 +213,34 @@ type affine struct {
 type affineTerm struct {
 	coef int
 	of   scalar.Expr
+}
+
+// joined has one term in place of several computed ones, as kernels add one computed place to an address.
+func (a affine) joined() affine {
+	isComputed := func(t affineTerm) bool {
+		return t.of.Op != scalar.OpVar && t.of.Op != scalar.OpSelect && t.of.Type == ir.I32
+	}
+	var parts []affineTerm
+	by := 0
+	for _, t := range a.terms {
+		if isComputed(t) {
+			parts, by = append(parts, t), gcd(by, t.coef)
+		}
+	}
+	if len(parts) < 2 {
+		return a
+	}
+	sum := loop.Int(0)
+	for _, t := range parts {
+		if t.coef < 0 || t.coef/by > math.MaxInt32 {
+			return a
+		}
+		sum = scalar.Add(sum, scalar.Mul(t.of, loop.Int(t.coef/by)))
+	}
+	if _, _, ok := scalar.NewSimplifier().Range(sum); !ok {
+		return a // the sum may overflow
+	}
+	return affine{a.constant, append(slices.DeleteFunc(slices.Clone(a.terms), isComputed), affineTerm{by, sum})}
 }
 
 // coef returns the coefficient of a variable.

@@ -141,9 +141,19 @@ func writesState(g *ir.Graph) bool {
 // lowerComposites returns a graph of ops that the backend computes itself. It expands
 // composites; causal attention is first split into blocks.
 func lowerComposites(g *ir.Graph) (*ir.Graph, error) {
-	g, err := passes.Run(g, passes.Options{Claim: func(n *ir.Node) bool { return claims(n) || attentionBlockSize(n) > 0 }})
+	kept := func(n *ir.Node) bool { return claims(n) || attentionBlockSize(n) > 0 }
+	g, err := passes.Run(g, passes.Options{Claim: func(n *ir.Node) bool { return kept(n) || countsByScatter(n) }})
 	if err != nil {
 		return nil, err
+	}
+	before := g
+	if g, err = rewriteScatters(g); err != nil {
+		return nil, err
+	}
+	if g != before {
+		if g, err = passes.Run(g, passes.Options{Claim: kept}); err != nil {
+			return nil, err
+		}
 	}
 	if g, err = cancelTransposes(g); err != nil || !hasBlockedAttention(g) {
 		return g, err

@@ -205,6 +205,13 @@ func (s *copyStep) copyShort(from, to, n int) {
 	source, dest := view[uint32](s.from), view[uint32](s.to)
 	row, step, fromBy, toBy := s.row, s.step, s.fromBy[last], s.toBy[last]
 	span := (row-1)*step + 1
+	if row == 3 && step == 1 { // pixels
+		for range n {
+			*(*[3]uint32)(dest[to:]) = [3]uint32(source[from:])
+			from, to = from+fromBy, to+toBy
+		}
+		return
+	}
 	for range n {
 		in, out := source[from:][:span], dest[to:][:row]
 		for k := range out {

@@ -147,9 +147,6 @@ func (f *fuser) dropDeadSplats(code []instr) []instr {
 
 // extendBlocks raises the block length of kernels that use no lane registers.
 func (n *nest) extendBlocks() {
-	if n.inner.usesWides() {
-		return
-	}
 	for _, p := range n.phases {
 		if p.whole || p.finish != nil || len(p.accumulators) == 0 {
 			long := true
@@ -161,11 +158,6 @@ func (n *nest) extendBlocks() {
 			}
 		}
 	}
-}
-
-// usesWides reports whether code reads a coordinate along a block.
-func (s *space) usesWides() bool {
-	return slices.ContainsFunc(s.wides(), func(a axis) bool { return a.used })
 }
 
 // usesLaneRegisters reports whether a kernel reads or writes lane registers other than
@@ -376,7 +368,7 @@ func (s *segment) splat(r register, t ir.DType) jit.Value {
 // finish returns the kernel as an instruction, or the instructions themselves where they are
 // too few.
 func (s *segment) finish() []instr {
-	if len(s.code) == 0 || len(s.code) == 1 && s.code[0].kind != opApply {
+	if len(s.code) == 0 || len(s.code) == 1 && !s.code[0].converts() {
 		return s.code
 	}
 	s.count()
@@ -387,6 +379,16 @@ func (s *segment) finish() []instr {
 		s.k.Store(s.array(fusedArray{reg: r, stores: true}), s.storedAs(r), s.values[r])
 	}
 	return []instr{s.kernel()}
+}
+
+// converts reports whether an instruction computes with its elements, and does not only copy them: registers
+// hold narrow elements widened.
+func (in *instr) converts() bool {
+	switch in.kind {
+	case opLoad, opStore:
+		return in.buf.dtype.Size() < 4
+	}
+	return in.kind == opApply
 }
 
 // storedAs returns the element type with which a register is stored.

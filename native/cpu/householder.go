@@ -19,6 +19,9 @@ type reflections[T simd.Float] struct {
 	tau, between  []T // of a block, and the products of its vectors
 }
 
+// fewProducts is the number of multiplications up to which columns are reflected one by one, without kernels.
+const fewProducts = 256
+
 // newReflections returns room for reflections.
 func newReflections[T simd.Float](w *workspace[T], count, length, first int) reflections[T] {
 	return reflections[T]{
@@ -37,6 +40,11 @@ func (h *reflections[T]) block(start int) simd.Matrix[T] {
 
 // width returns the number of reflections of the block that begins at start.
 func (h *reflections[T]) width(start int) int { return min(factorBlock, h.count-start) }
+
+// isSmall reports whether columns are reflected one by one, without products of blocks.
+func (h *reflections[T]) isSmall() bool {
+	return h.count <= factorBlock && h.length*h.length <= fewProducts
+}
 
 // reflect chooses reflection i, which maps x to (β, 0, …), as LAPACK's larfg, and returns β.
 func (h *reflections[T]) reflect(i int, x []T) (beta T) {
@@ -133,8 +141,11 @@ func triangularize[T simd.Float](w *workspace[T], a []T, rows, cols int) reflect
 			a[i*rows+i] = h.reflect(i, a[i*rows+i:(i+1)*rows])
 			w.reflectOne(&h, i, a[min((i+1)*rows+i, len(a)):], rows, end-i-1, scratch)
 		}
-		h.finish(w, start)
-		if right := cols - end; right > 0 {
+		right := cols - end
+		if right > 0 || !h.isSmall() {
+			h.finish(w, start)
+		}
+		if right > 0 {
 			h.apply(w, start, true, a[end*rows+start:], rows, right, scratch)
 		}
 	}
@@ -147,12 +158,30 @@ func (w *workspace[T]) reflectOne(h *reflections[T], i int, x []T, row, columns 
 		return
 	}
 	v, along := h.vector(i), along[:columns]
+	if columns*len(v) <= fewProducts {
+		for j := range columns {
+			reflectColumn(x[j*row:][:len(v)], v, h.tau[i%factorBlock])
+		}
+		return
+	}
 	w.space.Grow(simd.Size{M: columns, N: len(v), K: 1})
 	simd.Dots(&w.space, columns, len(v), x, row, v, along, 1)
 	for j := range along {
 		along[j] *= -h.tau[i%factorBlock]
 	}
 	simd.Accumulate(&w.space, simd.Size{M: columns, N: len(v), K: 1}, simd.Matrix[T]{Data: along, Row: 1, Col: 1}, simd.Matrix[T]{Data: v, Row: len(v), Col: 1}, x, row)
+}
+
+// reflectColumn applies the reflection with vector v to one column.
+func reflectColumn[T simd.Float](x, v []T, tau T) {
+	along := T(0)
+	for k, y := range v {
+		along += y * x[k]
+	}
+	along *= tau
+	for k, y := range v {
+		x[k] -= along * y
+	}
 }
 
 // columns computes the first columns of the product of all reflections, in q.
@@ -162,6 +191,12 @@ func (h *reflections[T]) columns(w *workspace[T], q []T, columns int) {
 		q[i*h.length+i] = 1
 	}
 	scratch := w.take(2 * factorBlock * columns)
+	if h.isSmall() {
+		for i := min(h.count, columns) - 1; i >= 0; i-- {
+			w.reflectOne(h, i, q[i*h.length+i:], h.length, columns-i, scratch)
+		}
+		return
+	}
 	for start := (h.count - 1) / factorBlock * factorBlock; start >= 0 && h.count > 0; start -= factorBlock {
 		h.apply(w, start, false, q[start*h.length+start:], h.length, columns-start, scratch)
 	}

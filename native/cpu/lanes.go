@@ -44,6 +44,12 @@ func floatOp[T float32 | float64](f *files, in *instr) op {
 	if op >= scalar.OpEq && op <= scalar.OpGe {
 		return compareOp[T](f, in)
 	}
+	switch op {
+	case scalar.OpIsNaN:
+		return testLanes(f, in, func(x T) bool { return x != x })
+	case scalar.OpIsFinite:
+		return testLanes(f, in, func(x T) bool { return x-x == 0 })
+	}
 	if in.dst.class != in.args[0].class {
 		return nil
 	}
@@ -129,6 +135,16 @@ func mapLanes[T lane](d, a []T, f func(T) T) op {
 		d := d[:n]
 		for i, x := range a[:n] {
 			d[i] = f(x)
+		}
+	}
+}
+
+// testLanes returns the loop of a property of numbers.
+func testLanes[T float32 | float64](f *files, in *instr, test func(T) bool) op {
+	d, a := f.ints[in.dst.index], lanesOf[T](f, in.args[0])
+	return func(n int) {
+		for i, x := range a[:n] {
+			d[i] = bit(test(x))
 		}
 	}
 }

@@ -204,13 +204,30 @@ func cloneOf(code *fusion.Code) *fusion.Code {
 // cutsOf returns the positions along an axis at which a condition of the code changes, in order.
 func cutsOf(code *fusion.Code, v scalar.Expr, size int) []int {
 	var cuts []int
-	walkValues(code, func(x scalar.Expr) {
-		if at, ok := cutAt(x, v); ok && at > 0 && at < size {
+	add := func(at int) {
+		if at > 0 && at < size {
 			cuts = append(cuts, at)
+		}
+	}
+	walkValues(code, func(x scalar.Expr) {
+		if at, ok := cutAt(x, v); ok {
+			add(at)
+		} else if at, ok := equalAt(x, v); ok {
+			add(at)
+			add(at + 1)
 		}
 	})
 	slices.Sort(cuts)
 	return slices.Compact(cuts)
+}
+
+// equalAt returns the place along an axis with which an expression compares it for equality; false for any other.
+func equalAt(e, v scalar.Expr) (int, bool) {
+	if e.Op != scalar.OpEq && e.Op != scalar.OpNe || e.Args[0].Op != scalar.OpVar || e.Args[0].Name != v.Name {
+		return 0, false
+	}
+	at, ok := e.Args[1].IntConst()
+	return int(at), ok
 }
 
 // cutAt returns the first place along an axis from which a comparison with a constant has

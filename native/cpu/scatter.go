@@ -21,9 +21,10 @@ type scatterStep struct {
 	// combine has the function of each worker that combines the update at one element offset into
 	// the row at another.
 	combine []func(row, update int)
-	code    *jit.Code // combines vectors of a row; nil where there are none
-	rows    int       // of the result
-	chunk   int       // rows of a chunk
+	addOne  func(rows []int32, first, end int) // adds all updates of rows of one number; nil for other rows
+	code    *jit.Code                          // combines vectors of a row; nil where there are none
+	rows    int                                // of the result
+	chunk   int                                // rows of a chunk
 }
 
 // newScatter completes a step: it compiles the combination of vectors, and shares out the rows.
@@ -40,6 +41,7 @@ func newScatter(c *compiler, s *scatterStep) *scatterStep {
 		chunks = min(workers(), s.rows)
 	}
 	s.chunk = (s.rows + chunks - 1) / max(chunks, 1)
+	s.addOne = s.adderOfOnes()
 	for range workers() {
 		s.combine = append(s.combine, s.combiner())
 	}
@@ -105,10 +107,49 @@ func (s *scatterStep) do(worker, chunk int) {
 		s.sum(rows, first, end, combine)
 		return
 	}
+	if s.addOne != nil {
+		s.addOne(rows, first, end)
+		return
+	}
 	window := len(s.x.WindowAt)
 	for i, row := range rows {
 		if row := int(row); row >= first && row < end {
 			combine(s.base(row), i*window)
+		}
+	}
+}
+
+// adderOfOnes returns the function that adds updates of one number to rows [first, end), which are one after the
+// other; nil for any other scatter.
+func (s *scatterStep) adderOfOnes() func(rows []int32, first, end int) {
+	if s.x.Mode != ir.ScatterAdd || len(s.x.WindowAt) != 1 || s.x.WindowAt[0] != 0 || len(s.x.RowSteps) == 0 || s.x.RowSteps[len(s.x.RowSteps)-1] != 1 {
+		return nil
+	}
+	for k, step := range s.x.RowSteps[:len(s.x.RowSteps)-1] {
+		if step != s.x.RowSteps[k+1]*s.x.RowDims[k+1] {
+			return nil
+		}
+	}
+	switch s.out.dtype {
+	case ir.F32:
+		return addOnes[float32](s)
+	case ir.F64:
+		return addOnes[float64](s)
+	case ir.I32, ir.U32:
+		return addOnes[int32](s)
+	case ir.I64, ir.U64:
+		return addOnes[int64](s)
+	}
+	return nil
+}
+
+func addOnes[T number](s *scatterStep) func(rows []int32, first, end int) {
+	return func(rows []int32, first, end int) {
+		out, updates := view[T](s.out)[first:end], view[T](s.update)[:len(rows)]
+		for i, row := range rows {
+			if at := uint(int(row) - first); at < uint(len(out)) {
+				out[at] += updates[i]
+			}
 		}
 	}
 }
@@ -230,7 +271,7 @@ func realCombine[T interface {
 type hotRows struct {
 	places *buffer // for each row its number among the hot ones, from 1, or 0
 	sums   *buffer // the sums of hot rows in f64, one row after the other
-	count  int
+	rows   []int32 // the hot ones
 	any    bool
 	all    bool // rows are single numbers with many updates on average: all of them are summed in f64
 }
@@ -249,28 +290,44 @@ func newHotRows(c *compiler, x *fusion.Scatter) *hotRows {
 		return &hotRows{sums: c.scratch(ir.F64, rows), all: true}
 	}
 	maxHot := updates / (fusion.SumBlockLen + 1)
-	return &hotRows{places: c.scratch(ir.I32, product(x.RowDims)), sums: c.scratch(ir.F64, maxHot*len(x.WindowAt))}
+	return &hotRows{places: c.scratch(ir.I32, product(x.RowDims)), sums: c.scratch(ir.F64, maxHot*len(x.WindowAt)), rows: make([]int32, 0, maxHot)}
 }
 
-// find counts the updates of each row and reports whether there are hot rows.
+// find counts the updates of each row and reports whether there are hot rows. It takes time by the updates, or by
+// the rows where those are fewer.
 func (o *hotRows) find(rows []int32, window int) bool {
 	places := view[int32](o.places)[:o.places.elems]
-	clear(places)
+	o.clear(rows, places)
+	o.rows = o.rows[:0]
 	for _, row := range rows {
 		if row >= 0 {
-			places[row]++
+			if places[row]++; places[row] == fusion.SumBlockLen+1 {
+				o.rows = append(o.rows, row)
+			}
 		}
 	}
-	o.count = 0
-	for row, updates := range places {
-		places[row] = 0
-		if updates > fusion.SumBlockLen {
-			o.count++
-			places[row] = int32(o.count)
+	if len(o.rows) == 0 {
+		return false
+	}
+	o.clear(rows, places)
+	for i, row := range o.rows {
+		places[row] = int32(i + 1)
+	}
+	clear(view[float64](o.sums)[:len(o.rows)*window])
+	return true
+}
+
+// clear zeroes the places of all rows that have updates.
+func (o *hotRows) clear(rows, places []int32) {
+	if len(rows) > len(places)/4 {
+		clear(places)
+		return
+	}
+	for _, row := range rows {
+		if row >= 0 {
+			places[row] = 0
 		}
 	}
-	clear(view[float64](o.sums)[:o.count*window])
-	return o.count > 0
 }
 
 // sum adds updates to their rows in [first, end) in order.
@@ -292,9 +349,9 @@ func (s *scatterStep) sum(rows []int32, first, end int, combine func(row, update
 			sum[w] += float64(x)
 		}
 	}
-	for row := first; row < end; row++ {
-		if place := int(places[row]); place > 0 {
-			at, sum := s.base(row), sums[(place-1)*window:]
+	for i, row := range s.hot.rows {
+		if row := int(row); row >= first && row < end {
+			at, sum := s.base(row), sums[i*window:]
 			for w, offset := range s.x.WindowAt {
 				out[at+offset] = float32(float64(out[at+offset]) + sum[w])
 			}

@@ -33,6 +33,17 @@ func resized(b *ir.Builder, x ir.Value) ir.Value {
 	return ops.Repeat(b, ops.Repeat(b, x, 1, 2), 2, 2)
 }
 
+// doubled doubles the sizes of images.
+func doubled(b *ir.Builder, x ir.Value) ir.Value {
+	dims, _ := x.Shape().Ints()
+	return ops.Resize(b, x, ops.ResizeAttrs{Sizes: []int{2 * dims[1], 2 * dims[2]}, Mode: ops.ResizeLinear})
+}
+
+// hashed returns integers from 0 to half a scale, of numbers between -½ and ½.
+func hashed(b *ir.Builder, x ir.Value, scale float64) ir.Value {
+	return ops.Convert(b, ops.Abs(b, ops.Mul(b, x, ops.ConstLike(b, x, scale))), ir.I32)
+}
+
 // commonShapes are ops that models and their data pipelines use, in shapes of no other table.
 var commonShapes = []job{
 	of("cumsum 1 of 16x200x64", running(ops.CumSum, 1), 16, 200, 64),
@@ -102,5 +113,24 @@ var commonShapes = []job{
 	}, 2000, 96),
 	differentiated("gradient of cumsum 200x1000", running(ops.CumSum, 1), 200, 1000),
 	differentiated("gradient of max 1 of 500x300", func(b *ir.Builder, x ir.Value) ir.Value { return ops.ReduceMax(b, x, 1) }, 500, 300),
+	{"cross entropy 256x10000", func(tb testing.TB) *ir.Graph {
+		return build(tb, func(b *ir.Builder) {
+			b.Output("loss", ops.CrossEntropyMean(b, b.Input("x", ir.F32, ir.Dims(256, 10000)...), b.Input("labels", ir.I32, ir.N(256))))
+		})
+	}},
+	of("f32 to i64 1M", to(ir.I64), 1<<20), typed("f64 to i64 1M", ir.F64, to(ir.I64), 1<<20), pair("equal i64 300k", ir.I64, ops.Eq, []int{300000}, []int{300000}),
+	typed("argmax f64 1000x500", ir.F64, func(b *ir.Builder, x ir.Value) ir.Value { return ops.ArgMax(b, x, 1) }, 1000, 500),
+	of("bincount 1000 of 300k", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Bincount(b, hashed(b, x, 2000), 1000) }, 300000),
+	of("histogram 100 of 300k", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Histogram(b, x, 100, -1, 1) }, 300000),
+	of("quotients of i32 300k", func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.Div(b, hashed(b, x, 1e9), ops.Add(b, hashed(b, x, 100), ops.Const(b, ir.I32, 1, ir.N(300000))))
+	}, 300000),
+	of("linear 64 of 4x32x32x32", doubled, 4, 32, 32, 32), differentiated("gradient of linear 64 of 4x32x32x32", doubled, 4, 32, 32, 32),
+	differentiated("gradient of take along 1 of 1000x500", func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.TakeAlongAxis(b, x, b.Input("ids", ir.I32, ir.Dims(1000, 64)...), 1, ops.OutsideClip)
+	}, 1000, 500),
+	differentiated("gradient of every other of 1000x1000", func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.Slice(b, x, ir.Dims(0, 0), ir.Dims(500, 500), []int{2, 2})
+	}, 1000, 1000),
 	of("silu 1M", ops.Silu, 1<<20), of("softplus 1M", ops.Softplus, 1<<20), of("std 0 of 5000x64", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Std(b, x, 0, 0) }, 5000, 64),
 }

@@ -97,6 +97,39 @@ var classes = []job{
 	typed("complex parts joined", ir.C64, func(b *ir.Builder, x ir.Value) ir.Value {
 		return ops.Concatenate(b, 0, ops.Mul(b, x, x), ops.Neg(b, x), ops.Div(b, x, ops.Add(b, x, ops.OnesLike(b, x))))
 	}, 50, 33),
+	typed("doubles to long integers", ir.F64, scaledTo(ir.I64), 41, 101), of("numbers to long integers", scaledTo(ir.I64), 41, 101),
+	typed("doubles to integers", ir.F64, scaledTo(ir.I32), 41, 101),
+	typed("argmax of doubles", ir.F64, func(b *ir.Builder, x ir.Value) ir.Value { return ops.ArgMax(b, x, 1) }, 50, 203),
+	pair("equal long integers", ir.I64, ops.Eq, []int{41, 101}, []int{41, 101}),
+	of("long rows by their index", func(b *ir.Builder, x ir.Value) ir.Value {
+		hit := ops.Gt(b, ops.Iota(b, ir.I32, 1, x.Shape()...), ops.Const(b, ir.I32, 4500, x.Shape()...))
+		return ops.ReduceSum(b, ops.Select(b, hit, x, ops.ZerosLike(b, x)), 1)
+	}, 3, 5003),
+	of("images resized", func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.Resize(b, x, ops.ResizeAttrs{Sizes: []int{9, 30}, Mode: ops.ResizeLinear})
+	}, 2, 5, 17, 32),
+	of("sums at constant places", func(b *ir.Builder, x ir.Value) ir.Value {
+		places := ops.Literal(b, ir.Ints(ir.I32, []int64{3, 0, 3, 9, -1, 2, 3, 0}, 8, 1))
+		return ops.ScatterAdd(b, ops.Ones(b, ir.F32, ir.Dims(6, 5, 40)...), places, x, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{1}, Outside: ops.OutsideDrop}})
+	}, 8, 6, 40),
+	pair("numbers added at pairs of places", ir.F32, func(b *ir.Builder, x, y ir.Value) ir.Value {
+		index := ops.Convert(b, ops.Mul(b, y, ops.ConstLike(b, y, 100)), ir.I32)
+		return ops.ScatterAdd(b, x, index, ops.Squeeze(b, ops.SliceAxis(b, y, 1, ir.N(0), ir.N(1)), 1), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0, 1}}})
+	}, []int{50, 50}, []int{300, 2}),
+	typed("counts", ir.I32, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Bincount(b, x, 40) }, 1001),
+	typed("counts in a loop", ir.I32, func(b *ir.Builder, x ir.Value) ir.Value {
+		_, ys := ops.Scan(b, ops.Loop{Xs: []ir.Value{x}, Body: func(b *ir.Builder, _, _, xs []ir.Value) (next, ys []ir.Value) {
+			return nil, []ir.Value{ops.Bincount(b, xs[0], 30)}
+		}})
+		return ys[0]
+	}, 5, 203),
+	of("a histogram", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Histogram(b, x, 40, -0.3, 0.4) }, 1001),
+}
+
+func scaledTo(t ir.DType) func(b *ir.Builder, x ir.Value) ir.Value {
+	return func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.Convert(b, ops.Mul(b, x, ops.ConstLike(b, x, 1e9)), t)
+	}
 }
 
 // rowsByHalves multiplies a few rows by weights in 16 bits, with results in f32.

@@ -86,14 +86,9 @@ func (s *space) blocks() int { return (s.row + blockLanes - 1) / blockLanes }
 // lanes returns the maximum number of lanes of a block.
 func (s *space) lanes() int { return max(1, min(blockLanes, s.row)) }
 
-// coordinateLanes returns the number of lanes of the coordinates along a block: those of the
-// whole row where one kernel handles it.
-func (s *space) coordinateLanes() int {
-	if s.row <= maxRowLanes {
-		return max(1, s.row)
-	}
-	return blockLanes
-}
+// coordinateLanes returns the number of lanes of the coordinates along a block: a kernel handles a whole row, or
+// as many points of it as one call may.
+func (s *space) coordinateLanes() int { return max(1, min(maxBlockPoints, s.row)) }
 
 // startClass returns the register class of start.
 func (s *space) startClass() class {
@@ -206,14 +201,29 @@ func coordinateWriter[T int32 | int64](d []T, a axis) func(from, n int) {
 
 // fillCoordinate writes (from+i)/stride mod size for each lane i.
 func fillCoordinate[T int32 | int64](d []T, from, stride, size int) {
-	at, left := T(from/stride%size), stride-from%stride
-	for i := range d {
-		d[i] = at
-		if left--; left == 0 {
-			left = stride
-			if at++; at == T(size) {
-				at = 0
-			}
+	at, left := from/stride%size, stride-from%stride
+	for len(d) > 0 {
+		n := min(len(d), left)
+		if stride == 1 {
+			n = min(len(d), size-at)
+			countUp(d[:n], T(at))
+			at += n - 1
+		} else {
+			fill(d[:n], T(at))
 		}
+		d, left = d[n:], stride
+		if at++; at == size {
+			at = 0
+		}
+	}
+}
+
+// countUp writes at, at + 1 and so on.
+func countUp[T int32 | int64](d []T, at T) {
+	for ; len(d) >= 8; d, at = d[8:], at+8 {
+		d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7] = at, at+1, at+2, at+3, at+4, at+5, at+6, at+7
+	}
+	for i := range d {
+		d[i] = at + T(i)
 	}
 }

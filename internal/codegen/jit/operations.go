@@ -48,6 +48,7 @@ func Operations() []Operation {
 	l.add(dtype.I32, dtype.F32, scalar.OpConvert)
 	l.add(dtype.U32, dtype.F32, scalar.OpConvert)
 	l.integers(dtype.I32, dtype.U32)
+	l.add(dtype.I32, dtype.I32, scalar.OpDiv, scalar.OpRem)
 	l.choices(dtype.F32, dtype.I32, dtype.U32)
 	l.bits(dtype.F32, dtype.I32, dtype.U32)
 	return l
@@ -58,6 +59,8 @@ func Operations() []Operation {
 func LongOperations() []Operation {
 	var l operations
 	l.add(dtype.F64, dtype.F64, floatOperations...)
+	l.add(dtype.F64, dtype.Bool, scalar.OpIsNaN, scalar.OpIsFinite)
+	l.add(dtype.F64, dtype.I64, scalar.OpConvert)
 	l.integers(dtype.I64, dtype.U64)
 	l.choices(dtype.F64, dtype.I64, dtype.U64)
 	l.bits(dtype.F64, dtype.I64, dtype.U64)
@@ -110,7 +113,8 @@ func widthOperations() []Operation {
 			out = append(out, Operation{scalar.OpConvert, word, long}, Operation{scalar.OpConvert, long, word})
 		}
 	}
-	return append(out, Operation{scalar.OpConvert, dtype.I32, dtype.F64}, Operation{scalar.OpConvert, dtype.U32, dtype.F64})
+	return append(out, Operation{scalar.OpConvert, dtype.I32, dtype.F64}, Operation{scalar.OpConvert, dtype.U32, dtype.F64},
+		Operation{scalar.OpConvert, dtype.F64, dtype.I32}, Operation{scalar.OpConvert, dtype.F32, dtype.I64})
 }
 
 // template is the expansion of an operation. In its steps, values from 0 up are results of
@@ -268,6 +272,18 @@ func (o Operation) Expr() scalar.Expr {
 		if o.From == dtype.I64 {
 			return scalar.Select(scalar.Lt(x, scalar.ConstI(o.From, 0)), scalar.Neg(x), x)
 		}
+	case scalar.OpDiv, scalar.OpRem:
+		if o.From == dtype.I32 {
+			quotient, rest := divideInts(x, y)
+			if o.Op == scalar.OpDiv {
+				return quotient
+			}
+			return rest
+		}
+	case scalar.OpIsNaN:
+		return scalar.Ne(x, x)
+	case scalar.OpIsFinite:
+		return scalar.Le(scalar.Abs(x), scalar.ConstF(o.From, o.From.MaxFloat()))
 	case scalar.OpRsqrt:
 		return scalar.Div(scalar.ConstF(o.From, 1), scalar.Sqrt(x))
 	case scalar.OpRound:
@@ -275,8 +291,13 @@ func (o Operation) Expr() scalar.Expr {
 	case scalar.OpBitcast:
 		return scalar.Bitcast(x, o.To)
 	case scalar.OpConvert:
-		if o.To == dtype.F64 && o.From.IsInteger() {
+		switch {
+		case o.To == dtype.F64 && o.From.IsInteger():
 			return doubleOf(o.From.IsSigned())
+		case o.To == dtype.I64 && o.From.IsFloat():
+			return longOf(scalar.Convert(x, dtype.F64))
+		case o.To == dtype.I32 && o.From == dtype.F64:
+			return scalar.Convert(saturatedLong(x, wholeNumber(scalar.Trunc(x)), math.MinInt32, math.MaxInt32), dtype.I32)
 		}
 		if o.To == dtype.I32 && o.From == dtype.F32 {
 			return saturatedInt(x)
@@ -403,4 +424,46 @@ func doubleOf(signed bool) scalar.Expr {
 	upper := scalar.Bitcast(scalar.Xor(scalar.Shr(u, word(32)), word(top)), dtype.F64)
 	lower := scalar.Bitcast(scalar.Or(scalar.And(u, word(math.MaxUint32)), word(math.Float64bits(low))), dtype.F64)
 	return scalar.Add(scalar.Sub(upper, scalar.ConstF(dtype.F64, added)), lower)
+}
+
+// longOf converts an f64 to i64: the halves of its whole part are numbers that f64 holds exactly.
+func longOf(x scalar.Expr) scalar.Expr {
+	number := func(x float64) scalar.Expr { return scalar.ConstF(dtype.F64, x) }
+	whole := scalar.Trunc(x)
+	high := scalar.Floor(scalar.Mul(whole, number(0x1p-32)))
+	low := wholeNumber(scalar.Fma(high, number(-1<<32), whole))
+	r := scalar.Add(scalar.Shl(wholeNumber(high), scalar.ConstI(dtype.I64, 32)), low)
+	return saturatedLong(x, r, math.MinInt64, math.MaxInt64)
+}
+
+// wholeNumber converts a whole f64 below 2⁵¹ to i64: added to a large number, it is the low bits of the sum.
+func wholeNumber(x scalar.Expr) scalar.Expr {
+	const large = 3 << 51 // has an ulp of 1
+	sum := scalar.Bitcast(scalar.Add(x, scalar.ConstF(dtype.F64, large)), dtype.I64)
+	return scalar.Sub(sum, scalar.ConstI(dtype.I64, int64(math.Float64bits(large))))
+}
+
+// saturatedLong is r, the i64 of an f64 in a range, and a bound of the range for other numbers, 0 for NaN.
+func saturatedLong(x, r scalar.Expr, least, most int64) scalar.Expr {
+	r = scalar.Select(scalar.Ge(x, scalar.ConstF(dtype.F64, float64(most))), scalar.ConstI(dtype.I64, most), r)
+	r = scalar.Select(scalar.Le(x, scalar.ConstF(dtype.F64, float64(least))), scalar.ConstI(dtype.I64, least), r)
+	return scalar.Select(scalar.Ne(x, x), scalar.ConstI(dtype.I64, 0), r)
+}
+
+// divideInts returns the quotient of two i32 and the rest, as package scalar defines them. The quotient of the numbers
+// in f32 is off by up to 2⁹, that of the rest and the divisor by one. Sums wrap, as do quotients out of range.
+func divideInts(x, y scalar.Expr) (quotient, rest scalar.Expr) {
+	zero, one := scalar.ConstI(dtype.I32, 0), scalar.ConstI(dtype.I32, 1)
+	least := func(x scalar.Expr) scalar.Expr { return scalar.Min(x, scalar.Neg(x)) } // -|x|, which is in range
+	y = scalar.Select(scalar.Eq(y, zero), one, y)
+	quotient, rest = zero, x
+	for range 2 {
+		part := scalar.Convert(scalar.Div(scalar.Convert(rest, dtype.F32), scalar.Convert(y, dtype.F32)), dtype.I32)
+		quotient, rest = scalar.Add(quotient, part), scalar.Sub(rest, scalar.Mul(part, y))
+	}
+	opposite := scalar.And(scalar.Ne(rest, zero), scalar.Lt(scalar.Xor(rest, x), zero))
+	tooLarge := scalar.Le(least(rest), least(y))
+	toZero := scalar.Select(scalar.Lt(scalar.Xor(x, y), zero), one, scalar.ConstI(dtype.I32, -1)) // changes the quotient
+	by := scalar.Select(opposite, toZero, scalar.Select(tooLarge, scalar.Neg(toZero), zero))
+	return scalar.Add(quotient, by), scalar.Sub(rest, scalar.Mul(by, y))
 }

@@ -245,6 +245,39 @@ def nearest_grad():
     return run
 
 
+def linear(x):
+    return F.interpolate(x, scale_factor=2, mode="bilinear")
+
+
+def linear_grad():
+    x = torch.rand(4, 32, 32, 32).to(memory_format=torch.channels_last).requires_grad_()
+
+    def run():
+        x.grad = None
+        linear(x).square().sum().backward()
+
+    return run
+
+
+def along():
+    i = torch.zeros(1000, 64, dtype=torch.int64)
+    return grad(lambda x: x.gather(1, i), 1000, 500)()
+
+
+def classes():
+    x, labels = torch.rand(256, 10000), torch.randint(10000, (256,))
+
+    def run():
+        with torch.inference_mode():
+            F.cross_entropy(x, labels)
+
+    return run
+
+
+def hashed(x, scale):
+    return (x * scale).abs().to(I)
+
+
 def triangle(a, b):
     def job():
         x, y = torch.rand(*a) + torch.eye(a[-1]) * a[-1], torch.rand(*b)
@@ -465,6 +498,16 @@ JOBS = {
     "gradient of layer norm 2000x96": grad(lambda x: F.layer_norm(x, (96,)), 2000, 96),
     "gradient of cumsum 200x1000": grad(lambda x: x.cumsum(1), 200, 1000),
     "gradient of max 1 of 500x300": grad(lambda x: x.max(1).values, 500, 300),
+    "cross entropy 256x10000": classes,
+    "f32 to i64 1M": of(lambda x: x.long(), M), "f64 to i64 1M": of(lambda x: x.long(), M, dtype=torch.float64),
+    "equal i64 300k": both(torch.eq, torch.int64, (300000,), (300000,)),
+    "argmax f64 1000x500": of(lambda x: x.argmax(1), 1000, 500, dtype=torch.float64),
+    "bincount 1000 of 300k": of(lambda x: torch.bincount(hashed(x, 2000), minlength=1000), 300000),
+    "histogram 100 of 300k": of(lambda x: torch.histc(x, 100, -1, 1), 300000),
+    "quotients of i32 300k": of(lambda x: torch.div(hashed(x, 1e9), hashed(x, 100) + 1, rounding_mode="trunc"), 300000),
+    "linear 64 of 4x32x32x32": channels_last(linear, 4, 32, 32, 32), "gradient of linear 64 of 4x32x32x32": linear_grad,
+    "gradient of take along 1 of 1000x500": along,
+    "gradient of every other of 1000x1000": grad(lambda x: x[::2, ::2], 1000, 1000),
     "silu 1M": of(F.silu, M), "softplus 1M": of(F.softplus, M), "std 0 of 5000x64": of(lambda x: x.std(0), 5000, 64),
     "top 80 of 300x1000": of(lambda x: x.topk(80, 1), 300, 1000),
 }
