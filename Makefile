@@ -16,9 +16,10 @@ FUZZTIME ?= 30s
 ARM64_SLOW  := ^TestProductsOfFactorsWithTables$$|^TestLargeFactorisations$$|/^go$$|/^1000003$$
 ARM64_TESTS := Backend|Classes|Rows|Columns|Large|Packed|Merged|Special|Subnormals|Cores|Convolutions|Jobs|Panic
 # Tests with 32-bit ints: quick tests of code that counts elements and bytes, and of
-# schedules and whole plans those that depend on large sizes.
+# schedules and whole plans those that depend on large sizes, which are in few packages.
 INT32_PACKAGES := ./ir ./internal/derive ./ir/dtype ./internal/format ./internal/compiler/passes ./internal/compiler/plan ./internal/compiler/fusion ./ir/loop ./ir/routine ./internal/compiler/sim
 INT32_TESTS    := Counts|Chosen|KernelsOfLanguageModels
+INT32_SCHEDULES := $(addprefix ./internal/compiler/,sched sched/attention sched/matmul plan/plansim)
 # Models of several GiB: sums of their costs and bytes, which choose schedules, need 64 bits, as do the keys by which the
 # times of a large GPU are found.
 INT32_LARGE    := ^(TestFamiliesMeetTheMemoryFloor|TestCostsOrderCandidates)$$
@@ -181,7 +182,7 @@ test-arm64: ## test the code that the CPU backend has for arm64, in an emulator
 .PHONY: test-386
 test-386: ## test the compiler where an int has 32 bits: right, or refused
 	CGO_ENABLED=0 GOARCH=386 $(GO_TEST) -timeout=30m -skip '$(INT32_LARGE)' $(INT32_PACKAGES)
-	CGO_ENABLED=0 GOARCH=386 $(GO_TEST) -timeout=30m -run '$(INT32_TESTS)' ./internal/compiler/sched/... ./internal/compiler/plan/plansim
+	CGO_ENABLED=0 GOARCH=386 $(GO_TEST) -timeout=30m -run '$(INT32_TESTS)' $(INT32_SCHEDULES)
 
 .PHONY: test-cuda
 test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake GPU
