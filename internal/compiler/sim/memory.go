@@ -258,6 +258,34 @@ func loadFloats(m *machine, a *array, at []int64, out []float64, active []int32)
 	}
 }
 
+// loadShared is a faster path for loads of single elements from workgroup memory that only stores of the kernel write,
+// in a kernel without roles.
+func (m *machine) loadShared(a *array, at, out column, active []int32) {
+	if out.f != nil {
+		sharedLoad(m, a, at.i, out.f, a.own.f, active)
+	} else {
+		sharedLoad(m, a, at.i, out.i, a.own.i, active)
+	}
+	m.countAccess(a, at, active)
+}
+
+func sharedLoad[T number](m *machine, a *array, at []int64, out, own []T, active []int32) {
+	for _, t := range active {
+		elem := m.index(a, at[t], t)
+		if elem < 0 || !m.isNoted(&a.cells[elem], t) && !m.noteRead(a, elem, t) {
+			return
+		}
+		out[t] = own[elem]
+	}
+}
+
+// isNoted reports whether a read by thread t is allowed and changes nothing in a cell of workgroup memory: the thread,
+// or several, have read it since the last barrier.
+func (m *machine) isNoted(c *cell, t int32) bool {
+	return c.readEpoch == m.epoch && (c.reader == t || c.reader == several) &&
+		c.writeEpoch >= m.first && (c.writeEpoch < m.part.since || c.writer == t)
+}
+
 // get loads an element into thread t's value of a column.
 func (a *array) get(elem int, t int32, out column) {
 	if a.Space != loop.Storage {
