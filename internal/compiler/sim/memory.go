@@ -279,11 +279,10 @@ func sharedLoad[T number](m *machine, a *array, at []int64, out, own []T, active
 	}
 }
 
-// isNoted reports whether a read by thread t is allowed and changes nothing in a cell of workgroup memory: the thread,
-// or several, have read it since the last barrier.
+// isNoted reports whether thread t, or several, have read a cell of workgroup memory since the last barrier. Another read
+// is allowed then, and changes nothing: a write since by another thread was a race.
 func (m *machine) isNoted(c *cell, t int32) bool {
-	return c.readEpoch == m.epoch && (c.reader == t || c.reader == several) &&
-		c.writeEpoch >= m.first && (c.writeEpoch < m.part.since || c.writer == t)
+	return c.readEpoch == m.epoch && (c.reader == t || c.reader == several)
 }
 
 // get loads an element into thread t's value of a column.
