@@ -124,7 +124,7 @@ type compiler struct {
 	target       Target
 	printer      Printer
 	forms        *ir.Forms
-	kept         map[int]bool // which composites are not inlined, by their forms
+	kept         []bool // which composites are not inlined, by their forms
 	persistent   map[string]region
 	slots        map[string]int // persistent slots by name
 	cache        *sched.Cache   // makes the kernels of groups
@@ -146,7 +146,7 @@ func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 	p.Requires.Limits, p.Requires.Features = t.Limits, slices.Clone(t.Features)
 	maxSize := capacityOf(t.Limits)
 	c := &compiler{
-		plan: p, module: m, target: t, printer: pr, forms: ir.NewForms(), kept: map[int]bool{},
+		plan: p, module: m, target: t, printer: pr, forms: ir.NewForms(),
 		persistent: map[string]region{}, slots: map[string]int{},
 		cache: sched.NewCache(t.Schedules), fuser: sched.NewFuser(t.Schedules, t.Caps), kernelByKey: map[kernelKey]int{}, kernelByText: map[string]int{},
 		states:    bumpAllocator{p: p, kind: StateBuffer, capacity: maxSize},
@@ -257,12 +257,10 @@ func (c *compiler) passOptions() passes.Options {
 // them for the answer.
 func (c *compiler) keepsComposite(n *ir.Node) bool {
 	form := c.forms.Of(n)
-	kept, known := c.kept[form]
-	if !known {
-		kept = c.target.keepsComposite(n)
-		c.kept[form] = kept
+	if form == len(c.kept) {
+		c.kept = append(c.kept, c.target.keepsComposite(n))
 	}
-	return kept
+	return c.kept[form]
 }
 
 // simplifyTypes returns the graph after all passes but the last. Complex values become pairs if the

@@ -254,18 +254,17 @@ func packedFits(w *Space, s emit.Schedule) bool {
 
 // sliceCost is [sliceCost] of one of [rowSlices], which is computed once.
 func (w *Space) sliceCost(number int) (float64, bool) {
-	c, known := w.slices[number]
-	if !known {
-		var ok bool
-		if c, ok = sliceCost(w.e, w.Group, rowSlices[number]); !ok {
-			c = -1
-		}
-		if w.slices == nil {
-			w.slices = map[int]float64{}
-		}
-		w.slices[number] = c
+	if w.slices == nil {
+		w.slices = make([]float64, len(rowSlices))
 	}
-	return c, c >= 0
+	c := &w.slices[number]
+	if *c == 0 {
+		var ok bool
+		if *c, ok = sliceCost(w.e, w.Group, rowSlices[number]); !ok {
+			*c = -1
+		}
+	}
+	return *c, *c >= 0
 }
 
 // sliceCost returns cycles per element of a thread's slice: of instructions, by four schedulers, and of

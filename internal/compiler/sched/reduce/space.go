@@ -12,8 +12,8 @@ import (
 // and the split.
 type Space struct {
 	e      *emit.Emitter
-	Group  *fusion.Group   // the reduction
-	slices map[int]float64 // costs of [rowSlices] by number, -1 where the weights do not factor
+	Group  *fusion.Group // the reduction
+	slices []float64     // costs of [rowSlices], 0 before they are known, -1 where the weights do not factor
 }
 
 // NewSpace returns the schedule space of a reduction.
