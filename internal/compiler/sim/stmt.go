@@ -250,7 +250,7 @@ func (c *compiler) load(a *array, at column, outs ...column) {
 			m.loadReadOnly(a, at, outs, active)
 			return
 		case a.Space == loop.Shared && a.Width == 1 && a.async == nil && m.part.clock == nil:
-			m.loadShared(a, at, outs[0], active)
+			loadShared(m, a, at, outs[0], active)
 			return
 		}
 		for _, t := range active {
