@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -59,10 +60,15 @@ var layers = [][]string{
 
 const module = "github.com/rlx-go/rlx"
 
+// listImports lists the packages of the module with their imports, once.
+var listImports = sync.OnceValues(func() ([]byte, error) {
+	return exec.Command("go", "list", "-e", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
+})
+
 // packages returns the imports of every package of the module, without those of tests.
 func packages(t *testing.T) map[string][]string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-e", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
+	out, err := listImports()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,27 +186,35 @@ func TestTheRootNeedsNoC(t *testing.T) {
 // would be none.
 func TestSamplesAreForTests(t *testing.T) {
 	const samples = module + "/ir/ops/samples"
-	list := func(args ...string) []string {
-		cmd := exec.Command("go", append([]string{"list"}, args...)...)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Fields(string(out))
+	format := strings.Join([]string{"{{.ImportPath}}", "{{.Dir}}", `{{join .GoFiles ","}},{{join .TestGoFiles ","}},{{join .XTestGoFiles ","}}`, `{{join .Deps ","}}`}, "|")
+	out, err := exec.Command("go", "list", "-test", "-f", format, "./...").Output()
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, pkg := range []string{".", "./ir/ops", "./ir/ops/splat", "./ir/ops/spd", "./autodiff/optim", "./native/cpu", "./native/cuda", "./wasm/internal/compiler"} {
-		if slices.Contains(list("-deps", pkg), samples) {
-			t.Errorf("%s imports %s", pkg, samples)
-		}
-	}
-	for _, line := range list("-f", "{{.Dir}}|{{.ImportPath}}|{{join .GoFiles \",\"}},{{join .TestGoFiles \",\"}},{{join .XTestGoFiles \",\"}}", "./...") {
-		part := strings.Split(line, "|")
-		calls := slices.ContainsFunc(strings.Split(part[2], ","), func(name string) bool {
-			text, err := os.ReadFile(filepath.Join(part[0], name))
-			return err == nil && strings.Contains(string(text), ".Samples()") && part[1] != module
+	needs, callers := map[string]bool{}, []string(nil)
+	for line := range strings.Lines(string(out)) {
+		part := strings.Split(strings.TrimSpace(line), "|")
+		pkg := part[0]
+		needs[pkg] = slices.ContainsFunc(strings.Split(part[3], ","), func(dep string) bool {
+			path, _, _ := strings.Cut(dep, " ") // as a test compiles it
+			return path == samples
 		})
-		if calls && !slices.Contains(list("-test", "-deps", part[1]), samples) {
-			t.Errorf("%s calls Samples and does not import %s", part[1], samples)
+		calls := slices.ContainsFunc(strings.Split(part[2], ","), func(name string) bool {
+			text, err := os.ReadFile(filepath.Join(part[1], name))
+			return err == nil && strings.Contains(string(text), ".Samples()")
+		})
+		if calls && pkg != module && !strings.Contains(pkg, " ") {
+			callers = append(callers, pkg)
+		}
+	}
+	for _, pkg := range []string{"", "/ir/ops", "/ir/ops/splat", "/ir/ops/spd", "/autodiff/optim", "/native/cpu", "/native/cuda", "/wasm/internal/compiler"} {
+		if needs[module+pkg] {
+			t.Errorf("%s%s imports %s", module, pkg, samples)
+		}
+	}
+	for _, pkg := range callers {
+		if !needs[pkg+".test"] && !needs[pkg] {
+			t.Errorf("%s calls Samples and does not import %s", pkg, samples)
 		}
 	}
 }

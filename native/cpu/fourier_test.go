@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/cmplx"
+	"strconv"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -32,7 +33,7 @@ func TestFourierTransforms(t *testing.T) {
 // larger than the limit.
 func TestFourierOfLargePrimes(t *testing.T) {
 	for i, n := range []int{65_537, 3 * 65_539, 1_000_003} {
-		checkFourier(t, ir.F32, 1, n, 1+i%2, i == 1)
+		t.Run(strconv.Itoa(n), func(t *testing.T) { checkFourier(t, ir.F32, 1, n, 1+i%2, i == 1) })
 	}
 }
 

@@ -27,6 +27,7 @@ func TestNaNAndInfinitiesGoThroughLanesAsThroughScalars(t *testing.T) {
 				continue
 			}
 			run, out, times, step := compiled(t, o), make([]uint32, patterns), 1, 1
+			n := nodeOf(o)
 			if arity == 2 {
 				times, step = len(beside), 64
 			}
@@ -37,7 +38,7 @@ func TestNaNAndInfinitiesGoThroughLanesAsThroughScalars(t *testing.T) {
 				run(patterns, out, [][]uint32{halves, others}[:arity]...)
 				for i := 0; i < patterns; i += step {
 					in := [3]scalar.Value{valueOf(dtype.F32, halves[i]), valueOf(dtype.F32, others[i])}
-					want, got := scalar.Apply(nodeOf(o), in), valueOf(o.To, out[i])
+					want, got := scalar.Apply(n, in), valueOf(o.To, out[i])
 					if !alike(o, got, want) {
 						t.Fatalf("%s of %v (%#x) and %v is %v, not %v", o.Op, in[0].F, i, in[1].F, got, want)
 					}
@@ -101,8 +102,9 @@ func TestNaNAndInfinitiesGoThroughLongLanesAsThroughScalars(t *testing.T) {
 			c.Set(1, unsafe.Pointer(&others[0]))
 			c.Set(2, unsafe.Pointer(&out[0]))
 			c.Run(patterns)
+			n := nodeOf(o)
 			for i, bits := range out {
-				want, got := scalar.Apply(nodeOf(o), [3]scalar.Value{{F: halves[i]}, {F: others[i]}}).F, math.Float64frombits(bits)
+				want, got := scalar.Apply(n, [3]scalar.Value{{F: halves[i]}, {F: others[i]}}).F, math.Float64frombits(bits)
 				f := doubleReferences[o.Op]
 				if f != nil {
 					want = f(halves[i])

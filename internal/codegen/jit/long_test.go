@@ -107,6 +107,7 @@ func TestLongLanesEqualScalarEvaluation(t *testing.T) {
 			if words[n] != 0 {
 				t.Fatalf("%s writes behind its result", o.Op)
 			}
+			node := nodeOf(o)
 			for i := range n {
 				in := [3]scalar.Value{longValue(o.From, a[i]), longValue(o.From, b[i])}
 				switch {
@@ -115,7 +116,7 @@ func TestLongLanesEqualScalarEvaluation(t *testing.T) {
 				case o.From == dtype.Bool:
 					in = [3]scalar.Value{{I: int64(truthsIn[i])}}
 				}
-				want, got := scalar.Apply(nodeOf(o), in), longValue(o.To, numbers[i])
+				want, got := scalar.Apply(node, in), longValue(o.To, numbers[i])
 				if o.To == dtype.Bool {
 					got.I = int64(words[i])
 				}
@@ -162,13 +163,14 @@ func TestConversionsBetweenWidths(t *testing.T) {
 			if out[len(out)-1] != 0 {
 				t.Fatalf("%v writes behind its result", o)
 			}
+			there, andBack := nodeOf(o), nodeOf(back)
 			for i := range n {
 				x := valueIn(o.From, in, i)
-				want, got := scalar.Apply(nodeOf(o), [3]scalar.Value{x}), valueIn(o.To, out, i)
+				want, got := scalar.Apply(there, [3]scalar.Value{x}), valueIn(o.To, out, i)
 				if got.I != want.I || !sameDouble(o.Op, got.F, want.F) {
 					t.Fatalf("%s %v is %s %v, not %v", o.From, x, o.To, got, want)
 				}
-				if want = scalar.Apply(nodeOf(back), [3]scalar.Value{want}); !ok {
+				if want = scalar.Apply(andBack, [3]scalar.Value{want}); !ok {
 					continue
 				}
 				if got = valueIn(o.From, second, i); got.I != want.I || !sameDouble(o.Op, got.F, want.F) {

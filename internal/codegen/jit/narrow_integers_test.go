@@ -70,12 +70,13 @@ func TestNarrowIntegersEqualScalarEvaluation(t *testing.T) {
 				if out[n*size] != 0 {
 					t.Fatalf("%v writes behind its result", o)
 				}
+				node := nodeOf(o)
 				for i := range n {
 					var v [3]scalar.Value
 					for k, t := range types {
 						v[k] = valueIn(t, in[k], i)
 					}
-					want, got := scalar.Apply(nodeOf(o), v), valueIn(o.To, out, i)
+					want, got := scalar.Apply(node, v), valueIn(o.To, out, i)
 					if got.I != want.I || !same(float32(got.F), float32(o.To.Round(want.F))) {
 						t.Fatalf("%s of %s %v is %s %v, not %v", o.Op, o.From, v, o.To, got, want)
 					}

@@ -123,6 +123,8 @@ type compiler struct {
 	module       *ir.Module
 	target       Target
 	printer      Printer
+	forms        *ir.Forms
+	kept         []bool // which composites are not inlined, by their forms
 	persistent   map[string]region
 	slots        map[string]int // persistent slots by name
 	cache        *sched.Cache   // makes the kernels of groups
@@ -144,7 +146,7 @@ func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 	p.Requires.Limits, p.Requires.Features = t.Limits, slices.Clone(t.Features)
 	maxSize := capacityOf(t.Limits)
 	c := &compiler{
-		plan: p, module: m, target: t, printer: pr,
+		plan: p, module: m, target: t, printer: pr, forms: ir.NewForms(),
 		persistent: map[string]region{}, slots: map[string]int{},
 		cache: sched.NewCache(t.Schedules), fuser: sched.NewFuser(t.Schedules, t.Caps), kernelByKey: map[kernelKey]int{}, kernelByText: map[string]int{},
 		states:    bumpAllocator{p: p, kind: StateBuffer, capacity: maxSize},
@@ -248,7 +250,17 @@ func (c *compiler) simplify(g *ir.Graph) (*ir.Graph, error) {
 }
 
 func (c *compiler) passOptions() passes.Options {
-	return passes.Options{Claim: c.target.keepsComposite, Decompose: c.target.DecomposesScan}
+	return passes.Options{Claim: c.keepsComposite, Decompose: c.target.DecomposesScan}
+}
+
+// keepsComposite is [Target.keepsComposite], found once for nodes of one form: an op with kernels of its own makes
+// them for the answer.
+func (c *compiler) keepsComposite(n *ir.Node) bool {
+	form := c.forms.Of(n)
+	if form == len(c.kept) {
+		c.kept = append(c.kept, c.target.keepsComposite(n))
+	}
+	return c.kept[form]
 }
 
 // simplifyTypes returns the graph after all passes but the last. Complex values become pairs if the

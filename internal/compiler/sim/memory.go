@@ -258,6 +258,35 @@ func loadFloats(m *machine, a *array, at []int64, out []float64, active []int32)
 	}
 }
 
+// loadShared is a faster path for loads of single elements from workgroup memory that only stores of the kernel write,
+// in a kernel without roles.
+func loadShared(m *machine, a *array, at, out column, active []int32) {
+	if out.f != nil {
+		sharedLoad(m, a, at.i, out.f, a.own.f, active)
+	} else {
+		sharedLoad(m, a, at.i, out.i, a.own.i, active)
+	}
+	if m.fault == nil {
+		m.countAccess(a, at, active)
+	}
+}
+
+func sharedLoad[T number](m *machine, a *array, at []int64, out, own []T, active []int32) {
+	for _, t := range active {
+		elem := m.index(a, at[t], t)
+		if elem < 0 || !a.cells[elem].isRead(m.epoch, t) && !m.noteRead(a, elem, t) {
+			return
+		}
+		out[t] = own[elem]
+	}
+}
+
+// isRead reports whether thread t, or several, have read a cell of workgroup memory since the barrier before an epoch.
+// Another read is allowed then, and changes nothing: a write since by another thread was a race.
+func (c *cell) isRead(epoch uint32, t int32) bool {
+	return c.readEpoch == epoch && (c.reader == t || c.reader == several)
+}
+
 // get loads an element into thread t's value of a column.
 func (a *array) get(elem int, t int32, out column) {
 	if a.Space != loop.Storage {

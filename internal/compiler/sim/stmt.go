@@ -245,8 +245,12 @@ func (c *compiler) load(a *array, at column, outs ...column) {
 	}
 	m := c.m
 	c.add(func(active []int32) {
-		if a.readOnly() {
+		switch {
+		case a.readOnly():
 			m.loadReadOnly(a, at, outs, active)
+			return
+		case a.Space == loop.Shared && a.Width == 1 && a.async == nil && m.part.clock == nil:
+			loadShared(m, a, at, outs[0], active)
 			return
 		}
 		for _, t := range active {

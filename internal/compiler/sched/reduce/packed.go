@@ -122,7 +122,8 @@ func isPacked(e *emit.Emitter, g *fusion.Group) bool {
 }
 
 // packedRule returns the schedule of a product with packed weights, or false if the group is none.
-func packedRule(e *emit.Emitter, g *fusion.Group) (emit.Schedule, bool) {
+func packedRule(w *Space) (emit.Schedule, bool) {
+	e, g := w.e, w.Group
 	if !isPacked(e, g) {
 		return emit.Schedule{}, false
 	}
@@ -131,7 +132,7 @@ func packedRule(e *emit.Emitter, g *fusion.Group) (emit.Schedule, bool) {
 		if g.Inner[0]%s.block != 0 || s.block > period && s != bytePairs {
 			continue
 		}
-		if c, ok := sliceCost(e, g, s); ok && (best < 0 || c < cost) {
+		if c, ok := w.sliceCost(i); ok && (best < 0 || c < cost) {
 			best, cost = i, c
 		}
 	}
@@ -206,7 +207,7 @@ func rowsCost(e *emit.Emitter, g *fusion.Group, s emit.Schedule) float64 {
 // and fewer rows, other slices, and rows without words.
 func packedCandidates(w *Space, rule emit.Schedule) []emit.Ranked {
 	cost := func(s emit.Schedule) float64 {
-		c, _ := sliceCost(w.e, w.Group, rowSlices[s.K-1])
+		c, _ := w.sliceCost(s.K - 1)
 		d := w.e.Caps.Profile()
 		cycles := c * float64(fusion.Product(w.Group.Inner)) / loop.Warp * rowsCost(w.e, w.Group, s)
 		work := hardware.Work{Bytes: emit.BytesOf(w.Group.Reads()), Sectors: emit.BytesOf(w.Group.Reads())}
@@ -214,7 +215,7 @@ func packedCandidates(w *Space, rule emit.Schedule) []emit.Ranked {
 	}
 	list := []emit.Ranked{{Schedule: rule, Cost: cost(rule)}}
 	add := func(s emit.Schedule) {
-		if s != rule && packedFits(w.e, w.Group, s) {
+		if s != rule && packedFits(w, s) {
 			list = append(list, emit.Ranked{Schedule: s, Cost: cost(s)})
 		}
 	}
@@ -236,7 +237,8 @@ func packedCandidates(w *Space, rule emit.Schedule) []emit.Ranked {
 const clockRate = 1.7
 
 // packedFits reports whether a product with packed weights can have a schedule.
-func packedFits(e *emit.Emitter, g *fusion.Group, s emit.Schedule) bool {
+func packedFits(w *Space, s emit.Schedule) bool {
+	e, g := w.e, w.Group
 	if s.K < 1 || s.K > len(rowSlices) || s != (emit.Schedule{Family: emit.PackedRows, K: s.K, Lanes: s.Lanes, Rows: s.Rows}) || !isPacked(e, g) {
 		return false
 	}
@@ -246,8 +248,23 @@ func packedFits(e *emit.Emitter, g *fusion.Group, s emit.Schedule) bool {
 		return false
 	}
 	turns := emit.CeilDiv(g.Inner[0]/split.elements(), s.Lanes)
-	_, ok := sliceCost(e, g, split)
+	_, ok := w.sliceCost(s.K - 1)
 	return ok && turns*split.elements() <= 2*maxPackedElements
+}
+
+// sliceCost is [sliceCost] of one of [rowSlices], which is computed once.
+func (w *Space) sliceCost(number int) (float64, bool) {
+	if w.slices == nil {
+		w.slices = make([]float64, len(rowSlices))
+	}
+	c := &w.slices[number]
+	if *c == 0 {
+		var ok bool
+		if *c, ok = sliceCost(w.e, w.Group, rowSlices[number]); !ok {
+			*c = -1
+		}
+	}
+	return *c, *c >= 0
 }
 
 // sliceCost returns cycles per element of a thread's slice: of instructions, by four schedulers, and of

@@ -11,16 +11,17 @@ import (
 // Space is the schedule space of a reduction: the threads per row, the rows per workgroup
 // and the split.
 type Space struct {
-	e     *emit.Emitter
-	Group *fusion.Group // the reduction
+	e      *emit.Emitter
+	Group  *fusion.Group // the reduction
+	slices []float64     // costs of [rowSlices], 0 before they are known, -1 where the weights do not factor
 }
 
 // NewSpace returns the schedule space of a reduction.
-func NewSpace(e *emit.Emitter, g *fusion.Group) *Space { return &Space{e, g} }
+func NewSpace(e *emit.Emitter, g *fusion.Group) *Space { return &Space{e: e, Group: g} }
 
 // Rule returns the default schedule, see [emit.Space].
 func (w *Space) Rule() emit.Schedule {
-	if s, ok := packedRule(w.e, w.Group); ok {
+	if s, ok := packedRule(w); ok {
 		return s
 	}
 	s := shapeRows(w.e, w.Group)
@@ -104,7 +105,7 @@ func (w *Space) Candidates() []emit.Ranked {
 // thread an element, and vectors of adjacent rows.
 func (w *Space) Fits(s emit.Schedule) bool {
 	if s.Family == emit.PackedRows {
-		return packedFits(w.e, w.Group, s)
+		return packedFits(w, s)
 	}
 	if s.Each > 0 {
 		return s == VectorPerThread && canShareThread(w.e, w.Group)
