@@ -2,11 +2,11 @@
 
 import { openProgram, Trainer } from './rlx/runtime.js';
 import { loadDigits, testCount } from './digit-data.js';
-
-const find = (id) => document.getElementById(id);
+import { highlight } from './highlight.js';
+import { fetchOK, find, wordsOf } from './page.js';
 
 async function train() {
-  const [plan, digits] = await Promise.all([fetch('assets/digits-mlp.rlxp').then((response) => response.arrayBuffer()), loadDigits()]);
+  const [plan, digits] = await Promise.all([fetchOK('assets/digits-mlp.rlxp').then((response) => response.arrayBuffer()), loadDigits()]);
   const program = await openProgram(plan, { worker: true });
   try {
     await program.run('init', { seed: 1 });
@@ -25,12 +25,15 @@ async function train() {
 find('train').addEventListener('click', async () => {
   find('train').disabled = true;
   find('problem').hidden = true;
+  find('result').textContent = '';
   try {
     await train();
-  } catch ({ kind, message }) {
+  } catch (error) {
     find('problem').hidden = false;
-    find('problem').textContent = `${kind}: ${message}`;
+    find('problem').textContent = wordsOf(error);
   } finally {
     find('train').disabled = false;
   }
 });
+
+highlight(find('code'), await fetch('small.js').then((response) => response.text(), () => ''), 'js');

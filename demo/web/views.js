@@ -12,7 +12,7 @@ const mostMistakes = 15, mostUnits = 24;
 export function showMistakes(digits, predicted) {
   const wrong = [...predicted.keys()].filter((i) => predicted[i] !== digits.testDigit(i).label), shown = wrong.slice(0, mostMistakes);
   find('mistakes-text').textContent = wrong.length === 0 ? `Nothing: all ${testCount} test digits are read correctly.`
-    : `${wrong.length} of ${testCount} test digits${wrong.length > shown.length ? `, the first ${shown.length} here` : ''}: what it reads, and what they are.`;
+    : `${wrong.length} of ${testCount} test digits${wrong.length > shown.length ? `; the first ${shown.length} are below` : ''}. Under each: what the network reads, and what the digit is.`;
   const list = find('mistakes-list');
   while (list.children.length > shown.length) list.lastChild.remove();
   while (list.children.length < shown.length) {
@@ -43,7 +43,7 @@ export function showFilters(name, weights, start) {
   });
   const shown = pictures.sort((a, b) => b.moved - a.moved).slice(0, mostUnits).sort((a, b) => a.unit - b.unit);
   drawWeights(canvas, shown.map(({ picture }) => picture), { side, columns: 8, factor: side > 4 ? 4 : 1 });
-  const moved = shown.some((one) => one.moved > 0), which = shown.length < units ? `, of the ${shown.length} that moved most of ${units}` : '';
-  canvas.setAttribute('aria-label', moved ? `How the weights of the first layer of the ${title} have changed${which}: pictures of ${side} by ${side}` : 'Changes of the first layer: none yet');
-  find('filters-text').textContent = moved ? `How its units' weights have changed from their random start${which}.` : 'Blank until the network trains. Each square is a unit of the layer, and shows how its weights have changed.';
+  const moved = shown.some((one) => one.moved > 0), which = shown.length < units ? `the ${shown.length} of ${units} units that have changed most` : `all ${units} units`;
+  canvas.setAttribute('aria-label', moved ? `How the weights of the first layer of the ${title} have changed, ${which}: pictures of ${side} by ${side}` : 'Changes of the first layer: none yet');
+  find('filters-text').textContent = moved ? `How the weights have changed since their random start, in ${which}.` : 'Blank until the network trains. Each square is a unit of the layer, and shows how its weights have changed.';
 }

@@ -13,7 +13,7 @@
 
 import { createHash } from 'node:crypto';
 import { unlink, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
+import { createRequire, SourceMap, type SourceMapPayload } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
@@ -55,13 +55,15 @@ export function rlx(): RlxPlugin {
       });
     },
     // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a context of four bundlers
-    async load(this: any, id: string) {
+    async load(this: any, id: string, options?: { ssr?: boolean }) {
       const [path = ''] = id.split('?', 1);
       if (!modules.test(path)) return null;
       const { files, plans, code } = await run(path), urls = new Map<string, string>();
       for (const file of files) this.addWatchFile(file);
       for (const [name, source] of plans) {
-        if (base === undefined) {
+        if (options?.ssr) { // Node has no page whose address a relative one could refer to
+          urls.set(name, JSON.stringify(`data:application/octet-stream;base64,${Buffer.from(source).toString('base64')}`));
+        } else if (base === undefined) {
           urls.set(name, `import.meta.ROLLUP_FILE_URL_${this.emitFile({ type: 'asset', name: `${name}.rlxp`, source })}`);
         } else {
           const at = `${base}@rlx/${name}-${hashOf(source)}.rlxp`;
@@ -98,16 +100,42 @@ export function esbuild(): RlxEsbuildPlugin {
 
 const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex').slice(0, 16);
 
-/** Runs a module and compiles its exports. */
+/** Runs a module and compiles its exports. An error in it has the places of its source. */
 async function run(path: string): Promise<Built> {
-  const { text, files } = await bundled(path), own = join(dirname(path), `.${basename(path)}-${process.pid}-${Math.random().toString(36).slice(2)}.mjs`);
-  let exported: Record<string, unknown>;
+  const { text, files, map } = await bundled(path), own = join(dirname(path), `.${basename(path)}-${process.pid}-${Math.random().toString(36).slice(2)}.mjs`);
   try {
-    if (text !== undefined) await writeFile(own, text);
-    exported = await import(text === undefined ? `${pathToFileURL(path)}?${Date.now()}` : pathToFileURL(own).href) as Record<string, unknown>;
+    if (text === undefined) return await built(path, await import(`${pathToFileURL(path)}?${Date.now()}`), files);
+    await writeFile(own, text);
+    return await built(path, await import(pathToFileURL(own).href), files);
+  } catch (reason) {
+    if (map !== undefined && reason instanceof Error) locate(reason, own, new SourceMap(map));
+    throw reason;
   } finally {
     if (text !== undefined) await unlink(own).catch(() => {});
   }
+}
+
+/**
+ * Replaces the places of a bundled text in the stack of an error by those of the source files. The first becomes `loc`, by which Vite
+ * shows where it is, and begins the message, of which Rolldown shows no more.
+ */
+function locate(error: Error & { loc?: object }, own: string, map: SourceMap): void {
+  const [start = '', ...others] = (error.stack ?? '').split(pathToFileURL(own).href);
+  error.stack = start + others.map((rest) => {
+    const [place = '', line, column] = /^:(\d+):(\d+)/.exec(rest) ?? [], from = map.findOrigin(Number(line), Number(column));
+    if (!('fileName' in from)) return own + rest;
+    const file = resolve(dirname(own), from.fileName);
+    const at = `${file}:${from.lineNumber}:${from.columnNumber}`;
+    if (!error.loc) {
+      error.loc = { file, line: from.lineNumber, column: from.columnNumber - 1 };
+      error.message = `${at}: ${error.message}`;
+    }
+    return at + rest.slice(place.length);
+  }).join('');
+}
+
+/** The exports of a module that was run, compiled. */
+async function built(path: string, exported: Record<string, unknown>, files: string[]): Promise<Built> {
   const plans = new Map<string, Uint8Array>(), parts: ((urlOf: (name: string) => string) => string)[] = [];
   for (const [name, value] of Object.entries(exported)) {
     const make = (Object(value) as Record<symbol, unknown>)[content], left = name === 'default' ? 'export default' : `export const ${name} =`;
@@ -140,23 +168,24 @@ function codeOf(value: unknown): string {
 }
 
 /**
- * A module and its imports, except packages, as one JavaScript text, made by a bundler of the
- * project; without one Node runs the file itself.
+ * A module and its imports, except packages, as one JavaScript text and its source map, made by a bundler
+ * of the project; without one Node runs the file itself.
  */
-async function bundled(path: string): Promise<{ text?: string; files: string[] }> {
+async function bundled(path: string): Promise<{ text?: string; map?: SourceMapPayload; files: string[] }> {
   const esbuild = await tool('esbuild', path);
   if (esbuild) {
-    const { outputFiles, metafile } = await esbuild.build({
-      entryPoints: [path], absWorkingDir: dirname(path), bundle: true, packages: 'external', format: 'esm', platform: 'node', target: 'node20', write: false, metafile: true, logLevel: 'silent',
+    const { outputFiles: [map, code], metafile } = await esbuild.build({
+      entryPoints: [path], absWorkingDir: dirname(path), outfile: `${path}.mjs`, bundle: true, packages: 'external', format: 'esm', platform: 'node', target: 'node20',
+      write: false, metafile: true, sourcemap: 'external', sourcesContent: false, logLevel: 'silent',
     });
-    return { text: outputFiles[0].text, files: Object.keys(metafile.inputs).map((file) => resolve(dirname(path), file)) };
+    return { text: code.text, map: JSON.parse(map.text), files: Object.keys(metafile.inputs).map((file) => resolve(dirname(path), file)) };
   }
   const rolldown = await tool('rolldown', path);
   if (!rolldown) return { files: [path] };
   const bundle = await rolldown.rolldown({ input: path, platform: 'node', external: (id: string) => !/^[./]/.test(id) && !/^[a-z]:\\/i.test(id) });
   try {
-    const { output } = await bundle.generate({ format: 'esm', codeSplitting: false });
-    return { text: output[0].code, files: output[0].moduleIds };
+    const { output: [{ code, map, moduleIds }] } = await bundle.generate({ format: 'esm', codeSplitting: false, sourcemap: 'hidden', dir: dirname(path) });
+    return { text: code, map, files: moduleIds };
   } finally {
     await bundle.close();
   }

@@ -91,3 +91,14 @@ test('the device that trials run on has the features of the limits', async () =>
   }
   assert.deepEqual(asked.map(({ requiredFeatures, requiredLimits }) => ({ requiredFeatures, requiredLimits })), [{ requiredFeatures: ['shader-f16', 'subgroups', 'subgroup-size-control'], requiredLimits: { maxBufferSize: 1 << 28 } }]);
 });
+
+test('a compile service is asked for plans, but not for what is measured here', async () => {
+  await init({ device: dawn.device, compileAt: 'http://127.0.0.1:1' });
+  const { measured, tune } = listening(), line = graph('line', (b) => b.output('loss', b.input('x', 'f32', [2, 9000]).reduceSum([1]).mul(b.param('w', 'f32', [2], 1)).sub(4500).square().mean()));
+  const trainer = await train(line, { optimizer: { kind: 'sgd' }, rate: 1e-9, on: 'gpu', tune });
+  assert.equal((await trainer.run({ steps: 2, batches: () => ({ x: new Float32Array(18000).fill(0.5) }) })).loss, 0);
+  trainer.program.close();
+  assert.ok(measured.length > 0);
+  await assert.rejects(compile({ entries: { main: sums() } }), { kind: 'wasm', message: /127\.0\.0\.1:1\/v1\/plans does not compile/ });
+  await init({ device: dawn.device });
+});

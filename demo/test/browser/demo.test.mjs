@@ -81,7 +81,7 @@ test('trains on WebGPU, moves at once, and keeps the page free', async (t) => {
   assert.ok(await colored(page, 'loss-chart', '--loss') > 200, 'the curve of losses');
   assert.ok(await colored(page, 'accuracy-chart', '--right') > 200, 'the curve of accuracy');
   assert.ok(await inked(page, 'filters') > 1000, 'the filters');
-  assert.match(await page.locator('#filters').getAttribute('aria-label'), /24 that moved most of 128/);
+  assert.match(await page.locator('#filters').getAttribute('aria-label'), /the 24 of 128 units that have changed most/);
   const mistakes = await page.locator('#mistakes-list li').count();
   assert.ok(mistakes > 0 && mistakes <= 22, `${mistakes} mistakes`);
   assert.ok(await figure(page, 'speed') > 0);
@@ -431,5 +431,5 @@ test('the runtime alone trains, without WebAssembly, and reports a lost device',
   await page.waitForFunction(() => /^step/.test(document.getElementById('result').textContent));
   await crashGPU(page);
   await page.locator('#problem').waitFor({ state: 'visible' });
-  assert.match(await page.locator('#problem').textContent(), /^lost: .*last saved \d+ steps ago$/);
+  assert.match(await page.locator('#problem').textContent(), /last saved \d+ steps ago$/);
 });

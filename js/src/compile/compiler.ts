@@ -35,7 +35,7 @@ export interface InitOptions extends Pick<ProgramOptions, 'gpu' | 'device' | 'wo
   /**
    * The address of a compile service (the Go package wasm/edge, or `@rlx-go/rlx/edge`) to use
    * instead of a compiler loaded here. Graphs are sent as text. Building graphs here still needs
-   * the compiler, so pass texts, or functions whose answers are cached.
+   * the compiler, so pass texts, or functions whose answers are cached; so does tuning, which measures here.
    */
   compileAt?: string | URL;
   /** Whether the compiler is loaded only when a graph is to be built or compiled. */

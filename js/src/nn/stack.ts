@@ -45,15 +45,15 @@ function called(l: Layer, x: Value, f: (x: Value) => Value): Value {
 }
 
 function unrolled(l: Layer, n: number, f: (x: Value, block: number) => Value, checkpoint: boolean): Value {
-  const { b } = l, apply = checkpoint ? recomputed : called;
+  const { b } = l;
   let y = l.x;
-  for (let i = 0; i < n; i++) y = b.scoped(String(i), () => apply(l, y, (z) => f(z, i)));
+  for (let i = 0; i < n; i++) y = b.scoped(String(i), () => checkpoint ? recomputed(y, (z) => f(z, i)) : called(l, y, (z) => f(z, i)));
   return y;
 }
 
-/** A block that the backward pass recomputes. */
-function recomputed(l: Layer, x: Value, f: (x: Value) => Value): Value {
-  const { random } = probe(l, f), { b } = l;
+/** The result of a block that the backward pass recomputes from x, its input. @internal */
+export function recomputed(x: Value, f: (x: Value) => Value): Value {
+  const l = new Layer(x, 'stack'), { random } = probe(l, f), { b } = l;
   const [y] = b.checkpoint(random ? [x, drawKey(b, 'block')] : [x], (body, [input, key]) => [during(body, blockContext(key), () => called(l, input!, f))]);
   return y!;
 }

@@ -9,7 +9,7 @@ import { normal } from '../../nn/initial.js';
 import { embedding, linear, type LinearOptions } from '../../nn/linear.js';
 import { layerNorm, rmsNorm } from '../../nn/norm.js';
 import { positionalEmbedding } from '../../nn/position.js';
-import { activeBlocks, stack } from '../../nn/stack.js';
+import { activeBlocks, recomputed } from '../../nn/stack.js';
 import { linearCrossEntropy, type LinearCrossEntropyOptions, softcap } from '../../nn/vocabulary.js';
 import { checkOptions, RlxError } from '../../values/errors.js';
 import { checkConfig, type Config, isWindowed, ropeOf } from './config.js';
@@ -37,20 +37,33 @@ export interface DecoderOptions {
  */
 export function decoder(tokens: Value, config: Config, options?: DecoderOptions): Value {
   checkOptions('lm.decoder', options, 'last at context checkpoint');
-  const d = new Decoder(config, options?.context);
-  return d.scores(d.features(tokens, options?.checkpoint), options);
+  return atOnce(decoderInParts(tokens, config, options));
 }
 
-/** {@link decoder} in parts: the embedding, each block, and the logits. `within` builds each, in the contexts that it opens. @internal */
-export function* decoderInParts(tokens: Value, config: Config, options: Omit<DecoderOptions, 'checkpoint'>, within: (build: () => Value) => Value): Parts<Value> {
-  const d = new Decoder(config, options.context);
+/** {@link decoder} in parts: the embedding, each block, and the logits. @internal */
+export const decoderInParts = (tokens: Value, config: Config, options: DecoderOptions = {}, within?: Within): Parts<Value> =>
+  inParts(tokens, config, options, within, (d, x) => d.scores(x, options));
+
+/** Builds a part of a model, in the contexts that it opens. */
+type Within = (build: () => Value) => Value;
+
+function* inParts(tokens: Value, config: Config, { context, checkpoint }: DecoderOptions, within: Within = (build) => build(), head: (d: Decoder, x: Value) => Value): Parts<Value> {
+  const d = new Decoder(config, context);
   let x = within(() => d.embed(tokens));
   for (let layer = 0; layer < config.layers; layer++) {
     yield;
-    x = within(() => tokens.builder.scope(`${d.names.blocks}/${layer}`, () => d.block(x, layer)));
+    const block = (y: Value) => d.block(y, layer);
+    x = within(() => tokens.builder.scope(`${d.names.blocks}/${layer}`, () => checkpoint ? recomputed(x, block) : block(x)));
   }
   yield;
-  return within(() => d.scores(x, options));
+  return within(() => head(d, x));
+}
+
+function atOnce(parts: Parts<Value>): Value {
+  for (;;) {
+    const { done, value } = parts.next();
+    if (done) return value;
+  }
 }
 
 /** Options of {@link loss}. */
@@ -62,9 +75,13 @@ export interface LossOptions extends Pick<DecoderOptions, 'context' | 'checkpoin
  */
 export function loss(tokens: Value, next: Value, config: Config, options?: LossOptions): Value {
   checkOptions('lm.loss', options, 'context checkpoint ignored reduction rows');
-  const { context, checkpoint, ...rest } = options ?? {}, d = new Decoder(config, context), { c } = d;
-  const x = d.normed(d.features(tokens, checkpoint));
-  return linearCrossEntropy(x, next, c.vocabulary, { ...d.headOptions, ...c.logitSoftcap && { softcap: c.logitSoftcap }, ...rest });
+  return atOnce(lossInParts(tokens, next, config, options));
+}
+
+/** {@link loss} in parts, as {@link decoderInParts}. @internal */
+export function lossInParts(tokens: Value, next: Value, config: Config, { context, checkpoint, ...rest }: LossOptions = {}, within?: Within): Parts<Value> {
+  return inParts(tokens, config, { context, checkpoint }, within, (d, x) =>
+    linearCrossEntropy(d.normed(x), next, d.c.vocabulary, { ...d.headOptions, ...d.c.logitSoftcap && { softcap: d.c.logitSoftcap }, ...rest }));
 }
 
 /**
@@ -81,11 +98,6 @@ class Decoder {
   constructor(c: Config, private readonly positions?: number) {
     this.c = checkConfig(c);
     this.names = familyOf(c.architecture).names;
-  }
-
-  /** The result of the blocks. */
-  features(tokens: Value, checkpoint = false): Value {
-    return stack(this.embed(tokens), this.names.blocks, this.c.layers, (x, layer) => this.block(x, layer), { checkpoint });
   }
 
   /** The options of the layer of the logits. */

@@ -110,7 +110,7 @@ class Request implements Generation {
     if (maxTokens !== Infinity) checkCount('maxTokens', maxTokens, 1);
     checkCount('seed', seed, 0, 2 ** 32 - 1);
     samplingRow(options, 0);
-    if (!Array.isArray(stop) || !stop.every((one) => typeof one === 'string' && one !== '')) throw new RlxError('attr', 'generate: stop must be a list of texts that are not empty', { name: 'stop' });
+    if (!Array.isArray(stop) || !stop.every((one) => typeof one === 'string' && one !== '')) throw new RlxError('attr', 'generate: stop must be a list of nonempty texts', { name: 'stop' });
     const wrong = prompt.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocabulary));
     if (wrong !== undefined) throw new RlxError('index', `generate: the prompt has token ${wrong}: there are ${vocabulary}`);
     if (prompt.length === 0) throw new RlxError('missing', 'generate: the prompt has no tokens: it must have one or more');

@@ -8,7 +8,7 @@ import { lora } from '../../nn/linear.js';
 import { cache } from '../../nn/position.js';
 import { stored } from '../../nn/storage.js';
 import type { Config } from './config.js';
-import { decoderInParts, type DecoderOptions, loss } from './decoder.js';
+import { decoderInParts, lossInParts } from './decoder.js';
 import { best, draw, penalized, samplingFields } from './sample.js';
 import type { Weights } from './weights.js';
 
@@ -26,15 +26,13 @@ export interface Shape {
 // The states of sampling: which tokens are in the sequence, the last one, and the logits that it was chosen by.
 const seenState = 'sampler/seen', tokenState = 'sampler/token', logitsState = 'sampler/logits';
 
-/** Builds a part of the model with its stored weights, and the matrices of the adapter. */
-function model(b: GraphBuilder, { weights, adapter }: Shape, build: () => Value): Value {
-  const all = () => stored(b, (name) => weights.storage(name), build);
-  return adapter ? lora(b, adapter, all) : all();
+/** What builds a part of the model with its stored weights, and the matrices of the adapter. */
+function model(b: GraphBuilder, { weights, adapter }: Shape): (build: () => Value) => Value {
+  return (build) => {
+    const all = () => stored(b, (name) => weights.storage(name), build);
+    return adapter ? lora(b, adapter, all) : all();
+  };
 }
-
-/** The logits of the tokens after some, built in parts. */
-const logitsOf = (tokens: Value, shape: Shape, options: DecoderOptions) =>
-  decoderInParts(tokens, shape.config, options, (build) => model(tokens.builder, shape, build));
 
 /** Marks tokens, i32[1, n], as seen in a row of the sequence. Tokens outside the vocabulary are dropped. */
 function marked(seen: Value, tokens: Value, updates: Value): Value {
@@ -53,7 +51,7 @@ export function prefillGraph(shape: Shape): Parts<Graph> {
     infer(b);
     const tokens = b.input('tokens', 'i32', [1, chunk]), count = b.input('count', 'i32', [1]), first = b.input('first', 'i32');
     cache(b, context, { past: b.input('past', 'i32', [1]) });
-    const logits = yield* logitsOf(tokens, shape, { at: count.sub(1), context });
+    const logits = yield* decoderInParts(tokens, shape.config, { at: count.sub(1), context }, model(b, shape));
     const kept = b.state(seenState, 'i32', [1, vocabulary]).mul(b.value(1, 'i32').sub(first));
     const real = b.iota({ dtype: 'i32', axis: 1, shape: [1, chunk] }).lt(count);
     b.state(tokenState, 'i32', [1]);
@@ -68,7 +66,7 @@ export function decodeGraph(shape: Shape): Parts<Graph> {
     infer(b);
     const last = b.state(tokenState, 'i32', [1]);
     cache(b, context, { past: b.input('past', 'i32', [1]) });
-    const logits = yield* logitsOf(last.reshape([1, 1]), shape, { context });
+    const logits = yield* decoderInParts(last.reshape([1, 1]), shape.config, { context }, model(b, shape));
     choose(b, logits, marked(b.state(seenState, 'i32', [1, vocabulary]), last.reshape([1, 1]), b.full('i32', [1, 1], 1)));
   });
 }
@@ -94,10 +92,10 @@ export function* drawGraph({ config: { vocabulary } }: Shape): Parts<Graph> {
 }
 
 /** The mean loss of the tokens that follow those of rows, and the gradient's checkpoints: each block is computed again. */
-export function* lossGraph(shape: Shape, rows: number, length: number): Parts<Graph> {
-  return graph('loss', (b) => {
+export function lossGraph(shape: Shape, rows: number, length: number): Parts<Graph> {
+  return graphInParts('loss', function* (b) {
     train(b);
     const tokens = b.input('tokens', 'i32', [rows, length]), next = b.input('next', 'i32', [rows, length]);
-    b.output('loss', model(b, shape, () => loss(tokens, next, shape.config, { checkpoint: true, context: length })));
+    b.output('loss', yield* lossInParts(tokens, next, shape.config, { checkpoint: true, context: length }, model(b, shape)));
   });
 }

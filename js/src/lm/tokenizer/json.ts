@@ -166,7 +166,7 @@ export function readTokenizer(json: string | object, special: SpecialTokens = {}
   const template = readTemplate(doc['post_processor'], tokens) ?? { before: [], after: [] }, byteLevel = splitters.at(-1)?.['type'] === 'ByteLevel';
   const idOf = (token: string | number) => typeof token === 'number' ? token : added.find(({ content }) => content === token)?.id ?? vocab.get(token) ?? -1;
   const usual = usualTokens(added), bos = special.bos === undefined ? template.before[0] ?? usual.bos : idOf(special.bos), eos = [...(special.eos ?? []).map(idOf), ...usual.eos];
-  if ([...eos, bos ?? 0].some((id) => tokens[id] === undefined)) throw new RlxError('name', `tokenizer: of the special tokens ${JSON.stringify(special)} one is no token`);
+  if ([...eos, bos ?? 0].some((id) => tokens[id] === undefined)) throw new RlxError('name', `tokenizer: one of ${JSON.stringify(special)} is no token`);
   return new Vocabulary({
     model, tokens, added, byteLevel, template, bos, eos, normalizer: readNormalizer(doc['normalizer']), decoders: readDecoders(doc['decoder']),
     splitters: splitters.map((p, i) => splitterOf(p, i === splitters.length - 1)),

@@ -7,7 +7,7 @@ export const damaged = (reason: string): RlxError => new RlxError('syntax', `tok
 /** The error for a part of a kind that is not known. */
 export const unsupported = (reason: string): RlxError => new RlxError('unsupported', `tokenizer: ${reason}`);
 /** The error for text that no token covers. */
-export const uncovered = (text: string): RlxError => new RlxError('missing', `tokenizer: ${quoted(text)} has no token, and there is none for unknown text`);
+export const uncovered = (text: string): RlxError => new RlxError('missing', `tokenizer: ${quoted(text)} has no token, and unknown text has none`);
 
 /** The beginning of a text in quotes, for messages. */
 export const quoted = (text: unknown): string => JSON.stringify(String(text).slice(0, 50));
