@@ -12,13 +12,13 @@ const (
 	// maxCachedRows is the maximum number of queries that read one head of keys together: each
 	// thread keeps a sum for each of them.
 	maxCachedRows = 16
-	// maxCachedBlocks is the maximum number of keys of a thread. Scores and values of a block are computed one after the
-	// other, so that more keys to a workgroup take as much longer, and the second kernel reads the results of all blocks.
-	maxCachedBlocks = 2
-	// cachedAtOnce is the number of values that a thread loads together.
-	cachedAtOnce = 8
-	// combinedAtOnce is the number of blocks whose results a thread loads together.
-	combinedAtOnce = 4
+	// cachedBlock is the number of keys of a workgroup, so few that a thread loads its part of a key and its values at once. It
+	// is a multiple of it, up to maxCachedBlock, for caches of more than manyBlocks, as the second kernel reads the results of all.
+	cachedBlock, maxCachedBlock, manyBlocks = 32, 256, 128
+	// cachedAtOnce is the number of values that a thread loads together, and combinedAtOnce that of partial results.
+	cachedAtOnce, combinedAtOnce = 8, 16
+	// maxKeyLanes is the maximum number of adjacent threads that share a key: they read a sector of memory together.
+	maxKeyLanes = 8
 	// maxStrands is the maximum number of threads that divide the keys of a feature.
 	maxStrands = 4
 	// rowParts is the number of threads that reduce a row of scores.
@@ -46,6 +46,7 @@ type cachedAttention struct {
 	rows      int // queries of all heads that share a head of k
 	threads   int // of the features
 	strands   int // threads of a feature, which divide the keys of a block
+	lanes     int // adjacent threads that compute the scores of a key together
 	block     int // keys of a workgroup
 	blocks    int // workgroups of a head
 }
@@ -69,7 +70,7 @@ func cachedAttentionKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	}
 	c.share = q[rank-3] / c.groups
 	c.rows = c.share * c.queries
-	if c.width > 64 || c.rows > 64/rowParts {
+	if c.width > 64 {
 		c.threads = 128
 	}
 	if c.rows > maxCachedRows {
@@ -78,23 +79,38 @@ func cachedAttentionKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	if partial, ok := c.byWarps(n, caps); ok {
 		return c.with(partial, n)
 	}
-	shared := func() int { return 4 * (c.rows*(c.block+c.depth+c.strands*c.width) + c.threads) }
-	for c.block = maxCachedBlocks * c.threads; c.block > c.threads && shared() > caps.SharedBytes; {
-		c.block /= 2
+	if !c.divide(caps) {
+		return nil
+	}
+	c.blocks = (c.room + c.block - 1) / c.block
+	if max(c.blocks, c.sequences*c.groups*c.rows) > caps.Groups || 4*(2*c.blocks+rowParts+c.strands*(c.width+1)) > caps.SharedBytes {
+		return nil
+	}
+	return c.with(c.partial(n), n)
+}
+
+// divide chooses the keys of a workgroup, and the threads of a feature and of a key. It reports false where they do not fit a
+// workgroup.
+func (c *cachedAttention) divide(caps loop.Caps) bool {
+	c.block = 2 * c.threads
+	if p := caps.Profile(); p.Barrier < p.Latency { // not in software, where threads take turns
+		c.strands = min(maxStrands, caps.Invocations/c.threads)
+		for c.block = cachedBlock; c.block < maxCachedBlock && c.room > manyBlocks*c.block; {
+			c.block *= 2
+		}
 	}
 	if c.pages > 0 {
 		c.block = c.room / c.pages
 	}
-	if p := caps.Profile(); p.Barrier < p.Latency { // not in software, where threads take turns
-		for c.strands = min(maxStrands, caps.Invocations/c.threads); c.strands > 1 && shared() > caps.SharedBytes; {
-			c.strands /= 2
+	for ; c.strands > 0; c.strands /= 2 {
+		for c.lanes = maxKeyLanes; c.lanes > 1 && (c.lanes*c.block > c.threads*c.strands || c.depth%c.lanes != 0); {
+			c.lanes /= 2
+		}
+		if 4*c.rows*(c.block*(c.lanes+1)+rowParts+c.strands*(c.width+1)) <= caps.SharedBytes {
+			return true
 		}
 	}
-	c.blocks = (c.room + c.block - 1) / c.block
-	if c.threads > caps.Invocations || shared() > caps.SharedBytes || max(c.blocks, c.sequences*c.groups*c.rows) > caps.Groups {
-		return nil
-	}
-	return c.with(c.partial(n), n)
+	return false
 }
 
 // with returns the algorithm of a first kernel.
@@ -190,16 +206,6 @@ func (w *cachedWriter) storePartial(r, i, x scalar.Expr) {
 	w.Store(w.out, scalar.Add(scalar.Mul(row, loop.Int(w.width+2)), i), x)
 }
 
-// storeStats stores the maximum of each query's scores and the sum of its weights, behind its sums.
-func (w *cachedWriter) storeStats(lane scalar.Expr, most, sums []scalar.Expr) {
-	w.When(scalar.Eq(lane, loop.Int(0)), func() {
-		for r := range w.rows {
-			w.storePartial(loop.Int(r), loop.Int(w.width), most[r])
-			w.storePartial(loop.Int(r), loop.Int(w.width+1), sums[r])
-		}
-	})
-}
-
 // first returns the first position that the queries attend to, and the last one of the cache where
 // their window is past it, so that some workgroup writes the partial results that combine reads.
 func (w *cachedWriter) first() scalar.Expr {
@@ -209,212 +215,231 @@ func (w *cachedWriter) first() scalar.Expr {
 	return w.Let("oldest", scalar.Clamp(scalar.Add(w.past, loop.Int(1-w.Window)), loop.Int(0), loop.Int(w.room-1)))
 }
 
-// partial writes, for each block and query, the sums of the values by exp(score − maximum), that
-// maximum, and the sum of the weights.
+// partial writes, for each block and query, the sums of the values by exp(score − maximum), the sum of those weights, and the
+// maximum. Each step needs all threads: products of parts of keys, scores, maxima, weights, and sums of parts of the keys.
 func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
-	threads := c.threads * c.strands
-	lane := loop.LocalID(0, threads)
+	lane := loop.LocalID(0, c.threads*c.strands)
 	w, q, k, v := c.openPartial(n, (*cachedWriter).operand)
-	query, weight, part := w.shared("query", ir.F32, c.rows*c.depth), w.shared("weight", ir.F32, c.rows*c.block), w.shared("part", ir.F32, c.threads)
 	w.openBlock(n)
-	count := w.keys.count
-
-	w.Loop("i", lane, loop.Int(c.rows*c.depth), threads, c.rows*c.depth-1, func(i scalar.Expr) {
-		x := scalar.LoadAt(q, c.d, scalar.Add(scalar.Mul(w.head, loop.Int(c.rows*c.depth)), i))
-		w.Store(query, i, scalar.Mul(scalar.Convert(x, ir.F32), scalar.Const(ir.F32, c.Scale)))
+	sum := w.sumsOf(lane, items{w.keys.from, w.keys.count, c.block, cachedAtOnce}, c.rows, func(key, feature scalar.Expr) scalar.Expr {
+		return scalar.LoadAt(v, c.d, scalar.Add(scalar.Mul(w.position(key), loop.Int(c.width)), feature))
 	})
+	dots, weight := w.shared("dots", ir.F32, c.rows*c.block*c.lanes), w.shared("weight", ir.F32, c.rows*c.block)
+	w.dots(q, k, dots, lane)
 	w.Barrier()
-	at := func(key scalar.Expr, size int) scalar.Expr {
-		return w.Let("at", scalar.Mul(w.position(key), loop.Int(size)))
-	}
-	w.Loop("key", lane, loop.Int(c.block), threads, c.block-1, func(key scalar.Expr) {
-		w.scores(key, weight, func() []scalar.Expr { return w.dots(k, query, at(key, c.depth)) })
+	w.each("i", lane, c.rows*c.block, func(i scalar.Expr) { w.Store(weight, i, w.score(dots, i)) })
+	most := w.maxima(weight, lane, c.rows, c.block)
+	w.each("i", lane, c.rows*c.block, func(i scalar.Expr) {
+		share := w.share(scalar.LoadAt(weight, ir.F32, i), most(scalar.FloorDiv(i, loop.Int(c.block))))
+		w.Store(weight, i, share)
 	})
-	most := w.reduced(weight, part, lane, scalar.Max, math.Inf(-1))
-	w.Barrier()
-	w.Loop("key", lane, count, threads, c.block-1, func(key scalar.Expr) {
-		for r := range c.rows {
-			s := w.Let("s", scalar.LoadAt(weight, ir.F32, scalar.Add(loop.Int(r*c.block), key)))
-			none := scalar.Const(ir.F32, math.Inf(-1))
-			w.Store(weight, scalar.Add(loop.Int(r*c.block), key), scalar.Select(scalar.Eq(s, none), scalar.Const(ir.F32, 0), scalar.Exp(scalar.Sub(s, most[r]))))
-		}
-	})
-	w.Loop("key", scalar.Add(count, lane), loop.Int(c.block), threads, c.block-1, func(key scalar.Expr) {
-		for r := range c.rows {
-			w.Store(weight, scalar.Add(loop.Int(r*c.block), key), scalar.Const(ir.F32, 0))
-		}
-	})
-	sums := w.reduced(weight, part, lane, scalar.Add, 0)
-	strand := w.Let("strand", scalar.FloorDiv(lane, loop.Int(c.threads)))
-	of := w.shared("sums", ir.F32, c.strands*c.rows*c.width)
-	w.Loop("feature", scalar.Mod(lane, loop.Int(c.threads)), loop.Int(c.width), c.threads, c.width-1, func(feature scalar.Expr) {
-		for r, x := range w.weighted(v, weight, feature, strand, func(key scalar.Expr) scalar.Expr { return at(key, c.width) }) {
-			row := scalar.Add(scalar.Mul(strand, loop.Int(c.rows)), loop.Int(r))
-			w.Store(of, scalar.Add(scalar.Mul(row, loop.Int(c.width)), feature), x)
-		}
-	})
-	w.Barrier()
-	w.When(scalar.Gt(count, w.keys.from), func() {
-		w.Loop("i", lane, loop.Int(c.rows*c.width), threads, c.rows*c.width-1, func(i scalar.Expr) {
-			x := w.combined(c.strands, func(s int) scalar.Expr {
-				return scalar.LoadAt(of, ir.F32, scalar.Add(loop.Int(s*c.rows*c.width), i))
-			}, scalar.Add)
-			w.storePartial(scalar.FloorDiv(i, loop.Int(c.width)), scalar.Mod(i, loop.Int(c.width)), x)
+	sums := sum(weight, weight)
+	w.When(scalar.Gt(w.keys.count, w.keys.from), func() {
+		w.each("i", lane, c.rows*(c.width+1), func(i scalar.Expr) {
+			r, feature := w.Let("r", scalar.FloorDiv(i, loop.Int(c.width+1))), scalar.Mod(i, loop.Int(c.width+1))
+			w.storePartial(r, feature, sums(i))
 		})
-		w.storeStats(lane, most, sums)
+		w.each("r", lane, c.rows, func(r scalar.Expr) { w.storePartial(r, loop.Int(c.width+1), most(r)) })
 	})
 	return w.algorithm().Launches[0]
 }
 
-// dots returns the products of a key with the queries. It loads elements from several places of the key before it adds their
-// products: each is the first of a sector of memory, and their loads wait together.
-func (w *cachedWriter) dots(k, query int, at scalar.Expr) []scalar.Expr {
-	sums, apart := w.zeros(), 1
-	for apart < cachedAtOnce && w.depth%(2*apart) == 0 {
-		apart *= 2
-	}
-	w.Times("i", w.depth/apart, func(i scalar.Expr) {
-		var own, elements []scalar.Expr
-		for u := range apart {
-			own = append(own, scalar.Add(i, loop.Int(u*w.depth/apart)))
-			elements = append(elements, w.Let("k", scalar.Convert(scalar.LoadAt(k, w.tiles.d, scalar.Add(at, own[u])), ir.F32)))
-		}
-		for u, x := range elements {
-			for r, sum := range sums {
-				w.Set(sum, scalar.Fma(x, scalar.LoadAt(query, ir.F32, scalar.Add(loop.Int(r*w.depth), own[u])), sum))
-			}
-		}
-	})
-	return sums
+// each has the threads divide [0, n).
+func (w *cachedWriter) each(prefix string, lane scalar.Expr, n int, f func(i scalar.Expr)) {
+	w.Loop(prefix, lane, loop.Int(n), w.threads*w.strands, n-1, f)
 }
 
-// zeros declares a sum for each query.
-func (w *cachedWriter) zeros() []scalar.Expr {
-	sums := make([]scalar.Expr, w.rows)
+// dots stores the products of each key with the queries, in parts: a thread multiplies every lanes-th element. It loads some from
+// several places of a key before it adds their products: each is in another sector of memory, and their loads wait together.
+func (w *cachedWriter) dots(q, k, dots int, lane scalar.Expr) {
+	apart := 1
+	for apart < cachedAtOnce && w.depth/w.lanes%(2*apart) == 0 {
+		apart *= 2
+	}
+	part := w.Let("part", scalar.Mod(lane, loop.Int(w.lanes)))
+	steps := w.depth / w.lanes / apart
+	w.Loop("key", scalar.FloorDiv(lane, loop.Int(w.lanes)), w.keys.count, w.threads*w.strands/w.lanes, w.block-1, func(key scalar.Expr) {
+		at := w.Let("at", scalar.Add(scalar.Mul(w.position(key), loop.Int(w.depth)), part))
+		from := w.Let("from", scalar.Add(scalar.Mul(w.head, loop.Int(w.rows*w.depth)), part))
+		sums := w.zeros(w.rows)
+		w.Times("i", steps, func(i scalar.Expr) {
+			var own, elements []scalar.Expr
+			for u := range apart {
+				own = append(own, scalar.Mul(scalar.Add(i, loop.Int(u*steps)), loop.Int(w.lanes)))
+				elements = append(elements, w.Let("k", scalar.Convert(scalar.LoadAt(k, w.tiles.d, scalar.Add(at, own[u])), ir.F32)))
+			}
+			for u, x := range elements {
+				for r, sum := range sums {
+					y := scalar.LoadAt(q, w.tiles.d, scalar.Add(from, scalar.Add(own[u], loop.Int(r*w.depth))))
+					w.Set(sum, scalar.Fma(x, scalar.Convert(y, ir.F32), sum))
+				}
+			}
+		})
+		for r, sum := range sums {
+			w.Store(dots, scalar.Add(scalar.Mul(scalar.Add(key, loop.Int(r*w.block)), loop.Int(w.lanes)), part), sum)
+		}
+	})
+}
+
+// score returns element i of the scores [queries, keys], from products in parts: -Inf where the query does not attend to the key.
+func (w *cachedWriter) score(dots int, i scalar.Expr) scalar.Expr {
+	key, score := w.Let("key", scalar.Mod(i, loop.Int(w.block))), w.Var("score", scalar.Const(ir.F32, math.Inf(-1)))
+	w.When(scalar.Lt(key, w.keys.count), func() {
+		s := w.combined(w.lanes, func(u int) scalar.Expr {
+			return scalar.LoadAt(dots, ir.F32, scalar.Add(scalar.Mul(i, loop.Int(w.lanes)), loop.Int(u)))
+		}, scalar.Add)
+		query := scalar.Mod(scalar.FloorDiv(i, loop.Int(w.block)), loop.Int(w.queries))
+		w.Set(score, w.seenScore(scalar.Mul(s, scalar.Const(ir.F32, w.Scale)), key, query))
+	})
+	return score
+}
+
+// seenScore returns the score of a key, and -Inf if a query does not attend to it.
+func (w *cachedWriter) seenScore(s, key, query scalar.Expr) scalar.Expr {
+	if w.Softcap != 0 {
+		s = scalar.Mul(scalar.Tanh(scalar.Mul(s, scalar.Const(ir.F32, 1/w.Softcap))), scalar.Const(ir.F32, w.Softcap))
+	}
+	distance := scalar.Add(scalar.Sub(w.past, scalar.Add(w.keys.start, key)), query)
+	seen := scalar.Ge(distance, loop.Int(0))
+	if w.Window > 0 {
+		seen = scalar.And(seen, scalar.Lt(distance, loop.Int(w.Window)))
+	}
+	return scalar.Select(seen, s, scalar.Const(ir.F32, math.Inf(-1)))
+}
+
+// zeros declares sums.
+func (w *cachedWriter) zeros(n int) []scalar.Expr {
+	sums := make([]scalar.Expr, n)
 	for r := range sums {
 		sums[r] = w.Var("sum", scalar.Const(ir.F32, 0))
 	}
 	return sums
 }
 
-// scores stores the scores of a key in workgroup memory: -Inf where a query does not attend to it.
-func (w *cachedWriter) scores(key scalar.Expr, weight int, dots func() []scalar.Expr) {
-	none := scalar.Const(ir.F32, math.Inf(-1))
-	to := func(r int) scalar.Expr { return scalar.Add(loop.Int(r*w.block), key) }
-	w.Choose(scalar.And(scalar.Ge(key, w.keys.from), scalar.Lt(key, w.keys.count)), func() {
-		gap := w.Let("gap", scalar.Sub(w.past, scalar.Add(w.keys.start, key)))
-		for r, s := range dots() {
-			if w.Softcap != 0 {
-				s = scalar.Mul(scalar.Tanh(scalar.Mul(s, scalar.Const(ir.F32, 1/w.Softcap))), scalar.Const(ir.F32, w.Softcap))
-			}
-			distance := scalar.Add(gap, loop.Int(r%w.queries))
-			seen := scalar.Ge(distance, loop.Int(0))
-			if w.Window > 0 {
-				seen = scalar.And(seen, scalar.Lt(distance, loop.Int(w.Window)))
-			}
-			w.Store(weight, to(r), scalar.Select(seen, s, none))
-		}
-	}, func() {
-		for r := range w.rows {
-			w.Store(weight, to(r), none)
-		}
-	})
-}
-
-// reduced combines each row of weights: some threads a part each, and then every thread the parts.
-func (w *cachedWriter) reduced(weight, part int, lane scalar.Expr, combine func(x, y scalar.Expr) scalar.Expr, zero float64) []scalar.Expr {
+// maxima returns the maximum of each row of scores [rows, n]: some threads compute that of a part each.
+func (w *cachedWriter) maxima(scores int, lane scalar.Expr, rows, n int) func(row scalar.Expr) scalar.Expr {
+	parts := w.shared("part", ir.F32, rows*rowParts)
 	w.Barrier()
-	w.When(scalar.Lt(lane, loop.Int(w.rows*rowParts)), func() {
-		sum := w.Var("sum", scalar.Const(ir.F32, zero))
-		row := w.Let("row", scalar.Mul(scalar.FloorDiv(lane, loop.Int(rowParts)), loop.Int(w.block)))
-		w.Loop("i", scalar.Mod(lane, loop.Int(rowParts)), loop.Int(w.block), rowParts, w.block-1, func(i scalar.Expr) {
-			w.Set(sum, combine(sum, scalar.LoadAt(weight, ir.F32, scalar.Min(scalar.Add(row, i), loop.Int(w.rows*w.block-1)))))
+	w.each("i", lane, rows*rowParts, func(i scalar.Expr) {
+		most := w.Var("most", scalar.Const(ir.F32, math.Inf(-1)))
+		row := w.Let("row", scalar.Mul(scalar.FloorDiv(i, loop.Int(rowParts)), loop.Int(n)))
+		w.Loop("key", scalar.Mod(i, loop.Int(rowParts)), loop.Int(n), rowParts, n-1, func(key scalar.Expr) {
+			w.Set(most, scalar.Max(most, scalar.LoadAt(scores, ir.F32, scalar.Min(scalar.Add(row, key), loop.Int(rows*n-1)))))
 		})
-		w.Store(part, lane, sum)
+		w.Store(parts, i, most)
 	})
 	w.Barrier()
-	out := make([]scalar.Expr, w.rows)
-	for r := range out {
-		out[r] = w.combined(rowParts, func(i int) scalar.Expr { return scalar.LoadAt(part, ir.F32, loop.Int(r*rowParts+i)) }, combine)
+	return func(row scalar.Expr) scalar.Expr {
+		return w.combined(rowParts, func(u int) scalar.Expr {
+			return scalar.LoadAt(parts, ir.F32, scalar.Add(scalar.Mul(row, loop.Int(rowParts)), loop.Int(u)))
+		}, scalar.Max)
 	}
-	return out
 }
 
-// weighted returns the sums of a feature of the values for all queries, over the keys of a strand. It loads values of several keys before it
-// adds them, as a load from memory takes longer than the products of hundreds.
-func (w *cachedWriter) weighted(v, weight int, feature, strand scalar.Expr, at func(key scalar.Expr) scalar.Expr) []scalar.Expr {
-	count := w.keys.count
-	sums, last := w.zeros(), scalar.Sub(count, loop.Int(1))
-	from := scalar.Add(w.keys.from, scalar.Mul(strand, loop.Int(cachedAtOnce)))
-	w.Loop("key", from, count, cachedAtOnce*w.strands, w.block-1, func(key scalar.Expr) {
-		var own, values []scalar.Expr
-		for u := range cachedAtOnce {
-			own = append(own, scalar.Clamp(scalar.Min(scalar.Add(key, loop.Int(u)), last), loop.Int(0), loop.Int(w.block-1)))
-			values = append(values, w.Let("v", scalar.Convert(scalar.LoadAt(v, w.tiles.d, scalar.Add(at(own[u]), feature)), ir.F32)))
+// share returns exp(score − maximum), and 0 for a score of -Inf.
+func (w *cachedWriter) share(score, most scalar.Expr) scalar.Expr {
+	s := w.Let("s", score)
+	return scalar.Select(scalar.Eq(s, scalar.Const(ir.F32, math.Inf(-1))), scalar.Const(ir.F32, 0), scalar.Exp(scalar.Sub(s, most)))
+}
+
+// items are the items [from, count) of at most room: keys of a block, or blocks. A thread loads some together.
+type items struct {
+	from, count    scalar.Expr
+	room, together int
+}
+
+// sumsOf returns the function that, by arrays of weights and of counted weights [rows, room], sums the values of items by weight, and
+// the counted weights, as [rows, width+1]. The threads of a feature divide the items, and load several values before they add them.
+// Values are loaded at once where that is all, while the weights are computed.
+func (w *cachedWriter) sumsOf(lane scalar.Expr, it items, rows int, value func(item, feature scalar.Expr) scalar.Expr) func(weight, counted int) (sums func(i scalar.Expr) scalar.Expr) {
+	strand, first := w.Let("strand", scalar.FloorDiv(lane, loop.Int(w.threads))), w.Let("first", scalar.Mod(lane, loop.Int(w.threads)))
+	from := w.Let("from", scalar.Add(it.from, scalar.Mul(strand, loop.Int(it.together))))
+	load := func(item, feature scalar.Expr) (own, values []scalar.Expr) {
+		for u := range it.together {
+			own = append(own, w.Let("own", scalar.Clamp(scalar.Min(scalar.Add(item, loop.Int(u)), scalar.Sub(it.count, loop.Int(1))), loop.Int(0), loop.Int(it.room-1))))
+			values = append(values, w.Let("v", scalar.Convert(value(own[u], feature), ir.F32)))
 		}
-		for u, x := range values {
-			real := scalar.Lt(scalar.Add(key, loop.Int(u)), count)
-			for r, sum := range sums {
-				share := scalar.LoadAt(weight, ir.F32, scalar.Add(loop.Int(r*w.block), own[u]))
-				w.Set(sum, scalar.Fma(x, scalar.Select(real, share, scalar.Const(ir.F32, 0)), sum))
+		return own, values
+	}
+	size, once := rows*(w.width+1), it.room <= it.together*w.strands && w.width <= w.threads
+	var own, values []scalar.Expr
+	if once {
+		own, values = load(from, scalar.Min(first, loop.Int(w.width-1)))
+	}
+	return func(weight, counted int) func(i scalar.Expr) scalar.Expr {
+		of := w.shared("sums", ir.F32, w.strands*size)
+		w.Barrier()
+		w.Loop("feature", first, loop.Int(w.width), w.threads, w.width-1, func(feature scalar.Expr) {
+			sums, totals := w.zeros(rows), w.zeros(rows)
+			add := func(item scalar.Expr) {
+				if !once {
+					own, values = load(item, feature)
+				}
+				for i, x := range own {
+					w.addItem(sums, values[i], weight, x, it, scalar.Lt(scalar.Add(item, loop.Int(i)), it.count))
+					w.addItem(totals, scalar.Const(ir.F32, 1), counted, x, it, scalar.Lt(scalar.Add(item, loop.Int(i)), it.count))
+				}
 			}
+			if once {
+				add(from)
+			} else {
+				w.Loop("item", from, it.count, it.together*w.strands, it.room-1, add)
+			}
+			for r := range rows {
+				row := scalar.Mul(scalar.Add(scalar.Mul(strand, loop.Int(rows)), loop.Int(r)), loop.Int(w.width+1))
+				w.Store(of, scalar.Add(row, feature), sums[r])
+				w.When(scalar.Eq(feature, loop.Int(0)), func() { w.Store(of, scalar.Add(row, loop.Int(w.width)), totals[r]) })
+			}
+		})
+		w.Barrier()
+		return func(i scalar.Expr) scalar.Expr {
+			return w.combined(w.strands, func(s int) scalar.Expr { return scalar.LoadAt(of, ir.F32, scalar.Add(loop.Int(s*size), i)) }, scalar.Add)
 		}
-	})
-	return sums
+	}
+}
+
+// addItem adds a value by the weights of an item, if it is one.
+func (w *cachedWriter) addItem(sums []scalar.Expr, x scalar.Expr, weight int, item scalar.Expr, it items, real scalar.Expr) {
+	for r, sum := range sums {
+		share := scalar.Select(real, scalar.LoadAt(weight, ir.F32, scalar.Add(loop.Int(r*it.room), item)), scalar.Const(ir.F32, 0))
+		w.Set(sum, scalar.Fma(x, share, sum))
+	}
 }
 
 // combine writes the results: the partial ones by exp(maximum of the block − maximum of all).
 func (c *cachedAttention) combine(n *ir.Node) ir.KernelLaunch {
-	w := c.writer("combine", c.threads, [3]int{c.sequences * c.groups * c.rows, 1, 1})
-	lane := loop.LocalID(0, c.threads)
+	w := c.writer("combine", c.threads*c.strands, [3]int{c.sequences * c.groups * c.rows, 1, 1})
+	lane := loop.LocalID(0, c.threads*c.strands)
 	row := w.Let("row", loop.GroupID(0, c.sequences*c.groups*c.rows))
 	w.begin(n, w.Let("head", scalar.FloorDiv(row, loop.Int(c.rows))))
 	w.memory = append(w.memory, ir.Memory{Space: ir.ScratchMemory})
 	parts := w.array("parts", ir.F32, c.sequences*c.groups*c.blocks*c.rows*(c.width+2), loop.Storage, loop.Read)
 	out := w.result(n, 0)
-	first := w.Let("first", scalar.FloorDiv(w.first(), loop.Int(c.block)))
+	first := w.Let("oldest", scalar.FloorDiv(w.first(), loop.Int(c.block)))
 	end := w.Let("end", scalar.FloorDiv(scalar.Add(w.seen, loop.Int(c.block-1)), loop.Int(c.block)))
 	query := w.Let("query", scalar.Mod(row, loop.Int(c.rows)))
 	part := func(block, i scalar.Expr) scalar.Expr {
 		at := scalar.Add(scalar.Mul(scalar.Add(scalar.Mul(w.head, loop.Int(c.blocks)), block), loop.Int(c.rows)), query)
 		return scalar.LoadAt(parts, ir.F32, scalar.Add(scalar.Mul(at, loop.Int(c.width+2)), i))
 	}
-	none := scalar.Const(ir.F32, math.Inf(-1))
-	most := w.Var("most", none)
-	together := func(f func(blocks []scalar.Expr)) {
-		w.Loop("block", first, end, combinedAtOnce, c.blocks-1, func(block scalar.Expr) {
-			var own []scalar.Expr
-			for u := range min(combinedAtOnce, c.blocks) {
-				own = append(own, scalar.Add(block, loop.Int(u)))
-			}
-			f(own)
-		})
-	}
-	load := func(blocks []scalar.Expr, i scalar.Expr) (out []scalar.Expr) {
-		for _, block := range blocks {
-			out = append(out, w.Let("part", part(scalar.Min(block, loop.Int(c.blocks-1)), i)))
-		}
-		return out
-	}
-	together(func(blocks []scalar.Expr) {
-		for u, m := range load(blocks, loop.Int(c.width)) {
-			w.Set(most, scalar.Max(most, scalar.Select(scalar.Lt(blocks[u], end), m, none)))
-		}
+	sum := w.sumsOf(lane, items{first, end, c.blocks, combinedAtOnce}, 1, part)
+	weight, counted := w.shared("weight", ir.F32, c.blocks), w.shared("counted", ir.F32, c.blocks)
+	none, zero := scalar.Const(ir.F32, math.Inf(-1)), scalar.Const(ir.F32, 0)
+	w.each("block", lane, c.blocks, func(block scalar.Expr) {
+		filled := scalar.And(scalar.Ge(block, first), scalar.Lt(block, end))
+		w.Store(weight, block, scalar.Select(filled, part(block, loop.Int(c.width+1)), none))
+		w.Store(counted, block, scalar.Select(filled, part(block, loop.Int(c.width)), zero))
 	})
-	w.Loop("feature", lane, loop.Int(c.width), c.threads, c.width-1, func(feature scalar.Expr) {
-		sum, total := w.Var("sum", scalar.Const(ir.F32, 0)), w.Var("total", scalar.Const(ir.F32, 0))
-		together(func(blocks []scalar.Expr) {
-			maxima, sums, totals := load(blocks, loop.Int(c.width)), load(blocks, feature), load(blocks, loop.Int(c.width+1))
-			for u, m := range maxima {
-				w.When(scalar.And(scalar.Lt(blocks[u], end), scalar.Ne(m, none)), func() {
-					share := w.Let("share", scalar.Exp(scalar.Sub(m, most)))
-					w.Set(sum, scalar.Fma(share, sums[u], sum))
-					w.Set(total, scalar.Fma(share, totals[u], total))
-				})
-			}
-		})
-		zero := scalar.Const(ir.F32, 0)
-		y := scalar.Select(scalar.Eq(total, zero), zero, scalar.Div(sum, total)) // NaN if the total is
+	most := w.maxima(weight, lane, 1, c.blocks)
+	w.each("block", lane, c.blocks, func(block scalar.Expr) {
+		share := w.Let("share", w.share(scalar.LoadAt(weight, ir.F32, block), most(loop.Int(0))))
+		w.Store(weight, block, share)
+		w.Store(counted, block, scalar.Mul(share, scalar.LoadAt(counted, ir.F32, block)))
+	})
+	sums := sum(weight, counted)
+	w.each("feature", lane, c.width, func(feature scalar.Expr) {
+		total := sums(loop.Int(c.width))
+		y := scalar.Select(scalar.Eq(total, zero), zero, scalar.Div(sums(feature), total)) // NaN if the total is
 		w.Store(out, scalar.Add(scalar.Mul(row, loop.Int(c.width)), feature), scalar.Convert(y, c.d))
 	})
 	return w.algorithm().Launches[0]
