@@ -149,17 +149,17 @@ func (w *cachedWriter) integers(n *ir.Node, i int) int {
 // begin reads how many positions the head of a sequence has.
 func (w *cachedWriter) begin(n *ir.Node, head scalar.Expr) {
 	w.head = head
-	w.sequence = w.Let("sequence", scalar.FloorDiv(head, loop.Int(w.groups)))
+	w.sequence = w.Let("sequence", over(head, w.groups))
 	at := w.sequence
 	if w.pasts == 1 {
 		at = loop.Int(0)
 	}
 	w.past = w.Let("past", scalar.Clamp(scalar.LoadAt(w.integers(n, 3), ir.I32, at), loop.Int(-w.queries), loop.Int(w.room)))
-	w.seen = w.Let("seen", scalar.Clamp(scalar.Add(w.past, loop.Int(w.queries)), loop.Int(0), loop.Int(w.room)))
+	w.seen = w.Let("seen", scalar.Clamp(plus(w.past, w.queries), loop.Int(0), loop.Int(w.room)))
 	w.cache = head
 	if w.rowed {
 		row := scalar.Clamp(scalar.LoadAt(w.integers(n, 4), ir.I32, w.sequence), loop.Int(0), loop.Int(w.caches-1))
-		w.cache = w.Let("cache", scalar.Add(scalar.Mul(row, loop.Int(w.groups)), scalar.Mod(head, loop.Int(w.groups))))
+		w.cache = w.Let("cache", scalar.Add(times(row, w.groups), rest(head, w.groups)))
 	}
 }
 
@@ -171,12 +171,12 @@ type keyBlock struct{ number, start, from, count scalar.Expr }
 func (w *cachedWriter) openBlock(n *ir.Node) {
 	number := w.Let("block", loop.GroupID(0, w.blocks))
 	if w.pages > 0 {
-		at := scalar.Add(scalar.Mul(w.sequence, loop.Int(w.pages)), number)
+		at := scalar.Add(times(w.sequence, w.pages), number)
 		page := scalar.Clamp(scalar.LoadAt(w.integers(n, 4), ir.I32, at), loop.Int(0), loop.Int(w.caches-1))
-		head := scalar.Add(scalar.Mul(page, loop.Int(w.groups)), scalar.Mod(w.head, loop.Int(w.groups)))
-		w.cache = w.Let("page", scalar.Mul(head, loop.Int(w.block)))
+		head := scalar.Add(times(page, w.groups), rest(w.head, w.groups))
+		w.cache = w.Let("page", times(head, w.block))
 	}
-	start := w.Let("start", scalar.Mul(number, loop.Int(w.block)))
+	start := w.Let("start", times(number, w.block))
 	count := w.Let("count", scalar.Clamp(scalar.Sub(w.seen, start), loop.Int(0), loop.Int(w.block)))
 	from := w.Let("from", scalar.Clamp(scalar.Sub(w.first(), start), loop.Int(0), loop.Int(w.block)))
 	w.keys = keyBlock{number, start, from, count}
@@ -187,7 +187,7 @@ func (w *cachedWriter) position(key scalar.Expr) scalar.Expr {
 	if w.pages > 0 {
 		return scalar.Add(w.cache, scalar.Min(key, loop.Int(w.block-1)))
 	}
-	return scalar.Add(scalar.Mul(w.cache, loop.Int(w.room)), scalar.Min(scalar.Add(w.keys.start, key), loop.Int(w.room-1)))
+	return scalar.Add(times(w.cache, w.room), scalar.Min(scalar.Add(w.keys.start, key), loop.Int(w.room-1)))
 }
 
 // openPartial begins a kernel of partial results, whose arrays of operands operand declares.
@@ -202,8 +202,8 @@ func (c *cachedAttention) openPartial(n *ir.Node, operand func(w *cachedWriter, 
 
 // storePartial stores element i of the partial result of query r.
 func (w *cachedWriter) storePartial(r, i, x scalar.Expr) {
-	row := scalar.Add(scalar.Mul(scalar.Add(scalar.Mul(w.head, loop.Int(w.blocks)), w.keys.number), loop.Int(w.rows)), r)
-	w.Store(w.out, scalar.Add(scalar.Mul(row, loop.Int(w.width+2)), i), x)
+	row := scalar.Add(times(scalar.Add(times(w.head, w.blocks), w.keys.number), w.rows), r)
+	w.Store(w.out, scalar.Add(times(row, w.width+2), i), x)
 }
 
 // first returns the first position that the queries attend to, and the last one of the cache where
@@ -212,7 +212,7 @@ func (w *cachedWriter) first() scalar.Expr {
 	if w.Window == 0 {
 		return loop.Int(0)
 	}
-	return w.Let("oldest", scalar.Clamp(scalar.Add(w.past, loop.Int(1-w.Window)), loop.Int(0), loop.Int(w.room-1)))
+	return w.Let("oldest", scalar.Clamp(plus(w.past, 1-w.Window), loop.Int(0), loop.Int(w.room-1)))
 }
 
 // partial writes, for each block and query, the sums of the values by exp(score − maximum), the sum of those weights, and the
@@ -222,7 +222,7 @@ func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
 	w, q, k, v := c.openPartial(n, (*cachedWriter).operand)
 	w.openBlock(n)
 	sum := w.sumsOf(lane, items{w.keys.from, w.keys.count, c.block, cachedAtOnce}, c.rows, func(key, feature scalar.Expr) scalar.Expr {
-		return scalar.LoadAt(v, c.d, scalar.Add(scalar.Mul(w.position(key), loop.Int(c.width)), feature))
+		return scalar.LoadAt(v, c.d, scalar.Add(times(w.position(key), c.width), feature))
 	})
 	dots, weight := w.shared("dots", ir.F32, c.rows*c.block*c.lanes), w.shared("weight", ir.F32, c.rows*c.block)
 	w.dots(q, k, dots, lane)
@@ -230,13 +230,13 @@ func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
 	w.each("i", lane, c.rows*c.block, func(i scalar.Expr) { w.Store(weight, i, w.score(dots, i)) })
 	most := w.maxima(weight, lane, c.rows, c.block)
 	w.each("i", lane, c.rows*c.block, func(i scalar.Expr) {
-		share := w.share(scalar.LoadAt(weight, ir.F32, i), most(scalar.FloorDiv(i, loop.Int(c.block))))
+		share := w.share(float(weight, i), most(over(i, c.block)))
 		w.Store(weight, i, share)
 	})
 	sums := sum(weight, weight)
 	w.When(scalar.Gt(w.keys.count, w.keys.from), func() {
 		w.each("i", lane, c.rows*(c.width+1), func(i scalar.Expr) {
-			r, feature := w.Let("r", scalar.FloorDiv(i, loop.Int(c.width+1))), scalar.Mod(i, loop.Int(c.width+1))
+			r, feature := w.Let("r", over(i, c.width+1)), rest(i, c.width+1)
 			w.storePartial(r, feature, sums(i))
 		})
 		w.each("r", lane, c.rows, func(r scalar.Expr) { w.storePartial(r, loop.Int(c.width+1), most(r)) })
@@ -256,39 +256,39 @@ func (w *cachedWriter) dots(q, k, dots int, lane scalar.Expr) {
 	for apart < cachedAtOnce && w.depth/w.lanes%(2*apart) == 0 {
 		apart *= 2
 	}
-	part := w.Let("part", scalar.Mod(lane, loop.Int(w.lanes)))
+	part := w.Let("part", rest(lane, w.lanes))
 	steps := w.depth / w.lanes / apart
-	w.Loop("key", scalar.FloorDiv(lane, loop.Int(w.lanes)), w.keys.count, w.threads*w.strands/w.lanes, w.block-1, func(key scalar.Expr) {
-		at := w.Let("at", scalar.Add(scalar.Mul(w.position(key), loop.Int(w.depth)), part))
-		from := w.Let("from", scalar.Add(scalar.Mul(w.head, loop.Int(w.rows*w.depth)), part))
+	w.Loop("key", over(lane, w.lanes), w.keys.count, w.threads*w.strands/w.lanes, w.block-1, func(key scalar.Expr) {
+		at := w.Let("at", scalar.Add(times(w.position(key), w.depth), part))
+		from := w.Let("from", scalar.Add(times(w.head, w.rows*w.depth), part))
 		sums := w.zeros(w.rows)
 		w.Times("i", steps, func(i scalar.Expr) {
 			var own, elements []scalar.Expr
 			for u := range apart {
-				own = append(own, scalar.Mul(scalar.Add(i, loop.Int(u*steps)), loop.Int(w.lanes)))
+				own = append(own, times(plus(i, u*steps), w.lanes))
 				elements = append(elements, w.Let("k", scalar.Convert(scalar.LoadAt(k, w.tiles.d, scalar.Add(at, own[u])), ir.F32)))
 			}
 			for u, x := range elements {
 				for r, sum := range sums {
-					y := scalar.LoadAt(q, w.tiles.d, scalar.Add(from, scalar.Add(own[u], loop.Int(r*w.depth))))
+					y := scalar.LoadAt(q, w.tiles.d, scalar.Add(from, plus(own[u], r*w.depth)))
 					w.Set(sum, scalar.Fma(x, scalar.Convert(y, ir.F32), sum))
 				}
 			}
 		})
 		for r, sum := range sums {
-			w.Store(dots, scalar.Add(scalar.Mul(scalar.Add(key, loop.Int(r*w.block)), loop.Int(w.lanes)), part), sum)
+			w.Store(dots, scalar.Add(times(plus(key, r*w.block), w.lanes), part), sum)
 		}
 	})
 }
 
 // score returns element i of the scores [queries, keys], from products in parts: -Inf where the query does not attend to the key.
 func (w *cachedWriter) score(dots int, i scalar.Expr) scalar.Expr {
-	key, score := w.Let("key", scalar.Mod(i, loop.Int(w.block))), w.Var("score", scalar.Const(ir.F32, math.Inf(-1)))
+	key, score := w.Let("key", rest(i, w.block)), w.Var("score", scalar.Const(ir.F32, math.Inf(-1)))
 	w.When(scalar.Lt(key, w.keys.count), func() {
 		s := w.combined(w.lanes, func(u int) scalar.Expr {
-			return scalar.LoadAt(dots, ir.F32, scalar.Add(scalar.Mul(i, loop.Int(w.lanes)), loop.Int(u)))
+			return float(dots, plus(times(i, w.lanes), u))
 		}, scalar.Add)
-		query := scalar.Mod(scalar.FloorDiv(i, loop.Int(w.block)), loop.Int(w.queries))
+		query := rest(over(i, w.block), w.queries)
 		w.Set(score, w.seenScore(scalar.Mul(s, scalar.Const(ir.F32, w.Scale)), key, query))
 	})
 	return score
@@ -322,16 +322,16 @@ func (w *cachedWriter) maxima(scores int, lane scalar.Expr, rows, n int) func(ro
 	w.Barrier()
 	w.each("i", lane, rows*rowParts, func(i scalar.Expr) {
 		most := w.Var("most", scalar.Const(ir.F32, math.Inf(-1)))
-		row := w.Let("row", scalar.Mul(scalar.FloorDiv(i, loop.Int(rowParts)), loop.Int(n)))
-		w.Loop("key", scalar.Mod(i, loop.Int(rowParts)), loop.Int(n), rowParts, n-1, func(key scalar.Expr) {
-			w.Set(most, scalar.Max(most, scalar.LoadAt(scores, ir.F32, scalar.Min(scalar.Add(row, key), loop.Int(rows*n-1)))))
+		row := w.Let("row", times(over(i, rowParts), n))
+		w.Loop("key", rest(i, rowParts), loop.Int(n), rowParts, n-1, func(key scalar.Expr) {
+			w.Set(most, scalar.Max(most, float(scores, scalar.Min(scalar.Add(row, key), loop.Int(rows*n-1)))))
 		})
 		w.Store(parts, i, most)
 	})
 	w.Barrier()
 	return func(row scalar.Expr) scalar.Expr {
 		return w.combined(rowParts, func(u int) scalar.Expr {
-			return scalar.LoadAt(parts, ir.F32, scalar.Add(scalar.Mul(row, loop.Int(rowParts)), loop.Int(u)))
+			return float(parts, plus(times(row, rowParts), u))
 		}, scalar.Max)
 	}
 }
@@ -352,11 +352,11 @@ type items struct {
 // the counted weights, as [rows, width+1]. The threads of a feature divide the items, and load several values before they add them.
 // Values are loaded at once where that is all, while the weights are computed.
 func (w *cachedWriter) sumsOf(lane scalar.Expr, it items, rows int, value func(item, feature scalar.Expr) scalar.Expr) func(weight, counted int) (sums func(i scalar.Expr) scalar.Expr) {
-	strand, first := w.Let("strand", scalar.FloorDiv(lane, loop.Int(w.threads))), w.Let("first", scalar.Mod(lane, loop.Int(w.threads)))
-	from := w.Let("from", scalar.Add(it.from, scalar.Mul(strand, loop.Int(it.together))))
+	strand, first := w.Let("strand", over(lane, w.threads)), w.Let("first", rest(lane, w.threads))
+	from := w.Let("from", scalar.Add(it.from, times(strand, it.together)))
 	load := func(item, feature scalar.Expr) (own, values []scalar.Expr) {
 		for u := range it.together {
-			own = append(own, w.Let("own", scalar.Clamp(scalar.Min(scalar.Add(item, loop.Int(u)), scalar.Sub(it.count, loop.Int(1))), loop.Int(0), loop.Int(it.room-1))))
+			own = append(own, w.Let("own", scalar.Clamp(scalar.Min(plus(item, u), scalar.Sub(it.count, loop.Int(1))), loop.Int(0), loop.Int(it.room-1))))
 			values = append(values, w.Let("v", scalar.Convert(value(own[u], feature), ir.F32)))
 		}
 		return own, values
@@ -376,8 +376,8 @@ func (w *cachedWriter) sumsOf(lane scalar.Expr, it items, rows int, value func(i
 					own, values = load(item, feature)
 				}
 				for i, x := range own {
-					w.addItem(sums, values[i], weight, x, it, scalar.Lt(scalar.Add(item, loop.Int(i)), it.count))
-					w.addItem(totals, scalar.Const(ir.F32, 1), counted, x, it, scalar.Lt(scalar.Add(item, loop.Int(i)), it.count))
+					w.addItem(sums, values[i], weight, x, it, scalar.Lt(plus(item, i), it.count))
+					w.addItem(totals, scalar.Const(ir.F32, 1), counted, x, it, scalar.Lt(plus(item, i), it.count))
 				}
 			}
 			if once {
@@ -386,14 +386,14 @@ func (w *cachedWriter) sumsOf(lane scalar.Expr, it items, rows int, value func(i
 				w.Loop("item", from, it.count, it.together*w.strands, it.room-1, add)
 			}
 			for r := range rows {
-				row := scalar.Mul(scalar.Add(scalar.Mul(strand, loop.Int(rows)), loop.Int(r)), loop.Int(w.width+1))
+				row := times(plus(times(strand, rows), r), w.width+1)
 				w.Store(of, scalar.Add(row, feature), sums[r])
-				w.When(scalar.Eq(feature, loop.Int(0)), func() { w.Store(of, scalar.Add(row, loop.Int(w.width)), totals[r]) })
+				w.When(scalar.Eq(feature, loop.Int(0)), func() { w.Store(of, plus(row, w.width), totals[r]) })
 			}
 		})
 		w.Barrier()
 		return func(i scalar.Expr) scalar.Expr {
-			return w.combined(w.strands, func(s int) scalar.Expr { return scalar.LoadAt(of, ir.F32, scalar.Add(loop.Int(s*size), i)) }, scalar.Add)
+			return w.combined(w.strands, func(s int) scalar.Expr { return float(of, scalar.Add(loop.Int(s*size), i)) }, scalar.Add)
 		}
 	}
 }
@@ -401,7 +401,7 @@ func (w *cachedWriter) sumsOf(lane scalar.Expr, it items, rows int, value func(i
 // addItem adds a value by the weights of an item, if it is one.
 func (w *cachedWriter) addItem(sums []scalar.Expr, x scalar.Expr, weight int, item scalar.Expr, it items, real scalar.Expr) {
 	for r, sum := range sums {
-		share := scalar.Select(real, scalar.LoadAt(weight, ir.F32, scalar.Add(loop.Int(r*it.room), item)), scalar.Const(ir.F32, 0))
+		share := scalar.Select(real, float(weight, scalar.Add(loop.Int(r*it.room), item)), scalar.Const(ir.F32, 0))
 		w.Set(sum, scalar.Fma(x, share, sum))
 	}
 }
@@ -411,16 +411,16 @@ func (c *cachedAttention) combine(n *ir.Node) ir.KernelLaunch {
 	w := c.writer("combine", c.threads*c.strands, [3]int{c.sequences * c.groups * c.rows, 1, 1})
 	lane := loop.LocalID(0, c.threads*c.strands)
 	row := w.Let("row", loop.GroupID(0, c.sequences*c.groups*c.rows))
-	w.begin(n, w.Let("head", scalar.FloorDiv(row, loop.Int(c.rows))))
+	w.begin(n, w.Let("head", over(row, c.rows)))
 	w.memory = append(w.memory, ir.Memory{Space: ir.ScratchMemory})
 	parts := w.array("parts", ir.F32, c.sequences*c.groups*c.blocks*c.rows*(c.width+2), loop.Storage, loop.Read)
 	out := w.result(n, 0)
-	first := w.Let("oldest", scalar.FloorDiv(w.first(), loop.Int(c.block)))
-	end := w.Let("end", scalar.FloorDiv(scalar.Add(w.seen, loop.Int(c.block-1)), loop.Int(c.block)))
-	query := w.Let("query", scalar.Mod(row, loop.Int(c.rows)))
+	first := w.Let("oldest", over(w.first(), c.block))
+	end := w.Let("end", over(plus(w.seen, c.block-1), c.block))
+	query := w.Let("query", rest(row, c.rows))
 	part := func(block, i scalar.Expr) scalar.Expr {
-		at := scalar.Add(scalar.Mul(scalar.Add(scalar.Mul(w.head, loop.Int(c.blocks)), block), loop.Int(c.rows)), query)
-		return scalar.LoadAt(parts, ir.F32, scalar.Add(scalar.Mul(at, loop.Int(c.width+2)), i))
+		at := scalar.Add(times(scalar.Add(times(w.head, c.blocks), block), c.rows), query)
+		return float(parts, scalar.Add(times(at, c.width+2), i))
 	}
 	sum := w.sumsOf(lane, items{first, end, c.blocks, combinedAtOnce}, 1, part)
 	weight, counted := w.shared("weight", ir.F32, c.blocks), w.shared("counted", ir.F32, c.blocks)
@@ -432,15 +432,24 @@ func (c *cachedAttention) combine(n *ir.Node) ir.KernelLaunch {
 	})
 	most := w.maxima(weight, lane, 1, c.blocks)
 	w.each("block", lane, c.blocks, func(block scalar.Expr) {
-		share := w.Let("share", w.share(scalar.LoadAt(weight, ir.F32, block), most(loop.Int(0))))
+		share := w.Let("share", w.share(float(weight, block), most(loop.Int(0))))
 		w.Store(weight, block, share)
-		w.Store(counted, block, scalar.Mul(share, scalar.LoadAt(counted, ir.F32, block)))
+		w.Store(counted, block, scalar.Mul(share, float(counted, block)))
 	})
 	sums := sum(weight, counted)
 	w.each("feature", lane, c.width, func(feature scalar.Expr) {
 		total := sums(loop.Int(c.width))
 		y := scalar.Select(scalar.Eq(total, zero), zero, scalar.Div(sums(feature), total)) // NaN if the total is
-		w.Store(out, scalar.Add(scalar.Mul(row, loop.Int(c.width)), feature), scalar.Convert(y, c.d))
+		w.Store(out, scalar.Add(times(row, c.width), feature), scalar.Convert(y, c.d))
 	})
 	return w.algorithm().Launches[0]
 }
+
+// float is an f32 of an array.
+func float(array int, at scalar.Expr) scalar.Expr { return scalar.LoadAt(array, ir.F32, at) }
+
+// plus, times, over and rest are x + n, x·n, the floor of x/n, and x − n·⌊x/n⌋.
+func plus(x scalar.Expr, n int) scalar.Expr  { return scalar.Add(x, loop.Int(n)) }
+func times(x scalar.Expr, n int) scalar.Expr { return scalar.Mul(x, loop.Int(n)) }
+func over(x scalar.Expr, n int) scalar.Expr  { return scalar.FloorDiv(x, loop.Int(n)) }
+func rest(x scalar.Expr, n int) scalar.Expr  { return scalar.Mod(x, loop.Int(n)) }
