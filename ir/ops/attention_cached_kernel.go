@@ -12,8 +12,8 @@ const (
 	// maxCachedRows is the maximum number of queries that read one head of keys together: each
 	// thread keeps a sum for each of them.
 	maxCachedRows = 16
-	// cachedBlock is the number of keys of a workgroup, so few that a thread loads its part of a key and its values at once. It
-	// is a multiple of it, up to maxCachedBlock, for caches of more than manyBlocks, as the second kernel reads the results of all.
+	// cachedBlock is the number of keys of a workgroup: so few that a thread loads its part of a key and its values at once. For
+	// caches of more than manyBlocks of them it is a multiple, up to maxCachedBlock, as the second kernel reads the results of all.
 	cachedBlock, maxCachedBlock, manyBlocks = 32, 256, 128
 	// cachedAtOnce is the number of values that a thread loads together, and combinedAtOnce that of partial results.
 	cachedAtOnce, combinedAtOnce = 8, 16
@@ -230,8 +230,7 @@ func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
 	w.each("i", lane, c.rows*c.block, func(i scalar.Expr) { w.Store(weight, i, w.score(dots, i)) })
 	most := w.maxima(weight, lane, c.rows, c.block)
 	w.each("i", lane, c.rows*c.block, func(i scalar.Expr) {
-		share := w.share(float(weight, i), most(over(i, c.block)))
-		w.Store(weight, i, share)
+		w.Store(weight, i, w.share(float(weight, i), most(over(i, c.block))))
 	})
 	sums := sum(weight, weight)
 	w.When(scalar.Gt(w.keys.count, w.keys.from), func() {
@@ -285,9 +284,7 @@ func (w *cachedWriter) dots(q, k, dots int, lane scalar.Expr) {
 func (w *cachedWriter) score(dots int, i scalar.Expr) scalar.Expr {
 	key, score := w.Let("key", rest(i, w.block)), w.Var("score", scalar.Const(ir.F32, math.Inf(-1)))
 	w.When(scalar.Lt(key, w.keys.count), func() {
-		s := w.combined(w.lanes, func(u int) scalar.Expr {
-			return float(dots, plus(times(i, w.lanes), u))
-		}, scalar.Add)
+		s := w.combined(w.lanes, func(u int) scalar.Expr { return float(dots, plus(times(i, w.lanes), u)) }, scalar.Add)
 		query := rest(over(i, w.block), w.queries)
 		w.Set(score, w.seenScore(scalar.Mul(s, scalar.Const(ir.F32, w.Scale)), key, query))
 	})
@@ -330,9 +327,7 @@ func (w *cachedWriter) maxima(scores int, lane scalar.Expr, rows, n int) func(ro
 	})
 	w.Barrier()
 	return func(row scalar.Expr) scalar.Expr {
-		return w.combined(rowParts, func(u int) scalar.Expr {
-			return float(parts, plus(times(row, rowParts), u))
-		}, scalar.Max)
+		return w.combined(rowParts, func(u int) scalar.Expr { return float(parts, plus(times(row, rowParts), u)) }, scalar.Max)
 	}
 }
 
@@ -348,10 +343,11 @@ type items struct {
 	room, together int
 }
 
-// sumsOf returns the function that, by arrays of weights and of counted weights [rows, room], sums the values of items by weight, and
-// the counted weights, as [rows, width+1]. The threads of a feature divide the items, and load several values before they add them.
-// Values are loaded at once where that is all, while the weights are computed.
-func (w *cachedWriter) sumsOf(lane scalar.Expr, it items, rows int, value func(item, feature scalar.Expr) scalar.Expr) func(weight, counted int) (sums func(i scalar.Expr) scalar.Expr) {
+// sumsOf returns the function that sums values of items by an array of weights, and an array of counted weights, both
+// [rows, room]: it returns the elements of the sums, [rows, width+1], the last of which is that of the counted weights. The threads of a
+// feature divide the items, and each loads several values before it adds them. Where that is all, they are loaded here, so that
+// they arrive while the weights are computed.
+func (w *cachedWriter) sumsOf(lane scalar.Expr, it items, rows int, value func(item, feature scalar.Expr) scalar.Expr) func(weight, counted int) func(i scalar.Expr) scalar.Expr {
 	strand, first := w.Let("strand", over(lane, w.threads)), w.Let("first", rest(lane, w.threads))
 	from := w.Let("from", scalar.Add(it.from, times(strand, it.together)))
 	load := func(item, feature scalar.Expr) (own, values []scalar.Expr) {
