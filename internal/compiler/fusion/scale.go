@@ -28,14 +28,35 @@ func pulledScales(g *ir.Graph, policy Policy) map[ir.Value]int {
 
 // sumScale returns the scale of a sum of several results, or an invalid value.
 func sumScale(n *ir.Node) (s ir.Value) {
-	if n.Op() != ops.OpReduceSum || n.Types()[0].DType != ir.F32 {
+	if n.Types()[0].DType != ir.F32 {
 		return s
 	}
+	x, w, ok := rowProduct(n)
+	if !ok {
+		if n.Op() != ops.OpReduceSum {
+			return s
+		}
+		x, w = n.Input(0), n.Input(0)
+	}
 	results := sizeOf(n.Types()[0])
-	if found, _ := scaleOf(n.Input(0), maxScaleDepth); results > 1 && found.Valid() && lengthOf(found, maxScaleDepth)*results == sizeOf(n.Input(0).Type()) {
+	if found, _ := scaleOf(x, maxScaleDepth); results > 1 && found.Valid() && lengthOf(found, maxScaleDepth)*results == sizeOf(w.Type()) {
 		s = found
 	}
 	return s
+}
+
+// rowProduct returns the operands of a product of a row x with the rows of w.
+func rowProduct(n *ir.Node) (x, w ir.Value, ok bool) {
+	a, ok := n.Attrs().(*ops.DotAttrs)
+	if !ok || len(a.LhsBatch) > 0 {
+		return x, w, false
+	}
+	x, w = n.Input(0), n.Input(1)
+	axes := a.RhsContract
+	if sizeOf(x.Type()) > sizeOf(w.Type()) {
+		x, w, axes = w, x, a.LhsContract
+	}
+	return x, w, len(axes) == 1 && axes[0] == w.Rank()-1 && x.Shape().Size() == w.Dim(-1)
 }
 
 // scaleOf returns a number that is a factor of all elements of a value, if it is computed from a sum, and which operand of
@@ -80,7 +101,7 @@ func lengthOf(v ir.Value, depth int) (length int) {
 	return length
 }
 
-// scaleWriter rewrites sums Σ s·x·w as s·Σ x·w, with an s of their own: then both sums are one stage of one
+// scaleWriter rewrites sums Σ s·x·w, also products of a row, as s·Σ x·w, with an s of their own: then both sums are one stage of one
 // kernel, which takes a launch and a pass over memory less than to store the scaled row before.
 type scaleWriter struct {
 	b       *ir.Builder
@@ -95,8 +116,17 @@ func (w *scaleWriter) product(n *ir.Node, s ir.Value) ir.Value {
 	if s != w.last || !t.Equal(w.of) {
 		w.last, w.of, w.s = s, t, ops.Reshape(w.b, w.repeated(s))
 	}
-	sum := w.b.Copy(n, []ir.Value{w.without(n.Input(0))})[0]
-	return ops.Mul(w.b, sum, ops.BroadcastInDim(w.b, w.s, t.Shape, nil))
+	var sum ir.Value
+	if x, rows, ok := rowProduct(n); ok {
+		w.b.Label(n.Label())
+		rows, last := w.m.Get(rows), rows.Rank()-1
+		x = ops.BroadcastInDim(w.b, ops.Reshape(w.b, w.without(x), rows.Dim(last)), rows.Shape(), []int{last})
+		sum = ops.ReduceSum(w.b, ops.Mul(w.b, x, rows), last)
+		w.b.Label("")
+	} else {
+		sum = w.b.Copy(n, []ir.Value{w.without(n.Input(0))})[0]
+	}
+	return ops.Reshape(w.b, ops.Mul(w.b, sum, ops.BroadcastInDim(w.b, w.s, sum.Shape(), nil)), t.Shape...)
 }
 
 // repeated returns a copy of a number and of the sum that it is computed from.
