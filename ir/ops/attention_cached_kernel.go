@@ -440,12 +440,3 @@ func (c *cachedAttention) combine(n *ir.Node) ir.KernelLaunch {
 	})
 	return w.algorithm().Launches[0]
 }
-
-// float is an f32 of an array.
-func float(array int, at scalar.Expr) scalar.Expr { return scalar.LoadAt(array, ir.F32, at) }
-
-// plus, times, over and rest are x + n, x·n, the floor of x/n, and x − n·⌊x/n⌋.
-func plus(x scalar.Expr, n int) scalar.Expr  { return scalar.Add(x, loop.Int(n)) }
-func times(x scalar.Expr, n int) scalar.Expr { return scalar.Mul(x, loop.Int(n)) }
-func over(x scalar.Expr, n int) scalar.Expr  { return scalar.FloorDiv(x, loop.Int(n)) }
-func rest(x scalar.Expr, n int) scalar.Expr  { return scalar.Mod(x, loop.Int(n)) }

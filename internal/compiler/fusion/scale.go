@@ -28,35 +28,35 @@ func pulledScales(g *ir.Graph, policy Policy) map[ir.Value]int {
 
 // sumScale returns the scale of a sum of several results, or an invalid value.
 func sumScale(n *ir.Node) (s ir.Value) {
-	if n.Types()[0].DType != ir.F32 {
-		return s
-	}
-	x, w, ok := rowProduct(n)
-	if !ok {
-		if n.Op() != ops.OpReduceSum {
-			return s
+	x, w := factors(n)
+	if results := sizeOf(n.Types()[0]); w.Valid() && results > 1 {
+		if found, _ := scaleOf(x, maxScaleDepth); found.Valid() && lengthOf(found, maxScaleDepth)*results == sizeOf(w.Type()) {
+			s = found
 		}
-		x, w = n.Input(0), n.Input(0)
-	}
-	results := sizeOf(n.Types()[0])
-	if found, _ := scaleOf(x, maxScaleDepth); results > 1 && found.Valid() && lengthOf(found, maxScaleDepth)*results == sizeOf(w.Type()) {
-		s = found
 	}
 	return s
 }
 
-// rowProduct returns the operands of a product of a row x with the rows of w.
-func rowProduct(n *ir.Node) (x, w ir.Value, ok bool) {
-	a, ok := n.Attrs().(*ops.DotAttrs)
-	if !ok || len(a.LhsBatch) > 0 {
-		return x, w, false
+// factors returns the row x and the matrix w of a product of x with the rows of w, the terms of a sum as both, and invalid values for
+// other nodes.
+func factors(n *ir.Node) (x, w ir.Value) {
+	t := n.Types()[0]
+	if t.DType != ir.F32 {
+		return x, w
 	}
-	x, w = n.Input(0), n.Input(1)
-	axes := a.RhsContract
-	if sizeOf(x.Type()) > sizeOf(w.Type()) {
-		x, w, axes = w, x, a.LhsContract
+	if n.Op() == ops.OpReduceSum {
+		return n.Input(0), n.Input(0)
 	}
-	return x, w, len(axes) == 1 && axes[0] == w.Rank()-1 && x.Shape().Size() == w.Dim(-1)
+	if a, ok := n.Attrs().(*ops.DotAttrs); ok {
+		row, rows, axes := n.Input(0), n.Input(1), a.RhsContract
+		if sizeOf(row.Type()) > sizeOf(rows.Type()) {
+			row, rows, axes = rows, row, a.LhsContract
+		}
+		if len(axes) == 1 && axes[0] == rows.Rank()-1 && sizeOf(rows.Type())/max(sizeOf(t), 1) == sizeOf(row.Type()) {
+			return row, rows
+		}
+	}
+	return x, w
 }
 
 // scaleOf returns a number that is a factor of all elements of a value, if it is computed from a sum, and which operand of
@@ -116,17 +116,18 @@ func (w *scaleWriter) product(n *ir.Node, s ir.Value) ir.Value {
 	if s != w.last || !t.Equal(w.of) {
 		w.last, w.of, w.s = s, t, ops.Reshape(w.b, w.repeated(s))
 	}
-	var sum ir.Value
-	if x, rows, ok := rowProduct(n); ok {
-		w.b.Label(n.Label())
-		rows, last := w.m.Get(rows), rows.Rank()-1
-		x = ops.BroadcastInDim(w.b, ops.Reshape(w.b, w.without(x), rows.Dim(last)), rows.Shape(), []int{last})
-		sum = ops.ReduceSum(w.b, ops.Mul(w.b, x, rows), last)
-		w.b.Label("")
+	x, rows := factors(n)
+	if x = w.without(x); n.Op() == ops.OpReduceSum {
+		x = w.b.Copy(n, []ir.Value{x})[0]
 	} else {
-		sum = w.b.Copy(n, []ir.Value{w.without(n.Input(0))})[0]
+		w.b.Label(n.Label())
+		rows = w.m.Get(rows)
+		last := rows.Rank() - 1
+		x = ops.BroadcastTo(w.b, ops.Reshape(w.b, x, rows.Dim(last)), rows.Shape())
+		x = ops.ReduceSum(w.b, ops.Mul(w.b, x, rows), last)
+		w.b.Label("")
 	}
-	return ops.Reshape(w.b, ops.Mul(w.b, sum, ops.BroadcastInDim(w.b, w.s, sum.Shape(), nil)), t.Shape...)
+	return ops.Reshape(w.b, ops.Mul(w.b, x, ops.BroadcastInDim(w.b, w.s, x.Shape(), nil)), t.Shape...)
 }
 
 // repeated returns a copy of a number and of the sum that it is computed from.
