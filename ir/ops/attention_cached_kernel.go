@@ -12,13 +12,13 @@ const (
 	// maxCachedRows is the maximum number of queries that read one head of keys together: each
 	// thread keeps a sum for each of them.
 	maxCachedRows = 16
-	// maxCachedBlocks is the maximum number of keys of a thread. Scores and values of a block are computed one after the
-	// other, so that more keys to a workgroup take as much longer, and the second kernel reads the results of all blocks.
-	maxCachedBlocks = 2
-	// cachedAtOnce is the number of values that a thread loads together.
-	cachedAtOnce = 8
-	// combinedAtOnce is the number of blocks whose results a thread loads together.
-	combinedAtOnce = 4
+	// cachedBlock is the number of keys of a workgroup: so few that a thread loads its part of a key and its values at once. For
+	// caches of more than manyBlocks of them it is a multiple, up to maxCachedBlock, as the second kernel reads the results of all.
+	cachedBlock, maxCachedBlock, manyBlocks = 32, 256, 128
+	// cachedAtOnce is the number of values that a thread loads together, and combinedAtOnce that of partial results.
+	cachedAtOnce, combinedAtOnce = 8, 16
+	// maxKeyLanes is the maximum number of adjacent threads that share a key: they read a sector of memory together.
+	maxKeyLanes = 8
 	// maxStrands is the maximum number of threads that divide the keys of a feature.
 	maxStrands = 4
 	// rowParts is the number of threads that reduce a row of scores.
@@ -46,6 +46,7 @@ type cachedAttention struct {
 	rows      int // queries of all heads that share a head of k
 	threads   int // of the features
 	strands   int // threads of a feature, which divide the keys of a block
+	lanes     int // adjacent threads that compute the scores of a key together
 	block     int // keys of a workgroup
 	blocks    int // workgroups of a head
 }
@@ -69,7 +70,7 @@ func cachedAttentionKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	}
 	c.share = q[rank-3] / c.groups
 	c.rows = c.share * c.queries
-	if c.width > 64 || c.rows > 64/rowParts {
+	if c.width > 64 {
 		c.threads = 128
 	}
 	if c.rows > maxCachedRows {
@@ -78,23 +79,38 @@ func cachedAttentionKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	if partial, ok := c.byWarps(n, caps); ok {
 		return c.with(partial, n)
 	}
-	shared := func() int { return 4 * (c.rows*(c.block+c.depth+c.strands*c.width) + c.threads) }
-	for c.block = maxCachedBlocks * c.threads; c.block > c.threads && shared() > caps.SharedBytes; {
-		c.block /= 2
+	if !c.divide(caps) {
+		return nil
+	}
+	c.blocks = (c.room + c.block - 1) / c.block
+	if max(c.blocks, c.sequences*c.groups*c.rows) > caps.Groups || 4*(2*c.blocks+rowParts+c.strands*(c.width+1)) > caps.SharedBytes {
+		return nil
+	}
+	return c.with(c.partial(n), n)
+}
+
+// divide chooses the keys of a workgroup, and the threads of a feature and of a key. It reports false where they do not fit a
+// workgroup.
+func (c *cachedAttention) divide(caps loop.Caps) bool {
+	c.block = 2 * c.threads
+	if p := caps.Profile(); p.Barrier < p.Latency { // not in software, where threads take turns
+		c.strands = min(maxStrands, caps.Invocations/c.threads)
+		for c.block = cachedBlock; c.block < maxCachedBlock && c.room > manyBlocks*c.block; {
+			c.block *= 2
+		}
 	}
 	if c.pages > 0 {
 		c.block = c.room / c.pages
 	}
-	if p := caps.Profile(); p.Barrier < p.Latency { // not in software, where threads take turns
-		for c.strands = min(maxStrands, caps.Invocations/c.threads); c.strands > 1 && shared() > caps.SharedBytes; {
-			c.strands /= 2
+	for ; c.strands > 0; c.strands /= 2 {
+		for c.lanes = maxKeyLanes; c.lanes > 1 && (c.lanes*c.block > c.threads*c.strands || c.depth%c.lanes != 0); {
+			c.lanes /= 2
+		}
+		if 4*c.rows*(c.block*(c.lanes+1)+rowParts+c.strands*(c.width+1)) <= caps.SharedBytes {
+			return true
 		}
 	}
-	c.blocks = (c.room + c.block - 1) / c.block
-	if c.threads > caps.Invocations || shared() > caps.SharedBytes || max(c.blocks, c.sequences*c.groups*c.rows) > caps.Groups {
-		return nil
-	}
-	return c.with(c.partial(n), n)
+	return false
 }
 
 // with returns the algorithm of a first kernel.
@@ -133,17 +149,17 @@ func (w *cachedWriter) integers(n *ir.Node, i int) int {
 // begin reads how many positions the head of a sequence has.
 func (w *cachedWriter) begin(n *ir.Node, head scalar.Expr) {
 	w.head = head
-	w.sequence = w.Let("sequence", scalar.FloorDiv(head, loop.Int(w.groups)))
+	w.sequence = w.Let("sequence", over(head, w.groups))
 	at := w.sequence
 	if w.pasts == 1 {
 		at = loop.Int(0)
 	}
 	w.past = w.Let("past", scalar.Clamp(scalar.LoadAt(w.integers(n, 3), ir.I32, at), loop.Int(-w.queries), loop.Int(w.room)))
-	w.seen = w.Let("seen", scalar.Clamp(scalar.Add(w.past, loop.Int(w.queries)), loop.Int(0), loop.Int(w.room)))
+	w.seen = w.Let("seen", scalar.Clamp(plus(w.past, w.queries), loop.Int(0), loop.Int(w.room)))
 	w.cache = head
 	if w.rowed {
 		row := scalar.Clamp(scalar.LoadAt(w.integers(n, 4), ir.I32, w.sequence), loop.Int(0), loop.Int(w.caches-1))
-		w.cache = w.Let("cache", scalar.Add(scalar.Mul(row, loop.Int(w.groups)), scalar.Mod(head, loop.Int(w.groups))))
+		w.cache = w.Let("cache", scalar.Add(times(row, w.groups), rest(head, w.groups)))
 	}
 }
 
@@ -155,12 +171,12 @@ type keyBlock struct{ number, start, from, count scalar.Expr }
 func (w *cachedWriter) openBlock(n *ir.Node) {
 	number := w.Let("block", loop.GroupID(0, w.blocks))
 	if w.pages > 0 {
-		at := scalar.Add(scalar.Mul(w.sequence, loop.Int(w.pages)), number)
+		at := scalar.Add(times(w.sequence, w.pages), number)
 		page := scalar.Clamp(scalar.LoadAt(w.integers(n, 4), ir.I32, at), loop.Int(0), loop.Int(w.caches-1))
-		head := scalar.Add(scalar.Mul(page, loop.Int(w.groups)), scalar.Mod(w.head, loop.Int(w.groups)))
-		w.cache = w.Let("page", scalar.Mul(head, loop.Int(w.block)))
+		head := scalar.Add(times(page, w.groups), rest(w.head, w.groups))
+		w.cache = w.Let("page", times(head, w.block))
 	}
-	start := w.Let("start", scalar.Mul(number, loop.Int(w.block)))
+	start := w.Let("start", times(number, w.block))
 	count := w.Let("count", scalar.Clamp(scalar.Sub(w.seen, start), loop.Int(0), loop.Int(w.block)))
 	from := w.Let("from", scalar.Clamp(scalar.Sub(w.first(), start), loop.Int(0), loop.Int(w.block)))
 	w.keys = keyBlock{number, start, from, count}
@@ -171,7 +187,7 @@ func (w *cachedWriter) position(key scalar.Expr) scalar.Expr {
 	if w.pages > 0 {
 		return scalar.Add(w.cache, scalar.Min(key, loop.Int(w.block-1)))
 	}
-	return scalar.Add(scalar.Mul(w.cache, loop.Int(w.room)), scalar.Min(scalar.Add(w.keys.start, key), loop.Int(w.room-1)))
+	return scalar.Add(times(w.cache, w.room), scalar.Min(scalar.Add(w.keys.start, key), loop.Int(w.room-1)))
 }
 
 // openPartial begins a kernel of partial results, whose arrays of operands operand declares.
@@ -186,18 +202,8 @@ func (c *cachedAttention) openPartial(n *ir.Node, operand func(w *cachedWriter, 
 
 // storePartial stores element i of the partial result of query r.
 func (w *cachedWriter) storePartial(r, i, x scalar.Expr) {
-	row := scalar.Add(scalar.Mul(scalar.Add(scalar.Mul(w.head, loop.Int(w.blocks)), w.keys.number), loop.Int(w.rows)), r)
-	w.Store(w.out, scalar.Add(scalar.Mul(row, loop.Int(w.width+2)), i), x)
-}
-
-// storeStats stores the maximum of each query's scores and the sum of its weights, behind its sums.
-func (w *cachedWriter) storeStats(lane scalar.Expr, most, sums []scalar.Expr) {
-	w.When(scalar.Eq(lane, loop.Int(0)), func() {
-		for r := range w.rows {
-			w.storePartial(loop.Int(r), loop.Int(w.width), most[r])
-			w.storePartial(loop.Int(r), loop.Int(w.width+1), sums[r])
-		}
-	})
+	row := scalar.Add(times(scalar.Add(times(w.head, w.blocks), w.keys.number), w.rows), r)
+	w.Store(w.out, scalar.Add(times(row, w.width+2), i), x)
 }
 
 // first returns the first position that the queries attend to, and the last one of the cache where
@@ -206,216 +212,231 @@ func (w *cachedWriter) first() scalar.Expr {
 	if w.Window == 0 {
 		return loop.Int(0)
 	}
-	return w.Let("oldest", scalar.Clamp(scalar.Add(w.past, loop.Int(1-w.Window)), loop.Int(0), loop.Int(w.room-1)))
+	return w.Let("oldest", scalar.Clamp(plus(w.past, 1-w.Window), loop.Int(0), loop.Int(w.room-1)))
 }
 
-// partial writes, for each block and query, the sums of the values by exp(score − maximum), that
-// maximum, and the sum of the weights.
+// partial writes, for each block and query, the sums of the values by exp(score − maximum), the sum of those weights, and the
+// maximum. Each step needs all threads: products of parts of keys, scores, maxima, weights, and sums of parts of the keys.
 func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
-	threads := c.threads * c.strands
-	lane := loop.LocalID(0, threads)
+	lane := loop.LocalID(0, c.threads*c.strands)
 	w, q, k, v := c.openPartial(n, (*cachedWriter).operand)
-	query, weight, part := w.shared("query", ir.F32, c.rows*c.depth), w.shared("weight", ir.F32, c.rows*c.block), w.shared("part", ir.F32, c.threads)
 	w.openBlock(n)
-	count := w.keys.count
-
-	w.Loop("i", lane, loop.Int(c.rows*c.depth), threads, c.rows*c.depth-1, func(i scalar.Expr) {
-		x := scalar.LoadAt(q, c.d, scalar.Add(scalar.Mul(w.head, loop.Int(c.rows*c.depth)), i))
-		w.Store(query, i, scalar.Mul(scalar.Convert(x, ir.F32), scalar.Const(ir.F32, c.Scale)))
+	sum := w.sumsOf(lane, items{w.keys.from, w.keys.count, c.block, cachedAtOnce}, c.rows, func(key, feature scalar.Expr) scalar.Expr {
+		return scalar.LoadAt(v, c.d, scalar.Add(times(w.position(key), c.width), feature))
 	})
+	dots, weight := w.shared("dots", ir.F32, c.rows*c.block*c.lanes), w.shared("weight", ir.F32, c.rows*c.block)
+	w.dots(q, k, dots, lane)
 	w.Barrier()
-	at := func(key scalar.Expr, size int) scalar.Expr {
-		return w.Let("at", scalar.Mul(w.position(key), loop.Int(size)))
-	}
-	w.Loop("key", lane, loop.Int(c.block), threads, c.block-1, func(key scalar.Expr) {
-		w.scores(key, weight, func() []scalar.Expr { return w.dots(k, query, at(key, c.depth)) })
+	w.each("i", lane, c.rows*c.block, func(i scalar.Expr) { w.Store(weight, i, w.score(dots, i)) })
+	most := w.maxima(weight, lane, c.rows, c.block)
+	w.each("i", lane, c.rows*c.block, func(i scalar.Expr) {
+		w.Store(weight, i, w.share(float(weight, i), most(over(i, c.block))))
 	})
-	most := w.reduced(weight, part, lane, scalar.Max, math.Inf(-1))
-	w.Barrier()
-	w.Loop("key", lane, count, threads, c.block-1, func(key scalar.Expr) {
-		for r := range c.rows {
-			s := w.Let("s", scalar.LoadAt(weight, ir.F32, scalar.Add(loop.Int(r*c.block), key)))
-			none := scalar.Const(ir.F32, math.Inf(-1))
-			w.Store(weight, scalar.Add(loop.Int(r*c.block), key), scalar.Select(scalar.Eq(s, none), scalar.Const(ir.F32, 0), scalar.Exp(scalar.Sub(s, most[r]))))
-		}
-	})
-	w.Loop("key", scalar.Add(count, lane), loop.Int(c.block), threads, c.block-1, func(key scalar.Expr) {
-		for r := range c.rows {
-			w.Store(weight, scalar.Add(loop.Int(r*c.block), key), scalar.Const(ir.F32, 0))
-		}
-	})
-	sums := w.reduced(weight, part, lane, scalar.Add, 0)
-	strand := w.Let("strand", scalar.FloorDiv(lane, loop.Int(c.threads)))
-	of := w.shared("sums", ir.F32, c.strands*c.rows*c.width)
-	w.Loop("feature", scalar.Mod(lane, loop.Int(c.threads)), loop.Int(c.width), c.threads, c.width-1, func(feature scalar.Expr) {
-		for r, x := range w.weighted(v, weight, feature, strand, func(key scalar.Expr) scalar.Expr { return at(key, c.width) }) {
-			row := scalar.Add(scalar.Mul(strand, loop.Int(c.rows)), loop.Int(r))
-			w.Store(of, scalar.Add(scalar.Mul(row, loop.Int(c.width)), feature), x)
-		}
-	})
-	w.Barrier()
-	w.When(scalar.Gt(count, w.keys.from), func() {
-		w.Loop("i", lane, loop.Int(c.rows*c.width), threads, c.rows*c.width-1, func(i scalar.Expr) {
-			x := w.combined(c.strands, func(s int) scalar.Expr {
-				return scalar.LoadAt(of, ir.F32, scalar.Add(loop.Int(s*c.rows*c.width), i))
-			}, scalar.Add)
-			w.storePartial(scalar.FloorDiv(i, loop.Int(c.width)), scalar.Mod(i, loop.Int(c.width)), x)
+	sums := sum(weight, weight)
+	w.When(scalar.Gt(w.keys.count, w.keys.from), func() {
+		w.each("i", lane, c.rows*(c.width+1), func(i scalar.Expr) {
+			r, feature := w.Let("r", over(i, c.width+1)), rest(i, c.width+1)
+			w.storePartial(r, feature, sums(i))
 		})
-		w.storeStats(lane, most, sums)
+		w.each("r", lane, c.rows, func(r scalar.Expr) { w.storePartial(r, loop.Int(c.width+1), most(r)) })
 	})
 	return w.algorithm().Launches[0]
 }
 
-// dots returns the products of a key with the queries. It loads elements from several places of the key before it adds their
-// products: each is the first of a sector of memory, and their loads wait together.
-func (w *cachedWriter) dots(k, query int, at scalar.Expr) []scalar.Expr {
-	sums, apart := w.zeros(), 1
-	for apart < cachedAtOnce && w.depth%(2*apart) == 0 {
-		apart *= 2
-	}
-	w.Times("i", w.depth/apart, func(i scalar.Expr) {
-		var own, elements []scalar.Expr
-		for u := range apart {
-			own = append(own, scalar.Add(i, loop.Int(u*w.depth/apart)))
-			elements = append(elements, w.Let("k", scalar.Convert(scalar.LoadAt(k, w.tiles.d, scalar.Add(at, own[u])), ir.F32)))
-		}
-		for u, x := range elements {
-			for r, sum := range sums {
-				w.Set(sum, scalar.Fma(x, scalar.LoadAt(query, ir.F32, scalar.Add(loop.Int(r*w.depth), own[u])), sum))
-			}
-		}
-	})
-	return sums
+// each has the threads divide [0, n).
+func (w *cachedWriter) each(prefix string, lane scalar.Expr, n int, f func(i scalar.Expr)) {
+	w.Loop(prefix, lane, loop.Int(n), w.threads*w.strands, n-1, f)
 }
 
-// zeros declares a sum for each query.
-func (w *cachedWriter) zeros() []scalar.Expr {
-	sums := make([]scalar.Expr, w.rows)
+// dots stores the products of each key with the queries, in parts: a thread multiplies every lanes-th element. It loads some from
+// several places of a key before it adds their products: each is in another sector of memory, and their loads wait together.
+func (w *cachedWriter) dots(q, k, dots int, lane scalar.Expr) {
+	apart := 1
+	for apart < cachedAtOnce && w.depth/w.lanes%(2*apart) == 0 {
+		apart *= 2
+	}
+	part := w.Let("part", rest(lane, w.lanes))
+	steps := w.depth / w.lanes / apart
+	w.Loop("key", over(lane, w.lanes), w.keys.count, w.threads*w.strands/w.lanes, w.block-1, func(key scalar.Expr) {
+		at := w.Let("at", scalar.Add(times(w.position(key), w.depth), part))
+		from := w.Let("from", scalar.Add(times(w.head, w.rows*w.depth), part))
+		sums := w.zeros(w.rows)
+		w.Times("i", steps, func(i scalar.Expr) {
+			var own, elements []scalar.Expr
+			for u := range apart {
+				own = append(own, times(plus(i, u*steps), w.lanes))
+				elements = append(elements, w.Let("k", scalar.Convert(scalar.LoadAt(k, w.tiles.d, scalar.Add(at, own[u])), ir.F32)))
+			}
+			for u, x := range elements {
+				for r, sum := range sums {
+					y := scalar.LoadAt(q, w.tiles.d, scalar.Add(from, plus(own[u], r*w.depth)))
+					w.Set(sum, scalar.Fma(x, scalar.Convert(y, ir.F32), sum))
+				}
+			}
+		})
+		for r, sum := range sums {
+			w.Store(dots, scalar.Add(times(plus(key, r*w.block), w.lanes), part), sum)
+		}
+	})
+}
+
+// score returns element i of the scores [queries, keys], from products in parts: -Inf where the query does not attend to the key.
+func (w *cachedWriter) score(dots int, i scalar.Expr) scalar.Expr {
+	key, score := w.Let("key", rest(i, w.block)), w.Var("score", scalar.Const(ir.F32, math.Inf(-1)))
+	w.When(scalar.Lt(key, w.keys.count), func() {
+		s := w.combined(w.lanes, func(u int) scalar.Expr { return float(dots, plus(times(i, w.lanes), u)) }, scalar.Add)
+		query := rest(over(i, w.block), w.queries)
+		w.Set(score, w.seenScore(scalar.Mul(s, scalar.Const(ir.F32, w.Scale)), key, query))
+	})
+	return score
+}
+
+// seenScore returns the score of a key, and -Inf if a query does not attend to it.
+func (w *cachedWriter) seenScore(s, key, query scalar.Expr) scalar.Expr {
+	if w.Softcap != 0 {
+		s = scalar.Mul(scalar.Tanh(scalar.Mul(s, scalar.Const(ir.F32, 1/w.Softcap))), scalar.Const(ir.F32, w.Softcap))
+	}
+	distance := scalar.Add(scalar.Sub(w.past, scalar.Add(w.keys.start, key)), query)
+	seen := scalar.Ge(distance, loop.Int(0))
+	if w.Window > 0 {
+		seen = scalar.And(seen, scalar.Lt(distance, loop.Int(w.Window)))
+	}
+	return scalar.Select(seen, s, scalar.Const(ir.F32, math.Inf(-1)))
+}
+
+// zeros declares sums.
+func (w *cachedWriter) zeros(n int) []scalar.Expr {
+	sums := make([]scalar.Expr, n)
 	for r := range sums {
 		sums[r] = w.Var("sum", scalar.Const(ir.F32, 0))
 	}
 	return sums
 }
 
-// scores stores the scores of a key in workgroup memory: -Inf where a query does not attend to it.
-func (w *cachedWriter) scores(key scalar.Expr, weight int, dots func() []scalar.Expr) {
-	none := scalar.Const(ir.F32, math.Inf(-1))
-	to := func(r int) scalar.Expr { return scalar.Add(loop.Int(r*w.block), key) }
-	w.Choose(scalar.And(scalar.Ge(key, w.keys.from), scalar.Lt(key, w.keys.count)), func() {
-		gap := w.Let("gap", scalar.Sub(w.past, scalar.Add(w.keys.start, key)))
-		for r, s := range dots() {
-			if w.Softcap != 0 {
-				s = scalar.Mul(scalar.Tanh(scalar.Mul(s, scalar.Const(ir.F32, 1/w.Softcap))), scalar.Const(ir.F32, w.Softcap))
-			}
-			distance := scalar.Add(gap, loop.Int(r%w.queries))
-			seen := scalar.Ge(distance, loop.Int(0))
-			if w.Window > 0 {
-				seen = scalar.And(seen, scalar.Lt(distance, loop.Int(w.Window)))
-			}
-			w.Store(weight, to(r), scalar.Select(seen, s, none))
-		}
-	}, func() {
-		for r := range w.rows {
-			w.Store(weight, to(r), none)
-		}
-	})
-}
-
-// reduced combines each row of weights: some threads a part each, and then every thread the parts.
-func (w *cachedWriter) reduced(weight, part int, lane scalar.Expr, combine func(x, y scalar.Expr) scalar.Expr, zero float64) []scalar.Expr {
+// maxima returns the maximum of each row of scores [rows, n]: some threads compute that of a part each.
+func (w *cachedWriter) maxima(scores int, lane scalar.Expr, rows, n int) func(row scalar.Expr) scalar.Expr {
+	parts := w.shared("part", ir.F32, rows*rowParts)
 	w.Barrier()
-	w.When(scalar.Lt(lane, loop.Int(w.rows*rowParts)), func() {
-		sum := w.Var("sum", scalar.Const(ir.F32, zero))
-		row := w.Let("row", scalar.Mul(scalar.FloorDiv(lane, loop.Int(rowParts)), loop.Int(w.block)))
-		w.Loop("i", scalar.Mod(lane, loop.Int(rowParts)), loop.Int(w.block), rowParts, w.block-1, func(i scalar.Expr) {
-			w.Set(sum, combine(sum, scalar.LoadAt(weight, ir.F32, scalar.Min(scalar.Add(row, i), loop.Int(w.rows*w.block-1)))))
+	w.each("i", lane, rows*rowParts, func(i scalar.Expr) {
+		most := w.Var("most", scalar.Const(ir.F32, math.Inf(-1)))
+		row := w.Let("row", times(over(i, rowParts), n))
+		w.Loop("key", rest(i, rowParts), loop.Int(n), rowParts, n-1, func(key scalar.Expr) {
+			w.Set(most, scalar.Max(most, float(scores, scalar.Min(scalar.Add(row, key), loop.Int(rows*n-1)))))
 		})
-		w.Store(part, lane, sum)
+		w.Store(parts, i, most)
 	})
 	w.Barrier()
-	out := make([]scalar.Expr, w.rows)
-	for r := range out {
-		out[r] = w.combined(rowParts, func(i int) scalar.Expr { return scalar.LoadAt(part, ir.F32, loop.Int(r*rowParts+i)) }, combine)
+	return func(row scalar.Expr) scalar.Expr {
+		return w.combined(rowParts, func(u int) scalar.Expr { return float(parts, plus(times(row, rowParts), u)) }, scalar.Max)
 	}
-	return out
 }
 
-// weighted returns the sums of a feature of the values for all queries, over the keys of a strand. It loads values of several keys before it
-// adds them, as a load from memory takes longer than the products of hundreds.
-func (w *cachedWriter) weighted(v, weight int, feature, strand scalar.Expr, at func(key scalar.Expr) scalar.Expr) []scalar.Expr {
-	count := w.keys.count
-	sums, last := w.zeros(), scalar.Sub(count, loop.Int(1))
-	from := scalar.Add(w.keys.from, scalar.Mul(strand, loop.Int(cachedAtOnce)))
-	w.Loop("key", from, count, cachedAtOnce*w.strands, w.block-1, func(key scalar.Expr) {
-		var own, values []scalar.Expr
-		for u := range cachedAtOnce {
-			own = append(own, scalar.Clamp(scalar.Min(scalar.Add(key, loop.Int(u)), last), loop.Int(0), loop.Int(w.block-1)))
-			values = append(values, w.Let("v", scalar.Convert(scalar.LoadAt(v, w.tiles.d, scalar.Add(at(own[u]), feature)), ir.F32)))
+// share returns exp(score − maximum), and 0 for a score of -Inf.
+func (w *cachedWriter) share(score, most scalar.Expr) scalar.Expr {
+	s := w.Let("s", score)
+	return scalar.Select(scalar.Eq(s, scalar.Const(ir.F32, math.Inf(-1))), scalar.Const(ir.F32, 0), scalar.Exp(scalar.Sub(s, most)))
+}
+
+// items are the items [from, count) of at most room: keys of a block, or blocks. A thread loads some together.
+type items struct {
+	from, count    scalar.Expr
+	room, together int
+}
+
+// sumsOf returns the function that sums values of items by an array of weights, and an array of counted weights, both
+// [rows, room]: it returns the elements of the sums, [rows, width+1], the last of which is that of the counted weights. The threads of a
+// feature divide the items, and each loads several values before it adds them. Where that is all, they are loaded here, so that
+// they arrive while the weights are computed.
+func (w *cachedWriter) sumsOf(lane scalar.Expr, it items, rows int, value func(item, feature scalar.Expr) scalar.Expr) func(weight, counted int) func(i scalar.Expr) scalar.Expr {
+	strand, first := w.Let("strand", over(lane, w.threads)), w.Let("first", rest(lane, w.threads))
+	from := w.Let("from", scalar.Add(it.from, times(strand, it.together)))
+	load := func(item, feature scalar.Expr) (own, values []scalar.Expr) {
+		for u := range it.together {
+			own = append(own, w.Let("own", scalar.Clamp(scalar.Min(plus(item, u), scalar.Sub(it.count, loop.Int(1))), loop.Int(0), loop.Int(it.room-1))))
+			values = append(values, w.Let("v", scalar.Convert(value(own[u], feature), ir.F32)))
 		}
-		for u, x := range values {
-			real := scalar.Lt(scalar.Add(key, loop.Int(u)), count)
-			for r, sum := range sums {
-				share := scalar.LoadAt(weight, ir.F32, scalar.Add(loop.Int(r*w.block), own[u]))
-				w.Set(sum, scalar.Fma(x, scalar.Select(real, share, scalar.Const(ir.F32, 0)), sum))
+		return own, values
+	}
+	size, once := rows*(w.width+1), it.room <= it.together*w.strands && w.width <= w.threads
+	var own, values []scalar.Expr
+	if once {
+		own, values = load(from, scalar.Min(first, loop.Int(w.width-1)))
+	}
+	return func(weight, counted int) func(i scalar.Expr) scalar.Expr {
+		of := w.shared("sums", ir.F32, w.strands*size)
+		w.Barrier()
+		w.Loop("feature", first, loop.Int(w.width), w.threads, w.width-1, func(feature scalar.Expr) {
+			sums, totals := w.zeros(rows), w.zeros(rows)
+			add := func(item scalar.Expr) {
+				if !once {
+					own, values = load(item, feature)
+				}
+				for i, x := range own {
+					w.addItem(sums, values[i], weight, x, it, scalar.Lt(plus(item, i), it.count))
+					w.addItem(totals, scalar.Const(ir.F32, 1), counted, x, it, scalar.Lt(plus(item, i), it.count))
+				}
 			}
+			if once {
+				add(from)
+			} else {
+				w.Loop("item", from, it.count, it.together*w.strands, it.room-1, add)
+			}
+			for r := range rows {
+				row := times(plus(times(strand, rows), r), w.width+1)
+				w.Store(of, scalar.Add(row, feature), sums[r])
+				w.When(scalar.Eq(feature, loop.Int(0)), func() { w.Store(of, plus(row, w.width), totals[r]) })
+			}
+		})
+		w.Barrier()
+		return func(i scalar.Expr) scalar.Expr {
+			return w.combined(w.strands, func(s int) scalar.Expr { return float(of, scalar.Add(loop.Int(s*size), i)) }, scalar.Add)
 		}
-	})
-	return sums
+	}
+}
+
+// addItem adds a value by the weights of an item, if it is one.
+func (w *cachedWriter) addItem(sums []scalar.Expr, x scalar.Expr, weight int, item scalar.Expr, it items, real scalar.Expr) {
+	for r, sum := range sums {
+		share := scalar.Select(real, float(weight, scalar.Add(loop.Int(r*it.room), item)), scalar.Const(ir.F32, 0))
+		w.Set(sum, scalar.Fma(x, share, sum))
+	}
 }
 
 // combine writes the results: the partial ones by exp(maximum of the block − maximum of all).
 func (c *cachedAttention) combine(n *ir.Node) ir.KernelLaunch {
-	w := c.writer("combine", c.threads, [3]int{c.sequences * c.groups * c.rows, 1, 1})
-	lane := loop.LocalID(0, c.threads)
+	w := c.writer("combine", c.threads*c.strands, [3]int{c.sequences * c.groups * c.rows, 1, 1})
+	lane := loop.LocalID(0, c.threads*c.strands)
 	row := w.Let("row", loop.GroupID(0, c.sequences*c.groups*c.rows))
-	w.begin(n, w.Let("head", scalar.FloorDiv(row, loop.Int(c.rows))))
+	w.begin(n, w.Let("head", over(row, c.rows)))
 	w.memory = append(w.memory, ir.Memory{Space: ir.ScratchMemory})
 	parts := w.array("parts", ir.F32, c.sequences*c.groups*c.blocks*c.rows*(c.width+2), loop.Storage, loop.Read)
 	out := w.result(n, 0)
-	first := w.Let("first", scalar.FloorDiv(w.first(), loop.Int(c.block)))
-	end := w.Let("end", scalar.FloorDiv(scalar.Add(w.seen, loop.Int(c.block-1)), loop.Int(c.block)))
-	query := w.Let("query", scalar.Mod(row, loop.Int(c.rows)))
+	first := w.Let("oldest", over(w.first(), c.block))
+	end := w.Let("end", over(plus(w.seen, c.block-1), c.block))
+	query := w.Let("query", rest(row, c.rows))
 	part := func(block, i scalar.Expr) scalar.Expr {
-		at := scalar.Add(scalar.Mul(scalar.Add(scalar.Mul(w.head, loop.Int(c.blocks)), block), loop.Int(c.rows)), query)
-		return scalar.LoadAt(parts, ir.F32, scalar.Add(scalar.Mul(at, loop.Int(c.width+2)), i))
+		at := scalar.Add(times(scalar.Add(times(w.head, c.blocks), block), c.rows), query)
+		return float(parts, scalar.Add(times(at, c.width+2), i))
 	}
-	none := scalar.Const(ir.F32, math.Inf(-1))
-	most := w.Var("most", none)
-	together := func(f func(blocks []scalar.Expr)) {
-		w.Loop("block", first, end, combinedAtOnce, c.blocks-1, func(block scalar.Expr) {
-			var own []scalar.Expr
-			for u := range min(combinedAtOnce, c.blocks) {
-				own = append(own, scalar.Add(block, loop.Int(u)))
-			}
-			f(own)
-		})
-	}
-	load := func(blocks []scalar.Expr, i scalar.Expr) (out []scalar.Expr) {
-		for _, block := range blocks {
-			out = append(out, w.Let("part", part(scalar.Min(block, loop.Int(c.blocks-1)), i)))
-		}
-		return out
-	}
-	together(func(blocks []scalar.Expr) {
-		for u, m := range load(blocks, loop.Int(c.width)) {
-			w.Set(most, scalar.Max(most, scalar.Select(scalar.Lt(blocks[u], end), m, none)))
-		}
+	sum := w.sumsOf(lane, items{first, end, c.blocks, combinedAtOnce}, 1, part)
+	weight, counted := w.shared("weight", ir.F32, c.blocks), w.shared("counted", ir.F32, c.blocks)
+	none, zero := scalar.Const(ir.F32, math.Inf(-1)), scalar.Const(ir.F32, 0)
+	w.each("block", lane, c.blocks, func(block scalar.Expr) {
+		filled := scalar.And(scalar.Ge(block, first), scalar.Lt(block, end))
+		w.Store(weight, block, scalar.Select(filled, part(block, loop.Int(c.width+1)), none))
+		w.Store(counted, block, scalar.Select(filled, part(block, loop.Int(c.width)), zero))
 	})
-	w.Loop("feature", lane, loop.Int(c.width), c.threads, c.width-1, func(feature scalar.Expr) {
-		sum, total := w.Var("sum", scalar.Const(ir.F32, 0)), w.Var("total", scalar.Const(ir.F32, 0))
-		together(func(blocks []scalar.Expr) {
-			maxima, sums, totals := load(blocks, loop.Int(c.width)), load(blocks, feature), load(blocks, loop.Int(c.width+1))
-			for u, m := range maxima {
-				w.When(scalar.And(scalar.Lt(blocks[u], end), scalar.Ne(m, none)), func() {
-					share := w.Let("share", scalar.Exp(scalar.Sub(m, most)))
-					w.Set(sum, scalar.Fma(share, sums[u], sum))
-					w.Set(total, scalar.Fma(share, totals[u], total))
-				})
-			}
-		})
-		zero := scalar.Const(ir.F32, 0)
-		y := scalar.Select(scalar.Eq(total, zero), zero, scalar.Div(sum, total)) // NaN if the total is
-		w.Store(out, scalar.Add(scalar.Mul(row, loop.Int(c.width)), feature), scalar.Convert(y, c.d))
+	most := w.maxima(weight, lane, 1, c.blocks)
+	w.each("block", lane, c.blocks, func(block scalar.Expr) {
+		share := w.Let("share", w.share(float(weight, block), most(loop.Int(0))))
+		w.Store(weight, block, share)
+		w.Store(counted, block, scalar.Mul(share, float(counted, block)))
+	})
+	sums := sum(weight, counted)
+	w.each("feature", lane, c.width, func(feature scalar.Expr) {
+		total := sums(loop.Int(c.width))
+		y := scalar.Select(scalar.Eq(total, zero), zero, scalar.Div(sums(feature), total)) // NaN if the total is
+		w.Store(out, scalar.Add(times(row, c.width), feature), scalar.Convert(y, c.d))
 	})
 	return w.algorithm().Launches[0]
 }

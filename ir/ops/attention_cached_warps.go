@@ -139,7 +139,11 @@ func (w *cachedWriter) scoresByWarps(q, k, weight int, lane scalar.Expr) scalar.
 				sums[r] = w.shuffled(w.Let("sum", sums[r]), warpKeyLanes/2, scalar.Add)
 			}
 			w.When(scalar.Eq(part, loop.Int(0)), func() {
-				w.scores(own[u], weight, func() []scalar.Expr { return sums })
+				real := scalar.And(scalar.Ge(own[u], w.keys.from), scalar.Lt(own[u], w.keys.count))
+				for r, s := range sums {
+					s = scalar.Select(real, w.seenScore(s, own[u], loop.Int(r%w.queries)), scalar.Const(ir.F32, math.Inf(-1)))
+					w.Store(weight, scalar.Add(loop.Int(r*w.block), own[u]), s)
+				}
 			})
 		}
 	})
@@ -213,5 +217,15 @@ func (w *cachedWriter) valuesByWarps(v, weight int, lane scalar.Expr) {
 			return scalar.LoadAt(parts, ir.F32, scalar.Add(i, loop.Int(g*w.rows*w.width)))
 		}, scalar.Add)
 		w.storePartial(scalar.FloorDiv(i, loop.Int(w.width)), scalar.Mod(i, loop.Int(w.width)), sum)
+	})
+}
+
+// storeStats stores the sum of the weights of each query and the maximum of its scores, behind its sums.
+func (w *cachedWriter) storeStats(lane scalar.Expr, most, sums []scalar.Expr) {
+	w.When(scalar.Eq(lane, loop.Int(0)), func() {
+		for r := range w.rows {
+			w.storePartial(loop.Int(r), loop.Int(w.width+1), most[r])
+			w.storePartial(loop.Int(r), loop.Int(w.width), sums[r])
+		}
 	})
 }

@@ -99,19 +99,19 @@ func (f *dftPass) launch(from, to ir.MemorySpace, share, elements int, caps loop
 // workgroup and one of count other indices. Neighbouring threads have neighbouring
 // columns, or neighbouring other indices if those are contiguous in memory.
 func (f *dftPass) combination(i, count int, byColumns bool) (column, other scalar.Expr) {
-	number := f.Let("number", scalar.Add(f.j, loop.Int(i*f.threads)))
+	number := f.Let("number", plus(f.j, i*f.threads))
 	if byColumns {
-		return f.Let("column", scalar.Mod(number, loop.Int(f.width))), f.Let("other", scalar.FloorDiv(number, loop.Int(f.width)))
+		return f.Let("column", rest(number, f.width)), f.Let("other", over(number, f.width))
 	}
-	return f.Let("column", scalar.FloorDiv(number, loop.Int(count))), f.Let("other", scalar.Mod(number, loop.Int(count)))
+	return f.Let("column", over(number, count)), f.Let("other", rest(number, count))
 }
 
 // row returns the offset of a column's row, and the column's index in it.
 func (f *dftPass) row(column scalar.Expr) (first, at scalar.Expr) {
-	number := scalar.Add(scalar.Mul(f.matrix, loop.Int(f.width)), column)
+	number := scalar.Add(times(f.matrix, f.width), column)
 	number = f.Let("near", scalar.Min(number, loop.Int(f.columns-1)))
 	each := loop.Int(f.n / f.r)
-	return f.Let("first", scalar.Mul(scalar.FloorDiv(number, each), loop.Int(f.n))), f.Let("at", scalar.Mod(number, each))
+	return f.Let("first", times(scalar.FloorDiv(number, each), f.n)), f.Let("at", scalar.Mod(number, each))
 }
 
 // begin loads the numbers and computes the first stage.
@@ -122,8 +122,8 @@ func (f *dftPass) begin() [][]complexExpr {
 		first, at := f.row(column)
 		x := make([]complexExpr, f.ra)
 		for ja := range x {
-			j := scalar.Add(jb, loop.Int(ja*f.rb))
-			from := f.Let("from", scalar.Add(first, scalar.Add(at, scalar.Mul(j, loop.Int(f.n/f.r)))))
+			j := plus(jb, ja*f.rb)
+			from := f.Let("from", scalar.Add(first, scalar.Add(at, times(j, f.n/f.r))))
 			x[ja] = complexExpr{f.Let("re", f.get(f.in[0], from)), f.number(0)}
 			if !f.real {
 				x[ja][1] = f.Let("im", f.get(f.in[1], from))
@@ -138,8 +138,8 @@ func (f *dftPass) begin() [][]complexExpr {
 // at a time. The layout is rotated (swizzled) to avoid bank conflicts on both sides.
 func (f *dftPass) exchanged(stages [][]complexExpr) [][]complexExpr {
 	place := func(ka, jb, column scalar.Expr) scalar.Expr {
-		column = scalar.Mod(scalar.Add(column, scalar.Add(ka, jb)), loop.Int(f.width))
-		return scalar.Add(scalar.Mul(scalar.Add(scalar.Mul(ka, loop.Int(f.rb)), jb), loop.Int(f.width)), column)
+		column = rest(scalar.Add(column, scalar.Add(ka, jb)), f.width)
+		return scalar.Add(times(scalar.Add(times(ka, f.rb), jb), f.width), column)
 	}
 	out := make([][]complexExpr, f.keep/f.rb)
 	for part := range 2 {
@@ -170,21 +170,21 @@ func (f *dftPass) finish(stages [][]complexExpr) {
 	for i, x := range stages {
 		column, ka := f.combination(i, f.ra, f.before >= f.width)
 		first, at := f.row(column)
-		p, q := f.Let("p", scalar.FloorDiv(at, loop.Int(f.before))), f.Let("q", scalar.Mod(at, loop.Int(f.before)))
+		p, q := f.Let("p", over(at, f.before)), f.Let("q", rest(at, f.before))
 		y := f.transform(x)
 		if rest := f.n / f.before; rest > f.r {
-			y = f.times(y, f.turn(scalar.Mul(p, loop.Int(f.ra)), rest))
+			y = f.times(y, f.turn(times(p, f.ra), rest))
 			by := f.turn(scalar.Mul(p, ka), rest)
 			for kb := range y {
 				y[kb] = f.product(y[kb], by)
 			}
 		}
-		there := f.Let("there", scalar.Lt(scalar.Add(scalar.Mul(f.matrix, loop.Int(f.width)), column), loop.Int(f.columns)))
+		there := f.Let("there", scalar.Lt(scalar.Add(times(f.matrix, f.width), column), loop.Int(f.columns)))
 		f.When(scalar.And(f.exists, there), func() {
-			base := scalar.Add(first, scalar.Add(scalar.Mul(p, loop.Int(f.before*f.r)), q))
+			base := scalar.Add(first, scalar.Add(times(p, f.before*f.r), q))
 			for kb, y := range y {
-				k := scalar.Add(ka, loop.Int(f.ra*kb))
-				to := f.Let("to", scalar.Add(base, scalar.Mul(k, loop.Int(f.before))))
+				k := plus(ka, f.ra*kb)
+				to := f.Let("to", scalar.Add(base, times(k, f.before)))
 				f.Store(f.out[0], to, y[0])
 				f.Store(f.out[1], to, y[1])
 			}
@@ -201,7 +201,7 @@ type complexExpr [2]scalar.Expr
 // turn returns the twiddle factor exp(sign·2πi·k/n) for a power of two n, from an angle of
 // at most π, whose rounding error is that of the sine.
 func (f *dftPass) turn(k scalar.Expr, n int) complexExpr {
-	k = f.Let("k", scalar.Mod(k, loop.Int(n)))
+	k = f.Let("k", rest(k, n))
 	k = f.Let("k", scalar.Select(scalar.Gt(k, loop.Int(n/2)), scalar.Sub(k, loop.Int(n)), k))
 	angle := f.Let("angle", scalar.Mul(scalar.Convert(k, f.d), f.number(f.sign*2*math.Pi/float64(n))))
 	return complexExpr{f.Let("cos", scalar.Cos(angle)), f.Let("sin", scalar.Sin(angle))}

@@ -70,8 +70,8 @@ func (f *choleskyWriter) load() {
 // eliminate scales column k of a tile to that of the factor, and subtracts its product
 // from all later columns.
 func (f *choleskyWriter) eliminate(tile int, k, good scalar.Expr) {
-	number := f.Let("number", scalar.Add(k, loop.Int(tile*f.side)))
-	half := f.Let("half", scalar.Mul(scalar.And(k, loop.Int(1)), loop.Int(f.side*len(f.rows))))
+	number := f.Let("number", plus(k, tile*f.side))
+	half := f.Let("half", times(scalar.And(k, loop.Int(1)), f.side*len(f.rows)))
 	mine := f.Let("mine", scalar.Eq(f.j, k))
 	f.When(mine, func() {
 		for i := tile; i < len(f.rows); i++ {

@@ -47,13 +47,13 @@ type householderWriter struct {
 
 // sum adds the partial sums of the rows of the thread grid in workgroup memory.
 func (f *householderWriter) sum(array int, first scalar.Expr, stride int) scalar.Expr {
-	return f.w.combined(f.w.down, func(g int) scalar.Expr { return f.w.get(array, scalar.Add(first, loop.Int(g*stride))) }, scalar.Add)
+	return f.w.combined(f.w.down, func(g int) scalar.Expr { return f.w.get(array, plus(first, g*stride)) }, scalar.Add)
 }
 
 // reflect applies the reflection of column k of a tile to it and the later columns, so
 // that it is 0 below the diagonal, and keeps the vector there.
 func (f *householderWriter) reflect(tile int, k scalar.Expr) {
-	step := f.w.Let("step", scalar.Add(k, loop.Int(tile*f.w.across)))
+	step := f.w.Let("step", plus(k, tile*f.w.across))
 	mine := f.w.Let("mine", scalar.Eq(f.w.j, k))
 	zero, one := f.w.number(0), f.w.number(1)
 	f.w.When(mine, func() {
@@ -86,7 +86,7 @@ func (f *householderWriter) reflect(tile int, k scalar.Expr) {
 			f.w.Set(f.own[r][tile], scalar.Select(scalar.Eq(row, step), end, below))
 		}
 		f.w.When(scalar.And(f.w.exists, scalar.Eq(f.w.i, loop.Int(0))), func() {
-			f.w.Store(f.tau, scalar.Add(scalar.Mul(f.w.matrix, loop.Int(min(f.rows, f.cols))), step), tau)
+			f.w.Store(f.tau, scalar.Add(times(f.w.matrix, min(f.rows, f.cols)), step), tau)
 		})
 	})
 }
@@ -96,7 +96,7 @@ func (f *householderWriter) updateTrailing(tile int, step, tau scalar.Expr, v []
 	stride := f.w.across * len(f.ownCols)
 	for c := tile; c < len(f.ownCols); c++ {
 		sum := f.w.combined(len(v), func(r int) scalar.Expr { return scalar.Mul(v[r], f.own[r][c]) }, scalar.Add)
-		f.w.Store(f.products, scalar.Add(scalar.Mul(f.w.i, loop.Int(stride)), f.ownCols[c]), sum)
+		f.w.Store(f.products, scalar.Add(times(f.w.i, stride), f.ownCols[c]), sum)
 	}
 	f.w.Barrier()
 	for c := tile; c < len(f.ownCols); c++ {

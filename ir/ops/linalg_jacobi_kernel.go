@@ -49,8 +49,8 @@ type jacobiWriter struct {
 func (f *jacobiWriter) copy() {
 	f.When(f.exists, func() {
 		across := f.pairs * f.team
-		f.Loop("at", scalar.Add(scalar.Mul(f.i, loop.Int(f.team)), f.j), loop.Int(f.rows*f.cols), across, f.rows*f.cols-1, func(at scalar.Expr) {
-			at = scalar.Add(scalar.Mul(f.matrix, loop.Int(f.rows*f.cols)), at)
+		f.Loop("at", scalar.Add(times(f.i, f.team), f.j), loop.Int(f.rows*f.cols), across, f.rows*f.cols-1, func(at scalar.Expr) {
+			at = scalar.Add(times(f.matrix, f.rows*f.cols), at)
 			f.Store(f.y, at, f.get(f.x, at))
 		})
 	})
@@ -68,8 +68,8 @@ func (f *jacobiWriter) sweep(first scalar.Expr) {
 	others := 2*f.pairs - 1
 	f.Times("k", others, func(k scalar.Expr) {
 		// the last row stays while the others rotate
-		one := f.Let("one", scalar.Mod(scalar.Add(k, f.i), loop.Int(others)))
-		other := scalar.Mod(scalar.Sub(scalar.Add(k, loop.Int(others)), f.i), loop.Int(others))
+		one := f.Let("one", rest(scalar.Add(k, f.i), others))
+		other := rest(scalar.Sub(plus(k, others), f.i), others)
 		other = f.Let("other", scalar.Select(scalar.Eq(f.i, loop.Int(0)), loop.Int(others), other))
 		lo, hi := f.Let("lo", scalar.Min(one, other)), f.Let("hi", scalar.Max(one, other))
 		rotates := f.Let("rotates", scalar.And(scalar.And(active, f.exists), scalar.Lt(hi, loop.Int(f.rows))))
@@ -101,7 +101,7 @@ func (f *jacobiWriter) multiply(lo, hi scalar.Expr) {
 		}
 	})
 	for i, sum := range sums {
-		f.Store(f.sums[i], scalar.Add(scalar.Mul(f.i, loop.Int(f.team)), f.j), sum)
+		f.Store(f.sums[i], scalar.Add(times(f.i, f.team), f.j), sum)
 	}
 }
 
@@ -113,7 +113,7 @@ func (f *jacobiWriter) rotate(lo, hi, first scalar.Expr) {
 	}
 	f.Times("g", f.team, func(g scalar.Expr) {
 		for i := range sums {
-			f.Set(sums[i], scalar.Add(sums[i], f.get(f.sums[i], scalar.Add(scalar.Mul(f.i, loop.Int(f.team)), g))))
+			f.Set(sums[i], scalar.Add(sums[i], f.get(f.sums[i], scalar.Add(times(f.i, f.team), g))))
 		}
 	})
 	one := f.number(1)

@@ -55,12 +55,12 @@ func newTiles(name string, d ir.DType, down, across, matrices, parts int, caps l
 	groupsDown := (count + caps.Groups - 1) / caps.Groups
 	groupsAcross := (count + groupsDown - 1) / groupsDown
 	t.kernel = &loop.Kernel{Name: name, Workgroup: [3]int{down * across, 1, 1}, Groups: [3]int{groupsAcross, groupsDown, 1}}
-	number := t.Let("number", scalar.Add(scalar.Mul(loop.GroupID(1, groupsDown), loop.Int(groupsAcross)), loop.GroupID(0, groupsAcross)))
+	number := t.Let("number", scalar.Add(times(loop.GroupID(1, groupsDown), groupsAcross), loop.GroupID(0, groupsAcross)))
 	t.exists = t.Let("exists", scalar.Lt(number, loop.Int(count)))
 	number = t.Let("near", scalar.Min(number, loop.Int(count-1)))
-	t.matrix, t.part = t.Let("matrix", scalar.FloorDiv(number, loop.Int(parts))), t.Let("part", scalar.Mod(number, loop.Int(parts)))
+	t.matrix, t.part = t.Let("matrix", over(number, parts)), t.Let("part", rest(number, parts))
 	thread := loop.LocalID(0, down*across)
-	t.i, t.j = t.Let("i", scalar.FloorDiv(thread, loop.Int(across))), t.Let("j", scalar.Mod(thread, loop.Int(across)))
+	t.i, t.j = t.Let("i", over(thread, across)), t.Let("j", rest(thread, across))
 	return t
 }
 
@@ -136,7 +136,7 @@ func (t *tiles) algorithm() *ir.Algorithm {
 func (t *tiles) spread(at scalar.Expr, by, n int) []scalar.Expr {
 	out := make([]scalar.Expr, (n+by-1)/by)
 	for k := range out {
-		out[k] = t.Let("own", scalar.Add(at, loop.Int(k*by)))
+		out[k] = t.Let("own", plus(at, k*by))
 	}
 	return out
 }
@@ -161,7 +161,7 @@ func (t *tiles) combined(n int, value func(i int) scalar.Expr, combine func(x, y
 // elements, clamped to the matrix.
 func (t *tiles) place(row, col scalar.Expr, rows, cols int) scalar.Expr {
 	inside := func(x scalar.Expr, n int) scalar.Expr { return scalar.Min(x, loop.Int(n-1)) }
-	return scalar.Add(scalar.Mul(scalar.Add(scalar.Mul(t.matrix, loop.Int(rows)), inside(row, rows)), loop.Int(cols)), inside(col, cols))
+	return scalar.Add(times(scalar.Add(times(t.matrix, rows), inside(row, rows)), cols), inside(col, cols))
 }
 
 // inMatrix reports whether an element lies in a matrix of rows × cols elements.
@@ -174,3 +174,12 @@ func (t *tiles) number(x float64) scalar.Expr { return scalar.Const(t.d, x) }
 
 // get is an element of an array.
 func (t *tiles) get(array int, at scalar.Expr) scalar.Expr { return scalar.LoadAt(array, t.d, at) }
+
+// float is an f32 of an array.
+func float(array int, at scalar.Expr) scalar.Expr { return scalar.LoadAt(array, ir.F32, at) }
+
+// plus, times, over and rest are x + n, x·n, the floor of x/n, and x − n·⌊x/n⌋.
+func plus(x scalar.Expr, n int) scalar.Expr  { return scalar.Add(x, loop.Int(n)) }
+func times(x scalar.Expr, n int) scalar.Expr { return scalar.Mul(x, loop.Int(n)) }
+func over(x scalar.Expr, n int) scalar.Expr  { return scalar.FloorDiv(x, loop.Int(n)) }
+func rest(x scalar.Expr, n int) scalar.Expr  { return scalar.Mod(x, loop.Int(n)) }

@@ -67,7 +67,7 @@ func bitsOf(d ir.DType) ir.DType {
 // eliminate subtracts multiples of the pivot row of column k of a tile from the rows that
 // have not been pivots.
 func (f *luWriter) eliminate(tile int, k scalar.Expr) {
-	step := f.w.Let("step", scalar.Add(k, loop.Int(tile*f.w.across)))
+	step := f.w.Let("step", plus(k, tile*f.w.across))
 	mine := f.w.Let("mine", scalar.Eq(f.w.j, k))
 	bits := bitsOf(f.w.d)
 	f.w.When(mine, func() {
@@ -75,7 +75,7 @@ func (f *luWriter) eliminate(tile int, k scalar.Expr) {
 		for r, at := range f.at {
 			size := scalar.Bitcast(scalar.Abs(f.own[r][tile]), bits)
 			sizes[r] = f.w.Let("size", scalar.Select(scalar.Ge(at, step), size, scalar.ConstI(bits, -1)))
-			places[r] = scalar.Add(scalar.Mul(at, loop.Int(2)), scalar.Convert(scalar.Lt(f.own[r][tile], f.w.number(0)), ir.I32))
+			places[r] = scalar.Add(times(at, 2), scalar.Convert(scalar.Lt(f.own[r][tile], f.w.number(0)), ir.I32))
 		}
 		size, place := f.best(len(sizes), func(i int) scalar.Expr { return sizes[i] }, func(i int) scalar.Expr { return places[i] })
 		f.w.Store(f.sizes, f.w.i, size)
@@ -87,9 +87,9 @@ func (f *luWriter) eliminate(tile int, k scalar.Expr) {
 		sizes[g] = f.w.Let("size", scalar.LoadAt(f.sizes, bits, loop.Int(g)))
 	}
 	size, place := f.best(f.w.down, func(g int) scalar.Expr { return sizes[g] }, func(g int) scalar.Expr { return scalar.LoadAt(f.places, ir.I32, loop.Int(g)) })
-	best := f.w.Let("best", scalar.FloorDiv(place, loop.Int(2)))
+	best := f.w.Let("best", over(place, 2))
 	pivot := scalar.Bitcast(size, f.w.d)
-	pivot = f.w.Let("pivot", scalar.Select(scalar.Eq(scalar.Mod(place, loop.Int(2)), loop.Int(1)), scalar.Neg(pivot), pivot))
+	pivot = f.w.Let("pivot", scalar.Select(scalar.Eq(rest(place, 2), loop.Int(1)), scalar.Neg(pivot), pivot))
 	live := make([]scalar.Expr, len(f.at))
 	for r, at := range f.at {
 		f.w.Set(at, scalar.Select(scalar.Eq(at, step), best, scalar.Select(scalar.Eq(at, best), step, at)))
@@ -97,7 +97,7 @@ func (f *luWriter) eliminate(tile int, k scalar.Expr) {
 	}
 	f.share(tile, step, pivot, mine, live)
 	f.w.When(scalar.And(f.w.exists, scalar.And(mine, scalar.Eq(f.w.i, loop.Int(0)))), func() {
-		f.w.Store(f.pivots, scalar.Add(scalar.Mul(f.w.matrix, loop.Int(min(f.rows, f.cols))), step), best)
+		f.w.Store(f.pivots, scalar.Add(times(f.w.matrix, min(f.rows, f.cols)), step), best)
 	})
 	f.w.Barrier()
 	factors := make([]scalar.Expr, len(f.at))
@@ -142,7 +142,7 @@ func (f *luWriter) store() {
 		there := f.w.Let("there", scalar.And(f.w.exists, scalar.Ge(at, loop.Int(0))))
 		near := f.w.Let("near", scalar.Max(at, loop.Int(0)))
 		f.w.When(scalar.And(there, scalar.Eq(f.w.j, loop.Int(0))), func() {
-			f.w.Store(f.permutation, scalar.Add(scalar.Mul(f.w.matrix, loop.Int(f.rows)), near), f.ownRows[r])
+			f.w.Store(f.permutation, scalar.Add(times(f.w.matrix, f.rows), near), f.ownRows[r])
 		})
 		for c, col := range f.ownCols {
 			f.w.When(scalar.And(there, scalar.Lt(col, loop.Int(f.cols))), func() {

@@ -66,7 +66,7 @@ func (f *triangularWriter) line(row scalar.Expr) scalar.Expr {
 
 // at returns the offset of an element of x; columns are those of the workgroup.
 func (f *triangularWriter) at(row, col scalar.Expr) scalar.Expr {
-	col = scalar.Add(scalar.Mul(f.part, loop.Int(f.width)), col)
+	col = scalar.Add(times(f.part, f.width), col)
 	if !f.left {
 		return f.place(col, f.line(row), f.columns, f.size)
 	}
@@ -76,7 +76,7 @@ func (f *triangularWriter) at(row, col scalar.Expr) scalar.Expr {
 // holds reports whether a row and the thread's column c are in x.
 func (f *triangularWriter) holds(row scalar.Expr, c int) scalar.Expr {
 	col := f.cols[c]
-	mine := scalar.And(scalar.Lt(col, loop.Int(f.width)), scalar.Lt(scalar.Add(scalar.Mul(f.part, loop.Int(f.width)), col), loop.Int(f.columns)))
+	mine := scalar.And(scalar.Lt(col, loop.Int(f.width)), scalar.Lt(scalar.Add(times(f.part, f.width), col), loop.Int(f.columns)))
 	return scalar.And(f.exists, scalar.And(mine, scalar.Lt(row, loop.Int(f.size))))
 }
 
@@ -108,19 +108,19 @@ func (f *triangularWriter) load() {
 
 // factor is an element of the triangle in a tile's column k.
 func (f *triangularWriter) factor(row, k scalar.Expr) scalar.Expr {
-	return f.get(f.factors, scalar.Add(scalar.Mul(k, loop.Int(f.side*len(f.rows))), row))
+	return f.get(f.factors, scalar.Add(times(k, f.side*len(f.rows)), row))
 }
 
 // solvedAt is the offset of an element of x in a tile's row k.
 func (f *triangularWriter) solvedAt(k, col scalar.Expr) scalar.Expr {
-	return scalar.Add(scalar.Mul(k, loop.Int(f.side*len(f.cols))), col)
+	return scalar.Add(times(k, f.side*len(f.cols)), col)
 }
 
 // solve finishes the rows of a tile and updates those below.
 func (f *triangularWriter) solve(tile int) {
 	count := min(f.side, f.size-tile*f.side)
 	for r := tile; r < len(f.rows); r++ {
-		f.Store(f.factors, scalar.Add(scalar.Mul(f.j, loop.Int(f.side*len(f.rows))), f.rows[r]), f.triangle[r][tile])
+		f.Store(f.factors, scalar.Add(times(f.j, f.side*len(f.rows)), f.rows[r]), f.triangle[r][tile])
 	}
 	for c, col := range f.cols {
 		f.Store(f.solved, f.solvedAt(f.i, col), f.own[tile][c])
@@ -151,7 +151,7 @@ func (f *triangularWriter) solve(tile int) {
 
 // substitute solves for the count rows of a tile, a column in each of the first threads.
 func (f *triangularWriter) substitute(tile, count int) {
-	thread := f.Let("thread", scalar.Add(scalar.Mul(f.i, loop.Int(f.across)), f.j))
+	thread := f.Let("thread", scalar.Add(times(f.i, f.across), f.j))
 	f.When(scalar.Lt(thread, loop.Int(f.width)), func() {
 		col := scalar.Min(thread, loop.Int(f.width-1))
 		x := make([]scalar.Expr, count)

@@ -370,7 +370,7 @@ func randomBitsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr
 		return scalar.Select(scalar.Ne(at[len(at)-1], loop.Int(0)), y, x)
 	case a.serves() == 4:
 		word := scalar.Select(scalar.Lt(part, loop.Int(2)), x, y)
-		low := scalar.Eq(scalar.Mod(part, loop.Int(2)), loop.Int(0))
+		low := scalar.Eq(rest(part, 2), loop.Int(0))
 		return scalar.Select(low, scalar.And(word, constant(0xffff)), scalar.Shr(word, constant(16)))
 	case a.serves() == 2:
 		return scalar.Select(scalar.Ne(part, loop.Int(0)), y, x)

@@ -167,9 +167,7 @@ func windowsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
 	pos := slices.Concat(at[:outer])
 	dims := sizes(n.Input(0).Shape())
 	for i, axis := range a.Axes {
-		pos[axis] = scalar.Add(
-			scalar.Mul(along(dims[axis], at[axis]), loop.Int(a.Strides[i])),
-			scalar.Mul(along(dims[axis], at[outer+i]), loop.Int(a.Dilations[i])))
+		pos[axis] = scalar.Add(times(along(dims[axis], at[axis]), a.Strides[i]), times(along(dims[axis], at[outer+i]), a.Dilations[i]))
 	}
 	return load(0, pos)
 }
@@ -281,7 +279,7 @@ func dilatedCover(n *ir.Node, i int, p, r scalar.Expr) (window, element, valid s
 	a := n.Attrs().(*OverlapAddAttrs)
 	axis, step := a.Axes[i], a.Dilations[i]
 	size, out := sizes(windowDims(n))[i], sizes(n.Types()[0].Shape)[axis]
-	start := scalar.Sub(p, scalar.Mul(r, loop.Int(step)))
+	start := scalar.Sub(p, times(r, step))
 	window, valid = strided(start, a.Strides[i], sizes(n.Input(0).Shape())[axis], -(size-1)*step, out-1)
 	return window, r, valid
 }
@@ -295,7 +293,7 @@ func denseCover(n *ir.Node, i int, p, r scalar.Expr) (window, element, valid sca
 	if count == 0 {
 		return loop.Int(0), loop.Int(0), scalar.ConstBool(false)
 	}
-	window, element = p, scalar.Mul(r, loop.Int(stride))
+	window, element = p, times(r, stride)
 	if stride > 1 {
 		window, element = scalar.Div(p, loop.Int(stride)), scalar.Add(scalar.Rem(p, loop.Int(stride)), element)
 	}

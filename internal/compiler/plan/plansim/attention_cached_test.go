@@ -65,13 +65,12 @@ func TestCachedAttentionPastItsRoomIsZero(t *testing.T) {
 }
 
 // TestCachedAttentionOfManyBlocks runs the CUDA kernels, whose threads read vectors, and those of all GPUs, whose threads
-// divide the keys of a feature: lengths from none
-// to three full blocks of keys, several sequences selected by row, windows, and NaN in visible
-// keys.
+// share a key and divide the keys of a feature: lengths from none to many full blocks of keys, several sequences
+// selected by row, windows, wide values, pages that are no whole rounds of loads, and NaN in visible keys.
 func TestCachedAttentionOfManyBlocks(t *testing.T) {
-	sample := func(a ops.CachedAttentionAttrs, d ir.DType, queries int, past ...int64) ir.Sample {
+	of := func(a ops.CachedAttentionAttrs, d ir.DType, dims [3][]int, past, row *ir.Array) ir.Sample {
 		s := ir.Sample{Attrs: &a}
-		for i, dims := range [][]int{{2, 4, queries, 64}, {3, 2, 300, 64}, {3, 2, 300, 32}} {
+		for i, dims := range dims {
 			x := ir.NewArray(d, dims...)
 			for j := range x.F {
 				x.F[j] = math.Sin(float64(j*(i+1)) + float64(i))
@@ -79,14 +78,20 @@ func TestCachedAttentionOfManyBlocks(t *testing.T) {
 			x.Round()
 			s.In = append(s.In, x)
 		}
-		s.In = append(s.In, ir.Ints(ir.I32, past, 2), ir.Ints(ir.I32, []int64{2, 0}, 2))
+		s.In = append(s.In, past, row)
 		return s
+	}
+	sample := func(a ops.CachedAttentionAttrs, d ir.DType, queries int, past ...int64) ir.Sample {
+		dims := [3][]int{{2, 4, queries, 64}, {3, 2, 300, 64}, {3, 2, 300, 32}}
+		return of(a, d, dims, ir.Ints(ir.I32, past, 2), ir.Ints(ir.I32, []int64{2, 0}, 2))
 	}
 	plain := sample(ops.CachedAttentionAttrs{Scale: 0.2}, ir.F32, 1, 299, 5)
 	half := sample(ops.CachedAttentionAttrs{Scale: 0.2}, ir.BF16, 1, 140, 128)
 	samples := []ir.Sample{
 		plain, half, sample(ops.CachedAttentionAttrs{Scale: 0.2}, ir.F32, 2, -1, 127), sample(ops.CachedAttentionAttrs{Scale: 0.2, Window: 9}, ir.F32, 2, 200, 3),
 		sample(ops.CachedAttentionAttrs{Scale: 0.2, Softcap: 2}, ir.F32, 1, 298, 17), nan.With(plain, 0, 70), nan.With(plain, 1, 4*300*64+130*64),
+		of(ops.CachedAttentionAttrs{Scale: 0.2}, ir.F32, [3][]int{{2, 4, 2, 64}, {2, 2, 150, 64}, {2, 2, 150, 96}}, ir.Ints(ir.I32, []int64{148, 40}, 2), ir.Ints(ir.I32, []int64{1, 0}, 2)),
+		of(ops.CachedAttentionAttrs{Scale: 0.2}, ir.F32, [3][]int{{2, 4, 1, 48}, {5, 2, 100, 48}, {5, 2, 100, 32}}, ir.Ints(ir.I32, []int64{177, 20}, 2), ir.Ints(ir.I32, []int64{3, 1, 0, 4}, 2, 2)),
 	}
 	for _, target := range []plan.Target{schedtest.Hopper(), plan.WebGPU()} {
 		for _, name := range checkSampleOn(t, target, ops.OpCachedAttention, samples...) {
