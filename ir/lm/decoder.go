@@ -106,10 +106,10 @@ func features(b *ir.Builder, op ir.Op, c Config, tokens ir.Value, context int, c
 	}
 	f, _ := familyOf(c.Architecture)
 	span := cmp.Or(context, c.Context)
-	d = &decoder{b, c, f.names, span}
+	d = &decoder{Builder: b, Config: c, names: f.names, span: span}
 	layer := 0
 	x = nn.Stack(b, d.blocks, c.Layers, d.embed(tokens), func(b *ir.Builder, x ir.Value) ir.Value {
-		y := (&decoder{b, c, f.names, span}).block(layer, x)
+		y := d.in(b).block(layer, x)
 		layer++
 		return y
 	}, nn.StackOptions{Checkpoint: checkpoint})
@@ -121,7 +121,15 @@ type decoder struct {
 	*ir.Builder
 	Config
 	names
-	span int // the positions of the program
+	span   int      // the positions of the program
+	groups ir.Value // the experts of rows, while their packed weights are read in place
+}
+
+// in returns the decoder with another builder.
+func (d *decoder) in(b *ir.Builder) *decoder {
+	inner := *d
+	inner.Builder = b
+	return &inner
 }
 
 func (d *decoder) embed(tokens ir.Value) ir.Value {
@@ -179,6 +187,9 @@ func (d *decoder) norm(name string, x ir.Value) ir.Value {
 }
 
 func (d *decoder) linear(name string, x ir.Value, out int, bias bool) ir.Value {
+	if d.groups.Valid() {
+		return nn.GroupedLinear(d.Builder, x, d.groups, d.Experts, out, nn.GroupedLinearOptions{Name: name, Init: nn.Normal(0, 0.02)})
+	}
 	return nn.Linear(d.Builder, x, out, nn.LinearOptions{Name: name, NoBias: !bias, Init: nn.Normal(0, 0.02), BiasInit: nn.Constant(0)})
 }
 
@@ -252,8 +263,7 @@ const (
 )
 
 // mixture returns the sum of the results of the best experts of each token by the softmax of the router's
-// scores, normalised to sum to 1 (Jiang et al., Mixtral of Experts). Each expert has a queue of the tokens that
-// chose it, in blocks; empty blocks are not computed, nor are the weights of experts read that no token chose.
+// scores, normalised to sum to 1 (Jiang et al., Mixtral of Experts).
 func (d *decoder) mixture(x ir.Value) ir.Value {
 	b := d.Builder
 	tokens, ok := x.Shape()[:max(x.Rank()-1, 0)].Size().Const()
@@ -268,10 +278,53 @@ func (d *decoder) mixture(x ir.Value) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
 	}
+	y := d.ofExperts(rows, scores)
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	if d.SharedHidden > 0 {
+		y = ops.Add(b, y, d.sharedExpert(rows))
+	}
+	return ops.Reshape(b, y, x.Shape()...)
+}
+
+// ofExperts returns the sums of the results of the experts of rows.
+func (d *decoder) ofExperts(rows, scores ir.Value) (y ir.Value) {
+	route := ops.MoERouteAttrs{K: d.ExpertsPerToken, Normalize: !d.RawShares}
+	if !d.packedExperts() {
+		return d.inQueues(rows, scores, route)
+	}
+	shares, chosen, _, _ := ops.MoERoute(d.Builder, scores, route)
+	d.Scope(d.experts, func() {
+		y = nn.ChosenExperts(d.Builder, rows, shares, chosen, func(x, groups ir.Value) ir.Value {
+			inner := d.in(d.Builder)
+			inner.groups = groups
+			return inner.feed(x)
+		})
+	})
+	return y
+}
+
+// packedExperts reports whether the weights of all experts of a layer are packed in one parameter for each matrix.
+func (d *decoder) packedExperts() bool {
+	for _, name := range []string{d.gateUp, d.gate, d.up, d.down} {
+		if name != "" && nn.StorageOf(d.Builder, d.experts+"/"+name+"/weight").Format == "" {
+			return false
+		}
+	}
+	return !d.MLPBias
+}
+
+// inQueues computes experts with parameters of their own. Each has a queue of the tokens that
+// chose it, in blocks; empty blocks are not computed, nor are the weights of experts read that no token chose.
+func (d *decoder) inQueues(rows, scores ir.Value, route ops.MoERouteAttrs) ir.Value {
+	b := d.Builder
+	tokens, _ := rows.Dim(0).Const()
 	size := min(tokens, max(leastQueueBlock, (tokens+queueBlocks-1)/queueBlocks))
 	blocks := (tokens + size - 1) / size
 	all := d.Experts * blocks * size
-	shares, chosen, slots, _ := ops.MoERoute(b, scores, ops.MoERouteAttrs{K: d.ExpertsPerToken, Capacity: blocks * size, Normalize: !d.RawShares})
+	route.Capacity = blocks * size
+	shares, chosen, slots, _ := ops.MoERoute(b, scores, route)
 	queues := ops.Reshape(b, ops.MoEDispatch(b, rows, slots, ir.N(all)), ir.Dims(d.Experts, blocks, size, d.Width)...)
 	lengths := ops.ReduceSum(b, ops.OneHot(b, chosen, ir.N(d.Experts), ir.I32), 0, 1)
 	starts := ops.Mul(b, ops.Iota(b, ir.I32, 1, ir.Dims(d.Experts, blocks)...), ops.Const(b, ir.I32, float64(size)))
@@ -282,29 +335,23 @@ func (d *decoder) mixture(x ir.Value) ir.Value {
 			return ops.Reshape(b, ops.SliceAxis(b, v, 0, ir.N(e), ir.N(1)), v.Shape()[1:]...)
 		}
 		b.Scope(d.experts+"/"+strconv.Itoa(e), func() {
-			parts = append(parts, nn.ActiveBlocks(b, of(queues), of(active), func(b *ir.Builder, x ir.Value) ir.Value {
-				return (&decoder{b, d.Config, d.names, d.span}).feed(x)
-			}))
+			parts = append(parts, nn.ActiveBlocks(b, of(queues), of(active), func(b *ir.Builder, x ir.Value) ir.Value { return d.in(b).feed(x) }))
 		})
 	}
 	if b.Err() != nil {
 		return ir.Value{}
 	}
 	y := ops.Reshape(b, ops.Concatenate(b, 0, parts...), ir.Dims(all, d.Width)...)
-	y = ops.MoECombine(b, y, shares, slots)
-	if d.SharedHidden > 0 {
-		y = ops.Add(b, y, d.sharedExpert(rows))
-	}
-	return ops.Reshape(b, y, x.Shape()...)
+	return ops.MoECombine(b, y, shares, slots)
 }
 
 // sharedExpert returns the result of the expert of all tokens, times its gate.
 func (d *decoder) sharedExpert(x ir.Value) (y ir.Value) {
 	gate := ops.Sigmoid(d.Builder, d.linear(d.sharedGate, x, 1, false))
 	d.Scope(d.shared, func() {
-		c := d.Config
-		c.Hidden = c.SharedHidden
-		y = (&decoder{d.Builder, c, d.names, d.span}).feed(x)
+		inner := d.in(d.Builder)
+		inner.Hidden = d.SharedHidden
+		y = inner.feed(x)
 	})
 	return ops.Mul(d.Builder, gate, y)
 }

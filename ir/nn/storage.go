@@ -35,6 +35,9 @@ func Stored(b *ir.Builder, by func(name string) Storage, f func()) {
 	}
 }
 
+// StorageOf returns what the function of [Stored] returns for the parameter of a name in the open scope: the zero value without one.
+func StorageOf(b *ir.Builder, name string) Storage { return (&layer{Builder: b}).storage(name) }
+
 // weight is the weight of a layer as it lies in memory.
 type weight struct {
 	value ir.Value
