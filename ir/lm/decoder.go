@@ -121,8 +121,7 @@ type decoder struct {
 	*ir.Builder
 	Config
 	names
-	span   int      // the positions of the program
-	groups ir.Value // the experts of rows, while their packed weights are read in place
+	span int // the positions of the program
 }
 
 // in returns the decoder with another builder.
@@ -159,7 +158,7 @@ func (d *decoder) block(layer int, x ir.Value) ir.Value {
 			if d.Experts > 0 {
 				return d.mixture(x)
 			}
-			return d.feed(x)
+			return d.feed(x, d.Hidden, d.dense)
 		})
 	})
 }
@@ -187,9 +186,6 @@ func (d *decoder) norm(name string, x ir.Value) ir.Value {
 }
 
 func (d *decoder) linear(name string, x ir.Value, out int, bias bool) ir.Value {
-	if d.groups.Valid() {
-		return nn.GroupedLinear(d.Builder, x, d.groups, d.Experts, out, nn.GroupedLinearOptions{Name: name, Init: nn.Normal(0, 0.02)})
-	}
 	return nn.Linear(d.Builder, x, out, nn.LinearOptions{Name: name, NoBias: !bias, Init: nn.Normal(0, 0.02), BiasInit: nn.Constant(0)})
 }
 
@@ -234,25 +230,33 @@ func (d *decoder) split(x ir.Value, heads int) ir.Value {
 	return ops.SwapAxes(d.Builder, ops.Reshape(d.Builder, x, shape...), -3, -2)
 }
 
-// feed returns the MLP, or an expert. Its parameters are in the open scope.
-func (d *decoder) feed(x ir.Value) ir.Value {
+// matrix returns x times the matrix of a name, [..., out].
+type matrix func(name string, x ir.Value, out int) ir.Value
+
+// dense is the matrix of a linear layer of the MLP.
+func (d *decoder) dense(name string, x ir.Value, out int) ir.Value {
+	return d.linear(name, x, out, d.MLPBias)
+}
+
+// feed returns the MLP, or an expert, with a number of features within. Its parameters are in the open scope.
+func (d *decoder) feed(x ir.Value, hidden int, times matrix) ir.Value {
 	f := plain[d.Activation]
 	var h ir.Value
 	switch {
 	case d.FusedGateUp:
-		both := d.linear(d.gateUp, x, 2*d.Hidden, d.MLPBias)
+		both := times(d.gateUp, x, 2*hidden)
 		if d.Err() != nil {
 			return ir.Value{}
 		}
-		parts := ops.Split(d.Builder, both, -1, ir.N(d.Hidden), ir.N(d.Hidden))
+		parts := ops.Split(d.Builder, both, -1, ir.N(hidden), ir.N(hidden))
 		h = ops.Mul(d.Builder, f(d.Builder, parts[0]), parts[1])
 	case d.Gated:
-		gate := f(d.Builder, d.linear(d.gate, x, d.Hidden, d.MLPBias))
-		h = ops.Mul(d.Builder, gate, d.linear(d.up, x, d.Hidden, d.MLPBias))
+		gate := f(d.Builder, times(d.gate, x, hidden))
+		h = ops.Mul(d.Builder, gate, times(d.up, x, hidden))
 	default:
-		h = f(d.Builder, d.linear(d.up, x, d.Hidden, d.MLPBias))
+		h = f(d.Builder, times(d.up, x, hidden))
 	}
-	return d.linear(d.down, h, d.Width, d.MLPBias)
+	return times(d.down, h, d.Width)
 }
 
 // The tokens of an expert are in blocks of an eighth of all tokens, but of leastQueueBlock at least: a larger block is
@@ -297,9 +301,9 @@ func (d *decoder) ofExperts(rows, scores ir.Value) (y ir.Value) {
 	shares, chosen, _, _ := ops.MoERoute(d.Builder, scores, route)
 	d.Scope(d.experts, func() {
 		y = nn.ChosenExperts(d.Builder, rows, shares, chosen, func(x, groups ir.Value) ir.Value {
-			inner := d.in(d.Builder)
-			inner.groups = groups
-			return inner.feed(x)
+			return d.feed(x, d.Hidden, func(name string, x ir.Value, out int) ir.Value {
+				return nn.GroupedLinear(d.Builder, x, groups, d.Experts, out, nn.GroupedLinearOptions{Name: name, Init: nn.Normal(0, 0.02)})
+			})
 		})
 	})
 	return y
@@ -335,7 +339,10 @@ func (d *decoder) inQueues(rows, scores ir.Value, route ops.MoERouteAttrs) ir.Va
 			return ops.Reshape(b, ops.SliceAxis(b, v, 0, ir.N(e), ir.N(1)), v.Shape()[1:]...)
 		}
 		b.Scope(d.experts+"/"+strconv.Itoa(e), func() {
-			parts = append(parts, nn.ActiveBlocks(b, of(queues), of(active), func(b *ir.Builder, x ir.Value) ir.Value { return d.in(b).feed(x) }))
+			parts = append(parts, nn.ActiveBlocks(b, of(queues), of(active), func(b *ir.Builder, x ir.Value) ir.Value {
+				inner := d.in(b)
+				return inner.feed(x, d.Hidden, inner.dense)
+			}))
 		})
 	}
 	if b.Err() != nil {
@@ -348,11 +355,7 @@ func (d *decoder) inQueues(rows, scores ir.Value, route ops.MoERouteAttrs) ir.Va
 // sharedExpert returns the result of the expert of all tokens, times its gate.
 func (d *decoder) sharedExpert(x ir.Value) (y ir.Value) {
 	gate := ops.Sigmoid(d.Builder, d.linear(d.sharedGate, x, 1, false))
-	d.Scope(d.shared, func() {
-		inner := d.in(d.Builder)
-		inner.Hidden = d.SharedHidden
-		y = inner.feed(x)
-	})
+	d.Scope(d.shared, func() { y = d.feed(x, d.SharedHidden, d.dense) })
 	return ops.Mul(d.Builder, gate, y)
 }
 

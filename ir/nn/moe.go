@@ -167,7 +167,7 @@ func GroupedLinear(b *ir.Builder, x, groups ir.Value, count, out int, o ...Group
 // matrices declares count matrices [in, out], or the packed rows of their transposes.
 func (l *layer) matrices(name string, init ir.Initial, count, in, out int) weight {
 	w := weight{Storage: l.storage(name)}
-	if w.Format != "" {
+	if w.Format != "" && l.knownBits(w.Storage) {
 		w.value = l.packed(name, w.Format, count, out, in)
 		return w
 	}
@@ -181,6 +181,8 @@ func (w weight) grouped(b *ir.Builder, x, groups ir.Value) ir.Value {
 	switch {
 	case b.Err() != nil:
 		return ir.Value{}
+	case w.Format != "" && w.ActivationBits != 0:
+		return ops.QuantizedGroupedMatMul8(b, x, w.value, groups, w.Format)
 	case w.Format != "":
 		return ops.QuantizedGroupedMatMul(b, x, w.value, groups, w.Format)
 	}

@@ -45,6 +45,9 @@ const (
 	activationBits  = 8
 )
 
+// bitsConstraint is that of PackedProductAttrs.
+const bitsConstraint = "activation_bits is 0 or 8, and then the last axis of x is a multiple of 32"
+
 // packedRows and packedFormat are the constraints of a packed operand and of its attributes.
 func packedRows() string {
 	return "holds whole blocks along its last axis: bytes as u8, or as little-endian u32 words, with up to three bytes of padding"
@@ -78,20 +81,13 @@ func init() {
 			"multiples of their largest magnitude divided by 127. It is differentiable by x, as if x were not rounded, not by w.",
 		constraints: []string{
 			"w " + packed + "; a row has as many elements as the last axis of x", format + ", that in which products are summed up if it is wider than f16",
-			"activation_bits is 0 or 8, and then the last axis of x is a multiple of 32",
+			bitsConstraint,
 		},
 		check: func(n *ir.Node) error {
 			x, w := n.Input(0).Type(), n.Input(1).Type()
-			a := n.Attrs().(*PackedProductAttrs)
-			size, err := unpackedSize(&a.PackedAttrs, w)
+			size, err := n.Attrs().(*PackedProductAttrs).rowSize(w)
 			if err != nil {
 				return err
-			}
-			if a.ActivationBits != 0 && a.ActivationBits != activationBits {
-				return ir.Attrf("activation_bits is %d: it must be 0 or %d", a.ActivationBits, activationBits)
-			}
-			if _, err := size.Div(ir.N(activationBlock)); a.ActivationBits != 0 && err != nil {
-				return ir.Shapef("rows of w have %s elements: activations of %d bits need blocks of %d", size, activationBits, activationBlock)
 			}
 			if len(w.Shape) != 2 || len(x.Shape) == 0 || x.Shape[len(x.Shape)-1] != size {
 				return ir.Shapef("x is %s and rows of w have %s elements", x.Shape, size)
@@ -101,8 +97,7 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			a, x := n.Attrs().(*PackedProductAttrs), in[0]
 			if a.ActivationBits != 0 {
-				y := b.Add1(OpQuantizedMatMul, &PackedProductAttrs{PackedAttrs: a.PackedAttrs}, roundedActivations(b, Convert(b, x, a.DType)), in[1])
-				return Convert(b, y, x.DType())
+				return a.ofRounded(b, n.Op(), in)
 			}
 			w := Convert(b, unpack(b, a.Format, in[1]), a.DType)
 			if rows, ok := x.Shape()[:x.Rank()-1].Size().Const(); ok && rows == 1 {
@@ -112,6 +107,27 @@ func init() {
 			return Convert(b, y, x.DType())
 		},
 	})
+}
+
+// rowSize returns the number of elements in a row of w.
+func (a *PackedProductAttrs) rowSize(w ir.Type) (ir.Dim, error) {
+	size, err := unpackedSize(&a.PackedAttrs, w)
+	if err != nil || a.ActivationBits == 0 {
+		return size, err
+	}
+	if a.ActivationBits != activationBits {
+		return size, ir.Attrf("activation_bits is %d: it must be 0 or %d", a.ActivationBits, activationBits)
+	}
+	if _, err := size.Div(ir.N(activationBlock)); err != nil {
+		return size, ir.Shapef("rows of w have %s elements: activations of %d bits need blocks of %d", size, activationBits, activationBlock)
+	}
+	return size, nil
+}
+
+// ofRounded returns the product with the first operand rounded.
+func (a *PackedProductAttrs) ofRounded(b *ir.Builder, op ir.Op, in []ir.Value) ir.Value {
+	x := roundedActivations(b, Convert(b, in[0], a.DType))
+	return Convert(b, b.Add1(op, &PackedProductAttrs{PackedAttrs: a.PackedAttrs}, append([]ir.Value{x}, in[1:]...)...), in[0].DType())
 }
 
 // roundedActivations returns x with each block along the last axis rounded to multiples of its largest magnitude

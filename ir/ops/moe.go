@@ -208,13 +208,13 @@ func defineGroupedMatMul() {
 		},
 	})
 	defineComposite(composite{
-		op: OpQuantizedGroupedMatMul, operands: []string{"x", "w", "groups"}, types: floats, routine: true, newAttrs: func() ir.Attrs { return &PackedAttrs{DType: ir.F32} },
+		op: OpQuantizedGroupedMatMul, operands: []string{"x", "w", "groups"}, types: floats, routine: true, newAttrs: func() ir.Attrs { return &PackedProductAttrs{PackedAttrs: PackedAttrs{DType: ir.F32}} },
 		doc: "The grouped matrix product with packed weights: row i of x, [m, k], times the transpose of w[groups[i]], of w [g, n, bytes], the rows of which are packed in " +
-			"blocks as those of quantized_matmul: [m, n]. " + sortedDoc + " It is differentiable by x.",
-		constraints: []string{"w " + packedRows(), packedFormat() + ", that in which products are summed up if it is wider than f16", "x is a matrix, sizes are constant", "groups is i32[m]"},
+			"blocks as those of quantized_matmul, which rounds x as activation_bits say: [m, n]. " + sortedDoc + " It is differentiable by x.",
+		constraints: []string{"w " + packedRows(), packedFormat() + ", that in which products are summed up if it is wider than f16", "x is a matrix, sizes are constant", "groups is i32[m]", bitsConstraint},
 		check: func(n *ir.Node) error {
 			x, w := n.Input(0), n.Input(1)
-			size, err := unpackedSize(n.Attrs().(*PackedAttrs), w.Type())
+			size, err := n.Attrs().(*PackedProductAttrs).rowSize(w.Type())
 			switch {
 			case err != nil:
 				return err
@@ -224,7 +224,10 @@ func defineGroupedMatMul() {
 			return checkGroups(n)
 		},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
-			a := n.Attrs().(*PackedAttrs)
+			a := n.Attrs().(*PackedProductAttrs)
+			if a.ActivationBits != 0 {
+				return a.ofRounded(b, n.Op(), in)
+			}
 			unpacked := func(b *ir.Builder, w ir.Value) ir.Value { return Convert(b, unpack(b, a.Format, w), a.DType) }
 			y := grouped{Convert(b, in[0], a.DType), in[1], in[2], 2, unpacked}.product(b, groupedBlock)
 			return Convert(b, y, in[0].DType())
@@ -309,5 +312,10 @@ func GroupedMatMul(b *ir.Builder, x, w, groups ir.Value) ir.Value {
 // QuantizedGroupedMatMul is [GroupedMatMul] with the matrices of groups packed in a format, w [g, n, bytes], as [QuantizedMatMul] has
 // one: row i of x, [m, k], times w[groups[i]]ᵀ. Products accumulate in f32.
 func QuantizedGroupedMatMul(b *ir.Builder, x, w, groups ir.Value, format string) ir.Value {
-	return b.Add1(OpQuantizedGroupedMatMul, &PackedAttrs{format, ir.F32}, x, w, groups)
+	return b.Add1(OpQuantizedGroupedMatMul, &PackedProductAttrs{PackedAttrs: PackedAttrs{format, ir.F32}}, x, w, groups)
+}
+
+// QuantizedGroupedMatMul8 is [QuantizedGroupedMatMul] with x rounded to 8 bits, as [QuantizedMatMul8] has it.
+func QuantizedGroupedMatMul8(b *ir.Builder, x, w, groups ir.Value, format string) ir.Value {
+	return b.Add1(OpQuantizedGroupedMatMul, &PackedProductAttrs{PackedAttrs{format, ir.F32}, activationBits}, x, w, groups)
 }

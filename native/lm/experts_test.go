@@ -132,16 +132,6 @@ func TestPackedExperts(t *testing.T) {
 	}
 }
 
-func load(t *testing.T, path string, o ...irlm.BindOptions) *lm.Model {
-	t.Helper()
-	m, err := lm.Load(path, o...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = m.Close() })
-	return m
-}
-
 // checkJoined fails unless a model's parameters have the bytes of the file's tensors, with one for each matrix of the experts of a
 // layer.
 func checkJoined(t *testing.T, m *lm.Model, path string) {
