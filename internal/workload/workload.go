@@ -51,6 +51,9 @@ func (w Work) plus(v Work, times float64) Work {
 }
 
 func ofNode(n *ir.Node) Work {
+	if _, ok := n.Attrs().(*ops.PackedProductAttrs); ok {
+		return ofPacked(n)
+	}
 	switch l := n.Def().Lower.(type) {
 	case *ir.ContractLowering:
 		c := l.Spec(n)
@@ -89,6 +92,19 @@ func ofSubgraphs(n *ir.Node) Work {
 		return Work{}.plus(all, float64(steps))
 	}
 	return most
+}
+
+// ofPacked returns the work of a product with packed weights, of which those of a group are read if it has a row: each row is taken to
+// be of another group.
+func ofPacked(n *ir.Node) Work {
+	x, w := n.Input(0).Type(), n.Input(1)
+	k, _ := x.Shape[len(x.Shape)-1].Const()
+	work := kernel(n, 2*bytesOf(n.Result(0))/float64(x.DType.Size())*float64(k))
+	if matrices, _ := w.Dim(0).Const(); n.Op() == ops.OpQuantizedGroupedMatMul {
+		rows, _ := x.Shape[0].Const()
+		work.Bytes -= bytesOf(w) * max(0, 1-float64(rows)/float64(max(matrices, 1)))
+	}
+	return work
 }
 
 // kernel returns the work of a node with a kernel of its own.

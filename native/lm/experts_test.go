@@ -12,9 +12,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
+	"github.com/rlx-go/rlx/internal/compiler/sim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/format/gguf"
 	irlm "github.com/rlx-go/rlx/ir/lm"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/nn"
 	"github.com/rlx-go/rlx/native/lm"
 )
@@ -160,5 +164,44 @@ func checkJoined(t *testing.T, m *lm.Model, path string) {
 	}
 	if size := int(info.Size()); sum > size || sum < size*8/10 {
 		t.Errorf("the parameters have %d bytes, the file %d", sum, size)
+	}
+}
+
+// TestReadsOfPackedExperts counts what the kernels of a step for one token read: it depends little on how many experts there are, of which the
+// token uses two.
+func TestReadsOfPackedExperts(t *testing.T) {
+	const weights = 3 * 128 * 256 // of an expert
+	read := func(experts int) (sum int) {
+		c := mixtures["mixtral"]
+		c.Width, c.Hidden, c.Layers, c.Experts, c.ExpertsPerToken = 128, 256, 1, experts, 2
+		g, err := ir.Build("step", func(b *ir.Builder) {
+			nn.Infer(b)
+			nn.Stored(b, func(string) nn.Storage { return nn.Storage{Format: "q4_0"} }, func() {
+				b.Output("logits", irlm.Decoder(b, c, b.Input("tokens", ir.I32, ir.Dims(1, 1)...)))
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		module, err := ir.NewModule("model", ir.Entry{Name: "step", Graph: g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := plansim.Open(module, plan.WebGPU())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Counted = func(_ *loop.Kernel, c sim.Counts) { sum += c.Read }
+		if _, err := s.Run("step", map[string]*ir.Array{"tokens": ir.NewArray(ir.I32, 1, 1)}); err != nil {
+			t.Fatal(err)
+		}
+		return sum
+	}
+	few, many := read(4), read(16)
+	if packed := 2 * weights / 32 * 18; few < packed {
+		t.Errorf("with 4 experts %d bytes are read, less than the %d of two", few, packed)
+	}
+	if many > few*11/10 {
+		t.Errorf("with 16 experts %d bytes are read, with 4 %d", many, few)
 	}
 }
