@@ -184,6 +184,13 @@ func (a *GroupedAttrs) Visit(v ir.AttrVisitor) { v.Int("block", &a.Block) }
 // groupedBlock is the default number of rows of a block.
 const groupedBlock = 32
 
+// Products with packed matrices of up to fewRows rows, and from a mean of manyRows rows a group on, are made one after the other, by
+// quantized_matmul: its kernel of one row loads whole words, and in half precision it unpacks a matrix for many rows.
+const (
+	fewRows  = 16
+	manyRows = 64
+)
+
 func defineGroupedMatMul() {
 	const sortedDoc = "Rows are sorted by group into blocks of one group each, with at most one partial block for each group; where there are few rows, each reads the " +
 		"matrix of its group. A group out of range gives 0."
@@ -204,7 +211,7 @@ func defineGroupedMatMul() {
 			return checkGroups(n)
 		},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
-			return grouped{in[0], in[1], in[2], 1, func(b *ir.Builder, w ir.Value) ir.Value { return w }}.product(b, n.Attrs().(*GroupedAttrs).Block)
+			return grouped{x: in[0], w: in[1], groups: in[2], contract: 1, numbers: func(b *ir.Builder, w ir.Value) ir.Value { return w }}.product(b, n.Attrs().(*GroupedAttrs).Block)
 		},
 	})
 	defineComposite(composite{
@@ -229,7 +236,9 @@ func defineGroupedMatMul() {
 				return a.ofRounded(b, n.Op(), in)
 			}
 			unpacked := func(b *ir.Builder, w ir.Value) ir.Value { return Convert(b, unpack(b, a.Format, w), a.DType) }
-			y := grouped{Convert(b, in[0], a.DType), in[1], in[2], 2, unpacked}.product(b, groupedBlock)
+			p := grouped{x: Convert(b, in[0], a.DType), w: in[1], groups: in[2], contract: 2, numbers: unpacked}
+			p.one = func(b *ir.Builder, x, w ir.Value) ir.Value { return b.Add1(OpQuantizedMatMul, a, x, w) }
+			y := p.product(b, groupedBlock)
 			return Convert(b, y, in[0].DType())
 		},
 	})
@@ -254,6 +263,7 @@ type grouped struct {
 	x, w, groups ir.Value
 	contract     int
 	numbers      func(b *ir.Builder, w ir.Value) ir.Value
+	one          func(b *ir.Builder, x, w ir.Value) ir.Value // if not nil, the product of rows with one matrix of w
 }
 
 // columns is the axis of w with the columns of the result.
@@ -267,10 +277,27 @@ func (p grouped) product(b *ir.Builder, block int) ir.Value {
 	switch {
 	case m == 0 || g == 0:
 		return Zeros(b, p.x.DType(), p.x.Dim(0), p.w.Dim(p.columns()))
+	case m <= 2*g && p.one != nil && m <= fewRows:
+		return p.oneByOne(b)
 	case m <= 2*g:
 		return p.byRow(b)
+	case p.one != nil && m >= manyRows*g:
+		block = manyRows
+	default:
+		p.one = nil
 	}
 	return p.byBlock(b, m/block+g, block)
+}
+
+// oneByOne multiplies one row after the other.
+func (p grouped) oneByOne(b *ir.Builder) ir.Value {
+	_, ys := Scan(b, Loop{Consts: []ir.Value{p.w}, Xs: []ir.Value{ExpandDims(b, p.x, 1), p.groups}, Body: func(b *ir.Builder, consts, _, xs []ir.Value) (next, ys []ir.Value) {
+		return nil, []ir.Value{p.one(b, xs[0], Take(b, consts[0], xs[1], 0, OutsideClip))}
+	}})
+	y := Reshape(b, several(1, ys)[0], p.x.Dim(0), p.w.Dim(p.columns()))
+	zero := ZerosLike(b, p.groups)
+	inside := And(b, Ge(b, p.groups, zero), Lt(b, p.groups, DimSize(b, ir.I32, p.w.Dim(0))))
+	return Select(b, BroadcastTo(b, ExpandDims(b, inside, 1), y.Shape()), y, ZerosLike(b, y))
 }
 
 // byRow reduces the products of each row with the elements of its matrix, which are read in place.
@@ -298,9 +325,30 @@ func (p grouped) byBlock(b *ir.Builder, blocks, block int) ir.Value {
 	rows := Gather(b, p.x, ExpandDims(b, source, -1), GatherAttrs{IndexedAxes: at})
 	number := Iota(b, ir.I32, 0, ir.N(blocks), ir.N(1))
 	owner := ReduceSum(b, Convert(b, Le(b, ends, number), ir.I32), 1) // groups that end before the block
-	product := DotGeneral(b, Reshape(b, rows, ir.N(blocks), ir.N(block), p.x.Dim(1)), p.numbers(b, Take(b, p.w, owner, 0, OutsideFill)),
-		DotAttrs{LhsContract: []int{2}, RhsContract: []int{p.contract}, LhsBatch: []int{0}, RhsBatch: []int{0}})
+	product := p.ofBlocks(b, Reshape(b, rows, ir.N(blocks), ir.N(block), p.x.Dim(1)), owner)
 	return Gather(b, Reshape(b, product, ir.N(blocks*block), p.w.Dim(p.columns())), ExpandDims(b, place, -1), GatherAttrs{IndexedAxes: at})
+}
+
+// ofBlocks returns the products of blocks of rows, each with the matrix of its owner: 0 for an owner out of range.
+func (p grouped) ofBlocks(b *ir.Builder, blocks, owner ir.Value) ir.Value {
+	if p.one == nil {
+		return DotGeneral(b, blocks, p.numbers(b, Take(b, p.w, owner, 0, OutsideFill)),
+			DotAttrs{LhsContract: []int{2}, RhsContract: []int{p.contract}, LhsBatch: []int{0}, RhsBatch: []int{0}})
+	}
+	_, ys := Scan(b, Loop{
+		Consts: []ir.Value{p.w}, Xs: []ir.Value{blocks, owner},
+		Body: func(b *ir.Builder, consts, _, xs []ir.Value) (next, ys []ir.Value) {
+			used := Lt(b, xs[1], DimSize(b, ir.I32, p.w.Dim(0)))
+			return nil, Cond(b, used, []ir.Value{xs[0], consts[0], xs[1]},
+				func(b *ir.Builder, in []ir.Value) []ir.Value {
+					return []ir.Value{p.one(b, in[0], Take(b, in[1], in[2], 0, OutsideClip))}
+				},
+				func(b *ir.Builder, in []ir.Value) []ir.Value {
+					return []ir.Value{Zeros(b, in[0].DType(), in[0].Dim(0), in[1].Dim(p.columns()))}
+				})
+		},
+	})
+	return several(1, ys)[0]
 }
 
 // GroupedMatMul returns row i of x, [m, k], times w[groups[i]] of [g, k, n]: [m, n].
