@@ -94,15 +94,15 @@ func ofSubgraphs(n *ir.Node) Work {
 	return most
 }
 
-// ofPacked returns the work of a product with packed weights, of which those of a group are read if it has a row: each row is taken to
-// be of another group.
+// ofPacked returns the work of a product with packed weights. Of groups, one matrix is read for each row at most.
 func ofPacked(n *ir.Node) Work {
-	x, w := n.Input(0).Type(), n.Input(1)
-	k, _ := x.Shape[len(x.Shape)-1].Const()
-	work := kernel(n, 2*bytesOf(n.Result(0))/float64(x.DType.Size())*float64(k))
-	if matrices, _ := w.Dim(0).Const(); n.Op() == ops.OpQuantizedGroupedMatMul {
-		rows, _ := x.Shape[0].Const()
-		work.Bytes -= bytesOf(w) * max(0, 1-float64(rows)/float64(max(matrices, 1)))
+	x, w := n.Input(0), n.Input(1)
+	k, _ := x.Dim(-1).Const()
+	work := kernel(n, 2*bytesOf(n.Result(0))/float64(x.DType().Size())*float64(k))
+	if n.Op() == ops.OpQuantizedGroupedMatMul {
+		m, _ := x.Dim(0).Const()
+		g, _ := w.Dim(0).Const()
+		work.Bytes -= bytesOf(w) * max(0, 1-float64(m)/float64(max(g, 1)))
 	}
 	return work
 }

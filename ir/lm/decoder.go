@@ -302,7 +302,7 @@ func (d *decoder) ofExperts(rows, scores ir.Value) (y ir.Value) {
 	d.Scope(d.experts, func() {
 		y = nn.ChosenExperts(d.Builder, rows, shares, chosen, func(x, groups ir.Value) ir.Value {
 			return d.feed(x, d.Hidden, func(name string, x ir.Value, out int) ir.Value {
-				return nn.GroupedLinear(d.Builder, x, groups, d.Experts, out, nn.GroupedLinearOptions{Name: name, Init: nn.Normal(0, 0.02)})
+				return nn.GroupedLinear(d.Builder, x, groups, d.Experts, out, nn.GroupedLinearOptions{Name: name})
 			})
 		})
 	})

@@ -184,11 +184,11 @@ func (a *GroupedAttrs) Visit(v ir.AttrVisitor) { v.Int("block", &a.Block) }
 // groupedBlock is the default number of rows of a block.
 const groupedBlock = 32
 
-// Products with packed matrices of up to fewRows rows, and from a mean of manyRows rows a group on, are made one after the other, by
-// quantized_matmul: its kernel of one row loads whole words, and in half precision it unpacks a matrix for many rows.
+// Products with packed matrices of up to fewRows rows, and of blocks of blockRows rows from a mean of twice as many a group on, are made
+// one after the other, by quantized_matmul: its kernel of one row loads whole words, and in half precision it unpacks a matrix for a block.
 const (
-	fewRows  = 16
-	manyRows = 64
+	fewRows   = 16
+	blockRows = 64
 )
 
 func defineGroupedMatMul() {
@@ -281,8 +281,8 @@ func (p grouped) product(b *ir.Builder, block int) ir.Value {
 		return p.oneByOne(b)
 	case m <= 2*g:
 		return p.byRow(b)
-	case p.one != nil && m >= manyRows*g:
-		block = manyRows
+	case p.one != nil && m >= 2*blockRows*g:
+		block = blockRows
 	default:
 		p.one = nil
 	}
@@ -291,13 +291,17 @@ func (p grouped) product(b *ir.Builder, block int) ir.Value {
 
 // oneByOne multiplies one row after the other.
 func (p grouped) oneByOne(b *ir.Builder) ir.Value {
-	_, ys := Scan(b, Loop{Consts: []ir.Value{p.w}, Xs: []ir.Value{ExpandDims(b, p.x, 1), p.groups}, Body: func(b *ir.Builder, consts, _, xs []ir.Value) (next, ys []ir.Value) {
+	y := Reshape(b, p.inLoop(b, ExpandDims(b, p.x, 1), p.groups), p.x.Dim(0), p.w.Dim(p.columns()))
+	inside := Lt(b, Bitcast(b, p.groups, ir.U32), DimSize(b, ir.U32, p.w.Dim(0))) // negative numbers are large ones
+	return Select(b, BroadcastTo(b, ExpandDims(b, inside, 1), y.Shape()), y, ZerosLike(b, y))
+}
+
+// inLoop multiplies one block of rows after the other with the matrix of its owner, the nearest if that is out of range.
+func (p grouped) inLoop(b *ir.Builder, blocks, owner ir.Value) ir.Value {
+	_, ys := Scan(b, Loop{Consts: []ir.Value{p.w}, Xs: []ir.Value{blocks, owner}, Body: func(b *ir.Builder, consts, _, xs []ir.Value) (next, ys []ir.Value) {
 		return nil, []ir.Value{p.one(b, xs[0], Take(b, consts[0], xs[1], 0, OutsideClip))}
 	}})
-	y := Reshape(b, several(1, ys)[0], p.x.Dim(0), p.w.Dim(p.columns()))
-	zero := ZerosLike(b, p.groups)
-	inside := And(b, Ge(b, p.groups, zero), Lt(b, p.groups, DimSize(b, ir.I32, p.w.Dim(0))))
-	return Select(b, BroadcastTo(b, ExpandDims(b, inside, 1), y.Shape()), y, ZerosLike(b, y))
+	return several(1, ys)[0]
 }
 
 // byRow reduces the products of each row with the elements of its matrix, which are read in place.
@@ -325,30 +329,14 @@ func (p grouped) byBlock(b *ir.Builder, blocks, block int) ir.Value {
 	rows := Gather(b, p.x, ExpandDims(b, source, -1), GatherAttrs{IndexedAxes: at})
 	number := Iota(b, ir.I32, 0, ir.N(blocks), ir.N(1))
 	owner := ReduceSum(b, Convert(b, Le(b, ends, number), ir.I32), 1) // groups that end before the block
-	product := p.ofBlocks(b, Reshape(b, rows, ir.N(blocks), ir.N(block), p.x.Dim(1)), owner)
-	return Gather(b, Reshape(b, product, ir.N(blocks*block), p.w.Dim(p.columns())), ExpandDims(b, place, -1), GatherAttrs{IndexedAxes: at})
-}
-
-// ofBlocks returns the products of blocks of rows, each with the matrix of its owner: 0 for an owner out of range.
-func (p grouped) ofBlocks(b *ir.Builder, blocks, owner ir.Value) ir.Value {
-	if p.one == nil {
-		return DotGeneral(b, blocks, p.numbers(b, Take(b, p.w, owner, 0, OutsideFill)),
+	rows = Reshape(b, rows, ir.N(blocks), ir.N(block), p.x.Dim(1))
+	if p.one != nil {
+		rows = p.inLoop(b, rows, owner)
+	} else {
+		rows = DotGeneral(b, rows, p.numbers(b, Take(b, p.w, owner, 0, OutsideFill)),
 			DotAttrs{LhsContract: []int{2}, RhsContract: []int{p.contract}, LhsBatch: []int{0}, RhsBatch: []int{0}})
 	}
-	_, ys := Scan(b, Loop{
-		Consts: []ir.Value{p.w}, Xs: []ir.Value{blocks, owner},
-		Body: func(b *ir.Builder, consts, _, xs []ir.Value) (next, ys []ir.Value) {
-			used := Lt(b, xs[1], DimSize(b, ir.I32, p.w.Dim(0)))
-			return nil, Cond(b, used, []ir.Value{xs[0], consts[0], xs[1]},
-				func(b *ir.Builder, in []ir.Value) []ir.Value {
-					return []ir.Value{p.one(b, in[0], Take(b, in[1], in[2], 0, OutsideClip))}
-				},
-				func(b *ir.Builder, in []ir.Value) []ir.Value {
-					return []ir.Value{Zeros(b, in[0].DType(), in[0].Dim(0), in[1].Dim(p.columns()))}
-				})
-		},
-	})
-	return several(1, ys)[0]
+	return Gather(b, Reshape(b, rows, ir.N(blocks*block), p.w.Dim(p.columns())), ExpandDims(b, place, -1), GatherAttrs{IndexedAxes: at})
 }
 
 // GroupedMatMul returns row i of x, [m, k], times w[groups[i]] of [g, k, n]: [m, n].

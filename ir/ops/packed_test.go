@@ -87,7 +87,7 @@ func TestPackedGroupedProductsAreThoseOfEachRow(t *testing.T) {
 	for i := range w.I {
 		w.I[i] = int64(17+i*73) % 59
 	}
-	for _, m := range []int{4, 13, 200} {
+	for _, m := range []int{4, 13, 400} {
 		groups := make([]int64, m)
 		for i := range groups {
 			groups[i] = int64(i*5) % (g + 1) // g is out of range

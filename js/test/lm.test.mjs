@@ -122,7 +122,7 @@ async function holdMixture(t, on) {
   const whole = await programOf(t, mixture(), mixturePrompt, 0, { on });
   near('whole', await whole.run('whole', mixturePrompt), want);
   const { run, vocabulary, entries } = await programOf(t, mixture(), mixturePrompt, 1, { on });
-  assert.deepEqual(entries.one.ports.filter(({ name }) => name.startsWith('model/layers/1/block_sparse_moe/experts')).map(({ name, dtype, shape }) => [name.slice(39), dtype, ...shape]), [
+  assert.deepEqual(entries.one.ports.filter(({ name }) => name.startsWith('model/layers/1/block_sparse_moe/experts')).map(({ name, dtype, shape }) => [name.slice(40), dtype, ...shape]), [
     ['w1/weight', 'u8', 5, 32, 68], ['w3/weight', 'u8', 5, 32, 68], ['w2/weight', 'u8', 5, 64, 34],
   ]);
   near('chunk', await run('chunk', mixturePrompt.slice(0, chunk)), want.slice(0, chunk * vocabulary));

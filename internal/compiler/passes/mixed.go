@@ -210,11 +210,11 @@ func unpacks(n *ir.Node) bool {
 	}
 	x := n.Input(0).Shape()
 	rows, known := x[:len(x)-1].Size().Const()
-	matrices := 1
-	if n.Op() == ops.OpQuantizedGroupedMatMul {
-		matrices, _ = n.Input(1).Dim(0).Const()
+	if n.Op() == ops.OpQuantizedGroupedMatMul { // its blocks have as many rows
+		matrices, _ := n.Input(1).Dim(0).Const()
+		rows /= max(2*matrices, 1)
 	}
-	return !known || rows >= unpackedRows*matrices
+	return !known || rows >= unpackedRows
 }
 
 // hasProducts reports whether a graph contains products at any depth, of composites and of loops.

@@ -284,7 +284,7 @@ func TestMixedUnpacksWeightsForManyRows(t *testing.T) {
 // product in half precision.
 func TestMixedUnpacksGroupsOfManyRows(t *testing.T) {
 	const groups = 3
-	for rows, want := range map[int]bool{groups: false, 64 * groups: true} {
+	for rows, want := range map[int]bool{groups: false, 128 * groups: true} {
 		g := mixed(t, ir.BF16, func(b *ir.Builder) {
 			x, w := b.Input("x", ir.F32, ir.Dims(rows, 64)...), b.Input("w", ir.U8, ir.Dims(groups, 8, 36)...)
 			b.Output("y", ops.QuantizedGroupedMatMul(b, x, w, b.Input("groups", ir.I32, ir.N(rows)), "q4_0"))

@@ -216,7 +216,7 @@ func quantizedGroupedSamples() []ir.Sample {
 		s.Attrs.(*ops.PackedProductAttrs).ActivationBits = 8
 		return s
 	}
-	many := make([]int64, 64)
+	many := make([]int64, 128)
 	many[7], many[30] = -1, 1
 	return []ir.Sample{
 		sample("rows", "q4_0", ir.F32, matrices(3, 4, 2*18), 64, 2, 0, 2, -1, 3), sample("blocks", "q8_0", ir.F32, matrices(2, 3, 34), 32, 1, 0, 1, 1, 1, 7),

@@ -2,10 +2,11 @@
 
 import type { Value } from '../graph/builder.js';
 import type { Initial } from '../graph/initial.js';
+import { part } from '../graph/part.js';
 import { RlxError } from '../values/errors.js';
 import { builderOf, checkBuild, contextOf, fanIn, inside, type Layer, layer, type NameOption } from './layer.js';
 import { linear } from './linear.js';
-import { stackedInitial } from './stack.js';
+import { activeBlocks, stackedInitial } from './stack.js';
 import { declarePacked, storageOf, type Weight } from './storage.js';
 import { type Activation, activationOf } from './transformer.js';
 
@@ -74,6 +75,29 @@ export function chosenExperts(x: Value, weights: Value, chosen: Value, build: (x
     const y = build(x.broadcastInDim({ shape: [tokens, k, width], axes: [0, 2] }).reshape([all, width]), chosen.reshape([all]));
     return y.reshape([tokens, k, y.shape.at(-1)!]).mul(weights.expandDims(-1)).sum([1]);
   });
+}
+
+/**
+ * The tokens of an expert are in blocks of an eighth of all tokens, but of `leastQueueBlock` at least: a larger block is computed in part
+ * for nothing, and each reads the weights.
+ */
+const leastQueueBlock = 32, queueBlocks = 8;
+
+/**
+ * The sum of the results of the experts of each row, [tokens, width], by scores [tokens, experts]. Experts have parameters of their own, in
+ * scopes of their numbers, and each a queue of the tokens that chose it, in blocks; empty blocks are not computed, nor are the weights of
+ * experts read that no token chose.
+ */
+export function expertsInQueues(rows: Value, scores: Value, route: { k: number; normalize: boolean }, build: (x: Value) => Value): Value {
+  const [tokens, experts] = scores.shape as [number, number], width = rows.shape[1]!, { builder: b } = rows;
+  const size = Math.min(tokens, Math.max(leastQueueBlock, Math.ceil(tokens / queueBlocks))), blocks = Math.ceil(tokens / size), all = experts * blocks * size;
+  const [shares, chosen, slots] = scores.moeRoute({ ...route, capacity: blocks * size });
+  const queues = rows.moeDispatch(slots, [all]).reshape([experts, blocks, size, width]);
+  const starts = b.iota({ dtype: 'i32', axis: 1, shape: [experts, blocks] }).mul(size);
+  const active = chosen.oneHot({ classes: [experts], dtype: 'i32' }).sum([0, 1]).expandDims(1).gt(starts);
+  const of = (v: Value, e: number) => part(v, 0, e, 1).reshape(v.shape.slice(1));
+  const parts = Array.from({ length: experts }, (_, e) => b.scope(`${e}`, () => activeBlocks(of(queues, e), of(active, e), build)));
+  return b.concatenate(parts, 0).reshape([all, width]).moeCombine(shares, slots);
 }
 
 /** Options of {@link groupedLinear}. */

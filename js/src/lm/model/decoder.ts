@@ -1,16 +1,16 @@
 // The decoder of a language model, one definition for all families, as the Go package ir/lm has it.
 
-import type { GraphBuilder, Value } from '../../graph/builder.js';
+import type { Value } from '../../graph/builder.js';
 import type { Parts } from '../../graph/graph.js';
 import { part } from '../../graph/part.js';
 import { attend } from '../../nn/attention.js';
 import { residual } from '../../nn/context.js';
 import { normal } from '../../nn/initial.js';
 import { embedding, linear, type LinearOptions } from '../../nn/linear.js';
-import { chosenExperts, groupedLinear } from '../../nn/moe.js';
+import { chosenExperts, expertsInQueues, groupedLinear } from '../../nn/moe.js';
 import { layerNorm, rmsNorm } from '../../nn/norm.js';
 import { positionalEmbedding } from '../../nn/position.js';
-import { activeBlocks, stack } from '../../nn/stack.js';
+import { stack } from '../../nn/stack.js';
 import { storageOf } from '../../nn/storage.js';
 import { linearCrossEntropy, type LinearCrossEntropyOptions, softcap } from '../../nn/vocabulary.js';
 import { checkOptions, RlxError } from '../../values/errors.js';
@@ -68,12 +68,6 @@ export function loss(tokens: Value, next: Value, config: Config, options?: LossO
   const x = d.normed(d.features(tokens, checkpoint));
   return linearCrossEntropy(x, next, c.vocabulary, { ...d.headOptions, ...c.logitSoftcap && { softcap: c.logitSoftcap }, ...rest });
 }
-
-/**
- * The tokens of an expert are in blocks of an eighth of all tokens, but of `leastQueueBlock` at least: a larger block is computed in part
- * for nothing, and each reads the weights.
- */
-const leastQueueBlock = 32, queueBlocks = 8;
 
 /** Builds a decoder by the names of a family. */
 class Decoder {
@@ -161,44 +155,19 @@ class Decoder {
 
   /**
    * The sum of the results of the best experts of each token by the softmax of the router's scores, normalised to sum to 1 (Jiang
-   * et al., Mixtral of Experts) unless `rawShares`, and of the expert of all tokens.
+   * et al., Mixtral of Experts) unless `rawShares`, and of the expert of all tokens. Where the weights of all experts of a layer are packed, in one
+   * parameter for each matrix, each token reads those of its experts alone.
    */
   #mixture(x: Value): Value {
     const { c, names: n } = this, tokens = x.shape.slice(0, -1).reduce<number>((product, d) => product * (d as number), 1);
     if (Number.isNaN(tokens)) throw new RlxError('symbol', `lm.decoder: x is [${x.shape}]: a model with experts must have a constant number of tokens`, { op: 'lm.decoder' });
-    const rows = x.reshape([tokens, c.width]), scores = this.#linear(n.router!, rows, c.experts!);
-    const y = this.#hasPackedExperts(x.builder) ? this.#ofRows(rows, scores) : this.#inQueues(rows, scores);
+    const { builder: b } = x, rows = x.reshape([tokens, c.width]), scores = this.#linear(n.router!, rows, c.experts!), route = { k: c.expertsPerToken!, normalize: !c.rawShares };
+    const y = b.scope(n.experts!, () => {
+      if (c.mlpBias || ![n.gate, n.up, n.down].every((name) => storageOf(b, `${name}/weight`).format)) return expertsInQueues(rows, scores, route, (y) => this.#feed(y));
+      const [shares, chosen] = scores.moeRoute(route);
+      return chosenExperts(rows, shares, chosen, (z, groups) => this.#feed(z, c.hidden, (name, v, out) => groupedLinear(v, groups, c.experts!, out, { name })));
+    });
     return (c.sharedHidden ? y.add(this.#shared(rows, c.sharedHidden)) : y).reshape(x.shape);
-  }
-
-  /** Whether the weights of all experts of a layer are packed in one parameter for each matrix. */
-  #hasPackedExperts(b: GraphBuilder): boolean {
-    const { c, names: n } = this;
-    return !c.mlpBias && [n.gateUp, n.gate, n.up, n.down].every((name) => name === undefined || storageOf(b, `${n.experts}/${name}/weight`).format);
-  }
-
-  /** Each token reads the weights of its experts alone. */
-  #ofRows(rows: Value, scores: Value): Value {
-    const { c, names: n } = this, [shares, chosen] = scores.moeRoute({ k: c.expertsPerToken!, normalize: !c.rawShares });
-    return rows.builder.scope(n.experts!, () => chosenExperts(rows, shares, chosen, (x, groups) => {
-      return this.#feed(x, c.hidden, (name, y, out) => groupedLinear(y, groups, c.experts!, out, { name, init: normal(0, 0.02) }));
-    }));
-  }
-
-  /**
-   * Experts with parameters of their own: each has a queue of the tokens that chose it, in blocks; empty blocks are not computed, nor are the
-   * weights of experts read that no token chose.
-   */
-  #inQueues(rows: Value, scores: Value): Value {
-    const { c, names: n } = this, experts = c.experts!, [tokens, width] = rows.shape as [number, number], { builder: b } = rows;
-    const size = Math.min(tokens, Math.max(leastQueueBlock, Math.ceil(tokens / queueBlocks))), blocks = Math.ceil(tokens / size), all = experts * blocks * size;
-    const [shares, chosen, slots] = scores.moeRoute({ k: c.expertsPerToken!, capacity: blocks * size, normalize: !c.rawShares });
-    const queues = rows.moeDispatch(slots, [all]).reshape([experts, blocks, size, width]);
-    const starts = b.iota({ dtype: 'i32', axis: 1, shape: [experts, blocks] }).mul(size);
-    const active = chosen.oneHot({ classes: [experts], dtype: 'i32' }).sum([0, 1]).expandDims(1).gt(starts);
-    const of = (v: Value, e: number) => part(v, 0, e, 1).reshape(v.shape.slice(1));
-    const parts = Array.from({ length: experts }, (_, e) => b.scope(`${n.experts}/${e}`, () => activeBlocks(of(queues, e), of(active, e), (y) => this.#feed(y))));
-    return b.concatenate(parts, 0).reshape([all, width]).moeCombine(shares, slots);
   }
 
   /** The result of the expert of all tokens, times its gate. */
