@@ -45,25 +45,20 @@ const (
 	activationBits  = 8
 )
 
-// bitsConstraint is that of PackedProductAttrs.
-const bitsConstraint = "activation_bits is 0 or 8, and then the last axis of x is a multiple of 32"
+// The constraints of a packed operand and of its attributes.
+const (
+	packedRowsDoc     = "holds whole blocks along its last axis: bytes as u8, or as little-endian u32 words, with up to three bytes of padding"
+	activationBitsDoc = "activation_bits is 0 or 8, and then the last axis of x is a multiple of 32"
+)
 
-// packedRows and packedFormat are the constraints of a packed operand and of its attributes.
-func packedRows() string {
-	return "holds whole blocks along its last axis: bytes as u8, or as little-endian u32 words, with up to three bytes of padding"
-}
-
-func packedFormat() string {
-	return "format is one of " + strings.Join(formatNames(), ", ") + "; dtype is a float type"
-}
+var packedFormatDoc = "format is one of " + strings.Join(formatNames(), ", ") + "; dtype is a float type"
 
 func init() {
-	packed, format := packedRows(), packedFormat()
 	defineComposite(composite{
 		op: OpDequantize, operands: []string{"x"}, types: unsigned, newAttrs: func() ir.Attrs { return &PackedAttrs{DType: ir.F32} }, noGrad: "x is a pattern of bits",
 		doc: "The numbers packed in blocks of bytes, in one of the formats of GGUF files or as 8-bit floats. They equal those of the format's reference implementation, " +
 			"bit for bit, in f32, except for subnormal numbers on a device that flushes them.",
-		constraints: []string{"x " + packed, format},
+		constraints: []string{"x " + packedRowsDoc, packedFormatDoc},
 		check: func(n *ir.Node) error {
 			_, err := unpackedSize(n.Attrs().(*PackedAttrs), n.Input(0).Type())
 			return err
@@ -80,8 +75,8 @@ func init() {
 			"files. They stay packed in memory and are dequantised as they are loaded. With activation_bits 8, x is rounded as by fake_quant: each 32 of a row to " +
 			"multiples of their largest magnitude divided by 127. It is differentiable by x, as if x were not rounded, not by w.",
 		constraints: []string{
-			"w " + packed + "; a row has as many elements as the last axis of x", format + ", that in which products are summed up if it is wider than f16",
-			bitsConstraint,
+			"w " + packedRowsDoc + "; a row has as many elements as the last axis of x", packedFormatDoc + ", that in which products are summed up if it is wider than f16",
+			activationBitsDoc,
 		},
 		check: func(n *ir.Node) error {
 			x, w := n.Input(0).Type(), n.Input(1).Type()

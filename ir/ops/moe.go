@@ -218,7 +218,7 @@ func defineGroupedMatMul() {
 		op: OpQuantizedGroupedMatMul, operands: []string{"x", "w", "groups"}, types: floats, routine: true, newAttrs: func() ir.Attrs { return &PackedProductAttrs{PackedAttrs: PackedAttrs{DType: ir.F32}} },
 		doc: "The grouped matrix product with packed weights: row i of x, [m, k], times the transpose of w[groups[i]], of w [g, n, bytes], the rows of which are packed in " +
 			"blocks as those of quantized_matmul, which rounds x as activation_bits say: [m, n]. " + sortedDoc + " It is differentiable by x.",
-		constraints: []string{"w " + packedRows(), packedFormat() + ", that in which products are summed up if it is wider than f16", "x is a matrix, sizes are constant", "groups is i32[m]", bitsConstraint},
+		constraints: []string{"w " + packedRowsDoc, packedFormatDoc + ", that in which products are summed up if it is wider than f16", "x is a matrix, sizes are constant", "groups is i32[m]", activationBitsDoc},
 		check: func(n *ir.Node) error {
 			x, w := n.Input(0), n.Input(1)
 			size, err := n.Attrs().(*PackedProductAttrs).rowSize(w.Type())
