@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
 	"github.com/rlx-go/rlx/internal/compiler/sim"
@@ -203,5 +204,64 @@ func TestReadsOfPackedExperts(t *testing.T) {
 	}
 	if many > few*11/10 {
 		t.Errorf("with 16 experts %d bytes are read, with 4 %d", many, few)
+	}
+}
+
+// TestAdaptersOfPackedExperts holds the gradient of an adapter of the first attention, which passes through experts that stay packed, to that
+// through unpacked ones.
+func TestAdaptersOfPackedExperts(t *testing.T) {
+	const trained, tokens = "model/layers/0/self_attn/q_proj/lora_B/weight", 12
+	path := writeMixture(t, mixtures["mixtral"], gguf.Q8_0)
+	gradient := func(o ...irlm.BindOptions) []float64 {
+		m := load(t, path, o...)
+		g, err := ir.Build("loss", func(b *ir.Builder) {
+			nn.Train(b)
+			in, next := b.Input("tokens", ir.I32, ir.Dims(1, tokens)...), b.Input("next", ir.I32, ir.Dims(1, tokens)...)
+			nn.LoRA(b, nn.LoRAOptions{Rank: 2}, func() { b.Output("loss", m.Loss(b, in, next)) })
+		})
+		if err == nil {
+			g, err = autodiff.Grad(g, "loss", trained)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := map[string]*ir.Array{}
+		for _, p := range g.Ports() {
+			dims, _ := p.Value.Shape().Ints()
+			a := ir.NewArray(p.Value.DType(), dims...)
+			for i := range a.F {
+				a.F[i] = float64(i%7-3) / 10
+			}
+			for i := range a.I {
+				a.I[i] = int64(1 + i*5%60)
+			}
+			if strings.HasSuffix(p.Name, "lora_B/weight") {
+				a = ir.NewArray(p.Value.DType(), dims...)
+			}
+			if ty, ok := m.Weights.Type(p.Name); ok {
+				data, err := m.Weights.Bytes(p.Name)
+				if err == nil {
+					a, err = ir.ArrayOf(ty, data)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			values[p.Name] = a
+		}
+		out, err := ir.Eval(g, values, ir.EvalOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out[len(out)-1].F
+	}
+	packed, want, largest := gradient(), gradient(irlm.BindOptions{Unpack: true}), 0.
+	for i, x := range want {
+		if largest = max(largest, math.Abs(x)); math.Abs(x-packed[i]) > 1e-5 {
+			t.Fatalf("element %d is %g, through unpacked experts %g", i, packed[i], x)
+		}
+	}
+	if largest < 1e-3 {
+		t.Errorf("the gradient is at most %g", largest)
 	}
 }
