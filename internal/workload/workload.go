@@ -51,6 +51,9 @@ func (w Work) plus(v Work, times float64) Work {
 }
 
 func ofNode(n *ir.Node) Work {
+	if _, ok := n.Attrs().(*ops.PackedProductAttrs); ok {
+		return ofPacked(n)
+	}
 	switch l := n.Def().Lower.(type) {
 	case *ir.ContractLowering:
 		c := l.Spec(n)
@@ -89,6 +92,19 @@ func ofSubgraphs(n *ir.Node) Work {
 		return Work{}.plus(all, float64(steps))
 	}
 	return most
+}
+
+// ofPacked returns the work of a product with packed weights. Of groups, one matrix is read for each row at most.
+func ofPacked(n *ir.Node) Work {
+	x, w := n.Input(0), n.Input(1)
+	k, _ := x.Dim(-1).Const()
+	work := kernel(n, 2*bytesOf(n.Result(0))/float64(x.DType().Size())*float64(k))
+	if n.Op() == ops.OpQuantizedGroupedMatMul {
+		m, _ := x.Dim(0).Const()
+		g, _ := w.Dim(0).Const()
+		work.Bytes -= bytesOf(w) * max(0, 1-float64(m)/float64(max(g, 1)))
+	}
+	return work
 }
 
 // kernel returns the work of a node with a kernel of its own.

@@ -6,6 +6,8 @@ import (
 	_ "github.com/rlx-go/rlx/internal/ballast"
 	"github.com/rlx-go/rlx/internal/workload"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/lm"
+	"github.com/rlx-go/rlx/ir/nn"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -35,5 +37,43 @@ func TestWorkByHand(t *testing.T) {
 	}
 	if got := workload.Of(g); got != want {
 		t.Errorf("%+v, not %+v", got, want)
+	}
+}
+
+// TestWorkOfPackedExperts counts a step of a decoder of the shape of Mixtral 8x7B in q4_0 that adds one token: it is that of two of
+// eight experts, besides the columns of the routers.
+func TestWorkOfPackedExperts(t *testing.T) {
+	const width, hidden, layers, all = 4096, 14336, 32, 8
+	step := func(experts, each int) workload.Work {
+		c := lm.Config{
+			Architecture: "mixtral", Width: width, Hidden: hidden, Layers: layers, Heads: 32, KVHeads: 8, HeadSize: 128, Vocabulary: 32000, Context: 4096,
+			Epsilon: 1e-5, Rope: &lm.Rope{Base: 1e6, Size: 128}, Activation: nn.Silu, Gated: true, Experts: experts, ExpertsPerToken: each,
+		}
+		g, err := ir.Build("step", func(b *ir.Builder) {
+			nn.Infer(b)
+			nn.Stored(b, func(string) nn.Storage { return nn.Storage{Format: "q4_0"} }, func() {
+				nn.Cache(b, 1024)
+				b.Output("logits", lm.Decoder(b, c, b.Input("tokens", ir.I32, ir.Dims(1, 1)...)))
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return workload.Of(g)
+	}
+	two, one, dense := step(all, 2), step(all, 1), step(2, 2)
+	const weights = layers * 3 * width * hidden // of an expert
+	if got := two.Operations - one.Operations; got != 2*weights {
+		t.Errorf("an expert makes %g operations, want %d", got, 2*weights)
+	}
+	if got := two.Operations - dense.Operations; got != layers*2*width*(all-2) {
+		t.Errorf("two of %d experts make %g operations more than two of two", all, got)
+	}
+	packed := weights / 32. * 18
+	if got := two.Bytes - one.Bytes; got < packed || got > 1.01*packed {
+		t.Errorf("an expert reads and writes %g bytes, want %g", got, packed)
+	}
+	if got := two.Bytes - dense.Bytes; got < 0 || got > 0.01*packed {
+		t.Errorf("two of %d experts read %g bytes more than two of two", all, got)
 	}
 }

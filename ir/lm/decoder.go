@@ -106,10 +106,10 @@ func features(b *ir.Builder, op ir.Op, c Config, tokens ir.Value, context int, c
 	}
 	f, _ := familyOf(c.Architecture)
 	span := cmp.Or(context, c.Context)
-	d = &decoder{b, c, f.names, span}
+	d = &decoder{Builder: b, Config: c, names: f.names, span: span}
 	layer := 0
 	x = nn.Stack(b, d.blocks, c.Layers, d.embed(tokens), func(b *ir.Builder, x ir.Value) ir.Value {
-		y := (&decoder{b, c, f.names, span}).block(layer, x)
+		y := d.in(b).block(layer, x)
 		layer++
 		return y
 	}, nn.StackOptions{Checkpoint: checkpoint})
@@ -122,6 +122,13 @@ type decoder struct {
 	Config
 	names
 	span int // the positions of the program
+}
+
+// in returns the decoder with another builder.
+func (d *decoder) in(b *ir.Builder) *decoder {
+	inner := *d
+	inner.Builder = b
+	return &inner
 }
 
 func (d *decoder) embed(tokens ir.Value) ir.Value {
@@ -151,7 +158,7 @@ func (d *decoder) block(layer int, x ir.Value) ir.Value {
 			if d.Experts > 0 {
 				return d.mixture(x)
 			}
-			return d.feed(x)
+			return d.feed(x, d.Hidden, d.dense)
 		})
 	})
 }
@@ -223,25 +230,33 @@ func (d *decoder) split(x ir.Value, heads int) ir.Value {
 	return ops.SwapAxes(d.Builder, ops.Reshape(d.Builder, x, shape...), -3, -2)
 }
 
-// feed returns the MLP, or an expert. Its parameters are in the open scope.
-func (d *decoder) feed(x ir.Value) ir.Value {
+// matrix returns x times the matrix of a name, [..., out].
+type matrix func(name string, x ir.Value, out int) ir.Value
+
+// dense is the matrix of a linear layer of the MLP.
+func (d *decoder) dense(name string, x ir.Value, out int) ir.Value {
+	return d.linear(name, x, out, d.MLPBias)
+}
+
+// feed returns the MLP, or an expert, with a number of features within. Its parameters are in the open scope.
+func (d *decoder) feed(x ir.Value, hidden int, times matrix) ir.Value {
 	f := plain[d.Activation]
 	var h ir.Value
 	switch {
 	case d.FusedGateUp:
-		both := d.linear(d.gateUp, x, 2*d.Hidden, d.MLPBias)
+		both := times(d.gateUp, x, 2*hidden)
 		if d.Err() != nil {
 			return ir.Value{}
 		}
-		parts := ops.Split(d.Builder, both, -1, ir.N(d.Hidden), ir.N(d.Hidden))
+		parts := ops.Split(d.Builder, both, -1, ir.N(hidden), ir.N(hidden))
 		h = ops.Mul(d.Builder, f(d.Builder, parts[0]), parts[1])
 	case d.Gated:
-		gate := f(d.Builder, d.linear(d.gate, x, d.Hidden, d.MLPBias))
-		h = ops.Mul(d.Builder, gate, d.linear(d.up, x, d.Hidden, d.MLPBias))
+		gate := f(d.Builder, times(d.gate, x, hidden))
+		h = ops.Mul(d.Builder, gate, times(d.up, x, hidden))
 	default:
-		h = f(d.Builder, d.linear(d.up, x, d.Hidden, d.MLPBias))
+		h = f(d.Builder, times(d.up, x, hidden))
 	}
-	return d.linear(d.down, h, d.Width, d.MLPBias)
+	return times(d.down, h, d.Width)
 }
 
 // The tokens of an expert are in blocks of an eighth of all tokens, but of leastQueueBlock at least: a larger block is
@@ -252,8 +267,7 @@ const (
 )
 
 // mixture returns the sum of the results of the best experts of each token by the softmax of the router's
-// scores, normalised to sum to 1 (Jiang et al., Mixtral of Experts). Each expert has a queue of the tokens that
-// chose it, in blocks; empty blocks are not computed, nor are the weights of experts read that no token chose.
+// scores, normalised to sum to 1 (Jiang et al., Mixtral of Experts).
 func (d *decoder) mixture(x ir.Value) ir.Value {
 	b := d.Builder
 	tokens, ok := x.Shape()[:max(x.Rank()-1, 0)].Size().Const()
@@ -268,10 +282,53 @@ func (d *decoder) mixture(x ir.Value) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
 	}
+	y := d.ofExperts(rows, scores)
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	if d.SharedHidden > 0 {
+		y = ops.Add(b, y, d.sharedExpert(rows))
+	}
+	return ops.Reshape(b, y, x.Shape()...)
+}
+
+// ofExperts returns the sums of the results of the experts of rows.
+func (d *decoder) ofExperts(rows, scores ir.Value) (y ir.Value) {
+	route := ops.MoERouteAttrs{K: d.ExpertsPerToken, Normalize: !d.RawShares}
+	if !d.packedExperts() {
+		return d.inQueues(rows, scores, route)
+	}
+	shares, chosen, _, _ := ops.MoERoute(d.Builder, scores, route)
+	d.Scope(d.experts, func() {
+		y = nn.ChosenExperts(d.Builder, rows, shares, chosen, func(x, groups ir.Value) ir.Value {
+			return d.feed(x, d.Hidden, func(name string, x ir.Value, out int) ir.Value {
+				return nn.GroupedLinear(d.Builder, x, groups, d.Experts, out, nn.GroupedLinearOptions{Name: name})
+			})
+		})
+	})
+	return y
+}
+
+// packedExperts reports whether the weights of all experts of a layer are packed in one parameter for each matrix.
+func (d *decoder) packedExperts() bool {
+	for _, name := range []string{d.gateUp, d.gate, d.up, d.down} {
+		if name != "" && nn.StorageOf(d.Builder, d.experts+"/"+name+"/weight").Format == "" {
+			return false
+		}
+	}
+	return !d.MLPBias
+}
+
+// inQueues computes experts with parameters of their own. Each has a queue of the tokens that
+// chose it, in blocks; empty blocks are not computed, nor are the weights of experts read that no token chose.
+func (d *decoder) inQueues(rows, scores ir.Value, route ops.MoERouteAttrs) ir.Value {
+	b := d.Builder
+	tokens, _ := rows.Dim(0).Const()
 	size := min(tokens, max(leastQueueBlock, (tokens+queueBlocks-1)/queueBlocks))
 	blocks := (tokens + size - 1) / size
 	all := d.Experts * blocks * size
-	shares, chosen, slots, _ := ops.MoERoute(b, scores, ops.MoERouteAttrs{K: d.ExpertsPerToken, Capacity: blocks * size, Normalize: !d.RawShares})
+	route.Capacity = blocks * size
+	shares, chosen, slots, _ := ops.MoERoute(b, scores, route)
 	queues := ops.Reshape(b, ops.MoEDispatch(b, rows, slots, ir.N(all)), ir.Dims(d.Experts, blocks, size, d.Width)...)
 	lengths := ops.ReduceSum(b, ops.OneHot(b, chosen, ir.N(d.Experts), ir.I32), 0, 1)
 	starts := ops.Mul(b, ops.Iota(b, ir.I32, 1, ir.Dims(d.Experts, blocks)...), ops.Const(b, ir.I32, float64(size)))
@@ -283,7 +340,8 @@ func (d *decoder) mixture(x ir.Value) ir.Value {
 		}
 		b.Scope(d.experts+"/"+strconv.Itoa(e), func() {
 			parts = append(parts, nn.ActiveBlocks(b, of(queues), of(active), func(b *ir.Builder, x ir.Value) ir.Value {
-				return (&decoder{b, d.Config, d.names, d.span}).feed(x)
+				inner := d.in(b)
+				return inner.feed(x, d.Hidden, inner.dense)
 			}))
 		})
 	}
@@ -291,21 +349,13 @@ func (d *decoder) mixture(x ir.Value) ir.Value {
 		return ir.Value{}
 	}
 	y := ops.Reshape(b, ops.Concatenate(b, 0, parts...), ir.Dims(all, d.Width)...)
-	y = ops.MoECombine(b, y, shares, slots)
-	if d.SharedHidden > 0 {
-		y = ops.Add(b, y, d.sharedExpert(rows))
-	}
-	return ops.Reshape(b, y, x.Shape()...)
+	return ops.MoECombine(b, y, shares, slots)
 }
 
 // sharedExpert returns the result of the expert of all tokens, times its gate.
 func (d *decoder) sharedExpert(x ir.Value) (y ir.Value) {
 	gate := ops.Sigmoid(d.Builder, d.linear(d.sharedGate, x, 1, false))
-	d.Scope(d.shared, func() {
-		c := d.Config
-		c.Hidden = c.SharedHidden
-		y = (&decoder{d.Builder, c, d.names, d.span}).feed(x)
-	})
+	d.Scope(d.shared, func() { y = d.feed(x, d.SharedHidden, d.dense) })
 	return ops.Mul(d.Builder, gate, y)
 }
 

@@ -123,10 +123,11 @@ func familyOf(architecture string) (family, error) {
 }
 
 // stored is the GGUF tensor that holds a layer's parameter: the name without ".weight" or ".bias",
-// and the number of the expert, or −1.
+// and the number of the expert, or −1 for the whole tensor. all is the layer of all experts.
 type stored struct {
 	name   string
 	expert int
+	all    string
 }
 
 // inGGUF returns where the layers of a model are in a GGUF file, by their scope.
@@ -134,7 +135,7 @@ func (f family) inGGUF(c Config) map[string]stored {
 	all := map[string]stored{}
 	add := func(name, scope string, path ...string) {
 		if last := path[len(path)-1]; last != "" {
-			all[strings.Join(path, "/")] = stored{scope + name, -1}
+			all[strings.Join(path, "/")] = stored{name: scope + name, expert: -1}
 		}
 	}
 	add("token_embd", "", f.embedding)
@@ -166,8 +167,9 @@ func (f family) inGGUF(c Config) map[string]stored {
 			if f.shared != "" {
 				add(l.name+"_shexp", scope, block, f.mlp, f.shared, l.layer)
 			}
+			scopeOfAll := strings.Join([]string{block, f.mlp, f.experts}, "/")
 			for e := range c.Experts {
-				all[strings.Join([]string{block, f.mlp, f.experts, strconv.Itoa(e), l.layer}, "/")] = stored{scope + l.name + "_exps", e}
+				all[scopeOfAll+"/"+strconv.Itoa(e)+"/"+l.layer] = stored{scope + l.name + "_exps", e, scopeOfAll + "/" + l.layer}
 			}
 		}
 	}

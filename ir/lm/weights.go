@@ -91,6 +91,7 @@ type source struct {
 	t       ir.Type // of the parameter
 	experts int     // number of experts along the first axis, if the parameter is one of them; 0 for the whole tensor
 	expert  int
+	all     string  // the parameter of all experts
 	offset  float64 // added to it
 	inOut   bool    // the matrix is stored as [in, out]
 	unpack  bool    // blocks are unpacked, as the layer has no packed table
@@ -140,7 +141,24 @@ func BindLayout(l Layout, t Tensors, o ...BindOptions) (*Weights, error) {
 	if err := w.complete(missing, used); err != nil {
 		return nil, err
 	}
+	w.joinExperts()
 	return w, w.types()
+}
+
+// joinExperts replaces the parameters of experts by those of all experts of a layer, if all of them stay packed.
+func (w *Weights) joinExperts() {
+	for _, s := range w.of {
+		if s.experts > 0 && s.nn.Format == "" {
+			return
+		}
+	}
+	for name, s := range w.of {
+		if s.experts > 0 {
+			delete(w.of, name)
+			s.experts = 0
+			w.of[s.all] = s
+		}
+	}
 }
 
 // parameters returns the parameters of a model.
@@ -189,8 +207,9 @@ func (c Config) layout(t Tensors) Layout {
 		place := l.place
 		l.place = func(p ir.Port, s *source) {
 			place(p, s)
-			if in := layers[p.Name[:max(strings.LastIndexByte(p.Name, '/'), 0)]]; in.expert >= 0 {
-				s.expert, s.experts = in.expert, c.Experts
+			at := max(strings.LastIndexByte(p.Name, '/'), 0)
+			if in := layers[p.Name[:at]]; in.expert >= 0 {
+				s.expert, s.experts, s.all = in.expert, c.Experts, in.all+p.Name[at:]
 			}
 		}
 	}

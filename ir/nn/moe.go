@@ -82,7 +82,7 @@ func (l *layer) moe(experts int, o MoEOptions) (y, loss ir.Value) {
 			return
 		}
 		h := ops.Reshape(b, ops.MoEDispatch(b, rows, slots, ir.N(experts*capacity)), ir.N(experts), ir.N(capacity), ir.N(width))
-		h = ops.MatMul(b, e.f(b, ops.MatMul(b, h, e.w1)), e.w2)
+		h = ops.MatMul(b, e.f(b, ops.MatMul(b, h, e.w1.value)), e.w2.value)
 		if b.Err() == nil {
 			y = ops.MoECombine(b, ops.Reshape(b, h, ir.N(experts*capacity), ir.N(width)), weights, slots)
 		}
@@ -96,9 +96,8 @@ func (l *layer) moe(experts int, o MoEOptions) (y, loss ir.Value) {
 // experts are the MLPs of a layer: w1 [experts, width, columns] and w2 [experts, hidden, width], or the rows of their transposes
 // packed in formats, [experts, columns, bytes] and [experts, width, bytes].
 type experts struct {
-	w1, w2           ir.Value
-	format1, format2 string
-	f                func(b *ir.Builder, x ir.Value) ir.Value
+	w1, w2 weight
+	f      func(b *ir.Builder, x ir.Value) ir.Value
 }
 
 // experts declares the weights of the experts in the open scope.
@@ -107,36 +106,85 @@ func (l *layer) experts(count, width int, o MoEOptions) experts {
 	if o.Activation.gated() {
 		columns *= 2
 	}
-	matrices := func(name string, in, out int) (ir.Value, string) {
-		if format := l.storage(name).Format; format != "" {
-			return l.packed(name, format, count, out, in), format
-		}
-		initial := stacked(or(o.Init, fanIn(in)), ir.TypeOf(l.x.DType(), ir.Dims(in, out)...))
-		return l.param(name, initial, ir.Initial{}, count, in, out), ""
-	}
-	e := experts{f: activations[o.Activation]}
-	e.w1, e.format1 = matrices("w1", width, columns)
-	e.w2, e.format2 = matrices("w2", o.Hidden, width)
-	return e
+	return experts{l.matrices("w1", o.Init, count, width, columns), l.matrices("w2", o.Init, count, o.Hidden, width), activations[o.Activation]}
 }
 
-func (e experts) packed() bool { return e.format1 != "" || e.format2 != "" }
+func (e experts) packed() bool { return e.w1.Format != "" || e.w2.Format != "" }
 
 // ofRows returns the sum of the results of the chosen experts of each row, of which it reads those alone.
 func (e experts) ofRows(b *ir.Builder, rows, weights, chosen ir.Value) ir.Value {
+	return ChosenExperts(b, rows, weights, chosen, func(x, groups ir.Value) ir.Value {
+		return e.w2.grouped(b, e.f(b, e.w1.grouped(b, x, groups)), groups)
+	})
+}
+
+// ChosenExperts returns, for each row of x, [tokens, width], the sum of the results of k experts times weights, [tokens, k]. chosen are
+// their numbers, i32[tokens, k]: see [ops.MoERoute]. f returns the results [tokens·k, out] of rows [tokens·k, width], each by the expert
+// of groups, i32[tokens·k], such as products by [GroupedLinear]. Errors are recorded in b: of kind [ir.ErrShape] for other shapes and
+// [ir.ErrGraph] if f is nil.
+func ChosenExperts(b *ir.Builder, x, weights, chosen ir.Value, f func(x, groups ir.Value) ir.Value) ir.Value {
+	const op ir.Op = "nn.chosen_experts"
+	if !b.Require(op, "input", x.Valid() && weights.Valid() && chosen.Valid()) || !b.Require(op, "function", f != nil) {
+		return ir.Value{}
+	}
+	if x.Rank() != 2 || chosen.Rank() != 2 || !weights.Shape().Equal(chosen.Shape()) || x.Dim(0) != chosen.Dim(0) {
+		b.Failf(op, []ir.Value{x, weights, chosen}, ir.Shapef("they must be [tokens, width], [tokens, k] and [tokens, k]"))
+		return ir.Value{}
+	}
+	tokens, k, width := x.Dim(0), chosen.Dim(1), x.Dim(1)
+	all := tokens.Mul(k)
+	each := ops.Reshape(b, ops.BroadcastInDim(b, x, ir.Shape{tokens, k, width}, []int{0, 2}), all, width)
+	y := f(each, ops.Reshape(b, chosen, all))
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	tokens, k, width := rows.Dim(0), weights.Dim(1), rows.Dim(1)
-	all := tokens.Mul(k)
-	x := ops.Reshape(b, ops.BroadcastInDim(b, rows, ir.Shape{tokens, k, width}, []int{0, 2}), all, width)
-	groups := ops.Reshape(b, chosen, all)
-	product := func(x, w ir.Value, format string) ir.Value {
-		if format != "" {
-			return ops.QuantizedGroupedMatMul(b, x, w, groups, format)
+	return ops.ReduceSum(b, ops.Mul(b, ops.Reshape(b, y, tokens, k, y.Dim(-1)), ops.ExpandDims(b, weights, -1)), 1)
+}
+
+// GroupedLinearOptions are the options of [GroupedLinear].
+type GroupedLinearOptions struct {
+	// Name is the scope of the parameter; "" means "grouped_linear" and a number.
+	Name string
+	// Init initialises the weight; the default is uniform in ±1/√in, as in [Linear].
+	Init ir.Initial
+}
+
+// GroupedLinear returns row i of x, [m, in], times matrix groups[i], i32[m], of count matrices: [m, out]. A number out of range gives 0.
+// Its parameter is weight [count, in, out]; with a Format of [Stored] it is u8 [count, out, bytes], frozen, and the rows of the chosen
+// matrices alone are read, without unpacking them in memory. [LoRA] adds nothing to it. Errors are recorded in b: of kind [ir.ErrAttr]
+// if count or out is less than 1, [ir.ErrShape] for other shapes, and [ir.ErrSymbol] for symbolic sizes.
+func GroupedLinear(b *ir.Builder, x, groups ir.Value, count, out int, o ...GroupedLinearOptions) (y ir.Value) {
+	opts := option(b, "grouped_linear", o)
+	within(b, "grouped_linear", opts.Name, x, func(l *layer) {
+		in := l.size(-1)
+		if l.require(groups.Valid(), "groups are missing") && l.require(count >= 1 && out >= 1, "count is %d and out %d: they must be 1 or more", count, out) {
+			y = l.matrices("weight", opts.Init, count, in, out).grouped(b, x, groups)
 		}
-		return ops.GroupedMatMul(b, x, w, groups)
+	})
+	return y
+}
+
+// matrices declares count matrices [in, out], or the packed rows of their transposes.
+func (l *layer) matrices(name string, init ir.Initial, count, in, out int) weight {
+	w := weight{Storage: l.storage(name)}
+	if w.Format != "" && l.knownBits(w.Storage) {
+		w.value = l.packed(name, w.Format, count, out, in)
+		return w
 	}
-	y := product(e.f(b, product(x, e.w1, e.format1)), e.w2, e.format2)
-	return ops.ReduceSum(b, ops.Mul(b, ops.Reshape(b, y, tokens, k, width), ops.ExpandDims(b, weights, -1)), 1)
+	initial := stacked(or(init, fanIn(in)), ir.TypeOf(l.x.DType(), ir.Dims(in, out)...))
+	w.value = l.param(name, initial, ir.Initial{}, count, in, out)
+	return w
+}
+
+// grouped returns the rows of x, each times the matrix of its group.
+func (w weight) grouped(b *ir.Builder, x, groups ir.Value) ir.Value {
+	switch {
+	case b.Err() != nil:
+		return ir.Value{}
+	case w.Format != "" && w.ActivationBits != 0:
+		return ops.QuantizedGroupedMatMul8(b, x, w.value, groups, w.Format)
+	case w.Format != "":
+		return ops.QuantizedGroupedMatMul(b, x, w.value, groups, w.Format)
+	}
+	return ops.GroupedMatMul(b, x, w.value, groups)
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Storage is the storage of the weight of a [Linear] or an [Embedding], or of the weights of the experts of
-// a [MoE], which have a Format alone: see [Stored]. The zero value is the layer's default.
+// Storage is the storage of the weight of a [Linear] or an [Embedding], or of the weights of a [GroupedLinear] or of the experts of
+// a [MoE], which have a Format and ActivationBits alone: see [Stored]. The zero value is the layer's default.
 type Storage struct {
 	// Format is the format in which rows are packed, one of [ops.QuantizedMatMul]: "q4_0". The
 	// parameter is then u8 [out, bytes], [rows, bytes] of an embedding or [experts, out, bytes], and frozen. "" means
@@ -18,12 +18,12 @@ type Storage struct {
 	// DType is the element type of numbers; the zero value means that of the layer's input, or
 	// of an embedding's result. They are converted where they are used.
 	DType ir.DType
-	// ActivationBits 8 rounds what a packed weight of a linear layer is multiplied with to 8 bits, as
+	// ActivationBits 8 rounds what a packed weight is multiplied with to 8 bits, as
 	// [ops.QuantizedMatMul8] does; 0 does not.
 	ActivationBits int
 }
 
-// Stored calls f, in which by says how each weight of a [Linear], an [Embedding] or the experts of a [MoE] lies in memory,
+// Stored calls f, in which by says how each weight of a [Linear], a [GroupedLinear], an [Embedding] or the experts of a [MoE] lies in memory,
 // those of other layers' linear layers included. by gets the full name of the parameter:
 // "layers/0/linear1/weight", "moe/experts/w1". Errors are recorded in b: of kind [ir.ErrGraph] if by or f is nil, and those
 // of the layers, of kind [ir.ErrAttr] for an unknown format and [ir.ErrShape] for rows that are no
@@ -34,6 +34,9 @@ func Stored(b *ir.Builder, by func(name string) Storage, f func()) {
 		during(b, func(c *context) { c.stored = by }, f)
 	}
 }
+
+// StorageOf returns what the function of [Stored] returns for the parameter of a name in the open scope: the zero value without one.
+func StorageOf(b *ir.Builder, name string) Storage { return (&layer{Builder: b}).storage(name) }
 
 // weight is the weight of a layer as it lies in memory.
 type weight struct {
@@ -66,7 +69,7 @@ func (l *layer) stored(o ir.PortOptions, d ir.DType, rows, columns int, table bo
 		d = w.DType
 	}
 	o.Frozen = o.Frozen || contextOf(l.Builder).frozen
-	if !l.require(w.ActivationBits == 0 || w.ActivationBits == 8, "ActivationBits is %d: it must be 0 or 8", w.ActivationBits) {
+	if !l.knownBits(w.Storage) {
 		return w
 	}
 	switch {
@@ -78,6 +81,11 @@ func (l *layer) stored(o ir.PortOptions, d ir.DType, rows, columns int, table bo
 		w.value = l.paramOf(name, o, d, columns, rows)
 	}
 	return w
+}
+
+// knownBits records an error for an unknown number of bits.
+func (l *layer) knownBits(s Storage) bool {
+	return l.require(s.ActivationBits == 0 || s.ActivationBits == 8, "ActivationBits is %d: it must be 0 or 8", s.ActivationBits)
 }
 
 // packed declares a frozen parameter of packed rows; the last of dims is their number of elements.

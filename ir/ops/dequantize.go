@@ -45,22 +45,20 @@ const (
 	activationBits  = 8
 )
 
-// packedRows and packedFormat are the constraints of a packed operand and of its attributes.
-func packedRows() string {
-	return "holds whole blocks along its last axis: bytes as u8, or as little-endian u32 words, with up to three bytes of padding"
-}
+// The constraints of a packed operand and of its attributes.
+const (
+	packedRowsDoc     = "holds whole blocks along its last axis: bytes as u8, or as little-endian u32 words, with up to three bytes of padding"
+	activationBitsDoc = "activation_bits is 0 or 8, and then the last axis of x is a multiple of 32"
+)
 
-func packedFormat() string {
-	return "format is one of " + strings.Join(formatNames(), ", ") + "; dtype is a float type"
-}
+var packedFormatDoc = "format is one of " + strings.Join(formatNames(), ", ") + "; dtype is a float type"
 
 func init() {
-	packed, format := packedRows(), packedFormat()
 	defineComposite(composite{
 		op: OpDequantize, operands: []string{"x"}, types: unsigned, newAttrs: func() ir.Attrs { return &PackedAttrs{DType: ir.F32} }, noGrad: "x is a pattern of bits",
 		doc: "The numbers packed in blocks of bytes, in one of the formats of GGUF files or as 8-bit floats. They equal those of the format's reference implementation, " +
 			"bit for bit, in f32, except for subnormal numbers on a device that flushes them.",
-		constraints: []string{"x " + packed, format},
+		constraints: []string{"x " + packedRowsDoc, packedFormatDoc},
 		check: func(n *ir.Node) error {
 			_, err := unpackedSize(n.Attrs().(*PackedAttrs), n.Input(0).Type())
 			return err
@@ -77,21 +75,14 @@ func init() {
 			"files. They stay packed in memory and are dequantised as they are loaded. With activation_bits 8, x is rounded as by fake_quant: each 32 of a row to " +
 			"multiples of their largest magnitude divided by 127. It is differentiable by x, as if x were not rounded, not by w.",
 		constraints: []string{
-			"w " + packed + "; a row has as many elements as the last axis of x", format + ", that in which products are summed up if it is wider than f16",
-			"activation_bits is 0 or 8, and then the last axis of x is a multiple of 32",
+			"w " + packedRowsDoc + "; a row has as many elements as the last axis of x", packedFormatDoc + ", that in which products are summed up if it is wider than f16",
+			activationBitsDoc,
 		},
 		check: func(n *ir.Node) error {
 			x, w := n.Input(0).Type(), n.Input(1).Type()
-			a := n.Attrs().(*PackedProductAttrs)
-			size, err := unpackedSize(&a.PackedAttrs, w)
+			size, err := n.Attrs().(*PackedProductAttrs).rowSize(w)
 			if err != nil {
 				return err
-			}
-			if a.ActivationBits != 0 && a.ActivationBits != activationBits {
-				return ir.Attrf("activation_bits is %d: it must be 0 or %d", a.ActivationBits, activationBits)
-			}
-			if _, err := size.Div(ir.N(activationBlock)); a.ActivationBits != 0 && err != nil {
-				return ir.Shapef("rows of w have %s elements: activations of %d bits need blocks of %d", size, activationBits, activationBlock)
 			}
 			if len(w.Shape) != 2 || len(x.Shape) == 0 || x.Shape[len(x.Shape)-1] != size {
 				return ir.Shapef("x is %s and rows of w have %s elements", x.Shape, size)
@@ -101,8 +92,7 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			a, x := n.Attrs().(*PackedProductAttrs), in[0]
 			if a.ActivationBits != 0 {
-				y := b.Add1(OpQuantizedMatMul, &PackedProductAttrs{PackedAttrs: a.PackedAttrs}, roundedActivations(b, Convert(b, x, a.DType)), in[1])
-				return Convert(b, y, x.DType())
+				return a.ofRounded(b, n.Op(), in)
 			}
 			w := Convert(b, unpack(b, a.Format, in[1]), a.DType)
 			if rows, ok := x.Shape()[:x.Rank()-1].Size().Const(); ok && rows == 1 {
@@ -112,6 +102,27 @@ func init() {
 			return Convert(b, y, x.DType())
 		},
 	})
+}
+
+// rowSize returns the number of elements in a row of w.
+func (a *PackedProductAttrs) rowSize(w ir.Type) (ir.Dim, error) {
+	size, err := unpackedSize(&a.PackedAttrs, w)
+	if err != nil || a.ActivationBits == 0 {
+		return size, err
+	}
+	if a.ActivationBits != activationBits {
+		return size, ir.Attrf("activation_bits is %d: it must be 0 or %d", a.ActivationBits, activationBits)
+	}
+	if _, err := size.Div(ir.N(activationBlock)); err != nil {
+		return size, ir.Shapef("rows of w have %s elements: activations of %d bits need blocks of %d", size, activationBits, activationBlock)
+	}
+	return size, nil
+}
+
+// ofRounded returns the product with the first operand rounded.
+func (a *PackedProductAttrs) ofRounded(b *ir.Builder, op ir.Op, in []ir.Value) ir.Value {
+	x := roundedActivations(b, Convert(b, in[0], a.DType))
+	return Convert(b, b.Add1(op, &PackedProductAttrs{PackedAttrs: a.PackedAttrs}, append([]ir.Value{x}, in[1:]...)...), in[0].DType())
 }
 
 // roundedActivations returns x with each block along the last axis rounded to multiples of its largest magnitude

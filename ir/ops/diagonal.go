@@ -50,7 +50,7 @@ func (a *OneHotAttrs) Complete(in []ir.Type, given func(name string) bool) {
 
 func init() {
 	newOffset := func() ir.Attrs { return &OffsetAttrs{} }
-	matrices := []string{"x has rank 2 or more; the axes before the last two are those of a batch"}
+	matricesDoc := []string{"x has rank 2 or more; the axes before the last two are those of a batch"}
 	isMatrix := func(n *ir.Node) error {
 		if n.Input(0).Rank() < 2 {
 			return ir.Shapef("x is %s, not of rank 2 or more", n.Input(0).Type())
@@ -66,7 +66,7 @@ func init() {
 		{OpTriu, "The upper triangle of matrices: x with 0 below a diagonal.", Ge},
 	} {
 		defineComposite(composite{
-			op: t.op, doc: t.doc, types: plain, newAttrs: newOffset, constraints: matrices, check: isMatrix,
+			op: t.op, doc: t.doc, types: plain, newAttrs: newOffset, constraints: matricesDoc, check: isMatrix,
 			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 				column, row := offDiagonal(b, in[0].Shape(), n.Attrs().(*OffsetAttrs).Offset)
 				return Select(b, t.keep(b, column, row), in[0], ZerosLike(b, in[0]))
@@ -84,17 +84,17 @@ func init() {
 		},
 		body: diag,
 	})
-	sized := append(slices.Clone(matrices), "the matrices have no symbolic size, and the diagonal lies inside")
+	sizedDoc := append(slices.Clone(matricesDoc), "the matrices have no symbolic size, and the diagonal lies inside")
 	defineComposite(composite{
 		op: OpDiagonal, doc: "The elements on a diagonal of the matrices of x, as the last axis.",
-		types: plain, newAttrs: newOffset, constraints: sized, check: isMatrix,
+		types: plain, newAttrs: newOffset, constraints: sizedDoc, check: isMatrix,
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return diagonal(b, in[0], n.Attrs().(*OffsetAttrs).Offset)
 		},
 	})
 	defineComposite(composite{
 		op: OpTrace, doc: "The sum of the elements on a diagonal of the matrices of x.",
-		types: numbers, newAttrs: newOffset, constraints: sized, check: isMatrix,
+		types: numbers, newAttrs: newOffset, constraints: sizedDoc, check: isMatrix,
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return ReduceSum(b, diagonal(b, in[0], n.Attrs().(*OffsetAttrs).Offset), -1)
 		},

@@ -65,7 +65,7 @@ func (a *LSQAttrs) Visit(v ir.AttrVisitor) {
 }
 
 func init() {
-	bits := "bits is from 2 to 16; the axes are distinct axes of x; no axes stand for one scale"
+	bitsDoc := "bits is from 2 to 16; the axes are distinct axes of x; no axes stand for one scale"
 	defineComposite(composite{
 		op: OpFakeQuant, operands: []string{"x", "largest"}, types: floats,
 		doc: "x rounded to multiples of a scale, scale·round(x/scale) clamped to ±q for q = 2^(bits−1) − 1, ties to even; and the largest magnitude, scale·q. That is " +
@@ -73,7 +73,7 @@ func init() {
 			"All zeros stay zeros. The derivative by x is, for ste \"identity\", 1; \"clipped\", 1 up to the largest magnitude and 0 beyond; " +
 			"\"tanh\", 1 − tanh²(x); \"hard_tanh\", 1 up to 1 and 0 beyond. No other one passes.",
 		newAttrs:    func() ir.Attrs { a := defaultFakeQuant; return &a },
-		constraints: []string{"largest has the element type of x and its sizes along the axes", bits, "decay is in [0, 1]"},
+		constraints: []string{"largest has the element type of x and its sizes along the axes", bitsDoc, "decay is in [0, 1]"},
 		check: func(n *ir.Node) error {
 			a := n.Attrs().(*FakeQuantAttrs)
 			stes, scales := []string{STEIdentity, STEClipped, STETanh, STEHardTanh}, []string{ScaleBatch, ScaleEMA, ScaleFixed}
@@ -91,7 +91,7 @@ func init() {
 			"Quantization). The derivative by x is 1 inside that range and 0 outside, that by the scale round(x/scale) − x/scale inside and the " +
 			"end of the range outside, times factor.",
 		newAttrs:    func() ir.Attrs { a := defaultLSQ; return &a },
-		constraints: []string{"scale has the element type of x and its sizes along the axes", bits},
+		constraints: []string{"scale has the element type of x and its sizes along the axes", bitsDoc},
 		check: func(n *ir.Node) error {
 			a := n.Attrs().(*LSQAttrs)
 			return checkFakeQuant(n, a.Bits, a.Axes)

@@ -160,14 +160,14 @@ func rotation(b *ir.Builder, x, y, with ir.Value) (cos, sin ir.Value) {
 // OpEigh is the eigendecomposition of symmetric matrices.
 const OpEigh ir.Op = "eigh"
 
-// vectorSigns is the sign convention of singular vectors and eigenvectors.
-const vectorSigns = "the sum of vᵢ/(i+√2) over its elements, counted from 0, is not negative"
+// vectorSignsDoc is the sign convention of singular vectors and eigenvectors.
+const vectorSignsDoc = "the sum of vᵢ/(i+√2) over its elements, counted from 0, is not negative"
 
 func init() {
 	defineMatrixOp(matrixOp{
 		op: OpEigh, routine: true,
 		doc: "The eigenvalues w of the symmetric part (x + xᵀ)/2 in ascending order, and the eigenvectors as the columns of v. An eigenvector v has length 1, and " +
-			vectorSigns + ". The eigenvectors of a repeated eigenvalue are not unique and have infinite derivatives; first derivatives of functions of w alone are finite.",
+			vectorSignsDoc + ". The eigenvectors of a repeated eigenvalue are not unique and have infinite derivatives; first derivatives of functions of w alone are finite.",
 		constraints: []string{"the matrices are square and have no symbolic size"},
 		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
 			if err := squareMatrix(in[0]); err != nil {
@@ -234,7 +234,7 @@ const OpSVD ir.Op = "svd"
 func init() {
 	defineMatrixOp(matrixOp{
 		op: OpSVD, routine: true, newAttrs: func() ir.Attrs { return &FullAttrs{} },
-		doc: "The singular value decomposition u·diag(s)·vt = x: the singular values s in descending order, the columns of u and the rows of vt orthonormal. For a row v of vt " + vectorSigns +
+		doc: "The singular value decomposition u·diag(s)·vt = x: the singular values s in descending order, the columns of u and the rows of vt orthonormal. For a row v of vt " + vectorSignsDoc +
 			". For m by n elements and k = min(m, n), u is m by k and vt k by n; with full they are square. Vectors of repeated or zero singular values and those beyond k are not unique: " +
 			"derivatives of u and vt are infinite there, and full factors of rectangular matrices have none. First derivatives of functions of s alone are finite; at 0 those of s are one-sided.",
 		constraints: []string{"the matrices have no symbolic size"},

@@ -488,16 +488,16 @@ func (a *CutoffAttrs) cutoff(b *ir.Builder, x, s ir.Value) ir.Value {
 }
 
 func init() {
-	sized := []string{"the operands are f32 or f64, of rank 2 or more, and have no symbolic size"}
+	sizedDoc := []string{"the operands are f32 or f64, of rank 2 or more, and have no symbolic size"}
 	defineComposite(composite{
 		op: OpPinv, doc: "The Moore-Penrose inverses of matrices. Singular values up to cutoff times the largest one count as 0; the derivative assumes constant rank.",
-		types: floats, constraints: sized, newAttrs: newCutoff, check: checkSized,
+		types: floats, constraints: sizedDoc, newAttrs: newCutoff, check: checkSized,
 		body: pinvBody, jvp: jvpPinv,
 	})
 	defineComposite(composite{
 		op: OpLstsq, operands: []string{"a", "b"},
 		doc:   "The minimum-norm least-squares solution x of a·x = b, column by column. Singular values of a up to cutoff times the largest one count as 0.",
-		types: floats, constraints: append(sized[:1:1], "the matrices of a and b have the same number of rows"), newAttrs: newCutoff,
+		types: floats, constraints: append(sizedDoc[:1:1], "the matrices of a and b have the same number of rows"), newAttrs: newCutoff,
 		check: func(n *ir.Node) error {
 			_, m, err := matricesOf(n)
 			if err == nil && m[0].rows != m[1].rows {
@@ -514,7 +514,7 @@ func init() {
 	})
 	defineComposite(composite{
 		op: OpMatrixRank, doc: "The rank of each matrix, i32: the number of singular values above cutoff times the largest one.",
-		types: floats, constraints: sized, newAttrs: newCutoff, check: checkSized, noGrad: "integer result",
+		types: floats, constraints: sizedDoc, newAttrs: newCutoff, check: checkSized, noGrad: "integer result",
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			_, s, _ := SVD(b, in[0], false)
 			if rows, cols := matrixDims(in[0]); rows*cols == 0 {

@@ -184,6 +184,13 @@ func (a *GroupedAttrs) Visit(v ir.AttrVisitor) { v.Int("block", &a.Block) }
 // groupedBlock is the default number of rows of a block.
 const groupedBlock = 32
 
+// Products with packed matrices of up to fewRows rows, and of blocks of blockRows rows from a mean of twice as many a group on, are made
+// one after the other, by quantized_matmul: its kernel of one row loads whole words, and in half precision it unpacks a matrix for a block.
+const (
+	fewRows   = 16
+	blockRows = 64
+)
+
 func defineGroupedMatMul() {
 	const sortedDoc = "Rows are sorted by group into blocks of one group each, with at most one partial block for each group; where there are few rows, each reads the " +
 		"matrix of its group. A group out of range gives 0."
@@ -204,17 +211,17 @@ func defineGroupedMatMul() {
 			return checkGroups(n)
 		},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
-			return grouped{in[0], in[1], in[2], 1, func(b *ir.Builder, w ir.Value) ir.Value { return w }}.product(b, n.Attrs().(*GroupedAttrs).Block)
+			return grouped{x: in[0], w: in[1], groups: in[2], contract: 1, numbers: func(b *ir.Builder, w ir.Value) ir.Value { return w }}.product(b, n.Attrs().(*GroupedAttrs).Block)
 		},
 	})
 	defineComposite(composite{
-		op: OpQuantizedGroupedMatMul, operands: []string{"x", "w", "groups"}, types: floats, routine: true, newAttrs: func() ir.Attrs { return &PackedAttrs{DType: ir.F32} },
+		op: OpQuantizedGroupedMatMul, operands: []string{"x", "w", "groups"}, types: floats, routine: true, newAttrs: func() ir.Attrs { return &PackedProductAttrs{PackedAttrs: PackedAttrs{DType: ir.F32}} },
 		doc: "The grouped matrix product with packed weights: row i of x, [m, k], times the transpose of w[groups[i]], of w [g, n, bytes], the rows of which are packed in " +
-			"blocks as those of quantized_matmul: [m, n]. " + sortedDoc + " It is differentiable by x.",
-		constraints: []string{"w " + packedRows(), packedFormat() + ", that in which products are summed up if it is wider than f16", "x is a matrix, sizes are constant", "groups is i32[m]"},
+			"blocks as those of quantized_matmul, which rounds x as activation_bits say: [m, n]. " + sortedDoc + " It is differentiable by x.",
+		constraints: []string{"w " + packedRowsDoc, packedFormatDoc + ", that in which products are summed up if it is wider than f16", "x is a matrix, sizes are constant", "groups is i32[m]", activationBitsDoc},
 		check: func(n *ir.Node) error {
 			x, w := n.Input(0), n.Input(1)
-			size, err := unpackedSize(n.Attrs().(*PackedAttrs), w.Type())
+			size, err := n.Attrs().(*PackedProductAttrs).rowSize(w.Type())
 			switch {
 			case err != nil:
 				return err
@@ -224,9 +231,14 @@ func defineGroupedMatMul() {
 			return checkGroups(n)
 		},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
-			a := n.Attrs().(*PackedAttrs)
+			a := n.Attrs().(*PackedProductAttrs)
+			if a.ActivationBits != 0 {
+				return a.ofRounded(b, n.Op(), in)
+			}
 			unpacked := func(b *ir.Builder, w ir.Value) ir.Value { return Convert(b, unpack(b, a.Format, w), a.DType) }
-			y := grouped{Convert(b, in[0], a.DType), in[1], in[2], 2, unpacked}.product(b, groupedBlock)
+			p := grouped{x: Convert(b, in[0], a.DType), w: in[1], groups: in[2], contract: 2, numbers: unpacked}
+			p.one = func(b *ir.Builder, x, w ir.Value) ir.Value { return b.Add1(OpQuantizedMatMul, a, x, w) }
+			y := p.product(b, groupedBlock)
 			return Convert(b, y, in[0].DType())
 		},
 	})
@@ -251,6 +263,7 @@ type grouped struct {
 	x, w, groups ir.Value
 	contract     int
 	numbers      func(b *ir.Builder, w ir.Value) ir.Value
+	one          func(b *ir.Builder, x, w ir.Value) ir.Value // if not nil, the product of rows with one matrix of w
 }
 
 // columns is the axis of w with the columns of the result.
@@ -264,10 +277,31 @@ func (p grouped) product(b *ir.Builder, block int) ir.Value {
 	switch {
 	case m == 0 || g == 0:
 		return Zeros(b, p.x.DType(), p.x.Dim(0), p.w.Dim(p.columns()))
+	case m <= 2*g && p.one != nil && m <= fewRows:
+		return p.oneByOne(b)
 	case m <= 2*g:
 		return p.byRow(b)
+	case p.one != nil && m >= 2*blockRows*g:
+		block = blockRows
+	default:
+		p.one = nil
 	}
 	return p.byBlock(b, m/block+g, block)
+}
+
+// oneByOne multiplies one row after the other.
+func (p grouped) oneByOne(b *ir.Builder) ir.Value {
+	y := Reshape(b, p.inLoop(b, ExpandDims(b, p.x, 1), p.groups), p.x.Dim(0), p.w.Dim(p.columns()))
+	inside := Lt(b, Bitcast(b, p.groups, ir.U32), DimSize(b, ir.U32, p.w.Dim(0))) // negative numbers are large ones
+	return Select(b, BroadcastTo(b, ExpandDims(b, inside, 1), y.Shape()), y, ZerosLike(b, y))
+}
+
+// inLoop multiplies one block of rows after the other with the matrix of its owner, the nearest if that is out of range.
+func (p grouped) inLoop(b *ir.Builder, blocks, owner ir.Value) ir.Value {
+	_, ys := Scan(b, Loop{Consts: []ir.Value{p.w}, Xs: []ir.Value{blocks, owner}, Body: func(b *ir.Builder, consts, _, xs []ir.Value) (next, ys []ir.Value) {
+		return nil, []ir.Value{p.one(b, xs[0], Take(b, consts[0], xs[1], 0, OutsideClip))}
+	}})
+	return several(1, ys)[0]
 }
 
 // byRow reduces the products of each row with the elements of its matrix, which are read in place.
@@ -295,9 +329,14 @@ func (p grouped) byBlock(b *ir.Builder, blocks, block int) ir.Value {
 	rows := Gather(b, p.x, ExpandDims(b, source, -1), GatherAttrs{IndexedAxes: at})
 	number := Iota(b, ir.I32, 0, ir.N(blocks), ir.N(1))
 	owner := ReduceSum(b, Convert(b, Le(b, ends, number), ir.I32), 1) // groups that end before the block
-	product := DotGeneral(b, Reshape(b, rows, ir.N(blocks), ir.N(block), p.x.Dim(1)), p.numbers(b, Take(b, p.w, owner, 0, OutsideFill)),
-		DotAttrs{LhsContract: []int{2}, RhsContract: []int{p.contract}, LhsBatch: []int{0}, RhsBatch: []int{0}})
-	return Gather(b, Reshape(b, product, ir.N(blocks*block), p.w.Dim(p.columns())), ExpandDims(b, place, -1), GatherAttrs{IndexedAxes: at})
+	rows = Reshape(b, rows, ir.N(blocks), ir.N(block), p.x.Dim(1))
+	if p.one != nil {
+		rows = p.inLoop(b, rows, owner)
+	} else {
+		rows = DotGeneral(b, rows, p.numbers(b, Take(b, p.w, owner, 0, OutsideFill)),
+			DotAttrs{LhsContract: []int{2}, RhsContract: []int{p.contract}, LhsBatch: []int{0}, RhsBatch: []int{0}})
+	}
+	return Gather(b, Reshape(b, rows, ir.N(blocks*block), p.w.Dim(p.columns())), ExpandDims(b, place, -1), GatherAttrs{IndexedAxes: at})
 }
 
 // GroupedMatMul returns row i of x, [m, k], times w[groups[i]] of [g, k, n]: [m, n].
@@ -309,5 +348,10 @@ func GroupedMatMul(b *ir.Builder, x, w, groups ir.Value) ir.Value {
 // QuantizedGroupedMatMul is [GroupedMatMul] with the matrices of groups packed in a format, w [g, n, bytes], as [QuantizedMatMul] has
 // one: row i of x, [m, k], times w[groups[i]]ᵀ. Products accumulate in f32.
 func QuantizedGroupedMatMul(b *ir.Builder, x, w, groups ir.Value, format string) ir.Value {
-	return b.Add1(OpQuantizedGroupedMatMul, &PackedAttrs{format, ir.F32}, x, w, groups)
+	return b.Add1(OpQuantizedGroupedMatMul, &PackedProductAttrs{PackedAttrs: PackedAttrs{format, ir.F32}}, x, w, groups)
+}
+
+// QuantizedGroupedMatMul8 is [QuantizedGroupedMatMul] with x rounded to 8 bits, as [QuantizedMatMul8] has it.
+func QuantizedGroupedMatMul8(b *ir.Builder, x, w, groups ir.Value, format string) ir.Value {
+	return b.Add1(OpQuantizedGroupedMatMul, &PackedProductAttrs{PackedAttrs{format, ir.F32}, activationBits}, x, w, groups)
 }

@@ -160,14 +160,14 @@ const (
 )
 
 func init() {
-	vectors := "the other operands have the element type of x and an element for each of its channels"
-	image := "x has rank 2 or more, its first axis being the batch and its last one the channels"
+	vectorsDoc := "the other operands have the element type of x and an element for each of its channels"
+	imageDoc := "x has rank 2 or more, its first axis being the batch and its last one the channels"
 	group := composite{
 		op: OpGroupNorm, doc: "(x − mean) / √(variance + epsilon)·scale + bias, with the statistics of each example over the spatial axes and " +
 			"over each group of neighbouring channels (Wu and He, Group Normalization). It is computed in f32 for narrower types.",
 		operands: []string{"x", "scale", "bias"}, optional: 2, ones: []string{"scale"}, types: floats,
 		newAttrs:    func() ir.Attrs { return &GroupNormAttrs{1, EpsilonAttrs{defaultEpsilon}} },
-		constraints: []string{image, vectors, "the channels divide into the groups; epsilon is not negative"},
+		constraints: []string{imageDoc, vectorsDoc, "the channels divide into the groups; epsilon is not negative"},
 		check:       checkChannels,
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			a := n.Attrs().(*GroupNormAttrs)
@@ -177,7 +177,7 @@ func init() {
 	defineComposite(group)
 	group.op, group.doc = OpInstanceNorm, "group_norm with one channel in each group (Ulyanov, Vedaldi and Lempitsky, Instance Normalization)."
 	group.newAttrs = func() ir.Attrs { return &EpsilonAttrs{defaultEpsilon} }
-	group.constraints = []string{image, vectors, "epsilon is not negative"}
+	group.constraints = []string{imageDoc, vectorsDoc, "epsilon is not negative"}
 	group.body = func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 		return groupNorm(b, in, in[0].Dim(-1+in[0].Rank()), n.Attrs().(*EpsilonAttrs).Epsilon)
 	}
@@ -188,14 +188,14 @@ func init() {
 			"Batch Normalization). It is computed in f32 for narrower types.",
 		operands: []string{"x", "scale", "bias", "mean", "variance"}, ones: []string{"scale", "variance"}, types: floats,
 		newAttrs:    func() ir.Attrs { return &EpsilonAttrs{defaultEpsilon} },
-		constraints: []string{image, vectors, "epsilon is not negative"},
+		constraints: []string{imageDoc, vectorsDoc, "epsilon is not negative"},
 		check:       checkChannels,
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			x := Sub(b, wide(b, in[0]), wide(b, in[3]))
 			return scaled(b, x, wide(b, in[4]), n.Attrs().(*EpsilonAttrs).Epsilon, in)
 		},
 	})
-	defineBatchNormTraining(image, vectors)
+	defineBatchNormTraining(imageDoc, vectorsDoc)
 }
 
 // checkChannels reports an error unless x has a batch axis and a channel axis and the
@@ -269,7 +269,7 @@ func scaled(b *ir.Builder, centred, variance ir.Value, epsilon float64, in []ir.
 	return affine(b, Mul(b, centred, Rsqrt(b, plusEpsilon(b, variance, epsilon))), in)
 }
 
-func defineBatchNormTraining(image, vectors string) {
+func defineBatchNormTraining(imageDoc, vectorsDoc string) {
 	body := func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 		a, x := n.Attrs().(*BatchNormAttrs), wide(b, in[0])
 		axes := counting(0, x.Rank()-1)
@@ -290,7 +290,7 @@ func defineBatchNormTraining(image, vectors string) {
 		Doc: "x normalised by the batch mean and variance of each channel, times scale, plus bias; and the new running mean and variance: " +
 			"momentum times those of the batch, with the unbiased variance, plus 1 − momentum times the operands (Ioffe and Szegedy, Batch Normalization). No derivative " +
 			"flows into the running statistics. It is computed in f32 for narrower types.",
-		Constraints: numbered(image+"; its element type is float", vectors, "epsilon is not negative, momentum is in [0, 1]"),
+		Constraints: numbered(imageDoc+"; its element type is float", vectorsDoc, "epsilon is not negative, momentum is in [0, 1]"),
 		NewAttrs:    func() ir.Attrs { return &BatchNormAttrs{EpsilonAttrs{defaultEpsilon}, defaultMomentum} },
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			if err := floats.check(n.Input(0).DType()); err != nil {

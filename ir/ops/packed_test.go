@@ -79,39 +79,42 @@ func TestPackedNumbersAreThoseOfTheirReferencesBitByBit(t *testing.T) {
 	}
 }
 
-// TestPackedGroupedProductsAreThoseOfEachRow compares few rows, and more rows than two a group, with the packed product of
-// each row alone.
+// TestPackedGroupedProductsAreThoseOfEachRow compares few rows, more rows than two a group, and so many that blocks are multiplied one
+// after the other, with the packed product of each row alone.
 func TestPackedGroupedProductsAreThoseOfEachRow(t *testing.T) {
 	const g, n, k, format = 3, 5, 64, "q4_1"
 	w := ir.NewArray(ir.U8, g, n, k/32*20)
 	for i := range w.I {
 		w.I[i] = int64(17+i*73) % 59
 	}
-	for _, m := range []int{4, 13} {
+	for _, m := range []int{4, 13, 400} {
 		groups := make([]int64, m)
 		for i := range groups {
 			groups[i] = int64(i*5) % (g + 1) // g is out of range
 		}
 		differences := must(ir.Build("g", func(b *ir.Builder) {
-			x := ops.Sin(b, ops.Iota(b, ir.F32, 0, ir.N(m*k)))
-			x = ops.Reshape(b, x, ir.Dims(m, k)...)
-			packed := ops.Literal(b, w)
-			y := ops.QuantizedGroupedMatMul(b, x, packed, indices(b, groups, m), format)
-			var rows []ir.Value
+			x := ops.Reshape(b, ops.Sin(b, ops.Iota(b, ir.F32, 0, ir.N(m*k))), ir.Dims(m, k)...)
+			packed, at := ops.Literal(b, w), indices(b, groups, m)
+			var rows, ofRounded []ir.Value
 			for i, group := range groups {
 				if group == g {
-					rows = append(rows, ops.Zeros(b, ir.F32, ir.Dims(1, n)...))
+					rows, ofRounded = append(rows, ops.Zeros(b, ir.F32, ir.Dims(1, n)...)), append(ofRounded, ops.Zeros(b, ir.F32, ir.Dims(1, n)...))
 					continue
 				}
-				matrix := ops.Reshape(b, ops.SliceAxis(b, packed, 0, ir.N(int(group)), ir.N(1)), ir.Dims(n, k/32*20)...)
-				rows = append(rows, ops.QuantizedMatMul(b, ops.SliceAxis(b, x, 0, ir.N(i), ir.N(1)), matrix, format))
+				row, matrix := ops.SliceAxis(b, x, 0, ir.N(i), ir.N(1)), ops.Reshape(b, ops.SliceAxis(b, packed, 0, ir.N(int(group)), ir.N(1)), ir.Dims(n, k/32*20)...)
+				rows, ofRounded = append(rows, ops.QuantizedMatMul(b, row, matrix, format)), append(ofRounded, ops.QuantizedMatMul8(b, row, matrix, format))
 			}
-			b.Output("y", ops.ReduceMax(b, ops.Abs(b, ops.Sub(b, y, ops.Concatenate(b, 0, rows...)))))
+			worst := func(y ir.Value, rows []ir.Value) ir.Value {
+				return ops.ReduceMax(b, ops.Abs(b, ops.Sub(b, y, ops.Concatenate(b, 0, rows...))))
+			}
+			y := ops.QuantizedGroupedMatMul(b, x, packed, at, format)
+			b.Output("y", worst(y, rows))
+			b.Output("rounded", worst(ops.QuantizedGroupedMatMul8(b, x, packed, at, format), ofRounded))
 			b.Output("size", ops.ReduceMax(b, ops.Abs(b, y)))
 		}))(t)
 		out := runHeld(t, differences, nil)
-		if out[0].F[0] > 1e-4*out[1].F[0] || out[1].F[0] == 0 {
-			t.Errorf("%d rows: they differ by %g of %g", m, out[0].F[0], out[1].F[0])
+		if size := out[2].F[0]; out[0].F[0] > 1e-4*size || out[1].F[0] > 1e-4*size || size == 0 {
+			t.Errorf("%d rows: they differ by %g, rounded ones by %g, of %g", m, out[0].F[0], out[1].F[0], size)
 		}
 	}
 }

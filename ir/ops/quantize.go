@@ -65,7 +65,7 @@ func init() {
 
 // defineLinearQuantization defines the conversions between floats and integers with a scale and a zero point.
 func defineLinearQuantization() {
-	parameters := []string{
+	parametersDoc := []string{
 		"scale and zero, which may be left out for 0, are scalars (per tensor) or vectors [size of axis] (per axis)",
 		"scale has the type of the float side, zero that of the integer side",
 	}
@@ -73,7 +73,7 @@ func defineLinearQuantization() {
 		op: OpQuantizeLinear, operands: []string{"x", "scale", "zero"}, optional: 1, types: floats, noGrad: "integer result",
 		doc:         "x / scale rounded to the nearest integer, ties to even, plus zero, saturated to an integer type (ONNX QuantizeLinear).",
 		newAttrs:    func() ir.Attrs { return &LinearQuantAttrs{DType: ir.I8} },
-		constraints: append(parameters, "dtype is an integer type of at most 16 bits, or i32, which then holds numbers of 8 bits, for devices without such a type"),
+		constraints: append(parametersDoc, "dtype is an integer type of at most 16 bits, or i32, which then holds numbers of 8 bits, for devices without such a type"),
 		check: func(n *ir.Node) error {
 			if d := n.Attrs().(*LinearQuantAttrs).DType; !isQuantType(d) {
 				return ir.DTypef("dtype is %s, not an integer type of at most 16 bits or i32", d)
@@ -92,7 +92,7 @@ func defineLinearQuantization() {
 	defineComposite(composite{
 		op: OpDequantizeLinear, operands: []string{"x", "scale", "zero"}, optional: 1, types: integers,
 		doc:      "(x − zero)·scale (ONNX DequantizeLinear). The derivative by scale is x − zero.",
-		newAttrs: func() ir.Attrs { return &AxisAttrs{} }, constraints: parameters,
+		newAttrs: func() ir.Attrs { return &AxisAttrs{} }, constraints: parametersDoc,
 		check: func(n *ir.Node) error {
 			if err := floats.checkOperand(n, 1); err != nil {
 				return err
@@ -112,7 +112,7 @@ func defineLinearQuantization() {
 
 // defineQuantizedProducts defines the products of integers whose results are scaled to integers.
 func defineQuantizedProducts() {
-	product := []string{
+	productDoc := []string{
 		"x and w are of one integer type, the bias, which may be left out, is i32[columns of w]",
 		"mult is finite; dtype is an integer type of at most 16 bits, or i32, which then holds numbers of 8 bits",
 	}
@@ -121,7 +121,7 @@ func defineQuantizedProducts() {
 		op: OpQMatMul, operands: []string{"x", "w", "bias"}, optional: 1, types: integers, noGrad: "integer result",
 		doc:         "((x − x_zero)·(w − w_zero) + bias)·mult + out_zero for x [..., k] and w [k, n]: a quantised matrix product (ONNX QLinearMatMul)." + roundingDoc,
 		newAttrs:    func() ir.Attrs { return &RequantAttrs{Mult: 1, DType: ir.I8} },
-		constraints: product,
+		constraints: productDoc,
 		check:       func(n *ir.Node) error { return checkRequant(n, n.Attrs().(*RequantAttrs)) },
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			a := n.Attrs().(*RequantAttrs)
@@ -133,7 +133,7 @@ func defineQuantizedProducts() {
 		op: OpQConv2D, operands: []string{"x", "w", "bias"}, optional: 1, types: integers, noGrad: "integer result",
 		doc:         "conv2d of x − x_zero and w − w_zero, plus bias, times mult, plus out_zero: a quantised convolution (ONNX QLinearConv). Padding is x_zero." + roundingDoc,
 		newAttrs:    func() ir.Attrs { return &QConv2DAttrs{RequantAttrs: RequantAttrs{Mult: 1, DType: ir.I8}} },
-		constraints: append([]string{"x, w and the attributes of the convolution are those of conv2d"}, product...),
+		constraints: append([]string{"x, w and the attributes of the convolution are those of conv2d"}, productDoc...),
 		check: func(n *ir.Node) error {
 			if n.Input(0).Rank() != 4 || n.Input(1).Rank() != 4 {
 				return ir.Shapef("x of rank %d and a weight of rank %d, both must be 4", n.Input(0).Rank(), n.Input(1).Rank())

@@ -61,9 +61,9 @@ var refusedOps = []struct {
 	{ops.OpMoECombine, nil, list("f32[7,4]", "f32[6,2]", "i32[6,1]"), ir.ErrShape, "weights are [6,2], not [6,1] as slots are"},
 	{ops.OpGroupedMatMul, &ops.GroupedAttrs{Block: 4}, list("f32[7,4]", "f32[2,3,5]", "i32[7]"), ir.ErrShape, "not [m, k] and [g, k, n]"},
 	{ops.OpGroupedMatMul, &ops.GroupedAttrs{Block: 4}, list("f32[7,4]", "f32[2,4,5]", "i32[6]"), ir.ErrShape, "groups are i32[6], not i32[7]"},
-	{ops.OpQuantizedGroupedMatMul, &ops.PackedAttrs{Format: "q8_0", DType: ir.F32}, list("f32[7,32]", "u8[2,5,34]", "i32[6]"), ir.ErrShape, "groups are i32[6], not i32[7]"},
-	{ops.OpQuantizedGroupedMatMul, &ops.PackedAttrs{Format: "q8_0", DType: ir.F32}, list("f32[7,33]", "u8[2,5,34]", "i32[7]"), ir.ErrShape, "rows of 32 elements"},
-	{ops.OpQuantizedGroupedMatMul, &ops.PackedAttrs{Format: "q9", DType: ir.F32}, list("f32[7,32]", "u8[2,5,34]", "i32[7]"), ir.ErrAttr, "format is"},
+	{ops.OpQuantizedGroupedMatMul, &ops.PackedProductAttrs{PackedAttrs: ops.PackedAttrs{Format: "q8_0", DType: ir.F32}}, list("f32[7,32]", "u8[2,5,34]", "i32[6]"), ir.ErrShape, "groups are i32[6], not i32[7]"},
+	{ops.OpQuantizedGroupedMatMul, &ops.PackedProductAttrs{PackedAttrs: ops.PackedAttrs{Format: "q8_0", DType: ir.F32}}, list("f32[7,33]", "u8[2,5,34]", "i32[7]"), ir.ErrShape, "rows of 32 elements"},
+	{ops.OpQuantizedGroupedMatMul, &ops.PackedProductAttrs{PackedAttrs: ops.PackedAttrs{Format: "q9", DType: ir.F32}}, list("f32[7,32]", "u8[2,5,34]", "i32[7]"), ir.ErrAttr, "format is"},
 	{ops.OpLoRAMatMul, &ops.ScaleAttrs{}, list("f32[7,4]", "f32[4,5]", "f32[4,2]", "f32[3,5]"), ir.ErrShape, "rows of [7,2] have 2 elements, columns of [3,5] have 3"},
 
 	{ops.OpDequantize, &ops.PackedAttrs{Format: "q9", DType: ir.F32}, list("u8[36]"), ir.ErrAttr, `format is "q9", not one of f8_e4m3`},

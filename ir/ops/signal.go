@@ -74,13 +74,13 @@ func (a *WelchAttrs) Visit(v ir.AttrVisitor) {
 	v.Float("rate", &a.Rate)
 }
 
-const framesText = "frames have the length n of the window, hop is positive, and there is at least one frame; with center, the signal is longer than n/2"
+const framesDoc = "frames have the length n of the window, hop is positive, and there is at least one frame; with center, the signal is longer than n/2"
 
 func init() {
 	defineSpectra(spectra{
 		op: OpSTFT, doc: "The short-time Fourier transform: unnormalised spectra of frames times a window, as real and imaginary parts, [..., frames, n/2 + 1].",
 		operands: []string{"x", "window"}, newAttrs: func() ir.Attrs { return &FrameAttrs{Hop: 1} },
-		constraints: []string{"x is f32 or f64, window is of its type and has one axis", framesText},
+		constraints: []string{"x is f32 or f64, window is of its type and has one axis", framesDoc},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			re, im := spectraOf(b, n.Op(), in[0], in[1], *n.Attrs().(*FrameAttrs), false)
 			return []ir.Value{re, im}
@@ -97,7 +97,7 @@ func init() {
 	defineSpectra(spectra{
 		op: OpLogMel, doc: "The log-mel spectrogram of a signal: log(max(|stft|²·filtersᵀ, floor)), [..., frames, filters]. It is differentiable by the filters too.",
 		operands: []string{"x", "window", "filters"}, newAttrs: func() ir.Attrs { return &LogMelAttrs{FrameAttrs{Hop: 1}, defaultFloor} },
-		constraints: []string{"x is f32 or f64, window and filters are of its type: [n] and [filters, n/2 + 1]", framesText, "floor is positive"},
+		constraints: []string{"x is f32 or f64, window and filters are of its type: [n] and [filters, n/2 + 1]", framesDoc, "floor is positive"},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			a := n.Attrs().(*LogMelAttrs)
 			re, im := spectraOf(b, n.Op(), in[0], in[1], a.FrameAttrs, false)
@@ -112,7 +112,7 @@ func init() {
 		op: OpWelch, doc: "The power spectral density of real signals by Welch's method: the mean of the squared spectra of windowed, mean-free frames, divided by rate·Σ window², and doubled for one-sided frequencies. " +
 			"[..., n/2 + 1], as SciPy's signal.welch with its defaults.",
 		operands: []string{"x", "window"}, newAttrs: func() ir.Attrs { return &WelchAttrs{1, 1} },
-		constraints: []string{"x is f32 or f64, window is of its type and has one axis", framesText, "rate is positive"},
+		constraints: []string{"x is f32 or f64, window is of its type and has one axis", framesDoc, "rate is positive"},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return []ir.Value{welch(b, n, in)}
 		},

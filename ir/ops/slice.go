@@ -174,11 +174,11 @@ type DynamicSliceAttrs struct{ Sizes []ir.Dim }
 func (a *DynamicSliceAttrs) Visit(v ir.AttrVisitor) { v.Dims("sizes", &a.Sizes) }
 
 func init() {
-	const clamped = "start is i32[rank of x], clamped so that the slice is in bounds"
+	const clampedDoc = "start is i32[rank of x], clamped so that the slice is in bounds"
 	defineComposite(composite{
 		op: OpDynamicSlice, doc: "The slice of x of the given sizes that begins at start (XLA's DynamicSlice). It reads only that slice.",
 		operands: []string{"x", "start"}, types: plain, newAttrs: func() ir.Attrs { return &DynamicSliceAttrs{} },
-		constraints: []string{clamped, "sizes has an entry for each axis, not larger than it"},
+		constraints: []string{clampedDoc, "sizes has an entry for each axis, not larger than it"},
 		check: func(n *ir.Node) error {
 			return checkPart(n.Input(0).Shape(), n.Attrs().(*DynamicSliceAttrs).Sizes, n.Input(1).Type())
 		},
@@ -194,7 +194,7 @@ func init() {
 		op: OpDynamicUpdateSlice, doc: "x with the slice that begins at start replaced by update (XLA's DynamicUpdateSlice). On a state it runs in place, at the cost of the slice: " +
 			"this extends a KV cache.",
 		operands: []string{"x", "update", "start"}, types: plain,
-		constraints: []string{"update has the element type and the rank of x and is not larger along any axis", clamped},
+		constraints: []string{"update has the element type and the rank of x and is not larger along any axis", clampedDoc},
 		check: func(n *ir.Node) error {
 			x, u := n.Input(0).Type(), n.Input(1).Type()
 			if x.DType != u.DType {

@@ -26,13 +26,13 @@ type ScaleAttrs struct{ Scale float64 }
 func (a *ScaleAttrs) Visit(v ir.AttrVisitor) { v.Float("scale", &a.Scale) }
 
 func init() {
-	const carried = "state, which may be left out for zeros, and the last result have the shape stated"
+	const carriedDoc = "state, which may be left out for zeros, and the last result have the shape stated"
 	defineComposite(composite{
 		op: OpSelectiveScan, operands: []string{"x", "delta", "a", "b", "c", "state"}, optional: 1, types: floats,
 		doc: "The selective scan of Mamba (Gu and Dao, Linear-Time Sequence Modeling with Selective State Spaces): h ← exp(Δ·a)·h + Δ·b·x and y = c·h at each step, for x and delta [batch, time, channels], " +
 			"a [channels, n], b and c [batch, time, n] and a state [batch, channels, n]. Results are y, like x, and the final state. " +
 			"It is computed as a parallel scan, in f32 for narrower types.",
-		constraints: []string{"all operands have one element type and the shapes stated", carried},
+		constraints: []string{"all operands have one element type and the shapes stated", carriedDoc},
 		check: func(n *ir.Node) error {
 			return checkNamed(n, "btd", "btd", "dn", "btn", "btn", "bdn")
 		},
@@ -46,7 +46,7 @@ func init() {
 			"chunks, and across chunks as a parallel scan, in f32 for narrower types.",
 		newAttrs: func() ir.Attrs { return &ChunkAttrs{64} },
 		constraints: []string{
-			"all operands have one element type and the shapes stated; the heads divide into the groups", carried,
+			"all operands have one element type and the shapes stated; the heads divide into the groups", carriedDoc,
 			"chunk is positive; time is constant or divides into chunks",
 		},
 		check: func(n *ir.Node) error {
@@ -71,7 +71,7 @@ func init() {
 			"state [batch, heads, d, e]. Results are y, like v, and the final state. More than 8 steps are computed by products of matrices within chunks, unless " +
 			"gates are of channels or the number of steps is not known, else step by step, in f32 for narrower types.",
 		newAttrs:    func() ir.Attrs { return &ScaleAttrs{1} },
-		constraints: []string{"all operands have one element type and the shapes stated", carried},
+		constraints: []string{"all operands have one element type and the shapes stated", carriedDoc},
 		check: func(n *ir.Node) error {
 			gate := "bth"
 			if n.Input(3).Rank() == 4 {

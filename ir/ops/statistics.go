@@ -44,17 +44,17 @@ func (a *NormOrderAttrs) Visit(v ir.AttrVisitor) {
 }
 
 func init() {
-	axes := "the axes are distinct axes of x; the result has the others, in order"
+	axesDoc := "the axes are distinct axes of x; the result has the others, in order"
 	newVar := func() ir.Attrs { return &VarAttrs{} }
 	defineComposite(composite{
 		op: OpVar, doc: "The variance along some axes: the sum of squared deviations from the mean divided by n − correction. It is computed " +
 			"in two passes, and in f32 for narrower types.",
-		types: floats, newAttrs: newVar, constraints: []string{axes}, check: checkReduced, reduces: namedAxes,
+		types: floats, newAttrs: newVar, constraints: []string{axesDoc}, check: checkReduced, reduces: namedAxes,
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return inWide(b, in[0], variance(n)) },
 	})
 	defineComposite(composite{
 		op: OpStd, doc: "The standard deviation, the square root of var. The derivative where all elements are equal is 0.",
-		types: floats, newAttrs: newVar, constraints: []string{axes}, check: checkReduced, reduces: namedAxes,
+		types: floats, newAttrs: newVar, constraints: []string{axesDoc}, check: checkReduced, reduces: namedAxes,
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return Convert(b, Sqrt(b, variance(n)(b, wide(b, in[0]))), in[0].DType())
 		},
@@ -63,7 +63,7 @@ func init() {
 		op: OpNorm, doc: "The norm (Σ|x|^order)^(1/order) along some axes: for order 2 the Euclidean norm, for ±∞ the largest and smallest " +
 			"|x|, for 0 the number of nonzero elements. Its derivative where all are 0 is 0.",
 		reduces: namedAxes,
-		types:   floats, newAttrs: func() ir.Attrs { return &NormOrderAttrs{Order: 2} }, constraints: []string{axes, "order is a number"},
+		types:   floats, newAttrs: func() ir.Attrs { return &NormOrderAttrs{Order: 2} }, constraints: []string{axesDoc, "order is a number"},
 		check: func(n *ir.Node) error {
 			if math.IsNaN(n.Attrs().(*NormOrderAttrs).Order) {
 				return ir.Attrf("order is NaN, not a number")
@@ -89,7 +89,7 @@ func init() {
 	} {
 		defineComposite(composite{
 			op: l.op, doc: l.doc, types: plain, newAttrs: func() ir.Attrs { return &AxesAttrs{} },
-			constraints: []string{axes}, check: checkReduced, reduces: namedAxes, noGrad: "boolean or integer result",
+			constraints: []string{axesDoc}, check: checkReduced, reduces: namedAxes, noGrad: "boolean or integer result",
 			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 				nonzero := Convert(b, Ne(b, in[0], ZerosLike(b, in[0])), ir.I32)
 				return l.body(b, nonzero, axesOf(n))

@@ -20,12 +20,12 @@ export { here, type LoRAOptions, type NameOption, randomState, type Storage } fr
 export { embedding, embeddingBag, type EmbeddingBagOptions, type EmbeddingOptions, linear, type LinearOptions, lora } from './nn/linear.js';
 export { mamba, type MambaOptions } from './nn/mamba.js';
 export { accuracy, auc, aucBins, calibration, calibrationBins, confusion, metric, perplexity, regression, topKAccuracy } from './nn/metric.js';
-export { moe, type MoEOptions } from './nn/moe.js';
+export { chosenExperts, groupedLinear, type GroupedLinearOptions, moe, type MoEOptions } from './nn/moe.js';
 export { batchNorm, type BatchNormOptions, groupNorm, instanceNorm, layerNorm, type NormOptions, rmsNorm } from './nn/norm.js';
 export { avgPool, globalAvgPool, globalMaxPool, maxPool, type PoolOptions } from './nn/pool.js';
 export { cache, type CacheOptions, cacheState, positionalEmbedding, type PositionalEmbeddingOptions, positions, type RopeOptions, sinusoidalEncoding } from './nn/position.js';
 export { gru, lstm, type RecurrentOptions, rnn } from './nn/recurrent.js';
 export { activeBlocks, stack, type StackOptions } from './nn/stack.js';
-export { stored } from './nn/storage.js';
+export { storageOf, stored } from './nn/storage.js';
 export { type Activation, mlp, type MLPOptions, transformerBlock, type TransformerOptions } from './nn/transformer.js';
 export { linearCrossEntropy, type LinearCrossEntropyOptions, softcap } from './nn/vocabulary.js';

@@ -37,8 +37,8 @@ function near(what, got, want) {
 }
 
 /** A program of a model for a prompt in chunks and for single tokens; for a file alone, for the whole prompt. */
-async function programOf(t, file, prompt, room) {
-  const config = await lm.configOf(file), weights = new lm.Weights(file, config), { vocabulary } = config;
+async function programOf(t, file, prompt, room, { on = 'cpu', ...how } = {}) {
+  const config = await lm.configOf(file), weights = new lm.Weights(file, config, how), { vocabulary } = config;
   const entry = (n) => graph('model', (b) => {
     nn.infer(b);
     if (room) nn.cache(b, prompt.length + room);
@@ -46,7 +46,7 @@ async function programOf(t, file, prompt, room) {
   });
   const entries = room ? { chunk: entry(chunk), one: entry(1) } : { whole: entry(prompt.length) };
   weights.check(Object.values(entries)[0].ports);
-  const made = await program({ entries: Object.fromEntries(Object.entries(entries).map(([name, one]) => [name, one.text()])) }, { on: 'cpu' });
+  const made = await program({ entries: Object.fromEntries(Object.entries(entries).map(([name, one]) => [name, one.text()])) }, { on });
   t.after(() => made.close());
   for (const slot of made.plan.slots.filter(({ role }) => role === 'param')) await made.write(slot.name, await weights.read(slot));
   const run = async (name, tokens) => (await (await made.run(name, { tokens: Int32Array.from(tokens) }, { read: ['logits'] })).reading).values.logits;
@@ -80,6 +80,59 @@ describe('a GGUF file, the whole prompt at once', () => {
       near('whole', await run('whole', prompt), want);
     });
   }
+});
+
+/** An open GGUF file of a mixture of five experts, two for each token, with random matrices in blocks of q8_0. */
+function mixture() {
+  const width = 64, hidden = 32, layers = 2, vocabulary = 96, experts = 5, tensors = new Map(), data = new Map();
+  let seed = 1;
+  const next = () => (seed = Math.imul(seed, 1664525) + 1013904223 >>> 0) >>> 24;
+  const add = (name, type, shape, bytes) => {
+    data.set(name, bytes);
+    tensors.set(name, { name, shape, type, offset: 0, bytes: bytes.length });
+  };
+  const packed = (name, ...shape) => { // a scale of 2^-10, and numbers of 8 bits
+    const bytes = Uint8Array.from({ length: shape.reduce((n, size) => n * size, 1) / 32 * 34 }, (_, i) => i % 34 === 0 ? 0 : i % 34 === 1 ? 0x14 : next());
+    add(name, 'q8_0', shape, bytes);
+  };
+  const floats = (name, shape, of) => add(name, 'f32', shape, new Uint8Array(Float32Array.from({ length: shape.reduce((n, size) => n * size, 1) }, of).buffer));
+  packed('token_embd.weight', vocabulary, width);
+  packed('output.weight', vocabulary, width);
+  floats('output_norm.weight', [width], () => 1);
+  for (let i = 0; i < layers; i++) {
+    for (const name of ['attn_norm', 'ffn_norm']) floats(`blk.${i}.${name}.weight`, [width], () => 1);
+    for (const name of ['attn_q', 'attn_k', 'attn_v', 'attn_output']) packed(`blk.${i}.${name}.weight`, width, width);
+    floats(`blk.${i}.ffn_gate_inp.weight`, [experts, width], () => next() / 256 - 0.5);
+    for (const name of ['ffn_gate_exps', 'ffn_up_exps']) packed(`blk.${i}.${name}.weight`, experts, hidden, width);
+    packed(`blk.${i}.ffn_down_exps.weight`, experts, width, hidden);
+  }
+  const metadata = new Map(Object.entries({
+    'general.architecture': 'llama', 'llama.block_count': layers, 'llama.context_length': 128, 'llama.embedding_length': width, 'llama.feed_forward_length': hidden,
+    'llama.attention.head_count': 4, 'llama.attention.head_count_kv': 4, 'llama.attention.layer_norm_rms_epsilon': 1e-5, 'llama.rope.dimension_count': 16,
+    'llama.rope.freq_base': 10000, 'llama.expert_count': experts, 'llama.expert_used_count': 2,
+  }));
+  return { metadata, tensors, read: async (name) => data.get(name), close() {} };
+}
+
+const mixturePrompt = Array.from({ length: 2 * chunk + 30 }, (_, i) => 1 + i * i % 90);
+
+/** Holds the logits of packed experts to those of the same file with its weights unpacked. */
+async function holdMixture(t, on) {
+  const unpacked = await programOf(t, mixture(), mixturePrompt, 0, { unpack: true }), want = await unpacked.run('whole', mixturePrompt);
+  const whole = await programOf(t, mixture(), mixturePrompt, 0, { on });
+  near('whole', await whole.run('whole', mixturePrompt), want);
+  const { run, vocabulary, entries } = await programOf(t, mixture(), mixturePrompt, 1, { on });
+  assert.deepEqual(entries.one.ports.filter(({ name }) => name.startsWith('model/layers/1/block_sparse_moe/experts')).map(({ name, dtype, shape }) => [name.slice(40), dtype, ...shape]), [
+    ['w1/weight', 'u8', 5, 32, 68], ['w3/weight', 'u8', 5, 32, 68], ['w2/weight', 'u8', 5, 64, 34],
+  ]);
+  near('chunk', await run('chunk', mixturePrompt.slice(0, chunk)), want.slice(0, chunk * vocabulary));
+  for (let i = chunk; i < 2 * chunk; i++) near(`token ${i}`, await run('one', mixturePrompt.slice(i, i + 1)), want.slice(i * vocabulary, (i + 1) * vocabulary));
+}
+
+test('experts that stay packed are one parameter a matrix, and give the logits of unpacked ones', async (t) => {
+  await holdMixture(t, 'cpu');
+  const size = [...mixture().tensors.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+  assert.equal((await lm.memoryOf(mixture(), { unpack: false })).weights, size, 'the memory that memoryOf predicts');
 });
 
 /** A tokenizer of numbers. */
@@ -251,6 +304,13 @@ test('on WebGPU, with packed weights, the tokens are the same', async (t) => {
   assert.equal(model.program.device.name, 'webgpu');
   assert.ok(model.program.plan.slots.some(({ role, dtype }) => role === 'param' && dtype === 'u8'));
   assert.equal(await lm.generate(model, numbers, prompt, { maxTokens: greedy.length }).text(), numbers.decode(greedy));
+});
+
+test('experts that stay packed on a GPU', async (t) => {
+  const { gpu, close } = await openDawn();
+  t.after(close);
+  await init({ gpu, compileWorker: false, worker: false });
+  await holdMixture(t, 'gpu');
 });
 
 test('kernels use subgroups where all have 32 threads', async (t) => {

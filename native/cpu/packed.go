@@ -20,13 +20,8 @@ const maxPackedRows = 8
 // readsPacked reports whether a node is a product with packed weights that steps of this file compute:
 // one in f32 of a format of GGUF files.
 func readsPacked(n *ir.Node) bool {
-	var a ops.PackedAttrs
-	switch n.Op() {
-	case ops.OpQuantizedMatMul:
-		a = n.Attrs().(*ops.PackedProductAttrs).PackedAttrs
-	case ops.OpQuantizedGroupedMatMul:
-		a = *n.Attrs().(*ops.PackedAttrs)
-	default:
+	a, product := n.Attrs().(*ops.PackedProductAttrs)
+	if !product {
 		return false
 	}
 	_, ok := gguf.TypeOf(a.Format)
@@ -118,11 +113,12 @@ func newPackedStep(p packedProduct, packing simd.Packing) *packedStep {
 }
 
 func (s *packedStep) run(r *runner) {
-	s.sumBlocks()
+	s.prepare()
 	r.job.run(s, s.chunks())
 }
 
-func (s *packedStep) sumBlocks() {
+// prepare sums the blocks of the rows of x.
+func (s *packedStep) prepare() {
 	for i := range s.rows {
 		if sums := s.sumsOf(i); sums != nil {
 			simd.BlockSums(view[float32](s.x)[i*s.k:][:s.k], sums)
@@ -185,23 +181,32 @@ func (s *integerStep) run(r *runner) {
 		clear(view[float32](s.out))
 		return
 	}
+	s.prepare()
+	r.job.run(s, s.chunks())
+}
+
+// prepare rounds the rows of x.
+func (s *integerStep) prepare() {
 	for i := range s.rows {
 		simd.RoundToIntegers(s.packing, view[float32](s.x)[i*s.k:][:s.k], s.row(i))
 	}
-	r.job.run(s, s.chunks())
 }
 
 // do multiplies the rows of x with some rows of the weights.
 func (s *integerStep) do(_, chunk int) {
 	first := chunk * s.rowsPerChunk
-	n := min(s.rowsPerChunk, s.n-first)
-	tile := n
-	if s.rows > 1 {
+	s.multiply(s.w.data, 0, s.rows, first, min(first+s.rowsPerChunk, s.n))
+}
+
+// multiply multiplies rows of x, from one to another, with rows of weights, from first to end.
+func (s *integerStep) multiply(w []byte, from, to, first, end int) {
+	tile := end - first
+	if to-from > 1 {
 		tile = packedTile
 	}
-	for end := first + n; first < end; first += tile {
-		for i := range s.rows {
-			simd.DotsIntegers(s.packing, min(tile, end-first), s.blocks, s.w.data[first*s.rowBytes:], s.rowBytes, s.row(i), view[float32](s.out)[i*s.n+first:])
+	for ; first < end; first += tile {
+		for i := from; i < to; i++ {
+			simd.DotsIntegers(s.packing, min(tile, end-first), s.blocks, w[first*s.rowBytes:], s.rowBytes, s.row(i), view[float32](s.out)[i*s.n+first:])
 		}
 	}
 }

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -11,11 +12,19 @@ import (
 // read once: in place for a few rows, or unpacked.
 type groupedStep struct {
 	from, groups, to *buffer
-	starts           []int // the first row of each group in order, and their end
-	order            []int // rows of from, by group; those of no group last
-	inPlace          *packedStep
+	starts           []int   // the first row of each group in order, and their end
+	order            []int   // rows of from, by group; those of no group last
+	inPlace          inPlace // nil for formats that are not read in place
 	unpacked         *unpackStep
 	chunks           int // of a matrix
+}
+
+// inPlace multiplies rows with weights that it reads in place.
+type inPlace interface {
+	// prepare computes what all products with a row of x have in common.
+	prepare()
+	// multiply multiplies rows of x, from one to another, with rows of weights, from first to end.
+	multiply(w []byte, from, to, first, end int)
 }
 
 // groupedProduct compiles a product of rows with the packed matrices of their groups.
@@ -38,11 +47,19 @@ func groupedProduct(c *compiler, g *fusion.Group) error {
 	if s.groups, err = c.rowMajorBuffer(g.Name()+" groups", groups); err != nil {
 		return err
 	}
+	attrs := r.Node.Attrs().(*ops.PackedProductAttrs)
+	rounds := attrs.ActivationBits != 0
+	if rounds {
+		p.x = s.from
+		s.from = roundedBlocks(c, p)
+	}
 	p.x, p.out, s.to = c.scratch(ir.F32, p.rows*p.k), c.scratch(ir.F32, p.rows*p.n), c.scratch(ir.F32, p.rows*p.n)
-	format := r.Node.Attrs().(*ops.PackedAttrs).Format
-	s.unpacked = newUnpackStep(c, p, format)
+	s.unpacked = newUnpackStep(c, p, attrs.Format)
 	s.chunks = s.unpacked.chunks()
-	if packing, ok := packings[format]; ok {
+	switch packing, ok := packings[attrs.Format]; {
+	case ok && rounds && p.k > 0 && simd.HasIntegers():
+		s.inPlace = newIntegerStep(p, packing)
+	case ok:
 		s.inPlace = newPackedStep(p, packing)
 	}
 	c.add(s)
@@ -58,7 +75,7 @@ func (s *groupedStep) run(r *runner) {
 		copy(x[i*p.k:][:p.k], from[row*p.k:])
 	}
 	if s.inPlace != nil {
-		s.inPlace.sumBlocks()
+		s.inPlace.prepare()
 	}
 	r.job.run(s, (len(s.starts)-1)*s.chunks)
 	clear(out[s.starts[len(s.starts)-1]*p.n:])

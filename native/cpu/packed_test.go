@@ -133,15 +133,11 @@ func TestProductsOfActivationsOf8Bits(t *testing.T) {
 					y := ops.QuantizedMatMul8(b, b.Input("x", ir.F32, ir.Dims(rows, k)...), b.Input("w", ir.U8, ir.Dims(tensor.Dims...)...), name)
 					b.Output("y", ops.Add(b, y, ops.ConstLike(b, y, 1)))
 				}), map[string]native.Tensor{"x": native.Float32s(x, rows, k), "w": tensor})
+				rounded := roundedTo8Bits(x)
 				for i := range rows * n {
 					sum, size := 1.0, 1.0
 					for l := range k {
-						block, largest := x[(i/n*k+l)/32*32:][:32], float32(0)
-						for _, v := range block {
-							largest = max(largest, v, -v)
-						}
-						scale := float64(largest / 127)
-						term := math.RoundToEven(float64(block[l%32])/scale) * scale * float64(w[i%n*k+l])
+						term := rounded[i/n*k+l] * float64(w[i%n*k+l])
 						sum, size = sum+term, size+math.Abs(term)
 					}
 					near(t, fmt.Sprint(name, " ", rows, " rows"), i, got["y"][i], sum, 1e-6*size)
@@ -152,11 +148,12 @@ func TestProductsOfActivationsOf8Bits(t *testing.T) {
 }
 
 // TestGroupedProductsWithPackedWeights holds rows of groups of no row, of one, of more than are read in place, and out of range, to
-// sums in float64 of the unpacked numbers.
+// sums in float64 of the unpacked numbers, and of rounded activations.
 func TestGroupedProductsWithPackedWeights(t *testing.T) {
 	const g, n, k = 5, 70, 3 * 256
 	everyLevel(t, func(t *testing.T) {
 		for _, format := range []gguf.Type{gguf.Q8_0, gguf.Q4_1, gguf.Q6_K} {
+			name := strings.ToLower(format.String())
 			packed, err := gguf.Quantize(format, random(g*n*k))
 			if err != nil {
 				t.Fatal(err)
@@ -170,19 +167,37 @@ func TestGroupedProductsWithPackedWeights(t *testing.T) {
 				rows := len(groups)
 				x := random(rows * k)
 				got := outputs(t, graph(t, func(b *ir.Builder) {
-					y := ops.QuantizedGroupedMatMul(b, b.Input("x", ir.F32, ir.Dims(rows, k)...), b.Input("w", ir.U8, ir.Dims(tensor.Dims...)...),
-						b.Input("groups", ir.I32, ir.N(rows)), strings.ToLower(format.String()))
+					in, weights, at := b.Input("x", ir.F32, ir.Dims(rows, k)...), b.Input("w", ir.U8, ir.Dims(tensor.Dims...)...), b.Input("groups", ir.I32, ir.N(rows))
+					y := ops.QuantizedGroupedMatMul(b, in, weights, at, name)
 					b.Output("y", ops.Add(b, y, ops.ConstLike(b, y, 1)))
+					b.Output("rounded", ops.QuantizedGroupedMatMul8(b, in, weights, at, name))
 				}), map[string]native.Tensor{"x": native.Float32s(x, rows, k), "w": tensor, "groups": native.Int32s(groups, rows)})
+				rounded := roundedTo8Bits(x)
 				for i := range rows * n {
-					sum, size, group := 1.0, 1.0, int(groups[i/n])
+					sum, size, ofRounded, group := 1.0, 1.0, 0.0, int(groups[i/n])
 					for l := 0; l < k && 0 <= group && group < g; l++ {
-						term := float64(x[i/n*k+l]) * float64(w[(group*n+i%n)*k+l])
-						sum, size = sum+term, size+math.Abs(term)
+						factor := float64(w[(group*n+i%n)*k+l])
+						term := float64(x[i/n*k+l]) * factor
+						sum, size, ofRounded = sum+term, size+math.Abs(term), ofRounded+rounded[i/n*k+l]*factor
 					}
 					near(t, fmt.Sprint(format, " ", rows, " rows"), i, got["y"][i], sum, 1e-6*size)
+					near(t, fmt.Sprint(format, " ", rows, " rounded rows"), i, got["rounded"][i], ofRounded, 1e-6*size)
 				}
 			}
 		}
 	})
+}
+
+// roundedTo8Bits returns numbers as the definition of the op rounds them: blocks of 32 to multiples of the largest magnitude divided by 127.
+func roundedTo8Bits(x []float32) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		largest := float32(0)
+		for _, u := range x[i/32*32:][:32] {
+			largest = max(largest, u, -u)
+		}
+		scale := float64(largest / 127)
+		out[i] = math.RoundToEven(float64(v)/scale) * scale
+	}
+	return out
 }

@@ -4,7 +4,7 @@
 //	go run ./wasm/overlay build/_ops ir/ops
 //
 // writes build/_ops/overlay.json and the changed source files beside it, in a folder that ./... leaves out. What changes are string literals: those of
-// fields, constants, variables and parameters that are named doc, constraint or constraints, or end in Doc, and of such columns of tables.
+// fields, constants, variables and parameters that are named doc or constraint, or end in constraints or Doc, and of such columns of tables.
 package main
 
 import (
@@ -134,7 +134,7 @@ func isDocumentation(e ast.Expr) bool {
 		return isDocumentation(e.Sel)
 	case *ast.Ident:
 		name := strings.ToLower(e.Name)
-		return name == "doc" || name == "constraint" || name == "constraints" || strings.HasSuffix(e.Name, "Doc")
+		return name == "doc" || name == "constraint" || strings.HasSuffix(name, "constraints") || strings.HasSuffix(e.Name, "Doc")
 	}
 	return false
 }

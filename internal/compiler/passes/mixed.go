@@ -199,17 +199,21 @@ func productsIn(n *ir.Node) *ir.Graph {
 	return nil
 }
 
-// unpackedRows is the number of rows from which on weights are unpacked for a product in half precision: writing
+// unpackedRows is the number of rows of a matrix from which on weights are unpacked for a product in half precision: writing
 // and reading the numbers costs more memory traffic than a few rows are worth.
 const unpackedRows = 64
 
 // unpacks reports whether a node is a product with packed weights that is computed with the unpacked ones.
 func unpacks(n *ir.Node) bool {
-	if n.Op() != ops.OpQuantizedMatMul || n.Input(0).DType() != ir.F32 {
+	if _, packed := n.Attrs().(*ops.PackedProductAttrs); !packed || n.Input(0).DType() != ir.F32 {
 		return false
 	}
 	x := n.Input(0).Shape()
 	rows, known := x[:len(x)-1].Size().Const()
+	if n.Op() == ops.OpQuantizedGroupedMatMul { // its blocks have as many rows
+		matrices, _ := n.Input(1).Dim(0).Const()
+		rows /= max(2*matrices, 1)
+	}
 	return !known || rows >= unpackedRows
 }
 

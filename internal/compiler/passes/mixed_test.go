@@ -280,6 +280,32 @@ func TestMixedUnpacksWeightsForManyRows(t *testing.T) {
 	}
 }
 
+// TestMixedUnpacksGroupsOfManyRows has grouped products with packed weights: with many rows a group, a loop unpacks one matrix at a time for a
+// product in half precision.
+func TestMixedUnpacksGroupsOfManyRows(t *testing.T) {
+	const groups = 3
+	for rows, want := range map[int]bool{groups: false, 128 * groups: true} {
+		g := mixed(t, ir.BF16, func(b *ir.Builder) {
+			x, w := b.Input("x", ir.F32, ir.Dims(rows, 64)...), b.Input("w", ir.U8, ir.Dims(groups, 8, 36)...)
+			b.Output("y", ops.QuantizedGroupedMatMul(b, x, w, b.Input("groups", ir.I32, ir.N(rows)), "q4_0"))
+		})
+		var half, packed bool
+		var look func(g *ir.Graph)
+		look = func(g *ir.Graph) {
+			for _, n := range g.Nodes() {
+				half = half || n.Op() == ops.OpDotGeneral && n.Input(1).Type().Equal(ir.TypeOf(ir.BF16, ir.Dims(8, 64)...))
+				packed = packed || n.Op() == ops.OpQuantizedGroupedMatMul
+				for _, sub := range n.Subgraphs() {
+					look(sub)
+				}
+			}
+		}
+		if look(g); half != want || packed == want {
+			t.Errorf("%d rows: a product in bf16 %t, of packed weights %t\n%s", rows, half, packed, g)
+		}
+	}
+}
+
 // TestMixedGathersRoundedParts: what products alone use is gathered in half precision, as it is for the forward and
 // moved for the backward pass; what others use, too, stays f32.
 func TestMixedGathersRoundedParts(t *testing.T) {

@@ -203,7 +203,7 @@ func groupedSamples() []ir.Sample {
 
 func quantizedGroupedSamples() []ir.Sample {
 	sample := func(name, format string, d ir.DType, w *ir.Array, k int, groups ...int64) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &ops.PackedAttrs{Format: format, DType: ir.F32}, In: []*ir.Array{
+		return ir.Sample{Name: name, Attrs: &ops.PackedProductAttrs{PackedAttrs: ops.PackedAttrs{Format: format, DType: ir.F32}}, In: []*ir.Array{
 			draw(1, d, -1, 1, len(groups), k), w, ir.Ints(ir.I32, groups, len(groups)),
 		}}
 	}
@@ -212,8 +212,16 @@ func quantizedGroupedSamples() []ir.Sample {
 		return a
 	}
 	matrices := func(groups, rows, bytes int) *ir.Array { return of(groups, packedBytes(groups*rows, bytes)) }
+	rounded := func(s ir.Sample) ir.Sample {
+		s.Attrs.(*ops.PackedProductAttrs).ActivationBits = 8
+		return s
+	}
+	many := make([]int64, 128)
+	many[7], many[30] = -1, 1
 	return []ir.Sample{
 		sample("rows", "q4_0", ir.F32, matrices(3, 4, 2*18), 64, 2, 0, 2, -1, 3), sample("blocks", "q8_0", ir.F32, matrices(2, 3, 34), 32, 1, 0, 1, 1, 1, 7),
+		sample("one block after the other", "f8_e4m3", ir.F32, matrices(1, 2, 4), 4, many...),
+		rounded(sample("activations of 8 bits", "q4_1", ir.F32, matrices(2, 3, 2*20), 64, 1, 0, 1)),
 		sample("words", "q4_1", ir.F32, of(2, wordsOf(packedBytes(2*3, 40))), 64, 0, 1), sample("half", "f8_e4m3", ir.F16, matrices(2, 2, 4), 4, 1, 0, 1),
 		sample("long rows of q6_k", "q6_k", ir.F32, matrices(2, 2, 2*210), 512, 1), sample("no rows", "q8_0", ir.F32, matrices(2, 3, 34), 32),
 	}

@@ -2095,9 +2095,10 @@ export abstract class ValueOps<V> {
   /**
    * The grouped matrix product with packed weights: row i of x, [m, k], times the transpose of
    * w[groups[i]], of w [g, n, bytes], the rows of which are packed in blocks as those of
-   * quantized_matmul: [m, n]. Rows are sorted by group into blocks of one group each, with at
-   * most one partial block for each group; where there are few rows, each reads the matrix of
-   * its group. A group out of range gives 0. It is differentiable by x.
+   * quantized_matmul, which rounds x as activation_bits say: [m, n]. Rows are sorted by group
+   * into blocks of one group each, with at most one partial block for each group; where there
+   * are few rows, each reads the matrix of its group. A group out of range gives 0. It is
+   * differentiable by x.
    *
    * - C1: the element type of x is float
    * - C2: w holds whole blocks along its last axis: bytes as u8, or as little-endian u32 words,
@@ -2107,10 +2108,11 @@ export abstract class ValueOps<V> {
    *   products are summed up if it is wider than f16
    * - C4: x is a matrix, sizes are constant
    * - C5: groups is i32[m]
+   * - C6: activation_bits is 0 or 8, and then the last axis of x is a multiple of 32
    *
-   * If not given, `dtype` is 'f32'.
+   * If not given, `dtype` is 'f32', `activationBits` is 0.
    */
-  quantizedGroupedMatmul(w: OperandOf<V>, groups: OperandOf<V>, attributes: { format: string; dtype?: DType }): V { return this.apply('quantized_grouped_matmul', [w, groups], attributes)[0]!; }
+  quantizedGroupedMatmul(w: OperandOf<V>, groups: OperandOf<V>, attributes: { format: string; dtype?: DType; activationBits?: number }): V { return this.apply('quantized_grouped_matmul', [w, groups], attributes)[0]!; }
 
   /**
    * x·wᵀ for x [..., k] and a matrix w [n, k] whose rows are packed into blocks, [n, bytes]:

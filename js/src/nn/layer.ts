@@ -19,7 +19,7 @@ export interface LoRAOptions {
   targets?: readonly string[];
 }
 
-/** The storage of the weight of a `linear` or an `embedding`, or of the experts of a `moe`, which have a format alone: see `stored`. Missing fields have the layer's defaults. */
+/** The storage of the weight of a `linear` or an `embedding`, or of a `groupedLinear` or the experts of a `moe`, which have a format alone: see `stored`. Missing fields have the layer's defaults. */
 export interface Storage {
   /**
    * The format in which rows are packed, one of `quantizedMatmul`: `q4_0`. The parameter is then u8 [out, bytes], [rows, bytes]

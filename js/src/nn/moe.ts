@@ -2,10 +2,12 @@
 
 import type { Value } from '../graph/builder.js';
 import type { Initial } from '../graph/initial.js';
-import { contextOf, fanIn, type Layer, layer, type NameOption } from './layer.js';
+import { part } from '../graph/part.js';
+import { RlxError } from '../values/errors.js';
+import { builderOf, checkBuild, contextOf, fanIn, inside, type Layer, layer, type NameOption } from './layer.js';
 import { linear } from './linear.js';
-import { stackedInitial } from './stack.js';
-import { declarePacked, storageOf } from './storage.js';
+import { activeBlocks, stackedInitial } from './stack.js';
+import { declarePacked, storageOf, type Weight } from './storage.js';
 import { type Activation, activationOf } from './transformer.js';
 
 /** Options of {@link moe}. */
@@ -46,24 +48,85 @@ export function moe(x: Value, experts: number, options?: MoEOptions): [y: Value,
     const [weights, chosen, slots, loss] = logits.moeRoute({ k, capacity, normalize: true });
     const columns = gated ? 2 * hidden : hidden;
     const made = b.scoped('experts', () => {
-      const [w1, format1] = declareExperts(l, init, 'w1', [experts, width, columns]), [w2, format2] = declareExperts(l, init, 'w2', [experts, hidden, width]);
+      const w1 = declareMatrices(l, init, 'w1', [experts, width, columns]), w2 = declareMatrices(l, init, 'w2', [experts, hidden, width]);
       // Up to two rows an expert, each row of a grouped product reads its own matrix.
-      if (format1 ?? format2 ?? (contextOf(b).training === false && capacity === tokens && k * tokens <= 2 * experts)) {
-        const groups = chosen.reshape([tokens * k]);
-        const product = (rows: Value, w: Value, format?: string) => format === undefined ? rows.groupedMatmul(w, groups) : rows.quantizedGroupedMatmul(w, groups, { format });
-        const repeated = rows.broadcastInDim({ shape: [tokens, k, width], axes: [0, 2] }).reshape([tokens * k, width]);
-        return product(apply(product(repeated, w1, format1)), w2, format2).reshape([tokens, k, width]).mul(weights.expandDims(-1)).sum([1]);
+      if (w1.format ?? w2.format ?? (contextOf(b).training === false && capacity === tokens && k * tokens <= 2 * experts)) {
+        return chosenExperts(rows, weights, chosen, (y, groups) => grouped(w2, apply(grouped(w1, y, groups)), groups));
       }
       const h = rows.moeDispatch(slots, [experts * capacity]).reshape([experts, capacity, width]);
-      return apply(h.matmul(w1)).matmul(w2).reshape([experts * capacity, width]).moeCombine(weights, slots);
+      return apply(h.matmul(w1.value)).matmul(w2.value).reshape([experts * capacity, width]).moeCombine(weights, slots);
     });
     return [made.reshape(x.shape), loss];
   });
 }
 
-/** Declares a weight of all experts, [experts, in, out], or the rows of its transposes packed in a format, [experts, out, bytes]. */
-function declareExperts(l: Layer, init: Initial | undefined, name: string, [experts, into, out]: [number, number, number]): [w: Value, format?: string] {
-  const { format } = storageOf(l, name);
-  if (format === undefined) return [l.param(name, undefined, stackedInitial(init ?? fanIn(into), [into, out]), [experts, into, out])];
-  return [declarePacked(l, name, format, [experts, out], into), format];
+/**
+ * For each row of x, [tokens, width], the sum of the results of k experts times `weights`, [tokens, k]. `chosen` are their numbers,
+ * i32[tokens, k], as `moeRoute` returns them. `build` returns the results [tokens·k, out] of rows [tokens·k, width], each by the expert of
+ * groups, i32[tokens·k], such as products by {@link groupedLinear}.
+ */
+export function chosenExperts(x: Value, weights: Value, chosen: Value, build: (x: Value, groups: Value) => Value): Value {
+  checkBuild(chosenExperts, build);
+  return inside(chosenExperts, builderOf(chosenExperts, x), () => {
+    const [tokens, width] = x.shape as [number, number], [, k] = chosen.shape as [number, number], all = tokens * k;
+    if (x.shape.length !== 2 || `${weights.shape}` !== `${[tokens, k]}` || `${chosen.shape}` !== `${[tokens, k]}`) {
+      throw new RlxError('shape', `nn.chosenExperts: x is [${x.shape}], weights [${weights.shape}] and chosen [${chosen.shape}]: they must be [tokens, width], [tokens, k] and [tokens, k]`, { op: 'nn.chosenExperts' });
+    }
+    const y = build(x.broadcastInDim({ shape: [tokens, k, width], axes: [0, 2] }).reshape([all, width]), chosen.reshape([all]));
+    return y.reshape([tokens, k, y.shape.at(-1)!]).mul(weights.expandDims(-1)).sum([1]);
+  });
+}
+
+/**
+ * The tokens of an expert are in blocks of an eighth of all tokens, but of `leastQueueBlock` at least: a larger block is computed in part
+ * for nothing, and each reads the weights.
+ */
+const leastQueueBlock = 32, queueBlocks = 8;
+
+/**
+ * The sum of the results of the experts of each row, [tokens, width], by scores [tokens, experts]. Experts have parameters of their own, in
+ * scopes of their numbers, and each a queue of the tokens that chose it, in blocks; empty blocks are not computed, nor are the weights of
+ * experts read that no token chose.
+ */
+export function expertsInQueues(rows: Value, scores: Value, route: { k: number; normalize: boolean }, build: (x: Value) => Value): Value {
+  const [tokens, experts] = scores.shape as [number, number], width = rows.shape[1]!, { builder: b } = rows;
+  const size = Math.min(tokens, Math.max(leastQueueBlock, Math.ceil(tokens / queueBlocks))), blocks = Math.ceil(tokens / size), all = experts * blocks * size;
+  const [shares, chosen, slots] = scores.moeRoute({ ...route, capacity: blocks * size });
+  const queues = rows.moeDispatch(slots, [all]).reshape([experts, blocks, size, width]);
+  const starts = b.iota({ dtype: 'i32', axis: 1, shape: [experts, blocks] }).mul(size);
+  const active = chosen.oneHot({ classes: [experts], dtype: 'i32' }).sum([0, 1]).expandDims(1).gt(starts);
+  const of = (v: Value, e: number) => part(v, 0, e, 1).reshape(v.shape.slice(1));
+  const parts = Array.from({ length: experts }, (_, e) => b.scope(`${e}`, () => activeBlocks(of(queues, e), of(active, e), build)));
+  return b.concatenate(parts, 0).reshape([all, width]).moeCombine(shares, slots);
+}
+
+/** Options of {@link groupedLinear}. */
+export interface GroupedLinearOptions extends NameOption {
+  /** The initial value of the weight: uniform in ±1/√in if not given, as of `linear`. */
+  init?: Initial;
+}
+
+/**
+ * Row i of x, [m, in], times matrix groups[i], i32[m], of `count` matrices: [m, out]. A number out of range gives 0. Parameter: `weight`
+ * [count, in, out]; with a format (`stored`) it is u8 [count, out, bytes], frozen, and the rows of the chosen matrices alone are read,
+ * without unpacking them in memory. `lora` adds nothing to it.
+ */
+export function groupedLinear(x: Value, groups: Value, count: number, out: number, options?: GroupedLinearOptions): Value {
+  return layer(groupedLinear, 'groupedLinear', x, options, 'init', (l) => {
+    l.requireCount(count, 'count');
+    l.requireCount(out, 'out');
+    return grouped(declareMatrices(l, options?.init, 'weight', [count, l.size(-1), out]), x, groups);
+  });
+}
+
+/** Declares matrices, [count, in, out], or the rows of their transposes packed in a format, [count, out, bytes]. */
+function declareMatrices(l: Layer, init: Initial | undefined, name: string, [count, into, out]: [number, number, number]): Weight {
+  const { format } = storageOf(l.b, name);
+  if (format === undefined) return { value: l.param(name, undefined, stackedInitial(init ?? fanIn(into), [into, out]), [count, into, out]) };
+  return { value: declarePacked(l, name, format, [count, out], into), format };
+}
+
+/** The rows of x, each times the matrix of its group. */
+function grouped({ value, format }: Weight, x: Value, groups: Value): Value {
+  return format === undefined ? x.groupedMatmul(value, groups) : x.quantizedGroupedMatmul(value, groups, { format });
 }

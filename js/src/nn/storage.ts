@@ -19,7 +19,7 @@ export function packedBlock(format: string): readonly [elements: number, bytes: 
 
 /**
  * Builds layers with the storage that `by` returns for each weight of a `linear`, an
- * `embedding` or the experts of a `moe` (a format alone), those within other layers included. It gets the full name of the
+ * `embedding`, a `groupedLinear` or the experts of a `moe` (a format alone), those within other layers included. It gets the full name of the
  * parameter, `layers/0/linear1/weight` or `moe/experts/w1`; undefined means the default.
  */
 export function stored<T>(b: GraphBuilder, by: (name: string) => Storage | undefined, build: () => T): T {
@@ -39,15 +39,15 @@ export const tiedWeight = ({ b }: Layer, name: string): Weight => ({ ...contextO
  * that it has by default.
  */
 export function declareWeight(l: Layer, init: Initial | undefined, usual: Initial, [rows, columns]: [rows: number, columns: number], dtype: DType, table: boolean): Weight {
-  const name = 'weight', storage = storageOf(l, name), { format, outIn, dtype: own = dtype } = storage;
+  const name = 'weight', storage = storageOf(l.b, name), { format, outIn, dtype: own = dtype } = storage;
   return {
     ...storage,
     value: format === undefined ? l.param(name, init, usual, outIn || table ? [rows, columns] : [columns, rows], own) : declarePacked(l, name, format, [rows], columns),
   };
 }
 
-/** How the parameter of a name in the open scope is stored. */
-export function storageOf({ b }: Layer, name: string): Storage {
+/** What `by` of {@link stored} returns for the parameter of a name in the open scope; no fields without one. */
+export function storageOf(b: GraphBuilder, name: string): Storage {
   return contextOf(b).stored?.((b.scopeName && `${b.scopeName}/`) + name) ?? {};
 }
 

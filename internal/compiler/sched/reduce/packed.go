@@ -449,14 +449,15 @@ func (p *packedRows) loadAhead(array int, at scalar.Expr) scalar.Expr {
 	return scalar.FreeVar(name, ir.U32)
 }
 
-// fixed reports whether no kernel of a run writes the weights.
+// fixed reports whether no kernel of a run writes the weights, or numbers that their places depend on.
 func (p *packedRows) fixed() bool {
-	for id := range p.weights.tensors {
-		if !p.Partition.IsFixed(p.Partition.Tensor(id)) {
-			return false
-		}
+	fixed := len(p.weights.tensors) > 0
+	for _, s := range p.rows.words {
+		loop.EachNode(s, func(n scalar.Expr) {
+			fixed = fixed && (n.Op != scalar.OpLoad || n.Ref < 0 || p.Partition.IsFixed(p.Partition.Tensor(n.Ref)))
+		})
 	}
-	return len(p.weights.tensors) > 0
+	return fixed
 }
 
 // loadNext writes the loads of the words of the next iteration that the current row no longer needs.

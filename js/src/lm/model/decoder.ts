@@ -7,9 +7,11 @@ import { attend } from '../../nn/attention.js';
 import { residual } from '../../nn/context.js';
 import { normal } from '../../nn/initial.js';
 import { embedding, linear, type LinearOptions } from '../../nn/linear.js';
+import { chosenExperts, expertsInQueues, groupedLinear } from '../../nn/moe.js';
 import { layerNorm, rmsNorm } from '../../nn/norm.js';
 import { positionalEmbedding } from '../../nn/position.js';
 import { activeBlocks, recomputed } from '../../nn/stack.js';
+import { storageOf } from '../../nn/storage.js';
 import { linearCrossEntropy, type LinearCrossEntropyOptions, softcap } from '../../nn/vocabulary.js';
 import { checkOptions, RlxError } from '../../values/errors.js';
 import { checkConfig, type Config, isWindowed, ropeOf } from './config.js';
@@ -84,12 +86,6 @@ export function lossInParts(tokens: Value, next: Value, config: Config, { contex
     linearCrossEntropy(d.normed(x), next, d.c.vocabulary, { ...d.headOptions, ...d.c.logitSoftcap && { softcap: d.c.logitSoftcap }, ...rest }));
 }
 
-/**
- * The tokens of an expert are in blocks of an eighth of all tokens, but of `leastQueueBlock` at least: a larger block is computed in part
- * for nothing, and each reads the weights.
- */
-const leastQueueBlock = 32, queueBlocks = 8;
-
 /** Builds a decoder by the names of a family. */
 class Decoder {
   readonly c: Config;
@@ -158,35 +154,31 @@ class Decoder {
     return [heads(q, c.heads), heads(k, c.kvHeads), heads(v, c.kvHeads)];
   }
 
-  /** The MLP, or an expert, with a number of features within. Its parameters are in the open scope. */
-  #feed(x: Value, hidden = this.c.hidden): Value {
+  /** The MLP, or an expert, with a number of features within. Its parameters are in the open scope. `times` multiplies with a matrix. */
+  #feed(x: Value, hidden = this.c.hidden, times = (name: string, y: Value, out: number) => this.#linear(name, y, out, this.c.mlpBias)): Value {
     const { c, names: n } = this;
     let gate: Value, up: Value | undefined;
-    if (c.fusedGateUp) [gate, up] = this.#linear(n.gateUp!, x, 2 * hidden, c.mlpBias).split({ axis: -1, sizes: [hidden, hidden] }) as [Value, Value];
-    else if (c.gated) [gate, up] = [this.#linear(n.gate!, x, hidden, c.mlpBias), this.#linear(n.up!, x, hidden, c.mlpBias)];
-    else gate = this.#linear(n.up!, x, hidden, c.mlpBias);
+    if (c.fusedGateUp) [gate, up] = times(n.gateUp!, x, 2 * hidden).split({ axis: -1, sizes: [hidden, hidden] }) as [Value, Value];
+    else if (c.gated) [gate, up] = [times(n.gate!, x, hidden), times(n.up!, x, hidden)];
+    else gate = times(n.up!, x, hidden);
     const active = activated(gate, c.activation);
-    return this.#linear(n.down, up ? active.mul(up) : active, c.width, c.mlpBias);
+    return times(n.down, up ? active.mul(up) : active, c.width);
   }
 
   /**
    * The sum of the results of the best experts of each token by the softmax of the router's scores, normalised to sum to 1 (Jiang
-   * et al., Mixtral of Experts) unless `rawShares`, and of the expert of all tokens. Each expert has a queue of the tokens that chose it, in blocks; empty blocks are not computed, nor are
-   * the weights of experts read that no token chose.
+   * et al., Mixtral of Experts) unless `rawShares`, and of the expert of all tokens. Where the weights of all experts of a layer are packed, in one
+   * parameter for each matrix, each token reads those of its experts alone.
    */
   #mixture(x: Value): Value {
-    const { c, names: n } = this, experts = c.experts!, width = c.width, { builder: b } = x;
-    const tokens = x.shape.slice(0, -1).reduce<number>((product, d) => product * (d as number), 1);
+    const { c, names: n } = this, tokens = x.shape.slice(0, -1).reduce<number>((product, d) => product * (d as number), 1);
     if (Number.isNaN(tokens)) throw new RlxError('symbol', `lm.decoder: x is [${x.shape}]: a model with experts must have a constant number of tokens`, { op: 'lm.decoder' });
-    const rows = x.reshape([tokens, width]);
-    const size = Math.min(tokens, Math.max(leastQueueBlock, Math.ceil(tokens / queueBlocks))), blocks = Math.ceil(tokens / size), all = experts * blocks * size;
-    const [shares, chosen, slots] = this.#linear(n.router!, rows, experts).moeRoute({ k: c.expertsPerToken!, capacity: blocks * size, normalize: !c.rawShares });
-    const queues = rows.moeDispatch(slots, [all]).reshape([experts, blocks, size, width]);
-    const starts = b.iota({ dtype: 'i32', axis: 1, shape: [experts, blocks] }).mul(size);
-    const active = chosen.oneHot({ classes: [experts], dtype: 'i32' }).sum([0, 1]).expandDims(1).gt(starts);
-    const of = (v: Value, e: number) => part(v, 0, e, 1).reshape(v.shape.slice(1));
-    const parts = Array.from({ length: experts }, (_, e) => b.scope(`${n.experts}/${e}`, () => activeBlocks(of(queues, e), of(active, e), (y) => this.#feed(y))));
-    const y = b.concatenate(parts, 0).reshape([all, width]).moeCombine(shares, slots);
+    const { builder: b } = x, rows = x.reshape([tokens, c.width]), scores = this.#linear(n.router!, rows, c.experts!), route = { k: c.expertsPerToken!, normalize: !c.rawShares };
+    const y = b.scope(n.experts!, () => {
+      if (c.mlpBias || ![n.gate, n.up, n.down].every((name) => storageOf(b, `${name}/weight`).format)) return expertsInQueues(rows, scores, route, (y) => this.#feed(y));
+      const [shares, chosen] = scores.moeRoute(route);
+      return chosenExperts(rows, shares, chosen, (z, groups) => this.#feed(z, c.hidden, (name, v, out) => groupedLinear(v, groups, c.experts!, out, { name })));
+    });
     return (c.sharedHidden ? y.add(this.#shared(rows, c.sharedHidden)) : y).reshape(x.shape);
   }
 

@@ -124,6 +124,7 @@ export function inGGUF(c: { readonly architecture: string; readonly layers: numb
       if (layer === undefined) continue;
       add(at(name), block, f.mlp, layer);
       if (f.shared) add(at(`${name}_shexp`), block, f.mlp, f.shared, layer);
+      add(at(`${name}_exps`), block, f.mlp, f.experts, layer);
       for (let e = 0; e < (c.experts ?? 0); e++) all.set([block, f.mlp, f.experts, e, layer].join('/'), { name: at(`${name}_exps`), expert: e });
     }
   }
