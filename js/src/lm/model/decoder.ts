@@ -10,7 +10,7 @@ import { embedding, linear, type LinearOptions } from '../../nn/linear.js';
 import { chosenExperts, expertsInQueues, groupedLinear } from '../../nn/moe.js';
 import { layerNorm, rmsNorm } from '../../nn/norm.js';
 import { positionalEmbedding } from '../../nn/position.js';
-import { activeBlocks, recomputed } from '../../nn/stack.js';
+import { recomputed } from '../../nn/stack.js';
 import { storageOf } from '../../nn/storage.js';
 import { linearCrossEntropy, type LinearCrossEntropyOptions, softcap } from '../../nn/vocabulary.js';
 import { checkOptions, RlxError } from '../../values/errors.js';
@@ -49,7 +49,7 @@ export const decoderInParts = (tokens: Value, config: Config, options: DecoderOp
 /** Builds a part of a model, in the contexts that it opens. */
 type Within = (build: () => Value) => Value;
 
-function* inParts(tokens: Value, config: Config, { context, checkpoint }: DecoderOptions, within: Within = (build) => build(), head: (d: Decoder, x: Value) => Value): Parts<Value> {
+function* inParts(tokens: Value, config: Config, { context, checkpoint }: { context?: number | undefined; checkpoint?: boolean | undefined }, within: Within = (build) => build(), head: (d: Decoder, x: Value) => Value): Parts<Value> {
   const d = new Decoder(config, context);
   let x = within(() => d.embed(tokens));
   for (let layer = 0; layer < config.layers; layer++) {
