@@ -34,8 +34,8 @@ function removeOldCode(outputs) {
 // The code of the first download is one file: as separate files it would take more bytes, since
 // each is compressed separately. A program on the CPU or in a worker loads another chunk later.
 const first = [...['values', 'plan', 'program', 'gpu', 'runtime'].map((folder) => join(here, 'src', folder, sep)), join(here, 'src', 'worker', 'start.ts')];
-// A program that recovers loads its code when it is opened.
-const later = ['recover.ts', 'resume.ts'].map((file) => join('runtime', file));
+// A program that recovers, or has loops without a trip count, loads their code when it is opened.
+const later = [join('runtime', 'recover.ts'), join('runtime', 'resume.ts'), join('gpu', 'loops.ts')];
 const chunks = { groups: [{ name: 'core', test: (path) => first.some((part) => path.startsWith(part)) && !later.some((file) => path.endsWith(file)) }] };
 
 // shortLines breaks the lines of minified code.

@@ -24,11 +24,12 @@ const wasm = (name) => [readFileSync(join(dist, name))];
 
 // reached lists a file of a graph and the files that it imports: at once or, if asked for, later. A page
 // that sets no bound on memory never loads what keeps to one, one without large inputs for a GPU not what maps them,
-// one that asks for no worker not what speaks to it, and one whose programs do not recover not what recovers them.
+// one whose plans have no loops without a trip count not what reads their conditions, one that asks for no worker not
+// what speaks to it, and one whose programs do not recover not what recovers them.
 function reached(graph, path, later, found = new Set()) {
   if (found.has(path)) return found;
   found.add(path);
-  for (const { path: next, kind } of graph[path].imports) if (kind !== 'dynamic-import' || (later && !/\/?(memory|uploads|remote|recover)-/.test(next))) reached(graph, next, later, found);
+  for (const { path: next, kind } of graph[path].imports) if (kind !== 'dynamic-import' || (later && !/\/?(memory|uploads|loops|remote|recover)-/.test(next))) reached(graph, next, later, found);
   return found;
 }
 

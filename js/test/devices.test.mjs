@@ -135,3 +135,8 @@ describe('what is refused', () => {
     }));
   }
 });
+
+test('openFor passes on the options of a program, such as the bound on its memory', async () => {
+  const model = graph('m', { inputs: { x: ['f32', [4, 2]] }, params: { w: ['f32', [2, 2]] } }, (_, { x, w }) => ({ y: x.matmul(w) }));
+  await assert.rejects(openFor({ entries: { model } }, { devices: 'cpu', memory: 100 }), { kind: 'memory', message: /may take 100/ });
+});

@@ -11,7 +11,7 @@ import { fit } from '../dist/fit.js';
 import { graph, init, train } from '../dist/index.js';
 import { openDawn } from './rig/dawn.mjs';
 
-const most = { cpu: 1800, gpu: 5900 };
+const most = { cpu: 1350, gpu: 2300 };
 
 /** The bytes of objects made in a call, by a sample of them. */
 async function bytesIn(call) {

@@ -69,7 +69,7 @@ class CPUProgram extends BaseProgram<ExecutableEntry> {
   }
 
   protected store(uploads: Upload[]): void {
-    for (const { slot, bytes, from } of uploads) this.#bytes(slot).set(bytes ?? from as Uint8Array);
+    for (const { slot, bytes, from } of uploads) if (bytes ?? from) this.#bytes(slot).set(bytes ?? from as Uint8Array);
   }
 
   protected async capture(slots: Slot[]): Promise<Reading> {

@@ -3,7 +3,7 @@
 import { crc32 } from '../plan/decode.js';
 import type { Binding, Copy, Dispatch, Plan, Repeat, Step } from '../plan/plan.js';
 import { refuse, rowBytes } from '../plan/validate.js';
-import { type Runnable, type Runnables, withRows } from '../program/base.js';
+import { type Runnable, type Runnables, runnable } from '../program/base.js';
 import { maxOf, roundUp } from '../values/dtype.js';
 import { RlxError } from '../values/errors.js';
 import { gridBytes, type Kernels, runGrid } from './grid.js';
@@ -27,7 +27,7 @@ export async function buildExecutable(plan: Plan, maxSteps: number, given?: WebA
   // Scratch memory of kernels follows, once for each thread.
   const own = maxOf(plan.kernels, ({ sharedBytes }) => roundUp(sharedBytes, rowBytes), rowBytes);
   const count = given ? 0 : helpers(plan), grid = own * (1 + count), row = grid + gridBytes;
-  const runnables = plan.entries.map((entry) => withRows(entry, maxSteps));
+  const runnables = plan.entries.map((entry) => runnable(plan, entry, maxSteps));
   let end = maxOf(runnables, ({ stride }) => row + stride, row);
   const addresses = plan.buffers.map(({ bytes }) => (end += bytes) - bytes);
   if (end > 2 ** 32) throw (await import('../host/memory.js')).tooLarge(plan.name, end);

@@ -68,7 +68,7 @@ export function pickVariant(plan: Plan, from: Capable): Plan {
 }
 
 /** Requests an adapter. Rejects with an {@link RlxError} of kind `device` if there is none. @internal */
-export async function requestAdapter({ gpu, powerPreference = 'high-performance' }: DeviceOptions = {}): Promise<GPUAdapter> {
+export async function requestAdapter({ gpu, powerPreference = 'high-performance' }: DeviceOptions): Promise<GPUAdapter> {
   gpu ??= globalThis.navigator?.gpu;
   if (!gpu?.requestAdapter) throw new RlxError('device', 'WebGPU is not here: use https or another browser; in Node, the option gpu');
   const adapter = await gpu.requestAdapter({ powerPreference });
@@ -110,7 +110,7 @@ export function onLost(gpu: GPUDevice, listener: (info: GPUDeviceLostInfo) => vo
 }
 
 /** A device that can run one of a plan's variants, and that variant. @internal */
-export async function deviceFor(plan: Plan, options: DeviceOptions = {}): Promise<{ device: OpenDevice; plan: Plan }> {
+export async function deviceFor(plan: Plan, options: DeviceOptions): Promise<{ device: OpenDevice; plan: Plan }> {
   const given = options.device, from = given ?? await requestAdapter(options), variant = pickVariant(plan, from);
   return { device: given ? describe(given, false, given) : await requestDevice(from as GPUAdapter, variant.requires), plan: variant };
 }

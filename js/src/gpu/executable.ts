@@ -1,8 +1,8 @@
 // The GPU objects of a plan, made once: buffers, layouts, pipelines, bind groups.
 
-import { allSteps, type Binding, type Dispatch, type Kernel, type Plan } from '../plan/plan.js';
+import { allSteps, type Binding, type Dispatch, type Kernel, type Plan, type Repeat } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
-import { type Runnable, withRows } from '../program/base.js';
+import { type Runnable, runnable } from '../program/base.js';
 import { maxOf } from '../values/dtype.js';
 import { RlxError } from '../values/errors.js';
 import * as flags from './flags.js';
@@ -26,7 +26,7 @@ export interface ExecutableEntry extends Runnable {
   pending: Uint8Array<ArrayBuffer>;
   /** The rows of scalars on the device. */
   uniforms?: GPUBuffer;
-  /** Whether a run has passed WebGPU's checks. */
+  /** Whether a run has passed WebGPU's checks, and none waits for the device. */
   validated: boolean;
 }
 
@@ -69,7 +69,7 @@ export class Executable {
   readonly #cache = new Map<string, unknown>();
   #counters: GPUBuffer | undefined;
 
-  readonly #gpu: GPUDevice;
+  readonly gpu: GPUDevice;
   readonly plan: Plan;
   /** The maximal number of steps of a run: that of the rows of scalars. */
   readonly maxSteps: number;
@@ -81,7 +81,7 @@ export class Executable {
   #replaceable: boolean;
 
   constructor(gpu: GPUDevice, plan: Plan, maxSteps: number, drafts: boolean) {
-    this.#gpu = gpu;
+    this.gpu = gpu;
     this.plan = plan;
     this.maxSteps = maxSteps;
     this.#replaceable = this.drafts = drafts && plan.kernels.some(({ draft }) => draft);
@@ -98,7 +98,7 @@ export class Executable {
 
   /** Makes a buffer that is destroyed with the others. */
   buffer(what: string, size: number, usage: GPUBufferUsageFlags, mappedAtCreation = false): GPUBuffer {
-    const made = this.#gpu.createBuffer({ label: this.#label(what), size, usage, mappedAtCreation });
+    const made = this.gpu.createBuffer({ label: this.#label(what), size, usage, mappedAtCreation });
     this.#owned.push(made);
     return made;
   }
@@ -106,12 +106,12 @@ export class Executable {
   #makeBuffers(): void {
     const usage = flags.storage | flags.indirect | flags.copySrc | flags.copyDst;
     this.buffers = this.plan.buffers.map(({ kind, bytes, given }, i) => given as GPUBuffer | undefined ?? this.buffer(`${kind} ${i}`, bytes, usage));
-    for (const { buffer, offset, data } of this.plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
+    for (const { buffer, offset, data } of this.plan.constants) this.gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
     if (!this.plan.kernels.some(({ counters }) => counters)) return;
-    const max = maxOf(allSteps(this.plan.entries), (step) => step.kind === 'repeat' ? step.count : 1, 1);
+    const max = maxOf(allSteps(this.plan.entries), (step) => (step as Repeat).count ?? 1, 1);
     const words = rowBytes / 4, rows = Uint32Array.from({ length: max * words }, (_, i) => i % words ? 0 : i / words);
     this.#counters = this.buffer('counters', rows.byteLength, flags.uniform | flags.copyDst);
-    this.#gpu.queue.writeBuffer(this.#counters, 0, rows);
+    this.gpu.queue.writeBuffer(this.#counters, 0, rows);
   }
 
   /** Makes all objects. */
@@ -122,10 +122,10 @@ export class Executable {
   }
 
   async #pipeline(kernel: Kernel, code: string): Promise<GPUComputePipeline> {
-    const label = this.#label(kernel.name), module = this.#gpu.createShaderModule({ label, code });
-    const layout = this.#gpu.createPipelineLayout({ bindGroupLayouts: this.#layouts(kernel) });
+    const label = this.#label(kernel.name), module = this.gpu.createShaderModule({ label, code });
+    const layout = this.gpu.createPipelineLayout({ bindGroupLayouts: this.#layouts(kernel) });
     try {
-      return await this.#gpu.createComputePipelineAsync({ label, layout, compute: { module, entryPoint: 'main' } });
+      return await this.gpu.createComputePipelineAsync({ label, layout, compute: { module, entryPoint: 'main' } });
     } catch (cause) {
       const { messages } = await module.getCompilationInfo();
       const lines = messages.filter(({ type }) => type === 'error').map(({ lineNum, linePos, message }) => `${lineNum}:${linePos}: ${message}`);
@@ -140,7 +140,7 @@ export class Executable {
   replaceDrafts({ dispatches }: ExecutableEntry): void {
     if (!this.#replaceable || ![...dispatches.keys()].some(({ draft }) => draft)) return;
     this.#replaceable = false;
-    inErrorScopes(this.#gpu, this.plan.name, async () => {
+    inErrorScopes(this.gpu, this.plan.name, async () => {
       this.pipelines = await Promise.all(this.plan.kernels.map((kernel, i) => kernel.draft ? this.#pipeline(kernel, kernel.source) : this.pipelines[i]!));
       this.drafts = false;
     }).catch(() => {}); // after a failure the drafts stay
@@ -156,13 +156,13 @@ export class Executable {
 
   #layout(entries: (GPUBindGroupLayoutEntry & { buffer: GPUBufferBindingLayout })[]): GPUBindGroupLayout {
     const key = `layout ${entries.map(({ binding, buffer }) => [binding, buffer.type])}`;
-    return this.#once(key, (label) => this.#gpu.createBindGroupLayout({ label, entries }));
+    return this.#once(key, (label) => this.gpu.createBindGroupLayout({ label, entries }));
   }
 
   #makeEntries(): void {
     for (const entry of this.plan.entries) {
-      const runnable = withRows(entry, this.maxSteps);
-      const made: ExecutableEntry = { ...runnable, pending: runnable.rows.slice(), dispatches: new Map(), validated: false };
+      const base = runnable(this.plan, entry, this.maxSteps);
+      const made: ExecutableEntry = { ...base, pending: base.rows.slice(), dispatches: new Map(), validated: false };
       if (made.stride) made.uniforms = this.buffer(`${entry.name} scalars`, made.rows.byteLength, flags.uniform | flags.copyDst);
       for (const step of allSteps([entry])) if (step.kind === 'dispatch') made.dispatches.set(step, this.#dispatch(made, step));
       this.entries.set(entry.name, made);
@@ -185,7 +185,7 @@ export class Executable {
 
   #group(what: string, layout: GPUBindGroupLayout, windows: Window[]): GPUBindGroup {
     const key = windows.map(([binding, buffer, { offset, bytes }]) => [binding, buffer.label, offset, bytes]);
-    return this.#once(layout.label + key, () => this.#gpu.createBindGroup({
+    return this.#once(layout.label + key, () => this.gpu.createBindGroup({
       label: this.#label(what), layout,
       entries: windows.map(([binding, buffer, { offset, bytes }]) => ({ binding, resource: { buffer, offset, size: bytes } })),
     }));

@@ -1,6 +1,6 @@
 // A program on a GPUDevice of this thread.
 
-import { allSteps, type Plan, type Slot } from '../plan/plan.js';
+import type { Plan, Slot } from '../plan/plan.js';
 import { BaseProgram, type Upload } from '../program/base.js';
 import type { Device, Reading, Run, RunOptions } from '../program/program.js';
 import type { Inputs } from '../program/types.js';
@@ -29,8 +29,8 @@ const mappedBytes = 1 << 20;
  */
 const busy = 2, joinedRuns = 8;
 
-/** Whether a plan has loops without a trip count, whose condition the host reads. */
-const hasDynamicLoops = ({ entries }: Plan): boolean => allSteps(entries).some((step) => step.kind === 'repeat' && step.condition);
+/** Whether one of the inputs from the host has `min` bytes or more. */
+const hasBytes = (uploads: Upload[], min: number): boolean => uploads.some(({ bytes }) => bytes && bytes.length >= min);
 
 /** Runs of an entry that are recorded for one submission, and the rows of scalars that they use. */
 interface Joined { target: ExecutableEntry; runs: number; rows: number; changed?: boolean }
@@ -50,24 +50,25 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
   #uploads?: Uploads | null;
   /** Whether runs may wait for others: not if their programs share states, whose runs have an order. */
   readonly #joins: boolean;
+  /** The code of loops without a trip count, if there are any. */
+  readonly #loops: typeof import('./loops.js') | undefined;
   #joined: Joined | undefined;
-  #submissions = 0;
   /** The number of submissions of runs that are not done. */
   #inFlight = 0;
   #nudging = false;
   readonly #stopListening: () => void;
 
-  constructor({ gpu, owned, description }: OpenDevice, plan: Plan, executable: Executable, inFlight: number | undefined, staging: number | undefined) {
+  constructor({ gpu, owned, description }: OpenDevice, plan: Plan, executable: Executable, inFlight: number | undefined, staging: number | undefined, loops: typeof import('./loops.js') | undefined) {
     super(plan, executable);
+    this.#loops = loops;
     this.#owned = owned;
     this.#executable = executable;
     this.gpu = gpu;
     this.device = { name: 'webgpu', description };
-    const loops = hasDynamicLoops(plan);
     this.#joins = !loops && !plan.buffers.some(({ given }) => given);
     this.#limiter = new SubmissionLimiter(loops ? 1 : inFlight);
     this.#recorder = new Recorder(executable);
-    this.#ring = new StagingRing(gpu, executable, staging, { onFree: () => this.#submitPostponed(), fatal: () => this.#fatal() });
+    this.#ring = new StagingRing(executable, staging, { onFree: () => this.#submitPostponed(), fatal: () => this.#fatal() });
     gpu.addEventListener('uncapturederror', this.#onError);
     this.#stopListening = onLost(gpu, (info) => this.fail(lostError(info, this.steps - this.savedAt)));
   }
@@ -100,15 +101,12 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
     }
     try {
       this.check();
-      const { maxSteps } = this.#executable;
-      if (this.#joined && (target !== this.#joined.target || this.#joined.rows + steps > maxSteps)) this.#submitRuns();
+      if (this.#joined && (target !== this.#joined.target || this.#joined.rows + steps > this.#executable.maxSteps)) this.#submitRuns();
       // Outputs of entries share memory: pending reads of another entry go first.
       while (target !== this.lastEntry && this.#ring.postponed[0]) this.#submitRead(true);
       const uploads = this.accept(target, inputs ?? {}, steps);
-      const waits = !slots && this.#joins && target.validated && this.#inFlight >= busy && !uploads.some(({ bytes }) => bytes && bytes.length >= mappedBytes);
       const request = slots && this.#request(slots);
-      const encode = () => this.#encode(target, uploads, steps, waits, request);
-      const step = await (target.validated ? encode() : this.#validateRun(target, encode));
+      const step = target.validated ? this.#encode(target, uploads, steps, request) as number : await this.#validateRun(target, uploads, steps, request);
       return { step, reading: request?.promise };
     } catch (reason) {
       this.#limiter.release(1);
@@ -116,12 +114,12 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
     }
   }
 
-  /** Makes the first run of an entry in WebGPU's error scopes. */
-  async #validateRun(target: ExecutableEntry, encode: () => Promise<number>): Promise<number> {
+  /** Makes the first run of an entry, or any with loops without a trip count, in WebGPU's error scopes. */
+  async #validateRun(...run: [target: ExecutableEntry, uploads: Upload[], steps: number, request: ReadRequest | undefined]): Promise<number> {
     try {
-      const step = await inErrorScopes(this.gpu, target.entry.name, encode);
+      const step = await inErrorScopes(this.gpu, run[0].entry.name, async () => this.#encode(...run));
       this.check();
-      target.validated = true;
+      run[0].validated = !this.#loops;
       return step;
     } catch (reason) {
       const error = asError(reason);
@@ -132,31 +130,30 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
 
   /**
    * Records steps after those of earlier runs: one encoder, and one pass unless inputs are copied. Submits them unless the
-   * run `waits`. Loops without a trip count need several submissions, and wait for the device. Returns the number of the
-   * last step.
+   * run may wait for others. Loops without a trip count need several submissions, and wait for the device: then it returns
+   * a promise of the number of the last step.
    */
-  async #encode(target: ExecutableEntry, uploads: Upload[], steps: number, waits: boolean, request: ReadRequest | undefined): Promise<number> {
-    if (!this.#stage(uploads, waits || this.#joined ? 1 : mappedBytes)) {
-      waits = false;
-      this.#submitRuns();
-    }
+  #encode(target: ExecutableEntry, uploads: Upload[], steps: number, request: ReadRequest | undefined): number | Promise<number> {
+    const small = !request && this.#joins && target.validated && this.#inFlight >= busy && !hasBytes(uploads, mappedBytes);
+    const waits = this.#stage(uploads, small || this.#joined ? 1 : mappedBytes) && small;
     const recorder = this.#recorder, joined: Joined = this.#joined ?? { target, runs: 0, rows: 0 };
     if (!joined.runs++) recorder.encoder = this.gpu.createCommandEncoder();
     this.#writeInputs(uploads);
     this.#copyInputs(recorder.encoder, uploads);
     const row = this.#addRows(joined, steps);
+    if (this.#loops) return this.#loops.record(this.#executable, recorder, target, row, steps, (read) => this.#flush(joined, read)).then(() => this.#encoded(joined, steps, waits, request));
     for (let k = 0; k < steps; k++) {
-      for (const { buffer, offset } of recorder.record(target.entry.steps, target.dispatches, (row + k) * target.stride)) {
-        const readback = readRequest([{ name: '', dtype: 'u32', shape: [], buffer: this.#executable.buffers[buffer]!, offset, bytes: 4 }]);
-        this.#writeScalars(joined);
-        this.#flush(readback);
-        recorder.condition = (await readback.promise).values['']![0] as number;
-        recorder.encoder = this.gpu.createCommandEncoder();
-      }
+      recorder.at[0] = (row + k) * target.stride;
+      recorder.record(target.entry.steps, target.dispatches);
     }
+    return this.#encoded(joined, steps, waits, request);
+  }
+
+  /** Counts the steps of a recorded run, and submits it unless it `waits`. Returns the number of its last step. */
+  #encoded(joined: Joined, steps: number, waits: boolean, request: ReadRequest | undefined): number {
     this.#joined = joined;
     this.steps += steps;
-    this.lastEntry = target;
+    this.lastEntry = joined.target;
     if (!waits || joined.runs >= joinedRuns || this.#limiter.full) this.#submitRuns(request);
     return this.steps;
   }
@@ -164,11 +161,10 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
   /** Adds the rows of a run's scalars and returns the first's number: the last row's, which may be on the device, if it is the same. */
   #addRows(joined: Joined, steps: number): number {
     const { rows, stride, pending } = joined.target, last = Math.max(joined.rows - 1, 0);
-    if (steps === 1 && rows.subarray(0, stride).every((byte, i) => byte === pending[last * stride + i])) {
-      joined.rows = last + 1;
-      return last;
-    }
-    pending.set(rows.subarray(0, steps * stride), joined.rows * stride);
+    let changed = steps > 1;
+    for (let i = 0; i < stride; i++) changed ||= rows[i] !== pending[last * stride + i];
+    if (!changed) return (joined.rows = last + 1) - 1;
+    for (let i = 0; i < steps * stride; i++) pending[joined.rows * stride + i] = rows[i]!;
     joined.changed = true;
     return (joined.rows += steps) - steps;
   }
@@ -178,70 +174,65 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
     const joined = this.#joined;
     if (!joined || this.error) return;
     this.#joined = undefined;
-    const { target, runs } = joined;
-    this.#writeScalars(joined);
-    this.#flush(request);
+    this.#flush(joined, request);
     this.#inFlight++;
-    void this.gpu.queue.onSubmittedWorkDone().catch(() => {}).then(() => {
+    const done = () => {
       this.#inFlight--;
       this.#submitRuns(); // the device has no other work
-      this.#limiter.release(runs);
-      if (!this.error) this.#executable.replaceDrafts(target);
-    });
+      this.#limiter.release(joined.runs);
+      if (!this.error) this.#executable.replaceDrafts(joined.target);
+    };
+    void this.gpu.queue.onSubmittedWorkDone().then(done, done);
   }
 
-  /** Submits the recorded commands, followed by a read. */
-  #flush(request: ReadRequest | undefined): void {
+  /** Submits the recorded commands, followed by a read, and writes rows of scalars that the device does not have: it would wait for the copy. */
+  #flush({ target: { uniforms, pending, stride }, rows, changed }: Joined, request: ReadRequest | undefined): void {
     const { encoder } = this.#recorder;
+    if (uniforms && changed) this.gpu.queue.writeBuffer(uniforms, 0, pending, 0, rows * stride);
     this.#recorder.end();
     this.#submit(encoder, this.#ring.capture(encoder, false, request));
   }
 
   #submit(encoder: GPUCommandEncoder, capture?: Capture): void {
     this.#submitRuns();
-    const submit = () => this.gpu.queue.submit([encoder.finish()]);
-    if (this.#uploads) this.#uploads.submit(submit);
-    else submit();
-    this.#submissions++;
+    this.#uploads?.unmap();
+    this.gpu.queue.submit([encoder.finish()]);
+    this.#uploads?.map();
     if (!capture) return;
-    capture.arrive(this.steps, this.#submissions);
+    capture(this.steps);
     this.#nudge();
   }
 
   /**
-   * Copies inputs of `min` bytes and more to mapped buffers, from which the submission copies them. False if these do not
-   * fit, and the queue has to write all.
+   * Copies inputs of `min` bytes and more to mapped buffers, from which the submission copies them. If these do not fit it
+   * submits earlier runs and returns false: the queue has to write all.
    */
   #stage(uploads: Upload[], min: number): boolean {
-    if (!uploads.some(({ bytes }) => bytes && bytes.length >= min)) return true;
+    if (!hasBytes(uploads, min)) return true;
     if (this.#uploads === undefined) {
       this.#uploads = null;
       import('../host/uploads.js').then((code) => {
         this.#uploads = new code.Uploads((size) => this.#executable.buffer('upload', size, flags.mapWrite | flags.copySrc, true));
       }, () => {});
     }
-    return !!this.#uploads?.put(uploads, min);
+    if (this.#uploads?.put(uploads, min)) return true;
+    this.#submitRuns();
+    return false;
   }
 
   /** Writes the inputs from the host that are not in mapped buffers. */
   #writeInputs(uploads: Upload[]): void {
-    for (const { slot, bytes, place } of uploads) {
-      if (bytes?.length && !place) this.gpu.queue.writeBuffer(this.#executable.buffers[slot.buffer]!, slot.offset, bytes);
+    for (const { slot, bytes, from } of uploads) {
+      if (bytes?.length && !from) this.gpu.queue.writeBuffer(this.#executable.buffers[slot.buffer]!, slot.offset, bytes);
     }
-  }
-
-  /** Writes rows of scalars that the device does not have: it would wait for the copy. */
-  #writeScalars({ target: { uniforms, pending, stride }, rows, changed }: Joined): void {
-    if (uniforms && changed) this.gpu.queue.writeBuffer(uniforms, 0, pending, 0, rows * stride);
   }
 
   /** Records copies of inputs on the device. */
   #copyInputs(encoder: GPUCommandEncoder, uploads: Upload[]): void {
-    for (const { slot, from, place } of uploads) {
-      const { buffer, offset } = place ?? { buffer: from, offset: 0 };
-      if (!buffer) continue;
+    for (const { slot, bytes, from, at } of uploads) {
+      if (!from) continue;
       this.#recorder.end();
-      encoder.copyBufferToBuffer(buffer as GPUBuffer, offset, this.#executable.buffers[slot.buffer]!, slot.offset, slot.bytes);
+      encoder.copyBufferToBuffer(from as GPUBuffer, bytes ? at! : 0, this.#executable.buffers[slot.buffer]!, slot.offset, slot.bytes);
     }
   }
 
@@ -336,17 +327,11 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
 const lostError = ({ reason, message }: GPUDeviceLostInfo, steps: number): RlxError =>
   new RlxError('lost', `the device was lost (${reason}): ${message}; last saved ${steps} steps ago`, { steps });
 
-/** Rethrows errors of calls on a lost device as its loss. */
-export async function unlessLost<T>(gpu: GPUDevice, calls: () => Promise<T>): Promise<T> {
+/** The result of calls on a device, unless that is lost. */
+export function unlessLost<T>(gpu: GPUDevice, calls: Promise<T>): Promise<T> {
   let forget!: () => void;
   const lost = new Promise<never>((_, reject) => {
     forget = onLost(gpu, (info) => reject(lostError(info, 0)));
   });
-  try {
-    return await Promise.race([lost, calls()]);
-  } catch (reason) {
-    throw asError(reason);
-  } finally {
-    forget();
-  }
+  return Promise.race([lost, calls]).finally(forget);
 }

@@ -37,8 +37,8 @@ export function readRequest(sources: Source[]): ReadRequest {
 
 interface StagingBuffer { buffer: GPUBuffer; bytes: number; busy: boolean }
 
-/** A copy in a submission: `arrive` is to be called when that is submitted. */
-export interface Capture { arrive(step: number, submission: number): void }
+/** A copy in a submission: to be called when that is submitted, after a step. */
+export type Capture = (step: number) => void;
 
 /** The minimal and maximal size of buffers: larger values are read in parts. */
 const minBytes = 1 << 20, maxBytes = 64 << 20;
@@ -55,7 +55,6 @@ export interface StagingHost {
 }
 
 export class StagingRing {
-  readonly #gpu: GPUDevice;
   readonly #executable: Executable;
   readonly #host: StagingHost;
   /** The maximal size of a buffer, a multiple of 256. */
@@ -68,22 +67,21 @@ export class StagingRing {
   readonly postponed: ReadRequest[] = [];
   /** Requests whose copies have not arrived. */
   readonly arriving = new Set<ReadRequest>();
-  /** Errors in copies made up to this submission are reported and cleared. */
-  #cleared = -1;
-  /** The number of the last submission. */
-  #latest = -1;
+  /** Errors in submissions of copies up to this one are reported and cleared. */
+  #cleared = 0;
+  /** The number of the last one. */
+  #latest = 0;
 
   /**
    * Makes a number of buffers, with room for the outputs of a run; if it is not given 4, and more when small reads need them.
    * One is made larger when a read needs it.
    */
-  constructor(gpu: GPUDevice, executable: Executable, places: number | undefined, host: StagingHost) {
-    this.#gpu = gpu;
+  constructor(executable: Executable, places: number | undefined, host: StagingHost) {
     this.#executable = executable;
     this.#host = host;
     this.#maxPlaces = places ?? maxPlaces;
-    this.#max = Math.min(maxBytes, Math.floor(gpu.limits.maxBufferSize / 256) * 256);
     const { status, entries, slots } = executable.plan;
+    this.#max = Math.min(maxBytes, Math.floor(executable.gpu.limits.maxBufferSize / 256) * 256);
     this.#status = status ? [{ name: '', dtype: 'u32', shape: [], buffer: executable.buffers[status.buffer]!, offset: status.offset, bytes: statusBytes }] : [];
     const bytes = maxOf(entries, ({ outputs }) => outputs.reduce((sum, i) => sum + slots[i]!.bytes, 0), 1024);
     this.#buffers = Array.from({ length: Math.max(3, places ?? 4) }, () => this.#makeBuffer(statusBytes + Math.min(minBytes, bytes)));
@@ -91,7 +89,7 @@ export class StagingRing {
 
   #makeBuffer(bytes: number): StagingBuffer {
     const size = Math.min(roundUp(bytes, 256), this.#max);
-    return { buffer: this.#gpu.createBuffer({ label: `${this.#executable.tag} staging`, size, usage: flags.mapRead | flags.copyDst }), bytes: size, busy: false };
+    return { buffer: this.#executable.gpu.createBuffer({ label: `${this.#executable.tag} staging`, size, usage: flags.mapRead | flags.copyDst }), bytes: size, busy: false };
   }
 
   /**
@@ -114,7 +112,7 @@ export class StagingRing {
     eachChunk(sources, max, ({ buffer, offset }, from, i, at, bytes) => {
       encoder.copyBufferToBuffer(buffer, offset + from, places[i]!.buffer, at, bytes);
     });
-    return { arrive: (step, submission) => void this.#arrive(places, next, total, step, submission) };
+    return (step) => void this.#arrive(places, next, sources, total, step);
   }
 
   /** The smallest free buffer that is large enough; failing that, the largest is replaced. */
@@ -131,9 +129,8 @@ export class StagingRing {
     return [fit];
   }
 
-  async #arrive(places: StagingBuffer[], request: ReadRequest, total: number, step: number, submission: number): Promise<void> {
-    this.#latest = submission;
-    const max = this.#max, sources = [...this.#status, ...request.sources];
+  async #arrive(places: StagingBuffer[], request: ReadRequest, sources: Source[], total: number, step: number): Promise<void> {
+    const max = this.#max, submission = ++this.#latest;
     try {
       const mapped = await Promise.all(places.map(async ({ buffer }, i) => {
         const bytes = Math.min(max, total - i * max);
@@ -144,7 +141,7 @@ export class StagingRing {
       eachChunk(sources, max, (source, from, i, at, bytes) => {
         values.get(source)!.set(new Uint8Array(mapped[i]!, at, bytes), from);
       });
-      for (const status of this.#status) this.#checkStatus(new Uint32Array(values.get(status)!.buffer), submission);
+      for (const status of this.#status) this.#checkStatus(status, new Uint32Array(values.get(status)!.buffer), submission);
       request.resolve({ step, values: byName(request.sources, (source) => fromDevice(source.dtype, source.shape, values.get(source)!.buffer)) });
     } catch (reason) {
       request.reject(reason instanceof RlxError ? reason : await this.#host.fatal() ?? asError(reason));
@@ -159,12 +156,12 @@ export class StagingRing {
   }
 
   /** Throws the error encoded in the status word, and clears it for later runs. */
-  #checkStatus(words: Uint32Array, submission: number): void {
-    const status = this.#executable.plan.status!, error = statusError(status, words);
+  #checkStatus({ buffer, offset }: Source, words: Uint32Array, submission: number): void {
+    const error = statusError(this.#executable.plan.status!, words);
     if (!error) return;
     if (submission > this.#cleared) {
       this.#cleared = this.#latest;
-      this.#gpu.queue.writeBuffer(this.#executable.buffers[status.buffer]!, status.offset, new Uint32Array(statusBytes / 4));
+      this.#executable.gpu.queue.writeBuffer(buffer, offset, new Uint32Array(statusBytes / 4));
     }
     throw error;
   }

@@ -14,35 +14,46 @@ const maxBytes = 128 << 20;
 /** A buffer for the inputs of several runs has room for up to `runsPerBlock`, in `blockBytes`: all of it is copied when it is unmapped. */
 const blockBytes = 4 << 20, runsPerBlock = 8;
 
+/** A mapped buffer, or one that the device reads. `used` are the bytes that the next submission copies. */
 interface Block { buffer: GPUBuffer; used: number; view?: Uint8Array | undefined }
 
 /** Buffers that are mapped again after each submission that copies from them. */
 export class Uploads {
   readonly #make: (size: number) => GPUBuffer;
   readonly #blocks: Block[] = [];
-  /** The blocks that the next submission copies from. */
-  readonly #filled = new Set<Block>();
   #total = 0;
 
   /** `make` returns a buffer that is mapped at creation. */
   constructor(make: (size: number) => GPUBuffer) { this.#make = make; }
 
   /**
-   * Copies the inputs of a run that have `min` bytes or more, each a multiple of four, to one buffer, and sets their places.
+   * Copies the inputs of a run that have `min` bytes or more, each a multiple of four, to one buffer, and sets from where a submission copies them.
    * False if the device reads all buffers.
    */
   put(uploads: readonly Upload[], min: number): boolean {
-    const inputs = uploads.filter(({ bytes }) => bytes && bytes.length >= min), total = inputs.reduce((sum, { bytes }) => sum + bytes!.length, 0);
-    const block = [...this.#filled, ...this.#blocks].find(({ buffer, used }) => buffer.mapState === 'mapped' && buffer.size - used >= total) ?? this.#another(total);
+    let total = 0;
+    for (const { bytes } of uploads) if (bytes && bytes.length >= min) total += bytes.length;
+    const block = this.#with(total) ?? this.#another(total);
     if (!block) return false;
-    this.#filled.add(block);
     const { buffer } = block, view = block.view ??= new Uint8Array(buffer.getMappedRange());
-    for (const input of inputs) {
-      input.place = { buffer, offset: block.used };
-      view.set(input.bytes!, block.used);
-      block.used += input.bytes!.length;
+    for (const input of uploads) {
+      const { bytes } = input;
+      if (!bytes || bytes.length < min) continue;
+      input.from = buffer;
+      input.at = block.used;
+      view.set(bytes, block.used);
+      block.used += bytes.length;
     }
     return true;
+  }
+
+  /** A mapped buffer with room, if possible one that the next submission copies from. */
+  #with(bytes: number): Block | undefined {
+    let found: Block | undefined;
+    for (const block of this.#blocks) {
+      if (!found?.used && block.buffer.mapState === 'mapped' && block.buffer.size - block.used >= bytes) found = block.used ? block : found ?? block;
+    }
+    return found;
   }
 
   /** A new buffer, if there is room for it and memory to map. */
@@ -59,13 +70,15 @@ export class Uploads {
     }
   }
 
-  /** Calls a function that submits all copies from the buffers. */
-  submit(call: () => void): void {
-    const filled = [...this.#filled];
-    this.#filled.clear();
-    for (const { buffer } of filled) buffer.unmap();
-    call();
-    for (const block of filled) {
+  /** Unmaps what the next submission copies from. */
+  unmap(): void {
+    for (const { buffer, used } of this.#blocks) if (used) buffer.unmap();
+  }
+
+  /** Maps it again, after the submission. */
+  map(): void {
+    for (const block of this.#blocks) {
+      if (!block.used) continue;
       block.used = 0;
       block.view = undefined;
       // Mapping waits until the device has read the buffer, which may be destroyed by then, or the device lost.

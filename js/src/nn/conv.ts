@@ -4,7 +4,7 @@ import type { Value } from '../graph/builder.js';
 import type { Called } from '../graph/caller-stack.js';
 import type { Initial } from '../graph/initial.js';
 import { shown } from '../values/errors.js';
-import { channelAxis, channelsLast, fanIn, type Layer, layer, type NameOption, perAxis, samePadding } from './layer.js';
+import { channelAxis, channelsLast, fanIn, isSame, type Layer, layer, type NameOption, type Padding, perAxis, samePadding } from './layer.js';
 
 /** A number for all spatial axes, or a list with one for each. */
 type PerAxis = number | readonly number[];
@@ -14,8 +14,8 @@ export interface ConvOptions extends NameOption {
   /** The step of the window, and the step within it. 1 if not given. */
   stride?: PerAxis;
   dilation?: PerAxis;
-  /** Pads so that a stride of 1 keeps the sizes, with the odd element at the end. Not for transposed convolutions. */
-  same?: boolean;
+  /** `'same'` pads so that a stride of 1 keeps the sizes, with the odd element at the end; `'valid'`, and if not given, `pad` does. Not for transposed convolutions. */
+  padding?: Padding;
   /** The number of zeros on both sides; of a transposed convolution, the elements cut off from both. 0 if not given. */
   pad?: PerAxis;
   /** What pads: zeros if not given, the image mirrored without its edge, the edge repeated, or the image again. Not for transposed convolutions. */
@@ -33,7 +33,7 @@ export interface ConvOptions extends NameOption {
   channelsFirst?: boolean;
 }
 
-const known = 'stride dilation same pad paddingMode outputPad groups noBias init biasInit channelsFirst';
+const known = 'stride dilation padding pad paddingMode outputPad groups noBias init biasInit channelsFirst';
 
 /** The convolution of x, [batch, time, in]: [batch, time, out]. See {@link conv2d}. */
 export function conv1d(x: Value, out: number, kernel: PerAxis, options?: ConvOptions): Value { return conv(conv1d, x, 1, out, kernel, options); }
@@ -62,17 +62,17 @@ export function convTranspose2d(x: Value, out: number, kernel: PerAxis, options?
 export function convTranspose3d(x: Value, out: number, kernel: PerAxis, options?: ConvOptions): Value { return convTranspose(convTranspose3d, x, 3, out, kernel, options); }
 
 /** The options of a convolution, checked and complete. */
-interface Window { into: number; kernel: readonly number[]; stride: readonly number[]; dilation: readonly number[]; pad: readonly number[]; groups: number }
+interface Window { same: boolean; into: number; kernel: readonly number[]; stride: readonly number[]; dilation: readonly number[]; pad: readonly number[]; groups: number }
 
 function windowOf(l: Layer, axes: number, out: number, kernel: PerAxis, o: ConvOptions): Window {
   if (l.x.shape.length !== axes + 2) l.fail('shape', `x has a batch axis, ${axes} spatial axes and channels`);
   const into = l.size(channelAxis(o.channelsFirst)), groups = o.groups ?? 1;
-  l.require(!o.same || o.pad === undefined, 'both same and pad are given');
+  const same = isSame(l, o);
   l.requireCount(groups, 'groups');
   l.requireCount(out, 'out');
   l.require(into % groups === 0 && out % groups === 0, `${groups} groups do not divide ${into} input and ${out} output channels`);
   return {
-    into, groups, kernel: perAxis(l, 'kernel', kernel, 1, 1, axes), stride: perAxis(l, 'stride', o.stride, 1, 1, axes),
+    same, into, groups, kernel: perAxis(l, 'kernel', kernel, 1, 1, axes), stride: perAxis(l, 'stride', o.stride, 1, 1, axes),
     dilation: perAxis(l, 'dilation', o.dilation, 1, 1, axes), pad: perAxis(l, 'pad', o.pad, 0, 0, axes),
   };
 }
@@ -85,9 +85,9 @@ function weights(l: Layer, o: ConvOptions, kernel: readonly number[], rows: numb
 
 function conv(called: Called, x: Value, axes: number, out: number, size: PerAxis, options: ConvOptions | undefined): Value {
   return layer(called, 'conv', x, options, known, (l) => {
-    const o = options ?? {}, { into, kernel, stride, dilation, pad, groups } = windowOf(l, axes, out, size, o);
+    const o = options ?? {}, { same, into, kernel, stride, dilation, pad, groups } = windowOf(l, axes, out, size, o);
     l.require(o.outputPad === undefined, 'outputPad is for transposed convolutions');
-    const [low, high] = o.same ? samePadding(kernel, dilation) : [pad, pad], none = pad.map(() => 0);
+    const [low, high] = same ? samePadding(kernel, dilation) : [pad, pad], none = pad.map(() => 0);
     const padded = padMode(l, o, low, high), [padLo, padHi] = padded === x ? [low, high] : [none, none];
     const [weight, bias] = weights(l, o, kernel, into / groups, out, out, into / groups);
     if (axes === 2 && !o.channelsFirst) return padded.conv2d(weight, bias, { strides: stride, dilations: dilation, padLo, padHi, groups });
@@ -112,7 +112,7 @@ function convTranspose(called: Called, x: Value, axes: number, out: number, size
   return layer(called, 'conv_transpose', x, options, known, (l) => {
     const o = options ?? {}, { into, kernel, stride, dilation, pad, groups } = windowOf(l, axes, out, size, o);
     l.require(o.paddingMode === undefined, 'paddingMode is not for transposed convolutions');
-    l.require(!o.same, 'a transposed convolution has no padding that keeps the sizes: set pad');
+    l.require(o.padding === undefined, 'a transposed convolution has no padding that keeps the sizes: set pad');
     const outputPadding = perAxis(l, 'outputPad', o.outputPad, 0, 0, axes), [weight, bias] = weights(l, o, kernel, into, out / groups, out, out / groups);
     const attributes = { strides: stride, dilations: dilation, padLo: pad, padHi: pad, outputPadding, groups };
     return channelsLast(x, o.channelsFirst, (x) => x.convTranspose(weight, bias, attributes));

@@ -5,7 +5,7 @@ import type { Called } from '../graph/caller-stack.js';
 import type { Initial } from '../graph/initial.js';
 import type { Dim } from '../graph/types.js';
 import type { DType } from '../values/dtype.js';
-import { checkOptions, classOf, type ErrorKind, RlxError, shown } from '../values/errors.js';
+import { checkOptions, checkWord, classOf, type ErrorKind, RlxError, shown } from '../values/errors.js';
 
 /** Options of `lora`. */
 export interface LoRAOptions {
@@ -280,6 +280,17 @@ export function perAxis(l: Layer, what: string, given: number | readonly number[
   l.require(Array.isArray(list) && list.length === axes, `${what} has ${shown((list as readonly number[] | null)?.length)} entries, not one for each of ${axes} axes`);
   for (const n of list) l.requireCount(n, what, min);
   return list;
+}
+
+/** A word for padding, as of `conv2d` of values. */
+export type Padding = 'same' | 'valid';
+
+/** Whether a layer keeps the sizes. Throws for other words, and where `pad` is given as well. */
+export function isSame(l: Layer, { padding, pad }: { padding?: Padding; pad?: number | readonly number[] }): boolean {
+  if (padding === undefined) return false;
+  checkWord('padding', padding, 'same valid');
+  l.require(pad === undefined, 'both padding and pad are given');
+  return padding === 'same';
 }
 
 /** The padding of a window that keeps the sizes, with the odd element at the end. */

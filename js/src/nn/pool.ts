@@ -3,7 +3,7 @@
 import type { Value } from '../graph/builder.js';
 import type { Called } from '../graph/caller-stack.js';
 import { checkOptions } from '../values/errors.js';
-import { builderOf, channelsLast, inside, Layer, perAxis, samePadding } from './layer.js';
+import { builderOf, channelsLast, inside, isSame, Layer, type Padding, perAxis, samePadding } from './layer.js';
 
 /** Options of {@link maxPool} and {@link avgPool}: a number for all spatial axes, or a list with one for each. */
 export interface PoolOptions {
@@ -11,8 +11,8 @@ export interface PoolOptions {
   stride?: number | readonly number[];
   /** The step within the window. 1 if not given. */
   dilation?: number | readonly number[];
-  /** Pads so that a stride of 1 keeps the sizes. */
-  same?: boolean;
+  /** `'same'` pads so that a stride of 1 keeps the sizes; `'valid'`, and if not given, `pad` does. */
+  padding?: Padding;
   /** The padding on both sides. 0 if not given. */
   pad?: number | readonly number[];
   /** Adds a window at the end where the last would leave elements out, if it begins within x or the padding before it. The spatial axes are then constant. */
@@ -72,10 +72,9 @@ function ceilAvgPool(x: Value, window: WindowAttributes, countPad: boolean): Val
 
 function pool(called: Called, kind: string, x: Value, size: number | readonly number[], options: PoolOptions | undefined, build: (x: Value, window: WindowAttributes) => Value): Value {
   return inside(called, builderOf(called, x), () => {
-    checkOptions(`nn.${kind}`, options, 'stride dilation same pad ceilMode excludePad channelsFirst');
-    const l = new Layer(x, kind), { stride, dilation, same, pad, channelsFirst } = options ?? {}, axes = x.shape.length - 2;
+    checkOptions(`nn.${kind}`, options, 'stride dilation padding pad ceilMode excludePad channelsFirst');
+    const l = new Layer(x, kind), { stride, dilation, pad, channelsFirst } = options ?? {}, same = isSame(l, options ?? {}), axes = x.shape.length - 2;
     l.rank(3, '[batch, spatial axes..., channels]');
-    l.require(!same || pad === undefined, 'both same and pad are given');
     const sizes = perAxis(l, 'size', size, 1, 1, axes), dilations = perAxis(l, 'dilation', dilation, 1, 1, axes), zeros = perAxis(l, 'pad', pad, 0, 0, axes);
     const [padLo, padHi] = same ? samePadding(sizes, dilations) : [zeros, zeros];
     if (options?.ceilMode) {

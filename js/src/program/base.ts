@@ -11,19 +11,22 @@ import { checkLoad } from './load.js';
 import type { Device, LoadOptions, Program, Reading, Run, RunOptions } from './program.js';
 import type { Input, Inputs } from './types.js';
 
-/** The effect of a checked input: bytes to write, which may wait in a mapped buffer, or the program's handle of a tensor. */
-export interface Upload { slot: Slot; bytes?: Uint8Array<ArrayBuffer>; place?: { buffer: unknown; offset: number }; from?: unknown }
+/** The effect of a checked input: bytes to write, the program's handle of a tensor, or of a buffer with the bytes at an offset, or nothing. */
+export interface Upload { slot: Slot; bytes?: Uint8Array<ArrayBuffer> | undefined; from?: unknown; at?: number }
 
-/** An entry with the rows of its scalars, one for each step of a run; bound scalars are in the first. */
-export interface Runnable { entry: Entry; rows: Uint8Array<ArrayBuffer>; stride: number }
+/**
+ * An entry with the uploads of its inputs and scalars, which each run sets again, and the rows of the scalars, one for
+ * each step of a run. `bound` is the row of bound ones.
+ */
+export interface Runnable { entry: Entry; uploads: Upload[]; rows: Uint8Array<ArrayBuffer>; bound: Uint8Array; stride: number }
 
 /** The entries of a plan, for runs of up to `maxSteps` steps. */
 export interface Runnables<E> { readonly entries: ReadonlyMap<string, E>; readonly maxSteps: number }
 
-/** Makes an entry's rows of scalars, for runs of up to `maxSteps` steps. */
-export function withRows(entry: Entry, maxSteps: number): Runnable {
-  const stride = roundUp(entry.uniformBytes, rowBytes);
-  return { entry, stride, rows: new Uint8Array(stride * maxSteps) };
+/** Makes an entry of a plan runnable, for runs of up to `maxSteps` steps. */
+export function runnable({ slots }: Plan, entry: Entry, maxSteps: number): Runnable {
+  const stride = roundUp(entry.uniformBytes, rowBytes), uploads = [...entry.inputs, ...entry.scalars].map((i): Upload => ({ slot: slots[i]! }));
+  return { entry, stride, rows: new Uint8Array(stride * maxSteps), bound: new Uint8Array(stride), uploads };
 }
 
 /** The error encoded in the status words, if a check failed on the device. */
@@ -45,19 +48,15 @@ export abstract class BaseProgram<E extends Runnable = Runnable> implements Prog
   protected lastEntry: E | undefined;
   /** The step that was last saved. */
   protected savedAt = 0;
-  readonly #entries: ReadonlyMap<string, E>;
-  readonly #maxSteps: number;
+  readonly #runnables: Runnables<E>;
   readonly #persistent: Map<string, Slot>;
   /** The names that need no value any more: bound inputs, parameters with a value, and complete entries. */
   readonly #bound = new Set<Slot | Entry>();
-  /** The inputs and scalars of entries, by name. */
-  readonly #inputs = new Map<Entry, Map<string, Slot>>();
   #announce!: (error: RlxError) => void;
 
-  constructor(plan: Plan, { entries, maxSteps }: Runnables<E>) {
+  constructor(plan: Plan, runnables: Runnables<E>) {
     this.plan = plan;
-    this.#entries = entries;
-    this.#maxSteps = maxSteps;
+    this.#runnables = runnables;
     this.#persistent = new Map(persistentOf(plan.slots).map((slot) => [slot.name, slot]));
     this.lost = new Promise((resolve) => this.#announce = resolve);
   }
@@ -87,10 +86,10 @@ export abstract class BaseProgram<E extends Runnable = Runnable> implements Prog
     if (this.end(error)) this.#announce(error);
   }
 
-  #slots(...indices: number[][]): Slot[] { return indices.flat().map((i) => this.plan.slots[i]!); }
+  #slots(indices: number[]): Slot[] { return indices.map((i) => this.plan.slots[i]!); }
 
   #entryOf(name: string): E {
-    return named('the plan has no entry', name, this.#entries);
+    return named('the plan has no entry', name, this.#runnables.entries);
   }
 
   /** Checks the options of a run. `slots` are the values to read. */
@@ -98,28 +97,27 @@ export abstract class BaseProgram<E extends Runnable = Runnable> implements Prog
     this.check();
     const read = given?.read, steps = given?.steps ?? 1, target = this.#entryOf(name);
     checkOptions(name, given, 'read steps');
-    if (steps !== 1) checkCount(`steps in a run of ${name}`, steps, 1, this.#maxSteps);
+    if (steps !== 1) checkCount(`steps in a run of ${name}`, steps, 1, this.#runnables.maxSteps);
     return { target, steps, slots: read && this.#sources(read, target) };
   }
 
   /**
-   * Checks the inputs for some steps of an entry, writes its scalars, and returns the uploads. Nothing is written
-   * unless all are valid. Inputs with `bind` also serve later runs, until replaced.
+   * Checks the inputs for some steps of an entry, writes its scalars, and returns the uploads, which the next call sets
+   * again. Nothing is kept unless all are valid. Inputs with `bind` also serve later runs, until replaced.
    */
-  protected accept({ entry, rows, stride }: Runnable, given: Inputs, steps: number, bind = false): Upload[] {
+  protected accept({ entry, uploads, rows, bound, stride }: Runnable, given: Inputs, steps: number, bind = false): Upload[] {
     const op = entry.name;
-    let inputs = this.#inputs.get(entry);
-    if (!inputs) this.#inputs.set(entry, inputs = new Map(this.#slots(entry.inputs, entry.scalars).map((slot) => [slot.name, slot])));
-    for (const name in given) if (!inputs.has(name)) throw unknownName(`${op} has no input`, name, inputs.keys(), op);
-    const uploads: Upload[] = [], scalars: [offset: number, values: Uint8Array[]][] = [];
-    for (const slot of inputs.values()) {
-      const value = given[slot.name];
+    for (const name in given) if (!uploads.some(({ slot }) => slot.name === name)) throw unknownName(`${op} has no input`, name, uploads.map(({ slot }) => slot.name), op);
+    for (let k = 0; k < steps; k++) rows.set(bound, k * stride);
+    for (const port of uploads) {
+      const { slot } = port, value = given[slot.name];
       if (value === undefined) {
+        port.from = port.bytes = undefined;
         if (!bind && !this.#bound.has(slot)) throw missing(op, slot);
       } else if (slot.role === 'input') {
-        uploads.push(this.#checkInput(op, slot, value));
+        this.#set(op, port, value);
       } else {
-        scalars.push([slot.offset, scalarBytes(op, slot, value, bind ? undefined : steps)]);
+        for (let k = 0; k < steps; k++) rows.set(scalarBytes(op, slot, value, k, bind ? 0 : steps), k * stride + slot.offset);
       }
     }
     if (!bind && !this.#bound.has(entry)) {
@@ -127,18 +125,17 @@ export abstract class BaseProgram<E extends Runnable = Runnable> implements Prog
       this.#bound.add(entry);
       for (const slot of this.#slots(entry.sets)) this.#bound.add(slot);
     }
-    for (let k = 0; k < steps; k++) {
-      rows.copyWithin(k * stride, 0, stride); // bound scalars are in the first row
-      for (const [offset, values] of scalars) rows.set(values[k % values.length]!, k * stride + offset);
-    }
-    for (const slot of inputs.values()) if (given[slot.name] !== undefined) this.#bound[bind ? 'add' : 'delete'](slot);
+    if (bind) bound.set(rows.subarray(0, stride));
+    for (const { slot } of uploads) if (given[slot.name] !== undefined) this.#bound[bind ? 'add' : 'delete'](slot);
     return uploads;
   }
 
-  #checkInput(op: string, slot: Slot, value: Input): Upload {
-    return value instanceof Tensor
-      ? { slot, from: deviceInput(op, slot, value, this) }
-      : { slot, bytes: hostBytes(op, slot, value as Exclude<Input, Tensor>) };
+  /** Checks a value and sets its effect. */
+  #set(op: string, port: Upload, value: Input): Upload {
+    const { slot, bytes } = port, tensor = value instanceof Tensor;
+    port.from = tensor ? deviceInput(op, slot, value, this) : undefined;
+    port.bytes = tensor ? undefined : hostBytes(op, slot, value, bytes);
+    return port;
   }
 
   async bind(name: string, inputs: Inputs): Promise<void> {
@@ -172,14 +169,13 @@ export abstract class BaseProgram<E extends Runnable = Runnable> implements Prog
 
   async write(name: string, value: Input): Promise<void> {
     this.check();
-    this.#setAll([this.#checkInput('write', named('the plan has no parameter or state', name, this.#persistent), value)]);
+    this.#setAll([this.#set('write', { slot: named('the plan has no parameter or state', name, this.#persistent) }, value)]);
   }
 
   async upload(tensor: HostTensor): Promise<Tensor> {
     this.check();
     checkHost('upload', 'the tensor', tensor);
-    const { dtype, shape, data } = tensor;
-    return this.tensor(tensor, hostBytes('upload', { name: 'the tensor', dtype, shape, bytes: data?.byteLength }, tensor));
+    return this.tensor(tensor, hostBytes('upload', { ...tensor, name: 'the tensor', bytes: tensor.data?.byteLength }, tensor));
   }
 
   async keep(name: string): Promise<Tensor> {
@@ -197,7 +193,7 @@ export abstract class BaseProgram<E extends Runnable = Runnable> implements Prog
 
   async load(tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): Promise<void> {
     this.check();
-    this.#setAll(checkLoad(this.#persistent.values(), tensors, options).map(([slot, tensor]) => ({ slot, bytes: hostBytes('load', slot, tensor) })));
+    this.#setAll(checkLoad(this.#persistent.values(), tensors, options).map(([slot, tensor]) => this.#set('load', { slot }, tensor)));
   }
 
   close(): void {

@@ -34,28 +34,37 @@ function checkRange(op: string, { name, range }: Held, data: TensorData): void {
 
 const isNumber = (value: unknown): value is number | boolean => typeof value === 'number' || typeof value === 'boolean';
 
-/** The device's bytes for a tensor that is given from the host. Throws an {@link RlxError} that names it. */
-export function hostBytes(op: string, slot: Held, value: Exclude<Input, Tensor>): Uint8Array<ArrayBuffer> {
-  const { name, dtype, shape: expected } = slot;
-  let data: TensorData;
-  if (isNumber(value)) {
-    checkShape(op, slot, []);
-    const n = Number(value);
-    data = arrayType(dtype).of(n);
-    if (dtype !== 'f32' && (data[0] !== n || dtype === 'bool' && n > 1)) checkDType(op, slot, n);
-  } else {
-    const { shape } = Object(value) as { shape?: readonly number[] };
-    data = shape ? (value as { data: TensorData }).data : value as TensorData;
-    checkType(`${op}: ${name}`, dtype, data);
-    if (shape) checkShape(op, slot, shape);
-    const size = arrayLength(dtype, expected, slot.bytes);
-    if (data.length !== size) {
-      const empty = data.length ? '' : ': an empty batch has no result';
-      throw wrong('shape', op, name, `has ${data.length} elements: it must be ${dtype}[${expected}] of ${size}${empty}`, { shape: [data.length], expected });
-    }
+/** The memory of one number, zero after its bytes. */
+const word = new Uint8Array(4);
+
+/** The device's bytes for a number, until the next call. */
+function numberBytes(op: string, slot: Held, value: number | boolean): Uint8Array<ArrayBuffer> {
+  const { dtype } = slot, n = Number(value), element = new (arrayType(dtype))(word.buffer, 0, 1);
+  checkShape(op, slot, []);
+  word.fill(0);
+  element[0] = n;
+  if (dtype !== 'f32' && (element[0] !== n || dtype === 'bool' && n > 1)) checkDType(op, slot, n);
+  checkRange(op, slot, element);
+  return word;
+}
+
+/**
+ * The device's bytes for a tensor that is given from the host: `last`, those of an earlier value, if the memory is the same. Throws an
+ * {@link RlxError} that names it.
+ */
+export function hostBytes(op: string, slot: Held, value: Exclude<Input, Tensor>, last?: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  if (isNumber(value)) return numberBytes(op, slot, value).slice();
+  const { name, dtype, shape: expected } = slot, { shape } = Object(value) as { shape?: readonly number[] };
+  const data = shape ? (value as { data: TensorData }).data : value as TensorData;
+  checkType(`${op}: ${name}`, dtype, data);
+  if (shape) checkShape(op, slot, shape);
+  const size = arrayLength(dtype, expected, slot.bytes);
+  if (data.length !== size) {
+    const empty = data.length ? '' : ': an empty batch has no result';
+    throw wrong('shape', op, name, `has ${data.length} elements: it must be ${dtype}[${expected}] of ${size}${empty}`, { shape: [data.length], expected });
   }
   checkRange(op, slot, data);
-  return toDevice(dtype, data);
+  return toDevice(dtype, data, last);
 }
 
 /** Checks a tensor on the device, and returns its owner's handle. */
@@ -80,13 +89,13 @@ export function checkNames(names: readonly string[]): readonly string[] {
 export const missing = (op: string, { name, role, dtype, shape: expected }: Slot): RlxError =>
   wrong('missing', op, name, `is missing: give ${dtype}[${expected}], or ${op === 'load' ? 'allowMissing' : role === 'param' ? 'load it' : 'bind it'}`, { expected });
 
-/** The device's bytes of a scalar: one value, or a list with one for each step. */
-export function scalarBytes(op: string, slot: Slot, value: Input, steps?: number): Uint8Array[] {
+/** The device's bytes of a scalar in step k, until the next call: of one value, or, in a run of `steps` steps, of one in a list. */
+export function scalarBytes(op: string, slot: Slot, value: Input, k: number, steps: number): Uint8Array {
   const { name, dtype } = slot;
   if (steps && Array.isArray(value)) {
     if (value.length !== steps) throw wrong('shape', op, name, `has ${value.length} values for ${steps} steps`, { shape: [value.length], expected: [steps] });
-    return value.flatMap((one: Input) => scalarBytes(op, slot, one));
+    value = value[k] as Input;
   }
   if (!isNumber(value)) throw wrong('dtype', op, name, `is ${classOf(value)}: it must be one ${dtype}`);
-  return [hostBytes(op, slot, value)];
+  return numberBytes(op, slot, value);
 }

@@ -2,7 +2,7 @@ import { deviceFor, type DeviceOptions, type GPUProgramOptions } from '../gpu/de
 import { buildExecutable } from '../gpu/executable.js';
 import { GPUProgram, unlessLost } from '../gpu/gpu-program.js';
 import { decodePlan } from '../plan/decode.js';
-import type { Plan } from '../plan/plan.js';
+import { allSteps, type Plan, type Repeat } from '../plan/plan.js';
 import type { Program } from '../program/program.js';
 import type { EntryTypes, PlanFile } from '../program/types.js';
 import { asError, checkCount, checkOptions, checkWord, RlxError } from '../values/errors.js';
@@ -58,7 +58,7 @@ export interface ProgramOptions extends DeviceOptions, GPUProgramOptions, Worker
  * console.log((await reading).values.loss);
  * ```
  */
-export async function openProgram<E extends EntryTypes = any>(file: PlanFile<E> | Uint8Array | ArrayBuffer, options: ProgramOptions = {}): Promise<Program<E>> {
+export async function openProgram<E extends EntryTypes = any>(file: PlanFile<E> | Uint8Array | ArrayBuffer, options?: ProgramOptions): Promise<Program<E>> {
   options ??= {};
   checkOptions('openProgram', options, programOptions);
   if (options.recover) return (await import('./recover.js')).openRecovering((given) => openProgram(file, { ...options, recover: false, ...given }), options);
@@ -117,8 +117,9 @@ async function openGPU(plan: Plan, options: ProgramOptions, maxSteps: number): P
   const { device, plan: variant } = await deviceFor(plan, options);
   try {
     await checkMemory(variant, maxSteps, options.memory);
-    const executable = await unlessLost(device.gpu, () => buildExecutable(device.gpu, variant, maxSteps, options.drafts ?? true));
-    return new GPUProgram(device, variant, executable, options.inFlight, options.staging);
+    const executable = await unlessLost(device.gpu, buildExecutable(device.gpu, variant, maxSteps, options.drafts ?? true));
+    const loops = allSteps(variant.entries).some((step) => (step as Repeat).condition) ? await import('../gpu/loops.js') : undefined;
+    return new GPUProgram(device, variant, executable, options.inFlight, options.staging, loops);
   } catch (reason) {
     if (device.owned) device.gpu.destroy();
     throw asError(reason);

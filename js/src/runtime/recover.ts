@@ -102,8 +102,8 @@ interface Snapshot extends Position { tensors: Record<string, HostTensor>; /** S
 /** Recovers a program: keeps snapshots, watches for losses, and opens the program again. */
 class Keeper implements Recovery {
   current: Program;
-  /** Resolves once there is a program again; rejects with the error that ended it. */
-  ready: Promise<void> = Promise.resolve();
+  /** After a loss: resolves once there is a program again; rejects with the error that ended it. */
+  ready: Promise<void> | undefined;
   error: RlxError | undefined;
   /** Steps of all entries before those of `current`. */
   before = 0;
@@ -238,7 +238,7 @@ class Keeper implements Recovery {
       this.current = opened;
       this.#watch(opened);
       const { onRecovered = warn } = this.#options;
-      this.#reports = this.ready.then(() => onRecovered({ step: steps, lostSteps, reason }));
+      this.#reports = this.ready!.then(() => onRecovered({ step: steps, lostSteps, reason }));
       this.#reports.catch(() => {}); // it is thrown where training goes on
     } catch (cause) {
       const error = new RlxError('lost', `${reason.message}; it was not recovered: ${asError(cause).message}`, { ...reason.place, cause });
@@ -329,9 +329,21 @@ class Recovering implements Program {
     return this.#now();
   }
 
-  async run(entry: string, inputs?: Inputs, options?: RunOptions): Promise<Run<any>> {
-    const { before } = this.recovery, program = await (this.plan.entries.find(({ name }) => name === entry)?.sets.some((i) => this.recovery.keeps(this.plan.slots[i]!.name)) ? this.#change() : this.#now());
-    const { step, reading } = await program.run(entry, inputs, options) as Run;
+  /** Whether an entry sets states that snapshots have. */
+  #sets(entry: string): boolean {
+    const { plan } = this;
+    for (const { name, sets } of plan.entries) if (name === entry) for (const i of sets) if (this.recovery.keeps(plan.slots[i]!.name)) return true;
+    return false;
+  }
+
+  run(entry: string, inputs?: Inputs, options?: RunOptions): Promise<Run<any>> {
+    const { ready, current } = this.recovery;
+    if (this.#sets(entry)) this.recovery.changed();
+    return ready ? this.#runAfterLoss(entry, inputs, options) : current.run(entry, inputs, options);
+  }
+
+  async #runAfterLoss(entry: string, inputs?: Inputs, options?: RunOptions): Promise<Run<any>> {
+    const { before } = this.recovery, { step, reading } = await (await this.#now()).run(entry, inputs, options) as Run;
     return { step: before + step, reading: reading?.then((read) => ({ ...read, step: before + read.step })) } as Run<any>;
   }
 

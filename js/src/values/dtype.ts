@@ -12,7 +12,7 @@ export type TensorData = Int8Array | Uint8Array | Int16Array | Uint16Array | Int
 /** The elements of a tensor in a file, which may be wider than a program's; a `c64` is two numbers. */
 export type StoredData = TensorData | Float64Array | BigInt64Array | BigUint64Array;
 
-type ArrayType = { new (buffer: ArrayBuffer, offset: number, length: number): TensorData; of(...elements: number[]): TensorData; readonly BYTES_PER_ELEMENT: number };
+type ArrayType = { new (buffer: ArrayBuffer, offset: number, length: number): TensorData; readonly BYTES_PER_ELEMENT: number };
 
 /** The class of typed array that holds the elements of each dtype. @internal */
 export const arrayTypes: Record<string, ArrayType> = {
@@ -42,10 +42,11 @@ export function fromDevice(dtype: string, shape: readonly number[], bytes: Array
   return new (arrayType(dtype))(bytes, 0, arrayLength(dtype, shape, bytes.byteLength));
 }
 
-/** The bytes of a tensor in the device's form: a view if possible, else a copy. */
-export function toDevice(dtype: string, data: TensorData): Uint8Array<ArrayBuffer> {
-  const words = dtype === 'bool' ? Uint32Array.from(data) : data;
-  const bytes = new Uint8Array(words.buffer as ArrayBuffer, words.byteOffset, words.byteLength);
+/** The bytes of a tensor in the device's form: a view if possible, else a copy; `last`, bytes of as many elements, if they are in the same memory. */
+export function toDevice(dtype: string, data: TensorData, last?: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const { buffer, byteOffset, byteLength } = dtype === 'bool' ? Uint32Array.from(data) : data;
+  if (last?.buffer === buffer && last.byteOffset === byteOffset) return last;
+  const bytes = new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
   if (bytes.length % 4 === 0) return bytes;
   const padded = new Uint8Array(roundUp(bytes.length, 4));
   padded.set(bytes);

@@ -25,7 +25,7 @@ function draw(time) {
 
 const model = graph('filter', (b) => {
   const x = b.input('x', 'f32', [1, side, side, 1]), want = b.input('want', 'f32', [1, side, side, 1]);
-  const guess = nn.conv2d(x, 1, 7, { same: true });
+  const guess = nn.conv2d(x, 1, 7, { padding: 'same' });
   b.output('guess', guess.reshape([side, side]));
   b.output('loss', guess.sub(want).square().mean());
 });
