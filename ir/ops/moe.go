@@ -184,8 +184,9 @@ func (a *GroupedAttrs) Visit(v ir.AttrVisitor) { v.Int("block", &a.Block) }
 // groupedBlock is the default number of rows of a block.
 const groupedBlock = 32
 
-// Products with packed matrices of up to fewRows rows, and of blocks of blockRows rows from a mean of twice as many a group on, are made
-// one after the other, by quantized_matmul: its kernel of one row loads whole words, and in half precision it unpacks a matrix for a block.
+// Products with packed matrices of up to fewRows rows, and of blocks of at least blockRows rows from a mean of twice as many a group on, are
+// computed one after the other, by quantized_matmul: its kernel of one row loads whole words, and in half precision it unpacks a matrix for a
+// block, so that blocks have about half the mean.
 const (
 	fewRows   = 16
 	blockRows = 64
@@ -282,7 +283,9 @@ func (p grouped) product(b *ir.Builder, block int) ir.Value {
 	case m <= 2*g:
 		return p.byRow(b)
 	case p.one != nil && m >= 2*blockRows*g:
-		block = blockRows
+		for block = blockRows; 4*block*g <= m; {
+			block *= 2 // a matrix is unpacked for each block
+		}
 	default:
 		p.one = nil
 	}
