@@ -9,8 +9,9 @@ import { build } from 'esbuild';
 const dist = join(import.meta.dirname, 'dist');
 
 const gzip = (bytes) => gzipSync(bytes, { level: 9 }).length;
+// The window is that of the brotli command. Node's own, 4 MiB, is half of the module.
 const brotli = (bytes) => brotliCompressSync(bytes, {
-  params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
+  params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
 }).length;
 
 // measure adds up files that are each fetched, hence compressed, on their own.
@@ -64,7 +65,7 @@ async function sizedParts() {
 }
 
 const rows = [
-  { name: 'compiler, rlx.wasm', parts: () => wasm('rlx.wasm'), budget: { brotli: 1_250_000 } },
+  { name: 'compiler, rlx.wasm', parts: () => wasm('rlx.wasm'), budget: { brotli: 1_249_800 } },
   { name: 'padding, sizes.wasm', parts: () => wasm('sizes.wasm'), budget: { brotli: 785_000 } },
   { name: '@rlx-go/rlx, at first', parts: () => packed('index.js') },
   { name: '/fit, besides', parts: async () => [await only('fit.js')] },

@@ -283,9 +283,7 @@ func (p grouped) product(b *ir.Builder, block int) ir.Value {
 	case m <= 2*g:
 		return p.byRow(b)
 	case p.one != nil && m >= 2*blockRows*g:
-		for block = blockRows; 4*block*g <= m; {
-			block *= 2 // a matrix is unpacked for each block
-		}
+		block = m / g / 2 &^ (blockRows - 1)
 	default:
 		p.one = nil
 	}
