@@ -64,7 +64,7 @@ func TestWorkOfPackedExperts(t *testing.T) {
 	two, one, dense := step(all, 2), step(all, 1), step(2, 2)
 	const weights = layers * 3 * width * hidden // of an expert
 	if got := two.Operations - one.Operations; got != 2*weights {
-		t.Errorf("an expert makes %g operations, want %d", got, 2*weights)
+		t.Errorf("an expert makes %g operations, want %g", got, 2.*weights)
 	}
 	if got := two.Operations - dense.Operations; got != layers*2*width*(all-2) {
 		t.Errorf("two of %d experts make %g operations more than two of two", all, got)

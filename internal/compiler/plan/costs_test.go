@@ -79,9 +79,9 @@ func choicesOf(t *testing.T, name, precision string) map[string]*plan.Choice {
 // candidate is timed again and again, with its operands in the cache. Costs of reductions by what their workgroups
 // wait for had 0.78 and 8 here, and made the step of mamba take 1.3 times as long.
 const (
-	leastMedianRank = 0.62
+	leastMedianRank = 0.64
 	maxLoss         = 1.15
-	maxLosses       = 13
+	maxLosses       = 14 // one by an epilogue of many operations, which the choice of multiply-adds does not count
 	leastKnown      = 0.5 // the share of groups that the families still have
 )
 
