@@ -81,7 +81,7 @@ func choicesOf(t *testing.T, name, precision string) map[string]*plan.Choice {
 const (
 	leastMedianRank = 0.64
 	maxLoss         = 1.15
-	maxLosses       = 14 // one by an epilogue of many operations, which the choice of multiply-adds does not count
+	maxLosses       = 14  // one by an epilogue of many operations, which the choice of multiply-adds does not count
 	leastKnown      = 0.5 // the share of groups that the families still have
 )
 
