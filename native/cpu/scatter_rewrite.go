@@ -66,13 +66,6 @@ func rewriteScatters(g *ir.Graph) (*ir.Graph, error) {
 	return out, err
 }
 
-// rewritesScatters reports whether [rewriteScatters] changes a graph.
-func rewritesScatters(g *ir.Graph) bool {
-	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
-		return countsByScatter(n) || constantSources(n) != nil || slices.ContainsFunc(n.Subgraphs(), rewritesScatters)
-	})
-}
-
 // rewriteEach rewrites the bodies of a node.
 func rewriteEach(list []*ir.Graph) ([]*ir.Graph, error) {
 	out := slices.Clone(list)
