@@ -82,7 +82,8 @@ func (w *guards) put(d *driver.Device, s *driver.Stream, i int, x *guarded) erro
 	}
 	if old := w.blocks[i]; old == nil || old.Bytes() < x.bytes {
 		if old != nil {
-			if err := old.Release(); err != nil {
+			// The launch before may still be copied back from it.
+			if err := errors.Join(s.Synchronize(), old.Release()); err != nil {
 				return err
 			}
 		}
