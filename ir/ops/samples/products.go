@@ -213,7 +213,7 @@ func quantizedGroupedSamples() []ir.Sample {
 	}
 	matrices := func(groups, rows, bytes int) *ir.Array { return of(groups, packedBytes(groups*rows, bytes)) }
 	rounded := func(s ir.Sample) ir.Sample {
-		s.Attrs.(*ops.PackedProductAttrs).ActivationBits = 8
+		s.Attrs.(*ops.PackedProductAttrs).ActivationBits, s.NoGrad = 8, estimator
 		return s
 	}
 	many := make([]int64, 128)
