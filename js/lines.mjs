@@ -3,7 +3,7 @@
 
 import { parseAst } from 'rolldown/parseAst';
 
-/** A line is broken at the next member of a class or an object, or element of an array, from this length on. */
+/** A line is broken at the next member of a class or an object, element of an array or exported name, from this length on. */
 const long = 700;
 
 function* nodesIn(value) {
@@ -21,13 +21,14 @@ function endsEmpty(statement) {
 }
 
 // breaksOf finds possible line ends: semicolons that a line break can replace, since a word
-// follows, and starts of members of classes and objects and of elements of arrays.
+// follows, and starts of members of classes and objects, of elements of arrays and of exported names.
 function breaksOf(code) {
   const semicolons = [], members = [];
-  for (const { type, body, consequent, elements, properties } of nodesIn(parseAst(code))) {
+  for (const { type, body, consequent, elements, properties, specifiers } of nodesIn(parseAst(code))) {
     if (type === 'ClassBody') members.push(...body.slice(1).map(({ start }) => start));
     if (type === 'ArrayExpression') members.push(...elements.slice(1).flatMap((one) => one ? [one.start] : []));
     if (type === 'ObjectExpression') members.push(...properties.slice(1).map(({ start }) => start));
+    if (type === 'ExportNamedDeclaration') members.push(...specifiers.slice(1).map(({ start }) => start));
     const list = /^(Program|BlockStatement|StaticBlock)$/.test(type) ? body : type === 'SwitchCase' ? consequent : [];
     list.slice(1).forEach(({ start }, i) => {
       if (code[start - 1] === ';' && /[\w$]/.test(code[start]) && !endsEmpty(list[i])) semicolons.push(start - 1);

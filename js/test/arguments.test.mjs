@@ -117,12 +117,12 @@ describe('layers', () => {
     attention: [2, {}], avgPool: [2, {}], batchNorm: [{}], conv1d: [2, 1, {}], conv2d: [2, 1, {}], conv3d: [2, 1, {}], convTranspose1d: [2, 1, {}], convTranspose2d: [2, 1, {}], convTranspose3d: [2, 1, {}],
     dropout: [0.5], embedding: [2, 2, {}], gru: [2, {}], groupNorm: [2, {}], instanceNorm: [{}], layerNorm: [{}], linear: [2, {}], lstm: [2, {}], mamba: [{}], maxPool: [2, {}], mlp: [2, {}], moe: [2, {}],
     positionalEmbedding: [4, {}], residual: [one], rmsNorm: [{}], rnn: [2, {}], stack: ['h', 2, one, {}], transformerBlock: [2, {}],
-    cache: [4], frozen: [one], key: ['k'], lora: [{}, one], positions: [3], shared: [one], stored: [() => undefined, one], tie: ['w'],
+    cache: [4], frozen: [one], key: ['k'], lora: [{}, one], positions: [3], shared: [one], storageOf: ['w'], stored: [() => undefined, one], tie: ['w'],
   };
   for (const [name, layer] of Object.entries(nn)) {
     if (typeof layer !== 'function' || /^(constant|normal|uniform|truncatedNormal|orthogonal|\w+(Uniform|Normal))$/.test(name)) continue;
     test(name, async () => {
-      const ofBuilder = /^(cache|frozen|infer|isTraining|key|lora|positions|shared|stored|tie|train)$/.test(name);
+      const ofBuilder = /^(cache|frozen|infer|isTraining|key|lora|positions|shared|storageOf|stored|tie|train)$/.test(name);
       const call = (...given) => graph('g', (b) => {
         const x = b.input('x', 'f32', [2, 4, 4]);
         nn.train(b);

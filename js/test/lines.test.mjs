@@ -38,6 +38,11 @@ test('long objects are broken between members', () => {
   assert.equal(broken(`f({a:${text},b,...c})`), `f({a:${text},\nb,...c})`);
 });
 
+test('long lists of exports are broken between names', () => {
+  const name = 'a'.repeat(800);
+  assert.equal(broken(`const ${name}=1,b=2;export{${name},b}`), `const ${name}=1,b=2\nexport{${name},\nb}`);
+});
+
 test('the lines of the package are short', () => {
   for (const name of readdirSync(dist).filter((file) => file.endsWith('.js'))) {
     const longest = Math.max(...readFileSync(new URL(name, dist), 'utf8').split('\n').map((line) => line.length));

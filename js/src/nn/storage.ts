@@ -48,7 +48,7 @@ export function declareWeight(l: Layer, init: Initial | undefined, usual: Initia
 
 /** What `by` of {@link stored} returns for the parameter of a name in the open scope; no fields without one. */
 export function storageOf(b: GraphBuilder, name: string): Storage {
-  return contextOf(b).stored?.((b.scopeName && `${b.scopeName}/`) + name) ?? {};
+  return inside(storageOf, b, () => contextOf(b).stored?.((b.scopeName && `${b.scopeName}/`) + name) ?? {});
 }
 
 /** Declares a frozen parameter of packed rows of a number of elements, [...lead, bytes]. */

@@ -39,7 +39,7 @@ export interface DecoderOptions {
  */
 export function decoder(tokens: Value, config: Config, options?: DecoderOptions): Value {
   checkOptions('lm.decoder', options, 'last at context checkpoint');
-  return atOnce(decoderInParts(tokens, config, options));
+  return atOnce(decoderInParts(tokens, config, options ?? {}));
 }
 
 /** {@link decoder} in parts: the embedding, each block, and the logits. @internal */
@@ -77,7 +77,7 @@ export interface LossOptions extends Pick<DecoderOptions, 'context' | 'checkpoin
  */
 export function loss(tokens: Value, next: Value, config: Config, options?: LossOptions): Value {
   checkOptions('lm.loss', options, 'context checkpoint ignored reduction rows');
-  return atOnce(lossInParts(tokens, next, config, options));
+  return atOnce(lossInParts(tokens, next, config, options ?? {}));
 }
 
 /** {@link loss} in parts, as {@link decoderInParts}. @internal */
