@@ -79,7 +79,7 @@ func TestPackedNumbersAreThoseOfTheirReferencesBitByBit(t *testing.T) {
 	}
 }
 
-// TestPackedGroupedProductsAreThoseOfEachRow compares few rows, more rows than two a group, and so many that blocks are multiplied one
+// TestPackedGroupedProductsAreThoseOfEachRow compares few rows, more rows than two a group, and enough that blocks are multiplied one
 // after the other, with the packed product of each row alone.
 func TestPackedGroupedProductsAreThoseOfEachRow(t *testing.T) {
 	const g, n, k, format = 3, 5, 64, "q4_1"
