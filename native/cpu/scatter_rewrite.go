@@ -26,10 +26,7 @@ func countsByScatter(n *ir.Node) bool {
 // rewriteScatters returns a graph in which a sum of updates at constant indices, such as the derivative of a resized
 // image, is a sum of gathers, and counts in many bins are a scatter; g itself where there are none.
 func rewriteScatters(g *ir.Graph) (*ir.Graph, error) {
-	changes := func(n *ir.Node) bool {
-		return len(n.Subgraphs()) > 0 || countsByScatter(n) || constantSources(n) != nil
-	}
-	if !slices.ContainsFunc(g.Nodes(), changes) {
+	if !rewritesScatters(g) {
 		return g, nil
 	}
 	var failed error
@@ -64,6 +61,13 @@ func rewriteScatters(g *ir.Graph) (*ir.Graph, error) {
 		return nil, failed
 	}
 	return out, err
+}
+
+// rewritesScatters reports whether [rewriteScatters] changes a graph, or the body of a node.
+func rewritesScatters(g *ir.Graph) bool {
+	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
+		return countsByScatter(n) || constantSources(n) != nil || slices.ContainsFunc(n.Subgraphs(), rewritesScatters)
+	})
 }
 
 // rewriteEach rewrites the bodies of a node.
