@@ -69,7 +69,7 @@ const (
 // workspaceBytes returns the size of the library's workspace: that of the tiles of parts, if sums are as long as a
 // part. In TF32 matrix units read rows along the sums, so the library may also copy operands that lie across.
 func (p *libraryPlan) workspaceBytes(caps loop.Caps) int {
-	tiles := p.Batch * emit.CeilDiv(p.M, librarySide) * emit.CeilDiv(p.N, librarySide) * emit.CeilDiv(p.K, libraryPart)
+	tiles := p.tiles(librarySide) * emit.CeilDiv(p.K, libraryPart)
 	if p.K < libraryPart {
 		tiles = 0
 	}
@@ -85,6 +85,11 @@ func (p *libraryPlan) workspaceBytes(caps loop.Caps) int {
 		bytes += int64(p.Batch*p.K) * int64(across*p.Operand.Size())
 	}
 	return int(min(int64(caps.ProductBytes), bytes))
+}
+
+// tiles returns the number of tiles with a side.
+func (p *libraryPlan) tiles(side int) int {
+	return p.Batch * emit.CeilDiv(p.M, side) * emit.CeilDiv(p.N, side)
 }
 
 // setLayouts sets the layouts of the operands and of the result. Rows of the result lie along the
@@ -258,7 +263,10 @@ func (p *libraryPlan) worthwhile(c *fusion.Contraction) bool {
 // libraryFill terms; the kernel that adds parts takes libraryJoin nanoseconds. Few TF32 tiles of such sums take
 // libraryLong nanoseconds more, fewer than one for libraryFew processors. All are by the times of the products in
 // testdata/products_h200.txt.
-var libraryTiles = []struct{ side, rate float64 }{{librarySide, 1}, {librarySide / 2, 0.7}}
+var libraryTiles = []struct {
+	side int
+	rate float64
+}{{librarySide, 1}, {librarySide / 2, 0.7}}
 
 const (
 	libraryTerms = 1024
@@ -271,13 +279,10 @@ const (
 // time estimates the nanoseconds of the product: those of its tiles, of which each processor computes one at a time,
 // or of their parts and of the kernel that adds the parts.
 func (p *libraryPlan) time(d hardware.Profile) float64 {
-	least, long := math.Inf(1), 0.0
+	least := math.Inf(1)
 	for _, t := range libraryTiles {
-		tiles := float64(p.Batch) * math.Ceil(float64(p.M)/t.side) * math.Ceil(float64(p.N)/t.side)
-		if p.TF32 && p.K >= libraryTerms && t.side == librarySide && libraryFew*tiles <= float64(d.Processors) {
-			long = libraryLong
-		}
-		work := 2 * t.side * t.side * float64(p.K+libraryFill) / (t.rate * p.rate(d))
+		tiles := float64(p.tiles(t.side))
+		work := 2 * float64(t.side*t.side) * float64(p.K+libraryFill) / (t.rate * p.rate(d))
 		waves := tiles / float64(d.Processors)
 		if waves < libraryWaves {
 			waves = math.Ceil(waves)
@@ -287,7 +292,10 @@ func (p *libraryPlan) time(d hardware.Profile) float64 {
 			least = min(least, libraryJoin+work/float64(parts))
 		}
 	}
-	return least + long
+	if p.TF32 && p.K >= libraryTerms && libraryFew*p.tiles(librarySide) <= d.Processors {
+		least += libraryLong
+	}
+	return least
 }
 
 // cost estimates the nanoseconds of the library call and of the epilogue kernel. The call waits for the kernels

@@ -254,10 +254,9 @@ func (p *mmaPlan) withTile(t mmaTile, c *fusion.Contraction, caps loop.Caps) mma
 	best.mmaTile = t
 	parts := best.mostParts(c, caps)
 	best.split(c, parts)
-	for q := best; p.mapped && parts > 1; {
-		parts /= 2
-		q.split(c, parts)
-		if q.cost(c, caps) < best.cost(c, caps) {
+	for parts /= 2; p.mapped && parts > 0; parts /= 2 {
+		q := best
+		if q.split(c, parts); q.cost(c, caps) < best.cost(c, caps) {
 			best = q
 		}
 	}

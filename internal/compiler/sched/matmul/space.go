@@ -120,15 +120,11 @@ func (w *Space) Fits(s emit.Schedule) bool {
 // asyncCopyable reports whether both operands lie in memory such that asynchronous copies can
 // read them.
 func (w *Space) asyncCopyable() bool {
-	for i := range 2 {
-		if !emit.WithMma {
-			return false
-		}
-		if l, _ := layoutOf(w.e, w.g, w.c, ir.F32, i); l == staged {
-			return false
-		}
+	inMemory := func(operand int) bool {
+		l, _ := layoutOf(w.e, w.g, w.c, ir.F32, operand)
+		return l != staged
 	}
-	return true
+	return emit.WithMma && inMemory(0) && inMemory(1)
 }
 
 // canSplit reports whether split-K fits a schedule: no part is empty, and one array holds the
