@@ -184,9 +184,9 @@ func (a *GroupedAttrs) Visit(v ir.AttrVisitor) { v.Int("block", &a.Block) }
 // groupedBlock is the default number of rows of a block.
 const groupedBlock = 32
 
-// Products with packed matrices of up to fewRows rows, and of blocks of at least blockRows rows from a mean of twice as many a group on, are
-// computed one after the other, by quantized_matmul: its kernel of one row loads whole words, and in half precision it unpacks a matrix for a
-// block, so that blocks have about half the mean.
+// Products with packed matrices of up to fewRows rows, and of blocks from a mean of twice blockRows rows a group on, are computed one after
+// the other, by quantized_matmul: its kernel of one row loads whole words, and in half precision it unpacks a matrix for a block. Blocks have
+// about the mean: half as many take 8 % longer in a prompt of eight experts (H200).
 const (
 	fewRows   = 16
 	blockRows = 64
@@ -283,7 +283,7 @@ func (p grouped) product(b *ir.Builder, block int) ir.Value {
 	case m <= 2*g:
 		return p.byRow(b)
 	case p.one != nil && m >= 2*blockRows*g:
-		block = m / g / 2 &^ (blockRows - 1)
+		block = m / g &^ (blockRows - 1)
 	default:
 		p.one = nil
 	}

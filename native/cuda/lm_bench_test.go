@@ -88,6 +88,11 @@ func benchmarkLM(b *testing.B, d native.Backend, c lm.Config, s nn.Storage) {
 			in := map[string]native.Tensor{
 				"tokens": native.Zeros(ir.I32, 1, e.tokens), "past": native.Zeros(ir.I32, 1), "table": lmTable(),
 			}
+			tokens, err := in["tokens"].Int32s()
+			must(b, err)
+			for i := range tokens {
+				tokens[i] = int32(i * 7919 % c.Vocabulary)
+			}
 			past, err := in["past"].Int32s()
 			must(b, err)
 			past[0] = int32(e.past)

@@ -210,7 +210,7 @@ func unpacks(n *ir.Node) bool {
 	}
 	x := n.Input(0).Shape()
 	rows, known := x[:len(x)-1].Size().Const()
-	if n.Op() == ops.OpQuantizedGroupedMatMul { // its blocks have as many rows
+	if n.Op() == ops.OpQuantizedGroupedMatMul { // half the mean of a group
 		matrices, _ := n.Input(1).Dim(0).Const()
 		rows /= max(2*matrices, 1)
 	}
