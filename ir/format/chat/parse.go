@@ -273,7 +273,7 @@ func (p *parser) set() *node {
 func (p *parser) macro() *node {
 	n := &node{op: opMacro, text: p.name()}
 	p.expect("(")
-	p.list(")", "a ) is missing", func() {
+	p.list(")", func() {
 		n.names = append(n.names, p.name())
 		var value *node
 		if p.take("=") {
@@ -289,11 +289,11 @@ func (p *parser) macro() *node {
 }
 
 // list reads items with commas up to a sign, which it skips.
-func (p *parser) list(end, missing string, item func()) {
+func (p *parser) list(end string, item func()) {
 	for p.err == nil && !p.take(end) {
 		item()
 		if !p.take(",") && !p.is(end) {
-			p.fail("%s", missing)
+			p.fail("%q is missing", end)
 		}
 	}
 }
@@ -445,7 +445,7 @@ func (p *parser) parenthesis(line int) *node {
 
 // items reads those of a list or a dict.
 func (p *parser) items(n *node, end string) *node {
-	p.list(end, strconv.Quote(end)+" is missing", func() {
+	p.list(end, func() {
 		n.kids = append(n.kids, p.expression())
 		if n.op == opDict {
 			p.expect(":")
@@ -501,14 +501,14 @@ func (p *parser) index(object *node, line int) *node {
 			p.expect(":")
 		}
 	}
-	p.fail("a ] is missing")
+	p.fail("%q is missing", "]")
 	return n
 }
 
 // arguments reads those of a call, with their parentheses.
 func (p *parser) arguments(n *node) {
 	p.expect("(")
-	p.list(")", "a ) is missing", func() {
+	p.list(")", func() {
 		if p.now().kind == kindName && p.after().text == "=" {
 			n.names = append(n.names, p.next().text)
 			p.next()
