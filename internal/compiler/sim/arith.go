@@ -30,13 +30,37 @@ type (
 	}
 )
 
-// The functions below that return a step have a loop each, not a function of two values: most time
-// of a simulation is spent here, and a call for each value takes several times as long. For the same
-// reason most compute the values of all threads between the first and the last of the active ones:
-// o is a temporary column, which no other thread reads before it writes it.
+// Most time of a simulation is spent in the loops below. Each is a function of columns, not of two
+// values, since a call for each value takes several times as long; and most compute the values of all
+// threads between the first and the last of the active ones: o is a temporary column, which no other
+// thread reads before it writes it.
 
 // between returns the threads from the first to the last of the active ones.
 func between(active []int32) (from, to int32) { return active[0], active[len(active)-1] + 1 }
+
+// pairwise is the step of a function that sets o to a function of a and b, nil for none.
+func pairwise[O, T number](o []O, a, b []T, f func(o []O, a, b []T)) step {
+	if f == nil {
+		return nil
+	}
+	return func(active []int32) {
+		from, to := between(active)
+		f(o[from:to], a[from:to], b[from:to])
+	}
+}
+
+// rounded returns s with its results rounded by f, nil for nil.
+func rounded[T number](s step, o []T, f func(T) T) step {
+	if s == nil {
+		return nil
+	}
+	return func(active []int32) {
+		s(active)
+		for _, t := range active {
+			o[t] = f(o[t])
+		}
+	}
+}
 
 // floatStep is a faster path for common operations on floats, nil for others.
 func floatStep(e scalar.Expr, args [3]column, out column) step {
@@ -45,144 +69,124 @@ func floatStep(e scalar.Expr, args [3]column, out column) step {
 	case scalar.OpSelect:
 		return selectStep(args[0].i, b, c, o)
 	case scalar.OpNeg:
-		return negation(o, a)
+		return pairwise(o, a, a, negation)
 	case scalar.OpMin:
-		return smaller(o, a, b)
+		return pairwise(o, a, b, smaller[float64])
 	case scalar.OpMax:
-		return larger(o, a, b)
+		return pairwise(o, a, b, larger[float64])
 	}
 	if f := floatCompare[e.Op]; f != nil {
-		return f(out.i, a, b)
+		return pairwise(out.i, a, b, f)
 	}
-	if !e.Type.IsFloat() {
+	switch {
+	case !e.Type.IsFloat():
 		return nil
-	}
-	if e.Type == dtype.F32 {
+	case e.Type == dtype.F32:
 		return floatArithmetic[float32](e.Op, o, a, b, c)
+	case e.Type == dtype.F64:
+		return floatArithmetic[float64](e.Op, o, a, b, c)
 	}
-	s := floatArithmetic[float64](e.Op, o, a, b, c)
-	if s == nil || e.Type == dtype.F64 {
-		return s
-	}
-	return func(active []int32) {
-		s(active)
-		for _, t := range active {
-			o[t] = e.Type.Round(o[t])
-		}
-	}
+	return rounded(floatArithmetic[float64](e.Op, o, a, b, c), o, e.Type.Round)
 }
 
 // floatArithmetic returns the step of an operation whose results are rounded to R, nil for others.
 func floatArithmetic[R float32 | float64](op scalar.Op, o, a, b, c []float64) step {
+	var f func(o, a, b []float64)
 	switch op {
 	case scalar.OpAdd:
-		return sum[R](o, a, b)
+		f = sum[R]
 	case scalar.OpSub:
-		return difference[R](o, a, b)
+		f = difference[R]
 	case scalar.OpMul:
-		return product[R](o, a, b)
+		f = product[R]
 	case scalar.OpDiv:
-		return quotient[R](o, a, b)
+		f = quotient[R]
+	case scalar.OpConvert:
+		return pairwise(o, a, a, converted[R, float64, float64])
 	case scalar.OpFma:
 		return fused[R](o, a, b, c)
-	case scalar.OpConvert:
-		return converted[R](o, a)
 	}
-	return nil
+	return pairwise(o, a, b, f)
 }
 
 // floatCompare holds comparisons of floats.
-var floatCompare = map[scalar.Op]func(o []int64, a, b []float64) step{
+var floatCompare = map[scalar.Op]func(o []int64, a, b []float64){
 	scalar.OpEq: equal[float64],
 	scalar.OpNe: unequal[float64],
 	scalar.OpLt: less[float64],
 	scalar.OpLe: lessEqual[float64],
-	scalar.OpGt: func(o []int64, a, b []float64) step { return less(o, b, a) },
-	scalar.OpGe: func(o []int64, a, b []float64) step { return lessEqual(o, b, a) },
+	scalar.OpGt: func(o []int64, a, b []float64) { less(o, b, a) },
+	scalar.OpGe: func(o []int64, a, b []float64) { lessEqual(o, b, a) },
 }
 
 // intStep is a faster path for common operations on integers other than u64, nil for others.
 func intStep(e scalar.Expr, args [3]column, out column) step {
 	a, b, c, o := args[0].i, args[1].i, args[2].i, out.i
+	if e.Op == scalar.OpConvert {
+		b = a
+	}
 	switch {
 	case e.Op == scalar.OpSelect:
 		return selectStep(a, b, c, o)
 	case e.Op == scalar.OpConvert && e.Type == dtype.F32:
-		return converted[float32](out.f, a)
+		return pairwise(out.f, a, a, converted[float32, float64, int64])
 	case e.Op == scalar.OpConvert && !e.Type.IsInteger():
 		return nil
 	case intInRange[e.Op] != nil:
-		return intInRange[e.Op](o, a, b)
+		return pairwise(o, a, b, intInRange[e.Op])
+	case e.Type == dtype.I32:
+		return pairwise(o, a, b, intArithmetic[int32](e.Op))
+	case e.Type == dtype.U32:
+		return pairwise(o, a, b, intArithmetic[uint32](e.Op))
+	case e.Type == dtype.I64:
+		return pairwise(o, a, b, intArithmetic[int64](e.Op))
 	}
-	switch e.Type {
-	case dtype.I32:
-		return intArithmetic[int32](e.Op, o, a, b)
-	case dtype.U32:
-		return intArithmetic[uint32](e.Op, o, a, b)
-	}
-	s := intArithmetic[int64](e.Op, o, a, b)
-	if s == nil || e.Type == dtype.I64 {
-		return s
-	}
-	return func(active []int32) {
-		s(active)
-		for _, t := range active {
-			o[t] = e.Type.Wrap(o[t])
-		}
-	}
+	return rounded(pairwise(o, a, b, intArithmetic[int64](e.Op)), o, e.Type.Wrap)
 }
 
-// intArithmetic returns the step of an operation whose results are wrapped to W, nil for others.
-func intArithmetic[W int32 | uint32 | int64](op scalar.Op, o, a, b []int64) step {
+// intArithmetic returns an operation whose results are wrapped to W, nil for others.
+func intArithmetic[W int32 | uint32 | int64](op scalar.Op) func(o, a, b []int64) {
 	switch op {
 	case scalar.OpAdd:
-		return sum[W](o, a, b)
+		return sum[W, int64]
 	case scalar.OpSub:
-		return difference[W](o, a, b)
+		return difference[W, int64]
 	case scalar.OpMul:
-		return product[W](o, a, b)
+		return product[W, int64]
 	case scalar.OpDiv:
-		return wholeQuotient[W](o, a, b)
+		return wholeQuotient[W]
 	case scalar.OpFloorDiv:
-		return floorQuotient[W](o, a, b)
+		return floorQuotient[W]
 	case scalar.OpConvert:
-		return converted[W](o, a)
+		return converted[W, int64, int64]
 	}
 	return nil
 }
 
 // intInRange holds operations on integers whose results are in the range of the type where the
 // operands are. A zero divisor counts as one.
-var intInRange = map[scalar.Op]func(o, a, b []int64) step{
+var intInRange = map[scalar.Op]func(o, a, b []int64){
 	scalar.OpMin: smaller[int64],
 	scalar.OpMax: larger[int64],
 	scalar.OpAnd: conjunction,
 	scalar.OpOr:  disjunction,
-	scalar.OpXor: func(o, a, b []int64) step {
-		return func(active []int32) {
-			from, to := between(active)
-			o, a, b := o[from:to], a[from:to], b[from:to]
-			for t := range o {
-				o[t] = a[t] ^ b[t]
+	scalar.OpXor: func(o, a, b []int64) {
+		for t := range o {
+			o[t] = a[t] ^ b[t]
+		}
+	},
+	scalar.OpRem: func(o, a, b []int64) {
+		for t := range o {
+			if o[t] = 0; b[t] != 0 {
+				o[t] = a[t] % b[t]
 			}
 		}
 	},
-	scalar.OpRem: func(o, a, b []int64) step {
-		return func(active []int32) {
-			for _, t := range active {
-				if o[t] = 0; b[t] != 0 {
-					o[t] = a[t] % b[t]
-				}
-			}
-		}
-	},
-	scalar.OpMod: func(o, a, b []int64) step {
-		return func(active []int32) {
-			for _, t := range active {
-				if o[t] = 0; b[t] != 0 {
-					if o[t] = a[t] % b[t]; o[t] != 0 && (o[t] < 0) != (b[t] < 0) {
-						o[t] += b[t]
-					}
+	scalar.OpMod: func(o, a, b []int64) {
+		for t := range o {
+			if o[t] = 0; b[t] != 0 {
+				if o[t] = a[t] % b[t]; o[t] != 0 && (o[t] < 0) != (b[t] < 0) {
+					o[t] += b[t]
 				}
 			}
 		}
@@ -191,8 +195,8 @@ var intInRange = map[scalar.Op]func(o, a, b []int64) step{
 	scalar.OpNe: unequal[int64],
 	scalar.OpLt: less[int64],
 	scalar.OpLe: lessEqual[int64],
-	scalar.OpGt: func(o, a, b []int64) step { return less(o, b, a) },
-	scalar.OpGe: func(o, a, b []int64) step { return lessEqual(o, b, a) },
+	scalar.OpGt: func(o, a, b []int64) { less(o, b, a) },
+	scalar.OpGe: func(o, a, b []int64) { lessEqual(o, b, a) },
 }
 
 // boolStep is a faster path for common operations on bools, nil for others.
@@ -202,9 +206,9 @@ func boolStep(e scalar.Expr, args [3]column, out column) step {
 	case scalar.OpSelect:
 		return selectStep(a, b, c, o)
 	case scalar.OpAnd:
-		return conjunction(o, a, b)
+		return pairwise(o, a, b, conjunction)
 	case scalar.OpOr:
-		return disjunction(o, a, b)
+		return pairwise(o, a, b, disjunction)
 	}
 	return nil
 }
@@ -222,26 +226,7 @@ func selectStep[T number](cond []int64, b, c, o []T) step {
 	}
 }
 
-func converted[R kind, T, F number](o []T, a []F) step {
-	return func(active []int32) {
-		from, to := between(active)
-		o, a := o[from:to], a[from:to]
-		for t := range o {
-			o[t] = T(R(a[t]))
-		}
-	}
-}
-
-func negation(o, a []float64) step {
-	return func(active []int32) {
-		from, to := between(active)
-		o, a := o[from:to], a[from:to]
-		for t := range o {
-			o[t] = -a[t]
-		}
-	}
-}
-
+// fused sets o to a·b + c, rounded once.
 func fused[R kind](o, a, b, c []float64) step {
 	return func(active []int32) {
 		from, to := between(active)
@@ -252,147 +237,107 @@ func fused[R kind](o, a, b, c []float64) step {
 	}
 }
 
-func wholeQuotient[W kind](o, a, b []int64) step {
-	return func(active []int32) {
-		for _, t := range active {
-			if o[t] = a[t]; b[t] != 0 {
-				o[t] = int64(W(a[t] / b[t]))
+func converted[R kind, T, F number](o []T, a, _ []F) {
+	for t, x := range a {
+		o[t] = T(R(x))
+	}
+}
+
+func negation(o, a, _ []float64) {
+	for t, x := range a {
+		o[t] = -x
+	}
+}
+
+func sum[R kind, T number](o, a, b []T) {
+	for t, x := range a {
+		o[t] = T(R(x + b[t]))
+	}
+}
+
+func difference[R kind, T number](o, a, b []T) {
+	for t, x := range a {
+		o[t] = T(R(x - b[t]))
+	}
+}
+
+func product[R kind, T number](o, a, b []T) {
+	for t, x := range a {
+		o[t] = T(R(x * b[t]))
+	}
+}
+
+func quotient[R kind](o, a, b []float64) {
+	for t, x := range a {
+		o[t] = float64(R(x / b[t]))
+	}
+}
+
+func wholeQuotient[W kind](o, a, b []int64) {
+	for t, x := range a {
+		if o[t] = x; b[t] != 0 {
+			o[t] = int64(W(x / b[t]))
+		}
+	}
+}
+
+func floorQuotient[W kind](o, a, b []int64) {
+	for t, x := range a {
+		if o[t] = x; b[t] != 0 {
+			q := x / b[t]
+			if q*b[t] != x && (x < 0) != (b[t] < 0) {
+				q--
 			}
+			o[t] = int64(W(q))
 		}
 	}
 }
 
-func floorQuotient[W kind](o, a, b []int64) step {
-	return func(active []int32) {
-		for _, t := range active {
-			if o[t] = a[t]; b[t] != 0 {
-				q := a[t] / b[t]
-				if q*b[t] != a[t] && (a[t] < 0) != (b[t] < 0) {
-					q--
-				}
-				o[t] = int64(W(q))
-			}
-		}
+func smaller[T number](o, a, b []T) {
+	for t, x := range a {
+		o[t] = min(x, b[t])
 	}
 }
 
-func sum[R kind, T number](o, a, b []T) step {
-	return func(active []int32) {
-		from, to := between(active)
-		o, a, b := o[from:to], a[from:to], b[from:to]
-		for t := range o {
-			o[t] = T(R(a[t] + b[t]))
-		}
+func larger[T number](o, a, b []T) {
+	for t, x := range a {
+		o[t] = max(x, b[t])
 	}
 }
 
-func difference[R kind, T number](o, a, b []T) step {
-	return func(active []int32) {
-		from, to := between(active)
-		o, a, b := o[from:to], a[from:to], b[from:to]
-		for t := range o {
-			o[t] = T(R(a[t] - b[t]))
-		}
+func conjunction(o, a, b []int64) {
+	for t, x := range a {
+		o[t] = x & b[t]
 	}
 }
 
-func product[R kind, T number](o, a, b []T) step {
-	return func(active []int32) {
-		from, to := between(active)
-		o, a, b := o[from:to], a[from:to], b[from:to]
-		for t := range o {
-			o[t] = T(R(a[t] * b[t]))
-		}
+func disjunction(o, a, b []int64) {
+	for t, x := range a {
+		o[t] = x | b[t]
 	}
 }
 
-func quotient[R kind](o, a, b []float64) step {
-	return func(active []int32) {
-		from, to := between(active)
-		o, a, b := o[from:to], a[from:to], b[from:to]
-		for t := range o {
-			o[t] = float64(R(a[t] / b[t]))
-		}
+func equal[T number](o []int64, a, b []T) {
+	for t, x := range a {
+		o[t] = bit(x == b[t])
 	}
 }
 
-func smaller[T number](o, a, b []T) step {
-	return func(active []int32) {
-		from, to := between(active)
-		o, a, b := o[from:to], a[from:to], b[from:to]
-		for t := range o {
-			o[t] = min(a[t], b[t])
-		}
+func unequal[T number](o []int64, a, b []T) {
+	for t, x := range a {
+		o[t] = bit(x != b[t])
 	}
 }
 
-func larger[T number](o, a, b []T) step {
-	return func(active []int32) {
-		from, to := between(active)
-		o, a, b := o[from:to], a[from:to], b[from:to]
-		for t := range o {
-			o[t] = max(a[t], b[t])
-		}
+func less[T number](o []int64, a, b []T) {
+	for t, x := range a {
+		o[t] = bit(x < b[t])
 	}
 }
 
-func conjunction(o, a, b []int64) step {
-	return func(active []int32) {
-		from, to := between(active)
-		o, a, b := o[from:to], a[from:to], b[from:to]
-		for t := range o {
-			o[t] = a[t] & b[t]
-		}
-	}
-}
-
-func disjunction(o, a, b []int64) step {
-	return func(active []int32) {
-		from, to := between(active)
-		o, a, b := o[from:to], a[from:to], b[from:to]
-		for t := range o {
-			o[t] = a[t] | b[t]
-		}
-	}
-}
-
-func equal[T number](o []int64, a, b []T) step {
-	return func(active []int32) {
-		from, to := between(active)
-		o, a, b := o[from:to], a[from:to], b[from:to]
-		for t := range o {
-			o[t] = bit(a[t] == b[t])
-		}
-	}
-}
-
-func unequal[T number](o []int64, a, b []T) step {
-	return func(active []int32) {
-		from, to := between(active)
-		o, a, b := o[from:to], a[from:to], b[from:to]
-		for t := range o {
-			o[t] = bit(a[t] != b[t])
-		}
-	}
-}
-
-func less[T number](o []int64, a, b []T) step {
-	return func(active []int32) {
-		from, to := between(active)
-		o, a, b := o[from:to], a[from:to], b[from:to]
-		for t := range o {
-			o[t] = bit(a[t] < b[t])
-		}
-	}
-}
-
-func lessEqual[T number](o []int64, a, b []T) step {
-	return func(active []int32) {
-		from, to := between(active)
-		o, a, b := o[from:to], a[from:to], b[from:to]
-		for t := range o {
-			o[t] = bit(a[t] <= b[t])
-		}
+func lessEqual[T number](o []int64, a, b []T) {
+	for t, x := range a {
+		o[t] = bit(x <= b[t])
 	}
 }
 

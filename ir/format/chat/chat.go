@@ -36,9 +36,9 @@ func Parse(source string) (*Template, error) {
 		return nil, err
 	}
 	p := &parser{tokens: tokens}
-	body, err := p.block()
-	if err != nil {
-		return nil, err
+	body := p.block()
+	if p.err != nil {
+		return nil, p.err
 	}
 	return &Template{body}, nil
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strconv"
 )
 
@@ -53,25 +54,24 @@ const (
 // maxDepth bounds the nesting of a template and of calls of macros.
 const maxDepth = 100
 
+// parser reads a template by recursive descent. The first error stays in err and moves the parser to
+// the end, where every rule ends; what rules return after an error is not used.
 type parser struct {
 	tokens []token
 	at     int
 	depth  int
 	loops  int
+	err    error
 }
 
-func (p *parser) now() token  { return p.tokens[p.at] }
-func (p *parser) next() token { t := p.now(); p.at = min(p.at+1, len(p.tokens)-1); return t }
+func (p *parser) now() token   { return p.tokens[p.at] }
+func (p *parser) after() token { return p.tokens[min(p.at+1, len(p.tokens)-1)] }
+func (p *parser) next() token  { t := p.now(); p.at = min(p.at+1, len(p.tokens)-1); return t }
 
 // is reports whether the next token is a sign or a name of a text.
 func (p *parser) is(texts ...string) bool {
 	t := p.now()
-	for _, text := range texts {
-		if (t.kind == kindSign || t.kind == kindName) && t.text == text {
-			return true
-		}
-	}
-	return false
+	return (t.kind == kindSign || t.kind == kindName) && slices.Contains(texts, t.text)
 }
 
 // take skips the next token if it is a given sign or name.
@@ -83,96 +83,91 @@ func (p *parser) take(text string) bool {
 	return true
 }
 
-func (p *parser) fail(text string, args ...any) error {
-	return at(p.now().line, failf(ErrSyntax, text, args...))
-}
-
-func (p *parser) expect(text string) error {
-	if !p.take(text) {
-		return p.fail("%q is expected, and there is %q", text, p.now().text)
+// stop ends parsing with an error, unless there is one already.
+func (p *parser) stop(err error) {
+	if p.err == nil {
+		p.err = err
 	}
-	return nil
+	p.at = len(p.tokens) - 1
 }
 
-func (p *parser) expectClose() error {
+// fail stops at the line of the next token.
+func (p *parser) fail(text string, args ...any) {
+	p.stop(at(p.now().line, failf(ErrSyntax, text, args...)))
+}
+
+func (p *parser) expect(text string) {
+	if !p.take(text) {
+		p.fail("%q is expected, and there is %q", text, p.now().text)
+	}
+}
+
+func (p *parser) expectClose() {
 	if p.now().kind != kindClose {
-		return p.fail("the tag does not end at %q", p.now().text)
+		p.fail("the tag does not end at %q", p.now().text)
 	}
 	p.next()
-	return nil
 }
 
-func (p *parser) name() (string, error) {
+func (p *parser) name() string {
 	if p.now().kind != kindName {
-		return "", p.fail("a name is expected, and there is %q", p.now().text)
+		p.fail("a name is expected, and there is %q", p.now().text)
 	}
-	return p.next().text, nil
+	return p.next().text
 }
 
 // enter counts the nesting; leave must follow.
-func (p *parser) enter() error {
+func (p *parser) enter() {
 	if p.depth++; p.depth > maxDepth {
-		return &Error{p.now().line, ErrLimit, "the template is nested too deeply"}
+		p.stop(&Error{p.now().line, ErrLimit, "the template is nested too deeply"})
 	}
-	return nil
 }
 
 func (p *parser) leave() { p.depth-- }
 
+// body reads the end of a tag and statements up to a block with one of the given names.
+func (p *parser) body(ends ...string) []*node {
+	p.expectClose()
+	return p.block(ends...)
+}
+
 // block reads statements up to a block with one of the given names, and stops at the name.
-func (p *parser) block(ends ...string) ([]*node, error) {
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
+func (p *parser) block(ends ...string) []*node {
+	p.enter()
 	defer p.leave()
 	var out []*node
 	for {
 		t := p.next()
+		n := &node{op: opText, text: t.text}
 		switch {
 		case t.kind == kindEnd && len(ends) == 0:
-			return out, nil
+			return out
 		case t.kind == kindEnd:
-			return nil, p.fail("%q is missing", ends[len(ends)-1])
+			p.fail("%q is missing", ends[len(ends)-1])
+			return nil
 		case t.kind == kindText:
-			out = append(out, &node{op: opText, line: t.line, text: t.text})
-			continue
 		case t.text == "{{":
-			e, err := p.expressions()
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, &node{op: opOutput, line: t.line, kids: []*node{e}})
-			if err := p.expectClose(); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if p.is(ends...) {
-			return out, nil
-		}
-		n, err := p.statement()
-		if err != nil {
-			return nil, err
+			n = &node{op: opOutput, kids: []*node{p.expressions()}}
+			p.expectClose()
+		case p.is(ends...):
+			return out
+		default:
+			n = p.statement()
 		}
 		n.line = t.line
 		out = append(out, n)
 	}
 }
 
-// end reads the name of the end of a block.
-func (p *parser) end(name string) error {
-	if err := p.expect(name); err != nil {
-		return err
-	}
-	return p.expectClose()
+// end reads the name of the end of the block of n, which it returns.
+func (p *parser) end(n *node, name string) *node {
+	p.expect(name)
+	p.expectClose()
+	return n
 }
 
-func (p *parser) statement() (*node, error) {
-	name, err := p.name()
-	if err != nil {
-		return nil, err
-	}
-	switch name {
+func (p *parser) statement() *node {
+	switch name := p.name(); name {
 	case "for":
 		return p.forLoop()
 	case "if":
@@ -182,379 +177,235 @@ func (p *parser) statement() (*node, error) {
 	case "macro":
 		return p.macro()
 	case "generation":
-		return p.generation()
+		return p.end(&node{op: opGeneration, body: p.body("endgeneration")}, "endgeneration")
 	case "filter":
 		return p.filterBlock()
-	case "break", "continue":
-		if p.loops == 0 {
-			return nil, p.fail("%s is outside of a loop", name)
-		}
-		if name == "break" {
-			return &node{op: opBreak}, p.expectClose()
-		}
-		return &node{op: opContinue}, p.expectClose()
+	case "break":
+		return p.jump(opBreak, name)
+	case "continue":
+		return p.jump(opContinue, name)
+	default:
+		p.fail("the statement %q is not known here", name)
 	}
-	return nil, p.fail("the statement %q is not known here", name)
+	return &node{}
 }
 
-func (p *parser) generation() (*node, error) {
-	if err := p.expectClose(); err != nil {
-		return nil, err
+func (p *parser) jump(op operation, name string) *node {
+	if p.loops == 0 {
+		p.fail("%s is outside of a loop", name)
 	}
-	body, err := p.block("endgeneration")
-	if err != nil {
-		return nil, err
-	}
-	return &node{op: opGeneration, body: body}, p.end("endgeneration")
+	p.expectClose()
+	return &node{op: op}
 }
 
 // filteredName is the variable of the text of a filter block. No template can write it.
 const filteredName = " filtered"
 
-func (p *parser) filterBlock() (*node, error) {
+func (p *parser) filterBlock() *node {
 	p.at-- // the name of the statement replaces the | of the first filter
 	p.tokens[p.at] = token{kindSign, "|", p.now().line}
-	value, err := p.filters(&node{op: opName, line: p.now().line, text: filteredName})
-	if err != nil {
-		return nil, err
-	}
-	n := &node{op: opFilterBlock, kids: []*node{value}}
-	if err := p.expectClose(); err != nil {
-		return nil, err
-	}
-	if n.body, err = p.block("endfilter"); err != nil {
-		return nil, err
-	}
-	return n, p.end("endfilter")
+	value := p.filters(&node{op: opName, line: p.now().line, text: filteredName})
+	return p.end(&node{op: opFilterBlock, kids: []*node{value}, body: p.body("endfilter")}, "endfilter")
 }
 
 // targets reads names with commas.
-func (p *parser) targets() ([]string, error) {
+func (p *parser) targets() []string {
 	bracket := p.take("(")
-	var names []string
-	for {
-		name, err := p.name()
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-		if !p.take(",") {
-			break
-		}
+	names := []string{p.name()}
+	for p.take(",") {
+		names = append(names, p.name())
 	}
 	if bracket {
-		return names, p.expect(")")
+		p.expect(")")
 	}
-	return names, nil
+	return names
 }
 
-func (p *parser) forLoop() (*node, error) {
-	n := &node{op: opFor}
-	var err error
-	if n.names, err = p.targets(); err != nil {
-		return nil, err
-	}
-	if err := p.expect("in"); err != nil {
-		return nil, err
-	}
-	over, err := p.or() // without a choice: an if belongs to the loop
-	if err != nil {
-		return nil, err
-	}
-	var only *node
+func (p *parser) forLoop() *node {
+	n := &node{op: opFor, names: p.targets()}
+	p.expect("in")
+	n.kids = []*node{p.or(), nil} // without a choice: an if belongs to the loop
 	if p.take("if") {
-		if only, err = p.expression(); err != nil {
-			return nil, err
-		}
-	}
-	n.kids = []*node{over, only}
-	if err := p.expectClose(); err != nil {
-		return nil, err
+		n.kids[1] = p.expression()
 	}
 	p.loops++
-	n.body, err = p.block("else", "endfor")
+	n.body = p.body("else", "endfor")
 	p.loops--
-	if err != nil {
-		return nil, err
-	}
 	if p.take("else") {
-		if err := p.expectClose(); err != nil {
-			return nil, err
-		}
-		if n.other, err = p.block("endfor"); err != nil {
-			return nil, err
-		}
+		n.other = p.body("endfor")
 	}
-	return n, p.end("endfor")
+	return p.end(n, "endfor")
 }
 
 // condition reads the condition of an if or elif.
-func (p *parser) condition() (*node, error) {
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
+func (p *parser) condition() *node {
+	p.enter()
 	defer p.leave()
-	test, err := p.expressions()
-	if err != nil {
-		return nil, err
-	}
-	n := &node{op: opIf, kids: []*node{test}}
-	if err := p.expectClose(); err != nil {
-		return nil, err
-	}
-	if n.body, err = p.block("elif", "else", "endif"); err != nil {
-		return nil, err
-	}
+	n := &node{op: opIf, kids: []*node{p.expressions()}}
+	n.body = p.body("elif", "else", "endif")
 	line := p.now().line
-	switch {
-	case p.take("elif"):
-		rest, err := p.condition()
-		if err != nil {
-			return nil, err
-		}
+	if p.take("elif") {
+		rest := p.condition()
 		rest.line = line
 		n.other = []*node{rest}
-		return n, nil
-	case p.take("else"):
-		if err := p.expectClose(); err != nil {
-			return nil, err
-		}
-		if n.other, err = p.block("endif"); err != nil {
-			return nil, err
-		}
+		return n
 	}
-	return n, p.end("endif")
+	if p.take("else") {
+		n.other = p.body("endif")
+	}
+	return p.end(n, "endif")
 }
 
-func (p *parser) set() (*node, error) {
-	n := &node{op: opSet}
-	var err error
-	if n.names, err = p.targets(); err != nil {
-		return nil, err
-	}
+func (p *parser) set() *node {
+	n := &node{op: opSet, names: p.targets()}
 	if len(n.names) == 1 && p.take(".") {
-		if n.text, err = p.name(); err != nil {
-			return nil, err
-		}
+		n.text = p.name()
 	}
 	if p.take("=") {
-		value, err := p.expressions()
-		if err != nil {
-			return nil, err
-		}
-		n.kids = []*node{value}
-		return n, p.expectClose()
+		n.kids = []*node{p.expressions()}
+		p.expectClose()
+		return n
 	}
-	n.op = opSetBlock
-	if err := p.expectClose(); err != nil {
-		return nil, err
-	}
-	if n.body, err = p.block("endset"); err != nil {
-		return nil, err
-	}
-	return n, p.end("endset")
+	n.op, n.body = opSetBlock, p.body("endset")
+	return p.end(n, "endset")
 }
 
-func (p *parser) macro() (*node, error) {
-	n := &node{op: opMacro}
-	var err error
-	if n.text, err = p.name(); err != nil {
-		return nil, err
-	}
-	if err := p.expect("("); err != nil {
-		return nil, err
-	}
-	for !p.take(")") {
-		name, err := p.name()
-		if err != nil {
-			return nil, err
-		}
+func (p *parser) macro() *node {
+	n := &node{op: opMacro, text: p.name()}
+	p.expect("(")
+	p.list(")", func() {
+		n.names = append(n.names, p.name())
 		var value *node
 		if p.take("=") {
-			if value, err = p.expression(); err != nil {
-				return nil, err
-			}
+			value = p.expression()
 		}
-		n.names, n.kids = append(n.names, name), append(n.kids, value)
-		if !p.take(",") && !p.is(")") {
-			return nil, p.fail("a ) is missing")
-		}
-	}
-	if err := p.expectClose(); err != nil {
-		return nil, err
-	}
+		n.kids = append(n.kids, value)
+	})
 	loops := p.loops
 	p.loops = 0
-	n.body, err = p.block("endmacro")
+	n.body = p.body("endmacro")
 	p.loops = loops
-	if err != nil {
-		return nil, err
+	return p.end(n, "endmacro")
+}
+
+// list reads items with commas up to a sign, which it skips.
+func (p *parser) list(end string, item func()) {
+	for p.err == nil && !p.take(end) {
+		item()
+		if !p.take(",") && !p.is(end) {
+			p.fail("%q is missing", end)
+		}
 	}
-	return n, p.end("endmacro")
 }
 
 // expressions reads an expression, or a tuple without parentheses.
-func (p *parser) expressions() (*node, error) {
-	first, err := p.expression()
-	if err != nil || !p.is(",") {
-		return first, err
+func (p *parser) expressions() *node {
+	first := p.expression()
+	if !p.is(",") {
+		return first
 	}
 	tuple := &node{op: opTuple, line: first.line, kids: []*node{first}}
-	for p.take(",") {
-		if p.now().kind == kindClose || p.is(")") {
-			break
-		}
-		e, err := p.expression()
-		if err != nil {
-			return nil, err
-		}
-		tuple.kids = append(tuple.kids, e)
+	for p.take(",") && p.now().kind != kindClose && !p.is(")") {
+		tuple.kids = append(tuple.kids, p.expression())
 	}
-	return tuple, nil
+	return tuple
 }
 
 // expression reads a choice: value if condition else other.
-func (p *parser) expression() (*node, error) {
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
+func (p *parser) expression() *node {
+	p.enter()
 	defer p.leave()
-	value, err := p.or()
-	for err == nil && p.is("if") {
+	value := p.or()
+	for p.is("if") {
 		line := p.next().line
-		n := &node{op: opChoose, line: line, kids: []*node{nil, value, nil}}
-		if n.kids[0], err = p.or(); err != nil {
-			return nil, err
-		}
+		value = &node{op: opChoose, line: line, kids: []*node{p.or(), value, nil}}
 		if p.take("else") {
-			if n.kids[2], err = p.expression(); err != nil {
-				return nil, err
-			}
+			value.kids[2] = p.expression()
 		}
-		value = n
 	}
-	return value, err
+	return value
 }
 
 // chain reads operands of an operator that is used from the left.
-func (p *parser) chain(operand func() (*node, error), op operation, texts ...string) (*node, error) {
-	left, err := operand()
-	for err == nil && p.is(texts...) {
+func (p *parser) chain(operand func() *node, op operation, texts ...string) *node {
+	left := operand()
+	for p.is(texts...) {
 		t := p.next()
-		var right *node
-		if right, err = operand(); err == nil {
-			left = &node{op: op, line: t.line, text: t.text, kids: []*node{left, right}}
-		}
+		left = &node{op: op, line: t.line, text: t.text, kids: []*node{left, operand()}}
 	}
-	return left, err
+	return left
 }
 
-func (p *parser) or() (*node, error)  { return p.chain(p.and, opOr, "or") }
-func (p *parser) and() (*node, error) { return p.chain(p.not, opAnd, "and") }
+func (p *parser) or() *node  { return p.chain(p.and, opOr, "or") }
+func (p *parser) and() *node { return p.chain(p.not, opAnd, "and") }
 
-func (p *parser) not() (*node, error) {
+func (p *parser) not() *node {
 	if !p.is("not") {
 		return p.compare()
 	}
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
+	p.enter()
 	defer p.leave()
 	line := p.next().line
-	e, err := p.not()
-	return &node{op: opNot, line: line, kids: []*node{e}}, err
+	return &node{op: opNot, line: line, kids: []*node{p.not()}}
 }
 
-func (p *parser) compare() (*node, error) {
-	first, err := p.sum()
-	if err != nil {
-		return nil, err
-	}
+func (p *parser) compare() *node {
+	first := p.sum()
 	n := &node{op: opCompare, line: first.line, kids: []*node{first}}
 	for {
 		t := p.now()
 		switch {
 		case p.is("==", "!=", "<", ">", "<=", ">=", "in"):
-			p.next()
-		case p.is("not") && p.tokens[min(p.at+1, len(p.tokens)-1)].text == "in":
-			p.next()
+		case p.is("not") && p.after().text == "in":
 			p.next()
 			t.text = "not in"
+		case len(n.names) == 0:
+			return first
 		default:
-			if len(n.names) == 0 {
-				return first, nil
-			}
-			return n, nil
+			return n
 		}
-		e, err := p.sum()
-		if err != nil {
-			return nil, err
-		}
-		n.names, n.kids = append(n.names, t.text), append(n.kids, e)
+		p.next()
+		n.names, n.kids = append(n.names, t.text), append(n.kids, p.sum())
 	}
 }
 
-func (p *parser) sum() (*node, error)     { return p.chain(p.joined, opBinary, "+", "-") }
-func (p *parser) joined() (*node, error)  { return p.chain(p.product, opBinary, "~") }
-func (p *parser) product() (*node, error) { return p.chain(p.power, opBinary, "*", "/", "//", "%") }
+func (p *parser) sum() *node     { return p.chain(p.joined, opBinary, "+", "-") }
+func (p *parser) joined() *node  { return p.chain(p.product, opBinary, "~") }
+func (p *parser) product() *node { return p.chain(p.power, opBinary, "*", "/", "//", "%") }
+func (p *parser) power() *node   { return p.chain(p.filtered, opBinary, "**") }
 
-func (p *parser) power() (*node, error) {
-	return p.chain(func() (*node, error) { return p.unary(true) }, opBinary, "**")
-}
+// filtered reads an operand with its signs and the filters that take all of it.
+func (p *parser) filtered() *node { return p.filters(p.unary()) }
 
-// unary reads an operand with its signs; a filter after it takes all of that.
-func (p *parser) unary(filtered bool) (*node, error) {
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
+// unary reads an operand with its signs.
+func (p *parser) unary() *node {
+	p.enter()
 	defer p.leave()
-	var e *node
-	var err error
-	if p.is("-", "+") {
-		t := p.next()
-		e = &node{op: opUnary, line: t.line, text: t.text, kids: []*node{nil}}
-		e.kids[0], err = p.unary(false)
-	} else {
-		e, err = p.primary()
+	if !p.is("-", "+") {
+		return p.postfix(p.primary())
 	}
-	if err == nil {
-		e, err = p.postfix(e)
-	}
-	if err == nil && filtered {
-		e, err = p.filters(e)
-	}
-	return e, err
+	t := p.next()
+	return p.postfix(&node{op: opUnary, line: t.line, text: t.text, kids: []*node{p.unary()}})
 }
 
 // constants are the names of literals.
 var constants = map[string]any{"true": true, "True": true, "false": false, "False": false, "none": nil, "None": nil}
 
-func (p *parser) primary() (*node, error) {
+func (p *parser) primary() *node {
 	t := p.next()
-	literal := func(v any) (*node, error) { return &node{op: opLiteral, line: t.line, value: v}, nil }
 	switch t.kind {
 	case kindString:
 		for p.now().kind == kindString {
 			t.text += p.next().text
 		}
-		return literal(t.text)
-	case kindInt:
-		n, err := strconv.ParseInt(t.text, 10, 64)
-		if err != nil {
-			return nil, p.fail("the number %.50s is too large", t.text)
-		}
-		return literal(n)
-	case kindFloat:
-		x, err := strconv.ParseFloat(t.text, 64)
-		if err != nil {
-			return nil, p.fail("the number %.50s is too large", t.text)
-		}
-		return literal(x)
+		return &node{op: opLiteral, line: t.line, value: t.text}
+	case kindInt, kindFloat:
+		return p.number(t)
 	case kindName:
 		if v, ok := constants[t.text]; ok {
-			return literal(v)
+			return &node{op: opLiteral, line: t.line, value: v}
 		}
-		return &node{op: opName, line: t.line, text: t.text}, nil
+		return &node{op: opName, line: t.line, text: t.text}
 	}
 	switch t.text {
 	case "(":
@@ -564,52 +415,54 @@ func (p *parser) primary() (*node, error) {
 	case "{":
 		return p.items(&node{op: opDict, line: t.line}, "}")
 	}
-	return nil, at(t.line, failf(ErrSyntax, "an expression is expected, and there is %q", t.text))
+	p.stop(at(t.line, failf(ErrSyntax, "an expression is expected, and there is %q", t.text)))
+	return &node{}
 }
 
-func (p *parser) parenthesis(line int) (*node, error) {
-	if p.take(")") {
-		return &node{op: opTuple, line: line}, nil
+// number returns the literal of a token of kind kindInt or kindFloat.
+func (p *parser) number(t token) *node {
+	n := &node{op: opLiteral, line: t.line}
+	var err error
+	if t.kind == kindInt {
+		n.value, err = strconv.ParseInt(t.text, 10, 64)
+	} else {
+		n.value, err = strconv.ParseFloat(t.text, 64)
 	}
-	e, err := p.expressions()
 	if err != nil {
-		return nil, err
+		p.fail("the number %.50s is too large", t.text)
 	}
-	return e, p.expect(")")
+	return n
+}
+
+func (p *parser) parenthesis(line int) *node {
+	if p.take(")") {
+		return &node{op: opTuple, line: line}
+	}
+	e := p.expressions()
+	p.expect(")")
+	return e
 }
 
 // items reads those of a list or a dict.
-func (p *parser) items(n *node, end string) (*node, error) {
-	for !p.take(end) {
-		e, err := p.expression()
-		if err != nil {
-			return nil, err
-		}
-		n.kids = append(n.kids, e)
+func (p *parser) items(n *node, end string) *node {
+	p.list(end, func() {
+		n.kids = append(n.kids, p.expression())
 		if n.op == opDict {
-			if err := p.expect(":"); err != nil {
-				return nil, err
-			}
-			if e, err = p.expression(); err != nil {
-				return nil, err
-			}
-			n.kids = append(n.kids, e)
+			p.expect(":")
+			n.kids = append(n.kids, p.expression())
 		}
-		if !p.take(",") && !p.is(end) {
-			return nil, p.fail("%q is missing", end)
-		}
-	}
-	return n, nil
+	})
+	return n
 }
 
 // postfix reads attributes, indices and calls.
-func (p *parser) postfix(e *node) (*node, error) {
+func (p *parser) postfix(e *node) *node {
 	for {
 		t := p.now()
 		switch {
 		case p.take("."):
 			if p.now().kind != kindName && p.now().kind != kindInt {
-				return nil, p.fail("an attribute is expected")
+				p.fail("an attribute is expected")
 			}
 			name := p.next()
 			e = &node{op: opAttribute, line: t.line, text: name.text, kids: []*node{e}}
@@ -617,124 +470,87 @@ func (p *parser) postfix(e *node) (*node, error) {
 				e.op, e.kids = opIndex, append(e.kids, &node{op: opLiteral, line: t.line, value: n})
 			}
 		case p.take("["):
-			n, err := p.index(e, t.line)
-			if err != nil {
-				return nil, err
-			}
-			e = n
+			e = p.index(e, t.line)
 		case p.is("("):
-			n := &node{op: opCall, line: t.line, kids: []*node{e}}
-			if err := p.arguments(n); err != nil {
-				return nil, err
-			}
-			e = n
+			e = &node{op: opCall, line: t.line, kids: []*node{e}}
+			p.arguments(e)
 		default:
-			return e, nil
+			return e
 		}
 	}
 }
 
 // index reads [i] or [start:stop:step].
-func (p *parser) index(object *node, line int) (*node, error) {
+func (p *parser) index(object *node, line int) *node {
 	n := &node{op: opSlice, line: line, kids: []*node{object, nil, nil, nil}}
-	for part := 1; ; part++ {
+	for part := 1; part <= 3; part++ {
 		if !p.is(":", "]") {
-			e, err := p.expressions()
-			if err != nil {
-				return nil, err
-			}
-			n.kids[part] = e
+			n.kids[part] = p.expressions()
 		}
 		if p.take("]") {
-			if part == 1 {
-				if n.kids[1] == nil {
-					return nil, p.fail("an index is missing")
-				}
-				n.op, n.kids = opIndex, n.kids[:2]
+			if part > 1 {
+				return n
 			}
-			return n, nil
+			if n.kids[1] == nil {
+				p.fail("an index is missing")
+			}
+			n.op, n.kids = opIndex, n.kids[:2]
+			return n
 		}
-		if part == 3 {
-			return nil, p.fail("a ] is missing")
-		}
-		if err := p.expect(":"); err != nil {
-			return nil, err
+		if part < 3 {
+			p.expect(":")
 		}
 	}
+	p.fail("%q is missing", "]")
+	return n
 }
 
 // arguments reads those of a call, with their parentheses.
-func (p *parser) arguments(n *node) error {
-	if err := p.expect("("); err != nil {
-		return err
-	}
-	for !p.take(")") {
-		if p.now().kind == kindName && p.tokens[min(p.at+1, len(p.tokens)-1)].text == "=" {
+func (p *parser) arguments(n *node) {
+	p.expect("(")
+	p.list(")", func() {
+		if p.now().kind == kindName && p.after().text == "=" {
 			n.names = append(n.names, p.next().text)
 			p.next()
 		} else if len(n.names) > 0 {
-			return p.fail("an argument without a name follows one with a name")
+			p.fail("an argument without a name follows one with a name")
 		}
-		e, err := p.expression()
-		if err != nil {
-			return err
-		}
-		n.kids = append(n.kids, e)
-		if !p.take(",") && !p.is(")") {
-			return p.fail("a ) is missing")
-		}
-	}
-	return nil
+		n.kids = append(n.kids, p.expression())
+	})
 }
 
 // filters reads filters and tests.
-func (p *parser) filters(e *node) (*node, error) {
+func (p *parser) filters(e *node) *node {
 	for {
-		t := p.now()
-		n := &node{op: opFilter, line: t.line, kids: []*node{e}}
-		negate := false
-		var err error
+		n := &node{line: p.now().line, kids: []*node{e}}
 		switch {
 		case p.take("|"):
-			if n.text, err = p.name(); err != nil {
-				return nil, err
-			}
+			n.op, n.text = opFilter, p.name()
 			if p.is("(") {
-				err = p.arguments(n)
+				p.arguments(n)
 			}
+			e = n
 		case p.take("is"):
-			n.op = opTest
-			negate = p.take("not")
-			err = p.test(n)
+			e = n
+			if n.op = opTest; p.take("not") {
+				e = &node{op: opNot, line: n.line, kids: []*node{n}}
+			}
+			p.test(n)
 		default:
-			return e, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		e = n
-		if negate {
-			e = &node{op: opNot, line: t.line, kids: []*node{n}}
+			return e
 		}
 	}
 }
 
 // test reads the name of a test, and its argument, which needs no parentheses.
-func (p *parser) test(n *node) error {
+func (p *parser) test(n *node) {
 	n.text = p.next().text
-	if p.is("(") {
-		return p.arguments(n)
-	}
 	t := p.now()
-	operand := t.kind == kindString || t.kind == kindInt || t.kind == kindFloat || p.is("[", "{") ||
-		t.kind == kindName && !p.is("and", "or", "not", "else", "if", "is", "in")
-	if !operand {
-		return nil
+	switch {
+	case p.is("("):
+		p.arguments(n)
+	case t.kind == kindString, t.kind == kindInt, t.kind == kindFloat, p.is("[", "{"),
+		t.kind == kindName && !p.is("and", "or", "not", "else", "if", "is", "in"):
+		n.kids = append(n.kids, p.postfix(p.primary()))
 	}
-	e, err := p.primary()
-	if err == nil {
-		e, err = p.postfix(e)
-	}
-	n.kids = append(n.kids, e)
-	return err
 }

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -188,6 +189,14 @@ func (c *call) ints(name string) []int {
 	return out
 }
 
+// intsOr returns an attribute of numbers, n times the same if it is not given.
+func (c *call) intsOr(name string, otherwise, n int) []int {
+	if given := c.ints(name); given != nil {
+		return given
+	}
+	return spread(otherwise, n)
+}
+
 // axis returns the attribute that names an axis of x, counted from the first.
 func (c *call) axis(name string, otherwise int, rank int) int {
 	return c.axisOf(c.int(name, otherwise), rank)
@@ -221,11 +230,16 @@ func all(n int) []int {
 
 // spread returns n copies of x.
 func spread(x, n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = x
+	return slices.Repeat([]int{x}, n)
+}
+
+// alone is the shape of values along one axis of some: the others have size 1.
+func alone(size ir.Dim, axis, rank int) ir.Shape {
+	shape := slices.Repeat(ir.Shape{ir.N(1)}, rank)
+	if axis < rank {
+		shape[axis] = size
 	}
-	return out
+	return shape
 }
 
 // wants reports whether a result has a name and so is used.

@@ -150,12 +150,7 @@ func blocked(c *call, v, x ir.Value, axis int) ir.Value {
 	case v.Rank() == 0 || v.Rank() == 1 && v.Dim(0).Is(1):
 		return ops.Reshape(c.b, v)
 	case v.Rank() == 1:
-		shape := make(ir.Shape, x.Rank())
-		for i := range shape {
-			shape[i] = ir.N(1)
-		}
-		shape[axis] = v.Dim(0)
-		return ops.Reshape(c.b, v, shape...)
+		return ops.Reshape(c.b, v, alone(v.Dim(0), axis, x.Rank())...)
 	}
 	size := c.int("block_size", 0)
 	if size < 1 || v.Rank() != x.Rank() {
@@ -294,12 +289,7 @@ func qlinearConv(c *call) ir.Value {
 		if v.Rank() == 0 || v.Dim(0).Is(1) {
 			return ops.Reshape(c.b, v)
 		}
-		shape := make(ir.Shape, x.Rank())
-		for i := range shape {
-			shape[i] = ir.N(1)
-		}
-		shape[axis] = v.Dim(0)
-		return ops.Reshape(c.b, v, shape...)
+		return ops.Reshape(c.b, v, alone(v.Dim(0), axis, x.Rank())...)
 	}
 	w = ops.Sub(c.b, w, ops.Convert(c.b, each(c.x(5), 0), ir.I32))
 	sum := conv(c, x, w, c.opt(8))

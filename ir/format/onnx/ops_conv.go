@@ -30,13 +30,7 @@ func (w window) extent(i int) int { return w.dilations[i]*(w.sizes[i]-1) + 1 }
 // windowOf reads the attributes of a convolution or pool with a kernel of the given sizes.
 func windowOf(c *call, x ir.Value, kernel []int) window {
 	n := len(kernel)
-	w := window{sizes: kernel, strides: c.ints("strides"), dilations: c.ints("dilations"), lo: make([]int, n), hi: make([]int, n)}
-	if w.strides == nil {
-		w.strides = spread(1, n)
-	}
-	if w.dilations == nil {
-		w.dilations = spread(1, n)
-	}
+	w := window{sizes: kernel, strides: c.intsOr("strides", 1, n), dilations: c.intsOr("dilations", 1, n), lo: make([]int, n), hi: make([]int, n)}
 	pads := c.ints("pads")
 	bad := func(list []int) bool { return slices.ContainsFunc(list, func(x int) bool { return x < 1 }) }
 	if n == 0 || x.Rank() != n+2 || len(w.strides) != n || len(w.dilations) != n || pads != nil && len(pads) != 2*n ||
@@ -163,20 +157,8 @@ func transposedWindow(c *call, x ir.Value, kernel []int) window {
 	n := len(kernel)
 	mode := c.text("auto_pad", "NOTSET")
 	same := mode == "SAME_UPPER" || mode == "SAME_LOWER"
-	w := window{sizes: kernel, strides: c.ints("strides"), dilations: c.ints("dilations"), lo: make([]int, n), hi: make([]int, n)}
-	if w.strides == nil {
-		w.strides = spread(1, n)
-	}
-	if w.dilations == nil {
-		w.dilations = spread(1, n)
-	}
-	more, pads, shape := c.ints("output_padding"), c.ints("pads"), c.ints("output_shape")
-	if more == nil {
-		more = make([]int, n)
-	}
-	if pads == nil {
-		pads = make([]int, 2*n)
-	}
+	w := window{sizes: kernel, strides: c.intsOr("strides", 1, n), dilations: c.intsOr("dilations", 1, n), lo: make([]int, n), hi: make([]int, n)}
+	more, pads, shape := c.intsOr("output_padding", 0, n), c.intsOr("pads", 0, 2*n), c.ints("output_shape")
 	if len(shape) == n+2 {
 		shape = shape[2:]
 	}
@@ -214,16 +196,7 @@ func col2im(c *call) ir.Value {
 		c.fail(ir.Shapef("blocks %v of an image %v do not fit %s", block, image, x.Shape()))
 		return ir.Value{}
 	}
-	strides, dilations, pads := c.ints("strides"), c.ints("dilations"), c.ints("pads")
-	if strides == nil {
-		strides = spread(1, n)
-	}
-	if dilations == nil {
-		dilations = spread(1, n)
-	}
-	if pads == nil {
-		pads = make([]int, 2*n)
-	}
+	strides, dilations, pads := c.intsOr("strides", 1, n), c.intsOr("dilations", 1, n), c.intsOr("pads", 0, 2*n)
 	if len(strides) != n || len(dilations) != n || len(pads) != 2*n {
 		c.fail(ir.Shapef("strides %v, dilations %v and padding %v of %d axes", strides, dilations, pads, n))
 		return ir.Value{}

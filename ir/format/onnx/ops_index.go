@@ -109,20 +109,22 @@ func scatterElements(c *call) ir.Value {
 	x, i, updates := c.x(0), c.x(1), c.x(2)
 	axis := c.axis("axis", 0, x.Rank())
 	i = index(c, i, x.Dim(axis))
-	var parts []ir.Value
-	for k := range i.Rank() {
-		part := i
-		if k != axis {
-			part = ops.Iota(c.b, i.DType(), k, i.Shape()...)
-		}
-		parts = append(parts, part)
-	}
-	if len(parts) == 0 {
+	if i.Rank() == 0 {
 		c.fail(ir.Shapef("indices of no axes"))
 		return ir.Value{}
 	}
-	tuples := ops.Stack(c.b, i.Rank(), parts...)
-	return scatter(c)(c.b, x, tuples, updates, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: all(x.Rank())}})
+	return scatter(c)(c.b, x, ownPlaces(c, i, axis), updates, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: all(x.Rank())}})
+}
+
+// ownPlaces returns for each element of i the tuple of its place, with its value as that along an axis.
+func ownPlaces(c *call, i ir.Value, axis int) ir.Value {
+	parts := make([]ir.Value, i.Rank())
+	for k := range parts {
+		if parts[k] = i; k != axis {
+			parts[k] = ops.Iota(c.b, i.DType(), k, i.Shape()...)
+		}
+	}
+	return ops.Stack(c.b, i.Rank(), parts...)
 }
 
 func scatterND(c *call) ir.Value {
@@ -165,15 +167,9 @@ func tensorScatter(c *call) ir.Value {
 		c.fail(ir.Shapef("update %s of %s along axis %d", update.Shape(), x.Shape(), axis))
 		return ir.Value{}
 	}
-	rows := append(ir.Shape{}, update.Shape()...)
-	at := ops.Iota(c.b, ir.I64, axis, rows...)
+	at := ops.Iota(c.b, ir.I64, axis, update.Shape()...)
 	if c.has(2) {
-		shape := make(ir.Shape, x.Rank())
-		for i := range shape {
-			shape[i] = ir.N(1)
-		}
-		shape[0] = x.Dim(0)
-		at = ops.Add(c.b, at, ops.Reshape(c.b, ops.Convert(c.b, c.x(2), ir.I64), shape...))
+		at = ops.Add(c.b, at, ops.Reshape(c.b, ops.Convert(c.b, c.x(2), ir.I64), alone(x.Dim(0), 0, x.Rank())...))
 	}
 	switch mode := c.text("mode", "linear"); mode {
 	case "linear":
@@ -182,16 +178,7 @@ func tensorScatter(c *call) ir.Value {
 	default:
 		c.failf("mode %q", mode)
 	}
-	var parts []ir.Value
-	for k := range x.Rank() {
-		part := at
-		if k != axis {
-			part = ops.Iota(c.b, ir.I64, k, rows...)
-		}
-		parts = append(parts, part)
-	}
-	tuples := ops.Stack(c.b, x.Rank(), parts...)
-	return ops.Scatter(c.b, x, tuples, update, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: all(x.Rank()), Unique: true}})
+	return ops.Scatter(c.b, x, ownPlaces(c, at, axis), update, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: all(x.Rank()), Unique: true}})
 }
 
 // gemm is alpha·a·b + beta·c, with a and b transposed as their attributes say.

@@ -145,14 +145,9 @@ func lpPool(c *call) ir.Value {
 // maxUnpool puts elements where MaxPool has found them.
 func maxUnpool(c *call) ir.Value {
 	x, index := c.x(0), c.x(1)
-	kernel, strides, pads := c.ints("kernel_shape"), c.ints("strides"), c.ints("pads")
+	kernel := c.ints("kernel_shape")
 	n := len(kernel)
-	if strides == nil {
-		strides = spread(1, n)
-	}
-	if pads == nil {
-		pads = make([]int, 2*n)
-	}
+	strides, pads := c.intsOr("strides", 1, n), c.intsOr("pads", 0, 2*n)
 	if x.Rank() != n+2 || len(strides) != n || len(pads) != 2*n {
 		c.fail(ir.Shapef("a kernel %v, strides %v and padding %v do not fit %s", kernel, strides, pads, x.Shape()))
 		return ir.Value{}

@@ -169,12 +169,7 @@ func extrapolated(c *call, y ir.Value, axis int, l line, at []float64) ir.Value 
 	if !slices.Contains(outside.I, 1) {
 		return y
 	}
-	shape := make(ir.Shape, y.Rank())
-	for i := range shape {
-		shape[i] = ir.N(1)
-	}
-	shape[axis] = ir.N(l.out)
-	hidden := ops.Reshape(c.b, ops.Literal(c.b, outside), shape...)
+	hidden := ops.Reshape(c.b, ops.Literal(c.b, outside), alone(ir.N(l.out), axis, y.Rank())...)
 	return ops.Select(c.b, hidden, ops.Const(c.b, y.DType(), c.float("extrapolation_value", 0)), y)
 }
 

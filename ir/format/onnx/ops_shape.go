@@ -551,14 +551,7 @@ func centerCropPad(c *call) ir.Value {
 func reverseSequence(c *call) ir.Value {
 	x := c.x(0)
 	time, batch := c.axis("time_axis", 0, x.Rank()), c.axis("batch_axis", 1, x.Rank())
-	shape := make(ir.Shape, x.Rank())
-	for i := range shape {
-		shape[i] = ir.N(1)
-	}
-	if x.Rank() > 0 {
-		shape[batch] = x.Dim(batch)
-	}
-	n := ops.Reshape(c.b, c.x(1), shape...)
+	n := ops.Reshape(c.b, c.x(1), alone(x.Dim(batch), batch, x.Rank())...)
 	at := ops.Iota(c.b, n.DType(), time, x.Shape()...)
 	mirrored := ops.Sub(c.b, offset(c, n, -1), at)
 	index := ops.Select(c.b, ops.Lt(c.b, at, n), mirrored, at)

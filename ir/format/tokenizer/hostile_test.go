@@ -174,3 +174,17 @@ func BenchmarkEncode(b *testing.B) {
 		})
 	}
 }
+
+// Classes in classes that ignore case are asked once for each character, not 2ⁿ times.
+func TestNestedClasses(t *testing.T) {
+	nested := `(?i)` + strings.Repeat("[", 60) + "b" + strings.Repeat("]", 60) + `|[a-z&&[:upper:]]`
+	tok, err := tokenizer.Read(strings.NewReader(bpeWith(`"vocab": {"a": 0, "b": 1, "B": 2, "ab": 3, "aB": 4, "ba": 5}, "merges": ["a b", "a B", "b a"]`,
+		`, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "`+nested+`"}, "behavior": "Isolated"}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := tok.Encode("abaBab", tokenizer.EncodeOptions{})
+	if want := []int32{0, 1, 0, 2, 0, 1}; err != nil || !equal(ids, want) {
+		t.Errorf("%v, %v: want %v", ids, err, want)
+	}
+}

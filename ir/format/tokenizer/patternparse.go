@@ -9,32 +9,46 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// patternParser reads a regular expression.
+// patternParser reads a regular expression. The first error stays in err and moves the parser to the
+// end, where every rule ends; what rules return after an error is not used.
 type patternParser struct {
 	text  string
 	at    int
 	depth int
 	fold  bool // letters of either case match
 	dot   bool // a dot matches the end of a line, too
+	err   error
 }
 
 // compilePattern compiles a regular expression. The error is of kind [ir.ErrUnsupported] for
 // unknown syntax and for programs beyond the bounds.
 func compilePattern(text string) (*program, error) {
 	p := &patternParser{text: text}
-	code, err := p.alternatives()
-	if err != nil {
-		return nil, err
+	code := p.alternatives()
+	if p.more() {
+		p.fail("there is a ) too many")
 	}
-	if p.at < len(text) {
-		return nil, p.fail("there is a ) too many")
+	if p.err != nil {
+		return nil, p.err
 	}
 	return &program{append(code, instruction{op: opMatch})}, nil
 }
 
-func (p *patternParser) fail(reason string) error {
-	return ir.Errorf(ir.ErrUnsupported, "pattern %.200q at byte %d: %s", p.text, p.at, reason)
+func (p *patternParser) fail(reason string) {
+	if p.err == nil {
+		p.err = ir.Errorf(ir.ErrUnsupported, "pattern %.200q at byte %d: %s", p.text, p.at, reason)
+	}
+	p.at = len(p.text)
 }
+
+// enter counts the nesting; leave must follow.
+func (p *patternParser) enter() {
+	if p.depth++; p.depth > maxNesting {
+		p.fail("it is nested too deeply")
+	}
+}
+
+func (p *patternParser) leave() { p.depth-- }
 
 func (p *patternParser) more() bool { return p.at < len(p.text) }
 
@@ -58,32 +72,30 @@ func (p *patternParser) next() rune {
 }
 
 // alternatives reads a|b|c up to a parenthesis or the end. Options set inside end with them.
-func (p *patternParser) alternatives() ([]instruction, error) {
-	if p.depth++; p.depth > maxNesting {
-		return nil, p.fail("it is nested too deeply")
-	}
+func (p *patternParser) alternatives() []instruction {
+	p.enter()
+	defer p.leave()
 	fold, dot := p.fold, p.dot
-	defer func() { p.depth, p.fold, p.dot = p.depth-1, fold, dot }()
-	code, err := p.sequence()
-	if err != nil || !p.take("|") {
-		return code, err
+	defer func() { p.fold, p.dot = fold, dot }()
+	code := p.sequence()
+	if !p.take("|") {
+		return code
 	}
-	rest, err := p.alternatives()
-	if err != nil {
-		return nil, err
-	}
+	rest := p.alternatives()
 	out := []instruction{{op: opFork, x: 1, y: len(code) + 2}}
 	out = append(out, moved(code, 1)...)
 	out = append(out, instruction{op: opJump, x: len(code) + 2 + len(rest)})
 	out = append(out, moved(rest, len(code)+2)...)
-	return out, p.checkSize(out)
+	return p.bounded(out)
 }
 
-func (p *patternParser) checkSize(code []instruction) error {
+// bounded returns code, nothing if there is too much of it.
+func (p *patternParser) bounded(code []instruction) []instruction {
 	if len(code) > maxInstructions {
-		return p.fail("it has too many instructions")
+		p.fail("it has too many instructions")
+		return nil
 	}
-	return nil
+	return code
 }
 
 // moved returns a copy of code with its jump targets increased by n.
@@ -101,28 +113,16 @@ func moved(code []instruction, n int) []instruction {
 }
 
 // sequence reads terms with their repetitions.
-func (p *patternParser) sequence() ([]instruction, error) {
+func (p *patternParser) sequence() []instruction {
 	var out []instruction
 	for p.more() && p.text[p.at] != '|' && p.text[p.at] != ')' {
-		term, err := p.term()
-		if err != nil {
-			return nil, err
+		term := p.term()
+		for low, high, ok := p.repetition(); ok; low, high, ok = p.repetition() {
+			term = p.repeated(term, low, high)
 		}
-		for {
-			low, high, ok := p.repetition()
-			if !ok {
-				break
-			}
-			if term, err = p.repeated(term, low, high); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, moved(term, len(out))...)
-		if err := p.checkSize(out); err != nil {
-			return nil, err
-		}
+		out = p.bounded(append(out, moved(term, len(out))...))
 	}
-	return out, nil
+	return out
 }
 
 // repetition reads *, +, ? or {m,n}.
@@ -159,18 +159,19 @@ func (p *patternParser) repetition() (low, high int, ok bool) {
 }
 
 // repeated returns the code of a repetition, greedy unless ? follows, not given back if + follows.
-func (p *patternParser) repeated(term []instruction, low, high int) ([]instruction, error) {
+func (p *patternParser) repeated(term []instruction, low, high int) []instruction {
 	lazy := p.take("?")
 	possessive := !lazy && p.take("+")
 	if len(term) == 1 && term[0].op == opSet && !lazy {
-		return []instruction{{op: opRepeat, x: low, y: high, set: term[0].set, negate: possessive}}, nil
+		return []instruction{{op: opRepeat, x: low, y: high, set: term[0].set, negate: possessive}}
 	}
 	copies := high
 	if high == unlimited {
 		copies = low + 1
 	}
 	if int64(copies)*int64(len(term)+2) > maxInstructions {
-		return nil, p.fail("it has too many instructions")
+		p.fail("it has too many instructions")
+		return nil
 	}
 	var out []instruction
 	for range low {
@@ -197,47 +198,40 @@ func (p *patternParser) repeated(term []instruction, low, high int) ([]instructi
 	if possessive {
 		out = []instruction{{op: opAtomic, sub: &program{append(out, instruction{op: opMatch})}}}
 	}
-	return out, nil
+	return out
 }
 
 // term reads a character, a class, a condition or a group.
-func (p *patternParser) term() ([]instruction, error) {
+func (p *patternParser) term() []instruction {
 	switch {
 	case p.take("("):
 		return p.group()
 	case p.take("["):
-		s, err := p.class()
-		if err != nil {
-			return nil, err
-		}
-		return one(s), nil
+		return one(p.class())
 	case p.take("."):
 		s := &set{negate: true}
 		if !p.dot {
 			s.add('\n', '\n')
 		}
-		return one(s), nil
+		return one(s)
 	case p.take("^"):
-		return []instruction{{op: opLineStart}}, nil
+		return []instruction{{op: opLineStart}}
 	case p.take("$"):
-		return []instruction{{op: opLineEnd}}, nil
+		return []instruction{{op: opLineEnd}}
 	case p.take("\\"):
 		return p.escape()
 	}
-	if c := p.text[p.at]; c == '*' || c == '+' || c == '?' {
-		return nil, p.fail("there is nothing to repeat")
+	if strings.IndexByte("*+?", p.text[p.at]) >= 0 {
+		p.fail("there is nothing to repeat")
 	}
-	return p.character(p.next()), nil
-}
-
-// one is the code of a character of a set.
-func one(s *set) []instruction { return []instruction{{op: opSet, set: s.prepare()}} }
-
-func (p *patternParser) character(r rune) []instruction {
+	r := p.next()
 	s := &set{fold: p.fold}
 	s.add(r, r)
 	return one(s)
 }
+
+// one is the code of a character of a set.
+func one(s *set) []instruction { return []instruction{{op: opSet, set: s.prepare()}} }
 
 // conditions are the escapes that take no character.
 var conditions = map[rune]opcode{
@@ -245,19 +239,18 @@ var conditions = map[rune]opcode{
 }
 
 // escape reads an escape outside a class, after its backslash.
-func (p *patternParser) escape() ([]instruction, error) {
+func (p *patternParser) escape() []instruction {
 	if !p.more() {
-		return nil, p.fail("it ends with a backslash")
+		p.fail("it ends with a backslash")
+		return nil
 	}
 	if op, ok := conditions[rune(p.text[p.at])]; ok {
 		p.at++
-		return []instruction{{op: op}}, nil
+		return []instruction{{op: op}}
 	}
 	s := &set{fold: p.fold}
-	if err := p.escapeInto(s); err != nil {
-		return nil, err
-	}
-	return one(s), nil
+	p.escapeInto(s)
+	return one(s)
 }
 
 // escapedClass are the escapes of classes; in upper case they are negated.
@@ -267,57 +260,57 @@ var escapedClass = map[rune]string{'s': "space", 'd': "digit", 'w': "word", 'h':
 var escapedRune = map[rune]rune{'n': '\n', 'r': '\r', 't': '\t', 'f': '\f', 'v': '\v', 'a': '\a', 'e': 0x1b}
 
 // escapeInto reads an escape, after its backslash, and adds its characters to a set.
-func (p *patternParser) escapeInto(s *set) error {
+func (p *patternParser) escapeInto(s *set) {
 	r := p.next()
 	lowered := r | 0x20
 	if name, ok := escapedClass[lowered]; ok {
 		s.property(name, r != lowered)
-		return nil
+		return
 	}
-	if lowered == 'p' {
-		return p.propertyInto(s, r == 'P')
-	}
-	if r == 'x' || r == 'u' {
-		return p.hexInto(s, r)
-	}
-	if c, ok := escapedRune[r]; ok {
-		r = c
-	} else if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-		return p.fail("the escape \\" + string(r) + " is unknown")
+	switch {
+	case lowered == 'p':
+		p.propertyInto(s, r == 'P')
+		return
+	case r == 'x' || r == 'u':
+		r = p.hexadecimal(r)
+	case escapedRune[r] != 0:
+		r = escapedRune[r]
+	case r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
+		p.fail("the escape \\" + string(r) + " is unknown")
 	}
 	s.add(r, r)
-	return nil
+}
+
+// braces reads the text in braces, after the first.
+func (p *patternParser) braces() string {
+	inside, _, closed := strings.Cut(p.text[p.at:], "}")
+	if !closed {
+		p.fail("a brace is not closed")
+		return ""
+	}
+	p.at += len(inside) + 1
+	return inside
 }
 
 // propertyInto adds \p{name}, \p{^name} or \pL.
-func (p *patternParser) propertyInto(s *set, negate bool) error {
+func (p *patternParser) propertyInto(s *set, negate bool) {
 	name := ""
 	if p.take("{") {
-		inside, _, closed := strings.Cut(p.text[p.at:], "}")
-		if !closed {
-			return p.fail("a brace is not closed")
-		}
-		p.at += len(inside) + 1
-		rest, not := strings.CutPrefix(inside, "^")
+		rest, not := strings.CutPrefix(p.braces(), "^")
 		name, negate = rest, negate != not
 	} else if p.more() {
 		name = string(p.next())
 	}
 	if !s.property(name, negate) && !s.property(strings.ToLower(name), negate) {
-		return p.fail("the property " + name + " is unknown")
+		p.fail("the property " + name + " is unknown")
 	}
-	return nil
 }
 
-// hexInto adds \x41, \x{1F600} or A.
-func (p *patternParser) hexInto(s *set, kind rune) error {
+// hexadecimal reads the number of \x41, \x{1F600} or \u0041.
+func (p *patternParser) hexadecimal(kind rune) rune {
 	digits := ""
 	if p.take("{") {
-		inside, _, closed := strings.Cut(p.text[p.at:], "}")
-		if !closed {
-			return p.fail("a brace is not closed")
-		}
-		digits, p.at = inside, p.at+len(inside)+1
+		digits = p.braces()
 	} else {
 		n := 2
 		if kind == 'u' {
@@ -328,10 +321,9 @@ func (p *patternParser) hexInto(s *set, kind rune) error {
 	}
 	r, err := strconv.ParseUint(digits, 16, 21)
 	if err != nil {
-		return p.fail("a hexadecimal number is expected")
+		p.fail("a hexadecimal number is expected")
 	}
-	s.add(rune(r), rune(r))
-	return nil
+	return rune(r)
 }
 
 // groupKinds are the prefixes of groups, after the opening parenthesis.
@@ -344,16 +336,12 @@ var groupKinds = []struct {
 }
 
 // group reads a group after its opening parenthesis.
-func (p *patternParser) group() ([]instruction, error) {
+func (p *patternParser) group() []instruction {
 	fold, dot := p.fold, p.dot
 	defer func() { p.fold, p.dot = fold, dot }()
 	for _, kind := range groupKinds {
 		if p.take(kind.text) {
-			code, err := p.closed()
-			if err != nil {
-				return nil, err
-			}
-			return []instruction{{op: kind.op, negate: kind.negate, sub: &program{append(code, instruction{op: opMatch})}}}, nil
+			return []instruction{{op: kind.op, negate: kind.negate, sub: &program{append(p.closed(), instruction{op: opMatch})}}}
 		}
 	}
 	if p.take("?") && !p.take(":") {
@@ -370,9 +358,10 @@ func (p *patternParser) group() ([]instruction, error) {
 				return p.closed()
 			case ')': // for the rest of the group around
 				fold, dot = p.fold, p.dot
-				return nil, nil
+				return nil
 			default:
-				return nil, p.fail("this kind of group is unknown")
+				p.fail("this kind of group is unknown")
+				return nil
 			}
 		}
 	}
@@ -380,122 +369,97 @@ func (p *patternParser) group() ([]instruction, error) {
 }
 
 // closed reads alternatives and the parenthesis that closes them.
-func (p *patternParser) closed() ([]instruction, error) {
-	code, err := p.alternatives()
-	if err == nil && !p.take(")") {
-		err = p.fail("a ) is missing")
+func (p *patternParser) closed() []instruction {
+	code := p.alternatives()
+	if !p.take(")") {
+		p.fail("a ) is missing")
 	}
-	return code, err
+	return code
 }
 
-// class reads a class after its opening bracket.
-func (p *patternParser) class() (*set, error) {
-	if p.depth++; p.depth > maxNesting {
-		return nil, p.fail("it is nested too deeply")
-	}
-	defer func() { p.depth-- }()
+// class reads a class after its opening bracket. A ] that comes first is one of its characters.
+func (p *patternParser) class() *set {
+	p.enter()
+	defer p.leave()
 	s := &set{fold: p.fold, negate: p.take("^")}
-	for first := true; ; first = false {
-		switch {
-		case !p.more():
-			return nil, p.fail("a ] is missing")
-		case !first && p.take("]"):
-			return s, nil
-		case p.take("[:"):
-			inside, _, closed := strings.Cut(p.text[p.at:], ":]")
-			name, not := strings.CutPrefix(inside, "^")
-			if !closed || !s.property(name, not) {
-				return nil, p.fail("this class is unknown")
-			}
-			p.at += len(inside) + 2
-		case p.take("["):
-			inner, err := p.class()
-			if err != nil {
-				return nil, err
-			}
-			s.sets = append(s.sets, inner)
-		case p.take("&&"):
+	if p.more() && !p.item(s) {
+		return p.intersection(s)
+	}
+	return p.rest(s)
+}
+
+// rest reads the items of a class up to its end.
+func (p *patternParser) rest(s *set) *set {
+	for !p.take("]") {
+		if !p.more() {
+			p.fail("a ] is missing")
+			return s
+		}
+		if !p.item(s) {
 			return p.intersection(s)
-		default:
-			if err := p.rangeInto(s); err != nil {
-				return nil, err
-			}
 		}
 	}
+	return s
 }
 
 // intersection reads the rest of a class after &&.
-func (p *patternParser) intersection(s *set) (*set, error) {
+func (p *patternParser) intersection(s *set) *set {
 	negate := s.negate
 	s.negate = false
-	p.at-- // the rest is read as a nested class
-	rest, err := p.rest()
-	if err != nil {
-		return nil, err
-	}
-	s.both = rest
-	return &set{sets: []*set{s}, negate: negate}, nil
+	s.both = p.rest(&set{fold: p.fold})
+	return &set{sets: []*set{s}, fold: s.fold, negate: negate}
 }
 
-func (p *patternParser) rest() (*set, error) {
-	p.at++
-	s := &set{fold: p.fold}
-	for !p.take("]") {
-		switch {
-		case !p.more():
-			return nil, p.fail("a ] is missing")
-		case p.take("&&"):
-			return p.intersection(s)
-		case p.take("["):
-			inner, err := p.class()
-			if err != nil {
-				return nil, err
-			}
-			s.sets = append(s.sets, inner)
-		default:
-			if err := p.rangeInto(s); err != nil {
-				return nil, err
-			}
+// item adds a character, a range or a nested class. It returns false after &&.
+func (p *patternParser) item(s *set) bool {
+	switch {
+	case p.take("[:"):
+		inside, _, closed := strings.Cut(p.text[p.at:], ":]")
+		name, not := strings.CutPrefix(inside, "^")
+		if !closed || !s.property(name, not) {
+			p.fail("this class is unknown")
+			break
 		}
+		p.at += len(inside) + 2
+	case p.take("["):
+		s.sets = append(s.sets, p.class())
+	case p.take("&&"):
+		return false
+	default:
+		p.rangeInto(s)
 	}
-	return s, nil
+	return true
 }
 
 // rangeInto adds a character, an escape or a range of a class.
-func (p *patternParser) rangeInto(s *set) error {
-	first, single, err := p.classRune(s)
-	if err != nil || !single {
-		return err
+func (p *patternParser) rangeInto(s *set) {
+	first, single := p.classRune(s)
+	if !single {
+		return
 	}
 	last := first
 	if p.at+1 < len(p.text) && p.text[p.at] == '-' && p.text[p.at+1] != ']' {
 		p.at++
-		if last, single, err = p.classRune(s); err != nil {
-			return err
-		}
-		if !single || last < first {
-			return p.fail("this range is empty")
+		if last, single = p.classRune(s); !single || last < first {
+			p.fail("this range is empty")
 		}
 	}
 	s.add(first, last)
-	return nil
 }
 
 // classRune reads a character of a class. An escape of many is added to the set; single is false then.
-func (p *patternParser) classRune(s *set) (r rune, single bool, err error) {
+func (p *patternParser) classRune(s *set) (r rune, single bool) {
 	if !p.take("\\") {
-		return p.next(), true, nil
+		return p.next(), true
 	}
 	if p.take("b") {
-		return '\b', true, nil
+		return '\b', true
 	}
 	inner := &set{}
-	if err := p.escapeInto(inner); err != nil {
-		return 0, false, err
-	}
+	p.escapeInto(inner)
 	if len(inner.ranges) == 2 && len(inner.sets) == 0 && inner.ranges[0] == inner.ranges[1] {
-		return inner.ranges[0], true, nil
+		return inner.ranges[0], true
 	}
 	s.sets = append(s.sets, inner)
-	return 0, false, nil
+	return 0, false
 }

@@ -44,10 +44,10 @@ func (s *set) prepare() *set {
 }
 
 func (s *set) has(r rune) bool {
-	in := s.listed(r)
+	in := s.listed(r, false)
 	if s.fold && !in {
 		for other := unicode.SimpleFold(r); other != r && !in; other = unicode.SimpleFold(other) {
-			in = s.listed(other)
+			in = s.listed(other, true)
 		}
 	}
 	if in == s.negate {
@@ -56,7 +56,10 @@ func (s *set) has(r rune) bool {
 	return s.both == nil || s.both.has(r)
 }
 
-func (s *set) listed(r rune) bool {
+// listed reports whether the set, before its negation, has r: folded if it is another case of a
+// character that it lacks. Sets that ignore case are not asked again then, or nested ones would be
+// asked 2ⁿ times.
+func (s *set) listed(r rune, folded bool) bool {
 	for i := 0; i < len(s.ranges); i += 2 {
 		if r >= s.ranges[i] && r <= s.ranges[i+1] {
 			return true
@@ -73,7 +76,7 @@ func (s *set) listed(r rune) bool {
 		}
 	}
 	for _, inner := range s.sets {
-		if inner.has(r) {
+		if !(folded && inner.fold) && inner.has(r) {
 			return true
 		}
 	}

@@ -189,7 +189,7 @@ export class Parser {
     while (!this.take(')')) {
       names.push(this.name());
       kids.push(this.take('=') ? this.expression() : undefined);
-      if (!this.take(',') && !this.is(')')) throw this.fail('a ) is missing');
+      if (!this.take(',') && !this.is(')')) throw this.fail('")" is missing');
     }
     this.loops = 0;
     const body = this.blockTo('endmacro');
@@ -334,7 +334,7 @@ export class Parser {
         if (!kids[1]) throw this.fail('an index is missing');
         return { op: 'index', line, kids: [object, kids[1]] };
       }
-      if (part === 3) throw this.fail('a ] is missing');
+      if (part === 3) throw this.fail('"]" is missing');
       this.expect(':');
     }
   }
@@ -349,7 +349,7 @@ export class Parser {
         this.next();
       } else if (names.length) throw this.fail('an argument without a name follows one with a name');
       n.kids.push(this.expression());
-      if (!this.take(',') && !this.is(')')) throw this.fail('a ) is missing');
+      if (!this.take(',') && !this.is(')')) throw this.fail('")" is missing');
     }
     return { ...n, names };
   }
