@@ -125,6 +125,40 @@ func (c Checkpoints) writeBest(ctx context.Context, t *Trainer, value float64) e
 	return os.WriteFile(filepath.Join(c.Folder, bestValueFile), []byte(strconv.FormatFloat(value, 'g', -1, 64)+"\n"), 0o666)
 }
 
+// lossSum is a sum of losses.
+type lossSum struct {
+	sum   float64
+	steps int
+}
+
+// Metadata of a checkpoint between two reports: the sum of the losses since the last one, and their number.
+const (
+	lossKey  = "fit/loss"
+	stepsKey = "fit/steps"
+)
+
+// metadata returns m with the sum, unless that is of no steps.
+func (s lossSum) metadata(m map[string]string) map[string]string {
+	if s.steps == 0 {
+		return m
+	}
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[lossKey], m[stepsKey] = strconv.FormatFloat(s.sum, 'g', -1, 64), strconv.Itoa(s.steps)
+	return m
+}
+
+// lossSumOf returns the sum in the metadata of a checkpoint, zero without one.
+func lossSumOf(metadata map[string]string) lossSum {
+	sum, err := strconv.ParseFloat(metadata[lossKey], 64)
+	steps, failed := strconv.Atoi(metadata[stepsKey])
+	if err != nil || failed != nil || steps < 0 {
+		return lossSum{}
+	}
+	return lossSum{sum, steps}
+}
+
 // stopper counts evaluations without an improvement.
 type stopper struct {
 	EarlyStop
