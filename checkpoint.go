@@ -108,12 +108,18 @@ func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 // it returns this rank's part: see [Trainer.Whole].
 func (t *Trainer) Params(ctx context.Context) (map[string]Tensor, error) {
 	values, err := t.values(ctx)
-	for name := range values {
-		if strings.HasPrefix(name, optim.StatePrefix) || strings.HasPrefix(name, nn.MetricPrefix) || name == t.history || name == t.counter || values[name].DType.IsInteger() {
-			delete(values, name)
+	return inferenceValues(t, values), err
+}
+
+// inferenceValues returns the values of a trainer's program that inference needs.
+func inferenceValues(t *Trainer, values map[string]Tensor) map[string]Tensor {
+	out := map[string]Tensor{}
+	for name, x := range values {
+		if !strings.HasPrefix(name, optim.StatePrefix) && !strings.HasPrefix(name, nn.MetricPrefix) && name != t.history && name != t.counter && !x.DType.IsInteger() {
+			out[name] = x
 		}
 	}
-	return values, err
+	return out
 }
 
 // Load resumes from a checkpoint written by [Trainer.Save]. The file must contain every parameter
