@@ -144,6 +144,15 @@ func TestPrefetchKeepsTheOrder(t *testing.T) {
 			}
 		}
 	}
+	memory := map[*byte]bool{}
+	for epoch := range 20 {
+		for batch := range ahead(epoch) {
+			memory[&batch["x"].Data[0]] = true
+		}
+	}
+	if len(memory) > 4 { // two ready, one in use, one being prepared
+		t.Errorf("twenty epochs take the memory of %d batches, want 4 at most", len(memory))
+	}
 	before := runtime.NumGoroutine()
 	for range 50 {
 		for range ahead(0) {
