@@ -254,7 +254,7 @@ func TestOpenForReadsTheEnvironment(t *testing.T) {
 		{"", "cpu", rlx.Policy{}, nil},
 		{"noexp", "noexp", rlx.Policy{}, nil},
 		{"noexp", "cpu", rlx.Policy{Only: []string{"cpu"}}, nil},
-		{"-cpu", "noexp", rlx.Policy{}, nil},
+		{"noexp,auto", "noexp", rlx.Policy{}, nil},
 		{"abacus", "", rlx.Policy{}, ir.ErrName},
 		{"cpu,", "", rlx.Policy{}, ir.ErrName},
 	} {
