@@ -196,3 +196,15 @@ func TestPrefetchTrainsAlike(t *testing.T) {
 		}
 	}
 }
+
+// TestTerminalLine has a bar, and keeps a report on one line of a terminal but for the last one.
+func TestTerminalLine(t *testing.T) {
+	r := rlx.Report{Step: 50, Steps: 100, Loss: 1.5, Rate: 10}
+	if got, want := rlx.TerminalLine(r), "\r\x1b[K\x1b[?7l[============            ] "+r.String()+"\x1b[?7h"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r.Done = true
+	if got, want := rlx.TerminalLine(r), "\r\x1b[K[============            ] "+r.String()+"\n"; got != want {
+		t.Errorf("the last one is %q, want %q", got, want)
+	}
+}
