@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/internal/nearest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/nn"
 	"github.com/rlx-go/rlx/native/safetensors"
@@ -23,12 +24,14 @@ type CheckpointError struct {
 	// Missing are the parameters and states without a value, and Unknown the values without a
 	// parameter or state. If either is not empty, the error is also of kind [ir.ErrName].
 	Missing, Unknown []string
+	// Nearest has, by the name of a missing parameter or state, the name of the unused value that is most like it.
+	Nearest map[string]string
 	// Err reports the first value that does not fit, of kind [ir.ErrDType], [ir.ErrShape] or
 	// [ir.ErrIndex]. It is set only if all names match.
 	Err error
 }
 
-// Error returns `not a checkpoint of this program: missing ["b1" "w1"]`.
+// Error returns `not a checkpoint of this program: missing ["b1" "w1"]; unknown ["w_1"]; nearest to "w1": "w_1"`.
 func (e *CheckpointError) Error() string {
 	var reasons []string
 	add := func(names []string, what string) {
@@ -38,6 +41,11 @@ func (e *CheckpointError) Error() string {
 	}
 	add(e.Missing, "missing")
 	add(e.Unknown, "unknown")
+	for _, name := range e.Missing[:min(len(e.Missing), maxNearest)] {
+		if near, ok := e.Nearest[name]; ok {
+			reasons = append(reasons, fmt.Sprintf("nearest to %q: %q", name, near))
+		}
+	}
 	if e.Err != nil {
 		reasons = append(reasons, e.Err.Error())
 	}
@@ -51,6 +59,9 @@ func (e *CheckpointError) Unwrap() []error {
 	}
 	return []error{ErrCheckpoint, ir.ErrName}
 }
+
+// maxNearest limits the nearest names in a message.
+const maxNearest = 3
 
 // formatNames lists at most 8 names and the number of others.
 func formatNames(names []string) string {
@@ -108,12 +119,18 @@ func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 // it returns this rank's part: see [Trainer.Whole].
 func (t *Trainer) Params(ctx context.Context) (map[string]Tensor, error) {
 	values, err := t.values(ctx)
-	for name := range values {
-		if strings.HasPrefix(name, optim.StatePrefix) || strings.HasPrefix(name, nn.MetricPrefix) || name == t.history || name == t.counter || values[name].DType.IsInteger() {
-			delete(values, name)
+	return inferenceValues(t, values), err
+}
+
+// inferenceValues returns the values of a trainer's program that inference needs.
+func inferenceValues(t *Trainer, values map[string]Tensor) map[string]Tensor {
+	out := map[string]Tensor{}
+	for name, x := range values {
+		if !strings.HasPrefix(name, optim.StatePrefix) && !strings.HasPrefix(name, nn.MetricPrefix) && name != t.history && name != t.counter && !x.DType.IsInteger() {
+			out[name] = x
 		}
 	}
-	return values, err
+	return out
 }
 
 // Load resumes from a checkpoint written by [Trainer.Save]. The file must contain every parameter
@@ -179,13 +196,22 @@ func (p *Program) checkCheckpoint(values map[string]Tensor) error {
 			_, e.Err = stepCount(counter, x, maxSteps)
 		}
 	}
-	return e.errOrNil()
+	return e.errOrNil(e.Unknown)
 }
 
-// errOrNil returns e with its names sorted, or nil if e reports nothing.
-func (e *CheckpointError) errOrNil() error {
+// errOrNil returns e with its names sorted and the nearest ones of unused values, or nil if e reports nothing.
+func (e *CheckpointError) errOrNil(unused []string) error {
 	slices.Sort(e.Missing)
 	slices.Sort(e.Unknown)
+	slices.Sort(unused)
+	for _, name := range e.Missing {
+		if near := nearest.Name(name, unused); near != "" {
+			if e.Nearest == nil {
+				e.Nearest = map[string]string{}
+			}
+			e.Nearest[name] = near
+		}
+	}
 	switch {
 	case e.Missing != nil || e.Unknown != nil:
 		e.Err = nil

@@ -9,6 +9,7 @@
 //	err = trainer.SaveFile(ctx, "model.safetensors")
 //
 // [Fit] is a loop with data, evaluations, early stop and checkpoints; package ir/nn has layers.
+// [Program.LoadWith] loads weights of other names, layouts and element types, as those of PyTorch.
 //
 // A [Session] is an open device. It compiles the entries of an [ir.Module] into a [Program], which
 // owns the memory of parameters and states. A [Trainer] repeats the training step of a program; the

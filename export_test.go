@@ -32,3 +32,6 @@ func HoldSaves(until <-chan struct{}) (restore func()) {
 	}
 	return func() { writeShard = before }
 }
+
+// TerminalLine returns what a terminal gets of a report.
+func TerminalLine(r Report) string { return terminalLine(r) }

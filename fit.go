@@ -114,7 +114,7 @@ func Fit(ctx context.Context, t *Trainer, l Loop) (Report, error) {
 		return Report{}, err
 	}
 	f.stop.resume(f.loop.Save, metadata)
-	f.reported = t.Steps()
+	f.reported, f.before = t.Steps(), lossSumOf(metadata)
 	err = f.train(ctx)
 	if err != nil && !errors.Is(err, ErrDiverged) { // which names the step of the loss, not the last one
 		err = fmt.Errorf("step %d: %w", t.Steps(), err)
@@ -126,9 +126,10 @@ func Fit(ctx context.Context, t *Trainer, l Loop) (Report, error) {
 type fit struct {
 	t        *Trainer
 	loop     Loop
-	epoch    int // epochs done
-	reported int // the step of the last report
-	rows     int // examples since the last report
+	epoch    int     // epochs done
+	reported int     // the step of the last report, or of the checkpoint that the training resumed from
+	before   lossSum // of the steps between the last report and that checkpoint
+	rows     int     // examples since the last report
 	began    time.Time
 	last     Report
 	stop     stopper
@@ -234,9 +235,19 @@ func (f *fit) step(ctx context.Context, batch Inputs) error {
 		return f.report(ctx, false)
 	}
 	if f.isDue(n) {
-		return f.loop.Save.write(ctx, f.t, f.stop.metadata())
+		return f.save(ctx)
 	}
 	return nil
+}
+
+// save writes a checkpoint between two reports: it has the sum of the losses since the last one, so that the next
+// report of a resumed training has the mean over all of its steps.
+func (f *fit) save(ctx context.Context) error {
+	losses, err := f.lossSum(ctx)
+	if err != nil {
+		return err
+	}
+	return f.loop.Save.write(ctx, f.t, losses.metadata(f.stop.metadata()))
 }
 
 // isDue reports whether there is a checkpoint of a step.
@@ -248,10 +259,11 @@ func (f *fit) report(ctx context.Context, done bool) error {
 	if r.Steps == 0 {
 		r.Steps = f.loop.EpochSteps * f.loop.Epochs
 	}
-	var err error
-	if r.Loss, err = f.meanLoss(ctx); err != nil {
+	losses, err := f.lossSum(ctx)
+	if err != nil {
 		return err
 	}
+	r.Loss = losses.sum / float64(losses.steps) // NaN for none
 	rows, err := f.t.overRanks(ctx, nil, float64(f.rows))
 	if err != nil {
 		return err
@@ -280,7 +292,7 @@ func (f *fit) report(ctx context.Context, done bool) error {
 	if err := f.notify(r); err != nil {
 		return err
 	}
-	f.reported, f.rows, f.began = r.Step, 0, time.Now()
+	f.reported, f.before, f.rows, f.began = r.Step, lossSum{}, 0, time.Now()
 	return nil
 }
 
@@ -316,18 +328,17 @@ func (f *fit) notify(r Report) error {
 	return nil
 }
 
-// meanLoss returns the mean loss since the last report.
-func (f *fit) meanLoss(ctx context.Context) (float64, error) {
+// lossSum returns the sum of the losses since the last report.
+func (f *fit) lossSum(ctx context.Context) (lossSum, error) {
 	losses, err := f.t.Losses(ctx)
 	if err != nil {
-		return 0, err
+		return lossSum{}, err
 	}
-	recent := losses[max(0, len(losses)-(f.t.Steps()-f.reported)):]
-	sum := 0.
-	for _, x := range recent {
-		sum += float64(x)
+	s := f.before
+	for _, x := range losses[max(0, len(losses)-(f.t.Steps()-f.reported)):] {
+		s.sum, s.steps = s.sum+float64(x), s.steps+1
 	}
-	return sum / float64(len(recent)), nil // NaN for none
+	return s, nil
 }
 
 // measure returns the means of the outputs of rank 0 over all batches of all ranks, with the metrics that the entry

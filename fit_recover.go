@@ -160,7 +160,7 @@ func (f *fit) recover(ctx context.Context, lost error) error {
 		return err
 	}
 	began, from := time.Now(), k.last.fit
-	f.epoch, f.reported, f.rows, f.last, f.stop, f.ended, f.began = 0, from.reported, from.rows, from.last, from.stop, false, began
+	f.epoch, f.reported, f.before, f.rows, f.last, f.stop, f.ended, f.began = 0, from.reported, from.before, from.rows, from.last, from.stop, false, began
 	return k.report(f.loop.Progress, Recovered{Device: f.t.recipe.session.Device(), Step: f.t.Steps(), Lost: reached - f.t.Steps(), Err: lost})
 }
 

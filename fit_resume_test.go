@@ -1,6 +1,7 @@
 package rlx_test
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"math"
@@ -76,6 +77,52 @@ func TestPatienceSurvivesResume(t *testing.T) {
 			if want := all[min(cut, len(all)):]; last.Step != 7 || !slices.Equal(best, want) || math.Abs(last.Eval["loss"]-4) > 1e-6 {
 				t.Errorf("every %d, cut after %d: it ends after %d steps, best after %v, want 7 and %v", every, cut, last.Step, best, want)
 			}
+		}
+	}
+}
+
+// TestReportsSurviveResume cuts a training after each step: the reports after the cut, whose means are over steps before it,
+// too, and the parameters and states at the end are those of the training without a cut.
+func TestReportsSurviveResume(t *testing.T) {
+	fit := func(folder string) (reports map[int]string, end []byte) {
+		reports = map[int]string{}
+		trainer := pointsTrainer(t, 0.05)
+		_, err := rlx.Fit(ctx, trainer, rlx.Loop{
+			Data: rlx.Prefetch(rlx.Shuffled(points(), 4, 1), 2), Steps: 14, // an epoch has five steps
+			Eval: rlx.Evaluation{Entry: "eval", Data: rlx.InOrder(points(), 20)},
+			Save: rlx.Checkpoints{Folder: folder, Every: 1, Last: 100, Resume: true},
+			Callbacks: []func(r rlx.Report) error{func(r rlx.Report) error {
+				reports[r.Step] = fmt.Sprint(r.Epoch, r.Loss, r.Metrics, r.Eval, r.Best, r.Done)
+				return nil
+			}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file bytes.Buffer
+		if err := trainer.Save(ctx, &file); err != nil {
+			t.Fatal(err)
+		}
+		return reports, file.Bytes()
+	}
+	whole := t.TempDir()
+	want, end := fit(whole)
+	if len(want) != 3 {
+		t.Fatalf("there are reports of %d steps, want 3: %v", len(want), want)
+	}
+	for cut := 1; cut < 14; cut++ {
+		folder, name := t.TempDir(), fmt.Sprintf("step-%08d.safetensors", cut)
+		if err := os.Link(filepath.Join(whole, name), filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+		got, last := fit(folder)
+		for step, report := range got {
+			if report != want[step] {
+				t.Errorf("cut after %d: the report of step %d is %s, want %s", cut, step, report, want[step])
+			}
+		}
+		if !bytes.Equal(last, end) {
+			t.Errorf("cut after %d: the training ends with other values", cut)
 		}
 	}
 }

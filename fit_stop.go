@@ -125,6 +125,40 @@ func (c Checkpoints) writeBest(ctx context.Context, t *Trainer, value float64) e
 	return os.WriteFile(filepath.Join(c.Folder, bestValueFile), []byte(strconv.FormatFloat(value, 'g', -1, 64)+"\n"), 0o666)
 }
 
+// lossSum is a sum of losses.
+type lossSum struct {
+	sum   float64
+	steps int
+}
+
+// Metadata of a checkpoint between two reports: the sum of the losses since the last one, and their number.
+const (
+	lossKey  = "fit/loss"
+	stepsKey = "fit/steps"
+)
+
+// metadata returns m with the sum, unless that is of no steps.
+func (s lossSum) metadata(m map[string]string) map[string]string {
+	if s.steps == 0 {
+		return m
+	}
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[lossKey], m[stepsKey] = strconv.FormatFloat(s.sum, 'g', -1, 64), strconv.Itoa(s.steps)
+	return m
+}
+
+// lossSumOf returns the sum in the metadata of a checkpoint, zero without one.
+func lossSumOf(metadata map[string]string) lossSum {
+	sum, err := strconv.ParseFloat(metadata[lossKey], 64)
+	steps, failed := strconv.Atoi(metadata[stepsKey])
+	if err != nil || failed != nil || steps < 0 {
+		return lossSum{}
+	}
+	return lossSum{sum, steps}
+}
+
 // stopper counts evaluations without an improvement.
 type stopper struct {
 	EarlyStop
@@ -196,25 +230,34 @@ func (s *stopper) better(eval map[string]float64) (bool, error) {
 // exhausted reports whether Patience evaluations in a row were no improvement.
 func (s *stopper) exhausted() bool { return s.Patience > 0 && s.worse >= s.Patience }
 
-// eraseLine erases the line of a terminal.
-const eraseLine = "\r\x1b[K"
+// Sequences of a terminal: eraseLine erases its line, noWrap cuts lines at its width until wrap.
+const (
+	eraseLine = "\r\x1b[K"
+	noWrap    = "\x1b[?7l"
+	wrap      = "\x1b[?7h"
+)
 
 // writeProgress writes a report: over the last line of a terminal, with a bar, or as a line.
 func writeProgress(w io.Writer, r Report) error {
 	if w == nil {
 		return nil
 	}
-	line := r.String()
+	line := r.String() + "\n"
 	if isTerminal(w) {
-		line = eraseLine + bar(r) + line
-		if r.Done {
-			line += "\n"
-		}
-	} else {
-		line += "\n"
+		line = terminalLine(r)
 	}
 	_, err := io.WriteString(w, line)
 	return err
+}
+
+// terminalLine returns a report for a terminal. But for the last one it is cut at the width of the terminal: of one that
+// wraps the next report would erase the last line alone.
+func terminalLine(r Report) string {
+	line := bar(r) + r.String()
+	if r.Done {
+		return eraseLine + line + "\n"
+	}
+	return eraseLine + noWrap + line + wrap
 }
 
 func isTerminal(w io.Writer) bool {

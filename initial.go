@@ -183,6 +183,9 @@ func initializers(step *ir.Graph, by map[string]Initializer) (map[string]Initial
 		}
 	}
 	for _, pattern := range slices.Sorted(maps.Keys(by)) {
+		if by[pattern] == nil {
+			return nil, ir.Attrf("the initializer for %q is nil: it must be given", pattern)
+		}
 		matched := own[pattern] != nil
 		for _, name := range params {
 			if !optim.Covers(pattern, name) {

@@ -263,6 +263,9 @@ func TestInitialParamsAreThoseOfTraining(t *testing.T) {
 	if _, err := rlx.InitialParams(ctx, model(false), map[string]rlx.Initializer{"encoder/*": rlx.Constant(0)}, 7); !errors.Is(err, ir.ErrName) {
 		t.Errorf("a pattern that matches nothing: %v", err)
 	}
+	if _, err := rlx.InitialParams(ctx, model(false), map[string]rlx.Initializer{"*": nil}, 7); !errors.Is(err, ir.ErrAttr) {
+		t.Errorf("no initializer: %v", err)
+	}
 	if _, err := rlx.InitialParams(ctx, nil, nil, 7); !errors.Is(err, ir.ErrGraph) {
 		t.Errorf("no graph: %v", err)
 	}

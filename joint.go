@@ -34,13 +34,14 @@ type Objective struct {
 // JointTraining holds the options of [Session.TrainJointly].
 type JointTraining struct {
 	Objectives []Objective
-	// Precision, Seed, Init, Eval and StopOnNaN are those of [Training]. A key of Init must match a
+	// Precision, Seed, Init, Eval, EvalAverages and StopOnNaN are those of [Training]. A key of Init must match a
 	// parameter or state of one objective.
-	Precision Precision
-	Seed      uint32
-	Init      map[string]Initializer
-	Eval      []ir.Entry
-	StopOnNaN bool
+	Precision    Precision
+	Seed         uint32
+	Init         map[string]Initializer
+	Eval         []ir.Entry
+	EvalAverages []ir.Entry
+	StopOnNaN    bool
 }
 
 // Joint is a program with a trainer for each of several objectives.
@@ -91,13 +92,13 @@ func (s *Session) TrainJointly(ctx context.Context, o JointTraining) (*Joint, er
 	return j, nil
 }
 
-// entries returns the steps of the objectives and the entries of Eval, and the graphs that
+// entries returns the steps of the objectives and the entries of Eval and EvalAverages, and the graphs that
 // initialise them.
 func (o *JointTraining) entries() (entries []ir.Entry, first []*ir.Graph, err error) {
 	if len(o.Objectives) == 0 {
 		return nil, nil, ir.Errorf(ir.ErrGraph, "no objectives given")
 	}
-	used := map[string]bool{}
+	used, all := map[string]bool{}, averages{}
 	for i := range o.Objectives {
 		x := &o.Objectives[i]
 		if x.Options.Name = x.Name; x.Name == "" {
@@ -119,6 +120,7 @@ func (o *JointTraining) entries() (entries []ir.Entry, first []*ir.Graph, err er
 		if err != nil {
 			return nil, nil, err
 		}
+		all.add(step, x.Options)
 		entries, first = append(entries, ir.Entry{Name: x.Name, Graph: step}), append(first, graph)
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.Init)) {
@@ -126,7 +128,8 @@ func (o *JointTraining) entries() (entries []ir.Entry, first []*ir.Graph, err er
 			return nil, nil, ir.Errorf(ir.ErrName, "an initializer for %q, which matches no parameter or state of an objective", key)
 		}
 	}
-	return append(entries, o.Eval...), first, nil
+	onAverages, err := all.entries(o.EvalAverages)
+	return slices.Concat(entries, o.Eval, onAverages), first, err
 }
 
 // training returns the options of an objective's step.
@@ -168,7 +171,7 @@ func (j *Joint) add(ctx context.Context, x Objective, stop bool) error {
 // used by one goroutine at a time.
 func (j *Joint) Trainer(objective string) *Trainer { return j.trainers[objective] }
 
-// Program returns the program, whose entries are the steps and those of Eval.
+// Program returns the program, whose entries are the steps and those of Eval and EvalAverages.
 func (j *Joint) Program() *Program { return j.program }
 
 // Save writes all parameters and states as a safetensors file: see [Trainer.Save].

@@ -118,7 +118,7 @@ func (t *Trainer) checkFinite(ctx context.Context, from int) error {
 	}
 	for k, x := range t.losses[from:] {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return t.diverged(ctx, t.first+from+k, x)
+			return t.watched.diverged(ctx, t.program, t.first+from+k, x)
 		}
 	}
 	return nil

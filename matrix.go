@@ -1,6 +1,8 @@
 package rlx
 
 import (
+	"math"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -14,7 +16,8 @@ type Matrix interface {
 }
 
 // OfMatrix returns a tensor of shape [rows, columns] with the elements of a matrix, rounded to element
-// type d. The error is of kind [ir.ErrDType] for a packed or complex type and [ir.ErrGraph] for no matrix.
+// type d, toward 0 to an integer; bool is true for all but 0. The error is of kind [ir.ErrDType] for a packed or complex
+// type and for an element that an integer type cannot have, and [ir.ErrGraph] for no matrix.
 func OfMatrix(d ir.DType, m Matrix) (Tensor, error) {
 	if m == nil {
 		return Tensor{}, ir.Errorf(ir.ErrGraph, "no matrix is given")
@@ -25,14 +28,30 @@ func OfMatrix(d ir.DType, m Matrix) (Tensor, error) {
 	rows, columns := m.Dims()
 	a := ir.NewArray(d, rows, columns)
 	for i := range a.Len() {
-		if x := m.At(i/columns, i%columns); a.F != nil {
+		x := m.At(i/columns, i%columns)
+		switch {
+		case a.F != nil:
 			a.F[i] = x
-		} else {
+		case d.IsBool():
+			if x != 0 {
+				a.I[i] = 1
+			}
+		case !holds(d, math.Trunc(x)):
+			return Tensor{}, ir.DTypef("element %d, %d is %v: %s cannot have it", i/columns, i%columns, x, d)
+		default:
 			a.I[i] = int64(x)
 		}
 	}
 	a.Round()
 	return native.FromArray(a), nil
+}
+
+// holds reports whether integer type d has a whole number, below 2⁶³ in any type.
+func holds(d ir.DType, x float64) bool {
+	if !(math.Abs(x) < 1<<63) || d.IsUnsigned() && x < 0 {
+		return false
+	}
+	return d.Wrap(int64(x)) == int64(x)
 }
 
 // ToMatrix returns the shape and a copy of the elements of a tensor of rank 2 and of any real type:

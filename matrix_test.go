@@ -2,6 +2,7 @@ package rlx_test
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
@@ -60,6 +61,35 @@ func TestMatricesAndHalvesComeAndGo(t *testing.T) {
 	}
 	if _, err := rlx.OfMatrix(ir.C64, m); !errors.Is(err, ir.ErrDType) {
 		t.Errorf("complex numbers: %v", err)
+	}
+	for _, c := range []struct {
+		d    ir.DType
+		x    float64
+		want int64
+		kind error
+	}{
+		{ir.I32, -1.75, -1, nil},
+		{ir.U8, 255.5, 255, nil},
+		{ir.Bool, 0.5, 1, nil},
+		{ir.I64, -1 << 53, -1 << 53, nil},
+		{ir.U8, -0.5, 0, nil},
+		{ir.I32, 1 << 31, 0, ir.ErrDType},
+		{ir.U8, 256, 0, ir.ErrDType},
+		{ir.U64, -1, 0, ir.ErrDType},
+		{ir.I64, 1 << 63, 0, ir.ErrDType},
+		{ir.I32, math.NaN(), 0, ir.ErrDType},
+		{ir.I32, math.Inf(-1), 0, ir.ErrDType},
+	} {
+		x, err := rlx.OfMatrix(c.d, dense{1, 1, []float64{c.x}})
+		if !errors.Is(err, c.kind) {
+			t.Errorf("%v as %s: %v", c.x, c.d, err)
+		}
+		if err != nil {
+			continue
+		}
+		if a, err := x.Array(); err != nil || a.I[0] != c.want {
+			t.Errorf("%v as %s is %v, %v", c.x, c.d, a, err)
+		}
 	}
 	if _, err := rlx.OfMatrix(ir.F32, nil); !errors.Is(err, ir.ErrGraph) {
 		t.Errorf("no matrix: %v", err)

@@ -144,6 +144,15 @@ func TestPrefetchKeepsTheOrder(t *testing.T) {
 			}
 		}
 	}
+	memory := map[*byte]bool{}
+	for epoch := range 20 {
+		for batch := range ahead(epoch) {
+			memory[&batch["x"].Data[0]] = true
+		}
+	}
+	if len(memory) > 4 { // two ready, one in use, one being prepared
+		t.Errorf("twenty epochs take the memory of %d batches, want 4 at most", len(memory))
+	}
 	before := runtime.NumGoroutine()
 	for range 50 {
 		for range ahead(0) {
@@ -185,5 +194,17 @@ func TestPrefetchTrainsAlike(t *testing.T) {
 		if losses[0][k] != losses[1][k] {
 			t.Errorf("step %d: %v and %v", k, losses[0][k], losses[1][k])
 		}
+	}
+}
+
+// TestTerminalLine has a bar, and keeps a report on one line of a terminal but for the last one.
+func TestTerminalLine(t *testing.T) {
+	r := rlx.Report{Step: 50, Steps: 100, Loss: 1.5, Rate: 10}
+	if got, want := rlx.TerminalLine(r), "\r\x1b[K\x1b[?7l[============            ] "+r.String()+"\x1b[?7h"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r.Done = true
+	if got, want := rlx.TerminalLine(r), "\r\x1b[K[============            ] "+r.String()+"\n"; got != want {
+		t.Errorf("the last one is %q, want %q", got, want)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// DeviceVariable is the environment variable with the devices that [Open] chooses from if the
+// DeviceVariable is the environment variable with the devices that [Open] and [OpenFor] choose from if the
 // program names none.
 const DeviceVariable = "RLX_DEVICE"
 
@@ -70,7 +70,7 @@ func (p Policy) denies(name string) bool {
 }
 
 // OpenFor returns a session on the first device, in the order of the policy, that is usable and can
-// compute all of a module ([ReportOn]). With the zero Policy, that is the fastest device that can.
+// compute all of a module ([ReportOn]). The zero Policy is that of [DeviceVariable] or, if it is unset, the fastest device that can.
 // The order is by the estimated time of the module if all usable devices were calibrated
 // ([Calibrate]), else that of [Device.Speed], an estimate by the kind of device. The error joins the
 // reasons of all devices: it is of kind [ir.ErrUnsupported] if one of them cannot compute the
@@ -79,6 +79,12 @@ func (p Policy) denies(name string) bool {
 func OpenFor(m *ir.Module, p Policy) (*Session, error) {
 	if m == nil {
 		return nil, ir.Errorf(ir.ErrGraph, "no module given")
+	}
+	if len(p.Only)+len(p.Prefer)+len(p.Deny) == 0 {
+		var err error
+		if p, err = policyOf(""); err != nil {
+			return nil, err
+		}
 	}
 	return p.open(m)
 }

@@ -239,6 +239,33 @@ func TestOpenTakesLists(t *testing.T) {
 	}
 }
 
+// TestOpenForReadsTheEnvironment opens a device for a module with the zero policy and with one that names devices.
+func TestOpenForReadsTheEnvironment(t *testing.T) {
+	register(t, &picky{name: "noexp", node: refuse("exp")})
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: averagesGraph(t, ir.F32)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		variable, want string
+		policy         rlx.Policy
+		kind           error
+	}{
+		{"", "cpu", rlx.Policy{}, nil},
+		{"noexp", "noexp", rlx.Policy{}, nil},
+		{"noexp", "cpu", rlx.Policy{Only: []string{"cpu"}}, nil},
+		{"noexp,auto", "noexp", rlx.Policy{}, nil},
+		{"abacus", "", rlx.Policy{}, ir.ErrName},
+		{"cpu,", "", rlx.Policy{}, ir.ErrName},
+	} {
+		t.Setenv(rlx.DeviceVariable, c.variable)
+		s, err := rlx.OpenFor(m, c.policy)
+		if !errors.Is(err, c.kind) || err == nil && s.Device().Name != c.want {
+			t.Errorf("%q: %v, %v, want %s, %v", c.variable, s, err, c.want, c.kind)
+		}
+	}
+}
+
 // TestPoliciesAreThoseOfTypeScript reads ir/irtest/cases/devices.json, as the tests of TypeScript do.
 func TestPoliciesAreThoseOfTypeScript(t *testing.T) {
 	data, err := os.ReadFile("ir/irtest/cases/devices.json")

@@ -2,6 +2,7 @@ package rlx
 
 import (
 	"iter"
+	"maps"
 	"slices"
 )
 
@@ -11,9 +12,10 @@ import (
 // the goroutine ends after the current batch.
 func Prefetch(data func(epoch int) iter.Seq2[Inputs, error], n int) func(epoch int) iter.Seq2[Inputs, error] {
 	n = max(n, 1)
+	free := make(chan Inputs, n+2) // one is trained on, one is prepared
 	return func(epoch int) iter.Seq2[Inputs, error] {
 		return func(yield func(Inputs, error) bool) {
-			ready, free, done := make(chan fetched, n), make(chan Inputs, n+1), make(chan struct{})
+			ready, done := make(chan fetched, n), make(chan struct{})
 			ended := make(chan struct{})
 			defer func() { close(done); <-ended }()
 			go func() {
@@ -22,12 +24,13 @@ func Prefetch(data func(epoch int) iter.Seq2[Inputs, error], n int) func(epoch i
 				fetch(data(epoch), ready, free, done)
 			}()
 			for f := range ready {
-				if !yield(f.batch, f.err) {
-					return
-				}
+				more := yield(f.batch, f.err)
 				select {
 				case free <- f.batch:
 				default:
+				}
+				if !more {
+					return
 				}
 			}
 		}
@@ -56,17 +59,19 @@ func fetch(data iter.Seq2[Inputs, error], ready chan<- fetched, free <-chan Inpu
 	}
 }
 
-// copyBatch copies a batch, reusing the memory of another one for tensors of equal type.
+// copyBatch copies a batch into another one, or into a new one for nil, reusing its memory for tensors of equal type.
 func copyBatch(into, batch Inputs) Inputs {
-	out := Inputs{}
+	if into == nil {
+		into = make(Inputs, len(batch))
+	}
+	maps.DeleteFunc(into, func(name string, _ Tensor) bool { _, ok := batch[name]; return !ok })
 	for name, x := range batch {
 		to := into[name]
 		if to.DType != x.DType || !slices.Equal(to.Dims, x.Dims) || len(to.Data) != len(x.Data) {
-			out[name] = x.Clone()
+			into[name] = x.Clone()
 			continue
 		}
 		copy(to.Data, x.Data)
-		out[name] = to
 	}
-	return out
+	return into
 }

@@ -19,7 +19,7 @@ import (
 // sizes are padded to the next larger one. Their results have the elements of a program for the
 // true size, up to the order of sums.
 type Size struct {
-	// Exact compiles for each size that is called, without padding.
+	// Exact compiles for each size that is called, without padding, and excludes Buckets.
 	Exact bool
 	// Buckets are the sizes to compile for, ascending; nil means the powers of two.
 	Buckets []int
@@ -70,6 +70,9 @@ func checkSizes(m *ir.Module, o CompileOptions) error {
 		}
 		if s.Max < 0 || slices.ContainsFunc(s.Buckets, func(n int) bool { return n < 1 }) || !slices.IsSorted(s.Buckets) {
 			return ir.Attrf("the size of symbol %q has Max %d and Buckets %v; Max must be 0 or greater, and Buckets ascending from 1", symbol, s.Max, s.Buckets)
+		}
+		if s.Exact && len(s.Buckets) > 0 {
+			return ir.Attrf("the size of symbol %q is Exact and has Buckets %v: one of them must be left out", symbol, s.Buckets)
 		}
 	}
 	return nil

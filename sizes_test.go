@@ -396,6 +396,7 @@ func TestOptionsOfSizes(t *testing.T) {
 		kind error
 	}{
 		"no such symbol":   {rlx.CompileOptions{Sizes: map[string]rlx.Size{"rows": {}}}, ir.ErrName},
+		"exact buckets":    {rlx.CompileOptions{Sizes: map[string]rlx.Size{"seq": {Exact: true, Buckets: []int{2}}}}, ir.ErrAttr},
 		"falling buckets":  {rlx.CompileOptions{Sizes: map[string]rlx.Size{"seq": {Buckets: []int{4, 2}}}}, ir.ErrAttr},
 		"an empty bucket":  {rlx.CompileOptions{Sizes: map[string]rlx.Size{"seq": {Buckets: []int{0, 2}}}}, ir.ErrAttr},
 		"a negative max":   {rlx.CompileOptions{Sizes: map[string]rlx.Size{"seq": {Max: -1}}}, ir.ErrAttr},

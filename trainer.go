@@ -33,7 +33,7 @@ type Trainer struct {
 	first     int               // the step of losses[0]
 	losses    []float32
 	stopOnNaN bool                          // stop at a loss that is not finite
-	watched   []string                      // values of [Training.Watch], in order; nil without it
+	watched   watchedValues                 // values of [Training.Watch], in order; nil without it
 	mesh      *collective.Mesh              // group of ranks; nil for one
 	places    map[string]parallel.Placement // placements of divided values, by name
 	objective *Objective                    // of [Session.TrainJointly]; nil for the only trainer of a program

@@ -39,6 +39,9 @@ type Training struct {
 	Init map[string]Initializer
 	// Eval are further entries of the program; they read the current parameters.
 	Eval []ir.Entry
+	// EvalAverages are further entries, which read the averages of the trained parameters ([optim.Options.Average]) in place
+	// of the parameters: see [Trainer.Averages]. They need whole parameters and states on each rank.
+	EvalAverages []ir.Entry
 	// Sizes lists the sizes that symbols are compiled for: see [CompileOptions.Sizes]. The last
 	// batch of an epoch may be smaller if its size is a symbol; means are over its true size.
 	Sizes map[string]Size
@@ -113,7 +116,9 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 // Entries returns the entries that [Session.Train] compiles for the graph of a loss, for compiling
 // ahead of time. Entry "step" has the inputs of the loss, the input "lr" unless a schedule is set,
 // and the last losses as states ([optim.History]). Entry "init" has the input "seed" ([InitGraph]).
-// The entries of Eval follow. The errors are those of [optim.Step] and [InitGraph].
+// The entries of Eval and EvalAverages follow. The errors are those of [optim.Step] and [InitGraph], of kind
+// [ir.ErrGraph] for an entry of EvalAverages that reads no parameter with an average, and of kind [ir.ErrUnsupported]
+// for such entries if parameters or states are divided among ranks.
 func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 	entries, _, err := o.entries(loss)
 	return entries, err
@@ -135,11 +140,25 @@ func (o Training) entries(loss *ir.Graph) ([]ir.Entry, map[string]parallel.Place
 	if err != nil {
 		return nil, nil, err
 	}
-	entries := append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...)
+	onAverages, err := o.averaged(step)
+	if err != nil {
+		return nil, nil, err
+	}
+	entries := slices.Concat([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval, onAverages)
 	if o.Partition != nil {
 		return o.Partition.divide(entries)
 	}
 	return o.Parallel.divide(entries)
+}
+
+// averaged returns the entries of EvalAverages, for a step.
+func (o *Training) averaged(step *ir.Graph) ([]ir.Entry, error) {
+	if len(o.EvalAverages) > 0 && (o.Partition != nil || o.Parallel != nil && (o.Parallel.Shard || o.Parallel.ShardParams)) {
+		return nil, ir.Errorf(ir.ErrUnsupported, "EvalAverages is given: parameters and states must not be divided among ranks")
+	}
+	all := averages{}
+	all.add(step, o.Options)
+	return all.entries(o.EvalAverages)
 }
 
 // mesh returns the mesh to compile for, nil for one rank. The error is of kind [ir.ErrAttr] for both of

@@ -63,13 +63,16 @@ func watchName(n *ir.Node) string {
 	return n.String()
 }
 
+// watchedValues are the names of the values of [Training.Watch], in order; nil without it.
+type watchedValues []string
+
 // diverged returns the error of a loss that is not finite.
-func (t *Trainer) diverged(ctx context.Context, step int, loss float32) error {
+func (w watchedValues) diverged(ctx context.Context, p *Program, step int, loss float32) error {
 	first := ""
-	if t.watched != nil {
-		if x, err := t.program.Get(ctx, watchState); err == nil {
-			if i, err := x.Int32s(); err == nil && len(i) == 1 && i[0] > 0 && int(i[0]) <= len(t.watched) {
-				first = "; the first value that is not finite is that of " + t.watched[i[0]-1]
+	if w != nil {
+		if x, err := p.Get(ctx, watchState); err == nil {
+			if i, err := x.Int32s(); err == nil && len(i) == 1 && i[0] > 0 && int(i[0]) <= len(w) {
+				first = "; the first value that is not finite is that of " + w[i[0]-1]
 			}
 		}
 	}

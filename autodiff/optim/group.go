@@ -14,7 +14,7 @@ type Group struct {
 	Match func(name string) bool
 	// Optimizer is the update rule of the group; nil means that of the other parameters.
 	Optimizer Optimizer
-	// Rate multiplies the learning rate; 0 means 1.
+	// Rate multiplies the learning rate, not negative; 0 means 1.
 	Rate float64
 
 	mayBeEmpty bool // it is no error if no parameter matches
@@ -44,21 +44,21 @@ const (
 )
 
 // completeGroups returns the groups, with opt if they have no optimizer, and a final group of all other
-// parameters. A group that matches no trained parameter is an error of kind [ir.ErrName], since it
-// is probably misspelt.
+// parameters. A group without a trained parameter is an error of kind [ir.ErrName], since it is probably misspelt or after
+// a wider one.
 func completeGroups(groups []Group, opt Optimizer, trained []string) ([]*Group, error) {
 	var out []*Group
 	for i, g := range groups {
 		if g.Match == nil {
 			return nil, ir.Attrf("group %d has no Match; it needs the names of its parameters", i)
 		}
-		if !g.mayBeEmpty && !slices.ContainsFunc(trained, g.Match) {
-			return nil, ir.Errorf(ir.ErrName, "group %d matches no trained parameter: have %v", i, trained)
-		}
 		if g.Optimizer == nil {
 			g.Optimizer = opt
 		}
 		out = append(out, &g)
+		if !g.mayBeEmpty && !slices.ContainsFunc(trained, func(name string) bool { return g.Match(name) && groupOf(out, name) == &g }) {
+			return nil, ir.Errorf(ir.ErrName, "group %d matches no trained parameter that no earlier group does: have %v", i, trained)
+		}
 	}
 	return append(out, &Group{Match: func(string) bool { return true }, Optimizer: opt}), nil
 }

@@ -205,6 +205,7 @@ func TestFurtherHyperParametersOutOfTheirDomain(t *testing.T) {
 		"steps":           {optim.SGD{}, optim.Options{Schedule: optim.Steps(1, 0.5, 0)}},
 		"one cycle":       {optim.SGD{}, optim.Options{Schedule: optim.OneCycle(1, 10, 1)}},
 		"no growth":       {optim.SGD{}, optim.Options{Schedule: optim.CosineRestarts(1, 0, 3, 0)}},
+		"rate of a group": {optim.SGD{}, optim.Options{Groups: []optim.Group{{Match: optim.Matching("w"), Rate: -1}}}},
 		"negative rate":   {optim.SGD{}, optim.Options{Schedule: optim.Exponential(1, -1)}},
 	} {
 		if _, err := optim.Step(lossGraph(t, ir.F32), "loss", c.opt, c.options); !errors.Is(err, ir.ErrAttr) {

@@ -107,6 +107,10 @@ func TestGroupsWithoutMatchesAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	hidden := []optim.Group{{Match: optim.Matching("head")}, {Match: optim.Matching("head/w")}}
+	if _, err := optim.Step(loss, "loss", optim.Adam{}, optim.Options{Groups: hidden}); !errors.Is(err, ir.ErrName) || !strings.Contains(err.Error(), "group 1") {
+		t.Errorf("a group after a wider one: %v", err)
+	}
 	if _, err := optim.Step(loss, "loss", optim.Adam{}, optim.Options{Groups: []optim.Group{{}}}); !errors.Is(err, ir.ErrAttr) {
 		t.Errorf("a group without Match: %v", err)
 	}

@@ -301,6 +301,7 @@ func (s *step) build(b *ir.Builder) {
 	for _, p := range s.params {
 		rule, begun := rules[p.group]
 		if !begun {
+			check(b, "step", hyper{"Rate", p.group.Rate, notNegative})
 			rule = s.begin(b, p.group, scale(b, rate, orDefault(p.group.Rate, 1)), count)
 			rules[p.group] = rule
 		}

@@ -123,35 +123,19 @@ func Example_pytorch() {
 		"0.weight": rlx.Float32s([]float32{1, 2, 3, 4, 5, 6}, 3, 2), "0.bias": rlx.Float32s([]float32{0, 0, 1}),
 		"2.weight": rlx.Float32s([]float32{1, 1, 1}, 1, 3), "2.bias": rlx.Float32s([]float32{0.5}),
 	}
-	layers := map[string]string{"0": "linear0", "2": "linear1"} // of torch.nn.Sequential(Linear, ReLU, Linear)
-	weights := rlx.Inputs{}
-	for name, x := range state {
-		layer, field, _ := strings.Cut(name, ".")
-		if field == "weight" { // PyTorch has [out, in], rlx [in, out]
-			x = transposed(x)
-		}
-		weights[layers[layer]+"/"+field] = x
-	}
 	g := must(ir.Build("infer", func(b *ir.Builder) {
 		h := ops.Relu(b, nn.Linear(b, b.Input("x", ir.F32, ir.Dims(1, 2)...), 3))
 		b.Output("y", nn.Linear(b, h, 1))
 	}))
 	program := must(must(rlx.Open("cpu")).Compile(ctx, must(ir.NewModule("m", ir.Entry{Name: "infer", Graph: g}))))
 	defer program.Close(ctx)
-	check(program.Load(ctx, weights)) // names and shapes must be those of the program
-	out := must(program.Call(ctx, "infer", rlx.Inputs{"x": rlx.Float32s([]float32{1, -1}, 1, 2)}))
+	check(program.LoadWith(ctx, state, rlx.LoadOptions{
+		Rename: strings.NewReplacer("0.", "linear0/", "2.", "linear1/").Replace, // torch.nn.Sequential(Linear, ReLU, Linear)
+		OutIn:  []string{"*/weight"},                                            // PyTorch has [out, in], rlx [in, out]
+	}))
+	out := must(program.Call(ctx, "infer", rlx.Inputs{"x": rlx.Float32s([]float32{1, 1}, 1, 2)}))
 	fmt.Println(must(out["y"].Float32s()))
-	// Output: [0.5]
-}
-
-// transposed returns the transpose of a matrix of f32.
-func transposed(x rlx.Tensor) rlx.Tensor {
-	from, rows, columns := must(x.Float32s()), x.Dims[0], x.Dims[1]
-	to := make([]float32, len(from))
-	for i, v := range from {
-		to[i%columns*rows+i/columns] = v
-	}
-	return rlx.Float32s(to, columns, rows)
+	// Output: [22.5]
 }
 
 func Example_devices() {

@@ -98,6 +98,46 @@ func Example_observe() {
 	// Output: 2 true
 }
 
+func Example_average() {
+	ctx := context.Background()
+	session := must(rlx.Open("cpu"))
+	eval := must(ir.Build("eval", func(b *ir.Builder) {
+		nn.Infer(b)
+		logits := model(b, b.Input("x", ir.F32, ir.Dims(200, 2)...))
+		b.Output("accuracy", nn.Accuracy(b, logits, b.Input("labels", ir.I32, ir.N(200))))
+	}))
+	trainer := must(session.Train(ctx, lossGraph(20), rlx.Training{
+		Rate: 0.01, Seed: 1, Options: optim.Options{Average: 0.99}, EvalAverages: []ir.Entry{{Name: "eval", Graph: eval}},
+	}))
+	last := must(rlx.Fit(ctx, trainer, rlx.Loop{
+		Data: rlx.Shuffled(points(400), 20, 1), Epochs: 30,
+		Eval: rlx.Evaluation{Entry: "eval", Data: rlx.InOrder(points(200), 200)},
+	}))
+	weights := must(trainer.Averages(ctx)) // in place of Params, for inference
+	fmt.Println(last.Eval["accuracy"] > 0.95, weights["linear0/weight"])
+	// Output: true f32[2,32]
+}
+
+func Example_inspect() {
+	g := must(ir.Build("inspect", func(b *ir.Builder) {
+		h := ops.Exp(b, b.Input("x", ir.F32, ir.N(3)))
+		b.Output("h", h) // a value inside is another output
+		b.Output("y", ops.ReduceSum(b, h, 0))
+	}))
+	fmt.Print(g)
+	out := must(ir.Eval(g, map[string]*ir.Array{"x": ir.Floats(ir.F32, []float64{0, 0, 0})}, ir.EvalOptions{}))
+	fmt.Println(out[0].F, out[1].F)
+	// Output:
+	// graph "inspect" {
+	//   %0 = input "x" : f32[3]
+	//   %1 = exp(%0) : f32[3]
+	//   %2 = reduce_sum(%1) {axes=[0]} : f32[]
+	//   output "h" = %1
+	//   output "y" = %2
+	// }
+	// [1 1 1] [3]
+}
+
 func Example_loop() {
 	ctx := context.Background()
 	session := must(rlx.Open("cpu"))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlx-go/rlx/internal/nearest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/format/gguf"
 	"github.com/rlx-go/rlx/ir/nn"
@@ -341,32 +342,12 @@ func listed(list, others []string) string {
 			break
 		}
 		part := fmt.Sprintf("%q", name)
-		if near := nearest(name, others); near != "" {
+		if near := nearest.Name(name, others); near != "" {
 			part += fmt.Sprintf(" (the nearest is %q)", near)
 		}
 		parts = append(parts, part)
 	}
 	return strings.Join(parts, ", ")
-}
-
-// nearest returns the name that shares most with another: the longest common start and end.
-func nearest(name string, others []string) (best string) {
-	dotted, longest := strings.ReplaceAll(name, "/", "."), 0
-	for _, other := range others {
-		o := strings.ReplaceAll(other, "/", ".")
-		start := 0
-		for start < min(len(o), len(dotted)) && o[start] == dotted[start] {
-			start++
-		}
-		end := 0
-		for end < min(len(o), len(dotted))-start && o[len(o)-1-end] == dotted[len(dotted)-1-end] {
-			end++
-		}
-		if start+end > longest {
-			best, longest = other, start+end
-		}
-	}
-	return best
 }
 
 // types sets the types of the parameters as they will be declared.

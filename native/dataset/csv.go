@@ -44,7 +44,7 @@ type CSVOptions struct {
 const byteOrderMark = "\ufeff"
 
 // ReadCSV reads lines of fields (RFC 4180) into tensors. The error is of kind [ErrDamaged] for a line
-// with too few fields and for a field that is not a number or out of the range of its type, with its line; [ir.ErrName] for
+// with another number of fields than the first one and for a field that is not a number or out of the range of its type, with its line; [ir.ErrName] for
 // an unknown field and for one that two fields could be, and [ir.ErrAttr] for options that are incomplete.
 func ReadCSV(r io.Reader, o CSVOptions) (map[string]native.Tensor, error) {
 	text := bufio.NewReader(r)
@@ -52,7 +52,7 @@ func ReadCSV(r io.Reader, o CSVOptions) (map[string]native.Tensor, error) {
 		_, _ = text.Discard(len(byteOrderMark)) // of bytes that are there
 	}
 	in := csv.NewReader(text)
-	in.ReuseRecord, in.FieldsPerRecord = true, -1
+	in.ReuseRecord, in.FieldsPerRecord = true, 0 // as the first line has
 	if o.Comma != 0 {
 		in.Comma = o.Comma
 	}
@@ -72,6 +72,10 @@ func ReadCSV(r io.Reader, o CSVOptions) (map[string]native.Tensor, error) {
 		fields, err := in.Read()
 		if errors.Is(err, io.EOF) {
 			break
+		}
+		if errors.Is(err, csv.ErrFieldCount) {
+			line, _ := in.FieldPos(0)
+			return nil, damagedf("line %d has %d fields: it must have as many as the first line", line, len(fields))
 		}
 		if err != nil {
 			return nil, damagedf("%v", err)
@@ -124,6 +128,9 @@ func columnsOf(o CSVOptions, header []string) ([]*column, error) {
 				if at = int(n); err != nil {
 					at = -1
 				}
+			}
+			if at < 0 && header == nil {
+				return nil, ir.Errorf(ir.ErrName, "column %q: field %q: without Header it must be a number from 0", c.Name, f)
 			}
 			if at < 0 {
 				return nil, ir.Errorf(ir.ErrName, "column %q: unknown field %q: have %q", c.Name, f, header)

@@ -79,6 +79,8 @@ func TestCSVRefuses(t *testing.T) {
 		"a type":         {"1", dataset.CSVOptions{Columns: []dataset.Column{{Name: "x", Fields: []string{"0"}, DType: ir.F64}}}, ir.ErrAttr, "f64"},
 		"unknown field":  {"a,b\n1,2", dataset.CSVOptions{Header: true, Columns: x}, ir.ErrName, `"1"`},
 		"short line":     {"1,2\n3\n", dataset.CSVOptions{Columns: x}, dataset.ErrDamaged, "line 2"},
+		"long line":      {"a,b\n1,2\n1,5,2\n", dataset.CSVOptions{Header: true, Columns: []dataset.Column{{Name: "x", Fields: []string{"b"}}}}, dataset.ErrDamaged, "line 3 has 3 fields"},
+		"a shorter rest": {"1,2\n3\n", dataset.CSVOptions{Columns: []dataset.Column{{Name: "x", Fields: []string{"0"}}}}, dataset.ErrDamaged, "line 2 has 1 fields"},
 		"no number":      {"1,2\n3,four\n", dataset.CSVOptions{Columns: x}, dataset.ErrDamaged, "line 2"},
 		"two fields":     {"1,1\n3,4\n", dataset.CSVOptions{Header: true, Columns: x}, ir.ErrName, "two fields"},
 		"too large":      {"1,2\n3,-1e39\n", dataset.CSVOptions{Columns: x}, dataset.ErrDamaged, "line 2: \"-1e39\" of field \"1\", column \"x\", is out of the range of f32"},
@@ -114,6 +116,7 @@ func TestIDX(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"nothing": nil, "a header": file[:3], "sizes": file[:9], "elements": file[:15], "magic": append([]byte{1}, file[1:]...),
 		"a type": {0, 0, 7, 0}, "huge": {0, 0, 0x0e, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}, "gzip": {0x1f, 0x8b, 1, 2},
+		"more": append(bytes.Clone(file), 1),
 	} {
 		if _, err := dataset.ReadIDX(bytes.NewReader(data)); !errors.Is(err, dataset.ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
@@ -169,6 +172,29 @@ func TestImages(t *testing.T) {
 	}
 	if len(seen) != 2 || seen[0] != 1 {
 		t.Errorf("an epoch has %v", seen)
+	}
+}
+
+// TestImagesOfNestedFolders has the files that torchvision's ImageFolder has, in its order, but for hidden ones.
+func TestImagesOfNestedFolders(t *testing.T) {
+	folder := pictures(t)
+	for from, names := range map[string][]string{
+		"a/blue.png": {"a/UPPER.PNG", "a/deep/er/x.png"}, "b/red.png": {".cache/x.png", "b/.hidden.png", "b/.thumbs/x.png"},
+	} {
+		for _, name := range names {
+			folder[name] = folder[from]
+		}
+	}
+	m, err := dataset.OpenImages(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a/UPPER.PNG", "a/blue.png", "a/deep/er/x.png", "b/red.png"}; !slices.Equal(m.Files, want) || !slices.Equal(m.Classes, []string{"a", "b"}) || !slices.Equal(m.Labels, []int32{0, 0, 0, 1}) {
+		t.Errorf("%q of %q, labels %v, want %q", m.Files, m.Classes, m.Labels, want)
+	}
+	folder["empty/notes.txt"] = &fstest.MapFile{}
+	if _, err := dataset.OpenImages(folder); !errors.Is(err, dataset.ErrDamaged) || !strings.Contains(err.Error(), `"empty"`) {
+		t.Errorf("a class without images: %v", err)
 	}
 }
 

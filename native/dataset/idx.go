@@ -53,6 +53,9 @@ func ReadIDX(r io.Reader) (native.Tensor, error) {
 	if int64(len(data)) < bytes {
 		return native.Tensor{}, damagedf("it has %d bytes of elements: %s%v needs %d", len(data), d, dims, bytes)
 	}
+	if _, err := in.ReadByte(); err != io.EOF {
+		return native.Tensor{}, damagedf("it has more than the %d bytes that %s%v needs", bytes, d, dims)
+	}
 	for element := range slices.Chunk(data, d.Size()) {
 		slices.Reverse(element)
 	}

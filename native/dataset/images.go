@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
@@ -29,8 +30,12 @@ type Images struct {
 // decoded.
 const maxPixels = 1 << 26
 
-// OpenImages lists the files of a folder: CLASS/NAME with the extension .png, .jpg, .jpeg or .gif.
-// The error is of kind [ErrDamaged] if there are none.
+// imageExtensions are those of the formats of image.Decode.
+var imageExtensions = []string{".png", ".jpg", ".jpeg", ".gif"}
+
+// OpenImages lists the files of a folder: CLASS/NAME with the extension .png, .jpg, .jpeg or .gif, in either case, also in
+// folders below that of the class. Names that begin with a dot are left out. The error is of kind [ErrDamaged] if there are
+// no files, or none of a class.
 func OpenImages(folder fs.FS) (*Images, error) {
 	m := &Images{files: folder}
 	entries, err := fs.ReadDir(folder, ".")
@@ -38,19 +43,15 @@ func OpenImages(folder fs.FS) (*Images, error) {
 		return nil, err
 	}
 	for _, class := range entries {
-		if !class.IsDir() {
+		if !class.IsDir() || isHidden(class) {
 			continue
 		}
-		files, err := fs.ReadDir(folder, class.Name())
-		if err != nil {
+		before := len(m.Files)
+		if err := m.addClass(class.Name()); err != nil {
 			return nil, err
 		}
-		label := int32(len(m.Classes))
-		m.Classes = append(m.Classes, class.Name())
-		for _, f := range files {
-			if slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif"}, path.Ext(f.Name())) {
-				m.Files, m.Labels = append(m.Files, path.Join(class.Name(), f.Name())), append(m.Labels, label)
-			}
+		if len(m.Files) == before {
+			return nil, damagedf("the folder of class %q has no images: they must have the extension .png, .jpg or .gif", class.Name())
 		}
 	}
 	if len(m.Files) == 0 {
@@ -58,6 +59,25 @@ func OpenImages(folder fs.FS) (*Images, error) {
 	}
 	return m, nil
 }
+
+// addClass adds a class with the files in its folder.
+func (m *Images) addClass(name string) error {
+	label := int32(len(m.Classes))
+	m.Classes = append(m.Classes, name)
+	return fs.WalkDir(m.files, name, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case isHidden(d) && d.IsDir():
+			return fs.SkipDir
+		case !isHidden(d) && !d.IsDir() && slices.Contains(imageExtensions, strings.ToLower(path.Ext(file))):
+			m.Files, m.Labels = append(m.Files, file), append(m.Labels, label)
+		}
+		return nil
+	})
+}
+
+func isHidden(d fs.DirEntry) bool { return strings.HasPrefix(d.Name(), ".") }
 
 // Read decodes image i, scales it to height × width by the mean of the pixels under each, and writes
 // red, green and blue from 0 to 1 to to, which has height·width·3 elements. The error is of kind

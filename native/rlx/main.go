@@ -22,6 +22,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/rlx-go/rlx/internal/nearest"
 	_ "github.com/rlx-go/rlx/native/collective/mpi" // for mpirun
 	_ "github.com/rlx-go/rlx/native/coreml"
 	_ "github.com/rlx-go/rlx/native/cuda"
@@ -135,8 +136,7 @@ func dispatch(ctx context.Context, args []string, std stdio) int {
 	}
 	c := find(name)
 	if c == nil {
-		fmt.Fprintf(std.err, "rlx: unknown command %q: \"rlx help\" lists them\n", name)
-		return exitUsage
+		return unknownCommand(name, std)
 	}
 	err := c.run(ctx, args, std)
 	var wrong usageError
@@ -158,6 +158,22 @@ func dispatch(ctx context.Context, args []string, std stdio) int {
 	}
 	fmt.Fprintf(std.err, "%srlx %s: %v\n", interrupted, name, err)
 	return exitError
+}
+
+// unknownCommand reports an unknown command with the nearest one, and returns the exit status.
+func unknownCommand(name string, std stdio) int {
+	fmt.Fprintf(std.err, "rlx: unknown command %q%s: \"rlx help\" lists them\n", name, nearestTo(name, commandNames()))
+	return exitUsage
+}
+
+// nearestTo returns `, nearest is "train"` for a command or a flag, "" for none with the same first letter.
+func nearestTo(name string, names []string) string {
+	near := nearest.Name(name, names)
+	letters, own := strings.TrimLeft(near, "-"), strings.TrimLeft(name, "-")
+	if letters == "" || own == "" || letters[0] != own[0] {
+		return ""
+	}
+	return fmt.Sprintf(", nearest is %q", near)
 }
 
 // find returns the command of a name, nil for none.
@@ -184,6 +200,9 @@ func (c *command) run(ctx context.Context, args []string, std stdio) error {
 			if errors.Is(err, flag.ErrHelp) {
 				return err
 			}
+			if _, name, unknown := strings.Cut(err.Error(), "flag provided but not defined: "); unknown {
+				return usagef("unknown flag %s%s", name, nearestTo(name, c.flagNames()))
+			}
 			return usageError(err.Error())
 		}
 		if args = f.Args(); len(args) > 0 {
@@ -208,8 +227,7 @@ func help(args []string, std stdio) int {
 	}
 	c := find(args[0])
 	if c == nil {
-		fmt.Fprintf(std.err, "rlx: unknown command %q: \"rlx help\" lists them\n", args[0])
-		return exitUsage
+		return unknownCommand(args[0], std)
 	}
 	c.help(std.out)
 	return 0

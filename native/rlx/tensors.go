@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -17,7 +18,11 @@ import (
 
 // readTensors reads the tensors of a file by name: NumPy's npz by that ending, else safetensors.
 func readTensors(name string) (rlx.Inputs, error) {
-	if filepath.Ext(name) != ".npz" {
+	switch filepath.Ext(name) {
+	case ".npz":
+	case ".npy":
+		return nil, fmt.Errorf("%s has an array without a name: numpy.savez writes arrays with names to an npz file", name)
+	default:
 		tensors, _, err := safetensors.ReadFile(name)
 		return tensors, err
 	}
@@ -80,7 +85,10 @@ func checkWritable(name string) error {
 	if name == "" {
 		return nil
 	}
-	_, missing := os.Stat(name)
+	info, missing := os.Stat(name)
+	if missing == nil && !info.Mode().IsRegular() && weightsFormat(name) != npzFormat {
+		return fmt.Errorf("%s is no regular file: safetensors files are replaced as a whole", name)
+	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
 		return err
@@ -104,12 +112,12 @@ func readAll(files []string) (rlx.Inputs, error) {
 	return out, nil
 }
 
-// fitted returns a tensor converted to an element type. NumPy's arrays are f64 and i64 by default:
-// floats are rounded to f32, and integers narrowed if all fit. A tensor that cannot be converted is
+// fitted returns a tensor converted to the element type of an input or parameter. NumPy's arrays are f64 and i64 by default, and
+// those of images and labels often u8: floats become f32, rounded, and integers i32 if all fit. A tensor that cannot be converted is
 // returned unchanged, for the device to refuse.
 func fitted(x rlx.Tensor, to dtype.DType) rlx.Tensor {
-	rounds, narrows := x.DType == ir.F64 && to == ir.F32, x.DType == ir.I64 && to == ir.I32
-	if !rounds && !narrows {
+	floats, integers := x.DType.IsFloat() && to == ir.F32, x.DType.IsInteger() && to == ir.I32
+	if x.DType == to || x.DType.IsPacked() || !floats && !integers {
 		return x
 	}
 	from, err := x.Array()

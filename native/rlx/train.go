@@ -41,8 +41,8 @@ output, where that is another file.`,
 			if err != nil {
 				return err
 			}
-			if l.data == "" {
-				return usagef("-data is missing: it must name a safetensors or npz file with the inputs")
+			if err := l.check(); err != nil {
+				return err
 			}
 			m, err := loadModule(file, std.in, s)
 			if err != nil {
@@ -58,6 +58,16 @@ type learning struct {
 	data, save, folder string
 	log, events        string
 	steps, every       int
+}
+
+func (l *learning) check() error {
+	if l.data == "" {
+		return usagef("-data is missing: it must name a safetensors or npz file with the inputs")
+	}
+	if l.steps < 1 || l.every < 1 {
+		return usagef("-steps is %d and -every %d: both must be 1 or more", l.steps, l.every)
+	}
+	return nil
 }
 
 func (l *learning) train(ctx context.Context, m *ir.Module, o *trainOptions, device string, std stdio) error {
@@ -90,7 +100,10 @@ func (l *learning) train(ctx context.Context, m *ir.Module, o *trainOptions, dev
 	if err != nil {
 		return err
 	}
-	loop := rlx.Loop{Data: rlx.Shuffled(examples, rows, uint64(training.Seed)), Steps: l.steps, Every: l.every, Progress: std.err}
+	loop := rlx.Loop{
+		Data: rlx.Shuffled(examples, rows, uint64(training.Seed)), Steps: l.steps, Every: l.every, Progress: std.err,
+		EpochSteps: epochSteps(examples, rows),
+	}
 	if l.folder != "" {
 		loop.Save = rlx.Checkpoints{Folder: l.folder, Resume: true}
 	}
@@ -179,6 +192,16 @@ func batchSize(g *ir.Graph, examples rlx.Inputs) (int, error) {
 	}
 	maps.DeleteFunc(examples, func(name string, _ native.Tensor) bool { return !inputs[name] })
 	return rows, nil
+}
+
+// epochSteps returns the number of whole batches of the examples, 0 if an example has no rows.
+func epochSteps(examples rlx.Inputs, rows int) int {
+	for _, x := range examples {
+		if len(x.Dims) > 0 && rows > 0 {
+			return x.Dims[0] / rows
+		}
+	}
+	return 0
 }
 
 // trainOptions are the flags of a training step.

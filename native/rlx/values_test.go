@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native/safetensors"
 )
 
@@ -92,5 +94,41 @@ func TestFilesThatCannotBeWritten(t *testing.T) {
 	}
 	if left, err := os.ReadDir(folder); err != nil || len(left) != 2 {
 		t.Error(left, err)
+	}
+}
+
+// TestFittedTensors converts the element types that NumPy's arrays often have to those of inputs.
+func TestFittedTensors(t *testing.T) {
+	half, err := rlx.Of(ir.F16, []uint16{0x3e00}) // 1.5
+	if err != nil {
+		t.Fatal(err)
+	}
+	bytes, err := rlx.Of(ir.U8, []uint8{200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		x    rlx.Tensor
+		to   ir.DType
+		want string
+	}{
+		"f64":             {rlx.Float64s([]float64{1.5}), ir.F32, "f32[1] [1.5]"},
+		"f16":             {half, ir.F32, "f32[1] [1.5]"},
+		"u8":              {bytes, ir.I32, "i32[1] [200]"},
+		"i64":             {rlx.Int64s([]int64{-3}), ir.I32, "i32[1] [-3]"},
+		"i64 too large":   {rlx.Int64s([]int64{1 << 40}), ir.I32, "i64[1] [1.099511627776e+12]"},
+		"integers":        {bytes, ir.F32, "u8[1] [200]"},
+		"floats":          {half, ir.I32, "f16[1] [1.5]"},
+		"its own type":    {rlx.Int32s([]int32{4}), ir.I32, "i32[1] [4]"},
+		"another integer": {rlx.Int64s([]int64{4}), ir.U8, "i64[1] [4]"},
+	} {
+		got := fitted(c.x, c.to)
+		a, err := got.Array()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := fmt.Sprint(got, " [", a.Float(0), "]"); text != c.want {
+			t.Errorf("%s: %s, want %s", name, text, c.want)
+		}
 	}
 }

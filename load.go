@@ -1,0 +1,166 @@
+package rlx
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+// LoadOptions are the options of [Program.LoadWith]. Patterns are those of [optim.Options.Frozen]: "head" covers all names
+// in that scope, "*/bias" those of all biases.
+type LoadOptions struct {
+	// AllowMissing keeps the current value of parameters that the given values do not contain.
+	AllowMissing bool
+	// AllowExtra ignores values that are not a parameter or state of the program.
+	AllowExtra bool
+	// Missing are patterns of parameters that keep their current value if they are not given one, without AllowMissing.
+	Missing []string
+	// Extra are patterns, after Rename, of values that are ignored, without AllowExtra.
+	Extra []string
+	// Rename returns the name of the parameter that a value is for, "" for a value to ignore; nil keeps all names. The method
+	// Replace of a [strings.Replacer] is one.
+	Rename func(name string) string
+	// OutIn are patterns, after Rename, of values with the axis of outputs first, as PyTorch has the weights of linear layers
+	// and of convolutions: [out, in, ...] becomes [..., in, out]. Values of rank 0 and 1 stay as they are.
+	OutIn []string
+	// Cast rounds floats of another element type to that of their parameter.
+	Cast bool
+}
+
+// Load sets parameters and states to saved values. The values must contain every parameter and must
+// not contain names that the program does not have; states that they do not contain keep their
+// value. Otherwise the error is a [*CheckpointError] and nothing is set.
+func (p *Program) Load(ctx context.Context, values map[string]Tensor) error {
+	return p.LoadWith(ctx, values, LoadOptions{})
+}
+
+// LoadWith is [Program.Load] with options:
+//
+//	err := program.LoadWith(ctx, values, rlx.LoadOptions{ // of PyTorch
+//		Rename: strings.NewReplacer("layers.", "h/", ".", "/").Replace, OutIn: []string{"h/*/weight"}, Missing: []string{"head"},
+//	})
+//
+// The error is also of kind [ir.ErrName] for two values that Rename gives one name, and for a pattern of Missing that
+// matches no parameter or of OutIn that matches no value.
+func (p *Program) LoadWith(ctx context.Context, values map[string]Tensor, o LoadOptions) error {
+	values, err := o.renamed(values)
+	if err != nil {
+		return err
+	}
+	if err := o.checkPatterns(values, p.Persistent()); err != nil {
+		return err
+	}
+	e, fitting := &CheckpointError{}, map[string]Tensor{}
+	for _, s := range p.Persistent() {
+		x, given := values[s.Name]
+		if !given {
+			if s.Role == native.Param && !o.AllowMissing && !covered(o.Missing, s.Name) {
+				e.Missing = append(e.Missing, s.Name)
+			}
+			continue
+		}
+		x, err := o.fit(x, s)
+		if err != nil && e.Err == nil {
+			e.Err = err
+		}
+		fitting[s.Name] = x
+	}
+	var unused []string
+	for name := range values {
+		if _, known := fitting[name]; known {
+			continue
+		}
+		if unused = append(unused, name); !o.AllowExtra && !covered(o.Extra, name) {
+			e.Unknown = append(e.Unknown, name)
+		}
+	}
+	if err := e.errOrNil(unused); err != nil {
+		return err
+	}
+	return p.SetAll(ctx, fitting)
+}
+
+// covered reports whether one of the patterns covers a name.
+func covered(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return optim.Covers(pattern, name) })
+}
+
+// renamed returns the values by the names of their parameters.
+func (o *LoadOptions) renamed(values map[string]Tensor) (map[string]Tensor, error) {
+	if o.Rename == nil {
+		return values, nil
+	}
+	out, from := map[string]Tensor{}, map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		to := o.Rename(name)
+		if to == "" {
+			continue
+		}
+		if other, twice := from[to]; twice {
+			return nil, ir.Errorf(ir.ErrName, "values %q and %q are both renamed to %q", other, name, to)
+		}
+		out[to], from[to] = values[name], name
+	}
+	return out, nil
+}
+
+// checkPatterns refuses patterns that match nothing, which are probably misspelt.
+func (o *LoadOptions) checkPatterns(values map[string]Tensor, all []native.Slot) error {
+	var params []string
+	for _, s := range all {
+		if s.Role == native.Param {
+			params = append(params, s.Name)
+		}
+	}
+	check := func(option string, patterns, names []string) error {
+		for _, pattern := range patterns {
+			if !slices.ContainsFunc(names, func(name string) bool { return optim.Covers(pattern, name) }) {
+				return ir.Errorf(ir.ErrName, "%s has %q, which matches none of %s", option, pattern, formatNames(names))
+			}
+		}
+		return nil
+	}
+	if err := check("Missing", o.Missing, params); err != nil {
+		return err
+	}
+	return check("OutIn", o.OutIn, slices.Sorted(maps.Keys(values)))
+}
+
+// fit returns a value as its parameter or state takes it.
+func (o *LoadOptions) fit(x Tensor, s native.Slot) (Tensor, error) {
+	if covered(o.OutIn, s.Name) {
+		x = inOut(x)
+	}
+	if o.Cast && x.DType != s.DType && x.DType.IsFloat() && s.DType.IsFloat() {
+		var err error
+		if x, err = rounded(x, s.DType); err != nil {
+			return x, fmt.Errorf("%s: %w", s.Name, err)
+		}
+	}
+	return x, s.Accept(x)
+}
+
+// inOut returns a tensor [out, in, ...] as [..., in, out]. One that is malformed, packed or of rank below 2 is returned as it is.
+func inOut(x Tensor) Tensor {
+	size := x.DType.Size()
+	if len(x.Dims) < 2 || x.DType.IsPacked() || x.Len()*size != len(x.Data) {
+		return x
+	}
+	out, in := x.Dims[0], x.Dims[1]
+	to := native.Zeros(x.DType, append(slices.Clone(x.Dims[2:]), in, out)...)
+	rest := 0
+	if len(x.Data) > 0 {
+		rest = x.Len() / (out * in)
+	}
+	for from := range x.Len() {
+		o, i, r := from/(in*rest), from/rest%in, from%rest
+		at := (r*in+i)*out + o
+		copy(to.Data[at*size:(at+1)*size], x.Data[from*size:])
+	}
+	return to
+}
