@@ -4,7 +4,7 @@ import { Graph, type Parts, type Port, type StepOptions } from '../graph/graph.j
 import { type Initial } from '../graph/initial.js';
 import { declaredParams, initialParams } from '../graph/params.js';
 import type { Program } from '../program/program.js';
-import type { GraphTypes, PlanFile, StepTypes, TypesOfGraphs } from '../program/types.js';
+import type { BySymbol, GraphTypes, Name, OutputNames, PlanFile, Some, StepTypes, TypesOfGraphs, ValueNames } from '../program/types.js';
 import { checkPlace, openProgram, type Place, programOptions, type ProgramOptions } from '../runtime/open.js';
 import { Trainer } from '../runtime/trainer.js';
 import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
@@ -67,12 +67,15 @@ function textOf(entry: string, graph: Graph | string): string {
  * on an earlier visit, and the compiler is not loaded. The function may be called twice, must return at once, and must
  * build all graphs of the module.
  */
-export type ModuleSource<G extends Module['entries'] = Module['entries']> = (Module & { entries: G }) | (() => Module & { entries: G });
+export type ModuleSource<G extends Module['entries'] = Module['entries']> = ModuleOf<G> | (() => ModuleOf<G>);
+
+/** A module with the types of its entries. */
+export type ModuleOf<G extends Module['entries']> = Omit<Module, 'entries' | 'symbols'> & { entries: G; /** The sizes of symbolic dimensions. */ symbols?: BySymbol<TypesOfGraphs<G>, number> };
 
 /** Compiles graphs to a plan file, which {@link openProgram} runs, here or in a page without the compiler. */
 export async function compile<const G extends Module['entries'] = Module['entries']>(module: ModuleSource<G>): Promise<PlanFile<TypesOfGraphs<G>>> {
   return asyncAtCaller(compile, async () => {
-    const check = openCheck(), { job, tune } = await ofGraphs('compile', module, (made: Module) => ({ job: jobOf(made), tune: made.tune }));
+    const check = openCheck(), { job, tune } = await ofGraphs('compile', module as ModuleSource, (made: Module) => ({ job: jobOf(made), tune: made.tune }));
     return compileJob({ job, tune, check }, initOptions());
   });
 }
@@ -126,7 +129,7 @@ export async function compileJob({ job, tune, check, made }: Work, where: Device
  * initialParams} draws all of them.
  */
 export async function program<const G extends Module['entries'] = Module['entries']>(module: ModuleSource<G>, options: ModuleProgramOptions = {}): Promise<Program<TypesOfGraphs<G>>> {
-  return asyncAtCaller(program, () => programOn(module, options) as Promise<Program<any>>);
+  return asyncAtCaller(program, () => programOn(module as ModuleSource, options) as Promise<Program<any>>);
 }
 
 async function programOn(module: ModuleSource, options: ModuleProgramOptions): Promise<Program> {
@@ -242,7 +245,7 @@ export function withDefaults(given: ProgramOptions): ProgramOptions {
   return { worker: worker ?? (!options.gpu && !options.device && typeof Worker === 'function'), ...options };
 }
 
-export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Readonly<Record<string, Graph>>> extends StepOptions, ModuleProgramOptions {
+export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Readonly<Record<string, Graph>>, T extends GraphTypes = any, L extends string = string> extends StepOptions<L>, ModuleProgramOptions {
   /** The number of losses to keep on the device, so that all are reported. 64 if not given, 0 for none. */
   history?: number;
   /** The learning rate without a schedule: the input `lr`, to be changed by `trainer.program.bind('step', { lr })`. */
@@ -250,10 +253,11 @@ export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Rea
   /** Additional entries, such as `eval`: a function that builds them, where the graph is one, too. */
   entries?: G | (() => G);
   /** Initial values of parameters that override their declarations. */
-  params?: Readonly<Record<string, Initial>>;
+  params?: Some<ValueNames<T>, Initial>;
   /** The seed of random parameters. 0 if not given. */
   seed?: number;
-  symbols?: Readonly<Record<string, number>>;
+  /** The sizes of symbolic dimensions. */
+  symbols?: BySymbol<{ readonly step: T } & TypesOfGraphs<G>, number>;
   limits?: Limits;
   /** See {@link Module.tune}. */
   tune?: boolean | TuneOptions;
@@ -268,8 +272,8 @@ export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Rea
  * await trainer.run({ steps: 1000, batches: batches({ x, labels }, { size: 32, shuffle: 1 }) });
  * ```
  */
-export async function train<T extends GraphTypes, const G extends Readonly<Record<string, Graph>> = {}>(graph: Graph<T> | (() => Graph<T>), options: TrainingOptions<G>): Promise<Trainer<{ readonly step: StepTypes<T> } & TypesOfGraphs<G>>> {
-  return asyncAtCaller(train, () => trainerOf(graph, options) as Promise<Trainer<any>>);
+export async function train<T extends GraphTypes, const G extends Readonly<Record<string, Graph>> = {}, L extends string = string>(graph: Graph<T> | (() => Graph<T>), options: TrainingOptions<G, T, Name<L, OutputNames<T>>>): Promise<Trainer<{ readonly step: StepTypes<T> } & TypesOfGraphs<G>>> {
+  return asyncAtCaller(train, () => trainerOf(graph, options as TrainingOptions) as Promise<Trainer<any>>);
 }
 
 async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions): Promise<Trainer> {
