@@ -7,7 +7,7 @@ import type { Program } from '../program/program.js';
 import type { BySymbol, GraphTypes, Name, OutputNames, PlanFile, Some, StepTypes, TypesOfGraphs, ValueNames } from '../program/types.js';
 import { checkPlace, openProgram, type Place, programOptions, type ProgramOptions } from '../runtime/open.js';
 import { Trainer } from '../runtime/trainer.js';
-import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
+import { checkCount, checkOptions, checkWord, classOf, RlxError, unknownName } from '../values/errors.js';
 import { nextMessage } from '../values/task.js';
 import { call, freshCompiler, initOptions, type Job, type Limits, openCheck, plan, planCache, requirementsOf, type Target, targets as allTargets } from './compiler.js';
 import { built, builtEach } from './journal.js';
@@ -41,8 +41,8 @@ export interface ModuleProgramOptions extends ProgramOptions {
   on?: Place;
 }
 
-/** The job of a module whose options are checked. @internal */
-export function jobOf(module: Module): Job {
+/** The job of a module whose options are checked; the symbols are those of `graphs`, its entries if not given. @internal */
+export function jobOf(module: Module, graphs?: Module['entries']): Job {
   checkOptions('a module', module, 'name entries symbols limits target targets tune');
   const { name = 'main', entries, symbols = {}, limits = {}, target, targets = [target ?? 'webgpu'] } = module ?? {};
   if (target !== undefined && module.targets) throw new RlxError('attr', `a module: target is '${target}' and targets are given: give one of them`, { name: 'target' });
@@ -53,7 +53,16 @@ export function jobOf(module: Module): Job {
   checkLimits(limits);
   if (Object(entries) !== entries) throw new RlxError('missing', `the entries of a module are ${classOf(entries)}: they must be graphs by name`);
   const texts = Object.entries(entries).map(([entry, graph]) => ({ name: entry, text: textOf(entry, graph) }));
+  if (!texts.length) throw new RlxError('missing', 'a module has no entries: they must be graphs by name');
+  checkSymbols(symbols, Object.values(graphs ?? entries));
   return { name, entries: texts, symbols, limits, targets };
+}
+
+/** Refuses sizes of symbols that no graph has; of a text they are not known. */
+function checkSymbols(symbols: NonNullable<Module['symbols']>, graphs: readonly (Graph | string)[]): void {
+  if (!graphs.every((graph) => graph instanceof Graph)) return;
+  const known = new Set(graphs.flatMap((graph) => graph.symbols));
+  for (const name of Object.keys(symbols)) if (!known.has(name)) throw unknownName('symbols: the module has no symbol', name, known);
 }
 
 function textOf(entry: string, graph: Graph | string): string {
@@ -294,12 +303,12 @@ async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions
     if (!(graph instanceof Graph)) throw new RlxError('missing', `train: the function returns ${classOf(graph)}: it must return a graph`);
     const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
     const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen }, ...groups && { groups }, ...policy && { policy }, ...name && { name }, ...constantKeys && { constantKeys }, ...allowUnreached && { allowUnreached }, ...measureNorm && { measureNorm }, ...precision && { precision } });
-    return { name: graph.name, bound, step };
+    return { graph, bound, step };
   };
-  const finished = ({ name, bound, step }: ReturnType<typeof derived>) => {
-    const more = typeof entries === 'function' ? entries() : entries;
+  const finished = ({ graph, bound, step }: ReturnType<typeof derived>) => {
+    const { name } = graph, more = typeof entries === 'function' ? entries() : entries;
     const starts = source instanceof Graph ? undefined : initialParams(bound, params, seed);
-    return { job: jobOf({ name, entries: { step, ...more }, symbols, limits, tune }), bound, starts };
+    return { job: jobOf({ name, entries: { step, ...more }, symbols, limits, tune }, { graph, ...more }), bound, starts };
   };
   const parts = source instanceof Graph ? derived(source) : undefined;
   if (parts) await pause();
