@@ -352,6 +352,29 @@ test('batches that are made ahead are no more than asked for, in order', async (
   }
 });
 
+test('a signal ends the wait for a batch, among those that are skipped too, and an evaluation', async (t) => {
+  const trainer = await pointsTrainer(t), forever = () => (async function* () { await new Promise(() => {}); })();
+  const ended = (loop, step) => {
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(), 30);
+    return assert.rejects(fit(trainer, { ...loop, signal: stop.signal }), { kind: 'abort', message: `fit: step ${step}: the signal is aborted` });
+  };
+  await ended({ data: forever, steps: 9 }, 0);
+  await fit(trainer, { data: shuffled(points(), 4, 5), epochs: 1 });
+  await ended({ data: forever, steps: 9 }, trainer.steps);
+  const stop = new AbortController();
+  let measured = 0;
+  const rows = function* () {
+    for (let i = 0; i < 5; i++) {
+      if (++measured === 2) stop.abort();
+      yield* inOrder(points(), 20)();
+    }
+  };
+  const steps = trainer.steps + 1;
+  await assert.rejects(fit(trainer, { data: shuffled(points(), 4, 5), steps, signal: stop.signal, eval: { entry: 'eval', data: rows } }), { kind: 'abort' });
+  assert.equal(measured, 2);
+});
+
 test('shuffled and inOrder give the rows of each epoch', () => {
   const column = { x: { dtype: 'i32', shape: [7], data: Int32Array.of(0, 1, 2, 3, 4, 5, 6) } };
   const rows = (data, epoch) => [...data(epoch)].flatMap(({ x }) => [...x.data]).slice();

@@ -134,8 +134,8 @@ export async function compileJob({ job, tune, check, made }: Work, where: Device
 
 /**
  * A program on graphs, on the device of {@link init} unless the options have another. Without WebGPU it runs on
- * the CPU, and `fallbackReason` has the reason. Parameters without a declared initial value are 0; {@link
- * initialParams} draws all of them.
+ * the CPU, and `fallbackReason` has the reason. Parameters with a declared initial value have it; others must be loaded before a
+ * run that uses them, as by {@link initialParams}, which draws all.
  */
 export async function program<const G extends Module['entries'] = Module['entries']>(module: ModuleSource<G>, options: ModuleProgramOptions = {}): Promise<Program<TypesOfGraphs<G>>> {
   return asyncAtCaller(program, () => programOn(module as ModuleSource, options) as Promise<Program<any>>);
