@@ -84,6 +84,17 @@ test('a graph of declarations is the one that its builder declares', () => {
 test('a rate beside a schedule is refused before anything is compiled, and both are named', () =>
   assert.rejects(train(perceptron(), { optimizer: { kind: 'sgd' }, schedule, rate: 0.1 }), isError('attr', /rate is 0\.1, and the schedule is 'constant'/)));
 
+test('sizes of symbols that no graph has are refused, and a module without entries', async () => {
+  const open = graph('open', (b) => b.output('loss', b.input('x', 'f32', ['rows']).mul(b.param('w', 'f32', [])).mean())), optimizer = { kind: 'sgd' };
+  const noCols = { kind: 'name', message: 'symbols: the module has no symbol cols: there are rows' }, symbols = { rows: 2, cols: 3 };
+  await assert.rejects(compile({ entries: { open }, symbols }), noCols);
+  await assert.rejects(program({ entries: { open }, symbols }), noCols);
+  await assert.rejects(train(open, { optimizer, rate: 1, symbols }), noCols);
+  const { program: trained } = await train(open, { optimizer, rate: 1, symbols, entries: { eval: graph('eval', (b) => b.output('y', b.input('x', 'f32', ['cols']).neg())) } });
+  trained.close();
+  await assert.rejects(compile({ entries: {} }), { kind: 'missing', message: 'a module has no entries: they must be graphs by name' });
+});
+
 test('numbers are operands, and attributes have defaults', async () => {
   const made = graph('f', (b) => {
     const x = b.input('x', 'f32', [2, 3]);

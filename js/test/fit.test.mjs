@@ -340,13 +340,39 @@ test('batches that are made ahead are no more than asked for, in order', async (
   const slow = Object.assign((epoch) => async function* () {
     for (const batch of shuffled(points(), 4, 5)(epoch)) {
       await new Promise((resolve) => setTimeout(resolve, 1));
-      yield { x: { ...batch.x, data: batch.x.data.slice() }, labels: { ...batch.labels, data: batch.labels.data.slice() } };
+      yield { x: batch.x.data, labels: batch.labels };
     }
   }(), { epochSteps: 5 });
-  const plain = await pointsTrainer(t), early = await pointsTrainer(t);
+  const plain = await pointsTrainer(t);
   await fit(plain, { data: shuffled(points(), 4, 5), epochs: 3 });
-  await fit(early, { data: prefetch(slow, 3), epochs: 3 });
-  assert.deepEqual(await params(early), await params(plain));
+  for (const data of [prefetch(slow, 3), prefetch(shuffled(points(), 4, 5), 3)]) { // the arrays of both are those of the next batch, too
+    const early = await pointsTrainer(t);
+    await fit(early, { data, epochs: 3 });
+    assert.deepEqual(await params(early), await params(plain));
+  }
+});
+
+test('a signal ends the wait for a batch, among those that are skipped too, and an evaluation', async (t) => {
+  const trainer = await pointsTrainer(t), forever = () => (async function* () { await new Promise(() => {}); })();
+  const ended = (loop, step) => {
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(), 30);
+    return assert.rejects(fit(trainer, { ...loop, signal: stop.signal }), { kind: 'abort', message: `fit: step ${step}: the signal is aborted` });
+  };
+  await ended({ data: forever, steps: 9 }, 0);
+  await fit(trainer, { data: shuffled(points(), 4, 5), epochs: 1 });
+  await ended({ data: forever, steps: 9 }, trainer.steps);
+  const stop = new AbortController();
+  let measured = 0;
+  const rows = function* () {
+    for (let i = 0; i < 5; i++) {
+      if (++measured === 2) stop.abort();
+      yield* inOrder(points(), 20)();
+    }
+  };
+  const steps = trainer.steps + 1;
+  await assert.rejects(fit(trainer, { data: shuffled(points(), 4, 5), steps, signal: stop.signal, eval: { entry: 'eval', data: rows } }), { kind: 'abort' });
+  assert.equal(measured, 2);
 });
 
 test('shuffled and inOrder give the rows of each epoch', () => {

@@ -357,7 +357,7 @@ test('padding of layers is a word of conv2d of values, or a number', () => {
     assert.throws(() => built((x) => layer(x, 4, 3, { padding: 'same', pad: 1 })), { kind: 'attr', message: /both padding and pad are given/ });
     assert.throws(() => built((x) => layer(x, 4, 3, { same: true })), { kind: 'name', message: /no option same/ });
   }
-  assert.throws(() => built((x) => nn.convTranspose2d(x, 4, 3, { padding: 'same' })), { kind: 'attr', message: /set pad/ });
+  assert.throws(() => built((x) => nn.convTranspose2d(x, 4, 3, { padding: 'same' })), { kind: 'attr', message: /^nn\.convTranspose\(.*\) in conv_transpose0: .*set pad/ });
 });
 
 test('a bundle has the layers that it imports alone, and each adds little', async () => {
@@ -369,7 +369,7 @@ test('a bundle has the layers that it imports alone, and each adds little', asyn
     return { bytes: contents.length, text };
   };
   const base = await size('linear');
-  assert.ok(base.bytes < 5020, `linear takes ${base.bytes} bytes`);
+  assert.ok(base.bytes < 5060, `linear takes ${base.bytes} bytes`);
   assert.doesNotMatch(base.text, /A_log|weight_hh|running_mean/);
   for (const [name, most] of Object.entries({ embedding: 600, dropout: 200, residual: 500, positionalEmbedding: 1300, layerNorm: 1000, batchNorm: 1500, maxPool: 2100, conv2d: 2500, mlp: 1000, lstm: 3500 })) {
     const { bytes } = await size(`linear, ${name}`);

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { graph, init, program, RlxError } from '../dist/index.js';
 import * as nn from '../dist/nn.js';
-import { decodeAdapter, decodeSafetensors, encodeAdapter, encodeSafetensors } from '../dist/safetensors.js';
+import { decodeAdapter, decodeSafetensors, encodeAdapter, encodeSafetensors, fromTorch, toTorch } from '../dist/safetensors.js';
 
 const f32 = (shape, values) => ({ dtype: 'f32', shape, data: Float32Array.from(values) });
 
@@ -277,4 +277,63 @@ describe('adapters of PEFT', () => {
     ['matrices that do not fit', 'shape', of({ tensors: { 'l/lora_A/weight': a, 'l/lora_B/weight': f32([3, 4], Array(12).fill(0)) } })],
     ['elements that are not f32', 'dtype', of({ tensors: { 'l/lora_A/weight': a, 'l/lora_B/weight': { ...b, dtype: 'i32', data: new Int32Array(8) } } })],
   ]) test(`${name} is refused`, () => assert.throws(f, (error) => error instanceof RlxError && error.kind === kind));
+});
+
+describe('models of PyTorch', () => {
+  const file = () => decodeSafetensors(readFileSync(new URL('testdata/torch_model.safetensors', import.meta.url)));
+  const rename = { 'conv.0': 'conv0', 'conv.1': 'batch_norm0', 'conv.3': 'conv1', block: 'transformer_block0', up: 'conv_transpose0' };
+
+  /** The graph of torch_model.py. */
+  const model = () => graph('model', (b) => {
+    nn.infer(b);
+    const x = nn.embedding(b.input('ids', 'i32', [2, 6]), 4, 4, { name: 'table' });
+    const h = nn.conv2d(nn.batchNorm(nn.conv2d(x.expandDims(3), 3, 3, { padding: 'same' })).relu(), 3, 3, { padding: 'same' });
+    const up = nn.convTranspose2d(h, 3, 2, { stride: 2 }).mean([2, 3]).sliceAxis(1, 0, 6);
+    const block = nn.transformerBlock(x.add(up.expandDims(2)), 2, { hidden: 4 });
+    const [gru] = nn.gru(nn.lstm(block, 4, { name: 'lstm' })[0], 4, { name: 'gru' });
+    b.output('y', nn.linear(nn.linear(gru, 4, { name: 'square' }), 2, { name: 'head' }));
+  });
+
+  before(() => init({ worker: false, compileWorker: false, cache: false }));
+
+  test('the weights of a state dictionary give its results', async () => {
+    const { tensors, metadata } = file(), graph = model(), opened = await program({ entries: { graph } }, { on: 'cpu' });
+    await opened.load(fromTorch(tensors, graph, { rename }));
+    await opened.run('graph', { ids: Int32Array.from(JSON.parse(metadata.x)) });
+    const y = await opened.read('y');
+    JSON.parse(metadata.y).forEach((want, i) => assert.ok(Math.abs(y[i] - want) < 1e-5, `${y} is not ${metadata.y}`));
+    opened.close();
+  });
+
+  test('it goes there and back', () => {
+    const { tensors } = file(), graph = model(), names = Object.keys(tensors).filter((name) => !name.endsWith('num_batches_tracked'));
+    const here = fromTorch(tensors, graph, { rename }), back = Object.fromEntries(Object.entries(rename).map(([there, here]) => [here, there]));
+    const there = toTorch({ ...here, 'optim/step': f32([], [1]) }, graph, { rename: back });
+    assert.deepEqual(Object.keys(there).sort(), names.sort());
+    for (const name of names) assert.deepEqual(there[name], tensors[name], name);
+    assert.deepEqual([here['head/weight'].dtype, here['head/weight'].as('f32').data.length], ['f16', 8]);
+    assert.deepEqual(there['conv.0.weight'].shape, [3, 1, 3, 3]);
+    assert.throws(() => toTorch(here, graph, { rename: { head: 'square' } }), { kind: 'name', message: 'toTorch: two tensors are square.weight: the second is head/weight' });
+  });
+
+  test('what is left on either side is listed with the nearest names', () => {
+    const { tensors } = file(), graph = model();
+    const refused = (options, kind, message, given = tensors) => assert.throws(() => fromTorch(given, graph, options), { kind, message });
+    refused({ rename: { ...rename, square: 'sqare' } }, 'missing', 'fromTorch: the file lacks square/weight (the nearest is square.weight), square/bias (the nearest is square.bias), and the graph lacks square.weight (the nearest is square/weight), square.bias (the nearest is square/bias): rename, or keep or ignore');
+    refused({ rename }, 'name', 'fromTorch: the graph lacks extra.weight: rename, or ignore', { ...tensors, 'extra.weight': f32([1], [1]) });
+    refused({ rename }, 'shape', 'fromTorch: square.weight is f32[4,3], which does not fit parameter square/weight, f32[4,4]', { ...tensors, 'square.weight': f32([4, 3], new Array(12)) });
+    refused({ rename: { 'block.norm1': 'transformer_block0/norm2', ...rename } }, 'name', 'fromTorch: two tensors are transformer_block0/norm2/weight: the second is block.norm2.weight');
+    refused({ renames: {} }, 'name', 'fromTorch has no option renames: there are rename, ignore, keep');
+    refused({}, 'missing', 'fromTorch: the first argument is Null: it must be tensors by name', null);
+    assert.throws(() => fromTorch(tensors), { kind: 'missing', message: 'fromTorch: the second argument is Undefined: it must be a graph' });
+  });
+
+  test('a part of a model, and one that a wrapper gave a prefix', () => {
+    const { tensors } = file(), graph = model(), { 'square.weight': weight, 'square.bias': bias, ...rest } = tensors;
+    const part = fromTorch({ ...rest, 'old.weight': weight, 'old.bias': bias }, graph, { rename, keep: ['square'], ignore: ['old'] });
+    assert.ok(!('square/weight' in part) && 'head/weight' in part);
+    const wrapped = Object.fromEntries(Object.entries(tensors).map(([name, x]) => [`module.${name}`, x]));
+    const longer = Object.fromEntries(Object.entries(rename).map(([from, to]) => [`module.${from}`, to]));
+    assert.deepEqual(fromTorch(wrapped, graph, { rename: { ...longer, module: '' } }), fromTorch(tensors, graph, { rename }));
+  });
 });

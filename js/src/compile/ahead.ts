@@ -36,7 +36,7 @@ const allTargets: readonly Target[] = ['webgpu', 'wasm-relaxed', 'wasm'];
 export function ahead<const G extends Module['entries'] = Module['entries']>(module: ModuleSource<G>, options: AheadOptions = {}): Made<TypesOfGraphs<G>> {
   checkOptions('ahead', options, 'variants');
   const make = async (): Promise<Content> => {
-    const { files, starts } = await compileAll(module, allTargets, options.variants ?? [], (made) => {
+    const { files, starts } = await compileAll(module as ModuleSource, allTargets, options.variants ?? [], (made) => {
       const graphs = Object.entries(made.entries).map(([name, one]): [string, Graph] => [name, typeof one === 'string' ? parseGraph(one) : one]);
       return startsOf(Object.fromEntries(graphs), made.symbols);
     });

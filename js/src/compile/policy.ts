@@ -151,6 +151,6 @@ async function orderOf({ only, prefer = [], deny = [] }: DevicePolicy, reports: 
 export async function openFor<const G extends Module['entries'] = Module['entries']>(module: ModuleSource<G>, given?: Omit<ModuleProgramOptions, 'on'> & ChooseOptions): Promise<Program<TypesOfGraphs<G>>> {
   checkOptions('openFor', given, `devices ${programOptions.replace('on ', '')}`);
   const { devices, ...options } = given ?? {}, { gpu, device, powerPreference } = options;
-  const report = await chooseFor(module, { ...devices !== undefined && { devices }, ...gpu && { gpu }, ...device && { device }, ...powerPreference && { powerPreference } });
+  const report = await chooseFor(module as ModuleSource, { ...devices !== undefined && { devices }, ...gpu && { gpu }, ...device && { device }, ...powerPreference && { powerPreference } });
   return program(module, { ...options, on: report.device.on });
 }

@@ -4,10 +4,10 @@ import { Graph, type Parts, type Port, type StepOptions } from '../graph/graph.j
 import { type Initial } from '../graph/initial.js';
 import { declaredParams, initialParams } from '../graph/params.js';
 import type { Program } from '../program/program.js';
-import type { GraphTypes, PlanFile, StepTypes, TypesOfGraphs } from '../program/types.js';
+import type { BySymbol, GraphTypes, Name, OutputNames, PlanFile, Some, StepTypes, TypesOfGraphs, ValueNames } from '../program/types.js';
 import { checkPlace, openProgram, type Place, programOptions, type ProgramOptions } from '../runtime/open.js';
 import { Trainer } from '../runtime/trainer.js';
-import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
+import { checkCount, checkOptions, checkWord, classOf, RlxError, unknownName } from '../values/errors.js';
 import { nextMessage } from '../values/task.js';
 import { call, freshCompiler, initOptions, type Job, type Limits, openCheck, plan, planCache, requirementsOf, type Target, targets as allTargets } from './compiler.js';
 import { built, builtEach } from './journal.js';
@@ -41,8 +41,8 @@ export interface ModuleProgramOptions extends ProgramOptions {
   on?: Place;
 }
 
-/** The job of a module whose options are checked. @internal */
-export function jobOf(module: Module): Job {
+/** The job of a module whose options are checked; the symbols are those of `graphs`, its entries if not given. @internal */
+export function jobOf(module: Module, graphs?: Module['entries']): Job {
   checkOptions('a module', module, 'name entries symbols limits target targets tune');
   const { name = 'main', entries, symbols = {}, limits = {}, target, targets = [target ?? 'webgpu'] } = module ?? {};
   if (target !== undefined && module.targets) throw new RlxError('attr', `a module: target is '${target}' and targets are given: give one of them`, { name: 'target' });
@@ -53,7 +53,16 @@ export function jobOf(module: Module): Job {
   checkLimits(limits);
   if (Object(entries) !== entries) throw new RlxError('missing', `the entries of a module are ${classOf(entries)}: they must be graphs by name`);
   const texts = Object.entries(entries).map(([entry, graph]) => ({ name: entry, text: textOf(entry, graph) }));
+  if (!texts.length) throw new RlxError('missing', 'a module has no entries: they must be graphs by name');
+  checkSymbols(symbols, Object.values(graphs ?? entries));
   return { name, entries: texts, symbols, limits, targets };
+}
+
+/** Refuses sizes of symbols that no graph has; of a text they are not known. */
+function checkSymbols(symbols: NonNullable<Module['symbols']>, graphs: readonly (Graph | string)[]): void {
+  if (!graphs.every((graph) => graph instanceof Graph)) return;
+  const known = new Set(graphs.flatMap((graph) => graph.symbols));
+  for (const name of Object.keys(symbols)) if (!known.has(name)) throw unknownName('symbols: the module has no symbol', name, known);
 }
 
 function textOf(entry: string, graph: Graph | string): string {
@@ -67,12 +76,15 @@ function textOf(entry: string, graph: Graph | string): string {
  * on an earlier visit, and the compiler is not loaded. The function may be called twice, must return at once, and must
  * build all graphs of the module.
  */
-export type ModuleSource<G extends Module['entries'] = Module['entries']> = (Module & { entries: G }) | (() => Module & { entries: G });
+export type ModuleSource<G extends Module['entries'] = Module['entries']> = ModuleOf<G> | (() => ModuleOf<G>);
+
+/** A module with the types of its entries. */
+export type ModuleOf<G extends Module['entries']> = Omit<Module, 'entries' | 'symbols'> & { entries: G; /** The sizes of symbolic dimensions. */ symbols?: BySymbol<TypesOfGraphs<G>, number> };
 
 /** Compiles graphs to a plan file, which {@link openProgram} runs, here or in a page without the compiler. */
 export async function compile<const G extends Module['entries'] = Module['entries']>(module: ModuleSource<G>): Promise<PlanFile<TypesOfGraphs<G>>> {
   return asyncAtCaller(compile, async () => {
-    const check = openCheck(), { job, tune } = await ofGraphs('compile', module, (made: Module) => ({ job: jobOf(made), tune: made.tune }));
+    const check = openCheck(), { job, tune } = await ofGraphs('compile', module as ModuleSource, (made: Module) => ({ job: jobOf(made), tune: made.tune }));
     return compileJob({ job, tune, check }, initOptions());
   });
 }
@@ -122,11 +134,11 @@ export async function compileJob({ job, tune, check, made }: Work, where: Device
 
 /**
  * A program on graphs, on the device of {@link init} unless the options have another. Without WebGPU it runs on
- * the CPU, and `fallbackReason` has the reason. Parameters without a declared initial value are 0; {@link
- * initialParams} draws all of them.
+ * the CPU, and `fallbackReason` has the reason. Parameters with a declared initial value have it; others must be loaded before a
+ * run that uses them, as by {@link initialParams}, which draws all.
  */
 export async function program<const G extends Module['entries'] = Module['entries']>(module: ModuleSource<G>, options: ModuleProgramOptions = {}): Promise<Program<TypesOfGraphs<G>>> {
-  return asyncAtCaller(program, () => programOn(module, options) as Promise<Program<any>>);
+  return asyncAtCaller(program, () => programOn(module as ModuleSource, options) as Promise<Program<any>>);
 }
 
 async function programOn(module: ModuleSource, options: ModuleProgramOptions): Promise<Program> {
@@ -242,7 +254,7 @@ export function withDefaults(given: ProgramOptions): ProgramOptions {
   return { worker: worker ?? (!options.gpu && !options.device && typeof Worker === 'function'), ...options };
 }
 
-export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Readonly<Record<string, Graph>>> extends StepOptions, ModuleProgramOptions {
+export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Readonly<Record<string, Graph>>, T extends GraphTypes = any, L extends string = string> extends StepOptions<L>, ModuleProgramOptions {
   /** The number of losses to keep on the device, so that all are reported. 64 if not given, 0 for none. */
   history?: number;
   /** The learning rate without a schedule: the input `lr`, to be changed by `trainer.program.bind('step', { lr })`. */
@@ -250,10 +262,11 @@ export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Rea
   /** Additional entries, such as `eval`: a function that builds them, where the graph is one, too. */
   entries?: G | (() => G);
   /** Initial values of parameters that override their declarations. */
-  params?: Readonly<Record<string, Initial>>;
+  params?: Some<ValueNames<T>, Initial>;
   /** The seed of random parameters. 0 if not given. */
   seed?: number;
-  symbols?: Readonly<Record<string, number>>;
+  /** The sizes of symbolic dimensions. */
+  symbols?: BySymbol<{ readonly step: T } & TypesOfGraphs<G>, number>;
   limits?: Limits;
   /** See {@link Module.tune}. */
   tune?: boolean | TuneOptions;
@@ -268,8 +281,8 @@ export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Rea
  * await trainer.run({ steps: 1000, batches: batches({ x, labels }, { size: 32, shuffle: 1 }) });
  * ```
  */
-export async function train<T extends GraphTypes, const G extends Readonly<Record<string, Graph>> = {}>(graph: Graph<T> | (() => Graph<T>), options: TrainingOptions<G>): Promise<Trainer<{ readonly step: StepTypes<T> } & TypesOfGraphs<G>>> {
-  return asyncAtCaller(train, () => trainerOf(graph, options) as Promise<Trainer<any>>);
+export async function train<T extends GraphTypes, const G extends Readonly<Record<string, Graph>> = {}, L extends string = string>(graph: Graph<T> | (() => Graph<T>), options: TrainingOptions<G, T, Name<L, OutputNames<T>>>): Promise<Trainer<{ readonly step: StepTypes<T> } & TypesOfGraphs<G>>> {
+  return asyncAtCaller(train, () => trainerOf(graph, options as TrainingOptions) as Promise<Trainer<any>>);
 }
 
 async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions): Promise<Trainer> {
@@ -290,12 +303,12 @@ async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions
     if (!(graph instanceof Graph)) throw new RlxError('missing', `train: the function returns ${classOf(graph)}: it must return a graph`);
     const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
     const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen }, ...groups && { groups }, ...policy && { policy }, ...name && { name }, ...constantKeys && { constantKeys }, ...allowUnreached && { allowUnreached }, ...measureNorm && { measureNorm }, ...precision && { precision } });
-    return { name: graph.name, bound, step };
+    return { graph, bound, step };
   };
-  const finished = ({ name, bound, step }: ReturnType<typeof derived>) => {
-    const more = typeof entries === 'function' ? entries() : entries;
+  const finished = ({ graph, bound, step }: ReturnType<typeof derived>) => {
+    const { name } = graph, more = typeof entries === 'function' ? entries() : entries;
     const starts = source instanceof Graph ? undefined : initialParams(bound, params, seed);
-    return { job: jobOf({ name, entries: { step, ...more }, symbols, limits, tune }), bound, starts };
+    return { job: jobOf({ name, entries: { step, ...more }, symbols, limits, tune }, { graph, ...more }), bound, starts };
   };
   const parts = source instanceof Graph ? derived(source) : undefined;
   if (parts) await pause();

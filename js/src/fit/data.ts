@@ -1,6 +1,6 @@
 // Batches of data for a training.
 
-import type { Inputs } from '../program/types.js';
+import type { Input, Inputs } from '../program/types.js';
 import { batches, type Rows } from '../runtime/batches.js';
 import { checkCount, need, RlxError } from '../values/errors.js';
 import type { HostTensor } from '../values/tensor.js';
@@ -51,8 +51,8 @@ function cut<D extends Columns>(data: D, size: number, seedOf?: (epoch: number) 
 }
 
 /**
- * The same batches, asked for before they are needed: up to `ahead` of them wait while the device computes, and no more. The
- * source must not use the arrays of a batch again. For batches that are read or made asynchronously.
+ * The same batches, asked for before they are needed: up to `ahead` of them wait while the device computes, and no more. They are
+ * copied, so that the source may use its arrays again, as {@link shuffled} does. For batches that are read or made asynchronously.
  */
 export function prefetch<I = Inputs>(data: Data<I>, ahead: number): Data<I> {
   need(typeof data === 'function', 'missing', 'prefetch: data', 'a function of the epoch', data);
@@ -66,9 +66,10 @@ export function prefetch<I = Inputs>(data: Data<I>, ahead: number): Data<I> {
 
 async function* early<I>(source: Epoch<I>, ahead: number): AsyncGenerator<I, void, void> {
   const iterator = iteratorOf(source), waiting: Promise<IteratorResult<I>>[] = [];
+  let last: Promise<unknown> = Promise.resolve();
   const ask = () => {
-    const next = Promise.resolve(iterator.next());
-    next.catch(() => {}); // it is thrown when its turn comes
+    const next = last.then(async () => copied(await iterator.next())); // a source that goes on would change the arrays of the batch before
+    last = next.catch(() => {}); // it is thrown when its turn comes
     waiting.push(next);
   };
   try {
@@ -82,6 +83,14 @@ async function* early<I>(source: Epoch<I>, ahead: number): AsyncGenerator<I, voi
   } finally {
     await iterator.return?.();
   }
+}
+
+/** A batch with arrays of its own. */
+function copied<I>(result: IteratorResult<I>): IteratorResult<I> {
+  const { done, value: batch } = result;
+  if (done || Object(batch) !== batch) return result;
+  const copy = (x: Input) => ArrayBuffer.isView(x) ? x.slice() : ArrayBuffer.isView(Object(x).data) ? { ...x as object, data: Object(x).data.slice() } : x;
+  return { done: false, value: Object.fromEntries(Object.entries(batch as Inputs).map(([name, x]) => [name, copy(x)])) as I };
 }
 
 /** The iterator of an iterable of either kind. Throws an {@link RlxError} of kind `missing` for anything else. */

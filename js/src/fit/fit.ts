@@ -166,7 +166,7 @@ class Fit {
       let read = seek ? skip : 0;
       for (; read < skip; read++) {
         const more = batches.peek();
-        if (!(more instanceof Promise ? await more : more)) return read; // no promise for each batch of an array
+        if (!(more instanceof Promise ? await this.#peek(batches) : more)) return read; // no promise for each batch of an array
         batches.drop();
       }
       while (await this.#peek(batches)) {
@@ -242,7 +242,7 @@ class Fit {
       rate: (step - this.#reported) / seconds, throughput: this.#rows / seconds, ...await takeMetrics(program), best: false, done,
     };
     if (evaluation) {
-      const { metrics, confusion } = await measure(program, evaluation);
+      const { metrics, confusion } = await measure(program, evaluation, this.#loop.signal);
       Object.assign(report, { eval: metrics, evalConfusion: confusion });
       report.best = this.#stopper.better(metrics);
     }
@@ -355,19 +355,19 @@ class Reader {
 }
 
 /** The means of the outputs of rank 0 over all batches, with the metrics that the entry keeps in states, and its confusion matrices. */
-async function measure(program: Program, evaluation: Evaluation): Promise<Measured> {
-  const means = await meansOf(program, evaluation), { metrics, confusion } = await takeMetrics(program);
+async function measure(program: Program, evaluation: Evaluation, signal?: AbortSignal): Promise<Measured> {
+  const means = await meansOf(program, evaluation, signal), { metrics, confusion } = await takeMetrics(program);
   return { metrics: { ...metrics, ...means }, confusion };
 }
 
 /** The means of the outputs of rank 0 over all batches. */
-async function meansOf(program: Program, { entry, data, weight }: Evaluation): Promise<Record<string, number>> {
+async function meansOf(program: Program, { entry, data, weight }: Evaluation, signal?: AbortSignal): Promise<Record<string, number>> {
   const { entries, slots } = program.plan, names = entries.find(({ name }) => name === entry)!.outputs.map((i) => slots[i]!).filter(({ shape, dtype }) => !shape.length && /^[biuf]/.test(dtype)).map(({ name }) => name);
   if (weight !== undefined && !names.includes(weight)) throw unknownName(`fit: weight of eval: entry ${entry} has no output of rank 0`, weight, names, 'fit');
   const sums: Record<string, number> = {}, reader = new Reader(data() as Epoch, program, entry);
   let total = 0;
   try {
-    for await (const { inputs } of reader.upTo(Infinity, () => {})) {
+    for await (const { inputs } of reader.upTo(Infinity, () => {}, signal)) {
       const { values } = await (await program.run(entry, inputs, { read: names })).reading!;
       const by = weight === undefined ? 1 : values[weight]![0]!;
       total += by;
@@ -376,6 +376,7 @@ async function meansOf(program: Program, { entry, data, weight }: Evaluation): P
   } finally {
     await reader.close();
   }
+  if (signal?.aborted) throw abortError(signal);
   if (!total) throw new RlxError('missing', 'the evaluation has no batch');
   for (const name of Object.keys(sums)) sums[name]! /= total;
   return sums;

@@ -91,7 +91,7 @@ export interface Loop<E extends EntryTypes = any, B = EntryInputs<E, 'step'>, V 
   progress?: (line: string) => void;
   /** Where each report is appended as a line of JSON: a file in the folder of checkpoints, or a function. */
   log?: string | ((line: string) => void | Promise<void>);
-  /** Ends the training before the next step, with an error of kind `abort`. */
+  /** Ends the training before the next step, in the wait for a batch, or between batches of an evaluation, with an error of kind `abort`. */
   signal?: AbortSignal;
   /** Ends the training with an error of kind `nan` once a loss is not a number. */
   stopOnNaN?: boolean;

@@ -159,6 +159,7 @@ export interface WhileOptions<C extends Values = Values, K extends Values = Valu
 export interface Callee<T extends GraphTypes = any> {
   readonly types?: T;
   readonly name: string;
+  /** @internal */
   readonly handle: number;
   readonly ports: readonly (ValueType & { readonly name: string; readonly kind: 'input' | 'param' | 'state'; readonly initial?: InitialRule; readonly frozen: boolean })[];
   readonly outputs: readonly { readonly name: string; readonly state: boolean }[];

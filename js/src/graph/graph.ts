@@ -1,4 +1,4 @@
-import type { GradTypes, GraphTypes, HessianTypes, HVPTypes, JacobianTypes, JVPTypes, Name, StepTypes, ValueAndGradTypes, ValueNames, VJPTypes } from '../program/types.js';
+import type { BySymbol, GradTypes, GraphTypes, HessianTypes, HVPTypes, InScope, JacobianTypes, JetTypes, JVPTypes, Name, NthTypes, OutputNames, PortNames, Some, StepTypes, ValueAndGradTypes, ValueNames, VJPTypes } from '../program/types.js';
 import type { DType } from '../values/dtype.js';
 import { checkOptions, checkWord, classOf, need, RlxError, shown } from '../values/errors.js';
 import { compiler, invoke, release } from '../wasm/compiler.js';
@@ -52,7 +52,7 @@ const dropped = new FinalizationRegistry<{ instance: Answerer; handle: number }>
  * A graph. It is immutable: each method returns another graph. Methods throw an {@link RlxError} for invalid
  * arguments.
  */
-export class Graph<T extends GraphTypes = GraphTypes> {
+export class Graph<T extends GraphTypes = any> {
   /** The types of the graph for TypeScript; the property does not exist. */
   declare readonly types?: T;
   readonly #instance: Answerer;
@@ -110,19 +110,19 @@ export class Graph<T extends GraphTypes = GraphTypes> {
    * The gradients of an output of rank 0, as outputs `grad/x`, without the graph's own outputs. By the
    * parameters if no ports are named.
    */
-  grad<V extends string, B extends string>(output: Name<V, ValueNames<T>>, ...by: B[]): Graph<GradTypes<T, B>> { return this.#derive('grad', output, by); }
+  grad<V extends string, B extends string>(output: Name<V, ValueNames<T>>, ...by: Name<B, PortNames<T>>[]): Graph<GradTypes<T, B>> { return this.#derive('grad', output, by); }
   /** {@link Graph.grad}, with the graph's own outputs. */
-  valueAndGrad<V extends string, B extends string>(output: Name<V, ValueNames<T>>, ...by: B[]): Graph<ValueAndGradTypes<T, B>> { return this.#derive('value_and_grad', output, by); }
+  valueAndGrad<V extends string, B extends string>(output: Name<V, ValueNames<T>>, ...by: Name<B, PortNames<T>>[]): Graph<ValueAndGradTypes<T, B>> { return this.#derive('value_and_grad', output, by); }
   /** Adds an input `cotangent/y` for each output, and outputs `grad/x`: the cotangents times the Jacobian. */
-  vjp<B extends string>(...by: B[]): Graph<VJPTypes<T, B>> { return this.#derive('vjp', '', by); }
+  vjp<B extends string>(...by: Name<B, PortNames<T>>[]): Graph<VJPTypes<T, B>> { return this.#derive('vjp', '', by); }
   /** Adds an input `tangent/x` for each port named, and outputs `tangent/y`: the Jacobian times the tangents. */
-  jvp<B extends string>(...by: B[]): Graph<JVPTypes<T, B>> { return this.#derive('jvp', '', by); }
+  jvp<B extends string>(...by: Name<B, PortNames<T>>[]): Graph<JVPTypes<T, B>> { return this.#derive('jvp', '', by); }
   /** Adds inputs `tangent/x` and outputs `hvp/x`: the Hessian of an output of rank 0, times the tangents. */
-  hvp<V extends string, B extends string>(output: Name<V, ValueNames<T>>, ...by: B[]): Graph<HVPTypes<T, B>> { return this.#derive('hvp', output, by); }
+  hvp<V extends string, B extends string>(output: Name<V, ValueNames<T>>, ...by: Name<B, PortNames<T>>[]): Graph<HVPTypes<T, B>> { return this.#derive('hvp', output, by); }
   /** {@link Graph.grad} or {@link Graph.valueAndGrad} with options. */
-  gradWith<V extends string, B extends string>(options: GradOptions<Name<V, ValueNames<T>>, B>): Graph<ValueAndGradTypes<T, B>> {
+  gradWith<V extends string, B extends string>(options: GradOptions<Name<V, ValueNames<T>>, Name<B, PortNames<T>>>): Graph<ValueAndGradTypes<T, B>> {
     checkOptions('gradWith', options, 'output by missing policy dropOutputs');
-    const { output, by = [], missing = 'error', policy, dropOutputs = false } = options ?? {} as GradOptions<Name<V, ValueNames<T>>, B>;
+    const { output, by = [], missing = 'error', policy, dropOutputs = false } = options ?? {} as GradOptions;
     checkWord('gradWith: missing', missing, 'error zero');
     return this.#derive(dropOutputs ? 'grad' : 'value_and_grad', output, by, 1, missing === 'zero', policy);
   }
@@ -130,17 +130,17 @@ export class Graph<T extends GraphTypes = GraphTypes> {
    * Adds outputs `jacobian/y/x`, of the shape of y followed by that of x, for one output and each port named. `forward`
    * batches over the elements of the port, and is for ports that are smaller than the output; `reverse` over those of the output.
    */
-  jacobian<V extends string, B extends string>(mode: 'forward' | 'reverse', output: Name<V, ValueNames<T>>, ...by: B[]): Graph<JacobianTypes<T, V, B>> {
+  jacobian<V extends string, B extends string>(mode: 'forward' | 'reverse', output: Name<V, ValueNames<T>>, ...by: Name<B, PortNames<T>>[]): Graph<JacobianTypes<T, V, B>> {
     checkWord('jacobian: mode', mode, 'forward reverse');
     return this.#derive(`jacobian_${mode}`, output, by);
   }
   /** Adds outputs `hessian/x/z` for an output of rank 0 and each pair of the ports named; all parameters if none are. */
-  hessian<V extends string, B extends string>(output: Name<V, ValueNames<T>>, ...by: B[]): Graph<HessianTypes<T, B>> { return this.#derive('hessian', output, by); }
+  hessian<V extends string, B extends string>(output: Name<V, ValueNames<T>>, ...by: Name<B, PortNames<T>>[]): Graph<HessianTypes<T, B>> { return this.#derive('hessian', output, by); }
   /**
    * The derivatives along a curve up to an order (Taylor mode): adds inputs `series/1/x` to `series/n/x` for those of each port
    * named, and outputs `series/1/y` to `series/n/y` for those of each output. All ports of a float type if none are named.
    */
-  jet(order: number, ...by: string[]): Graph { return this.#derive('jet', '', by, order); }
+  jet<B extends string>(order: number, ...by: Name<B, PortNames<T>>[]): Graph<JetTypes<T, B>> { return this.#derive('jet', '', by, order); }
   /**
    * The graph of an entry that updates the curvature of a step with the optimizer `sophia`, to be run every ten steps or so. It
    * has the inputs of this graph.
@@ -153,11 +153,11 @@ export class Graph<T extends GraphTypes = GraphTypes> {
     return new Graph(invoke(request).u32(), this.initial);
   }
   /** The derivative of any order of an output by a port of rank 0. */
-  nth(output: string, by: string, order: number): Graph { return this.#derive('nth', output, [by], order); }
+  nth<V extends string, B extends string>(output: Name<V, ValueNames<T>>, by: Name<B, PortNames<T>>, order: number): Graph<NthTypes<T, V>> { return this.#derive('nth', output, [by], order); }
 
   /** The graph over a batch axis of a size, at a position in each named port, and in each output (0 if not named). */
-  vmap(size: Dim, ports: Readonly<Record<string, number>>, outputs: Readonly<Record<string, number>> = {}): Graph<T> {
-    const request = this.#request('vmap').text(typeof size === 'number' ? String(size) : size, 'size').numbers(ports, 'f64', 'ports').numbers(outputs, 'f64', 'outputs');
+  vmap(size: Dim, ports: Some<PortNames<T>, number>, outputs?: Some<OutputNames<T>, number>): Graph<T> {
+    const request = this.#request('vmap').text(typeof size === 'number' ? String(size) : size, 'size').numbers(ports as Numbers, 'f64', 'ports').numbers(outputs as Numbers | undefined ?? {}, 'f64', 'outputs');
     return new Graph(invoke(request).u32(), this.initial);
   }
 
@@ -171,12 +171,12 @@ export class Graph<T extends GraphTypes = GraphTypes> {
   }
 
   /** Sets the sizes of symbolic dimensions. */
-  bind(symbols: Readonly<Record<string, number>>): Graph<T> {
-    return new Graph(invoke(this.#request('bind').numbers(symbols, 'u32', 'symbols')).u32(), this.initial);
+  bind(symbols: BySymbol<{ graph: T }, number>): Graph<T> {
+    return new Graph(invoke(this.#request('bind').numbers(symbols as Numbers, 'u32', 'symbols')).u32(), this.initial);
   }
 
   /** A training step: the graph's outputs with the old parameters, and the update of the parameters. */
-  step(options: StepOptions): Graph<StepTypes<T>> {
+  step<L extends string = string>(options: StepOptions<Name<L, OutputNames<T>>>): Graph<StepTypes<T>> {
     const step = new Graph<StepTypes<T>>(invoke(stepRequest(this.handle, options)).u32(), this.initial), { precision } = options;
     return precision ? step.mixed(precision) : step;
   }
@@ -189,6 +189,8 @@ export class Graph<T extends GraphTypes = GraphTypes> {
     release(this.#instance, this.#handle);
   }
 }
+
+type Numbers = Readonly<Record<string, number>>;
 
 function readPort(r: Response): Port {
   const name = r.text(), kind = r.text() as Port['kind'], ones = r.u32() === 1, initial = parseRule(r.text());
@@ -219,17 +221,17 @@ export interface DeclaredTypes<P extends Declarations, O> {
   inputs: { readonly [N in Declared<P, 'inputs'>]: NonNullable<P['inputs']>[N][0] };
   values: { readonly [N in Declared<P, 'params'>]: NonNullable<P['params']>[N][0] } & { readonly [N in Declared<P, 'states'>]: NonNullable<P['states']>[N][0] } & OutputTypes<P, O> & Scoped;
   outputs: OutputTypes<P, O>;
-  symbols: SymbolIn<NonNullable<P['inputs']>[Declared<P, 'inputs'>][1]>;
+  symbols: { [K in 'inputs' | 'params' | 'states']: SymbolIn<NonNullable<P[K]>[Declared<P, K>][1]> }['inputs' | 'params' | 'states'];
 }
 
-/** The symbols among the sizes of a shape: a size of several is none. */
-type SymbolIn<Shape> = Shape extends readonly Dim[] ? Shape[number] extends infer D ? D extends `${string}${' ' | '*' | '+' | '-'}${string}` ? never : Extract<D, string> : never : never;
+/** The symbols among the sizes of a shape: any if a size is a polynomial. */
+type SymbolIn<Shape> = Shape extends readonly Dim[] ? Shape[number] extends infer D ? D extends `${string}${' ' | '*' | '+' | '-'}${string}` ? string : Extract<D, string> : never : never;
 
 /** The element types of outputs, as declared. */
 type OutputTypes<P extends Declarations, O> = { readonly [N in Exclude<keyof O & string, Declared<P, 'states'>>]: N extends keyof P['outputs'] ? NonNullable<P['outputs']>[N] extends Declaration ? NonNullable<P['outputs']>[N][0] : string : string };
 
 /** Values of scopes. */
-type Scoped = { readonly [N in `${string}/${string}`]: string };
+type Scoped = { readonly [N in `${string}/${string}`]: InScope };
 
 /** The signatures of {@link graph}. */
 export interface GraphFunction {

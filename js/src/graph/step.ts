@@ -78,10 +78,10 @@ export interface ParamGroup {
   rate?: number;
 }
 
-export interface StepOptions {
+export interface StepOptions<L extends string = string> {
   optimizer: Optimizer;
   /** The output to minimise. `loss` if not given. */
-  loss?: string;
+  loss?: L;
   /** The learning rate. Without a schedule it is the f32 input `lr`. */
   schedule?: Schedule;
   /** Parameters that are not trained, by name or by a pattern in which `*` matches any text between

@@ -132,6 +132,9 @@ export interface NameOption {
   name?: string;
 }
 
+/** The function of a kind of layer, for errors: `nn.batchNorm` of `batch_norm`. */
+const opOf = (kind: string): string => `nn.${kind.replace(/_./g, ([, letter]) => letter!.toUpperCase())}`;
+
 /** One layer while it is built: it declares parameters, and errors have its op, input and scope. */
 export class Layer {
   readonly b: GraphBuilder;
@@ -146,8 +149,8 @@ export class Layer {
 
   /** Throws an error that names the layer's scope. */
   fail(kind: ErrorKind, message: string): never {
-    const { x, b } = this, type = `${x.dtype}[${x.shape}]`, scope = b.scopeName;
-    throw new RlxError(kind, `nn.${this.kind}(${type})${scope && ` in ${scope}`}: ${message}`, { op: `nn.${this.kind}`, operands: [type] });
+    const { x, b } = this, op = opOf(this.kind), type = `${x.dtype}[${x.shape}]`, scope = b.scopeName;
+    throw new RlxError(kind, `${op}(${type})${scope && ` in ${scope}`}: ${message}`, { op, operands: [type] });
   }
 
   /** Throws an error of kind `attr` unless ok. */
@@ -217,7 +220,7 @@ export function tieOf(b: GraphBuilder, name: string): Value {
  */
 export function layer<T>(called: Called, kind: string, x: Value, options: NameOption | undefined, known: string, build: (l: Layer) => T, integers = false): T {
   return inside(called, builderOf(called, x), () => {
-    checkOptions(`nn.${kind}`, options, `name ${known}`);
+    checkOptions(opOf(kind), options, `name ${known}`);
     const b = x.builder, name = options?.name || kind + count(b, `${b.scopeName}/${kind}`);
     const run = () => {
       const l = new Layer(x, kind);

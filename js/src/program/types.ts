@@ -22,7 +22,7 @@ export interface GraphTypes {
   values: Readonly<Record<string, string>>;
   /** Its outputs; all of `values` if not given. */
   outputs?: Readonly<Record<string, string>>;
-  /** The symbols among the sizes of its inputs; any if not given. */
+  /** The symbols among the sizes of its ports; any if not given. */
   symbols?: string;
 }
 
@@ -46,8 +46,12 @@ type IsAny<T> = 0 extends 1 & T ? true : false;
 /** The names of the readable values of a program. */
 export type ValuesOf<E extends EntryTypes> = IsAny<E> extends true ? string : { [K in keyof E]: keyof E[K]['values'] & string }[keyof E];
 
+/** The element type of what is in scopes, which declarations do not list: unknown, and that of another entry that has it by name. */
+export type InScope = 'in scope';
+
 /** The element type of a readable value of a program. */
-type TypeOf<E extends EntryTypes, N extends string> = { [K in keyof E]: N extends keyof E[K]['values'] ? E[K]['values'][N] : never }[keyof E];
+type TypeOf<E extends EntryTypes, N extends string> = Named<{ [K in keyof E]: N extends keyof E[K]['values'] ? E[K]['values'][N] : never }[keyof E]>;
+type Named<D> = [Exclude<D, InScope>] extends [never] ? D : Exclude<D, InScope>;
 
 /** The elements of a readable value of a program. */
 export type DataOf<E extends EntryTypes, N extends string> = IsAny<E> extends true ? TensorData : string extends N ? TensorData : ArrayOf<TypeOf<E, N>>;
@@ -58,21 +62,31 @@ export type DataByName<E extends EntryTypes, V extends string> = { readonly [N i
 /** A literal name has to be a known one; a computed one may be any. */
 export type Name<N extends string, Known extends string> = string extends N ? N : N extends Known ? N : Known;
 
-/** Names with a prefix. */
-type Prefixed<Prefix extends string, B extends string> = { readonly [N in `${Prefix}/${B}`]: string };
+/** The element type of a port or of another value of a graph. */
+type TypeIn<T extends GraphTypes, N> = N extends keyof T['inputs'] ? T['inputs'][N] : N extends keyof T['values'] ? T['values'][N] : string;
+
+/** Names with a prefix, of the element types of values of a graph. */
+type Prefixed<Prefix extends string, T extends GraphTypes, B extends string> = { readonly [N in B as `${Prefix}/${N}`]: TypeIn<T, N> };
+
+/** The names of the outputs of a graph. */
+export type OutputNames<T extends GraphTypes> = keyof OutputsOf<T> & string;
 
 /** The gradients by parameters of scopes, which a declaration does not list. */
-type ScopedGradients<T extends GraphTypes> = string extends keyof T['values'] ? Readonly<Record<string, string>> : { readonly [N in `grad/${string}/${string}`]: string };
+type ScopedGradients<T extends GraphTypes> = string extends keyof T['values'] ? Readonly<Record<string, string>> : { readonly [N in `grad/${string}/${string}`]: InScope };
 
 /** The types of derivatives of a graph by the ports B. */
-export interface GradTypes<T extends GraphTypes, B extends string> { inputs: T['inputs']; values: Prefixed<'grad', B> & ScopedGradients<T> }
-export interface ValueAndGradTypes<T extends GraphTypes, B extends string> { inputs: T['inputs']; values: T['values'] & Prefixed<'grad', B> }
-export interface VJPTypes<T extends GraphTypes, B extends string> { inputs: T['inputs'] & Prefixed<'cotangent', keyof OutputsOf<T> & string>; values: T['values'] & Prefixed<'grad', B> }
-export interface JVPTypes<T extends GraphTypes, B extends string> { inputs: T['inputs'] & Prefixed<'tangent', B>; values: T['values'] & Prefixed<'tangent', keyof OutputsOf<T> & string> }
-export interface HVPTypes<T extends GraphTypes, B extends string> { inputs: T['inputs'] & Prefixed<'tangent', B>; values: T['values'] & Prefixed<'hvp', B> }
+export interface GradTypes<T extends GraphTypes, B extends string> { inputs: T['inputs']; values: Prefixed<'grad', T, B> & ScopedGradients<T> }
+export interface ValueAndGradTypes<T extends GraphTypes, B extends string> { inputs: T['inputs']; values: T['values'] & Prefixed<'grad', T, B> }
+export interface VJPTypes<T extends GraphTypes, B extends string> { inputs: T['inputs'] & Prefixed<'cotangent', T, OutputNames<T>>; values: T['values'] & Prefixed<'grad', T, B> }
+export interface JVPTypes<T extends GraphTypes, B extends string> { inputs: T['inputs'] & Prefixed<'tangent', T, B>; values: T['values'] & Prefixed<'tangent', T, OutputNames<T>> }
+export interface HVPTypes<T extends GraphTypes, B extends string> { inputs: T['inputs'] & Prefixed<'tangent', T, B>; values: T['values'] & Prefixed<'hvp', T, B> }
+export interface JacobianTypes<T extends GraphTypes, V extends string, B extends string> { inputs: T['inputs']; values: T['values'] & Prefixed<`jacobian/${V}`, T, B> }
+export interface HessianTypes<T extends GraphTypes, B extends string> { inputs: T['inputs']; values: T['values'] & { readonly [N in B as `hessian/${N}/${B}`]: TypeIn<T, B> } }
+export interface JetTypes<T extends GraphTypes, B extends string> { inputs: T['inputs'] & Prefixed<`series/${number}`, T, B>; values: T['values'] & { readonly [N in `series/${number}/${OutputNames<T>}`]: InScope } }
+export interface NthTypes<T extends GraphTypes, V extends string> { inputs: T['inputs']; values: T['values'] & { readonly [N in `d${number}/${V}`]: InScope } }
 
-export interface JacobianTypes<T extends GraphTypes, V extends string, B extends string> { inputs: T['inputs']; values: T['values'] & Prefixed<'jacobian', `${V}/${B}`> }
-export interface HessianTypes<T extends GraphTypes, B extends string> { inputs: T['inputs']; values: T['values'] & Prefixed<'hessian', `${B}/${B}`> }
+/** The names of the ports of a graph. Its outputs are among them, as `values` has both. */
+export type PortNames<T extends GraphTypes> = (keyof T['inputs'] | keyof T['values']) & string;
 
 /** The names of the readable values of a graph. */
 export type ValueNames<T extends GraphTypes> = keyof T['values'] & string;
@@ -99,8 +113,14 @@ export type OutputsOf<T extends GraphTypes> = T extends { outputs: infer O exten
 /** The symbols of a graph. */
 export type SymbolsOf<T extends GraphTypes> = T extends { symbols: infer S extends string } ? S : string;
 
+/** Values for some of these names; for any where the names are not known. */
+export type Some<N extends string, V> = string extends N ? Readonly<Record<string, V>> : { readonly [K in N]?: V };
+
+/** Values for some of the symbols of graphs, by entry. */
+export type BySymbol<E extends EntryTypes, V> = Some<{ [N in keyof E]: SymbolsOf<E[N]> }[keyof E], V>;
+
 /** The graphs of a module, or their texts, and their types. */
-export type TypesOfGraphs<G> = { readonly [N in keyof G]: G[N] extends { readonly types?: infer T } ? Extract<T, GraphTypes> extends infer U extends GraphTypes ? U : GraphTypes : GraphTypes };
+export type TypesOfGraphs<G> = { readonly [N in keyof G]: G[N] extends { readonly types?: infer T } ? IsAny<T> extends true ? GraphTypes : Extract<T, GraphTypes> extends infer U extends GraphTypes ? U : GraphTypes : GraphTypes };
 
 /** The inputs of an entry, if a program has it. */
 export type EntryInputs<E extends EntryTypes, N extends string> = N extends keyof E ? InputsOf<E[N]> : Inputs;

@@ -3,6 +3,8 @@
 import { decodeSafetensors, encodeSafetensors } from './file.js';
 import { checkOptions, need, RlxError } from '../values/errors.js';
 import type { StoredTensor } from '../values/tensor.js';
+import { permuted } from './permute.js';
+import { renamed } from './rename.js';
 
 /** The low-rank matrices of a fine-tuned model and their options, those of `nn.lora`. */
 export interface Adapter {
@@ -51,7 +53,7 @@ export function encodeAdapter(adapter: Adapter, options?: AdapterOptions): Adapt
   need(Object(adapter?.tensors) === adapter?.tensors, 'missing', 'encodeAdapter: tensors', 'tensors by name', adapter?.tensors);
   const matrices = Object.fromEntries(Object.entries(adapter.tensors).filter(([name]) => /\/lora_[AB]\/weight$/.test(name)));
   const rank = checkPairs(matrices, adapter.rank), { alpha = rank, dropout = 0, base = '', task = null, inOut = false } = adapter;
-  const out = translated(matrices, /\/lora_([AB])\/weight$/, (scope, which) => `${prefix}${renamed(scope, options).replaceAll('/', '.')}.lora_${which}.weight`);
+  const out = translated(matrices, /\/lora_([AB])\/weight$/, (scope, which) => `${prefix}${renamed(scope, options?.rename).replaceAll('/', '.')}.lora_${which}.weight`);
   const config = {
     peft_type: 'LORA', task_type: task, base_model_name_or_path: base, r: rank, lora_alpha: alpha, lora_dropout: dropout, bias: 'none',
     fan_in_fan_out: inOut, inference_mode: true, target_modules: modules(Object.keys(out)),
@@ -73,7 +75,7 @@ export function decodeAdapter(files: { readonly [N in keyof AdapterFiles]: N ext
   const as32 = Object.fromEntries(Object.entries(read).map(([name, x]) => [name, x.as('f32', { narrow: true })]));
   const tensors = translated(as32, /\.lora_([AB])\.weight$/, (scope, which) => {
     const path = scope.startsWith(prefix) ? scope.slice(prefix.length) : scope;
-    return `${renamed(path.replaceAll('.', '/'), options)}/lora_${which}/weight`;
+    return `${renamed(path.replaceAll('.', '/'), options?.rename)}/lora_${which}/weight`;
   });
   checkPairs(tensors, rank);
   return {
@@ -112,14 +114,8 @@ function translated(tensors: Readonly<Record<string, StoredTensor>>, end: RegExp
   for (const [name, { shape, data }] of Object.entries(tensors)) {
     const [, which] = end.exec(name)!, renewed = to(name.replace(end, ''), which!);
     if (Object.hasOwn(out, renewed)) throw new RlxError('name', `adapter: two tensors have the name ${renewed}: the second is ${name}`, { name });
-    out[renewed] = { dtype: 'f32', shape: [shape[1]!, shape[0]!], data: transposed(data as Float32Array, shape[0]!, shape[1]!) };
+    out[renewed] = { dtype: 'f32', shape: [shape[1]!, shape[0]!], data: permuted(data as Float32Array, shape, [1, 0]) };
   }
-  return out;
-}
-
-function transposed(x: Float32Array, rows: number, columns: number): Float32Array<ArrayBuffer> {
-  const out = new Float32Array(x.length);
-  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) out[j * rows + i] = x[i * columns + j]!;
   return out;
 }
 
@@ -135,11 +131,6 @@ function checkPairs(tensors: Readonly<Record<string, StoredTensor>>, given?: num
   }
   if (rank === undefined || !Object.keys(tensors).length) throw new RlxError('name', 'adapter: no tensor has a name that ends in /lora_A/weight or /lora_B/weight');
   return rank;
-}
-
-function renamed(scope: string, options?: AdapterOptions): string {
-  for (const [from, to] of Object.entries(options?.rename ?? {})) if (scope === from || scope.startsWith(`${from}/`)) return to + scope.slice(from.length);
-  return scope;
 }
 
 /** The last parts of modules, by which PEFT finds the layers of all blocks, and whole paths of those that are numbered; sorted. */

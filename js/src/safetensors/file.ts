@@ -184,8 +184,8 @@ function readTensor({ name, dtype, shape, begin, end }: Place, file: Uint8Array,
   return convertible(name, { dtype, shape, data: new (arrayOf(dtype) as { new (bytes: ArrayBuffer): StoredData })(bytes.buffer) });
 }
 
-/** Adds `as`, which neither a loop over the properties nor a copy to another thread sees. */
-const convertible = (name: string, tensor: StoredTensor): FileTensor => Object.defineProperty(tensor, 'as', {
+/** Adds `as`, which neither a loop over the properties nor a copy to another thread sees. @internal */
+export const convertible = (name: string, tensor: StoredTensor): FileTensor => Object.defineProperty(tensor, 'as', {
   value: (dtype: string, options?: ConvertOptions) => {
     checkOptions('as', options, 'narrow');
     return convertible(name, { dtype, shape: tensor.shape, data: converted(name, tensor, dtype, options ?? {}) });

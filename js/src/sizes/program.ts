@@ -7,7 +7,7 @@ import { Graph, graph, parseGraph } from '../graph/graph.js';
 import { declaredParams } from '../graph/params.js';
 import { decodePlan } from '../plan/decode.js';
 import type { Plan, Slot } from '../plan/plan.js';
-import type { EntryTypes, TypesOfGraphs } from '../program/types.js';
+import type { BySymbol, EntryTypes, TypesOfGraphs } from '../program/types.js';
 import { checkPlace, type ProgramOptions } from '../runtime/open.js';
 import { checkCount, checkOptions, classOf, RlxError, unknownName } from '../values/errors.js';
 import type { WasmSource } from '../wasm/module.js';
@@ -60,8 +60,8 @@ export interface OpenProgram<E extends EntryTypes = any> extends SizedProgram<E>
  * const { reading } = await program.run('predict', { x: { shape: [3, 784], data } }, { read: ['y'] });
  * ```
  */
-export async function openSizes<const G extends OpenModule['entries']>(module: OpenModule & { entries: G }, options: OpenOptions = {}): Promise<OpenProgram<TypesOfGraphs<G>>> {
-  return asyncAtCaller(openSizes, () => openOn(module, options) as Promise<OpenProgram<any>>);
+export async function openSizes<const G extends OpenModule['entries']>(module: Omit<OpenModule, 'entries' | 'sizes'> & { entries: G; sizes?: BySymbol<TypesOfGraphs<G>, Size> }, options: OpenOptions = {}): Promise<OpenProgram<TypesOfGraphs<G>>> {
+  return asyncAtCaller(openSizes, () => openOn(module as OpenModule, options) as Promise<OpenProgram<any>>);
 }
 
 async function openOn(module: OpenModule, given: OpenOptions): Promise<OpenProgram> {

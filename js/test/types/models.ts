@@ -164,8 +164,63 @@ await directional.run('jvp', { 'tangent/x': x });
 // @ts-expect-error no output of this name
 await directional.run('vjp', { 'cotangent/los': 1 });
 
-// Of what was built without declarations, or read from a file, any name is taken.
 const loose = graph('loose', (b) => b.output('loss', b.param('w', 'f32', []).mul(b.input('x', 'f32')).mean()));
+
+// Gradients have the element types of what they are by.
+const declared = graph('declared', { inputs: { x: ['f32', ['rows', 3]], ids: ['i32', ['rows']] }, params: { w: ['f32', [3]] }, outputs: { loss: ['f32'] } }, (_, { x, w, ids }) => ({ loss: x.matmul(w).add(ids.convert('f32')).mean() }));
+const all = await program({
+  entries: { by: declared.grad('loss', 'w', 'x'), zero: declared.gradWith({ output: 'loss', by: ['x'], missing: 'zero' }), jacobian: declared.jacobian('reverse', 'loss', 'x'), jet: declared.jet(2, 'x') },
+  symbols: { rows: 4 },
+});
+(await all.read('grad/w')) satisfies Float32Array;
+(await all.read('jacobian/loss/x')) satisfies Float32Array;
+(await all.run('jet', { x, ids: labels, 'series/1/x': x, 'series/2/x': x }, { read: ['series/2/loss', 'd2/loss', 'grad/x'] })).reading satisfies Promise<{ values: { 'grad/x': Float32Array } }>;
+// @ts-expect-error integers for floats
+await all.run('jet', { 'series/1/x': labels });
+// @ts-expect-error no port of this name
+declared.grad('loss', 'v');
+// @ts-expect-error the same of several
+declared.hessian('loss', 'w', 'v');
+// @ts-expect-error no port of this name
+declared.gradWith({ output: 'loss', by: ['v'] });
+// @ts-expect-error no output of this name
+declared.nth('los', 'w', 2);
+// @ts-expect-error no port of this name
+declared.jet(2, 'v');
+// @ts-expect-error no port of this name
+declared.vmap(2, { v: 0 });
+
+// Names of symbols, of the loss and of parameters are checked, too.
+declared.bind({ rows: 2 });
+// @ts-expect-error no symbol of this name
+declared.bind({ row: 2 });
+await train(declared, { optimizer: { kind: 'sgd' }, rate: 1, loss: 'loss', symbols: { rows: 2 }, params: { w: 1 } });
+declared.step({ optimizer: { kind: 'sgd' }, loss: dynamic });
+// @ts-expect-error no output of this name
+await train(declared, { optimizer: { kind: 'sgd' }, rate: 1, loss: 'los', symbols: { rows: 2 } });
+// @ts-expect-error no symbol of this name
+await train(declared, { optimizer: { kind: 'sgd' }, rate: 1, symbols: { row: 2 } });
+// @ts-expect-error no parameter of this name
+await train(declared, { optimizer: { kind: 'sgd' }, rate: 1, symbols: { rows: 2 }, params: { v: 1 } });
+// @ts-expect-error no output of this name
+declared.step({ optimizer: { kind: 'sgd' }, loss: 'los' });
+// @ts-expect-error no symbol of this name
+await program({ entries: { declared }, symbols: { row: 2 } });
+// @ts-expect-error no symbol of this name
+await openSizes({ entries: { declared }, sizes: { row: { max: 4 } } });
+graph('polynomial', { inputs: { x: ['f32', ['2*n']] } }, (_, { x }) => ({ y: x.neg() })).bind({ n: 2 });
+
+// A graph in a graph.
+graph('outer', { inputs: { x: ['f32', [4, 3]], ids: ['i32', [4]] } }, (b, { x, ids }) => {
+  const { loss } = b.call(declared, { x, ids });
+  // @ts-expect-error no output of this name
+  b.call(declared, { x, ids }).los;
+  // @ts-expect-error an input is missing
+  b.call(declared, { x });
+  return { loss, again: b.call(loose, { x: loss })['loss']! };
+});
+
+// Of what was built without declarations, or read from a file, any name is taken.
 const free = await program({ entries: { main: loose, text: loose.text() } });
 await free.run('main', { x: 1, anything: 2 }, { read: ['any'] });
 await free.read('any');

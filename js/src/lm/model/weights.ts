@@ -4,6 +4,7 @@ import type { Port } from '../../graph/graph.js';
 import type { Storage } from '../../nn/layer.js';
 import { packedBlock } from '../../nn/storage.js';
 import { arrayOf, converted } from '../../safetensors/convert.js';
+import { listed } from '../../safetensors/nearest.js';
 import { RlxError } from '../../values/errors.js';
 import type { HostTensor } from '../../values/tensor.js';
 import type { ModelFile, TensorInfo } from '../gguf.js';
@@ -153,27 +154,4 @@ function elements(type: string, bytes: Uint8Array): HostTensor['data'] {
   const array = arrayOf(type) as { new (buffer: ArrayBufferLike, offset: number, length: number): HostTensor['data']; readonly BYTES_PER_ELEMENT: number };
   const { buffer, byteOffset } = bytes.byteOffset % array.BYTES_PER_ELEMENT ? bytes.slice() : bytes;
   return new array(buffer, byteOffset, bytes.length / array.BYTES_PER_ELEMENT);
-}
-
-/** The first few names, each with the nearest one of others. */
-function listed(names: readonly string[], others: readonly string[]): string {
-  const most = 5, parts = names.slice(0, most).map((name) => {
-    const near = nearest(name, others);
-    return near ? `${name} (the nearest is ${near})` : name;
-  });
-  return [...parts, ...names.length > most ? [`${names.length - most} more`] : []].join(', ');
-}
-
-/** The name that shares most with another: the longest common start and end. */
-function nearest(name: string, others: readonly string[]): string {
-  const dotted = name.replaceAll('/', '.');
-  let best = '', most = 0;
-  for (const other of others.slice(0, 1000)) {
-    const o = other.replaceAll('/', '.'), length = Math.min(o.length, dotted.length);
-    let start = 0, end = 0;
-    while (start < length && o[start] === dotted[start]) start++;
-    while (end < length - start && o.at(-1 - end) === dotted.at(-1 - end)) end++;
-    if (start + end > most) [best, most] = [other, start + end];
-  }
-  return best;
 }
