@@ -72,6 +72,10 @@ func decide(p *Partition) *decisions {
 	for i := range d.uses {
 		d.uses[i] = slices.DeleteFunc(d.uses[i], func(u *ir.Node) bool { return !live[u.ID()] })
 	}
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n *ir.Node) bool {
+		d.virtual[n.ID()] = !live[n.ID()]
+		return !live[n.ID()]
+	})
 	for _, n := range nodes {
 		d.apart[n.ID()] = hasOwnKernels(n, &p.states)
 	}
@@ -79,7 +83,7 @@ func decide(p *Partition) *decisions {
 		d.uniform[n.ID()] = d.isUniform(n)
 		d.fit(n)
 		_, literal := d.literals[n.Result(0)]
-		d.virtual[n.ID()] = literal || !live[n.ID()] || !p.options.Unfused && isMap(n) && !output[n] && (d.inlines(n, d.uses[n.ID()]) || d.showsStored(n))
+		d.virtual[n.ID()] = literal || !p.options.Unfused && isMap(n) && !output[n] && (d.inlines(n, d.uses[n.ID()]) || d.showsStored(n))
 	}
 	for changed := true; changed; {
 		changed = false
