@@ -130,6 +130,39 @@ func (s *scatter) finish(at ir.Index, acc []scalar.Expr, load ir.Load) scalar.Ex
 	return scalar.Convert(s.Lowering.Mode.Combine(scalar.Convert(x, acc[0].Type), acc[0]), x.Type)
 }
 
+// isSingleUpdate reports whether a node is a scatter of one update, with whose elements others are replaced.
+func isSingleUpdate(n *ir.Node) bool {
+	l, ok := n.Def().Lower.(*ir.ScatterLowering)
+	return ok && l.Mode == ir.ScatterSet && Product(scatterOf(n).searched()) == 1
+}
+
+// element returns the result element at a position of a scatter of one update.
+func (s *scatter) element(at ir.Index, load ir.Load) scalar.Expr {
+	x := make(ir.Index, len(s.space))
+	for i, axis := range s.axes {
+		x[i] = loop.Int(0)
+		if axis >= 0 {
+			x[i] = at[axis]
+		}
+	}
+	p, w := x[:s.positions], x[s.positions:]
+	target, hit := s.Lowering.Target(s.Node, p, w, load)
+	for axis, e := range target {
+		switch {
+		case e == at[axis]:
+		case hit == nil:
+			hit = scalar.Eq(e, at[axis])
+		default:
+			hit = scalar.And(hit, scalar.Eq(e, at[axis]))
+		}
+	}
+	update := load(2, s.Lowering.Update(s.Node, p, w))
+	if hit == nil {
+		return update
+	}
+	return scalar.Select(hit, update, load(0, at))
+}
+
 // loadAll loads everything that the result element at a position and the searched point r
 // read.
 func (s *scatter) loadAll(at, r ir.Index, load ir.Load) {

@@ -24,11 +24,11 @@ func TestDispatchesOfAToken(t *testing.T) {
 		stored      func(name string) nn.Storage
 		layer, rest int
 	}{
-		{"warps", arrays(targets["warps"], 12), packed, 7, 6},
+		{"warps", arrays(targets["warps"], 12), packed, 6, 6},
 		{"warps, 8 arrays", targets["warps"], packed, 8, 7},
 		{"webgpu", targets["webgpu"], packed, 10, 6},
 		{"cuda", targets["cuda"], packed, 10, 6},
-		{"warps, numbers", arrays(targets["warps"], 12), numbers, 7, 6},
+		{"warps, numbers", arrays(targets["warps"], 12), numbers, 6, 6},
 		{"webgpu, numbers", targets["webgpu"], numbers, 10, 6},
 		{"cuda, numbers", targets["cuda"], numbers, 10, 6},
 	} {

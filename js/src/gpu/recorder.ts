@@ -58,6 +58,9 @@ export class Recorder {
       this.#row = row;
     }
     if (grid) pass.dispatchWorkgroupsIndirect(...grid);
-    else pass.dispatchWorkgroups(...(drafts && draft || groups) as [number, number, number]);
+    else {
+      const [x, y, z] = drafts && draft || groups; // an array's elements as arguments take longer
+      pass.dispatchWorkgroups(x!, y, z);
+    }
   }
 }
