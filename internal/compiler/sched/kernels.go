@@ -147,9 +147,6 @@ func (b *kernelBinder) launch(x ir.KernelLaunch) emit.Launch {
 
 // withComputed is [emit.WithSlots], with the elements of the arrays that are computed in place of loads.
 func withComputed(e *emit.Emitter, x scalar.Expr, slots map[int]int, computed map[int]ir.Value) scalar.Expr {
-	if len(computed) == 0 {
-		return emit.WithSlots(x, slots)
-	}
 	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
 		if n.Op != scalar.OpLoad {
 			return nil, false
