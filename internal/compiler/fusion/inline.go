@@ -226,7 +226,7 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 		case *ir.RoutineLowering:
 			return false
 		case *ir.KernelsLowering:
-			if !d.hasPrologues(u) {
+			if !d.hasPrologues(u) || d.checks(n) {
 				return false
 			}
 		case *ir.ContractLowering:
@@ -257,7 +257,7 @@ func (d *decisions) hasPrologues(n *ir.Node) bool {
 // isAppended reports whether a node is a cache with a new position that the kernels which read it compute.
 func (d *decisions) isAppended(n *ir.Node) bool {
 	users := d.uses[n.ID()]
-	return !d.apart[n.ID()] && len(users) == 1 && d.hasPrologues(users[0]) && isSingleUpdate(n)
+	return !d.apart[n.ID()] && len(users) == 1 && d.hasPrologues(users[0]) && isSingleUpdate(n) && !d.checks(n)
 }
 
 // scattersState reports whether an output of a graph is a state with updates scattered into it.
