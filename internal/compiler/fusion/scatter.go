@@ -137,7 +137,7 @@ func (s *scatter) finish(at ir.Index, acc []scalar.Expr, load ir.Load) scalar.Ex
 	return scalar.Convert(s.Lowering.Mode.Combine(scalar.Convert(x, acc[0].Type), acc[0]), x.Type)
 }
 
-// isSingleUpdate reports whether a node is a scatter of one update, with whose elements others are replaced.
+// isSingleUpdate reports whether a node is a scatter of one update, which replaces elements: its result can be computed by the element.
 func isSingleUpdate(n *ir.Node) bool {
 	l, ok := n.Def().Lower.(*ir.ScatterLowering)
 	return ok && l.Mode == ir.ScatterSet && Product(scatterOf(n).searched()) == 1
