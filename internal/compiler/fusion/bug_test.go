@@ -2,6 +2,7 @@ package fusion_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,5 +39,27 @@ func TestCompositesAreRefused(t *testing.T) {
 	var e *ir.OpError
 	if _, err := fusion.Build(g, fusion.DefaultOptions); !errors.Is(err, ir.ErrUnsupported) || !errors.As(err, &e) || e.Op != ops.OpSoftmax {
 		t.Errorf("error %v, want one that names softmax", err)
+	}
+}
+
+// TestNodesWithoutReadersAreNotComputed has nodes that nothing reads, as rewrites leave some, whose expression reads more values
+// than a kernel binds: none of them becomes a group, which would read a reduction that has none.
+func TestNodesWithoutReadersAreNotComputed(t *testing.T) {
+	size := ir.Dims(4, 8)
+	g, err := ir.Transform("unread", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, size...)
+		unread := ops.Add(b, ops.BroadcastTo(b, ops.ReduceSum(b, x, 0, 1), size), x)
+		for i := range fusion.DefaultOptions.Tensors + 1 {
+			name := "x" + strconv.Itoa(i)
+			other := b.Input(name, ir.F32, size...)
+			unread = ops.Mul(b, unread, other)
+			b.Output("negated_"+name, ops.Neg(b, other))
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fusion.Build(g, fusion.DefaultOptions); err != nil {
+		t.Error(err)
 	}
 }

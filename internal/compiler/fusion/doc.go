@@ -8,7 +8,8 @@
 //
 //  1. Rewrites: a small cond becomes both branches and a select, and a concatenation
 //     of more operands than a kernel can bind becomes a tree of them (rewrite.go). A number
-//     by which a row is multiplied is pulled out of products with the row (scale.go).
+//     by which a row is multiplied is pulled out of products with the row (scale.go). Cached
+//     attention gets updates of its caches of its own, which its kernels compute ([Options.Prologues]).
 //     What no kernel can compute is an error (supported.go).
 //  2. Rematerialisation: a value that is cheap to compute again at each use is not
 //     stored (inline.go, by the facts of forms.go and expression.go; keep.go holds the

@@ -192,6 +192,9 @@ func (g *Group) HorizontalParts() []*Group {
 	return []*Group{g}
 }
 
+// HasPrologues reports whether the kernels of a group of kind [KernelsKind] compute the operands that are not stored.
+func (g *Group) HasPrologues() bool { return g.partition.decided.hasPrologues(g.Members[0].Node) }
+
 // At returns the member's position in the space of its results for a point of the group.
 func (m *Member) At(point ir.Index) ir.Index { return pick(point, m.Coord) }
 

@@ -46,6 +46,7 @@ type decisions struct {
 	forms       *nodeForms
 	tensors     int        // [Options.Tensors]
 	tensorCores bool       // [Options.TensorCores]
+	prologues   bool       // [Options.Prologues]
 	scattered   bool       // a state is updated by a scatter
 	key         []byte     // key of the current expression
 	scratch     []ir.Value // for measure
@@ -59,7 +60,7 @@ func decide(p *Partition) *decisions {
 	nodes := g.Nodes()
 	d := &decisions{
 		forms: p.forms, literals: p.findLiterals(), uses: g.Uses(),
-		tensors: p.options.Tensors, tensorCores: p.options.TensorCores,
+		tensors: p.options.Tensors, tensorCores: p.options.TensorCores, prologues: p.options.Prologues,
 		virtual: make([]bool, len(nodes)), weight: make([]int, len(nodes)), terms: make([]int, len(nodes)), reads: make([][]ir.Value, len(nodes)), uniform: make([]bool, len(nodes)),
 		apart: make([]bool, len(nodes)),
 	}
@@ -72,6 +73,10 @@ func decide(p *Partition) *decisions {
 	for i := range d.uses {
 		d.uses[i] = slices.DeleteFunc(d.uses[i], func(u *ir.Node) bool { return !live[u.ID()] })
 	}
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n *ir.Node) bool {
+		d.virtual[n.ID()] = !live[n.ID()]
+		return !live[n.ID()]
+	})
 	for _, n := range nodes {
 		d.apart[n.ID()] = hasOwnKernels(n, &p.states)
 	}
@@ -79,7 +84,7 @@ func decide(p *Partition) *decisions {
 		d.uniform[n.ID()] = d.isUniform(n)
 		d.fit(n)
 		_, literal := d.literals[n.Result(0)]
-		d.virtual[n.ID()] = literal || !live[n.ID()] || !p.options.Unfused && isMap(n) && !output[n] && (d.inlines(n, d.uses[n.ID()]) || d.showsStored(n))
+		d.virtual[n.ID()] = literal || !p.options.Unfused && !output[n] && (d.isAppended(n) || isMap(n) && (d.inlines(n, d.uses[n.ID()]) || d.showsStored(n)))
 	}
 	for changed := true; changed; {
 		changed = false
@@ -218,8 +223,12 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 			if !d.isStoredView(n) {
 				return false
 			}
-		case *ir.RoutineLowering, *ir.KernelsLowering:
+		case *ir.RoutineLowering:
 			return false
+		case *ir.KernelsLowering:
+			if !d.hasPrologues(u) || d.checks(n) {
+				return false
+			}
 		case *ir.ContractLowering:
 			if (w > contractWeight || l > 1) && !d.unpacks(n) {
 				return false
@@ -236,7 +245,19 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 	// A state that is updated in place waits for all checks: one that a later group repeats, which needs the
 	// state, has the state copied.
 	checked := d.scattered && n.Types()[0].DType.IsFloat() && d.checks(n)
-	return len(users) == 1 || !repeated && !checked
+	apart := slices.DeleteFunc(slices.Clone(users), d.isAppended)
+	return len(apart) <= 1 || !repeated && !checked
+}
+
+// hasPrologues reports whether the kernels of a node compute its operands.
+func (d *decisions) hasPrologues(n *ir.Node) bool {
+	return d.prologues && n.Op() == ops.OpCachedAttention
+}
+
+// isAppended reports whether a node is a cache with a new position that the kernels which read it compute.
+func (d *decisions) isAppended(n *ir.Node) bool {
+	users := d.uses[n.ID()]
+	return !d.apart[n.ID()] && len(users) == 1 && d.hasPrologues(users[0]) && isSingleUpdate(n) && !d.checks(n)
 }
 
 // scattersState reports whether an output of a graph is a state with updates scattered into it.

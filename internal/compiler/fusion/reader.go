@@ -170,8 +170,11 @@ func (r *Reader) Body(n *ir.Node, result int, at ir.Index) scalar.Expr {
 
 func (r *Reader) plainBody(n *ir.Node, result int, at ir.Index) scalar.Expr {
 	d := n.Def()
-	if d.Scalar == nil {
-		return d.Lower.(*ir.MapLowering).Element(n, result, at, r.Operand(n))
+	switch l := d.Lower.(type) {
+	case *ir.MapLowering:
+		return l.Element(n, result, at, r.Operand(n))
+	case *ir.ScatterLowering:
+		return scatterOf(n).element(at, r.Operand(n))
 	}
 	x := make([]scalar.Expr, len(n.Inputs()))
 	for i, in := range n.Inputs() {

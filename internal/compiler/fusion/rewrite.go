@@ -175,11 +175,12 @@ func HasChecks(g *ir.Graph) bool {
 }
 
 // rewrite splits each concatenation with more operands than a kernel can bind besides the result into
-// a tree of shorter ones, and pulls scales out of sums.
+// a tree of shorter ones, pulls scales out of sums, and gives cached attention updates of its caches of its own.
 func rewrite(g *ir.Graph, o Options) (*ir.Graph, error) {
 	long := func(n *ir.Node) bool { return n.Op() == ops.OpConcatenate && len(n.Inputs()) >= o.Tensors }
 	pulled := pulledScales(g, o.Policy)
-	if len(pulled) == 0 && !slices.ContainsFunc(g.Nodes(), long) {
+	appended := func(n *ir.Node) bool { return o.Prologues && n.Op() == ops.OpCachedAttention }
+	if len(pulled) == 0 && !slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return long(n) || appended(n) }) {
 		return g, nil
 	}
 	return ir.Transform(g.Name(), func(b *ir.Builder) {
@@ -194,6 +195,13 @@ func rewrite(g *ir.Graph, o Options) (*ir.Graph, error) {
 			if s := sumScale(n); pulled[s] > 0 {
 				m.Set(n.Result(0), w.product(n, s))
 				continue
+			}
+			if appended(n) {
+				for i, v := range n.Inputs() {
+					if x := v.Node(); isSingleUpdate(x) {
+						in[i] = b.Copy(x, m.Inputs(x))[0]
+					}
+				}
 			}
 			if long(n) {
 				in = joined(b, n.Attrs().(*ops.AxisAttrs).Axis, in, o.Tensors-1)

@@ -28,14 +28,35 @@ func pulledScales(g *ir.Graph, policy Policy) map[ir.Value]int {
 
 // sumScale returns the scale of a sum of several results, or an invalid value.
 func sumScale(n *ir.Node) (s ir.Value) {
-	if n.Op() != ops.OpReduceSum || n.Types()[0].DType != ir.F32 {
-		return s
-	}
-	results := sizeOf(n.Types()[0])
-	if found, _ := scaleOf(n.Input(0), maxScaleDepth); results > 1 && found.Valid() && lengthOf(found, maxScaleDepth)*results == sizeOf(n.Input(0).Type()) {
-		s = found
+	x, w := factors(n)
+	if results := sizeOf(n.Types()[0]); w.Valid() && results > 1 {
+		if found, _ := scaleOf(x, maxScaleDepth); found.Valid() && lengthOf(found, maxScaleDepth)*results == sizeOf(w.Type()) {
+			s = found
+		}
 	}
 	return s
+}
+
+// factors returns the row x and the matrix w of a product of x with the rows of w, the terms of a sum as both, and invalid values for
+// other nodes.
+func factors(n *ir.Node) (x, w ir.Value) {
+	t := n.Types()[0]
+	if t.DType != ir.F32 {
+		return x, w
+	}
+	if n.Op() == ops.OpReduceSum {
+		return n.Input(0), n.Input(0)
+	}
+	if a, ok := n.Attrs().(*ops.DotAttrs); ok {
+		row, rows, axes := n.Input(0), n.Input(1), a.RhsContract
+		if sizeOf(row.Type()) > sizeOf(rows.Type()) {
+			row, rows, axes = rows, row, a.LhsContract
+		}
+		if len(axes) == 1 && axes[0] == rows.Rank()-1 && sizeOf(rows.Type())/max(sizeOf(t), 1) == sizeOf(row.Type()) {
+			return row, rows
+		}
+	}
+	return x, w
 }
 
 // scaleOf returns a number that is a factor of all elements of a value, if it is computed from a sum, and which operand of
@@ -80,7 +101,7 @@ func lengthOf(v ir.Value, depth int) (length int) {
 	return length
 }
 
-// scaleWriter rewrites sums Σ s·x·w as s·Σ x·w, with an s of their own: then both sums are one stage of one
+// scaleWriter rewrites sums Σ s·x·w, also products of a row, as s·Σ x·w, with an s of their own: then both sums are one stage of one
 // kernel, which takes a launch and a pass over memory less than to store the scaled row before.
 type scaleWriter struct {
 	b       *ir.Builder
@@ -95,8 +116,18 @@ func (w *scaleWriter) product(n *ir.Node, s ir.Value) ir.Value {
 	if s != w.last || !t.Equal(w.of) {
 		w.last, w.of, w.s = s, t, ops.Reshape(w.b, w.repeated(s))
 	}
-	sum := w.b.Copy(n, []ir.Value{w.without(n.Input(0))})[0]
-	return ops.Mul(w.b, sum, ops.BroadcastInDim(w.b, w.s, t.Shape, nil))
+	x, rows := factors(n)
+	if x = w.without(x); n.Op() == ops.OpReduceSum {
+		x = w.b.Copy(n, []ir.Value{x})[0]
+	} else {
+		w.b.Label(n.Label())
+		rows = w.m.Get(rows)
+		last := rows.Rank() - 1
+		x = ops.BroadcastTo(w.b, ops.Reshape(w.b, x, rows.Dim(last)), rows.Shape())
+		x = ops.ReduceSum(w.b, ops.Mul(w.b, x, rows), last)
+		w.b.Label("")
+	}
+	return ops.Reshape(w.b, ops.Mul(w.b, x, ops.BroadcastInDim(w.b, w.s, x.Shape(), nil)), t.Shape...)
 }
 
 // repeated returns a copy of a number and of the sum that it is computed from.

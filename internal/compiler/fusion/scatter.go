@@ -96,6 +96,16 @@ func sumType(d ir.DType) ir.DType {
 // position, one expression per accumulator: the update if it targets the element,
 // otherwise the neutral element.
 func (s *scatter) update(at, r ir.Index, load ir.Load) []scalar.Expr {
+	u, hit := s.updateAt(at, r, load)
+	out := []scalar.Expr{scalar.Select(hit, scalar.Convert(u, s.SumType()), s.Neutral())}
+	if s.Lowering.Mode == ir.ScatterSet {
+		out = append(out, scalar.Select(hit, scalar.Convert(linear(s.searched(), r, false), ir.I32), loop.Int(-1)))
+	}
+	return out
+}
+
+// updateAt returns the update of the searched point r, and whether it targets the result element at a position.
+func (s *scatter) updateAt(at, r ir.Index, load ir.Load) (u, hit scalar.Expr) {
 	x, next := make(ir.Index, len(s.space)), 0
 	for i, axis := range s.axes {
 		if axis >= 0 {
@@ -111,14 +121,11 @@ func (s *scatter) update(at, r ir.Index, load ir.Load) []scalar.Expr {
 		hit = scalar.ConstBool(true)
 	}
 	for axis, e := range target {
-		hit = scalar.And(hit, scalar.Eq(e, at[axis]))
+		if e != at[axis] {
+			hit = scalar.And(hit, scalar.Eq(e, at[axis]))
+		}
 	}
-	u := scalar.Convert(load(2, s.Lowering.Update(s.Node, p, w)), s.SumType())
-	out := []scalar.Expr{scalar.Select(hit, u, s.Neutral())}
-	if s.Lowering.Mode == ir.ScatterSet {
-		out = append(out, scalar.Select(hit, scalar.Convert(linear(s.searched(), r, false), ir.I32), loop.Int(-1)))
-	}
-	return out
+	return load(2, s.Lowering.Update(s.Node, p, w)), hit
 }
 
 // finish combines the operand's element with the accumulators.
@@ -128,6 +135,22 @@ func (s *scatter) finish(at ir.Index, acc []scalar.Expr, load ir.Load) scalar.Ex
 		return scalar.Select(scalar.Ge(acc[1], loop.Int(0)), scalar.Convert(acc[0], x.Type), x)
 	}
 	return scalar.Convert(s.Lowering.Mode.Combine(scalar.Convert(x, acc[0].Type), acc[0]), x.Type)
+}
+
+// isSingleUpdate reports whether a node is a scatter of one update, which replaces elements: its result can be computed by the element.
+func isSingleUpdate(n *ir.Node) bool {
+	l, ok := n.Def().Lower.(*ir.ScatterLowering)
+	return ok && l.Mode == ir.ScatterSet && Product(scatterOf(n).searched()) == 1
+}
+
+// element returns the result element at a position of a scatter of one update.
+func (s *scatter) element(at ir.Index, load ir.Load) scalar.Expr {
+	first := make(ir.Index, len(s.space))
+	for i := range first {
+		first[i] = loop.Int(0)
+	}
+	u, hit := s.updateAt(at, first, load)
+	return scalar.Select(hit, u, load(0, at))
 }
 
 // loadAll loads everything that the result element at a position and the searched point r

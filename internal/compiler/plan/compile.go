@@ -224,6 +224,7 @@ func (c *compiler) fuse(e ir.Entry) (*fusion.Partition, error) {
 	o.Unfused = c.target.Unfused
 	o.Long = c.target.Long
 	o.TensorCores = c.target.Mma
+	o.Prologues = c.target.joinsLaunches() && o.Tensors >= prologueTensors
 	o.Policy = c.target.fusionPolicy()
 	return fusion.Build(g, o)
 }

@@ -24,9 +24,16 @@ type joiner struct {
 	known  []joined
 }
 
+// prologueTensors is the number of tensors that a kernel of cached attention with [fusion.Options.Prologues] binds: caches and their
+// new rows, queries, tables of angles, positions and partial results.
+const prologueTensors = 11
+
+// joinsLaunches reports whether launches of the target take longer than what they save where they are apart.
+func (t Target) joinsLaunches() bool { return t.Dialect == dtype.WGSL && t.Lanes() == loop.Warp }
+
 // joinLaunches returns the launches of a target, those that can be joined as one.
 func joinLaunches(launches []placedLaunch, t Target) []placedLaunch {
-	if t.Dialect != dtype.WGSL || t.Lanes() != loop.Warp {
+	if !t.joinsLaunches() {
 		return launches
 	}
 	j := joiner{target: t}

@@ -25,8 +25,8 @@ func HasKernels(n *ir.Node, caps loop.Caps) bool {
 }
 
 // ownKernels binds the kernels that an op brings. They take operands and results as whole
-// arrays: an operand without memory is materialised first, and a result that is part of a
-// larger array is copied there.
+// arrays: an operand without memory is materialised first, unless the kernels compute its elements
+// (see [fusion.Options.Prologues]), and a result that is part of a larger array is copied there.
 func ownKernels(g *fusion.Group, caps loop.Caps) ([]emit.Launch, error) {
 	n := g.Members[0].Node
 	a, err := n.Def().Lower.(own).For(n, caps)
@@ -59,6 +59,10 @@ func (b *kernelBinder) allocate(a *ir.Algorithm) {
 	m := b.g.Members[0]
 	for _, v := range m.Node.Inputs() {
 		t := b.p.TensorOf(v)
+		if t == nil && b.g.HasPrologues() {
+			b.memory[ir.OperandMemory] = append(b.memory[ir.OperandMemory], nil)
+			continue
+		}
 		if t == nil || t.IsSlice() {
 			own := b.scratch("operand", v.Type())
 			b.write(own, "operand", func(w *emit.Emitter, at ir.Index) scalar.Expr { return w.Reader().Element(v, at) })
@@ -116,7 +120,7 @@ func (b *kernelBinder) launch(x ir.KernelLaunch) emit.Launch {
 	k := x.Kernel
 	e := emit.New(b.p, b.caps)
 	e.Workgroup, e.Groups = k.Workgroup, k.Groups
-	slots := make(map[int]int, len(k.Arrays))
+	slots, computed := make(map[int]int, len(k.Arrays)), map[int]ir.Value{}
 	storage := 0
 	for i, a := range k.Arrays {
 		if a.Space != loop.Storage {
@@ -126,12 +130,32 @@ func (b *kernelBinder) launch(x ir.KernelLaunch) emit.Launch {
 		}
 		m := x.Arrays[storage]
 		storage++
-		slots[i] = b.memory[m.Space][m.Number].ID
+		t := b.memory[m.Space][m.Number]
+		if t == nil {
+			computed[i] = b.g.Members[0].Node.Input(m.Number)
+			continue
+		}
+		slots[i] = t.ID
 		if a.Width == 4 {
 			e.Widths[slots[i]] = 4
 		}
 	}
-	body := loop.MapExprs(k.Body, func(x scalar.Expr) scalar.Expr { return emit.WithSlots(x, slots) })
+	body := loop.MapExprs(k.Body, func(x scalar.Expr) scalar.Expr { return withComputed(e, x, slots, computed) })
 	loop.WalkArrays(body, func(array *int) { *array = slots[*array] })
 	return e.Finish(b.g.Name()+"_"+k.Name, body)
+}
+
+// withComputed is [emit.WithSlots], with the elements of the arrays that are computed in place of loads.
+func withComputed(e *emit.Emitter, x scalar.Expr, slots map[int]int, computed map[int]ir.Value) scalar.Expr {
+	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
+		if n.Op != scalar.OpLoad {
+			return nil, false
+		}
+		at, v := withComputed(e, n.Args[0], slots, computed), computed[n.Ref]
+		if !v.Valid() {
+			return scalar.LoadAt(slots[n.Ref], n.Type, at), true
+		}
+		dims, _ := v.Shape().Ints()
+		return e.Reader().Element(v, e.Unflatten(at, dims)), true
+	})
 }

@@ -131,17 +131,20 @@ var languageModels = map[string]lm.Config{
 	"llama-8B":     llama(4096, 14336, 32, 32, 8, 128, 128256),
 }
 
-// token returns the graph of a token of a language model, with weights as in files of llama.cpp: q4_1, and q8_0 for the table.
-func token(c lm.Config) (*ir.Graph, error) {
+// packed is the storage of weights as in files of llama.cpp: q4_1, and q8_0 for the table.
+func packed(name string) nn.Storage {
+	if strings.Contains(name, "embed") {
+		return nn.Storage{Format: "q8_0"}
+	}
+	return nn.Storage{Format: "q4_1"}
+}
+
+// token returns the graph of a token of a language model, with weights of a storage by name.
+func token(c lm.Config, stored func(name string) nn.Storage) (*ir.Graph, error) {
 	const context = 2048
 	return ir.Build("decode", func(b *ir.Builder) {
 		nn.Infer(b)
-		nn.Stored(b, func(name string) nn.Storage {
-			if strings.Contains(name, "embed") {
-				return nn.Storage{Format: "q8_0"}
-			}
-			return nn.Storage{Format: "q4_1"}
-		}, func() {
+		nn.Stored(b, stored, func() {
 			nn.Cache(b, context, nn.CacheOptions{Past: b.Input("past", ir.I32, ir.N(1))})
 			b.Output("next", ops.ArgMax(b, lm.Decoder(b, c, b.Input("tokens", ir.I32, ir.Dims(1, 1)...), lm.DecoderOptions{Last: true, Context: context}), -1))
 		})
@@ -158,7 +161,7 @@ func graphOf(name string) (*ir.Graph, error) {
 		return optim.Step(loss, "loss", optim.AdamW{}, optim.Options{ClipNorm: 1})
 	}
 	if model, ok := languageModels[name]; ok {
-		return token(model)
+		return token(model, packed)
 	}
 	family, size, _ := strings.Cut(name, "-")
 	nodes, err := strconv.Atoi(size)

@@ -1,0 +1,99 @@
+package plansim_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// TestCachedAttentionComputesItsOperands rotates queries and keys and updates caches in the launches of cached attention, where a
+// launch takes longer: the first and the last position of a block, the last of the caches, and one that is past them. Two new
+// positions are stored before the attention.
+func TestCachedAttentionComputesItsOperands(t *testing.T) {
+	for name, c := range map[string]struct {
+		a                        ops.CachedAttentionAttrs
+		queries, arrays, kernels int
+	}{
+		"whole": {ops.CachedAttentionAttrs{}, 1, 12, 3}, "window": {ops.CachedAttentionAttrs{Window: 7, Softcap: 3}, 1, 12, 3},
+		"few arrays": {ops.CachedAttentionAttrs{}, 1, 8, 5}, "two positions": {ops.CachedAttentionAttrs{}, 2, 12, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, target := cachedStep(t, c.queries, c.a), byWarps()
+			target.StorageBuffers = c.arrays
+			if kernels := schedtest.Kernels(t, g, target); len(kernels) != c.kernels {
+				t.Errorf("%d kernels, want %d", len(kernels), c.kernels)
+			}
+			checkPositions(t, g, target, []int64{0, 1, 31, 32, 33, 63, 64, cachedRoom - int64(c.queries), cachedRoom})
+		})
+	}
+}
+
+const cachedRoom = 100
+
+// cachedStep is the attention of new positions with rotated queries and keys, which updates caches in states.
+func cachedStep(t *testing.T, queries int, a ops.CachedAttentionAttrs) *ir.Graph {
+	const heads, groups, depth = 6, 2, 8
+	return schedtest.Build(t, func(b *ir.Builder) {
+		past := b.Input("past", ir.I32, ir.N(1))
+		at := ops.Add(b, ops.Iota(b, ir.I32, 1, ir.Dims(1, queries)...), ops.Reshape(b, past, ir.Dims(1, 1)...))
+		cos, sin := ops.RopeTable(b, ops.Reshape(b, at, ir.Dims(1, 1, queries)...), depth, 1e4)
+		of := func(name string, heads int) ir.Value {
+			return ops.Transpose(b, ops.Reshape(b, b.Input(name, ir.F32, ir.Dims(queries, heads*depth)...), ir.Dims(1, queries, heads, depth)...), 0, 2, 1, 3)
+		}
+		rotated := func(x ir.Value) ir.Value { return ops.Rope(b, x, cos, sin, ops.RopeAttrs{}) }
+		appended := func(name string, x ir.Value) ir.Value {
+			indices := ops.Stack(b, 2, ops.ZerosLike(b, at), at)
+			all := ops.Scatter(b, b.State(name, ir.F32, ir.Dims(1, groups, cachedRoom, depth)...), indices, ops.Transpose(b, x, 0, 2, 1, 3),
+				ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0, 2}, Outside: ops.OutsideDrop, Unique: true}})
+			b.SetState(name, all)
+			return all
+		}
+		k, v := appended("keys", rotated(of("k", groups))), appended("values", of("v", groups))
+		b.Output("y", ops.CachedAttention(b, rotated(of("q", heads)), k, v, past, ir.Value{}, a))
+	})
+}
+
+// checkPositions runs a graph at each position in turn and holds its outputs and states to those of the reference.
+func checkPositions(t *testing.T, g *ir.Graph, target plan.Target, positions []int64) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(5, 7))
+	s, inputs := opened(t, target, g), map[string]*ir.Array{}
+	for _, p := range g.Ports() {
+		dims, _ := p.Value.Shape().Ints()
+		inputs[p.Name] = normal(rng, dims...)
+	}
+	inputs["past"] = ir.Ints(ir.I32, positions[:1], 1)
+	if err := s.SetStates(g, inputs); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range positions {
+		inputs["past"] = ir.Ints(ir.I32, []int64{at}, 1)
+		want, err := ir.Eval(g, inputs, ir.EvalOptions{Reference: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.RunGraph("run", g, inputs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, o := range g.Outputs() {
+			if o.State {
+				inputs[o.Name] = want[i]
+			}
+			for k := range want[i].Len() {
+				if x, y := got[i].Float(k), want[i].Float(k); !(math.Abs(x-y) <= 1e-5*math.Max(1, math.Abs(y))) {
+					t.Fatalf("position %d: element %d of %s is %v, not %v", at, k, o.Name, x, y)
+				}
+			}
+		}
+		for _, name := range []string{"q", "k", "v"} {
+			slices.Reverse(inputs[name].F)
+		}
+	}
+}
