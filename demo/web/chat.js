@@ -1,7 +1,7 @@
 // The page of language models: which one is open, and what is done with it.
 
-import { init } from '/rlx/index.js';
-import { configOf, memoryOf, openModel } from '/rlx/lm.js';
+import { init } from './rlx/index.js';
+import { configOf, memoryOf, openModel } from './rlx/lm.js';
 import { dropped, Kept, openAddress, openFiles, size } from './chat/files.js';
 import { Talk } from './chat/talk.js';
 import { TuningPanel } from './chat/tuning.js';

@@ -1,6 +1,6 @@
 // Models as the visitor has them: files, folders, addresses, and what the browser keeps.
 
-import { openGGUF, openHF, tokenizerOf } from '/rlx/lm.js';
+import { openGGUF, openHF, tokenizerOf } from '../rlx/lm.js';
 
 const megabyte = 2 ** 20;
 

@@ -1,6 +1,6 @@
 // The conversation: what was said, and what is being said.
 
-import { generate } from '/rlx/lm.js';
+import { generate } from '../rlx/lm.js';
 import { count, find, on, perSecond, plain, say, Slider } from '../page.js';
 
 /** The likeliest tokens that share this much of the probability are the ones drawn from. */

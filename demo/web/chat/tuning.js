@@ -1,6 +1,6 @@
 // Tuning: an adapter that learns from a text of the visitor, and what it changes.
 
-import { generate, openTuning } from '/rlx/lm.js';
+import { generate, openTuning } from '../rlx/lm.js';
 import { Chart, Points, scales, Steps } from '../chart.js';
 import { count, download, find, on, perSecond, powers, say, Slider, tell } from '../page.js';
 
