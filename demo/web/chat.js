@@ -152,7 +152,6 @@ async function showKept() {
 
 const show = (error) => tell(wordsOf(error));
 
-on('close-notice', 'click', () => { find('notice').hidden = true; });
 for (const id of ['file', 'folder']) {
   on(id, 'change', async ({ target }) => {
     const files = [...target.files];

@@ -103,7 +103,6 @@ on('share', 'click', async () => {
   find('share').textContent = 'Copied';
   setTimeout(() => { find('share').textContent = 'Copy link'; }, 2000);
 });
-on('close-notice', 'click', () => { find('notice').hidden = true; });
 on('example', 'change', async () => {
   const name = find('example').value;
   editor.source = await sourceOf(name);
