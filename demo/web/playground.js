@@ -64,6 +64,7 @@ function run() {
   select('result');
   find('run').textContent = 'Stop';
   find('state').textContent = 'Running …';
+  say('Running');
   return runner.run(editor.source);
 }
 

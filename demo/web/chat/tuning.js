@@ -133,6 +133,7 @@ export class TuningPanel {
     this.#curve.points = new Points();
     find('compare').hidden = true;
     find('tune-state').textContent = 'The adapter is as it began.';
+    say('The adapter is as it began.');
   }
 
   async #save() {
