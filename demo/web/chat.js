@@ -65,6 +65,10 @@ async function reopen(open) {
   try {
     model = await open(progress);
     await talk.begin({ model, tokenizer: used.tokenizer });
+  } catch (error) {
+    panel.begin(undefined);
+    find('model-about').textContent = 'No model is open: open it again.';
+    throw error;
   } finally {
     find('loading').hidden = true;
     find('stop-loading').hidden = false;
@@ -187,7 +191,7 @@ on('model', 'drop', async ({ dataTransfer }) => offer(await openFiles(await drop
 /** The tiny model goes on with a text by itself: there is something to see before the visitor has a model. */
 async function begin() {
   await init({ lazy: true }); // a visitor who comes again has the plans
-  await showKept();
+  showKept().catch(show); // without those the tiny model is there
   await load(await described(await openFiles([new File([await (await fetchOK('tiny.gguf')).blob()], 'tiny.gguf')])), tinyContext);
   talk.start();
 }

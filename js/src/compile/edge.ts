@@ -9,6 +9,7 @@ import { closeCompiler, init, type Limits, type Target } from './compiler.js';
 import { hashOf } from './hash.js';
 import type { PlanStore } from './plan-store.js';
 import { compile } from './train.js';
+import { within } from './within.js';
 
 /** Options of a service. What a request may take is bounded. */
 export interface EdgeOptions {
@@ -70,13 +71,6 @@ function checked(asked: unknown): PlanRequest {
   if (!Array.isArray(entries) || !entries.length) throw new Problem(422, 'attr', 'the module has no entries');
   for (const entry of entries) object('an entry', entry, 'name text step');
   return asked as PlanRequest;
-}
-
-/** Rejects a promise that takes longer than some milliseconds, with the given error. */
-async function within<T>(ms: number, error: Error, promise: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout>;
-  const late = new Promise<never>((_, reject) => { timer = setTimeout(() => reject(error), ms); });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
 /**
