@@ -73,10 +73,10 @@ const alone = (name, run, wait = true) => navigator.locks.request(`rlx model ${n
  * is written, and a file has its bytes once it is closed: if one is empty, the model is not complete.
  */
 export class Kept {
-  /** The folder of all of them; undefined where the browser has no such file system. */
-  static async #root(create = false) {
+  /** The folder of all of them; undefined where the browser has no such file system, or nothing was kept. */
+  static async #root() {
     const storage = await navigator.storage?.getDirectory?.().catch(() => undefined);
-    return storage?.getDirectoryHandle('models', { create }).catch(() => undefined);
+    return storage?.getDirectoryHandle('models').catch(() => undefined);
   }
 
   /** Whether the browser can keep files. */
@@ -105,13 +105,11 @@ export class Kept {
     const bytes = files.reduce((sum, file) => sum + file.size, 0), { quota = Infinity, usage = 0 } = await navigator.storage.estimate?.() ?? {};
     if (bytes > quota - usage) throw new Error(`The browser has room for ${size(Math.max(0, quota - usage))} more, and the model takes ${size(bytes)}: it is open, but not kept.`);
     await navigator.storage.persist?.();
-    const root = await Kept.#root(true);
-    if (!root) throw new Error('The browser does not keep files for this page.');
     await alone(name, async () => {
       try {
-        await write(root, name, files.filter((file) => file.size > 0));
+        await write(name, files.filter((file) => file.size > 0));
       } catch (error) {
-        await Kept.remove(name);
+        await Kept.remove(name).catch(() => {}); // there may be nothing
         throw error.name === 'QuotaExceededError' ? new Error(`The browser has no room for the model, which takes ${size(bytes)}: it is open, but not kept.`, { cause: error }) : error;
       }
     });
@@ -121,7 +119,8 @@ export class Kept {
 }
 
 /** Writes the files of a model into a folder of its own. */
-async function write(root, name, files) {
+async function write(name, files) {
+  const root = await (await navigator.storage.getDirectory()).getDirectoryHandle('models', { create: true });
   await root.removeEntry(name, { recursive: true }).catch(() => {}); // one of this name
   const folder = await root.getDirectoryHandle(name, { create: true }), made = [];
   for (const file of files) made.push(await folder.getFileHandle(file.name, { create: true }));
