@@ -105,7 +105,8 @@ js: wasm $(JS_TOOLS) ## build the npm package into js/dist
 	$(NODE) js/build.mjs
 
 .PHONY: demo-assets
-demo-assets: js ## write the data of the demo's pages: the digits, graphs, plans, the documentation
+demo-assets: js ## write the demo's pages and their data: the digits, graphs, plans, the documentation
+	$(NODE) demo/pages/build.mjs
 	$(GO_RUN) ./demo/build demo/web/assets
 	$(GO_RUN) ./wasm/gen build/ops.json
 	$(NODE) demo/docs/build.mjs
@@ -374,4 +375,4 @@ fmt: ## format the Go code
 
 .PHONY: clean
 clean: ## remove build outputs
-	rm -rf js/dist build demo/web/assets demo/web/docs demo/web/bench
+	rm -rf js/dist build demo/web/*.html demo/web/assets demo/web/docs demo/web/bench

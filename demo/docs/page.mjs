@@ -1,10 +1,16 @@
 // The page around what a page of the documentation says.
 
+import { document, header } from '../pages/layout.mjs';
 import { escapeHTML } from './markdown.mjs';
 
-const site = [['digits.html', 'Digits'], ['gpt.html', 'Shakespeare'], ['playground.html', 'Playground'], ['chat.html', 'Chat'], ['docs/', 'Docs'], ['benchmark.html', 'Benchmark']];
+/** From the folder of these pages to that of the site. */
+const base = '../';
 
-const navigation = site.map(([href, title]) => `      <a href="../${href}"${title === 'Docs' ? ' aria-current="true"' : ''}>${title}</a>`).join('\n');
+const search = `  <div id="search" class="search" role="search" hidden>
+    <input id="query" type="search" role="combobox" aria-label="Search the documentation" aria-expanded="false" aria-controls="found" aria-autocomplete="list" autocomplete="off" spellcheck="false" placeholder="Search guides and ops (press /)">
+    <ul id="found" role="listbox" aria-label="Results" hidden></ul>
+  </div>
+`;
 
 /** The list of all pages, in which the page itself is marked. */
 function contents(pages, name) {
@@ -33,32 +39,13 @@ function neighbours(pages, name) {
  * @param {{name: string, title: string, group: string, lead: string, toc?: {slug: string, title: string}[], body: string}} page
  * @param {object[]} pages all pages, in order
  */
-export const pageHTML = ({ name, title, lead, toc = [], body }, pages) => `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${escapeHTML(title)} — rlx</title>
-<link rel="icon" href="../icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="../style.css">
+export const pageHTML = ({ name, title, lead, toc = [], body }, pages) => document({
+  base, attributes: ' class="docs"',
+  head: `<title>${escapeHTML(title)} — rlx</title>
 <link rel="stylesheet" href="../docs.css">
 <script type="module" src="../docs.js"></script>
-</head>
-<body class="docs">
-<header>
-  <div class="top">
-    <p><a class="brand" href="../"><img src="../icon.svg" width="28" height="28" alt=""> rlx</a></p>
-    <nav aria-label="Pages">
-${navigation}
-      <a href="https://github.com/rlx-go/rlx" class="spare">Source</a>
-    </nav>
-  </div>
-  <div id="search" class="search" role="search" hidden>
-    <input id="query" type="search" role="combobox" aria-label="Search the documentation" aria-expanded="false" aria-controls="found" aria-autocomplete="list" autocomplete="off" spellcheck="false" placeholder="Search guides and ops (press /)">
-    <ul id="found" role="listbox" aria-label="Results" hidden></ul>
-  </div>
-</header>
+`,
+  body: `${header({ base, current: 'docs/', kind: 'true', more: search })}
 <div class="columns-2">
 <details class="contents">
 <summary>All pages</summary>
@@ -66,15 +53,12 @@ ${navigation}
 ${contents(pages, name)}
 </nav>
 </details>
-<main>
+<main id="main">
 <h1>${escapeHTML(title)}</h1>
 ${lead}
 ${toc.length > 1 ? `<nav class="toc" aria-label="On this page"><ul>${toc.map(({ slug, title: of }) => `<li><a href="#${slug}">${escapeHTML(of)}</a></li>`).join(' ')}</ul></nav>` : ''}
 ${body}
 ${neighbours(pages, name)}
 </main>
-</div>
-<p id="status" class="hidden" role="status"></p>
-</body>
-</html>
-`;
+</div>`,
+});

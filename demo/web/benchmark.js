@@ -135,6 +135,5 @@ on('copy', 'click', async () => {
   find('copy').textContent = 'Copied';
   setTimeout(() => { find('copy').textContent = 'Copy as Markdown'; }, 2000);
 });
-on('close-notice', 'click', () => { find('notice').hidden = true; });
 await begin().catch((error) => tell(wordsOf(error)));
 document.documentElement.dataset.ready = 'true';

@@ -1,7 +1,7 @@
 // The page of language models: which one is open, and what is done with it.
 
-import { init } from '/rlx/index.js';
-import { configOf, memoryOf, openModel } from '/rlx/lm.js';
+import { init } from './rlx/index.js';
+import { configOf, memoryOf, openModel } from './rlx/lm.js';
 import { dropped, Kept, openAddress, openFiles, size } from './chat/files.js';
 import { Talk } from './chat/talk.js';
 import { TuningPanel } from './chat/tuning.js';
@@ -65,6 +65,10 @@ async function reopen(open) {
   try {
     model = await open(progress);
     await talk.begin({ model, tokenizer: used.tokenizer });
+  } catch (error) {
+    panel.begin(undefined);
+    find('model-about').textContent = 'No model is open: open it again.';
+    throw error;
   } finally {
     find('loading').hidden = true;
     find('stop-loading').hidden = false;
@@ -152,7 +156,6 @@ async function showKept() {
 
 const show = (error) => tell(wordsOf(error));
 
-on('close-notice', 'click', () => { find('notice').hidden = true; });
 for (const id of ['file', 'folder']) {
   on(id, 'change', async ({ target }) => {
     const files = [...target.files];
@@ -188,7 +191,7 @@ on('model', 'drop', async ({ dataTransfer }) => offer(await openFiles(await drop
 /** The tiny model goes on with a text by itself: there is something to see before the visitor has a model. */
 async function begin() {
   await init({ lazy: true }); // a visitor who comes again has the plans
-  await showKept();
+  showKept().catch(show); // without those the tiny model is there
   await load(await described(await openFiles([new File([await (await fetchOK('tiny.gguf')).blob()], 'tiny.gguf')])), tinyContext);
   talk.start();
 }

@@ -14,7 +14,7 @@ class SearchBox {
   #at = 0;
 
   constructor() {
-    on('query', 'focus', () => this.#load());
+    on('query', 'focus', () => this.#load().catch(() => {})); // a letter says so
     on('query', 'input', () => this.#show());
     on('query', 'keydown', (event) => this.#key(event));
     on('query', 'blur', () => setTimeout(() => this.#close(), 150)); // a click on a result comes first

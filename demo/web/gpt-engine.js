@@ -9,10 +9,10 @@ import { Text } from './text.js';
  * those of demo/gpt.
  */
 export const models = {
-  tiny: { title: 'tiny model', context: 32, rate: 5e-3, text: '1 block, 32 wide, reads 32 characters: 15,488 weights' },
-  small: { title: 'small model', context: 64, rate: 5e-3, text: '2 blocks, 64 wide, read 64 characters: 106,880 weights' },
-  medium: { title: 'medium model', context: 128, rate: 2e-3, text: '4 blocks, 128 wide, read 128 characters: 812,288 weights' },
-  large: { title: 'large model', context: 256, rate: 1e-3, text: '6 blocks, 384 wide, read 256 characters: 10,745,088 weights. For a large GPU' },
+  tiny: { title: 'tiny model', context: 32, rate: 5e-3, text: '1 block of width 32, reads 32 characters back: 15,488 weights' },
+  small: { title: 'small model', context: 64, rate: 5e-3, text: '2 blocks of width 64, reads 64 characters back: 106,880 weights' },
+  medium: { title: 'medium model', context: 128, rate: 2e-3, text: '4 blocks of width 128, reads 128 characters back: 812,288 weights' },
+  large: { title: 'large model', context: 256, rate: 1e-3, text: '6 blocks of width 384, reads 256 characters back: 10,745,088 weights. For a large GPU' },
 };
 
 /** How many characters the models tell apart. */

@@ -233,6 +233,5 @@ function here() {
   });
 }
 
-on('close-notice', 'click', () => { find('notice').hidden = true; });
 for (const part of [live, ten, here]) (async () => part())().catch((error) => tell(wordsOf(error)));
 document.documentElement.dataset.ready = 'true';

@@ -1,10 +1,12 @@
-// Drawing with mouse, pen or finger.
+// Drawing with mouse, pen, finger or keyboard.
 
+import { KeyPen } from './key-pen.js';
 import { penned, whenToRedraw } from './pictures.js';
 
 export class Pad {
   #canvas;
   #onChange;
+  #keyPen;
   /** @type {{x: number, y: number}[][]} */ #strokes = [];
   /** A digit that is shown until something is drawn. */
   #sample;
@@ -15,11 +17,13 @@ export class Pad {
     this.#onChange = onChange;
     canvas.addEventListener('pointerdown', (event) => this.#begin(event));
     canvas.addEventListener('pointermove', (event) => this.#move(event));
+    this.#keyPen = new KeyPen(canvas, (point, begins) => begins ? this.#stroke(point) : this.#extend([point]));
     whenToRedraw(() => this.#draw());
     this.#draw();
   }
 
   clear() {
+    this.#keyPen.lift();
     this.#strokes = [];
     this.#sample = undefined;
     this.#draw();
@@ -28,6 +32,7 @@ export class Pad {
 
   /** Shows a digit in place of what was drawn. */
   show(counts) {
+    this.#keyPen.lift();
     this.#strokes = [];
     this.#sample = counts;
     this.#draw();
@@ -41,15 +46,23 @@ export class Pad {
   #begin(event) {
     if (event.button !== 0) return;
     this.#canvas.setPointerCapture(event.pointerId);
+    this.#stroke(this.#point(event));
+  }
+
+  #stroke(point) {
     this.#sample = undefined;
-    this.#strokes.push([this.#point(event)]);
+    this.#strokes.push([point]);
     this.#changed();
   }
 
   #move(event) {
     if (!this.#canvas.hasPointerCapture(event.pointerId)) return;
     const events = event.getCoalescedEvents?.() ?? [];
-    this.#strokes.at(-1).push(...(events.length > 0 ? events : [event]).map((one) => this.#point(one)));
+    this.#extend((events.length > 0 ? events : [event]).map((one) => this.#point(one)));
+  }
+
+  #extend(points) {
+    this.#strokes.at(-1).push(...points);
     this.#changed();
   }
 

@@ -131,4 +131,7 @@ function showCurrentLink() {
   const nav = document.querySelector('.top nav'), link = nav?.querySelector('[aria-current]');
   if (link) nav.scrollLeft += link.getBoundingClientRect().left - nav.getBoundingClientRect().left - (nav.clientWidth - link.offsetWidth) / 2;
 }
-if (globalThis.document) requestAnimationFrame(showCurrentLink); // measuring before would lay the page out twice
+if (globalThis.document) {
+  requestAnimationFrame(showCurrentLink); // measuring before would lay the page out twice
+  find('close-notice')?.addEventListener('click', () => { find('notice').hidden = true; });
+}

@@ -64,6 +64,7 @@ function run() {
   select('result');
   find('run').textContent = 'Stop';
   find('state').textContent = 'Running …';
+  say('Running');
   return runner.run(editor.source);
 }
 
@@ -87,9 +88,10 @@ function select(name) {
 
 for (const [i, name] of tabs.entries()) {
   on(`${name}-tab`, 'click', () => select(name));
-  on(`${name}-tab`, 'keydown', ({ key }) => {
-    const to = tabs[(i + { ArrowRight: 1, ArrowLeft: tabs.length - 1 }[key]) % tabs.length];
+  on(`${name}-tab`, 'keydown', (event) => {
+    const to = tabs[{ ArrowRight: i + 1, ArrowLeft: i + tabs.length - 1, Home: 0, End: tabs.length - 1 }[event.key] % tabs.length];
     if (!to) return;
+    event.preventDefault(); // Home and End would scroll
     select(to);
     find(`${to}-tab`).focus();
   });
@@ -103,7 +105,6 @@ on('share', 'click', async () => {
   find('share').textContent = 'Copied';
   setTimeout(() => { find('share').textContent = 'Copy link'; }, 2000);
 });
-on('close-notice', 'click', () => { find('notice').hidden = true; });
 on('example', 'change', async () => {
   const name = find('example').value;
   editor.source = await sourceOf(name);

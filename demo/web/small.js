@@ -3,7 +3,7 @@
 import { openProgram, Trainer } from './rlx/runtime.js';
 import { loadDigits, testCount } from './digit-data.js';
 import { highlight } from './highlight.js';
-import { fetchOK, find, wordsOf } from './page.js';
+import { fetchOK, find, say, wordsOf } from './page.js';
 
 async function train() {
   const [plan, digits] = await Promise.all([fetchOK('assets/digits-mlp.rlxp').then((response) => response.arrayBuffer()), loadDigits()]);
@@ -17,6 +17,7 @@ async function train() {
     const { reading } = await program.run('eval', digits.test, { read: ['correct'] });
     const right = (await reading).values.correct[0] / testCount * 100;
     find('result').textContent = `${right.toFixed(2)} % of the test digits right after ${steps} steps in ${seconds.toFixed(1)} s, loss ${loss.toFixed(4)}, on ${program.device.description}`;
+    say(find('result').textContent);
   } finally {
     program.close();
   }

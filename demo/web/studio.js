@@ -63,7 +63,6 @@ export class Studio {
     on('reset', 'click', () => this.#reset());
     on('reopen', 'click', () => this.start());
     on('anew', 'click', () => this.start({ anew: true }));
-    on('close-notice', 'click', () => { find('notice').hidden = true; });
     on('show-kernels', 'click', () => this.#showKernels());
     on('save', 'click', () => this.#save());
     on('load', 'change', async ({ target }) => {

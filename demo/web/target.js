@@ -1,5 +1,6 @@
 // The picture that the home page's network learns.
 
+import { KeyPen } from './key-pen.js';
 import { scenes } from './scenes.js';
 
 /** The points of a step: that of demo/models/field.go. */
@@ -22,20 +23,18 @@ export class Target {
     this.#draw();
     let from;
     const place = ({ offsetX, offsetY }) => [offsetX / this.#canvas.clientWidth * this.#canvas.width, offsetY / this.#canvas.clientHeight * this.#canvas.height];
-    this.#canvas.addEventListener('pointerdown', (event) => {
-      this.#canvas.setPointerCapture(event.pointerId);
-      from = place(event);
-      this.#paint(from, from);
-      onPaint?.();
-    });
-    this.#canvas.addEventListener('pointermove', (event) => {
-      if (!from || !event.buttons) return;
-      const to = place(event);
-      this.#paint(from, to);
+    const paint = (to, begins) => {
+      this.#paint(begins ? to : from, to);
       from = to;
       onPaint?.();
+    };
+    this.#canvas.addEventListener('pointerdown', (event) => {
+      this.#canvas.setPointerCapture(event.pointerId);
+      paint(place(event), true);
     });
+    this.#canvas.addEventListener('pointermove', (event) => { if (from && event.buttons) paint(place(event), false); });
     this.#canvas.addEventListener('pointerup', () => { from = undefined; });
+    new KeyPen(canvas, ({ x, y }, begins) => paint([x * canvas.width, y * canvas.height], begins));
   }
 
   next() {

@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
@@ -35,6 +36,9 @@ import (
 type Options struct {
 	// MaxBody is the maximum size of a body in bytes, 1 MiB by default: graphs contain no weights.
 	MaxBody int64
+	// MaxBodies is the maximum size of the bodies of all requests under way in bytes, 16 MiB by
+	// default. Further ones are refused with status 503.
+	MaxBodies int64
 	// MaxNodes is the maximum number of nodes of all graphs in total, derivatives included; 12,000
 	// by default. GPT-2's step has 9,489.
 	MaxNodes int
@@ -69,6 +73,9 @@ func (o Options) withDefaults() Options {
 	if o.MaxBody == 0 {
 		o.MaxBody = 1 << 20
 	}
+	if o.MaxBodies == 0 {
+		o.MaxBodies = 16 << 20
+	}
 	if o.MaxNodes == 0 {
 		o.MaxNodes = 12_000
 	}
@@ -97,6 +104,8 @@ type service struct {
 	Options
 	// places has an element for each request that compiles or waits, compiling for each that compiles.
 	places, compiling chan struct{}
+	// bodies is the size of the bodies of the requests under way, as far as they have arrived.
+	bodies atomic.Int64
 }
 
 // Handler returns the service.
@@ -105,7 +114,7 @@ func Handler(o Options) http.Handler {
 	if o.Memory > 0 {
 		debug.SetMemoryLimit(o.Memory)
 	}
-	s := &service{o, make(chan struct{}, o.Concurrent+o.Waiting), make(chan struct{}, o.Concurrent)}
+	s := &service{Options: o, places: make(chan struct{}, o.Concurrent+o.Waiting), compiling: make(chan struct{}, o.Concurrent)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/plans", s.post)
 	mux.HandleFunc("GET /v1/plans/{hash}", s.get)
@@ -159,6 +168,9 @@ func (s *service) get(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *service) post(w http.ResponseWriter, r *http.Request) {
+	body := &countedBody{ReadCloser: r.Body, s: s}
+	defer body.release()
+	r.Body = body
 	q, err := s.read(w, r)
 	if err != nil {
 		refuse(w, problemOf(err))
@@ -278,6 +290,25 @@ func (s *service) kept(ctx context.Context, key string) (string, []byte, bool) {
 	return string(hash), file, ok
 }
 
+// countedBody is a body that counts towards those of all requests under way.
+type countedBody struct {
+	io.ReadCloser
+	s    *service
+	size int64
+}
+
+// Read implements [io.Reader]. It fails with errFull if the bodies of all requests are too large.
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.size += int64(n)
+	if b.s.bodies.Add(int64(n)) > b.s.MaxBodies {
+		return n, errFull
+	}
+	return n, err
+}
+
+func (b *countedBody) release() { b.s.bodies.Add(-b.size) }
+
 // read reads the body of a request.
 func (s *service) read(w http.ResponseWriter, r *http.Request) (*Request, error) {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
@@ -290,6 +321,8 @@ func (s *service) read(w http.ResponseWriter, r *http.Request) (*Request, error)
 	if err != nil {
 		var large *http.MaxBytesError
 		switch {
+		case errors.Is(err, errFull):
+			return nil, errFull
 		case errors.As(err, &large):
 			return nil, tooLarge("the body has more than %d bytes", s.MaxBody)
 		case errors.Is(err, os.ErrDeadlineExceeded):

@@ -304,6 +304,38 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
+// TestManyBodies asserts that a body is refused that has no room beside those of others, and that those of requests that have
+// ended do not count.
+func TestManyBodies(t *testing.T) {
+	h := edge.Handler(edge.Options{MaxBodies: 2000})
+	body, writer := io.Pipe()
+	ended := make(chan *httptest.ResponseRecorder)
+	go func() {
+		r := httptest.NewRequest("POST", "/v1/plans", body)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		ended <- w
+	}()
+	for _, size := range []int{1900, 1} { // the second is read once the first is counted
+		if _, err := writer.Write(bytes.Repeat([]byte(" "), size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w := ask(t, h, "POST", "/v1/plans", stepRequest(t)); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"busy"`) {
+		t.Errorf("status %d, %s while another body is there", w.Code, w.Body)
+	}
+	_ = writer.CloseWithError(io.ErrUnexpectedEOF)
+	if w := <-ended; w.Code != http.StatusBadRequest {
+		t.Errorf("status %d, %s of a body that breaks off", w.Code, w.Body)
+	}
+	for range 10 {
+		if w := ask(t, h, "POST", "/v1/plans", stepRequest(t)); w.Code != http.StatusOK {
+			t.Fatalf("status %d, %s afterwards", w.Code, w.Body)
+		}
+	}
+}
+
 // TestLongCompilation asserts that the time for the body does not end a request while it is compiled.
 func TestLongCompilation(t *testing.T) {
 	store := slowStore{make(chan struct{}), make(chan struct{})}

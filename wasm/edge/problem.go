@@ -23,8 +23,12 @@ type problem struct {
 
 func (p *problem) Error() string { return p.Detail }
 
-// errBusy refuses a request while others compile and wait.
-var errBusy = &problem{Status: http.StatusServiceUnavailable, Kind: "busy", Detail: "the service compiles as much as it may: ask again later"}
+var (
+	// errBusy refuses a request while others compile and wait.
+	errBusy = &problem{Status: http.StatusServiceUnavailable, Kind: "busy", Detail: "the service compiles as much as it may: ask again later"}
+	// errFull refuses a request while the bodies of others take the memory that there is for them.
+	errFull = &problem{Status: http.StatusServiceUnavailable, Kind: "busy", Detail: "the service receives as much as it may: ask again later"}
+)
 
 func tooLarge(text string, args ...any) *problem {
 	return &problem{Status: http.StatusRequestEntityTooLarge, Kind: "limit", Detail: fmt.Sprintf(text, args...)}

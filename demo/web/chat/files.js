@@ -1,6 +1,6 @@
 // Models as the visitor has them: files, folders, addresses, and what the browser keeps.
 
-import { openGGUF, openHF, tokenizerOf } from '/rlx/lm.js';
+import { openGGUF, openHF, tokenizerOf } from '../rlx/lm.js';
 
 const megabyte = 2 ** 20;
 
@@ -65,25 +65,33 @@ async function filesOf(entry) {
   }
 }
 
-/** The models that the browser keeps: folders of the origin's private file system. */
+/** Runs something while no other tab changes the kept model of a name; undefined if another does, and `wait` is false. */
+const alone = (name, run, wait = true) => navigator.locks.request(`rlx model ${name}`, { ifAvailable: !wait }, (lock) => lock ? run() : undefined);
+
+/**
+ * The models that the browser keeps: folders of the origin's private file system. All files of a model are created before the first
+ * is written, and a file has its bytes once it is closed: if one is empty, the model is not complete.
+ */
 export class Kept {
-  /** The folder of all of them; undefined where the browser has no such file system. */
-  static async #root(create = false) {
+  /** The folder of all of them; undefined where the browser has no such file system, or nothing was kept. */
+  static async #root() {
     const storage = await navigator.storage?.getDirectory?.().catch(() => undefined);
-    return storage?.getDirectoryHandle('models', { create }).catch(() => undefined);
+    return storage?.getDirectoryHandle('models').catch(() => undefined);
   }
 
   /** Whether the browser can keep files. */
   static get possible() { return typeof navigator.storage?.getDirectory === 'function' && typeof globalThis.FileSystemFileHandle?.prototype.createWritable === 'function'; }
 
-  /** The names of the models, and their bytes. */
+  /** The names of the models, and their bytes. What is left of one that a closed tab did not complete is removed. */
   static async list() {
-    const root = await Kept.#root(), found = [];
+    const root = await Kept.#root(), found = [], left = [];
     if (!root) return found;
     for await (const [name, folder] of root.entries()) {
       const files = await filesIn(folder);
-      found.push({ name, bytes: files.reduce((sum, file) => sum + file.size, 0) });
+      if (files.length > 0 && files.every((file) => file.size > 0)) found.push({ name, bytes: files.reduce((sum, file) => sum + file.size, 0) });
+      else left.push(name);
     }
+    for (const name of left) await alone(name, () => root.removeEntry(name, { recursive: true }), false).catch(() => {}); // the next visit tries again
     return found.sort((a, b) => a.name < b.name ? -1 : 1);
   }
 
@@ -95,18 +103,28 @@ export class Kept {
   /** Keeps a model. It is there only when all of it is. */
   static async add(name, files) {
     const bytes = files.reduce((sum, file) => sum + file.size, 0), { quota = Infinity, usage = 0 } = await navigator.storage.estimate?.() ?? {};
-    if (bytes > quota - usage) throw new Error(`The browser has room for ${size(quota - usage)} more, and the model takes ${size(bytes)}.`);
+    if (bytes > quota - usage) throw new Error(`The browser has room for ${size(Math.max(0, quota - usage))} more, and the model takes ${size(bytes)}: it is open, but not kept.`);
     await navigator.storage.persist?.();
-    const root = await Kept.#root(true), folder = await root.getDirectoryHandle(name, { create: true });
-    try {
-      for (const file of files) await file.stream().pipeTo(await (await folder.getFileHandle(file.name, { create: true })).createWritable());
-    } catch (error) {
-      await Kept.remove(name);
-      throw error;
-    }
+    await alone(name, async () => {
+      try {
+        await write(name, files.filter((file) => file.size > 0));
+      } catch (error) {
+        await Kept.remove(name).catch(() => {}); // there may be nothing
+        throw error.name === 'QuotaExceededError' ? new Error(`The browser has no room for the model, which takes ${size(bytes)}: it is open, but not kept.`, { cause: error }) : error;
+      }
+    });
   }
 
   static async remove(name) { await (await Kept.#root())?.removeEntry(name, { recursive: true }); }
+}
+
+/** Writes the files of a model into a folder of its own. */
+async function write(name, files) {
+  const root = await (await navigator.storage.getDirectory()).getDirectoryHandle('models', { create: true });
+  await root.removeEntry(name, { recursive: true }).catch(() => {}); // one of this name
+  const folder = await root.getDirectoryHandle(name, { create: true }), made = [];
+  for (const file of files) made.push(await folder.getFileHandle(file.name, { create: true }));
+  for (const [i, file] of files.entries()) await file.stream().pipeTo(await made[i].createWritable());
 }
 
 async function filesIn(folder) {

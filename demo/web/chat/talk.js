@@ -1,7 +1,7 @@
 // The conversation: what was said, and what is being said.
 
-import { generate } from '/rlx/lm.js';
-import { count, find, on, perSecond, plain, say, Slider } from '../page.js';
+import { generate } from '../rlx/lm.js';
+import { count, find, on, perSecond, plain, Slider } from '../page.js';
 
 /** The likeliest tokens that share this much of the probability are the ones drawn from. */
 const topP = 0.95;
@@ -89,7 +89,7 @@ export class Talk {
         shown.append(piece.text);
         this.#figures(generation.stats, model);
       }
-      if (generation.finish === 'length') say('The context is full: begin a new conversation.');
+      if (generation.finish === 'length') this.#note(`The context of the model is full: it stops here.${this.#chats ? ' Begin a new conversation.' : ''}`);
     } catch (error) {
       if (error.kind !== 'abort') {
         if (!answer) shown.textContent = '…';
@@ -101,6 +101,13 @@ export class Talk {
       find('send').textContent = this.#sends;
       find('log').setAttribute('aria-busy', 'false');
     }
+  }
+
+  /** Adds a remark, which is not the model's. */
+  #note(text) {
+    const log = find('log');
+    log.append(Object.assign(document.createElement('p'), { className: 'note', textContent: text }));
+    log.scrollTop = log.scrollHeight;
   }
 
   /** Adds a message and an answer to be. */

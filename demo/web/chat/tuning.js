@@ -1,6 +1,6 @@
 // Tuning: an adapter that learns from a text of the visitor, and what it changes.
 
-import { generate, openTuning } from '/rlx/lm.js';
+import { generate, openTuning } from '../rlx/lm.js';
 import { Chart, Points, scales, Steps } from '../chart.js';
 import { count, download, find, on, perSecond, powers, say, Slider, tell } from '../page.js';
 
@@ -133,6 +133,7 @@ export class TuningPanel {
     this.#curve.points = new Points();
     find('compare').hidden = true;
     find('tune-state').textContent = 'The adapter is as it began.';
+    say('The adapter is as it began.');
   }
 
   async #save() {

@@ -20,7 +20,7 @@ export class Runner {
     const worker = this.#worker = new Worker(new URL('worker.js', import.meta.url), { type: 'module' });
     const handle = (message) => { if (this.#worker === worker) this.#handlers[message.type]?.(message); };
     worker.onmessage = ({ data }) => handle(data);
-    worker.onerror = ({ message }) => handle({ type: 'failed', kind: 'Error', message: message || 'the program could not be started' });
+    worker.onerror = ({ message }) => handle({ type: 'failed', kind: 'Error', message: message || `the program could not be started${navigator.onLine ? '' : ', as this device is offline: run it again once it is back'}` });
     this.#begun = performance.now();
     this.#compiler ??= WebAssembly.compileStreaming(fetch(new URL('../rlx/rlx.wasm', import.meta.url)));
     try {

@@ -9,6 +9,7 @@ import { closeCompiler, init, type Limits, type Target } from './compiler.js';
 import { hashOf } from './hash.js';
 import type { PlanStore } from './plan-store.js';
 import { compile } from './train.js';
+import { within } from './within.js';
 
 /** Options of a service. What a request may take is bounded. */
 export interface EdgeOptions {
@@ -16,6 +17,8 @@ export interface EdgeOptions {
   wasm: WasmSource;
   /** The largest body in bytes: 1 MiB if not given, as weights are no part of a graph. */
   maxBody?: number;
+  /** The maximum size of the bodies of all requests under way in bytes: 16 MiB if not given. Further ones are refused with status 503. */
+  maxBodies?: number;
   /** The maximum time that a body takes to arrive, in milliseconds: 10,000 if not given. A slower one is refused with status 408. */
   bodyTime?: number;
   /** The maximum number of nodes of all graphs together, derivatives included: 12,000 if not given. */
@@ -70,15 +73,11 @@ function checked(asked: unknown): PlanRequest {
   return asked as PlanRequest;
 }
 
-/** Rejects a promise that takes longer than some milliseconds, with the given error. */
-async function within<T>(ms: number, error: Error, promise: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout>;
-  const late = new Promise<never>((_, reject) => { timer = setTimeout(() => reject(error), ms); });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
-}
-
-/** The text of a body, of which no more is read than `most` bytes, for no longer than `time` milliseconds. */
-async function textOf(request: Request, most: number, time: number): Promise<string> {
+/**
+ * The text of a body, of which no more is read than `most` bytes, for no longer than `time` milliseconds. `hold` is called with the
+ * bytes of each part, and may refuse them.
+ */
+async function textOf(request: Request, most: number, time: number, hold: (bytes: number) => void): Promise<string> {
   const large = new Problem(413, 'limit', `the body has more than ${most} bytes`);
   if (Number(request.headers.get('content-length')) > most) throw large;
   const reader = request.body?.getReader(), decoder = new TextDecoder();
@@ -86,6 +85,7 @@ async function textOf(request: Request, most: number, time: number): Promise<str
     let text = '', bytes = 0;
     for (let part = await reader?.read(); part?.value; part = await reader!.read()) {
       if ((bytes += part.value.length) > most) throw large;
+      hold(part.value.length);
       text += decoder.decode(part.value, { stream: true });
     }
     return text + decoder.decode();
@@ -106,14 +106,14 @@ const maxKept = 16 << 20;
 
 /** The service, as the default export of a Worker. */
 export function edge(options: EdgeOptions): { fetch(request: Request): Promise<Response> } {
-  const { maxBody = 1 << 20, bodyTime = 10_000, maxNodes = 12_000, maxEntries = 16, maxPlan = 8 << 20, maxWaiting = 16, memory = 80 << 20, store = bounded(maxKept) } = options;
-  let turn: Promise<unknown> = Promise.resolve(), waiting = 0;
-  const limit = (text: string) => new Problem(413, 'limit', text);
+  const { maxBody = 1 << 20, maxBodies = 16 << 20, bodyTime = 10_000, maxNodes = 12_000, maxEntries = 16, maxPlan = 8 << 20, maxWaiting = 16, memory = 80 << 20, store = bounded(maxKept) } = options;
+  let turn: Promise<unknown> = Promise.resolve(), waiting = 0, bodies = 0;
+  const limit = (text: string) => new Problem(413, 'limit', text), busy = (what: string) => new Problem(503, 'busy', `the service ${what} as much as it may: ask again later`);
 
-  async function read(request: Request): Promise<PlanRequest> {
+  async function read(request: Request, hold: (bytes: number) => void): Promise<PlanRequest> {
     const type = request.headers.get('content-type') ?? '';
     if (!/^application\/json\b/.test(type)) throw new Problem(415, 'syntax', `the body is '${type}'; it must be application/json`);
-    const body = await textOf(request, maxBody, bodyTime);
+    const body = await textOf(request, maxBody, bodyTime, hold);
     let asked: unknown;
     try {
       asked = JSON.parse(body);
@@ -145,27 +145,50 @@ export function edge(options: EdgeOptions): { fetch(request: Request): Promise<R
 
   /** Compiles after those that were here before, one at a time. */
   async function inTurn<T>(make: () => Promise<T>): Promise<T> {
-    if (waiting > maxWaiting) throw new Problem(503, 'busy', 'the service compiles as much as it may: ask again later');
+    if (waiting > maxWaiting) throw busy('compiles');
     waiting++;
     const mine = turn.then(make).finally(() => { waiting--; });
     turn = mine.catch(() => {});
     return mine;
   }
 
+  /** The plan of a request that was compiled before, and its hash. */
+  async function kept(key: string): Promise<{ hash: string; file: Uint8Array } | undefined> {
+    const known = await store.get(key), hash = known && new TextDecoder().decode(known), file = hash && await store.get(`plan-${hash}`);
+    return file ? { hash: hash!, file } : undefined;
+  }
+
   async function post(request: Request): Promise<Response> {
-    const asked = await read(request), count = asked.entries.length;
+    let held = 0;
+    const hold = (bytes: number) => {
+      if (bodies + bytes > maxBodies) throw busy('receives');
+      bodies += bytes;
+      held += bytes;
+    };
+    try {
+      return await answer(await read(request, hold));
+    } finally {
+      bodies -= held;
+    }
+  }
+
+  async function answer(asked: PlanRequest): Promise<Response> {
+    const count = asked.entries.length;
     if (count > maxEntries) throw limit(`the module has ${count} entries; up to ${maxEntries} are compiled`);
     if (new Set(asked.targets).size !== (asked.targets?.length ?? 0)) throw new Problem(422, 'name', 'a target is given twice');
-    const key = `request-${await hashOf(new TextEncoder().encode(JSON.stringify([asked, levelOf(asked.limits ?? {})])))}`, known = await store.get(key);
-    let hash = known && new TextDecoder().decode(known), file = hash && await store.get(`plan-${hash}`);
-    if (!file) {
-      const made = file = await inTurn(() => compiled(asked));
-      if (made.length > maxPlan) throw limit(`the plan has ${made.length} bytes; up to ${maxPlan} are returned`);
-      hash = await hashOf(made);
-      await store.set(`plan-${hash}`, made);
-      await store.set(key, new TextEncoder().encode(hash));
-    }
-    return planResponse(hash!, file, { location: `/v1/plans/${hash}` });
+    const key = `request-${await hashOf(new TextEncoder().encode(JSON.stringify([asked, levelOf(asked.limits ?? {})])))}`;
+    const { hash, file } = await kept(key) ?? await inTurn(async () => await kept(key) ?? make(key, asked)); // the same request may be before this one
+    return planResponse(hash, file, { location: `/v1/plans/${hash}` });
+  }
+
+  /** Compiles a request, and keeps its plan. */
+  async function make(key: string, asked: PlanRequest): Promise<{ hash: string; file: Uint8Array }> {
+    const file = await compiled(asked);
+    if (file.length > maxPlan) throw limit(`the plan has ${file.length} bytes; up to ${maxPlan} are returned`);
+    const hash = await hashOf(file);
+    await store.set(`plan-${hash}`, file);
+    await store.set(key, new TextEncoder().encode(hash));
+    return { hash, file };
   }
 
   async function get(request: Request, hash: string): Promise<Response> {

@@ -1,5 +1,7 @@
 // Where compiled plans are kept between visits: a store of the caller's, or IndexedDB.
 
+import { within } from './within.js';
+
 type Awaitable<T> = T | Promise<T>;
 
 /**
@@ -19,18 +21,24 @@ const databaseName = 'rlx-plans', values = 'values', uses = 'uses';
 /** The bytes that IndexedDB keeps at most: above, the least recently used are removed. A page's plans take some hundred KB. */
 export const maxBytes = 64 << 20;
 
+/** For how long IndexedDB may be opened, in milliseconds. A browser whose data is damaged may never answer. */
+const openTime = 2000;
+
 /** The size of a value and the time of its last use, stored separately so that eviction reads no plan. */
 interface Use { bytes: number; used: number }
 
 /** Values in IndexedDB. Each method is one transaction: several tabs may use it at once. */
 export class IndexedStore implements PlanStore {
   #database: Promise<IDBDatabase> | undefined;
+  /** Whether it was not open in time: then nothing waits for it until it is. */
+  #late = false;
 
   #open(): Promise<IDBDatabase> {
     const opened = this.#database ??= (async () => {
       const request = globalThis.indexedDB.open(databaseName, 1);
       request.onupgradeneeded = () => { for (const name of [values, uses]) request.result.createObjectStore(name); };
       const database = await done(request);
+      this.#late = false;
       // Another tab deletes the database, or has a newer version: the next call opens it again.
       database.onversionchange = database.onclose = () => {
         database.close();
@@ -39,7 +47,11 @@ export class IndexedStore implements PlanStore {
       return database;
     })();
     opened.catch(() => { this.#database = undefined; });
-    return opened;
+    const late = new Error('IndexedDB does not answer');
+    return within(this.#late ? 0 : openTime, late, opened).catch((reason) => {
+      this.#late = reason === late;
+      throw reason;
+    });
   }
 
   async #begin(): Promise<{ transaction: IDBTransaction; values: IDBObjectStore; uses: IDBObjectStore }> {

@@ -90,6 +90,24 @@ test('two tabs may compile the same at once', async () => {
   for (const page of [...tabs, third]) assert.deepEqual(page.problems, []);
 });
 
+test('a database that is refused, or never opens, is none', async () => {
+  for (const [kind, most] of [['refused', 2000], ['silent', 6000]]) {
+    const page = await open();
+    const ms = await page.evaluate(async (how) => {
+      IDBFactory.prototype.open = () => {
+        if (how === 'refused') throw new DOMException('The operation is insecure.', 'SecurityError');
+        return {};
+      };
+      const begun = performance.now();
+      for (const slope of [6, 7]) await globalThis.loss(slope);
+      return performance.now() - begun;
+    }, kind);
+    assert.ok(ms < most, `${kind}: ${ms} ms`);
+    assert.deepEqual(page.problems, []);
+    await page.close();
+  }
+});
+
 test('above the bound the least recently used go; without room all others; clearCache removes all', async () => {
   const page = await open();
   await page.evaluate(() => globalThis.clearCache());
