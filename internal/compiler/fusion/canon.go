@@ -151,8 +151,12 @@ func (c *Canons) value(v ir.Value) {
 		return
 	}
 	if c.p.decided.stored(n) {
-		c.tag('t')
-		c.tensor(c.p.tensors[v])
+		if t := c.p.tensors[v]; t != nil {
+			c.tag('t')
+			c.tensor(t)
+		} else { // no kernel reads it
+			c.tag('u')
+		}
 		return
 	}
 	i, known := c.nodes[n]

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // groupGraph is the graph of the groups of a partition: which group reads which, and which waits
@@ -16,7 +17,7 @@ type groupGraph struct {
 	allChecked *Group              // the gate after all checks, nil without one
 }
 
-// newGroupGraph creates one group for each stored node that computes something.
+// newGroupGraph creates one group for each stored node that computes something that is read.
 func newGroupGraph(p *Partition) *groupGraph {
 	x := &groupGraph{partition: p, of: map[*ir.Node]*Group{}, after: map[*Group][]*Group{}}
 	for _, n := range p.Graph.Nodes() {
@@ -26,6 +27,7 @@ func newGroupGraph(p *Partition) *groupGraph {
 		}
 	}
 	readers := x.countReaders()
+	x.dropUnread(readers)
 	for _, g := range x.list {
 		g.footprint = footprintOf(p, g.Members[0].Node, readers)
 	}
@@ -46,6 +48,24 @@ func (x *groupGraph) countReaders() map[ir.Value]int {
 		readers[o.Value]++
 	}
 	return readers
+}
+
+// dropUnread removes nodes whose results no kernel reads, as where an index is a constant out of
+// range, and lowers the counts of what they read.
+func (x *groupGraph) dropUnread(readers map[ir.Value]int) {
+	for _, g := range slices.Backward(x.list) {
+		n := g.Members[0].Node
+		isRead := func(v ir.Value) bool { return readers[v] > 0 }
+		if slices.ContainsFunc(n.Results(), isRead) || ops.IsCollective(n) || g.checks() {
+			continue
+		}
+		delete(x.of, n)
+		s := x.partition.spaces.of(n)
+		for _, i := range s.order {
+			readers[s.values[i]]--
+		}
+	}
+	x.list = slices.DeleteFunc(x.list, func(g *Group) bool { return x.of[g.Members[0].Node] == nil })
 }
 
 // producers returns the groups that b reads, in order.

@@ -77,7 +77,7 @@ func node(op string, inputs, outputs []string, attrs ...field) field {
 	return field{1, append(n, renumbered(attrs, 5)...)}
 }
 
-// attribute is an AttributeProto: an int, a float, ints, a tensor or a graph.
+// attribute is an AttributeProto: an int, a float, a text, ints, a tensor or a graph.
 func attribute(name string, value any) field {
 	a := []field{{1, name}}
 	switch v := value.(type) {
@@ -85,6 +85,8 @@ func attribute(name string, value any) field {
 		a = append(a, field{3, v}, field{20, 2})
 	case float32:
 		a = append(a, field{2, v}, field{20, 1})
+	case string:
+		a = append(a, field{4, v}, field{20, 3})
 	case []int:
 		for _, x := range v {
 			a = append(a, field{8, x})

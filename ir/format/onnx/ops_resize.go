@@ -173,7 +173,8 @@ func extrapolated(c *call, y ir.Value, axis int, l line, at []float64) ir.Value 
 	return ops.Select(c.b, hidden, ops.Const(c.b, y.DType(), c.float("extrapolation_value", 0)), y)
 }
 
-// coordinate returns where element i of the result is in the operand.
+// coordinate returns where element i of the result is in the operand. The length of the result is a fraction, scale times
+// that of the operand, as in the tests of ONNX; PyTorch and onnxruntime align the corners of the elements that there are.
 func coordinate(c *call, l line, i int) float64 {
 	x, in := float64(i), float64(l.in)
 	length := l.scale * in
@@ -188,6 +189,9 @@ func coordinate(c *call, l line, i int) float64 {
 			return -0.5
 		}
 	case "align_corners":
+		if c.im.m.Producer == "pytorch" {
+			length = float64(l.out)
+		}
 		if length == 1 {
 			return 0
 		}
