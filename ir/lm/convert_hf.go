@@ -119,7 +119,7 @@ func writeAs(w io.Writer, d ir.DType, x []float32) error {
 var classes = map[string]string{
 	"llama": "Llama", "mistral": "Mistral", "mixtral": "Mixtral", "qwen2": "Qwen2", "qwen3": "Qwen3",
 	"gemma": "Gemma", "gemma2": "Gemma2", "gemma3_text": "Gemma3", "phi3": "Phi3", "gpt2": "GPT2",
-	"qwen2_moe": "Qwen2Moe", "qwen3_moe": "Qwen3Moe", "olmo2": "Olmo2", "granite": "Granite", "smollm3": "SmolLM3", "starcoder2": "Starcoder2",
+	"qwen2_moe": "Qwen2Moe", "qwen3_moe": "Qwen3Moe", "olmo2": "Olmo2", "olmo3": "Olmo3", "olmoe": "Olmoe", "granite": "Granite", "smollm3": "SmolLM3", "starcoder2": "Starcoder2",
 }
 
 // text returns config.json. It reads the result back to check that no field is lost.
@@ -197,8 +197,11 @@ func familyKeys(all map[string]any, c Config) {
 	switch c.Architecture {
 	case "mixtral":
 		all["num_local_experts"], all["num_experts_per_tok"] = c.Experts, c.ExpertsPerToken
-	case "qwen2_moe", "qwen3_moe":
-		all["num_experts"], all["num_experts_per_tok"], all["moe_intermediate_size"] = c.Experts, c.ExpertsPerToken, c.Hidden
+	case "qwen2_moe", "qwen3_moe", "olmoe":
+		all["num_experts"], all["num_experts_per_tok"] = c.Experts, c.ExpertsPerToken
+		if c.Architecture != "olmoe" {
+			all["moe_intermediate_size"] = c.Hidden
+		}
 		all["norm_topk_prob"], all["shared_expert_intermediate_size"], all["qkv_bias"] = !c.RawShares, c.SharedHidden, c.QKVBias
 	case "granite":
 		all["embedding_multiplier"], all["residual_multiplier"] = shortest(c.EmbeddingScale), shortest(c.ResidualScale)

@@ -1,5 +1,5 @@
 // Package lm provides pretrained language models: decoders of the families of Llama, Mistral,
-// Mixtral, Qwen2, Qwen3, also with experts, Gemma, Phi-3, OLMo 2, Granite, SmolLM3, StarCoder2 and GPT-2, from a
+// Mixtral, Qwen2, Qwen3, also with experts, Gemma, Phi-3, OLMo 2 and 3, OLMoE, Granite, SmolLM3, StarCoder2 and GPT-2, from a
 // Hugging Face config.json or a GGUF file.
 //
 //	file, err := gguf.Open("model.gguf")

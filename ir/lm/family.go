@@ -58,6 +58,8 @@ var families = map[string]family{
 	"qwen2_moe":  {names: qwenMoENames(), gguf: "qwen2moe", hf: qwen2MoE},
 	"qwen3_moe":  {names: qwenMoENames(), gguf: "qwen3moe", hf: qwen3MoE},
 	"olmo2":      {names: olmo2Names(), gguf: "olmo2", hf: olmo2},
+	"olmo3":      {names: olmo2Names(), gguf: "olmo2", hf: olmo3},
+	"olmoe":      {names: qwenMoENames(), gguf: "olmoe", hf: olmoe},
 	"granite":    {names: llamaNames, gguf: "granite", hf: granite, interleaved: true},
 	"smollm3":    {names: llamaNames, gguf: "smollm3", hf: smollm3, interleaved: true},
 	"starcoder2": {names: starcoder2Names(), gguf: "starcoder2", hf: starcoder2},

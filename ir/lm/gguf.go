@@ -41,6 +41,8 @@ func fromGGUF(file keyValues) (Config, error) {
 	architecture := name
 	if experts := m.int("expert_count", 0); name == "llama" && experts > 0 {
 		architecture = "mixtral"
+	} else if name == "olmo2" && m.int("attention.sliding_window", 0) > 0 {
+		architecture = "olmo3"
 	} else if _, known := families[name]; !known {
 		for key, f := range families {
 			if f.gguf == name {
@@ -177,8 +179,10 @@ func (m *metadata) special(c *Config) {
 		c.Hidden, c.SharedHidden, c.RawShares = m.int("expert_feed_forward_length", 0), m.int("expert_shared_feed_forward_length", 0), true
 	case "qwen3_moe":
 		c.Hidden = m.int("expert_feed_forward_length", 0)
-	case "olmo2":
-		c.NormQK, c.NormQKWhole = false, c.NormQK
+	case "olmo2", "olmoe":
+		c.NormQK, c.NormQKWhole, c.RawShares = false, c.NormQK, c.Experts > 0
+	case "olmo3":
+		c.NormQK, c.NormQKWhole, c.Windowed = false, c.NormQK, allBut(c.Layers, 4)
 	case "granite":
 		c.EmbeddingScale, c.ResidualScale, c.Scale = m.float("embedding_scale", 1), m.float("residual_scale", 1), m.float("attention.scale", 0)
 		c.LogitScale = 1 / m.float("logit_scale", 1)
@@ -206,8 +210,11 @@ func (m *metadata) rope(c Config, f family) *Rope {
 		base = 1e6
 	}
 	r := &Rope{Base: m.float("rope.freq_base", base), Size: m.int("rope.dimension_count", c.HeadSize), Interleaved: f.interleaved}
-	if c.Architecture == "gemma3" {
+	switch c.Architecture {
+	case "gemma3":
 		r.LocalBase = m.float("rope.freq_base_swa", 10000)
+	case "olmo3":
+		r.LocalBase = m.float("rope.freq_base_swa", r.Base)
 	}
 	original := m.int("rope.scaling.original_context_length", c.Context)
 	if err := r.check(c.HeadSize); err != nil || m.err != nil {

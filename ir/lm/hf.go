@@ -59,6 +59,7 @@ type hfConfig struct {
 	Unscaled    *bool    `json:"scale_attn_weights"`
 	ByLayer     bool     `json:"scale_attn_by_inverse_layer_idx"`
 	CrossAttend bool     `json:"add_cross_attention"`
+	ClipQKV     *float64 `json:"clip_qkv"` // of OLMoE
 	Bidirection bool     `json:"use_bidirectional_attention"`
 
 	Experts      int   `json:"num_local_experts"`
@@ -142,6 +143,9 @@ func (h *hfConfig) config() (Config, error) {
 	if h.ByLayer || h.CrossAttend || h.Bidirection || !given(h.Unscaled, true) {
 		return Config{}, ir.Errorf(ir.ErrUnsupported, "%s with scale_attn_by_inverse_layer_idx %t, add_cross_attention %t, use_bidirectional_attention %t and scale_attn_weights %t: only the last must be true",
 			h.ModelType, h.ByLayer, h.CrossAttend, h.Bidirection, given(h.Unscaled, true))
+	}
+	if h.ClipQKV != nil {
+		return Config{}, ir.Errorf(ir.ErrUnsupported, "%s has clip_qkv %v: it must be null", h.ModelType, *h.ClipQKV)
 	}
 	if given(h.SparseStep, 1) != 1 || len(h.DenseLayers) > 0 {
 		return Config{}, ir.Errorf(ir.ErrUnsupported, "%s has decoder_sparse_step %d and mlp_only_layers %v: all layers must have experts", h.ModelType, given(h.SparseStep, 1), h.DenseLayers)
@@ -276,6 +280,17 @@ func mixtureOfQwen(c *Config, h *hfConfig) {
 func olmo2(c *Config, h *hfConfig) {
 	llama(c, h)
 	c.NoPreNorms, c.PostNorms, c.NormQKWhole = true, true, true
+}
+
+func olmo3(c *Config, h *hfConfig) {
+	olmo2(c, h)
+	c.Window, c.Windowed = given(h.Window, 4096), allBut(c.Layers, 4)
+}
+
+func olmoe(c *Config, h *hfConfig) {
+	llama(c, h)
+	mixtureOfQwen(c, h)
+	c.Hidden, c.NormQKWhole = h.Hidden, true
 }
 
 func granite(c *Config, h *hfConfig) {

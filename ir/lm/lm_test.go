@@ -107,6 +107,7 @@ func TestHostileConfigsAreRefused(t *testing.T) {
 		with(`"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 0`):       lm.ErrConfig,
 		with(`"model_type": "qwen3_moe", "num_experts": 4, "moe_intermediate_size": 3, "decoder_sparse_step": 2`):           ir.ErrUnsupported,
 		with(`"model_type": "qwen2_moe", "num_experts": 4, "moe_intermediate_size": 3, "mlp_only_layers": [1]`):             ir.ErrUnsupported,
+		with(`"model_type": "olmoe", "num_experts": 4, "clip_qkv": 8`):                                                      ir.ErrUnsupported,
 		with(`"model_type": "qwen2_moe", "shared_expert_intermediate_size": 3, "moe_intermediate_size": 3`):                 lm.ErrConfig,
 		with(`"model_type": "granite", "logits_scaling": 0`):                                                                lm.ErrConfig,
 		with(`"model_type": "smollm3", "no_rope_layers": [1]`):                                                              lm.ErrConfig,

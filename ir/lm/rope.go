@@ -42,6 +42,9 @@ func (h *hfConfig) rope(c *Config) error {
 		local.Theta = orPointer(local.Theta, given(h.LocalTheta, 10000))
 	}
 	r := &Rope{Base: given(s.Theta, given(h.Theta, base)), LocalBase: given(local.Theta, 0)}
+	if c.Architecture == "olmo3" {
+		r.LocalBase = given(local.Theta, r.Base)
+	}
 	if c.Rope = r; c.HeadSize < 0 || c.HeadSize > maxFeatures {
 		return nil // which Check refuses
 	}

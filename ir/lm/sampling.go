@@ -32,8 +32,22 @@ type Sampling struct {
 // ErrSampling is the kind of the errors for options of sampling out of range.
 var ErrSampling = errors.New("bad sampling options")
 
-// Check returns nil if the options are in range. The error is of kind [ErrSampling] and names the
-// field, its value and its range.
+// SamplingError is the error for an option out of range. It is of kind [ErrSampling].
+type SamplingError struct {
+	// Option is the field of [Sampling], Value its value, and Want its range, such as "not negative".
+	Option string
+	Value  float64
+	Want   string
+}
+
+func (e *SamplingError) Error() string {
+	return fmt.Sprintf("%v: %s is %v: it must be %s", ErrSampling, e.Option, e.Value, e.Want)
+}
+
+// Unwrap returns [ErrSampling].
+func (e *SamplingError) Unwrap() error { return ErrSampling }
+
+// Check returns nil if the options are in range, and a [*SamplingError] otherwise.
 func (s Sampling) Check() error {
 	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 	for _, f := range []struct {
@@ -51,7 +65,7 @@ func (s Sampling) Check() error {
 		{"Frequency", s.Frequency, finite(s.Frequency), "finite"},
 	} {
 		if !f.ok {
-			return fmt.Errorf("%w: %s is %v: it must be %s", ErrSampling, f.name, f.x, f.want)
+			return &SamplingError{f.name, f.x, f.want}
 		}
 	}
 	return nil

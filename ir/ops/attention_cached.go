@@ -97,7 +97,8 @@ func inferCachedAttention(n *ir.Node) ([]ir.Type, error) {
 	return []ir.Type{{DType: q.DType, Shape: append(q.Shape[:rank-1].Clone(), v.Shape[rank-1])}}, nil
 }
 
-// cachedAttentionBody is attention over the whole caches, with a mask.
+// cachedAttentionBody is attention over the whole caches, with a mask. Values that are not filled are zeros: those of an earlier
+// sequence may be NaN, and a weight of 0 does not hide that.
 func cachedAttentionBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	a, q, k, v, past := n.Attrs().(*CachedAttentionAttrs), in[0], in[1], in[2], in[3]
 	if len(in) > 4 {
@@ -113,6 +114,8 @@ func cachedAttentionBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	if a.Window > 0 {
 		seen = And(b, seen, Lt(b, Sub(b, query, key), Const(b, ir.I32, float64(a.Window))))
 	}
+	filled := Lt(b, Iota(b, ir.I32, 0, k.Dim(-2), ir.N(1)), Add(b, past, DimSize(b, ir.I32, q.Dim(-2))))
+	v = Select(b, filled, v, Const(b, v.DType(), 0))
 	return []ir.Value{Attention(b, q, k, v, seen, AttentionAttrs{Scale: a.Scale, Softcap: a.Softcap})}
 }
 

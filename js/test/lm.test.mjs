@@ -228,6 +228,7 @@ test('a configuration that contradicts itself, or is not supported, is refused b
   await refused('unsupported', /^the architecture is mamba: there are .*, granite, .*, olmo2, .*, starcoder2$/, () => changed('llama', { model_type: 'mamba' }));
   await refused('unsupported', /^qwen3_moe with decoder_sparse_step 2 and 0 mlp_only_layers/, () => changed('qwen3_moe', { decoder_sparse_step: 2 }));
   await refused('unsupported', /^qwen2_moe with decoder_sparse_step 1 and 1 mlp_only_layers/, () => changed('qwen2_moe', { mlp_only_layers: [0] }));
+  await refused('unsupported', /^olmoe with clip_qkv/, () => changed('olmoe', { clip_qkv: 8 }));
   await refused('attr', /logitScale is Infinity/, () => changed('granite', { logits_scaling: 0 }));
   await refused('attr', /unrotated has 1 layers, not /, () => changed('smollm3', { no_rope_layers: [1] }));
   const olmo = await changed('olmo2', {}), qwen = await changed('qwen2_moe', {});

@@ -19,7 +19,7 @@ import (
 // models are the folders that testdata/models.py writes.
 var models = []string{
 	"llama", "smollm", "mistral", "mixtral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3", "gpt2",
-	"qwen2_moe", "qwen3_moe", "olmo2", "granite", "smollm3", "starcoder2",
+	"qwen2_moe", "qwen3_moe", "olmo2", "olmo3", "olmoe", "granite", "smollm3", "starcoder2",
 }
 
 const chunk = 5

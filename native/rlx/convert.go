@@ -276,16 +276,20 @@ func (c *conversion) languageModel(ctx context.Context, from, to string) error {
 	}
 	show, clearLine := progressOn(c.std.err)
 	o.Progress = func(done, of int, name string) { show("%d of %d tensors  %s", done, of, name) }
-	err := lm.Convert(from, to, o)
-	clearLine()
-	if err != nil {
+	convert := func() error {
+		err := lm.Convert(from, to, o)
+		if clearLine(); err == nil {
+			c.wrote(to)
+		}
 		return err
 	}
-	c.wrote(to)
-	if c.check == "" {
-		return nil
+	switch {
+	case c.check == "":
+		return convert()
+	case !c.force && exists(to):
+		return existsError(to)
 	}
-	return c.compare(ctx, from, to)
+	return c.compare(ctx, from, to, convert)
 }
 
 // progressOn returns functions that show a line in place of the one before, and that clear it. They do nothing
@@ -300,16 +304,26 @@ func progressOn(w io.Writer) (show func(text string, args ...any), clearLine fun
 	return func(string, ...any) {}, func() {}
 }
 
-// compare writes the sizes and the perplexities of two models.
-func (c *conversion) compare(ctx context.Context, names ...string) error {
+// compare writes the sizes and the perplexities of a model and of what convert makes of it. A text that is too short is refused
+// before that.
+func (c *conversion) compare(ctx context.Context, from, to string, convert func() error) error {
 	table := tabwriter.NewWriter(c.std.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "model\tweights\tperplexity\t±")
-	for _, name := range names {
+	row := func(name string) error {
 		r, bytes, err := c.measure(ctx, name, c.check, c.std)
-		if err != nil {
-			return err
+		if err == nil {
+			fmt.Fprintf(table, "%s\t%s\t%.4f\t%.4f\n", name, bytesText(bytes), r.Perplexity(), r.Error())
 		}
-		fmt.Fprintf(table, "%s\t%s\t%.4f\t%.4f\n", name, bytesText(bytes), r.Perplexity(), r.Error())
+		return err
+	}
+	if err := row(from); err != nil {
+		return err
+	}
+	if err := convert(); err != nil {
+		return err
+	}
+	if err := row(to); err != nil {
+		return err
 	}
 	return table.Flush()
 }

@@ -25,11 +25,15 @@ func TestConvertLanguageModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := filepath.Join(dir, "text.txt")
-	if err := os.WriteFile(text, []byte(strings.Repeat("ABCabcXYZxyz", 12)), 0o600); err != nil {
+	if err := os.WriteFile(text, []byte(strings.Repeat("ABCabcXYZxyz", 4)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	packed := filepath.Join(dir, "packed.gguf")
-	code, out, errs := call(t, "", "convert", folder, packed, "-quantize", "q8_0", "-check", text, "-context", "16", "-device", "cpu")
+	code, out, errs := call(t, "", "convert", folder, packed, "-check", text, "-context", "60", "-device", "cpu")
+	if _, err := os.Stat(packed); code != exitError || !strings.Contains(errs, "tokens") || !os.IsNotExist(err) {
+		t.Errorf("with too short a text: %d %q %q, %v", code, out, errs, err)
+	}
+	code, out, errs = call(t, "", "convert", folder, packed, "-quantize", "q8_0", "-check", text, "-context", "16", "-device", "cpu")
 	rows := regexp.MustCompile(`(?m)^\S+ +[0-9.]+ \S+ +([0-9.]+) +[0-9.]+$`).FindAllStringSubmatch(out, -1)
 	if code != 0 || len(rows) != 2 || rows[0][1][:2] != rows[1][1][:2] {
 		t.Fatalf("%d %q %q", code, out, errs)

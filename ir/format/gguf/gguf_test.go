@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -223,6 +224,10 @@ func TestHostileFiles(t *testing.T) {
 		if err := open(data); !errors.Is(err, gguf.ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	long := write(t, nil, entry(strings.Repeat("\x00", 2000), gguf.F32, make([]byte, 8), 2))
+	if err := open(long); !errors.Is(err, gguf.ErrDamaged) || len(err.Error()) > 200 {
+		t.Errorf("a name of 2000 bytes: %v", err)
 	}
 	for name, data := range map[string][]byte{"version 1": change(4, 1), "big endian": change(4, 0, 0, 0, 3)} {
 		if err := open(data); !errors.Is(err, ir.ErrUnsupported) {

@@ -13,6 +13,7 @@ const (
 	maxNesting = 8 // arrays of arrays
 	maxDims    = 4 // axes of a tensor
 	maxKey     = 1 << 16
+	maxName    = 1 << 10 // bytes of a tensor's name, which errors quote
 	maxSize    = 1 << 48 // elements of a tensor
 )
 
@@ -146,7 +147,7 @@ func (r *reader) metadata(n uint64) map[string]any {
 		key := string(r.bytes(length))
 		v := r.value(kind(r.u32()), 0)
 		if _, twice := values[key]; twice {
-			r.fail("key %q is there twice", key)
+			r.fail("key %.100q is there twice", key)
 		}
 		values[key] = v
 	}
@@ -215,7 +216,7 @@ func (r *reader) infos(n uint64) []tensorInfo {
 	var out []tensorInfo
 	for range n {
 		length := r.u64()
-		if length > maxKey {
+		if length > maxName {
 			r.fail("a tensor's name of %d bytes", length)
 		}
 		t := tensorInfo{name: string(r.bytes(length))}

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -239,8 +240,13 @@ func (e *Engine) check(r *request) (err error) {
 	case len(r.Bias) > maxBiases:
 		return refuse("Bias has %d tokens: it must have at most %d", len(r.Bias), maxBiases)
 	}
+	for id := range r.Bias {
+		if id < 0 || int(id) >= e.model.Config.Vocabulary {
+			return refuse("Bias has the token %d: it must be in [0, %d), the vocabulary of the model", id, e.model.Config.Vocabulary)
+		}
+	}
 	if err := r.Sampling.Check(); err != nil {
-		return refuse("%v", err)
+		return fmt.Errorf("generate: %w: %w", ErrRequest, err)
 	}
 	return nil
 }

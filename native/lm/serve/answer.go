@@ -27,11 +27,19 @@ type answer struct {
 type piece struct {
 	number        int
 	text          string
+	offset        int     // of the text in that of the whole result
 	finish        *string // nil until the end
 	probabilities []float64
-	tokens        []string // their texts
+	tokens        []string // what each adds to the text
 	stats         *generate.Stats
 	err           error
+}
+
+// add adds the next part of a result.
+func (x *piece) add(next piece) {
+	next.text, next.offset = x.text+next.text, x.offset
+	next.tokens, next.probabilities = append(x.tokens, next.tokens...), append(x.probabilities, next.probabilities...)
+	*x = next
 }
 
 func newCompletion(s *Server, b *body) (*answer, error) {
@@ -42,7 +50,7 @@ func newCompletion(s *Server, b *body) (*answer, error) {
 	a.choice = func(x piece, _, _ bool) map[string]any {
 		c := map[string]any{"text": x.text, "logprobs": nil}
 		if a.logProbs {
-			offsets, at := []int{}, 0
+			offsets, at := []int{}, x.offset
 			for _, t := range x.tokens {
 				offsets, at = append(offsets, at), at+len(t)
 			}
@@ -85,7 +93,7 @@ func newChat(s *Server, b *body) (*answer, error) {
 		if a.logProbs {
 			list := []map[string]any{}
 			for i, t := range x.tokens {
-				list = append(list, map[string]any{"token": t, "logprob": x.probabilities[i], "bytes": nil, "top_logprobs": []any{}})
+				list = append(list, map[string]any{"token": t, "logprob": x.probabilities[i], "bytes": bytesOf(t), "top_logprobs": []any{}})
 			}
 			c["logprobs"] = map[string]any{"content": list, "refusal": nil}
 		}
@@ -108,6 +116,15 @@ func (a *answer) envelope(whole bool, choices []any) map[string]any {
 		object = a.object[0]
 	}
 	return map[string]any{"id": a.id, "object": object, "created": a.created, "model": a.server.options.Name, "system_fingerprint": nil, "choices": choices}
+}
+
+// bytesOf returns the bytes of a text as numbers.
+func bytesOf(text string) []int {
+	numbers := make([]int, len(text))
+	for i := range len(text) {
+		numbers[i] = int(text[i])
+	}
+	return numbers
 }
 
 // numbered completes a choice.
@@ -171,23 +188,20 @@ func sameTokens(a, b []int32) bool {
 
 // whole writes the results at once.
 func (a *answer) whole(ctx context.Context, w http.ResponseWriter) {
-	results, stats := make([]piece, len(a.requests)), make([]*generate.Stats, len(a.requests))
+	results := make([]piece, len(a.requests))
 	for x := range a.pieces(ctx) {
 		if x.err != nil {
 			errorOf(x.err).write(w)
 			return
 		}
-		r := &results[x.number]
-		r.number, r.text, r.finish = x.number, r.text+x.text, x.finish
-		r.tokens, r.probabilities = append(r.tokens, x.tokens...), append(r.probabilities, x.probabilities...)
-		stats[x.number] = x.stats
+		results[x.number].add(x)
 	}
 	if ctx.Err() != nil {
 		return // the client has gone
 	}
-	choices := []any{}
+	choices, stats := []any{}, []*generate.Stats{}
 	for _, r := range results {
-		choices = append(choices, a.numbered(r, true, true))
+		choices, stats = append(choices, a.numbered(r, true, true)), append(stats, r.stats)
 	}
 	out := a.envelope(true, choices)
 	out["usage"] = a.usageOf(stats)
@@ -196,7 +210,7 @@ func (a *answer) whole(ctx context.Context, w http.ResponseWriter) {
 
 // stream writes the results as server-sent events. An error before the first part is the whole answer.
 func (a *answer) stream(ctx context.Context, w http.ResponseWriter) {
-	stats, begun := make([]*generate.Stats, len(a.requests)), make([]bool, len(a.requests))
+	stats, begun, parts := make([]*generate.Stats, len(a.requests)), make([]bool, len(a.requests)), make([]piece, len(a.requests))
 	e := &events{w: w, flush: http.NewResponseController(w)}
 	for x := range a.pieces(ctx) {
 		if x.err != nil {
@@ -208,9 +222,12 @@ func (a *answer) stream(ctx context.Context, w http.ResponseWriter) {
 			return
 		}
 		stats[x.number] = x.stats
+		next := &parts[x.number]
+		next.add(x)
 		if x.text == "" && x.finish == nil && begun[x.number] {
 			continue // nothing to say yet
 		}
+		x, *next = *next, piece{offset: next.offset + len(next.text)}
 		part := a.envelope(false, []any{a.numbered(x, false, !begun[x.number])})
 		if a.usage {
 			part["usage"] = nil

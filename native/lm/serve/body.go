@@ -3,6 +3,7 @@ package serve
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,6 +46,7 @@ type body struct {
 	TopLogProbs    int             `json:"top_logprobs"`
 	Tools          json.RawMessage `json:"tools"`
 	Functions      json.RawMessage `json:"functions"`
+	Modalities     []string        `json:"modalities"`
 	ResponseFormat *struct {
 		Type string `json:"type"`
 	} `json:"response_format"`
@@ -78,8 +80,11 @@ func (b *body) requests(s *Server, of []generate.Request) ([]generate.Request, e
 	if base.MaxTokens, err = b.maxTokens(s); err != nil {
 		return nil, err
 	}
-	if base.Bias, err = b.bias(); err != nil {
+	if base.Bias, err = b.bias(s.engine.Model().Config.Vocabulary); err != nil {
 		return nil, err
+	}
+	if slices.Contains(b.Stop, "") {
+		return nil, refuse("stop", `stop has "": its strings must not be empty`)
 	}
 	base.Seed = rand.Uint64()
 	if b.Seed != nil {
@@ -109,6 +114,7 @@ func (b *body) refuseUnknown() error {
 		{"top_logprobs", b.TopLogProbs > 0},
 		{"tools", given(b.Tools)},
 		{"functions", given(b.Functions)},
+		{"modalities", slices.ContainsFunc(b.Modalities, func(m string) bool { return m != "text" })},
 		{"response_format", b.ResponseFormat != nil && b.ResponseFormat.Type != "text"},
 	} {
 		if p.given {
@@ -132,12 +138,12 @@ func (b *body) maxTokens(s *Server) (int, error) {
 	return min(*n, s.options.MaxTokens), nil
 }
 
-func (b *body) bias() (map[int32]float32, error) {
+func (b *body) bias(vocabulary int) (map[int32]float32, error) {
 	out := map[int32]float32{}
 	for key, x := range b.LogitBias {
 		id, err := strconv.ParseInt(key, 10, 32)
-		if err != nil || !(x >= -100 && x <= 100) {
-			return nil, refuse("logit_bias", "logit_bias has %v for %q: it must have a number in [-100, 100] for a token", x, key)
+		if err != nil || id < 0 || id >= int64(vocabulary) || !(x >= -100 && x <= 100) {
+			return nil, refuse("logit_bias", "logit_bias has %v for %q: it must have a number in [-100, 100] for a token in [0, %d)", x, key, vocabulary)
 		}
 		out[int32(id)] = float32(x)
 	}

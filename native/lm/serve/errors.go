@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
+	"github.com/rlx-go/rlx/ir/lm"
 	"github.com/rlx-go/rlx/native/lm/generate"
 )
 
@@ -37,18 +39,28 @@ func coded(status int, kind, code, text string, args ...any) *apiError {
 	return &apiError{status: status, Message: fmt.Sprintf(text, args...), Type: kind, Code: &code}
 }
 
+// parameters are the names of the options of sampling in requests.
+var parameters = map[string]string{
+	"Temperature": "temperature", "TopK": "top_k", "TopP": "top_p", "MinP": "min_p",
+	"Repetition": "repetition_penalty", "Presence": "presence_penalty", "Frequency": "frequency_penalty",
+}
+
 // errorOf returns any error as the API writes it.
 func errorOf(err error) *apiError {
 	var own *apiError
 	var long *generate.ContextError
+	var option *lm.SamplingError
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &long):
 		return coded(http.StatusBadRequest, invalid, "context_length_exceeded", "%s", err)
+	case errors.As(err, &option):
+		name := parameters[option.Option]
+		return refuse(name, "%s is %v: it must be %s", name, option.Value, option.Want)
 	case errors.Is(err, generate.ErrRequest):
-		return refuse("", "%s", err)
+		return refuse("", "%s", strings.TrimPrefix(err.Error(), "generate: "+generate.ErrRequest.Error()+": "))
 	case errors.As(err, &large):
 		return coded(http.StatusRequestEntityTooLarge, invalid, "request_too_large", "the request has more than %d bytes", large.Limit)
 	case errors.Is(err, generate.ErrClosed), errors.Is(err, context.Canceled):

@@ -94,6 +94,11 @@ type answerOf struct {
 		Delta        struct{ Role, Content string }
 		Logprobs     *struct {
 			TokenLogprobs []float64 `json:"token_logprobs"`
+			TextOffset    []int     `json:"text_offset"`
+			Content       []struct {
+				Token string
+				Bytes []int
+			}
 		}
 	}
 	Usage *struct {
@@ -171,6 +176,28 @@ func TestServer(t *testing.T) {
 		g.Wait()
 	})
 
+	t.Run("log-probabilities in streams", func(t *testing.T) {
+		withheld, _ := json.Marshal(want.Text[2:4] + "~") // tokens that may begin it have no text yet
+		_, text := post(t, url+"/v1/completions", `{"prompt":"ABCDEF","stream":true,"logprobs":0,"stop":`+string(withheld)+`,`+greedy+`}`)
+		all, n := "", 0
+		for _, a := range events(t, text) {
+			c := a.Choices[0]
+			if at := c.Logprobs.TextOffset; len(at) > 0 && at[0] != len(all) {
+				t.Errorf("the text at %d is said to be at %d", len(all), at[0])
+			}
+			all, n = all+c.Text, n+len(c.Logprobs.TokenLogprobs)
+		}
+		if all != want.Text || n != 8 {
+			t.Errorf("%q with %d numbers, want %q with 8", all, n, want.Text)
+		}
+		_, text = post(t, url+"/v1/chat/completions", `{"messages":[{"role":"user","content":"ABCDEF"}],"logprobs":true,`+greedy+`}`)
+		for i, x := range read(t, text).Choices[0].Logprobs.Content {
+			if x.Token != want.Text[i:i+1] || len(x.Bytes) != 1 || x.Bytes[0] != int(want.Text[i]) {
+				t.Errorf("token %d is %+v, want %q", i, x, want.Text[i:i+1])
+			}
+		}
+	})
+
 	t.Run("chat", func(t *testing.T) {
 		const messages = `"messages":[{"role":"system","content":"ABC"},{"role":"user","content":[{"type":"text","text":"DEF"}]}],`
 		_, text := post(t, url+"/v1/chat/completions", `{`+messages+greedy+`}`)
@@ -226,23 +253,26 @@ func TestServer(t *testing.T) {
 			status      int
 			param, code string
 		}{
-			`{`:                                   {400, "", ""},
-			`[]`:                                  {400, "", ""},
-			`{"prompt":{"a":1}}`:                  {400, "", ""},
-			`{"prompt":"A","seed":"x"}`:           {400, "seed", ""},
-			`{"prompt":"A","max_tokens":1e99}`:    {400, "max_tokens", ""},
-			`{}`:                                  {400, "prompt", ""},
-			`{"prompt":"A"} {"prompt":"B"}`:       {400, "", ""},
-			`{"prompt":"A"}]`:                     {400, "", ""},
-			`{"prompt":""}`:                       {400, "", ""},
-			`{"prompt":"A","model":"gpt"}`:        {404, "", "model_not_found"},
-			`{"prompt":"A","temperature":-1}`:     {400, "", ""},
-			`{"prompt":"A","max_tokens":0}`:       {400, "max_tokens", ""},
-			`{"prompt":"A","n":0}`:                {400, "n", ""},
-			`{"prompt":"A","n":7}`:                {429, "", "rate_limit_exceeded"},
-			`{"prompt":"A","echo":true}`:          {400, "echo", ""},
-			`{"prompt":"A","logit_bias":{"x":1}}`: {400, "logit_bias", ""},
-			`{"prompt":[999]}`:                    {400, "", ""},
+			`{`:                                    {400, "", ""},
+			`[]`:                                   {400, "", ""},
+			`{"prompt":{"a":1}}`:                   {400, "prompt", ""},
+			`{"prompt":"A","seed":"x"}`:            {400, "seed", ""},
+			`{"prompt":"A","max_tokens":1e99}`:     {400, "max_tokens", ""},
+			`{}`:                                   {400, "prompt", ""},
+			`{"prompt":"A"} {"prompt":"B"}`:        {400, "", ""},
+			`{"prompt":"A"}]`:                      {400, "", ""},
+			`{"prompt":""}`:                        {400, "", ""},
+			`{"prompt":"A","model":"gpt"}`:         {404, "", "model_not_found"},
+			`{"prompt":"A","temperature":-1}`:      {400, "temperature", ""},
+			`{"prompt":"A","top_p":1.5}`:           {400, "top_p", ""},
+			`{"prompt":"A","stop":["a",""]}`:       {400, "stop", ""},
+			`{"prompt":"A","max_tokens":0}`:        {400, "max_tokens", ""},
+			`{"prompt":"A","n":0}`:                 {400, "n", ""},
+			`{"prompt":"A","n":7}`:                 {429, "", "rate_limit_exceeded"},
+			`{"prompt":"A","echo":true}`:           {400, "echo", ""},
+			`{"prompt":"A","logit_bias":{"x":1}}`:  {400, "logit_bias", ""},
+			`{"prompt":"A","logit_bias":{"64":1}}`: {400, "logit_bias", ""},
+			`{"prompt":[999]}`:                     {400, "", ""},
 			`{"prompt":["A","A","A","A"],"n":4611686018427387904}`: {400, "n", ""}, // four times that is 0 in 64 bits
 			`{"prompt":[]}`: {400, "prompt", ""},
 			`{"prompt":"` + strings.Repeat("A", 61) + `"}`:               {400, "", "context_length_exceeded"},
@@ -251,12 +281,14 @@ func TestServer(t *testing.T) {
 		} {
 			status, text := post(t, url+"/v1/completions", body)
 			a := read(t, text)
-			if status != want.status || a.Error == nil || a.Error.Message == "" || a.Error.Param != want.param || a.Error.Code != want.code || strings.Contains(a.Error.Message, "Go ") {
+			if status != want.status || a.Error == nil || a.Error.Message == "" || a.Error.Param != want.param || a.Error.Code != want.code || strings.Contains(a.Error.Message, "Go ") || strings.Contains(a.Error.Message, "generate: bad") {
 				t.Errorf("%.60s: %d %s, want %+v", body, status, text, want)
 			}
 		}
 		for body, param := range map[string]string{
-			`{"messages":[{"role":"user","content":17}]}`: "messages.content",
+			`{"messages":[{"role":"user","content":17}]}`:                                "messages.content",
+			`{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`:            "messages",
+			`{"messages":[{"role":"user","content":"A"}],"modalities":["text","audio"]}`: "modalities",
 			`{}`: "messages", `{"messages":[{"role":"robot","content":"A"}]}`: "messages",
 			`{"messages":[{"role":"user","content":"A"}],"tools":[{}]}`: "tools", `{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_object"}}`: "response_format",
 		} {

@@ -119,7 +119,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, into any) error {
 
 // badBody returns the answer to an error of read.
 func badBody(err error) *apiError {
-	if e := errorOf(err); e.status == http.StatusRequestEntityTooLarge {
+	if e := errorOf(err); e.status < http.StatusInternalServerError {
 		return e
 	}
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {

@@ -49,6 +49,11 @@ MODELS = {
                   num_experts_per_tok=3, norm_topk_prob=False, use_sliding_window=False, tie_word_embeddings=False).items() if k != "head_dim"}),
     "qwen3_moe": ("qwen3_moe", "bf16", dict(SIZES, head_dim=10, moe_intermediate_size=12, num_experts=6, num_experts_per_tok=2, norm_topk_prob=True, tie_word_embeddings=True)),
     "olmo2": ("olmo2", "bf16", {k: v for k, v in dict(SIZES, num_key_value_heads=2, tie_word_embeddings=False).items() if k != "head_dim"}),
+    "olmo3": ("olmo3", "bf16", {k: v for k, v in dict(SIZES, num_hidden_layers=4, intermediate_size=16, num_key_value_heads=2, tie_word_embeddings=False, sliding_window=6,
+              rope_parameters=dict(full_attention=dict(rope_type="yarn", rope_theta=2e4, factor=4.0, original_max_position_embeddings=16),
+                                   sliding_attention=dict(rope_type="default", rope_theta=2e4))).items() if k != "head_dim"}),
+    "olmoe": ("olmoe", "f32", {k: v for k, v in dict(SIZES, intermediate_size=12, num_key_value_heads=2, num_experts=5, num_experts_per_tok=2, norm_topk_prob=False,
+              tie_word_embeddings=False).items() if k != "head_dim"}),
     "granite": ("granite", "f32", {k: v for k, v in dict(SIZES, num_key_value_heads=2, tie_word_embeddings=True, embedding_multiplier=3.0, residual_multiplier=0.6,
                 attention_multiplier=0.2, logits_scaling=1.5, attention_bias=True).items() if k != "head_dim"}),
     "smollm3": ("smollm3", "bf16", {k: v for k, v in dict(SIZES, num_hidden_layers=4, intermediate_size=24, num_key_value_heads=2, tie_word_embeddings=True,
@@ -57,7 +62,7 @@ MODELS = {
     "gpt2": ("gpt2", "f32", dict(vocab_size=64, n_embd=24, n_layer=2, n_head=3, n_positions=64, bos_token_id=1, eos_token_id=2)),
 }
 SEEDS = ["gemma", "gemma2", "gemma3", "gpt2", "llama", "mistral", "mixtral", "phi3", "qwen2", "qwen3", "smollm"]
-SEEDS += [name for name in MODELS if name not in SEEDS]
+SEEDS += [name for name in MODELS if name not in SEEDS + ["olmo3", "olmoe"]] + ["olmo3", "olmoe"]
 DTYPES = dict(f32=torch.float32, f16=torch.float16, bf16=torch.bfloat16)
 
 
@@ -105,7 +110,7 @@ def expect(model, name, folder):
 def write_gguf(model, name, path):
     """The file that llama.cpp's convert_hf_to_gguf.py would write of the weights, in f32 or, for llama, also in blocks."""
     config, state = model.config, {k: v.detach().float().numpy() for k, v in model.state_dict().items()}
-    arch = {"smollm": "llama", "mistral": "llama", "mixtral": "llama", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe"}.get(name, name)
+    arch = {"smollm": "llama", "mistral": "llama", "mixtral": "llama", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe", "olmo3": "olmo2"}.get(name, name)
     w = gguf.GGUFWriter(path, arch)
     gpt = arch == "gpt2"
     heads = config.n_head if gpt else config.num_attention_heads
@@ -152,9 +157,9 @@ def write_gguf(model, name, path):
             w.add_rope_scaling_attn_factors(float(np.sqrt(1 + np.log(64 / 16) / np.log(16))))
             w.add_tensor("rope_factors_long.weight", np.array(full["long_factor"], np.float32))
             w.add_tensor("rope_factors_short.weight", np.array(full["short_factor"], np.float32))
-    if name in ("phi3", "mistral", "starcoder2"):
+    if name in ("phi3", "mistral", "starcoder2", "olmo3"):
         w.add_sliding_window(config.sliding_window)
-    if name in ("mixtral", "qwen2_moe", "qwen3_moe"):
+    if name in ("mixtral", "qwen2_moe", "qwen3_moe", "olmoe"):
         w.add_expert_count(getattr(config, "num_local_experts", None) or config.num_experts)
         w.add_expert_used_count(config.num_experts_per_tok)
     names = gguf.get_tensor_name_map({v: k for k, v in gguf.MODEL_ARCH_NAMES.items()}[arch], layers)
@@ -172,7 +177,7 @@ def write_gguf(model, name, path):
             else:
                 w.add_tensor(block + "ffn_down_exps.weight", x)
             continue
-        if name in ("mixtral", "qwen2_moe", "qwen3_moe") and stem.endswith("mlp.gate"):
+        if name in ("mixtral", "qwen2_moe", "qwen3_moe", "olmoe") and stem.endswith("mlp.gate"):
             to = "blk.%d.ffn_gate_inp" % int(key.split(".")[2])
         else:
             to = names.get_name(stem)

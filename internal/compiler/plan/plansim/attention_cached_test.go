@@ -1,7 +1,9 @@
 package plansim_test
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,7 +131,7 @@ func TestCachedAttentionOfAPromptReadsNoHiddenKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range s.In[2].F {
-			if key := i / depth; key >= past+queries+128 || c.a.Window > 0 && key < past-c.a.Window-128 {
+			if key := i / depth; key >= past+queries || c.a.Window > 0 && key < past-c.a.Window-128 {
 				s.In[2].F[i] = math.NaN()
 			}
 		}
@@ -149,5 +151,62 @@ func TestCachedAttentionOfAPromptReadsNoHiddenKeys(t *testing.T) {
 				t.Fatalf("%s, window %d: element %d is %v, not %v", c.d, c.a.Window, i, x, want[0].F[i])
 			}
 		}
+	}
+}
+
+// TestCachedAttentionOfFilledPositionsAlone puts NaN in the keys and values of positions that are not filled, as an earlier
+// sequence may leave them: one query and a prompt, in a whole cache and in pages.
+func TestCachedAttentionOfFilledPositionsAlone(t *testing.T) {
+	for _, target := range []plan.Target{schedtest.Hopper(), plan.WebGPU()} {
+		for _, d := range []ir.DType{ir.F32, ir.BF16} {
+			for _, queries := range []int{1, 40} {
+				for _, paged := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s %s %d pages %t", target.Name, d, queries, paged), func(t *testing.T) { checkFilledAlone(t, target, d, queries, paged) })
+				}
+			}
+		}
+	}
+}
+
+// checkFilledAlone holds queries over a cache with NaN after their positions to the same without.
+func checkFilledAlone(t *testing.T, target plan.Target, d ir.DType, queries int, paged bool) {
+	const heads, page, depth, past = 2, 64, 64, 70
+	dims, row, pages := []int{1, heads, 3 * page, depth}, []*ir.Array(nil), []int{0}
+	if paged { // the last page of the sequence is not filled
+		dims, row, pages = []int{4, heads, page, depth}, []*ir.Array{ir.Ints(ir.I32, []int64{3, 1, -1}, 1, 3)}, []int{3, 1}
+	}
+	s := ir.Sample{Attrs: &ops.CachedAttentionAttrs{Scale: 0.2}}
+	for _, dims := range [][]int{{1, 4, queries, depth}, dims, dims} {
+		x := ir.NewArray(d, dims...)
+		for i := range x.F {
+			x.F[i] = math.Sin(float64(i))
+		}
+		x.Round()
+		s.In = append(s.In, x)
+	}
+	s.In = append(append(s.In, ir.Ints(ir.I32, []int64{past}, 1)), row...)
+	g, inputs, err := sampleGraph(ops.OpCachedAttention, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := ir.Eval(g, inputs, ir.EvalOptions{Reference: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range s.In[1:3] {
+		for i := range x.F {
+			line := i / depth // of a page and head
+			number := slices.Index(pages, line/dims[2]/heads)
+			if number < 0 || number*dims[2]+line%dims[2] >= past+queries {
+				x.F[i] = math.NaN()
+			}
+		}
+	}
+	got, err := open(t, g, target).Run("run", inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := compare(got["y0_0"], want[0], 0.02); diff != "" {
+		t.Error(diff)
 	}
 }

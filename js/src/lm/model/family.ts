@@ -52,7 +52,7 @@ const bare: Names = {
   attention: 'self_attn', q: 'q_proj', k: 'k_proj', v: 'v_proj', out: 'o_proj', qNorm: 'q_norm', kNorm: 'k_norm',
   mlp: 'mlp', up: 'up_proj', down: 'down_proj',
 };
-const gated: Names = { ...bare, gate: 'gate_proj' }, llama: Names = { ...gated, ...before };
+const gated: Names = { ...bare, gate: 'gate_proj' }, llama: Names = { ...gated, ...before }, olmo: Names = { ...gated, ...after };
 const sandwich: Names = { ...llama, ...after, norm2: 'pre_feedforward_layernorm' };
 const mixture = { router: 'gate', experts: 'experts' };
 const qwenMoE: Names = { ...llama, ...mixture, shared: 'shared_expert', sharedGate: 'shared_expert_gate' };
@@ -75,7 +75,9 @@ const families: Readonly<Record<string, Family>> = {
   gpt2: { names: gpt2, gguf: 'gpt2' },
   qwen2_moe: { names: qwenMoE, gguf: 'qwen2moe' },
   qwen3_moe: { names: qwenMoE, gguf: 'qwen3moe' },
-  olmo2: { names: { ...gated, ...after }, gguf: 'olmo2' },
+  olmo2: { names: olmo, gguf: 'olmo2' },
+  olmo3: { names: olmo, gguf: 'olmo2' },
+  olmoe: { names: qwenMoE, gguf: 'olmoe' },
   granite: { names: llama, gguf: 'granite', interleaved: true },
   smollm3: { names: llama, gguf: 'smollm3', interleaved: true },
   starcoder2: { names: { ...bare, ...before, up: 'c_fc', down: 'c_proj' }, gguf: 'starcoder2' },

@@ -88,6 +88,8 @@ const gemma: Rule = (_, { width }) => ({ activation: 'gelu_tanh', embeddingScale
 /** The scale of the largest model of a family, 27B, by its number of layers. */
 const largest = ({ layers, heads, width }: Config, of: number) => layers === of && { scale: Math.sqrt(heads / Math.max(width, 1)) };
 const ofExperts: Rule = (m) => ({ hidden: m.int('expert_feed_forward_length', 0) });
+/** OLMo 2 and OLMoE, and OLMo 3, which has a window. */
+const olmo: Rule = (_, { normQK = false, layers, window }) => ({ normQK: false, normQKWhole: normQK, rawShares: true, ...window && { windowed: allBut(layers, 4) } });
 const layerNorms: Rule = (m) => ({ layerNorm: true, gated: false, activation: 'gelu_tanh', epsilon: m.float('attention.layer_norm_epsilon', 1e-5) });
 
 /** Fields missing from the common metadata, by the values of llama.cpp for these architectures. */
@@ -97,7 +99,7 @@ const ofFamily: Readonly<Record<string, Rule>> = {
   gemma3: (m, c) => ({ ...gemma(m, c), windowed: allBut(c.layers, 6), ...largest(c, 62) }),
   gpt2: layerNorms, starcoder2: layerNorms, qwen3_moe: ofExperts,
   qwen2_moe: (m, c) => ({ ...ofExperts(m, c), sharedHidden: m.int('expert_shared_feed_forward_length', 0), rawShares: true }),
-  olmo2: (_, { normQK = false }) => ({ normQK: false, normQKWhole: normQK }),
+  olmo2: olmo, olmoe: olmo,
   granite: (m) => ({
     embeddingScale: m.float('embedding_scale', 1), residualScale: m.float('residual_scale', 1), scale: m.float('attention.scale', 0), logitScale: 1 / m.float('logit_scale', 1),
   }),
@@ -106,10 +108,10 @@ const ofFamily: Readonly<Record<string, Rule>> = {
 
 /** The rotation. Angles are divided by tensors of the file or by the factor in its metadata. */
 async function rope(m: Metadata, c: Config, family: Family): Promise<Rope> {
-  const gemma3 = c.architecture === 'gemma3', original = m.int('rope.scaling.original_context_length', c.context);
+  const gemma3 = c.architecture === 'gemma3', base = m.float('rope.freq_base', gemma3 ? 1e6 : 10000), original = m.int('rope.scaling.original_context_length', c.context);
   const r: Rope = {
-    base: m.float('rope.freq_base', gemma3 ? 1e6 : 10000), size: m.int('rope.dimension_count', c.headSize),
-    ...family.interleaved && { interleaved: true }, ...gemma3 && { localBase: m.float('rope.freq_base_swa', 10000) },
+    base, size: m.int('rope.dimension_count', c.headSize),
+    ...family.interleaved && { interleaved: true }, ...(gemma3 || c.windowed && c.normQKWhole) && { localBase: m.float('rope.freq_base_swa', gemma3 ? 10000 : base) },
   };
   checkRope(r, c.headSize);
   const all = await m.divisors('rope_freqs.weight', r.size / 2), short = await m.divisors('rope_factors_short.weight', r.size / 2);

@@ -49,6 +49,7 @@ export function configOfHF(metadata: ReadonlyMap<string, unknown>): Config {
   for (const [name, must] of [['scale_attn_by_inverse_layer_idx', false], ['add_cross_attention', false], ['use_bidirectional_attention', false], ['scale_attn_weights', true]] as const) {
     if ((h.flag(name) ?? must) !== must) throw new RlxError('unsupported', `${architecture} with ${name} ${!must}: it must be ${must}`, { name });
   }
+  if (h.number('clip_qkv')) throw new RlxError('unsupported', `${architecture} with clip_qkv`, { name: 'clip_qkv' });
   const step = h.number('decoder_sparse_step') ?? 1, dense = h.list<unknown>('mlp_only_layers')?.length ?? 0;
   if (step !== 1 || dense) throw new RlxError('unsupported', `${architecture} with decoder_sparse_step ${step} and ${dense} mlp_only_layers: all layers must have experts`, { name: 'decoder_sparse_step' });
   return checkConfig(architecture === 'gpt2' ? c : { ...c, rope: rope(h, c) });
@@ -95,6 +96,8 @@ const gemma2: Rule = (c, h) => ({
   scale: 1 / Math.sqrt(h.number('query_pre_attn_scalar') ?? 256), window: h.number('sliding_window') ?? 4096, windowed: allBut(c.layers, 2),
 });
 
+const olmo2: Rule = (c, h) => ({ ...llama(c, h), noPreNorms: true, postNorms: true, normQKWhole: true });
+
 /** The window, where it is in use. */
 const usedWindow = (h: Fields): number => h.flag('use_sliding_window') ? h.number('sliding_window') ?? 0 : 0;
 
@@ -113,7 +116,9 @@ const ofFamily: Readonly<Record<string, Rule>> = {
   },
   qwen2_moe: (c, h) => ({ ...mixture(qwen2)(c, h), qkvBias: h.flag('qkv_bias') ?? true, sharedHidden: h.number('shared_expert_intermediate_size') ?? 0 }),
   qwen3_moe: mixture(qwen3),
-  olmo2: (c, h) => ({ ...llama(c, h), noPreNorms: true, postNorms: true, normQKWhole: true }),
+  olmo2,
+  olmo3: (c, h) => ({ ...olmo2(c, h), window: h.number('sliding_window') ?? 4096, windowed: allBut(c.layers, 4) }),
+  olmoe: (c, h) => ({ ...mixture(llama)(c, h), hidden: c.hidden, normQKWhole: true }),
   granite: (c, h) => ({
     ...llama(c, h), scale: h.number('attention_multiplier') ?? 1, embeddingScale: h.number('embedding_multiplier') ?? 1, residualScale: h.number('residual_multiplier') ?? 1,
     logitScale: 1 / (h.number('logits_scaling') ?? 1),
@@ -137,11 +142,11 @@ const ofFamily: Readonly<Record<string, Rule>> = {
 /** The rotation. */
 function rope(h: Fields, c: Config): Rope {
   const given = h.object('rope_parameters') ?? h.object('rope_scaling'), s = given?.object('full_attention') ?? given, local = given?.object('sliding_attention');
-  const gemma3 = c.architecture === 'gemma3', localBase = local?.number('rope_theta') ?? (gemma3 ? h.number('rope_local_base_freq') ?? 10000 : undefined);
+  const gemma3 = c.architecture === 'gemma3', base = s?.number('rope_theta') ?? h.number('rope_theta') ?? (gemma3 ? 1e6 : 10000);
+  const localBase = local?.number('rope_theta') ?? (gemma3 ? h.number('rope_local_base_freq') ?? 10000 : c.windowed && c.normQKWhole ? base : undefined);
   const partial = s?.number('partial_rotary_factor') ?? h.number('partial_rotary_factor') ?? 1;
   const r: Rope = {
-    base: s?.number('rope_theta') ?? h.number('rope_theta') ?? (gemma3 ? 1e6 : 10000),
-    size: partial > 0 && partial <= 1 ? Math.trunc(c.headSize * partial) : 0, ...localBase !== undefined && { localBase },
+    base, size: partial > 0 && partial <= 1 ? Math.trunc(c.headSize * partial) : 0, ...localBase !== undefined && { localBase },
   };
   checkRope(r, c.headSize);
   const original = s?.number('original_max_position_embeddings') ?? h.number('original_max_position_embeddings') ?? c.context;
