@@ -35,7 +35,7 @@ func Parse(source string) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{tokens: tokens}
+	p := &parser{cursor: cursor{tokens: tokens}}
 	body := p.block()
 	if p.err != nil {
 		return nil, p.err

@@ -54,66 +54,71 @@ const (
 // maxDepth bounds the nesting of a template and of calls of macros.
 const maxDepth = 100
 
-// parser reads a template by recursive descent. The first error stays in err and moves the parser to
-// the end, where every rule ends; what rules return after an error is not used.
-type parser struct {
+// cursor reads tokens. The first error stays in err and moves the cursor to the end.
+type cursor struct {
 	tokens []token
 	at     int
-	depth  int
-	loops  int
 	err    error
 }
 
-func (p *parser) now() token   { return p.tokens[p.at] }
-func (p *parser) after() token { return p.tokens[min(p.at+1, len(p.tokens)-1)] }
-func (p *parser) next() token  { t := p.now(); p.at = min(p.at+1, len(p.tokens)-1); return t }
+func (c *cursor) now() token   { return c.tokens[c.at] }
+func (c *cursor) after() token { return c.tokens[min(c.at+1, len(c.tokens)-1)] }
+func (c *cursor) next() token  { t := c.now(); c.at = min(c.at+1, len(c.tokens)-1); return t }
 
 // is reports whether the next token is a sign or a name of a text.
-func (p *parser) is(texts ...string) bool {
-	t := p.now()
+func (c *cursor) is(texts ...string) bool {
+	t := c.now()
 	return (t.kind == kindSign || t.kind == kindName) && slices.Contains(texts, t.text)
 }
 
 // take skips the next token if it is a given sign or name.
-func (p *parser) take(text string) bool {
-	if !p.is(text) {
+func (c *cursor) take(text string) bool {
+	if !c.is(text) {
 		return false
 	}
-	p.next()
+	c.next()
 	return true
 }
 
 // stop ends parsing with an error, unless there is one already.
-func (p *parser) stop(err error) {
-	if p.err == nil {
-		p.err = err
+func (c *cursor) stop(err error) {
+	if c.err == nil {
+		c.err = err
 	}
-	p.at = len(p.tokens) - 1
+	c.at = len(c.tokens) - 1
 }
 
 // fail stops at the line of the next token.
-func (p *parser) fail(text string, args ...any) {
-	p.stop(at(p.now().line, failf(ErrSyntax, text, args...)))
+func (c *cursor) fail(text string, args ...any) {
+	c.stop(at(c.now().line, failf(ErrSyntax, text, args...)))
 }
 
-func (p *parser) expect(text string) {
-	if !p.take(text) {
-		p.fail("%q is expected, and there is %q", text, p.now().text)
+func (c *cursor) expect(text string) {
+	if !c.take(text) {
+		c.fail("%q is expected, and there is %q", text, c.now().text)
 	}
 }
 
-func (p *parser) expectClose() {
-	if p.now().kind != kindClose {
-		p.fail("the tag does not end at %q", p.now().text)
+func (c *cursor) expectClose() {
+	if c.now().kind != kindClose {
+		c.fail("the tag does not end at %q", c.now().text)
 	}
-	p.next()
+	c.next()
 }
 
-func (p *parser) name() string {
-	if p.now().kind != kindName {
-		p.fail("a name is expected, and there is %q", p.now().text)
+func (c *cursor) name() string {
+	if c.now().kind != kindName {
+		c.fail("a name is expected, and there is %q", c.now().text)
 	}
-	return p.next().text
+	return c.next().text
+}
+
+// parser reads a template by recursive descent. After an error every rule ends, since its cursor is at
+// the end of the template; what rules return then is not used.
+type parser struct {
+	cursor
+	depth int
+	loops int
 }
 
 // enter counts the nesting; leave must follow.

@@ -70,8 +70,8 @@ const (
 
 // familyNames are the names in the text form of schedules, which stored tunings hold.
 var familyNames = [...]string{
-	"sole", "elements", "turned", "rows", "columns", "tiles", "pipelined", "fragments", "warpgroups", "library", "stretches", "lines", "strips",
-	"network", "digits", "flash", "flash_fragments", "flash_mma", "packed_rows", "registers",
+	"sole", "elements", "transposed", "rows", "columns", "tiles", "pipelined", "fragments", "warpgroups", "library", "block_scan", "serial_scan", "register_scan",
+	"bitonic_sort", "radix_sort", "flash", "flash_fragments", "flash_mma", "packed_rows", "registers",
 }
 
 // Families is the number of families.
