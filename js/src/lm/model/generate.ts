@@ -62,7 +62,7 @@ export interface Generation extends AsyncIterable<Piece> {
 const known = 'temperature topK topP minP repetition maxTokens stop seed signal template variables';
 
 /**
- * Goes on from a prompt, or answers the last of messages. One token is computed while the one before it is read. Errors are of kind
+ * Goes on from a prompt, or answers the last of messages. Two tokens are computed while the one before them is read. Errors are of kind
  * `limit` for a prompt without room in the context, `busy` while another request is under way, `attr` for options out of range,
  * `abort`, and those of the program: `lost` for a device that is lost in between.
  */
@@ -194,7 +194,7 @@ class Request implements Generation {
     let first = begun;
     for (let issued = 1; !this.finish;) {
       this.#check();
-      while (flights.length < 2 && issued < this.#limit) {
+      while (flights.length < 3 && issued < this.#limit) {
         await this.#decode(flights);
         issued++;
       }
