@@ -53,19 +53,22 @@ func (x *groupGraph) countReaders() map[ir.Value]int {
 // dropUnread removes nodes whose results no kernel reads, as where an index is a constant out of
 // range, and lowers the counts of what they read.
 func (x *groupGraph) dropUnread(readers map[ir.Value]int) {
-	for _, g := range slices.Backward(x.list) {
-		n := g.Members[0].Node
-		isRead := func(v ir.Value) bool { return readers[v] > 0 }
-		if slices.ContainsFunc(n.Results(), isRead) || ops.IsCollective(n) || g.checks() {
+	for i := len(x.list) - 1; i >= 0; i-- {
+		g := x.list[i]
+		n, read := g.Members[0].Node, 0
+		for _, v := range n.Results() {
+			read += readers[v]
+		}
+		if read > 0 || ops.IsCollective(n) || g.checks() {
 			continue
 		}
+		x.list = slices.Delete(x.list, i, i+1)
 		delete(x.of, n)
 		s := x.partition.spaces.of(n)
-		for _, i := range s.order {
-			readers[s.values[i]]--
+		for _, j := range s.order {
+			readers[s.values[j]]--
 		}
 	}
-	x.list = slices.DeleteFunc(x.list, func(g *Group) bool { return x.of[g.Members[0].Node] == nil })
 }
 
 // producers returns the groups that b reads, in order.
