@@ -221,7 +221,7 @@ func (p *nestArrays) realParts(code *fusion.Code, outer []int) []step {
 	c := p.c
 	code.Rows = slices.DeleteFunc(slices.Clone(code.Rows), func(store fusion.ElementStore) bool { return p.copyPart(code, store, outer) })
 	realArithmetic(code)
-	if p.inPlace(code, outer) {
+	if mapsInPlace(code, outer) {
 		return nil
 	}
 	rewriteExprs(code, p.partsOf, unchanged)
@@ -254,8 +254,8 @@ func (p *nestArrays) realParts(code *fusion.Code, outer []int) []step {
 	return after
 }
 
-// inPlace reports whether kernels load and store the parts of all complex numbers of a map.
-func (p *nestArrays) inPlace(code *fusion.Code, outer []int) bool {
+// mapsInPlace reports whether kernels load and store the parts of all complex numbers of a map.
+func mapsInPlace(code *fusion.Code, outer []int) bool {
 	if len(code.Stages)+len(code.Points) > 0 || !jit.Available() || !jit.HasPairs() {
 		return false
 	}
@@ -269,31 +269,33 @@ func (p *nestArrays) inPlace(code *fusion.Code, outer []int) bool {
 		form := affineOf(offset)
 		return form.coef(last) == 1 && !slices.ContainsFunc(form.terms, func(t affineTerm) bool { return t.of.Op != scalar.OpVar })
 	}
-	ok := true
-	for _, s := range code.Rows {
-		if s.Tensor.DType.IsComplex() {
-			ok = ok && s.Value.Op == scalar.OpMakeComplex && !s.Guarded && follows(s.Offset)
-		}
-		ok = ok && p.followsAll(s.Value, follows)
-	}
-	return ok
+	reads := partReads{follows, map[scalar.Expr]bool{}}
+	return !slices.ContainsFunc(code.Rows, func(s fusion.ElementStore) bool {
+		splits := s.Value.Op == scalar.OpMakeComplex && !s.Guarded && follows(s.Offset)
+		return s.Tensor.DType.IsComplex() && !splits || !reads.inPlace(s.Value)
+	})
 }
 
-// followsAll reports whether an expression reads complex numbers by their parts only, from offsets for which follows
-// is true.
-func (p *nestArrays) followsAll(e scalar.Expr, follows func(offset scalar.Expr) bool) bool {
+// partReads checks how an expression reads complex numbers; it visits each node once.
+type partReads struct {
+	follows func(offset scalar.Expr) bool
+	seen    map[scalar.Expr]bool
+}
+
+// inPlace reports whether an expression reads complex numbers by their parts only, from offsets for which follows is
+// true.
+func (r partReads) inPlace(e scalar.Expr) bool {
+	if r.seen[e] {
+		return true
+	}
+	r.seen[e] = true
 	if (e.Op == scalar.OpReal || e.Op == scalar.OpImag) && e.Args[0].Op == scalar.OpLoad {
-		return follows(e.Args[0].Args[0])
+		return r.follows(e.Args[0].Args[0])
 	}
 	if e.Type.IsComplex() && e.Op != scalar.OpMakeComplex {
 		return false
 	}
-	for _, a := range e.Args {
-		if !p.followsAll(a, follows) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(e.Args, func(a scalar.Expr) bool { return !r.inPlace(a) })
 }
 
 // copyPart adds the step that stores a part of all numbers of a tensor in their order; it returns false, and adds
