@@ -65,11 +65,11 @@ func (a *address) key() string {
 
 // address compiles an offset. A sum of multiples of coordinates that fit the order of the
 // lanes becomes a base and a stride.
-func (m *nestBuilder) address(offset scalar.Expr) *address {
-	sum := affineOf(offset).joined()
+func (m *nestBuilder) address(offset scalar.Expr, buf *buffer) *address {
+	sum := affineOf(offset).joined(buf.elems)
 	a := &address{base: sum.constant}
 	if cond, inside := sum.guard(); cond != nil {
-		return m.masked(offset, cond, inside)
+		return m.masked(offset, cond, inside, buf)
 	}
 	if !m.runs(a, sum) {
 		return m.general(offset)
@@ -98,8 +98,8 @@ func (m *nestBuilder) address(offset scalar.Expr) *address {
 // masked compiles an offset that is affine under a condition and 0 elsewhere, as loads near an
 // edge are kept in bounds. The affine part may fit the order of the lanes although the
 // condition does not.
-func (m *nestBuilder) masked(offset, cond, inside scalar.Expr) *address {
-	a := m.address(inside)
+func (m *nestBuilder) masked(offset, cond, inside scalar.Expr, buf *buffer) *address {
+	a := m.address(inside, buf)
 	if a.general || a.mask != nil || a.run > 0 {
 		return m.general(offset)
 	}
@@ -135,7 +135,7 @@ func (a affine) guard() (cond, inside scalar.Expr) {
 
 // bound sets [address.most] of the address of an offset in a buffer.
 func (m *nestBuilder) bound(a *address, offset scalar.Expr, buf *buffer) {
-	sum, computed := affineOf(offset).joined(), affineTerm{}
+	sum, computed := affineOf(offset).joined(buf.elems), affineTerm{}
 	if a.general || sum.constant < 0 {
 		return
 	}
@@ -215,11 +215,13 @@ type affineTerm struct {
 	of   scalar.Expr
 }
 
-// joined has one term in place of several computed ones, as kernels add one computed place to an address.
-func (a affine) joined() affine {
-	isComputed := func(t affineTerm) bool {
-		return t.of.Op != scalar.OpVar && t.of.Op != scalar.OpSelect && t.of.Type == ir.I32
+// joined has one term in place of several computed ones, as kernels add one computed place to an address, of one of
+// elems elements. A sum that a condition guards as a whole stays.
+func (a affine) joined(elems int) affine {
+	if cond, _ := a.guard(); cond != nil {
+		return a
 	}
+	isComputed := func(t affineTerm) bool { return t.of.Op != scalar.OpVar && t.of.Type == ir.I32 }
 	var parts []affineTerm
 	by := 0
 	for _, t := range a.terms {
@@ -230,14 +232,15 @@ func (a affine) joined() affine {
 	if len(parts) < 2 {
 		return a
 	}
-	sum := loop.Int(0)
+	sum, guarded := loop.Int(0), elems/by <= math.MaxInt32
 	for _, t := range parts {
+		guarded = guarded && t.of.Op == scalar.OpSelect // which keeps the place in bounds
 		if t.coef < 0 || t.coef/by > math.MaxInt32 {
 			return a
 		}
 		sum = scalar.Add(sum, scalar.Mul(t.of, loop.Int(t.coef/by)))
 	}
-	if _, _, ok := scalar.NewSimplifier().Range(sum); !ok {
+	if _, _, ok := scalar.NewSimplifier().Range(sum); !ok && !guarded {
 		return a // the sum may overflow
 	}
 	return affine{a.constant, append(slices.DeleteFunc(slices.Clone(a.terms), isComputed), affineTerm{by, sum})}

@@ -42,8 +42,14 @@ func (m *machine) bindWide(in *instr) op {
 	case opFused:
 		return m.bindFused(in.fused)
 	case opLoad:
+		if in.parts {
+			return m.bindPart(in)
+		}
 		return m.bindLoad(in)
 	case opStore:
+		if in.parts {
+			return m.bindPairs(in)
+		}
 		store := m.bindStore(in)
 		if in.node != guarded {
 			return store

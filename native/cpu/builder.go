@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 
+	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -134,9 +135,9 @@ func (m *nestBuilder) capture(f func()) []instr {
 
 // stores computes all values before it stores any.
 func (m *nestBuilder) stores(list []fusion.ElementStore) {
-	values := make([]value, len(list))
+	values := make([]takenValue, len(list))
 	for i, s := range list {
-		values[i] = m.expr(s.Value)
+		values[i] = m.takes(s)
 	}
 	for i, s := range list {
 		m.store(s, values[i])
@@ -267,6 +268,12 @@ func (m *nestBuilder) node(e scalar.Expr) value {
 		return m.variable(e)
 	case scalar.OpLoad:
 		return m.load(e)
+	case scalar.OpReal, scalar.OpImag:
+		if e.Args[0].Op == scalar.OpLoad {
+			if v, ok := m.loadPart(e); ok {
+				return v
+			}
+		}
 	case scalar.OpCheck:
 		x, cond := m.expr(e.Args[0]), m.expr(e.Args[1])
 		m.check(e, cond)
@@ -380,29 +387,66 @@ func (m *nestBuilder) load(e scalar.Expr) value {
 		m.fail("tensor %d has no memory", e.Ref)
 		return m.emitOnce(signature{op: scalar.OpConst, dtype: e.Type}, instr{kind: opConst, node: scalar.Const(e.Type, 0)}, e.Type, atStart, false)
 	}
-	at := m.address(e.Args[0])
+	at := m.address(e.Args[0], buf)
 	m.bound(at, e.Args[0], buf)
 	s := signature{op: e.Op, dtype: e.Type, ref: e.Ref, name: at.key(), buffer: buf}
 	return m.emitOnce(s, instr{kind: opLoad, node: e, buf: buf, at: at}, e.Type, max(at.level, perRun), at.wide)
 }
 
+// loadPart compiles the load of a part of complex numbers; false where kernels cannot load it in place.
+func (m *nestBuilder) loadPart(e scalar.Expr) (value, bool) {
+	load := e.Args[0]
+	buf := m.buffers[load.Ref]
+	if buf == nil || !hasPairs(buf) {
+		return value{}, false
+	}
+	at := m.address(load.Args[0], buf)
+	in := instr{kind: opLoad, node: e, buf: buf, at: at, parts: true, scalar: !at.wide}
+	if !in.isContiguous() {
+		return value{}, false
+	}
+	s := signature{op: e.Op, dtype: e.Type, ref: load.Ref, name: at.key(), buffer: buf}
+	return m.emitOnce(s, in, e.Type, max(at.level, perRun), true), true
+}
+
+// hasPairs reports whether kernels load and store parts of the complex numbers of a buffer.
+func hasPairs(b *buffer) bool { return b.dtype.IsComplex() && jit.Available() && jit.HasPairs() }
+
+// takenValue is what a store takes: a value, or the parts of complex numbers.
+type takenValue struct {
+	parts [2]value
+	pair  bool
+}
+
+// takes compiles the value of a store; of complex numbers that kernels store in place, both parts.
+func (m *nestBuilder) takes(s fusion.ElementStore) takenValue {
+	buf, v := m.buffers[s.Tensor.ID], s.Value
+	if v.Op == scalar.OpMakeComplex && buf != nil && hasPairs(buf) && !s.Guarded {
+		in := instr{kind: opStore, buf: buf, at: m.address(s.Offset, buf), parts: true}
+		if in.scalar = !in.at.wide; in.isContiguous() {
+			return takenValue{[2]value{m.splat(m.expr(v.Args[0])), m.splat(m.expr(v.Args[1]))}, true}
+		}
+	}
+	return takenValue{parts: [2]value{m.expr(v)}}
+}
+
 // store compiles the store of an element for each point: of the outer space outside loops, of
 // both spaces inside.
-func (m *nestBuilder) store(s fusion.ElementStore, v value) {
+func (m *nestBuilder) store(s fusion.ElementStore, x takenValue) {
 	buf := m.buffers[s.Tensor.ID]
 	if buf == nil {
 		m.fail("tensor %s has no memory", s.Tensor.Name)
 		return
 	}
-	at := m.address(s.Offset)
+	at := m.address(s.Offset, buf)
 	where := perBlock
 	if m.loop > 0 {
 		where = perElement
 	}
-	if at.wide {
-		v = m.splat(v)
+	if at.wide && !x.pair {
+		x.parts[0] = m.splat(x.parts[0])
 	}
-	in := instr{kind: opStore, buf: buf, at: at, args: [3]register{v.reg}, scalar: !at.wide}
+	in := instr{kind: opStore, buf: buf, at: at, args: [3]register{x.parts[0].reg, x.parts[1].reg}, parts: x.pair, scalar: !at.wide}
 	if s.Guarded {
 		in.node = guarded
 	}

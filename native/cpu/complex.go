@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir"
@@ -135,6 +136,28 @@ func floats[T simd.Float](b *buffer) []T {
 	return view[T](&buffer{elems: 2 * b.elems, data: b.data})
 }
 
+// bindPart binds a load of parts of contiguous complex numbers.
+func (m *machine) bindPart(in *instr) op {
+	a, part := m.bindAddress(in.at), int(in.node.Op-scalar.OpReal)
+	if in.buf.dtype == ir.C128 {
+		to := lanesOf[float64](m.files, in.dst)
+		return func(n int) { pickEvens(to[:n], floats[float64](in.buf)[2*a.first()+part:]) }
+	}
+	to := lanesOf[float32](m.files, in.dst)
+	return func(n int) { simd.Evens(to[:n], floats[float32](in.buf)[2*a.first()+part:]) }
+}
+
+// bindPairs binds a store of contiguous complex numbers of their parts.
+func (m *machine) bindPairs(in *instr) op {
+	a := m.bindAddress(in.at)
+	if in.buf.dtype == ir.C128 {
+		re, im := lanesOf[float64](m.files, in.args[0]), lanesOf[float64](m.files, in.args[1])
+		return func(n int) { joinDoubles(floats[float64](in.buf)[2*a.first():][:2*n], re[:n], im[:n]) }
+	}
+	re, im := lanesOf[float32](m.files, in.args[0]), lanesOf[float32](m.files, in.args[1])
+	return func(n int) { simd.Join(floats[float32](in.buf)[2*a.first():][:2*n], re[:n], im[:n]) }
+}
+
 // partType returns the type of the parts of complex numbers.
 func partType(d ir.DType) ir.DType {
 	if d == ir.C128 {
@@ -198,6 +221,9 @@ func (p *nestArrays) realParts(code *fusion.Code, outer []int) []step {
 	c := p.c
 	code.Rows = slices.DeleteFunc(slices.Clone(code.Rows), func(store fusion.ElementStore) bool { return p.copyPart(code, store, outer) })
 	realArithmetic(code)
+	if mapsInPlace(code, outer) {
+		return nil
+	}
 	rewriteExprs(code, p.partsOf, unchanged)
 	if len(code.Points) > 0 {
 		return nil
@@ -226,6 +252,50 @@ func (p *nestArrays) realParts(code *fusion.Code, outer []int) []step {
 	}
 	code.Rows = rows
 	return after
+}
+
+// mapsInPlace reports whether kernels load and store the parts of all complex numbers of a map.
+func mapsInPlace(code *fusion.Code, outer []int) bool {
+	if len(code.Stages)+len(code.Points) > 0 || !jit.Available() || !jit.HasPairs() {
+		return false
+	}
+	last := ""
+	for i, v := range code.Outer {
+		if outer[i] > 1 {
+			last = v.Name
+		}
+	}
+	follows := func(offset scalar.Expr) bool {
+		form := affineOf(offset)
+		return form.coef(last) == 1 && !slices.ContainsFunc(form.terms, func(t affineTerm) bool { return t.of.Op != scalar.OpVar })
+	}
+	reads := partReads{follows, map[scalar.Expr]bool{}}
+	return !slices.ContainsFunc(code.Rows, func(s fusion.ElementStore) bool {
+		splits := s.Value.Op == scalar.OpMakeComplex && !s.Guarded && follows(s.Offset)
+		return s.Tensor.DType.IsComplex() && !splits || !reads.inPlace(s.Value)
+	})
+}
+
+// partReads checks how an expression reads complex numbers; it visits each node once.
+type partReads struct {
+	follows func(offset scalar.Expr) bool
+	seen    map[scalar.Expr]bool
+}
+
+// inPlace reports whether an expression reads complex numbers by their parts only, from offsets for which follows is
+// true.
+func (r partReads) inPlace(e scalar.Expr) bool {
+	if r.seen[e] {
+		return true
+	}
+	r.seen[e] = true
+	if (e.Op == scalar.OpReal || e.Op == scalar.OpImag) && e.Args[0].Op == scalar.OpLoad {
+		return r.follows(e.Args[0].Args[0])
+	}
+	if e.Type.IsComplex() && e.Op != scalar.OpMakeComplex {
+		return false
+	}
+	return !slices.ContainsFunc(e.Args, func(a scalar.Expr) bool { return !r.inPlace(a) })
 }
 
 // copyPart adds the step that stores a part of all numbers of a tensor in their order; it returns false, and adds

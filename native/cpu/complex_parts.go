@@ -1,13 +1,15 @@
 package cpu
 
 import (
+	"math"
+
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// realArithmetic makes code compute the parts of complex numbers with real numbers, which kernels have. Divisions
-// and functions stay complex.
+// realArithmetic makes code compute the parts of complex numbers with real numbers, which kernels have. Functions
+// stay complex.
 func realArithmetic(code *fusion.Code) {
 	p := complexParts{}
 	p.sumParts(code)
@@ -114,7 +116,7 @@ func (p complexParts) partOf(x scalar.Expr) (scalar.Expr, bool) {
 // splits reports whether the parts of a complex number have rules of their own.
 func splits(x scalar.Expr) bool {
 	switch x.Op {
-	case scalar.OpAdd, scalar.OpSub, scalar.OpMul, scalar.OpNeg, scalar.OpConj, scalar.OpSelect, scalar.OpConvert, scalar.OpMakeComplex:
+	case scalar.OpAdd, scalar.OpSub, scalar.OpMul, scalar.OpDiv, scalar.OpNeg, scalar.OpConj, scalar.OpSelect, scalar.OpConvert, scalar.OpMakeComplex:
 		return true
 	}
 	return false
@@ -147,6 +149,8 @@ func (p complexParts) compute(x scalar.Expr) [2]scalar.Expr {
 			scalar.Sub(scalar.Mul(arg(0, 0), arg(1, 0)), scalar.Mul(arg(0, 1), arg(1, 1))),
 			scalar.Add(scalar.Mul(arg(0, 0), arg(1, 1)), scalar.Mul(arg(0, 1), arg(1, 0))),
 		}
+	case scalar.OpDiv:
+		return quotient(p.of(x.Args[0]), p.of(x.Args[1]))
 	case scalar.OpMakeComplex:
 		return [2]scalar.Expr{x.Args[0], x.Args[1]}
 	case scalar.OpConvert:
@@ -157,4 +161,43 @@ func (p complexParts) compute(x scalar.Expr) [2]scalar.Expr {
 		return each(func(k int) scalar.Expr { return scalar.Convert(arg(0, k), d) })
 	}
 	return [2]scalar.Expr{scalar.Real(x), scalar.Imag(x)}
+}
+
+// quotient returns the parts of x / y: by the ratio of y's parts, as R. L. Smith (Algorithm 116, CACM 5, 1962), and
+// where both parts of that are NaN, infinities and zeros as annex G.5.1 of C99 has them.
+func quotient(x, y [2]scalar.Expr) [2]scalar.Expr {
+	add, mul, div, pick := scalar.Add, scalar.Mul, scalar.Div, scalar.Select
+	number := func(v float64) scalar.Expr { return scalar.Const(x[0].Type, v) }
+	byReal := scalar.Ge(scalar.Abs(y[0]), scalar.Abs(y[1]))
+	large, small := pick(byReal, y[0], y[1]), pick(byReal, y[1], y[0])
+	ratio := div(small, large)
+	whole := add(large, mul(ratio, small))
+	first, second := pick(byReal, x[0], x[1]), pick(byReal, x[1], x[0])
+	re := div(add(first, mul(second, ratio)), whole)
+	difference := scalar.Sub(second, mul(first, ratio)) // of the imaginary part, negated where y's imaginary part is larger
+	im := div(pick(byReal, difference, scalar.Neg(difference)), whole)
+
+	infinity, zero := number(math.Inf(1)), number(0)
+	isInf := func(v scalar.Expr) scalar.Expr { return scalar.Eq(scalar.Abs(v), infinity) }
+	anyInf := func(v [2]scalar.Expr) scalar.Expr { return scalar.Or(isInf(v[0]), isInf(v[1])) }
+	finite := func(v [2]scalar.Expr) scalar.Expr { return scalar.And(scalar.IsFinite(v[0]), scalar.IsFinite(v[1])) }
+	isZero := scalar.And(scalar.Eq(y[0], zero), scalar.Eq(y[1], zero))
+	isFar, isNear := scalar.And(anyInf(x), finite(y)), scalar.And(anyInf(y), finite(x))
+	ones := func(v [2]scalar.Expr, where scalar.Expr) (out [2]scalar.Expr) { // v, or its infinite parts as ±1 and others as 0
+		for i, part := range v {
+			out[i] = pick(where, pick(isInf(part), pick(scalar.Gt(part, zero), number(1), number(-1)), zero), part)
+		}
+		return out
+	}
+	a, b := ones(x, isFar), ones(y, isNear)
+	limit, isLimit := pick(isFar, infinity, zero), scalar.Or(isFar, isNear)
+	isNaN := scalar.And(scalar.IsNaN(re), scalar.IsNaN(im))
+	fixed := func(part, numerator, sum scalar.Expr) scalar.Expr {
+		special := pick(isZero, mul(scalar.Recip(y[0]), numerator), pick(isLimit, mul(limit, sum), part))
+		return pick(isNaN, special, part)
+	}
+	return [2]scalar.Expr{
+		fixed(re, x[0], add(mul(a[0], b[0]), mul(a[1], b[1]))),
+		fixed(im, x[1], scalar.Sub(mul(a[1], b[0]), mul(a[0], b[1]))),
+	}
 }

@@ -237,6 +237,13 @@ func (s *segment) lower(in *instr) bool {
 		if !in.isInKernels() {
 			return false
 		}
+		if in.parts {
+			re, _ := s.value(in.args[0], partType(in.buf.dtype))
+			im, _ := s.value(in.args[1], partType(in.buf.dtype))
+			s.k.StorePairs(s.array(fusedArray{access: in, stores: true}), partType(in.buf.dtype), re, im)
+			s.hasStore = true
+			return true
+		}
 		v, ok := s.value(in.args[0], in.buf.dtype)
 		if !ok {
 			return false
@@ -254,6 +261,9 @@ func (s *segment) lower(in *instr) bool {
 // load loads the elements of a load that kernels can do.
 func (s *segment) load(in *instr) jit.Value {
 	array := s.array(fusedArray{access: in})
+	if in.parts {
+		return s.k.LoadPart(array, in.node.Type, int(in.node.Op-scalar.OpReal))
+	}
 	if runs, ok := in.runs(); ok {
 		return s.k.LoadRuns(array, in.buf.dtype, runs)
 	}
@@ -386,7 +396,7 @@ func (s *segment) finish() []instr {
 func (in *instr) converts() bool {
 	switch in.kind {
 	case opLoad, opStore:
-		return in.buf.dtype.Size() < 4
+		return in.parts || in.buf.dtype.Size() < 4
 	}
 	return in.kind == opApply
 }
@@ -563,6 +573,9 @@ func (in *instr) laneKind() (laneKind, bool) {
 	case opLoad, opStore:
 		if in.buf.dtype.IsBool() {
 			return kind32, true
+		}
+		if in.parts {
+			return kindOf(partType(in.buf.dtype)), true
 		}
 		return kindOf(in.buf.dtype), true
 	case opMove:

@@ -132,7 +132,9 @@ type instr struct {
 	uniform bool
 	buf     *buffer  // of opLoad and opStore
 	at      *address // of opLoad and opStore
-	fused   *fused
+	// parts means that a load of complex numbers is of the part that node is, and a store of both parts.
+	parts bool
+	fused *fused
 }
 
 type opKind uint8
@@ -143,7 +145,7 @@ const (
 	opSplat        // lane 0 of args[0] in all lanes
 	opMove         // args[0]
 	opLoad
-	opStore // args[0]
+	opStore // args[0]; where parts is set, complex numbers of args[0] and args[1]
 	opCounter
 	opScalar
 	opCheck // fails with code node.Ref where args[0] is 0

@@ -41,7 +41,7 @@ func (n *nest) allocateRegisters() {
 // isContiguous reports whether a load or store is of contiguous elements that kernels can
 // access in place.
 func (in *instr) isContiguous() bool {
-	return !in.scalar && !in.at.general && in.at.mask == nil && in.at.run == 0 && in.at.stride == 1 && (in.buf.dtype.IsBool() || jit.Stored(in.buf.dtype))
+	return !in.scalar && !in.at.general && in.at.mask == nil && in.at.run == 0 && in.at.stride == 1 && (in.parts || in.buf.dtype.IsBool() || jit.Stored(in.buf.dtype))
 }
 
 // runs returns the runs of a load or store where kernels can access them in place, or false. Blocks
@@ -145,6 +145,10 @@ func (in *instr) registers(f func(r *register, result bool)) {
 	switch in.kind {
 	case opApply:
 		count = len(in.node.Args)
+	case opStore:
+		if in.parts {
+			count = 2
+		}
 	case opConst, opLoad, opCounter, opScalar:
 		count = 0
 	}

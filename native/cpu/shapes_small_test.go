@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/image"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
@@ -123,6 +124,9 @@ var classes = []job{
 		}})
 		return ys[0]
 	}, 5, 203),
+	pair("images at positions, some outside", ir.F32, func(b *ir.Builder, x, y ir.Value) ir.Value {
+		return image.GridSample(b, x, ops.Mul(b, y, ops.ConstLike(b, y, 3)))
+	}, []int{2, 9, 11, 32}, []int{2, 40, 3, 2}),
 	of("a histogram", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Histogram(b, x, 40, -0.3, 0.4) }, 1001),
 }
 

@@ -151,6 +151,17 @@ func tensorsOf(tb testing.TB, p native.Program) (in, out map[string]native.Tenso
 				x[i] = int32(i * 7 % s.Hi)
 			}
 			return native.Int32s(x, s.Dims...)
+		case s.DType.IsFloat() || s.DType.IsComplex():
+			a := ir.NewArray(s.DType, s.Dims...)
+			for i, x := range random(n) {
+				if s.DType.IsComplex() {
+					a.C[i] = complex(float64(x), 0.5-float64(x*x))
+				} else {
+					a.F[i] = float64(x)
+				}
+			}
+			a.Round()
+			return native.FromArray(a)
 		}
 		return native.Zeros(s.DType, s.Dims...)
 	}

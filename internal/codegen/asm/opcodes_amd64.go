@@ -137,7 +137,7 @@ var (
 	ShuffleInts     = op(p66, m0F, 0x70)                                      // VPSHUFD
 	MoveOutQuad     = op(p66, m0F, 0xd6)                                      // VMOVQ
 	PackWords       = op(p66, m0F38, 0x2b)                                    // VPACKUSDW
-	PermuteQuad     = op(p66, m0F3A, 0x00).quadInVEX()                        // VPERMQ
+	PermuteQuad     = op(p66, m0F3A, 0x00).quadInVEX().quadEVEX()             // VPERMQ
 	CompareReal     = op(pNone, m0F, 0xc2)                                    // VCMPPS
 	CompareInt      = op(p66, m0F3A, 0x1f)                                    // VPCMPD
 	CompareUint     = op(p66, m0F3A, 0x1e)                                    // VPCMPUD

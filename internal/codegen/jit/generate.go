@@ -22,6 +22,8 @@ type generator struct {
 	work  *step
 	// overlap is that of the rows.
 	overlap bool
+	// paired is that of the kernel.
+	paired bool
 }
 
 // The arguments of the code: the mask of active lanes, spill slots, the number of remaining
@@ -61,7 +63,7 @@ const slotBytes = 4 * MaxLanes
 
 // kernel writes the loop of a kernel and the code after it.
 func (g *generator) kernel(k *Kernel) {
-	g.k, g.width = k, k.Width()
+	g.k, g.width, g.paired = k, k.Width(), k.isPaired()
 	g.allocator = allocator{move: g.spill, slotCount: g.slotCount}
 	for s := range g.slotCount {
 		g.slots = append(g.slots, s)
@@ -164,6 +166,10 @@ func (g *generator) do(s *step) {
 		g.loadRuns(s)
 	case storeRuns:
 		g.storeRuns(s)
+	case loadPart:
+		g.loadPart(s)
+	case storePairs:
+		g.storePairs(s)
 	case roundHalf:
 		g.roundHalf(s)
 	default:

@@ -56,7 +56,7 @@ type step struct {
 	array int
 	skip  int  // of load and store: index of the vector in the iteration
 	shift int  // of load and store: elements by which those accessed are after the array's
-	lanes int  // lanes of rotate, bits of rotateBits
+	lanes int  // lanes of rotate, bits of rotateBits, the part of loadPart
 	runs  Runs // of loadRuns and storeRuns
 }
 
@@ -76,6 +76,8 @@ const (
 	rotateBits // x rotated left by lanes bits
 	loadRuns
 	storeRuns
+	loadPart
+	storePairs
 )
 
 const noValue Value = -1

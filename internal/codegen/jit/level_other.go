@@ -21,3 +21,6 @@ func HasOverlap() bool { return false }
 
 // HasIndirect reports whether rows have indirect arrays.
 func HasIndirect() bool { return false }
+
+// HasPairs reports whether kernels have [Kernel.LoadPart] and [Kernel.StorePairs].
+func HasPairs() bool { return false }
