@@ -24,7 +24,7 @@ type CheckpointError struct {
 	// Missing are the parameters and states without a value, and Unknown the values without a
 	// parameter or state. If either is not empty, the error is also of kind [ir.ErrName].
 	Missing, Unknown []string
-	// Nearest has, by the name of a missing parameter or state, the name of the unused value that is most like it.
+	// Nearest has, by the name of one of the first hundred that are missing, the name of the unused value that is most like it.
 	Nearest map[string]string
 	// Err reports the first value that does not fit, of kind [ir.ErrDType], [ir.ErrShape] or
 	// [ir.ErrIndex]. It is set only if all names match.
@@ -41,7 +41,7 @@ func (e *CheckpointError) Error() string {
 	}
 	add(e.Missing, "missing")
 	add(e.Unknown, "unknown")
-	for _, name := range e.Missing[:min(len(e.Missing), maxNearest)] {
+	for _, name := range e.Missing[:min(len(e.Missing), maxShown)] {
 		if near, ok := e.Nearest[name]; ok {
 			reasons = append(reasons, fmt.Sprintf("nearest to %q: %q", name, near))
 		}
@@ -60,8 +60,11 @@ func (e *CheckpointError) Unwrap() []error {
 	return []error{ErrCheckpoint, ir.ErrName}
 }
 
-// maxNearest limits the nearest names in a message.
-const maxNearest = 3
+// The numbers of nearest names that are looked for, and of those in a message.
+const (
+	maxNearest = 100
+	maxShown   = 3
+)
 
 // formatNames lists at most 8 names and the number of others.
 func formatNames(names []string) string {
@@ -119,7 +122,10 @@ func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 // it returns this rank's part: see [Trainer.Whole].
 func (t *Trainer) Params(ctx context.Context) (map[string]Tensor, error) {
 	values, err := t.values(ctx)
-	return inferenceValues(t, values), err
+	if err != nil {
+		return nil, err
+	}
+	return inferenceValues(t, values), nil
 }
 
 // inferenceValues returns the values of a trainer's program that inference needs.
@@ -204,7 +210,7 @@ func (e *CheckpointError) errOrNil(unused []string) error {
 	slices.Sort(e.Missing)
 	slices.Sort(e.Unknown)
 	slices.Sort(unused)
-	for _, name := range e.Missing {
+	for _, name := range e.Missing[:min(len(e.Missing), maxNearest)] {
 		if near := nearest.Name(name, unused); near != "" {
 			if e.Nearest == nil {
 				e.Nearest = map[string]string{}

@@ -46,7 +46,7 @@ func (p *Program) Load(ctx context.Context, values map[string]Tensor) error {
 //	})
 //
 // The error is also of kind [ir.ErrName] for two values that Rename gives one name, and for a pattern of Missing that
-// matches no parameter or of OutIn that matches no value.
+// matches no parameter or state or of OutIn that matches no value.
 func (p *Program) LoadWith(ctx context.Context, values map[string]Tensor, o LoadOptions) error {
 	values, err := o.renamed(values)
 	if err != nil {
@@ -111,11 +111,9 @@ func (o *LoadOptions) renamed(values map[string]Tensor) (map[string]Tensor, erro
 
 // checkPatterns refuses patterns that match nothing, which are probably misspelt.
 func (o *LoadOptions) checkPatterns(values map[string]Tensor, all []native.Slot) error {
-	var params []string
-	for _, s := range all {
-		if s.Role == native.Param {
-			params = append(params, s.Name)
-		}
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = s.Name
 	}
 	check := func(option string, patterns, names []string) error {
 		for _, pattern := range patterns {
@@ -125,7 +123,7 @@ func (o *LoadOptions) checkPatterns(values map[string]Tensor, all []native.Slot)
 		}
 		return nil
 	}
-	if err := check("Missing", o.Missing, params); err != nil {
+	if err := check("Missing", o.Missing, names); err != nil {
 		return err
 	}
 	return check("OutIn", o.OutIn, slices.Sorted(maps.Keys(values)))

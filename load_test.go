@@ -91,6 +91,18 @@ func TestLoadWeightsOfPyTorch(t *testing.T) {
 	}
 }
 
+// TestLoadIntoATraining loads all but a head that is trained, which is a state of the step.
+func TestLoadIntoATraining(t *testing.T) {
+	trainer := must(session(t).Train(ctx, averagesGraph(t, ir.F32), rlx.Training{Seed: 5}))(t)
+	before := params(t, trainer)
+	err := trainer.Program().LoadWith(ctx, rlx.Inputs{"line.frozen": rlx.Float32s([]float32{2})}, rlx.LoadOptions{
+		Rename: strings.NewReplacer("line.", "").Replace, Missing: []string{"w"},
+	})
+	if after := params(t, trainer); err != nil || after["frozen"][0] != 2 || !reflect.DeepEqual(after["w"], before["w"]) {
+		t.Errorf("%v: the values are %v, before %v", err, after, before)
+	}
+}
+
 func TestLoadReportsTheNearestNames(t *testing.T) {
 	values := torchValues(t)
 	delete(values, "layers.1.bias")

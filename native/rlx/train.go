@@ -60,6 +60,7 @@ type learning struct {
 	steps, every       int
 }
 
+// check refuses flags that no training can have, before files are read.
 func (l *learning) check() error {
 	if l.data == "" {
 		return usagef("-data is missing: it must name a safetensors or npz file with the inputs")
