@@ -76,7 +76,19 @@ func defineSums() {
 }
 
 func defineProducts() {
-	masked := meaning{float: maskedProduct[float64], integer: multiplication.integer, complex: maskedProduct[complex128]}
+	masked := multiplication
+	masked.float = func(x []float64) float64 {
+		if x[0] == 0 || x[1] == 0 {
+			return 0
+		}
+		return x[0] * x[1]
+	}
+	masked.complex = func(x []complex128) complex128 {
+		if x[0] == 0 || x[1] == 0 {
+			return 0
+		}
+		return x[0] * x[1]
+	}
 	other := func(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
 		out := make([]ir.Value, 2)
 		if ct[0].Valid() && onlyLinear(b, n, linear, 0, 1) {
@@ -105,14 +117,6 @@ func defineProducts() {
 	})
 }
 
-// maskedProduct is the product of two elements, 0 if one is 0.
-func maskedProduct[T float64 | complex128](x []T) T {
-	if x[0] == 0 || x[1] == 0 {
-		return 0
-	}
-	return x[0] * x[1]
-}
-
 func defineQuotients() {
 	defineBinary(binary{
 		op: OpDiv, doc: "x / y. Integers are truncated toward zero; x / 0 is x for them.",
@@ -139,6 +143,7 @@ func defineQuotients() {
 			integer: func(d ir.DType, x []int64) int64 { _, r := divideInts(d, x[0], x[1]); return r },
 		},
 		jvp: jvpRem,
+		// quotients from 1 to 2
 	})
 }
 
@@ -259,35 +264,40 @@ const (
 )
 
 func init() {
-	slopes := [2]slope2{ // of max; those of min are swapped
-		func(b *ir.Builder, x, y, _ ir.Value) ir.Value { return share(b, x, y) },
-		func(b *ir.Builder, x, y, _ ir.Value) ir.Value { return share(b, y, x) },
-	}
-	for _, m := range []struct {
-		op     ir.Op
-		which  string
-		sign   int
-		float  func(x, y float64) float64
-		scalar func(x, y scalar.Expr) scalar.Expr
-		slopes [2]slope2
-	}{
-		{OpMax, "larger", 1, larger, scalar.Max, slopes},
-		{OpMin, "smaller", -1, smaller, scalar.Min, [2]slope2{slopes[1], slopes[0]}},
-	} {
-		defineBinary(binary{
-			op: m.op, doc: "The " + m.which + " of x and y, NaN if one is NaN. Where they are equal each has derivative 1/2.",
-			types: reals, scalar: m.scalar, slopes: m.slopes,
-			meaning: meaning{
-				float: float2(m.float),
-				integer: func(d ir.DType, x []int64) int64 {
-					if compareInts(d, x[0], x[1])*m.sign > 0 {
-						return x[0]
-					}
-					return x[1]
-				},
+	defineBinary(binary{
+		op: OpMax, doc: "The larger of x and y, NaN if one is NaN. Where they are equal each has derivative 1/2.",
+		types: reals, scalar: scalar.Max,
+		meaning: meaning{
+			float: float2(larger),
+			integer: func(d ir.DType, x []int64) int64 {
+				if compareInts(d, x[0], x[1]) > 0 {
+					return x[0]
+				}
+				return x[1]
 			},
-		})
-	}
+		},
+		slopes: [2]slope2{
+			func(b *ir.Builder, x, y, _ ir.Value) ir.Value { return share(b, x, y) },
+			func(b *ir.Builder, x, y, _ ir.Value) ir.Value { return share(b, y, x) },
+		},
+	})
+	defineBinary(binary{
+		op: OpMin, doc: "The smaller of x and y, NaN if one is NaN. Where they are equal each has derivative 1/2.",
+		types: reals, scalar: scalar.Min,
+		meaning: meaning{
+			float: float2(smaller),
+			integer: func(d ir.DType, x []int64) int64 {
+				if compareInts(d, x[0], x[1]) < 0 {
+					return x[0]
+				}
+				return x[1]
+			},
+		},
+		slopes: [2]slope2{
+			func(b *ir.Builder, x, y, _ ir.Value) ir.Value { return share(b, y, x) },
+			func(b *ir.Builder, x, y, _ ir.Value) ir.Value { return share(b, x, y) },
+		},
+	})
 }
 
 // larger and smaller give NaN if one is NaN. Those of package math take an

@@ -6,10 +6,8 @@ package scalar
 func identity(n *Node) Expr {
 	a := n.Args[0]
 	switch n.Op {
-	case OpNeg, OpNot, OpConj: // not OpRecip, which rounds
-		if a.Op == n.Op {
-			return a.Args[0]
-		}
+	case OpNeg, OpNot, OpConj, OpRecip:
+		return identityInvolution(n, a)
 	case OpAbs, OpFloor, OpCeil, OpRound, OpTrunc:
 		return identityIdempotent(n, a)
 	case OpReal, OpImag:
@@ -22,21 +20,28 @@ func identity(n *Node) Expr {
 			return a.Args[0]
 		}
 	case OpConvert:
-		if a.Op == OpConvert && a.Args[0].Type == n.Type && represents(a.Type, n.Type) {
-			return a.Args[0] // through a wider type and back
-		}
+		return identityConvert(n, a)
 	case OpBitcast:
 		if a.Op == OpBitcast {
 			return Bitcast(a.Args[0], n.Type)
 		}
 	case OpSelect:
 		return identitySelect(n, a)
+	case OpClamp, OpFma:
 	default:
 		if len(n.Args) == 2 {
 			return identityBinary(n, a, n.Args[1])
 		}
 	}
 	return nil
+}
+
+// identityInvolution removes an operation applied twice. Recip is not included, since it rounds.
+func identityInvolution(n *Node, a Expr) Expr {
+	if a.Op != n.Op || n.Op == OpRecip {
+		return nil
+	}
+	return a.Args[0]
 }
 
 // identityIdempotent removes an operation on its own result, on its negation (abs), on an unsigned
@@ -54,6 +59,14 @@ func identityIdempotent(n *Node, a Expr) Expr {
 	switch a.Op {
 	case OpFloor, OpCeil, OpRound, OpTrunc:
 		return a
+	}
+	return nil
+}
+
+// identityConvert removes a conversion through a wider type and back.
+func identityConvert(n *Node, a Expr) Expr {
+	if a.Op == OpConvert && a.Args[0].Type == n.Type && represents(a.Type, n.Type) {
+		return a.Args[0]
 	}
 	return nil
 }
