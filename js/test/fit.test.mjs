@@ -149,6 +149,22 @@ test('patience counts the evaluations before a checkpoint, and ignores best valu
   }
 });
 
+test('the first report after a checkpoint has the mean loss of all steps since the one before', async (t) => {
+  const whole = folderOf(t), run = async (folder) => {
+    const reports = [];
+    const save = { folder, every: 4, last: 1000, resume: true };
+    await fit(await pointsTrainer(t), { data: shuffled(points(), 4, 1), every: 6, steps: 18, save, callbacks: [({ step, loss }) => { reports.push([step, loss]); }] });
+    return reports;
+  };
+  const want = await run(whole);
+  assert.deepEqual(want.map(([step]) => step), [6, 12, 18]);
+  for (const [cut, past] of [['04', 0], ['08', 1], ['16', 2]]) {
+    const folder = folderOf(t), name = `step-000000${cut}.safetensors`;
+    copyFileSync(join(whole, name), join(folder, name));
+    assert.deepEqual(await run(folder), want.slice(past), name);
+  }
+});
+
 test('early stop, the best checkpoint and the log', async (t) => {
   const folder = folderOf(t), trainer = await pointsTrainer(t);
   const last = await fit(trainer, {

@@ -9,10 +9,10 @@ import type { Checkpoints } from './loop.js';
 const bestFile = 'best.safetensors', bestValueFile = 'best.txt';
 
 /** Metadata of a checkpoint, as of Go's `Fit`. */
-const bestKey = 'fit/best', worseKey = 'fit/worse';
+const bestKey = 'fit/best', worseKey = 'fit/worse', lossKey = 'fit/loss', stepsKey = 'fit/steps';
 
-/** The best value so far, and the number of evaluations since. */
-export interface Evaluated { readonly best: number | undefined; readonly worse: number }
+/** What a training continues with: the best value so far and the evaluations since, and the sum of the losses since the last report and their number. */
+export interface Saved { readonly best: number | undefined; readonly worse: number; readonly sum: number; readonly count: number }
 
 /** The step in the name of a checkpoint, -1 for other files. */
 const stepOf = (name: string): number => Number(/^step-(\d+)\.safetensors$/.exec(name)?.[1] ?? -1);
@@ -37,24 +37,30 @@ export class Folder {
   }
 
   /**
-   * Loads the newest checkpoint, and returns the best value so far, undefined if there is none, and the number of evaluations
-   * since. A checkpoint without them has the best value of the folder.
+   * Loads the newest checkpoint. The best value so far is undefined if there is none; a checkpoint without evaluations has the
+   * best value of the folder.
    */
-  async resume(trainer: Trainer): Promise<Evaluated> {
+  async resume(trainer: Trainer): Promise<Saved> {
     const newest = (await this.#list()).at(-1), bytes = newest && await this.files.read(newest);
+    let sum = 0, count = 0;
     if (bytes) {
-      const { tensors, metadata: { [bestKey]: best, [worseKey]: worse } } = decodeSafetensors(bytes);
+      const { tensors, metadata: { [bestKey]: best, [worseKey]: worse, [lossKey]: loss = '0', [stepsKey]: steps = '0' } } = decodeSafetensors(bytes);
       await trainer.load(tensors);
       trainer.steps = stepOf(newest); // a plan without a history of losses does not count
-      if (worse !== undefined) return { best: best === undefined ? undefined : parseFloat(best), worse: Number(worse) };
+      sum = parseFloat(loss);
+      count = Number(steps);
+      if (worse !== undefined) return { best: best === undefined ? undefined : parseFloat(best), worse: Number(worse), sum, count };
     }
     const text = await this.files.read(bestValueFile);
-    return { best: text && parseFloat(new TextDecoder().decode(text)), worse: 0 };
+    return { best: text && parseFloat(new TextDecoder().decode(text)), worse: 0, sum, count };
   }
 
-  /** Saves the states after some steps, with the evaluations so far, and removes checkpoints that are no longer kept. */
-  async write(program: Program, steps: number, { best, worse }: Evaluated): Promise<void> {
-    const metadata = { ...best !== undefined && { [bestKey]: `${best}` }, ...(best !== undefined || worse) && { [worseKey]: `${worse}` } };
+  /** Saves the states after some steps, with the evaluations and the losses so far, and removes checkpoints that are no longer kept. */
+  async write(program: Program, steps: number, { best, worse, sum, count }: Saved): Promise<void> {
+    const metadata = {
+      ...best !== undefined && { [bestKey]: `${best}` }, ...(best !== undefined || worse) && { [worseKey]: `${worse}` },
+      ...count && { [lossKey]: `${sum}`, [stepsKey]: `${count}` },
+    };
     await this.files.write(`step-${String(steps).padStart(8, '0')}.safetensors`, encodeSafetensors(await program.save(), metadata));
     for (const name of (await this.#list()).slice(0, -this.#last)) await this.files.remove(name);
   }

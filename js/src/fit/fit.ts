@@ -6,7 +6,7 @@ import type { EntryInputs, EntryTypes, Exactly, Inputs } from '../program/types.
 import type { Batch } from '../runtime/batches.js';
 import type { Trainer } from '../runtime/trainer.js';
 import { RlxError, unknownName } from '../values/errors.js';
-import { type Evaluated, Folder } from './checkpoints.js';
+import { type Saved, Folder } from './checkpoints.js';
 import { iteratorOf } from './data.js';
 import { checkLoop, type EarlyStop, type Epoch, type Evaluation, type Loop } from './loop.js';
 import { type Measured, takeMetrics } from './metrics.js';
@@ -70,7 +70,12 @@ class Fit {
   async run(): Promise<Report> {
     const { save } = this.#loop;
     if (save) this.#folder = await Folder.open(save);
-    if (save?.resume) this.#stopper.resume(await this.#folder!.resume(this.#trainer));
+    if (save?.resume) {
+      const saved = await this.#folder!.resume(this.#trainer);
+      this.#stopper.resume(saved);
+      this.#sum = saved.sum;
+      this.#count = saved.count;
+    }
     this.#reported = this.#trainer.steps;
     this.#began = performance.now();
     try {
@@ -241,6 +246,7 @@ class Fit {
       step, steps, epoch: this.#epoch, epochs, loss: this.#sum / this.#count,
       rate: (step - this.#reported) / seconds, throughput: this.#rows / seconds, ...await takeMetrics(program), best: false, done,
     };
+    this.#sum = this.#count = this.#rows = 0;
     if (evaluation) {
       const { metrics, confusion } = await measure(program, evaluation, this.#loop.signal);
       Object.assign(report, { eval: metrics, evalConfusion: confusion });
@@ -250,17 +256,21 @@ class Fit {
     this.#ended = report.done;
     this.#last = report;
     if (report.best) await this.#store(() => this.#folder?.writeBest(program, this.#stopper.best!));
-    if (report.done) await this.#folder?.write(program, step, this.#stopper);
+    if (report.done) await this.#write();
     else if (!save?.every || this.#isDue(step)) await this.#save(); // with the evaluation
     await this.#publish(report);
     this.#check();
     this.#reported = step;
-    this.#sum = this.#count = this.#rows = 0;
     this.#began = performance.now();
   }
 
   /** Writes a checkpoint. */
-  #save(): Promise<void> { return this.#store(() => this.#folder?.write(this.#program, this.#trainer.steps, this.#stopper)); }
+  #save(): Promise<void> { return this.#store(() => this.#write()); }
+
+  async #write(): Promise<void> {
+    const { best, worse } = this.#stopper;
+    await this.#folder?.write(this.#program, this.#trainer.steps, { best, worse, sum: this.#sum, count: this.#count });
+  }
 
   /** Writes files. Training goes on without them where storage is full, for one; only the error of the last checkpoint ends it. */
   async #store(write: () => Promise<void> | undefined): Promise<void> {
@@ -393,7 +403,7 @@ class Stopper {
   constructor(stop: EarlyStop) { this.#stop = stop; }
 
   /** Continues from a checkpoint. */
-  resume({ best, worse }: Evaluated): void {
+  resume({ best, worse }: Saved): void {
     this.best = best;
     this.worse = worse;
   }
