@@ -11,7 +11,7 @@ import { fit } from '../dist/fit.js';
 import { graph, init, train } from '../dist/index.js';
 import { openDawn } from './rig/dawn.mjs';
 
-const most = { cpu: 1350, gpu: 2300 };
+const most = { cpu: 1050, gpu: 2000 };
 
 /** The bytes of objects made in a call, by a sample of them. */
 async function bytesIn(call) {
@@ -32,8 +32,10 @@ async function bytesOfAStep(on) {
   const trainer = await train(model, { optimizer: { kind: 'adam' }, rate: 0.05, on }), batch = { x: new Float32Array(8), y: new Float32Array(8).fill(1) }, n = 2000;
   const alone = async () => { for (let i = 0; i < n; i++) await trainer.step(batch); }; // the values that fit reads have no meaning on that GPU
   const steps = on === 'gpu' ? alone : () => fit(trainer, { data: function* () { for (;;) yield batch; }, epochSteps: 1e9, steps: trainer.steps + n, every: 1e9 });
-  await steps(); // engines compile what runs often
-  return await bytesIn(steps) / n;
+  // Engines compile what runs often, later on a busy machine: the least of some rounds counts.
+  const rounds = [];
+  for (let i = 0; i < 4; i++) rounds.push(await bytesIn(steps) / n);
+  return Math.min(...rounds);
 }
 
 if (process.argv[2]) {
