@@ -68,6 +68,12 @@ async function filesOf(entry) {
 /** Runs something while no other tab changes the kept model of a name; undefined if another does, and `wait` is false. */
 const alone = (name, run, wait = true) => navigator.locks.request(`rlx model ${name}`, { ifAvailable: !wait }, (lock) => lock ? run() : undefined);
 
+/** Runs something once no tab changes the kept model of a name. */
+const settled = (name, run) => navigator.locks.request(`rlx model ${name}`, { mode: 'shared' }, run);
+
+/** Runs something that reads the names of the kept models ('shared'), or replaces the folder of one ('exclusive'). */
+const ofNames = (mode, run) => navigator.locks.request('rlx models', { mode }, run);
+
 /**
  * The models that the browser keeps: folders of the origin's private file system. All files of a model are created before the first
  * is written, and a file has its bytes once it is closed: if one is empty, the model is not complete.
@@ -86,8 +92,8 @@ export class Kept {
   static async list() {
     const root = await Kept.#root(), found = [], left = [];
     if (!root) return found;
-    for await (const [name, folder] of root.entries()) {
-      const files = await filesIn(folder);
+    for (const [name, folder] of await ofNames('shared', () => all(root.entries()))) {
+      const files = await settled(name, () => filesIn(folder).catch(() => [])); // another tab may have removed it
       if (files.length > 0 && files.every((file) => file.size > 0)) found.push({ name, bytes: files.reduce((sum, file) => sum + file.size, 0) });
       else left.push(name);
     }
@@ -120,15 +126,20 @@ export class Kept {
 
 /** Writes the files of a model into a folder of its own. */
 async function write(name, files) {
-  const root = await (await navigator.storage.getDirectory()).getDirectoryHandle('models', { create: true });
-  await root.removeEntry(name, { recursive: true }).catch(() => {}); // one of this name
-  const folder = await root.getDirectoryHandle(name, { create: true }), made = [];
-  for (const file of files) made.push(await folder.getFileHandle(file.name, { create: true }));
+  const root = await (await navigator.storage.getDirectory()).getDirectoryHandle('models', { create: true }), made = [];
+  await ofNames('exclusive', async () => {
+    await root.removeEntry(name, { recursive: true }).catch(() => {}); // one of this name
+    const folder = await root.getDirectoryHandle(name, { create: true });
+    for (const file of files) made.push(await folder.getFileHandle(file.name, { create: true }));
+  });
   for (const [i, file] of files.entries()) await file.stream().pipeTo(await made[i].createWritable());
 }
 
-async function filesIn(folder) {
-  const files = [];
-  for await (const handle of folder.values()) if (handle.kind === 'file') files.push(await handle.getFile());
-  return files;
+/** What an iterator gives, before anything else is awaited. */
+async function all(iterator) {
+  const found = [];
+  for await (const one of iterator) found.push(one);
+  return found;
 }
+
+const filesIn = async (folder) => Promise.all((await all(folder.values())).filter(({ kind }) => kind === 'file').map((handle) => handle.getFile()));
