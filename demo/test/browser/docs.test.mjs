@@ -66,7 +66,7 @@ test('the documentation fits a phone in the dark, and is there without JavaScrip
   for (const path of ['index', 'digits', 'gpt', 'playground', 'chat', 'benchmark']) {
     await still.goto(`${server.origin}/${path}.html`);
     const notice = still.locator('noscript .problem');
-    assert.match(await notice.textContent(), /so it needs JavaScript\. Without it you can read the documentation\.$/, path);
+    assert.match(await notice.textContent(), /^This page needs JavaScript\. Without it you can read the documentation\.$/, path);
     const [{ width }, page] = [await notice.boundingBox(), await still.locator('main').boundingBox()];
     assert.ok(width > 0.8 * page.width, `the notice of ${path} is ${width} wide, of ${page.width}`);
   }
