@@ -58,8 +58,7 @@ export function rlx(): RlxPlugin {
     async load(this: any, id: string, options?: { ssr?: boolean }) {
       const [path = ''] = id.split('?', 1);
       if (!modules.test(path)) return null;
-      const { files, plans, code } = await run(path), urls = new Map<string, string>();
-      for (const file of files) this.addWatchFile(file);
+      const { plans, code } = await run(path, (file) => { this.addWatchFile(file); }), urls = new Map<string, string>();
       for (const [name, source] of plans) {
         if (options?.ssr) { // Node has no page whose address a relative one could refer to
           urls.set(name, JSON.stringify(`data:application/octet-stream;base64,${Buffer.from(source).toString('base64')}`));
@@ -101,8 +100,8 @@ export function esbuild(): RlxEsbuildPlugin {
 const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex').slice(0, 16);
 
 /** Runs a module and compiles its exports. An error in it has the places of its source. */
-async function run(path: string): Promise<Built> {
-  const { text, files, map } = await bundled(path), own = join(dirname(path), `.${basename(path)}-${process.pid}-${Math.random().toString(36).slice(2)}.mjs`);
+async function run(path: string, watch: (file: string) => void = () => {}): Promise<Built> {
+  const { text, files, map } = await bundled(path, watch), own = join(dirname(path), `.${basename(path)}-${process.pid}-${Math.random().toString(36).slice(2)}.mjs`);
   try {
     if (text === undefined) return await built(path, await import(`${pathToFileURL(path)}?${Date.now()}`), files);
     await writeFile(own, text);
@@ -169,9 +168,24 @@ function codeOf(value: unknown): string {
 
 /**
  * A module and its imports, except packages, as one JavaScript text and its source map, made by a bundler
- * of the project; without one Node runs the file itself.
+ * of the project; without one Node runs the file itself. `watch` is called with the files, and with those that do not parse.
  */
-async function bundled(path: string): Promise<{ text?: string; map?: SourceMapPayload; files: string[] }> {
+async function bundled(path: string, watch: (file: string) => void): Promise<{ text?: string; map?: SourceMapPayload; files: string[] }> {
+  try {
+    const made = await bundle(path);
+    made.files.forEach(watch);
+    return made;
+  } catch (reason) {
+    // eslint-disable-next-line @typescript-eslint/no-explicit-any -- of two bundlers: files that do not parse
+    for (const { location, loc, id } of (reason as { errors?: any[] }).errors ?? []) {
+      const file = location?.file ?? loc?.file ?? id;
+      if (file) watch(resolve(dirname(path), file));
+    }
+    throw reason;
+  }
+}
+
+async function bundle(path: string): Promise<{ text?: string; map?: SourceMapPayload; files: string[] }> {
   const esbuild = await tool('esbuild', path);
   if (esbuild) {
     const { outputFiles: [map, code], metafile } = await esbuild.build({
@@ -182,12 +196,12 @@ async function bundled(path: string): Promise<{ text?: string; map?: SourceMapPa
   }
   const rolldown = await tool('rolldown', path);
   if (!rolldown) return { files: [path] };
-  const bundle = await rolldown.rolldown({ input: path, platform: 'node', external: (id: string) => !/^[./]/.test(id) && !/^[a-z]:\\/i.test(id) });
+  const build = await rolldown.rolldown({ input: path, platform: 'node', external: (id: string) => !/^[./]/.test(id) && !/^[a-z]:\\/i.test(id) });
   try {
-    const { output: [{ code, map, moduleIds }] } = await bundle.generate({ format: 'esm', codeSplitting: false, sourcemap: 'hidden', dir: dirname(path) });
+    const { output: [{ code, map, moduleIds }] } = await build.generate({ format: 'esm', codeSplitting: false, sourcemap: 'hidden', dir: dirname(path) });
     return { text: code, map, files: moduleIds };
   } finally {
-    await bundle.close();
+    await build.close();
   }
 }
 

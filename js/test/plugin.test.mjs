@@ -59,3 +59,16 @@ for (const bundler of ['esbuild', 'rolldown']) {
     assert.deepEqual((await readdir(projects[bundler])).filter((name) => name.startsWith('.')), []);
   });
 }
+
+for (const bundler of ['esbuild', 'rolldown']) {
+  test(`files of a module that fails are watched, also one that ${bundler} cannot parse`, async () => {
+    const folder = projects[bundler], path = join(folder, 'fails.rlx.ts'), part = join(folder, 'part.ts');
+    await writeFile(path, "import { part } from './part';\nexport const one = part;\n");
+    for (const text of ["throw new Error('not yet');\nexport const part = 1;\n", 'export const part = (1;\n']) {
+      await writeFile(part, text);
+      const watched = [];
+      await assert.rejects(rlx().load.call({ addWatchFile: (file) => watched.push(file) }, path));
+      assert.ok(watched.includes(part), `${watched}`);
+    }
+  });
+}
