@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -149,16 +150,10 @@ func inOut(x Tensor) Tensor {
 	if len(x.Dims) < 2 || x.DType.IsPacked() || x.Len()*size != len(x.Data) {
 		return x
 	}
-	out, in := x.Dims[0], x.Dims[1]
-	to := native.Zeros(x.DType, append(slices.Clone(x.Dims[2:]), in, out)...)
-	rest := 0
-	if len(x.Data) > 0 {
-		rest = x.Len() / (out * in)
+	var order []int
+	for axis := range x.Dims[2:] {
+		order = append(order, axis+2)
 	}
-	for from := range x.Len() {
-		o, i, r := from/(in*rest), from/rest%in, from%rest
-		at := (r*in+i)*out + o
-		copy(to.Data[at*size:(at+1)*size], x.Data[from*size:])
-	}
-	return to
+	data := permute.Axes(x.Data, size, x.Dims, append(order, 1, 0))
+	return Tensor{DType: x.DType, Dims: append(slices.Clone(x.Dims[2:]), x.Dims[1], x.Dims[0]), Data: data}
 }

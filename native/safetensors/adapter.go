@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -240,12 +241,7 @@ func transposed(name string, x native.Tensor) (native.Tensor, error) {
 	if len(x.Dims) != 2 {
 		return native.Tensor{}, ir.Shapef("tensor %q is %s; it must be a matrix", name, x)
 	}
-	rows, columns, size := x.Dims[0], x.Dims[1], x.DType.Size()
-	out := native.Zeros(x.DType, columns, rows)
-	for i := range rows {
-		for j := range columns {
-			copy(out.Data[(j*rows+i)*size:], x.Data[(i*columns+j)*size:][:size])
-		}
-	}
-	return out, nil
+	x.Data = permute.Axes(x.Data, x.DType.Size(), x.Dims, []int{1, 0})
+	x.Dims = []int{x.Dims[1], x.Dims[0]}
+	return x, nil
 }

@@ -1,0 +1,25 @@
+// Package permute reorders the axes of arrays of any element type.
+package permute
+
+// Axes returns a copy of an array of shape dims, size bytes an element, whose axis i is axis order[i] of the array.
+func Axes(data []byte, size int, dims, order []int) []byte {
+	strides, step := make([]int, len(dims)), size
+	for axis := len(dims) - 1; axis >= 0; axis-- {
+		strides[axis] = step
+		step *= dims[axis]
+	}
+	out, at, from := make([]byte, len(data)), make([]int, len(order)), 0
+	for to := 0; to < len(out); to += size {
+		copy(out[to:to+size], data[from:])
+		for i := len(order) - 1; i >= 0; i-- {
+			axis := order[i]
+			from += strides[axis]
+			if at[i]++; at[i] < dims[axis] {
+				break
+			}
+			from -= strides[axis] * dims[axis]
+			at[i] = 0
+		}
+	}
+	return out
+}
