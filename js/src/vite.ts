@@ -29,8 +29,8 @@ export interface RlxPlugin {
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- esbuild's type
 export interface RlxEsbuildPlugin { name: string; setup(build: any): void }
 
-/** A module that was run: its code with plans for names, and its source files. */
-interface Built { files: string[]; plans: Map<string, Uint8Array>; code(urlOf: (name: string) => string): string }
+/** A module that was run: its code with plans for names. */
+interface Built { plans: Map<string, Uint8Array>; code(urlOf: (name: string) => string): string }
 
 const modules = /\.rlx\.[cm]?[jt]s$/, content = Symbol.for('rlx ahead');
 
@@ -82,7 +82,7 @@ export function esbuild(): RlxEsbuildPlugin {
     setup(build) {
       const made = new Map<string, Uint8Array>();
       build.onLoad({ filter: modules }, async ({ path }: { path: string }) => {
-        const { files, plans, code } = await run(path), urls: string[] = [];
+        const files: string[] = [], { plans, code } = await run(path, (file) => { files.push(file); }), urls: string[] = [];
         const contents = code((name) => {
           const plan = plans.get(name)!, key = `${name}-${hashOf(plan)}.rlxp`;
           made.set(key, plan);
@@ -99,13 +99,13 @@ export function esbuild(): RlxEsbuildPlugin {
 
 const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex').slice(0, 16);
 
-/** Runs a module and compiles its exports. An error in it has the places of its source. */
-async function run(path: string, watch: (file: string) => void = () => {}): Promise<Built> {
-  const { text, files, map } = await bundled(path, watch), own = join(dirname(path), `.${basename(path)}-${process.pid}-${Math.random().toString(36).slice(2)}.mjs`);
+/** Runs a module and compiles its exports. `watch` is called with its source files. An error in it has the places of its source. */
+async function run(path: string, watch: (file: string) => void): Promise<Built> {
+  const { text, map } = await bundled(path, watch), own = join(dirname(path), `.${basename(path)}-${process.pid}-${Math.random().toString(36).slice(2)}.mjs`);
   try {
-    if (text === undefined) return await built(path, await import(`${pathToFileURL(path)}?${Date.now()}`), files);
+    if (text === undefined) return await built(path, await import(`${pathToFileURL(path)}?${Date.now()}`));
     await writeFile(own, text);
-    return await built(path, await import(pathToFileURL(own).href), files);
+    return await built(path, await import(pathToFileURL(own).href));
   } catch (reason) {
     if (map !== undefined && reason instanceof Error) locate(reason, own, new SourceMap(map));
     throw reason;
@@ -134,7 +134,7 @@ function locate(error: Error & { loc?: object }, own: string, map: SourceMap): v
 }
 
 /** The exports of a module that was run, compiled. */
-async function built(path: string, exported: Record<string, unknown>, files: string[]): Promise<Built> {
+async function built(path: string, exported: Record<string, unknown>): Promise<Built> {
   const plans = new Map<string, Uint8Array>(), parts: ((urlOf: (name: string) => string) => string)[] = [];
   for (const [name, value] of Object.entries(exported)) {
     const make = (Object(value) as Record<symbol, unknown>)[content], left = name === 'default' ? 'export default' : `export const ${name} =`;
@@ -148,7 +148,7 @@ async function built(path: string, exported: Record<string, unknown>, files: str
       throw new Error(`${path}: the export ${name} is neither made by ahead nor a value that JSON can hold: move it to another module`);
     }
   }
-  return { files, plans, code: (urlOf) => `import { fetched } from '@rlx-go/rlx/ahead';\n${parts.map((part) => part(urlOf)).join('')}` };
+  return { plans, code: (urlOf) => `import { fetched } from '@rlx-go/rlx/ahead';\n${parts.map((part) => part(urlOf)).join('')}` };
 }
 
 function isPlain(value: unknown): boolean {
@@ -166,11 +166,14 @@ function codeOf(value: unknown): string {
   return `{${Object.entries(value as object).map(([name, part]) => `${JSON.stringify(name)}:${codeOf(part)}`).join(',')}}`;
 }
 
+/** A text, none without a bundler, and the files that it is of. */
+interface Bundle { text?: string; map?: SourceMapPayload; files: string[] }
+
 /**
  * A module and its imports, except packages, as one JavaScript text and its source map, made by a bundler
  * of the project; without one Node runs the file itself. `watch` is called with the files, and with those that do not parse.
  */
-async function bundled(path: string, watch: (file: string) => void): Promise<{ text?: string; map?: SourceMapPayload; files: string[] }> {
+async function bundled(path: string, watch: (file: string) => void): Promise<Bundle> {
   try {
     const made = await bundle(path);
     made.files.forEach(watch);
@@ -185,7 +188,7 @@ async function bundled(path: string, watch: (file: string) => void): Promise<{ t
   }
 }
 
-async function bundle(path: string): Promise<{ text?: string; map?: SourceMapPayload; files: string[] }> {
+async function bundle(path: string): Promise<Bundle> {
   const esbuild = await tool('esbuild', path);
   if (esbuild) {
     const { outputFiles: [map, code], metafile } = await esbuild.build({
