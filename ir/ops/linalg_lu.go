@@ -36,12 +36,20 @@ func LU(b *ir.Builder, x ir.Value) (lu, pivots, permutation ir.Value) {
 	return out[0], out[1], out[2]
 }
 
+// tallPanel is the width of a panel that is factored by narrower ones, where a kernel
+// keeps fewer than matrixBlock columns: the narrow panels then update only the tall one,
+// and the whole matrix is updated once for each tall panel.
+const tallPanel = 4 * matrixBlock
+
 // luBody eliminates one column in each step of a loop, or, if a matrix exceeds the
 // kernel's maximum size, a panel of columns.
 func luBody(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value {
 	x := in[0]
 	rows, cols := matrixDims(x)
 	if width := panelWidth(x.DType(), rows); width < min(rows, cols) {
+		if width < matrixBlock && min(rows, cols) > 2*tallPanel {
+			width = tallPanel
+		}
 		return luPanels(b, x, width)
 	}
 	lead := leadOf(x)

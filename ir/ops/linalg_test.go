@@ -173,3 +173,38 @@ func TestFactorsOfSubnormalColumns(t *testing.T) {
 		}
 	}
 }
+
+// TestTallPanels factors a matrix whose panels are factored by narrower ones, by the body,
+// as the plain meaning does. The diagonal from upper right to lower left dominates.
+func TestTallPanels(t *testing.T) {
+	const n = 520
+	x := ir.NewArray(ir.F64, n, n)
+	for i := range x.F {
+		x.F[i] = math.Sin(float64(7*i) * float64(i%11+1))
+		if i/n == n-1-i%n {
+			x.F[i] += n
+		}
+	}
+	g := must(ir.Build("g", func(b *ir.Builder) {
+		lu, pivots, order := ops.LU(b, b.Input("x", ir.F64, ir.Dims(n, n)...))
+		b.Output("lu", lu)
+		b.Output("pivots", ops.Convert(b, pivots, ir.F64))
+		b.Output("order", ops.Convert(b, order, ir.F64))
+	}))(t)
+	in := map[string]*ir.Array{"x": x}
+	want, err := evalHeld(g, in, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := evalHeld(must(passes.Run(g, passes.Options{}))(t), in, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range want {
+		for i, v := range want[k].F {
+			if !closeTo(v, got[k].F[i], 1e-9) {
+				t.Fatalf("element %d of result %d is %v, want %v", i, k, got[k].F[i], v)
+			}
+		}
+	}
+}
