@@ -37,6 +37,11 @@ const (
 	factorOps
 )
 
+// String returns the name of an operation.
+func (o FactorOp) String() string {
+	return [...]string{"cholesky", "lu", "householder", "eigen", ""}[min(o, factorOps)]
+}
+
 // factorWords is the number of words of a factorisation.
 const factorWords = 6
 

@@ -173,7 +173,7 @@ func (m columns) diagonalise() []float64 {
 	for range eigenSweeps {
 		for p := range n {
 			for q := p + 1; q < n; q++ {
-				if math.Abs(a.x[q*n+p]) > size*0x1p-60 {
+				if math.Abs(a.x[q*n+p]) > size*0x1p-56 {
 					a.rotate(v, p, q)
 				}
 			}
