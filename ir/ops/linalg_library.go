@@ -99,7 +99,7 @@ func factorWorkspace(f routine.Factor) int {
 	case routine.EigenFactor:
 		return words * (1<<20 + 600*rows + 16*rows*rows)
 	}
-	return 4 << 10
+	return 64<<10 + rows*cols/128
 }
 
 // cholesky factors the symmetric part, whose order by columns is that by rows. The last element of a factor is not

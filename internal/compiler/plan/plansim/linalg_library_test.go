@@ -30,7 +30,6 @@ var largeMatrices = []struct {
 	{ops.OpLU, []int{2, 300, 65}},
 	{ops.OpHouseholder, []int{1300, 65}},
 	{ops.OpHouseholder, []int{64, 1281}},
-	{ops.OpEigh, []int{2, 193, 193}},
 }
 
 // largeMatrix returns random matrices, which are positive definite for a Cholesky factorisation.
@@ -69,6 +68,33 @@ func TestALibraryFactorsNoSmallMatrices(t *testing.T) {
 		}
 		if p := open(t, g, withFactors()).Plan(); len(p.Routines) > 0 {
 			t.Errorf("%v: the routines are %v", dims, p.Routines)
+		}
+	}
+}
+
+// TestALibraryFindsEigenvalues compares x·v with v·w, as the reference implementation takes seconds.
+func TestALibraryFindsEigenvalues(t *testing.T) {
+	const n, batch = 193, 2
+	x := largeMatrix(ops.OpEigh, ir.F64, []int{batch, n, n})
+	g, err := ir.Build("eigh", func(b *ir.Builder) {
+		x := b.Input("x", ir.F64, ir.Dims(batch, n, n)...)
+		w, v := ops.Eigh(b, x)
+		x = ops.Mul(b, ops.Add(b, x, ops.Transpose(b, x, 0, 2, 1)), ops.ConstLike(b, x, 0.5))
+		unit := ops.Convert(b, ops.Eq(b, ops.Iota(b, ir.I32, 1, ir.Dims(batch, n, n)...), ops.Iota(b, ir.I32, 2, ir.Dims(batch, n, n)...)), ir.F64)
+		b.Output("error", ops.ReduceMax(b, ops.Abs(b, ops.Sub(b, ops.MatMul(b, x, v), ops.Mul(b, v, ops.ExpandDims(b, w, 1))))))
+		b.Output("product", ops.ReduceMax(b, ops.Abs(b, ops.Sub(b, ops.MatMul(b, ops.Transpose(b, v, 0, 2, 1), v), unit))))
+		b.Output("descent", ops.ReduceMax(b, ops.Sub(b, ops.SliceAxis(b, w, 1, ir.N(0), ir.N(n-1)), ops.SliceAxis(b, w, 1, ir.N(1), ir.N(n-1)))))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := open(t, g, withFactors()).Run("run", map[string]*ir.Array{"x": x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, y := range out {
+		if !(y.F[0] < 1e-11) {
+			t.Errorf("%s is %g", name, y.F[0])
 		}
 	}
 }
