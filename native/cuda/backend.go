@@ -259,7 +259,7 @@ func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
 		return err
 	})
 	if err != nil {
-		return errors.Join(err, p.releaseSolver())
+		return errors.Join(err, p.solver.release())
 	}
 	p.plan = made
 	if err := p.build(ctx); err != nil {

@@ -61,30 +61,31 @@ func (p *program) libraryCall(r routine.Routine) (call, error) {
 		made, err := d.multiplier.Product(r)
 		return func(on *driver.Stream, arrays []driver.Ptr) error { return on.Multiply(made, arrays) }, driver.In(r.Name(), err)
 	case routine.Factor:
-		made, err := p.factor(r)
+		made, err := p.solver.factor(d, r)
 		return func(on *driver.Stream, arrays []driver.Ptr) error { return on.Factor(made, arrays) }, driver.In(r.Name(), err)
 	}
 	return nil, ir.Errorf(ir.ErrUnsupported, "unknown routine %q on CUDA", r.Name())
 }
 
-// factor prepares a factorisation by the program's solver.
-func (p *program) factor(r routine.Factor) (_ *driver.Factor, err error) {
-	if p.solver == nil {
-		if p.solver, err = p.device.NewSolver(); err != nil {
+// solver is the use of cuSOLVER by a program, which is made with the first factorisation.
+type solver struct{ made *driver.Solver }
+
+// factor prepares a factorisation.
+func (s *solver) factor(d *device, r routine.Factor) (_ *driver.Factor, err error) {
+	if s.made == nil {
+		if s.made, err = d.NewSolver(); err != nil {
 			return nil, err
 		}
 	}
-	return p.solver.Factor(r)
+	return s.made.Factor(r)
 }
 
-// releaseSolver frees the program's solver, if it has one.
-func (p *program) releaseSolver() error {
-	if p.solver == nil {
+func (s *solver) release() error {
+	made := s.made
+	if s.made = nil; made == nil {
 		return nil
 	}
-	s := p.solver
-	p.solver = nil
-	return s.Release()
+	return made.Release()
 }
 
 // isFactor reports whether a routine is a factorisation.
@@ -95,13 +96,13 @@ func isFactor(r routine.Routine) bool {
 
 // capturesAll reports whether graphs can hold the library calls of an entry: cuSOLVER waits for the device to find
 // eigenvalues, and what it does elsewhere is not tried in the bodies of conditional nodes.
-func (p *program) capturesAll(spec *plan.Entry) bool {
+func capturesAll(p *plan.Plan, spec *plan.Entry) bool {
 	for s := range plan.Each(spec.Steps) {
 		c, ok := s.(*plan.Call)
 		if !ok {
 			continue
 		}
-		if f, ok := p.plan.Routines[c.Routine].(routine.Factor); ok && (f.Op == routine.EigenFactor || branches(spec.Steps)) {
+		if f, ok := p.Routines[c.Routine].(routine.Factor); ok && (f.Op == routine.EigenFactor || branches(spec.Steps)) {
 			return false
 		}
 	}

@@ -129,7 +129,7 @@ func (e *entry) build() (err error) {
 // branching entries without support for conditional nodes, and those with calls that cannot be captured have none.
 func (e *entry) capture() error {
 	n := e.spec.Dispatches()
-	if e.p.debug || n == 0 || n > maxGraph || branches(e.spec.Steps) && e.p.condition == nil || !e.p.capturesAll(e.spec) {
+	if e.p.debug || n == 0 || n > maxGraph || branches(e.spec.Steps) && e.p.condition == nil || !capturesAll(e.p.plan, e.spec) {
 		return nil
 	}
 	record := func() error {

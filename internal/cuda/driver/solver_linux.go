@@ -11,6 +11,7 @@ package driver
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -82,7 +83,10 @@ func (d *Device) NewSolver() (*Solver, error) {
 	var handle, params C.rlx_handle
 	err := d.solve(func(call **C.char) C.int { return C.rlx_solver_create(library, d.c, &handle, &params, call) })
 	s.handle, s.params = handle, params
-	return s, err
+	if err != nil {
+		return nil, errors.Join(err, s.Release())
+	}
+	return s, nil
 }
 
 // Factor returns a factorisation. The error is [ErrNoAlgorithm] if it needs more workspace than it has.
