@@ -1,6 +1,8 @@
 package routine
 
 import (
+	"math"
+
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir/dtype"
 )
@@ -81,8 +83,8 @@ func (f Factor) Check() error {
 	return nil
 }
 
-// maxWorkspace bounds the workspace so that no size in bytes overflows.
-const maxWorkspace = 1 << 40
+// maxWorkspace bounds the workspace, which is more than any GPU has.
+const maxWorkspace = min(1<<40, math.MaxInt)
 
 // Diagonal returns the number of elements on the diagonal of a matrix.
 func (f Factor) Diagonal() int { return min(f.Rows, f.Cols) }
