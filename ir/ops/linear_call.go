@@ -47,12 +47,7 @@ func init() {
 		JVP:       jvpLinearCall,
 		Transpose: transposeLinearCall,
 		Batch:     batchLinearCall,
-		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
-			if failWithoutForward(b, n) {
-				return make([]ir.Value, n.NumResults())
-			}
-			return spliceFirst(b, n, in)
-		},
+		Body:      linearCallBody,
 	})
 	define(&ir.Def{
 		Op: OpCustomVJP,
@@ -90,6 +85,13 @@ func init() {
 		Batch:     batchCustomJVP,
 		Body:      spliceFirst,
 	})
+}
+
+func linearCallBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+	if failWithoutForward(b, n) {
+		return make([]ir.Value, n.NumResults())
+	}
+	return spliceFirst(b, n, in)
 }
 
 // LinearCall returns the results of forward for residuals and linear, in which it is

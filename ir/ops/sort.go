@@ -57,7 +57,6 @@ func (a *TopKAttrs) Complete(in []ir.Type, given func(name string) bool) {
 const sortOrderDoc = " The sort is stable, also for 0 and -0; NaN is larger than all numbers."
 
 func init() {
-	sortAttrs := func(n *ir.Node) *SortAttrs { return n.Attrs().(*SortAttrs) }
 	const integerResult = "integer result"
 	define(&ir.Def{
 		Op: OpArgSort, Operands: []string{"x"}, NewAttrs: func() ir.Attrs { return &SortAttrs{} },
@@ -88,18 +87,7 @@ func init() {
 		Doc: "The elements of x along an axis in ascending or descending order, and each payload permuted in the same way." + sortOrderDoc,
 		Constraints: numbered("x is of a real type or bool", "axis is an axis of x",
 			"payloads are of any element type and of the shape of x"),
-		Infer: func(n *ir.Node) ([]ir.Type, error) {
-			x := n.Input(0).Type()
-			if err := (reals | bools).check(x.DType); err != nil {
-				return nil, err
-			}
-			for _, p := range n.InTypes()[1:] {
-				if !p.Shape.Equal(x.Shape) {
-					return nil, ir.Shapef("a payload is %s, x %s", p, x)
-				}
-			}
-			return n.InTypes(), checkAxes([]int{sortAttrs(n).Axis}, len(x.Shape))
-		},
+		Infer: inferSort,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			order := ArgSort(b, in[0], *sortAttrs(n))
 			out := make([]ir.Value, len(in))
@@ -121,6 +109,21 @@ func init() {
 			return []ir.Value{takeOrder(b, in[0], order, a.Axis), order}
 		},
 	})
+}
+
+func sortAttrs(n *ir.Node) *SortAttrs { return n.Attrs().(*SortAttrs) }
+
+func inferSort(n *ir.Node) ([]ir.Type, error) {
+	x := n.Input(0).Type()
+	if err := (reals | bools).check(x.DType); err != nil {
+		return nil, err
+	}
+	for _, p := range n.InTypes()[1:] {
+		if !p.Shape.Equal(x.Shape) {
+			return nil, ir.Shapef("a payload is %s, x %s", p, x)
+		}
+	}
+	return n.InTypes(), checkAxes([]int{sortAttrs(n).Axis}, len(x.Shape))
 }
 
 // ArgSort returns the indices, i32, that sort x along a.Axis, which may count from the

@@ -68,12 +68,12 @@ func (e *modelBuilder) unsupported(text string, args ...any) {
 // held returns the element type in which the values of a type are computed: ONNX's runtimes have
 // few kernels for narrow and unsigned types. Each result is cut or rounded to its type: see narrow.
 func held(d ir.DType) ir.DType {
-	switch d {
-	case ir.BF16, ir.F8E4M3, ir.F8E5M2:
+	switch {
+	case d == ir.BF16 || d.IsFloat8():
 		return ir.F32
-	case ir.I8, ir.I16, ir.U8, ir.U16:
+	case d.IsInteger() && d.Size() < 4:
 		return ir.I32
-	case ir.U32, ir.U64:
+	case d.IsUnsigned():
 		return ir.I64
 	}
 	return d
