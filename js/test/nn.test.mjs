@@ -320,6 +320,14 @@ describe('training', () => {
     const y = await s.read('y'), kept = y.filter((v) => v !== 0).length;
     assert.ok(y.every((v) => v === 0 || v === 4) && kept > 4 && kept < 28, `${kept} of 64 are kept`);
   });
+
+  for (const options of [{ scan: true }, { checkpoint: true }, { scan: true, checkpoint: true }]) test(`keys in blocks have the numbers of the Go package: ${Object.keys(options)}`, () => {
+    const g = graph('drops', (b) => {
+      nn.train(b);
+      b.output('y', nn.stack(b.input('x', 'f32', [4]), 's', 2, (x) => x.builder.scope('inner', () => nn.dropout(x, 0.5)), options));
+    });
+    assert.match(g.text(), /constant 2522033049 : u32\[\]/);
+  });
 });
 
 test('errors name the scope, and begin at the line of the caller', () => {
