@@ -27,6 +27,7 @@ func (h Numbers) given(name string) float64 {
 // Optimizer returns the optimizer with a name. The error for an unknown one is of kind
 // [ir.ErrName].
 func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
+	momentum := h.given("momentum")
 	adam := optim.Adam{Beta1: h.given("beta1"), Beta2: h.given("beta2"), Eps: h.given("epsilon"), WeightDecay: h.given(weightDecay)}
 	switch name {
 	case "sgd":
@@ -60,7 +61,7 @@ func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
 	case "sophia":
 		return Sophia(h), nil
 	case "muon":
-		return optim.Muon{Momentum: h.given("momentum"), WeightDecay: adam.WeightDecay, Rest: optim.AdamW{WeightDecay: adam.WeightDecay}}, nil
+		return optim.Muon{Momentum: momentum, WeightDecay: adam.WeightDecay, Rest: optim.AdamW{WeightDecay: adam.WeightDecay}}, nil
 	case "adabelief":
 		return optim.AdaBelief{Adam: adam}, nil
 	case "adamax":
@@ -72,11 +73,11 @@ func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
 	case "amsgrad":
 		return optim.AMSGrad{Adam: adam, Decoupled: h["decoupled"] != 0}, nil
 	case "lars":
-		return optim.LARS{Momentum: h.given("momentum"), WeightDecay: adam.WeightDecay}, nil
+		return optim.LARS{Momentum: momentum, WeightDecay: adam.WeightDecay}, nil
 	case "qhadamw":
 		return optim.QHAdamW{Adam: adam}, nil
 	case "kron":
-		return optim.Kron{Momentum: h.given("momentum"), Every: int(h["every"]), WeightDecay: adam.WeightDecay, Diagonal: h["diagonal"] != 0}, nil
+		return optim.Kron{Momentum: momentum, Every: int(h["every"]), WeightDecay: adam.WeightDecay, Diagonal: h["diagonal"] != 0}, nil
 	case "lbfgs":
 		return optim.LBFGS{Pairs: int(h["pairs"])}, nil
 	case "prodigy":
