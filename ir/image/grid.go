@@ -194,7 +194,7 @@ func cubicOf(b *ir.Builder, d ir.Value, a float64, far bool) ir.Value {
 
 // AffineGrid returns the grid of positions of [GridSample] for images of the given sizes, [batch,
 // sizes..., axes]: those of a regular grid, transformed by theta, [batch, axes, axes + 1], as
-// torch.nn.functional.affine_grid, which has two or three. With alignCorners, −1 and 1 are the
+// torch.nn.functional.affine_grid, in the type of theta. There are two or three sizes. With alignCorners, −1 and 1 are the
 // centres of the first and last element of an axis, else the edges of the image.
 func AffineGrid(b *ir.Builder, theta ir.Value, sizes []int, alignCorners bool) ir.Value {
 	c, ok := argument.Of(b, "image.affine_grid", theta)
@@ -212,7 +212,7 @@ func AffineGrid(b *ir.Builder, theta ir.Value, sizes []int, alignCorners bool) i
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	d := argument.Wide(theta.DType())
+	narrow, d := theta.DType(), argument.Wide(theta.DType())
 	theta = ops.Convert(b, theta, d)
 	var sum ir.Value
 	for i := range axes + 1 { // the last column of theta is the translation
@@ -230,7 +230,7 @@ func AffineGrid(b *ir.Builder, theta ir.Value, sizes []int, alignCorners bool) i
 		}
 		sum = column
 	}
-	return sum
+	return ops.Convert(b, sum, narrow)
 }
 
 func ones(n int) []ir.Dim {
