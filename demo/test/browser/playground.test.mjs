@@ -32,7 +32,7 @@ test('the first example runs by itself; its graphs, kernels and memory are shown
 
   await page.click('#graph-tab');
   await page.selectOption('#graph-choice', 'step (compiled)');
-  assert.match(await page.locator('#graph-text').textContent(), /state "w1" = %\d+/);
+  await page.waitForFunction(() => /state "w1" = %\d+/.test(document.getElementById('graph-text').textContent));
   await page.hover('#graph-text [data-value="%6"]');
   assert.ok(await page.locator('#graph-text .linked').count() > 1, 'a value and its uses are marked');
   assert.deepEqual(await axe(page), []);

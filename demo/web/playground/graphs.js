@@ -37,7 +37,7 @@ export class GraphText {
     }
   }
 
-  /** Lines as a block of their own: those before it are not laid out again. */
+  /** Lines as a block of their own, which the browser lays out once it is in sight. */
   #block(text) {
     const block = Object.assign(document.createElement('span'), { className: 'lines' });
     let at = 0;
