@@ -136,7 +136,7 @@ export class Studio {
       await (old && this.#keep(old).catch(() => {})); // a lost device has nothing to keep
       old?.close();
       if (other) this.#kept.clear();
-      if (anew) this.#forget(name);
+      if (anew) this.#forget(name, old?.lasting);
       const begun = performance.now(), { engine, kind, reason } = await this.#page.open(name, this.#recovery(name));
       if (turn !== this.#opening) return engine.close();
       this.#opened = performance.now() - begun;
@@ -144,7 +144,8 @@ export class Studio {
       this.engine = engine;
       engine.program.lost.then((error) => this.engine === engine && this.fail(error));
       this.#showDevice(kind, reason);
-      await this.#renew(this.#kept.get(name) ?? await this.#recall(engine));
+      const last = this.#kept.get(name) ?? await this.#recall(engine);
+      if (this.engine === engine) await this.#renew(last);
       if (this.engine === engine) this.#enable(true);
     } catch (error) {
       if (turn === this.#opening) this.fail(error);
@@ -171,9 +172,9 @@ export class Studio {
   }
 
   async #reset() {
-    const wasTraining = this.engine.training, { name } = this.engine;
+    const wasTraining = this.engine.training, { name, lasting } = this.engine;
     await this.pause();
-    this.#forget(name);
+    this.#forget(name, lasting);
     await this.#renew();
     this.#kept.delete(name); // now no copy of what was before is under way
     if (wasTraining) await this.train();
@@ -188,10 +189,10 @@ export class Studio {
     if (current.lasting && current.steps > 0 && bytesOf(tensors) <= mostKept) retain(this.#page.fileOf(current.name), { tensors, curves });
   }
 
-  /** Keeps the state of a network no longer. */
-  #forget(name) {
+  /** Keeps the state of a network no longer; that of the visit before only if a later one might go on from this network. */
+  #forget(name, lasting = true) {
     this.#kept.delete(name);
-    forget(this.#page.fileOf(name));
+    if (lasting) forget(this.#page.fileOf(name));
   }
 
   /** What the browser kept of a network in a visit before, checked as a file would be; undefined if there is nothing to go on from. */
