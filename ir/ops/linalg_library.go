@@ -11,12 +11,15 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// libraryFrom is the size of a matrix from which on cuSOLVER factors it faster than the op's own kernels, and
-// maxLibraryBatch the number of such matrices: the library factors one after the other, where kernels factor all
-// at once (an H200: native/bench/results.md, factorisations).
-var libraryFrom = map[ir.Op]int{OpCholesky: 192, OpLU: 256, OpHouseholder: 1280, OpEigh: 192}
-
-const maxLibraryBatch = 4
+// libraryLimits are the matrices that cuSOLVER factors faster than the op's own kernels, which factor all of a batch
+// at once where the library factors one after the other (an H200: native/bench/results.md, "Factorisations of one large
+// matrix"): those of rows or more, at most batch of them, or one for every rowsEach rows if that is more.
+var libraryLimits = map[ir.Op]struct{ rows, batch, rowsEach int }{
+	OpCholesky:    {rows: maxCholesky + 1, batch: 1, rowsEach: math.MaxInt},
+	OpLU:          {rows: 192, batch: 1, rowsEach: 512},
+	OpHouseholder: {rows: 1280, batch: 2, rowsEach: math.MaxInt},
+	OpEigh:        {rows: 128, batch: 4, rowsEach: math.MaxInt},
+}
 
 // libraryFactor returns the calls of a library that compute a factorisation, and the kernels that store the operand
 // in the library's layout and the results in that of the op; nil where the op's own kernels or its body are faster. All
@@ -24,12 +27,12 @@ const maxLibraryBatch = 4
 func libraryFactor(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	rows, cols := matrixDims(n.Input(0))
 	count := elementsOf(n.Input(0).Type())
-	from, ok := libraryFrom[n.Op()]
-	if !caps.Factors || !ok || max(rows, cols) < from || min(rows, cols) < matrixBlock || count > math.MaxInt32 {
+	limit, ok := libraryLimits[n.Op()]
+	if !caps.Factors || !ok || rows < limit.rows || cols < matrixBlock || count > math.MaxInt32 {
 		return nil
 	}
 	l := &libraryWriter{n: n, caps: caps, d: n.Input(0).DType(), batch: count / (rows * cols), rows: rows, cols: cols}
-	if l.batch > maxLibraryBatch {
+	if l.batch > max(limit.batch, rows/limit.rowsEach) {
 		return nil
 	}
 	switch n.Op() {
