@@ -365,7 +365,7 @@ func jvpAttention(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	for _, i := range linear {
 		tangents = append(tangents, orZeros(b, t[i], in[i]))
 	}
-	residualTypes, inTypes := typesOf(residuals), pick(n.InTypes(), linear)
+	residualTypes, inTypes := ir.TypesOf(residuals), pick(n.InTypes(), linear)
 	forward := closed(b, "attention_tangent", slices.Concat(residualTypes, inTypes), func(s *ir.Builder, p []ir.Value) []ir.Value {
 		return attentionTangent(s, a, p[:len(in)], p[len(in):len(residuals)], p[len(residuals):])
 	})

@@ -294,7 +294,7 @@ func jvpCustomVJP(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 func keptValues(n *ir.Node, in, out []ir.Value) []ir.Value {
 	forward, results := n.Subgraphs()[0], n.Attrs().(*CustomVJPAttrs).Results
 	kept := slices.Clone(out[results:])
-	values := outputValues(forward)
+	values := forward.OutputValues()
 	for i, v := range values[results:] {
 		if port := slices.IndexFunc(forward.Ports(), func(p ir.Port) bool { return p.Value == v }); port >= 0 {
 			kept[i] = in[port]

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -164,7 +165,7 @@ func two(results []ir.Value) (first, second ir.Value) {
 
 // takeOrder returns the elements of x along an axis at distinct indices.
 func takeOrder(b *ir.Builder, x, places ir.Value, axis int) ir.Value {
-	batch := otherAxes(x.Rank(), []int{axis})
+	batch := permute.Others(x.Rank(), []int{axis})
 	return Gather(b, x, ExpandDims(b, places, -1), GatherAttrs{IndexedAxes: IndexedAxes{
 		Axes: []int{axis}, OperandBatch: batch, IndexBatch: batch, Outside: OutsideClip, Unique: true,
 	}})
@@ -193,7 +194,7 @@ func evalArgSort(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, er
 		return nil, err
 	}
 	step, length := strides(x.Dims)[a.Axis], x.Dims[a.Axis]
-	for _, base := range offsets(x.Dims, otherAxes(len(x.Dims), []int{a.Axis})) {
+	for _, base := range offsets(x.Dims, permute.Others(len(x.Dims), []int{a.Axis})) {
 		places := counting(0, length)
 		slices.SortStableFunc(places, func(i, j int) int { return comparePlaces(x, base+i*step, base+j*step, a.Descending) })
 		for i, from := range places {

@@ -280,26 +280,6 @@ func pickDims(dims ir.Shape, axes []int) ir.Shape {
 // productDims returns the product of sizes, 1 for none.
 func productDims(dims ir.Shape) ir.Dim { return dims.Size() }
 
-// restOf returns the axes of a rank that are in none of the lists.
-func restOf(rank int, lists ...[]int) []int {
-	var out []int
-	for axis := range rank {
-		if !slices.ContainsFunc(lists, func(l []int) bool { return slices.Contains(l, axis) }) {
-			out = append(out, axis)
-		}
-	}
-	return out
-}
-
-// inverseOf returns the permutation that undoes one.
-func inverseOf(perm []int) []int {
-	out := make([]int, len(perm))
-	for i, axis := range perm {
-		out[axis] = i
-	}
-	return out
-}
-
 // within adds the nodes of f to a graph of their own, which is an attribute of a node: it sees the tensors of
 // the graphs around it. f returns its results.
 func (e *modelBuilder) within(name string, inputs []valueInfo, f func() []tensorRef) *attribute {
