@@ -46,6 +46,8 @@ export class Studio {
    * @type {Map<string, {steps: number, tensors: object, curves: Record<string, Points>}>}
    */
   #kept = new Map();
+  /** When the browser was given a state to keep. */
+  #retained = -Infinity;
   #evaluations = Promise.resolve();
   #pending = 0;
   /** The step that was evaluated last. */
@@ -108,7 +110,7 @@ export class Studio {
   #recovery(name) {
     const isShown = () => this.engine?.name === name;
     return {
-      onSnapshot: ({ tensors }) => { if (isShown()) this.#put(name, tensors, this.#curves()); },
+      onSnapshot: ({ tensors }) => { if (isShown()) this.#put(this.engine, tensors, this.#curves(), keepEvery); },
       onRecovered: ({ lostSteps }) => {
         if (!isShown()) return;
         const { engine } = this, { program } = engine, again = lostSteps ? ` The last ${count(lostSteps)} steps are made again.` : '';
@@ -176,7 +178,7 @@ export class Studio {
     await this.pause();
     this.#forget(name, lasting);
     await this.#renew();
-    this.#kept.delete(name); // now no copy of what was before is under way
+    this.#forget(name, lasting); // again: now no copy of what was before is under way
     if (wasTraining) await this.train();
   }
 
@@ -185,8 +187,7 @@ export class Studio {
   /** Keeps the state of a network as it is now, with its curves up to there. */
   async #keep(current) {
     const curves = this.#curves(), { tensors } = await current.save();
-    this.#put(current.name, tensors, curves);
-    if (current.lasting && current.steps > 0 && bytesOf(tensors) <= mostKept) retain(this.#page.fileOf(current.name), { tensors, curves });
+    this.#put(current, tensors, curves);
   }
 
   /** Keeps the state of a network no longer; that of the visit before only if a later one might go on from this network. */
@@ -210,10 +211,15 @@ export class Studio {
     }
   }
 
-  #put(name, tensors, curves) {
-    const [steps] = tensors['history/count'].data;
+  /** Keeps a state in this page, and in the browser if that is `apart` milliseconds after the last one there. */
+  #put({ name, lasting }, tensors, curves, apart = 0) {
+    const [steps] = tensors['history/count'].data, now = performance.now();
     complete(curves.loss, tensors);
-    if (steps > 0) this.#kept.set(name, { steps, tensors, curves });
+    if (steps === 0) return;
+    this.#kept.set(name, { steps, tensors, curves });
+    if (!lasting || now < this.#retained + apart || bytesOf(tensors) > mostKept) return;
+    this.#retained = now;
+    retain(this.#page.fileOf(name), { tensors, curves });
   }
 
   /**
@@ -241,7 +247,7 @@ export class Studio {
     say('Training');
     this.#page.began?.(current);
     const timer = setInterval(() => { if (this.#pending === 0 && current.steps >= this.#evaluated + evaluations.steps) this.evaluate(current); }, evaluations.every);
-    const keeping = setInterval(() => this.#keep(current).catch(() => {}), keepEvery); // an error is the training's, too
+    const keeping = setInterval(() => { if (kindOf(current.program) === 'cpu') this.#keep(current).catch(() => {}); }, keepEvery); // a GPU gives snapshots; an error is the training's, too
     try {
       await current.train({ onLosses: this.#follow(current) });
       if (this.engine === current) await this.evaluate(current);
