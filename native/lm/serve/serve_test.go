@@ -290,10 +290,32 @@ func TestServer(t *testing.T) {
 			`{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`:            "messages",
 			`{"messages":[{"role":"user","content":"A"}],"modalities":["text","audio"]}`: "modalities",
 			`{}`: "messages", `{"messages":[{"role":"robot","content":"A"}]}`: "messages",
-			`{"messages":[{"role":"user","content":"A"}],"tools":[{}]}`: "tools", `{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_object"}}`: "response_format",
+			`{"messages":[{"role":"user","content":"A"}],"tools":[{}]}`: "tools", `{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"yaml"}}`: "response_format",
+			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_schema"}}`:                                          "response_format",
+			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_schema","json_schema":{"schema":{"pattern":"a"}}}}`: "response_format",
+			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_object"},"ignore_eos":true}`:                        "ignore_eos",
 		} {
 			if status, text := post(t, url+"/v1/chat/completions", body); status != 400 || read(t, text).Error.Param != param {
 				t.Errorf("%s: %d %s", body, status, text)
+			}
+		}
+	})
+
+	t.Run("JSON by a schema", func(t *testing.T) {
+		// The tokenizer has no braces.
+		body := `{"prompt":"A","temperature":1.5,"max_tokens":50,"seed":%d,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":
+			{"type":"array","items":{"enum":["A","B",7]},"minItems":1,"maxItems":4}}}}`
+		for seed := range 5 {
+			status, text := post(t, url+"/v1/completions", fmt.Sprintf(body, seed))
+			a := read(t, text)
+			var list []any
+			if status != 200 || *a.Choices[0].FinishReason != "stop" || json.Unmarshal([]byte(a.Choices[0].Text), &list) != nil || len(list) < 1 || len(list) > 4 {
+				t.Fatalf("%d %s", status, text)
+			}
+			for _, x := range list {
+				if x != "A" && x != "B" && x != 7. {
+					t.Errorf("%s has %v", a.Choices[0].Text, x)
+				}
 			}
 		}
 	})
