@@ -96,7 +96,7 @@ func gridSample(c *call) ir.Value {
 		return ir.Value{}
 	}
 	grid = ops.Convert(c.b, grid, ir.F32)
-	s := &sampler{call: c, x: x, sizes: c.shape(x)[2:]}
+	s := &sampler{call: c, x: x, sizes: c.sizesFrom(x, 2)}
 	align := c.bool("align_corners")
 	s.prepare = func(at ir.Value, _ int) ir.Value { return at }
 	clip := func(at ir.Value, axis int) ir.Value {
@@ -223,7 +223,7 @@ func roiAlign(c *call) ir.Value {
 		return ir.Value{}
 	}
 	images := ops.Take(b, x, c.x(2), 0, ops.OutsideClip)
-	s := &sampler{call: c, x: images, sizes: c.shape(images)[2:]}
+	s := &sampler{call: c, x: images, sizes: c.sizesFrom(images, 2)}
 	var at, inside []ir.Value
 	for axis, bins := range []int{h, w} {
 		v := roiPoints(c, sides[1-axis], sides[3-axis], bins*ratio, half)

@@ -88,7 +88,7 @@ func dft(c *call, axis int) ir.Value {
 	axis = c.axisOf(axis, x.Rank())
 	re, im := parts(c, x)
 	inverse, half := c.bool("inverse"), c.bool("onesided")
-	size := c.shape(x)[axis]
+	size := c.size(x, axis)
 	n := size
 	if inverse && half {
 		n = 2 * (size - 1)
@@ -115,7 +115,7 @@ func halfInverse(c *call, re, im ir.Value, axis, n int) ir.Value {
 		c.failf("a transform to %d elements", n)
 		return ir.Value{}
 	}
-	m := min(c.shape(re)[axis], n/2+1)
+	m := min(c.size(re, axis), n/2+1)
 	cosines, sines := make([]float64, m*n), make([]float64, m*n)
 	for k := range m {
 		weight := 2.0 // for the frequency that is not given
