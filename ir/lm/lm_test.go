@@ -116,7 +116,7 @@ func TestHostileConfigsAreRefused(t *testing.T) {
 		with(`"model_type": "olmoe", "num_experts": 4, "clip_qkv": 8`):                                                      ir.ErrUnsupported,
 		with(`"model_type": "qwen2_moe", "shared_expert_intermediate_size": 3, "moe_intermediate_size": 3`):                 lm.ErrConfig,
 		with(`"model_type": "granite", "logits_scaling": 0`):                                                                lm.ErrConfig,
-		with(`"model_type": "stablelm", "head_dim": 8, "qk_layernorm": true`):                                                              ir.ErrUnsupported,
+		with(`"model_type": "stablelm", "head_dim": 8, "qk_layernorm": true`):                                               ir.ErrUnsupported,
 		with(`"model_type": "cohere", "use_qk_norm": true`):                                                                 ir.ErrUnsupported,
 		with(`"model_type": "exaone4", "sliding_window": 4, "sliding_window_pattern": "LGL"`):                               ir.ErrUnsupported,
 		with(`"model_type": "smollm3", "no_rope_layers": [1]`):                                                              lm.ErrConfig,
