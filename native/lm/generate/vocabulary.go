@@ -73,9 +73,17 @@ func (v *Vocabulary) JSON(schema json.RawMessage) (*Grammar, error) {
 	return &Grammar{root: root, words: v}, nil
 }
 
+// Text returns the text of a token within a text; "" for a special token, and a replacement character for a part of one.
+func (v *Vocabulary) Text(token int32) string {
+	if text := v.textOf(token); text != part {
+		return text
+	}
+	return "\ufffd"
+}
+
 // textOf returns the text of a token.
 func (v *Vocabulary) textOf(token int32) string {
-	if int(token) < len(v.texts) {
+	if token >= 0 && int(token) < len(v.texts) {
 		return v.texts[token]
 	}
 	return ""

@@ -40,15 +40,15 @@ type body struct {
 	IgnoreEOS  bool    `json:"ignore_eos"`
 
 	ResponseFormat *responseFormat `json:"response_format"`
+	TopLogProbs    int             `json:"top_logprobs"`
 
 	// Parameters that are refused unless they have the value that changes nothing.
-	Echo        bool            `json:"echo"`
-	Suffix      string          `json:"suffix"`
-	BestOf      *int            `json:"best_of"`
-	TopLogProbs int             `json:"top_logprobs"`
-	Tools       json.RawMessage `json:"tools"`
-	Functions   json.RawMessage `json:"functions"`
-	Modalities  []string        `json:"modalities"`
+	Echo       bool            `json:"echo"`
+	Suffix     string          `json:"suffix"`
+	BestOf     *int            `json:"best_of"`
+	Tools      json.RawMessage `json:"tools"`
+	Functions  json.RawMessage `json:"functions"`
+	Modalities []string        `json:"modalities"`
 }
 
 // responseFormat restricts results to JSON.
@@ -97,6 +97,13 @@ func (b *body) requests(s *Server, of []generate.Request) ([]generate.Request, e
 	if b.Seed != nil {
 		base.Seed = uint64(*b.Seed)
 	}
+	if most := s.engine.Options().Alternatives; b.TopLogProbs < 0 || b.TopLogProbs > most {
+		return nil, refuse("top_logprobs", "top_logprobs is %d: it must be in [0, %d], the -alternatives of the server", b.TopLogProbs, most)
+	}
+	if b.TopLogProbs > 0 && !bool(b.LogProbs) {
+		return nil, refuse("top_logprobs", "top_logprobs is %d and logprobs false: logprobs must be true", b.TopLogProbs)
+	}
+	base.Alternatives = b.TopLogProbs
 	grammar, err := b.grammar(s)
 	if err != nil {
 		return nil, err
@@ -150,7 +157,6 @@ func (b *body) refuseUnknown() error {
 		{"echo", b.Echo},
 		{"suffix", b.Suffix != ""},
 		{"best_of", b.BestOf != nil && *b.BestOf != 1},
-		{"top_logprobs", b.TopLogProbs > 0},
 		{"tools", given(b.Tools)},
 		{"functions", given(b.Functions)},
 		{"modalities", slices.ContainsFunc(b.Modalities, func(m string) bool { return m != "text" })},
