@@ -10,7 +10,7 @@ import (
 
 // Bounds of a schema.
 const (
-	maxSymbols = 1 << 17
+	maxSymbols = 1 << 15
 	maxItems   = 1024 // minItems and maxItems
 	maxDigits  = 16
 	maxIndent  = 16
