@@ -118,7 +118,7 @@ func roiAlign(c *call) ir.Value {
 		return ir.Value{}
 	}
 	images := ops.Take(b, x, c.x(2), 0, ops.OutsideClip)
-	s := &sampler{call: c, x: images, sizes: c.shape(images)[2:]}
+	s := &sampler{call: c, x: images, sizes: c.sizesFrom(images, 2)}
 	var at, inside []ir.Value
 	for axis, bins := range []int{h, w} {
 		v := roiPoints(c, sides[1-axis], sides[3-axis], bins*ratio, half)

@@ -83,7 +83,7 @@ func dft(c *call, axis int) ir.Value {
 	axis = c.axisOf(axis, x.Rank())
 	re, im := parts(c, x)
 	inverse, half := c.bool("inverse"), c.bool("onesided")
-	size := c.shape(x)[axis]
+	size := c.size(x, axis)
 	n := size
 	if inverse && half {
 		n = 2 * (size - 1)
