@@ -15,7 +15,7 @@ func Checkpoint(b *ir.Builder, operands []ir.Value, f func(b *ir.Builder, in []i
 	if !b.Require("checkpoint", "function", f != nil) {
 		return make([]ir.Value, 1)
 	}
-	g := b.Subgraph("checkpoint", func(b *ir.Builder) { declareOutputs(b, f(b, declare(b, "in", typesOf(operands)))) })
+	g := b.Subgraph("checkpoint", func(b *ir.Builder) { declareOutputs(b, f(b, declare(b, "in", ir.TypesOf(operands)))) })
 	if b.Err() != nil {
 		return make([]ir.Value, 1)
 	}

@@ -23,8 +23,8 @@ func CustomVJP(b *ir.Builder, operands []ir.Value,
 	}
 	var results, kept []ir.Type
 	f := b.Subgraph("forward", func(b *ir.Builder) {
-		r, k := forward(b, declare(b, "in", typesOf(operands)))
-		results, kept = typesOf(r), typesOf(k)
+		r, k := forward(b, declare(b, "in", ir.TypesOf(operands)))
+		results, kept = ir.TypesOf(r), ir.TypesOf(k)
 		declareOutputs(b, append(append([]ir.Value(nil), r...), k...))
 	})
 	g := b.Subgraph("backward", func(b *ir.Builder) {
@@ -50,7 +50,7 @@ func CustomJVP(b *ir.Builder, operands []ir.Value,
 	if !b.Require(ops.OpCustomJVP, "function or derivative", f != nil && jvp != nil) {
 		return make([]ir.Value, 1)
 	}
-	types := typesOf(operands)
+	types := ir.TypesOf(operands)
 	primal := b.Subgraph("function", func(b *ir.Builder) { declareOutputs(b, f(b, declare(b, "in", types))) })
 	tangent := b.Subgraph("tangent", func(b *ir.Builder) {
 		in := declare(b, "in", types)
@@ -64,14 +64,6 @@ func CustomJVP(b *ir.Builder, operands []ir.Value,
 
 // StopGradient returns x; every derivative treats the result as a constant.
 func StopGradient(b *ir.Builder, x ir.Value) ir.Value { return ops.StopGradient(b, x) }
-
-func typesOf(values []ir.Value) []ir.Type {
-	out := make([]ir.Type, len(values))
-	for i, v := range values {
-		out[i] = v.Type()
-	}
-	return out
-}
 
 // withTangents returns the types whose values have tangents.
 func withTangents(types []ir.Type) []ir.Type {

@@ -265,7 +265,7 @@ func (v variables) types(g *ir.Graph) []ir.Type {
 	for _, o := range g.Outputs() {
 		out = append(out, o.Value)
 	}
-	return typesOf(v.values(in, out))
+	return ir.TypesOf(v.values(in, out))
 }
 
 func pick(list []ir.Value, at []int) []ir.Value {

@@ -121,7 +121,7 @@ func (d Dim) Bind(values map[string]int) (int, error) {
 		sum = sum.add(c)
 	}
 	if sum.den != 1 || sum.num < 0 || sum.num > maxDim {
-		return 0, Shapef("size %s is negative or too large for the given symbols", d)
+		return 0, Shapef("size %s is negative, fractional or too large for the given symbols", d)
 	}
 	return int(sum.num), nil
 }

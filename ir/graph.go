@@ -266,6 +266,15 @@ func (g *Graph) Ports() []Port { return g.ports }
 // shared and must not be changed.
 func (g *Graph) Outputs() []Output { return g.outputs }
 
+// OutputValues returns the values of the outputs, in their order.
+func (g *Graph) OutputValues() []Value {
+	out := make([]Value, len(g.outputs))
+	for i, o := range g.outputs {
+		out[i] = o.Value
+	}
+	return out
+}
+
 // Port returns the port of that name.
 func (g *Graph) Port(name string) (Port, bool) {
 	i, ok := g.named[portName{name, spacePorts}]

@@ -112,6 +112,15 @@ type Type struct {
 // TypeOf returns the type with the given element type and axes.
 func TypeOf(d DType, axes ...Dim) Type { return Type{d, Shape(axes)} }
 
+// TypesOf returns the types of values.
+func TypesOf(values []Value) []Type {
+	out := make([]Type, len(values))
+	for i, v := range values {
+		out[i] = v.Type()
+	}
+	return out
+}
+
 // Equal reports whether element type and shape are the same.
 func (t Type) Equal(u Type) bool { return t.DType == u.DType && t.Shape.Equal(u.Shape) }
 

@@ -63,7 +63,8 @@ func (o SGD) dampened(b *ir.Builder, g, count ir.Value) ir.Value {
 }
 
 // NoDecay is a weight decay of zero, for optimizers whose WeightDecay field has another default. It
-// is the smallest positive float64, since a zero field means the default.
+// is the smallest positive float64, since a zero field means the default. Other hyperparameters take it as 0, too: the
+// Beta1 of Adam, for instance, which is 0 in many adversarial networks.
 const NoDecay = math.SmallestNonzeroFloat64
 
 // hasDecay reports whether a weight decay has an effect.

@@ -59,9 +59,10 @@ export class Points {
     before.high = Math.max(before.high, point.high);
   }
 
-  copy() {
-    return Object.assign(new Points(), { list: this.list.map((point) => ({ ...point })), width: this.width, last: this.last });
-  }
+  copy() { return Points.of(this); }
+
+  /** The points of others, or of what a browser kept of them. */
+  static of({ list, width, last }) { return Object.assign(new Points(), { list: list.map((point) => ({ ...point })), width, last }); }
 }
 
 /** The steps that charts side by side have in common: all of them end with the longest curve. */

@@ -56,6 +56,8 @@ export class Engine {
     this.name = name;
     /** The learning rate of the next step. */
     this.rate = rate;
+    /** Whether a later visit may go on from it: what it learns from is there then, too. */
+    this.lasting = true;
   }
 
   get program() { return this.#program; }

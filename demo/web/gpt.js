@@ -38,7 +38,7 @@ async function learn(given) {
   own = given;
   text = undefined;
   if (own) take(own.text);
-  await studio.startAnew();
+  await studio.start({ other: true });
   if (studio.engine) studio.train(); // until it is paused
 }
 
@@ -55,7 +55,9 @@ const studio = new Studio({
   },
   async open(name, recover) {
     if (!text) take(await loadText());
-    return GPTEngine.open(name, text, recover);
+    const opened = await GPTEngine.open(name, text, recover);
+    opened.engine.lasting = !own;
+    return opened;
   },
   characters: () => own && text.characters.join(''),
   renewed: (engine, goesOn) => writing.renew(engine, goesOn),

@@ -1,9 +1,10 @@
 // A page that trains: it opens a program for the model that is chosen, trains it and pauses, keeps
-// what it learned, and saves and loads it. What a page shows besides, it does itself when called.
+// what it learned, also until the next visit, and saves and loads it. What a page shows besides, it does itself when called.
 
 import { decodePlan } from './rlx/runtime.js';
 import { Points } from './chart.js';
 import { kindOf, lossesSince, planFile } from './engine.js';
+import { forget, recall, retain } from './kept.js';
 import { dispatches, showKernels } from './kernels.js';
 import { chosen, count, download, find, on, perSecond, powers, say, showDevice, Slider, Speedometer, tell, wordsOf } from './page.js';
 
@@ -45,6 +46,8 @@ export class Studio {
    * @type {Map<string, {steps: number, tensors: object, curves: Record<string, Points>}>}
    */
   #kept = new Map();
+  /** When the browser was given a state to keep. */
+  #retained = -Infinity;
   #evaluations = Promise.resolve();
   #pending = 0;
   /** The step that was evaluated last. */
@@ -70,6 +73,7 @@ export class Studio {
       if (file && this.engine) await this.#load(file);
       target.value = ''; // the same file may be chosen again
     });
+    document.addEventListener('visibilitychange', () => { if (document.hidden && this.engine?.training) this.#keep(this.engine).catch(() => {}); });
     for (const input of document.querySelectorAll('input[name=model]')) input.addEventListener('change', () => this.start());
   }
 
@@ -106,7 +110,7 @@ export class Studio {
   #recovery(name) {
     const isShown = () => this.engine?.name === name;
     return {
-      onSnapshot: ({ tensors }) => { if (isShown()) this.#put(name, tensors, this.#curves()); },
+      onSnapshot: ({ tensors }) => { if (isShown()) this.#put(this.engine, tensors, this.#curves(), keepEvery); },
       onRecovered: ({ lostSteps }) => {
         if (!isShown()) return;
         const { engine } = this, { program } = engine, again = lostSteps ? ` The last ${count(lostSteps)} steps are made again.` : '';
@@ -116,8 +120,11 @@ export class Studio {
     };
   }
 
-  /** Opens a program for the chosen network, which continues from its kept state, unless it is to start again. */
-  async start({ anew = false } = {}) {
+  /**
+   * Opens a program for the chosen network, which continues from its kept state, unless it is to start again.
+   * @param {{anew?: boolean, other?: boolean}} [options] other: there is something else to learn, so what was kept in this visit is of no use
+   */
+  async start({ anew = false, other = false } = {}) {
     const turn = ++this.#opening, name = chosen(), old = this.engine, { models } = this.#page;
     this.engine = undefined;
     this.#enable(false);
@@ -130,7 +137,8 @@ export class Studio {
       old?.pause();
       await (old && this.#keep(old).catch(() => {})); // a lost device has nothing to keep
       old?.close();
-      if (anew) this.#kept.delete(name);
+      if (other) this.#kept.clear();
+      if (anew) this.#forget(name, old?.lasting);
       const begun = performance.now(), { engine, kind, reason } = await this.#page.open(name, this.#recovery(name));
       if (turn !== this.#opening) return engine.close();
       this.#opened = performance.now() - begun;
@@ -138,21 +146,16 @@ export class Studio {
       this.engine = engine;
       engine.program.lost.then((error) => this.engine === engine && this.fail(error));
       this.#showDevice(kind, reason);
-      await this.#renew(this.#kept.get(name));
+      const last = this.#kept.get(name) ?? await this.#recall(engine);
+      if (this.engine === engine) await this.#renew(last);
       if (this.engine === engine) this.#enable(true);
     } catch (error) {
       if (turn === this.#opening) this.fail(error);
     }
   }
 
-  /** Starts again with something else to learn: what was kept of any model is of no use then. */
-  async startAnew() {
-    this.#kept.clear();
-    await this.start({ anew: true });
-  }
-
   /** Makes the network new, or what it was when it was kept or saved. */
-  async #renew({ tensors, curves } = {}) {
+  async #renew({ tensors, curves, recalled = false } = {}) {
     const current = this.engine;
     await current.reset(seed);
     await current.save(); // the first one makes room for those to come, which then create nothing
@@ -164,15 +167,18 @@ export class Studio {
     showSteps(current);
     find('speed').textContent = '–';
     find('loss').textContent = loss.points.last?.value.toFixed(4) ?? '–';
+    find('goes-on').hidden = !recalled;
+    find('goes-on').textContent = recalled ? `It goes on from step ${count(current.steps)} of your last visit, which this browser kept.` : '';
     this.#page.renewed?.(current, curves !== undefined);
     await this.evaluate();
   }
 
   async #reset() {
-    const wasTraining = this.engine.training, { name } = this.engine;
+    const wasTraining = this.engine.training, { name, lasting } = this.engine;
     await this.pause();
+    this.#forget(name, lasting);
     await this.#renew();
-    this.#kept.delete(name); // now no copy of what was before is under way
+    this.#forget(name, lasting); // again: now no copy of what was before is under way
     if (wasTraining) await this.train();
   }
 
@@ -181,13 +187,39 @@ export class Studio {
   /** Keeps the state of a network as it is now, with its curves up to there. */
   async #keep(current) {
     const curves = this.#curves(), { tensors } = await current.save();
-    this.#put(current.name, tensors, curves);
+    this.#put(current, tensors, curves);
   }
 
-  #put(name, tensors, curves) {
-    const [steps] = tensors['history/count'].data;
+  /** Keeps the state of a network no longer; that of the visit before only if a later one might go on from this network. */
+  #forget(name, lasting = true) {
+    this.#kept.delete(name);
+    if (lasting) forget(this.#page.fileOf(name));
+  }
+
+  /** What the browser kept of a network in a visit before, checked as a file would be; undefined if there is nothing to go on from. */
+  async #recall({ name, lasting, program }) {
+    const key = this.#page.fileOf(name), found = lasting ? await recall(key) : undefined;
+    if (!found) return undefined;
+    try {
+      const { checkWeights } = await import('./weights.js');
+      checkWeights(found.tensors, this.#page.models[name].title, program.plan);
+      const curves = Object.fromEntries(Object.keys(this.#page.curves).map((curve) => [curve, Points.of(found.curves[curve])]));
+      return { tensors: found.tensors, curves, recalled: true };
+    } catch {
+      forget(key);
+      return undefined;
+    }
+  }
+
+  /** Keeps a state in this page, and in the browser if that is `apart` milliseconds after the last one there. */
+  #put({ name, lasting }, tensors, curves, apart = 0) {
+    const [steps] = tensors['history/count'].data, now = performance.now();
     complete(curves.loss, tensors);
-    if (steps > 0) this.#kept.set(name, { steps, tensors, curves });
+    if (steps === 0) return;
+    this.#kept.set(name, { steps, tensors, curves });
+    if (!lasting || now < this.#retained + apart || bytesOf(tensors) > mostKept) return;
+    this.#retained = now;
+    retain(this.#page.fileOf(name), { tensors, curves });
   }
 
   /**
@@ -215,6 +247,7 @@ export class Studio {
     say('Training');
     this.#page.began?.(current);
     const timer = setInterval(() => { if (this.#pending === 0 && current.steps >= this.#evaluated + evaluations.steps) this.evaluate(current); }, evaluations.every);
+    const keeping = setInterval(() => { if (kindOf(current.program) === 'cpu') this.#keep(current).catch(() => {}); }, keepEvery); // a GPU gives snapshots; an error is the training's, too
     try {
       await current.train({ onLosses: this.#follow(current) });
       if (this.engine === current) await this.evaluate(current);
@@ -223,6 +256,7 @@ export class Studio {
       this.failOf(current, error);
     } finally {
       clearInterval(timer);
+      clearInterval(keeping);
       if (this.engine === current) showPaused();
       say(`Paused at step ${count(current.steps)}, ${this.#page.standing()}`);
     }
@@ -309,6 +343,11 @@ function showSteps({ steps }) {
   find('wall-figure').hidden = steps > 0;
   find('charts').hidden = steps === 0;
 }
+
+/** How many milliseconds pass from one state that the browser keeps to the next, and how many bytes it has at most. */
+const keepEvery = 10_000, mostKept = 64 << 20;
+
+const bytesOf = (tensors) => Object.values(tensors).reduce((sum, { data }) => sum + data.byteLength, 0);
 
 /** For how many milliseconds a network trains by itself. */
 const alone = 60_000;

@@ -24,10 +24,20 @@ export function decodeWeights(file, name, models, plan, characters) {
   const { tensors, metadata } = decodeSafetensors(file), wanted = models[metadata.model];
   if (wanted && metadata.model !== name) bad(`it has the weights of a ${wanted.title}, and this is the ${models[name].title}`);
   if (metadata.characters !== characters) bad(metadata.characters ? 'it learned from another text, which must be given first' : 'it learned from Shakespeare, and this is another text');
-  const slots = new Map(plan.slots.filter(({ role }) => role === 'param' || role === 'state').map((slot) => [slot.name, slot]));
-  for (const [key, tensor] of Object.entries(tensors)) check(key, tensor, slots.get(key) ?? bad(`the ${models[name].title} has no ${key}`));
-  for (const { name: key, role } of slots.values()) if (role === 'param' && !Object.hasOwn(tensors, key)) bad(`${key} is missing`);
+  checkWeights(tensors, models[name].title, plan);
   return tensors;
+}
+
+/**
+ * Checks tensors against a plan, and throws an error that says what is wrong.
+ * @param {Record<string, import('@rlx-go/rlx/runtime').HostTensor>} tensors
+ * @param {string} title the model's
+ * @param {import('@rlx-go/rlx/runtime').Plan} plan
+ */
+export function checkWeights(tensors, title, plan) {
+  const slots = new Map(plan.slots.filter(({ role }) => role === 'param' || role === 'state').map((slot) => [slot.name, slot]));
+  for (const [key, tensor] of Object.entries(tensors)) check(key, tensor, slots.get(key) ?? bad(`the ${title} has no ${key}`));
+  for (const { name: key, role } of slots.values()) if (role === 'param' && !Object.hasOwn(tensors, key)) bad(`${key} is missing`);
 }
 
 function check(key, { dtype, shape, data }, slot) {

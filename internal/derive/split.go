@@ -77,7 +77,7 @@ func Partial(b *ir.Builder, g *ir.Graph, in []ir.Value, unknown []bool, keep ir.
 		m.Set(p.Value, in[i])
 		flags[p.Value.Node().ID()] = []bool{unknown[i]}
 	}
-	live := liveNodes(g, outputValues(g)...)
+	live := liveNodes(g, g.OutputValues()...)
 	for _, n := range g.Nodes() {
 		if n.Op() == ir.OpPort || !live[n.ID()] {
 			continue

@@ -51,15 +51,6 @@ func liveNodes(g *ir.Graph, of ...ir.Value) []bool {
 	return live
 }
 
-// outputValues returns the values of the outputs of g.
-func outputValues(g *ir.Graph) []ir.Value {
-	out := make([]ir.Value, len(g.Outputs()))
-	for i, o := range g.Outputs() {
-		out[i] = o.Value
-	}
-	return out
-}
-
 // checkRule records an error if the values of a rule do not have the types of their
 // counterparts: a bug in the op, not in the graph.
 func checkRule(b *ir.Builder, n *ir.Node, rule string, got, want []ir.Value) {

@@ -1,5 +1,28 @@
-// Package permute reorders the axes of arrays of any element type.
+// Package permute computes with lists of axes, and reorders the axes of arrays of any element type.
 package permute
+
+import "slices"
+
+// Inverse returns the permutation that undoes order.
+func Inverse(order []int) []int {
+	out := make([]int, len(order))
+	for i, axis := range order {
+		out[axis] = i
+	}
+	return out
+}
+
+// Others returns the axes below rank that are in none of the lists, in order.
+func Others(rank int, lists ...[]int) []int {
+	named := slices.Concat(lists...)
+	var out []int
+	for axis := range rank {
+		if !slices.Contains(named, axis) {
+			out = append(out, axis)
+		}
+	}
+	return out
+}
 
 // Axes returns a copy of an array of shape dims, size bytes an element, whose axis i is axis order[i] of the array.
 func Axes(data []byte, size int, dims, order []int) []byte {

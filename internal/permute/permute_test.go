@@ -2,6 +2,7 @@ package permute_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/permute"
@@ -25,5 +26,17 @@ func TestAxes(t *testing.T) {
 	}
 	if got := permute.Axes(nil, 4, []int{0, 3}, []int{1, 0}); len(got) != 0 {
 		t.Errorf("of no elements it has %d bytes", len(got))
+	}
+}
+
+func TestOrders(t *testing.T) {
+	order := []int{2, 0, 3, 1}
+	for i, axis := range permute.Inverse(order) {
+		if order[axis] != i {
+			t.Errorf("the inverse of %v has %d at %d", order, axis, i)
+		}
+	}
+	if got, want := permute.Others(5, []int{3}, nil, []int{0, 1}), []int{2, 4}; !slices.Equal(got, want) {
+		t.Errorf("the axes in no list are %v, not %v", got, want)
 	}
 }

@@ -11,15 +11,15 @@ import (
 )
 
 // Numbers are hyperparameters by name, in snake case as in "weight_decay". A missing one is 0,
-// which means the optimizer's default; a weight decay that is given as 0 means none.
+// which means the optimizer's default.
 type Numbers map[string]float64
 
 const weightDecay = "weight_decay"
 
-// decay returns the weight decay, [optim.NoDecay] if it is given as 0.
-func (h Numbers) decay() float64 {
-	if decay, given := h[weightDecay]; !given || decay != 0 {
-		return decay
+// given returns a number, [optim.NoDecay] if it is given as 0: not the default.
+func (h Numbers) given(name string) float64 {
+	if x, given := h[name]; !given || x != 0 {
+		return x
 	}
 	return optim.NoDecay
 }
@@ -27,7 +27,8 @@ func (h Numbers) decay() float64 {
 // Optimizer returns the optimizer with a name. The error for an unknown one is of kind
 // [ir.ErrName].
 func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
-	adam := optim.Adam{Beta1: h["beta1"], Beta2: h["beta2"], Eps: h["epsilon"], WeightDecay: h.decay()}
+	momentum := h.given("momentum")
+	adam := optim.Adam{Beta1: h.given("beta1"), Beta2: h.given("beta2"), Eps: h.given("epsilon"), WeightDecay: h.given(weightDecay)}
 	switch name {
 	case "sgd":
 		return optim.SGD{Momentum: h["momentum"], Dampening: h["dampening"], Nesterov: h["nesterov"] != 0, WeightDecay: adam.WeightDecay}, nil
@@ -60,7 +61,7 @@ func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
 	case "sophia":
 		return Sophia(h), nil
 	case "muon":
-		return optim.Muon{Momentum: h["momentum"], WeightDecay: adam.WeightDecay, Rest: optim.AdamW{WeightDecay: adam.WeightDecay}}, nil
+		return optim.Muon{Momentum: momentum, WeightDecay: adam.WeightDecay, Rest: optim.AdamW{WeightDecay: adam.WeightDecay}}, nil
 	case "adabelief":
 		return optim.AdaBelief{Adam: adam}, nil
 	case "adamax":
@@ -72,11 +73,11 @@ func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
 	case "amsgrad":
 		return optim.AMSGrad{Adam: adam, Decoupled: h["decoupled"] != 0}, nil
 	case "lars":
-		return optim.LARS{Momentum: h["momentum"], WeightDecay: adam.WeightDecay}, nil
+		return optim.LARS{Momentum: momentum, WeightDecay: adam.WeightDecay}, nil
 	case "qhadamw":
 		return optim.QHAdamW{Adam: adam}, nil
 	case "kron":
-		return optim.Kron{Momentum: h["momentum"], Every: int(h["every"]), WeightDecay: adam.WeightDecay, Diagonal: h["diagonal"] != 0}, nil
+		return optim.Kron{Momentum: momentum, Every: int(h["every"]), WeightDecay: adam.WeightDecay, Diagonal: h["diagonal"] != 0}, nil
 	case "lbfgs":
 		return optim.LBFGS{Pairs: int(h["pairs"])}, nil
 	case "prodigy":
@@ -89,7 +90,7 @@ func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
 
 // Sophia returns Sophia, which needs another entry that updates the curvature.
 func Sophia(h Numbers) optim.Sophia {
-	return optim.Sophia{Beta1: h["beta1"], Beta2: h["beta2"], Gamma: h["gamma"], Eps: h["epsilon"], WeightDecay: h.decay()}
+	return optim.Sophia{Beta1: h.given("beta1"), Beta2: h.given("beta2"), Gamma: h["gamma"], Eps: h.given("epsilon"), WeightDecay: h.given(weightDecay)}
 }
 
 // Schedule returns the learning rate as a function of the step; nil for an empty name, which makes

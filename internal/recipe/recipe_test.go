@@ -23,12 +23,14 @@ func model(t *testing.T) *ir.Graph {
 	return g
 }
 
-// TestEveryOptimizerMakesAStep asserts that each name makes a step, and that a weight decay of 0 is none, where the
-// default of AdamW is one.
+// TestEveryOptimizerMakesAStep asserts that each name makes a step, also with hyperparameters of 0, and that a weight decay
+// or a beta1 of 0 is not the default of AdamW.
 func TestEveryOptimizerMakesAStep(t *testing.T) {
 	for _, name := range recipe.OptimizerNames {
-		if _, err := (recipe.Step{Loss: "loss", Optimizer: name, History: 4}).Graph(model(t)); err != nil {
-			t.Errorf("%s: %v", name, err)
+		for _, h := range []recipe.Numbers{nil, {"beta1": 0, "beta2": 0, "epsilon": 0, "momentum": 0}} {
+			if _, err := (recipe.Step{Loss: "loss", Optimizer: name, Hyper: h, History: 4}).Graph(model(t)); err != nil {
+				t.Errorf("%s with %v: %v", name, h, err)
+			}
 		}
 	}
 	for _, row := range []struct {
@@ -42,6 +44,13 @@ func TestEveryOptimizerMakesAStep(t *testing.T) {
 		if got := o.(optim.AdamW).WeightDecay; got != row.want {
 			t.Errorf("a weight decay of %v is %v, not %v", row.h, got, row.want)
 		}
+	}
+	o, err := recipe.Optimizer("adamw", recipe.Numbers{"beta1": 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if beta := o.(optim.AdamW).Beta1; float32(beta) != 0 || beta == 0 {
+		t.Errorf("a beta1 of 0 is %v", beta)
 	}
 }
 

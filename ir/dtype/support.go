@@ -55,9 +55,8 @@ func (s Support) String() string {
 // columns are in the order of the constants WGSL, CUDA, MSL, CPU, WASM. Features of a particular
 // device (f16 in WGSL needs shader-f16) are capabilities of the device, not of the type.
 //
-//   - WGSL has 32-bit types and, as a feature, f16, which is only stored on devices without it. A bool cannot be stored, so buffers hold it as
-//
-// u32, but it computes. Narrower types are packed into words.
+//   - WGSL has 32-bit types and, as a feature, f16, which is only stored on devices without it. A bool computes, but buffers hold it as
+//     u32. Narrower types are packed into words.
 //   - CUDA C++ stores types of 8 and 16 bits. So does MSL, which also computes f16; it has no f64, and bf16 only from version 3.1 on.
 //   - No C dialect has complex numbers.
 //   - The CPU computes f16 and bf16 in f32; the 8-bit floats are only converted.

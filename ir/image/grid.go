@@ -8,7 +8,7 @@ import (
 
 // GridOptions are the options of [GridSample].
 type GridOptions struct {
-	// Mode is [Linear], also for "", [Nearest] or, for two spatial axes, [Cubic] with a = −3/4.
+	// Mode is [Linear], also for "", [Nearest] or [Cubic] with a = −3/4.
 	Mode string
 	// Padding is what is beyond the edge: [Zeros], also for "", [Edge], or the image reflected: at the
 	// centres of the edge elements with AlignCorners, else at the edges. It is [Reflect] in both cases.
@@ -19,9 +19,9 @@ type GridOptions struct {
 }
 
 // GridSample returns the elements of x, [batch, spatial axes..., channels], at positions grid, [batch,
-// positions..., axes]: [batch, positions..., channels], as torch.nn.functional.grid_sample. x has two
-// or three spatial axes. The last axis of grid has a coordinate for each of them, from −1 to 1, that of the
-// last axis first: (x, y) of an image. A NaN coordinate gives NaN, with [Nearest] an element or zero.
+// positions..., axes]: [batch, positions..., channels], as torch.nn.functional.grid_sample, which has
+// two or three spatial axes, and for two of them Cubic. The last axis of grid has a coordinate for each spatial axis, from
+// −1 to 1, that of the last axis first: (x, y) of an image. A NaN coordinate gives NaN, with [Nearest] an element or zero.
 //
 // It is differentiable by x and by grid. The derivative by a coordinate is 0 with [Nearest] and where
 // [Edge] or [Reflect] clamps it. At whole positions it is that of the piece on the right.
@@ -34,8 +34,6 @@ func GridSample(b *ir.Builder, x, grid ir.Value, o ...GridOptions) ir.Value {
 	axes := len(s.sizes)
 	s.o.Mode = c.Word("Mode", s.o.Mode, Linear, Nearest, Cubic)
 	s.o.Padding = c.Word("Padding", s.o.Padding, Zeros, Edge, Reflect)
-	c.Shape(axes == 2 || axes == 3, "x is %s: it must have two or three spatial axes", x.Type())
-	c.Attr(s.o.Mode != Cubic || axes == 2, "Mode is %q: x must have two spatial axes, not %d", Cubic, axes)
 	c.Shape(grid.Rank() >= 2 && grid.Dim(-1).Is(axes) && grid.Dim(0) == x.Dim(0),
 		"grid is %s: it must be [%s, positions..., %d]", grid.Type(), x.Dim(0), axes)
 	if b.Err() != nil {
@@ -196,7 +194,7 @@ func cubicOf(b *ir.Builder, d ir.Value, a float64, far bool) ir.Value {
 
 // AffineGrid returns the grid of positions of [GridSample] for images of the given sizes, [batch,
 // sizes..., axes]: those of a regular grid, transformed by theta, [batch, axes, axes + 1], as
-// torch.nn.functional.affine_grid. There are two or three sizes. With alignCorners, −1 and 1 are the
+// torch.nn.functional.affine_grid, in the type of theta. There are two or three sizes. With alignCorners, −1 and 1 are the
 // centres of the first and last element of an axis, else the edges of the image.
 func AffineGrid(b *ir.Builder, theta ir.Value, sizes []int, alignCorners bool) ir.Value {
 	c, ok := argument.Of(b, "image.affine_grid", theta)
@@ -204,7 +202,7 @@ func AffineGrid(b *ir.Builder, theta ir.Value, sizes []int, alignCorners bool) i
 	if !ok || !c.Floats() {
 		return ir.Value{}
 	}
-	c.Attr(axes == 2 || axes == 3, "sizes is %v: there must be two or three", sizes)
+	c.Attr(axes >= 1, "sizes is %v: there must be one or more", sizes)
 	c.Shape(theta.Rank() == 3 && theta.Dim(1).Is(axes) && theta.Dim(2).Is(axes+1), "theta is %s: it must be [batch, %d, %d]", theta.Type(), axes, axes+1)
 	shape, points := make([]ir.Dim, axes), 1
 	for i, n := range sizes {
@@ -214,7 +212,7 @@ func AffineGrid(b *ir.Builder, theta ir.Value, sizes []int, alignCorners bool) i
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	d := argument.Wide(theta.DType())
+	narrow, d := theta.DType(), argument.Wide(theta.DType())
 	theta = ops.Convert(b, theta, d)
 	var sum ir.Value
 	for i := range axes + 1 { // the last column of theta is the translation
@@ -232,7 +230,7 @@ func AffineGrid(b *ir.Builder, theta ir.Value, sizes []int, alignCorners bool) i
 		}
 		sum = column
 	}
-	return sum
+	return ops.Convert(b, sum, narrow)
 }
 
 func ones(n int) []ir.Dim {

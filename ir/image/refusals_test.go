@@ -54,6 +54,9 @@ func TestNarrowFloatsKeepTheirType(t *testing.T) {
 		"grid_sample": func(b *ir.Builder, x ir.Value) ir.Value {
 			return image.GridSample(b, x, ops.Zeros(b, x.DType(), ir.Dims(1, 2, 2, 2)...))
 		},
+		"grid_sample of affine_grid": func(b *ir.Builder, x ir.Value) ir.Value {
+			return image.GridSample(b, x, image.AffineGrid(b, ops.Zeros(b, x.DType(), ir.Dims(1, 2, 3)...), []int{2, 2}, false))
+		},
 		"unfold": func(b *ir.Builder, x ir.Value) ir.Value { return image.Unfold(b, x, []int{2}) },
 		"pad": func(b *ir.Builder, x ir.Value) ir.Value {
 			return image.Pad(b, x, []int{0, 9, 0, 0}, make([]int, 4), image.Reflect)

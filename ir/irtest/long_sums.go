@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -63,7 +64,7 @@ type sum struct {
 // scans, as products and as updates of one row.
 func LongSums(n int) []SumCase {
 	var all []SumCase
-	for _, s := range append(sums(n), sumsOfProducts(n)...) {
+	for _, s := range slices.Concat(sums(n), runningSums(n), sumsInOps(n), sumsOfProducts(n)) {
 		all = append(all, SumCase{s.name, s, map[bool][]float64{}})
 	}
 	return all
@@ -112,7 +113,7 @@ func (c *SumCase) graph(d ir.DType) (*ir.Graph, error) {
 	})
 }
 
-// sums are sums other than products.
+// sums are sums alone, along every kind of axis, and inside norms.
 func sums(n int) []sum {
 	// scaled multiplies every other term by three, so that terms do not vanish when a mean
 	// is subtracted.
@@ -154,6 +155,12 @@ func sums(n int) []sum {
 		{"softmax", composedBound, func(b *ir.Builder, x input) ir.Value { return ops.Softmax(b, x("x", 2, n), 1) }},
 		{"softmax of columns", composedBound, func(b *ir.Builder, x input) ir.Value { return ops.Softmax(b, x("x", n, 2), 0) }},
 		{"logsumexp", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.LogSumExp(b, x("x", 2, n), 1) }},
+	}
+}
+
+// runningSums are scans.
+func runningSums(n int) []sum {
+	return []sum{
 		{"running sum", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.CumSum(b, x("x", 2, n), ops.CumSumAttrs{Axis: 1}) }},
 		{"running sum of one", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.CumSum(b, x("x", n), ops.CumSumAttrs{}) }},
 		{"running sum from the end", sumBound, func(b *ir.Builder, x input) ir.Value {
@@ -170,6 +177,12 @@ func sums(n int) []sum {
 		{"running logsumexp", sumBound, func(b *ir.Builder, x input) ir.Value {
 			return ops.CumLogSumExp(b, plusOne(b, x("x", n)), ops.CumSumAttrs{})
 		}},
+	}
+}
+
+// sumsInOps are those of losses, and of updates of one row.
+func sumsInOps(n int) []sum {
+	return []sum{
 		{"cross entropy", composedBound, func(b *ir.Builder, x input) ir.Value {
 			return ops.CrossEntropyMean(b, x("x", n, 5), ops.Zeros(b, ir.I32, ir.N(n)))
 		}},

@@ -37,6 +37,10 @@ type Config struct {
 	NormOffset float64
 	// PostNorms normalises also the results of attention and MLP before they are added.
 	PostNorms bool
+	// NoNormBias has no bias in the norms of LayerNorm.
+	NoNormBias bool
+	// Parallel computes the MLP from the same normalised input as attention, and adds both results.
+	Parallel bool
 	// NoPreNorms does not normalise the inputs of attention and MLP.
 	NoPreNorms bool
 	// NormQK normalises each head of queries and keys before it is rotated, NormQKWhole all heads of a token
@@ -171,6 +175,8 @@ func (c *Config) checkTogether() error {
 		return badConfig("ExpertsPerToken is 0: it must be in [1, %d]", c.Experts)
 	case c.SharedHidden > 0 && c.Experts == 0:
 		return badConfig("SharedHidden is %d and Experts 0: it must be 0, too", c.SharedHidden)
+	case c.Parallel && (c.NoPreNorms || c.PostNorms):
+		return badConfig("Parallel, NoPreNorms and PostNorms are %t, %t and %t: a parallel block has one norm, before", c.Parallel, c.NoPreNorms, c.PostNorms)
 	case c.NoPreNorms && !c.PostNorms:
 		return badConfig("NoPreNorms is true and PostNorms false: a block must have norms")
 	case c.NormQK && c.NormQKWhole:

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/format/gguf"
 	"github.com/rlx-go/rlx/ir/nn"
@@ -29,6 +30,9 @@ func newConverter(c Config, t Tensors) (*converter, error) {
 		return nil, err
 	}
 	f, _ := familyOf(c.Architecture)
+	if f.gguf == "" {
+		return nil, ir.Errorf(ir.ErrUnsupported, "a model of %s cannot be converted: it is read from a folder of Hugging Face alone", c.Architecture)
+	}
 	ports, err := c.layout(t).parameters(func(string) nn.Storage { return nn.Storage{OutIn: true} })
 	return &converter{w, c, f, ports}, err
 }
@@ -39,12 +43,12 @@ func (c *converter) floats(p ir.Port) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
+	if dims, _ := p.Value.Shape().Ints(); len(dims) == 2 && !c.of[p.Name].nn.OutIn && c.isLinear(p.Name) {
+		data = permute.Axes(data, 4, []int{dims[1], dims[0]}, []int{1, 0})
+	}
 	out := make([]float32, len(data)/4)
 	for i := range out {
 		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-	}
-	if dims, _ := p.Value.Shape().Ints(); len(dims) == 2 && !c.of[p.Name].nn.OutIn && c.isLinear(p.Name) {
-		out = transposed(out, dims[1])
 	}
 	return out, nil
 }
@@ -52,18 +56,6 @@ func (c *converter) floats(p ir.Port) ([]float32, error) {
 // isLinear reports a parameter of a linear layer of a block, which GPT-2's safetensors have as [in, out].
 func (c *converter) isLinear(name string) bool {
 	return name != c.f.embedding+"/weight" && name != c.f.positions+"/weight" && name != c.f.head+"/weight"
-}
-
-// transposed returns [columns, rows] of a matrix with the given number of rows.
-func transposed(x []float32, rows int) []float32 {
-	columns := len(x) / max(rows, 1)
-	out := make([]float32, len(x))
-	for i := range rows {
-		for j := range columns {
-			out[j*rows+i] = x[i*columns+j]
-		}
-	}
-	return out
 }
 
 // heads returns the number of heads in the rows of a parameter that is rotated by pairs; 0 for

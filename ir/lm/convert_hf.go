@@ -2,12 +2,14 @@ package lm
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"io"
 	"math"
 	"strconv"
 	"strings"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/nn"
 )
@@ -81,15 +83,19 @@ func (h *hfWriter) entry(p ir.Port) Entry {
 		if n := h.heads(p.Name); n > 0 && h.config.Rope.Interleaved {
 			x = paired(x, n, dims[0], true)
 		}
-		if inOut {
-			x = transposed(x, dims[0])
-		}
 		if offset := normOffset(h.config.Architecture); offset != 0 && strings.Contains(p.Name, "norm") {
 			for i := range x {
 				x[i] -= offset
 			}
 		}
-		return writeAs(w, e.DType, x)
+		data, err := bytesAs(e.DType, x)
+		if inOut {
+			data = permute.Axes(data, e.DType.Size(), dims, []int{1, 0})
+		}
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		return err
 	}
 	return e
 }
@@ -102,17 +108,16 @@ func normOffset(architecture string) float32 {
 	return 0
 }
 
-// writeAs writes floats as elements of a type.
-func writeAs(w io.Writer, d ir.DType, x []float32) error {
+// bytesAs returns floats as elements of a type.
+func bytesAs(d ir.DType, x []float32) ([]byte, error) {
 	if d == ir.F32 {
-		return float32s(w, x)
+		return binary.Append(nil, binary.LittleEndian, x)
 	}
 	a := ir.NewArray(d, len(x))
 	for i, v := range x {
 		a.F[i] = d.Round(float64(v))
 	}
-	_, err := w.Write(a.Bytes())
-	return err
+	return a.Bytes(), nil
 }
 
 // classes are the models' classes of transformers, by model_type.

@@ -148,18 +148,24 @@ func scaled(b *ir.Builder, x ir.Value, scale float64) ir.Value {
 	return ops.Mul(b, x, ops.ConstLike(b, x, scale))
 }
 
-// block returns x plus attention, and that plus the MLP.
+// block returns x plus attention, and that plus the MLP; with Parallel x plus both.
 func (d *decoder) block(layer int, x ir.Value) ir.Value {
-	x = d.sum(x, d.norm1, d.post1, func(x ir.Value) ir.Value {
+	attend := func(x ir.Value) ir.Value {
 		return nn.In(d.Builder, d.attention, func() ir.Value { return d.attend(layer, x) })
-	})
-	return d.sum(x, d.norm2, d.post2, func(x ir.Value) ir.Value {
-		return nn.In(d.Builder, d.mlp, func() ir.Value {
-			if d.Experts > 0 {
-				return d.mixture(x)
-			}
-			return d.feed(x, d.Hidden, d.dense)
-		})
+	}
+	if d.Parallel {
+		return d.sum(x, d.norm1, "", func(x ir.Value) ir.Value { return ops.Add(d.Builder, attend(x), d.perceptron(x)) })
+	}
+	return d.sum(d.sum(x, d.norm1, d.post1, attend), d.norm2, d.post2, d.perceptron)
+}
+
+// perceptron returns the MLP, or the results of the experts.
+func (d *decoder) perceptron(x ir.Value) ir.Value {
+	return nn.In(d.Builder, d.mlp, func() ir.Value {
+		if d.Experts > 0 {
+			return d.mixture(x)
+		}
+		return d.feed(x, d.Hidden, d.dense)
 	})
 }
 
@@ -178,7 +184,7 @@ func (d *decoder) sum(x ir.Value, before, after string, f func(x ir.Value) ir.Va
 }
 
 func (d *decoder) norm(name string, x ir.Value) ir.Value {
-	o := nn.NormOptions{Name: name, Epsilon: d.Epsilon}
+	o := nn.NormOptions{Name: name, Epsilon: d.Epsilon, NoBias: d.NoNormBias}
 	if d.LayerNorm {
 		return nn.LayerNorm(d.Builder, x, o)
 	}

@@ -1,6 +1,6 @@
 // Package lm provides pretrained language models: decoders of the families of Llama, Mistral,
 // Mixtral, Qwen2, Qwen3, also with experts, Gemma, Phi-3, OLMo 2 and 3, OLMoE, Granite, SmolLM3, StarCoder2 and GPT-2, from a
-// Hugging Face config.json or a GGUF file.
+// Hugging Face config.json or a GGUF file, and of Command R, ERNIE 4.5, EXAONE 4, GLM-4, Seed-OSS and StableLM from a config.json.
 //
 //	file, err := gguf.Open("model.gguf")
 //	config, err := lm.FromGGUF(file)

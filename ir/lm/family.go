@@ -27,12 +27,16 @@ type names struct {
 // family is a family of models.
 type family struct {
 	names
-	// gguf is the name of its architecture in GGUF files.
+	// gguf is the name of its architecture in GGUF files; "" for a family that is read from folders alone.
 	gguf string
 	// hf sets the fields in which this family differs and for which config.json has no key.
 	hf func(c *Config, h *hfConfig)
 	// interleaved reports that GGUF files store the rows of queries and keys as adjacent pairs.
 	interleaved bool
+	// neighbours reports that safetensors have them in this order, too.
+	neighbours bool
+	// localRope reports that layers rotate only if they have a window, in models with windows.
+	localRope bool
 }
 
 var llamaNames = names{
@@ -63,6 +67,14 @@ var families = map[string]family{
 	"granite":    {names: llamaNames, gguf: "granite", hf: granite, interleaved: true},
 	"smollm3":    {names: llamaNames, gguf: "smollm3", hf: smollm3, interleaved: true},
 	"starcoder2": {names: starcoder2Names(), gguf: "starcoder2", hf: starcoder2},
+
+	"cohere":   {names: llamaNames, hf: cohere, neighbours: true},
+	"cohere2":  {names: llamaNames, hf: cohere2, neighbours: true, localRope: true},
+	"ernie4_5": {names: llamaNames, hf: ernie, neighbours: true},
+	"exaone4":  {names: olmo2Names(), hf: exaone4, localRope: true},
+	"glm4":     {names: glm4Names(), hf: glm4, neighbours: true},
+	"seed_oss": {names: llamaNames, hf: seedOSS},
+	"stablelm": {names: llamaNames, hf: stableLM},
 }
 
 func mixtralNames() names {
@@ -82,6 +94,12 @@ func qwenMoENames() names {
 func olmo2Names() names {
 	n := llamaNames
 	n.norm1, n.post1, n.norm2, n.post2 = "", "post_attention_layernorm", "", "post_feedforward_layernorm"
+	return n
+}
+
+func glm4Names() names {
+	n := llamaNames
+	n.post1, n.norm2, n.post2, n.gateUp = "post_self_attn_layernorm", "post_attention_layernorm", "post_mlp_layernorm", "gate_up_proj"
 	return n
 }
 

@@ -51,7 +51,7 @@ func fromGGUF(file keyValues) (Config, error) {
 		}
 	}
 	f, ok := families[architecture]
-	if !ok || f.gguf != name {
+	if !ok || f.gguf != name || name == "" {
 		return Config{}, ir.Errorf(ir.ErrUnsupported, "general.architecture is %q: it must be one of %s", name, strings.Join(inFiles(), ", "))
 	}
 	c := m.config(architecture, f)
@@ -65,7 +65,9 @@ func fromGGUF(file keyValues) (Config, error) {
 func inFiles() []string {
 	all := map[string]bool{}
 	for _, f := range families {
-		all[f.gguf] = true
+		if f.gguf != "" {
+			all[f.gguf] = true
+		}
 	}
 	return slices.Sorted(maps.Keys(all))
 }

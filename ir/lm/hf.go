@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/rlx-go/rlx/internal/hfconfig"
 	"github.com/rlx-go/rlx/ir"
@@ -48,7 +49,7 @@ type hfConfig struct {
 	UseWindow     *bool    `json:"use_sliding_window"`
 	WindowLayers  *int     `json:"max_window_layers"`
 	LayerTypes    []string `json:"layer_types"`
-	WindowPattern *int     `json:"sliding_window_pattern"`
+	WindowPattern *pattern `json:"sliding_window_pattern"`
 
 	Bias        *bool    `json:"attention_bias"`
 	MLPBias     *bool    `json:"mlp_bias"`
@@ -82,6 +83,14 @@ type hfConfig struct {
 
 	UseBias     *bool    `json:"use_bias"` // of StarCoder2
 	NormEpsilon *float64 `json:"norm_epsilon"`
+
+	NormEps    *float64 `json:"layer_norm_eps"` // of StableLM and Cohere
+	UseQKVBias bool     `json:"use_qkv_bias"`
+	Parallel   bool     `json:"use_parallel_residual"`
+	NormQK     bool     `json:"qk_layernorm"`
+	UseNormQK  bool     `json:"use_qk_norm"`
+	LogitScale *float64 `json:"logit_scale"`
+	OutBias    bool     `json:"attention_out_bias"` // of Seed-OSS
 }
 
 // ReadConfig reads a config.json of Hugging Face. Errors are of kind [ErrConfig], [ir.ErrUnsupported] for
@@ -135,6 +144,9 @@ func (h *hfConfig) config() (Config, error) {
 			return Config{}, err
 		}
 	}
+	if f.localRope && c.Window > 0 && c.Windowed != nil {
+		c.Unrotated = inverted(c.Windowed)
+	}
 	if c.Rope != nil {
 		if err := h.rope(&c); err != nil {
 			return Config{}, err
@@ -146,6 +158,9 @@ func (h *hfConfig) config() (Config, error) {
 	}
 	if h.ClipQKV != nil {
 		return Config{}, ir.Errorf(ir.ErrUnsupported, "%s has clip_qkv %v: it must be null", h.ModelType, *h.ClipQKV)
+	}
+	if h.NormQK || h.UseNormQK {
+		return Config{}, ir.Errorf(ir.ErrUnsupported, "%s has qk_layernorm %t and use_qk_norm %t: they must be false", h.ModelType, h.NormQK, h.UseNormQK)
 	}
 	if given(h.SparseStep, 1) != 1 || len(h.DenseLayers) > 0 {
 		return Config{}, ir.Errorf(ir.ErrUnsupported, "%s has decoder_sparse_step %d and mlp_only_layers %v: all layers must have experts", h.ModelType, given(h.SparseStep, 1), h.DenseLayers)
@@ -242,7 +257,7 @@ func gemma2(c *Config, h *hfConfig) {
 func gemma3(c *Config, h *hfConfig) {
 	gemma2(c, h)
 	c.NormQK = true
-	c.Windowed = allBut(c.Layers, given(h.WindowPattern, 6))
+	c.Windowed = allBut(c.Layers, int(given(h.WindowPattern, 6)))
 }
 
 func phi3(c *Config, h *hfConfig) {
@@ -314,16 +329,73 @@ func smollm3(c *Config, h *hfConfig) {
 }
 
 // eachNth returns the layers that [allBut] does not.
-func eachNth(layers, nth int) []bool {
-	list := allBut(layers, nth)
-	for i := range list {
-		list[i] = !list[i]
+func eachNth(layers, nth int) []bool { return inverted(allBut(layers, nth)) }
+
+func inverted(list []bool) []bool {
+	out := make([]bool, len(list))
+	for i, x := range list {
+		out[i] = !x
 	}
-	return list
+	return out
 }
 
 func starcoder2(c *Config, h *hfConfig) {
 	c.LayerNorm, c.Gated, c.Epsilon, c.Tied = true, false, given(h.NormEpsilon, 1e-5), given(h.Tied, true)
 	c.QKVBias = given(h.UseBias, true)
 	c.OutBias, c.MLPBias, c.Window = c.QKVBias, c.QKVBias, given(h.Window, 0)
+}
+
+func stableLM(c *Config, h *hfConfig) {
+	c.LayerNorm, c.Epsilon, c.QKVBias, c.Parallel = true, given(h.NormEps, 1e-5), h.UseQKVBias, h.Parallel
+	h.Partial = orPointer(h.Partial, 0.25)
+}
+
+func cohere(c *Config, h *hfConfig) {
+	c.LayerNorm, c.NoNormBias, c.Parallel, c.Epsilon = true, true, true, given(h.NormEps, 1e-5)
+	c.Tied, c.LogitScale = given(h.Tied, true), given(h.LogitScale, 0.0625)
+	c.QKVBias = given(h.Bias, false)
+	c.OutBias = c.QKVBias
+}
+
+func cohere2(c *Config, h *hfConfig) {
+	cohere(c, h)
+	c.Window, c.Windowed = given(h.Window, 4096), allBut(c.Layers, int(given(h.WindowPattern, 4)))
+}
+
+func glm4(c *Config, h *hfConfig) {
+	c.PostNorms, c.FusedGateUp, c.QKVBias = true, true, given(h.Bias, true)
+	c.HeadSize, c.Epsilon = given(h.Size, 128), given(h.RMSEpsilon, 1.5625e-7)
+	h.Partial = orPointer(h.Partial, 0.5)
+}
+
+func exaone4(c *Config, h *hfConfig) {
+	c.NoPreNorms, c.PostNorms, c.NormQK, c.Epsilon = true, true, true, given(h.RMSEpsilon, 1e-5)
+	if h.Window != nil && h.WindowPattern != nil {
+		c.Window, c.Windowed = *h.Window, allBut(c.Layers, int(*h.WindowPattern))
+	}
+}
+
+func seedOSS(c *Config, h *hfConfig) {
+	c.QKVBias, c.OutBias, c.MLPBias, c.HeadSize = given(h.Bias, true), h.OutBias, given(h.MLPBias, false), given(h.Size, 128)
+}
+
+func ernie(c *Config, h *hfConfig) {
+	c.QKVBias, c.Tied, c.HeadSize, c.Epsilon = given(h.UseBias, false), given(h.Tied, true), given(h.Size, 128), given(h.RMSEpsilon, 1e-5)
+	c.OutBias, c.MLPBias = c.QKVBias, c.QKVBias
+}
+
+// pattern is the number of layers from one without a window to the next: a number, or as EXAONE has it a text such as "LLLG".
+type pattern int
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (p *pattern) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) != nil {
+		return json.Unmarshal(data, (*int)(p))
+	}
+	if strings.TrimLeft(text, "L") != "G" {
+		return ir.Errorf(ir.ErrUnsupported, "sliding_window_pattern is %q: it must be a number, or an L for each layer with a window and then a G", text)
+	}
+	*p = pattern(len(text))
+	return nil
 }

@@ -63,6 +63,12 @@ func TestConfig(t *testing.T) {
 		{`"model_type": "gemma2", "query_pre_attn_scalar": 16`, func(c lm.Config) bool {
 			return c.Scale == 0.25 && c.Tied && c.NormOffset == 1 && c.Window == 4096 && slices.Equal(c.Windowed, []bool{true, false})
 		}},
+		{`"model_type": "exaone4", "num_hidden_layers": 5, "sliding_window": 9, "sliding_window_pattern": "LLG"`, func(c lm.Config) bool {
+			return c.Window == 9 && slices.Equal(c.Windowed, []bool{true, true, false, true, true}) && slices.Equal(c.Unrotated, []bool{false, false, true, false, false})
+		}},
+		{`"model_type": "exaone4", "sliding_window": null, "sliding_window_pattern": null`, func(c lm.Config) bool { return c.Window == 0 && c.Unrotated == nil && c.NormQK }},
+		{`"model_type": "stablelm", "partial_rotary_factor": 0.5, "use_parallel_residual": true`, func(c lm.Config) bool { return c.Parallel && c.LayerNorm && c.Rope.Size == 2 && !c.Tied }},
+		{`"model_type": "glm4", "head_dim": 8`, func(c lm.Config) bool { return c.Rope.Interleaved && c.Rope.Size == 4 && c.QKVBias && !c.OutBias }},
 		{`"model_type": "smollm3", "num_hidden_layers": 5`, func(c lm.Config) bool { return slices.Equal(c.Unrotated, []bool{false, false, false, true, false}) }},
 		{`"model_type": "qwen2_moe", "num_experts": 4, "moe_intermediate_size": 3`, func(c lm.Config) bool { return c.RawShares && c.Hidden == 3 && c.ExpertsPerToken == 4 }},
 		{`"model_type": "gemma3", "text_config": ` + with(`"model_type": "gemma3_text", "sliding_window": 5, "num_hidden_layers": 7`), func(c lm.Config) bool {
@@ -110,6 +116,9 @@ func TestHostileConfigsAreRefused(t *testing.T) {
 		with(`"model_type": "olmoe", "num_experts": 4, "clip_qkv": 8`):                                                      ir.ErrUnsupported,
 		with(`"model_type": "qwen2_moe", "shared_expert_intermediate_size": 3, "moe_intermediate_size": 3`):                 lm.ErrConfig,
 		with(`"model_type": "granite", "logits_scaling": 0`):                                                                lm.ErrConfig,
+		with(`"model_type": "stablelm", "head_dim": 8, "qk_layernorm": true`):                                               ir.ErrUnsupported,
+		with(`"model_type": "cohere", "use_qk_norm": true`):                                                                 ir.ErrUnsupported,
+		with(`"model_type": "exaone4", "sliding_window": 4, "sliding_window_pattern": "LGL"`):                               ir.ErrUnsupported,
 		with(`"model_type": "smollm3", "no_rope_layers": [1]`):                                                              lm.ErrConfig,
 		with(`"model_type": "gpt2", "n_embd": 4, "n_layer": 1, "n_head": 2, "scale_attn_weights": false, "n_positions": 3`): ir.ErrUnsupported,
 	} {
@@ -117,7 +126,7 @@ func TestHostileConfigsAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %v", text, err, kind)
 		}
 	}
-	if _, err := lm.ReadConfig(strings.NewReader(with(`"model_type": "falcon"`))); !strings.Contains(fmt.Sprint(err), `"falcon": it must be one of gemma, gemma2,`) {
+	if _, err := lm.ReadConfig(strings.NewReader(with(`"model_type": "falcon"`))); !strings.Contains(fmt.Sprint(err), `"falcon": it must be one of cohere, cohere2, ernie4_5,`) {
 		t.Errorf("an unknown architecture: %v", err)
 	}
 	if _, err := lm.ReadConfig(io.MultiReader(strings.NewReader(`{"x": "`), bytes.NewReader(make([]byte, 17<<20)))); !errors.Is(err, lm.ErrConfig) {

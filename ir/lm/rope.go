@@ -41,7 +41,7 @@ func (h *hfConfig) rope(c *Config) error {
 		base = 1e6
 		local.Theta = orPointer(local.Theta, given(h.LocalTheta, 10000))
 	}
-	r := &Rope{Base: given(s.Theta, given(h.Theta, base)), LocalBase: given(local.Theta, 0)}
+	r := &Rope{Base: given(s.Theta, given(h.Theta, base)), LocalBase: given(local.Theta, 0), Interleaved: families[c.Architecture].neighbours}
 	if c.Architecture == "olmo3" {
 		r.LocalBase = given(local.Theta, r.Base)
 	}

@@ -50,11 +50,13 @@ type Caps struct {
 	// none is.
 	ShareOps int
 	// Products lists which matrix products a library computes instead of kernels, in a
-	// workspace of ProductBytes. Refused are those for which the library has no algorithm;
-	// kernels compute them.
+	// workspace of ProductBytes. Refused are those for which the library has no algorithm,
+	// and factorisations that need more workspace; kernels compute them.
 	Products     Products
 	ProductBytes int
 	Refused      *routine.Refusals
+	// Factors means that a library factors matrices: the target runs [routine.Factor].
+	Factors bool
 	// Collectives means that the target moves data between devices: it runs
 	// [routine.Collective] and [routine.DeviceIndex].
 	Collectives bool
@@ -65,6 +67,8 @@ func (c Caps) Runs(r routine.Routine) bool {
 	switch r.(type) {
 	case routine.Collective, routine.DeviceIndex:
 		return c.Collectives
+	case routine.Factor:
+		return c.Factors && !c.Refused.Has(r)
 	}
 	return c.Products != NoProducts
 }

@@ -17,7 +17,8 @@ type ConvOptions struct {
 	// Stride is the step of the window, Dilation the step within it; nil means 1.
 	Stride, Dilation []int
 	// Same pads so that a stride of 1 keeps the sizes, with the odd element at the end; a stride s
-	// gives ⌈n/s⌉. Not for transposed convolutions.
+	// gives ⌈n/s⌉ with the same padding, where TensorFlow and JAX pad as little as n needs. Not for transposed
+	// convolutions.
 	Same bool
 	// Pad is the number of zeros on both sides; of a transposed convolution, the elements cut off
 	// from both. nil means 0, "valid".

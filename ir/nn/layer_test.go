@@ -484,6 +484,21 @@ func TestStacksDrawInEachBlock(t *testing.T) {
 	}
 }
 
+// TestBlocksNumberTheirKeys by the names of scopes inside of them, as the TypeScript package does (js/test/nn.test.mjs).
+func TestBlocksNumberTheirKeys(t *testing.T) {
+	for _, o := range []nn.StackOptions{{Scan: true}, {Checkpoint: true}, {Scan: true, Checkpoint: true}} {
+		g := must(ir.Build("drops", func(b *ir.Builder) {
+			nn.Train(b)
+			b.Output("y", nn.Stack(b, "s", 2, b.Input("x", ir.F32, ir.N(4)), func(b *ir.Builder, x ir.Value) ir.Value {
+				return nn.In(b, "inner", func() ir.Value { return nn.Dropout(b, x, 0.5) })
+			}, o))
+		}))
+		if !strings.Contains(g.String(), "constant 2522033049 : u32[]") {
+			t.Errorf("%+v: %s", o, g)
+		}
+	}
+}
+
 // TestAStackEndsAtTheFirstError, whatever its number of blocks.
 func TestAStackEndsAtTheFirstError(t *testing.T) {
 	blocks := 0

@@ -330,13 +330,15 @@ func init() {
 		},
 		activation{
 			op: OpSoftShrink, alpha: 0.5, doc: "0 where |x| ≤ alpha, x + alpha where x < −alpha, and x − alpha elsewhere, also where x is NaN.",
-			body: func(b *ir.Builder, x ir.Value, alpha float64) ir.Value {
-				a := ConstLike(b, x, alpha)
-				outside := Select(b, Lt(b, x, Neg(b, a)), Add(b, x, a), Sub(b, x, a))
-				return Select(b, Le(b, Abs(b, x), a), ZerosLike(b, x), outside)
-			},
+			body: softShrink,
 		},
 	)
+}
+
+func softShrink(b *ir.Builder, x ir.Value, alpha float64) ir.Value {
+	a := ConstLike(b, x, alpha)
+	outside := Select(b, Lt(b, x, Neg(b, a)), Add(b, x, a), Sub(b, x, a))
+	return Select(b, Le(b, Abs(b, x), a), ZerosLike(b, x), outside)
 }
 
 // whereAbove returns y where x > limit and z elsewhere.

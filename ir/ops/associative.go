@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/derive"
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -132,7 +133,7 @@ func evalAssociativeScan(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.A
 	}
 	dims := in[0].Dims
 	step, length := strides(dims)[a.Axis], dims[a.Axis]
-	for _, base := range offsets(dims, otherAxes(len(dims), []int{a.Axis})) {
+	for _, base := range offsets(dims, permute.Others(len(dims), []int{a.Axis})) {
 		for i := 1; i < length; i++ {
 			at, last := base+i*step, base+(i-1)*step
 			if a.Reverse {

@@ -365,7 +365,7 @@ func jvpAttention(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	for _, i := range linear {
 		tangents = append(tangents, orZeros(b, t[i], in[i]))
 	}
-	residualTypes, inTypes := typesOf(residuals), pick(n.InTypes(), linear)
+	residualTypes, inTypes := ir.TypesOf(residuals), pick(n.InTypes(), linear)
 	forward := closed(b, "attention_tangent", slices.Concat(residualTypes, inTypes), func(s *ir.Builder, p []ir.Value) []ir.Value {
 		return attentionTangent(s, a, p[:len(in)], p[len(in):len(residuals)], p[len(residuals):])
 	})
@@ -536,13 +536,7 @@ func init() {
 		doc: "attention with one more score for each head, its sink, in the denominator of the softmax, so that a head need not attend to " +
 			"any key (Xiao et al., Efficient Streaming Language Models).",
 		constraints: []string{"q, k, v and mask are those of attention, with heads on the axis before the last two", "sink has the type of q and shape [heads of q]"},
-		check: func(n *ir.Node) error {
-			q, sink := n.Input(0), n.Input(3)
-			if q.Rank() < 3 || !sink.Type().Equal(ir.TypeOf(q.DType(), q.Dim(-3))) {
-				return ir.Shapef("sink is %s, not of the type of q, %s, with an element for each head", sink.Type(), q.Type())
-			}
-			return nil
-		},
+		check:       checkSink,
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			out, lse := AttentionForward(b, in[0], in[1], in[2], optional(in[4:]), *n.Attrs().(*AttentionAttrs))
 			// exp(lse) / (exp(lse) + exp(sink)), the share of the keys
@@ -550,6 +544,14 @@ func init() {
 			return Convert(b, Mul(b, wide(b, out), ExpandDims(b, share, -1)), in[0].DType())
 		},
 	})
+}
+
+func checkSink(n *ir.Node) error {
+	q, sink := n.Input(0), n.Input(3)
+	if q.Rank() < 3 || !sink.Type().Equal(ir.TypeOf(q.DType(), q.Dim(-3))) {
+		return ir.Shapef("sink is %s, not of the type of q, %s, with an element for each head", sink.Type(), q.Type())
+	}
+	return nil
 }
 
 // defineMask defines an op without operands.

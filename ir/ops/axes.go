@@ -36,18 +36,6 @@ func pick[T any](list []T, at []int) []T {
 	return out
 }
 
-// otherAxes returns the axes below rank that are in none of the lists, in order.
-func otherAxes(rank int, lists ...[]int) []int {
-	named := slices.Concat(lists...)
-	var out []int
-	for a := range rank {
-		if !slices.Contains(named, a) {
-			out = append(out, a)
-		}
-	}
-	return out
-}
-
 // shiftedBy is [shifted] for an operand that may lack the batch axis (-1).
 func shiftedBy(axes []int, at int) []int {
 	if at < 0 {

@@ -68,7 +68,7 @@ func broadcasting(b *ir.Builder, op ir.Op, in ...ir.Value) ir.Value {
 	}
 	out := b.Add1(op, nil, wide...)
 	if e := (*ir.OpError)(nil); errors.As(b.Err(), &e) {
-		e.In = typesOf(in)
+		e.In = ir.TypesOf(in)
 	}
 	return out
 }

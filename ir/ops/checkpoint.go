@@ -74,7 +74,7 @@ func jvpCheckpoint(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value 
 	r, g := checkpointOf(n)
 	active := validity(t)
 	outActive := tangentOutputs(b, g, active)
-	joint := closed(b, g.Name(), slices.Concat(typesOf(in), pick(typesOf(in), where(active))), func(s *ir.Builder, ports []ir.Value) []ir.Value {
+	joint := closed(b, g.Name(), slices.Concat(ir.TypesOf(in), pick(ir.TypesOf(in), where(active))), func(s *ir.Builder, ports []ir.Value) []ir.Value {
 		tangents := make([]ir.Value, len(in))
 		for i, at := range where(active) {
 			tangents[at] = ports[len(in)+i]
@@ -160,7 +160,7 @@ func transposeCheckpoint(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.V
 	}
 	known, given := where(not(linear)), where(validity(ct))
 	var active []int
-	g := closed(b, flat.Name(), slices.Concat(typesOf(pick(in, known)), typesOf(pick(ct, given))),
+	g := closed(b, flat.Name(), slices.Concat(ir.TypesOf(pick(in, known)), ir.TypesOf(pick(ct, given))),
 		func(s *ir.Builder, ports []ir.Value) []ir.Value {
 			args, cts := make([]ir.Value, len(in)), make([]ir.Value, len(ct))
 			for i, at := range known {

@@ -370,6 +370,13 @@ func (a *RootAttrs) Visit(v ir.AttrVisitor) {
 	v.Int("root", &a.Root)
 }
 
+func (a *RootAttrs) check() error {
+	if a.Root < 0 || a.Root >= a.Devices {
+		return ir.Attrf("root is %d, not in [0, %d), the devices", a.Root, a.Devices)
+	}
+	return nil
+}
+
 // collectives are the ops of one operand.
 func collectives() []collective {
 	return []collective{
@@ -378,41 +385,25 @@ func collectives() []collective {
 			doc:         "The sum, mean, maximum or minimum over all devices along a mesh axis, on each of them (JAX's psum, pmean, pmax and pmin). Devices that attain an extremum share its derivative equally.",
 			constraints: []string{`reduction is "sum" of numbers, "mean" of float or complex ones, or "max" or "min" of real ones`},
 			newAttrs:    func() ir.Attrs { return &AllReduceAttrs{MeshAttrs{Devices: 1}, AllReduceSum} },
-			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
-				a := n.Attrs().(*AllReduceAttrs)
-				types, ok := map[string]domain{AllReduceSum: numbers, AllReduceMean: floats | complexes, AllReduceMax: reals, AllReduceMin: reals}[a.Reduction]
-				if !ok {
-					return x, ir.Attrf("reduction is %q, not one of %q", a.Reduction, []string{AllReduceSum, AllReduceMean, AllReduceMax, AllReduceMin})
-				}
-				return x, types.check(x.DType)
-			},
-			jvp: jvpAllReduce,
-			transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
-				return b.Add1(OpAllReduce, n.Attrs(), ct)
-			},
+			infer:       inferAllReduce,
+			jvp:         jvpAllReduce,
+			transpose:   func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value { return b.Add1(OpAllReduce, n.Attrs(), ct) },
 		},
 		{
 			op:          OpAllGather,
 			doc:         "The concatenation along an axis of the values of all devices along a mesh axis, on each of them (JAX's all_gather, tiled).",
 			constraints: []string{"axis is an axis of x"},
 			newAttrs:    newAlongAttrs,
-			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
-				return alongDevices(n, x, func(size, devices ir.Dim) (ir.Dim, error) { return size.Mul(devices), nil })
-			},
-			transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value { return b.Add1(OpReduceScatter, n.Attrs(), ct) },
+			infer:       inferAllGather,
+			transpose:   func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value { return b.Add1(OpReduceScatter, n.Attrs(), ct) },
 		},
 		{
 			op:          OpReduceScatter,
 			doc:         "The sum over all devices along a mesh axis, split along an axis: device i gets slice i (JAX's psum_scatter, tiled).",
 			constraints: []string{"axis is an axis of x, whose size is a multiple of devices", "the element type of x is " + numbers.String()},
 			newAttrs:    newAlongAttrs,
-			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
-				if err := numbers.check(x.DType); err != nil {
-					return x, err
-				}
-				return alongDevices(n, x, ir.Dim.Div)
-			},
-			transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value { return b.Add1(OpAllGather, n.Attrs(), ct) },
+			infer:       inferReduceScatter,
+			transpose:   func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value { return b.Add1(OpAllGather, n.Attrs(), ct) },
 		},
 		{
 			op:          OpAllToAll,
@@ -430,9 +421,7 @@ func collectives() []collective {
 			doc:         "The value of the sending device: sources[i] sends to targets[i]. A device that receives none gets zeros (JAX's ppermute).",
 			constraints: []string{"sources and targets are lists of one length of distinct device indices"},
 			newAttrs:    func() ir.Attrs { return &PermuteAttrs{MeshAttrs: MeshAttrs{Devices: 1}} },
-			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
-				return x, n.Attrs().(*PermuteAttrs).check()
-			},
+			infer:       func(n *ir.Node, x ir.Type) (ir.Type, error) { return x, n.Attrs().(*PermuteAttrs).check() },
 			transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
 				a := n.Attrs().(*PermuteAttrs)
 				return CollectivePermute(b, ct, a.MeshAttrs, a.Targets, a.Sources)
@@ -443,15 +432,30 @@ func collectives() []collective {
 			doc:         "The value of one device along a mesh axis, on each of them (JAX's pbroadcast).",
 			constraints: []string{"root is a device index"},
 			newAttrs:    func() ir.Attrs { return &RootAttrs{MeshAttrs: MeshAttrs{Devices: 1}} },
-			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
-				if a := n.Attrs().(*RootAttrs); a.Root < 0 || a.Root >= a.Devices {
-					return x, ir.Attrf("root is %d, not in [0, %d), the devices", a.Root, a.Devices)
-				}
-				return x, nil
-			},
-			transpose: transposeRoot,
+			infer:       func(n *ir.Node, x ir.Type) (ir.Type, error) { return x, n.Attrs().(*RootAttrs).check() },
+			transpose:   transposeRoot,
 		},
 	}
+}
+
+func inferAllReduce(n *ir.Node, x ir.Type) (ir.Type, error) {
+	a := n.Attrs().(*AllReduceAttrs)
+	types, ok := map[string]domain{AllReduceSum: numbers, AllReduceMean: floats | complexes, AllReduceMax: reals, AllReduceMin: reals}[a.Reduction]
+	if !ok {
+		return x, ir.Attrf("reduction is %q, not one of %q", a.Reduction, []string{AllReduceSum, AllReduceMean, AllReduceMax, AllReduceMin})
+	}
+	return x, types.check(x.DType)
+}
+
+func inferAllGather(n *ir.Node, x ir.Type) (ir.Type, error) {
+	return alongDevices(n, x, func(size, devices ir.Dim) (ir.Dim, error) { return size.Mul(devices), nil })
+}
+
+func inferReduceScatter(n *ir.Node, x ir.Type) (ir.Type, error) {
+	if err := numbers.check(x.DType); err != nil {
+		return x, err
+	}
+	return alongDevices(n, x, ir.Dim.Div)
 }
 
 func newAlongAttrs() ir.Attrs { return &AlongAttrs{MeshAttrs: MeshAttrs{Devices: 1}} }

@@ -48,7 +48,7 @@ func Cond(b *ir.Builder, predicate ir.Value, operands []ir.Value, whenTrue, when
 	if !b.Require(OpCond, "branch", whenTrue != nil && whenFalse != nil) {
 		return make([]ir.Value, 1)
 	}
-	types := typesOf(operands)
+	types := ir.TypesOf(operands)
 	branches := []*ir.Graph{closed(b, "when_true", types, whenTrue), closed(b, "when_false", types, whenFalse)}
 	return b.AddNode(OpCond, nil, branches, slices.Concat([]ir.Value{predicate}, operands)...)
 }
@@ -161,7 +161,7 @@ func jvpCond(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	operands := slices.Concat(in[1:], pick(t[1:], where(active)))
 	joint := make([]*ir.Graph, 2)
 	for k, g := range branches {
-		joint[k] = closed(b, g.Name(), typesOf(operands), func(s *ir.Builder, ports []ir.Value) []ir.Value {
+		joint[k] = closed(b, g.Name(), ir.TypesOf(operands), func(s *ir.Builder, ports []ir.Value) []ir.Value {
 			tangents := make([]ir.Value, len(active))
 			for i, at := range where(active) {
 				tangents[at] = ports[len(active)+i]
@@ -293,7 +293,7 @@ func (s *condSplit) runKnown(b *ir.Builder, predicate ir.Value, out []ir.Value) 
 	operands := pick(s.in, where(not(s.unknown)))
 	branches := make([]*ir.Graph, 2)
 	for k, h := range s.h {
-		branches[k] = closed(b, h.Known.Name(), typesOf(operands), func(sb *ir.Builder, in []ir.Value) []ir.Value {
+		branches[k] = closed(b, h.Known.Name(), ir.TypesOf(operands), func(sb *ir.Builder, in []ir.Value) []ir.Value {
 			all := sb.Splice(h.Known, in)
 			slots := make([]ir.Value, len(s.slots))
 			for r, at := range s.slot[k] {
@@ -325,7 +325,7 @@ func (s *condSplit) linear(b *ir.Builder) *linearCond {
 	}
 	unknownTypes := pick(s.n.InTypes()[1:], l.unknown)
 	for k, h := range s.h {
-		types := slices.Concat(typesOf(l.residuals), unknownTypes)
+		types := slices.Concat(ir.TypesOf(l.residuals), unknownTypes)
 		l.branches[k] = closed(b, h.Linear.Name(), types, func(sb *ir.Builder, in []ir.Value) []ir.Value {
 			var args []ir.Value
 			for _, at := range s.slot[k] {
@@ -371,7 +371,7 @@ func transposeCond(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) 
 	operands := slices.Concat(l.residuals, pick(cts, given))
 	branches := make([]*ir.Graph, 2)
 	for k, g := range l.branches {
-		branches[k] = closed(b, g.Name(), typesOf(operands), func(s *ir.Builder, ports []ir.Value) []ir.Value {
+		branches[k] = closed(b, g.Name(), ir.TypesOf(operands), func(s *ir.Builder, ports []ir.Value) []ir.Value {
 			c := make([]ir.Value, len(cts))
 			for i, at := range given {
 				c[at] = ports[len(l.residuals)+i]

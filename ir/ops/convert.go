@@ -143,11 +143,11 @@ func ConvertSaturating(b *ir.Builder, x ir.Value, d ir.DType) ir.Value {
 	if !b.Require(op, "operand", x.Valid()) {
 		return ir.Value{}
 	}
-	largest, ok := map[ir.DType]float64{ir.F8E4M3: 448, ir.F8E5M2: 57344}[d]
-	if !ok || !x.DType().IsFloat() || x.DType().IsFloat8() {
+	if !d.IsFloat8() || !x.DType().IsFloat() || x.DType().IsFloat8() {
 		b.Failf(op, []ir.Value{x}, ir.DTypef("x is %s and the type %s: they must be a float of 16 bits or more and an 8-bit float", x.Type(), d))
 		return ir.Value{}
 	}
+	largest := d.MaxFloat()
 	return Convert(b, Clamp(b, x, ConstLike(b, x, -largest), ConstLike(b, x, largest)), d)
 }
 

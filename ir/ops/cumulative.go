@@ -3,6 +3,7 @@ package ops
 import (
 	"math"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -161,7 +162,7 @@ func logAddElement(dst *ir.Array, i int, src *ir.Array, j int) {
 func (c cumulative) eval(n *ir.Node, in []*ir.Array, out *ir.Array) {
 	a, x := cumAttrs(n), in[0]
 	step, length := strides(x.Dims)[a.Axis], x.Dims[a.Axis]
-	for _, base := range offsets(x.Dims, otherAxes(len(x.Dims), []int{a.Axis})) {
+	for _, base := range offsets(x.Dims, permute.Others(len(x.Dims), []int{a.Axis})) {
 		running := c.identity(x.DType)
 		for i := range length {
 			if a.Reverse {

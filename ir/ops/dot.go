@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -104,8 +105,8 @@ type dotDims struct{ lhsFree, rhsFree []int }
 
 func dotDimsOf(a *DotAttrs, x, y ir.Shape) dotDims {
 	return dotDims{
-		lhsFree: otherAxes(len(x), a.LhsBatch, a.LhsContract),
-		rhsFree: otherAxes(len(y), a.RhsBatch, a.RhsContract),
+		lhsFree: permute.Others(len(x), a.LhsBatch, a.LhsContract),
+		rhsFree: permute.Others(len(y), a.RhsBatch, a.RhsContract),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -224,7 +225,7 @@ func (t *term) diagonals(b *ir.Builder) {
 		j += i + 1
 		l := t.labels[i]
 		rest := slices.Delete(slices.Delete(slices.Clone(t.labels), j, j+1), i, i+1)
-		x := Transpose(b, t.value, append(otherAxes(len(t.labels), []int{i, j}), i, j)...)
+		x := Transpose(b, t.value, append(permute.Others(len(t.labels), []int{i, j}), i, j)...)
 		t.value, t.labels = Diagonal(b, x, 0), append(rest, l)
 		i = -1 // labels have shifted
 	}

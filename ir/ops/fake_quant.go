@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -127,7 +128,7 @@ func ends(bits int) float64 { return float64(int(1)<<(bits-1) - 1) }
 func fakeQuant(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	a, x, largest := n.Attrs().(*FakeQuantAttrs), wide(b, in[0]), wide(b, in[1])
 	if a.Scale != ScaleFixed {
-		now := b.Add1(OpReduceMax, &AxesAttrs{otherAxes(x.Rank(), a.Axes)}, Abs(b, x))
+		now := b.Add1(OpReduceMax, &AxesAttrs{permute.Others(x.Rank(), a.Axes)}, Abs(b, x))
 		now = Max(b, now, ZerosLike(b, now)) // the maximum of no elements is -Inf
 		if a.Scale == ScaleEMA {
 			largest = Add(b, Mul(b, largest, ConstLike(b, largest, a.Decay)), Mul(b, now, ConstLike(b, now, 1-a.Decay)))

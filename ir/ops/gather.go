@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -64,7 +65,7 @@ func (a IndexedAxes) normal(x, indices ir.Value, outside string) IndexedAxes {
 
 // window returns the axes of an operand of the given rank that are neither indexed nor
 // batch axes.
-func (a *IndexedAxes) window(rank int) []int { return otherAxes(rank, a.Axes, a.OperandBatch) }
+func (a *IndexedAxes) window(rank int) []int { return permute.Others(rank, a.Axes, a.OperandBatch) }
 
 // check returns the shape of the gather of x at indices.
 func (a *IndexedAxes) check(x, indices ir.Type, outside ...string) (ir.Shape, error) {
@@ -299,7 +300,7 @@ func TakeAlongAxis(b *ir.Builder, x, indices ir.Value, axis int, outside string)
 		axis += x.Rank()
 	}
 	indices, outside = wrapped(b, x, indices, axis, outside)
-	batch := otherAxes(x.Rank(), []int{axis})
+	batch := permute.Others(x.Rank(), []int{axis})
 	return Gather(b, x, ExpandDims(b, indices, -1), GatherAttrs{IndexedAxes: IndexedAxes{
 		Axes: []int{axis}, OperandBatch: batch, IndexBatch: batch, Outside: outside,
 	}})

@@ -61,9 +61,14 @@ func defineMatrixOp(m matrixOp) {
 	}
 	switch {
 	case m.kernels != nil:
-		d.Lower = &ir.KernelsLowering{Kernels: m.kernels}
+		d.Lower = &ir.KernelsLowering{Kernels: func(n *ir.Node, caps loop.Caps) *ir.Algorithm {
+			if a := libraryFactor(n, caps); a != nil {
+				return a
+			}
+			return m.kernels(n, caps)
+		}}
 	case m.routine:
-		d.Lower = &ir.RoutineLowering{}
+		d.Lower = &ir.RoutineLowering{Calls: libraryFactor}
 	}
 	define(d)
 }

@@ -215,7 +215,7 @@ func jvpCofactor(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
 		if i > 0 {
 			fixed = slices.Delete(slices.Clone(in), i, i+1)
 		}
-		types := append(typesOf(fixed), tangent.Type())
+		types := append(ir.TypesOf(fixed), tangent.Type())
 		g := closed(b, "cofactor_tangent", types, func(s *ir.Builder, p []ir.Value) []ir.Value {
 			return []ir.Value{Cofactor(s, p[0], p[1:]...)}
 		})

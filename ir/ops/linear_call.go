@@ -47,12 +47,7 @@ func init() {
 		JVP:       jvpLinearCall,
 		Transpose: transposeLinearCall,
 		Batch:     batchLinearCall,
-		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
-			if failWithoutForward(b, n) {
-				return make([]ir.Value, n.NumResults())
-			}
-			return spliceFirst(b, n, in)
-		},
+		Body:      linearCallBody,
 	})
 	define(&ir.Def{
 		Op: OpCustomVJP,
@@ -90,6 +85,13 @@ func init() {
 		Batch:     batchCustomJVP,
 		Body:      spliceFirst,
 	})
+}
+
+func linearCallBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+	if failWithoutForward(b, n) {
+		return make([]ir.Value, n.NumResults())
+	}
+	return spliceFirst(b, n, in)
 }
 
 // LinearCall returns the results of forward for residuals and linear, in which it is
@@ -292,7 +294,7 @@ func jvpCustomVJP(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 func keptValues(n *ir.Node, in, out []ir.Value) []ir.Value {
 	forward, results := n.Subgraphs()[0], n.Attrs().(*CustomVJPAttrs).Results
 	kept := slices.Clone(out[results:])
-	values := outputValues(forward)
+	values := forward.OutputValues()
 	for i, v := range values[results:] {
 		if port := slices.IndexFunc(forward.Ports(), func(p ir.Port) bool { return p.Value == v }); port >= 0 {
 			kept[i] = in[port]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -58,7 +59,7 @@ func inferCrossEntropy(n *ir.Node) ([]ir.Type, error) {
 func crossEntropyBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	axis, logits := n.Attrs().(*AxisAttrs).Axis, wide(b, in[0])
 	labels := CheckIndex(b, in[1], logits.Dim(axis), "label")
-	wide := BroadcastInDim(b, Convert(b, labels, ir.I32), slices.Clone(logits.Shape()), otherAxes(logits.Rank(), []int{axis}))
+	wide := BroadcastInDim(b, Convert(b, labels, ir.I32), slices.Clone(logits.Shape()), permute.Others(logits.Rank(), []int{axis}))
 	hit := Eq(b, Iota(b, ir.I32, axis, logits.Shape()...), wide)
 	picked := ReduceSum(b, Select(b, hit, logits, ZerosLike(b, logits)), axis)
 	return []ir.Value{Convert(b, Sub(b, LogSumExp(b, logits, axis), picked), in[0].DType())}

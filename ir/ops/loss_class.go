@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -142,7 +143,7 @@ func checkClassLoss(n *ir.Node) error {
 // the loss and its gradient take one pass over the rows.
 func classLoss(b *ir.Builder, a *ClassLossAttrs, logs ir.Value, in []ir.Value) ir.Value {
 	axis, shape := a.Axis, logs.Shape()
-	others := otherAxes(logs.Rank(), []int{axis})
+	others := permute.Others(logs.Rank(), []int{axis})
 	labels := Convert(b, in[1], ir.I32)
 	counts := Ones(b, ir.Bool, labels.Shape()...)
 	for _, label := range a.Ignored {

@@ -45,18 +45,8 @@ func init() {
 			"choices before all second ones, or −1 past the capacity; and the load-balancing loss experts·Σₑ fₑ·pₑ, fₑ being the fraction of choices and pₑ the mean probability of expert e " +
 			"(Fedus, Zoph and Shazeer, Switch Transformers); fₑ counts all k choices.",
 		constraints: []string{"logits are a matrix, its sizes constant", "k is from 1 to the number of experts, capacity is not negative"},
-		check: func(n *ir.Node) error {
-			a, x := n.Attrs().(*MoERouteAttrs), n.Input(0)
-			dims, ok := x.Shape().Ints()
-			if !ok || len(dims) != 2 {
-				return ir.Shapef("logits are %s, not [tokens, experts]", x.Type())
-			}
-			if a.K < 1 || a.K > dims[1] || a.Capacity < 0 {
-				return ir.Attrf("k is %d, not in [1, %d], the experts, or capacity, %d, is negative", a.K, dims[1], a.Capacity)
-			}
-			return nil
-		},
-		bodies: moeRoute,
+		check:       checkRoute,
+		bodies:      moeRoute,
 	})
 	defineComposite(composite{
 		op: OpMoEDispatch, operands: []string{"x", "slots"}, types: floats, newAttrs: func() ir.Attrs { return &RowsAttrs{} },
@@ -78,19 +68,7 @@ func init() {
 		op: OpMoECombine, operands: []string{"y", "weights", "slots"}, types: floats,
 		doc:         "The weighted sum of each token's rows: Σⱼ weights[t, j]·y[slots[t, j]] for y [rows, d] and slots i32[tokens, k], which are distinct: [tokens, d]. A slot of −1 contributes 0.",
 		constraints: []string{"y is a matrix, weights and slots have one shape, slots is i32", "y and weights have one element type", "no two slots but those of −1 are equal"},
-		check: func(n *ir.Node) error {
-			y, w, slots := n.Input(0), n.Input(1), n.Input(2)
-			if y.DType() != w.DType() {
-				return ir.DTypef("weights are %s, not of the element type of y, %s", w.Type(), y.Type())
-			}
-			if y.Rank() != 2 {
-				return ir.Shapef("y is %s, not of rank 2", y.Type())
-			}
-			if !w.Shape().Equal(slots.Shape()) {
-				return ir.Shapef("weights are %s, not %s as slots are", w.Shape(), slots.Shape())
-			}
-			return checkSlots(w, slots)
-		},
+		check:       checkCombine,
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 			at := IndexedAxes{Axes: []int{0}, Unique: true}
 			rows := wide(b, Gather(b, in[0], ExpandDims(b, in[2], -1), GatherAttrs{IndexedAxes: at}))
@@ -108,6 +86,32 @@ func init() {
 			return Add(b, MatMul(b, in[0], in[1]), Mul(b, low, ConstLike(b, low, n.Attrs().(*ScaleAttrs).Scale)))
 		},
 	})
+}
+
+func checkRoute(n *ir.Node) error {
+	a, x := n.Attrs().(*MoERouteAttrs), n.Input(0)
+	dims, ok := x.Shape().Ints()
+	if !ok || len(dims) != 2 {
+		return ir.Shapef("logits are %s, not [tokens, experts]", x.Type())
+	}
+	if a.K < 1 || a.K > dims[1] || a.Capacity < 0 {
+		return ir.Attrf("k is %d, not in [1, %d], the experts, or capacity, %d, is negative", a.K, dims[1], a.Capacity)
+	}
+	return nil
+}
+
+func checkCombine(n *ir.Node) error {
+	y, w, slots := n.Input(0), n.Input(1), n.Input(2)
+	if y.DType() != w.DType() {
+		return ir.DTypef("weights are %s, not of the element type of y, %s", w.Type(), y.Type())
+	}
+	if y.Rank() != 2 {
+		return ir.Shapef("y is %s, not of rank 2", y.Type())
+	}
+	if !w.Shape().Equal(slots.Shape()) {
+		return ir.Shapef("weights are %s, not %s as slots are", w.Shape(), slots.Shape())
+	}
+	return checkSlots(w, slots)
 }
 
 func checkSlots(x, slots ir.Value) error {

@@ -3,6 +3,7 @@ package ops
 import (
 	"cmp"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -406,7 +407,7 @@ func init() {
 		},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			v, axis := wide(b, in[0]), n.Attrs().(*AxisAttrs).Axis
-			norm := Sqrt(b, sumOver(b, Square(b, v), otherAxes(v.Rank(), []int{axis})))
+			norm := Sqrt(b, sumOver(b, Square(b, v), permute.Others(v.Rank(), []int{axis})))
 			by := BroadcastInDim(b, Div(b, wide(b, in[1]), norm), v.Shape(), []int{axis})
 			return Convert(b, Mul(b, v, by), in[0].DType())
 		},

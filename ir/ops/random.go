@@ -119,18 +119,20 @@ func init() {
 		Constraints: numbered("key is u32[2]", "the probability is f32 and of rank 0", generatorText),
 		Operands:    []string{"key", "probability"},
 		NewAttrs:    func() ir.Attrs { return &RandomAttrs{Generator: Threefry} },
-		Infer: func(n *ir.Node) ([]ir.Type, error) {
-			if p := n.Input(1).Type(); !p.Equal(ir.TypeOf(ir.F32)) {
-				return nil, ir.DTypef("p is %s, not f32[]", p)
-			}
-			return n.Attrs().(*RandomAttrs).types(ir.Bool, n.Input(0))
-		},
-		JVP: flatJVP,
+		Infer:       inferBernoulli,
+		JVP:         flatJVP,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			a := n.Attrs().(*RandomAttrs)
 			return []ir.Value{Lt(b, a.Generator.Uniform(b, in[0], ir.F32, a.Shape...), in[1])}
 		},
 	})
+}
+
+func inferBernoulli(n *ir.Node) ([]ir.Type, error) {
+	if p := n.Input(1).Type(); !p.Equal(ir.TypeOf(ir.F32)) {
+		return nil, ir.DTypef("p is %s, not f32[]", p)
+	}
+	return n.Attrs().(*RandomAttrs).types(ir.Bool, n.Input(0))
 }
 
 // RandomBits returns uniform 32-bit words, u32 of the given shape, for a key, u32[2]. The

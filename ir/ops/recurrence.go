@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -161,7 +162,7 @@ func evalLinearRecurrence(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.
 		}
 	}
 	step, length := strides(x.Dims)[a.Axis], x.Dims[a.Axis]
-	for _, base := range offsets(x.Dims, otherAxes(len(x.Dims), []int{a.Axis})) {
+	for _, base := range offsets(x.Dims, permute.Others(len(x.Dims), []int{a.Axis})) {
 		h := ir.NewArray(x.DType, k)
 		for i := range length {
 			if a.Reverse {

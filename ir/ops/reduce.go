@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/derive"
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -32,7 +33,7 @@ type reduction struct {
 func axesOf(n *ir.Node) []int { return n.Attrs().(*AxesAttrs).Axes }
 
 // keptAxes returns the axes of the operand that are not reduced.
-func keptAxes(n *ir.Node) []int { return otherAxes(n.Input(0).Rank(), axesOf(n)) }
+func keptAxes(n *ir.Node) []int { return permute.Others(n.Input(0).Rank(), axesOf(n)) }
 
 func init() {
 	defineReduce(reduction{

@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -182,4 +183,4 @@ func shifted(axes []int, at int) []int {
 }
 
 // withoutAxis returns 0, 1, …, rank-1 without axis.
-func withoutAxis(rank, axis int) []int { return otherAxes(rank, []int{axis}) }
+func withoutAxis(rank, axis int) []int { return permute.Others(rank, []int{axis}) }

@@ -77,7 +77,7 @@ func Scan(b *ir.Builder, l Loop) (carries, ys []ir.Value) {
 		return make([]ir.Value, len(l.Carries)), nil
 	}
 	a := &ScanAttrs{Consts: len(l.Consts), Carries: len(l.Carries), Length: l.Length, Reverse: l.Reverse}
-	types := slices.Concat(typesOf(l.Consts), typesOf(l.Carries))
+	types := slices.Concat(ir.TypesOf(l.Consts), ir.TypesOf(l.Carries))
 	for i, x := range l.Xs {
 		if i == 0 && x.Rank() > 0 {
 			a.Length = x.Dim(0)
@@ -328,7 +328,7 @@ func transposeScan(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) 
 	given := where(validity(cts)) // zero cotangents need not be stacked
 	var xsActive []int
 	body := closed(b, l.body.Name(),
-		slices.Concat(typesOf(l.fixed), l.carryTypes, l.constTypes, l.steppedTypes(), pick(l.yTypes, given)),
+		slices.Concat(ir.TypesOf(l.fixed), l.carryTypes, l.constTypes, l.steppedTypes(), pick(l.yTypes, given)),
 		func(s *ir.Builder, ports []ir.Value) []ir.Value {
 			var out []ir.Value
 			out, xsActive = l.transposedStep(s, ports, given)
@@ -399,7 +399,7 @@ func (l *linearScan) transposedStep(b *ir.Builder, ports []ir.Value, given []int
 }
 
 func (l *linearScan) steppedTypes() []ir.Type {
-	out := typesOf(l.stepped)
+	out := ir.TypesOf(l.stepped)
 	for i, t := range out {
 		out[i].Shape = t.Shape[1:]
 	}

@@ -72,23 +72,8 @@ func init() {
 		doc: "The slices of x along its first axis reduced by segment: row i of the result combines the slices with id i; ids outside the segments are dropped. " +
 			`reduction is "sum", "mean", "prod", "max" or "min". A segment of no elements has what its reduction gives of none, and a mean 0.`,
 		constraints: []string{"ids are integers, one for each element of the first axis of x", "a mean is one of floats"},
-		check: func(n *ir.Node) error {
-			a, x, ids := n.Attrs().(*SegmentAttrs), n.Input(0).Type(), n.Input(1).Type()
-			if _, ok := segmentRules[a.Reduction]; !ok || !a.Segments.Valid() {
-				return ir.Attrf("reduction is %q and segments %s: reduction must be one of \"sum\", \"mean\", \"prod\", \"max\" and \"min\", and segments not negative", a.Reduction, a.Segments)
-			}
-			if a.Reduction == "mean" && !x.DType.IsFloat() {
-				return ir.DTypef("x is %s, not float, as a mean needs", x)
-			}
-			if err := integers.checkOperand(n, 1); err != nil {
-				return err
-			}
-			if len(x.Shape) == 0 || !ids.Shape.Equal(x.Shape[:1]) {
-				return ir.Shapef("ids are %s, not the first axis of x, %s", ids.Shape, x.Shape)
-			}
-			return nil
-		},
-		body: segmentReduce,
+		check:       checkSegments,
+		body:        segmentReduce,
 	})
 	defineComposite(composite{
 		op: OpUnique, types: reals, newAttrs: func() ir.Attrs { return &SizeAttrs{} },
@@ -122,6 +107,23 @@ func init() {
 		},
 		body: quantile,
 	})
+}
+
+func checkSegments(n *ir.Node) error {
+	a, x, ids := n.Attrs().(*SegmentAttrs), n.Input(0).Type(), n.Input(1).Type()
+	if _, ok := segmentRules[a.Reduction]; !ok || !a.Segments.Valid() {
+		return ir.Attrf("reduction is %q and segments %s: reduction must be one of \"sum\", \"mean\", \"prod\", \"max\" and \"min\", and segments not negative", a.Reduction, a.Segments)
+	}
+	if a.Reduction == "mean" && !x.DType.IsFloat() {
+		return ir.DTypef("x is %s, not float, as a mean needs", x)
+	}
+	if err := integers.checkOperand(n, 1); err != nil {
+		return err
+	}
+	if len(x.Shape) == 0 || !ids.Shape.Equal(x.Shape[:1]) {
+		return ir.Shapef("ids are %s, not the first axis of x, %s", ids.Shape, x.Shape)
+	}
+	return nil
 }
 
 // sortsBefore returns whether x precedes y in ascending order, NaNs last.

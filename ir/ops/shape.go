@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -178,7 +179,7 @@ func Squeeze(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 		b.Failf(OpReshape, []ir.Value{x}, err)
 		return ir.Value{}
 	}
-	return Reshape(b, x, pick(x.Shape(), otherAxes(x.Rank(), drop))...)
+	return Reshape(b, x, pick(x.Shape(), permute.Others(x.Rank(), drop))...)
 }
 
 // Composites of reshapes, slices and the like, for hosts that add ops by name.
@@ -305,24 +306,15 @@ func defineTranspose() {
 			return from
 		},
 		index: func(n *ir.Node, at ir.Index) ir.Index {
-			return pick(at, inverse(n.Attrs().(*TransposeAttrs).Perm))
+			return pick(at, permute.Inverse(n.Attrs().(*TransposeAttrs).Perm))
 		},
 		transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
-			return Transpose(b, ct, inverse(n.Attrs().(*TransposeAttrs).Perm)...)
+			return Transpose(b, ct, permute.Inverse(n.Attrs().(*TransposeAttrs).Perm)...)
 		},
 		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, _ ir.Dim) ir.Value {
 			return Transpose(b, x, slices.Insert(shifted(n.Attrs().(*TransposeAttrs).Perm, 0), 0, 0)...)
 		},
 	})
-}
-
-// inverse returns the inverse permutation.
-func inverse(perm []int) []int {
-	out := make([]int, len(perm))
-	for i, a := range perm {
-		out[a] = i
-	}
-	return out
 }
 
 // SwapAxes returns x with axes i and j swapped.
@@ -371,6 +363,6 @@ func MoveAxis(b *ir.Builder, x ir.Value, from, to int) ir.Value {
 	if x.Rank() == 1 {
 		return x
 	}
-	perm := slices.Insert(otherAxes(x.Rank(), ends[:1]), ends[1], ends[0])
+	perm := slices.Insert(permute.Others(x.Rank(), ends[:1]), ends[1], ends[0])
 	return Transpose(b, x, perm...)
 }

@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -250,7 +251,7 @@ func placePart(b *ir.Builder, x, start ir.Value, sizes []ir.Dim) part {
 			p.axes = append(p.axes, a)
 		}
 	}
-	p.order = slices.Concat(p.axes, otherAxes(x.Rank(), p.axes))
+	p.order = slices.Concat(p.axes, permute.Others(x.Rank(), p.axes))
 	short := ir.Shape(pick(sizes, p.axes))
 	var tuple []ir.Value
 	for i, a := range p.axes {

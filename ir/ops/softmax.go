@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/rlx-go/rlx/ir"
+import (
+	"github.com/rlx-go/rlx/internal/permute"
+	"github.com/rlx-go/rlx/ir"
+)
 
 // Normalised exponentials along an axis.
 const (
@@ -86,7 +89,7 @@ func inferAlongAxis(n *ir.Node) ([]ir.Type, error) {
 }
 
 // withoutDim returns s without the given axis.
-func withoutDim(s ir.Shape, axis int) ir.Shape { return pick(s, otherAxes(len(s), []int{axis})) }
+func withoutDim(s ir.Shape, axis int) ir.Shape { return pick(s, permute.Others(len(s), []int{axis})) }
 
 // finiteMax returns the maximum along an axis, kept with size 1, or 0 where it is -Inf, so
 // that subtracting it keeps -Inf. It has no gradient, since it cancels out.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -57,7 +58,6 @@ func (a *TopKAttrs) Complete(in []ir.Type, given func(name string) bool) {
 const sortOrderDoc = " The sort is stable, also for 0 and -0; NaN is larger than all numbers."
 
 func init() {
-	sortAttrs := func(n *ir.Node) *SortAttrs { return n.Attrs().(*SortAttrs) }
 	const integerResult = "integer result"
 	define(&ir.Def{
 		Op: OpArgSort, Operands: []string{"x"}, NewAttrs: func() ir.Attrs { return &SortAttrs{} },
@@ -88,18 +88,7 @@ func init() {
 		Doc: "The elements of x along an axis in ascending or descending order, and each payload permuted in the same way." + sortOrderDoc,
 		Constraints: numbered("x is of a real type or bool", "axis is an axis of x",
 			"payloads are of any element type and of the shape of x"),
-		Infer: func(n *ir.Node) ([]ir.Type, error) {
-			x := n.Input(0).Type()
-			if err := (reals | bools).check(x.DType); err != nil {
-				return nil, err
-			}
-			for _, p := range n.InTypes()[1:] {
-				if !p.Shape.Equal(x.Shape) {
-					return nil, ir.Shapef("a payload is %s, x %s", p, x)
-				}
-			}
-			return n.InTypes(), checkAxes([]int{sortAttrs(n).Axis}, len(x.Shape))
-		},
+		Infer: inferSort,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			order := ArgSort(b, in[0], *sortAttrs(n))
 			out := make([]ir.Value, len(in))
@@ -121,6 +110,21 @@ func init() {
 			return []ir.Value{takeOrder(b, in[0], order, a.Axis), order}
 		},
 	})
+}
+
+func sortAttrs(n *ir.Node) *SortAttrs { return n.Attrs().(*SortAttrs) }
+
+func inferSort(n *ir.Node) ([]ir.Type, error) {
+	x := n.Input(0).Type()
+	if err := (reals | bools).check(x.DType); err != nil {
+		return nil, err
+	}
+	for _, p := range n.InTypes()[1:] {
+		if !p.Shape.Equal(x.Shape) {
+			return nil, ir.Shapef("a payload is %s, x %s", p, x)
+		}
+	}
+	return n.InTypes(), checkAxes([]int{sortAttrs(n).Axis}, len(x.Shape))
 }
 
 // ArgSort returns the indices, i32, that sort x along a.Axis, which may count from the
@@ -161,7 +165,7 @@ func two(results []ir.Value) (first, second ir.Value) {
 
 // takeOrder returns the elements of x along an axis at distinct indices.
 func takeOrder(b *ir.Builder, x, places ir.Value, axis int) ir.Value {
-	batch := otherAxes(x.Rank(), []int{axis})
+	batch := permute.Others(x.Rank(), []int{axis})
 	return Gather(b, x, ExpandDims(b, places, -1), GatherAttrs{IndexedAxes: IndexedAxes{
 		Axes: []int{axis}, OperandBatch: batch, IndexBatch: batch, Outside: OutsideClip, Unique: true,
 	}})
@@ -190,7 +194,7 @@ func evalArgSort(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, er
 		return nil, err
 	}
 	step, length := strides(x.Dims)[a.Axis], x.Dims[a.Axis]
-	for _, base := range offsets(x.Dims, otherAxes(len(x.Dims), []int{a.Axis})) {
+	for _, base := range offsets(x.Dims, permute.Others(len(x.Dims), []int{a.Axis})) {
 		places := counting(0, length)
 		slices.SortStableFunc(places, func(i, j int) int { return comparePlaces(x, base+i*step, base+j*step, a.Descending) })
 		for i, from := range places {

@@ -68,14 +68,6 @@ func outputTypes(g *ir.Graph) []ir.Type {
 	return out
 }
 
-func outputValues(g *ir.Graph) []ir.Value {
-	out := make([]ir.Value, len(g.Outputs()))
-	for i, o := range g.Outputs() {
-		out[i] = o.Value
-	}
-	return out
-}
-
 // spliceValues splices the part of g that values depend on, and returns them. Unused ports
 // may be the zero Value in in.
 func spliceValues(b *ir.Builder, g *ir.Graph, in, values []ir.Value) []ir.Value {
@@ -96,15 +88,7 @@ func spliceValues(b *ir.Builder, g *ir.Graph, in, values []ir.Value) []ir.Value 
 
 // splicePart is [spliceValues] for the outputs of g at indices at.
 func splicePart(b *ir.Builder, g *ir.Graph, in []ir.Value, at []int) []ir.Value {
-	return spliceValues(b, g, in, pick(outputValues(g), at))
-}
-
-func typesOf(in []ir.Value) []ir.Type {
-	out := make([]ir.Type, len(in))
-	for i, v := range in {
-		out[i] = v.Type()
-	}
-	return out
+	return spliceValues(b, g, in, pick(g.OutputValues(), at))
 }
 
 // where returns the indices of the true entries.
@@ -227,7 +211,7 @@ func keepResiduals(b *ir.Builder, h *derive.PartialResult, unknown []bool, keep 
 	if keep == nil || h.Residuals() == 0 || b.Err() != nil {
 		return h
 	}
-	values := outputValues(h.Known)
+	values := h.Known.OutputValues()
 	needed := values[len(values)-h.Residuals():]
 	chosen := slices.DeleteFunc(slices.Clone(needed), func(v ir.Value) bool { return varying != nil && !varying[v.Node().ID()] })
 	kept, err := keep(h.Known, chosen, steps)
@@ -284,7 +268,7 @@ func (r *restart) halves(b *ir.Builder, known []int) *derive.PartialResult {
 	h.Known = closed(b, r.h.Known.Name(), portTypes(r.h.Known), func(s *ir.Builder, in []ir.Value) []ir.Value {
 		return spliceValues(s, r.h.Known, in, slices.Concat(r.known, r.from))
 	})
-	types := slices.Concat(typesOf(r.from), portTypes(r.h.Linear)[r.h.Residuals():])
+	types := slices.Concat(ir.TypesOf(r.from), portTypes(r.h.Linear)[r.h.Residuals():])
 	h.Linear = closed(b, r.h.Linear.Name(), types, func(s *ir.Builder, in []ir.Value) []ir.Value {
 		return Checkpoint(s, closed(s, r.h.Linear.Name(), types, r.linear), len(r.from), in...)
 	})
@@ -367,7 +351,7 @@ func placeResults(b *ir.Builder, results []ir.Value, out []bool) []ir.Value {
 
 // nodesNeeded marks, by ID, the nodes that the given outputs of g depend on.
 func nodesNeeded(g *ir.Graph, out []bool) []bool {
-	return needed(g, pick(outputValues(g), where(out)))
+	return needed(g, pick(g.OutputValues(), where(out)))
 }
 
 // needed marks, by ID, the nodes that the given values of g depend on.

@@ -68,7 +68,7 @@ func WhileLoop(b *ir.Builder, l While) []ir.Value {
 		return make([]ir.Value, len(l.Carries))
 	}
 	n := len(l.Consts)
-	types := slices.Concat(typesOf(l.Consts), typesOf(l.Carries))
+	types := slices.Concat(ir.TypesOf(l.Consts), ir.TypesOf(l.Carries))
 	graphs := []*ir.Graph{
 		closed(b, "condition", types, func(s *ir.Builder, in []ir.Value) []ir.Value {
 			return []ir.Value{l.Cond(s, in[:n], in[n:])}

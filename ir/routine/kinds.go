@@ -4,5 +4,5 @@ package routine
 
 // kinds holds the decoders of routines by name.
 var kinds = map[string]func(words []int) (Routine, error){
-	"product": productOf, "collective": collectiveOf, "device_index": deviceIndexOf,
+	"product": productOf, "factor": factorOf, "collective": collectiveOf, "device_index": deviceIndexOf,
 }

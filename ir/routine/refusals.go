@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// Refusals is an immutable set of products that a library has no algorithm for. Nil is the
+// Refusals is an immutable set of routines that a library has no algorithm for. Nil is the
 // empty set.
-type Refusals struct{ products map[Product]bool }
+type Refusals struct{ routines map[Routine]bool }
 
-// Has reports whether the set contains a product.
-func (r *Refusals) Has(p Product) bool { return r != nil && r.products[p] }
+// Has reports whether the set contains a routine.
+func (r *Refusals) Has(x Routine) bool { return r != nil && r.routines[x] }
 
-// With returns the set with more products.
-func (r *Refusals) With(products ...Product) *Refusals {
-	more := &Refusals{map[Product]bool{}}
+// With returns the set with more routines.
+func (r *Refusals) With(more ...Routine) *Refusals {
+	out := &Refusals{map[Routine]bool{}}
 	if r != nil {
-		maps.Copy(more.products, r.products)
+		maps.Copy(out.routines, r.routines)
 	}
-	for _, p := range products {
-		more.products[p] = true
+	for _, x := range more {
+		out.routines[x] = true
 	}
-	return more
+	return out
 }
 
 // String returns a canonical text, equal exactly for equal sets.
@@ -32,7 +32,7 @@ func (r *Refusals) String() string {
 		return "none"
 	}
 	var out []string
-	for p := range r.products {
+	for p := range r.routines {
 		var words []string
 		for _, w := range p.Words() {
 			words = append(words, strconv.Itoa(w))

@@ -195,25 +195,8 @@ func complexValue(op Op, a, b complex128) complex128 {
 			return 0
 		}
 		return a * b
-	case OpDiv:
-		return a / b
-	case OpPow:
-		return cmplx.Pow(a, b)
 	}
-	return complexFuncs[op](a)
-}
-
-// complexFuncs are the unary operations that package cmplx has.
-var complexFuncs = [opCount]func(complex128) complex128{
-	OpExp:  cmplx.Exp,
-	OpLog:  cmplx.Log,
-	OpSqrt: cmplx.Sqrt,
-	OpSin:  cmplx.Sin,
-	OpCos:  cmplx.Cos,
-	OpTan:  cmplx.Tan,
-	OpSinh: cmplx.Sinh,
-	OpCosh: cmplx.Cosh,
-	OpTanh: cmplx.Tanh,
+	return a / b // OpDiv is the only remaining operation
 }
 
 // applyBool computes on 0 and 1.

@@ -24,5 +24,6 @@
 // divisor of an integer division or remainder counts as one, as in WGSL: x/0 is x and x%0 is 0. A
 // shift count is taken modulo the width of the type. Conversions from float to integer truncate,
 // saturate, and give 0 for NaN. Min and Max return NaN if an operand is NaN. Only Check has a side
-// effect: it reports a false condition.
+// effect: it reports a false condition. Of complex numbers there are arithmetic, Eq and Ne, and the
+// operations on their parts; functions of them compose these, as those of package ir/cmplx do.
 package scalar

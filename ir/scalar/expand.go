@@ -23,12 +23,10 @@ const (
 // contain:
 //
 //   - integers and bools: Neg, Abs, Add, Sub, Mul, Div, Rem, Min, Max, bit operations, comparisons, Select, PopCount. A divisor is never 0, nor -1 if
-//
-// the quotient overflows, and a shift count is below the width;
+//     the quotient overflows, and a shift count is below the width;
 //   - floats: Neg, Abs, Add, Sub, Mul, Div, Fma, Sqrt, Rsqrt, Floor, Ceil, Trunc, comparisons, Select, Convert, Bitcast;
 //   - for Accurate also the functions of C's math library: Exp, Expm1, Log, Log1p, Pow, trigonometric and hyperbolic functions and their inverses,
-//
-// Erf, Erfc, Rem, Round, IsNaN and IsFinite.
+//     Erf, Erfc, Rem, Round, IsNaN and IsFinite.
 //
 // Functions are expanded for f32. f16 and bf16 are computed in f32 and converted back; f64 is not
 // expanded, as no target of Portable has it. Complex operations are not expanded. Conversions of

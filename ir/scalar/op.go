@@ -102,7 +102,6 @@ const (
 	kNone    kinds = 0
 	kReal          = kInt | kFloat
 	kNumeric       = kInt | kFloat | kComplex
-	kField         = kFloat | kComplex
 	kBits          = kBool | kInt
 	kAny           = kBool | kNumeric
 )
@@ -141,22 +140,22 @@ var opTable = [opCount]opInfo{
 	OpCeil:     {"ceil", 1, kFloat, ofOperand},
 	OpRound:    {"round", 1, kFloat, ofOperand},
 	OpTrunc:    {"trunc", 1, kFloat, ofOperand},
-	OpExp:      {"exp", 1, kField, ofOperand},
+	OpExp:      {"exp", 1, kFloat, ofOperand},
 	OpExpm1:    {"expm1", 1, kFloat, ofOperand},
-	OpLog:      {"log", 1, kField, ofOperand},
+	OpLog:      {"log", 1, kFloat, ofOperand},
 	OpLog1p:    {"log1p", 1, kFloat, ofOperand},
-	OpSqrt:     {"sqrt", 1, kField, ofOperand},
+	OpSqrt:     {"sqrt", 1, kFloat, ofOperand},
 	OpRsqrt:    {"rsqrt", 1, kFloat, ofOperand},
-	OpRecip:    {"recip", 1, kField, ofOperand},
-	OpSin:      {"sin", 1, kField, ofOperand},
-	OpCos:      {"cos", 1, kField, ofOperand},
-	OpTan:      {"tan", 1, kField, ofOperand},
+	OpRecip:    {"recip", 1, kFloat | kComplex, ofOperand},
+	OpSin:      {"sin", 1, kFloat, ofOperand},
+	OpCos:      {"cos", 1, kFloat, ofOperand},
+	OpTan:      {"tan", 1, kFloat, ofOperand},
 	OpAsin:     {"asin", 1, kFloat, ofOperand},
 	OpAcos:     {"acos", 1, kFloat, ofOperand},
 	OpAtan:     {"atan", 1, kFloat, ofOperand},
-	OpSinh:     {"sinh", 1, kField, ofOperand},
-	OpCosh:     {"cosh", 1, kField, ofOperand},
-	OpTanh:     {"tanh", 1, kField, ofOperand},
+	OpSinh:     {"sinh", 1, kFloat, ofOperand},
+	OpCosh:     {"cosh", 1, kFloat, ofOperand},
+	OpTanh:     {"tanh", 1, kFloat, ofOperand},
 	OpSigmoid:  {"sigmoid", 1, kFloat, ofOperand},
 	OpErf:      {"erf", 1, kFloat, ofOperand},
 	OpErfc:     {"erfc", 1, kFloat, ofOperand},
@@ -176,7 +175,7 @@ var opTable = [opCount]opInfo{
 	OpRem:         {"rem", 2, kReal, ofOperand},
 	OpFloorDiv:    {"floordiv", 2, kInt, ofOperand},
 	OpMod:         {"mod", 2, kInt, ofOperand},
-	OpPow:         {"pow", 2, kField, ofOperand},
+	OpPow:         {"pow", 2, kFloat, ofOperand},
 	OpMin:         {"min", 2, kReal, ofOperand},
 	OpMax:         {"max", 2, kReal, ofOperand},
 	OpAtan2:       {"atan2", 2, kFloat, ofOperand},

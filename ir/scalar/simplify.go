@@ -8,8 +8,7 @@ import (
 //
 //   - rewrites sums of integers that cannot wrap as sums of terms with constant coefficients, in canonical order;
 //   - simplifies divisions and remainders by constants: with 0 ≤ j < n, (i·n + j)/n is i and (i·n + j)%n is j, and the quotient and remainder of x by n
-//
-// recombine to x;
+//     recombine to x;
 //   - resolves comparisons, Min, Max, Abs and Select by ranges;
 //   - orders operands that commute, and shares equal subexpressions.
 //

@@ -47,7 +47,7 @@ after(async () => {
 });
 
 const model = (n) => graph('model', { inputs: { x: ['f32', [n, 3]] }, params: { w: ['f32', [3, 2]] } }, (_, { x, w }) => ({ loss: x.matmul(w).square().mean() }));
-const post = (body) => fetch(`${origin}/v1/plans`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+const post = (body, signal) => fetch(`${origin}/v1/plans`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body), signal });
 /** The processor time of the service in milliseconds, and its memory in MB. */
 const used = () => {
   const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ');
@@ -103,6 +103,24 @@ test('many graphs take bounded memory', async (t) => {
   for (let n = 1; n <= rounds; n++) assert.equal((await post({ entries: [{ name: 'g', text: model(n + 10).text() }] })).status, 200);
   const { cpu, mb } = used();
   t.diagnostic(`${rounds} graphs: ${((cpu - begun.cpu) / rounds).toFixed(1)} ms of the processor each, memory ${begun.mb | 0} MB before and ${mb | 0} MB after`);
+  assert.ok(mb < begun.mb + 128, `${mb} MB, after ${begun.mb}`);
+});
+
+test('of 200 requests at once, half of which are given up, the others are answered, and so are those after them', async (t) => {
+  const begun = used(), statuses = {};
+  await Promise.all(Array.from({ length: 200 }, async (_, n) => {
+    const signal = n % 2 ? AbortSignal.timeout(n) : undefined;
+    const answer = await post({ entries: [{ name: 'g', text: model(n + 5000).text() }] }, signal).then(async (response) => {
+      await response.arrayBuffer();
+      return response.status;
+    }, (error) => error.name);
+    statuses[answer] = (statuses[answer] ?? 0) + 1;
+    if (!signal) assert.ok(answer === 200 || answer === 503, `request ${n}: ${answer}`);
+  }));
+  assert.ok(statuses[200] > 0 && statuses.TimeoutError > 0, JSON.stringify(statuses));
+  assert.equal((await post({ entries: [{ name: 'g', text: model(9999).text() }] })).status, 200);
+  const { mb } = used();
+  t.diagnostic(`${JSON.stringify(statuses)}, memory ${begun.mb | 0} MB before and ${mb | 0} MB after`);
   assert.ok(mb < begun.mb + 128, `${mb} MB, after ${begun.mb}`);
 });
 

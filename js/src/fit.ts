@@ -5,6 +5,7 @@
  * @module
  */
 
+export { averages } from './fit/averages.js';
 export { allInOrder, inOrder, prefetch, shuffled } from './fit/data.js';
 export { type Files, files } from './fit/files.js';
 export { fit } from './fit/fit.js';

@@ -7,4 +7,5 @@
 export { type Adapter, type AdapterFiles, type AdapterOptions, decodeAdapter, encodeAdapter } from './safetensors/adapter.js';
 export type { ConvertOptions } from './safetensors/convert.js';
 export { decodeSafetensors, type DecodeOptions, encodeSafetensors, type FileTensor } from './safetensors/file.js';
+export { type MatchOptions, type MatchPort, type MatchSlot, matchTensors, type MatchTarget } from './safetensors/match.js';
 export { fromTorch, type FromTorchOptions, toTorch, type ToTorchOptions, type TorchGraph } from './safetensors/torch.js';

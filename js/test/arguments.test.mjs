@@ -79,7 +79,7 @@ describe('exported functions', () => {
     ahead: [{ entries: { main: model() } }, {}], batches: [weights, { size: 1 }], clearCache: [], closeCompiler: [], compile: [{ entries: { main: model() } }], decodePlan: [linearPlan()], defineOp: ['own', { body: (_, x) => x }], graph: ['g', () => {}], init: [], initialParams: [model(), {}, 0],
     openProgram: [linearPlan(), {}], moduleText: [{ main: model() }], parseGraph: [model().text()], parseModule: [model().text()], planCode: [linearPlan()], program: [{ entries: { main: model() } }, {}], train: [model(), { optimizer }],
     decodeAdapter: [safetensors.encodeAdapter({ tensors: matrices }), {}], encodeAdapter: [{ tensors: matrices }, {}],
-    fromTorch: [weights, model(), {}], toTorch: [weights, model(), {}],
+    fromTorch: [weights, model(), {}], matchTensors: [weights, model(), {}], toTorch: [weights, model(), {}],
     decodeSafetensors: [safetensors.encodeSafetensors(weights), {}], encodeSafetensors: [weights, {}], liveTensors: [], scope: [], startWorker: [],
   });
   for (const [name, exported] of Object.entries({ ...rlx, ...safetensors })) {

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { graph, init, program, RlxError } from '../dist/index.js';
 import * as nn from '../dist/nn.js';
-import { decodeAdapter, decodeSafetensors, encodeAdapter, encodeSafetensors, fromTorch, toTorch } from '../dist/safetensors.js';
+import { decodeAdapter, decodeSafetensors, encodeAdapter, encodeSafetensors, fromTorch, matchTensors, toTorch } from '../dist/safetensors.js';
 
 const f32 = (shape, values) => ({ dtype: 'f32', shape, data: Float32Array.from(values) });
 
@@ -335,5 +335,50 @@ describe('models of PyTorch', () => {
     const wrapped = Object.fromEntries(Object.entries(tensors).map(([name, x]) => [`module.${name}`, x]));
     const longer = Object.fromEntries(Object.entries(rename).map(([from, to]) => [`module.${from}`, to]));
     assert.deepEqual(fromTorch(wrapped, graph, { rename: { ...longer, module: '' } }), fromTorch(tensors, graph, { rename }));
+  });
+});
+
+describe('tensors for a program', () => {
+  const f32 = (shape, data = Float32Array.from({ length: shape.reduce((n, size) => n * size, 1) }, (_, i) => i)) => ({ dtype: 'f32', shape, data });
+  const model = () => graph('model', (b) => {
+    const x = b.input('x', 'f32', [4, 2]);
+    const shift = b.state('shift', 'f32', [3]);
+    b.setState('shift', shift);
+    b.output('y', x.linear(b.param('h/0/weight', 'f32', [2, 3]), b.param('h/0/bias', 'f32', [3])).add(b.param('head', 'bf16', [3]).convert('f32')).add(shift));
+  });
+
+  test('are renamed, transposed, rounded and loaded in part', async () => {
+    const made = await program({ entries: { model: model() } }, { on: 'cpu', worker: false });
+    const file = decodeSafetensors(encodeSafetensors({ 'layers/0/weight': f32([3, 2]), 'layers/0/bias': f32([3]), head: f32([3], Float32Array.of(1, 1 + 2 ** -9, -2)), 'optim/m': f32([3]) })).tensors;
+    for (const target of [made, model()]) { // the program's own state keeps its value
+      const fit = matchTensors(file, target, { rename: { layers: 'h' }, outIn: ['*/*/weight'], extra: ['optim'], cast: true });
+      assert.deepEqual(Object.keys(fit).sort(), ['h/0/bias', 'h/0/weight', 'head']);
+      assert.deepEqual(fit['h/0/weight'].shape, [2, 3]);
+      assert.deepEqual([...fit['h/0/weight'].data], [0, 2, 4, 1, 3, 5]);
+      assert.equal(fit.head.dtype, 'bf16');
+      assert.deepEqual([...fit.head.data], [0x3f80, 0x3f80, 0xc000]);
+      await made.load(fit);
+    }
+    assert.deepEqual([...await made.read('h/0/weight')], [0, 2, 4, 1, 3, 5]);
+    const part = matchTensors({ 'layers.0.weight': f32([2, 3]) }, made, { rename: (name) => name.replace('layers', 'h').replaceAll('.', '/'), missing: ['head', 'h/*/bias'] });
+    await made.load(part, { allowMissing: true });
+    assert.deepEqual([...await made.read('h/0/weight')], [0, 1, 2, 3, 4, 5]);
+    assert.deepEqual(matchTensors({ gone: f32([1]) }, made, { rename: () => '', missing: ['h', 'head'] }), {});
+    made.close();
+  });
+
+  test('that do not fit are reported with the nearest names', () => {
+    const all = { 'h/0/weight': f32([2, 3]), 'h/0/bias': f32([3]), head: f32([3]) }, { head, ...rest } = all;
+    const refused = (tensors, options, kind, message) => assert.throws(() => matchTensors(tensors, model(), options), { kind, message });
+    refused({ ...rest, heads: head }, {}, 'missing', /the file lacks head \(the nearest is heads\), and the program lacks heads \(the nearest is head\): rename, or missing or extra/);
+    refused({ ...all, more: head }, {}, 'name', /the program lacks more: rename, or extra$/);
+    refused(rest, { missing: ['haed'] }, 'name', /missing has haed \(the nearest is head\), which matches nothing/);
+    refused(all, { outIn: ['w'] }, 'name', /outIn has w/);
+    refused({ a: head, b: head }, { rename: () => 'head' }, 'name', /tensors a and b are both renamed to head/);
+    refused(all, { rename: () => 1 }, 'attr', /the new name of/);
+    refused(all, { missing: 'head' }, 'attr', /a list of patterns/);
+    refused(all, { only: [] }, 'name', /only/);
+    assert.throws(() => matchTensors(all), { kind: 'missing', message: /a program or a graph/ });
+    assert.throws(() => matchTensors(undefined, model()), { kind: 'missing', message: /tensors by name/ });
   });
 });

@@ -60,7 +60,7 @@ type device struct {
 	multiplier *driver.Multiplier // nil without cuBLASLt
 	wgmma      bool               // kernels use warp-group multiply-adds
 	lost       atomic.Bool
-	// refused holds the products for which cuBLASLt has no algorithm.
+	// refused holds the routines for which a library has no algorithm.
 	refused atomic.Pointer[routine.Refusals]
 	// hostBranches is set if the kernel that sets conditions does not compile.
 	hostBranches atomic.Bool
@@ -208,7 +208,7 @@ func (b *backend) compileFor(ctx context.Context, m *ir.Module, o native.Options
 }
 
 // compile makes a program with the ranks, the phases so far and the shared memory of another. It
-// compiles again, with kernels for the refused products, if cuBLASLt turns out to lack an algorithm.
+// compiles again, with kernels for the refused routines, if a library turns out to lack an algorithm.
 func (b *backend) compile(ctx context.Context, d *device, m *ir.Module, t plan.Target, budget native.Budget, from *program) (*program, error) {
 	p := &program{name: b.name, device: d, budget: budget, phases: from.phases, ranks: from.ranks, with: from.with, drop: from.drop, serial: b.serial}
 	if b.guarded != nil {
@@ -251,15 +251,15 @@ func budgetOf(d *device, o native.Options) (native.Budget, error) {
 	return o.Budget(device)
 }
 
-// open prepares a plan to run. The error is [driver.ErrNoAlgorithm] if cuBLASLt lacks an
-// algorithm for one of its products.
+// open prepares a plan to run. The error is [driver.ErrNoAlgorithm] if a library lacks an
+// algorithm for one of its routines.
 func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
 	err = p.timed("algorithms", func() (err error) {
 		p.calls, err = p.prepare(made.Routines)
 		return err
 	})
 	if err != nil {
-		return err
+		return errors.Join(err, p.solver.release())
 	}
 	p.plan = made
 	if err := p.build(ctx); err != nil {
@@ -283,6 +283,10 @@ func targetOf(d *device, o native.Options, choice loop.Products) plan.Target {
 	}
 	if d.multiplier != nil {
 		t.Products, t.ProductBytes, t.Refused = choice, productBytes, d.refused.Load()
+	}
+	t.Factors = d.HasSolver() && choice != loop.NoProducts
+	if t.Factors {
+		t.Refused = d.refused.Load()
 	}
 	return t
 }

@@ -18,8 +18,8 @@ const productBytes = 32 << 20
 // call enqueues a routine with its arrays.
 type call func(on *driver.Stream, arrays []driver.Ptr) error
 
-// prepare prepares the routines of a plan. If cuBLASLt lacks an algorithm for a product, the
-// error is [driver.ErrNoAlgorithm] and the device records the product.
+// prepare prepares the routines of a plan. If a library lacks an algorithm for one, the
+// error is [driver.ErrNoAlgorithm] and the device records the routine.
 func (p *program) prepare(routines []routine.Routine) ([]call, error) {
 	d, out := p.device, make([]call, len(routines))
 	var refused error
@@ -28,10 +28,10 @@ func (p *program) prepare(routines []routine.Routine) ([]call, error) {
 		if axisOf(r) != "" {
 			out[i], err = p.collective(r)
 		} else {
-			out[i], err = d.call(r)
+			out[i], err = p.libraryCall(r)
 		}
 		if err = d.noteRefusal(r, err); errors.Is(err, driver.ErrNoAlgorithm) {
-			refused = err // goes on, to record all refused products
+			refused = err // goes on, to record all refused routines
 		} else if err != nil {
 			return nil, err
 		}
@@ -39,28 +39,74 @@ func (p *program) prepare(routines []routine.Routine) ([]call, error) {
 	return out, refused
 }
 
-// noteRefusal records a product if err, which it returns, is [driver.ErrNoAlgorithm].
+// noteRefusal records a routine if err, which it returns, is [driver.ErrNoAlgorithm].
 func (d *device) noteRefusal(r routine.Routine, err error) error {
-	if p, ok := r.(routine.Product); ok && errors.Is(err, driver.ErrNoAlgorithm) {
-		for known := d.refused.Load(); !known.Has(p) && !d.refused.CompareAndSwap(known, known.With(p)); {
+	if errors.Is(err, driver.ErrNoAlgorithm) {
+		for known := d.refused.Load(); !known.Has(r) && !d.refused.CompareAndSwap(known, known.With(r)); {
 			known = d.refused.Load()
 		}
 	}
 	return err
 }
 
-// call prepares a routine: its library chooses an algorithm. The error is of kind
+// libraryCall prepares a routine: its library chooses an algorithm. The error is of kind
 // [ir.ErrUnsupported] if the device has no library for it.
-func (d *device) call(r routine.Routine) (call, error) {
-	p, ok := r.(routine.Product)
-	if !ok || d.multiplier == nil {
-		return nil, ir.Errorf(ir.ErrUnsupported, "unknown routine %q on CUDA", r.Name())
+func (p *program) libraryCall(r routine.Routine) (call, error) {
+	d := p.device
+	switch r := r.(type) {
+	case routine.Product:
+		if d.multiplier == nil {
+			break
+		}
+		made, err := d.multiplier.Product(r)
+		return func(on *driver.Stream, arrays []driver.Ptr) error { return on.Multiply(made, arrays) }, driver.In(r.Name(), err)
+	case routine.Factor:
+		made, err := p.solver.factor(d, r)
+		return func(on *driver.Stream, arrays []driver.Ptr) error { return on.Factor(made, arrays) }, driver.In(r.Name(), err)
 	}
-	made, err := d.multiplier.Product(p)
-	if err != nil {
-		return nil, driver.In(r.Name(), err)
+	return nil, ir.Errorf(ir.ErrUnsupported, "unknown routine %q on CUDA", r.Name())
+}
+
+// solver is the use of cuSOLVER by a program, which is made with the first factorisation.
+type solver struct{ made *driver.Solver }
+
+// factor prepares a factorisation.
+func (s *solver) factor(d *device, r routine.Factor) (_ *driver.Factor, err error) {
+	if s.made == nil {
+		if s.made, err = d.NewSolver(); err != nil {
+			return nil, err
+		}
 	}
-	return func(on *driver.Stream, arrays []driver.Ptr) error { return on.Multiply(made, arrays) }, nil
+	return s.made.Factor(r)
+}
+
+func (s *solver) release() error {
+	made := s.made
+	if s.made = nil; made == nil {
+		return nil
+	}
+	return made.Release()
+}
+
+// isFactor reports whether a routine is a factorisation.
+func isFactor(r routine.Routine) bool {
+	_, ok := r.(routine.Factor)
+	return ok
+}
+
+// capturesAll reports whether graphs can hold the library calls of an entry: cuSOLVER waits for the device to find
+// eigenvalues, and what it does elsewhere is not tried in the bodies of conditional nodes.
+func capturesAll(p *plan.Plan, spec *plan.Entry) bool {
+	for s := range plan.Each(spec.Steps) {
+		c, ok := s.(*plan.Call)
+		if !ok {
+			continue
+		}
+		if f, ok := p.Routines[c.Routine].(routine.Factor); ok && (f.Op == routine.EigenFactor || branches(spec.Steps)) {
+			return false
+		}
+	}
+	return true
 }
 
 // arraysOf returns the addresses of a routine's arrays.

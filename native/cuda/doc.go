@@ -31,6 +31,10 @@
 // workspace of 32 MiB. Everything else is computed by kernels, as are products for which
 // cuBLASLt has no algorithm.
 //
+// Large matrices are factored by cuSOLVER, if it is installed, from the sizes on from which it was measured to be faster than
+// kernels: Cholesky, LU, the reflections of QR and eigenvalues. Entries with eigenvalues, for which it waits for the
+// device, are launched without a graph.
+//
 // Branches and loops of unknown trip count are conditional nodes of the graph with a driver
 // for CUDA 12.4 or later. With NVRTC older than 12.3 the driver compiles the kernel that
 // sets the conditions; if that fails, the host launches kernels one by one and branches.

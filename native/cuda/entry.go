@@ -125,11 +125,11 @@ func (e *entry) build() (err error) {
 	return e.capture()
 }
 
-// capture captures the steps as a graph. Entries in debug mode, very long entries, and
-// branching entries without support for conditional nodes have none.
+// capture captures the steps as a graph. Entries in debug mode, very long entries,
+// branching entries without support for conditional nodes, and those with calls that cannot be captured have none.
 func (e *entry) capture() error {
 	n := e.spec.Dispatches()
-	if e.p.debug || n == 0 || n > maxGraph || branches(e.spec.Steps) && e.p.condition == nil {
+	if e.p.debug || n == 0 || n > maxGraph || branches(e.spec.Steps) && e.p.condition == nil || !capturesAll(e.p.plan, e.spec) {
 		return nil
 	}
 	record := func() error {

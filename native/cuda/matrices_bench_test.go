@@ -15,8 +15,8 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// matrixSizes are many small matrices, and one of some size.
-var matrixSizes = [][2]int{{1024, 64}, {64, 64}, {1, 512}}
+// matrixSizes are many small matrices, and one large one.
+var matrixSizes = [][2]int{{1024, 64}, {64, 64}, {1, 512}, {1, 1024}, {1, 2048}, {1, 4096}, {1, 8192}}
 
 // BenchmarkMatrices times factorisations and solves, for which bench/peers.py has
 // those of PyTorch.

@@ -40,6 +40,9 @@ func (a region) overlaps(b region) bool {
 // exchanged stands for the ranks in the regions of collectives, which keep their order.
 const exchanged = -2
 
+// solved stands for the memory of cuSOLVER in the regions of factorisations, which keep their order.
+const solved = -3
+
 // orders reports whether steps are ordered by dependencies: unconditional dispatches and
 // calls only, at most [plan.MaxOrdered].
 func orders(steps []plan.Step) bool {
@@ -72,6 +75,9 @@ func regionsOf(p *plan.Plan, s plan.Step) (out []region) {
 		}
 		if isCollective(p.Routines[s.Routine]) {
 			out = append(out, region{exchanged, 0, 1, loop.ReadWrite})
+		}
+		if isFactor(p.Routines[s.Routine]) {
+			out = append(out, region{solved, 0, 1, loop.ReadWrite})
 		}
 	}
 	return out

@@ -165,7 +165,11 @@ func (p *program) described(s plan.Step) *native.Timing {
 	case *plan.Call:
 		bound(s.Bindings)
 		t.Name = p.plan.Routines[s.Routine].Name()
-		if x, ok := p.plan.Routines[s.Routine].(routine.Product); ok {
+		switch x := p.plan.Routines[s.Routine].(type) {
+		case routine.Factor:
+			t.Bytes -= int64(x.Workspace)
+			t.Name = fmt.Sprintf("%s %s %d×%d×%d %s", t.Name, x.Op, x.Batch, x.Rows, x.Cols, x.DType)
+		case routine.Product:
 			t.Bytes -= int64(x.Workspace)
 			t.Operations = 2 * float64(x.Batch) * float64(x.M) * float64(x.N) * float64(x.K)
 			lies := func(l routine.Layout) string { return map[bool]string{true: "t", false: "n"}[l.Transposed] }

@@ -29,6 +29,7 @@ type program struct {
 	fill      *driver.Function // replaces fill nodes; nil if graphs keep them
 	captures  []*driver.Stream // capture the bodies of conditionals, by depth
 	calls     []call           // of the plan's routines
+	solver    solver
 	arena     driver.Ptr
 	buffers   []driver.Ptr // the plan's, in the arena, or those of with
 	entries   []*entry
@@ -182,6 +183,7 @@ func (p *program) Release() error {
 		failed = errors.Join(failed, e.release())
 	}
 	p.ranks.release()
+	failed = errors.Join(failed, p.solver.release())
 	for _, m := range p.modules {
 		if m != nil {
 			failed = errors.Join(failed, m.Unload())

@@ -89,12 +89,13 @@ var serveCommand = command{
 	name: "serve", args: "MODEL", short: "answer requests of OpenAI's API with a language model",
 	long: `Serves a language model, a GGUF file or a folder of Hugging Face, by the requests of OpenAI's API:
 /v1/completions, /v1/chat/completions and /v1/models. Results of several users are computed at
-once. With a folder of an encoder, such as BERT, it answers /v1/embeddings instead; -embeddings has one
+once, and are JSON, by a schema or without, where response_format asks for it. With a folder of an encoder, such as BERT, it answers /v1/embeddings instead; -embeddings has one
 answer them beside a language model. An interrupt lets the results that have begun end, for at most 30 seconds.`,
 	define: func(f *flag.FlagSet) runner {
 		o := modelFlags(f)
 		f.IntVar(&o.engine.Slots, "slots", 4, "`NUMBER` of results that are computed at once")
 		address := f.String("address", "localhost:8080", "`ADDRESS` to listen at")
+		f.IntVar(&o.engine.Alternatives, "alternatives", 0, "`NUMBER` of likely tokens that top_logprobs may ask for, at most 20")
 		var s serve.Options
 		f.StringVar(&s.Name, "name", "", "`NAME` of the model in requests; that of the file by default")
 		f.IntVar(&s.MaxTokens, "max", 0, "`TOKENS` of a result at most; 0 for what the context has room for")

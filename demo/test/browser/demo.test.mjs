@@ -42,15 +42,57 @@ test('begins to learn by itself, until it is paused, and in this tab not again',
   await stepsOf(page, 1);
   assert.equal(await page.locator('#train').textContent(), 'Pause');
   await pause(page);
+  const steps = await figure(page, 'step');
   await page.reload();
   await readyOf(page);
   await page.waitForTimeout(500);
-  assert.equal(await page.locator('#step').textContent(), '0');
+  assert.equal(await figure(page, 'step'), steps);
   const calm = await openDemo(t, server, { begins: true, reducedMotion: true });
   await readyOf(calm);
   await calm.waitForTimeout(500);
   assert.equal(await calm.locator('#step').textContent(), '0', 'not where motion is unwelcome');
   assert.deepEqual([...page.problems, ...calm.problems], []);
+});
+
+test('goes on where the last visit ended, unless it is to begin again, or what was kept is damaged', async (t) => {
+  const page = await openDemo(t, server, { webgpu: 'absent' }), text = (id) => page.locator(`#${id}`).textContent();
+  const again = async () => {
+    await page.reload();
+    await readyOf(page);
+  };
+  assert.ok(await page.locator('#goes-on').isHidden(), 'a first visit begins');
+  await page.click('#train');
+  await stepsOf(page, 200);
+  await pause(page);
+  const steps = await figure(page, 'step'), before = [await text('accuracy'), await text('loss')];
+  await again();
+  assert.equal(await figure(page, 'step'), steps);
+  assert.deepEqual([await text('accuracy'), await text('loss')], before);
+  assert.match(await page.getAttribute('#loss-chart', 'aria-label'), new RegExp(`at step ${steps}$`));
+  assert.match(await text('goes-on'), /^It goes on from step [\d,]+ of your last visit/);
+  await page.click('#train');
+  await stepsOf(page, steps + 10);
+  await pause(page);
+  await page.click('#reset');
+  await page.waitForFunction(() => document.getElementById('step').textContent === '0');
+  assert.ok(await page.locator('#goes-on').isHidden());
+  await again();
+  assert.equal(await figure(page, 'step'), 0, 'what began again is not kept');
+  await page.click('#train');
+  await stepsOf(page, 20);
+  await pause(page);
+  await page.evaluate(() => new Promise((resolve) => {
+    indexedDB.open('rlx-networks').onsuccess = ({ target: { result: database } }) => {
+      const all = database.transaction('networks', 'readwrite').objectStore('networks');
+      all.get('digits-mlp').onsuccess = ({ target: { result } }) => {
+        result.tensors.w1.data[0] = NaN;
+        all.put(result, 'digits-mlp').onsuccess = () => { database.close(); resolve(); };
+      };
+    };
+  }));
+  await again();
+  assert.equal(await figure(page, 'step'), 0, 'a damaged network is none');
+  assert.deepEqual(page.problems, []);
 });
 
 test('trains on WebGPU, moves at once, and keeps the page free', async (t) => {

@@ -129,8 +129,11 @@ test('learns on the CPU of a phone: 360 pixels, touch, dark', async (t) => {
   assert.match(await textOf(page, 'own-about'), /^780 characters, 10 different ones; one tenth is held out\. It is short/);
   await pause(page);
   assert.equal(await page.locator('#prompt').inputValue(), 'Привет, мир! Привет, мир');
+  await page.tap('#reset');
+  await page.waitForFunction(() => document.getElementById('step').textContent === '0');
   await page.tap('#own-end');
   await page.waitForFunction(() => document.getElementById('kinds').textContent === '65' && document.getElementById('train').textContent === 'Pause');
+  assert.ok(await figure(page, 'step') >= 40, 'what it learned of the plays before is there again');
   await pause(page);
   const wide = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
   assert.ok(wide[0] <= wide[1], `${wide[0]} pixels in ${wide[1]}`);

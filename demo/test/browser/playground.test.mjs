@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test';
 import { axe } from '../../../js/test/rig/chromium.mjs';
 import { examples } from '../../web/playground/examples.js';
 import { inkOf, openDemo, serveDemo, shots } from './page.mjs';
+import { longestTask } from './tasks.mjs';
 
 let server;
 before(async () => { server = await serveDemo(); });
@@ -31,7 +32,7 @@ test('the first example runs by itself; its graphs, kernels and memory are shown
 
   await page.click('#graph-tab');
   await page.selectOption('#graph-choice', 'step (compiled)');
-  assert.match(await page.locator('#graph-text').textContent(), /state "w1" = %\d+/);
+  await page.waitForFunction(() => /state "w1" = %\d+/.test(document.getElementById('graph-text').textContent));
   await page.hover('#graph-text [data-value="%6"]');
   assert.ok(await page.locator('#graph-text .linked').count() > 1, 'a value and its uses are marked');
   assert.deepEqual(await axe(page), []);
@@ -45,6 +46,33 @@ test('the first example runs by itself; its graphs, kernels and memory are shown
   assert.equal(await page.locator('#kernel-items button.linked').count(), 1, 'the kernel of the column is marked');
   await page.screenshot({ path: `${shots}playground-kernels.png`, fullPage: true });
   assert.deepEqual(await axe(page), []);
+  assert.deepEqual(page.problems, []);
+});
+
+test('a graph of thousands of lines is shown in short tasks, and its values are linked', async (t) => {
+  const page = await openDemo(t, server, { path: '/playground.html', webgpu: 'absent' });
+  await ended(page);
+  await write(page, `import { graph, init } from '@rlx-go/rlx';
+await init();
+const build = (n) => graph('long' + n, (b) => {
+  let x = b.input('x', 'f32', [4]);
+  for (let i = 0; i < n; i++) x = x.sin();
+  b.output('y', x);
+});
+build(9);
+build(6000);`);
+  await ended(page);
+  await page.click('#graph-tab');
+  const longest = await longestTask(page, async () => {
+    await page.selectOption('#graph-choice', 'long9');
+    await page.waitForFunction(() => !document.getElementById('graph-text').textContent.includes('%5999'));
+    await page.selectOption('#graph-choice', 'long6000');
+    await page.waitForFunction(() => document.querySelectorAll('#graph-text [data-value="%5999"]').length === 2);
+  });
+  t.diagnostic(longest.text);
+  assert.ok(longest.ms < 16, longest.text);
+  await page.hover('#graph-text [data-value="%3"]');
+  assert.deepEqual(await page.locator('#graph-text .linked').allTextContents(), ['%3', '%3']);
   assert.deepEqual(page.problems, []);
 });
 

@@ -2,7 +2,7 @@
 
 import { dispatchesOf, listKernels } from '../kernels.js';
 import { find } from '../page.js';
-import { countOps, linkValues, showGraph } from './graphs.js';
+import { countOps, GraphText } from './graphs.js';
 import { bytesText, showMemory } from './memory.js';
 
 /** Fills a list of choices, and keeps what was chosen if it is still there. */
@@ -13,13 +13,13 @@ function fill(select, names) {
 }
 
 export class Inspector {
+  #text = new GraphText(find('graph-text'));
   #graphs = new Map();
   #plans = new Map();
   /** The entries of all plans, by the names in the list of choices. */
   #entries = new Map();
 
   constructor() {
-    linkValues(find('graph-text'));
     find('graph-choice').addEventListener('change', () => this.#showGraph());
     find('entry-choice').addEventListener('change', () => this.#showEntry());
   }
@@ -58,7 +58,7 @@ export class Inspector {
 
   #showGraph() {
     const text = this.#graphs.get(find('graph-choice').value) ?? '';
-    showGraph(find('graph-text'), text);
+    this.#text.show(text);
     find('graph-note').textContent = text && `${countOps(text)} ops. Point at a value to see where it is used.`;
   }
 

@@ -86,8 +86,7 @@ func (f *footprint) merged(b *footprint) footprint {
 // the tensors are allocated.
 func (g *Group) binds() bool { return g.bindings() <= g.partition.options.Tensors }
 
-// bindings returns the number of tensors the kernel of a group binds. A split
-// reduction has two kernels with partial results between them; the larger counts.
+// bindings returns the number of tensors the kernel of a group binds.
 func (g *Group) bindings() int {
 	reads, keeps := len(g.footprint.reads), len(g.footprint.keeps)
 	if g.Kind == MapKind {
@@ -101,13 +100,19 @@ func (g *Group) bindings() int {
 	if g.Kind != ReduceKind || g.RowSplits() <= 1 {
 		return reads + keeps
 	}
+	return g.SplitTensors(reads, keeps)
+}
+
+// SplitTensors returns the number of tensors that the larger of the two kernels of a split reduction binds, partial
+// results included, given how many the group reads and writes.
+func (g *Group) SplitTensors(reads, writes int) int {
 	running := 0
 	for _, m := range g.Members {
 		if m.Reduced {
 			running += len(m.Reduction().Accumulators(m.Node))
 		}
 	}
-	return max(reads, keeps+g.rowReads()) + running
+	return max(reads, writes+g.rowReads()) + running
 }
 
 // rowReads counts the values that the second kernel of a split reduction reads.

@@ -28,6 +28,7 @@ var furtherFamilies = []family{
 	{"sparse codes", trained(sparseCodes)},
 	{"deformable", trained(deformable)},
 	{"point cloud", trained(pointCloud)},
+	{"fixed point", trained(fixedPoint)},
 }
 
 // dilatedPyramid is parallel convolutions of four dilations and a mean of the image (Chen et al., DeepLab).
@@ -283,4 +284,17 @@ func pointCloud(b *ir.Builder) ir.Value {
 	own := ops.BroadcastTo(b, ops.ExpandDims(b, x, 2), ir.Dims(batch, points, near, 32))
 	edges := ops.Relu(b, nn.BatchNorm(b, nn.Linear(b, ops.Concatenate(b, 3, own, ops.Sub(b, others, own)), width)))
 	return nn.Linear(b, ops.ReduceMax(b, ops.ReduceMax(b, edges, 2), 1), 40)
+}
+
+// fixedPoint is an equilibrium (Bai, Kolter and Koltun) by iterations of one layer, whose layer norm has few rows.
+func fixedPoint(b *ir.Builder) ir.Value {
+	const batch, width, steps = 512, 128, 24
+	w, bias := b.Param("w", ir.F32, ir.Dims(width, width)...), b.Param("bias", ir.F32, ir.N(width))
+	scale, shift := b.Param("scale", ir.F32, ir.N(width)), b.Param("shift", ir.F32, ir.N(width))
+	x := nn.Linear(b, input(b, "x", batch, 64), width)
+	z := ops.ZerosLike(b, x)
+	for range steps {
+		z = ops.Tanh(b, ops.Add(b, ops.LayerNorm(b, ops.Linear(b, z, w, bias), scale, shift, 1e-5), x))
+	}
+	return z
 }

@@ -103,8 +103,8 @@ func appendLaunches(to []placedLaunch, launches []emit.Launch, loops []*enclosin
 }
 
 // capsFor returns the capabilities for launches under a condition or not. Under a
-// condition there are no routines, since only kernels have indirect dispatches, and no
-// drafts, which would need a grid of their own.
+// condition there are no routines, since only kernels have indirect dispatches, but for factorisations, which
+// write scratch memory alone and run in any case; and no drafts, which would need a grid of their own.
 func (t Target) capsFor(condition bool) loop.Caps {
 	caps := t.Caps
 	if condition {

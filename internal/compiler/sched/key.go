@@ -88,6 +88,9 @@ func capsWords(c loop.Caps) []int {
 	if c.Collectives {
 		words = append(words, 8)
 	}
+	if c.Factors {
+		words = append(words, 9)
+	}
 	return words
 }
 

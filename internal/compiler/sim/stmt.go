@@ -167,6 +167,15 @@ func (c *compiler) stmt(s loop.Stmt) []string {
 		c.pack(s, low, high)
 	case *loop.Shuffle:
 		return c.shuffle(s)
+	default:
+		return c.mmaStmt(s)
+	}
+	return nil
+}
+
+// mmaStmt is stmt for fragments of matrices, and for copies and multiply-adds that run beside the threads.
+func (c *compiler) mmaStmt(s loop.Stmt) []string {
+	switch s := s.(type) {
 	case *loop.FragmentZero:
 		return c.fragmentZero(s)
 	case *loop.FragmentLoad:
@@ -175,15 +184,6 @@ func (c *compiler) stmt(s loop.Stmt) []string {
 		c.fragmentMulAdd(s)
 	case *loop.FragmentStore:
 		c.fragmentStore(s)
-	default:
-		c.asyncStmt(s)
-	}
-	return nil
-}
-
-// asyncStmt is stmt for copies and multiply-adds that run beside the threads, and what waits for them.
-func (c *compiler) asyncStmt(s loop.Stmt) {
-	switch s := s.(type) {
 	case *loop.CopyAsync:
 		c.copyAsync(s)
 	case *loop.CopyTMA:
@@ -205,6 +205,7 @@ func (c *compiler) asyncStmt(s loop.Stmt) {
 	case *loop.MmaWait:
 		c.mmaWait(s)
 	}
+	return nil
 }
 
 // move copies a value to the column that to returns; to is called after the value is compiled.

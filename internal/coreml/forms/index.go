@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/coreml/mil"
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -30,8 +31,8 @@ type addressing struct {
 func addressingOf(a ops.IndexedAxes, operand, indices ir.Type) *addressing {
 	d := &addressing{IndexedAxes: a, operand: whole(operand), indices: whole(indices)}
 	last := len(d.indices) - 1
-	d.window = others(len(d.operand), a.Axes, a.OperandBatch)
-	d.positions = others(last, a.IndexBatch)
+	d.window = permute.Others(len(d.operand), a.Axes, a.OperandBatch)
+	d.positions = permute.Others(last, a.IndexBatch)
 	d.rows = pick(d.operand, a.Axes)
 	return d
 }

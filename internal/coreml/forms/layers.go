@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/coreml/mil"
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -103,7 +104,7 @@ func isPlainPool(a *ops.PoolAttrs) bool {
 func pool(e *Emitter, n *ir.Node, in Value, a *ops.PoolAttrs, kind string, more mil.Args) Value {
 	dims := whole(n.Input(0).Type())
 	rank := len(dims)
-	toFront := append([]int{0, rank - 1}, others(rank, []int{0, rank - 1})...)
+	toFront := append([]int{0, rank - 1}, permute.Others(rank, []int{0, rank - 1})...)
 	x, moved := e.transpose(e.Whole(in), dims, toFront)
 	pad := make([]int, 0, 2*len(a.Sizes))
 	for i := range a.Sizes {
@@ -116,7 +117,7 @@ func pool(e *Emitter, n *ir.Node, in Value, a *ops.PoolAttrs, kind string, more 
 		args[name] = v
 	}
 	y := e.Op(kind, args)
-	toBack := append([]int{0}, others(rank, []int{0, 1})...)
+	toBack := append([]int{0}, permute.Others(rank, []int{0, 1})...)
 	r, out := e.transpose(y, y.Type.Dims, append(toBack, 1))
 	return e.value(r, out)
 }

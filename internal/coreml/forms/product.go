@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/coreml/mil"
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -11,17 +12,6 @@ import (
 func init() {
 	add(ops.OpDotGeneral, single(dotGeneral))
 	add(ops.OpConvGeneral, single(convGeneral))
-}
-
-// others returns the axes below rank that are in none of the lists.
-func others(rank int, lists ...[]int) []int {
-	var out []int
-	for axis := range rank {
-		if !slices.ContainsFunc(lists, func(l []int) bool { return slices.Contains(l, axis) }) {
-			out = append(out, axis)
-		}
-	}
-	return out
 }
 
 func pick(dims, axes []int) []int {
@@ -37,7 +27,7 @@ func pick(dims, axes []int) []int {
 func dotGeneral(e *Emitter, n *ir.Node, in []Value) Value {
 	a := n.Attrs().(*ops.DotAttrs)
 	x, y := whole(n.Input(0).Type()), whole(n.Input(1).Type())
-	m, columns := others(len(x), a.LhsBatch, a.LhsContract), others(len(y), a.RhsBatch, a.RhsContract)
+	m, columns := permute.Others(len(x), a.LhsBatch, a.LhsContract), permute.Others(len(y), a.RhsBatch, a.RhsContract)
 	batch, k := product(pick(x, a.LhsBatch)), product(pick(x, a.LhsContract))
 
 	lhs, _ := e.transpose(e.Whole(in[0]), x, slices.Concat(a.LhsBatch, m, a.LhsContract))
@@ -115,7 +105,7 @@ func convGeneral(e *Emitter, n *ir.Node, in []Value) Value {
 	batches, _ := a.BatchGroups.Const()
 	if batches > 1 { // [g·b, c, ...] → [b, g·c, ...]
 		apart := append([]int{batches, xd[0] / batches, xd[1]}, xd[2:]...)
-		order := append([]int{1, 0, 2}, others(len(apart), []int{0, 1, 2})...)
+		order := append([]int{1, 0, 2}, permute.Others(len(apart), []int{0, 1, 2})...)
 		x, _ = e.transpose(x, apart, order)
 		xd = append([]int{xd[0] / batches, batches * xd[1]}, xd[2:]...)
 		groups = batches

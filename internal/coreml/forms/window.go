@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/coreml/mil"
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -62,7 +63,7 @@ func overlapAdd(e *Emitter, n *ir.Node, in []Value) Value {
 	for i := len(a.Axes) - 1; i >= 0; i-- {
 		axis, last := a.Axes[i], len(dims)-1
 		// [before, windows, after, elements] → [before·after, windows, elements]
-		perm := slices.Concat(others(len(dims), []int{axis, last}), []int{axis, last})
+		perm := slices.Concat(permute.Others(len(dims), []int{axis, last}), []int{axis, last})
 		moved, md := e.transpose(r, dims, perm)
 		rows := product(md[:len(md)-2])
 		moved = e.reshape(moved, []int{rows, dims[axis], dims[last]})

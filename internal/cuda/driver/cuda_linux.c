@@ -59,6 +59,7 @@ static void *load(void *lib, const char *path, const function *list, size_t coun
 
 RLX_LOADER(nvrtc, RLX_NVRTC)
 RLX_LOADER(blas, RLX_BLAS)
+RLX_LOADER(solver, RLX_SOLVER)
 RLX_LOADER(nccl, RLX_NCCL)
 
 rlx_cuda *rlx_load_cuda(const char *path, char *why, size_t why_len) {

@@ -133,6 +133,30 @@ typedef unsigned long long rlx_ptr;
 	  (rlx_handle, rlx_handle, const void *, rlx_ptr, rlx_handle, rlx_ptr, rlx_handle, const void *, rlx_ptr, rlx_handle, rlx_ptr, \
 	   rlx_handle, const void *, rlx_ptr, size_t, rlx_handle))
 
+// cuSOLVER, which is optional: its functions for all element types, which are cudaDataType_t, on matrices by columns.
+#define RLX_SOLVER(X)                                                                                      \
+	X(create, "cusolverDnCreate", int, (rlx_handle *))                                                     \
+	X(destroy, "cusolverDnDestroy", int, (rlx_handle))                                                     \
+	X(create_params, "cusolverDnCreateParams", int, (rlx_handle *))                                        \
+	X(destroy_params, "cusolverDnDestroyParams", int, (rlx_handle))                                        \
+	X(set_stream, "cusolverDnSetStream", int, (rlx_handle, rlx_handle))                                    \
+	X(cholesky_size, "cusolverDnXpotrf_bufferSize", int,                                                   \
+	  (rlx_handle, rlx_handle, int, int64_t, int, rlx_ptr, int64_t, int, size_t *, size_t *))              \
+	X(cholesky, "cusolverDnXpotrf", int,                                                                   \
+	  (rlx_handle, rlx_handle, int, int64_t, int, rlx_ptr, int64_t, int, rlx_ptr, size_t, void *, size_t, rlx_ptr)) \
+	X(lu_size, "cusolverDnXgetrf_bufferSize", int,                                                         \
+	  (rlx_handle, rlx_handle, int64_t, int64_t, int, rlx_ptr, int64_t, int, size_t *, size_t *))          \
+	X(lu, "cusolverDnXgetrf", int,                                                                         \
+	  (rlx_handle, rlx_handle, int64_t, int64_t, int, rlx_ptr, int64_t, rlx_ptr, int, rlx_ptr, size_t, void *, size_t, rlx_ptr)) \
+	X(householder_size, "cusolverDnXgeqrf_bufferSize", int,                                                \
+	  (rlx_handle, rlx_handle, int64_t, int64_t, int, rlx_ptr, int64_t, int, rlx_ptr, int, size_t *, size_t *)) \
+	X(householder, "cusolverDnXgeqrf", int,                                                                \
+	  (rlx_handle, rlx_handle, int64_t, int64_t, int, rlx_ptr, int64_t, int, rlx_ptr, int, rlx_ptr, size_t, void *, size_t, rlx_ptr)) \
+	X(eigen_size, "cusolverDnXsyevd_bufferSize", int,                                                      \
+	  (rlx_handle, rlx_handle, int, int, int64_t, int, rlx_ptr, int64_t, int, rlx_ptr, int, size_t *, size_t *)) \
+	X(eigen, "cusolverDnXsyevd", int,                                                                      \
+	  (rlx_handle, rlx_handle, int, int, int64_t, int, rlx_ptr, int64_t, int, rlx_ptr, int, rlx_ptr, size_t, void *, size_t, rlx_ptr))
+
 // NCCL, or RCCL, which is optional. Its unique id is passed by value.
 typedef struct { char bytes[128]; } rlx_nccl_id;
 #define RLX_NCCL(X)                                                                                        \
@@ -157,6 +181,7 @@ typedef struct { char bytes[128]; } rlx_nccl_id;
 typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) RLX_EDITS(RLX_FIELD) RLX_WALLS(RLX_FIELD) RLX_ATTRIBUTES(RLX_FIELD) RLX_PRIORITIES(RLX_FIELD) int branches, edits, guards, attributes, priorities; } rlx_cuda;
 typedef struct rlx_nvrtc { RLX_NVRTC(RLX_FIELD) } rlx_nvrtc;
 typedef struct rlx_blas { RLX_BLAS(RLX_FIELD) } rlx_blas;
+typedef struct rlx_solver { RLX_SOLVER(RLX_FIELD) } rlx_solver;
 typedef struct rlx_nccl { RLX_NCCL(RLX_FIELD) } rlx_nccl;
 #undef RLX_FIELD
 
@@ -165,6 +190,7 @@ typedef struct rlx_nccl { RLX_NCCL(RLX_FIELD) } rlx_nccl;
 rlx_cuda *rlx_load_cuda(const char *path, char *why, size_t why_len);
 rlx_nvrtc *rlx_load_nvrtc(const char *path, char *why, size_t why_len);
 rlx_blas *rlx_load_blas(const char *path, char *why, size_t why_len);
+rlx_solver *rlx_load_solver(const char *path, char *why, size_t why_len);
 rlx_nccl *rlx_load_nccl(const char *path, char *why, size_t why_len);
 int rlx_preload(const char *path);
 
@@ -305,6 +331,22 @@ int rlx_product_run(const rlx_blas *blas, rlx_handle handle, rlx_device *d, cons
                     rlx_ptr workspace, rlx_ptr result, rlx_ptr bias, rlx_ptr added, rlx_handle stream);
 static inline const char *rlx_blas_status(const rlx_blas *blas, int code) { return blas->status_name(code); }
 static inline size_t rlx_blas_version(const rlx_blas *blas) { return blas->version(); }
+
+// rlx_factor is a factorisation: op by routine.FactorOp, type a cudaDataType_t of element bytes. The workspaces are
+// of the device and of the host.
+typedef struct {
+	int op, type, batch;
+	int64_t rows, columns, element;
+	size_t workspace, host_bytes;
+	void *host;
+} rlx_factor;
+
+// rlx_solver_create makes a handle and its parameters; rlx_factor_size sets the sizes of the workspaces.
+int rlx_solver_create(const rlx_solver *solver, rlx_device *d, rlx_handle *handle, rlx_handle *params, const char **call);
+int rlx_solver_destroy(const rlx_solver *solver, rlx_device *d, rlx_handle handle, rlx_handle params);
+int rlx_factor_size(const rlx_solver *solver, rlx_device *d, rlx_handle handle, rlx_handle params, rlx_factor *f, const char **call);
+int rlx_factor_run(const rlx_solver *solver, rlx_device *d, rlx_handle handle, rlx_handle params, const rlx_factor *f, rlx_ptr matrices,
+                   rlx_ptr others, rlx_ptr codes, rlx_ptr workspace, rlx_handle stream, const char **call);
 
 // rlx_collective is a collective of one rank: op by routine.CollectiveOp, types and reductions by
 // nccl.h, count the elements that ncclAllReduce and its like take. sender and receiver are those of

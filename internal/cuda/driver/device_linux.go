@@ -33,7 +33,8 @@ type Device struct {
 	Products string
 
 	library *Library
-	blas    *C.rlx_blas   // nil without cuBLASLt
+	blas    *C.rlx_blas // nil without cuBLASLt
+	solvers solverLibrary
 	c       *C.rlx_device // never freed
 }
 
@@ -79,6 +80,7 @@ func (d *Device) open(ordinal int) (err error) {
 		return err
 	}
 	d.loadProducts()
+	d.findSolver()
 	return l.check("cuDevicePrimaryCtxRetain", C.rlx_retain(d.c))
 }
 

@@ -1,4 +1,4 @@
-// Package driver calls the CUDA driver, NVRTC and, if installed, cuBLASLt and NCCL. It loads them at
+// Package driver calls the CUDA driver, NVRTC and, if installed, cuBLASLt, cuSOLVER and NCCL. It loads them at
 // run time: programs build without a toolkit or NVIDIA's headers and start without a
 // driver. The bindings exist on Linux with cgo; elsewhere the package only has the search.
 // It is the lowest layer of the backend native/cuda. Start reading at library_linux.go and
@@ -10,12 +10,12 @@
 // by colons), by the system's loader, and in the usual places of Linux and WSL. It must
 // support CUDA 12.0 or later.
 //
-// NVRTC, and cuBLASLt of the same major version, are searched in this order:
+// NVRTC, and cuBLASLt and cuSOLVER of the same major version of CUDA, are searched in this order:
 //
 //   - those of $RLX_CUDA_PATH;
 //   - of a toolkit: lib64, lib and targets/*/lib under $CUDA_HOME, $CUDA_PATH
 //     and $CUDA_ROOT;
-//   - of pip's wheels (nvidia-cuda-nvrtc, nvidia-cublas): site-packages/nvidia/*/lib of
+//   - of pip's wheels (nvidia-cuda-nvrtc, nvidia-cublas, nvidia-cusolver): site-packages/nvidia/*/lib of
 //     $VIRTUAL_ENV, of $CONDA_PREFIX and of the python3 on the PATH, and the
 //     libraries of $CONDA_PREFIX itself;
 //   - /usr/local/cuda/lib64, /usr/local/cuda-*/lib64, /opt/cuda/lib64 and the

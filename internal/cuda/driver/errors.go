@@ -12,7 +12,7 @@ var ErrUnavailable = errors.New("CUDA is not available")
 
 // Error is a failed call.
 type Error struct {
-	Call   string // of the driver's, NVRTC's, cuBLASLt's or NCCL's API
+	Call   string // of the API of the driver, NVRTC, cuBLASLt, cuSOLVER or NCCL
 	Code   int    // the status that it returned
 	Name   string // "CUDA_ERROR_OUT_OF_MEMORY"
 	Text   string // the driver's description, or NVRTC's log
@@ -50,15 +50,16 @@ var refusals = []int{
 	300, 302, // invalid source, a symbol that is not found
 }
 
-// ErrNoAlgorithm means that cuBLASLt has no algorithm for a product.
-var ErrNoAlgorithm = errors.New("cuBLASLt has no algorithm for the product")
+// ErrNoAlgorithm means that a library has no algorithm for a routine, or none within its workspace.
+var ErrNoAlgorithm = errors.New("the library has no algorithm for the routine")
 
-// nvrtcCall, and names that begin with blasCalls or ncclCalls, are calls of other libraries than the
-// driver.
-const nvrtcCall, blasCalls, ncclCalls = "nvrtcCompileProgram", "cublasLt", "nccl"
+// nvrtcCall, and names that begin with otherCalls, are calls of other libraries than the driver.
+const nvrtcCall = "nvrtcCompileProgram"
+
+var otherCalls = []string{"cublasLt", "cusolver", "nccl"}
 
 func (e *Error) ofDriver() bool {
-	return e.Call != nvrtcCall && !strings.HasPrefix(e.Call, blasCalls) && !strings.HasPrefix(e.Call, ncclCalls)
+	return e.Call != nvrtcCall && !slices.ContainsFunc(otherCalls, func(prefix string) bool { return strings.HasPrefix(e.Call, prefix) })
 }
 
 // losses lists the codes after which the driver refuses all further work of the process.

@@ -189,7 +189,7 @@ func (c *Comm) Run(on *Stream, r routine.Collective, send, recv Ptr) error {
 	defer C.free(unsafe.Pointer(call))
 	code := C.rlx_nccl_run(c.nccl.c, c.device.c, c.handle, x, C.rlx_ptr(send), C.rlx_ptr(recv), on.handle, call)
 	name := C.GoString(*call)
-	if !strings.HasPrefix(name, ncclCalls) {
+	if !strings.HasPrefix(name, "nccl") {
 		return c.device.check(name, code)
 	}
 	return c.nccl.check(c.handle, name, code)

@@ -1,4 +1,4 @@
-// Package fake provides a fake CUDA driver, NVRTC, cuBLASLt and NCCL for tests without a GPU: C
+// Package fake provides a fake CUDA driver, NVRTC, cuBLASLt, cuSOLVER and NCCL for tests without a GPU: C
 // libraries, built with gcc, which package driver finds through its search. Device
 // memory is host memory, streams run synchronously, graphs are lists of calls; kernels are
 // compiled by clang and run as fibers. All calls are logged.
@@ -54,6 +54,14 @@ func Products(t testing.TB, dir string, major int) {
 	t.Helper()
 	t.Setenv("RLX_FAKE_PRODUCTS", "")
 	compile(t, t.TempDir(), "blas.c", filepath.Join(dir, fmt.Sprintf("libcublasLt.so.%d", major)), filepath.Join(dir, "libcuda.so.1"))
+}
+
+// Solver adds a cuSOLVER for a major version of CUDA to a folder with a driver. RLX_FAKE_SOLVER controls it: a
+// number is the status of all factorisations, "large" makes them ask for a workspace of 1 TiB.
+func Solver(t testing.TB, dir string, major int) {
+	t.Helper()
+	t.Setenv("RLX_FAKE_SOLVER", "")
+	compile(t, t.TempDir(), "solver.c", filepath.Join(dir, fmt.Sprintf("libcusolver.so.%d", major-1)), filepath.Join(dir, "libcuda.so.1"), "-lm")
 }
 
 // Collectives adds an NCCL to a folder with a driver, for processes that share it; each has a device

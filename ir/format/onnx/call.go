@@ -142,6 +142,26 @@ func (c *call) shape(x ir.Value) []int {
 	return s
 }
 
+// size returns the size of an axis of x, which must be a number, as those of the other axes need not.
+func (c *call) size(x ir.Value, axis int) int {
+	if !x.Valid() {
+		return 0
+	}
+	n, ok := x.Dim(axis).Const()
+	if !ok {
+		c.failf("needs a number for the size of axis %d of %s: give it in Options.Sizes", axis, x.Shape())
+	}
+	return n
+}
+
+// sizesFrom returns the sizes of the axes from one on, which must be numbers.
+func (c *call) sizesFrom(x ir.Value, axis int) (sizes []int) {
+	for i := axis; i < x.Rank(); i++ {
+		sizes = append(sizes, c.size(x, i))
+	}
+	return sizes
+}
+
 // attr returns an attribute, of the function's call if it refers to one of that; nil if not given.
 func (c *call) attr(name string) *attribute {
 	a := c.n.attrs[name]

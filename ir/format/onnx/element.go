@@ -59,7 +59,6 @@ type smallFloat struct {
 	exponent       int
 	unsigned       bool
 	max            float64 // the largest finite number
-	inf            bool    // there are infinities
 	nan            bool    // there are NaNs
 	fnuz           bool    // the NaN is the pattern of -0
 }
@@ -72,9 +71,9 @@ var elements = map[Element]elementInfo{
 	Double: {name: "double", in: ir.F64, bits: 64}, Uint32: {name: "uint32", in: ir.U32, bits: 32}, Uint64: {name: "uint64", in: ir.U64, bits: 64},
 	Complex64: {name: "complex64", in: ir.C64, bits: 64}, Complex128: {name: "complex128", in: ir.C128, bits: 128},
 	BFloat16:   {name: "bfloat16", in: ir.BF16, bits: 16},
-	F8E4M3FN:   {name: "float8e4m3fn", in: ir.F8E4M3, bits: 8, small: &smallFloat{mantissa: 3, exponent: 4, bias: 7, max: 448, nan: true}},
+	F8E4M3FN:   {name: "float8e4m3fn", in: ir.F8E4M3, bits: 8},
 	F8E4M3FNUZ: {name: "float8e4m3fnuz", in: ir.F32, bits: 8, small: &smallFloat{mantissa: 3, exponent: 4, bias: 8, max: 240, nan: true, fnuz: true}},
-	F8E5M2:     {name: "float8e5m2", in: ir.F8E5M2, bits: 8, small: &smallFloat{mantissa: 2, exponent: 5, bias: 15, max: 57344, inf: true, nan: true}},
+	F8E5M2:     {name: "float8e5m2", in: ir.F8E5M2, bits: 8},
 	F8E5M2FNUZ: {name: "float8e5m2fnuz", in: ir.F32, bits: 8, small: &smallFloat{mantissa: 2, exponent: 5, bias: 16, max: 57344, nan: true, fnuz: true}},
 	Uint4:      {name: "uint4", in: ir.U8, bits: 4, high: 15}, Int4: {name: "int4", in: ir.I8, bits: 4, low: -8, high: 7},
 	F4E2M1: {name: "float4e2m1", in: ir.F32, bits: 4, small: &smallFloat{mantissa: 1, exponent: 2, bias: 1, max: 6}},
@@ -99,7 +98,7 @@ func (e Element) DType() ir.DType { return elements[e].in }
 // elementOf returns the ONNX type of an element type of graphs.
 func elementOf(d ir.DType) Element {
 	for e, i := range elements {
-		if i.in == d && i.bits == 8*d.Size() && (i.small == nil || d.IsFloat8()) {
+		if i.in == d && i.bits == 8*d.Size() && i.small == nil {
 			return e
 		}
 	}
@@ -108,6 +107,9 @@ func elementOf(d ir.DType) Element {
 
 // held reports whether a graph has no such type and holds its elements in a wider one.
 func (i elementInfo) held() bool { return i.bits < 8*i.in.Size() }
+
+// isSmall reports whether the type is a float of 8 bits or less.
+func (i elementInfo) isSmall() bool { return i.small != nil || i.in.IsFloat8() }
 
 // value returns the number with the given bits.
 func (f *smallFloat) value(bits uint64) float64 {
@@ -122,10 +124,6 @@ func (f *smallFloat) value(bits uint64) float64 {
 	case f.fnuz && bits == 1<<(f.mantissa+f.exponent):
 		return math.NaN()
 	case f.nan && f.unsigned && e == full:
-		return math.NaN()
-	case f.inf && e == full && m == 0:
-		return sign * math.Inf(1)
-	case f.inf && e == full, f.nan && !f.fnuz && !f.unsigned && e == full && m == 1<<f.mantissa-1:
 		return math.NaN()
 	case e == 0 && !f.unsigned:
 		return sign * math.Ldexp(float64(m), 1-f.bias-f.mantissa)

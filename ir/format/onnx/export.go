@@ -68,12 +68,12 @@ func (e *modelBuilder) unsupported(text string, args ...any) {
 // held returns the element type in which the values of a type are computed: ONNX's runtimes have
 // few kernels for narrow and unsigned types. Each result is cut or rounded to its type: see narrow.
 func held(d ir.DType) ir.DType {
-	switch d {
-	case ir.BF16, ir.F8E4M3, ir.F8E5M2:
+	switch {
+	case d == ir.BF16 || d.IsFloat8():
 		return ir.F32
-	case ir.I8, ir.I16, ir.U8, ir.U16:
+	case d.IsInteger() && d.Size() < 4:
 		return ir.I32
-	case ir.U32, ir.U64:
+	case d.IsUnsigned():
 		return ir.I64
 	}
 	return d
@@ -279,26 +279,6 @@ func pickDims(dims ir.Shape, axes []int) ir.Shape {
 
 // productDims returns the product of sizes, 1 for none.
 func productDims(dims ir.Shape) ir.Dim { return dims.Size() }
-
-// restOf returns the axes of a rank that are in none of the lists.
-func restOf(rank int, lists ...[]int) []int {
-	var out []int
-	for axis := range rank {
-		if !slices.ContainsFunc(lists, func(l []int) bool { return slices.Contains(l, axis) }) {
-			out = append(out, axis)
-		}
-	}
-	return out
-}
-
-// inverseOf returns the permutation that undoes one.
-func inverseOf(perm []int) []int {
-	out := make([]int, len(perm))
-	for i, axis := range perm {
-		out[axis] = i
-	}
-	return out
-}
 
 // within adds the nodes of f to a graph of their own, which is an attribute of a node: it sees the tensors of
 // the graphs around it. f returns its results.

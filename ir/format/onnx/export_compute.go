@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -99,7 +100,7 @@ func exportCumSum(e *exporter, n *ir.Node, in []exported) tensorRef {
 func exportDot(e *exporter, n *ir.Node, in []exported) tensorRef {
 	a := n.Attrs().(*ops.DotAttrs)
 	x, y, out := e.whole(in[0]), e.whole(in[1]), n.Types()[0].Shape
-	rows, columns := restOf(len(x.dims), a.LhsBatch, a.LhsContract), restOf(len(y.dims), a.RhsBatch, a.RhsContract)
+	rows, columns := permute.Others(len(x.dims), a.LhsBatch, a.LhsContract), permute.Others(len(y.dims), a.RhsBatch, a.RhsContract)
 	k := productDims(pickDims(x.dims, a.LhsContract))
 	batch := pickDims(x.dims, a.LhsBatch)
 	m, c := productDims(pickDims(x.dims, rows)), productDims(pickDims(y.dims, columns))
@@ -134,7 +135,7 @@ func exportConv(e *exporter, n *ir.Node, in []exported) tensorRef {
 		r = e.convByProduct(c)
 	}
 	r = e.reshape(r, pickDims(n.Types()[0].Shape, a.Out))
-	return e.narrowed(e.transpose(r, inverseOf(a.Out)), n)
+	return e.narrowed(e.transpose(r, permute.Inverse(a.Out)), n)
 }
 
 // convolution returns the convolution of a node. A dilated image is spread with zeros; groups of the batch
@@ -160,7 +161,7 @@ func (e *exporter) convolution(n *ir.Node, a *ops.ConvAttrs, x, w tensorRef) con
 			e.fail(err)
 		}
 		apart := slices.Concat(ir.Shape{ir.N(batches), b}, c.x.dims[1:])
-		order := append([]int{1, 0}, restOf(len(apart), []int{0, 1})...)
+		order := append([]int{1, 0}, permute.Others(len(apart), []int{0, 1})...)
 		joined := slices.Concat(ir.Shape{b, c.x.dims[1].Mul(ir.N(batches))}, c.x.dims[2:])
 		c.x, c.groups = e.reshape(e.transpose(e.reshape(c.x, apart), order), joined), batches
 	}
@@ -247,11 +248,11 @@ func isPlainPool(n *ir.Node) bool {
 func (e *exporter) pool(op string, n *ir.Node, in exported, a *ops.PoolAttrs, attrs ...*attribute) tensorRef {
 	t := e.whole(in)
 	rank := len(t.dims)
-	front := append([]int{0, rank - 1}, restOf(rank, []int{0, rank - 1})...)
+	front := append([]int{0, rank - 1}, permute.Others(rank, []int{0, rank - 1})...)
 	attrs = append(attrs, attrList("kernel_shape", a.Sizes), attrList("strides", a.Strides), attrList("dilations", a.Dilations),
 		attrList("pads", slices.Concat(a.PadLo, a.PadHi)))
 	r := e.op(op, t.dtype, pickDims(n.Types()[0].Shape, front), []tensorRef{e.transpose(t, front)}, attrs...)
-	return e.transpose(r, inverseOf(front))
+	return e.transpose(r, permute.Inverse(front))
 }
 
 func exportMaxPool(e *exporter, n *ir.Node, in []exported) tensorRef {

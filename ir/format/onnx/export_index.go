@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -22,7 +23,7 @@ type exportRows struct {
 func (e modelMoves) rows(a ops.IndexedAxes, operand, indices ir.Type) *exportRows {
 	return &exportRows{
 		e, a, operand.Shape, indices.Shape,
-		restOf(len(operand.Shape), a.Axes, a.OperandBatch), restOf(len(indices.Shape)-1, a.IndexBatch),
+		permute.Others(len(operand.Shape), a.Axes, a.OperandBatch), permute.Others(len(indices.Shape)-1, a.IndexBatch),
 	}
 }
 
@@ -128,7 +129,7 @@ func (e *exporter) gatherAxis(r *exportRows, t, index, fill tensorRef) tensorRef
 	dims := slices.Concat(r.operand[:axis], positions, r.operand[axis+1:])
 	t = e.op("Gather", t.dtype, dims, []tensorRef{t, index}, attrInt("axis", axis))
 	front := all(len(dims))[axis : axis+len(positions)]
-	t = e.transpose(t, slices.Concat(front, restOf(len(dims), front)))
+	t = e.transpose(t, slices.Concat(front, permute.Others(len(dims), front)))
 	if r.a.Outside == ops.OutsideClip {
 		return t
 	}
@@ -166,7 +167,7 @@ func exportScatter(e *exporter, n *ir.Node, in []exported, reduction string) ten
 		t = e.flipSign(t)
 	}
 	order := r.order()
-	t = e.transpose(e.reshape(t, pickDims(r.operand, order)), inverseOf(order))
+	t = e.transpose(e.reshape(t, pickDims(r.operand, order)), permute.Inverse(order))
 	return e.narrowed(t, n)
 }
 

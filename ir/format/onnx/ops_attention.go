@@ -171,43 +171,9 @@ func rotary(c *call) ir.Value {
 		at := c.x(3)
 		cos, sin = ops.Take(c.b, cos, at, 0, ops.OutsideClip), ops.Take(c.b, sin, at, 0, ops.OutsideClip)
 	}
-	cos, sin = ops.ExpandDims(c.b, cos, 1), ops.ExpandDims(c.b, sin, 1)
-	size := x.Dim(3)
-	if n := c.int("rotary_embedding_dim", 0); n > 0 {
-		size = ir.N(n)
-	}
-	y := rotated(c, x, cos, sin, size, c.bool("interleaved"))
+	y := ops.Rope(c.b, x, ops.ExpandDims(c.b, cos, 1), ops.ExpandDims(c.b, sin, 1), ops.RopeAttrs{Interleaved: c.bool("interleaved")})
 	if flat {
 		y = merged(c, y)
-	}
-	return y
-}
-
-// rotated rotates the first size features of heads x [batch, heads, time, d].
-func rotated(c *call, x, cos, sin ir.Value, size ir.Dim, interleaved bool) ir.Value {
-	turned := ops.SliceAxis(c.b, x, 3, ir.N(0), size)
-	half, err := size.Div(ir.N(2))
-	c.fail(err)
-	var re, im ir.Value
-	if interleaved {
-		pairs := ops.Reshape(c.b, turned, x.Dim(0), x.Dim(1), x.Dim(2), half, ir.N(2))
-		parts := ops.Unstack(c.b, pairs, 4)
-		if len(parts) == 2 {
-			re, im = parts[0], parts[1]
-		}
-	} else {
-		re, im = ops.SliceAxis(c.b, turned, 3, ir.N(0), half), ops.SliceAxis(c.b, turned, 3, half, half)
-	}
-	outRe := ops.Sub(c.b, ops.Mul(c.b, cos, re), ops.Mul(c.b, sin, im))
-	outIm := ops.Add(c.b, ops.Mul(c.b, sin, re), ops.Mul(c.b, cos, im))
-	var y ir.Value
-	if interleaved {
-		y = ops.Reshape(c.b, ops.Stack(c.b, 4, outRe, outIm), turned.Shape()...)
-	} else {
-		y = ops.Concatenate(c.b, 3, outRe, outIm)
-	}
-	if size != x.Dim(3) {
-		y = ops.Concatenate(c.b, 3, y, ops.SliceAxis(c.b, x, 3, size, x.Dim(3).Sub(size)))
 	}
 	return y
 }

@@ -43,9 +43,8 @@ func cast(c *call, x ir.Value, to Element) ir.Value {
 		c.failf("a cast to %v", to)
 		return ir.Value{}
 	}
-	saturate := c.int("saturate", 1) != 0
 	switch {
-	case info.small != nil:
+	case info.isSmall():
 		from := Element(0)
 		if c.has(0) {
 			from = c.in[0].elem
@@ -53,8 +52,7 @@ func cast(c *call, x ir.Value, to Element) ir.Value {
 		if from == to {
 			return x
 		}
-		x = ops.Convert(c.b, x, ir.F32)
-		return ops.Convert(c.b, roundSmall(c, x, *info.small, saturate), info.in)
+		return toSmall(c, x, info)
 	case info.held():
 		return castHeld(c, x, info)
 	case info.in == ir.Bool:
@@ -73,8 +71,21 @@ func castHeld(c *call, x ir.Value, info elementInfo) ir.Value {
 	return ops.Convert(c.b, ops.Add(c.b, ops.Mod(c.b, ops.Sub(c.b, x, low), ops.Const(c.b, ir.I32, span)), low), info.in)
 }
 
+// toSmall converts to a float of 8 bits or less, by the attribute saturate.
+func toSmall(c *call, x ir.Value, info elementInfo) ir.Value {
+	saturate := c.int("saturate", 1) != 0
+	x = ops.Convert(c.b, x, ir.F32)
+	switch {
+	case info.small != nil:
+		x = roundSmall(c, x, *info.small, saturate)
+	case saturate:
+		return ops.ConvertSaturating(c.b, x, info.in)
+	}
+	return ops.Convert(c.b, x, info.in)
+}
+
 // roundSmall rounds f32 numbers to those of a smaller type, ties to even. Numbers beyond the largest
-// become that with saturate, and otherwise infinite or NaN.
+// become that with saturate, or where the type has no NaN, and otherwise NaN.
 func roundSmall(c *call, x ir.Value, f smallFloat, saturate bool) ir.Value {
 	b := c.b
 	number := func(v float64) ir.Value { return ops.Const(b, ir.F32, v) }
@@ -95,21 +106,10 @@ func roundSmall(c *call, x ir.Value, f smallFloat, saturate bool) ir.Value {
 		rounded = ops.Mul(b, ops.Round(b, ops.Div(b, magnitude, quantum)), quantum)
 	}
 	over := number(math.NaN())
-	switch {
-	case saturate || !f.nan && !f.inf:
+	if saturate || !f.nan {
 		over = number(f.max)
-	case f.inf:
-		over = number(math.Inf(1))
-	}
-	infinite := over
-	switch {
-	case f.inf && !saturate:
-		infinite = number(math.Inf(1))
-	case !saturate && f.nan:
-		infinite = number(math.NaN())
 	}
 	rounded = ops.Select(b, ops.Gt(b, rounded, number(f.max)), over, rounded)
-	rounded = ops.Select(b, ops.IsInf(b, magnitude), infinite, rounded)
 	nan := number(math.NaN())
 	if !f.nan {
 		nan = number(0)
@@ -187,11 +187,10 @@ func quantize(c *call) ir.Value {
 	y := ops.Div(c.b, ops.Convert(c.b, x, d), ops.Convert(c.b, blocked(c, scale, x, axis), d))
 	info := elements[to]
 	c.elems = []Element{to}
-	y = ops.Convert(c.b, y, ir.F32)
-	if info.small != nil {
-		return ops.Convert(c.b, roundSmall(c, y, *info.small, c.int("saturate", 1) != 0), info.in)
+	if info.isSmall() {
+		return toSmall(c, y, info)
 	}
-	y = ops.Round(c.b, y)
+	y = ops.Round(c.b, ops.Convert(c.b, y, ir.F32))
 	if c.has(2) {
 		y = ops.Add(c.b, y, ops.Convert(c.b, blocked(c, c.x(2), x, axis), ir.F32))
 	}

@@ -58,7 +58,7 @@ func padSame(c *call, x ir.Value, w *window, upper bool) {
 	for i := range w.sizes {
 		total := w.extent(i) - w.strides[i]
 		if w.strides[i] != 1 {
-			size := c.shape(x)[i+2]
+			size := c.size(x, i+2)
 			total = (size+w.strides[i]-1)/w.strides[i]*w.strides[i] - w.strides[i] + w.extent(i) - size
 		}
 		total = max(total, 0)
@@ -169,7 +169,7 @@ func transposedWindow(c *call, x ir.Value, kernel []int) window {
 	for i := range n {
 		lo, hi := pads[i], pads[n+i]
 		if shape != nil || same {
-			size := c.shape(x)[i+2]
+			size := c.size(x, i+2)
 			want := size * w.strides[i]
 			if shape != nil {
 				want = shape[i]

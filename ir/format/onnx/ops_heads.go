@@ -62,7 +62,7 @@ func rotatedAt(c *call, x, cos, sin, at ir.Value, interleaved bool) ir.Value {
 	row := func(table ir.Value) ir.Value {
 		return ops.ExpandDims(c.b, ops.Take(c.b, table, at, 0, ops.OutsideClip), 1)
 	}
-	return rotated(c, x, row(cos), row(sin), cos.Dim(1).Mul(ir.N(2)), interleaved)
+	return ops.Rope(c.b, x, row(cos), row(sin), ops.RopeAttrs{Interleaved: interleaved})
 }
 
 // headsAttention are queries, keys and values by heads, [batch, heads, time, d], and what is added to

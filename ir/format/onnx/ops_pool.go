@@ -20,9 +20,8 @@ func poolWindow(c *call, x ir.Value) window {
 	if !c.bool("ceil_mode") || c.err != nil {
 		return w
 	}
-	s := c.shape(x)
 	for i := range kernel {
-		size := s[i+2]
+		size := c.size(x, i+2)
 		span := size + w.lo[i] + w.hi[i] - w.extent(i)
 		n := (span+w.strides[i]-1)/w.strides[i] + 1
 		if (n-1)*w.strides[i] >= size+w.lo[i] {
@@ -104,18 +103,21 @@ func counts(c *call, x, y ir.Value, w window) ir.Value {
 	if plain {
 		return ops.Const(c.b, x.DType(), float64(elements))
 	}
-	in, out := c.shape(x), c.shape(y)
 	counts := ops.Const(c.b, x.DType(), 1)
 	for i := range w.sizes {
-		from, to := 0, in[i+2]
+		from, to := 0, c.size(x, i+2)
 		if c.bool("count_include_pad") {
 			from, to = -w.lo[i], to+w.explicit[i]
 		}
-		if out[i+2] > maxResized || w.sizes[i] > maxMatrix/max(out[i+2], 1) {
-			c.failf("a pool over %d positions of %d elements with padding", out[i+2], w.sizes[i])
+		out := c.size(y, i+2)
+		if c.err != nil {
 			return counts
 		}
-		list := make([]float64, out[i+2])
+		if out > maxResized || w.sizes[i] > maxMatrix/max(out, 1) {
+			c.failf("a pool over %d positions of %d elements with padding", out, w.sizes[i])
+			return counts
+		}
+		list := make([]float64, out)
 		for p := range list {
 			for k := range w.sizes[i] {
 				if at := p*w.strides[i] - w.lo[i] + k*w.dilations[i]; at >= from && at < to {

@@ -31,24 +31,24 @@ func scalesOf(c *call, i int) []float64 {
 }
 
 func resizeByOperands(c *call) ir.Value {
-	var want []int
+	var want []ir.Dim
 	if c.has(3) && !c.in[3].typ.Shape.Size().Is(0) {
-		want = c.knownInts(3)
+		want = c.sizes(3)
 	}
 	return resize(c, scalesOf(c, 2), want)
 }
 
 // line is how one axis is resized: to out elements, scale times the size.
 type line struct {
+	kept       bool // an open axis, such as the batch, that keeps its size
 	in, out    int
 	scale      float64
 	start, end float64 // of the region of interest, as parts of the axis
 }
 
 // resize resizes one axis after the other: interpolation is separable.
-func resize(c *call, scales []float64, want []int) ir.Value {
+func resize(c *call, scales []float64, want []ir.Dim) ir.Value {
 	x := c.x(0)
-	in := c.shape(x)
 	axes := all(x.Rank())
 	if c.hasAttr("axes") {
 		axes = c.axesOf(c.ints("axes"), x.Rank())
@@ -61,7 +61,7 @@ func resize(c *call, scales []float64, want []int) ir.Value {
 	if c.opset >= 11 && c.has(1) {
 		roi = scalesOf(c, 1)
 	}
-	lines := lines(c, in, axes, scales, want)
+	lines := lines(c, x, axes, scales, want)
 	d := x.DType()
 	for i, axis := range axes {
 		l := lines[i]
@@ -72,7 +72,10 @@ func resize(c *call, scales []float64, want []int) ir.Value {
 		if l.in == l.out && l.scale == 1 && l.start == 0 && l.end == 1 {
 			continue
 		}
-		if l.out < 0 || l.out > maxResized || l.in < 1 {
+		if l.kept {
+			l.in = c.size(x, axis) // an error
+		}
+		if c.err != nil || l.out < 0 || l.out > maxResized || l.in < 1 {
 			c.fail(ir.Shapef("axis %d of %d elements to %d", axis, l.in, l.out))
 			return ir.Value{}
 		}
@@ -88,17 +91,27 @@ const maxResized = 1 << 16
 const maxMatrix = 1 << 24
 
 // lines returns how each axis is resized.
-func lines(c *call, in, axes []int, scales []float64, want []int) []line {
+func lines(c *call, x ir.Value, axes []int, scales []float64, want []ir.Dim) []line {
 	out := make([]line, len(axes))
+	policy := c.text("keep_aspect_ratio_policy", "stretch")
 	for i, axis := range axes {
-		out[i].in = in[axis]
-		if want == nil {
-			out[i].scale, out[i].out = scales[i], int(math.Floor(scales[i]*float64(in[axis])))
+		_, known := x.Dim(axis).Const()
+		if !known && (want == nil && scales[i] == 1 || want != nil && want[i] == x.Dim(axis) && policy == "stretch") {
+			out[i] = line{kept: true, in: 1, out: 1, scale: 1}
 			continue
 		}
-		out[i].scale, out[i].out = float64(want[i])/float64(max(in[axis], 1)), want[i]
+		in := c.size(x, axis)
+		out[i].in = in
+		if want == nil {
+			out[i].scale, out[i].out = scales[i], int(math.Floor(scales[i]*float64(in)))
+			continue
+		}
+		size, ok := want[i].Const()
+		if !ok {
+			c.failf("resizes axis %d of %s to %s: it must be a number", axis, x.Shape(), want[i])
+		}
+		out[i].scale, out[i].out = float64(size)/float64(max(in, 1)), size
 	}
-	policy := c.text("keep_aspect_ratio_policy", "stretch")
 	if want == nil || policy == "stretch" || len(out) == 0 {
 		return out
 	}

@@ -1,7 +1,10 @@
 package onnx
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/image"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -12,12 +15,40 @@ func init() {
 	add("DeformConv", single(deformConv))
 }
 
+// gridSample samples x [n, channels, sizes...]; integers in f32.
+func gridSample(c *call) ir.Value {
+	x := c.x(0)
+	modes := map[string]string{"nearest": image.Nearest, "linear": image.Linear, "bilinear": image.Linear, "cubic": image.Cubic, "bicubic": image.Cubic}
+	paddings := map[string]string{"zeros": image.Zeros, "border": image.Edge, "reflection": image.Reflect}
+	mode, padding := c.text("mode", "linear"), c.text("padding_mode", "zeros")
+	if modes[mode] == "" || paddings[padding] == "" || x.Rank() < 3 {
+		c.failf("mode %q with padding_mode %q of %s", mode, padding, x.Shape())
+		return ir.Value{}
+	}
+	d := x.DType()
+	if !d.IsFloat() {
+		d = ir.F32
+	}
+	y := image.GridSample(c.b, ops.MoveAxis(c.b, ops.Convert(c.b, x, d), 1, x.Rank()-1), ops.Convert(c.b, c.x(1), d),
+		image.GridOptions{Mode: modes[mode], Padding: paddings[padding], AlignCorners: c.bool("align_corners")})
+	return c.like(ops.MoveAxis(c.b, y, x.Rank()-1, 1), x)
+}
+
+func affineGrid(c *call) ir.Value {
+	theta, size := c.x(0), c.knownInts(1)
+	if len(size) < 3 || slices.Max(size) > maxResized {
+		c.fail(ir.Shapef("a transform %s for sizes %v", theta.Shape(), size))
+		return ir.Value{}
+	}
+	return c.like(image.AffineGrid(c.b, theta, size[2:], c.bool("align_corners")), theta)
+}
+
 // sampler reads elements of x [n, channels, sizes...] at coordinates.
 type sampler struct {
 	*call
 	x     ir.Value
 	sizes []int
-	// prepare maps coordinates into the axis by the padding mode; those left outside read 0.
+	// prepare maps coordinates into the axis; those left outside read 0.
 	prepare func(at ir.Value, axis int) ir.Value
 }
 
@@ -38,167 +69,31 @@ func (s *sampler) read(at []ir.Value) ir.Value {
 	return ops.Gather(b, s.x, tuples, ops.GatherAttrs{IndexedAxes: a})
 }
 
-// interpolate returns the sum of the elements around coordinates, with the product of the weights
-// along the axes. taps are offsets from the floor and weights of the fraction.
-func (s *sampler) interpolate(at []ir.Value, taps []int, weights func(c *call, fraction ir.Value) []ir.Value) ir.Value {
+// interpolate combines the four elements around coordinates along two axes, each times its weight of bilinear
+// interpolation.
+func (s *sampler) interpolate(at []ir.Value, combine binaryOp) ir.Value {
 	b := s.b
-	floors, lists := make([]ir.Value, len(at)), make([][]ir.Value, len(at))
-	for i, v := range at {
-		floors[i] = ops.Floor(b, v)
-		lists[i] = weights(s.call, ops.Sub(b, v, floors[i]))
-	}
-	var sum ir.Value
-	var visit func(axis int, place []ir.Value, weight ir.Value)
-	visit = func(axis int, place []ir.Value, weight ir.Value) {
-		if axis == len(at) {
-			part := ops.Mul(b, s.read(place), s.like(ops.ExpandDims(b, weight, weight.Rank()), s.x))
-			if sum.Valid() {
-				part = ops.Add(b, sum, part)
+	var y ir.Value
+	for corner := range 4 {
+		place, weight := make([]ir.Value, 2), ir.Value{}
+		for i, v := range at {
+			floor := ops.Floor(b, v)
+			w := ops.Sub(b, v, floor)
+			if place[i] = offset(s.call, floor, 1); corner>>(1-i)&1 == 0 {
+				place[i], w = floor, ops.Sub(b, ops.ConstLike(b, w, 1), w)
 			}
-			sum = part
-			return
-		}
-		for k, tap := range taps {
-			w := lists[axis][k]
 			if weight.Valid() {
 				w = ops.Mul(b, weight, w)
 			}
-			visit(axis+1, append(append([]ir.Value{}, place...), offset(s.call, floors[axis], float64(tap))), w)
+			weight = w
 		}
-	}
-	visit(0, nil, ir.Value{})
-	return sum
-}
-
-func linearWeights(c *call, f ir.Value) []ir.Value {
-	return []ir.Value{ops.Sub(c.b, ops.ConstLike(c.b, f, 1), f), f}
-}
-
-// cubicWeights are those of cubic convolution with a = −0.75.
-func cubicWeights(c *call, f ir.Value) []ir.Value {
-	const a = -0.75
-	polynomial := func(x ir.Value, k3, k2, k1, k0 float64) ir.Value {
-		y := offset(c, scaled(c, x, k3), k2)
-		y = offset(c, ops.Mul(c.b, y, x), k1)
-		return offset(c, ops.Mul(c.b, y, x), k0)
-	}
-	outer := func(d ir.Value) ir.Value { return polynomial(d, a, -5*a, 8*a, -4*a) }
-	inner := func(d ir.Value) ir.Value { return polynomial(d, a+2, -(a + 3), 0, 1) }
-	rest := ops.Sub(c.b, ops.ConstLike(c.b, f, 1), f)
-	return []ir.Value{outer(offset(c, f, 1)), inner(f), inner(rest), outer(offset(c, rest, 1))}
-}
-
-func gridSample(c *call) ir.Value {
-	x, grid := c.x(0), c.x(1)
-	n := x.Rank() - 2
-	if n < 1 || grid.Rank() != n+2 || !grid.Dim(-1).Is(n) {
-		c.fail(ir.Shapef("a grid %s for %s", grid.Shape(), x.Shape()))
-		return ir.Value{}
-	}
-	grid = ops.Convert(c.b, grid, ir.F32)
-	s := &sampler{call: c, x: x, sizes: c.shape(x)[2:]}
-	align := c.bool("align_corners")
-	s.prepare = func(at ir.Value, _ int) ir.Value { return at }
-	clip := func(at ir.Value, axis int) ir.Value {
-		return ops.Clamp(c.b, at, ops.Const(c.b, ir.F32, 0), ops.Const(c.b, ir.F32, float64(s.sizes[axis]-1)))
-	}
-	switch mode := c.text("padding_mode", "zeros"); mode {
-	case "zeros":
-	case "border":
-		s.prepare = clip
-	case "reflection":
-		s.prepare = func(at ir.Value, axis int) ir.Value { return clip(reflect(c, at, s.sizes[axis], align), axis) }
-	default:
-		c.failf("padding_mode %q", mode)
-	}
-	parts := ops.Unstack(c.b, grid, n+1)
-	if len(parts) != n {
-		return ir.Value{}
-	}
-	at := make([]ir.Value, n)
-	for axis := range n {
-		size := float64(s.sizes[axis])
-		v := offset(c, parts[n-1-axis], 1) // the last axis is the first coordinate
-		if align {
-			at[axis] = scaled(c, v, (size-1)/2)
-		} else {
-			at[axis] = scaled(c, offset(c, scaled(c, v, size), -1), 0.5)
+		x := ops.Mul(b, s.read(place), s.like(ops.ExpandDims(b, weight, weight.Rank()), s.x))
+		if y.Valid() {
+			x = combine(b, y, x)
 		}
+		y = x
 	}
-	y := sampled(c, s, at)
-	return ops.MoveAxis(c.b, y, y.Rank()-1, 1)
-}
-
-// sampled reads by the attribute mode: the nearest element or the interpolated ones.
-func sampled(c *call, s *sampler, at []ir.Value) ir.Value {
-	switch mode := c.text("mode", "linear"); mode {
-	case "nearest":
-		near := make([]ir.Value, len(at))
-		for i, v := range at {
-			near[i] = ops.Round(c.b, v)
-		}
-		return s.read(near)
-	case "linear", "bilinear":
-		for axis, v := range at {
-			if c.text("padding_mode", "zeros") != "zeros" {
-				at[axis] = s.prepare(v, axis)
-			}
-		}
-		return s.interpolate(at, []int{0, 1}, linearWeights)
-	case "cubic", "bicubic":
-		return s.interpolate(at, []int{-1, 0, 1, 2}, cubicWeights)
-	default:
-		c.failf("mode %q", mode)
-		return ir.Value{}
-	}
-}
-
-// reflect folds coordinates at the borders: the centres of the corner elements with align, otherwise
-// their edges.
-func reflect(c *call, at ir.Value, size int, align bool) ir.Value {
-	low, span := -0.5, float64(size)
-	if align {
-		low, span = 0, float64(size-1)
-	}
-	if span <= 0 {
-		return ops.ConstLike(c.b, at, 0)
-	}
-	period := ops.ConstLike(c.b, at, 2*span)
-	d := ops.Mod(c.b, offset(c, at, -low), period)
-	folded := ops.Min(c.b, d, ops.Sub(c.b, period, d))
-	return offset(c, folded, low)
-}
-
-func affineGrid(c *call) ir.Value {
-	theta, size := c.x(0), c.knownInts(1)
-	n := len(size) - 2
-	if n < 1 || theta.Rank() != 3 || !theta.Dim(1).Is(n) || !theta.Dim(2).Is(n+1) {
-		c.fail(ir.Shapef("a transform %s for sizes %v", theta.Shape(), size))
-		return ir.Value{}
-	}
-	var parts []ir.Value
-	shape := ir.Dims(size[2:]...)
-	for k := range n {
-		axis := n - 1 - k // the last axis is the first coordinate
-		m := size[axis+2]
-		if m < 0 || m > maxResized {
-			c.fail(ir.Shapef("an axis of %d elements", m))
-			return ir.Value{}
-		}
-		list := make([]float64, m)
-		for i := range list {
-			list[i] = (2*float64(i)+1)/float64(m) - 1
-			if c.bool("align_corners") {
-				list[i] = 2*float64(i)/max(float64(m-1), 1) - 1
-			}
-		}
-		line := ops.Literal(c.b, ir.Floats(theta.DType(), list))
-		parts = append(parts, ops.BroadcastInDim(c.b, line, shape, []int{axis}))
-	}
-	parts = append(parts, ops.Const(c.b, theta.DType(), 1, shape...))
-	places := ops.Stack(c.b, n, parts...)
-	product := ops.DotGeneral(c.b, theta, places, ops.DotAttrs{LhsContract: []int{2}, RhsContract: []int{n}})
-	return ops.MoveAxis(c.b, product, 1, product.Rank()-1)
+	return y
 }
 
 // roiAlign samples points of a grid in each bin of a region and takes their mean or maximum.
@@ -223,7 +118,7 @@ func roiAlign(c *call) ir.Value {
 		return ir.Value{}
 	}
 	images := ops.Take(b, x, c.x(2), 0, ops.OutsideClip)
-	s := &sampler{call: c, x: images, sizes: c.shape(images)[2:]}
+	s := &sampler{call: c, x: images, sizes: c.sizesFrom(images, 2)}
 	var at, inside []ir.Value
 	for axis, bins := range []int{h, w} {
 		v := roiPoints(c, sides[1-axis], sides[3-axis], bins*ratio, half)
@@ -244,9 +139,9 @@ func roiAlign(c *call) ir.Value {
 		return ops.MoveAxis(b, reduce(b, y, 2, 4), 3, 1)
 	}
 	if c.text("mode", "avg") != "max" {
-		return binned(s.interpolate(at, []int{0, 1}, linearWeights), ops.Mean)
+		return binned(s.interpolate(at, ops.Add), ops.Mean)
 	}
-	return roiMax(c, s, at, binned)
+	return binned(s.interpolate(at, ops.Max), ops.ReduceMax)
 }
 
 // roiPoints returns the coordinates [regions, n] of the middles of n equal parts of regions along an axis. With
@@ -264,30 +159,6 @@ func roiPoints(c *call, start, end ir.Value, n int, half bool) ir.Value {
 	}
 	points := ops.Literal(c.b, ir.Floats(ir.F32, list))
 	return ops.Add(c.b, ops.ExpandDims(c.b, start, 1), ops.Outer(c.b, length, points))
-}
-
-// roiMax takes the largest of the four weighted elements around each point of a bin.
-func roiMax(c *call, s *sampler, at []ir.Value, binned func(y ir.Value, reduce reduceOp) ir.Value) ir.Value {
-	var high ir.Value
-	for corner := range 4 {
-		taps := []int{corner & 1, corner >> 1}
-		place, weight := make([]ir.Value, 2), ir.Value{}
-		for i, v := range at {
-			floor := ops.Floor(c.b, v)
-			w := linearWeights(c, ops.Sub(c.b, v, floor))[taps[i]]
-			place[i] = offset(c, floor, float64(taps[i]))
-			if weight.Valid() {
-				w = ops.Mul(c.b, weight, w)
-			}
-			weight = w
-		}
-		part := ops.Mul(c.b, s.read(place), c.like(ops.ExpandDims(c.b, weight, 3), s.x))
-		if high.Valid() {
-			part = ops.Max(c.b, high, part)
-		}
-		high = part
-	}
-	return binned(high, ops.ReduceMax)
 }
 
 // deformConv imports a convolution that reads elements at offsets from their positions and
@@ -330,7 +201,7 @@ func deformConv(c *call) ir.Value {
 	}
 	s := &sampler{call: c, x: ops.Reshape(b, x, dims(n*shared, xs[1]/shared, xs[2], xs[3])...), sizes: xs[2:]}
 	s.prepare = func(v ir.Value, _ int) ir.Value { return v }
-	read := s.interpolate(at, []int{0, 1}, linearWeights) // [n·shared, taps, oh, ow, channels]
+	read := s.interpolate(at, ops.Add) // [n·shared, taps, oh, ow, channels]
 	if c.has(4) {
 		read = ops.Mul(b, read, ops.Reshape(b, c.x(4), dims(n*shared, taps, oh, ow, 1)...))
 	}

@@ -19,51 +19,46 @@ func init() {
 	add("MelWeightMatrix", single(melMatrix))
 }
 
-// rotations returns the cosines and sines of 2π·row·column/n, [rows, columns].
-func rotations(b *ir.Builder, d ir.DType, rows, columns, n int) (cos, sin ir.Value) {
-	re, im := make([]float64, rows*columns), make([]float64, rows*columns)
-	for i := range rows {
-		for k := range columns {
-			im[i*columns+k], re[i*columns+k] = math.Sincos(2 * math.Pi * float64(i*k%n) / float64(n))
-		}
-	}
-	return ops.Literal(b, ir.Floats(d, re, rows, columns)), ops.Literal(b, ir.Floats(d, im, rows, columns))
-}
-
-// maxTransform bounds the length of a transform: its matrices are constants of the graph.
+// maxTransform bounds the length of a transform, and the sides of windows.
 const maxTransform = 1 << 12
 
-// transform returns the product of an axis of re and im with the matrix of a discrete Fourier
-// transform; im may be invalid.
-func transform(c *call, re, im ir.Value, axis, n, out int, inverse bool) (outRe, outIm ir.Value) {
-	in, ok := re.Dim(axis).Const()
+// resized cuts an axis to n elements, or fills it up with zeros.
+func resized(c *call, x ir.Value, axis, n int) ir.Value {
+	size, ok := x.Dim(axis).Const()
 	if !ok || n < 1 || n > maxTransform {
-		c.failf("a transform of %s to %d elements", re.Dim(axis), n)
-		return re, re
+		c.failf("a transform of %s to %d elements", x.Dim(axis), n)
+		return x
 	}
-	if in > n {
-		re = ops.SliceAxis(c.b, re, axis, ir.N(0), ir.N(n))
-		if im.Valid() {
-			im = ops.SliceAxis(c.b, im, axis, ir.N(0), ir.N(n))
+	high := spread(0, x.Rank())
+	high[axis] = n - size
+	return ops.Pad(c.b, x, ops.Const(c.b, x.DType(), 0), spread(0, x.Rank()), high, nil)
+}
+
+// transform returns the discrete Fourier transform of n elements of an axis of re and im, of which im may be invalid.
+func transform(c *call, re, im ir.Value, axis, n int, inverse bool) (outRe, outIm ir.Value) {
+	d, last := re.DType(), re.Rank()-1
+	moved := func(x ir.Value) ir.Value {
+		if !x.Valid() {
+			return x
 		}
-		in = n
+		return ops.Convert(c.b, ops.MoveAxis(c.b, resized(c, x, axis, n), axis, last), wide(d))
 	}
-	cos, sin := rotations(c.b, re.DType(), in, out, n)
-	along := func(x, m ir.Value) ir.Value {
-		y := ops.DotGeneral(c.b, x, m, ops.DotAttrs{LhsContract: []int{axis}, RhsContract: []int{0}})
-		return ops.MoveAxis(c.b, y, y.Rank()-1, axis)
+	back := func(x ir.Value) ir.Value {
+		if inverse {
+			x = scaled(c, x, 1/float64(n))
+		}
+		return ops.Convert(c.b, ops.MoveAxis(c.b, x, last, axis), d)
 	}
-	if !inverse {
-		sin = ops.Neg(c.b, sin)
+	outRe, outIm = ops.DFT(c.b, moved(re), moved(im), inverse)
+	return back(outRe), back(outIm)
+}
+
+// wide returns the element type in which numbers of a type are transformed.
+func wide(d ir.DType) ir.DType {
+	if d == ir.F64 {
+		return d
 	}
-	outRe, outIm = along(re, cos), along(re, sin)
-	if im.Valid() {
-		outRe, outIm = ops.Sub(c.b, outRe, along(im, sin)), ops.Add(c.b, outIm, along(im, cos))
-	}
-	if inverse {
-		outRe, outIm = scaled(c, outRe, 1/float64(n)), scaled(c, outIm, 1/float64(n))
-	}
-	return outRe, outIm
+	return ir.F32
 }
 
 // parts returns the real and imaginary parts of a last axis of one or two elements.
@@ -88,7 +83,7 @@ func dft(c *call, axis int) ir.Value {
 	axis = c.axisOf(axis, x.Rank())
 	re, im := parts(c, x)
 	inverse, half := c.bool("inverse"), c.bool("onesided")
-	size := c.shape(x)[axis]
+	size := c.size(x, axis)
 	n := size
 	if inverse && half {
 		n = 2 * (size - 1)
@@ -99,44 +94,28 @@ func dft(c *call, axis int) ir.Value {
 		return ir.Value{}
 	}
 	if inverse && half {
-		return halfInverse(c, re, im, axis, n)
+		return ops.ExpandDims(c.b, halfInverse(c, re, im, axis, n), re.Rank())
 	}
-	out := n
-	if half {
-		out = n/2 + 1
-	}
-	re, im = transform(c, re, im, axis, n, out, inverse)
-	return ops.Stack(c.b, re.Rank(), re, im)
+	re, im = transform(c, re, im, axis, n, inverse)
+	return spectrum(c, re, im, axis, half)
 }
 
-// halfInverse returns the real signal of the first half of a spectrum, with a last axis of one.
+// spectrum returns real and imaginary parts along a new last axis, with half those of frequencies 0 to ⌊n/2⌋ of an axis.
+func spectrum(c *call, re, im ir.Value, axis int, half bool) ir.Value {
+	y := ops.Stack(c.b, re.Rank(), re, im)
+	if n, ok := re.Dim(axis).Const(); half && ok {
+		y = ops.SliceAxis(c.b, y, axis, ir.N(0), ir.N(n/2+1))
+	}
+	return y
+}
+
+// halfInverse returns the real signal of n elements of the first half of a spectrum.
 func halfInverse(c *call, re, im ir.Value, axis, n int) ir.Value {
-	if n < 1 || n > maxTransform {
-		c.failf("a transform to %d elements", n)
-		return ir.Value{}
+	if !im.Valid() {
+		im = ops.ZerosLike(c.b, re)
 	}
-	m := min(c.shape(re)[axis], n/2+1)
-	cosines, sines := make([]float64, m*n), make([]float64, m*n)
-	for k := range m {
-		weight := 2.0 // for the frequency that is not given
-		if k == 0 || 2*k == n {
-			weight = 1
-		}
-		for i := range n {
-			s, co := math.Sincos(2 * math.Pi * float64(i*k%n) / float64(n))
-			cosines[k*n+i], sines[k*n+i] = weight*co/float64(n), -weight*s/float64(n)
-		}
-	}
-	along := func(x ir.Value, m2 []float64) ir.Value {
-		x = ops.SliceAxis(c.b, x, axis, ir.N(0), ir.N(m))
-		y := ops.DotGeneral(c.b, x, ops.Literal(c.b, ir.Floats(x.DType(), m2, m, n)), ops.DotAttrs{LhsContract: []int{axis}, RhsContract: []int{0}})
-		return ops.MoveAxis(c.b, y, y.Rank()-1, axis)
-	}
-	y := along(re, cosines)
-	if im.Valid() {
-		y = ops.Add(c.b, y, along(im, sines))
-	}
-	return ops.ExpandDims(c.b, y, y.Rank())
+	part := func(x ir.Value) ir.Value { return ops.Convert(c.b, resized(c, x, axis, n/2+1), wide(x.DType())) }
+	return c.like(ops.IRFFT(c.b, ops.Complex(c.b, part(re), part(im)), axis, n, ops.FFTBackward), re)
 }
 
 func stft(c *call) ir.Value {
@@ -167,12 +146,8 @@ func stft(c *call) ir.Value {
 		return v
 	}
 	re, im := parts(c, x)
-	out := length
-	if c.int("onesided", 1) != 0 {
-		out = length/2 + 1
-	}
-	re, im = transform(c, framed(re), framed(im), 2, length, out, false)
-	return ops.Stack(c.b, re.Rank(), re, im)
+	re, im = transform(c, framed(re), framed(im), 2, length, false)
+	return spectrum(c, re, im, 2, c.int("onesided", 1) != 0)
 }
 
 // cosineWindow is a sum of cosines of multiples of a turn, periodic or symmetric.

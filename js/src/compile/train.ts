@@ -1,4 +1,5 @@
 import { type DeviceOptions, requestAdapter, infoOf } from '../gpu/device.js';
+import { onAverages } from '../graph/averages.js';
 import { asyncAtCaller } from '../graph/caller-stack.js';
 import { Graph, type Parts, type Port, type StepOptions } from '../graph/graph.js';
 import { type Initial } from '../graph/initial.js';
@@ -168,7 +169,7 @@ function checkLimits(limits: Limits): void {
   for (const [name, n] of Object.entries(limits ?? {})) if (counts.includes(name) && n !== undefined) checkCount(`limits.${name}`, n, 0);
 }
 
-const trainingOptions = 'optimizer loss schedule frozen groups policy name constantKeys allowUnreached measureNorm history precision rate entries params seed symbols limits tune';
+const trainingOptions = 'optimizer loss schedule frozen groups policy name constantKeys allowUnreached measureNorm history precision rate entries evalAverages params seed symbols limits tune';
 
 /** Opens a program on a job: one that recovers, if asked to, and after a loss again, compiled for the device that is there then. */
 async function openJob(work: Work, { recover, ...options }: ModuleProgramOptions): Promise<Program> {
@@ -254,19 +255,21 @@ export function withDefaults(given: ProgramOptions): ProgramOptions {
   return { worker: worker ?? (!options.gpu && !options.device && typeof Worker === 'function'), ...options };
 }
 
-export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Readonly<Record<string, Graph>>, T extends GraphTypes = any, L extends string = string> extends StepOptions<L>, ModuleProgramOptions {
+export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Readonly<Record<string, Graph>>, T extends GraphTypes = any, L extends string = string, A extends Readonly<Record<string, Graph>> = {}> extends StepOptions<L>, ModuleProgramOptions {
   /** The number of losses to keep on the device, so that all are reported. 64 if not given, 0 for none. */
   history?: number;
   /** The learning rate without a schedule: the input `lr`, to be changed by `trainer.program.bind('step', { lr })`. */
   rate?: number;
   /** Additional entries, such as `eval`: a function that builds them, where the graph is one, too. */
   entries?: G | (() => G);
+  /** Additional entries that read the averages of the trained parameters, {@link Optimizer.average}, in place of the parameters. */
+  evalAverages?: A | (() => A);
   /** Initial values of parameters that override their declarations. */
   params?: Some<ValueNames<T>, Initial>;
   /** The seed of random parameters. 0 if not given. */
   seed?: number;
   /** The sizes of symbolic dimensions. */
-  symbols?: BySymbol<{ readonly step: T } & TypesOfGraphs<G>, number>;
+  symbols?: BySymbol<{ readonly step: T } & TypesOfGraphs<G> & TypesOfGraphs<A>, number>;
   limits?: Limits;
   /** See {@link Module.tune}. */
   tune?: boolean | TuneOptions;
@@ -281,13 +284,28 @@ export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Rea
  * await trainer.run({ steps: 1000, batches: batches({ x, labels }, { size: 32, shuffle: 1 }) });
  * ```
  */
-export async function train<T extends GraphTypes, const G extends Readonly<Record<string, Graph>> = {}, L extends string = string>(graph: Graph<T> | (() => Graph<T>), options: TrainingOptions<G, T, Name<L, OutputNames<T>>>): Promise<Trainer<{ readonly step: StepTypes<T> } & TypesOfGraphs<G>>> {
+export async function train<T extends GraphTypes, const G extends Readonly<Record<string, Graph>> = {}, L extends string = string, const A extends Readonly<Record<string, Graph>> = {}>(
+  graph: Graph<T> | (() => Graph<T>), options: TrainingOptions<G, T, Name<L, OutputNames<T>>, A>,
+): Promise<Trainer<{ readonly step: StepTypes<T> } & TypesOfGraphs<G> & TypesOfGraphs<A>>> {
   return asyncAtCaller(train, () => trainerOf(graph, options as TrainingOptions) as Promise<Trainer<any>>);
+}
+
+type Entries = TrainingOptions['entries'];
+
+/** The entries besides the step, those that read averages of the optimizer of a name last. */
+function furtherEntries(entries: Entries, evalAverages: Entries, step: Graph, optimizer?: string): Record<string, Graph> {
+  const made = (given: Entries) => typeof given === 'function' ? given() : given ?? {}, all: Record<string, Graph> = { ...made(entries) };
+  for (const [entry, graph] of Object.entries(made(evalAverages))) {
+    if (entry === 'step' || Object.hasOwn(all, entry)) throw new RlxError('name', `evalAverages: there is another entry ${entry}`, { name: entry });
+    if (!(graph instanceof Graph)) throw new RlxError('missing', `evalAverages: entry ${entry} is ${classOf(graph)}: it must be a graph`, { name: entry });
+    all[entry] = onAverages(entry, graph, step, optimizer);
+  }
+  return all;
 }
 
 async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions): Promise<Trainer> {
   checkOptions('train', options, `${trainingOptions} ${programOptions}`);
-  const { optimizer, loss = 'loss', schedule, frozen, groups, policy, name, constantKeys, allowUnreached, measureNorm, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, recover, ...rest } = options ?? {} as TrainingOptions;
+  const { optimizer, loss = 'loss', schedule, frozen, groups, policy, name, constantKeys, allowUnreached, measureNorm, history = 64, precision, rate, entries, evalAverages, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, recover, ...rest } = options ?? {} as TrainingOptions;
   if (!(source instanceof Graph || typeof source === 'function')) throw new RlxError('missing', `train: the first argument is ${classOf(source)}: it must be a graph`);
   if (rate !== undefined && schedule) throw new RlxError('attr', `train: rate is ${rate}, and the schedule is '${schedule.kind}' with a rate of its own: give one of them`, { name: 'rate' });
   if (rate !== undefined && !(typeof rate === 'number' && rate >= 0 && rate < Infinity)) throw new RlxError('attr', `rate is ${typeof rate === 'number' ? rate : classOf(rate)}: a learning rate is a finite number from 0 on`, { name: 'rate' });
@@ -306,9 +324,9 @@ async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions
     return { graph, bound, step };
   };
   const finished = ({ graph, bound, step }: ReturnType<typeof derived>) => {
-    const { name } = graph, more = typeof entries === 'function' ? entries() : entries;
+    const more = furtherEntries(entries, evalAverages, step, name);
     const starts = source instanceof Graph ? undefined : initialParams(bound, params, seed);
-    return { job: jobOf({ name, entries: { step, ...more }, symbols, limits, tune }, { graph, ...more }), bound, starts };
+    return { job: jobOf({ name: graph.name, entries: { step, ...more }, symbols, limits, tune }, { graph, ...more }), bound, starts };
   };
   const parts = source instanceof Graph ? derived(source) : undefined;
   if (parts) await pause();

@@ -51,7 +51,7 @@ function beyond(i: number, n: number, mode: Beyond): number {
 
 /** Options of {@link gridSample}. */
 export interface GridOptions {
-  /** `'linear'` if not given; `'cubic'`, with a = −3/4, for two spatial axes. */
+  /** `'linear'` if not given; `'cubic'` has a = −3/4. */
   mode?: 'linear' | 'nearest' | 'cubic';
   /** What is beyond the edge: `'zeros'` if not given. `'reflect'` mirrors at the centres of the edge elements with alignCorners, else at the edges. */
   padding?: 'zeros' | 'edge' | 'reflect';
@@ -61,7 +61,7 @@ export interface GridOptions {
 
 /**
  * The elements of x, [batch, spatial axes..., channels], at positions grid, [batch, positions..., axes]: [batch,
- * positions..., channels], as torch.nn.functional.grid_sample. x has two or three spatial axes. The last axis of grid has a
+ * positions..., channels], as torch.nn.functional.grid_sample, which has two or three spatial axes. The last axis of grid has a
  * coordinate for each of them, from −1 to 1, that of the last axis first. It is differentiable by x and by grid; the
  * derivative by a coordinate is 0 with `'nearest'` and where `'edge'` or `'reflect'` clamps it.
  */
@@ -70,8 +70,6 @@ export function gridSample(x: Value, grid: Value, options?: GridOptions): Value 
     const sizes = spatial(c, x), axes = sizes.length, s: Sampler = {
       mode: c.word('mode', options?.mode, 'linear nearest cubic'), padding: c.word('padding', options?.padding, 'zeros edge reflect'), align: options?.alignCorners === true,
     };
-    c.shape(axes === 2 || axes === 3, 'x must have two or three spatial axes');
-    c.attr(s.mode !== 'cubic' || axes === 2, `mode is cubic: x must have two spatial axes, not ${axes}`);
     c.shape(grid.shape.length >= 2 && grid.shape.at(-1) === axes && grid.shape[0] === x.shape[0], `grid must be [${x.shape[0]}, positions..., ${axes}]`);
     const from = wide(x), at = wide(grid);
     let corners: Piece[][] = [[]];
@@ -127,13 +125,13 @@ function term(x: Value, corner: readonly Piece[]): Value {
 }
 
 /**
- * The grid of positions of {@link gridSample} for images of the given two or three sizes, [batch, sizes..., axes]: those of a
+ * The grid of positions of {@link gridSample} for images of the given sizes, one or more, [batch, sizes..., axes]: those of a
  * regular grid, transformed by theta, [batch, axes, axes + 1], as torch.nn.functional.affine_grid.
  */
 export function affineGrid(theta: Value, sizes: readonly number[], alignCorners = false): Value {
   return calling(affineGrid, 'image.affineGrid', [theta], undefined, '', (c) => {
     c.floats();
-    c.attr(Array.isArray(sizes) && (sizes.length === 2 || sizes.length === 3), 'sizes must have two or three entries');
+    c.attr(Array.isArray(sizes) && sizes.length > 0, 'sizes must have one or more entries');
     const axes = sizes.length, [batch] = theta.shape, from = wide(theta);
     c.perAxis('sizes', sizes, 1, 1, axes);
     c.shape(theta.shape.length === 3 && theta.shape[1] === axes && theta.shape[2] === axes + 1, `theta must be [batch, ${axes}, ${axes + 1}]`);

@@ -78,11 +78,37 @@ export class Value extends ValueOps<Value> implements ValueType {
     if (!Array.isArray(shape) || shape.length < this.shape.length) throw new RlxError('shape', `broadcastTo(${this.dtype}[${this.shape}]): ${shown(shape)} has fewer axes`, { op: 'broadcastTo' });
     return this.broadcastInDim({ shape, axes: this.shape.map((_, i) => shape.length - this.shape.length + i) });
   }
+  /** An axis of this value, counted from the first one. */
+  #axis(op: string, axis: number): number {
+    const at = Number.isInteger(axis) ? axis < 0 ? axis + this.shape.length : axis : -1;
+    if (!(at in this.shape)) throw new RlxError('attr', `${op}(${this.dtype}[${this.shape}]): it has no axis ${shown(axis)}`, { op });
+    return at;
+  }
   /** `size` elements along an axis from `start`, and all along the others. */
   sliceAxis(axis: number, start: number, size: Dim): Value {
-    const at = Number.isInteger(axis) ? axis < 0 ? axis + this.shape.length : axis : -1;
-    if (!(at in this.shape)) throw new RlxError('attr', `sliceAxis(${this.dtype}[${this.shape}]): it has no axis ${shown(axis)}`, { op: 'sliceAxis' });
+    const at = this.#axis('sliceAxis', axis);
     return this.slice({ start: this.shape.map((_, i) => i === at ? start : 0), size: this.shape.map((n, i) => i === at ? size : n), stride: this.shape.map(() => 1) });
+  }
+  /** The median along an axis, the last one if not given, which the result lacks: the 0.5-{@link ValueOps.quantile}. */
+  median(axis = -1): Value { return this.quantile({ axis, q: 0.5 }); }
+  /** x with axis `from` at position `to`; the others keep their order. */
+  moveAxis(from: number, to: number): Value {
+    const source = this.#axis('moveAxis', from), target = this.#axis('moveAxis', to);
+    const perm = [...this.shape.keys()].filter((axis) => axis !== source);
+    perm.splice(target, 0, source);
+    return this.transpose(perm);
+  }
+  /** `n` equal consecutive parts along an axis, 0 if not given, whose size is a multiple of `n`. */
+  splitEvenly(n: number, axis = 0): Value[] {
+    checkCount('splitEvenly: the number of parts', n, 1);
+    const at = this.#axis('splitEvenly', axis), size = this.shape[at];
+    if (typeof size !== 'number' || size % n) throw new RlxError('shape', `splitEvenly(${this.dtype}[${this.shape}]): axis ${axis} must have a size that is a multiple of ${n}`, { op: 'splitEvenly' });
+    return this.split({ sizes: Array<number>(n).fill(size / n), axis: at });
+  }
+  /** x + weight·(y − x), of floats, computed from the nearer end: a weight of 1 gives y (torch.lerp). */
+  lerp(y: Operand, weight: Operand): Value {
+    const [end, part] = [y, weight].map((one) => this.builder.value(one, this.dtype as DType)) as [Value, Value], difference = end.sub(this);
+    return part.lt(0.5).select(this.add(part.mul(difference)), end.sub(part.neg().add(1).mul(difference)));
   }
   /** The number of set bits of each element, of an integer type, in that type. */
   popCount(): Value { return this.builder.callFunction('pop_count', [this]); }

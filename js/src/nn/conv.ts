@@ -14,7 +14,7 @@ export interface ConvOptions extends NameOption {
   /** The step of the window, and the step within it. 1 if not given. */
   stride?: PerAxis;
   dilation?: PerAxis;
-  /** `'same'` pads so that a stride of 1 keeps the sizes, with the odd element at the end; `'valid'`, and if not given, `pad` does. Not for transposed convolutions. */
+  /** `'same'` pads so that a stride of 1 keeps the sizes, with the odd element at the end; other strides pad the same, where TensorFlow and JAX pad as little as the size needs. `'valid'`, and if not given, `pad` does. Not for transposed convolutions. */
   padding?: Padding;
   /** The number of zeros on both sides; of a transposed convolution, the elements cut off from both. 0 if not given. */
   pad?: PerAxis;

@@ -60,8 +60,8 @@ export interface Context {
  */
 export interface CacheContext { length: number; past?: Value; steps?: Dim; counts?: boolean }
 
-/** The random stream of a graph: the key of this step, and the numbers that were folded into it. */
-export interface Stream { key?: Value; drawn: Set<number> }
+/** The random stream of a graph or of a block: the key of this step, the numbers that were folded into it, and where scopes within the block begin. */
+export interface Stream { key?: Value; drawn: Set<number>; from?: number }
 
 const contexts = new WeakMap<GraphBuilder, Context>();
 
@@ -241,7 +241,7 @@ export function drawKey(b: GraphBuilder, name: string): Value {
     stream.key = root.unscoped(() => root.state(randomState, 'u32', [2], { rule: 'key', args: [] }));
     root.unscoped(() => root.setState(randomState, stream.key!.foldIn(0)));
   }
-  const path = `${b.scopeName}:${name}`;
+  const path = `${b.scopeName.slice(stream.from)}:${name}`;
   let number = fnv32(`${path}#${count(b, path)}`);
   while (stream.drawn.has(number)) number = number + 1 >>> 0;
   stream.drawn.add(number);

@@ -54,12 +54,12 @@ function unrolled(l: Layer, n: number, f: (x: Value, block: number) => Value, ch
 /** The result of a block that the backward pass recomputes from x, its input. @internal */
 export function recomputed(x: Value, f: (x: Value) => Value): Value {
   const l = new Layer(x, 'stack'), { random } = probe(l, f), { b } = l;
-  const [y] = b.checkpoint(random ? [x, drawKey(b, 'block')] : [x], (body, [input, key]) => [during(body, blockContext(key), () => called(l, input!, f))]);
+  const [y] = b.checkpoint(random ? [x, drawKey(b, 'block')] : [x], (body, [input, key]) => [during(body, blockContext(body, key), () => called(l, input!, f))]);
   return y!;
 }
 
 /** The context of a block in a body: layer counts start from 0, and random numbers come from a separate key. */
-const blockContext = (key: Value | undefined) => ({ counts: new Map<string, number>(), random: newStream(key) });
+const blockContext = (body: GraphBuilder, key: Value | undefined) => ({ counts: new Map<string, number>(), random: { ...newStream(key), from: body.scopeName ? body.scopeName.length + 1 : 0 } });
 
 /** Runs the blocks as a loop over stacked parameters. */
 function scanned(l: Layer, n: number, f: (x: Value) => Value, checkpoint: boolean): Value {
@@ -72,7 +72,7 @@ function scanned(l: Layer, n: number, f: (x: Value) => Value, checkpoint: boolea
   const keys = random ? [drawKey(b, 'block').randomBits(undefined, { shape: [n], pairs: true })] : [];
   const block = (body: GraphBuilder, [input, ...slices]: readonly Value[]): [Value] => {
     body.slices = new Map(params.map(({ name }, i) => [name, slices[i]!]));
-    return [during(body, blockContext(random ? slices.at(-1) : undefined), () => called(l, input!, f))];
+    return [during(body, blockContext(body, random ? slices.at(-1) : undefined), () => called(l, input!, f))];
   };
   const { carries } = b.scan({ carries: [x], xs: [...stacked, ...keys], length: n }, (body, _, carry, slices) =>
     ({ carries: checkpoint ? body.checkpoint([...carry, ...slices], block) : block(body, [...carry, ...slices]) }));
@@ -92,7 +92,7 @@ export function activeBlocks(x: Value, active: Value, f: (x: Value) => Value): V
     if (n === 0) return x;
     const shape = x.shape.slice(1), first = part(x, 0, 0, 1).reshape(shape), { random } = probe(new Layer(first, l.kind), f);
     const when = (body: GraphBuilder, on: Value, operands: readonly Value[]): Value => body.cond(on, operands,
-      (inner, [input, key]) => [during(inner, blockContext(key), () => called(new Layer(first, l.kind), input!, f))],
+      (inner, [input, key]) => [during(inner, blockContext(inner, key), () => called(new Layer(first, l.kind), input!, f))],
       (inner, [input]) => [inner.full(input!.dtype as DType, shape, 0)])[0]!;
     const key = random ? [drawKey(b, 'block')] : [];
     if (n === 1) return when(b, active.reshape([]), [first, ...key]).expandDims(0);

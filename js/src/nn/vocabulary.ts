@@ -41,9 +41,10 @@ export function linearCrossEntropy(x: Value, labels: Value, classes: number, opt
     const count = (shape as number[]).reduce((n, d) => n * d, 1), [weight, bias] = linearParams(l, classes, options), { up, list } = rowsOf(l, labels, count, classes);
     const losses = inParts(list, count, rows, (part) => lossesOf(part, weight, up, bias, { ...options, softcap }));
     if (reduction === 'none') return losses.reshape(shape);
-    if (reduction === 'sum') return losses.sum();
+    const { dtype } = losses, sum = (v: Value) => v.convert((dtype === 'f64' ? dtype : 'f32') as 'f32').sum(); // losses of f16 add up beyond its range
+    if (reduction === 'sum') return sum(losses).convert(dtype as 'f32');
     const counts = ignored.map((label) => list[0]!.ne(label)).reduce((all, one) => all.and(one), list[0]!.eq(list[0]!));
-    return losses.sum().div(counts.convert(losses.dtype as 'f32').sum());
+    return sum(losses).div(sum(counts)).convert(dtype as 'f32');
   });
 }
 

@@ -218,7 +218,7 @@ export class Trainer<E extends EntryTypes = any> {
 
   /** The values of {@link Trainer.save} without the states of the optimizer, losses and metrics, for inference. */
   async saveParams(): Promise<Record<string, HostTensor>> {
-    return Object.fromEntries(Object.entries(await this.save()).filter(([name]) => !/^(optim|history|metric)\//.test(name)));
+    return forInference(await this.save());
   }
 
   /**
@@ -235,6 +235,9 @@ export class Trainer<E extends EntryTypes = any> {
     this.steps = steps;
   }
 }
+
+/** Leaves out the states of the optimizer, losses and metrics. @internal */
+export const forInference = (all: Record<string, HostTensor>): Record<string, HostTensor> => Object.fromEntries(Object.entries(all).filter(([name]) => !/^(optim|history|metric)\//.test(name)));
 
 const noBatch = () => new RlxError('missing', 'no batch: an iterator serves one run');
 

@@ -3,7 +3,7 @@
 import { checkOptions, need, RlxError } from '../values/errors.js';
 import type { StoredTensor } from '../values/tensor.js';
 import { convertible, type FileTensor } from './file.js';
-import { listed } from './nearest.js';
+import { checkRest } from './nearest.js';
 import { permuted } from './permute.js';
 import { renamed } from './rename.js';
 
@@ -58,7 +58,7 @@ export function fromTorch(tensors: Readonly<Record<string, StoredTensor>>, graph
     else out[name] = fitted(given, tensor, port, layouts.get(name));
   }
   const missing = [...ports.values()].filter(({ name, kind }) => kind === 'param' && !Object.hasOwn(out, name) && !keep.some((one) => name === one || name.startsWith(`${one}/`)));
-  report(missing.map(({ name }) => name), unused);
+  checkRest('fromTorch', 'graph', missing.map(({ name }) => name), unused, ['keep', 'ignore']);
   return out;
 }
 
@@ -88,14 +88,6 @@ const mapKeys = <V>(of: Readonly<Record<string, V>>, to: (key: string) => string
 
 /** The parameters, and the states that are floats, by name: others count steps or are random keys. */
 const portsOf = ({ ports }: TorchGraph) => new Map(ports.filter(({ kind, dtype }) => kind === 'param' || kind === 'state' && /^b?f\d/.test(dtype)).map((port) => [port.name, port]));
-
-/** Throws unless nothing is left on either side. */
-function report(missing: readonly string[], unused: readonly string[]): void {
-  const parts = [...missing.length ? [`the file lacks ${listed(missing, unused)}`] : [], ...unused.length ? [`the graph lacks ${listed(unused, missing)}`] : []];
-  if (!parts.length) return;
-  const remedies = [...missing.length ? ['keep'] : [], ...unused.length ? ['ignore'] : []].join(' or ');
-  throw new RlxError(missing.length ? 'missing' : 'name', `fromTorch: ${parts.join(', and ')}: rename, or ${remedies}`, { name: (missing[0] ?? unused[0])! });
-}
 
 /** A tensor in the layout of a port. */
 function fitted(name: string, tensor: StoredTensor, port: TorchGraph['ports'][number], layout: Layout | undefined): FileTensor {

@@ -3,9 +3,9 @@
 import { batches, compile, graph, init, type Program, program, type TensorData, train, Trainer } from '@rlx-go/rlx';
 import { openFor, reportOn, reportTarget } from '@rlx-go/rlx/devices';
 import { kl, laplace, mixture, normal, poisson } from '@rlx-go/rlx/dist';
-import { fit, inOrder, type Loop, prefetch, shuffled } from '@rlx-go/rlx/fit';
+import { averages, fit, inOrder, type Loop, prefetch, shuffled } from '@rlx-go/rlx/fit';
 import { openProgram } from '@rlx-go/rlx/runtime';
-import { decodeSafetensors } from '@rlx-go/rlx/safetensors';
+import { decodeSafetensors, matchTensors } from '@rlx-go/rlx/safetensors';
 import { openSizes } from '@rlx-go/rlx/sizes';
 
 await init();
@@ -37,6 +37,16 @@ measured.w;
 await trainer.evaluate({ entry: 'eval', batches: batches({ x: rows.x, label: rows.labels }, { size: 8 }) });
 // @ts-expect-error no entry of this name
 await trainer.evaluate({ entry: 'evall', batches: [] });
+const averaging = await train(line, { optimizer: { kind: 'sgd', average: 0.9 }, rate: 0.1, entries: { eval: line }, evalAverages: { averaged: line } });
+await averaging.evaluate({ entry: 'averaged', batches: batches(rows, { size: 8 }) });
+await averaging.evaluate({ entry: 'eval', batches: batches(rows, { size: 8 }) });
+// @ts-expect-error no entry of this name
+await averaging.evaluate({ entry: 'average', batches: [] });
+(await averages(averaging)).w;
+matchTensors(decodeSafetensors(new Uint8Array(8)).tensors, averaging.program, { rename: { a: 'w' }, cast: true });
+matchTensors(decodeSafetensors(new Uint8Array(8)).tensors, line, { rename: (name) => name, missing: ['w'] });
+// @ts-expect-error no option of this name
+matchTensors({}, line, { only: ['w'] });
 await trainer.run({ steps: 1, batches: () => ({ x, labels }) });
 await trainer.run({ steps: 1, batches: (step) => ({ x, labels, lr: step }) });
 await trainer.run({ steps: 1, batches: batches(rows, { size: 8 }), inputs: { lr: 0.1 } });

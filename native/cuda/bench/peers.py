@@ -189,7 +189,7 @@ def rows():
 def matrices():
     import torch
 
-    for batch, n in ((1, 512), (64, 64), (1024, 64)):
+    for batch, n in ((1024, 64), (64, 64), (1, 512), (1, 1024), (1, 2048), (1, 4096), (1, 8192)):
         x = torch.rand(batch, n, n, device="cuda") - 0.5
         x = torch.tril(x) + torch.tril(x, -1).mT + n * torch.eye(n, device="cuda")
         linalg = torch.linalg

@@ -81,6 +81,8 @@ type Options struct {
 	// MixedBF16 or MixedF16 prompts whose Chunk is 64 or more multiply packed weights in 16 bits: on
 	// tensor cores of CUDA, many times as fast. Results of packed weights of fewer than 64 rows stay in f32.
 	Precision rlx.Precision
+	// Alternatives is the number of likeliest tokens that each run returns, for Request.Alternatives; 0 means none.
+	Alternatives int
 	// NoReuse disables the reuse of keys and values of an earlier request with a common prefix.
 	NoReuse bool
 }
@@ -90,6 +92,9 @@ const (
 	pagePositions = 128 // of a page
 	maxPages      = 64  // of a slot whose pages have pagePositions
 )
+
+// maxAlternatives bounds Options.Alternatives.
+const maxAlternatives = 20
 
 // slotPages returns the number of pages of a whole slot.
 func (o *Options) slotPages() int { return (o.Context + o.Page - 1) / o.Page }
@@ -117,6 +122,7 @@ func (o *Options) complete(c lm.Config) error {
 	for _, err := range []error{
 		set(&o.Slots, "Slots", 1), set(&o.Context, "Context", min(c.Context, 2048)), set(&o.Chunk, "Chunk", 128),
 		set(&o.Positions, "Positions", 0), set(&o.Page, "Page", 0), set(&o.InFlight, "InFlight", 3), set(&o.Draft, "Draft", draft),
+		set(&o.Alternatives, "Alternatives", 0),
 	} {
 		if err != nil {
 			return err
@@ -128,6 +134,10 @@ func (o *Options) complete(c lm.Config) error {
 	case o.Context < 2 || o.Slots > math.MaxInt16 || o.Draft >= o.Context:
 		return fmt.Errorf("generate: Context is %d, Slots %d and Draft %d: Context must be 2 or more and more than Draft, and Slots at most %d", o.Context, o.Slots, o.Draft, math.MaxInt16)
 	}
+	if o.Alternatives > maxAlternatives {
+		return fmt.Errorf("generate: Alternatives is %d: it must be at most %d", o.Alternatives, maxAlternatives)
+	}
+	o.Alternatives = min(o.Alternatives, c.Vocabulary)
 	o.Chunk = min(o.Chunk, o.Context)
 	if o.Page == 0 {
 		o.Page = pagePositions * ((o.Context + pagePositions*maxPages - 1) / (pagePositions * maxPages))

@@ -89,7 +89,14 @@ func (g *graph) sample(logits, seen, counts ir.Value, rows int) ir.Value {
 		Seen: seen, Counts: counts, Allowed: g.input("allowed", ir.U32, rows, g.e.words),
 		BiasTokens: g.input("biased", ir.I32, rows, maxBiases), Biases: g.input("biases", ir.F32, rows, maxBiases),
 	}
-	token, p := lm.Sample(g.Builder, ops.Squeeze(g.Builder, logits, 1), g.input("by", ir.F32, rows, lm.SamplingFields), o)
+	logits = ops.Squeeze(g.Builder, logits, 1)
+	if n := g.e.options.Alternatives; n > 0 {
+		raw := ops.Convert(g.Builder, logits, ir.F32)
+		best, ids := ops.TopK(g.Builder, raw, ops.TopKAttrs{K: n, Axis: -1})
+		g.Output("alternatives", ids)
+		g.Output("chances", ops.Sub(g.Builder, best, ops.ExpandDims(g.Builder, ops.LogSumExp(g.Builder, raw, -1), -1)))
+	}
+	token, p := lm.Sample(g.Builder, logits, g.input("by", ir.F32, rows, lm.SamplingFields), o)
 	g.Output("token", token)
 	g.Output("probability", p)
 	return token

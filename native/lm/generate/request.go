@@ -31,6 +31,8 @@ type Request struct {
 	Seed     uint64
 	// Bias is added to the logits of tokens, at most 300 of them.
 	Bias map[int32]float32
+	// Alternatives is the number of Token.Alternatives, at most Options.Alternatives.
+	Alternatives int
 	// Allow, if not nil, sets the bits of the tokens that may follow the result so far: bit i%32 of
 	// word i/32 for token i. All bits are clear before the call. A grammar can be enforced in this
 	// way. The engine's loop calls it, so it should be fast; the slot waits for each token.
@@ -48,12 +50,20 @@ type Token struct {
 	// LogProbability is the natural logarithm of the token's probability by the model, before the
 	// sampling options.
 	LogProbability float64
+	// Alternatives are the likeliest tokens by the model, before the sampling options, the first one first.
+	Alternatives []Alternative
 	// Finish is set in the last token: [FinishStop] or [FinishLength].
 	Finish string
 	// Stats is set in the last token.
 	Stats *Stats
 
 	ended bool // the token itself ends the text
+}
+
+// Alternative is a token that might have been taken.
+type Alternative struct {
+	ID             int32
+	LogProbability float64
 }
 
 // Ends reports whether the token itself ended the text: it is not part of the result.
@@ -237,6 +247,8 @@ func (e *Engine) check(r *request) (err error) {
 	switch {
 	case r.MaxTokens < 0:
 		return refuse("MaxTokens is %d: it must not be negative", r.MaxTokens)
+	case r.Alternatives < 0 || r.Alternatives > e.options.Alternatives:
+		return refuse("Alternatives is %d: it must be in [0, %d], the option of the engine", r.Alternatives, e.options.Alternatives)
 	case len(r.Bias) > maxBiases:
 		return refuse("Bias has %d tokens: it must have at most %d", len(r.Bias), maxBiases)
 	}
@@ -258,12 +270,12 @@ func (r *request) leave(e *Engine) {
 }
 
 // push adds a token to the result and sends it. It reports whether the result has ended.
-func (r *request) push(id int32, probability float64) bool {
+func (r *request) push(id int32, probability float64, alternatives []Alternative) bool {
 	now := time.Now()
 	if len(r.result) == 0 {
 		r.stats.FirstToken, r.since = now.Sub(r.since), now
 	}
-	t := Token{Index: len(r.result), ID: id, LogProbability: probability}
+	t := Token{Index: len(r.result), ID: id, LogProbability: probability, Alternatives: alternatives}
 	r.result = append(r.result, id)
 	switch {
 	case slices.Contains(r.end, id):

@@ -361,20 +361,48 @@ func (l *scheduler) read(f *flight) error {
 		}
 		return err
 	}
-	tokens, _ := out["token"].Int32s()
-	probabilities, _ := out["probability"].Float32s()
+	drawn := l.drawnOf(out)
 	for i, s := range f.slots {
 		r := f.of[i]
 		if r.flying--; !l.holds(s, f, i) || !f.final {
 			continue
 		}
 		if f.draft != nil {
-			l.accept(s, f.draft, tokens, probabilities)
-		} else if r.push(tokens[i], float64(probabilities[i])) {
+			l.accept(s, f.draft, drawn)
+		} else if drawn.push(r, i) {
 			s.free()
 		}
 	}
 	return nil
+}
+
+// draws are the results of a run, by row.
+type draws struct {
+	tokens        []int32
+	probabilities []float32
+	width         int // alternatives of a row
+	alternatives  []int32
+	chances       []float32
+}
+
+func (l *scheduler) drawnOf(out rlx.Outputs) draws {
+	d := draws{width: l.e.options.Alternatives}
+	d.tokens, _ = out["token"].Int32s()
+	d.probabilities, _ = out["probability"].Float32s()
+	if d.width > 0 {
+		d.alternatives, _ = out["alternatives"].Int32s()
+		d.chances, _ = out["chances"].Float32s()
+	}
+	return d
+}
+
+// push adds the token of a row to the result of a request, and reports whether that has ended.
+func (d draws) push(r *request, row int) bool {
+	var list []Alternative
+	for i := row * d.width; i < row*d.width+r.Alternatives; i++ {
+		list = append(list, Alternative{d.alternatives[i], float64(d.chances[i])})
+	}
+	return r.push(d.tokens[row], float64(d.probabilities[row]), list)
 }
 
 // holds reports whether a slot still holds the request that it had when a run started.
@@ -384,7 +412,7 @@ func (l *scheduler) holds(s *slot, f *flight, i int) bool {
 
 // accept pushes the tokens of a verification: the correct prefix of the draft and the token after
 // it.
-func (l *scheduler) accept(s *slot, draft, tokens []int32, probabilities []float32) {
+func (l *scheduler) accept(s *slot, draft []int32, drawn draws) {
 	r := s.r
 	r.stats.Drafted += len(draft)
 	for i := range len(draft) + 1 {
@@ -393,11 +421,11 @@ func (l *scheduler) accept(s *slot, draft, tokens []int32, probabilities []float
 		if i > 0 {
 			r.stats.Accepted++
 		}
-		if r.push(tokens[i], float64(probabilities[i])) {
+		if drawn.push(r, i) {
 			s.free()
 			return
 		}
-		if i < len(draft) && draft[i] != tokens[i] || s.past >= l.e.options.Context {
+		if i < len(draft) && draft[i] != drawn.tokens[i] || s.past >= l.e.options.Context {
 			return
 		}
 	}

@@ -31,6 +31,7 @@ type piece struct {
 	finish        *string // nil until the end
 	probabilities []float64
 	tokens        []string // what each adds to the text
+	alternatives  [][]generate.Alternative
 	stats         *generate.Stats
 	err           error
 }
@@ -39,6 +40,7 @@ type piece struct {
 func (x *piece) add(next piece) {
 	next.text, next.offset = x.text+next.text, x.offset
 	next.tokens, next.probabilities = append(x.tokens, next.tokens...), append(x.probabilities, next.probabilities...)
+	next.alternatives = append(x.alternatives, next.alternatives...)
 	*x = next
 }
 
@@ -93,13 +95,23 @@ func newChat(s *Server, b *body) (*answer, error) {
 		if a.logProbs {
 			list := []map[string]any{}
 			for i, t := range x.tokens {
-				list = append(list, map[string]any{"token": t, "logprob": x.probabilities[i], "bytes": bytesOf(t), "top_logprobs": []any{}})
+				list = append(list, map[string]any{"token": t, "logprob": x.probabilities[i], "bytes": bytesOf(t), "top_logprobs": a.top(x.alternatives[i])})
 			}
 			c["logprobs"] = map[string]any{"content": list, "refusal": nil}
 		}
 		return c
 	}
 	return a.of(b, []generate.Request{{Tokens: prompt}})
+}
+
+// top returns the alternatives of a token.
+func (a *answer) top(list []generate.Alternative) []map[string]any {
+	out := []map[string]any{}
+	for _, x := range list {
+		text := a.server.words().Text(x.ID)
+		out = append(out, map[string]any{"token": text, "logprob": x.LogProbability, "bytes": bytesOf(text)})
+	}
+	return out
 }
 
 // of sets the requests for prompts.
@@ -146,7 +158,7 @@ func (a *answer) pieces(ctx context.Context) <-chan piece {
 					x.finish = &t.Finish
 				}
 				if err == nil && !t.Ends() {
-					x.tokens, x.probabilities = []string{t.Text}, []float64{t.LogProbability}
+					x.tokens, x.probabilities, x.alternatives = []string{t.Text}, []float64{t.LogProbability}, [][]generate.Alternative{t.Alternatives}
 				}
 				select {
 				case out <- x:

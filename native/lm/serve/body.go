@@ -39,17 +39,24 @@ type body struct {
 	Repetition float64 `json:"repetition_penalty"`
 	IgnoreEOS  bool    `json:"ignore_eos"`
 
-	// Parameters that are refused unless they have the value that changes nothing.
-	Echo           bool            `json:"echo"`
-	Suffix         string          `json:"suffix"`
-	BestOf         *int            `json:"best_of"`
+	ResponseFormat *responseFormat `json:"response_format"`
 	TopLogProbs    int             `json:"top_logprobs"`
-	Tools          json.RawMessage `json:"tools"`
-	Functions      json.RawMessage `json:"functions"`
-	Modalities     []string        `json:"modalities"`
-	ResponseFormat *struct {
-		Type string `json:"type"`
-	} `json:"response_format"`
+
+	// Parameters that are refused unless they have the value that changes nothing.
+	Echo       bool            `json:"echo"`
+	Suffix     string          `json:"suffix"`
+	BestOf     *int            `json:"best_of"`
+	Tools      json.RawMessage `json:"tools"`
+	Functions  json.RawMessage `json:"functions"`
+	Modalities []string        `json:"modalities"`
+}
+
+// responseFormat restricts results to JSON.
+type responseFormat struct {
+	Type   string `json:"type"`
+	Schema *struct {
+		Schema json.RawMessage `json:"schema"`
+	} `json:"json_schema"`
 }
 
 // maxResults bounds the results of one request.
@@ -90,15 +97,54 @@ func (b *body) requests(s *Server, of []generate.Request) ([]generate.Request, e
 	if b.Seed != nil {
 		base.Seed = uint64(*b.Seed)
 	}
+	if most := s.engine.Options().Alternatives; b.TopLogProbs < 0 || b.TopLogProbs > most {
+		return nil, refuse("top_logprobs", "top_logprobs is %d: it must be in [0, %d], the -alternatives of the server", b.TopLogProbs, most)
+	}
+	if b.TopLogProbs > 0 && !bool(b.LogProbs) {
+		return nil, refuse("top_logprobs", "top_logprobs is %d and logprobs false: logprobs must be true", b.TopLogProbs)
+	}
+	base.Alternatives = b.TopLogProbs
+	grammar, err := b.grammar(s)
+	if err != nil {
+		return nil, err
+	}
 	var out []generate.Request
 	for _, p := range of {
 		for i := range n {
 			r := base
+			if grammar != nil {
+				r.Allow = grammar.Allow()
+			}
 			r.Prompt, r.Tokens, r.Seed = p.Prompt, p.Tokens, base.Seed+uint64(i)
 			out = append(out, r)
 		}
 	}
 	return out, nil
+}
+
+// grammar returns the grammar of the results; nil for any text.
+func (b *body) grammar(s *Server) (*generate.Grammar, error) {
+	f := b.ResponseFormat
+	if f == nil || f.Type == "text" {
+		return nil, nil
+	}
+	var schema json.RawMessage
+	switch {
+	case b.IgnoreEOS:
+		return nil, refuse("ignore_eos", "ignore_eos is true with response_format: a result in JSON must end")
+	case f.Type == "json_object":
+	case f.Type != "json_schema":
+		return nil, refuse("response_format", "response_format has the type %q: it must be text, json_object or json_schema", f.Type)
+	case f.Schema == nil || len(f.Schema.Schema) == 0:
+		return nil, refuse("response_format", "response_format has no json_schema.schema: there must be one")
+	default:
+		schema = f.Schema.Schema
+	}
+	g, err := s.words().JSON(schema)
+	if err != nil {
+		return nil, refuse("response_format", "%s", requestText(err))
+	}
+	return g, nil
 }
 
 // refuseUnknown refuses parameters that this server does not support.
@@ -111,11 +157,9 @@ func (b *body) refuseUnknown() error {
 		{"echo", b.Echo},
 		{"suffix", b.Suffix != ""},
 		{"best_of", b.BestOf != nil && *b.BestOf != 1},
-		{"top_logprobs", b.TopLogProbs > 0},
 		{"tools", given(b.Tools)},
 		{"functions", given(b.Functions)},
 		{"modalities", slices.ContainsFunc(b.Modalities, func(m string) bool { return m != "text" })},
-		{"response_format", b.ResponseFormat != nil && b.ResponseFormat.Type != "text"},
 	} {
 		if p.given {
 			return refuse(p.name, "%s is not supported: it must be left out", p.name)

@@ -60,13 +60,18 @@ func errorOf(err error) *apiError {
 		name := parameters[option.Option]
 		return refuse(name, "%s is %v: it must be %s", name, option.Value, option.Want)
 	case errors.Is(err, generate.ErrRequest):
-		return refuse("", "%s", strings.TrimPrefix(err.Error(), "generate: "+generate.ErrRequest.Error()+": "))
+		return refuse("", "%s", requestText(err))
 	case errors.As(err, &large):
 		return coded(http.StatusRequestEntityTooLarge, invalid, "request_too_large", "the request has more than %d bytes", large.Limit)
 	case errors.Is(err, generate.ErrClosed), errors.Is(err, context.Canceled):
 		return coded(http.StatusServiceUnavailable, "server_error", "shutting_down", "the server ends")
 	}
 	return coded(http.StatusInternalServerError, "server_error", "internal_error", "%s", err)
+}
+
+// requestText returns the text of an error of kind [generate.ErrRequest] without that of its kind.
+func requestText(err error) string {
+	return strings.TrimPrefix(err.Error(), "generate: "+generate.ErrRequest.Error()+": ")
 }
 
 // write writes an error as the whole answer.

@@ -53,7 +53,7 @@ func start(t *testing.T, o serve.Options) (url string, e *generate.Engine) {
 	}
 	model := generate.Of(m)
 	model.Tokenizer = letters{m.Config.Vocabulary}
-	if e, err = generate.New(ctx, s, model, generate.Options{Slots: 2, Chunk: 8, Context: 60}); err != nil {
+	if e, err = generate.New(ctx, s, model, generate.Options{Slots: 2, Chunk: 8, Context: 60, Alternatives: 4}); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(serve.New(e, o))
@@ -290,10 +290,60 @@ func TestServer(t *testing.T) {
 			`{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`:            "messages",
 			`{"messages":[{"role":"user","content":"A"}],"modalities":["text","audio"]}`: "modalities",
 			`{}`: "messages", `{"messages":[{"role":"robot","content":"A"}]}`: "messages",
-			`{"messages":[{"role":"user","content":"A"}],"tools":[{}]}`: "tools", `{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_object"}}`: "response_format",
+			`{"messages":[{"role":"user","content":"A"}],"tools":[{}]}`: "tools", `{"messages":[{"role":"user","content":"A"}],"logprobs":true,"top_logprobs":5}`: "top_logprobs",
+			`{"messages":[{"role":"user","content":"A"}],"top_logprobs":2}`:                                                                  "top_logprobs",
+			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"yaml"}}`:                                                 "response_format",
+			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_schema"}}`:                                          "response_format",
+			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_schema","json_schema":{"schema":{"pattern":"a"}}}}`: "response_format",
+			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_object"},"ignore_eos":true}`:                        "ignore_eos",
 		} {
 			if status, text := post(t, url+"/v1/chat/completions", body); status != 400 || read(t, text).Error.Param != param {
 				t.Errorf("%s: %d %s", body, status, text)
+			}
+		}
+	})
+
+	t.Run("alternatives", func(t *testing.T) {
+		status, text := post(t, url+"/v1/chat/completions", `{"messages":[{"role":"user","content":"AB"}],"logprobs":true,"top_logprobs":3,`+greedy+`}`)
+		var a struct {
+			Choices []struct {
+				Logprobs struct {
+					Content []struct {
+						Token   string
+						Logprob float64
+						Top     []struct {
+							Token   string
+							Logprob float64
+						} `json:"top_logprobs"`
+					}
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(text), &a); err != nil || status != 200 || len(a.Choices) != 1 || len(a.Choices[0].Logprobs.Content) == 0 {
+			t.Fatalf("%d %s: %v", status, text, err)
+		}
+		for _, c := range a.Choices[0].Logprobs.Content {
+			if len(c.Top) != 3 || c.Top[0].Token != c.Token || math.Abs(c.Top[0].Logprob-c.Logprob) > 1e-5 || c.Top[1].Logprob > c.Top[0].Logprob || c.Top[2].Logprob > c.Top[1].Logprob {
+				t.Errorf("%+v: the likeliest token was taken", c)
+			}
+		}
+	})
+
+	t.Run("JSON by a schema", func(t *testing.T) {
+		// The tokenizer has no braces.
+		body := `{"prompt":"A","temperature":1.5,"max_tokens":50,"seed":%d,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":
+			{"type":"array","items":{"enum":["A","B",7]},"minItems":1,"maxItems":4}}}}`
+		for seed := range 5 {
+			status, text := post(t, url+"/v1/completions", fmt.Sprintf(body, seed))
+			a := read(t, text)
+			var list []any
+			if status != 200 || *a.Choices[0].FinishReason != "stop" || json.Unmarshal([]byte(a.Choices[0].Text), &list) != nil || len(list) < 1 || len(list) > 4 {
+				t.Fatalf("%d %s", status, text)
+			}
+			for _, x := range list {
+				if x != "A" && x != "B" && x != 7. {
+					t.Errorf("%s has %v", a.Choices[0].Text, x)
+				}
 			}
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,6 +42,7 @@ type Server struct {
 	created int64
 	open    atomic.Int64 // results that are computed or wait
 	number  atomic.Int64 // of requests
+	words   func() *generate.Vocabulary
 }
 
 // New returns a server of an engine, whose model has a tokenizer; with a nil engine it serves
@@ -65,6 +67,7 @@ func New(e *generate.Engine, o Options) *Server {
 	s.mux.HandleFunc("GET /v1/models", s.models)
 	s.mux.HandleFunc("GET /v1/models/{name}", s.modelNamed)
 	if e != nil {
+		s.words = sync.OnceValue(func() *generate.Vocabulary { return generate.NewVocabulary(e.Model().Tokenizer) })
 		s.mux.HandleFunc("POST /v1/completions", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, newCompletion) })
 		s.mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, newChat) })
 	}

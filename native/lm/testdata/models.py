@@ -59,10 +59,19 @@ MODELS = {
     "smollm3": ("smollm3", "bf16", {k: v for k, v in dict(SIZES, num_hidden_layers=4, intermediate_size=24, num_key_value_heads=2, tie_word_embeddings=True,
                 rope_parameters=dict(rope_type="default", rope_theta=2e4)).items() if k != "head_dim"}),
     "starcoder2": ("starcoder2", "f32", {k: v for k, v in dict(SIZES, num_key_value_heads=2, sliding_window=7, tie_word_embeddings=True).items() if k != "head_dim"}),
+    "cohere": ("cohere", "bf16", {k: v for k, v in dict(SIZES, num_key_value_heads=2, logit_scale=0.7, attention_bias=True).items() if k != "head_dim"}),
+    "cohere2": ("cohere2", "bf16", dict(SIZES, num_hidden_layers=4, intermediate_size=16, logit_scale=1.3, sliding_window=6, sliding_window_pattern=3)),
+    "ernie4_5": ("ernie4_5", "bf16", dict(SIZES, use_bias=True)),
+    "exaone4": ("exaone4", "bf16", dict(SIZES, num_hidden_layers=4, intermediate_size=16, sliding_window=5, sliding_window_pattern=4)),
+    "glm4": ("glm4", "bf16", dict(SIZES, head_dim=12, attention_bias=True, rope_parameters=dict(rope_type="default", rope_theta=1e4, partial_rotary_factor=0.5))),
+    "seed_oss": ("seed_oss", "bf16", dict(SIZES, head_dim=10, attention_out_bias=True, mlp_bias=True)),
+    "stablelm": ("stablelm", "bf16", {k: v for k, v in dict(SIZES, num_key_value_heads=2, use_qkv_bias=True, rope_parameters=dict(
+        rope_type="default", rope_theta=1e4, partial_rotary_factor=0.5)).items() if k != "head_dim"}),
     "gpt2": ("gpt2", "f32", dict(vocab_size=64, n_embd=24, n_layer=2, n_head=3, n_positions=64, bos_token_id=1, eos_token_id=2)),
 }
+FOLDERS = ["cohere", "cohere2", "ernie4_5", "exaone4", "glm4", "seed_oss", "stablelm"]  # without GGUF files
 SEEDS = ["gemma", "gemma2", "gemma3", "gpt2", "llama", "mistral", "mixtral", "phi3", "qwen2", "qwen3", "smollm"]
-SEEDS += [name for name in MODELS if name not in SEEDS + ["olmo3", "olmoe"]] + ["olmo3", "olmoe"]
+SEEDS += [name for name in MODELS if name not in SEEDS + ["olmo3", "olmoe"] + FOLDERS] + ["olmo3", "olmoe"] + FOLDERS
 DTYPES = dict(f32=torch.float32, f16=torch.float16, bf16=torch.bfloat16)
 
 
@@ -235,7 +244,7 @@ def main():
         os.makedirs(folder)
         model = build(name)
         path = os.path.join(folder, "model.gguf")
-        if "gemma" not in name or name == "gemma":  # the others' windows and scales are fixed in llama.cpp
+        if ("gemma" not in name or name == "gemma") and name not in FOLDERS:  # the others' windows and scales are fixed in llama.cpp
             write_gguf(model, name, path)
         if name == "llama":
             with torch.no_grad():

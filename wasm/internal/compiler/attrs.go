@@ -80,7 +80,7 @@ func attrsFrom(values map[string]*given, d *ir.Def, in []ir.Value) (ir.Attrs, er
 		}
 	}
 	if c, ok := a.(ir.Defaulter); ok {
-		c.Complete(typesOf(in), func(name string) bool { return values[name] != nil })
+		c.Complete(ir.TypesOf(in), func(name string) bool { return values[name] != nil })
 	}
 	return a, nil
 }

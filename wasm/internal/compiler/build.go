@@ -131,7 +131,7 @@ func addOp(b *builder, c *wire.Service, r *wire.Request, w *wire.Response) error
 	in := b.valueList(r)
 	attrs, keep, err := readAttrs(r, d, in)
 	if err != nil {
-		return &ir.OpError{Op: op, In: typesOf(in), Err: err}
+		return &ir.OpError{Op: op, In: ir.TypesOf(in), Err: err}
 	}
 	var subs []*ir.Graph
 	r.List(func() {
@@ -152,14 +152,6 @@ func addOp(b *builder, c *wire.Service, r *wire.Request, w *wire.Response) error
 		out[0] = ops.ExpandDims(b.b, out[0], d.Reduces(out[0].Node())...)
 	}
 	return b.keep(w, out...)
-}
-
-func typesOf(in []ir.Value) []ir.Type {
-	out := make([]ir.Type, len(in))
-	for i, v := range in {
-		out[i] = v.Type()
-	}
-	return out
 }
 
 // splice (builder, graph, a value for each port) → the values of its outputs, those of states included.

@@ -4,8 +4,9 @@ import { plot } from './draw.js';
 
 await init();
 const network = (b, x) => {
-  const hidden = x.linear(b.param('w1', 'f32', [1, 32]), b.param('b1', 'f32', [32])).tanh();
-  return hidden.linear(b.param('w2', 'f32', [32, 1]), b.param('b2', 'f32', [1]));
+  const first = x.linear(b.param('w1', 'f32', [1, 16]), b.param('b1', 'f32', [16])).tanh();
+  const second = first.linear(b.param('w2', 'f32', [16, 16]), b.param('b2', 'f32', [16])).tanh();
+  return second.linear(b.param('w3', 'f32', [16, 1]), b.param('b3', 'f32', [1]));
 };
 const model = graph('wave', (b) => {
   const x = b.input('x', 'f32', [64, 1]), y = b.input('y', 'f32', [64, 1]);

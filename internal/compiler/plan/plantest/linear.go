@@ -138,29 +138,34 @@ func Linear() *plan.Plan {
 			kernelFold:    threads(1, plan.Kernel{Name: "fold", Source: foldSource, Storage: []loop.Access{loop.ReadWrite}, Counters: 2}),
 			kernelPick:    threads(4, plan.Kernel{Name: "pick", Source: pickSource, Storage: []loop.Access{loop.Read, loop.Read, loop.Read, loop.ReadWrite, loop.ReadWrite, loop.Atomic}, SharedBytes: 4}),
 		},
-		Entries: []plan.Entry{
-			{Name: "init", Steps: []plan.Step{
-				dispatch(kernelInit, window(constants, 0, 16), window(states, 0, 12)),
+		Entries: entries(),
+		Status:  &plan.Status{Buffer: status, Codes: []plan.StatusCode{{Code: 7, Node: "pick(free)", Message: "index outside [0, 4)"}}},
+	}
+}
+
+// entries returns the entries that [Linear] describes.
+func entries() []plan.Entry {
+	return []plan.Entry{
+		{Name: "init", Steps: []plan.Step{
+			dispatch(kernelInit, window(constants, 0, 16), window(states, 0, 12)),
+		}},
+		{Name: "step", Inputs: []int{slotX, slotT}, Scalars: []int{slotRate}, Outputs: []int{slotLoss}, UniformBytes: 4, Steps: []plan.Step{
+			dispatch(kernelStep, window(inputs, 0, 48), window(inputs, 256, 16), window(states, 0, 12), window(temps, 0, 4), window(status, 0, plan.StatusBytes)),
+			dispatch(kernelRecord, window(temps, 0, 4), window(states, 256, 32), window(states, 512, 4), window(status, 0, plan.StatusBytes)),
+		}},
+		{Name: "predict", Inputs: []int{slotX}, Outputs: []int{slotPrediction}, Steps: []plan.Step{
+			dispatch(kernelPredict, window(inputs, 0, 48), window(states, 0, 12), window(temps, 256, 16)),
+		}},
+		{Name: "fold", Scalars: []int{slotSeed}, Outputs: []int{slotFolded}, UniformBytes: 8, Steps: []plan.Step{
+			dispatch(kernelClear, window(temps, 512, 8)),
+			&plan.Repeat{Count: 3, Steps: []plan.Step{
+				&plan.Repeat{Count: 2, Steps: []plan.Step{dispatch(kernelFold, window(temps, 512, 8))}},
 			}},
-			{Name: "step", Inputs: []int{slotX, slotT}, Scalars: []int{slotRate}, Outputs: []int{slotLoss}, UniformBytes: 4, Steps: []plan.Step{
-				dispatch(kernelStep, window(inputs, 0, 48), window(inputs, 256, 16), window(states, 0, 12), window(temps, 0, 4), window(status, 0, plan.StatusBytes)),
-				dispatch(kernelRecord, window(temps, 0, 4), window(states, 256, 32), window(states, 512, 4), window(status, 0, plan.StatusBytes)),
-			}},
-			{Name: "predict", Inputs: []int{slotX}, Outputs: []int{slotPrediction}, Steps: []plan.Step{
-				dispatch(kernelPredict, window(inputs, 0, 48), window(states, 0, 12), window(temps, 256, 16)),
-			}},
-			{Name: "fold", Scalars: []int{slotSeed}, Outputs: []int{slotFolded}, UniformBytes: 8, Steps: []plan.Step{
-				dispatch(kernelClear, window(temps, 512, 8)),
-				&plan.Repeat{Count: 3, Steps: []plan.Step{
-					&plan.Repeat{Count: 2, Steps: []plan.Step{dispatch(kernelFold, window(temps, 512, 8))}},
-				}},
-				&plan.Copy{Src: temps, SrcOffset: 512, Dst: states, DstOffset: 768, Bytes: 8},
-			}},
-			{Name: "pick", Inputs: []int{slotLabel, slotFree}, Outputs: []int{slotPicked}, Steps: []plan.Step{
-				dispatch(kernelPick, window(inputs, 512, 16), window(inputs, 768, 16), window(constants, 0, 16), window(temps, 768, 16), window(states, 512, 4), window(status, 0, plan.StatusBytes)),
-			}},
-		},
-		Status: &plan.Status{Buffer: status, Codes: []plan.StatusCode{{Code: 7, Node: "pick(free)", Message: "index outside [0, 4)"}}},
+			&plan.Copy{Src: temps, SrcOffset: 512, Dst: states, DstOffset: 768, Bytes: 8},
+		}},
+		{Name: "pick", Inputs: []int{slotLabel, slotFree}, Outputs: []int{slotPicked}, Steps: []plan.Step{
+			dispatch(kernelPick, window(inputs, 512, 16), window(inputs, 768, 16), window(constants, 0, 16), window(temps, 768, 16), window(states, 512, 4), window(status, 0, plan.StatusBytes)),
+		}},
 	}
 }
 

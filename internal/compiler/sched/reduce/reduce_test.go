@@ -199,3 +199,27 @@ func countVectors(kernels []*loop.Kernel) (n int) {
 	}
 	return n
 }
+
+// TestSplitsBindTheirTensors: the second kernel of split rows stores three results and reads three tensors and the partial
+// results of three reductions, more than WebGPU binds, so that tuning must not try them.
+func TestSplitsBindTheirTensors(t *testing.T) {
+	g := schedtest.Build(t, func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(256, 1024)...)
+		for i, sum := range []ir.Value{ops.ReduceSum(b, x, 1), ops.ReduceSum(b, ops.Mul(b, x, x), 1), ops.ReduceMax(b, x, 1)} {
+			b.Output(string(rune('p'+i)), ops.Mul(b, sum, b.Input(string(rune('a'+i)), ir.F32, ir.N(256))))
+		}
+	})
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	choices, err := plan.Choices(m, plan.WebGPU())
+	if err != nil || len(choices) != 1 {
+		t.Fatalf("%d choices, %v", len(choices), err)
+	}
+	for _, c := range choices[0].Candidates {
+		if c.Split > 1 {
+			t.Error(c.Schedule)
+		}
+	}
+}

@@ -124,16 +124,8 @@ func (w *Space) Fits(s emit.Schedule) bool {
 // splits reports whether rows can be split: the partial results between the two kernels need
 // bindings.
 func (w *Space) splits() bool {
-	if !w.Group.Splits() {
-		return false
-	}
-	running := 0
-	for _, m := range w.Group.Members {
-		if m.Reduced {
-			running += len(m.Reduction().Accumulators(m.Node))
-		}
-	}
-	return running+max(len(w.Group.Reads()), len(w.Group.Writes())) <= w.e.Caps.Tensors()
+	g := w.Group
+	return g.Splits() && g.SplitTensors(len(g.Reads()), len(g.Writes())) <= w.e.Caps.Tensors()
 }
 
 // cost estimates the time to read the rows, and of a tree with a barrier per level over the
