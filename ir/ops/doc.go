@@ -23,7 +23,7 @@
 //   - random numbers: random, random_distributions, sampling;
 //   - matrices: linalg (batches of matrices), linalg_cholesky, _lu, _qr, _eigen, _solve,
 //     _functions and _reference (reference implementations), and the kernels that devices
-//     run for them, linalg_kernels and linalg_*_kernel;
+//     run for them, linalg_kernels, linalg_*_kernel and, by a library, linalg_library;
 //   - signals: signal, fft, dft, dft_kernel;
 //   - rounded numbers: quantize, fake_quant, dequantize;
 //   - devices: collective, collective_calls, collective_calls_js, collective_routine.
