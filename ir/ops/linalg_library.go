@@ -31,7 +31,7 @@ func libraryFactor(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	if !caps.Factors || !ok || rows < limit.rows || cols < matrixBlock || count > math.MaxInt32 {
 		return nil
 	}
-	l := &libraryWriter{n: n, caps: caps, d: n.Input(0).DType(), batch: count / (rows * cols), rows: rows, cols: cols}
+	l := &libraryWriter{n: n, d: n.Input(0).DType(), batch: count / (rows * cols), rows: rows, cols: cols}
 	if l.batch > max(limit.batch, rows/limit.rowsEach) {
 		return nil
 	}
@@ -51,7 +51,6 @@ func libraryFactor(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 // libraryWriter writes the launches of a factorisation.
 type libraryWriter struct {
 	n                 *ir.Node
-	caps              loop.Caps
 	d                 ir.DType
 	batch, rows, cols int
 	algorithm         ir.Algorithm

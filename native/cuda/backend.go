@@ -111,12 +111,15 @@ func (b *backend) Info() native.Info {
 		return native.Info{}
 	}
 	l := d.Library()
-	products := ""
+	libraries := ""
 	if d.Products != "" {
-		products = ", cuBLASLt " + d.Products
+		libraries = ", cuBLASLt " + d.Products
+	}
+	if d.HasSolver() {
+		libraries += ", cuSOLVER"
 	}
 	return native.Info{
-		Description: fmt.Sprintf("%s, compute capability %d.%d, driver for CUDA %d.%d, NVRTC %s%s", d.Name, d.Major, d.Minor, l.Version/1000, l.Version%1000/10, d.Compiler.Version, products),
+		Description: fmt.Sprintf("%s, compute capability %d.%d, driver for CUDA %d.%d, NVRTC %s%s", d.Name, d.Major, d.Minor, l.Version/1000, l.Version%1000/10, d.Compiler.Version, libraries),
 		Memory:      int64(d.Memory),
 		Speed:       float64(d.Multiprocessors) * 128 * 2 * float64(d.Clock) / 1e6, // 128 cores with a fused multiply-add each cycle
 	}

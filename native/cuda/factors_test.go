@@ -207,6 +207,9 @@ func TestCuSOLVERFactorsLargeMatrices(t *testing.T) {
 			b := cuda.New(0)
 			p := f.compile(t, b, ir.F64)
 			gpu.Calls(t)
+			if d := b.Info().Description; !strings.HasSuffix(d, "cuSOLVER") {
+				t.Errorf("the device is %s", d)
+			}
 			if worst := f.check(t, f.matrix(), f.run(t, p, f.matrix().tensor(ir.F64))); worst > 1e-10 {
 				t.Errorf("an element is off by %g", worst)
 			}
