@@ -179,7 +179,7 @@ func qrBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 }
 
 // maxReflectors is the number of reflections whose product is made at once, of all rows. More of them are halved,
-// since the second half leaves the first rows and columns as they are: 2.3·n³ operations instead of 5·n³.
+// since the second half keeps the first rows and columns: 2.3·n³ operations instead of 5·n³.
 var maxReflectors = 2048 // constant but in tests
 
 // reflected returns the first width columns of the product of reflections with the columns of v.

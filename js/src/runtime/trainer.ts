@@ -236,7 +236,7 @@ export class Trainer<E extends EntryTypes = any> {
   }
 }
 
-/** Leaves out the states of the optimizer, losses and metrics. @internal */
+/** Omits the states of the optimizer, losses and metrics. @internal */
 export const forInference = (all: Record<string, HostTensor>): Record<string, HostTensor> => Object.fromEntries(Object.entries(all).filter(([name]) => !/^(optim|history|metric)\//.test(name)));
 
 const noBatch = () => new RlxError('missing', 'no batch: an iterator serves one run');

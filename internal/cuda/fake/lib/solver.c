@@ -71,7 +71,7 @@ static void factor_householder(const job *j, double *a, int64_t m, int64_t n) {
 	}
 }
 
-// factor_eigen rotates pairs of rows and columns, and leaves the eigenvectors, sorted by their values.
+// factor_eigen rotates pairs of rows and columns, and stores the eigenvectors, sorted by their values.
 static void factor_eigen(const job *j, double *a, int64_t m) {
 	double *v = calloc(m * m, sizeof *v);
 	for (int64_t i = 0; i < m; i++) v[i * m + i] = 1;
