@@ -10,7 +10,6 @@ import "C"
 
 import (
 	"errors"
-	"unsafe"
 )
 
 // branchesFrom is the version of CUDA from which on the bodies of conditional nodes may
@@ -54,10 +53,11 @@ func (s *Stream) Conditional(inner *Stream, set Function, word Ptr, loop bool, b
 	if err := setCondition(s, always); err != nil {
 		return err
 	}
-	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
-	defer C.free(unsafe.Pointer(call))
-	if r := C.rlx_condition_enter(d.c, s.handle, inner.handle, condition, kind, call); r != 0 {
-		return d.check(C.GoString(*call), r)
+	r, name := noted(func(call **C.char) C.int {
+		return C.rlx_condition_enter(d.c, s.handle, inner.handle, condition, kind, call)
+	})
+	if r != 0 {
+		return d.check(name, r)
 	}
 	failed := body()
 	if failed == nil && loop {

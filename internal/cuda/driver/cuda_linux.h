@@ -343,7 +343,7 @@ typedef struct {
 
 // rlx_solver_create makes a handle and its parameters; rlx_factor_size sets the sizes of the workspaces.
 int rlx_solver_create(const rlx_solver *solver, rlx_device *d, rlx_handle *handle, rlx_handle *params, const char **call);
-int rlx_solver_destroy(const rlx_solver *solver, rlx_device *d, rlx_handle handle, rlx_handle params);
+int rlx_solver_destroy(const rlx_solver *solver, rlx_device *d, rlx_handle handle, rlx_handle params, const char **call);
 int rlx_factor_size(const rlx_solver *solver, rlx_device *d, rlx_handle handle, rlx_handle params, rlx_factor *f, const char **call);
 int rlx_factor_run(const rlx_solver *solver, rlx_device *d, rlx_handle handle, rlx_handle params, const rlx_factor *f, rlx_ptr matrices,
                    rlx_ptr others, rlx_ptr codes, rlx_ptr workspace, rlx_handle stream, const char **call);

@@ -63,10 +63,9 @@ func (l *Library) Open(ordinal int) (*Device, error) {
 func (d *Device) open(ordinal int) (err error) {
 	l := d.library
 	var info C.rlx_info
-	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
-	defer C.free(unsafe.Pointer(call))
-	if r := C.rlx_describe(l.cu, C.int(ordinal), d.c, &info, call); r != 0 {
-		return l.check(C.GoString(*call), r)
+	r, name := noted(func(call **C.char) C.int { return C.rlx_describe(l.cu, C.int(ordinal), d.c, &info, call) })
+	if r != 0 {
+		return l.check(name, r)
 	}
 	d.Name, d.Major, d.Minor = C.GoString(&info.name[0]), int(info.major), int(info.minor)
 	d.Multiprocessors, d.Clock, d.Memory = int(info.multiprocessors), int(info.clock_khz), int(info.memory)

@@ -10,7 +10,6 @@ import "C"
 
 import (
 	"errors"
-	"unsafe"
 )
 
 // ErrUnchanged means that the driver refused to edit a graph.
@@ -43,12 +42,8 @@ func (d *Device) EditsGraphs() bool { return C.rlx_edits(d.library.cu) != 0 }
 
 // replaceFills replaces the fill nodes of a graph before its instantiation.
 func (d *Device) replaceFills(graph C.rlx_handle, fill Function) error {
-	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
-	defer C.free(unsafe.Pointer(call))
-	if r := C.rlx_fills_to_kernels(d.c, graph, fill.handle, call); r != 0 {
-		return d.check(C.GoString(*call), r)
-	}
-	return nil
+	r, name := noted(func(call **C.char) C.int { return C.rlx_fills_to_kernels(d.c, graph, fill.handle, call) })
+	return d.check(name, r)
 }
 
 // kinds counts the nodes of a graph by kind, before its instantiation.
@@ -56,11 +51,10 @@ func (d *Device) kinds(graph C.rlx_handle) (out [NodeKinds]int, err error) {
 	if !d.EditsGraphs() {
 		return out, nil
 	}
-	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
-	defer C.free(unsafe.Pointer(call))
 	var kinds [NodeKinds]C.int
-	if r := C.rlx_count_nodes(d.c, graph, &kinds[0], NodeKinds, call); r != 0 {
-		return out, d.check(C.GoString(*call), r)
+	r, name := noted(func(call **C.char) C.int { return C.rlx_count_nodes(d.c, graph, &kinds[0], NodeKinds, call) })
+	if r != 0 {
+		return out, d.check(name, r)
 	}
 	for i, n := range kinds {
 		out[i] = int(n)

@@ -8,8 +8,6 @@ package driver
 */
 import "C"
 
-import "unsafe"
-
 // Guarded is device memory with unmapped addresses on either side: an access just out of
 // bounds faults.
 type Guarded struct {
@@ -24,10 +22,9 @@ func (d *Device) HasGuards() bool { return C.rlx_has_guards(d.library.cu) != 0 }
 // device (2 MiB on an H200), uninitialised. After a failure some of it may stay mapped.
 func (d *Device) AllocGuarded(bytes int) (*Guarded, error) {
 	w := &Guarded{device: d}
-	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
-	defer C.free(unsafe.Pointer(call))
-	if r := C.rlx_guarded_make(d.c, C.size_t(bytes), &w.c, call); r != 0 {
-		return nil, d.check(C.GoString(*call), r)
+	r, name := noted(func(call **C.char) C.int { return C.rlx_guarded_make(d.c, C.size_t(bytes), &w.c, call) })
+	if r != 0 {
+		return nil, d.check(name, r)
 	}
 	return w, nil
 }
@@ -40,8 +37,6 @@ func (w *Guarded) At(offset int) Ptr { return Ptr(w.c.at) + Ptr(offset) }
 
 // Release frees the memory.
 func (w *Guarded) Release() error {
-	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
-	defer C.free(unsafe.Pointer(call))
-	r := C.rlx_guarded_free(w.device.c, &w.c, call)
-	return w.device.check(C.GoString(*call), r)
+	r, name := noted(func(call **C.char) C.int { return C.rlx_guarded_free(w.device.c, &w.c, call) })
+	return w.device.check(name, r)
 }

@@ -79,6 +79,14 @@ func (l *Library) loadDriver(e environment) error {
 	return nil
 }
 
+// noted runs C code that makes several calls and notes the name of the last one. It returns its status and that name.
+func noted(run func(call **C.char) C.int) (code C.int, name string) {
+	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
+	defer C.free(unsafe.Pointer(call))
+	code = run(call)
+	return code, C.GoString(*call)
+}
+
 // missing reports whether a library does not exist, rather than fails to load.
 func missing(err error) bool { return strings.Contains(err.Error(), "cannot open shared object file") }
 

@@ -185,10 +185,9 @@ func (c *Comm) Run(on *Stream, r routine.Collective, send, recv Ptr) error {
 			x.receiver = C.int(p[1])
 		}
 	}
-	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
-	defer C.free(unsafe.Pointer(call))
-	code := C.rlx_nccl_run(c.nccl.c, c.device.c, c.handle, x, C.rlx_ptr(send), C.rlx_ptr(recv), on.handle, call)
-	name := C.GoString(*call)
+	code, name := noted(func(call **C.char) C.int {
+		return C.rlx_nccl_run(c.nccl.c, c.device.c, c.handle, x, C.rlx_ptr(send), C.rlx_ptr(recv), on.handle, call)
+	})
 	if !strings.HasPrefix(name, "nccl") {
 		return c.device.check(name, code)
 	}

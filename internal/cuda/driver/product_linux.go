@@ -63,12 +63,11 @@ func (m *Multiplier) Product(p routine.Product) (*Product, error) {
 	}
 	s := shapeOf(p)
 	made := &Product{m, (*C.rlx_product)(C.calloc(1, C.sizeof_rlx_product)), p}
-	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
-	defer C.free(unsafe.Pointer(call))
 	d := m.device
-	if r := C.rlx_product_make(d.blas, m.handle, d.c, &s, made.c, call); r != 0 {
+	r, name := noted(func(call **C.char) C.int { return C.rlx_product_make(d.blas, m.handle, d.c, &s, made.c, call) })
+	if r != 0 {
 		C.free(unsafe.Pointer(made.c))
-		return nil, d.checkProducts(C.GoString(*call), r)
+		return nil, d.checkProducts(name, r)
 	}
 	m.products[p] = made
 	return made, nil

@@ -20,10 +20,11 @@ int rlx_solver_create(const rlx_solver *solver, rlx_device *d, rlx_handle *handl
 	return r;
 }
 
-int rlx_solver_destroy(const rlx_solver *solver, rlx_device *d, rlx_handle handle, rlx_handle params) {
+int rlx_solver_destroy(const rlx_solver *solver, rlx_device *d, rlx_handle handle, rlx_handle params, const char **call) {
+	*call = "cuCtxSetCurrent";
 	int r = d->cu->cuCtxSetCurrent(d->context);
-	if (!r && params) r = solver->destroy_params(params);
-	if (!r && handle) r = solver->destroy(handle);
+	if (!r && params) r = RLX_SOLVE("cusolverDnDestroyParams", destroy_params, (params));
+	if (!r && handle) r = RLX_SOLVE("cusolverDnDestroy", destroy, (handle));
 	return r;
 }
 

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -129,8 +130,7 @@ func (s *Solver) Release() error {
 	}
 	d := s.device
 	return d.solve(func(call **C.char) C.int {
-		*call = nil
-		return C.rlx_solver_destroy(d.solvers.solver, d.c, s.handle, s.params)
+		return C.rlx_solver_destroy(d.solvers.solver, d.c, s.handle, s.params, call)
 	})
 }
 
@@ -139,18 +139,14 @@ var solverLacks = []C.int{4, 8, 9}
 
 // solve makes calls of the library and converts a status to an error.
 func (d *Device) solve(run func(call **C.char) C.int) error {
-	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
-	defer C.free(unsafe.Pointer(call))
-	code := run(call)
-	if code == 0 {
+	code, name := noted(run)
+	switch {
+	case !strings.HasPrefix(name, "cusolver"):
+		return d.check(name, code)
+	case code == 0:
 		return nil
-	}
-	if slices.Contains(solverLacks, code) {
+	case slices.Contains(solverLacks, code):
 		return ErrNoAlgorithm
-	}
-	name := "cusolverDnDestroy"
-	if *call != nil {
-		name = C.GoString(*call)
 	}
 	return &Error{Call: name, Code: int(code), Name: solverStatus[code], Text: "cuSOLVER failed"}
 }
