@@ -118,22 +118,22 @@ func (l *libraryWriter) cholesky() {
 	})
 }
 
-// lu factors the matrices, and makes the permutation of the pivots.
-func (l *libraryWriter) lu() {
+// byColumns factors the operand, stored by columns, into the first result. It returns what the library stores for each
+// element of the diagonal.
+func (l *libraryWriter) byColumns(op routine.FactorOp, d ir.DType) operandOf {
 	l.factors = l.scratch(l.d, l.batch, l.cols, l.rows)
 	l.turned("columns", l.operand(), l.factors, nil)
-	pivots := l.scratch(ir.I64, l.batch, min(l.rows, l.cols))
-	l.call(routine.LUFactor, pivots)
+	others := l.scratch(d, l.batch, min(l.rows, l.cols))
+	l.call(op, others)
 	l.turned("rows", l.factors, l.result(0), nil)
-	l.permutation(pivots)
+	return others
 }
 
+// lu factors the matrices, and makes the permutation of the pivots.
+func (l *libraryWriter) lu() { l.permutation(l.byColumns(routine.LUFactor, ir.I64)) }
+
 func (l *libraryWriter) householder() {
-	l.factors = l.scratch(l.d, l.batch, l.cols, l.rows)
-	l.turned("columns", l.operand(), l.factors, nil)
-	tau := l.scratch(l.d, l.batch, min(l.rows, l.cols))
-	l.call(routine.HouseholderFactor, tau)
-	l.turned("rows", l.factors, l.result(0), nil)
+	tau := l.byColumns(routine.HouseholderFactor, l.d)
 	l.copied(tau, l.result(1), func(_ *libraryKernel, x scalar.Expr) scalar.Expr { return x })
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -16,8 +17,7 @@ import (
 // byMma is a target that computes all attention by multiply-adds of warp groups,
 // where they can.
 func byMma() plan.Target {
-	l := loop.DefaultLimits()
-	l.StorageBuffers, l.BindingBytes, l.BufferBytes = 64, 1<<30, 1<<30
+	l := schedtest.Hopper().Limits
 	return plan.Target{Name: "hopper", ScoreBytes: 1, Caps: loop.Caps{
 		Dialect: dtype.CUDA, Limits: l, Mma: true, Shuffles: true, MmaBytes: 227 << 10, Multiprocessors: 132,
 	}}

@@ -6,17 +6,16 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // withFactors is a target whose library factors matrices.
 func withFactors() plan.Target {
-	l := loop.DefaultLimits()
-	l.StorageBuffers, l.BindingBytes, l.BufferBytes = 64, 1<<30, 1<<30
-	return plan.Target{Name: "factors", Caps: loop.Caps{Dialect: dtype.CUDA, Limits: l, Shuffles: true, Factors: true}}
+	t := schedtest.Hopper()
+	t.Factors = true
+	return t
 }
 
 // largeMatrices are the sizes of matrices that a library factors, odd and rectangular ones among them.
