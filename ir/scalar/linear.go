@@ -183,36 +183,60 @@ func (s *Simplifier) accumulate(e, atom Expr, coef int64, t dtype.DType) Expr {
 
 func magnitude(x int64) int64 { return max(x, -x) }
 
-// recombine undoes splits: c·n·(x/n) + c·(x%n) is c·x. It looks for the matching quotient of each
-// remainder.
+// recombine undoes splits: c·n·(x/n) + c·(x%n) is c·x. It looks for the quotient of each remainder.
 func (s *Simplifier) recombine(l linear) linear {
 	for i := 0; i < len(l.terms); i++ {
-		rem := l.terms[i]
-		if rem.atom.Op != OpRem && rem.atom.Op != OpMod {
-			continue
-		}
-		x := rem.atom.Args[0]
-		n, ok := rem.atom.Args[1].IntConst()
-		k, fits := mul(rem.coef, n)
-		if !ok || n <= 0 || !fits {
-			continue
-		}
-		op := OpDiv
-		if rem.atom.Op == OpMod {
-			op = OpFloorDiv
-		}
-		quot := s.node(op, x, rem.atom.Args[1])
-		j := slices.IndexFunc(l.terms, func(t term) bool { return t.atom == quot && t.coef == k })
+		j, x := s.quotientOf(l, l.terms[i])
 		if j < 0 {
 			continue
 		}
-		sum, ok := combine(without(l, i, j), s.linear(x), rem.coef)
+		sum, ok := combine(without(l, i, j), s.linear(x), l.terms[i].coef)
 		if !ok {
 			continue
 		}
 		l, i = sum, -1
 	}
 	return l
+}
+
+// quotientOf returns the index in l of the quotient that a remainder belongs to, or -1, and their dividend. That of
+// the remainder may have been reduced modulo the divisor.
+func (s *Simplifier) quotientOf(l linear, rem term) (at int, x *Node) {
+	op := OpFloorDiv
+	switch rem.atom.Op {
+	case OpRem:
+		op = OpDiv
+	case OpMod:
+	default:
+		return -1, nil
+	}
+	y, divisor := rem.atom.Args[0], rem.atom.Args[1]
+	n, ok := divisor.IntConst()
+	k, fits := mul(rem.coef, n)
+	if !ok || n <= 0 || !fits {
+		return -1, nil
+	}
+	quot := s.node(op, y, divisor)
+	for i, t := range l.terms {
+		switch q := t.atom; {
+		case t.coef != k:
+		case q == quot:
+			return i, y
+		case q.Op == op && q.Args[1] == divisor && s.congruent(q.Args[0], y, n, op == OpDiv):
+			return i, q.Args[0]
+		}
+	}
+	return -1, nil
+}
+
+// congruent reports whether x and y have the same remainder by n. Truncated remainders of different
+// numbers must not be negative.
+func (s *Simplifier) congruent(x, y *Node, n int64, truncates bool) bool {
+	if xs, ys := s.span(x), s.span(y); truncates && !(xs.known && ys.known && xs.lo >= 0 && ys.lo >= 0) {
+		return false
+	}
+	apart, ok := combine(s.linear(x), s.linear(y), -1)
+	return ok && apart.c%n == 0 && !slices.ContainsFunc(apart.terms, func(t term) bool { return t.coef%n != 0 })
 }
 
 // without returns l without its terms i and j.

@@ -29,6 +29,8 @@ func TestSimplifyRewritesIndexArithmetic(t *testing.T) {
 		{"first digit", FloorDiv(nested, c(64)), "i:i32[0..9]"},
 		{"split and joined", Add(Mul(Div(x, c(7)), c(7)), Rem(x, c(7))), "x:i32[0..1000]"},
 		{"split in three and joined", Add(Add(Mul(Div(x, c(12)), c(12)), Mul(Rem(Div(x, c(4)), c(3)), c(4))), Rem(x, c(4))), "x:i32[0..1000]"},
+		{"joined with a reduced remainder", Add(Mul(Div(Add(Mul(i, c(32)), x), c(5)), c(10)), Mul(Rem(Add(Mul(i, c(2)), x), c(5)), c(2))), "add(mul(i:i32[0..9], 64:i32), mul(x:i32[0..1000], 2:i32))"},
+		{"not joined with another remainder", Add(Mul(Div(Add(Mul(i, c(3)), x), c(2)), c(2)), Rem(x, c(2))), "add(mul(floordiv(add(mul(i:i32[0..9], 3:i32), x:i32[0..1000]), 2:i32), 2:i32), mod(x:i32[0..1000], 2:i32))"},
 		{"nested quotients", Div(Div(x, c(4)), c(3)), "div(x:i32[0..1000], 12:i32)"},
 		{"nested remainders", Rem(Rem(x, c(12)), c(4)), "mod(x:i32[0..1000], 4:i32)"},
 		{"flooring becomes truncating", Mod(x, c(5)), "rem(x:i32[0..1000], 5:i32)"},

@@ -587,9 +587,11 @@ FAMILIES = {
 
 
 def built(name, compiled, device="cpu"):
-    """A model, and the function of its loss."""
+    """A model, one of models.py too, and the function of its loss."""
+    from models import MODELS
+
     torch.manual_seed(0)
-    model = FAMILIES[name]().to(device)
+    model = (FAMILIES | MODELS)[name]().to(device)
     return model, torch.compile(model) if compiled else model
 
 

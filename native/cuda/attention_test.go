@@ -31,6 +31,8 @@ var attends = []struct {
 	{"parts of blocks", []int{3, 331, 128}, []int{3, 517, 128}, nil, ops.AttentionAttrs{Scale: 0.1, Causal: true}},
 	{"shared heads", []int{6, 300, 96}, []int{2, 200, 96}, nil, ops.AttentionAttrs{Scale: 0.1, Causal: true}},
 	{"a mask, a cap", []int{4, 300, 32}, []int{4, 300, 32}, []int{300, 300}, ops.AttentionAttrs{Scale: 0.2, Softcap: 3}},
+	{"length 40", []int{4, 300, 40}, []int{4, 333, 40}, nil, ops.AttentionAttrs{Scale: 0.15}},
+	{"length 20, a mask that heads share", []int{8, 90, 20}, []int{8, 70, 20}, []int{90, 70}, ops.AttentionAttrs{Scale: 0.2, Causal: true}},
 }
 
 // Attention by warp-group multiply-adds, and its cotangents, equal the reference implementation in

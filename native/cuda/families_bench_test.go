@@ -64,9 +64,14 @@ func familyTimes(b *testing.B) int {
 
 // BenchmarkFamilies times training steps by AdamW of the models of package families, and reports
 // the memory of their plans. Verbose, it prints the time of each kernel.
-func BenchmarkFamilies(b *testing.B) {
-	d, times := gpu(b), familyTimes(b)
-	for _, f := range families.All {
+func BenchmarkFamilies(b *testing.B) { timeFamilies(b, families.All, familyTimes(b)) }
+
+// BenchmarkModels is BenchmarkFamilies of the models at the sizes of their papers.
+func BenchmarkModels(b *testing.B) { timeFamilies(b, families.Models, 1) }
+
+func timeFamilies(b *testing.B, list []families.Family, times int) {
+	d := gpu(b)
+	for _, f := range list {
 		for _, c := range stepPrecisions[:2] {
 			b.Run(strings.ReplaceAll(f.Name, " ", "_")+"/"+c.name, func(b *testing.B) {
 				g, below, err := f.Step(times)

@@ -9,6 +9,7 @@
 #   build/cuda/h200.sh gpt2               there: GPT-2 124M, and where the time goes
 #   build/cuda/h200.sh resnets            there: ResNets, and where the time goes; peers resnets times PyTorch's
 #   build/cuda/h200.sh families DIR       there: package families beside PyTorch; logs into DIR
+#   build/cuda/h200.sh models DIR         there: the same models at their papers' sizes, in bf16; logs into DIR
 #   build/cuda/h200.sh lm                 there: products with packed weights, language models by shape, PyTorch's
 #   build/cuda/h200.sh first              there: its first step in a new process, by parts
 #   build/cuda/h200.sh products REGEXP    there: sched/matmul/testdata/products_h200.txt, of those that match
@@ -30,7 +31,7 @@ pack() {
   done
   cp "$0" "$1/h200.sh"
   cp "$here/several.sh" "$here/bench/ddp.py" "$here/bench/fsdp.py" "$1/"
-  cp "$here/bench/peers.py" "$here/bench/table.py" "$here/bench/family_peers.py" "$here/bench/lm_peers.py" "$here/../bench/families.py" "$here/../bench/serve.py" "$1/"
+  cp "$here/bench/peers.py" "$here/bench/table.py" "$here/bench/family_peers.py" "$here/bench/lm_peers.py" "$here/../bench/families.py" "$here/../bench/models.py" "$here/../bench/serve.py" "$1/"
 }
 
 describe() { nvidia-smi --query-gpu=name,driver_version,clocks.max.sm --format=csv,noheader; }
@@ -46,6 +47,17 @@ families)
   logs=${2:-$(mktemp -d)}
   "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkFamilies$' -test.benchtime 1x >"$logs/bench" || true
   python3 "$here/family_peers.py" >"$logs/peers" 2>"$logs/refusals"
+  python3 "$here/table.py" families "$logs/bench" "$logs/peers"
+  ;;
+models)
+  describe
+  logs=${2:-$(mktemp -d)}
+  "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkModels$/.*/bf16' -test.benchtime 1x >"$logs/bench" || true
+  mapfile -t names < <(cd "$here" && python3 -c 'import models; print(*models.MODELS, sep="\n")')
+  : >"$logs/peers"
+  for ((i = 0; i < ${#names[@]}; i += 8)); do # as many as the device holds
+    RLX_BENCH_TIMES=1 RLX_BENCH_PRECISIONS=bf16 python3 "$here/family_peers.py" "${names[@]:i:8}" >>"$logs/peers" 2>>"$logs/refusals"
+  done
   python3 "$here/table.py" families "$logs/bench" "$logs/peers"
   ;;
 lm)
@@ -82,5 +94,5 @@ check)
     done
   done
   ;;
-*) sed -n '2,20s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '2,21s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac

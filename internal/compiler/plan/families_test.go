@@ -74,6 +74,16 @@ var largeFamilies = []family{
 		y, _, _ := ops.LSTM(b, x, h, c, weights, ops.RecurrentAttrs{})
 		return y
 	})},
+	{"group norm of ten channels each", lossOf(func(b *ir.Builder) ir.Value {
+		x, w := b.Param("x", ir.F32, ir.Dims(4, 64, 64, 640)...), b.Param("w", ir.F32, ir.Dims(3, 3, 640, 320)...)
+		scale, bias := b.Param("scale", ir.F32, ir.N(320)), b.Param("bias", ir.F32, ir.N(320))
+		y := ops.Conv2D(b, ops.Silu(b, x), w, bias, ops.Conv2DAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}})
+		return ops.GroupNorm(b, y, scale, bias, 32, 1e-5)
+	})},
+	{"attention in windows", lossOf(func(b *ir.Builder) ir.Value {
+		q, k, v := b.Param("q", ir.F32, ir.Dims(4096, 3, 49, 32)...), b.Param("k", ir.F32, ir.Dims(4096, 3, 49, 32)...), b.Param("v", ir.F32, ir.Dims(4096, 3, 49, 32)...)
+		return ops.Attention(b, q, k, v, b.Param("bias", ir.F32, ir.Dims(1, 3, 49, 49)...), ops.AttentionAttrs{})
+	})},
 	{"embedding", lossOf(func(b *ir.Builder) ir.Value {
 		table, at := b.Param("table", ir.F32, ir.Dims(50257, 768)...), b.Input("at", ir.I32, ir.Dims(16384)...)
 		return ops.Embedding(b, table, at)

@@ -1,7 +1,9 @@
-"""Times the models of native/bench/families.py on a GPU in PyTorch: training steps by fused AdamW,
-compiled where PyTorch can, and captured as a CUDA graph where it can. h200.sh packs both files.
+"""Times the models of native/bench/families.py and models.py on a GPU in PyTorch: training steps by fused AdamW,
+compiled where PyTorch can, and captured as a CUDA graph where it can. h200.sh packs these files.
 
-    RLX_BENCH_TIMES=8 python3 family_peers.py [NAME ...]
+    RLX_BENCH_TIMES=8 python3 family_peers.py [NAME ...]   of families.py, or those named
+
+RLX_BENCH_PRECISIONS has those wanted of bf16 and tf32, with a comma between them.
 
 A line for each family and precision: ms of a step (the better of the launched and the captured
 one), MiB at most, and how the better ran. Each step has a process of its own, so that the workspaces of cuBLAS
@@ -12,7 +14,7 @@ import os
 import subprocess
 import sys
 
-PRECISIONS = ("bf16", "tf32")
+PRECISIONS = os.environ.get("RLX_BENCH_PRECISIONS", "bf16,tf32").split(",")
 WORKERS = 16
 
 

@@ -23,7 +23,7 @@ func byMma() plan.Target {
 	}}
 }
 
-// matrices are cases that multiply-adds serve: all lengths are multiples of 16.
+// matrices are cases that multiply-adds serve.
 var matrices = []attention{
 	{name: "whole blocks", q: []int{2, 256, 64}, k: []int{2, 256, 64}, v: []int{2, 256, 64}},
 	{name: "causal", q: []int{2, 256, 64}, k: []int{2, 256, 64}, v: []int{2, 256, 64}, AttentionAttrs: ops.AttentionAttrs{Causal: true}},
@@ -34,6 +34,9 @@ var matrices = []attention{
 	{name: "window, more keys than queries", q: []int{140, 16}, k: []int{333, 16}, v: []int{333, 32}, AttentionAttrs: ops.AttentionAttrs{Window: 100}},
 	{name: "length 128", q: []int{150, 128}, k: []int{200, 128}, v: []int{200, 128}, AttentionAttrs: ops.AttentionAttrs{Causal: true}},
 	{name: "lengths 80 and 112", q: []int{130, 80}, k: []int{65, 80}, v: []int{65, 112}},
+	{name: "lengths 40 and 24", q: []int{130, 40}, k: []int{65, 40}, v: []int{65, 24}},
+	{name: "lengths 20 and 36, a mask that is added", q: []int{2, 70, 20}, k: []int{2, 75, 20}, v: []int{2, 75, 36}, mask: []int{70, 75}},
+	{name: "lengths 5 and 7, causal", q: []int{2, 70, 5}, k: []int{2, 70, 5}, v: []int{2, 70, 7}, AttentionAttrs: ops.AttentionAttrs{Causal: true}},
 	{name: "shared heads", q: []int{2, 6, 67, 16}, k: []int{2, 2, 135, 16}, v: []int{2, 2, 135, 16}, AttentionAttrs: ops.AttentionAttrs{Causal: true}},
 	{name: "softcap", q: []int{70, 16}, k: []int{150, 16}, v: []int{150, 16}, AttentionAttrs: ops.AttentionAttrs{Softcap: 0.5, Causal: true}},
 	{name: "a mask that is added", q: []int{2, 70, 16}, k: []int{2, 140, 16}, v: []int{2, 140, 16}, mask: []int{70, 140}},

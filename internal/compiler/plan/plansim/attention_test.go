@@ -10,6 +10,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -125,6 +126,18 @@ func TestAttentionInBlocksInAGridOfTwoAxes(t *testing.T) {
 	target.Limits.Groups = 5
 	for op, s := range attentions[slices.IndexFunc(attentions, func(c attention) bool { return c.name == "shared heads" })].samples() {
 		t.Run(string(op), func(t *testing.T) { checkSampleOn(t, target, op, s) })
+	}
+}
+
+// TestMaskSumsInParts has more heads that share a mask than workgroups to split its sums for, so that the last part is
+// short, and more workgroups, so that parts are added up in a loop.
+func TestMaskSumsInParts(t *testing.T) {
+	c := attention{name: "heads that share a mask", q: []int{11, 33, 5}, k: []int{11, 40, 5}, v: []int{11, 40, 5}, mask: []int{33, 40}}
+	for _, processors := range []int{3, 100} {
+		target := inBlocks()
+		target.Device = hardware.Unknown()
+		target.Device.Processors = processors
+		checkSampleOn(t, target, ops.OpAttentionBackward, c.samples()[ops.OpAttentionBackward])
 	}
 }
 

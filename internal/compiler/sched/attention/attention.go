@@ -178,7 +178,7 @@ func (a *kernel) storeSums(t *fusion.Tensor, head ir.Index, length int, value fu
 			_, exists := a.rows.clamp(a.rows.position(i))
 			a.e.When(exists, func() {
 				root, offset := a.e.Partition.Place(t, slices.Concat(head, ir.Index{a.rows.position(i), col}))
-				if a.storePairs(root, offset, l.columns(length), func(c int) scalar.Expr { return scalar.Convert(value(i, c), t.DType) }) {
+				if a.storePairs(root, offset, col, length, func(c int) scalar.Expr { return scalar.Convert(value(i, c), t.DType) }) {
 					return
 				}
 				to := a.e.Let("to", offset)
@@ -193,18 +193,22 @@ func (a *kernel) storeSums(t *fusion.Tensor, head ir.Index, length int, value fu
 	})
 }
 
-// storePairs stores a thread's elements of a row as vectors of two, if the layout has pairs and
-// they are aligned in memory. It reports whether it did.
-func (a *kernel) storePairs(root *fusion.Tensor, offset scalar.Expr, columns int, value func(c int) scalar.Expr) bool {
+// storePairs stores a thread's elements of a row, from column col on, as vectors of two, if the layout
+// has pairs and they are aligned in memory. It reports whether it did.
+func (a *kernel) storePairs(root *fusion.Tensor, offset, col scalar.Expr, length int, value func(c int) scalar.Expr) bool {
+	l := a.layout()
 	odd, known := a.e.Simplify(scalar.Mod(offset, loop.Int(2))).IntConst()
-	if !a.layout().pairs || !known || odd != 0 || root.Len()%2 != 0 || a.e.Partition.IsGuarded(root) {
+	if !l.pairs || !known || odd != 0 || root.Len()%2 != 0 || a.e.Partition.IsGuarded(root) {
 		return false
 	}
 	a.e.Widths[root.ID] = 2
 	to := a.e.Let("to", scalar.FloorDiv(offset, loop.Int(2)))
-	for c := 0; c < columns; c += 2 {
-		at := scalar.Add(to, loop.Int(a.layout().columnAt(c)/2))
-		a.e.Add(&loop.StoreVec{Array: root.ID, At: a.e.Simplify(at), Values: []scalar.Expr{value(c), value(c + 1)}})
+	for c := 0; c < l.columns(length); c += 2 {
+		on := l.columnAt(c)
+		_, ok := withinBounds(scalar.Add(col, loop.Int(on)), length, length%l.width == 0)
+		at := scalar.Add(to, loop.Int(on/2))
+		store := &loop.StoreVec{Array: root.ID, At: a.e.Simplify(at), Values: []scalar.Expr{value(c), value(c + 1)}}
+		a.e.Add(emit.Guard(ok, []loop.Stmt{store})...)
 	}
 	return true
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // backward returns the kernels of the cotangents of attention. Each recomputes the weights: one
-// for blocks of queries, one for blocks of keys, and one for blocks of an additive mask, so that
-// no sum needs two workgroups.
+// for blocks of queries, one for blocks of keys, and one for blocks of an additive mask. Only a sum
+// of the mask may need several workgroups, as many heads may share few blocks.
 func (n *attention) backward() []emit.Launch {
 	dims := slices.Concat(n.spec.Heads, []int{n.spec.Queries, 2})
 	n.stats = n.p.Scratch("attention_rows", ir.F32, dims...)
@@ -24,7 +24,7 @@ func (n *attention) backward() []emit.Launch {
 		out = append(out, n.keys())
 	}
 	if len(n.m.Store) > 3 && n.m.Store[3] != nil {
-		out = append(out, n.mask())
+		out = append(out, n.mask()...)
 	}
 	return out
 }
@@ -183,7 +183,8 @@ func (a *kernel) accumulateQueries(keys, values fragment) {
 }
 
 // maskEmitter writes the kernel of an additive mask's cotangent. Each workgroup has a block of
-// the mask, or all of a broadcast axis, and loops over the scores that it is added to.
+// the mask, or all of a broadcast axis, and loops over a part of the scores that it is added to:
+// those of a head and, if the mask is broadcast along the rows, of a block of rows at a time.
 type maskEmitter struct {
 	*kernel
 	plain     *plain
@@ -192,61 +193,86 @@ type maskEmitter struct {
 	cotangent fragment // cotangents of the block, row or column
 }
 
-// mask returns the kernel of the mask's cotangent.
-func (n *attention) mask() emit.Launch {
+// mask returns the kernels of the mask's cotangent: one of the sums, and one that adds up their parts.
+func (n *attention) mask() []emit.Launch {
 	t := n.m.Store[3]
 	rank := len(n.spec.Heads)
-	dims := make([]int, rank+2)
-	for i := range dims {
-		dims[i] = 1
-		if own := i - len(dims) + len(t.Dims); own >= 0 {
-			dims[i] = t.Dims[own]
-		}
-	}
 	a := n.newKernel(maskKernel)
-	rows, cols := emit.CeilDiv(dims[rank], a.rows.block), emit.CeilDiv(dims[rank+1], a.cols.block)
-	workgroup := a.workgroups(fusion.Product(dims[:rank]) * rows * cols)
-	x := &maskEmitter{kernel: a, plain: a.fragments.(*plain), dims: dims}
-	x.at = a.e.Unflatten(scalar.FloorDiv(workgroup, loop.Int(rows*cols)), dims[:rank])
-	for i, h := range x.at {
-		x.at[i] = a.e.Let("mask_head", h)
+	x := &maskEmitter{kernel: a, plain: a.fragments.(*plain), dims: slices.Concat(ones(rank+2-len(t.Dims)), t.Dims)}
+	rows, cols := emit.CeilDiv(x.dims[rank], a.rows.block), emit.CeilDiv(x.dims[rank+1], a.cols.block)
+	blocks, terms := fusion.Product(x.dims[:rank])*rows*cols, fusion.Product(x.sharing())*x.rowTerms()
+	each := emit.CeilDiv(terms, maskParts(blocks, terms, n.caps))
+	parts, sums := emit.CeilDiv(terms, each), t
+	if parts > 1 {
+		sums = n.p.Scratch("mask_parts", ir.F32, slices.Concat([]int{parts}, x.dims)...)
 	}
+	workgroup := a.workgroups(parts * blocks)
+	part := a.e.Let("part", scalar.FloorDiv(workgroup, loop.Int(blocks)))
+	block := a.e.Let("block", scalar.Mod(workgroup, loop.Int(blocks)))
+	x.at = a.e.LetAll("mask_head", a.e.Unflatten(scalar.FloorDiv(block, loop.Int(rows*cols)), x.dims[:rank]))
 	x.cotangent = a.registers.zeros("s", a.cols.block)
-	row := a.e.Let("row_block", scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(cols)), loop.Int(rows)))
-	column := a.e.Let("column_block", scalar.Mod(workgroup, loop.Int(cols)))
-	x.overHeads(func() { x.overRows(row, func() { x.overColumns(column) }) })
-	x.reduceAndStore(t, row, column)
-	return a.launch(n.prefix + "_mask")
+	row := a.e.Let("row_block", scalar.Mod(scalar.FloorDiv(block, loop.Int(cols)), loop.Int(rows)))
+	column := a.e.Let("column_block", scalar.Mod(block, loop.Int(cols)))
+	x.overTerms(part, each, terms, row, func() { x.overColumns(column) })
+	x.reduceAndStore(sums, part, row, column)
+	out := []emit.Launch{a.launch(n.prefix + "_mask")}
+	if parts > 1 {
+		out = append(out, n.joinMask(sums, t))
+	}
+	return out
 }
 
-// overHeads loops over the heads of the queries that share the mask's head.
-func (x *maskEmitter) overHeads(body func()) {
-	rest := make([]int, len(x.at))
-	for i, d := range x.dims[:len(rest)] {
-		rest[i] = x.spec.Heads[i] / d
+// maskGroups is the number of workgroups of a processor that a mask's sums are split for.
+const maskGroups = 2
+
+// maskParts returns the number of parts that sums of a number of terms are split into, where one
+// workgroup to a block would keep processors idle.
+func maskParts(blocks, terms int, caps loop.Caps) int {
+	return max(1, min(terms, caps.Profile().Workgroups(maskGroups)/blocks))
+}
+
+// ones returns n sizes of 1.
+func ones(n int) []int { return slices.Repeat([]int{1}, n) }
+
+// sharing returns for each axis of heads how many share a head of the mask.
+func (x *maskEmitter) sharing() []int {
+	out := make([]int, len(x.spec.Heads))
+	for i, all := range x.spec.Heads {
+		out[i] = all / x.dims[i]
 	}
-	x.repeat("head", fusion.Product(rest), func(n scalar.Expr) {
+	return out
+}
+
+// rowTerms returns the blocks of rows that a workgroup sums up for each head.
+func (x *maskEmitter) rowTerms() int {
+	if x.dims[len(x.spec.Heads)] > 1 {
+		return 1
+	}
+	return x.rows.blocks()
+}
+
+// overTerms loops over the heads that share the mask's head, and over all blocks of rows if the
+// mask is broadcast along them: over the terms of a part.
+func (x *maskEmitter) overTerms(part scalar.Expr, each, terms int, row scalar.Expr, body func()) {
+	perHead, sharing := x.rowTerms(), x.sharing()
+	term := func(i scalar.Expr) {
 		head := loop.Int(0)
-		for i, other := range x.e.Unflatten(n, rest) {
-			head = sum(scalar.Mul(head, loop.Int(x.spec.Heads[i])), x.at[i], other) // one of the two is 0
+		for axis, other := range x.e.Unflatten(scalar.FloorDiv(i, loop.Int(perHead)), sharing) {
+			head = sum(scalar.Mul(head, loop.Int(x.spec.Heads[axis])), x.at[axis], other) // one of the two is 0
 		}
 		x.heads.set(x.e.Simplify(head))
+		if perHead > 1 {
+			row = x.e.Let("row_block", scalar.Mod(i, loop.Int(perHead)))
+		}
+		x.rows.setBlock(row)
 		body()
-	})
-}
-
-// overRows runs body for the workgroup's block of rows, or loops over all blocks if the mask is
-// broadcast along the rows.
-func (x *maskEmitter) overRows(block scalar.Expr, body func()) {
-	if x.dims[len(x.at)] > 1 {
-		x.rows.setBlock(block)
-		body()
+	}
+	if each == terms {
+		x.repeat("term", terms, term)
 		return
 	}
-	x.e.Times("row_block", x.rows.blocks(), func(block scalar.Expr) {
-		x.rows.setBlock(block)
-		body()
-	})
+	first := scalar.Mul(part, loop.Int(each))
+	x.e.Loop("term", first, scalar.Min(scalar.Add(first, loop.Int(each)), loop.Int(terms)), 1, terms-1, term)
 }
 
 // overColumns accumulates the cotangents of the scores in the current rows.
@@ -262,8 +288,9 @@ func (x *maskEmitter) overColumns(block scalar.Expr) {
 	})
 }
 
-// reduceAndStore reduces the threads' cotangents along the broadcast axes and stores the sums.
-func (x *maskEmitter) reduceAndStore(t *fusion.Tensor, row, column scalar.Expr) {
+// reduceAndStore reduces the threads' cotangents along the broadcast axes and stores the sums in t,
+// the mask's cotangent or its parts.
+func (x *maskEmitter) reduceAndStore(t *fusion.Tensor, part, row, column scalar.Expr) {
 	x.rows.setBlock(row)
 	x.cols.setBlock(column)
 	rows, rowAt, rowExists := 4, x.rows.position, func(i int) scalar.Expr { return x.inRange(&x.rows, x.rows.position(i)) }
@@ -284,7 +311,7 @@ func (x *maskEmitter) reduceAndStore(t *fusion.Tensor, row, column scalar.Expr) 
 	var body []loop.Stmt
 	for i := range rows {
 		for c := range cols {
-			at := slices.Concat(x.at, ir.Index{rowAt(i), colAt(c)})
+			at := slices.Concat(ir.Index{part}, x.at, ir.Index{rowAt(i), colAt(c)})
 			store := x.e.Store(t, at[len(at)-len(t.Dims):], scalar.Convert(value(i, c), t.DType))
 			body = append(body, emit.Guard(scalar.And(rowExists(i), colExists(c)), store)...)
 		}
@@ -297,6 +324,35 @@ func (x *maskEmitter) totals(across bool, value func(i int) scalar.Expr) []scala
 	totals := x.registers.vars("total", scalar.ConstF(ir.F32, 0))
 	x.plain.reduceThreads(totals, []scalar.Expr{value(0), value(1), value(2), value(3)}, across, scalar.Add)
 	return floats(totals)
+}
+
+// joinLoads is the number of parts of a mask's cotangent that a thread loads before it adds them.
+const joinLoads = 8
+
+// joinMask returns the kernel that adds up the parts of a mask's cotangent, in order.
+func (n *attention) joinMask(parts, t *fusion.Tensor) emit.Launch {
+	w := emit.New(n.p, n.caps).WithThreads(emit.GroupThreads)
+	count := parts.Dims[0]
+	whole := count / joinLoads * joinLoads
+	w.Threads(t.Len(), func(i scalar.Expr) {
+		at := w.Unflatten(i, parts.Dims[1:])
+		total := w.Var("total", scalar.ConstF(ir.F32, 0))
+		add := func(first scalar.Expr, n int) {
+			loads := make([]scalar.Expr, n)
+			for j := range loads {
+				loads[j] = w.Load(parts, slices.Concat(ir.Index{scalar.Add(first, loop.Int(j))}, at))
+			}
+			for _, x := range w.LetAll("part", loads) {
+				w.Set(total, scalar.Add(total, x))
+			}
+		}
+		if whole > 0 {
+			w.Loop("first", loop.Int(0), loop.Int(whole), joinLoads, whole-joinLoads, func(first scalar.Expr) { add(first, joinLoads) })
+		}
+		add(loop.Int(whole), count-whole)
+		w.Save(t, at[len(at)-len(t.Dims):], scalar.Convert(total, t.DType))
+	})
+	return w.Launch(n.prefix + "_mask_join")
 }
 
 // inRange returns the condition that a position is in range.

@@ -73,7 +73,7 @@ func mmaTime(s ir.Attend, d ir.DType, caps loop.Caps, by emit.Schedule) float64 
 		}
 		blocks := float64(emit.CeilDiv(cols, t.columns))
 		groups := float64(fusion.Product(s.Heads) * emit.CeilDiv(rows, t.rows()))
-		work := 2 * float64(products) * float64(t.rows()*t.columns*max(s.Depth, s.Width)) * blocks
+		work := 2 * float64(products) * float64(t.rows()*t.columns*paddedLength(d, max(s.Depth, s.Width))) * blocks
 		if s.Causal {
 			work, blocks = work/2, (blocks+1)/2
 		}

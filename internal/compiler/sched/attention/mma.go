@@ -67,13 +67,14 @@ func (n *attention) mmaTile(kind kernelKind) mmaTile {
 // stage those of the columns, their transposed copies and the stats of queries.
 func (t mmaTile) sharedBytes(kind kernelKind, d ir.DType, s ir.Attend) int {
 	row := loop.RowElements(d)
-	depth, width := emit.CeilDiv(s.Depth, row)*row, emit.CeilDiv(s.Width, row)*row
+	depth, width := roundUp(s.Depth, row), roundUp(s.Width, row)
 	rows, columns := depth, depth+width
 	if kind != forwardKernel {
 		rows = depth + width
 	}
 	if d == ir.F32 { // blocks are whole rows of a transposed copy
-		columns += map[kernelKind]int{queriesKernel: s.Depth, keysKernel: s.Depth + s.Width}[kind]
+		depth, width := paddedLength(d, s.Depth), paddedLength(d, s.Width)
+		columns += map[kernelKind]int{queriesKernel: depth, keysKernel: depth + width}[kind]
 	}
 	bytes := d.Size() * (t.rows()*rows + t.stages*t.columns*columns)
 	if kind == keysKernel {
@@ -90,11 +91,17 @@ func (t mmaTile) rows() int { return t.groups * loop.MmaRows }
 // some threads may still read another.
 func (t mmaTile) inFlight() int { return t.stages - 2 }
 
+// roundUp returns the least multiple of k that is at least n.
+func roundUp(n, k int) int { return emit.CeilDiv(n, k) * k }
+
+// paddedLength returns the length of rows in shared memory and in registers: zeros fill them up to
+// whole multiply-adds.
+func paddedLength(d ir.DType, length int) int { return roundUp(length, loop.MmaShape{Operand: d}.K()) }
+
 // usesMma reports whether the target has multiply-adds for attention.
 func usesMma(s ir.Attend, d ir.DType, caps loop.Caps) bool {
-	k := loop.MmaShape{Operand: d}.K()
 	has := caps.Mma && (d == ir.F16 || d == ir.BF16 || d == ir.F32 && caps.TF32)
-	if !has || max(s.Depth, s.Width) > maxMmaLength(d) || s.Depth%k != 0 || s.Width%k != 0 {
+	if !has || max(s.Depth, s.Width) > maxMmaLength(d) {
 		return false
 	}
 	for _, kind := range kindsOf(s) {
@@ -138,7 +145,7 @@ type mma struct {
 // sharedOperand is an operand in shared memory: in each stage, the rows of a block for each
 // piece as long as a row of a [loop.Tile].
 type sharedOperand struct {
-	matrix
+	matrix     // its length is padded
 	side       *side
 	streams    bool // it belongs to the columns and is copied in stages
 	transposed bool // it is the transposed copy
@@ -166,8 +173,8 @@ func newMma(a *kernel) *mma {
 	a.e.Workgroup, a.e.Resident = [3]int{m.t.threads(), 1, 1}, m.t.resident
 	atom := loop.MmaShape{Operand: m.operand}
 	m.l = layout{
-		rows: m.t.rows(), cols: m.t.columns, width: 16, pairs: true,
-		own: 2, columns: func(length int) int { return length / 4 },
+		rows: m.t.rows(), cols: m.t.columns, width: atom.K(), pairs: true,
+		own: 2, columns: func(length int) int { return paddedLength(m.operand, length) / 4 },
 		rowAt:    func(i int) int { row, _ := atom.Sum(2 * i); return row },
 		columnAt: func(c int) int { _, column := atom.Sum(c/2*4 + c%2); return column },
 	}
@@ -227,6 +234,7 @@ func (m *mma) declareOperands() {
 
 // declareOperand declares the shared memory of an operand.
 func (m *mma) declareOperand(h sharedOperand) {
+	h.matrix.length = paddedLength(m.operand, h.matrix.length)
 	length := h.length(m)
 	if h.streams {
 		length *= m.t.stages
@@ -241,8 +249,7 @@ func (m *mma) declareOperand(h sharedOperand) {
 
 // length returns the elements of an operand's block.
 func (h *sharedOperand) length(m *mma) int {
-	row := loop.RowElements(m.operand)
-	return emit.CeilDiv(h.columns(), row) * row * h.rows()
+	return roundUp(h.columns(), loop.RowElements(m.operand)) * h.rows()
 }
 
 // find returns an operand in shared memory.
@@ -274,7 +281,7 @@ func (m *mma) product(f fragment, rows, cols matrix) (ready func()) {
 	left, right := m.find(rows, false), m.find(cols, false)
 	s := &loop.Mma{Shape: loop.MmaShape{Operand: m.operand, N: m.t.columns}}
 	own := scalar.Mul(m.group, loop.Int(loop.MmaRows*loop.RowElements(m.operand)))
-	for k := 0; k < rows.length; k += s.Shape.K() {
+	for k := 0; k < left.columns(); k += s.Shape.K() {
 		s.Terms = append(s.Terms, loop.MmaTerm{Sums: f.sums(), First: k == 0, A: m.tile(left, own, k), B: m.tile(right, loop.Int(0), k)})
 	}
 	m.e.Add(s)
@@ -294,7 +301,7 @@ func (m *mma) product(f fragment, rows, cols matrix) (ready func()) {
 func (m *mma) accumulate(sums, weights fragment, x matrix) (begin func()) {
 	h := m.find(x, m.needsTransposed())
 	packed := m.packed[slices.IndexFunc(m.registers.sums, func(f fragment) bool { return f.name == sums.name })]
-	s := &loop.Mma{Shape: loop.MmaShape{Operand: m.operand, N: x.length}}
+	s := &loop.Mma{Shape: loop.MmaShape{Operand: m.operand, N: h.matrix.length}}
 	for k := 0; k < m.t.columns; k += s.Shape.K() {
 		left := packed[4*len(s.Terms):][:4]
 		m.pack(s.Shape, left, weights, k)
@@ -437,8 +444,9 @@ func (m *mma) startCopies(h *sharedOperand, first, place scalar.Expr) {
 	each, row := loop.ChunkElements(m.operand), loop.RowElements(m.operand)
 	per := h.columns() / each
 	m.distribute(h.rows()*per, func(id scalar.Expr) {
-		r, at := scalar.FloorDiv(id, loop.Int(per)), scalar.Mul(scalar.Mod(id, loop.Int(per)), loop.Int(each))
-		p, exists := m.blockPiece(h, first, r, at)
+		r, number := scalar.FloorDiv(id, loop.Int(per)), scalar.Mod(id, loop.Int(per))
+		p, exists := m.blockPiece(h, first, r, number)
+		at := scalar.Mul(number, loop.Int(each))
 		to := sum(place, scalar.Mul(scalar.FloorDiv(at, loop.Int(row)), loop.Int(row*h.rows())),
 			loop.TileOffset(m.operand, 0, r, scalar.Mod(at, loop.Int(row))))
 		c := &loop.CopyAsync{To: h.slot, ToAt: m.e.Simplify(to), From: p.Array, FromAt: m.e.Simplify(p.At), Count: each, Valid: p.Valid}
@@ -446,16 +454,21 @@ func (m *mma) startCopies(h *sharedOperand, first, place scalar.Expr) {
 	})
 }
 
-// blockPiece returns the piece of row r of a block at a column, and the condition that it is
-// in range.
-func (m *mma) blockPiece(h *sharedOperand, first, r, column scalar.Expr) (p emit.Piece, exists scalar.Expr) {
+// blockPiece returns a piece of row r of a block, by its number in the row, and the condition that
+// it is in range.
+func (m *mma) blockPiece(h *sharedOperand, first, r, number scalar.Expr) (p emit.Piece, exists scalar.Expr) {
+	each := loop.ChunkElements(m.operand)
 	if h.transposed {
-		at := slices.Concat(m.heads.of(h.operand), ir.Index{r, scalar.Add(first, column)})
+		at := slices.Concat(m.heads.of(h.operand), ir.Index{r, scalar.Add(first, scalar.Mul(number, loop.Int(each)))})
 		root, from := m.e.Partition.Place(m.transposed[h.operand], at)
 		return emit.Piece{Array: root.ID, At: from}, scalar.ConstBool(true)
 	}
 	pos, exists := h.side.clamp(m.e.Simplify(scalar.Add(first, r)))
-	p, ok := m.piece(h.operand, m.e, m.read, m.heads.of(h.operand), pos, m.e.Simplify(column))
+	if whole := m.rowLength(h.operand) / each; whole*each < h.matrix.length && m.staged[h.operand] == nil {
+		exists = scalar.And(exists, scalar.Lt(number, loop.Int(whole)))
+		number = scalar.Min(number, loop.Int(whole-1))
+	}
+	p, ok := m.piece(h.operand, m.e, m.read, m.heads.of(h.operand), pos, m.e.Simplify(scalar.Mul(number, loop.Int(each))))
 	if !ok {
 		panic("an operand's layout has changed")
 	}
@@ -527,23 +540,37 @@ func (n *attention) inPieces(operand int) bool {
 	x := n.m.Node.Input(operand)
 	dims, _ := x.Shape().Ints()
 	rank, each := len(dims), loop.ChunkElements(x.DType())
+	if dims[rank-1]%each != 0 {
+		return false
+	}
 	index := fusion.Coords("at", dims)
 	at := scalar.Mul(scalar.NewVar("piece", ir.I32, 0, int64(dims[rank-1]/each-1)), loop.Int(each))
 	_, ok := n.piece(operand, e, e.Reader().Operand(n.m.Node), index[:rank-2], index[rank-2], at)
 	return ok
 }
 
-// stageOperand returns the launch that copies an operand to scratch memory.
+// rowLength returns the length of an operand's rows in memory.
+func (n *attention) rowLength(operand int) int {
+	dims, _ := n.m.Node.Input(operand).Shape().Ints()
+	return dims[len(dims)-1]
+}
+
+// stageOperand returns the launch that copies an operand to scratch memory, in padded rows.
 func (n *attention) stageOperand(operand int) emit.Launch {
 	t := n.m.Node.Input(operand).Type()
 	dims, _ := t.Shape.Ints()
+	last, length := len(dims)-1, n.rowLength(operand)
+	dims = slices.Clone(dims)
+	dims[last] = paddedLength(t.DType, length)
 	name := n.prefix + "_" + operandNames[operand]
 	scratch := n.p.Scratch(name, t.DType, dims...)
 	w := emit.New(n.p, n.caps).WithThreads(emit.GroupThreads)
 	load := w.Reader().Operand(n.m.Node)
 	w.Threads(scratch.Len(), func(i scalar.Expr) {
-		at := w.Unflatten(i, dims)
-		w.Save(scratch, at, w.Simplify(load(operand, at)))
+		to := w.Unflatten(i, dims)
+		column, exists := withinBounds(to[last], length, dims[last] == length)
+		x := load(operand, slices.Concat(to[:last], ir.Index{column}))
+		w.Save(scratch, to, w.Simplify(scalar.Select(exists, x, scalar.Const(x.Type, 0))))
 	})
 	n.staged[operand] = scratch
 	return w.Launch(name)
@@ -599,21 +626,21 @@ const transposedRow = 8
 // padded with zeros to whole blocks of columns. Its stores are coalesced.
 func (n *attention) transposeOperand(x matrix, kind kernelKind, rows int) emit.Launch {
 	dims, _ := n.m.Node.Input(x.operand).Shape().Ints()
-	heads, block := dims[:len(dims)-2], n.mmaTile(kind).columns
-	padded := emit.CeilDiv(rows, block) * block
+	heads, length := dims[:len(dims)-2], paddedLength(ir.F32, x.length)
+	padded := roundUp(rows, n.mmaTile(kind).columns)
 	name := n.prefix + "_" + operandNames[x.operand] + "_transposed"
-	t := n.p.Scratch(name, ir.F32, slices.Concat(heads, []int{x.length, padded})...)
+	t := n.p.Scratch(name, ir.F32, slices.Concat(heads, []int{length, padded})...)
 	w := emit.New(n.p, n.caps).WithThreads(emit.GroupThreads)
 	load := w.Reader().Operand(n.m.Node)
-	work := slices.Concat(heads, []int{x.length / transposedRow, padded})
+	work := slices.Concat(heads, []int{length / transposedRow, padded})
 	w.Threads(fusion.Product(work), func(i scalar.Expr) {
 		at := w.Unflatten(i, work)
 		head, part, place := at[:len(heads)], at[len(heads)], at[len(heads)+1]
 		pos, exists := withinBounds(w.Let("pos", transposedOrder(place)), rows, padded == rows)
 		var values []scalar.Expr
 		for j := range transposedRow {
-			column := scalar.Add(scalar.Mul(part, loop.Int(transposedRow)), loop.Int(j))
-			values = append(values, w.Let("x", w.Simplify(orZero(exists, load(x.operand, slices.Concat(head, ir.Index{pos, column}))))))
+			column, inside := withinBounds(scalar.Add(scalar.Mul(part, loop.Int(transposedRow)), loop.Int(j)), x.length, length == x.length)
+			values = append(values, w.Let("x", w.Simplify(orZero(scalar.And(exists, inside), load(x.operand, slices.Concat(head, ir.Index{pos, column}))))))
 		}
 		for j, v := range values {
 			column := scalar.Add(scalar.Mul(part, loop.Int(transposedRow)), loop.Int(j))

@@ -84,7 +84,7 @@ func TestAttentionByMultiplyAddsIsChosenByCost(t *testing.T) {
 		{"f32", 384, 1024, 1024, 64, ir.F32, true},
 		{"f32, of length 128", 16, 4096, 4096, 128, ir.F32, false},
 		{"f64", 384, 256, 256, 64, ir.F64, false},
-		{"a length that is no multiple of 16", 128, 256, 256, 40, ir.BF16, false},
+		{"a length that is no multiple of 16", 128, 256, 256, 40, ir.BF16, true},
 		{"too long", 128, 256, 256, 160, ir.BF16, false},
 	} {
 		g := schedtest.Build(t, func(b *ir.Builder) {
@@ -168,6 +168,10 @@ func TestAttentionOfF32ByMultiplyAdds(t *testing.T) {
 		},
 		"whole blocks":   func(b *ir.Builder) { attentionOf(b, ir.F32, 1, 128, 128, 64, ops.AttentionAttrs{Scale: 0.1}) },
 		"a short length": func(b *ir.Builder) { attentionOf(b, ir.F32, 2, 70, 33, 8, ops.AttentionAttrs{Scale: 0.3}) },
+		"a length of whole pieces but not of multiply-adds": func(b *ir.Builder) {
+			attentionOf(b, ir.F32, 2, 70, 33, 20, ops.AttentionAttrs{Scale: 0.2})
+		},
+		"an odd length": func(b *ir.Builder) { attentionOf(b, ir.F32, 2, 70, 33, 7, ops.AttentionAttrs{Scale: 0.3}) },
 		"shared heads and a computed operand": func(b *ir.Builder) {
 			q := ops.Neg(b, b.Input("q", ir.F32, ir.Dims(4, 70, 24)...))
 			k, v := b.Input("k", ir.F32, ir.Dims(2, 90, 24)...), b.Input("v", ir.F32, ir.Dims(2, 90, 24)...)

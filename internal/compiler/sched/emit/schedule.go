@@ -24,7 +24,8 @@ const (
 	// Neighbouring threads read neighbouring elements of a row. Each row is split over Split
 	// workgroups.
 	Rows
-	// Columns is Rows with neighbouring threads on neighbouring rows.
+	// Columns is Rows with neighbouring threads on neighbouring rows. A thread has Each adjacent
+	// rows, if not 0, and those at M positions of another axis, if not 0, N points at a time.
 	Columns
 	// Tiles: a workgroup computes an M×N tile of a contraction in steps of K, each thread an
 	// RM×RN tile of it; Split is the split-K factor.

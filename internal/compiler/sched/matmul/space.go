@@ -56,7 +56,7 @@ func (w *Space) Rule() emit.Schedule {
 	}
 	s := w.reduction.Rule()
 	if emit.WithMma {
-		return w.device.insteadOf(s)
+		return w.device.insteadOf(w.ranked(s))
 	}
 	return s
 }
@@ -70,6 +70,9 @@ func (w *Space) ranked(s emit.Schedule) emit.Ranked {
 	}
 	if t, ok := tileFor(s); ok {
 		return emit.Ranked{Schedule: s, Cost: t.cost(w.c, s.Split, w.e.Caps)}
+	}
+	if r, ok := w.reduction.Tiles(); ok && s == r.Schedule {
+		return r
 	}
 	return emit.Ranked{Schedule: s, Cost: reductionCost(w.c, s, w.e.Caps)}
 }
@@ -86,6 +89,9 @@ func (w *Space) Candidates() []emit.Ranked {
 	}
 	if w.reduction.Fits(reduce.VectorPerThread) {
 		list = append(list, w.ranked(reduce.VectorPerThread))
+	}
+	if r, ok := w.reduction.Tiles(); ok {
+		list = append(list, r)
 	}
 	if !tileable(w.c) {
 		return list
@@ -221,18 +227,18 @@ const thinGain = 2
 
 // insteadOf returns the cheapest multiply-adds of 16-bit types where a reduction costs thinGain times as much, or the
 // reduction. Those of f32 in TF32 were not measured alone.
-func (w *deviceSpace) insteadOf(reduction emit.Schedule) emit.Schedule {
+func (w *deviceSpace) insteadOf(reduction emit.Ranked) emit.Schedule {
 	if w.mma == nil || w.mma.operand == ir.F32 {
-		return reduction
+		return reduction.Schedule
 	}
-	below := reductionCost(w.c, reduction, w.e.Caps) / thinGain
+	below := reduction.Cost / thinGain
 	if w.product != nil { // as in cost
 		below -= w.product.epilogue.fusedTime(w.e.Caps)
 	}
 	if best := w.mma.fastest(w.c, w.e.Caps, below); best != nil {
 		return best.schedule()
 	}
-	return reduction
+	return reduction.Schedule
 }
 
 // orRows returns the schedule of few threads a row or, where its cost is lower, that of a whole reduction: it reads the

@@ -58,25 +58,39 @@ func adjacentRows(e *emit.Emitter, g *fusion.Group) (l emit.Launch, ok bool) {
 
 // reduceTogether writes the reductions of rows of one thread, point by point.
 func reduceTogether(rows []*rowEmitter) {
+	length := fusion.Product(rows[0].g.Inner)
+	each := &loop.For{Start: loop.Int(0), End: loop.Int(length), Step: loop.Int(1), Unroll: true}
+	finishTogether(rows, reducePoints(rows, each, length, 1))
+}
+
+// reducePoints writes a loop over groups of points in which rows of one thread are reduced, and
+// returns their accumulators.
+func reducePoints(rows []*rowEmitter, each *loop.For, groups, points int) (accs [][]accumulator) {
 	g, e := rows[0].g, rows[0].Emitter
 	members := rows[0].membersAt(0, true)
-	accs := make([][]accumulator, len(rows))
-	for j, r := range rows {
+	for _, r := range rows {
 		r.nameRows(0)
-		accs[j] = r.declare(members)
+		accs = append(accs, r.declare(members))
 	}
-	length := fusion.Product(g.Inner)
-	name := e.Name("r")
-	each := &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(length), Step: loop.Int(1), Unroll: true}
+	each.Var = e.Name("r")
 	each.Body = e.Nested(func() {
-		point := &chunk{-1, e.Unflatten(scalar.NewVar(name, ir.I32, 0, int64(length-1)), g.Inner), scalar.ConstBool(true)}
-		for _, m := range members {
-			for j, r := range rows {
-				point.accumulate(r, m, accs[j])
+		for u := range points {
+			at := scalar.Add(scalar.Mul(scalar.NewVar(each.Var, ir.I32, 0, int64(groups-1)), loop.Int(points)), loop.Int(u))
+			point := &chunk{-1, e.Unflatten(at, g.Inner), scalar.ConstBool(true)}
+			for _, m := range members {
+				for j, r := range rows {
+					point.accumulate(r, m, accs[j])
+				}
 			}
 		}
 	})
 	e.Add(each)
+	return accs
+}
+
+// finishTogether names and stores the results of rows of one thread.
+func finishTogether(rows []*rowEmitter, accs [][]accumulator) {
+	members := rows[0].membersAt(0, true)
 	for j, r := range rows {
 		for _, m := range members {
 			r.finishMember(m, accs[j])

@@ -48,6 +48,15 @@ func Emit(e *emit.Emitter, g *fusion.Group, s emit.Schedule) []emit.Launch {
 		}
 		s = shapeRows(e, g)
 	}
+	if emit.WithMma && s.M > 0 {
+		w := NewSpace(e, g)
+		if t, ok := w.tile(); ok {
+			if out, ok := emitTiles(e, g, t, s); ok {
+				return out
+			}
+		}
+		s = w.usual()
+	}
 	if s.Split > 1 {
 		return emitSplit(e, g, s)
 	}

@@ -185,6 +185,53 @@ func TestAdjacentRowsShareAThread(t *testing.T) {
 	}
 }
 
+// TestTilesOfWindows reduces windows by tiles: depthwise convolutions and both gradients, with strides and dilations, sums that are
+// split into parts of which the last is short, and what follows in the same kernel.
+func TestTilesOfWindows(t *testing.T) {
+	target := schedtest.Hopper()
+	for _, c := range []struct {
+		name               string
+		n, side, ch        int
+		window, stride     int
+		dilation, expected int
+	}{
+		{"3 by 3", 3, 8, 8, 3, 1, 1, 3},
+		{"5 by 5, stride 2", 2, 16, 4, 5, 2, 1, 2},
+		{"7 by 7", 5, 7, 8, 7, 1, 1, 3},
+		{"3 by 3, dilation 2", 1, 12, 4, 3, 1, 2, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := schedtest.Build(t, func(b *ir.Builder) {
+				x := b.Param("x", ir.F32, ir.Dims(c.n, c.side, c.side, c.ch)...)
+				w := b.Param("w", ir.F32, ir.Dims(c.window, c.window, 1, c.ch)...)
+				pad := c.window / 2 * c.dilation
+				y := ops.Conv2D(b, x, w, ir.Value{}, ops.Conv2DAttrs{
+					Strides: []int{c.stride, c.stride}, Dilations: []int{c.dilation, c.dilation}, PadLo: []int{pad, pad}, PadHi: []int{pad, pad}, Groups: c.ch,
+				})
+				b.Output("loss", ops.ReduceSum(b, ops.Mul(b, y, y)))
+			})
+			g, err := autodiff.Grad(g, "loss")
+			if err != nil {
+				t.Fatal(err)
+			}
+			tiles := 0
+			forced := schedtest.Forced(t, g, target, func(o *plan.Choice) (emit.Schedule, bool) {
+				for _, r := range o.Candidates {
+					if r.Family == emit.Columns && r.M > 0 {
+						tiles++
+						return r.Schedule, true
+					}
+				}
+				return emit.Schedule{}, false
+			})
+			if tiles < c.expected {
+				t.Errorf("%d reductions by tiles, want %d", tiles, c.expected)
+			}
+			schedtest.RunOn(t, g, forced, 0)
+		})
+	}
+}
+
 // countVectors counts the vector loads of short reductions.
 func countVectors(kernels []*loop.Kernel) (n int) {
 	for _, k := range kernels {

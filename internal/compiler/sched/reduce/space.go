@@ -14,6 +14,19 @@ type Space struct {
 	e      *emit.Emitter
 	Group  *fusion.Group // the reduction
 	slices []float64     // costs of [rowSlices], 0 before they are known, -1 where the weights do not factor
+	tiles  *tile         // of tileOf; nil before it is known, with sharing 0 if there is none
+}
+
+// tile is tileOf of the group.
+func (w *Space) tile() (t tile, ok bool) {
+	if w.tiles == nil {
+		t, ok := tileOf(w.e, w.Group)
+		if !ok {
+			t = tile{}
+		}
+		w.tiles = &t
+	}
+	return *w.tiles, w.tiles.sharing > 0
 }
 
 // NewSpace returns the schedule space of a reduction.
@@ -24,6 +37,25 @@ func (w *Space) Rule() emit.Schedule {
 	if s, ok := packedRule(w); ok {
 		return s
 	}
+	usual := w.usual()
+	if r, ok := w.Tiles(); ok && r.Cost < w.cost(usual) {
+		return r.Schedule
+	}
+	return usual
+}
+
+// Tiles returns the schedule by tiles and its cost, if the reduction has one.
+func (w *Space) Tiles() (r emit.Ranked, ok bool) {
+	t, ok := w.tile()
+	if !ok {
+		return r, false
+	}
+	s := t.schedule(w.e, w.Group)
+	return emit.Ranked{Schedule: s, Cost: w.tileCost(t, s)}, s.Split == 1 || w.splits()
+}
+
+// usual returns the default schedule without tiles.
+func (w *Space) usual() emit.Schedule {
 	s := shapeRows(w.e, w.Group)
 	if s.Each > 0 {
 		return s
@@ -72,7 +104,13 @@ func (w *Space) Candidates() []emit.Ranked {
 	if rule.Family == emit.PackedRows {
 		return packedCandidates(w, rule)
 	}
+	if rule.M > 0 {
+		rule = w.usual()
+	}
 	list := []emit.Ranked{{Schedule: rule, Cost: w.cost(rule)}}
+	if r, ok := w.Tiles(); ok {
+		list = append(list, r)
+	}
 	add := func(s emit.Schedule) {
 		if s != rule && w.Fits(s) {
 			list = append(list, emit.Ranked{Schedule: s, Cost: w.cost(s)})
@@ -106,6 +144,10 @@ func (w *Space) Candidates() []emit.Ranked {
 func (w *Space) Fits(s emit.Schedule) bool {
 	if s.Family == emit.PackedRows {
 		return packedFits(w, s)
+	}
+	if s.M > 0 {
+		r, ok := w.Tiles()
+		return ok && s == r.Schedule
 	}
 	if s.Each > 0 {
 		return s == VectorPerThread && canShareThread(w.e, w.Group)
@@ -150,6 +192,23 @@ func (w *Space) cost(s emit.Schedule) float64 {
 	for lanes := s.Lanes; lanes > 1; lanes /= 2 {
 		time += d.Barrier * d.Waves(groups, s.Lanes*s.Rows)
 	}
+	if s.Split > 1 {
+		time += d.Launch + 2*4*float64(rows*s.Split)/d.Bandwidth()
+	}
+	return time
+}
+
+// tileCost is the cost of a tile: index arithmetic and loads are those of the elements that differ.
+func (w *Space) tileCost(t tile, s emit.Schedule) float64 {
+	rows, length := max(fusion.Product(w.Group.Outer), 1), max(fusion.Product(w.Group.Inner), 1)
+	load := hardware.Work{
+		Bytes:   emit.BytesOf(w.Group.Reads()) + emit.BytesOf(w.Group.Writes()),
+		Threads: rows / (t.rows * emit.VectorWidth) * s.Split, BytesInFlight: 4 * MaxUnroll,
+		Ops: float64(rows) * float64(length) * (1 + float64(w.Group.Weight()+emit.PointOps)/t.sharing),
+	}
+	load.Sectors = load.Bytes
+	d := w.e.Caps.Profile()
+	time := load.Time(d)
 	if s.Split > 1 {
 		time += d.Launch + 2*4*float64(rows*s.Split)/d.Bandwidth()
 	}
