@@ -29,7 +29,7 @@ export RLX_REQUIRE
 # Other systems for which the Go packages must build, without cgo. They differ in the
 # set of files and the size of an int: more processors of the same system would
 # build the same code. linux/arm64 has no file that none of these has, and test-arm64 builds for it.
-TARGETS := linux/386 darwin/arm64 windows/amd64
+TARGETS := linux/386,darwin/arm64,windows/amd64
 
 # Targets of `make test` and `make ci` that run at the same time: some wait, or use one processor, for much
 # of their time. A compiler, a linker, staticcheck or a test of Go takes up to 0.5 GB of memory, of which a target
@@ -305,8 +305,8 @@ lint: $(JS_TOOLS) ## check format, vet (for every system and js/wasm), staticche
 	$(GO) mod tidy -diff
 	$(RARE_GC) $(GO) vet ./...
 	$(RARE_GC) $(GO) build -o build/sourcevet ./internal/sourcevet # which compiles nothing for the other systems
-	$(RARE_GC) GOOS=js GOARCH=wasm build/sourcevet ./wasm/...
-	for target in $(TARGETS); do ( set -x; $(RARE_GC) CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} build/sourcevet ./... ); done
+	$(RARE_GC) build/sourcevet -systems js/wasm ./wasm/...
+	$(RARE_GC) build/sourcevet -systems $(TARGETS) ./...
 	$(RARE_GC) $(GO) tool staticcheck ./...
 	$(NODE) js/node_modules/typescript/lib/tsc.js -p js --noEmit
 
