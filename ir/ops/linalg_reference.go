@@ -560,6 +560,10 @@ func evalDFT(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error)
 	if n.Attrs().(*DFTAttrs).Inverse {
 		sign = -sign
 	}
+	roots := make([]complex128, size)
+	for k := range roots {
+		roots[k] = cmplx.Rect(1, sign*float64(k)/float64(size))
+	}
 	for at := range re.F {
 		first, k := at/size*size, at%size
 		sum := complex(0, 0)
@@ -568,7 +572,7 @@ func evalDFT(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error)
 			if len(in) > 1 {
 				x += complex(0, in[1].F[first+j])
 			}
-			sum += x * cmplx.Rect(1, sign*float64(j*k%size)/float64(size))
+			sum += x * roots[j*k%size]
 		}
 		re.F[at], im.F[at] = real(sum), imag(sum)
 	}

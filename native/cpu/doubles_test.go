@@ -90,8 +90,8 @@ func TestRowsOfLongIntegers(t *testing.T) {
 }
 
 func nearDouble(tb testing.TB, name string, at int, got, want float64) {
-	tb.Helper()
 	if same := got == want || got != got && want != want; !same && !(math.Abs(got-want) <= 1e-13*math.Max(1, math.Abs(want))) {
+		tb.Helper()
 		tb.Fatalf("%s: element %d is %v, not %v", name, at, got, want)
 	}
 }

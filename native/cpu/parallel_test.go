@@ -43,8 +43,8 @@ func outputs(tb testing.TB, e ir.Entry, in map[string]native.Tensor) map[string]
 }
 
 func near(tb testing.TB, name string, at int, got float32, want, tol float64) {
-	tb.Helper()
 	if d := math.Abs(float64(got) - want); !(d <= tol*math.Max(1, math.Abs(want))) {
+		tb.Helper() // which takes longer than the comparison
 		tb.Fatalf("%s: element %d is %v, want %v", name, at, got, want)
 	}
 }

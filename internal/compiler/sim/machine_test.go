@@ -32,7 +32,11 @@ func TestDivergentBarriersAreFound(t *testing.T) {
 		if loop.Check(k) == nil {
 			t.Errorf("%s: loop.Check lets it pass", c.name)
 		}
-		f, ok := runUnchecked(k, Launch{}, Options{}).(*Fault)
+		p, err := prepareUnchecked(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, ok := p.Run(Launch{}, Options{}).(*Fault)
 		if !ok || f.Kind != DivergentBarrier || f.Thread != c.thread {
 			t.Errorf("%s: %v", c.name, f)
 		}

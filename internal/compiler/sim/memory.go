@@ -60,8 +60,9 @@ func newArray(a loop.Array, threads int) *array {
 // bindStorage attaches the windows and creates cells for each buffer that the kernel writes.
 func (m *machine) bindStorage(windows []Binding) error {
 	var storage []*array
-	for _, a := range m.arrays {
+	for i, a := range m.arrays {
 		if a.Space == loop.Storage {
+			a.Len = m.k.Arrays[i].Len // 0 for that of the window, which the last launch set
 			storage = append(storage, a)
 		}
 	}

@@ -43,20 +43,40 @@ type Options struct {
 // *loop.CheckError for an invalid kernel, a *LaunchError for arguments that do not fit it, or a
 // *Fault.
 func Run(k *loop.Kernel, l Launch, o Options) error {
-	if err := loop.Check(k); err != nil {
+	p, err := Prepare(k)
+	if err != nil {
 		return err
 	}
-	return runUnchecked(k, l, o)
+	return p.Run(l, o)
 }
 
-// runUnchecked is [Run] without [loop.Check].
-func runUnchecked(k *loop.Kernel, l Launch, o Options) error {
+// Program is a kernel that is checked and translated to steps once, for several dispatches, one at a time.
+type Program struct {
+	m    *machine
+	body step
+}
+
+// Prepare checks and translates a kernel. The errors are those of [Run] that no launch changes.
+func Prepare(k *loop.Kernel) (*Program, error) {
+	if err := loop.Check(k); err != nil {
+		return nil, err
+	}
+	return prepareUnchecked(k)
+}
+
+// prepareUnchecked is [Prepare] without [loop.Check].
+func prepareUnchecked(k *loop.Kernel) (*Program, error) {
 	c := newCompiler(k)
 	body := c.block(k.Body)
 	if c.err != nil {
-		return c.err
+		return nil, c.err
 	}
-	m := c.m
+	return &Program{c.m, body}, nil
+}
+
+// Run is [Run] of the program's kernel. Nothing but the bound buffers is passed from one run to the next.
+func (p *Program) Run(l Launch, o Options) error {
+	m := p.m
 	if err := m.bind(l, o); err != nil {
 		return err
 	}
@@ -74,7 +94,7 @@ func runUnchecked(k *loop.Kernel, l Launch, o Options) error {
 		if o.Counts != nil {
 			o.Counts.Groups++
 		}
-		body(m.all)
+		p.body(m.all)
 		m.checkSettled()
 		if m.fault != nil {
 			return m.fault

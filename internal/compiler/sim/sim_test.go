@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"testing"
@@ -103,14 +104,54 @@ func TestSampleRunsFirstLastAndRandomGroups(t *testing.T) {
 // A kernel runs repeatedly with different counters, as in a repeat.
 func TestKernelOfARepeatReadsItsCount(t *testing.T) {
 	c := kernelNamed("slice_by_counter")
+	p, err := sim.Prepare(c.Kernel)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range 5 {
 		l := launch(c)
 		l.Counters = []int{0, i}
-		if err := sim.Run(c.Kernel, l, sim.Options{}); err != nil {
+		if err := p.Run(l, sim.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if y := results(c, l)[1][2]; y != -3*c.Arrays[0][16*i+2] {
 			t.Errorf("count %d gives %v", i, y)
+		}
+	}
+}
+
+// TestRunsOfAProgramAreIndependent runs a kernel in turns so that its threads write workgroup memory, and so that
+// they read it and an element that only the larger window has.
+func TestRunsOfAProgramAreIndependent(t *testing.T) {
+	li := loop.LocalIndex(2)
+	k := &loop.Kernel{
+		Name: "turns", Workgroup: [3]int{2, 1, 1}, Groups: [3]int{1, 1, 1}, Counters: 1,
+		Arrays: []loop.Array{
+			{Name: "x", DType: dtype.F32, Width: 1},
+			{Name: "s", DType: dtype.F32, Width: 1, Len: 2, Space: loop.Shared},
+		},
+		Body: []loop.Stmt{
+			&loop.If{
+				Cond: scalar.Eq(loop.Counter(0), i32(0)),
+				Then: []loop.Stmt{store(1, li, scalar.LoadAt(0, dtype.F32, scalar.Add(li, i32(4))))},
+				Else: []loop.Stmt{&loop.Let{Name: "read", Value: scalar.LoadAt(1, dtype.F32, li)}},
+			},
+		},
+	}
+	p, err := sim.Prepare(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const none = sim.Kind(255)
+	for i, c := range []struct {
+		counter, elements int
+		fault             sim.Kind
+	}{{0, 6, none}, {1, 6, sim.Uninitialised}, {0, 6, none}, {0, 4, sim.OutOfBounds}, {0, 6, none}} {
+		window := sim.Binding{Buffer: make([]byte, 4*c.elements), Bytes: 4 * c.elements}
+		err := p.Run(sim.Launch{Arrays: []sim.Binding{window}, Counters: []int{c.counter}}, sim.Options{})
+		var f *sim.Fault
+		if errors.As(err, &f) != (c.fault != none) || f != nil && f.Kind != c.fault || f == nil && err != nil {
+			t.Errorf("run %d: %v", i, err)
 		}
 	}
 }

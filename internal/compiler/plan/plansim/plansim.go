@@ -41,7 +41,7 @@ func Open(m *ir.Module, t plan.Target) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{}
-	d := &device{kernels: kernels, session: s}
+	d := &device{kernels: kernels, session: s, programs: map[*loop.Kernel]*sim.Program{}}
 	for _, b := range p.Buffers {
 		data := make([]byte, b.Bytes)
 		if b.Kind == plan.TempBuffer {
@@ -94,6 +94,8 @@ type device struct {
 	kernels []plan.Printed
 	buffers [][]byte
 	session *Session
+	// programs are those of the kernels that have run: a loop launches a kernel once for each step.
+	programs map[*loop.Kernel]*sim.Program
 }
 
 func (d *device) Write(buffer, offset int, data []byte) error {
@@ -158,14 +160,27 @@ func (d *device) run(k *loop.Kernel, step *plan.Dispatch, scalars []byte, counte
 		}
 		l.Scalars = append(l.Scalars, v)
 	}
-	if counted == nil {
-		return sim.Run(k, l, d.session.Options)
+	p, err := d.program(k)
+	if err != nil {
+		return err
 	}
 	o, c := d.session.Options, sim.Counts{}
-	o.Counts = &c
-	err := sim.Run(k, l, o)
-	counted(k, c)
-	return err
+	if counted != nil {
+		o.Counts = &c
+		defer func() { counted(k, c) }()
+	}
+	return p.Run(l, o)
+}
+
+func (d *device) program(k *loop.Kernel) (*sim.Program, error) {
+	if p := d.programs[k]; p != nil {
+		return p, nil
+	}
+	p, err := sim.Prepare(k)
+	if err == nil {
+		d.programs[k] = p
+	}
+	return p, err
 }
 
 // word returns the first scalar of a row. Scalars that the kernel does not read have

@@ -69,19 +69,22 @@ void sw_release(void) { leave(at_exchange); }
 unsigned sw_lane(void) { return now->self.lane; }
 
 // sw_agree meets the SIMD-group's threads, which must all mean the same place of memory at
-// the same line of the source. It reports whether the caller is the first of them.
+// the same line of the source. It reports whether the caller is the first of them, which
+// compares what the others published with its own.
 int sw_agree(const void *at, long row, int line) {
 	struct {
 		const void *at;
 		int row, line;
 	} own = {at, (int)row, line};
-	const void *lanes[sw_simd];
-	sw_exchange(&own, sizeof own, lanes);
-	for (unsigned i = 0; i < sw_simd; i++)
-		if (!lanes[i] || memcmp(lanes[i], &own, sizeof own)) {
-			complain("line %d: the threads of a SIMD-group do not mean one matrix", line);
-			break;
-		}
+	memcpy(now->value, &own, sizeof own);
+	leave(at_exchange);
+	unsigned first = now->self.index;
+	if (now->self.lane == 0)
+		for (unsigned i = 0; i < sw_simd; i++)
+			if (first + i >= count || memcmp(fibers[first + i].value, &own, sizeof own)) {
+				complain("line %d: the threads of a SIMD-group do not mean one matrix", line);
+				break;
+			}
 	sw_release();
 	return now->self.lane == 0;
 }
