@@ -35,7 +35,7 @@ export function countGPU() {
     'queue.writeBuffer': ([, , data, from = 0, size = (data.length ?? data.byteLength) - from]) => {
       writes.push({ bytes: size * (data.BYTES_PER_ELEMENT ?? 1) });
     },
-    'pass.dispatchWorkgroups': ([...groups]) => { grids.push(groups); },
+    'pass.dispatchWorkgroups': ([x, y = 1, z = 1]) => { grids.push([x, y, z]); },
     'buffer.destroy': (_, buffer) => {
       if (!destroyed.has(buffer)) live--;
       destroyed.add(buffer);
