@@ -78,6 +78,7 @@ const models = {
   'rules by fans': (x) => nn.stack(nn.moe(x, 4, { init: nn.heNormal(), hidden: 2 })[0], 's', 3,
     (x) => nn.linear(nn.linear(x, 8, { init: nn.glorotUniform() }), 8, { init: nn.orthogonal(1) }), { scan: true }),
   scanned: (x) => nn.stack(x, 'blocks', 3, (x) => nn.transformerBlock(x, 2, { name: nn.here, depth: 3 }), { scan: true }),
+  grouped: (x, b) => nn.groupedLinear(x.reshape([10, 8]), b.input('groups', 'i32', [10]), 3, 4),
   cached(x, b) {
     nn.infer(b);
     nn.cache(b, 8);
