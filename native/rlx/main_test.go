@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -241,6 +242,26 @@ func TestTrainLearns(t *testing.T) {
 	}
 	if written, err := readTensors(result); err != nil || len(written["y"].Dims) != 2 {
 		t.Errorf("%v, %v", written, err)
+	}
+}
+
+// TestTrainKeepsAFileWhenItDiverges trains on NaN: the file of -save stays as it was.
+func TestTrainKeepsAFileWhenItDiverges(t *testing.T) {
+	folder := t.TempDir()
+	data, weights := filepath.Join(folder, "data.npz"), filepath.Join(folder, "w.npz")
+	nans := rlx.Float32s([]float32{1, float32(math.NaN())}, 1, 2)
+	if err := writeTensors(data, rlx.Inputs{"x": nans, "y": nans}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(weights, []byte("weights"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := call(t, "", "train", filepath.Join("testdata", "scale.txt"), "-entry", "loss", "-size", "batch=1", "-data", data, "-device", "cpu", "-steps", "3", "-save", weights)
+	if code != exitError || !strings.Contains(stderr, "not finite") || !strings.Contains(stderr, "w.npz is not written") {
+		t.Errorf("exit status %d: %s", code, stderr)
+	}
+	if kept, err := os.ReadFile(weights); err != nil || string(kept) != "weights" {
+		t.Errorf("the file is %q, %v", kept, err)
 	}
 }
 
