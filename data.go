@@ -1,6 +1,7 @@
 package rlx
 
 import (
+	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -13,7 +14,7 @@ import (
 // axis, in an order that depends on the seed and the epoch. The last rows that fill no batch are
 // dropped; they differ from epoch to epoch. A batch shares memory with the next one. An epoch
 // yields an error of kind [ir.ErrShape] if the tensors have different numbers of rows or fewer than
-// size, and [ir.ErrAttr] for a size below 1.
+// size, [ir.ErrAttr] for a size below 1, and those of [Tensor.Check].
 func Shuffled(data Inputs, size int, seed uint64) func(epoch int) iter.Seq2[Inputs, error] {
 	return func(epoch int) iter.Seq2[Inputs, error] {
 		return func(yield func(Inputs, error) bool) {
@@ -73,6 +74,9 @@ func rowsOf(data Inputs, size int) (int, error) {
 	}
 	rows := -1
 	for name, x := range data {
+		if err := x.Check(); err != nil {
+			return 0, fmt.Errorf("%q: %w", name, err)
+		}
 		switch {
 		case len(x.Dims) == 0:
 			return 0, ir.Shapef("%q is %s: it must have an axis of rows", name, x)

@@ -177,8 +177,11 @@ func (f *fit) run(ctx context.Context) error {
 		f.epoch, skip = skip/n, skip%n
 	}
 	for !f.complete() {
-		read := 0
-		for batch, err := range f.loop.Data(f.epoch) {
+		read, batches := 0, f.loop.Data(f.epoch)
+		if batches == nil {
+			return ir.Attrf("Data returns nil for epoch %d: it must return an iterator", f.epoch)
+		}
+		for batch, err := range batches {
 			if err != nil {
 				return fmt.Errorf("batch %d of epoch %d: %w", read, f.epoch, err)
 			}

@@ -293,6 +293,8 @@ func TestFitRefusesBadLoops(t *testing.T) {
 		"large batches":     {rlx.Loop{Data: rlx.Shuffled(points(), 21, 1), Steps: 3}, ir.ErrShape},
 		"empty batches":     {rlx.Loop{Data: rlx.Shuffled(points(), 0, 1), Steps: 3}, ir.ErrAttr},
 		"rows":              {rlx.Loop{Data: rlx.Shuffled(rlx.Inputs{"x": points()["x"], "labels": rlx.Int32s([]int32{1})}, 1, 1), Steps: 3}, ir.ErrShape},
+		"too few elements":  {rlx.Loop{Data: rlx.Shuffled(rlx.Inputs{"x": rlx.Float32s(make([]float32, 3), 4, 2)}, 2, 1), Steps: 3}, ir.ErrShape},
+		"a nil epoch":       {rlx.Loop{Data: func(int) iter.Seq2[rlx.Inputs, error] { return nil }, Steps: 3}, ir.ErrAttr},
 		"scalars":           {rlx.Loop{Data: rlx.Shuffled(rlx.Inputs{"x": rlx.Float32(1)}, 1, 1), Steps: 3}, ir.ErrShape},
 		"other batch":       {rlx.Loop{Data: rlx.Shuffled(points(), 5, 1), Steps: 3}, ir.ErrShape},
 		"broken":            {rlx.Loop{Data: func(int) iter.Seq2[rlx.Inputs, error] { return func(y func(rlx.Inputs, error) bool) { y(nil, broken) } }, Steps: 3}, broken},

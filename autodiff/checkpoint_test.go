@@ -205,6 +205,8 @@ func TestPoliciesRefuseUnsupportedGraphs(t *testing.T) {
 	}{
 		"symbolic sizes": {autodiff.SaveMinCut(), ir.ErrShape},
 		"bad pattern":    {autodiff.SaveLabels("["), ir.ErrAttr},
+		"unknown op":     {autodiff.SaveOps(ops.OpExp, "nonsense"), ir.ErrName},
+		"expanded op":    {autodiff.SaveOps(ops.OpLinear), ir.ErrAttr},
 		"own, too short": {func(autodiff.Forward) ([]bool, error) { return []bool{true}, nil }, ir.ErrAttr},
 	} {
 		if _, err := autodiff.GradWith(g, autodiff.GradOptions{Loss: "loss", Policy: c.keep}); !errors.Is(err, c.want) {

@@ -30,9 +30,28 @@ type Forward struct {
 	Steps ir.Dim
 }
 
-// SaveOps stores the results of the given ops, and of loops and branches that contain them.
+// SaveOps stores the results of the given ops, and of loops and branches that contain them. The
+// error is of kind [ir.ErrName] for an unknown op, and [ir.ErrAttr] for a composite without a
+// derivative of its own, such as linear: the graph has the ops of its body instead.
 func SaveOps(kept ...ir.Op) Policy {
-	return keepWhere(func(n *ir.Node) bool { return slices.Contains(kept, n.Op()) })
+	return func(f Forward) ([]bool, error) {
+		for _, op := range kept {
+			if err := checkKept(op); err != nil {
+				return nil, err
+			}
+		}
+		return keepWhere(func(n *ir.Node) bool { return slices.Contains(kept, n.Op()) })(f)
+	}
+}
+
+func checkKept(op ir.Op) error {
+	switch d, known := ir.Lookup(op); {
+	case !known:
+		return ir.Errorf(ir.ErrName, "policy: unknown op %q", op)
+	case d.JVP == nil && d.IsComposite():
+		return ir.Attrf("policy: derivatives replace %s by the ops of its body: name those to keep", op)
+	}
+	return nil
 }
 
 // SaveProducts stores the results of matrix products, convolutions and attention, and recomputes

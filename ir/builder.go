@@ -20,6 +20,7 @@ type Builder struct {
 	at      Pos
 	done    bool
 	context map[any]any // by keys of other packages
+	capture func(v Value) Value
 
 	// placeless is set for parsers and transforms: the caller's position is not that of the node.
 	placeless bool
@@ -249,12 +250,21 @@ func (b *Builder) check(n *Node) ([]Type, error) {
 		if v.node == nil {
 			return nil, Errorf(ErrGraph, "operand %d is not a value", i)
 		}
-		if v.node.owner != b {
+		if v.node.owner != b && b.capture != nil {
+			v = b.capture(v)
+			n.inputs[i] = v
+		}
+		if v.node == nil || v.node.owner != b {
 			return nil, Errorf(ErrGraph, "operand %d belongs to another graph: pass it to the loop or branch", i)
 		}
 	}
 	return infer(n)
 }
+
+// SetCapture sets the function that replaces an operand which belongs to another graph by a value of
+// this one, as functions that build a graph for a part of another do for the values around it. Without it
+// such an operand is an error. The builders of subgraphs have none.
+func (b *Builder) SetCapture(f func(v Value) Value) { b.capture = f }
 
 // appendNode appends n to the nodes of the graph.
 func (b *Builder) appendNode(n *Node) *Node {

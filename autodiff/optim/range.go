@@ -1,6 +1,10 @@
 package optim
 
-import "github.com/rlx-go/rlx/ir"
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+)
 
 // interval is the domain of a hyperparameter.
 type interval struct {
@@ -9,6 +13,7 @@ type interval struct {
 }
 
 var (
+	finiteRate  = interval{func(x float64) bool { return x >= 0 && x <= math.MaxFloat64 }, "finite and 0 or greater"}
 	positive    = interval{func(x float64) bool { return x > 0 }, "positive"}
 	negative    = interval{func(x float64) bool { return x < 0 }, "negative"}
 	notNegative = interval{func(x float64) bool { return x >= 0 }, "0 or greater"}

@@ -8,19 +8,23 @@ import (
 )
 
 // Schedule adds the learning rate of a step to a graph. done is the number of steps before it, 0 at
-// the first, of rank 0 and of the floating type that the rate has. A parameter outside its domain
-// is recorded in b as an error of kind [ir.ErrAttr].
+// the first, of rank 0 and of the floating type that the rate has. A parameter outside its domain,
+// such as a rate that is negative or not finite, is recorded in b as an error of kind [ir.ErrAttr].
 type Schedule func(b *ir.Builder, done ir.Value) ir.Value
 
 // Constant returns the same rate at every step.
 func Constant(rate float64) Schedule {
-	return func(b *ir.Builder, done ir.Value) ir.Value { return ops.ConstLike(b, done, rate) }
+	return func(b *ir.Builder, done ir.Value) ir.Value {
+		checkRates(b, rate)
+		return ops.ConstLike(b, done, rate)
+	}
 }
 
 // Linear interpolates linearly from one rate to another over the given number of steps, at least 1,
 // and then stays there.
 func Linear(from, to float64, steps int) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
+		checkRates(b, from, to)
 		return ops.Add(b, scale(b, progress(b, done, steps), to-from), ops.ConstLike(b, done, from))
 	}
 }
@@ -30,6 +34,7 @@ func Linear(from, to float64, steps int) Schedule {
 // torch's CosineAnnealingLR for the first T_max steps, and optax's cosine_decay_schedule.
 func Cosine(from, to float64, steps int) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
+		checkRates(b, from, to)
 		wave := ops.Cos(b, scale(b, progress(b, done, steps), math.Pi))
 		return ops.Add(b, scale(b, wave, (from-to)/2), ops.ConstLike(b, done, (from+to)/2))
 	}
@@ -80,6 +85,8 @@ func Exponential(rate, factor float64) Schedule {
 // stays there: to + (from−to)·(1−done/steps)^exponent, as optax's polynomial_schedule does.
 func Polynomial(from, to, exponent float64, steps int) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
+		checkRates(b, from, to)
+		check(b, "polynomial", hyper{"exponent", exponent, positive})
 		left := ops.Sub(b, ops.OnesLike(b, done), progress(b, done, steps))
 		return addConst(b, scale(b, ops.Pow(b, left, ops.ConstLike(b, left, exponent)), from-to), to)
 	}
@@ -89,6 +96,7 @@ func Polynomial(from, to, exponent float64, steps int) Schedule {
 // many each time; growth is at least 1. It is torch's CosineAnnealingWarmRestarts.
 func CosineRestarts(from, to float64, steps, growth int) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
+		checkRates(b, from, to)
 		length := stepsOf(b, done, steps)
 		check(b, "cosine with restarts", hyper{"growth", float64(growth), atLeastOne})
 		at := ops.Rem(b, done, length)
@@ -112,6 +120,7 @@ func CosineRestarts(from, to float64, steps, growth int) Schedule {
 // the defaults of torch's OneCycleLR.
 func OneCycle(maxRate float64, steps int, warmupFraction float64) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
+		checkRates(b, maxRate)
 		up := warmupFraction*float64(steps) - 1
 		down := float64(steps-1) - up
 		check(b, "one cycle", hyper{"warmupFraction", warmupFraction, unit}, hyper{"warmupFraction·steps", up + 1, moreThanOne}, hyper{"(1−warmupFraction)·steps", down, positive})
@@ -127,8 +136,15 @@ func OneCycle(maxRate float64, steps int, warmupFraction float64) Schedule {
 
 // power returns rate·factorⁿ.
 func power(b *ir.Builder, rate, factor float64, n ir.Value) ir.Value {
+	checkRates(b, rate)
 	check(b, "schedule", hyper{"factor", factor, positive})
 	return scale(b, ops.Exp(b, scale(b, n, math.Log(factor))), rate)
+}
+
+func checkRates(b *ir.Builder, rates ...float64) {
+	for _, rate := range rates {
+		check(b, "schedule", hyper{"rate", rate, finiteRate})
+	}
 }
 
 // stepsOf returns the number of steps, at least 1, in the type of done.

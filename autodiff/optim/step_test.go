@@ -352,6 +352,9 @@ func TestStepRefusesBadInput(t *testing.T) {
 		{"beta 1", good, "loss", optim.Adam{Beta2: 1}, optim.Options{}, ir.ErrAttr},
 		{"negative eps", good, "loss", optim.AdamW{Eps: -1}, optim.Options{}, ir.ErrAttr},
 		{"negative clip norm", good, "loss", optim.SGD{}, optim.Options{ClipNorm: -1}, ir.ErrAttr},
+		{"schedule of a negative rate", good, "loss", optim.SGD{}, optim.Options{Schedule: optim.Constant(-1)}, ir.ErrAttr},
+		{"schedule to NaN", good, "loss", optim.SGD{}, optim.Options{Schedule: optim.Linear(1, math.NaN(), 4)}, ir.ErrAttr},
+		{"polynomial of power 0", good, "loss", optim.SGD{}, optim.Options{Schedule: optim.Polynomial(1, 0, 0, 4)}, ir.ErrAttr},
 		{"schedule of no steps", good, "loss", optim.SGD{}, optim.Options{Schedule: optim.Cosine(1, 0, 0)}, ir.ErrAttr},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,6 +3,7 @@
 package recipe
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/rlx-go/rlx/autodiff"
@@ -24,9 +25,22 @@ func (h Numbers) given(name string) float64 {
 	return optim.NoDecay
 }
 
-// Optimizer returns the optimizer with a name. The error for an unknown one is of kind
-// [ir.ErrName].
+// check returns an error of kind [ir.ErrAttr] for the first of the given numbers that is not whole.
+func (h Numbers) check(names ...string) error {
+	for _, name := range names {
+		if x := h[name]; x != math.Trunc(x) {
+			return ir.Attrf("%s is %v; it must be a whole number", name, x)
+		}
+	}
+	return nil
+}
+
+// Optimizer returns the optimizer with a name. The error is of kind [ir.ErrName] for an unknown one,
+// and [ir.ErrAttr] for a fraction where a count is wanted.
 func Optimizer(name string, h Numbers) (optim.Optimizer, error) {
+	if err := h.check("accumulate", "every", "pairs", "warm"); err != nil {
+		return nil, err
+	}
 	momentum := h.given("momentum")
 	adam := optim.Adam{Beta1: h.given("beta1"), Beta2: h.given("beta2"), Eps: h.given("epsilon"), WeightDecay: h.given(weightDecay)}
 	switch name {
@@ -94,13 +108,18 @@ func Sophia(h Numbers) optim.Sophia {
 }
 
 // Schedule returns the learning rate as a function of the step; nil for an empty name, which makes
-// it an input. The error for an unknown name is of kind [ir.ErrName].
+// it an input. The error for an unknown name is of kind [ir.ErrName], and [ir.ErrAttr] if the rate is
+// missing or a count is a fraction.
 func Schedule(name string, h Numbers) (optim.Schedule, error) {
+	if name == "" {
+		return nil, nil
+	}
+	if err := h.check("steps", "growth", "warm_up"); err != nil {
+		return nil, err
+	}
 	var s optim.Schedule
 	steps := int(h["steps"])
 	switch name {
-	case "":
-		return nil, nil
 	case "constant":
 		s = optim.Constant(h["rate"])
 	case "linear":
@@ -119,6 +138,9 @@ func Schedule(name string, h Numbers) (optim.Schedule, error) {
 		s = optim.OneCycle(h["rate"], steps, 0.3)
 	default:
 		return nil, unknown("schedule", name)
+	}
+	if _, given := h["rate"]; !given {
+		return nil, ir.Attrf("the schedule %s has no rate", name)
 	}
 	if w := int(h["warm_up"]); w > 0 {
 		s = optim.WarmUp(w, s)

@@ -54,10 +54,14 @@ func TestEveryOptimizerMakesAStep(t *testing.T) {
 	}
 }
 
-func TestUnknownNamesAreErrors(t *testing.T) {
+func TestWrongNamesAndNumbersAreErrors(t *testing.T) {
 	adam := recipe.Step{Loss: "loss", Optimizer: "adam"}
 	schedule, policy, group, unknown := adam, adam, adam, adam
 	schedule.Schedule, policy.Policy, unknown.Policy = "waves", []string{"within", "-1"}, []string{"everything"}
+	part, fraction, rateless, op := adam, adam, adam, adam
+	part.Hyper, op.Policy = recipe.Numbers{"accumulate": 1.5}, []string{"ops", "nonsense"}
+	fraction.Schedule, fraction.Rates = "cosine", recipe.Numbers{"rate": 1, "steps": 2.5}
+	rateless.Schedule, rateless.Rates = "cosine", recipe.Numbers{"steps": 2}
 	group.Groups = []recipe.Group{{Params: []string{"w"}, Optimizer: "magic"}}
 	for _, row := range []struct {
 		step recipe.Step
@@ -69,6 +73,10 @@ func TestUnknownNamesAreErrors(t *testing.T) {
 		{policy, ir.ErrAttr, ""},
 		{unknown, ir.ErrName, `"products"`},
 		{group, ir.ErrName, `"adamw"`},
+		{part, ir.ErrAttr, "accumulate"},
+		{fraction, ir.ErrAttr, "steps"},
+		{rateless, ir.ErrAttr, "rate"},
+		{op, ir.ErrName, "nonsense"},
 	} {
 		if _, err := row.step.Graph(model(t)); !errors.Is(err, row.kind) || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%+v: %v, not of kind %v with %s", row.step, err, row.kind, row.says)

@@ -9,8 +9,8 @@ import (
 
 // ActiveBlocks applies f to each block of x, [n, ...], whose element of active, bool[n], is true; the results of
 // the others are 0, and are not computed. f returns a value of the type of a block. All blocks have the same
-// parameters, in the open scope. As in [Stack], f gets a builder of its own: it must use no values but its
-// argument, and declare no states. Errors are recorded in b: of kind [ir.ErrShape] if active does not fit x,
+// parameters, in the open scope. As in [Stack], f gets a builder of its own, may use values of b, and must
+// declare no states. Errors are recorded in b: of kind [ir.ErrShape] if active does not fit x,
 // [ir.ErrSymbol] for a symbolic n, and [ir.ErrGraph] if f is nil or declares states.
 func ActiveBlocks(b *ir.Builder, x, active ir.Value, f func(b *ir.Builder, x ir.Value) ir.Value) ir.Value {
 	const op ir.Op = "nn.active_blocks"
@@ -31,12 +31,12 @@ func ActiveBlocks(b *ir.Builder, x, active ir.Value, f func(b *ir.Builder, x ir.
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	params := k.declare(b)
+	operands := slices.Concat(k.declare(b), k.around)
 	if n == 1 {
 		if k.random {
-			params = append(params, Key(b, "block"))
+			operands = append(operands, Key(b, "block"))
 		}
-		y := k.when(b, ops.Reshape(b, active), append([]ir.Value{first}, params...))
+		y := k.when(b, ops.Reshape(b, active), append([]ir.Value{first}, operands...))
 		return ops.ExpandDims(b, y, 0)
 	}
 	xs := []ir.Value{x, active}
@@ -44,7 +44,7 @@ func ActiveBlocks(b *ir.Builder, x, active ir.Value, f func(b *ir.Builder, x ir.
 		xs = append(xs, ops.SplitKey(b, Key(b, "block"), ir.N(n)))
 	}
 	_, ys := ops.Scan(b, ops.Loop{
-		Consts: params, Xs: xs,
+		Consts: operands, Xs: xs,
 		Body: func(b *ir.Builder, consts, _, xs []ir.Value) (next, ys []ir.Value) {
 			return nil, []ir.Value{k.when(b, xs[1], slices.Concat(xs[:1], consts, xs[2:]))}
 		},

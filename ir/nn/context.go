@@ -28,6 +28,7 @@ type context struct {
 	cache  *cache                    // keys and values of earlier positions; nil without a cache
 	stored func(name string) Storage // storage of weights; nil for the default
 	random *stream
+	around *ir.Builder // that of the graph around a block; nil outside of blocks
 }
 
 // stream is the random stream of a graph.
@@ -116,19 +117,21 @@ func Residual(b *ir.Builder, x ir.Value, f func(x ir.Value) ir.Value) ir.Value {
 	return ops.Add(b, x, y)
 }
 
-// Tie returns a parameter that was declared before, by its full name: "embedding0/weight". The
-// gradients of all its uses add up. The error is of kind [ir.ErrName] if there is none.
+// Tie returns a parameter that was declared before, by its full name: "embedding0/weight". In a block of
+// [Stack] that may be a parameter around it. The gradients of all its uses add up. The error is of kind [ir.ErrName] if there is none.
 func Tie(b *ir.Builder, name string) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	if p, ok := b.Declared(name); ok && p.Kind == ir.ParamPort {
-		return p.Value
-	}
 	var names []string
-	for _, p := range b.Ports() {
-		if p.Kind == ir.ParamPort {
-			names = append(names, p.Name)
+	for at := b; at != nil; at = contextOf(at).around {
+		if p, ok := at.Declared(name); ok && p.Kind == ir.ParamPort {
+			return p.Value
+		}
+		for _, p := range at.Ports() {
+			if p.Kind == ir.ParamPort {
+				names = append(names, p.Name)
+			}
 		}
 	}
 	b.Failf("nn.tie", nil, ir.Errorf(ir.ErrName, "%q is no parameter declared so far: it must be one of %q", name, names))

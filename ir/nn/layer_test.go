@@ -395,15 +395,17 @@ func TestTiedParametersAddTheirGradients(t *testing.T) {
 }
 
 // TestStacksAgree runs blocks unrolled, with checkpoints and as a loop, with the same weights: the
-// results and the gradients are the same.
+// results and the gradients are the same. The blocks use values and a parameter around them.
 func TestStacksAgree(t *testing.T) {
 	const n = 3
-	block := func(b *ir.Builder, x ir.Value) ir.Value {
-		return nn.TransformerBlock(b, x, 2, nn.TransformerOptions{Name: nn.Here, Causal: true, Hidden: 8})
-	}
 	form := func(o nn.StackOptions) *ir.Graph {
 		return must(ir.Build("stack", func(b *ir.Builder) {
-			y := nn.Stack(b, "s", n, b.Input("x", ir.F32, ir.Dims(2, 5, 8)...), block, o)
+			x, context := b.Input("x", ir.F32, ir.Dims(2, 5, 8)...), b.Input("context", ir.F32, ir.Dims(2, 3, 8)...)
+			mask := ops.Gt(b, b.Input("mask", ir.F32, ir.Dims(2, 1, 5, 5)...), ops.Const(b, ir.F32, 0))
+			y := nn.Stack(b, "s", n, nn.Linear(b, x, 8, nn.LinearOptions{Name: "in", NoBias: true}), func(b *ir.Builder, x ir.Value) ir.Value {
+				x = nn.TransformerBlock(b, x, 2, nn.TransformerOptions{Name: nn.Here, Context: context, Attention: nn.AttentionOptions{Mask: mask}, Hidden: 8})
+				return ops.Add(b, x, ops.MatMul(b, x, nn.Tie(b, "in/weight")))
+			}, o)
 			b.Output("y", y)
 			b.Output("loss", ops.ReduceSum(b, ops.Mul(b, y, y)))
 		}))
@@ -420,8 +422,9 @@ func TestStacksAgree(t *testing.T) {
 			stackedWeights["s/"+own] = rlx.Float32s(all, append([]int{n}, w.Dims...)...)
 		}
 	}
-	in := rlx.Inputs{"x": rlx.Float32s(pattern(80), 2, 5, 8)}
-	var y, grad []float32
+	in := rlx.Inputs{"x": rlx.Float32s(pattern(80), 2, 5, 8), "context": rlx.Float32s(pattern(48), 2, 3, 8), "mask": rlx.Float32s(pattern(50), 2, 1, 5, 5)}
+	var y, grad, tied []float32
+	stackedWeights["in/weight"] = weights["in/weight"]
 	for _, o := range []nn.StackOptions{{}, {Checkpoint: true}, {Scan: true}, {Scan: true, Checkpoint: true}} {
 		g := must(autodiff.ValueAndGrad(form(o), "loss"))
 		p := compiled(t, ir.Entry{Name: "f", Graph: g})
@@ -430,15 +433,16 @@ func TestStacksAgree(t *testing.T) {
 			name, w = "grad/s/linear1/weight", stackedWeights
 		}
 		check(p.Load(ctx, w))
-		gotY, gotGrad := floats(t, p, "f", "y", in), floats(t, p, "f", name, in)
+		gotY, gotGrad, gotTied := floats(t, p, "f", "y", in), floats(t, p, "f", name, in), floats(t, p, "f", "grad/in/weight", in)
 		if o.Scan {
 			gotGrad = gotGrad[len(gotGrad)/n : 2*len(gotGrad)/n]
 		}
 		if y == nil {
-			y, grad = gotY, gotGrad
+			y, grad, tied = gotY, gotGrad, gotTied
 		}
 		close32(t, "the result", gotY, y, 1e-5)
 		close32(t, "the gradient", gotGrad, grad, 1e-4)
+		close32(t, "the gradient of the parameter around", gotTied, tied, 1e-4)
 	}
 }
 

@@ -50,7 +50,7 @@ func (l *layer) moe(experts int, o MoEOptions) (y, loss ir.Value) {
 	if o.Activation == "" {
 		o.Activation = SwiGlu
 	}
-	l.require(activations[o.Activation] != nil, "Activation is %q: it must be one of the constants", string(o.Activation))
+	l.activation(o.Activation)
 	l.require(experts >= 1 && o.K >= 1 && o.K <= experts, "K is %d of %d experts: both must be 1 or more, and K at most their number", o.K, experts)
 	l.require(o.Hidden >= 1 && o.Capacity >= 0, "Hidden is %d and Capacity %v: neither must be negative", o.Hidden, o.Capacity)
 	dims, ok := l.x.Shape().Ints()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/nn"
+	"github.com/rlx-go/rlx/ir/ops"
 )
 
 var update = flag.Bool("update", false, "write the files of testdata")
@@ -40,6 +41,9 @@ var models = map[string]func(b *ir.Builder, x ir.Value) ir.Value{
 		return nn.Stack(b, "blocks", 3, x, func(b *ir.Builder, x ir.Value) ir.Value {
 			return nn.TransformerBlock(b, x, 2, nn.TransformerOptions{Name: nn.Here, Depth: 3})
 		}, nn.StackOptions{Scan: true})
+	},
+	"grouped": func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.GroupedLinear(b, ops.Reshape(b, x, ir.Dims(10, 8)...), b.Input("groups", ir.I32, ir.N(10)), 3, 4)
 	},
 	"cached": func(b *ir.Builder, x ir.Value) ir.Value {
 		nn.Infer(b)

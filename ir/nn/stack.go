@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
@@ -20,9 +21,9 @@ type StackOptions struct {
 
 // Stack applies n blocks of equal structure to x: f to x, f to the result, and so on; f returns a
 // value of the type of x. Parameters of the blocks are in the scope name. With Scan or Checkpoint
-// f gets a builder of its own: it must use no values but x, and declare no states. Errors are
-// recorded in b: of kind [ir.ErrAttr] for a negative n, and [ir.ErrGraph] if f is nil or declares
-// states.
+// f gets a builder of its own: its layers and ops may use values of b, as a mask or the context of
+// attention, but it must return a value of its own and declare no states. Errors are recorded in b:
+// of kind [ir.ErrAttr] for a negative n, and [ir.ErrGraph] if f is nil or declares states.
 func Stack(b *ir.Builder, name string, n int, x ir.Value, f func(b *ir.Builder, x ir.Value) ir.Value, o ...StackOptions) ir.Value {
 	const op ir.Op = "nn.stack"
 	opts := option(b, "stack", o)
@@ -64,7 +65,7 @@ func checkpointed(b *ir.Builder, x ir.Value, f func(b *ir.Builder, x ir.Value) i
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	operands := append([]ir.Value{x}, k.declare(b)...)
+	operands := slices.Concat([]ir.Value{x}, k.declare(b), k.around)
 	if k.random {
 		operands = append(operands, Key(b, "block"))
 	}
@@ -87,9 +88,10 @@ func scanned(b *ir.Builder, n int, x ir.Value, f func(b *ir.Builder, x ir.Value)
 		xs = append(xs, ops.SplitKey(b, Key(b, "block"), ir.N(n)))
 	}
 	carries, _ := ops.Scan(b, ops.Loop{
-		Carries: []ir.Value{x}, Xs: xs, Length: ir.N(n),
-		Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
-			operands := append(carries[:1:1], xs...)
+		Consts: k.around, Carries: []ir.Value{x}, Xs: xs, Length: ir.N(n),
+		Body: func(b *ir.Builder, around, carries, xs []ir.Value) (next, ys []ir.Value) {
+			params := len(k.params)
+			operands := slices.Concat(carries, xs[:params], around, xs[params:])
 			if checkpoint {
 				return ops.Checkpoint(b, k.graph, 0, operands...), nil
 			}
@@ -102,17 +104,18 @@ func scanned(b *ir.Builder, n int, x ir.Value, f func(b *ir.Builder, x ir.Value)
 	return carries[0]
 }
 
-// block is a function of one value as a closed graph, with its input, parameters and random key as
-// operands.
+// block is a function of one value as a closed graph. Its operands are the input, the parameters, the
+// values of the graph around it that it uses, and a random key.
 type block struct {
 	graph  *ir.Graph
 	params []ir.Port
-	random bool // the last operand is a random key
+	around []ir.Value
+	random bool // there is a key
 }
 
 // blockOf builds f as a block for a value like x.
 func blockOf(b *ir.Builder, x ir.Value, f func(b *ir.Builder, x ir.Value) ir.Value) (k block) {
-	const input, random, output = "x", "key", "y"
+	const input, output = "x", "y"
 	g, err := ir.Build("block", func(inner *ir.Builder) {
 		c := *contextOf(b)
 		c.counts, c.random = map[string]int{}, newStream()
@@ -121,7 +124,9 @@ func blockOf(b *ir.Builder, x ir.Value, f func(b *ir.Builder, x ir.Value) ir.Val
 		}
 		inner.SetContext(contextKey{}, &c)
 		in := inner.Port(ir.InputPort, input, x.Type())
-		c.random.key = inner.Port(ir.InputPort, random, ir.TypeOf(ir.U32, ir.N(2)))
+		c.random.key = inner.Port(ir.InputPort, blockKey, ir.TypeOf(ir.U32, ir.N(2)))
+		c.around = b
+		inner.SetCapture(k.captures(inner))
 		if c.cache != nil {
 			c.cache = &cache{length: c.cache.length, CacheOptions: CacheOptions{DType: c.cache.DType}}
 		}
@@ -140,17 +145,35 @@ func blockOf(b *ir.Builder, x ir.Value, f func(b *ir.Builder, x ir.Value) ir.Val
 	return k
 }
 
+// blockKey is the input of a block for its random key.
+const blockKey = "key"
+
+// captures returns the function that makes an input of each value around a block that it uses.
+func (k *block) captures(inner *ir.Builder) func(v ir.Value) ir.Value {
+	inputs := map[ir.Value]ir.Value{}
+	return func(v ir.Value) ir.Value {
+		in, known := inputs[v]
+		if !known {
+			in = inner.Port(ir.InputPort, "around"+strconv.Itoa(len(k.around)), v.Type())
+			inputs[v], k.around = in, append(k.around, v)
+		}
+		return in
+	}
+}
+
 // close sets the graph of the block to g with its ports as inputs: the input, the parameters in
-// order, and the key if anything is drawn.
+// order, the values around it, and the key if anything is drawn.
 func (k *block) close(g *ir.Graph) error {
 	read := g.ReadPorts()
-	first, last := g.Ports()[:1], []ir.Port(nil)
+	first, around, last := g.Ports()[:1], []ir.Port(nil), []ir.Port(nil)
 	for _, p := range g.Ports()[1:] {
 		switch {
 		case p.Kind == ir.StatePort:
 			return ir.Errorf(ir.ErrGraph, "nn.stack: the block declares state %q: it must have none with Scan or Checkpoint, as a loop carries what changes; unroll the blocks", p.Name)
 		case p.Kind == ir.ParamPort:
 			k.params = append(k.params, p)
+		case p.Name != blockKey:
+			around = append(around, p)
 		case read[p.Name]:
 			k.random, last = true, []ir.Port{p}
 		}
@@ -158,10 +181,8 @@ func (k *block) close(g *ir.Graph) error {
 	var err error
 	k.graph, err = ir.Transform(g.Name(), func(b *ir.Builder) {
 		to := map[string]ir.Value{}
-		for _, list := range [][]ir.Port{first, k.params, last} {
-			for _, p := range list {
-				to[p.Name] = b.Port(ir.InputPort, p.Name, p.Value.Type())
-			}
+		for _, p := range slices.Concat(first, k.params, around, last) {
+			to[p.Name] = b.Port(ir.InputPort, p.Name, p.Value.Type())
 		}
 		in := make([]ir.Value, len(g.Ports()))
 		for i, p := range g.Ports() {

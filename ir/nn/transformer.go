@@ -1,7 +1,9 @@
 package nn
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -28,6 +30,13 @@ var activations = map[Activation]func(b *ir.Builder, x ir.Value) ir.Value{
 	Relu2:  func(b *ir.Builder, x ir.Value) ir.Value { return ops.Square(b, ops.Relu(b, x)) },
 	SwiGlu: func(b *ir.Builder, x ir.Value) ir.Value { return ops.SwiGlu(b, x, -1) },
 	GeGlu:  func(b *ir.Builder, x ir.Value) ir.Value { return ops.GeGlu(b, x, -1) },
+}
+
+// activation returns the function of an activation, or records an error and returns nil.
+func (l *layer) activation(a Activation) func(b *ir.Builder, x ir.Value) ir.Value {
+	f := activations[a]
+	l.require(f != nil, "Activation is %q: it must be one of %q", string(a), slices.Sorted(maps.Keys(activations)))
+	return f
 }
 
 // gated reports whether the activation takes twice as many features as it returns.
@@ -61,9 +70,9 @@ func (l *layer) mlp(hidden int, o MLPOptions) ir.Value {
 	if o.Activation == "" {
 		o.Activation = Gelu
 	}
-	f := activations[o.Activation]
+	f := l.activation(o.Activation)
 	width := l.size(-1)
-	if !l.require(f != nil, "Activation is %q: it must be one of the constants", string(o.Activation)) || !l.require(hidden >= 1, "hidden is %d: it must be 1 or more", hidden) {
+	if f == nil || !l.require(hidden >= 1, "hidden is %d: it must be 1 or more", hidden) {
 		return ir.Value{}
 	}
 	if o.Activation.gated() {

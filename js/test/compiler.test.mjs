@@ -535,6 +535,11 @@ describe('what does not fit is a typed error', () => {
     ['an unknown optimizer of a group', 'name', () => perceptron().step({ optimizer: { kind: 'sgd' }, groups: [{ params: ['*'], optimizer: { kind: 'magic' } }] }), /there are sgd, adam, /],
     ['an unknown schedule', 'name', () => perceptron().step({ optimizer: { kind: 'sgd' }, schedule: { kind: 'waves', rate: 1 } }), /cannot be waves: there are constant, linear, /],
     ['a schedule without its kind', 'name', () => perceptron().step({ optimizer: { kind: 'sgd' }, schedule: { rate: 1 } }), /there are constant, linear, /],
+    ['a clipping group', 'name', () => perceptron().step({ optimizer: { kind: 'sgd' }, groups: [{ params: ['*'], optimizer: { kind: 'sgd', clipNorm: 1 } }] }), /the optimizer of a group has no option clipNorm/],
+    ['a schedule with the number of another', 'name', () => perceptron().step({ optimizer: { kind: 'sgd' }, schedule: { kind: 'linear', rate: 1, steps: 2, factor: 2 } }), /of kind linear has no option factor/],
+    ['a schedule without a rate', 'attr', () => perceptron().step({ optimizer: { kind: 'sgd' }, schedule: { kind: 'cosine', steps: 2 } }), /has no rate/],
+    ['a schedule of part of a step', 'attr', () => perceptron().step({ optimizer: { kind: 'sgd' }, schedule: { kind: 'cosine', rate: 1, steps: 2.5 } }), /whole/],
+    ['an unknown op of a policy', 'name', () => perceptron().step({ optimizer: { kind: 'sgd' }, policy: { ops: ['nonsense'] } }), /nonsense/],
     ['an unknown policy', 'name', () => perceptron().step({ optimizer: { kind: 'sgd' }, policy: 'everything' }), /there are nothing, products, min-cut/],
     ['freed graph', 'closed', () => { const g = perceptron(); g.free(); g.text(); }],
   ];
@@ -588,7 +593,11 @@ test('each optimizer and schedule that an error lists makes a step', () => {
   const optimizers = listed({ optimizer: { kind: 'magic' } }), schedules = listed({ optimizer: { kind: 'sgd' }, schedule: { kind: 'waves', rate: 1 } });
   assert.deepEqual([optimizers.length, schedules.length], [27, 8]);
   for (const kind of optimizers) perceptron().step({ optimizer: { kind } }).free();
-  for (const kind of schedules) perceptron().step({ optimizer: { kind: 'sgd' }, schedule: { kind, rate: 1, finalRate: 0.5, steps: 10, factor: 0.5, exponent: 1 } }).free();
+  const numbers = { rate: 1, warmUp: 2, finalRate: 0.5, steps: 10, factor: 0.5, exponent: 1, growth: 2 };
+  for (const kind of schedules) {
+    const own = listed({ optimizer: { kind: 'sgd' }, schedule: { kind, rate: 1, amplitude: 1 } });
+    perceptron().step({ optimizer: { kind: 'sgd' }, schedule: Object.fromEntries(own.map((name) => [name, name === 'kind' ? kind : numbers[name]])) }).free();
+  }
 });
 
 test('an error of an op tells op and operands', () => {

@@ -433,6 +433,7 @@ describe('what a loop is given is checked', () => {
     ['a misspelt option', { data, epochs: 1, evry: 2 }, 'name', /^fit has no option evry: there are data, epochs/],
     ['an unknown entry', { data, epochs: 1, eval: { entry: 'evall', data } }, 'name', /^fit: the plan has no entry evall: there are step, eval$/],
     ['no data to evaluate', { data, epochs: 1, eval: { entry: 'eval' } }, 'missing', /data of eval is Undefined: it must be a function/],
+    ['one callback in place of a list', { data, epochs: 1, callbacks: () => {} }, 'attr', /callbacks is Function/],
     ['patience without evaluation', { data, epochs: 1, stop: { patience: 2 } }, 'missing', /patience is 2 and eval is not given/],
     ['an unknown metric', { data, epochs: 1, eval: evaluation(), stop: { patience: 2, metric: 'acc' } }, 'name', /metric of stop: the evaluation has no output of rank 0 or metric acc: there are loss, accuracy/],
     ['an unknown weight', { data, epochs: 1, eval: { ...evaluation(), weight: 'rows' } }, 'name', /weight of eval: entry eval has no output of rank 0 rows/],

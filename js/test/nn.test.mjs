@@ -78,6 +78,7 @@ const models = {
   'rules by fans': (x) => nn.stack(nn.moe(x, 4, { init: nn.heNormal(), hidden: 2 })[0], 's', 3,
     (x) => nn.linear(nn.linear(x, 8, { init: nn.glorotUniform() }), 8, { init: nn.orthogonal(1) }), { scan: true }),
   scanned: (x) => nn.stack(x, 'blocks', 3, (x) => nn.transformerBlock(x, 2, { name: nn.here, depth: 3 }), { scan: true }),
+  grouped: (x, b) => nn.groupedLinear(x.reshape([10, 8]), b.input('groups', 'i32', [10]), 3, 4),
   cached(x, b) {
     nn.infer(b);
     nn.cache(b, 8);
@@ -303,11 +304,14 @@ describe('training', () => {
   });
 
   test('blocks as a loop and with checkpoints give what unrolled blocks give', async (t) => {
-    const block = (x) => nn.transformerBlock(x, 2, { name: nn.here, hidden: 8 });
-    const made = (options) => graph('blocks', (b) => b.output('y', nn.stack(b.input('x', 'f32', [4, 4]), 'h', 3, block, options)));
+    const made = (options) => graph('blocks', (b) => {
+      const x = nn.linear(b.input('x', 'f32', [4, 4]), 4, { name: 'in', noBias: true }), context = x.sliceAxis(0, 0, 3).sin(), mask = x.matmul(x.transpose([1, 0])).gt(-1);
+      const block = (z) => nn.transformerBlock(z, 2, { name: nn.here, hidden: 8, context, attention: { mask } }).add(z.matmul(nn.tie(z.builder, 'in/weight'))); // values and a parameter around it
+      b.output('y', nn.stack(x, 'h', 3, block, options));
+    });
     const looped = made({ scan: true }), unrolled = made(), values = initialParams(unrolled, {}, 5), stacked = {};
     for (const { name, shape } of looped.ports.filter(({ kind }) => kind === 'param')) {
-      const parts = [0, 1, 2].map((i) => values[name.replace('h/', `h/${i}/`)].data);
+      const parts = name === 'in/weight' ? [values[name].data] : [0, 1, 2].map((i) => values[name.replace('h/', `h/${i}/`)].data);
       stacked[name] = { dtype: 'f32', shape, data: Float32Array.from(parts.flatMap((part) => [...part])) };
     }
     const results = [];

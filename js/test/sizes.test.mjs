@@ -219,6 +219,7 @@ test('buckets are powers of two, a list, or each size, up to a bound', async (t)
   assert.equal(listed.compiled, 2);
   await assert.rejects(listed.run('run', { x: rows(1, 11) }), isError('limit', /size seq is 11, not a whole number from 1 to 10/));
   await assert.rejects(open({ buckets: [4, 2] }), isError('attr', /the buckets of seq are \[4,2\]: they must be whole numbers that ascend from 1/));
+  await assert.rejects(open({ exact: true, buckets: [2, 4] }), isError('attr', /seq is exact and has buckets/));
   await assert.rejects(open({ buckets: [0, 2] }), isError('attr', /ascend from 1/));
   await assert.rejects(open({ max: -1 }), isError('limit', /the max of seq is -1/));
 });

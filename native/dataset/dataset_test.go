@@ -175,6 +175,25 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// TestImagesDropTheirOpacity has the values of Pillow's convert("RGB"), by which torchvision's ImageFolder loads images.
+func TestImagesDropTheirOpacity(t *testing.T) {
+	p := image.NewNRGBA(image.Rect(0, 0, 2, 1))
+	p.SetNRGBA(0, 0, color.NRGBA{204, 102, 51, 128})
+	p.SetNRGBA(1, 0, color.NRGBA{0, 51, 255, 0})
+	var out bytes.Buffer
+	if err := png.Encode(&out, p); err != nil {
+		t.Fatal(err)
+	}
+	m, err := dataset.OpenImages(fstest.MapFS{"a/p.png": {Data: out.Bytes()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := make([]float32, 6)
+	if err := m.Read(0, 1, 2, x); err != nil || !slices.Equal(x, []float32{0.8, 0.4, 0.2, 0, 0.2, 1}) {
+		t.Errorf("%v, %v", x, err)
+	}
+}
+
 // TestImagesOfNestedFolders has the files that torchvision's ImageFolder has, in its order, but for hidden ones.
 func TestImagesOfNestedFolders(t *testing.T) {
 	folder := pictures(t)

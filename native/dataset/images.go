@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"image"
+	"image/color"
 	_ "image/gif" // formats of image.Decode
 	_ "image/jpeg"
 	_ "image/png"
@@ -80,9 +81,9 @@ func (m *Images) addClass(name string) error {
 func isHidden(d fs.DirEntry) bool { return strings.HasPrefix(d.Name(), ".") }
 
 // Read decodes image i, scales it to height × width by the mean of the pixels under each, and writes
-// red, green and blue from 0 to 1 to to, which has height·width·3 elements. The error is of kind
-// [ir.ErrIndex] for an unknown image, [ir.ErrShape] for another length of to, and [ErrDamaged] for a
-// file that is no image or has more than 2²⁶ pixels.
+// red, green and blue from 0 to 1 to to, which has height·width·3 elements; opacity is dropped, as by
+// torchvision. The error is of kind [ir.ErrIndex] for an unknown image, [ir.ErrShape] for another
+// length of to, and [ErrDamaged] for a file that is no image or has more than 2²⁶ pixels.
 func (m *Images) Read(i, height, width int, to []float32) error {
 	if i < 0 || i >= len(m.Files) {
 		return ir.Errorf(ir.ErrIndex, "image %d: it must be in [0, %d)", i, len(m.Files))
@@ -127,8 +128,8 @@ func scale(p image.Image, height, width int, to []float32) {
 			n := 0.
 			for v := top; v < max(bottom, top+1); v++ {
 				for u := left; u < max(right, left+1); u++ {
-					r, g, blue, _ := p.At(u, v).RGBA()
-					sum[0], sum[1], sum[2], n = sum[0]+float64(r), sum[1]+float64(g), sum[2]+float64(blue), n+1
+					c := withoutOpacity(p.At(u, v))
+					sum[0], sum[1], sum[2], n = sum[0]+float64(c.R), sum[1]+float64(c.G), sum[2]+float64(c.B), n+1
 				}
 			}
 			for c := range sum {
@@ -136,6 +137,14 @@ func scale(p image.Image, height, width int, to []float32) {
 			}
 		}
 	}
+}
+
+// withoutOpacity returns a color by its components, which color.NRGBA64Model rounds if they have 8 bits.
+func withoutOpacity(c color.Color) color.NRGBA64 {
+	if c, ok := c.(color.NRGBA); ok {
+		return color.NRGBA64{R: 0x101 * uint16(c.R), G: 0x101 * uint16(c.G), B: 0x101 * uint16(c.B)}
+	}
+	return color.NRGBA64Model.Convert(c).(color.NRGBA64)
 }
 
 // Batches returns batches for rlx.Loop.Data: "x", f32[size, height, width, 3] with values from 0 to 1,

@@ -3,6 +3,7 @@ package models_test
 import (
 	"context"
 	"image"
+	"image/draw"
 	_ "image/png"
 	"math"
 	"os"
@@ -362,6 +363,27 @@ func TestImages(t *testing.T) {
 		}
 		near(t, "vector", v, want, nil)
 	}
+}
+
+// TestTranslucentImages holds that the opacity of pixels does not count, as Pillow's convert("RGB") drops it.
+func TestTranslucentImages(t *testing.T) {
+	f := open(t, "vit")
+	x, err := models.NewImages(t.Context(), cpu(t), f.Model, models.ImagesOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close(context.Background())
+	opaque := photos(t)[0]
+	faint := image.NewNRGBA(opaque.Bounds())
+	draw.Draw(faint, faint.Bounds(), opaque, opaque.Bounds().Min, draw.Src)
+	for i := 3; i < len(faint.Pix); i += 4 {
+		faint.Pix[i] = uint8(i % 200)
+	}
+	vectors, err := x.Embed(t.Context(), opaque, faint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "vector", vectors[1], vectors[0], nil)
 }
 
 // TestImageTexts holds vectors of images and texts and the probabilities of labels to those of transformers.

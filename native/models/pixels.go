@@ -217,7 +217,7 @@ func (p Preprocessing) floats(g grid) []float32 {
 	return x
 }
 
-// grid is an image of red, green and blue bytes.
+// grid is an image of red, green and blue bytes. As Pillow's convert("RGB") does, it drops the opacity.
 type grid struct {
 	height, width int
 	data          []uint8
@@ -231,7 +231,7 @@ func gridOf(from image.Image) grid {
 	i := 0
 	for y := b.Min.Y; y < b.Max.Y; y++ {
 		for x := b.Min.X; x < b.Max.X; x++ {
-			c := color.RGBAModel.Convert(from.At(x, y)).(color.RGBA)
+			c := color.NRGBAModel.Convert(from.At(x, y)).(color.NRGBA)
 			g.data[i], g.data[i+1], g.data[i+2] = c.R, c.G, c.B
 			i += 3
 		}

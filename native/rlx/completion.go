@@ -53,15 +53,55 @@ func (c *command) flagNames() (names []string) {
 	return names
 }
 
+// values returns the words that a flag may have; none for one that has other values.
+func (c *command) values(name string) []string {
+	switch name {
+	case "-activations":
+		return []string{"0", "8"}
+	case "-device":
+		return []string{"coreml", "cpu", "cuda", "metal", "webgpu"}
+	case "-dtype":
+		return []string{"f32", "f16", "bf16"}
+	case "-optimizer":
+		return optimizerNames()
+	case "-part":
+		return []string{"graph", "groups", "kernels", "memory", "source"}
+	case "-precision":
+		return []string{"f32", "tf32", "bf16", "f16"}
+	case "-quantize":
+		return []string{"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"}
+	case "-target":
+		if c.name == "plan" {
+			return []string{"webgpu", "wasm"}
+		}
+		return targetNames()
+	}
+	return nil
+}
+
 func writeBash(w io.Writer) {
 	fmt.Fprintf(w, `_rlx() {
-  local word="${COMP_WORDS[COMP_CWORD]}" words=""
+  local word="${COMP_WORDS[COMP_CWORD]}" words="" values=""
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "%s" -- "$word"))
     return
   fi
-  case "${COMP_WORDS[1]}" in
+  case "${COMP_WORDS[1]} ${COMP_WORDS[COMP_CWORD-1]}" in
 `, strings.Join(commandNames(), " "))
+	for _, c := range commands() {
+		for _, name := range c.flagNames() {
+			if values := c.values(name); values != nil {
+				fmt.Fprintf(w, "    %q) values=%q ;;\n", c.name+" "+name, strings.Join(values, " "))
+			}
+		}
+	}
+	fmt.Fprint(w, `  esac
+  if [ -n "$values" ]; then
+    COMPREPLY=($(compgen -W "$values" -- "$word"))
+    return
+  fi
+  case "${COMP_WORDS[1]}" in
+`)
 	for _, c := range commands() {
 		if names := c.flagNames(); len(names) > 0 {
 			fmt.Fprintf(w, "    %s) words=\"%s\" ;;\n", c.name, strings.Join(names, " "))
@@ -88,7 +128,11 @@ func writeFish(w io.Writer) {
 	for _, c := range commands() {
 		fmt.Fprintf(w, "complete -c rlx -n __fish_use_subcommand -a %s -d '%s'\n", c.name, strings.ReplaceAll(c.short, "'", `\'`))
 		for _, name := range c.flagNames() {
-			fmt.Fprintf(w, "complete -c rlx -n '__fish_seen_subcommand_from %s' -o %s\n", c.name, strings.TrimPrefix(name, "-"))
+			values := ""
+			if words := c.values(name); words != nil {
+				values = fmt.Sprintf(" -x -a '%s'", strings.Join(words, " "))
+			}
+			fmt.Fprintf(w, "complete -c rlx -n '__fish_seen_subcommand_from %s' -o %s%s\n", c.name, strings.TrimPrefix(name, "-"), values)
 		}
 	}
 	fmt.Fprintln(w, "complete -c rlx -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'")

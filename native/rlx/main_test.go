@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -43,6 +44,9 @@ func call(t *testing.T, stdin string, args ...string) (code int, out, err string
 // times are the parts of an output that differ from run to run.
 var times = regexp.MustCompile(`[0-9.e+-]+ (ms|steps/s)|"ms": [0-9.]+`)
 
+// machine is the name of the processor in a JSON output.
+var machine = regexp.MustCompile(`"description": "[^"]*"`)
+
 // TestGolden compares the output of commands with files. -update writes them.
 func TestGolden(t *testing.T) {
 	file := filepath.Join("testdata", "scale.txt")
@@ -77,6 +81,7 @@ func TestGolden(t *testing.T) {
 			t.Errorf("%v: exit status %d, %s", c.args, code, stderr)
 		}
 		out = times.ReplaceAllString(strings.ReplaceAll(out, made, "scale.rlxp"), "TIME")
+		out = machine.ReplaceAllString(out, `"description": "MACHINE"`)
 		golden := filepath.Join("testdata", c.name+".golden")
 		if *update {
 			if err := os.WriteFile(golden, []byte(out), 0o666); err != nil {
@@ -237,6 +242,26 @@ func TestTrainLearns(t *testing.T) {
 	}
 	if written, err := readTensors(result); err != nil || len(written["y"].Dims) != 2 {
 		t.Errorf("%v, %v", written, err)
+	}
+}
+
+// TestTrainKeepsAFileWhenItDiverges trains on NaN: the file of -save stays as it was.
+func TestTrainKeepsAFileWhenItDiverges(t *testing.T) {
+	folder := t.TempDir()
+	data, weights := filepath.Join(folder, "data.npz"), filepath.Join(folder, "w.npz")
+	nans := rlx.Float32s([]float32{1, float32(math.NaN())}, 1, 2)
+	if err := writeTensors(data, rlx.Inputs{"x": nans, "y": nans}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(weights, []byte("weights"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := call(t, "", "train", filepath.Join("testdata", "scale.txt"), "-entry", "loss", "-size", "batch=1", "-data", data, "-device", "cpu", "-steps", "3", "-save", weights)
+	if code != exitError || !strings.Contains(stderr, "not finite") || !strings.Contains(stderr, "w.npz is not written") {
+		t.Errorf("exit status %d: %s", code, stderr)
+	}
+	if kept, err := os.ReadFile(weights); err != nil || string(kept) != "weights" {
+		t.Errorf("the file is %q, %v", kept, err)
 	}
 }
 

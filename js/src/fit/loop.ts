@@ -115,6 +115,7 @@ export function checkLoop(trainer: Trainer, loop: Loop): void {
   if (typeof log === 'string' ? !save : log !== undefined && typeof log !== 'function') {
     throw new RlxError('attr', `fit: log is ${typeof log === 'string' ? `the file ${log}, and save has no folder for it` : classOf(log)}: it must be a function, or a file in save.folder`, { name: 'log' });
   }
+  need(Array.isArray(callbacks), 'attr', 'fit: callbacks', 'a list of functions', callbacks);
   for (const call of callbacks) need(typeof call === 'function', 'attr', 'fit: a callback', 'a function', call);
 }
 

@@ -44,6 +44,9 @@ export class Value extends ValueOps<Value> implements ValueType {
     this.shape = shape;
   }
 
+  /** This value, or the input that stands for it in the body that is being built. @internal */
+  get local(): Value { return GraphBuilder.local(this); }
+
   /** @internal */
   protected override apply(op: string, operands: readonly (Operand | undefined)[], attributes?: Attributes): Value[] {
     return this.builder.apply(op, [this, ...operands], attributes);
@@ -244,15 +247,18 @@ export class GraphBuilder extends BuilderOps<Value> {
   slices?: ReadonlyMap<string, Value>;
   /** The initial values of parameters and states. @internal */
   readonly initial = new Map<string, Initial>();
-  /** The graph around that of a body. */
+  /** The graph around that of a body, whose values the body may use. */
   readonly #outer: GraphBuilder | undefined;
+  /** The graph around that of a body, unless the body is only tried: it has the ports that the body declares. */
+  readonly #host: GraphBuilder | undefined;
   /** The values of the enclosing graph that a body captures, with the input for each. */
   readonly #captured = new Map<Value, { name: string; value: Value }>();
 
   /** @internal */
-  constructor(name: string, outer?: GraphBuilder) {
+  constructor(name: string, outer?: GraphBuilder, tried = false) {
     super();
     this.#outer = outer;
+    this.#host = tried ? undefined : outer;
     this.#handle = invoke(new Request('builder').text(name)).u32();
   }
 
@@ -283,7 +289,7 @@ export class GraphBuilder extends BuilderOps<Value> {
 
   /** A value that is given at each run. */
   input(name: string, dtype: DType, shape: readonly Dim[] = []): Value {
-    return this.#outer ? this.#capture(this.#outer.input(name, dtype, shape)).value : this.#port('input', name, dtype, shape);
+    return this.#host ? this.#capture(this.#host.input(name, dtype, shape)).value : this.#port('input', name, dtype, shape);
   }
 
   /**
@@ -294,7 +300,7 @@ export class GraphBuilder extends BuilderOps<Value> {
     name = this.#within(name);
     const slice = this.slices?.get(name);
     if (slice) return slice;
-    return this.#outer ? this.#capture(this.#outer.param(name, dtype, shape, initial, frozen)).value : this.#port('param', name, dtype, shape, initial, frozen);
+    return this.#host ? this.#capture(this.#host.param(name, dtype, shape, initial, frozen)).value : this.#port('param', name, dtype, shape, initial, frozen);
   }
 
   /**
@@ -303,11 +309,14 @@ export class GraphBuilder extends BuilderOps<Value> {
    */
   state(name: string, dtype: DType, shape: readonly Dim[] = [], initial?: Initial): Value {
     name = this.#within(name);
-    return this.#outer ? this.#capture(this.#outer.state(name, dtype, shape, initial)).value : this.#port('state', name, dtype, shape, initial);
+    return this.#host ? this.#capture(this.#host.state(name, dtype, shape, initial)).value : this.#port('state', name, dtype, shape, initial);
   }
 
   /** The input, parameter or state that was declared before, by its full name, such as `block0/w`. */
-  declared(name: string): Value | undefined { return this.slices?.get(name) ?? this.#outer?.declared(name) ?? this.#declared.get(name); }
+  declared(name: string): Value | undefined {
+    const own = this.#declared.get(name);
+    return this.slices?.get(name) ?? (this.#host ? this.#host.declared(name) ?? own : own ?? this.#outer?.declared(name));
+  }
 
   /**
    * Builds a part of the graph and returns the result of `build`. The scope's name prefixes those of parameters and
@@ -318,13 +327,13 @@ export class GraphBuilder extends BuilderOps<Value> {
   }
 
   /** The full name of the open scope, empty outside of scopes. */
-  get scopeName(): string { return [this.#outer?.scopeName, this.#scope].filter(Boolean).join('/'); }
+  get scopeName(): string { return [this.#host?.scopeName, this.#scope].filter(Boolean).join('/'); }
 
   /** The builder of the graph around all bodies. @internal */
-  get root(): GraphBuilder { return this.#outer?.root ?? this; }
+  get root(): GraphBuilder { return this.#host?.root ?? this; }
 
-  /** A builder of a separate graph, for trying a function. @internal */
-  scratch(): GraphBuilder { return new GraphBuilder('scratch'); }
+  /** A builder of a separate graph, for trying a function that may use values of this one. @internal */
+  scratch(): GraphBuilder { return new GraphBuilder('scratch', this, true); }
 
   /** The parameters and states that were declared, by their full names. @internal */
   get declarations(): readonly DeclaredPort[] { return [...this.#ports]; }
@@ -374,7 +383,7 @@ export class GraphBuilder extends BuilderOps<Value> {
   output(name: string, value: Value): void { this.#result('output', name, value, 'one of its results'); }
 
   #result(method: string, name: string, value: Value, as: string): void {
-    if (this.#outer) throw new RlxError('graph', `${shown(name)} cannot be set in a body: return the value as ${as}, and set it in the graph around`, { name });
+    if (this.#host) throw new RlxError('graph', `${shown(name)} cannot be set in a body: return the value as ${as}, and set it in the graph around`, { name });
     invoke(this.#request(method, method === 'state' ? 'setState' : method).text(name).u32(this.#idOf(value)), this.#instance);
   }
 
@@ -437,6 +446,27 @@ export class GraphBuilder extends BuilderOps<Value> {
       this.#captured.set(outer, inner = { name, value: this.#port('input', name, outer.dtype as DType, outer.shape) });
     }
     return inner;
+  }
+
+  /** The innermost graph that is being built by {@link GraphBuilder.building}. */
+  static #built: GraphBuilder | undefined;
+
+  /** Calls a function during which {@link Value.local} is of this graph. @internal */
+  building<T>(build: () => T): T {
+    const around = GraphBuilder.#built;
+    GraphBuilder.#built = this;
+    try {
+      return build();
+    } finally {
+      GraphBuilder.#built = around;
+    }
+  }
+
+  /** The value of the graph that is being built for one of a graph around it; another value is returned as it is. @internal */
+  static local(value: Value): Value {
+    const built = GraphBuilder.#built;
+    for (let b = built; b; b = b.#outer) if (b.#outer === value.builder) return built!.#capture(value).value;
+    return value;
   }
 
   /** Adds an op. Numbers get the element type of the first value that is not boolean, or f32. @internal */

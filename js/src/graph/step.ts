@@ -45,35 +45,42 @@ export interface Optimizer {
 }
 
 /**
- * A learning rate as a function of the step, from `rate` to `finalRate` over `steps`, after a linear warm-up of
- * `warmUp` steps. `steps` multiplies it by `factor` after every `steps` steps, `exponential` after each;
+ * A learning rate as a function of the step, from `rate` to `finalRate`, 0 if not given, over `steps`, after a linear
+ * warm-up of `warmUp` steps. `steps` multiplies it by `factor` after every `steps` steps, `exponential` after each;
  * `polynomial` uses the power `exponent`; `cosine-restarts` restarts with periods that grow by the factor
  * `growth`; `one-cycle` rises to `rate` and falls.
  */
-export interface Schedule {
-  kind: 'constant' | 'linear' | 'cosine' | 'steps' | 'exponential' | 'polynomial' | 'cosine-restarts' | 'one-cycle';
-  rate: number;
-  finalRate?: number;
-  steps?: number;
-  factor?: number;
-  exponent?: number;
-  growth?: number;
-  warmUp?: number;
-}
+export type Schedule = { rate: number; warmUp?: number } & (
+  | { kind: 'constant' }
+  | { kind: 'linear' | 'cosine'; steps: number; finalRate?: number }
+  | { kind: 'steps'; steps: number; factor: number }
+  | { kind: 'exponential'; factor: number }
+  | { kind: 'polynomial'; steps: number; exponent: number; finalRate?: number }
+  | { kind: 'cosine-restarts'; steps: number; growth?: number; finalRate?: number }
+  | { kind: 'one-cycle'; steps: number });
+
+/** The fields of each kind of schedule, besides those of all. */
+const scheduleFields: Record<Schedule['kind'], string> = {
+  constant: '', linear: ' steps finalRate', cosine: ' steps finalRate', steps: ' steps factor', exponential: ' factor',
+  polynomial: ' steps exponent finalRate', 'cosine-restarts': ' steps growth finalRate', 'one-cycle': ' steps',
+};
 
 /**
  * What reverse mode saves for the backward pass, which recomputes the rest: nothing, the results
  * of products, the set of least memory, the results of ops or of nodes whose labels match a
  * pattern, or as much as fits a number of bytes.
  */
-export type Policy = 'nothing' | 'products' | 'min-cut' | { readonly ops: readonly string[] } | { readonly labels: readonly string[] } | { readonly within: number };
+export type Policy = 'nothing' | 'products' | 'min-cut'
+  | { readonly ops: readonly string[]; labels?: never; within?: never }
+  | { readonly labels: readonly string[]; ops?: never; within?: never }
+  | { readonly within: number; ops?: never; labels?: never };
 
 /** Parameters with an optimizer or a rate of their own. A parameter belongs to the first group that matches it. */
 export interface ParamGroup {
   /** Names and patterns, as of {@link StepOptions.frozen}. */
   params: readonly string[];
-  /** That of the other parameters if not given. */
-  optimizer?: Optimizer;
+  /** That of the other parameters if not given. Clipping, accumulation and averages are those of the step. */
+  optimizer?: Omit<Optimizer, 'decayMatrices' | 'clipNorm' | 'clipValue' | 'accumulate' | 'average'>;
   /** Multiplies the learning rate. 1 if not given. */
   rate?: number;
 }
@@ -111,19 +118,24 @@ export interface StepOptions<L extends string = string> {
 export function stepRequest(graph: number, options: StepOptions): Request {
   checkOptions('step', options, 'optimizer loss schedule frozen groups policy name constantKeys allowUnreached measureNorm history precision');
   const { optimizer, loss = 'loss', schedule, frozen = [], groups = [], policy, name = '', constantKeys, allowUnreached, measureNorm, history = 0, precision } = options ?? {};
-  checkOptions('a schedule', schedule, 'kind rate finalRate steps warmUp factor exponent growth');
-  if (schedule) checkWord('the kind of a schedule', schedule.kind, 'constant linear cosine steps exponential polynomial cosine-restarts one-cycle');
+  if (schedule) {
+    checkWord('the kind of a schedule', schedule.kind, Object.keys(scheduleFields).join(' '));
+    checkOptions(`a schedule of kind ${schedule.kind}`, schedule, `kind rate warmUp${scheduleFields[schedule.kind]}`);
+  }
   if (precision !== undefined) checkWord('step: precision', precision, 'bf16 f16');
   const hyper = hyperOf(optimizer), { kind: shape = '', ...rates } = schedule ?? {};
   return new Request('step').u32(graph).text(loss, 'loss').text(optimizer.kind, 'kind of the optimizer').numbers(reals({ ...hyper, constantKeys, allowUnreached, measureNorm, ...precision === 'f16' && { lossScale: 65536 } }), 'f64').text(shape, 'kind of the schedule').numbers(reals(rates), 'f64').texts(frozen, 'frozen').u32(history, 'history')
-    .list(groups, (r, { params, optimizer: own, rate = 0 }) => r.texts(params, 'params of a group').text(own?.kind ?? '').numbers(own ? hyperOf(own) : {}, 'f64').f64(rate, 'rate of a group'), 'groups')
+    .list(groups, (r, { params, optimizer: own, rate = 0 }) => r.texts(params, 'params of a group').text(own?.kind ?? '').numbers(own ? hyperOf(own, '') : {}, 'f64').f64(rate, 'rate of a group'), 'groups')
     .texts(wordsOf(policy)).text(name, 'name');
 }
 
-/** The hyper-parameters of an optimizer. */
-export function hyperOf(optimizer: Optimizer): Record<string, number> {
+/** The options of an optimizer that hold for all parameters of a step. */
+const wholeStep = ' decayMatrices clipNorm clipValue accumulate average';
+
+/** The hyper-parameters of an optimizer. `more` are the options that it may have besides those of a group. */
+export function hyperOf(optimizer: Optimizer, more = wholeStep): Record<string, number> {
   if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is ${classOf(optimizer)}: it must be { kind: 'sgd' | 'adam' | 'adamw', ... }`, { name: 'optimizer' });
-  checkOptions('an optimizer', optimizer, 'kind momentum nesterov dampening decoupled beta1 beta2 epsilon gamma every diagonal pairs warm weightDecay decayMatrices clipNorm clipValue centered accumulate average');
+  checkOptions(more ? 'an optimizer' : 'the optimizer of a group', optimizer, `kind momentum nesterov dampening decoupled beta1 beta2 epsilon gamma every diagonal pairs warm weightDecay centered${more}`);
   const { kind, ...hyper } = optimizer;
   checkWord('the kind of an optimizer', kind, 'sgd adam adamw nadam radam lamb lion adagrad rmsprop adadelta adafactor muon schedule-free soap sophia mars amsgrad adamax adabelief qhadamw adan ademamix lars kron lbfgs prodigy stiefel');
   for (const name in hyper) {

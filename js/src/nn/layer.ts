@@ -221,9 +221,9 @@ export function tieOf(b: GraphBuilder, name: string): Value {
 export function layer<T>(called: Called, kind: string, x: Value, options: NameOption | undefined, known: string, build: (l: Layer) => T, integers = false): T {
   return inside(called, builderOf(called, x), () => {
     checkOptions(opOf(kind), options, `name ${known}`);
-    const b = x.builder, name = options?.name || kind + count(b, `${b.scopeName}/${kind}`);
+    const own = x.local, b = own.builder, name = options?.name || kind + count(b, `${b.scopeName}/${kind}`);
     const run = () => {
-      const l = new Layer(x, kind);
+      const l = new Layer(own, kind);
       if (!integers && !/^b?f\d/.test(x.dtype)) l.fail('dtype', `x is ${x.dtype}, of no float type`);
       return build(l);
     };

@@ -112,7 +112,7 @@ export interface GroupedLinearOptions extends NameOption {
  * without unpacking them in memory. `lora` adds nothing to it.
  */
 export function groupedLinear(x: Value, groups: Value, count: number, out: number, options?: GroupedLinearOptions): Value {
-  return layer(groupedLinear, 'groupedLinear', x, options, 'init', (l) => {
+  return layer(groupedLinear, 'grouped_linear', x, options, 'init', (l) => {
     l.requireCount(count, 'count');
     l.requireCount(out, 'out');
     return grouped(declareMatrices(l, options?.init, 'weight', [count, l.size(-1), out]), x, groups);

@@ -6,7 +6,7 @@ import { part } from '../graph/part.js';
 import { type InitialRule, resolved, ruleOf } from '../graph/rule.js';
 import type { DType } from '../values/dtype.js';
 import { checkOptions } from '../values/errors.js';
-import { builderOf, checkBuild, contextOf, drawKey, during, inside, isValue, Layer, newStream } from './layer.js';
+import { builderOf, checkBuild, type Context, contextOf, drawKey, during, inside, isValue, Layer, newStream } from './layer.js';
 
 /** Options of {@link stack}. */
 export interface StackOptions {
@@ -23,7 +23,7 @@ export interface StackOptions {
  * Applies n blocks of equal structure to x: f to x, f to the result, and so on; f returns a value
  * of the type of x. It gets the number of the block, always 0 with `scan`, which calls it once.
  * Parameters of the blocks are in the scope `name`. With `scan` or `checkpoint` f declares no
- * states, and its value belongs to a separate builder.
+ * states, and its value belongs to a separate builder; it may use values around it, as a mask.
  */
 export function stack(x: Value, name: string, n: number, f: (x: Value, block: number) => Value, options?: StackOptions): Value {
   checkBuild(stack, f);
@@ -44,6 +44,9 @@ function called(l: Layer, x: Value, f: (x: Value) => Value): Value {
   return y;
 }
 
+/** {@link during} for a block with a builder of its own: layers of values around it are the block's. */
+const duringBlock = <T>(b: GraphBuilder, change: Partial<Context>, build: () => T): T => b.building(() => during(b, change, build));
+
 function unrolled(l: Layer, n: number, f: (x: Value, block: number) => Value, checkpoint: boolean): Value {
   const { b } = l;
   let y = l.x;
@@ -54,7 +57,7 @@ function unrolled(l: Layer, n: number, f: (x: Value, block: number) => Value, ch
 /** The result of a block that the backward pass recomputes from x, its input. @internal */
 export function recomputed(x: Value, f: (x: Value) => Value): Value {
   const l = new Layer(x, 'stack'), { random } = probe(l, f), { b } = l;
-  const [y] = b.checkpoint(random ? [x, drawKey(b, 'block')] : [x], (body, [input, key]) => [during(body, blockContext(body, key), () => called(l, input!, f))]);
+  const [y] = b.checkpoint(random ? [x, drawKey(b, 'block')] : [x], (body, [input, key]) => [duringBlock(body, blockContext(body, key), () => called(l, input!, f))]);
   return y!;
 }
 
@@ -72,7 +75,7 @@ function scanned(l: Layer, n: number, f: (x: Value) => Value, checkpoint: boolea
   const keys = random ? [drawKey(b, 'block').randomBits(undefined, { shape: [n], pairs: true })] : [];
   const block = (body: GraphBuilder, [input, ...slices]: readonly Value[]): [Value] => {
     body.slices = new Map(params.map(({ name }, i) => [name, slices[i]!]));
-    return [during(body, blockContext(body, random ? slices.at(-1) : undefined), () => called(l, input!, f))];
+    return [duringBlock(body, blockContext(body, random ? slices.at(-1) : undefined), () => called(l, input!, f))];
   };
   const { carries } = b.scan({ carries: [x], xs: [...stacked, ...keys], length: n }, (body, _, carry, slices) =>
     ({ carries: checkpoint ? body.checkpoint([...carry, ...slices], block) : block(body, [...carry, ...slices]) }));
@@ -92,7 +95,7 @@ export function activeBlocks(x: Value, active: Value, f: (x: Value) => Value): V
     if (n === 0) return x;
     const shape = x.shape.slice(1), first = part(x, 0, 0, 1).reshape(shape), { random } = probe(new Layer(first, l.kind), f);
     const when = (body: GraphBuilder, on: Value, operands: readonly Value[]): Value => body.cond(on, operands,
-      (inner, [input, key]) => [during(inner, blockContext(inner, key), () => called(new Layer(first, l.kind), input!, f))],
+      (inner, [input, key]) => [duringBlock(inner, blockContext(inner, key), () => called(new Layer(first, l.kind), input!, f))],
       (inner, [input]) => [inner.full(input!.dtype as DType, shape, 0)])[0]!;
     const key = random ? [drawKey(b, 'block')] : [];
     if (n === 1) return when(b, active.reshape([]), [first, ...key]).expandDims(0);
@@ -108,7 +111,7 @@ function probe(l: Layer, f: (x: Value) => Value): { params: readonly DeclaredPor
     const random = newStream(scratch.input('key', 'u32', [2])), { past, ...cache } = contextOf(l.b).cache ?? { length: 0 };
     const { stored } = contextOf(l.b), scope = l.b.scopeName, within = stored && { stored: (name: string) => stored(`${scope}/${name}`) };
     const change = { ...contextOf(l.b), ...within, counts: new Map<string, number>(), random, ...cache.length && { cache } };
-    during(scratch, change, () => called(l, scratch.input('x', dtype as DType, shape), f));
+    duringBlock(scratch, change, () => called(l, scratch.input('x', dtype as DType, shape), f));
     const ports = scratch.declarations.filter(({ kind }) => kind !== 'input'), state = ports.find(({ kind }) => kind === 'state');
     if (state) l.fail('graph', `the block declares state ${state.name}: a loop carries values that change; unroll the blocks, without scan`);
     return { params: ports, random: random.drawn.size > 1 };

@@ -90,8 +90,9 @@ export function checkSizes(sizes: Readonly<Record<string, Size>>, entries: Itera
   for (const [symbol, size] of Object.entries(sizes)) {
     if (!known.has(symbol)) throw unknownName('sizes: the module has no symbol', symbol, known);
     checkOptions(`sizes: ${symbol}`, size, 'exact buckets max');
-    const { buckets, max } = size ?? {};
+    const { exact, buckets, max } = size ?? {};
     if (buckets !== undefined) checkBuckets(symbol, buckets);
+    if (exact && buckets?.length) throw new RlxError('attr', `sizes: ${symbol} is exact and has buckets: one of them is left out`, { name: symbol });
     if (max !== undefined) checkCount(`sizes: the max of ${symbol}`, max, 1);
   }
 }

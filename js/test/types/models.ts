@@ -220,6 +220,19 @@ await program({ entries: { declared }, symbols: { row: 2 } });
 await openSizes({ entries: { declared }, sizes: { row: { max: 4 } } });
 graph('polynomial', { inputs: { x: ['f32', ['2*n']] } }, (_, { x }) => ({ y: x.neg() })).bind({ n: 2 });
 
+// Optimizers, schedules and policies.
+declared.step({ optimizer: { kind: 'sgd' }, schedule: { kind: 'polynomial', rate: 1, steps: 9, exponent: 2, warmUp: 3 }, groups: [{ params: ['w'], optimizer: { kind: 'adam' } }], policy: { ops: ['dot_general'] } });
+// @ts-expect-error a schedule without its steps
+declared.step({ optimizer: { kind: 'sgd' }, schedule: { kind: 'cosine', rate: 1 } });
+// @ts-expect-error the number of another schedule
+declared.step({ optimizer: { kind: 'sgd' }, schedule: { kind: 'cosine', rate: 1, steps: 9, factor: 2 } });
+// @ts-expect-error no optimizer of this name
+declared.step({ optimizer: { kind: 'adamm' } });
+// @ts-expect-error clipping is of the whole step
+declared.step({ optimizer: { kind: 'sgd' }, groups: [{ params: ['w'], optimizer: { kind: 'adam', clipNorm: 1 } }] });
+// @ts-expect-error one kind of policy
+declared.step({ optimizer: { kind: 'sgd' }, policy: { ops: ['exp'], within: 3 } });
+
 // A graph in a graph.
 graph('outer', { inputs: { x: ['f32', [4, 3]], ids: ['i32', [4]] } }, (b, { x, ids }) => {
   const { loss } = b.call(declared, { x, ids });
