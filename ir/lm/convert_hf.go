@@ -80,7 +80,7 @@ func (h *hfWriter) entry(p ir.Port) Entry {
 		if err != nil {
 			return err
 		}
-		if n := h.heads(p.Name); n > 0 && h.config.Rope.Interleaved {
+		if n := h.heads(p.Name); n > 0 && h.config.Rope.Interleaved && !h.f.neighbours {
 			x = paired(x, n, dims[0], true)
 		}
 		if offset := normOffset(h.config.Architecture); offset != 0 && strings.Contains(p.Name, "norm") {
@@ -125,6 +125,7 @@ var classes = map[string]string{
 	"llama": "Llama", "mistral": "Mistral", "mixtral": "Mixtral", "qwen2": "Qwen2", "qwen3": "Qwen3",
 	"gemma": "Gemma", "gemma2": "Gemma2", "gemma3_text": "Gemma3", "phi3": "Phi3", "gpt2": "GPT2",
 	"qwen2_moe": "Qwen2Moe", "qwen3_moe": "Qwen3Moe", "olmo2": "Olmo2", "olmo3": "Olmo3", "olmoe": "Olmoe", "granite": "Granite", "smollm3": "SmolLM3", "starcoder2": "Starcoder2",
+	"cohere": "Cohere", "cohere2": "Cohere2", "ernie4_5": "Ernie4_5", "exaone4": "Exaone4", "glm4": "Glm4", "seed_oss": "SeedOss", "stablelm": "StableLm",
 }
 
 // text returns config.json. It reads the result back to check that no field is lost.
@@ -221,6 +222,14 @@ func familyKeys(all map[string]any, c Config) {
 		all["no_rope_layers"] = rotated
 	case "starcoder2":
 		all["use_bias"], all["norm_epsilon"] = c.QKVBias, shortest(c.Epsilon)
+	case "cohere", "cohere2":
+		all["layer_norm_eps"], all["logit_scale"] = shortest(c.Epsilon), shortest(c.LogitScale)
+	case "ernie4_5":
+		all["use_bias"] = c.QKVBias
+	case "seed_oss":
+		all["attention_out_bias"] = c.OutBias
+	case "stablelm":
+		all["layer_norm_eps"], all["use_qkv_bias"], all["use_parallel_residual"] = shortest(c.Epsilon), c.QKVBias, c.Parallel
 	}
 }
 

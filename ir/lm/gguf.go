@@ -51,7 +51,7 @@ func fromGGUF(file keyValues) (Config, error) {
 		}
 	}
 	f, ok := families[architecture]
-	if !ok || f.gguf != name || name == "" {
+	if !ok || f.gguf != name {
 		return Config{}, ir.Errorf(ir.ErrUnsupported, "general.architecture is %q: it must be one of %s", name, strings.Join(inFiles(), ", "))
 	}
 	c := m.config(architecture, f)
@@ -65,9 +65,7 @@ func fromGGUF(file keyValues) (Config, error) {
 func inFiles() []string {
 	all := map[string]bool{}
 	for _, f := range families {
-		if f.gguf != "" {
-			all[f.gguf] = true
-		}
+		all[f.gguf] = true
 	}
 	return slices.Sorted(maps.Keys(all))
 }
@@ -152,13 +150,40 @@ func (m *metadata) config(architecture string, f family) Config {
 		m.fail(ir.Errorf(ir.ErrUnsupported, "%sattention.value_length is %d: it must be as key_length, %d", m.prefix, v, c.HeadSize))
 	}
 	m.special(&c)
+	if f.localRope {
+		m.windows(&c)
+	}
 	if f.positions == "" {
 		c.Rope = m.rope(c, f)
 	} else {
-		c.LayerNorm, c.Gated, c.Activation = true, false, nn.GeluTanh
-		c.Epsilon = m.float("attention.layer_norm_epsilon", 1e-5)
+		c.Gated, c.Activation = false, nn.GeluTanh
+		m.layerNorm(&c)
 	}
 	return c
+}
+
+// layerNorm sets the fields of norms by mean and variance. Those of queries and keys have a weight for each head, and are
+// refused.
+func (m *metadata) layerNorm(c *Config) {
+	c.LayerNorm, c.Epsilon = true, m.float("attention.layer_norm_epsilon", 1e-5)
+	if c.NormQK {
+		m.fail(ir.Errorf(ir.ErrUnsupported, "%s has blk.0.attn_q_norm.weight: queries and keys must have no norms", c.Architecture))
+	}
+}
+
+// windows sets the layers that have the window, which alone rotate: each period has one without, the last, or the
+// metadata list them.
+func (m *metadata) windows(c *Config) {
+	if c.Window == 0 {
+		return
+	}
+	const key = "attention.sliding_window_pattern"
+	if list, ok := m.Value(m.prefix + key).([]bool); ok {
+		c.Windowed = list
+	} else {
+		c.Windowed = allBut(c.Layers, m.int(key, 4))
+	}
+	c.Unrotated = inverted(c.Windowed)
 }
 
 // vocabulary returns the rows of the table of embeddings.
@@ -191,7 +216,14 @@ func (m *metadata) special(c *Config) {
 	case "smollm3":
 		c.Unrotated = eachNth(c.Layers, 4)
 	case "starcoder2":
-		c.LayerNorm, c.Gated, c.Activation, c.Epsilon = true, false, nn.GeluTanh, m.float("attention.layer_norm_epsilon", 1e-5)
+		c.Gated, c.Activation = false, nn.GeluTanh
+		m.layerNorm(c)
+	case "stablelm":
+		c.Parallel = !m.has("blk.0.ffn_norm.weight")
+		m.layerNorm(c)
+	case "cohere", "cohere2":
+		c.Parallel, c.NoNormBias, c.LogitScale = true, true, m.float("logit_scale", 1)
+		m.layerNorm(c)
 	case "gemma2":
 		c.Window, c.Windowed = m.int("attention.sliding_window", 4096), allBut(c.Layers, 2)
 		if c.Layers == 46 && c.Heads > 0 { // 27B
@@ -217,6 +249,9 @@ func (m *metadata) rope(c Config, f family) *Rope {
 		r.LocalBase = m.float("rope.freq_base_swa", 10000)
 	case "olmo3":
 		r.LocalBase = m.float("rope.freq_base_swa", r.Base)
+	}
+	if sections := m.Value(m.prefix + "rope.dimension_sections"); sections != nil {
+		m.fail(ir.Errorf(ir.ErrUnsupported, "%srope.dimension_sections is %v: a token must have one position", m.prefix, sections))
 	}
 	original := m.int("rope.scaling.original_context_length", c.Context)
 	if err := r.check(c.HeadSize); err != nil || m.err != nil {

@@ -370,8 +370,8 @@ func glm4(c *Config, h *hfConfig) {
 
 func exaone4(c *Config, h *hfConfig) {
 	c.NoPreNorms, c.PostNorms, c.NormQK, c.Epsilon = true, true, true, given(h.RMSEpsilon, 1e-5)
-	if h.Window != nil && h.WindowPattern != nil {
-		c.Window, c.Windowed = *h.Window, allBut(c.Layers, int(*h.WindowPattern))
+	if h.Window != nil {
+		c.Window, c.Windowed = *h.Window, allBut(c.Layers, int(given(h.WindowPattern, 4)))
 	}
 }
 

@@ -228,36 +228,81 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// TestHostileGGUFIsRefused has metadata that are absent, of another type or absurd.
-func TestHostileGGUFIsRefused(t *testing.T) {
-	good := []gguf.Pair{
-		{Key: "general.architecture", Value: "llama"},
-		{Key: "llama.embedding_length", Value: uint32(8)},
-		{Key: "llama.feed_forward_length", Value: uint32(12)},
-		{Key: "llama.block_count", Value: uint32(2)},
-		{Key: "llama.attention.head_count", Value: uint32(2)},
-		{Key: "llama.context_length", Value: uint32(64)},
+// metadata returns that of a small file of an architecture, with more pairs.
+func metadata(architecture string, more ...gguf.Pair) []gguf.Pair {
+	pairs := []gguf.Pair{{Key: "general.architecture", Value: architecture}}
+	for key, value := range map[string]uint32{
+		"embedding_length": 8, "feed_forward_length": 12, "block_count": 2, "attention.head_count": 2, "context_length": 64,
+	} {
+		pairs = append(pairs, gguf.Pair{Key: architecture + "." + key, Value: value})
 	}
-	config := func(pairs []gguf.Pair, table []int) (lm.Config, error) {
-		var buf bytes.Buffer
-		entry := gguf.Entry{Name: "token_embd.weight", Dims: table, Write: func(w io.Writer) error {
-			n := 4
-			for _, d := range table {
-				n *= d
-			}
+	return append(pairs, more...)
+}
+
+// ofMetadata reads a file of metadata and of zeros as the table of embeddings and as more tensors.
+func ofMetadata(t *testing.T, pairs []gguf.Pair, table []int, tensors ...string) (lm.Config, error) {
+	t.Helper()
+	var buf bytes.Buffer
+	entries := []gguf.Entry{{Name: "token_embd.weight", Dims: table}}
+	for _, name := range tensors {
+		entries = append(entries, gguf.Entry{Name: name, Dims: []int{1}})
+	}
+	for i, e := range entries {
+		n := 4
+		for _, d := range e.Dims {
+			n *= d
+		}
+		entries[i].Write = func(w io.Writer) error {
 			_, err := w.Write(make([]byte, n))
 			return err
-		}}
-		if err := gguf.Write(&buf, pairs, []gguf.Entry{entry}); err != nil {
-			t.Fatal(err)
 		}
-		f, err := gguf.OpenAt(bytes.NewReader(buf.Bytes()), int64(buf.Len()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return lm.FromGGUF(f)
 	}
-	c, err := config(good, []int{10, 8})
+	if err := gguf.Write(&buf, pairs, entries); err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.OpenAt(bytes.NewReader(buf.Bytes()), int64(buf.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lm.FromGGUF(f)
+}
+
+// TestGGUFConfig has fields that metadata state in several ways, or only by the tensors of a file.
+func TestGGUFConfig(t *testing.T) {
+	pair := func(key string, value any) gguf.Pair { return gguf.Pair{Key: key, Value: value} }
+	window := pair("exaone4.attention.sliding_window", uint32(5))
+	for _, c := range []struct {
+		name    string
+		pairs   []gguf.Pair
+		tensors []string
+		ok      func(c lm.Config) bool
+	}{
+		{"stablelm, in turn", metadata("stablelm"), []string{"blk.0.ffn_norm.weight"}, func(c lm.Config) bool { return c.LayerNorm && !c.Parallel }},
+		{"stablelm, parallel", metadata("stablelm"), nil, func(c lm.Config) bool { return c.Parallel }},
+		{"exaone4, no window", metadata("exaone4"), nil, func(c lm.Config) bool { return c.Window == 0 && c.Windowed == nil && c.Unrotated == nil }},
+		{"exaone4, a period of 4", metadata("exaone4", window), nil, func(c lm.Config) bool {
+			return slices.Equal(c.Windowed, []bool{true, true}) && slices.Equal(c.Unrotated, []bool{false, false})
+		}},
+		{"exaone4, a period", metadata("exaone4", window, pair("exaone4.attention.sliding_window_pattern", uint32(2))), nil, func(c lm.Config) bool {
+			return slices.Equal(c.Windowed, []bool{true, false})
+		}},
+		{"exaone4, a list", metadata("exaone4", window, pair("exaone4.attention.sliding_window_pattern", []bool{false, true})), nil, func(c lm.Config) bool {
+			return slices.Equal(c.Windowed, []bool{false, true}) && slices.Equal(c.Unrotated, []bool{true, false})
+		}},
+		{"command-r", metadata("command-r", pair("command-r.logit_scale", float32(0.5))), nil, func(c lm.Config) bool {
+			return c.Architecture == "cohere" && c.Parallel && c.NoNormBias && c.LogitScale == 0.5 && c.Rope.Interleaved
+		}},
+	} {
+		if got, err := ofMetadata(t, c.pairs, []int{10, 8}, c.tensors...); err != nil || !c.ok(got) {
+			t.Errorf("%s: %+v, %v", c.name, got, err)
+		}
+	}
+}
+
+// TestHostileGGUFIsRefused has metadata that are absent, of another type or absurd.
+func TestHostileGGUFIsRefused(t *testing.T) {
+	good := metadata("llama")
+	c, err := ofMetadata(t, good, []int{10, 8})
 	if err != nil || c.Vocabulary != 10 || !c.Tied || !c.Rope.Interleaved {
 		t.Fatalf("%+v, %v", c, err)
 	}
@@ -278,13 +323,17 @@ func TestHostileGGUFIsRefused(t *testing.T) {
 		{"llama.rope.dimension_count", uint32(3), lm.ErrConfig},
 		{"llama.rope.scaling.factor", float32(0.5), lm.ErrConfig},
 		{"llama.expert_count", uint32(5000), lm.ErrConfig},
+		{"llama.rope.dimension_sections", []int32{1, 1}, ir.ErrUnsupported},
 	} {
 		pairs := slices.DeleteFunc(slices.Clone(good), func(p gguf.Pair) bool { return p.Key == bad.key })
-		if _, err := config(append(pairs, gguf.Pair{Key: bad.key, Value: bad.value}), []int{10, 8}); !errors.Is(err, bad.kind) {
+		if _, err := ofMetadata(t, append(pairs, gguf.Pair{Key: bad.key, Value: bad.value}), []int{10, 8}); !errors.Is(err, bad.kind) {
 			t.Errorf("%s = %v: %v, want %v", bad.key, bad.value, err, bad.kind)
 		}
 	}
-	if _, err := config(good, []int{80}); !errors.Is(err, lm.ErrConfig) {
+	if _, err := ofMetadata(t, metadata("stablelm"), []int{10, 8}, "blk.0.attn_q_norm.weight"); !errors.Is(err, ir.ErrUnsupported) {
+		t.Errorf("norms of each head: %v", err)
+	}
+	if _, err := ofMetadata(t, good, []int{80}); !errors.Is(err, lm.ErrConfig) {
 		t.Errorf("a table of one axis: %v", err)
 	}
 }

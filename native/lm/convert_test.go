@@ -14,19 +14,6 @@ import (
 	"github.com/rlx-go/rlx/native/lm"
 )
 
-// TestFoldersAreNotConverted has families without a form in GGUF.
-func TestFoldersAreNotConverted(t *testing.T) {
-	for _, name := range folders {
-		path := filepath.Join(t.TempDir(), "model.gguf")
-		if err := lm.Convert(filepath.Join("testdata", name), path, lm.ConvertOptions{}); !errors.Is(err, ir.ErrUnsupported) {
-			t.Errorf("%s: error %v", name, err)
-		}
-		if _, err := os.Stat(path); err == nil {
-			t.Errorf("%s: a file is left", name)
-		}
-	}
-}
-
 // TestConvertedModels holds the logits of models that were converted from safetensors to GGUF, and from those
 // back, to those of transformers.
 func TestConvertedModels(t *testing.T) {
