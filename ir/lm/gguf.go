@@ -51,7 +51,7 @@ func fromGGUF(file keyValues) (Config, error) {
 		}
 	}
 	f, ok := families[architecture]
-	if !ok || f.gguf != name {
+	if !ok || f.gguf != name || name == "" {
 		return Config{}, ir.Errorf(ir.ErrUnsupported, "general.architecture is %q: it must be one of %s", name, strings.Join(inFiles(), ", "))
 	}
 	c := m.config(architecture, f)
@@ -65,7 +65,9 @@ func fromGGUF(file keyValues) (Config, error) {
 func inFiles() []string {
 	all := map[string]bool{}
 	for _, f := range families {
-		all[f.gguf] = true
+		if f.gguf != "" {
+			all[f.gguf] = true
+		}
 	}
 	return slices.Sorted(maps.Keys(all))
 }
@@ -114,6 +116,17 @@ func (m *metadata) float(key string, otherwise float64) float64 {
 	return x
 }
 
+func (m *metadata) flag(key string, otherwise bool) bool {
+	switch v := m.Value(m.prefix + key).(type) {
+	case nil:
+		return otherwise
+	case bool:
+		return v
+	}
+	m.fail(badConfig("%s is %v: it must be true or false", m.prefix+key, m.Value(m.prefix+key)))
+	return false
+}
+
 func (m *metadata) fail(err error) {
 	if m.err == nil {
 		m.err = err
@@ -138,7 +151,7 @@ func (m *metadata) config(architecture string, f family) Config {
 		ScoreSoftcap:    m.float("attn_logit_softcapping", 0), LogitSoftcap: m.float("final_logit_softcapping", 0),
 		Activation: nn.Silu, Gated: true,
 		Tied:    !m.has("output.weight"),
-		QKVBias: m.has("blk.0.attn_q.bias") || m.has("blk.0.attn_qkv.bias"), OutBias: m.has("blk.0.attn_output.bias"), MLPBias: m.has("blk.0.ffn_up.bias"),
+		QKVBias: m.has("blk.0.attn_q.bias") || m.has("blk.0.attn_qkv.bias"), OutBias: m.has("blk.0.attn_output.bias"), MLPBias: m.has("blk.0.ffn_up.bias"), HeadBias: m.has("output.bias"),
 		NormQK:   m.has("blk.0.attn_q_norm.weight"),
 		FusedQKV: f.qkv != "", FusedGateUp: f.gateUp != "", PostNorms: f.post1 != "", NoPreNorms: f.norm1 == "",
 	}
@@ -215,8 +228,17 @@ func (m *metadata) special(c *Config) {
 		c.LogitScale = 1 / m.float("logit_scale", 1)
 	case "smollm3":
 		c.Unrotated = eachNth(c.Layers, 4)
-	case "starcoder2":
-		c.Gated, c.Activation = false, nn.GeluTanh
+	case "starcoder2", "phi":
+		c.Gated, c.Activation, c.Parallel = false, nn.GeluTanh, c.Architecture == "phi"
+		m.layerNorm(c)
+	case "arcee":
+		c.Gated, c.Activation = false, nn.Relu2
+	case "nemotron":
+		c.Gated, c.Activation = false, nn.Relu2
+		m.layerNorm(c)
+	case "falcon", "gpt_neox":
+		c.Gated, c.Activation, c.Parallel = false, nn.Gelu, c.Architecture == "falcon" || m.flag("use_parallel_residual", true)
+		c.ParallelNorms = c.Parallel && c.Architecture == "gpt_neox"
 		m.layerNorm(c)
 	case "stablelm":
 		c.Parallel = !m.has("blk.0.ffn_norm.weight")

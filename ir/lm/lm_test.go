@@ -69,6 +69,16 @@ func TestConfig(t *testing.T) {
 		{`"model_type": "exaone4", "sliding_window": null, "sliding_window_pattern": null`, func(c lm.Config) bool { return c.Window == 0 && c.Unrotated == nil && c.NormQK }},
 		{`"model_type": "stablelm", "partial_rotary_factor": 0.5, "use_parallel_residual": true`, func(c lm.Config) bool { return c.Parallel && c.LayerNorm && c.Rope.Size == 2 && !c.Tied }},
 		{`"model_type": "glm4", "head_dim": 8`, func(c lm.Config) bool { return c.Rope.Interleaved && c.Rope.Size == 4 && c.QKVBias && !c.OutBias }},
+		{`"model_type": "gpt_neox", "rotary_pct": 0.5, "rotary_emb_base": 500, "rope_theta": null, "use_parallel_residual": false`, func(c lm.Config) bool {
+			return c.Rope.Size == 2 && c.Rope.Base == 500 && !c.Parallel && !c.ParallelNorms && c.GroupedQKV && c.KVHeads == 1 && c.Activation == nn.Silu
+		}},
+		{`"model_type": "falcon", "multi_query": false, "max_position_embeddings": 0`, func(c lm.Config) bool {
+			return c.GroupedQKV && c.KVHeads == 2 && c.Hidden == 32 && c.Context == 2048 && c.Parallel && !c.ParallelNorms
+		}},
+		{`"model_type": "falcon"`, func(c lm.Config) bool { return c.KVHeads == 1 && c.FusedQKV && !c.GroupedQKV && c.Tied && !c.MLPBias }},
+		{`"model_type": "gptj", "n_embd": 21, "n_layer": 2, "n_head": 3, "n_positions": 8, "rotary_dim": 6`, func(c lm.Config) bool {
+			return c.Rope.Size == 6 && c.Rope.Interleaved && c.HeadBias && !c.QKVBias && c.MLPBias && c.Hidden == 84
+		}},
 		{`"model_type": "smollm3", "num_hidden_layers": 5`, func(c lm.Config) bool { return slices.Equal(c.Unrotated, []bool{false, false, false, true, false}) }},
 		{`"model_type": "qwen2_moe", "num_experts": 4, "moe_intermediate_size": 3`, func(c lm.Config) bool { return c.RawShares && c.Hidden == 3 && c.ExpertsPerToken == 4 }},
 		{`"model_type": "gemma3", "text_config": ` + with(`"model_type": "gemma3_text", "sliding_window": 5, "num_hidden_layers": 7`), func(c lm.Config) bool {
@@ -119,6 +129,10 @@ func TestHostileConfigsAreRefused(t *testing.T) {
 		with(`"model_type": "stablelm", "head_dim": 8, "qk_layernorm": true`):                                               ir.ErrUnsupported,
 		with(`"model_type": "cohere", "use_qk_norm": true`):                                                                 ir.ErrUnsupported,
 		with(`"model_type": "exaone4", "sliding_window": 4, "sliding_window_pattern": "LGL"`):                               ir.ErrUnsupported,
+		with(`"model_type": "falcon", "new_decoder_architecture": true`):                                                    ir.ErrUnsupported,
+		with(`"model_type": "falcon", "alibi": true`):                                                                       ir.ErrUnsupported,
+		with(`"model_type": "falcon", "parallel_attn": false`):                                                              ir.ErrUnsupported,
+		with(`"model_type": "phi", "qk_layernorm": true`):                                                                   ir.ErrUnsupported,
 		with(`"model_type": "smollm3", "no_rope_layers": [1]`):                                                              lm.ErrConfig,
 		with(`"model_type": "gpt2", "n_embd": 4, "n_layer": 1, "n_head": 2, "scale_attn_weights": false, "n_positions": 3`): ir.ErrUnsupported,
 	} {
@@ -126,7 +140,7 @@ func TestHostileConfigsAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %v", text, err, kind)
 		}
 	}
-	if _, err := lm.ReadConfig(strings.NewReader(with(`"model_type": "falcon"`))); !strings.Contains(fmt.Sprint(err), `"falcon": it must be one of cohere, cohere2, ernie4_5,`) {
+	if _, err := lm.ReadConfig(strings.NewReader(with(`"model_type": "mamba"`))); !strings.Contains(fmt.Sprint(err), `"mamba": it must be one of arcee, cohere, cohere2,`) {
 		t.Errorf("an unknown architecture: %v", err)
 	}
 	if _, err := lm.ReadConfig(io.MultiReader(strings.NewReader(`{"x": "`), bytes.NewReader(make([]byte, 17<<20)))); !errors.Is(err, lm.ErrConfig) {
@@ -288,6 +302,9 @@ func TestGGUFConfig(t *testing.T) {
 		}},
 		{"exaone4, a list", metadata("exaone4", window, pair("exaone4.attention.sliding_window_pattern", []bool{false, true})), nil, func(c lm.Config) bool {
 			return slices.Equal(c.Windowed, []bool{false, true}) && slices.Equal(c.Unrotated, []bool{true, false})
+		}},
+		{"gptneox", metadata("gptneox", pair("gptneox.use_parallel_residual", false)), nil, func(c lm.Config) bool {
+			return c.Architecture == "gpt_neox" && !c.Parallel && !c.ParallelNorms && !c.GroupedQKV && c.FusedQKV && c.Activation == nn.Gelu
 		}},
 		{"command-r", metadata("command-r", pair("command-r.logit_scale", float32(0.5))), nil, func(c lm.Config) bool {
 			return c.Architecture == "cohere" && c.Parallel && c.NoNormBias && c.LogitScale == 0.5 && c.Rope.Interleaved

@@ -12,7 +12,7 @@ import { openDawn, openGPU } from './rig/dawn.mjs';
 const folder = new URL('../../native/lm/testdata/', import.meta.url);
 const bytesOf = (path) => readFileSync(new URL(path, folder));
 /** Families that the Go package reads and the page does not. */
-const native = ['cohere', 'cohere2', 'ernie4_5', 'exaone4', 'glm4', 'seed_oss', 'stablelm'];
+const native = ['arcee', 'cohere', 'cohere2', 'ernie4_5', 'exaone4', 'falcon', 'glm4', 'gpt_neox', 'gptj', 'nemotron', 'phi', 'seed_oss', 'stablelm'];
 const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name).filter((name) => !native.includes(name));
 const chunk = 5;
 

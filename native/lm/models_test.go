@@ -21,6 +21,7 @@ var models = []string{
 	"llama", "smollm", "mistral", "mixtral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3", "gpt2",
 	"qwen2_moe", "qwen3_moe", "olmo2", "olmo3", "olmoe", "granite", "smollm3", "starcoder2",
 	"cohere", "cohere2", "ernie4_5", "exaone4", "glm4", "seed_oss", "stablelm",
+	"arcee", "falcon", "gpt_neox", "gptj", "nemotron", "phi",
 }
 
 const chunk = 5
