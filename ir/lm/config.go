@@ -39,8 +39,9 @@ type Config struct {
 	PostNorms bool
 	// NoNormBias has no bias in the norms of LayerNorm.
 	NoNormBias bool
-	// Parallel computes the MLP from the same normalised input as attention, and adds both results.
-	Parallel bool
+	// Parallel computes the MLP from the same normalised input as attention, and adds both results. ParallelNorms
+	// gives it a norm of its own, of the input of the block.
+	Parallel, ParallelNorms bool
 	// NoPreNorms does not normalise the inputs of attention and MLP.
 	NoPreNorms bool
 	// NormQK normalises each head of queries and keys before it is rotated, NormQKWhole all heads of a token
@@ -60,12 +61,13 @@ type Config struct {
 	// ScoreSoftcap and LogitSoftcap c, if not 0, replace scores and logits s by c·tanh(s/c).
 	ScoreSoftcap, LogitSoftcap float64
 
-	// QKVBias, OutBias and MLPBias add biases to the projections of attention, to its result, and in the
-	// MLP.
-	QKVBias, OutBias, MLPBias bool
+	// QKVBias, OutBias, MLPBias and HeadBias add biases to the projections of attention, to its result, in the
+	// MLP, and to the logits.
+	QKVBias, OutBias, MLPBias, HeadBias bool
 	// FusedQKV has the projections of queries, keys and values as one weight, in this order, and
-	// FusedGateUp those of gate and value of the MLP.
-	FusedQKV, FusedGateUp bool
+	// FusedGateUp those of gate and value of the MLP. GroupedQKV has them in this order for each head of keys, not
+	// for all together.
+	FusedQKV, FusedGateUp, GroupedQKV bool
 	// InOut has weights of linear layers as [in, out] in the file, not [out, in]: those of GPT-2 in
 	// safetensors.
 	InOut bool
@@ -177,6 +179,10 @@ func (c *Config) checkTogether() error {
 		return badConfig("SharedHidden is %d and Experts 0: it must be 0, too", c.SharedHidden)
 	case c.Parallel && (c.NoPreNorms || c.PostNorms):
 		return badConfig("Parallel, NoPreNorms and PostNorms are %t, %t and %t: a parallel block has one norm, before", c.Parallel, c.NoPreNorms, c.PostNorms)
+	case c.ParallelNorms && !c.Parallel:
+		return badConfig("ParallelNorms is true and Parallel false: both must be true")
+	case c.GroupedQKV && (!c.FusedQKV || c.NormQKWhole):
+		return badConfig("GroupedQKV, FusedQKV and NormQKWhole are true, %t and %t: the second must be true, the third false", c.FusedQKV, c.NormQKWhole)
 	case c.NoPreNorms && !c.PostNorms:
 		return badConfig("NoPreNorms is true and PostNorms false: a block must have norms")
 	case c.NormQK && c.NormQKWhole:

@@ -30,8 +30,8 @@ func newConverter(c Config, t Tensors) (*converter, error) {
 		return nil, err
 	}
 	f, _ := familyOf(c.Architecture)
-	if f.gguf == "" {
-		return nil, ir.Errorf(ir.ErrUnsupported, "a model of %s cannot be converted: it is read from a folder of Hugging Face alone", c.Architecture)
+	if f.gguf == "" || c.GroupedQKV || c.Architecture == "falcon" {
+		return nil, ir.Errorf(ir.ErrUnsupported, "a model of %s cannot be converted: it is read alone", c.Architecture)
 	}
 	ports, err := c.layout(t).parameters(func(string) nn.Storage { return nn.Storage{OutIn: true} })
 	return &converter{w, c, f, ports}, err

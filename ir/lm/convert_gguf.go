@@ -77,6 +77,9 @@ func (g *ggufWriter) metadata() []gguf.Pair {
 	}
 	if c.Window > 0 {
 		number("attention.sliding_window", c.Window)
+		if g.f.localRope {
+			add("attention.sliding_window_pattern", c.Windowed)
+		}
 	}
 	if c.Experts > 0 {
 		number("expert_count", c.Experts)
@@ -86,7 +89,10 @@ func (g *ggufWriter) metadata() []gguf.Pair {
 	if c.SharedHidden > 0 {
 		number("expert_shared_feed_forward_length", c.SharedHidden)
 	}
-	if c.Architecture == "granite" {
+	switch c.Architecture {
+	case "cohere", "cohere2":
+		add("logit_scale", float32(c.LogitScale))
+	case "granite":
 		add("embedding_scale", float32(c.EmbeddingScale))
 		add("residual_scale", float32(c.ResidualScale))
 		add("attention.scale", float32(c.Scale))
@@ -129,7 +135,7 @@ func (g *ggufWriter) rope(metadata *[]gguf.Pair) error {
 		add("scaling.factor", float32(s.Factor))
 		add("scaling.original_context_length", uint32(original))
 	}
-	if g.heads(g.f.blocks+"/0/"+g.f.attention+"/"+g.f.q+"/weight") > 0 && g.f.interleaved && r.Size != g.config.HeadSize {
+	if g.heads(g.f.blocks+"/0/"+g.f.attention+"/"+g.f.q+"/weight") > 0 && g.f.interleaved && !g.f.neighbours && r.Size != g.config.HeadSize {
 		return ir.Errorf(ir.ErrUnsupported, "GGUF of %s cannot express that Rope.Size is %d, less than HeadSize, %d", g.config.Architecture, r.Size, g.config.HeadSize)
 	}
 	return nil

@@ -80,10 +80,10 @@ func (h *hfWriter) entry(p ir.Port) Entry {
 		if err != nil {
 			return err
 		}
-		if n := h.heads(p.Name); n > 0 && h.config.Rope.Interleaved {
+		if n := h.heads(p.Name); n > 0 && h.config.Rope.Interleaved && !h.f.neighbours {
 			x = paired(x, n, dims[0], true)
 		}
-		if offset := normOffset(h.config.Architecture); offset != 0 && strings.Contains(p.Name, "norm") {
+		if offset := normOffset(h.config.Architecture); offset != 0 && isNormWeight(p.Name) {
 			for i := range x {
 				x[i] -= offset
 			}
@@ -102,7 +102,7 @@ func (h *hfWriter) entry(p ir.Port) Entry {
 
 // normOffset returns the NormOffset of a family's safetensors.
 func normOffset(architecture string) float32 {
-	if strings.HasPrefix(architecture, "gemma") {
+	if strings.HasPrefix(architecture, "gemma") || architecture == "nemotron" {
 		return 1
 	}
 	return 0
@@ -125,6 +125,8 @@ var classes = map[string]string{
 	"llama": "Llama", "mistral": "Mistral", "mixtral": "Mixtral", "qwen2": "Qwen2", "qwen3": "Qwen3",
 	"gemma": "Gemma", "gemma2": "Gemma2", "gemma3_text": "Gemma3", "phi3": "Phi3", "gpt2": "GPT2",
 	"qwen2_moe": "Qwen2Moe", "qwen3_moe": "Qwen3Moe", "olmo2": "Olmo2", "olmo3": "Olmo3", "olmoe": "Olmoe", "granite": "Granite", "smollm3": "SmolLM3", "starcoder2": "Starcoder2",
+	"cohere": "Cohere", "cohere2": "Cohere2", "ernie4_5": "Ernie4_5", "exaone4": "Exaone4", "glm4": "Glm4", "seed_oss": "SeedOss", "stablelm": "StableLm",
+	"arcee": "Arcee", "nemotron": "Nemotron", "phi": "Phi",
 }
 
 // text returns config.json. It reads the result back to check that no field is lost.
@@ -178,7 +180,7 @@ func decoderKeys(all map[string]any, c Config) error {
 	}
 	all["rms_norm_eps"] = shortest(c.Epsilon)
 	all["attention_bias"], all["mlp_bias"] = c.QKVBias, c.MLPBias
-	switch act := map[nn.Activation]string{nn.Silu: "silu", nn.Gelu: "gelu", nn.GeluTanh: "gelu_pytorch_tanh", nn.Relu: "relu"}[c.Activation]; {
+	switch act := map[nn.Activation]string{nn.Silu: "silu", nn.Gelu: "gelu", nn.GeluTanh: "gelu_pytorch_tanh", nn.Relu: "relu", nn.Relu2: "relu2"}[c.Activation]; {
 	case strings.HasPrefix(c.Architecture, "gemma"):
 		all["hidden_activation"] = act
 	default:
@@ -221,6 +223,18 @@ func familyKeys(all map[string]any, c Config) {
 		all["no_rope_layers"] = rotated
 	case "starcoder2":
 		all["use_bias"], all["norm_epsilon"] = c.QKVBias, shortest(c.Epsilon)
+	case "cohere", "cohere2":
+		all["layer_norm_eps"], all["logit_scale"] = shortest(c.Epsilon), shortest(c.LogitScale)
+	case "nemotron":
+		all["norm_eps"] = shortest(c.Epsilon)
+	case "phi":
+		all["layer_norm_eps"] = shortest(c.Epsilon)
+	case "ernie4_5":
+		all["use_bias"] = c.QKVBias
+	case "seed_oss":
+		all["attention_out_bias"] = c.OutBias
+	case "stablelm":
+		all["layer_norm_eps"], all["use_qkv_bias"], all["use_parallel_residual"] = shortest(c.Epsilon), c.QKVBias, c.Parallel
 	}
 }
 
@@ -277,6 +291,10 @@ func ropeKeys(all map[string]any, c Config) error {
 	all["rope_theta"] = shortest(r.Base)
 	if r.LocalBase != 0 {
 		all["rope_local_base_freq"] = shortest(r.LocalBase)
+	}
+	switch c.Architecture {
+	case "glm4", "nemotron", "phi", "stablelm": // of which a part rotates by default
+		all["partial_rotary_factor"] = float64(r.Size) / float64(c.HeadSize)
 	}
 	if r.Size != c.HeadSize {
 		all["partial_rotary_factor"] = float64(r.Size) / float64(c.HeadSize)

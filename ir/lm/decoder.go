@@ -28,6 +28,7 @@ type DecoderOptions struct {
 // plain are the activations without a gate.
 var plain = map[nn.Activation]func(b *ir.Builder, x ir.Value) ir.Value{
 	nn.Gelu: ops.Gelu, nn.GeluTanh: ops.GeluTanh, nn.Relu: ops.Relu, nn.Silu: ops.Silu,
+	nn.Relu2: func(b *ir.Builder, x ir.Value) ir.Value { return ops.Square(b, ops.Relu(b, x)) },
 }
 
 // Decoder returns the logits of the token after each of tokens, integers [..., time]: f32[...,
@@ -154,7 +155,13 @@ func (d *decoder) block(layer int, x ir.Value) ir.Value {
 		return nn.In(d.Builder, d.attention, func() ir.Value { return d.attend(layer, x) })
 	}
 	if d.Parallel {
-		return d.sum(x, d.norm1, "", func(x ir.Value) ir.Value { return ops.Add(d.Builder, attend(x), d.perceptron(x)) })
+		return d.sum(x, d.norm1, "", func(normed ir.Value) ir.Value {
+			in := normed
+			if d.ParallelNorms {
+				in = d.norm(d.norm2, x)
+			}
+			return ops.Add(d.Builder, attend(normed), d.perceptron(in))
+		})
 	}
 	return d.sum(d.sum(x, d.norm1, d.post1, attend), d.norm2, d.post2, d.perceptron)
 }
@@ -216,6 +223,9 @@ func (d *decoder) project(x ir.Value) (q, k, v ir.Value) {
 		if d.Err() != nil {
 			return q, k, v
 		}
+		if d.GroupedQKV {
+			return d.grouped(all)
+		}
 		parts := ops.Split(d.Builder, all, -1, ir.N(inner), ir.N(kv), ir.N(kv))
 		q, k, v = parts[0], parts[1], parts[2]
 	} else {
@@ -225,6 +235,18 @@ func (d *decoder) project(x ir.Value) (q, k, v ir.Value) {
 		q, k = d.norm(d.qNorm, q), d.norm(d.kNorm, k)
 	}
 	return d.split(q, d.Heads), d.split(k, d.KVHeads), d.split(v, d.KVHeads)
+}
+
+// grouped returns queries, keys and values of projections that have, for each head of keys, its queries, the key and
+// the value.
+func (d *decoder) grouped(all ir.Value) (q, k, v ir.Value) {
+	group := d.Heads / d.KVHeads
+	shape := append(all.Shape()[:all.Rank()-1].Clone(), ir.N(d.KVHeads), ir.N(group+2), ir.N(d.HeadSize))
+	parts := ops.Split(d.Builder, ops.Reshape(d.Builder, all, shape...), -2, ir.N(group), ir.N(1), ir.N(1))
+	of := func(x ir.Value, heads int) ir.Value {
+		return d.split(ops.Reshape(d.Builder, x, append(shape[:len(shape)-3].Clone(), ir.N(heads*d.HeadSize))...), heads)
+	}
+	return of(parts[0], d.Heads), of(parts[1], d.KVHeads), of(parts[2], d.KVHeads)
 }
 
 // split returns [..., time, heads·size] as [..., heads, time, size].
@@ -377,7 +399,7 @@ func (d *decoder) logits(x ir.Value) ir.Value {
 
 // headOptions returns those of the layer of the logits.
 func (d *decoder) headOptions() nn.LinearOptions {
-	o := nn.LinearOptions{Name: d.head, NoBias: true, Init: nn.Normal(0, 0.02)}
+	o := nn.LinearOptions{Name: d.head, NoBias: !d.HeadBias, Init: nn.Normal(0, 0.02), BiasInit: nn.Constant(0)}
 	if d.Tied {
 		o.Tied = d.embedding + "/weight"
 	}

@@ -1,6 +1,7 @@
 package lm
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -29,6 +30,8 @@ type family struct {
 	names
 	// gguf is the name of its architecture in GGUF files; "" for a family that is read from folders alone.
 	gguf string
+	// norm2InGGUF is the name of the norm before the MLP there; "" means "ffn_norm".
+	norm2InGGUF string
 	// hf sets the fields in which this family differs and for which config.json has no key.
 	hf func(c *Config, h *hfConfig)
 	// interleaved reports that GGUF files store the rows of queries and keys as adjacent pairs.
@@ -68,13 +71,20 @@ var families = map[string]family{
 	"smollm3":    {names: llamaNames, gguf: "smollm3", hf: smollm3, interleaved: true},
 	"starcoder2": {names: starcoder2Names(), gguf: "starcoder2", hf: starcoder2},
 
-	"cohere":   {names: llamaNames, hf: cohere, neighbours: true},
-	"cohere2":  {names: llamaNames, hf: cohere2, neighbours: true, localRope: true},
-	"ernie4_5": {names: llamaNames, hf: ernie, neighbours: true},
-	"exaone4":  {names: olmo2Names(), hf: exaone4, localRope: true},
-	"glm4":     {names: glm4Names(), hf: glm4, neighbours: true},
-	"seed_oss": {names: llamaNames, hf: seedOSS},
-	"stablelm": {names: llamaNames, hf: stableLM},
+	"cohere":   {names: llamaNames, gguf: "command-r", hf: cohere, interleaved: true, neighbours: true},
+	"cohere2":  {names: llamaNames, gguf: "cohere2", hf: cohere2, interleaved: true, neighbours: true, localRope: true},
+	"ernie4_5": {names: llamaNames, gguf: "ernie4_5", hf: ernie, interleaved: true, neighbours: true},
+	"exaone4":  {names: olmo2Names(), gguf: "exaone4", hf: exaone4, localRope: true},
+	"glm4":     {names: glm4Names(), gguf: "glm4", hf: glm4, interleaved: true, neighbours: true},
+	"seed_oss": {names: llamaNames, gguf: "seed_oss", norm2InGGUF: "post_attention_norm", hf: seedOSS},
+	"stablelm": {names: llamaNames, gguf: "stablelm", hf: stableLM},
+
+	"arcee":    {names: ungatedNames(), gguf: "arcee", hf: arcee, interleaved: true},
+	"falcon":   {names: neoXNames("transformer/word_embeddings", "transformer/h", "self_attention", "transformer/ln_f", "lm_head"), gguf: "falcon", hf: falcon},
+	"gpt_neox": {names: neoXNames("gpt_neox/embed_in", "gpt_neox/layers", "attention", "gpt_neox/final_layer_norm", "embed_out"), gguf: "gptneox", hf: gptNeoX},
+	"gptj":     {names: gptJNames(), hf: gptJ, neighbours: true},
+	"nemotron": {names: ungatedNames(), gguf: "nemotron", hf: nemotron},
+	"phi":      {names: phiNames(), gguf: "phi2", hf: phi},
 }
 
 func mixtralNames() names {
@@ -103,9 +113,35 @@ func glm4Names() names {
 	return n
 }
 
-func starcoder2Names() names {
+func ungatedNames() names {
 	n := llamaNames
-	n.gate, n.up, n.down = "", "c_fc", "c_proj"
+	n.gate = ""
+	return n
+}
+
+func starcoder2Names() names {
+	n := ungatedNames()
+	n.up, n.down = "c_fc", "c_proj"
+	return n
+}
+
+func phiNames() names {
+	n := ungatedNames()
+	n.final, n.norm2, n.out, n.up, n.down = "model/final_layernorm", "", "dense", "fc1", "fc2"
+	return n
+}
+
+// neoXNames are those within the blocks of GPT-NeoX and Falcon.
+func neoXNames(embedding, blocks, attention, final, head string) names {
+	return names{
+		embedding: embedding, blocks: blocks, final: final, head: head, norm1: llamaNames.norm1, norm2: llamaNames.norm2,
+		attention: attention, qkv: "query_key_value", out: "dense", mlp: "mlp", up: "dense_h_to_4h", down: "dense_4h_to_h",
+	}
+}
+
+func gptJNames() names {
+	n := gpt2Names()
+	n.positions, n.norm2, n.qkv, n.q, n.k, n.v, n.out, n.up, n.down = "", "", "", "q_proj", "k_proj", "v_proj", "out_proj", "fc_in", "fc_out"
 	return n
 }
 
@@ -165,7 +201,7 @@ func (f family) inGGUF(c Config) map[string]stored {
 	for i := range c.Layers {
 		block, scope := f.blocks+"/"+strconv.Itoa(i), "blk."+strconv.Itoa(i)+"."
 		for _, l := range []struct{ name, layer string }{
-			{"attn_norm", f.norm1}, {"post_attention_norm", f.post1}, {"ffn_norm", f.norm2}, {"post_ffw_norm", f.post2},
+			{"attn_norm", f.norm1}, {"post_attention_norm", f.post1}, {cmp.Or(f.norm2InGGUF, "ffn_norm"), f.norm2}, {"post_ffw_norm", f.post2},
 		} {
 			add(l.name, scope, block, l.layer)
 		}

@@ -116,6 +116,17 @@ func (m *metadata) float(key string, otherwise float64) float64 {
 	return x
 }
 
+func (m *metadata) flag(key string, otherwise bool) bool {
+	switch v := m.Value(m.prefix + key).(type) {
+	case nil:
+		return otherwise
+	case bool:
+		return v
+	}
+	m.fail(badConfig("%s is %v: it must be true or false", m.prefix+key, m.Value(m.prefix+key)))
+	return false
+}
+
 func (m *metadata) fail(err error) {
 	if m.err == nil {
 		m.err = err
@@ -140,7 +151,7 @@ func (m *metadata) config(architecture string, f family) Config {
 		ScoreSoftcap:    m.float("attn_logit_softcapping", 0), LogitSoftcap: m.float("final_logit_softcapping", 0),
 		Activation: nn.Silu, Gated: true,
 		Tied:    !m.has("output.weight"),
-		QKVBias: m.has("blk.0.attn_q.bias") || m.has("blk.0.attn_qkv.bias"), OutBias: m.has("blk.0.attn_output.bias"), MLPBias: m.has("blk.0.ffn_up.bias"),
+		QKVBias: m.has("blk.0.attn_q.bias") || m.has("blk.0.attn_qkv.bias"), OutBias: m.has("blk.0.attn_output.bias"), MLPBias: m.has("blk.0.ffn_up.bias"), HeadBias: m.has("output.bias"),
 		NormQK:   m.has("blk.0.attn_q_norm.weight"),
 		FusedQKV: f.qkv != "", FusedGateUp: f.gateUp != "", PostNorms: f.post1 != "", NoPreNorms: f.norm1 == "",
 	}
@@ -152,13 +163,40 @@ func (m *metadata) config(architecture string, f family) Config {
 		m.fail(ir.Errorf(ir.ErrUnsupported, "%sattention.value_length is %d: it must be as key_length, %d", m.prefix, v, c.HeadSize))
 	}
 	m.special(&c)
+	if f.localRope {
+		m.windows(&c)
+	}
 	if f.positions == "" {
 		c.Rope = m.rope(c, f)
 	} else {
-		c.LayerNorm, c.Gated, c.Activation = true, false, nn.GeluTanh
-		c.Epsilon = m.float("attention.layer_norm_epsilon", 1e-5)
+		c.Gated, c.Activation = false, nn.GeluTanh
+		m.layerNorm(&c)
 	}
 	return c
+}
+
+// layerNorm sets the fields of norms by mean and variance. Those of queries and keys have a weight for each head, and are
+// refused.
+func (m *metadata) layerNorm(c *Config) {
+	c.LayerNorm, c.Epsilon = true, m.float("attention.layer_norm_epsilon", 1e-5)
+	if c.NormQK {
+		m.fail(ir.Errorf(ir.ErrUnsupported, "%s has blk.0.attn_q_norm.weight: queries and keys must have no norms", c.Architecture))
+	}
+}
+
+// windows sets the layers that have the window, which alone rotate: each period has one without, the last, or the
+// metadata list them.
+func (m *metadata) windows(c *Config) {
+	if c.Window == 0 {
+		return
+	}
+	const key = "attention.sliding_window_pattern"
+	if list, ok := m.Value(m.prefix + key).([]bool); ok {
+		c.Windowed = list
+	} else {
+		c.Windowed = allBut(c.Layers, m.int(key, 4))
+	}
+	c.Unrotated = inverted(c.Windowed)
 }
 
 // vocabulary returns the rows of the table of embeddings.
@@ -190,8 +228,24 @@ func (m *metadata) special(c *Config) {
 		c.LogitScale = 1 / m.float("logit_scale", 1)
 	case "smollm3":
 		c.Unrotated = eachNth(c.Layers, 4)
-	case "starcoder2":
-		c.LayerNorm, c.Gated, c.Activation, c.Epsilon = true, false, nn.GeluTanh, m.float("attention.layer_norm_epsilon", 1e-5)
+	case "starcoder2", "phi":
+		c.Gated, c.Activation, c.Parallel = false, nn.GeluTanh, c.Architecture == "phi"
+		m.layerNorm(c)
+	case "arcee":
+		c.Gated, c.Activation = false, nn.Relu2
+	case "nemotron":
+		c.Gated, c.Activation = false, nn.Relu2
+		m.layerNorm(c)
+	case "falcon", "gpt_neox":
+		c.Gated, c.Activation, c.Parallel = false, nn.Gelu, c.Architecture == "falcon" || m.flag("use_parallel_residual", true)
+		c.ParallelNorms = c.Parallel && c.Architecture == "gpt_neox"
+		m.layerNorm(c)
+	case "stablelm":
+		c.Parallel = !m.has("blk.0.ffn_norm.weight")
+		m.layerNorm(c)
+	case "cohere", "cohere2":
+		c.Parallel, c.NoNormBias, c.LogitScale = true, true, m.float("logit_scale", 1)
+		m.layerNorm(c)
 	case "gemma2":
 		c.Window, c.Windowed = m.int("attention.sliding_window", 4096), allBut(c.Layers, 2)
 		if c.Layers == 46 && c.Heads > 0 { // 27B
@@ -217,6 +271,9 @@ func (m *metadata) rope(c Config, f family) *Rope {
 		r.LocalBase = m.float("rope.freq_base_swa", 10000)
 	case "olmo3":
 		r.LocalBase = m.float("rope.freq_base_swa", r.Base)
+	}
+	if sections := m.Value(m.prefix + "rope.dimension_sections"); sections != nil {
+		m.fail(ir.Errorf(ir.ErrUnsupported, "%srope.dimension_sections is %v: a token must have one position", m.prefix, sections))
 	}
 	original := m.int("rope.scaling.original_context_length", c.Context)
 	if err := r.check(c.HeadSize); err != nil || m.err != nil {

@@ -1,6 +1,7 @@
 package lm
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"math"
@@ -86,11 +87,25 @@ type hfConfig struct {
 
 	NormEps    *float64 `json:"layer_norm_eps"` // of StableLM and Cohere
 	UseQKVBias bool     `json:"use_qkv_bias"`
-	Parallel   bool     `json:"use_parallel_residual"`
+	Parallel   *bool    `json:"use_parallel_residual"`
 	NormQK     bool     `json:"qk_layernorm"`
 	UseNormQK  bool     `json:"use_qk_norm"`
 	LogitScale *float64 `json:"logit_scale"`
 	OutBias    bool     `json:"attention_out_bias"` // of Seed-OSS
+
+	Eps        *float64 `json:"norm_eps"`   // of Nemotron
+	RotaryPart *float64 `json:"rotary_pct"` // of GPT-NeoX
+	RotaryBase *float64 `json:"rotary_emb_base"`
+	RotarySize *int     `json:"rotary_dim"` // of GPT-J
+	rotated    int      // is Rope.Size, if not 0
+
+	FalconHidden *int   `json:"ffn_hidden_size"` // of Falcon
+	FalconAct    string `json:"activation"`
+	FalconBias   bool   `json:"bias"`
+	OneKey       *bool  `json:"multi_query"`
+	AtOnce       *bool  `json:"parallel_attn"`
+	NewFalcon    bool   `json:"new_decoder_architecture"`
+	ALiBi        bool   `json:"alibi"`
 }
 
 // ReadConfig reads a config.json of Hugging Face. Errors are of kind [ErrConfig], [ir.ErrUnsupported] for
@@ -156,6 +171,9 @@ func (h *hfConfig) config() (Config, error) {
 		return Config{}, ir.Errorf(ir.ErrUnsupported, "%s with scale_attn_by_inverse_layer_idx %t, add_cross_attention %t, use_bidirectional_attention %t and scale_attn_weights %t: only the last must be true",
 			h.ModelType, h.ByLayer, h.CrossAttend, h.Bidirection, given(h.Unscaled, true))
 	}
+	if h.NewFalcon || h.ALiBi || !given(h.AtOnce, true) {
+		return Config{}, ir.Errorf(ir.ErrUnsupported, "%s has new_decoder_architecture %t, alibi %t and parallel_attn %t: only the last must be true", h.ModelType, h.NewFalcon, h.ALiBi, given(h.AtOnce, true))
+	}
 	if h.ClipQKV != nil {
 		return Config{}, ir.Errorf(ir.ErrUnsupported, "%s has clip_qkv %v: it must be null", h.ModelType, *h.ClipQKV)
 	}
@@ -177,20 +195,28 @@ func given[T any](p *T, otherwise T) T {
 }
 
 func (h *hfConfig) activation() string {
-	for _, name := range []string{h.Activation, h.Act, h.GPTAct} {
+	for _, name := range []string{h.Activation, h.Act, h.GPTAct, h.FalconAct} {
 		if name != "" {
 			return name
 		}
 	}
-	return map[bool]string{true: "gelu_pytorch_tanh", false: "silu"}[h.ModelType[:2] == "ge" || h.ModelType == "gpt2"]
+	switch h.ModelType {
+	case "gemma", "gemma2", "gemma3", "gpt2", "gptj", "phi":
+		return "gelu_pytorch_tanh"
+	case "gpt_neox", "falcon":
+		return "gelu"
+	case "arcee", "nemotron":
+		return "relu2"
+	}
+	return "silu"
 }
 
 func activation(name string) (nn.Activation, error) {
 	a, ok := map[string]nn.Activation{
-		"silu": nn.Silu, "swish": nn.Silu, "gelu": nn.Gelu, "gelu_new": nn.GeluTanh, "gelu_pytorch_tanh": nn.GeluTanh, "relu": nn.Relu,
+		"silu": nn.Silu, "swish": nn.Silu, "gelu": nn.Gelu, "gelu_new": nn.GeluTanh, "gelu_pytorch_tanh": nn.GeluTanh, "relu": nn.Relu, "relu2": nn.Relu2,
 	}[name]
 	if !ok {
-		return "", ir.Errorf(ir.ErrUnsupported, "the activation is %q: it must be silu, gelu, gelu_new, gelu_pytorch_tanh or relu", name)
+		return "", ir.Errorf(ir.ErrUnsupported, "the activation is %q: it must be silu, gelu, gelu_new, gelu_pytorch_tanh, relu or relu2", name)
 	}
 	return a, nil
 }
@@ -346,7 +372,7 @@ func starcoder2(c *Config, h *hfConfig) {
 }
 
 func stableLM(c *Config, h *hfConfig) {
-	c.LayerNorm, c.Epsilon, c.QKVBias, c.Parallel = true, given(h.NormEps, 1e-5), h.UseQKVBias, h.Parallel
+	c.LayerNorm, c.Epsilon, c.QKVBias, c.Parallel = true, given(h.NormEps, 1e-5), h.UseQKVBias, given(h.Parallel, false)
 	h.Partial = orPointer(h.Partial, 0.25)
 }
 
@@ -370,8 +396,8 @@ func glm4(c *Config, h *hfConfig) {
 
 func exaone4(c *Config, h *hfConfig) {
 	c.NoPreNorms, c.PostNorms, c.NormQK, c.Epsilon = true, true, true, given(h.RMSEpsilon, 1e-5)
-	if h.Window != nil && h.WindowPattern != nil {
-		c.Window, c.Windowed = *h.Window, allBut(c.Layers, int(*h.WindowPattern))
+	if h.Window != nil {
+		c.Window, c.Windowed = *h.Window, allBut(c.Layers, int(given(h.WindowPattern, 4)))
 	}
 }
 
@@ -382,6 +408,49 @@ func seedOSS(c *Config, h *hfConfig) {
 func ernie(c *Config, h *hfConfig) {
 	c.QKVBias, c.Tied, c.HeadSize, c.Epsilon = given(h.UseBias, false), given(h.Tied, true), given(h.Size, 128), given(h.RMSEpsilon, 1e-5)
 	c.OutBias, c.MLPBias = c.QKVBias, c.QKVBias
+}
+
+func arcee(c *Config, h *hfConfig) {
+	llama(c, h)
+	c.Gated, c.Epsilon = false, given(h.RMSEpsilon, 1e-5)
+}
+
+func nemotron(c *Config, h *hfConfig) {
+	llama(c, h)
+	c.LayerNorm, c.NormOffset, c.Gated, c.Epsilon = true, 1, false, given(h.Eps, 1e-5)
+	h.Partial = orPointer(h.Partial, 0.5)
+}
+
+func phi(c *Config, h *hfConfig) {
+	c.LayerNorm, c.Parallel, c.Gated, c.Epsilon = true, true, false, given(h.NormEps, 1e-5)
+	c.QKVBias, c.OutBias, c.MLPBias, c.HeadBias = true, true, true, true
+	h.Partial = orPointer(h.Partial, 0.5)
+}
+
+func gptNeoX(c *Config, h *hfConfig) {
+	c.LayerNorm, c.Gated, c.Epsilon, c.Parallel = true, false, given(h.NormEps, 1e-5), given(h.Parallel, true)
+	c.ParallelNorms, c.FusedQKV, c.GroupedQKV = c.Parallel, true, true
+	c.QKVBias, c.MLPBias = given(h.Bias, true), true
+	c.OutBias = c.QKVBias
+	h.Partial, h.Theta = orPointer(h.Partial, given(h.RotaryPart, 0.25)), orPointer(h.Theta, given(h.RotaryBase, 10000))
+}
+
+func gptJ(c *Config, h *hfConfig) {
+	gpt2(c, h)
+	c.Rope, c.Parallel, c.Tied, c.HeadBias = &Rope{}, true, given(h.Tied, false), true
+	c.QKVBias, c.OutBias, c.FusedQKV, c.InOut = false, false, false, false
+	h.rotated = given(h.RotarySize, 64)
+}
+
+// falcon has the blocks of Falcon-7B, whose queries share one key.
+func falcon(c *Config, h *hfConfig) {
+	c.Hidden, c.Context, c.Tied = given(h.FalconHidden, 4*c.Width), cmp.Or(c.Context, 2048), given(h.Tied, true)
+	c.LayerNorm, c.Gated, c.Parallel, c.FusedQKV, c.Epsilon = true, false, true, true, given(h.LayerEpsilon, 1e-5)
+	c.QKVBias, c.OutBias, c.MLPBias = h.FalconBias, h.FalconBias, h.FalconBias
+	if c.KVHeads = c.Heads; given(h.OneKey, true) {
+		c.KVHeads = 1
+	}
+	c.GroupedQKV = c.KVHeads > 1
 }
 
 // pattern is the number of layers from one without a window to the next: a number, or as EXAONE has it a text such as "LLLG".

@@ -69,6 +69,16 @@ func TestConfig(t *testing.T) {
 		{`"model_type": "exaone4", "sliding_window": null, "sliding_window_pattern": null`, func(c lm.Config) bool { return c.Window == 0 && c.Unrotated == nil && c.NormQK }},
 		{`"model_type": "stablelm", "partial_rotary_factor": 0.5, "use_parallel_residual": true`, func(c lm.Config) bool { return c.Parallel && c.LayerNorm && c.Rope.Size == 2 && !c.Tied }},
 		{`"model_type": "glm4", "head_dim": 8`, func(c lm.Config) bool { return c.Rope.Interleaved && c.Rope.Size == 4 && c.QKVBias && !c.OutBias }},
+		{`"model_type": "gpt_neox", "rotary_pct": 0.5, "rotary_emb_base": 500, "rope_theta": null, "use_parallel_residual": false`, func(c lm.Config) bool {
+			return c.Rope.Size == 2 && c.Rope.Base == 500 && !c.Parallel && !c.ParallelNorms && c.GroupedQKV && c.KVHeads == 1 && c.Activation == nn.Silu
+		}},
+		{`"model_type": "falcon", "multi_query": false, "max_position_embeddings": 0`, func(c lm.Config) bool {
+			return c.GroupedQKV && c.KVHeads == 2 && c.Hidden == 32 && c.Context == 2048 && c.Parallel && !c.ParallelNorms
+		}},
+		{`"model_type": "falcon"`, func(c lm.Config) bool { return c.KVHeads == 1 && c.FusedQKV && !c.GroupedQKV && c.Tied && !c.MLPBias }},
+		{`"model_type": "gptj", "n_embd": 21, "n_layer": 2, "n_head": 3, "n_positions": 8, "rotary_dim": 6`, func(c lm.Config) bool {
+			return c.Rope.Size == 6 && c.Rope.Interleaved && c.HeadBias && !c.QKVBias && c.MLPBias && c.Hidden == 84
+		}},
 		{`"model_type": "smollm3", "num_hidden_layers": 5`, func(c lm.Config) bool { return slices.Equal(c.Unrotated, []bool{false, false, false, true, false}) }},
 		{`"model_type": "qwen2_moe", "num_experts": 4, "moe_intermediate_size": 3`, func(c lm.Config) bool { return c.RawShares && c.Hidden == 3 && c.ExpertsPerToken == 4 }},
 		{`"model_type": "gemma3", "text_config": ` + with(`"model_type": "gemma3_text", "sliding_window": 5, "num_hidden_layers": 7`), func(c lm.Config) bool {
@@ -119,6 +129,10 @@ func TestHostileConfigsAreRefused(t *testing.T) {
 		with(`"model_type": "stablelm", "head_dim": 8, "qk_layernorm": true`):                                               ir.ErrUnsupported,
 		with(`"model_type": "cohere", "use_qk_norm": true`):                                                                 ir.ErrUnsupported,
 		with(`"model_type": "exaone4", "sliding_window": 4, "sliding_window_pattern": "LGL"`):                               ir.ErrUnsupported,
+		with(`"model_type": "falcon", "new_decoder_architecture": true`):                                                    ir.ErrUnsupported,
+		with(`"model_type": "falcon", "alibi": true`):                                                                       ir.ErrUnsupported,
+		with(`"model_type": "falcon", "parallel_attn": false`):                                                              ir.ErrUnsupported,
+		with(`"model_type": "phi", "qk_layernorm": true`):                                                                   ir.ErrUnsupported,
 		with(`"model_type": "smollm3", "no_rope_layers": [1]`):                                                              lm.ErrConfig,
 		with(`"model_type": "gpt2", "n_embd": 4, "n_layer": 1, "n_head": 2, "scale_attn_weights": false, "n_positions": 3`): ir.ErrUnsupported,
 	} {
@@ -126,7 +140,7 @@ func TestHostileConfigsAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %v", text, err, kind)
 		}
 	}
-	if _, err := lm.ReadConfig(strings.NewReader(with(`"model_type": "falcon"`))); !strings.Contains(fmt.Sprint(err), `"falcon": it must be one of cohere, cohere2, ernie4_5,`) {
+	if _, err := lm.ReadConfig(strings.NewReader(with(`"model_type": "mamba"`))); !strings.Contains(fmt.Sprint(err), `"mamba": it must be one of arcee, cohere, cohere2,`) {
 		t.Errorf("an unknown architecture: %v", err)
 	}
 	if _, err := lm.ReadConfig(io.MultiReader(strings.NewReader(`{"x": "`), bytes.NewReader(make([]byte, 17<<20)))); !errors.Is(err, lm.ErrConfig) {
@@ -228,36 +242,84 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// TestHostileGGUFIsRefused has metadata that are absent, of another type or absurd.
-func TestHostileGGUFIsRefused(t *testing.T) {
-	good := []gguf.Pair{
-		{Key: "general.architecture", Value: "llama"},
-		{Key: "llama.embedding_length", Value: uint32(8)},
-		{Key: "llama.feed_forward_length", Value: uint32(12)},
-		{Key: "llama.block_count", Value: uint32(2)},
-		{Key: "llama.attention.head_count", Value: uint32(2)},
-		{Key: "llama.context_length", Value: uint32(64)},
+// metadata returns that of a small file of an architecture, with more pairs.
+func metadata(architecture string, more ...gguf.Pair) []gguf.Pair {
+	pairs := []gguf.Pair{{Key: "general.architecture", Value: architecture}}
+	for key, value := range map[string]uint32{
+		"embedding_length": 8, "feed_forward_length": 12, "block_count": 2, "attention.head_count": 2, "context_length": 64,
+	} {
+		pairs = append(pairs, gguf.Pair{Key: architecture + "." + key, Value: value})
 	}
-	config := func(pairs []gguf.Pair, table []int) (lm.Config, error) {
-		var buf bytes.Buffer
-		entry := gguf.Entry{Name: "token_embd.weight", Dims: table, Write: func(w io.Writer) error {
-			n := 4
-			for _, d := range table {
-				n *= d
-			}
+	return append(pairs, more...)
+}
+
+// ofMetadata reads a file of metadata and of zeros as the table of embeddings and as more tensors.
+func ofMetadata(t *testing.T, pairs []gguf.Pair, table []int, tensors ...string) (lm.Config, error) {
+	t.Helper()
+	var buf bytes.Buffer
+	entries := []gguf.Entry{{Name: "token_embd.weight", Dims: table}}
+	for _, name := range tensors {
+		entries = append(entries, gguf.Entry{Name: name, Dims: []int{1}})
+	}
+	for i, e := range entries {
+		n := 4
+		for _, d := range e.Dims {
+			n *= d
+		}
+		entries[i].Write = func(w io.Writer) error {
 			_, err := w.Write(make([]byte, n))
 			return err
-		}}
-		if err := gguf.Write(&buf, pairs, []gguf.Entry{entry}); err != nil {
-			t.Fatal(err)
 		}
-		f, err := gguf.OpenAt(bytes.NewReader(buf.Bytes()), int64(buf.Len()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return lm.FromGGUF(f)
 	}
-	c, err := config(good, []int{10, 8})
+	if err := gguf.Write(&buf, pairs, entries); err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.OpenAt(bytes.NewReader(buf.Bytes()), int64(buf.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lm.FromGGUF(f)
+}
+
+// TestGGUFConfig has fields that metadata state in several ways, or only by the tensors of a file.
+func TestGGUFConfig(t *testing.T) {
+	pair := func(key string, value any) gguf.Pair { return gguf.Pair{Key: key, Value: value} }
+	window := pair("exaone4.attention.sliding_window", uint32(5))
+	for _, c := range []struct {
+		name    string
+		pairs   []gguf.Pair
+		tensors []string
+		ok      func(c lm.Config) bool
+	}{
+		{"stablelm, in turn", metadata("stablelm"), []string{"blk.0.ffn_norm.weight"}, func(c lm.Config) bool { return c.LayerNorm && !c.Parallel }},
+		{"stablelm, parallel", metadata("stablelm"), nil, func(c lm.Config) bool { return c.Parallel }},
+		{"exaone4, no window", metadata("exaone4"), nil, func(c lm.Config) bool { return c.Window == 0 && c.Windowed == nil && c.Unrotated == nil }},
+		{"exaone4, a period of 4", metadata("exaone4", window), nil, func(c lm.Config) bool {
+			return slices.Equal(c.Windowed, []bool{true, true}) && slices.Equal(c.Unrotated, []bool{false, false})
+		}},
+		{"exaone4, a period", metadata("exaone4", window, pair("exaone4.attention.sliding_window_pattern", uint32(2))), nil, func(c lm.Config) bool {
+			return slices.Equal(c.Windowed, []bool{true, false})
+		}},
+		{"exaone4, a list", metadata("exaone4", window, pair("exaone4.attention.sliding_window_pattern", []bool{false, true})), nil, func(c lm.Config) bool {
+			return slices.Equal(c.Windowed, []bool{false, true}) && slices.Equal(c.Unrotated, []bool{true, false})
+		}},
+		{"gptneox", metadata("gptneox", pair("gptneox.use_parallel_residual", false)), nil, func(c lm.Config) bool {
+			return c.Architecture == "gpt_neox" && !c.Parallel && !c.ParallelNorms && !c.GroupedQKV && c.FusedQKV && c.Activation == nn.Gelu
+		}},
+		{"command-r", metadata("command-r", pair("command-r.logit_scale", float32(0.5))), nil, func(c lm.Config) bool {
+			return c.Architecture == "cohere" && c.Parallel && c.NoNormBias && c.LogitScale == 0.5 && c.Rope.Interleaved
+		}},
+	} {
+		if got, err := ofMetadata(t, c.pairs, []int{10, 8}, c.tensors...); err != nil || !c.ok(got) {
+			t.Errorf("%s: %+v, %v", c.name, got, err)
+		}
+	}
+}
+
+// TestHostileGGUFIsRefused has metadata that are absent, of another type or absurd.
+func TestHostileGGUFIsRefused(t *testing.T) {
+	good := metadata("llama")
+	c, err := ofMetadata(t, good, []int{10, 8})
 	if err != nil || c.Vocabulary != 10 || !c.Tied || !c.Rope.Interleaved {
 		t.Fatalf("%+v, %v", c, err)
 	}
@@ -278,13 +340,17 @@ func TestHostileGGUFIsRefused(t *testing.T) {
 		{"llama.rope.dimension_count", uint32(3), lm.ErrConfig},
 		{"llama.rope.scaling.factor", float32(0.5), lm.ErrConfig},
 		{"llama.expert_count", uint32(5000), lm.ErrConfig},
+		{"llama.rope.dimension_sections", []int32{1, 1}, ir.ErrUnsupported},
 	} {
 		pairs := slices.DeleteFunc(slices.Clone(good), func(p gguf.Pair) bool { return p.Key == bad.key })
-		if _, err := config(append(pairs, gguf.Pair{Key: bad.key, Value: bad.value}), []int{10, 8}); !errors.Is(err, bad.kind) {
+		if _, err := ofMetadata(t, append(pairs, gguf.Pair{Key: bad.key, Value: bad.value}), []int{10, 8}); !errors.Is(err, bad.kind) {
 			t.Errorf("%s = %v: %v, want %v", bad.key, bad.value, err, bad.kind)
 		}
 	}
-	if _, err := config(good, []int{80}); !errors.Is(err, lm.ErrConfig) {
+	if _, err := ofMetadata(t, metadata("stablelm"), []int{10, 8}, "blk.0.attn_q_norm.weight"); !errors.Is(err, ir.ErrUnsupported) {
+		t.Errorf("norms of each head: %v", err)
+	}
+	if _, err := ofMetadata(t, good, []int{80}); !errors.Is(err, lm.ErrConfig) {
 		t.Errorf("a table of one axis: %v", err)
 	}
 }

@@ -51,6 +51,9 @@ func (h *hfConfig) rope(c *Config) error {
 	if partial := given(s.Partial, given(h.Partial, 1)); finite(partial) && partial > 0 && partial <= 1 {
 		r.Size = int(float64(c.HeadSize) * partial)
 	}
+	if h.rotated != 0 {
+		r.Size = h.rotated
+	}
 	if err := r.check(c.HeadSize); err != nil {
 		return err
 	}

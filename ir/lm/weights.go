@@ -195,7 +195,7 @@ func (c Config) layout(t Tensors) Layout {
 	l.place = func(p ir.Port, s *source) {
 		s.unpack = p.Name == family.positions+"/weight"
 		s.inOut = c.InOut && !t.GGUF() && !s.unpack && p.Name != family.embedding+"/weight" && p.Name != family.head+"/weight"
-		if strings.Contains(p.Name, "norm") && !t.GGUF() {
+		if isNormWeight(p.Name) && !t.GGUF() {
 			s.offset = c.NormOffset
 		}
 	}
@@ -215,6 +215,11 @@ func (c Config) layout(t Tensors) Layout {
 		}
 	}
 	return l
+}
+
+// isNormWeight reports whether a parameter of a family with a NormOffset is the weight of a norm.
+func isNormWeight(parameter string) bool {
+	return strings.Contains(parameter, "norm") && strings.HasSuffix(parameter, "/weight")
 }
 
 // hfNames returns the name of a parameter in files of Hugging Face, whole and without its first part.
@@ -323,7 +328,7 @@ func (c Config) needless(inGGUF bool) func(name string) bool {
 	starts := []string{"rope_freqs.", "rope_factors_", "vision_tower.", "multi_modal_projector.", "model.vision_tower.", "model.multi_modal_projector."}
 	var ends []string
 	if !inGGUF {
-		ends = []string{".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias"}
+		ends = []string{".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", ".attention.bias", ".attention.masked_bias"}
 	}
 	return func(name string) bool {
 		return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) }) ||

@@ -11,9 +11,7 @@ import { openDawn, openGPU } from './rig/dawn.mjs';
 
 const folder = new URL('../../native/lm/testdata/', import.meta.url);
 const bytesOf = (path) => readFileSync(new URL(path, folder));
-/** Families that the Go package reads and the page does not. */
-const native = ['cohere', 'cohere2', 'ernie4_5', 'exaone4', 'glm4', 'seed_oss', 'stablelm'];
-const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name).filter((name) => !native.includes(name));
+const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name);
 const chunk = 5;
 
 before(() => init({ compileWorker: false, worker: false }));
@@ -58,10 +56,6 @@ async function programOf(t, file, prompt, room, { on = 'cpu', ...how } = {}) {
 const best = (logits) => logits.indexOf(Math.max(...logits));
 const dataOf = (tensors) => Object.fromEntries(Object.entries(tensors).map(([name, { data }]) => [name, data]));
 const expectedOf = (name) => dataOf(tensorsOf(`${name}/expected.safetensors`));
-
-test('families of the Go package alone are refused by name', async () => {
-  for (const name of native) await assert.rejects(async () => lm.configOf(folderOf(name)), { name: 'RlxError', message: new RegExp(`the architecture is ${name}: there are gemma, `) });
-});
 
 describe('a prompt in chunks, and its greedy continuation token by token', () => {
   for (const name of names) {

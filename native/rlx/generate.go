@@ -95,7 +95,7 @@ answer them beside a language model. An interrupt lets the results that have beg
 		o := modelFlags(f)
 		f.IntVar(&o.engine.Slots, "slots", 4, "`NUMBER` of results that are computed at once")
 		address := f.String("address", "localhost:8080", "`ADDRESS` to listen at")
-		f.IntVar(&o.engine.Alternatives, "alternatives", 0, "`NUMBER` of likely tokens that top_logprobs may ask for, at most 20")
+		f.IntVar(&o.engine.Alternatives, "alternatives", 0, "`NUMBER` of likely tokens that logprobs and top_logprobs may ask for, at most 20")
 		var s serve.Options
 		f.StringVar(&s.Name, "name", "", "`NAME` of the model in requests; that of the file by default")
 		f.IntVar(&s.MaxTokens, "max", 0, "`TOKENS` of a result at most; 0 for what the context has room for")

@@ -38,11 +38,20 @@ const (
 )
 
 func main() {
+	withoutDisplay()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr})
 	stop()
 	os.Exit(code)
+}
+
+// withoutDisplay keeps the Wayland library, which Vulkan drivers ask for a display when devices are opened, from writing
+// an error on a server, where there is none: it looks for a socket in XDG_RUNTIME_DIR unless WAYLAND_DISPLAY has a whole path.
+func withoutDisplay() {
+	if os.Getenv("XDG_RUNTIME_DIR") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+		_ = os.Setenv("WAYLAND_DISPLAY", os.DevNull) // no socket
+	}
 }
 
 // stdio are the streams of a command.

@@ -1,10 +1,15 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"math"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/rlx-go/rlx/native/lm/generate"
 )
@@ -13,6 +18,8 @@ import (
 type answer struct {
 	server   *Server
 	requests []generate.Request // a result each
+	of, keep int                // the results of each prompt, and how many of them are kept, the likeliest
+	begins   []string           // what each result begins with: its prompt, if that is echoed
 	id       string
 	created  int64
 	usage    bool // whether a stream ends with the counts of tokens
@@ -27,13 +34,25 @@ type answer struct {
 type piece struct {
 	number        int
 	text          string
-	offset        int     // of the text in that of the whole result
+	offset        int     // of the text in that of the whole result, in characters
 	finish        *string // nil until the end
 	probabilities []float64
 	tokens        []string // what each adds to the text
 	alternatives  [][]generate.Alternative
 	stats         *generate.Stats
 	err           error
+}
+
+// likelihood returns the mean log-probability of the tokens of a result; an empty one is the least likely.
+func (x *piece) likelihood() float64 {
+	if len(x.probabilities) == 0 {
+		return math.Inf(-1)
+	}
+	sum := 0.
+	for _, p := range x.probabilities {
+		sum += p
+	}
+	return sum / float64(len(x.probabilities))
 }
 
 // add adds the next part of a result.
@@ -48,35 +67,61 @@ func newCompletion(s *Server, b *body) (*answer, error) {
 	if len(b.Prompt) == 0 {
 		return nil, refuse("prompt", "there is no prompt: there must be one")
 	}
+	if b.Echo && b.LogProbs.given {
+		return nil, refuse("echo", "echo and logprobs are given: the tokens of the prompt have no log-probabilities, and one must be left out")
+	}
 	a := &answer{server: s, id: "cmpl-", object: [2]string{"text_completion", "text_completion"}}
 	a.choice = func(x piece, _, _ bool) map[string]any {
 		c := map[string]any{"text": x.text, "logprobs": nil}
 		if a.logProbs {
-			offsets, at := []int{}, x.offset
-			for _, t := range x.tokens {
-				offsets, at = append(offsets, at), at+len(t)
-			}
-			c["logprobs"] = map[string]any{"tokens": x.tokens, "token_logprobs": x.probabilities, "top_logprobs": nil, "text_offset": offsets}
+			c["logprobs"] = a.completionLogProbs(x)
 		}
 		return c
 	}
-	return a.of(b, b.Prompt)
+	if err := a.ask(b, b.Prompt); err != nil || !b.Echo {
+		return a, err
+	}
+	for _, q := range a.requests {
+		a.begins = append(a.begins, s.textOf(q))
+	}
+	return a, nil
+}
+
+// textOf returns the text of a prompt.
+func (s *Server) textOf(q generate.Request) string {
+	if len(q.Tokens) == 0 {
+		return q.Prompt
+	}
+	var text strings.Builder
+	stream := s.engine.Model().Tokenizer.Stream()
+	for _, id := range q.Tokens {
+		text.WriteString(stream.Next(id))
+	}
+	text.WriteString(stream.Rest())
+	return text.String()
+}
+
+// completionLogProbs returns the log-probabilities of the tokens of a completion. Offsets count characters.
+func (a *answer) completionLogProbs(x piece) map[string]any {
+	offsets, at := []int{}, x.offset
+	var top []map[string]float64 // null without alternatives
+	for i, t := range x.tokens {
+		offsets, at = append(offsets, at), at+utf8.RuneCountInString(t)
+		if list := x.alternatives[i]; len(list) > 0 {
+			of := map[string]float64{t: x.probabilities[i]} // listed even if it is not among the likeliest
+			for _, o := range list {
+				of[a.server.words().Text(o.ID)] = o.LogProbability
+			}
+			top = append(top, of)
+		}
+	}
+	return map[string]any{"tokens": x.tokens, "token_logprobs": x.probabilities, "top_logprobs": top, "text_offset": offsets}
 }
 
 func newChat(s *Server, b *body) (*answer, error) {
-	switch {
-	case s.options.Chat == nil:
-		return nil, refuse("messages", "the model has no chat template: completions must be used")
-	case len(b.Messages) == 0:
-		return nil, refuse("messages", "there are no messages: there must be one or more")
-	}
-	messages := make([]generate.Message, len(b.Messages))
-	for i, m := range b.Messages {
-		messages[i] = generate.Message{Role: m.Role, Content: string(m.Content)}
-	}
-	prompt, err := s.options.Chat(messages)
+	prompt, err := s.conversation(b)
 	if err != nil {
-		return nil, refuse("messages", "%s", err)
+		return nil, err
 	}
 	a := &answer{server: s, id: "chatcmpl-", object: [2]string{"chat.completion", "chat.completion.chunk"}}
 	a.choice = func(x piece, whole, begins bool) map[string]any {
@@ -101,7 +146,33 @@ func newChat(s *Server, b *body) (*answer, error) {
 		}
 		return c
 	}
-	return a.of(b, []generate.Request{{Tokens: prompt}})
+	return a, a.ask(b, []generate.Request{{Tokens: prompt}})
+}
+
+// conversation returns the prompt of a chat.
+func (s *Server) conversation(b *body) ([]int32, error) {
+	switch {
+	case s.options.Chat == nil:
+		return nil, refuse("messages", "the model has no chat template: completions must be used")
+	case len(b.Messages) == 0:
+		return nil, refuse("messages", "there are no messages: there must be one or more")
+	case b.Echo:
+		return nil, refuse("echo", "echo is of completions: it must be left out")
+	case b.BestOf != nil:
+		return nil, refuse("best_of", "best_of is of completions: it must be left out")
+	}
+	messages := make([]generate.Message, len(b.Messages))
+	for i, m := range b.Messages {
+		var err error
+		if messages[i], err = m.message(); err != nil {
+			return nil, err
+		}
+	}
+	prompt, err := s.options.Chat(messages)
+	if err != nil {
+		return nil, refuse("messages", "%s", err)
+	}
+	return prompt, nil
 }
 
 // top returns the alternatives of a token.
@@ -114,11 +185,14 @@ func (a *answer) top(list []generate.Alternative) []map[string]any {
 	return out
 }
 
-// of sets the requests for prompts.
-func (a *answer) of(b *body, prompts []generate.Request) (_ *answer, err error) {
-	a.logProbs, a.usage = bool(b.LogProbs), b.StreamOptions != nil && b.StreamOptions.IncludeUsage
-	a.requests, err = b.requests(a.server, prompts)
-	return a, err
+// ask sets the requests for prompts.
+func (a *answer) ask(b *body, prompts []generate.Request) (err error) {
+	a.logProbs, a.usage = b.LogProbs.given, b.StreamOptions != nil && b.StreamOptions.IncludeUsage
+	if a.keep, a.of, err = b.counts(len(prompts)); err != nil {
+		return err
+	}
+	a.requests, err = b.requests(a.server, prompts, a.of)
+	return err
 }
 
 // envelope returns an answer, or a part of one, with choices.
@@ -152,8 +226,13 @@ func (a *answer) pieces(ctx context.Context) <-chan piece {
 	var g sync.WaitGroup
 	for i, q := range a.requests {
 		g.Go(func() {
+			begins := ""
+			if a.begins != nil {
+				begins = a.begins[i]
+			}
 			for t, err := range a.server.engine.Generate(ctx, q) {
-				x := piece{number: i, text: t.Text, err: err, stats: t.Stats}
+				x := piece{number: i, text: begins + t.Text, err: err, stats: t.Stats}
+				begins = ""
 				if t.Finish != "" {
 					x.finish = &t.Finish
 				}
@@ -213,7 +292,16 @@ func (a *answer) whole(ctx context.Context, w http.ResponseWriter) {
 	}
 	choices, stats := []any{}, []*generate.Stats{}
 	for _, r := range results {
-		choices, stats = append(choices, a.numbered(r, true, true)), append(stats, r.stats)
+		stats = append(stats, r.stats)
+	}
+	for of := range slices.Chunk(results, a.of) {
+		if a.keep < a.of {
+			slices.SortStableFunc(of, func(x, y piece) int { return cmp.Compare(y.likelihood(), x.likelihood()) })
+		}
+		for _, r := range of[:a.keep] {
+			r.number = len(choices)
+			choices = append(choices, a.numbered(r, true, true))
+		}
 	}
 	out := a.envelope(true, choices)
 	out["usage"] = a.usageOf(stats)
@@ -239,7 +327,7 @@ func (a *answer) stream(ctx context.Context, w http.ResponseWriter) {
 		if x.text == "" && x.finish == nil && begun[x.number] {
 			continue // nothing to say yet
 		}
-		x, *next = *next, piece{offset: next.offset + len(next.text)}
+		x, *next = *next, piece{offset: next.offset + utf8.RuneCountInString(next.text)}
 		part := a.envelope(false, []any{a.numbered(x, false, !begun[x.number])})
 		if a.usage {
 			part["usage"] = nil

@@ -42,10 +42,12 @@ type body struct {
 	ResponseFormat *responseFormat `json:"response_format"`
 	TopLogProbs    int             `json:"top_logprobs"`
 
+	// Of completions.
+	Echo   bool `json:"echo"`
+	BestOf *int `json:"best_of"`
+
 	// Parameters that are refused unless they have the value that changes nothing.
-	Echo       bool            `json:"echo"`
 	Suffix     string          `json:"suffix"`
-	BestOf     *int            `json:"best_of"`
 	Tools      json.RawMessage `json:"tools"`
 	Functions  json.RawMessage `json:"functions"`
 	Modalities []string        `json:"modalities"`
@@ -62,17 +64,32 @@ type responseFormat struct {
 // maxResults bounds the results of one request.
 const maxResults = 128
 
-// requests returns the requests to the engine: n for each prompt.
-func (b *body) requests(s *Server, of []generate.Request) ([]generate.Request, error) {
-	if err := b.refuseUnknown(); err != nil {
-		return nil, err
-	}
-	n := 1
+// counts returns the number of results of each prompt, and that of those to choose them from.
+func (b *body) counts(prompts int) (n, of int, err error) {
+	n = 1
 	if b.N != nil {
 		n = *b.N
 	}
-	if n < 1 || n > maxResults || n*len(of) > maxResults { // the product of a large n overflows
-		return nil, refuse("n", "n is %d: it must be 1 or more, and n times the prompts at most %d", n, maxResults)
+	if n < 1 || n > maxResults || n*prompts > maxResults { // the product of a large n overflows
+		return 0, 0, refuse("n", "n is %d: it must be 1 or more, and n times the prompts at most %d", n, maxResults)
+	}
+	of = n
+	if b.BestOf != nil {
+		of = *b.BestOf
+	}
+	switch {
+	case of < n || of > maxResults || of*prompts > maxResults:
+		return 0, 0, refuse("best_of", "best_of is %d: it must be n, %d, or more, and best_of times the prompts at most %d", of, n, maxResults)
+	case of > n && b.Stream:
+		return 0, 0, refuse("best_of", "best_of is %d, more than n, %d, and stream true: the best are known at the end alone", of, n)
+	}
+	return n, of, nil
+}
+
+// requests returns the requests to the engine: a number of them for each prompt.
+func (b *body) requests(s *Server, prompts []generate.Request, number int) ([]generate.Request, error) {
+	if err := b.refuseUnknown(); err != nil {
+		return nil, err
 	}
 	base := generate.Request{Stop: b.Stop, IgnoreEnd: b.IgnoreEOS, Sampling: lm.Sampling{
 		Temperature: 1, TopK: b.TopK, MinP: b.MinP, Repetition: b.Repetition, Presence: b.Presence, Frequency: b.Frequency,
@@ -97,20 +114,16 @@ func (b *body) requests(s *Server, of []generate.Request) ([]generate.Request, e
 	if b.Seed != nil {
 		base.Seed = uint64(*b.Seed)
 	}
-	if most := s.engine.Options().Alternatives; b.TopLogProbs < 0 || b.TopLogProbs > most {
-		return nil, refuse("top_logprobs", "top_logprobs is %d: it must be in [0, %d], the -alternatives of the server", b.TopLogProbs, most)
+	if base.Alternatives, err = b.alternatives(s.engine.Options().Alternatives); err != nil {
+		return nil, err
 	}
-	if b.TopLogProbs > 0 && !bool(b.LogProbs) {
-		return nil, refuse("top_logprobs", "top_logprobs is %d and logprobs false: logprobs must be true", b.TopLogProbs)
-	}
-	base.Alternatives = b.TopLogProbs
 	grammar, err := b.grammar(s)
 	if err != nil {
 		return nil, err
 	}
 	var out []generate.Request
-	for _, p := range of {
-		for i := range n {
+	for _, p := range prompts {
+		for i := range number {
 			r := base
 			if grammar != nil {
 				r.Allow = grammar.Allow()
@@ -120,6 +133,23 @@ func (b *body) requests(s *Server, of []generate.Request) ([]generate.Request, e
 		}
 	}
 	return out, nil
+}
+
+// alternatives returns the number of likely tokens to list beside each token: top_logprobs of a chat, and logprobs of a
+// completion.
+func (b *body) alternatives(most int) (int, error) {
+	for _, p := range []struct {
+		name  string
+		value int
+	}{{"top_logprobs", b.TopLogProbs}, {"logprobs", b.LogProbs.alternatives}} {
+		if p.value < 0 || p.value > most {
+			return 0, refuse(p.name, "%s is %d: it must be in [0, %d], the -alternatives of the server", p.name, p.value, most)
+		}
+	}
+	if b.TopLogProbs > 0 && !b.LogProbs.given {
+		return 0, refuse("top_logprobs", "top_logprobs is %d and logprobs false: logprobs must be true", b.TopLogProbs)
+	}
+	return max(b.TopLogProbs, b.LogProbs.alternatives), nil
 }
 
 // grammar returns the grammar of the results; nil for any text.
@@ -147,16 +177,16 @@ func (b *body) grammar(s *Server) (*generate.Grammar, error) {
 	return g, nil
 }
 
+// given reports whether a value is neither missing nor empty.
+func given(x json.RawMessage) bool { return len(x) > 0 && string(x) != "null" && string(x) != "[]" }
+
 // refuseUnknown refuses parameters that this server does not support.
 func (b *body) refuseUnknown() error {
-	given := func(x json.RawMessage) bool { return len(x) > 0 && string(x) != "null" && string(x) != "[]" }
 	for _, p := range []struct {
 		name  string
 		given bool
 	}{
-		{"echo", b.Echo},
 		{"suffix", b.Suffix != ""},
-		{"best_of", b.BestOf != nil && *b.BestOf != 1},
 		{"tools", given(b.Tools)},
 		{"functions", given(b.Functions)},
 		{"modalities", slices.ContainsFunc(b.Modalities, func(m string) bool { return m != "text" })},
@@ -164,6 +194,9 @@ func (b *body) refuseUnknown() error {
 		if p.given {
 			return refuse(p.name, "%s is not supported: it must be left out", p.name)
 		}
+	}
+	if b.StreamOptions != nil && !b.Stream {
+		return refuse("stream_options", "stream_options is given and stream false: stream must be true")
 	}
 	return nil
 }
@@ -209,17 +242,23 @@ func (t *texts) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(t))
 }
 
-// logProbs is a boolean, or a number of alternatives; no alternatives are returned.
-type logProbs bool
+// logProbs asks for log-probabilities: a boolean, or in completions a number of alternatives.
+type logProbs struct {
+	given        bool
+	alternatives int
+}
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (p *logProbs) UnmarshalJSON(data []byte) error {
-	var n *float64
-	if json.Unmarshal(data, &n) == nil {
-		*p = n != nil
+	*p = logProbs{}
+	if json.Unmarshal(data, &p.given) == nil { // null is false
 		return nil
 	}
-	return json.Unmarshal(data, (*bool)(p))
+	p.given = true
+	if json.Unmarshal(data, &p.alternatives) != nil {
+		return refuse("logprobs", "logprobs is %s: it must be a boolean, or a number of alternatives", data)
+	}
+	return nil
 }
 
 // prompts are a string, strings, tokens, or lists of tokens.
@@ -253,8 +292,20 @@ func (p *prompts) UnmarshalJSON(data []byte) error {
 
 // messageIn is a message. Its content is a string or a list of parts.
 type messageIn struct {
-	Role    string  `json:"role"`
-	Content content `json:"content"`
+	Role      string          `json:"role"`
+	Content   content         `json:"content"`
+	ToolCalls json.RawMessage `json:"tool_calls"`
+}
+
+// message returns the message of the conversation that a template reads.
+func (m messageIn) message() (generate.Message, error) {
+	switch {
+	case given(m.ToolCalls):
+		return generate.Message{}, refuse("messages", "a message has tool_calls: they are not supported and must be left out")
+	case m.Role == "developer": // the later name of the role that templates know as system
+		m.Role = "system"
+	}
+	return generate.Message{Role: m.Role, Content: string(m.Content)}, nil
 }
 
 type content string

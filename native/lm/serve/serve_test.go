@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -93,8 +94,10 @@ type answerOf struct {
 		Message      struct{ Role, Content string }
 		Delta        struct{ Role, Content string }
 		Logprobs     *struct {
-			TokenLogprobs []float64 `json:"token_logprobs"`
-			TextOffset    []int     `json:"text_offset"`
+			Tokens        []string
+			TokenLogprobs []float64            `json:"token_logprobs"`
+			TopLogprobs   []map[string]float64 `json:"top_logprobs"`
+			TextOffset    []int                `json:"text_offset"`
 			Content       []struct {
 				Token string
 				Bytes []int
@@ -134,8 +137,8 @@ func events(t *testing.T, text string) (all []answerOf) {
 func chat(messages []generate.Message) ([]int32, error) {
 	text := ""
 	for _, m := range messages {
-		if m.Role == "robot" {
-			return nil, fmt.Errorf("the role robot is unknown")
+		if m.Role != "system" && m.Role != "user" {
+			return nil, fmt.Errorf("the role %s is unknown", m.Role)
 		}
 		text += m.Content
 	}
@@ -198,8 +201,69 @@ func TestServer(t *testing.T) {
 		}
 	})
 
+	t.Run("alternatives of a completion", func(t *testing.T) {
+		_, text := post(t, url+"/v1/completions", `{"prompt":"ABCDEF","temperature":3,"seed":1,"logprobs":2,"max_tokens":8,"ignore_eos":true}`)
+		l, others := read(t, text).Choices[0].Logprobs, 0
+		for i, of := range l.TopLogprobs {
+			if of[l.Tokens[i]] != l.TokenLogprobs[i] {
+				t.Errorf("token %d, %q, has %v, and %v in the list", i, l.Tokens[i], l.TokenLogprobs[i], of)
+			}
+			others += len(of) - 2 // a token that is not among the likeliest is listed, too
+		}
+		if len(l.TopLogprobs) != 8 || others == 0 || others > 8 {
+			t.Errorf("%s", text)
+		}
+	})
+
+	t.Run("echo", func(t *testing.T) {
+		for _, body := range []string{`{"prompt":"ABCDEF","echo":true,`, `{"prompt":[32,33,34,35,36,37],"echo":true,"n":2,`} {
+			_, text := post(t, url+"/v1/completions", body+greedy+`}`)
+			for _, c := range read(t, text).Choices {
+				if c.Text != "ABCDEF"+want.Text {
+					t.Errorf("%q, want the prompt and %q", c.Text, want.Text)
+				}
+			}
+		}
+		_, text := post(t, url+"/v1/completions", `{"prompt":"ABCDEF","echo":true,"stream":true,`+greedy+`}`)
+		got := ""
+		for _, a := range events(t, text) {
+			got += a.Choices[0].Text
+		}
+		if got != "ABCDEF"+want.Text {
+			t.Errorf("a stream has %q, want the prompt and %q", got, want.Text)
+		}
+	})
+
+	t.Run("the best of several", func(t *testing.T) {
+		const drawn = `{"prompt":"ABCDEF","temperature":2,"seed":5,"logprobs":0,"max_tokens":4,"ignore_eos":true,`
+		_, all := post(t, url+"/v1/completions", drawn+`"n":6}`)
+		_, best := post(t, url+"/v1/completions", drawn+`"n":2,"best_of":6}`)
+		var sums []float64
+		for _, c := range read(t, all).Choices {
+			sum := 0.
+			for _, x := range c.Logprobs.TokenLogprobs {
+				sum += x
+			}
+			sums = append(sums, sum)
+		}
+		slices.Sort(sums)
+		a := read(t, best)
+		if len(a.Choices) != 2 || a.Usage.CompletionTokens != 24 {
+			t.Fatalf("%s", best)
+		}
+		for i, c := range a.Choices {
+			sum := 0.
+			for _, x := range c.Logprobs.TokenLogprobs {
+				sum += x
+			}
+			if c.Index != i || math.Abs(sum-sums[5-i]) > 1e-4 {
+				t.Errorf("result %d has the index %d and the sum %v, want %v", i, c.Index, sum, sums[5-i])
+			}
+		}
+	})
+
 	t.Run("chat", func(t *testing.T) {
-		const messages = `"messages":[{"role":"system","content":"ABC"},{"role":"user","content":[{"type":"text","text":"DEF"}]}],`
+		const messages = `"messages":[{"role":"developer","content":"ABC"},{"role":"user","content":[{"type":"text","text":"DEF"}]}],`
 		_, text := post(t, url+"/v1/chat/completions", `{`+messages+greedy+`}`)
 		if a := read(t, text); a.Object != "chat.completion" || a.Choices[0].Message.Content != want.Text || a.Choices[0].Message.Role != "assistant" {
 			t.Errorf("%s, want %q", text, want.Text)
@@ -253,28 +317,34 @@ func TestServer(t *testing.T) {
 			status      int
 			param, code string
 		}{
-			`{`:                                    {400, "", ""},
-			`[]`:                                   {400, "", ""},
-			`{"prompt":{"a":1}}`:                   {400, "prompt", ""},
-			`{"prompt":"A","seed":"x"}`:            {400, "seed", ""},
-			`{"prompt":"A","max_tokens":1e99}`:     {400, "max_tokens", ""},
-			`{}`:                                   {400, "prompt", ""},
-			`{"prompt":"A"} {"prompt":"B"}`:        {400, "", ""},
-			`{"prompt":"A"}]`:                      {400, "", ""},
-			`{"prompt":""}`:                        {400, "", ""},
-			`{"prompt":"A","model":"gpt"}`:         {404, "", "model_not_found"},
-			`{"prompt":"A","temperature":-1}`:      {400, "temperature", ""},
-			`{"prompt":"A","top_p":1.5}`:           {400, "top_p", ""},
-			`{"prompt":"A","stop":["a",""]}`:       {400, "stop", ""},
-			`{"prompt":"A","max_tokens":0}`:        {400, "max_tokens", ""},
-			`{"prompt":"A","n":0}`:                 {400, "n", ""},
-			`{"prompt":"A","n":7}`:                 {429, "", "rate_limit_exceeded"},
-			`{"prompt":"A","echo":true}`:           {400, "echo", ""},
-			`{"prompt":"A","logit_bias":{"x":1}}`:  {400, "logit_bias", ""},
-			`{"prompt":"A","logit_bias":{"64":1}}`: {400, "logit_bias", ""},
-			`{"prompt":[999]}`:                     {400, "", ""},
-			`{"prompt":["A","A","A","A"],"n":4611686018427387904}`: {400, "n", ""}, // four times that is 0 in 64 bits
-			`{"prompt":[]}`: {400, "prompt", ""},
+			`{`:                                                          {400, "", ""},
+			`[]`:                                                         {400, "", ""},
+			`{"prompt":{"a":1}}`:                                         {400, "prompt", ""},
+			`{"prompt":"A","seed":"x"}`:                                  {400, "seed", ""},
+			`{"prompt":"A","max_tokens":1e99}`:                           {400, "max_tokens", ""},
+			`{}`:                                                         {400, "prompt", ""},
+			`{"prompt":"A"} {"prompt":"B"}`:                              {400, "", ""},
+			`{"prompt":"A"}]`:                                            {400, "", ""},
+			`{"prompt":""}`:                                              {400, "", ""},
+			`{"prompt":"A","model":"gpt"}`:                               {404, "", "model_not_found"},
+			`{"prompt":"A","temperature":-1}`:                            {400, "temperature", ""},
+			`{"prompt":"A","top_p":1.5}`:                                 {400, "top_p", ""},
+			`{"prompt":"A","stop":["a",""]}`:                             {400, "stop", ""},
+			`{"prompt":"A","max_tokens":0}`:                              {400, "max_tokens", ""},
+			`{"prompt":"A","n":0}`:                                       {400, "n", ""},
+			`{"prompt":"A","n":7}`:                                       {429, "", "rate_limit_exceeded"},
+			`{"prompt":"A","echo":true,"logprobs":0}`:                    {400, "echo", ""},
+			`{"prompt":"A","logprobs":5}`:                                {400, "logprobs", ""},
+			`{"prompt":"A","logprobs":"x"}`:                              {400, "logprobs", ""},
+			`{"prompt":"A","n":2,"best_of":1}`:                           {400, "best_of", ""},
+			`{"prompt":"A","best_of":2,"stream":true}`:                   {400, "best_of", ""},
+			`{"prompt":"A","best_of":1000}`:                              {400, "best_of", ""},
+			`{"prompt":"A","stream_options":{}}`:                         {400, "stream_options", ""},
+			`{"prompt":"A","logit_bias":{"x":1}}`:                        {400, "logit_bias", ""},
+			`{"prompt":"A","logit_bias":{"64":1}}`:                       {400, "logit_bias", ""},
+			`{"prompt":[999]}`:                                           {400, "", ""},
+			`{"prompt":["A","A","A","A"],"n":4611686018427387904}`:       {400, "n", ""}, // four times that is 0 in 64 bits
+			`{"prompt":[]}`:                                              {400, "prompt", ""},
 			`{"prompt":"` + strings.Repeat("A", 61) + `"}`:               {400, "", "context_length_exceeded"},
 			`{"prompt":"` + strings.Repeat("A", 61) + `","stream":true}`: {400, "", "context_length_exceeded"},
 			`{"prompt":"` + strings.Repeat("A", 3000) + `"}`:             {413, "", "request_too_large"},
@@ -290,7 +360,10 @@ func TestServer(t *testing.T) {
 			`{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`:            "messages",
 			`{"messages":[{"role":"user","content":"A"}],"modalities":["text","audio"]}`: "modalities",
 			`{}`: "messages", `{"messages":[{"role":"robot","content":"A"}]}`: "messages",
-			`{"messages":[{"role":"user","content":"A"}],"tools":[{}]}`: "tools", `{"messages":[{"role":"user","content":"A"}],"logprobs":true,"top_logprobs":5}`: "top_logprobs",
+			`{"messages":[{"role":"user","content":"A"}],"best_of":1}`:             "best_of",
+			`{"messages":[{"role":"user","content":"A"}],"echo":true}`:             "echo",
+			`{"messages":[{"role":"assistant","content":null,"tool_calls":[{}]}]}`: "messages",
+			`{"messages":[{"role":"user","content":"A"}],"tools":[{}]}`:            "tools", `{"messages":[{"role":"user","content":"A"}],"logprobs":true,"top_logprobs":5}`: "top_logprobs",
 			`{"messages":[{"role":"user","content":"A"}],"top_logprobs":2}`:                                                                  "top_logprobs",
 			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"yaml"}}`:                                                 "response_format",
 			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_schema"}}`:                                          "response_format",

@@ -67,11 +67,21 @@ MODELS = {
     "seed_oss": ("seed_oss", "bf16", dict(SIZES, head_dim=10, attention_out_bias=True, mlp_bias=True)),
     "stablelm": ("stablelm", "bf16", {k: v for k, v in dict(SIZES, num_key_value_heads=2, use_qkv_bias=True, rope_parameters=dict(
         rope_type="default", rope_theta=1e4, partial_rotary_factor=0.5)).items() if k != "head_dim"}),
+    "arcee": ("arcee", "bf16", dict(SIZES, head_dim=10, attention_bias=True, mlp_bias=True)),
+    "falcon": ("falcon", "bf16", {k: v for k, v in dict(SIZES, hidden_size=30, num_attention_heads=5, ffn_hidden_size=44, bias=True).items()
+               if k not in ("head_dim", "num_key_value_heads", "intermediate_size")}),
+    "gpt_neox": ("gpt_neox", "bf16", {k: v for k, v in dict(SIZES, rope_parameters=dict(rope_type="default", rope_theta=1e3, partial_rotary_factor=0.25)).items()
+                 if k not in ("head_dim", "num_key_value_heads")}),
+    "gptj": ("gptj", "bf16", dict(vocab_size=64, n_embd=36, n_layer=2, n_head=3, n_positions=64, rotary_dim=8, n_inner=40, bos_token_id=1, eos_token_id=2)),
+    "nemotron": ("nemotron", "bf16", dict(SIZES, head_dim=12, num_key_value_heads=2, attention_bias=True, mlp_bias=True)),
+    "phi": ("phi", "bf16", {k: v for k, v in dict(SIZES, num_key_value_heads=2, intermediate_size=96).items() if k != "head_dim"}),
     "gpt2": ("gpt2", "f32", dict(vocab_size=64, n_embd=24, n_layer=2, n_head=3, n_positions=64, bos_token_id=1, eos_token_id=2)),
 }
-FOLDERS = ["cohere", "cohere2", "ernie4_5", "exaone4", "glm4", "seed_oss", "stablelm"]  # without GGUF files
 SEEDS = ["gemma", "gemma2", "gemma3", "gpt2", "llama", "mistral", "mixtral", "phi3", "qwen2", "qwen3", "smollm"]
-SEEDS += [name for name in MODELS if name not in SEEDS + ["olmo3", "olmoe"] + FOLDERS] + ["olmo3", "olmoe"] + FOLDERS
+SEEDS += ["qwen2_moe", "qwen3_moe", "olmo2", "granite", "smollm3", "starcoder2", "olmo3", "olmoe"]
+SEEDS += [name for name in MODELS if name not in SEEDS]
+LAYER_NORMS = dict(starcoder2="norm_epsilon", cohere="layer_norm_eps", cohere2="layer_norm_eps", stablelm="layer_norm_eps", gpt2="layer_norm_epsilon",
+                   falcon="layer_norm_epsilon", gpt_neox="layer_norm_eps", nemotron="norm_eps", phi="layer_norm_eps")
 DTYPES = dict(f32=torch.float32, f16=torch.float16, bf16=torch.bfloat16)
 
 
@@ -119,16 +129,16 @@ def expect(model, name, folder):
 def write_gguf(model, name, path):
     """The file that llama.cpp's convert_hf_to_gguf.py would write of the weights, in f32 or, for llama, also in blocks."""
     config, state = model.config, {k: v.detach().float().numpy() for k, v in model.state_dict().items()}
-    arch = {"smollm": "llama", "mistral": "llama", "mixtral": "llama", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe", "olmo3": "olmo2"}.get(name, name)
+    arch = {"smollm": "llama", "mistral": "llama", "mixtral": "llama", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe", "olmo3": "olmo2", "cohere": "command-r", "gpt_neox": "gptneox", "phi": "phi2"}.get(name, name)
     w = gguf.GGUFWriter(path, arch)
     gpt = arch == "gpt2"
     heads = config.n_head if gpt else config.num_attention_heads
-    kv = heads if gpt else config.num_key_value_heads
+    kv = heads if gpt or name == "gpt_neox" else 1 if name == "falcon" else config.num_key_value_heads
     width, layers = (config.n_embd, config.n_layer) if gpt else (config.hidden_size, config.num_hidden_layers)
     size = width // heads if gpt else getattr(config, "head_dim", None) or width // heads
     w.add_block_count(layers)
     w.add_embedding_length(width)
-    w.add_feed_forward_length(4 * width if gpt else config.intermediate_size)
+    w.add_feed_forward_length(4 * width if gpt else config.ffn_hidden_size if name == "falcon" else config.intermediate_size)
     if name in ("qwen2_moe", "qwen3_moe"):
         w.add_expert_feed_forward_length(config.moe_intermediate_size)
     if name == "qwen2_moe":
@@ -142,13 +152,11 @@ def write_gguf(model, name, path):
     w.add_vocab_size(64)
     w.add_head_count(heads)
     w.add_head_count_kv(kv)
-    if gpt:
-        w.add_layer_norm_eps(config.layer_norm_epsilon)
+    if name in LAYER_NORMS:
+        w.add_layer_norm_eps(getattr(config, LAYER_NORMS[name]))
     else:
-        if name == "starcoder2":
-            w.add_layer_norm_eps(config.norm_epsilon)
-        else:
-            w.add_layer_norm_rms_eps(config.rms_norm_eps)
+        w.add_layer_norm_rms_eps(config.rms_norm_eps)
+    if not gpt:
         w.add_key_length(size)
         w.add_value_length(size)
         rope = config.rope_parameters
@@ -166,8 +174,16 @@ def write_gguf(model, name, path):
             w.add_rope_scaling_attn_factors(float(np.sqrt(1 + np.log(64 / 16) / np.log(16))))
             w.add_tensor("rope_factors_long.weight", np.array(full["long_factor"], np.float32))
             w.add_tensor("rope_factors_short.weight", np.array(full["short_factor"], np.float32))
-    if name in ("phi3", "mistral", "starcoder2", "olmo3"):
+    if name in ("phi3", "mistral", "starcoder2", "olmo3", "cohere2", "exaone4"):
         w.add_sliding_window(config.sliding_window)
+    if name == "exaone4":
+        w.add_sliding_window_pattern([kind == "sliding_attention" for kind in config.layer_types])
+    if name == "cohere2":
+        w.add_sliding_window_pattern(3)
+    if name == "gpt_neox":
+        w.add_parallel_residual(config.use_parallel_residual)
+    if name in ("cohere", "cohere2"):
+        w.add_logit_scale(config.logit_scale)
     if name in ("mixtral", "qwen2_moe", "qwen3_moe", "olmoe"):
         w.add_expert_count(getattr(config, "num_local_experts", None) or config.num_experts)
         w.add_expert_used_count(config.num_experts_per_tok)
@@ -191,11 +207,13 @@ def write_gguf(model, name, path):
         else:
             to = names.get_name(stem)
         assert to, key
-        if "gemma" in arch and "norm" in stem:
+        if "gemma" in arch and "norm" in stem or arch == "nemotron" and "norm" in stem and end == "weight":
             x = x + 1
+        if name == "gpt_neox" and "query_key_value" in stem:  # of each head to of all together
+            x = x.reshape(heads, 3, size, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
         if gpt and x.ndim == 2 and "wte" not in key and "wpe" not in key and "lm_head" not in key:
             x = x.T
-        if arch in ("llama", "granite", "smollm3") and stem.endswith(("q_proj", "k_proj")):  # halves to neighbours, per head
+        if arch in ("llama", "granite", "smollm3", "arcee") and stem.endswith(("q_proj", "k_proj")):  # halves to neighbours, per head
             n = heads if stem.endswith("q_proj") else kv
             x = x.reshape(n, 2, -1, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
         x = np.ascontiguousarray(x)
@@ -244,7 +262,7 @@ def main():
         os.makedirs(folder)
         model = build(name)
         path = os.path.join(folder, "model.gguf")
-        if ("gemma" not in name or name == "gemma") and name not in FOLDERS:  # the others' windows and scales are fixed in llama.cpp
+        if name != "gptj" and ("gemma" not in name or name == "gemma"):  # the others' windows and scales are fixed in llama.cpp
             write_gguf(model, name, path)
         if name == "llama":
             with torch.no_grad():

@@ -6,7 +6,7 @@ import { type ErrorPlace, need, RlxError } from '../../values/errors.js';
 import { familyOf } from './family.js';
 
 /** The functions in the MLP of a decoder. */
-export const activations = ['gelu', 'gelu_tanh', 'relu', 'silu'] as const;
+export const activations = ['gelu', 'gelu_tanh', 'relu', 'relu2', 'silu'] as const;
 
 /** Describes a decoder: what {@link configOf} reads from a file. */
 export interface Config {
@@ -33,6 +33,11 @@ export interface Config {
   normOffset?: number;
   /** Normalises also the results of attention and MLP before they are added. */
   postNorms?: boolean;
+  /** Has no bias in the norms of `layerNorm`. */
+  noNormBias?: boolean;
+  /** Computes the MLP from the same normalised input as attention, or with `parallelNorms` from one with its own norm, and adds both results. */
+  parallel?: boolean;
+  parallelNorms?: boolean;
   /** Does not normalise the inputs of attention and MLP. */
   noPreNorms?: boolean;
   /** Normalise each head of queries and keys before it is rotated, or all heads of a token together. */
@@ -52,13 +57,18 @@ export interface Config {
   scoreSoftcap?: number;
   logitSoftcap?: number;
 
-  /** Add biases to the projections of attention, to its result, and in the MLP. */
+  /** Add biases to the projections of attention, to its result, in the MLP, and to the logits. */
   qkvBias?: boolean;
   outBias?: boolean;
   mlpBias?: boolean;
-  /** Queries, keys and values have one weight, in this order, and so have gate and value of the MLP. */
+  headBias?: boolean;
+  /**
+   * Queries, keys and values have one weight, in this order, and so have gate and value of the MLP. `groupedQKV` has them in this order for each
+   * head of keys, not for all together.
+   */
   fusedQKV?: boolean;
   fusedGateUp?: boolean;
+  groupedQKV?: boolean;
   /** Weights of linear layers are [in, out] in the file, not [out, in]: those of GPT-2 in safetensors. */
   inOut?: boolean;
   /** The function in the MLP. `gated` multiplies it with another projection. */
@@ -127,6 +137,9 @@ export function checkConfig(c: Config): Config {
   const { experts = 0, expertsPerToken = 0 } = c;
   if (expertsPerToken > experts || experts > 0 && expertsPerToken === 0) throw badConfig(`expertsPerToken is ${expertsPerToken}, of ${experts} experts`, { name: 'expertsPerToken' });
   if (c.sharedHidden && !experts) throw badConfig(`sharedHidden is ${c.sharedHidden}, without experts`, { name: 'sharedHidden' });
+  if (c.parallel && (c.noPreNorms || c.postNorms)) throw badConfig('parallel is true with noPreNorms or postNorms', { name: 'parallel' });
+  if (c.parallelNorms && !c.parallel) throw badConfig('parallelNorms is true without parallel', { name: 'parallelNorms' });
+  if (c.groupedQKV && (!c.fusedQKV || c.normQKWhole)) throw badConfig('groupedQKV is true without fusedQKV, or with normQKWhole', { name: 'groupedQKV' });
   if (c.noPreNorms && !c.postNorms) throw badConfig('noPreNorms is true without postNorms', { name: 'noPreNorms' });
   if (c.normQK && c.normQKWhole) throw badConfig('normQK and normQKWhole are true', { name: 'normQK' });
   for (const name of ['windowed', 'unrotated'] as const) {

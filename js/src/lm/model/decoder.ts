@@ -99,7 +99,7 @@ class Decoder {
   /** The options of the layer of the logits. */
   get headOptions(): LinearOptions {
     const { c, names: n } = this;
-    return { name: n.head, noBias: true, init: normal(0, 0.02), ...c.tied && { tied: `${n.embedding}/weight` } };
+    return { name: n.head, noBias: !c.headBias, biasInit: 0, init: normal(0, 0.02), ...c.tied && { tied: `${n.embedding}/weight` } };
   }
 
   embed(tokens: Value): Value {
@@ -107,11 +107,17 @@ class Decoder {
     return c.rope ? x : positionalEmbedding(x, c.context, { name: names.positions! });
   }
 
-  /** x plus attention, and that plus the MLP. */
+  /** x plus attention, and that plus the MLP; with `parallel` x plus both. */
   block(x: Value, layer: number): Value {
-    const { names: n, c } = this;
-    const attended = this.#sum(x, n.norm1, n.post1, (y) => y.builder.scope(n.attention, () => this.#attend(layer, y)));
-    return this.#sum(attended, n.norm2, n.post2, (y) => y.builder.scope(n.mlp, () => c.experts ? this.#mixture(y) : this.#feed(y)));
+    const { names: n, c } = this, attend = (y: Value) => y.builder.scope(n.attention, () => this.#attend(layer, y));
+    const feed = (y: Value) => y.builder.scope(n.mlp, () => c.experts ? this.#mixture(y) : this.#feed(y));
+    if (c.parallel) {
+      return this.#sum(x, n.norm1, undefined, (y) => {
+        const z = c.parallelNorms ? this.norm(n.norm2!, x) : y;
+        return attend(y).add(feed(z));
+      });
+    }
+    return this.#sum(this.#sum(x, n.norm1, n.post1, attend), n.norm2, n.post2, feed);
   }
 
   /** x plus f of its norm, if there are norms before, which is normalised in turn if there are norms after. */
@@ -124,8 +130,8 @@ class Decoder {
   }
 
   norm(name: string, x: Value): Value {
-    const { layerNorm: byMean, epsilon } = this.c;
-    return byMean ? layerNorm(x, { name, epsilon }) : rmsNorm(x, { name, epsilon });
+    const { layerNorm: byMean, epsilon, noNormBias: noBias = false } = this.c;
+    return byMean ? layerNorm(x, { name, epsilon, noBias }) : rmsNorm(x, { name, epsilon });
   }
 
   #linear(name: string, x: Value, out: number, bias = false): Value {
@@ -146,12 +152,20 @@ class Decoder {
   /** Queries, keys and values, [..., heads, time, size]. */
   #project(x: Value): [q: Value, k: Value, v: Value] {
     const { c, names: n } = this, inner = c.heads * c.headSize, kv = c.kvHeads * c.headSize;
+    if (c.groupedQKV) return this.#grouped(this.#linear(n.qkv!, x, inner + 2 * kv, c.qkvBias));
     const heads = (y: Value, count: number) => y.reshape([...y.shape.slice(0, -1), count, c.headSize]).swapAxes({ axis1: -3, axis2: -2 });
     let [q, k, v] = c.fusedQKV
       ? this.#linear(n.qkv!, x, inner + 2 * kv, c.qkvBias).split({ axis: -1, sizes: [inner, kv, kv] }) as [Value, Value, Value]
       : [this.#linear(n.q!, x, inner, c.qkvBias), this.#linear(n.k!, x, kv, c.qkvBias), this.#linear(n.v!, x, kv, c.qkvBias)];
     if (c.normQKWhole) [q, k] = [this.norm(n.qNorm!, q), this.norm(n.kNorm!, k)];
     return [heads(q, c.heads), heads(k, c.kvHeads), heads(v, c.kvHeads)];
+  }
+
+  /** Queries, keys and values of projections that have, for each head of keys, its queries, the key and the value. */
+  #grouped(all: Value): [q: Value, k: Value, v: Value] {
+    const { c: { heads, kvHeads, headSize } } = this, group = heads / kvHeads, before = all.shape.slice(0, -1);
+    const parts = all.reshape([...before, kvHeads, group + 2, headSize]).split({ axis: -2, sizes: [group, 1, 1] });
+    return parts.map((part, i) => part.reshape([...before, i ? kvHeads : heads, headSize]).swapAxes({ axis1: -3, axis2: -2 })) as [Value, Value, Value];
   }
 
   /** The MLP, or an expert, with a number of features within. Its parameters are in the open scope. `times` multiplies with a matrix. */
@@ -215,6 +229,7 @@ function activated(x: Value, activation: Config['activation']): Value {
     case 'gelu': return x.gelu();
     case 'gelu_tanh': return x.geluTanh();
     case 'relu': return x.relu();
+    case 'relu2': return x.relu().square();
     case 'silu': return x.silu();
   }
 }

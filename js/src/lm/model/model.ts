@@ -9,8 +9,6 @@ import { checkCount, checkOptions, need, RlxError } from '../../values/errors.js
 import type { ModelFile } from '../gguf.js';
 import type { Config } from './config.js';
 import { decodeGraph, drawGraph, prefillGraph, type Shape } from './graphs.js';
-import { configOfGGUF } from './of-gguf.js';
-import { configOfHF } from './of-hf.js';
 import { isAdapter, isGGUF, Weights } from './weights.js';
 
 /** Options of {@link openModel}. */
@@ -40,7 +38,8 @@ export interface ModelOptions {
 /** The configuration of a model: of the metadata of a GGUF file, or of config.json. Errors are of kind `attr`, and `unsupported` for an unknown architecture. */
 export async function configOf(file: ModelFile): Promise<Config> {
   need(file?.metadata instanceof Map, 'attr', 'a file of a model', 'open: of openGGUF or openHF', file);
-  return isGGUF(file) ? configOfGGUF(file) : configOfHF(file.metadata);
+  // The rules of all families are loaded with a model: those of one kind of file.
+  return isGGUF(file) ? (await import('./of-gguf.js')).configOfGGUF(file) : (await import('./of-hf.js')).configOfHF(file.metadata);
 }
 
 /** What a model takes in memory, in bytes. */

@@ -43,6 +43,18 @@ class Metadata {
     return typeof value === 'string' ? value : undefined;
   }
 
+  flag(key: string, otherwise: boolean): boolean {
+    const value = this.#of(key) ?? otherwise;
+    if (typeof value !== 'boolean') throw badConfig(`${this.prefix}${key} is neither true nor false`, { name: key });
+    return value;
+  }
+
+  /** Which layers have the window: those of a list, or all but the last of each period. */
+  windowed(layers: number): boolean[] {
+    const key = 'attention.sliding_window_pattern', value = this.#of(key);
+    return Array.isArray(value) && value.every((is) => typeof is === 'boolean') ? value : allBut(layers, this.int(key, 4));
+  }
+
   has(tensor: string): boolean { return this.file.tensors.has(tensor); }
 
   /** A vector of n elements that divide the angles; undefined if the file has none. */
@@ -59,8 +71,16 @@ export async function configOfGGUF(file: ModelFile): Promise<Config> {
   const name = file.metadata.get('general.architecture');
   if (typeof name !== 'string') throw badConfig('general.architecture is no text', { name: 'general.architecture' });
   const m = new Metadata(file, name), architecture = familyInGGUF(name, m.int('expert_count', 0) > 0), family = familyOf(architecture);
-  const begun = plain(m, architecture, family), c = { ...begun, ...ofFamily[architecture]?.(m, begun) };
+  const begun = plain(m, architecture, family), c = { ...begun, ...ofFamily[architecture]?.(m, begun), ...family.localRope && windows(m, begun) };
+  if (c.layerNorm && c.normQK) throw new RlxError('unsupported', `${architecture} has blk.0.attn_q_norm.weight: queries and keys must have no norms`, { name: 'blk.0.attn_q_norm.weight' });
   return checkConfig(family.names.positions ? c : { ...c, rope: await rope(m, c, family) });
+}
+
+/** The layers with the window, which alone rotate. */
+function windows(m: Metadata, { layers, window }: Config): Partial<Config> {
+  if (!window) return {};
+  const windowed = m.windowed(layers);
+  return { windowed, unrotated: windowed.map((is) => !is) };
 }
 
 /** The configuration in the metadata, without positions. */
@@ -77,7 +97,7 @@ function plain(m: Metadata, architecture: string, { names: f }: Family): Config 
     window: m.int('attention.sliding_window', 0), experts: m.int('expert_count', 0), expertsPerToken: m.int('expert_used_count', 0),
     scoreSoftcap: m.float('attn_logit_softcapping', 0), logitSoftcap: m.float('final_logit_softcapping', 0),
     activation: 'silu', gated: true, tied: !m.has('output.weight'),
-    qkvBias: m.has('blk.0.attn_q.bias') || m.has('blk.0.attn_qkv.bias'), outBias: m.has('blk.0.attn_output.bias'), mlpBias: m.has('blk.0.ffn_up.bias'),
+    qkvBias: m.has('blk.0.attn_q.bias') || m.has('blk.0.attn_qkv.bias'), outBias: m.has('blk.0.attn_output.bias'), mlpBias: m.has('blk.0.ffn_up.bias'), headBias: m.has('output.bias'),
     normQK: m.has('blk.0.attn_q_norm.weight'), fusedQKV: f.qkv !== undefined, fusedGateUp: f.gateUp !== undefined, postNorms: f.post1 !== undefined, noPreNorms: f.norm1 === undefined,
   };
 }
@@ -90,7 +110,12 @@ const largest = ({ layers, heads, width }: Config, of: number) => layers === of 
 const ofExperts: Rule = (m) => ({ hidden: m.int('expert_feed_forward_length', 0) });
 /** OLMo 2 and OLMoE, and OLMo 3, which has a window. */
 const olmo: Rule = (_, { normQK = false, layers, window }) => ({ normQK: false, normQKWhole: normQK, rawShares: true, ...window && { windowed: allBut(layers, 4) } });
-const layerNorms: Rule = (m) => ({ layerNorm: true, gated: false, activation: 'gelu_tanh', epsilon: m.float('attention.layer_norm_epsilon', 1e-5) });
+const norms: Rule = (m) => ({ layerNorm: true, epsilon: m.float('attention.layer_norm_epsilon', 1e-5) });
+const layerNorms: Rule = (m, c) => ({ ...norms(m, c), gated: false, activation: 'gelu_tanh' });
+const cohere: Rule = (m, c) => ({ ...norms(m, c), parallel: true, noNormBias: true, logitScale: m.float('logit_scale', 1) });
+const squared = { gated: false, activation: 'relu2' } as const;
+/** GPT-NeoX and Falcon. */
+const neoX = (m: Metadata, c: Config, parallel: boolean, parallelNorms: boolean): Partial<Config> => ({ ...norms(m, c), gated: false, activation: 'gelu', parallel, parallelNorms });
 
 /** Fields missing from the common metadata, by the values of llama.cpp for these architectures. */
 const ofFamily: Readonly<Record<string, Rule>> = {
@@ -104,6 +129,15 @@ const ofFamily: Readonly<Record<string, Rule>> = {
     embeddingScale: m.float('embedding_scale', 1), residualScale: m.float('residual_scale', 1), scale: m.float('attention.scale', 0), logitScale: 1 / m.float('logit_scale', 1),
   }),
   smollm3: (_, { layers }) => ({ unrotated: eachNth(layers, 4) }),
+  cohere, cohere2: cohere, arcee: () => squared,
+  stablelm: (m, c) => ({ ...norms(m, c), parallel: !m.has('blk.0.ffn_norm.weight') }),
+  nemotron: (m, c) => ({ ...norms(m, c), ...squared }),
+  phi: (m, c) => ({ ...layerNorms(m, c), parallel: true }),
+  falcon: (m, c) => neoX(m, c, true, false),
+  gpt_neox(m, c) {
+    const parallel = m.flag('use_parallel_residual', true);
+    return neoX(m, c, parallel, parallel);
+  },
 };
 
 /** The rotation. Angles are divided by tensors of the file or by the factor in its metadata. */
@@ -113,6 +147,7 @@ async function rope(m: Metadata, c: Config, family: Family): Promise<Rope> {
     base, size: m.int('rope.dimension_count', c.headSize),
     ...family.interleaved && { interleaved: true }, ...(gemma3 || c.windowed && c.normQKWhole) && { localBase: m.float('rope.freq_base_swa', gemma3 ? 10000 : base) },
   };
+  if (m.file.metadata.has(`${m.prefix}rope.dimension_sections`)) throw new RlxError('unsupported', `${m.prefix}rope.dimension_sections: a token must have one position`, { name: 'rope.dimension_sections' });
   checkRope(r, c.headSize);
   const all = await m.divisors('rope_freqs.weight', r.size / 2), short = await m.divisors('rope_factors_short.weight', r.size / 2);
   if (all) r.divisors = all;

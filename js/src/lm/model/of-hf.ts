@@ -36,7 +36,7 @@ class Fields {
 export function configOfHF(metadata: ReadonlyMap<string, unknown>): Config {
   const outer = new Fields(Object.fromEntries(metadata)), h = outer.object('text_config') ?? outer; // a model of text and images has its text part there
   const named = h.text('model_type') ?? outer.text('model_type') ?? '', architecture = named === 'gemma3_text' ? 'gemma3' : named;
-  familyOf(architecture);
+  const { localRope } = familyOf(architecture);
   const heads = h.number('num_attention_heads') ?? 0, width = h.number('hidden_size') ?? 0;
   const begun: Config = {
     architecture, width, heads, hidden: h.number('intermediate_size') ?? 0, layers: h.number('num_hidden_layers') ?? 0,
@@ -46,7 +46,9 @@ export function configOfHF(metadata: ReadonlyMap<string, unknown>): Config {
   };
   const c = ofFamily[architecture]!(begun, h), types = h.list<unknown>('layer_types');
   if (c.window && types?.length) c.windowed = types.map(isSliding);
-  for (const [name, must] of [['scale_attn_by_inverse_layer_idx', false], ['add_cross_attention', false], ['use_bidirectional_attention', false], ['scale_attn_weights', true]] as const) {
+  if (localRope && c.window && c.windowed) c.unrotated = c.windowed.map((is) => !is);
+  for (const [name, must] of [['scale_attn_by_inverse_layer_idx', false], ['add_cross_attention', false], ['use_bidirectional_attention', false], ['scale_attn_weights', true],
+    ['new_decoder_architecture', false], ['alibi', false], ['parallel_attn', true], ['qk_layernorm', false], ['use_qk_norm', false]] as const) {
     if ((h.flag(name) ?? must) !== must) throw new RlxError('unsupported', `${architecture} with ${name} ${!must}: it must be ${must}`, { name });
   }
   if (h.number('clip_qkv')) throw new RlxError('unsupported', `${architecture} with clip_qkv`, { name: 'clip_qkv' });
@@ -56,11 +58,17 @@ export function configOfHF(metadata: ReadonlyMap<string, unknown>): Config {
 }
 
 function activation(h: Fields, architecture: string): Config['activation'] {
-  const name = h.text('hidden_activation', 'hidden_act', 'activation_function') ?? (/^gemma|^gpt2$/.test(architecture) ? 'gelu_tanh' : 'silu');
-  const known: Readonly<Record<string, Config['activation']>> = { silu: 'silu', swish: 'silu', gelu: 'gelu', gelu_new: 'gelu_tanh', gelu_pytorch_tanh: 'gelu_tanh', gelu_tanh: 'gelu_tanh', relu: 'relu' };
+  const name = h.text('hidden_activation', 'hidden_act', 'activation_function', 'activation') ?? usual(architecture);
+  const known: Readonly<Record<string, Config['activation']>> = { silu: 'silu', swish: 'silu', gelu: 'gelu', gelu_new: 'gelu_tanh', gelu_pytorch_tanh: 'gelu_tanh', gelu_tanh: 'gelu_tanh', relu: 'relu', relu2: 'relu2' };
   const found = Object.hasOwn(known, name) ? known[name] : undefined;
-  if (!found) throw new RlxError('unsupported', `the activation is ${name}: there are silu, gelu, gelu_new, gelu_pytorch_tanh, relu`, { name });
+  if (!found) throw new RlxError('unsupported', `the activation is ${name}: there are silu, gelu, gelu_new, gelu_pytorch_tanh, relu, relu2`, { name });
   return found;
+}
+
+/** The activation of a family whose config.json names none. */
+function usual(architecture: string): string {
+  if (/^gemma|^gpt2$|^gptj$|^phi$/.test(architecture)) return 'gelu_tanh';
+  return /^(falcon|gpt_neox)$/.test(architecture) ? 'gelu' : /^(arcee|nemotron)$/.test(architecture) ? 'relu2' : 'silu';
 }
 
 function isSliding(type: unknown, i: number): boolean {
@@ -101,19 +109,34 @@ const olmo2: Rule = (c, h) => ({ ...llama(c, h), noPreNorms: true, postNorms: tr
 /** The window, where it is in use. */
 const usedWindow = (h: Fields): number => h.flag('use_sliding_window') ? h.number('sliding_window') ?? 0 : 0;
 
+const gpt2: Rule = (c, h) => {
+  const width = h.number('n_embd') ?? 0, heads = h.number('n_head') ?? 0;
+  return {
+    ...c, ...biased(true), width, heads, kvHeads: heads, layers: h.number('n_layer') ?? 0, context: h.number('n_positions') ?? 0, hidden: h.number('n_inner') ?? 4 * width,
+    headSize: heads > 0 ? Math.floor(width / heads) : 0, layerNorm: true, epsilon: h.number('layer_norm_epsilon') ?? 1e-5, gated: false,
+    mlpBias: true, fusedQKV: true, inOut: true, tied: h.flag('tie_word_embeddings') ?? true,
+  };
+};
+
+const cohere: Rule = (c, h) => ({
+  ...c, ...biased(h.flag('attention_bias')), layerNorm: true, noNormBias: true, parallel: true, epsilon: h.number('layer_norm_eps') ?? 1e-5,
+  tied: h.flag('tie_word_embeddings') ?? true, logitScale: h.number('logit_scale') ?? 0.0625,
+});
+
+/** The number of layers from one without a window to the next: a number, or as EXAONE has it a text such as "LLLG". */
+function period(h: Fields): number {
+  const text = h.text('sliding_window_pattern');
+  if (text === undefined) return h.number('sliding_window_pattern') ?? 4;
+  if (!/^L*G$/.test(text)) throw new RlxError('unsupported', `sliding_window_pattern is ${shown(text)}: it must be a number, or an L for each layer with a window and then a G`, { name: 'sliding_window_pattern' });
+  return text.length;
+}
+
 /** Differences of a family that config.json does not state. */
 const ofFamily: Readonly<Record<string, Rule>> = {
   llama, mistral, mixtral: mistral, qwen2, qwen3, gemma, gemma2,
   gemma3: (c, h) => ({ ...gemma2(c, h), normQK: true, windowed: allBut(c.layers, h.number('sliding_window_pattern') ?? 6) }),
   phi3: (c, h) => ({ ...c, fusedQKV: true, fusedGateUp: true, window: h.number('sliding_window') ?? 0 }),
-  gpt2(c, h) {
-    const width = h.number('n_embd') ?? 0, heads = h.number('n_head') ?? 0;
-    return {
-      ...c, ...biased(true), width, heads, kvHeads: heads, layers: h.number('n_layer') ?? 0, context: h.number('n_positions') ?? 0, hidden: h.number('n_inner') ?? 4 * width,
-      headSize: heads > 0 ? Math.floor(width / heads) : 0, layerNorm: true, epsilon: h.number('layer_norm_epsilon') ?? 1e-5, gated: false,
-      mlpBias: true, fusedQKV: true, inOut: true, tied: h.flag('tie_word_embeddings') ?? true,
-    };
-  },
+  gpt2,
   qwen2_moe: (c, h) => ({ ...mixture(qwen2)(c, h), qkvBias: h.flag('qkv_bias') ?? true, sharedHidden: h.number('shared_expert_intermediate_size') ?? 0 }),
   qwen3_moe: mixture(qwen3),
   olmo2,
@@ -137,16 +160,57 @@ const ofFamily: Readonly<Record<string, Rule>> = {
       tied: h.flag('tie_word_embeddings') ?? true,
     };
   },
+  cohere,
+  cohere2: (c, h) => ({ ...cohere(c, h), window: h.number('sliding_window') ?? 4096, windowed: allBut(c.layers, period(h)) }),
+  ernie4_5(c, h) {
+    const bias = h.flag('use_bias') ?? false;
+    return { ...c, ...biased(bias), mlpBias: bias, tied: h.flag('tie_word_embeddings') ?? true, headSize: h.number('head_dim') ?? 128, epsilon: h.number('rms_norm_eps') ?? 1e-5 };
+  },
+  exaone4(c, h) {
+    const window = h.number('sliding_window');
+    return { ...c, noPreNorms: true, postNorms: true, normQK: true, epsilon: h.number('rms_norm_eps') ?? 1e-5, ...window !== undefined && { window, windowed: allBut(c.layers, period(h)) } };
+  },
+  glm4: (c, h) => ({
+    ...c, postNorms: true, fusedGateUp: true, qkvBias: h.flag('attention_bias') ?? true, headSize: h.number('head_dim') ?? 128, epsilon: h.number('rms_norm_eps') ?? 1.5625e-7,
+  }),
+  seed_oss: (c, h) => ({
+    ...c, qkvBias: h.flag('attention_bias') ?? true, outBias: h.flag('attention_out_bias') ?? false, mlpBias: h.flag('mlp_bias') ?? false, headSize: h.number('head_dim') ?? 128,
+  }),
+  stablelm: (c, h) => ({
+    ...c, layerNorm: true, epsilon: h.number('layer_norm_eps') ?? 1e-5, qkvBias: h.flag('use_qkv_bias') ?? false, parallel: h.flag('use_parallel_residual') ?? false,
+  }),
+  arcee: (c, h) => ({ ...llama(c, h), gated: false, epsilon: h.number('rms_norm_eps') ?? 1e-5 }),
+  nemotron: (c, h) => ({ ...llama(c, h), layerNorm: true, normOffset: 1, gated: false, epsilon: h.number('norm_eps') ?? 1e-5 }),
+  phi: (c, h) => ({ ...c, ...biased(true), mlpBias: true, headBias: true, layerNorm: true, parallel: true, gated: false, epsilon: h.number('layer_norm_eps') ?? 1e-5 }),
+  gpt_neox(c, h) {
+    const parallel = h.flag('use_parallel_residual') ?? true;
+    return {
+      ...c, ...biased(h.flag('attention_bias') ?? true), mlpBias: true, layerNorm: true, gated: false, epsilon: h.number('layer_norm_eps') ?? 1e-5,
+      parallel, parallelNorms: parallel, fusedQKV: true, groupedQKV: true,
+    };
+  },
+  gptj: (c, h) => ({ ...gpt2(c, h), ...biased(), fusedQKV: false, inOut: false, parallel: true, headBias: true, tied: h.flag('tie_word_embeddings') ?? false }),
+  falcon(c, h) { // the blocks of Falcon-7B, whose queries share one key
+    const bias = h.flag('bias') ?? false, kvHeads = h.flag('multi_query') ?? true ? 1 : c.heads;
+    return {
+      ...c, ...biased(bias), mlpBias: bias, hidden: h.number('ffn_hidden_size') ?? 4 * c.width, context: c.context || 2048, tied: h.flag('tie_word_embeddings') ?? true, layerNorm: true,
+      gated: false, parallel: true, fusedQKV: true, epsilon: h.number('layer_norm_epsilon') ?? 1e-5, kvHeads, groupedQKV: kvHeads > 1,
+    };
+  },
 };
+
+/** The parts of a head that rotate by default, of families that do not rotate all. */
+const parts: Readonly<Record<string, number>> = { glm4: 0.5, gpt_neox: 0.25, nemotron: 0.5, phi: 0.5, stablelm: 0.25 };
 
 /** The rotation. */
 function rope(h: Fields, c: Config): Rope {
   const given = h.object('rope_parameters') ?? h.object('rope_scaling'), s = given?.object('full_attention') ?? given, local = given?.object('sliding_attention');
-  const gemma3 = c.architecture === 'gemma3', base = s?.number('rope_theta') ?? h.number('rope_theta') ?? (gemma3 ? 1e6 : 10000);
+  const gemma3 = c.architecture === 'gemma3', base = s?.number('rope_theta') ?? h.number('rope_theta', 'rotary_emb_base') ?? (gemma3 ? 1e6 : 10000);
   const localBase = local?.number('rope_theta') ?? (gemma3 ? h.number('rope_local_base_freq') ?? 10000 : c.windowed && c.normQKWhole ? base : undefined);
-  const partial = s?.number('partial_rotary_factor') ?? h.number('partial_rotary_factor') ?? 1;
+  const partial = s?.number('partial_rotary_factor') ?? h.number('partial_rotary_factor', 'rotary_pct') ?? parts[c.architecture] ?? 1;
   const r: Rope = {
-    base, size: partial > 0 && partial <= 1 ? Math.trunc(c.headSize * partial) : 0, ...localBase !== undefined && { localBase },
+    base, size: c.architecture === 'gptj' ? h.number('rotary_dim') ?? 64 : partial > 0 && partial <= 1 ? Math.trunc(c.headSize * partial) : 0,
+    ...familyOf(c.architecture).neighbours && { interleaved: true }, ...localBase !== undefined && { localBase },
   };
   checkRope(r, c.headSize);
   const original = s?.number('original_max_position_embeddings') ?? h.number('original_max_position_embeddings') ?? c.context;

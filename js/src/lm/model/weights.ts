@@ -115,7 +115,7 @@ export class Weights {
 
   /** Whether a tensor is no parameter but follows from the configuration, or is of the part of a model that reads images. */
   #isNeedless(name: string): boolean {
-    if (/^rope_(freqs|factors_)|\.(rotary_emb\.inv_freq|attn\.bias|attn\.masked_bias)$|^(model\.)?(vision_tower|multi_modal_projector)\./.test(name)) return true;
+    if (/^rope_(freqs|factors_)|\.(rotary_emb\.inv_freq|(attn|attention)\.(masked_)?bias)$|^(model\.)?(vision_tower|multi_modal_projector)\./.test(name)) return true;
     return !!this.#config.tied && /^(language_model\.)?lm_head\.weight$/.test(name);
   }
 
@@ -135,7 +135,7 @@ export class Weights {
       return { dtype, shape, data: await this.#unpacker.unpack(info.type, bytes) };
     }
     const data = converted(name, { dtype: info.type, shape: info.shape, data: elements(info.type, bytes) }, dtype) as Float32Array;
-    const offset = /norm/.test(name) && shape.length === 1 && !isGGUF(this.#file) ? this.#config.normOffset ?? 0 : 0;
+    const offset = /norm.*\/weight$/.test(name) && shape.length === 1 && !isGGUF(this.#file) ? this.#config.normOffset ?? 0 : 0;
     return { dtype, shape, data: offset ? data.map((x) => x + offset) : data };
   }
 
