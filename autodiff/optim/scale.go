@@ -26,10 +26,10 @@ const scaledOutput = StatePrefix + "scaled"
 
 // LossScale scales the loss by a power of two before differentiation and unscales the gradients, so
 // that small gradients do not underflow in f16 (dynamic loss scaling, Micikevicius et al., Mixed
-// Precision Training, 2018). A step with a gradient that is not finite changes nothing except that
-// the scale is halved; after Interval consecutive good steps the scale is doubled. The constants
-// are those of torch.amp.GradScaler. The scale is kept on the device. A zero field means its
-// default.
+// Precision Training, 2018). A step with a gradient that is not finite changes nothing, also no state
+// of the loss such as running statistics, except that the scale is halved; after Interval consecutive
+// good steps the scale is doubled. The constants are those of torch.amp.GradScaler. The scale is kept
+// on the device. A zero field means its default.
 type LossScale struct {
 	Initial  float64 // a power of two from 1 to 2^100; 65536 by default
 	Interval int     // in steps, at least 1; 2000 by default
