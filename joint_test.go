@@ -125,7 +125,7 @@ func TestJointTrainingRefuses(t *testing.T) {
 }
 
 // TestWatchNamesTheFirstLayer trains until the logarithm in the second layer is that of a negative
-// number: in the forward pass of the third step. A later layer is not finite, too.
+// number: in the forward pass of the third step. A later layer is not finite, too. A loss scale skips that step.
 func TestWatchNamesTheFirstLayer(t *testing.T) {
 	loss, err := ir.Build("loss", func(b *ir.Builder) {
 		x := nn.Linear(b, b.Input("x", ir.F32, ir.Dims(1, 2)...), 2, nn.LinearOptions{Name: "first"})
@@ -138,9 +138,12 @@ func TestWatchNamesTheFirstLayer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, watch := range []bool{false, true} {
+	for _, c := range []struct {
+		watch bool
+		scale *optim.LossScale
+	}{{false, nil}, {true, nil}, {true, &optim.LossScale{Initial: 2}}} {
 		trainer, err := session(t).Train(ctx, loss, rlx.Training{
-			Optimizer: optim.SGD{}, Rate: 1e-6, StopOnNaN: true, Watch: watch,
+			Optimizer: optim.SGD{}, Options: optim.Options{Scale: c.scale}, Rate: 1e-6, StopOnNaN: true, Watch: c.watch,
 			Init: map[string]rlx.Initializer{"first/*": rlx.Constant(1), "third/*": rlx.Constant(1)},
 		})
 		if err != nil {
@@ -156,8 +159,8 @@ func TestWatchNamesTheFirstLayer(t *testing.T) {
 		if !errors.Is(err, rlx.ErrDiverged) || !strings.HasPrefix(err.Error(), "step 2: ") || !math.IsNaN(float64(losses[2])) {
 			t.Errorf("%v, %v", losses, err)
 		}
-		if got := strings.HasSuffix(err.Error(), `; the first value that is not finite is that of layer "second" (log)`); got != watch {
-			t.Errorf("watch %t: %v", watch, err)
+		if got := strings.HasSuffix(err.Error(), `; the first value that is not finite is that of layer "second" (log)`); got != c.watch {
+			t.Errorf("%+v: %v", c, err)
 		}
 		if err := trainer.Program().Close(ctx); err != nil {
 			t.Fatal(err)

@@ -191,7 +191,11 @@ func (o Training) step(loss *ir.Graph) (*ir.Graph, error) {
 		}
 	}
 	o.Options.Gradients = o.Parallel.gradients(o.lossName(), o.Options.Gradients)
-	return optim.Step(loss, o.lossName(), o.Optimizer, o.Options)
+	step, err := optim.Step(loss, o.lossName(), o.Optimizer, o.Options)
+	if err == nil && o.Watch {
+		return keepFirst(step)
+	}
+	return step, err
 }
 
 // initial returns the graph that initialises the states of the step of a loss.

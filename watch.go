@@ -12,9 +12,9 @@ import (
 // value that was not finite, in the first step in which one was not; 0 until then.
 const watchState = "watch/first"
 
-// watch returns the graph of a loss that also updates [watchState], and the names of the watched
-// values, in order: the parameters and float inputs, then for each label the last node that has it,
-// and each node without a label. Values in subgraphs are not watched.
+// watch returns the graph of a loss with one more output, of the name and type of [watchState], for this step alone;
+// and the names of the watched values, in order: the parameters and float inputs, then for each label the last
+// node that has it, and each node without a label. Values in subgraphs are not watched.
 func watch(loss *ir.Graph) (*ir.Graph, []string, error) {
 	if err := loss.NotNil(); err != nil {
 		return nil, nil, err
@@ -42,14 +42,34 @@ func watch(loss *ir.Graph) (*ir.Graph, []string, error) {
 			}
 		}
 		b.CopyOutputs(loss, m)
-		old := b.State(watchState, ir.I32)
 		first := ops.Const(b, ir.I32, 0)
 		for i := len(wrong) - 1; i >= 0; i-- {
 			first = ops.Select(b, wrong[i], ops.Const(b, ir.I32, float64(i+1)), first)
 		}
-		b.SetState(watchState, ops.Select(b, ops.Eq(b, old, ops.Const(b, ir.I32, 0)), first, old))
+		b.Output(watchState, first)
 	})
 	return g, names, err
+}
+
+// keepFirst returns a training step whose output of [watch] is the state: a step that a loss scale skips, which
+// changes no state of the loss, is the very one to look for.
+func keepFirst(step *ir.Graph) (*ir.Graph, error) {
+	return ir.Transform(step.Name(), func(b *ir.Builder) {
+		m := ir.NewMapping(step)
+		b.CopyPorts(step, m)
+		in := make([]ir.Value, len(step.Ports()))
+		for i, p := range step.Ports() {
+			in[i] = m.Get(p.Value)
+		}
+		old := b.State(watchState, ir.I32)
+		for i, v := range b.Splice(step, in) {
+			if o := step.Outputs()[i]; o.Name != watchState {
+				b.CopyOutput(o, v)
+				continue
+			}
+			b.SetState(watchState, ops.Select(b, ops.Eq(b, old, ops.ZerosLike(b, old)), v, old))
+		}
+	})
 }
 
 // watchName returns `param "w"`, `layer "h/0/attn"` for a node with a label, or `exp f32[4]`.

@@ -26,10 +26,10 @@ const scaledOutput = StatePrefix + "scaled"
 
 // LossScale scales the loss by a power of two before differentiation and unscales the gradients, so
 // that small gradients do not underflow in f16 (dynamic loss scaling, Micikevicius et al., Mixed
-// Precision Training, 2018). A step with a gradient that is not finite changes nothing except that
-// the scale is halved; after Interval consecutive good steps the scale is doubled. The constants
-// are those of torch.amp.GradScaler. The scale is kept on the device. A zero field means its
-// default.
+// Precision Training, 2018). A step with a gradient that is not finite changes nothing, also no state
+// of the loss such as running statistics, except that the scale is halved; after Interval consecutive
+// good steps the scale is doubled. The constants are those of torch.amp.GradScaler. The scale is kept
+// on the device. A zero field means its default.
 type LossScale struct {
 	Initial  float64 // a power of two from 1 to 2^100; 65536 by default
 	Interval int     // in steps, at least 1; 2000 by default
@@ -98,26 +98,26 @@ func powerOfTwo(b *ir.Builder, exponent ir.Value) ir.Value {
 	return ops.Bitcast(b, ops.ShiftLeft(b, biased, ops.ConstLike(b, biased, 23)), ir.F32)
 }
 
-// unscale divides the gradients by the scale. They are all finite if their largest magnitude is,
-// since NaN propagates through the maximum.
+// unscale divides the gradients by the scale. Whether all are finite is a minimum of truth values, not a largest
+// magnitude: NaN on one of several devices would be lost in a maximum of NCCL or MPI.
 func (l *scaling) unscale(b *ir.Builder, params []param) {
 	reciprocal := powerOfTwo(b, ops.Sub(b, ops.ConstLike(b, l.doubled, float64(-l.initial)), l.doubled))
-	most := []ir.Value{ops.Const(b, ir.F32, 0)} // if all parameters are empty
+	finite := make([]ir.Value, len(params))
 	for i := range params {
 		p := &params[i]
 		p.grad = ops.Mul(b, p.grad, ops.Convert(b, reciprocal, p.grad.DType()))
-		most = append(most, ops.Convert(b, ops.ReduceMax(b, ops.Abs(b, p.grad)), ir.F32))
+		finite[i] = ops.All(b, ops.IsFinite(b, p.grad))
 	}
-	l.finite = ops.IsFinite(b, maxOf(b, most))
+	l.finite = allOf(b, finite)
 }
 
-// maxOf returns the maximum of some values, NaN if one is NaN.
-func maxOf(b *ir.Builder, x []ir.Value) ir.Value {
+// allOf returns whether all of some truth values, at least one, are true.
+func allOf(b *ir.Builder, x []ir.Value) ir.Value {
 	if len(x) == 1 {
 		return x[0]
 	}
 	half := len(x) / 2
-	return ops.Max(b, maxOf(b, x[:half]), maxOf(b, x[half:]))
+	return ops.And(b, allOf(b, x[:half]), allOf(b, x[half:]))
 }
 
 // end updates the states.

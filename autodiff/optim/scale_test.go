@@ -87,6 +87,34 @@ func TestLossScaleAdapts(t *testing.T) {
 	}
 }
 
+// TestSkippedStepsKeepStatesOfTheLoss has a running mean of the input, as that of a batch norm, and a count: a step with
+// an infinite input is skipped, and both stay.
+func TestSkippedStepsKeepStatesOfTheLoss(t *testing.T) {
+	loss := build(t, func(b *ir.Builder) {
+		x, w := b.Input("x", ir.F32), b.Param("w", ir.F32)
+		mean, seen := b.State("mean", ir.F32), b.State("seen", ir.I32)
+		b.SetState("mean", ops.Mul(b, ops.Add(b, mean, x), ops.Const(b, ir.F32, 0.5)))
+		b.SetState("seen", ops.Add(b, seen, ops.Const(b, ir.I32, 1)))
+		b.Output("loss", ops.Mul(b, w, x))
+	})
+	g, err := optim.Step(loss, "loss", optim.SGD{}, optim.Options{Scale: &optim.LossScale{Initial: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStepper(t, g, map[string]*ir.Array{"w": ir.Float(ir.F32, 1), "mean": ir.Float(ir.F32, 0), "seen": ir.Int(ir.I32, 0)})
+	s.values[optim.RateInput] = ir.Float(ir.F32, 0.25)
+	for i, c := range []struct {
+		x, mean float64
+		seen    int64
+	}{{2, 1, 1}, {math.Inf(1), 1, 1}, {3, 2, 2}} {
+		s.values["x"] = ir.Float(ir.F32, c.x)
+		s.step(t)
+		if mean, seen := s.values["mean"].F[0], s.values["seen"].I[0]; mean != c.mean || seen != c.seen {
+			t.Errorf("after step %d the mean is %v and the count %d, not %v and %d", i, mean, seen, c.mean, c.seen)
+		}
+	}
+}
+
 func TestLossScaleRefusesBadConstants(t *testing.T) {
 	for _, l := range []optim.LossScale{{Initial: 3}, {Initial: 0.5}, {Initial: 0x1p101}, {Initial: math.NaN()}, {Initial: -4}, {Interval: -1}} {
 		if _, err := optim.Step(halfLoss(t), "loss", optim.SGD{}, optim.Options{Scale: &l}); !errors.Is(err, ir.ErrAttr) {

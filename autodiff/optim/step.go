@@ -277,7 +277,7 @@ type param struct {
 }
 
 func (s *step) build(b *ir.Builder) {
-	s.forward(b)
+	before, results := s.forward(b)
 	scalar := s.scalarType()
 	// The update reads the new count only, so that the old one can be overwritten in place before
 	// it.
@@ -294,6 +294,7 @@ func (s *step) build(b *ir.Builder) {
 	if s.scaling != nil {
 		s.scaling.unscale(b, s.params)
 	}
+	s.copyOutputs(b, before, results)
 	s.measure(b)
 	s.accumulate(b, due)
 	s.clip(b, scalar)
@@ -316,10 +317,10 @@ func (s *step) build(b *ir.Builder) {
 	}
 }
 
-// forward adds the loss and its gradients, with the trained parameters as states, and declares the
-// outputs of the loss graph.
-func (s *step) forward(b *ir.Builder) {
-	in := make([]ir.Value, len(s.grads.Ports()))
+// forward adds the loss and its gradients, with the trained parameters as states. It returns the ports
+// and the results of the loss graph.
+func (s *step) forward(b *ir.Builder) (in, results []ir.Value) {
+	in = make([]ir.Value, len(s.grads.Ports()))
 	for i, port := range s.grads.Ports() {
 		k := s.find(port.Name)
 		if s.scaling != nil && port.Name == ScaleState {
@@ -338,16 +339,30 @@ func (s *step) forward(b *ir.Builder) {
 	}
 	out := b.Splice(s.grads, in)
 	n := len(s.loss.Outputs())
-	for i, o := range s.grads.Outputs()[:n] {
-		if o.Name != scaledOutput {
-			b.CopyOutput(o, out[i])
-		}
-	}
 	for i := range s.params {
 		p := &s.params[i]
 		p.grad = ops.Convert(b, out[n+i], updateType(p.value.DType()))
 		if s.options.Maximize {
 			p.grad = ops.Neg(b, p.grad)
+		}
+	}
+	return in, out[:n]
+}
+
+// copyOutputs declares the outputs of the loss graph. Its states, such as running statistics, stay as
+// they were before a step that is skipped.
+func (s *step) copyOutputs(b *ir.Builder, before, results []ir.Value) {
+	old := map[string]ir.Value{}
+	for i, port := range s.grads.Ports() {
+		old[port.Name] = before[i]
+	}
+	for i, o := range s.grads.Outputs()[:len(results)] {
+		switch {
+		case o.Name == scaledOutput:
+		case o.State:
+			b.CopyOutput(o, s.scaling.unlessSkipped(b, results[i], old[o.Name]))
+		default:
+			b.CopyOutput(o, results[i])
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/autodiff/parallel"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/nn"
@@ -81,6 +82,44 @@ func TestMegatronMovesWhatItsPaperSays(t *testing.T) {
 	own, whole := r.Bytes()
 	if divided := int64(4 * (3*(16*16+16) + 16*16 + 64*16 + 64 + 64*16)); whole-own != divided*3/4 {
 		t.Errorf("a device has %d of %d bytes of parameters", own, whole)
+	}
+}
+
+// TestLossScaleSeesNaNOnOneDevice divides a weight and its gradient: whether that is finite on all devices is no maximum of
+// floats, in which NCCL and MPI lose NaN.
+func TestLossScaleSeesNaNOnOneDevice(t *testing.T) {
+	loss, err := ir.Build("loss", func(b *ir.Builder) {
+		y := ops.MatMul(b, b.Input("x", ir.F32, ir.Dims(2, 8)...), b.Param("w", ir.F32, ir.Dims(8, 4)...))
+		b.Output("loss", ops.Mean(b, ops.Mul(b, y, y)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := optim.Step(loss, "loss", optim.SGD{}, optim.Options{Scale: &optim.LossScale{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := parallel.Partition{Mesh: mesh, Shardings: []parallel.Sharding{{Pattern: "w", Axes: []string{"", "model"}}}}
+	places, err := p.Places(step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	divided, _, err := p.Apply(step, places)
+	if err != nil {
+		t.Fatal(err)
+	}
+	combined := 0
+	for _, n := range divided.Nodes() {
+		a, is := n.Attrs().(*ops.AllReduceAttrs)
+		if !is || a.Reduction == ops.AllReduceSum {
+			continue
+		}
+		if combined++; !n.Types()[0].DType.IsInteger() {
+			t.Errorf("%s of %s by %s", n.Op(), n.Types()[0], a.Reduction)
+		}
+	}
+	if combined == 0 {
+		t.Error("the devices do not combine whether their gradients are finite")
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // no cotangent. It reports false where the body has to do.
 func attention(p *ir.Padding) bool {
 	n, a := p.Node, p.Node.Attrs().(*ops.AttentionAttrs)
-	q, k := n.Input(0), n.Input(1)
+	q := n.Input(0)
 	keys, width := q.Rank()-2, q.Rank()-1
 	extent := p.At(1, keys)
 	backward := n.Op() == ops.OpAttentionBackward
@@ -23,8 +23,10 @@ func attention(p *ir.Padding) bool {
 	}
 	masked := len(n.Inputs()) > last
 	switch {
-	case !p.IsOpen(extent), p.IsOpen(p.At(0, width)), (a.Causal || a.Window > 0) && q.Dim(keys) != k.Dim(keys):
+	case !p.IsOpen(extent), p.IsOpen(p.At(0, width)):
 		return false
+	case (a.Causal || a.Window > 0) && !slices.Equal(p.At(0, keys), extent), a.Window > 0 && len(extent) > 1:
+		return false // positions of the padded array are compared: padding must not move one against another
 	case backward && (masked && !n.Input(last).DType().IsBool() || p.IsOpen(p.At(2, width))):
 		return false
 	}

@@ -373,25 +373,40 @@ func (te *tileEmitter) prefetch(step scalar.Expr) {
 	factor := te.factors()
 	first := scalar.Mul(scalar.Add(scalar.Mul(te.part, loop.Int(te.steps)), step), loop.Int(te.t.k))
 	k := te.let("k", first, te.parts*te.steps*te.t.k-1)
+	var loads [][]scalar.Expr
 	te.eachPrefetch(func(s *side, v int, names []string) {
-		vec, kk := te.vectorCoords(s, v)
-		values := make([]scalar.Expr, 4)
-		for j := range values {
-			f := scalar.Add(scalar.Add(s.first, scalar.Mul(vec, loop.Int(4))), loop.Int(j))
-			values[j] = factor(s, te.freeAt(s, f), scalar.Add(k, kk))
+		if v == 0 {
+			loads = te.shareOf(s, k, factor)
+			te.decideVectors(s, loads)
 		}
-		if s.vectors && te.loadVector(values) {
-			te.assignAll(names, values)
-			return
+		if s.vectors {
+			te.loadVector(loads[v])
+		} else {
+			te.Body = append(te.Body, te.NameAll(loads[v])...)
 		}
-		te.Body = append(te.Body, te.NameAll(values)...)
-		te.assignAll(names, values)
+		te.assignAll(names, loads[v])
 	})
 }
 
+// shareOf returns a thread's vectors of a side in the step whose first contracted position is k.
+func (te *tileEmitter) shareOf(s *side, k scalar.Expr, factor operandReader) [][]scalar.Expr {
+	out := make([][]scalar.Expr, te.vectorsPerThread(s))
+	for v := range out {
+		vec, kk := te.vectorCoords(s, v)
+		for j := range emit.VectorWidth {
+			f := scalar.Add(scalar.Add(s.first, scalar.Mul(vec, loop.Int(4))), loop.Int(j))
+			out[v] = append(out[v], factor(s, te.freeAt(s, f), scalar.Add(k, kk)))
+		}
+	}
+	return out
+}
+
+// operandReader reads an operand at free coordinates and a contracted position.
+type operandReader func(s *side, free ir.Index, k scalar.Expr) scalar.Expr
+
 // factors returns a function that reads an operand at free coordinates and a contracted position:
 // 0 beyond the last.
-func (te *tileEmitter) factors() func(s *side, free ir.Index, k scalar.Expr) scalar.Expr {
+func (te *tileEmitter) factors() operandReader {
 	rd := te.Reader()
 	load := rd.Operand(te.out.c.Node)
 	length := fusion.Product(te.out.c.K)
@@ -456,13 +471,15 @@ func (s *side) swizzle(vec, row scalar.Expr) scalar.Expr {
 	return scalar.Mod(scalar.Add(vec, row), loop.Int(s.tile/4))
 }
 
-// loadVector replaces four scalar loads by one vector load, and the values by its names, if they
-// are adjacent and aligned to four elements. It reports whether it did.
-func (te *tileEmitter) loadVector(values []scalar.Expr) bool {
+// decideVectors clears s.vectors unless each of a thread's loads is that of a vector: the whole kernel
+// sees an array as vectors, or as scalars, and a load that is clamped to the operand's end is none.
+func (te *tileEmitter) decideVectors(s *side, loads [][]scalar.Expr) {
+	s.vectors = s.vectors && !slices.ContainsFunc(loads, func(values []scalar.Expr) bool { return !te.isVector(values) })
+}
+
+// isVector reports whether four values are loads of adjacent elements, aligned to four.
+func (te *tileEmitter) isVector(values []scalar.Expr) bool {
 	first := values[0]
-	if first.Op != scalar.OpLoad {
-		return false
-	}
 	for j, x := range values {
 		if x.Op != scalar.OpLoad || x.Ref != first.Ref {
 			return false
@@ -471,18 +488,20 @@ func (te *tileEmitter) loadVector(values []scalar.Expr) bool {
 			return false
 		}
 	}
-	if rest, ok := te.Simplify(scalar.Mod(first.Args[0], loop.Int(4))).IntConst(); !ok || rest != 0 {
-		return false
-	}
-	names := make([]string, 4)
+	rest, ok := te.Simplify(scalar.Mod(first.Args[0], loop.Int(emit.VectorWidth))).IntConst()
+	return ok && rest == 0
+}
+
+// loadVector replaces the four loads of a vector by one, and the values by its names.
+func (te *tileEmitter) loadVector(values []scalar.Expr) {
+	first, names := values[0], make([]string, emit.VectorWidth)
 	for j := range names {
 		names[j] = te.Name("x")
 		values[j] = scalar.FreeVar(names[j], first.Type)
 	}
-	at := te.Simplify(scalar.FloorDiv(first.Args[0], loop.Int(4)))
+	at := te.Simplify(scalar.FloorDiv(first.Args[0], loop.Int(emit.VectorWidth)))
 	te.Body = append(te.Body, &loop.LoadVec{Names: names, Array: first.Ref, At: at})
-	te.Widths[first.Ref] = 4
-	return true
+	te.Widths[first.Ref] = emit.VectorWidth
 }
 
 // maxDirectOps is the maximum number of unrolled epilogue operations of a thread, over all its

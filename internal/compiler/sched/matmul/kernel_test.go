@@ -60,6 +60,19 @@ func TestSampleContractionsInEveryTile(t *testing.T) {
 	}
 }
 
+// TestOperandsAreVectorsWhole repeats an operand along the contracted axis: its rows are adjacent, and of the vectors of
+// a thread one is clamped to the last row, so that none may be loaded as a vector.
+func TestOperandsAreVectorsWhole(t *testing.T) {
+	const m, n, k = 48, 8, 24
+	g := schedtest.Build(t, func(b *ir.Builder) {
+		x := ops.BroadcastTo(b, b.Input("x", ir.F32, ir.Dims(m, 1)...), ir.Dims(m, k))
+		b.Output("y", ops.MatMul(b, x, b.Input("w", ir.F32, ir.Dims(k, n)...)))
+	})
+	for _, tile := range matmul.TileSchedules(1) {
+		schedtest.RunOn(t, g, schedtest.ContractionsBy(t, g, schedtest.Choosy(), tile), schedtest.Wholes)
+	}
+}
+
 func TestNumberOfFusedKernels(t *testing.T) {
 	x := func(b *ir.Builder, dims ...int) ir.Value { return b.Input("x", ir.F32, ir.Dims(dims...)...) }
 	cases := []struct {

@@ -97,20 +97,29 @@ func (r *registers) load(operand int, k scalar.Expr) [][]scalar.Expr {
 	for position := range out {
 		out[position] = make([]scalar.Expr, r.te.t.k)
 	}
-	for first := range s.reg * r.te.t.k / emit.VectorWidth {
-		values, at := make([]scalar.Expr, emit.VectorWidth), make([][2]int, emit.VectorWidth)
-		for j := range values {
-			at[j] = [2]int{first/r.te.t.k*emit.VectorWidth + j, first % r.te.t.k}
-			if s.kFast {
-				at[j] = [2]int{first, j}
-			}
-			values[j] = factor(s, r.free[operand][at[j][0]], scalar.Add(k, loop.Int(at[j][1])))
+	loads := make([][]scalar.Expr, s.reg*r.te.t.k/emit.VectorWidth)
+	at := func(load, j int) (position, kk int) {
+		if s.kFast {
+			return load, j
 		}
-		if !s.vectors || !r.te.loadVector(values) {
+		return load/r.te.t.k*emit.VectorWidth + j, load % r.te.t.k
+	}
+	for i := range loads {
+		for j := range emit.VectorWidth {
+			position, kk := at(i, j)
+			loads[i] = append(loads[i], factor(s, r.free[operand][position], scalar.Add(k, loop.Int(kk))))
+		}
+	}
+	r.te.decideVectors(s, loads)
+	for i, values := range loads {
+		if s.vectors {
+			r.te.loadVector(values)
+		} else {
 			r.te.Body = append(r.te.Body, r.te.NameAll(values)...)
 		}
 		for j, x := range values {
-			out[at[j][0]][at[j][1]] = x
+			position, kk := at(i, j)
+			out[position][kk] = x
 		}
 	}
 	return out
