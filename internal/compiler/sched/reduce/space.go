@@ -168,9 +168,9 @@ type rowLayout struct {
 }
 
 // rowLayoutOf returns the layout of a schedule.
-func rowLayoutOf(s emit.Schedule, g *fusion.Group) rowLayout {
+func rowLayoutOf(caps loop.Caps, s emit.Schedule, g *fusion.Group) rowLayout {
 	shape := rowLayout{lanes: s.Lanes, rows: s.Rows, rowsFirst: s.Family == emit.Columns}
-	return shape.unroll(g, fusion.Product(g.Inner))
+	return shape.unroll(caps, g, fusion.Product(g.Inner))
 }
 
 // Bounds of unrolling the inner points of a thread, which keeps them in registers between the
@@ -180,6 +180,11 @@ const (
 	maxUnrolled       = 16
 	maxUnrolledWeight = 400
 )
+
+// maxUnrolledInSoftware replaces maxUnrolled on devices in software where the work is little: their
+// drivers compile for longer than the kernel runs. (SwiftShader: a product of sixteen terms compiled in 70 to
+// 140 ms of processor time, in a loop in 20.)
+const maxUnrolledInSoftware = 4
 
 // independentThreads is the workgroup size of threads that do not cooperate: small, for many
 // workgroups.
@@ -314,11 +319,19 @@ func shapeColumns(e *emit.Emitter, rows, length int) emit.Schedule {
 	return s
 }
 
+// brief reports whether threads reduce a row of the given length each, and all of them take less time than a launch.
+func (s rowLayout) brief(g *fusion.Group, length int) bool {
+	return s.lanes == 1 && float64(length)*float64(fusion.Product(g.Outer)) <= emit.SmallProduct
+}
+
 // unroll returns s with the inner points of a thread unrolled if they are few. A single point
 // always is.
-func (s rowLayout) unroll(g *fusion.Group, length int) rowLayout {
-	c := max(emit.CeilDiv(length, s.lanes), 1)
-	if c == 1 || c <= maxUnrolled && c*g.Weight() <= maxUnrolledWeight {
+func (s rowLayout) unroll(caps loop.Caps, g *fusion.Group, length int) rowLayout {
+	c, most := max(emit.CeilDiv(length, s.lanes), 1), maxUnrolled
+	if CostlyBarriers(caps) && s.brief(g, length) {
+		most = maxUnrolledInSoftware
+	}
+	if c == 1 || c <= most && c*g.Weight() <= maxUnrolledWeight {
 		s.chunks = c
 	}
 	return s
