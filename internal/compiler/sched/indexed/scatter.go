@@ -6,7 +6,6 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
-	"github.com/rlx-go/rlx/internal/compiler/sched/reduce"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/hardware"
@@ -132,7 +131,7 @@ func (s *scatterEmitter) direct(counts func(w *emit.Emitter, i, row scalar.Expr)
 // where the workgroup memory and the barriers of a sort cost most. (SwiftShader compiles a sort of 256 in 0.7 s of
 // processor time, the search in 0.04.)
 func (s *scatterEmitter) searchIsBrief() bool {
-	return reduce.CostlyBarriers(s.caps) && float64(s.Positions)*float64(s.Positions)*float64(s.Window) <= emit.SmallProduct
+	return emit.CostlyBarriers(s.caps) && float64(s.Positions)*float64(s.Positions)*float64(s.Window) <= emit.SmallProduct
 }
 
 // bySearch handles few positions by search: the first position of a row combines the updates of

@@ -503,7 +503,7 @@ func (r *rowEmitter) brief() bool { return r.shape.brief(r.g, r.length) }
 // unrollFactor returns the largest unroll factor without a remainder in any thread of any
 // workgroup. Devices in software have no loads in flight, and compile slowly.
 func (r *rowEmitter) unrollFactor() int {
-	if CostlyBarriers(r.Caps) && r.brief() {
+	if emit.CostlyBarriers(r.Caps) && r.brief() {
 		return 1
 	}
 	unroll := MaxUnroll

@@ -28,7 +28,7 @@ func (w *Space) Rule() emit.Schedule {
 	if s.Each > 0 {
 		return s
 	}
-	if alone := RowPerThread(w.Group); CostlyBarriers(w.e.Caps) && w.cost(alone) < w.cost(s) {
+	if alone := RowPerThread(w.Group); emit.CostlyBarriers(w.e.Caps) && w.cost(alone) < w.cost(s) {
 		return alone
 	}
 	s.Split = evenParts(w.e, w.Group, s, w.Group.RowSplits())
@@ -190,13 +190,6 @@ const maxUnrolledInSoftware = 4
 // workgroups.
 const independentThreads = 64
 
-// CostlyBarriers reports whether a barrier takes longer than a load from memory, as on devices in
-// software, where threads share rows only if there are too few of them.
-func CostlyBarriers(caps loop.Caps) bool {
-	p := caps.Profile()
-	return p.Barrier > p.Latency
-}
-
 // RowPerThread gives each row to one thread.
 func RowPerThread(g *fusion.Group) emit.Schedule {
 	return emit.Schedule{Family: emit.Columns, Lanes: 1, Rows: min(independentThreads, emit.PowerOfTwo(fusion.Product(g.Outer))), Split: 1}
@@ -328,7 +321,7 @@ func (s rowLayout) brief(g *fusion.Group, length int) bool {
 // always is.
 func (s rowLayout) unroll(caps loop.Caps, g *fusion.Group, length int) rowLayout {
 	c, most := max(emit.CeilDiv(length, s.lanes), 1), maxUnrolled
-	if CostlyBarriers(caps) && s.brief(g, length) {
+	if emit.CostlyBarriers(caps) && s.brief(g, length) {
 		most = maxUnrolledInSoftware
 	}
 	if c == 1 || c <= most && c*g.Weight() <= maxUnrolledWeight {

@@ -122,7 +122,7 @@ const (
 // shapeParts is [shapeColumns] for partial results.
 func shapeParts(e *emit.Emitter, rows, parts int) emit.Schedule {
 	s, maxParts := shapeColumns(e, rows, parts), fewParts
-	if CostlyBarriers(e.Caps) {
+	if emit.CostlyBarriers(e.Caps) {
 		maxParts = longParts
 	}
 	for s.Rows > sectorRows && parts > maxParts*s.Lanes {
