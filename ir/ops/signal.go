@@ -329,34 +329,41 @@ func init() {
 			`kind is "boxcar", "hann", "hamming", "blackman", "nuttall", "blackmanharris", "bartlett" or "kaiser"`,
 			"length is not negative", "dtype is a float type",
 		},
-		func() ir.Attrs { return &WindowAttrs{Kind: "hann", DType: ir.F32} },
-		func(n *ir.Node) (*ir.Array, error) { return n.Attrs().(*WindowAttrs).table() })
+		func() ir.Attrs { return &WindowAttrs{Kind: "hann", DType: ir.F32} })
 	defineTable(OpMelBank, "Triangular filters evenly spaced on the mel scale, [filters, length/2 + 1]: weights of the frequencies of a transform of length elements (librosa's filters.mel).",
 		[]string{"filters and length are positive", "0 ≤ low < high ≤ rate/2, all finite", "dtype is a float type"},
-		func() ir.Attrs { return &MelBankAttrs{Area: true, DType: ir.F32} },
-		func(n *ir.Node) (*ir.Array, error) { return n.Attrs().(*MelBankAttrs).table() })
+		func() ir.Attrs { return &MelBankAttrs{Area: true, DType: ir.F32} })
+}
+
+// tableAttrs describe a constant: its type, of valid attributes, and its elements.
+type tableAttrs interface {
+	ir.Attrs
+	typ() (ir.Type, error)
+	table() *ir.Array
+}
+
+// TableBytes returns the size of the constant that the attributes of a node describe, as those of a window: 0 for
+// nodes that describe none.
+func TableBytes(n *ir.Node) int {
+	if _, ok := n.Attrs().(tableAttrs); !ok {
+		return 0
+	}
+	bytes, _ := n.Types()[0].Bytes() // of a constant shape
+	return bytes
 }
 
 // defineTable defines an op without operands whose result is a constant computed from its
 // attributes.
-func defineTable(op ir.Op, doc string, constraints []string, newAttrs func() ir.Attrs, table func(n *ir.Node) (*ir.Array, error)) {
+func defineTable(op ir.Op, doc string, constraints []string, newAttrs func() ir.Attrs) {
 	define(&ir.Def{
 		Op: op, Doc: doc, Constraints: numbered(constraints...), NewAttrs: newAttrs,
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
-			a, err := table(n)
-			if err != nil {
-				return nil, err
-			}
-			return []ir.Type{a.Type()}, nil
+			t, err := n.Attrs().(tableAttrs).typ()
+			return []ir.Type{t}, err
 		},
 		NoGrad: noOperands, NoBatch: noOperands,
 		Body: func(b *ir.Builder, n *ir.Node, _ []ir.Value) []ir.Value {
-			a, err := table(n)
-			if err != nil {
-				b.Fail(n.Fail(err))
-				return make([]ir.Value, 1)
-			}
-			return []ir.Value{Literal(b, a)}
+			return []ir.Value{Literal(b, n.Attrs().(tableAttrs).table())}
 		},
 	})
 }
@@ -372,20 +379,21 @@ func Window(b *ir.Builder, a WindowAttrs) ir.Value {
 // as librosa's filters.mel.
 func MelFilterbank(b *ir.Builder, a MelBankAttrs) ir.Value { return b.Add1(OpMelBank, &a) }
 
-func (a *WindowAttrs) table() (*ir.Array, error) {
-	cosines, known := windowCosines[a.Kind]
+func (a *WindowAttrs) typ() (ir.Type, error) {
+	_, known := windowCosines[a.Kind]
 	switch {
 	case !known && a.Kind != "bartlett" && a.Kind != "kaiser":
-		return nil, ir.Attrf("kind is %q, no window that is known", a.Kind)
+		return ir.Type{}, ir.Attrf("kind is %q, no window that is known", a.Kind)
 	case a.Length < 0 || a.Length > maxTable:
-		return nil, ir.Attrf("length is %d, not in [0, %d]", a.Length, maxTable)
+		return ir.Type{}, ir.Attrf("length is %d, not in [0, %d]", a.Length, maxTable)
 	case a.Beta-a.Beta != 0:
-		return nil, ir.Attrf("beta is %v, not finite", a.Beta)
+		return ir.Type{}, ir.Attrf("beta is %v, not finite", a.Beta)
 	}
-	if err := floats.check(a.DType); err != nil {
-		return nil, err
-	}
-	out := ir.NewArray(a.DType, a.Length)
+	return ir.TypeOf(a.DType, ir.N(a.Length)), floats.check(a.DType)
+}
+
+func (a *WindowAttrs) table() *ir.Array {
+	out, cosines := ir.NewArray(a.DType, a.Length), windowCosines[a.Kind]
 	period := a.Length
 	if a.Symmetric {
 		period--
@@ -408,7 +416,7 @@ func (a *WindowAttrs) table() (*ir.Array, error) {
 		}
 	}
 	out.Round()
-	return out, nil
+	return out
 }
 
 // maxTable bounds the size of a literal computed from attributes.
@@ -424,16 +432,17 @@ func besselI0(x float64) float64 {
 	return sum
 }
 
-func (a *MelBankAttrs) table() (*ir.Array, error) {
+func (a *MelBankAttrs) typ() (ir.Type, error) {
 	switch {
 	case a.Filters < 1 || a.Length < 1 || a.Filters > maxTable/(a.Length/2+1):
-		return nil, ir.Attrf("filters is %d and length %d: they must be positive, and the table of at most %d elements", a.Filters, a.Length, maxTable)
+		return ir.Type{}, ir.Attrf("filters is %d and length %d: they must be positive, and the table of at most %d elements", a.Filters, a.Length, maxTable)
 	case !(0 <= a.Low && a.Low < a.High && a.High <= a.Rate/2) || math.IsInf(a.Rate, 0):
-		return nil, ir.Attrf("low is %v, high %v and rate %v: it must be that 0 ≤ low < high ≤ rate/2", a.Low, a.High, a.Rate)
+		return ir.Type{}, ir.Attrf("low is %v, high %v and rate %v: it must be that 0 ≤ low < high ≤ rate/2", a.Low, a.High, a.Rate)
 	}
-	if err := floats.check(a.DType); err != nil {
-		return nil, err
-	}
+	return ir.TypeOf(a.DType, ir.Dims(a.Filters, a.Length/2+1)...), floats.check(a.DType)
+}
+
+func (a *MelBankAttrs) table() *ir.Array {
 	bins := a.Length/2 + 1
 	out := ir.NewArray(a.DType, a.Filters, bins)
 	low, high := a.mel(a.Low), a.mel(a.High)
@@ -450,7 +459,7 @@ func (a *MelBankAttrs) table() (*ir.Array, error) {
 		}
 	}
 	out.Round()
-	return out, nil
+	return out
 }
 
 // Slaney's scale: 200/3 Hz a mel up to 1 kHz, and 27 mels for each factor of 6.4

@@ -23,9 +23,10 @@ const js = process.env.RLX_DATA ? join(process.env.RLX_DATA, 'js') : join(import
 const realGPU = process.env.RLX_DAWN_BACKEND === 'default';
 
 const script = `
-import { firstStep } from '/js/bench/first/once.mjs';
-const textOf = async (name) => (await fetch('/plans/first-' + name + '.txt')).text();
-globalThis.first = async (name) => firstStep(name, { text: await textOf(name), gpu: navigator.gpu, wasm: '/js/dist/rlx.wasm' });
+import { firstStep, visit } from '/js/bench/first/once.mjs';
+const textOf = async (name) => (await fetch('/plans/first-' + name + '.txt')).text(), wasm = '/js/dist/rlx.wasm';
+globalThis.first = async (name) => firstStep(name, { text: await textOf(name), gpu: navigator.gpu, wasm });
+globalThis.visit = async (name) => visit(name, { text: await textOf(name), wasm });
 `;
 
 const models = ['gpt-4-128', 'gpt-6-384'];
@@ -35,15 +36,30 @@ const inNode = (name, backend) => firstStep(name, {
   text: readFileSync(join(plans, `first-${name}.txt`), 'utf8'), gpu: openGPU({ backend }), wasm: pathToFileURL(join(js, 'dist/rlx.wasm')),
 });
 
-// inChromium does a first step in a new browser.
+// processorTime is the milliseconds of processor time that a browser's processes have taken.
+async function processorTime(page) {
+  const session = await page.context().browser().newBrowserCDPSession(), { processInfo } = await session.send('SystemInfo.getProcessInfo');
+  await session.detach();
+  return 1e3 * processInfo.reduce((sum, { cpuTime }) => sum + cpuTime, 0);
+}
+
+// inChromium does a first step in a new browser, and then two visits: the second finds what the first has kept.
 async function inChromium(name) {
   const { openChromium } = await import('../test/rig/chromium.mjs'); // a machine without a browser lacks what drives one
   const server = await serve({ '/': scriptPage, '/page.mjs': { body: script, type: 'text/javascript' }, '/js': js, '/plans': plans });
   const browser = await openChromium({ webgpu: realGPU ? 'default' : 'swiftshader' });
   try {
     const page = await browser.open(`${server.origin}/`);
-    await page.waitForFunction(() => globalThis.first);
-    return await page.evaluate((name) => globalThis.first(name), name);
+    const ask = async (what) => {
+      await page.waitForFunction((what) => globalThis[what], what);
+      return page.evaluate(([what, name]) => globalThis[what](name), [what, name]);
+    };
+    const first = await ask('first');
+    await page.reload();
+    await ask('visit');
+    const before = await processorTime(page);
+    await page.reload();
+    return { ...first, again: await ask('visit'), againCPU: await processorTime(page) - before };
   } finally {
     await browser.close();
     await server.close();
@@ -71,6 +87,7 @@ function row([name, backend], rounds) {
   return {
     model: name, GPU: backend, ...Object.fromEntries(parts.map((part) => [part, ms(part)])),
     'from graph': Math.round(all(least)), 'from plan': Math.round(all(least) - least.graph - least.plan), 'from graph, slowest': Math.round(all(runs.at(-1))),
+    ...least.again && { 'second visit': ms('again'), 'its processor time': ms('againCPU') },
     ...least.whole && { 'drafts replaced after': ms('whole') },
     'bytes cached': least.cached, ...backend !== 'null' && { loss: least.loss },
   };

@@ -50,6 +50,13 @@ test('a text is refused for its length before it is derived, and for its steps',
   assert.equal((await post(service, request())).status, 200);
 });
 
+test('constants that attributes describe are refused before they are computed', async () => {
+  const window = (length) => `graph "w" {\n  %0 = window() {kind="kaiser" length=${length} symmetric=false beta=3 dtype=f32} : f32[${length}]\n  output "y" = %0\n}`;
+  const refused = await post(edge({ wasm }), { entries: [{ name: 'w', text: window(1 << 24) }] });
+  assert.deepEqual(await refusal(refused), [413, 'limit']);
+  assert.equal((await post(edge({ wasm }), { entries: [{ name: 'w', text: window(64) }] })).status, 200);
+});
+
 test('requests beyond those that may wait are refused, and others are answered in turn', async () => {
   const names = ['a', 'b', 'c', 'd', 'e'];
   let asked = 0, open;

@@ -13,6 +13,7 @@ import (
 // scatterStep combines updates into their rows, in order. Each worker has a range of rows.
 type scatterStep struct {
 	x                *fusion.Scatter
+	windowAt         []int // the offsets of the elements of a row in out
 	row, update, out *buffer
 	env              *environment
 	guarded          bool // does nothing once a check has failed
@@ -29,13 +30,13 @@ type scatterStep struct {
 
 // newScatter completes a step: it compiles the combination of vectors, and shares out the rows.
 func newScatter(c *compiler, s *scatterStep) *scatterStep {
-	s.rows, s.hot = product(s.x.RowDims), newHotRows(c, s.x)
+	s.rows, s.hot, s.windowAt = product(s.x.RowDims), newHotRows(c, s.x), s.x.WindowAt()
 	if s.isContiguous() {
 		s.code = s.compile(&c.env.kernels)
 	}
 	// Every chunk reads the rows of all updates.
 	const readCost, elementCost = 0.5, 0.3 // nanoseconds
-	updates, window := float64(s.row.elems), float64(len(s.x.WindowAt))
+	updates, window := float64(s.row.elems), float64(len(s.windowAt))
 	chunks := 1
 	if updates*window*elementCost > 2*chunkCost && window*elementCost > readCost {
 		chunks = min(workers(), s.rows)
@@ -50,7 +51,7 @@ func newScatter(c *compiler, s *scatterStep) *scatterStep {
 
 // isContiguous reports whether a row of the result has the layout of its update.
 func (s *scatterStep) isContiguous() bool {
-	for w, at := range s.x.WindowAt {
+	for w, at := range s.windowAt {
 		if at != w {
 			return false
 		}
@@ -74,7 +75,7 @@ func (s *scatterStep) compile(set *jit.Set) *jit.Code {
 		return nil
 	}
 	k := &jit.Kernel{Long: d.Size() == 8}
-	if len(s.x.WindowAt) < k.Width() {
+	if len(s.windowAt) < k.Width() {
 		return nil
 	}
 	to, from := k.Array(), k.Array()
@@ -87,7 +88,7 @@ func (s *scatterStep) run(r *runner) {
 	if s.guarded && s.env.status.failed() || s.rows == 0 {
 		return
 	}
-	rows, window := view[int32](s.row)[:s.row.elems], len(s.x.WindowAt)
+	rows, window := view[int32](s.row)[:s.row.elems], len(s.windowAt)
 	if s.hot != nil && !s.hot.all {
 		s.hot.any = s.hot.find(rows, window)
 	}
@@ -111,7 +112,7 @@ func (s *scatterStep) do(worker, chunk int) {
 		s.addOne(rows, first, end)
 		return
 	}
-	window := len(s.x.WindowAt)
+	window := len(s.windowAt)
 	for i, row := range rows {
 		if row := int(row); row >= first && row < end {
 			combine(s.base(row), i*window)
@@ -122,7 +123,7 @@ func (s *scatterStep) do(worker, chunk int) {
 // adderOfOnes returns the function that adds updates of one number to rows [first, end), which are one after the
 // other; nil for any other scatter.
 func (s *scatterStep) adderOfOnes() func(rows []int32, first, end int) {
-	if s.x.Mode != ir.ScatterAdd || len(s.x.WindowAt) != 1 || s.x.WindowAt[0] != 0 || len(s.x.RowSteps) == 0 || s.x.RowSteps[len(s.x.RowSteps)-1] != 1 {
+	if s.x.Mode != ir.ScatterAdd || len(s.windowAt) != 1 || s.windowAt[0] != 0 || len(s.x.RowSteps) == 0 || s.x.RowSteps[len(s.x.RowSteps)-1] != 1 {
 		return nil
 	}
 	for k, step := range s.x.RowSteps[:len(s.x.RowSteps)-1] {
@@ -176,7 +177,7 @@ func (s *scatterStep) combiner() func(row, update int) {
 	if s.code == nil {
 		return rest(s, 0)
 	}
-	call, size, window := s.code.NewCall(), s.out.dtype.Size(), len(s.x.WindowAt)
+	call, size, window := s.code.NewCall(), s.out.dtype.Size(), len(s.windowAt)
 	full := window - window%call.Width()
 	finish := rest(s, full)
 	return func(row, update int) {
@@ -212,14 +213,14 @@ func ofOrdered[T interface {
 
 // copier returns the function of [ir.ScatterSet].
 func (s *scatterStep) copier() func(row, update int) {
-	size, window := s.out.dtype.Size(), len(s.x.WindowAt)
+	size, window := s.out.dtype.Size(), len(s.windowAt)
 	if s.isContiguous() {
 		return func(row, update int) {
 			copy(s.out.data[row*size:(row+window)*size], s.update.data[update*size:(update+window)*size])
 		}
 	}
 	return func(row, update int) {
-		for w, at := range s.x.WindowAt {
+		for w, at := range s.windowAt {
 			to, from := (row+at)*size, (update+w)*size
 			copy(s.out.data[to:to+size], s.update.data[from:from+size])
 		}
@@ -227,7 +228,7 @@ func (s *scatterStep) copier() func(row, update int) {
 }
 
 func combineEach[T unit](s *scatterStep, from int, combine func(x, u T) T) func(row, update int) {
-	window := s.x.WindowAt[from:]
+	window := s.windowAt[from:]
 	return func(row, update int) {
 		out, updates := view[T](s.out), view[T](s.update)[update+from:]
 		for w, at := range window {
@@ -286,11 +287,11 @@ func newHotRows(c *compiler, x *fusion.Scatter) *hotRows {
 	if x.Mode != ir.ScatterAdd || x.Out.DType != ir.F32 || updates <= fusion.SumBlockLen {
 		return nil
 	}
-	if rows := product(x.RowDims); len(x.WindowAt) == 1 && updates >= numbersPerRow*rows {
+	if rows := product(x.RowDims); product(x.WindowDims) == 1 && updates >= numbersPerRow*rows {
 		return &hotRows{sums: c.scratch(ir.F64, rows), all: true}
 	}
 	maxHot := updates / (fusion.SumBlockLen + 1)
-	return &hotRows{places: c.scratch(ir.I32, product(x.RowDims)), sums: c.scratch(ir.F64, maxHot*len(x.WindowAt)), rows: make([]int32, 0, maxHot)}
+	return &hotRows{places: c.scratch(ir.I32, product(x.RowDims)), sums: c.scratch(ir.F64, maxHot*product(x.WindowDims)), rows: make([]int32, 0, maxHot)}
 }
 
 // find counts the updates of each row and reports whether there are hot rows. It takes time by the updates, or by
@@ -332,7 +333,7 @@ func (o *hotRows) clear(rows, places []int32) {
 
 // sum adds updates to their rows in [first, end) in order.
 func (s *scatterStep) sum(rows []int32, first, end int, combine func(row, update int)) {
-	window, places := len(s.x.WindowAt), view[int32](s.hot.places)
+	window, places := len(s.windowAt), view[int32](s.hot.places)
 	out, updates, sums := view[float32](s.out), view[float32](s.update), view[float64](s.hot.sums)
 	for i, row := range rows {
 		row := int(row)
@@ -352,7 +353,7 @@ func (s *scatterStep) sum(rows []int32, first, end int, combine func(row, update
 	for i, row := range s.hot.rows {
 		if row := int(row); row >= first && row < end {
 			at, sum := s.base(row), sums[i*window:]
-			for w, offset := range s.x.WindowAt {
+			for w, offset := range s.windowAt {
 				out[at+offset] = float32(float64(out[at+offset]) + sum[w])
 			}
 		}
@@ -368,7 +369,7 @@ func (s *scatterStep) sumNumbers(rows []int32, first, end int) {
 			sums[at] += float64(updates[i])
 		}
 	}
-	out, offset := view[float32](s.out), s.x.WindowAt[0]
+	out, offset := view[float32](s.out), s.windowAt[0]
 	for i, sum := range sums {
 		if sum != 0 {
 			at := s.base(first+i) + offset

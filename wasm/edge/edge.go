@@ -30,6 +30,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/recipe"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // Options bound the resources of a request. Zero means the default of each field.
@@ -336,15 +337,15 @@ func (s *service) read(w http.ResponseWriter, r *http.Request) (*Request, error)
 
 // compile derives the entries, and compiles them.
 func (s *service) compile(q *Request, entries []ir.Entry) ([]byte, error) {
-	nodes := 0
+	var total extent
 	for i, e := range entries {
 		g, err := q.Entries[i].derived(e.Graph, q.Symbols)
 		if err != nil {
 			return nil, err
 		}
 		entries[i].Graph = g
-		if nodes += len(g.Nodes()); nodes > s.MaxNodes {
-			return nil, tooLarge("the graphs have %d nodes or more; up to %d are compiled", nodes, s.MaxNodes)
+		if err := s.count(&total, g); err != nil {
+			return nil, err
 		}
 	}
 	m, err := ir.NewModule(q.Name, entries...)
@@ -381,19 +382,42 @@ func (s *service) parse(q *Request) ([]ir.Entry, error) {
 	if n := len(q.Entries); n > s.MaxEntries {
 		return nil, tooLarge("the module has %d entries; up to %d are compiled", n, s.MaxEntries)
 	}
-	nodes := 0
+	var total extent
 	var entries []ir.Entry
 	for _, e := range q.Entries {
 		g, err := ir.Parse(e.Text)
 		if err != nil {
 			return nil, err
 		}
-		if nodes += len(g.Nodes()); nodes > s.MaxNodes {
-			return nil, tooLarge("the graphs have %d nodes or more; up to %d are compiled", nodes, s.MaxNodes)
+		if err := s.count(&total, g); err != nil {
+			return nil, err
 		}
 		entries = append(entries, ir.Entry{Name: e.Name, Graph: g})
 	}
 	return entries, nil
+}
+
+// extent is the number of nodes of graphs and their subgraphs, and the size of the constants that attributes describe.
+type extent struct{ nodes, constants int }
+
+// count adds a graph to the extent of those before it. It fails if that is too large.
+func (s *service) count(total *extent, g *ir.Graph) error {
+	for _, n := range g.Nodes() {
+		total.nodes++
+		total.constants += ops.TableBytes(n)
+		switch {
+		case total.nodes > s.MaxNodes:
+			return tooLarge("the graphs have more than %d nodes", s.MaxNodes)
+		case total.constants > s.MaxPlan:
+			return tooLarge("the constants of windows and filters take %d bytes or more; plans have up to %d", total.constants, s.MaxPlan)
+		}
+		for _, sub := range n.Subgraphs() {
+			if err := s.count(total, sub); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // keyOf returns the key of a request in the store: that of its graphs as printed, not as written.

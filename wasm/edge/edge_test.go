@@ -12,6 +12,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -187,6 +188,13 @@ func TestRefusals(t *testing.T) {
 		{"a precision", "POST", "/v1/plans", of(func(e *edge.Entry) { e.Step.Precision = "f8" }), 422, "attr", "precision"},
 		{"a target", "POST", "/v1/plans", change(func(q *edge.Request) { q.Targets = []string{"vulkan"} }), 422, "name", "unknown target"},
 		{"many nodes", "POST", "/v1/plans", of(func(e *edge.Entry) { e.Step.Optimizer = edge.Rule{"kind": "soap"} }), 413, "limit", "nodes"},
+		{"long constants", "POST", "/v1/plans", of(func(e *edge.Entry) {
+			e.Text = `graph "g" {
+  %0 = window() {kind="hann" length=16777216 symmetric=false beta=0 dtype=f32} : f32[16777216]
+  output "y" = %0
+}`
+			e.Step = nil
+		}), 413, "limit", "67108864 bytes"},
 		{"a long plan", "POST", "/v1/plans", change(func(q *edge.Request) { q.Targets = []string{"webgpu", "wasm"} }), 413, "limit", "the plan has"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -358,6 +366,31 @@ func TestLongCompilation(t *testing.T) {
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		t.Errorf("status %d", answer.StatusCode)
+	}
+}
+
+// TestLargeSizesTakeLittleMemory compiles sums by index whose rows have millions of elements: a request costs
+// what its nodes do, not what their arrays would.
+func TestLargeSizesTakeLittleMemory(t *testing.T) {
+	h := edge.Handler(edge.Options{})
+	text := func(n int) string {
+		g, err := ir.Build("rows", func(b *ir.Builder) {
+			x, rows, updates := b.Input("x", ir.F32, ir.Dims(2, 5, n)...), b.Input("rows", ir.I32, ir.Dims(5, 1)...), b.Input("updates", ir.F32, ir.Dims(5, 2, n)...)
+			b.Output("y", ops.ScatterMin(b, x, rows, updates, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{1}}}))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.String()
+	}
+	for _, n := range []int{8, 1 << 24} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		w := ask(t, h, "POST", "/v1/plans", edge.Request{Targets: []string{"wasm"}, Entries: []edge.Entry{{Name: "rows", Text: text(n)}}})
+		runtime.ReadMemStats(&after)
+		if bytes := after.TotalAlloc - before.TotalAlloc; w.Code != http.StatusOK || bytes > 16<<20 {
+			t.Errorf("rows of %d: status %d, %d bytes allocated", n, w.Code, bytes)
+		}
 	}
 }
 

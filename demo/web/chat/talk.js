@@ -44,7 +44,7 @@ export class Talk {
     if (!open) return;
     find('talk-title').textContent = this.#chats ? 'Conversation' : 'Text';
     find('message-label').textContent = this.#chats ? 'Your message' : 'A text for the model to continue';
-    find('clear').textContent = this.#chats ? 'New conversation' : 'Clear';
+    find('clear').textContent = this.#chats ? 'New chat' : 'Clear';
     find('send').textContent = this.#sends;
     find('message').value = this.#chats ? '' : beginning;
   }
@@ -89,7 +89,7 @@ export class Talk {
         shown.append(piece.text);
         this.#figures(generation.stats, model);
       }
-      if (generation.finish === 'length') this.#note(`The context of the model is full: it stops here.${this.#chats ? ' Begin a new conversation.' : ''}`);
+      if (generation.finish === 'length') this.#note(`The context of the model is full: it stops here.${this.#chats ? ' Begin a new chat.' : ''}`);
     } catch (error) {
       if (error.kind !== 'abort') {
         if (!answer) shown.textContent = '…';

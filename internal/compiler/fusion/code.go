@@ -286,9 +286,22 @@ type Scatter struct {
 	Operand Elements
 	InPlace bool
 	Out     *Tensor
-	// RowDims are the sizes of the space of rows. RowSteps are the strides of its
-	// axes in Out, WindowAt the offsets of the elements of a row.
-	RowDims, RowSteps, WindowAt []int
+	// RowDims are the sizes of the space of rows, WindowDims those of a row. RowSteps and WindowSteps are
+	// the strides of their axes in Out.
+	RowDims, RowSteps, WindowDims, WindowSteps []int
+}
+
+// WindowAt returns the offsets in Out of all elements of a row.
+func (x *Scatter) WindowAt() []int {
+	all := make([]int, Product(x.WindowDims))
+	for e := range all {
+		rest := e
+		for k, size := range slices.Backward(x.WindowDims) {
+			all[e] += rest % size * x.WindowSteps[k]
+			rest /= size
+		}
+	}
+	return all
 }
 
 // Scatter returns the computation of a group of kind ScatterKind.
@@ -296,7 +309,7 @@ func (g *Group) Scatter() *Scatter {
 	s := RowScatterOf(g)
 	c := newCoder(g)
 	load := NewReader(g.partition, c.s).Operand(s.Node)
-	x := &Scatter{Mode: s.Lowering.Mode, InPlace: s.InPlace(), Out: s.Out, RowDims: s.rowDims}
+	x := &Scatter{Mode: s.Lowering.Mode, InPlace: s.InPlace(), Out: s.Out, RowDims: s.rowDims, WindowDims: s.windowDims}
 	i, w := g.partition.variables("p", []int{s.Positions})[0], g.partition.variables("w", []int{s.Window})[0]
 	row, inside := s.Row(c.s, i, load)
 	x.Row = Elements{[]int{s.Positions}, ir.Index{i}, scalar.Select(inside, row, loop.Int(-1))}
@@ -304,17 +317,11 @@ func (g *Group) Scatter() *Scatter {
 	at := g.partition.variables("o", s.Out.Dims)
 	x.Operand = Elements{s.Out.Dims, at, load(0, at)}
 	steps := strides(s.Out.Dims)
-	x.RowSteps = make([]int, len(s.rowAxes))
-	for k, axis := range s.rowAxes {
-		x.RowSteps[k] = steps[axis]
+	for _, axis := range s.rowAxes {
+		x.RowSteps = append(x.RowSteps, steps[axis])
 	}
-	x.WindowAt = make([]int, s.Window)
-	for e := range x.WindowAt {
-		rest := e
-		for k := len(s.windowDims) - 1; k >= 0; k-- {
-			x.WindowAt[e] += rest % s.windowDims[k] * steps[s.windowAxes[k]]
-			rest /= s.windowDims[k]
-		}
+	for _, axis := range s.windowAxes {
+		x.WindowSteps = append(x.WindowSteps, steps[axis])
 	}
 	return x
 }

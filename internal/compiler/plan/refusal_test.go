@@ -63,6 +63,17 @@ func TestUnsupportedOpsAreRefused(t *testing.T) {
 			}})
 			b.Output("y", c[0])
 		}, ir.ErrUnsupported, "1048576 steps"},
+		"more dispatches than a plan has": {func(b *ir.Builder) {
+			twice := func(b *ir.Builder, x ir.Value, n int, body func(b *ir.Builder, x ir.Value) ir.Value) ir.Value {
+				c, _ := ops.Scan(b, ops.Loop{Carries: []ir.Value{x}, Length: ir.N(n), Body: func(b *ir.Builder, _, c, _ []ir.Value) (next, ys []ir.Value) {
+					return []ir.Value{body(b, c[0])}, nil
+				}})
+				return c[0]
+			}
+			b.Output("y", twice(b, b.Input("x", ir.F32, ir.Dims(300, 300)...), 2048, func(b *ir.Builder, x ir.Value) ir.Value {
+				return twice(b, x, 2048, func(b *ir.Builder, x ir.Value) ir.Value { return ops.MatMul(b, x, x) })
+			}))
+		}, ir.ErrUnsupported, "dispatches; a plan makes up to 1048576"},
 	} {
 		if narrow && name == "more elements than can be counted" {
 			continue // a graph of such a tensor is refused already, see TestBuilderRefuses

@@ -15,8 +15,13 @@ import (
 
 // addSteps prints the kernels and lists the dispatches.
 func (c *entryCompiler) addSteps() (err error) {
-	c.entry.Steps, err = c.steps(c.launches, 0)
-	return err
+	if c.entry.Steps, err = c.steps(c.launches, 0); err != nil {
+		return err
+	}
+	if n := c.entry.Dispatches(); n > MaxDispatches {
+		return ir.Errorf(ir.ErrUnsupported, "a run of the entry makes %d dispatches; a plan makes up to %d", n, MaxDispatches)
+	}
+	return nil
 }
 
 // steps prints the kernels of launches inside depth loops and lists their

@@ -47,6 +47,19 @@ function stamped(gpu, stamp) {
 }
 
 /**
+ * Does the first step of a visit to a page, in which a worker has the program: the milliseconds of it. Whatever the visit
+ * before it has kept is not made again: its plan, and the compiler's answers.
+ */
+export async function visit(name, { text, wasm }) {
+  const inputs = graphs[name](), start = performance.now();
+  await init({ wasm, lazy: true });
+  const trainer = await train(() => parseGraph(text), { on: 'gpu', optimizer: { kind: 'adamw' }, rate: 1e-3 });
+  const { reading } = await trainer.program.run('step', inputs, { read: ['loss'] });
+  await reading;
+  return performance.now() - start;
+}
+
+/**
  * Does the first step of a graph's text on a GPU object: the milliseconds that each part took, those from
  * the first pipelines to the last ones (whole) where there are drafts, and the first loss.
  */

@@ -101,6 +101,13 @@ async function textOf(request: Request, most: number, time: number, hold: (bytes
 /** The number of lines of a text, which is printed with a node in each. */
 const linesIn = (text: unknown): number => String(text).split('\n').length;
 
+/** The size of the constants in a printed text that attributes describe, at four bytes an element. */
+function constantsIn(text: string): number {
+  let bytes = 0;
+  for (const [, sizes] of text.matchAll(/ = (?:window|mel_filterbank)\(\).*: \w+\[([\d,]*)\]/g)) bytes += sizes!.split(',').reduce((n, size) => n * Number(size), 4);
+  return bytes;
+}
+
 const open = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'Location, ETag', 'x-content-type-options': 'nosniff' };
 const maxKept = 16 << 20;
 
@@ -127,13 +134,14 @@ export function edge(options: EdgeOptions): { fetch(request: Request): Promise<R
     await init({ wasm: options.wasm, compileWorker: false, worker: false, cache: false, compilerMemory: memory });
     const graphs: Graph[] = [];
     try {
-      let nodes = 0;
+      let nodes = 0, constants = 0;
       const given = entries.reduce((sum, { text }) => sum + linesIn(text), 0);
       if (given > maxNodes) throw limit(`the graphs have ${given} lines; up to ${maxNodes} nodes are compiled`);
       const texts = entries.map(({ name: entry, text, step }): [string, string] => {
         const keep = (graph: Graph) => graphs[graphs.push(graph) - 1]!, given = keep(parseGraph(text));
         const bound = Object.keys(symbols).length > 0 ? keep(given.bind(symbols)) : given, derived = step ? keep(bound.step(step)).text() : bound.text();
         if ((nodes += linesIn(derived)) > maxNodes) throw limit(`the graphs have ${nodes} nodes or more; up to ${maxNodes} are compiled`);
+        if ((constants += constantsIn(derived)) > maxPlan) throw limit(`the constants of windows and filters take ${constants} bytes or more; plans have up to ${maxPlan}`);
         return [entry, derived];
       });
       return await compile({ name, entries: Object.fromEntries(texts), symbols, targets, limits: levelOf(limits) });

@@ -184,19 +184,13 @@ async function openOnce(work: Work, { on = 'best', ...given }: ModuleProgramOpti
   checkPlace(on);
   const options = withDefaults(given), { job } = work, of = (from: GPUAdapter | GPUDevice): Work => ({ ...work, job: { ...job, limits: { device: adapterText(from), ...job.limits } } });
   if (on === 'cpu') return openOnCPU(work, given);
-  let own = work;
   try {
-    if (options.device) {
-      own = of(options.device);
-    } else if (on === 'best' || !options.worker) { // before the compiler's work
-      const adapter = await requestAdapter(options);
-      if (on === 'best' && isSoftware(adapter)) throw new RlxError('device', 'the GPU here is software on the CPU');
-      own = of(adapter);
-    }
-    return await openProgram(await compileJob(own, options), options);
+    const from = options.device ?? await requestAdapter(options);
+    if (on === 'best' && !options.device && isSoftware(from)) throw new RlxError('device', 'the GPU here is software on the CPU');
+    return await openProgram(await compileJob(of(from), options), options);
   } catch (reason) {
     if (on === 'gpu' || !(reason instanceof RlxError) || reason.kind !== 'device') throw reason;
-    return Object.assign(await openOnCPU(own, given), { fallbackReason: reason.message });
+    return Object.assign(await openOnCPU(work, given), { fallbackReason: reason.message });
   }
 }
 

@@ -8,7 +8,7 @@ import { serve, strictCSP } from '../rig/serve.mjs';
 const html = '<!doctype html><html lang="en"><title>rlx</title><script type="module" src="/page.mjs"></script></html>';
 const script = `
 import { calibrate, devices, devicesFor, openFor, ratesOf, reportOn } from '/dist/devices.js';
-import { graph, init } from '/dist/index.js';
+import { graph, init, program } from '/dist/index.js';
 await init();
 const model = graph('model', { inputs: { x: ['f32', ['batch', 8]] } }, (_, { x }) => ({ y: x.softmax(1) }));
 globalThis.visit = async (measure) => {
@@ -22,6 +22,12 @@ globalThis.visit = async (measure) => {
     names: known.map(({ name, error }) => [name, error?.kind]), kept: kept.map((one) => !!one), on: opened.device.name, y,
     reports: (await devicesFor(model)).map(String), refused: await reportOn(model, 'metal').catch(({ kind }) => kind),
   };
+};
+// What a program in a worker runs on the GPU.
+globalThis.onGPU = async () => {
+  const opened = await program({ entries: { model }, symbols: { batch: 1 } }, { on: 'gpu', worker: true }), sources = opened.plan.kernels.map(({ source }) => source);
+  opened.close();
+  return sources;
 };
 globalThis.ready = true;
 `;
@@ -53,6 +59,15 @@ test('a page has WebGPU and the CPU, and the next visit knows how fast they were
   assert.deepEqual([first.names, first.kept, first.on, first.y, first.refused], [[['cpu', undefined], ['webgpu', undefined]], [false, false], 'webgpu', Array(8).fill(0.125), 'name']);
   assert.deepEqual([first.reports, second.reports], [each, each], 'SwiftShader is slower than WebAssembly');
   assert.deepEqual(second.kept, [true, true]);
+});
+
+test('kernels of a program in a worker are those for the GPU of the page', async (t) => {
+  const browser = await openChromium();
+  t.after(() => browser.close());
+  const page = await browser.open(`${server.origin}/`);
+  await page.waitForFunction(() => globalThis.ready);
+  const sources = await page.evaluate(() => globalThis.onGPU());
+  assert.ok(sources.length === 1 && !sources[0].includes('workgroupBarrier'), `barriers take long on SwiftShader:\n${sources}`);
 });
 
 test('a page without an adapter has the CPU, and says why', async (t) => {

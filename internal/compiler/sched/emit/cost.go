@@ -37,6 +37,13 @@ const ThinSide = 2
 // every barrier.
 const SmallProduct = 1 << 21
 
+// CostlyBarriers reports whether a barrier takes longer than a load from memory, as on devices in
+// software, where threads share rows only if there are too few of them.
+func CostlyBarriers(caps loop.Caps) bool {
+	p := caps.Profile()
+	return p.Barrier > p.Latency
+}
+
 // SectorElements is the number of 4-byte elements in a sector of memory.
 const SectorElements = hardware.SectorBytes / 4
 

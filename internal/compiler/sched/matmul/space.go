@@ -45,7 +45,7 @@ func (w *Space) Rule() emit.Schedule {
 		return t.schedule(parts)
 	}
 	if small(w.c) {
-		if reduce.CostlyBarriers(w.e.Caps) {
+		if emit.CostlyBarriers(w.e.Caps) {
 			return reduce.RowPerThread(w.reduction.Group)
 		}
 		alone := reduce.RowPerFewThreads(w.reduction.Group)
@@ -97,7 +97,7 @@ func (w *Space) Candidates() []emit.Ranked {
 		return list
 	}
 	for _, t := range allTiles() {
-		if t.registers == reduce.CostlyBarriers(w.e.Caps) && t.fits(w.e.Caps) && (t.stages == 0 || w.asyncCopyable()) {
+		if t.registers == emit.CostlyBarriers(w.e.Caps) && t.fits(w.e.Caps) && (t.stages == 0 || w.asyncCopyable()) {
 			list = append(list, w.ranked(t.schedule(t.parts(w.c, w.e.Caps))), w.ranked(t.schedule(1)))
 		}
 	}

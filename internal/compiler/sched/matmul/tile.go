@@ -38,7 +38,7 @@ var tiles = []tile{
 // tilesFor returns the candidates on a target: where it has fragments, fragment tiles replace
 // others as wide.
 func tilesFor(caps loop.Caps) []tile {
-	if reduce.CostlyBarriers(caps) {
+	if emit.CostlyBarriers(caps) {
 		return registerTiles
 	}
 	if emit.WithMma && caps.Fragments {
@@ -146,7 +146,7 @@ func chooseTile(c *fusion.Contraction, caps loop.Caps) (best tile, parts int, ok
 	for _, t := range all {
 		minPadded = min(minPadded, t.padded(c))
 	}
-	if reduce.CostlyBarriers(caps) {
+	if emit.CostlyBarriers(caps) {
 		return chooseRegisters(c, caps, minPadded)
 	}
 	groups := 0

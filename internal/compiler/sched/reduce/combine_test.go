@@ -96,3 +96,34 @@ func TestRowsAloneInSoftware(t *testing.T) {
 		}
 	}
 }
+
+// TestLittleWorkIsRolledInSoftware: there the driver compiles unrolled terms for longer than they take. Much work
+// is unrolled as elsewhere.
+func TestLittleWorkIsRolledInSoftware(t *testing.T) {
+	target := plan.WebGPU()
+	target.Device = hardware.Named("google swiftshader")
+	for _, c := range []struct {
+		rows, length int
+		loops        int // of the max, the sum and the quotients
+	}{{256, 16, 3}, {256, 64, 3}, {1 << 19, 8, 0}} {
+		g := schedtest.Build(t, func(b *ir.Builder) {
+			b.Output("y", ops.Softmax(b, b.Input("x", ir.F32, ir.Dims(c.rows, c.length)...), 1))
+		})
+		loops := 0
+		for _, k := range schedtest.Kernels(t, g, target) {
+			loop.Walk(k.Body, func(s loop.Stmt) {
+				f, ok := s.(*loop.For)
+				if !ok {
+					return
+				}
+				loops++
+				if step, _ := f.Step.IntConst(); step != 1 {
+					t.Errorf("softmax of [%d, %d]: a loop in steps of %d", c.rows, c.length, step)
+				}
+			})
+		}
+		if loops != c.loops {
+			t.Errorf("softmax of [%d, %d] has %d loops, not %d", c.rows, c.length, loops, c.loops)
+		}
+	}
+}

@@ -66,7 +66,7 @@ func Emit(e *emit.Emitter, g *fusion.Group, s emit.Schedule) []emit.Launch {
 		}
 		s = shapeContiguous(e, g)
 	}
-	shape := rowLayoutOf(s, g)
+	shape := rowLayoutOf(e.Caps, s, g)
 	if emit.WithMma && shape.byVectors(g, e.Caps.Dialect) {
 		r := wholeRows(e.Sibling(), g, shape)
 		r.each = emit.VectorWidth
@@ -504,13 +504,17 @@ func (r *rowEmitter) hasRemainder() bool {
 const rolledTerms = 12
 
 // rolled reports whether a loop over the points of a thread must stay rolled.
-func (r *rowEmitter) rolled() bool {
-	return r.shape.lanes == 1 && r.length > rolledTerms && float64(r.length)*float64(fusion.Product(r.g.Outer)) <= emit.SmallProduct
-}
+func (r *rowEmitter) rolled() bool { return r.length > rolledTerms && r.brief() }
+
+// brief reports whether threads reduce a row each, and all of them take less time than a launch.
+func (r *rowEmitter) brief() bool { return r.shape.brief(r.g, r.length) }
 
 // unrollFactor returns the largest unroll factor without a remainder in any thread of any
-// workgroup.
+// workgroup. Devices in software have no loads in flight, and compile slowly.
 func (r *rowEmitter) unrollFactor() int {
+	if emit.CostlyBarriers(r.Caps) && r.brief() {
+		return 1
+	}
 	unroll := MaxUnroll
 	if r.shape.rowsFirst {
 		unroll = columnUnroll(r.Emitter, r.g)

@@ -60,7 +60,7 @@ func (w *Space) usual() emit.Schedule {
 	if s.Each > 0 {
 		return s
 	}
-	if alone := RowPerThread(w.Group); CostlyBarriers(w.e.Caps) && w.cost(alone) < w.cost(s) {
+	if alone := RowPerThread(w.Group); emit.CostlyBarriers(w.e.Caps) && w.cost(alone) < w.cost(s) {
 		return alone
 	}
 	s.Split = evenParts(w.e, w.Group, s, w.Group.RowSplits())
@@ -227,9 +227,9 @@ type rowLayout struct {
 }
 
 // rowLayoutOf returns the layout of a schedule.
-func rowLayoutOf(s emit.Schedule, g *fusion.Group) rowLayout {
+func rowLayoutOf(caps loop.Caps, s emit.Schedule, g *fusion.Group) rowLayout {
 	shape := rowLayout{lanes: s.Lanes, rows: s.Rows, rowsFirst: s.Family == emit.Columns}
-	return shape.unroll(g, fusion.Product(g.Inner))
+	return shape.unroll(caps, g, fusion.Product(g.Inner))
 }
 
 // Bounds of unrolling the inner points of a thread, which keeps them in registers between the
@@ -240,16 +240,14 @@ const (
 	maxUnrolledWeight = 400
 )
 
+// maxUnrolledInSoftware replaces maxUnrolled on devices in software where the work is little: their
+// drivers compile for longer than the kernel runs. (SwiftShader: a product of sixteen terms compiled in 70 to
+// 140 ms of processor time, in a loop in 20.)
+const maxUnrolledInSoftware = 4
+
 // independentThreads is the workgroup size of threads that do not cooperate: small, for many
 // workgroups.
 const independentThreads = 64
-
-// CostlyBarriers reports whether a barrier takes longer than a load from memory, as on devices in
-// software, where threads share rows only if there are too few of them.
-func CostlyBarriers(caps loop.Caps) bool {
-	p := caps.Profile()
-	return p.Barrier > p.Latency
-}
 
 // RowPerThread gives each row to one thread.
 func RowPerThread(g *fusion.Group) emit.Schedule {
@@ -373,11 +371,19 @@ func shapeColumns(e *emit.Emitter, rows, length int) emit.Schedule {
 	return s
 }
 
+// brief reports whether threads reduce a row of the given length each, and all of them take less time than a launch.
+func (s rowLayout) brief(g *fusion.Group, length int) bool {
+	return s.lanes == 1 && float64(length)*float64(fusion.Product(g.Outer)) <= emit.SmallProduct
+}
+
 // unroll returns s with the inner points of a thread unrolled if they are few. A single point
 // always is.
-func (s rowLayout) unroll(g *fusion.Group, length int) rowLayout {
-	c := max(emit.CeilDiv(length, s.lanes), 1)
-	if c == 1 || c <= maxUnrolled && c*g.Weight() <= maxUnrolledWeight {
+func (s rowLayout) unroll(caps loop.Caps, g *fusion.Group, length int) rowLayout {
+	c, most := max(emit.CeilDiv(length, s.lanes), 1), maxUnrolled
+	if emit.CostlyBarriers(caps) && s.brief(g, length) {
+		most = maxUnrolledInSoftware
+	}
+	if c == 1 || c <= most && c*g.Weight() <= maxUnrolledWeight {
 		s.chunks = c
 	}
 	return s

@@ -25,7 +25,7 @@ func emitSplit(e *emit.Emitter, g *fusion.Group, s emit.Schedule) []emit.Launch 
 
 // splitRows reduces each part of each row to partial results, one tensor per accumulator.
 func splitRows(e *emit.Emitter, g *fusion.Group, s emit.Schedule) (l emit.Launch, partials []*fusion.Tensor) {
-	shape, parts := rowLayoutOf(s, g), s.Split
+	shape, parts := rowLayoutOf(e.Caps, s, g), s.Split
 	shape.chunks = 0
 	blocks := emit.CeilDiv(fusion.Product(g.Outer), shape.rows)
 	workgroup := e.LinearGroup(blocks * parts)
@@ -88,7 +88,7 @@ func evenStep(e *emit.Emitter, g *fusion.Group, s rowLayout) (step int, ok bool)
 
 // evenParts returns about the given number of parts, of whole iterations each.
 func evenParts(e *emit.Emitter, g *fusion.Group, s emit.Schedule, parts int) int {
-	step, ok := evenStep(e, g, rowLayoutOf(s, g))
+	step, ok := evenStep(e, g, rowLayoutOf(e.Caps, s, g))
 	if parts == 1 || !ok {
 		return parts
 	}
@@ -122,7 +122,7 @@ const (
 // shapeParts is [shapeColumns] for partial results.
 func shapeParts(e *emit.Emitter, rows, parts int) emit.Schedule {
 	s, maxParts := shapeColumns(e, rows, parts), fewParts
-	if CostlyBarriers(e.Caps) {
+	if emit.CostlyBarriers(e.Caps) {
 		maxParts = longParts
 	}
 	for s.Rows > sectorRows && parts > maxParts*s.Lanes {
@@ -134,7 +134,7 @@ func shapeParts(e *emit.Emitter, rows, parts int) emit.Schedule {
 // CombineParts combines the partial results of each row and finishes the group.
 func CombineParts(e *emit.Emitter, g *fusion.Group, parts int, partials []*fusion.Tensor) emit.Launch {
 	whole := g.CombineSplits(parts)
-	shape := rowLayoutOf(shapeParts(e, fusion.Product(g.Outer), parts), whole)
+	shape := rowLayoutOf(e.Caps, shapeParts(e, fusion.Product(g.Outer), parts), whole)
 	r := newRowEmitter(e, whole, shape, e.LinearGroup(emit.CeilDiv(fusion.Product(g.Outer), shape.rows)))
 	members := r.membersAt(0, true)
 	accs := r.declare(members)
