@@ -34,57 +34,166 @@ func (s *sorting) capacity() int { return 1 << (bits.Len(uint(s.room()/s.slotByt
 // threads: short rows share one.
 const minNetworkSlots = 512
 
-// passSteps is the number of steps of a network that a thread does between two barriers, with
-// 2³ elements in its registers.
-const passSteps = 3
+// A thread does three steps of a network between two barriers, with 2³ elements in its registers.
+const (
+	passSteps = 3
+	unitSlots = 1 << passSteps
+)
 
-// network is a bitonic network in the memory of a workgroup, over runs of width slots. Equal keys
-// compare by position, which makes it stable.
-type network struct {
-	*emit.Emitter
-	s            *sorting
-	keys, from   int // arrays of workgroup memory
-	slots, width int
-	steps        int // of a pass
-	padded       bool
+// stage is a launch of networks, one for each chunk of a row. It keeps the first elements of each.
+type stage struct {
+	*sorting
+	from, to      *sorted // nil: the input, and the result
+	length, chunk int     // of a row
+	kept          int     // of each chunk
 }
 
-// network sorts rows that fit a workgroup. Padding has the largest key and the largest positions.
-func (s *sorting) network() emit.Launch {
-	width := max(emit.PowerOfTwo(s.length), 2)
-	perGroup := max(1, min(minNetworkSlots, s.capacity())/width)
-	for perGroup > 1 && perGroup/2 >= s.rows {
+// stages returns the launches that find the first elements of rows: those of chunks, of these, and so on until
+// a workgroup has a row.
+func (s *sorting) stages(chunk int) []stage {
+	run := emit.PowerOfTwo(s.first)
+	last := stage{sorting: s, length: s.length, chunk: s.length, kept: s.first}
+	var out []stage
+	for chunk > 0 && last.length > chunk {
+		x := last
+		x.chunk, x.kept = chunk, run
+		last.length = run * emit.CeilDiv(x.length, chunk)
+		last.chunk = last.length
+		out = append(out, x)
+	}
+	return append(out, last)
+}
+
+// networks sorts rows that fit a workgroup, or finds their first elements by chunks.
+func (s *sorting) networks(chunk int) []emit.Launch {
+	var out []emit.Launch
+	stages := s.stages(chunk)
+	for i, x := range stages {
+		if i > 0 {
+			x.from = stages[i-1].to
+		}
+		if i < len(stages)-1 {
+			kept := stages[i+1].length
+			x.to = &sorted{s.p.Scratch("keys", s.keyType, s.rows, kept), s.p.Scratch("from", ir.I32, s.rows, kept)}
+			stages[i].to = x.to
+		}
+		out = append(out, x.network())
+	}
+	return out
+}
+
+// network is a bitonic network in the memory of a workgroup, over runs of width slots. Equal keys
+// compare by position, which makes it stable. A network that keeps few elements sorts shorter runs, and of each
+// two it keeps the first ones, until one is left.
+type network struct {
+	*emit.Emitter
+	stage
+	keys, from int // arrays of workgroup memory
+	slots      int
+	width, run int // of a chunk, and of what it keeps: powers of two
+	padded     bool
+}
+
+// shape returns the slots of a workgroup, of each of its chunks, and of the run that it keeps.
+func (x stage) shape() (slots, width, run int) {
+	width = max(emit.PowerOfTwo(x.chunk), unitSlots)
+	run = min(max(emit.PowerOfTwo(x.kept), unitSlots), width)
+	perGroup := max(1, min(minNetworkSlots, x.capacity())/width)
+	for perGroup > 1 && perGroup/2 >= x.lines() {
 		perGroup /= 2
 	}
-	slots := width * perGroup
-	w := &network{s: s, slots: slots, width: width, steps: min(passSteps, bits.Len(uint(slots))-1)}
-	w.padded = w.steps == passSteps && s.slotBytes()*padded(slots) <= s.room()
-	threads := s.networkThreads(emit.CeilDiv(s.rows, perGroup), max(1, slots>>w.steps))
-	w.Emitter = emit.New(s.p, s.caps).WithThreads(threads)
-	workgroup, exists := w.BoundedGroup(emit.CeilDiv(s.rows, perGroup))
-	w.keys, w.from = w.Shared("keys", s.keyType, 1, w.size()), w.Shared("from", ir.I32, 1, w.size())
+	return width * perGroup, width, run
+}
 
-	overSlots := func(f func(slot, row, i, inside scalar.Expr)) {
-		w.Loop("slot", loop.LocalID(0, threads), loop.Int(slots), threads, slots-1, func(slot scalar.Expr) {
-			row := scalar.Add(scalar.Mul(workgroup, loop.Int(perGroup)), scalar.FloorDiv(slot, loop.Int(width)))
-			i := w.Let("at", scalar.Mod(slot, loop.Int(width)))
-			inside := scalar.And(exists, scalar.And(scalar.Lt(row, loop.Int(s.rows)), scalar.Lt(i, loop.Int(s.length))))
-			f(w.place(slot), w.Let("row", scalar.Min(row, loop.Int(s.rows-1))), i, inside)
-		})
-	}
-	overSlots(func(place, row, i, inside scalar.Expr) {
-		key := s.key(w.Emitter, row, w.Let("near", scalar.Min(i, loop.Int(s.length-1))))
-		w.Put(w.keys, place, scalar.Select(inside, key, scalar.Not(scalar.ConstI(s.keyType, 0))))
-		w.Put(w.from, place, i)
-	})
+// chunks is the number of chunks of a row, lines that of all rows.
+func (x stage) chunks() int { return emit.CeilDiv(x.length, x.chunk) }
+func (x stage) lines() int  { return x.rows * x.chunks() }
+
+// network emits the launch.
+func (x stage) network() emit.Launch {
+	slots, width, run := x.shape()
+	w := &network{stage: x, slots: slots, width: width, run: run}
+	w.padded = x.slotBytes()*padded(slots) <= x.room()
+	perGroup, lines := slots/width, x.lines()
+	groups := emit.CeilDiv(lines, perGroup)
+	threads := x.networkThreads(groups, slots/unitSlots)
+	w.Emitter = emit.New(x.p, x.caps).WithThreads(threads)
+	workgroup, exists := w.BoundedGroup(groups)
+	w.keys, w.from = w.Shared("keys", x.keyType, 1, w.size()), w.Shared("from", ir.I32, 1, w.size())
+	first := w.Let("line", scalar.Mul(workgroup, loop.Int(perGroup)))
+
+	w.units(slots/unitSlots, func(unit scalar.Expr) { w.load(first, unit) })
 	w.Barrier()
 	w.sort()
-	overSlots(func(place, row, i, inside scalar.Expr) {
-		w.When(inside, func() {
-			s.save(w.Emitter, row, scalar.Min(i, loop.Int(s.length-1)), scalar.LoadAt(w.from, ir.I32, place), scalar.LoadAt(w.keys, s.keyType, place))
+	w.Loop("slot", loop.LocalID(0, threads), loop.Int(perGroup*x.kept), threads, perGroup*x.kept-1, func(slot scalar.Expr) {
+		line := w.Let("own", scalar.Add(first, scalar.FloorDiv(slot, loop.Int(x.kept))))
+		i := w.Let("at", scalar.Mod(slot, loop.Int(x.kept)))
+		at := w.place(scalar.Add(scalar.Mul(scalar.FloorDiv(slot, loop.Int(x.kept)), loop.Int(width)), i))
+		w.When(scalar.And(exists, scalar.Lt(line, loop.Int(lines))), func() {
+			row, place := w.placeIn(scalar.Min(line, loop.Int(lines-1)), i, x.kept)
+			x.store(w.Emitter, x.to, row, place, scalar.LoadAt(w.from, ir.I32, at), scalar.LoadAt(w.keys, x.keyType, at))
 		})
 	})
-	return w.Launch(s.name)
+	return w.Launch(x.name)
+}
+
+// placeIn returns the row of a line, and the place in it of element i of the line, of which each has as many.
+func (x stage) placeIn(line, i scalar.Expr, each int) (row, place scalar.Expr) {
+	chunks := loop.Int(x.chunks())
+	return scalar.FloorDiv(line, chunks), scalar.Add(scalar.Mul(scalar.Mod(line, chunks), loop.Int(each)), i)
+}
+
+// units writes a loop of the workgroup's threads over units of eight slots.
+func (w *network) units(n int, f func(unit scalar.Expr)) {
+	w.Loop("unit", loop.LocalID(0, w.Workgroup[0]), loop.Int(n), w.Workgroup[0], n-1, f)
+}
+
+// load loads a unit and sorts it in registers. As positions decide between equal keys, a unit may hold any
+// elements of its chunk: neighbouring threads load neighbouring ones.
+func (w *network) load(first, unit scalar.Expr) {
+	each := w.width / unitSlots
+	line := w.Let("own", scalar.Add(first, scalar.FloorDiv(unit, loop.Int(each))))
+	exists := scalar.Lt(line, loop.Int(w.lines()))
+	line = w.Let("own", scalar.Min(line, loop.Int(w.lines()-1)))
+	held := make([]heldElement, unitSlots)
+	for m := range held {
+		i := scalar.Add(scalar.Mod(unit, loop.Int(each)), loop.Int(m*each))
+		row, at := w.placeIn(line, i, w.chunk)
+		inside := scalar.And(exists, scalar.And(scalar.Lt(i, loop.Int(w.chunk)), scalar.Lt(at, loop.Int(w.length))))
+		key, from := w.element(w.Emitter, w.stage.from, row, w.Let("near", scalar.Min(at, loop.Int(w.length-1))))
+		// Padding has the largest key and a position after all others.
+		held[m] = heldElement{
+			key:  w.Var("key", scalar.Select(inside, key, scalar.Not(scalar.ConstI(w.keyType, 0)))),
+			from: w.Var("from", scalar.Select(inside, from, loop.Int(w.sorting.length))),
+		}
+	}
+	w.sortUnit(held)
+	turn := scalar.Expr(loop.Int(0))
+	if w.width > unitSlots {
+		turn = w.Let("turn", scalar.Mul(scalar.And(unit, loop.Int(1)), loop.Int(unitSlots-1)))
+	}
+	for m, x := range held {
+		w.put(w.place(scalar.Add(scalar.Mul(unit, loop.Int(unitSlots)), scalar.Xor(loop.Int(m), turn))), x)
+	}
+}
+
+// sortUnit sorts eight elements by the odd-even merges of Batcher (Knuth, The Art of Computer Programming,
+// volume 3, section 5.2.2, algorithm M).
+func (w *network) sortUnit(held []heldElement) {
+	for p := unitSlots / 2; p > 0; p /= 2 {
+		q, r, d := unitSlots/2, 0, p
+		for {
+			for i := range unitSlots - d {
+				if i&p == r {
+					w.order(held[i], held[i+d], scalar.ConstBool(false))
+				}
+			}
+			if q == p {
+				break
+			}
+			d, q, r = q-p, q/2, p
+		}
+	}
 }
 
 // networkThreads returns the workgroup size of a network whose passes have the given number of
@@ -106,6 +215,7 @@ func padded(slot int) int { return slot + slot>>passSteps }
 
 // place returns the place of a slot in workgroup memory.
 func (w *network) place(slot scalar.Expr) scalar.Expr {
+	slot = w.Let("slot", slot)
 	if w.padded {
 		return w.Let("place", scalar.Add(slot, scalar.Shr(slot, loop.Int(passSteps))))
 	}
@@ -120,63 +230,123 @@ func (w *network) size() int {
 	return w.slots
 }
 
-// sort sorts each run of width slots: in round r pairs 2ʳ⁻¹ apart, then half of that and so on.
+// log2 returns the logarithm of a power of two.
+func log2(x int) int { return bits.Len(uint(x)) - 1 }
+
+// sort sorts the runs, in directions that alternate: in round r pairs 2ʳ⁻¹ apart, then half of that and so
+// on. Then, at each level, it keeps the first elements of each two runs, and sorts these.
 func (w *network) sort() {
-	rounds := bits.Len(uint(w.width)) - 1
-	passes := emit.CeilDiv(rounds, w.steps)
-	w.Loop("round", loop.Int(0), loop.Int(rounds), 1, rounds-1, func(round scalar.Expr) {
-		count := scalar.Add(scalar.FloorDiv(round, loop.Int(w.steps)), loop.Int(1))
-		w.Loop("pass", loop.Int(0), count, 1, passes-1, func(pass scalar.Expr) {
-			first := w.Let("first", scalar.Mul(scalar.Sub(scalar.Sub(count, loop.Int(1)), pass), loop.Int(w.steps)))
-			w.pass(round, first)
-			w.Barrier()
+	rounds := log2(w.run)
+	passes := emit.CeilDiv(rounds, passSteps)
+	if rounds > passSteps {
+		w.Loop("round", loop.Int(passSteps), loop.Int(rounds), 1, rounds-1, func(round scalar.Expr) {
+			w.passes(round, scalar.Add(scalar.FloorDiv(round, loop.Int(passSteps)), loop.Int(1)), passes, nil)
 		})
+	}
+	if levels := log2(w.width / w.run); levels > 0 {
+		w.Loop("level", loop.Int(1), loop.Int(levels+1), 1, levels, func(level scalar.Expr) {
+			w.passes(loop.Int(rounds-1), loop.Int(passes), passes, &level)
+		})
+	}
+}
+
+// passes does a round in count passes, at most most of them. A level is that of a merge of two runs, nil where
+// runs are sorted.
+func (w *network) passes(round, count scalar.Expr, most int, level *scalar.Expr) {
+	w.Loop("pass", loop.Int(0), count, 1, most-1, func(pass scalar.Expr) {
+		first := w.Let("first", scalar.Mul(scalar.Sub(scalar.Sub(count, loop.Int(1)), pass), loop.Int(passSteps)))
+		p := networkPass{network: w, round: round, first: first, begins: scalar.Eq(pass, loop.Int(0)), level: level}
+		p.emit()
+		w.Barrier()
 	})
 }
 
-// pass does the steps of a round for pairs at distances from 2^(first+steps-1) down to 2^first. A
+// networkPass does the steps of a round for pairs at distances from 2^(first+2) down to 2^first. A
 // round may have fewer than the largest of these.
-func (w *network) pass(round, first scalar.Expr) {
-	threads, units, each := w.Workgroup[0], w.slots>>w.steps, 1<<w.steps
-	lowest := w.Let("lowest", scalar.Min(first, loop.Int(bits.Len(uint(w.slots))-1-w.steps)))
-	apart := w.Let("apart", shifted(loop.Int(1), lowest))
-	w.Loop("unit", loop.LocalID(0, threads), loop.Int(units), threads, units-1, func(unit scalar.Expr) {
+type networkPass struct {
+	*network
+	round, first scalar.Expr
+	begins       scalar.Expr  // whether this is the first pass of the round
+	level        *scalar.Expr // nil: 0
+}
+
+// emit writes the pass.
+func (p *networkPass) emit() {
+	highest, units, turns := scalar.Expr(loop.Int(log2(p.slots)-passSteps)), scalar.Expr(loop.Int(p.slots/unitSlots)), scalar.Expr(loop.Int(p.width-1))
+	if p.level != nil {
+		highest, units, turns = scalar.Sub(highest, *p.level), p.Let("units", scalar.Shr(units, *p.level)), p.Let("turns", scalar.Shr(turns, *p.level))
+	}
+	lowest := p.Let("lowest", scalar.Min(p.first, highest))
+	apart := p.Let("apart", shifted(loop.Int(1), lowest))
+	threads := p.Workgroup[0]
+	p.Loop("unit", loop.LocalID(0, threads), units, threads, p.slots/unitSlots-1, func(unit scalar.Expr) {
 		low := scalar.And(unit, scalar.Sub(apart, loop.Int(1)))
-		base := w.Let("base", scalar.Add(scalar.Mul(scalar.Sub(unit, low), loop.Int(each)), low))
-		held := make([]heldElement, each)
+		base := p.Let("base", scalar.Add(scalar.Mul(scalar.Sub(unit, low), loop.Int(unitSlots)), low))
+		held := make([]heldElement, unitSlots)
 		for m := range held {
-			slot := w.Let("slot", scalar.Min(scalar.Add(base, scalar.Mul(apart, loop.Int(m))), loop.Int(w.slots-1)))
-			at, turn := w.place(slot), scalar.Shr(scalar.And(slot, loop.Int(w.width-1)), scalar.Add(round, loop.Int(1)))
-			held[m] = heldElement{
-				at: at, key: w.Var("key", scalar.LoadAt(w.keys, w.s.keyType, at)), from: w.Var("from", scalar.LoadAt(w.from, ir.I32, at)),
-				down: w.Let("down", scalar.Ne(scalar.And(turn, loop.Int(1)), loop.Int(0))),
-			}
+			slot := p.Let("slot", scalar.Min(scalar.Add(base, scalar.Mul(apart, loop.Int(m))), loop.Int(p.slots-1)))
+			turn := scalar.Shr(scalar.And(slot, turns), scalar.Add(p.round, loop.Int(1)))
+			held[m] = p.held(slot)
+			held[m].down = p.Let("down", scalar.Ne(scalar.And(turn, loop.Int(1)), loop.Int(0)))
 		}
-		for step := w.steps - 1; step >= 0; step-- {
+		for step := passSteps - 1; step >= 0; step-- {
 			shift := scalar.Add(lowest, loop.Int(step))
-			w.When(scalar.And(scalar.Le(shift, round), scalar.Ge(shift, first)), func() {
+			p.When(scalar.And(scalar.Le(shift, p.round), scalar.Ge(shift, p.first)), func() {
 				for m := range held {
 					if m>>step&1 == 0 {
-						w.order(held[m], held[m|1<<step])
+						p.order(held[m], held[m|1<<step], held[m].down)
 					}
 				}
 			})
 		}
 		for _, x := range held {
-			w.Put(w.keys, x.at, x.key)
-			w.Put(w.from, x.at, x.from)
+			p.put(x.at, x)
 		}
 	})
+}
+
+// held loads the element of a slot. At a level, runs are 2^level apart in memory: the first pass keeps the
+// lesser of two elements, of a run in ascending order and its neighbour in descending order, which is a bitonic
+// sequence of the first elements of both.
+func (p *networkPass) held(slot scalar.Expr) heldElement {
+	at := func(slot scalar.Expr) heldElement {
+		place := p.place(slot)
+		return heldElement{at: place, key: scalar.LoadAt(p.keys, p.keyType, place), from: scalar.LoadAt(p.network.from, ir.I32, place)}
+	}
+	if p.level == nil {
+		return p.inRegisters(at(slot))
+	}
+	within := scalar.And(slot, loop.Int(p.run-1))
+	slot = p.Let("slot", scalar.Min(scalar.Add(shifted(scalar.Sub(slot, within), *p.level), within), loop.Int(p.slots-1)))
+	x := p.inRegisters(at(slot))
+	p.When(p.begins, func() {
+		apart := shifted(loop.Int(p.run/2), *p.level)
+		y := p.inRegisters(at(scalar.Min(scalar.Add(slot, apart), loop.Int(p.slots-1))))
+		p.order(x, y, scalar.ConstBool(false))
+	})
+	return x
 }
 
 // heldElement is an element in registers, its place, and whether pairs that begin with it are put in
 // descending order.
 type heldElement struct{ at, key, from, down scalar.Expr }
 
+// inRegisters copies an element to variables.
+func (w *network) inRegisters(x heldElement) heldElement {
+	x.key, x.from = w.Var("key", x.key), w.Var("from", x.from)
+	return x
+}
+
+// put stores an element at a place of workgroup memory.
+func (w *network) put(at scalar.Expr, x heldElement) {
+	w.Put(w.keys, at, x.key)
+	w.Put(w.from, at, x.from)
+}
+
 // order swaps two elements that are not in order.
-func (w *network) order(a, b heldElement) {
+func (w *network) order(a, b heldElement, down scalar.Expr) {
 	after := scalar.Or(scalar.Gt(a.key, b.key), scalar.And(scalar.Eq(a.key, b.key), scalar.Gt(a.from, b.from)))
-	swap := w.Let("swap", scalar.Ne(after, a.down))
+	swap := w.Let("swap", scalar.Ne(after, down))
 	for _, x := range [][2]scalar.Expr{{a.key, b.key}, {a.from, b.from}} {
 		first, second := w.Let("first", scalar.Select(swap, x[1], x[0])), w.Let("second", scalar.Select(swap, x[0], x[1]))
 		w.Set(x[0], first)
@@ -189,15 +359,25 @@ func shifted(x, by scalar.Expr) scalar.Expr {
 	return scalar.Convert(scalar.Shl(scalar.Convert(x, ir.U32), scalar.Convert(by, ir.U32)), ir.I32)
 }
 
-// networkCost counts the passes of a bitonic network, each with a barrier.
-func (s *sorting) networkCost() float64 {
-	d, width := s.caps.Profile(), emit.PowerOfTwo(s.length)
-	passes := 0
-	for round := 1; round < bits.Len(uint(width)); round++ {
-		passes += emit.CeilDiv(round, passSteps)
+// networkCost counts the passes of bitonic networks, each with a barrier, in every stage.
+func (s *sorting) networkCost(chunk int) float64 {
+	d, total := s.caps.Profile(), 0.0
+	for _, x := range s.stages(chunk) {
+		slots, width, run := x.shape()
+		units, pass := slots/unitSlots, d.Barrier+unitTime
+		threads := min(units, s.caps.Invocations)
+		time := func(units int) float64 { return d.Barrier + float64(emit.CeilDiv(units, threads))*unitTime }
+		groups := emit.CeilDiv(x.lines(), slots/width)
+		work := pass + time(units)
+		for round := passSteps; round < log2(run); round++ {
+			work += float64(round/passSteps+1) * time(units)
+		}
+		for level := 1; run<<level <= width; level++ {
+			work += float64(emit.CeilDiv(log2(run), passSteps)) * time(max(1, units>>level))
+		}
+		total += d.Launch + d.Waves(groups, threads)*work
 	}
-	units := max(width>>passSteps, 1)
-	return d.Launch + float64(passes)*d.Waves(s.rows, units)*(d.Barrier+float64(emit.CeilDiv(units, s.caps.Invocations))*unitTime)
+	return total
 }
 
 // unitTime is the time in nanoseconds of a pass for one unit per thread of a workgroup: an estimate of
