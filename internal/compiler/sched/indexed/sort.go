@@ -1,9 +1,7 @@
 package indexed
 
 import (
-	"cmp"
 	"math/bits"
-	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
@@ -85,23 +83,32 @@ func (w sortSpace) Candidates() []emit.Ranked {
 	if w.s == nil {
 		return []emit.Ranked{{Schedule: emit.Schedule{Family: emit.BitonicSort}, Cost: 0}}
 	}
-	var list []emit.Ranked
-	add := func(s emit.Schedule, cost float64) {
-		if w.Fits(s) {
-			list = append(list, emit.Ranked{Schedule: s, Cost: cost})
-		}
+	list := []emit.Ranked{{Schedule: emit.Schedule{Family: emit.RadixSort}, Cost: w.s.radixCost()}}
+	if emit.WithMma && takesChunks(w.s.caps) {
+		list = w.withChunks(list)
 	}
-	add(emit.Schedule{Family: emit.BitonicSort}, w.s.networkCost(0))
-	whole := len(list)
-	for chunk := w.s.capacity(); chunk >= minChunk; chunk /= 2 {
-		if s := (emit.Schedule{Family: emit.BitonicSort, Each: chunk}); w.Fits(s) {
-			add(s, w.s.networkCost(chunk))
-		}
+	if whole := (emit.Schedule{Family: emit.BitonicSort}); w.Fits(whole) {
+		list = append([]emit.Ranked{{Schedule: whole, Cost: w.s.networkCost(0)}}, list...)
 	}
-	add(emit.Schedule{Family: emit.RadixSort}, w.s.radixCost())
-	slices.SortFunc(list[whole:], func(x, y emit.Ranked) int { return cmp.Compare(x.Cost, y.Cost) })
 	return list
 }
+
+// withChunks adds schedules by chunks to a list, of which the one of the least cost comes first.
+func (w sortSpace) withChunks(list []emit.Ranked) []emit.Ranked {
+	for chunk := w.s.capacity(); chunk >= minChunk; chunk /= 2 {
+		if s := (emit.Schedule{Family: emit.BitonicSort, Each: chunk}); w.Fits(s) {
+			list = append(list, emit.Ranked{Schedule: s, Cost: w.s.networkCost(chunk)})
+			if last := len(list) - 1; list[last].Cost < list[0].Cost {
+				list[0], list[last] = list[last], list[0]
+			}
+		}
+	}
+	return list
+}
+
+// takesChunks reports whether first elements are found by chunks: not in a page, whose module has no room for it,
+// and so not in plans for pages.
+func takesChunks(caps loop.Caps) bool { return emit.WithMma && caps.Dialect == dtype.CUDA }
 
 // minChunk is the length of the shortest chunks of rows of which few elements are kept.
 const minChunk = 1024
@@ -114,7 +121,7 @@ func (w sortSpace) Fits(s emit.Schedule) bool {
 	switch {
 	case chunk == 0:
 		return s == emit.Schedule{Family: emit.RadixSort} || s == emit.Schedule{Family: emit.BitonicSort} && (w.s == nil || w.s.length <= w.s.capacity())
-	case w.s == nil || s != emit.Schedule{Family: emit.BitonicSort}:
+	case w.s == nil || !takesChunks(w.s.caps) || s != emit.Schedule{Family: emit.BitonicSort}:
 		return false
 	}
 	return 4*emit.PowerOfTwo(w.s.first) <= chunk && chunk < w.s.length && chunk <= w.s.capacity() && chunk == emit.PowerOfTwo(chunk)
