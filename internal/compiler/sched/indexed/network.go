@@ -50,18 +50,14 @@ type stage struct {
 
 // stages returns the launches that find the first elements of rows: those of chunks, of these, and so on until
 // a workgroup has a row.
-func (s *sorting) stages(chunk int) []stage {
-	run := emit.PowerOfTwo(s.first)
-	last := stage{sorting: s, length: s.length, chunk: s.length, kept: s.first}
-	var out []stage
-	for emit.WithMma && chunk > 0 && last.length > chunk {
-		x := last
-		x.chunk, x.kept = chunk, run
-		last.length = run * emit.CeilDiv(x.length, chunk)
-		last.chunk = last.length
-		out = append(out, x)
+func (s *sorting) stages(chunk int) []*stage {
+	length := s.length
+	var out []*stage
+	for run := emit.PowerOfTwo(s.first); emit.WithMma && chunk > 0 && length > chunk; {
+		out = append(out, &stage{sorting: s, length: length, chunk: chunk, kept: run})
+		length = run * emit.CeilDiv(length, chunk)
 	}
-	return append(out, last)
+	return append(out, &stage{sorting: s, length: length, chunk: length, kept: s.first})
 }
 
 // networks sorts rows that fit a workgroup, or finds their first elements by chunks.
@@ -86,7 +82,7 @@ func (s *sorting) networks(chunk int) []emit.Launch {
 // two it keeps the first ones, until one is left.
 type network struct {
 	*emit.Emitter
-	stage
+	*stage
 	keys, from int // arrays of workgroup memory
 	slots      int
 	width, run int // of a chunk, and of what it keeps: powers of two
@@ -94,7 +90,7 @@ type network struct {
 }
 
 // shape returns the slots of a workgroup, of each of its chunks, and of the run that it keeps.
-func (x stage) shape() (slots, width, run int) {
+func (x *stage) shape() (slots, width, run int) {
 	width = max(emit.PowerOfTwo(x.chunk), unitSlots)
 	run = min(max(emit.PowerOfTwo(x.kept), unitSlots), width)
 	perGroup := max(1, min(minNetworkSlots, x.capacity())/width)
@@ -105,16 +101,16 @@ func (x stage) shape() (slots, width, run int) {
 }
 
 // chunks is the number of chunks of a row, lines that of all rows.
-func (x stage) chunks() int { return emit.CeilDiv(x.length, x.chunk) }
-func (x stage) lines() int  { return x.rows * x.chunks() }
+func (x *stage) chunks() int { return emit.CeilDiv(x.length, x.chunk) }
+func (x *stage) lines() int  { return x.rows * x.chunks() }
 
 // network emits the launch.
-func (x stage) network() emit.Launch {
+func (x *stage) network() emit.Launch {
 	slots, width, run := x.shape()
 	w := &network{stage: x, slots: slots, width: width, run: run}
 	w.padded = x.slotBytes()*padded(slots) <= x.room()
-	perGroup, lines := slots/width, x.lines()
-	groups := emit.CeilDiv(lines, perGroup)
+	perGroup := slots / width
+	groups := emit.CeilDiv(x.lines(), perGroup)
 	threads := x.networkThreads(groups, slots/unitSlots)
 	w.Emitter = emit.New(x.p, x.caps).WithThreads(threads)
 	workgroup, exists := w.BoundedGroup(groups)
@@ -125,11 +121,11 @@ func (x stage) network() emit.Launch {
 	w.Barrier()
 	w.sort()
 	w.Loop("slot", loop.LocalID(0, threads), loop.Int(perGroup*x.kept), threads, perGroup*x.kept-1, func(slot scalar.Expr) {
-		line := w.Let("own", scalar.Add(first, scalar.FloorDiv(slot, loop.Int(x.kept))))
-		i := w.Let("at", scalar.Mod(slot, loop.Int(x.kept)))
-		at := w.place(scalar.Add(scalar.Mul(scalar.FloorDiv(slot, loop.Int(x.kept)), loop.Int(width)), i))
-		w.When(scalar.And(exists, scalar.Lt(line, loop.Int(lines))), func() {
-			row, place := w.placeIn(scalar.Min(line, loop.Int(lines-1)), i, x.kept)
+		of, i := w.Let("of", scalar.FloorDiv(slot, loop.Int(x.kept))), w.Let("at", scalar.Mod(slot, loop.Int(x.kept)))
+		line, inside := w.line(first, of)
+		row, place := w.placeIn(line, i, x.kept)
+		at := w.place(scalar.Add(scalar.Mul(of, loop.Int(width)), i))
+		w.When(scalar.And(exists, inside), func() {
 			x.store(w.Emitter, x.to, row, place, scalar.LoadAt(w.from, ir.I32, at), scalar.LoadAt(w.keys, x.keyType, at))
 		})
 	})
@@ -137,7 +133,7 @@ func (x stage) network() emit.Launch {
 }
 
 // placeIn returns the row of a line, and the place in it of element i of the line, of which each has as many.
-func (x stage) placeIn(line, i scalar.Expr, each int) (row, place scalar.Expr) {
+func (x *stage) placeIn(line, i scalar.Expr, each int) (row, place scalar.Expr) {
 	if !emit.WithMma {
 		return line, i
 	}
@@ -150,13 +146,18 @@ func (w *network) units(n int, f func(unit scalar.Expr)) {
 	w.Loop("unit", loop.LocalID(0, w.Workgroup[0]), loop.Int(n), w.Workgroup[0], n-1, f)
 }
 
+// line returns a line of the workgroup, and whether it is one.
+func (w *network) line(first, i scalar.Expr) (line, exists scalar.Expr) {
+	line = w.Let("own", scalar.Add(first, i))
+	last := loop.Int(w.lines() - 1)
+	return w.Let("line", scalar.Min(line, last)), scalar.Le(line, last)
+}
+
 // load loads a unit and sorts it in registers. As positions decide between equal keys, a unit may hold any
 // elements of its chunk: neighbouring threads load neighbouring ones.
 func (w *network) load(first, unit scalar.Expr) {
 	each := w.width / unitSlots
-	line := w.Let("own", scalar.Add(first, scalar.FloorDiv(unit, loop.Int(each))))
-	exists := scalar.Lt(line, loop.Int(w.lines()))
-	line = w.Let("own", scalar.Min(line, loop.Int(w.lines()-1)))
+	line, exists := w.line(first, scalar.FloorDiv(unit, loop.Int(each)))
 	held := make([]heldElement, unitSlots)
 	for m := range held {
 		i := scalar.Add(scalar.Mod(unit, loop.Int(each)), loop.Int(m*each))
