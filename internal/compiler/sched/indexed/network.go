@@ -89,10 +89,25 @@ type network struct {
 	padded     bool
 }
 
+// selects reports whether networks sort units in registers first, and keep runs of what they store: on CUDA alone,
+// as the module of a page, whose plans are the same when made elsewhere, has no room for it.
+func (s *sorting) selects() bool { return emit.WithMma && s.caps.Dialect == dtype.CUDA }
+
+// firstRound is the round with which the sort in workgroup memory begins.
+func (s *sorting) firstRound() int {
+	if emit.WithMma && s.selects() {
+		return passSteps
+	}
+	return 0
+}
+
 // shape returns the slots of a workgroup, of each of its chunks, and of the run that it keeps.
 func (x *stage) shape() (slots, width, run int) {
 	width = max(emit.PowerOfTwo(x.chunk), unitSlots)
-	run = min(max(emit.PowerOfTwo(x.kept), unitSlots), width)
+	run = width
+	if emit.WithMma && x.selects() {
+		run = min(max(emit.PowerOfTwo(x.kept), unitSlots), width)
+	}
 	perGroup := max(1, min(minNetworkSlots, x.capacity())/width)
 	for perGroup > 1 && perGroup/2 >= x.lines() {
 		perGroup /= 2
@@ -117,7 +132,11 @@ func (x *stage) network() emit.Launch {
 	w.keys, w.from = w.Shared("keys", x.keyType, 1, w.size()), w.Shared("from", ir.I32, 1, w.size())
 	first := w.Let("line", scalar.Mul(workgroup, loop.Int(perGroup)))
 
-	w.units(slots/unitSlots, func(unit scalar.Expr) { w.load(first, unit) })
+	if emit.WithMma && x.selects() {
+		w.loadUnits(first)
+	} else {
+		w.loadSlots(first)
+	}
 	w.Barrier()
 	w.sort()
 	w.Loop("slot", loop.LocalID(0, threads), loop.Int(perGroup*x.kept), threads, perGroup*x.kept-1, func(slot scalar.Expr) {
@@ -141,11 +160,6 @@ func (x *stage) placeIn(line, i scalar.Expr, each int) (row, place scalar.Expr) 
 	return scalar.FloorDiv(line, chunks), scalar.Add(scalar.Mul(scalar.Mod(line, chunks), loop.Int(each)), i)
 }
 
-// units writes a loop of the workgroup's threads over units of eight slots.
-func (w *network) units(n int, f func(unit scalar.Expr)) {
-	w.Loop("unit", loop.LocalID(0, w.Workgroup[0]), loop.Int(n), w.Workgroup[0], n-1, f)
-}
-
 // line returns a line of the workgroup, and whether it is one.
 func (w *network) line(first, i scalar.Expr) (line, exists scalar.Expr) {
 	line = w.Let("own", scalar.Add(first, i))
@@ -153,31 +167,45 @@ func (w *network) line(first, i scalar.Expr) (line, exists scalar.Expr) {
 	return w.Let("line", scalar.Min(line, last)), scalar.Le(line, last)
 }
 
-// load loads a unit and sorts it in registers. As positions decide between equal keys, a unit may hold any
-// elements of its chunk: neighbouring threads load neighbouring ones.
-func (w *network) load(first, unit scalar.Expr) {
-	each := w.width / unitSlots
-	line, exists := w.line(first, scalar.FloorDiv(unit, loop.Int(each)))
-	held := make([]heldElement, unitSlots)
-	for m := range held {
-		i := scalar.Add(scalar.Mod(unit, loop.Int(each)), loop.Int(m*each))
-		row, at := w.placeIn(line, i, w.chunk)
-		inside := scalar.And(exists, scalar.And(scalar.Lt(i, loop.Int(w.chunk)), scalar.Lt(at, loop.Int(w.length))))
-		key, from := w.element(w.Emitter, w.stage.from, row, w.Let("near", scalar.Min(at, loop.Int(w.length-1))))
-		// Padding has the largest key and a position after all others.
-		held[m] = heldElement{
-			key:  w.Var("key", scalar.Select(inside, key, scalar.Not(scalar.ConstI(w.keyType, 0)))),
-			from: w.Var("from", scalar.Select(inside, from, loop.Int(w.sorting.length))),
+// take returns element i of a line. Padding has the largest key and a position after all others.
+func (w *network) take(line, exists, i scalar.Expr) heldElement {
+	row, at := w.placeIn(line, i, w.chunk)
+	inside := scalar.And(exists, scalar.And(scalar.Lt(i, loop.Int(w.chunk)), scalar.Lt(at, loop.Int(w.length))))
+	key, from := w.element(w.Emitter, w.stage.from, row, w.Let("near", scalar.Min(at, loop.Int(w.length-1))))
+	return heldElement{
+		key:  scalar.Select(inside, key, scalar.Not(scalar.ConstI(w.keyType, 0))),
+		from: scalar.Select(inside, from, loop.Int(w.sorting.length)),
+	}
+}
+
+// loadSlots loads all elements, from the first line of the workgroup on.
+func (w *network) loadSlots(first scalar.Expr) {
+	threads := w.Workgroup[0]
+	w.Loop("slot", loop.LocalID(0, threads), loop.Int(w.slots), threads, w.slots-1, func(slot scalar.Expr) {
+		line, exists := w.line(first, scalar.FloorDiv(slot, loop.Int(w.width)))
+		w.put(w.place(slot), w.take(line, exists, w.Let("at", scalar.Mod(slot, loop.Int(w.width)))))
+	})
+}
+
+// loadUnits is loadSlots by units that are sorted in registers. As positions decide between equal keys, a unit may
+// hold any elements of its line: neighbouring threads load neighbouring ones.
+func (w *network) loadUnits(first scalar.Expr) {
+	each, units, threads := w.width/unitSlots, w.slots/unitSlots, w.Workgroup[0]
+	w.Loop("unit", loop.LocalID(0, threads), loop.Int(units), threads, units-1, func(unit scalar.Expr) {
+		line, exists := w.line(first, scalar.FloorDiv(unit, loop.Int(each)))
+		held := make([]heldElement, unitSlots)
+		for m := range held {
+			held[m] = w.inRegisters(w.take(line, exists, scalar.Add(scalar.Mod(unit, loop.Int(each)), loop.Int(m*each))))
 		}
-	}
-	w.sortUnit(held)
-	turn := scalar.Expr(loop.Int(0))
-	if w.width > unitSlots {
-		turn = w.Let("turn", scalar.Mul(scalar.And(unit, loop.Int(1)), loop.Int(unitSlots-1)))
-	}
-	for m, x := range held {
-		w.put(w.place(scalar.Add(scalar.Mul(unit, loop.Int(unitSlots)), scalar.Xor(loop.Int(m), turn))), x)
-	}
+		w.sortUnit(held)
+		turn := scalar.Expr(loop.Int(0))
+		if w.width > unitSlots {
+			turn = w.Let("turn", scalar.Mul(scalar.And(unit, loop.Int(1)), loop.Int(unitSlots-1)))
+		}
+		for m, x := range held {
+			w.put(w.place(scalar.Add(scalar.Mul(unit, loop.Int(unitSlots)), scalar.Xor(loop.Int(m), turn))), x)
+		}
+	})
 }
 
 // sortUnit sorts eight elements by the odd-even merges of Batcher (Knuth, The Art of Computer Programming,
@@ -241,12 +269,12 @@ func log2(x int) int { return bits.Len(uint(x)) - 1 }
 func (w *network) sort() {
 	rounds := log2(w.run)
 	passes := emit.CeilDiv(rounds, passSteps)
-	if rounds > passSteps {
-		w.Loop("round", loop.Int(passSteps), loop.Int(rounds), 1, rounds-1, func(round scalar.Expr) {
+	if from := w.firstRound(); rounds > from {
+		w.Loop("round", loop.Int(from), loop.Int(rounds), 1, rounds-1, func(round scalar.Expr) {
 			w.passes(round, scalar.Add(scalar.FloorDiv(round, loop.Int(passSteps)), loop.Int(1)), passes, nil)
 		})
 	}
-	if levels := log2(w.width / w.run); levels > 0 {
+	if levels := log2(w.width / w.run); emit.WithMma && levels > 0 {
 		w.Loop("level", loop.Int(1), loop.Int(levels+1), 1, levels, func(level scalar.Expr) {
 			w.passes(loop.Int(rounds-1), loop.Int(passes), passes, &level)
 		})
@@ -276,7 +304,7 @@ type networkPass struct {
 // emit writes the pass.
 func (p *networkPass) emit() {
 	highest, units, turns := scalar.Expr(loop.Int(log2(p.slots)-passSteps)), scalar.Expr(loop.Int(p.slots/unitSlots)), scalar.Expr(loop.Int(p.width-1))
-	if p.level != nil {
+	if emit.WithMma && p.level != nil {
 		highest, units, turns = scalar.Sub(highest, *p.level), p.Let("units", scalar.Shr(units, *p.level)), p.Let("turns", scalar.Shr(turns, *p.level))
 	}
 	lowest := p.Let("lowest", scalar.Min(p.first, highest))
@@ -316,7 +344,7 @@ func (p *networkPass) held(slot scalar.Expr) heldElement {
 		place := p.place(slot)
 		return heldElement{at: place, key: scalar.LoadAt(p.keys, p.keyType, place), from: scalar.LoadAt(p.network.from, ir.I32, place)}
 	}
-	if p.level == nil {
+	if !emit.WithMma || p.level == nil {
 		return p.inRegisters(at(slot))
 	}
 	within := scalar.And(slot, loop.Int(p.run-1))
@@ -369,7 +397,7 @@ func (s *sorting) networkCost(chunk int) float64 {
 	for _, x := range s.stages(chunk) {
 		slots, width, run := x.shape()
 		whole := 2 // the first one, and the stores
-		for round := passSteps; 1<<round < run; round++ {
+		for round := x.firstRound(); 1<<round < run; round++ {
 			whole += round/passSteps + 1
 		}
 		merge := emit.CeilDiv(log2(run), passSteps)

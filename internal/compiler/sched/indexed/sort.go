@@ -84,7 +84,7 @@ func (w sortSpace) Candidates() []emit.Ranked {
 		return []emit.Ranked{{Schedule: emit.Schedule{Family: emit.BitonicSort}, Cost: 0}}
 	}
 	list := []emit.Ranked{{Schedule: emit.Schedule{Family: emit.RadixSort}, Cost: w.s.radixCost()}}
-	if emit.WithMma && takesChunks(w.s.caps) {
+	if emit.WithMma && w.s.selects() {
 		list = w.withChunks(list)
 	}
 	if whole := (emit.Schedule{Family: emit.BitonicSort}); w.Fits(whole) {
@@ -106,10 +106,6 @@ func (w sortSpace) withChunks(list []emit.Ranked) []emit.Ranked {
 	return list
 }
 
-// takesChunks reports whether first elements are found by chunks: not in a page, whose module has no room for it,
-// and so not in plans for pages.
-func takesChunks(caps loop.Caps) bool { return emit.WithMma && caps.Dialect == dtype.CUDA }
-
 // minChunk is the length of the shortest chunks of rows of which few elements are kept.
 const minChunk = 1024
 
@@ -121,7 +117,7 @@ func (w sortSpace) Fits(s emit.Schedule) bool {
 	switch {
 	case chunk == 0:
 		return s == emit.Schedule{Family: emit.RadixSort} || s == emit.Schedule{Family: emit.BitonicSort} && (w.s == nil || w.s.length <= w.s.capacity())
-	case w.s == nil || !takesChunks(w.s.caps) || s != emit.Schedule{Family: emit.BitonicSort}:
+	case w.s == nil || !w.s.selects() || s != emit.Schedule{Family: emit.BitonicSort}:
 		return false
 	}
 	return 4*emit.PowerOfTwo(w.s.first) <= chunk && chunk < w.s.length && chunk <= w.s.capacity() && chunk == emit.PowerOfTwo(chunk)
