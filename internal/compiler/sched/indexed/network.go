@@ -42,7 +42,7 @@ const (
 
 // stage is a launch of networks, one for each chunk of a row. It keeps the first elements of each.
 type stage struct {
-	*sorting
+	s             *sorting
 	from, to      *sorted // nil: the input, and the result
 	length, chunk int     // of a row
 	kept          int     // of each chunk
@@ -54,10 +54,10 @@ func (s *sorting) stages(chunk int) []*stage {
 	length := s.length
 	var out []*stage
 	for run := emit.PowerOfTwo(s.first); emit.WithMma && chunk > 0 && length > chunk; {
-		out = append(out, &stage{sorting: s, length: length, chunk: chunk, kept: run})
+		out = append(out, &stage{s: s, length: length, chunk: chunk, kept: run})
 		length = run * emit.CeilDiv(length, chunk)
 	}
-	return append(out, &stage{sorting: s, length: length, chunk: length, kept: s.first})
+	return append(out, &stage{s: s, length: length, chunk: length, kept: s.first})
 }
 
 // networks sorts rows that fit a workgroup, or finds their first elements by chunks.
@@ -82,7 +82,7 @@ func (s *sorting) networks(chunk int) []emit.Launch {
 // two it keeps the first ones, until one is left.
 type network struct {
 	*emit.Emitter
-	*stage
+	x          *stage
 	keys, from int // arrays of workgroup memory
 	slots      int
 	width, run int // of a chunk, and of what it keeps: powers of two
@@ -105,10 +105,10 @@ func (s *sorting) firstRound() int {
 func (x *stage) shape() (slots, width, run int) {
 	width = max(emit.PowerOfTwo(x.chunk), unitSlots)
 	run = width
-	if emit.WithMma && x.selects() {
+	if emit.WithMma && x.s.selects() {
 		run = min(max(emit.PowerOfTwo(x.kept), unitSlots), width)
 	}
-	perGroup := max(1, min(minNetworkSlots, x.capacity())/width)
+	perGroup := max(1, min(minNetworkSlots, x.s.capacity())/width)
 	for perGroup > 1 && perGroup/2 >= x.lines() {
 		perGroup /= 2
 	}
@@ -117,22 +117,22 @@ func (x *stage) shape() (slots, width, run int) {
 
 // chunks is the number of chunks of a row, lines that of all rows.
 func (x *stage) chunks() int { return emit.CeilDiv(x.length, x.chunk) }
-func (x *stage) lines() int  { return x.rows * x.chunks() }
+func (x *stage) lines() int  { return x.s.rows * x.chunks() }
 
 // network emits the launch.
 func (x *stage) network() emit.Launch {
 	slots, width, run := x.shape()
-	w := &network{stage: x, slots: slots, width: width, run: run}
-	w.padded = x.slotBytes()*padded(slots) <= x.room()
+	w := &network{x: x, slots: slots, width: width, run: run}
+	w.padded = x.s.slotBytes()*padded(slots) <= x.s.room()
 	perGroup := slots / width
 	groups := emit.CeilDiv(x.lines(), perGroup)
-	threads := x.networkThreads(groups, slots/unitSlots)
-	w.Emitter = emit.New(x.p, x.caps).WithThreads(threads)
+	threads := x.s.networkThreads(groups, slots/unitSlots)
+	w.Emitter = emit.New(x.s.p, x.s.caps).WithThreads(threads)
 	workgroup, exists := w.BoundedGroup(groups)
-	w.keys, w.from = w.Shared("keys", x.keyType, 1, w.size()), w.Shared("from", ir.I32, 1, w.size())
+	w.keys, w.from = w.Shared("keys", x.s.keyType, 1, w.size()), w.Shared("from", ir.I32, 1, w.size())
 	first := w.Let("line", scalar.Mul(workgroup, loop.Int(perGroup)))
 
-	if emit.WithMma && x.selects() {
+	if emit.WithMma && x.s.selects() {
 		w.loadUnits(first)
 	} else {
 		w.loadSlots(first)
@@ -142,13 +142,13 @@ func (x *stage) network() emit.Launch {
 	w.Loop("slot", loop.LocalID(0, threads), loop.Int(perGroup*x.kept), threads, perGroup*x.kept-1, func(slot scalar.Expr) {
 		of, i := w.Let("of", scalar.FloorDiv(slot, loop.Int(x.kept))), w.Let("at", scalar.Mod(slot, loop.Int(x.kept)))
 		line, inside := w.line(first, of)
-		row, place := w.placeIn(line, i, x.kept)
+		row, place := w.x.placeIn(line, i, x.kept)
 		at := w.place(scalar.Add(scalar.Mul(of, loop.Int(width)), i))
 		w.When(scalar.And(exists, inside), func() {
-			x.store(w.Emitter, x.to, row, place, scalar.LoadAt(w.from, ir.I32, at), scalar.LoadAt(w.keys, x.keyType, at))
+			x.s.store(w.Emitter, x.to, row, place, scalar.LoadAt(w.from, ir.I32, at), scalar.LoadAt(w.keys, x.s.keyType, at))
 		})
 	})
-	return w.Launch(x.name)
+	return w.Launch(x.s.name)
 }
 
 // placeIn returns the row of a line, and the place in it of element i of the line, of which each has as many.
@@ -163,18 +163,18 @@ func (x *stage) placeIn(line, i scalar.Expr, each int) (row, place scalar.Expr) 
 // line returns a line of the workgroup, and whether it is one.
 func (w *network) line(first, i scalar.Expr) (line, exists scalar.Expr) {
 	line = w.Let("own", scalar.Add(first, i))
-	last := loop.Int(w.lines() - 1)
+	last := loop.Int(w.x.lines() - 1)
 	return w.Let("line", scalar.Min(line, last)), scalar.Le(line, last)
 }
 
 // take returns element i of a line. Padding has the largest key and a position after all others.
 func (w *network) take(line, exists, i scalar.Expr) heldElement {
-	row, at := w.placeIn(line, i, w.chunk)
-	inside := scalar.And(exists, scalar.And(scalar.Lt(i, loop.Int(w.chunk)), scalar.Lt(at, loop.Int(w.length))))
-	key, from := w.element(w.Emitter, w.stage.from, row, w.Let("near", scalar.Min(at, loop.Int(w.length-1))))
+	row, at := w.x.placeIn(line, i, w.x.chunk)
+	inside := scalar.And(exists, scalar.And(scalar.Lt(i, loop.Int(w.x.chunk)), scalar.Lt(at, loop.Int(w.x.length))))
+	key, from := w.x.s.element(w.Emitter, w.x.from, row, w.Let("near", scalar.Min(at, loop.Int(w.x.length-1))))
 	return heldElement{
-		key:  scalar.Select(inside, key, scalar.Not(scalar.ConstI(w.keyType, 0))),
-		from: scalar.Select(inside, from, loop.Int(w.sorting.length)),
+		key:  scalar.Select(inside, key, scalar.Not(scalar.ConstI(w.x.s.keyType, 0))),
+		from: scalar.Select(inside, from, loop.Int(w.x.s.length)),
 	}
 }
 
@@ -269,7 +269,7 @@ func log2(x int) int { return bits.Len(uint(x)) - 1 }
 func (w *network) sort() {
 	rounds := log2(w.run)
 	passes := emit.CeilDiv(rounds, passSteps)
-	if from := w.firstRound(); rounds > from {
+	if from := w.x.s.firstRound(); rounds > from {
 		w.Loop("round", loop.Int(from), loop.Int(rounds), 1, rounds-1, func(round scalar.Expr) {
 			w.passes(round, scalar.Add(scalar.FloorDiv(round, loop.Int(passSteps)), loop.Int(1)), passes, nil)
 		})
@@ -286,7 +286,7 @@ func (w *network) sort() {
 func (w *network) passes(round, count scalar.Expr, most int, level *scalar.Expr) {
 	w.Loop("pass", loop.Int(0), count, 1, most-1, func(pass scalar.Expr) {
 		first := w.Let("first", scalar.Mul(scalar.Sub(scalar.Sub(count, loop.Int(1)), pass), loop.Int(passSteps)))
-		p := networkPass{network: w, round: round, first: first, begins: scalar.Eq(pass, loop.Int(0)), level: level}
+		p := networkPass{w: w, round: round, first: first, begins: scalar.Eq(pass, loop.Int(0)), level: level}
 		p.emit()
 		w.Barrier()
 	})
@@ -295,7 +295,7 @@ func (w *network) passes(round, count scalar.Expr, most int, level *scalar.Expr)
 // networkPass does the steps of a round for pairs at distances from 2^(first+2) down to 2^first. A
 // round may have fewer than the largest of these.
 type networkPass struct {
-	*network
+	w            *network
 	round, first scalar.Expr
 	begins       scalar.Expr  // whether this is the first pass of the round
 	level        *scalar.Expr // nil: 0
@@ -303,35 +303,35 @@ type networkPass struct {
 
 // emit writes the pass.
 func (p *networkPass) emit() {
-	highest, units, turns := scalar.Expr(loop.Int(log2(p.slots)-passSteps)), scalar.Expr(loop.Int(p.slots/unitSlots)), scalar.Expr(loop.Int(p.width-1))
+	highest, units, turns := scalar.Expr(loop.Int(log2(p.w.slots)-passSteps)), scalar.Expr(loop.Int(p.w.slots/unitSlots)), scalar.Expr(loop.Int(p.w.width-1))
 	if emit.WithMma && p.level != nil {
-		highest, units, turns = scalar.Sub(highest, *p.level), p.Let("units", scalar.Shr(units, *p.level)), p.Let("turns", scalar.Shr(turns, *p.level))
+		highest, units, turns = scalar.Sub(highest, *p.level), p.w.Let("units", scalar.Shr(units, *p.level)), p.w.Let("turns", scalar.Shr(turns, *p.level))
 	}
-	lowest := p.Let("lowest", scalar.Min(p.first, highest))
-	apart := p.Let("apart", shifted(loop.Int(1), lowest))
-	threads := p.Workgroup[0]
-	p.Loop("unit", loop.LocalID(0, threads), units, threads, p.slots/unitSlots-1, func(unit scalar.Expr) {
+	lowest := p.w.Let("lowest", scalar.Min(p.first, highest))
+	apart := p.w.Let("apart", shifted(loop.Int(1), lowest))
+	threads := p.w.Workgroup[0]
+	p.w.Loop("unit", loop.LocalID(0, threads), units, threads, p.w.slots/unitSlots-1, func(unit scalar.Expr) {
 		low := scalar.And(unit, scalar.Sub(apart, loop.Int(1)))
-		base := p.Let("base", scalar.Add(scalar.Mul(scalar.Sub(unit, low), loop.Int(unitSlots)), low))
+		base := p.w.Let("base", scalar.Add(scalar.Mul(scalar.Sub(unit, low), loop.Int(unitSlots)), low))
 		held := make([]heldElement, unitSlots)
 		for m := range held {
-			slot := p.Let("slot", scalar.Min(scalar.Add(base, scalar.Mul(apart, loop.Int(m))), loop.Int(p.slots-1)))
+			slot := p.w.Let("slot", scalar.Min(scalar.Add(base, scalar.Mul(apart, loop.Int(m))), loop.Int(p.w.slots-1)))
 			turn := scalar.Shr(scalar.And(slot, turns), scalar.Add(p.round, loop.Int(1)))
 			held[m] = p.held(slot)
-			held[m].down = p.Let("down", scalar.Ne(scalar.And(turn, loop.Int(1)), loop.Int(0)))
+			held[m].down = p.w.Let("down", scalar.Ne(scalar.And(turn, loop.Int(1)), loop.Int(0)))
 		}
 		for step := passSteps - 1; step >= 0; step-- {
 			shift := scalar.Add(lowest, loop.Int(step))
-			p.When(scalar.And(scalar.Le(shift, p.round), scalar.Ge(shift, p.first)), func() {
+			p.w.When(scalar.And(scalar.Le(shift, p.round), scalar.Ge(shift, p.first)), func() {
 				for m := range held {
 					if m>>step&1 == 0 {
-						p.order(held[m], held[m|1<<step], held[m].down)
+						p.w.order(held[m], held[m|1<<step], held[m].down)
 					}
 				}
 			})
 		}
 		for _, x := range held {
-			p.put(x.at, x)
+			p.w.put(x.at, x)
 		}
 	})
 }
@@ -341,19 +341,19 @@ func (p *networkPass) emit() {
 // sequence of the first elements of both.
 func (p *networkPass) held(slot scalar.Expr) heldElement {
 	at := func(slot scalar.Expr) heldElement {
-		place := p.place(slot)
-		return heldElement{at: place, key: scalar.LoadAt(p.keys, p.keyType, place), from: scalar.LoadAt(p.network.from, ir.I32, place)}
+		place := p.w.place(slot)
+		return heldElement{at: place, key: scalar.LoadAt(p.w.keys, p.w.x.s.keyType, place), from: scalar.LoadAt(p.w.from, ir.I32, place)}
 	}
 	if !emit.WithMma || p.level == nil {
-		return p.inRegisters(at(slot))
+		return p.w.inRegisters(at(slot))
 	}
-	within := scalar.And(slot, loop.Int(p.run-1))
-	slot = p.Let("slot", scalar.Min(scalar.Add(shifted(scalar.Sub(slot, within), *p.level), within), loop.Int(p.slots-1)))
-	x := p.inRegisters(at(slot))
-	p.When(p.begins, func() {
-		apart := shifted(loop.Int(p.run/2), *p.level)
-		y := p.inRegisters(at(scalar.Min(scalar.Add(slot, apart), loop.Int(p.slots-1))))
-		p.order(x, y, scalar.ConstBool(false))
+	within := scalar.And(slot, loop.Int(p.w.run-1))
+	slot = p.w.Let("slot", scalar.Min(scalar.Add(shifted(scalar.Sub(slot, within), *p.level), within), loop.Int(p.w.slots-1)))
+	x := p.w.inRegisters(at(slot))
+	p.w.When(p.begins, func() {
+		apart := shifted(loop.Int(p.w.run/2), *p.level)
+		y := p.w.inRegisters(at(scalar.Min(scalar.Add(slot, apart), loop.Int(p.w.slots-1))))
+		p.w.order(x, y, scalar.ConstBool(false))
 	})
 	return x
 }
@@ -397,7 +397,7 @@ func (s *sorting) networkCost(chunk int) float64 {
 	for _, x := range s.stages(chunk) {
 		slots, width, run := x.shape()
 		whole := 2 // the first one, and the stores
-		for round := x.firstRound(); 1<<round < run; round++ {
+		for round := x.s.firstRound(); 1<<round < run; round++ {
 			whole += round/passSteps + 1
 		}
 		merge := emit.CeilDiv(log2(run), passSteps)
