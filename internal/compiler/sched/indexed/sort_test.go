@@ -72,8 +72,13 @@ func TestNetworksKeepTheFirst(t *testing.T) {
 		target                        plan.Target
 		rows, length, first, launches int
 	}{
-		{page, 1, 2, 1, 1}, {page, 5, 33, 1, 1}, {page, 3, 700, 8, 1}, {page, 2, 2048, 17, 1}, {page, 1, 1500, 500, 1},
-		{gpu, 2, 9000, 100, 2}, {gpu, 1, 100000, 250, 3},
+		{page, 1, 2, 1, 1},
+		{page, 5, 33, 1, 1},
+		{page, 3, 700, 8, 1},
+		{page, 2, 2048, 17, 1},
+		{page, 1, 1500, 500, 1},
+		{gpu, 2, 9000, 100, 2},
+		{gpu, 1, 100000, 250, 3},
 	} {
 		g := schedtest.Build(t, func(b *ir.Builder) {
 			x := b.Input("x", ir.F32, ir.Dims(c.rows, c.length)...)
