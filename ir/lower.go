@@ -144,7 +144,8 @@ type ScatterLowering struct {
 }
 
 // SortLowering is an op whose I32 result holds, for each place along an axis of the sorted operand,
-// the position of the element that belongs there. The order is stable.
+// the position of the element that belongs there. The order is stable. Where the result is shorter along
+// the axis, it holds the first places.
 type SortLowering struct {
 	Axis func(n *Node) int
 	// Key returns the sort key of an element, an unsigned integer of type U32 or U64.

@@ -65,7 +65,7 @@ func (l *interpreter) sort(lower *ir.SortLowering) error {
 	if err != nil {
 		return err
 	}
-	lines := slices.Clone(out.Dims)
+	lines := slices.Clone(x.Dims)
 	length := lines[axis]
 	lines[axis] = 1
 	return newSpace("i", lines).each(env, func(pos []int) error {
@@ -73,7 +73,7 @@ func (l *interpreter) sort(lower *ir.SortLowering) error {
 		for i := range length {
 			pos[axis] = i
 			places[i] = i
-			env.Vars["x"] = x.Element(flat(out.Dims, pos))
+			env.Vars["x"] = x.Element(flat(x.Dims, pos))
 			v, err := key.values()
 			if err != nil {
 				return err
@@ -84,7 +84,7 @@ func (l *interpreter) sort(lower *ir.SortLowering) error {
 			}
 		}
 		slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(keys[a], keys[b]) })
-		for i, from := range places {
+		for i, from := range places[:out.Dims[axis]] {
 			pos[axis] = i
 			out.I[flat(out.Dims, pos)] = int64(from)
 		}

@@ -31,7 +31,7 @@ type memoryCase struct {
 // of at most the given bytes.
 func MemoryJobs(limit int) ([]MemoryJob, error) {
 	var jobs []MemoryJob
-	for _, c := range slices.Concat(updateCases(limit), orderCases(limit), streamCases(limit)) {
+	for _, c := range slices.Concat(updateCases(limit), orderCases(limit), topCases(limit), streamCases(limit)) {
 		made, err := c.job.build(c.result)
 		if err != nil {
 			return nil, err

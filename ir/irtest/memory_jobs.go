@@ -98,6 +98,22 @@ func orderCases(limit int) []memoryCase {
 	}
 }
 
+// topCases choose the largest elements of many rows, of vocabularies, and of one long row.
+func topCases(limit int) []memoryCase {
+	var out []memoryCase
+	for _, c := range []struct {
+		name             string
+		rows, columns, k int
+	}{{"top-32-of-rows", 2048, 2048, 32}, {"top-256-of-vocabularies", 8, 128256, 256}, {"top-50-of-a-row", 1, min(1<<20, limit/4), 50}} {
+		job := MemoryJob{Name: c.name, Keys: float64(c.rows * c.columns)}
+		out = append(out, memoryCase{job, func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
+			best, _ := ops.TopK(b, x("x", c.rows, c.columns), ops.TopKAttrs{K: c.k, Axis: 1})
+			return best
+		}})
+	}
+	return out
+}
+
 // streamCases read each element once and write one for it: maps of functions that take
 // some arithmetic, layout changes, and sums.
 func streamCases(limit int) []memoryCase {

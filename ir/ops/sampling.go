@@ -89,16 +89,18 @@ func sampleToken(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	none := ConstLike(b, x, math.Inf(-1))
 	topK := a.TopK > 0 && a.TopK < tokens
 	if topK || a.TopP < 1 {
-		sorted := Sort(b, SortAttrs{Axis: x.Rank() - 1, Descending: true}, x)[0]
+		order := SortAttrs{Axis: x.Rank() - 1, Descending: true}
+		if topK {
+			order.First = a.TopK
+		}
+		sorted := Sort(b, order, x)[0]
 		if topK {
 			x = Select(b, Lt(b, x, SliceAxis(b, sorted, -1, ir.N(a.TopK-1), ir.N(1))), none, x)
-			place := Iota(b, ir.I32, x.Rank()-1, x.Shape()...)
-			sorted = Select(b, Lt(b, place, ConstLike(b, place, float64(a.TopK))), sorted, none)
 		}
 		if a.TopP < 1 {
 			before := CumSum(b, Softmax(b, sorted, -1), CumSumAttrs{Axis: -1, Exclusive: true})
 			dropped := Ge(b, before, ConstLike(b, before, a.TopP))
-			threshold := KeepDims(b, ReduceMin, Select(b, dropped, ConstLike(b, x, math.Inf(1)), sorted), -1)
+			threshold := KeepDims(b, ReduceMin, Select(b, dropped, ConstLike(b, sorted, math.Inf(1)), sorted), -1)
 			x = Select(b, Lt(b, x, threshold), none, x)
 		}
 	}

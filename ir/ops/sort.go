@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -16,16 +17,19 @@ const (
 	OpTopK    ir.Op = "top_k"
 )
 
-// SortAttrs hold the axis and the order.
+// SortAttrs hold the axis, the order, and how many of the first elements in that order are kept: 0 keeps
+// all.
 type SortAttrs struct {
 	Axis       int
 	Descending bool
+	First      int
 }
 
 // Visit shows the attributes.
 func (a *SortAttrs) Visit(v ir.AttrVisitor) {
 	v.Int("axis", &a.Axis)
 	v.Bool("descending", &a.Descending)
+	v.Int("first", &a.First)
 }
 
 // Complete makes the last axis the default.
@@ -55,20 +59,21 @@ func (a *TopKAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	}
 }
 
+const firstDoc = " If first is not 0, it is the number of elements in that order that are kept."
+
+const firstConstraint = "first is from 0 to the size of that axis"
+
 const sortOrderDoc = " The sort is stable, also for 0 and -0; NaN is larger than all numbers."
 
 func init() {
 	const integerResult = "integer result"
 	define(&ir.Def{
 		Op: OpArgSort, Operands: []string{"x"}, NewAttrs: func() ir.Attrs { return &SortAttrs{} },
-		Doc:         "The indices, i32, that sort x along an axis in ascending or descending order." + sortOrderDoc,
-		Constraints: numbered("x is of a real type or bool", "axis is an axis of x"),
+		Doc:         "The indices, i32, that sort x along an axis in ascending or descending order." + firstDoc + sortOrderDoc,
+		Constraints: numbered("x is of a real type or bool", "axis is an axis of x", firstConstraint),
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
-			x := n.Input(0).Type()
-			if err := (reals | bools).check(x.DType); err != nil {
-				return nil, err
-			}
-			return []ir.Type{{DType: ir.I32, Shape: x.Shape}}, checkAxes([]int{sortAttrs(n).Axis}, len(x.Shape))
+			shape, err := sortedShape(n)
+			return []ir.Type{{DType: ir.I32, Shape: shape}}, err
 		},
 		Eval:   evalArgSort,
 		NoGrad: integerResult,
@@ -85,8 +90,8 @@ func init() {
 	})
 	define(&ir.Def{
 		Op: OpSort, Operands: []string{"x", "payloads..."}, NewAttrs: func() ir.Attrs { return &SortAttrs{} },
-		Doc: "The elements of x along an axis in ascending or descending order, and each payload permuted in the same way." + sortOrderDoc,
-		Constraints: numbered("x is of a real type or bool", "axis is an axis of x",
+		Doc: "The elements of x along an axis in ascending or descending order, and each payload permuted in the same way." + firstDoc + sortOrderDoc,
+		Constraints: numbered("x is of a real type or bool", "axis is an axis of x", firstConstraint,
 			"payloads are of any element type and of the shape of x"),
 		Infer: inferSort,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
@@ -105,8 +110,10 @@ func init() {
 		Infer:       inferTopK,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			a := n.Attrs().(*TopKAttrs)
-			order := ArgSort(b, in[0], SortAttrs{a.Axis, !a.Smallest})
-			order = SliceAxis(b, order, a.Axis, ir.N(0), ir.N(a.K))
+			order := ArgSort(b, in[0], SortAttrs{Axis: a.Axis, Descending: !a.Smallest, First: a.K})
+			if a.K == 0 {
+				order = SliceAxis(b, order, a.Axis, ir.N(0), ir.N(0))
+			}
 			return []ir.Value{takeOrder(b, in[0], order, a.Axis), order}
 		},
 	})
@@ -115,28 +122,51 @@ func init() {
 func sortAttrs(n *ir.Node) *SortAttrs { return n.Attrs().(*SortAttrs) }
 
 func inferSort(n *ir.Node) ([]ir.Type, error) {
-	x := n.Input(0).Type()
-	if err := (reals | bools).check(x.DType); err != nil {
+	shape, err := sortedShape(n)
+	out := make([]ir.Type, len(n.Inputs()))
+	for i, t := range n.InTypes() {
+		if x := n.Input(0).Type(); !t.Shape.Equal(x.Shape) {
+			return nil, ir.Shapef("a payload is %s, x %s", t, x)
+		}
+		out[i] = ir.Type{DType: t.DType, Shape: shape}
+	}
+	return out, err
+}
+
+// sortedShape returns the shape of the results of a sort.
+func sortedShape(n *ir.Node) (ir.Shape, error) {
+	a, x := sortAttrs(n), n.Input(0).Type()
+	shape, err := firstOf(x, a.Axis, a.First, "first")
+	if a.First == 0 {
+		shape = x.Shape
+	}
+	return shape, err
+}
+
+// firstOf returns the shape of the given number of elements along an axis of a type that can be sorted;
+// name is that of the attribute with the number.
+func firstOf(x ir.Type, axis, count int, name string) (ir.Shape, error) {
+	if err := cmp.Or((reals | bools).check(x.DType), checkAxes([]int{axis}, len(x.Shape))); err != nil {
 		return nil, err
 	}
-	for _, p := range n.InTypes()[1:] {
-		if !p.Shape.Equal(x.Shape) {
-			return nil, ir.Shapef("a payload is %s, x %s", p, x)
-		}
+	if size, ok := x.Shape[axis].Const(); count < 0 || ok && count > size {
+		return nil, ir.Attrf("%s is %d: it must be from 0 to the elements of axis %d of %s, %s", name, count, axis, x, x.Shape[axis])
 	}
-	return n.InTypes(), checkAxes([]int{sortAttrs(n).Axis}, len(x.Shape))
+	shape := x.Shape.Clone()
+	shape[axis] = ir.N(count)
+	return shape, nil
 }
 
 // ArgSort returns the indices, i32, that sort x along a.Axis, which may count from the
-// last. The sort is stable; NaN is larger than all numbers.
+// last, or the first a.First of them. The sort is stable; NaN is larger than all numbers.
 func ArgSort(b *ir.Builder, x ir.Value, a SortAttrs) ir.Value {
 	a.Axis = fromFront([]int{a.Axis}, x.Rank())[0]
 	return b.Add1(OpArgSort, &a, x)
 }
 
 // Sort returns x sorted along a.Axis, which may count from the last, and each payload, of
-// the shape of x, permuted in the same way. The sort is stable; NaN is larger than all
-// numbers.
+// the shape of x, permuted in the same way, or the first a.First of each. The sort is
+// stable; NaN is larger than all numbers.
 func Sort(b *ir.Builder, a SortAttrs, x ir.Value, payloads ...ir.Value) []ir.Value {
 	a.Axis = fromFront([]int{a.Axis}, x.Rank())[0]
 	return several(1+len(payloads), b.Add(OpSort, &a, slices.Concat([]ir.Value{x}, payloads)...))
@@ -173,18 +203,8 @@ func takeOrder(b *ir.Builder, x, places ir.Value, axis int) ir.Value {
 
 func inferTopK(n *ir.Node) ([]ir.Type, error) {
 	a, x := n.Attrs().(*TopKAttrs), n.Input(0).Type()
-	if err := (reals | bools).check(x.DType); err != nil {
-		return nil, err
-	}
-	if err := checkAxes([]int{a.Axis}, len(x.Shape)); err != nil {
-		return nil, err
-	}
-	if size, ok := x.Shape[a.Axis].Const(); a.K < 0 || ok && a.K > size {
-		return nil, ir.Attrf("k is %d: it must be from 0 to the elements of axis %d of %s, %s", a.K, a.Axis, x, x.Shape[a.Axis])
-	}
-	shape := x.Shape.Clone()
-	shape[a.Axis] = ir.N(a.K)
-	return []ir.Type{{DType: x.DType, Shape: shape}, {DType: ir.I32, Shape: shape}}, nil
+	shape, err := firstOf(x, a.Axis, a.K, "k")
+	return []ir.Type{{DType: x.DType, Shape: shape}, {DType: ir.I32, Shape: shape}}, err
 }
 
 func evalArgSort(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
@@ -193,12 +213,13 @@ func evalArgSort(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, er
 	if err != nil {
 		return nil, err
 	}
-	step, length := strides(x.Dims)[a.Axis], x.Dims[a.Axis]
-	for _, base := range offsets(x.Dims, permute.Others(len(x.Dims), []int{a.Axis})) {
-		places := counting(0, length)
+	step, others := strides(x.Dims)[a.Axis], permute.Others(len(x.Dims), []int{a.Axis})
+	to := offsets(out.Dims, others)
+	for row, base := range offsets(x.Dims, others) {
+		places := counting(0, x.Dims[a.Axis])
 		slices.SortStableFunc(places, func(i, j int) int { return comparePlaces(x, base+i*step, base+j*step, a.Descending) })
-		for i, from := range places {
-			out.I[base+i*step] = int64(from)
+		for i, from := range places[:out.Dims[a.Axis]] {
+			out.I[to[row]+i*step] = int64(from)
 		}
 	}
 	return []*ir.Array{c.Round(out)}, nil

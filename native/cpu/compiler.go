@@ -31,7 +31,6 @@ type compiler struct {
 	// Temporary memory: the index of the last item that uses each tensor, and the
 	// placement of each in the arena.
 	last  map[*fusion.Tensor]int
-	sorts map[*ir.Node]int // see [readOfSorts]
 	item  int
 	loops int
 	arena arena
@@ -108,7 +107,7 @@ func (p *program) compileEntry(s source) (*entry, error) {
 	prog := s.partition
 	made := &entry{name: s.entry.Name, env: &environment{}, names: map[step]string{}, onlyReads: !writesState(s.entry.Graph) && !ranks.Has(s.entry.Graph)}
 	made.runner.env, made.runner.job = made.env, new(job)
-	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, nextID: resultID - 1, pairs: map[int]int{}, last: lastUses(prog), sorts: readOfSorts(prog.Graph), checks: prog.Checks}
+	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, nextID: resultID - 1, pairs: map[int]int{}, last: lastUses(prog), checks: prog.Checks}
 	c.placePersistent(prog)
 	for i, item := range prog.Items {
 		c.item = i

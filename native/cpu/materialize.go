@@ -59,17 +59,16 @@ func resultBuffer(buffers map[int]*buffer, space fusion.Elements, store fusion.E
 // sort compiles a sort: it materialises the keys, argsorts them, and stores the result.
 func (c *compiler) sort(g *fusion.Group) error {
 	x := g.Sort()
-	if x.Rows*x.Length == 0 {
+	if x.Rows*x.First == 0 {
 		return nil
 	}
 	keys, err := c.materialize(g.Name()+" keys", x.Keys)
 	if err != nil {
 		return err
 	}
-	s := newSort(c, keys, x.Rows, x.Length, c.sorts[g.Members[0].Node])
+	s := newSort(c, keys, x)
 	c.add(s)
-	x.Keys.Dims = []int{x.Rows, s.first}
-	return c.storeResult(g.Name(), x.Keys, s.order, x.Out)
+	return c.storeResult(g.Name(), x.Order, s.order, x.Out)
 }
 
 // scatter compiles a scatter: it materialises the row indices, the updates and the operand,

@@ -1,12 +1,11 @@
 package cpu
 
 import (
-	"math"
 	"sort"
 	"unsafe"
 
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // sortStep argsorts the keys of each row, stably.
@@ -14,58 +13,28 @@ type sortStep struct {
 	keys, order  *buffer
 	places       *buffer // two lists of placed keys for each worker
 	rows, length int
-	first        int  // the elements of each order that are read and stored
+	first        int  // the elements of each order that are stored
 	inserts      bool // finds them by insertion, in a list of maxInserted keys for each worker
-}
-
-// readOfSorts returns how many elements of each row of an argsort are read, the first ones,
-// where all readers in the graph are slices, as in a top-k.
-func readOfSorts(g *ir.Graph) map[*ir.Node]int {
-	read := map[*ir.Node]int{}
-	for _, n := range g.Nodes() {
-		for _, v := range n.Inputs() {
-			if s := v.Node(); s != nil && s.Op() == ops.OpArgSort {
-				read[s] = max(read[s], readBy(n, s.Attrs().(*ops.SortAttrs).Axis))
-			}
-		}
-	}
-	for _, o := range g.Outputs() {
-		delete(read, o.Value.Node())
-	}
-	return read
-}
-
-// readBy returns the index after the last element along an axis that a node reads of its first operand.
-func readBy(n *ir.Node, axis int) int {
-	if a, ok := n.Attrs().(*ops.SliceAttrs); ok && a.Stride[axis] == 1 {
-		start, known := a.Start[axis].Const()
-		size, fixed := a.Size[axis].Const()
-		if known && fixed {
-			return start + size
-		}
-	}
-	return math.MaxInt
 }
 
 // maxInserted is the maximum number of elements of an order that are found by insertion: one more
 // costs a move of half of them at worst.
 const maxInserted = 64
 
-// newSort returns the step that sorts rows of keys, with its memory; read is how many elements of an order
-// are read, 0 where that is unknown.
-func newSort(c *compiler, keys *buffer, rows, length, read int) *sortStep {
-	if 0 < read && read <= min(maxInserted, length/4) {
-		return &sortStep{keys: keys, order: c.scratch(ir.I32, rows*read), places: c.scratch(ir.U64, 2*maxInserted*min(rows, workers())), rows: rows, length: length, first: read, inserts: true}
+// newSort returns the step that sorts rows of keys, with its memory.
+func newSort(c *compiler, keys *buffer, x *fusion.Sort) *sortStep {
+	s := &sortStep{keys: keys, order: c.scratch(ir.I32, x.Rows*x.First), rows: x.Rows, length: x.Length, first: x.First}
+	lists := min(x.Rows, workers())
+	if s.first <= min(maxInserted, s.length/4) {
+		s.inserts, s.places = true, c.scratch(ir.U64, 2*maxInserted*lists)
+		return s
 	}
 	size := int(unsafe.Sizeof(placed[uint32]{}))
 	if keys.dtype == ir.U64 {
 		size = int(unsafe.Sizeof(placed[uint64]{}))
 	}
-	lists, first := 2*length*min(rows, workers()), length
-	if 0 < read && read <= length/2 {
-		first = read
-	}
-	return &sortStep{keys: keys, order: c.scratch(ir.I32, rows*first), places: c.scratch(ir.U64, lists*size/8), rows: rows, length: length, first: first}
+	s.places = c.scratch(ir.U64, 2*s.length*lists*size/8)
+	return s
 }
 
 func (s *sortStep) run(r *runner) { r.job.run(s, s.rows) }
@@ -97,7 +66,7 @@ func argsort[T uint32 | uint64](s *sortStep, worker, row int) {
 	lists := unsafe.Slice((*placed[T])(unsafe.Pointer(unsafe.SliceData(s.places.data))), 2*s.length*(worker+1))
 	lists = lists[2*s.length*worker:]
 	list, other := lists[:s.length], lists[s.length:]
-	if s.first < s.length {
+	if s.first <= s.length/2 {
 		list = selectPlaced(keys, s.first, list)
 	} else {
 		for i, key := range keys {

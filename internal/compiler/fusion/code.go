@@ -327,12 +327,15 @@ func (g *Group) Scatter() *Scatter {
 }
 
 // Sort is the computation of a group of kind SortKind: for each row of keys, the
-// permutation that sorts the keys in ascending order, stably (an argsort).
+// permutation that sorts the keys in ascending order, stably (an argsort), or its first
+// elements.
 type Sort struct {
-	Rows, Length int
+	Rows, Length, First int
 	// Keys has one line per row, of type U32 or U64.
 	Keys Elements
-	// Out stores an element of the permutation at a point of the space of Keys.
+	// Order is the space of the results, without a value: First for each row.
+	Order Elements
+	// Out stores an element of the permutation at a point of the space of Order.
 	Out func(place scalar.Expr) ElementStore
 }
 
@@ -340,18 +343,23 @@ type Sort struct {
 func (g *Group) Sort() *Sort {
 	n, out := g.Members[0].Node, g.Members[0].Store[0]
 	l := n.Def().Lower.(*ir.SortLowering)
-	axis, length := l.Axis(n), out.Dims[l.Axis(n)]
-	lines := append([]int{}, out.Dims...)
+	axis, lines := l.Axis(n), append([]int{}, out.Dims...)
 	lines[axis] = 1
-	rows := Product(lines)
 	c := newCoder(g)
-	space := g.partition.variables("s", []int{rows, length})
-	at := Unflatten(c.s, space[0], lines)
-	at[axis] = space[1]
-	key := l.Key(n, NewReader(g.partition, c.s).Element(n.Input(0), at))
+	space := func(length int) (Elements, ir.Index) {
+		dims := []int{Product(lines), length}
+		x := Elements{Dims: dims, At: g.partition.variables("s", dims)}
+		at := Unflatten(c.s, x.At[0], lines)
+		at[axis] = x.At[1]
+		return x, at
+	}
+	length, _ := n.Input(0).Shape()[axis].Const()
+	keys, from := space(length)
+	order, to := space(out.Dims[axis])
+	keys.Value = l.Key(n, NewReader(g.partition, c.s).Element(n.Input(0), from))
 	return &Sort{
-		Rows: rows, Length: length, Keys: Elements{[]int{rows, length}, space, key},
-		Out: func(place scalar.Expr) ElementStore { return c.store(out, at, place) },
+		Rows: keys.Dims[0], Length: length, First: out.Dims[axis], Keys: keys, Order: order,
+		Out: func(place scalar.Expr) ElementStore { return c.store(out, to, place) },
 	}
 }
 

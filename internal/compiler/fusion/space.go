@@ -88,7 +88,10 @@ func expandNode(p *Partition, n *ir.Node, values []ir.Value) *nodeSpace {
 	case *ir.PrefixLowering:
 		l.Element(n, s.outer, r.Operand(n))
 	case *ir.SortLowering:
-		r.Element(n.Input(0), s.outer)
+		at, dims := slices.Clone(s.outer), n.Input(0).Shape()
+		size, _ := dims[l.Axis(n)].Const()
+		at[l.Axis(n)] = Coords("k", []int{size})[0]
+		r.Element(n.Input(0), at)
 	case *ir.AttendLowering, *ir.TotalLowering, *ir.RoutineLowering, *ir.KernelsLowering, *ir.ControlLowering:
 		for _, v := range n.Inputs() {
 			dims, _ := v.Shape().Ints()

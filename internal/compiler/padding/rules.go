@@ -238,6 +238,10 @@ func argSort(p *ir.Padding) error {
 	p.Fill(0, a.Axis, e, last)
 	p.Out = [][]ir.Extent{slices.Clone(p.In[0])}
 	p.Out[0][a.Axis] = e
+	if a.First != 0 {
+		p.NonNegative = []ir.Dim{e.Size().Sub(ir.N(a.First))}
+		p.Out[0][a.Axis] = ir.ExtentOf(ir.N(a.First))
+	}
 	return nil
 }
 

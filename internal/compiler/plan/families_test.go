@@ -206,9 +206,8 @@ var slow = map[string]string{
 
 	"perceiver, H200, bf16, reduce_transformer_block_norm_parts": fewWorkgroups,
 	"coupling flow, WebGPU, reduce_tanh_exp_add_reduce_sum":      fewWorkgroups,
-	"fixed point, WebGPU, reduce_reduce_sum":                     fewWorkgroups,
-	"fixed point, WebGPU, reduce_reduce_sum_linear":              fewWorkgroups,
-	"gan, WebGPU, reduce_reduce_sum":                             fewWorkgroups,
+	"gan, WebGPU, reduce_dot_general_neg":                        fewWorkgroups,
+	"gan, WebGPU, reduce_dot_general_logp_neg_mul":               fewWorkgroups,
 	"gan, WebGPU, reduce_dot_general":                            fewWorkgroups,
 
 	"unet, T4, reduce_reshape_reduce_sum_mul":   fewWorkgroups,

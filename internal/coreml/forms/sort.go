@@ -41,7 +41,10 @@ func argSort(e *Emitter, n *ir.Node, in []Value) Value {
 		}
 		order = e.at(order, e.Op("argsort", mil.Args{"x": key, "axis": 1, "ascending": true}))
 	}
-	return e.value(order, dims)
+	if a.First != 0 {
+		order, _ = e.cut(order, order.Type.Dims, 1, 0, a.First, 1)
+	}
+	return e.value(order, whole(n.Types()[0]))
 }
 
 // at gathers from a tensor of three axes along the second one.

@@ -58,18 +58,18 @@ func exportArgMax(e *exporter, n *ir.Node, in []exported) tensorRef {
 	return e.narrowed(e.cast(r, held(a.DType)), n)
 }
 
-// exportArgSort sorts by TopK of all elements, which keeps the order of equal ones. NaN comes after the
-// infinities: its places are moved by a second sort, of whole numbers.
+// exportArgSort sorts by TopK, which keeps the order of equal elements. NaN comes after the infinities:
+// its places are moved by a second sort, of whole numbers.
 func exportArgSort(e *exporter, n *ir.Node, in []exported) tensorRef {
 	a, t := n.Attrs().(*ops.SortAttrs), e.whole(in[0])
-	size := e.dimVector(t.dims[a.Axis])
-	order := func(x tensorRef, largest bool) tensorRef {
-		names := []string{x.name, size.name}
+	first := n.Types()[0].Shape
+	order := func(x tensorRef, dims ir.Shape) tensorRef {
+		names := []string{x.name, e.dimVector(dims[a.Axis]).name}
 		if e.err != nil {
-			return tensorRef{"", ir.I64, t.dims}
+			return tensorRef{"", ir.I64, dims}
 		}
-		out := e.node("TopK", 2, names, attrInt("axis", a.Axis), attrBool("largest", largest), attrInt("sorted", 1))
-		return tensorRef{out[1], ir.I64, t.dims}
+		out := e.node("TopK", 2, names, attrInt("axis", a.Axis), attrBool("largest", a.Descending), attrInt("sorted", 1))
+		return tensorRef{out[1], ir.I64, dims}
 	}
 	switch of := n.Input(0).DType(); {
 	case of == ir.U64:
@@ -80,13 +80,13 @@ func exportArgSort(e *exporter, n *ir.Node, in []exported) tensorRef {
 		t = e.cast(t, ir.F32)
 	}
 	if !t.dtype.IsFloat() {
-		return e.cast(order(t, a.Descending), ir.I32)
+		return e.cast(order(t, first), ir.I32)
 	}
 	nan := e.isNaN(t)
-	first := order(e.choose(nan, e.number(t.dtype, 0), t), a.Descending)
-	last := e.op("GatherElements", ir.I32, t.dims, []tensorRef{e.cast(nan, ir.I32), first}, attrInt("axis", a.Axis))
-	second := order(last, a.Descending)
-	return e.cast(e.op("GatherElements", ir.I64, t.dims, []tensorRef{first, second}, attrInt("axis", a.Axis)), ir.I32)
+	numbers := order(e.choose(nan, e.number(t.dtype, 0), t), t.dims)
+	last := e.op("GatherElements", ir.I32, t.dims, []tensorRef{e.cast(nan, ir.I32), numbers}, attrInt("axis", a.Axis))
+	places := order(last, first)
+	return e.cast(e.op("GatherElements", ir.I64, first, []tensorRef{numbers, places}, attrInt("axis", a.Axis)), ir.I32)
 }
 
 func exportCumSum(e *exporter, n *ir.Node, in []exported) tensorRef {

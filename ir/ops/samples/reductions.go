@@ -403,6 +403,8 @@ func argSortSamples() []ir.Sample {
 	}
 	add("columns", ops.SortAttrs{Axis: 0}, distinct(-1, 1, 67, 3))
 	add("middle axis", ops.SortAttrs{Axis: 1, Descending: true}, distinct(-1, 1, 2, 5, 3))
+	add("first of columns", ops.SortAttrs{Axis: 0, First: 9, Descending: true}, distinct(-1, 1, 67, 3))
+	add("first of ties and NaN", ops.SortAttrs{First: 4}, ir.Floats(ir.F32, []float64{2, math.NaN(), 1, 2, 1, 2, math.NaN(), 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 19))
 	add("many short rows", ops.SortAttrs{Axis: 1}, distinct(-1, 1, 131, 3))
 	add("empty rows", ops.SortAttrs{Axis: 1}, ir.NewArray(ir.F32, 2, 0))
 	add("no rows", ops.SortAttrs{Axis: 1}, ir.NewArray(ir.F32, 0, 2))
@@ -426,6 +428,7 @@ func sortSamples() []ir.Sample {
 		{Name: "integers with payloads", Attrs: &ops.SortAttrs{Axis: 1, Descending: true}, In: []*ir.Array{
 			draw(4, ir.I32, -3, 3, 2, 9), distinct(-1, 1, 2, 9), draw(5, ir.I32, -9, 9, 2, 9),
 		}},
+		{Name: "first with a payload", Attrs: &ops.SortAttrs{Axis: 1, First: 2}, In: []*ir.Array{distinct(-1, 1, 3, 5), distinct(-1, 1, 3, 5)}},
 		{Name: "empty", Attrs: &ops.SortAttrs{}, In: []*ir.Array{ir.NewArray(ir.F32, 0)}},
 	}
 }

@@ -169,15 +169,17 @@ export abstract class ValueOps<V> {
   argmin(attributes: { axis?: number; dtype?: DType; keepDims?: boolean } = {}): V { return this.apply('argmin', [], attributes)[0]!; }
 
   /**
-   * The indices, i32, that sort x along an axis in ascending or descending order. The sort is
-   * stable, also for 0 and -0; NaN is larger than all numbers.
+   * The indices, i32, that sort x along an axis in ascending or descending order. If first is
+   * not 0, it is the number of elements in that order that are kept. The sort is stable, also
+   * for 0 and -0; NaN is larger than all numbers.
    *
    * - C1: x is of a real type or bool
    * - C2: axis is an axis of x
+   * - C3: first is from 0 to the size of that axis
    *
-   * If not given, `axis` is the last one, `descending` is false.
+   * If not given, `axis` is the last one, `descending` is false, `first` is 0.
    */
-  argsort(attributes: { axis?: number; descending?: boolean } = {}): V { return this.apply('argsort', [], attributes)[0]!; }
+  argsort(attributes: { axis?: number; descending?: boolean; first?: number } = {}): V { return this.apply('argsort', [], attributes)[0]!; }
 
   /**
    * The arc sine of x, in [−π/2, π/2]; NaN outside [−1, 1]. The derivative at ±1 is
@@ -2894,15 +2896,17 @@ export abstract class ValueOps<V> {
 
   /**
    * The elements of x along an axis in ascending or descending order, and each payload permuted
-   * in the same way. The sort is stable, also for 0 and -0; NaN is larger than all numbers.
+   * in the same way. If first is not 0, it is the number of elements in that order that are
+   * kept. The sort is stable, also for 0 and -0; NaN is larger than all numbers.
    *
    * - C1: x is of a real type or bool
    * - C2: axis is an axis of x
-   * - C3: payloads are of any element type and of the shape of x
+   * - C3: first is from 0 to the size of that axis
+   * - C4: payloads are of any element type and of the shape of x
    *
-   * If not given, `axis` is the last one, `descending` is false.
+   * If not given, `axis` is the last one, `descending` is false, `first` is 0.
    */
-  sort(payloads: readonly OperandOf<V>[] = [], attributes: { axis?: number; descending?: boolean } = {}): V[] { return this.apply('sort', ([] as OperandOf<V>[]).concat(payloads), attributes); }
+  sort(payloads: readonly OperandOf<V>[] = [], attributes: { axis?: number; descending?: boolean; first?: number } = {}): V[] { return this.apply('sort', ([] as OperandOf<V>[]).concat(payloads), attributes); }
 
   /**
    * The matrix logarithms of the symmetric parts of matrices, which must be positive definite:

@@ -49,8 +49,8 @@ const (
 	// RegisterScan is a block scan with the elements in registers: a tile has Each/4 strips,
 	// and a thread has a vector of four contiguous elements in each.
 	RegisterScan
-	// BitonicSort is a bitonic sort of rows that fit a workgroup, RadixSort a radix sort by
-	// four bits at a time.
+	// BitonicSort is a bitonic sort of rows that fit a workgroup, or the choice of the first elements of
+	// chunks of Each elements, then of these, and so on; RadixSort is a radix sort by four bits at a time.
 	BitonicSort
 	RadixSort
 	// Flash is attention with its scores in plain registers.

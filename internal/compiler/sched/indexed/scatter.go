@@ -229,7 +229,7 @@ func (s *scatterEmitter) bySort() []emit.Launch {
 // byRow sorts positions by row, those out of range last.
 func (s *scatterEmitter) byRow() *sorting {
 	return &sorting{
-		p: s.p, caps: s.caps, name: s.g.Name() + "_sort", rows: 1, length: s.Positions,
+		p: s.p, caps: s.caps, name: s.g.Name() + "_sort", rows: 1, length: s.Positions, first: s.Positions,
 		keyType: ir.U32, bits: bits.Len(uint(s.Rows)),
 		key: func(e *emit.Emitter, _, i scalar.Expr) scalar.Expr {
 			return s.rowKey(e, i)

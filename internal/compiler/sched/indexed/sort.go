@@ -12,12 +12,13 @@ import (
 )
 
 // sorting is a stable sort of each row by an unsigned key. The results are the source positions
-// of the sorted elements, and optionally the keys.
+// of the first elements, and optionally the keys.
 type sorting struct {
 	p            *fusion.Partition
 	caps         loop.Caps
 	name         string
 	rows, length int
+	first        int      // elements of each row that are stored
 	keyType      ir.DType // U32 or U64
 	bits         int      // significant low bits of the keys
 	// key returns the key of element i of a row.
@@ -31,6 +32,7 @@ func sortingOf(g *fusion.Group, caps loop.Caps) *sorting {
 	n, out := g.Members[0].Node, g.Members[0].Store[0]
 	l := n.Def().Lower.(*ir.SortLowering)
 	axis := l.Axis(n)
+	length, _ := n.Input(0).Shape()[axis].Const()
 	if out.Len() == 0 {
 		return nil
 	}
@@ -42,7 +44,7 @@ func sortingOf(g *fusion.Group, caps loop.Caps) *sorting {
 		return at
 	}
 	s := &sorting{
-		p: g.Partition(), caps: caps, name: g.Name(), rows: out.Len() / out.Dims[axis], length: out.Dims[axis], bits: l.Bits(n),
+		p: g.Partition(), caps: caps, name: g.Name(), rows: out.Len() / out.Dims[axis], length: length, first: out.Dims[axis], bits: l.Bits(n),
 		keyType: l.Key(n, scalar.FreeVar("x", n.Input(0).DType())).Type,
 		key: func(e *emit.Emitter, row, i scalar.Expr) scalar.Expr {
 			return l.Key(n, e.Reader().Element(n.Input(0), place(e, row, i)))
@@ -73,29 +75,52 @@ func NewSortSpace(g *fusion.Group, caps loop.Caps) emit.Space {
 }
 
 // Rule returns the default schedule, see [emit.Space].
-func (w sortSpace) Rule() emit.Schedule {
-	if s := (emit.Schedule{Family: emit.BitonicSort}); w.Fits(s) {
-		return s
-	}
-	return emit.Schedule{Family: emit.RadixSort}
-}
+func (w sortSpace) Rule() emit.Schedule { return w.Candidates()[0].Schedule }
 
-// Candidates returns the schedules worth measuring, see [emit.Space].
+// Candidates returns the schedules worth measuring, see [emit.Space]: a network where a row fits one,
+// otherwise the least cost, comes first.
 func (w sortSpace) Candidates() []emit.Ranked {
 	if w.s == nil {
-		return []emit.Ranked{{Schedule: w.Rule(), Cost: 0}}
+		return []emit.Ranked{{Schedule: emit.Schedule{Family: emit.BitonicSort}, Cost: 0}}
 	}
-	list := []emit.Ranked{{Schedule: w.Rule(), Cost: w.s.radixCost()}}
-	if list[0].Family == emit.BitonicSort {
-		list[0].Cost = w.s.networkCost()
-		list = append(list, emit.Ranked{Schedule: emit.Schedule{Family: emit.RadixSort}, Cost: w.s.radixCost()})
+	list := []emit.Ranked{{Schedule: emit.Schedule{Family: emit.RadixSort}, Cost: w.s.radixCost()}}
+	if emit.WithMma && w.s.selects() {
+		list = w.withChunks(list)
+	}
+	if whole := (emit.Schedule{Family: emit.BitonicSort}); w.Fits(whole) {
+		list = append([]emit.Ranked{{Schedule: whole, Cost: w.s.networkCost(0)}}, list...)
 	}
 	return list
 }
 
-// Fits accepts networks for rows that fit a workgroup.
+// withChunks adds schedules by chunks to a list, of which the one of the least cost comes first.
+func (w sortSpace) withChunks(list []emit.Ranked) []emit.Ranked {
+	for chunk := w.s.capacity(); chunk >= minChunk; chunk /= 2 {
+		if s := (emit.Schedule{Family: emit.BitonicSort, Each: chunk}); w.Fits(s) {
+			list = append(list, emit.Ranked{Schedule: s, Cost: w.s.networkCost(chunk)})
+			if last := len(list) - 1; list[last].Cost < list[0].Cost {
+				list[0], list[last] = list[last], list[0]
+			}
+		}
+	}
+	return list
+}
+
+// minChunk is the length of the shortest chunks of rows of which few elements are kept.
+const minChunk = 1024
+
+// Fits accepts networks for rows that fit a workgroup, and for chunks of longer ones that keep at most a
+// quarter of their elements.
 func (w sortSpace) Fits(s emit.Schedule) bool {
-	return s == emit.Schedule{Family: emit.RadixSort} || s == emit.Schedule{Family: emit.BitonicSort} && (w.s == nil || w.s.length <= w.s.capacity())
+	chunk := s.Each
+	s.Each = 0
+	switch {
+	case chunk == 0:
+		return s == emit.Schedule{Family: emit.RadixSort} || s == emit.Schedule{Family: emit.BitonicSort} && (w.s == nil || w.s.length <= w.s.capacity())
+	case w.s == nil || !w.s.selects() || s != emit.Schedule{Family: emit.BitonicSort}:
+		return false
+	}
+	return 4*emit.PowerOfTwo(w.s.first) <= chunk && chunk < w.s.length && chunk <= w.s.capacity() && chunk == emit.PowerOfTwo(chunk)
 }
 
 // Emit returns the launches of a schedule that fits.
@@ -104,7 +129,7 @@ func (w sortSpace) Emit(s emit.Schedule) []emit.Launch {
 	case w.s == nil:
 		return nil
 	case s.Family == emit.BitonicSort:
-		return []emit.Launch{w.s.network()}
+		return w.s.networks(s.Each)
 	}
 	return w.s.radix()
 }
@@ -180,13 +205,23 @@ type radixPass struct {
 	from, to      *sorted        // nil: the input, and the result
 }
 
-// element returns the key and the source position of element i of a row.
-func (r *radixPass) element(w *emit.Emitter, row, i scalar.Expr) (key, from scalar.Expr) {
-	if r.from == nil {
-		return w.Let("key", r.key(w, row, i)), i
+// element returns the key and the source position of element i of a row, of the input where before is nil.
+func (s *sorting) element(w *emit.Emitter, before *sorted, row, i scalar.Expr) (key, from scalar.Expr) {
+	if before == nil {
+		return w.Let("key", s.key(w, row, i)), i
 	}
 	at := ir.Index{row, i}
-	return w.Let("key", w.Load(r.from.keys, at)), w.Load(r.from.from, at)
+	return w.Let("key", w.Load(before.keys, at)), w.Load(before.from, at)
+}
+
+// store stores an element at a place of a row, of the result where to is nil.
+func (s *sorting) store(w *emit.Emitter, to *sorted, row, place, from, key scalar.Expr) {
+	if to == nil {
+		w.When(scalar.Lt(place, loop.Int(s.first)), func() { s.save(w, row, scalar.Min(place, loop.Int(s.first-1)), from, key) })
+		return
+	}
+	w.Save(to.keys, ir.Index{row, place}, key)
+	w.Save(to.from, ir.Index{row, place}, from)
 }
 
 // digit returns the digit of a key, an I32.
@@ -253,7 +288,7 @@ func (t *sortTile) load() {
 	first := t.Let("first", scalar.Mul(scalar.Add(scalar.Mul(t.at, loop.Int(t.r.threads)), t.lane), loop.Int(t.r.each)))
 	for k := range t.r.each {
 		i := scalar.Add(first, loop.Int(k))
-		key, from := t.r.element(t.Emitter, t.row, t.Let("near", scalar.Min(i, loop.Int(t.r.length-1))))
+		key, from := t.r.element(t.Emitter, t.r.from, t.row, t.Let("near", scalar.Min(i, loop.Int(t.r.length-1))))
 		t.own = append(t.own, sortElement{key, t.Let("from", from), scalar.Lt(i, loop.Int(t.r.length))})
 	}
 }
@@ -379,14 +414,7 @@ func (t *sortTile) rankOf(key, digit scalar.Expr) scalar.Expr {
 // saveAt stores an element at a place of the row.
 func (t *sortTile) saveAt(place, from, key scalar.Expr) {
 	place = t.Let("place", place)
-	t.When(t.exists, func() {
-		if t.r.to == nil {
-			t.r.save(t.Emitter, t.row, place, from, key)
-			return
-		}
-		t.Save(t.r.to.keys, ir.Index{t.row, place}, key)
-		t.Save(t.r.to.from, ir.Index{t.row, place}, from)
-	})
+	t.When(t.exists, func() { t.r.store(t.Emitter, t.r.to, t.row, place, from, key) })
 }
 
 // collects reports whether a tile is sorted in workgroup memory before it is stored: its runs of equal

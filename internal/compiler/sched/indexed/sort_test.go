@@ -63,3 +63,31 @@ func TestNetworksFitWorkgroupMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestNetworksKeepTheFirst finds the first elements of rows that fit a workgroup, share one, and take chunks in
+// two and three launches, among elements many of which are equal.
+func TestNetworksKeepTheFirst(t *testing.T) {
+	page, gpu := plan.WebGPU(), schedtest.Hopper()
+	for _, c := range []struct {
+		target                        plan.Target
+		rows, length, first, launches int
+	}{
+		{page, 1, 2, 1, 1},
+		{page, 5, 33, 1, 1},
+		{page, 3, 700, 8, 1},
+		{page, 2, 2048, 17, 1},
+		{page, 1, 1500, 500, 1},
+		{gpu, 2, 9000, 100, 2},
+		{gpu, 1, 100000, 250, 3},
+	} {
+		g := schedtest.Build(t, func(b *ir.Builder) {
+			x := b.Input("x", ir.F32, ir.Dims(c.rows, c.length)...)
+			b.Output("y", ops.ArgSort(b, ops.Floor(b, ops.Mul(b, x, ops.ConstLike(b, x, 40))), ops.SortAttrs{Axis: 1, Descending: true, First: c.first}))
+		})
+		kernels := schedtest.Kernels(t, g, c.target)
+		if maps := 1; len(kernels) != c.launches+maps {
+			t.Errorf("the first %d of %d: %d launches, not %d", c.first, c.length, len(kernels)-maps, c.launches)
+		}
+		schedtest.RunOn(t, g, c.target, 0)
+	}
+}

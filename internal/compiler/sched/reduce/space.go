@@ -358,14 +358,20 @@ func shareShortRows(e *emit.Emitter, s emit.Schedule, rows, length int) emit.Sch
 	return s
 }
 
-// shapeColumns is shapeRows for rows that are contiguous across rows.
+// shapeColumns is shapeRows for rows that are contiguous across rows. Few rows that are too short to split take smaller
+// workgroups, with more lanes for each: the 128 columns of a short matrix would be four workgroups, with few bytes in
+// flight. Half a sector is the least, as neighbours read the other half from the cache.
 func shapeColumns(e *emit.Emitter, rows, length int) emit.Schedule {
 	s := emit.Schedule{Family: emit.Columns, Lanes: 1, Rows: min(adjacentColumns, emit.PowerOfTwo(rows)), Split: 1}
-	limit := emit.UsualThreads(e.Caps)
+	limit, d := emit.UsualThreads(e.Caps), e.Caps.Profile()
+	whole := d.RowSplits(rows, length, true) == 1
+	for whole && s.Rows > emit.SectorElements/2 && 4*rows < d.Processors*s.Rows && s.Rows*length >= 2*limit*minColumnElements {
+		s.Rows /= 2
+	}
 	for s.Lanes < limit/s.Rows && s.Lanes*minColumnElements < length {
 		s.Lanes *= 2
 	}
-	for s.Lanes*s.Rows < limit && rows >= 2*s.Rows*e.Caps.Profile().Workgroups(wantedGroups) {
+	for s.Lanes*s.Rows < limit && rows >= 2*s.Rows*d.Workgroups(wantedGroups) {
 		s.Rows *= 2
 	}
 	return s
