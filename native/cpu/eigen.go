@@ -18,7 +18,8 @@ func eigh[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
 	}
 	values, v := out[0], out[1]
 	a := w.take(size * size)
-	symmetrize(a, in[0], size)
+	symmetricPart(a, in[0], size)
+	mirror(a, size)
 	d, z := eigenvectors(w, a, size, w.read[1])
 	if d == nil {
 		fill(values, T(math.NaN()))

@@ -54,12 +54,6 @@ func hasWrongSign[T simd.Float](x []T, n, step int) bool {
 	return sum < 0
 }
 
-func negate[T simd.Float](x []T, n, step int) {
-	for i := range n {
-		x[i*step] = -x[i*step]
-	}
-}
-
 func svd(w *workspace[float64], n *ir.Node, in, out [][]float64) {
 	rows, cols := matrixOf(n.Input(0))
 	_, width := matrixOf(n.Result(0))
