@@ -32,6 +32,27 @@ func TestLargeFactorisations(t *testing.T) {
 	}
 }
 
+// TestSmallNumbers decomposes matrices far below 1, whose errors are in proportion.
+func TestSmallNumbers(t *testing.T) {
+	const n = 80
+	for _, name := range []string{"eigh", "svd"} {
+		x := ir.NewArray(ir.F64, n, n)
+		for i, v := range random(n * n) {
+			x.F[i] = float64(v) * 3e-5
+		}
+		g := build(t, func(b *ir.Builder) {
+			rest, turned := factored[name](b, b.Input("x", ir.F64, ir.Dims(n, n)...))
+			b.Output("rest", rest)
+			b.Output("turned", turned)
+		})
+		for what, y := range rerun(t, g, native.FromArray(x)) {
+			if v, _ := y.Array(); !(v.F[0] <= 1e-13) {
+				t.Errorf("%s: %s is off by %.3g", name, what, v.F[0])
+			}
+		}
+	}
+}
+
 // TestTriangularSystems multiplies solutions of several blocks by their triangles, on both sides, with few and with
 // many columns.
 func TestTriangularSystems(t *testing.T) {
