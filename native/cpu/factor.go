@@ -12,6 +12,9 @@ import (
 // 4.2.5).
 const factorBlock = 32
 
+// factorPart is how many columns of a matrix are factored by scalars where products of few rows cost little.
+const factorPart = 8
+
 // matrixOf returns the size of the matrices of an operand or a result.
 func matrixOf(v ir.Value) (rows, cols int) {
 	rows, _ = v.Dim(-2).Const()
@@ -82,8 +85,14 @@ func (w *workspace[T]) accumulate(z simd.Size, a, b simd.Matrix[T], c []T, cRow 
 	simd.Accumulate(&w.space, z, a, b, c, cRow)
 }
 
-// halfOf returns about half of a size, in whole blocks.
-func halfOf(size int) int { return (size/2 + factorBlock - 1) / factorBlock * factorBlock }
+// halfOf returns about half of a size, in whole blocks or, of a block, in whole parts.
+func halfOf(size int) int {
+	unit := factorBlock
+	if size <= factorBlock {
+		unit = factorPart
+	}
+	return (size/2 + unit - 1) / unit * unit
+}
 
 func cholesky[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
 	size, _ := matrixOf(n.Input(0))
@@ -101,7 +110,7 @@ func cholesky[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
 // choleskyOf factors a matrix in place, with the given distance between rows, by halves: only the lower triangle
 // is the factor. It returns false if the matrix is not positive definite.
 func (w *workspace[T]) choleskyOf(a []T, step, size int) bool {
-	if size <= factorBlock {
+	if size <= 2*factorPart {
 		return choleskyBlock(a, step, size)
 	}
 	half := halfOf(size)
@@ -140,7 +149,7 @@ func (w *workspace[T]) accumulateLower(z simd.Size, a, b simd.Matrix[T], c []T, 
 // choleskyBlock factors a small matrix in place, with the given distance between rows; it returns
 // false if the matrix is not positive definite.
 func choleskyBlock[T simd.Float](a []T, step, size int) bool {
-	var column [factorBlock]T
+	var column [2 * factorPart]T
 	for j := range size {
 		pivot := a[j*step+j]
 		if !(pivot > 0 && pivot-pivot == 0) {
@@ -162,7 +171,7 @@ func choleskyBlock[T simd.Float](a []T, step, size int) bool {
 	return true
 }
 
-// symmetricPart stores the lower triangle of the symmetric part of a matrix, and some elements above it.
+// symmetricPart stores the lower triangle of the symmetric part of a matrix.
 func symmetricPart[T simd.Float](to, from []T, size int) {
 	var block [factorBlock * factorBlock]T
 	for i := 0; i < size; i += factorBlock {
@@ -171,9 +180,10 @@ func symmetricPart[T simd.Float](to, from []T, size int) {
 			cols := min(factorBlock, size-j)
 			simd.Transpose(block[:], factorBlock, from[j*size+i:], size, cols, rows)
 			for r := range rows {
-				row, other := from[(i+r)*size+j:][:cols], block[r*factorBlock:][:cols]
+				count := min(cols, i+r-j+1)
+				row, other, sum := from[(i+r)*size+j:][:count], block[r*factorBlock:][:count], to[(i+r)*size+j:][:count]
 				for c, x := range other {
-					to[(i+r)*size+j+c] = row[c]/2 + x/2
+					sum[c] = row[c]/2 + x/2
 				}
 			}
 		}

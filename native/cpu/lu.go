@@ -30,11 +30,14 @@ func lu[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
 	}
 }
 
+// luRows is the number of rows up to which panels have factorPart columns; those of more have factorBlock.
+const luRows = 64
+
 // luColumns factors columns [first, end) from row first on by halves, and exchanges whole rows (Toledo, "Locality
 // of reference in LU decomposition with partial pivoting", 1997).
 func (w *workspace[T]) luColumns(a []T, rows, cols, first, end int) {
-	if end-first <= factorBlock {
-		w.luPanel(a, rows, cols, first, end-first)
+	if width := end - first; width <= factorPart || width <= factorBlock && rows-first > luRows {
+		w.luPanel(a, rows, cols, first, width)
 		return
 	}
 	half := halfOf(end - first)
@@ -55,9 +58,8 @@ func (w *workspace[T]) luColumns(a []T, rows, cols, first, end int) {
 // before it when its pivot is chosen.
 func (w *workspace[T]) luPanel(a []T, rows, cols, first, width int) {
 	count, next := rows-first, w.next
-	t := w.take(width * count)
+	t, by := w.take(width*count), w.take(width)
 	simd.Transpose(t, count, a[first*cols+first:], cols, count, width)
-	var by [factorBlock]T
 	for j := range width {
 		x := t[j*count:][:count]
 		for k := range j {
