@@ -25,7 +25,8 @@ func Pow(x, y float64) float64 {
 // arithmetic.
 func positivePower(x, y float64) float64 {
 	high, low := doubleLog(x)
-	p := y * high
+	// Rounded by conversions, as compilers for arm64 fuse products with sums.
+	p := float64(y * high)
 	switch { // the tail of an infinite product would be NaN
 	case p > 710:
 		return math.Inf(1)
@@ -59,7 +60,7 @@ func doubleLog(x float64) (high, low float64) {
 	gTail := m - (g - 1)
 	sTail := (math.FMA(-s, g, f) - s*gTail) / g
 
-	z := s * s
+	z := float64(s * s)
 	zTail := math.FMA(s, s, -z) + 2*s*sTail
 	p := 0.0
 	for i := len(logTerms) - 1; i >= 0; i-- {
@@ -83,7 +84,7 @@ func doubleLog(x float64) (high, low float64) {
 
 // doubleProduct multiplies two double-double numbers.
 func doubleProduct(a, aTail, b, bTail float64) (high, low float64) {
-	high = a * b
+	high = float64(a * b)
 	return high, math.FMA(a, b, -high) + (a*bTail + aTail*b)
 }
 

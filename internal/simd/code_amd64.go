@@ -104,6 +104,50 @@ func dotsCode(level Level, double bool) []byte {
 	return w.Finish()
 }
 
+// substituteCode returns the code for Substitute: the row of the panel stays in registers.
+func substituteCode(level Level, double bool, vectors int) []byte {
+	w := newWriter(level, double)
+	var x substituteArguments
+	const first, row, at, index, splat = asm.R9, asm.DX, asm.DI, asm.R10, 8 // row and at are those of the current row
+	w.argument(at, unsafe.Offsetof(x.a))
+	w.argument(first, unsafe.Offsetof(x.panel))
+	w.stride(asm.R8, unsafe.Offsetof(x.aRow))
+	w.General(asm.Move, row, asm.Register(first))
+	w.ClearGeneral(index)
+	var next, step, done asm.Label
+	w.Bind(&next)
+	for v := range vectors {
+		w.Vector(asm.MoveIn, v, 0, asm.At(row, v*w.vector()))
+	}
+	w.General(asm.Move, asm.BX, asm.Register(first))
+	w.General(asm.Move, asm.CX, asm.Register(at))
+	w.General(asm.Move, asm.AX, asm.Register(index))
+	w.General(asm.Test, asm.AX, asm.Register(asm.AX))
+	w.JumpIf(asm.Equal, &done)
+	w.Bind(&step)
+	w.Vector(asm.Broadcast, splat, 0, asm.At(asm.CX, 0))
+	for v := range vectors {
+		w.Vector(asm.Fused231, v, splat, asm.At(asm.BX, v*w.vector()))
+	}
+	w.AddConst(asm.Register(asm.CX), w.size())
+	w.AddConst(asm.Register(asm.BX), vectors*w.vector())
+	w.CountDown(asm.Register(asm.AX))
+	w.JumpIf(asm.NotEqual, &step)
+	w.Bind(&done)
+	w.Vector(asm.Broadcast, splat, 0, asm.At(asm.CX, 0))
+	for v := range vectors {
+		w.Vector(asm.MultiplyFloat, v, v, asm.Register(splat))
+		w.Vector(asm.MoveOut, v, 0, asm.At(row, v*w.vector()))
+	}
+	w.AddConst(asm.Register(row), vectors*w.vector())
+	w.General(asm.Add, at, asm.Register(asm.R8))
+	w.AddConst(asm.Register(index), 1)
+	w.CountDown(asm.Register(asm.R13))
+	w.JumpIf(asm.NotEqual, &next)
+	w.Return()
+	return w.Finish()
+}
+
 // pieceCode returns the code that fills a vector of each row from a list of pieces, of type
 // piece.
 func pieceCode(level Level) []byte {

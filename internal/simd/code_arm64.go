@@ -147,3 +147,45 @@ func dotsCode(_ Level, double bool) []byte {
 	w.Return()
 	return w.Finish()
 }
+
+// substituteCode returns the code for Substitute: the row of the panel stays in registers.
+func substituteCode(_ Level, double bool, vectors int) []byte {
+	w := &writer{asm.Encoder{Long: double}}
+	var args substituteArguments
+	const at, aRow, first, row, index, size = 2, 3, 4, 5, 6, 7 // at and row are those of the current row
+	const left, from, by, before = 8, 9, 10, 11
+	const above, splat = 8, 16 // vectors
+	w.argument(at, unsafe.Offsetof(args.a))
+	w.argument(first, unsafe.Offsetof(args.panel))
+	w.stride(aRow, unsafe.Offsetof(args.aRow))
+	w.Move(row, first)
+	w.Number(index, 0)
+	w.Number(size, w.size())
+	var next, step, done asm.Label
+	w.Bind(&next)
+	w.Move(from, row)
+	w.LoadVectors(0, vectors, from)
+	w.Move(before, first)
+	w.Move(by, at)
+	w.Move(left, index)
+	w.JumpIfZero(left, &done)
+	w.Bind(&step)
+	w.Splat(splat, by, size)
+	w.LoadVectors(above, vectors, before)
+	for v := range vectors {
+		w.Three(w.Lanes(asm.FusedAdd), v, above+v, splat)
+	}
+	w.SubConst(left, left, 1)
+	w.JumpIfNotZero(left, &step)
+	w.Bind(&done)
+	w.Splat(splat, by, size)
+	for v := range vectors {
+		w.Three(w.Lanes(asm.MultiplyFloat), v, v, splat)
+	}
+	w.StoreVectors(0, vectors, row)
+	w.Add(at, at, aRow)
+	w.AddConst(index, index, 1)
+	w.countDown(1, &next)
+	w.Return()
+	return w.Finish()
+}

@@ -9,6 +9,8 @@ func tileCode(Level, kind, int, int, reading) []byte { return nil }
 
 func dotsCode(Level, bool) []byte { return nil }
 
+func substituteCode(Level, bool, int) []byte { return nil }
+
 func packedCode(Level, Packing) []byte { return nil }
 
 const minimaInCode = false

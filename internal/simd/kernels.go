@@ -89,6 +89,7 @@ type kernels[T Float] struct {
 	dots       unsafe.Pointer // code with arguments dotsArguments; nil for plainDots
 	rowColumns int
 	dotLanes   int
+	substitute [len(panelVectors)]unsafe.Pointer // code with arguments substituteArguments; nil for plainSubstitute
 }
 
 var (
@@ -167,6 +168,9 @@ func kernelsFrom[T Float](level Level, of kind) (k *kernels[T], err error) {
 	k.row.rows = 1
 	l.add(&k.row.code[strided], tileCode(level, of, 1, row, strided))
 	l.add(&k.dots, dotsCode(level, of == doubles))
+	for i, vectors := range panelVectors {
+		l.add(&k.substitute[i], substituteCode(level, of == doubles, vectors))
+	}
 	k.code, err = l.load()
 	return k, err
 }

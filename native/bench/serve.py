@@ -11,8 +11,8 @@ clock = time.process_time if os.environ.get("RLX_BENCH_CLOCK") == "process" else
 
 def least_ms(run):
     run()
-    best, runs, until = float("inf"), 0, clock() + 0.3
-    while runs < 5 or clock() < until:
+    best, runs, begin = float("inf"), 0, clock()
+    while runs < 5 and clock() < begin + 3 or clock() < begin + 0.3:
         start = clock()
         run()
         best, runs = min(best, clock() - start), runs + 1

@@ -18,7 +18,8 @@ func eigh[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
 	}
 	values, v := out[0], out[1]
 	a := w.take(size * size)
-	symmetrize(a, in[0], size)
+	symmetricPart(a, in[0], size)
+	mirror(a, size)
 	d, z := eigenvectors(w, a, size, w.read[1])
 	if d == nil {
 		fill(values, T(math.NaN()))
@@ -48,6 +49,7 @@ func eigenvectors[T simd.Float](w *workspace[T], a []T, size int, wanted bool) (
 	scale := unitScale(a)
 	t := w.tridiagonal(size)
 	h := tridiagonalize(w, a, size, t)
+	scale *= t.normalize()
 	if !wanted {
 		if !iterate[T](t, nil, 0) {
 			return nil, nil
@@ -64,6 +66,19 @@ func eigenvectors[T simd.Float](w *workspace[T], a []T, size int, wanted bool) (
 		h.apply(w, start, false, z[start+1:], size, size, scratch)
 	}
 	return multiplied(t.d, scale), z
+}
+
+// normalize divides by a power of two, which it returns, so that the largest element is near 1, as divide and
+// conquer expects.
+func (t tridiagonal) normalize() float64 {
+	largest := 0.0
+	for i, x := range t.d {
+		largest = max(largest, math.Abs(x), math.Abs(t.e[i]))
+	}
+	_, exponent := math.Frexp(largest)
+	multiplied(t.d, math.Ldexp(1, -exponent))
+	multiplied(t.e, math.Ldexp(1, -exponent))
+	return math.Ldexp(1, exponent)
 }
 
 // multiplied multiplies numbers.

@@ -128,7 +128,7 @@ func parseLayer(tb testing.TB, name string) layerJob {
 	}
 	l := layerJob{dtype: ir.F32, stride: 1, dilated: 1, group: 1}
 	words := strings.Fields(name)
-	for _, d := range []ir.DType{ir.BF16, ir.F16} {
+	for _, d := range []ir.DType{ir.BF16, ir.F16, ir.F64} {
 		if words[0] == d.String() {
 			l.dtype, words = d, words[1:]
 		}
@@ -179,8 +179,8 @@ func sequence(n int) []int {
 
 // graph returns the job's graph.
 func (l layerJob) graph(tb testing.TB) *ir.Graph {
-	if f := map[string]func(b *ir.Builder, x ir.Value) []ir.Value{"cholesky": cholesky, "lu": lu, "solve": solve, "qr": qr, "eigh": eigh, "svd": svd, "inverse": inverse}[l.op]; f != nil {
-		return factors("", f, l.sizes[0], l.of, l.of).graph(tb)
+	if f := factorisations[l.op]; f != nil {
+		return typedFactors("", l.dtype, f, l.sizes[0], l.of, l.of).graph(tb)
 	}
 	if l.op == "product" {
 		return multiplied("", l.dtype, l.sizes[0], l.sizes[1], l.sizes[2], l.sizes[3], false).graph(tb)
@@ -245,7 +245,7 @@ func (l *layerJob) layer(b *ir.Builder, x ir.Value) ir.Value {
 
 // TestLayersAreGraphs keeps the jobs valid between runs of the benchmark.
 func TestLayersAreGraphs(t *testing.T) {
-	for _, j := range layerJobs {
+	for _, j := range slices.Concat(layerJobs, factorJobs) {
 		if g := j.graph(t); len(g.Outputs()) == 0 {
 			t.Errorf("%s computes nothing", j.name)
 		}

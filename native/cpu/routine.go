@@ -140,6 +140,8 @@ type workspace[T simd.Float] struct {
 	next    int // index of the first buffer that the current call has not taken
 	pivots  []int
 	space   simd.Space[T] // of products
+	packed  []T           // a block of a triangle
+	panel   []T           // columns that are solved with it
 	halves  conquest[T]   // of eigenvalues
 	t       tridiagonal
 }

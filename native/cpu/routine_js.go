@@ -2,5 +2,5 @@ package cpu
 
 import "github.com/rlx-go/rlx/ir"
 
-// routines is empty: LAPACK is too large for a browser's module.
+// routines is empty: they are too large for a browser's module.
 var routines map[ir.Op]routine

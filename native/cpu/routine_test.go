@@ -36,7 +36,9 @@ var factored = map[string]func(b *ir.Builder, x ir.Value) (rest, turned ir.Value
 	},
 	"lu": func(b *ir.Builder, x ir.Value) (rest, turned ir.Value) {
 		lu, _, order := ops.LU(b, x)
+		rows, _ := x.Dim(-2).Const()
 		n, _ := x.Dim(-1).Const()
+		n = min(n, rows)
 		l := ops.SliceAxis(b, ops.Tril(b, lu, -1), -1, ir.N(0), ir.N(n))
 		one := ops.Convert(b, ops.Eq(b, ops.Iota(b, ir.I32, 0, l.Shape()...), ops.Iota(b, ir.I32, 1, l.Shape()...)), x.DType())
 		u := ops.SliceAxis(b, ops.Triu(b, lu, 0), -2, ir.N(0), ir.N(n))

@@ -187,6 +187,7 @@ var shapes = []job{
 	of("tanh exp erf 1M", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Erf(b, ops.Exp(b, ops.Tanh(b, x))) }, 1<<20),
 	of("sin 1M", ops.Sin, 1<<20), of("log 1M", ops.Log, 1<<20), of("sqrt 1M", ops.Sqrt, 1<<20), of("pow 1M", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Pow(b, x, b.Input("p", ir.F32, ir.N(1<<20))) }, 1<<20),
 	typed("exp f64 1M", ir.F64, ops.Exp, 1<<20), typed("sin f64 1M", ir.F64, ops.Sin, 1<<20), typed("tanh f64 1M", ir.F64, ops.Tanh, 1<<20),
+	pair("pow f64 1M", ir.F64, func(b *ir.Builder, x, y ir.Value) ir.Value { return ops.Pow(b, ops.Abs(b, x), y) }, []int{1 << 20}, []int{1 << 20}),
 	of("divide 1000x1001 by column", func(b *ir.Builder, x ir.Value) ir.Value {
 		return ops.Div(b, x, b.Input("p", ir.F32, ir.Dims(1000, 1)...))
 	}, 1000, 1001),

@@ -42,14 +42,19 @@ func imaged(name string, a ops.Conv2DAttrs, batch, size, channels, window, out i
 func dominant(b *ir.Builder, x ir.Value, dims ...int) ir.Value {
 	n := dims[len(dims)-1]
 	diagonal := ops.Eq(b, ops.Iota(b, ir.I32, 0, ir.Dims(dims...)...), ops.Iota(b, ir.I32, 1, ir.Dims(dims...)...))
-	return ops.Add(b, x, ops.Mul(b, ops.Convert(b, diagonal, ir.F32), ops.Const(b, ir.F32, float64(n))))
+	d := x.DType()
+	return ops.Add(b, x, ops.Mul(b, ops.Convert(b, diagonal, d), ops.Const(b, d, float64(n))))
 }
 
 // factors is a job of several results of a matrix or a batch of them, with a dominant diagonal.
 func factors(name string, f func(b *ir.Builder, x ir.Value) []ir.Value, dims ...int) job {
+	return typedFactors(name, ir.F32, f, dims...)
+}
+
+func typedFactors(name string, d ir.DType, f func(b *ir.Builder, x ir.Value) []ir.Value, dims ...int) job {
 	return job{name, func(tb testing.TB) *ir.Graph {
 		return build(tb, func(b *ir.Builder) {
-			x := b.Input("x", ir.F32, ir.Dims(dims...)...)
+			x := b.Input("x", d, ir.Dims(dims...)...)
 			for i, y := range f(b, dominant(b, x, dims[len(dims)-2:]...)) {
 				b.Output(fmt.Sprint("y", i), y)
 			}

@@ -144,6 +144,7 @@ var templates = sync.OnceValue(func() map[Operation]func() *template {
 	}
 	written(dtype.F32, functions)
 	written(dtype.F64, doubleFunctions)
+	written(dtype.F64, map[scalar.Op]func(b *builder, x argument) argument{scalar.OpPow: doublePow})
 	return all
 })
 

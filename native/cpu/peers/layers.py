@@ -15,10 +15,11 @@ except ImportError:
 
 from singles import dominant, svd
 
-TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
+TYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f64": torch.float64}
 FACTORS = {
     "cholesky": torch.linalg.cholesky, "lu": torch.linalg.lu_factor, "solve": lambda x: torch.linalg.solve(x, x),
     "qr": torch.linalg.qr, "eigh": torch.linalg.eigh, "svd": svd, "inverse": torch.linalg.inv,
+    "triangular": lambda x: torch.linalg.solve_triangular(x, x, upper=False), "eigenvalues": torch.linalg.eigvalsh,
 }
 LAST = {2: torch.channels_last, 3: torch.channels_last_3d}
 
@@ -79,7 +80,7 @@ class Jobs:
     def get(self, name):
         j = parse(name)
         if j["op"] in FACTORS:
-            return dominant(FACTORS[j["op"]], j["of"], j["sizes"][0])
+            return dominant(FACTORS[j["op"]], j["of"], j["sizes"][0], dtype=j["dtype"])
         if j["op"] == "product":
             return lambda: product(j)
 

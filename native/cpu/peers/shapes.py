@@ -386,6 +386,7 @@ JOBS = {
     "tanh exp erf 1M": of(lambda x: x.tanh().exp_().erf_(), 1 << 20),
     "sin 1M": of(torch.sin, 1 << 20), "log 1M": of(torch.log, 1 << 20), "sqrt 1M": of(torch.sqrt, 1 << 20),
     "pow 1M": two(torch.pow, (1 << 20,), (1 << 20,)),
+    "pow f64 1M": two(lambda x, y: x.abs().pow(y), (1 << 20,), (1 << 20,), dtype=torch.float64),
     "exp f64 1M": of(torch.exp, 1 << 20, dtype=torch.float64), "sin f64 1M": of(torch.sin, 1 << 20, dtype=torch.float64), "tanh f64 1M": of(torch.tanh, 1 << 20, dtype=torch.float64),
     "divide 1000x1001 by column": two(lambda x, z: x / z, (1000, 1001), (1000, 1)),
     "remainder i32 1M": two(lambda x, z: x.fmod(z), (1 << 20,), (1 << 20,), I),

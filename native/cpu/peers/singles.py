@@ -32,11 +32,11 @@ def of(f, *dims, dtype=torch.float32):
     return job
 
 
-def dominant(f, n, *batch):
+def dominant(f, n, *batch, dtype=torch.float32):
     """A job on symmetric matrices with a dominant diagonal."""
 
     def job():
-        x = torch.rand(*batch, n, n) / 2 + torch.eye(n) * n
+        x = torch.rand(*batch, n, n, dtype=dtype) / 2 + torch.eye(n, dtype=dtype) * n
         x = (x + x.mT) / 2
         return lambda: f(x)
 
