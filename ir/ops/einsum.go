@@ -113,22 +113,22 @@ func parseLabels(name string, rank int) ([]rune, error) {
 
 // implicitResult returns the labels of the result of an equation without an arrow.
 func implicitResult(terms []term, dots int) []rune {
-	var out []rune
 	count := map[rune]int{}
 	for _, t := range terms {
 		for _, l := range t.labels {
-			if count[l]++; l >= 0 && count[l] == 1 {
-				out = append(out, l)
-			}
+			count[l]++
 		}
 	}
-	out = slices.DeleteFunc(out, func(l rune) bool { return count[l] > 1 })
-	slices.Sort(out)
-	lead := make([]rune, dots)
-	for i := range lead {
-		lead[i] = rune(i - dots)
+	out := make([]rune, dots)
+	for i := range out {
+		out[i] = rune(i - dots)
 	}
-	return append(lead, out...)
+	for l := 'A'; l <= 'z'; l++ {
+		if count[l] == 1 {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 func einsum(b *ir.Builder, terms []term, out []rune) ir.Value {

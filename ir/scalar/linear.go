@@ -140,12 +140,11 @@ func (s *Simplifier) spanLinear(l linear) span {
 func (s *Simplifier) emit(l linear, t dtype.DType) Expr {
 	l, r := s.recombine(l), s.spanLinear(l)
 	terms := slices.Clone(l.terms)
-	slices.SortStableFunc(terms, func(a, b term) int {
-		return cmp.Or(
-			cmp.Compare(sign(b.coef), sign(a.coef)), // positive ones first
-			cmp.Compare(magnitude(b.coef), magnitude(a.coef)),
-		)
-	})
+	for i := range terms { // few: inserted one by one
+		for j := i; j > 0 && compareCoefs(terms[j-1], terms[j]) > 0; j-- {
+			terms[j-1], terms[j] = terms[j], terms[j-1]
+		}
+	}
 	c := l.c
 	var e Expr
 	if len(terms) == 0 || terms[0].coef < 0 && c != 0 {
@@ -164,6 +163,11 @@ func (s *Simplifier) emit(l linear, t dtype.DType) Expr {
 		f.span, f.ranged = r, true
 	}
 	return e
+}
+
+// compareCoefs orders terms: positive ones first, and larger ones first.
+func compareCoefs(a, b term) int {
+	return cmp.Or(cmp.Compare(sign(b.coef), sign(a.coef)), cmp.Compare(magnitude(b.coef), magnitude(a.coef)))
 }
 
 // accumulate returns e + coef·atom; a nil e is 0. The atom may be narrower than t.

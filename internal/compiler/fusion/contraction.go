@@ -1,7 +1,6 @@
 package fusion
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 
@@ -77,7 +76,11 @@ type term struct {
 // such sums.
 func findDigits(e scalar.Expr, axis int, found map[string]digit) bool {
 	terms, ok := termsOf(e, 1, nil)
-	slices.SortStableFunc(terms, func(a, b term) int { return cmp.Compare(b.step, a.step) })
+	for i := range terms { // few: inserted one by one
+		for j := i; j > 0 && terms[j-1].step < terms[j].step; j-- {
+			terms[j-1], terms[j] = terms[j], terms[j-1]
+		}
+	}
 	for i, t := range terms {
 		d := digit{axis: axis, step: t.step}
 		if i > 0 {

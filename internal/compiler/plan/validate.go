@@ -168,17 +168,21 @@ type span struct {
 	index   int // the caller's
 }
 
-// conflict sorts non-empty spans and returns two neighbours that conflict: they overlap
+// conflict returns two non-empty spans that conflict, neighbours in memory: they overlap
 // and one is written, or one of the same buffer is written and the other only read. If any
 // two spans conflict, then two neighbours do.
 func conflict(spans []span) (a, b span, found bool) {
-	slices.SortFunc(spans, func(a, b span) int {
+	order := make([]*span, len(spans)) // sorting pointers takes no code of its own in a page's module
+	for i := range spans {
+		order[i] = &spans[i]
+	}
+	slices.SortFunc(order, func(a, b *span) int {
 		return cmp.Or(cmp.Compare(a.Buffer, b.Buffer), cmp.Compare(a.Offset, b.Offset))
 	})
-	for i := 1; i < len(spans); i++ {
-		a, b := spans[i-1], spans[i]
+	for i := 1; i < len(order); i++ {
+		a, b := order[i-1], order[i]
 		if a.Buffer == b.Buffer && (a.written != b.written || a.written && a.Offset+a.Bytes > b.Offset) {
-			return a, b, true
+			return *a, *b, true
 		}
 	}
 	return a, b, false

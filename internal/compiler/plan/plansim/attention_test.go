@@ -10,7 +10,6 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -134,10 +133,13 @@ func TestAttentionInBlocksInAGridOfTwoAxes(t *testing.T) {
 func TestMaskSumsInParts(t *testing.T) {
 	c := attention{name: "heads that share a mask", q: []int{11, 33, 5}, k: []int{11, 40, 5}, v: []int{11, 40, 5}, mask: []int{33, 40}}
 	for _, processors := range []int{3, 100} {
-		target := inBlocks()
-		target.Device = hardware.Unknown()
-		target.Device.Processors = processors
-		checkSampleOn(t, target, ops.OpAttentionBackward, c.samples()[ops.OpAttentionBackward])
+		target := schedtest.Hopper()
+		target.ScoreBytes, target.Mma, target.TF32 = 1, false, false
+		target.Multiprocessors = processors
+		names := checkSampleOn(t, target, ops.OpAttentionBackward, c.samples()[ops.OpAttentionBackward])
+		if !slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(n, "_mask_join") }) {
+			t.Errorf("%d processors: kernels %v: no sums are split", processors, names)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -201,9 +202,12 @@ func (n *attention) mask() []emit.Launch {
 	x := &maskEmitter{kernel: a, plain: a.fragments.(*plain), dims: slices.Concat(ones(rank+2-len(t.Dims)), t.Dims)}
 	rows, cols := emit.CeilDiv(x.dims[rank], a.rows.block), emit.CeilDiv(x.dims[rank+1], a.cols.block)
 	blocks, terms := fusion.Product(x.dims[:rank])*rows*cols, fusion.Product(x.sharing())*x.rowTerms()
-	each := emit.CeilDiv(terms, maskParts(blocks, terms, n.caps))
+	each := terms
+	if emit.WithMma {
+		each = emit.CeilDiv(terms, maskParts(blocks, terms, n.caps))
+	}
 	parts, sums := emit.CeilDiv(terms, each), t
-	if parts > 1 {
+	if emit.WithMma && parts > 1 {
 		sums = n.p.Scratch("mask_parts", ir.F32, slices.Concat([]int{parts}, x.dims)...)
 	}
 	workgroup := a.workgroups(parts * blocks)
@@ -216,7 +220,7 @@ func (n *attention) mask() []emit.Launch {
 	x.overTerms(part, each, terms, row, func() { x.overColumns(column) })
 	x.reduceAndStore(sums, part, row, column)
 	out := []emit.Launch{a.launch(n.prefix + "_mask")}
-	if parts > 1 {
+	if emit.WithMma && parts > 1 {
 		out = append(out, n.joinMask(sums, t))
 	}
 	return out
@@ -226,8 +230,11 @@ func (n *attention) mask() []emit.Launch {
 const maskGroups = 2
 
 // maskParts returns the number of parts that sums of a number of terms are split into, where one
-// workgroup to a block would keep processors idle.
+// workgroup to a block would keep processors idle: on CUDA alone, as the module of a page has no room for it.
 func maskParts(blocks, terms int, caps loop.Caps) int {
+	if caps.Dialect != dtype.CUDA {
+		return 1
+	}
 	return max(1, min(terms, caps.Profile().Workgroups(maskGroups)/blocks))
 }
 
@@ -267,7 +274,7 @@ func (x *maskEmitter) overTerms(part scalar.Expr, each, terms int, row scalar.Ex
 		x.rows.setBlock(row)
 		body()
 	}
-	if each == terms {
+	if !emit.WithMma || each == terms {
 		x.repeat("term", terms, term)
 		return
 	}

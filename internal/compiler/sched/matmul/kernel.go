@@ -474,21 +474,21 @@ func (s *side) swizzle(vec, row scalar.Expr) scalar.Expr {
 // decideVectors clears s.vectors unless each of a thread's loads is that of a vector: the whole kernel
 // sees an array as vectors, or as scalars, and a load that is clamped to the operand's end is none.
 func (te *tileEmitter) decideVectors(s *side, loads [][]scalar.Expr) {
-	s.vectors = s.vectors && !slices.ContainsFunc(loads, func(values []scalar.Expr) bool { return !te.isVector(values) })
+	s.vectors = s.vectors && !slices.ContainsFunc(loads, func(values []scalar.Expr) bool { return !isVector(te.Emitter, values) })
 }
 
 // isVector reports whether four values are loads of adjacent elements, aligned to four.
-func (te *tileEmitter) isVector(values []scalar.Expr) bool {
+func isVector(e *emit.Emitter, values []scalar.Expr) bool {
 	first := values[0]
 	for j, x := range values {
 		if x.Op != scalar.OpLoad || x.Ref != first.Ref {
 			return false
 		}
-		if n, ok := te.Simplify(scalar.Sub(x.Args[0], first.Args[0])).IntConst(); !ok || n != int64(j) {
+		if n, ok := e.Simplify(scalar.Sub(x.Args[0], first.Args[0])).IntConst(); !ok || n != int64(j) {
 			return false
 		}
 	}
-	rest, ok := te.Simplify(scalar.Mod(first.Args[0], loop.Int(emit.VectorWidth))).IntConst()
+	rest, ok := e.Simplify(scalar.Mod(first.Args[0], loop.Int(emit.VectorWidth))).IntConst()
 	return ok && rest == 0
 }
 

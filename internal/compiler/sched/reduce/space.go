@@ -46,6 +46,9 @@ func (w *Space) Rule() emit.Schedule {
 
 // Tiles returns the schedule by tiles and its cost, if the reduction has one.
 func (w *Space) Tiles() (r emit.Ranked, ok bool) {
+	if !emit.WithMma {
+		return r, false
+	}
 	t, ok := w.tile()
 	if !ok {
 		return r, false
