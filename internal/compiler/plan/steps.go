@@ -176,7 +176,7 @@ func (c *entryCompiler) bindings(args []*fusion.Tensor) []Binding {
 // mergeBindings merges the arrays of one buffer into one binding that spans them all,
 // beginning with the buffer of most arrays, until the kernel is within the limit.
 func (c *entryCompiler) mergeBindings(k *loop.Kernel, bindings []Binding, shareable map[int][]int) (*loop.Kernel, []Binding, error) {
-	buffers := slices.SortedFunc(maps.Keys(shareable), func(a, b int) int {
+	buffers := slices.SortedStableFunc(maps.Keys(shareable), func(a, b int) int {
 		return cmp.Or(len(shareable[b])-len(shareable[a]), a-b)
 	})
 	left := len(bindings)
