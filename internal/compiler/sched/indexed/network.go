@@ -276,14 +276,14 @@ func (w *network) sort() {
 	}
 	if levels := log2(w.width / w.run); emit.WithMma && levels > 0 {
 		w.Loop("level", loop.Int(1), loop.Int(levels+1), 1, levels, func(level scalar.Expr) {
-			w.passes(loop.Int(rounds-1), loop.Int(passes), passes, &level)
+			w.passes(loop.Int(rounds-1), loop.Int(passes), passes, level)
 		})
 	}
 }
 
 // passes does a round in count passes, at most most of them. A level is that of a merge of two runs, nil where
 // runs are sorted.
-func (w *network) passes(round, count scalar.Expr, most int, level *scalar.Expr) {
+func (w *network) passes(round, count scalar.Expr, most int, level scalar.Expr) {
 	w.Loop("pass", loop.Int(0), count, 1, most-1, func(pass scalar.Expr) {
 		first := w.Let("first", scalar.Mul(scalar.Sub(scalar.Sub(count, loop.Int(1)), pass), loop.Int(passSteps)))
 		p := networkPass{w: w, round: round, first: first, begins: scalar.Eq(pass, loop.Int(0)), level: level}
@@ -297,15 +297,15 @@ func (w *network) passes(round, count scalar.Expr, most int, level *scalar.Expr)
 type networkPass struct {
 	w            *network
 	round, first scalar.Expr
-	begins       scalar.Expr  // whether this is the first pass of the round
-	level        *scalar.Expr // nil: 0
+	begins       scalar.Expr // whether this is the first pass of the round
+	level        scalar.Expr // nil: 0
 }
 
 // emit writes the pass.
 func (p *networkPass) emit() {
 	highest, units, turns := scalar.Expr(loop.Int(log2(p.w.slots)-passSteps)), scalar.Expr(loop.Int(p.w.slots/unitSlots)), scalar.Expr(loop.Int(p.w.width-1))
 	if emit.WithMma && p.level != nil {
-		highest, units, turns = scalar.Sub(highest, *p.level), p.w.Let("units", scalar.Shr(units, *p.level)), p.w.Let("turns", scalar.Shr(turns, *p.level))
+		highest, units, turns = scalar.Sub(highest, p.level), p.w.Let("units", scalar.Shr(units, p.level)), p.w.Let("turns", scalar.Shr(turns, p.level))
 	}
 	lowest := p.w.Let("lowest", scalar.Min(p.first, highest))
 	apart := p.w.Let("apart", shifted(loop.Int(1), lowest))
@@ -348,10 +348,10 @@ func (p *networkPass) held(slot scalar.Expr) heldElement {
 		return p.w.inRegisters(at(slot))
 	}
 	within := scalar.And(slot, loop.Int(p.w.run-1))
-	slot = p.w.Let("slot", scalar.Min(scalar.Add(shifted(scalar.Sub(slot, within), *p.level), within), loop.Int(p.w.slots-1)))
+	slot = p.w.Let("slot", scalar.Min(scalar.Add(shifted(scalar.Sub(slot, within), p.level), within), loop.Int(p.w.slots-1)))
 	x := p.w.inRegisters(at(slot))
 	p.w.When(p.begins, func() {
-		apart := shifted(loop.Int(p.w.run/2), *p.level)
+		apart := shifted(loop.Int(p.w.run/2), p.level)
 		y := p.w.inRegisters(at(scalar.Min(scalar.Add(slot, apart), loop.Int(p.w.slots-1))))
 		p.w.order(x, y, scalar.ConstBool(false))
 	})

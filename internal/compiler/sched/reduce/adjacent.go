@@ -44,16 +44,24 @@ func adjacentRows(e *emit.Emitter, g *fusion.Group) (l emit.Launch, ok bool) {
 		var rows []*rowEmitter
 		for j := range emit.VectorWidth {
 			row := e.Unflatten(scalar.Add(scalar.Mul(i, loop.Int(emit.VectorWidth)), loop.Int(j)), g.Outer)
-			rows = append(rows, &rowEmitter{
-				Emitter: e, g: g, shape: rowLayout{lanes: 1, rows: emit.GroupThreads, rowsFirst: true},
-				row: row, inRange: scalar.ConstBool(true), lane: loop.Int(0), levels: g.Levels(), named: map[ir.Value]scalar.Expr{},
-			})
+			rows = append(rows, rowOfThread(e, g, row))
 		}
 		var body []loop.Stmt
 		body, ok = vectors(e, e.Nested(func() { reduceTogether(rows) }))
 		e.Add(body...)
 	})
 	return e.Launch(g.Name()), ok
+}
+
+// rowOfThread is the emitter of one of the rows of a thread, at outer coordinates.
+func rowOfThread(e *emit.Emitter, g *fusion.Group, row ir.Index) *rowEmitter {
+	for i := range row {
+		row[i] = e.Simplify(row[i])
+	}
+	return &rowEmitter{
+		Emitter: e, g: g, shape: rowLayout{lanes: 1, rows: emit.GroupThreads, rowsFirst: true},
+		row: row, inRange: scalar.ConstBool(true), lane: loop.Int(0), levels: g.Levels(), named: map[ir.Value]scalar.Expr{},
+	}
 }
 
 // reduceTogether writes the reductions of rows of one thread, point by point.

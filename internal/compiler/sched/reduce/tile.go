@@ -91,7 +91,7 @@ func (t tile) sharingIn(e *emit.Emitter, g *fusion.Group) float64 {
 	all, distinct := 0, map[string]bool{}
 	base, first := fusion.Coords("row", t.dims(g)), scalar.NewVar("first", ir.I32, 0, int64(fusion.Product(g.Inner)/t.points-1))
 	for row := range t.rows {
-		r := t.rowEmitter(e, g, t.row(base, row, 0))
+		r := rowOfThread(e, g, t.row(base, row, 0))
 		for u := range t.points {
 			c := t.point(e, g, first, u)
 			for _, m := range r.membersAt(0, true) {
@@ -134,16 +134,6 @@ func (t tile) point(e *emit.Emitter, g *fusion.Group, k scalar.Expr, u int) *chu
 	return &chunk{-1, e.Unflatten(at, g.Inner), scalar.ConstBool(true)}
 }
 
-func (t tile) rowEmitter(e *emit.Emitter, g *fusion.Group, row ir.Index) *rowEmitter {
-	for i := range row {
-		row[i] = e.Simplify(row[i])
-	}
-	return &rowEmitter{
-		Emitter: e, g: g, shape: rowLayout{lanes: 1, rows: emit.GroupThreads, rowsFirst: true},
-		row: row, inRange: scalar.ConstBool(true), lane: loop.Int(0), levels: g.Levels(), named: map[ir.Value]scalar.Expr{},
-	}
-}
-
 // schedule returns the schedule of the tile: rows are split where there are too few tiles to fill
 // the device.
 func (t tile) schedule(e *emit.Emitter, g *fusion.Group) emit.Schedule {
@@ -171,7 +161,7 @@ func emitTiles(e *emit.Emitter, g *fusion.Group, t tile, s emit.Schedule) (out [
 		var rows []*rowEmitter
 		for position := range t.rows {
 			for place := range emit.VectorWidth {
-				rows = append(rows, t.rowEmitter(e, g, t.row(base, position, place)))
+				rows = append(rows, rowOfThread(e, g, t.row(base, position, place)))
 			}
 		}
 		from := e.Simplify(scalar.Mul(part, loop.Int(each)))
