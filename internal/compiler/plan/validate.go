@@ -50,6 +50,7 @@ type validator struct {
 	persistent map[string]bool // the names of parameters and states
 	exported   map[string]int  // see kernelParams
 	spans      []span          // scratch for one dispatch
+	order      []*span         // scratch of conflict
 }
 
 func (v *validator) buffers() *FormatError {
@@ -115,7 +116,7 @@ func (v *validator) slots() *FormatError {
 			return err.in("slot %d (%s %q)", i, s.Role, s.Name)
 		}
 		if s.Role != Scalar && s.Role != Output && s.Bytes > 0 {
-			owned = append(owned, span{Binding{s.Buffer, s.Offset, s.Bytes}, true, i})
+			owned = append(owned, span{Binding{s.Buffer, s.Offset, s.Bytes}, true, int32(i)})
 		}
 	}
 	for i := range v.p.Slots {
@@ -128,7 +129,7 @@ func (v *validator) slots() *FormatError {
 		}
 		v.persistent[s.Name] = true
 	}
-	if a, b, found := conflict(owned); found {
+	if a, b, found := v.conflict(owned); found {
 		s, other := &v.p.Slots[b.index], &v.p.Slots[a.index]
 		return invalid(17, "it overlaps %s %q", other.Role, other.Name).in("slot %d (%s %q)", b.index, s.Role, s.Name)
 	}
@@ -165,17 +166,18 @@ func (v *validator) slot(s *Slot) *FormatError {
 type span struct {
 	Binding
 	written bool
-	index   int // the caller's
+	index   int32 // the caller's
 }
 
 // conflict returns two non-empty spans that conflict, neighbours in memory: they overlap
 // and one is written, or one of the same buffer is written and the other only read. If any
 // two spans conflict, then two neighbours do.
-func conflict(spans []span) (a, b span, found bool) {
-	order := make([]*span, len(spans)) // sorting pointers takes no code of its own in a page's module
+func (v *validator) conflict(spans []span) (a, b span, found bool) {
+	order := slices.Grow(v.order[:0], len(spans)) // sorting pointers takes no code of its own in a page's module
 	for i := range spans {
-		order[i] = &spans[i]
+		order = append(order, &spans[i])
 	}
+	v.order = order
 	slices.SortFunc(order, func(a, b *span) int {
 		return cmp.Or(cmp.Compare(a.Buffer, b.Buffer), cmp.Compare(a.Offset, b.Offset))
 	})

@@ -292,9 +292,9 @@ func (v *validator) usage(access []loop.Access, bindings []Binding) *FormatError
 	}
 	v.spans = v.spans[:0]
 	for i, b := range bindings {
-		v.spans = append(v.spans, span{b, access[i] != loop.Read, i})
+		v.spans = append(v.spans, span{b, access[i] != loop.Read, int32(i)})
 	}
-	a, b, found := conflict(v.spans)
+	a, b, found := v.conflict(v.spans)
 	switch {
 	case !found:
 		return nil

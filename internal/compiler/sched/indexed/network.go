@@ -103,16 +103,17 @@ func (s *sorting) firstRound() int {
 
 // shape returns the slots of a workgroup, of each of its chunks, and of the run that it keeps.
 func (x *stage) shape() (slots, width, run int) {
-	width = max(emit.PowerOfTwo(x.chunk), unitSlots)
+	width = emit.PowerOfTwo(x.chunk)
 	run = width
 	if emit.WithMma && x.s.selects() {
+		width = max(width, unitSlots)
 		run = min(max(emit.PowerOfTwo(x.kept), unitSlots), width)
 	}
 	perGroup := max(1, min(minNetworkSlots, x.s.capacity())/width)
 	for perGroup > 1 && perGroup/2 >= x.lines() {
 		perGroup /= 2
 	}
-	return width * perGroup, width, run
+	return max(width*perGroup, unitSlots), width, run
 }
 
 // chunks is the number of chunks of a row, lines that of all rows.
