@@ -54,9 +54,10 @@ var replacements = []replacement{
 	{"", traps, []string{
 		"runtime.badPointer", "runtime.(*mspan).reportZombies",
 		"runtime.checkFinalizersAndCleanups", "runtime.preMallocgcDebug", "runtime.postMallocgcDebug",
+		"runtime.setCheckmark", "runtime.startCheckmarks", "runtime.endCheckmarks", "runtime.runCheckmark", "runtime.fmtNSAsMS", "runtime.panicwrap",
 	}},
-	// Options of GODEBUG for processors: WebAssembly has no variants.
-	{"", returns, []string{"internal/cpu.processOptions"}},
+	// Options of GODEBUG: a page has no environment, and no hooks of a program's end.
+	{"", returns, []string{"internal/cpu.processOptions", "runtime.parsegodebug", "internal/runtime/exithook.Run"}},
 	{"", zeros(16, 1), []string{"runtime.saveAncestors"}},
 	// Features that no program here starts: profiles, leak detection, the bubbles of
 	// testing/synctest, arenas, cgo calls.
@@ -73,7 +74,10 @@ var replacements = []replacement{
 	{finalizers, traps, []string{"runtime.freeSpecial", "runtime.forEachSpecial", "runtime.gcScanFinalizer", "runtime.queuefinalizer", "runtime.(*cleanupQueue).enqueue", "runtime.(*cleanupQueue).wake"}},
 	{finalizers, returns, []string{"runtime.(*cleanupQueue).flush"}},
 	// Memory is never returned to the host.
-	{"", returns, []string{"runtime.(*scavengerState).wake"}},
+	{"", returns, []string{
+		"runtime.(*scavengerState).wake", "runtime.(*scavengeIndex).alloc", "runtime.(*scavengeIndex).free", "runtime.(*scavengeIndex).nextGen",
+	}},
+	{"", zeros(40, 1), []string{"runtime.(*pageAlloc).scavenge"}},
 	{"", traps, []string{"runtime.(*scavengerState).run", "runtime.(*scavengerState).sleep", "runtime.(*scavengerState).controllerFailed"}},
 	// Finds the method of package reflect to name in an error message, from a stack that has no
 	// names here.
