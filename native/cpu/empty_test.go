@@ -28,3 +28,16 @@ func TestReductionsOfNothingConvert(t *testing.T) {
 		}
 	}
 }
+
+// TestScansOfNothingLoadNothing: a scan along an empty axis reads no element of its operands, which have none.
+func TestScansOfNothingLoadNothing(t *testing.T) {
+	y := rerun(t, build(t, func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(3, 0, 3)...)
+		b.Output("y", ops.AssociativeScan(b, ops.AssociativeAttrs{Axis: 1}, []ir.Value{x, x}, func(b *ir.Builder, p, q []ir.Value) []ir.Value {
+			return []ir.Value{ops.Mul(b, p[0], q[0]), ops.Add(b, ops.Mul(b, p[1], q[0]), q[1])}
+		})[1])
+	}), native.Zeros(ir.F32, 3, 0, 3))["y"]
+	if y.Len() != 0 {
+		t.Errorf("y is %v, not empty", y)
+	}
+}

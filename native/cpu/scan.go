@@ -12,6 +12,9 @@ import (
 // and each lane walks the axis serially.
 func (c *compiler) scan(g *fusion.Group) error {
 	x := g.Prefix()
+	if product(x.Dims) == 0 {
+		return nil // a nest would load what does not depend on the place along the axis
+	}
 	if term, sum := lineTerm(x); term != nil && (product(x.Dims)/max(x.Dims[x.Axis], 1) < scanLanes || product(x.Dims[x.Axis+1:]) == 1) {
 		return c.scanLines(g, x, term, sum)
 	}

@@ -39,7 +39,7 @@ type header struct {
 
 var (
 	descrText  = regexp.MustCompile(`['"]descr['"]\s*:\s*['"]([<>|=]?)([a-zA-Z]\w*)['"]`)
-	anyDescr   = regexp.MustCompile(`['"]descr['"]\s*:\s*([^,]*)`)
+	anyDescr   = regexp.MustCompile(`['"]descr['"]\s*:\s*(\[.*\]|[^,]*)`)
 	orderText  = regexp.MustCompile(`['"]fortran_order['"]\s*:\s*(True|False)`)
 	shapeText  = regexp.MustCompile(`['"]shape['"]\s*:\s*\(([\d\s,L]*)\)`)
 	numberText = regexp.MustCompile(`\d+`)

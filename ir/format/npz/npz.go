@@ -87,8 +87,8 @@ func (f *File) Type(name string) (t ir.Type, err error) {
 	return t, err
 }
 
-// Array reads an array. The error is of kind [ir.ErrName] for an unknown name and otherwise that of
-// [Read].
+// Array reads an array. The error is of kind [ir.ErrName] for an unknown name, of kind [ir.ErrUnsupported]
+// for a compression other than deflate, which NumPy writes, and otherwise that of [Read].
 func (f *File) Array(name string) (a *ir.Array, err error) {
 	err = f.open(name, func(r io.Reader) (err error) {
 		a, err = Read(r)
@@ -104,6 +104,9 @@ func (f *File) open(name string, read func(r io.Reader) error) error {
 		return ir.Errorf(ir.ErrName, "there is no array %q", name)
 	}
 	r, err := e.Open()
+	if errors.Is(err, zip.ErrAlgorithm) {
+		return ir.Errorf(ir.ErrUnsupported, "array %q is compressed by method %d of zip; 0 (stored) and 8 (deflate) are read", name, e.Method)
+	}
 	if err != nil {
 		return damaged("array %q: %v", name, err)
 	}

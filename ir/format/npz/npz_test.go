@@ -1,6 +1,7 @@
 package npz_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -110,7 +112,31 @@ func TestHostileFiles(t *testing.T) {
 	if _, err := npz.Read(bytes.NewReader(npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }"))); !errors.Is(err, ir.ErrDType) {
 		t.Errorf("pickled objects: %v", err)
 	}
+	records := npy("{'descr': [('a', '<i4'), ('b', '<f8')], 'fortran_order': False, 'shape': (1,), }")
+	if _, err := npz.Read(bytes.NewReader(records)); !errors.Is(err, ir.ErrDType) || !strings.Contains(err.Error(), "[('a', '<i4'), ('b', '<f8')]") {
+		t.Errorf("records: %v", err)
+	}
 	if _, err := npz.OpenAt(bytes.NewReader([]byte("PK")), 2); !errors.Is(err, npz.ErrDamaged) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An archive of another program may be compressed by a method that is not read; it is not damaged.
+func TestUnknownCompression(t *testing.T) {
+	var data bytes.Buffer
+	z := zip.NewWriter(&data)
+	const lzma = 14
+	if _, err := z.CreateRaw(&zip.FileHeader{Name: "x.npy", Method: lzma}); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := npz.OpenAt(bytes.NewReader(data.Bytes()), int64(data.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Array("x"); !errors.Is(err, ir.ErrUnsupported) || errors.Is(err, npz.ErrDamaged) {
 		t.Errorf("got %v", err)
 	}
 }
