@@ -168,29 +168,29 @@ type node struct {
 // TestBadSchemas has schemas that are refused.
 func TestBadSchemas(t *testing.T) {
 	v := generate.NewVocabulary(ascii())
-	for schema, want := range map[string]string{
-		`{"type": "string", "pattern": "a+"}`: `"pattern": supported are type,`,
-		`{"type": "text"}`:                    `the type "text"`,
-		`{"type": 3}`:                         `the type 3`,
-		`{"type": []}`:                        `the type []`,
-		`{"$ref": "#"}`:                       `refers to itself`,
-		`{"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}}`: `refers to itself`,
-		`{"$ref": "#/$defs/a"}`:  `the $ref "#/$defs/a"`,
-		`{"$ref": "other.json"}`: `the $ref "other.json"`,
-		`{"enum": []}`:           `empty enum`,
-		`{"anyOf": []}`:          `empty anyOf`,
-		`{"properties": {"a": {}}, "required": ["b"]}`:     `requires "b"`,
-		`{"required": ["b"], "type": "object"}`:            `requires "b"`,
-		`{"type": "array", "minItems": 3, "maxItems": 2}`:  `minItems 3 and maxItems 2`,
-		`{"type": "array", "maxItems": 1000000000}`:        `maxItems 1000000000`,
-		`{"properties": []}`:                               `properties that are no object`,
-		`[1]`:                                              `an object or a boolean`,
-		`false`:                                            `allows no value`,
-		`{"minItems": "x"}`:                                `malformed`,
-		`{"enum": ["` + strings.Repeat("a", 1<<16) + `"]}`: `more than 32768 symbols`,
+	for _, c := range []struct{ schema, want string }{
+		{`{"type": "string", "pattern": "a+"}`, `"pattern": supported are type,`},
+		{`{"type": "text"}`, `the type "text"`},
+		{`{"type": 3}`, `the type 3`},
+		{`{"type": []}`, `the type []`},
+		{`{"$ref": "#"}`, `refers to itself`},
+		{`{"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}}`, `refers to itself`},
+		{`{"$ref": "#/$defs/a"}`, `the $ref "#/$defs/a"`},
+		{`{"$ref": "other.json"}`, `the $ref "other.json"`},
+		{`{"enum": []}`, `empty enum`},
+		{`{"anyOf": []}`, `empty anyOf`},
+		{`{"properties": {"a": {}}, "required": ["b"]}`, `requires "b"`},
+		{`{"required": ["b"], "type": "object"}`, `requires "b"`},
+		{`{"type": "array", "minItems": 3, "maxItems": 2}`, `minItems 3 and maxItems 2`},
+		{`{"type": "array", "maxItems": 1000000000}`, `maxItems 1000000000`},
+		{`{"properties": []}`, `properties that are no object`},
+		{`[1]`, `an object or a boolean`},
+		{`false`, `allows no value`},
+		{`{"minItems": "x"}`, `malformed`},
+		{`{"enum": ["` + strings.Repeat("a", 1<<16) + `"]}`, `more than 32768 symbols`},
 	} {
-		if _, err := v.JSON(json.RawMessage(schema)); !errors.Is(err, generate.ErrRequest) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.80s: %v, want %s", schema, err, want)
+		if _, err := v.JSON(json.RawMessage(c.schema)); !errors.Is(err, generate.ErrRequest) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.80s: %v, want %s", c.schema, err, c.want)
 		}
 	}
 }

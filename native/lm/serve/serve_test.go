@@ -313,65 +313,68 @@ func TestServer(t *testing.T) {
 	})
 
 	t.Run("bad requests", func(t *testing.T) {
-		for body, want := range map[string]struct {
+		for _, c := range []struct {
+			body        string
 			status      int
 			param, code string
 		}{
-			`{`:                                                          {400, "", ""},
-			`[]`:                                                         {400, "", ""},
-			`{"prompt":{"a":1}}`:                                         {400, "prompt", ""},
-			`{"prompt":"A","seed":"x"}`:                                  {400, "seed", ""},
-			`{"prompt":"A","max_tokens":1e99}`:                           {400, "max_tokens", ""},
-			`{}`:                                                         {400, "prompt", ""},
-			`{"prompt":"A"} {"prompt":"B"}`:                              {400, "", ""},
-			`{"prompt":"A"}]`:                                            {400, "", ""},
-			`{"prompt":""}`:                                              {400, "", ""},
-			`{"prompt":"A","model":"gpt"}`:                               {404, "", "model_not_found"},
-			`{"prompt":"A","temperature":-1}`:                            {400, "temperature", ""},
-			`{"prompt":"A","top_p":1.5}`:                                 {400, "top_p", ""},
-			`{"prompt":"A","stop":["a",""]}`:                             {400, "stop", ""},
-			`{"prompt":"A","max_tokens":0}`:                              {400, "max_tokens", ""},
-			`{"prompt":"A","n":0}`:                                       {400, "n", ""},
-			`{"prompt":"A","n":7}`:                                       {429, "", "rate_limit_exceeded"},
-			`{"prompt":"A","echo":true,"logprobs":0}`:                    {400, "echo", ""},
-			`{"prompt":"A","logprobs":5}`:                                {400, "logprobs", ""},
-			`{"prompt":"A","logprobs":"x"}`:                              {400, "logprobs", ""},
-			`{"prompt":"A","n":2,"best_of":1}`:                           {400, "best_of", ""},
-			`{"prompt":"A","best_of":2,"stream":true}`:                   {400, "best_of", ""},
-			`{"prompt":"A","best_of":1000}`:                              {400, "best_of", ""},
-			`{"prompt":"A","stream_options":{}}`:                         {400, "stream_options", ""},
-			`{"prompt":"A","logit_bias":{"x":1}}`:                        {400, "logit_bias", ""},
-			`{"prompt":"A","logit_bias":{"64":1}}`:                       {400, "logit_bias", ""},
-			`{"prompt":[999]}`:                                           {400, "", ""},
-			`{"prompt":["A","A","A","A"],"n":4611686018427387904}`:       {400, "n", ""}, // four times that is 0 in 64 bits
-			`{"prompt":[]}`:                                              {400, "prompt", ""},
-			`{"prompt":"` + strings.Repeat("A", 61) + `"}`:               {400, "", "context_length_exceeded"},
-			`{"prompt":"` + strings.Repeat("A", 61) + `","stream":true}`: {400, "", "context_length_exceeded"},
-			`{"prompt":"` + strings.Repeat("A", 3000) + `"}`:             {413, "", "request_too_large"},
+			{`{`, 400, "", ""},
+			{`[]`, 400, "", ""},
+			{`{"prompt":{"a":1}}`, 400, "prompt", ""},
+			{`{"prompt":"A","seed":"x"}`, 400, "seed", ""},
+			{`{"prompt":"A","max_tokens":1e99}`, 400, "max_tokens", ""},
+			{`{}`, 400, "prompt", ""},
+			{`{"prompt":"A"} {"prompt":"B"}`, 400, "", ""},
+			{`{"prompt":"A"}]`, 400, "", ""},
+			{`{"prompt":""}`, 400, "", ""},
+			{`{"prompt":"A","model":"gpt"}`, 404, "", "model_not_found"},
+			{`{"prompt":"A","temperature":-1}`, 400, "temperature", ""},
+			{`{"prompt":"A","top_p":1.5}`, 400, "top_p", ""},
+			{`{"prompt":"A","stop":["a",""]}`, 400, "stop", ""},
+			{`{"prompt":"A","max_tokens":0}`, 400, "max_tokens", ""},
+			{`{"prompt":"A","n":0}`, 400, "n", ""},
+			{`{"prompt":"A","n":7}`, 429, "", "rate_limit_exceeded"},
+			{`{"prompt":"A","echo":true,"logprobs":0}`, 400, "echo", ""},
+			{`{"prompt":"A","logprobs":5}`, 400, "logprobs", ""},
+			{`{"prompt":"A","logprobs":"x"}`, 400, "logprobs", ""},
+			{`{"prompt":"A","n":2,"best_of":1}`, 400, "best_of", ""},
+			{`{"prompt":"A","best_of":2,"stream":true}`, 400, "best_of", ""},
+			{`{"prompt":"A","best_of":1000}`, 400, "best_of", ""},
+			{`{"prompt":"A","stream_options":{}}`, 400, "stream_options", ""},
+			{`{"prompt":"A","logit_bias":{"x":1}}`, 400, "logit_bias", ""},
+			{`{"prompt":"A","logit_bias":{"64":1}}`, 400, "logit_bias", ""},
+			{`{"prompt":[999]}`, 400, "", ""},
+			{`{"prompt":["A","A","A","A"],"n":4611686018427387904}`, 400, "n", ""}, // four times that is 0 in 64 bits
+			{`{"prompt":[]}`, 400, "prompt", ""},
+			{`{"prompt":"` + strings.Repeat("A", 61) + `"}`, 400, "", "context_length_exceeded"},
+			{`{"prompt":"` + strings.Repeat("A", 61) + `","stream":true}`, 400, "", "context_length_exceeded"},
+			{`{"prompt":"` + strings.Repeat("A", 3000) + `"}`, 413, "", "request_too_large"},
 		} {
-			status, text := post(t, url+"/v1/completions", body)
+			status, text := post(t, url+"/v1/completions", c.body)
 			a := read(t, text)
-			if status != want.status || a.Error == nil || a.Error.Message == "" || a.Error.Param != want.param || a.Error.Code != want.code || strings.Contains(a.Error.Message, "Go ") || strings.Contains(a.Error.Message, "generate: bad") {
-				t.Errorf("%.60s: %d %s, want %+v", body, status, text, want)
+			if status != c.status || a.Error == nil || a.Error.Message == "" || a.Error.Param != c.param || a.Error.Code != c.code || strings.Contains(a.Error.Message, "Go ") || strings.Contains(a.Error.Message, "generate: bad") {
+				t.Errorf("%.60s: %d %s, want %d, %q and %q", c.body, status, text, c.status, c.param, c.code)
 			}
 		}
-		for body, param := range map[string]string{
-			`{"messages":[{"role":"user","content":17}]}`:                                "messages.content",
-			`{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`:            "messages",
-			`{"messages":[{"role":"user","content":"A"}],"modalities":["text","audio"]}`: "modalities",
-			`{}`: "messages", `{"messages":[{"role":"robot","content":"A"}]}`: "messages",
-			`{"messages":[{"role":"user","content":"A"}],"best_of":1}`:             "best_of",
-			`{"messages":[{"role":"user","content":"A"}],"echo":true}`:             "echo",
-			`{"messages":[{"role":"assistant","content":null,"tool_calls":[{}]}]}`: "messages",
-			`{"messages":[{"role":"user","content":"A"}],"tools":[{}]}`:            "tools", `{"messages":[{"role":"user","content":"A"}],"logprobs":true,"top_logprobs":5}`: "top_logprobs",
-			`{"messages":[{"role":"user","content":"A"}],"top_logprobs":2}`:                                                                  "top_logprobs",
-			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"yaml"}}`:                                                 "response_format",
-			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_schema"}}`:                                          "response_format",
-			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_schema","json_schema":{"schema":{"pattern":"a"}}}}`: "response_format",
-			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_object"},"ignore_eos":true}`:                        "ignore_eos",
+		for _, c := range []struct{ body, param string }{
+			{`{"messages":[{"role":"user","content":17}]}`, "messages.content"},
+			{`{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, "messages"},
+			{`{"messages":[{"role":"user","content":"A"}],"modalities":["text","audio"]}`, "modalities"},
+			{`{}`, "messages"},
+			{`{"messages":[{"role":"robot","content":"A"}]}`, "messages"},
+			{`{"messages":[{"role":"user","content":"A"}],"best_of":1}`, "best_of"},
+			{`{"messages":[{"role":"user","content":"A"}],"echo":true}`, "echo"},
+			{`{"messages":[{"role":"assistant","content":null,"tool_calls":[{}]}]}`, "messages"},
+			{`{"messages":[{"role":"user","content":"A"}],"tools":[{}]}`, "tools"},
+			{`{"messages":[{"role":"user","content":"A"}],"logprobs":true,"top_logprobs":5}`, "top_logprobs"},
+			{`{"messages":[{"role":"user","content":"A"}],"top_logprobs":2}`, "top_logprobs"},
+			{`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"yaml"}}`, "response_format"},
+			{`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_schema"}}`, "response_format"},
+			{`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_schema","json_schema":{"schema":{"pattern":"a"}}}}`, "response_format"},
+			{`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_object"},"ignore_eos":true}`, "ignore_eos"},
 		} {
-			if status, text := post(t, url+"/v1/chat/completions", body); status != 400 || read(t, text).Error.Param != param {
-				t.Errorf("%s: %d %s", body, status, text)
+			if status, text := post(t, url+"/v1/chat/completions", c.body); status != 400 || read(t, text).Error.Param != c.param {
+				t.Errorf("%s: %d %s, want %q", c.body, status, text, c.param)
 			}
 		}
 	})
