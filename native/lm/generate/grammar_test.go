@@ -78,7 +78,7 @@ func TestCalls(t *testing.T) {
 		options generate.CallOptions
 		yes, no []string
 	}{
-		{generate.CallOptions{}, []string{"", "x < y", "<tool_cal", "<<tool", "a" + marked(f) + marked(g) + "b", marked("{\"name\":\"g\",\"arguments\":{\"s\":\"" + generate.CallEnd + "\"}}"), f}, []string{generate.CallBegin, "<tool<tool_call>", marked(`{"name":"h","arguments":{}}`), marked(f) + generate.CallBegin, marked(`{"name":"f","arguments":{}}`)}},
+		{generate.CallOptions{}, []string{"", "x < y", "<tool_cal", "<tool x_call>", "<<tool", "a" + marked(f) + marked(g) + "b", marked("{\"name\":\"g\",\"arguments\":{\"s\":\"" + generate.CallEnd + "\"}}"), f}, []string{generate.CallBegin, "<tool<tool_call>", marked(`{"name":"h","arguments":{}}`), marked(f) + generate.CallBegin, marked(`{"name":"f","arguments":{}}`)}},
 		{generate.CallOptions{Once: true}, []string{"", "a" + marked(f)}, []string{marked(f) + "b", marked(f) + marked(g)}},
 		{generate.CallOptions{Required: true}, []string{f, g, marked(f), marked(f) + "\n" + marked(g)}, []string{"", "a", f + g, f + marked(g), marked(f) + "x"}},
 		{generate.CallOptions{Required: true, Once: true}, []string{f, marked(g)}, []string{"", marked(f) + marked(g)}},
