@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"encoding/json"
 	"errors"
 
 	"github.com/rlx-go/rlx/ir/format/chat"
@@ -11,9 +12,10 @@ import (
 type Message = chat.Message
 
 // Chat returns the prompt of a conversation, by the model's chat template, whose next message is the
-// assistant's. Special tokens in the messages are text: a user who types "<|im_end|>" ends no turn. Errors are of kind [ErrRequest] for a model without a template, and for messages that the
-// template refuses.
-func (l *Loaded) Chat(messages []Message) ([]int32, error) {
+// assistant's. Tools are the functions that it may call, each as an element of tools in OpenAI's API; a template that
+// does not know tools ignores them. Special tokens in the messages and tools are text: a user who types "<|im_end|>" ends
+// no turn. Errors are of kind [ErrRequest] for a model without a template, and for messages that the template refuses.
+func (l *Loaded) Chat(messages []Message, tools ...json.RawMessage) ([]int32, error) {
 	if l.ChatTemplate == "" {
 		return nil, refuse("the model has no chat template: a prompt must be given")
 	}
@@ -27,8 +29,16 @@ func (l *Loaded) Chat(messages []Message) ([]int32, error) {
 		failed = errors.Join(failed, err)
 		return quoted
 	}
+	var list any // none without tools, as templates expect
+	if len(tools) > 0 {
+		each := make([]any, len(tools))
+		for i, tool := range tools {
+			each[i] = chat.JSON(tool)
+		}
+		list = each
+	}
 	text, err := t.RenderWith(map[string]any{
-		"messages": messages, "add_generation_prompt": true, "bos_token": l.special("bos", "<s>", "<|begin_of_text|>", "<bos>"), "eos_token": l.special("eos", endNames...),
+		"messages": messages, "tools": list, "add_generation_prompt": true, "bos_token": l.special("bos", "<s>", "<|begin_of_text|>", "<bos>"), "eos_token": l.special("eos", endNames...),
 	}, chat.Options{Quote: quote})
 	if err = errors.Join(err, failed); err != nil {
 		return nil, refuse("%v", err)

@@ -12,6 +12,7 @@ type symbol struct {
 	kind  symbolKind
 	bytes [4]uint64
 	parts []*symbol
+	free  bool // a byte of free text, where a token without a text may stand
 }
 
 type symbolKind uint8
@@ -37,6 +38,7 @@ type stack struct {
 type state struct {
 	stacks []*stack
 	ends   bool // one way is complete
+	free   bool // one way is free text
 	next   [256]*state
 	known  [4]uint64
 	mask   []uint32 // of the tokens that may follow, nil before it is needed
@@ -131,7 +133,7 @@ func (m *machine) stateOf(stacks []*stack, ends bool) *state {
 	}
 	s, ok := m.states[string(key)]
 	if !ok {
-		s = &state{stacks: stacks, ends: ends}
+		s = &state{stacks: stacks, ends: ends, free: slices.ContainsFunc(stacks, func(s *stack) bool { return s.top.free })}
 		m.states[string(key)] = s
 	}
 	return s

@@ -46,11 +46,16 @@ func allowed(p pieces, f func([]int32, []uint32), result []int32) (ids []int32) 
 // accepts reports whether a grammar has a text, character by character.
 func accepts(t *testing.T, schema, text string) bool {
 	t.Helper()
-	p := ascii()
-	g, err := generate.NewVocabulary(p).JSON(schemaOf(schema))
+	g, err := generate.NewVocabulary(ascii()).JSON(schemaOf(schema))
 	if err != nil {
 		t.Fatalf("%s: %v", schema, err)
 	}
+	return has(g, text)
+}
+
+// has reports whether a grammar over the vocabulary of ascii has a text, character by character.
+func has(g *generate.Grammar, text string) bool {
+	p := ascii()
 	f := g.Allow()
 	var result []int32
 	for _, c := range text {
@@ -61,6 +66,43 @@ func accepts(t *testing.T, schema, text string) bool {
 		result = append(result, id)
 	}
 	return slices.Contains(allowed(p, f, result), int32(len(p)-1))
+}
+
+// TestCalls has results that call functions, and some that must not be.
+func TestCalls(t *testing.T) {
+	v := generate.NewVocabulary(ascii())
+	functions := []generate.Function{{Name: "f", Parameters: json.RawMessage(person)}, {Name: "g"}}
+	const f, g = `{"name": "f", "arguments": {"name": "x"}}`, `{"name":"g","parameters":{}}`
+	marked := func(text string) string { return generate.CallBegin + "\n" + text + "\n" + generate.CallEnd }
+	for _, c := range []struct {
+		options generate.CallOptions
+		yes, no []string
+	}{
+		{generate.CallOptions{}, []string{"", "x < y", "<tool_cal", "<tool x_call>", "<<tool", "a" + marked(f) + marked(g) + "b", marked("{\"name\":\"g\",\"arguments\":{\"s\":\"" + generate.CallEnd + "\"}}"), f}, []string{generate.CallBegin, "<tool<tool_call>", marked(`{"name":"h","arguments":{}}`), marked(f) + generate.CallBegin, marked(`{"name":"f","arguments":{}}`)}},
+		{generate.CallOptions{Once: true}, []string{"", "a" + marked(f)}, []string{marked(f) + "b", marked(f) + marked(g)}},
+		{generate.CallOptions{Required: true}, []string{f, g, marked(f), marked(f) + "\n" + marked(g)}, []string{"", "a", f + g, f + marked(g), marked(f) + "x"}},
+		{generate.CallOptions{Required: true, Once: true}, []string{f, marked(g)}, []string{"", marked(f) + marked(g)}},
+	} {
+		grammar, err := v.Calls(functions, c.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range c.yes {
+			if !has(grammar, text) {
+				t.Errorf("%+v lacks %q", c.options, text)
+			}
+		}
+		for _, text := range c.no {
+			if has(grammar, text) {
+				t.Errorf("%+v has %q", c.options, text)
+			}
+		}
+	}
+	for _, bad := range [][]generate.Function{nil, {{Name: "f", Parameters: json.RawMessage(`{"pattern": "a"}`)}}} {
+		if _, err := v.Calls(bad, generate.CallOptions{}); !errors.Is(err, generate.ErrRequest) {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
 }
 
 func schemaOf(text string) json.RawMessage {
@@ -168,29 +210,29 @@ type node struct {
 // TestBadSchemas has schemas that are refused.
 func TestBadSchemas(t *testing.T) {
 	v := generate.NewVocabulary(ascii())
-	for schema, want := range map[string]string{
-		`{"type": "string", "pattern": "a+"}`: `"pattern": supported are type,`,
-		`{"type": "text"}`:                    `the type "text"`,
-		`{"type": 3}`:                         `the type 3`,
-		`{"type": []}`:                        `the type []`,
-		`{"$ref": "#"}`:                       `refers to itself`,
-		`{"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}}`: `refers to itself`,
-		`{"$ref": "#/$defs/a"}`:  `the $ref "#/$defs/a"`,
-		`{"$ref": "other.json"}`: `the $ref "other.json"`,
-		`{"enum": []}`:           `empty enum`,
-		`{"anyOf": []}`:          `empty anyOf`,
-		`{"properties": {"a": {}}, "required": ["b"]}`:     `requires "b"`,
-		`{"required": ["b"], "type": "object"}`:            `requires "b"`,
-		`{"type": "array", "minItems": 3, "maxItems": 2}`:  `minItems 3 and maxItems 2`,
-		`{"type": "array", "maxItems": 1000000000}`:        `maxItems 1000000000`,
-		`{"properties": []}`:                               `properties that are no object`,
-		`[1]`:                                              `an object or a boolean`,
-		`false`:                                            `allows no value`,
-		`{"minItems": "x"}`:                                `malformed`,
-		`{"enum": ["` + strings.Repeat("a", 1<<16) + `"]}`: `more than 32768 symbols`,
+	for _, c := range []struct{ schema, want string }{
+		{`{"type": "string", "pattern": "a+"}`, `"pattern": supported are type,`},
+		{`{"type": "text"}`, `the type "text"`},
+		{`{"type": 3}`, `the type 3`},
+		{`{"type": []}`, `the type []`},
+		{`{"$ref": "#"}`, `refers to itself`},
+		{`{"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}}`, `refers to itself`},
+		{`{"$ref": "#/$defs/a"}`, `the $ref "#/$defs/a"`},
+		{`{"$ref": "other.json"}`, `the $ref "other.json"`},
+		{`{"enum": []}`, `empty enum`},
+		{`{"anyOf": []}`, `empty anyOf`},
+		{`{"properties": {"a": {}}, "required": ["b"]}`, `requires "b"`},
+		{`{"required": ["b"], "type": "object"}`, `requires "b"`},
+		{`{"type": "array", "minItems": 3, "maxItems": 2}`, `minItems 3 and maxItems 2`},
+		{`{"type": "array", "maxItems": 1000000000}`, `maxItems 1000000000`},
+		{`{"properties": []}`, `properties that are no object`},
+		{`[1]`, `an object or a boolean`},
+		{`false`, `allows no value`},
+		{`{"minItems": "x"}`, `malformed`},
+		{`{"enum": ["` + strings.Repeat("a", 1<<16) + `"]}`, `more than 32768 symbols`},
 	} {
-		if _, err := v.JSON(json.RawMessage(schema)); !errors.Is(err, generate.ErrRequest) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.80s: %v, want %s", schema, err, want)
+		if _, err := v.JSON(json.RawMessage(c.schema)); !errors.Is(err, generate.ErrRequest) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.80s: %v, want %s", c.schema, err, c.want)
 		}
 	}
 }

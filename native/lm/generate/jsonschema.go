@@ -26,12 +26,18 @@ type schemaCompiler struct {
 	err     error
 }
 
-// jsonGrammar returns the grammar of the values that a schema describes; nil describes objects.
-func jsonGrammar(schema json.RawMessage) (*symbol, error) {
+// newSchemaCompiler returns a compiler of a schema, which its $ref refer to.
+func newSchemaCompiler(schema json.RawMessage) *schemaCompiler {
 	c := &schemaCompiler{root: schema, refs: map[string]*symbol{}}
 	c.space = c.choice(c.sequence(), c.text(" "), c.sequence(c.text("\n"), c.times(c.text(" "), 0, maxIndent)))
 	c.value = &symbol{kind: choice}
 	c.value.parts = []*symbol{c.anyObject(c.value), c.array(c.value, 0, -1), c.string(), c.number(), c.text("true"), c.text("false"), c.text("null")}
+	return c
+}
+
+// jsonGrammar returns the grammar of the values that a schema describes; nil describes objects.
+func jsonGrammar(schema json.RawMessage) (*symbol, error) {
+	c := newSchemaCompiler(schema)
 	of := c.value.parts[0]
 	if schema != nil {
 		of = c.schema(schema)

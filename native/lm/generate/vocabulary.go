@@ -109,6 +109,11 @@ func (v *Vocabulary) mask(m *machine, s *state, words int) []uint32 {
 			bits[w.token/32] |= 1 << (w.token % 32)
 		}
 	}
+	for id, text := range v.texts {
+		if s.free && text == "" && id/32 < words {
+			bits[id/32] |= 1 << (id % 32)
+		}
+	}
 	return bits
 }
 

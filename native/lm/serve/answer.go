@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"iter"
 	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -24,6 +26,7 @@ type answer struct {
 	created  int64
 	usage    bool // whether a stream ends with the counts of tokens
 	logProbs bool
+	tools    *tools    // that results may call, or nil
 	object   [2]string // of a whole answer and of a part of one
 	// choice returns a result, whole or a part of one, without what all forms have. begins is set in
 	// the first part.
@@ -35,6 +38,8 @@ type piece struct {
 	number        int
 	text          string
 	offset        int     // of the text in that of the whole result, in characters
+	calls         []call  // of functions
+	firstCall     int     // the number of the first of calls in the result
 	finish        *string // nil until the end
 	probabilities []float64
 	tokens        []string // what each adds to the text
@@ -58,6 +63,7 @@ func (x *piece) likelihood() float64 {
 // add adds the next part of a result.
 func (x *piece) add(next piece) {
 	next.text, next.offset = x.text+next.text, x.offset
+	next.calls, next.firstCall = append(x.calls, next.calls...), x.firstCall
 	next.tokens, next.probabilities = append(x.tokens, next.tokens...), append(x.probabilities, next.probabilities...)
 	next.alternatives = append(x.alternatives, next.alternatives...)
 	*x = next
@@ -119,38 +125,66 @@ func (a *answer) completionLogProbs(x piece) map[string]any {
 }
 
 func newChat(s *Server, b *body) (*answer, error) {
-	prompt, err := s.conversation(b)
-	if err != nil {
+	a := &answer{server: s, id: "chatcmpl-", object: [2]string{"chat.completion", "chat.completion.chunk"}}
+	a.choice = a.chatChoice
+	var err error
+	if a.tools, err = b.tools(s); err != nil {
 		return nil, err
 	}
-	a := &answer{server: s, id: "chatcmpl-", object: [2]string{"chat.completion", "chat.completion.chunk"}}
-	a.choice = func(x piece, whole, begins bool) map[string]any {
-		message := map[string]any{}
-		if whole || begins {
-			message["role"] = "assistant"
-		}
-		if whole || x.text != "" || begins {
-			message["content"] = x.text
-		}
-		key := "delta"
-		if whole {
-			key, message["refusal"] = "message", nil
-		}
-		c := map[string]any{key: message, "logprobs": nil}
-		if a.logProbs {
-			list := []map[string]any{}
-			for i, t := range x.tokens {
-				list = append(list, map[string]any{"token": t, "logprob": x.probabilities[i], "bytes": bytesOf(t), "top_logprobs": a.top(x.alternatives[i])})
-			}
-			c["logprobs"] = map[string]any{"content": list, "refusal": nil}
-		}
-		return c
+	prompt, err := s.conversation(b, a.tools)
+	if err != nil {
+		return nil, err
 	}
 	return a, a.ask(b, []generate.Request{{Tokens: prompt}})
 }
 
+// chatChoice is the choice of chats.
+func (a *answer) chatChoice(x piece, whole, begins bool) map[string]any {
+	message := map[string]any{}
+	if whole || begins {
+		message["role"] = "assistant"
+	}
+	switch {
+	case len(x.calls) > 0:
+		message["tool_calls"] = a.callsOf(x, whole)
+		if message["content"] = nil; x.text != "" {
+			message["content"] = x.text
+		}
+	case whole || x.text != "" || begins:
+		message["content"] = x.text
+	}
+	key := "delta"
+	if whole {
+		key, message["refusal"] = "message", nil
+	}
+	c := map[string]any{key: message, "logprobs": nil}
+	if a.logProbs {
+		list := []map[string]any{}
+		for i, t := range x.tokens {
+			list = append(list, map[string]any{"token": t, "logprob": x.probabilities[i], "bytes": bytesOf(t), "top_logprobs": a.top(x.alternatives[i])})
+		}
+		c["logprobs"] = map[string]any{"content": list, "refusal": nil}
+	}
+	return c
+}
+
+// callsOf returns the calls in a result, or in a part of one, where they are numbered.
+func (a *answer) callsOf(x piece, whole bool) []map[string]any {
+	out := []map[string]any{}
+	for i, c := range x.calls {
+		i += x.firstCall
+		id := "call-" + a.id + "-" + strconv.Itoa(x.number) + "-" + strconv.Itoa(i)
+		one := map[string]any{"id": id, "type": "function", "function": map[string]string{"name": c.name, "arguments": c.arguments}}
+		if !whole {
+			one["index"] = i
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
 // conversation returns the prompt of a chat.
-func (s *Server) conversation(b *body) ([]int32, error) {
+func (s *Server) conversation(b *body, use *tools) ([]int32, error) {
 	switch {
 	case s.options.Chat == nil:
 		return nil, refuse("messages", "the model has no chat template: completions must be used")
@@ -168,7 +202,11 @@ func (s *Server) conversation(b *body) ([]int32, error) {
 			return nil, err
 		}
 	}
-	prompt, err := s.options.Chat(messages)
+	var texts []json.RawMessage
+	if use != nil {
+		texts = use.texts
+	}
+	prompt, err := s.options.Chat(messages, texts...)
 	if err != nil {
 		return nil, refuse("messages", "%s", err)
 	}
@@ -191,7 +229,7 @@ func (a *answer) ask(b *body, prompts []generate.Request) (err error) {
 	if a.keep, a.of, err = b.counts(len(prompts)); err != nil {
 		return err
 	}
-	a.requests, err = b.requests(a.server, prompts, a.of)
+	a.requests, err = b.requests(a.server, prompts, a.of, a.tools)
 	return err
 }
 
@@ -224,21 +262,9 @@ func (a *answer) numbered(x piece, whole, begins bool) map[string]any {
 func (a *answer) pieces(ctx context.Context) <-chan piece {
 	out := make(chan piece)
 	var g sync.WaitGroup
-	for i, q := range a.requests {
+	for i := range a.requests {
 		g.Go(func() {
-			begins := ""
-			if a.begins != nil {
-				begins = a.begins[i]
-			}
-			for t, err := range a.server.engine.Generate(ctx, q) {
-				x := piece{number: i, text: begins + t.Text, err: err, stats: t.Stats}
-				begins = ""
-				if t.Finish != "" {
-					x.finish = &t.Finish
-				}
-				if err == nil && !t.Ends() {
-					x.tokens, x.probabilities, x.alternatives = []string{t.Text}, []float64{t.LogProbability}, [][]generate.Alternative{t.Alternatives}
-				}
+			for x := range a.piecesOf(ctx, i) {
 				select {
 				case out <- x:
 				case <-ctx.Done():
@@ -252,6 +278,36 @@ func (a *answer) pieces(ctx context.Context) <-chan piece {
 		close(out)
 	}()
 	return out
+}
+
+// piecesOf returns the parts of a result.
+func (a *answer) piecesOf(ctx context.Context, number int) iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		begins := ""
+		if a.begins != nil {
+			begins = a.begins[number]
+		}
+		c, calls := caller{tools: a.tools}, 0
+		for t, err := range a.server.engine.Generate(ctx, a.requests[number]) {
+			x := piece{number: number, text: begins + t.Text, err: err, stats: t.Stats, firstCall: calls}
+			begins = ""
+			if t.Finish != "" {
+				x.finish = &t.Finish
+			}
+			if a.tools != nil {
+				c.divide(&x)
+			}
+			if calls += len(x.calls); calls > 0 && t.Finish == generate.FinishStop {
+				t.Finish = "tool_calls"
+			}
+			if err == nil && !t.Ends() {
+				x.tokens, x.probabilities, x.alternatives = []string{t.Text}, []float64{t.LogProbability}, [][]generate.Alternative{t.Alternatives}
+			}
+			if !yield(x) {
+				return
+			}
+		}
+	}
 }
 
 // usageOf adds up the counts of tokens. The prompt of several results counts once.
@@ -324,10 +380,10 @@ func (a *answer) stream(ctx context.Context, w http.ResponseWriter) {
 		stats[x.number] = x.stats
 		next := &parts[x.number]
 		next.add(x)
-		if x.text == "" && x.finish == nil && begun[x.number] {
+		if x.text == "" && len(x.calls) == 0 && x.finish == nil && begun[x.number] {
 			continue // nothing to say yet
 		}
-		x, *next = *next, piece{offset: next.offset + utf8.RuneCountInString(next.text)}
+		x, *next = *next, piece{offset: next.offset + utf8.RuneCountInString(next.text), firstCall: next.firstCall + len(next.calls)}
 		part := a.envelope(false, []any{a.numbered(x, false, !begun[x.number])})
 		if a.usage {
 			part["usage"] = nil

@@ -42,13 +42,17 @@ type body struct {
 	ResponseFormat *responseFormat `json:"response_format"`
 	TopLogProbs    int             `json:"top_logprobs"`
 
+	// Of chats.
+	Tools      []json.RawMessage `json:"tools"`
+	ToolChoice json.RawMessage   `json:"tool_choice"`
+	Parallel   *bool             `json:"parallel_tool_calls"`
+
 	// Of completions.
 	Echo   bool `json:"echo"`
 	BestOf *int `json:"best_of"`
 
 	// Parameters that are refused unless they have the value that changes nothing.
 	Suffix     string          `json:"suffix"`
-	Tools      json.RawMessage `json:"tools"`
 	Functions  json.RawMessage `json:"functions"`
 	Modalities []string        `json:"modalities"`
 }
@@ -87,7 +91,7 @@ func (b *body) counts(prompts int) (n, of int, err error) {
 }
 
 // requests returns the requests to the engine: a number of them for each prompt.
-func (b *body) requests(s *Server, prompts []generate.Request, number int) ([]generate.Request, error) {
+func (b *body) requests(s *Server, prompts []generate.Request, number int, use *tools) ([]generate.Request, error) {
 	if err := b.refuseUnknown(); err != nil {
 		return nil, err
 	}
@@ -117,7 +121,7 @@ func (b *body) requests(s *Server, prompts []generate.Request, number int) ([]ge
 	if base.Alternatives, err = b.alternatives(s.engine.Options().Alternatives); err != nil {
 		return nil, err
 	}
-	grammar, err := b.grammar(s)
+	grammar, err := b.grammar(s, use)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +157,14 @@ func (b *body) alternatives(most int) (int, error) {
 }
 
 // grammar returns the grammar of the results; nil for any text.
-func (b *body) grammar(s *Server) (*generate.Grammar, error) {
+func (b *body) grammar(s *Server, use *tools) (*generate.Grammar, error) {
+	if use != nil {
+		g, err := s.words().Calls(use.functions, use.options)
+		if err != nil {
+			return nil, refuse("tools", "%s", requestText(err))
+		}
+		return g, nil
+	}
 	f := b.ResponseFormat
 	if f == nil || f.Type == "text" {
 		return nil, nil
@@ -187,7 +198,6 @@ func (b *body) refuseUnknown() error {
 		given bool
 	}{
 		{"suffix", b.Suffix != ""},
-		{"tools", given(b.Tools)},
 		{"functions", given(b.Functions)},
 		{"modalities", slices.ContainsFunc(b.Modalities, func(m string) bool { return m != "text" })},
 	} {
@@ -292,20 +302,32 @@ func (p *prompts) UnmarshalJSON(data []byte) error {
 
 // messageIn is a message. Its content is a string or a list of parts.
 type messageIn struct {
-	Role      string          `json:"role"`
-	Content   content         `json:"content"`
-	ToolCalls json.RawMessage `json:"tool_calls"`
+	Role      string   `json:"role"`
+	Content   content  `json:"content"`
+	Name      string   `json:"name"`
+	ToolCalls []callIn `json:"tool_calls"`
+	CallID    string   `json:"tool_call_id"`
 }
 
 // message returns the message of the conversation that a template reads.
 func (m messageIn) message() (generate.Message, error) {
-	switch {
-	case given(m.ToolCalls):
-		return generate.Message{}, refuse("messages", "a message has tool_calls: they are not supported and must be left out")
-	case m.Role == "developer": // the later name of the role that templates know as system
+	if m.Role == "developer" { // the later name of the role that templates know as system
 		m.Role = "system"
 	}
-	return generate.Message{Role: m.Role, Content: string(m.Content)}, nil
+	more := map[string]any{}
+	for key, text := range map[string]string{"name": m.Name, "tool_call_id": m.CallID} {
+		if text != "" {
+			more[key] = text
+		}
+	}
+	if len(m.ToolCalls) > 0 {
+		calls, err := templateCalls(m.ToolCalls)
+		if err != nil {
+			return generate.Message{}, err
+		}
+		more["tool_calls"] = calls
+	}
+	return generate.Message{Role: m.Role, Content: string(m.Content), More: more}, nil
 }
 
 type content string

@@ -6,6 +6,7 @@
 //	err := http.ListenAndServe("localhost:8080", server)
 //
 // As many requests are decoded at once as the engine has slots; others wait. A request ends when its client
-// goes. Parameters of the API that this package does not support are refused, never ignored. The file to read first is
+// goes. Chats may have tools: calls are read from results in the forms of Hermes and Llama 3, and obey the schemas of
+// their functions by a grammar, which tool_choice may require. Parameters of the API that this package does not support are refused, never ignored. The file to read first is
 // server.go.
 package serve

@@ -44,6 +44,12 @@ func (l letters) Size() int               { return l.size }
 // start serves a tiny model with two slots.
 func start(t *testing.T, o serve.Options) (url string, e *generate.Engine) {
 	t.Helper()
+	return startWith(t, o, nil)
+}
+
+// startWith is start with the texts of tokens; those of letters if there are none.
+func startWith(t *testing.T, o serve.Options, texts words) (url string, e *generate.Engine) {
+	t.Helper()
 	m, err := lm.Load(filepath.Join("..", "testdata", "llama"))
 	if err != nil {
 		t.Fatal(err)
@@ -54,6 +60,9 @@ func start(t *testing.T, o serve.Options) (url string, e *generate.Engine) {
 	}
 	model := generate.Of(m)
 	model.Tokenizer = letters{m.Config.Vocabulary}
+	if texts != nil {
+		model.Tokenizer = append(texts, make(words, m.Config.Vocabulary-len(texts))...)
+	}
 	if e, err = generate.New(ctx, s, model, generate.Options{Slots: 2, Chunk: 8, Context: 60, Alternatives: 4}); err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +92,16 @@ func post(t *testing.T, url, body string) (int, string) {
 	return r.StatusCode, string(data)
 }
 
+// messageOf is a message, whole or a part of one.
+type messageOf struct {
+	Role, Content string
+	ToolCalls     []struct {
+		Index    int
+		ID, Type string
+		Function struct{ Name, Arguments string }
+	} `json:"tool_calls"`
+}
+
 // answerOf has the fields of answers and events that the tests read.
 type answerOf struct {
 	Object  string
@@ -91,8 +110,8 @@ type answerOf struct {
 		Index        int
 		Text         string
 		FinishReason *string `json:"finish_reason"`
-		Message      struct{ Role, Content string }
-		Delta        struct{ Role, Content string }
+		Message      messageOf
+		Delta        messageOf
 		Logprobs     *struct {
 			Tokens        []string
 			TokenLogprobs []float64            `json:"token_logprobs"`
@@ -134,7 +153,7 @@ func events(t *testing.T, text string) (all []answerOf) {
 	return all
 }
 
-func chat(messages []generate.Message) ([]int32, error) {
+func chat(messages []generate.Message, _ ...json.RawMessage) ([]int32, error) {
 	text := ""
 	for _, m := range messages {
 		if m.Role != "system" && m.Role != "user" {
@@ -313,65 +332,75 @@ func TestServer(t *testing.T) {
 	})
 
 	t.Run("bad requests", func(t *testing.T) {
-		for body, want := range map[string]struct {
+		for _, c := range []struct {
+			body        string
 			status      int
 			param, code string
 		}{
-			`{`:                                                          {400, "", ""},
-			`[]`:                                                         {400, "", ""},
-			`{"prompt":{"a":1}}`:                                         {400, "prompt", ""},
-			`{"prompt":"A","seed":"x"}`:                                  {400, "seed", ""},
-			`{"prompt":"A","max_tokens":1e99}`:                           {400, "max_tokens", ""},
-			`{}`:                                                         {400, "prompt", ""},
-			`{"prompt":"A"} {"prompt":"B"}`:                              {400, "", ""},
-			`{"prompt":"A"}]`:                                            {400, "", ""},
-			`{"prompt":""}`:                                              {400, "", ""},
-			`{"prompt":"A","model":"gpt"}`:                               {404, "", "model_not_found"},
-			`{"prompt":"A","temperature":-1}`:                            {400, "temperature", ""},
-			`{"prompt":"A","top_p":1.5}`:                                 {400, "top_p", ""},
-			`{"prompt":"A","stop":["a",""]}`:                             {400, "stop", ""},
-			`{"prompt":"A","max_tokens":0}`:                              {400, "max_tokens", ""},
-			`{"prompt":"A","n":0}`:                                       {400, "n", ""},
-			`{"prompt":"A","n":7}`:                                       {429, "", "rate_limit_exceeded"},
-			`{"prompt":"A","echo":true,"logprobs":0}`:                    {400, "echo", ""},
-			`{"prompt":"A","logprobs":5}`:                                {400, "logprobs", ""},
-			`{"prompt":"A","logprobs":"x"}`:                              {400, "logprobs", ""},
-			`{"prompt":"A","n":2,"best_of":1}`:                           {400, "best_of", ""},
-			`{"prompt":"A","best_of":2,"stream":true}`:                   {400, "best_of", ""},
-			`{"prompt":"A","best_of":1000}`:                              {400, "best_of", ""},
-			`{"prompt":"A","stream_options":{}}`:                         {400, "stream_options", ""},
-			`{"prompt":"A","logit_bias":{"x":1}}`:                        {400, "logit_bias", ""},
-			`{"prompt":"A","logit_bias":{"64":1}}`:                       {400, "logit_bias", ""},
-			`{"prompt":[999]}`:                                           {400, "", ""},
-			`{"prompt":["A","A","A","A"],"n":4611686018427387904}`:       {400, "n", ""}, // four times that is 0 in 64 bits
-			`{"prompt":[]}`:                                              {400, "prompt", ""},
-			`{"prompt":"` + strings.Repeat("A", 61) + `"}`:               {400, "", "context_length_exceeded"},
-			`{"prompt":"` + strings.Repeat("A", 61) + `","stream":true}`: {400, "", "context_length_exceeded"},
-			`{"prompt":"` + strings.Repeat("A", 3000) + `"}`:             {413, "", "request_too_large"},
+			{`{`, 400, "", ""},
+			{`[]`, 400, "", ""},
+			{`{"prompt":{"a":1}}`, 400, "prompt", ""},
+			{`{"prompt":"A","seed":"x"}`, 400, "seed", ""},
+			{`{"prompt":"A","max_tokens":1e99}`, 400, "max_tokens", ""},
+			{`{}`, 400, "prompt", ""},
+			{`{"prompt":"A"} {"prompt":"B"}`, 400, "", ""},
+			{`{"prompt":"A"}]`, 400, "", ""},
+			{`{"prompt":""}`, 400, "", ""},
+			{`{"prompt":"A","model":"gpt"}`, 404, "", "model_not_found"},
+			{`{"prompt":"A","temperature":-1}`, 400, "temperature", ""},
+			{`{"prompt":"A","top_p":1.5}`, 400, "top_p", ""},
+			{`{"prompt":"A","stop":["a",""]}`, 400, "stop", ""},
+			{`{"prompt":"A","max_tokens":0}`, 400, "max_tokens", ""},
+			{`{"prompt":"A","n":0}`, 400, "n", ""},
+			{`{"prompt":"A","n":7}`, 429, "", "rate_limit_exceeded"},
+			{`{"prompt":"A","echo":true,"logprobs":0}`, 400, "echo", ""},
+			{`{"prompt":"A","logprobs":5}`, 400, "logprobs", ""},
+			{`{"prompt":"A","logprobs":"x"}`, 400, "logprobs", ""},
+			{`{"prompt":"A","n":2,"best_of":1}`, 400, "best_of", ""},
+			{`{"prompt":"A","best_of":2,"stream":true}`, 400, "best_of", ""},
+			{`{"prompt":"A","best_of":1000}`, 400, "best_of", ""},
+			{`{"prompt":"A","stream_options":{}}`, 400, "stream_options", ""},
+			{`{"prompt":"A","logit_bias":{"x":1}}`, 400, "logit_bias", ""},
+			{`{"prompt":"A","logit_bias":{"64":1}}`, 400, "logit_bias", ""},
+			{`{"prompt":[999]}`, 400, "", ""},
+			{`{"prompt":["A","A","A","A"],"n":4611686018427387904}`, 400, "n", ""}, // four times that is 0 in 64 bits
+			{`{"prompt":[]}`, 400, "prompt", ""},
+			{`{"prompt":"` + strings.Repeat("A", 61) + `"}`, 400, "", "context_length_exceeded"},
+			{`{"prompt":"` + strings.Repeat("A", 61) + `","stream":true}`, 400, "", "context_length_exceeded"},
+			{`{"prompt":"` + strings.Repeat("A", 3000) + `"}`, 413, "", "request_too_large"},
 		} {
-			status, text := post(t, url+"/v1/completions", body)
+			status, text := post(t, url+"/v1/completions", c.body)
 			a := read(t, text)
-			if status != want.status || a.Error == nil || a.Error.Message == "" || a.Error.Param != want.param || a.Error.Code != want.code || strings.Contains(a.Error.Message, "Go ") || strings.Contains(a.Error.Message, "generate: bad") {
-				t.Errorf("%.60s: %d %s, want %+v", body, status, text, want)
+			if status != c.status || a.Error == nil || a.Error.Message == "" || a.Error.Param != c.param || a.Error.Code != c.code || strings.Contains(a.Error.Message, "Go ") || strings.Contains(a.Error.Message, "generate: bad") {
+				t.Errorf("%.60s: %d %s, want %d, %q and %q", c.body, status, text, c.status, c.param, c.code)
 			}
 		}
-		for body, param := range map[string]string{
-			`{"messages":[{"role":"user","content":17}]}`:                                "messages.content",
-			`{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`:            "messages",
-			`{"messages":[{"role":"user","content":"A"}],"modalities":["text","audio"]}`: "modalities",
-			`{}`: "messages", `{"messages":[{"role":"robot","content":"A"}]}`: "messages",
-			`{"messages":[{"role":"user","content":"A"}],"best_of":1}`:             "best_of",
-			`{"messages":[{"role":"user","content":"A"}],"echo":true}`:             "echo",
-			`{"messages":[{"role":"assistant","content":null,"tool_calls":[{}]}]}`: "messages",
-			`{"messages":[{"role":"user","content":"A"}],"tools":[{}]}`:            "tools", `{"messages":[{"role":"user","content":"A"}],"logprobs":true,"top_logprobs":5}`: "top_logprobs",
-			`{"messages":[{"role":"user","content":"A"}],"top_logprobs":2}`:                                                                  "top_logprobs",
-			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"yaml"}}`:                                                 "response_format",
-			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_schema"}}`:                                          "response_format",
-			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_schema","json_schema":{"schema":{"pattern":"a"}}}}`: "response_format",
-			`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_object"},"ignore_eos":true}`:                        "ignore_eos",
+		for _, c := range []struct{ body, param string }{
+			{`{"messages":[{"role":"user","content":17}]}`, "messages.content"},
+			{`{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, "messages"},
+			{`{"messages":[{"role":"user","content":"A"}],"modalities":["text","audio"]}`, "modalities"},
+			{`{}`, "messages"},
+			{`{"messages":[{"role":"robot","content":"A"}]}`, "messages"},
+			{`{"messages":[{"role":"user","content":"A"}],"best_of":1}`, "best_of"},
+			{`{"messages":[{"role":"user","content":"A"}],"echo":true}`, "echo"},
+			{`{"messages":[{"role":"assistant","content":null,"tool_calls":[{}]}]}`, "messages"},
+			{`{"messages":[{"role":"user","content":"A"}],"tools":[{}]}`, "tools"},
+			{`{"messages":[{"role":"user","content":"A"}],"tools":[` + function + `,` + function + `]}`, "tools"},
+			{`{"messages":[{"role":"user","content":"A"}],"tools":[{"type":"function","function":{"name":"f","strict":true,"parameters":{"pattern":"a"}}}]}`, "tools"},
+			{`{"messages":[{"role":"user","content":"A"}],"tool_choice":"required"}`, "tool_choice"},
+			{`{"messages":[{"role":"user","content":"A"}],"tools":[` + function + `],"tool_choice":"sometimes"}`, "tool_choice"},
+			{`{"messages":[{"role":"user","content":"A"}],"tools":[` + function + `],"tool_choice":{"type":"function","function":{"name":"g"}}}`, "tool_choice"},
+			{`{"messages":[{"role":"user","content":"A"}],"tools":[` + function + `],"response_format":{"type":"json_object"}}`, "response_format"},
+			{`{"messages":[{"role":"user","content":"A"}],"tools":[` + function + `],"ignore_eos":true}`, "ignore_eos"},
+			{`{"messages":[{"role":"user","content":"A"}],"logprobs":true,"top_logprobs":5}`, "top_logprobs"},
+			{`{"messages":[{"role":"user","content":"A"}],"top_logprobs":2}`, "top_logprobs"},
+			{`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"yaml"}}`, "response_format"},
+			{`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_schema"}}`, "response_format"},
+			{`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_schema","json_schema":{"schema":{"pattern":"a"}}}}`, "response_format"},
+			{`{"messages":[{"role":"user","content":"A"}],"response_format":{"type":"json_object"},"ignore_eos":true}`, "ignore_eos"},
 		} {
-			if status, text := post(t, url+"/v1/chat/completions", body); status != 400 || read(t, text).Error.Param != param {
-				t.Errorf("%s: %d %s", body, status, text)
+			if status, text := post(t, url+"/v1/chat/completions", c.body); status != 400 || read(t, text).Error.Param != c.param {
+				t.Errorf("%s: %d %s, want %q", c.body, status, text, c.param)
 			}
 		}
 	})
@@ -440,6 +469,77 @@ func TestServer(t *testing.T) {
 			t.Errorf("afterwards %d %s", status, text)
 		}
 	})
+}
+
+// words is a tokenizer of texts; the last token ends a text.
+type words []string
+
+func (words) Encode(string) ([]int32, error) { return []int32{3}, nil }
+func (w words) Stream() generate.Stream      { return w }
+func (w words) Next(token int32) string      { return w[token] }
+func (words) Rest() string                   { return "" }
+func (w words) End() []int32                 { return []int32{int32(len(w)) - 1} }
+func (w words) Size() int                    { return len(w) }
+
+// function is a function of tools.
+const function = `{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"c":{"enum":["a","b"]}},"required":["c"]}}}`
+
+// TestTools has a model call functions: where it must, with and without marks, and where it may, between texts.
+func TestTools(t *testing.T) {
+	var messages []generate.Message
+	var tools []json.RawMessage
+	url, _ := startWith(t, serve.Options{Chat: func(m []generate.Message, x ...json.RawMessage) ([]int32, error) {
+		messages, tools = m, x
+		return []int32{3, 4}, nil
+	}}, words{"<tool_call>", `{"name":`, `"f"`, `,"arguments":`, `{"c":`, `"a"`, `"b"`, "}", "}}", "</tool_call>", "<", "/", "tool_call>", " ", "x"})
+	bias := func(token, by int) string { return fmt.Sprintf(`"logit_bias":{"%d":%d},`, token, by) }
+	const more, once = ``, `"parallel_tool_calls":false,`
+	for _, c := range []struct {
+		name, options string
+		calls         int // at least one if that is negative
+	}{
+		{"required", `"tool_choice":"required",` + once, 1},
+		{"marked", `"tool_choice":{"type":"function","function":{"name":"f"}},` + bias(1, -100) + once, 1},
+		{"chosen", bias(0, 100) + once, 1},
+		{"several", bias(0, 100) + more, -1},
+		{"none", `"tool_choice":"none",`, 0},
+	} {
+		body := `{"messages":[{"role":"user","content":"A"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"c\":\"a\"}"}}]},
+			{"role":"tool","tool_call_id":"1","content":"B"}],"tools":[` + function + `],"temperature":1,"seed":4,` + c.options
+		_, text := post(t, url+"/v1/chat/completions", body+`"stream":false}`)
+		whole := read(t, text).Choices[0]
+		if n := len(whole.Message.ToolCalls); n != c.calls && (c.calls >= 0 || n < 1) {
+			t.Fatalf("%s: %s", c.name, text)
+		}
+		for i, x := range whole.Message.ToolCalls {
+			var arguments struct{ C string }
+			if err := json.Unmarshal([]byte(x.Function.Arguments), &arguments); err != nil || x.Type != "function" || x.ID == "" || x.Function.Name != "f" || arguments.C != "a" && arguments.C != "b" {
+				t.Errorf("%s: call %d of %s: %v", c.name, i, text, err)
+			}
+		}
+		if c.calls == 1 && (*whole.FinishReason != "tool_calls" || whole.Message.Content != "") {
+			t.Errorf("%s: %s", c.name, text)
+		}
+		_, text = post(t, url+"/v1/chat/completions", body+`"stream":true}`)
+		content, calls, finish := "", whole.Message.ToolCalls[:0:0], ""
+		for _, a := range events(t, text) {
+			content, calls = content+a.Choices[0].Delta.Content, append(calls, a.Choices[0].Delta.ToolCalls...)
+			if f := a.Choices[0].FinishReason; f != nil {
+				finish = *f
+			}
+		}
+		if len(calls) != len(whole.Message.ToolCalls) || content != whole.Message.Content || finish != *whole.FinishReason {
+			t.Errorf("%s: the stream has %q and %+v, want %+v", c.name, content, calls, whole)
+		}
+		for i, x := range calls {
+			if x.Index != i || x.Function != whole.Message.ToolCalls[i].Function {
+				t.Errorf("%s: call %d of the stream is %+v", c.name, i, x)
+			}
+		}
+		if seen := len(tools) == 1; seen == (c.name == "none") || messages[2].More["tool_call_id"] != "1" || !strings.Contains(fmt.Sprintf("%s", messages[1].More["tool_calls"]), `"arguments":{"c":"a"}`) {
+			t.Errorf("%s: the template has %v and %v", c.name, messages, tools)
+		}
+	}
 }
 
 // TestServersEnd stops a server while it streams: the stream ends whole. With its engine closed a server refuses.

@@ -21,8 +21,9 @@ import (
 type Options struct {
 	// Name is the name of the model; "" means "rlx". Requests may omit it.
 	Name string
-	// Chat returns the prompt for the model's answer to a conversation; nil refuses chats.
-	Chat func(messages []generate.Message) ([]int32, error)
+	// Chat returns the prompt for the model's answer to a conversation, in which it may call tools, the elements of
+	// tools in requests; nil refuses chats.
+	Chat func(messages []generate.Message, tools ...json.RawMessage) ([]int32, error)
 	// Embeddings returns vectors of texts for /v1/embeddings; nil refuses them.
 	Embeddings Embedder
 	// MaxTokens bounds the results; 0 means as many tokens as fit the context.

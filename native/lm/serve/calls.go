@@ -1,0 +1,235 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir/format/chat"
+	"github.com/rlx-go/rlx/native/lm/generate"
+)
+
+// tools are the functions that the model may call in a chat.
+type tools struct {
+	texts     []json.RawMessage // as the template reads them
+	functions []generate.Function
+	options   generate.CallOptions
+}
+
+// names reports whether there is a function of a name.
+func (t *tools) names(name string) bool {
+	return slices.ContainsFunc(t.functions, func(f generate.Function) bool { return f.Name == name })
+}
+
+// tools returns the functions that the model may call; nil if there are none, or tool_choice is none.
+func (b *body) tools(s *Server) (*tools, error) {
+	choice, err := b.toolChoice()
+	if err != nil || len(b.Tools) == 0 || choice == "none" {
+		return nil, err
+	}
+	t := &tools{texts: b.Tools}
+	for _, text := range b.Tools {
+		f, err := functionOf(s, text)
+		if err != nil {
+			return nil, err
+		}
+		if t.names(f.Name) {
+			return nil, refuse("tools", "tools has %q twice: names must differ", f.Name)
+		}
+		t.functions = append(t.functions, f)
+	}
+	t.options.Required = choice != "auto"
+	t.options.Once = b.Parallel != nil && !*b.Parallel
+	if t.options.Required && choice != "required" {
+		name := strings.TrimPrefix(choice, named)
+		if !t.names(name) {
+			return nil, refuse("tool_choice", "tool_choice names %q: tools must have it", name)
+		}
+		t.functions = slices.DeleteFunc(t.functions, func(f generate.Function) bool { return f.Name != name })
+	}
+	switch {
+	case b.IgnoreEOS:
+		return nil, refuse("ignore_eos", "ignore_eos is true with tools: a call must end")
+	case b.ResponseFormat != nil && b.ResponseFormat.Type != "text":
+		return nil, refuse("response_format", "response_format and tools are given: one must be left out")
+	}
+	return t, nil
+}
+
+// named precedes the name of a function in results of toolChoice.
+const named = "function:"
+
+// toolChoice returns none, auto, required, or the name of the function that must be called, after named.
+func (b *body) toolChoice() (string, error) {
+	if !given(b.ToolChoice) {
+		return "auto", nil
+	}
+	var choice string
+	var one struct {
+		Type     string
+		Function struct{ Name string }
+	}
+	switch {
+	case len(b.Tools) == 0 && string(b.ToolChoice) != `"none"`:
+		return "", refuse("tool_choice", "tool_choice is given without tools: it must be left out")
+	case json.Unmarshal(b.ToolChoice, &choice) == nil && slices.Contains([]string{"none", "auto", "required"}, choice):
+		return choice, nil
+	case json.Unmarshal(b.ToolChoice, &one) == nil && one.Type == "function":
+		return named + one.Function.Name, nil
+	}
+	return "", refuse("tool_choice", "tool_choice is %.80s: it must be none, auto, required, or an object with a function", b.ToolChoice)
+}
+
+// functionOf returns the function of an element of tools. A schema that grammars do not support is that of any object,
+// unless the function is strict.
+func functionOf(s *Server, text json.RawMessage) (f generate.Function, err error) {
+	var x struct {
+		Type     string
+		Function struct {
+			Name       string
+			Parameters json.RawMessage
+			Strict     bool
+		}
+	}
+	if err := json.Unmarshal(text, &x); err != nil || x.Type != "function" || x.Function.Name == "" {
+		return f, refuse("tools", "tools has %.80s: it must have the type function, and a function with a name", text)
+	}
+	f.Name = x.Function.Name
+	if !given(x.Function.Parameters) {
+		return f, nil
+	}
+	if _, err := s.words().JSON(x.Function.Parameters); err == nil {
+		f.Parameters = x.Function.Parameters
+	} else if x.Function.Strict {
+		return f, refuse("tools", "the function %q: %s", f.Name, requestText(err))
+	}
+	return f, nil
+}
+
+// call is a call of a function in a result.
+type call struct{ name, arguments string }
+
+// caller divides a result that arrives in pieces into text and calls.
+type caller struct {
+	tools *tools
+	begun bool   // there was text or a call
+	held  string // what may belong to a call
+}
+
+// add returns the text and the calls that the next piece completes.
+func (c *caller) add(piece string) (text string, calls []call) {
+	c.held += piece
+	if !c.begun {
+		if c.held = strings.TrimLeft(c.held, " \n"); c.held == "" || strings.ContainsAny(c.held[:1], "{[") {
+			return "", nil // the whole may be a call, or a list of calls
+		}
+	}
+	for {
+		before, after, found := strings.Cut(c.held, generate.CallBegin)
+		if !found {
+			keep := suffix(c.held, generate.CallBegin)
+			text, c.held = text+c.held[:len(c.held)-keep], c.held[len(c.held)-keep:]
+			c.begun = c.begun || text != ""
+			return text, calls
+		}
+		next, rest, ok := c.marked(after)
+		text, c.begun = text+before, c.begun || before != "" || ok
+		if !ok {
+			c.held = c.held[len(before):]
+			return text, calls
+		}
+		calls, c.held = append(calls, next), strings.TrimLeft(rest, " \n")
+	}
+}
+
+// suffix returns the length of the longest suffix of text that is the beginning of mark.
+func suffix(text, mark string) int {
+	for n := min(len(mark)-1, len(text)); n > 0; n-- {
+		if strings.HasSuffix(text, mark[:n]) {
+			return n
+		}
+	}
+	return 0
+}
+
+// marked returns the call before the mark that ends it, and what follows. A text in a call may contain the mark.
+func (c *caller) marked(text string) (x call, rest string, ok bool) {
+	for at := 0; ; at += len(generate.CallEnd) {
+		i := strings.Index(text[at:], generate.CallEnd)
+		if i < 0 {
+			return call{}, "", false
+		}
+		at += i
+		if calls := c.calls(text[:at]); len(calls) == 1 {
+			return calls[0], text[at+len(generate.CallEnd):], true
+		}
+	}
+}
+
+// divide leaves the text of a part of a result, and adds the calls that it completes.
+func (c *caller) divide(x *piece) {
+	x.text, x.calls = c.add(x.text)
+	if x.finish != nil {
+		text, calls := c.rest()
+		x.text, x.calls = x.text+text, append(x.calls, calls...)
+	}
+}
+
+// rest returns what is left at the end: text, or calls without marks.
+func (c *caller) rest() (text string, calls []call) {
+	held := c.held
+	c.held = ""
+	if !c.begun {
+		if calls := c.calls(held); len(calls) > 0 {
+			return "", calls
+		}
+	}
+	return held, nil
+}
+
+// calls returns the calls that a text of JSON describes, an object or a list; none if it is anything else.
+func (c *caller) calls(text string) (all []call) {
+	type described struct {
+		Name                  string
+		Arguments, Parameters json.RawMessage
+	}
+	list := make([]described, 1)
+	if json.Unmarshal([]byte(text), &list[0]) != nil && json.Unmarshal([]byte(text), &list) != nil {
+		return nil
+	}
+	for _, d := range list {
+		arguments := d.Arguments
+		if arguments == nil {
+			arguments = d.Parameters
+		}
+		if !c.tools.names(d.Name) || !bytes.HasPrefix(arguments, []byte("{")) {
+			return nil
+		}
+		all = append(all, call{d.Name, string(arguments)})
+	}
+	return all
+}
+
+// callIn is a call in a message of an earlier answer.
+type callIn struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// templateCalls returns calls as templates read them, with arguments that are objects.
+func templateCalls(calls []callIn) (chat.JSON, error) {
+	out := []any{}
+	for _, x := range calls {
+		arguments := json.RawMessage(x.Function.Arguments)
+		if x.Type != "function" || x.Function.Name == "" || !json.Valid(arguments) {
+			return nil, refuse("messages", "a message has the call %q: it must have the type function, a name, and arguments in JSON", x.ID)
+		}
+		out = append(out, map[string]any{"id": x.ID, "type": x.Type, "function": map[string]any{"name": x.Function.Name, "arguments": arguments}})
+	}
+	return json.Marshal(out)
+}
