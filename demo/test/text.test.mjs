@@ -71,7 +71,7 @@ test("a visitor's text keeps its most frequent characters, and says what is wron
   assert.match((await readOwn('ab '.repeat(100), 16, 100)).about, /It is short/);
 });
 
-test('the numbers of weights that the page tells are those of the plans', () => {
+test('the numbers of weights that the page shows are those of the plans', () => {
   const source = read('../web/gpt-engine.js').toString(), vocab = Number(/vocab = (\d+)/.exec(source)[1]);
   const stated = [...source.matchAll(/(\w+): \{ title: '.*?context: (\d+), .*?([\d,]+) weights/g)];
   assert.equal(stated.length, 4);

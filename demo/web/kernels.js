@@ -90,7 +90,7 @@ export const linesOfKernel = ({ name }) => [...new Set(Array.from(name.matchAll(
 const few = (names) => names.length > 4 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ');
 
 /**
- * Tells in words what a dispatch does.
+ * Describes in words what a dispatch does.
  * @returns {{title: string, about: string}} about names the lines that it comes from and the tensors that it touches
  */
 export function describe(plan, entry, dispatch) {
@@ -166,6 +166,6 @@ export function showKernels(plan, runs, titles) {
   }
   listKernels(plan, titles, { list: find('kernel-list'), text: find('kernel-text'), source: find('kernel-source') });
   find('kernels-title').textContent = runs ? `${plan.kernels.length} kernels` : `${plan.kernels.length} kernels for a GPU`;
-  find('kernels-text').textContent = runs ? 'The very WGSL that this page runs, in the order of a step.' : 'They run where a browser has WebGPU. Here the CPU computes, by WebAssembly made of the same graphs.';
+  find('kernels-text').textContent = runs ? 'The very WGSL that this page runs, in the order of a step.' : 'They run where a browser has WebGPU. Here the CPU computes, by WebAssembly from the same graphs.';
   find('kernels').showModal();
 }

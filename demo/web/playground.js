@@ -26,9 +26,13 @@ async function hint(at) {
   find('hint-text').textContent = signature ? sentenceOf : rest ? 'Tab completes the first.' : '';
 }
 
+/** What the visitor wrote last, which the first choice of the examples brings back. */
+let own;
+
 const editor = new Editor(find('editor'), {
   onInput() {
     find('example').value = '';
+    own = editor.source;
     links.clear();
   },
   onRun: () => run(),
@@ -146,6 +150,10 @@ on('share', 'click', async () => {
 });
 on('example', 'change', async () => {
   const name = find('example').value;
+  if (!name) {
+    editor.source = own ?? editor.source;
+    return;
+  }
   editor.source = await sourceOf(name);
   history.replaceState(null, '', `#${name}`);
   await run();

@@ -148,5 +148,10 @@ test('every example begins and shows something, on a phone too', async (t) => {
     await page.waitForFunction(() => document.querySelector('#figures canvas, #log span, #failure:not([hidden])'), null, { timeout: 60_000, polling: 50 });
     assert.equal(await page.locator('#failure').textContent(), '', name);
   }
+  await page.fill('#source', '// mine');
+  await page.selectOption('#example', 'sine');
+  await page.waitForFunction(() => document.getElementById('source').value.startsWith('// A small network'));
+  await page.selectOption('#example', '');
+  assert.equal(await page.inputValue('#source'), '// mine');
   assert.deepEqual(page.problems, []);
 });

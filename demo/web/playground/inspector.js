@@ -1,4 +1,4 @@
-// What the compiler made of a program: its graphs, their kernels, and memory over time.
+// How a program is compiled: its graphs, their kernels, and memory over time.
 
 import { dispatchesOf, linesOfKernel, listKernels, touched } from '../kernels.js';
 import { find } from '../page.js';
