@@ -32,7 +32,7 @@ function readWeights(file) {
   try {
     return decodeSafetensors(file);
   } catch ({ message }) {
-    return bad(`it is no file of weights, or it is damaged: choose one that “Save weights” made (${message})`);
+    return bad(`it is not a file of weights, or it is damaged: choose one that “Save weights” made (${message})`);
   }
 }
 

@@ -16,7 +16,7 @@ export async function openFiles(files, name = nameOf(files)) {
   const packed = files.filter((one) => one.name.endsWith('.gguf')).sort((a, b) => a.name < b.name ? -1 : 1);
   if (packed.length > 0) {
     const opened = await ofGGUF(packed.length > 1 ? packed : packed[0]).catch((error) => {
-      throw error.kind === 'syntax' ? new Error(`${name} cannot be read: it is no GGUF file, or only a part of one. Download it again. (${error.message})`, { cause: error }) : error;
+      throw error.kind === 'syntax' ? new Error(`${name} cannot be read: it is not a GGUF file, or only part of one. Download it again. (${error.message})`, { cause: error }) : error;
     });
     return { ...opened, name, files: packed };
   }
