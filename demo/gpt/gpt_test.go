@@ -123,7 +123,7 @@ func TestPatienceEndsWithTheBest(t *testing.T) {
 		t.Errorf("step %s was best, and it ended with %s", best[1], last)
 	}
 	if strings.Contains(out, "least loss") {
-		t.Error("the loss that it ends with is told twice")
+		t.Error("the loss that it ends with is printed twice")
 	}
 }
 

@@ -2,9 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countOps } from '../web/playground/graphs.js';
+import { linesOfKernel } from '../web/kernels.js';
+import { countOps, linkOf } from '../web/playground/graphs.js';
 import { hintAt } from '../web/playground/hints.js';
+import { linked } from '../web/playground/links.js';
 import { lifetimes } from '../web/playground/memory.js';
+import { withoutLabels } from '../web/playground/place.js';
 import { placeOf, withAddresses } from '../web/playground/program.js';
 import { pack, unpack } from '../web/playground/share.js';
 
@@ -57,4 +60,14 @@ test('the editor knows the method at a place, and those that begin as it does', 
   assert.deepEqual(at('y = x.|').names, [], 'before the first letter nothing is said');
   assert.deepEqual(at('matm|ul'), { names: [] }, 'no method');
   assert.deepEqual(at('y = x.ma|y'), { names: ['matmul', 'max'] }, 'within a word nothing is completed');
+});
+
+test('parts of the views are linked by lines of the program and by tensors', () => {
+  const op = linkOf('  %4 = tanh(%3) : f32[8] #"layer 1/tanh, line 7"'), port = linkOf('  %2 = param "w, line 3" : f32[1]'), result = linkOf('  output "loss" = %9');
+  assert.deepEqual([op, port, result], [{ lines: [7], names: [] }, { lines: [], names: ['w, line 3'] }, { lines: [], names: ['loss'] }]);
+  assert.deepEqual(linesOfKernel({ name: 'reduce_linear_line_7_tanh_line_12_parts' }), [7, 12]);
+  assert.deepEqual(linesOfKernel({ name: 'map_outline_3_line_4x' }), []);
+  assert.ok(linked(op, { lines: [3, 7] }) && linked(port, { names: ['w, line 3'] }));
+  assert.ok(!linked(op, port) && !linked(undefined, op) && !linked(port, { names: ['loss'] }));
+  assert.equal(withoutLabels('Matmul "matmul, line 4"(f32[2]): bad, axis "x"'), 'Matmul(f32[2]): bad, axis "x"');
 });

@@ -66,12 +66,12 @@ test("a visitor's text keeps its most frequent characters, and says what is wron
   for (const [given, message] of [
     ['abc', /^The text has 3 characters, and this model needs 100 or more/],
     [Array.from({ length: 2000 }, (_, i) => String.fromCodePoint(0x4e00 + i)).join(''), /^The text has 2,000 different characters, and these models tell 16 apart: 99 % of it would be lost/],
-    ['a\0b'.repeat(99), /no plain text/],
+    ['a\0b'.repeat(99), /not plain text/],
   ]) await assert.rejects(readOwn(given, 16, 100), { message });
   assert.match((await readOwn('ab '.repeat(100), 16, 100)).about, /It is short/);
 });
 
-test('the numbers of weights that the page tells are those of the plans', () => {
+test('the numbers of weights that the page shows are those of the plans', () => {
   const source = read('../web/gpt-engine.js').toString(), vocab = Number(/vocab = (\d+)/.exec(source)[1]);
   const stated = [...source.matchAll(/(\w+): \{ title: '.*?context: (\d+), .*?([\d,]+) weights/g)];
   assert.equal(stated.length, 4);

@@ -169,8 +169,8 @@ export class Attention {
     this.#drawMap(n);
     const name = (token) => quoted(this.#text.character(token)), reads = this.#to === undefined ? largest(row) : [this.#to];
     const next = expected.subarray(from * vocab, (from + 1) * vocab);
-    find('look-reads').textContent = `${name(tokens[from])} reads ${reads.map((i) => `${name(tokens[i])} ${percent(row[i])}`).join(', ')}.`;
-    find('look-expects').textContent = `Next the model expects ${largest(next).map((i) => `${name(i)} ${percent(next[i])}`).join(', ')}${from + 1 < n ? `; it is ${name(tokens[from + 1])} (${percent(next[tokens[from + 1]])})` : ''}.`;
+    find('look-reads').textContent = `From ${name(tokens[from])} it looks at ${reads.map((i) => `${name(tokens[i])} (${percent(row[i])})`).join(', ')}.`;
+    find('look-expects').textContent = `Next the model expects ${largest(next).map((i) => `${name(i)} (${percent(next[i])})`).join(', ')}${from + 1 < n ? `; it is ${name(tokens[from + 1])} (${percent(next[tokens[from + 1]])})` : ''}.`;
     find('look-at').value = from;
     find('look-at').setAttribute('aria-valuetext', `${name(tokens[from])}, character ${from + 1} of ${n}. ${find('look-reads').textContent} ${find('look-expects').textContent}`);
   }

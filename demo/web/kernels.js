@@ -55,6 +55,8 @@ export const dispatches = (plan, entry) => {
 /** What a kernel computes, by its name: how it goes about it, its ops or the blocks they are in, and endings such as _parts. */
 function opsOf({ name }) {
   const [, kind] = /^(map|reduce|contract|scan|prefix|scatter(?=_scatter))_/.exec(name) ?? [];
+  const parts = name.slice(kind ? kind.length + 1 : 0).replace(/_(parts|shares|x\d+)$/, '').split(/_line_\d+(?:_|$)/);
+  if (parts.length > 1) return [...new Set(parts.filter(Boolean).map((op) => words[op] ?? op.replaceAll('_', ' ')))];
   let rest = name.slice(kind ? kind.length + 1 : 0).replace(kind === 'scatter' ? /(?<=^scatter_add)_.*/ : /_(parts|shares|x\d+)$/, ''), inBlock = false;
   const found = [];
   while (rest) {
@@ -68,29 +70,40 @@ function opsOf({ name }) {
   return all.size > 1 ? [...all].filter((op) => op !== words.select) : [...all]; // a choice goes with most ops, such as a ReLU
 }
 
+const overlaps = (slot, { buffer, offset, bytes }) => slot.buffer === buffer && slot.offset < offset + bytes && offset < slot.offset + slot.bytes;
+
 /**
  * The names of the tensors that a dispatch reads and writes, of those that have names. An output
  * shares memory with earlier ones: its content is that of the last dispatch that writes there.
  */
 function slotsOf(plan, entry, dispatch) {
-  const overlaps = (slot, { buffer, offset, bytes }) => slot.buffer === buffer && slot.offset < offset + bytes && offset < slot.offset + slot.bytes;
   const writes = ({ kernel, bindings }, slot) => bindings.some((binding, i) => plan.kernels[kernel].storage[i] !== 'read' && overlaps(slot, binding));
   const outputs = entry.outputs.map((i) => plan.slots[i]).filter((slot) => dispatchesOf(entry.steps).findLast((one) => writes(one, slot)) === dispatch);
   const lasting = plan.slots.filter(({ role }) => role === 'param' || role === 'state');
-  const touched = [...entry.inputs.map((i) => plan.slots[i]), ...lasting].filter((slot) => dispatch.bindings.some((binding) => overlaps(slot, binding)));
-  return { touched: [...new Set([...touched, ...outputs])], updated: lasting.filter((slot) => slot.role === 'param' && writes(dispatch, slot)) };
+  const used = [...entry.inputs.map((i) => plan.slots[i]), ...lasting].filter((slot) => dispatch.bindings.some((binding) => overlaps(slot, binding)));
+  return { used: [...new Set([...used, ...outputs])], updated: lasting.filter((slot) => slot.role === 'param' && writes(dispatch, slot)) };
 }
+
+/** The lines of a program in the name of a kernel, whose ops have them as labels. */
+export const linesOfKernel = ({ name }) => [...new Set(Array.from(name.matchAll(/_line_(\d+)(?![^_])/g), ([, line]) => Number(line)))];
 
 const few = (names) => names.length > 4 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ');
 
 /**
- * Tells in words what a dispatch does.
- * @returns {{title: string, about: string}} about names the tensors that it touches
+ * Describes in words what a dispatch does.
+ * @returns {{title: string, about: string}} about names the lines that it comes from and the tensors that it touches
  */
 export function describe(plan, entry, dispatch) {
-  const ops = opsOf(plan.kernels[dispatch.kernel]), { touched, updated } = slotsOf(plan, entry, dispatch);
+  const ops = opsOf(plan.kernels[dispatch.kernel]), { used, updated } = slotsOf(plan, entry, dispatch);
   const title = updated.length > 1 && entry.name === 'step' ? 'update of all weights' : ops.slice(0, 3).join(', ');
-  return { title: title[0].toUpperCase() + title.slice(1), about: few(touched.map(({ name }) => name).filter((name) => !name.startsWith('optim/'))) };
+  const lines = linesOfKernel(plan.kernels[dispatch.kernel]).map((line) => `line ${line}`), names = used.map(({ name }) => name).filter((name) => !name.startsWith('optim/'));
+  return { title: title[0].toUpperCase() + title.slice(1), about: [lines.join(', '), few(names)].filter(Boolean).join(': ') };
+}
+
+/** The names of the tensors that each dispatch of an entry touches, in order. */
+export function touched(plan, entry) {
+  const dispatches = dispatchesOf(entry.steps), named = [...entry.inputs.map((i) => plan.slots[i]), ...plan.slots.filter(({ role }) => role === 'param' || role === 'state')];
+  return dispatches.map(({ bindings }) => named.filter((slot) => bindings.some((binding) => overlaps(slot, binding))).map(({ name }) => name));
 }
 
 /**
@@ -98,10 +111,11 @@ export function describe(plan, entry, dispatch) {
  * @param {import('@rlx-go/rlx/runtime').Plan} plan
  * @param {Record<string, string>} titles what its entries are for, in the order in which they are shown
  * @param {{list: HTMLElement, text: HTMLElement, source: HTMLElement}} elements for the kernels, for words about the chosen one, and for its source
- * @param {{onOver?: (kernel: number | undefined) => void}} [options] onOver gets the kernel that the pointer is over
- * @returns {{mark: (kernel: number | undefined) => void}} mark shows one of the kernels as linked with something else
+ * @param {{onOver?: (kernel: number | undefined) => void, onClick?: (kernel: number) => void}} [options] onOver gets the kernel that the
+ *   pointer or the focus is at, onClick the one that is clicked
+ * @returns {{mark: (kernels: ReadonlySet<number>) => void}} mark shows kernels as linked with something else, and no others
  */
-export function listKernels(plan, titles, { list, text, source }, { onOver = () => {} } = {}) {
+export function listKernels(plan, titles, { list, text, source }, { onOver = () => {}, onClick = () => {} } = {}) {
   const counts = plan.entries.map(({ name, steps }) => ({ name, uses: uses(steps) }));
   const buttons = new Map();
   const select = (index) => {
@@ -121,9 +135,12 @@ export function listKernels(plan, titles, { list, text, source }, { onOver = () 
       const item = document.createElement('li'), button = document.createElement('button'), { title: what, about } = describe(plan, entry, dispatch);
       button.type = 'button';
       button.append(what, Object.assign(document.createElement('small'), { textContent: about }));
-      button.addEventListener('click', () => select(dispatch.kernel));
-      button.addEventListener('pointerenter', () => onOver(dispatch.kernel));
-      button.addEventListener('pointerleave', () => onOver(undefined));
+      button.addEventListener('click', () => {
+        select(dispatch.kernel);
+        onClick(dispatch.kernel);
+      });
+      for (const type of ['pointerenter', 'focus']) button.addEventListener(type, () => onOver(dispatch.kernel));
+      for (const type of ['pointerleave', 'blur']) button.addEventListener(type, () => onOver(undefined));
       buttons.set(dispatch.kernel, button);
       item.append(button);
       items.append(item);
@@ -133,7 +150,7 @@ export function listKernels(plan, titles, { list, text, source }, { onOver = () 
   list.replaceChildren(...groups.flat());
   const [first] = buttons.keys();
   if (first !== undefined) select(first);
-  return { mark: (kernel) => { for (const [index, button] of buttons) button.classList.toggle('linked', index === kernel); } };
+  return { mark: (kernels) => { for (const [index, button] of buttons) button.classList.toggle('linked', kernels.has(index)); } };
 }
 
 /**
@@ -149,6 +166,6 @@ export function showKernels(plan, runs, titles) {
   }
   listKernels(plan, titles, { list: find('kernel-list'), text: find('kernel-text'), source: find('kernel-source') });
   find('kernels-title').textContent = runs ? `${plan.kernels.length} kernels` : `${plan.kernels.length} kernels for a GPU`;
-  find('kernels-text').textContent = runs ? 'The very WGSL that this page runs, in the order of a step.' : 'They run where a browser has WebGPU. Here the CPU computes, by WebAssembly made of the same graphs.';
+  find('kernels-text').textContent = runs ? 'The very WGSL that this page runs, in the order of a step.' : 'They run where a browser has WebGPU. Here the CPU computes, by WebAssembly from the same graphs.';
   find('kernels').showModal();
 }

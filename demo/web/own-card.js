@@ -42,6 +42,7 @@ export class OwnCard {
   }
 
   async #read(file) {
+    if (file.size === 0) throw new Error(`${file.name} is empty. Choose a file that has text.`);
     const text = await file.slice(0, mostBytes).text();
     if (text.includes('\0')) throw new Error(`${file.name} is not plain text. Save it as plain text (.txt) first.`);
     find('own-source').value = text;

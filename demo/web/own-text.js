@@ -40,7 +40,7 @@ export async function readOwn(string, most, least) {
     total += characters.length;
     for (const character of characters) counts.set(character, (counts.get(character) ?? 0) + 1);
   }
-  if (counts.has('\0')) throw new Error('This is no plain text. Save it as plain text (.txt) first.');
+  if (counts.has('\0')) throw new Error('This is not plain text. Save it as plain text (.txt) first.');
   const byCount = [...counts].sort(([, a], [, b]) => b - a), kept = byCount.slice(0, most).map(([character]) => character).sort();
   const left = byCount.slice(most).reduce((sum, [, n]) => sum + n, 0);
   if (left > mostLeftOut * total) {

@@ -30,7 +30,7 @@ export const adapterName = ({ info: { vendor, architecture, description } = {} }
 /** Whether an adapter computes on the CPU, as SwiftShader, Mesa's llvmpipe and Windows' basic driver do. */
 export const isSoftware = (adapter) => /swiftshader|llvmpipe|basic render/i.test(adapterName(adapter));
 
-/** Tells who listens to the page rather than looks at it. */
+/** Says something to visitors who listen to the page rather than look at it. */
 export const say = (text) => { find('status').textContent = text; };
 
 /** Shows an error that changed nothing. */

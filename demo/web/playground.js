@@ -6,11 +6,14 @@ import { examples, sourceOf } from './playground/examples.js';
 import { Figures } from './playground/figures.js';
 import { hintAt, loadHints } from './playground/hints.js';
 import { Inspector } from './playground/inspector.js';
-import { lineOf, print } from './playground/log.js';
+import { Links, linked } from './playground/links.js';
+import { lineOf, linkLog, print } from './playground/log.js';
 import { Runner } from './playground/runner.js';
 import { pack, unpack } from './playground/share.js';
 
-const figures = new Figures(find('figures')), inspector = new Inspector();
+const links = new Links(), figures = new Figures(find('figures'), links), inspector = new Inspector(links);
+linkLog(find('log'), links);
+const tabs = ['result', 'graph', 'kernel'];
 /** The methods that the editor knows, once they are loaded. */
 let hints = [];
 
@@ -23,24 +26,60 @@ async function hint(at) {
   find('hint-text').textContent = signature ? sentenceOf : rest ? 'Tab completes the first.' : '';
 }
 
-const editor = new Editor(find('editor'), { onInput: () => { find('example').value = ''; }, onRun: () => run(), onPlace: hint, complete: (at) => hintAt(hints, editor.source, at).rest });
+/** What the visitor wrote last, which the first choice of the examples brings back. */
+let own;
+
+const editor = new Editor(find('editor'), {
+  onInput() {
+    find('example').value = '';
+    own = editor.source;
+    links.clear();
+  },
+  onRun: () => run(),
+  onPlace(at, kept) {
+    links[kept ? 'pin' : 'over'](at === undefined ? undefined : linkAt(at));
+    if (at !== undefined) hint(at);
+  },
+  complete: (at) => hintAt(hints, editor.source, at).rest,
+});
+
+/** The program that runs or ran last: lines of another one say nothing of what is shown. */
+let shown = '';
+
+/** What the line at a place of the program belongs to: itself, and the tensors that it names. */
+function linkAt(at) {
+  if (editor.source !== shown) return undefined;
+  const line = shown.slice(0, at).split('\n').length;
+  if (lineLink.lines[0] !== line) lineLink = { lines: [line], names: namesIn(shown.split('\n')[line - 1]) };
+  return lineLink;
+}
+
+let lineLink = { lines: [] };
+const namesIn = (text) => Array.from(text.matchAll(/'([^'\n]+)'|"([^"\n]+)"/g), ([, single, double]) => single ?? double);
+
+/** Marks the lines of the program that a part comes from, or else those that name its tensors, and the tabs behind which something belongs to it. */
+links.add((link) => {
+  const named = shown.split('\n').flatMap((text, i) => linked(link, { names: namesIn(text) }) ? [i + 1] : []);
+  editor.light(editor.source !== shown ? [] : link?.lines?.length ? link.lines : named);
+  for (const name of tabs) find(`${name}-tab`).classList.toggle('has', find(`${name}-panel`).querySelector('.lit, .linked, .column') !== null);
+});
 
 /** The losses of a training, as a chart of a point a report. */
 const losses = new Map();
 
 /** What the messages of a program do. */
 const handlers = {
-  log: ({ level, text }) => print(find('log'), text, level),
+  log: ({ level, text, line }) => print(find('log'), text, level, line),
   figure: (message) => figures.show(message),
   graph: (message) => inspector.addGraph(message),
   plan: (message) => inspector.addPlan(message),
-  losses({ name, step, losses: fresh }) {
+  losses({ name, line, names, step, losses: fresh }) {
     if (!losses.has(name)) losses.set(name, { x: [], y: [] });
     const { x, y } = losses.get(name);
     x.push(step);
     y.push(fresh.reduce((sum, loss) => sum + loss, 0) / fresh.length);
     const series = [...losses].map(([of, curve]) => ({ name: of, x: curve.x, y: curve.y, dots: false }));
-    figures.show({ kind: 'plot', title: 'Loss', series, log: y.every((loss) => loss > 0), ranges: {} });
+    figures.show({ kind: 'plot', title: 'Loss', line, names, series, log: y.every((loss) => loss > 0), ranges: {} });
   },
   end: () => finish('Ended'),
   failed({ kind, message, place }) {
@@ -58,6 +97,7 @@ function run() {
   figures.clear();
   inspector.clear();
   losses.clear();
+  links.clear();
   find('log').replaceChildren();
   find('failure').hidden = true;
   editor.mark(undefined);
@@ -65,7 +105,9 @@ function run() {
   find('run').textContent = 'Stop';
   find('state').textContent = 'Running …';
   say('Running');
-  return runner.run(editor.source);
+  shown = editor.source;
+  lineLink = { lines: [] };
+  return runner.run(shown);
 }
 
 function finish(how) {
@@ -75,8 +117,6 @@ function finish(how) {
   say(find('state').textContent);
 }
 
-const tabs = ['result', 'graph', 'kernel'];
-
 function select(name) {
   for (const one of tabs) {
     const tab = find(`${one}-tab`);
@@ -84,6 +124,8 @@ function select(name) {
     tab.tabIndex = one === name ? 0 : -1;
     find(`${one}-panel`).hidden = one !== name;
   }
+  const listing = find('graph-text'), lit = listing.querySelector('.lit');
+  if (lit && name === 'graph') listing.scrollTop += lit.getBoundingClientRect().top - listing.getBoundingClientRect().top - listing.clientHeight / 3;
 }
 
 for (const [i, name] of tabs.entries()) {
@@ -97,6 +139,7 @@ for (const [i, name] of tabs.entries()) {
   });
 }
 
+document.addEventListener('keydown', ({ key }) => { if (key === 'Escape') links.clear(); });
 on('run', 'click', () => runner.running ? finish('Stopped') : run());
 on('share', 'click', async () => {
   history.replaceState(null, '', `#code=${await pack(editor.source)}`);
@@ -107,6 +150,10 @@ on('share', 'click', async () => {
 });
 on('example', 'change', async () => {
   const name = find('example').value;
+  if (!name) {
+    editor.source = own ?? editor.source;
+    return;
+  }
   editor.source = await sourceOf(name);
   history.replaceState(null, '', `#${name}`);
   await run();

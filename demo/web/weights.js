@@ -21,11 +21,19 @@ export const encodeWeights = (name, tensors, characters) => encodeSafetensors(te
  * @returns {Record<string, import('@rlx-go/rlx/runtime').HostTensor>}
  */
 export function decodeWeights(file, name, models, plan, characters) {
-  const { tensors, metadata } = decodeSafetensors(file), wanted = models[metadata.model];
+  const { tensors, metadata } = readWeights(file), wanted = models[metadata.model];
   if (wanted && metadata.model !== name) bad(`it has the weights of a ${wanted.title}, and this is the ${models[name].title}`);
   if (metadata.characters !== characters) bad(metadata.characters ? 'it learned from another text, which must be given first' : 'it learned from Shakespeare, and this is another text');
   checkWeights(tensors, models[name].title, plan);
   return tensors;
+}
+
+function readWeights(file) {
+  try {
+    return decodeSafetensors(file);
+  } catch ({ message }) {
+    return bad(`it is not a file of weights, or it is damaged: choose one that “Save weights” made (${message})`);
+  }
 }
 
 /**

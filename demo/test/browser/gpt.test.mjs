@@ -23,7 +23,7 @@ test('learns and writes on WebGPU, goes on from a prompt, from a pause and from 
   const page = await openDemo(t, server, { path: '/gpt.html?worker=off', init: [countGPU] });
   assert.equal(await textOf(page, 'device-kind'), 'WebGPU');
   assert.match(await textOf(page, 'dispatches'), /\d kernels, 1 submission/);
-  assert.equal(await page.locator('input[name=model]:checked').inputValue(), 'tiny', 'a GPU made of software begins with what it can train');
+  assert.equal(await page.locator('input[name=model]:checked').inputValue(), 'tiny', 'a GPU emulated by software begins with what it can train');
   for (const id of ['sample', 'train', 'doubt']) assert.ok(await bottomOf(page, id) < 800, `${id} ends at ${await bottomOf(page, id)}`);
   assert.match(await textOf(page, 'wall'), /^First Citizen:\n/);
   assert.ok(Math.abs(await figure(page, 'held') - Math.log(65)) < 0.1, 'at first all characters are about as probable');
@@ -63,9 +63,9 @@ test('learns and writes on WebGPU, goes on from a prompt, from a pause and from 
   await page.focus('#look-at');
   await page.keyboard.press('End');
   await page.keyboard.press('ArrowLeft');
-  assert.match(await page.locator('#look-at').getAttribute('aria-valuetext'), /^“b”, character 4 of 5\. “b” reads .+ %\. Next the model expects .+; it is “e” \(\d.* %\)\.$/);
+  assert.match(await page.locator('#look-at').getAttribute('aria-valuetext'), /^“b”, character 4 of 5\. From “b” it looks at .+ %\)\. Next the model expects .+; it is “e” \(\d.* %\)\.$/);
   await page.hover('#look-text span:nth-child(2)');
-  assert.match(await textOf(page, 'look-reads'), /^“o” reads “[To]” [\d.]+ %, “[To]” [\d.]+ %\.$/, 'it reads itself and what is before');
+  assert.match(await textOf(page, 'look-reads'), /^From “o” it looks at “[To]” \([\d.]+ %\), “[To]” \([\d.]+ %\)\.$/, 'it reads itself and what is before');
   assert.equal(await page.locator('#look-heads input').count(), 2);
   assert.ok(await colored(page, 'look-map', '--right') > 50, 'the row is marked');
 

@@ -36,8 +36,16 @@ test('the first example runs by itself; its graphs, kernels and memory are shown
   await page.hover('#graph-text [data-value="%6"]');
   assert.ok(await page.locator('#graph-text .linked').count() > 1, 'a value and its uses are marked');
   assert.deepEqual(await axe(page), []);
+  const lines = () => page.locator('#editor .lit').evaluateAll((all) => all.map((bar) => Number(bar.style.getPropertyValue('--at')) + 1));
+  await page.click('#graph-text .row:has-text("mul_zero"):has-text("tanh, line 8")'); // of the derivative
+  assert.deepEqual(await lines(), [8]);
 
   await page.click('#kernel-tab');
+  assert.match((await page.locator('#kernel-items button.linked').allTextContents()).join('\n'), /^Linear, tanhline 8: w2, b2$/m, 'the forward kernel of the line is marked');
+  assert.ok(await page.locator('#memory .column').count() > 2);
+  await page.hover('#source', { position: { x: 100, y: 530 } }); // line 26, which plots
+  assert.deepEqual(await page.locator('#figures .lit figcaption').allTextContents(), ['What it has learned']);
+  assert.equal(await page.locator('#result-tab.has').count(), 1);
   assert.match(await page.locator('#kernel-note').textContent(), /^\d+ dispatches of \d+ kernels/);
   assert.match(await page.locator('#kernel-wgsl').textContent(), /@compute @workgroup_size/);
   assert.ok(await page.locator('#memory .life').count() > 3);
@@ -140,5 +148,10 @@ test('every example begins and shows something, on a phone too', async (t) => {
     await page.waitForFunction(() => document.querySelector('#figures canvas, #log span, #failure:not([hidden])'), null, { timeout: 60_000, polling: 50 });
     assert.equal(await page.locator('#failure').textContent(), '', name);
   }
+  await page.fill('#source', '// mine');
+  await page.selectOption('#example', 'sine');
+  await page.waitForFunction(() => document.getElementById('source').value.startsWith('// A small network'));
+  await page.selectOption('#example', '');
+  assert.equal(await page.inputValue('#source'), '// mine');
   assert.deepEqual(page.problems, []);
 });

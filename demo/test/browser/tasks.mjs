@@ -14,7 +14,7 @@ export async function traceTasks(page) {
   session.on('Tracing.dataCollected', ({ value }) => events.push(...value));
   await session.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig: { includedCategories: ['toplevel', 'devtools.timeline', 'disabled-by-default-devtools.timeline'] } });
   return {
-    /** Ends tracing and gives the longest task: its milliseconds, and what it was made of. */
+    /** Ends tracing and gives the longest task: its milliseconds, and its parts. */
     async longest() {
       const complete = new Promise((resolve) => session.once('Tracing.tracingComplete', resolve));
       await session.send('Tracing.end');

@@ -14,7 +14,12 @@ export const size = (bytes) => bytes < megabyte ? `${Math.ceil(bytes / 1024)} kB
  */
 export async function openFiles(files, name = nameOf(files)) {
   const packed = files.filter((one) => one.name.endsWith('.gguf')).sort((a, b) => a.name < b.name ? -1 : 1);
-  if (packed.length > 0) return { ...await ofGGUF(packed.length > 1 ? packed : packed[0]), name, files: packed };
+  if (packed.length > 0) {
+    const opened = await ofGGUF(packed.length > 1 ? packed : packed[0]).catch((error) => {
+      throw error.kind === 'syntax' ? new Error(`${name} cannot be read: it is not a GGUF file, or only part of one. Download it again. (${error.message})`, { cause: error }) : error;
+    });
+    return { ...opened, name, files: packed };
+  }
   const wanted = files.filter((one) => /\.(json|safetensors|jinja|model|txt)$/.test(one.name));
   if (!wanted.some((one) => one.name === 'config.json')) throw new Error('There is no model in it: a model is a file that ends with .gguf, or a folder with config.json, tokenizer.json and safetensors.');
   const file = await openHF(Object.fromEntries(wanted.map((one) => [one.name, one])));

@@ -71,9 +71,9 @@ export class Talk {
     const box = find('message'), text = box.value;
     if (!this.#open || !text.trim()) return;
     if (this.#chats) box.value = '';
-    const told = this.#say(text);
-    this.#said = told.catch(() => {});
-    await told;
+    const saying = this.#say(text);
+    this.#said = saying.catch(() => {});
+    await saying;
   }
 
   async #say(text) {

@@ -1,6 +1,8 @@
 // What a program of the playground can draw: charts and pictures beside its log.
 
-const show = (figure, buffers = []) => globalThis.postMessage?.({ type: 'figure', ...figure }, { transfer: buffers });
+import { lineHere } from './place.js';
+
+const show = (figure, buffers = []) => globalThis.postMessage?.({ type: 'figure', line: lineHere(), ...figure }, { transfer: buffers });
 
 /**
  * Draws curves, or dots, over one pair of axes. A figure with the same title is replaced.

@@ -10,8 +10,8 @@ export class Editor {
 
   /**
    * @param {HTMLElement} element has a textarea, a pre for the colours and one for the numbers of lines
-   * @param {object} options onPlace gets the place of the cursor, or of the mouse, as either moves; `complete`
-   *   gives the text that the Tab key is to insert at a place instead of white space, if any
+   * @param {object} options onPlace gets the place of the cursor, or of the mouse, as either moves, and whether it is the cursor, and
+   *   nothing when the mouse leaves; `complete` gives the text that the Tab key is to insert at a place instead of white space, if any
    */
   constructor(element, { onInput, onRun, onPlace, complete }) {
     this.#area = element.querySelector('textarea');
@@ -36,8 +36,9 @@ export class Editor {
       this.#leaving = event.key === 'Escape'; // after Escape, Tab goes on to the next control
     });
     if (!onPlace) return;
-    for (const type of ['keyup', 'click', 'input']) this.#area.addEventListener(type, () => onPlace(this.#area.selectionStart));
-    this.#area.addEventListener('mousemove', (event) => onPlace(this.#placeAt(event)));
+    for (const type of ['keyup', 'click', 'input']) this.#area.addEventListener(type, () => onPlace(this.#area.selectionStart, true));
+    this.#area.addEventListener('mousemove', (event) => onPlace(this.#placeAt(event), false));
+    this.#area.addEventListener('mouseleave', () => onPlace(undefined, false));
   }
 
   /** The place in the text below the mouse: all letters are of one width. */
@@ -63,6 +64,16 @@ export class Editor {
   mark(line) {
     this.#wrong = line;
     this.#draw();
+  }
+
+  /** Shows lines as linked with something else, and no others. */
+  light(lines) {
+    for (const bar of this.#area.parentElement.querySelectorAll('.lit')) bar.remove();
+    this.#area.parentElement.prepend(...lines.map((line) => {
+      const bar = Object.assign(document.createElement('i'), { className: 'lit' });
+      bar.style.setProperty('--at', line - 1);
+      return bar;
+    }));
   }
 
   /** The white space that the line of the cursor begins with. */

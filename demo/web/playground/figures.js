@@ -1,6 +1,7 @@
 // What a program draws: a figure for each title, with a chart or a picture.
 
 import { whenToRedraw } from '../pictures.js';
+import { linked } from './links.js';
 
 const margin = { left: 44, right: 18, top: 8, bottom: 22 };
 const hues = ['--accent', '--right', '--third', '--fourth', '--fifth', '--sixth', '--seventh'];
@@ -109,13 +110,19 @@ function wordsFor({ title, kind, series, width, height }) {
   return `${title}: ${series.map(last).join('; ')}`;
 }
 
+/** The line that draws a figure, and the tensors in it. @returns {import('./links.js').Link} */
+const linkOf = ({ line, names = [] }) => ({ lines: line ? [line] : [], names });
+
 export class Figures {
   #element;
+  #links;
   #shown = new Map();
 
-  /** @param {HTMLElement} element that figures are put into */
-  constructor(element) {
+  /** @param {HTMLElement} element that figures are put into @param {import('./links.js').Links} links */
+  constructor(element, links) {
     this.#element = element;
+    this.#links = links;
+    links.add((link) => this.#mark(link));
     const all = () => { for (const figure of this.#shown.values()) this.#draw(figure); };
     whenToRedraw(all);
     new ResizeObserver(all).observe(element);
@@ -140,6 +147,10 @@ export class Figures {
       this.#element.append(element);
       figure = { element, canvas, legend, message, due: false };
       this.#shown.set(message.title, figure);
+      const link = linkOf(message);
+      element.addEventListener('pointerenter', () => this.#links.over(link));
+      element.addEventListener('pointerleave', () => this.#links.over());
+      element.addEventListener('click', () => this.#links.pin(link));
     }
     figure.message = message;
     if (figure.due) return;
@@ -148,6 +159,10 @@ export class Figures {
       figure.due = false;
       this.#draw(figure);
     });
+  }
+
+  #mark(link) {
+    for (const { element, message } of this.#shown.values()) element.classList.toggle('lit', linked(link, linkOf(message)));
   }
 
   #draw({ canvas, legend, message }) {

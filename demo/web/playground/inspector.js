@@ -1,8 +1,9 @@
-// What the compiler made of a program: its graphs, their kernels, and memory over time.
+// How a program is compiled: its graphs, their kernels, and memory over time.
 
-import { dispatchesOf, listKernels } from '../kernels.js';
+import { dispatchesOf, linesOfKernel, listKernels, touched } from '../kernels.js';
 import { find } from '../page.js';
 import { countOps, GraphText } from './graphs.js';
+import { linked } from './links.js';
 import { bytesText, showMemory } from './memory.js';
 
 /** Fills a list of choices, and keeps what was chosen if it is still there. */
@@ -13,13 +14,20 @@ function fill(select, names) {
 }
 
 export class Inspector {
-  #text = new GraphText(find('graph-text'));
+  #text;
+  #links;
+  /** Marks the dispatches of the entry that is shown. */
+  #markDispatches = () => {};
   #graphs = new Map();
   #plans = new Map();
   /** The entries of all plans, by the names in the list of choices. */
   #entries = new Map();
 
-  constructor() {
+  /** @param {import('./links.js').Links} links */
+  constructor(links) {
+    this.#links = links;
+    this.#text = new GraphText(find('graph-text'), links);
+    links.add((link) => this.#markDispatches(link));
     find('graph-choice').addEventListener('change', () => this.#showGraph());
     find('entry-choice').addEventListener('change', () => this.#showEntry());
   }
@@ -27,6 +35,7 @@ export class Inspector {
   clear() {
     this.#graphs.clear();
     this.#plans.clear();
+    this.#markDispatches = () => {};
     this.#listGraphs();
     this.#listEntries();
   }
@@ -59,7 +68,7 @@ export class Inspector {
   #showGraph() {
     const text = this.#graphs.get(find('graph-choice').value) ?? '';
     this.#text.show(text);
-    find('graph-note').textContent = text && `${countOps(text)} ops. Point at a value to see where it is used.`;
+    find('graph-note').textContent = text && `${countOps(text)} ops. Point at a value to see where it is used and what belongs to it in the program and the kernels. A click keeps the marks.`;
   }
 
   #showEntry() {
@@ -68,14 +77,22 @@ export class Inspector {
   }
 
   #showKernels({ plan, entry, runs }) {
-    const dispatches = dispatchesOf(entry.steps), mark = (at) => {
-      memory.mark(at);
-      kernels.mark(at === undefined ? undefined : dispatches[at].kernel);
-    };
+    const dispatches = dispatchesOf(entry.steps), links = this.#links, names = touched(plan, entry);
+    /** @type {import('./links.js').Link[]} what each dispatch belongs to: the lines of its ops, and the tensors that it touches */
+    const own = dispatches.map(({ kernel }, at) => ({ lines: linesOfKernel(plan.kernels[kernel]), names: names[at] }));
+    const of = (kernel) => own[dispatches.findIndex((one) => one.kernel === kernel)];
     const kernels = listKernels(plan, { [entry.name]: `${entry.name}, in order` }, { list: find('kernel-items'), text: find('kernel-words'), source: find('kernel-wgsl') }, {
-      onOver: (kernel) => memory.mark(kernel === undefined ? undefined : dispatches.findIndex((one) => one.kernel === kernel)),
+      onOver: (kernel) => links.over(kernel === undefined ? undefined : of(kernel)),
+      onClick: (kernel) => links.pin(of(kernel)),
     });
-    const memory = showMemory(find('memory'), plan, entry, mark);
+    const memory = showMemory(find('memory'), plan, entry, (at) => links.over(own[at]), (at) => links.pin(own[at]));
+    this.#markDispatches = (link) => {
+      const self = dispatches[own.indexOf(link)]?.kernel; // a kernel is marked alone here
+      const marked = own.flatMap((one, at) => (self === undefined ? linked(link, one) : dispatches[at].kernel === self) ? [at] : []);
+      memory.mark(marked);
+      kernels.mark(new Set(marked.map((at) => dispatches[at].kernel)));
+    };
+    links.refresh();
     find('memory-note').textContent = memory.bytes > 0
       ? `${bytesText(memory.bytes)} for what is computed on the way: each bar is a tensor from its first use to its last, each column a dispatch.`
       : 'Nothing is stored on the way.';

@@ -37,8 +37,9 @@ export function lifetimes(plan, entry) {
  * Draws the memory of an entry.
  * @param {SVGElement} element
  * @param {(dispatch: number | undefined) => void} onOver gets the dispatch that the pointer is over
+ * @param {(dispatch: number) => void} onClick gets the dispatch that is clicked
  */
-export function showMemory(element, plan, entry, onOver) {
+export function showMemory(element, plan, entry, onOver, onClick) {
   const lives = lifetimes(plan, entry), count = dispatchesOf(entry.steps).length;
   const ends = new Map(), bases = new Map();
   for (const { buffer, offset, bytes } of lives) ends.set(buffer, Math.max(ends.get(buffer) ?? 0, offset + bytes));
@@ -49,21 +50,22 @@ export function showMemory(element, plan, entry, onOver) {
   }
   const wide = 1000, high = 200, x = (at) => wide * at / Math.max(1, count), y = (bytes) => high * bytes / Math.max(1, height);
   element.setAttribute('viewBox', `0 0 ${wide} ${high}`);
-  const column = svg('rect', { class: 'column', y: 0, width: x(1), height: high, visibility: 'hidden' });
-  element.replaceChildren(column, ...lives.map(({ buffer, offset, bytes, first, last }) => {
+  const columns = svg('g', {});
+  element.replaceChildren(columns, ...lives.map(({ buffer, offset, bytes, first, last }) => {
     const bar = svg('rect', { class: 'life', x: x(first) + 1, y: y(bases.get(buffer) + offset), width: Math.max(2, x(last - first + 1) - 2), height: Math.max(2, y(bytes) - 1), rx: 2 });
     const title = svg('title', {});
     title.textContent = `${bytesText(bytes)}, from dispatch ${first + 1} to ${last + 1} of ${count}`;
     bar.append(title);
     return bar;
   }));
-  element.onpointermove = ({ clientX }) => {
+  const dispatchAt = ({ clientX }) => {
     const box = element.getBoundingClientRect();
-    onOver(Math.min(count - 1, Math.floor((clientX - box.left) / box.width * count)));
+    return Math.min(count - 1, Math.floor((clientX - box.left) / box.width * count));
   };
+  element.onpointermove = (event) => onOver(dispatchAt(event));
   element.onpointerleave = () => onOver(undefined);
-  return { bytes: height, mark(at) {
-    column.setAttribute('visibility', at === undefined ? 'hidden' : 'visible');
-    if (at !== undefined) column.setAttribute('x', x(at));
+  element.onclick = (event) => onClick(dispatchAt(event));
+  return { bytes: height, mark(dispatches) {
+    columns.replaceChildren(...dispatches.map((at) => svg('rect', { class: 'column', x: x(at), y: 0, width: x(1), height: high })));
   } };
 }

@@ -1,6 +1,7 @@
 // The package as programs of the playground get it: all of it, and the page sees what they build, compile and train.
 
 import * as rlx from '../rlx/index.js';
+import { labelByLine, lineHere } from './place.js';
 import { report } from './report.js';
 
 export * from '../rlx/index.js';
@@ -15,7 +16,10 @@ const here = { worker: false };
 export const init = (options) => rlx.init({ ...here, compileWorker: false, ...wasm && { wasm }, ...options });
 
 export function graph(...given) {
-  const made = rlx.graph(...given);
+  const made = rlx.graph(...given.map((one) => typeof one !== 'function' ? one : (b, ...ports) => {
+    labelByLine(b);
+    return one(b, ...ports);
+  }));
   report({ type: 'graph', name: made.name, text: made.text(), entry: false });
   return made;
 }
@@ -43,6 +47,7 @@ export async function program(given, options) {
 }
 
 export async function train(given, options) {
+  const line = lineHere();
   const model = await builtBy(given), entries = await builtBy(options.entries ?? {});
   const trainer = await rlx.train(model, { ...here, ...options, entries });
   const { symbols, name = model.name, ...rest } = options;
@@ -52,7 +57,7 @@ export async function train(given, options) {
   trainer.run = (given) => run({
     ...given,
     onProgress(progress) {
-      report({ type: 'losses', name, step: progress.step, losses: progress.losses });
+      report({ type: 'losses', name, line, names: [options.loss ?? 'loss'], step: progress.step, losses: progress.losses });
       return given.onProgress?.(progress);
     },
   });

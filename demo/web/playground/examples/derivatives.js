@@ -1,4 +1,4 @@
-// A function and its first four derivatives, each a graph made of the one before.
+// A function and its first four derivatives, each a graph derived from the one before.
 import { graph, init, program } from '@rlx-go/rlx';
 import { plot } from './draw.js';
 
