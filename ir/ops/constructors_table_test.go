@@ -319,6 +319,7 @@ var allConstructors = map[string]any{
 	"Squareplus":              ops.Squareplus,
 	"Squeeze":                 ops.Squeeze,
 	"Stack":                   ops.Stack,
+	"Standardize":             ops.Standardize,
 	"Std":                     ops.Std,
 	"StopGradient":            ops.StopGradient,
 	"Sub":                     ops.Sub,

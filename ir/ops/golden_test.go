@@ -214,6 +214,12 @@ var golden = map[string]goldenCase{
 		[]int{2, 4, 8, 4},
 		-57.92578125,
 	},
+	"standardize": {
+		shapes{{2, 3, 4}},
+		func(b *ir.Builder, in values) ir.Value { return ops.Standardize(b, in[0], 1e-5, 0, 2) },
+		[]int{2, 3, 4},
+		0.8264944298612379,
+	},
 	"layer_norm": {
 		shapes{{2, 3, 4}, {3, 4}, {3, 4}},
 		func(b *ir.Builder, in values) ir.Value { return ops.LayerNorm(b, in[0], in[1], in[2], 1e-5) },

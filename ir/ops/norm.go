@@ -7,11 +7,24 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Normalisation over the last axes.
+// Normalisation over any axes, and over the last ones.
 const (
-	OpLayerNorm ir.Op = "layer_norm"
-	OpRMSNorm   ir.Op = "rms_norm"
+	OpStandardize ir.Op = "standardize"
+	OpLayerNorm   ir.Op = "layer_norm"
+	OpRMSNorm     ir.Op = "rms_norm"
 )
+
+// StandardizeAttrs hold the axes that share a mean and a variance, and the epsilon added to the variance.
+type StandardizeAttrs struct {
+	AxesAttrs
+	EpsilonAttrs
+}
+
+// Visit shows the attributes.
+func (a *StandardizeAttrs) Visit(v ir.AttrVisitor) {
+	a.AxesAttrs.Visit(v)
+	a.EpsilonAttrs.Visit(v)
+}
 
 // NormAttrs hold the number of trailing axes to normalise over, and the epsilon added to
 // the mean square.
@@ -27,6 +40,23 @@ func (a *NormAttrs) Visit(v ir.AttrVisitor) {
 }
 
 func init() {
+	defineComposite(composite{
+		op: OpStandardize, doc: "(x − mean) / √(variance + epsilon), with the statistics over some axes. It is computed in f32 for narrower types.",
+		types: floats, newAttrs: func() ir.Attrs { return &StandardizeAttrs{EpsilonAttrs: EpsilonAttrs{defaultEpsilon}} },
+		constraints: []string{"the axes are distinct axes of x", "epsilon is not negative"},
+		check: func(n *ir.Node) error {
+			a := n.Attrs().(*StandardizeAttrs)
+			return cmp.Or(checkAxes(a.Axes, n.Input(0).Rank()), checkEpsilon(a.Epsilon))
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			return Convert(b, newStandard(b, in[0], n.Attrs().(*StandardizeAttrs)).y, in[0].DType())
+		},
+		jvp: func(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+			s := newStandard(b, in[0], n.Attrs().(*StandardizeAttrs))
+			out[0] = Convert(b, s.y, out[0].DType())
+			return []ir.Value{Convert(b, s.tangent(b, MulZero(b, wide(b, t[0]), s.scale)), out[0].DType())}
+		},
+	})
 	define(&ir.Def{
 		Op: OpLayerNorm,
 		Doc: "(x - mean(x)) / √(mean((x - mean(x))²) + epsilon) over the last axes, times scale, plus bias (Ba, Kiros " +
@@ -37,9 +67,7 @@ func init() {
 		Infer:    inferNorm,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			a, x := n.Attrs().(*NormAttrs), wide(b, in[0])
-			axes := lastAxes(x, a)
-			centred := Sub(b, x, ExpandDims(b, Mean(b, x, axes...), axes...))
-			return []ir.Value{normalised(b, centred, in, a)}
+			return []ir.Value{affine(b, Standardize(b, x, a.Epsilon, lastAxes(x, a)...), in)}
 		},
 	})
 	define(&ir.Def{
@@ -51,15 +79,46 @@ func init() {
 		NewAttrs: func() ir.Attrs { return &NormAttrs{Axes: 1} },
 		Infer:    inferNorm,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
-			return []ir.Value{normalised(b, wide(b, in[0]), in, n.Attrs().(*NormAttrs))}
+			a, x := n.Attrs().(*NormAttrs), wide(b, in[0])
+			square := KeepDims(b, Mean, Mul(b, x, x), lastAxes(x, a)...)
+			return []ir.Value{affine(b, Mul(b, x, Rsqrt(b, plusEpsilon(b, square, a.Epsilon))), in)}
 		},
 	})
+}
+
+// standard is x, in f32 if it is narrower, standardised over some axes.
+type standard struct {
+	axes                     []int
+	mean, variance, scale, y ir.Value // y = (x − mean)·scale; the others have size 1 along the axes
+}
+
+func newStandard(b *ir.Builder, x ir.Value, a *StandardizeAttrs) standard {
+	x = wide(b, x)
+	mean := KeepDims(b, Mean, x, a.Axes...)
+	centred := Sub(b, x, mean)
+	variance := KeepDims(b, Mean, Mul(b, centred, centred), a.Axes...)
+	scale := Rsqrt(b, plusEpsilon(b, variance, a.Epsilon))
+	return standard{a.Axes, mean, variance, scale, Mul(b, centred, scale)}
+}
+
+// tangent returns the tangent of y, given that of x times scale, t: t without its parts along 1 and along y. The
+// derivative of the body would have a mean of deviations in addition, which is 0 and takes another pass over all
+// elements. Means are negated, rather than subtracted, for a transpose that sums the cotangents themselves.
+func (s standard) tangent(b *ir.Builder, t ir.Value) ir.Value {
+	mean := func(x ir.Value) ir.Value { return Neg(b, KeepDims(b, Mean, x, s.axes...)) }
+	return Add(b, Add(b, t, mean(t)), MulZero(b, mean(MulZero(b, t, s.y)), s.y))
 }
 
 var normConstraints = []string{
 	"all operands have one float type",
 	"axes is at least 1 and at most the rank of x; epsilon is not negative",
 	"the operands after x, which may be left out, have the shape of the last axes of x",
+}
+
+// Standardize returns (x − mean)/√(variance + epsilon), with the statistics over the given axes, or all if none is
+// given. x is of a float type; narrow types are computed in f32. epsilon is not negative and has no default.
+func Standardize(b *ir.Builder, x ir.Value, epsilon float64, axes ...int) ir.Value {
+	return b.Add1(OpStandardize, &StandardizeAttrs{reducedAlong(x, axes), EpsilonAttrs{epsilon}}, x)
 }
 
 // LayerNorm returns (x − mean)/√(variance + epsilon)·scale + bias, with the statistics
@@ -80,21 +139,6 @@ func RMSNorm(b *ir.Builder, x, scale ir.Value, epsilon float64) ir.Value {
 
 func lastAxes(x ir.Value, a *NormAttrs) []int { return counting(x.Rank()-a.Axes, a.Axes) }
 
-// normalised divides x by its root mean square and applies the scale and bias in in, if
-// any.
-func normalised(b *ir.Builder, x ir.Value, in []ir.Value, a *NormAttrs) ir.Value {
-	axes := lastAxes(x, a)
-	square := ExpandDims(b, Mean(b, Mul(b, x, x), axes...), axes...)
-	y := Mul(b, x, Rsqrt(b, Add(b, square, ConstLike(b, square, a.Epsilon))))
-	if len(in) > 1 {
-		y = Mul(b, y, wide(b, in[1]))
-	}
-	if len(in) > 2 {
-		y = Add(b, y, wide(b, in[2]))
-	}
-	return Convert(b, y, in[0].DType())
-}
-
 func inferNorm(n *ir.Node) ([]ir.Type, error) {
 	a, x := n.Attrs().(*NormAttrs), n.Input(0).Type()
 	if err := floats.check(x.DType); err != nil {
@@ -103,8 +147,8 @@ func inferNorm(n *ir.Node) ([]ir.Type, error) {
 	if a.Axes < 1 || a.Axes > len(x.Shape) {
 		return nil, ir.Attrf("axes is %d, not from 1 to the rank of x, %d", a.Axes, len(x.Shape))
 	}
-	if !(a.Epsilon >= 0) {
-		return nil, ir.Attrf("epsilon is %v, not 0 or more", a.Epsilon)
+	if err := checkEpsilon(a.Epsilon); err != nil {
+		return nil, err
 	}
 	want := ir.Type{DType: x.DType, Shape: x.Shape[len(x.Shape)-a.Axes:]}
 	for i, v := range n.Inputs()[1:] {
@@ -230,6 +274,10 @@ func checkChannels(n *ir.Node) error {
 			return ir.Shapef("%s channels do not divide into %d groups", channels, a.Groups)
 		}
 	}
+	return checkEpsilon(epsilon)
+}
+
+func checkEpsilon(epsilon float64) error {
 	if !(epsilon >= 0) {
 		return ir.Attrf("epsilon is %v, not 0 or more", epsilon)
 	}
@@ -243,10 +291,7 @@ func groupNorm(b *ir.Builder, in []ir.Value, groups ir.Dim, epsilon float64) ir.
 	if groups.Is(0) {
 		return in[0]
 	}
-	x = splitAxis(b, x, last, groups)
-	axes := append(counting(1, last-1), last+1)
-	centred := Sub(b, x, KeepDims(b, Mean, x, axes...))
-	y := Mul(b, centred, Rsqrt(b, plusEpsilon(b, KeepDims(b, Mean, Square(b, centred), axes...), epsilon)))
+	y := Standardize(b, splitAxis(b, x, last, groups), epsilon, append(counting(1, last-1), last+1)...)
 	return affine(b, Reshape(b, y, shape...), in)
 }
 
@@ -270,22 +315,65 @@ func scaled(b *ir.Builder, centred, variance ir.Value, epsilon float64, in []ir.
 	return affine(b, Mul(b, centred, Rsqrt(b, plusEpsilon(b, variance, epsilon))), in)
 }
 
-func defineBatchNormTraining(imageDoc, vectorsDoc string) {
-	body := func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
-		a, x := n.Attrs().(*BatchNormAttrs), wide(b, in[0])
-		axes := counting(0, x.Rank()-1)
-		mean := Mean(b, x, axes...)
-		centred := Sub(b, x, mean)
-		variance := Mean(b, Square(b, centred), axes...)
-		count := DimSize(b, x.DType(), pick(x.Shape(), axes)...)
-		one := OnesLike(b, count)
-		unbiased := Mul(b, variance, Div(b, count, Max(b, one, Sub(b, count, one))))
-		run := func(old, now ir.Value) ir.Value {
-			now = Mul(b, StopGradient(b, now), ConstLike(b, now, a.Momentum))
-			return Convert(b, Add(b, Mul(b, wide(b, old), ConstLike(b, now, 1-a.Momentum)), now), old.DType())
-		}
-		return []ir.Value{scaled(b, centred, variance, a.Epsilon, in), run(in[3], mean), run(in[4], unbiased)}
+// newBatch is x standardised by the statistics of each channel.
+func newBatch(b *ir.Builder, x ir.Value, a *BatchNormAttrs) standard {
+	return newStandard(b, x, &StandardizeAttrs{AxesAttrs{counting(0, x.Rank()-1)}, a.EpsilonAttrs})
+}
+
+func batchNormTraining(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+	a := n.Attrs().(*BatchNormAttrs)
+	return a.results(b, newBatch(b, in[0], a), in)
+}
+
+// results are those of batch_norm_training, given x standardised.
+func (a *BatchNormAttrs) results(b *ir.Builder, s standard, in []ir.Value) []ir.Value {
+	count := DimSize(b, s.y.DType(), pick(in[0].Shape(), s.axes)...)
+	one := OnesLike(b, count)
+	unbiased := Mul(b, s.variance, Div(b, count, Max(b, one, Sub(b, count, one))))
+	run := func(old, now ir.Value) ir.Value {
+		now = StopGradient(b, Reshape(b, now, old.Shape()...))
+		return Convert(b, Add(b, a.kept(b, wide(b, old)), Mul(b, now, ConstLike(b, now, a.Momentum))), old.DType())
 	}
+	return []ir.Value{affine(b, s.y, in), run(in[3], s.mean), run(in[4], unbiased)}
+}
+
+// kept returns the share of an old running statistic, or of its tangent, in the new one.
+func (a *BatchNormAttrs) kept(b *ir.Builder, old ir.Value) ir.Value {
+	return Mul(b, old, ConstLike(b, old, 1-a.Momentum))
+}
+
+// jvpBatchNormTraining multiplies by scale first, so that its transpose has the two sums that the cotangents of scale
+// and bias are, and no others.
+func jvpBatchNormTraining(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	a := n.Attrs().(*BatchNormAttrs)
+	s := newBatch(b, in[0], a)
+	copy(out, a.results(b, s, in))
+	parts := make([]ir.Value, 3)
+	if t[0].Valid() {
+		parts[0] = s.tangent(b, MulZero(b, wide(b, t[0]), Mul(b, s.scale, wide(b, in[1]))))
+	}
+	if t[1].Valid() {
+		parts[1] = MulZero(b, wide(b, t[1]), s.y)
+	}
+	if t[2].Valid() {
+		parts[2] = Add(b, ZerosLike(b, s.y), wide(b, t[2]))
+	}
+	tangents := make([]ir.Value, len(out))
+	for _, x := range parts {
+		tangents[0] = addTangents(b, tangents[0], x)
+	}
+	for i := range tangents {
+		if old := 2 + i; i > 0 && t[old].Valid() {
+			tangents[i] = a.kept(b, wide(b, t[old]))
+		}
+		if tangents[i].Valid() {
+			tangents[i] = Convert(b, tangents[i], out[i].DType())
+		}
+	}
+	return tangents
+}
+
+func defineBatchNormTraining(imageDoc, vectorsDoc string) {
 	define(&ir.Def{
 		Op: OpBatchNormTraining, Operands: []string{"x", "scale", "bias", "mean", "variance"}, Ones: []string{"scale", "variance"},
 		Doc: "x normalised by the batch mean and variance of each channel, times scale, plus bias; and the new running mean and variance: " +
@@ -300,9 +388,9 @@ func defineBatchNormTraining(imageDoc, vectorsDoc string) {
 			if err := checkChannels(n); err != nil {
 				return nil, err
 			}
-			return bodyTypes(n, body)
+			return bodyTypes(n, batchNormTraining)
 		},
-		Body: body,
+		JVP: jvpBatchNormTraining, Body: batchNormTraining,
 	})
 }
 

@@ -35,7 +35,7 @@ var rules = map[Rule]string{
 		reduce_max reduce_min reduce_prod reduce_scatter reduce_sum relu relu6 rem resize rfft rms_norm rnn rope
 		rope_table round round_ste rsqrt scan scatter_add scatter_max scatter_min scatter_mul segment_reduce
 		selective_scan selu sigmoid sign silu sin sinc sinh sink_attention smooth_l1 soft_shrink softmax softmin
-		softplus softsign sqrt square squareplus ssd std stft sub sum_all swiglu tan tanh tanh_shrink tensordot
+		softplus softsign sqrt square squareplus ssd standardize std stft sub sum_all swiglu tan tanh tanh_shrink tensordot
 		thresholded_relu trace trunc var vdot weight_norm welch while_loop xlog1py xlogy`,
 	Spoils: `
 		cholesky cofactor cond_number det eigh expm householder inv jacobi lstsq lu lyapunov matrix_norm matrix_power

@@ -43,6 +43,16 @@ func embeddingSamples() []ir.Sample {
 
 func init() {
 	const epsilon, momentum = 1e-5, 0.1 // the defaults
+	add(ops.OpStandardize, func() []ir.Sample {
+		sample := func(name string, d ir.DType, axes []int, dims ...int) ir.Sample {
+			a := &ops.StandardizeAttrs{AxesAttrs: ops.AxesAttrs{Axes: axes}, EpsilonAttrs: ops.EpsilonAttrs{Epsilon: epsilon}}
+			return ir.Sample{Name: name, Attrs: a, In: []*ir.Array{drawn(d, dims...)}}
+		}
+		return []ir.Sample{
+			sample("columns", ir.F32, []int{0}, 7, 3), sample("around channels", ir.F32, []int{0, 2}, 3, 2, 5),
+			sample("all", ir.F32, []int{0, 1}, 2, 4), sample("half", ir.F16, []int{1}, 2, 5),
+		}
+	})
 	add(ops.OpLayerNorm, func() []ir.Sample { return normSamples(3) })
 	add(ops.OpRMSNorm, func() []ir.Sample { return normSamples(2) })
 	add(ops.OpGroupNorm, func() []ir.Sample {

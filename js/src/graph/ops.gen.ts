@@ -2984,6 +2984,18 @@ export abstract class ValueOps<V> {
   ssd(dt: OperandOf<V>, a: OperandOf<V>, b: OperandOf<V>, c: OperandOf<V>, state?: OperandOf<V>, chunk?: number): [V, V] { return this.apply('ssd', [dt, a, b, c, state], { chunk }) as [V, V]; }
 
   /**
+   * (x − mean) / √(variance + epsilon), with the statistics over some axes. It is computed
+   * in f32 for narrower types.
+   *
+   * - C1: the element type of x is float
+   * - C2: the axes are distinct axes of x
+   * - C3: epsilon is not negative
+   *
+   * If not given, `axes` is all axes, `epsilon` is 1e-05.
+   */
+  standardize(attributes: { axes?: readonly number[]; epsilon?: number } = {}): V { return this.apply('standardize', [], attributes)[0]!; }
+
+  /**
    * The standard deviation, the square root of var. The derivative where all elements are equal
    * is 0.
    *
