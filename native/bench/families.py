@@ -588,17 +588,19 @@ FAMILIES = {
 
 def built(name, compiled, device="cpu"):
     """A model, one of models.py too, and the function of its loss."""
-    from models import MODELS
+    from models import MODELS, MODELS_OF_CPU
 
     torch.manual_seed(0)
-    model = (FAMILIES | MODELS)[name]().to(device)
+    model = (FAMILIES | MODELS | MODELS_OF_CPU)[name]().to(device)
     return model, torch.compile(model) if compiled else model
 
 
 @functools.cache
-def step(name, compiled):
-    """One step of AdamW. Calls after the first return the same function."""
+def step(name, compiled, forward):
+    """One step of AdamW, or the loss alone. Calls after the first return the same function."""
     model, loss = built(name, compiled)
+    if forward:
+        return torch.no_grad()(loss)
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-3, foreach=True)
     def run():
         optimizer.zero_grad()
@@ -608,18 +610,18 @@ def step(name, compiled):
     return run
 
 
-def refused(name, compiled):
+def refused(*job):
     """Whether a step fails, as some of compiled ones do."""
     try:
-        step(name, compiled)()
+        step(*job)()
         return False
     except Exception as failure:
-        print(f"{name}: {str(failure)[:300]}", file=sys.stderr)
+        print(f"{job[0]}: {str(failure)[:300]}", file=sys.stderr)
         return True
 
 
-def job(name, compiled):
-    return None if refused(name, compiled) else step(name, compiled)
+def job(name, compiled, forward=False):
+    return None if refused(name, compiled, forward) else step(name, compiled, forward)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,17 @@
-"""The models of package ir/irtest/families at the sizes of their papers (Models) in PyTorch, as families.py."""
+"""The models of package ir/irtest/families at the sizes of their papers (Models) in PyTorch, as families.py.
+
+Run as a program, it times those of ModelsOfCPU: "eager step NAME", "eager forward NAME" and so on with compile.
+
+    PYTHON=python3 go test -run='^$' -bench=PaperModels -timeout=2h ./native/cpu
+"""
+import functools
+
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from families import Attend, ChannelNorm, ConvNeXtBlock, Family, TIMES
+from families import Attend, ChannelNorm, ConvNeXtBlock, Family, TIMES, job
+from serve import serve
 
 
 def norm_act(i, o, window, stride=1, groups=1, act=nn.ReLU):
@@ -13,10 +21,10 @@ def norm_act(i, o, window, stride=1, groups=1, act=nn.ReLU):
 class Images(Family):
     """A network of images, 224 × 224, in channels last, with a head of 1,000 classes."""
 
-    def __init__(self, body, width, pool=True, batch=64):
+    def __init__(self, batch, body, width, pool=True):
         super().__init__()
-        self.put_images("x", batch * TIMES, 3, 224, 224)
-        self.ids("labels", 1000, batch * TIMES)
+        self.put_images("x", batch, 3, 224, 224)
+        self.ids("labels", 1000, batch)
         self.body, self.head, self.pool = body, nn.Linear(width, 1000), pool
         self.to(memory_format=torch.channels_last)
 
@@ -25,7 +33,7 @@ class Images(Family):
         return F.cross_entropy(self.head(y.mean((2, 3)) if self.pool else y), self.labels)
 
 
-def vgg16():
+def vgg16(batch):
     layers, i = [], 3
     for count, o in ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512)):
         for _ in range(count):
@@ -33,7 +41,7 @@ def vgg16():
             i = o
         layers.append(nn.MaxPool2d(2))
     layers += [nn.Flatten(), nn.Linear(25088, 4096), nn.ReLU(), nn.Linear(4096, 4096), nn.ReLU()]
-    return Images(nn.Sequential(*layers), 4096, pool=False)
+    return Images(batch, nn.Sequential(*layers), 4096, pool=False)
 
 
 def act_norm(i):
@@ -49,7 +57,7 @@ class Dense(nn.Module):
         return torch.cat([x, self.body(x)], 1)
 
 
-def dense_net():
+def dense_net(batch):
     layers, i = [norm_act(3, 64, 7, 2), nn.MaxPool2d(3, 2, 1)], 64
     for stage, count in enumerate((6, 12, 24, 16)):
         if stage:
@@ -58,7 +66,7 @@ def dense_net():
         for _ in range(count):
             layers.append(Dense(i))
             i += 32
-    return Images(nn.Sequential(*layers, act_norm(i)), i)
+    return Images(batch, nn.Sequential(*layers, act_norm(i)), i)
 
 
 class MBConv(nn.Module):
@@ -76,7 +84,7 @@ class MBConv(nn.Module):
         return x + y if self.skip else y
 
 
-def efficient_net():
+def efficient_net(batch):
     layers, i = [norm_act(3, 32, 3, 2, act=nn.SiLU)], 32
     for expand, o, count, stride, window in (
         (1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3), (6, 112, 3, 1, 5), (6, 192, 4, 2, 5), (6, 320, 1, 1, 3),
@@ -84,17 +92,17 @@ def efficient_net():
         for n in range(count):
             layers.append(MBConv(i, o, expand, window, stride if n == 0 else 1))
             i = o
-    return Images(nn.Sequential(*layers, norm_act(320, 1280, 1, act=nn.SiLU)), 1280)
+    return Images(batch, nn.Sequential(*layers, norm_act(320, 1280, 1, act=nn.SiLU)), 1280)
 
 
-def convnext():
+def convnext(batch):
     layers = [nn.Conv2d(3, 96, 4, 4), ChannelNorm(96)]
     for stage, count in enumerate((3, 3, 9, 3)):
         width = 96 << stage
         if stage:
             layers += [ChannelNorm(width // 2), nn.Conv2d(width // 2, width, 2, 2)]
         layers += [ConvNeXtBlock(width) for _ in range(count)]
-    return Images(nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), ChannelNorm(768), nn.Flatten()), 768, pool=False)
+    return Images(batch, nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), ChannelNorm(768), nn.Flatten()), 768, pool=False)
 
 
 class AttendTo(nn.Module):
@@ -131,10 +139,10 @@ class PreNorm(nn.Module):
 
 
 class ViTBody(nn.Module):
-    def __init__(self):
+    def __init__(self, layers):
         super().__init__()
         self.patches, self.first, self.positions = nn.Conv2d(3, 768, 16, 16), nn.Parameter(torch.zeros(1, 1, 768)), nn.Parameter(torch.zeros(197, 768))
-        self.blocks, self.norm = nn.ModuleList(PreNorm(768, 12) for _ in range(12)), nn.LayerNorm(768)
+        self.blocks, self.norm = nn.ModuleList(PreNorm(768, 12) for _ in range(layers)), nn.LayerNorm(768)
 
     def forward(self, x):
         x = self.patches(x).flatten(2).transpose(1, 2)
@@ -192,10 +200,10 @@ class SwinBody(nn.Module):
 
 
 class Segmenter(Family):
-    def __init__(self):
+    def __init__(self, batch):
         super().__init__()
-        self.put_images("x", 16 * TIMES, 3, 256, 256)
-        self.ids("labels", 21, 16 * TIMES, 256, 256)
+        self.put_images("x", batch, 3, 256, 256)
+        self.ids("labels", 21, batch, 256, 256)
         pair = lambda i, o: nn.Sequential(norm_act(i, o, 3), norm_act(o, o, 3))
         widths = (64, 128, 256, 512)
         self.down = nn.ModuleList(pair(i, o) for i, o in zip((3, *widths), widths))
@@ -239,25 +247,24 @@ class DiffusionBlock(nn.Module):
 
 
 class LatentDiffusion(Family):
-    def __init__(self):
+    def __init__(self, batch, *widths):
         super().__init__()
-        n = 4 * TIMES
-        self.put_images("x", n, 4, 64, 64)
-        self.put_images("noise", n, 4, 64, 64)
-        self.put("text", n, 77, 768)
-        self.put("t", n, 320)
+        self.put_images("x", batch, 4, 64, 64)
+        self.put_images("noise", batch, 4, 64, 64)
+        self.put("text", batch, 77, 768)
+        self.put("t", batch, 320)
         self.time = nn.Sequential(nn.Linear(320, 1280), nn.SiLU(), nn.Linear(1280, 1280))
         self.start = nn.Conv2d(4, 320, 3, padding=1)
-        self.shrinks = nn.ModuleList([nn.Conv2d(320, 640, 3, 2, 1), nn.Conv2d(640, 1280, 3, 2, 1)])
-        self.down = nn.ModuleList(DiffusionBlock(c, c) for c in (320, 640, 1280))
-        self.middle = DiffusionBlock(1280, 1280)
-        up, skips, h = [], [320, 320, 640, 640, 1280, 1280], 1280
-        for c in (1280, 640, 320):
+        self.shrinks = nn.ModuleList(nn.Conv2d(i, o, 3, 2, 1) for i, o in zip(widths, widths[1:]))
+        self.down = nn.ModuleList(DiffusionBlock(c, c) for c in widths)
+        self.middle = DiffusionBlock(widths[-1], widths[-1])
+        up, skips, h = [], [c for c in widths for _ in range(2)], widths[-1]
+        for c in reversed(widths):
             for _ in range(2):
                 up.append(DiffusionBlock(h + skips.pop(), c))
                 h = c
         self.up = nn.ModuleList(up)
-        self.grows = nn.ModuleList([nn.Conv2d(1280, 1280, 3, padding=1), nn.Conv2d(640, 640, 3, padding=1)])
+        self.grows = nn.ModuleList(nn.Conv2d(c, c, 3, padding=1) for c in reversed(widths[1:]))
         self.last, self.out = nn.GroupNorm(32, 320), nn.Conv2d(320, 4, 3, padding=1)
         self.to(memory_format=torch.channels_last)
 
@@ -271,24 +278,23 @@ class LatentDiffusion(Family):
             h = down(h, t, self.text)
             skips.append(h)
         h = self.middle(h, t, self.text)
-        for i in range(3):
+        for i in range(len(self.down)):
             for j in range(2):
                 h = self.up[2 * i + j](torch.cat([h, skips.pop()], 1), t, self.text)
-            if i < 2:
+            if i < len(self.grows):
                 h = self.grows[i](F.interpolate(h, scale_factor=2))
         return F.mse_loss(self.out(F.silu(self.last(h))), self.noise)
 
 
 class DiT(Family):
-    def __init__(self):
+    def __init__(self, batch, layers):
         super().__init__()
-        n = 32 * TIMES
-        self.put_images("x", n, 4, 32, 32)
-        self.put("noise", n, 256, 16)
-        self.put("t", n, 256)
+        self.put_images("x", batch, 4, 32, 32)
+        self.put("noise", batch, 256, 16)
+        self.put("t", batch, 256)
         self.time, self.patches = nn.Sequential(nn.Linear(256, 768), nn.SiLU(), nn.Linear(768, 768)), nn.Conv2d(4, 768, 2, 2)
         self.positions, self.out = nn.Parameter(torch.zeros(256, 768)), nn.Linear(768, 16)
-        self.blocks = nn.ModuleList(nn.ModuleList([nn.Linear(768, 6 * 768), AttendTo(768, 12), mlp(768)]) for _ in range(12))
+        self.blocks = nn.ModuleList(nn.ModuleList([nn.Linear(768, 6 * 768), AttendTo(768, 12), mlp(768)]) for _ in range(layers))
 
     def forward(self):
         c = F.silu(self.time(self.t))
@@ -303,15 +309,14 @@ class DiT(Family):
 
 
 class BertBase(Family):
-    def __init__(self):
+    def __init__(self, batch, layers):
         super().__init__()
-        n = 16 * TIMES
-        self.ids("tokens", 30522, n, 512)
-        self.ids("lengths", 512, n)
-        self.ids("labels", 30522, n, 512)
+        self.ids("tokens", 30522, batch, 512)
+        self.ids("lengths", 512, batch)
+        self.ids("labels", 30522, batch, 512)
         self.table, self.positions, self.norm = nn.Embedding(30522, 768), nn.Parameter(torch.zeros(512, 768)), nn.LayerNorm(768)
         make = lambda: nn.ModuleList([Attend(768, 12), nn.LayerNorm(768), mlp(768), nn.LayerNorm(768)])
-        self.blocks, self.head = nn.ModuleList(make() for _ in range(12)), nn.Linear(768, 30522)
+        self.blocks, self.head = nn.ModuleList(make() for _ in range(layers)), nn.Linear(768, 30522)
 
     def forward(self):
         mask = (torch.arange(512, device=self.lengths.device) <= self.lengths[:, None])[:, None, None]
@@ -345,13 +350,13 @@ class LlamaBlock(nn.Module):
 
 
 class Llama1B(Family):
-    def __init__(self):
+    def __init__(self, batch, layers, length, words):
         super().__init__()
-        self.ids("tokens", 32000, 2 * TIMES, 2048)
-        self.ids("labels", 32000, 2 * TIMES, 2048)
-        self.table, self.norm, self.head = nn.Embedding(32000, 2048), nn.RMSNorm(2048), nn.Linear(2048, 32000, bias=False)
-        self.blocks = nn.ModuleList(LlamaBlock() for _ in range(16))
-        angle = torch.arange(2048)[:, None] / 10000 ** (torch.arange(32) / 32)
+        self.ids("tokens", words, batch, length)
+        self.ids("labels", words, batch, length)
+        self.table, self.norm, self.head = nn.Embedding(words, 2048), nn.RMSNorm(2048), nn.Linear(2048, words, bias=False)
+        self.blocks = nn.ModuleList(LlamaBlock() for _ in range(layers))
+        angle = torch.arange(length)[:, None] / 10000 ** (torch.arange(32) / 32)
         self.register_buffer("cos", torch.cat([angle, angle], 1).cos())
         self.register_buffer("sin", torch.cat([angle, angle], 1).sin())
 
@@ -363,16 +368,15 @@ class Llama1B(Family):
 
 
 class Whisper(Family):
-    def __init__(self):
+    def __init__(self, batch, layers):
         super().__init__()
-        n = 8 * TIMES
-        self.put("x", n, 80, 3000)
-        self.ids("tokens", 51865, n, 448)
-        self.ids("labels", 51865, n, 448)
+        self.put("x", batch, 80, 3000)
+        self.ids("tokens", 51865, batch, 448)
+        self.ids("labels", 51865, batch, 448)
         self.conv1, self.conv2 = nn.Conv1d(80, 768, 3, padding=1), nn.Conv1d(768, 768, 3, 2, 1)
         self.sounds, self.positions = nn.Parameter(torch.zeros(1500, 768)), nn.Parameter(torch.zeros(448, 768))
-        self.encoder, self.norm1 = nn.ModuleList(PreNorm(768, 12) for _ in range(12)), nn.LayerNorm(768)
-        self.decoder, self.norm2 = nn.ModuleList(PreNorm(768, 12, True, 768) for _ in range(12)), nn.LayerNorm(768)
+        self.encoder, self.norm1 = nn.ModuleList(PreNorm(768, 12) for _ in range(layers)), nn.LayerNorm(768)
+        self.decoder, self.norm2 = nn.ModuleList(PreNorm(768, 12, True, 768) for _ in range(layers)), nn.LayerNorm(768)
         self.table, self.head = nn.Embedding(51865, 768), nn.Linear(768, 51865)
 
     def forward(self):
@@ -386,17 +390,17 @@ class Whisper(Family):
 
 
 class WaveEncoder(Family):
-    def __init__(self):
+    def __init__(self, batch, layers):
         super().__init__()
-        self.put("x", 8 * TIMES, 1, 160000)
+        self.put("x", batch, 1, 160000)
         self.convs, self.norms, i = nn.ModuleList(), nn.ModuleList(), 1
         for window, stride in ((10, 5), (3, 2), (3, 2), (3, 2), (3, 2), (2, 2), (2, 2)):
             self.convs.append(nn.Conv1d(i, 512, window, stride))
             self.norms.append(nn.LayerNorm(512))
             i = 512
         self.norm, self.project, self.place = nn.LayerNorm(512), nn.Linear(512, 768), nn.Conv1d(768, 768, 127, padding=63, groups=16)
-        self.blocks, self.head = nn.ModuleList(PreNorm(768, 12) for _ in range(12)), nn.Linear(768, 320)
-        self.ids("labels", 320, 8 * TIMES, 499)
+        self.blocks, self.head = nn.ModuleList(PreNorm(768, 12) for _ in range(layers)), nn.Linear(768, 320)
+        self.ids("labels", 320, batch, 499)
 
     def forward(self):
         x = self.x
@@ -410,10 +414,10 @@ class WaveEncoder(Family):
 
 
 class LSTMLarge(Family):
-    def __init__(self):
+    def __init__(self, batch):
         super().__init__()
-        self.ids("tokens", 10000, 70, 64 * TIMES)
-        self.ids("labels", 10000, 70, 64 * TIMES)
+        self.ids("tokens", 10000, 70, batch)
+        self.ids("labels", 10000, 70, batch)
         self.table, self.lstm, self.head = nn.Embedding(10000, 1024), nn.LSTM(1024, 1024, 2), nn.Linear(1024, 10000)
 
     def forward(self):
@@ -432,10 +436,10 @@ class VideoBlock(nn.Module):
 
 
 class Video(Family):
-    def __init__(self):
+    def __init__(self, batch):
         super().__init__()
-        self.register_buffer("x", (torch.rand(8 * TIMES, 3, 16, 112, 112) - 0.5).to(memory_format=torch.channels_last_3d))
-        self.ids("labels", 400, 8 * TIMES)
+        self.register_buffer("x", (torch.rand(batch, 3, 16, 112, 112) - 0.5).to(memory_format=torch.channels_last_3d))
+        self.ids("labels", 400, batch)
         layers, i = [nn.Conv3d(3, 64, (3, 7, 7), (1, 2, 2), (1, 3, 3)), nn.BatchNorm3d(64), nn.ReLU()], 64
         for n in range(8):
             layers.append(VideoBlock(i, 64 << n // 2, 2 if n % 2 == 0 and n else 1))
@@ -448,10 +452,10 @@ class Video(Family):
 
 
 class SuperResolution(Family):
-    def __init__(self):
+    def __init__(self, batch):
         super().__init__()
-        self.put_images("x", 16 * TIMES, 3, 96, 96)
-        self.put_images("y", 16 * TIMES, 3, 192, 192)
+        self.put_images("x", batch, 3, 96, 96)
+        self.put_images("y", batch, 3, 192, 192)
         conv = lambda i, o: nn.Conv2d(i, o, 3, padding=1)
         self.start, self.up, self.out = conv(3, 64), conv(64, 256), conv(64, 3)
         self.blocks = nn.ModuleList(nn.Sequential(conv(64, 64), nn.ReLU(), conv(64, 64)) for _ in range(16))
@@ -464,9 +468,35 @@ class SuperResolution(Family):
         return (self.out(F.pixel_shuffle(self.up(x + h), 2)) - self.y).abs().mean()
 
 
-MODELS = {
-    "vgg16": vgg16, "densenet121": dense_net, "efficientnet b0": efficient_net, "convnext tiny": convnext,
-    "vit b16": lambda: Images(ViTBody(), 768, pool=False), "swin tiny": lambda: Images(SwinBody(), 768, pool=False), "segmenter": Segmenter,
-    "latent diffusion": LatentDiffusion, "dit b2": DiT, "bert base": BertBase, "llama 1b": Llama1B, "whisper small": Whisper,
-    "wave encoder": WaveEncoder, "lstm large": LSTMLarge, "video 3d": Video, "super resolution": SuperResolution,
+def vit(batch, layers):
+    return Images(batch, ViTBody(layers), 768, pool=False)
+
+
+def swin(batch):
+    return Images(batch, SwinBody(), 768, pool=False)
+
+
+# By each name the constructor, and its arguments on a GPU and on a CPU, the batch first.
+SIZES = {
+    "vgg16": (vgg16, (64,), (1,)), "densenet121": (dense_net, (64,), (2,)), "efficientnet b0": (efficient_net, (64,), (2,)),
+    "convnext tiny": (convnext, (64,), (2,)), "vit b16": (vit, (64, 12), (2, 3)), "swin tiny": (swin, (64,), (2,)),
+    "segmenter": (Segmenter, (16,), (1,)), "latent diffusion": (LatentDiffusion, (4, 320, 640, 1280), (1, 320, 640)),
+    "dit b2": (DiT, (32, 12), (2, 3)), "bert base": (BertBase, (16, 12), (1, 3)),
+    "llama 1b": (Llama1B, (2, 16, 2048, 32000), (1, 2, 512, 8192)), "whisper small": (Whisper, (8, 12), (1, 2)),
+    "wave encoder": (WaveEncoder, (8, 12), (1, 2)), "lstm large": (LSTMLarge, (64,), (16,)), "video 3d": (Video, (8,), (1,)),
+    "super resolution": (SuperResolution, (16,), (2,)),
 }
+
+
+def sized(make, batch, *sizes):
+    return lambda: make(batch * TIMES, *sizes)
+
+
+MODELS = {name: sized(make, *gpu) for name, (make, gpu, _) in SIZES.items()}
+MODELS_OF_CPU = {f"{name} on a CPU": sized(make, *cpu) for name, (make, _, cpu) in SIZES.items()}
+
+if __name__ == "__main__":
+    serve({
+        f"{how} {kind} {name}": functools.partial(job, f"{name} on a CPU", how == "compile", kind == "forward")
+        for name in SIZES for kind in ("step", "forward") for how in ("eager", "compile")
+    })

@@ -8,23 +8,21 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// split replaces an outer coordinate that offsets divide by a constant with its quotient and
-// remainder, as two coordinates: offsets become affine, and contiguous accesses are recognised
-// as such.
-func split(c *fusion.Code, outer []int) []int {
-	for i := 0; i < len(c.Outer); i++ {
-		by := divisorOf(c, c.Outer[i].Name, outer[i])
-		if by == 0 {
-			continue
+// split replaces coordinates, the outer or the inner ones, that offsets divide by a constant with
+// their quotients and remainders, two coordinates for one: offsets become affine, and contiguous
+// accesses are recognised as such. It returns the new sizes.
+func split(c *fusion.Code, space *[]scalar.Expr, dims []int) []int {
+	for i := 0; i < len(*space); i++ {
+		if by := divisorOf(c, (*space)[i].Name, dims[i]); by > 0 {
+			dims = splitAxis(c, space, dims, i, by)
 		}
-		outer = splitAxis(c, outer, i, by)
 	}
-	return outer
+	return dims
 }
 
-// splitAxis replaces an outer coordinate with its quotient and remainder by a divisor of its size.
-func splitAxis(c *fusion.Code, outer []int, axis, by int) []int {
-	v, size := c.Outer[axis], outer[axis]
+// splitAxis replaces a coordinate with its quotient and remainder by a divisor of its size.
+func splitAxis(c *fusion.Code, space *[]scalar.Expr, dims []int, axis, by int) []int {
+	v, size := (*space)[axis], dims[axis]
 	high := scalar.NewVar(v.Name+"h", v.Type, 0, int64(size/by-1))
 	low := scalar.NewVar(v.Name+"l", v.Type, 0, int64(by-1))
 	whole := scalar.Add(scalar.Mul(high, loop.Int(by)), low)
@@ -35,14 +33,14 @@ func splitAxis(c *fusion.Code, outer []int, axis, by int) []int {
 		}))
 	}
 	rewriteExprs(c, replace, replace)
-	c.Outer, outer = slices.Clone(c.Outer), slices.Clone(outer)
-	c.Outer[axis], outer[axis] = high, size/by
-	c.Outer = slices.Insert(c.Outer, axis+1, low)
-	return slices.Insert(outer, axis+1, by)
+	vars, dims := slices.Clone(*space), slices.Clone(dims)
+	vars[axis], dims[axis] = high, size/by
+	*space = slices.Insert(vars, axis+1, low)
+	return slices.Insert(dims, axis+1, by)
 }
 
-// divisorOf returns a proper divisor of a coordinate's size by which offsets divide the
-// coordinate, 0 where there is none.
+// divisorOf returns the largest proper divisor of a coordinate's size by which offsets divide the
+// coordinate, 0 where there is none: of its remainder the smaller ones are divisors, too.
 func divisorOf(c *fusion.Code, name string, size int) int {
 	by := 0
 	walkOffsets(c, func(offset scalar.Expr) {
@@ -51,7 +49,7 @@ func divisorOf(c *fusion.Code, name string, size int) int {
 				return
 			}
 			if d, ok := x.Args[1].IntConst(); ok && d > 1 && int(d) < size && size%int(d) == 0 {
-				by = int(d)
+				by = max(by, int(d))
 			}
 		})
 	})

@@ -84,7 +84,7 @@ func stridedAxis(code *fusion.Code, outer []int) (axis, step int) {
 
 // makeWhole is [compiler.make] without division by strides.
 func makeWhole(c *compiler, name string, code *fusion.Code, outer, inner []int) (*made, error) {
-	outer, inner = coalesce(code, split(code, outer), inner)
+	outer, inner = coalesce(code, split(code, &code.Outer, outer), split(code, &code.Inner, inner))
 	if t := newTranspose(code, outer, c.buffers); t != nil {
 		return &made{steps: []step{t}, cost: t.cost}, nil
 	}

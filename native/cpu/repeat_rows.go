@@ -27,7 +27,7 @@ func (p *nestArrays) repeatRows(name string, code *fusion.Code, outer []int) ([]
 	if !ok || len(loads) == 0 || times*outer[last] < 4*jit.Width() {
 		return outer, nil
 	}
-	outer = splitAxis(code, outer, last-1, times)
+	outer = splitAxis(code, &code.Outer, outer, last-1, times)
 	at, dims := code.Outer[last:], outer[last:]
 	repeated := make([]scalar.Expr, len(loads))
 	for i, load := range loads {

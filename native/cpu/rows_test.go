@@ -31,6 +31,28 @@ func rowsGraph(tb testing.TB, rows, n int) ir.Entry {
 	})
 }
 
+// TestRowsOfNeighbours sums windows of x, which have no remainder: the rows are of several runs.
+func TestRowsOfNeighbours(t *testing.T) {
+	for _, w := range [][2]int{{2, 2}, {3, 2}, {2, 5}, {1, 4}} {
+		const high, wide, channels = 5, 6, 12
+		dims := []int{high, w[0], wide, w[1], channels}
+		g := build(t, func(b *ir.Builder) {
+			x := ops.Transpose(b, b.Input("x", ir.F32, ir.Dims(dims...)...), 0, 2, 1, 3, 4)
+			b.Output("y", ops.ReduceSum(b, ops.Reshape(b, x, ir.Dims(high*wide, w[0]*w[1]*channels)...), 1))
+		})
+		x, want := make([]float32, high*w[0]*wide*w[1]*channels), make([]float32, high*wide)
+		for i := range x {
+			x[i] = float32(i % 101)
+			row, column := i/(channels*w[1]*wide*w[0]), i/(channels*w[1])%wide
+			want[row*wide+column] += x[i]
+		}
+		got := floatsOf(t, g, map[string]native.Tensor{"x": native.Float32s(x, dims...)}, high*wide)
+		if !slices.Equal(got, want) {
+			t.Errorf("windows of %d: %v, want %v", w, got, want)
+		}
+	}
+}
+
 // TestRowsOfEveryLength has rows that are multiples of vectors and blocks, and rows with a
 // remainder. The expected values are computed in float64.
 func TestRowsOfEveryLength(t *testing.T) {

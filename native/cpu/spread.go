@@ -18,7 +18,7 @@ func (p *nestArrays) spread(name string, code *fusion.Code, outer []int) ([]int,
 	if !jit.Available() || len(code.Stages)+len(code.Points) > 0 || len(outer) == 0 || product(outer) < minStagedPoints {
 		return outer, nil
 	}
-	outer = split(code, outer)
+	outer = split(code, &code.Outer, outer)
 	var failed error
 	known := map[scalar.Expr]scalar.Expr{}
 	visit := func(e scalar.Expr) scalar.Expr {

@@ -44,12 +44,14 @@ type decisions struct {
 	expression  []int32
 	expressions int
 	forms       *nodeForms
-	tensors     int        // [Options.Tensors]
-	tensorCores bool       // [Options.TensorCores]
-	prologues   bool       // [Options.Prologues]
-	scattered   bool       // a state is updated by a scatter
-	key         []byte     // key of the current expression
-	scratch     []ir.Value // for measure
+	tensors     int  // [Options.Tensors]
+	tensorCores bool // [Options.TensorCores]
+	prologues   bool // [Options.Prologues]
+	scattered   bool // a state is updated by a scatter
+	// repeatsGathers is by [Policy].
+	repeatsGathers bool
+	key            []byte     // key of the current expression
+	scratch        []ir.Value // for measure
 }
 
 func (d *decisions) stored(n *ir.Node) bool { return !d.virtual[n.ID()] }
@@ -60,7 +62,7 @@ func decide(p *Partition) *decisions {
 	nodes := g.Nodes()
 	d := &decisions{
 		forms: p.forms, literals: p.findLiterals(), uses: g.Uses(),
-		tensors: p.options.Tensors, tensorCores: p.options.TensorCores, prologues: p.options.Prologues,
+		tensors: p.options.Tensors, tensorCores: p.options.TensorCores, prologues: p.options.Prologues, repeatsGathers: p.options.Policy.RepeatsGathers(),
 		virtual: make([]bool, len(nodes)), weight: make([]int, len(nodes)), terms: make([]int, len(nodes)), reads: make([][]ir.Value, len(nodes)), uniform: make([]bool, len(nodes)),
 		apart: make([]bool, len(nodes)),
 	}
@@ -238,7 +240,7 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 				return false
 			}
 		}
-		if repeated && broadcasts(n, u) || costly && overlaps(n, u) || d.isCostlyPart(n, u) {
+		if repeated && broadcasts(n, u, 8) || !d.repeatsGathers && broadcasts(n, u, 2) && d.gathers(n) || costly && overlaps(n, u) || d.isCostlyPart(n, u) {
 			return false
 		}
 	}
@@ -326,6 +328,13 @@ func (d *decisions) checks(n *ir.Node) bool {
 	})
 }
 
+// gathers reports whether a node's expression loads at loaded indices.
+func (d *decisions) gathers(n *ir.Node) bool {
+	return n.Op() == ops.OpGather || slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool {
+		return d.virtual[v.Node().ID()] && d.gathers(v.Node())
+	})
+}
+
 // overlaps reports whether a user consists of overlapping windows of n, which would compute each
 // element several times. Where the windows have several users they would be stored instead, at
 // several times the memory of n.
@@ -333,12 +342,12 @@ func overlaps(n, u *ir.Node) bool {
 	return u.Op() == ops.OpWindows && sizeOf(u.Types()[0]) >= 2*sizeOf(n.Types()[0])
 }
 
-// broadcasts reports whether a user reads each element of n many times.
-func broadcasts(n, u *ir.Node) bool {
+// broadcasts reports whether a user reads each element of n the given number of times or more.
+func broadcasts(n, u *ir.Node, times int) bool {
 	if !isMap(u) {
 		return false
 	}
 	a, _ := n.Types()[0].Shape.Size().Const()
 	b, _ := u.Types()[0].Shape.Size().Const()
-	return b >= 8*a
+	return b >= times*a
 }

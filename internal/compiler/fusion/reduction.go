@@ -99,7 +99,7 @@ func (g *Group) RowsAreContiguous() bool {
 	return votes > 0
 }
 
-// Policy is the target's cost model for fusing reductions. It weighs a saved pass over
+// Policy is the target's cost model for fusing reductions and gathers. It weighs a saved pass over
 // memory against idle processors. contiguous says that adjacent rows are contiguous in memory,
 // see [Group.RowsAreContiguous].
 type Policy interface {
@@ -112,6 +112,9 @@ type Policy interface {
 	// RepeatsRow reports whether each of some rows of a reduction may also compute the reduction of a row that
 	// all of them read, instead of a kernel before.
 	RepeatsRow(rows, length int) bool
+	// RepeatsGathers reports whether elements at loaded indices that are broadcast may be gathered for each
+	// result again, instead of by a kernel before.
+	RepeatsGathers() bool
 }
 
 // RowSplits returns the number of workgroups that each row of a reduction is split over.

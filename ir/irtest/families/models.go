@@ -10,22 +10,48 @@ import (
 // Models are networks at the sizes at which they are trained on a GPU, in batches that one device
 // holds. Families with as many kinds of layers are smaller: a schedule may suit those alone.
 var Models = []Family{
+	{"vgg16", many(64, vgg16)},
+	{"densenet121", many(64, denseNet121)},
+	{"efficientnet b0", many(64, efficientNetB0)},
+	{"convnext tiny", many(64, convNeXtTiny)},
+	{"vit b16", many(64, viTB16(12))},
+	{"swin tiny", many(64, swinTiny)},
+	{"segmenter", many(16, segmenter)},
+	{"latent diffusion", many(4, latentDiffusion(320, 640, 1280))},
+	{"dit b2", many(32, diTB2(12))},
+	{"bert base", many(16, bertBase(12))},
+	{"llama 1b", many(2, llama1B(16, 2048, 32000))},
+	{"whisper small", many(8, whisperSmall(12))},
+	{"wave encoder", many(8, waveEncoder(12))},
+	{"lstm large", many(64, lstmLarge)},
+	{"video 3d", many(8, video3D)},
+	{"super resolution", many(16, superResolution)},
+}
+
+// ModelsOfCPU are those of [Models] for a few cores: one or a few examples, and fewer layers where
+// all are equal, so that a step takes seconds. Widths and heads are the same.
+var ModelsOfCPU = []Family{
 	{"vgg16", vgg16},
-	{"densenet121", denseNet121},
-	{"efficientnet b0", efficientNetB0},
-	{"convnext tiny", convNeXtTiny},
-	{"vit b16", viTB16},
-	{"swin tiny", swinTiny},
+	{"densenet121", many(2, denseNet121)},
+	{"efficientnet b0", many(2, efficientNetB0)},
+	{"convnext tiny", many(2, convNeXtTiny)},
+	{"vit b16", many(2, viTB16(3))},
+	{"swin tiny", many(2, swinTiny)},
 	{"segmenter", segmenter},
-	{"latent diffusion", latentDiffusion},
-	{"dit b2", diTB2},
-	{"bert base", bertBase},
-	{"llama 1b", llama1B},
-	{"whisper small", whisperSmall},
-	{"wave encoder", waveEncoder},
-	{"lstm large", lstmLarge},
+	{"latent diffusion", latentDiffusion(320, 640)},
+	{"dit b2", many(2, diTB2(3))},
+	{"bert base", bertBase(3)},
+	{"llama 1b", llama1B(2, 512, 8192)},
+	{"whisper small", whisperSmall(2)},
+	{"wave encoder", waveEncoder(2)},
+	{"lstm large", many(16, lstmLarge)},
 	{"video 3d", video3D},
-	{"super resolution", superResolution},
+	{"super resolution", many(2, superResolution)},
+}
+
+// many is a model with times the batch.
+func many(times int, model func(n *net, batch int) ir.Value) func(n *net, times int) ir.Value {
+	return func(n *net, more int) ir.Value { return model(n, times*more) }
 }
 
 // convAct is a convolution, a batch norm and an activation.
@@ -39,25 +65,25 @@ func (n *net) halve(x ir.Value) ir.Value {
 }
 
 // vgg16 is a network of 3×3 convolutions and large linear layers (Simonyan and Zisserman).
-func vgg16(n *net, times int) ir.Value {
+func vgg16(n *net, batch int) ir.Value {
 	b := n.Builder
-	x := n.floats("x", 64*times, 224, 224, 3)
+	x := n.floats("x", batch, 224, 224, 3)
 	for stage, c := range []struct{ layers, channels int }{{2, 64}, {2, 128}, {3, 256}, {3, 512}, {3, 512}} {
 		for i := range c.layers {
 			x = n.convAct(fmt.Sprint("conv", stage, i), x, 3, c.channels, 1, 1, ops.Relu)
 		}
 		x = n.halve(x)
 	}
-	x = n.mlp("mlp", n.reshape(x, 64*times, 7*7*512), ops.Relu, 4096, 4096)
+	x = n.mlp("mlp", n.reshape(x, batch, 7*7*512), ops.Relu, 4096, 4096)
 	return n.classify(ops.Relu(b, x), 1000)
 }
 
 // denseNet121 concatenates the results of all layers of a block (Huang et al.).
-func denseNet121(n *net, times int) ir.Value {
+func denseNet121(n *net, batch int) ir.Value {
 	b := n.Builder
 	const growth = 32
 	norm := func(name string, x ir.Value) ir.Value { return ops.Relu(b, n.batchNorm(name, x)) }
-	x := n.convAct("stem", n.floats("x", 64*times, 224, 224, 3), 7, 64, 2, 1, ops.Relu)
+	x := n.convAct("stem", n.floats("x", batch, 224, 224, 3), 7, 64, 2, 1, ops.Relu)
 	x = ops.MaxPool(b, x, ops.PoolAttrs{Sizes: []int{3, 3}, Strides: []int{2, 2}, PadLo: []int{1, 1}, PadHi: []int{1, 1}})
 	for stage, layers := range []int{6, 12, 24, 16} {
 		if stage > 0 {
@@ -76,9 +102,9 @@ func denseNet121(n *net, times int) ir.Value {
 }
 
 // efficientNetB0 has depthwise convolutions of 3×3 and 5×5 pixels and gates of channels (Tan and Le).
-func efficientNetB0(n *net, times int) ir.Value {
+func efficientNetB0(n *net, batch int) ir.Value {
 	b := n.Builder
-	x := n.convAct("stem", n.floats("x", 64*times, 224, 224, 3), 3, 32, 2, 1, ops.Silu)
+	x := n.convAct("stem", n.floats("x", batch, 224, 224, 3), 3, 32, 2, 1, ops.Silu)
 	for stage, c := range []struct{ expand, channels, layers, stride, window int }{
 		{1, 16, 1, 1, 3}, {6, 24, 2, 2, 3}, {6, 40, 2, 2, 5}, {6, 80, 3, 2, 3}, {6, 112, 3, 1, 5}, {6, 192, 4, 2, 5}, {6, 320, 1, 1, 3},
 	} {
@@ -104,9 +130,9 @@ func efficientNetB0(n *net, times int) ir.Value {
 }
 
 // convNeXtTiny is the network of [convNeXt] with four stages.
-func convNeXtTiny(n *net, times int) ir.Value {
+func convNeXtTiny(n *net, batch int) ir.Value {
 	b := n.Builder
-	x := n.layerNorm("stem/norm", n.conv("stem", n.floats("x", 64*times, 224, 224, 3), 4, 96, 4, 1))
+	x := n.layerNorm("stem/norm", n.conv("stem", n.floats("x", batch, 224, 224, 3), 4, 96, 4, 1))
 	for stage, layers := range []int{3, 3, 9, 3} {
 		if stage > 0 {
 			name := fmt.Sprint("down", stage)
@@ -138,25 +164,25 @@ func (n *net) attendTo(name string, x, y ir.Value, heads int, causal bool) ir.Va
 	return n.linear(name+"/out", n.reshape(ops.Transpose(n.Builder, z, 0, 2, 1, 3), size(x, 0), size(x, 1), width), width)
 }
 
-// viTB16 is the transformer of [viT] at its base size, with a token for the class.
-func viTB16(n *net, times int) ir.Value {
-	b := n.Builder
-	const width = 768
-	batch := 64 * times
-	x := n.reshape(n.conv("patches", n.floats("x", batch, 224, 224, 3), 16, width, 16, 1), batch, 196, width)
-	class := ops.BroadcastTo(b, n.param("class", 1, 1, width), ir.Dims(batch, 1, width))
-	x = ops.Add(b, ops.Concatenate(b, 1, class, x), n.param("positions", 197, width))
-	for i := range 12 {
-		x = n.preNorm(fmt.Sprint("block", i), x, 12, false)
+// viTB16 is the transformer of [viT] at the width of its base size, with a token for the class.
+func viTB16(layers int) func(n *net, batch int) ir.Value {
+	return func(n *net, batch int) ir.Value {
+		b := n.Builder
+		const width = 768
+		x := n.reshape(n.conv("patches", n.floats("x", batch, 224, 224, 3), 16, width, 16, 1), batch, 196, width)
+		class := ops.BroadcastTo(b, n.param("class", 1, 1, width), ir.Dims(batch, 1, width))
+		x = ops.Add(b, ops.Concatenate(b, 1, class, x), n.param("positions", 197, width))
+		for i := range layers {
+			x = n.preNorm(fmt.Sprint("block", i), x, 12, false)
+		}
+		first := ops.SliceAxis(b, x, 1, ir.N(0), ir.N(1))
+		return n.classify(n.layerNorm("norm", n.reshape(first, batch, width)), 1000)
 	}
-	first := ops.SliceAxis(b, x, 1, ir.N(0), ir.N(1))
-	return n.classify(n.layerNorm("norm", n.reshape(first, batch, width)), 1000)
 }
 
 // swinTiny attends within windows that are shifted in each second block (Liu et al., Swin Transformer).
-func swinTiny(n *net, times int) ir.Value {
+func swinTiny(n *net, batch int) ir.Value {
 	b := n.Builder
-	batch := 64 * times
 	x := n.layerNorm("stem/norm", n.conv("stem", n.floats("x", batch, 224, 224, 3), 4, 96, 4, 1))
 	for stage, layers := range []int{2, 2, 6, 2} {
 		if side := size(x, 1); stage > 0 { // four neighbours become one position
@@ -201,14 +227,14 @@ func (n *net) windows(name string, x ir.Value, heads, shift int) ir.Value {
 }
 
 // segmenter is a U-Net of images (Ronneberger, Fischer and Brox) with transposed convolutions.
-func segmenter(n *net, times int) ir.Value {
+func segmenter(n *net, batch int) ir.Value {
 	b := n.Builder
 	pair := func(name string, x ir.Value, channels int) ir.Value {
 		x = n.convAct(name+"/first", x, 3, channels, 1, 1, ops.Relu)
 		return n.convAct(name+"/second", x, 3, channels, 1, 1, ops.Relu)
 	}
 	var skips []ir.Value
-	x := n.floats("x", 16*times, 256, 256, 3)
+	x := n.floats("x", batch, 256, 256, 3)
 	for i := range 4 {
 		x = pair(fmt.Sprint("down", i), x, 64<<i)
 		skips = append(skips, x)
@@ -225,48 +251,48 @@ func segmenter(n *net, times int) ir.Value {
 }
 
 // latentDiffusion predicts the noise of latent images with a text (Rombach et al.): group norms,
-// attention among pixels and to the text, and skips over three resolutions.
-func latentDiffusion(n *net, times int) ir.Value {
-	b := n.Builder
-	batch := 4 * times
-	x, noise := n.floats("x", batch, 64, 64, 4), n.floats("noise", batch, 64, 64, 4)
-	text, t := n.floats("text", batch, 77, 768), n.mlp("time", n.floats("t", batch, 320), ops.Silu, 1280, 1280)
-	norm := func(name string, x ir.Value) ir.Value {
-		k := size(x, 3)
-		return ops.GroupNorm(b, x, n.param(name+"/scale", k), n.param(name+"/b", k), 32, 1e-5)
-	}
-	block := func(name string, x ir.Value, channels int) ir.Value {
-		y := n.conv(name+"/conv1", ops.Silu(b, norm(name+"/norm1", x)), 3, channels, 1, 1)
-		y = ops.Add(b, y, n.reshape(n.linear(name+"/time", ops.Silu(b, t), channels), batch, 1, 1, channels))
-		y = n.conv(name+"/conv2", ops.Silu(b, norm(name+"/norm2", y)), 3, channels, 1, 1)
-		if size(x, 3) != channels {
-			x = n.conv(name+"/skip", x, 1, channels, 1, 1)
+// attention among pixels and to the text, and skips over as many resolutions as there are widths.
+func latentDiffusion(widths ...int) func(n *net, batch int) ir.Value {
+	return func(n *net, batch int) ir.Value {
+		b := n.Builder
+		x, noise := n.floats("x", batch, 64, 64, 4), n.floats("noise", batch, 64, 64, 4)
+		text, t := n.floats("text", batch, 77, 768), n.mlp("time", n.floats("t", batch, 320), ops.Silu, 1280, 1280)
+		norm := func(name string, x ir.Value) ir.Value {
+			k := size(x, 3)
+			return ops.GroupNorm(b, x, n.param(name+"/scale", k), n.param(name+"/b", k), 32, 1e-5)
 		}
-		return n.crossAttend(name, ops.Add(b, x, y), norm(name+"/norm3", ops.Add(b, x, y)), text)
-	}
-	widths := []int{320, 640, 1280}
-	h := n.conv("in", x, 3, 320, 1, 1)
-	skips := []ir.Value{h}
-	for i, channels := range widths {
-		if i > 0 {
-			h = n.conv(fmt.Sprint("half", i), h, 3, channels, 2, 1)
+		block := func(name string, x ir.Value, channels int) ir.Value {
+			y := n.conv(name+"/conv1", ops.Silu(b, norm(name+"/norm1", x)), 3, channels, 1, 1)
+			y = ops.Add(b, y, n.reshape(n.linear(name+"/time", ops.Silu(b, t), channels), batch, 1, 1, channels))
+			y = n.conv(name+"/conv2", ops.Silu(b, norm(name+"/norm2", y)), 3, channels, 1, 1)
+			if size(x, 3) != channels {
+				x = n.conv(name+"/skip", x, 1, channels, 1, 1)
+			}
+			return n.crossAttend(name, ops.Add(b, x, y), norm(name+"/norm3", ops.Add(b, x, y)), text)
+		}
+		h := n.conv("in", x, 3, 320, 1, 1)
+		skips := []ir.Value{h}
+		for i, channels := range widths {
+			if i > 0 {
+				h = n.conv(fmt.Sprint("half", i), h, 3, channels, 2, 1)
+				skips = append(skips, h)
+			}
+			h = block(fmt.Sprint("down", i), h, channels)
 			skips = append(skips, h)
 		}
-		h = block(fmt.Sprint("down", i), h, channels)
-		skips = append(skips, h)
-	}
-	h = block("middle", h, 1280)
-	for i := len(widths) - 1; i >= 0; i-- {
-		for j := range 2 {
-			last := len(skips) - 1
-			h = block(fmt.Sprint("up", i, j), ops.Concatenate(b, 3, h, skips[last]), widths[i])
-			skips = skips[:last]
+		h = block("middle", h, widths[len(widths)-1])
+		for i := len(widths) - 1; i >= 0; i-- {
+			for j := range 2 {
+				last := len(skips) - 1
+				h = block(fmt.Sprint("up", i, j), ops.Concatenate(b, 3, h, skips[last]), widths[i])
+				skips = skips[:last]
+			}
+			if side := 2 * size(h, 1); i > 0 {
+				h = n.conv(fmt.Sprint("double", i), ops.Resize(b, h, ops.ResizeAttrs{Sizes: []int{side, side}}), 3, widths[i], 1, 1)
+			}
 		}
-		if side := 2 * size(h, 1); i > 0 {
-			h = n.conv(fmt.Sprint("double", i), ops.Resize(b, h, ops.ResizeAttrs{Sizes: []int{side, side}}), 3, widths[i], 1, 1)
-		}
+		return ops.MSE(b, n.conv("out", ops.Silu(b, norm("out/norm", h)), 3, 4, 1, 1), noise, "mean")
 	}
-	return ops.MSE(b, n.conv("out", ops.Silu(b, norm("out/norm", h)), 3, 4, 1, 1), noise, "mean")
 }
 
 // crossAttend adds a block of a transformer over the pixels of x to it, which attends to a text.
@@ -284,70 +310,73 @@ func (n *net) crossAttend(name string, x, normed, text ir.Value) ir.Value {
 }
 
 // diTB2 is a diffusion transformer whose norms are scaled and shifted by the time (Peebles and Xie).
-func diTB2(n *net, times int) ir.Value {
-	b := n.Builder
-	const width, length = 768, 256
-	batch := 32 * times
-	x, noise := n.floats("x", batch, 32, 32, 4), n.floats("noise", batch, length, 16)
-	c := ops.Silu(b, n.mlp("time", n.floats("t", batch, 256), ops.Silu, width, width))
-	x = ops.Add(b, n.reshape(n.conv("patches", x, 2, width, 2, 1), batch, length, width), n.param("positions", length, width))
-	one := n.number(1)
-	plain := func(x ir.Value) ir.Value {
-		return ops.LayerNorm(b, x, ops.BroadcastTo(b, one, ir.Dims(width)), ops.BroadcastTo(b, n.number(0), ir.Dims(width)), 1e-6)
-	}
-	for i := range 12 {
-		name := fmt.Sprint("block", i)
-		m := ops.SplitEvenly(b, n.reshape(n.linear(name+"/modulate", c, 6*width), batch, 1, 6*width), 2, 6)
-		shifted := func(x, shift, scale ir.Value) ir.Value {
-			return ops.Add(b, ops.Mul(b, plain(x), ops.Add(b, scale, one)), shift)
+func diTB2(layers int) func(n *net, batch int) ir.Value {
+	return func(n *net, batch int) ir.Value {
+		b := n.Builder
+		const width, length = 768, 256
+		x, noise := n.floats("x", batch, 32, 32, 4), n.floats("noise", batch, length, 16)
+		c := ops.Silu(b, n.mlp("time", n.floats("t", batch, 256), ops.Silu, width, width))
+		x = ops.Add(b, n.reshape(n.conv("patches", x, 2, width, 2, 1), batch, length, width), n.param("positions", length, width))
+		one := n.number(1)
+		plain := func(x ir.Value) ir.Value {
+			return ops.LayerNorm(b, x, ops.BroadcastTo(b, one, ir.Dims(width)), ops.BroadcastTo(b, n.number(0), ir.Dims(width)), 1e-6)
 		}
-		h := shifted(x, m[0], m[1])
-		x = ops.Add(b, x, ops.Mul(b, m[2], n.attendTo(name, h, h, 12, false)))
-		x = ops.Add(b, x, ops.Mul(b, m[5], n.mlp(name+"/mlp", shifted(x, m[3], m[4]), ops.Gelu, 4*width, width)))
+		for i := range layers {
+			name := fmt.Sprint("block", i)
+			m := ops.SplitEvenly(b, n.reshape(n.linear(name+"/modulate", c, 6*width), batch, 1, 6*width), 2, 6)
+			shifted := func(x, shift, scale ir.Value) ir.Value {
+				return ops.Add(b, ops.Mul(b, plain(x), ops.Add(b, scale, one)), shift)
+			}
+			h := shifted(x, m[0], m[1])
+			x = ops.Add(b, x, ops.Mul(b, m[2], n.attendTo(name, h, h, 12, false)))
+			x = ops.Add(b, x, ops.Mul(b, m[5], n.mlp(name+"/mlp", shifted(x, m[3], m[4]), ops.Gelu, 4*width, width)))
+		}
+		return ops.MSE(b, n.linear("out", plain(x), 16), noise, "mean")
 	}
-	return ops.MSE(b, n.linear("out", plain(x), 16), noise, "mean")
 }
 
 // bertBase is the encoder of [bert] at its base size, without dropout.
-func bertBase(n *net, times int) ir.Value {
-	b := n.Builder
-	const length, width, words = 512, 768, 30522
-	batch := 16 * times
-	ids, lengths := n.ids("ids", words, batch, length), n.ids("lengths", length, batch)
-	mask := ops.Le(b, ops.Iota(b, ir.I32, 3, ir.Dims(1, 1, 1, length)...), n.reshape(lengths, batch, 1, 1, 1))
-	x := ops.Add(b, ops.Embedding(b, n.param("tokens", words, width), ids), n.param("positions", length, width))
-	x = n.layerNorm("norm", x)
-	for i := range 12 {
-		name := fmt.Sprint("block", i)
-		x = n.layerNorm(name+"/norm1", ops.Add(b, x, n.attend(name, x, 12, mask)))
-		x = n.layerNorm(name+"/norm2", ops.Add(b, x, n.mlp(name+"/mlp", x, ops.Gelu, 4*width, width)))
+func bertBase(layers int) func(n *net, batch int) ir.Value {
+	return func(n *net, batch int) ir.Value {
+		b := n.Builder
+		const length, width, words = 512, 768, 30522
+		ids, lengths := n.ids("ids", words, batch, length), n.ids("lengths", length, batch)
+		mask := ops.Le(b, ops.Iota(b, ir.I32, 3, ir.Dims(1, 1, 1, length)...), n.reshape(lengths, batch, 1, 1, 1))
+		x := ops.Add(b, ops.Embedding(b, n.param("tokens", words, width), ids), n.param("positions", length, width))
+		x = n.layerNorm("norm", x)
+		for i := range layers {
+			name := fmt.Sprint("block", i)
+			x = n.layerNorm(name+"/norm1", ops.Add(b, x, n.attend(name, x, 12, mask)))
+			x = n.layerNorm(name+"/norm2", ops.Add(b, x, n.mlp(name+"/mlp", x, ops.Gelu, 4*width, width)))
+		}
+		return n.classify(x, words)
 	}
-	return n.classify(x, words)
 }
 
 // llama1B is the language model of [llama] with a billion weights.
-func llama1B(n *net, times int) ir.Value {
-	b := n.Builder
-	const vocabulary, length, width, heads, shared, inner = 32000, 2048, 2048, 32, 8, 5632
-	batch := 2 * times
-	matrix := func(name string, x ir.Value, out int) ir.Value {
-		return ops.MatMul(b, x, n.param(name, size(x, -1), out))
+func llama1B(layers, length, vocabulary int) func(n *net, batch int) ir.Value {
+	return func(n *net, batch int) ir.Value {
+		b := n.Builder
+		const width, heads, shared, inner = 2048, 32, 8, 5632
+		matrix := func(name string, x ir.Value, out int) ir.Value {
+			return ops.MatMul(b, x, n.param(name, size(x, -1), out))
+		}
+		norm := func(name string, x ir.Value) ir.Value { return ops.RMSNorm(b, x, n.param(name+"/scale", width), 1e-5) }
+		x := ops.Embedding(b, n.param("tokens", vocabulary, width), n.ids("ids", vocabulary, batch, length))
+		cos, sin := ops.RopeTable(b, ops.Iota(b, ir.I32, 0, ir.N(length)), width/heads, 0)
+		for i := range layers {
+			name := fmt.Sprint("block", i)
+			h := norm(name+"/norm1", x)
+			q, k := n.heads(matrix(name+"/q", h, width), heads), n.heads(matrix(name+"/k", h, width*shared/heads), shared)
+			q, k = ops.Rope(b, q, cos, sin, ops.RopeAttrs{}), ops.Rope(b, k, cos, sin, ops.RopeAttrs{})
+			v := n.heads(matrix(name+"/v", h, width*shared/heads), shared)
+			y := ops.Attention(b, q, k, v, ir.Value{}, ops.AttentionAttrs{Causal: true})
+			x = ops.Add(b, x, matrix(name+"/out", n.reshape(ops.Transpose(b, y, 0, 2, 1, 3), batch, length, width), width))
+			h = norm(name+"/norm2", x)
+			x = ops.Add(b, x, matrix(name+"/down", ops.Mul(b, ops.Silu(b, matrix(name+"/gate", h, inner)), matrix(name+"/up", h, inner)), width))
+		}
+		return ops.CrossEntropyMean(b, matrix("head", norm("norm", x), vocabulary), n.ids("labels", vocabulary, batch, length))
 	}
-	norm := func(name string, x ir.Value) ir.Value { return ops.RMSNorm(b, x, n.param(name+"/scale", width), 1e-5) }
-	x := ops.Embedding(b, n.param("tokens", vocabulary, width), n.ids("ids", vocabulary, batch, length))
-	cos, sin := ops.RopeTable(b, ops.Iota(b, ir.I32, 0, ir.N(length)), width/heads, 0)
-	for i := range 16 {
-		name := fmt.Sprint("block", i)
-		h := norm(name+"/norm1", x)
-		q, k := n.heads(matrix(name+"/q", h, width), heads), n.heads(matrix(name+"/k", h, width*shared/heads), shared)
-		q, k = ops.Rope(b, q, cos, sin, ops.RopeAttrs{}), ops.Rope(b, k, cos, sin, ops.RopeAttrs{})
-		v := n.heads(matrix(name+"/v", h, width*shared/heads), shared)
-		y := ops.Attention(b, q, k, v, ir.Value{}, ops.AttentionAttrs{Causal: true})
-		x = ops.Add(b, x, matrix(name+"/out", n.reshape(ops.Transpose(b, y, 0, 2, 1, 3), batch, length, width), width))
-		h = norm(name+"/norm2", x)
-		x = ops.Add(b, x, matrix(name+"/down", ops.Mul(b, ops.Silu(b, matrix(name+"/gate", h, inner)), matrix(name+"/up", h, inner)), width))
-	}
-	return ops.CrossEntropyMean(b, matrix("head", norm("norm", x), vocabulary), n.ids("labels", vocabulary, batch, length))
 }
 
 // conv1D is a convolution over time, [batch, time, channels].
@@ -361,52 +390,54 @@ func (n *net) conv1D(name string, x ir.Value, window, out, stride, pad, groups i
 }
 
 // whisperSmall transcribes spectrograms of half a minute (Radford et al.).
-func whisperSmall(n *net, times int) ir.Value {
-	b := n.Builder
-	const width, words, length = 768, 51865, 448
-	batch := 8 * times
-	x := ops.Gelu(b, n.conv1D("conv1", n.floats("x", batch, 3000, 80), 3, width, 1, 1, 1))
-	x = ops.Gelu(b, n.conv1D("conv2", x, 3, width, 2, 1, 1))
-	x = ops.Add(b, x, n.param("sounds", 1500, width))
-	for i := range 12 {
-		x = n.preNorm(fmt.Sprint("encoder", i), x, 12, false)
+func whisperSmall(layers int) func(n *net, batch int) ir.Value {
+	return func(n *net, batch int) ir.Value {
+		b := n.Builder
+		const width, words, length = 768, 51865, 448
+		x := ops.Gelu(b, n.conv1D("conv1", n.floats("x", batch, 3000, 80), 3, width, 1, 1, 1))
+		x = ops.Gelu(b, n.conv1D("conv2", x, 3, width, 2, 1, 1))
+		x = ops.Add(b, x, n.param("sounds", 1500, width))
+		for i := range layers {
+			x = n.preNorm(fmt.Sprint("encoder", i), x, 12, false)
+		}
+		sound := n.layerNorm("encoder/norm", x)
+		y := ops.Add(b, ops.Embedding(b, n.param("tokens", words, width), n.ids("ids", words, batch, length)), n.param("positions", length, width))
+		for i := range layers {
+			name := fmt.Sprint("decoder", i)
+			h := n.layerNorm(name+"/norm1", y)
+			y = ops.Add(b, y, n.attendTo(name+"/self", h, h, 12, true))
+			y = ops.Add(b, y, n.attendTo(name+"/sound", n.layerNorm(name+"/norm2", y), sound, 12, false))
+			y = ops.Add(b, y, n.mlp(name+"/mlp", n.layerNorm(name+"/norm3", y), ops.Gelu, 4*width, width))
+		}
+		return n.classify(n.layerNorm("norm", y), words)
 	}
-	sound := n.layerNorm("encoder/norm", x)
-	y := ops.Add(b, ops.Embedding(b, n.param("tokens", words, width), n.ids("ids", words, batch, length)), n.param("positions", length, width))
-	for i := range 12 {
-		name := fmt.Sprint("decoder", i)
-		h := n.layerNorm(name+"/norm1", y)
-		y = ops.Add(b, y, n.attendTo(name+"/self", h, h, 12, true))
-		y = ops.Add(b, y, n.attendTo(name+"/sound", n.layerNorm(name+"/norm2", y), sound, 12, false))
-		y = ops.Add(b, y, n.mlp(name+"/mlp", n.layerNorm(name+"/norm3", y), ops.Gelu, 4*width, width))
-	}
-	return n.classify(n.layerNorm("norm", y), words)
 }
 
 // waveEncoder classifies frames of ten seconds of sound by convolutions over its samples and a
 // transformer with a grouped convolution for positions (Baevski et al., wav2vec 2.0).
-func waveEncoder(n *net, times int) ir.Value {
-	b := n.Builder
-	const width = 768
-	x := n.floats("x", 8*times, 160000, 1)
-	for i, c := range []struct{ window, stride int }{{10, 5}, {3, 2}, {3, 2}, {3, 2}, {3, 2}, {2, 2}, {2, 2}} {
-		name := fmt.Sprint("conv", i)
-		x = ops.Gelu(b, n.layerNorm(name+"/norm", n.conv1D(name, x, c.window, 512, c.stride, 0, 1)))
+func waveEncoder(layers int) func(n *net, batch int) ir.Value {
+	return func(n *net, batch int) ir.Value {
+		b := n.Builder
+		const width = 768
+		x := n.floats("x", batch, 160000, 1)
+		for i, c := range []struct{ window, stride int }{{10, 5}, {3, 2}, {3, 2}, {3, 2}, {3, 2}, {2, 2}, {2, 2}} {
+			name := fmt.Sprint("conv", i)
+			x = ops.Gelu(b, n.layerNorm(name+"/norm", n.conv1D(name, x, c.window, 512, c.stride, 0, 1)))
+		}
+		x = n.linear("project", n.layerNorm("norm", x), width)
+		place := n.conv1D("place", x, 127, width, 1, 63, 16)
+		x = ops.Add(b, x, ops.Gelu(b, place))
+		for i := range layers {
+			x = n.preNorm(fmt.Sprint("block", i), x, 12, false)
+		}
+		return n.classify(x, 320)
 	}
-	x = n.linear("project", n.layerNorm("norm", x), width)
-	place := n.conv1D("place", x, 127, width, 1, 63, 16)
-	x = ops.Add(b, x, ops.Gelu(b, place))
-	for i := range 12 {
-		x = n.preNorm(fmt.Sprint("block", i), x, 12, false)
-	}
-	return n.classify(x, 320)
 }
 
 // lstmLarge is a language model of two recurrent layers (Zaremba, Sutskever and Vinyals).
-func lstmLarge(n *net, times int) ir.Value {
+func lstmLarge(n *net, batch int) ir.Value {
 	b := n.Builder
 	const words, length, hidden = 10000, 70, 1024
-	batch := 64 * times
 	x := ops.Embedding(b, n.param("tokens", words, hidden), n.ids("ids", words, length, batch))
 	var weights []ir.Value
 	for i := range 2 {
@@ -420,7 +451,7 @@ func lstmLarge(n *net, times int) ir.Value {
 }
 
 // video3D classifies short films by residual blocks of 3-D convolutions (Tran et al., R3D).
-func video3D(n *net, times int) ir.Value {
+func video3D(n *net, batch int) ir.Value {
 	b := n.Builder
 	conv := func(name string, x ir.Value, window []int, out, stride int) ir.Value {
 		pad := []int{window[0] / 2, window[1] / 2, window[2] / 2}
@@ -434,7 +465,7 @@ func video3D(n *net, times int) ir.Value {
 		})
 		return n.batchNorm(name+"/norm", y)
 	}
-	x := ops.Relu(b, conv("stem", n.floats("x", 8*times, 16, 112, 112, 3), []int{3, 7, 7}, 64, 2))
+	x := ops.Relu(b, conv("stem", n.floats("x", batch, 16, 112, 112, 3), []int{3, 7, 7}, 64, 2))
 	cube := []int{3, 3, 3}
 	for i := range 8 {
 		name, channels, stride := fmt.Sprint("block", i), 64<<(i/2), 1
@@ -451,14 +482,14 @@ func video3D(n *net, times int) ir.Value {
 }
 
 // superResolution doubles the size of images by residual blocks without norms (Lim et al., EDSR).
-func superResolution(n *net, times int) ir.Value {
+func superResolution(n *net, batch int) ir.Value {
 	b := n.Builder
-	x := n.conv("in", n.floats("x", 16*times, 96, 96, 3), 3, 64, 1, 1)
+	x := n.conv("in", n.floats("x", batch, 96, 96, 3), 3, 64, 1, 1)
 	h := x
 	for i := range 16 {
 		name := fmt.Sprint("block", i)
 		h = ops.Add(b, h, n.conv(name+"/conv2", ops.Relu(b, n.conv(name+"/conv1", h, 3, 64, 1, 1)), 3, 64, 1, 1))
 	}
 	h = ops.PixelShuffle(b, n.conv("up", ops.Add(b, x, h), 3, 256, 1, 1), 2)
-	return n.mean(ops.Abs(b, ops.Sub(b, n.conv("out", h, 3, 3, 1, 1), n.floats("y", 16*times, 192, 192, 3))))
+	return n.mean(ops.Abs(b, ops.Sub(b, n.conv("out", h, 3, 3, 1, 1), n.floats("y", batch, 192, 192, 3))))
 }
