@@ -43,7 +43,7 @@ func TestDevicesAreKnownByName(t *testing.T) {
 // Every profile sets all parameters of the cost model.
 func TestProfilesAreComplete(t *testing.T) {
 	for _, p := range append(hardware.All(), hardware.Unknown()) {
-		if p.Name == "" || min(p.Processors, p.Threads, p.Cache, p.Shared) <= 0 ||
+		if p.Name == "" || min(p.Processors, p.Threads, p.Cache, p.Shared, p.SplitThreads, p.ScatterThreads) <= 0 ||
 			min(p.Bytes, p.Flops, p.Matrix, p.CacheRate, p.Latency, p.Barrier, p.Launch) <= 0 ||
 			min(slices.Min(p.Rates.WarpGroups[:]), slices.Min(p.Rates.Warps[:]), p.Rates.Attention, p.Rates.AttentionF32) <= 0 ||
 			min(p.Rates.Library16, p.Rates.LibraryTF32, p.Rates.LibraryTransposed, p.Rates.LibraryF32) <= 0 {

@@ -33,6 +33,9 @@ type Profile struct {
 	Latency   float64 // nanoseconds of a load from memory
 	Barrier   float64 // nanoseconds of a store to shared memory, a barrier and a load
 	Launch    float64 // launch overhead in nanoseconds
+	// SplitThreads is the number of threads up to which a product is cut into more split-K parts, and
+	// ScatterThreads that up to which a scatter is cut into more chunks of positions.
+	SplitThreads, ScatterThreads int
 	// Measured reports that the rates were measured with this compiler's kernels. Other rates are
 	// data sheet values times the fraction that an H200 reaches of its own.
 	Measured bool

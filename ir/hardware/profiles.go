@@ -23,10 +23,12 @@ const (
 
 // h200 is measured: memory and f32 as above; a launch in a CUDA graph takes 1.5 µs and waits as
 // long for the previous one; the L2 cache moves 5.5 TB/s where memory moves 4. Cache is 48 MiB
-// of its 50 MB. Matrix is the data sheet's 989 TFLOP/s.
+// of its 50 MB. Matrix is the data sheet's 989 TFLOP/s. Split-K
+// fills it with four workgroups of 64×128 results on each processor, a scatter with all threads that it holds.
 var h200 = Profile{
 	Name: "H200", Processors: 132, Threads: 2048, Bytes: 23, Flops: 270, Matrix: 989e3 / 132, Rates: h200Rates,
 	Cache: 48 << 20, Shared: 228 << 10, CacheRate: 1.35, Latency: 600, Barrier: 60, Launch: 3000, Measured: true,
+	SplitThreads: 132 * 4 * 128, ScatterThreads: 1 << 18,
 }
 
 // H200 returns the profile with which the rules of package sched were measured.
@@ -84,6 +86,7 @@ func (s sheet) profile() Profile {
 		Bytes: memoryReached * s.bandwidth / each, Flops: flops, Matrix: matrix, Rates: h200Rates.scaled(matrix/h200.Matrix, flops),
 		Cache: s.cache << 10, Shared: s.shared << 10, CacheRate: h200.CacheRate,
 		Latency: s.latency, Barrier: barrier, Launch: s.launch,
+		SplitThreads: h200.SplitThreads, ScatterThreads: h200.ScatterThreads, // not measured there
 	}
 }
 

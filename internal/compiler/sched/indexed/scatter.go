@@ -333,19 +333,18 @@ const (
 // chunkOf returns the number of positions per thread, of n that each update an element by window threads: about
 // √n/4. With a single run a thread walks a chunk and then one walks the partial results of all
 // chunks, which at √n are equally many; shorter chunks keep more threads busy where there are many
-// runs. They are shorter still where a large GPU's threads are not all busy: each waits for a row,
+// runs. They are shorter still where the device's threads are not all busy: each waits for a row,
 // then for its update. The shortest hold several runs of the mean length, which are then applied without
 // partial results.
 func (s *scatterEmitter) chunkOf(window int) int {
 	const (
-		busy     = 1 << 18 // the threads that an H200 holds
 		minChunk = 8
 		runs     = 4
 	)
 	n := s.Positions
 	longest := emit.PowerOfTwo(n) >> (bits.Len(uint(n))/2 + 2)
 	shortest := max(minChunk, min(maxShortest, emit.PowerOfTwo(emit.CeilDiv(runs*n, s.Rows))))
-	return max(shortest, min(longest, emit.PowerOfTwo(emit.CeilDiv(n*window, busy))))
+	return max(shortest, min(longest, emit.PowerOfTwo(emit.CeilDiv(n*window, s.caps.Profile().ScatterThreads))))
 }
 
 // maxShortest is the maximum number of positions of the shortest chunk.

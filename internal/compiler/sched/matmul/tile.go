@@ -57,9 +57,6 @@ const (
 	// partLength is the minimum contracted length of a split-K part: at least eight steps,
 	// as no arithmetic hides the load of the first.
 	partLength = 128
-	// wantedThreads is the number of threads that fill a large device: four workgroups of
-	// 64×128 results on each of an H200's 132 multiprocessors.
-	wantedThreads = 132 * 4 * 128
 	// Up to shortWork multiply-adds, a contraction with wholeThreads threads or more does
 	// not gain from split-K: adding up the parts takes a second launch.
 	shortWork    = 1 << 29
@@ -109,10 +106,10 @@ func (t tile) count(c *fusion.Contraction) int {
 // padded returns the number of results that the tiles of a contraction have room for.
 func (t tile) padded(c *fusion.Contraction) float64 { return float64(t.count(c)) * float64(t.m*t.n) }
 
-// parts returns the split-K parts that fill a large device: more than one if there are few
+// parts returns the split-K parts that fill the device: more than one if there are few
 // tiles, the contracted space is long, and one array holds the partial sums.
 func (t tile) parts(c *fusion.Contraction, caps loop.Caps) int {
-	return max(1, min(wantedThreads/(t.count(c)*t.threads()), fusion.Product(c.K)/partLength, maxParts(c, caps)))
+	return max(1, min(caps.Profile().SplitThreads/(t.count(c)*t.threads()), fusion.Product(c.K)/partLength, maxParts(c, caps)))
 }
 
 // fits reports whether a target has what the tile needs.
