@@ -47,9 +47,13 @@ func NewEvents(folder string) (*Events, error) {
 }
 
 // Report writes the loss, the steps and the examples per second, the metrics and the evaluation of a report, as "loss",
-// "rate", "throughput", "metrics/accuracy" and "eval/loss". It is a callback for [Loop].
+// "rate", "throughput", "metrics/accuracy" and "eval/loss". A report without steps, of a resumed training with none left,
+// has no loss, rate and throughput: those of the step are in the file of the training before. It is a callback for [Loop].
 func (e *Events) Report(r Report) error {
-	values := map[string]float64{"loss": r.Loss, "rate": r.Rate, "throughput": r.Throughput}
+	values := map[string]float64{}
+	if !r.idle() {
+		values["loss"], values["rate"], values["throughput"] = r.Loss, r.Rate, r.Throughput
+	}
 	for name, v := range r.Metrics {
 		values["metrics/"+name] = v
 	}

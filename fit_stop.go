@@ -285,8 +285,11 @@ func bar(r Report) string {
 	return "[" + strings.Repeat("=", done) + strings.Repeat(" ", width-done) + "] "
 }
 
+// idle reports whether no step was left to do, as after a resume from the last step: there is no loss and no rate.
+func (r Report) idle() bool { return r.Rate == 0 && math.IsNaN(r.Loss) }
+
 // String returns "step 200/1000, epoch 2, loss 0.123, accuracy 0.98, eval loss 0.15 (best), 350
-// steps/s".
+// steps/s"; "no steps left" instead of the loss and the rate if none was.
 func (r Report) String() string {
 	of := func(n, all int) string {
 		if all == 0 {
@@ -294,7 +297,12 @@ func (r Report) String() string {
 		}
 		return fmt.Sprintf("%d/%d", n, all)
 	}
-	parts := []string{"step " + of(r.Step, r.Steps), "epoch " + of(r.Epoch, r.Epochs), fmt.Sprintf("loss %.4g", r.Loss)}
+	parts := []string{"step " + of(r.Step, r.Steps), "epoch " + of(r.Epoch, r.Epochs)}
+	if r.idle() {
+		parts = append(parts, "no steps left")
+	} else {
+		parts = append(parts, fmt.Sprintf("loss %.4g", r.Loss))
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
 		parts = append(parts, fmt.Sprintf("%s %.4g", name, r.Metrics[name]))
 	}
@@ -304,5 +312,8 @@ func (r Report) String() string {
 	if r.Best {
 		parts[len(parts)-1] += " (best)"
 	}
-	return strings.Join(append(parts, fmt.Sprintf("%.3g steps/s", r.Rate)), ", ")
+	if !r.idle() {
+		parts = append(parts, fmt.Sprintf("%.3g steps/s", r.Rate))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -79,6 +79,9 @@ func TestEventsAreThoseOfTensorBoard(t *testing.T) {
 	if err := e.Report(rlx.Report{Step: 1, Loss: 2, Metrics: map[string]float64{"accuracy": 1}}); err != nil {
 		t.Fatal(err)
 	}
+	if err := e.Report(rlx.Report{Step: 1, Loss: math.NaN(), Eval: map[string]float64{"f1": 1}}); err != nil {
+		t.Fatal(err)
+	}
 	if err := e.Scalars(300, map[string]float64{"loss": 0.25, "eval/accuracy": 0.5}); err != nil {
 		t.Fatal(err)
 	}
@@ -101,10 +104,13 @@ func TestEventsAreThoseOfTensorBoard(t *testing.T) {
 		n := binary.LittleEndian.Uint64(data) + 16
 		records, data = append(records, data[:n]), data[n:]
 	}
-	if len(records) != 3 || !bytes.Contains(records[0], []byte("brain.Event:2")) || !bytes.Contains(records[1], []byte("metrics/accuracy")) {
+	if len(records) != 4 || !bytes.Contains(records[0], []byte("brain.Event:2")) || !bytes.Contains(records[1], []byte("metrics/accuracy")) {
 		t.Fatalf("%d records: %q", len(records), records)
 	}
-	last := records[2]
+	if idle := records[2]; !bytes.Contains(idle, []byte("eval/f1")) || bytes.Contains(idle, []byte("loss")) || bytes.Contains(idle, []byte("rate")) {
+		t.Errorf("a report without steps: %q", idle)
+	}
+	last := records[3]
 	if at := math.Float64frombits(binary.LittleEndian.Uint64(last[13:])); math.Abs(at-float64(time.Now().Unix())) > 60 {
 		t.Errorf("time %v", at)
 	}

@@ -484,4 +484,6 @@ test('training goes on while storage is full, without a checkpoint', async (t) =
 test('a report is a line', () => {
   const report = { step: 200, steps: 1000, epoch: 2, epochs: 0, loss: 0.123456, rate: 350.4, metrics: { b: 1, a: 0.98 }, eval: { loss: 0.15 }, best: true };
   assert.equal(reportLine(report), 'step 200/1000, epoch 2, loss 0.1235, a 0.98, b 1, eval loss 0.15 (best), 350 steps/s');
+  assert.equal(reportLine({ ...report, loss: NaN, rate: 0, best: false }), 'step 200/1000, epoch 2, no steps left, a 0.98, b 1, eval loss 0.15');
+  assert.match(reportLine({ ...report, loss: NaN }), /loss NaN, .* 350 steps\/s/); // diverged
 });

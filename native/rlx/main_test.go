@@ -241,8 +241,12 @@ func TestTrainLearns(t *testing.T) {
 	if files, err := filepath.Glob(filepath.Join(folder, "events", "*")); err != nil || len(files) != 2 {
 		t.Errorf("event files %v, %v", files, err)
 	}
+	code, out, stderr := call(t, "", append(train, "-steps", "300")...)
+	if code != 0 || !strings.Contains(out, "leaves none to do") || !strings.Contains(stderr, "no steps left") || strings.Contains(stderr, "NaN") {
+		t.Errorf("nothing left to do: exit status %d: %s%s", code, out, stderr)
+	}
 	result := filepath.Join(folder, "y.npz")
-	code, out, stderr := call(t, "", "run", filepath.Join("testdata", "scale.txt"), "-size", "batch=1", "-in", "x=[1,1]", "-weights", weights, "-out", result, "-json", "-device", "cpu")
+	code, out, stderr = call(t, "", "run", filepath.Join("testdata", "scale.txt"), "-size", "batch=1", "-in", "x=[1,1]", "-weights", weights, "-out", result, "-json", "-device", "cpu")
 	var r runJSON
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 {
 		t.Fatalf("exit status %d: %s%s, %v", code, out, stderr, err)

@@ -33,11 +33,13 @@ export interface Report {
 const ofAll = (n: number, all: number): string => all ? `${n}/${all}` : `${n}`;
 const four = (x: number): string => `${Number(x.toPrecision(4))}`;
 
-/** A report as a line: `step 200/1000, epoch 2, loss 0.123, accuracy 0.98, eval loss 0.15 (best), 350 steps/s`. */
+/** A report as a line: `step 200/1000, epoch 2, loss 0.123, accuracy 0.98, eval loss 0.15 (best), 350 steps/s`; `no steps left` instead of the loss and the rate if none was. */
 export function reportLine(r: Report): string {
   need(typeof r?.rate === 'number', 'attr', 'reportLine: the report', 'that of fit', r);
+  const idle = r.rate === 0 && Number.isNaN(r.loss); // as after a resume from the last step
   const sorted = (prefix: string, values: Readonly<Record<string, number>> = {}) => Object.keys(values).sort().map((name) => `${prefix}${name} ${four(values[name]!)}`);
-  const parts = [`step ${ofAll(r.step, r.steps)}`, `epoch ${ofAll(r.epoch, r.epochs)}`, `loss ${four(r.loss)}`, ...sorted('', r.metrics), ...sorted('eval ', r.eval)];
+  const parts = [`step ${ofAll(r.step, r.steps)}`, `epoch ${ofAll(r.epoch, r.epochs)}`, idle ? 'no steps left' : `loss ${four(r.loss)}`, ...sorted('', r.metrics), ...sorted('eval ', r.eval)];
   if (r.best) parts.push(`${parts.pop()} (best)`);
-  return [...parts, `${Number(r.rate.toPrecision(3))} steps/s`].join(', ');
+  if (!idle) parts.push(`${Number(r.rate.toPrecision(3))} steps/s`);
+  return parts.join(', ');
 }
