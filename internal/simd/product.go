@@ -97,8 +97,8 @@ const (
 // Space is the scratch memory of one product at a time.
 type Space[T Float] struct {
 	// Pairs means that the elements of both factors are the bits of two numbers of bf16, the first in the lower
-	// half, and that the sum of their products, of which each is added in f32, takes the place of a product. k
-	// counts pairs. Subnormal numbers count as 0. See [MultipliesPairs].
+	// half, and that a product is the sum of the two products of a pair, each added in f32. k counts
+	// pairs. Subnormal numbers count as 0. See [MultipliesPairs].
 	Pairs bool
 	a, b  []T
 	c     []T // partial sums of a product split along k

@@ -29,7 +29,7 @@ var h200 = Profile{
 	Cache: 48 << 20, Shared: 228 << 10, CacheRate: 1.35, Latency: 600, Barrier: 60, Launch: 3000, Measured: true,
 }
 
-// H200 returns the profile with which the rules of package sched were measured.
+// H200 returns the profile of the device on which the rules of package sched were measured.
 func H200() Profile { return h200 }
 
 // Unknown returns the profile for an unknown device, as in a page whose browser hides it, or for

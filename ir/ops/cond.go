@@ -54,7 +54,7 @@ func Cond(b *ir.Builder, predicate ir.Value, operands []ir.Value, whenTrue, when
 }
 
 // Switch returns the results of the branch of a number, an integer of rank 0 that is clamped to those of
-// the branches (JAX's switch). Branches are as in [Cond], of which it is a tree: a run tests
+// the branches (JAX's switch). Branches are as in [Cond]. It adds a tree of them: a run tests
 // ⌈log₂ branches⌉ conditions.
 func Switch(b *ir.Builder, number ir.Value, operands []ir.Value, branches ...Branch) []ir.Value {
 	const op ir.Op = "switch"

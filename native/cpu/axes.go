@@ -41,8 +41,8 @@ func splitAxis(c *fusion.Code, outer []int, axis, by int) []int {
 	return slices.Insert(outer, axis+1, by)
 }
 
-// divisorOf returns a proper divisor of a coordinate's size by which offsets divide the
-// coordinate, 0 where there is none.
+// divisorOf returns a proper divisor of a coordinate's size that offsets divide the
+// coordinate by, 0 where there is none.
 func divisorOf(c *fusion.Code, name string, size int) int {
 	by := 0
 	walkOffsets(c, func(offset scalar.Expr) {
