@@ -173,17 +173,7 @@ func jvpCond(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 			return slices.Concat(o, pick(to, where(outActive)))
 		})
 	}
-	results := b.AddNode(OpCond, nil, joint, slices.Concat(in[:1], operands)...)
-	tangents := make([]ir.Value, len(out))
-	if b.Err() != nil {
-		return tangents
-	}
-	// The node computes the primal results too: they replace those of n.
-	copy(out, results)
-	for i, at := range where(outActive) {
-		tangents[at] = results[len(out)+i]
-	}
-	return tangents
+	return takeJoint(b, out, b.AddNode(OpCond, nil, joint, slices.Concat(in[:1], operands)...), outActive)
 }
 
 // linearCond is the linear part of a cond. Its branches take the residuals and then the

@@ -85,14 +85,7 @@ func lastAxes(x ir.Value, a *NormAttrs) []int { return counting(x.Rank()-a.Axes,
 func normalised(b *ir.Builder, x ir.Value, in []ir.Value, a *NormAttrs) ir.Value {
 	axes := lastAxes(x, a)
 	square := ExpandDims(b, Mean(b, Mul(b, x, x), axes...), axes...)
-	y := Mul(b, x, Rsqrt(b, Add(b, square, ConstLike(b, square, a.Epsilon))))
-	if len(in) > 1 {
-		y = Mul(b, y, wide(b, in[1]))
-	}
-	if len(in) > 2 {
-		y = Add(b, y, wide(b, in[2]))
-	}
-	return Convert(b, y, in[0].DType())
+	return scaled(b, x, square, a.Epsilon, in)
 }
 
 func inferNorm(n *ir.Node) ([]ir.Type, error) {
