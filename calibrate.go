@@ -13,7 +13,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Rates are what a device reached in [Calibrate], by which [OpenFor] estimates how long a module takes there.
+// Rates are the rates that a device reached in [Calibrate]. [OpenFor] estimates from them how long a module takes there.
 type Rates struct {
 	// Operations are the multiplications and additions per second in a product of f32 matrices.
 	Operations float64

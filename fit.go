@@ -49,7 +49,7 @@ type Evaluation struct {
 	Entry string
 	// Data returns the batches to measure.
 	Data func() iter.Seq2[Inputs, error]
-	// Weight names an output, of rank 0, by which the other outputs of a batch are weighted in the
+	// Weight names an output, of rank 0, that weights the other outputs of a batch in the
 	// mean: the number of examples, for a last batch that is padded. "" weights all batches alike.
 	Weight string
 }

@@ -86,7 +86,7 @@ func (p *openProgram) openBucket(ctx context.Context, b *bucket) (err error) {
 	return err
 }
 
-// unsetOfPlans is [unsetParams] for the parameters of plans, of which an entry may have several.
+// unsetOfPlans is [unsetParams] for the parameters of plans. An entry may have several plans.
 func unsetOfPlans(plans ...*plan.Plan) *unset {
 	u := &unset{missing: &missing{params: map[string]bool{}}, reads: map[string][]string{}, sets: map[string][]string{}}
 	for _, p := range plans {

@@ -184,7 +184,7 @@ func (b *backend) openShared(ctx context.Context, call string, o native.Options,
 	return p, nil
 }
 
-// sharing is the program with which another shares memory, and what ends its hold.
+// sharing is the program that another shares memory with, and the function that releases it.
 type sharing struct {
 	from *program
 	drop func() error

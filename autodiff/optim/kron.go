@@ -18,7 +18,7 @@ import (
 //	Ql ← Ql − Rate·triu(a·aᵀ − bl)·Ql/|a·aᵀ + bl|
 //
 // and Qr likewise from aᵀ·a and bᵀ·b, where |x| is the largest sum of absolute values of a row. They start as
-// multiples of the identity with which the first step has a root mean square of 1, and are scaled to have equal
+// multiples of the identity, chosen so that the first step has a root mean square of 1, and are scaled to have equal
 // largest elements. A side of more than 8192 has a diagonal factor, and so has a parameter of another rank, for
 // its elements. A zero field means its default.
 type Kron struct {

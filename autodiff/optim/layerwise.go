@@ -53,7 +53,7 @@ func trustRatio(b *ir.Builder, p, u ir.Value, by float64) ir.Value {
 // the projection P(x) = x − p·sym(pᵀx) on the tangent space at p,
 //
 //	m ← P(Momentum·m + P(g))
-//	p ← the orthonormal factor of p − lr·m, of which the other factor has a positive diagonal
+//	p ← the orthonormal factor Q of p − lr·m = Q·R, where R has a positive diagonal
 //
 // The rows of a wider matrix are orthonormal. The first step makes a matrix that is not orthonormal
 // so. Parameters of other ranks are updated by Rest.

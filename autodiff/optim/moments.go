@@ -49,7 +49,7 @@ type QHAdamW struct {
 }
 
 // Adan is the optimizer of Xie et al., Adan: Adaptive Nesterov Momentum Algorithm for Faster
-// Optimizing Deep Models (2022), with the authors' convention of the betas, by which averages decay:
+// Optimizing Deep Models (2022), with the authors' convention that the betas are decay rates:
 //
 //	d ← g − g'                                   of the gradient of the step before, 0 at the first
 //	m ← Beta1·m + (1−Beta1)·g

@@ -104,7 +104,7 @@ var declared = struct {
 	ops.OpSumAll:            func(*ir.Node, *Factors) {},
 }}
 
-// Declare sets the rule by which [Partition] divides an op: it adds the factors of a node of
+// Declare sets how [Partition] divides an op: it adds the factors of a node of
 // constant sizes. An op without a rule is divided if it is elementwise or has a body, and else
 // computed whole on each device. The error is of kind [ir.ErrName] for an op that has a rule or
 // does not exist.

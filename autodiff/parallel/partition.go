@@ -238,7 +238,7 @@ func (p *Partition) divides(s spec, t ir.Type) bool {
 }
 
 // Apply returns a device's part of a graph whose ports have the given placements: its own, or those
-// of a graph that it shares parameters and states with, of which unknown names are ignored.
+// of a graph that shares parameters and states with it. Names of ports that g lacks are ignored.
 // Inputs and outputs are divided by the shardings that match their names. The error is of kind
 // [ir.ErrSymbol] for a size that is not constant, [ir.ErrUnsupported] for a value above the limit
 // that an op needs whole, or for a graph with collectives, and one of [Partition.Places].

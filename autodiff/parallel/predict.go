@@ -21,20 +21,20 @@ type Network struct {
 }
 
 // H200s returns the network of hosts with eight H200s: NVLink as measured between two of them with NCCL (298
-// GB/s of bus bandwidth, 14 µs for an all-reduce of 1 MiB of which 3.5 are its bytes), and InfiniBand NDR of
+// GB/s of bus bandwidth, 14 µs for an all-reduce of 1 MiB, 3.5 of them for its bytes), and InfiniBand NDR of
 // 400 Gbit/s for each device by its data sheet, with a latency that is an estimate.
 func H200s() Network {
 	return Network{Host: 8, Inside: Link{298e9, 5e-6}, Between: Link{50e9, 10e-6}}
 }
 
-// A100s returns the network of hosts with eight A100s: NVLink of 300 GB/s in each direction, of which NCCL's
-// rings use 235, and InfiniBand HDR of 200 Gbit/s for each device, both by data sheets, with latencies that are
+// A100s returns the network of hosts with eight A100s: NVLink of 300 GB/s in each direction (NCCL's
+// rings use 235) and InfiniBand HDR of 200 Gbit/s for each device, both by data sheets, with latencies that are
 // estimates.
 func A100s() Network {
 	return Network{Host: 8, Inside: Link{235e9, 5e-6}, Between: Link{25e9, 10e-6}}
 }
 
-// Seconds returns the time of a collective of n devices, of which each sends an array of some bytes: α + bytes/β
+// Seconds returns the time of a collective in which each of n devices sends an array of some bytes: α + bytes/β
 // (Hockney 1994), with the bytes of [Traffic]. NCCL's rings use all links of a host, each ring a
 // different one, so that the bandwidth between hosts is that of all links of a host, at most that inside. Latencies
 // are those of a ring inside a host and of a tree of hosts.

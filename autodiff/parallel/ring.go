@@ -152,9 +152,15 @@ func (r ring) backward(b *ir.Builder, kept, ct []ir.Value) []ir.Value {
 			sum[i] = d
 		}
 	}
+	return r.home(b, sum[:], kept)
+}
+
+// home sends the cotangents of keys and values, which are one step behind, to their device, and converts
+// those of all operands to the element types of the operands.
+func (r ring) home(b *ir.Builder, sum, operands []ir.Value) []ir.Value {
 	sum[1], sum[2] = r.next(b, sum[1]), r.next(b, sum[2])
-	for i, x := range []ir.Value{q, k, v} {
-		sum[i] = ops.Convert(b, sum[i], x.DType())
+	for i, ct := range sum {
+		sum[i] = ops.Convert(b, ct, operands[i].DType())
 	}
-	return sum[:]
+	return sum
 }

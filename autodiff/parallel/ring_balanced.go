@@ -130,9 +130,5 @@ func (r balancedRing) backward(b *ir.Builder, kept, ct []ir.Value) []ir.Value {
 			sum[i] = ops.Add(b, sum[i], ops.Concatenate(b, ofRows, early, late))
 		}
 	}
-	sum[1], sum[2] = r.next(b, sum[1]), r.next(b, sum[2])
-	for i, x := range []ir.Value{q, k, v} {
-		sum[i] = ops.Convert(b, sum[i], x.DType())
-	}
-	return sum
+	return r.home(b, sum, kept)
 }

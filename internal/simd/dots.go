@@ -9,9 +9,9 @@ import (
 // dotChain is the number of products that a lane accumulates before its sum is compensated.
 const dotChain = 256
 
-// Dots computes c[i·step] = Σ a[i][l]·x[l] for m contiguous rows of k elements, aRow apart. A
+// Dots computes c[i] = Σ a[i][l]·x[l] for m contiguous rows of k elements, aRow apart. A
 // sum does not depend on the rows computed with it.
-func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x []T, c []T, step int) {
+func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x, c []T) {
 	d := kernelsOf[T]()
 	full := k - k%d.dotLanes
 	count, stride := 4, aRow
@@ -32,7 +32,7 @@ func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x []T, c []T, step in
 			for l := full; l < k; l++ {
 				sum += row[l] * x[l]
 			}
-			c[(i+r)*step] = sum
+			c[i+r] = sum
 		}
 	}
 }

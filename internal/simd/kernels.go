@@ -110,8 +110,8 @@ const (
 // MultipliesPairs reports whether there are kernels for pairs of bf16, see [Space.Pairs].
 func MultipliesPairs() bool { return Has == AVX512 && hasPairs && kernelsPairs.get().code != nil }
 
-// kernelsFor returns the kernels for a product of n columns. Those that fill half a vector of AVX-512 have the
-// kernels of AVX2, of which processors do twice as many at once.
+// kernelsFor returns the kernels for a product of n columns. Products that fill half a vector of AVX-512 use the
+// kernels of AVX2: processors execute twice as many of their instructions at once.
 func kernelsFor[T Float](s *Space[T], n int) *kernels[T] {
 	if s.Pairs {
 		return any(kernelsPairs.get()).(*kernels[T])

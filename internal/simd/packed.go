@@ -90,15 +90,15 @@ func sumAt(b, blocks int) int {
 	return b
 }
 
-// DotsPacked computes c[i·step] = Σ w[i][l]·x[l] for m quantised rows, rowBytes apart, of the
+// DotsPacked computes c[i] = Σ w[i][l]·x[l] for len(c) quantised rows, rowBytes apart, of the
 // given number of blocks. blockSums are those of x ([BlockSums]) for a format with minima. A sum
 // depends on its row alone.
-func DotsPacked(p Packing, m, blocks int, w []byte, rowBytes int, x, blockSums, c []float32, step int) {
+func DotsPacked(p Packing, blocks int, w []byte, rowBytes int, x, blockSums, c []float32) {
 	k := packedDots.get()
 	bytes, x := blocks*p.Bytes(), x[:blocks*PackedElements]
 	if k.code == nil || blocks == 0 {
-		for i := range m {
-			c[i*step] = p.dot(w[i*rowBytes:][:bytes], x) + p.minima(w[i*rowBytes:][:bytes], blockSums)
+		for i := range c {
+			c[i] = p.dot(w[i*rowBytes:][:bytes], x) + p.minima(w[i*rowBytes:][:bytes], blockSums)
 		}
 		return
 	}
@@ -108,7 +108,7 @@ func DotsPacked(p Packing, m, blocks int, w []byte, rowBytes int, x, blockSums, 
 	if p == Q4Min {
 		t.numbers, t.blocks = &numbersOf4Bits[8], &blockSums[0]
 	}
-	for i := range m {
+	for i := range c {
 		row := w[i*rowBytes:][:bytes]
 		t.w = &row[0]
 		asm.Call(k.entries[p], unsafe.Pointer(&t), blocks)
@@ -116,9 +116,9 @@ func DotsPacked(p Packing, m, blocks int, w []byte, rowBytes int, x, blockSums, 
 			sums[0] += p.minima(row, blockSums)
 		}
 		if k.lanes == 16 {
-			c[i*step] = sumOf16((*[16]float32)(sums[:]))
+			c[i] = sumOf16((*[16]float32)(sums[:]))
 		} else {
-			c[i*step] = pairwise(sums[:k.lanes])
+			c[i] = pairwise(sums[:k.lanes])
 		}
 	}
 }

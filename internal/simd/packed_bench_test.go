@@ -19,7 +19,7 @@ func BenchmarkDotsPacked(b *testing.B) {
 			for b.Loop() {
 				start := time.Now()
 				for range 20 {
-					DotsPacked(p, 1, blocks, w, len(w), x, sums, c, 1)
+					DotsPacked(p, blocks, w, len(w), x, sums, c)
 				}
 				least = min(least, float64(time.Since(start).Nanoseconds())/20/blocks)
 				if HasIntegers() {

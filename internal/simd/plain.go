@@ -25,38 +25,40 @@ func storeOrAdd[T Float](c *T, x T, add bool) {
 }
 
 // anyTile returns the kernel of a small tile.
-func anyTile[T Float](rows, columns int) func(k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow int, add bool) {
-	return func(k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow int, add bool) {
+func anyTile[T Float](rows, columns int) func(p *multiplication[T], a Matrix[T], b []T, bRow int, c *T, cRow int) {
+	return func(p *multiplication[T], a Matrix[T], b []T, bRow int, c *T, cRow int) {
+		x, y := &a.Data[0], &b[0]
 		for i := range rows {
 			for j := range columns {
 				var sum T
-				for l := range k {
-					sum += *at(a, i*aRow+l*aCol) * *at(b, l*bRow+j)
+				for l := range p.k {
+					sum += *at(x, i*a.Row+l*a.Col) * *at(y, l*bRow+j)
 				}
-				storeOrAdd(at(c, i*cRow+j), sum, add)
+				storeOrAdd(at(c, i*cRow+j), sum, p.add)
 			}
 		}
 	}
 }
 
 // tile4x4 keeps its sums in registers on processors with enough of them.
-func tile4x4[T Float](k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow int, add bool) {
+func tile4x4[T Float](p *multiplication[T], a Matrix[T], b []T, bRow int, c *T, cRow int) {
+	left, right, aRow, aCol := &a.Data[0], &b[0], a.Row, a.Col
 	var s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23, s30, s31, s32, s33 T
-	for l := range k {
-		row := (*[4]T)(unsafe.Pointer(at(b, l*bRow)))
+	for l := range p.k {
+		row := (*[4]T)(unsafe.Pointer(at(right, l*bRow)))
 		b0, b1, b2, b3 := row[0], row[1], row[2], row[3]
-		x := *at(a, l*aCol)
+		x := *at(left, l*aCol)
 		s00, s01, s02, s03 = s00+x*b0, s01+x*b1, s02+x*b2, s03+x*b3
-		x = *at(a, l*aCol+aRow)
+		x = *at(left, l*aCol+aRow)
 		s10, s11, s12, s13 = s10+x*b0, s11+x*b1, s12+x*b2, s13+x*b3
-		x = *at(a, l*aCol+2*aRow)
+		x = *at(left, l*aCol+2*aRow)
 		s20, s21, s22, s23 = s20+x*b0, s21+x*b1, s22+x*b2, s23+x*b3
-		x = *at(a, l*aCol+3*aRow)
+		x = *at(left, l*aCol+3*aRow)
 		s30, s31, s32, s33 = s30+x*b0, s31+x*b1, s32+x*b2, s33+x*b3
 	}
 	for i, s := range [4][4]T{{s00, s01, s02, s03}, {s10, s11, s12, s13}, {s20, s21, s22, s23}, {s30, s31, s32, s33}} {
 		for j, x := range s {
-			storeOrAdd(at(c, i*cRow+j), x, add)
+			storeOrAdd(at(c, i*cRow+j), x, p.add)
 		}
 	}
 }

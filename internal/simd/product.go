@@ -38,7 +38,7 @@ type kernel[T Float] struct {
 	// nil if there is none.
 	code [gathered + 1]unsafe.Pointer
 	// plain is the kernel in Go for strided factors, used where there is no code.
-	plain func(k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow int, add bool)
+	plain func(p *multiplication[T], a Matrix[T], b []T, bRow int, c *T, cRow int)
 }
 
 // reading is how a kernel addresses the elements of its factors.
@@ -97,8 +97,8 @@ const (
 // Space is the scratch memory of one product at a time.
 type Space[T Float] struct {
 	// Pairs means that the elements of both factors are the bits of two numbers of bf16, the first in the lower
-	// half, and that the sum of their products, of which each is added in f32, takes the place of a product. k
-	// counts pairs. Subnormal numbers count as 0. See [MultipliesPairs].
+	// half, and that a product is the sum of the two products of a pair, each added in f32. k counts
+	// pairs. Subnormal numbers count as 0. See [MultipliesPairs].
 	Pairs bool
 	a, b  []T
 	c     []T // partial sums of a product split along k
@@ -321,7 +321,7 @@ func (p *multiplication[T]) panel(m, n int, a Matrix[T], b []T, bRow int, c []T)
 // the last vector, last of them.
 func (p *multiplication[T]) tile(k *kernel[T], a Matrix[T], b []T, bRow int, c *T, cRow, last int) {
 	if k.plain != nil {
-		k.plain(p.k, &a.Data[0], a.Row, a.Col, &b[0], bRow, c, cRow, p.add)
+		k.plain(p, a, b, bRow, c, cRow)
 		return
 	}
 	var t tileArguments

@@ -192,15 +192,15 @@ func testDots[T Float](t *testing.T) {
 	var s Space[T]
 	for _, m := range []int{1, 3, 4, 6, 9} {
 		for _, k := range []int{0, 1, 15, 32, 33, 100} {
-			a, x, c := integers[T](r, m*k+1), integers[T](r, k+1), make([]T, 2*m)
-			Dots(&s, m, k, a, k, x, c, 2)
+			a, x, c := integers[T](r, m*k+1), integers[T](r, k+1), make([]T, m+1)
+			Dots(&s, m, k, a, k, x, c)
 			for i := range m {
 				var want T
 				for l := range k {
 					want += a[i*k+l] * x[l]
 				}
-				if c[2*i] != want || c[2*i+1] != 0 {
-					t.Fatalf("%T, %d rows of %d: row %d gives %v, not %v", a, m, k, i, c[2*i], want)
+				if c[i] != want || c[m] != 0 {
+					t.Fatalf("%T, %d rows of %d: row %d gives %v, not %v", a, m, k, i, c[i], want)
 				}
 			}
 		}

@@ -125,7 +125,7 @@ func positiveRest(b *ir.Builder, k ir.Value) ir.Value {
 }
 
 // factorialRest returns log k! − k·log k + k for k ≥ 0. The logarithms of probabilities of counts are sums of it
-// and of [special.KLDiv] of counts and their means, of which no two are large and cancel (Loader, Fast and Accurate
+// and of [special.KLDiv] of counts and their means, in which no two large terms cancel (Loader, Fast and Accurate
 // Computation of Binomial Probabilities, 2000).
 func factorialRest(b *ir.Builder, k ir.Value) ir.Value {
 	positive := ops.Gt(b, k, number(b, k, 0))

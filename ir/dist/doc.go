@@ -14,7 +14,7 @@
 // A number depends on the key, u32[2], and its position alone, as those of the random ops do. Numbers of
 // Normal, Uniform, Exponential, Laplace, Gumbel, Logistic, StudentT, TruncatedNormal, Gamma, Beta and
 // Dirichlet have derivatives by the parameters; those of the last three, and by the freedom of StudentT,
-// are implicit ones (see [special.GammaQuantileSlope]), of which there are the first and second. Numbers of discrete distributions and of
+// are implicit ones, up to second order (see [special.GammaQuantileSlope]). Numbers of discrete distributions and of
 // [Mixture] have none: they are constants to derivatives.
 //
 // # Precision

@@ -13,7 +13,7 @@ type Mixture struct {
 	Components Distribution
 }
 
-// Sample draws numbers: one of each component, of which one is taken. They have no derivatives.
+// Sample draws a number of each component and takes that of a drawn one. The result has no derivatives.
 func (d Mixture) Sample(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
 	if !b.Require("mixture", "Components", d.Components != nil) {
 		return ir.Value{}

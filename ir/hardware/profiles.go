@@ -31,7 +31,7 @@ var h200 = Profile{
 	SplitThreads: 132 * 4 * 128, ScatterThreads: 1 << 18,
 }
 
-// H200 returns the profile with which the rules of package sched were measured.
+// H200 returns the profile of the device on which the rules of package sched were measured.
 func H200() Profile { return h200 }
 
 // Unknown returns the profile for an unknown device, as in a page whose browser hides it, or for

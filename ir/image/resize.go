@@ -15,7 +15,7 @@ const maxSize = 1 << 20
 type ResizeOptions struct {
 	// Mode is [Linear], also for "", [Nearest], [Cubic] or [Lanczos].
 	Mode string
-	// Antialias widens the filter of Linear, Cubic and Lanczos by the factor by which an axis shrinks, as
+	// Antialias widens the filter of Linear, Cubic and Lanczos by the ratio of the old to the new size, as
 	// PyTorch's antialias and Pillow do. Elements beyond the edge are then left out, otherwise the edge
 	// elements repeat. Nearest has no filter.
 	Antialias bool
@@ -32,8 +32,8 @@ type ResizeOptions struct {
 
 // Resize returns x, [batch, spatial axes..., channels], with spatial axes of the given sizes, up to 2²⁰
 // each, as torch.nn.functional.interpolate, and with [Lanczos] as Pillow and jax.image.resize. Axes
-// that keep their size are not filtered. See also [ops.Resize], of which devices have a form of their
-// own.
+// that keep their size are not filtered. See also [ops.Resize], which some devices compute
+// by a form of their own.
 func Resize(b *ir.Builder, x ir.Value, sizes []int, o ...ResizeOptions) ir.Value {
 	c, ok := argument.Of(b, "image.resize", x)
 	if !ok {

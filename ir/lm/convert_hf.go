@@ -293,7 +293,7 @@ func ropeKeys(all map[string]any, c Config) error {
 		all["rope_local_base_freq"] = shortest(r.LocalBase)
 	}
 	switch c.Architecture {
-	case "glm4", "nemotron", "phi", "stablelm": // of which a part rotates by default
+	case "glm4", "nemotron", "phi", "stablelm": // a part rotates by default
 		all["partial_rotary_factor"] = float64(r.Size) / float64(c.HeadSize)
 	}
 	if r.Size != c.HeadSize {

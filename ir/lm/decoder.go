@@ -75,7 +75,7 @@ type LossOptions struct {
 }
 
 // Loss returns the cross entropy of next, integers [..., time], for the tokens before them: that of the logits
-// of [Decoder], of which only those of some tokens exist at a time ([nn.LinearCrossEntropy]). Errors are those
+// of [Decoder], but in blocks: the logits of some tokens exist at a time ([nn.LinearCrossEntropy]). Errors are those
 // of both.
 func Loss(b *ir.Builder, c Config, tokens, next ir.Value, o ...LossOptions) ir.Value {
 	const op ir.Op = "lm.loss"

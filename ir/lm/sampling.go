@@ -9,7 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Sampling are the options by which the next token is chosen from the logits of a sequence. The
+// Sampling has the options of how the next token is chosen from the logits of a sequence. The
 // zero value takes the most likely one.
 type Sampling struct {
 	// Temperature divides the logits; 0 takes the most likely token.

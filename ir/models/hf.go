@@ -72,7 +72,7 @@ func ReadConfig(r io.Reader) (Config, error) {
 	return c, c.Check()
 }
 
-// hfHead is the part of config.json about the head.
+// hfHead is the part of config.json about the head: its kind, its labels and its weights.
 type hfHead struct {
 	Architectures []string          `json:"architectures"`
 	Labels        map[string]string `json:"id2label"`
@@ -121,6 +121,13 @@ func (h hfHead) labels() ([]string, error) {
 		list[i] = name
 	}
 	return list, nil
+}
+
+// setHead sets what an encoder of texts has of a head. The errors are those of labels.
+func (h hfHead) setHead(c *Text) (err error) {
+	c.Head, c.Independent, c.Tied = h.head(), h.independent(), h.tied()
+	c.Labels, err = h.labels()
+	return err
 }
 
 // independent reports whether the labels have independent probabilities.
@@ -174,11 +181,11 @@ func readBERT(architecture string, data []byte) (Config, error) {
 	if h.Positions != "absolute" || h.Decoder {
 		return Config{}, ir.Errorf(ir.ErrUnsupported, "position_embedding_type is %q and is_decoder %t: they must be absolute and false", h.Positions, h.Decoder)
 	}
-	labels, err := h.labels()
 	c := &Text{
-		Family: architecture, Vocabulary: h.Vocabulary, Context: h.Context, Types: h.Types, Head: h.head(), Labels: labels, Independent: h.independent(), Tied: h.tied(),
+		Family: architecture, Vocabulary: h.Vocabulary, Context: h.Context, Types: h.Types,
 		Tower: Tower{Width: h.Width, Hidden: h.Hidden, Layers: h.Layers, Heads: h.Heads, HeadSize: perHead(h.Width, h.Heads, h.HeadSize), Epsilon: h.Epsilon, Activation: h.Activation},
 	}
+	err := h.setHead(c)
 	if architecture != "bert" {
 		c.Offset = 2
 		if h.Padding != nil {
@@ -203,11 +210,11 @@ func readDistilBERT(architecture string, data []byte) (Config, error) {
 	if err := hfconfig.Parse(data, &h); err != nil {
 		return Config{}, err
 	}
-	labels, err := h.labels()
 	c := &Text{
-		Family: architecture, Vocabulary: h.Vocabulary, Context: h.Context, Head: h.head(), Labels: labels, Independent: h.independent(), Tied: h.tied(),
+		Family: architecture, Vocabulary: h.Vocabulary, Context: h.Context,
 		Tower: Tower{Width: h.Width, Hidden: h.Hidden, Layers: h.Layers, Heads: h.Heads, HeadSize: perHead(h.Width, h.Heads, nil), Epsilon: 1e-12, Activation: h.Activation},
 	}
+	err := h.setHead(c)
 	return Config{Architecture: architecture, Text: c}, cmp.Or(err, divided(c.Tower, nil))
 }
 
@@ -264,13 +271,13 @@ func readModernBERT(architecture string, data []byte) (Config, error) {
 	if err := hfconfig.Parse(data, &h); err != nil {
 		return Config{}, err
 	}
-	labels, err := h.labels()
 	c := &Text{
-		Family: architecture, Vocabulary: h.Vocabulary, Context: h.Context, Head: h.head(), Labels: labels, Independent: h.independent(), Tied: h.tied(), Window: h.Local / 2,
+		Family: architecture, Vocabulary: h.Vocabulary, Context: h.Context, Window: h.Local / 2,
 		Tower:         Tower{Width: h.Width, Hidden: h.Hidden, Layers: h.Layers, Heads: h.Heads, HeadSize: perHead(h.Width, h.Heads, nil), Epsilon: h.Epsilon, Activation: h.Activation},
 		AttentionBias: h.AttentionBias, MLPBias: h.MLPBias, NormBias: h.NormBias, HeadBias: h.HeadBias, ScoreBias: h.ScoreBias,
 		HeadActivation: h.HeadActivation, MeanPooled: h.Pooling == "mean",
 	}
+	err := h.setHead(c)
 	if h.Pooling != "mean" && h.Pooling != "cls" {
 		err = cmp.Or(err, ir.Errorf(ir.ErrUnsupported, "classifier_pooling is %q: it must be cls or mean", h.Pooling))
 	}

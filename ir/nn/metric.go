@@ -90,7 +90,7 @@ func addSums(b *ir.Builder, state string, now ir.Value) {
 // [ir.ErrShape], [ir.ErrDType], [ir.ErrName].
 func Confusion(b *ir.Builder, name string, predictions, labels ir.Value, classes int) {
 	const op ir.Op = "nn.confusion"
-	if !checkPair(b, op, name, predictions, labels, ir.DType.IsInteger, "an integer") {
+	if !checkLabelled(b, op, name, predictions, labels, predictions.Rank(), integerKind) {
 		return
 	}
 	if classes < 2 {
@@ -106,14 +106,20 @@ func Confusion(b *ir.Builder, name string, predictions, labels ir.Value, classes
 	addSums(b, MetricPrefix+name, ops.Reshape(b, counts, ir.Dims(classes, classes)...))
 }
 
-// checkPair reports whether x and the labels have one shape, ok accepts the element type of x, and
-// the labels are integers. If not, it records an error.
-func checkPair(b *ir.Builder, op ir.Op, name string, x, labels ir.Value, ok func(ir.DType) bool, what string) bool {
-	return checkLabelled(b, op, name, x, labels, x.Rank(), ok, what)
+// numberKind is a set of element types, with its name in errors.
+type numberKind struct {
+	holds func(ir.DType) bool
+	name  string
 }
 
-// checkLabelled is checkPair where the labels have the first axes of x, rank of them.
-func checkLabelled(b *ir.Builder, op ir.Op, name string, x, labels ir.Value, rank int, ok func(ir.DType) bool, what string) bool {
+var (
+	integerKind = numberKind{ir.DType.IsInteger, "an integer"}
+	floatKind   = numberKind{ir.DType.IsFloat, "a float"}
+)
+
+// checkLabelled reports whether the labels are integers in the shape of the first axes of x, rank of them, and
+// the element type of x is of a kind. If not, it records an error.
+func checkLabelled(b *ir.Builder, op ir.Op, name string, x, labels ir.Value, rank int, kind numberKind) bool {
 	if !b.Require(op, "value", x.Valid() && labels.Valid()) {
 		return false
 	}
@@ -121,8 +127,8 @@ func checkLabelled(b *ir.Builder, op ir.Op, name string, x, labels ir.Value, ran
 	switch shape := x.Shape()[:rank]; {
 	case name == "":
 		b.Failf(op, in, ir.Errorf(ir.ErrName, "the name is empty: it must not be"))
-	case !ok(x.DType()):
-		b.Failf(op, in, ir.DTypef("metric %q is of %s: it must be of %s type", name, x.Type(), what))
+	case !kind.holds(x.DType()):
+		b.Failf(op, in, ir.DTypef("metric %q is of %s: it must be of %s type", name, x.Type(), kind.name))
 	case !labels.DType().IsInteger():
 		b.Failf(op, in, ir.DTypef("the labels of metric %q are %s: they must be integers", name, labels.Type()))
 	case !shape.Equal(labels.Shape()):

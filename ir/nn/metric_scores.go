@@ -92,7 +92,7 @@ func Calibration(b *ir.Builder, name string, scores, labels ir.Value) {
 	addSums(b, MetricCalibrationPrefix+name, ops.Stack(b, 0, sum(one), sum(p), sum(ops.Convert(b, isRight, ir.F32))))
 }
 
-// checkScores is [checkPair] for scores that are floats, and may have an axis of classes more than the labels.
+// checkScores is [checkLabelled] for scores that are floats, and may have an axis of classes more than the labels.
 func checkScores(b *ir.Builder, op ir.Op, name string, scores, labels ir.Value) bool {
 	if !b.Require(op, "value", scores.Valid() && labels.Valid()) {
 		return false
@@ -101,5 +101,5 @@ func checkScores(b *ir.Builder, op ir.Op, name string, scores, labels ir.Value) 
 	if rank == labels.Rank()+1 {
 		rank--
 	}
-	return checkLabelled(b, op, name, scores, labels, rank, ir.DType.IsFloat, "a float")
+	return checkLabelled(b, op, name, scores, labels, rank, floatKind)
 }

@@ -111,7 +111,7 @@ func (l *layer) experts(count, width int, o MoEOptions) experts {
 
 func (e experts) packed() bool { return e.w1.Format != "" || e.w2.Format != "" }
 
-// ofRows returns the sum of the results of the chosen experts of each row, of which it reads those alone.
+// ofRows returns the sum of the results of the chosen experts of each row. It reads the weights of those alone.
 func (e experts) ofRows(b *ir.Builder, rows, weights, chosen ir.Value) ir.Value {
 	return ChosenExperts(b, rows, weights, chosen, func(x, groups ir.Value) ir.Value {
 		return e.w2.grouped(b, e.f(b, e.w1.grouped(b, x, groups)), groups)

@@ -115,8 +115,8 @@ func longer(b *ir.Builder, x ir.Value, a ops.PoolAttrs, value float64) (ir.Value
 	return ops.Pad(b, x, ops.Const(b, x.DType(), value), low, high, nil), a
 }
 
-// ceilAvgPool is the mean over windows of which the last may reach beyond the padding: what is there
-// does not count.
+// ceilAvgPool is the mean over windows. The last window may reach beyond the padding; positions there do
+// not count.
 func ceilAvgPool(b *ir.Builder, x ir.Value, a ops.PoolAttrs, countPad bool) ir.Value {
 	padded, whole := longer(b, x, a, 0)
 	y := ops.AvgPool(b, padded, ops.AvgPoolAttrs{PoolAttrs: whole, CountIncludePad: true})

@@ -115,9 +115,9 @@ type TransformerOptions struct {
 	// Context adds attention to a context, [..., n, features], after the self-attention.
 	Context ir.Value
 	// Init is how the weights start, by default as those of the layers. Depth, if not 0, is the
-	// number of blocks of the model, by which OutInit, that of the layers before each sum, is
-	// normal with deviation 0.02/√(2·Depth), as in GPT-2; Init is then normal(0, 0.02), and biases
-	// start as zeros.
+	// number of blocks of the model: OutInit, that of the layers before each sum, is then normal
+	// with deviation 0.02/√(2·Depth), Init is normal(0, 0.02), and biases start as zeros, as in
+	// GPT-2.
 	Init, OutInit ir.Initial
 	Depth         int
 }

@@ -180,7 +180,7 @@ func (l *rowLoss) recomputed(b *ir.Builder, consts, list []ir.Value) []ir.Value 
 	return ops.Checkpoint(b, g, 0, all...)
 }
 
-// Softcap returns c·tanh(x/c), by which scores stay within ±c, as of Gemma 2; x for a c of 0.
+// Softcap returns c·tanh(x/c), which bounds scores to ±c, as in Gemma 2; x for a c of 0.
 func Softcap(b *ir.Builder, x ir.Value, c float64) ir.Value {
 	if c == 0 || b.Err() != nil {
 		return x

@@ -127,13 +127,9 @@ func defineQuotients() {
 			complex: func(x []complex128) complex128 { return x[0] / x[1] },
 		},
 		jvp: jvpDiv,
-		transpose: func(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
-			out := make([]ir.Value, 2)
-			if ct[0].Valid() && onlyLinear(b, n, linear, 0) {
-				out[0] = overScale(b, ct[0], in[1])
-			}
-			return out
-		},
+		transpose: transposeOperand(0, func(b *ir.Builder, _ *ir.Node, in []ir.Value, ct ir.Value) ir.Value {
+			return overScale(b, ct, in[1])
+		}),
 	})
 	defineBinary(binary{
 		op: OpRem, doc: "The remainder of x / y truncated toward zero, with the sign of x (C's fmod). For integers x rem 0 is 0.",

@@ -343,10 +343,10 @@ type items struct {
 	room, together int
 }
 
-// sumsOf returns the function that sums values of items by an array of weights, and an array of counted weights, both
-// [rows, room]: it returns the elements of the sums, [rows, width+1], the last of which is that of the counted weights. The threads of a
-// feature divide the items, and each loads several values before it adds them. Where that is all, they are loaded here, so that
-// they arrive while the weights are computed.
+// sumsOf returns a function of two arrays, weights and counted weights, both [rows, room]. That sums the values of
+// items by the weights and returns the elements of the sums, [rows, width+1], whose last column is the sum of the counted
+// weights. The threads of a feature divide the items, and each loads several values before it adds them. If a thread has
+// no more than these, they are loaded here, so that they arrive while the weights are computed.
 func (w *cachedWriter) sumsOf(lane scalar.Expr, it items, rows int, value func(item, feature scalar.Expr) scalar.Expr) func(weight, counted int) func(i scalar.Expr) scalar.Expr {
 	strand, first := w.Let("strand", over(lane, w.threads)), w.Let("first", rest(lane, w.threads))
 	from := w.Let("from", scalar.Add(it.from, times(strand, it.together)))

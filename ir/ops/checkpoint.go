@@ -83,13 +83,19 @@ func jvpCheckpoint(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value 
 		return slices.Concat(o, pick(to, where(outActive)))
 	})
 	results := Checkpoint(b, joint, r, slices.Concat(in, pick(t, where(active)))...)
+	return takeJoint(b, out, results, outActive)
+}
+
+// takeJoint returns the tangents of a node's results from those of a joint node: it computes the primal results
+// too, which replace out, and then the tangents of the active ones.
+func takeJoint(b *ir.Builder, out, joint []ir.Value, active []bool) []ir.Value {
 	tangents := make([]ir.Value, len(out))
 	if b.Err() != nil {
 		return tangents
 	}
-	copy(out, results) // the node computes the primal results too
-	for i, at := range where(outActive) {
-		tangents[at] = results[len(out)+i]
+	copy(out, joint)
+	for i, at := range where(active) {
+		tangents[at] = joint[len(out)+i]
 	}
 	return tangents
 }

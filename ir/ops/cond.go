@@ -54,7 +54,7 @@ func Cond(b *ir.Builder, predicate ir.Value, operands []ir.Value, whenTrue, when
 }
 
 // Switch returns the results of the branch of a number, an integer of rank 0 that is clamped to those of
-// the branches (JAX's switch). Branches are as in [Cond], of which it is a tree: a run tests
+// the branches (JAX's switch). Branches are as in [Cond]. It adds a tree of them: a run tests
 // ⌈log₂ branches⌉ conditions.
 func Switch(b *ir.Builder, number ir.Value, operands []ir.Value, branches ...Branch) []ir.Value {
 	const op ir.Op = "switch"
@@ -173,17 +173,7 @@ func jvpCond(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 			return slices.Concat(o, pick(to, where(outActive)))
 		})
 	}
-	results := b.AddNode(OpCond, nil, joint, slices.Concat(in[:1], operands)...)
-	tangents := make([]ir.Value, len(out))
-	if b.Err() != nil {
-		return tangents
-	}
-	// The node computes the primal results too: they replace those of n.
-	copy(out, results)
-	for i, at := range where(outActive) {
-		tangents[at] = results[len(out)+i]
-	}
-	return tangents
+	return takeJoint(b, out, b.AddNode(OpCond, nil, joint, slices.Concat(in[:1], operands)...), outActive)
 }
 
 // linearCond is the linear part of a cond. Its branches take the residuals and then the

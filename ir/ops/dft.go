@@ -36,15 +36,9 @@ func init() {
 			return b.Add(OpDFT, n.Attrs(), moved...)
 		},
 		Transpose: transposeDFT,
-		Batch: func(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
-			wide := make([]ir.Value, len(in))
-			for i, x := range in {
-				wide[i] = BatchAt(b, x, axes[i], 0, size)
-			}
-			return b.Add(OpDFT, n.Attrs(), wide...), []int{0, 0}
-		},
-		Body:  dftBody,
-		Lower: &ir.KernelsLowering{Kernels: dftKernels},
+		Batch:     batchFirst,
+		Body:      dftBody,
+		Lower:     &ir.KernelsLowering{Kernels: dftKernels},
 	})
 }
 

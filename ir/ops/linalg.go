@@ -55,7 +55,7 @@ func defineMatrixOp(m matrixOp) {
 		Infer:       m.infer,
 		JVP:         m.jvp, NoGrad: m.noGrad,
 		Transpose: m.transpose,
-		Batch:     batchMatrices,
+		Batch:     batchFirst,
 		Body:      m.body,
 		Eval:      reference(m.op),
 	}
@@ -134,16 +134,6 @@ func sizedMatrix(m matrixSize) (rows, cols int, err error) {
 		err = ir.Shapef("a matrix of %s by %s has a symbolic size", m.rows, m.cols)
 	}
 	return rows, cols, err
-}
-
-// batchMatrices is the Batch rule: the batch axis becomes the first.
-func batchMatrices(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
-	wide := make([]ir.Value, len(in))
-	for i, x := range in {
-		wide[i] = BatchAt(b, x, axes[i], 0, size)
-	}
-	out := b.Add(n.Op(), n.Attrs(), wide...)
-	return out, make([]int, len(out))
 }
 
 // trailing returns the type of a result of one matrix.

@@ -245,13 +245,9 @@ func lyapunov() matrixOp {
 			}
 			return []ir.Value{Lyapunov(b, in[0], rest)}
 		},
-		transpose: func(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
-			out := make([]ir.Value, 2)
-			if onlyLinear(b, n, linear, 1) && ct[0].Valid() {
-				out[1] = Lyapunov(b, in[0], ct[0])
-			}
-			return out
-		},
+		transpose: transposeOperand(1, func(b *ir.Builder, _ *ir.Node, in []ir.Value, ct ir.Value) ir.Value {
+			return Lyapunov(b, in[0], ct)
+		}),
 	}
 }
 

@@ -190,8 +190,8 @@ func (l *libraryWriter) finish(k *libraryKernel) {
 	l.algorithm.Launches = append(l.algorithm.Launches, k.algorithm().Launches...)
 }
 
-// turnedTile is the size of a tile of a transpose, of which a thread has every eighth row. A column more in
-// workgroup memory keeps its banks apart.
+// turnedTile is the size of a tile of a transpose. A thread has every eighth row of it. One more column in
+// workgroup memory avoids bank conflicts.
 const turnedTile, turnedThreads = 32, 8
 
 // turned adds a kernel that stores value(row, col, x) for the elements x of the transposes of matrices, or x where

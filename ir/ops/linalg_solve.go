@@ -52,15 +52,11 @@ func init() {
 			return []ir.Value{triangularBody(b, in[0], in[1], *n.Attrs().(*TriangularAttrs))}
 		},
 		jvp: jvpTriangular,
-		transpose: func(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
-			out := make([]ir.Value, 2)
-			if onlyLinear(b, n, linear, 1) && ct[0].Valid() {
-				a := *n.Attrs().(*TriangularAttrs)
-				a.TransposeA = !a.TransposeA
-				out[1] = TriangularSolve(b, in[0], ct[0], a)
-			}
-			return out
-		},
+		transpose: transposeOperand(1, func(b *ir.Builder, n *ir.Node, in []ir.Value, ct ir.Value) ir.Value {
+			a := *n.Attrs().(*TriangularAttrs)
+			a.TransposeA = !a.TransposeA
+			return TriangularSolve(b, in[0], ct, a)
+		}),
 	})
 }
 
@@ -359,13 +355,9 @@ func init() {
 			}
 			return []ir.Value{b.Add1(OpSolve, &a, in[0], rest)}
 		},
-		transpose: func(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
-			out := make([]ir.Value, 2)
-			if onlyLinear(b, n, linear, 1) && ct[0].Valid() {
-				out[1] = b.Add1(OpSolve, &SolveAttrs{!n.Attrs().(*SolveAttrs).TransposeA}, in[0], ct[0])
-			}
-			return out
-		},
+		transpose: transposeOperand(1, func(b *ir.Builder, n *ir.Node, in []ir.Value, ct ir.Value) ir.Value {
+			return b.Add1(OpSolve, &SolveAttrs{!n.Attrs().(*SolveAttrs).TransposeA}, in[0], ct)
+		}),
 	})
 	defineComposite(composite{
 		op: OpInv, doc: "The inverses of square matrices; infinities or NaN for a singular one.",

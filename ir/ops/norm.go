@@ -81,7 +81,7 @@ func init() {
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			a, x := n.Attrs().(*NormAttrs), wide(b, in[0])
 			square := KeepDims(b, Mean, Mul(b, x, x), lastAxes(x, a)...)
-			return []ir.Value{affine(b, Mul(b, x, Rsqrt(b, plusEpsilon(b, square, a.Epsilon))), in)}
+			return []ir.Value{scaled(b, x, square, a.Epsilon, in)}
 		},
 	})
 }

@@ -91,7 +91,7 @@ func init() {
 		Infer:    inferRandomBits,
 		Eval:     evalResult(evalRandomBits),
 		NoGrad:   "integer result",
-		Batch:    batchRandomBits,
+		Batch:    batchFirst, // each member draws by its own key
 		Lower:    &ir.MapLowering{Element: randomBitsElement},
 	})
 	constraints := numbered("key is u32[2]", "the element type is a float type", generatorText)
@@ -283,16 +283,23 @@ var rotations = [2][4]int{{13, 15, 26, 6}, {17, 29, 16, 24}}
 // parity is the constant of the key schedule.
 const parity = 0x1bd11bda
 
-// threefry computes Threefry-2x32 for host words and for expressions.
-func threefry[T any](rounds int, k0, k1, x0, x1 T, add, xor func(x, y T) T, rotate func(x T, by int) T, constant func(uint32) T) (T, T) {
-	keys := [3]T{k0, k1, xor(xor(k0, k1), constant(parity))}
-	x0, x1 = add(x0, keys[0]), add(x1, keys[1])
+// wordArithmetic is arithmetic of words of 32 bits, which wraps: of the host's, or of expressions.
+type wordArithmetic[T any] struct {
+	add, xor func(x, y T) T
+	rotate   func(x T, by int) T // to the left
+	constant func(uint32) T
+}
+
+// threefry returns the two words of Threefry-2x32 for a key and a counter, whose high word is first.
+func (w wordArithmetic[T]) threefry(rounds int, key, counter [2]T) (T, T) {
+	keys := [3]T{key[0], key[1], w.xor(w.xor(key[0], key[1]), w.constant(parity))}
+	x0, x1 := w.add(counter[0], keys[0]), w.add(counter[1], keys[1])
 	for i := range rounds {
-		x0 = add(x0, x1)
-		x1 = xor(rotate(x1, rotations[i/4%2][i%4]), x0)
+		x0 = w.add(x0, x1)
+		x1 = w.xor(w.rotate(x1, rotations[i/4%2][i%4]), x0)
 		if n := i/4 + 1; i%4 == 3 {
-			x0 = add(x0, keys[n%3])
-			x1 = add(x1, add(keys[(n+1)%3], constant(uint32(n)))) // loop-invariant: it does not depend on the counter
+			x0 = w.add(x0, keys[n%3])
+			x1 = w.add(x1, w.add(keys[(n+1)%3], w.constant(uint32(n)))) // loop-invariant: it does not depend on the counter
 		}
 	}
 	return x0, x1
@@ -300,11 +307,14 @@ func threefry[T any](rounds int, k0, k1, x0, x1 T, add, xor func(x, y T) T, rota
 
 // threefryWords returns the two words for a key and a counter.
 func threefryWords(rounds int, k0, k1 uint32, counter uint64) (uint32, uint32) {
-	return threefry(rounds, k0, k1, uint32(counter>>32), uint32(counter),
-		func(x, y uint32) uint32 { return x + y },
-		func(x, y uint32) uint32 { return x ^ y },
-		func(x uint32, by int) uint32 { return x<<by | x>>(32-by) },
-		func(c uint32) uint32 { return c })
+	return hostWords.threefry(rounds, [2]uint32{k0, k1}, [2]uint32{uint32(counter >> 32), uint32(counter)})
+}
+
+var hostWords = wordArithmetic[uint32]{
+	add:      func(x, y uint32) uint32 { return x + y },
+	xor:      func(x, y uint32) uint32 { return x ^ y },
+	rotate:   func(x uint32, by int) uint32 { return x<<by | x>>(32-by) },
+	constant: func(c uint32) uint32 { return c },
 }
 
 func evalRandomBits(n *ir.Node, in []*ir.Array, out *ir.Array) {
@@ -336,16 +346,6 @@ func evalRandomBits(n *ir.Node, in []*ir.Array, out *ir.Array) {
 	}
 }
 
-// batchRandomBits gives every operand a leading batch axis: each member draws by its own
-// key.
-func batchRandomBits(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
-	front := make([]ir.Value, len(in))
-	for i, v := range in {
-		front[i] = BatchAt(b, v, axes[i], 0, size)
-	}
-	return b.Add(OpRandomBits, n.Attrs(), front...), []int{0}
-}
-
 func randomBitsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
 	a := n.Attrs().(*RandomBitsAttrs)
 	keys := n.Input(0).Rank() - 1
@@ -363,10 +363,10 @@ func randomBitsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr
 		high = scalar.Add(high, scalar.Convert(scalar.Lt(sum, low), ir.U32)) // the carry
 		low = sum
 	}
-	x, y := threefry(a.Generator.rounds(), word(0), word(1), high, low, scalar.Add, scalar.Xor,
-		func(x scalar.Expr, by int) scalar.Expr {
-			return scalar.Or(scalar.Shl(x, constant(uint32(by))), scalar.Shr(x, constant(uint32(32-by))))
-		}, constant)
+	words := wordArithmetic[scalar.Expr]{add: scalar.Add, xor: scalar.Xor, constant: constant, rotate: func(x scalar.Expr, by int) scalar.Expr {
+		return scalar.Or(scalar.Shl(x, constant(uint32(by))), scalar.Shr(x, constant(uint32(32-by))))
+	}}
+	x, y := words.threefry(a.Generator.rounds(), [2]scalar.Expr{word(0), word(1)}, [2]scalar.Expr{high, low})
 	switch {
 	case a.Pairs:
 		return scalar.Select(scalar.Ne(at[len(at)-1], loop.Int(0)), y, x)

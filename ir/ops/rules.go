@@ -108,6 +108,29 @@ func transposeEach(f func(b *ir.Builder, n *ir.Node, operand int, in []ir.Value,
 	}
 }
 
+// transposeOperand is the Transpose rule of an op with one result that is linear in operand i alone: f returns
+// the operand's cotangent from that of the result.
+func transposeOperand(i int, f func(b *ir.Builder, n *ir.Node, in []ir.Value, ct ir.Value) ir.Value) transposeRule {
+	return func(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+		out := make([]ir.Value, len(in))
+		if ct[0].Valid() && onlyLinear(b, n, linear, i) {
+			out[i] = f(b, n, in, ct[0])
+		}
+		return out
+	}
+}
+
+// batchFirst is the Batch rule of an op whose operands and results may have more leading axes: the batch
+// axis becomes the first.
+func batchFirst(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
+	wide := make([]ir.Value, len(in))
+	for i, x := range in {
+		wide[i] = BatchAt(b, x, axes[i], 0, size)
+	}
+	out := b.Add(n.Op(), n.Attrs(), wide...)
+	return out, make([]int, len(out))
+}
+
 // onlyLinear reports an error unless exactly one of the allowed operands is linear.
 func onlyLinear(b *ir.Builder, n *ir.Node, linear []bool, allowed ...int) bool {
 	count := 0

@@ -45,7 +45,7 @@ func init() {
 	defineScatter(scatterOp{
 		op: OpScatterMul, types: numbers, mode: ir.ScatterMul, eval: mulElement,
 		doc: "Multiplies the operand by updates at index tuples. Integers wrap.",
-		jvp: jvpScatterMul, transpose: transposeScatterMul,
+		jvp: jvpScatterMul, transpose: transposeOperand(0, transposeScatterMul),
 	})
 	for _, s := range []struct {
 		op     ir.Op
@@ -315,13 +315,8 @@ func segmentProduct(b *ir.Builder, key, x ir.Value, reverse bool) ir.Value {
 	return LinearRecurrence(b, factor, Select(b, same, zero, one), CumSumAttrs{Reverse: reverse})
 }
 
-func transposeScatterMul(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
-	out := make([]ir.Value, 3)
-	if !ct[0].Valid() || !onlyLinear(b, n, linear, 0) {
-		return out
-	}
-	out[0] = scattered(b, OpScatterMul, n, ct[0], in[1], in[2])
-	return out
+func transposeScatterMul(b *ir.Builder, n *ir.Node, in []ir.Value, ct ir.Value) ir.Value {
+	return scattered(b, OpScatterMul, n, ct, in[1], in[2])
 }
 
 // jvpScatterExtremum shares the tangent equally among the values that attain the result.

@@ -319,19 +319,26 @@ func defineTranspose() {
 
 // SwapAxes returns x with axes i and j swapped.
 func SwapAxes(b *ir.Builder, x ir.Value, i, j int) ir.Value {
+	return transposeTwo(b, x, i, j, func(i, j int) []int {
+		perm := counting(0, x.Rank())
+		perm[i], perm[j] = perm[j], perm[i]
+		return perm
+	})
+}
+
+// transposeTwo returns x with its axes permuted by perm of two axes, which it counts from the front and checks.
+func transposeTwo(b *ir.Builder, x ir.Value, i, j int, perm func(i, j int) []int) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	ends := fromFront([]int{i, j}, x.Rank())
-	for _, end := range ends {
-		if err := checkAxes([]int{end}, x.Rank()); err != nil {
+	axes := fromFront([]int{i, j}, x.Rank())
+	for _, axis := range axes {
+		if err := checkAxes([]int{axis}, x.Rank()); err != nil {
 			b.Failf(OpTranspose, []ir.Value{x}, err)
 			return ir.Value{}
 		}
 	}
-	perm := counting(0, x.Rank())
-	perm[ends[0]], perm[ends[1]] = perm[ends[1]], perm[ends[0]]
-	return Transpose(b, x, perm...)
+	return Transpose(b, x, perm(axes[0], axes[1])...)
 }
 
 // Transpose returns x with its axes permuted: axis i of the result is axis perm[i] of x.
@@ -350,19 +357,7 @@ func Transpose(b *ir.Builder, x ir.Value, perm ...int) ir.Value {
 
 // MoveAxis returns x with axis from moved to position to; the others keep their order.
 func MoveAxis(b *ir.Builder, x ir.Value, from, to int) ir.Value {
-	if b.Err() != nil {
-		return ir.Value{}
-	}
-	ends := fromFront([]int{from, to}, x.Rank())
-	for _, end := range ends {
-		if err := checkAxes([]int{end}, x.Rank()); err != nil {
-			b.Failf(OpTranspose, []ir.Value{x}, err)
-			return ir.Value{}
-		}
-	}
-	if x.Rank() == 1 {
-		return x
-	}
-	perm := slices.Insert(permute.Others(x.Rank(), ends[:1]), ends[1], ends[0])
-	return Transpose(b, x, perm...)
+	return transposeTwo(b, x, from, to, func(from, to int) []int {
+		return slices.Insert(permute.Others(x.Rank(), []int{from}), to, from)
+	})
 }

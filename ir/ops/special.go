@@ -108,7 +108,7 @@ func lgammaOf(x scalar.Expr) scalar.Expr {
 	turn := scalar.Mul(number(math.Pi), scalar.Sub(x, scalar.Round(x)))
 	mirror := scalar.Sub(number(math.Log(math.Pi)), scalar.Log(scalar.Abs(scalar.Sin(turn))))
 	y = scalar.Select(reflected, scalar.Sub(mirror, value), value)
-	// a large negative x is an integer, or −∞, of which mirror and value are ∞ and their difference NaN
+	// a large negative x is an integer or −∞, where mirror and value are ∞ and their difference is NaN
 	return scalar.Select(scalar.Lt(x, number(-integersBelow)), number(math.Inf(1)), y)
 }
 

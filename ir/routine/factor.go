@@ -10,7 +10,7 @@ import (
 // Factor is a factorisation of a batch of matrices in LAPACK's conventions: column-major, each in
 // place of its matrix, one after the other in memory.
 //
-// Its arrays are the matrices, what [FactorOp] names besides, i32 codes of which 0 means success, and a
+// Its arrays are the matrices, what [FactorOp] names besides, i32 codes (0 means success), and a
 // workspace whose contents are undefined before and after.
 type Factor struct {
 	Op FactorOp
@@ -33,8 +33,8 @@ const (
 	LUFactor
 	// HouseholderFactor is r above the diagonal and the reflectors below, as geqrf computes them, with K factors τ.
 	HouseholderFactor
-	// EigenFactor is the eigenvectors of a symmetric matrix, of which the lower triangle is read, as syevd computes
-	// them, with the eigenvalues in ascending order.
+	// EigenFactor is the eigenvectors of a symmetric matrix as syevd computes them, with the eigenvalues in
+	// ascending order. It reads the lower triangle.
 	EigenFactor
 	factorOps
 )

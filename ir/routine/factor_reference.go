@@ -157,7 +157,7 @@ func norm(x []float64) float64 { return math.Sqrt(dot(x, x)) }
 // eigenSweeps is enough sweeps of Jacobi rotations for any matrix in f64.
 const eigenSweeps = 40
 
-// diagonalise replaces a symmetric matrix, of which it reads the lower triangle, by its eigenvectors, and
+// diagonalise replaces a symmetric matrix by its eigenvectors, reading only the lower triangle, and
 // returns the eigenvalues in ascending order (Jacobi's method by cyclic sweeps: Golub and Van Loan, Matrix
 // Computations, section 8.5).
 func (m columns) diagonalise() []float64 {

@@ -60,7 +60,7 @@ func millsInverse(b *ir.Builder, x ir.Value) ir.Value {
 	return ops.Select(b, ops.Lt(b, x, zero), tail, upper)
 }
 
-// Ndtri returns the quantile of the standard normal distribution, the x of which [LogNdtr] is log p:
+// Ndtri returns the quantile of the standard normal distribution, the x where [LogNdtr] is log p:
 // −∞ at 0, ∞ at 1.
 func Ndtri(b *ir.Builder, p ir.Value) ir.Value {
 	return wide(b, p, func(b *ir.Builder, p ir.Value) ir.Value {

@@ -125,7 +125,7 @@ func countNaN(list []*ir.Array) (n int) {
 	return n
 }
 
-// differentNaN returns the first elements of which only one is NaN, or "". Other types than floats
+// differentNaN returns the first elements where only one of got and want is NaN, or "". Other types than floats
 // must be equal.
 func differentNaN(got, want []*ir.Array) string {
 	var faults []string

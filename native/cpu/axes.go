@@ -39,8 +39,8 @@ func splitAxis(c *fusion.Code, space *[]scalar.Expr, dims []int, axis, by int) [
 	return slices.Insert(dims, axis+1, by)
 }
 
-// divisorOf returns the largest proper divisor of a coordinate's size by which offsets divide the
-// coordinate, 0 where there is none: of its remainder the smaller ones are divisors, too.
+// divisorOf returns the largest proper divisor of a coordinate's size that offsets divide the
+// coordinate by, 0 where there is none: of its remainder the smaller ones are divisors, too.
 func divisorOf(c *fusion.Code, name string, size int) int {
 	by := 0
 	walkOffsets(c, func(offset scalar.Expr) {

@@ -303,7 +303,7 @@ func (m *nestBuilder) emitOnce(s signature, in instr, d ir.DType, at level, wide
 	width := 1
 	if wide {
 		width = m.width()
-		if at == perInner { // lanes are outer points, all of which need it
+		if at == perInner { // lanes are outer points, and all need it
 			at = perElement
 		}
 	}

@@ -229,7 +229,7 @@ func (c *compiler) scratch(d ir.DType, elems int) *buffer {
 	return b
 }
 
-// bufferID gives a buffer that is no tensor's an ID, by which expressions load it and stores name it.
+// bufferID gives a buffer that is no tensor's an ID, for loads and stores.
 func (c *compiler) bufferID(b *buffer) int {
 	id := c.nextID
 	c.nextID--

@@ -26,7 +26,7 @@ func matrixOf(v ir.Value) (rows, cols int) {
 func (w *workspace[T]) multiply(z simd.Size, a, b simd.Matrix[T], c []T, cRow int) {
 	w.space.Grow(z)
 	if z.N == 1 && a.Col == 1 && b.Row == 1 && cRow == 1 {
-		simd.Dots(&w.space, z.M, z.K, a.Data, a.Row, b.Data, c, 1)
+		simd.Dots(&w.space, z.M, z.K, a.Data, a.Row, b.Data, c)
 		return
 	}
 	simd.Product(&w.space, z, a, b, c, cRow)

@@ -401,7 +401,7 @@ func (in *instr) converts() bool {
 	return in.kind == opApply
 }
 
-// storedAs returns the element type with which a register is stored.
+// storedAs returns the element type of a register in memory.
 func (s *segment) storedAs(r register) ir.DType {
 	if s.k.IsBool(s.values[r]) {
 		return jit.BoolWords

@@ -144,7 +144,7 @@ const (
 	copiedTail tailKind = iota
 	// extendedTail computes further lanes, whose results nobody reads.
 	extendedTail
-	// repeatedTail computes the last vector of lanes, some of which are computed twice.
+	// repeatedTail computes the last full vector of lanes, so that some lanes are computed twice.
 	repeatedTail
 )
 

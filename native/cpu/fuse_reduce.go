@@ -513,8 +513,8 @@ func (f *fuser) unrolledKernel(p *phase, along register, times int) {
 	p.unrolled, p.factor = []instr{kernel}, times
 }
 
-// steps returns the bytes by which the arrays of a kernel move with the given number of points along
-// a coordinate, so that a call can do several times as many; nil where they do not fit 32 bits.
+// steps returns, for each array of a kernel, the bytes from a point to the one the given number of points later
+// along a coordinate, so that a call can do several times that number; nil where they do not fit 32 bits.
 func (s *segment) steps(along register, points int) []int {
 	out := make([]int, len(s.arrays))
 	for i, a := range s.arrays {

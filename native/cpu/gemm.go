@@ -164,9 +164,9 @@ func piece[T simd.Float](s *simd.Space[T], p *productStep, left, right, i, j int
 	s.Pairs = p.pairs
 	switch {
 	case p.n == 1 && a.Col == 1 && b.Row == 1:
-		simd.Dots(s, m, p.k, a.From(i, 0).Data, a.Row, b.Data, c, 1)
+		simd.Dots(s, m, p.k, a.From(i, 0).Data, a.Row, b.Data, c)
 	case p.m == 1 && a.Col == 1 && b.Row == 1 && b.Col != 1:
-		simd.Dots(s, n, p.k, b.From(0, j).Data, b.Col, a.Data, c, 1)
+		simd.Dots(s, n, p.k, b.From(0, j).Data, b.Col, a.Data, c)
 	default:
 		simd.Product(s, simd.Size{M: m, N: n, K: p.k}, a.From(i, 0), b.From(0, j), c, p.n)
 	}

@@ -165,7 +165,7 @@ func (w *workspace[T]) reflectOne(h *reflections[T], i int, x []T, row, columns 
 		return
 	}
 	w.space.Grow(simd.Size{M: columns, N: len(v), K: 1})
-	simd.Dots(&w.space, columns, len(v), x, row, v, along, 1)
+	simd.Dots(&w.space, columns, len(v), x, row, v, along)
 	for j := range along {
 		along[j] *= -h.tau[i%factorBlock]
 	}

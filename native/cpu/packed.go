@@ -147,7 +147,7 @@ func (s *packedStep) multiply(w []byte, from, to, first, end int) {
 	for ; first < end; first += packedTile {
 		n := min(packedTile, end-first)
 		for i := from; i < to; i++ {
-			simd.DotsPacked(s.packing, n, s.blocks, w[first*s.rowBytes:], s.rowBytes, x[i*s.k:], s.sumsOf(i), out[i*s.n+first:], 1)
+			simd.DotsPacked(s.packing, s.blocks, w[first*s.rowBytes:], s.rowBytes, x[i*s.k:], s.sumsOf(i), out[i*s.n+first:][:n])
 		}
 	}
 }
@@ -282,7 +282,7 @@ func (s *unpackStep) multiply(worker int, packed []byte, from, to, chunk int) {
 	space := &s.env.spaces.f32[worker]
 	if to-from < maxPackedRows {
 		for i := range to - from {
-			simd.Dots(space, n, s.k, w, s.k, x[i*s.k:][:s.k], out[i*s.n:], 1)
+			simd.Dots(space, n, s.k, w, s.k, x[i*s.k:][:s.k], out[i*s.n:])
 		}
 		return
 	}

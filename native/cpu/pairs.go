@@ -55,8 +55,8 @@ func pairFactors(c *compiler, k *fusion.Contract) bool {
 	return true
 }
 
-// pairOf returns the pair of two values: neighbours in memory are one load of the tensor as pairs, of which
-// read gets the ID.
+// pairOf returns the pair of two values: neighbours in memory are one load of the tensor as pairs, whose
+// ID it adds to read.
 func pairOf(c *compiler, x, y scalar.Expr, read map[int]bool) scalar.Expr {
 	switch {
 	case x.Op == scalar.OpSelect && y.Op == scalar.OpSelect && scalar.Equal(x.Args[0], y.Args[0]):
@@ -87,8 +87,8 @@ type wordsStep struct{ from, pairs *buffer }
 
 func (s *wordsStep) run(*runner) { s.pairs.data = s.from.data }
 
-// pairedAxis returns the longest summed axis of even size, or else one of which a pair may be half empty; -1
-// for none.
+// pairedAxis returns the longest summed axis of even size, or else one of odd size, whose last pair is half
+// empty; -1 for none.
 func pairedAxis(k *fusion.Contract) int {
 	const long = 8
 	best := -1

@@ -55,11 +55,11 @@ func (m *made) add(piece *made) {
 	m.cost += piece.cost + perPiece
 }
 
-// maxStride is the largest divisor by which a coordinate is divided into pieces.
+// maxStride is the maximum divisor that cuts a coordinate into pieces, one for each remainder.
 const maxStride = 4
 
-// stridedAxis returns an axis, and the number by which the conditions of code divide its coordinate, as those
-// of the gradient of overlapping windows do; 0 for none. With a fixed remainder they are simpler.
+// stridedAxis returns an axis and the divisor of its coordinate in the conditions of code, such as those of
+// the gradient of overlapping windows; 0 for none. With a fixed remainder they are simpler.
 func stridedAxis(code *fusion.Code, outer []int) (axis, step int) {
 	by := map[string]int{}
 	walkValues(code, func(x scalar.Expr) {
@@ -186,7 +186,7 @@ func partOf(code *fusion.Code, i, first, step, n int) *fusion.Code {
 	return part
 }
 
-// cloneOf returns a copy of code, of which all expressions may be replaced.
+// cloneOf returns a copy of code whose expressions may be replaced.
 func cloneOf(code *fusion.Code) *fusion.Code {
 	out := *code
 	out.Outer, out.Inner, out.Rows, out.Points, out.Stages = slices.Clone(code.Outer), slices.Clone(code.Inner), slices.Clone(code.Rows), slices.Clone(code.Points), slices.Clone(code.Stages)
@@ -221,7 +221,8 @@ func cutsOf(code *fusion.Code, v scalar.Expr, size int) []int {
 	return slices.Compact(cuts)
 }
 
-// equalAt returns the place along an axis with which an expression compares it for equality; false for any other.
+// equalAt returns the constant that an expression compares a coordinate with for equality; false for any other
+// expression.
 func equalAt(e, v scalar.Expr) (int, bool) {
 	if e.Op != scalar.OpEq && e.Op != scalar.OpNe || e.Args[0].Op != scalar.OpVar || e.Args[0].Name != v.Name {
 		return 0, false

@@ -164,8 +164,8 @@ type stencilKernel struct {
 	shared map[stencilOperand]int // the arrays of operands
 }
 
-// access returns the array for an operand at one of several offsets. All offsets have one array where kernels
-// have shifts, by which later loads and stores are moved, and so few arrays that their addresses are in registers.
+// access returns the array for an operand at one of several offsets. Where kernels
+// have shifts, which move later loads and stores, and few enough arrays for registers, all offsets share one array.
 func (k *stencilKernel) access(of stencilOperand, offsets []int32, i int) int {
 	array := func(at, span int32) int {
 		k.arrays = append(k.arrays, stencilArray{of, at, span})

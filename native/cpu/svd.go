@@ -69,7 +69,7 @@ func setIdentity[T simd.Float](to []T, rows, cols int) {
 const finishedPart = 0.25
 
 // singularOf decomposes a matrix of rows ≥ cols, which it overwrites: v and, if wanted, the given number of rows of
-// u. whole is the largest singular value of the matrix of which a is a block, 0 if it is none. It returns nil where
+// u. whole is the largest singular value of the matrix that a is a block of, 0 if it is none. It returns nil where
 // the eigenvalues do not converge.
 func singularOf[T simd.Float](w *workspace[T], a []T, rows, cols, width int, wanted bool, whole float64) *singular[T] {
 	f, scale := &singular[T]{}, unitScale(a)
@@ -110,8 +110,8 @@ func singularOf[T simd.Float](w *workspace[T], a []T, rows, cols, width int, wan
 	return f
 }
 
-// finish decomposes the block of r, of which it has the columns, whose values are too small; it returns false where
-// that does not converge.
+// finish decomposes the block of r whose singular values are too small, given the block's columns. It returns
+// false where that does not converge.
 func (f *singular[T]) finish(w *workspace[T], r []T, rows, cols int, wanted bool, whole float64) bool {
 	most := slices.Max(f.values)
 	whole = max(whole, most)

@@ -76,14 +76,14 @@ func (p *panelUpdates[T]) add(w *workspace[T], h *reflections[T], a []T, i, n in
 	vector := simd.Matrix[T]{Data: v, Row: len(v), Col: 1}
 	w.multiply(simd.Size{M: 1, N: len(v), K: len(v)}, vector, simd.Matrix[T]{Data: a[at*p.size+at:], Row: p.size, Col: 1}, x, len(v))
 	if n > 0 {
-		simd.Dots(&w.space, 2*n, len(v), p.swapped[at:], p.size, v, p.by, 1)
+		simd.Dots(&w.space, 2*n, len(v), p.swapped[at:], p.size, v, p.by)
 		p.combine(w, product, at, n)
 	}
 	var between [1]T
 	for j := range x {
 		x[j] *= tau
 	}
-	simd.Dots(&w.space, 1, len(v), x, len(v), v, between[:], 1)
+	simd.Dots(&w.space, 1, len(v), x, len(v), v, between[:])
 	by := -tau / 2 * between[0]
 	pair, swapped := p.pairs[2*n*p.size:], p.swapped[2*n*p.size:]
 	copy(pair[at:p.size], v)

@@ -124,7 +124,7 @@ func (w *work) slots() []native.Slot {
 
 // openSession opens the device that the policy of a list chooses for a module.
 func openSession(m *ir.Module, list string) (*rlx.Session, error) {
-	var policy rlx.Policy // with which OpenFor reads the environment
+	var policy rlx.Policy // the zero one has OpenFor read the environment
 	if list != "" {
 		var err error
 		if policy, err = rlx.ParsePolicy(list); err != nil {

@@ -218,7 +218,7 @@ func renamed(scope string, renames []Rename) string {
 	return scope
 }
 
-// targets returns target_modules of modules: their last parts, by which PEFT finds the layers of all
+// targets returns target_modules of modules: their last parts, so that PEFT finds the layers of all
 // blocks, and whole paths of those that are numbered.
 func targets(paths []string) []string {
 	out := []string{}

@@ -49,19 +49,24 @@ func required(d *ir.Def, name string) bool {
 		if s.Attrs == nil || len(s.In) > 0 && len(s.In[0].Type().Shape) == 0 {
 			continue
 		}
-		given := &recorder{fields: map[string]any{}}
-		s.Attrs.Visit(given)
-		delete(given.fields, name)
-		a := d.NewAttrs()
-		a.Visit(&player{fields: given.fields})
-		if c, ok := a.(ir.Defaulter); ok {
-			c.Complete(typesOf(s.In), func(n string) bool { return n != name })
-		}
-		if _, err := infer(d, s, a); err == nil {
+		if _, err := infer(d, s, without(d, s, name)); err == nil {
 			return false
 		}
 	}
 	return true
+}
+
+// without returns the attributes of a sample, of which the named one has its default.
+func without(d *ir.Def, s ir.Sample, name string) ir.Attrs {
+	given := &recorder{fields: map[string]any{}}
+	s.Attrs.Visit(given)
+	delete(given.fields, name)
+	a := d.NewAttrs()
+	a.Visit(&player{fields: given.fields})
+	if c, ok := a.(ir.Defaulter); ok {
+		c.Complete(typesOf(s.In), func(n string) bool { return n != name })
+	}
+	return a
 }
 
 // byDefault describes the default of an attribute: a statement that holds for all samples.

@@ -242,16 +242,8 @@ func attributesFor(d *ir.Def, s ir.Sample) string {
 
 // defaultOf returns the default of an attribute of a sample, given the others.
 func defaultOf(d *ir.Def, s ir.Sample, name string) any {
-	given := &recorder{fields: map[string]any{}}
-	s.Attrs.Visit(given)
-	delete(given.fields, name)
-	a := d.NewAttrs()
-	a.Visit(&player{fields: given.fields})
-	if c, ok := a.(ir.Defaulter); ok {
-		c.Complete(typesOf(s.In), func(n string) bool { return n != name })
-	}
 	found := &recorder{fields: map[string]any{}}
-	a.Visit(found)
+	without(d, s, name).Visit(found)
 	return found.fields[name]
 }
 

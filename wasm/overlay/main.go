@@ -1,4 +1,4 @@
-// Command overlay writes the file of "go build -overlay" with which a package of ops is built without the documentation
+// Command overlay writes the file of "go build -overlay" that builds a package of ops without the documentation
 // of its ops: pages compile graphs and never show it, and its texts are 2 % of the compiler's module.
 //
 //	go run ./wasm/overlay build/_ops ir/ops

@@ -23,7 +23,7 @@ func (f *function) walk(visit func(at int, open []label)) {
 	}
 }
 
-// dispatch is the code by which a Go function is entered in its middle: a loop around nested blocks
+// dispatch is the code that enters a Go function in its middle: a loop around nested blocks
 // that open together, and a br_table on PC_B (local variable 0) that leaves the block ending before
 // the place.
 type dispatch struct {

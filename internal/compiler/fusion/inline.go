@@ -40,7 +40,7 @@ type decisions struct {
 	apart    []bool       // by node ID: runs in kernels of its own, which load its operands as stored
 	literals map[ir.Value]scalar.Expr
 	uses     [][]*ir.Node // by node ID: the nodes that read it
-	// expression is by node ID the number of its expression, of as many as expressions.
+	// expression is by node ID the number of its expression, below expressions.
 	expression  []int32
 	expressions int
 	forms       *nodeForms

@@ -149,8 +149,8 @@ func (x placer) windowsOf(v ir.Value) (windows []window) {
 	return windows
 }
 
-// operandsOf returns the axis and the operands of a concatenation, or nil if v is none. It may be a sum of values
-// padded with zeros that have no place in common, as the gradient of what is sliced is; of −0 such a sum makes 0.
+// operandsOf returns the axis and the operands of a concatenation, or nil if v is none. It may also be a sum of
+// values padded with zeros, where no two overlap: the gradient of slices is one. Such a sum makes 0 of −0.
 func (x placer) operandsOf(v ir.Value) (axis int, operands []ir.Value) {
 	if n := v.Node(); n.Op() == ops.OpConcatenate {
 		return n.Attrs().(*ops.AxisAttrs).Axis, n.Inputs()

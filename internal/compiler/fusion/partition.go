@@ -71,8 +71,8 @@ type Options struct {
 	// CollectivesFail gives each collective a status code and has groups that write states wait for
 	// all of them, for backends whose collectives set the status words.
 	CollectivesFail bool
-	// Prologues means that kernels of cached attention compute its operands, as a launch takes longer: queries, and caches
-	// of which one position is new.
+	// Prologues means that kernels of cached attention compute its queries and the new position of its caches, because
+	// a launch for them takes longer.
 	Prologues bool
 	// Policy weighs reductions for the target; nil means [hardware.Unknown].
 	Policy Policy

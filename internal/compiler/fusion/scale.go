@@ -8,9 +8,9 @@ import (
 // maxScaleDepth bounds the expressions in which scales are looked for.
 const maxScaleDepth = 8
 
-// pulledScales returns by the scale of sums Σ s·x·w how many results they have: the number s is a factor of all terms and is itself
-// computed from a sum of as many terms, as where weights are multiplied with a row that is divided by its root mean
-// square. It skips those whose results cost more to scale than a kernel for s alone.
+// pulledScales returns the scales s of sums Σ s·x·w, each with the number of results that it scales. s is a factor of
+// all terms, and is itself computed from a sum of equally many terms: an example is a product of weights with a row that
+// is divided by its root mean square. It skips scales whose results cost more to scale than a kernel for s alone.
 func pulledScales(g *ir.Graph, policy Policy) map[ir.Value]int {
 	results := map[ir.Value]int{}
 	for _, n := range g.Nodes() {

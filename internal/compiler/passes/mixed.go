@@ -199,8 +199,8 @@ func productsIn(n *ir.Node) *ir.Graph {
 	return nil
 }
 
-// unpackedRows is the number of rows of a matrix from which on weights are unpacked for a product in half precision: writing
-// and reading the numbers costs more memory traffic than a few rows are worth.
+// unpackedRows is the minimum number of rows of x for which weights are unpacked for a product in half
+// precision: for fewer rows the memory traffic of the unpacked numbers costs more than it saves.
 const unpackedRows = 64
 
 // unpacks reports whether a node is a product with packed weights that is computed with the unpacked ones.

@@ -67,8 +67,8 @@ var packOrders = []func(x, y *liveRange) int{
 	func(x, y *liveRange) int { return cmp.Compare(x.from, y.from) },
 }
 
-// Another order is tried where memory is over what is live at a time by more than a part of packedWithin, and
-// there are at most maxReordered values, as placing takes quadratic time.
+// Another order is tried where memory exceeds the maximum of live bytes by more than 1/packedWithin, and
+// there are at most maxReordered values, because placing takes quadratic time.
 const (
 	packedWithin = 64
 	maxReordered = 1024

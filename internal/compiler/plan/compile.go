@@ -80,7 +80,7 @@ func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []Printed, error
 	return c.plan, c.printed, nil
 }
 
-// checkOutputs refuses outputs with the name of a parameter or state, by which a program reads both.
+// checkOutputs refuses outputs with the name of a parameter or state: a program reads both by name.
 func checkOutputs(m *ir.Module) error {
 	kept := map[string]bool{}
 	for _, e := range m.Entries {

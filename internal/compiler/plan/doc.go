@@ -151,7 +151,7 @@
 //     depend on the order of threads. The buffer that an indirect dispatch reads
 //     its grid from, within which the grid's window lies (rule 14), is not written.
 //  37. A copy is between two buffers, as WebGPU asks.
-//  38. A repeat is run 1 to [MaxRepeat] times: the counters are that many rows.
+//  38. A repeat is run 1 to [MaxRepeat] times: there is a row of counters for each round.
 //     The steps of its odd rounds obey the rules even where it has none.
 //  39. Repeats, loops of unknown length among them, are nested at most [MaxCounters] deep: readers recurse.
 //  40. An entry makes at most [MaxDispatches] dispatches, copies and rounds of
@@ -166,7 +166,7 @@
 //  44. A draft is of a kernel that exists. The dispatches of a kernel with a draft state a
 //     draft grid, for which rule 31 holds, and are not indirect; others state none.
 //  45. The kernel of each dispatch of a plan with Code is a function that the module
-//     exports, with as many parameters as it is called with, all i32, and no results.
+//     exports, with a parameter for each argument of its call, all i32, and no results.
 //     A page checks this when it opens a program, because the module is compiled then.
 //  46. In a file with open sizes names of entries differ; the symbols of an entry ascend, each is the
 //     size of an axis of an input, and sizes are normal forms of polynomials in them.

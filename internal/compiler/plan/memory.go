@@ -267,7 +267,7 @@ type liveRangeAllocator struct {
 type block struct{ offset, bytes, from, to int }
 
 // minArenas is the number of arenas that liveRangeAllocator uses before it minimises
-// size. With as many as the bindings of a kernel, kernels that read and write one buffer
+// size. With one for each binding of a kernel, kernels that read and write one buffer
 // are rare, and equal layers bind their arrays alike. Models of several sizes take no more
 // memory with 8 arenas than with 2.
 const minArenas = 8

@@ -284,8 +284,8 @@ func (v *validator) binding(b Binding, access loop.Access) *FormatError {
 	return nil
 }
 
-// usage checks WebGPU's rules for the bindings of one dispatch. Elsewhere only windows must not overlap
-// of which one is written.
+// usage checks WebGPU's rules for the bindings of one dispatch. Elsewhere only a window
+// that is written must not overlap another.
 func (v *validator) usage(access []loop.Access, bindings []Binding) *FormatError {
 	if withArena && v.p.Target != webGPU {
 		return windowUsage(access, bindings)

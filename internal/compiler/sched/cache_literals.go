@@ -5,8 +5,8 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// manyVariants is the number of values from which on a literal in which otherwise equal groups
-// differ is passed in memory. Compiling a few more kernels costs less than loading the literal
+// manyVariants is the minimum number of values of a literal, in which otherwise equal groups
+// differ, for which it is passed in memory. Compiling a few more kernels costs less than loading the literal
 // in every run.
 const manyVariants = 4
 

@@ -172,7 +172,7 @@ func origins(a loop.MmaShape) (rows, columns [loop.WarpGroup]int) {
 
 // dotAdd adds a dot product to a sum and rounds once. The rounding of hardware differs.
 func dotAdd(sum float64, x, y []float64) float64 {
-	odd, i := 0.0, 0 // two sums, of which neither waits for the other
+	odd, i := 0.0, 0 // two sums, so that neither waits for the other
 	y = y[:len(x)]
 	for ; i+1 < len(x); i += 2 {
 		sum += x[i] * y[i]

@@ -123,7 +123,7 @@ func pool(e *Emitter, n *ir.Node, in Value, a *ops.PoolAttrs, kind string, more 
 }
 
 // isPlainAttention reports whether MIL has the attention: as many heads of keys as of queries, no
-// softcap, no window, and no mask or a causal one by which each query attends to a key.
+// softcap, no window, and either no mask or a causal one with a visible key for each query.
 func isPlainAttention(e *Emitter, n *ir.Node) bool {
 	a := n.Attrs().(*ops.AttentionAttrs)
 	q, k := n.Input(0).Shape(), n.Input(1).Shape()

@@ -6,28 +6,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar/plain"
 )
 
-// rules rewrite operations that MIL lacks or defines differently. They handle floats and i32 and
-// return nil for operands that need no rewrite. Unlike those of package scalar they use no bit
-// operations, which MIL lacks. apply handles operations that package scalar would rewrite back.
-var rules map[scalar.Op]func(x scalar.Expr) scalar.Expr
-
-func init() {
-	rules = map[scalar.Op]func(x scalar.Expr) scalar.Expr{
-		scalar.OpTrunc:    func(x scalar.Expr) scalar.Expr { return plain.Trunc(x.Args[0]) },
-		scalar.OpExpm1:    func(x scalar.Expr) scalar.Expr { return plain.Expm1(x.Args[0]) },
-		scalar.OpLog1p:    func(x scalar.Expr) scalar.Expr { return plain.Log1p(x.Args[0]) },
-		scalar.OpErfc:     func(x scalar.Expr) scalar.Expr { return plain.Erfc(x.Args[0]) },
-		scalar.OpIsNaN:    func(x scalar.Expr) scalar.Expr { return scalar.Ne(x.Args[0], x.Args[0]) },
-		scalar.OpIsFinite: func(x scalar.Expr) scalar.Expr { return plain.IsFinite(x.Args[0]) },
-		scalar.OpMulZero:  func(x scalar.Expr) scalar.Expr { return plain.MulZero(x.Args[0], x.Args[1]) },
-		scalar.OpDiv:      divide,
-		scalar.OpFloorDiv: safely,
-		scalar.OpMod:      safely,
-		scalar.OpAtan2:    func(x scalar.Expr) scalar.Expr { return plain.Atan2(x.Args[0], x.Args[1]) },
-		scalar.OpClamp: func(x scalar.Expr) scalar.Expr {
-			return scalar.Min(scalar.Max(x.Args[0], x.Args[1]), x.Args[2])
-		},
-	}
+// rules rewrite operations that MIL lacks or defines differently, besides those of [plain.Rewrite]. They
+// return nil for operands that need no rewrite. apply handles operations that package scalar would
+// rewrite back.
+var rules = map[scalar.Op]func(x scalar.Expr) scalar.Expr{
+	scalar.OpIsNaN:    func(x scalar.Expr) scalar.Expr { return scalar.Ne(x.Args[0], x.Args[0]) },
+	scalar.OpDiv:      divide,
+	scalar.OpFloorDiv: safely,
+	scalar.OpMod:      safely,
 }
 
 // like returns a constant of the element type of an expression.

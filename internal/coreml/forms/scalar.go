@@ -7,6 +7,7 @@ import (
 	"github.com/rlx-go/rlx/internal/coreml/mil"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/ir/scalar/plain"
 )
 
 // elementwise translates a node by its scalar rule.
@@ -87,6 +88,9 @@ func (p *scalarPrinter) one(x scalar.Expr) mil.Ref {
 	if _, err := p.e.dtype(x.Type); err != nil {
 		p.e.Fail(err)
 		return mil.Ref{}
+	}
+	if y := plain.Rewrite(x); y != nil {
+		return p.print(y)
 	}
 	if rule, ok := rules[x.Op]; ok {
 		if y := rule(x); y != nil {

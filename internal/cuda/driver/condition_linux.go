@@ -12,7 +12,7 @@ import (
 	"errors"
 )
 
-// branchesFrom is the version of CUDA from which on the bodies of conditional nodes may
+// branchesFrom is the first version of CUDA in which the bodies of conditional nodes may
 // contain copies and conditional nodes.
 const branchesFrom = 12040
 

@@ -105,7 +105,7 @@ func (d *Device) loadProducts() {
 // Library returns the library that the device was opened with.
 func (d *Device) Library() *Library { return d.library }
 
-// wgmmaFrom is the version of NVRTC from which on wgmma compiles in seconds: a bf16 product
+// wgmmaFrom is the first version of NVRTC that compiles wgmma in seconds: a bf16 product
 // takes 12.0 112 s, and a TF32 product with a relu epilogue takes 12.4 60 s; 12.6 and 12.8
 // take at most 3 s.
 const wgmmaFrom = 12060

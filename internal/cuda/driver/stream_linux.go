@@ -180,7 +180,7 @@ type Event struct {
 	handle C.rlx_handle
 }
 
-// disableTiming is CU_EVENT_DISABLE_TIMING, with which an event costs less.
+// disableTiming is CU_EVENT_DISABLE_TIMING: an event without a time costs less.
 const disableTiming = 2
 
 // NewEvent returns an event that is done.

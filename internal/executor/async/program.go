@@ -28,7 +28,7 @@ type Program struct {
 	runs    int // number of runs begun
 	closed  bool
 	holds   int          // of the machine, which is released after the last
-	drop    func() error // ends the hold of the program with which this one shares memory, or nil
+	drop    func() error // releases the program whose memory this one shares, or nil
 }
 
 // queue serialises the calls of programs that have parameters and states in common.

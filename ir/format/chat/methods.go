@@ -61,8 +61,8 @@ func stringTable() map[string]func(c *call, s string) (any, error) {
 	}
 }
 
-// isUpper and isLower report whether a text has letters, all of which are in the case: Python's methods, and the
-// tests upper and lower.
+// isUpper and isLower report whether a text has letters, and all are in the case, as Python's methods and the
+// tests upper and lower do.
 func isUpper(s string) bool { return strings.ToUpper(s) == s && strings.ToLower(s) != s }
 func isLower(s string) bool { return strings.ToLower(s) == s && strings.ToUpper(s) != s }
 

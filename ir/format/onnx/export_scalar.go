@@ -65,20 +65,6 @@ var bitOps = map[scalar.Op][2]string{ // of bools, of integers
 	scalar.OpAnd: {"And", "BitwiseAnd"}, scalar.OpOr: {"Or", "BitwiseOr"}, scalar.OpXor: {"Xor", "BitwiseXor"}, scalar.OpNot: {"Not", "BitwiseNot"},
 }
 
-// plainRules write operations that ONNX lacks by those it has.
-var plainRules = map[scalar.Op]func(x scalar.Expr) scalar.Expr{
-	scalar.OpTrunc:    func(x scalar.Expr) scalar.Expr { return plain.Trunc(x.Args[0]) },
-	scalar.OpExpm1:    func(x scalar.Expr) scalar.Expr { return plain.Expm1(x.Args[0]) },
-	scalar.OpLog1p:    func(x scalar.Expr) scalar.Expr { return plain.Log1p(x.Args[0]) },
-	scalar.OpErfc:     func(x scalar.Expr) scalar.Expr { return plain.Erfc(x.Args[0]) },
-	scalar.OpIsFinite: func(x scalar.Expr) scalar.Expr { return plain.IsFinite(x.Args[0]) },
-	scalar.OpMulZero:  func(x scalar.Expr) scalar.Expr { return plain.MulZero(x.Args[0], x.Args[1]) },
-	scalar.OpAtan2:    func(x scalar.Expr) scalar.Expr { return plain.Atan2(x.Args[0], x.Args[1]) },
-	scalar.OpClamp: func(x scalar.Expr) scalar.Expr {
-		return scalar.Min(scalar.Max(x.Args[0], x.Args[1]), x.Args[2])
-	},
-}
-
 func (p *scalars) print(x scalar.Expr) tensorRef {
 	if r, ok := p.done[x]; ok || p.e.err != nil {
 		return r
@@ -102,8 +88,8 @@ func (p *scalars) one(x scalar.Expr) tensorRef {
 	case scalar.OpBitcast:
 		return p.bitcast(p.print(x.Args[0]), x.Args[0].Type, x.Type)
 	}
-	if rule, ok := plainRules[x.Op]; ok {
-		return p.print(rule(x))
+	if y := plain.Rewrite(x); y != nil {
+		return p.print(y)
 	}
 	args := make([]tensorRef, len(x.Args))
 	for i, a := range x.Args {

@@ -22,7 +22,7 @@ type narrower struct {
 	m     *ir.Mapping
 	spans map[ir.Value]span // of values of the old graph that are i32 in the new one
 	wides map[ir.Value]ir.Value
-	read  map[ir.Value]bool // values of the old graph of which more than 32 bits are read
+	read  map[ir.Value]bool // values of the old graph whose upper 32 bits are read
 }
 
 // narrowed returns g with i32 in place of i64 where that is shown to be the same. Its i64 inputs become
@@ -58,7 +58,7 @@ var wrapping = map[ir.Op]bool{
 	ops.OpReshape: true, ops.OpTranspose: true, ops.OpSlice: true, ops.OpBroadcastInDim: true, ops.OpConcatenate: true,
 }
 
-// readWhole returns the values of a graph of which more than the lower 32 bits are read: all but those that are only
+// readWhole returns the values of a graph whose upper 32 bits are read: all but those that are only
 // converted to integers of 32 bits or less, at once or after ops that wrap.
 func readWhole(g *ir.Graph) map[ir.Value]bool {
 	read := map[ir.Value]bool{}
@@ -271,7 +271,7 @@ func (n *narrower) operands(node *ir.Node) (s span, any bool) {
 	return s, any
 }
 
-// computed adds arithmetic whose results are proven to be in range, or of which only 32 bits are read.
+// computed adds arithmetic whose results are proven to be in range, or whose lower 32 bits alone are read.
 func (n *narrower) computed(node *ir.Node) bool {
 	if _, any := n.operands(node); !any || len(node.Results()) != 1 {
 		return false

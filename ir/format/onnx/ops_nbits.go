@@ -173,7 +173,7 @@ func gatherBlocks(c *call) ir.Value {
 	return c.like(ops.Mul(b, q, spread(ops.Convert(b, taken(scales), ir.F32))), scales)
 }
 
-// wrappedIndex returns indices of an axis of a size, of which negative ones count from its end.
+// wrappedIndex returns indices of an axis of a size from its start, where negative ones of at count from its end.
 func wrappedIndex(c *call, at ir.Value, size ir.Dim) ir.Value {
 	end := ops.DimSize(c.b, at.DType(), size)
 	return ops.Select(c.b, ops.Lt(c.b, at, ops.ConstLike(c.b, at, 0)), ops.Add(c.b, at, end), at)

@@ -34,7 +34,7 @@ func resized(c *call, x ir.Value, axis, n int) ir.Value {
 	return ops.Pad(c.b, x, ops.Const(c.b, x.DType(), 0), spread(0, x.Rank()), high, nil)
 }
 
-// transform returns the discrete Fourier transform of n elements of an axis of re and im, of which im may be invalid.
+// transform returns the discrete Fourier transform of n elements of an axis of re and im; an invalid im is 0.
 func transform(c *call, re, im ir.Value, axis, n int, inverse bool) (outRe, outIm ir.Value) {
 	d, last := re.DType(), re.Rank()-1
 	moved := func(x ir.Value) ir.Value {

@@ -6,7 +6,7 @@ import (
 
 // The classes of characters that splitters and normalizers ask for, by the Unicode version of Go.
 
-// isWord is \w of the expressions of Rust, by which the pre-tokenizer Whitespace and single_word go: letters,
+// isWord is \w of the expressions of Rust, which the pre-tokenizer Whitespace and single_word use: letters,
 // marks, digits, connectors and joiners.
 func isWord(r rune) bool {
 	if r < 0x80 {

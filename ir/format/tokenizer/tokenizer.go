@@ -192,7 +192,7 @@ func (t *Tokenizer) has(id int32) bool {
 }
 
 // setTokens fills the table of tokens by id: the model's and the added ones. A model may have set it to a list
-// with a token twice, of which the last is in the vocabulary. Ids are bounded by the number of tokens, so that
+// with a token twice; the vocabulary has the last. Ids are bounded by the number of tokens, so that
 // the table is no larger than a multiple of the file.
 func (t *Tokenizer) setTokens(of map[string]int32, addedTokens []addedToken) error {
 	bound := int64(len(of)+len(addedTokens))*4 + 1<<16

@@ -29,31 +29,43 @@ func bert(n *net, times int) ir.Value {
 	return n.classify(x, 1000)
 }
 
+// llamaSizes are the sizes of a language model of [llama]: shared is the number of heads of keys and values.
+type llamaSizes struct {
+	vocabulary, length, width, inner int
+	layers, heads, shared            int
+}
+
 // llama is a language model with grouped queries, rotary positions and gated layers (Touvron
 // et al.), and a vocabulary of an odd size.
 func llama(n *net, times int) ir.Value {
+	return n.llama(4*times, llamaSizes{vocabulary: 5003, length: 128, width: 192, inner: 512, layers: 2, heads: 6, shared: 2})
+}
+
+func (n *net) llama(batch int, z llamaSizes) ir.Value {
 	b := n.Builder
-	const vocabulary, batch, length, width, heads, shared = 5003, 4, 128, 192, 6, 2
 	matrix := func(name string, x ir.Value, out int) ir.Value {
 		return ops.MatMul(b, x, n.param(name, size(x, -1), out))
 	}
-	norm := func(name string, x ir.Value) ir.Value { return ops.RMSNorm(b, x, n.param(name+"/scale", width), 1e-5) }
-	x := ops.Embedding(b, n.param("tokens", vocabulary, width), n.ids("ids", vocabulary, batch*times, length))
-	cos, sin := ops.RopeTable(b, ops.Iota(b, ir.I32, 0, ir.N(length)), width/heads, 0)
-	for i := range 2 {
+	norm := func(name string, x ir.Value) ir.Value {
+		return ops.RMSNorm(b, x, n.param(name+"/scale", z.width), 1e-5)
+	}
+	x := ops.Embedding(b, n.param("tokens", z.vocabulary, z.width), n.ids("ids", z.vocabulary, batch, z.length))
+	cos, sin := ops.RopeTable(b, ops.Iota(b, ir.I32, 0, ir.N(z.length)), z.width/z.heads, 0)
+	keys := z.width * z.shared / z.heads
+	for i := range z.layers {
 		name := fmt.Sprint("block", i)
 		h := norm(name+"/norm1", x)
-		q, k := n.heads(matrix(name+"/q", h, width), heads), n.heads(matrix(name+"/k", h, width*shared/heads), shared)
+		q, k := n.heads(matrix(name+"/q", h, z.width), z.heads), n.heads(matrix(name+"/k", h, keys), z.shared)
 		q, k = ops.Rope(b, q, cos, sin, ops.RopeAttrs{}), ops.Rope(b, k, cos, sin, ops.RopeAttrs{})
-		v := n.heads(matrix(name+"/v", h, width*shared/heads), shared)
+		v := n.heads(matrix(name+"/v", h, keys), z.shared)
 		y := ops.Attention(b, q, k, v, ir.Value{}, ops.AttentionAttrs{Causal: true})
-		y = n.reshape(ops.Transpose(b, y, 0, 2, 1, 3), batch*times, length, width)
-		x = ops.Add(b, x, matrix(name+"/out", y, width))
+		y = n.reshape(ops.Transpose(b, y, 0, 2, 1, 3), batch, z.length, z.width)
+		x = ops.Add(b, x, matrix(name+"/out", y, z.width))
 		h = norm(name+"/norm2", x)
-		h = ops.Mul(b, ops.Silu(b, matrix(name+"/gate", h, 512)), matrix(name+"/up", h, 512))
-		x = ops.Add(b, x, matrix(name+"/down", h, width))
+		h = ops.Mul(b, ops.Silu(b, matrix(name+"/gate", h, z.inner)), matrix(name+"/up", h, z.inner))
+		x = ops.Add(b, x, matrix(name+"/down", h, z.width))
 	}
-	return ops.CrossEntropyMean(b, matrix("head", norm("norm", x), vocabulary), n.ids("labels", vocabulary, batch*times, length))
+	return ops.CrossEntropyMean(b, matrix("head", norm("norm", x), z.vocabulary), n.ids("labels", z.vocabulary, batch, z.length))
 }
 
 // mixture is a layer of eight experts, two for each token (Fedus, Zoph and Shazeer).

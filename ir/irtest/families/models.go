@@ -356,26 +356,7 @@ func bertBase(layers int) func(n *net, batch int) ir.Value {
 // llama1B is the language model of [llama] with a billion weights.
 func llama1B(layers, length, vocabulary int) func(n *net, batch int) ir.Value {
 	return func(n *net, batch int) ir.Value {
-		b := n.Builder
-		const width, heads, shared, inner = 2048, 32, 8, 5632
-		matrix := func(name string, x ir.Value, out int) ir.Value {
-			return ops.MatMul(b, x, n.param(name, size(x, -1), out))
-		}
-		norm := func(name string, x ir.Value) ir.Value { return ops.RMSNorm(b, x, n.param(name+"/scale", width), 1e-5) }
-		x := ops.Embedding(b, n.param("tokens", vocabulary, width), n.ids("ids", vocabulary, batch, length))
-		cos, sin := ops.RopeTable(b, ops.Iota(b, ir.I32, 0, ir.N(length)), width/heads, 0)
-		for i := range layers {
-			name := fmt.Sprint("block", i)
-			h := norm(name+"/norm1", x)
-			q, k := n.heads(matrix(name+"/q", h, width), heads), n.heads(matrix(name+"/k", h, width*shared/heads), shared)
-			q, k = ops.Rope(b, q, cos, sin, ops.RopeAttrs{}), ops.Rope(b, k, cos, sin, ops.RopeAttrs{})
-			v := n.heads(matrix(name+"/v", h, width*shared/heads), shared)
-			y := ops.Attention(b, q, k, v, ir.Value{}, ops.AttentionAttrs{Causal: true})
-			x = ops.Add(b, x, matrix(name+"/out", n.reshape(ops.Transpose(b, y, 0, 2, 1, 3), batch, length, width), width))
-			h = norm(name+"/norm2", x)
-			x = ops.Add(b, x, matrix(name+"/down", ops.Mul(b, ops.Silu(b, matrix(name+"/gate", h, inner)), matrix(name+"/up", h, inner)), width))
-		}
-		return ops.CrossEntropyMean(b, matrix("head", norm("norm", x), vocabulary), n.ids("labels", vocabulary, batch, length))
+		return n.llama(batch, llamaSizes{vocabulary: vocabulary, length: length, width: 2048, inner: 5632, layers: layers, heads: 32, shared: 8})
 	}
 }
 

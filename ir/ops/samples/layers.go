@@ -268,9 +268,8 @@ func attentionForwardSamples() []ir.Sample {
 	return samples
 }
 
-// attentionBackwardSamples are those of the forward op, with numbers in place
-// of what would follow from it: as a function of its operands the op has a
-// value everywhere.
+// attentionBackwardSamples are the samples of the forward op, with drawn numbers in place of its results:
+// the op is defined for all operands, also those that no forward pass gives.
 func attentionBackwardSamples() []ir.Sample {
 	samples := attentionSamples()
 	for i, s := range samples {

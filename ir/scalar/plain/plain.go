@@ -10,6 +10,30 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
+// Rewrite returns an expression equal to x without x's own operation, or nil where this package has no
+// rewriting of it. It has one of trunc, expm1, log1p, erfc, is_finite, mul_zero, atan2 and clamp.
+func Rewrite(x scalar.Expr) scalar.Expr {
+	switch x.Op {
+	case scalar.OpTrunc:
+		return Trunc(x.Args[0])
+	case scalar.OpExpm1:
+		return Expm1(x.Args[0])
+	case scalar.OpLog1p:
+		return Log1p(x.Args[0])
+	case scalar.OpErfc:
+		return Erfc(x.Args[0])
+	case scalar.OpIsFinite:
+		return IsFinite(x.Args[0])
+	case scalar.OpMulZero:
+		return MulZero(x.Args[0], x.Args[1])
+	case scalar.OpAtan2:
+		return Atan2(x.Args[0], x.Args[1])
+	case scalar.OpClamp:
+		return scalar.Min(scalar.Max(x.Args[0], x.Args[1]), x.Args[2])
+	}
+	return nil
+}
+
 // like returns a constant of the element type of an expression.
 func like(x scalar.Expr, v float64) scalar.Expr { return scalar.Const(x.Type, v) }
 

@@ -1,5 +1,6 @@
 // Where compiled plans are kept between visits: a store of the caller's, or IndexedDB.
 
+import { done } from './request.js';
 import { within } from './within.js';
 
 type Awaitable<T> = T | Promise<T>;
@@ -101,12 +102,6 @@ export class IndexedStore implements PlanStore {
     return ended;
   }
 }
-
-/** The result of a request. */
-const done = <T>(request: IDBRequest<T>): Promise<T> => new Promise((resolve, reject) => {
-  request.onsuccess = () => resolve(request.result);
-  request.onerror = () => reject(request.error);
-});
 
 /** Resolves when a transaction is complete: a lack of room shows only then. */
 const finished = (transaction: IDBTransaction): Promise<void> => new Promise((resolve, reject) => {

@@ -2,6 +2,7 @@
 
 import { RlxError } from '../values/errors.js';
 import type { Group } from './compiler.js';
+import { done } from './request.js';
 
 /** The result for a group. */
 export interface TuneResult {
@@ -68,9 +69,3 @@ export class TuneStore {
 
   close(): void { this.#database?.close(); }
 }
-
-/** The result of a request. */
-const done = <T>(request: IDBRequest<T>): Promise<T> => new Promise((resolve, reject) => {
-  request.onsuccess = () => resolve(request.result);
-  request.onerror = () => reject(request.error);
-});

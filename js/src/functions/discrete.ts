@@ -177,7 +177,7 @@ export function mixture(logits: Value, components: Distribution): Mixture {
     if (typeof components?.logProb !== 'function') c.fail('missing', 'components must be a distribution');
     const weighted = (x: Value): Value => sumLast(logits.softmax(-1).mul(x));
     return {
-      sample: (key, shape) => { // one of each component, of which one is taken
+      sample: (key, shape) => { // one of each component, then that of a drawn component
         const [first, second] = keys(key), all = components.sample(second, shape).stopGradient();
         const drawnClass = broadcastTo(logits, all.shape).randomCategorical(first, -1);
         return all.takeAlongAxis(drawnClass.expandDims(-1), -1).squeeze([-1]);

@@ -1,5 +1,5 @@
-// The kernels by which a texture becomes elements of an input. The first filters rows, the second columns, and packs: values
-// are in 0 to 255 and multiplied by alpha in between.
+// The kernels that convert a texture to elements of an input. The first filters rows; the second filters columns and packs.
+// Between them values are in 0 to 255 and multiplied by alpha.
 
 import type { Layout } from './layout.js';
 

@@ -4,7 +4,10 @@ import type { Binding, Dispatch, Plan, Slot, Step } from './plan.js';
 import { Reader } from './reader.js';
 import { maxCounters, refuse, validate } from './validate.js';
 
-const major = 1, minor = 4, headerBytes = 16, variant = 'VARI';
+const major = 1, minor = 4, variant = 'VARI';
+
+/** The bytes of a plan file before its first section. */
+export const headerBytes = 16;
 
 const kinds = ['constant', 'input', 'state', 'temp', 'status'] as const;
 const roles = ['input', 'scalar', 'param', 'state', 'output'] as const;
@@ -27,13 +30,19 @@ export function decodePlan(file: Uint8Array | ArrayBuffer): Plan {
   return plan;
 }
 
-function readFile(bytes: Uint8Array<ArrayBuffer>, outer: boolean): Plan {
+/** Checks the header of a plan file and returns a reader of its sections. */
+export function readHeader(bytes: Uint8Array<ArrayBuffer>): Reader {
   const r = new Reader(bytes);
   if (r.end < headerBytes || r.tag() !== 'RLXP') r.fail(1, 'no plan file');
   const version = r.u32(), found = version & 0xffff;
   if (found !== major) refuse(2, `version ${found}, not ${major}`, 'version');
   if (r.u32() !== r.end || r.u32() !== crc32(bytes.subarray(headerBytes))) r.fail(1);
   r.newer = version >>> 16 > minor;
+  return r;
+}
+
+function readFile(bytes: Uint8Array<ArrayBuffer>, outer: boolean): Plan {
+  const r = readHeader(bytes);
   const plan = { symbols: [], variants: [] } as Partial<Plan> as Plan;
   const seen = new Set<string>();
   while (r.at < r.end) {

@@ -288,7 +288,7 @@ class Keeper implements Recovery {
       const summary = await new Resumable(this, trainer, options).run();
       if (this.#kept && this.#snapshot?.steps !== trainer.steps && !this.#off) {
         await this.take({ trainer, steps: trainer.steps }).catch((reason) => { // few bytes, before anything else changes them
-          if (asError(reason).kind !== 'lost') throw reason; // of which `lost` or onRecovered informs
+          if (asError(reason).kind !== 'lost') throw reason; // `lost` or onRecovered reports that
         });
       }
       return summary;

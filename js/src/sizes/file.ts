@@ -1,8 +1,8 @@
 // Reading a file with open sizes: rules 1 to 8 and 46 to 48 of the Go package internal/compiler/plan, which writes it.
 
-import { crc32, decodePlan } from '../plan/decode.js';
+import { decodePlan, headerBytes, readHeader } from '../plan/decode.js';
 import type { Plan, Slot } from '../plan/plan.js';
-import { Reader } from '../plan/reader.js';
+import type { Reader } from '../plan/reader.js';
 import { refuse } from '../plan/validate.js';
 import { RlxError } from '../values/errors.js';
 import { isState, layoutOf, stateBuffers } from './device.js';
@@ -30,20 +30,14 @@ export interface FileBucket { readonly entry: number; readonly sizes: readonly n
 /** A module compiled for some sizes of its symbols. `base` has the entries without open sizes. */
 export interface OpenFile { name: string; entries: FileEntry[]; base: Plan; buckets: FileBucket[] }
 
-const headerBytes = 16, maxSize = 2 ** 31 - 1;
+const maxSize = 2 ** 31 - 1;
 
 /** Whether a plan file has open sizes. */
 export const isOpenFile = (file: Uint8Array): boolean => String.fromCharCode(...file.subarray(headerBytes, headerBytes + 4)) === 'OPEN';
 
 /** Reads a file with open sizes. Throws an {@link RlxError} of kind `plan` or `version` that names the violated rule. */
 export function decodeOpen(bytes: Uint8Array<ArrayBuffer>): OpenFile {
-  const r = new Reader(bytes);
-  if (r.end < headerBytes || r.tag() !== 'RLXP') r.fail(1, 'no plan file');
-  const version = r.u32(), found = version & 0xffff;
-  if (found !== 1) refuse(2, `version ${found}, not 1`, 'version');
-  if (r.u32() !== r.end || r.u32() !== crc32(bytes.subarray(headerBytes))) r.fail(1);
-  r.newer = version >>> 16 > 4;
-  const file = { buckets: [] } as unknown as OpenFile, seen = new Set<string>();
+  const r = readHeader(bytes), file = { buckets: [] } as unknown as OpenFile, seen = new Set<string>();
   while (r.at < r.end) {
     const tag = r.where = r.tag(), required = r.u32() & 1;
     if (!Object.hasOwn(sections, tag) && required) refuse(8, tag === 'META' ? 'it has no open sizes: openProgram opens it' : `section ${tag} is not known`, 'version');

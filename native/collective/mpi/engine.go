@@ -29,7 +29,7 @@ type engine struct {
 	world      *world
 	comm       C.rlx_mpi_handle
 	rank, size int
-	split      bool      // from another group, with which it ends
+	split      bool      // from another group, and closed with it
 	layouts    [2]layout // of what is sent and received; MPI reads them while a collective is in flight
 	space      []byte
 	closing    sync.Once

@@ -1,4 +1,4 @@
-// Package emit has the types and the writer by which every family of algorithms lowers a group.
+// Package emit has the types and the writer with which every family of algorithms lowers a group.
 //
 // A [Schedule] is a family of algorithms with its sizes, a [Space] the schedules of one group. An
 // [Emitter] collects the pieces of a kernel (emit.go) and writes its body statement by statement

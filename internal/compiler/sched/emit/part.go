@@ -12,7 +12,7 @@ import (
 // Part is one of several independent pieces of work, an element-wise map or a partial sum.
 // Parts are fused horizontally once their tensors are placed, by [sched.Fuser].
 type Part struct {
-	// Key is equal for parts that do the same to as many tensors, whatever their lengths and
+	// Key is equal for parts that do the same to equally many tensors, whatever their lengths and
 	// addresses.
 	Key string
 	// Args are the tensors that the part touches, in the order of the key; nil means the

@@ -93,7 +93,7 @@ type network struct {
 // as the module of a page, whose plans are the same when made elsewhere, has no room for it.
 func (s *sorting) selects() bool { return emit.WithMma && s.caps.Dialect == dtype.CUDA }
 
-// firstRound is the round with which the sort in workgroup memory begins.
+// firstRound returns the first round of the sort in workgroup memory.
 func (s *sorting) firstRound() int {
 	if emit.WithMma && s.selects() {
 		return passSteps
@@ -152,7 +152,7 @@ func (x *stage) network() emit.Launch {
 	return w.Launch(x.s.name)
 }
 
-// placeIn returns the row of a line, and the place in it of element i of the line, of which each has as many.
+// placeIn returns the row of element i of a line, and its place in the row; each is the number of elements of a line.
 func (x *stage) placeIn(line, i scalar.Expr, each int) (row, place scalar.Expr) {
 	if !emit.WithMma {
 		return line, i
@@ -392,7 +392,7 @@ func shifted(x, by scalar.Expr) scalar.Expr {
 }
 
 // networkCost is the time of bitonic networks, in every stage: of passes with a barrier each, and of the
-// operations of their units. Those of all levels have as many units as one pass of all slots.
+// operations of their units. Those of all levels together have the units of one pass of all slots.
 func (s *sorting) networkCost(chunk int) float64 {
 	d, total := s.caps.Profile(), 0.0
 	for _, x := range s.stages(chunk) {
@@ -413,8 +413,8 @@ func (s *sorting) networkCost(chunk int) float64 {
 }
 
 // unitTime is the latency in nanoseconds of a pass for one unit per thread of a workgroup: an estimate of
-// sixteen loads, twelve comparisons and sixteen stores in workgroup memory. unitOps is the number of operations
-// with which an H200's times of 4,096 rows of 1,024 come out, 106 µs. The first 32 of 2,048 rows of 2,048 took
+// sixteen loads, twelve comparisons and sixteen stores in workgroup memory. unitOps is fitted
+// to an H200's time of 4,096 rows of 1,024, 106 µs. The first 32 of 2,048 rows of 2,048 took
 // 60 µs, the first 256 of 8 rows of 128,256 51, the first 50 of 2²⁰ 39.
 const (
 	unitTime = 160

@@ -366,7 +366,7 @@ func (r *runs) positionAt(w *emit.Emitter, i scalar.Expr) scalar.Expr {
 	return w.Load(r.from, ir.Index{i})
 }
 
-// each launches a thread per chunk and columns of a row, of which x is the first.
+// each launches a thread per chunk and group of columns of a row; x is the first column.
 func (r *runs) each(w *emit.Emitter, columns int, f func(chunk, x, from, to scalar.Expr)) {
 	threads := r.s.Window / columns
 	w.Threads(r.chunks*threads, func(flat scalar.Expr) {

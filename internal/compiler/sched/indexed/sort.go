@@ -106,7 +106,7 @@ func (w sortSpace) withChunks(list []emit.Ranked) []emit.Ranked {
 	return list
 }
 
-// minChunk is the length of the shortest chunks of rows of which few elements are kept.
+// minChunk is the minimum length of a chunk of a row that keeps few of its elements.
 const minChunk = 1024
 
 // Fits accepts networks for rows that fit a workgroup, and for chunks of longer ones that keep at most a
@@ -337,7 +337,7 @@ func (t *sortTile) addTally(sum, digit, thread scalar.Expr) {
 	t.Set(sum, scalar.Add(sum, scalar.And(scalar.Shr(scalar.LoadAt(t.tally, ir.U32, at), bitOffset(digit)), emit.Word(0xffff))))
 }
 
-// eachDigit writes f for each digit, in a thread of its own where there are as many.
+// eachDigit writes f for each digit: one digit per thread where there are enough threads.
 func (t *sortTile) eachDigit(f func(digit scalar.Expr)) {
 	if t.r.threads < digits {
 		t.Loop("digit", t.lane, loop.Int(digits), t.r.threads, digits-1, f)

@@ -213,8 +213,8 @@ func ownResult(e *emit.Emitter, g *fusion.Group, operands ...*fusion.Tensor) *fu
 	return t
 }
 
-// minLibraryOps and minLibraryOpsF32 are the operations of a product from which on the library of
-// an H200 is faster than kernels, on matrix units and in f32.
+// minLibraryOps and minLibraryOpsF32 are the operations of the smallest product for which the library
+// of an H200 is faster than kernels, on matrix units and in f32.
 const (
 	minLibraryOps    = 1 << 25
 	minLibraryOpsF32 = 1 << 27
@@ -276,8 +276,8 @@ const (
 	libraryFew   = 8
 )
 
-// time estimates the nanoseconds of the product: those of its tiles, of which each processor computes one at a time,
-// or of their parts and of the kernel that adds the parts.
+// time estimates the nanoseconds of the product: of its tiles, one at a time on each processor, or of the tiles'
+// split-K parts and the kernel that adds them.
 func (p *libraryPlan) time(d hardware.Profile) float64 {
 	least := math.Inf(1)
 	for _, t := range libraryTiles {

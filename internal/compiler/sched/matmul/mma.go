@@ -220,8 +220,8 @@ func (t mmaTile) inFlight() int { return t.stages - t.stagesRead }
 // and storing the results: four dependent loads, whatever the device.
 const TileOverhead = 2500
 
-// leastStaged is the number of multiply-adds from which on products with staged operands or of f32 are compared by
-// cost: those measured have 2 to 6 times as many.
+// leastStaged is the minimum number of multiply-adds of products with staged operands or of f32 that are compared
+// by cost: those measured have 2 to 6 times more.
 const leastStaged = 1 << 26
 
 // chooseMma completes a plan with the fastest tile, or returns false if tiles without
@@ -247,8 +247,8 @@ func (p *mmaPlan) fastest(c *fusion.Contraction, caps loop.Caps, below float64) 
 	return best
 }
 
-// withTile returns the plan with a tile, in as many parts as take the least time with it. Operands that tensor maps do
-// not copy have the most parts.
+// withTile returns the plan with a tile and the number of split-K parts that takes the least time with it. Operands
+// that tensor maps do not copy have the most parts.
 func (p *mmaPlan) withTile(t mmaTile, c *fusion.Contraction, caps loop.Caps) mmaPlan {
 	best := *p
 	best.mmaTile = t

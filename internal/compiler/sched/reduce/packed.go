@@ -549,8 +549,8 @@ type term struct {
 	negative      bool
 	numbers       []scalar.Expr
 	elements      []int // of the slice, for each number
-	// shifts, if not nil, are the positions of numbers that are subnormal, by which activations are scaled, and
-	// minus is what is to be subtracted from each.
+	// shifts, if not nil, are the positions of numbers that are subnormal: activations are scaled by them.
+	// minus is the constant to subtract from each number.
 	shifts []int
 	minus  int64
 }

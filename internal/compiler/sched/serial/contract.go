@@ -153,8 +153,8 @@ func (p *product) sumSize() int {
 	return 4
 }
 
-// evenBlocks returns the number of blocks of at most maxSteps steps: equal blocks, where that does
-// not take half as many blocks more, since indices in uneven ones must be clamped.
+// evenBlocks returns the number of blocks of at most maxSteps steps. It prefers equal blocks if there are at
+// most 1.5 times as many, because indices in uneven ones must be clamped.
 func evenBlocks(steps, maxSteps int) int {
 	n := emit.CeilDiv(steps, maxSteps)
 	for even := n; even <= n+n/2; even++ {

@@ -329,7 +329,7 @@ func (d *division) portion(i scalar.Expr, n, size int) interval {
 	return interval{from, d.e.Let("to", scalar.Min(loop.Int(n), scalar.Add(from, loop.Int(size))))}
 }
 
-// chooseShares returns the number of workgroups that pays for what was written, 1 where it
+// chooseShares returns the number of workgroups that the cost of the written statements justifies, 1 if they
 // cannot be divided.
 func (d *division) chooseShares() int {
 	isLet := func(x loop.Stmt) bool { _, ok := x.(*loop.Let); return ok }
