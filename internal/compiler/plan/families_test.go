@@ -210,13 +210,14 @@ var slow = map[string]string{
 	"gan, WebGPU, reduce_dot_general_logp_neg_mul":               fewWorkgroups,
 	"gan, WebGPU, reduce_dot_general":                            fewWorkgroups,
 
-	"unet, T4, reduce_reshape_reduce_sum_mul":   fewWorkgroups,
-	"q learning, T4, reduce_reduce_sum_mul":     fewWorkgroups,
-	"sort, T4, reduce_reduce_sum_add_parts":     fewWorkgroups,
-	"q learning, WebGPU, reduce_reduce_sum_mul": fewWorkgroups,
-	"sort, WebGPU, reduce_reduce_sum_add_parts": fewWorkgroups,
-	"sort, H200, bf16, scatter_scatter_add":     fewWorkgroups,
-	"sort, WebGPU, scatter_scatter_add":         fewWorkgroups,
+	"unet, T4, reduce_reshape_reduce_sum":                              fewWorkgroups,
+	"residual, H200, bf16, reduce_reduce_sum_mul_reduce_sum_mul_parts": fewWorkgroups,
+	"q learning, T4, reduce_reduce_sum_mul":                            fewWorkgroups,
+	"sort, T4, reduce_reduce_sum_add_parts":                            fewWorkgroups,
+	"q learning, WebGPU, reduce_reduce_sum_mul":                        fewWorkgroups,
+	"sort, WebGPU, reduce_reduce_sum_add_parts":                        fewWorkgroups,
+	"sort, H200, bf16, scatter_scatter_add":                            fewWorkgroups,
+	"sort, WebGPU, scatter_scatter_add":                                fewWorkgroups,
 }
 
 // The reasons. The arrays of a kernel are counted as wholes.
