@@ -36,7 +36,8 @@ function selectDriver(backend) {
   process.env.VK_ICD_FILENAMES = file;
   process.env.VK_DRIVER_FILES = file;
   process.env.LP_NUM_THREADS = '1'; // Dawn polls busily: more of lavapipe's threads fight it for the cores
-  process.env.GALLIVM_PERF ??= 'nopt'; // lavapipe takes longer to optimise kernels than to run those of tests
+  // lavapipe takes longer to optimise kernels than to run those of tests; benchmarks have it do so.
+  if (process.env.NODE_TEST_CONTEXT) process.env.GALLIVM_PERF ??= 'nopt';
 }
 
 // Dawn in Node crashes when a GPU object is collected before its devices are.
