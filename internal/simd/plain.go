@@ -25,26 +25,26 @@ func storeOrAdd[T Float](c *T, x T, add bool) {
 }
 
 // anyTile returns the kernel of a small tile.
-func anyTile[T Float](rows, columns int) func(p *multiplication[T], a Matrix[T], b []T, bRow int, c *T, cRow int) {
-	return func(p *multiplication[T], a Matrix[T], b []T, bRow int, c *T, cRow int) {
+func anyTile[T Float](rows, columns int) func(k int, a Matrix[T], b []T, bRow int, c *T, cRow int, add bool) {
+	return func(k int, a Matrix[T], b []T, bRow int, c *T, cRow int, add bool) {
 		x, y := &a.Data[0], &b[0]
 		for i := range rows {
 			for j := range columns {
 				var sum T
-				for l := range p.k {
+				for l := range k {
 					sum += *at(x, i*a.Row+l*a.Col) * *at(y, l*bRow+j)
 				}
-				storeOrAdd(at(c, i*cRow+j), sum, p.add)
+				storeOrAdd(at(c, i*cRow+j), sum, add)
 			}
 		}
 	}
 }
 
 // tile4x4 keeps its sums in registers on processors with enough of them.
-func tile4x4[T Float](p *multiplication[T], a Matrix[T], b []T, bRow int, c *T, cRow int) {
+func tile4x4[T Float](k int, a Matrix[T], b []T, bRow int, c *T, cRow int, add bool) {
 	left, right, aRow, aCol := &a.Data[0], &b[0], a.Row, a.Col
 	var s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23, s30, s31, s32, s33 T
-	for l := range p.k {
+	for l := range k {
 		row := (*[4]T)(unsafe.Pointer(at(right, l*bRow)))
 		b0, b1, b2, b3 := row[0], row[1], row[2], row[3]
 		x := *at(left, l*aCol)
@@ -58,7 +58,7 @@ func tile4x4[T Float](p *multiplication[T], a Matrix[T], b []T, bRow int, c *T, 
 	}
 	for i, s := range [4][4]T{{s00, s01, s02, s03}, {s10, s11, s12, s13}, {s20, s21, s22, s23}, {s30, s31, s32, s33}} {
 		for j, x := range s {
-			storeOrAdd(at(c, i*cRow+j), x, p.add)
+			storeOrAdd(at(c, i*cRow+j), x, add)
 		}
 	}
 }

@@ -38,7 +38,7 @@ type kernel[T Float] struct {
 	// nil if there is none.
 	code [gathered + 1]unsafe.Pointer
 	// plain is the kernel in Go for strided factors, used where there is no code.
-	plain func(p *multiplication[T], a Matrix[T], b []T, bRow int, c *T, cRow int)
+	plain func(k int, a Matrix[T], b []T, bRow int, c *T, cRow int, add bool)
 }
 
 // reading is how a kernel addresses the elements of its factors.
@@ -321,7 +321,7 @@ func (p *multiplication[T]) panel(m, n int, a Matrix[T], b []T, bRow int, c []T)
 // the last vector, last of them.
 func (p *multiplication[T]) tile(k *kernel[T], a Matrix[T], b []T, bRow int, c *T, cRow, last int) {
 	if k.plain != nil {
-		k.plain(p, a, b, bRow, c, cRow)
+		k.plain(p.k, a, b, bRow, c, cRow, p.add)
 		return
 	}
 	var t tileArguments
