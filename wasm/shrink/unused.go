@@ -54,10 +54,10 @@ var replacements = []replacement{
 	{"", traps, []string{
 		"runtime.badPointer", "runtime.(*mspan).reportZombies",
 		"runtime.checkFinalizersAndCleanups", "runtime.preMallocgcDebug", "runtime.postMallocgcDebug",
-		"runtime.setCheckmark", "runtime.startCheckmarks", "runtime.endCheckmarks", "runtime.runCheckmark", "runtime.fmtNSAsMS", "runtime.panicwrap",
+		"runtime.panicwrap",
 	}},
-	// Options of GODEBUG: a page has no environment, and no hooks of a program's end.
-	{"", returns, []string{"internal/cpu.processOptions", "runtime.parsegodebug", "internal/runtime/exithook.Run"}},
+	// Options of GODEBUG for processors: WebAssembly has no variants. No program here has hooks of its end.
+	{"", returns, []string{"internal/cpu.processOptions", "internal/runtime/exithook.Run"}},
 	{"", zeros(16, 1), []string{"runtime.saveAncestors"}},
 	// Features that no program here starts: profiles, leak detection, the bubbles of
 	// testing/synctest, arenas, cgo calls.
