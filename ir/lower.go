@@ -70,6 +70,17 @@ type Contraction struct {
 	Out func(batch, m, n Index) Index
 	// Acc is the element type of the accumulator.
 	Acc DType
+	// Windows, of one entry for each axis of operand 0, says how A reads it where that is by windows, as in a
+	// convolution. It is nil for other contractions.
+	Windows []Window
+}
+
+// Window is how a contraction reads an axis of an operand: at position m·StepM + k·StepK − Lo, where m and k are coordinates
+// M and K of the free and of the contracted space, and −1 stands for none. A factor outside of the axis is zero.
+type Window struct {
+	M, StepM int
+	K, StepK int
+	Lo       int
 }
 
 // ScatterMode is how an update is combined with the element at its target.

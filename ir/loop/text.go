@@ -356,6 +356,9 @@ func (t *text) tile(m *Tile) string {
 func (t *text) objects() {
 	for i, b := range t.k.TensorMaps {
 		t.line("box %d: %s from %d, dims %d strides %d, copied by %d", i, t.k.ArrayName(b.Array), b.First, b.Dims, b.Strides, b.Size)
+		if c := b.Im2col; c != nil {
+			t.line("  pixels from %d to %d by %d", c.Lower, c.Upper, c.Step)
+		}
 	}
 	for i, m := range t.k.Mbarriers {
 		t.line("mbarrier %d: %s[%d] of %d warps", i, m.Name, m.Len, m.Warps)
@@ -372,6 +375,10 @@ func (k *Kernel) mbarrierName(i int) string {
 
 func (t *text) copyBox(s *CopyTMA) {
 	e := t.exprs(exprsOf(s)...)
-	n := len(s.From)
-	t.line("%s[%s] = box %d from %s, at %s[%s]", t.k.Label(s), e[n], s.Map, e[:n], t.k.mbarrierName(s.Mbarrier), e[n+1])
+	n, to := len(s.From), len(s.From)+len(s.Offset)
+	offset := ""
+	if to > n {
+		offset = format.Sprintf(" offset by %s", e[n:to])
+	}
+	t.line("%s[%s] = box %d from %s%s, at %s[%s]", t.k.Label(s), e[to], s.Map, e[:n], offset, t.k.mbarrierName(s.Mbarrier), e[to+1])
 }

@@ -186,6 +186,9 @@ func asyncExprs(s Stmt, f func(e *scalar.Expr)) {
 		for i := range s.From {
 			f(&s.From[i])
 		}
+		for i := range s.Offset {
+			f(&s.Offset[i])
+		}
 		f(&s.ToAt)
 		f(&s.At)
 	case *Arrive:
@@ -263,7 +266,7 @@ func (s *Mma) clone() Stmt {
 
 func (s *CopyTMA) clone() Stmt {
 	out := shallow(s)
-	out.From = slices.Clone(s.From)
+	out.From, out.Offset = slices.Clone(s.From), slices.Clone(s.Offset)
 	return out
 }
 

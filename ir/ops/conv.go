@@ -278,6 +278,8 @@ func convContraction(n *ir.Node) ir.Contraction {
 	}
 	if s.groups > 1 {
 		c.Batch = []int{s.groups}
+	} else {
+		c.Windows = convWindows(a, free, inner, points)
 	}
 	c.A = func(batch, m, k ir.Index) (ir.Index, scalar.Expr) {
 		at := make(ir.Index, len(a.Lhs))
@@ -311,6 +313,20 @@ func convContraction(n *ir.Node) ir.Contraction {
 		return at
 	}
 	return c
+}
+
+// convWindows returns the windows of lhs of a convolution without groups, or nil if lhs is dilated.
+func convWindows(a *ConvAttrs, free, inner spaceOrder, points []convPoint) []ir.Window {
+	out := make([]ir.Window, len(a.Lhs))
+	out[a.Lhs[0]] = ir.Window{M: free.other, StepM: 1, K: -1}
+	out[a.Lhs[1]] = ir.Window{M: -1, K: inner.other, StepK: 1}
+	for i, p := range points {
+		if p.lhsDilation != 1 {
+			return nil
+		}
+		out[a.Lhs[i+2]] = ir.Window{M: free.spatial[i], StepM: p.stride, K: inner.spatial[i], StepK: p.rhsDilation, Lo: p.lo}
+	}
+	return out
 }
 
 // spaceOrder is where a space of a convolution has its spatial axes and the other one, the batch or

@@ -13,12 +13,7 @@ func (d *device) mapsOf(k *plan.Kernel, arrays []driver.Ptr) ([]driver.Map, erro
 	var out []driver.Map
 	for i := range k.TensorMaps {
 		b := &k.TensorMaps[i]
-		each := b.DType.Size()
-		strides := make([]int, len(b.Strides))
-		for axis, n := range b.Strides {
-			strides[axis] = n * each
-		}
-		m, err := d.NewMap(b.DType, arrays[b.Array]+driver.Ptr(b.First*each), b.Dims, strides, b.Size)
+		m, err := d.NewMap(&b.TensorMap, b.DType, arrays[b.Array])
 		if err != nil {
 			return nil, err
 		}

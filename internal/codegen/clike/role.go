@@ -1,6 +1,7 @@
 package clike
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir/loop"
@@ -14,10 +15,17 @@ type Roles struct {
 	Thread string
 	// Barrier returns a barrier among the threads of a role, numbered from 1.
 	Barrier func(role, threads int) string
-	// Copy returns a [loop.CopyTMA] of bytes to an address, from the coordinates from.
-	Copy   func(w *Writer, box, bytes int, to string, from []string, barrier string) string
-	Arrive func(w *Writer, barrier string) string
-	Await  func(w *Writer, barrier, phase string) string
+	Copy    func(w *Writer, c *BoxCopy) string
+	Arrive  func(w *Writer, barrier string) string
+	Await   func(w *Writer, barrier, phase string) string
+}
+
+// BoxCopy is a [loop.CopyTMA] of bytes to an address, from the coordinates From, in im2col mode offset by Offset.
+type BoxCopy struct {
+	Box, Bytes   int
+	To           string
+	From, Offset []string
+	Barrier      string
 }
 
 // role writes a statement of warp specialisation.
@@ -32,14 +40,16 @@ func (w *Writer) role(s loop.Stmt) {
 		w.roles(s)
 	case *loop.CopyTMA:
 		b := &w.k.TensorMaps[s.Map]
-		e := w.bind(append(append([]scalar.Expr{}, s.From...), s.ToAt, s.At)...)
-		n := len(s.From)
-		from := make([]string, n)
-		for i := range from {
-			from[i] = w.expr(e[i]).s
+		e := w.bind(slices.Concat(s.From, s.Offset, []scalar.Expr{s.ToAt, s.At})...)
+		at := make([]string, len(s.From)+len(s.Offset))
+		for i := range at {
+			at[i] = w.expr(e[i]).s
 		}
-		bytes := b.Elements() * loop.DeviceSize(w.k.Arrays[b.Array].DType)
-		w.line(d.Copy(w, s.Map, bytes, "&"+w.element(s.To, e[n]), from, w.mbarrier(s.Mbarrier, e[n+1])))
+		n, from := len(at), len(s.From)
+		w.line(d.Copy(w, &BoxCopy{
+			Box: s.Map, Bytes: b.Elements() * loop.DeviceSize(w.k.Arrays[b.Array].DType), To: "&" + w.element(s.To, e[n]),
+			From: at[:from], Offset: at[from:], Barrier: w.mbarrier(s.Mbarrier, e[n+1]),
+		}))
 	case *loop.Arrive:
 		w.line(d.Arrive(w, w.mbarrier(s.Mbarrier, w.bind(s.At)[0])))
 	case *loop.Await:

@@ -63,11 +63,10 @@ func (g gpu) memory(t *testing.T, data []byte) driver.Ptr {
 	return p
 }
 
-// maps returns the tensor maps of a kernel whose boxes have two axes.
+// maps returns the tensor maps of a kernel.
 func (g gpu) maps(t *testing.T, k *loop.Kernel, arrays []driver.Ptr) (out []driver.Map) {
 	for _, b := range k.TensorMaps {
-		d := k.Arrays[b.Array].DType
-		m, err := g.NewMap(d, arrays[b.Array], b.Dims, []int{b.Strides[0] * d.Size()}, b.Size)
+		m, err := g.NewMap(&b, k.Arrays[b.Array].DType, arrays[b.Array])
 		must(t, err)
 		out = append(out, m)
 	}

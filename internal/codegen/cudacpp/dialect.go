@@ -307,7 +307,7 @@ var reserved = func() map[string]bool {
 		threadIdx blockIdx blockDim gridDim warpSize i64 u64 run Run repeat0 repeat1 repeat2 repeat3 repeat4 repeat5 repeat6
 		abs llabs min max isnan isfinite atomicAdd atomicMax atomicMin atomicOr as_bits to_whole warp_add warp_max
 		warp_min f16_to_f32 f32_to_f16 bf16_to_f32 f32_to_bf16
-		TensorMap box0 box1 copy_box_2 copy_box_3 copy_box_4 copy_box_5 arrive_at await_phase begin_barrier
+		TensorMap box0 box1 copy_box_2 copy_box_3 copy_box_4 copy_box_5 copy_pixels_3 copy_pixels_4 copy_pixels_5 arrive_at await_phase begin_barrier
 		tile_of shared_piece load_tiles load_transposed_tiles masked_bits dynamic_shared pack_f16 pack_bf16 power_of_two min_nan max_nan sigmoid_of inverse_of copy_async_4 copy_async_8 copy_async_16`)
 	for _, name := range mathNames {
 		out[name], out[name+"f"] = true, true

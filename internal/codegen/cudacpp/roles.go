@@ -2,6 +2,7 @@ package cudacpp
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rlx-go/rlx/internal/codegen/clike"
@@ -29,22 +30,34 @@ var roles = clike.Roles{
 func boxName(number int) string { return fmt.Sprintf("box%d", number) }
 
 // copyBox has one thread set the expected bytes of the mbarrier and issue the TMA copy.
-func copyBox(w *clike.Writer, box, bytes int, to string, from []string, barrier string) string {
-	name := fmt.Sprintf("copy_box_%d", len(from))
-	var params, places, inputs strings.Builder
-	for i := range from {
-		fmt.Fprintf(&params, ", int x%d", i)
-		fmt.Fprintf(&inputs, `, "r"(x%d)`, i)
-		places.WriteString(strings.Repeat(", ", min(i, 1)) + fmt.Sprintf("%%%d", 4+i))
+func copyBox(w *clike.Writer, c *clike.BoxCopy) string {
+	name, mode := fmt.Sprintf("copy_box_%d", len(c.From)), ""
+	if len(c.Offset) > 0 {
+		name, mode = fmt.Sprintf("copy_pixels_%d", len(c.From)), ".im2col"
+	}
+	var params, inputs strings.Builder
+	operands := func(prefix, declared, constraint string, first, n int) string {
+		list := make([]string, n)
+		for i := range list {
+			fmt.Fprintf(&params, ", %s %s%d", declared, prefix, i)
+			fmt.Fprintf(&inputs, `, "%s"(%s%d)`, constraint, prefix, i)
+			list[i] = fmt.Sprintf("%%%d", first+i)
+		}
+		return "{" + strings.Join(list, ", ") + "}"
+	}
+	from, offset := operands("x", "int", "r", 4, len(c.From)), ""
+	if len(c.Offset) > 0 {
+		offset = ", " + operands("offset", "unsigned short", "h", 4+len(c.From), len(c.Offset))
 	}
 	w.Define(name, fmt.Sprintf(`static __device__ __forceinline__ void %s(void *to, const TensorMap *box%s, unsigned long long *barrier, unsigned bytes) {
   if (threadIdx.x %% 32u == 0u)
     asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%%2], %%3;\n"
-                 "cp.async.bulk.tensor.%dd.shared::cluster.global.mbarrier::complete_tx::bytes [%%0], [%%1, {%s}], [%%2];"
+                 "cp.async.bulk.tensor.%dd.shared::cluster.global%s.mbarrier::complete_tx::bytes [%%0], [%%1, %s], [%%2]%s;"
                  :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(box), "r"((unsigned)__cvta_generic_to_shared(barrier)), "r"(bytes)%s : "memory");
 }
-`, name, params.String(), len(from), places.String(), inputs.String()))
-	return fmt.Sprintf("%s(%s, &%s, %s, %s, %d);", name, to, boxName(box), strings.Join(from, ", "), barrier, bytes)
+`, name, params.String(), len(c.From), mode, from, offset, inputs.String()))
+	at := strings.Join(append(slices.Clone(c.From), c.Offset...), ", ")
+	return fmt.Sprintf("%s(%s, &%s, %s, %s, %d);", name, c.To, boxName(c.Box), at, c.Barrier, c.Bytes)
 }
 
 // arriveAt makes the writes of a warp visible and counts the warp's arrival.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -215,6 +216,10 @@ func (r *reader) tensorMap(b *kernelTensorMap) {
 	b.DType = r.dtype()
 	b.First = r.u64()
 	b.Dims, b.Strides, b.Size = numbers(r, 8, r.u64), numbers(r, 8, r.u64), numbers(r, 8, r.u64)
+	if emit.WithMma && r.off < r.end {
+		corner := func() int { return r.u32() - cornerBias }
+		b.Im2col = &loop.Im2col{Lower: numbers(r, 4, corner), Upper: numbers(r, 4, corner), Step: numbers(r, 4, r.u32)}
+	}
 }
 
 func (r *reader) dtype() dtype.DType {

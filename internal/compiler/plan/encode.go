@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"math"
 
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/routine"
@@ -214,7 +215,19 @@ func (w *writer) tensorMap(b *kernelTensorMap) {
 	w.longs(b.Dims)
 	w.longs(b.Strides)
 	w.longs(b.Size)
+	if c := b.Im2col; emit.WithMma && c != nil {
+		for _, corner := range [][]int{c.Lower, c.Upper} {
+			w.u32(len(corner))
+			for _, n := range corner {
+				w.u32(n + cornerBias)
+			}
+		}
+		w.ints(c.Step)
+	}
 }
+
+// cornerBias makes the corners of pixels, of 16 signed bits, numbers of a file.
+const cornerBias = 1 << 15
 
 func (w *writer) entry(e *Entry) {
 	w.str(e.Name)

@@ -300,10 +300,12 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 func mapsText(maps []loop.TensorMap) string {
 	var text []byte
 	for _, b := range maps {
-		for _, numbers := range [][]int{{b.Array, b.First}, b.Dims, b.Strides, b.Size} {
-			for _, n := range numbers {
-				text = append(strconv.AppendInt(text, int64(n), 10), ' ')
-			}
+		lists := [][]int{{b.Array, b.First}, b.Dims, b.Strides, b.Size}
+		if c := b.Im2col; c != nil {
+			lists = append(lists, c.Lower, c.Upper, c.Step)
+		}
+		for _, n := range slices.Concat(lists...) {
+			text = append(strconv.AppendInt(text, int64(n), 10), ' ')
 		}
 	}
 	return string(text)

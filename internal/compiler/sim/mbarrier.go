@@ -138,9 +138,12 @@ func (c *compiler) copyBox(s *loop.CopyTMA) {
 	box := &m.k.TensorMaps[s.Map]
 	from := m.arrays[box.Array]
 	toAt, at := c.expr(s.ToAt), c.expr(s.At)
-	origin := make([]column, len(s.From))
+	origin, offset := make([]column, len(s.From)), make([]column, len(s.Offset))
 	for i, e := range s.From {
 		origin[i] = c.expr(e)
+	}
+	for i, e := range s.Offset {
+		offset[i] = c.expr(e)
 	}
 	c.add(func(active []int32) {
 		b, ok := m.barrierAt(s.Mbarrier, at, active)
@@ -159,7 +162,13 @@ func (c *compiler) copyBox(s *loop.CopyTMA) {
 		}
 		for i := range box.Elements() {
 			x := arrival{to: elementOf(to, base, i, box)}
-			if elem, inside := boxElement(box, origin, i, t); inside {
+			elem, inside := 0, false
+			if box.Im2col != nil {
+				elem, inside = pixelElement(box, origin, offset, i, t)
+			} else {
+				elem, inside = boxElement(box, origin, i, t)
+			}
+			if inside {
 				x.from = place{from, elem}
 			}
 			if !m.beginBox(&x, t) {
@@ -187,6 +196,29 @@ func boxElement(box *loop.TensorMap, origin []column, i int, t int32) (elem int,
 		at := int(origin[axis].i[t]) + i%size
 		i /= size
 		elem += at * stride
+		inside = inside && at >= 0 && at < box.Dims[axis]
+	}
+	return elem, inside
+}
+
+// pixelElement is boxElement for a copy in im2col mode.
+func pixelElement(box *loop.TensorMap, origin, offset []column, i int, t int32) (elem int, inside bool) {
+	carry, i := i/box.Size[0], i%box.Size[0] // the pixels after the origin
+	at := int(origin[0].i[t]) + i
+	elem, inside = box.First+at, at >= 0 && at < box.Dims[0]
+	last := len(box.Dims) - 1
+	for axis := 1; axis <= last; axis++ {
+		at = int(origin[axis].i[t])
+		if axis < last {
+			c, spatial := box.Im2col, axis-1
+			lower, step, pixels := c.Lower[spatial], c.Step[spatial], c.Pixels(box, spatial)
+			carry += (at - lower) / step
+			at = lower + carry%pixels*step + int(offset[spatial].i[t])
+			carry /= pixels
+		} else {
+			at += carry
+		}
+		elem += at * box.Strides[axis-1]
 		inside = inside && at >= 0 && at < box.Dims[axis]
 	}
 	return elem, inside

@@ -150,14 +150,16 @@ int rlx_node_priority(rlx_device *d, rlx_handle node, int priority) {
 	return r || type != kernel ? r : d->cu->cuGraphKernelNodeSetAttribute(node, attribute, &value);
 }
 
-int rlx_map_encode(rlx_device *d, void *map, int type, unsigned axes, rlx_ptr address, const uint64_t *dims,
-                   const uint64_t *strides, const unsigned *size) {
-	enum { most_axes = 5, not_interleaved = 0, swizzle_of_128_bytes = 3, promotion_to_128_bytes = 2, zeros = 0 };
+int rlx_map_encode(rlx_device *d, void *map, const rlx_view *v) {
+	enum { not_interleaved = 0, swizzle_of_128_bytes = 3, promotion_to_128_bytes = 2, zeros = 0 };
 	_Alignas(rlx_map_alignment) char made[rlx_map_bytes];
-	unsigned each[most_axes];
-	for (int i = 0; i < most_axes; i++) each[i] = 1;
 	int r = d->cu->cuCtxSetCurrent(d->context);
-	if (!r) r = d->cu->cuTensorMapEncodeTiled(made, type, axes, address, dims, strides, size, each, not_interleaved, swizzle_of_128_bytes, promotion_to_128_bytes, zeros);
+	if (!r && v->im2col)
+		r = d->cu->cuTensorMapEncodeIm2col(made, v->type, v->axes, v->address, v->dims, v->strides, v->lower, v->upper, v->size[0], v->size[1], v->step,
+		                                   not_interleaved, swizzle_of_128_bytes, promotion_to_128_bytes, zeros);
+	else if (!r)
+		r = d->cu->cuTensorMapEncodeTiled(made, v->type, v->axes, v->address, v->dims, v->strides, v->size, v->step, not_interleaved,
+		                                  swizzle_of_128_bytes, promotion_to_128_bytes, zeros);
 	if (!r) memcpy(map, made, sizeof made);
 	return r;
 }

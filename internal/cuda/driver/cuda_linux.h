@@ -51,6 +51,8 @@ typedef unsigned long long rlx_ptr;
 	  (rlx_handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, rlx_handle, void **, void **)) \
 	X(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled", int,                                               \
 	  (void *, int, unsigned, rlx_ptr, const uint64_t *, const uint64_t *, const unsigned *, const unsigned *, int, int, int, int)) \
+	X(cuTensorMapEncodeIm2col, "cuTensorMapEncodeIm2col", int,                                             \
+	  (void *, int, unsigned, rlx_ptr, const uint64_t *, const uint64_t *, const int *, const int *, unsigned, unsigned, const unsigned *, int, int, int, int)) \
 	X(cuGetErrorName, "cuGetErrorName", int, (int, const char **))                                         \
 	X(cuGetErrorString, "cuGetErrorString", int, (int, const char **))
 
@@ -262,10 +264,19 @@ enum { rlx_map_bytes = 128, rlx_map_alignment = 64 };
 // rlx_node_priority sets the priority of a node if it is a kernel.
 int rlx_node_priority(rlx_device *d, rlx_handle node, int priority);
 
-// rlx_map_encode makes a tensor map with a 128-byte swizzle and zero fill out of bounds.
-// Strides are in bytes, of the axes after the first.
-int rlx_map_encode(rlx_device *d, void *map, int type, unsigned axes, rlx_ptr address, const uint64_t *dims,
-                   const uint64_t *strides, const unsigned *size);
+// rlx_view is a view of an array and how it is copied: strides are in bytes, of the axes after the first; size is the tile of a copy
+// or, in im2col mode, its channels and pixels; step the distance of neighbours along each axis; lower and upper are the corners of the
+// pixels, by spatial axis.
+typedef struct {
+	int type, im2col;
+	unsigned axes, size[5], step[5];
+	rlx_ptr address;
+	uint64_t dims[5], strides[5];
+	int lower[3], upper[3];
+} rlx_view;
+
+// rlx_map_encode makes the tensor map of a view with a 128-byte swizzle and zero fill out of bounds.
+int rlx_map_encode(rlx_device *d, void *map, const rlx_view *view);
 
 // rlx_condition_make makes the handle of a condition in the graph that a stream captures.
 // rlx_condition_enter adds a node that runs a subgraph if, or while (loop), the condition is not 0,

@@ -1,6 +1,8 @@
 package matmul
 
 import (
+	"testing"
+
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir/loop"
 )
@@ -34,4 +36,11 @@ func MmaSchedules(parts int, caps loop.Caps) []emit.Schedule {
 		out = append(out, emit.Schedule{Family: emit.WarpGroups, N: t.columns, Stages: t.stages, Split: parts})
 	}
 	return out
+}
+
+// WithSmallImages lets operands of any size be copied in im2col mode until the test ends.
+func WithSmallImages(t *testing.T) {
+	before := leastImages
+	leastImages = 0
+	t.Cleanup(func() { leastImages = before })
 }

@@ -78,6 +78,7 @@ type mmaPlan struct {
 	layout     [2]mmaLayout
 	contiguous [2]contiguity // of staged operands
 	mapped     bool          // tensor maps copy both operands
+	im2col     *im2col       // operand 0 in im2col mode, or nil
 	steps      int           // steps of a part
 	parts      int           // split-K parts, each computed by separate workgroups
 }
@@ -144,13 +145,52 @@ func planMma(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (p *mmaPla
 		p.layout[i], linear = layoutOf(e, g, c, d, i)
 		p.mapped = p.mapped && linear
 	}
-	p.orient(c)
+	if !p.imagesByTensorMap(e, g, c) {
+		p.orient(c)
+	}
 	for i, l := range p.layout {
 		if l == staged {
 			p.contiguous[i] = contiguityOf(e, c, d, i)
 		}
 	}
 	return p, true
+}
+
+// imagesByTensorMap plans the copies of a convolution in im2col mode, or returns false.
+func (p *mmaPlan) imagesByTensorMap(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) bool {
+	if p.mapped {
+		return false // as a product of matrices
+	}
+	x := planIm2col(e, g, c, p.operand)
+	if x == nil || p.layout[0] != map[bool]mmaLayout{false: alongK, true: alongFree}[x.free] {
+		return false
+	}
+	lies := p.layout[1]
+	if lies == alongFree && p.operand == ir.F32 {
+		lies = staged
+	}
+	switch {
+	case lies == staged:
+	case x.free:
+		if _, linear := layoutOf(e, g, c, p.operand, 1); !linear {
+			return false
+		}
+	default:
+		w := weights{im2col: x, e: e, c: c, d: p.operand, lies: lies}
+		if _, _, ok := w.tensorMap(); !ok {
+			return false
+		}
+	}
+	p.im2col, p.layout[1], p.mapped = x, lies, true
+	return true
+}
+
+// allSteps returns the steps of all parts.
+func (p *mmaPlan) allSteps(c *fusion.Contraction) int {
+	if x := p.im2col; x != nil && !x.free {
+		return x.taps() * x.chunks(p.operand)
+	}
+	return emit.CeilDiv(fusion.Product(c.K), p.stepLength())
 }
 
 // orient picks the operand along the rows. The one along the columns, if f32, must be contiguous
@@ -188,7 +228,7 @@ func (p *mmaPlan) tiles(c *fusion.Contraction) (rows, columns int) {
 
 // split cuts the contracted space into at most parts parts of whole steps.
 func (p *mmaPlan) split(c *fusion.Contraction, parts int) {
-	steps := emit.CeilDiv(fusion.Product(c.K), p.stepLength())
+	steps := p.allSteps(c)
 	p.steps = emit.CeilDiv(steps, parts)
 	if p.inRegisters() {
 		p.steps += p.steps % 2 // the loop body has two steps
@@ -273,8 +313,7 @@ func (p *mmaPlan) cost(c *fusion.Contraction, caps loop.Caps) float64 {
 func (p *mmaPlan) mostParts(c *fusion.Contraction, caps loop.Caps) int {
 	rows, columns := p.tiles(c)
 	count := fusion.Product(c.Batch) * rows * columns
-	steps := emit.CeilDiv(fusion.Product(c.K), p.stepLength())
-	return max(1, min(caps.Profile().Processors/count, steps/p.stages, maxParts(c, caps)))
+	return max(1, min(caps.Profile().Processors/count, p.allSteps(c)/p.stages, maxParts(c, caps)))
 }
 
 // time estimates the nanoseconds of the products.
@@ -378,9 +417,7 @@ func newMmaEmitter(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p *m
 	for i, operand := range [2]int{p.rows, 1 - p.rows} {
 		m.side[i] = m.newSide(operand, i, scratch[operand])
 		if e.Caps.TensorMaps && !m.side[i].threadRead {
-			if b, ok := m.sideTensorMap(operand, &m.side[i], scratch[operand]); ok {
-				m.side[i].tensorMap = &b
-			}
+			m.side[i].tensorMap = m.sideTensorMap(&m.side[i], scratch[operand])
 		}
 	}
 	m.side[0].index, m.side[1].index = row, column
@@ -566,16 +603,27 @@ func (m *mmaEmitter) copySteps(full, empty int) {
 		m.Add(&loop.Await{Mbarrier: empty, At: stage, Phase: m.Simplify(scalar.Sub(phase, loop.Int(1)))})
 		whole := m.Let("at", scalar.Add(scalar.Mul(m.part, loop.Int(m.p.steps)), step))
 		for i := range m.side {
-			m.copyByTensorMap(&m.side[i], scalar.Mul(whole, loop.Int(m.p.stepLength())), stage, full)
+			if s := &m.side[i]; s.tensorMap.Im2col != nil {
+				m.copyPixels(s, whole, stage, full)
+			} else {
+				m.copyByTensorMap(s, whole, stage, full)
+			}
 		}
 		m.Add(&loop.Arrive{Mbarrier: full, At: stage})
 	})
 }
 
-// copyByTensorMap starts the copies of a side's tile at a contracted position: one copy if rows
-// in shared memory lie along k, otherwise one for each panel.
-func (m *mmaEmitter) copyByTensorMap(s *mmaSide, k, stage scalar.Expr, full int) {
+// copyByTensorMap starts the copies of a side's tile of a step: one copy if rows in shared memory
+// lie along k, otherwise one for each panel.
+func (m *mmaEmitter) copyByTensorMap(s *mmaSide, step, stage scalar.Expr, full int) {
 	free, row := scalar.Mul(s.index, loop.Int(s.tile)), loop.RowElements(m.p.operand)
+	k, batch := scalar.Mul(step, loop.Int(m.p.stepLength())), m.batch
+	if x := m.p.im2col; x != nil && !x.free {
+		batch, k = m.chunk(step)
+		if s.reversed {
+			batch = scalar.Sub(loop.Int(x.taps()-1), batch)
+		}
+	}
 	to := scalar.Mul(stage, loop.Int(s.stageLength(m.p)))
 	panels, panel := 1, 0
 	if s.layout == alongFree {
@@ -587,7 +635,7 @@ func (m *mmaEmitter) copyByTensorMap(s *mmaSide, k, stage scalar.Expr, full int)
 			from = []scalar.Expr{scalar.Add(free, loop.Int(i*row)), k}
 		}
 		if s.tensorMap.batch {
-			from = append(from, m.batch)
+			from = append(from, batch)
 		}
 		for j, x := range from {
 			from[j] = m.Simplify(x)
@@ -603,7 +651,7 @@ func (m *mmaEmitter) copyByTensorMap(s *mmaSide, k, stage scalar.Expr, full int)
 // copies: 64 of 256×256×64 in bf16 ran at 79 TFLOP/s with copies by all threads and at 73 with
 // tensor maps on an H200; those of 4096 at 711 and 747.
 func (m *mmaEmitter) declareTensorMaps() bool {
-	if m.p.steps == 1 {
+	if m.p.steps == 1 && m.p.im2col == nil {
 		return false
 	}
 	for i := range m.side {

@@ -180,6 +180,8 @@ type mmaSide struct {
 	threadRead bool        // threads read the tiles, not multiply-adds
 	tensorMap  *tensorMap  // tensor map; nil if the operand or the target has none
 	mapNumber  int         // number of the tensor map in the kernel
+	operand    int         // of the contraction
+	reversed   bool        // the batches of the tensor map are taps of a window, from the last on
 }
 
 // newSide declares the shared memory of an operand, number 0 for rows and 1 for columns. A
@@ -187,7 +189,7 @@ type mmaSide struct {
 func (m *mmaEmitter) newSide(operand, number int, scratch *fusion.Tensor) mmaSide {
 	c := m.out.c
 	s := mmaSide{
-		layout: m.p.layout[operand], free: fusion.Product(c.Free(operand)), length: fusion.Product(c.K),
+		operand: operand, layout: m.p.layout[operand], free: fusion.Product(c.Free(operand)), length: fusion.Product(c.K),
 		tile: [2]int{mmaRows, m.p.columns}[number], threadRead: number == 0 && m.p.inRegisters(),
 	}
 	s.slot = m.Shared([2]string{"rows", "columns"}[number], m.p.operand, 1, m.p.stages*s.stageLength(m.p))
@@ -403,17 +405,32 @@ func strideOf(e *emit.Emitter, read func([3]scalar.Expr) (emit.Piece, bool), axe
 }
 
 // sideTensorMap returns the tensor map of an operand of a contraction, or of the scratch memory
-// that it is staged in.
-func (m *mmaEmitter) sideTensorMap(operand int, s *mmaSide, scratch *fusion.Tensor) (tensorMap, bool) {
+// that it is staged in, or nil if it has none.
+func (m *mmaEmitter) sideTensorMap(s *mmaSide, scratch *fusion.Tensor) *tensorMap {
 	c := m.out.c
+	if x := m.p.im2col; x != nil && s.operand == 0 {
+		return &tensorMap{TensorMap: x.view}
+	} else if x != nil && !x.free {
+		w := weights{im2col: x, e: m.Emitter, c: c, d: m.p.operand, lies: s.layout, in: scratch}
+		b, reversed, ok := w.tensorMap()
+		if !ok {
+			return nil
+		}
+		s.reversed = reversed
+		return &b
+	}
 	at := func(batch, free, k scalar.Expr) (emit.Piece, bool) {
 		if scratch != nil {
 			root, place := m.Emitter.Partition.Place(scratch, ir.Index{batch, free, k})
 			return emit.Piece{Array: root.ID, At: m.Simplify(place)}, true
 		}
-		r := &pieceReader{e: m.Emitter, c: c, d: m.p.operand, operand: operand, batch: m.Unflatten(m.Simplify(batch), c.Batch)}
+		r := &pieceReader{e: m.Emitter, c: c, d: m.p.operand, operand: s.operand, batch: m.Unflatten(m.Simplify(batch), c.Batch)}
 		return r.pieceAt(m.Reader().Operand(c.Node), m.Simplify(free), m.Simplify(k), s.layout)
 	}
 	x := pieces{dtype: m.p.operand, layout: s.layout, batches: fusion.Product(c.Batch), free: s.free, length: s.length, at: at}
-	return x.tensorMap(m.Emitter)
+	b, ok := x.tensorMap(m.Emitter)
+	if !ok {
+		return nil
+	}
+	return &b
 }

@@ -461,6 +461,20 @@ EXPORT int cuTensorMapEncodeTiled(void *map, int type, unsigned axes, devptr p, 
 	memset(map, 0, 128);
 	return memcpy(map, &p, sizeof p), 0;
 }
+EXPORT int cuTensorMapEncodeIm2col(void *map, int type, unsigned axes, devptr p, const uint64_t *dims, const uint64_t *strides, const int *lower,
+                                   const int *upper, unsigned channels, unsigned pixels, const unsigned *each, int interleave, int swizzle, int promotion,
+                                   int fill) {
+	CALL("cuTensorMapEncodeIm2col");
+	if ((uintptr_t)map % 64 || p % 16 || axes < 3 || axes > 5 || outside(p, 16)) return 1;
+	char text[256] = "";
+	for (unsigned i = 0, at = 0; i < axes; i++) {
+		at += snprintf(text + at, sizeof text - at, " %llu+%llu", (unsigned long long)dims[i], i ? (unsigned long long)strides[i - 1] : 0ull);
+		if (i && i + 1 < axes) at += snprintf(text + at, sizeof text - at, "[%d,%d]/%u", lower[i - 1], upper[i - 1], each[i]);
+	}
+	note("pixels of type %d, %u of %u channels:%s", type, pixels, channels, text);
+	memset(map, 0, 128);
+	return memcpy(map, &p, sizeof p), 0;
+}
 EXPORT int cuFuncSetAttribute(module *f, int which, int value) { CALL("cuFuncSetAttribute"); return 0; }
 EXPORT int cuModuleGetFunction(module **f, module *m, const char *name) {
 	CALL("cuModuleGetFunction");

@@ -1,0 +1,149 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package cuda_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cuda"
+)
+
+// convolution is a convolution of images by windows of equal sides, with channels last.
+type convolution struct {
+	images   []int // batch, spatial axes, channels
+	out      int   // channels of the result
+	window   int
+	stride   int
+	dilation int
+	lo, hi   int // padding
+}
+
+func (c *convolution) String() string {
+	name := strings.Trim(strings.ReplaceAll(fmt.Sprint(c.images), " ", "x"), "[]") + fmt.Sprintf("_%d_by_%d", c.out, c.window)
+	if c.stride > 1 {
+		name += fmt.Sprintf("_stride_%d", c.stride)
+	}
+	if c.dilation > 1 {
+		name += fmt.Sprintf("_dilation_%d", c.dilation)
+	}
+	return name
+}
+
+// attrs returns the attributes, for weights [window..., in, out].
+func (c *convolution) attrs() ops.ConvAttrs {
+	n := len(c.images) - 2
+	a := ops.ConvAttrs{Lhs: []int{0, n + 1}, Rhs: []int{n + 1, n}}
+	for i := range n {
+		a.Lhs, a.Rhs = append(a.Lhs, i+1), append(a.Rhs, i)
+		a.Strides, a.RhsDilation = append(a.Strides, max(c.stride, 1)), append(a.RhsDilation, max(c.dilation, 1))
+		a.PadLo, a.PadHi = append(a.PadLo, c.lo), append(a.PadHi, c.hi)
+	}
+	a.Out = a.Lhs
+	return a
+}
+
+// sizes returns the sizes of the weights and of the result.
+func (c *convolution) sizes() (weights, result []int) {
+	n := len(c.images) - 2
+	weights = append(slices.Repeat([]int{c.window}, n), c.images[n+1], c.out)
+	result = append(result, c.images[0])
+	for _, size := range c.images[1 : n+1] {
+		result = append(result, (size+c.lo+c.hi-(c.window-1)*max(c.dilation, 1)-1)/max(c.stride, 1)+1)
+	}
+	return weights, append(result, c.out)
+}
+
+// convolutionKinds are what is computed of a convolution: the result, and the gradients by the images and by the weights.
+var convolutionKinds = []string{"forward", "images", "weights"}
+
+// of returns what a kind computes from operands of a type.
+func (c *convolution) of(b *ir.Builder, kind string, x, w, ct ir.Value) ir.Value {
+	conv := func(b *ir.Builder, in []ir.Value) []ir.Value {
+		return []ir.Value{ops.ConvGeneral(b, in[0], in[1], c.attrs())}
+	}
+	if kind == "forward" {
+		return conv(b, []ir.Value{x, w})[0]
+	}
+	_, pull := autodiff.VJPOf(b, conv, []ir.Value{x, w})
+	return pull([]ir.Value{ct})[slices.Index(convolutionKinds, kind)-1]
+}
+
+// copiedConvolutions are read in im2col mode, but for gradients by the images of strided ones.
+var copiedConvolutions = []convolution{
+	{images: []int{4, 29, 31, 64}, out: 72, window: 3, lo: 1, hi: 1},
+	{images: []int{3, 33, 34, 128}, out: 64, window: 4, stride: 2, lo: 2, hi: 1},
+	{images: []int{5, 20, 37, 192}, out: 128, window: 3, dilation: 2, lo: 0, hi: 3},
+	{images: []int{2, 1050, 128}, out: 128, window: 5, dilation: 3, lo: 7, hi: 0},
+	{images: []int{2, 9, 14, 11, 64}, out: 64, window: 3, lo: 1, hi: 2},
+	{images: []int{2, 9, 14, 11, 128}, out: 64, window: 2, stride: 2, lo: 1, hi: 0},
+}
+
+// TestGPUConvolvesInIm2colMode compares convolutions of small whole numbers and their gradients with the reference.
+func TestGPUConvolvesInIm2colMode(t *testing.T) {
+	gpu(t)
+	by := cuda.With(loop.NoProducts)
+	for i := range copiedConvolutions {
+		c := &copiedConvolutions[i]
+		for _, d := range []ir.DType{ir.BF16, ir.F16, ir.F32} {
+			for _, kind := range convolutionKinds {
+				t.Run(fmt.Sprintf("%s %s %s", c, d, kind), func(t *testing.T) { checkConvolution(t, by, c, d, kind) })
+			}
+		}
+	}
+}
+
+func checkConvolution(t *testing.T, by native.Backend, c *convolution, d ir.DType, kind string) {
+	weights, result := c.sizes()
+	dims := map[string][]int{"x": c.images, "w": weights, "ct": result}
+	g, err := ir.Build("convolution", func(b *ir.Builder) {
+		in := func(name string) ir.Value { return b.Input(name, d, ir.Dims(dims[name]...)...) }
+		b.Output("y", ops.Convert(b, c.of(b, kind, in("x"), in("w"), in("ct")), ir.F32))
+	})
+	must(t, err)
+	p := compileWith(t, by, g, native.Options{TF32: true})
+	copied := strings.Contains(strings.Join(cuda.Sources(p), ""), "copy_pixels")
+	if want := !(kind == "images" && c.stride > 1) && !(kind == "weights" && d == ir.F32); copied && !want || want && !copied && strings.Contains(cuda.Backend().Info().Description, "9.0") {
+		t.Errorf("im2col mode %t, want %t", copied, want)
+	}
+	in, arrays := map[string]native.Tensor{}, map[string]*ir.Array{}
+	for i, name := range []string{"x", "w", "ct"} {
+		x := sparse(uint64(i), product(dims[name]))
+		in[name] = tensor(d, x, 1, len(x), false)
+		in[name] = native.Tensor{DType: d, Dims: dims[name], Data: in[name].Data}
+		arrays[name] = ir.NewArray(d, dims[name]...)
+		for j, v := range x {
+			arrays[name].F[j] = float64(v)
+		}
+	}
+	want, err := ir.Eval(g, arrays, ir.EvalOptions{Reference: true})
+	must(t, err)
+	out := native.Zeros(ir.F32, map[string][]int{"forward": result, "images": c.images, "weights": weights}[kind]...)
+	bound, err := p.Bind(context.Background(), "step", in, map[string]native.Tensor{"y": out})
+	must(t, err)
+	must(t, bound.Start(context.Background()))
+	must(t, bound.Wait(context.Background()))
+	got, err := out.Float32s()
+	must(t, err)
+	for i, x := range got {
+		if float64(x) != want[0].F[i] {
+			t.Fatalf("element %d is %g, want %g", i, x, want[0].F[i])
+		}
+	}
+}
+
+func product(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
