@@ -73,6 +73,8 @@ const rasterRows = 16
 // mmaPlan computes a contraction by multiply-adds.
 type mmaPlan struct {
 	mmaTile
+	c          *fusion.Contraction // as it reads its images
+	images     [2]*image           // of the operands; nil without
 	operand    ir.DType
 	rows       int // the operand along the rows of atoms; the other is along the columns
 	layout     [2]mmaLayout
@@ -97,18 +99,23 @@ const (
 
 // emitMma emits a contraction by multiply-adds, with kernels that stage operands before it
 // and that add up split-K parts after it.
-func emitMma(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan) []emit.Launch {
+func emitMma(e *emit.Emitter, g *fusion.Group, p *mmaPlan) []emit.Launch {
 	var launches []emit.Launch
 	var scratch [2]*fusion.Tensor
 	for i, layout := range p.layout {
-		if layout == staged {
-			var l emit.Launch
-			l, scratch[i] = stageOperand(e, g, c, p, i)
-			launches = append(launches, l)
+		var l emit.Launch
+		switch {
+		case layout == staged:
+			l, scratch[i] = stageOperand(e, g, p.c, p, i)
+		case p.images[i] != nil:
+			l, scratch[i] = p.images[i].write(e, g, p.c, p)
+		default:
+			continue
 		}
+		launches = append(launches, l)
 	}
 	// Tiles and positions fit I32; only offsets into arrays may be long.
-	m := newMmaEmitter(emit.New(e.Partition, e.Caps), g, c, p, scratch)
+	m := newMmaEmitter(emit.New(e.Partition, e.Caps), g, p.c, p, scratch)
 	if p.parts == 1 {
 		return append(launches, m.kernel(g.Name(), m.out.stores))
 	}
@@ -138,19 +145,29 @@ func planMma(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (p *mmaPla
 	if !ok || !counted || !tileable(c) {
 		return nil, false
 	}
-	p = &mmaPlan{operand: d, mapped: e.Caps.TensorMaps}
-	for i := range p.layout {
-		var linear bool
-		p.layout[i], linear = layoutOf(e, g, c, d, i)
+	p = &mmaPlan{operand: d, c: c}
+	p.setLayouts(e, g)
+	return p.orImages(e, g), true
+}
+
+// setLayouts sets the layouts of the operands.
+func (p *mmaPlan) setLayouts(e *emit.Emitter, g *fusion.Group) {
+	p.mapped = e.Caps.TensorMaps
+	for i, x := range p.images {
+		linear := false
+		if x != nil {
+			p.layout[i] = x.layout
+		} else {
+			p.layout[i], linear = layoutOf(e, g, p.c, p.operand, i)
+		}
 		p.mapped = p.mapped && linear
 	}
-	p.orient(c)
+	p.orient(p.c)
 	for i, l := range p.layout {
 		if l == staged {
-			p.contiguous[i] = contiguityOf(e, c, d, i)
+			p.contiguous[i] = contiguityOf(e, p.c, p.operand, i)
 		}
 	}
-	return p, true
 }
 
 // orient picks the operand along the rows. The one along the columns, if f32, must be contiguous
@@ -228,11 +245,16 @@ const leastStaged = 1 << 26
 // multiply-adds are faster: for small products that stage operands or are of f32, if tiles are at the rate of arithmetic.
 func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
 	lowest := tilesTime(c, caps)
-	if mulAddCount(c) < leastStaged && (p.operand == ir.F32 || slices.Contains(p.layout[:], staged)) {
+	if mulAddCount(c) < leastStaged && (p.operand == ir.F32 || p.copies()) {
 		lowest = 2 * mulAddCount(c) / caps.Profile().Arithmetic()
 	}
-	best = p.fastest(c, caps, lowest)
+	best = p.fastest(p.c, caps, lowest)
 	return best, best != nil
+}
+
+// copies reports whether kernels write operands to scratch memory.
+func (p *mmaPlan) copies() bool {
+	return slices.Contains(p.layout[:], staged) || p.images != [2]*image{}
 }
 
 // fastest completes the plan with the tile and the parts that take the least time, or returns nil if none takes less than
@@ -265,7 +287,7 @@ func (p *mmaPlan) withTile(t mmaTile, c *fusion.Contraction, caps loop.Caps) mma
 
 // cost estimates the nanoseconds of all launches.
 func (p *mmaPlan) cost(c *fusion.Contraction, caps loop.Caps) float64 {
-	return p.time(c, caps) + p.stagingTime(c, caps)
+	return p.time(c, caps) + p.stagingTime(c, caps) + p.imageTime(caps)
 }
 
 // mostParts returns the split-K parts that keep the multiprocessors busy if there are few
@@ -748,6 +770,7 @@ func (m *mmaEmitter) runStores(slot int, round, at scalar.Expr, run int, result 
 		x = m.bounded([2]string{"m", "n"}[i], scalar.FloorDiv(x, loop.Int(unit)), s.free/unit)
 		position[i] = scalar.Mul(x, loop.Int(unit))
 	}
+	exists = scalar.And(exists, m.wanted(position))
 	each := make([][]emit.PendingStore, run)
 	for j := range each {
 		here, in := position, tile

@@ -228,14 +228,14 @@ const thinGain = 2
 // insteadOf returns the cheapest multiply-adds of 16-bit types where a reduction costs thinGain times as much, or the
 // reduction. Those of f32 in TF32 were not measured alone.
 func (w *deviceSpace) insteadOf(reduction emit.Ranked) emit.Schedule {
-	if w.mma == nil || w.mma.operand == ir.F32 {
+	if w.mma == nil {
 		return reduction.Schedule
 	}
 	below := reduction.Cost / thinGain
 	if w.product != nil { // as in cost
 		below -= w.product.epilogue.fusedTime(w.e.Caps)
 	}
-	if best := w.mma.fastest(w.c, w.e.Caps, below); best != nil {
+	if best := w.mma.fastest(w.mma.c, w.e.Caps, below); best != nil {
 		return best.schedule()
 	}
 	return reduction.Schedule
@@ -260,7 +260,7 @@ func (w *deviceSpace) schedules() (list []emit.Schedule) {
 		return list
 	}
 	for _, t := range mmaTilesFor(w.e.Caps) {
-		p := w.mma.withTile(t, w.c, w.e.Caps)
+		p := w.mma.withTile(t, w.mma.c, w.e.Caps)
 		list = append(list, p.schedule())
 	}
 	return list
@@ -271,7 +271,7 @@ func (w *deviceSpace) plan(s emit.Schedule) mmaPlan {
 	t, _ := mmaTileFor(s, w.e.Caps)
 	p := *w.mma
 	p.mmaTile = t
-	p.split(w.c, s.Split)
+	p.split(p.c, s.Split)
 	return p
 }
 
@@ -280,7 +280,7 @@ func (w *deviceSpace) cost(s emit.Schedule) float64 {
 		return w.product.cost(w.c, w.e.Caps)
 	}
 	p := w.plan(s)
-	time := p.cost(w.c, w.e.Caps)
+	time := p.cost(p.c, w.e.Caps)
 	if w.product != nil { // the library's cost includes the epilogue, so this one must too
 		time += w.product.epilogue.fusedTime(w.e.Caps)
 	}
@@ -300,7 +300,7 @@ func (w *deviceSpace) launches(s emit.Schedule) []emit.Launch {
 		return emitLibrary(w.e, w.g, w.product)
 	}
 	p := w.plan(s)
-	return emitMma(w.e, w.g, w.c, &p)
+	return emitMma(w.e, w.g, &p)
 }
 
 func (p *mmaPlan) schedule() emit.Schedule {
