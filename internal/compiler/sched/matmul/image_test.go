@@ -91,7 +91,8 @@ func TestConvolutionsReadImages(t *testing.T) {
 		for i, d := range []ir.DType{ir.BF16, ir.F32} {
 			t.Run(c.name+", "+d.String(), func(t *testing.T) {
 				g := schedtest.Build(t, func(b *ir.Builder) { c.product(b, d) })
-				names := schedtest.RunOn(t, g, schedtest.ContractionsBy(t, g, slowMemory(), matmul.MmaSchedules(1, slowMemory().Caps)[2]), schedtest.Wholes)
+				tile := matmul.MmaSchedules(1, slowMemory().Caps)[3-i]
+				names := schedtest.RunOn(t, g, schedtest.ContractionsBy(t, g, slowMemory(), tile), schedtest.Wholes)
 				var images []string
 				for _, n := range names {
 					if n, ok := strings.CutSuffix(n, "_image"); ok {

@@ -32,21 +32,25 @@ type mmaTile struct {
 	// read is the number of stages that threads may be reading: the current one and, where
 	// multiply-adds are asynchronous, the one before.
 	stagesRead int
+	resident   int // workgroups that a multiprocessor holds at once
 }
 
-// mmaTiles are the candidates with warp-group multiply-adds, in the order of [hardware.Rates].
+// mmaTiles are the candidates with warp-group multiply-adds, in the order of [hardware.Rates]. Of the last one a
+// multiprocessor holds two workgroups, so that one copies or stores while the other multiplies. It is for products as
+// short as its stages.
 var mmaTiles = []mmaTile{
-	{256, 4, 2},
-	{128, 6, 2},
-	{64, 8, 2},
+	{256, 4, 2, 1},
+	{128, 6, 2, 1},
+	{64, 8, 2, 1},
+	{64, 3, 2, 2},
 }
 
 // mmaTilesByWarps are the candidates with warp multiply-adds, with the maximum useful number of
 // stages.
 var mmaTilesByWarps = []mmaTile{
-	{256, 4, 1},
-	{128, 6, 1},
-	{64, 6, 1},
+	{256, 4, 1, 1},
+	{128, 6, 1, 1},
+	{64, 6, 1, 1},
 }
 
 // mmaTilesFor returns the candidates on a target, with the stages that its shared memory holds.
@@ -230,8 +234,16 @@ func (t mmaTile) sharedBytes() int {
 
 func (t mmaTile) stageBytes() int { return (mmaRows + t.columns) * mmaStep }
 
-// inFlight returns the number of steps whose copies are in flight while one is multiplied.
-func (t mmaTile) inFlight() int { return t.stages - t.stagesRead }
+// inFlight returns the number of steps whose copies are in flight while one is multiplied: all where each has a stage.
+func (p *mmaPlan) inFlight() int {
+	if p.steps <= p.stages {
+		return p.steps
+	}
+	return p.stages - p.stagesRead
+}
+
+// suits reports whether the plan's tile is worth comparing: one of few stages for a short product that all threads copy.
+func (p *mmaPlan) suits() bool { return p.resident == 1 || !p.mapped && p.steps <= p.stages }
 
 // TileOverhead estimates the nanoseconds of a tile's prologue and epilogue, filling the stages
 // and storing the results: four dependent loads, whatever the device.
@@ -262,7 +274,7 @@ func (p *mmaPlan) copies() bool {
 func (p *mmaPlan) fastest(c *fusion.Contraction, caps loop.Caps, below float64) (best *mmaPlan) {
 	for _, t := range mmaTilesFor(caps) {
 		q := p.withTile(t, c, caps)
-		if time := q.cost(c, caps); time < below {
+		if time := q.cost(c, caps); q.suits() && time < below {
 			best, below = &q, time
 		}
 	}
@@ -306,11 +318,12 @@ func (p *mmaPlan) time(c *fusion.Contraction, caps loop.Caps) float64 {
 	workgroups := float64(fusion.Product(c.Batch)*rows*columns) * float64(p.parts)
 	waves := math.Ceil(workgroups / float64(d.Processors))
 	work := waves * 2 * float64(mmaRows*p.columns) * float64(p.steps*p.stepLength()) / p.rate(d, caps.MmaByWarps, workgroups)
+	overhead := TileOverhead / float64(p.resident)
 	switch {
 	case !p.mapped && p.parts > 1:
-		return 2*d.Launch + waves*TileOverhead + work + 8*results*float64(p.parts)/d.Bandwidth()
+		return 2*d.Launch + waves*overhead + work + 8*results*float64(p.parts)/d.Bandwidth()
 	case !p.mapped:
-		return d.Launch + waves*TileOverhead + work
+		return d.Launch + waves*overhead + work
 	}
 	// The first tiles begin within the launch. No other tiles hide how those of one wave store their results.
 	stored := float64(c.Node.Types()[0].DType.Size()) * results
@@ -394,6 +407,9 @@ type mmaEmitter struct {
 
 func newMmaEmitter(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan, scratch [2]*fusion.Tensor) *mmaEmitter {
 	e.Workgroup = [3]int{mmaThreads, 1, 1}
+	if p.resident > 1 {
+		e.Resident = p.resident
+	}
 	m := &mmaEmitter{Emitter: e, p: p, atom: loop.MmaShape{Operand: p.operand, N: p.columns}}
 	m.out = epilogue{Emitter: e, g: g, c: c}
 	row, column := m.assignTile(c)

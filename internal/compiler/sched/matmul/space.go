@@ -260,8 +260,9 @@ func (w *deviceSpace) schedules() (list []emit.Schedule) {
 		return list
 	}
 	for _, t := range mmaTilesFor(w.e.Caps) {
-		p := w.mma.withTile(t, w.mma.c, w.e.Caps)
-		list = append(list, p.schedule())
+		if p := w.mma.withTile(t, w.mma.c, w.e.Caps); p.suits() {
+			list = append(list, p.schedule())
+		}
 	}
 	return list
 }
