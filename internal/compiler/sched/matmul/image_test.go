@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/internal/compiler/sched/matmul"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/hardware"
@@ -91,7 +92,7 @@ func TestConvolutionsReadImages(t *testing.T) {
 		for i, d := range []ir.DType{ir.BF16, ir.F32} {
 			t.Run(c.name+", "+d.String(), func(t *testing.T) {
 				g := schedtest.Build(t, func(b *ir.Builder) { c.product(b, d) })
-				tile := matmul.MmaSchedules(1, slowMemory().Caps)[3-i]
+				tile := []emit.Schedule{matmul.ShortMmaSchedules(slowMemory().Caps)[0], matmul.MmaSchedules(1, slowMemory().Caps)[2]}[i]
 				names := schedtest.RunOn(t, g, schedtest.ContractionsBy(t, g, slowMemory(), tile), schedtest.Wholes)
 				var images []string
 				for _, n := range names {
