@@ -56,7 +56,7 @@ func (w *Space) Rule() emit.Schedule {
 	}
 	s := w.reduction.Rule()
 	if emit.WithMma {
-		return w.device.insteadOf(w.ranked(s))
+		return w.insteadOf(w.ranked(s))
 	}
 	return s
 }
@@ -220,25 +220,40 @@ func (w *deviceSpace) rule() (emit.Schedule, bool) {
 	return emit.Schedule{}, false
 }
 
-// thinGain is the ratio of costs from which multiply-adds compute a product that has too few results or columns for
-// tiles (H200: convolutions from and to 3 channels took 16 and 18 µs instead of 40 and 23 as reductions of 2.4 and
-// 4 times the cost).
+// thinGain is the ratio of costs from which multiply-adds of 16-bit types, or tiles of f32, compute a product that has
+// too few results or columns for tiles by their count (H200: convolutions from and to 3 channels took 16 and 18 µs
+// instead of 40 and 23 as reductions of 2.4 and 4 times the cost; one of f32 to 3 channels took 15 µs by tiles, 28 by
+// multiply-adds in TF32, and 37 as a reduction of 2.8 times the cost).
 const thinGain = 2
 
-// insteadOf returns the cheapest multiply-adds of 16-bit types where a reduction costs thinGain times as much, or the
-// reduction. Those of f32 in TF32 were not measured alone.
-func (w *deviceSpace) insteadOf(reduction emit.Ranked) emit.Schedule {
-	if w.mma == nil {
+// insteadOf returns the cheapest multiply-adds of 16-bit types, or tiles of f32, where a reduction costs thinGain times
+// as much, or the reduction.
+func (w *Space) insteadOf(reduction emit.Ranked) emit.Schedule {
+	if w.device.mma == nil {
 		return reduction.Schedule
 	}
-	below := reduction.Cost / thinGain
+	best, below := reduction.Schedule, reduction.Cost/thinGain
+	if w.device.mma.operand != ir.F32 {
+		return w.device.mmaBelow(below, best)
+	}
+	for _, t := range tiles {
+		s := t.schedule(t.parts(w.c, w.e.Caps))
+		if time := t.cost(w.c, s.Split, w.e.Caps); w.Fits(s) && time < below {
+			best, below = s, time
+		}
+	}
+	return best
+}
+
+// mmaBelow returns the cheapest multiply-adds that take less time than below, or another schedule.
+func (w *deviceSpace) mmaBelow(below float64, other emit.Schedule) emit.Schedule {
 	if w.product != nil { // as in cost
 		below -= w.product.epilogue.fusedTime(w.e.Caps)
 	}
 	if best := w.mma.fastest(w.mma.c, w.e.Caps, below); best != nil {
 		return best.schedule()
 	}
-	return reduction.Schedule
+	return other
 }
 
 // orRows returns the schedule of few threads a row or, where its cost is lower, that of a whole reduction: it reads the
