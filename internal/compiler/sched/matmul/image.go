@@ -13,15 +13,15 @@ import (
 )
 
 // image is a copy of an operand of multiply-adds in scratch memory, with one of its axes last and, along it, zeros up
-// to whole pieces. The windows of a convolution overlap, so that its operand in the order of the contraction, which
-// [stageOperand] writes, is up to the size of a window as long as the operand itself.
+// to whole pieces. The windows of a convolution overlap: in the order of the contraction, which [stageOperand] writes,
+// each element of the operand is there once for each window that has it.
 type image struct {
 	operand int
 	dims    []int // of the operand
 	axis    int   // the axis of the operand that is the last of the image
 	last    moved // the coordinate along it
 	layout  mmaLayout
-	source  contiguity // along the image, across it, or scattered
+	source  contiguity // contiguousAlongK is along the last axis of the image, contiguousAlongFree along that of the operand
 }
 
 // moved is a coordinate of a space that becomes the last one. Its length is rounded up. The zero value moves nothing.

@@ -101,7 +101,7 @@ const (
 	alongFree
 )
 
-// emitMma emits a contraction by multiply-adds, with kernels that stage operands before it
+// emitMma emits a contraction by multiply-adds, with kernels that stage operands or write their images before it
 // and that add up split-K parts after it.
 func emitMma(e *emit.Emitter, g *fusion.Group, p *mmaPlan) []emit.Launch {
 	var launches []emit.Launch
