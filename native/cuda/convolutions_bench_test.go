@@ -11,7 +11,8 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// timedConvolutions are those of residual networks, VGG, a U-Net, DenseNet, a network for videos and one for speech.
+// timedConvolutions are those of residual networks, VGG, a U-Net, DenseNet, a network for videos and one for speech, and first and last
+// layers of few channels.
 var timedConvolutions = []convolution{
 	{images: []int{64, 56, 56, 64}, out: 64, window: 3, lo: 1, hi: 1},
 	{images: []int{64, 28, 28, 128}, out: 128, window: 3, lo: 1, hi: 1},
@@ -27,6 +28,14 @@ var timedConvolutions = []convolution{
 	{images: []int{8, 16, 56, 56, 64}, out: 64, window: 3, lo: 1, hi: 1},
 	{images: []int{16, 96, 96, 32}, out: 32, window: 3, lo: 1, hi: 1},
 	{images: []int{16, 1500, 512}, out: 512, window: 3, lo: 1, hi: 1},
+	{images: []int{64, 224, 224, 3}, out: 64, window: 7, stride: 2, lo: 3, hi: 3},
+	{images: []int{64, 224, 224, 3}, out: 64, window: 3, lo: 1, hi: 1},
+	{images: []int{16, 192, 192, 3}, out: 64, window: 3, lo: 1, hi: 1},
+	{images: []int{16, 192, 192, 64}, out: 3, window: 3, lo: 1, hi: 1},
+	{images: []int{16, 192, 192, 64}, out: 3, window: 3, lo: 1, hi: 1, shuffled: true},
+	{images: []int{256, 28, 28, 1}, out: 32, window: 3, lo: 1, hi: 1},
+	{images: []int{4, 64, 64, 4}, out: 320, window: 3, lo: 1, hi: 1},
+	{images: []int{8, 256, 256, 6}, out: 48, window: 5, stride: 2, lo: 2, hi: 2},
 }
 
 // BenchmarkConvolutions times convolutions and their gradients: microseconds and operations per second.
@@ -54,11 +63,11 @@ func BenchmarkConvolutions(b *testing.B) {
 // convolved stores what a kind computes of a convolution in a state.
 func convolved(b *testing.B, c *convolution, d ir.DType, kind string) *ir.Graph {
 	weights, result := c.sizes()
-	dims := map[string][]int{"forward": result, "images": c.images, "weights": weights}[kind]
+	dims := map[string][]int{"forward": result, "images": c.stored(), "weights": weights}[kind]
 	g, err := ir.Build("convolution", func(b *ir.Builder) {
 		in := func(name string, dims []int) ir.Value { return b.Param(name, d, ir.Dims(dims...)...) }
 		b.State("y", d, ir.Dims(dims...)...)
-		b.SetState("y", c.of(b, kind, in("x", c.images), in("w", weights), in("ct", result)))
+		b.SetState("y", c.of(b, kind, in("x", c.stored()), in("w", weights), in("ct", result)))
 	})
 	must(b, err)
 	return g

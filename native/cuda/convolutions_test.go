@@ -25,7 +25,8 @@ type convolution struct {
 	window   int
 	stride   int
 	dilation int
-	lo, hi   int // padding
+	lo, hi   int  // padding
+	shuffled bool // the images are pixels shuffled from four times the channels in half the size
 }
 
 func (c *convolution) String() string {
@@ -35,6 +36,9 @@ func (c *convolution) String() string {
 	}
 	if c.dilation > 1 {
 		name += fmt.Sprintf("_dilation_%d", c.dilation)
+	}
+	if c.shuffled {
+		name += "_shuffled"
 	}
 	return name
 }
@@ -63,12 +67,23 @@ func (c *convolution) sizes() (weights, result []int) {
 	return weights, append(result, c.out)
 }
 
+// stored returns the sizes of the images as they are stored.
+func (c *convolution) stored() []int {
+	if !c.shuffled {
+		return c.images
+	}
+	return []int{c.images[0], c.images[1] / 2, c.images[2] / 2, 4 * c.images[3]}
+}
+
 // convolutionKinds are what is computed of a convolution: the result, and the gradients by the images and by the weights.
 var convolutionKinds = []string{"forward", "images", "weights"}
 
 // of returns what a kind computes from operands of a type.
 func (c *convolution) of(b *ir.Builder, kind string, x, w, ct ir.Value) ir.Value {
 	conv := func(b *ir.Builder, in []ir.Value) []ir.Value {
+		if c.shuffled {
+			in = []ir.Value{ops.PixelShuffle(b, in[0], 2), in[1]}
+		}
 		return []ir.Value{ops.ConvGeneral(b, in[0], in[1], c.attrs())}
 	}
 	if kind == "forward" {
@@ -88,46 +103,58 @@ var copiedConvolutions = []convolution{
 	{images: []int{2, 9, 14, 11, 128}, out: 64, window: 2, stride: 2, lo: 1, hi: 0},
 }
 
-// TestGPUConvolvesInIm2colMode compares convolutions of small whole numbers and their gradients with the CPU's.
-func TestGPUConvolvesInIm2colMode(t *testing.T) {
+// fewChannels have too few channels for that mode.
+var fewChannels = []convolution{
+	{images: []int{16, 63, 63, 3}, out: 64, window: 7, stride: 2, lo: 3, hi: 3},
+	{images: []int{3, 256, 256, 3}, out: 64, window: 3, lo: 1, hi: 1},
+	{images: []int{4, 64, 64, 64}, out: 3, window: 3, lo: 1, hi: 1, shuffled: true},
+}
+
+// TestGPUConvolves compares convolutions of small whole numbers and their gradients with the CPU's. Nothing is rounded.
+func TestGPUConvolves(t *testing.T) {
 	gpu(t)
 	by := cuda.With(loop.NoProducts)
-	for i := range copiedConvolutions {
-		c := &copiedConvolutions[i]
+	warpGroups := strings.Contains(by.Info().Description, "compute capability 9.0")
+	for i, c := range slices.Concat(copiedConvolutions, fewChannels) {
 		for _, d := range []ir.DType{ir.BF16, ir.F16, ir.F32} {
 			for _, kind := range convolutionKinds {
-				t.Run(fmt.Sprintf("%s %s %s", c, d, kind), func(t *testing.T) { checkConvolution(t, by, c, d, kind) })
+				t.Run(fmt.Sprintf("%s %s %s", &c, d, kind), func(t *testing.T) {
+					sources := checkConvolution(t, by, &c, d, kind)
+					im2col := !(kind == "images" && c.stride > 1) && !(kind == "weights" && d == ir.F32)
+					if copied := strings.Contains(sources, "copy_pixels"); warpGroups && i < len(copiedConvolutions) && copied != im2col {
+						t.Errorf("im2col mode %t, want %t", copied, im2col)
+					}
+				})
 			}
 		}
 	}
 }
 
-func checkConvolution(t *testing.T, by native.Backend, c *convolution, d ir.DType, kind string) {
+// checkConvolution returns the sources of a convolution's kernels.
+func checkConvolution(t *testing.T, by native.Backend, c *convolution, d ir.DType, kind string) string {
+	t.Helper()
 	weights, result := c.sizes()
-	dims := map[string][]int{"x": c.images, "w": weights, "ct": result}
+	dims := map[string][]int{"x": c.stored(), "w": weights, "ct": result}
 	g, err := ir.Build("convolution", func(b *ir.Builder) {
 		in := func(name string) ir.Value { return b.Input(name, d, ir.Dims(dims[name]...)...) }
 		b.Output("y", ops.Convert(b, c.of(b, kind, in("x"), in("w"), in("ct")), ir.F32))
 	})
 	must(t, err)
 	p := compileWith(t, by, g, native.Options{TF32: true})
-	copied := strings.Contains(strings.Join(cuda.Sources(p), ""), "copy_pixels")
-	if want := !(kind == "images" && c.stride > 1) && !(kind == "weights" && d == ir.F32); copied && !want || want && !copied && strings.Contains(cuda.Backend().Info().Description, "9.0") {
-		t.Errorf("im2col mode %t, want %t", copied, want)
-	}
 	in := map[string]native.Tensor{}
 	for i, name := range []string{"x", "w", "ct"} {
 		x := sparse(uint64(i), product(dims[name]))
 		in[name] = tensor(d, x, 1, len(x), false)
 		in[name] = native.Tensor{DType: d, Dims: dims[name], Data: in[name].Data}
 	}
-	size := map[string][]int{"forward": result, "images": c.images, "weights": weights}[kind]
+	size := map[string][]int{"forward": result, "images": c.stored(), "weights": weights}[kind]
 	got, want := convolvedBy(t, p, in, size), convolvedBy(t, compileWith(t, cpu.Backend(), g, native.Options{}), in, size)
 	for i, x := range got {
 		if x != want[i] {
 			t.Fatalf("element %d is %g, want %g", i, x, want[i])
 		}
 	}
+	return strings.Join(cuda.Sources(p), "")
 }
 
 // convolvedBy returns the result of a program.

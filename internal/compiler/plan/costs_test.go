@@ -15,7 +15,8 @@ import (
 )
 
 // timesFile has the times of the candidates of the two longest groups of each family in bf16 and in TF32, on an
-// H200: the first groups of what BenchmarkPredictions of native/cuda writes.
+// H200: the first groups of what BenchmarkPredictions of native/cuda writes, without the candidates whose kernels have
+// changed since, which are multiply-adds of convolutions of 3 channels.
 const timesFile = "testdata/times_h200.txt"
 
 // timedGroup is a group of a family's training step, with the times of its candidates.

@@ -6,6 +6,6 @@
 // one; tile.go has the shapes of tiled kernels with their costs, kernel.go the tiled kernel and its
 // epilogue, pipeline.go its form with asynchronous copies, fragment.go that with subgroup
 // fragments; mma.go multiplies by warp-group MMA, of operands that operand.go copies to shared
-// memory; library.go calls a library of the device. A contraction that none of these fits is
+// memory, or that image.go first copies with their channels or images last; library.go calls a library of the device. A contraction that none of these fits is
 // a reduction of package reduce. Read space.go first.
 package matmul

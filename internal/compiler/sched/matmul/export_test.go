@@ -29,18 +29,24 @@ func schedulesOf(tiles []tile, parts int) []emit.Schedule {
 	return out
 }
 
-// MmaSchedules returns the schedules of all warp-group MMA tiles of a target.
-func MmaSchedules(parts int, caps loop.Caps) []emit.Schedule {
-	var out []emit.Schedule
+// MmaSchedules returns the schedules of the MMA tiles of a target of which a multiprocessor holds one.
+func MmaSchedules(parts int, caps loop.Caps) []emit.Schedule { return mmaSchedules(parts, caps, 1) }
+
+// ShortMmaSchedules returns the schedules of those of which it holds two.
+func ShortMmaSchedules(caps loop.Caps) []emit.Schedule { return mmaSchedules(1, caps, 2) }
+
+func mmaSchedules(parts int, caps loop.Caps, resident int) (out []emit.Schedule) {
 	for _, t := range mmaTilesFor(caps) {
-		out = append(out, emit.Schedule{Family: emit.WarpGroups, N: t.columns, Stages: t.stages, Split: parts})
+		if t.resident == resident {
+			out = append(out, emit.Schedule{Family: emit.WarpGroups, N: t.columns, Stages: t.stages, Split: parts})
+		}
 	}
 	return out
 }
 
 // WithSmallImages lets operands of any size be copied in im2col mode until the test ends.
 func WithSmallImages(t *testing.T) {
-	before := leastImages
-	leastImages = 0
-	t.Cleanup(func() { leastImages = before })
+	before := leastIm2col
+	leastIm2col = 0
+	t.Cleanup(func() { leastIm2col = before })
 }

@@ -23,15 +23,15 @@ type im2col struct {
 // spatial is how a spatial axis is read: at pixel·step + tap·dilation − lo.
 type spatial struct{ step, dilation, lo int }
 
-// leastImages is the number of bytes of the smallest operand in im2col mode. Drivers up to CUDA 13.1 encode maps of smaller ones wrongly.
-var leastImages = 128 << 10
+// leastIm2col is the number of bytes of the smallest operand in im2col mode. Drivers up to CUDA 13.1 encode maps of smaller ones wrongly.
+var leastIm2col = 128 << 10
 
 // planIm2col returns how operand 0 of a contraction is copied in im2col mode, or nil if it is not.
 func planIm2col(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, d ir.DType) *im2col {
 	if !e.Caps.TensorMaps || len(c.Windows) < 3 || len(c.Windows) > 5 {
 		return nil
 	}
-	first, strides, ok := imagesOf(e, g, c, d)
+	first, strides, ok := storedImages(e, g, c, d)
 	if !ok {
 		return nil
 	}
@@ -44,9 +44,9 @@ func planIm2col(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, d ir.DT
 	return nil
 }
 
-// imagesOf returns the array of operand 0 and the distances of neighbours along its axes, and behind them its first element. It
+// storedImages returns the array of operand 0 and the distances of neighbours along its axes, and behind them its first element. It
 // returns false if the operand is computed.
-func imagesOf(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, d ir.DType) (p emit.Piece, strides []int, ok bool) {
+func storedImages(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, d ir.DType) (p emit.Piece, strides []int, ok bool) {
 	dims, _ := c.Node.Input(0).Shape().Ints()
 	at, terms := fusion.Coords("x", dims), map[string]int{}
 	p, ok = emit.StoredAt(d, e.Simplify(e.Reader().Operand(c.Node)(0, at)))
@@ -121,7 +121,7 @@ func (x *im2col) fits(d ir.DType) bool {
 	for _, n := range x.view.Dims {
 		bytes *= n
 	}
-	if bytes < leastImages || x.free && (x.channels%row != 0 || d == ir.F32) {
+	if bytes < leastIm2col || x.free && (x.channels%row != 0 || d == ir.F32) {
 		return false
 	}
 	for i, s := range x.axes {

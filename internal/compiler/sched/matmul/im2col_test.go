@@ -57,7 +57,7 @@ func TestGradientsByImagesInIm2colMode(t *testing.T) {
 	for _, d := range []ir.DType{ir.BF16, ir.F32} {
 		a := nhwc(2, ops.ConvAttrs{PadLo: []int{2, 0}, PadHi: []int{0, 1}})
 		a.Rhs = []int{2, 3, 0, 1}
-		convolve(t, true, func(b *ir.Builder) ir.Value {
+		checkIm2col(t, true, func(b *ir.Builder) ir.Value {
 			w := ops.Reverse(b, b.Input("w", d, ir.Dims(3, 2, 40, 72)...), 0, 1)
 			return ops.ConvGeneral(b, b.Input("x", d, ir.Dims(2, 6, 7, 72)...), w, a)
 		})
@@ -69,15 +69,15 @@ func TestConvolutionsInIm2colMode(t *testing.T) {
 	matmul.WithSmallImages(t)
 	for _, c := range convolutionCases {
 		t.Run(c.name, func(t *testing.T) {
-			convolve(t, c.im2col, func(b *ir.Builder) ir.Value {
+			checkIm2col(t, c.im2col, func(b *ir.Builder) ir.Value {
 				return ops.ConvGeneral(b, b.Input("x", c.d, ir.Dims(c.x...)...), b.Input("w", c.d, ir.Dims(c.w...)...), c.a)
 			})
 		})
 	}
 }
 
-// convolve runs a convolution by multiply-adds, whole and in parts, and expects that it is copied in im2col mode or not.
-func convolve(t *testing.T, im2col bool, f func(b *ir.Builder) ir.Value) {
+// checkIm2col runs a convolution by multiply-adds, whole and in parts, and expects that it is copied in im2col mode or not.
+func checkIm2col(t *testing.T, im2col bool, f func(b *ir.Builder) ir.Value) {
 	t.Helper()
 	g := schedtest.Build(t, func(b *ir.Builder) { b.Output("y", f(b)) })
 	c := schedtest.NewCase(t, g, schedtest.Wholes)

@@ -32,21 +32,25 @@ type mmaTile struct {
 	// read is the number of stages that threads may be reading: the current one and, where
 	// multiply-adds are asynchronous, the one before.
 	stagesRead int
+	resident   int // workgroups that a multiprocessor holds at once
 }
 
-// mmaTiles are the candidates with warp-group multiply-adds, in the order of [hardware.Rates].
+// mmaTiles are the candidates with warp-group multiply-adds, in the order of [hardware.Rates]. Of the last one a
+// multiprocessor holds two workgroups, so that one copies or stores while the other multiplies. It is for products as
+// short as its stages.
 var mmaTiles = []mmaTile{
-	{256, 4, 2},
-	{128, 6, 2},
-	{64, 8, 2},
+	{256, 4, 2, 1},
+	{128, 6, 2, 1},
+	{64, 8, 2, 1},
+	{64, 3, 2, 2},
 }
 
 // mmaTilesByWarps are the candidates with warp multiply-adds, with the maximum useful number of
 // stages.
 var mmaTilesByWarps = []mmaTile{
-	{256, 4, 1},
-	{128, 6, 1},
-	{64, 6, 1},
+	{256, 4, 1, 1},
+	{128, 6, 1, 1},
+	{64, 6, 1, 1},
 }
 
 // mmaTilesFor returns the candidates on a target, with the stages that its shared memory holds.
@@ -73,6 +77,8 @@ const rasterRows = 16
 // mmaPlan computes a contraction by multiply-adds.
 type mmaPlan struct {
 	mmaTile
+	c          *fusion.Contraction // as it reads its images
+	images     [2]*image           // of the operands; nil without
 	operand    ir.DType
 	rows       int // the operand along the rows of atoms; the other is along the columns
 	layout     [2]mmaLayout
@@ -96,20 +102,25 @@ const (
 	alongFree
 )
 
-// emitMma emits a contraction by multiply-adds, with kernels that stage operands before it
+// emitMma emits a contraction by multiply-adds, with kernels that stage operands or write their images before it
 // and that add up split-K parts after it.
-func emitMma(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan) []emit.Launch {
+func emitMma(e *emit.Emitter, g *fusion.Group, p *mmaPlan) []emit.Launch {
 	var launches []emit.Launch
 	var scratch [2]*fusion.Tensor
 	for i, layout := range p.layout {
-		if layout == staged {
-			var l emit.Launch
-			l, scratch[i] = stageOperand(e, g, c, p, i)
-			launches = append(launches, l)
+		var l emit.Launch
+		switch {
+		case layout == staged:
+			l, scratch[i] = stageOperand(e, g, p.c, p, i)
+		case p.images[i] != nil:
+			l, scratch[i] = p.images[i].write(e, g, p.c, p)
+		default:
+			continue
 		}
+		launches = append(launches, l)
 	}
 	// Tiles and positions fit I32; only offsets into arrays may be long.
-	m := newMmaEmitter(emit.New(e.Partition, e.Caps), g, c, p, scratch)
+	m := newMmaEmitter(emit.New(e.Partition, e.Caps), g, p.c, p, scratch)
 	if p.parts == 1 {
 		return append(launches, m.kernel(g.Name(), m.out.stores))
 	}
@@ -139,28 +150,40 @@ func planMma(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (p *mmaPla
 	if !ok || !counted || !tileable(c) {
 		return nil, false
 	}
-	p = &mmaPlan{operand: d, mapped: e.Caps.TensorMaps}
-	for i := range p.layout {
-		var linear bool
-		p.layout[i], linear = layoutOf(e, g, c, d, i)
+	p = &mmaPlan{operand: d, c: c}
+	p.setLayouts(e, g)
+	return p.orImages(e, g), true
+}
+
+// setLayouts sets the layouts of the operands.
+func (p *mmaPlan) setLayouts(e *emit.Emitter, g *fusion.Group) {
+	p.mapped = e.Caps.TensorMaps
+	for i, x := range p.images {
+		linear := false
+		if x != nil {
+			p.layout[i] = x.layout
+		} else {
+			p.layout[i], linear = layoutOf(e, g, p.c, p.operand, i)
+		}
 		p.mapped = p.mapped && linear
 	}
-	if !p.imagesByTensorMap(e, g, c) {
-		p.orient(c)
+	if !p.setIm2col(e, g) {
+		p.orient(p.c)
 	}
 	for i, l := range p.layout {
 		if l == staged {
-			p.contiguous[i] = contiguityOf(e, c, d, i)
+			p.contiguous[i] = contiguityOf(e, p.c, p.operand, i)
 		}
 	}
-	return p, true
 }
 
-// imagesByTensorMap plans the copies of a convolution in im2col mode, or returns false.
-func (p *mmaPlan) imagesByTensorMap(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) bool {
-	if p.mapped {
-		return false // as a product of matrices
+// setIm2col plans the copies of a convolution in im2col mode, or returns false: where tensor maps copy the operands as matrices,
+// or images of them are written.
+func (p *mmaPlan) setIm2col(e *emit.Emitter, g *fusion.Group) bool {
+	if p.mapped || p.images != [2]*image{} {
+		return false
 	}
+	c := p.c
 	x := planIm2col(e, g, c, p.operand)
 	if x == nil || p.layout[0] != map[bool]mmaLayout{false: alongK, true: alongFree}[x.free] {
 		return false
@@ -186,11 +209,11 @@ func (p *mmaPlan) imagesByTensorMap(e *emit.Emitter, g *fusion.Group, c *fusion.
 }
 
 // allSteps returns the steps of all parts.
-func (p *mmaPlan) allSteps(c *fusion.Contraction) int {
+func (p *mmaPlan) allSteps() int {
 	if x := p.im2col; x != nil && !x.free {
 		return x.taps() * x.chunks(p.operand)
 	}
-	return emit.CeilDiv(fusion.Product(c.K), p.stepLength())
+	return emit.CeilDiv(fusion.Product(p.c.K), p.stepLength())
 }
 
 // orient picks the operand along the rows. The one along the columns, if f32, must be contiguous
@@ -227,8 +250,8 @@ func (p *mmaPlan) tiles(c *fusion.Contraction) (rows, columns int) {
 }
 
 // split cuts the contracted space into at most parts parts of whole steps.
-func (p *mmaPlan) split(c *fusion.Contraction, parts int) {
-	steps := p.allSteps(c)
+func (p *mmaPlan) split(parts int) {
+	steps := p.allSteps()
 	p.steps = emit.CeilDiv(steps, parts)
 	if p.inRegisters() {
 		p.steps += p.steps % 2 // the loop body has two steps
@@ -253,8 +276,16 @@ func (t mmaTile) sharedBytes() int {
 
 func (t mmaTile) stageBytes() int { return (mmaRows + t.columns) * mmaStep }
 
-// inFlight returns the number of steps whose copies are in flight while one is multiplied.
-func (t mmaTile) inFlight() int { return t.stages - t.stagesRead }
+// inFlight returns the number of steps whose copies are in flight while one is multiplied: all where each has a stage.
+func (p *mmaPlan) inFlight() int {
+	if p.steps <= p.stages {
+		return p.steps
+	}
+	return p.stages - p.stagesRead
+}
+
+// suits reports whether the plan's tile is worth comparing: one of few stages for a short product that all threads copy.
+func (p *mmaPlan) suits() bool { return p.resident == 1 || !p.mapped && p.steps <= p.stages }
 
 // TileOverhead estimates the nanoseconds of a tile's prologue and epilogue, filling the stages
 // and storing the results: four dependent loads, whatever the device.
@@ -268,11 +299,16 @@ const leastStaged = 1 << 26
 // multiply-adds are faster: for small products that stage operands or are of f32, if tiles are at the rate of arithmetic.
 func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
 	lowest := tilesTime(c, caps)
-	if mulAddCount(c) < leastStaged && (p.operand == ir.F32 || slices.Contains(p.layout[:], staged)) {
+	if mulAddCount(c) < leastStaged && (p.operand == ir.F32 || p.copies()) {
 		lowest = 2 * mulAddCount(c) / caps.Profile().Arithmetic()
 	}
-	best = p.fastest(c, caps, lowest)
+	best = p.fastest(p.c, caps, lowest)
 	return best, best != nil
+}
+
+// copies reports whether kernels write operands to scratch memory.
+func (p *mmaPlan) copies() bool {
+	return slices.Contains(p.layout[:], staged) || p.images != [2]*image{}
 }
 
 // fastest completes the plan with the tile and the parts that take the least time, or returns nil if none takes less than
@@ -280,7 +316,7 @@ func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan,
 func (p *mmaPlan) fastest(c *fusion.Contraction, caps loop.Caps, below float64) (best *mmaPlan) {
 	for _, t := range mmaTilesFor(caps) {
 		q := p.withTile(t, c, caps)
-		if time := q.cost(c, caps); time < below {
+		if time := q.cost(c, caps); q.suits() && time < below {
 			best, below = &q, time
 		}
 	}
@@ -293,10 +329,10 @@ func (p *mmaPlan) withTile(t mmaTile, c *fusion.Contraction, caps loop.Caps) mma
 	best := *p
 	best.mmaTile = t
 	parts := best.mostParts(c, caps)
-	best.split(c, parts)
+	best.split(parts)
 	for parts /= 2; p.mapped && parts > 0; parts /= 2 {
 		q := best
-		if q.split(c, parts); q.cost(c, caps) < best.cost(c, caps) {
+		if q.split(parts); q.cost(c, caps) < best.cost(c, caps) {
 			best = q
 		}
 	}
@@ -305,7 +341,7 @@ func (p *mmaPlan) withTile(t mmaTile, c *fusion.Contraction, caps loop.Caps) mma
 
 // cost estimates the nanoseconds of all launches.
 func (p *mmaPlan) cost(c *fusion.Contraction, caps loop.Caps) float64 {
-	return p.time(c, caps) + p.stagingTime(c, caps)
+	return p.time(c, caps) + p.stagingTime(c, caps) + p.imageTime(caps)
 }
 
 // mostParts returns the split-K parts that keep the multiprocessors busy if there are few
@@ -313,7 +349,7 @@ func (p *mmaPlan) cost(c *fusion.Contraction, caps loop.Caps) float64 {
 func (p *mmaPlan) mostParts(c *fusion.Contraction, caps loop.Caps) int {
 	rows, columns := p.tiles(c)
 	count := fusion.Product(c.Batch) * rows * columns
-	return max(1, min(caps.Profile().Processors/count, p.allSteps(c)/p.stages, maxParts(c, caps)))
+	return max(1, min(caps.Profile().Processors/count, p.allSteps()/p.stages, maxParts(c, caps)))
 }
 
 // time estimates the nanoseconds of the products.
@@ -323,11 +359,12 @@ func (p *mmaPlan) time(c *fusion.Contraction, caps loop.Caps) float64 {
 	workgroups := float64(fusion.Product(c.Batch)*rows*columns) * float64(p.parts)
 	waves := math.Ceil(workgroups / float64(d.Processors))
 	work := waves * 2 * float64(mmaRows*p.columns) * float64(p.steps*p.stepLength()) / p.rate(d, caps.MmaByWarps, workgroups)
+	overhead := TileOverhead / float64(p.resident)
 	switch {
 	case !p.mapped && p.parts > 1:
-		return 2*d.Launch + waves*TileOverhead + work + 8*results*float64(p.parts)/d.Bandwidth()
+		return 2*d.Launch + waves*overhead + work + 8*results*float64(p.parts)/d.Bandwidth()
 	case !p.mapped:
-		return d.Launch + waves*TileOverhead + work
+		return d.Launch + waves*overhead + work
 	}
 	// The first tiles begin within the launch. No other tiles hide how those of one wave store their results.
 	stored := float64(c.Node.Types()[0].DType.Size()) * results
@@ -411,6 +448,9 @@ type mmaEmitter struct {
 
 func newMmaEmitter(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan, scratch [2]*fusion.Tensor) *mmaEmitter {
 	e.Workgroup = [3]int{mmaThreads, 1, 1}
+	if p.resident > 1 {
+		e.Resident = p.resident
+	}
 	m := &mmaEmitter{Emitter: e, p: p, atom: loop.MmaShape{Operand: p.operand, N: p.columns}}
 	m.out = epilogue{Emitter: e, g: g, c: c}
 	row, column := m.assignTile(c)
@@ -796,6 +836,7 @@ func (m *mmaEmitter) runStores(slot int, round, at scalar.Expr, run int, result 
 		x = m.bounded([2]string{"m", "n"}[i], scalar.FloorDiv(x, loop.Int(unit)), s.free/unit)
 		position[i] = scalar.Mul(x, loop.Int(unit))
 	}
+	exists = scalar.And(exists, m.wanted(position))
 	each := make([][]emit.PendingStore, run)
 	for j := range each {
 		here, in := position, tile

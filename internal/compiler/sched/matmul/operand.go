@@ -91,23 +91,17 @@ func stageOperand(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p *mm
 		} else {
 			at = w.Unflatten(i, []int{t.Dims[0], free, length / run})
 		}
-		stores := make([]emit.PendingStore, run)
-		for j := range stores {
-			k := w.Simplify(scalar.Add(scalar.Mul(at[2], loop.Int(run)), loop.Int(j)))
-			stores[j] = emit.PendingStore{Tensor: t, At: ir.Index{at[0], at[1], k}, Value: element(at[0], at[1], k)}
-		}
-		w.ObserveStores(stores, run)
-		w.Decide()
-		w.Store(stores, run, emit.Always(run))
+		storePieces(w, t, run, at, element)
 	})
 	return w.Launch(g.Name() + "_" + name), t
 }
 
 // stagedElement returns the function of a staged operand's element at a batch, a free and a contracted
 // position: zero beyond the operand.
-func stagedElement(w *emit.Emitter, c *fusion.Contraction, d ir.DType, operand int) func(batch, free, k scalar.Expr) scalar.Expr {
+func stagedElement(w *emit.Emitter, c *fusion.Contraction, d ir.DType, operand int) func(at ir.Index) scalar.Expr {
 	load, all := w.Reader().Operand(c.Node), fusion.Product(c.K)
-	return func(batch, free, k scalar.Expr) scalar.Expr {
+	return func(at ir.Index) scalar.Expr {
+		batch, free, k := at[0], at[1], at[2]
 		inside := scalar.Expr(scalar.ConstBool(true))
 		if stagedLength(c, d) != all {
 			inside = w.Simplify(scalar.Lt(k, loop.Int(all)))
@@ -134,25 +128,12 @@ func contiguityOf(e *emit.Emitter, c *fusion.Contraction, d ir.DType, operand in
 	position := func(name string, n, step int) scalar.Expr {
 		return scalar.Mul(scalar.NewVar(name, ir.I32, 0, int64(max(n-2, 0)/step)), loop.Int(step))
 	}
-	loads := func(free, k scalar.Expr) (at []scalar.Expr) {
-		x := c.Factor(operand, batch, e.Unflatten(e.Simplify(free), c.Free(operand)), e.Unflatten(e.Simplify(k), c.K), load)
-		scalar.Walk(x, func(n scalar.Expr) {
-			if n.Op == scalar.OpLoad {
-				at = append(at, n.Args[0])
-			}
-		})
-		return at
-	}
-	adjacent := func(here, there []scalar.Expr) bool {
-		if len(here) != 1 || len(there) != 1 {
-			return false
-		}
-		step, known := e.Simplify(scalar.Sub(there[0], here[0])).IntConst()
-		return known && step == 1
+	element := func(free, k scalar.Expr) scalar.Expr {
+		return c.Factor(operand, batch, e.Unflatten(e.Simplify(free), c.Free(operand)), e.Unflatten(e.Simplify(k), c.K), load)
 	}
 	along := func(freeRun, kRun, freeStep, kStep int) bool {
 		free, k := position("f", fusion.Product(c.Free(operand)), freeRun), position("k", fusion.Product(c.K), kRun)
-		return adjacent(loads(free, k), loads(scalar.Add(free, loop.Int(freeStep)), scalar.Add(k, loop.Int(kStep))))
+		return adjacent(e, element(free, k), element(scalar.Add(free, loop.Int(freeStep)), scalar.Add(k, loop.Int(kStep))))
 	}
 	run := loop.ChunkElements(d)
 	switch {
@@ -164,6 +145,23 @@ func contiguityOf(e *emit.Emitter, c *fusion.Contraction, d ir.DType, operand in
 		return contiguousInRuns
 	}
 	return scattered
+}
+
+// adjacent reports whether an element reads the one behind what another reads, and nothing else.
+func adjacent(e *emit.Emitter, here, there scalar.Expr) bool {
+	var at [2][]scalar.Expr
+	for i, x := range []scalar.Expr{here, there} {
+		scalar.Walk(x, func(n scalar.Expr) {
+			if n.Op == scalar.OpLoad {
+				at[i] = append(at[i], n.Args[0])
+			}
+		})
+	}
+	if len(at[0]) != 1 || len(at[1]) != 1 {
+		return false
+	}
+	step, known := e.Simplify(scalar.Sub(at[1][0], at[0][0])).IntConst()
+	return known && step == 1
 }
 
 // mmaSide is one operand of the multiply-adds: tiles of free positions by the contracted
@@ -185,7 +183,7 @@ type mmaSide struct {
 }
 
 // newSide declares the shared memory of an operand, number 0 for rows and 1 for columns. A
-// staged operand is read from scratch.
+// staged operand, or its image, is read from scratch.
 func (m *mmaEmitter) newSide(operand, number int, scratch *fusion.Tensor) mmaSide {
 	c := m.out.c
 	s := mmaSide{
@@ -193,7 +191,7 @@ func (m *mmaEmitter) newSide(operand, number int, scratch *fusion.Tensor) mmaSid
 		tile: [2]int{mmaRows, m.p.columns}[number], threadRead: number == 0 && m.p.inRegisters(),
 	}
 	s.slot = m.Shared([2]string{"rows", "columns"}[number], m.p.operand, 1, m.p.stages*s.stageLength(m.p))
-	if scratch != nil {
+	if m.p.layout[operand] == staged {
 		s.layout, s.length = alongK, stagedLength(c, m.p.operand)
 		s.pieceAt = func(free, k scalar.Expr) emit.Piece {
 			root, at := m.Emitter.Partition.Place(scratch, ir.Index{m.batch, free, k})
@@ -202,7 +200,7 @@ func (m *mmaEmitter) newSide(operand, number int, scratch *fusion.Tensor) mmaSid
 		return s
 	}
 	r := &pieceReader{e: m.Emitter, c: c, d: m.p.operand, operand: operand, batch: m.out.batch}
-	load := m.Reader().Operand(c.Node)
+	load := m.load(operand, scratch)
 	s.pieceAt = func(free, k scalar.Expr) emit.Piece {
 		p, ok := r.pieceAt(load, free, k, s.layout)
 		if !ok {
@@ -420,12 +418,12 @@ func (m *mmaEmitter) sideTensorMap(s *mmaSide, scratch *fusion.Tensor) *tensorMa
 		return &b
 	}
 	at := func(batch, free, k scalar.Expr) (emit.Piece, bool) {
-		if scratch != nil {
+		if m.p.layout[s.operand] == staged {
 			root, place := m.Emitter.Partition.Place(scratch, ir.Index{batch, free, k})
 			return emit.Piece{Array: root.ID, At: m.Simplify(place)}, true
 		}
 		r := &pieceReader{e: m.Emitter, c: c, d: m.p.operand, operand: s.operand, batch: m.Unflatten(m.Simplify(batch), c.Batch)}
-		return r.pieceAt(m.Reader().Operand(c.Node), m.Simplify(free), m.Simplify(k), s.layout)
+		return r.pieceAt(m.load(s.operand, scratch), m.Simplify(free), m.Simplify(k), s.layout)
 	}
 	x := pieces{dtype: m.p.operand, layout: s.layout, batches: fusion.Product(c.Batch), free: s.free, length: s.length, at: at}
 	b, ok := x.tensorMap(m.Emitter)

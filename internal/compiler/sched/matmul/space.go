@@ -185,9 +185,20 @@ func tileFor(s emit.Schedule) (tile, bool) {
 }
 
 // deviceSpace are the candidates of a contraction that only some devices have: warp-group
-// multiply-adds and the products of a library. The browser calls none of its methods; their
-// names differ from those of [emit.Space] so that the linker drops them there.
-type deviceSpace struct {
+// multiply-adds and the products of a library. It is an interface so that the browser's compiler, which has
+// none, has not the types of its plans either.
+type deviceSpace interface {
+	rule() (emit.Schedule, bool)
+	insteadOf(reduction emit.Ranked) emit.Schedule
+	orRows(few, rows emit.Schedule) emit.Schedule
+	schedules() []emit.Schedule
+	cost(s emit.Schedule) float64
+	has(s emit.Schedule) bool
+	launches(s emit.Schedule) []emit.Launch
+}
+
+// deviceCandidates is the deviceSpace of a contraction.
+type deviceCandidates struct {
 	e       *emit.Emitter
 	g       *fusion.Group
 	c       *fusion.Contraction
@@ -196,7 +207,7 @@ type deviceSpace struct {
 }
 
 func newDeviceSpace(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) deviceSpace {
-	w := deviceSpace{e: e, g: g, c: c}
+	w := &deviceCandidates{e: e, g: g, c: c}
 	w.mma, _ = planMma(e, g, c)
 	w.product, _ = planLibrary(e, g, c)
 	return w
@@ -206,7 +217,7 @@ func newDeviceSpace(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) dev
 func ofDevice(s emit.Schedule) bool { return s.Family == emit.WarpGroups || s.Family == emit.Library }
 
 // rule returns the schedule that is expected to be faster than tiles, if there is one.
-func (w *deviceSpace) rule() (emit.Schedule, bool) {
+func (w *deviceCandidates) rule() (emit.Schedule, bool) {
 	var best *mmaPlan
 	if w.mma != nil {
 		best, _ = chooseMma(*w.mma, w.c, w.e.Caps)
@@ -220,31 +231,41 @@ func (w *deviceSpace) rule() (emit.Schedule, bool) {
 	return emit.Schedule{}, false
 }
 
-// thinGain is the ratio of costs from which multiply-adds compute a product that has too few results or columns for
-// tiles (H200: convolutions from and to 3 channels took 16 and 18 µs instead of 40 and 23 as reductions of 2.4 and
-// 4 times the cost).
+// thinGain is the ratio of costs from which multiply-adds of 16-bit types, or tiles of f32, compute a product that has
+// too few results or columns for tiles by their count (H200: convolutions from and to 3 channels took 16 and 18 µs
+// instead of 40 and 23 as reductions of 2.4 and 4 times the cost; one of f32 to 3 channels took 15 µs by tiles, 28 by
+// multiply-adds in TF32, and 37 as a reduction of 2.8 times the cost).
 const thinGain = 2
 
-// insteadOf returns the cheapest multiply-adds of 16-bit types where a reduction costs thinGain times as much, or the
-// reduction. Those of f32 in TF32 were not measured alone.
-func (w *deviceSpace) insteadOf(reduction emit.Ranked) emit.Schedule {
-	if w.mma == nil || w.mma.operand == ir.F32 {
-		return reduction.Schedule
+// insteadOf returns the cheapest multiply-adds of 16-bit types, or tiles of f32, where a reduction costs thinGain times
+// as much, or the reduction.
+func (w *deviceCandidates) insteadOf(reduction emit.Ranked) emit.Schedule {
+	best, below := reduction.Schedule, reduction.Cost/thinGain
+	switch {
+	case w.mma == nil:
+		return best
+	case w.mma.operand == ir.F32:
+		for _, t := range tiles {
+			parts := t.parts(w.c, w.e.Caps)
+			if time := t.cost(w.c, parts, w.e.Caps); t.fits(w.e.Caps) && time < below {
+				best, below = t.schedule(parts), time
+			}
+		}
+		return best
 	}
-	below := reduction.Cost / thinGain
 	if w.product != nil { // as in cost
 		below -= w.product.epilogue.fusedTime(w.e.Caps)
 	}
-	if best := w.mma.fastest(w.c, w.e.Caps, below); best != nil {
-		return best.schedule()
+	if p := w.mma.fastest(w.mma.c, w.e.Caps, below); p != nil {
+		return p.schedule()
 	}
-	return reduction.Schedule
+	return best
 }
 
 // orRows returns the schedule of few threads a row or, where its cost is lower, that of a whole reduction: it reads the
 // rows of a matrix coalesced (H200: 4,096 rows of 64 times a vector take 1.5 µs by a warp each, 3.6 to 4.6 by one
 // thread; 512 of 256 take 1.8 by 256 threads, 3.2 to 4.0 by four).
-func (w *deviceSpace) orRows(few, rows emit.Schedule) emit.Schedule {
+func (w *deviceCandidates) orRows(few, rows emit.Schedule) emit.Schedule {
 	if rows.Each == 0 && reductionCost(w.c, rows, w.e.Caps) < reductionCost(w.c, few, w.e.Caps) {
 		return rows
 	}
@@ -252,7 +273,7 @@ func (w *deviceSpace) orRows(few, rows emit.Schedule) emit.Schedule {
 }
 
 // schedules returns the candidates that are worth comparing.
-func (w *deviceSpace) schedules() (list []emit.Schedule) {
+func (w *deviceCandidates) schedules() (list []emit.Schedule) {
 	if w.product != nil && w.product.worthwhile(w.c) {
 		list = append(list, emit.Schedule{Family: emit.Library})
 	}
@@ -260,34 +281,35 @@ func (w *deviceSpace) schedules() (list []emit.Schedule) {
 		return list
 	}
 	for _, t := range mmaTilesFor(w.e.Caps) {
-		p := w.mma.withTile(t, w.c, w.e.Caps)
-		list = append(list, p.schedule())
+		if p := w.mma.withTile(t, w.mma.c, w.e.Caps); p.suits() {
+			list = append(list, p.schedule())
+		}
 	}
 	return list
 }
 
 // plan completes the plan of multiply-adds for a schedule.
-func (w *deviceSpace) plan(s emit.Schedule) mmaPlan {
+func (w *deviceCandidates) plan(s emit.Schedule) mmaPlan {
 	t, _ := mmaTileFor(s, w.e.Caps)
 	p := *w.mma
 	p.mmaTile = t
-	p.split(w.c, s.Split)
+	p.split(s.Split)
 	return p
 }
 
-func (w *deviceSpace) cost(s emit.Schedule) float64 {
+func (w *deviceCandidates) cost(s emit.Schedule) float64 {
 	if s.Family == emit.Library {
 		return w.product.cost(w.c, w.e.Caps)
 	}
 	p := w.plan(s)
-	time := p.cost(w.c, w.e.Caps)
+	time := p.cost(p.c, w.e.Caps)
 	if w.product != nil { // the library's cost includes the epilogue, so this one must too
 		time += w.product.epilogue.fusedTime(w.e.Caps)
 	}
 	return time
 }
 
-func (w *deviceSpace) has(s emit.Schedule) bool {
+func (w *deviceCandidates) has(s emit.Schedule) bool {
 	if s.Family == emit.Library {
 		return w.product != nil && s == emit.Schedule{Family: emit.Library}
 	}
@@ -295,12 +317,12 @@ func (w *deviceSpace) has(s emit.Schedule) bool {
 	return ok && w.mma != nil
 }
 
-func (w *deviceSpace) launches(s emit.Schedule) []emit.Launch {
+func (w *deviceCandidates) launches(s emit.Schedule) []emit.Launch {
 	if s.Family == emit.Library {
 		return emitLibrary(w.e, w.g, w.product)
 	}
 	p := w.plan(s)
-	return emitMma(w.e, w.g, w.c, &p)
+	return emitMma(w.e, w.g, &p)
 }
 
 func (p *mmaPlan) schedule() emit.Schedule {
