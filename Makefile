@@ -34,6 +34,9 @@ export RLX_REQUIRE
 # build the same code. linux/arm64 has no file that none of these has, and test-arm64 builds for it.
 TARGETS := linux/386,darwin/arm64,windows/amd64
 
+# Packages whose tests take longest come first, so that none runs alone at the end, on one core.
+LONG_GO := ./webgpu ./internal/compiler/plan/plansim ./native/metal ./native/coreml ./native/cpu
+
 # Targets of `make test` and `make ci` that run at the same time: some wait, or use one processor, for much
 # of their time. A compiler, a linker, staticcheck or a test of Go takes up to 0.5 GB of memory, of which a target
 # runs up to four at once.
@@ -170,7 +173,7 @@ check-js:
 
 .PHONY: test-go
 test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
-	$(GO_TEST) -timeout 30m -json ./... | $(NODE) .ci/slowest.mjs # suites on devices in software take long where others work too
+	$(GO_TEST) -timeout 30m -json $(LONG_GO) ./... | $(NODE) .ci/slowest.mjs # suites on devices in software take long where others work too
 	CGO_ENABLED=0 $(GO_TEST) -run=Missing ./native/metal ./internal/coreml/driver
 
 .PHONY: test-avx2
