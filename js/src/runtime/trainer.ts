@@ -35,7 +35,7 @@ export interface TrainOptions<I = Inputs, B = I> {
   every?: number;
   /** Stops the run before the next step, or in the wait for a batch; `run` then resolves with the steps done. */
   signal?: AbortSignal;
-  /** Rejects with an error of kind `nan`, with the step, once a loss that was read is not a number. */
+  /** Rejects with an error of kind `nan`, with the step, once a loss that was read is NaN or infinite. */
   stopOnNaN?: boolean;
   /** False: a lost device ends this run with its error, even if the program recovers. */
   recover?: boolean;
@@ -138,8 +138,8 @@ export class Trainer<E extends EntryTypes = any> {
         if (!losses.length) return;
         loss = losses.at(-1)!;
         onProgress?.({ step: at, losses, stepsPerSecond: (at - first) / seconds() });
-        const bad = losses.findIndex(Number.isNaN);
-        if (stopOnNaN && bad >= 0) throw new RlxError('nan', `${this.#loss} is NaN at step ${at - losses.length + bad + 1}`, { name: this.#loss });
+        const bad = losses.findIndex((x) => !isFinite(x));
+        if (stopOnNaN && bad >= 0) throw new RlxError('nan', `${this.#loss} is ${losses[bad]} at step ${at - losses.length + bad + 1}`, { name: this.#loss });
       } catch (reason) {
         failure ??= reason;
         source.interrupt();
