@@ -216,7 +216,7 @@ export class Trainer<E extends EntryTypes = any> {
   /** All parameters and states, for {@link Trainer.load}. */
   save(): Promise<Record<string, HostTensor>> { return this.program.save(); }
 
-  /** The values of {@link Trainer.save} without the states of the optimizer, losses and metrics, for inference. */
+  /** The values of {@link Trainer.save} without the states of the optimizer, losses and metrics, and without integers, as of random numbers, for inference. */
   async saveParams(): Promise<Record<string, HostTensor>> {
     return forInference(await this.save());
   }
@@ -236,8 +236,8 @@ export class Trainer<E extends EntryTypes = any> {
   }
 }
 
-/** Omits the states of the optimizer, losses and metrics. @internal */
-export const forInference = (all: Record<string, HostTensor>): Record<string, HostTensor> => Object.fromEntries(Object.entries(all).filter(([name]) => !/^(optim|history|metric)\//.test(name)));
+/** Omits the states of the optimizer, losses and metrics, and integers, which count. @internal */
+export const forInference = (all: Record<string, HostTensor>): Record<string, HostTensor> => Object.fromEntries(Object.entries(all).filter(([name, { dtype }]) => !/^(optim|history|metric)\/|:[iu]\d+$/.test(`${name}:${dtype}`)));
 
 const noBatch = () => new RlxError('missing', 'no batch: an iterator serves one run');
 
