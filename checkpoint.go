@@ -80,11 +80,15 @@ func formatNames(names []string) string {
 const maxSteps = 1 << 30
 
 // values returns all parameters and states after the last step. An error of that step, which [Trainer.Step] may
-// not have returned yet, is returned here: values and number of steps would not agree.
+// not have returned yet, is returned here: values and number of steps would not agree. Parts of values that are divided
+// among ranks are not checked: [Trainer.Whole] checks them, and all ranks have the same error.
 func (t *Trainer) values(ctx context.Context) (map[string]Tensor, error) {
 	values, err := t.program.Save(ctx)
 	if err == nil {
 		err = t.bound.Wait(ctx)
+	}
+	if err == nil && len(t.places) == 0 {
+		err = t.checkValues(values)
 	}
 	if err != nil {
 		return nil, err

@@ -250,7 +250,7 @@ func (f *fit) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return f.loop.Save.write(ctx, f.t, losses.metadata(f.stop.metadata()))
+	return f.write(ctx, losses.metadata(f.stop.metadata()))
 }
 
 // isDue reports whether there is a checkpoint of a step.
@@ -283,7 +283,7 @@ func (f *fit) report(ctx context.Context, done bool) error {
 		if r.Eval, r.EvalConfusion, err = f.loop.Eval.measure(ctx, f.t); err != nil {
 			return err
 		}
-		if r.Best, err = f.stop.better(r.Eval); err != nil {
+		if r.Best, err = f.improves(ctx, r.Eval); err != nil {
 			return err
 		}
 	}
@@ -299,18 +299,51 @@ func (f *fit) report(ctx context.Context, done bool) error {
 	return nil
 }
 
-// keep writes the checkpoints of a report. That of the step has the evaluation, so that a resumed
-// training counts it.
-func (f *fit) keep(ctx context.Context, r Report) error {
-	if r.Best {
-		if err := f.loop.Save.writeBest(ctx, f.t, f.stop.best); err != nil {
-			return err
-		}
+// improves reports whether an evaluation is the best so far. It writes the best checkpoint. Parameters that are not finite
+// are never the best: the metric may hide it, as accuracy does.
+func (f *fit) improves(ctx context.Context, eval map[string]float64) (bool, error) {
+	before := f.stop
+	best, err := f.stop.better(eval)
+	if err != nil || !best || f.loop.Save.Folder == "" {
+		return best, err
 	}
+	values, broken, err := f.finite(ctx)
+	switch {
+	case err != nil:
+		return false, err
+	case broken != "":
+		f.stop = before
+		f.stop.worse++
+		return false, nil
+	case f.t.rank() > 0:
+		return true, nil
+	}
+	return true, f.loop.Save.writeBest(values, f.stop.best)
+}
+
+// keep writes the checkpoint of a report. It has the evaluation, so that a resumed training counts it.
+func (f *fit) keep(ctx context.Context, r Report) error {
 	if r.Done || f.loop.Save.Every == 0 || f.isDue(r.Step) {
-		return f.loop.Save.write(ctx, f.t, f.stop.metadata())
+		return f.write(ctx, f.stop.metadata())
 	}
 	return nil
+}
+
+// write writes the checkpoint of this step with metadata, unless a parameter is not finite.
+func (f *fit) write(ctx context.Context, metadata map[string]string) error {
+	if f.loop.Save.Folder == "" {
+		return nil
+	}
+	values, broken, err := f.finite(ctx)
+	switch {
+	case err != nil || f.t.rank() > 0:
+		return err
+	case broken == "":
+		return f.loop.Save.write(f.t.Steps(), values, metadata)
+	case f.loop.Progress == nil:
+		return nil
+	}
+	return writeLine(f.loop.Progress, fmt.Sprintf("step %d: no checkpoint is written: parameter %q is not finite", f.t.Steps(), broken))
 }
 
 // notify passes a report to the callbacks and to the writer.

@@ -17,12 +17,8 @@ import (
 func (t *Trainer) isAlone() bool { return t.layout().ranks() == 1 }
 
 // saveWholeFile writes the whole values of parameters and states to a file, with metadata, which
-// [Trainer.loadWholeFile] reads. All ranks call it, and rank 0 writes.
-func (t *Trainer) saveWholeFile(ctx context.Context, name string, metadata map[string]string) error {
-	values, err := t.Whole(ctx)
-	if err != nil || t.rank() > 0 {
-		return err
-	}
+// [Trainer.loadWholeFile] reads.
+func saveWholeFile(name string, values map[string]Tensor, metadata map[string]string) error {
 	if err := safetensors.WriteFile(name, values, metadata); err != nil {
 		return fmt.Errorf("save %s: %w", name, err)
 	}

@@ -167,11 +167,7 @@ func (f *fit) recover(ctx context.Context, lost error) error {
 // report passes on that a training goes on.
 func (k *keeper) report(w io.Writer, r Recovered) error {
 	if w != nil {
-		line := r.String() + "\n"
-		if isTerminal(w) {
-			line = eraseLine + line
-		}
-		if _, err := io.WriteString(w, line); err != nil {
+		if err := writeLine(w, r.String()); err != nil {
 			return err
 		}
 	}

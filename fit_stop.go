@@ -17,7 +17,9 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Checkpoints holds the folder and the frequency of checkpoints of [Fit] ([Trainer.SaveFile]). With several
+// Checkpoints holds the folder and the frequency of checkpoints of [Fit] ([Trainer.SaveFile]). None is written
+// while a trained parameter is NaN or infinite, so that the files are those of the last step before; with
+// [Training.StopOnNaN] that ends the training. With several
 // ranks the folder is shared by all. Rank 0 writes whole values ([Trainer.Whole]), so that a run of any number of
 // ranks, divided in any way, resumes.
 type Checkpoints struct {
@@ -94,12 +96,9 @@ func (c Checkpoints) file(step int) string {
 	return filepath.Join(c.Folder, fmt.Sprintf("%s%08d%s", stepPrefix, step, extension))
 }
 
-// write saves the trainer with metadata, and removes checkpoints that are no longer kept.
-func (c Checkpoints) write(ctx context.Context, t *Trainer, metadata map[string]string) error {
-	if c.Folder == "" {
-		return nil
-	}
-	if err := t.saveWholeFile(ctx, c.file(t.Steps()), metadata); err != nil || t.rank() > 0 {
+// write saves the values of a step with metadata, and removes checkpoints that are no longer kept.
+func (c Checkpoints) write(step int, values map[string]Tensor, metadata map[string]string) error {
+	if err := saveWholeFile(c.file(step), values, metadata); err != nil {
 		return err
 	}
 	files, err := c.list()
@@ -114,15 +113,12 @@ func (c Checkpoints) write(ctx context.Context, t *Trainer, metadata map[string]
 	return nil
 }
 
-// writeBest saves the trainer as the best one, with the value of its metric.
-func (c Checkpoints) writeBest(ctx context.Context, t *Trainer, value float64) error {
-	if c.Folder == "" {
-		return nil
-	}
-	if err := t.saveWholeFile(ctx, filepath.Join(c.Folder, bestFile), nil); err != nil || t.rank() > 0 {
+// writeBest saves the best values, with that of their metric.
+func (c Checkpoints) writeBest(values map[string]Tensor, metric float64) error {
+	if err := saveWholeFile(filepath.Join(c.Folder, bestFile), values, nil); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(c.Folder, bestValueFile), []byte(strconv.FormatFloat(value, 'g', -1, 64)+"\n"), 0o666)
+	return os.WriteFile(filepath.Join(c.Folder, bestValueFile), []byte(strconv.FormatFloat(metric, 'g', -1, 64)+"\n"), 0o666)
 }
 
 // lossSum is a sum of losses.
@@ -247,6 +243,15 @@ func writeProgress(w io.Writer, r Report) error {
 		line = terminalLine(r)
 	}
 	_, err := io.WriteString(w, line)
+	return err
+}
+
+// writeLine writes a line that stays, over the last line of a terminal.
+func writeLine(w io.Writer, line string) error {
+	if isTerminal(w) {
+		line = eraseLine + line
+	}
+	_, err := io.WriteString(w, line+"\n")
 	return err
 }
 

@@ -3,6 +3,7 @@ package rlx
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -83,7 +84,7 @@ func (s *Session) TrainJointly(ctx context.Context, o JointTraining) (*Joint, er
 	}
 	for i := range o.Objectives {
 		if err == nil {
-			err = j.add(ctx, o.Objectives[i], o.StopOnNaN)
+			err = j.add(ctx, o.Objectives[i], entries[i].Graph, o.StopOnNaN)
 		}
 	}
 	if err != nil {
@@ -151,9 +152,9 @@ func matching(all map[string]Initializer, step *ir.Graph, used map[string]bool) 
 }
 
 // add adds the trainer of an objective.
-func (j *Joint) add(ctx context.Context, x Objective, stop bool) error {
+func (j *Joint) add(ctx context.Context, x Objective, step *ir.Graph, stop bool) error {
 	o := x.training(&JointTraining{})
-	t := &Trainer{program: j.program, inputs: map[string]*stepInput{}, objective: &x, stopOnNaN: stop}
+	t := &Trainer{program: j.program, inputs: map[string]*stepInput{}, objective: &x, stopOnNaN: stop, trained: trainedBy(step)}
 	if err := t.bind(ctx, x.Name, o.lossName()); err != nil {
 		return err
 	}
@@ -179,6 +180,11 @@ func (j *Joint) Save(ctx context.Context, w io.Writer) error {
 	values, err := j.program.Save(ctx)
 	if err != nil {
 		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.trainers)) {
+		if err := j.trainers[name].checkValues(values); err != nil {
+			return fmt.Errorf("objective %q: %w", name, err)
+		}
 	}
 	return safetensors.Write(w, values, nil)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// ErrDiverged is the kind of error for a loss that is NaN or infinite, if such losses stop the
+// ErrDiverged is the kind of error for a loss, or a parameter, that is NaN or infinite, if these stop the
 // training.
-var ErrDiverged = errors.New("the loss is not finite")
+var ErrDiverged = errors.New("the training diverged")
 
 // findStates finds the states that keep the losses and count the steps.
 func (t *Trainer) findStates(loss string) {
@@ -79,6 +79,9 @@ func stepCount(name string, x Tensor, limit int) (int, error) {
 // [Trainer.Run] or [Trainer.Step]. If the device keeps a history of losses, Step reports it up to
 // 128 steps late (half the history). By default such losses are recorded like any other and
 // training continues.
+//
+// The gradient of a finite loss can be NaN. So a trained parameter that is not finite is an error, too, where parameters
+// are read: of [Trainer.Save], [Trainer.Params], [Trainer.Averages], [Trainer.Whole] and the checkpoints of [Fit].
 func (t *Trainer) StopOnNaN(stop bool) { t.stopOnNaN = stop }
 
 // readLosses reads the losses that the trainer has not read yet. The device does not count a step that

@@ -36,7 +36,7 @@ func (t *Trainer) Whole(ctx context.Context) (map[string]Tensor, error) {
 			return nil, fmt.Errorf("gathering %q: %w", name, err)
 		}
 	}
-	return values, nil
+	return values, t.checkValues(values)
 }
 
 // LoadWhole resumes from whole values, as [Trainer.Whole] returns them: each rank takes its parts.

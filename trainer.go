@@ -33,6 +33,7 @@ type Trainer struct {
 	first     int               // the step of losses[0]
 	losses    []float32
 	stopOnNaN bool                          // stop at a loss that is not finite
+	trained   trainedParams                 // parameters that the step changes
 	watched   watchedValues                 // values of [Training.Watch], in order; nil without it
 	mesh      *collective.Mesh              // group of ranks; nil for one
 	places    map[string]parallel.Placement // placements of divided values, by name

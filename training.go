@@ -45,7 +45,7 @@ type Training struct {
 	// Sizes lists the sizes that symbols are compiled for: see [CompileOptions.Sizes]. The last
 	// batch of an epoch may be smaller if its size is a symbol; means are over its true size.
 	Sizes map[string]Size
-	// StopOnNaN reports a loss that is NaN or infinite as an error: see [Trainer.StopOnNaN].
+	// StopOnNaN reports a loss or a trained parameter that is NaN or infinite as an error: see [Trainer.StopOnNaN].
 	StopOnNaN bool
 	// Parallel trains with several processes; nil means one.
 	Parallel *DataParallel
@@ -102,7 +102,7 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 		t, err = o.newTrainer(ctx, p)
 	}
 	if err == nil {
-		t.mesh, t.places, t.recipe = mesh, places, &recipe{s, loss, o}
+		t.mesh, t.places, t.recipe, t.trained = mesh, places, &recipe{s, loss, o}, trainedBy(entries[0].Graph)
 	}
 	if err == nil && o.Watch {
 		_, t.watched, err = watch(loss)

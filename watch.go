@@ -96,5 +96,5 @@ func (w watchedValues) diverged(ctx context.Context, p *Program, step int, loss 
 			}
 		}
 	}
-	return fmt.Errorf("step %d: %w: %v%s", step, ErrDiverged, loss, first)
+	return fmt.Errorf("step %d: %w: the loss is %v%s", step, ErrDiverged, loss, first)
 }

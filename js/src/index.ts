@@ -7,7 +7,7 @@
 export * from './runtime.js';
 export { type Alike, type Branch, type Callee, GraphBuilder, type LoopBody, type LoopOptions, type Operand, Value, type Values, type WhileBody, type WhileOptions } from './graph/builder.js';
 export { clearCache, closeCompiler, init, type InitOptions, type Limits, type Target } from './compile/compiler.js';
-export { type Declaration, type Declarations, Graph, graph, type GradOptions, moduleText, type Optimizer, type Output, parseGraph, parseModule, type ParamGroup, type Policy, type Port, type Schedule, type StepOptions } from './graph/graph.js';
+export { type Declaration, type Declarations, Graph, graph, type GradOptions, moduleText, type Moments, type Optimizer, type Output, parseGraph, parseModule, type ParamGroup, type Policy, type Port, type Schedule, type StepOptions, type UpdateOptions, type UpdateRule } from './graph/graph.js';
 export type { WasmSource } from './wasm/module.js';
 export { ahead, type AheadOptions } from './compile/ahead.js';
 export type { Made, MadeOptions } from './compile/made.js';

@@ -334,13 +334,16 @@ test('what a norm scales by begins as ones, and what is saved for inference is a
     const [y, mean, variance] = x.batchNormTraining(vector('batch'), vector('shift'), b.state('mean', 'f32', [4]), b.state('variance', 'f32', [4]));
     b.setState('mean', mean);
     b.setState('variance', variance);
+    const steps = b.state('rng', 'i32', []); // as that of dropout
+    b.setState('rng', steps.add(1));
     b.output('loss', y.square().mean());
   });
   const trainer = await train(made, { optimizer: { kind: 'adam' }, rate: 1e-3, on: 'cpu', worker: false });
   const saved = await trainer.saveParams();
   const begin = { batch: 1, bias: 0, given: 3, layer: 1, mean: 0, rms: 1, shift: 0, variance: 1 };
   assert.deepEqual(Object.fromEntries(Object.entries(saved).map(([name, { data }]) => [name, data])), Object.fromEntries(Object.entries(begin).map(([name, n]) => [name, new Float32Array(4).fill(n)])));
-  assert.ok('optim/m/layer' in await trainer.save());
+  const all = await trainer.save();
+  assert.ok('optim/m/layer' in all && 'rng' in all);
   const only = await program({ entries: { scaled: graph('scaled', (b) => b.output('y', b.input('x', 'f32', [2, 4]).layerNorm(b.param('layer', 'f32', [4])))) } }, { on: 'cpu', worker: false });
   await only.load({ layer: saved.layer });
   trainer.program.close();

@@ -458,6 +458,35 @@ describe('what a loop is given is checked', () => {
   });
 });
 
+test('a gradient that is infinite reaches no checkpoint', async (t) => {
+  // The loss Σ x·w of step 8, with x of 3e38, is finite where w is 0.1, and its gradient is not. The frozen mask is −∞.
+  const model = graph('steep', (b) => {
+    const loss = b.input('x', 'f32', [2]).mul(b.param('w', 'f32', [])).reduceSum();
+    b.output('loss', loss.max(b.param('mask', 'f32', [])));
+  });
+  const count = graph('count', (b) => {
+    const n = b.state('n', 'f32', []), next = n.add(1);
+    b.setState('n', next);
+    b.output('score', next);
+  });
+  const options = { optimizer: { kind: 'sgd' }, frozen: ['mask'], rate: 1e-3, on: 'cpu', worker: false, entries: { count }, params: { w: 0.1, mask: Float32Array.of(-Infinity) } };
+  const data = () => Array.from({ length: 12 }, (_, i) => ({ x: new Float32Array(2).fill(i === 7 ? 3e38 : 1) }));
+  for (const stopOnNaN of [false, true]) {
+    const trainer = await train(model, options), kept = new Map(), errors = [];
+    t.after(() => trainer.program.close());
+    const folder = { list: async () => [...kept.keys()], read: async (name) => kept.get(name), remove: async (name) => { kept.delete(name); }, write: async (name, bytes) => { kept.set(name, bytes); } };
+    const done = fit(trainer, {
+      data, steps: 12, every: 2, stopOnNaN, save: { folder, last: 2, onError: ({ kind, message }) => errors.push(`${kind}: ${message}`) },
+      eval: { entry: 'count', data: () => [{}] }, stop: { metric: 'score', larger: true }, // better each time, whatever w is
+    });
+    if (stopOnNaN) await assert.rejects(done, { kind: 'nan', message: 'fit: step 8: parameter w is not finite' });
+    else assert.equal((await done).best, false);
+    assert.deepEqual(errors, stopOnNaN ? [] : Array(3).fill('nan: parameter w is not finite'));
+    assert.deepEqual([...kept.keys()].sort(), ['best.safetensors', 'best.txt', 'step-00000004.safetensors', 'step-00000006.safetensors']);
+    assert.equal(new TextDecoder().decode(kept.get('best.txt')), '3\n');
+  }
+});
+
 test('training goes on while storage is full, without a checkpoint', async (t) => {
   const trainer = await pointsTrainer(t), kept = new Map(), errors = [];
   let full = false;

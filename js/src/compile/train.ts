@@ -256,7 +256,7 @@ export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Rea
   rate?: number;
   /** Additional entries, such as `eval`: a function that builds them, where the graph is one, too. */
   entries?: G | (() => G);
-  /** Additional entries that read the averages of the trained parameters, {@link Optimizer.average}, in place of the parameters. */
+  /** Additional entries that read the averages of the trained parameters, {@link UpdateOptions.average}, in place of the parameters. */
   evalAverages?: A | (() => A);
   /** Initial values of parameters that override their declarations. */
   params?: Some<ValueNames<T>, Initial>;

@@ -3,6 +3,7 @@
 import type { Program } from '../program/program.js';
 import type { Trainer } from '../runtime/trainer.js';
 import { decodeSafetensors, encodeSafetensors } from '../safetensors/file.js';
+import type { HostTensor } from '../values/tensor.js';
 import { caught, type Files, files } from './files.js';
 import type { Checkpoints } from './loop.js';
 
@@ -13,6 +14,23 @@ const bestKey = 'fit/best', worseKey = 'fit/worse', lossKey = 'fit/loss', stepsK
 
 /** What a training continues with: the best value so far and the evaluations since, and the sum of the losses since the last report and their number. */
 export interface Saved { readonly best: number | undefined; readonly worse: number; readonly sum: number; readonly count: number }
+
+type Values = Record<string, HostTensor>;
+
+/** The bits of the exponent of a 16-bit float, all of which are 1 in NaN and infinity. */
+const exponents: Record<string, number> = { f16: 0x7c00, bf16: 0x7f80 };
+
+function isFinite({ dtype, data }: HostTensor): boolean {
+  const ones = exponents[dtype];
+  if (ones) return data.every((x) => (x & ones) !== ones);
+  return dtype !== 'f32' || data.every(Number.isFinite);
+}
+
+/** The first parameter that the step changes, by name, with an element that is NaN or infinite. One that is not trained may have such elements: a mask. */
+export function notFinite({ entries, slots }: Program['plan'], values: Values): string | undefined {
+  const { sets = [] } = entries.find(({ name }) => name === 'step') ?? {};
+  return sets.map((i) => slots[i]!).filter(({ role, name }) => role === 'param' && !isFinite(values[name]!)).map(({ name }) => name).sort()[0];
+}
 
 /** The step in the name of a checkpoint, -1 for other files. */
 const stepOf = (name: string): number => Number(/^step-(\d+)\.safetensors$/.exec(name)?.[1] ?? -1);
@@ -55,19 +73,19 @@ export class Folder {
     return { best: text && parseFloat(new TextDecoder().decode(text)), worse: 0, sum, count };
   }
 
-  /** Saves the states after some steps, with the evaluations and the losses so far, and removes checkpoints that are no longer kept. */
-  async write(program: Program, steps: number, { best, worse, sum, count }: Saved): Promise<void> {
+  /** Saves the values after some steps, with the evaluations and the losses so far, and removes checkpoints that are no longer kept. */
+  async write(values: Values, steps: number, { best, worse, sum, count }: Saved): Promise<void> {
     const metadata = {
       ...best !== undefined && { [bestKey]: `${best}` }, ...(best !== undefined || worse) && { [worseKey]: `${worse}` },
       ...count && { [lossKey]: `${sum}`, [stepsKey]: `${count}` },
     };
-    await this.files.write(`step-${String(steps).padStart(8, '0')}.safetensors`, encodeSafetensors(await program.save(), metadata));
+    await this.files.write(`step-${String(steps).padStart(8, '0')}.safetensors`, encodeSafetensors(values, metadata));
     for (const name of (await this.#list()).slice(0, -this.#last)) await this.files.remove(name);
   }
 
-  /** Saves the states as the best ones, with the value of its metric. */
-  async writeBest(program: Program, value: number): Promise<void> {
-    await this.files.write(bestFile, encodeSafetensors(await program.save()));
-    await this.files.write(bestValueFile, new TextEncoder().encode(`${value}\n`));
+  /** Saves the best values, with that of their metric. */
+  async writeBest(values: Values, metric: number): Promise<void> {
+    await this.files.write(bestFile, encodeSafetensors(values));
+    await this.files.write(bestValueFile, new TextEncoder().encode(`${metric}\n`));
   }
 }

@@ -6,7 +6,8 @@ import type { EntryInputs, EntryTypes, Exactly, Inputs } from '../program/types.
 import type { Batch } from '../runtime/batches.js';
 import type { Trainer } from '../runtime/trainer.js';
 import { RlxError, unknownName } from '../values/errors.js';
-import { type Saved, Folder } from './checkpoints.js';
+import type { HostTensor } from '../values/tensor.js';
+import { Folder, notFinite, type Saved } from './checkpoints.js';
 import { iteratorOf } from './data.js';
 import { checkLoop, type EarlyStop, type Epoch, type Evaluation, type Loop } from './loop.js';
 import { type Measured, takeMetrics } from './metrics.js';
@@ -250,12 +251,11 @@ class Fit {
     if (evaluation) {
       const { metrics, confusion } = await measure(program, evaluation, this.#loop.signal);
       Object.assign(report, { eval: metrics, evalConfusion: confusion });
-      report.best = this.#stopper.better(metrics);
+      report.best = await this.#improves(metrics);
     }
     report.done ||= this.#stopper.exhausted;
     this.#ended = report.done;
     this.#last = report;
-    if (report.best) await this.#store(() => this.#folder?.writeBest(program, this.#stopper.best!));
     if (report.done) await this.#write();
     else if (!save?.every || this.#isDue(step)) await this.#save(); // with the evaluation
     await this.#publish(report);
@@ -264,12 +264,34 @@ class Fit {
     this.#began = performance.now();
   }
 
+  /** Whether an evaluation is the best so far, whose checkpoint is then written. Parameters that are not finite are never the best: accuracy may hide them. */
+  async #improves(metrics: Record<string, number>): Promise<boolean> {
+    const stopper = this.#stopper, { best, worse } = stopper;
+    if (!stopper.better(metrics)) return false;
+    if (!this.#folder) return true;
+    const values = await this.#finite(() => {});
+    if (values) await this.#store(() => this.#folder!.writeBest(values, stopper.best!));
+    else Object.assign(stopper, { best, worse: worse + 1 });
+    return !!values;
+  }
+
+  /** The values for a checkpoint. If a trained parameter is not finite they are undefined: older files stay, as they are what a training can go on from. */
+  async #finite(onError: (error: RlxError) => void): Promise<Record<string, HostTensor> | undefined> {
+    const program = this.#program, values = await program.save(), name = notFinite(program.plan, values);
+    if (name === undefined) return values;
+    const error = new RlxError('nan', `parameter ${name} is not finite`, { name });
+    if (this.#loop.stopOnNaN) throw error;
+    onError(error);
+    return undefined;
+  }
+
   /** Writes a checkpoint. */
   #save(): Promise<void> { return this.#store(() => this.#write()); }
 
   async #write(): Promise<void> {
-    const { best, worse } = this.#stopper;
-    await this.#folder?.write(this.#program, this.#trainer.steps, { best, worse, sum: this.#sum, count: this.#count });
+    if (!this.#folder) return;
+    const { best, worse } = this.#stopper, values = await this.#finite((error) => this.#warn(error));
+    if (values) await this.#folder.write(values, this.#trainer.steps, { best, worse, sum: this.#sum, count: this.#count });
   }
 
   /** Writes files. Training goes on without them where storage is full, for one; only the error of the last checkpoint ends it. */
@@ -278,9 +300,13 @@ class Fit {
       await write();
     } catch (reason) {
       if (!(reason instanceof RlxError) || reason.kind !== 'store') throw reason;
-      const { onError = (error: RlxError) => console.warn(`rlx: training goes on without a checkpoint: ${error.message}`) } = this.#loop.save!;
-      onError(reason);
+      this.#warn(reason);
     }
+  }
+
+  #warn(error: RlxError): void {
+    const { onError = ({ message }: RlxError) => console.warn(`rlx: training goes on without a checkpoint: ${message}`) } = this.#loop.save!;
+    onError(error);
   }
 
   /** Passes a report to the log and the callbacks. */

@@ -65,7 +65,8 @@ export interface Checkpoints {
   resume?: boolean;
   /**
    * Called with the error, of kind `store`, where a checkpoint or the log cannot be written, as storage is full: training goes on, and the checkpoints
-   * before stay. Without it a warning is written to the console. Only the error of the last checkpoint ends the training.
+   * before stay. Without it a warning is written to the console. Only the error of the last checkpoint ends the training. It is also called with
+   * an error of kind `nan` where a checkpoint is not written, as a trained parameter is NaN or infinite.
    */
   onError?: (error: RlxError) => void;
 }
@@ -93,7 +94,7 @@ export interface Loop<E extends EntryTypes = any, B = EntryInputs<E, 'step'>, V 
   log?: string | ((line: string) => void | Promise<void>);
   /** Ends the training before the next step, in the wait for a batch, or between batches of an evaluation, with an error of kind `abort`. */
   signal?: AbortSignal;
-  /** Ends the training with an error of kind `nan` once a loss is not a number. */
+  /** Ends the training with an error of kind `nan` once a loss, or a trained parameter at a checkpoint, is NaN or infinite. */
   stopOnNaN?: boolean;
 }
 

@@ -476,7 +476,7 @@ export class GraphBuilder extends BuilderOps<Value> {
     if (inner !== this) return inner.apply(op, operands, attributes, graphs);
     const typed = given.find((operand): operand is Value => operand instanceof Value && operand.dtype !== 'bool');
     const ids = given.map((operand) => this.#idOf(this.value(operand, (typed?.dtype ?? 'f32') as DType)));
-    if (Object(attributes) !== attributes) throw new RlxError('attr', `${op}: the attributes are ${classOf(attributes)}: they must be an object`, { op });
+    if (Object(attributes) !== attributes) throw new RlxError('attr', `${op}: the attributes are ${classOf(attributes)}: they must be an object, as { axis: 0 }`, { op });
     const named = Object.entries(attributes).filter(([, value]) => value !== undefined);
     for (const [name, value] of named) {
       if (/number|boolean|string/.test(typeof value) || Array.isArray(value) || ArrayBuffer.isView(value)) continue;

@@ -11,7 +11,7 @@ import { type InitialRule, parseRule } from './rule.js';
 import { hyperOf, type Optimizer, type Policy, stepRequest, type StepOptions, wordsOf } from './step.js';
 import { type Dim, dimOf, type ValueType } from './types.js';
 
-export type { Optimizer, ParamGroup, Policy, Schedule, StepOptions } from './step.js';
+export type { Moments, Optimizer, ParamGroup, Policy, Schedule, StepOptions, UpdateOptions, UpdateRule } from './step.js';
 
 /** An input, a parameter or a state of a graph. */
 export interface Port extends ValueType {

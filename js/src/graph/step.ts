@@ -4,34 +4,43 @@ import { checkOptions, checkWord, classOf, RlxError } from '../values/errors.js'
 import { Request } from '../wasm/wire.js';
 import { snake } from './types.js';
 
-export interface Optimizer {
-  kind: 'sgd' | 'adam' | 'adamw' | 'nadam' | 'radam' | 'lamb' | 'lion' | 'adagrad' | 'rmsprop' | 'adadelta' | 'adafactor' | 'muon' | 'schedule-free' | 'soap' | 'sophia' | 'mars' | 'amsgrad' | 'adamax' | 'adabelief' | 'qhadamw' | 'adan' | 'ademamix' | 'lars' | 'kron' | 'lbfgs' | 'prodigy' | 'stiefel';
-  /** Of `sgd`, `rmsprop` and `stiefel`: 0 if not given. Of `muon`: 0.95, of `lars` and `kron` 0.9. */
-  momentum?: number;
-  /** Of `sgd`. */
-  nesterov?: boolean;
-  /** Of `sgd`: the part of a gradient that momentum leaves out. 0 if not given. */
-  dampening?: number;
-  /** Of `nadam`, `radam` and `amsgrad`: weight decay as in `adamw`. */
-  decoupled?: boolean;
-  /** Of `rmsprop`. */
-  centered?: boolean;
-  /** Of `adam` and its variants: 0.9, 0.999 and 1e-8 if not given. `beta2` is also the share of old squares in `rmsprop` and `adadelta`. */
+/** The decay rates and the epsilon of Adam and its variants. */
+export interface Moments {
+  /** 0.9 if not given. */
   beta1?: number;
+  /** 0.999 if not given. */
   beta2?: number;
+  /** 1e-8 if not given. */
   epsilon?: number;
-  /** Of `sophia` and `mars`: 0.01 and 0.025 if not given. */
-  gamma?: number;
-  /** Of `soap` and `kron`: the number of steps between two changes of the basis or of the factors. 10 if not given. */
-  every?: number;
-  /** Of `kron`: all factors are diagonal, which takes less memory and time. */
-  diagonal?: boolean;
-  /** Of `lbfgs`: the number of moves and changes of the gradient that are kept. 10 if not given. */
-  pairs?: number;
-  /** Of `ademamix`: the steps over which the slow average gains weight. None if not given. */
-  warm?: number;
-  /** 0 if not given; of `adamw` 0.01, of `muon` 0.1. */
-  weightDecay?: number;
+}
+
+/**
+ * How a parameter is updated, with the hyper-parameters of each kind. `weightDecay` is 0 if not given, of `adamw` 0.01 and of `muon` 0.1;
+ * `momentum` 0, of `muon` 0.95, of `lars` and `kron` 0.9. `beta2` of `rmsprop` and `adadelta` is the share of old squares, `dampening` the part of a
+ * gradient that momentum leaves out. With `decoupled` weight decay is that of `adamw`; `gamma` of `sophia` is 0.01, of `mars` 0.025 if not given. `every`,
+ * 10 if not given, is the number of steps between two changes of the basis of `soap` or of the factors of `kron`, which are diagonal with `diagonal`:
+ * that takes less memory and time. `pairs`, 10 if not given, is the number of moves and changes of the gradient that `lbfgs` keeps, and `warm` the number
+ * of steps over which the slow average of `ademamix` gains weight, none if not given.
+ */
+export type UpdateRule = { weightDecay?: number } & (
+  | { kind: 'sgd'; momentum?: number; nesterov?: boolean; dampening?: number }
+  | { kind: 'muon' | 'lars' | 'stiefel'; momentum?: number }
+  | { kind: 'kron'; momentum?: number; every?: number; diagonal?: boolean }
+  | { kind: 'rmsprop'; momentum?: number; centered?: boolean; beta2?: number; epsilon?: number }
+  | { kind: 'adadelta'; beta2?: number; epsilon?: number }
+  | { kind: 'adagrad'; epsilon?: number }
+  | { kind: 'lion'; beta1?: number; beta2?: number }
+  | { kind: 'lbfgs'; pairs?: number }
+  | { kind: 'adafactor' }
+  | Moments & (
+    | { kind: 'adam' | 'adamw' | 'lamb' | 'schedule-free' | 'adamax' | 'adabelief' | 'qhadamw' | 'adan' | 'prodigy' }
+    | { kind: 'nadam' | 'radam' | 'amsgrad'; decoupled?: boolean }
+    | { kind: 'sophia' | 'mars'; gamma?: number }
+    | { kind: 'soap'; every?: number }
+    | { kind: 'ademamix'; warm?: number }));
+
+/** The options of an optimizer that hold for all parameters of a step. */
+export interface UpdateOptions {
   /** Keeps weight decay from parameters of fewer than two axes: biases, and the scales of norms. */
   decayMatrices?: boolean;
   /** Scales gradients down so that their norm, over all parameters, is at most this. */
@@ -43,6 +52,9 @@ export interface Optimizer {
   /** Keeps a running mean of each parameter `w`, with this share of the old one, as the state `optim/average/w`. */
   average?: number;
 }
+
+/** An update rule, with options of the whole step. */
+export type Optimizer = UpdateRule & UpdateOptions;
 
 /**
  * A learning rate as a function of the step, from `rate` to `finalRate`, 0 if not given, over `steps`, after a linear
@@ -80,7 +92,7 @@ export interface ParamGroup {
   /** Names and patterns, as of {@link StepOptions.frozen}. */
   params: readonly string[];
   /** That of the other parameters if not given. Clipping, accumulation and averages are those of the step. */
-  optimizer?: Omit<Optimizer, 'decayMatrices' | 'clipNorm' | 'clipValue' | 'accumulate' | 'average'>;
+  optimizer?: UpdateRule;
   /** Multiplies the learning rate. 1 if not given. */
   rate?: number;
 }
@@ -129,14 +141,14 @@ export function stepRequest(graph: number, options: StepOptions): Request {
     .texts(wordsOf(policy)).text(name, 'name');
 }
 
-/** The options of an optimizer that hold for all parameters of a step. */
+/** The names of {@link UpdateOptions}. */
 const wholeStep = ' decayMatrices clipNorm clipValue accumulate average';
 
 /** The hyper-parameters of an optimizer. `more` are the options that it may have besides those of a group. */
 export function hyperOf(optimizer: Optimizer, more = wholeStep): Record<string, number> {
   if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is ${classOf(optimizer)}: it must be { kind: 'sgd' | 'adam' | 'adamw', ... }`, { name: 'optimizer' });
   checkOptions(more ? 'an optimizer' : 'the optimizer of a group', optimizer, `kind momentum nesterov dampening decoupled beta1 beta2 epsilon gamma every diagonal pairs warm weightDecay centered${more}`);
-  const { kind, ...hyper } = optimizer;
+  const { kind, ...hyper } = optimizer as UpdateOptions & { readonly kind: string };
   checkWord('the kind of an optimizer', kind, 'sgd adam adamw nadam radam lamb lion adagrad rmsprop adadelta adafactor muon schedule-free soap sophia mars amsgrad adamax adabelief qhadamw adan ademamix lars kron lbfgs prodigy stiefel');
   for (const name in hyper) {
     const { of, not } = belongs[name] ?? {}, fits = of?.split(' ').includes(kind) ?? !not?.split(' ').includes(kind);

@@ -35,7 +35,7 @@ export interface TrainOptions<I = Inputs, B = I> {
   every?: number;
   /** Stops the run before the next step, or in the wait for a batch; `run` then resolves with the steps done. */
   signal?: AbortSignal;
-  /** Rejects with an error of kind `nan`, with the step, once a loss that was read is not a number. */
+  /** Rejects with an error of kind `nan`, with the step, once a loss that was read is NaN or infinite. */
   stopOnNaN?: boolean;
   /** False: a lost device ends this run with its error, even if the program recovers. */
   recover?: boolean;
@@ -138,8 +138,8 @@ export class Trainer<E extends EntryTypes = any> {
         if (!losses.length) return;
         loss = losses.at(-1)!;
         onProgress?.({ step: at, losses, stepsPerSecond: (at - first) / seconds() });
-        const bad = losses.findIndex(Number.isNaN);
-        if (stopOnNaN && bad >= 0) throw new RlxError('nan', `${this.#loss} is NaN at step ${at - losses.length + bad + 1}`, { name: this.#loss });
+        const bad = losses.findIndex((x) => !isFinite(x));
+        if (stopOnNaN && bad >= 0) throw new RlxError('nan', `${this.#loss} is ${losses[bad]} at step ${at - losses.length + bad + 1}`, { name: this.#loss });
       } catch (reason) {
         failure ??= reason;
         source.interrupt();
@@ -216,7 +216,7 @@ export class Trainer<E extends EntryTypes = any> {
   /** All parameters and states, for {@link Trainer.load}. */
   save(): Promise<Record<string, HostTensor>> { return this.program.save(); }
 
-  /** The values of {@link Trainer.save} without the states of the optimizer, losses and metrics, for inference. */
+  /** The values of {@link Trainer.save} without the states of the optimizer, losses and metrics, and without integers, as of random numbers, for inference. */
   async saveParams(): Promise<Record<string, HostTensor>> {
     return forInference(await this.save());
   }
@@ -236,8 +236,8 @@ export class Trainer<E extends EntryTypes = any> {
   }
 }
 
-/** Omits the states of the optimizer, losses and metrics. @internal */
-export const forInference = (all: Record<string, HostTensor>): Record<string, HostTensor> => Object.fromEntries(Object.entries(all).filter(([name]) => !/^(optim|history|metric)\//.test(name)));
+/** Omits the states of the optimizer, losses and metrics, and integers, which count. @internal */
+export const forInference = (all: Record<string, HostTensor>): Record<string, HostTensor> => Object.fromEntries(Object.entries(all).filter(([name, { dtype }]) => !/^(optim|history|metric)\/|:[iu]\d+$/.test(`${name}:${dtype}`)));
 
 const noBatch = () => new RlxError('missing', 'no batch: an iterator serves one run');
 

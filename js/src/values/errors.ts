@@ -4,7 +4,7 @@
  * - `shape`, `dtype`, `name`, `missing`, `index`: a value has another shape or element type
  *   than required, is unknown or missing, or holds an index outside its range
  * - `busy`: the trainer, or another one with the same history, is running
- * - `nan`: the loss is not a number, and training was asked to stop there
+ * - `nan`: the loss or a parameter is NaN or infinite, and training was asked to stop there
  * - `attr`: an argument, an option or an attribute of an op is outside its domain
  * - `graph`, `symbol`, `syntax`, `rule`, `unsupported`: the compiler refuses a graph; `syntax` and `unsupported`, too: a file is damaged,
  *   or of a kind that is not known; `rule`: a chat template refuses a conversation

@@ -228,6 +228,14 @@ declared.step({ optimizer: { kind: 'sgd' }, schedule: { kind: 'cosine', rate: 1 
 declared.step({ optimizer: { kind: 'sgd' }, schedule: { kind: 'cosine', rate: 1, steps: 9, factor: 2 } });
 // @ts-expect-error no optimizer of this name
 declared.step({ optimizer: { kind: 'adamm' } });
+declared.step({ optimizer: { kind: 'rmsprop', momentum: 0.9, centered: true, epsilon: 1e-6, weightDecay: 0.1, clipNorm: 1 } });
+declared.step({ optimizer: { kind: Math.random() < 0.5 ? 'adam' : 'nadam', beta1: 0.5, average: 0.99 } });
+// @ts-expect-error adam has no momentum
+declared.step({ optimizer: { kind: 'adam', momentum: 0.9 } });
+// @ts-expect-error sgd has no beta1
+declared.step({ optimizer: { kind: 'sgd', beta1: 0.9, clipNorm: 1 } });
+// @ts-expect-error adam has no momentum in a group, either
+declared.step({ optimizer: { kind: 'sgd' }, groups: [{ params: ['w'], optimizer: { kind: 'adam', momentum: 0.9 } }] });
 // @ts-expect-error clipping is of the whole step
 declared.step({ optimizer: { kind: 'sgd' }, groups: [{ params: ['w'], optimizer: { kind: 'adam', clipNorm: 1 } }] });
 // @ts-expect-error one kind of policy
