@@ -74,7 +74,7 @@ test('it can be stopped, and then closes what it opened', async () => {
 });
 
 test('results become Markdown', () => {
-  const results = new Map([['x a', { ms: 0.5, rate: '2,000 a second' }], ['x b', { error: 'a|b' }]]);
+  const results = new Map([['x a', { ms: 1180.4, rate: '0.8 a second' }], ['x b', { error: 'a|b' }]]);
   const text = markdownOf({ jobs: [job('x')], peers, results, machine: 'A GPU', browser: 'Browser 1' });
-  assert.match(text, /^A GPU; Browser 1; \d{4}-\d\d-\d\d\.\n\n\| job \| A 1 \| B \|\n\| --- \| --- \| --- \|\n\| x \| 2,000 a second \(0\.500 ms\) \| – \(a\\\|b\) \|\n$/);
+  assert.match(text, /^A GPU; Browser 1; \d{4}-\d\d-\d\d\.\n\n\| job \| A 1 \| B \|\n\| --- \| --- \| --- \|\n\| x \| 0\.8 a second \(1,180 ms\) \| – \(a\\\|b\) \|\n$/);
 });

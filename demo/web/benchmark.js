@@ -2,7 +2,7 @@
 
 import { markdownOf, runContest } from './benchmark/contest.js';
 import { openPeer } from './benchmark/peer.js';
-import { adapterName, fetchOK, find, isSoftware, on, say, tell, wordsOf } from './page.js';
+import { adapterName, fetchOK, find, isSoftware, milliseconds, on, say, tell, wordsOf } from './page.js';
 
 const megabytes = (bytes) => bytes < 1e5 ? `${Math.round(bytes / 1e3)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
@@ -40,7 +40,9 @@ function made(tag, text, attributes = {}) {
 
 /** Makes the table: a group of rows for each job, a row for each library. */
 function layOut({ jobs, peers: taking }) {
-  find('table').replaceChildren(...jobs.map((job) => {
+  const columns = document.createElement('colgroup'); // the first row has one cell, which gives no widths
+  columns.append(made('col', '', { class: 'names' }), made('col', ''), made('col', '', { class: 'times' }));
+  find('table').replaceChildren(columns, ...jobs.map((job) => {
     const body = document.createElement('tbody'), head = document.createElement('tr');
     head.append(made('th', job.name, { colspan: 3, scope: 'rowgroup' }));
     body.append(head, ...taking.map(({ name, title }) => {
@@ -64,7 +66,7 @@ function showJob(name) {
     row.dataset.kind = typeof state === 'string' || !state ? 'waiting' : state.error ? 'failed' : state.ms === best ? 'best' : 'done';
     bar.style.setProperty('--part', state?.ms ? best / state.ms : 0);
     if (state?.loss !== undefined) words.append(made('small', ` loss ${state.loss.toPrecision(5)}`));
-    row.children[2].textContent = state?.ms ? `${state.ms.toPrecision(3)} ms` : '';
+    row.children[2].textContent = state?.ms ? milliseconds(state.ms) : '';
   }
 }
 

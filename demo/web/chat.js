@@ -181,7 +181,7 @@ on('load', 'click', async () => {
   await showKept();
 });
 on('stop-loading', 'click', () => loading?.abort());
-find('where-from').open = matchMedia('(min-width: 961px)').matches; // where there is room
+find('where-from').open = matchMedia('(min-width: 60.01em)').matches; // where there is room
 const card = find('model');
 for (const type of ['dragover', 'dragleave', 'drop']) on('model', type, () => card.classList.toggle('over', type === 'dragover'));
 card.addEventListener('dragover', (event) => event.preventDefault());

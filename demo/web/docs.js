@@ -141,7 +141,7 @@ class Listing {
 new SearchBox();
 for (const element of document.querySelectorAll('.listed')) new Listing(element);
 // Beside the text the list of pages is open; above it, on a narrow screen, it is folded.
-const wide = matchMedia('(min-width: 961px)'), fold = () => { document.querySelector('.contents').open = wide.matches; };
+const wide = matchMedia('(min-width: 60.01em)'), fold = () => { document.querySelector('.contents').open = wide.matches; };
 fold();
 wide.addEventListener('change', fold);
 document.documentElement.dataset.ready = 'true';

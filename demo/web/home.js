@@ -2,7 +2,7 @@
 
 import { openProgram, Trainer } from './rlx/runtime.js';
 import { planFile } from './engine.js';
-import { count, fetchOK, find, isSoftware, on, perSecond, Speedometer, tell, wordsOf } from './page.js';
+import { count, fetchOK, find, isSoftware, milliseconds, on, perSecond, Speedometer, tell, wordsOf } from './page.js';
 import { Editor } from './playground/editor.js';
 import { lineOf, print } from './playground/log.js';
 import { Runner } from './playground/runner.js';
@@ -211,7 +211,7 @@ function here() {
   function report(peer, state) {
     const [, rate, ms] = rows.get(peer).children;
     rate.textContent = typeof state === 'string' ? `${state} …` : state.error ? 'failed' : state.rate;
-    if (state.ms) ms.textContent = `${state.ms.toPrecision(3)} ms`;
+    if (state.ms) ms.textContent = milliseconds(state.ms);
     if (state.error) say(state.error);
   }
   on('measure', 'click', async () => {

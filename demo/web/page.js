@@ -7,6 +7,9 @@ export const find = (id) => document.getElementById(id);
 /** A whole number with commas between its thousands. toLocaleString takes some 20 ms when it is first called. */
 export const count = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ',');
 
+/** Milliseconds to three digits, as a reader writes them: 1,180 ms, not 1.18e+3 ms. */
+export const milliseconds = (ms) => `${ms < 999.5 ? ms.toPrecision(3) : count(Math.round(ms))} ms`;
+
 export const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 
 /** Fetches a path, or throws an error that names the file. */

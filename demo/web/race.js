@@ -44,13 +44,19 @@ function show(laps) {
   }
 }
 
+/** How far losses are apart, in words: below which power of ten. */
+function apartOf(most) {
+  const digits = Math.floor(-Math.log10(most));
+  return most === 0 ? 'are the same' : digits > 0 ? `differ by less than ${(10 ** -digits).toFixed(digits)}` : `differ by ${most.toFixed(1)}`;
+}
+
 /** What came out, in a sentence. */
 function verdict({ gpu, cpu }) {
   const both = Math.min(gpu.losses.length, cpu.losses.length, 50);
   const apart = Math.max(...gpu.losses.slice(0, both).map((loss, i) => Math.abs(loss - cpu.losses[i])));
   const ratio = gpu.perSecond / cpu.perSecond;
   const faster = ratio >= 1 ? `the GPU is ${ratio.toFixed(1)} times as fast` : `the CPU is ${(1 / ratio).toFixed(1)} times as fast`;
-  return `Here ${faster}. Over ${both} steps the losses differ by at most ${apart.toExponential(0)}.`;
+  return `Here ${faster}. Over ${both} steps the losses ${apartOf(apart)}.`;
 }
 
 /** Says what would race, or why nothing can: `reason` is why there is no GPU, in a sentence, undefined where there is one. */

@@ -107,9 +107,12 @@ export const bytesOf = (x) => Uint8Array.from(x, (one) => 128 * (one + 1));
 /** Adam as in its paper, the same for every peer. */
 export const adam = { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
 
+/** Steps a second in words, where slow devices make only a few, too. */
+const stepsOf = (ms) => `${(1e3 / ms).toFixed(ms > 100 ? 1 : 0)} steps/s`;
+
 const mlp = (layers, batch, fresh) => ({
   name: `mlp ${layers.join('-')} batch ${batch}, ${fresh ? 'fresh' : 'resident'}`, kind: 'mlp',
-  options: { layers, batch, fresh, rate: 1e-3 }, rate: (ms) => `${(1e3 / ms).toFixed(0)} steps/s`,
+  options: { layers, batch, fresh, rate: 1e-3 }, rate: stepsOf,
 });
 
 /** The same with a fresh batch of bytes, as pixels are, which the device widens. */
@@ -151,10 +154,10 @@ export const cpuJobs = [
   matmul(256), matmul(512), matmul(1024), matmul(2048),
   { name: 'softmax 1024 × 1024', kind: 'softmax', options: { rows: 1024, cols: 1024 }, rate: (ms) => `${(8 * 1024 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
   mlp([64, 128, 64, 10], 128, false), mlp(large, 128, false),
-  { name: 'cnn batch 128', kind: 'cnn', options: { batch: 128, rate: 1e-3 }, rate: (ms) => `${(1e3 / ms).toFixed(0)} steps/s` },
+  { name: 'cnn batch 128', kind: 'cnn', options: { batch: 128, rate: 1e-3 }, rate: stepsOf },
 ];
 
-const cnn = (batch) => ({ name: `cnn, batch ${batch}`, kind: 'cnn', options: { batch, fresh: true, rate: 1e-3 }, rate: (ms) => `${(1e3 / ms).toFixed(0)} steps/s` });
+const cnn = (batch) => ({ name: `cnn, batch ${batch}`, kind: 'cnn', options: { batch, fresh: true, rate: 1e-3 }, rate: stepsOf });
 /** Bytes a second in words, where slow devices have less than one of the unit, too. */
 const gigabytes = (bytes, ms) => `${(bytes / ms / 1e6).toLocaleString('en', { maximumSignificantDigits: 3 })} GB/s`;
 const softmax = (n) => ({ name: `softmax ${n} × ${n}`, kind: 'softmax', options: { rows: n, cols: n }, rate: (ms) => gigabytes(8 * n ** 2, ms) });

@@ -60,7 +60,7 @@ test('a trained network shows its picture at once, learns others by itself, goes
   assert.match(await page.getAttribute('#open', 'href'), /^playground\.html#code=[\w-]+$/);
   await page.click('#measure');
   await page.waitForFunction(() => /^The median/.test(document.getElementById('measure-text').textContent), null, { timeout: 60_000, polling: 100 });
-  assert.match(await page.locator('#here').textContent(), /Training a network, 784-128-10, batch 64[^]*rlx\d+ steps\/s[\d.]+ ms/);
+  assert.match(await page.locator('#here').textContent(), /Training a network, 784-128-10, batch 64[^]*rlx[\d.]+ steps\/s[\d.,]+ ms/);
   await page.screenshot({ path: `${shots}home.png`, fullPage: true });
   assert.deepEqual(await axe(page), []);
   assert.deepEqual(page.problems, []);

@@ -31,6 +31,14 @@ async function visit(path, init) {
   return page;
 }
 
+/** How far a page is wider than a phone for a reader whose letters have twice the usual size, in pixels. */
+async function beyond(page) {
+  await page.setViewportSize({ width: 390, height: 844 });
+  const session = await page.context().newCDPSession(page);
+  await session.send('Page.setFontSizes', { fontSizes: { standard: 32 } });
+  return page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => resolve(document.documentElement.scrollWidth - innerWidth))));
+}
+
 const textOf = (page, id) => page.locator(`#${id}`).textContent();
 
 test('every page works in a folder, and without any storage', async () => {
@@ -45,6 +53,7 @@ test('every page works in a folder, and without any storage', async () => {
     if (path === 'playground.html') await page.waitForFunction(() => /^Ended/.test(document.getElementById('state').textContent));
     assert.deepEqual(await page.locator('[role=alert]:visible').allTextContents(), [], path);
     assert.deepEqual(page.problems, [], path);
+    assert.ok(await beyond(page) <= 0, `${path}: text of twice the size fits a phone`);
     await page.close();
   }
 });

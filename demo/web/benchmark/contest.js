@@ -1,5 +1,7 @@
 // The order in which libraries are timed, and what becomes of the times. It needs no page.
 
+import { milliseconds } from '../page.js';
+
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 
 /** How long a turn is to take at least, in milliseconds, and how many steps it has at most. */
@@ -96,7 +98,7 @@ export async function runContest({ peers, jobs, open, rounds = 7, shown = async 
 
 /** The results as Markdown: a table of jobs and libraries. */
 export function markdownOf({ jobs, peers, results, machine, browser }) {
-  const cell = (state) => !state ? '' : state.error ? `– (${state.error.replaceAll('|', '\\|').replaceAll('\n', ' ').slice(0, 80)})` : `${state.rate} (${state.ms.toPrecision(3)} ms)`;
+  const cell = (state) => !state ? '' : state.error ? `– (${state.error.replaceAll('|', '\\|').replaceAll('\n', ' ').slice(0, 80)})` : `${state.rate} (${milliseconds(state.ms)})`;
   const row = (cells) => `| ${cells.join(' | ')} |`;
   const titles = peers.map(({ title, version }) => `${title}${version ? ` ${version}` : ''}`);
   return [

@@ -14,4 +14,4 @@ const options = { optimizer: { kind: 'adam' }, rate: 0.05 };
 const trainer = await train(model, options);
 const { loss, seconds } = await trainer.run({
   steps: 500, batches: () => ({ x, labels }) });
-console.log(`loss ${loss}, ${seconds.toFixed(2)} s`);
+console.log(`loss ${loss.toFixed(5)}, ${seconds.toFixed(2)} s`);

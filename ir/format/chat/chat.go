@@ -75,7 +75,10 @@ func (t *Template) RenderWith(variables map[string]any, o Options) (string, erro
 		}
 	}
 	r := &run{now: o.Now, steps: maxSteps}
-	s := &scope{names: globals.(*dict).values}
+	s := &scope{names: make(map[string]any, len(variables))}
+	for name := range variables {
+		s.names[name] = globals.(*dict).values[name]
+	}
 	if _, err := r.block(t.body, s); err != nil {
 		return "", err
 	}

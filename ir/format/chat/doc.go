@@ -11,6 +11,6 @@
 // Templates come with models and are not trusted: they reach nothing but the values given, and steps,
 // nesting, values and output are bounded. Statements are for, if, set, macro, filter, break, continue
 // and generation; white space is that of the transformers library (trim_blocks and lstrip_blocks). Text is the
-// same as that of jinja2, which the tests compare with. Keys of mappings are strings; inheritance, call blocks
+// same as that of jinja2, which the tests compare with. Keys of mappings are strings and integers; inheritance, call blocks
 // and automatic escaping are not supported. The file to read first is chat.go.
 package chat

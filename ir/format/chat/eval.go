@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -215,11 +216,7 @@ func iterate(v any) ([]any, error) {
 	case *list:
 		return v.items, nil
 	case *dict:
-		items := make([]any, len(v.keys))
-		for i, k := range v.keys {
-			items[i] = k
-		}
-		return items, nil
+		return slices.Clone(v.keys), nil
 	case string:
 		var items []any
 		for _, r := range v {
@@ -564,11 +561,12 @@ var cheap = map[string]bool{"length": true, "count": true, "first": true, "last"
 func makeDict(kids []any) (any, error) {
 	d := newDict()
 	for i := 0; i < len(kids); i += 2 {
-		k, ok := kids[i].(string)
-		if !ok {
-			return nil, failf(ErrValue, "a key is %s: it must be a string", typeName(kids[i]))
+		switch kids[i].(type) {
+		case string, int64:
+			d.set(kids[i], kids[i+1])
+		default:
+			return nil, failf(ErrValue, "a key is %s: it must be a string or an integer", typeName(kids[i]))
 		}
-		d.set(k, kids[i+1])
 	}
 	return d, nil
 }
@@ -615,10 +613,8 @@ func index(v, i any) (any, error) {
 	case undefined:
 		return nil, failf(ErrValue, "%s is not defined: it has no items", v.name)
 	case *dict:
-		if k, ok := i.(string); ok {
-			if item, ok := v.values[k]; ok {
-				return item, nil
-			}
+		if item, ok := v.item(i); ok {
+			return item, nil
 		}
 		return undefined{text(i)}, nil
 	}

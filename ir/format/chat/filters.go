@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -392,7 +393,16 @@ func sorted(c *call, v any) (any, error) {
 	return &list{items: out}, err
 }
 
-func sortedKeys(d *dict) []string { return slices.Sorted(slices.Values(d.keys)) }
+// sortedKeys returns the keys of a mapping in order; strings and integers have none together.
+func sortedKeys(d *dict) (keys []any, err error) {
+	keys = slices.Clone(d.keys)
+	slices.SortFunc(keys, func(a, b any) int {
+		o, failed := order(a, b)
+		err = cmp.Or(err, failed)
+		return o
+	})
+	return keys, err
+}
 
 func unique(c *call, v any) (any, error) {
 	all, err := c.items(v)

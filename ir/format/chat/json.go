@@ -110,10 +110,13 @@ func (w *jsonWriter) write(v any, depth int) error {
 		}
 		keys := v.keys
 		if w.sorted {
-			keys = sortedKeys(v)
+			var err error
+			if keys, err = sortedKeys(v); err != nil {
+				return err
+			}
 		}
 		return w.group('{', '}', len(keys), depth, func(i int) error {
-			w.string(keys[i])
+			w.string(text(keys[i]))
 			w.out = append(w.out, w.key...)
 			return w.write(v.values[keys[i]], depth+1)
 		})

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -243,7 +244,7 @@ func dictValues(_ *call, v any) (any, error) {
 }
 
 func dictGet(c *call, v any) (any, error) {
-	if item, ok := v.(*dict).values[text(c.arg(0, "key", ""))]; ok {
+	if item, ok := v.(*dict).item(c.arg(0, "key", "")); ok {
 		return item, nil
 	}
 	return c.arg(1, "default", nil), nil
@@ -283,10 +284,9 @@ func namespace(c *call) (any, error) {
 			d.set(k, of.values[k])
 		}
 	}
-	for k, v := range c.named {
-		d.set(k, v)
+	for _, k := range slices.Sorted(maps.Keys(c.named)) {
+		d.set(k, c.named[k])
 	}
-	slices.Sort(d.keys)
 	return d, nil
 }
 

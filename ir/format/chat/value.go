@@ -18,8 +18,8 @@ type (
 		extent
 	}
 	dict struct {
-		keys   []string
-		values map[string]any
+		keys   []any // strings and integers
+		values map[any]any
 		space  bool // a namespace, with settable attributes
 		opaque bool // a namespace or the variable loop, which has no text and equals itself alone
 		extent
@@ -53,7 +53,8 @@ func seal(v any) (extent, error) {
 		own = &v.extent
 		if own.size == 0 {
 			for _, k := range v.keys {
-				e.size += 1 + len(k)/64
+				key, _ := k.(string)
+				e.size += 1 + len(key)/64
 				kids = append(kids, v.values[k])
 			}
 		}
@@ -77,13 +78,24 @@ func seal(v any) (extent, error) {
 	return e, nil
 }
 
-func newDict() *dict { return &dict{values: map[string]any{}} }
+func newDict() *dict { return &dict{values: map[any]any{}} }
 
-func (d *dict) set(key string, value any) {
+// set sets the item of a key, a string or an integer.
+func (d *dict) set(key, value any) {
 	if _, ok := d.values[key]; !ok {
 		d.keys = append(d.keys, key)
 	}
 	d.values[key] = value
+}
+
+// item returns the item of a key, if there is one.
+func (d *dict) item(key any) (any, bool) {
+	switch key.(type) {
+	case string, int64:
+		v, ok := d.values[key]
+		return v, ok
+	}
+	return nil, false
 }
 
 // typeName is the name of a value's type in errors.
@@ -236,7 +248,7 @@ func appendText(out []byte, v any, quotes bool) []byte {
 			if i > 0 {
 				out = append(out, ", "...)
 			}
-			out = appendRepr(out, k)
+			out = appendText(out, k, true)
 			out = append(out, ": "...)
 			out = appendText(out, v.values[k], true)
 		}
@@ -390,9 +402,9 @@ func quote(v any, rewrite func(string) string) any {
 	case *dict:
 		keys := v.keys
 		values := v.values
-		v.keys, v.values = nil, map[string]any{}
+		v.keys, v.values = nil, map[any]any{}
 		for _, k := range keys {
-			v.set(rewrite(k), inner(values[k]))
+			v.set(inner(k), inner(values[k]))
 		}
 	}
 	return v

@@ -3,12 +3,12 @@ package serve
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"iter"
 	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -168,13 +168,15 @@ func (a *answer) chatChoice(x piece, whole, begins bool) map[string]any {
 	return c
 }
 
+// idLength is the length of the ids of calls: templates of Mistral refuse others.
+const idLength = 9
+
 // callsOf returns the calls in a result, or in a part of one, where they are numbered.
 func (a *answer) callsOf(x piece, whole bool) []map[string]any {
 	out := []map[string]any{}
 	for i, c := range x.calls {
 		i += x.firstCall
-		id := "call-" + a.id + "-" + strconv.Itoa(x.number) + "-" + strconv.Itoa(i)
-		one := map[string]any{"id": id, "type": "function", "function": map[string]string{"name": c.name, "arguments": c.arguments}}
+		one := map[string]any{"id": rand.Text()[:idLength], "type": "function", "function": map[string]string{"name": c.name, "arguments": c.arguments}}
 		if !whole {
 			one["index"] = i
 		}

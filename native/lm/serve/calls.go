@@ -114,6 +114,7 @@ type call struct{ name, arguments string }
 type caller struct {
 	tools *tools
 	begun bool   // there was text or a call
+	after bool   // the last of them was a call, and white space that follows is none of the text
 	held  string // what may belong to a call
 }
 
@@ -126,20 +127,23 @@ func (c *caller) add(piece string) (text string, calls []call) {
 		}
 	}
 	for {
+		if c.after {
+			c.held = strings.TrimLeft(c.held, " \n")
+		}
 		before, after, found := strings.Cut(c.held, generate.CallBegin)
 		if !found {
-			keep := suffix(c.held, generate.CallBegin)
-			text, c.held = text+c.held[:len(c.held)-keep], c.held[len(c.held)-keep:]
-			c.begun = c.begun || text != ""
+			before = c.held[:len(c.held)-suffix(c.held, generate.CallBegin)]
+		}
+		text, c.held = text+before, c.held[len(before):]
+		c.begun, c.after = c.begun || before != "", c.after && before == ""
+		if !found {
 			return text, calls
 		}
 		next, rest, ok := c.marked(after)
-		text, c.begun = text+before, c.begun || before != "" || ok
 		if !ok {
-			c.held = c.held[len(before):]
 			return text, calls
 		}
-		calls, c.held = append(calls, next), strings.TrimLeft(rest, " \n")
+		calls, c.held, c.begun, c.after = append(calls, next), rest, true, true
 	}
 }
 
@@ -188,27 +192,38 @@ func (c *caller) rest() (text string, calls []call) {
 	return held, nil
 }
 
-// calls returns the calls that a text of JSON describes, an object or a list; none if it is anything else.
+// calls returns the calls that a text of JSON describes: an object, a list, or several objects, as Llama separates them
+// by semicolons, and as they are where the marks are special tokens, which have no text. It returns none for anything else.
 func (c *caller) calls(text string) (all []call) {
-	type described struct {
-		Name                  string
-		Arguments, Parameters json.RawMessage
-	}
-	list := make([]described, 1)
-	if json.Unmarshal([]byte(text), &list[0]) != nil && json.Unmarshal([]byte(text), &list) != nil {
-		return nil
-	}
-	for _, d := range list {
-		arguments := d.Arguments
-		if arguments == nil {
-			arguments = d.Parameters
-		}
-		if !c.tools.names(d.Name) || !bytes.HasPrefix(arguments, []byte("{")) {
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimLeft(text, "; \n") {
+		d := json.NewDecoder(strings.NewReader(text))
+		var next json.RawMessage
+		if d.Decode(&next) != nil {
 			return nil
 		}
-		all = append(all, call{d.Name, string(arguments)})
+		list := make([]described, 1)
+		if json.Unmarshal(next, &list[0]) != nil && json.Unmarshal(next, &list) != nil {
+			return nil
+		}
+		for _, x := range list {
+			arguments := x.Arguments
+			if arguments == nil {
+				arguments = x.Parameters
+			}
+			if !c.tools.names(x.Name) || !bytes.HasPrefix(arguments, []byte("{")) {
+				return nil
+			}
+			all = append(all, call{x.Name, string(arguments)})
+		}
+		text = text[d.InputOffset():]
 	}
 	return all
+}
+
+// described is a call as models write it.
+type described struct {
+	Name                  string
+	Arguments, Parameters json.RawMessage
 }
 
 // callIn is a call in a message of an earlier answer.

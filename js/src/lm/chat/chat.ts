@@ -2,7 +2,7 @@ import { need, RlxError } from '../../values/errors.js';
 import { render } from './evaluate.js';
 import { errorAt, lex } from './lex.js';
 import { Parser } from './parse.js';
-import { Dict, Failure, fromPage } from './value.js';
+import { type Dict, Failure, fromPage, type Value } from './value.js';
 
 /** A turn of a conversation, with any further keys that the template reads, such as `tool_calls`. */
 export interface Message {
@@ -61,7 +61,7 @@ export function chatTemplate(source: string): ChatTemplate {
   return {
     render(messages, options = {}) {
       const { addGenerationPrompt = false, now = new Date(), quote = (text: string) => text, ...variables } = options;
-      return bounded(() => render(body, (fromPage({ ...variables, messages, add_generation_prompt: addGenerationPrompt }, quote) as Dict).values, now));
+      return bounded(() => render(body, (fromPage({ ...variables, messages, add_generation_prompt: addGenerationPrompt }, quote) as Dict).values as Map<string, Value>, now));
     },
   };
 }

@@ -284,7 +284,7 @@ function dictOf(kids: readonly Value[]): Dict {
   const d = new Dict();
   for (let i = 0; i < kids.length; i += 2) {
     const key = kids[i]!;
-    if (typeof key !== 'string') throw refuse(`a key is ${typeName(key)}: it must be a string`);
+    if (typeof key !== 'string' && typeof key !== 'bigint') throw refuse(`a key is ${typeName(key)}: it must be a string or an integer`);
     d.values.set(key, kids[i + 1]!);
   }
   return d;

@@ -1,4 +1,4 @@
-import { beyond, Dict, floatText, List, maxDepth, maxOutput, orderOfTexts, refuse, typeName, type Value } from './value.js';
+import { beyond, Dict, floatText, List, maxDepth, maxOutput, order, refuse, typeName, type Value } from './value.js';
 
 /** How JSON is written: by Python's json.dumps. */
 export interface JsonForm {
@@ -33,8 +33,8 @@ export function jsonOf(v: Value, form: JsonForm): string {
     else if (v instanceof List) return group('[', v.items.map((item) => write(item, depth + 1)), ']', depth);
     else if (v instanceof Dict && !v.opaque) {
       const keys = [...v.values.keys()];
-      if (form.sorted) keys.sort(orderOfTexts);
-      return group('{', keys.map((key) => text(key) + form.key + write(v.values.get(key)!, depth + 1)), '}', depth);
+      if (form.sorted) keys.sort(order);
+      return group('{', keys.map((key) => text(String(key)) + form.key + write(v.values.get(key)!, depth + 1)), '}', depth);
     } else throw refuse(v instanceof Dict ? 'a namespace has no JSON' : `${typeName(v)} has no JSON`);
     size += out.length + (form.indent?.length ?? 0) * depth;
     return out;

@@ -169,7 +169,7 @@ export function pairs(c: Call, v: Value): List {
 const dictMethods: Readonly<Record<string, Method>> = {
   items: pairs, keys: (c, v) => new List(c.run.items(v)), values: (_, v) => new List([...(v as Dict).values.values()]),
   get: (c, v) => {
-    const found = (v as Dict).values.get(textOf(c.arg(0, 'key', '')));
+    const found = (v as Dict).item(c.arg(0, 'key', ''));
     return found === undefined ? c.arg(1, 'default', null) : found;
   },
 };

@@ -20,12 +20,17 @@ export class List extends Measured {
   constructor(readonly items: readonly Value[], readonly tuple = false) { super(); }
 }
 
+/** What a mapping has an item of. */
+export type Key = string | bigint;
+
 export class Dict extends Measured {
   /** A namespace, with settable attributes. */
   space = false;
   /** A namespace or the variable loop, which has no text and equals itself alone. */
   opaque = false;
-  constructor(readonly values = new Map<string, Value>()) { super(); }
+  constructor(readonly values = new Map<Key, Value>()) { super(); }
+  /** The item of a key; undefined if there is none. */
+  item(key: Value): Value | undefined { return this.values.get(key as Key); }
 }
 
 /** What a name without a value has. */
@@ -84,7 +89,7 @@ export function seal(v: Value): number {
   if (v instanceof List) v.items.forEach(add);
   else {
     for (const [key, kid] of v.values) {
-      size += 1 + (key.length >> 6);
+      size += 1 + (String(key).length >> 6);
       add(kid);
     }
   }
@@ -166,7 +171,7 @@ export function textOf(v: Value, quotes = false): string {
     const items = v.items.map((item) => textOf(item, true)).join(', ');
     return v.tuple ? `(${items}${v.items.length === 1 ? ',' : ''})` : `[${items}]`;
   }
-  if (v instanceof Dict) return v.opaque ? '<namespace>' : `{${[...v.values].map(([key, item]) => `${repr(key)}: ${textOf(item, true)}`).join(', ')}}`;
+  if (v instanceof Dict) return v.opaque ? '<namespace>' : `{${[...v.values].map(([key, item]) => `${textOf(key, true)}: ${textOf(item, true)}`).join(', ')}}`;
   return '';
 }
 
@@ -187,7 +192,10 @@ export function iterate(v: Value): readonly Value[] {
 /** The value v[i]. */
 export function index(v: Value, i: Value): Value {
   if (v instanceof Missing) throw refuse(`${v.name} is not defined: it has no items`);
-  if (v instanceof Dict) return (typeof i === 'string' ? v.values.get(i) : undefined) ?? (typeof i === 'string' && v.values.has(i) ? null : new Missing(textOf(i)));
+  if (v instanceof Dict) {
+    const item = v.item(i);
+    return item === undefined ? new Missing(textOf(i)) : item;
+  }
   const at = integer(i);
   return (at === undefined ? undefined : itemsOf(v)?.at(Number(at))) ?? missingOrNull(v, at, i);
 }
