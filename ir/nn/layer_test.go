@@ -78,7 +78,10 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"same, transposed": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
 			return nn.ConvTranspose1d(b, x, 4, 3, nn.ConvOptions{Same: true})
 		}},
-		"window of pool":    {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { return nn.MaxPool(b, x, 0) }},
+		"window of pool": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { return nn.MaxPool(b, x, 0) }},
+		"padding of pool": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
+			return nn.AvgPool(b, x, 2, nn.PoolOptions{CeilMode: true, Pad: []int{1 << 40}})
+		}},
 		"rank of pool":      {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value { return nn.GlobalAvgPool(b, ops.ReduceSum(b, x, 0)) }},
 		"epsilon":           {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { return nn.LayerNorm(b, x, nn.NormOptions{Epsilon: -1}) }},
 		"groups of norm":    {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { return nn.GroupNorm(b, x, 3) }},

@@ -83,18 +83,27 @@ func pool(b *ir.Builder, kind string, x ir.Value, size int, o PoolOptions, f fun
 		a.PadLo, a.PadHi = ops.SamePadding(o.Window, o.Dilation)
 	}
 	return channelsLast(l, o.ChannelsFirst, func(x ir.Value) ir.Value {
-		for i := range axes {
-			if n, ok := x.Dim(i + 1).Const(); o.CeilMode && ok {
-				l.require(n+a.PadLo[i]+a.PadHi[i] > (a.Sizes[i]-1)*a.Dilations[i], "axis %d of x, %s, is shorter than the window", i+1, x.Type())
-			} else if o.CeilMode {
-				l.fail(ir.Errorf(ir.ErrSymbol, "axis %d of x is %s: it must be a number with CeilMode", i+1, x.Dim(i+1)))
-			}
-		}
-		if b.Err() != nil {
+		if o.CeilMode && !l.fits(x, a) {
 			return ir.Value{}
 		}
 		return f(x, a)
 	})
+}
+
+// fits records an error unless each spatial axis of x is constant and, padded, as long as the window, which
+// is longer than the padding: the conditions of the ops, for [longer] pads in their place.
+func (l *layer) fits(x ir.Value, a ops.PoolAttrs) bool {
+	for i, size := range a.Sizes {
+		n, ok := x.Dim(i + 1).Const()
+		if !ok {
+			l.fail(ir.Errorf(ir.ErrSymbol, "axis %d of x is %s: it must be a number with CeilMode", i+1, x.Dim(i+1)))
+			continue
+		}
+		reach := (size - 1) * a.Dilations[i]
+		l.require(a.PadLo[i] <= reach && a.PadHi[i] <= reach, "axis %d is padded by %d and %d: both must be less than the window, %d", i+1, a.PadLo[i], a.PadHi[i], reach+1)
+		l.require(n+a.PadLo[i]+a.PadHi[i] > reach, "axis %d of x, %s, is shorter than the window", i+1, x.Type())
+	}
+	return l.Err() == nil
 }
 
 // longer pads x, so that windows without padding leave nothing out but what would begin in the padding

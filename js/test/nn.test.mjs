@@ -369,6 +369,7 @@ test('errors name the scope, and begin at the line of the caller', () => {
   refused((_, x) => nn.linear(x.convert('i32'), 3), 'dtype', /of no float type/);
   refused((_, x) => nn.stack(x, 'h', 2, (x) => nn.linear(x, 3)), 'shape', /a block returns/);
   refused((_, x) => nn.batchNorm(x, { epsilon: -1 }), 'attr', /epsilon is -1/);
+  refused((b) => nn.maxPool(b.input('image', 'f32', [1, 3, 1]), 2, { pad: 2, ceilMode: true }), 'attr', /or pad, does not fit the window/);
 });
 
 test('padding of layers is a word of conv2d of values, or a number', () => {

@@ -81,7 +81,8 @@ function pool(called: Called, kind: string, x: Value, size: number | readonly nu
       sizes.forEach((size, i) => {
         const n = x.shape[channelsFirst ? i + 2 : i + 1]!;
         if (typeof n !== 'number') return l.fail('symbol', `a spatial axis of x is ${n}: it must be a number with ceilMode`);
-        return l.require(n + padLo[i]! + padHi[i]! > (size - 1) * dilations[i]!, `a spatial axis of ${n} elements is shorter than the window`);
+        const reach = (size - 1) * dilations[i]!;
+        return l.require(zeros[i]! <= reach && reach < n + padLo[i]! + padHi[i]!, `a spatial axis of ${n} elements, or pad, does not fit the window`);
       });
     }
     return channelsLast(x, channelsFirst, (x) => build(x, { sizes, strides: perAxis(l, 'stride', stride ?? sizes, 1, 1, axes), dilations, padLo, padHi }));
