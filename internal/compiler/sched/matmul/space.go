@@ -206,7 +206,13 @@ type deviceCandidates struct {
 	product *libraryPlan // nil if no library computes c
 }
 
+// noCandidates is the deviceSpace on targets without multiply-adds and library.
+var noCandidates = &deviceCandidates{}
+
 func newDeviceSpace(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) deviceSpace {
+	if e.Caps.Dialect != dtype.CUDA {
+		return noCandidates
+	}
 	w := &deviceCandidates{e: e, g: g, c: c}
 	w.mma, _ = planMma(e, g, c)
 	w.product, _ = planLibrary(e, g, c)
