@@ -319,8 +319,11 @@ func (w *deviceCandidates) has(s emit.Schedule) bool {
 	if s.Family == emit.Library {
 		return w.product != nil && s == emit.Schedule{Family: emit.Library}
 	}
+	if w.mma == nil {
+		return false
+	}
 	_, ok := mmaTileFor(s, w.e.Caps)
-	return ok && w.mma != nil
+	return ok
 }
 
 func (w *deviceCandidates) launches(s emit.Schedule) []emit.Launch {
