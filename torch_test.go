@@ -18,7 +18,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// torchRun is a training of testdata/torch_training.json.
+// torchRun is a training of internal/recipe/testdata/torch_training.json.
 type torchRun struct {
 	Losses           []float64
 	Doublings        []int32 // of the loss scale, before each step
@@ -36,7 +36,7 @@ type torchRuns struct {
 
 func readTorchRuns(t *testing.T) (all torchRuns) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/torch_training.json")
+	text, err := os.ReadFile("internal/recipe/testdata/torch_training.json")
 	if err != nil {
 		t.Fatal(err)
 	}
