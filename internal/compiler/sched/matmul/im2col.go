@@ -138,6 +138,14 @@ func (x *im2col) fits(d ir.DType) bool {
 	return view.Check(d, last+view.Dims[0]) == ""
 }
 
+// layout returns the layout of the operand's tiles: contiguous along the space that has the channels.
+func (x *im2col) layout() mmaLayout {
+	if x.free {
+		return alongFree
+	}
+	return alongK
+}
+
 // chunks returns the steps of a tap.
 func (x *im2col) chunks(d ir.DType) int { return emit.CeilDiv(x.channels, loop.RowElements(d)) }
 

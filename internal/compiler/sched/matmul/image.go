@@ -266,7 +266,7 @@ func (p *mmaPlan) with(e *emit.Emitter, g *fusion.Group, images [2]*image) (*mma
 
 // least returns the nanoseconds that the plan takes with its fastest tile.
 func (p *mmaPlan) least(caps loop.Caps) float64 {
-	return p.fastest(p.c, caps, math.Inf(1)).cost(p.c, caps)
+	return p.fastest(caps, math.Inf(1)).cost(caps)
 }
 
 // imageTime estimates the nanoseconds of the kernels that write images.

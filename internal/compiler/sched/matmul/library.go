@@ -325,7 +325,7 @@ func tilesTime(c *fusion.Contraction, caps loop.Caps) float64 {
 func (p *libraryPlan) faster(c *fusion.Contraction, caps loop.Caps, mma *mmaPlan) bool {
 	own := tilesTime(c, caps)
 	if mma != nil {
-		own = mma.cost(mma.c, caps)
+		own = mma.cost(caps)
 	}
 	return p.worthwhile(c) && p.cost(c, caps) < own+p.epilogue.fusedTime(caps)
 }

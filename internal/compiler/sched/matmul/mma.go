@@ -157,18 +157,17 @@ func planMma(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (p *mmaPla
 
 // setLayouts sets the layouts of the operands.
 func (p *mmaPlan) setLayouts(e *emit.Emitter, g *fusion.Group) {
-	p.mapped = e.Caps.TensorMaps
+	var linear [2]bool
 	for i, x := range p.images {
-		linear := false
 		if x != nil {
 			p.layout[i] = x.layout
 		} else {
-			p.layout[i], linear = layoutOf(e, g, p.c, p.operand, i)
+			p.layout[i], linear[i] = layoutOf(e, g, p.c, p.operand, i)
 		}
-		p.mapped = p.mapped && linear
 	}
-	if !p.setIm2col(e, g) {
-		p.orient(p.c)
+	p.mapped = e.Caps.TensorMaps && linear[0] && linear[1]
+	if !p.setIm2col(e, g, linear[1]) {
+		p.orient()
 	}
 	for i, l := range p.layout {
 		if l == staged {
@@ -178,14 +177,13 @@ func (p *mmaPlan) setLayouts(e *emit.Emitter, g *fusion.Group) {
 }
 
 // setIm2col plans the copies of a convolution in im2col mode, or returns false: where tensor maps copy the operands as matrices,
-// or images of them are written.
-func (p *mmaPlan) setIm2col(e *emit.Emitter, g *fusion.Group) bool {
+// or images of them are written. linear is that of operand 1, see [layoutOf].
+func (p *mmaPlan) setIm2col(e *emit.Emitter, g *fusion.Group, linear bool) bool {
 	if p.mapped || p.images != [2]*image{} {
 		return false
 	}
-	c := p.c
-	x := planIm2col(e, g, c, p.operand)
-	if x == nil || p.layout[0] != map[bool]mmaLayout{false: alongK, true: alongFree}[x.free] {
+	x := planIm2col(e, g, p.c, p.operand)
+	if x == nil || p.layout[0] != x.layout() {
 		return false
 	}
 	lies := p.layout[1]
@@ -195,11 +193,11 @@ func (p *mmaPlan) setIm2col(e *emit.Emitter, g *fusion.Group) bool {
 	switch {
 	case lies == staged:
 	case x.free:
-		if _, linear := layoutOf(e, g, c, p.operand, 1); !linear {
+		if !linear {
 			return false
 		}
 	default:
-		w := weights{im2col: x, e: e, c: c, d: p.operand, lies: lies}
+		w := weights{im2col: x, e: e, c: p.c, d: p.operand, lies: lies}
 		if _, _, ok := w.tensorMap(); !ok {
 			return false
 		}
@@ -218,12 +216,12 @@ func (p *mmaPlan) allSteps() int {
 
 // orient picks the operand along the rows. The one along the columns, if f32, must be contiguous
 // along k, see [loop.Tile]. Of two that are not the smaller one is staged.
-func (p *mmaPlan) orient(c *fusion.Contraction) {
+func (p *mmaPlan) orient() {
 	if p.operand != ir.F32 || p.layout[1] != alongFree {
 		return
 	}
 	if p.layout[0] == alongFree {
-		if fusion.Product(c.M) >= fusion.Product(c.N) {
+		if fusion.Product(p.c.M) >= fusion.Product(p.c.N) {
 			p.layout[1] = staged
 			return
 		}
@@ -233,19 +231,19 @@ func (p *mmaPlan) orient(c *fusion.Contraction) {
 }
 
 // free returns the free spaces of the rows' and of the columns' operand.
-func (p *mmaPlan) free(c *fusion.Contraction) (rows, columns []int) {
+func (p *mmaPlan) free() (rows, columns []int) {
 	if p.rows == 1 {
-		return c.N, c.M
+		return p.c.N, p.c.M
 	}
-	return c.M, c.N
+	return p.c.M, p.c.N
 }
 
 // stepLength returns the contracted elements of a step.
 func (p *mmaPlan) stepLength() int { return mmaStep / p.operand.Size() }
 
 // tiles returns the number of tiles along the rows and along the columns.
-func (p *mmaPlan) tiles(c *fusion.Contraction) (rows, columns int) {
-	r, n := p.free(c)
+func (p *mmaPlan) tiles() (rows, columns int) {
+	r, n := p.free()
 	return emit.CeilDiv(fusion.Product(r), mmaRows), emit.CeilDiv(fusion.Product(n), p.columns)
 }
 
@@ -302,7 +300,7 @@ func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan,
 	if mulAddCount(c) < leastStaged && (p.operand == ir.F32 || p.copies()) {
 		lowest = 2 * mulAddCount(c) / caps.Profile().Arithmetic()
 	}
-	best = p.fastest(p.c, caps, lowest)
+	best = p.fastest(caps, lowest)
 	return best, best != nil
 }
 
@@ -313,10 +311,10 @@ func (p *mmaPlan) copies() bool {
 
 // fastest completes the plan with the tile and the parts that take the least time, or returns nil if none takes less than
 // below, in nanoseconds.
-func (p *mmaPlan) fastest(c *fusion.Contraction, caps loop.Caps, below float64) (best *mmaPlan) {
+func (p *mmaPlan) fastest(caps loop.Caps, below float64) (best *mmaPlan) {
 	for _, t := range mmaTilesFor(caps) {
-		q := p.withTile(t, c, caps)
-		if time := q.cost(c, caps); q.suits() && time < below {
+		q := p.withTile(t, caps)
+		if time := q.cost(caps); q.suits() && time < below {
 			best, below = &q, time
 		}
 	}
@@ -325,14 +323,14 @@ func (p *mmaPlan) fastest(c *fusion.Contraction, caps loop.Caps, below float64) 
 
 // withTile returns the plan with a tile and the number of split-K parts that takes the least time with it. Operands
 // that tensor maps do not copy have the most parts.
-func (p *mmaPlan) withTile(t mmaTile, c *fusion.Contraction, caps loop.Caps) mmaPlan {
+func (p *mmaPlan) withTile(t mmaTile, caps loop.Caps) mmaPlan {
 	best := *p
 	best.mmaTile = t
-	parts := best.mostParts(c, caps)
+	parts := best.mostParts(caps)
 	best.split(parts)
 	for parts /= 2; p.mapped && parts > 0; parts /= 2 {
 		q := best
-		if q.split(parts); q.cost(c, caps) < best.cost(c, caps) {
+		if q.split(parts); q.cost(caps) < best.cost(caps) {
 			best = q
 		}
 	}
@@ -340,23 +338,23 @@ func (p *mmaPlan) withTile(t mmaTile, c *fusion.Contraction, caps loop.Caps) mma
 }
 
 // cost estimates the nanoseconds of all launches.
-func (p *mmaPlan) cost(c *fusion.Contraction, caps loop.Caps) float64 {
-	return p.time(c, caps) + p.stagingTime(c, caps) + p.imageTime(caps)
+func (p *mmaPlan) cost(caps loop.Caps) float64 {
+	return p.time(caps) + p.stagingTime(caps) + p.imageTime(caps)
 }
 
 // mostParts returns the split-K parts that keep the multiprocessors busy if there are few
 // tiles, as long as each part fills the stages.
-func (p *mmaPlan) mostParts(c *fusion.Contraction, caps loop.Caps) int {
-	rows, columns := p.tiles(c)
-	count := fusion.Product(c.Batch) * rows * columns
-	return max(1, min(caps.Profile().Processors/count, p.allSteps()/p.stages, maxParts(c, caps)))
+func (p *mmaPlan) mostParts(caps loop.Caps) int {
+	rows, columns := p.tiles()
+	count := fusion.Product(p.c.Batch) * rows * columns
+	return max(1, min(caps.Profile().Processors/count, p.allSteps()/p.stages, maxParts(p.c, caps)))
 }
 
 // time estimates the nanoseconds of the products.
-func (p *mmaPlan) time(c *fusion.Contraction, caps loop.Caps) float64 {
-	rows, columns := p.tiles(c)
-	d, results := caps.Profile(), resultCount(c)
-	workgroups := float64(fusion.Product(c.Batch)*rows*columns) * float64(p.parts)
+func (p *mmaPlan) time(caps loop.Caps) float64 {
+	rows, columns := p.tiles()
+	d, results := caps.Profile(), resultCount(p.c)
+	workgroups := float64(fusion.Product(p.c.Batch)*rows*columns) * float64(p.parts)
 	waves := math.Ceil(workgroups / float64(d.Processors))
 	work := waves * 2 * float64(mmaRows*p.columns) * float64(p.steps*p.stepLength()) / p.rate(d, caps.MmaByWarps, workgroups)
 	overhead := TileOverhead / float64(p.resident)
@@ -367,7 +365,7 @@ func (p *mmaPlan) time(c *fusion.Contraction, caps loop.Caps) float64 {
 		return d.Launch + waves*overhead + work
 	}
 	// The first tiles begin within the launch. No other tiles hide how those of one wave store their results.
-	stored := float64(c.Node.Types()[0].DType.Size()) * results
+	stored := float64(p.c.Node.Types()[0].DType.Size()) * results
 	time := d.Launch + (waves-1)*TileOverhead + work
 	if p.parts > 1 {
 		stored = 4 * results * float64(p.parts)
@@ -413,11 +411,11 @@ func (p *mmaPlan) rate(d hardware.Profile, byWarps bool, workgroups float64) flo
 var stagingFactors = [...]float64{contiguousAlongK: 1, contiguousAlongFree: 2, contiguousInRuns: 1, scattered: 2.5}
 
 // stagingTime estimates the nanoseconds of the kernels that stage operands.
-func (p *mmaPlan) stagingTime(c *fusion.Contraction, caps loop.Caps) float64 {
+func (p *mmaPlan) stagingTime(caps loop.Caps) float64 {
 	d, time := caps.Profile(), 0.0
-	for i, free := range [2][]int{c.M, c.N} {
+	for i, free := range [2][]int{p.c.M, p.c.N} {
 		if p.layout[i] == staged {
-			bytes := float64(fusion.Product(c.Batch)*fusion.Product(free)) * float64(fusion.Product(c.K)) * float64(4+p.operand.Size())
+			bytes := float64(fusion.Product(p.c.Batch)*fusion.Product(free)) * float64(fusion.Product(p.c.K)) * float64(4+p.operand.Size())
 			if p.operand != ir.F32 || p.contiguous[i] != scattered {
 				bytes *= stagingFactors[p.contiguous[i]]
 			}
@@ -484,7 +482,7 @@ func (m *mmaEmitter) declareSums() {
 // of its tile. Workgroups that run at about the same time have tiles of few rows, so that the
 // cache holds their operands.
 func (m *mmaEmitter) assignTile(c *fusion.Contraction) (row, column scalar.Expr) {
-	rows, columns := m.p.tiles(c)
+	rows, columns := m.p.tiles()
 	batches := fusion.Product(c.Batch)
 	workgroup, valid := m.BoundedGroup(m.p.parts * batches * rows * columns)
 	m.valid = valid
@@ -849,7 +847,7 @@ func (m *mmaEmitter) runStores(slot int, round, at scalar.Expr, run int, result 
 
 // pointAt returns the point of the group at a row and a column.
 func (m *mmaEmitter) pointAt(position [2]scalar.Expr) ir.Index {
-	rows, columns := m.p.free(m.out.c)
+	rows, columns := m.p.free()
 	x, y := m.Unflatten(m.Simplify(position[0]), rows), m.Unflatten(m.Simplify(position[1]), columns)
 	if m.p.rows == 1 {
 		x, y = y, x

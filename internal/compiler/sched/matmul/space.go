@@ -210,7 +210,7 @@ type deviceCandidates struct {
 var noCandidates = &deviceCandidates{}
 
 func newDeviceSpace(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) deviceSpace {
-	if e.Caps.Dialect != dtype.CUDA {
+	if e.Caps.Dialect != dtype.CUDA && !e.Caps.Mma && e.Caps.Products == loop.NoProducts {
 		return noCandidates
 	}
 	w := &deviceCandidates{e: e, g: g, c: c}
@@ -262,7 +262,7 @@ func (w *deviceCandidates) insteadOf(reduction emit.Ranked) emit.Schedule {
 	if w.product != nil { // as in cost
 		below -= w.product.epilogue.fusedTime(w.e.Caps)
 	}
-	if p := w.mma.fastest(w.mma.c, w.e.Caps, below); p != nil {
+	if p := w.mma.fastest(w.e.Caps, below); p != nil {
 		return p.schedule()
 	}
 	return best
@@ -287,7 +287,7 @@ func (w *deviceCandidates) schedules() (list []emit.Schedule) {
 		return list
 	}
 	for _, t := range mmaTilesFor(w.e.Caps) {
-		if p := w.mma.withTile(t, w.mma.c, w.e.Caps); p.suits() {
+		if p := w.mma.withTile(t, w.e.Caps); p.suits() {
 			list = append(list, p.schedule())
 		}
 	}
@@ -308,7 +308,7 @@ func (w *deviceCandidates) cost(s emit.Schedule) float64 {
 		return w.product.cost(w.c, w.e.Caps)
 	}
 	p := w.plan(s)
-	time := p.cost(p.c, w.e.Caps)
+	time := p.cost(w.e.Caps)
 	if w.product != nil { // the library's cost includes the epilogue, so this one must too
 		time += w.product.epilogue.fusedTime(w.e.Caps)
 	}
