@@ -181,7 +181,7 @@ func (w *Space) cost(s emit.Schedule) float64 {
 	each := emit.CeilDiv(emit.CeilDiv(length, s.Split), s.Lanes) * max(s.Each, 1)
 	load := hardware.Work{
 		Bytes:   emit.BytesOf(w.Group.Reads()) + emit.BytesOf(w.Group.Writes()),
-		Threads: groups * s.Lanes * s.Rows, BytesInFlight: 4 * min(each, MaxUnroll),
+		Threads: min(groups*s.Rows, rows*s.Split) * s.Lanes, BytesInFlight: 4 * min(each, MaxUnroll),
 		Ops: float64(rows) * float64(length) * float64(w.Group.Weight()+emit.PointOps),
 	}
 	load.Sectors = load.Bytes
