@@ -78,6 +78,8 @@ const (
 	storeRuns
 	loadPart
 	storePairs
+	whenAny // begins steps that are skipped where its operand, a boolean, is false in all lanes
+	carry   // ends them; its operand is their result, arbitrary where they are skipped
 )
 
 const noValue Value = -1

@@ -144,7 +144,7 @@ var templates = sync.OnceValue(func() map[Operation]func() *template {
 	}
 	written(dtype.F32, functions)
 	written(dtype.F64, doubleFunctions)
-	written(dtype.F64, map[scalar.Op]func(b *builder, x argument) argument{scalar.OpPow: doublePow})
+	written(dtype.F64, map[scalar.Op]func(b *builder, x argument) argument{scalar.OpPow: doublePow, scalar.OpAtan2: doubleAtan2})
 	return all
 })
 
