@@ -12,6 +12,7 @@ import (
 // of package scalar with fewer steps, as no compiler reassociates them.
 var functions = map[scalar.Op]func(b *builder, x argument) argument{
 	scalar.OpExp: exp, scalar.OpExpm1: expm1, scalar.OpSigmoid: sigmoid, scalar.OpTanh: tanh, scalar.OpErf: erf,
+	scalar.OpSin: sin, scalar.OpCos: cos, scalar.OpTan: tan,
 }
 
 // builder builds the template of a function of f32 or f64.

@@ -2,6 +2,7 @@ package jit
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/internal/elementary"
 	"github.com/rlx-go/rlx/ir/dtype"
@@ -34,21 +35,40 @@ const (
 	piHalfThird = -0x1.f1976b7ed8fbcp-110
 )
 
-// reduceAngle splits x into quadrant·π/2 + r with |r| ≤ π/4. The quadrant, whose lower two bits count, is an integer.
-// Where |x| is below 2²⁷ the product of the quadrant and the first part of π/2 cancels without an error, and r is
-// within one ULP.
-func (b *builder) reduceAngle(x argument) (quadrant, r argument) {
-	const large, shift = 1 << 27, 3 << 51 // sums with shift have an ulp of 1
-	whole := b.real(scalar.OpFma, x, b.number(2/math.Pi), b.number(shift))
-	k := b.real(scalar.OpSub, b.number(shift), whole) // minus the quadrant
-	r = b.real(scalar.OpFma, k, b.number(piHalf), x)
-	r = b.real(scalar.OpFma, k, b.number(piHalfTail), r)
-	r = b.real(scalar.OpFma, k, b.number(piHalfThird), r)
+// angles are the constants of angles of a type: where the quadrant is too large for [builder.reduceNear], a number whose
+// sums with smaller ones have an ulp of 1, and π/2 as the sum of three numbers.
+var angles = map[dtype.DType]struct {
+	large, shift float64
+	parts        [3]float64
+}{
+	dtype.F32: {1 << 17, 3 << 22, [3]float64{0x1.921fb6p0, -0x1.777a5cp-25, -0x1.ee59dap-50}},
+	dtype.F64: {1 << 27, 3 << 51, [3]float64{piHalf, piHalfTail, piHalfThird}},
+}
 
-	far := b.whenAny(b.less(b.number(large), b.real(scalar.OpAbs, x)))
+// reduceNear splits x into quadrant·π/2 + r with |r| ≤ π/4. The quadrant is in the lower bits of a number. The product
+// of the quadrant and the first part of π/2 cancels without an error, and r is within one ULP.
+func (b *builder) reduceNear(x argument) (quadrant, r argument) {
+	a := angles[b.typ]
+	quadrant = b.real(scalar.OpFma, x, b.number(2/math.Pi), b.number(a.shift))
+	k, r := b.real(scalar.OpSub, b.number(a.shift), quadrant), x
+	for _, part := range a.parts {
+		r = b.real(scalar.OpFma, k, b.number(part), r)
+	}
+	return quadrant, r
+}
+
+// isFar begins steps for the lanes that need more than [builder.reduceNear].
+func (b *builder) isFar(x argument) argument {
+	return b.whenAny(b.less(b.number(angles[b.typ].large), b.real(scalar.OpAbs, x)))
+}
+
+// reduceAngle is reduceNear for any x.
+func (b *builder) reduceAngle(x argument) (quadrant, r argument) {
+	quadrant, r = b.reduceNear(x)
+	far := b.isFar(x)
 	q, rest := b.reduceFar(x)
 	results := b.carry(q, rest)
-	return b.bitsWhere(far, results[0], whole), b.real(scalar.OpSelect, far, results[1], r)
+	return b.bitsWhere(far, results[0], quadrant), b.real(scalar.OpSelect, far, results[1], r)
 }
 
 // reduceFar is reduceAngle of any |x| ≥ 2, by the method of Payne and Hanek: the significand times the bits of 2/π that
@@ -143,31 +163,40 @@ func (b *builder) fraction(high, low argument) pair {
 
 // sineCosine returns the sine and the cosine of |r| ≤ π/4.
 func (b *builder) sineCosine(r argument) (sine, cosine argument) {
+	terms, others := sineTerms, cosineTerms
+	if b.typ == dtype.F32 {
+		terms, others = scalar.Coefficients(scalar.OpSin)
+	}
 	z := b.real(scalar.OpMul, r, r)
 	square := b.real(scalar.OpMul, z, z)
-	sine = b.real(scalar.OpFma, b.real(scalar.OpMul, r, z), b.evenOdd(z, square, sineTerms), r)
+	sine = b.real(scalar.OpFma, b.real(scalar.OpMul, r, z), b.evenOdd(z, square, terms), r)
 	one := b.number(1)
 	half := b.real(scalar.OpMul, z, b.number(0.5))
 	most := b.real(scalar.OpSub, one, half)
 	lost := b.real(scalar.OpSub, b.real(scalar.OpSub, one, most), half)
-	cosine = b.real(scalar.OpAdd, most, b.real(scalar.OpFma, square, b.evenOdd(z, square, cosineTerms), lost))
+	cosine = b.real(scalar.OpAdd, most, b.real(scalar.OpFma, square, b.evenOdd(z, square, others), lost))
 	return sine, cosine
 }
 
 // quadrantOf returns the sine in even quadrants and the cosine in odd ones, negative in the upper two of four.
 func (b *builder) quadrantOf(quadrant, sine, cosine argument) argument {
 	y := b.real(scalar.OpSelect, b.isOdd(quadrant), cosine, sine)
-	return b.bits(scalar.OpXor, y, b.bits(scalar.OpAnd, b.bits(scalar.OpShl, quadrant, word(62)), b.sign()))
+	high := b.bits(scalar.OpShl, quadrant, word(uint64(b.typ.Bits()-2)))
+	return b.bits(scalar.OpXor, y, b.bits(scalar.OpAnd, high, b.sign()))
 }
 
 func (b *builder) isOdd(x argument) argument {
 	bit := b.bits(scalar.OpAnd, x, word(1))
-	return b.add(step{op: scalar.OpNe, typ: dtype.Bool, from: dtype.U64, args: []argument{bit, word(0)}})
+	return b.add(step{op: scalar.OpNe, typ: dtype.Bool, from: b.words(), args: []argument{bit, word(0)}})
 }
 
 // orTiny returns x where it is so small that an odd function with derivative 1 rounds to it, else y.
 func (b *builder) orTiny(x, y argument) argument {
-	return b.choose(b.real(scalar.OpAbs, x), b.number(0x1p-27), x, y)
+	tiny := 0x1p-27
+	if b.typ == dtype.F32 {
+		tiny = 0x1p-12
+	}
+	return b.choose(b.real(scalar.OpAbs, x), b.number(tiny), x, y)
 }
 
 func doubleSin(b *builder, x argument) argument {
@@ -189,4 +218,48 @@ func doubleTan(b *builder, x argument) argument {
 	odd := b.isOdd(quadrant)
 	over := b.real(scalar.OpSelect, odd, b.number(-1), t)
 	return b.orTiny(x, b.real(scalar.OpDiv, over, b.real(scalar.OpSelect, odd, t, b.number(1))))
+}
+
+// orExpanded returns y, and where [builder.reduceNear] does not do, the expansion of a function of f32.
+func (b *builder) orExpanded(op scalar.Op, x, y argument) argument {
+	far := b.isFar(x)
+	t := newTemplate(scalar.Simplify(Operation{op, b.typ, b.typ}.Expr()))
+	first := Value(len(b.steps))
+	for _, s := range t.steps {
+		s.args = slices.Clone(s.args)
+		for i, a := range s.args {
+			switch {
+			case a.constant:
+			case a.value < 0:
+				s.args[i] = x
+			default:
+				s.args[i].value += first
+			}
+		}
+		b.add(s)
+	}
+	rest := b.carry(argument{value: first + t.root})
+	return b.real(scalar.OpSelect, far, rest[0], y)
+}
+
+func sin(b *builder, x argument) argument {
+	quadrant, r := b.reduceNear(x)
+	s, c := b.sineCosine(r)
+	return b.orExpanded(scalar.OpSin, x, b.orTiny(x, b.quadrantOf(quadrant, s, c)))
+}
+
+func cos(b *builder, x argument) argument {
+	quadrant, r := b.reduceNear(x)
+	s, c := b.sineCosine(r)
+	return b.orExpanded(scalar.OpCos, x, b.quadrantOf(b.bits(scalar.OpAdd, quadrant, word(1)), s, c))
+}
+
+// tan returns sin r/cos r in even quadrants and -cos r/sin r in odd ones.
+func tan(b *builder, x argument) argument {
+	quadrant, r := b.reduceNear(x)
+	s, c := b.sineCosine(r)
+	odd := b.isOdd(quadrant)
+	over := b.real(scalar.OpSelect, odd, b.real(scalar.OpNeg, c), s)
+	y := b.real(scalar.OpDiv, over, b.real(scalar.OpSelect, odd, s, c))
+	return b.orExpanded(scalar.OpTan, x, b.orTiny(x, y))
 }
