@@ -138,7 +138,7 @@ func (r ring) backward(b *ir.Builder, kept, ct []ir.Value) []ir.Value {
 			sum[1], sum[2] = r.next(b, sum[1]), r.next(b, sum[2])
 		}
 		a, seen := r.block(b, step)
-		for i, d := range ops.AttentionBackward(b, q, k, v, lse, delta, dout, ir.Value{}, a) {
+		for i, d := range ops.AttentionBackward(b, ops.AttentionOperands{Q: q, K: k, V: v}, ops.AttentionResiduals{LSE: lse, Delta: delta, DOut: dout}, a) {
 			if b.Err() != nil {
 				return make([]ir.Value, 3)
 			}

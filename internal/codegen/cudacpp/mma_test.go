@@ -40,7 +40,7 @@ func TestClangAcceptsMultiplyAdds(t *testing.T) {
 					q, k, v := heads(b, d, "q"), heads(b, d, "k"), heads(b, d, "v")
 					out, lse := ops.AttentionForward(b, q, k, v, ir.Value{}, ops.AttentionAttrs{Scale: 0.1, Causal: true})
 					b.Output("out", out)
-					for i, x := range ops.AttentionBackward(b, q, k, v, lse, ops.ZerosLike(b, lse), heads(b, d, "dout"), ir.Value{}, ops.AttentionAttrs{Scale: 0.1, Causal: true}) {
+					for i, x := range ops.AttentionBackward(b, ops.AttentionOperands{Q: q, K: k, V: v}, ops.AttentionResiduals{LSE: lse, Delta: ops.ZerosLike(b, lse), DOut: heads(b, d, "dout")}, ops.AttentionAttrs{Scale: 0.1, Causal: true}) {
 						b.Output(fmt.Sprint("cotangent", i), x)
 					}
 				})
