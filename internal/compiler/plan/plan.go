@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -380,6 +382,17 @@ func (p *Plan) Entry(name string) *Entry {
 		}
 	}
 	return nil
+}
+
+// SlotsOf returns the inputs of an entry, its scalars after the others, and its outputs.
+func (p *Plan) SlotsOf(e *Entry) (inputs, outputs []*Slot) {
+	for _, i := range slices.Concat(e.Inputs, e.Scalars) {
+		inputs = append(inputs, &p.Slots[i])
+	}
+	for _, i := range e.Outputs {
+		outputs = append(outputs, &p.Slots[i])
+	}
+	return inputs, outputs
 }
 
 // Lookup returns the persistent slot of that name, or nil.
