@@ -173,7 +173,7 @@ func (o *Open) validate() error {
 	for i := range o.Entries {
 		e := &o.Entries[i]
 		if part := "entry " + e.Name; names[e.Name] || e.Name == "" {
-			return invalid(46, part, "the name is empty or not the only one")
+			return invalid(46, part, "the name is empty, or an earlier entry has it")
 		} else if text := e.fault(); text != "" {
 			return invalid(46, part, "%s", text)
 		}

@@ -321,7 +321,7 @@ func SlotBytes(dt dtype.DType, dims []int) (int, error) {
 	for _, d := range dims {
 		switch {
 		case d < 0:
-			return 0, format.Errorf("a dimension is %d", d)
+			return 0, format.Errorf("a dimension is %d; it must be 0 or greater", d)
 		case d == 0:
 			empty = true // the other dimensions are still checked, in any order
 		case n > maxExact/d:
