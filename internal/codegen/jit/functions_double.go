@@ -71,11 +71,15 @@ func (b *builder) logEnds(y, x argument, from float64) argument {
 	return b.choose(x, b.number(math.Inf(1)), y, x)
 }
 
-// doubleLog scales subnormal numbers up first.
-func doubleLog(b *builder, x argument) argument {
+// doubleParts is parts for subnormal numbers, too, which it scales up first.
+func (b *builder) doubleParts(x argument) (k, m argument) {
 	const minNormal, shift = 0x1p-1022, 54
-	k, m := b.parts(b.choose(x, b.number(minNormal), b.real(scalar.OpMul, x, b.number(1<<shift)), x))
-	k = b.real(scalar.OpSub, k, b.choose(x, b.number(minNormal), b.number(shift), b.number(0)))
+	k, m = b.parts(b.choose(x, b.number(minNormal), b.real(scalar.OpMul, x, b.number(1<<shift)), x))
+	return b.real(scalar.OpSub, k, b.choose(x, b.number(minNormal), b.number(shift), b.number(0))), m
+}
+
+func doubleLog(b *builder, x argument) argument {
+	k, m := b.doubleParts(x)
 	return b.logEnds(b.logSum(b.real(scalar.OpSub, m, b.number(1)), k), x, 0)
 }
 

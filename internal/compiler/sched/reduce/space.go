@@ -93,8 +93,8 @@ func (w *Space) fewerLanes(s emit.Schedule) emit.Schedule {
 	return best
 }
 
-// minGain is the ratio of costs from which half the lanes of a row are taken, clearGain that from which a schedule
-// further from the usual one is, and minLanes the least lanes of a row.
+// A row has half the lanes where that costs less by the factor minGain, and a quarter or an eighth of them where that
+// costs less by clearGain. minLanes is the minimum number of lanes of a row.
 const (
 	minGain   = 1.05
 	clearGain = 1.25
