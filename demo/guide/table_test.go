@@ -92,6 +92,10 @@ func TestTheRowsOfTheTableRun(t *testing.T) {
 	}
 	data, size, seed := points(4), 2, uint64(1)
 	rlx.Shuffled(data, size, seed)
+	data["y"] = rlx.Int32s([]int32{0, 1, 0, 1})
+	if _, _, err := rlx.SplitRows(data, 0.2, rlx.SplitOptions{Stratify: "y"}); err != nil {
+		t.Error(err)
+	}
 	_ = rlx.LoadOptions{Missing: []string{"head"}}
 	rlx.Devices()
 	if _, err := rlx.Open("cuda:1"); err == nil { // this folder does not import the device
