@@ -97,7 +97,9 @@ func shares(classes [][]int, rows, n int) []int {
 }
 
 // rank returns the place of a row in the order in which rows are chosen: a bijection of 32 bits for each seed.
-func (o SplitOptions) rank(row int) uint32 { return mixed(mixed(uint32(row)) ^ mixed(o.Seed+0x9e3779b9)) }
+func (o SplitOptions) rank(row int) uint32 {
+	return mixed(mixed(uint32(row)) ^ mixed(o.Seed+0x9e3779b9))
+}
 
 // mixed is the last step of MurmurHash3 (A. Appleby), which spreads each bit over all.
 func mixed(h uint32) uint32 {

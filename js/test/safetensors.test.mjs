@@ -186,6 +186,12 @@ describe('safetensors', () => {
     assert.throws(() => decodeSafetensors(bytes), { kind: 'syntax', message: /begins at byte 0/ });
     assert.ok(performance.now() - begun < 1000);
   });
+
+  test('a file of torch.save is refused with what to write in its place', () => {
+    for (const begin of [[0x50, 0x4b, 3, 4, 0, 0, 8, 8], [0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46]]) {
+      assert.throws(() => decodeSafetensors(Uint8Array.from(begin)), { kind: 'syntax', message: /save_file\(model\.state_dict\(\)/ });
+    }
+  });
 });
 
 /** Numbers in [0, n), the same in every run: a 32-bit xorshift. */
@@ -330,8 +336,10 @@ describe('models of PyTorch', () => {
 
   test('a part of a model, and one that a wrapper gave a prefix', () => {
     const { tensors } = file(), graph = model(), { 'square.weight': weight, 'square.bias': bias, ...rest } = tensors;
-    const part = fromTorch({ ...rest, 'old.weight': weight, 'old.bias': bias }, graph, { rename, keep: ['square'], ignore: ['old'] });
-    assert.ok(!('square/weight' in part) && 'head/weight' in part);
+    for (const kept of [{}, { 'square.weight': bias, 'square.bias': bias }]) { // a head for other classes, too
+      const part = fromTorch({ ...rest, 'old.weight': weight, 'old.bias': bias, ...kept }, graph, { rename, keep: ['square'], ignore: ['old'] });
+      assert.ok(!('square/weight' in part) && 'head/weight' in part);
+    }
     const wrapped = Object.fromEntries(Object.entries(tensors).map(([name, x]) => [`module.${name}`, x]));
     const longer = Object.fromEntries(Object.entries(rename).map(([from, to]) => [`module.${from}`, to]));
     assert.deepEqual(fromTorch(wrapped, graph, { rename: { ...longer, module: '' } }), fromTorch(tensors, graph, { rename }));
@@ -364,6 +372,8 @@ describe('tensors for a program', () => {
     await made.load(part, { allowMissing: true });
     assert.deepEqual([...await made.read('h/0/weight')], [0, 1, 2, 3, 4, 5]);
     assert.deepEqual(matchTensors({ gone: f32([1]) }, made, { rename: () => '', missing: ['h', 'head'] }), {});
+    const other = { head: f32([5]), 'bn/num_batches_tracked': f32([]) }; // a head for other classes
+    assert.deepEqual(matchTensors(other, made, { missing: ['h', 'head'], extra: ['head'] }), {});
     made.close();
   });
 
