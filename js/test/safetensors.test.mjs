@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { graph, init, program, RlxError } from '../dist/index.js';
 import * as nn from '../dist/nn.js';
-import { decodeAdapter, decodeSafetensors, encodeAdapter, encodeSafetensors, fromTorch, matchTensors, toTorch } from '../dist/safetensors.js';
+import { decodeAdapter, decodeSafetensors, encodeAdapter, encodeSafetensors, fromTorch, matchTensors, mergeAdapter, toTorch } from '../dist/safetensors.js';
 
 const f32 = (shape, values) => ({ dtype: 'f32', shape, data: Float32Array.from(values) });
 
@@ -258,7 +258,22 @@ describe('adapters of PEFT', () => {
     await p.load({ ...weights, ...tensors });
     const { reading } = await p.run('run', { x: expected.x.data }, { read: ['y'] }), { y } = (await reading).values;
     p.close();
-    y.forEach((value, i) => assert.ok(Math.abs(value - expected.after.data[i]) <= 1e-5, `y[${i}] is ${value}, not ${expected.after.data[i]}`));
+    const check = (y) => y.forEach((value, i) => assert.ok(Math.abs(value - expected.after.data[i]) <= 1e-5, `y[${i}] is ${value}, not ${expected.after.data[i]}`));
+    check(y);
+
+    const merged = mergeAdapter({ tensors, rank, alpha }, { ...weights, ...tensors }); // the model without the adapter computes the same
+    assert.deepEqual(Object.keys(merged).sort(), Object.keys(weights).sort());
+    const plain = await program({ entries: { run: graph('plain', (b) => b.output('y', nn.linear(nn.linear(b.input('x', 'f32', [2, 3]), 5).relu(), 4))) } }, { on: 'cpu' });
+    await plain.load(merged);
+    await plain.run('run', { x: expected.x.data });
+    check(await plain.read('y'));
+    plain.close();
+  });
+
+  test('weights in half precision are rounded once', () => {
+    const pair = { 'l/lora_A/weight': f32([1, 1], [1]), 'l/lora_B/weight': f32([1, 1], [2 ** -9 + 2 ** -12]) };
+    const { 'l/weight': sum } = mergeAdapter({ tensors: pair, alpha: 4 }, { 'l/weight': { dtype: 'bf16', shape: [1, 1], data: Uint16Array.of(0x3f80) } });
+    assert.deepEqual(sum, { dtype: 'bf16', shape: [1, 1], data: Uint16Array.of(0x3f81) }); // 1.0088 is nearest to 1.0078
   });
 
   test('written again it has the same tensors and settings', () => {
@@ -275,10 +290,13 @@ describe('adapters of PEFT', () => {
 
   const of = (adapter, options) => () => encodeAdapter(adapter, options), from = (config, options) => () => decodeAdapter(files(config), options);
   const a = f32([3, 2], [1, 2, 3, 4, 5, 6]), b = f32([2, 4], Array(8).fill(0));
+  const merge = (weights) => () => mergeAdapter({ tensors: { 'l/lora_A/weight': a, 'l/lora_B/weight': b } }, weights);
   for (const [name, kind, f] of [
     ['DoRA', 'unsupported', from({ use_dora: true })], ['several ranks', 'unsupported', from({ rank_pattern: { up: 4 } })], ['another kind', 'unsupported', from({ peft_type: 'IA3' })],
     ['no rank', 'syntax', from({ r: 0 })], ['another rank', 'shape', from({ r: 3 })], ['two layers of one name', 'name', from({}, { rename: { 'body/up': 'x', 'body/down': 'x' } })],
     ['no JSON', 'syntax', () => decodeAdapter({ ...files(), 'adapter_config.json': '{' })], ['a misspelt option', 'name', from({}, { renames: {} })],
+    ['merging with no weight', 'name', merge({})], ['merging with another shape', 'shape', merge({ 'l/weight': f32([4, 3], Array(12).fill(0)) })],
+    ['merging with integers', 'dtype', merge({ 'l/weight': { dtype: 'i32', shape: [3, 4], data: new Int32Array(12) } })],
     ['no matrices', 'name', of({ tensors: {} })], ['no tensors', 'missing', of({})], ['no partner', 'name', of({ tensors: { 'l/lora_A/weight': a } })],
     ['matrices that do not fit', 'shape', of({ tensors: { 'l/lora_A/weight': a, 'l/lora_B/weight': f32([3, 4], Array(12).fill(0)) } })],
     ['elements that are not f32', 'dtype', of({ tensors: { 'l/lora_A/weight': a, 'l/lora_B/weight': { ...b, dtype: 'i32', data: new Int32Array(8) } } })],
