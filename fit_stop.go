@@ -118,7 +118,13 @@ func (c Checkpoints) writeBest(values map[string]Tensor, metric float64) error {
 	if err := saveWholeFile(filepath.Join(c.Folder, bestFile), values, nil); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(c.Folder, bestValueFile), []byte(strconv.FormatFloat(metric, 'g', -1, 64)+"\n"), 0o666)
+	name := filepath.Join(c.Folder, bestValueFile)
+	beside := name + ".tmp" // on a full disk the old value stays
+	if err := os.WriteFile(beside, []byte(strconv.FormatFloat(metric, 'g', -1, 64)+"\n"), 0o666); err != nil {
+		_ = os.Remove(beside) // of what was written
+		return err
+	}
+	return os.Rename(beside, name)
 }
 
 // lossSum is a sum of losses.

@@ -2,9 +2,11 @@ package rlx
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/internal/permute"
@@ -21,7 +23,8 @@ type LoadOptions struct {
 	AllowExtra bool
 	// Missing are patterns of parameters that keep their current value if they are not given one, without AllowMissing.
 	Missing []string
-	// Extra are patterns, after Rename, of values that are ignored, without AllowExtra.
+	// Extra are patterns, after Rename, of values that are ignored, also where the program has the name: a head that both Missing and
+	// Extra cover keeps its value, as when the file has one for other classes. PyTorch's num_batches_tracked is always ignored.
 	Extra []string
 	// Rename returns the name of the parameter that a value is for, "" for a value to ignore; nil keeps all names. The method
 	// Replace of a [strings.Replacer] is one.
@@ -59,7 +62,7 @@ func (p *Program) LoadWith(ctx context.Context, values map[string]Tensor, o Load
 	e, fitting := &CheckpointError{}, map[string]Tensor{}
 	for _, s := range p.Persistent() {
 		x, given := values[s.Name]
-		if !given {
+		if !given || covered(o.Extra, s.Name) {
 			if s.Role == native.Param && !o.AllowMissing && !covered(o.Missing, s.Name) {
 				e.Missing = append(e.Missing, s.Name)
 			}
@@ -76,7 +79,7 @@ func (p *Program) LoadWith(ctx context.Context, values map[string]Tensor, o Load
 		if _, known := fitting[name]; known {
 			continue
 		}
-		if unused = append(unused, name); !o.AllowExtra && !covered(o.Extra, name) {
+		if unused = append(unused, name); !o.AllowExtra && !covered(o.Extra, name) && !strings.HasSuffix(name, batchCount) {
 			e.Unknown = append(e.Unknown, name)
 		}
 	}
@@ -85,6 +88,9 @@ func (p *Program) LoadWith(ctx context.Context, values map[string]Tensor, o Load
 	}
 	return p.SetAll(ctx, fitting)
 }
+
+// batchCount ends the name of a count that PyTorch's batch norms have, and nothing here needs.
+const batchCount = "num_batches_tracked"
 
 // covered reports whether one of the patterns covers a name.
 func covered(patterns []string, name string) bool {
@@ -141,7 +147,11 @@ func (o *LoadOptions) fit(x Tensor, s native.Slot) (Tensor, error) {
 			return x, fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}
-	return x, s.Accept(x)
+	err := s.Accept(x)
+	if errors.Is(err, ir.ErrShape) && covered(o.Missing, s.Name) {
+		err = fmt.Errorf("%w; to keep the program's, cover it by Extra, too", err)
+	}
+	return x, err
 }
 
 // inOut returns a tensor [out, in, ...] as [..., in, out]. One that is malformed, packed or of rank below 2 is returned as it is.

@@ -51,25 +51,26 @@ func torchValues(t *testing.T) rlx.Inputs {
 	}
 	return rlx.Inputs{
 		"layers.0.weight": rlx.Float32s(linear, 3, 2), "layers.1.weight": rlx.Float32s(conv, 4, 3, 2, 2),
-		"layers.1.bias": half, "rotary.inv_freq": rlx.Float32(1),
+		"layers.1.bias": half, "rotary.inv_freq": rlx.Float32(1), "layers.2.num_batches_tracked": rlx.Int64(3),
 	}
 }
 
-// TestLoadWeightsOfPyTorch renames values, moves the axes of weights, casts a bias, keeps a head and ignores an extra value.
+// TestLoadWeightsOfPyTorch renames values, moves the axes of weights, casts a bias, keeps a head, and ignores that of the file and an extra value.
 func TestLoadWeightsOfPyTorch(t *testing.T) {
 	p := loadable(t)
 	if err := p.Set(ctx, "head", rlx.Float32s([]float32{7})); err != nil {
 		t.Fatal(err)
 	}
-	err := p.LoadWith(ctx, torchValues(t), rlx.LoadOptions{
+	values := torchValues(t)
+	values["head"] = rlx.Float32s([]float32{1, 2, 3}) // for other classes
+	err := p.LoadWith(ctx, values, rlx.LoadOptions{
 		Rename: strings.NewReplacer("layers.", "h/", ".", "/").Replace, OutIn: []string{"h/*/weight"},
-		Missing: []string{"head"}, Extra: []string{"rotary"}, Cast: true,
+		Missing: []string{"head"}, Extra: []string{"rotary", "head"}, Cast: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	values, err := p.Save(ctx)
-	if err != nil {
+	if values, err = p.Save(ctx); err != nil {
 		t.Fatal(err)
 	}
 	linear, _ := values["h/0/weight"].Float32s()
@@ -131,6 +132,7 @@ func TestLoadOptionsRefused(t *testing.T) {
 		"an extra":        {rlx.LoadOptions{Rename: rename, OutIn: []string{"h"}, Cast: true, AllowMissing: true}, ir.ErrName, `unknown ["rotary/inv_freq"]`},
 		"another type":    {rlx.LoadOptions{Rename: rename, OutIn: []string{"h"}, AllowMissing: true, AllowExtra: true}, ir.ErrDType, "h/1/bias"},
 		"another shape":   {rlx.LoadOptions{Rename: rename, Cast: true, AllowMissing: true, AllowExtra: true}, ir.ErrShape, "h/0/weight"},
+		"a kept shape":    {rlx.LoadOptions{Rename: rename, Cast: true, Missing: []string{"*"}, AllowExtra: true}, ir.ErrShape, "cover it by Extra, too"},
 	} {
 		if err := loadable(t).LoadWith(ctx, torchValues(t), c.o); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.say) {
 			t.Errorf("%s: %v, want %v with %s", name, err, c.kind, c.say)

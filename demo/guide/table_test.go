@@ -42,6 +42,14 @@ func layerRows(b *ir.Builder, x, ids ir.Value) {
 func opRows(b *ir.Builder, x, y, w, c, ids ir.Value) {
 	ops.MSE(b, x, y, ops.LossMean)
 	logits := ops.MatMul(b, x, w)
+	ops.Const(b, ir.F32, 0.5, ir.Dims(2, 3)...)
+	ops.ConstLike(b, x, 0.5)
+	ops.Iota(b, ir.I32, 0, ir.N(4))
+	ops.Split(b, x, 0, ir.N(1), ir.N(2))
+	ops.SliceAxis(b, x, 0, ir.N(1), ir.N(1))
+	ops.TopK(b, x, ops.TopKAttrs{K: 1, Axis: 1})
+	ops.ArgMax(b, x, -1)
+	ops.Categorical(b, nn.Key(b, "sample"), logits, -1)
 	ops.Select(b, c, x, y)
 	ops.ReduceSum(b, x, 1)
 	ops.Mean(b, x, 1)
@@ -92,6 +100,10 @@ func TestTheRowsOfTheTableRun(t *testing.T) {
 	}
 	data, size, seed := points(4), 2, uint64(1)
 	rlx.Shuffled(data, size, seed)
+	data["y"] = rlx.Int32s([]int32{0, 1, 0, 1})
+	if _, _, err := rlx.SplitRows(data, 0.2, rlx.SplitOptions{Stratify: "y"}); err != nil {
+		t.Error(err)
+	}
 	_ = rlx.LoadOptions{Missing: []string{"head"}}
 	rlx.Devices()
 	if _, err := rlx.Open("cuda:1"); err == nil { // this folder does not import the device

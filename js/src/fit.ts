@@ -10,4 +10,5 @@ export { allInOrder, inOrder, prefetch, shuffled } from './fit/data.js';
 export { type Files, files } from './fit/files.js';
 export { fit } from './fit/fit.js';
 export type { Checkpoints, Data, EarlyStop, Evaluation, Loop } from './fit/loop.js';
+export { type Part, type SplitOptions, splitRows } from './fit/split.js';
 export { type Report, reportLine } from './fit/report.js';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { closeCompiler, graph, init, train } from '../dist/index.js';
-import { allInOrder, files, fit, inOrder, prefetch, reportLine, shuffled } from '../dist/fit.js';
+import { allInOrder, files, fit, inOrder, prefetch, reportLine, shuffled, splitRows } from '../dist/fit.js';
 import * as nn from '../dist/nn.js';
 
 before(() => init({ compileWorker: false, worker: false }));
@@ -282,6 +282,22 @@ test('an evaluation counts all rows, those of a last batch that is not full incl
   const whole = (await read.reading).values;
   for (const name of ['hits', 'loss']) assert.ok(Math.abs(padded[name] - whole[name][0]) < 1e-6, `${name} is ${padded[name]}, not ${whole[name][0]}`);
   assert.throws(() => allInOrder(data, 8, 3), { kind: 'attr' });
+});
+
+test('rows to test with are those of SplitRows in Go (split_test.go)', () => {
+  const rows = Array.from({ length: 10 }, (_, i) => i);
+  const data = { row: { dtype: 'f32', shape: [10, 2], data: Float32Array.from(rows.flatMap((i) => [i, i])) }, labels: { dtype: 'u8', shape: [10], data: Uint8Array.of(5, 5, 2, 5, 2, 2, 2, 0, 0, 5) } };
+  for (const [fraction, options, want] of [[0.4, { seed: 7, stratify: 'labels' }, [0, 5, 8, 9]], [0.3, { seed: 4e9 }, [2, 3, 9]], [0.01, undefined, [7]]]) {
+    const { training, testing } = splitRows(data, fraction, options), rest = rows.filter((i) => !want.includes(i));
+    for (const [part, of] of [[testing, want], [training, rest]]) {
+      assert.deepEqual(part.row, { dtype: 'f32', shape: [of.length, 2], data: Float32Array.from(of.flatMap((i) => [i, i])) });
+      assert.deepEqual([...part.labels.data], of.map((i) => data.labels.data[i]));
+    }
+  }
+  for (const [kind, ...args] of [['attr', data, 0], ['attr', data, 1], ['attr', data, 0.5, { stratify: 'row' }], ['name', data, 0.5, { stratify: 'label' }], ['limit', data, 0.5, { seed: -1 }],
+    ['name', data, 0.5, { Seed: 1 }], ['shape', { x: { dtype: 'f32', shape: [1], data: new Float32Array(1) } }, 0.5], ['shape', {}, 0.5]]) {
+    assert.throws(() => splitRows(...args), { kind });
+  }
 });
 
 test('a weight makes the mean of batches one of their rows, and a batch of none counts for nothing', async (t) => {

@@ -91,7 +91,7 @@ const expected = {
       const [, mean, deviation] = line.match(/^mean (\S+), deviation (\S+)$/);
       assert.ok(Math.abs(mean - 3.2 * 51 / 51.25) < 0.05 && Math.abs(deviation - 51.25 ** -0.5) < 0.02, line);
     },
-    LoRA: ([line]) => assert.ok(line.match(/^loss (\S+), frozen: true$/)[1] < 0.05),
+    LoRA: ([line, , weights]) => assert.ok(line.match(/^loss (\S+), frozen: true$/)[1] < 0.05 && weights === '4 weights'),
     'Language models': (lines) => assert.ok(/^\d+ bytes$/.test(lines[0]) && lines[1].length > 30 && lines.at(-1) === 'true length', lines.join('\n')),
     'PyTorch weights': (lines) => assert.deepEqual(lines, ['y 5,10', 'the same file: true']),
     Devices: (lines) => {

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { graph, init, program, RlxError } from '../dist/index.js';
 import * as nn from '../dist/nn.js';
-import { decodeAdapter, decodeSafetensors, encodeAdapter, encodeSafetensors, fromTorch, matchTensors, toTorch } from '../dist/safetensors.js';
+import { decodeAdapter, decodeSafetensors, encodeAdapter, encodeSafetensors, fromTorch, matchTensors, mergeAdapter, toTorch } from '../dist/safetensors.js';
 
 const f32 = (shape, values) => ({ dtype: 'f32', shape, data: Float32Array.from(values) });
 
@@ -186,6 +186,12 @@ describe('safetensors', () => {
     assert.throws(() => decodeSafetensors(bytes), { kind: 'syntax', message: /begins at byte 0/ });
     assert.ok(performance.now() - begun < 1000);
   });
+
+  test('a file of torch.save is refused with what to write in its place', () => {
+    for (const begin of [[0x50, 0x4b, 3, 4, 0, 0, 8, 8], [0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46]]) {
+      assert.throws(() => decodeSafetensors(Uint8Array.from(begin)), { kind: 'syntax', message: /save_file\(model\.state_dict\(\)/ });
+    }
+  });
 });
 
 /** Numbers in [0, n), the same in every run: a 32-bit xorshift. */
@@ -252,7 +258,22 @@ describe('adapters of PEFT', () => {
     await p.load({ ...weights, ...tensors });
     const { reading } = await p.run('run', { x: expected.x.data }, { read: ['y'] }), { y } = (await reading).values;
     p.close();
-    y.forEach((value, i) => assert.ok(Math.abs(value - expected.after.data[i]) <= 1e-5, `y[${i}] is ${value}, not ${expected.after.data[i]}`));
+    const check = (y) => y.forEach((value, i) => assert.ok(Math.abs(value - expected.after.data[i]) <= 1e-5, `y[${i}] is ${value}, not ${expected.after.data[i]}`));
+    check(y);
+
+    const merged = mergeAdapter({ tensors, rank, alpha }, { ...weights, ...tensors }); // the model without the adapter computes the same
+    assert.deepEqual(Object.keys(merged).sort(), Object.keys(weights).sort());
+    const plain = await program({ entries: { run: graph('plain', (b) => b.output('y', nn.linear(nn.linear(b.input('x', 'f32', [2, 3]), 5).relu(), 4))) } }, { on: 'cpu' });
+    await plain.load(merged);
+    await plain.run('run', { x: expected.x.data });
+    check(await plain.read('y'));
+    plain.close();
+  });
+
+  test('weights in half precision are rounded once', () => {
+    const pair = { 'l/lora_A/weight': f32([1, 1], [1]), 'l/lora_B/weight': f32([1, 1], [2 ** -9 + 2 ** -12]) };
+    const { 'l/weight': sum } = mergeAdapter({ tensors: pair, alpha: 4 }, { 'l/weight': { dtype: 'bf16', shape: [1, 1], data: Uint16Array.of(0x3f80) } });
+    assert.deepEqual(sum, { dtype: 'bf16', shape: [1, 1], data: Uint16Array.of(0x3f81) }); // 1.0088 is nearest to 1.0078
   });
 
   test('written again it has the same tensors and settings', () => {
@@ -269,10 +290,13 @@ describe('adapters of PEFT', () => {
 
   const of = (adapter, options) => () => encodeAdapter(adapter, options), from = (config, options) => () => decodeAdapter(files(config), options);
   const a = f32([3, 2], [1, 2, 3, 4, 5, 6]), b = f32([2, 4], Array(8).fill(0));
+  const merge = (weights) => () => mergeAdapter({ tensors: { 'l/lora_A/weight': a, 'l/lora_B/weight': b } }, weights);
   for (const [name, kind, f] of [
     ['DoRA', 'unsupported', from({ use_dora: true })], ['several ranks', 'unsupported', from({ rank_pattern: { up: 4 } })], ['another kind', 'unsupported', from({ peft_type: 'IA3' })],
     ['no rank', 'syntax', from({ r: 0 })], ['another rank', 'shape', from({ r: 3 })], ['two layers of one name', 'name', from({}, { rename: { 'body/up': 'x', 'body/down': 'x' } })],
     ['no JSON', 'syntax', () => decodeAdapter({ ...files(), 'adapter_config.json': '{' })], ['a misspelt option', 'name', from({}, { renames: {} })],
+    ['merging with no weight', 'name', merge({})], ['merging with another shape', 'shape', merge({ 'l/weight': f32([4, 3], Array(12).fill(0)) })],
+    ['merging with integers', 'dtype', merge({ 'l/weight': { dtype: 'i32', shape: [3, 4], data: new Int32Array(12) } })],
     ['no matrices', 'name', of({ tensors: {} })], ['no tensors', 'missing', of({})], ['no partner', 'name', of({ tensors: { 'l/lora_A/weight': a } })],
     ['matrices that do not fit', 'shape', of({ tensors: { 'l/lora_A/weight': a, 'l/lora_B/weight': f32([3, 4], Array(12).fill(0)) } })],
     ['elements that are not f32', 'dtype', of({ tensors: { 'l/lora_A/weight': a, 'l/lora_B/weight': { ...b, dtype: 'i32', data: new Int32Array(8) } } })],
@@ -330,8 +354,10 @@ describe('models of PyTorch', () => {
 
   test('a part of a model, and one that a wrapper gave a prefix', () => {
     const { tensors } = file(), graph = model(), { 'square.weight': weight, 'square.bias': bias, ...rest } = tensors;
-    const part = fromTorch({ ...rest, 'old.weight': weight, 'old.bias': bias }, graph, { rename, keep: ['square'], ignore: ['old'] });
-    assert.ok(!('square/weight' in part) && 'head/weight' in part);
+    for (const kept of [{}, { 'square.weight': bias, 'square.bias': bias }]) { // a head for other classes, too
+      const part = fromTorch({ ...rest, 'old.weight': weight, 'old.bias': bias, ...kept }, graph, { rename, keep: ['square'], ignore: ['old'] });
+      assert.ok(!('square/weight' in part) && 'head/weight' in part);
+    }
     const wrapped = Object.fromEntries(Object.entries(tensors).map(([name, x]) => [`module.${name}`, x]));
     const longer = Object.fromEntries(Object.entries(rename).map(([from, to]) => [`module.${from}`, to]));
     assert.deepEqual(fromTorch(wrapped, graph, { rename: { ...longer, module: '' } }), fromTorch(tensors, graph, { rename }));
@@ -364,6 +390,8 @@ describe('tensors for a program', () => {
     await made.load(part, { allowMissing: true });
     assert.deepEqual([...await made.read('h/0/weight')], [0, 1, 2, 3, 4, 5]);
     assert.deepEqual(matchTensors({ gone: f32([1]) }, made, { rename: () => '', missing: ['h', 'head'] }), {});
+    const other = { head: f32([5]), 'bn/num_batches_tracked': f32([]) }; // a head for other classes
+    assert.deepEqual(matchTensors(other, made, { missing: ['h', 'head'], extra: ['head'] }), {});
     made.close();
   });
 

@@ -8,6 +8,7 @@ import (
 	"image/color"
 	"image/png"
 	"io/fs"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"testing/fstest"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/dataset"
 )
 
@@ -259,8 +261,8 @@ func TestTokens(t *testing.T) {
 	if err != nil || len(tokens) != 50 || tokens[7] != 256+7 {
 		t.Fatalf("%v, %v", tokens, err)
 	}
-	epoch := func(n int) (all []int32) {
-		for batch, err := range tokens.Windows(3, 4, 9)(n) {
+	read := func(batches iter.Seq2[map[string]native.Tensor, error]) (all []int32) {
+		for batch, err := range batches {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -274,6 +276,10 @@ func TestTokens(t *testing.T) {
 			all = append(all, x...)
 		}
 		return all
+	}
+	epoch := func(n int) []int32 { return read(tokens.Windows(3, 4, 9)(n)) }
+	if all := read(tokens[:25].InOrder(3, 4)()); !slices.Equal(all, tokens[:24]) { // two batches, and a token whose successor is unknown
+		t.Errorf("the windows in order are %v", all)
 	}
 	if a, b := epoch(0), epoch(1); len(a) != 48 || slices.Equal(a, b) || !slices.Equal(a, epoch(0)) {
 		t.Errorf("epochs %v and %v", a, b)
@@ -294,6 +300,11 @@ func TestTokens(t *testing.T) {
 		for _, err := range tokens.Windows(size[0], size[1], 1)(0) {
 			if !errors.Is(err, ir.ErrAttr) {
 				t.Errorf("%v: %v", size, err)
+			}
+		}
+		for _, err := range tokens.InOrder(size[0], size[1])() {
+			if !errors.Is(err, ir.ErrAttr) {
+				t.Errorf("in order, %v: %v", size, err)
 			}
 		}
 	}

@@ -51,23 +51,41 @@ func ReadTokens(r io.Reader, d ir.DType) (Tokens, error) {
 // or length below 1 and for a text shorter than size·length + 1 tokens.
 func (t Tokens) Windows(size, length int, seed uint64) func(epoch int) iter.Seq2[map[string]native.Tensor, error] {
 	return func(epoch int) iter.Seq2[map[string]native.Tensor, error] {
-		return func(yield func(map[string]native.Tensor, error) bool) {
-			if size < 1 || length < 1 || (len(t)-1)/size < length {
-				yield(nil, ir.Attrf("%d tokens for batches of %d × %d: both must be 1 or more, and the tokens more than their product", len(t), size, length))
-				return
-			}
-			tokens, targets := make([]int32, size*length), make([]int32, size*length)
-			batch := map[string]native.Tensor{"tokens": native.Int32s(tokens, size, length), "targets": native.Int32s(targets, size, length)}
+		return t.batches(size, length, func() func(window int) int {
 			random := rand.New(rand.NewPCG(seed, uint64(epoch)))
-			for range (len(t) - 1) / (size * length) {
-				for row := range size {
-					at := random.IntN(len(t) - length)
-					copy(tokens[row*length:(row+1)*length], t[at:])
-					copy(targets[row*length:(row+1)*length], t[at+1:])
-				}
-				if !yield(batch, nil) {
-					return
-				}
+			return func(int) int { return random.IntN(len(t) - length) }
+		})
+	}
+}
+
+// InOrder returns batches for the Data of an rlx.Evaluation, as those of [Tokens.Windows], of windows one after the other. The last
+// tokens, which fill no batch, are left out.
+func (t Tokens) InOrder(size, length int) func() iter.Seq2[map[string]native.Tensor, error] {
+	return func() iter.Seq2[map[string]native.Tensor, error] {
+		return t.batches(size, length, func() func(window int) int {
+			return func(window int) int { return window * length }
+		})
+	}
+}
+
+// batches returns the batches of an epoch. positions returns, for each pass, the function from the number of a window to its first token.
+func (t Tokens) batches(size, length int, positions func() func(window int) int) iter.Seq2[map[string]native.Tensor, error] {
+	return func(yield func(map[string]native.Tensor, error) bool) {
+		if size < 1 || length < 1 || (len(t)-1)/size < length {
+			yield(nil, ir.Attrf("%d tokens for batches of %d × %d: both must be 1 or more, and the tokens more than their product", len(t), size, length))
+			return
+		}
+		tokens, targets := make([]int32, size*length), make([]int32, size*length)
+		batch := map[string]native.Tensor{"tokens": native.Int32s(tokens, size, length), "targets": native.Int32s(targets, size, length)}
+		position := positions()
+		for i := range (len(t) - 1) / (size * length) {
+			for row := range size {
+				at := position(i*size + row)
+				copy(tokens[row*length:(row+1)*length], t[at:])
+				copy(targets[row*length:(row+1)*length], t[at+1:])
+			}
+			if !yield(batch, nil) {
+				return
 			}
 		}
 	}

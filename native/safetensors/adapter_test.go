@@ -40,48 +40,98 @@ func adapted(t *testing.T, o nn.LoRAOptions) *ir.Graph {
 	return g
 }
 
-// TestReadAdapterOfPEFT compares the results with the adapter with those of PyTorch.
+// network returns the graph of [adapted] without an adapter.
+func network(t *testing.T) *ir.Graph {
+	t.Helper()
+	g, err := ir.Build("network", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(2, 3)...)
+		b.Output("y", nn.Linear(b, ops.Relu(b, nn.Linear(b, x, 5)), 4))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// turned returns the transpose of a matrix.
+func turned(w native.Tensor) native.Tensor {
+	out := native.Zeros(ir.F32, w.Dims[1], w.Dims[0])
+	for i := range w.Len() {
+		to := i%w.Dims[1]*w.Dims[0] + i/w.Dims[1]
+		copy(out.Data[4*to:4*to+4], w.Data[4*i:])
+	}
+	return out
+}
+
+// checkResults compares the results of a graph with stored ones.
+func checkResults(t *testing.T, g *ir.Graph, want native.Tensor, values ...map[string]native.Tensor) {
+	t.Helper()
+	in := map[string]*ir.Array{}
+	for _, tensors := range values {
+		for name, x := range tensors {
+			array, err := x.Array()
+			if err != nil {
+				t.Fatal(err)
+			}
+			in[name] = array
+		}
+	}
+	out, err := ir.Eval(g, in, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := want.Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range y {
+		if got := out[0].F[i]; !(math.Abs(got-float64(w)) <= 1e-5) {
+			t.Errorf("y[%d] = %v, want %v", i, got, w)
+		}
+	}
+}
+
+// TestReadAdapterOfPEFT compares the results with the adapter, beside the weights and merged with them, with those of PyTorch.
 func TestReadAdapterOfPEFT(t *testing.T) {
 	a, err := safetensors.ReadAdapter(storedAdapter, layersOf...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	expected := mustRead(t, filepath.Join(storedAdapter, "expected.safetensors"))
-	in := map[string]*ir.Array{}
-	add := func(name string, x native.Tensor) {
-		array, err := x.Array()
-		if err != nil {
-			t.Fatal(err)
-		}
-		in[name] = array
-	}
-	add("x", expected["x"])
+	x, weights := map[string]native.Tensor{"x": expected["x"]}, map[string]native.Tensor{}
 	for _, r := range layersOf {
 		from := strings.ReplaceAll(r.From, "/", ".")
-		add(r.To+"/bias", expected[from+".bias"])
-		add(r.To+"/weight", expected[from+".weight"])
-		w := in[r.To+"/weight"]
-		turned := ir.Floats(ir.F32, make([]float64, w.Len()), w.Dims[1], w.Dims[0])
-		for i := range w.Len() {
-			turned.F[i%w.Dims[1]*w.Dims[0]+i/w.Dims[1]] = w.F[i]
+		weights[r.To+"/bias"], weights[r.To+"/weight"] = expected[from+".bias"], turned(expected[from+".weight"])
+	}
+	checkResults(t, adapted(t, nn.LoRAOptions{Rank: a.Rank, Alpha: a.Alpha, Dropout: a.Dropout}), expected["after"], x, weights, a.Tensors)
+	checkResults(t, network(t), expected["before"], x, weights)
+	maps.Copy(weights, a.Tensors) // as of a training; those of the adapter are left out
+	merged, err := a.Merge(weights)
+	if err != nil || len(merged) != 4 {
+		t.Fatalf("merged are %v: %v", slices.Sorted(maps.Keys(merged)), err)
+	}
+	checkResults(t, network(t), expected["after"], x, merged)
+}
+
+func TestMergeRefuses(t *testing.T) {
+	pair := map[string]native.Tensor{"a/lora_A/weight": native.Zeros(ir.F32, 3, 2), "a/lora_B/weight": native.Zeros(ir.F32, 2, 4)}
+	for _, c := range []struct {
+		adapter safetensors.Adapter
+		weight  native.Tensor
+		kind    error
+	}{
+		{safetensors.Adapter{}, native.Zeros(ir.F32, 3, 4), ir.ErrName},
+		{safetensors.Adapter{Tensors: pair, Rank: 3}, native.Zeros(ir.F32, 3, 4), ir.ErrShape},
+		{safetensors.Adapter{Tensors: pair}, native.Zeros(ir.F32, 4, 3), ir.ErrShape},
+		{safetensors.Adapter{Tensors: pair}, native.Zeros(ir.I32, 3, 4), ir.ErrDType},
+		{safetensors.Adapter{Tensors: pair}, native.Tensor{DType: ir.F32, Dims: []int{3, 4}}, ir.ErrShape},
+	} {
+		if _, err := c.adapter.Merge(map[string]native.Tensor{"a/weight": c.weight}); !errors.Is(err, c.kind) {
+			t.Errorf("%v of rank %d: %v, want %v", c.weight, c.adapter.Rank, err, c.kind)
 		}
-		in[r.To+"/weight"] = turned
 	}
-	for name, x := range a.Tensors {
-		add(name, x)
-	}
-	out, err := ir.Eval(adapted(t, nn.LoRAOptions{Rank: a.Rank, Alpha: a.Alpha, Dropout: a.Dropout}), in, ir.EvalOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := expected["after"].Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, w := range want {
-		if got := out[0].F[i]; !(math.Abs(got-float64(w)) <= 1e-5) {
-			t.Errorf("y[%d] = %v, want %v", i, got, w)
-		}
+	if _, err := (safetensors.Adapter{Tensors: pair}).Merge(nil); !errors.Is(err, ir.ErrName) {
+		t.Errorf("no weight: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package safetensors
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,25 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 )
+
+// headerLength returns the bytes of the header, after the first 8, of a file of some size. Files of other formats are errors with
+// what reads or replaces them.
+func headerLength(first []byte, size int64) (int64, error) {
+	if len(first) < 8 {
+		return 0, damaged("the file has %d bytes; a header needs 8", size)
+	}
+	n := binary.LittleEndian.Uint64(first)
+	if n <= maxHeader && n <= uint64(size-8) {
+		return int64(n), nil
+	}
+	switch {
+	case bytes.HasPrefix(first, []byte("PK\x03\x04")), bytes.HasPrefix(first, []byte{0x80, 2}):
+		return 0, damaged("this is a file of torch.save or of NumPy; write safetensors.torch.save_file(model.state_dict(), name)")
+	case bytes.HasPrefix(first, []byte("GGUF")):
+		return 0, damaged("this is a GGUF file, which package gguf reads")
+	}
+	return 0, damaged("the header has %d bytes; the file has %d", n, size)
+}
 
 // header is the parsed header of a file.
 type header struct {

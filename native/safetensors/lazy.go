@@ -2,7 +2,6 @@ package safetensors
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,15 +77,15 @@ func OpenAt(r io.ReaderAt, size int64) (*File, error) {
 
 // add reads the header of a file and enters its tensors.
 func (f *File) add(m *tensorfile.File) error {
-	length, err := m.Window(0, 8)
+	first, err := m.Window(0, min(8, m.Size()))
 	if err != nil {
-		return damaged("the file has %d bytes; a header needs 8", m.Size())
+		return err
 	}
-	n := binary.LittleEndian.Uint64(length)
-	if n > maxHeader || n > uint64(m.Size()-8) {
-		return damaged("the header has %d bytes; the file has %d", n, m.Size())
+	n, err := headerLength(first, m.Size())
+	if err != nil {
+		return err
 	}
-	text, err := m.Window(8, int64(n))
+	text, err := m.Window(8, n)
 	if err != nil {
 		return err
 	}

@@ -160,12 +160,9 @@ func Read(r io.Reader) (tensors map[string]native.Tensor, metadata map[string]st
 
 // Decode reads a file in memory, like [Read]. The tensors do not share that memory.
 func Decode(data []byte) (tensors map[string]native.Tensor, metadata map[string]string, err error) {
-	if len(data) < 8 {
-		return nil, nil, damaged("the file has %d bytes; a header needs 8", len(data))
-	}
-	n := binary.LittleEndian.Uint64(data)
-	if n > maxHeader || n > uint64(len(data)-8) {
-		return nil, nil, damaged("the header has %d bytes; the file has %d", n, len(data))
+	n, err := headerLength(data[:min(8, len(data))], int64(len(data)))
+	if err != nil {
+		return nil, nil, err
 	}
 	h, err := parseHeader(data[8 : 8+n])
 	if err != nil {

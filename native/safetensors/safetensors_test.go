@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"strings"
@@ -75,6 +76,23 @@ func mustRead(t *testing.T, name string) map[string]native.Tensor {
 		t.Fatal(err)
 	}
 	return got
+}
+
+// TestFilesOfOtherFormats begins files as torch.save, its form before 1.6, and GGUF do.
+func TestFilesOfOtherFormats(t *testing.T) {
+	for begin, say := range map[string]string{
+		"PK\x03\x04\x00\x00\x08\x08": "save_file(", "\x80\x02\x8a\nl\xfc\x9cF\xf9 ": "save_file(", "GGUF\x03\x00\x00\x00": "package gguf",
+	} {
+		name := filepath.Join(t.TempDir(), "model.pt")
+		if err := os.WriteFile(name, []byte(begin), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := safetensors.ReadFile(name)
+		if _, _, inMemory := safetensors.Decode([]byte(begin)); !errors.Is(err, safetensors.ErrDamaged) || !errors.Is(inMemory, safetensors.ErrDamaged) ||
+			!strings.Contains(err.Error(), say) || !strings.Contains(inMemory.Error(), say) {
+			t.Errorf("%q: %v, in memory %v; want %q", begin, err, inMemory, say)
+		}
+	}
 }
 
 func TestDamagedFilesAreRefused(t *testing.T) {

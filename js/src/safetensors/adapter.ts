@@ -1,6 +1,6 @@
 // Low-rank adapters in the files of PEFT: https://huggingface.co/docs/peft/package_reference/lora.
 
-import { decodeSafetensors, encodeSafetensors } from './file.js';
+import { convertible, decodeSafetensors, encodeSafetensors } from './file.js';
 import { checkOptions, need, RlxError } from '../values/errors.js';
 import type { StoredTensor } from '../values/tensor.js';
 import { permuted } from './permute.js';
@@ -48,12 +48,10 @@ const prefix = 'base_model.model.';
  * one of a pair is missing or two have one new name, `shape` if shapes do not agree on a rank, and `dtype` for elements that are not f32.
  */
 export function encodeAdapter(adapter: Adapter, options?: AdapterOptions): AdapterFiles {
-  checkOptions('encodeAdapter', adapter, 'tensors rank alpha dropout base task inOut');
+  const matrices = matricesOf('encodeAdapter', adapter);
   checkOptions('encodeAdapter', options, 'rename');
-  need(Object(adapter?.tensors) === adapter?.tensors, 'missing', 'encodeAdapter: tensors', 'tensors by name', adapter?.tensors);
-  const matrices = Object.fromEntries(Object.entries(adapter.tensors).filter(([name]) => /\/lora_[AB]\/weight$/.test(name)));
   const rank = checkPairs(matrices, adapter.rank), { alpha = rank, dropout = 0, base = '', task = null, inOut = false } = adapter;
-  const out = translated(matrices, /\/lora_([AB])\/weight$/, (scope, which) => `${prefix}${renamed(scope, options?.rename).replaceAll('/', '.')}.lora_${which}.weight`);
+  const out = translated(matrices, ofLayer, (scope, which) => `${prefix}${renamed(scope, options?.rename).replaceAll('/', '.')}.lora_${which}.weight`);
   const config = {
     peft_type: 'LORA', task_type: task, base_model_name_or_path: base, r: rank, lora_alpha: alpha, lora_dropout: dropout, bias: 'none',
     fan_in_fan_out: inOut, inference_mode: true, target_modules: modules(Object.keys(out)),
@@ -82,6 +80,52 @@ export function decodeAdapter(files: { readonly [N in keyof AdapterFiles]: N ext
     tensors, rank, alpha: c.use_rslora ? alpha * Math.sqrt(rank) : alpha, dropout: c.lora_dropout ?? 0, // the scale of rsLoRA is alpha/√rank
     base: c.base_model_name_or_path ?? '', task: c.task_type ?? '', inOut: c.fan_in_fan_out ?? false,
   };
+}
+
+/**
+ * Weights by their names in `nn`, with the adapter in them, as PEFT's `merge_and_unload`: a model without `nn.lora` then computes what that with the
+ * adapter did. The weight of a scope, [in, out], becomes weight + lora_A·lora_B·alpha/rank, computed in f64 and rounded to its type. Other
+ * tensors are returned as they are, those of the adapter left out: all parameters of a training may be both the adapter's and the weights.
+ * Throws an {@link RlxError} of kind `name` for a scope without a weight, `shape` for a weight that does not fit, `dtype` for one that is no
+ * float, and as {@link encodeAdapter}.
+ */
+export function mergeAdapter(adapter: Adapter, weights: Readonly<Record<string, StoredTensor>>): Record<string, StoredTensor> {
+  const matrices = matricesOf('mergeAdapter', adapter), rank = checkPairs(matrices, adapter.rank), scale = (adapter.alpha ?? rank) / rank;
+  need(Object(weights) === weights, 'missing', 'mergeAdapter: weights', 'tensors by name', weights);
+  const out = Object.fromEntries(Object.entries(weights).filter(([name]) => !ofLayer.test(name)));
+  for (const [name, a] of Object.entries(matrices)) {
+    if (!name.endsWith('/lora_A/weight')) continue;
+    const scope = name.replace(ofLayer, ''), to = `${scope}/weight`, weight = out[to];
+    if (!weight) throw new RlxError('name', `mergeAdapter: ${name} has no ${to} to merge with`, { name });
+    out[to] = plusProduct(to, weight, a, matrices[`${scope}/lora_B/weight`]!, scale);
+  }
+  return out;
+}
+
+/** A weight plus the product of two matrices times a scale. */
+function plusProduct(name: string, { dtype, shape, data }: StoredTensor, a: StoredTensor, b: StoredTensor, scale: number): StoredTensor {
+  const [rows, rank] = a.shape as [number, number], columns = b.shape[1]!;
+  if (`${shape}` !== `${[rows, columns]}`) throw new RlxError('shape', `mergeAdapter: ${name} is ${dtype}[${shape}]: it must be [${rows},${columns}]`, { name, shape });
+  if (!/^b?f\d/.test(dtype)) throw new RlxError('dtype', `mergeAdapter: ${name} is ${dtype}: it must be of floats`, { name });
+  const wide = Float64Array.from(convertible(name, { dtype, shape, data }).as('f64').data as Float64Array);
+  const [left, right] = [a.data, b.data] as Float32Array[];
+  for (let i = 0; i < rows; i++) {
+    for (let r = 0; r < rank; r++) {
+      const x = scale * left![i * rank + r]!;
+      for (let o = 0; o < columns; o++) wide[i * columns + o]! += x * right![r * columns + o]!;
+    }
+  }
+  return { ...convertible(name, { dtype: 'f64', shape, data: wide }).as(dtype, { narrow: true }) };
+}
+
+/** The end of a matrix's name in `nn`. */
+const ofLayer = /\/lora_([AB])\/weight$/;
+
+/** The matrices among the tensors of an adapter that a function is given. */
+function matricesOf(what: string, adapter: Adapter): Record<string, StoredTensor> {
+  checkOptions(what, adapter, 'tensors rank alpha dropout base task inOut');
+  need(Object(adapter?.tensors) === adapter?.tensors, 'missing', `${what}: tensors`, 'tensors by name', adapter?.tensors);
+  return Object.fromEntries(Object.entries(adapter.tensors).filter(([name]) => ofLayer.test(name)));
 }
 
 /** What is read of an adapter_config.json. */

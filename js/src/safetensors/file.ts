@@ -29,7 +29,7 @@ const dtypes = Object.fromEntries(Object.entries(names).map(([dtype, name]) => [
 /** A bound on the header, as the format's own readers have it. */
 const maxHeader = 100 << 20;
 
-const bad = (reason: string, cause?: unknown): RlxError => new RlxError('syntax', `safetensors: ${reason}`, { cause });
+const bad = (reason: string, cause?: unknown): RlxError => new RlxError('syntax', `safetensors: ${reason}`, cause === undefined ? {} : { cause });
 
 /**
  * Writes tensors, sorted by name, and metadata: equal tensors have equal bytes. Throws an {@link
@@ -98,8 +98,12 @@ export function decodeSafetensors(file: Uint8Array | ArrayBuffer, options?: Deco
 export function headerLength(bytes: Uint8Array, size: number): number {
   if (bytes.length < 8) throw bad('the file is cut short');
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
-  if (length > Math.min(maxHeader, size - 8)) throw bad(`the file is cut short: a header of ${length} bytes in a file of ${size}`);
-  return length;
+  if (length <= Math.min(maxHeader, size - 8)) return length;
+  const [a, b, c] = bytes;
+  if (a === 0x50 && b === 0x4b && c === 3 || a === 0x80 && b === 2) { // a ZIP archive, or a pickle
+    throw bad('this is a file of torch.save or of NumPy: write safetensors.torch.save_file(model.state_dict(), name)');
+  }
+  throw bad(`the file is cut short: a header of ${length} bytes in a file of ${size}`);
 }
 
 /** Reads the header of a file: the offsets of its tensors in the `size` bytes after it. */

@@ -5,7 +5,7 @@ import type { StoredTensor } from '../values/tensor.js';
 import { convertible, type FileTensor } from './file.js';
 import { checkRest, listed } from './nearest.js';
 import { permuted } from './permute.js';
-import { renamed } from './rename.js';
+import { needless, renamed } from './rename.js';
 
 /** What takes tensors: a `Program`, or a `Graph` of this package. */
 export type MatchTarget = { readonly plan: { readonly slots: readonly MatchSlot[] } } | { readonly ports: readonly MatchPort[] };
@@ -22,7 +22,10 @@ export interface MatchOptions {
   rename?: ((name: string) => string) | Readonly<Record<string, string>>;
   /** Patterns of parameters that keep their values if no tensor is given. Load with `allowMissing`. */
   missing?: readonly string[];
-  /** Patterns, after `rename`, of tensors that are ignored. */
+  /**
+   * Patterns, after `rename`, of tensors that are ignored, also where the target has the name: a head that both `missing` and `extra` cover keeps its
+   * values, as when the file has one for other classes. PyTorch's `num_batches_tracked` is always ignored.
+   */
   extra?: readonly string[];
   /** Patterns, after `rename`, of weights with the axis of outputs first, as PyTorch has them: [out, in, ...] becomes [..., in, out]. */
   outIn?: readonly string[];
@@ -50,9 +53,10 @@ export function matchTensors(tensors: Readonly<Record<string, StoredTensor>>, ta
   checkPatterns('outIn', outIn, given.keys());
   const unused: string[] = [];
   for (const [name, tensor] of given) {
+    if (covered(extra, name)) continue;
     const slot = slots.get(name);
     if (slot) out[name] = fitted(name, tensor, slot.dtype, covered(outIn, name), cast);
-    else if (!covered(extra, name)) unused.push(name);
+    else if (!needless.test(name)) unused.push(name);
   }
   const lacking = [...slots.values()].filter(({ name, kind }) => kind === 'param' && !Object.hasOwn(out, name) && !covered(missing, name)).map(({ name }) => name);
   checkRest('matchTensors', 'program', lacking, unused, ['missing', 'extra']);

@@ -7,3 +7,6 @@ export function renamed(path: string, rules: Readonly<Record<string, string>> = 
   }
   return path;
 }
+
+/** The end of the name of a count that PyTorch's batch norms have, and nothing here needs. */
+export const needless = /(^|[./])num_batches_tracked$/;

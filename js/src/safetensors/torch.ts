@@ -5,7 +5,7 @@ import type { StoredTensor } from '../values/tensor.js';
 import { convertible, type FileTensor } from './file.js';
 import { checkRest } from './nearest.js';
 import { permuted } from './permute.js';
-import { renamed } from './rename.js';
+import { needless, renamed } from './rename.js';
 
 /** The graph that tensors belong to: a `Graph` of this package. */
 export interface TorchGraph {
@@ -22,7 +22,10 @@ export interface FromTorchOptions {
   rename?: Readonly<Record<string, string>>;
   /** Tensors that the graph does not need, by their names in PyTorch or the beginnings of those. */
   ignore?: readonly string[];
-  /** Parameters that keep their values, by name or scope: those of a new head, say. Load the others with `allowMissing`. */
+  /**
+   * Parameters that keep their values, by name or scope: those of a new head, say, whatever head the file has. Load the others with
+   * `allowMissing`.
+   */
   keep?: readonly string[];
 }
 
@@ -34,9 +37,6 @@ export interface ToTorchOptions {
 
 /** The layout of a weight: [in, out] here, [out, in] there; of the window [..., in, out] here, before it and in this or the other order there. */
 type Layout = 'matrix' | 'conv' | 'convTranspose';
-
-/** What PyTorch counts and nothing here needs. */
-const needless = /(^|\.)num_batches_tracked$/;
 
 /**
  * The tensors of `model.state_dict()` for `load`, under the names of a graph and in its layout: slashes for dots, weights of linear and
@@ -53,11 +53,12 @@ export function fromTorch(tensors: Readonly<Record<string, StoredTensor>>, graph
   for (const [given, tensor] of Object.entries(tensors)) {
     if (needless.test(given) || ignore.some((one) => given === one || given.startsWith(`${one}.`))) continue;
     const name = renamed(given.replaceAll('.', '/'), rules), port = ports.get(name);
+    if (within(keep, name)) continue;
     if (!port) unused.push(given);
     else if (Object.hasOwn(out, name)) throw new RlxError('name', `fromTorch: two tensors are ${name}: the second is ${given}`, { name });
     else out[name] = fitted(given, tensor, port, layouts.get(name));
   }
-  const missing = [...ports.values()].filter(({ name, kind }) => kind === 'param' && !Object.hasOwn(out, name) && !keep.some((one) => name === one || name.startsWith(`${one}/`)));
+  const missing = [...ports.values()].filter(({ name, kind }) => kind === 'param' && !Object.hasOwn(out, name) && !within(keep, name));
   checkRest('fromTorch', 'graph', missing.map(({ name }) => name), unused, ['keep', 'ignore']);
   return out;
 }
@@ -78,6 +79,8 @@ export function toTorch(tensors: Readonly<Record<string, StoredTensor>>, graph: 
   }
   return out;
 }
+
+const within = (scopes: readonly string[], name: string): boolean => scopes.some((one) => name === one || name.startsWith(`${one}/`));
 
 function checkGiven(what: string, tensors: unknown, graph: TorchGraph): void {
   need(Object(tensors) === tensors, 'missing', `${what}: the first argument`, 'tensors by name', tensors);
