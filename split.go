@@ -85,11 +85,12 @@ func (o SplitOptions) classes(data Inputs, rows int) ([][]int, error) {
 // shares returns the number of rows of each class among n of all rows: by largest remainders, the first class of equal ones.
 func shares(classes [][]int, rows, n int) []int {
 	out, order, left := make([]int, len(classes)), make([]int, len(classes)), n
-	for i, class := range classes {
-		out[i], order[i] = len(class)*n/rows, i
+	share := func(i int) int64 { return int64(len(classes[i])) * int64(n) } // times rows
+	for i := range classes {
+		out[i], order[i] = int(share(i)/int64(rows)), i
 		left -= out[i]
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(classes[b])*n%rows, len(classes[a])*n%rows) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(share(b)%int64(rows), share(a)%int64(rows)) })
 	for _, i := range order[:left] {
 		out[i]++
 	}
