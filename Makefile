@@ -346,7 +346,7 @@ bench: js $(PEERS) ## host time per step and the page's CPU against jax-js and T
 	$(NODE) js/bench/run.mjs | build/bench 'Host time per step'
 	$(NODE) js/bench/cpu.mjs | build/bench 'CPU in the page'
 	$(NODE) js/bench/first.mjs | build/bench 'First step in a page'
-	$(GO) test -run='^$$' -bench=. -benchtime=200ms ./native/cpu/... | build/bench 'CPU'
+	$(GO) test -run='^$$' -bench=. -skip=Wide -benchtime=200ms ./native/cpu/... | build/bench 'CPU'
 
 .PHONY: hold
 hold: js demo-assets ## train 100,000 steps in Chromium, on the CPU and on SwiftShader, and print what the page holds before and after

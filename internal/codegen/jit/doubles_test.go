@@ -52,7 +52,7 @@ func TestRunningDoubles(t *testing.T) {
 // doubleReferences are the functions of package math, within one ULP, except where that of
 // Go 1.26 is wrong on x86-64.
 var doubleReferences = map[scalar.Op]func(float64) float64{
-	scalar.OpExp: exactExp, scalar.OpTanh: math.Tanh, scalar.OpExpm1: math.Expm1, scalar.OpLog1p: math.Log1p, scalar.OpErf: math.Erf,
+	scalar.OpExp: exactExp, scalar.OpTanh: math.Tanh, scalar.OpExpm1: math.Expm1, scalar.OpLog1p: math.Log1p, scalar.OpErf: math.Erf, scalar.OpErfc: math.Erfc,
 	scalar.OpSin: elementary.Sin, scalar.OpCos: elementary.Cos, scalar.OpTan: elementary.Tan,
 	scalar.OpAsin: elementary.Asin, scalar.OpAcos: elementary.Acos, scalar.OpAtan: math.Atan, scalar.OpSinh: elementary.Sinh, scalar.OpCosh: elementary.Cosh,
 	scalar.OpLog: func(x float64) float64 {
@@ -96,6 +96,8 @@ func TestFunctionsOfDoubles(t *testing.T) {
 					in[i] = float64(i-n/2) * math.Pi / 2 // where sine or cosine is small
 				case 7:
 					in[i] = float64(i-n/2) * 2.2 / n
+				case 6:
+					in[i] = float64(i-n/4) * 36 / n // where erfc is neither 2 nor 0
 				}
 			}
 			c.Set(0, unsafe.Pointer(&in[0]))

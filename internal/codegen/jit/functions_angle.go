@@ -35,7 +35,7 @@ const (
 	piHalfThird = -0x1.f1976b7ed8fbcp-110
 )
 
-// angles are the constants of angles of a type: where the quadrant is too large for [builder.reduceNear], a number whose
+// angles are the constants of angles of a type: where the quadrant is too large for [angleBuilder.reduceNear], a number whose
 // sums with smaller ones have an ulp of 1, and π/2 as the sum of three numbers.
 var angles = map[dtype.DType]struct {
 	large, shift float64
@@ -45,9 +45,12 @@ var angles = map[dtype.DType]struct {
 	dtype.F64: {1 << 27, 3 << 51, [3]float64{piHalf, piHalfTail, piHalfThird}},
 }
 
+// angleBuilder builds functions of angles.
+type angleBuilder struct{ *builder }
+
 // reduceNear splits x into quadrant·π/2 + r with |r| ≤ π/4. The quadrant is in the lower bits of a number. The product
 // of the quadrant and the first part of π/2 cancels without an error, and r is within one ULP.
-func (b *builder) reduceNear(x argument) (quadrant, r argument) {
+func (b angleBuilder) reduceNear(x argument) (quadrant, r argument) {
 	a := angles[b.typ]
 	quadrant = b.real(scalar.OpFma, x, b.number(2/math.Pi), b.number(a.shift))
 	k, r := b.real(scalar.OpSub, b.number(a.shift), quadrant), x
@@ -57,13 +60,13 @@ func (b *builder) reduceNear(x argument) (quadrant, r argument) {
 	return quadrant, r
 }
 
-// isFar begins steps for the lanes that need more than [builder.reduceNear].
-func (b *builder) isFar(x argument) argument {
+// isFar begins steps for the lanes that need more than [angleBuilder.reduceNear].
+func (b angleBuilder) isFar(x argument) argument {
 	return b.whenAny(b.less(b.number(angles[b.typ].large), b.real(scalar.OpAbs, x)))
 }
 
 // reduceAngle is reduceNear for any x.
-func (b *builder) reduceAngle(x argument) (quadrant, r argument) {
+func (b angleBuilder) reduceAngle(x argument) (quadrant, r argument) {
 	quadrant, r = b.reduceNear(x)
 	far := b.isFar(x)
 	q, rest := b.reduceFar(x)
@@ -73,7 +76,7 @@ func (b *builder) reduceAngle(x argument) (quadrant, r argument) {
 
 // reduceFar is reduceAngle of any |x| ≥ 2, by the method of Payne and Hanek: the significand times the bits of 2/π that
 // determine the quadrant and 126 bits of its fraction.
-func (b *builder) reduceFar(x argument) (quadrant, r argument) {
+func (b angleBuilder) reduceFar(x argument) (quadrant, r argument) {
 	a := b.real(scalar.OpAbs, x)
 	significand := b.bits(scalar.OpOr, b.bits(scalar.OpAnd, a, word(mantissa)), word(1<<mantissaBits))
 	// The first bit of 2/π that counts, as a number of a bit of the table.
@@ -101,7 +104,7 @@ func (b *builder) reduceFar(x argument) (quadrant, r argument) {
 }
 
 // window returns the 192 bits of 2/π from bit number first on.
-func (b *builder) window(first argument) [3]argument {
+func (b angleBuilder) window(first argument) [3]argument {
 	const words = 17
 	table := elementary.TwoOverPi()
 	var at [4]argument // the word of bit first, and those after it
@@ -125,7 +128,7 @@ func (b *builder) window(first argument) [3]argument {
 }
 
 // product returns the 128 bits of a product of 64-bit integers, from those of their halves.
-func (b *builder) product(x, y argument) (high, low argument) {
+func (b angleBuilder) product(x, y argument) (high, low argument) {
 	half := func(x argument) (upper, lower argument) {
 		return b.bits(scalar.OpShr, x, word(32)), b.bits(scalar.OpAnd, x, word(math.MaxUint32))
 	}
@@ -140,13 +143,13 @@ func (b *builder) product(x, y argument) (high, low argument) {
 }
 
 // carryOf returns 1 where a sum of x and another number wrapped, else 0.
-func (b *builder) carryOf(sum, x argument) argument {
+func (b angleBuilder) carryOf(sum, x argument) argument {
 	wrapped := b.add(step{op: scalar.OpLt, typ: dtype.Bool, from: dtype.U64, args: []argument{sum, x}})
 	return b.bitsWhere(wrapped, word(1), word(0))
 }
 
 // fraction returns (high·2⁶⁴ + low)·2⁻¹²⁶ for a signed high, exactly but for the last of 32 bits.
-func (b *builder) fraction(high, low argument) pair {
+func (b angleBuilder) fraction(high, low argument) pair {
 	part := func(x argument, shift uint64, scale float64) argument { // 32 bits
 		// The bits are those of a number from 2⁵² on, whose ulp is 1.
 		u := b.bits(scalar.OpAnd, b.bits(scalar.OpShr, x, word(shift)), word(math.MaxUint32))
@@ -162,7 +165,7 @@ func (b *builder) fraction(high, low argument) pair {
 }
 
 // sineCosine returns the sine and the cosine of |r| ≤ π/4.
-func (b *builder) sineCosine(r argument) (sine, cosine argument) {
+func (b angleBuilder) sineCosine(r argument) (sine, cosine argument) {
 	terms, others := sineTerms, cosineTerms
 	if b.typ == dtype.F32 {
 		terms, others = scalar.Coefficients(scalar.OpSin)
@@ -179,13 +182,13 @@ func (b *builder) sineCosine(r argument) (sine, cosine argument) {
 }
 
 // quadrantOf returns the sine in even quadrants and the cosine in odd ones, negative in the upper two of four.
-func (b *builder) quadrantOf(quadrant, sine, cosine argument) argument {
+func (b angleBuilder) quadrantOf(quadrant, sine, cosine argument) argument {
 	y := b.real(scalar.OpSelect, b.isOdd(quadrant), cosine, sine)
 	high := b.bits(scalar.OpShl, quadrant, word(uint64(b.typ.Bits()-2)))
 	return b.bits(scalar.OpXor, y, b.bits(scalar.OpAnd, high, b.sign()))
 }
 
-func (b *builder) isOdd(x argument) argument {
+func (b angleBuilder) isOdd(x argument) argument {
 	bit := b.bits(scalar.OpAnd, x, word(1))
 	return b.add(step{op: scalar.OpNe, typ: dtype.Bool, from: b.words(), args: []argument{bit, word(0)}})
 }
@@ -199,20 +202,23 @@ func (b *builder) orTiny(x, y argument) argument {
 	return b.choose(b.real(scalar.OpAbs, x), b.number(tiny), x, y)
 }
 
-func doubleSin(b *builder, x argument) argument {
+func doubleSin(base *builder, x argument) argument {
+	b := angleBuilder{base}
 	quadrant, r := b.reduceAngle(x)
 	s, c := b.sineCosine(r)
 	return b.orTiny(x, b.quadrantOf(quadrant, s, c))
 }
 
-func doubleCos(b *builder, x argument) argument {
+func doubleCos(base *builder, x argument) argument {
+	b := angleBuilder{base}
 	quadrant, r := b.reduceAngle(x)
 	s, c := b.sineCosine(r)
 	return b.quadrantOf(b.bits(scalar.OpAdd, quadrant, word(1)), s, c)
 }
 
 // doubleTan returns tan r in even quadrants and -1/tan r in odd ones.
-func doubleTan(b *builder, x argument) argument {
+func doubleTan(base *builder, x argument) argument {
+	b := angleBuilder{base}
 	quadrant, r := b.reduceAngle(x)
 	t := b.oddSeries(r, b.real(scalar.OpMul, r, r), tangentTerms)
 	odd := b.isOdd(quadrant)
@@ -220,8 +226,8 @@ func doubleTan(b *builder, x argument) argument {
 	return b.orTiny(x, b.real(scalar.OpDiv, over, b.real(scalar.OpSelect, odd, t, b.number(1))))
 }
 
-// orExpanded returns y, and where [builder.reduceNear] does not do, the expansion of a function of f32.
-func (b *builder) orExpanded(op scalar.Op, x, y argument) argument {
+// orExpanded returns y, and where [angleBuilder.reduceNear] does not do, the expansion of a function of f32.
+func (b angleBuilder) orExpanded(op scalar.Op, x, y argument) argument {
 	far := b.isFar(x)
 	t := newTemplate(scalar.Simplify(Operation{op, b.typ, b.typ}.Expr()))
 	first := Value(len(b.steps))
@@ -242,20 +248,23 @@ func (b *builder) orExpanded(op scalar.Op, x, y argument) argument {
 	return b.real(scalar.OpSelect, far, rest[0], y)
 }
 
-func sin(b *builder, x argument) argument {
+func sin(base *builder, x argument) argument {
+	b := angleBuilder{base}
 	quadrant, r := b.reduceNear(x)
 	s, c := b.sineCosine(r)
 	return b.orExpanded(scalar.OpSin, x, b.orTiny(x, b.quadrantOf(quadrant, s, c)))
 }
 
-func cos(b *builder, x argument) argument {
+func cos(base *builder, x argument) argument {
+	b := angleBuilder{base}
 	quadrant, r := b.reduceNear(x)
 	s, c := b.sineCosine(r)
 	return b.orExpanded(scalar.OpCos, x, b.quadrantOf(b.bits(scalar.OpAdd, quadrant, word(1)), s, c))
 }
 
 // tan returns sin r/cos r in even quadrants and -cos r/sin r in odd ones.
-func tan(b *builder, x argument) argument {
+func tan(base *builder, x argument) argument {
+	b := angleBuilder{base}
 	quadrant, r := b.reduceNear(x)
 	s, c := b.sineCosine(r)
 	odd := b.isOdd(quadrant)

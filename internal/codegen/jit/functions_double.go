@@ -15,7 +15,7 @@ var doubleFunctions = map[scalar.Op]func(b *builder, x argument) argument{
 	scalar.OpLog: doubleLog, scalar.OpLog1p: doubleLog1p, scalar.OpErf: doubleErf,
 	scalar.OpSin: doubleSin, scalar.OpCos: doubleCos, scalar.OpTan: doubleTan,
 	scalar.OpAsin: doubleAsin, scalar.OpAcos: doubleAcos, scalar.OpAtan: doubleAtan,
-	scalar.OpSinh: doubleSinh, scalar.OpCosh: doubleCosh,
+	scalar.OpSinh: doubleSinh, scalar.OpCosh: doubleCosh, scalar.OpErfc: doubleErfc,
 }
 
 // doubleTanh computes e/(e + 2) for e = exp(2a) - 1 = 2^k·(exp(r) - 1) + (2^k - 1), which does
@@ -129,4 +129,40 @@ func doubleErf(b *builder, x argument) argument {
 	z := square(a)
 	small := b.real(scalar.OpFma, a, b.evenOdd(z, square(z), erfNear), a)
 	return b.copySign(b.choose(a, b.number(1.2), small, b.real(scalar.OpSub, b.number(1), e)), x)
+}
+
+// erfcFar is p in erfc(a)·e^(a²)·(1 + 2a) = p(t) for t = (a-2)/(a+2), ½ ≤ a ≤ 28; 1e-18.
+var erfcFar = []float64{
+	1.2769783815525286, -0.09276382658574604, -0.16603039761528876, 0.16405128003344793, -0.05422000099209646,
+	-0.008034015082741541, 0.008722653877980883, 0.0012713389734467823, -0.0014568139926604755, -0.0004543409213793562,
+	0.00020636775892777552, 0.00015103973332260783, -1.5140083445501983e-06, -3.642457010480331e-05, -1.347239678079488e-05,
+	3.705480304233392e-06, 5.159423468301022e-06, 1.5487956817473651e-06, -5.731850923089686e-07, -9.70037775655265e-07,
+	-3.8133874498580224e-07, 3.3834741580071666e-07, 1.8568808279417486e-07, -1.0184325870120364e-07,
+}
+
+// doubleErfc takes the square in the exponent, and the factor of the power, in two parts.
+func doubleErfc(b *builder, x argument) argument {
+	one, two := b.number(1), b.number(2)
+	a := b.min(b.number(28), b.real(scalar.OpAbs, x)) // where it rounds to 0
+	t := b.real(scalar.OpDiv, b.real(scalar.OpSub, a, two), b.real(scalar.OpAdd, a, two))
+	rest := b.evenOdd(t, b.real(scalar.OpMul, t, t), erfcFar[1:])
+	p := b.sumPair(b.number(erfcFar[0]), b.real(scalar.OpMul, t, rest), b.number(0))
+	q := b.quotientPair(p, b.sumPair(b.real(scalar.OpAdd, a, a), one, b.number(0)))
+	minus := b.real(scalar.OpNeg, a)
+	square := b.real(scalar.OpMul, minus, a)
+	far := b.expPair(q, pair{square, b.real(scalar.OpFma, minus, a, b.real(scalar.OpNeg, square))})
+	far = b.choose(x, b.number(0), b.real(scalar.OpSub, two, far), far)
+
+	z := b.real(scalar.OpMul, x, x)
+	near := b.real(scalar.OpFma, x, b.evenOdd(z, b.real(scalar.OpMul, z, z), erfNear), x)
+	return b.orNaN(x, b.choose(a, b.number(0.5), b.real(scalar.OpSub, one, near), far))
+}
+
+// quotientPair divides pairs.
+func (b *builder) quotientPair(x, y pair) pair {
+	inverse := b.real(scalar.OpDiv, b.number(1), y.high)
+	q := b.real(scalar.OpMul, x.high, inverse)
+	minus := b.real(scalar.OpNeg, q)
+	lost := b.real(scalar.OpFma, minus, y.low, b.real(scalar.OpAdd, b.real(scalar.OpFma, minus, y.high, x.high), x.low))
+	return pair{q, b.real(scalar.OpMul, lost, inverse)}
 }

@@ -26,7 +26,7 @@ func doublePow(b *builder, x argument) argument {
 	clamped := b.max(b.real(scalar.OpNeg, most), b.min(most, y))
 	product := b.real(scalar.OpMul, clamped, log.high)
 	tail := b.real(scalar.OpFma, clamped, log.low, b.real(scalar.OpFma, clamped, log.high, b.real(scalar.OpNeg, product)))
-	return b.powEnds(x, y, b.expPair(pair{product, tail}))
+	return b.powEnds(x, y, b.expPair(pair{b.number(1), b.number(0)}, pair{product, tail}))
 }
 
 // sumPair adds two numbers, the first of which is 0 or the larger one, and a small one.
@@ -70,9 +70,9 @@ func (b *builder) logPair(x argument) pair {
 	return b.sumPair(log.high, log.low, b.number(0))
 }
 
-// expPair returns e to the power of a pair, whose second number counts only where the result is neither 0 nor
-// infinite.
-func (b *builder) expPair(x pair) argument {
+// expPair returns a factor, a pair, times e to the power of a pair, whose second number counts only where the result is
+// neither 0 nor infinite.
+func (b *builder) expPair(factor, x pair) argument {
 	const most = 0x1p-30 // of the second number
 	e := expansions[b.typ]
 	high := b.max(b.number(e.min), b.min(b.number(e.max), x.high))
@@ -81,7 +81,7 @@ func (b *builder) expPair(x pair) argument {
 	r := b.sumPair(b.real(scalar.OpFma, k, b.number(-e.high), high), b.real(scalar.OpFma, k, b.number(-e.low), low), b.number(0))
 	z := b.real(scalar.OpMul, r.high, r.high)
 	y := b.real(scalar.OpAdd, r.high, b.real(scalar.OpFma, z, b.evenOdd(r.high, z, e.coefficients), r.low))
-	return b.scale2(b.real(scalar.OpAdd, y, b.number(1)), k)
+	return b.scale2(b.real(scalar.OpAdd, factor.high, b.real(scalar.OpFma, factor.high, y, factor.low)), k)
 }
 
 // powEnds returns x to the power y from |x| to the power y, which is right for x ≠ 0 and finite.

@@ -5,8 +5,8 @@
 // The input is a [Kernel], straight-line code that the backend builds step by step with
 // [Kernel.Load], [Kernel.Apply] and [Kernel.Store]; [Rows] puts kernels in an outer loop. The
 // output is a [Code], which a [Call] runs. Operations expand to steps by templates
-// (operations.go, functions.go); generate.go writes the loops and allocate.go allocates
-// registers for all processors; the encoders and instruction selection are for x86-64 with
+// (operations.go, functions.go); generate.go writes the loops, allocate.go allocates
+// registers and rare.go skips steps that few lanes need, for all processors; the encoders and instruction selection are for x86-64 with
 // AVX-512 or with AVX2 and FMA, and for arm64 with NEON. The package needs no compiler or
 // library, only memory that may be executed. Read this file first.
 package jit
