@@ -123,7 +123,7 @@ func TestLossesEqualReferenceOnEveryDevice(t *testing.T) {
 				backendtest.Require(t, d.Name, d.Err)
 				steps := len(losses)
 				if d.Name != "cpu" {
-					steps = 20 // each takes long on a GPU emulated by software
+					steps = 8 // each takes seconds on a GPU emulated by software
 				}
 				for k, got := range firstLosses(t, d.Name, name, want, steps) {
 					if diff := math.Abs(float64(got) - losses[k]); !(diff <= 1e-4) {
