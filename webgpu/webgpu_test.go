@@ -20,13 +20,7 @@ func TestMain(m *testing.M) {
 	if _, err := os.Stat(swiftShader); err != nil {
 		quick = map[string]string{"GALLIVM_PERF": "nopt", "LP_NATIVE_VECTOR_WIDTH": "128"}
 	}
-	for name, value := range quick {
-		if os.Getenv(name) == "" {
-			if err := os.Setenv(name, value); err != nil {
-				panic(err)
-			}
-		}
-	}
+	backendtest.SetUnset(quick)
 	os.Exit(m.Run())
 }
 

@@ -23,13 +23,7 @@ import (
 // LLVM's optimisation and its code for wide vectors take longer than they save. The driver reads the variables when it
 // is loaded.
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{"GALLIVM_PERF": "nopt", "LP_NATIVE_VECTOR_WIDTH": "128"} {
-		if os.Getenv(name) == "" {
-			if err := os.Setenv(name, value); err != nil {
-				panic(err)
-			}
-		}
-	}
+	backendtest.SetUnset(map[string]string{"GALLIVM_PERF": "nopt", "LP_NATIVE_VECTOR_WIDTH": "128"})
 	os.Exit(m.Run())
 }
 
