@@ -16,7 +16,7 @@ import (
 )
 
 // TestAttentionInBlocksOnTheDevice runs samples in kernels that keep no scores,
-// which the backend takes for large ones only. They are few since lavapipe takes
+// which the backend takes for large ones only. They are few since a software GPU takes
 // seconds to compile one.
 func TestAttentionInBlocksOnTheDevice(t *testing.T) {
 	dev := open(t)

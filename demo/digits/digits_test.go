@@ -19,6 +19,14 @@ import (
 	"github.com/rlx-go/rlx/native/backendtest"
 )
 
+// TestMain has Mesa's software GPU compile shaders quickly, unless the environment says otherwise: in few steps
+// LLVM's optimisation and its code for wide vectors take longer than they save. The driver reads the variables when it
+// is loaded.
+func TestMain(m *testing.M) {
+	backendtest.SetUnset(map[string]string{"GALLIVM_PERF": "nopt", "LP_NATIVE_VECTOR_WIDTH": "128"})
+	os.Exit(m.Run())
+}
+
 // train runs the command and returns its output and the accuracy on its last
 // line.
 func train(t *testing.T, ctx context.Context, o options) (string, float64) {

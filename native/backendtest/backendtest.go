@@ -48,6 +48,19 @@ func Require(t testing.TB, device string, missing error) {
 	t.Skipf("%s: %v", device, missing)
 }
 
+// SetUnset sets those environment variables that are unset or empty, in a TestMain: it panics if one
+// cannot be set.
+func SetUnset(variables map[string]string) {
+	for name, value := range variables {
+		if os.Getenv(name) != "" {
+			continue
+		}
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+}
+
 // Compare describes how a result differs from the reference beyond the tolerance, or
 // returns "". Package irtest has the tolerances of the element types.
 func Compare(got native.Tensor, want *ir.Array, tol irtest.Tolerance) string {
