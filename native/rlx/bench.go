@@ -24,22 +24,14 @@ time of each kernel. Inputs and outputs are copied with each run. FILE may also 
 		asJSON, in := jsonFlag(f), inputsFlag(f)
 		whole := f.Duration("time", 2*time.Second, "`DURATION` of the measurement")
 		return func(ctx context.Context, std stdio, args []string) error {
-			file, err := one(args, "FILE")
-			if err != nil {
-				return err
-			}
 			if *whole <= 0 {
 				return usagef("-time is %v: it must be more than 0", *whole)
 			}
-			w, err := o.open(ctx, file, in, std)
+			w, inputs, err := o.openWithInputs(ctx, args, in, std)
 			if err != nil {
 				return err
 			}
 			defer w.session.Close(context.WithoutCancel(ctx))
-			inputs, err := in.inputs(w.slots(), uint64(o.seed))
-			if err != nil {
-				return err
-			}
 			t, err := timeRuns(ctx, w.program, w.entry, inputs, *whole)
 			if err != nil {
 				return err

@@ -29,22 +29,14 @@ plan of "rlx plan", which WebGPU runs: its parameters come from -weights or are 
 		asJSON, in := jsonFlag(f), inputsFlag(f)
 		out := f.String("out", "", "`FILE` to write the outputs to: npz by its ending, else safetensors")
 		return func(ctx context.Context, std stdio, args []string) error {
-			file, err := one(args, "FILE")
-			if err != nil {
-				return err
-			}
 			if err := checkWritable(*out); err != nil {
 				return err
 			}
-			w, err := o.open(ctx, file, in, std)
+			w, inputs, err := o.openWithInputs(ctx, args, in, std)
 			if err != nil {
 				return err
 			}
 			defer w.session.Close(context.WithoutCancel(ctx))
-			inputs, err := in.inputs(w.slots(), uint64(o.seed))
-			if err != nil {
-				return err
-			}
 			begin := time.Now()
 			outputs, err := w.program.Call(ctx, w.entry, inputs)
 			if err != nil {
@@ -132,6 +124,23 @@ func openSession(m *ir.Module, list string) (*rlx.Session, error) {
 		}
 	}
 	return rlx.OpenFor(m, policy)
+}
+
+// openWithInputs opens the file that the arguments name, and returns the inputs of its entry.
+func (o *openOptions) openWithInputs(ctx context.Context, args []string, in *given, std stdio) (*work, rlx.Inputs, error) {
+	file, err := one(args, "FILE")
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := o.open(ctx, file, in, std)
+	if err != nil {
+		return nil, nil, err
+	}
+	inputs, err := in.inputs(w.slots(), uint64(o.seed))
+	if err != nil {
+		return nil, nil, errors.Join(err, w.session.Close(context.WithoutCancel(ctx)))
+	}
+	return w, inputs, nil
 }
 
 // open loads a file, opens a device for it and compiles it. Inputs bind the symbols without a size.
