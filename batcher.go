@@ -87,11 +87,11 @@ func (p *Program) Batcher(entry string, o BatcherOptions) (*Batcher, error) {
 func (b *Batcher) setMax() error {
 	for _, s := range append([]string{b.options.Size}, b.options.Pad...) {
 		if !slices.Contains(b.entry.Symbols, s) {
-			return ir.Errorf(ir.ErrSymbol, "entry %q has symbols %q; Size is %q and Pad %q", b.entry.Name, b.entry.Symbols, b.options.Size, b.options.Pad)
+			return ir.Errorf(ir.ErrSymbol, "Size is %q and Pad %q; each must be a symbol of entry %q, one of %q", b.options.Size, b.options.Pad, b.entry.Name, b.entry.Symbols)
 		}
 	}
 	if slices.Contains(b.options.Pad, b.options.Size) {
-		return ir.Attrf("Pad has %q, which is Size", b.options.Size)
+		return ir.Attrf("Pad has %q; it must not have Size", b.options.Size)
 	}
 	if b.options.Max < 0 || b.options.Wait < 0 {
 		return ir.Attrf("Max is %d and Wait %v; they must be 0 or greater", b.options.Max, b.options.Wait)
@@ -173,7 +173,7 @@ func (b *Batcher) check(ctx context.Context, in Inputs) (*waiting, error) {
 		return nil, err
 	}
 	if n := c.sizes[b.options.Size]; n > b.options.Max {
-		return nil, ir.Shapef("size %s is %d, more than a batch has, %d", b.options.Size, n, b.options.Max)
+		return nil, ir.Shapef("size %s is %d; it must be at most that of a batch, %d", b.options.Size, n, b.options.Max)
 	}
 	return &waiting{in: in, sizes: c.sizes, done: make(chan struct{})}, nil
 }

@@ -123,7 +123,7 @@ func TestCONTRIBUTINGListsTheEnvironment(t *testing.T) {
 // TestTheWalkThroughsAreTrue holds the stations of CONTRIBUTING's walk-throughs to the code: each
 // file declares its function.
 func TestTheWalkThroughsAreTrue(t *testing.T) {
-	for title, least := range map[string]int{"Softmax from Go to the GPU": 15, "A product with an epilogue on four targets": 14} {
+	for title, least := range map[string]int{"Softmax from Go to the GPU": 15, "A product with an epilogue on four targets": 14, "A convolution and its gradients on CUDA": 13} {
 		_, table, _ := strings.Cut(read(t, "CONTRIBUTING.md"), "## "+title+"\n")
 		table, _, _ = strings.Cut(table, "\n## ")
 		stations := regexp.MustCompile("(?m)^\\| \\d+ \\| `([^`]+)` \\| `([^`]+)` ").FindAllStringSubmatch(table, -1)

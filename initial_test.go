@@ -83,7 +83,7 @@ func TestNormScalesStartAtOne(t *testing.T) {
 		x = ops.GroupNorm(b, x, vector("group"), ir.Value{}, 2, 1e-5)
 		x = ops.Add(b, x, ops.LayerNorm(b, x, vector("given"), ir.Value{}, 1e-5))
 		mean, variance := b.State("mean", ir.F32, ir.N(4)), b.State("variance", ir.F32, ir.N(4))
-		x, mean, variance = ops.BatchNormTraining(b, x, vector("batch"), vector("shift"), mean, variance, ops.BatchNormAttrs{Momentum: 0.1})
+		x, mean, variance = ops.BatchNormTraining(b, x, ops.BatchNormVectors{Scale: vector("batch"), Bias: vector("shift"), Mean: mean, Variance: variance}, ops.BatchNormAttrs{Momentum: 0.1})
 		b.SetState("mean", mean)
 		b.SetState("variance", variance)
 		b.Output("loss", ops.ReduceSum(b, x))

@@ -109,7 +109,7 @@ func (o *JointTraining) entries() (entries []ir.Entry, first []*ir.Graph, err er
 			return nil, nil, ir.Errorf(ir.ErrName, "objective %d has the name %q of an earlier one", i, x.Name)
 		}
 		if x.Loss == nil {
-			return nil, nil, ir.Errorf(ir.ErrGraph, "objective %q has no loss", x.Name)
+			return nil, nil, ir.Errorf(ir.ErrGraph, "objective %q has no loss: it must have one", x.Name)
 		}
 		t := x.training(o)
 		step, err := t.step(x.Loss)

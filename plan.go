@@ -2,8 +2,6 @@ package rlx
 
 import (
 	"context"
-	"errors"
-	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
@@ -31,16 +29,7 @@ func (s *Session) OpenPlan(ctx context.Context, file []byte) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.ownPlan(ctx, p, unsetOfPlans(made))
-}
-
-// ownPlan returns a program of the session.
-func (s *Session) ownPlan(ctx context.Context, p native.Program, u *unset) (*Program, error) {
-	out := &Program{Program: p, unset: u, owner: &s.programs}
-	if err := s.programs.add(out); err != nil {
-		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))
-	}
-	return out, nil
+	return s.own(ctx, p, unsetOfPlans(made))
 }
 
 // openSizes opens a plan file with open sizes. Its plans are opened by the calls that need them.
@@ -66,15 +55,15 @@ func (s *Session) openSizes(ctx context.Context, b native.PlanOpener, file []byt
 	if p.base, err = b.OpenPlan(ctx, made.BaseFile, native.Options{}); err != nil {
 		return nil, err
 	}
-	return s.ownPlan(ctx, p, unsetOfPlans(plans...))
+	return s.own(ctx, p, unsetOfPlans(plans...))
 }
 
 // openBucket opens the plan of a bucket.
 func (p *openProgram) openBucket(ctx context.Context, b *bucket) (err error) {
 	at := b.entry.file.Bucket(b.entry.index, b.bound)
 	entry := at.Plan.Entry(b.entry.Name)
-	for _, i := range slices.Concat(entry.Inputs, entry.Scalars) {
-		s := &at.Plan.Slots[i]
+	inputs, _ := at.Plan.SlotsOf(entry)
+	for _, s := range inputs {
 		b.ports = append(b.ports, native.Slot{Name: s.Name, Role: native.Input, DType: s.DType, Dims: s.Dims})
 	}
 	opener := p.session.backend.(native.PlanOpener)

@@ -115,7 +115,12 @@ func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOption
 	if err != nil {
 		return nil, err
 	}
-	out := &Program{Program: p, unset: unsetParams(m, o.Share), owner: &s.programs}
+	return s.own(ctx, p, unsetParams(m, o.Share))
+}
+
+// own returns a program of the session, or closes it if the session is closed.
+func (s *Session) own(ctx context.Context, p native.Program, u *unset) (*Program, error) {
+	out := &Program{Program: p, unset: u, owner: &s.programs}
 	if err := s.programs.add(out); err != nil {
 		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))
 	}

@@ -140,6 +140,8 @@ func (r reverse) variables(g *ir.Graph) (variables, error) {
 	return variables{ports: ports}, err
 }
 
+// apply returns g with its gradients: it splits the JVP into a forward pass and a linear part, the
+// tangents as a function of residuals, and transposes the latter.
 func (r reverse) apply(g *ir.Graph) (*ir.Graph, error) {
 	by, err := r.variables(g)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"iter"
-	"slices"
 
 	"github.com/cogentcore/webgpu/wgpu"
 
@@ -28,12 +27,7 @@ type entry struct {
 
 func (p *program) newEntry(spec *plan.Entry) (*entry, error) {
 	e := &entry{p: p, spec: spec, checks: async.Checks(p.plan, spec)}
-	for _, i := range slices.Concat(spec.Inputs, spec.Scalars) {
-		e.inputs = append(e.inputs, &p.plan.Slots[i])
-	}
-	for _, i := range spec.Outputs {
-		e.outputs = append(e.outputs, &p.plan.Slots[i])
-	}
+	e.inputs, e.outputs = p.plan.SlotsOf(spec)
 	var err error
 	if stride := spec.UniformStride(); stride > 0 {
 		if e.scalars, err = p.b.ownBuffer(spec.Name+" scalars", stride, wgpu.BufferUsageUniform|wgpu.BufferUsageCopyDst); err != nil {

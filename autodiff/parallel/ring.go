@@ -125,20 +125,28 @@ func merge(b *ir.Builder, out, lse, y, l ir.Value) (ir.Value, ir.Value) {
 	return ops.Add(b, ops.Mul(b, out, weight(lse)), ops.Mul(b, y, weight(l))), both
 }
 
+// attentionOf returns the operands of an attention and what its derivative reads, from what the forward pass kept and
+// the cotangent of the result.
+func attentionOf(b *ir.Builder, kept []ir.Value, dout ir.Value) (ops.AttentionOperands, ops.AttentionResiduals) {
+	out, lse := kept[3], kept[4]
+	wide := func(x ir.Value) ir.Value { return ops.Convert(b, x, lse.DType()) }
+	delta := ops.ReduceSum(b, ops.Mul(b, wide(dout), wide(out)), -1)
+	return ops.AttentionOperands{Q: kept[0], K: kept[1], V: kept[2]}, ops.AttentionResiduals{LSE: lse, Delta: delta, DOut: dout}
+}
+
 // backward returns the cotangents of the operands. Those of keys and values travel with them, and
 // one step further, back to their device.
 func (r ring) backward(b *ir.Builder, kept, ct []ir.Value) []ir.Value {
-	q, k, v, out, lse, dout := kept[0], kept[1], kept[2], kept[3], kept[4], ct[0]
-	wide := func(x ir.Value) ir.Value { return ops.Convert(b, x, lse.DType()) }
-	delta := ops.ReduceSum(b, ops.Mul(b, wide(dout), wide(out)), -1)
+	in, residuals := attentionOf(b, kept, ct[0])
+	wide := func(x ir.Value) ir.Value { return ops.Convert(b, x, residuals.LSE.DType()) }
 	var sum [3]ir.Value
 	for step := range r.mesh.Devices {
 		if step > 0 {
-			k, v = r.next(b, k), r.next(b, v)
+			in.K, in.V = r.next(b, in.K), r.next(b, in.V)
 			sum[1], sum[2] = r.next(b, sum[1]), r.next(b, sum[2])
 		}
 		a, seen := r.block(b, step)
-		for i, d := range ops.AttentionBackward(b, q, k, v, lse, delta, dout, ir.Value{}, a) {
+		for i, d := range ops.AttentionBackward(b, in, residuals, a) {
 			if b.Err() != nil {
 				return make([]ir.Value, 3)
 			}

@@ -92,10 +92,9 @@ func (r balancedRing) forward(b *ir.Builder, in []ir.Value) (results, kept []ir.
 }
 
 func (r balancedRing) backward(b *ir.Builder, kept, ct []ir.Value) []ir.Value {
-	q, k, v, out, lse, dout := kept[0], kept[1], kept[2], kept[3], kept[4], ct[0]
-	wide := func(x ir.Value) ir.Value { return ops.Convert(b, x, lse.DType()) }
-	delta := ops.ReduceSum(b, ops.Mul(b, wide(dout), wide(out)), -1)
-	sum := ops.AttentionBackward(b, q, k, v, lse, delta, dout, ir.Value{}, r.a)
+	in, residuals := attentionOf(b, kept, ct[0])
+	wide := func(x ir.Value) ir.Value { return ops.Convert(b, x, residuals.LSE.DType()) }
+	sum := ops.AttentionBackward(b, in, residuals, r.a)
 	if b.Err() != nil {
 		return make([]ir.Value, 3)
 	}
@@ -104,20 +103,19 @@ func (r balancedRing) backward(b *ir.Builder, kept, ct []ir.Value) []ir.Value {
 	}
 	a := r.a
 	a.Causal = false
-	q0, q1 := r.halves(b, q, ofRows)
-	lse0, lse1 := r.halves(b, lse, ofNumbers)
-	delta0, delta1 := r.halves(b, delta, ofNumbers)
-	dout0, dout1 := r.halves(b, dout, ofRows)
+	q0, q1 := r.halves(b, in.Q, ofRows)
+	lse0, lse1 := r.halves(b, residuals.LSE, ofNumbers)
+	delta0, delta1 := r.halves(b, residuals.Delta, ofNumbers)
+	dout0, dout1 := r.halves(b, residuals.DOut, ofRows)
 	for step := 1; step < r.mesh.Devices; step++ {
-		k, v = r.next(b, k), r.next(b, v)
+		in.K, in.V = r.next(b, in.K), r.next(b, in.V)
 		sum[1], sum[2] = r.next(b, sum[1]), r.next(b, sum[2])
-		k0, k1 := r.halves(b, k, ofRows)
-		v0, v1 := r.halves(b, v, ofRows)
+		k0, k1 := r.halves(b, in.K, ofRows)
+		v0, v1 := r.halves(b, in.V, ofRows)
 		c := r.choice(b, step)
-		always := ops.AttentionBackward(b, q1, k0, v0, lse1, delta1, dout1, ir.Value{}, a)
-		other := ops.AttentionBackward(
-			b, c.of(b, q0, q1), c.of(b, k0, k1), c.of(b, v0, v1), c.of(b, lse0, lse1), c.of(b, delta0, delta1), c.of(b, dout0, dout1), ir.Value{}, a,
-		)
+		always := ops.AttentionBackward(b, ops.AttentionOperands{Q: q1, K: k0, V: v0}, ops.AttentionResiduals{LSE: lse1, Delta: delta1, DOut: dout1}, a)
+		operands := ops.AttentionOperands{Q: c.of(b, q0, q1), K: c.of(b, k0, k1), V: c.of(b, v0, v1)}
+		other := ops.AttentionBackward(b, operands, ops.AttentionResiduals{LSE: c.of(b, lse0, lse1), Delta: c.of(b, delta0, delta1), DOut: c.of(b, dout0, dout1)}, a)
 		for i := range sum {
 			d, e := wide(always[i]), wide(other[i])
 			none := ops.ZerosLike(b, e)

@@ -61,6 +61,7 @@ type jvp struct {
 	seeds map[ir.Value]ir.Value
 }
 
+// graph copies a graph with its tangents: node after node, each with the tangents of its operands.
 func (w *jvp) graph(g *ir.Graph, in, t []ir.Value) (out, tout []ir.Value) {
 	defer restoreOrigin(w.b)()
 	value, tangent := ir.NewMapping(g), ir.NewMapping(g)
@@ -114,6 +115,7 @@ func (w *jvp) addSeeds(n *ir.Node, t []ir.Value) []ir.Value {
 	return t
 }
 
+// node returns the results of a node and their tangents: by its JVP, by the nodes of its body, or none.
 func (w *jvp) node(n *ir.Node, in, t []ir.Value) (out, tout []ir.Value) {
 	d := n.Def()
 	if !anyValid(t) || d.JVP == nil && d.Body == nil {
@@ -136,6 +138,7 @@ func (w *jvp) node(n *ir.Node, in, t []ir.Value) (out, tout []ir.Value) {
 	return out, tout
 }
 
+// body is node for a composite without a JVP.
 func (w *jvp) body(n *ir.Node, in, t []ir.Value) (out, tout []ir.Value) {
 	g, err := ir.Inline(n)
 	if err != nil {

@@ -5,11 +5,10 @@ import (
 	"math/bits"
 )
 
-// Sin returns the sine of x. Like Cos and Tan it uses package math unless the result is small,
-// where the argument reduction of package math may lose digits: there it reduces the argument
-// exactly.
+// Sin returns the sine of x. Like Cos and Tan it uses package math where its argument reduction is
+// accurate enough, and elsewhere reduces the argument exactly.
 func Sin(x float64) float64 {
-	if r := math.Sin(x); near(x) || !losesDigits(r) {
+	if r := math.Sin(x); accurate(x, r) {
 		return r
 	}
 	sin, _ := sinCos(x)
@@ -18,7 +17,7 @@ func Sin(x float64) float64 {
 
 // Cos returns the cosine of x.
 func Cos(x float64) float64 {
-	if r := math.Cos(x); near(x) || !losesDigits(r) {
+	if r := math.Cos(x); accurate(x, r) {
 		return r
 	}
 	_, cos := sinCos(x)
@@ -27,7 +26,10 @@ func Cos(x float64) float64 {
 
 // Tan returns the tangent of x.
 func Tan(x float64) float64 {
-	if r := math.Tan(x); near(x) || r != r || !losesDigits(r) && !losesDigits(1/r) {
+	if math.Abs(x) < 0x1p-20 {
+		return x + x*x*x/3 // package math omits the second term up to 10⁻⁷; x⁵ does not count
+	}
+	if r := math.Tan(x); accurate(x, r) && (near(x) || accurate(x, 1/r)) {
 		return r
 	}
 	sin, cos := sinCos(x)
@@ -37,8 +39,12 @@ func Tan(x float64) float64 {
 // near reports whether x needs no reduction.
 func near(x float64) bool { return math.Abs(x) <= math.Pi/4 }
 
-// losesDigits reports whether an absolute error of 2⁻⁶⁰ matters in r.
-func losesDigits(r float64) bool { return math.Abs(r) < 0.02 }
+// accurate reports whether r, which package math computed from x reduced, has all digits, or is not a
+// number. It reduces large x with an absolute error of up to 2⁻⁵⁴, others with one of 2⁻⁶⁰.
+func accurate(x, r float64) bool {
+	const large, small = 1 << 29, 0.02
+	return near(x) || r != r || math.Abs(x) < large && math.Abs(r) >= small
+}
 
 // twoOverPi holds 64 zero bits and then the first 1280 of the fraction of 2/π.
 var twoOverPi = [21]uint64{
@@ -47,6 +53,9 @@ var twoOverPi = [21]uint64{
 	0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08,
 	0x56033046fc7b6bab, 0xf0cfbc209af4361d,
 }
+
+// TwoOverPi returns 64 zero bits and then the first 1280 of the fraction of 2/π, the first in the highest bit.
+func TwoOverPi() [21]uint64 { return twoOverPi }
 
 // sinCos returns sine and cosine of a finite |x| > π/4.
 func sinCos(x float64) (sin, cos float64) {

@@ -3,6 +3,8 @@ package tune
 import (
 	"encoding/json"
 	"os"
+
+	"github.com/rlx-go/rlx/internal/wholefile"
 )
 
 // ratesEnding is that of the file of a device's rates, beside the one of its schedules.
@@ -43,5 +45,5 @@ func WriteRates(device string, rates any) error {
 	if err != nil {
 		return err
 	}
-	return replace(path, string(data))
+	return wholefile.Write(path, data)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/sched"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/internal/wholefile"
 )
 
 // Variable is the environment variable for the folder of stores, by default rlx/tune in the
@@ -144,26 +145,9 @@ func (s *Store) Save() error {
 		lines = append(lines, fmt.Sprintf("%s\t%s\t%dns\t%dns\n", r.Key, r.Schedule, r.Untuned.Nanoseconds(), r.Tuned.Nanoseconds()))
 	}
 	slices.Sort(lines)
-	if err := replace(s.path, s.head()+"\n"+strings.Join(lines, "")); err != nil {
+	if err := wholefile.Write(s.path, []byte(s.head()+"\n"+strings.Join(lines, ""))); err != nil {
 		return err
 	}
 	s.changed = false
 	return nil
-}
-
-// replace writes a file under a temporary name and renames it, so that readers see whole files.
-func replace(path, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails after the rename
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -213,7 +213,7 @@ func convNorm(b *ir.Builder, name string, x ir.Value, size, channels, stride int
 	vector := func(what string) ir.Value { return b.Param(name+"/"+what, ir.F32, ir.N(channels)) }
 	state := func(what string) ir.Value { return b.State(name+"/"+what, ir.F32, ir.N(channels)) }
 	mean, variance := state("mean"), state("variance")
-	y, mean, variance := ops.BatchNormTraining(b, x, vector("scale"), vector("bias"), mean, variance, ops.BatchNormAttrs{})
+	y, mean, variance := ops.BatchNormTraining(b, x, ops.BatchNormVectors{Scale: vector("scale"), Bias: vector("bias"), Mean: mean, Variance: variance}, ops.BatchNormAttrs{})
 	b.SetState(name+"/mean", mean)
 	b.SetState(name+"/variance", variance)
 	return y

@@ -22,7 +22,7 @@ func (c *checker) async(s Stmt, uniform bool) error {
 	case *MmaWait:
 		return c.mmaWait(s, uniform)
 	case *CopyTMA:
-		return c.copyBox(s, uniform)
+		return c.copyTMA(s, uniform)
 	case *Arrive:
 		return c.mbarrier(s.Mbarrier, uniform, s.At)
 	case *Await:

@@ -84,8 +84,8 @@ func copiedArrays(k *Kernel) map[int]bool {
 	return out
 }
 
-// renumberBoxes returns boxes with their arrays renumbered.
-func renumberBoxes(list []TensorMap, place []int) []TensorMap {
+// renumberTensorMaps returns tensor maps with their arrays renumbered.
+func renumberTensorMaps(list []TensorMap, place []int) []TensorMap {
 	out := slices.Clone(list)
 	for i := range out {
 		out[i].Array = place[out[i].Array]
@@ -123,7 +123,7 @@ func (m *merger) merge() *Kernel {
 	out.Body = MapExprs(m.k.Body, m.expr)
 	m.stores(out.Body)
 	WalkArrays(out.Body, func(array *int) { *array = m.number[*array] })
-	out.TensorMaps = renumberBoxes(m.k.TensorMaps, m.number)
+	out.TensorMaps = renumberTensorMaps(m.k.TensorMaps, m.number)
 	return &out
 }
 

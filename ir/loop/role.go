@@ -50,10 +50,10 @@ type Role struct {
 // the workgroup.
 const maxRoles = 15
 
-// objects checks the boxes and the mbarriers, whose names it adds to taken.
+// objects checks the tensor maps and the mbarriers, whose names it adds to taken.
 func (c *checker) objects(taken map[string]bool) error {
 	for i := range c.k.TensorMaps {
-		if err := c.checkBox(&c.k.TensorMaps[i]); err != nil {
+		if err := c.checkTensorMap(&c.k.TensorMaps[i]); err != nil {
 			return err
 		}
 	}

@@ -54,20 +54,20 @@ func TestCheckNamesFaultsOfRoles(t *testing.T) {
 		{"a variable with a barrier's name", func(k *loop.Kernel) { append1(k, 0, &loop.Let{Name: "full", Value: i32(0)}) }, "full is already an mbarrier"},
 		{"copies by several warps", func(k *loop.Kernel) {
 			append1(k, 0, &loop.CopyTMA{Map: 0, From: []scalar.Expr{i32(0), i32(0)}, To: 3, ToAt: i32(0), At: i32(0)})
-		}, "128 threads copy a box; one warp must"},
-		{"a copy of no box", func(k *loop.Kernel) { copied(k).Map = 2 }, "unknown box 2"},
-		{"a copy from one place", func(k *loop.Kernel) { copied(k).From = copied(k).From[:1] }, "1 positions and 0 offsets given for a box of 2 axes"},
+		}, "128 threads copy by a tensor map; one warp must"},
+		{"a copy of no tensor map", func(k *loop.Kernel) { copied(k).Map = 2 }, "unknown tensor map 2"},
+		{"a copy from one place", func(k *loop.Kernel) { copied(k).From = copied(k).From[:1] }, "1 positions and 0 offsets given for a tensor map of 2 axes"},
 		{"a copy to storage", func(k *loop.Kernel) { copied(k).To = kerneltest.RelayResult }, "copy from left of bf16 to result; it must be to shared memory of its type"},
-		{"a box of shared memory", func(k *loop.Kernel) { k.TensorMaps[0].Array = kerneltest.RelayLeftTile }, "must be storage of width 1"},
-		{"a box of what atomics change", func(k *loop.Kernel) {
+		{"a tensor map of shared memory", func(k *loop.Kernel) { k.TensorMaps[0].Array = kerneltest.RelayLeftTile }, "must be storage of width 1"},
+		{"a tensor map of what atomics change", func(k *loop.Kernel) {
 			k.Arrays[kerneltest.RelayLeft].DType, k.Arrays[kerneltest.RelayLeft].Access = dtype.U32, loop.Atomic
 		}, "must be storage of width 1"},
-		{"a box beyond its array", func(k *loop.Kernel) { k.TensorMaps[0].Dims[1]++ }, "ends beyond the 9408 elements"},
+		{"a tensor map beyond its array", func(k *loop.Kernel) { k.TensorMaps[0].Dims[1]++ }, "ends beyond the 9408 elements"},
 		{"rows at odd places", func(k *loop.Kernel) { k.TensorMaps[0].Strides[0] = 12 }, "12 elements apart"},
-		{"a box at an odd place", func(k *loop.Kernel) { k.TensorMaps[0].First = 4 }, "begins at element 4"},
+		{"a tensor map at an odd place", func(k *loop.Kernel) { k.TensorMaps[0].First = 4 }, "begins at element 4"},
 		{"a row of another length", func(k *loop.Kernel) { k.TensorMaps[0].Size[0] = 32 }, "32 elements of bf16 along the first axis, not of 64"},
-		{"a copy that is too long", func(k *loop.Kernel) { k.TensorMaps[0].Size[1] = 257 }, "copies of [64 257] elements of a box"},
-		{"a box of one axis", func(k *loop.Kernel) { k.TensorMaps[0].Dims = k.TensorMaps[0].Dims[:1] }, "1 axes with 1 strides"},
+		{"a copy that is too long", func(k *loop.Kernel) { k.TensorMaps[0].Size[1] = 257 }, "copies of [64 257] elements of a tensor map"},
+		{"a tensor map of one axis", func(k *loop.Kernel) { k.TensorMaps[0].Dims = k.TensorMaps[0].Dims[:1] }, "1 axes with 1 strides"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := kerneltest.NewRelay().Kernel()

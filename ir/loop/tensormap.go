@@ -59,14 +59,14 @@ func (b *TensorMap) Elements() int {
 	return n
 }
 
-// CopyTMA starts a TMA copy of a tile of a box to a shared array of the same type; elements
-// out of bounds of the box are zero. In shared memory it forms rows of a [Tile] of Depth 0,
+// CopyTMA starts a TMA copy of a tile of a tensor map to a shared array of the same type; elements
+// out of bounds of the tensor map are zero. In shared memory it forms rows of a [Tile] of Depth 0,
 // one for each position of the axes after the first. The copy is part of a phase of an
 // [Mbarrier], which completes only after it. The threads of one warp execute it together and
 // start one copy.
 type CopyTMA struct {
 	Map int // index in [Kernel.TensorMaps]
-	// From is the origin of the tile along each axis of the box; in im2col mode that of the first pixel and channel.
+	// From is the origin of the tile along each axis of the tensor map; in im2col mode that of the first pixel and channel.
 	From []scalar.Expr
 	// Offset is the offset of what is read along each spatial axis, in im2col mode only.
 	Offset []scalar.Expr
@@ -77,23 +77,23 @@ type CopyTMA struct {
 	At       scalar.Expr
 }
 
-// Check returns why the box is not a valid view of an array of length elements of type d, or
+// Check returns why the tensor map is not a valid view of an array of length elements of type d, or
 // "".
 func (b *TensorMap) Check(d dtype.DType, length int) string {
 	axes := len(b.Dims)
 	switch {
 	case d != dtype.F16 && d != dtype.BF16 && d != dtype.F32:
-		return format.Sprintf("a box of %s", d)
+		return format.Sprintf("a tensor map of %s", d)
 	case axes < 2 || axes > maxBoxAxes || len(b.Strides) != axes-1 || len(b.Size) != b.sizes():
-		return format.Sprintf("a box of %d axes with %d strides and %d sizes", axes, len(b.Strides), len(b.Size))
+		return format.Sprintf("a tensor map of %d axes with %d strides and %d sizes", axes, len(b.Strides), len(b.Size))
 	case b.Im2col != nil && !b.Im2col.fits(axes-2):
-		return format.Sprintf("pixels of a box of %d axes from %d to %d by %d", axes, b.Im2col.Lower, b.Im2col.Upper, b.Im2col.Step)
+		return format.Sprintf("pixels of a tensor map of %d axes from %d to %d by %d", axes, b.Im2col.Lower, b.Im2col.Upper, b.Im2col.Step)
 	case slices.ContainsFunc(b.Size, func(n int) bool { return n < 1 || n > maxBoxSize }):
-		return format.Sprintf("copies of %d elements of a box", b.Size)
+		return format.Sprintf("copies of %d elements of a tensor map", b.Size)
 	case b.Size[0] != RowElements(d):
 		return format.Sprintf("a copy of %d elements of %s along the first axis, not of %d", b.Size[0], d, RowElements(d))
 	case b.First < 0 || b.First%ChunkElements(d) != 0:
-		return format.Sprintf("a box that begins at element %d", b.First)
+		return format.Sprintf("a tensor map that begins at element %d", b.First)
 	}
 	left := length - b.First // elements after the origin of the remaining axes
 	for i, n := range b.Dims {
@@ -103,11 +103,11 @@ func (b *TensorMap) Check(d dtype.DType, length int) string {
 		}
 		switch {
 		case n < 1:
-			return format.Sprintf("a box of %d elements along axis %d", n, i)
+			return format.Sprintf("a tensor map of %d elements along axis %d", n, i)
 		case i > 0 && (stride < 1 || stride%ChunkElements(d) != 0):
-			return format.Sprintf("rows of a box are %d elements apart along axis %d", stride, i)
+			return format.Sprintf("rows of a tensor map are %d elements apart along axis %d", stride, i)
 		case left < 1 || n-1 > (left-1)/stride:
-			return format.Sprintf("a box that ends beyond the %d elements of its array", length)
+			return format.Sprintf("a tensor map that ends beyond the %d elements of its array", length)
 		}
 		left -= (n - 1) * stride
 	}
@@ -136,14 +136,14 @@ func (c *Im2col) fits(spatial int) bool {
 	return true
 }
 
-// checkBox checks a box, independent of its copies.
-func (c *checker) checkBox(b *TensorMap) error {
+// checkTensorMap checks a tensor map, independent of its copies.
+func (c *checker) checkTensorMap(b *TensorMap) error {
 	if b.Array < 0 || b.Array >= len(c.k.Arrays) {
-		return c.fail("unknown array %d of a box", b.Array)
+		return c.fail("unknown array %d of a tensor map", b.Array)
 	}
 	a := c.k.Arrays[b.Array]
 	if a.Space != Storage || a.Access == Atomic || a.Width != 1 || a.Len == 0 {
-		return c.fail("box array %s must be storage of width 1", a.Name)
+		return c.fail("tensor map array %s must be storage of width 1", a.Name)
 	}
 	if wrong := b.Check(a.DType, a.Len); wrong != "" {
 		return c.fail("%s", wrong)
@@ -151,12 +151,12 @@ func (c *checker) checkBox(b *TensorMap) error {
 	return nil
 }
 
-func (c *checker) copyBox(s *CopyTMA, uniform bool) error {
+func (c *checker) copyTMA(s *CopyTMA, uniform bool) error {
 	if err := c.mbarrier(s.Mbarrier, uniform, exprsOf(s)...); err != nil {
 		return err
 	}
 	if s.Map < 0 || s.Map >= len(c.k.TensorMaps) {
-		return c.fail("unknown box %d", s.Map)
+		return c.fail("unknown tensor map %d", s.Map)
 	}
 	to, err := c.access(s.To, 1, stores, s.ToAt)
 	if err != nil {
@@ -165,11 +165,11 @@ func (c *checker) copyBox(s *CopyTMA, uniform bool) error {
 	b := &c.k.TensorMaps[s.Map]
 	switch from := c.k.Arrays[b.Array]; {
 	case len(s.From) != len(b.Dims) || b.Im2col == nil && len(s.Offset) > 0 || b.Im2col != nil && len(s.Offset) != len(b.Dims)-2:
-		return c.fail("%d positions and %d offsets given for a box of %d axes", len(s.From), len(s.Offset), len(b.Dims))
+		return c.fail("%d positions and %d offsets given for a tensor map of %d axes", len(s.From), len(s.Offset), len(b.Dims))
 	case to.Space != Shared || to.DType != from.DType:
 		return c.fail("copy from %s of %s to %s; it must be to shared memory of its type", from.Name, from.DType, to.Name)
 	case c.threads != Warp:
-		return c.fail("%d threads copy a box; one warp must", c.threads)
+		return c.fail("%d threads copy by a tensor map; one warp must", c.threads)
 	}
 	return nil
 }

@@ -261,7 +261,7 @@ func (k *Kernel) asyncLabel(s Stmt) string {
 	case *Pack:
 		return "pack " + s.Name
 	case *CopyTMA:
-		return "copy box to " + k.ArrayName(s.To)
+		return "copy by tensor map to " + k.ArrayName(s.To)
 	case *Arrive:
 		return "arrive at " + k.mbarrierName(s.Mbarrier)
 	case *Await:
@@ -282,7 +282,7 @@ func (t *text) async(s Stmt) bool {
 	case *CopyAsync:
 		t.copyAsync(s)
 	case *CopyTMA:
-		t.copyBox(s)
+		t.copyTMA(s)
 	case *Arrive:
 		t.line("%s[%s]", t.k.Label(s), t.exprs(s.At)[0])
 	case *Await:
@@ -352,10 +352,10 @@ func (t *text) tile(m *Tile) string {
 	return s
 }
 
-// objects writes the boxes and mbarriers of the kernel.
+// objects writes the tensor maps and mbarriers of the kernel.
 func (t *text) objects() {
 	for i, b := range t.k.TensorMaps {
-		t.line("box %d: %s from %d, dims %d strides %d, copied by %d", i, t.k.ArrayName(b.Array), b.First, b.Dims, b.Strides, b.Size)
+		t.line("tensor map %d: %s from %d, dims %d strides %d, copied by %d", i, t.k.ArrayName(b.Array), b.First, b.Dims, b.Strides, b.Size)
 		if c := b.Im2col; c != nil {
 			t.line("  pixels from %d to %d by %d", c.Lower, c.Upper, c.Step)
 		}
@@ -373,12 +373,12 @@ func (k *Kernel) mbarrierName(i int) string {
 	return k.Mbarriers[i].Name
 }
 
-func (t *text) copyBox(s *CopyTMA) {
+func (t *text) copyTMA(s *CopyTMA) {
 	e := t.exprs(exprsOf(s)...)
 	n, to := len(s.From), len(s.From)+len(s.Offset)
 	offset := ""
 	if to > n {
 		offset = format.Sprintf(" offset by %s", e[n:to])
 	}
-	t.line("%s[%s] = box %d from %s%s, at %s[%s]", t.k.Label(s), e[to], s.Map, e[:n], offset, t.k.mbarrierName(s.Mbarrier), e[to+1])
+	t.line("%s[%s] = tensor map %d from %s%s, at %s[%s]", t.k.Label(s), e[to], s.Map, e[:n], offset, t.k.mbarrierName(s.Mbarrier), e[to+1])
 }

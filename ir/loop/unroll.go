@@ -302,7 +302,7 @@ func dropArrays(k *Kernel) *Kernel {
 	k.Arrays = kept
 	k.Body = MapExprs(k.Body, func(e scalar.Expr) scalar.Expr { return renumberLoads(e, place) })
 	WalkArrays(k.Body, func(array *int) { *array = place[*array] })
-	k.TensorMaps = renumberBoxes(k.TensorMaps, place)
+	k.TensorMaps = renumberTensorMaps(k.TensorMaps, place)
 	return k
 }
 

@@ -260,7 +260,7 @@ func (a *attention) attendCache(q, k, v ir.Value) ir.Value {
 	case c.Rows > 0 && !row.Valid() && a.Err() == nil:
 		row = ops.Iota(a.Builder, ir.I32, 0, q.Dim(0))
 	}
-	y := ops.CachedAttention(a.Builder, q, k, v, past, row, ops.CachedAttentionAttrs{Scale: a.o.Scale, Softcap: a.o.Softcap, Window: a.o.Window})
+	y := ops.CachedAttention(a.Builder, q, ops.KVCache{K: k, V: v, Past: past, Row: row}, ops.CachedAttentionAttrs{Scale: a.o.Scale, Softcap: a.o.Softcap, Window: a.o.Window})
 	return ops.Convert(a.Builder, y, d)
 }
 

@@ -79,7 +79,7 @@ func (l *layer) mamba(o MambaOptions, width, channels int) ir.Value {
 	}
 	a = ops.Neg(b, ops.Exp(b, a))
 	state, keep := l.carried("ssm_state", l.x.Dim(1), l.x.Dim(0), ir.N(channels), ir.N(o.State))
-	y, last := ops.SelectiveScan(b, x, ops.Softplus(b, delta), a, parts[1], parts[2], state)
+	y, last := ops.SelectiveScan(b, ops.StateSpace{X: x, Delta: ops.Softplus(b, delta), A: a, B: parts[1], C: parts[2], State: state})
 	keep(last)
 	y = ops.Mul(b, ops.Add(b, y, ops.Mul(b, x, d)), ops.Silu(b, gate))
 	return project("out_proj", y, width)

@@ -162,7 +162,7 @@ func (l *layer) batchNorm(x ir.Value, o BatchNormOptions) ir.Value {
 	if !l.training() {
 		mean := l.paramOf(meanName, ir.PortOptions{Initial: Constant(0), Frozen: true}, x.DType(), channels)
 		variance := l.paramOf(varianceName, ir.PortOptions{Initial: Constant(1), Frozen: true}, x.DType(), channels)
-		return ops.BatchNormInference(l.Builder, x, scale, bias, mean, variance, o.Epsilon)
+		return ops.BatchNormInference(l.Builder, x, ops.BatchNormVectors{Scale: scale, Bias: bias, Mean: mean, Variance: variance}, o.Epsilon)
 	}
 	if n, ok := x.Shape().Size().Const(); ok && n == channels {
 		l.fail(ir.Shapef("x is %s: there must be more than one value for each channel in training", l.x.Type()))
@@ -171,7 +171,7 @@ func (l *layer) batchNorm(x ir.Value, o BatchNormOptions) ir.Value {
 	mean := l.StateWith(meanName, ir.PortOptions{Initial: Constant(0)}, x.DType(), ir.N(channels))
 	variance := l.StateWith(varianceName, ir.PortOptions{Initial: Constant(1)}, x.DType(), ir.N(channels))
 	attrs := ops.BatchNormAttrs{EpsilonAttrs: ops.EpsilonAttrs{Epsilon: o.Epsilon}, Momentum: o.Momentum}
-	y, mean, variance := ops.BatchNormTraining(l.Builder, x, scale, bias, mean, variance, attrs)
+	y, mean, variance := ops.BatchNormTraining(l.Builder, x, ops.BatchNormVectors{Scale: scale, Bias: bias, Mean: mean, Variance: variance}, attrs)
 	l.SetState(meanName, mean)
 	l.SetState(varianceName, variance)
 	return y

@@ -112,7 +112,7 @@ func (h handmade) cnn(x ir.Value, classes int) (y ir.Value) {
 		h.scoped("batch_norm", func(param func(name string, dims ...int) ir.Value) {
 			weight, bias := param("weight", channels), param("bias", channels)
 			mean, variance := b.State("running_mean", ir.F32, ir.N(channels)), b.State("running_var", ir.F32, ir.N(channels))
-			x, mean, variance = ops.BatchNormTraining(b, x, weight, bias, mean, variance, ops.BatchNormAttrs{EpsilonAttrs: ops.EpsilonAttrs{Epsilon: 1e-5}})
+			x, mean, variance = ops.BatchNormTraining(b, x, ops.BatchNormVectors{Scale: weight, Bias: bias, Mean: mean, Variance: variance}, ops.BatchNormAttrs{EpsilonAttrs: ops.EpsilonAttrs{Epsilon: 1e-5}})
 			b.SetState("running_mean", mean)
 			b.SetState("running_var", variance)
 		})

@@ -41,28 +41,33 @@ type RecurrentOptions struct {
 // with the suffix _reverse. PyTorch's weights are the transposes. Errors are recorded in b: of kind
 // [ir.ErrAttr] for options outside their domain.
 func LSTM(b *ir.Builder, x ir.Value, hidden int, o ...RecurrentOptions) (y, h, c ir.Value) {
-	out, states := recurrent(b, "lstm", x, hidden, 4, 2, o)
+	out, states := recurrent(b, "lstm", x, o, cell{hidden: hidden, gates: 4, states: 2})
 	return out, states[0], states[1]
 }
 
 // GRU is [LSTM] for gated recurrent units (Cho et al.), with 3·hidden columns, gates in the order r,
 // z, n, and no cell state.
 func GRU(b *ir.Builder, x ir.Value, hidden int, o ...RecurrentOptions) (y, h ir.Value) {
-	out, states := recurrent(b, "gru", x, hidden, 3, 1, o)
+	out, states := recurrent(b, "gru", x, o, cell{hidden: hidden, gates: 3, states: 1})
 	return out, states[0]
 }
 
 // RNN is [GRU] for a plain (Elman) recurrent network, with hidden columns and tanh.
 func RNN(b *ir.Builder, x ir.Value, hidden int, o ...RecurrentOptions) (y, h ir.Value) {
-	out, states := recurrent(b, "rnn", x, hidden, 1, 1, o)
+	out, states := recurrent(b, "rnn", x, o, cell{hidden: hidden, gates: 1, states: 1})
 	return out, states[0]
 }
 
-// recurrent builds a stack of layers of one kind, which keep a number of states.
-func recurrent(b *ir.Builder, kind string, x ir.Value, hidden, gates, states int, o []RecurrentOptions) (y ir.Value, last [2]ir.Value) {
+// cell has the numbers of hidden columns, of gates and of states of a recurrent layer.
+type cell struct {
+	hidden, gates, states int
+}
+
+// recurrent builds a stack of layers of one kind.
+func recurrent(b *ir.Builder, kind string, x ir.Value, o []RecurrentOptions, c cell) (y ir.Value, last [2]ir.Value) {
 	opts := option(b, kind, o)
 	within(b, kind, opts.Name, x, func(l *layer) {
-		r := &recurrence{layer: l, o: opts, hidden: hidden, gates: gates, states: states, dirs: 1}
+		r := &recurrence{layer: l, cell: c, o: opts, dirs: 1}
 		if r.complete() {
 			y, last = r.build()
 		}
@@ -73,8 +78,9 @@ func recurrent(b *ir.Builder, kind string, x ir.Value, hidden, gates, states int
 // recurrence builds a stack of recurrent layers.
 type recurrence struct {
 	*layer
-	o                           RecurrentOptions
-	hidden, gates, states, dirs int
+	cell
+	o    RecurrentOptions
+	dirs int // directions
 }
 
 func (r *recurrence) complete() bool {

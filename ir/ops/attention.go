@@ -108,13 +108,30 @@ func AttentionForward(b *ir.Builder, q, k, v, mask ir.Value, a AttentionAttrs) (
 	return two(b.Add(OpAttentionForward, &a, given(q, k, v, mask)...))
 }
 
-// AttentionBackward returns the cotangents of q, k, v and, if it is additive, mask, which
-// are the operands of [Attention]. lse is the second result of [AttentionForward], dout
-// the cotangent of the first one, and delta, [..., heads, m], the sum of dout·out over the
-// last axis minus the cotangent of lse. A scale of 0 means 1/√d.
-func AttentionBackward(b *ir.Builder, q, k, v, lse, delta, dout, mask ir.Value, a AttentionAttrs) []ir.Value {
-	a.resolve(b, OpAttentionBackward, q)
-	return b.Add(OpAttentionBackward, &a, given(q, k, v, lse, delta, dout, mask)...)
+// AttentionOperands are the operands of [Attention].
+type AttentionOperands struct {
+	// Q, K and V are [..., heads, m, d], [..., heads, n, d] and [..., heads, n, e].
+	Q, K, V ir.Value
+	// Mask, which may be left out (the zero Value), broadcasts to [..., heads, m, n].
+	Mask ir.Value
+}
+
+// AttentionResiduals are what [AttentionBackward] reads beside the operands of [Attention].
+type AttentionResiduals struct {
+	// LSE, [..., heads, m], is the second result of [AttentionForward].
+	LSE ir.Value
+	// Delta, of the type of LSE, is the sum of DOut·out over the last axis, out being the first
+	// result, minus the cotangent of LSE.
+	Delta ir.Value
+	// DOut, [..., heads, m, e], is the cotangent of out.
+	DOut ir.Value
+}
+
+// AttentionBackward returns the cotangents of the operands Q, K, V and, if it is additive,
+// Mask. A scale of 0 means 1/√d.
+func AttentionBackward(b *ir.Builder, in AttentionOperands, r AttentionResiduals, a AttentionAttrs) []ir.Value {
+	a.resolve(b, OpAttentionBackward, in.Q)
+	return b.Add(OpAttentionBackward, &a, given(in.Q, in.K, in.V, r.LSE, r.Delta, r.DOut, in.Mask)...)
 }
 
 // resolve sets the default scale.
@@ -372,7 +389,8 @@ func jvpAttention(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	transposed := closed(b, "attention_cotangent", slices.Concat(residualTypes, n.Types()), func(s *ir.Builder, p []ir.Value) []ir.Value {
 		y, lse, dout, dlse := p[len(in)], p[len(in)+1], p[len(residuals)], p[len(residuals)+1]
 		delta := Sub(s, ReduceSum(s, Mul(s, wide(s, dout), wide(s, y)), -1), dlse)
-		return AttentionBackward(s, p[0], p[1], p[2], lse, delta, dout, optional(p[3:len(in)]), *a)
+		operands := AttentionOperands{Q: p[0], K: p[1], V: p[2], Mask: optional(p[3:len(in)])}
+		return AttentionBackward(s, operands, AttentionResiduals{LSE: lse, Delta: delta, DOut: dout}, *a)
 	})
 	return LinearCall(b, forward, transposed, residuals, tangents)
 }
@@ -612,7 +630,7 @@ func WindowMask(b *ir.Builder, queries, keys ir.Dim, left, right int) ir.Value {
 
 // SinkAttention is [Attention] with one more score for each head, sink [heads], in the
 // denominator of the softmax (Xiao et al., Efficient Streaming Language Models).
-func SinkAttention(b *ir.Builder, q, k, v, sink, mask ir.Value, a AttentionAttrs) ir.Value {
-	a.resolve(b, OpSinkAttention, q)
-	return b.Add1(OpSinkAttention, &a, given(q, k, v, sink, mask)...)
+func SinkAttention(b *ir.Builder, in AttentionOperands, sink ir.Value, a AttentionAttrs) ir.Value {
+	a.resolve(b, OpSinkAttention, in.Q)
+	return b.Add1(OpSinkAttention, &a, given(in.Q, in.K, in.V, sink, in.Mask)...)
 }

@@ -50,19 +50,28 @@ func init() {
 	})
 }
 
-// CachedAttention returns [Attention] of queries q [..., heads, m, d] over caches of keys k [..., kv heads, n, d]
-// and values v [..., kv heads, n, e]: [..., heads, m, e]. The first past + m positions of the caches are
-// filled, the last m of them for the queries; past is i32, of rank 0 or one number for each sequence. Queries do not
-// see later positions. The cost follows the filled positions. row, which may be left out (the zero Value), is
-// i32[sequences of q], the sequence of k [sequences, kv heads, n, d] and v that belongs to each of q, or
-// i32[sequences of q, pages], the pages of each: k [all pages, kv heads, n, d] and v are then pages of n
-// positions, which sequences take as they grow (Kwon et al., PagedAttention). A scale of 0 means 1/√d. There
-// is no derivative.
-func CachedAttention(b *ir.Builder, q, k, v, past, row ir.Value, a CachedAttentionAttrs) ir.Value {
+// KVCache are the keys and values of positions that came before, with room for more.
+type KVCache struct {
+	// K and V have room for n positions: [..., kv heads, n, d] and [..., kv heads, n, e].
+	K, V ir.Value
+	// Past is the number of positions before the queries, i32, of rank 0 or one number for each
+	// sequence. With m queries the first Past + m positions of K and V are filled.
+	Past ir.Value
+	// Row, which may be left out (the zero Value), is i32[sequences of q], the sequence of K
+	// [sequences, kv heads, n, d] and V that belongs to each of q, or i32[sequences of q, pages],
+	// the pages of each: K [all pages, kv heads, n, d] and V are then pages of n positions, which
+	// sequences take as they grow (Kwon et al., PagedAttention).
+	Row ir.Value
+}
+
+// CachedAttention returns [Attention] of queries q [..., heads, m, d] over a cache: [..., heads, m, e].
+// The queries are the last m filled positions, and do not see later ones. The cost follows the
+// filled positions. A scale of 0 means 1/√d. There is no derivative.
+func CachedAttention(b *ir.Builder, q ir.Value, c KVCache, a CachedAttentionAttrs) ir.Value {
 	s := AttentionAttrs{Scale: a.Scale}
 	s.resolve(b, OpCachedAttention, q)
 	a.Scale = s.Scale
-	return b.Add1(OpCachedAttention, &a, given(q, k, v, past, row)...)
+	return b.Add1(OpCachedAttention, &a, given(q, c.K, c.V, c.Past, c.Row)...)
 }
 
 func inferCachedAttention(n *ir.Node) ([]ir.Type, error) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // differently are constructors whose parameters are not the operands and attributes of the op in
@@ -72,7 +73,8 @@ func addsNodeOf(name string, op ir.Op, s ir.Sample, why *string) bool {
 			in[i] = b.Port(ir.InputPort, strconv.Itoa(i), a.Type())
 		}
 		f := reflect.ValueOf(allConstructors[name])
-		args, ok := argumentsOf(f.Type(), b, in, s.Attrs)
+		d, _ := ir.Lookup(op)
+		args, ok := argumentsOf(f.Type(), b, operands{d.Operands, in}, s.Attrs)
 		if !ok {
 			b.Fail(fmt.Errorf("a parameter fits nothing of the sample"))
 			return
@@ -100,9 +102,58 @@ func addsNodeOf(name string, op ir.Op, s ir.Sample, why *string) bool {
 	return true
 }
 
-// argumentsOf returns arguments for the parameters of a constructor: the operands in order, the
-// attributes as a whole, or their fields in order.
-func argumentsOf(f reflect.Type, b *ir.Builder, in []ir.Value, attrs ir.Attrs) ([]reflect.Value, bool) {
+// operands are the operands of a node that no parameter of a constructor has had, with their names.
+type operands struct {
+	names []string
+	in    []ir.Value
+}
+
+// next returns the first operand, or the zero Value if none is left.
+func (o *operands) next() ir.Value {
+	if len(o.in) == 0 {
+		return ir.Value{}
+	}
+	return o.remove(0)
+}
+
+func (o *operands) remove(i int) (v ir.Value) {
+	v, o.in = o.in[i], slices.Delete(slices.Clone(o.in), i, i+1)
+	if i < len(o.names) {
+		o.names = slices.Delete(slices.Clone(o.names), i, i+1)
+	}
+	return v
+}
+
+// rest returns all that are left.
+func (o *operands) rest() (list []ir.Value) {
+	list, o.in = o.in, nil
+	return list
+}
+
+// fill returns a struct of operands, such as [ops.StateSpace]: fields have the operands of their
+// names, or the next.
+func (o *operands) fill(t reflect.Type) reflect.Value {
+	v := reflect.New(t).Elem()
+	for i := range t.NumField() {
+		at := slices.Index(o.names, strings.ToLower(t.Field(i).Name))
+		switch {
+		case at < 0:
+			v.Field(i).Set(reflect.ValueOf(o.next()))
+		case at < len(o.in):
+			v.Field(i).Set(reflect.ValueOf(o.remove(at)))
+		}
+	}
+	return v
+}
+
+// ofOperands reports whether a type is a struct of operands.
+func ofOperands(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[ops.StateSpace]().PkgPath() && t.NumField() > 0 && t.Field(0).Type == reflect.TypeFor[ir.Value]()
+}
+
+// argumentsOf returns arguments for the parameters of a constructor: the operands in order, or by
+// name in structs, the attributes as a whole, or their fields in order.
+func argumentsOf(f reflect.Type, b *ir.Builder, in operands, attrs ir.Attrs) ([]reflect.Value, bool) {
 	fields := flattened(attrs)
 	var args []reflect.Value
 	for i := range f.NumIn() {
@@ -111,19 +162,15 @@ func argumentsOf(f reflect.Type, b *ir.Builder, in []ir.Value, attrs ir.Attrs) (
 		case p == reflect.TypeFor[*ir.Builder]():
 			args = append(args, reflect.ValueOf(b))
 		case p == reflect.TypeFor[ir.Value]():
-			v := ir.Value{}
-			if len(in) > 0 {
-				v, in = in[0], in[1:]
-			}
-			args = append(args, reflect.ValueOf(v))
+			args = append(args, reflect.ValueOf(in.next()))
+		case ofOperands(p):
+			args = append(args, in.fill(p))
 		case p == reflect.TypeFor[[]ir.Value]() && f.IsVariadic() && i == f.NumIn()-1:
-			for _, v := range in {
+			for _, v := range in.rest() {
 				args = append(args, reflect.ValueOf(v))
 			}
-			in = nil
 		case p == reflect.TypeFor[[]ir.Value]():
-			args = append(args, reflect.ValueOf(in))
-			in = nil
+			args = append(args, reflect.ValueOf(in.rest()))
 		case attrs != nil && p == reflect.TypeOf(attrs).Elem():
 			args = append(args, reflect.ValueOf(attrs).Elem())
 		default:
@@ -146,7 +193,7 @@ func argumentsOf(f reflect.Type, b *ir.Builder, in []ir.Value, attrs ir.Attrs) (
 			}
 		}
 	}
-	return args, len(in) == 0
+	return args, len(in.in) == 0
 }
 
 // flattened returns the fields of attributes, those of embedded structs included.

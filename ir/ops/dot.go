@@ -159,29 +159,31 @@ func dotContraction(n *ir.Node) ir.Contraction {
 		N:     sizes(pick(y, d.rhsFree)),
 		K:     sizes(pick(x, a.LhsContract)),
 		A: func(batch, free, k ir.Index) (ir.Index, scalar.Expr) {
-			return placeIndex(len(x), a.LhsBatch, batch, d.lhsFree, free, a.LhsContract, k), nil
+			return placeIndex(len(x), placed{a.LhsBatch, batch}, placed{d.lhsFree, free}, placed{a.LhsContract, k}), nil
 		},
 		B: func(batch, free, k ir.Index) (ir.Index, scalar.Expr) {
-			return placeIndex(len(y), a.RhsBatch, batch, d.rhsFree, free, a.RhsContract, k), nil
+			return placeIndex(len(y), placed{a.RhsBatch, batch}, placed{d.rhsFree, free}, placed{a.RhsContract, k}), nil
 		},
 		Out: func(batch, m, n ir.Index) ir.Index { return slices.Concat(batch, m, n) },
 		Acc: sumType(n.Types()[0].DType),
 	}
 }
 
-// placeIndex scatters the coordinates of three groups of axes to the axes' positions.
-func placeIndex(rank int, a []int, ai ir.Index, b []int, bi ir.Index, c []int, ci ir.Index) ir.Index {
-	at := make(ir.Index, rank)
-	for i, axis := range a {
-		at[axis] = ai[i]
+// placed are coordinates of some axes.
+type placed struct {
+	axes []int
+	at   ir.Index
+}
+
+// placeIndex scatters the coordinates of groups of axes, which are rank in all, to the axes' positions.
+func placeIndex(rank int, groups ...placed) ir.Index {
+	out := make(ir.Index, rank)
+	for _, g := range groups {
+		for i, axis := range g.axes {
+			out[axis] = g.at[i]
+		}
 	}
-	for i, axis := range b {
-		at[axis] = bi[i]
-	}
-	for i, axis := range c {
-		at[axis] = ci[i]
-	}
-	return at
+	return out
 }
 
 // transposeDot contracts the cotangent with the other operand over the other operand's

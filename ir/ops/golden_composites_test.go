@@ -12,8 +12,7 @@ func init() { maps.Copy(golden, goldenComposites) }
 
 // batchNorm is batch_norm_training with a variance that is positive.
 func batchNorm(b *ir.Builder, in values) values {
-	y, mean, variance := ops.BatchNormTraining(b, in[0], in[1], in[2], in[3], ops.Exp(b, in[4]),
-		ops.BatchNormAttrs{EpsilonAttrs: ops.EpsilonAttrs{Epsilon: 1e-3}, Momentum: 0.2})
+	y, mean, variance := ops.BatchNormTraining(b, in[0], ops.BatchNormVectors{Scale: in[1], Bias: in[2], Mean: in[3], Variance: ops.Exp(b, in[4])}, ops.BatchNormAttrs{EpsilonAttrs: ops.EpsilonAttrs{Epsilon: 1e-3}, Momentum: 0.2})
 	return values{y, mean, variance}
 }
 
@@ -348,7 +347,7 @@ var goldenComposites = map[string]goldenCase{
 	"batch_norm_inference": {
 		shapes{{2, 5, 3}, {3}, {3}, {3}, {3}},
 		func(b *ir.Builder, in values) ir.Value {
-			return ops.BatchNormInference(b, in[0], in[1], in[2], in[3], ops.Exp(b, in[4]), 1e-3)
+			return ops.BatchNormInference(b, in[0], ops.BatchNormVectors{Scale: in[1], Bias: in[2], Mean: in[3], Variance: ops.Exp(b, in[4])}, 1e-3)
 		},
 		[]int{2, 5, 3},
 		-4.728115154820786,

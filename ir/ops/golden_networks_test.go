@@ -70,17 +70,17 @@ func init() {
 	results("rnn with relu", recurrentShapes(4, 1, 1, 1, 1), rnn(ops.RecurrentAttrs{Relu: true}), [][]int{{4, 2, 2}, {1, 2, 2}}, 2.182647705078125, 0.732696533203125)
 
 	results("selective_scan", shapes{{2, 5, 3}, {2, 5, 3}, {3, 2}, {2, 5, 2}, {2, 5, 2}, {2, 3, 2}}, func(b *ir.Builder, in values) values {
-		y, h := ops.SelectiveScan(b, in[0], scaledBy(b, in[1], 0.25), in[2], in[3], in[4], in[5])
+		y, h := ops.SelectiveScan(b, ops.StateSpace{X: in[0], Delta: scaledBy(b, in[1], 0.25), A: in[2], B: in[3], C: in[4], State: in[5]})
 		return values{y, h}
 	}, [][]int{{2, 5, 3}, {2, 3, 2}}, -5.564983366272771, 0.5448928106890361)
 	for _, chunk := range []int{2, 5, 64} {
 		results("ssd by chunks of "+strconv.Itoa(chunk), shapes{{2, 5, 4, 3}, {2, 5, 4}, {4}, {2, 5, 2, 2}, {2, 5, 2, 2}, {2, 4, 3, 2}}, func(b *ir.Builder, in values) values {
-			y, h := ops.SSD(b, in[0], scaledBy(b, in[1], 0.25), in[2], in[3], in[4], in[5], chunk)
+			y, h := ops.SSD(b, ops.StateSpace{X: in[0], Delta: scaledBy(b, in[1], 0.25), A: in[2], B: in[3], C: in[4], State: in[5]}, chunk)
 			return values{y, h}
 		}, [][]int{{2, 5, 4, 3}, {2, 4, 3, 2}}, 12.884414712276767, 3.0033590102453376)
 	}
 	delta := func(b *ir.Builder, in values) values {
-		y, s := ops.GatedDelta(b, scaledBy(b, in[0], 0.5), scaledBy(b, in[1], 0.5), in[2], scaledBy(b, in[3], 0.25), scaledBy(b, in[4], 0.5), in[5], 0.5)
+		y, s := ops.GatedDelta(b, ops.DeltaRule{Q: scaledBy(b, in[0], 0.5), K: scaledBy(b, in[1], 0.5), V: in[2], G: scaledBy(b, in[3], 0.25), Beta: scaledBy(b, in[4], 0.5), State: in[5]}, 0.5)
 		return values{y, s}
 	}
 	results("gated_delta", shapes{{2, 4, 2, 3}, {2, 4, 2, 3}, {2, 4, 2, 2}, {2, 4, 2}, {2, 4, 2}, {2, 2, 3, 2}}, delta,
@@ -135,7 +135,7 @@ var goldenNetworks = map[string]goldenCase{
 	"sink_attention": { // a column of scores more, and softmax without it
 		shapes{{2, 3, 4, 5}, {2, 3, 6, 5}, {2, 3, 6, 2}, {3}},
 		func(b *ir.Builder, in values) ir.Value {
-			return ops.SinkAttention(b, in[0], in[1], in[2], in[3], ops.WindowMask(b, ir.N(4), ir.N(6), -1, 0), ops.AttentionAttrs{Scale: 0.3})
+			return ops.SinkAttention(b, ops.AttentionOperands{Q: in[0], K: in[1], V: in[2], Mask: ops.WindowMask(b, ir.N(4), ir.N(6), -1, 0)}, in[3], ops.AttentionAttrs{Scale: 0.3})
 		},
 		[]int{2, 3, 4, 2},
 		1.0113196938754818,
@@ -185,7 +185,7 @@ func cachedGolden(a ops.CachedAttentionAttrs, want float64) goldenCase {
 		shapes{{2, 4, 2, 5}, {3, 2, 6, 5}, {3, 2, 6, 2}},
 		func(b *ir.Builder, in values) ir.Value {
 			past, row := ops.Literal(b, ir.Ints(ir.I32, []int64{3, 1}, 2)), ops.Literal(b, ir.Ints(ir.I32, []int64{2, 0}, 2))
-			return ops.CachedAttention(b, in[0], in[1], in[2], past, row, a)
+			return ops.CachedAttention(b, in[0], ops.KVCache{K: in[1], V: in[2], Past: past, Row: row}, a)
 		},
 		[]int{2, 4, 2, 2},
 		want,

@@ -408,27 +408,33 @@ func InstanceNorm(b *ir.Builder, x, scale, bias ir.Value, epsilon float64) ir.Va
 	return b.Add1(OpInstanceNorm, &EpsilonAttrs{epsilon}, given(x, scale, bias)...)
 }
 
+// BatchNormVectors are the vectors of a batch norm, each [channels].
+type BatchNormVectors struct {
+	Scale, Bias ir.Value
+	// Mean and Variance are the running statistics.
+	Mean, Variance ir.Value
+}
+
 // BatchNormInference returns (x − mean)/√(variance + epsilon)·scale + bias for x [batch,
-// spatial axes..., channels] and four vectors [channels]. mean and variance are the
-// running statistics of [BatchNormTraining]. epsilon is not negative and has no default.
-func BatchNormInference(b *ir.Builder, x, scale, bias, mean, variance ir.Value, epsilon float64) ir.Value {
-	return b.Add1(OpBatchNormInference, &EpsilonAttrs{epsilon}, x, scale, bias, mean, variance)
+// spatial axes..., channels]. epsilon is not negative and has no default.
+func BatchNormInference(b *ir.Builder, x ir.Value, v BatchNormVectors, epsilon float64) ir.Value {
+	return b.Add1(OpBatchNormInference, &EpsilonAttrs{epsilon}, x, v.Scale, v.Bias, v.Mean, v.Variance)
 }
 
 // BatchNormTraining normalises x, [batch, spatial axes..., channels], by the mean and
 // variance of each channel over the batch and the spatial axes, and applies scale and
-// bias. newMean and newVariance are the running statistics, to be stored in states
+// bias. mean and variance are the new running statistics, to be stored in states
 // ([ir.Builder.SetState]): momentum times the batch statistics, with the unbiased
-// variance, plus 1 − momentum times mean and variance. The four vectors are [channels].
-// Zero fields of a take their defaults: see [BatchNormAttrs].
-func BatchNormTraining(b *ir.Builder, x, scale, bias, mean, variance ir.Value, a BatchNormAttrs) (y, newMean, newVariance ir.Value) {
+// variance, plus 1 − momentum times those of v. Zero fields of a take their defaults: see
+// [BatchNormAttrs].
+func BatchNormTraining(b *ir.Builder, x ir.Value, v BatchNormVectors, a BatchNormAttrs) (y, mean, variance ir.Value) {
 	if a.Epsilon == 0 {
 		a.Epsilon = defaultEpsilon
 	}
 	if a.Momentum == 0 {
 		a.Momentum = defaultMomentum
 	}
-	out := b.Add(OpBatchNormTraining, &a, x, scale, bias, mean, variance)
+	out := b.Add(OpBatchNormTraining, &a, x, v.Scale, v.Bias, v.Mean, v.Variance)
 	if b.Err() != nil {
 		return ir.Value{}, ir.Value{}, ir.Value{}
 	}

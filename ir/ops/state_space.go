@@ -223,22 +223,33 @@ func stateBeforeChunk(b *ir.Builder, h ir.Value, state []ir.Value) ir.Value {
 	return SliceAxis(b, Concatenate(b, 1, first, h), 1, ir.N(0), h.Dim(1))
 }
 
+// StateSpace are the operands of a linear state space whose step sizes depend on the input,
+// all of one float type. [SelectiveScan] and [SSD] give their shapes.
+type StateSpace struct {
+	// X is the input, and Delta the size of each step, Δ.
+	X, Delta ir.Value
+	// A is the decay, which Δ multiplies, B the weights of the input, and C those of the state.
+	A, B, C ir.Value
+	// State is the initial state, zeros where it is left out (the zero Value).
+	State ir.Value
+}
+
+func (s StateSpace) operands() []ir.Value { return given(s.X, s.Delta, s.A, s.B, s.C, s.State) }
+
 // SelectiveScan returns y and the final state of Mamba's selective state space (Gu and
-// Dao): h ← exp(delta·a)·h + delta·b·x and y = c·h at each step, for x and delta [batch,
-// time, channels], a [channels, n], b and c [batch, time, n] and an initial state [batch,
-// channels, n], which may be left out (the zero Value) for zeros. All have one float type.
-func SelectiveScan(builder *ir.Builder, x, delta, a, b, c, state ir.Value) (y, last ir.Value) {
-	return two(builder.Add(OpSelectiveScan, nil, given(x, delta, a, b, c, state)...))
+// Dao): h ← exp(Δ·a)·h + Δ·b·x and y = c·h at each step, for x and Δ [batch, time,
+// channels], a [channels, n], b and c [batch, time, n] and a state [batch, channels, n].
+func SelectiveScan(b *ir.Builder, s StateSpace) (y, last ir.Value) {
+	return two(b.Add(OpSelectiveScan, nil, s.operands()...))
 }
 
 // SSD returns y and the final state of Mamba-2's state-space layer (Dao and Gu,
-// Transformers are SSMs): h ← exp(dt·a)·h + dt·x⊗b and y = h·c at each step, for x [batch,
-// time, heads, p], dt [batch, time, heads], a [heads], b and c [batch, time, groups, n]
-// and an initial state [batch, heads, p, n], which may be left out (the zero Value) for
-// zeros. chunk is the number of steps of a chunk, which is computed by matrix products;
-// groups divides heads.
-func SSD(builder *ir.Builder, x, dt, a, b, c, state ir.Value, chunk int) (y, last ir.Value) {
-	return two(builder.Add(OpSSD, &ChunkAttrs{chunk}, given(x, dt, a, b, c, state)...))
+// Transformers are SSMs): h ← exp(Δ·a)·h + Δ·x⊗b and y = h·c at each step, for x [batch,
+// time, heads, p], Δ [batch, time, heads], a [heads], b and c [batch, time, groups, n]
+// and a state [batch, heads, p, n]. chunk is the number of steps of a chunk, which is
+// computed by matrix products; groups divides heads.
+func SSD(b *ir.Builder, s StateSpace, chunk int) (y, last ir.Value) {
+	return two(b.Add(OpSSD, &ChunkAttrs{chunk}, s.operands()...))
 }
 
 // gatedDelta goes by chunks where there are enough steps, by a loop over the steps otherwise and
@@ -250,22 +261,24 @@ func gatedDelta(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	if !state.Valid() {
 		state = Zeros(b, in[0].DType(), in[1].Dim(0), in[1].Dim(2), in[1].Dim(3), v.Dim(3))
 	}
-	q := Mul(b, in[0], ConstLike(b, in[0], n.Attrs().(*ScaleAttrs).Scale))
-	rule := deltaBySteps
-	if deltaChunk(v.Dim(1)) > 0 && in[3].Rank() == 3 {
-		rule = deltaByChunks
+	r := DeltaRule{Q: Mul(b, in[0], ConstLike(b, in[0], n.Attrs().(*ScaleAttrs).Scale)), K: in[1], V: in[2], G: in[3], Beta: in[4], State: state}
+	rule := r.bySteps
+	if deltaChunk(v.Dim(1)) > 0 && r.G.Rank() == 3 {
+		rule = r.byChunks
 	}
-	y, last := rule(b, q, in[1], in[2], in[3], in[4], state)
+	y, last := rule(b)
 	return []ir.Value{Convert(b, y, d), Convert(b, last, d)}
 }
 
-func deltaBySteps(b *ir.Builder, q, k, v, g, beta, state ir.Value) (y, last ir.Value) {
+// bySteps computes the delta rule by a loop over the steps.
+func (r DeltaRule) bySteps(b *ir.Builder) (y, last ir.Value) {
+	g := r.G
 	if g.Rank() == 3 {
 		g = ExpandDims(b, g, -1)
 	}
-	xs := each([]ir.Value{q, k, v, g, beta}, func(v ir.Value) ir.Value { return MoveAxis(b, v, 1, 0) })
+	xs := each([]ir.Value{r.Q, r.K, r.V, g, r.Beta}, func(v ir.Value) ir.Value { return MoveAxis(b, v, 1, 0) })
 	lasts, ys := Scan(b, Loop{
-		Carries: []ir.Value{state}, Xs: xs,
+		Carries: []ir.Value{r.State}, Xs: xs,
 		Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
 			q, k, v := ExpandDims(b, xs[0], -1), ExpandDims(b, xs[1], -1), xs[2]
 			s := Mul(b, carries[0], ExpandDims(b, Exp(b, xs[3]), -1))
@@ -290,19 +303,19 @@ func deltaChunk(time ir.Dim) int {
 	return 64
 }
 
-// deltaByChunks computes the delta rule by products of matrices (Yang, Kautz and Hatamizadeh, Gated
+// byChunks computes the delta rule by products of matrices (Yang, Kautz and Hatamizadeh, Gated
 // Delta Networks, 2024, section 3.3). Let G be the cumulative sums of g in a chunk and S the state
 // before it. The changes u of its steps solve (1 + A)·u = β·v − β·exp(G)·k·S, where A is β·k·kᵀ
 // with the decay between steps, below the diagonal. One solve has both parts of u = x − w·S, and
 // the loop over chunks is S ← exp(G)·S + kᵀ(x − w·S), with the decay to the chunk's end in k.
-func deltaByChunks(b *ir.Builder, q, k, v, g, beta, state ir.Value) (y, last ir.Value) {
-	time, width, chunk := v.Dim(1), v.Dim(3), ir.N(deltaChunk(v.Dim(1)))
+func (r DeltaRule) byChunks(b *ir.Builder) (y, last ir.Value) {
+	time, width, chunk := r.V.Dim(1), r.V.Dim(3), ir.N(deltaChunk(r.V.Dim(1)))
 	// parts returns [batch, time, heads, ...] as [chunks, batch, heads, chunk, ...].
 	parts := func(x ir.Value) ir.Value {
 		return Transpose(b, chunked(b, x, chunk), []int{1, 0, 3, 2, 4}[:x.Rank()+1]...)
 	}
-	q, k, v, beta = parts(q), parts(k), parts(v), ExpandDims(b, parts(beta), -1)
-	since := CumSum(b, parts(g), CumSumAttrs{Axis: 3})
+	q, k, v, beta := parts(r.Q), parts(r.K), parts(r.V), ExpandDims(b, parts(r.Beta), -1)
+	since := CumSum(b, parts(r.G), CumSumAttrs{Axis: 3})
 	decay := decayBetween(b, since)
 	total := SliceAxis(b, since, 3, chunk.Sub(ir.N(1)), ir.N(1))
 	grown := ExpandDims(b, Exp(b, since), -1)
@@ -318,7 +331,7 @@ func deltaByChunks(b *ir.Builder, q, k, v, g, beta, state ir.Value) (y, last ir.
 	}
 	added, lost := of(pushed)
 	lasts, before := Scan(b, Loop{
-		Carries: []ir.Value{state}, Xs: []ir.Value{Exp(b, total), added, lost},
+		Carries: []ir.Value{r.State}, Xs: []ir.Value{Exp(b, total), added, lost},
 		Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
 			s := carries[0]
 			kept := Mul(b, s, ExpandDims(b, xs[0], -1))
@@ -331,10 +344,19 @@ func deltaByChunks(b *ir.Builder, q, k, v, g, beta, state ir.Value) (y, last ir.
 	return SliceAxis(b, mergeAxes(b, y, 1), 1, ir.N(0), time), optional(lasts)
 }
 
-// GatedDelta returns y and the final state of the gated delta rule (Yang, Kautz and
-// Hatamizadeh), for q and k [batch, time, heads, d], v [batch, time, heads, e], g and beta
-// [batch, time, heads] (or g like k, a gate for each channel), and an initial state
-// [batch, heads, d, e], which may be left out (the zero Value) for zeros.
-func GatedDelta(b *ir.Builder, q, k, v, g, beta, state ir.Value, scale float64) (y, last ir.Value) {
-	return two(b.Add(OpGatedDelta, &ScaleAttrs{scale}, given(q, k, v, g, beta, state)...))
+// DeltaRule are the operands of [GatedDelta], of one float type.
+type DeltaRule struct {
+	// Q and K, queries and keys, are [batch, time, heads, d], and V, values, [batch, time, heads, e].
+	Q, K, V ir.Value
+	// G, the logarithm of the gate, and Beta, the rate of the change of the state, are
+	// [batch, time, heads]. A G like K is a gate for each channel.
+	G, Beta ir.Value
+	// State is the initial state, [batch, heads, d, e], zeros where it is left out (the zero Value).
+	State ir.Value
+}
+
+// GatedDelta returns y, like V, and the final state of the gated delta rule (Yang, Kautz and
+// Hatamizadeh): S ← exp(g)·S, S ← S + k⊗(β·(v − kᵀS)) and y = scale·qᵀS at each step.
+func GatedDelta(b *ir.Builder, r DeltaRule, scale float64) (y, last ir.Value) {
+	return two(b.Add(OpGatedDelta, &ScaleAttrs{scale}, given(r.Q, r.K, r.V, r.G, r.Beta, r.State)...))
 }

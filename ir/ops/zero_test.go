@@ -91,9 +91,10 @@ func attrsOf(constructor any) reflect.Type {
 func nodeOfZero(constructor any, op ir.Op, in []*ir.Array) (text string, err error) {
 	for turns := range 2 {
 		g, failed := ir.Build("g", func(b *ir.Builder) {
-			values := inputs(b, in)
-			if turns > 0 && len(values) > 0 {
-				values = append(values[len(values)-1:], values[:len(values)-1]...)
+			d, _ := ir.Lookup(op)
+			values := operands{d.Operands, inputs(b, in)}
+			if last := len(in) - 1; turns > 0 && last >= 0 {
+				values = operands{nil, append(values.in[last:], values.in[:last]...)}
 			}
 			callWithZero(constructor, b, values)
 		})
@@ -108,16 +109,18 @@ func nodeOfZero(constructor any, op ir.Op, in []*ir.Array) (text string, err err
 	return "", err
 }
 
-func callWithZero(constructor any, b *ir.Builder, values []ir.Value) {
+func callWithZero(constructor any, b *ir.Builder, in operands) {
 	f := reflect.TypeOf(constructor)
 	args := []reflect.Value{reflect.ValueOf(b)}
 	for i := 1; i < f.NumIn() && !(f.IsVariadic() && i == f.NumIn()-1); i++ {
 		arg := reflect.Zero(f.In(i))
 		switch {
-		case f.In(i) == reflect.TypeFor[ir.Value]() && len(values) > 0:
-			arg, values = reflect.ValueOf(values[0]), values[1:]
+		case f.In(i) == reflect.TypeFor[ir.Value]():
+			arg = reflect.ValueOf(in.next())
+		case ofOperands(f.In(i)):
+			arg = in.fill(f.In(i))
 		case f.In(i) == reflect.TypeFor[[]ir.Value]():
-			arg, values = reflect.ValueOf(values), nil
+			arg = reflect.ValueOf(in.rest())
 		}
 		args = append(args, arg)
 	}

@@ -195,13 +195,14 @@ var errorBounds = [opCount]float64{
 }
 
 // Coefficients returns the coefficients, constant first, of the polynomials that [Expand] uses for
-// tanh, erf, erfc and powers, for backends that evaluate them by other means:
+// tanh, erf, erfc, powers, sines and cosines, for backends that evaluate them by other means:
 //
 //	tanh(x) = x + x³·near(x²), |x| ≤ 0.6
 //	erf(x)  = x + x·near(x²), |x| ≤ 0.92
 //	erf(a)  = 1 - 2^far(a), 0.92 ≤ a ≤ 3.95, beyond which it rounds to 1
 //	erfc(a) = exp(-a²)·t·far(t) for t = 2/(a + 2), 0.75 ≤ a ≤ 10.1
 //	2^r     = 1 + r·near(r), |r| ≤ 0.502, of OpPow
+//	sin(r)  = r + r³·near(r²) and cos(r) = 1 - r²/2 + r⁴·far(r²), |r| ≤ 0.7855, of OpSin
 //
 // They are nil for other operations.
 func Coefficients(op Op) (near, far []float64) {
@@ -214,6 +215,8 @@ func Coefficients(op Op) (near, far []float64) {
 		return nil, erfcPoly
 	case OpPow:
 		return exp2Poly, nil
+	case OpSin:
+		return sinPoly, cosPoly
 	}
 	return nil, nil
 }

@@ -41,6 +41,17 @@ func wideOf(b *ir.Builder, in []ir.Value, f func(b *ir.Builder, in []ir.Value) i
 	return ops.Convert(b, f(b, in), d)
 }
 
+// wideOfTwo is wideOf for two operands.
+func wideOfTwo(b *ir.Builder, x, y ir.Value, f func(b *ir.Builder, x, y ir.Value) ir.Value) ir.Value {
+	return wideOf(b, []ir.Value{x, y}, func(b *ir.Builder, in []ir.Value) ir.Value { return f(b, in[0], in[1]) })
+}
+
+// withSlope computes f of one operand, whose derivative is slope.
+func withSlope(b *ir.Builder, x ir.Value, f, slope func(b *ir.Builder, x ir.Value) ir.Value) ir.Value {
+	return withSlopes(b, []ir.Value{x}, func(b *ir.Builder, in []ir.Value) ir.Value { return f(b, in[0]) },
+		func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{slope(b, in[0])} })
+}
+
 // withSlopes computes f, whose derivatives by its operands are slopes. A slope of zero adds nothing,
 // even if it is of an infinite tangent.
 func withSlopes(b *ir.Builder, in []ir.Value, f func(b *ir.Builder, in []ir.Value) ir.Value, slopes func(b *ir.Builder, in []ir.Value) []ir.Value) ir.Value {
@@ -101,7 +112,7 @@ func Entr(b *ir.Builder, x ir.Value) ir.Value {
 // RelEntr returns the elementwise relative entropy x·log(x/y) for x and y not negative: 0 where x is 0,
 // ∞ otherwise, as scipy.special.rel_entr.
 func RelEntr(b *ir.Builder, x, y ir.Value) ir.Value {
-	return wideOf(b, []ir.Value{x, y}, func(b *ir.Builder, in []ir.Value) ir.Value { return relEntr(b, in[0], in[1]) })
+	return wideOfTwo(b, x, y, relEntr)
 }
 
 func relEntr(b *ir.Builder, x, y ir.Value) ir.Value {
@@ -121,7 +132,7 @@ func relEntr(b *ir.Builder, x, y ir.Value) ir.Value {
 // as scipy.special.kl_div. Its relative error is small also where x and y are close, by the series of
 // Loader, Fast and Accurate Computation of Binomial Probabilities (2000).
 func KLDiv(b *ir.Builder, x, y ir.Value) ir.Value {
-	return wideOf(b, []ir.Value{x, y}, func(b *ir.Builder, in []ir.Value) ir.Value { return klDiv(b, in[0], in[1]) })
+	return wideOfTwo(b, x, y, klDiv)
 }
 
 // klDiv is (x−y)·v + 2·x·(v³/3 + v⁵/5 + …) with v = (x−y)/(x+y) near x = y, since log(x/y) = 2·artanh v.

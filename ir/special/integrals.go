@@ -13,10 +13,9 @@ const gamma = 0.57721566490153286060651209008240243
 // E1 returns the exponential integral ∫ e⁻ᵗ/t dt from x to ∞, for x > 0: ∞ at 0.
 func E1(b *ir.Builder, x ir.Value) ir.Value {
 	return wide(b, x, func(b *ir.Builder, x ir.Value) ir.Value {
-		return withSlopes(b, []ir.Value{x}, func(b *ir.Builder, in []ir.Value) ir.Value { return e1(b, in[0]) },
-			func(b *ir.Builder, in []ir.Value) []ir.Value {
-				return []ir.Value{ops.Neg(b, ops.Div(b, ops.Exp(b, ops.Neg(b, in[0])), in[0]))}
-			})
+		return withSlope(b, x, e1, func(b *ir.Builder, x ir.Value) ir.Value {
+			return ops.Neg(b, ops.Div(b, ops.Exp(b, ops.Neg(b, x)), x))
+		})
 	})
 }
 
@@ -36,10 +35,7 @@ func e1(b *ir.Builder, x ir.Value) ir.Value {
 // at 0.
 func Ei(b *ir.Builder, x ir.Value) ir.Value {
 	return wide(b, x, func(b *ir.Builder, x ir.Value) ir.Value {
-		return withSlopes(b, []ir.Value{x}, func(b *ir.Builder, in []ir.Value) ir.Value { return ei(b, in[0]) },
-			func(b *ir.Builder, in []ir.Value) []ir.Value {
-				return []ir.Value{ops.Div(b, ops.Exp(b, in[0]), in[0])}
-			})
+		return withSlope(b, x, ei, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Div(b, ops.Exp(b, x), x) })
 	})
 }
 
@@ -64,18 +60,14 @@ func ei(b *ir.Builder, x ir.Value) ir.Value {
 // J0 returns the Bessel function of the first kind and order 0.
 func J0(b *ir.Builder, x ir.Value) ir.Value {
 	return wide(b, x, func(b *ir.Builder, x ir.Value) ir.Value {
-		return withSlopes(b, []ir.Value{x}, func(b *ir.Builder, in []ir.Value) ir.Value { return j0(b, in[0]) },
-			func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{ops.Neg(b, j1(b, in[0]))} })
+		return withSlope(b, x, j0, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Neg(b, j1(b, x)) })
 	})
 }
 
 // J1 returns the Bessel function of the first kind and order 1.
 func J1(b *ir.Builder, x ir.Value) ir.Value {
 	return wide(b, x, func(b *ir.Builder, x ir.Value) ir.Value {
-		return withSlopes(b, []ir.Value{x}, func(b *ir.Builder, in []ir.Value) ir.Value { return j1(b, in[0]) },
-			func(b *ir.Builder, in []ir.Value) []ir.Value {
-				return []ir.Value{ops.Sub(b, j0(b, in[0]), j1Over(b, in[0]))}
-			})
+		return withSlope(b, x, j1, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Sub(b, j0(b, x), j1Over(b, x)) })
 	})
 }
 
@@ -137,7 +129,7 @@ var evenBernoulli = []float64{
 // Zeta returns Hurwitz's zeta function Σ (q + k)⁻ˢ over k from 0, for finite s > 1 and q > 0; with q = 1 it is
 // Riemann's. It is ∞ where s is 1. It has derivatives by both operands.
 func Zeta(b *ir.Builder, s, q ir.Value) ir.Value {
-	return wideOf(b, []ir.Value{s, q}, func(b *ir.Builder, in []ir.Value) ir.Value { return zeta(b, in[0], in[1]) })
+	return wideOfTwo(b, s, q, zeta)
 }
 
 // zeta sums twelve terms and the rest by the Euler–Maclaurin formula.

@@ -32,8 +32,7 @@ func expSquare(b *ir.Builder, x ir.Value, by float64) ir.Value {
 func LogNdtr(b *ir.Builder, x ir.Value) ir.Value { return wide(b, x, logNdtr) }
 
 func logNdtr(b *ir.Builder, x ir.Value) ir.Value {
-	return withSlopes(b, []ir.Value{x}, func(b *ir.Builder, in []ir.Value) ir.Value {
-		x := in[0]
+	return withSlope(b, x, func(b *ir.Builder, x ir.Value) ir.Value {
 		below := ops.Lt(b, x, number(b, x, -1))
 		low, high := ops.Min(b, x, number(b, x, -1)), ops.Max(b, x, number(b, x, -1))
 		tail := ops.Log(b, scale(b, erfcx(b, scale(b, low, -math.Sqrt2/2)), 0.5))
@@ -41,7 +40,7 @@ func logNdtr(b *ir.Builder, x ir.Value) ir.Value {
 		tail = ops.Select(b, ops.IsInf(b, low), low, tail) // where it is −∞
 		upper := ops.Log1p(b, ops.Neg(b, upperTail(b, high)))
 		return ops.Select(b, below, tail, upper)
-	}, func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{millsInverse(b, in[0])} })
+	}, millsInverse)
 }
 
 // upperTail returns the probability of more than x, for x from −1.
@@ -64,13 +63,12 @@ func millsInverse(b *ir.Builder, x ir.Value) ir.Value {
 // −∞ at 0, ∞ at 1.
 func Ndtri(b *ir.Builder, p ir.Value) ir.Value {
 	return wide(b, p, func(b *ir.Builder, p ir.Value) ir.Value {
-		return withSlopes(b, []ir.Value{p}, func(b *ir.Builder, in []ir.Value) ir.Value { return ndtri(b, in[0]) },
-			func(b *ir.Builder, in []ir.Value) []ir.Value {
-				x := ndtri(b, in[0]) // itself would have no end of derivatives of derivatives
-				edge := ops.IsInf(b, x)
-				slope := scale(b, expSquare(b, where(b, ops.Not(b, edge), x, 0), 0.5), math.Sqrt(2*math.Pi))
-				return []ir.Value{ops.Select(b, edge, ops.Abs(b, x), slope)}
-			})
+		return withSlope(b, p, ndtri, func(b *ir.Builder, p ir.Value) ir.Value {
+			x := ndtri(b, p) // Ndtri here would be differentiated without end
+			edge := ops.IsInf(b, x)
+			slope := scale(b, expSquare(b, where(b, ops.Not(b, edge), x, 0), 0.5), math.Sqrt(2*math.Pi))
+			return ops.Select(b, edge, ops.Abs(b, x), slope)
+		})
 	})
 }
 

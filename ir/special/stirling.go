@@ -15,9 +15,7 @@ const halfLogTwoPi = 0.91893853320467274178032973640561764
 // they are computed; see Loader, Fast and Accurate Computation of Binomial Probabilities (2000).
 func StirlingRemainder(b *ir.Builder, a ir.Value) ir.Value {
 	return wide(b, a, func(b *ir.Builder, a ir.Value) ir.Value {
-		return withSlopes(b, []ir.Value{a},
-			func(b *ir.Builder, in []ir.Value) ir.Value { return remainder(b, in[0]) },
-			func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{remainderSlope(b, in[0])} })
+		return withSlope(b, a, remainder, remainderSlope)
 	})
 }
 
@@ -85,9 +83,9 @@ func GammaEntropy(b *ir.Builder, a ir.Value) ir.Value {
 
 // LogBeta returns the logarithm of the beta function B(x, y) = Γ(x)·Γ(y)/Γ(x+y), for x and y positive.
 func LogBeta(b *ir.Builder, x, y ir.Value) ir.Value {
-	return wideOf(b, []ir.Value{x, y}, func(b *ir.Builder, in []ir.Value) ir.Value {
-		swapped := ops.Gt(b, in[0], in[1])
-		return logBeta(b, ops.Select(b, swapped, in[1], in[0]), ops.Select(b, swapped, in[0], in[1]))
+	return wideOfTwo(b, x, y, func(b *ir.Builder, x, y ir.Value) ir.Value {
+		swapped := ops.Gt(b, x, y)
+		return logBeta(b, ops.Select(b, swapped, y, x), ops.Select(b, swapped, x, y))
 	})
 }
 

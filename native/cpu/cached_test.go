@@ -38,8 +38,9 @@ func TestCachedAttentionOfFilledPositions(t *testing.T) {
 		}
 		got := outputs(t, graph(t, func(b *ir.Builder) {
 			input := func(name string, dims ...int) ir.Value { return b.Input(name, ir.F32, ir.Dims(dims...)...) }
-			b.Output("y", ops.CachedAttention(b, input("q", heads, c.queries, depth), input("k", groups, room, depth), input("v", groups, room, width),
-				b.Input("past", ir.I32), ir.Value{}, c.attrs))
+			q := input("q", heads, c.queries, depth)
+			cache := ops.KVCache{K: input("k", groups, room, depth), V: input("v", groups, room, width), Past: b.Input("past", ir.I32)}
+			b.Output("y", ops.CachedAttention(b, q, cache, c.attrs))
 		}), map[string]native.Tensor{
 			"q": native.Float32s(q, heads, c.queries, depth), "k": native.Float32s(k, groups, room, depth), "v": native.Float32s(v, groups, room, width),
 			"past": native.Int32(int32(c.past)),
@@ -61,8 +62,9 @@ func TestCachedAttentionOfFilledPositions(t *testing.T) {
 func TestCachedAttentionKeepsNaNBeforeMinusInfinity(t *testing.T) {
 	got := outputs(t, graph(t, func(b *ir.Builder) {
 		input := func(name string, dims ...int) ir.Value { return b.Input(name, ir.F32, ir.Dims(dims...)...) }
-		b.Output("y", ops.CachedAttention(b, input("q", 1, 1, 1), input("k", 1, 2, 1), input("v", 1, 2, 1), b.Input("past", ir.I32), ir.Value{},
-			ops.CachedAttentionAttrs{Scale: 1}))
+		q := input("q", 1, 1, 1)
+		cache := ops.KVCache{K: input("k", 1, 2, 1), V: input("v", 1, 2, 1), Past: b.Input("past", ir.I32)}
+		b.Output("y", ops.CachedAttention(b, q, cache, ops.CachedAttentionAttrs{Scale: 1}))
 	}), map[string]native.Tensor{
 		"q": native.Float32s([]float32{1}, 1, 1, 1), "k": native.Float32s([]float32{float32(math.NaN()), float32(math.Inf(-1))}, 1, 2, 1),
 		"v": native.Float32s([]float32{1, 2}, 1, 2, 1), "past": native.Int32(1),

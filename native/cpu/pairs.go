@@ -12,8 +12,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Bounds below which factors in bf16 are multiplied in f32: the number of multiplications, which must repay
-// packing pairs, and the number of rows and columns.
+// Factors in bf16 are multiplied in f32 below these numbers of multiplications, where packing pairs costs
+// more than it saves, and of rows or columns.
 const (
 	minPairWork = 1 << 14
 	minPairSide = 4

@@ -91,7 +91,7 @@ func TestProfileCountsBuffers(t *testing.T) {
 	}
 	attention := func(b *ir.Builder) ir.Value {
 		input := func(name string, rows int) ir.Value { return b.Input(name, ir.F32, ir.Dims(2, rows, depth)...) }
-		return ops.CachedAttention(b, input("q", 1), input("k", room), input("v", room), b.Input("past", ir.I32), ir.Value{}, ops.CachedAttentionAttrs{Scale: 1})
+		return ops.CachedAttention(b, input("q", 1), ops.KVCache{K: input("k", room), V: input("v", room), Past: b.Input("past", ir.I32)}, ops.CachedAttentionAttrs{Scale: 1})
 	}
 	for name, c := range map[string]struct {
 		of    func(b *ir.Builder) ir.Value

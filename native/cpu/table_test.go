@@ -162,6 +162,12 @@ func tensorsOf(tb testing.TB, p native.Program) (in, out map[string]native.Tenso
 			}
 			a.Round()
 			return native.FromArray(a)
+		case s.DType == ir.I32 || s.DType == ir.I64:
+			a := ir.NewArray(s.DType, s.Dims...)
+			for i, x := range random(n) {
+				a.I[i] = int64(1000 * (x + 0.5))
+			}
+			return native.FromArray(a)
 		}
 		return native.Zeros(s.DType, s.Dims...)
 	}

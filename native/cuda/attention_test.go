@@ -70,7 +70,7 @@ func attendOnGPU(t *testing.T, b native.Backend) {
 					delta := ops.ReduceSum(b, ops.Convert(b, ops.Mul(b, out, dout), ir.F32), -1)
 					b.Output("out", out)
 					b.Output("lse", lse)
-					for i, x := range ops.AttentionBackward(b, q, k, v, lse, delta, dout, mask, c.AttentionAttrs) {
+					for i, x := range ops.AttentionBackward(b, ops.AttentionOperands{Q: q, K: k, V: v, Mask: mask}, ops.AttentionResiduals{LSE: lse, Delta: delta, DOut: dout}, c.AttentionAttrs) {
 						b.Output(fmt.Sprint("cotangent", i), x)
 					}
 				})
@@ -184,7 +184,7 @@ func benchmarkAttention(b *testing.B, d native.Backend, sizes []attentionSize) {
 						return
 					}
 					row := func(name string) ir.Value { return b.Param(name, ir.F32, dims[:3]...) }
-					for i, x := range ops.AttentionBackward(b, q, k, v, row("rows"), row("delta"), param("dout"), ir.Value{}, a) {
+					for i, x := range ops.AttentionBackward(b, ops.AttentionOperands{Q: q, K: k, V: v}, ops.AttentionResiduals{LSE: row("rows"), Delta: row("delta"), DOut: param("dout")}, a) {
 						b.Output(fmt.Sprint("cotangent", i), x)
 					}
 				})

@@ -456,7 +456,7 @@ func TestResultsOfARowAreComputedBeforeTheFirstStore(t *testing.T) {
 			return ops.Mul(b, y, ops.BroadcastTo(b, ops.ExpandDims(b, share, -1), y.Shape()))
 		}
 		delta := ops.ReduceSum(b, ops.Mul(b, do, ops.Add(b, weighted(y, lse), weighted(y2, lse2))), -1)
-		for i, d := range ops.AttentionBackward(b, q, k2, v2, both, delta, do, ir.Value{}, a) {
+		for i, d := range ops.AttentionBackward(b, ops.AttentionOperands{Q: q, K: k2, V: v2}, ops.AttentionResiduals{LSE: both, Delta: delta, DOut: do}, a) {
 			b.Output(fmt.Sprint("d", i), d)
 		}
 	})

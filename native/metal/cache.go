@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/metal/driver"
+	"github.com/rlx-go/rlx/internal/wholefile"
 )
 
 // CacheVariable is the environment variable for the folder of compiled pipelines.
@@ -67,15 +68,7 @@ func (c *cache) close() {
 		return
 	}
 	defer c.archive.Release()
-	if !c.fresh || os.MkdirAll(filepath.Dir(c.path), 0o755) != nil {
-		return
-	}
-	file, err := os.CreateTemp(filepath.Dir(c.path), "new-*")
-	if err != nil {
-		return
-	}
-	name := file.Name()
-	if file.Close() != nil || c.archive.Save(name) != nil || os.Rename(name, c.path) != nil {
-		_ = os.Remove(name) // a leftover only takes space
+	if c.fresh {
+		_ = wholefile.Make(c.path, c.archive.Save) // the next program compiles again
 	}
 }

@@ -32,18 +32,12 @@ const longEntry = 1 << 14
 
 func newEntry(p *program, spec *plan.Entry) *entry {
 	e := &entry{p: p, spec: spec, checks: async.Checks(p.plan, spec)}
-	for _, i := range slices.Concat(spec.Inputs, spec.Scalars) {
-		e.inputs = append(e.inputs, &p.plan.Slots[i])
-	}
-	for _, i := range spec.Outputs {
-		s := &p.plan.Slots[i]
-		e.outputs = append(e.outputs, s)
-		e.results += roundUp(s.Bytes)
-	}
+	e.inputs, e.outputs = p.plan.SlotsOf(spec)
 	for _, s := range e.inputs[:len(spec.Inputs)] {
 		e.use(s.Buffer)
 	}
 	for _, s := range e.outputs {
+		e.results += roundUp(s.Bytes)
 		e.use(s.Buffer)
 	}
 	e.useAll(spec.Steps)

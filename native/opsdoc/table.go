@@ -162,16 +162,8 @@ func support(b native.Backend, n *ir.Node) native.Support {
 		return s
 	}
 	graphs := n.Subgraphs()
-	if d := n.Def(); d.IsComposite() && s.Level == native.Decomposed {
-		g, err := ir.Transform(string(n.Op()), func(b *ir.Builder) {
-			in := make([]ir.Value, len(n.Inputs()))
-			for i, v := range n.Inputs() {
-				in[i] = b.Port(ir.InputPort, fmt.Sprint(i), v.Type())
-			}
-			for i, v := range d.Body(b, n, in) {
-				b.Output(fmt.Sprint(i), v)
-			}
-		})
+	if n.Def().IsComposite() && s.Level == native.Decomposed {
+		g, err := ir.Inline(n)
 		if err != nil {
 			return native.Support{Level: native.Unsupported, Reason: err.Error()}
 		}

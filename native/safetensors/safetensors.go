@@ -92,7 +92,7 @@ func (e Entry) bytes() (int64, error) {
 	n := int64(e.DType.Size())
 	for _, d := range e.Dims {
 		if d < 0 || d > 0 && n > (1<<62)/int64(d) {
-			return 0, ir.Shapef("tensor %q has shape %v", e.Name, e.Dims)
+			return 0, ir.Shapef("tensor %q has shape %v; sizes must be 0 or greater, and the bytes fit 62 bits", e.Name, e.Dims)
 		}
 		n *= int64(d)
 	}

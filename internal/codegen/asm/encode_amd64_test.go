@@ -53,6 +53,8 @@ var encodings = []struct {
 	{"vpbroadcastw ymm9, word ptr [rsi]", "c4627d790e", func(e *Encoder) { e.VEX(BroadcastHalf, 9, 0, At(SI, 0), false) }},
 	{"vmovq xmm9, r8", "c441f96ec8", func(e *Encoder) { e.VEX(MoveQuad, 9, 0, Register(R8), true) }},
 	{"kmovw k1, word ptr [rbx + 8]", "c5f8904b08", func(e *Encoder) { e.VEX(MaskIn, 1, 0, At(BX, 8), true) }},
+	{"kortestw k1, k2", "c5f898ca", func(e *Encoder) { e.VEX(MaskTest, 1, 0, Register(2), true) }},
+	{"vptest ymm3, ymm4", "c4e27d17dc", func(e *Encoder) { e.Vector(BitsTest, 3, 0, Register(4)) }},
 	{"mov rax, [rsi + 8]", "488b4608", func(e *Encoder) { e.General(Move, AX, At(SI, 8)) }},
 	{"mov [rsp + 24], r15", "4c897c2418", func(e *Encoder) { e.General(MoveTo, R15, Stack(16)) }},
 	{"movsxd r15, dword ptr [r10]", "4d633a", func(e *Encoder) { e.General(LoadInt32, R15, At(R10, 0)) }},

@@ -38,6 +38,8 @@ var encodings = []struct {
 	{"add x3, x2, x14", "43000e8b", func(e *Encoder) { e.Add(3, 2, 14) }},
 	{"add x2, x2, #2", "42080091", func(e *Encoder) { e.AddConst(2, 2, 2) }},
 	{"subs x1, x1, #1", "210400f1", func(e *Encoder) { e.SubConst(1, 1, 1) }},
+	{"umaxp v3.4s, v4.4s, v5.4s", "83a4a56e", func(e *Encoder) { e.Three(MaxPairs, 3, 4, 5) }},
+	{"fmov x16, d3", "7000669e", func(e *Encoder) { e.Two(MoveOut, 16, 3) }},
 	{"lsl x14, x14, #3", "cef17dd3", func(e *Encoder) { e.ShiftLeft(14, 3) }},
 }
 

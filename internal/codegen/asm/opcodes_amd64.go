@@ -104,6 +104,8 @@ var (
 	BlendVector     = op(p66, m0F3A, 0x4a).double(0x4b)                       // VBLENDVPS
 	MaskIn          = op(pNone, m0F, 0x90)                                    // KMOVW
 	MaskOut         = op(pNone, m0F, 0x91)                                    // KMOVW
+	MaskTest        = op(pNone, m0F, 0x98)                                    // KORTESTW
+	BitsTest        = op(p66, m0F38, 0x17)                                    // VPTEST
 	MaskNot         = op(pNone, m0F, 0x44)                                    // KNOTW
 	BitsAnd         = op(p66, m0F, 0xdb)                                      // VPAND
 	BitsOr          = op(p66, m0F, 0xeb)                                      // VPOR

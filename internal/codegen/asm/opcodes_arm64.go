@@ -72,6 +72,8 @@ const (
 	MaxInt        Opcode = 0x4ea06400 // SMAX
 	MinUint       Opcode = 0x6ea06c00 // UMIN
 	MaxUint       Opcode = 0x6ea06400 // UMAX
+	MaxPairs      Opcode = 0x6ea0a400 // UMAXP
+	MoveOut       Opcode = 0x9e660000 // FMOV X, D
 	WidenBytes    Opcode = 0x0f08a400 // SSHLL #0, to 16 bits
 	WidenHalves   Opcode = 0x0f10a400 // SSHLL #0, to 32 bits
 	SubtractBytes Opcode = 0x6e208400 // SUB, of 8 bits

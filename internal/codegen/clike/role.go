@@ -9,20 +9,20 @@ import (
 )
 
 // Roles describes the warp specialisation of a language: roles, mbarriers with phases,
-// and TMA copies of boxes. Mbarriers are passed by address.
+// and TMA copies by tensor maps. Mbarriers are passed by address.
 type Roles struct {
 	// Thread is the number of a thread, an int.
 	Thread string
 	// Barrier returns a barrier among the threads of a role, numbered from 1.
 	Barrier func(role, threads int) string
-	Copy    func(w *Writer, c *BoxCopy) string
+	Copy    func(w *Writer, c *TMACopy) string
 	Arrive  func(w *Writer, barrier string) string
 	Await   func(w *Writer, barrier, phase string) string
 }
 
-// BoxCopy is a [loop.CopyTMA] of bytes to an address, from the coordinates From, in im2col mode offset by Offset.
-type BoxCopy struct {
-	Box, Bytes   int
+// TMACopy is a [loop.CopyTMA] of bytes to an address, from the coordinates From, in im2col mode offset by Offset.
+type TMACopy struct {
+	Map, Bytes   int
 	To           string
 	From, Offset []string
 	Barrier      string
@@ -46,8 +46,8 @@ func (w *Writer) role(s loop.Stmt) {
 			at[i] = w.expr(e[i]).s
 		}
 		n, from := len(at), len(s.From)
-		w.line(d.Copy(w, &BoxCopy{
-			Box: s.Map, Bytes: b.Elements() * loop.DeviceSize(w.k.Arrays[b.Array].DType), To: "&" + w.element(s.To, e[n]),
+		w.line(d.Copy(w, &TMACopy{
+			Map: s.Map, Bytes: b.Elements() * loop.DeviceSize(w.k.Arrays[b.Array].DType), To: "&" + w.element(s.To, e[n]),
 			From: at[:from], Offset: at[from:], Barrier: w.mbarrier(s.Mbarrier, e[n+1]),
 		}))
 	case *loop.Arrive:

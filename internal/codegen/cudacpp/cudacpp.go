@@ -5,7 +5,7 @@
 //
 // The parameters of a kernel are pointers to its storage arrays, in order; if it
 // reads scalars of the run, a pointer to a struct of them, see [Scalars]; one int for
-// the counter of each enclosing repeat; and a CUDA tensor map for each of its boxes.
+// the counter of each enclosing repeat; and its CUDA tensor maps.
 // Scalars are in memory so that a CUDA graph can be replayed with other values. A Bool is
 // an unsigned int in memory.
 //
@@ -178,7 +178,7 @@ func (p *printer) entry() {
 		params = append(params, fmt.Sprintf("int repeat%d", d))
 	}
 	for i := range p.k.TensorMaps {
-		params = append(params, "const __grid_constant__ TensorMap "+boxName(i))
+		params = append(params, "const __grid_constant__ TensorMap "+tensorMapName(i))
 	}
 	threads := p.k.Threads()
 	resident := max(1, residentThreads/threads)

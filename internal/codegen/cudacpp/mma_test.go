@@ -13,11 +13,11 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// multiplying are targets with multiply-adds: of warp groups, with copies of boxes and
+// multiplying are targets with multiply-adds: of warp groups, with copies by tensor maps and
 // without, and of warps with the shared memory of an A100 and of compute capability 8.9.
 func multiplying() map[string]plan.Target {
 	out := map[string]plan.Target{}
-	for name, shared := range map[string]int{"warp groups": 227 << 10, "warp groups, no boxes": 227 << 10, "warps": 163 << 10, "warps, little memory": 99 << 10} {
+	for name, shared := range map[string]int{"warp groups": 227 << 10, "warp groups, no tensor maps": 227 << 10, "warps": 163 << 10, "warps, little memory": 99 << 10} {
 		t := cuda.Target()
 		t.Mma, t.TF32, t.MmaBytes, t.Multiprocessors, t.ScoreBytes = true, true, shared, 100, 1
 		t.MmaByWarps, t.TensorMaps = strings.HasPrefix(name, "warps"), name == "warp groups"
@@ -40,7 +40,7 @@ func TestClangAcceptsMultiplyAdds(t *testing.T) {
 					q, k, v := heads(b, d, "q"), heads(b, d, "k"), heads(b, d, "v")
 					out, lse := ops.AttentionForward(b, q, k, v, ir.Value{}, ops.AttentionAttrs{Scale: 0.1, Causal: true})
 					b.Output("out", out)
-					for i, x := range ops.AttentionBackward(b, q, k, v, lse, ops.ZerosLike(b, lse), heads(b, d, "dout"), ir.Value{}, ops.AttentionAttrs{Scale: 0.1, Causal: true}) {
+					for i, x := range ops.AttentionBackward(b, ops.AttentionOperands{Q: q, K: k, V: v}, ops.AttentionResiduals{LSE: lse, Delta: ops.ZerosLike(b, lse), DOut: heads(b, d, "dout")}, ops.AttentionAttrs{Scale: 0.1, Causal: true}) {
 						b.Output(fmt.Sprint("cotangent", i), x)
 					}
 				})

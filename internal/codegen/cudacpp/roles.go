@@ -15,7 +15,7 @@ var roles = clike.Roles{
 	Barrier: func(role, threads int) string {
 		return fmt.Sprintf(`asm volatile("bar.sync %d, %d;" ::: "memory");`, role, threads)
 	},
-	Copy: copyBox,
+	Copy: copyTMA,
 	Arrive: func(w *clike.Writer, barrier string) string {
 		w.Define("arrive_at", arriveAt)
 		return "arrive_at(" + barrier + ");"
@@ -26,11 +26,11 @@ var roles = clike.Roles{
 	},
 }
 
-// boxName returns the name of the parameter with the tensor map of a box.
-func boxName(number int) string { return fmt.Sprintf("box%d", number) }
+// tensorMapName returns the name of the parameter with a tensor map.
+func tensorMapName(number int) string { return fmt.Sprintf("box%d", number) }
 
-// copyBox has one thread set the expected bytes of the mbarrier and issue the TMA copy.
-func copyBox(w *clike.Writer, c *clike.BoxCopy) string {
+// copyTMA has one thread set the expected bytes of the mbarrier and issue the TMA copy.
+func copyTMA(w *clike.Writer, c *clike.TMACopy) string {
 	name, mode := fmt.Sprintf("copy_box_%d", len(c.From)), ""
 	if len(c.Offset) > 0 {
 		name, mode = fmt.Sprintf("copy_pixels_%d", len(c.From)), ".im2col"
@@ -57,7 +57,7 @@ func copyBox(w *clike.Writer, c *clike.BoxCopy) string {
 }
 `, name, params.String(), len(c.From), mode, from, offset, inputs.String()))
 	at := strings.Join(append(slices.Clone(c.From), c.Offset...), ", ")
-	return fmt.Sprintf("%s(%s, &%s, %s, %s, %d);", name, c.To, boxName(c.Box), at, c.Barrier, c.Bytes)
+	return fmt.Sprintf("%s(%s, &%s, %s, %s, %d);", name, c.To, tensorMapName(c.Map), at, c.Barrier, c.Bytes)
 }
 
 // arriveAt makes the writes of a warp visible and counts the warp's arrival.

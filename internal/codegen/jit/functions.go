@@ -12,6 +12,7 @@ import (
 // of package scalar with fewer steps, as no compiler reassociates them.
 var functions = map[scalar.Op]func(b *builder, x argument) argument{
 	scalar.OpExp: exp, scalar.OpExpm1: expm1, scalar.OpSigmoid: sigmoid, scalar.OpTanh: tanh, scalar.OpErf: erf,
+	scalar.OpSin: sin, scalar.OpCos: cos, scalar.OpTan: tan,
 }
 
 // builder builds the template of a function of f32 or f64.
@@ -35,11 +36,22 @@ func (b *builder) real(op scalar.Op, args ...argument) argument {
 }
 
 func (b *builder) bits(op scalar.Op, x, y argument) argument {
-	t := dtype.U32
-	if b.typ == dtype.F64 {
-		t = dtype.U64
-	}
+	t := b.words()
 	return b.add(step{op: op, typ: t, from: t, args: []argument{x, y}})
+}
+
+// words returns the integers as wide as the numbers.
+func (b *builder) words() dtype.DType {
+	if b.typ == dtype.F64 {
+		return dtype.U64
+	}
+	return dtype.U32
+}
+
+// bitsWhere returns c ? x : y of integers.
+func (b *builder) bitsWhere(c, x, y argument) argument {
+	t := b.words()
+	return b.add(step{op: scalar.OpSelect, typ: t, from: t, args: []argument{c, x, y}})
 }
 
 // min returns x < y ? x : y, max x > y ? x : y; both are y where either operand is NaN.
@@ -67,10 +79,33 @@ func (b *builder) orNaN(x, y argument) argument {
 	return b.real(scalar.OpSelect, isNaN, x, y)
 }
 
+// less returns whether x < y.
+func (b *builder) less(x, y argument) argument {
+	return b.add(step{op: scalar.OpLt, typ: dtype.Bool, from: b.typ, args: []argument{x, y}})
+}
+
 // choose returns x < y ? a : c.
 func (b *builder) choose(x, y, a, c argument) argument {
-	less := b.add(step{op: scalar.OpLt, typ: dtype.Bool, from: b.typ, args: []argument{x, y}})
-	return b.real(scalar.OpSelect, less, a, c)
+	return b.real(scalar.OpSelect, b.less(x, y), a, c)
+}
+
+// word is a constant of bits.
+func word(bits uint64) argument { return argument{bits: bits, constant: true} }
+
+// whenAny begins steps that only some lanes need, those with a condition that nothing else reads, and that are skipped
+// where none does. It returns the condition. The results of the steps pass through carry, and then count in these
+// lanes only.
+func (b *builder) whenAny(condition argument) argument {
+	return b.add(step{kind: whenAny, typ: dtype.Bool, from: dtype.Bool, args: []argument{condition}})
+}
+
+// carry ends the steps that whenAny begins with their results.
+func (b *builder) carry(results ...argument) []argument {
+	out := make([]argument, len(results))
+	for i, x := range results {
+		out[i] = b.add(step{kind: carry, typ: b.typ, from: b.typ, args: []argument{x}})
+	}
+	return out
 }
 
 // polynomial returns the polynomial in x with the given coefficients, the constant first, by
@@ -208,7 +243,6 @@ func erf(b *builder, x argument) argument {
 
 // roundNarrow rounds to f16 or bf16, to nearest even, and wraps integers to the bits of t.
 func (b *builder) roundNarrow(x argument, t dtype.DType) argument {
-	word := func(bits uint64) argument { return argument{bits: bits, constant: true} }
 	switch {
 	case t == dtype.F16:
 		return b.add(step{kind: roundHalf, typ: dtype.F32, from: dtype.F32, args: []argument{x}})

@@ -38,9 +38,7 @@ func (b *builder) sumPair(large, small, tail argument) pair {
 
 // logPair returns the logarithm of a positive finite number, with a relative error of about 2⁻⁶⁴.
 func (b *builder) logPair(x argument) pair {
-	const minNormal, shift = 0x1p-1022, 54
-	k, m := b.parts(b.choose(x, b.number(minNormal), b.real(scalar.OpMul, x, b.number(1<<shift)), x))
-	k = b.real(scalar.OpSub, k, b.choose(x, b.number(minNormal), b.number(shift), b.number(0)))
+	k, m := b.doubleParts(x)
 
 	// s = f/g; the error of g, and of the quotient, in the tail.
 	f, g := b.real(scalar.OpSub, m, b.number(1)), b.real(scalar.OpAdd, m, b.number(1))

@@ -24,6 +24,8 @@ type generator struct {
 	overlap bool
 	// paired is that of the kernel.
 	paired bool
+	rare   rareSteps
+	list   []step // of the current section
 }
 
 // The arguments of the code: the mask of active lanes, spill slots, the number of remaining
@@ -127,6 +129,7 @@ func (g *generator) section(steps []step, kept []Value) {
 		p := &g.locations[v]
 		p.uses = append(p.uses, len(steps))
 	}
+	g.list = steps
 	for i := range steps {
 		g.now = i
 		g.do(&steps[i])
@@ -172,6 +175,10 @@ func (g *generator) do(s *step) {
 		g.storePairs(s)
 	case roundHalf:
 		g.roundHalf(s)
+	case whenAny:
+		g.whenAny()
+	case carry:
+		g.carry(s)
 	default:
 		g.apply(s)
 	}
@@ -185,6 +192,7 @@ func (g *generator) do(s *step) {
 	if s.dst != noValue {
 		g.release(s.dst) // if nothing reads it
 	}
+	g.rareEdge(s)
 }
 
 // operation returns the instruction of a step. A test checks that there is one for each of

@@ -135,3 +135,15 @@ func (g *generator) array(s *step, scale int) asm.Operand {
 	at.Base = scratch
 	return at
 }
+
+// jumpIfNone jumps where a boolean is false in all lanes.
+func (g *generator) jumpIfNone(condition int, to *asm.Label) {
+	if g.Wide {
+		g.VEX(asm.MaskTest, condition, 0, asm.Register(condition), true)
+	} else {
+		g.Vector(asm.BitsTest, condition, 0, asm.Register(condition))
+	}
+	g.JumpIf(asm.Equal, to)
+}
+
+func (g *generator) copyVector(to, from int) { g.Vector(asm.MoveAll, to, 0, asm.Register(from)) }

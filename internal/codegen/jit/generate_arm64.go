@@ -74,3 +74,13 @@ func (g *generator) shiftLanes(o asm.Opcode, by, from, to int) {
 	}
 	g.Shift(bits, o, by, from, to)
 }
+
+// jumpIfNone jumps where a boolean is false in all lanes.
+func (g *generator) jumpIfNone(condition int, to *asm.Label) {
+	t := g.temp()
+	g.Three(asm.MaxPairs, t, condition, condition)
+	g.Two(asm.MoveOut, scratch, t)
+	g.JumpIfZero(scratch, to)
+}
+
+func (g *generator) copyVector(to, from int) { g.Copy(to, from) }

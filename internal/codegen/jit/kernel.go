@@ -78,6 +78,8 @@ const (
 	storeRuns
 	loadPart
 	storePairs
+	whenAny // begins steps that are skipped where its operand, a boolean, is false in all lanes
+	carry   // ends them; its operand is their result, arbitrary where they are skipped
 )
 
 const noValue Value = -1
@@ -228,6 +230,9 @@ func (k *Kernel) Apply(o Operation, args ...Value) (Value, bool) {
 	if t == nil {
 		return noValue, false
 	}
+	if make := powersOfTwo[o.To]; o.Op == scalar.OpPow && make != nil && k.isConst(args[0], wordOf(scalar.ConstF(o.To, 2))) {
+		t, args = make(), args[1:]
+	}
 	values := make([]Value, len(t.steps))
 	for i, s := range t.steps {
 		made := s
@@ -273,6 +278,12 @@ func (k *Kernel) fold(s step) step {
 	return s
 }
 
+// isConst reports whether a value is the constant with the given bits.
+func (k *Kernel) isConst(v Value, bits uint64) bool {
+	b, ok := k.consts[v]
+	return ok && b == bits
+}
+
 // setConst records that a value is a constant.
 func (k *Kernel) setConst(v Value, bits uint64) {
 	if k.consts == nil {
@@ -281,12 +292,20 @@ func (k *Kernel) setConst(v Value, bits uint64) {
 	k.consts[v] = bits
 }
 
-// Steps returns the number of steps of an operation, 0 where [Has] is false.
+// Steps returns the number of steps of an operation without those that few lanes need, 0 where [Has] is false.
 func Steps(o Operation) int {
-	if t := templateOf(o); t != nil {
-		return len(t.steps)
+	t := templateOf(o)
+	if t == nil {
+		return 0
 	}
-	return 0
+	n, rare := 0, false
+	for _, s := range t.steps {
+		rare = rare && s.kind != carry || s.kind == whenAny
+		if !rare {
+			n++
+		}
+	}
+	return n
 }
 
 // optimize returns the kernel with pairs of shifts replaced by rotations and without dead

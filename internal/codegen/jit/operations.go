@@ -132,21 +132,27 @@ var templates = sync.OnceValue(func() map[Operation]func() *template {
 	}
 	written := func(t dtype.DType, list map[scalar.Op]func(b *builder, x argument) argument) {
 		for op, write := range list {
-			all[Operation{op, t, t}] = sync.OnceValue(func() *template {
-				b := &builder{typ: t}
-				root := write(b, argument{value: -1})
-				return &template{steps: b.steps, root: root.value}
-			})
+			all[Operation{op, t, t}] = once(t, write)
 		}
 	}
 	for _, t := range []dtype.DType{dtype.F32, dtype.F64} {
 		written(t, extremes)
+		written(t, map[scalar.Op]func(b *builder, x argument) argument{scalar.OpRem: remainder})
 	}
 	written(dtype.F32, functions)
 	written(dtype.F64, doubleFunctions)
-	written(dtype.F64, map[scalar.Op]func(b *builder, x argument) argument{scalar.OpPow: doublePow})
+	written(dtype.F64, map[scalar.Op]func(b *builder, x argument) argument{scalar.OpPow: doublePow, scalar.OpAtan2: doubleAtan2})
 	return all
 })
+
+// once returns a function's template, which its first use builds.
+func once(t dtype.DType, write func(b *builder, x argument) argument) func() *template {
+	return sync.OnceValue(func() *template {
+		b := &builder{typ: t}
+		root := write(b, argument{value: -1})
+		return &template{steps: b.steps, root: root.value}
+	})
+}
 
 // templateOf returns the template of an operation, nil where there is none. f16 and bf16 are
 // computed in f32 and rounded: for sums, products, quotients and roots that equals rounding

@@ -58,25 +58,13 @@ func (g *generator) rotateBits(s *step) {
 	g.Vector(asm.BitsOr, d, d, asm.Register(t))
 }
 
-func (g *generator) apply(s *step) {
-	switch {
-	case s.op == scalar.OpConvert && s.typ.Size() < s.from.Size() && s.typ.IsInteger() && s.from.Size() == 8:
-		g.cutLong(s)
-	case s.op == scalar.OpBitcast, s.op == scalar.OpConvert && s.typ.IsInteger() && s.from.IsInteger():
-		g.keepBits(s)
-	case s.op == scalar.OpSelect:
-		g.choose(s)
-	case s.op == scalar.OpConvert:
-		g.convert(s)
-	case s.op >= scalar.OpEq && s.op <= scalar.OpGe && !s.from.IsBool():
-		g.compare(s)
-	case s.typ.IsBool():
-		g.logic(s)
-	case s.typ.IsFloat():
-		g.float(s)
-	default:
-		g.integer(s)
+// convertLong writes a step if it makes 64-bit integers shorter: long lanes hold the result extended.
+func (g *generator) convertLong(s *step) bool {
+	if s.op != scalar.OpConvert || s.typ.Size() >= s.from.Size() || !s.typ.IsInteger() || s.from.Size() != 8 {
+		return false
 	}
+	g.cutLong(s)
+	return true
 }
 
 func (g *generator) choose(s *step) {

@@ -41,32 +41,31 @@ func (g *generator) rotateBits(s *step) {
 	g.shift(asm.RightInsert, 32-s.lanes, x, d)
 }
 
-func (g *generator) apply(s *step) {
+// convertLong writes a step if it converts between 32 and 64 bits: long lanes hold a result of 32 bits extended.
+func (g *generator) convertLong(s *step) bool {
 	switch {
-	case s.op == scalar.OpConvert && s.from.Size() == 8 && s.typ.Size() == 4: // long lanes hold the result extended
+	case s.op != scalar.OpConvert:
+		return false
+	case s.from.Size() == 8 && s.typ.Size() == 4:
 		from := g.in(s.args[0])
 		d := g.dest()
 		g.Two(g.narrowing(s.typ), d, from)
 		g.Two(longWidenings[s.typ], d, d)
-	case s.op == scalar.OpConvert && s.from == dtype.F32 && s.typ == dtype.F64:
+	case s.from == dtype.F32 && s.typ == dtype.F64: // f64 lanes load numbers of f32 extended
 		g.keepBits(s)
-	case s.op == scalar.OpBitcast, s.op == scalar.OpConvert && s.typ.IsInteger() && s.from.IsInteger():
-		g.keepBits(s)
-	case s.op == scalar.OpSelect:
-		g.choose(s)
-	case s.op == scalar.OpConvert:
-		g.convert(s)
-	case s.op >= scalar.OpEq && s.op <= scalar.OpGe && !s.from.IsBool():
-		g.compare(s)
-	case s.typ.IsBool() && s.op == scalar.OpNot:
-		g.unary(asm.BitsNot, s)
-	case s.typ.IsBool():
-		g.binary(operation(boolOps, s), s)
-	case s.typ.IsFloat():
-		g.float(s)
 	default:
-		g.integer(s)
+		return false
 	}
+	return true
+}
+
+// logic writes operations on booleans.
+func (g *generator) logic(s *step) {
+	if s.op == scalar.OpNot {
+		g.unary(asm.BitsNot, s)
+		return
+	}
+	g.binary(operation(boolOps, s), s)
 }
 
 func (g *generator) unary(o asm.Opcode, s *step) {

@@ -86,8 +86,8 @@ func isView(n *ir.Node) bool {
 }
 
 // isProductEpilogue reports whether a node is the elementwise epilogue of a product and a
-// user rearranges it. Inlined, each user would compute it again; stored by the product, it
-// replaces the product's own result, which nothing else reads and which is no smaller.
+// user rearranges it. Inlined, each user would compute it again. Stored by the product, it
+// replaces the product's own result: nothing else reads that, and it is no smaller.
 func (d *decisions) isProductEpilogue(n *ir.Node, users []*ir.Node) bool {
 	if d.weight[n.ID()] == 0 || len(users) == 0 || !slices.ContainsFunc(users, isView) {
 		return false

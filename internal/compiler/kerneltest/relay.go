@@ -9,7 +9,7 @@ import (
 	s "github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Relay is a warp-specialised kernel: a producer warp copies boxes, and a consumer warp group
+// Relay is a warp-specialised kernel: a producer warp copies by tensor maps, and a consumer warp group
 // multiplies them, in parts that tests omit or reorder. It multiplies a matrix of
 // RelayRows×RelayDepth by one of RelayDepth×RelayColumns, both row-major in bf16, in steps of 64
 // along the depth, the last one partial.
@@ -32,7 +32,7 @@ const (
 	relayStep   = 64 // rows, columns and depth of a step
 )
 
-// The arrays, boxes and barriers of a relay.
+// The arrays, tensor maps and barriers of a relay.
 const (
 	RelayLeft = iota
 	RelayRight
@@ -51,8 +51,8 @@ func NewRelay() *Relay {
 	stage, phase := s.Mod(turn, i32(relayStages)), s.FloorDiv(turn, i32(relayStages))
 	tile := s.Mul(stage, i32(relayStep*relayStep))
 	atom := loop.MmaShape{Operand: dtype.BF16, N: relayStep}
-	copied := func(box, to int, from ...s.Expr) loop.Stmt {
-		return &loop.CopyTMA{Map: box, From: from, To: to, ToAt: tile, Mbarrier: relayFull, At: stage}
+	copied := func(number, to int, from ...s.Expr) loop.Stmt {
+		return &loop.CopyTMA{Map: number, From: from, To: to, ToAt: tile, Mbarrier: relayFull, At: stage}
 	}
 	r := &Relay{
 		Empty: []loop.Stmt{&loop.Await{Mbarrier: relayEmpty, At: stage, Phase: s.Sub(phase, i32(1))}},

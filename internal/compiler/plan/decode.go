@@ -82,7 +82,7 @@ func sections() map[string]func(*reader, *Plan) {
 		tagBoxes: func(r *reader, p *Plan) {
 			for _, b := range items(r, r.tensorMap) {
 				if b.kernel >= len(p.Kernels) {
-					r.fail(43, "a box of kernel %d, of which there are %d", b.kernel, len(p.Kernels))
+					r.fail(43, "a tensor map of kernel %d, of which there are %d", b.kernel, len(p.Kernels))
 					return
 				}
 				k := &p.Kernels[b.kernel]

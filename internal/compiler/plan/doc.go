@@ -160,9 +160,9 @@
 //     is at least as large. Only executors whose device has such a library read
 //     files with routines: to others the section is required and unknown.
 //  42. In one call a window that is written overlaps no other.
-//  43. A box (tensor map) of a kernel is of a storage array without atomics, and lies within
-//     the window that a dispatch binds there. Only executors for devices that copy boxes
-//     read files with boxes.
+//  43. A tensor map of a kernel is of a storage array without atomics, and lies within
+//     the window that a dispatch binds there. Only executors for devices that copy by tensor maps
+//     read files with tensor maps.
 //  44. A draft is of a kernel that exists. The dispatches of a kernel with a draft state a
 //     draft grid, for which rule 31 holds, and are not indirect; others state none.
 //  45. The kernel of each dispatch of a plan with Code is a function that the module

@@ -37,7 +37,7 @@ import (
 //	CODE  u32 length, data; absent without code, known since version 1.2
 //	DRFT  list of {u32 kernel, string source}; absent without drafts, known since version 1.3
 //	BOXS  list of {u32 kernel, u32 storage array, string dtype, u64 first element, lists of u64 dims,
-//	      strides, size}; absent without boxes, else required
+//	      strides, size}; absent without tensor maps, else required
 //	ROUT  list of {string name, list of u64 words}; absent without routines, else required
 //	ENTR  list of {string name, list of u32 inputs, scalars, outputs, u32 uniform bytes, steps, and since
 //	      version 1.4, where it has any, list of u32 parameters read, parameters set}

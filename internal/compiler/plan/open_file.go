@@ -173,7 +173,7 @@ func (o *Open) validate() error {
 	for i := range o.Entries {
 		e := &o.Entries[i]
 		if part := "entry " + e.Name; names[e.Name] || e.Name == "" {
-			return invalid(46, part, "the name is empty or not the only one")
+			return invalid(46, part, "the name is empty, or an earlier entry has it")
 		} else if text := e.fault(); text != "" {
 			return invalid(46, part, "%s", text)
 		}
@@ -244,8 +244,9 @@ func (e *OpenEntry) mismatch(b *Bucket, p *Plan) string {
 	if entry == nil {
 		return format.Sprintf("the plan has no entry %q", e.Name)
 	}
-	for _, i := range slices.Concat(entry.Inputs, entry.Scalars) {
-		if s := &p.Slots[i]; !e.accepts(s, bound) {
+	inputs, outputs := p.SlotsOf(entry)
+	for _, s := range inputs {
+		if !e.accepts(s, bound) {
 			return format.Sprintf("input %q is %s%v", s.Name, s.DType, s.Dims)
 		}
 	}
@@ -253,8 +254,7 @@ func (e *OpenEntry) mismatch(b *Bucket, p *Plan) string {
 	if err != nil {
 		return err.Error()
 	}
-	for _, i := range entry.Outputs {
-		s := &p.Slots[i]
+	for _, s := range outputs {
 		c := slices.IndexFunc(crops, func(c padded.Crop) bool { return c.Name == s.Name })
 		if !s.Role.Persistent() && (c < 0 || s.DType != e.Outputs[c].DType || !slices.Equal(s.Dims, crops[c].Dims)) {
 			return format.Sprintf("output %q is %s%v", s.Name, s.DType, s.Dims)

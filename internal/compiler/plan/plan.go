@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -319,7 +321,7 @@ func SlotBytes(dt dtype.DType, dims []int) (int, error) {
 	for _, d := range dims {
 		switch {
 		case d < 0:
-			return 0, format.Errorf("a dimension is %d", d)
+			return 0, format.Errorf("a dimension is %d; it must be 0 or greater", d)
 		case d == 0:
 			empty = true // the other dimensions are still checked, in any order
 		case n > maxExact/d:
@@ -380,6 +382,17 @@ func (p *Plan) Entry(name string) *Entry {
 		}
 	}
 	return nil
+}
+
+// SlotsOf returns the inputs of an entry, its scalars after the others, and its outputs.
+func (p *Plan) SlotsOf(e *Entry) (inputs, outputs []*Slot) {
+	for _, i := range slices.Concat(e.Inputs, e.Scalars) {
+		inputs = append(inputs, &p.Slots[i])
+	}
+	for _, i := range e.Outputs {
+		outputs = append(outputs, &p.Slots[i])
+	}
+	return inputs, outputs
 }
 
 // Lookup returns the persistent slot of that name, or nil.

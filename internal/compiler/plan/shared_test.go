@@ -349,7 +349,7 @@ func (s *shared) text(t *testing.T) []byte {
 // openRule is the first rule of files with open sizes, whose cases are in the tests of package sized.
 const openRule = 46
 
-// checkRulesHaveCases compares the cases, those of calls, of boxes and of code included, with the list in
+// checkRulesHaveCases compares the cases, those of calls, of tensor maps and of code included, with the list in
 // the comment of the package.
 func checkRulesHaveCases(t *testing.T, cases []sharedCase) {
 	comment, err := os.ReadFile("doc.go")
@@ -365,7 +365,7 @@ func checkRulesHaveCases(t *testing.T, cases []sharedCase) {
 			t.Errorf("rule %d is called %s", i+1, got)
 		}
 		shared := slices.ContainsFunc(cases, func(c sharedCase) bool { return c.Rule == i+1 })
-		if i+1 < openRule && !shared && !slices.ContainsFunc(slices.Concat(callCases, boxCases, codeCases), func(c planCase) bool { return c.rule == i+1 }) {
+		if i+1 < openRule && !shared && !slices.ContainsFunc(slices.Concat(callCases, tensorMapCases, codeCases), func(c planCase) bool { return c.rule == i+1 }) {
 			t.Errorf("no case breaks rule %d", i+1)
 		}
 	}

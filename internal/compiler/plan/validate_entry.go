@@ -207,7 +207,7 @@ func (v *validator) dispatch(e *Entry, d *Dispatch, depth int) *FormatError {
 			return err.in("binding %d", i)
 		}
 	}
-	if err := boxes(k, d.Bindings); err != nil {
+	if err := tensorMapsFit(k, d.Bindings); err != nil {
 		return err
 	}
 	if err := v.usage(k.Storage, d.Bindings); err != nil || d.Grid == nil {
@@ -216,15 +216,15 @@ func (v *validator) dispatch(e *Entry, d *Dispatch, depth int) *FormatError {
 	return v.grid(k.Storage, d)
 }
 
-// boxes checks the boxes of a kernel against its bindings.
-func boxes(k *Kernel, bound []Binding) *FormatError {
+// tensorMapsFit checks the tensor maps of a kernel against its bindings.
+func tensorMapsFit(k *Kernel, bound []Binding) *FormatError {
 	for i := range k.TensorMaps {
 		b := &k.TensorMaps[i]
 		if b.Array < 0 || b.Array >= len(k.Storage) || k.Storage[b.Array] == loop.Atomic {
-			return invalid(43, "box %d is of no storage array, or of an atomic one", i)
+			return invalid(43, "tensor map %d is of no storage array, or of an atomic one", i)
 		}
 		if wrong := b.Check(b.DType, bound[b.Array].Bytes/max(b.DType.Size(), 1)); wrong != "" {
-			return invalid(43, "box %d: %s", i, wrong)
+			return invalid(43, "tensor map %d: %s", i, wrong)
 		}
 	}
 	return nil

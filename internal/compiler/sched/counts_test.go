@@ -104,7 +104,7 @@ func pipelining(t *testing.T) func(g *ir.Graph) plan.Target {
 func attentionAt(b *ir.Builder, depth int) {
 	of := func(name string) ir.Value { return b.Input(name, ir.F32, ir.Dims(4, 512, depth)...) }
 	out, lse := ops.AttentionForward(b, of("q"), of("k"), of("v"), ir.Value{}, ops.AttentionAttrs{Causal: true})
-	for i, cotangent := range ops.AttentionBackward(b, of("q2"), of("k2"), of("v2"), lse, lse, out, ir.Value{}, ops.AttentionAttrs{Causal: true}) {
+	for i, cotangent := range ops.AttentionBackward(b, ops.AttentionOperands{Q: of("q2"), K: of("k2"), V: of("v2")}, ops.AttentionResiduals{LSE: lse, Delta: lse, DOut: out}, ops.AttentionAttrs{Causal: true}) {
 		b.Output(fmt.Sprint("d", i), cotangent)
 	}
 }

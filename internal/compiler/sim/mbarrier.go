@@ -132,11 +132,11 @@ func (c *compiler) await(s *loop.Await) {
 	})
 }
 
-// copyBox starts a copy: values are read at once and written when the phase ends.
-func (c *compiler) copyBox(s *loop.CopyTMA) {
+// copyTMA starts a copy: values are read at once and written when the phase ends.
+func (c *compiler) copyTMA(s *loop.CopyTMA) {
 	m, to := c.m, c.m.arrays[s.To]
-	box := &m.k.TensorMaps[s.Map]
-	from := m.arrays[box.Array]
+	view := &m.k.TensorMaps[s.Map]
+	from := m.arrays[view.Array]
 	toAt, at := c.expr(s.ToAt), c.expr(s.At)
 	origin, offset := make([]column, len(s.From)), make([]column, len(s.Offset))
 	for i, e := range s.From {
@@ -152,7 +152,7 @@ func (c *compiler) copyBox(s *loop.CopyTMA) {
 		}
 		t := active[0]
 		base := int(toAt.i[t])
-		if base < 0 || base+box.Elements() > to.Len {
+		if base < 0 || base+view.Elements() > to.Len {
 			m.fail(OutOfBounds, t, to.Name, base, 0)
 			return
 		}
@@ -160,13 +160,13 @@ func (c *compiler) copyBox(s *loop.CopyTMA) {
 			m.fail(Misaligned, t, to.Name, base, 0)
 			return
 		}
-		for i := range box.Elements() {
-			x := arrival{to: elementOf(to, base, i, box)}
+		for i := range view.Elements() {
+			x := arrival{to: elementOf(to, base, i, view)}
 			elem, inside := 0, false
-			if box.Im2col != nil {
-				elem, inside = pixelElement(box, origin, offset, i, t)
+			if view.Im2col != nil {
+				elem, inside = pixelElement(view, origin, offset, i, t)
 			} else {
-				elem, inside = boxElement(box, origin, i, t)
+				elem, inside = tiledElement(view, origin, i, t)
 			}
 			if inside {
 				x.from = place{from, elem}
@@ -180,46 +180,46 @@ func (c *compiler) copyBox(s *loop.CopyTMA) {
 }
 
 // elementOf returns the destination of element i of a copy, in rows of a tile.
-func elementOf(to *array, base, i int, box *loop.TensorMap) place {
+func elementOf(to *array, base, i int, view *loop.TensorMap) place {
 	tile := loop.Tile{}
-	return place{to, base + tile.Element(to.DType, i/box.Size[0], i%box.Size[0])}
+	return place{to, base + tile.Element(to.DType, i/view.Size[0], i%view.Size[0])}
 }
 
-// boxElement returns the source of element i of a copy, and whether it is in bounds of the box.
-func boxElement(box *loop.TensorMap, origin []column, i int, t int32) (elem int, inside bool) {
-	elem, inside = box.First, true
-	for axis, size := range box.Size {
+// tiledElement returns the source of element i of a copy, and whether it is in bounds of the tensor map.
+func tiledElement(view *loop.TensorMap, origin []column, i int, t int32) (elem int, inside bool) {
+	elem, inside = view.First, true
+	for axis, size := range view.Size {
 		stride := 1
 		if axis > 0 {
-			stride = box.Strides[axis-1]
+			stride = view.Strides[axis-1]
 		}
 		at := int(origin[axis].i[t]) + i%size
 		i /= size
 		elem += at * stride
-		inside = inside && at >= 0 && at < box.Dims[axis]
+		inside = inside && at >= 0 && at < view.Dims[axis]
 	}
 	return elem, inside
 }
 
-// pixelElement is boxElement for a copy in im2col mode.
-func pixelElement(box *loop.TensorMap, origin, offset []column, i int, t int32) (elem int, inside bool) {
-	carry, i := i/box.Size[0], i%box.Size[0] // the pixels after the origin
+// pixelElement is tiledElement for a copy in im2col mode.
+func pixelElement(view *loop.TensorMap, origin, offset []column, i int, t int32) (elem int, inside bool) {
+	carry, i := i/view.Size[0], i%view.Size[0] // the pixels after the origin
 	at := int(origin[0].i[t]) + i
-	elem, inside = box.First+at, at >= 0 && at < box.Dims[0]
-	last := len(box.Dims) - 1
+	elem, inside = view.First+at, at >= 0 && at < view.Dims[0]
+	last := len(view.Dims) - 1
 	for axis := 1; axis <= last; axis++ {
 		at = int(origin[axis].i[t])
 		if axis < last {
-			c, spatial := box.Im2col, axis-1
-			lower, step, pixels := c.Lower[spatial], c.Step[spatial], c.Pixels(box, spatial)
+			c, spatial := view.Im2col, axis-1
+			lower, step, pixels := c.Lower[spatial], c.Step[spatial], c.Pixels(view, spatial)
 			carry += (at - lower) / step
 			at = lower + carry%pixels*step + int(offset[spatial].i[t])
 			carry /= pixels
 		} else {
 			at += carry
 		}
-		elem += at * box.Strides[axis-1]
-		inside = inside && at >= 0 && at < box.Dims[axis]
+		elem += at * view.Strides[axis-1]
+		inside = inside && at >= 0 && at < view.Dims[axis]
 	}
 	return elem, inside
 }

@@ -187,7 +187,7 @@ func (c *compiler) mmaStmt(s loop.Stmt) []string {
 	case *loop.CopyAsync:
 		c.copyAsync(s)
 	case *loop.CopyTMA:
-		c.copyBox(s)
+		c.copyTMA(s)
 	case *loop.Arrive:
 		c.arriveAt(s)
 	case *loop.Await:

@@ -12,10 +12,11 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/rlx-go/rlx/internal/wholefile"
 )
 
 // Variable is the environment variable that names the folder.
@@ -83,20 +84,6 @@ func (s Store) Put(k Key, image []byte) error {
 	if s.dir == "" {
 		return nil
 	}
-	path := s.path(k)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	// Written under a temporary name and renamed, so that readers see whole files.
-	f, err := os.CreateTemp(filepath.Dir(path), "new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails after the rename
 	sum := sha256.Sum256(image)
-	_, err = f.Write(slices.Concat([]byte(magic), sum[:], image))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return wholefile.Write(s.path(k), slices.Concat([]byte(magic), sum[:], image))
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/executor/fair"
-	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/internal/executor/named"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/native"
@@ -21,7 +21,8 @@ type Program struct {
 	Signature
 	plan    *plan.Plan
 	machine Machine
-	kept    map[string]*plan.Slot // parameters and states by name
+	kept    named.Persistent
+	slots   []*plan.Slot // of kept
 
 	*queue
 	entries []*entry
@@ -81,12 +82,13 @@ func (p *Program) Sharing(made *plan.Plan, m Machine, drop func() error) *Progra
 }
 
 func newProgram(p *plan.Plan, shared plan.Layout, m Machine, q *queue) *Program {
-	made := &Program{Signature: SignatureOf(p, shared), plan: p, machine: m, kept: map[string]*plan.Slot{}, queue: q, holds: 1}
+	made := &Program{Signature: SignatureOf(p, shared), plan: p, machine: m, queue: q, holds: 1}
 	for i := range p.Slots {
 		if s := &p.Slots[i]; s.Role.Persistent() {
-			made.kept[s.Name] = s
+			made.slots = append(made.slots, s)
 		}
 	}
+	made.kept = named.NewPersistent(made.persistent)
 	for i := range p.Entries {
 		made.entries = append(made.entries, newEntry(made, i))
 	}
@@ -131,24 +133,9 @@ func (p *Program) lookup(name string) (*entry, error) {
 	}
 	i := slices.IndexFunc(p.entries, func(e *entry) bool { return e.spec.Name == name })
 	if i < 0 {
-		return nil, Blame(p.machine, name, "", ir.Errorf(ir.ErrName, "unknown entry %q: have %v", name, p.Entries()))
+		return nil, Blame(p.machine, name, "", named.UnknownEntry(name, p.Entries()))
 	}
 	return p.entries[i], nil
-}
-
-// find returns a parameter or a state. The program is locked.
-func (p *Program) find(call, name string) (*plan.Slot, error) {
-	if err := p.usable(call); err != nil {
-		return nil, err
-	}
-	if s := p.kept[name]; s != nil {
-		return s, nil
-	}
-	var names []string
-	for _, s := range p.Persistent() {
-		names = append(names, s.Name)
-	}
-	return nil, Blame(p.machine, call, name, ir.Errorf(ir.ErrName, "unknown parameter or state %q: have %v", name, names))
 }
 
 // Set writes a parameter or a state, after the runs begun before.
@@ -162,23 +149,20 @@ func (p *Program) SetAll(ctx context.Context, values map[string]native.Tensor) e
 		return err
 	}
 	defer p.unlock()
-	slots := make(map[string]*plan.Slot, len(values))
-	for name, t := range values {
-		slot, err := p.find("set", name)
-		if err != nil {
-			return err
-		}
-		if err := SlotOf(slot, native.State).Accept(t); err != nil {
-			return Blame(p.machine, "set", name, err)
-		}
-		slots[name] = slot
+	if err := p.usable("set"); err != nil {
+		return err
+	}
+	numbers, err := p.kept.Accept(p.machine.Backend(), values)
+	if err != nil {
+		return err
 	}
 	if !p.machine.Ordered() {
 		if err := p.drain(ctx, "set"); err != nil {
 			return err
 		}
 	}
-	for name, slot := range slots {
+	for name, i := range numbers {
+		slot := p.slots[i]
 		if err := p.machine.Write(slot, loop.DeviceBytes(slot.DType, values[name].Data)); err != nil {
 			return p.fault("set", err)
 		}
@@ -193,14 +177,17 @@ func (p *Program) Get(ctx context.Context, name string) (native.Tensor, error) {
 		return native.Tensor{}, err
 	}
 	defer p.unlock()
-	slot, err := p.find("get", name)
-	if err != nil {
+	if err := p.usable("get"); err != nil {
 		return native.Tensor{}, err
+	}
+	i, err := p.kept.Find(name)
+	if err != nil {
+		return native.Tensor{}, Blame(p.machine, "get", name, err)
 	}
 	if err := p.settle(ctx); err != nil {
 		return native.Tensor{}, err
 	}
-	return p.read(slot)
+	return p.read(p.slots[i])
 }
 
 // GetAll is [Program.Get] for all parameters and states.
@@ -216,11 +203,7 @@ func (p *Program) GetAll(ctx context.Context) (map[string]native.Tensor, error) 
 		return nil, err
 	}
 	out := map[string]native.Tensor{}
-	for i := range p.plan.Slots {
-		slot := &p.plan.Slots[i]
-		if !slot.Role.Persistent() {
-			continue
-		}
+	for _, slot := range p.slots {
 		t, err := p.read(slot)
 		if err != nil {
 			return nil, err

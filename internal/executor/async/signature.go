@@ -25,11 +25,12 @@ func SignatureOf(p *plan.Plan, shared plan.Layout) Signature {
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		var slots []native.Slot
-		for _, n := range slices.Concat(e.Inputs, e.Scalars) {
-			slots = append(slots, SlotOf(&p.Slots[n], native.Input))
+		inputs, outputs := p.SlotsOf(e)
+		for _, slot := range inputs {
+			slots = append(slots, SlotOf(slot, native.Input))
 		}
-		for _, n := range e.Outputs {
-			slots = append(slots, SlotOf(&p.Slots[n], native.Output))
+		for _, slot := range outputs {
+			slots = append(slots, SlotOf(slot, native.Output))
 		}
 		s.entries, s.slots[e.Name] = append(s.entries, e.Name), slots
 	}

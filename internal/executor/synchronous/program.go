@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rlx-go/rlx/internal/executor/fair"
-	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/internal/executor/named"
 	"github.com/rlx-go/rlx/native"
 )
 
@@ -16,10 +16,10 @@ type Program struct {
 	signature Signature
 	machine   Machine
 
-	order   *fair.Lock     // of the machine and those that share memory with it; a read lock for calls that change no parameter and no state
-	entries []fair.Lock    // serialise the runs of each entry
-	index   map[string]int // of parameters and states in signature.Persistent, by name
-	closed  atomic.Bool    // set with order locked
+	order   *fair.Lock  // of the machine and those that share memory with it; a read lock for calls that change no parameter and no state
+	entries []fair.Lock // serialise the runs of each entry
+	kept    named.Persistent
+	closed  atomic.Bool // set with order locked
 }
 
 // NewProgram returns a program that runs on a machine.
@@ -29,11 +29,7 @@ func NewProgram(s Signature, m Machine) *Program { return newProgram(s, m, &fair
 func (p *Program) Sharing(s Signature, m Machine) *Program { return newProgram(s, m, p.order) }
 
 func newProgram(s Signature, m Machine, order *fair.Lock) *Program {
-	p := &Program{signature: s, machine: m, order: order, entries: make([]fair.Lock, len(s.Entries)), index: map[string]int{}}
-	for i, s := range s.Persistent {
-		p.index[s.Name] = i
-	}
-	return p
+	return &Program{signature: s, machine: m, order: order, entries: make([]fair.Lock, len(s.Entries)), kept: named.NewPersistent(s.Persistent)}
 }
 
 // Entries returns the names of the entries.
@@ -104,20 +100,7 @@ func (p *Program) lock(ctx context.Context, call string) error {
 func (p *Program) entry(name string) (int, error) {
 	i := slices.IndexFunc(p.signature.Entries, func(e Entry) bool { return e.Name == name })
 	if i < 0 {
-		return 0, p.fault(name, "", ir.Errorf(ir.ErrName, "unknown entry %q: have %v", name, p.Entries()))
-	}
-	return i, nil
-}
-
-// find returns the index of a parameter or a state.
-func (p *Program) find(call, name string) (int, error) {
-	i, found := p.index[name]
-	if !found {
-		var names []string
-		for _, s := range p.signature.Persistent {
-			names = append(names, s.Name)
-		}
-		return 0, p.fault(call, name, ir.Errorf(ir.ErrName, "unknown parameter or state %q: have %v", name, names))
+		return 0, p.fault(name, "", named.UnknownEntry(name, p.Entries()))
 	}
 	return i, nil
 }
@@ -147,18 +130,11 @@ func (p *Program) SetAll(ctx context.Context, values map[string]native.Tensor) e
 		return err
 	}
 	defer p.order.Unlock()
-	indices := make(map[string]int, len(values))
-	for name, t := range values {
-		i, err := p.find("set", name)
-		if err != nil {
-			return err
-		}
-		if err := p.signature.Persistent[i].Accept(t); err != nil {
-			return p.fault("set", name, err)
-		}
-		indices[name] = i
+	numbers, err := p.kept.Accept(p.machine.Backend(), values)
+	if err != nil {
+		return err
 	}
-	for name, i := range indices {
+	for name, i := range numbers {
 		p.machine.Write(i, values[name])
 	}
 	return nil
@@ -170,9 +146,9 @@ func (p *Program) Get(ctx context.Context, name string) (native.Tensor, error) {
 		return native.Tensor{}, err
 	}
 	defer p.order.RUnlock()
-	i, err := p.find("get", name)
+	i, err := p.kept.Find(name)
 	if err != nil {
-		return native.Tensor{}, err
+		return native.Tensor{}, p.fault("get", name, err)
 	}
 	return p.machine.Read(i), nil
 }

@@ -135,7 +135,7 @@ func (f *File) add(m *tensorfile.File, first bool) error {
 		alignment = a
 	}
 	if alignment < 1 || alignment > 1<<20 || alignment&(alignment-1) != 0 {
-		return damaged("general.alignment is %d", alignment)
+		return damaged("general.alignment is %d; it must be a power of two up to %d", alignment, 1<<20)
 	}
 	begin := (r.at + alignment - 1) / alignment * alignment
 	for _, t := range list {

@@ -14,11 +14,11 @@ import (
 func Quantize(t Type, x []float32) ([]byte, error) {
 	pack, ok := packers[t]
 	if !ok {
-		return nil, ir.Errorf(ir.ErrUnsupported, "floats are not packed into %v", t)
+		return nil, ir.Errorf(ir.ErrUnsupported, "type %v has no packing of floats here", t)
 	}
 	elements, bytes := t.Block()
 	if len(x)%elements != 0 {
-		return nil, ir.Shapef("%d elements in blocks of %d", len(x), elements)
+		return nil, ir.Shapef("there are %d elements; %v has blocks of %d", len(x), t, elements)
 	}
 	out := make([]byte, len(x)/elements*bytes)
 	for n := range len(x) / elements {

@@ -141,7 +141,7 @@ func (r *reader) metadata(n uint64) map[string]any {
 		}
 		length := r.u64()
 		if length > maxKey {
-			r.fail("a key of %d bytes", length)
+			r.fail("a key has %d bytes; it must have up to %d", length, maxKey)
 			break
 		}
 		key := string(r.bytes(length))
@@ -163,7 +163,7 @@ func (r *reader) value(k kind, depth int) any {
 	}
 	number, ok := numbers[k]
 	if !ok {
-		r.fail("a value of type %d", k)
+		r.fail("a value has the unknown type %d", k)
 		return nil
 	}
 	b := r.bytes(number.bytes)
@@ -180,8 +180,15 @@ func (r *reader) array(depth int) any {
 		return nil
 	}
 	size := k.minBytes()
-	if size == 0 || depth > maxNesting || n > uint64(r.file.Size()-r.at)/size {
-		r.fail("an array of %d values of type %d, %d deep", n, k, depth)
+	switch {
+	case size == 0:
+		r.fail("an array has values of the unknown type %d", k)
+		return nil
+	case depth > maxNesting:
+		r.fail("arrays are nested more than %d deep", maxNesting)
+		return nil
+	case n > uint64(r.file.Size()-r.at)/size:
+		r.fail("an array has %d values of type %d; the file ends before", n, k)
 		return nil
 	}
 	switch k {
@@ -217,12 +224,12 @@ func (r *reader) infos(n uint64) []tensorInfo {
 	for range n {
 		length := r.u64()
 		if length > maxName {
-			r.fail("a tensor's name of %d bytes", length)
+			r.fail("the name of a tensor has %d bytes; it must have up to %d", length, maxName)
 		}
 		t := tensorInfo{name: string(r.bytes(length))}
 		axes := r.u32()
 		if axes > maxDims {
-			r.fail("tensor %q has %d axes", t.name, axes)
+			r.fail("tensor %q has %d axes; it must have up to %d", t.name, axes, maxDims)
 		}
 		if r.err != nil {
 			return nil
@@ -251,7 +258,7 @@ func (r *reader) infos(n uint64) []tensorInfo {
 			r.fail("tensor %q of %v: rows of %v are blocks of %d", t.name, t.Dims, t.Type, elements)
 			return nil
 		case offset > maxSize:
-			r.fail("tensor %q is at %d", t.name, offset)
+			r.fail("tensor %q is at byte %d; it must be at most %d", t.name, offset, uint64(maxSize))
 			return nil
 		}
 		t.Info.Bytes = int64(product) / int64(elements) * int64(bytes)

@@ -100,10 +100,10 @@ func (t Type) DType() ir.DType { return types[t].dtype }
 func Dequantize(t Type, dst []float32, src []byte) error {
 	i, ok := types[t]
 	if !ok || i.unpack == nil && !i.dtype.IsFloat() {
-		return ir.Errorf(ir.ErrUnsupported, "no floats are made of %v", t)
+		return ir.Errorf(ir.ErrUnsupported, "type %v is not unpacked into floats", t)
 	}
 	if len(src)%i.bytes != 0 || len(dst) != len(src)/i.bytes*i.elements {
-		return ir.Shapef("%d bytes of %v, in blocks of %d, for %d elements", len(src), t, i.bytes, len(dst))
+		return ir.Shapef("there are %d bytes of %v for %d elements; they must be whole blocks of %d bytes for %d", len(src), t, len(dst), i.bytes, i.elements)
 	}
 	if i.unpack == nil {
 		convertFloats(i.dtype, dst, src)

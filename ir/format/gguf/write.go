@@ -84,7 +84,7 @@ func appendInfos(head []byte, tensors []Entry) (sizes []int64, out []byte, err e
 		n := int64(1)
 		for _, d := range t.Dims {
 			if d < 0 || d > 0 && n > maxSize/int64(d) {
-				return nil, nil, ir.Shapef("tensor %q has shape %v", t.Name, t.Dims)
+				return nil, nil, ir.Shapef("tensor %q has shape %v; sizes must be 0 or greater, and the elements fit 48 bits", t.Name, t.Dims)
 			}
 			n *= int64(d)
 		}
@@ -92,9 +92,9 @@ func appendInfos(head []byte, tensors []Entry) (sizes []int64, out []byte, err e
 		case names[t.Name]:
 			return nil, nil, ir.Errorf(ir.ErrName, "tensor %q is given twice", t.Name)
 		case elements == 0:
-			return nil, nil, ir.Errorf(ir.ErrUnsupported, "tensor %q has %v", t.Name, t.Type)
+			return nil, nil, ir.Errorf(ir.ErrUnsupported, "tensor %q has the unknown type %v", t.Name, t.Type)
 		case len(t.Dims) > maxDims || len(t.Dims) > 0 && t.Dims[len(t.Dims)-1]%elements != 0 || len(t.Dims) == 0 && elements > 1:
-			return nil, nil, ir.Shapef("tensor %q of %v has shape %v", t.Name, t.Type, t.Dims)
+			return nil, nil, ir.Shapef("tensor %q of %v has shape %v; it must have up to %d axes, the last of whole blocks of %d", t.Name, t.Type, t.Dims, maxDims, elements)
 		}
 		names[t.Name] = true
 		head = appendText(head, t.Name)

@@ -99,7 +99,7 @@ func readHeader(r io.Reader) (header, error) {
 		}
 		size = int(min(binary.LittleEndian.Uint32(start[8:]), maxHeader+1))
 	default:
-		return header{}, damaged("version %d", start[6])
+		return header{}, damaged("the file has version %d; 1 to 3 are known", start[6])
 	}
 	if size > maxHeader {
 		return header{}, damaged("the header has more than %d bytes", maxHeader)

@@ -272,7 +272,7 @@ func (c *call) like(x, y ir.Value) ir.Value { return ops.Convert(c.b, x, y.DType
 func (c *call) element(name string, otherwise Element) Element {
 	e := Element(c.int(name, int(otherwise)))
 	if !e.DType().Valid() {
-		c.failf("element type %v", e)
+		c.failf("attribute %s is element type %v; tensors here have no such type", name, e)
 	}
 	return e
 }

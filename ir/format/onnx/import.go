@@ -171,7 +171,7 @@ func (s *scope) initializers(g *graph) error {
 		own = map[string]*value{}
 		for _, t := range g.initializers {
 			if !t.elem.DType().Valid() && t.elem != String {
-				return ir.Errorf(ir.ErrUnsupported, "initializer %q has %v", t.name, t.elem)
+				return ir.Errorf(ir.ErrUnsupported, "initializer %q has element type %v; tensors here have no such type", t.name, t.elem)
 			}
 			own[t.name] = &value{name: t.name, elem: t.elem, typ: t.typ(), tensor: t}
 		}

@@ -46,8 +46,8 @@ type instruction struct {
 	sub    *program
 }
 
-// program is a compiled regular expression, which backtracks: Go's regexp has no lookahead, which the
-// patterns of tokenizers need. The syntax is that of Oniguruma, as far as those use it.
+// program is a compiled regular expression. It backtracks, as the patterns of tokenizers need lookahead,
+// which Go's regexp lacks. The syntax is that of Oniguruma, as far as those patterns use it.
 type program struct{ code []instruction }
 
 // frame is a choice to return to: the instruction to continue at, the position, and for a repetition the

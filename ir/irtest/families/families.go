@@ -145,7 +145,8 @@ func (n *net) conv(name string, x ir.Value, window, out, stride, groups int) ir.
 func (n *net) batchNorm(name string, x ir.Value) ir.Value {
 	k := size(x, -1)
 	mean, variance := n.State(name+"/mean", ir.F32, ir.N(k)), n.State(name+"/variance", ir.F32, ir.N(k))
-	y, mean, variance := ops.BatchNormTraining(n.Builder, x, n.param(name+"/scale", k), n.param(name+"/b", k), mean, variance, ops.BatchNormAttrs{})
+	vectors := ops.BatchNormVectors{Scale: n.param(name+"/scale", k), Bias: n.param(name+"/b", k), Mean: mean, Variance: variance}
+	y, mean, variance := ops.BatchNormTraining(n.Builder, x, vectors, ops.BatchNormAttrs{})
 	n.SetState(name+"/mean", mean)
 	n.SetState(name+"/variance", variance)
 	return y

@@ -93,7 +93,7 @@ func mamba(n *net, times int) ir.Value {
 	u := ops.Silu(b, n.causal("conv", parts[0], 4, inner, 1, inner))
 	delta := ops.Softplus(b, n.linear("delta", u, inner))
 	a := ops.Neg(b, ops.Exp(b, n.param("a", inner, states)))
-	y, _ := ops.SelectiveScan(b, u, delta, a, n.linear("b", u, states), n.linear("c", u, states), ir.Value{})
+	y, _ := ops.SelectiveScan(b, ops.StateSpace{X: u, Delta: delta, A: a, B: n.linear("b", u, states), C: n.linear("c", u, states)})
 	y = ops.Mul(b, ops.Add(b, y, ops.Mul(b, u, n.param("d", inner))), ops.Silu(b, parts[1]))
 	return n.classify(ops.Add(b, x, n.linear("out", y, width)), 100)
 }
@@ -122,7 +122,8 @@ func gatedDelta(n *net, times int) ir.Value {
 		return ops.Mul(b, x, ops.Rsqrt(b, ops.Add(b, sum, n.number(1e-6))))
 	}
 	gate := ops.LogSigmoid(b, n.linear("gate", h, heads))
-	y, _ := ops.GatedDelta(b, unit(split("q")), unit(split("k")), split("v"), gate, ops.Sigmoid(b, n.linear("beta", h, heads)), ir.Value{}, 1)
+	rule := ops.DeltaRule{Q: unit(split("q")), K: unit(split("k")), V: split("v"), G: gate, Beta: ops.Sigmoid(b, n.linear("beta", h, heads))}
+	y, _ := ops.GatedDelta(b, rule, 1)
 	return n.classify(ops.Add(b, x, n.linear("out", n.reshape(y, 4*times, length, width), width)), 100)
 }
 

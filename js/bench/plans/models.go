@@ -114,7 +114,7 @@ func attention(dims ...int) (*ir.Module, error) {
 		a := ops.AttentionAttrs{Scale: 1 / math.Sqrt(float64(dims[3])), Causal: true}
 		out, lse := ops.AttentionForward(b, in[0], in[1], in[2], ir.Value{}, a)
 		delta := ops.ReduceSum(b, ops.Mul(b, out, in[3]), -1)
-		g := ops.AttentionBackward(b, in[0], in[1], in[2], lse, delta, in[3], ir.Value{}, a)
+		g := ops.AttentionBackward(b, ops.AttentionOperands{Q: in[0], K: in[1], V: in[2]}, ops.AttentionResiduals{LSE: lse, Delta: delta, DOut: in[3]}, a)
 		b.SetState("result", ops.Add(b, ops.Add(b, g[0], g[1]), g[2]))
 	})
 	if err != nil {

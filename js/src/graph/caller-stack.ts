@@ -66,8 +66,9 @@ export function atCaller<F extends Called>(run: F): F {
 
 /** {@link atCaller} for all methods of a class. */
 export function methodsAtCaller({ prototype }: { prototype: object }): void {
-  for (const [name, { value: method, ...how }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
-    if (name !== 'constructor' && typeof method === 'function') Object.defineProperty(prototype, name, { ...how, value: atCaller(method) });
+  for (const name of Object.getOwnPropertyNames(prototype)) {
+    const method: unknown = Object.getOwnPropertyDescriptor(prototype, name)!.value;
+    if (name !== 'constructor' && typeof method === 'function') (prototype as Record<string, unknown>)[name] = atCaller(method as Called); // stays not enumerable
   }
 }
 

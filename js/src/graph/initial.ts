@@ -108,18 +108,18 @@ function nameHash(name: string): Uint32Array {
   return Uint32Array.of(Number(hash >> 32n), Number(hash & 0xffffffffn));
 }
 
-const rotations = [[13, 15, 26, 6], [17, 29, 16, 24]] as const;
+const rotations = [13, 15, 26, 6, 17, 29, 16, 24] as const;
 
 /** Fills words, two by two, with the blocks of Threefry-2x32 with 20 rounds, as the op `random_bits` has them, for a key and counters below 2³². */
 function blocks([k0, k1]: Uint32Array, counter: number, words: Uint32Array): Uint32Array {
   const keys = [k0!, k1!, k0! ^ k1! ^ 0x1bd11bda];
   for (let at = 0; at < words.length; at += 2, counter++) {
     let x = keys[0]!, y = counter + keys[1]! | 0;
-    for (let n = 1; n <= 5; n++) {
-      for (const by of rotations[(n + 1) % 2]!) {
-        x = x + y | 0;
-        y = (y << by | y >>> 32 - by) ^ x;
-      }
+    for (let round = 0; round < 20; round++) {
+      const by = rotations[round & 7]!, n = round + 1 >> 2;
+      x = x + y | 0;
+      y = (y << by | y >>> 32 - by) ^ x;
+      if ((round & 3) !== 3) continue;
       x = x + keys[n % 3]! | 0;
       y = y + keys[(n + 1) % 3]! + n | 0;
     }

@@ -141,7 +141,7 @@ function readSteps(r: Reader, depth: number): Step[] {
         return { kind: 'repeat', count, steps, odd: kind === 3 ? readSteps(r, depth + 1) : steps, ...condition && { condition } };
       }
     }
-    return refuse(8, `a step of kind ${kind} is not known`, 'version');
+    return refuse(8, `step kind ${kind} is not known`, 'version');
   });
 }
 
@@ -150,10 +150,10 @@ let table: Uint32Array | undefined;
 /** CRC-32 as in IEEE 802.3. */
 export function crc32(bytes: Uint8Array): number {
   table ??= Uint32Array.from({ length: 256 }, (_, n) => {
-    for (let bit = 0; bit < 8; bit++) n = n & 1 ? n >>> 1 ^ 0xedb88320 : n >>> 1;
+    for (let i = 0; i < 8; i++) n = n >>> 1 ^ (n & 1 && 0xedb88320);
     return n;
   });
   let c = -1;
-  for (const byte of bytes) c = table[(c ^ byte) & 255]! ^ c >>> 8;
+  for (let i = 0; i < bytes.length; i++) c = c >>> 8 ^ table[(c ^ bytes[i]!) & 255]!;
   return ~c >>> 0;
 }

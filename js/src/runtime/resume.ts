@@ -1,4 +1,4 @@
-// The run of a trainer, in parts between which snapshots are made, and from which it goes on after a loss.
+// The run of a trainer in parts. A snapshot is made after each, from which the run goes on when its device is lost.
 
 import type { Inputs } from '../program/types.js';
 import type { Recovery } from '../program/program.js';

@@ -1,6 +1,10 @@
 package generate
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/rlx-go/rlx/native/lm/internal/mark"
+)
 
 // stopper finds stop strings in a text that arrives in pieces, and withholds a suffix that may be
 // the beginning of one.
@@ -23,14 +27,7 @@ func (s *stopper) add(piece string) (text string, found bool) {
 		s.held = ""
 		return all[:first], true
 	}
-	keep := 0
-	for _, stop := range s.stops {
-		for n := min(len(stop)-1, len(all)); n > keep; n-- {
-			if strings.HasSuffix(all, stop[:n]) {
-				keep = n
-			}
-		}
-	}
+	keep := mark.Begun(all, s.stops...)
 	s.held = all[len(all)-keep:]
 	return all[:len(all)-keep], false
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir/format/chat"
 	"github.com/rlx-go/rlx/native/lm/generate"
+	"github.com/rlx-go/rlx/native/lm/internal/mark"
 )
 
 // tools are the functions that the model may call in a chat.
@@ -132,7 +133,7 @@ func (c *caller) add(piece string) (text string, calls []call) {
 		}
 		before, after, found := strings.Cut(c.held, generate.CallBegin)
 		if !found {
-			before = c.held[:len(c.held)-suffix(c.held, generate.CallBegin)]
+			before = c.held[:len(c.held)-mark.Begun(c.held, generate.CallBegin)]
 		}
 		text, c.held = text+before, c.held[len(before):]
 		c.begun, c.after = c.begun || before != "", c.after && before == ""
@@ -145,16 +146,6 @@ func (c *caller) add(piece string) (text string, calls []call) {
 		}
 		calls, c.held, c.begun, c.after = append(calls, next), rest, true, true
 	}
-}
-
-// suffix returns the length of the longest suffix of text that is the beginning of mark.
-func suffix(text, mark string) int {
-	for n := min(len(mark)-1, len(text)); n > 0; n-- {
-		if strings.HasSuffix(text, mark[:n]) {
-			return n
-		}
-	}
-	return 0
 }
 
 // marked returns the call before the mark that ends it, and what follows. A text in a call may contain the mark.

@@ -87,7 +87,7 @@ func attentionPlan(t *testing.T, depth int, bias []ir.Dim) *plan.Plan {
 		}
 		out, lse := ops.AttentionForward(b, in[0], in[1], in[2], mask, a)
 		b.Output("out", out)
-		for i, g := range ops.AttentionBackward(b, in[0], in[1], in[2], lse, lse, in[3], mask, a) {
+		for i, g := range ops.AttentionBackward(b, ops.AttentionOperands{Q: in[0], K: in[1], V: in[2], Mask: mask}, ops.AttentionResiduals{LSE: lse, Delta: lse, DOut: in[3]}, a) {
 			b.Output(fmt.Sprint("g", i), g)
 		}
 	})

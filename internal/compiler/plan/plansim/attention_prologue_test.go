@@ -55,7 +55,7 @@ func cachedStep(t *testing.T, queries int, a ops.CachedAttentionAttrs) *ir.Graph
 			return all
 		}
 		k, v := appended("keys", rotated(of("k", groups))), appended("values", of("v", groups))
-		b.Output("y", ops.CachedAttention(b, rotated(of("q", heads)), k, v, past, ir.Value{}, a))
+		b.Output("y", ops.CachedAttention(b, rotated(of("q", heads)), ops.KVCache{K: k, V: v, Past: past}, a))
 	})
 }
 

@@ -199,7 +199,7 @@ func TestAttentionInBlocksAmongOtherThings(t *testing.T) {
 // backwardOf outputs one cotangent of attention.
 func backwardOf(b *ir.Builder, q, k, v ir.Value, which int) {
 	row := ops.ReduceSum(b, q, 2)
-	b.Output("y", ops.AttentionBackward(b, q, k, v, row, row, q, ir.Value{}, ops.AttentionAttrs{Scale: 0.5})[which])
+	b.Output("y", ops.AttentionBackward(b, ops.AttentionOperands{Q: q, K: k, V: v}, ops.AttentionResiduals{LSE: row, Delta: row, DOut: q}, ops.AttentionAttrs{Scale: 0.5})[which])
 }
 
 // drawnInput adds an input with random values.

@@ -39,7 +39,7 @@ func attentionRequests(t *testing.T, tokens, window int) map[string]int {
 		a := ops.AttentionAttrs{Causal: true, Window: window}
 		out, lse := ops.AttentionForward(b, q, k, v, ir.Value{}, a)
 		b.Output("out", out)
-		for i, x := range ops.AttentionBackward(b, q, k, v, lse, ops.ZerosLike(b, lse), dout, ir.Value{}, a) {
+		for i, x := range ops.AttentionBackward(b, ops.AttentionOperands{Q: q, K: k, V: v}, ops.AttentionResiduals{LSE: lse, Delta: ops.ZerosLike(b, lse), DOut: dout}, a) {
 			b.Output(string(rune('a'+i)), x)
 		}
 	})

@@ -8,8 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// A gather at constant indices of which all are out of range reads nothing of its operand, which then
-// has no kernel.
+// A gather at constant indices that are all out of range reads nothing of its operand: that has no kernel.
 func TestUnreadValuesHaveNoKernel(t *testing.T) {
 	outside := func(b *ir.Builder) ir.Value { return ops.Literal(b, ir.Ints(ir.I32, []int64{-1}, 1)) }
 	x := ir.Floats(ir.F32, []float64{1, 2, 3, 4}, 2, 2)

@@ -23,7 +23,7 @@ func attentionOf(b *ir.Builder, d ir.DType, heads, queries, keys, length int, a 
 	q, k, v, dout := in("q", queries), in("k", keys), in("v", keys), in("dout", queries)
 	out, lse := ops.AttentionForward(b, q, k, v, ir.Value{}, a)
 	b.Output("out", out)
-	for i, x := range ops.AttentionBackward(b, q, k, v, lse, ops.ZerosLike(b, lse), dout, ir.Value{}, a) {
+	for i, x := range ops.AttentionBackward(b, ops.AttentionOperands{Q: q, K: k, V: v}, ops.AttentionResiduals{LSE: lse, Delta: ops.ZerosLike(b, lse), DOut: dout}, a) {
 		b.Output(fmt.Sprint("cotangent", i), x)
 	}
 }

@@ -27,8 +27,8 @@ const (
 )
 
 // plainTile is the shape of attention in plain registers. A workgroup has a block of rows and
-// loops over blocks of columns; one of them are queries and the other keys. across threads share
-// a row. Each thread has four neighbouring rows, and vectors of four columns in each of the
+// loops over blocks of columns: rows are queries and columns keys, or the other way round. across
+// threads share a row. Each thread has four neighbouring rows, and vectors of four columns in each of the
 // column groups of a block.
 type plainTile struct{ across, groups int }
 
@@ -116,7 +116,7 @@ func (a *kernel) plainTile() plainTile {
 	}
 	t := pickPlainTile(a.spec.Width)
 	if a.spec.Mask < 0 && a.spec.Softcap == 0 && t.vectors(a.spec.Width) <= plainVectors/2 {
-		t.groups = 2 // otherwise a score or an accumulator unrolls to more code
+		t.groups = 2 // a mask, a softcap or more vectors would unroll to too much code
 	}
 	return t
 }

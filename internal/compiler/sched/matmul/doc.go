@@ -6,7 +6,7 @@
 // one; tile.go has the shapes of tiled kernels with their costs, kernel.go the tiled kernel and its
 // epilogue, pipeline.go its form with asynchronous copies, fragment.go that with subgroup
 // fragments; mma.go multiplies by warp-group MMA, of operands that operand.go copies to shared
-// memory, im2col.go those of convolutions in TMA's im2col mode, image.go others of convolutions by a copy
+// memory, im2col.go those of convolutions in TMA's im2col mode, relayout.go others of convolutions by a copy
 // with their channels or their batch last; library.go calls a library of the device. A contraction
 // that none of these fits is a reduction of package reduce. Read space.go first.
 package matmul

@@ -8,9 +8,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// im2col is operand 0 of a convolution whose tiles TMA copies in im2col mode: images with their channels side by side in memory. A row of a
-// tile has channels of one pixel at one position of the window, which is called a tap. Where channels are contracted, a step has the channels of
-// one tap; where they are free, as in a weights' gradient, it has pixels.
+// im2col is operand 0 of a convolution whose tiles TMA copies in im2col mode: images with their channels side by
+// side in memory. A row of a tile has channels of one pixel at one position of the window, which is called a tap.
+// Where channels are contracted, a step has the channels of one tap; where they are free, as in a weights'
+// gradient, it has pixels.
 type im2col struct {
 	view     loop.TensorMap // without Size
 	free     bool           // the channels are free and the pixels contracted
@@ -23,7 +24,8 @@ type im2col struct {
 // spatial is how a spatial axis is read: at pixel·step + tap·dilation − lo.
 type spatial struct{ step, dilation, lo int }
 
-// leastIm2col is the number of bytes of the smallest operand in im2col mode. Drivers up to CUDA 13.1 encode maps of smaller ones wrongly.
+// leastIm2col is the number of bytes of the smallest operand in im2col mode. Drivers up to CUDA 13.1 encode maps
+// of smaller ones wrongly.
 var leastIm2col = 128 << 10
 
 // planIm2col returns how operand 0 of a contraction is copied in im2col mode, or nil if it is not.
@@ -44,8 +46,8 @@ func planIm2col(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, d ir.DT
 	return nil
 }
 
-// storedImages returns the array of operand 0 and the distances of neighbours along its axes, and behind them its first element. It
-// returns false if the operand is computed.
+// storedImages returns the array of operand 0 and the distances of neighbours along its axes, and behind them its
+// first element. It returns false if the operand is computed.
 func storedImages(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, d ir.DType) (p emit.Piece, strides []int, ok bool) {
 	dims, _ := c.Node.Input(0).Shape().Ints()
 	at, terms := fusion.Coords("x", dims), map[string]int{}
@@ -59,8 +61,8 @@ func storedImages(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, d ir.
 	return p, append(strides, terms[""]), true
 }
 
-// place finds the axes of the view: the channels, the spatial axes from the innermost on, and the images. It returns false if the spaces of
-// the contraction have another order.
+// place finds the axes of the view: the channels, the spatial axes from the innermost on, and the images. It
+// returns false if the spaces of the contraction have another order.
 func (x *im2col) place(c *fusion.Contraction, strides []int) bool {
 	dims, _ := c.Node.Input(0).Shape().Ints()
 	n := len(c.Windows) - 2
@@ -152,7 +154,8 @@ func (x *im2col) chunks(d ir.DType) int { return emit.CeilDiv(x.channels, loop.R
 // taps returns the number of positions of the window.
 func (x *im2col) taps() int { return fusion.Product(x.window) }
 
-// chunk returns the tap of a step and the first of its channels. Steps beyond the last have a tap or channels that do not exist.
+// chunk returns the tap of a step and the first of its channels. Steps beyond the last have a tap or channels that
+// do not exist.
 func (m *mmaEmitter) chunk(step scalar.Expr) (tap, channel scalar.Expr) {
 	x, row := m.p.im2col, loop.Int(loop.RowElements(m.p.operand))
 	if x.taps() == 1 {
@@ -162,7 +165,8 @@ func (m *mmaEmitter) chunk(step scalar.Expr) (tap, channel scalar.Expr) {
 	return m.Let("tap", scalar.FloorDiv(step, chunks)), m.Simplify(scalar.Mul(scalar.Mod(step, chunks), row))
 }
 
-// copyPixels starts the copies of a step of operand 0: one if its channels are contracted, otherwise one for each row's length of channels.
+// copyPixels starts the copies of a step of operand 0: one if its channels are contracted, otherwise one for each
+// row's length of channels.
 func (m *mmaEmitter) copyPixels(s *mmaSide, step, stage scalar.Expr, full int) {
 	x, row := m.p.im2col, loop.RowElements(m.p.operand)
 	to := scalar.Mul(stage, loop.Int(s.stageLength(m.p)))
@@ -206,14 +210,15 @@ func (m *mmaEmitter) copyTap(s *mmaSide, pixel, tap, channel scalar.Expr, to *lo
 // weights is operand 1 of a convolution in im2col mode, tap by tap.
 type weights struct {
 	*im2col
-	e    *emit.Emitter
-	c    *fusion.Contraction
-	d    ir.DType
-	lies mmaLayout
-	in   *fusion.Tensor // where it is staged, or nil
+	e      *emit.Emitter
+	c      *fusion.Contraction
+	d      ir.DType
+	stored mmaLayout
+	in     *fusion.Tensor // where it is staged, or nil
 }
 
-// tensorMap returns the tensor map of the weights, with the taps as its batches, and whether they are reversed, as in the gradient by the images.
+// tensorMap returns the tensor map of the weights, with the taps as its batches, and whether they are reversed, as
+// in the gradient by the images.
 func (w *weights) tensorMap() (b tensorMap, reversed, ok bool) {
 	reader := &pieceReader{e: w.e, c: w.c, d: w.d, operand: 1}
 	load := w.e.Reader().Operand(w.c.Node)
@@ -227,9 +232,9 @@ func (w *weights) tensorMap() (b tensorMap, reversed, ok bool) {
 				root, place := w.e.Partition.Place(w.in, ir.Index{loop.Int(0), free, k})
 				return emit.Piece{Array: root.ID, At: w.e.Simplify(place)}, true
 			}
-			return reader.pieceAt(load, w.e.Simplify(free), k, w.lies)
+			return reader.pieceAt(load, w.e.Simplify(free), k, w.stored)
 		}
-		x := pieces{dtype: w.d, layout: w.lies, batches: w.taps(), free: fusion.Product(w.c.N), length: w.channels, at: at}
+		x := pieces{dtype: w.d, layout: w.stored, batches: w.taps(), free: fusion.Product(w.c.N), length: w.channels, at: at}
 		if b, ok := x.tensorMap(w.e); ok && (b.batch || w.taps() == 1) {
 			return b, reversed, true
 		}

@@ -29,8 +29,8 @@ const mmaStep = 128
 // results, with stages steps of both operands in shared memory.
 type mmaTile struct {
 	columns, stages int
-	// read is the number of stages that threads may be reading: the current one and, where
-	// multiply-adds are asynchronous, the one before.
+	// stagesRead is the number of stages that threads may be reading: the current one and,
+	// where multiply-adds are asynchronous, the one before.
 	stagesRead int
 	resident   int // workgroups that a multiprocessor holds at once
 }
@@ -77,10 +77,10 @@ const rasterRows = 16
 // mmaPlan computes a contraction by multiply-adds.
 type mmaPlan struct {
 	mmaTile
-	c          *fusion.Contraction // as it reads its images
-	images     [2]*image           // of the operands; nil without
+	c          *fusion.Contraction // as it reads its relayouts
+	relayouts  [2]*relayout        // of the operands; nil without
 	operand    ir.DType
-	rows       int // the operand along the rows of atoms; the other is along the columns
+	rowOperand int // the operand along the rows of atoms; the other is along the columns
 	layout     [2]mmaLayout
 	contiguous [2]contiguity // of staged operands
 	mapped     bool          // tensor maps copy both operands
@@ -102,7 +102,7 @@ const (
 	alongFree
 )
 
-// emitMma emits a contraction by multiply-adds, with kernels that stage operands or write their images before it
+// emitMma emits a contraction by multiply-adds, with kernels that stage operands or write their relayouts before it
 // and that add up split-K parts after it.
 func emitMma(e *emit.Emitter, g *fusion.Group, p *mmaPlan) []emit.Launch {
 	var launches []emit.Launch
@@ -112,8 +112,8 @@ func emitMma(e *emit.Emitter, g *fusion.Group, p *mmaPlan) []emit.Launch {
 		switch {
 		case layout == staged:
 			l, scratch[i] = stageOperand(e, g, p.c, p, i)
-		case p.images[i] != nil:
-			l, scratch[i] = p.images[i].write(e, g, p.c, p)
+		case p.relayouts[i] != nil:
+			l, scratch[i] = p.relayouts[i].write(e, g, p.c, p)
 		default:
 			continue
 		}
@@ -152,13 +152,13 @@ func planMma(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (p *mmaPla
 	}
 	p = &mmaPlan{operand: d, c: c}
 	p.setLayouts(e, g)
-	return p.orImages(e, g), true
+	return p.orRelayouts(e, g), true
 }
 
 // setLayouts sets the layouts of the operands.
 func (p *mmaPlan) setLayouts(e *emit.Emitter, g *fusion.Group) {
 	var linear [2]bool
-	for i, x := range p.images {
+	for i, x := range p.relayouts {
 		if x != nil {
 			p.layout[i] = x.layout
 		} else {
@@ -177,32 +177,32 @@ func (p *mmaPlan) setLayouts(e *emit.Emitter, g *fusion.Group) {
 }
 
 // setIm2col plans the copies of a convolution in im2col mode, or returns false: where tensor maps copy the operands as matrices,
-// or images of them are written. linear is that of operand 1, see [layoutOf].
+// or relayouts of them are written. linear is that of operand 1, see [layoutOf].
 func (p *mmaPlan) setIm2col(e *emit.Emitter, g *fusion.Group, linear bool) bool {
-	if p.mapped || p.images != [2]*image{} {
+	if p.mapped || p.relayouts != [2]*relayout{} {
 		return false
 	}
 	x := planIm2col(e, g, p.c, p.operand)
 	if x == nil || p.layout[0] != x.layout() {
 		return false
 	}
-	lies := p.layout[1]
-	if lies == alongFree && p.operand == ir.F32 {
-		lies = staged
+	right := p.layout[1]
+	if right == alongFree && p.operand == ir.F32 {
+		right = staged
 	}
 	switch {
-	case lies == staged:
+	case right == staged:
 	case x.free:
 		if !linear {
 			return false
 		}
 	default:
-		w := weights{im2col: x, e: e, c: p.c, d: p.operand, lies: lies}
+		w := weights{im2col: x, e: e, c: p.c, d: p.operand, stored: right}
 		if _, _, ok := w.tensorMap(); !ok {
 			return false
 		}
 	}
-	p.im2col, p.layout[1], p.mapped = x, lies, true
+	p.im2col, p.layout[1], p.mapped = x, right, true
 	return true
 }
 
@@ -227,12 +227,12 @@ func (p *mmaPlan) orient() {
 		}
 		p.layout[0] = staged
 	}
-	p.rows = 1
+	p.rowOperand = 1
 }
 
 // free returns the free spaces of the rows' and of the columns' operand.
 func (p *mmaPlan) free() (rows, columns []int) {
-	if p.rows == 1 {
+	if p.rowOperand == 1 {
 		return p.c.N, p.c.M
 	}
 	return p.c.M, p.c.N
@@ -259,7 +259,9 @@ func (p *mmaPlan) split(parts int) {
 
 // inRegisters reports whether the rows' operand goes through registers, because multiply-adds
 // cannot read its layout from shared memory.
-func (p *mmaPlan) inRegisters() bool { return p.operand == ir.F32 && p.layout[p.rows] == alongFree }
+func (p *mmaPlan) inRegisters() bool {
+	return p.operand == ir.F32 && p.layout[p.rowOperand] == alongFree
+}
 
 // roundColumns is the number of columns of results that pass through shared memory in a round.
 const roundColumns = 64
@@ -306,7 +308,7 @@ func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan,
 
 // copies reports whether kernels write operands to scratch memory.
 func (p *mmaPlan) copies() bool {
-	return slices.Contains(p.layout[:], staged) || p.images != [2]*image{}
+	return slices.Contains(p.layout[:], staged) || p.relayouts != [2]*relayout{}
 }
 
 // fastest completes the plan with the tile and the parts that take the least time, or returns nil if none takes less than
@@ -339,7 +341,7 @@ func (p *mmaPlan) withTile(t mmaTile, caps loop.Caps) mmaPlan {
 
 // cost estimates the nanoseconds of all launches.
 func (p *mmaPlan) cost(caps loop.Caps) float64 {
-	return p.time(caps) + p.stagingTime(caps) + p.imageTime(caps)
+	return p.time(caps) + p.stagingTime(caps) + p.relayoutTime(caps)
 }
 
 // mostParts returns the split-K parts that keep the multiprocessors busy if there are few
@@ -452,7 +454,7 @@ func newMmaEmitter(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p *m
 	m := &mmaEmitter{Emitter: e, p: p, atom: loop.MmaShape{Operand: p.operand, N: p.columns}}
 	m.out = epilogue{Emitter: e, g: g, c: c}
 	row, column := m.assignTile(c)
-	for i, operand := range [2]int{p.rows, 1 - p.rows} {
+	for i, operand := range [2]int{p.rowOperand, 1 - p.rowOperand} {
 		m.side[i] = m.newSide(operand, i, scratch[operand])
 		if e.Caps.TensorMaps && !m.side[i].threadRead {
 			m.side[i].tensorMap = m.sideTensorMap(&m.side[i], scratch[operand])
@@ -535,7 +537,7 @@ func (m *mmaEmitter) kernel(name string, result resultStores) emit.Launch {
 
 // step multiplies a step that has arrived and starts the copies of a later one. They overwrite a
 // stage that all threads have read: before the barrier each has waited for the multiply-adds of
-// read steps ago.
+// stagesRead steps ago.
 func (m *mmaEmitter) step(at scalar.Expr, parity int) {
 	m.Add(&loop.CopyWait{Pending: m.p.inFlight() - 1}, &loop.ProxyFence{}, &loop.Barrier{})
 	stage := m.Let("stage", scalar.Mod(at, loop.Int(m.p.stages)))
@@ -722,7 +724,7 @@ const maxRoundPad = 4
 // pitch of 68 limits a warp's writes to two-way bank conflicts; if it is their rows, 65 makes a
 // warp's reads free of conflicts.
 func (m *mmaEmitter) roundStride() int {
-	if m.p.rows == 1 {
+	if m.p.rowOperand == 1 {
 		return roundColumns + 1
 	}
 	return roundColumns + maxRoundPad
@@ -752,7 +754,7 @@ func (m *mmaEmitter) store(result resultStores) {
 // neighbours returns the number of results next to each other in memory that a thread stores: a
 // vector, where the last axis of the output consists of whole ones.
 func (m *mmaEmitter) neighbours() int {
-	if m.side[1-m.p.rows].free%emit.VectorWidth != 0 {
+	if m.side[1-m.p.rowOperand].free%emit.VectorWidth != 0 {
 		return 1
 	}
 	return emit.VectorWidth
@@ -811,7 +813,7 @@ func (m *mmaEmitter) stageRound(slot int, round, own scalar.Expr) {
 // runStores returns the stores of run neighbouring results of a round, by tensor, and the condition
 // that they exist.
 func (m *mmaEmitter) runStores(slot int, round, at scalar.Expr, run int, result resultStores) (stores []emit.PendingStore, exists scalar.Expr) {
-	along := 1 - m.p.rows // the side of the neighbours
+	along := 1 - m.p.rowOperand // the side of the neighbours
 	sizes := [2]int{mmaRows, roundColumns}
 	sizes[along] /= run
 	var tile [2]scalar.Expr // coordinates in the round
@@ -834,7 +836,7 @@ func (m *mmaEmitter) runStores(slot int, round, at scalar.Expr, run int, result 
 		x = m.bounded([2]string{"m", "n"}[i], scalar.FloorDiv(x, loop.Int(unit)), s.free/unit)
 		position[i] = scalar.Mul(x, loop.Int(unit))
 	}
-	exists = scalar.And(exists, m.wanted(position))
+	exists = scalar.And(exists, m.unpadded(position))
 	each := make([][]emit.PendingStore, run)
 	for j := range each {
 		here, in := position, tile
@@ -849,7 +851,7 @@ func (m *mmaEmitter) runStores(slot int, round, at scalar.Expr, run int, result 
 func (m *mmaEmitter) pointAt(position [2]scalar.Expr) ir.Index {
 	rows, columns := m.p.free()
 	x, y := m.Unflatten(m.Simplify(position[0]), rows), m.Unflatten(m.Simplify(position[1]), columns)
-	if m.p.rows == 1 {
+	if m.p.rowOperand == 1 {
 		x, y = y, x
 	}
 	return m.out.point(x, y)

@@ -183,7 +183,7 @@ type mmaSide struct {
 }
 
 // newSide declares the shared memory of an operand, number 0 for rows and 1 for columns. A
-// staged operand, or its image, is read from scratch.
+// staged operand, or a relayout, is read from scratch.
 func (m *mmaEmitter) newSide(operand, number int, scratch *fusion.Tensor) mmaSide {
 	c := m.out.c
 	s := mmaSide{
@@ -409,7 +409,7 @@ func (m *mmaEmitter) sideTensorMap(s *mmaSide, scratch *fusion.Tensor) *tensorMa
 	if x := m.p.im2col; x != nil && s.operand == 0 {
 		return &tensorMap{TensorMap: x.view}
 	} else if x != nil && !x.free {
-		w := weights{im2col: x, e: m.Emitter, c: c, d: m.p.operand, lies: s.layout, in: scratch}
+		w := weights{im2col: x, e: m.Emitter, c: c, d: m.p.operand, stored: s.layout, in: scratch}
 		b, reversed, ok := w.tensorMap()
 		if !ok {
 			return nil

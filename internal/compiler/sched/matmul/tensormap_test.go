@@ -9,10 +9,10 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// boxCases are products, with the rank of the first operand's tensor map.
-var boxCases = []struct {
+// tensorMapCases are products, with the rank of the first operand's tensor map.
+var tensorMapCases = []struct {
 	name string
-	axes int // of the first operand's box, 0 for none
+	axes int // of the first operand's tensor map, 0 for none
 	f    func(b *ir.Builder)
 }{
 	{"rows of both", 2, func(b *ir.Builder) { schedtest.MatmulOf(b, ir.BF16, 200, 136, 264, "nn", true) }},
@@ -44,7 +44,7 @@ var boxCases = []struct {
 // TestOperandsCopiedByTensorMaps expects copies by tensor map for operands that have one, and right
 // results for all, also beyond the ends.
 func TestOperandsCopiedByTensorMaps(t *testing.T) {
-	for _, c := range boxCases {
+	for _, c := range tensorMapCases {
 		t.Run(c.name, func(t *testing.T) {
 			g := schedtest.Build(t, c.f)
 			by := schedtest.ContractionsBy(t, g, schedtest.Hopper(), matmul.MmaSchedules(1, schedtest.Hopper().Caps)[2])
@@ -57,14 +57,14 @@ func TestOperandsCopiedByTensorMaps(t *testing.T) {
 					axes = len(k.TensorMaps[0].Dims)
 				}
 				if k.HasRoles() != (len(k.TensorMaps) > 0) {
-					t.Errorf("%s has roles %t and %d boxes", k.Name, k.HasRoles(), len(k.TensorMaps))
+					t.Errorf("%s has roles %t and %d tensor maps", k.Name, k.HasRoles(), len(k.TensorMaps))
 				}
 				if err := schedtest.Hopper().Check(k); err != nil {
 					t.Error(err)
 				}
 			}
 			if !found || axes != c.axes {
-				t.Errorf("multiply-adds %t, boxes of %d axes, want %d", found, axes, c.axes)
+				t.Errorf("multiply-adds %t, tensor maps of %d axes, want %d", found, axes, c.axes)
 			}
 			schedtest.RunOn(t, g, by, schedtest.Wholes)
 		})

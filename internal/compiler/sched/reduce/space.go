@@ -93,8 +93,8 @@ func (w *Space) fewerLanes(s emit.Schedule) emit.Schedule {
 	return best
 }
 
-// minGain is the ratio of costs from which half the lanes of a row are taken, clearGain that from which a schedule
-// further from the usual one is, and minLanes the least lanes of a row.
+// A row has half the lanes where that costs less by the factor minGain, and a quarter or an eighth of them where that
+// costs less by clearGain. minLanes is the minimum number of lanes of a row.
 const (
 	minGain   = 1.05
 	clearGain = 1.25
@@ -181,7 +181,7 @@ func (w *Space) cost(s emit.Schedule) float64 {
 	each := emit.CeilDiv(emit.CeilDiv(length, s.Split), s.Lanes) * max(s.Each, 1)
 	load := hardware.Work{
 		Bytes:   emit.BytesOf(w.Group.Reads()) + emit.BytesOf(w.Group.Writes()),
-		Threads: groups * s.Lanes * s.Rows, BytesInFlight: 4 * min(each, MaxUnroll),
+		Threads: min(groups*s.Rows, rows*s.Split) * s.Lanes, BytesInFlight: 4 * min(each, MaxUnroll),
 		Ops: float64(rows) * float64(length) * float64(w.Group.Weight()+emit.PointOps),
 	}
 	load.Sectors = load.Bytes

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// padding is the number of elements after which workgroup memory has a pad, which avoids bank
+// padding is the number of elements after which workgroup memory has a pad. Pads avoid bank
 // conflicts between threads whose elements are a power of two apart.
 const padding = 32
 

@@ -73,8 +73,8 @@ func (s *scanner) linePoints(from scalar.Expr, count int, step func()) {
 }
 
 // blockedLine writes the running sum of a line by blocks of [fusion.SumBlockLen]: a point is the
-// sum of all blocks before, which is compensated, plus the sum within its block, which is not. So a
-// point costs two additions, and only one depends on the point before.
+// sum of all blocks before plus the sum within its block. Only the former is compensated, so a point
+// costs two additions, of which one depends on the point before.
 func (s *scanner) blockedLine(running []scalar.Expr) {
 	x := s.x
 	n, sums := x.Dims[x.Axis], running[:len(x.Terms)]

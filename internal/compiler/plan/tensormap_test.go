@@ -15,12 +15,12 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// boxing is the plan of package plantest with a kernel that copies parts of a matrix of
+// withTensorMap is the plan of package plantest with a kernel that copies parts of a matrix of
 // 2×32 f32, which it only reads.
-func boxing() *plan.Plan {
+func withTensorMap() *plan.Plan {
 	p := plantest.Linear()
 	k := p.Kernels[0]
-	k.Name, k.Storage = "boxing", []loop.Access{loop.Read}
+	k.Name, k.Storage = "mapped", []loop.Access{loop.Read}
 	k.ScalarBytes, k.Counters = 0, 0
 	k.TensorMaps = []plan.TensorMap{{TensorMap: loop.TensorMap{Dims: []int{32, 2}, Strides: []int{32}, Size: []int{32, 8}}, DType: dtype.F32}}
 	p.Kernels = append(p.Kernels, k)
@@ -30,40 +30,40 @@ func boxing() *plan.Plan {
 	return p
 }
 
-// boxCases are changes of that plan, as those of [refused].
-var boxCases = []planCase{
+// tensorMapCases are changes of that plan, as those of [refused].
+var tensorMapCases = []planCase{
 	{"nothing", func(*plan.Plan) {}, 0, "", false},
-	{"an array that is not there", func(p *plan.Plan) { boxOf(p).Array = 1 }, 43, "no storage array", false},
+	{"an array that is not there", func(p *plan.Plan) { mapOf(p).Array = 1 }, 43, "no storage array", false},
 	{"an atomic array", func(p *plan.Plan) {
-		boxKernel(p).Storage[0] = loop.Atomic
+		mappedKernel(p).Storage[0] = loop.Atomic
 		p.Entries[len(p.Entries)-1].Steps[0].(*plan.Dispatch).Bindings[0].Buffer = 3
 	}, 43, "no storage array", false},
-	{"a box beyond the window", func(p *plan.Plan) { boxOf(p).Dims[1] = 3 }, 43, "beyond the 64 elements", false},
-	{"a box of very many rows", func(p *plan.Plan) { boxOf(p).Dims[1] = math.MaxInt }, 43, "beyond the 64 elements", false},
-	{"rows that lie far apart", func(p *plan.Plan) { boxOf(p).Strides[0] = math.MaxInt &^ 3 }, 43, "beyond the 64 elements", false},
-	{"no axes", func(p *plan.Plan) { boxOf(p).TensorMap = loop.TensorMap{} }, 43, "0 axes", false},
-	{"a type that is not copied", func(p *plan.Plan) { boxOf(p).DType = dtype.I32 }, 43, "a box of i32", false},
+	{"a tensor map beyond the window", func(p *plan.Plan) { mapOf(p).Dims[1] = 3 }, 43, "beyond the 64 elements", false},
+	{"a tensor map of very many rows", func(p *plan.Plan) { mapOf(p).Dims[1] = math.MaxInt }, 43, "beyond the 64 elements", false},
+	{"rows that lie far apart", func(p *plan.Plan) { mapOf(p).Strides[0] = math.MaxInt &^ 3 }, 43, "beyond the 64 elements", false},
+	{"no axes", func(p *plan.Plan) { mapOf(p).TensorMap = loop.TensorMap{} }, 43, "0 axes", false},
+	{"a type that is not copied", func(p *plan.Plan) { mapOf(p).DType = dtype.I32 }, 43, "a tensor map of i32", false},
 }
 
-func boxKernel(p *plan.Plan) *plan.Kernel { return &p.Kernels[len(p.Kernels)-1] }
+func mappedKernel(p *plan.Plan) *plan.Kernel { return &p.Kernels[len(p.Kernels)-1] }
 
-func boxOf(p *plan.Plan) *plan.TensorMap { return &boxKernel(p).TensorMaps[0] }
+func mapOf(p *plan.Plan) *plan.TensorMap { return &mappedKernel(p).TensorMaps[0] }
 
-func TestRulesOfTensorMaps(t *testing.T) { rulesHold(t, boxing, boxCases) }
+func TestRulesOfTensorMaps(t *testing.T) { rulesHold(t, withTensorMap, tensorMapCases) }
 
-func TestPlansWithBoxesInFiles(t *testing.T) {
-	b := readBack(t, boxing())
+func TestPlansWithTensorMapsInFiles(t *testing.T) {
+	b := readBack(t, withTensorMap())
 	section := strings.Index(string(b), "BOXS")
 	if b[section+4] != 1 {
-		t.Error("readers may step over the boxes")
+		t.Error("readers may step over the tensor maps")
 	}
-	b[section+20] = 99 // the kernel of the box
+	b[section+20] = 99 // the kernel of the tensor map
 	if _, err := plan.Decode(seal(b)); !errors.Is(err, plan.ErrDamaged) || !strings.Contains(err.Error(), "kernel 99") {
-		t.Errorf("a box of a kernel that is not there: %v", err)
+		t.Errorf("a tensor map of a kernel that is not there: %v", err)
 	}
 }
 
-// The boxes of kernels go into the plan, with the numbers of their storage arrays.
+// The tensor maps of kernels go into the plan, with the numbers of their storage arrays.
 func TestProductsOfWarpGroupsHaveTensorMaps(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
 		x, y := b.Input("x", ir.BF16, ir.Dims(1024, 512)...), b.Input("y", ir.BF16, ir.Dims(512, 1024)...)
@@ -87,7 +87,7 @@ func TestProductsOfWarpGroupsHaveTensorMaps(t *testing.T) {
 		{TensorMap: loop.TensorMap{Array: 1, Dims: []int{1024, 512}, Strides: []int{1024}, Size: []int{64, 64}}, DType: ir.BF16},
 	}
 	if got := p.Kernels[0].TensorMaps; !reflect.DeepEqual(got, want) {
-		t.Errorf("boxes %+v, want %+v", got, want)
+		t.Errorf("tensor maps %+v, want %+v", got, want)
 	}
 }
 

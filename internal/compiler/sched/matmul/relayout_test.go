@@ -14,10 +14,10 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// imageCases are convolutions with operands that multiply-adds cannot read in pieces.
-var imageCases = []struct {
+// relayoutCases are convolutions with operands that multiply-adds cannot read in pieces.
+var relayoutCases = []struct {
 	name    string
-	bf16    string // the operands of which multiply-adds read an image, in bf16
+	bf16    string // the operands of which multiply-adds read a relayout, in bf16
 	tf32    string // and in TF32
 	product func(b *ir.Builder, d ir.DType)
 }{
@@ -79,7 +79,7 @@ func gradient(b *ir.Builder, d ir.DType, x, y []int, window int) {
 	b.Output("dw", ops.ConvGeneral(b, b.Input("x", d, ir.Dims(x...)...), b.Input("y", d, ir.Dims(y...)...), a))
 }
 
-// slowMemory is a device whose memory is so slow that images, which are shorter, replace staged operands.
+// slowMemory is a device whose memory is so slow that relayouts, which are shorter, replace staged operands.
 func slowMemory() plan.Target {
 	t := schedtest.Hopper()
 	t.Device = hardware.H200()
@@ -87,21 +87,21 @@ func slowMemory() plan.Target {
 	return t
 }
 
-func TestConvolutionsReadImages(t *testing.T) {
-	for _, c := range imageCases {
+func TestConvolutionsReadRelayouts(t *testing.T) {
+	for _, c := range relayoutCases {
 		for i, d := range []ir.DType{ir.BF16, ir.F32} {
 			t.Run(c.name+", "+d.String(), func(t *testing.T) {
 				g := schedtest.Build(t, func(b *ir.Builder) { c.product(b, d) })
 				tile := []emit.Schedule{matmul.ShortMmaSchedules(slowMemory().Caps)[0], matmul.MmaSchedules(1, slowMemory().Caps)[2]}[i]
 				names := schedtest.RunOn(t, g, schedtest.ContractionsBy(t, g, slowMemory(), tile), schedtest.Wholes)
-				var images []string
+				var relayouts []string
 				for _, n := range names {
-					if n, ok := strings.CutSuffix(n, "_image"); ok {
-						images = append(images, n[strings.LastIndex(n, "_")+1:])
+					if n, ok := strings.CutSuffix(n, "_relayout"); ok {
+						relayouts = append(relayouts, n[strings.LastIndex(n, "_")+1:])
 					}
 				}
-				if want := strings.Fields([]string{c.bf16, c.tf32}[i]); !slices.Equal(images, want) {
-					t.Errorf("images of %q, not %q, in %q", images, want, names)
+				if want := strings.Fields([]string{c.bf16, c.tf32}[i]); !slices.Equal(relayouts, want) {
+					t.Errorf("relayouts of %q, not %q, in %q", relayouts, want, names)
 				}
 			})
 		}

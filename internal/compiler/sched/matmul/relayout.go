@@ -12,19 +12,19 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// image is a copy of an operand of multiply-adds in scratch memory, with one of its axes last and, along it, zeros up
-// to whole pieces. The windows of a convolution overlap: in the order of the contraction, which [stageOperand] writes,
-// each element of the operand is there once for each window that has it.
-type image struct {
+// relayout is a copy of an operand of multiply-adds in scratch memory in another layout: one of its axes is the last,
+// padded with zeros to whole pieces. It is shorter than a staged operand where windows of a convolution overlap:
+// [stageOperand] writes an element once for each window that has it, a relayout writes it once.
+type relayout struct {
 	operand int
 	dims    []int // of the operand
-	axis    int   // the axis of the operand that is the last of the image
-	last    moved // the coordinate along it
+	axis    moved // the axis of the operand that is the last of the copy
+	read    moved // the coordinate of the free or the contracted space that runs along it
 	layout  mmaLayout
-	source  contiguity // contiguousAlongK is along the last axis of the image, contiguousAlongFree along that of the operand
+	source  contiguity // contiguousAlongK is along the last axis of the copy, contiguousAlongFree along that of the operand
 }
 
-// moved is a coordinate of a space that becomes the last one. Its length is rounded up. The zero value moves nothing.
+// moved is a coordinate of a space that becomes the last one, with its length rounded up. The zero value moves nothing.
 type moved struct {
 	from           int
 	length, padded int
@@ -70,31 +70,31 @@ func overlaps(c *fusion.Contraction) bool {
 	return false
 }
 
-// imagesOf returns the images of an operand: those with an axis last whose position is a coordinate of the free or of
-// the contracted space.
-func imagesOf(e *emit.Emitter, c *fusion.Contraction, d ir.DType, operand int) (list []*image) {
+// relayoutsOf returns the relayouts that an operand can have: the position along their last axis is a coordinate of the
+// free or of the contracted space.
+func relayoutsOf(e *emit.Emitter, c *fusion.Contraction, d ir.DType, operand int) (list []*relayout) {
 	dims, _ := c.Node.Input(operand).Shape().Ints()
 	spaces := [2][]int{c.Free(operand), c.K}
 	at, _ := c.Address(operand, fusion.Coords("b", c.Batch), variables("f", spaces[0]), variables("k", spaces[1]))
 	each := loop.ChunkElements(d)
-	for axis, x := range at {
+	for axis, position := range at {
 		for i, l := range []mmaLayout{alongFree, alongK} {
-			from := slices.IndexFunc(variables([2]string{"f", "k"}[i], spaces[i]), func(v scalar.Expr) bool { return scalar.Equal(v, x) })
+			from := slices.IndexFunc(variables([2]string{"f", "k"}[i], spaces[i]), func(v scalar.Expr) bool { return scalar.Equal(v, position) })
 			if from < 0 || spaces[i][from] != dims[axis] {
 				continue
 			}
-			last := moved{from, dims[axis], emit.CeilDiv(dims[axis], each) * each}
-			g := &image{operand: operand, dims: dims, axis: axis, last: last, layout: l}
-			padsColumns := operand == 1 && l == alongFree && last.padded != last.length
-			if g.source = g.sourceIn(e, c); !padsColumns && fusion.Product(g.sizes()) <= loop.MaxElements {
-				list = append(list, g)
+			length, padded := dims[axis], emit.CeilDiv(dims[axis], each)*each
+			x := &relayout{operand: operand, dims: dims, axis: moved{axis, length, padded}, read: moved{from, length, padded}, layout: l}
+			padsColumns := operand == 1 && l == alongFree && padded != length
+			if x.source = x.sourceIn(e, c); !padsColumns && fusion.Product(x.sizes()) <= loop.MaxElements {
+				list = append(list, x)
 			}
 		}
 	}
 	return list
 }
 
-// variables returns coordinates that are variables also along axes of size 1.
+// variables returns a variable for each axis, also for those of size 1.
 func variables(prefix string, dims []int) ir.Index {
 	at := make(ir.Index, len(dims))
 	for i, n := range dims {
@@ -103,11 +103,12 @@ func variables(prefix string, dims []int) ir.Index {
 	return at
 }
 
-// sizes returns the sizes of the image.
-func (x *image) sizes() []int { return moved{x.axis, x.last.length, x.last.padded}.sizes(x.dims) }
+// sizes returns the sizes of the copy.
+func (x *relayout) sizes() []int { return x.axis.sizes(x.dims) }
 
-// sourceIn returns the contiguity of what the image copies: along its last axis, along that of the operand, or neither.
-func (x *image) sourceIn(e *emit.Emitter, c *fusion.Contraction) contiguity {
+// sourceIn returns the contiguity of what is copied: along the last axis of the copy, along that of the operand, or
+// neither.
+func (x *relayout) sourceIn(e *emit.Emitter, c *fusion.Contraction) contiguity {
 	load := e.Reader().Operand(c.Node)
 	along := func(axis int) bool {
 		here := make(ir.Index, len(x.dims))
@@ -119,7 +120,7 @@ func (x *image) sourceIn(e *emit.Emitter, c *fusion.Contraction) contiguity {
 		return adjacent(e, load(x.operand, here), load(x.operand, there))
 	}
 	switch {
-	case along(x.axis):
+	case along(x.axis.from):
 		return contiguousAlongK
 	case along(len(x.dims) - 1):
 		return contiguousAlongFree
@@ -127,30 +128,30 @@ func (x *image) sourceIn(e *emit.Emitter, c *fusion.Contraction) contiguity {
 	return scattered
 }
 
-// load returns the load function of an operand from its image t.
-func (x *image) load(e *emit.Emitter, t *fusion.Tensor) ir.Load {
+// load returns the load function of the operand from its copy t.
+func (x *relayout) load(e *emit.Emitter, t *fusion.Tensor) ir.Load {
 	return func(_ int, at ir.Index) scalar.Expr {
-		at = append(slices.Delete(slices.Clone(at), x.axis, x.axis+1), at[x.axis])
+		axis := x.axis.from
+		at = append(slices.Delete(slices.Clone(at), axis, axis+1), at[axis])
 		root, place := e.Partition.Place(t, at)
 		return scalar.LoadAt(root.ID, t.DType, e.Simplify(place))
 	}
 }
 
-// write returns the launch that writes the image. A thread writes whole pieces, and neighbouring threads neighbouring
-// ones, or, where the operand is contiguous across the image, pieces of neighbouring rows: the loads coalesce.
-func (x *image) write(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan) (emit.Launch, *fusion.Tensor) {
-	name := [2]string{"left_image", "right_image"}[x.operand]
+// write returns the launch that writes the copy. A thread writes whole pieces, and neighbouring threads neighbouring
+// ones, or, where the operand is contiguous across the copy, pieces of neighbouring rows: the loads coalesce.
+func (x *relayout) write(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan) (emit.Launch, *fusion.Tensor) {
+	name := [2]string{"left_relayout", "right_relayout"}[x.operand]
 	t := e.Partition.Scratch(name, p.operand, x.sizes()...)
 	run, across, rank := loop.ChunkElements(p.operand), x.source == contiguousAlongFree, len(x.dims)
-	if across && x.last.padded%(2*run) == 0 {
+	if across && x.axis.padded%(2*run) == 0 {
 		run *= 2
 	}
 	w := emit.NewVectorizer(e.Sibling().WithThreads(emit.GroupThreads))
 	load := w.Reader().Operand(c.Node)
-	rows, pieces := x.sizes()[:rank-1], x.last.padded/run
+	rows, pieces := x.sizes()[:rank-1], x.axis.padded/run
 	element := func(at ir.Index) scalar.Expr {
-		in := moved{x.axis, x.last.length, x.last.padded}
-		from, inside := in.clamped(in.back(at))
+		from, inside := x.axis.clamped(x.axis.back(at))
 		v := load(x.operand, from)
 		if inside != nil {
 			v = scalar.Select(inside, v, scalar.ConstF(v.Type, 0))
@@ -158,7 +159,7 @@ func (x *image) write(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p
 		return w.Simplify(v)
 	}
 	w.Threads(t.Len()/run, func(i scalar.Expr) {
-		var at ir.Index // of the piece, in the image
+		var at ir.Index // of the piece, in the copy
 		if across {
 			at = w.Unflatten(i, append([]int{pieces}, rows...))
 			at = append(at[1:rank:rank], at[0])
@@ -184,26 +185,26 @@ func storePieces(w *emit.Vectorizer, t *fusion.Tensor, run int, at ir.Index, ele
 	w.Store(stores, run, emit.Always(run))
 }
 
-// readFrom returns the contraction as it reads the images, or false where they need different coordinates last.
-func readFrom(c *fusion.Contraction, images [2]*image) (*fusion.Contraction, bool) {
+// readFrom returns the contraction as it reads the relayouts, or false where they need different coordinates last.
+func readFrom(c *fusion.Contraction, relayouts [2]*relayout) (*fusion.Contraction, bool) {
 	var free [2]moved
 	var k moved
-	for i, x := range images {
+	for i, x := range relayouts {
 		switch {
 		case x == nil:
 		case x.layout == alongFree:
-			free[i] = x.last
-		case k.padded > 0 && k != x.last:
+			free[i] = x.read
+		case k.padded > 0 && k != x.read:
 			return nil, false
 		default:
-			k = x.last
+			k = x.read
 		}
 	}
 	read := func(operand int) func(batch, at, k ir.Index) (ir.Index, scalar.Expr) {
 		return func(batch, at, kAt ir.Index) (from ir.Index, valid scalar.Expr) {
 			at, kAt = free[operand].back(at), k.back(kAt)
 			var inside scalar.Expr
-			if x := images[operand]; x == nil || x.layout != alongK {
+			if x := relayouts[operand]; x == nil || x.layout != alongK {
 				kAt, inside = k.clamped(kAt)
 			}
 			from, valid = c.Address(operand, batch, at, kAt)
@@ -220,16 +221,16 @@ func readFrom(c *fusion.Contraction, images [2]*image) (*fusion.Contraction, boo
 	return &d, true
 }
 
-// orImages returns the plan with images of operands that it stages, where it takes less time with them.
-func (p *mmaPlan) orImages(e *emit.Emitter, g *fusion.Group) *mmaPlan {
+// orRelayouts returns the plan with relayouts of the operands that it stages, where it takes less time with them.
+func (p *mmaPlan) orRelayouts(e *emit.Emitter, g *fusion.Group) *mmaPlan {
 	if !slices.Contains(p.layout[:], staged) || !overlaps(p.c) {
 		return p
 	}
-	var options [2][]*image
+	var options [2][]*relayout
 	for i := range options {
-		options[i] = []*image{nil}
+		options[i] = []*relayout{nil}
 		if p.layout[i] == staged {
-			options[i] = append(options[i], imagesOf(e, p.c, p.operand, i)...)
+			options[i] = append(options[i], relayoutsOf(e, p.c, p.operand, i)...)
 		}
 	}
 	best, least := p, p.least(e.Caps)
@@ -238,7 +239,7 @@ func (p *mmaPlan) orImages(e *emit.Emitter, g *fusion.Group) *mmaPlan {
 			if left == nil && right == nil {
 				continue
 			}
-			q, ok := p.with(e, g, [2]*image{left, right})
+			q, ok := p.with(e, g, [2]*relayout{left, right})
 			if !ok {
 				continue
 			}
@@ -250,15 +251,15 @@ func (p *mmaPlan) orImages(e *emit.Emitter, g *fusion.Group) *mmaPlan {
 	return best
 }
 
-// with returns the plan with images, or false if multiply-adds cannot read them.
-func (p *mmaPlan) with(e *emit.Emitter, g *fusion.Group, images [2]*image) (*mmaPlan, bool) {
-	c, ok := readFrom(p.c, images)
+// with returns the plan with relayouts, or false if multiply-adds cannot read them.
+func (p *mmaPlan) with(e *emit.Emitter, g *fusion.Group, relayouts [2]*relayout) (*mmaPlan, bool) {
+	c, ok := readFrom(p.c, relayouts)
 	if !ok || max(fusion.Product(c.M), fusion.Product(c.N), fusion.Product(c.K)) > loop.MaxElements {
 		return nil, false
 	}
-	q := &mmaPlan{operand: p.operand, c: c, images: images}
+	q := &mmaPlan{operand: p.operand, c: c, relayouts: relayouts}
 	q.setLayouts(e, g)
-	for i, x := range images {
+	for i, x := range relayouts {
 		ok = ok && (x == nil || q.layout[i] == x.layout)
 	}
 	return q, ok
@@ -269,9 +270,9 @@ func (p *mmaPlan) least(caps loop.Caps) float64 {
 	return p.fastest(caps, math.Inf(1)).cost(caps)
 }
 
-// imageTime estimates the nanoseconds of the kernels that write images.
-func (p *mmaPlan) imageTime(caps loop.Caps) (time float64) {
-	for _, x := range p.images {
+// relayoutTime estimates the nanoseconds of the kernels that write relayouts.
+func (p *mmaPlan) relayoutTime(caps loop.Caps) (time float64) {
+	for _, x := range p.relayouts {
 		if x != nil {
 			moves := float64(fusion.Product(x.dims)+fusion.Product(x.sizes())) * float64(p.operand.Size())
 			time += caps.Profile().Launch + stagingFactors[x.source]*moves/caps.Profile().Bandwidth()
@@ -280,19 +281,19 @@ func (p *mmaPlan) imageTime(caps loop.Caps) (time float64) {
 	return time
 }
 
-// wanted returns the condition that results at positions of both sides are some of the contraction, not of the zeros
-// in an image.
-func (m *mmaEmitter) wanted(position [2]scalar.Expr) scalar.Expr {
-	x := m.p.images[0]
-	if x == nil || x.layout == alongK || x.last.padded == x.last.length {
+// unpadded returns the condition that the results at positions of both sides are the contraction's, not those of the
+// zeros that pad a relayout.
+func (m *mmaEmitter) unpadded(position [2]scalar.Expr) scalar.Expr {
+	x := m.p.relayouts[0]
+	if x == nil || x.layout == alongK || x.read.padded == x.read.length {
 		return scalar.ConstBool(true)
 	}
-	return scalar.Lt(scalar.Mod(position[m.p.rows], loop.Int(x.last.padded)), loop.Int(x.last.length))
+	return scalar.Lt(scalar.Mod(position[m.p.rowOperand], loop.Int(x.read.padded)), loop.Int(x.read.length))
 }
 
-// load returns the load function of an operand, from its image where it has one.
+// load returns the load function of an operand, from its relayout where it has one.
 func (m *mmaEmitter) load(operand int, scratch *fusion.Tensor) ir.Load {
-	if x := m.p.images[operand]; x != nil {
+	if x := m.p.relayouts[operand]; x != nil {
 		return x.load(m.Emitter, scratch)
 	}
 	return m.Reader().Operand(m.out.c.Node)
