@@ -247,7 +247,7 @@ func Example_lora() {
 	read := must(safetensors.ReadAdapter(folder)) // or of PEFT's save_pretrained
 	check(trainer.Program().LoadWith(ctx, read.Tensors, rlx.LoadOptions{AllowMissing: true}))
 	fmt.Println(len(read.Tensors), "matrices of rank", read.Rank)
-	merged := must(read.Merge(must(trainer.Params(ctx)))) // for a program without nn.LoRA
+	merged := must(read.Merge(must(trainer.Params(ctx)), nil)) // for a program without nn.LoRA
 	fmt.Println(len(merged), "weights")
 	// Output:
 	// f32[2,32] true

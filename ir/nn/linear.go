@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"path"
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
@@ -71,9 +72,9 @@ func (l *layer) linearOf(w weight, bias ir.Value, in, out int) ir.Value {
 		return ir.Value{}
 	}
 	var y ir.Value
-	switch lora := contextOf(l.Builder).lora; {
+	switch lora := adapterOf(l.Builder); {
 	case lora != nil:
-		y = l.lowRank(*lora, w, in, out)
+		y = l.lowRank(lora, w, in, out)
 	case w.Format != "":
 		y = w.times(l.Builder, l.x)
 	default:
@@ -99,6 +100,17 @@ type LoRAOptions struct {
 	Alpha float64
 	// Dropout is the rate at which inputs of the added matrices are dropped.
 	Dropout float64
+	// Targets are the names of the layers that get matrices, the last parts of their scopes: "q_proj". nil means all.
+	Targets []string
+}
+
+// adapterOf returns the options of LoRA for the layer in the open scope, nil if it adds nothing to that.
+func adapterOf(b *ir.Builder) *LoRAOptions {
+	o := contextOf(b).lora
+	if o == nil || o.Targets != nil && !slices.Contains(o.Targets, path.Base(b.ScopeName())) {
+		return nil
+	}
+	return o
 }
 
 // LoRA calls f with frozen parameters ([ir.PortOptions]). Each [Linear] in it, also those of other
@@ -125,7 +137,7 @@ func LoRA(b *ir.Builder, o LoRAOptions, f func()) {
 }
 
 // lowRank returns x·weight + scale·(x·a)·b.
-func (l *layer) lowRank(o LoRAOptions, w weight, in, out int) ir.Value {
+func (l *layer) lowRank(o *LoRAOptions, w weight, in, out int) ir.Value {
 	down, up := l.lowRankParams(o, in, out)
 	scale := o.Alpha / float64(o.Rank)
 	if o.Dropout == 0 && w.Format == "" {
@@ -136,7 +148,7 @@ func (l *layer) lowRank(o LoRAOptions, w weight, in, out int) ir.Value {
 }
 
 // lowRankParams returns the matrices of [LoRA].
-func (l *layer) lowRankParams(o LoRAOptions, in, out int) (down, up ir.Value) {
+func (l *layer) lowRankParams(o *LoRAOptions, in, out int) (down, up ir.Value) {
 	declare := func(scope string, start ir.Initial, rows, cols int) (w ir.Value) {
 		l.Scope(scope, func() { w = l.paramOf("weight", ir.PortOptions{Initial: start}, l.x.DType(), rows, cols) })
 		return w

@@ -29,6 +29,10 @@ var models = map[string]func(b *ir.Builder, x ir.Value) ir.Value{
 		nn.LoRA(b, nn.LoRAOptions{}, func() { y = nn.Attention(b, x, 2, nn.AttentionOptions{Causal: true}) })
 		return y
 	},
+	"lora of queries": func(b *ir.Builder, x ir.Value) (y ir.Value) {
+		nn.LoRA(b, nn.LoRAOptions{Targets: []string{"q_proj", "gate_proj"}}, func() { y = nn.Attention(b, x, 2, nn.AttentionOptions{Separate: true}) })
+		return y
+	},
 	"llama": func(b *ir.Builder, x ir.Value) ir.Value {
 		return nn.Stack(b, "layers", 2, x, func(b *ir.Builder, x ir.Value) ir.Value {
 			return nn.TransformerBlock(b, x, 4, nn.TransformerOptions{

@@ -64,9 +64,9 @@ func (l *layer) projection(out int, o LinearOptions) (a projection, ok bool) {
 	if a.w, a.bias, ok = l.linearParams(in, out, o); !ok {
 		return a, false
 	}
-	if lora := contextOf(b).lora; lora != nil {
+	if lora := adapterOf(b); lora != nil {
 		var down ir.Value
-		down, a.up = l.lowRankParams(*lora, in, out)
+		down, a.up = l.lowRankParams(lora, in, out)
 		low := ops.MatMul(b, l.drop(l.x, lora.Dropout), down)
 		a.low = ops.Mul(b, low, ops.ConstLike(b, low, lora.Alpha/float64(lora.Rank)))
 	}

@@ -4,7 +4,7 @@
  * @module
  */
 
-export { type Adapter, type AdapterFiles, type AdapterOptions, decodeAdapter, encodeAdapter, mergeAdapter } from './safetensors/adapter.js';
+export { type Adapter, type AdapterFiles, type AdapterOptions, decodeAdapter, encodeAdapter, mergeAdapter, type MergeOptions } from './safetensors/adapter.js';
 export type { ConvertOptions } from './safetensors/convert.js';
 export { decodeSafetensors, type DecodeOptions, encodeSafetensors, type FileTensor } from './safetensors/file.js';
 export { type MatchOptions, type MatchPort, type MatchSlot, matchTensors, type MatchTarget } from './safetensors/match.js';

@@ -72,6 +72,7 @@ const layers = {
 const models = {
   'batch_norm frozen': (x, b) => (nn.train(b), nn.frozen(b, () => nn.batchNorm(nn.linear(x, 4)))),
   'lora attention': (x, b) => nn.lora(b, {}, () => nn.attention(x, 2, { causal: true })),
+  'lora of queries': (x, b) => nn.lora(b, { targets: ['q_proj', 'gate_proj'] }, () => nn.attention(x, 2, { separate: true })),
   llama: (x) => nn.stack(x, 'layers', 2, (x) => nn.transformerBlock(x, 4, {
     name: nn.here, hidden: 6, activation: 'swiglu', rmsNorm: true, noBias: true, causal: true, kvHeads: 2, rope: {}, attention: { separate: true, normQK: true },
   })),

@@ -263,6 +263,8 @@ describe('adapters of PEFT', () => {
 
     const merged = mergeAdapter({ tensors, rank, alpha }, { ...weights, ...tensors }); // the model without the adapter computes the same
     assert.deepEqual(Object.keys(merged).sort(), Object.keys(weights).sort());
+    const name = 'linear1/weight', other = mergeAdapter({ tensors, rank, alpha }, { ...weights, [name]: turned(weights[name]) }, { outIn: (one) => one === name });
+    assert.deepEqual({ ...other, [name]: turned(other[name]) }, merged);
     const plain = await program({ entries: { run: graph('plain', (b) => b.output('y', nn.linear(nn.linear(b.input('x', 'f32', [2, 3]), 5).relu(), 4))) } }, { on: 'cpu' });
     await plain.load(merged);
     await plain.run('run', { x: expected.x.data });

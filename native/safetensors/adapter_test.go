@@ -106,11 +106,19 @@ func TestReadAdapterOfPEFT(t *testing.T) {
 	checkResults(t, adapted(t, nn.LoRAOptions{Rank: a.Rank, Alpha: a.Alpha, Dropout: a.Dropout}), expected["after"], x, weights, a.Tensors)
 	checkResults(t, network(t), expected["before"], x, weights)
 	maps.Copy(weights, a.Tensors) // as of a training; those of the adapter are left out
-	merged, err := a.Merge(weights)
-	if err != nil || len(merged) != 4 {
-		t.Fatalf("merged are %v: %v", slices.Sorted(maps.Keys(merged)), err)
+	for _, outIn := range []func(name string) bool{nil, func(name string) bool { return name == "linear1/weight" }} {
+		if outIn != nil {
+			weights["linear1/weight"] = turned(weights["linear1/weight"])
+		}
+		merged, err := a.Merge(weights, outIn)
+		if err != nil || len(merged) != 4 {
+			t.Fatalf("merged are %v: %v", slices.Sorted(maps.Keys(merged)), err)
+		}
+		if outIn != nil {
+			merged["linear1/weight"] = turned(merged["linear1/weight"])
+		}
+		checkResults(t, network(t), expected["after"], x, merged)
 	}
-	checkResults(t, network(t), expected["after"], x, merged)
 }
 
 func TestMergeRefuses(t *testing.T) {
@@ -126,11 +134,11 @@ func TestMergeRefuses(t *testing.T) {
 		{safetensors.Adapter{Tensors: pair}, native.Zeros(ir.I32, 3, 4), ir.ErrDType},
 		{safetensors.Adapter{Tensors: pair}, native.Tensor{DType: ir.F32, Dims: []int{3, 4}}, ir.ErrShape},
 	} {
-		if _, err := c.adapter.Merge(map[string]native.Tensor{"a/weight": c.weight}); !errors.Is(err, c.kind) {
+		if _, err := c.adapter.Merge(map[string]native.Tensor{"a/weight": c.weight}, nil); !errors.Is(err, c.kind) {
 			t.Errorf("%v of rank %d: %v, want %v", c.weight, c.adapter.Rank, err, c.kind)
 		}
 	}
-	if _, err := (safetensors.Adapter{Tensors: pair}).Merge(nil); !errors.Is(err, ir.ErrName) {
+	if _, err := (safetensors.Adapter{Tensors: pair}).Merge(nil, nil); !errors.Is(err, ir.ErrName) {
 		t.Errorf("no weight: %v", err)
 	}
 }

@@ -11,11 +11,12 @@ import (
 )
 
 // Merge returns weights by their names in nn, with the adapter in them, as PEFT's merge_and_unload: a model without nn.LoRA then computes
-// what that with the adapter did. The weight of a scope, [in, out], becomes weight + lora_A·lora_B·Alpha/Rank, computed in f64 and
-// rounded to its type. Other tensors are returned as they are, those of the adapter left out: all parameters of a training may be
+// what that with the adapter did. The weight of a scope becomes weight + lora_A·lora_B·Alpha/Rank, computed in f64 and
+// rounded to its type. It is [in, out], or [out, in] if outIn says so of its name, as nn.Storage.OutIn of language models does; nil
+// means none. Other tensors are returned as they are, those of the adapter left out: all parameters of a training may be
 // both the adapter's and the weights. The error is of kind [ir.ErrName] for a scope without a weight, [ir.ErrShape] for a weight that does not
 // fit, [ir.ErrDType] for weights and matrices that are no floats, and those of [WriteAdapter].
-func (a Adapter) Merge(weights map[string]native.Tensor) (map[string]native.Tensor, error) {
+func (a Adapter) Merge(weights map[string]native.Tensor, outIn func(name string) bool) (map[string]native.Tensor, error) {
 	pairs := map[string]native.Tensor{}
 	for name, x := range a.Tensors {
 		if _, _, ok := cutEnd(name, adapterEnds); !ok {
@@ -45,17 +46,33 @@ func (a Adapter) Merge(weights map[string]native.Tensor) (map[string]native.Tens
 		if which != 0 {
 			continue
 		}
-		weight, known := weights[scope+"/weight"]
+		to := scope + "/weight"
+		weight, known := weights[to]
 		if !known {
-			return nil, ir.Errorf(ir.ErrName, "adapter: tensor %q has no %q to merge with", name, scope+"/weight")
+			return nil, ir.Errorf(ir.ErrName, "adapter: tensor %q has no %q to merge with", name, to)
 		}
-		sum, err := plusProduct(weight, down, pairs[scope+adapterEnds[1]], scale)
+		left, right := down, pairs[scope+adapterEnds[1]]
+		if outIn != nil && outIn(to) { // (a·b)ᵀ = bᵀ·aᵀ
+			var err error
+			if left, right, err = transposedPair(right, left); err != nil {
+				return nil, fmt.Errorf("adapter: %q: %w", scope, err)
+			}
+		}
+		sum, err := plusProduct(weight, left, right, scale)
 		if err != nil {
 			return nil, fmt.Errorf("adapter: %q: %w", scope, err)
 		}
-		out[scope+"/weight"] = sum
+		out[to] = sum
 	}
 	return out, nil
+}
+
+// transposedPair returns two matrices with rows and columns exchanged.
+func transposedPair(x, y native.Tensor) (tx, ty native.Tensor, err error) {
+	if tx, err = transposed("lora_B", x); err == nil {
+		ty, err = transposed("lora_A", y)
+	}
+	return tx, ty, err
 }
 
 // plusProduct returns w + a·b·scale of matrices.

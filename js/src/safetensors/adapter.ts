@@ -39,6 +39,12 @@ export interface AdapterOptions {
   rename?: Readonly<Record<string, string>>;
 }
 
+/** Options of {@link mergeAdapter}. */
+export interface MergeOptions {
+  /** Whether the weight of a name is [out, in], as `outIn` of `nn.stored` has those of language models. None is if not given. */
+  outIn?: (name: string) => boolean;
+}
+
 /** PEFT wraps a model twice. */
 const prefix = 'base_model.model.';
 
@@ -84,12 +90,15 @@ export function decodeAdapter(files: { readonly [N in keyof AdapterFiles]: N ext
 
 /**
  * Weights by their names in `nn`, with the adapter in them, as PEFT's `merge_and_unload`: a model without `nn.lora` then computes what that with the
- * adapter did. The weight of a scope, [in, out], becomes weight + lora_A·lora_B·alpha/rank, computed in f64 and rounded to its type. Other
+ * adapter did. The weight of a scope becomes weight + lora_A·lora_B·alpha/rank, computed in f64 and rounded to its type. Other
  * tensors are returned as they are, those of the adapter left out: all parameters of a training may be both the adapter's and the weights.
  * Throws an {@link RlxError} of kind `name` for a scope without a weight, `shape` for a weight that does not fit, `dtype` for one that is no
  * float, and as {@link encodeAdapter}.
  */
-export function mergeAdapter(adapter: Adapter, weights: Readonly<Record<string, StoredTensor>>): Record<string, StoredTensor> {
+export function mergeAdapter(adapter: Adapter, weights: Readonly<Record<string, StoredTensor>>, options?: MergeOptions): Record<string, StoredTensor> {
+  checkOptions('mergeAdapter', options, 'outIn');
+  const { outIn = () => false } = options ?? {};
+  need(typeof outIn === 'function', 'attr', 'mergeAdapter: outIn', 'a function of the name', outIn);
   const matrices = matricesOf('mergeAdapter', adapter), rank = checkPairs(matrices, adapter.rank), scale = (adapter.alpha ?? rank) / rank;
   need(Object(weights) === weights, 'missing', 'mergeAdapter: weights', 'tensors by name', weights);
   const out = Object.fromEntries(Object.entries(weights).filter(([name]) => !ofLayer.test(name)));
@@ -97,10 +106,14 @@ export function mergeAdapter(adapter: Adapter, weights: Readonly<Record<string, 
     if (!name.endsWith('/lora_A/weight')) continue;
     const scope = name.replace(ofLayer, ''), to = `${scope}/weight`, weight = out[to];
     if (!weight) throw new RlxError('name', `mergeAdapter: ${name} has no ${to} to merge with`, { name });
-    out[to] = plusProduct(to, weight, a, matrices[`${scope}/lora_B/weight`]!, scale);
+    const b = matrices[`${scope}/lora_B/weight`]!;
+    out[to] = outIn(to) ? plusProduct(to, weight, turned(b), turned(a), scale) : plusProduct(to, weight, a, b, scale); // (a·b)ᵀ = bᵀ·aᵀ
   }
   return out;
 }
+
+/** The transpose of a matrix. */
+const turned = ({ dtype, shape, data }: StoredTensor): StoredTensor => ({ dtype, shape: [shape[1]!, shape[0]!], data: permuted(data, shape, [1, 0]) });
 
 /** A weight plus the product of two matrices times a scale. */
 function plusProduct(name: string, { dtype, shape, data }: StoredTensor, a: StoredTensor, b: StoredTensor, scale: number): StoredTensor {
@@ -155,10 +168,10 @@ function configOf(text: string): Config {
 /** The transposes of matrices by the names that a function gives to scope and letter. */
 function translated(tensors: Readonly<Record<string, StoredTensor>>, end: RegExp, to: (scope: string, which: string) => string): Record<string, StoredTensor> {
   const out: Record<string, StoredTensor> = {};
-  for (const [name, { shape, data }] of Object.entries(tensors)) {
+  for (const [name, tensor] of Object.entries(tensors)) {
     const [, which] = end.exec(name)!, renewed = to(name.replace(end, ''), which!);
     if (Object.hasOwn(out, renewed)) throw new RlxError('name', `adapter: two tensors have the name ${renewed}: the second is ${name}`, { name });
-    out[renewed] = { dtype: 'f32', shape: [shape[1]!, shape[0]!], data: permuted(data as Float32Array, shape, [1, 0]) };
+    out[renewed] = turned(tensor);
   }
   return out;
 }
