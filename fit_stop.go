@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlx-go/rlx/internal/wholefile"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -118,13 +119,10 @@ func (c Checkpoints) writeBest(values map[string]Tensor, metric float64) error {
 	if err := saveWholeFile(filepath.Join(c.Folder, bestFile), values, nil); err != nil {
 		return err
 	}
-	name := filepath.Join(c.Folder, bestValueFile)
-	beside := name + ".tmp" // on a full disk the old value stays
-	if err := os.WriteFile(beside, []byte(strconv.FormatFloat(metric, 'g', -1, 64)+"\n"), 0o666); err != nil {
-		_ = os.Remove(beside) // of what was written
+	return wholefile.Replace(filepath.Join(c.Folder, bestValueFile), func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, strconv.FormatFloat(metric, 'g', -1, 64))
 		return err
-	}
-	return os.Rename(beside, name)
+	})
 }
 
 // lossSum is a sum of losses.

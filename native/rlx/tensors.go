@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/internal/wholefile"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/format/npz"
@@ -58,26 +59,16 @@ func writeTensors(name string, tensors map[string]rlx.Tensor) error {
 	return replaceFile(name, func(w io.Writer) error { return npz.Write(w, arrays) })
 }
 
-// replaceFile writes a file beside the named one and renames it, so that an error leaves the old one.
+// replaceFile writes a file as a whole, so that an error leaves the old one, or writes to a device or a pipe.
 func replaceFile(name string, write func(w io.Writer) error) error {
-	if to, err := filepath.EvalSymlinks(name); err == nil {
-		name = to
+	if info, err := os.Stat(name); err != nil || info.Mode().IsRegular() {
+		return wholefile.Replace(name, write)
 	}
-	beside := name + ".part"
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		beside = name // a device, or a pipe
-	}
-	f, err := os.Create(beside)
+	f, err := os.Create(name)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(write(f), f.Close()); err != nil || beside == name {
-		if beside != name {
-			err = errors.Join(err, os.Remove(beside))
-		}
-		return err
-	}
-	return os.Rename(beside, name)
+	return errors.Join(write(f), f.Close())
 }
 
 // checkWritable returns the error of opening a file to write, before the work whose results it is for.

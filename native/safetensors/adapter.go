@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/internal/permute"
+	"github.com/rlx-go/rlx/internal/wholefile"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -114,7 +116,10 @@ func WriteAdapter(folder string, a Adapter, renames ...Rename) error {
 	if err := WriteFile(filepath.Join(folder, adapterFile), out, map[string]string{"format": "pt"}); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, adapterConfig), append(text, '\n'), newFile)
+	return wholefile.Replace(filepath.Join(folder, adapterConfig), func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
 }
 
 // ReadAdapter reads the files that [WriteAdapter] or PEFT's save_pretrained wrote to a folder. Matrices

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlx-go/rlx/internal/wholefile"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/safetensors"
@@ -236,7 +237,7 @@ func TestTemporaryFilesOfKilledSavesAreRemoved(t *testing.T) {
 	name := filepath.Join(dir, "w.safetensors")
 	old := time.Now().Add(-2 * time.Hour)
 	kept := []string{".w.safetensors.17.tmp", ".rlx-0123456789abcdef-0123456789abcdef.tmp", "notes.tmp"}
-	stale, fresh := safetensors.TemporaryPrefix("w.safetensors")+"0123456789abcdef.tmp", safetensors.TemporaryPrefix("w.safetensors")+"1111111111111111.tmp"
+	stale, fresh := wholefile.TemporaryPrefix("w.safetensors")+"0123456789abcdef.tmp", wholefile.TemporaryPrefix("w.safetensors")+"1111111111111111.tmp"
 	for _, file := range append([]string{stale, fresh}, kept...) {
 		path := filepath.Join(dir, file)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
