@@ -39,7 +39,7 @@ before(async () => { server = await serve({ '/rlx': demoMounts['/rlx'], '/page.m
 after(() => server.close());
 
 /**
- * The longest task that each phase may have, in milliseconds of its thread. The worker loads and starts the compiler first, so
+ * The longest task that each phase may have, in milliseconds of a thread of nominal speed. The worker loads and starts the compiler first, so
  * that this thread finds its functions compiled; a graph is derived in one task, and written in another. What is compiled and trained is in workers.
  */
 const most = { import: 16, init: 16, compile: 18, train: 16 }, tries = 3;
