@@ -20,7 +20,7 @@ after(() => server.close());
 /** Collects the digits that a page shows from its beginning on: a slow machine may have shown all before the page is ready. */
 function watchDigits() {
   globalThis.digits = new Set();
-  const look = (changes) => changes.forEach(({ target }) => target.id === 'counts' && digits.add(target.ariaLabel));
+  const look = (changes) => changes.forEach(({ target }) => target.id === 'counts' && !/nothing yet/.test(target.ariaLabel) && digits.add(target.ariaLabel));
   new MutationObserver(look).observe(document, { subtree: true, attributeFilter: ['aria-label'] });
 }
 
