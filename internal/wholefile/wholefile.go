@@ -11,7 +11,8 @@ func Write(path string, data []byte) error {
 	return Make(path, func(temporary string) error { return os.WriteFile(temporary, data, 0o600) })
 }
 
-// Make has write write a file under a temporary name in the folder of path, which it makes, and renames it.
+// Make has write write a file under a temporary name in the folder of path, which it makes, and renames it. Unlike [Replace] it
+// does not wait for the disk: caches can lose a file when the power fails.
 func Make(path string, write func(temporary string) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -1,12 +1,13 @@
 // Plans and the compiler's answers are kept, so that nothing is compiled twice, by any page of an origin.
 
+import { crc32 } from '../plan/decode.js';
 import { classOf, RlxError } from '../values/errors.js';
 import type { WasmSource } from '../wasm/module.js';
-import { digestOf, hashOf } from './hash.js';
+import { hashOf } from './hash.js';
 import { IndexedStore, type PlanStore } from './plan-store.js';
 
-/** The number of bytes of the SHA-256 before each value, which the browser computes in a thread of its own. */
-const digestBytes = 32;
+/** The number of bytes of the checksum before each value. */
+const checkBytes = 4;
 
 /** The custom section of the compiler's module with its hash, which build.mjs adds. */
 const buildSection = 'rlx build';
@@ -47,15 +48,15 @@ export class Cache {
   /** A value that is whole. */
   async get(key: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const found = await this.#try(() => this.#store.get(key));
-    if (!(found instanceof Uint8Array) || found.length < digestBytes) return undefined;
-    const value = found.slice(digestBytes), digest = await digestOf(value);
-    return digest.every((byte, i) => byte === found[i]) ? value : undefined;
+    if (!(found instanceof Uint8Array) || found.length < checkBytes) return undefined;
+    const value = found.slice(checkBytes);
+    return new DataView(found.buffer, found.byteOffset).getUint32(0, true) === crc32(value) ? value : undefined;
   }
 
-  async set(key: string, value: Uint8Array<ArrayBuffer>): Promise<void> {
-    const checked = new Uint8Array(digestBytes + value.length);
-    checked.set(await digestOf(value));
-    checked.set(value, digestBytes);
+  async set(key: string, value: Uint8Array): Promise<void> {
+    const checked = new Uint8Array(checkBytes + value.length);
+    new DataView(checked.buffer).setUint32(0, crc32(value), true);
+    checked.set(value, checkBytes);
     await this.#try(() => this.#store.set(key, checked));
   }
 

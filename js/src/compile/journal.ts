@@ -119,7 +119,7 @@ function sync<S>(what: string, made: S): S {
   throw new RlxError('graph', `${what} gets a function that returns a promise: await what it needs before`);
 }
 
-function write(journals: readonly Journal[]): Uint8Array<ArrayBuffer> {
+function write(journals: readonly Journal[]): Uint8Array {
   const bytes = (journal: Journal) => journal.reduce((sum, { request, answer }) => sum + request.length + answer.length, 0);
   const kept = journals.filter((journal) => bytes(journal) <= maxJournalBytes);
   return new Request('journals').list(kept, (r, journal) => r.list(journal, (r, { request, answer }) => r.data(request).data(answer))).bytes;

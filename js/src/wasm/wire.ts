@@ -31,7 +31,7 @@ export class Request {
   }
 
   /** The bytes written. */
-  get bytes(): Uint8Array<ArrayBuffer> { return this.#bytes.subarray(0, this.#size); }
+  get bytes(): Uint8Array { return this.#bytes.subarray(0, this.#size); }
 
   /** Makes room for n bytes, and returns where they begin. */
   #room(n: number): number {

@@ -70,7 +70,8 @@ func (w *Space) Candidates() []emit.Ranked {
 	if !w.large() {
 		return list
 	}
-	list[0].Cost = w.cost(plain)
+	alone := w.cost(plain)
+	list[0].Cost = alone
 	vectors := w.vectorizes()
 	for each := emit.VectorWidth; each <= maxEach; each *= 2 {
 		s := emit.Schedule{Family: emit.Elements, Each: each}
@@ -81,7 +82,7 @@ func (w *Space) Candidates() []emit.Ranked {
 		case vectors:
 			list = append(list, emit.Ranked{Schedule: s, Cost: w.cost(s)})
 		case emit.WithMma && w.storesVectors():
-			list = append(list, emit.Ranked{Schedule: s, Cost: w.cost(plain) - w.unhidden(plain) + w.unhidden(s)})
+			list = append(list, emit.Ranked{Schedule: s, Cost: alone - w.unhidden(plain) + w.unhidden(s)})
 			if each == emit.VectorWidth && w.vectorOps(each) <= maxGatheredOps {
 				slices.Reverse(list)
 			}
