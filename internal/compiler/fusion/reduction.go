@@ -49,16 +49,22 @@ func (g *Group) Levels() map[*Member]int {
 	return levels
 }
 
-// lowDigit returns the coordinate whose lowest digit a position is, e for e mod n: the
-// positions of adjacent coordinates are adjacent, except where the digit wraps around.
+// lowDigit returns the coordinate whose lowest digit a position is, e for e mod n and, in a slice, for e + n. Operands
+// of a concatenation are read at positions with a bound, min(e, n). The positions of adjacent coordinates are
+// adjacent, except where the digit wraps around and beyond the bound.
 func lowDigit(e scalar.Expr) scalar.Expr {
-	for e.Op == scalar.OpMod || e.Op == scalar.OpRem {
-		if n, ok := e.Args[1].IntConst(); !ok || n < minDigit {
-			break
+	for {
+		switch e.Op {
+		case scalar.OpMod, scalar.OpRem, scalar.OpAdd, scalar.OpSub, scalar.OpMin, scalar.OpMax, scalar.OpClamp:
+		default:
+			return e
+		}
+		n, ok := e.Args[1].IntConst()
+		if digit := e.Op == scalar.OpMod || e.Op == scalar.OpRem; !ok || digit && n < minDigit {
+			return e
 		}
 		e = e.Args[0]
 	}
-	return e
 }
 
 // minDigit is the run of adjacent positions that counts as contiguous: two memory sectors
