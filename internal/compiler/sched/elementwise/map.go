@@ -72,7 +72,7 @@ func (w *Space) Candidates() []emit.Ranked {
 	}
 	alone := w.cost(plain)
 	list[0].Cost = alone
-	vectors := w.vectorizes()
+	vectors := w.vectorizes() || w.joinsVectors()
 	for each := emit.VectorWidth; each <= maxEach; each *= 2 {
 		s := emit.Schedule{Family: emit.Elements, Each: each}
 		switch {
@@ -201,6 +201,23 @@ func (w *Space) vectorizes() bool {
 	})
 }
 
+// joinsVectors reports whether all accesses of four elements are vectors in the branches of a concatenation, see
+// [emit.NarrowBranches] (H200: concatenations of 160 to 1,024 channels moved 1,160 GB/s by single elements).
+func (w *Space) joinsVectors() bool {
+	s := emit.Schedule{Family: emit.Elements, Each: emit.VectorWidth}
+	if !emit.WithMma || w.e.Caps.Dialect != dtype.CUDA || !w.Fits(s) {
+		return false
+	}
+	m := emit.NewVectorizer(w.e.Sibling())
+	vectorStores(m, w.Group, m.Position("i", fusion.Product(w.Group.Outer)/s.Each), s.Each)
+	for id := range m.Scalars {
+		if m.Partition.Tensor(id).Len() > 1 {
+			return false
+		}
+	}
+	return true
+}
+
 // maxGatheredOps is the number of operations up to which a thread has several elements whose operands are no vectors
 // (H200: pads and reads by indices, 59 to 201 operations for four elements, took 3.1 to 6.4 µs by four, 3.8 to
 // 7.4 one by one and 4.0 to 9.0 by eight; sines of concatenated parts, 588 and 640, took 43 and 102 µs by four,
@@ -326,6 +343,9 @@ func vectorStores(m *emit.Vectorizer, g *fusion.Group, i scalar.Expr, each int) 
 	stores := m.Values(g, m.Reader(), contiguous(m.Emitter, g, i, each)...)
 	for i := range stores {
 		stores[i].Value = m.Simplify(stores[i].Value) // exposes common subexpressions
+		if emit.WithMma && m.Caps.Dialect == dtype.CUDA && each == emit.VectorWidth {
+			stores[i].Value = m.Simplify(emit.NarrowBranches(stores[i].Value))
+		}
 	}
 	m.ObserveStores(stores, each)
 	return stores

@@ -41,14 +41,49 @@ func TestFusedMapsAreVectorized(t *testing.T) {
 			if len(kernels) != 1 {
 				t.Fatalf("%d kernels, not one", len(kernels))
 			}
-			vectors := 0
-			loop.Walk(kernels[0].Body, func(s loop.Stmt) {
-				switch s.(type) {
-				case *loop.LoadVec, *loop.StoreVec:
-					vectors++
+			if vectors := vectorsOf(kernels[0]); vectors != c.vectors {
+				t.Errorf("%d vectors are read and stored, not %d", vectors, c.vectors)
+			}
+			schedtest.RunOn(t, g, quick, 0)
+		})
+	}
+}
+
+// vectorsOf counts the loads and stores of vectors in a kernel.
+func vectorsOf(k *loop.Kernel) (vectors int) {
+	loop.Walk(k.Body, func(s loop.Stmt) {
+		switch s.(type) {
+		case *loop.LoadVec, *loop.StoreVec:
+			vectors++
+		}
+	})
+	return vectors
+}
+
+// TestConcatenationsAreVectorized counts the vectors that a thread of a concatenation reads and stores: those of each part
+// if all begin and end at whole vectors.
+func TestConcatenationsAreVectorized(t *testing.T) {
+	quick := schedtest.Hopper()
+	quick.Device = hardware.H200()
+	quick.Device.Launch = 1
+	for _, c := range []struct {
+		name    string
+		widths  []int
+		vectors int
+	}{
+		{"two parts", []int{8, 4}, 3},
+		{"four parts", []int{4, 12, 8, 4}, 5},
+		{"a part of a vector", []int{6, 6}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := schedtest.Build(t, func(b *ir.Builder) {
+				var parts []ir.Value
+				for i, n := range c.widths {
+					parts = append(parts, b.Input(fmt.Sprint("x", i), ir.F32, ir.Dims(70, n)...))
 				}
+				b.Output("y", ops.Concatenate(b, 1, parts...))
 			})
-			if vectors != c.vectors {
+			if vectors := vectorsOf(schedtest.Kernels(t, g, quick)[0]); vectors != c.vectors {
 				t.Errorf("%d vectors are read and stored, not %d", vectors, c.vectors)
 			}
 			schedtest.RunOn(t, g, quick, 0)

@@ -270,3 +270,35 @@ func TestSplitsBindTheirTensors(t *testing.T) {
 		}
 	}
 }
+
+// TestStatisticsOfPartsAreSplit sums over the pixels of channels that come from several arrays: their rows are as contiguous as
+// those of one, and are split over workgroups.
+func TestStatisticsOfPartsAreSplit(t *testing.T) {
+	const pixels = 1 << 15
+	for _, c := range []struct {
+		name  string
+		value func(b *ir.Builder, in func(name string, channels int) ir.Value) ir.Value
+	}{
+		{"a concatenation", func(b *ir.Builder, in func(string, int) ir.Value) ir.Value {
+			return ops.Concatenate(b, 1, in("x", 96), in("y", 32), in("z", 32))
+		}},
+		{"a slice", func(b *ir.Builder, in func(string, int) ir.Value) ir.Value {
+			return ops.Slice(b, in("x", 256), ir.Dims(0, 96), ir.Dims(pixels, 160), []int{1, 1})
+		}},
+	} {
+		g := schedtest.Build(t, func(b *ir.Builder) {
+			x := c.value(b, func(name string, channels int) ir.Value { return b.Input(name, ir.F32, ir.Dims(pixels, channels)...) })
+			centred := ops.Sub(b, x, ops.KeepDims(b, ops.Mean, x, 0))
+			b.Output("variance", ops.Mean(b, ops.Square(b, centred), 0))
+		})
+		parts := 0
+		for _, k := range schedtest.Kernels(t, g, schedtest.Hopper()) {
+			if strings.HasSuffix(k.Name, "_parts") {
+				parts++
+			}
+		}
+		if parts != 2 {
+			t.Errorf("%s: %d sums are split, not those of the mean and of the variance", c.name, parts)
+		}
+	}
+}
