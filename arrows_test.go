@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"internal/derive", "internal/tensorfile"},
 	{"ir/ops"},
 	{"internal/argument"},
-	{"ir/nn", "ir/image", "ir/signal", "ir/stats", "ir/losses"},
+	{"ir/nn", "ir/image", "ir/signal", "ir/stats", "ir/losses", "ir/quantize"},
 	{"autodiff", "internal/compiler/padding", "internal/compiler/passes", "internal/workload", "ir/format"},
 	{"ir/cmplx", "ir/special"},
 	{"ir/dist"},

@@ -30,12 +30,17 @@ var convertCommand = command{
                    tokenizer; -quantize packs the matrices of a .gguf file
   tensors          .safetensors to .npz and .npz to .safetensors
   graphs           .onnx to .txt, the text form, with the weights in a .safetensors beside it; the text
-                   form to .onnx, with the weights of -weights; both to .rlxp, as "rlx plan" does
+                   form to .onnx, with the weights of -weights; both to .rlxp, as "rlx plan" does;
+                   -calibrate rounds products to int8, from and to .onnx and .txt
 
 Types of -quantize are f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k and q6_k. The weight of
 the logits becomes q6_k or q8_0, rows that are no whole blocks a type of smaller blocks, and vectors and
 routers stay f32. -check measures the perplexity of a text with FROM and with TO. The memory is that of one
-tensor. A file that exists is replaced only with -force.`,
+tensor. A file that exists is replaced only with -force.
+
+-calibrate has rows of inputs by name, as numpy.savez writes them: ranges of what products read are
+those of the rows. Weights become int8 with a scale for each channel. For each output it prints how far
+that moved, and if the rows have what is expected of an output, by its name, the errors before and after.`,
 	define: func(f *flag.FlagSet) runner {
 		c := &conversion{sizes: sizesFlag(f)}
 		f.BoolVar(&c.force, "force", false, "replace files that exist")
@@ -43,6 +48,7 @@ tensor. A file that exists is replaced only with -force.`,
 		f.StringVar(&c.dtype, "dtype", "", "`TYPE` of the matrices of safetensors of a language model: f32, f16 or bf16")
 		f.StringVar(&c.check, "check", "", "`FILE` with a text whose perplexity is measured before and after")
 		f.IntVar(&c.perplexity.Context, "context", 0, "`TOKENS` of a window of -check; 0 for 512")
+		f.StringVar(&c.calibrate, "calibrate", "", "`FILE` with typical inputs, .npz or .safetensors, by which products are rounded to int8")
 		f.StringVar(&c.weights, "weights", "", "`FILE` with the weights of a graph, .safetensors or .npz")
 		f.BoolVar(&c.external, "external", false, "write weights of an ONNX model to a file beside it, as those over 2 GB are")
 		deviceFlag(f, &c.device)
@@ -53,10 +59,10 @@ tensor. A file that exists is replaced only with -force.`,
 // conversion are the arguments of convert.
 type conversion struct {
 	perplexityOptions
-	sizes                           sizes
-	quantize, dtype, check, weights string
-	force, external                 bool
-	std                             stdio
+	sizes                                      sizes
+	quantize, dtype, check, weights, calibrate string
+	force, external                            bool
+	std                                        stdio
 }
 
 // formatOf returns the format of a file by its name: the ending without the dot, "folder" for a folder or a
@@ -79,7 +85,12 @@ func (c *conversion) run(ctx context.Context, std stdio, args []string) error {
 	from, to := args[0], args[1]
 	a, b := formatOf(from), formatOf(to)
 	ofModel := func(format string) bool { return format == "gguf" || format == "folder" }
+	graph := func(format string) bool { return format == "onnx" || format == "txt" }
 	switch {
+	case c.calibrate != "" && graph(a) && graph(b):
+		return c.calibrated(ctx, from, to)
+	case c.calibrate != "":
+		return usagef("-calibrate is for graphs, not from .%s to .%s: -quantize packs language models", a, b)
 	case ofModel(a) && ofModel(b):
 		return c.languageModel(ctx, from, to)
 	case c.quantize != "" || c.dtype != "" || c.check != "":
@@ -186,6 +197,11 @@ func (c *conversion) text(from, to string) error {
 	if err != nil {
 		return err
 	}
+	return c.writeText(m, to)
+}
+
+// writeText writes the graphs of a model, and its weights in a file next to it.
+func (c *conversion) writeText(m *model, to string) error {
 	if len(m.weights) > 0 {
 		name := strings.TrimSuffix(to, filepath.Ext(to)) + ".safetensors"
 		err := c.create(name, func(w io.Writer) error { return safetensors.Write(w, m.weights, nil) })
@@ -199,21 +215,32 @@ func (c *conversion) text(from, to string) error {
 	})
 }
 
+// graphs reads a model that is no plan, with the weights of -weights if that is given.
+func (c *conversion) graphs(from string) (*model, error) {
+	m, err := load(from, c.std.in, c.sizes)
+	if err != nil {
+		return nil, err
+	}
+	if m.module == nil {
+		return nil, fmt.Errorf("%s is a plan for %s: it must be the text form of graphs", from, m.plan.Target)
+	}
+	if c.weights != "" {
+		m.weights, err = readTensors(c.weights)
+	}
+	return m, err
+}
+
 // onnx writes graphs as ONNX models, one for each entry. Symbols without a size stay open.
 func (c *conversion) onnx(from, to string) error {
-	m, err := load(from, c.std.in, c.sizes)
+	m, err := c.graphs(from)
 	if err != nil {
 		return err
 	}
-	if m.module == nil {
-		return fmt.Errorf("%s is a plan for %s: it must be the text form of graphs", from, m.plan.Target)
-	}
-	weights := m.weights
-	if c.weights != "" {
-		if weights, err = readTensors(c.weights); err != nil {
-			return err
-		}
-	}
+	return c.writeONNX(m, to)
+}
+
+// writeONNX writes an ONNX model for each entry.
+func (c *conversion) writeONNX(m *model, to string) error {
 	for _, e := range m.module.Entries {
 		name := to
 		if len(m.module.Entries) > 1 {
@@ -222,7 +249,7 @@ func (c *conversion) onnx(from, to string) error {
 		if !c.force && (exists(name) || exists(name+".data")) {
 			return existsError(name)
 		}
-		if err := c.entry(e.Graph, weights, name); err != nil {
+		if err := c.entry(e.Graph, m.weights, name); err != nil {
 			return fmt.Errorf("entry %q: %w", e.Name, err)
 		}
 	}

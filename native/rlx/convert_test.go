@@ -1,9 +1,12 @@
 package main
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -119,6 +122,52 @@ func TestConvertGraphs(t *testing.T) {
 	}
 }
 
+// TestConvertInt8 rounds a network by rows of its input. It moves the results no further than onnxruntime's own static
+// quantisation does, which testdata/int8.py prints; written as ONNX and as text it computes the same.
+func TestConvertInt8(t *testing.T) {
+	const byRuntime, size = 0.1032486, 9.013917
+	dir := t.TempDir()
+	from, rows := filepath.Join("testdata", "int8.onnx"), filepath.Join("testdata", "int8.npz")
+	var moved []float64
+	for _, name := range []string{"a.onnx", "a.txt"} {
+		code, out, errs := call(t, "", "convert", from, filepath.Join(dir, name), "-calibrate", rows, "-device", "cpu")
+		row := regexp.MustCompile(`(?m)^y +([0-9.]+) +([0-9.]+) .*% +\S+ +(\S+) +([0-9.]+)$`).FindStringSubmatch(out)
+		if code != 0 || row == nil || !strings.Contains(out, "4 weights in int8, 3 as they are") {
+			t.Fatalf("%d %q %q", code, out, errs)
+		}
+		var numbers []float64
+		for _, text := range row[1:] {
+			x, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			numbers = append(numbers, x)
+		}
+		if math.Abs(numbers[0]-size) > 1e-3 || numbers[1] > byRuntime || numbers[1] < byRuntime/2 || numbers[2] > 1e-5 || numbers[3] != numbers[1] {
+			t.Errorf("%s: %v", name, numbers)
+		}
+		moved = append(moved, numbers[1])
+	}
+	if moved[0] != moved[1] {
+		t.Errorf("moved by %v", moved)
+	}
+	x := rlx.Inputs{"x": rlx.Float32s(slices.Repeat([]float32{1, -0.5, 0.25}, 64)[:128], 2, 1, 8, 8)}
+	if err := safetensors.WriteFile(filepath.Join(dir, "x.safetensors"), x, nil); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		code, out, errs := call(t, "", append([]string{"run", "-device", "cpu", "-in", filepath.Join(dir, "x.safetensors")}, args...)...)
+		if code != 0 {
+			t.Fatalf("%d %q", code, errs)
+		}
+		return out[strings.Index(out, "\n"):]
+	}
+	first, second := run(filepath.Join(dir, "a.onnx")), run(filepath.Join(dir, "a.txt"), "-weights", filepath.Join(dir, "a.safetensors"))
+	if first != second {
+		t.Errorf("%q and %q", first, second)
+	}
+}
+
 // TestConvertRefuses gives conversions that are none.
 func TestConvertRefuses(t *testing.T) {
 	dir := t.TempDir()
@@ -135,6 +184,9 @@ func TestConvertRefuses(t *testing.T) {
 		{[]string{dir, filepath.Join(dir, "b"), "-quantize", "q8_0"}, exitUsage, "-quantize"},
 		{[]string{dir, "a.gguf", "-dtype", "f16"}, exitUsage, "-dtype"},
 		{[]string{dir, filepath.Join(dir, "a.gguf")}, exitError, "config.json"},
+		{[]string{dir, "a.gguf", "-calibrate", "a.npz"}, exitUsage, "-quantize packs"},
+		{[]string{filepath.Join("testdata", "scale.txt"), "a.txt", "-calibrate", "a.npz"}, exitUsage, "for models of one"},
+		{[]string{tiny, "a.txt", "-calibrate", filepath.Join("testdata", "int8.npz")}, exitError, `it must be rows of [batch,2]`},
 		{[]string{filepath.Join(dir, "a.npz"), filepath.Join(dir, "a.safetensors")}, exitError, "a.npz"},
 	} {
 		code, _, errs := call(t, "", append([]string{"convert"}, c.args...)...)
