@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/format/npz"
 	"github.com/rlx-go/rlx/native/safetensors"
 )
@@ -168,6 +169,55 @@ func TestConvertInt8(t *testing.T) {
 	}
 }
 
+// TestConvertDecoder writes a language model as an ONNX model, as text and as a plan. The first two have transformers' logits.
+func TestConvertDecoder(t *testing.T) {
+	dir, folder := t.TempDir(), filepath.Join("..", "lm", "testdata", "llama")
+	expected, _, err := safetensors.ReadFile(filepath.Join(folder, "expected.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := expected["logits"].Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := expected["prompt"]
+	prompt.Dims = []int{1, prompt.Len()}
+	in, out := filepath.Join(dir, "in.safetensors"), filepath.Join(dir, "out.safetensors")
+	if err := safetensors.WriteFile(in, map[string]rlx.Tensor{"tokens": fitted(prompt, ir.I32)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{filepath.Join(folder, "model.gguf"): "a.onnx", folder: "a.txt"} {
+		to = filepath.Join(dir, to)
+		if code, _, errs := call(t, "", "convert", from, to); code != 0 {
+			t.Fatalf("%s: %d %q", to, code, errs)
+		}
+		args := []string{"run", to, "-device", "cpu", "-in", in, "-out", out}
+		if filepath.Ext(to) == ".txt" {
+			args = append(args, "-weights", filepath.Join(dir, "a.safetensors"))
+		}
+		if code, _, errs := call(t, "", args...); code != 0 {
+			t.Fatalf("%s: %d %q", to, code, errs)
+		}
+		results, _, err := safetensors.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := results["logits"].Float32s()
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%s: %d logits: %v", to, len(got), err)
+		}
+		for i, x := range got {
+			if !(math.Abs(float64(x-want[i])) <= 1e-4) {
+				t.Fatalf("%s: logit %d is %v, not %v", to, i, x, want[i])
+			}
+		}
+	}
+	code, text, errs := call(t, "", "convert", folder, filepath.Join(dir, "b.rlxp"), "-size", "batch=1,time=4")
+	if code != 0 || !strings.Contains(text, "b.safetensors") || !strings.Contains(text, "b.rlxp") {
+		t.Errorf("%d %q %q", code, text, errs)
+	}
+}
+
 // TestConvertRefuses gives conversions that are none.
 func TestConvertRefuses(t *testing.T) {
 	dir := t.TempDir()
@@ -179,6 +229,9 @@ func TestConvertRefuses(t *testing.T) {
 	}{
 		{[]string{"a"}, exitUsage, "two must be given"},
 		{[]string{tiny, "a.npz"}, exitUsage, "no conversion"},
+		{[]string{tiny, "a.gguf"}, exitUsage, "does not say which language model"},
+		{[]string{tiny, "a.rlxp", "-dtype", "f16"}, exitUsage, "for language models"},
+		{[]string{filepath.Join("..", "lm", "testdata", "llama"), "a.txt", "-dtype", "i8"}, exitUsage, "-dtype i8"},
 		{[]string{tiny, "a.txt", "-quantize", "q4_0"}, exitUsage, "for language models"},
 		{[]string{dir, "a.gguf", "-quantize", "q9"}, exitUsage, "-quantize q9"},
 		{[]string{dir, filepath.Join(dir, "b"), "-quantize", "q8_0"}, exitUsage, "-quantize"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir"
+	irlm "github.com/rlx-go/rlx/ir/lm"
 	"github.com/rlx-go/rlx/ir/quantize"
 	"github.com/rlx-go/rlx/native"
 )
@@ -20,7 +21,7 @@ func (c *conversion) calibrated(ctx context.Context, from, to string) error {
 	if !c.force && exists(to) {
 		return existsError(to)
 	}
-	m, err := c.graphs(from)
+	m, err := c.graphs(from, irlm.BindOptions{Unpack: true, DType: ir.F32})
 	if err != nil {
 		return err
 	}
@@ -67,14 +68,6 @@ func bytesOf(tensors rlx.Inputs) (n int64) {
 		n += int64(len(t.Data))
 	}
 	return n
-}
-
-// write writes a model in the format that the end of TO's name says.
-func (c *conversion) write(m *model, to string) error {
-	if formatOf(to) == "txt" {
-		return c.writeText(m, to)
-	}
-	return c.writeONNX(m, to)
 }
 
 // int8Of returns the rounded graph, and its weights.
