@@ -71,7 +71,7 @@ export function lora<T>(b: GraphBuilder, options: LoRAOptions, build: () => T): 
   checkBuild(lora, build);
   return inside(lora, b, () => {
     checkOptions('nn.lora', options, 'rank alpha dropout targets');
-    const built = new Set<string>(), result = adapted(b, options, build, built), missing = options?.targets?.filter((name) => !built.has(name));
+    const built = new Set<string>(), result = adapted(b, options ?? {}, build, built), missing = options?.targets?.filter((name) => !built.has(name));
     if (missing?.length) {
       const names = listed(missing, [...built]), others = names.includes('nearest') ? '' : `: there are ${[...built].slice(0, 5).join(', ') || 'none'}`;
       throw new RlxError('name', `nn.lora: no layer has the name of targets ${names}${others}`, { op: 'nn.lora', name: missing[0]! });
@@ -81,7 +81,7 @@ export function lora<T>(b: GraphBuilder, options: LoRAOptions, build: () => T): 
 }
 
 /** {@link lora} for a part of a model: targets may be of other parts. `built` gets the names of the layers. */
-export function adapted<T>(b: GraphBuilder, { rank = 8, alpha = rank, dropout = 0, targets }: LoRAOptions = {}, build: () => T, built = new Set<string>()): T {
+export function adapted<T>(b: GraphBuilder, { rank = 8, alpha = rank, dropout = 0, targets }: LoRAOptions, build: () => T, built = new Set<string>()): T {
   if (!(Number.isInteger(rank) && rank > 0 && Number.isFinite(alpha) && dropout >= 0 && dropout < 1)) {
     throw new RlxError('attr', `nn.lora: rank is ${rank}, alpha ${alpha}, dropout ${dropout}: a rank is positive, alpha finite and a rate in [0, 1)`, { op: 'nn.lora' });
   }
