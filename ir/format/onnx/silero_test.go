@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/onnxcase"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/cpu"
 	"github.com/rlx-go/rlx/native/safetensors"
@@ -59,7 +59,7 @@ func silero(b *ir.Builder) {
 func TestModelsWeights(t *testing.T) {
 	folder := filepath.Join(os.Getenv("RLX_ONNX_MODELS"), "silero_safetensors_0")
 	backendtest.Require(t, "onnx", func() error { _, err := os.Stat(folder); return err }())
-	c, err := loadCase(folder)
+	c, err := onnxcase.Load(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,41 +71,11 @@ func TestModelsWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	module, err := ir.NewModule("silero", ir.Entry{Name: "main", Graph: g})
+	results, err := c.Run(t.Context(), cpu.Backend(), g, weights, nil)
+	if err == nil {
+		err = c.Check(results, false)
+	}
 	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := cpu.Backend().Compile(t.Context(), module, native.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close(t.Context())
-	for name := range sileroParams {
-		if err := p.Set(t.Context(), name, weights[name]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	inputs := map[string]native.Tensor{}
-	for i, name := range c.names {
-		if _, has := g.Port(name); has { // not the rate
-			inputs[name] = native.FromArray(c.in[i])
-		}
-	}
-	running, err := p.Run(t.Context(), "main", inputs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	results, err := running.Wait(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, o := range c.model.Outputs() {
-		got, err := results[o.Name].Array()
-		if err == nil {
-			err = c.compare(got, c.out[i])
-		}
-		if err != nil {
-			t.Errorf("%s: %v", o.Name, err)
-		}
+		t.Error(err)
 	}
 }
