@@ -260,8 +260,9 @@ $(ONNX)/.installed: ir/format/onnx/suite/requirements.txt $(wildcard ir/format/o
 	touch $@
 
 .PHONY: test-onnx
-test-onnx: $(ONNX)/.installed ## run the node tests of the onnx package on the CPU, differentiate them, and compare models with onnxruntime
+test-onnx: $(ONNX)/.installed ## run the node tests of the onnx package on the CPU, some on WebGPU, differentiate them, and compare models with onnxruntime
 	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_ONNX_MODELS=$(CURDIR)/$(ONNX)/models RLX_REQUIRE=onnx $(GO_TEST) -count=1 -run='Nodes|Models' ./ir/format/onnx
+	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_REQUIRE=onnx,webgpu $(GO_TEST) -count=1 -run=Nodes ./webgpu
 
 .PHONY: onnx-exported
 onnx-exported: $(ONNX)/.installed ## have onnxruntime compute exported models, and write the table of those that differ

@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"internal/derive", "internal/tensorfile"},
 	{"ir/ops"},
 	{"internal/argument"},
-	{"ir/nn", "ir/image", "ir/signal", "ir/stats", "ir/losses"},
+	{"ir/nn", "ir/image", "ir/signal", "ir/stats", "ir/losses", "ir/quantize"},
 	{"autodiff", "internal/compiler/padding", "internal/compiler/passes", "internal/workload", "ir/format"},
 	{"ir/cmplx", "ir/special"},
 	{"ir/dist"},
@@ -49,7 +49,7 @@ var layers = [][]string{
 	{"internal/cuda", "internal/metal", "internal/coreml"},
 	{"internal/executor/fair", "internal/executor/named", "internal/executor/pending", "internal/executor/ranks", "native/collective/nccl", "native/collective/mpi"},
 	{"internal/executor/async", "internal/executor/synchronous", "internal/applecheck"},
-	{"native/safetensors", "native/dataset", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "internal/conformance"},
+	{"native/safetensors", "native/dataset", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "internal/conformance", "internal/onnxcase"},
 	{"webgpu", "wasm", "native/coreml", "native/lm", "internal/coreml/software"}, // a training session and the software Core ML run graphs on the CPU
 	{""}, // the root
 	{"internal/functiontest"},

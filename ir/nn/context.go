@@ -24,7 +24,7 @@ type context struct {
 	frozen bool                      // declared parameters are frozen
 	shared bool                      // parameters may be declared before
 	counts map[string]int            // layers without a name, by scope and kind
-	lora   *LoRAOptions              // the adapter of Linear; nil for none
+	lora   *adapter                  // the adapter of Linear; nil for none
 	cache  *cache                    // keys and values of earlier positions; nil without a cache
 	stored func(name string) Storage // storage of weights; nil for the default
 	random *stream

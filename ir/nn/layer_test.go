@@ -124,6 +124,10 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"experts":        {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { y, _ := nn.MoE(b, x, 1); return y }},
 		"negative state": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Mamba(b, x, nn.MambaOptions{State: -1}) }},
 		"rank of lora":   {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { nn.LoRA(b, nn.LoRAOptions{Rank: -1}, func() {}); return x }},
+		"target of lora": {ir.ErrName, func(b *ir.Builder, x ir.Value) (y ir.Value) {
+			nn.LoRA(b, nn.LoRAOptions{Targets: []string{"q_prj"}}, func() { y = nn.Linear(b, x, 2, nn.LinearOptions{Name: "q_proj"}) })
+			return y
+		}},
 		"nothing to tie": {ir.ErrName, func(b *ir.Builder, _ ir.Value) ir.Value { return nn.Tie(b, "w") }},
 		"residual's shape": {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value {
 			return nn.Residual(b, x, func(x ir.Value) ir.Value { return nn.Linear(b, x, 2) })

@@ -4,7 +4,9 @@ import (
 	"math"
 	"path"
 	"slices"
+	"strconv"
 
+	"github.com/rlx-go/rlx/internal/nearest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -104,20 +106,49 @@ type LoRAOptions struct {
 	Targets []string
 }
 
+// adapter is the options of LoRA, and the names of the layers that were built with them.
+type adapter struct {
+	LoRAOptions
+	built []string
+}
+
 // adapterOf returns the options of LoRA for the layer in the open scope, nil if it adds nothing to that.
 func adapterOf(b *ir.Builder) *LoRAOptions {
-	o := contextOf(b).lora
-	if o == nil || o.Targets != nil && !slices.Contains(o.Targets, path.Base(b.ScopeName())) {
+	a := contextOf(b).lora
+	if a == nil {
 		return nil
 	}
-	return o
+	if name := path.Base(b.ScopeName()); a.Targets != nil {
+		a.built = append(a.built, name)
+		if !slices.Contains(a.Targets, name) {
+			return nil
+		}
+	}
+	return &a.LoRAOptions
+}
+
+// missing returns the error of a target that no layer has the name of.
+func (a *adapter) missing() error {
+	for _, name := range a.Targets {
+		if slices.Contains(a.built, name) {
+			continue
+		}
+		hint := "there are none"
+		if best := nearest.Name(name, a.built); best != "" {
+			hint = "the nearest is " + strconv.Quote(best)
+		} else if len(a.built) > 0 {
+			hint = "one is " + strconv.Quote(a.built[0])
+		}
+		return ir.Errorf(ir.ErrName, "no layer has the name %q of Targets: %s", name, hint)
+	}
+	return nil
 }
 
 // LoRA calls f with frozen parameters ([ir.PortOptions]). Each [Linear] in it, also those of other
 // layers, adds x·lora_A·lora_B·alpha/rank to its result (Hu et al., LoRA). The trained parameters
 // are lora_A/weight [in, rank], uniform in ±1/√in at first, and lora_B/weight [rank, out], 0 at
 // first. PEFT's matrices are the transposes. Errors are recorded in b: of kind [ir.ErrAttr] for a
-// negative rank or a rate outside [0, 1), and [ir.ErrGraph] if f is nil.
+// negative rank or a rate outside [0, 1), [ir.ErrName] for a target that no layer has the name of, and [ir.ErrGraph] if f is nil.
 func LoRA(b *ir.Builder, o LoRAOptions, f func()) {
 	const op ir.Op = "nn.lora"
 	if !b.Require(op, "function", f != nil) {
@@ -133,7 +164,11 @@ func LoRA(b *ir.Builder, o LoRAOptions, f func()) {
 	if o.Alpha == 0 {
 		o.Alpha = float64(o.Rank)
 	}
-	during(b, func(c *context) { c.frozen, c.lora = true, &o }, f)
+	a := &adapter{LoRAOptions: o}
+	during(b, func(c *context) { c.frozen, c.lora = true, a }, f)
+	if err := a.missing(); err != nil && b.Err() == nil {
+		b.Failf(op, nil, err)
+	}
 }
 
 // lowRank returns x·weight + scale·(x·a)·b.

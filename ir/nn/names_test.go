@@ -30,7 +30,7 @@ var models = map[string]func(b *ir.Builder, x ir.Value) ir.Value{
 		return y
 	},
 	"lora of queries": func(b *ir.Builder, x ir.Value) (y ir.Value) {
-		nn.LoRA(b, nn.LoRAOptions{Targets: []string{"q_proj", "gate_proj"}}, func() { y = nn.Attention(b, x, 2, nn.AttentionOptions{Separate: true}) })
+		nn.LoRA(b, nn.LoRAOptions{Targets: []string{"q_proj"}}, func() { y = nn.Attention(b, x, 2, nn.AttentionOptions{Separate: true}) })
 		return y
 	},
 	"llama": func(b *ir.Builder, x ir.Value) ir.Value {

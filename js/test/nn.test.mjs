@@ -72,7 +72,7 @@ const layers = {
 const models = {
   'batch_norm frozen': (x, b) => (nn.train(b), nn.frozen(b, () => nn.batchNorm(nn.linear(x, 4)))),
   'lora attention': (x, b) => nn.lora(b, {}, () => nn.attention(x, 2, { causal: true })),
-  'lora of queries': (x, b) => nn.lora(b, { targets: ['q_proj', 'gate_proj'] }, () => nn.attention(x, 2, { separate: true })),
+  'lora of queries': (x, b) => nn.lora(b, { targets: ['q_proj'] }, () => nn.attention(x, 2, { separate: true })),
   llama: (x) => nn.stack(x, 'layers', 2, (x) => nn.transformerBlock(x, 4, {
     name: nn.here, hidden: 6, activation: 'swiglu', rmsNorm: true, noBias: true, causal: true, kvHeads: 2, rope: {}, attention: { separate: true, normQK: true },
   })),
@@ -365,6 +365,10 @@ test('errors name the scope, and begin at the line of the caller', () => {
   refused((_, x) => nn.dropout(x, 0.5), 'graph', /call nn\.train or nn\.infer first/);
   refused((_, x) => nn.mlp(x, 8, { activation: 'step' }), 'name', /no activation step: there are gelu/);
   refused((_, x) => nn.linear(x, 3, { bias: false }), 'name', /nn\.linear has no option bias/);
+  const adapt = (b, targets, build) => nn.lora(b, { targets }, build);
+  refused((b, x) => adapt(b, ['q_prj'], () => nn.linear(x, 3, { name: 'q_proj' })), 'name', /no layer has the name of targets q_prj \(the nearest is q_proj\)$/);
+  refused((b, x) => adapt(b, ['q'], () => nn.linear(x, 3, { name: 'k' })), 'name', /targets q: there are k$/);
+  refused((b, x) => adapt(b, ['q'], () => x), 'name', /targets q: there are none$/);
   refused((b) => nn.tie(b, 'embedding0/weight'), 'name', /no parameter embedding0\/weight/);
   refused((_, x) => nn.residual(x, (x) => nn.linear(x, 3)), 'shape', /f\(x\) is f32\[2,n,3\]/);
   refused((_, x) => nn.linear(x.convert('i32'), 3), 'dtype', /of no float type/);

@@ -77,6 +77,12 @@ func program(t *testing.T, m *lm.Model, e expected, cached bool) *rlx.Program {
 	if cached {
 		entries = append(entries, build("chunk", chunk, true), build("one", 1, true))
 	}
+	return programOf(t, m, entries...)
+}
+
+// programOf compiles entries for the CPU, with the weights of a model.
+func programOf(t *testing.T, m *lm.Model, entries ...ir.Entry) *rlx.Program {
+	t.Helper()
 	module, err := ir.NewModule("model", entries...)
 	if err != nil {
 		t.Fatal(err)

@@ -5,10 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/rlx-go/rlx/ir/format/gguf"
 	"github.com/rlx-go/rlx/ir/format/npz"
 	"github.com/rlx-go/rlx/ir/format/onnx"
+	irlm "github.com/rlx-go/rlx/ir/lm"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/lm"
 	"github.com/rlx-go/rlx/native/safetensors"
@@ -30,12 +29,19 @@ var convertCommand = command{
                    tokenizer; -quantize packs the matrices of a .gguf file
   tensors          .safetensors to .npz and .npz to .safetensors
   graphs           .onnx to .txt, the text form, with the weights in a .safetensors beside it; the text
-                   form to .onnx, with the weights of -weights; both to .rlxp, as "rlx plan" does
+                   form to .onnx, with the weights of -weights; both to .rlxp, as "rlx plan" does;
+                   -calibrate rounds products to int8, from and to .onnx and .txt
+  from a language model to a graph   a folder or a .gguf file to .onnx, .txt and .rlxp: from "tokens"
+                   [batch, time] to "logits", without a cache. In .onnx weights are floats, of -dtype
 
 Types of -quantize are f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k and q6_k. The weight of
 the logits becomes q6_k or q8_0, rows that are no whole blocks a type of smaller blocks, and vectors and
 routers stay f32. -check measures the perplexity of a text with FROM and with TO. The memory is that of one
-tensor. A file that exists is replaced only with -force.`,
+tensor. A file that exists is replaced only with -force.
+
+-calibrate has rows of inputs by name, as numpy.savez writes them: ranges of what products read are
+those of the rows. Weights become int8 with a scale for each channel. For each output it prints how far
+that moved, and if the rows have what is expected of an output, by its name, the errors before and after.`,
 	define: func(f *flag.FlagSet) runner {
 		c := &conversion{sizes: sizesFlag(f)}
 		f.BoolVar(&c.force, "force", false, "replace files that exist")
@@ -43,6 +49,7 @@ tensor. A file that exists is replaced only with -force.`,
 		f.StringVar(&c.dtype, "dtype", "", "`TYPE` of the matrices of safetensors of a language model: f32, f16 or bf16")
 		f.StringVar(&c.check, "check", "", "`FILE` with a text whose perplexity is measured before and after")
 		f.IntVar(&c.perplexity.Context, "context", 0, "`TOKENS` of a window of -check; 0 for 512")
+		f.StringVar(&c.calibrate, "calibrate", "", "`FILE` with typical inputs, .npz or .safetensors, by which products are rounded to int8")
 		f.StringVar(&c.weights, "weights", "", "`FILE` with the weights of a graph, .safetensors or .npz")
 		f.BoolVar(&c.external, "external", false, "write weights of an ONNX model to a file beside it, as those over 2 GB are")
 		deviceFlag(f, &c.device)
@@ -53,10 +60,11 @@ tensor. A file that exists is replaced only with -force.`,
 // conversion are the arguments of convert.
 type conversion struct {
 	perplexityOptions
-	sizes                           sizes
-	quantize, dtype, check, weights string
-	force, external                 bool
-	std                             stdio
+	sizes                                      sizes
+	quantize, dtype, check, weights, calibrate string
+	force, external                            bool
+	open                                       []io.Closer // files whose windows are in use
+	std                                        stdio
 }
 
 // formatOf returns the format of a file by its name: the ending without the dot, "folder" for a folder or a
@@ -77,30 +85,32 @@ func (c *conversion) run(ctx context.Context, std stdio, args []string) error {
 	}
 	c.std = std
 	from, to := args[0], args[1]
+	defer func() {
+		for _, file := range c.open {
+			file.Close() // read only
+		}
+	}()
 	a, b := formatOf(from), formatOf(to)
-	ofModel := func(format string) bool { return format == "gguf" || format == "folder" }
+	graph := func(format string) bool { return format == "onnx" || format == "txt" }
 	switch {
-	case ofModel(a) && ofModel(b):
+	case c.calibrate != "" && (graph(a) || isLanguageModel(a)) && graph(b):
+		return c.calibrated(ctx, from, to)
+	case c.calibrate != "":
+		return usagef("-calibrate is for graphs, not from .%s to .%s: -quantize packs language models", a, b)
+	case isLanguageModel(a) && isLanguageModel(b):
 		return c.languageModel(ctx, from, to)
-	case c.quantize != "" || c.dtype != "" || c.check != "":
+	case c.quantize != "" || c.check != "" || c.dtype != "" && !isLanguageModel(a):
 		return usagef("-quantize, -dtype and -check are for language models, not from .%s to .%s", a, b)
 	case a == "safetensors" && b == "npz":
 		return c.create(to, func(w io.Writer) error { return npzOf(w, from) })
 	case a == "npz" && b == "safetensors":
 		return c.create(to, func(w io.Writer) error { return safetensorsOf(w, from) })
-	case a == "onnx" && b == "txt":
-		return c.text(from, to)
-	case b == "onnx":
-		return c.onnx(from, to)
+	case b == "onnx" || b == "txt" && a != "txt":
+		return c.graphTo(from, to)
 	case b == "rlxp":
-		if !c.force && exists(to) {
-			return existsError(to)
-		}
-		plan := []string{from, "-o", to}
-		for _, name := range slices.Sorted(maps.Keys(c.sizes)) {
-			plan = append(plan, "-size", fmt.Sprintf("%s=%d", name, c.sizes[name]))
-		}
-		return planCommand.run(ctx, plan, std)
+		return c.plan(ctx, from, to)
+	case graph(a) && isLanguageModel(b):
+		return usagef("from .%s to .%s is no conversion: a graph does not say which language model it is; the folder or the .gguf file that it was made of can be converted", a, b)
 	}
 	return usagef("from .%s to .%s is no conversion: \"rlx help convert\" lists them", a, b)
 }
@@ -180,18 +190,40 @@ func safetensorsOf(w io.Writer, from string) error {
 	return safetensors.WriteEntries(w, entries, nil)
 }
 
-// text writes the graph of an ONNX model, and its weights in a file next to it.
-func (c *conversion) text(from, to string) error {
-	m, err := loadONNX(from, onnx.Options{Sizes: c.sizes})
+// graphs reads graphs with their weights, those of -weights if that is given. The options are for the weights of a language model.
+func (c *conversion) graphs(from string, o irlm.BindOptions) (*model, error) {
+	if isLanguageModel(formatOf(from)) {
+		return c.decoder(from, o)
+	}
+	m, err := load(from, c.std.in, c.sizes)
+	if err != nil {
+		return nil, err
+	}
+	if m.module == nil {
+		return nil, fmt.Errorf("%s is a plan for %s: it must be the text form of graphs", from, m.plan.Target)
+	}
+	if c.weights != "" {
+		m.weights, err = readTensors(c.weights)
+	}
+	return m, err
+}
+
+// graphTo writes graphs and their weights in another format. Symbols without a size stay open.
+func (c *conversion) graphTo(from, to string) error {
+	m, err := c.graphs(from, irlm.BindOptions{Unpack: formatOf(to) == "onnx"})
 	if err != nil {
 		return err
 	}
-	if len(m.weights) > 0 {
-		name := strings.TrimSuffix(to, filepath.Ext(to)) + ".safetensors"
-		err := c.create(name, func(w io.Writer) error { return safetensors.Write(w, m.weights, nil) })
-		if err != nil {
-			return err
-		}
+	return c.write(m, to)
+}
+
+// write writes a model in the format that the end of TO's name says: one ONNX model for each entry, or one text of all.
+func (c *conversion) write(m *model, to string) error {
+	if formatOf(to) == "onnx" {
+		return c.writeONNX(m, to)
+	}
+	if err := c.writeWeights(m, to); err != nil {
+		return err
 	}
 	return c.create(to, func(w io.Writer) error {
 		_, err := io.WriteString(w, m.module.String())
@@ -199,21 +231,8 @@ func (c *conversion) text(from, to string) error {
 	})
 }
 
-// onnx writes graphs as ONNX models, one for each entry. Symbols without a size stay open.
-func (c *conversion) onnx(from, to string) error {
-	m, err := load(from, c.std.in, c.sizes)
-	if err != nil {
-		return err
-	}
-	if m.module == nil {
-		return fmt.Errorf("%s is a plan for %s: it must be the text form of graphs", from, m.plan.Target)
-	}
-	weights := m.weights
-	if c.weights != "" {
-		if weights, err = readTensors(c.weights); err != nil {
-			return err
-		}
-	}
+// writeONNX writes an ONNX model for each entry.
+func (c *conversion) writeONNX(m *model, to string) error {
 	for _, e := range m.module.Entries {
 		name := to
 		if len(m.module.Entries) > 1 {
@@ -222,7 +241,7 @@ func (c *conversion) onnx(from, to string) error {
 		if !c.force && (exists(name) || exists(name+".data")) {
 			return existsError(name)
 		}
-		if err := c.entry(e.Graph, weights, name); err != nil {
+		if err := c.entry(e.Graph, m.weights, name); err != nil {
 			return fmt.Errorf("entry %q: %w", e.Name, err)
 		}
 	}

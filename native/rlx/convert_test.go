@@ -1,13 +1,17 @@
 package main
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/format/npz"
 	"github.com/rlx-go/rlx/native/safetensors"
 )
@@ -119,6 +123,101 @@ func TestConvertGraphs(t *testing.T) {
 	}
 }
 
+// TestConvertInt8 rounds a network by rows of its input. It moves the results no further than onnxruntime's own static
+// quantisation does, which testdata/int8.py prints; written as ONNX and as text it computes the same.
+func TestConvertInt8(t *testing.T) {
+	const byRuntime, size = 0.1032486, 9.013917
+	dir := t.TempDir()
+	from, rows := filepath.Join("testdata", "int8.onnx"), filepath.Join("testdata", "int8.npz")
+	var moved []float64
+	for _, name := range []string{"a.onnx", "a.txt"} {
+		code, out, errs := call(t, "", "convert", from, filepath.Join(dir, name), "-calibrate", rows, "-device", "cpu")
+		row := regexp.MustCompile(`(?m)^y +([0-9.]+) +([0-9.]+) .*% +\S+ +(\S+) +([0-9.]+)$`).FindStringSubmatch(out)
+		if code != 0 || row == nil || !strings.Contains(out, "4 weights in int8, 3 as they are") {
+			t.Fatalf("%d %q %q", code, out, errs)
+		}
+		var numbers []float64
+		for _, text := range row[1:] {
+			x, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			numbers = append(numbers, x)
+		}
+		if math.Abs(numbers[0]-size) > 1e-3 || numbers[1] > byRuntime || numbers[1] < byRuntime/2 || numbers[2] > 1e-5 || numbers[3] != numbers[1] {
+			t.Errorf("%s: %v", name, numbers)
+		}
+		moved = append(moved, numbers[1])
+	}
+	if moved[0] != moved[1] {
+		t.Errorf("moved by %v", moved)
+	}
+	x := rlx.Inputs{"x": rlx.Float32s(slices.Repeat([]float32{1, -0.5, 0.25}, 64)[:128], 2, 1, 8, 8)}
+	if err := safetensors.WriteFile(filepath.Join(dir, "x.safetensors"), x, nil); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		code, out, errs := call(t, "", append([]string{"run", "-device", "cpu", "-in", filepath.Join(dir, "x.safetensors")}, args...)...)
+		if code != 0 {
+			t.Fatalf("%d %q", code, errs)
+		}
+		return out[strings.Index(out, "\n"):]
+	}
+	first, second := run(filepath.Join(dir, "a.onnx")), run(filepath.Join(dir, "a.txt"), "-weights", filepath.Join(dir, "a.safetensors"))
+	if first != second {
+		t.Errorf("%q and %q", first, second)
+	}
+}
+
+// TestConvertDecoder writes a language model as an ONNX model, as text and as a plan. The first two have transformers' logits.
+func TestConvertDecoder(t *testing.T) {
+	dir, folder := t.TempDir(), filepath.Join("..", "lm", "testdata", "llama")
+	expected, _, err := safetensors.ReadFile(filepath.Join(folder, "expected.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := expected["logits"].Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := expected["prompt"]
+	prompt.Dims = []int{1, prompt.Len()}
+	in, out := filepath.Join(dir, "in.safetensors"), filepath.Join(dir, "out.safetensors")
+	if err := safetensors.WriteFile(in, map[string]rlx.Tensor{"tokens": fitted(prompt, ir.I32)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{filepath.Join(folder, "model.gguf"): "a.onnx", folder: "a.txt"} {
+		to = filepath.Join(dir, to)
+		if code, _, errs := call(t, "", "convert", from, to); code != 0 {
+			t.Fatalf("%s: %d %q", to, code, errs)
+		}
+		args := []string{"run", to, "-device", "cpu", "-in", in, "-out", out}
+		if filepath.Ext(to) == ".txt" {
+			args = append(args, "-weights", filepath.Join(dir, "a.safetensors"))
+		}
+		if code, _, errs := call(t, "", args...); code != 0 {
+			t.Fatalf("%s: %d %q", to, code, errs)
+		}
+		results, _, err := safetensors.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := results["logits"].Float32s()
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%s: %d logits: %v", to, len(got), err)
+		}
+		for i, x := range got {
+			if !(math.Abs(float64(x-want[i])) <= 1e-4) {
+				t.Fatalf("%s: logit %d is %v, not %v", to, i, x, want[i])
+			}
+		}
+	}
+	code, text, errs := call(t, "", "convert", folder, filepath.Join(dir, "b.rlxp"), "-size", "batch=1,time=4")
+	if code != 0 || !strings.Contains(text, "b.safetensors") || !strings.Contains(text, "b.rlxp") {
+		t.Errorf("%d %q %q", code, text, errs)
+	}
+}
+
 // TestConvertRefuses gives conversions that are none.
 func TestConvertRefuses(t *testing.T) {
 	dir := t.TempDir()
@@ -130,11 +229,17 @@ func TestConvertRefuses(t *testing.T) {
 	}{
 		{[]string{"a"}, exitUsage, "two must be given"},
 		{[]string{tiny, "a.npz"}, exitUsage, "no conversion"},
+		{[]string{tiny, "a.gguf"}, exitUsage, "does not say which language model"},
+		{[]string{tiny, "a.rlxp", "-dtype", "f16"}, exitUsage, "for language models"},
+		{[]string{filepath.Join("..", "lm", "testdata", "llama"), "a.txt", "-dtype", "i8"}, exitUsage, "-dtype i8"},
 		{[]string{tiny, "a.txt", "-quantize", "q4_0"}, exitUsage, "for language models"},
 		{[]string{dir, "a.gguf", "-quantize", "q9"}, exitUsage, "-quantize q9"},
 		{[]string{dir, filepath.Join(dir, "b"), "-quantize", "q8_0"}, exitUsage, "-quantize"},
 		{[]string{dir, "a.gguf", "-dtype", "f16"}, exitUsage, "-dtype"},
 		{[]string{dir, filepath.Join(dir, "a.gguf")}, exitError, "config.json"},
+		{[]string{dir, "a.gguf", "-calibrate", "a.npz"}, exitUsage, "-quantize packs"},
+		{[]string{filepath.Join("testdata", "scale.txt"), "a.txt", "-calibrate", "a.npz"}, exitUsage, "for models of one"},
+		{[]string{tiny, "a.txt", "-calibrate", filepath.Join("testdata", "int8.npz")}, exitError, `it must be rows of [batch,2]`},
 		{[]string{filepath.Join(dir, "a.npz"), filepath.Join(dir, "a.safetensors")}, exitError, "a.npz"},
 	} {
 		code, _, errs := call(t, "", append([]string{"convert"}, c.args...)...)

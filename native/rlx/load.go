@@ -158,6 +158,14 @@ func (s sizes) Set(text string) error {
 	return nil
 }
 
+// flags returns the sizes as they are given on a command line.
+func (s sizes) flags() (args []string) {
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		args = append(args, "-size", fmt.Sprintf("%s=%d", name, s[name]))
+	}
+	return args
+}
+
 // bind returns the module with its symbols bound, but for those that stay open. The error is a
 // [usageError] that names the symbols without a size, or the names that are no symbols.
 func (s sizes) bind(of *model, open ...string) (*ir.Module, error) {

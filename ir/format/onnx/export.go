@@ -17,6 +17,7 @@ type modelBuilder struct {
 	sizes    []*node // nodes of the main graph that compute sizes, in topological order
 	names    map[string]bool
 	consts   map[string]tensorRef
+	small    map[string]tensorRef  // integers of 8 and 16 bits, by the names of what they were cast to
 	syms     map[string]symbolAxis // symbols, by an axis of an input
 	prefix   string                // of names: the label of the node that is exported
 	count    int
@@ -208,7 +209,11 @@ func (e *modelBuilder) cast(t tensorRef, to ir.DType) tensorRef {
 	if t.dtype == to {
 		return t
 	}
-	return e.op("Cast", to, t.dims, []tensorRef{t}, attrInt("to", int(elementOf(to))))
+	r := e.op("Cast", to, t.dims, []tensorRef{t}, attrInt("to", int(elementOf(to))))
+	if t.dtype.IsInteger() && t.dtype.Size() < to.Size() {
+		e.small[r.name] = t
+	}
+	return r
 }
 
 // reshape returns a tensor of other sizes.

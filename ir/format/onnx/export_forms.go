@@ -50,6 +50,9 @@ func exportForms() map[ir.Op]form {
 		ops.OpSoftplus:       claim(exportActivation("Softplus"), isF32),
 		ops.OpMaxPool:        claim(oneForm(exportMaxPool), isPlainPool),
 		ops.OpAvgPool:        claim(oneForm(exportAvgPool), isPlainPool),
+
+		ops.OpQuantizeLinear:   claim(oneForm(exportQuantize), isQuantization),
+		ops.OpDequantizeLinear: claim(oneForm(exportDequantize), isQuantization),
 	}
 	for op, kind := range map[ir.Op]string{
 		ops.OpReduceSum: "ReduceSum", ops.OpReduceProd: "ReduceProd", ops.OpReduceMax: "ReduceMax", ops.OpReduceMin: "ReduceMin",

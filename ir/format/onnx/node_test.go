@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,190 +15,35 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/gradcheck"
+	"github.com/rlx-go/rlx/internal/onnxcase"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/format/onnx"
-	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/cpu"
 )
 
-// testCase is a folder that suite/cases.py has written.
-type testCase struct {
-	name    string
-	model   *onnx.Model
-	in, out []*ir.Array // nil for values that are no tensors
-	names   []string
-	rtol    float64
-	atol    float64
-	sizes   map[string]int // of symbols, by the inputs
-}
-
-func loadCase(folder string) (*testCase, error) {
-	c := &testCase{name: filepath.Base(folder)}
-	data, err := os.ReadFile(filepath.Join(folder, "model.onnx"))
-	if err != nil {
-		return nil, err
-	}
-	if c.model, err = onnx.Decode(data); err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(filepath.Join(folder, "tolerance"))
-	if err != nil {
-		return nil, err
-	}
-	if _, err := fmt.Sscan(string(text), &c.rtol, &c.atol); err != nil {
-		return nil, err
-	}
-	for i, in := range c.model.Inputs() {
-		a, err := loadTensor(folder, "input", i)
-		if err != nil {
-			return nil, err
-		}
-		c.names, c.in = append(c.names, in.Name), append(c.in, a)
-		c.bind(in, a)
-	}
-	for i := range c.model.Outputs() {
-		a, err := loadTensor(folder, "output", i)
-		if err != nil {
-			return nil, err
-		}
-		c.out = append(c.out, a)
-	}
-	return c, nil
-}
-
-// bind binds the symbols of an input's shape to the sizes of its value.
-func (c *testCase) bind(in onnx.Info, a *ir.Array) {
-	if c.sizes == nil {
-		c.sizes = map[string]int{}
-	}
-	for axis, d := range in.Shape {
-		if a != nil && axis < len(a.Dims) && len(d.Symbols()) == 1 {
-			c.sizes[d.String()] = a.Dims[axis]
-		}
-	}
-}
-
-// loadTensor returns nil for a value that is no tensor, or one of strings.
-func loadTensor(folder, prefix string, i int) (*ir.Array, error) {
-	data, err := os.ReadFile(filepath.Join(folder, "0", fmt.Sprintf("%s_%d.pb", prefix, i)))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	_, a, err := onnx.Tensor(data)
-	if errors.Is(err, ir.ErrUnsupported) {
-		return nil, nil
-	}
-	return a, err
-}
-
-// importCase imports the model, with the inputs fixed that the importer needs to know.
-func (c *testCase) importCase() (*onnx.Import, map[string]*ir.Array, error) {
-	fixed := map[string]*ir.Array{}
-	for {
-		m, err := c.model.Import(onnx.Options{Values: fixed, Sizes: c.sizes, MaxSteps: 64})
-		var need *onnx.NeedError
-		if !errors.As(err, &need) {
-			return m, fixed, err
-		}
-		before := len(fixed)
-		for _, name := range append([]string{need.Value}, need.From...) {
-			if i := slices.Index(c.names, name); i >= 0 && fixed[name] == nil && c.in[i] != nil {
-				fixed[name] = c.in[i]
-				break
-			}
-		}
-		if len(fixed) == before {
-			return nil, fixed, err
-		}
-	}
-}
-
 // run computes the case on the CPU and compares. The error describes the difference.
-func (c *testCase) run(ctx context.Context, r *result) error {
-	m, fixed, err := c.importCase()
+func run(ctx context.Context, c *onnxcase.Case, r *result) error {
+	m, fixed, err := c.Import(false)
 	if err != nil {
 		return err
 	}
 	r.decided = len(m.Graph.ReadPorts()) == 0
-	module, err := ir.NewModule("case", ir.Entry{Name: "main", Graph: m.Graph})
+	weights, err := onnxcase.Weights(m)
 	if err != nil {
 		return err
 	}
-	p, err := cpu.Backend().Compile(ctx, module, native.Options{})
+	results, err := c.Run(ctx, cpu.Backend(), m.Graph, weights, fixed)
 	if err != nil {
 		return err
 	}
-	defer p.Close(ctx)
-	for _, w := range m.Weights {
-		data, err := w.Bytes()
-		if err != nil {
-			return err
-		}
-		dims, _ := w.Type.Shape.Ints()
-		if err := p.Set(ctx, w.Name, native.Tensor{DType: w.Type.DType, Dims: dims, Data: data}); err != nil {
-			return err
-		}
-	}
-	inputs := map[string]native.Tensor{}
-	for i, name := range c.names {
-		if _, used := m.Graph.Port(name); used && fixed[name] == nil && c.in[i] != nil {
-			inputs[name] = native.FromArray(c.in[i])
-		}
-	}
-	running, err := p.Run(ctx, "main", inputs)
-	if err != nil {
-		return err
-	}
-	results, err := running.Wait(ctx)
-	if err != nil {
-		return err
-	}
-	r.gradient = c.differentiate(m.Graph, fixed)
+	r.gradient = differentiate(c, m.Graph, fixed)
 	r.long = longs(m.Graph) > 0
-	if r.long && c.fits() && len(m.Weights) == 0 {
-		if r.narrow, err = c.narrow(m.Graph, fixed); err != nil {
+	if r.long && c.Fits() && len(m.Weights) == 0 {
+		if r.narrow, err = narrow(c, m.Graph, fixed); err != nil {
 			return err
 		}
 	}
-	for i, out := range c.model.Outputs() {
-		got, err := results[out.Name].Array()
-		if err != nil {
-			return err
-		}
-		if c.out[i] == nil {
-			return errors.New("the expected value is no tensor")
-		}
-		if err := c.compare(got, c.out[i]); err != nil {
-			return fmt.Errorf("output %q: %w", out.Name, err)
-		}
-	}
-	return nil
-}
-
-var errApart = errors.New("differs by more than the tolerance")
-
-func (c *testCase) compare(got, want *ir.Array) error {
-	if got.DType != want.DType || !slices.Equal(got.Dims, want.Dims) {
-		return fmt.Errorf("got %s, want %s", got.Type(), want.Type())
-	}
-	for i := range want.Len() {
-		if want.C != nil {
-			continue
-		}
-		g, w := got.Float(i), want.Float(i)
-		// The CPU keeps intermediate 16-bit floats in f32 until they are stored: a difference of
-		// one place.
-		rtol := max(c.rtol, map[ir.DType]float64{ir.F16: 2, ir.BF16: 2}[want.DType]*want.DType.Epsilon())
-		if g == w || math.IsNaN(g) && math.IsNaN(w) || math.Abs(g-w) <= c.atol+rtol*math.Abs(w) {
-			continue
-		}
-		return errApart
-	}
-	return nil
+	return c.Check(results, false)
 }
 
 // result is what became of a case.
@@ -212,40 +56,21 @@ type result struct {
 	gradient error // errNoGradient where the case has none
 }
 
-// fits reports whether all int64 inputs are i32.
-func (c *testCase) fits() bool {
-	return !slices.ContainsFunc(c.in, func(a *ir.Array) bool {
-		return a != nil && a.DType == ir.I64 && slices.ContainsFunc(a.I, func(x int64) bool { return x != int64(int32(x)) })
-	})
-}
-
 // narrow compares the graph imported with Options.Narrow with the original, and reports whether no
 // i64 remains.
-func (c *testCase) narrow(g *ir.Graph, fixed map[string]*ir.Array) (bool, error) {
-	m, err := c.model.Import(onnx.Options{Values: fixed, Sizes: c.sizes, MaxSteps: 64, Narrow: true})
+func narrow(c *onnxcase.Case, g *ir.Graph, fixed map[string]*ir.Array) (bool, error) {
+	m, _, err := c.Import(true)
 	if err != nil {
 		return false, err
 	}
 	if len(m.Graph.Nodes()) > 400 {
 		return false, nil
 	}
-	inputs := func(g *ir.Graph) map[string]*ir.Array {
-		in := map[string]*ir.Array{}
-		for i, name := range c.names {
-			if p, used := g.Port(name); used && fixed[name] == nil && c.in[i] != nil {
-				in[name] = c.in[i]
-				if d := p.Value.DType(); d != c.in[i].DType {
-					in[name] = ir.Ints(d, c.in[i].I, append([]int{}, c.in[i].Dims...)...)
-				}
-			}
-		}
-		return in
-	}
-	want, err := ir.Eval(g, inputs(g), ir.EvalOptions{})
+	want, err := ir.Eval(g, c.Inputs(g, fixed), ir.EvalOptions{})
 	if err != nil {
 		return false, err
 	}
-	got, err := ir.Eval(m.Graph, inputs(m.Graph), ir.EvalOptions{})
+	got, err := ir.Eval(m.Graph, c.Inputs(m.Graph, fixed), ir.EvalOptions{})
 	if err != nil {
 		return false, err
 	}
@@ -267,16 +92,11 @@ const gradientElements = 600
 // differentiate compares the derivatives of the imported graph by its float inputs with finite
 // differences, where the evaluation in float64 has them: the inputs are moved off the kinks that
 // most cases have, and infinities and NaN replaced.
-func (c *testCase) differentiate(g *ir.Graph, fixed map[string]*ir.Array) error {
+func differentiate(c *onnxcase.Case, g *ir.Graph, fixed map[string]*ir.Array) error {
 	in, total := map[string]*ir.Array{}, 0
 	real := false
-	for i, name := range c.names {
-		p, used := g.Port(name)
-		if !used || fixed[name] != nil || c.in[i] == nil {
-			continue
-		}
-		a := c.in[i].Clone()
-		d := p.Value.DType()
+	for name, value := range c.Inputs(g, fixed) {
+		a, d := value.Clone(), value.DType
 		real = real || d == ir.F32 || d == ir.F64
 		for k, x := range a.F {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -312,9 +132,9 @@ func TestModels(t *testing.T) {
 	backendtest.Require(t, "onnx", err)
 	for _, f := range folders {
 		t.Run(filepath.Base(f), func(t *testing.T) {
-			c, err := loadCase(f)
+			c, err := onnxcase.Load(f)
 			if err == nil {
-				err = c.run(t.Context(), &result{})
+				err = run(t.Context(), c, &result{})
 			}
 			if err != nil {
 				t.Error(err)
@@ -344,9 +164,9 @@ func TestNodes(t *testing.T) {
 			defer func() { <-slots }()
 			r := &results[i]
 			r.name, r.gradient = filepath.Base(f), errNoGradient
-			c, err := loadCase(f)
+			c, err := onnxcase.Load(f)
 			if err == nil {
-				err = c.run(t.Context(), r)
+				err = run(t.Context(), c, r)
 			}
 			r.err = err
 		}()
@@ -379,7 +199,7 @@ func tableOf(results []result) string {
 	var failed, apart []string
 	for _, r := range results {
 		if r.err != nil {
-			failed = append(failed, fmt.Sprintf("| `%s` | %s |\n", r.name, reason(r.err)))
+			failed = append(failed, fmt.Sprintf("| `%s` | %s |\n", r.name, onnxcase.Reason(r.err)))
 			continue
 		}
 		pass++
@@ -396,7 +216,7 @@ func tableOf(results []result) string {
 		case r.gradient == nil:
 			gradients++
 		case !errors.Is(r.gradient, errNoGradient):
-			apart = append(apart, fmt.Sprintf("| `%s` | %s |\n", r.name, reason(r.gradient)))
+			apart = append(apart, fmt.Sprintf("| `%s` | %s |\n", r.name, onnxcase.Reason(r.gradient)))
 		}
 	}
 	return fmt.Sprintf(`<!-- Written by go test ./ir/format/onnx -run Nodes -update. DO NOT EDIT. -->
@@ -417,18 +237,5 @@ These fail:
 
 | case | reason |
 |---|---|
-%s`, onnxVersion, pass, len(results), 100*float64(pass)/float64(len(results)), decided, long, narrow, gradients, len(apart), strings.Join(apart, ""), strings.Join(failed, ""))
-}
-
-// onnxVersion is that of suite/requirements.txt.
-const onnxVersion = "1.23.2"
-
-// reason returns an error without source positions.
-func reason(err error) string {
-	text := regexp.MustCompile(`\S*\.go:\d+: `).ReplaceAllString(err.Error(), "")
-	text = strings.NewReplacer("|", "\\|", "\n", " ").Replace(text)
-	if r := []rune(text); len(r) > 160 {
-		text = string(r[:160]) + "…"
-	}
-	return text
+%s`, onnxcase.Version, pass, len(results), 100*float64(pass)/float64(len(results)), decided, long, narrow, gradients, len(apart), strings.Join(apart, ""), strings.Join(failed, ""))
 }

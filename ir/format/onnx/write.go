@@ -49,7 +49,7 @@ func Export(g *ir.Graph, o ExportOptions) (*Model, error) {
 	}
 	main := &graph{name: g.Name()}
 	e := &exporter{modelMoves{&modelBuilder{
-		main: main, at: main, names: map[string]bool{"": true}, consts: map[string]tensorRef{}, syms: map[string]symbolAxis{},
+		main: main, at: main, names: map[string]bool{"": true}, consts: map[string]tensorRef{}, small: map[string]tensorRef{}, syms: map[string]symbolAxis{},
 	}}, o, exportForms()}
 	ports := e.ports(g)
 	names := e.reserve(g)

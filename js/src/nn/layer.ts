@@ -32,8 +32,8 @@ export interface Storage {
   dtype?: DType;
 }
 
-/** Options of `lora` with their defaults. */
-export type LowRank = Required<Omit<LoRAOptions, 'targets'>> & Pick<LoRAOptions, 'targets'>;
+/** Options of `lora` with their defaults, and whether a layer gets matrices, by its scope. */
+export type LowRank = Required<Omit<LoRAOptions, 'targets'>> & { fits(scope: string): boolean };
 
 /** What the layers of one graph share while it is built. */
 export interface Context {

@@ -3,6 +3,7 @@
 import type { GraphBuilder, Value } from '../graph/builder.js';
 import type { Initial } from '../graph/initial.js';
 import type { DType } from '../values/dtype.js';
+import { listed } from '../safetensors/nearest.js';
 import { checkOptions, RlxError } from '../values/errors.js';
 import { checkBuild, contextOf, declare, during, fanIn, inside, type Layer, layer, type LoRAOptions, type LowRank, type NameOption } from './layer.js';
 import { declareWeight, matrix, rowsAt, tiedWeight, times, type Weight } from './storage.js';
@@ -43,7 +44,7 @@ export function linearParams(l: Layer, out: number, { noBias, init, biasInit, we
 /** The matrices that {@link lora} adds to a layer in the open scope, with the options; undefined where it adds none. */
 export function lowRank({ b, x }: Layer, into: number, out: number): LowRank & { down: Value; up: Value } | undefined {
   const { lora: low } = contextOf(b);
-  if (!low || low.targets?.includes(b.scopeName.split('/').at(-1)!) === false) return undefined;
+  if (!low?.fits(b.scopeName)) return undefined;
   const add = (scope: string, init: Initial, shape: number[]) => b.scoped(scope, () => declare(b, 'weight', init, shape, x.dtype, false));
   return { ...low, down: add('lora_A', fanIn(into), [into, low.rank]), up: add('lora_B', 0, [low.rank, out]) };
 }
@@ -64,18 +65,32 @@ export function applyLinear(l: Layer, weight: Weight, bias: Value | undefined, i
 /**
  * Builds layers with frozen parameters. Their linear layers add x·lora_A·lora_B·alpha/rank, with
  * the trained parameters `lora_A/weight` [in, rank] and `lora_B/weight` [rank, out], which starts
- * as 0 (Hu et al., LoRA).
+ * as 0 (Hu et al., LoRA). Throws an {@link RlxError} of kind `name` for a target that no layer has the name of.
  */
 export function lora<T>(b: GraphBuilder, options: LoRAOptions, build: () => T): T {
   checkBuild(lora, build);
   return inside(lora, b, () => {
     checkOptions('nn.lora', options, 'rank alpha dropout targets');
-    const { rank = 8, alpha = rank, dropout = 0, targets } = options ?? {};
-    if (!(Number.isInteger(rank) && rank > 0 && Number.isFinite(alpha) && dropout >= 0 && dropout < 1)) {
-      throw new RlxError('attr', `nn.lora: rank is ${rank}, alpha ${alpha}, dropout ${dropout}: a rank is positive, alpha finite and a rate in [0, 1)`, { op: 'nn.lora' });
+    const built = new Set<string>(), result = adapted(b, options ?? {}, build, built), missing = options?.targets?.filter((name) => !built.has(name));
+    if (missing?.length) {
+      const names = listed(missing, [...built]), others = names.includes('nearest') ? '' : `: there are ${[...built].slice(0, 5).join(', ') || 'none'}`;
+      throw new RlxError('name', `nn.lora: no layer has the name of targets ${names}${others}`, { op: 'nn.lora', name: missing[0]! });
     }
-    return during(b, { frozen: true, lora: { rank, alpha, dropout, ...targets && { targets } } }, build);
+    return result;
   });
+}
+
+/** {@link lora} for a part of a model: targets may be of other parts. `built` gets the names of the layers. */
+export function adapted<T>(b: GraphBuilder, { rank = 8, alpha = rank, dropout = 0, targets }: LoRAOptions, build: () => T, built = new Set<string>()): T {
+  if (!(Number.isInteger(rank) && rank > 0 && Number.isFinite(alpha) && dropout >= 0 && dropout < 1)) {
+    throw new RlxError('attr', `nn.lora: rank is ${rank}, alpha ${alpha}, dropout ${dropout}: a rank is positive, alpha finite and a rate in [0, 1)`, { op: 'nn.lora' });
+  }
+  const fits = (scope: string) => {
+    const name = scope.split('/').at(-1)!;
+    built.add(name);
+    return !targets || targets.includes(name);
+  };
+  return during(b, { frozen: true, lora: { rank, alpha, dropout, fits } }, build);
 }
 
 /** Options of {@link embedding}. */

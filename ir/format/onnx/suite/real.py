@@ -5,6 +5,7 @@ the onnx package has, with its results.
 """
 
 import importlib.util
+import json
 import pathlib
 import sys
 
@@ -75,13 +76,42 @@ def older(folder):
             (at / "0" / file.name).write_bytes(file.read_bytes())
 
 
+def weights_alone(folder):
+    """Writes Silero's seventh form, weights of another training without a graph, with the results of its graph that has them."""
+    root = root_of("silero_vad") / "data"
+    data = (root / "silero_vad_16k.safetensors").read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    tensors = json.loads(data[8:begin])
+    scopes = {"stft_conv.weight": "model.stft.forward_basis_buffer", "lstm_cell": "model.decoder.rnn", "final_conv": "model.decoder.decoder.2",
+              **{f"conv{i + 1}": f"model.encoder.{i}.reparam_conv" for i in range(4)}}
+    model = onnx.load(root / "silero_vad_16k_op15.onnx")
+    places = {t.name: t for t in model.graph.initializer}
+    for name, info in tensors.items():
+        scope = name if name in scopes else name.split(".")[0]
+        from_, to = info["data_offsets"]
+        values = numpy.frombuffer(data[begin + from_:begin + to], "f4").reshape(info["shape"])
+        place = places[scopes[scope] + name[len(scope):]]
+        assert list(place.dims) == info["shape"]
+        place.CopyFrom(numpy_helper.from_array(values, place.name))
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, folder / "whole.onnx")
+    write(folder, folder / "whole.onnx", voice(512, 64))
+    (folder / "whole.onnx").unlink()
+    (folder / "weights.safetensors").write_bytes(data)
+
+
+def root_of(package):
+    return pathlib.Path(importlib.util.find_spec(package).submodule_search_locations[0])
+
+
 def main(folder):
     older(folder)
     for name, (path, inputs) in MODELS.items():
         package, rest = path.split("/", 1)
-        root = pathlib.Path(importlib.util.find_spec(package).submodule_search_locations[0])
+        root = root_of(package)
         for i, feeds in enumerate(inputs):
             write(folder / f"{name}_{i}", root / rest, feeds)
+    weights_alone(folder / "silero_safetensors_0")
 
 
 main(pathlib.Path(sys.argv[1]))

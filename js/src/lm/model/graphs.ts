@@ -4,7 +4,7 @@ import type { GraphBuilder, Value } from '../../graph/builder.js';
 import { type Graph, graph, graphInParts, type Parts } from '../../graph/graph.js';
 import { infer, train } from '../../nn/context.js';
 import type { LoRAOptions } from '../../nn/layer.js';
-import { lora } from '../../nn/linear.js';
+import { adapted } from '../../nn/linear.js';
 import { cache } from '../../nn/position.js';
 import { stored } from '../../nn/storage.js';
 import type { Config } from './config.js';
@@ -30,7 +30,7 @@ const seenState = 'sampler/seen', tokenState = 'sampler/token', logitsState = 's
 function model(b: GraphBuilder, { weights, adapter }: Shape): (build: () => Value) => Value {
   return (build) => {
     const all = () => stored(b, (name) => weights.storage(name), build);
-    return adapter ? lora(b, adapter, all) : all();
+    return adapter ? adapted(b, adapter, all) : all();
   };
 }
 
