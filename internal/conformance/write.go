@@ -165,15 +165,19 @@ func (w *writer) subgroupPlans(m Module, p *plan.Plan) ([]byte, error) {
 	return plan.Encode(all[0])
 }
 
-// code compiles the plan of a module for WebAssembly.
+// code compiles the plan of a module for WebAssembly. That without relaxed SIMD, alone, is a page's.
 func (w *writer) code(m Module, name string) error {
 	both, err := wasmsimd.Plans(m.Module)
 	if err != nil {
 		return err
 	}
-	both[0].Variants = both[1:]
-	data, err := plan.Encode(both[0])
+	data, err := plan.Encode(both[1])
 	if err != nil {
+		return err
+	}
+	w.plans.add(m, "wasm", data)
+	both[0].Variants = both[1:]
+	if data, err = plan.Encode(both[0]); err != nil {
 		return err
 	}
 	return w.file(name, data)
