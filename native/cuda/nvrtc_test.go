@@ -5,8 +5,10 @@ package cuda_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -51,20 +53,23 @@ func nvrtcs(t *testing.T) (out []nvrtc) {
 	return out
 }
 
-// TestNVRTCCompilesKernels compiles kernels with NVIDIA's compilers on a fake GPU. For each compute
-// capability the first and the last compiler compile the kernels that depend on it, and those between
-// take turns, one for each capability; for the oldest (with the first compiler) and the newest (with
-// the last one) also those of all ops. With RLX_NVRTC_WHOLE all compile those of all ops for all.
-// Unsupported capabilities are refused when the device is opened.
+// TestNVRTCCompilesKernels compiles kernels with NVIDIA's compilers on a fake GPU. The last compiler
+// compiles the kernels that depend on the compute capability for each, the first compiles each source
+// once, and those between take turns, one for each capability. The kernels of all ops are divided
+// between the first compiler (for the oldest GPU) and the last (for the newest); see [dividedOps].
+// With RLX_NVRTC_WHOLE all compile those of all ops for all. Unsupported capabilities are refused
+// when the device is opened.
 func TestNVRTCCompilesKernels(t *testing.T) {
 	all := nvrtcs(t)
 	fake.Install(t, false)
 	alone := t.TempDir()
 	fake.Libraries(t, alone)
+	every := os.Getenv("RLX_NVRTC_WHOLE") != ""
 	var jobs []job
 	plans := map[string]map[string]string{} // sources by the target that they are for
-	compiled := map[string]bool{}           // sources by compiler and options: GPUs that a compiler does not know share code
+	compiled := map[string]bool{}           // sources by compiler, and by options where these matter
 	for i, n := range all {
+		last := i == len(all)-1
 		for k, capability := range capabilities {
 			name := fmt.Sprintf("NVRTC %s for compute capability %d.%d", n.version, capability/10, capability%10)
 			d, target := openWith(t, alone, n, capability, name)
@@ -72,18 +77,28 @@ func TestNVRTCCompilesKernels(t *testing.T) {
 				continue
 			}
 			jobs = append(jobs, conditionJob(name, n, d.Compiler))
-			every := os.Getenv("RLX_NVRTC_WHOLE") != ""
-			if between := i > 0 && i < len(all)-1; between && !every && k%(len(all)-2) != i-1 {
+			if between := i > 0 && !last; between && !every && k%(len(all)-2) != i-1 {
 				continue
 			}
-			whole := every || i == 0 && capability == 70 || i == len(all)-1 && capability == 121
-			key := fmt.Sprintf("%t %+v", whole, target)
+			key := fmt.Sprintf("%+v", target)
 			if plans[key] == nil {
-				plans[key] = kernelsFor(t, target, whole)
+				plans[key] = kernelsFor(t, target)
 			}
-			for kernels, source := range plans[key] {
+			sources := maps.Clone(plans[key])
+			switch {
+			case every:
+				maps.Copy(sources, kernelsOfOps(t, target))
+			case i == 0 && capability == capabilities[0]:
+				maps.Copy(sources, dividedOps(kernelsOfOps(t, target), 0))
+			case last && capability == capabilities[len(capabilities)-1]:
+				maps.Copy(sources, dividedOps(kernelsOfOps(t, target), 1))
+			}
+			for kernels, source := range sources {
 				options := cudacpp.Options(d.Compiler.Code.Architecture(d.HasWgmma()))
-				once := fmt.Sprint(n.version, d.Compiler.Code, options, source)
+				once := fmt.Sprint(n.version, source)
+				if every || last {
+					once = fmt.Sprint(once, d.Compiler.Code, options) // GPUs that a compiler does not know share code
+				}
 				if compiled[once] {
 					continue
 				}
@@ -97,6 +112,37 @@ func TestNVRTCCompilesKernels(t *testing.T) {
 	}
 	t.Logf("%d compilations by %d compilers", len(jobs), len(all))
 	runJobs(t, jobs)
+}
+
+// known matches what one compiler may know and another not: functions that are called, and assembly.
+var known = regexp.MustCompile(`[A-Za-z_]\w*\(|"[^"]+"`)
+
+// numbered matches the names of kernels in a source of several plans.
+var numbered = regexp.MustCompile(`_\d+_\d+\($`)
+
+// dividedOps returns the sources of every second op, from the first or the second, and those that
+// call the remaining functions or contain the remaining assembly of all ops. A compiler that lacks a
+// function or an instruction fails as it would for all ops; each op is compiled by one compiler.
+func dividedOps(all map[string]string, from int) map[string]string {
+	out, seen := map[string]string{}, map[string]bool{}
+	add := func(name string) {
+		out[name] = all[name]
+		for _, w := range known.FindAllString(all[name], -1) {
+			seen[w] = true
+		}
+	}
+	names := slices.Sorted(maps.Keys(all))
+	for i := from; i < len(names); i += 2 {
+		add(names[i])
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return len(all[a]) - len(all[b]) })
+	for _, name := range names {
+		isNew := func(w string) bool { return !seen[w] && !numbered.MatchString(w) }
+		if slices.ContainsFunc(known.FindAllString(all[name], -1), isNew) {
+			add(name)
+		}
+	}
+	return out
 }
 
 // openWith opens a fake GPU, with one compiler; nil where that is refused, which
@@ -176,21 +222,10 @@ func conditionJob(name string, n nvrtc, c *driver.Compiler) job {
 	}}
 }
 
-// kernelsFor returns sources for a target: the golden kernels, products, attention and a
-// network, and with whole those of all samples of all ops.
-func kernelsFor(t *testing.T, target plan.Target, whole bool) map[string]string {
+// kernelsFor returns sources that depend on the target: the golden kernels, products, attention and a network.
+func kernelsFor(t *testing.T, target plan.Target) map[string]string {
 	t.Helper()
 	printer := cudacpp.Printer{WarpMMA: target.MmaByWarps}
-	out := map[string]string{driver.FillName: driver.FillSource}
-	add := func(name string, plans ...*plan.Plan) {
-		var all clang.Batch
-		for i, p := range plans {
-			all.Add(fmt.Sprintf("%s_%d", name, i), cudacpp.Prefix, p)
-		}
-		if all.String() != "" {
-			out[name] = all.String()
-		}
-	}
 	cases := slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.AtomicFloats())
 	if target.TensorMaps {
 		cases = append(cases, kerneltest.Relays()...)
@@ -201,26 +236,24 @@ func kernelsFor(t *testing.T, target plan.Target, whole bool) map[string]string 
 		must(t, err)
 		golden = append(golden, &plan.Plan{Kernels: []plan.Kernel{{Name: c.Kernel.Name, Source: source}}})
 	}
-	add("golden", golden...)
-	planned := func(name string, g *ir.Graph, t plan.Target) (*plan.Plan, error) {
-		m, err := ir.NewModule(name, ir.Entry{Name: "run", Graph: g})
-		if err != nil {
-			return nil, err
-		}
-		return plan.Compile(m, t, printer)
-	}
+	out := map[string]string{driver.FillName: driver.FillSource, "golden": joined("golden", golden)}
 	for _, d := range []ir.DType{ir.F32, ir.BF16} {
 		p, err := planned("multiply", multiplying(t, d), target)
 		must(t, err)
-		add("multiply_"+d.String(), p)
+		name := "multiply_" + d.String()
+		out[name] = joined(name, []*plan.Plan{p})
 	}
 	loss, err := irtest.MLP(8, 20, 16, 10)
 	p, err := planned("step", step(t, loss, err), target)
 	must(t, err)
-	add("step", p)
-	if !whole {
-		return out
-	}
+	out["step"] = joined("step", []*plan.Plan{p})
+	return out
+}
+
+// kernelsOfOps returns a source for each op, with the kernels of all its samples.
+func kernelsOfOps(t *testing.T, target plan.Target) map[string]string {
+	t.Helper()
+	out := map[string]string{}
 	for _, op := range ir.Ops() {
 		def, _ := ir.Lookup(op)
 		var plans []*plan.Plan
@@ -232,9 +265,30 @@ func kernelsFor(t *testing.T, target plan.Target, whole bool) map[string]string 
 				plans = append(plans, p)
 			}
 		}
-		add(strings.ReplaceAll(string(op), ".", "_"), plans...)
+		name := strings.ReplaceAll(string(op), ".", "_")
+		if source := joined(name, plans); source != "" {
+			out[name] = source
+		}
 	}
 	return out
+}
+
+// planned compiles a graph for a target.
+func planned(name string, g *ir.Graph, target plan.Target) (*plan.Plan, error) {
+	m, err := ir.NewModule(name, ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		return nil, err
+	}
+	return plan.Compile(m, target, cudacpp.Printer{WarpMMA: target.MmaByWarps})
+}
+
+// joined returns the kernels of plans in one source, with distinct names.
+func joined(name string, plans []*plan.Plan) string {
+	var all clang.Batch
+	for i, p := range plans {
+		all.Add(fmt.Sprintf("%s_%d", name, i), cudacpp.Prefix, p)
+	}
+	return all.String()
 }
 
 // samplesOf returns the samples of an op that has some.
