@@ -1,5 +1,6 @@
 // The conformance suite in Node on the CPU. Over Dawn, lavapipe runs a quarter of the light modules
-// (conformance-lavapipe.test.mjs) and SwiftShader, in Chromium, the heavy ones (browser/conformance.test.mjs).
+// (conformance-lavapipe.test.mjs) and SwiftShader, in Chromium, models and an eighth of the others
+// (browser/conformance.test.mjs); Tint compiles all (conformance-tint.test.mjs).
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
