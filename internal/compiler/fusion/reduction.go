@@ -53,18 +53,21 @@ func (g *Group) Levels() map[*Member]int {
 // of a concatenation are read at positions with a bound, min(e, n). The positions of adjacent coordinates are
 // adjacent, except where the digit wraps around and beyond the bound.
 func lowDigit(e scalar.Expr) scalar.Expr {
-	for {
+	for len(e.Args) == 2 {
+		n, ok := e.Args[1].IntConst()
 		switch e.Op {
-		case scalar.OpMod, scalar.OpRem, scalar.OpAdd, scalar.OpSub, scalar.OpMin, scalar.OpMax, scalar.OpClamp:
+		case scalar.OpMod, scalar.OpRem:
+			ok = n >= minDigit
+		case scalar.OpAdd, scalar.OpSub, scalar.OpMin, scalar.OpMax:
 		default:
 			return e
 		}
-		n, ok := e.Args[1].IntConst()
-		if digit := e.Op == scalar.OpMod || e.Op == scalar.OpRem; !ok || digit && n < minDigit {
+		if !ok {
 			return e
 		}
 		e = e.Args[0]
 	}
+	return e
 }
 
 // minDigit is the run of adjacent positions that counts as contiguous: two memory sectors

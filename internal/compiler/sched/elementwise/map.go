@@ -72,7 +72,7 @@ func (w *Space) Candidates() []emit.Ranked {
 	}
 	alone := w.cost(plain)
 	list[0].Cost = alone
-	vectors := w.vectorizes() || w.joinsVectors()
+	vectors := w.vectorizes() || emit.WithMma && w.joinsVectors()
 	for each := emit.VectorWidth; each <= maxEach; each *= 2 {
 		s := emit.Schedule{Family: emit.Elements, Each: each}
 		switch {
@@ -205,7 +205,7 @@ func (w *Space) vectorizes() bool {
 // [emit.NarrowBranches] (H200: concatenations of 160 to 1,024 channels moved 1,160 GB/s by single elements).
 func (w *Space) joinsVectors() bool {
 	s := emit.Schedule{Family: emit.Elements, Each: emit.VectorWidth}
-	if !emit.WithMma || w.e.Caps.Dialect != dtype.CUDA || !w.Fits(s) {
+	if w.e.Caps.Dialect != dtype.CUDA || !w.Fits(s) {
 		return false
 	}
 	m := emit.NewVectorizer(w.e.Sibling())
