@@ -110,7 +110,7 @@ func (c *conversion) run(ctx context.Context, std stdio, args []string) error {
 	case b == "rlxp":
 		return c.plan(ctx, from, to)
 	case graph(a) && isLanguageModel(b):
-		return usagef("from .%s to .%s is no conversion: a graph does not say which language model it is; the folder or the .gguf file that it was made of can be converted", a, b)
+		return usagef("from .%s to .%s is no conversion: a graph does not say which language model it is; the folder or the .gguf file that it came from can be converted", a, b)
 	}
 	return usagef("from .%s to .%s is no conversion: \"rlx help convert\" lists them", a, b)
 }
