@@ -86,7 +86,7 @@ func decide(p *Partition) *decisions {
 		d.uniform[n.ID()] = d.isUniform(n)
 		d.fit(n)
 		_, literal := d.literals[n.Result(0)]
-		d.virtual[n.ID()] = literal || !p.options.Unfused && !output[n] && (d.isAppended(n) || isMap(n) && (d.inlines(n, d.uses[n.ID()]) || d.showsStored(n)))
+		d.virtual[n.ID()] = literal || !p.options.Unfused && !output[n] && (d.isAppended(n) || isMap(n) && (d.inlines(n, d.readers(n)) || d.showsStored(n)))
 	}
 	for changed := true; changed; {
 		changed = false

@@ -29,6 +29,17 @@ func (d *decisions) keeps(n *ir.Node, users []*ir.Node) bool {
 		(d.roundsOperand(n, users) || d.isProductEpilogue(n, users) || d.isReductionEpilogue(n, users) || d.combines(n, users))
 }
 
+// readers returns the users of a node. Where all that uses a 16-bit value is its conversion to f32, they are the users
+// of this: which of the two is stored depends on what reads it, and the conversion is computed there.
+func (d *decisions) readers(n *ir.Node) []*ir.Node {
+	users := d.uses[n.ID()]
+	if t := n.Types()[0].DType; withTensorCores && d.tensorCores && len(users) == 1 && t.IsFloat() && t.Size() == 2 &&
+		users[0].Op() == ops.OpConvert && users[0].Types()[0].DType == ir.F32 {
+		return d.uses[users[0].ID()]
+	}
+	return users
+}
+
 // isReductionEpilogue reports whether a node is computed from the result of a reduction, as a mean
 // or an inverse deviation is, and then broadcast over the row: inlined, every element of
 // the row would compute it.

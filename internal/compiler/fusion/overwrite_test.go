@@ -86,7 +86,8 @@ func TestRowsReuseOnlyBuffersTheyDependOn(t *testing.T) {
 		half := func(x ir.Value) ir.Value { return ops.Convert(b, x, ir.BF16) }
 		product := func(x ir.Value) ir.Value { return ops.MatMul(b, x, x) }
 		wide := product(in("wide"))
-		sum := ops.Convert(b, ops.Add(b, product(half(in("one"))), product(half(in("other")))), ir.F32)
+		float := func(x ir.Value) ir.Value { return ops.Convert(b, product(half(x)), ir.F32) }
+		sum := ops.Add(b, float(in("one")), float(in("other")))
 		rows := ops.Add(b, wide, ops.Softmax(b, sum, 1))
 		b.Output("y", ops.MatMul(b, product(rows), sum))
 	})
