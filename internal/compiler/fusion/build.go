@@ -30,6 +30,9 @@ func Build(g *ir.Graph, o Options) (p *Partition, err error) {
 // prepared rewrites the parts of a graph that cannot be grouped as they are.
 func prepared(g *ir.Graph, o Options) (*ir.Graph, error) {
 	g, err := selectBranches(g, o.Branch)
+	if err == nil && withTensorCores && o.TensorCores {
+		g, err = onePass(g, o)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -184,6 +184,20 @@ func (g *Group) EpilogueWeight() int {
 	return g.Weight() - g.partition.decided.weight[g.Members[0].Node.ID()]
 }
 
+// EpilogueReads returns the tensors that a contraction's epilogue loads, without duplicates.
+func (g *Group) EpilogueReads() (out []*Tensor) {
+	for _, m := range g.Members[1:] {
+		s := g.partition.spaces.of(m.Node)
+		for _, a := range s.reads {
+			v := s.valueOf(a)
+			if t := g.partition.tensors[v]; t != nil && g.member(v) == nil && !slices.Contains(out, t) {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
 // HorizontalParts returns the parts of a horizontal fusion, or g alone.
 func (g *Group) HorizontalParts() []*Group {
 	if len(g.Parts) > 0 {

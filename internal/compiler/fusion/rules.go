@@ -69,10 +69,11 @@ func mergeAfterReduce(a, b *Group) *Group {
 	return join(ReduceKind, a.Outer, a.Inner, a.Members, remapped(b.Members, phi))
 }
 
-// mergeReductions makes b a further stage of a.
+// mergeReductions makes b a further stage of a, or part of its stage where only what b computes from its rows reads
+// those of a.
 func mergeReductions(a, b *Group) *Group {
 	phi, ok := align(a, b)
-	if !ok || len(a.Outer) != len(b.Outer) || len(a.Inner) != len(b.Inner) || !a.allowsStages() {
+	if !ok || len(a.Outer) != len(b.Outer) || len(a.Inner) != len(b.Inner) {
 		return nil
 	}
 	for i := range phi {
@@ -87,7 +88,12 @@ func mergeReductions(a, b *Group) *Group {
 	if !injective(phi) || !slices.Equal(sizes(append(slices.Clone(a.Outer), a.Inner...), phi), append(slices.Clone(b.Outer), b.Inner...)) {
 		return nil
 	}
-	return join(ReduceKind, a.Outer, a.Inner, a.Members, remapped(b.Members, phi))
+	m := join(ReduceKind, a.Outer, a.Inner, a.Members, remapped(b.Members, phi))
+	m.partition, m.footprint = a.partition, a.footprint.merged(&b.footprint)
+	if !a.allowsStages() && !m.Splits() {
+		return nil
+	}
+	return m
 }
 
 // repeatRow makes the reduction of a single row a reduction of each row of b, its only reader: all of them
