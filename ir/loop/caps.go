@@ -275,11 +275,14 @@ func (k *Kernel) hasAtomicFloats() bool {
 
 // SharedBytes returns the shared memory of the kernel's arrays and mbarriers.
 func (k *Kernel) SharedBytes() int {
-	n := 0
+	n, over := 0, 0
 	for _, a := range k.Arrays {
-		if a.Space == Shared {
+		switch {
+		case a.Space == Shared && a.Overlay:
+			over = max(over, a.Bytes())
+		case a.Space == Shared:
 			n += a.Bytes()
 		}
 	}
-	return n + k.mbarrierBytes()
+	return max(n, over) + k.mbarrierBytes()
 }

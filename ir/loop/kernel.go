@@ -80,6 +80,9 @@ type Array struct {
 	Len    int
 	Space  Space
 	Access Access
+	// Overlay lets a shared array have the memory of the others. Threads write it after a barrier that follows the last
+	// access to those, and do not access them again.
+	Overlay bool
 }
 
 // Stmt is a statement of the loop IR.

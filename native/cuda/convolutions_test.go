@@ -96,6 +96,7 @@ func (c *convolution) of(b *ir.Builder, kind string, x, w, ct ir.Value) ir.Value
 // copiedConvolutions are read in im2col mode, but for gradients by the images of strided ones.
 var copiedConvolutions = []convolution{
 	{images: []int{4, 29, 31, 64}, out: 72, window: 3, lo: 1, hi: 1},
+	{images: []int{9, 46, 47, 64}, out: 64, window: 3, lo: 1, hi: 1},
 	{images: []int{3, 33, 34, 128}, out: 64, window: 4, stride: 2, lo: 2, hi: 1},
 	{images: []int{5, 20, 37, 192}, out: 128, window: 3, dilation: 2, lo: 0, hi: 3},
 	{images: []int{2, 1050, 128}, out: 128, window: 5, dilation: 3, lo: 7, hi: 0},
@@ -148,7 +149,7 @@ func checkConvolution(t *testing.T, by native.Backend, c *convolution, d ir.DTyp
 		in[name] = native.Tensor{DType: d, Dims: dims[name], Data: in[name].Data}
 	}
 	size := map[string][]int{"forward": result, "images": c.stored(), "weights": weights}[kind]
-	got, want := convolvedBy(t, p, in, size), convolvedBy(t, compileWith(t, cpu.Backend(), g, native.Options{}), in, size)
+	got, want := resultOf(t, p, in, size), resultOf(t, compileWith(t, cpu.Backend(), g, native.Options{}), in, size)
 	for i, x := range got {
 		if x != want[i] {
 			t.Fatalf("element %d is %g, want %g", i, x, want[i])
@@ -157,8 +158,8 @@ func checkConvolution(t *testing.T, by native.Backend, c *convolution, d ir.DTyp
 	return strings.Join(cuda.Sources(p), "")
 }
 
-// convolvedBy returns the result of a program.
-func convolvedBy(t *testing.T, p native.Program, in map[string]native.Tensor, size []int) []float32 {
+// resultOf returns the result of a program.
+func resultOf(t *testing.T, p native.Program, in map[string]native.Tensor, size []int) []float32 {
 	t.Helper()
 	out := native.Zeros(ir.F32, size...)
 	bound, err := p.Bind(context.Background(), "step", in, map[string]native.Tensor{"y": out})

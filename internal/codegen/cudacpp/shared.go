@@ -51,13 +51,19 @@ func (p *printer) shared() {
 	}
 	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(align(b), align(a)) })
 	p.line("  extern __shared__ __align__(1024) unsigned char dynamic_shared[];")
-	at := 0
+	at, end := 0, 0
 	for _, i := range list {
-		t := memoryType(p.k.Arrays[i])
-		p.line("  %s *const %s = (%s *)(dynamic_shared + %d);", t, p.src.Names[i], t, at)
-		at += p.k.Arrays[i].Bytes()
+		a, from := p.k.Arrays[i], at
+		if a.Overlay {
+			from = 0
+		}
+		t := memoryType(a)
+		p.line("  %s *const %s = (%s *)(dynamic_shared + %d);", t, p.src.Names[i], t, from)
+		if end = max(end, from+a.Bytes()); !a.Overlay {
+			at = end
+		}
 	}
-	at = (at + 7) / 8 * 8
+	at = (end + 7) / 8 * 8
 	for i, m := range p.k.Mbarriers {
 		p.line("  unsigned long long *const %s = (unsigned long long *)(dynamic_shared + %d);", p.src.Mbarriers[i], at)
 		at += 8 * m.Len

@@ -1,8 +1,12 @@
 package plan
 
 import (
+	"math"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/hardware"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // EncodeUnchecked is [Encode] without validation, to make files of plans that
@@ -57,14 +61,66 @@ func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, Memory, error) {
 			continue
 		}
 		x := Launch{Name: k.Name, Groups: k.Groups[0] * k.Groups[1] * k.Groups[2], Threads: k.Threads()}
-		for _, arg := range l.Args {
+		x.Work.Threads = x.Groups * x.Threads
+		for i, arg := range l.Args {
 			if arg != nil { // which is the status words
-				x.Work.Bytes += float64(arg.Bytes())
+				x.Work.Bytes += min(float64(arg.Bytes()), float64(x.Work.Threads)*accessedBytes(k, i))
 			}
 		}
-		x.Work.Threads = x.Groups * x.Threads
 		x.Work.BytesInFlight = max(registerBytes, k.SharedBytes()/x.Threads)
 		out = append(out, x)
 	}
 	return out, used, nil
+}
+
+// accessedBytes returns the most bytes of a storage array that a thread of a kernel loads and stores, or infinity where the
+// kernel has vectors or copies. A kernel of the samples of a mean reads few elements of a large array, and one
+// in a loop of the graph those of a step.
+func accessedBytes(k *loop.Kernel, array int) float64 {
+	return accessesOf(k.Body, array) * float64(loop.DeviceSize(k.Arrays[array].DType)*k.Arrays[array].Width)
+}
+
+// accessesOf returns the most loads and stores of an array by a thread.
+func accessesOf(body []loop.Stmt, array int) (count float64) {
+	for _, s := range body {
+		switch s := s.(type) {
+		case *loop.For:
+			if n := accessesOf(s.Body, array); n > 0 {
+				count += n * trips(s)
+			}
+		case *loop.If:
+			count += loads(s.Cond, array) + accessesOf(s.Then, array) + accessesOf(s.Else, array)
+		case *loop.Let, *loop.Var, *loop.Assign, *loop.Barrier, *loop.Shuffle, *loop.Subgroup, *loop.Store:
+			if s, ok := s.(*loop.Store); ok && s.Array == array {
+				count++
+			}
+			loop.MapExprs([]loop.Stmt{s}, func(x scalar.Expr) scalar.Expr {
+				count += loads(x, array)
+				return x
+			})
+		default:
+			return math.Inf(1)
+		}
+	}
+	return count
+}
+
+func loads(x scalar.Expr, array int) (count float64) {
+	scalar.Walk(x, func(n scalar.Expr) {
+		if n.Op == scalar.OpLoad && n.Ref == array {
+			count++
+		}
+	})
+	return count
+}
+
+// trips returns the most iterations of a loop.
+func trips(s *loop.For) float64 {
+	low, _, ok := scalar.Range(s.Start)
+	_, high, ok2 := scalar.Range(s.End)
+	step, ok3 := s.Step.IntConst()
+	if !ok || !ok2 || !ok3 {
+		return math.Inf(1)
+	}
+	return max(0, math.Ceil(float64(high-low)/float64(step)))
 }

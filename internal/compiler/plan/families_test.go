@@ -150,14 +150,15 @@ const (
 
 // slow names the kernels over these bounds, by family, target and name, with the reason.
 var slow = map[string]string{
-	"lstm of width 650, H200, bf16, map_sigmoid_mul_convert_reshape": ofStep,
-	"lstm of width 650, H200, bf16, map_add_mul_zero":                ofStep,
-	"lstm of width 650, H200, bf16, reduce_convert_reduce_sum":       fewWorkgroups,
-	"lstm of width 650, WebGPU, map_add_tanh_mul_reshape":            ofStep,
-	"lstm of width 650, WebGPU, map_sigmoid_mul":                     ofStep,
-	"lstm of width 650, WebGPU, map_mul_zero":                        ofStep,
-	"lstm, H200, bf16, map_sigmoid_mul_convert_reshape":              ofStep,
-	"gru, H200, bf16, map_sigmoid_mul_convert_reshape":               ofStep,
+	"gru in both directions, H200, bf16, contract_dot_general_add_parts": fewWorkgroups,
+	"lstm of width 650, H200, bf16, map_sigmoid_mul_convert_reshape":     ofStep,
+	"lstm of width 650, H200, bf16, map_add_mul_zero":                    ofStep,
+	"lstm of width 650, H200, bf16, reduce_convert_reduce_sum":           fewWorkgroups,
+	"lstm of width 650, WebGPU, map_add_tanh_mul_reshape":                ofStep,
+	"lstm of width 650, WebGPU, map_sigmoid_mul":                         ofStep,
+	"lstm of width 650, WebGPU, map_mul_zero":                            ofStep,
+	"lstm, H200, bf16, map_sigmoid_mul_convert_reshape":                  ofStep,
+	"gru, H200, bf16, map_sigmoid_mul_convert_reshape":                   ofStep,
 
 	"gru in both directions, H200, bf16, map_sigmoid_mul_convert_reshape": ofStep,
 	"gru in both directions, H200, bf16, map_add_mul_zero":                ofStep,

@@ -30,14 +30,23 @@ func schedulesOf(tiles []tile, parts int) []emit.Schedule {
 }
 
 // MmaSchedules returns the schedules of the MMA tiles of a target of which a multiprocessor holds one.
-func MmaSchedules(parts int, caps loop.Caps) []emit.Schedule { return mmaSchedules(parts, caps, 1) }
+func MmaSchedules(parts int, caps loop.Caps) []emit.Schedule {
+	return mmaSchedules(parts, caps, func(t mmaTile) bool { return t.resident == 1 })
+}
 
-// ShortMmaSchedules returns the schedules of those of which it holds two.
-func ShortMmaSchedules(caps loop.Caps) []emit.Schedule { return mmaSchedules(1, caps, 2) }
+// ShortMmaSchedules returns the schedules of those of which it holds two, for short products.
+func ShortMmaSchedules(caps loop.Caps) []emit.Schedule {
+	return mmaSchedules(1, caps, func(t mmaTile) bool { return t.resident == 2 && !t.overlay })
+}
 
-func mmaSchedules(parts int, caps loop.Caps, resident int) (out []emit.Schedule) {
+// OverlaySchedules returns the schedules of those whose results pass through the memory of the stages.
+func OverlaySchedules(caps loop.Caps) []emit.Schedule {
+	return mmaSchedules(1, caps, func(t mmaTile) bool { return t.overlay })
+}
+
+func mmaSchedules(parts int, caps loop.Caps, of func(t mmaTile) bool) (out []emit.Schedule) {
 	for _, t := range mmaTilesFor(caps) {
-		if t.resident == resident {
+		if of(t) {
 			out = append(out, emit.Schedule{Family: emit.WarpGroups, N: t.columns, Stages: t.stages, Split: parts})
 		}
 	}

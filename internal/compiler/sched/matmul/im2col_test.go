@@ -98,3 +98,35 @@ func checkIm2col(t *testing.T, im2col bool, f func(b *ir.Builder) ir.Value) {
 		c.RunOn(t, by)
 	}
 }
+
+// TestShortProductsShareMultiprocessors expects two workgroups on a multiprocessor where that was faster on an H200: for
+// convolutions of few terms, not for long ones and not where results fill a part of a tile.
+func TestShortProductsShareMultiprocessors(t *testing.T) {
+	for _, c := range []struct {
+		name                   string
+		image, in, out, window int
+		shared                 bool
+	}{
+		{"64 columns", 56, 64, 64, 3, true},
+		{"128 columns", 28, 128, 128, 3, true},
+		{"long", 14, 512, 512, 3, false},
+		{"few columns", 56, 64, 32, 3, false},
+	} {
+		g := schedtest.Build(t, func(b *ir.Builder) {
+			x := b.Input("x", ir.BF16, ir.Dims(64, c.image, c.image, c.in)...)
+			w := b.Input("w", ir.BF16, ir.Dims(c.window, c.window, c.in, c.out)...)
+			a := nhwc(2, ops.ConvAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}})
+			b.Output("y", ops.ConvGeneral(b, x, w, a))
+		})
+		shared := false
+		for _, k := range schedtest.Kernels(t, g, schedtest.Hopper()) {
+			shared = shared || k.Resident == 2 && k.HasRoles()
+			if err := schedtest.Hopper().Check(k); err != nil {
+				t.Error(err)
+			}
+		}
+		if shared != c.shared {
+			t.Errorf("%s: two workgroups share a multiprocessor: %t, not %t", c.name, shared, c.shared)
+		}
+	}
+}

@@ -42,12 +42,12 @@ var tensorMapCases = []struct {
 }
 
 // TestOperandsCopiedByTensorMaps expects copies by tensor map for operands that have one, and right
-// results for all, also beyond the ends.
+// results for all, also beyond the ends, in tiles whose results pass through the memory of their stages.
 func TestOperandsCopiedByTensorMaps(t *testing.T) {
 	for _, c := range tensorMapCases {
 		t.Run(c.name, func(t *testing.T) {
 			g := schedtest.Build(t, c.f)
-			by := schedtest.ContractionsBy(t, g, schedtest.Hopper(), matmul.MmaSchedules(1, schedtest.Hopper().Caps)[2])
+			by := schedtest.ContractionsBy(t, g, schedtest.Hopper(), matmul.OverlaySchedules(schedtest.Hopper().Caps)[0])
 			axes, found := 0, false
 			for _, k := range schedtest.Kernels(t, g, by) {
 				if k.HasMma() {
