@@ -8,11 +8,10 @@ QEMU     ?= qemu-aarch64-static
 HASWELL  ?= qemu-x86_64-static -cpu Haswell
 NODE     ?= node
 FUZZTIME ?= 30s
-# Tests of native/cpu that run in an emulator: the conformance suite, and kernels and
-# products that depend on the processor. Factorisations are the same code everywhere, and so
-# is the level of plain Go, which every processor of arm64 has a better one than.
-# Large products of gathered factors consist of small ones, which are tested, and the Fourier transform of
-# the largest prime has the kernels of a smaller one.
+# Tests that run in an emulator: of native/cpu the conformance suite, and kernels and products that depend on the
+# processor. Factorisations are the same code everywhere, and so is the level of plain Go, which every processor of
+# arm64 has a better one than. Large products of gathered factors consist of small ones, which are tested, and the
+# Fourier transform of the largest prime has the kernels of a smaller one.
 ARM64_SLOW  := ^TestProductsOfFactorsWithTables$$|^TestLargeFactorisations$$|/^go$$|/^1000003$$
 ARM64_TESTS := Backend|Classes|Rows|Columns|Large|Packed|Merged|Special|Subnormals|Cores|Convolutions|Jobs|Panic
 # Tests with 32-bit ints: quick tests of code that counts elements and bytes, and of
@@ -193,7 +192,7 @@ test-avx2: ## test the code that the CPU backend has for AVX2 on a processor wit
 
 .PHONY: test-arm64
 test-arm64: ## test the code that the CPU backend has for arm64, in an emulator
-	CGO_ENABLED=0 GOARCH=arm64 $(GO_TEST) -timeout=30m -exec $(QEMU) ./internal/codegen/asm ./internal/codegen/jit ./internal/simd
+	CGO_ENABLED=0 GOARCH=arm64 $(GO_TEST) -timeout=30m -exec $(QEMU) -skip '$(ARM64_SLOW)' ./internal/codegen/asm ./internal/codegen/jit ./internal/simd
 	CGO_ENABLED=0 GOARCH=arm64 RLX_TEST_EMULATOR=$(QEMU) $(GO_TEST) -timeout=30m -exec $(QEMU) -run '$(ARM64_TESTS)' -skip '$(ARM64_SLOW)' ./native/cpu
 
 .PHONY: test-386
