@@ -11,8 +11,8 @@ FUZZTIME ?= 30s
 # Tests that run in an emulator: of native/cpu the conformance suite, and kernels and products that depend on the
 # processor. Factorisations are the same code everywhere, and so is the level of plain Go, which every processor of
 # arm64 has a better one than. Large products of gathered factors consist of small ones, which are tested, and the
-# Fourier transform of the largest prime has the kernels of a smaller one.
-ARM64_SLOW  := ^TestProductsOfFactorsWithTables$$|^TestLargeFactorisations$$|/^go$$|/^1000003$$
+# Fourier transforms of the larger primes have the kernels of a smaller one.
+ARM64_SLOW  := ^TestProductsOfFactorsWithTables$$|^TestLargeFactorisations$$|/^go$$|/^(196617|1000003)$$
 ARM64_TESTS := Backend|Classes|Rows|Columns|Large|Packed|Merged|Special|Subnormals|Cores|Convolutions|Jobs|Panic
 # Tests with 32-bit ints: quick tests of code that counts elements and bytes, and of
 # schedules and whole plans those that depend on large sizes, which are in few packages.
