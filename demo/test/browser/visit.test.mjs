@@ -22,9 +22,6 @@ before(async () => {
 });
 after(() => Promise.all([server.close(), browser?.close()]));
 
-/** A script that runs before a page's own: what trains by itself does not. */
-const paused = () => sessionStorage.setItem(`rlx paused ${location.pathname}`, 'true');
-
 /** Opens a page of the site, and waits until it can be used. */
 async function visit(path, init) {
   const page = await browser.open();
@@ -63,7 +60,7 @@ test('every page works in a folder, and without any storage', async () => {
 
 test('the keyboard skips the links, and where it is can be seen', async () => {
   for (const path of pages) {
-    const page = await visit(path, paused);
+    const page = await visit(path);
     await page.keyboard.press('Tab');
     assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content', path);
     assert.ok((await page.locator('.skip').boundingBox()).height > 30 && await page.locator('.skip').evaluate((one) => getComputedStyle(one).clipPath) === 'none', `${path}: it can be seen`);
@@ -83,7 +80,7 @@ test('the keyboard skips the links, and where it is can be seen', async () => {
 });
 
 test('a digit is drawn by keyboard, and read', async () => {
-  const page = await visit('digits.html', paused);
+  const page = await visit('digits.html', () => sessionStorage.setItem(`rlx paused ${location.pathname}`, 'true'));
   await page.focus('#pad');
   assert.ok(await page.locator('#pad-keys').isHidden() || await page.locator('#pad-text').isHidden(), 'one line below the pad');
   const { y } = await page.evaluate(() => ({ y: scrollY }));
