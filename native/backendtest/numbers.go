@@ -65,16 +65,22 @@ func NaN(t *testing.T, b native.Backend) {
 }
 
 // runSamples returns the results of samples, run as entries of one module, and those of the
-// reference implementation.
+// reference implementation. Samples that differ in values alone share an entry.
 func runSamples(t *testing.T, b native.Backend, op ir.Op, samples []ir.Sample) (got, want [][]*ir.Array) {
 	t.Helper()
-	entries := make([]ir.Entry, len(samples))
+	var entries []ir.Entry
+	names, entryOf := make([]string, len(samples)), map[string]string{}
 	for i, s := range samples {
 		g, _, err := irtest.SampleGraph(op, s)
 		if err != nil {
 			t.Fatal(op, err)
 		}
-		entries[i] = ir.Entry{Name: "case" + strconv.Itoa(i), Graph: g}
+		key := g.String()
+		if entryOf[key] == "" {
+			entryOf[key] = "case" + strconv.Itoa(i)
+			entries = append(entries, ir.Entry{Name: entryOf[key], Graph: g})
+		}
+		names[i] = entryOf[key]
 		meaning, err := ir.Eval(g, irtest.SampleInputs(s), ir.EvalOptions{})
 		if err != nil {
 			t.Fatal(op, err)
@@ -91,7 +97,7 @@ func runSamples(t *testing.T, b native.Backend, op ir.Op, samples []ir.Sample) (
 	}
 	defer closeProgram(t, p)
 	for i, s := range samples {
-		out, err := run(p, entries[i].Name, irtest.SampleInputs(s))
+		out, err := run(p, names[i], irtest.SampleInputs(s))
 		if err != nil {
 			t.Fatal(op, err)
 		}

@@ -191,7 +191,7 @@ func resultDigest(t *testing.T) [32]byte {
 	add(outputs(t, rowsGraph(t, rows, n), map[string]native.Tensor{
 		"x": native.Float32s(random(rows*n), rows, n), "scale": native.Float32s(random(n), n), "bias": native.Float32s(random(n), n),
 	}))
-	for _, g := range []*ir.Graph{square(t, 300), unary(t, func(b *ir.Builder, x ir.Value) ir.Value { return ops.ReduceSum(b, x, 0) }, 500, 300), jobNamed("conv 3x3 32-64 backward").graph(t)} {
+	for _, g := range []*ir.Graph{square(t, 300), unary(t, func(b *ir.Builder, x ir.Value) ir.Value { return ops.ReduceSum(b, x, 0) }, 500, 300), convBackward(t, 8)} {
 		p := compileGraphs(t, ir.Entry{Name: "run", Graph: g})
 		in, out := tensorsOf(t, p)
 		runBound(t, bind(t, p, "run", in, out))

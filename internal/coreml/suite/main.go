@@ -1,5 +1,5 @@
-// Command suite writes models and their expected results for check.py: every sample of every op
-// that MIL supports, and whole models.
+// Command suite writes models and their expected results for check.py: the samples of every op
+// that MIL supports, without those that repeat the operations of others, and whole models.
 //
 //	go run ./internal/coreml/suite build/coreml
 //
@@ -50,19 +50,37 @@ func write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
+	packages, err := allSamples()
+	if err != nil {
+		return err
+	}
+	dropRepeated(packages)
+	for _, p := range packages {
+		if err := p.write(dir); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return errors.Join(writeModels(dir), writeWhole(dir))
+}
+
+// allSamples returns a package of each op with samples that can be written as models.
+func allSamples() ([]*packaged, error) {
+	var packages []*packaged
 	for _, op := range ir.Ops() {
 		cases, err := samples(op)
 		if err != nil {
-			return fmt.Errorf("%s: %w", op, err)
+			return nil, fmt.Errorf("%s: %w", op, err)
 		}
 		if len(cases) == 0 {
 			continue
 		}
-		if err := writeCases(dir, string(op), cases, coreml.Options{}); err != nil {
-			return fmt.Errorf("%s: %w", op, err)
+		p, err := packCases(string(op), cases, coreml.Options{})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", op, err)
 		}
+		packages = append(packages, p)
 	}
-	return errors.Join(writeModels(dir), writeWhole(dir))
+	return packages, nil
 }
 
 // one is a graph with its inputs and the tolerance of its outputs.
@@ -123,44 +141,66 @@ func arrayOf(a *ir.Array) array {
 	return array{Dims: dims, Data: base64.StdEncoding.EncodeToString(data)}
 }
 
-// writeCases writes graphs as the functions of one package.
-func writeCases(dir, name string, cases []one, o coreml.Options) error {
+// packaged is a package with a case for each of its functions.
+type packaged struct {
+	name  string
+	p     *mil.Package
+	cases []one
+}
+
+// packCases compiles graphs to the functions of one package.
+func packCases(name string, cases []one, o coreml.Options) (*packaged, error) {
 	var entries []ir.Entry
 	for i, c := range cases {
 		entries = append(entries, ir.Entry{Name: fmt.Sprintf("case%d", i), Graph: c.graph})
 	}
-	return writeEntries(dir, name, entries, cases, o)
+	return packEntries(name, entries, cases, o)
 }
 
-// writeEntries writes entries as a package, and a case for each of its functions.
-func writeEntries(dir, name string, entries []ir.Entry, cases []one, o coreml.Options) error {
+// packEntries compiles entries to a package, which has a function for each case.
+func packEntries(name string, entries []ir.Entry, cases []one, o coreml.Options) (*packaged, error) {
 	m, err := ir.NewModule(name, entries...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p, err := coreml.New(m, o)
 	if err != nil {
+		return nil, err
+	}
+	return &packaged{name, p, cases}, nil
+}
+
+// writeCases writes graphs as the functions of one package.
+func writeCases(dir, name string, cases []one, o coreml.Options) error {
+	p, err := packCases(name, cases, o)
+	if err != nil {
 		return err
 	}
+	return p.write(dir)
+}
+
+// write writes the package, and the inputs and outputs of its functions.
+func (p *packaged) write(dir string) error {
 	all := map[string]values{}
-	for i, c := range cases {
-		f := p.Program.Functions[i]
-		if all[f.Name], err = valuesOf(p, f, c); err != nil {
+	for i, c := range p.cases {
+		f := p.p.Program.Functions[i]
+		var err error
+		if all[f.Name], err = valuesOf(p.p, f, c); err != nil {
 			return err
 		}
 	}
-	path := filepath.Join(dir, name+".mlpackage")
+	path := filepath.Join(dir, p.name+".mlpackage")
 	if err := os.RemoveAll(path); err != nil {
 		return err
 	}
-	if err := p.Write(path); err != nil {
+	if err := p.p.Write(path); err != nil {
 		return err
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, name+".json"), text, 0o644)
+	return os.WriteFile(filepath.Join(dir, p.name+".json"), text, 0o644)
 }
 
 // valuesOf computes the results of a function, and records them by the names in the

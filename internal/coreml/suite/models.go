@@ -165,5 +165,9 @@ func writeStates(dir string) error {
 		}
 		cases = append(cases, one{graph: bound, in: inputs(bound), tol: within(5e-3)})
 	}
-	return writeEntries(dir, "model_states", []ir.Entry{{Name: "step", Graph: g}}, cases, coreml.Options{States: true, Shapes: sizes})
+	p, err := packEntries("model_states", []ir.Entry{{Name: "step", Graph: g}}, cases, coreml.Options{States: true, Shapes: sizes})
+	if err != nil {
+		return err
+	}
+	return p.write(dir)
 }
