@@ -204,7 +204,7 @@ func (in *instr) laneCost() float64 {
 			return 1.5
 		case in.at.run > 0 && in.at.stride <= 1:
 			return 0.4 + 2/float64(in.at.run)
-		case in.at.stride > 1:
+		case in.at.stride < 0 || in.at.stride > 1:
 			return 1
 		}
 		return 0.3

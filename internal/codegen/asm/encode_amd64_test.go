@@ -49,6 +49,7 @@ var encodings = []struct {
 	{"vfmadd231pd ymm12, ymm3, ymm0", "c462e5b8e0", func(e *Encoder) { e.Long = true; e.Vector(Fused231, 12, 3, Register(0)) }},
 	{"vmaskmovps ymm1, ymm0, [rdi + 32]", "c4e27d2c4f20", func(e *Encoder) { e.Vector(MaskedIn, 1, 0, At(DI, 32)) }},
 	{"vmaskmovpd [rdx], ymm0, ymm5", "c4e27d2f2a", func(e *Encoder) { e.Long = true; e.Vector(MaskedOut, 5, 0, At(DX, 0)) }},
+	{"vpshufb ymm1, ymm2, ymm3", "c4e26d00cb", func(e *Encoder) { e.Vector(ShuffleBytes, 1, 2, Register(3)) }},
 	{"vperm2f128 ymm8, ymm1, ymm5, 0x31", "c4637506c531", func(e *Encoder) { e.Vector(PermuteHalves.Imm(0x31), 8, 1, Register(5)) }},
 	{"vpbroadcastw ymm9, word ptr [rsi]", "c4627d790e", func(e *Encoder) { e.VEX(BroadcastHalf, 9, 0, At(SI, 0), false) }},
 	{"vmovq xmm9, r8", "c441f96ec8", func(e *Encoder) { e.VEX(MoveQuad, 9, 0, Register(R8), true) }},

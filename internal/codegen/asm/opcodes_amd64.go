@@ -136,6 +136,7 @@ var (
 	NarrowQuads     = op(pF3, m0F38, 0x35).of(half)                           // VPMOVQD
 	NarrowToBytes   = op(pF3, m0F38, 0x31).of(quarter)                        // VPMOVDB
 	PackBytes       = op(p66, m0F, 0x67)                                      // VPACKUSWB
+	ShuffleBytes    = op(p66, m0F38, 0x00)                                    // VPSHUFB
 	ShuffleInts     = op(p66, m0F, 0x70)                                      // VPSHUFD
 	MoveOutQuad     = op(p66, m0F, 0xd6)                                      // VMOVQ
 	PackWords       = op(p66, m0F38, 0x2b)                                    // VPACKUSDW

@@ -94,12 +94,13 @@ func (l *operations) integers(signed, unsigned dtype.DType) {
 	l.add(unsigned, signed, scalar.OpConvert)
 }
 
-// choices adds comparisons, selects and conversions from bool.
+// choices adds comparisons, selects and conversions from and to bool.
 func (l *operations) choices(types ...dtype.DType) {
 	for _, t := range types {
 		l.add(t, dtype.Bool, comparisonOps...)
 		l.add(t, t, scalar.OpSelect)
 		l.add(dtype.Bool, t, scalar.OpConvert)
+		l.add(t, dtype.Bool, scalar.OpConvert)
 	}
 }
 
@@ -299,6 +300,8 @@ func (o Operation) Expr() scalar.Expr {
 		return scalar.Bitcast(x, o.To)
 	case scalar.OpConvert:
 		switch {
+		case o.To.IsBool():
+			return scalar.Ne(x, scalar.Const(o.From, 0))
 		case o.To == dtype.F64 && o.From.IsInteger():
 			return doubleOf(o.From.IsSigned())
 		case o.To == dtype.I64 && o.From.IsFloat():
