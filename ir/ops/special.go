@@ -36,36 +36,49 @@ func init() {
 	})
 }
 
-// erfinv(x)/x, for w = −log(1 − x²), as polynomials: of w − 2.5 for w up to 5,
-// and of √w − 4 up to 37; fitted at Chebyshev points, good to 2e-6.
+// erfinv(x)/x, for w = −log(1 − x²), as polynomials fitted at Chebyshev points: of w − 2.5 for w up to 5, good to 1e-8;
+// of √w − 4 up to 37, good to 2e-6; and of √w − 3.125 up to 16, which f32 does not exceed, good to 1e-8.
 var (
 	erfinvCentre = []float64{
-		1.5014094114303589, 0.24664075672626495, -0.004177389666438103, -0.0012537486618384719,
-		0.0002183469187002629, -4.383631676319055e-06, -3.4633562790986616e-06, 3.4252485647812136e-07, 2.3285844363840624e-08,
+		1.5014093604503288, 0.24664027905463663, -0.0041773928752031487, -0.0012527263917732291, 0.00021834938623976643,
+		-4.9724196894547512e-6, -3.4639852676333716e-6, 4.6813134805534122e-7, 2.3335967195708106e-8, -8.9319259702442215e-9,
 	}
 	erfinvTail = []float64{
 		3.8397796154022217, 1.009508728981018, 0.0013072490692138672, -0.0009354451321996748,
 		0.00023777727619744837, -3.217921039322391e-05, 9.828720794757828e-05, -7.809288945281878e-05, 1.678585249464959e-05,
 	}
+	erfinvTailF32 = []float64{
+		2.9583201307385218, 1.0037187056182486, 0.0070491482905485739, -0.0053010887725289103, 0.0037810163975691307,
+		-0.0025207544587642135, 0.0013119611777318496, -0.00032348459947461152, -0.00017456113620323997, 0.00012936816939908668,
+	}
 )
 
-// erfinvOf refines a polynomial by a step of Halley's method: f″/f′ of the
-// error function is −2y. In the tail its error is that of erfc, which is small.
+// erfinvOf is a polynomial, which in f64 is refined.
 func erfinvOf(x scalar.Expr) scalar.Expr {
 	number := func(v float64) scalar.Expr { return scalar.ConstF(x.Type, v) }
 	a, one := scalar.Abs(x), number(1)
-	rest := scalar.Sub(one, a)
-	w := scalar.Neg(scalar.Log(scalar.Mul(rest, scalar.Add(one, a))))
+	w := scalar.Neg(scalar.Log(scalar.Mul(scalar.Sub(one, a), scalar.Add(one, a))))
 	centre := horner(scalar.Sub(w, number(2.5)), erfinvCentre)
-	tail := horner(scalar.Sub(scalar.Sqrt(w), number(4)), erfinvTail)
-	y := scalar.Mul(a, scalar.Select(scalar.Lt(w, number(5)), centre, tail))
-
-	over := scalar.Select(scalar.Gt(a, number(0.5)), scalar.Sub(rest, scalar.Erfc(y)), scalar.Sub(scalar.Erf(y), a))
-	slope := scalar.Mul(number(2/math.SqrtPi), scalar.Exp(scalar.Neg(scalar.Mul(y, y))))
-	step := scalar.Div(over, slope)
-	y = scalar.Sub(y, scalar.Div(step, scalar.Add(one, scalar.Mul(y, step))))
+	middle, tail := 3.125, erfinvTailF32
+	if x.Type == ir.F64 {
+		middle, tail = 4, erfinvTail
+	}
+	y := scalar.Select(scalar.Lt(w, number(5)), centre, horner(scalar.Sub(scalar.Sqrt(w), number(middle)), tail))
+	if y = scalar.Mul(a, y); x.Type == ir.F64 {
+		y = refinedErfinv(a, y)
+	}
 	y = scalar.Select(scalar.Eq(a, one), number(math.Inf(1)), y)
 	return scalar.Mul(scalar.Sign(x), y)
+}
+
+// refinedErfinv makes a step of Halley's method from y to the inverse at a: f″/f′ of the error function is −2y. In the
+// tail its error is that of erfc, which is small.
+func refinedErfinv(a, y scalar.Expr) scalar.Expr {
+	number := func(v float64) scalar.Expr { return scalar.ConstF(a.Type, v) }
+	over := scalar.Select(scalar.Gt(a, number(0.5)), scalar.Sub(scalar.Sub(number(1), a), scalar.Erfc(y)), scalar.Sub(scalar.Erf(y), a))
+	slope := scalar.Mul(number(2/math.SqrtPi), scalar.Exp(scalar.Neg(scalar.Mul(y, y))))
+	step := scalar.Div(over, slope)
+	return scalar.Sub(y, scalar.Div(step, scalar.Add(number(1), scalar.Mul(y, step))))
 }
 
 // horner returns c[0] + c[1]·x + c[2]·x² + …
