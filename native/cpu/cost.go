@@ -84,7 +84,7 @@ func (n *nest) price() price {
 }
 
 // sweeps reports whether the code before a row can be part of the row kernel, so that one call does
-// many rows.
+// many rows. Of splats nothing is left there: kernels read the uniform value.
 func (n *nest) sweeps() bool {
 	computed := map[register]bool{}
 	for i := range n.rows {
@@ -96,7 +96,7 @@ func (n *nest) sweeps() bool {
 	}
 	for i := range n.rows {
 		in := &n.rows[i]
-		fits := in.kind == opCheck || in.kind == opMove && in.dst.inKernels() || in.kind == opLoad && in.isScalarAccess() ||
+		fits := in.kind == opCheck || (in.kind == opMove || in.kind == opSplat) && in.dst.inKernels() || in.kind == opLoad && in.isScalarAccess() ||
 			in.kind == opApply && jit.Has(in.operation()) && in.dst.inKernels() && !in.changesWidth()
 		if !fits || !reaches(in) {
 			return false
