@@ -56,7 +56,7 @@ func newCopy(code *fusion.Code, dims []int, buffers map[int]*buffer) *copyStep {
 		s.dims, s.fromBy, s.toBy = append(s.dims, dims[i]), append(s.fromBy, a), append(s.toBy, b)
 		s.rows *= dims[i]
 	}
-	s.runAlongLongest()
+	s.runAlongLong()
 	if len(dims) == 1 && !s.cutRow() {
 		return nil
 	}
@@ -90,17 +90,18 @@ func (s *copyStep) repeats() bool {
 	return s.step == 0 && s.row < shortCopy && last >= 0 && s.fromBy[last] == 1 && s.toBy[last] == s.row
 }
 
-// runAlongLongest makes the longest of the other axes the last one where that is short: each run along the last
-// axis costs a division by the sizes of all axes.
-func (s *copyStep) runAlongLongest() {
-	const short = 8
+// runAlongLong makes a long axis the last one where that is short, the innermost of those: each run along the last
+// axis costs a division by the sizes of all axes, and one along an outer axis visits a page for each row. Where none is
+// long, it is the longest.
+func (s *copyStep) runAlongLong() {
+	const long = 8
 	last := len(s.dims) - 1
-	if last < 1 || s.dims[last] >= short {
+	if last < 1 {
 		return
 	}
-	i := 0
-	for k, size := range s.dims {
-		if size > s.dims[i] {
+	i := last
+	for k := last; k >= 0 && s.dims[i] < long; k-- {
+		if s.dims[k] > s.dims[i] {
 			i = k
 		}
 	}
