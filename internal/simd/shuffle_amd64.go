@@ -15,6 +15,9 @@ func shuffleCode(_ Level, s shuffle) []byte {
 	w.argument(asm.BX, unsafe.Offsetof(x.second))
 	w.argument(asm.SI, unsafe.Offsetof(x.from))
 	vector := w.vector()
+	if s == reversedBytes || s == reversedHalves {
+		w.Vector(asm.SpreadQuarter, 1, 0, asm.At(asm.BX, 0))
+	}
 	var loop asm.Label
 	w.Bind(&loop)
 	w.Vector(asm.MoveIn, 0, 0, asm.At(asm.SI, 0))
@@ -34,9 +37,16 @@ func shuffleCode(_ Level, s shuffle) []byte {
 		}
 		w.AddConst(asm.Register(asm.BX), vector)
 		read, written = vector, 2*vector
-	case reversed:
+	case reversedBytes, reversedHalves:
+		w.Vector(asm.ShuffleBytes, 0, 0, asm.Register(1))
+		w.Vector(asm.PermuteHalves.Imm(0x01), 0, 0, asm.Register(0))
+	case reversedWords:
 		w.Vector(asm.PermuteFour.Imm(0x1b), 0, 0, asm.Register(0))
 		w.Vector(asm.PermuteHalves.Imm(0x01), 0, 0, asm.Register(0))
+	case reversedDoubles:
+		w.Vector(asm.PermuteQuad.Imm(0x1b), 0, 0, asm.Register(0))
+	}
+	if s >= reversedBytes {
 		w.Vector(asm.MoveOut, 0, 0, asm.At(asm.DI, 0))
 		read = -vector
 	}

@@ -17,6 +17,9 @@ func TestShuffles(t *testing.T) {
 			}
 			Evens(evens[:n], from[:max(2*n-1, 0)])
 			Reverse(reversed[:n], from[:n])
+			reverses[uint8](t, n)
+			reverses[uint16](t, n)
+			reverses[uint64](t, n)
 			Join(back[:2*n], evens[:n], odds)
 			for i := range n + 1 {
 				even, last := uint32(2*i+1), uint32(n-i)
@@ -37,4 +40,19 @@ func TestShuffles(t *testing.T) {
 			}
 		}
 	})
+}
+
+// reverses compares [Reverse] of n elements of a type with its definition.
+func reverses[T uint8 | uint16 | uint64](t *testing.T, n int) {
+	t.Helper()
+	from, to := make([]T, n), make([]T, n+1)
+	for i := range from {
+		from[i] = T(i + 1)
+	}
+	Reverse(to[:n], from)
+	for i, x := range to {
+		if want := T(n - i); x != want {
+			t.Fatalf("%d elements of %T: element %d in reverse is %d, not %d", n, x, i, x, want)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package simd
 
 import (
+	"math/bits"
 	"slices"
 	"unsafe"
 
@@ -27,44 +28,33 @@ type transposeArguments struct {
 	toRow, toStep     int
 }
 
-// transposeKernels are the kernels of a level for elements of 2, 4 and 8 bytes, the largest first;
+// transposeKernels are the kernels of a level for elements of 1, 2, 4 and 8 bytes, the largest first;
 // without code there are none.
 type transposeKernels struct {
-	code                   *asm.Code
-	halves, words, doubles []transposeKernel
+	code *asm.Code
+	// sizes are the kernels for elements of 1<<i bytes.
+	sizes [4][]transposeKernel
 }
 
 var transposes = cache[transposeKernels]{generate: newTransposeKernels, plain: func() *transposeKernels { return &transposeKernels{} }}
 
 func newTransposeKernels(level Level) (t *transposeKernels, err error) {
-	l, t := &library{}, &transposeKernels{
-		halves:  []transposeKernel{{size: 8}},
-		words:   []transposeKernel{{size: 16}, {size: 8}},
-		doubles: []transposeKernel{{size: 8}, {size: 4}},
-	}
-	for bytes := 2; bytes <= 8; bytes *= 2 {
-		list := t.of(uintptr(bytes))
-		for i := range list {
-			l.add(&list[i].entry, transposeCode(level, bytes, list[i].size))
+	l, t := &library{}, &transposeKernels{sizes: [4][]transposeKernel{{{size: 8}}, {{size: 8}}, {{size: 16}, {size: 8}}, {{size: 8}, {size: 4}}}}
+	for i, list := range t.sizes {
+		for k := range list {
+			l.add(&list[k].entry, transposeCode(level, 1<<i, list[k].size))
 		}
 	}
 	t.code, err = l.load()
-	without := func(k transposeKernel) bool { return k.entry == nil }
-	t.halves, t.words, t.doubles = slices.DeleteFunc(t.halves, without), slices.DeleteFunc(t.words, without), slices.DeleteFunc(t.doubles, without)
+	for i, list := range t.sizes {
+		t.sizes[i] = slices.DeleteFunc(list, func(k transposeKernel) bool { return k.entry == nil })
+	}
 	return t, err
 }
 
 // of returns the kernels for elements of the given size in bytes.
 func (t *transposeKernels) of(size uintptr) []transposeKernel {
-	switch size {
-	case 2:
-		return t.halves
-	case 4:
-		return t.words
-	case 8:
-		return t.doubles
-	}
-	return nil
+	return t.sizes[bits.TrailingZeros(uint(size))]
 }
 
 // Kernels transpose pieceRows rows at a time, one column of squares after the other, so that

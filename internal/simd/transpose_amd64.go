@@ -10,12 +10,12 @@ import (
 // written at CX.
 type transposeWriter struct{ writer }
 
-// transposeCode returns the code that transposes squares of size×size elements of 2, 4 or 8 bytes,
+// transposeCode returns the code that transposes squares of size×size elements of 1, 2, 4 or 8 bytes,
 // or nil where there is none. A column of sixteen fills a cache line: it is written at once,
 // not in halves between which the line may be evicted.
 func transposeCode(level Level, bytes, size int) []byte {
-	if bytes == 2 {
-		return halvesCode()
+	if bytes <= 2 {
+		return narrowCode(bytes)
 	}
 	fills := bytes*size == level.vectorBytes()
 	if !fills && level == AVX512 { // a smaller square
@@ -68,10 +68,41 @@ func (t *transposeWriter) squares(bytes int, square func()) []byte {
 	return t.Finish()
 }
 
-// halvesCode returns the code for 8×8 elements of 2 bytes, with vectors of 128 bits.
-func halvesCode() []byte {
+// narrowCode returns the code for 8×8 elements of 1 or 2 bytes, with vectors of 128 bits.
+func narrowCode(bytes int) []byte {
 	t := &transposeWriter{newWriter(AVX2, false)}
+	if bytes == 1 {
+		return t.squares(1, t.bytes8)
+	}
 	return t.squares(2, t.halves8)
+}
+
+// bytes8 transposes 8×8 bytes: it interleaves pairs of rows, then the pairs of four, then those of eight rows, of which
+// a register has two columns.
+func (t *transposeWriter) bytes8() {
+	vector := func(o asm.Opcode, to, a, b int) { t.VEX(o, to, a, asm.Register(b), true) }
+	for i, row := range eightRows(asm.BX, asm.R8, asm.R10, asm.DX) {
+		if i == 4 {
+			t.General(asm.Address, asm.DX, indexed(asm.BX, asm.R8, 4))
+		}
+		t.VEX(asm.MoveInQuad, i, 0, row, true)
+	}
+	for i := range 4 {
+		vector(asm.BytesLow, 8+i, 2*i, 2*i+1)
+	}
+	for i := range 2 { // columns 0 to 3 of four rows, then 4 to 7
+		vector(asm.HalvesLow, i, 8+2*i, 9+2*i)
+		vector(asm.HalvesHigh, 2+i, 8+2*i, 9+2*i)
+	}
+	for i := range 4 {
+		vector([]asm.Opcode{asm.InterleaveLow, asm.InterleaveHigh}[i%2], 8+i, i/2*2, i/2*2+1)
+	}
+	for i, row := range eightRows(asm.CX, asm.R9, asm.R11, asm.DX) {
+		if i == 4 {
+			t.General(asm.Address, asm.DX, indexed(asm.CX, asm.R9, 4))
+		}
+		t.VEX([]asm.Opcode{asm.MoveOutQuad, asm.MoveOutHighQuad}[i%2], 8+i/2, 0, row, true)
+	}
 }
 
 // halves8 transposes 8×8 elements of 16 bits: it interleaves pairs of rows, then the pairs of four, then those of

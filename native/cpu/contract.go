@@ -211,6 +211,10 @@ func (x *contraction) setFactors(c *compiler, name string, k *fusion.Contract, l
 // addProduct emits the step of a contraction. It fuses the step before where that writes the
 // right factor.
 func (c *compiler) addProduct(x *contraction) {
+	if x.isTiny() {
+		c.add(&tinyStep{x})
+		return
+	}
 	p := newProduct(x)
 	own := x.b.buf == c.buffers[packedB] // has no other reader
 	if last := len(c.steps) - 1; last >= 0 && own && p.fuseWindows(c.steps[last]) {

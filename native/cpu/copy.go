@@ -19,7 +19,7 @@ type copyStep struct {
 }
 
 // minCopy is the minimum number of elements of a row that is copied as a whole, shortCopy the number
-// below which elements of 32 bits are copied one by one.
+// below which they are copied one by one.
 const minCopy, shortCopy = 2, 8
 
 // maxCopyStep is the greatest distance of elements of a row in the source. Those of longer ones share no cache line.
@@ -56,39 +56,52 @@ func newCopy(code *fusion.Code, dims []int, buffers map[int]*buffer) *copyStep {
 		s.dims, s.fromBy, s.toBy = append(s.dims, dims[i]), append(s.fromBy, a), append(s.toBy, b)
 		s.rows *= dims[i]
 	}
-	s.runAlongLongest()
-	size := s.to.dtype.Size()
-	word := size == 4
+	s.runAlongLong()
 	if len(dims) == 1 && !s.cutRow() {
 		return nil
 	}
-	if s.step != 1 && size > 8 || s.row < minCopy || s.row < shortCopy && (!word || s.step < 0) || known != len(from.terms)+len(to.terms) {
+	apart := s.step != 1 || s.row < shortCopy
+	if apart && s.to.dtype.Size() > 8 || s.row < minCopy || known != len(from.terms)+len(to.terms) {
 		return nil
 	}
-	perRow, perElement := 6., 0.04 // nanoseconds
+	s.chunk, s.cost = max(1, 16384/s.row), s.estimate()
+	return s
+}
+
+// estimate returns the nanoseconds of one worker.
+func (s *copyStep) estimate() float64 {
+	perRow, perElement := 6., 0.04
 	switch {
+	case s.repeats():
+		perRow, perElement = 0.3, 0.2
 	case s.row < shortCopy:
 		perRow, perElement = 1, 0.6
 	case s.step == 0:
 		perRow, perElement = 20, 0.06
-	case s.step != 1 && (!word || s.step > 2):
+	case s.step > 2 || s.step == 2 && s.to.dtype.Size() != 4:
 		perElement = 0.4
 	}
-	s.chunk, s.cost = max(1, 16384/s.row), float64(s.rows)*(perRow+perElement*float64(s.row))
-	return s
+	return float64(s.rows) * (perRow + perElement*float64(s.row))
 }
 
-// runAlongLongest makes the longest of the other axes the last one where that is short: each run along the last
-// axis costs a division by the sizes of all axes.
-func (s *copyStep) runAlongLongest() {
-	const short = 8
+// repeats reports whether rows are elements, one after the other, each repeated.
+func (s *copyStep) repeats() bool {
 	last := len(s.dims) - 1
-	if last < 1 || s.dims[last] >= short {
+	return s.step == 0 && s.row < shortCopy && last >= 0 && s.fromBy[last] == 1 && s.toBy[last] == s.row
+}
+
+// runAlongLong makes a long axis the last one where that is short, the innermost of those: each run along the last
+// axis costs a division by the sizes of all axes, and one along an outer axis visits a page for each row. Where none is
+// long, it is the longest.
+func (s *copyStep) runAlongLong() {
+	const long = 8
+	last := len(s.dims) - 1
+	if last < 1 {
 		return
 	}
-	i := 0
-	for k, size := range s.dims {
-		if size > s.dims[i] {
+	i := last
+	for k := last; k >= 0 && s.dims[i] < long; k-- {
+		if s.dims[k] > s.dims[i] {
 			i = k
 		}
 	}
@@ -134,24 +147,19 @@ func (s *copyStep) do(_, chunk int) {
 
 // copyRows copies n rows along the last axis.
 func (s *copyStep) copyRows(from, to, n int) {
-	size := s.to.dtype.Size()
-	switch {
-	case s.row < shortCopy:
-		s.copyShort(from, to, n)
-	case s.step == 1:
+	if s.step == 1 && s.row >= shortCopy {
 		s.copyRuns(from, to, n)
-	case size == 1:
-		copySteps(s, from, to, n, pickSteps[uint8])
-	case size == 2:
-		copySteps(s, from, to, n, pickSteps[uint16])
-	case size == 8:
-		copySteps(s, from, to, n, pickSteps[uint64])
-	case s.step == -1:
-		copySteps(s, from, to, n, func(to, from []uint32, _ int) { simd.Reverse(to, from) })
-	case s.step == 2:
-		copySteps(s, from, to, n, func(to, from []uint32, _ int) { simd.Evens(to, from) })
-	default:
-		copySteps(s, from, to, n, pickSteps[uint32])
+		return
+	}
+	switch s.to.dtype.Size() {
+	case 1:
+		copyApart(s, view[uint8](s.to), view[uint8](s.from), from, to, n)
+	case 2:
+		copyApart(s, view[uint16](s.to), view[uint16](s.from), from, to, n)
+	case 4:
+		copyApart(s, view[uint32](s.to), view[uint32](s.from), from, to, n)
+	case 8:
+		copyApart(s, view[uint64](s.to), view[uint64](s.from), from, to, n)
 	}
 }
 
@@ -166,29 +174,59 @@ func (s *copyStep) copyRuns(from, to, n int) {
 	}
 }
 
-// copySteps is copyRows for rows whose elements are apart in the source, or reversed there. The function copies
-// a row from the elements between its first and its last in memory.
-func copySteps[T unit](s *copyStep, from, to, n int, pick func(to, from []T, step int)) {
+// moved is a type of elements that copies move without conversion, by their size.
+type moved interface {
+	uint8 | uint16 | uint32 | uint64
+}
+
+// copyApart is copyRows for rows that are short, or whose elements are not adjacent in the source.
+func copyApart[T moved](s *copyStep, dest, source []T, from, to, n int) {
 	last := len(s.dims) - 1
-	source, dest := view[T](s.from), view[T](s.to)
+	fromBy, toBy := s.fromBy[last], s.toBy[last]
+	switch {
+	case s.repeats():
+		repeatEach(dest[to:to+n*s.row], source[from:from+n], s.row)
+		return
+	case s.row < shortCopy:
+		copyShort(s, dest, source, from, to, n)
+		return
+	}
 	span := (s.row - 1) * s.step
 	for range n {
-		pick(dest[to:to+s.row], source[from+min(span, 0):from+max(span, 0)+1], s.step)
-		from, to = from+s.fromBy[last], to+s.toBy[last]
+		row, read := dest[to:to+s.row], source[from+min(span, 0):from+max(span, 0)+1]
+		switch s.step {
+		case -1:
+			simd.Reverse(row, read)
+		case 0:
+			fill(row, read[0])
+		case 2:
+			simd.Evens(row, read)
+		default:
+			pickSteps(row, read, s.step)
+		}
+		from, to = from+fromBy, to+toBy
 	}
 }
 
-// pickSteps copies a row element by element, four at a time where they are ahead in the source.
-func pickSteps[T unit](to, from []T, step int) {
-	if step == 0 {
-		fill(to, from[0])
+// repeatEach writes each element of from a number of times.
+func repeatEach[T moved](to, from []T, times int) {
+	if times == 2 {
+		simd.Join(to, from, from)
 		return
 	}
-	at := 0
-	if step < 0 {
-		at = len(from) - 1
+	for _, x := range from {
+		out := to[:times]
+		for k := range out {
+			out[k] = x
+		}
+		to = to[times:]
 	}
-	for ; step > 0 && len(to) >= 4; to = to[4:] {
+}
+
+// pickSteps copies elements that are a positive distance apart, four at a time.
+func pickSteps[T moved](to, from []T, step int) {
+	at := 0
+	for ; len(to) >= 4; to = to[4:] {
 		four := from[at:][:3*step+1]
 		to[0], to[1], to[2], to[3] = four[0], four[step], four[2*step], four[3*step]
 		at += 4 * step
@@ -199,23 +237,25 @@ func pickSteps[T unit](to, from []T, step int) {
 	}
 }
 
-// copyShort is copyRows for few elements.
-func (s *copyStep) copyShort(from, to, n int) {
+// copyShort is copyRows for rows so short that a call for each costs more than they do.
+func copyShort[T moved](s *copyStep, dest, source []T, from, to, n int) {
 	last := len(s.dims) - 1
-	source, dest := view[uint32](s.from), view[uint32](s.to)
 	row, step, fromBy, toBy := s.row, s.step, s.fromBy[last], s.toBy[last]
-	span := (row-1)*step + 1
 	if row == 3 && step == 1 { // pixels
 		for range n {
-			*(*[3]uint32)(dest[to:]) = [3]uint32(source[from:])
+			*(*[3]T)(dest[to:]) = [3]T(source[from:])
 			from, to = from+fromBy, to+toBy
 		}
 		return
 	}
+	least := min(0, (row-1)*step)
+	span := max((row-1)*step, 0) - least + 1
 	for range n {
-		in, out := source[from:][:span], dest[to:][:row]
+		in, out := source[from+least:][:span], dest[to:][:row]
+		at := -least
 		for k := range out {
-			out[k] = in[k*step]
+			out[k] = in[at]
+			at += step
 		}
 		from, to = from+fromBy, to+toBy
 	}

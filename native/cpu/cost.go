@@ -84,7 +84,7 @@ func (n *nest) price() price {
 }
 
 // sweeps reports whether the code before a row can be part of the row kernel, so that one call does
-// many rows.
+// many rows. Of splats nothing is left there: kernels read the uniform value.
 func (n *nest) sweeps() bool {
 	computed := map[register]bool{}
 	for i := range n.rows {
@@ -96,7 +96,7 @@ func (n *nest) sweeps() bool {
 	}
 	for i := range n.rows {
 		in := &n.rows[i]
-		fits := in.kind == opCheck || in.kind == opMove && in.dst.inKernels() || in.kind == opLoad && in.isScalarAccess() ||
+		fits := in.kind == opCheck || (in.kind == opMove || in.kind == opSplat) && in.dst.inKernels() || in.kind == opLoad && in.isScalarAccess() ||
 			in.kind == opApply && jit.Has(in.operation()) && in.dst.inKernels() && !in.changesWidth()
 		if !fits || !reaches(in) {
 			return false
@@ -204,7 +204,7 @@ func (in *instr) laneCost() float64 {
 			return 1.5
 		case in.at.run > 0 && in.at.stride <= 1:
 			return 0.4 + 2/float64(in.at.run)
-		case in.at.stride > 1:
+		case in.at.stride < 0 || in.at.stride > 1:
 			return 1
 		}
 		return 0.3

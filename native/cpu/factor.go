@@ -173,6 +173,14 @@ func choleskyBlock[T simd.Float](a []T, step, size int) bool {
 
 // symmetricPart stores the lower triangle of the symmetric part of a matrix.
 func symmetricPart[T simd.Float](to, from []T, size int) {
+	if size*size <= tinyMatrix {
+		for r := range size {
+			for c := range r + 1 {
+				to[r*size+c] = from[r*size+c]/2 + from[c*size+r]/2
+			}
+		}
+		return
+	}
 	var block [factorBlock * factorBlock]T
 	for i := 0; i < size; i += factorBlock {
 		rows := min(factorBlock, size-i)

@@ -14,10 +14,14 @@ func lu[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
 	a, k := out[0], min(rows, cols)
 	copy(a, in[0])
 	w.pivots = slices.Grow(w.pivots[:0], k)[:k]
-	if k > 0 {
+	isTiny := rows*cols <= tinyMatrix
+	switch {
+	case isTiny:
+		luTiny(a, rows, cols, w.pivots)
+	case k > 0:
 		w.luColumns(a, rows, cols, 0, k)
 	}
-	if k < cols {
+	if k < cols && !isTiny {
 		w.solve(triangle[T]{simd.Matrix[T]{Data: a, Row: cols, Col: 1}, k, true, true}, a[k:], cols, cols-k)
 	}
 	order := out[2]
@@ -27,6 +31,36 @@ func lu[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
 	for i, p := range w.pivots {
 		out[1][i] = T(p)
 		order[i], order[p] = order[p], order[i]
+	}
+}
+
+// tinyMatrix is the number of elements up to which a matrix is factored row by row, in place.
+const tinyMatrix = 64
+
+// luTiny factors a matrix by subtracting each row, once its pivot is chosen, from those below it.
+func luTiny[T simd.Float](a []T, rows, cols int, pivots []int) {
+	for j := range pivots {
+		p, most := j, math.Abs(float64(a[j*cols+j]))
+		for i := j + 1; i < rows; i++ {
+			if x := math.Abs(float64(a[i*cols+j])); x > most {
+				p, most = i, x
+			}
+		}
+		row := a[j*cols:][:cols]
+		if pivots[j] = p; p != j {
+			for l, x := range a[p*cols:][:cols] {
+				a[p*cols+l], row[l] = row[l], x
+			}
+		}
+		for i := j + 1; i < rows; i++ {
+			below := a[i*cols:][:cols]
+			if row[j] != 0 {
+				below[j] /= row[j]
+			}
+			for l := j + 1; l < cols; l++ {
+				below[l] -= below[j] * row[l]
+			}
+		}
 	}
 }
 

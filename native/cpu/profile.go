@@ -113,7 +113,7 @@ func nameOf(s step, group string) string {
 		return s.n.name
 	case *piecesStep:
 		return s.nests[0].n.name
-	case *productStep:
+	case *productStep, *tinyStep:
 		return group + " product"
 	case *stencilStep:
 		return group + " stencil"
@@ -135,11 +135,9 @@ func nameOf(s step, group string) string {
 func operationsOf(s step) float64 {
 	switch s := s.(type) {
 	case *productStep:
-		n := 2 * float64(s.count) * float64(s.m) * float64(s.n) * float64(s.k)
-		if s.pairs {
-			n *= 2
-		}
-		return n
+		return s.operations()
+	case *tinyStep:
+		return s.operations()
 	case *stencilStep:
 		return 2 * float64(s.count) * float64(s.m) * float64(s.k)
 	case *packedStep:
@@ -153,6 +151,17 @@ func operationsOf(s step) float64 {
 	}
 	return 0
 }
+
+// operations returns the number of multiplications and additions of a product.
+func (x *contraction) operations() float64 {
+	n := 2 * float64(x.count) * float64(x.m) * float64(x.n) * float64(x.k)
+	if x.pairs {
+		n *= 2
+	}
+	return n
+}
+
+func (x *contraction) buffers() []*buffer { return []*buffer{x.a.buf, x.b.buf, x.c} }
 
 // bytesOfStep returns the size of the buffers of a step, all of each even if a run reads a part: the whole cache of
 // an attention, and the matrices of all groups of a product. Of a step that splits complex numbers into parts, or joins
@@ -183,9 +192,11 @@ func buffersOf(s step) (list []*buffer) {
 		}
 		return list
 	case *productStep:
-		return []*buffer{s.a.buf, s.b.buf, s.c}
+		return s.buffers()
+	case *tinyStep:
+		return s.buffers()
 	case *stencilStep:
-		return []*buffer{s.a.buf, s.b.buf, s.c}
+		return s.buffers()
 	case *transposeStep:
 		return []*buffer{s.from, s.to}
 	case *copyStep:

@@ -34,6 +34,7 @@ type routineStep[T simd.Float] struct {
 	function matrixFunction[T]
 	node     *ir.Node
 	batch    int
+	chunk    int // matrices of a chunk
 	in, out  []*buffer
 	read     []bool   // the results that are used
 	sizes    [2][]int // elements of one matrix of each operand and of each result
@@ -87,6 +88,7 @@ func routineOf[T simd.Float](c *compiler, g *fusion.Group, x *fusion.Routine, co
 		s.sizes[1] = append(s.sizes[1], product(dims[len(lead):]))
 		s.read = append(s.read, x.Out[len(s.read)] != nil)
 	}
+	s.chunk = s.chunkOf()
 	c.add(s)
 	c.reserveWorkspaces(g, computed, s.batch, slices.Concat(s.sizes[0], s.sizes[1]))
 	for i, space := range x.Out {
@@ -114,36 +116,60 @@ func (c *compiler) reserveWorkspaces(g *fusion.Group, d ir.DType, batch int, siz
 	}, nil)
 }
 
-func (s *routineStep[T]) run(r *runner) { r.job.run(s, s.batch) }
-
-func (s *routineStep[T]) do(worker, matrix int) {
-	w := &s.work[worker]
-	w.next, w.read = 0, s.read
-	w.in = matrices(w.in[:0], s.in, s.sizes[0], matrix)
-	w.out = matrices(w.out[:0], s.out, s.sizes[1], matrix)
-	s.function(w, s.node, w.in, w.out)
+// chunkOf returns how many matrices a chunk has: several small ones, which take less time than a chunk's begin and end,
+// but not so many that workers wait for each other.
+func (s *routineStep[T]) chunkOf() int {
+	const elements, perWorker = 1024, 4
+	return max(1, min(elements/max(s.sizes[0][0], 1), s.batch/(perWorker*workers())))
 }
 
-// matrices appends the elements of one matrix of each buffer.
-func matrices[T simd.Float](list [][]T, from []*buffer, sizes []int, matrix int) [][]T {
+func (s *routineStep[T]) run(r *runner) { r.job.run(s, (s.batch+s.chunk-1)/s.chunk) }
+
+func (s *routineStep[T]) do(worker, chunk int) {
+	w, first := &s.work[worker], chunk*s.chunk
+	w.read = s.read
+	w.in, w.out = elements(w.in[:0], s.in, s.sizes[0], first), elements(w.out[:0], s.out, s.sizes[1], first)
+	for range min(s.chunk, s.batch-first) {
+		w.next = 0
+		in, out := matrices(w.operands[:0], w.in, s.sizes[0]), matrices(w.results[:0], w.out, s.sizes[1])
+		s.function(w, s.node, in, out)
+	}
+}
+
+// elements appends the elements of each buffer from a matrix on.
+func elements[T simd.Float](list [][]T, from []*buffer, sizes []int, matrix int) [][]T {
 	for i, b := range from {
-		list = append(list, view[T](b)[matrix*sizes[i]:(matrix+1)*sizes[i]])
+		list = append(list, view[T](b)[matrix*sizes[i]:])
 	}
 	return list
 }
 
+// matrices appends the next matrix of each of lists, and removes it there.
+func matrices[T simd.Float](next, lists [][]T, sizes []int) [][]T {
+	for i, n := range sizes {
+		next = append(next, lists[i][:n])
+		lists[i] = lists[i][n:]
+	}
+	return next
+}
+
+// maxMatrices is the most operands or results of a routine.
+const maxMatrices = 4
+
 // workspace is the scratch memory of one worker, which grows in the first run.
 type workspace[T simd.Float] struct {
-	in, out [][]T
-	read    []bool // the results that are used; others need no values
-	buffers [][]T
-	next    int // index of the first buffer that the current call has not taken
-	pivots  []int
-	space   simd.Space[T] // of products
-	packed  []T           // a block of a triangle
-	panel   []T           // columns that are solved with it
-	halves  conquest[T]   // of eigenvalues
-	t       tridiagonal
+	in, out [][]T // the elements of each operand and each result that are left
+	// operands and results are room for one matrix of each.
+	operands, results [maxMatrices][]T
+	read              []bool // the results that are used; others need no values
+	buffers           [][]T
+	next              int // index of the first buffer that the current call has not taken
+	pivots            []int
+	space             simd.Space[T] // of products
+	packed            []T           // a block of a triangle
+	panel             []T           // columns that are solved with it
+	halves            conquest[T]   // of eigenvalues
+	t                 tridiagonal
 }
 
 // take returns n numbers, not cleared.

@@ -12,17 +12,13 @@ import (
 // AVX-512, BenchmarkCumSum).
 const scanLanes = 16
 
-// lineTerm returns what each point of a running sum adds, and the sum that its stores read; nil for other scans.
-func lineTerm(x *fusion.Prefix) (term, sum scalar.Expr) {
+// lineTerm returns what each point of a running sum adds, or what one of another op combines, and the value that its
+// stores read; nil for other scans.
+func lineTerm(x *fusion.Prefix) (term, result scalar.Expr) {
 	if len(x.Terms) == 1 {
 		return x.Terms[0], scalar.Compensated(x.Running[0], x.Running[1])
 	}
-	if len(x.Combined) != 1 || x.Combined[0].Op != scalar.OpAdd {
-		return nil, nil
-	}
-	switch x.Combined[0].Type {
-	case ir.F64, ir.I32, ir.U32, ir.I64, ir.U64:
-	default:
+	if len(x.Combined) != 1 || !combinesLines(x.Combined[0].Op, x.Combined[0].Type) {
 		return nil, nil
 	}
 	running := isOneOf(x.Running)
@@ -34,9 +30,21 @@ func lineTerm(x *fusion.Prefix) (term, sum scalar.Expr) {
 	return nil, nil
 }
 
-// scanLines compiles a running sum over few or contiguous lines: a loop adds up the terms, which a nest writes
-// unless they are in memory, and a nest computes the results unless they are the sums.
-func (c *compiler) scanLines(g *fusion.Group, x *fusion.Prefix, term, sum scalar.Expr) error {
+// combinesLines reports whether there is a loop over a line for an op of a type. Sums of f32 are compensated, see
+// [fusion.Prefix].
+func combinesLines(op scalar.Op, d ir.DType) bool {
+	switch op {
+	case scalar.OpAdd:
+		return d == ir.F64 || d == ir.I32 || d == ir.U32 || d == ir.I64 || d == ir.U64
+	case scalar.OpMul, scalar.OpMax, scalar.OpMin:
+		return d == ir.F32 || d == ir.F64 || d == ir.I32 || d == ir.I64
+	}
+	return false
+}
+
+// scanLines compiles a scan over few or contiguous lines: a loop combines the terms, which a nest writes
+// unless they are in memory, and a nest computes what is stored unless it is the running values.
+func (c *compiler) scanLines(g *fusion.Group, x *fusion.Prefix, term, result scalar.Expr) error {
 	terms, err := c.operand(g.Name()+" terms", fusion.Elements{Dims: x.Dims, At: x.At, Value: term}, nil)
 	if err != nil {
 		return err
@@ -45,10 +53,16 @@ func (c *compiler) scanLines(g *fusion.Group, x *fusion.Prefix, term, sum scalar
 	load := scalar.LoadAt(resultID, term.Type, place)
 	code := &fusion.Code{Rows: x.Stores}
 	replace := func(e scalar.Expr) scalar.Expr {
-		return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) { return load, scalar.Equal(n, sum) })
+		return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) { return load, scalar.Equal(n, result) })
 	}
 	rewriteExprs(code, replace, replace)
-	s := &lineScan{from: terms, length: x.Dims[x.Axis], stride: product(x.Dims[x.Axis+1:]), reverse: x.Reverse, exclusive: x.Exclusive}
+	s := &lineScan{op: scalar.OpAdd, from: terms, length: x.Dims[x.Axis], stride: product(x.Dims[x.Axis+1:]), reverse: x.Reverse, exclusive: x.Exclusive}
+	if len(x.Terms) == 0 {
+		s.op = x.Combined[0].Op
+		if s.init, err = constantValue(x.Accumulators[0].Init); err != nil {
+			return err
+		}
+	}
 	if len(code.Rows) == 1 {
 		if s.to = resultBuffer(c.buffers, fusion.Elements{Dims: x.Dims, At: x.At}, code.Rows[0], load); s.to != nil {
 			c.add(s)
@@ -62,9 +76,11 @@ func (c *compiler) scanLines(g *fusion.Group, x *fusion.Prefix, term, sum scalar
 	return c.nest(g.Name(), code, dims, nil, map[int]*buffer{resultID: s.to})
 }
 
-// lineScan writes the running sums of the elements of each line. Elements of a line are
-// stride apart; the arrays are row-major.
+// lineScan writes the running sums of the elements of each line, or their running products or extremes from an initial
+// value on. Elements of a line are stride apart; the arrays are row-major.
 type lineScan struct {
+	op                 scalar.Op
+	init               scalar.Value // of ops other than sums
 	from, to           *buffer
 	length, stride     int
 	reverse, exclusive bool
@@ -90,27 +106,94 @@ func (s *lineScan) do(_, chunk int) {
 	for line := first; line < min(first+s.perChunk(), s.lines()); line++ {
 		switch s.to.dtype {
 		case ir.F32:
-			sumLine[float32, float64](s, line)
+			scanLine[float32, float64](s, line, float32(s.init.F))
 		case ir.F64:
-			sumLine[float64, float64](s, line)
+			scanLine[float64, float64](s, line, s.init.F)
 		case ir.I64, ir.U64:
-			sumLine[int64, int64](s, line)
+			scanLine[int64, int64](s, line, s.init.I)
 		default:
-			sumLine[int32, int32](s, line)
+			scanLine[int32, int32](s, line, int32(s.init.I))
 		}
 	}
 }
 
-// sumLine scans a line, with sums of type S.
-func sumLine[T, S float32 | float64 | int32 | int64](s *lineScan, line int) {
-	from, to := view[T](s.from), view[T](s.to)
+// scanLine scans a line, with sums of type S.
+func scanLine[T, S float32 | float64 | int32 | int64](s *lineScan, line int, init T) {
 	at, step := line/s.stride*s.stride*s.length+line%s.stride, s.stride
-	if step == 1 && !s.reverse && !s.exclusive {
-		sumRow[T, S](to[at:at+s.length], from[at:at+s.length])
-		return
-	}
 	if s.reverse {
 		at, step = at+(s.length-1)*step, -step
+	}
+	if s.op == scalar.OpAdd {
+		sumLine[T, S](s, at, step)
+		return
+	}
+	combineLine(s, at, step, init)
+}
+
+// combineLine writes the running products or extremes of a line from an element on, of those step apart. An extreme is NaN
+// from the first NaN on.
+func combineLine[T float32 | float64 | int32 | int64](s *lineScan, at, step int, running T) {
+	from, to := view[T](s.from), view[T](s.to)
+	if step == 1 && !s.exclusive {
+		combineRow(s.op, to[at:at+s.length], from[at:at+s.length], running)
+		return
+	}
+	for range s.length {
+		x := from[at]
+		if s.exclusive {
+			to[at] = running
+		}
+		switch s.op {
+		case scalar.OpMul:
+			running *= x
+		case scalar.OpMax:
+			if x > running || x != x {
+				running = x
+			}
+		case scalar.OpMin:
+			if x < running || x != x {
+				running = x
+			}
+		}
+		if !s.exclusive {
+			to[at] = running
+		}
+		at += step
+	}
+}
+
+// combineRow is combineLine for contiguous elements.
+func combineRow[T float32 | float64 | int32 | int64](op scalar.Op, to, from []T, running T) {
+	to = to[:len(from)]
+	switch op {
+	case scalar.OpMul:
+		for i, x := range from {
+			running *= x
+			to[i] = running
+		}
+	case scalar.OpMax:
+		for i, x := range from {
+			if x > running || x != x {
+				running = x
+			}
+			to[i] = running
+		}
+	case scalar.OpMin:
+		for i, x := range from {
+			if x < running || x != x {
+				running = x
+			}
+			to[i] = running
+		}
+	}
+}
+
+// sumLine writes the running sums, of type S, of a line from an element on, of those step apart.
+func sumLine[T, S float32 | float64 | int32 | int64](s *lineScan, at, step int) {
+	from, to := view[T](s.from), view[T](s.to)
+	if step == 1 && !s.exclusive {
+		sumRow[T, S](to[at:at+s.length], from[at:at+s.length])
+		return
 	}
 	var sum S
 	for range s.length {

@@ -311,7 +311,7 @@ func TestRowsOfOddLengths(t *testing.T) {
 
 // TestShapesAreGraphs keeps the jobs valid between runs of the benchmark.
 func TestShapesAreGraphs(t *testing.T) {
-	for _, j := range slices.Concat(shapes, oddShapes, commonShapes) {
+	for _, j := range slices.Concat(shapes, oddShapes, commonShapes, everyday) {
 		if g := j.graph(t); len(g.Outputs()) == 0 {
 			t.Errorf("%s computes nothing", j.name)
 		}

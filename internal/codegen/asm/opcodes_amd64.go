@@ -136,8 +136,11 @@ var (
 	NarrowQuads     = op(pF3, m0F38, 0x35).of(half)                           // VPMOVQD
 	NarrowToBytes   = op(pF3, m0F38, 0x31).of(quarter)                        // VPMOVDB
 	PackBytes       = op(p66, m0F, 0x67)                                      // VPACKUSWB
+	ShuffleBytes    = op(p66, m0F38, 0x00)                                    // VPSHUFB
 	ShuffleInts     = op(p66, m0F, 0x70)                                      // VPSHUFD
+	MoveInQuad      = op(pF3, m0F, 0x7e)                                      // VMOVQ
 	MoveOutQuad     = op(p66, m0F, 0xd6)                                      // VMOVQ
+	MoveOutHighQuad = op(pNone, m0F, 0x17)                                    // VMOVHPS
 	PackWords       = op(p66, m0F38, 0x2b)                                    // VPACKUSDW
 	PermuteQuad     = op(p66, m0F3A, 0x00).quadInVEX().quadEVEX()             // VPERMQ
 	CompareReal     = op(pNone, m0F, 0xc2)                                    // VCMPPS
@@ -177,6 +180,7 @@ var (
 	MaskedOut       = op(p66, m0F38, 0x2e).double(0x2f)                       // VMASKMOVPS
 	InterleaveLow   = op(pNone, m0F, 0x14)                                    // VUNPCKLPS
 	InterleaveHigh  = op(pNone, m0F, 0x15)                                    // VUNPCKHPS
+	BytesLow        = op(p66, m0F, 0x60)                                      // VPUNPCKLBW
 	HalvesLow       = op(p66, m0F, 0x61)                                      // VPUNPCKLWD
 	HalvesHigh      = op(p66, m0F, 0x69)                                      // VPUNPCKHWD
 	ShuffleWords    = op(pNone, m0F, 0xc6)                                    // VSHUFPS

@@ -41,7 +41,10 @@ func sameDouble(op scalar.Op, a, b float64) bool {
 // longs returns numbers of type d by their bits: integers of all kinds, and [doubles].
 func longs(d dtype.DType, seed uint64, n int) []uint64 {
 	r := rand.New(rand.NewPCG(seed, 3))
-	special := []uint64{0, 1, 2, 31, 33, 63, 65, math.MaxUint64, math.MaxInt64, 1 << 63, 1<<63 + 1, math.MaxUint32, 1 << 32, 1 << 31}
+	special := []uint64{
+		0, 1, 2, 31, 33, 63, 65, math.MaxUint64, math.MaxInt64, 1 << 63, 1<<63 + 1, math.MaxUint32, 1 << 32, 1 << 31,
+		1<<62 + 1<<38 + 1, -(1<<62 + 1<<38 + 1) & math.MaxUint64,
+	} // f64 of these would round to f32 as if they ended before the 1
 	out := make([]uint64, n)
 	for i, x := range doubles(seed, n) {
 		switch {

@@ -94,12 +94,13 @@ func (l *operations) integers(signed, unsigned dtype.DType) {
 	l.add(unsigned, signed, scalar.OpConvert)
 }
 
-// choices adds comparisons, selects and conversions from bool.
+// choices adds comparisons, selects and conversions from and to bool.
 func (l *operations) choices(types ...dtype.DType) {
 	for _, t := range types {
 		l.add(t, dtype.Bool, comparisonOps...)
 		l.add(t, t, scalar.OpSelect)
 		l.add(dtype.Bool, t, scalar.OpConvert)
+		l.add(t, dtype.Bool, scalar.OpConvert)
 	}
 }
 
@@ -108,7 +109,7 @@ func (l *operations) choices(types ...dtype.DType) {
 func widthOperations() []Operation {
 	out := []Operation{{scalar.OpConvert, dtype.F32, dtype.F64}, {scalar.OpConvert, dtype.F64, dtype.F32}}
 	for _, long := range []dtype.DType{dtype.I64, dtype.U64} {
-		out = append(out, Operation{scalar.OpConvert, long, dtype.F64})
+		out = append(out, Operation{scalar.OpConvert, long, dtype.F64}, Operation{scalar.OpConvert, long, dtype.F32})
 		for _, word := range []dtype.DType{dtype.I32, dtype.U32} {
 			out = append(out, Operation{scalar.OpConvert, word, long}, Operation{scalar.OpConvert, long, word})
 		}
@@ -299,8 +300,12 @@ func (o Operation) Expr() scalar.Expr {
 		return scalar.Bitcast(x, o.To)
 	case scalar.OpConvert:
 		switch {
+		case o.To.IsBool():
+			return scalar.Ne(x, scalar.Const(o.From, 0))
 		case o.To == dtype.F64 && o.From.IsInteger():
-			return doubleOf(o.From.IsSigned())
+			return doubleOf(scalar.Arg(0, dtype.U64), o.From.IsSigned())
+		case o.To == dtype.F32 && o.From.IsInteger() && o.From.Size() == 8:
+			return singleOf(scalar.Arg(0, dtype.U64), o.From.IsSigned())
 		case o.To == dtype.I64 && o.From.IsFloat():
 			return longOf(scalar.Convert(x, dtype.F64))
 		case o.To == dtype.I32 && o.From == dtype.F64:
@@ -412,10 +417,10 @@ func convertViaI32(n scalar.Expr) scalar.Expr {
 	return n
 }
 
-// doubleOf converts operand 0, a 64-bit integer, or a 32-bit one in a long lane, to f64. Its
+// doubleOf converts the bits of a 64-bit integer, or of a 32-bit one in a long lane, to f64. Their
 // halves are inserted in the low bits of two large numbers, whose sum minus the large numbers
 // rounds once.
-func doubleOf(signed bool) scalar.Expr {
+func doubleOf(u scalar.Expr, signed bool) scalar.Expr {
 	const (
 		low  = 1 << 52 // has an ulp of 1
 		high = 1 << 84 // has an ulp of 2³²
@@ -426,11 +431,23 @@ func doubleOf(signed bool) scalar.Expr {
 		top |= 1 << 31 // as if 2⁶³ were added to x
 		added += 1 << 63
 	}
-	u := scalar.Arg(0, t)
 	word := func(bits uint64) scalar.Expr { return scalar.ConstI(t, int64(bits)) }
 	upper := scalar.Bitcast(scalar.Xor(scalar.Shr(u, word(32)), word(top)), dtype.F64)
 	lower := scalar.Bitcast(scalar.Or(scalar.And(u, word(math.MaxUint32)), word(math.Float64bits(low))), dtype.F64)
 	return scalar.Add(scalar.Sub(upper, scalar.ConstF(dtype.F64, added)), lower)
+}
+
+// singleOf converts the bits of a 64-bit integer to f32, through f64. What a large one has below the digits of f64 becomes
+// one odd bit, which f32 rounds as it would what it stands for.
+func singleOf(u scalar.Expr, signed bool) scalar.Expr {
+	const exact, below = 1 << 53, 1<<11 - 1
+	word := func(bits uint64) scalar.Expr { return scalar.ConstI(dtype.U64, int64(bits)) }
+	isLarge := scalar.Gt(u, word(exact))
+	if signed {
+		isLarge = scalar.Gt(scalar.Add(u, word(exact)), word(2*exact))
+	}
+	odd := scalar.And(scalar.Or(u, scalar.Add(scalar.And(u, word(below)), word(below))), word(^uint64(below)))
+	return scalar.Convert(doubleOf(scalar.Select(isLarge, odd, u), signed), dtype.F32)
 }
 
 // longOf converts an f64 to i64: the halves of its whole part are numbers that f64 holds exactly.

@@ -35,7 +35,7 @@ def resized(mode):
 
 ROWS = {
     "sum all": lambda x: x.sum(), "amax all": lambda x: x.amax(), "transpose": lambda x: x.T.contiguous(),
-    "sort 0": lambda x: x.sort(0, stable=True), "sort 1": lambda x: x.sort(1, stable=True), "argsort 1": lambda x: x.argsort(1, stable=True),
+    "sort 0": lambda x: x.sort(dim=0, stable=True), "sort 1": lambda x: x.sort(dim=1, stable=True), "argsort 1": lambda x: x.argsort(dim=1, stable=True),
     "topk 1": lambda x: x.topk(10, 1), "flip 1": lambda x: x.flip(1), "roll 1": lambda x: x.roll(3, 1), "tril": lambda x: x.tril(),
     "cat 1": lambda x: torch.cat([x, x], 1), "repeat 1": lambda x: x.repeat_interleave(2, 1),
     "index_select 0": lambda x: x.index_select(0, scattered(x)), "index_select 1": lambda x: x.index_select(1, scattered(x)),
