@@ -400,18 +400,48 @@ func (b *Builder) Output(name string, v Value) {
 
 // SetState declares the value of a state or parameter after a run. Its type must be that of the
 // state.
-func (b *Builder) SetState(name string, v Value) {
+func (b *Builder) SetState(name string, v Value) { b.setState(name, v, false) }
+
+// UpdateState sets the value of a state or parameter after a run to f(now), where now is the value that an earlier call
+// of SetState or UpdateState has set, or else that at the start of the run: a part of a model that a graph has twice
+// moves its state twice. The error is of kind [ErrName] for an unknown state, and [ErrGraph] if f is nil.
+func (b *Builder) UpdateState(name string, f func(now Value) Value) {
+	if !b.Require(wordState, "function", f != nil) {
+		return
+	}
+	key := b.scoped(name)
+	now, ok := Value{}, false
+	if i, set := b.named[portName{key, spaceStates}]; set {
+		now, ok = b.outputs[i].Value, true
+	} else if p, declared := b.Declared(key); declared {
+		now, ok = p.Value, p.Kind != InputPort
+	}
+	if !ok {
+		b.failDeclared(wordState, key, unknownState(key))
+		return
+	}
+	b.setState(name, f(now), true)
+}
+
+func unknownState(name string) error { return Errorf(ErrName, "unknown state %q", name) }
+
+// setState sets the value of a state after a run, or replaces the one that was set.
+func (b *Builder) setState(name string, v Value, replace bool) {
 	if b.err != nil {
 		return
 	}
 	name = b.scoped(name)
 	i, ok := b.named[portName{name, spacePorts}]
 	if !ok || b.ports[i].Kind == InputPort {
-		b.failDeclared(wordState, name, Errorf(ErrName, "unknown state %q", name))
+		b.failDeclared(wordState, name, unknownState(name))
 		return
 	}
 	if t := b.ports[i].Value.Type(); b.owns(wordState, name, v) && !t.Equal(v.Type()) {
 		b.failDeclared(wordState, name, mismatch(t, v.Type(), "state %q is %s, its new value %s", name, t, v.Type()))
+		return
+	}
+	if i, set := b.named[portName{name, spaceStates}]; set && replace && b.err == nil {
+		b.outputs[i].Value = v
 		return
 	}
 	b.output(spaceStates, Output{Name: name, State: true, Value: v})

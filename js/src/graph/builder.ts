@@ -243,6 +243,7 @@ export class GraphBuilder extends BuilderOps<Value> {
   readonly #ports: DeclaredPort[] = [];
   /** Inputs, parameters and states, by their full names. */
   readonly #declared = new Map<string, Value>();
+  readonly #after = new Map<string, Value>();
   /** The values of parameters in a loop over blocks, which stacks the parameters around it. @internal */
   slices?: ReadonlyMap<string, Value>;
   /** The initial values of parameters and states. @internal */
@@ -377,14 +378,30 @@ export class GraphBuilder extends BuilderOps<Value> {
   }
 
   /** Sets the next value of a state. */
-  setState(name: string, value: Value): void { this.#result('state', this.#within(name), value, 'a carry, or a result,'); }
+  setState(name: string, value: Value): void { this.#setState('state', this.#within(name), value); }
+
+  /**
+   * Sets the next value of a state to `next(now)`: `now` is the value that an earlier call of `setState` or `updateState` has
+   * set, or else that at the start of the run. So a part of a model that a graph has twice moves its state twice.
+   */
+  updateState(name: string, next: (now: Value) => Value): void {
+    checkFunction('updateState', next);
+    const full = this.#within(name), now = this.#after.get(full) ?? this.declared(full);
+    if (!now) throw new RlxError('name', `updateState: unknown state ${shown(full)}`, { op: 'updateState', name: shown(full) });
+    this.#setState('update', full, callBack(() => next(now)));
+  }
+
+  #setState(method: string, name: string, value: Value): void {
+    this.#result(method, name, value, 'a carry, or a result,');
+    this.#after.set(name, value);
+  }
 
   /** Names a result. */
   output(name: string, value: Value): void { this.#result('output', name, value, 'one of its results'); }
 
   #result(method: string, name: string, value: Value, as: string): void {
     if (this.#host) throw new RlxError('graph', `${shown(name)} cannot be set in a body: return the value as ${as}, and set it in the graph around`, { name });
-    invoke(this.#request(method, method === 'state' ? 'setState' : method).text(name).u32(this.#idOf(value)), this.#instance);
+    invoke(this.#request(method, method === 'output' ? method : 'setState').text(name).u32(this.#idOf(value)), this.#instance);
   }
 
   /** Sets the label of the nodes that follow, in errors and kernel labels. */
