@@ -148,8 +148,7 @@ export abstract class ValueOps<V> {
    * The index along an axis of the largest element, the first one of several. NaN counts as the
    * largest.
    *
-   * - C1: the element type of x is signed, unsigned or float, that of the result is signed or
-   *   unsigned
+   * - C1: the element type of x is signed, unsigned or float, that of the result is integer
    * - C2: the axis is one of x, and its size is not 0; the result has the other axes
    *
    * If not given, `axis` is the last one, `dtype` is 'i32', `keepDims` is false.
@@ -160,8 +159,7 @@ export abstract class ValueOps<V> {
    * The index along an axis of the smallest element, the first one of several. NaN counts as the
    * smallest.
    *
-   * - C1: the element type of x is signed, unsigned or float, that of the result is signed or
-   *   unsigned
+   * - C1: the element type of x is signed, unsigned or float, that of the result is integer
    * - C2: the axis is one of x, and its size is not 0; the result has the other axes
    *
    * If not given, `axis` is the last one, `dtype` is 'i32', `keepDims` is false.
@@ -358,7 +356,7 @@ export abstract class ValueOps<V> {
    * The counts of 0, 1, …, bins − 1 in x, i32; other elements are ignored. Each element is
    * compared with each bin.
    *
-   * - C1: the element type of x is signed or unsigned
+   * - C1: the element type of x is integer
    * - C2: bins is not negative
    *
    * If not given, `bins` is 0.
@@ -432,7 +430,7 @@ export abstract class ValueOps<V> {
    * The indices, unchanged. An index outside [0, bound) makes the run fail with an error that
    * names this node and what the index is; state keeps its value then.
    *
-   * - C1: the element type is signed or unsigned
+   * - C1: the element type is integer
    * - C2: the result has the type of the operand
    */
   checkIndex(attributes: { bound?: readonly Dim[]; what?: string } = {}): V { return this.apply('check_index', [], attributes)[0]!; }
@@ -758,7 +756,7 @@ export abstract class ValueOps<V> {
   /**
    * (x − zero)·scale (ONNX DequantizeLinear). The derivative by scale is x − zero.
    *
-   * - C1: the element type of x is signed or unsigned
+   * - C1: the element type of x is integer
    * - C2: scale and zero, which may be left out for 0, are scalars (per tensor) or vectors [size
    *   of axis] (per axis)
    * - C3: scale has the type of the float side, zero that of the integer side
@@ -1893,7 +1891,7 @@ export abstract class ValueOps<V> {
    * The one-hot encoding of integers x along a new axis: 1 at class x, 0 elsewhere, and all 0
    * where x is out of range.
    *
-   * - C1: the element type of x is signed or unsigned
+   * - C1: the element type of x is integer
    * - C2: classes is not negative; axis is an axis of the result
    * - C3: dtype is a number type or bool
    *
@@ -2026,7 +2024,7 @@ export abstract class ValueOps<V> {
    * convolution (ONNX QLinearConv). Padding is x_zero. Sums accumulate exactly in i32; they are
    * multiplied by mult in f32, rounded to the nearest integer, ties to even, and saturated.
    *
-   * - C1: the element type of x is signed or unsigned
+   * - C1: the element type of x is integer
    * - C2: x, w and the attributes of the convolution are those of conv2d
    * - C3: x and w are of one integer type, the bias, which may be left out, is i32[columns of w]
    * - C4: mult is finite; dtype is an integer type of at most 16 bits, or i32, which then holds
@@ -2042,7 +2040,7 @@ export abstract class ValueOps<V> {
    * quantised matrix product (ONNX QLinearMatMul). Sums accumulate exactly in i32; they are
    * multiplied by mult in f32, rounded to the nearest integer, ties to even, and saturated.
    *
-   * - C1: the element type of x is signed or unsigned
+   * - C1: the element type of x is integer
    * - C2: x and w are of one integer type, the bias, which may be left out, is i32[columns of w]
    * - C3: mult is finite; dtype is an integer type of at most 16 bits, or i32, which then holds
    *   numbers of 8 bits
@@ -2733,7 +2731,7 @@ export abstract class ValueOps<V> {
   /**
    * x shifted left by y bits, with y modulo the width of the type.
    *
-   * - C1: the operands have one element type, which is signed or unsigned
+   * - C1: the operands have one element type, which is integer
    * - C2: the operands have one shape, which is that of the result
    */
   shiftLeft(y: OperandOf<V>): V { return this.apply('shift_left', [y])[0]!; }
@@ -2741,7 +2739,7 @@ export abstract class ValueOps<V> {
   /**
    * x shifted right by y bits, with y modulo the width of the type; arithmetic for signed types.
    *
-   * - C1: the operands have one element type, which is signed or unsigned
+   * - C1: the operands have one element type, which is integer
    * - C2: the operands have one shape, which is that of the result
    */
   shiftRight(y: OperandOf<V>): V { return this.apply('shift_right', [y])[0]!; }
