@@ -400,51 +400,50 @@ func (b *Builder) Output(name string, v Value) {
 
 // SetState declares the value of a state or parameter after a run. Its type must be that of the
 // state.
-func (b *Builder) SetState(name string, v Value) { b.setState(name, v, false) }
+func (b *Builder) SetState(name string, v Value) {
+	if p, ok := b.stateNamed(name); ok && b.fits(p, v) {
+		b.output(spaceStates, Output{Name: p.Name, State: true, Value: v})
+	}
+}
 
 // UpdateState sets the value of a state or parameter after a run to f(now), where now is the value that an earlier call
 // of SetState or UpdateState has set, or else that at the start of the run: a part of a model that a graph has twice
 // moves its state twice. The error is of kind [ErrName] for an unknown state, and [ErrGraph] if f is nil.
 func (b *Builder) UpdateState(name string, f func(now Value) Value) {
-	if !b.Require(wordState, "function", f != nil) {
+	p, ok := b.stateNamed(name)
+	if !ok || !b.Require(wordState, "function", f != nil) {
 		return
 	}
-	key := b.scoped(name)
-	now, ok := Value{}, false
-	if i, set := b.named[portName{key, spaceStates}]; set {
-		now, ok = b.outputs[i].Value, true
-	} else if p, declared := b.Declared(key); declared {
-		now, ok = p.Value, p.Kind != InputPort
+	i, set := b.named[portName{p.Name, spaceStates}]
+	now := p.Value
+	if set {
+		now = b.outputs[i].Value
 	}
-	if !ok {
-		b.failDeclared(wordState, key, unknownState(key))
-		return
+	switch v := f(now); {
+	case !b.fits(p, v):
+	case set:
+		b.outputs[i].Value = v
+	default:
+		b.output(spaceStates, Output{Name: p.Name, State: true, Value: v})
 	}
-	b.setState(name, f(now), true)
 }
 
-func unknownState(name string) error { return Errorf(ErrName, "unknown state %q", name) }
-
-// setState sets the value of a state after a run, or replaces the one that was set.
-func (b *Builder) setState(name string, v Value, replace bool) {
-	if b.err != nil {
-		return
-	}
+// stateNamed returns the state or parameter of a name in the open scopes.
+func (b *Builder) stateNamed(name string) (Port, bool) {
 	name = b.scoped(name)
-	i, ok := b.named[portName{name, spacePorts}]
-	if !ok || b.ports[i].Kind == InputPort {
-		b.failDeclared(wordState, name, unknownState(name))
-		return
+	p, ok := b.Declared(name)
+	if !ok || p.Kind == InputPort {
+		b.failDeclared(wordState, name, Errorf(ErrName, "unknown state %q", name))
 	}
-	if t := b.ports[i].Value.Type(); b.owns(wordState, name, v) && !t.Equal(v.Type()) {
-		b.failDeclared(wordState, name, mismatch(t, v.Type(), "state %q is %s, its new value %s", name, t, v.Type()))
-		return
+	return p, b.err == nil
+}
+
+// fits reports whether v is a value of the graph of the type of a state, and records an error if it is not.
+func (b *Builder) fits(p Port, v Value) bool {
+	if t := p.Value.Type(); b.owns(wordState, p.Name, v) && !t.Equal(v.Type()) {
+		b.failDeclared(wordState, p.Name, mismatch(t, v.Type(), "state %q is %s, its new value %s", p.Name, t, v.Type()))
 	}
-	if i, set := b.named[portName{name, spaceStates}]; set && replace && b.err == nil {
-		b.outputs[i].Value = v
-		return
-	}
-	b.output(spaceStates, Output{Name: name, State: true, Value: v})
+	return b.err == nil
 }
 
 func (b *Builder) output(space portSpace, o Output) {

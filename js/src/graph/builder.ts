@@ -8,7 +8,7 @@ import { callBack, type Called, methodsAtCaller, trimmedTo } from './caller-stac
 import { checkInitial, type Initial } from './initial.js';
 import { BuilderOps, ValueOps } from './ops.gen.js';
 import { type InitialRule, ruleOf } from './rule.js';
-import { type Attributes, type Dim, dimOf, type OperandOf, snake, type ValueType } from './types.js';
+import { type Attributes, type Axes, type Dim, dimOf, type OperandOf, snake, type ValueType } from './types.js';
 
 /** An operand: a value, or a number, which gets the element type of the op's other operands. */
 export type Operand = OperandOf<Value>;
@@ -68,11 +68,12 @@ export class Value extends ValueOps<Value> implements ValueType {
     return this.builder.callFunction('take_along_axis', [this, indices], [axis, codeOf('takeAlongAxis', outside)]);
   }
   /** {@link Value.reduceSum}. */
-  sum(axes?: readonly number[], keepDims?: boolean): Value { return this.reduceSum(axes, keepDims); }
+  sum(axes?: Axes, keepDims?: boolean): Value { return this.reduceSum(axes, keepDims); }
   /** Removes the axes of size 1, or the given ones. */
-  squeeze(axes: readonly number[] = this.shape.flatMap((size, i) => size === 1 ? [i] : [])): Value {
-    if (!Array.isArray(axes) || !axes.every(Number.isInteger)) throw new RlxError('attr', `squeeze: axes are ${shown(axes)}: they must be a list of whole numbers`, { op: 'squeeze' });
-    const gone = axes.map((axis) => axis < 0 ? axis + this.shape.length : axis), wrong = gone.find((axis) => this.shape[axis] !== 1);
+  squeeze(axes: Axes = this.shape.flatMap((size, i) => size === 1 ? [i] : [])): Value {
+    const list = typeof axes === 'number' ? [axes] : axes;
+    if (!Array.isArray(list) || !list.every(Number.isInteger)) throw new RlxError('attr', `squeeze: axes are ${shown(axes)}: they must be a list of whole numbers`, { op: 'squeeze' });
+    const gone = list.map((axis) => axis < 0 ? axis + this.shape.length : axis), wrong = gone.find((axis) => this.shape[axis] !== 1);
     if (wrong !== undefined) throw new RlxError('shape', `squeeze(${this.dtype}[${this.shape}]): axis ${wrong} has the size ${this.shape[wrong]}, not 1`, { op: 'squeeze' });
     return this.reshape(this.shape.filter((_, i) => !gone.includes(i)));
   }
@@ -500,7 +501,7 @@ export class GraphBuilder extends BuilderOps<Value> {
       throw new RlxError('attr', `${op}: ${name} is ${classOf(value)}: it must be a number, a boolean, a text or a list of those`, { op, name });
     }
     const request = this.#request('op', op).text(op).list(ids, (r, id) => r.u32(id))
-      .list(named, (r, [name, value]) => r.text(snake(name)).attribute(value!))
+      .list(named, (r, [name, value]) => r.text(snake(name)).attribute(name === 'axes' && typeof value === 'number' ? [value] : value!))
       .list(graphs, (r, handle) => r.u32(handle));
     return this.#values(request);
   }
