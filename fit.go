@@ -151,8 +151,8 @@ func (f *fit) check() error {
 	if l.Every < 0 || l.EpochSteps < 0 || l.Stop.Patience < 0 || l.Stop.MinDelta < 0 {
 		return ir.Attrf("Every is %d, EpochSteps %d, Patience %d and MinDelta %v: none must be negative", l.Every, l.EpochSteps, l.Stop.Patience, l.Stop.MinDelta)
 	}
-	if l.Eval.Entry == "" && l.Stop.Patience > 0 {
-		return ir.Attrf("Patience is %d: it must be 0 without an evaluation", l.Stop.Patience)
+	if l.Eval.Entry == "" && l.Stop != (EarlyStop{}) {
+		return ir.Attrf("Stop is %+v: it must be zero without an evaluation", l.Stop)
 	}
 	if l.Eval.Entry != "" && l.Eval.Data == nil {
 		return ir.Attrf("Data of the evaluation is nil: it must be given")

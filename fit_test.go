@@ -284,6 +284,7 @@ func TestFitRefusesBadLoops(t *testing.T) {
 		"no end":            {rlx.Loop{Data: data}, ir.ErrAttr},
 		"negative":          {rlx.Loop{Data: data, Steps: 3, Every: -1}, ir.ErrAttr},
 		"no evaluation":     {rlx.Loop{Data: data, Steps: 3, Stop: rlx.EarlyStop{Patience: 1}}, ir.ErrAttr},
+		"metric of nothing": {rlx.Loop{Data: data, Steps: 3, Stop: rlx.EarlyStop{Metric: "f1"}}, ir.ErrAttr},
 		"no data of eval":   {rlx.Loop{Data: data, Steps: 3, Eval: rlx.Evaluation{Entry: "eval"}}, ir.ErrAttr},
 		"unknown entry":     {rlx.Loop{Data: data, Steps: 3, Eval: rlx.Evaluation{Entry: "test", Data: rlx.InOrder(points(), 20)}}, ir.ErrName},
 		"unknown metric":    {rlx.Loop{Data: data, Steps: 3, Eval: evaluation(), Stop: rlx.EarlyStop{Patience: 1, Metric: "f1"}}, ir.ErrName},

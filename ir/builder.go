@@ -401,20 +401,49 @@ func (b *Builder) Output(name string, v Value) {
 // SetState declares the value of a state or parameter after a run. Its type must be that of the
 // state.
 func (b *Builder) SetState(name string, v Value) {
-	if b.err != nil {
+	if p, ok := b.stateNamed(name); ok && b.fits(p, v) {
+		b.output(spaceStates, Output{Name: p.Name, State: true, Value: v})
+	}
+}
+
+// UpdateState sets the value of a state or parameter after a run to f(now), where now is the value that an earlier call
+// of SetState or UpdateState has set, or else that at the start of the run: a part of a model that a graph has twice
+// moves its state twice. The error is of kind [ErrName] for an unknown state, and [ErrGraph] if f is nil.
+func (b *Builder) UpdateState(name string, f func(now Value) Value) {
+	p, ok := b.stateNamed(name)
+	if !ok || !b.Require(wordState, "function", f != nil) {
 		return
 	}
+	i, set := b.named[portName{p.Name, spaceStates}]
+	now := p.Value
+	if set {
+		now = b.outputs[i].Value
+	}
+	switch v := f(now); {
+	case !b.fits(p, v):
+	case set:
+		b.outputs[i].Value = v
+	default:
+		b.output(spaceStates, Output{Name: p.Name, State: true, Value: v})
+	}
+}
+
+// stateNamed returns the state or parameter of a name in the open scopes.
+func (b *Builder) stateNamed(name string) (Port, bool) {
 	name = b.scoped(name)
-	i, ok := b.named[portName{name, spacePorts}]
-	if !ok || b.ports[i].Kind == InputPort {
+	p, ok := b.Declared(name)
+	if !ok || p.Kind == InputPort {
 		b.failDeclared(wordState, name, Errorf(ErrName, "unknown state %q", name))
-		return
 	}
-	if t := b.ports[i].Value.Type(); b.owns(wordState, name, v) && !t.Equal(v.Type()) {
-		b.failDeclared(wordState, name, mismatch(t, v.Type(), "state %q is %s, its new value %s", name, t, v.Type()))
-		return
+	return p, b.err == nil
+}
+
+// fits reports whether v is a value of the graph of the type of a state, and records an error if it is not.
+func (b *Builder) fits(p Port, v Value) bool {
+	if t := p.Value.Type(); b.owns(wordState, p.Name, v) && !t.Equal(v.Type()) {
+		b.failDeclared(wordState, p.Name, mismatch(t, v.Type(), "state %q is %s, its new value %s", p.Name, t, v.Type()))
 	}
-	b.output(spaceStates, Output{Name: name, State: true, Value: v})
+	return b.err == nil
 }
 
 func (b *Builder) output(space portSpace, o Output) {

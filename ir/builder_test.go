@@ -68,6 +68,12 @@ func TestBuilderRefuses(t *testing.T) {
 		{"output of another graph", func(b *Builder) { b.Output("y", other) }, ErrGraph, "another graph"},
 		{"state without an update", func(b *Builder) { b.State("s", F32) }, ErrGraph, `state "s" of graph "g" has no new value`},
 		{"update without a state", func(b *Builder) { b.SetState("x", b.Input("x", F32)) }, ErrName, `: state "x": bad name: unknown state "x"`},
+		{"update of nothing", func(b *Builder) { b.UpdateState("x", func(now Value) Value { return now }) }, ErrName, `: state "x": bad name: unknown state "x"`},
+		{"update by no function", func(b *Builder) { b.State("s", F32); b.UpdateState("s", nil) }, ErrGraph, `function`},
+		{"update of another type", func(b *Builder) {
+			b.State("s", F32)
+			b.UpdateState("s", func(Value) Value { return b.Input("x", I32) })
+		}, ErrDType, `state "s" is f32[], its new value i32[]`},
 		{"state updated twice", func(b *Builder) { s := b.State("s", F32); b.SetState("s", s); b.SetState("s", s) }, ErrName, `"s" is declared twice`},
 		{"update of another shape", func(b *Builder) { b.State("s", F32); b.SetState("s", b.Input("x", F32, N(1))) }, ErrShape, `state "s" is f32[], its new value f32[1]`},
 		{"update of another dtype", func(b *Builder) { b.State("s", F32); b.SetState("s", b.Input("x", F16)) }, ErrDType, `state "s" is f32[]`},

@@ -81,8 +81,8 @@ func Frozen(b *ir.Builder, f func()) {
 
 // Shared calls f and lets it declare parameters again that it declared in an earlier call without
 // Shared: they are the same parameters, and their gradients add up. Names of layers count from 1 in
-// it. States cannot be shared, as each run sets them once. The error is of kind [ir.ErrGraph] if f
-// is nil.
+// it. Each call of a [BatchNorm] moves its running statistics, one after the other; other states, those of a [Cache] and
+// of metrics, cannot be shared. The error is of kind [ir.ErrGraph] if f is nil.
 func Shared(b *ir.Builder, f func()) {
 	if b.Require("nn.shared", "function", f != nil) {
 		during(b, func(c *context) { c.shared, c.counts = true, map[string]int{} }, f)

@@ -105,13 +105,19 @@ func or(given, usual ir.Initial) ir.Initial {
 
 // paramOf declares a parameter, or returns the one declared before within [Shared].
 func (l *layer) paramOf(name string, o ir.PortOptions, d ir.DType, dims ...int) ir.Value {
-	if contextOf(l.Builder).shared {
-		p, ok := l.Declared(l.full(name))
-		if ok && p.Kind == ir.ParamPort && p.Value.Type().Equal(ir.TypeOf(d, ir.Dims(dims...)...)) {
-			return p.Value
-		}
+	if v, ok := l.sharedPort(name, ir.ParamPort, d, dims); ok {
+		return v
 	}
 	return l.ParamWith(name, o, d, ir.Dims(dims...)...)
+}
+
+// sharedPort returns the port of that name and type that was declared before, within [Shared].
+func (l *layer) sharedPort(name string, kind ir.PortKind, d ir.DType, dims []int) (v ir.Value, ok bool) {
+	if !contextOf(l.Builder).shared {
+		return ir.Value{}, false
+	}
+	p, ok := l.Declared(l.full(name))
+	return p.Value, ok && p.Kind == kind && p.Value.Type().Equal(ir.TypeOf(d, ir.Dims(dims...)...))
 }
 
 // training reports whether [Train] is in effect. The error is of kind [ir.ErrGraph] if neither

@@ -338,6 +338,27 @@ func TestTheRandomStreamResumes(t *testing.T) {
 	}
 }
 
+// TestSharedBatchNorm runs a batch norm twice in one run: its statistics move twice, as those of PyTorch's BatchNorm1d, whose
+// values these are.
+func TestSharedBatchNorm(t *testing.T) {
+	g := must(ir.Build("twice", func(b *ir.Builder) {
+		nn.Train(b)
+		b.Output("first", nn.BatchNorm(b, b.Input("x", ir.F32, ir.Dims(3, 2)...)))
+		nn.Shared(b, func() { b.Output("second", nn.BatchNorm(b, b.Input("z", ir.F32, ir.Dims(3, 2)...))) })
+	}))
+	p := compiled(t, ir.Entry{Name: "f", Graph: g})
+	check(p.Load(ctx, map[string]rlx.Tensor{
+		"batch_norm0/weight": rlx.Float32s([]float32{1.5, 0.5}), "batch_norm0/bias": rlx.Float32s([]float32{0.25, -1}),
+		"batch_norm0/running_mean": rlx.Float32s([]float32{0, 0}), "batch_norm0/running_var": rlx.Float32s([]float32{1, 1}),
+	}))
+	floats(t, p, "f", "second", rlx.Inputs{
+		"x": rlx.Float32s([]float32{1, 2, 3, -1, 2, 5}, 3, 2), "z": rlx.Float32s([]float32{0, 1, 4, 4, -7, 2}, 3, 2),
+	})
+	for name, want := range map[string][]float32{"running_mean": {0.08, 0.413333327}, "running_var": {4, 1.85333323}} {
+		close32(t, name, must(must(p.Get(ctx, "batch_norm0/"+name)).Float32s()), want, 1e-6)
+	}
+}
+
 // TestTiedParametersAddTheirGradients compares x·w·wᵀ by Tie and by Shared with the product written
 // out.
 func TestTiedParametersAddTheirGradients(t *testing.T) {

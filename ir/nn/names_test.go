@@ -25,6 +25,12 @@ var models = map[string]func(b *ir.Builder, x ir.Value) ir.Value{
 		nn.Frozen(b, func() { y = nn.BatchNorm(b, nn.Linear(b, x, 4)) })
 		return y
 	},
+	"batch_norm shared": func(b *ir.Builder, x ir.Value) (y ir.Value) {
+		nn.Train(b)
+		x = nn.BatchNorm(b, x)
+		nn.Shared(b, func() { y = nn.BatchNorm(b, x) })
+		return y
+	},
 	"lora attention": func(b *ir.Builder, x ir.Value) (y ir.Value) {
 		nn.LoRA(b, nn.LoRAOptions{}, func() { y = nn.Attention(b, x, 2, nn.AttentionOptions{Causal: true}) })
 		return y

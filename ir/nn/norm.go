@@ -168,11 +168,18 @@ func (l *layer) batchNorm(x ir.Value, o BatchNormOptions) ir.Value {
 		l.fail(ir.Shapef("x is %s: there must be more than one value for each channel in training", l.x.Type()))
 		return ir.Value{}
 	}
-	mean := l.StateWith(meanName, ir.PortOptions{Initial: Constant(0)}, x.DType(), ir.N(channels))
-	variance := l.StateWith(varianceName, ir.PortOptions{Initial: Constant(1)}, x.DType(), ir.N(channels))
+	if _, ok := l.sharedPort(meanName, ir.StatePort, x.DType(), []int{channels}); !ok {
+		l.StateWith(meanName, ir.PortOptions{Initial: Constant(0)}, x.DType(), ir.N(channels))
+		l.StateWith(varianceName, ir.PortOptions{Initial: Constant(1)}, x.DType(), ir.N(channels))
+	}
 	attrs := ops.BatchNormAttrs{EpsilonAttrs: ops.EpsilonAttrs{Epsilon: o.Epsilon}, Momentum: o.Momentum}
-	y, mean, variance := ops.BatchNormTraining(l.Builder, x, ops.BatchNormVectors{Scale: scale, Bias: bias, Mean: mean, Variance: variance}, attrs)
-	l.SetState(meanName, mean)
-	l.SetState(varianceName, variance)
+	var y ir.Value
+	l.UpdateState(varianceName, func(variance ir.Value) ir.Value {
+		l.UpdateState(meanName, func(mean ir.Value) ir.Value {
+			y, mean, variance = ops.BatchNormTraining(l.Builder, x, ops.BatchNormVectors{Scale: scale, Bias: bias, Mean: mean, Variance: variance}, attrs)
+			return mean
+		})
+		return variance
+	})
 	return y
 }

@@ -48,6 +48,9 @@ func classOf(d ir.DType) domain {
 
 // String lists the classes, as in "signed, unsigned or float".
 func (d domain) String() string {
+	if d == integers {
+		return "integer"
+	}
 	var names []string
 	for i, name := range []string{"bool", "signed", "unsigned", "float", "complex", "8-bit float"} {
 		if d&(1<<i) != 0 {

@@ -19,4 +19,4 @@ export type { Initial } from './graph/initial.js';
 export { defineOp, type OwnOp } from './graph/own-op.js';
 export type { InitialRule } from './graph/rule.js';
 export { initialParams } from './graph/params.js';
-export type { Dim, ValueType } from './graph/types.js';
+export type { Axes, Dim, ValueType } from './graph/types.js';

@@ -178,7 +178,7 @@ describe('methods of a builder and its values', () => {
     });
   };
   for (const [what, file, pick, right] of [
-    ['GraphBuilder', 'graph/builder', (b) => b, { input: ['y', 'f32', [2]], param: ['w', 'f32', [2], 0], state: ['s', 'f32', []], scope: ['s', () => {}], constant: ['f32', [2], Float32Array.of(1, 2)], full: ['f32', [2], 1], randomKey: [1], scan: [{ length: 1 }, () => ({ carries: [] })], checkpoint: [[], () => []], whileLoop: [{ carries: [] }, () => 1, () => []], setState: ['s', 1], output: ['o', 1] }],
+    ['GraphBuilder', 'graph/builder', (b) => b, { input: ['y', 'f32', [2]], param: ['w', 'f32', [2], 0], state: ['s', 'f32', []], scope: ['s', () => {}], constant: ['f32', [2], Float32Array.of(1, 2)], full: ['f32', [2], 1], randomKey: [1], scan: [{ length: 1 }, () => ({ carries: [] })], checkpoint: [[], () => []], whileLoop: [{ carries: [] }, () => 1, () => []], setState: ['s', 1], updateState: ['s', () => 1], output: ['o', 1] }],
     ['Value', 'graph/builder', (_, x) => x, {}],
   ]) {
     test(what, async () => {

@@ -71,6 +71,11 @@ const layers = {
 /** Models of an x of f32[2,5,8], as in ir/nn/names_test.go. */
 const models = {
   'batch_norm frozen': (x, b) => (nn.train(b), nn.frozen(b, () => nn.batchNorm(nn.linear(x, 4)))),
+  'batch_norm shared'(x, b) {
+    nn.train(b);
+    const y = nn.batchNorm(x);
+    return nn.shared(b, () => nn.batchNorm(y));
+  },
   'lora attention': (x, b) => nn.lora(b, {}, () => nn.attention(x, 2, { causal: true })),
   'lora of queries': (x, b) => nn.lora(b, { targets: ['q_proj'] }, () => nn.attention(x, 2, { separate: true })),
   llama: (x) => nn.stack(x, 'layers', 2, (x) => nn.transformerBlock(x, 4, {
@@ -243,6 +248,20 @@ describe('training', () => {
     await steps(first, 3);
     await steps(second, 3);
     assert.deepEqual(losses.slice(8), losses.slice(5, 8));
+  });
+
+  test('a shared batch norm moves its statistics at each call, as in PyTorch', async (t) => {
+    const twice = graph('twice', (b) => {
+      nn.train(b);
+      b.output('first', nn.batchNorm(b.input('x', 'f32', [3, 2])));
+      nn.shared(b, () => b.output('second', nn.batchNorm(b.input('z', 'f32', [3, 2]))));
+    });
+    const p = await program({ entries: { twice } }, { on: 'cpu' });
+    t.after(() => p.close());
+    await p.load(initialParams(twice));
+    await p.run('twice', { x: Float32Array.of(1, 2, 3, -1, 2, 5), z: Float32Array.of(0, 1, 4, 4, -7, 2) });
+    const { 'batch_norm0/running_mean': mean, 'batch_norm0/running_var': variance } = await p.save();
+    near([...mean.data, ...variance.data], { d: [0.08, 0.413333327, 4, 1.85333323] }, 'the statistics');
   });
 
   test('leaves frozen parameters as they are', async (t) => {

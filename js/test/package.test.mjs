@@ -31,7 +31,7 @@ import { decodeSafetensors } from '@rlx-go/rlx/safetensors';
 await init({ powerPreference: 'low-power' });
 const made: Graph = graph('g', (b) => {
   const dtype: DType = 'f32', x: Value = b.input('x', dtype, ['batch', 3]);
-  const y: Value = x.mul(2).add(x).layerNorm(undefined, undefined, { epsilon: 1e-6 }).reduceSum([1]);
+  const y: Value = x.mul(2).add(x).layerNorm(undefined, undefined, { epsilon: 1e-6 }).reduceSum(1);
   // @ts-expect-error a float type that there is not
   b.input('z', 'f33');
   // @ts-expect-error the axes are numbers

@@ -74,10 +74,10 @@ type config struct {
 }
 
 // WriteAdapter writes the files adapter_model.safetensors and adapter_config.json to a folder, which
-// must exist, as PEFT reads them. Slashes of names become dots, matrices their transposes. Tensors
+// it makes if it does not exist, as PEFT reads them. Slashes of names become dots, matrices their transposes. Tensors
 // with other names are left out, so that all parameters of a program may be given. Renames map scopes
 // to those of the model in PyTorch. The error is of kind [ir.ErrName] if there are no matrices, one of a pair
-// is missing, or two have one new name, [ir.ErrShape] if shapes do not agree on a rank, and those of [WriteFile].
+// is missing, or two have one new name, [ir.ErrShape] if shapes do not agree on a rank, and those of the file system.
 func WriteAdapter(folder string, a Adapter, renames ...Rename) error {
 	out, matrices, scopes, c := map[string]native.Tensor{}, map[string]native.Tensor{}, []string{}, config{
 		Type: "LORA", Base: a.Base, Rank: a.Rank, Alpha: a.Alpha, Dropout: a.Dropout, Bias: "none", InOut: a.InOut, Infer: true,
@@ -112,6 +112,9 @@ func WriteAdapter(folder string, a Adapter, renames ...Rename) error {
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return ir.Attrf("adapter: %v", err)
+	}
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
 	}
 	if err := WriteFile(filepath.Join(folder, adapterFile), out, map[string]string{"format": "pt"}); err != nil {
 		return err

@@ -151,7 +151,7 @@ func TestWriteAdapterAsPEFT(t *testing.T) {
 	}
 	a.Rank = 0                                                      // that of the matrices
 	a.Tensors["linear0/bias"] = native.Float32s([]float32{1, 2, 3}) // is left out
-	folder := t.TempDir()
+	folder := filepath.Join(t.TempDir(), "new")
 	if err := safetensors.WriteAdapter(folder, a, inPyTorch...); err != nil {
 		t.Fatal(err)
 	}

@@ -169,12 +169,20 @@ type lister struct{ list []attribute }
 func (l *lister) add(name, typ string) { l.list = append(l.list, attribute{name: name, typ: typ}) }
 
 func (l *lister) Int(name string, _ *int)        { l.add(name, "number") }
-func (l *lister) Ints(name string, _ *[]int)     { l.add(name, "readonly number[]") }
+func (l *lister) Ints(name string, _ *[]int)     { l.add(name, intsType(name)) }
 func (l *lister) Float(name string, _ *float64)  { l.add(name, "number") }
 func (l *lister) Bool(name string, _ *bool)      { l.add(name, "boolean") }
 func (l *lister) Text(name string, _ *string)    { l.add(name, "string") }
 func (l *lister) DType(name string, _ *ir.DType) { l.add(name, "DType") }
 func (l *lister) Dims(name string, _ *[]ir.Dim)  { l.add(name, "readonly Dim[]") }
+
+// intsType returns the type of a list of whole numbers: a single axis needs no brackets.
+func intsType(name string) string {
+	if name == "axes" {
+		return "Axes"
+	}
+	return "readonly number[]"
+}
 
 // recorder keeps the fields it is shown by name, player sets the fields that
 // it has a value for.

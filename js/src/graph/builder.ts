@@ -8,7 +8,7 @@ import { callBack, type Called, methodsAtCaller, trimmedTo } from './caller-stac
 import { checkInitial, type Initial } from './initial.js';
 import { BuilderOps, ValueOps } from './ops.gen.js';
 import { type InitialRule, ruleOf } from './rule.js';
-import { type Attributes, type Dim, dimOf, type OperandOf, snake, type ValueType } from './types.js';
+import { type Attributes, type Axes, type Dim, dimOf, type OperandOf, snake, type ValueType } from './types.js';
 
 /** An operand: a value, or a number, which gets the element type of the op's other operands. */
 export type Operand = OperandOf<Value>;
@@ -68,11 +68,12 @@ export class Value extends ValueOps<Value> implements ValueType {
     return this.builder.callFunction('take_along_axis', [this, indices], [axis, codeOf('takeAlongAxis', outside)]);
   }
   /** {@link Value.reduceSum}. */
-  sum(axes?: readonly number[], keepDims?: boolean): Value { return this.reduceSum(axes, keepDims); }
+  sum(axes?: Axes, keepDims?: boolean): Value { return this.reduceSum(axes, keepDims); }
   /** Removes the axes of size 1, or the given ones. */
-  squeeze(axes: readonly number[] = this.shape.flatMap((size, i) => size === 1 ? [i] : [])): Value {
-    if (!Array.isArray(axes) || !axes.every(Number.isInteger)) throw new RlxError('attr', `squeeze: axes are ${shown(axes)}: they must be a list of whole numbers`, { op: 'squeeze' });
-    const gone = axes.map((axis) => axis < 0 ? axis + this.shape.length : axis), wrong = gone.find((axis) => this.shape[axis] !== 1);
+  squeeze(axes: Axes = this.shape.flatMap((size, i) => size === 1 ? [i] : [])): Value {
+    const list = typeof axes === 'number' ? [axes] : axes;
+    if (!Array.isArray(list) || !list.every(Number.isInteger)) throw new RlxError('attr', `squeeze: axes are ${shown(axes)}: they must be a list of whole numbers`, { op: 'squeeze' });
+    const gone = list.map((axis) => axis < 0 ? axis + this.shape.length : axis), wrong = gone.find((axis) => this.shape[axis] !== 1);
     if (wrong !== undefined) throw new RlxError('shape', `squeeze(${this.dtype}[${this.shape}]): axis ${wrong} has the size ${this.shape[wrong]}, not 1`, { op: 'squeeze' });
     return this.reshape(this.shape.filter((_, i) => !gone.includes(i)));
   }
@@ -243,6 +244,7 @@ export class GraphBuilder extends BuilderOps<Value> {
   readonly #ports: DeclaredPort[] = [];
   /** Inputs, parameters and states, by their full names. */
   readonly #declared = new Map<string, Value>();
+  readonly #after = new Map<string, Value>();
   /** The values of parameters in a loop over blocks, which stacks the parameters around it. @internal */
   slices?: ReadonlyMap<string, Value>;
   /** The initial values of parameters and states. @internal */
@@ -377,14 +379,30 @@ export class GraphBuilder extends BuilderOps<Value> {
   }
 
   /** Sets the next value of a state. */
-  setState(name: string, value: Value): void { this.#result('state', this.#within(name), value, 'a carry, or a result,'); }
+  setState(name: string, value: Value): void { this.#setState('state', this.#within(name), value); }
+
+  /**
+   * Sets the next value of a state to `next(now)`: `now` is the value that an earlier call of `setState` or `updateState` has
+   * set, or else that at the start of the run. So a part of a model that a graph has twice moves its state twice.
+   */
+  updateState(name: string, next: (now: Value) => Value): void {
+    checkFunction('updateState', next);
+    const full = this.#within(name), now = this.#after.get(full) ?? this.declared(full);
+    if (!now) throw new RlxError('name', `updateState: unknown state ${shown(full)}`, { op: 'updateState', name: shown(full) });
+    this.#setState('update', full, callBack(() => next(now)));
+  }
+
+  #setState(method: string, name: string, value: Value): void {
+    this.#result(method, name, value, 'a carry, or a result,');
+    this.#after.set(name, value);
+  }
 
   /** Names a result. */
   output(name: string, value: Value): void { this.#result('output', name, value, 'one of its results'); }
 
   #result(method: string, name: string, value: Value, as: string): void {
     if (this.#host) throw new RlxError('graph', `${shown(name)} cannot be set in a body: return the value as ${as}, and set it in the graph around`, { name });
-    invoke(this.#request(method, method === 'state' ? 'setState' : method).text(name).u32(this.#idOf(value)), this.#instance);
+    invoke(this.#request(method, method === 'output' ? method : 'setState').text(name).u32(this.#idOf(value)), this.#instance);
   }
 
   /** Sets the label of the nodes that follow, in errors and kernel labels. */
@@ -483,7 +501,7 @@ export class GraphBuilder extends BuilderOps<Value> {
       throw new RlxError('attr', `${op}: ${name} is ${classOf(value)}: it must be a number, a boolean, a text or a list of those`, { op, name });
     }
     const request = this.#request('op', op).text(op).list(ids, (r, id) => r.u32(id))
-      .list(named, (r, [name, value]) => r.text(snake(name)).attribute(value!))
+      .list(named, (r, [name, value]) => r.text(snake(name)).attribute(name === 'axes' && typeof value === 'number' ? [value] : value!))
       .list(graphs, (r, handle) => r.u32(handle));
     return this.#values(request);
   }

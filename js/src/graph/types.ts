@@ -5,6 +5,9 @@ import type { Attribute } from '../wasm/wire.js';
 /** A size: a number, or a polynomial in symbols, such as `'batch'` or `'2*n + 1'`. */
 export type Dim = number | string;
 
+/** Axes of a value, from 0, or from the last one by -1: a list, or a number for one axis. */
+export type Axes = number | readonly number[];
+
 /** Element type and shape of a value. */
 export interface ValueType {
   readonly dtype: string;

@@ -22,7 +22,8 @@ export function frozen<T>(b: GraphBuilder, build: () => T): T {
 /**
  * Builds with parameters that the same function may have declared before, outside of `shared`:
  * they are the same parameters, and their gradients add up. Names of layers count from the start.
- * States cannot be shared.
+ * Each call of a `batchNorm` moves its running statistics, one after the other; other states, those of a `cache` and of metrics,
+ * cannot be shared.
  */
 export function shared<T>(b: GraphBuilder, build: () => T): T {
   checkBuild(shared, build);

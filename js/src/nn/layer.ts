@@ -200,11 +200,13 @@ export class Layer {
 
 /** Declares a parameter, or returns the one declared before if parameters are shared. */
 export function declare(b: GraphBuilder, name: string, initial: Initial, shape: readonly number[], dtype: string, frozen: boolean): Value {
-  if (contextOf(b).shared) {
-    const found = b.declared(b.scopeName ? `${b.scopeName}/${name}` : name);
-    if (found && found.dtype === dtype && `${found.shape}` === `${shape}`) return found;
-  }
-  return b.param(name, dtype as DType, shape, initial, frozen);
+  return sharedPort(b, name, shape, dtype) ?? b.param(name, dtype as DType, shape, initial, frozen);
+}
+
+/** The port of that name and type that was declared before, if those are shared. */
+export function sharedPort(b: GraphBuilder, name: string, shape: readonly number[], dtype: string): Value | undefined {
+  const found = contextOf(b).shared && b.declared(b.scopeName ? `${b.scopeName}/${name}` : name);
+  return found && found.dtype === dtype && `${found.shape}` === `${shape}` ? found : undefined;
 }
 
 /** A parameter that was declared before, by its full name. See the exported function `tie`. */

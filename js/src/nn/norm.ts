@@ -1,7 +1,7 @@
 // Normalisation.
 
 import type { Value } from '../graph/builder.js';
-import { channelAxis, channelsLast, type Layer, layer, type NameOption } from './layer.js';
+import { channelAxis, channelsLast, type Layer, layer, type NameOption, sharedPort } from './layer.js';
 import type { Called } from '../graph/caller-stack.js';
 
 /** Options of {@link layerNorm}, {@link rmsNorm}, {@link groupNorm} and {@link instanceNorm}. */
@@ -91,10 +91,18 @@ export function batchNorm(x: Value, options?: BatchNormOptions): Value {
         return x.batchNormInference(scale, bias, mean, variance, epsilon);
       }
       if (x.shape.every((n) => typeof n === 'number') && x.shape.slice(0, -1).every((n) => n === 1)) l.fail('shape', 'training needs more than one value for each channel');
-      const mean = b.state('running_mean', dtype, channels, 0), variance = b.state('running_var', dtype, channels, 1);
-      const [y, newMean, newVariance] = x.batchNormTraining(scale, bias, mean, variance, { epsilon, momentum });
-      b.setState('running_mean', newMean);
-      b.setState('running_var', newVariance);
+      if (!sharedPort(b, 'running_mean', channels, dtype)) {
+        b.state('running_mean', dtype, channels, 0);
+        b.state('running_var', dtype, channels, 1);
+      }
+      let y!: Value;
+      b.updateState('running_var', (variance) => {
+        b.updateState('running_mean', (mean) => {
+          [y, mean, variance] = x.batchNormTraining(scale, bias, mean, variance, { epsilon, momentum });
+          return mean;
+        });
+        return variance;
+      });
       return y;
     });
   });

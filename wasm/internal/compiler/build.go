@@ -185,6 +185,11 @@ func named(add func(b *ir.Builder, name string, v ir.Value)) wire.Method {
 	})
 }
 
+// updateState is SetState for a state that may have been set before, by a value that follows from the earlier one.
+func updateState(b *ir.Builder, name string, v ir.Value) {
+	b.UpdateState(name, func(ir.Value) ir.Value { return v })
+}
+
 // build (builder, names of ports) → graph, with its ports in that order, or in
 // the order they were declared in where no names are given. The builder is gone.
 func build(c *wire.Service, r *wire.Request, w *wire.Response) error {

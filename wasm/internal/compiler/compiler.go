@@ -26,6 +26,7 @@ func New() *wire.Service {
 		"splice":    wire.On(splice),
 		"output":    named((*ir.Builder).Output),
 		"state":     named((*ir.Builder).SetState),
+		"update":    named(updateState),
 		"build":     build,
 		"parse":     parse,
 		"text":      wire.On(text),
