@@ -415,16 +415,10 @@ func (b *Builder) UpdateState(name string, f func(now Value) Value) {
 		return
 	}
 	i, set := b.named[portName{p.Name, spaceStates}]
-	now := p.Value
-	if set {
-		now = b.outputs[i].Value
-	}
-	switch v := f(now); {
-	case !b.fits(p, v):
-	case set:
+	if !set {
+		b.SetState(name, f(p.Value))
+	} else if v := f(b.outputs[i].Value); b.fits(p, v) {
 		b.outputs[i].Value = v
-	default:
-		b.output(spaceStates, Output{Name: p.Name, State: true, Value: v})
 	}
 }
 

@@ -36,49 +36,36 @@ func init() {
 	})
 }
 
-// erfinv(x)/x, for w = −log(1 − x²), as polynomials fitted at Chebyshev points: of w − 2.5 for w up to 5, good to 1e-8;
-// of √w − 4 up to 37, good to 2e-6; and of √w − 3.125 up to 16, which f32 does not exceed, good to 1e-8.
+// erfinv(x)/x, for w = −log(1 − x²), as polynomials: of w − 2.5 for w up to 5,
+// and of √w − 4 up to 37; fitted at Chebyshev points, good to 2e-6.
 var (
 	erfinvCentre = []float64{
-		0x1.805c5ep+0, 0x1.f91e8ap-3, -0x1.11c506p-8, -0x1.48650cp-10, 0x1.c9e97p-13,
-		-0x1.4db186p-18, -0x1.d0edap-19, 0x1.f6a6f8p-22, 0x1.90e8acp-26, -0x1.32e60ep-27,
+		1.5014094114303589, 0.24664075672626495, -0.004177389666438103, -0.0012537486618384719,
+		0.0002183469187002629, -4.383631676319055e-06, -3.4633562790986616e-06, 3.4252485647812136e-07, 2.3285844363840624e-08,
 	}
 	erfinvTail = []float64{
-		0x1.eb7de6p+1, 0x1.026f2ap+0, 0x1.56bp-10, -0x1.ea7152p-11,
-		0x1.f2a7b4p-13, -0x1.0df054p-15, 0x1.9c3f16p-14, -0x1.478b9ap-14, 0x1.199ebp-16,
-	}
-	erfinvTailF32 = []float64{
-		0x1.7aaa3cp+1, 0x1.00f3b6p+0, 0x1.cdf916p-8, -0x1.5b6982p-8, 0x1.ef95dcp-9,
-		-0x1.4a667cp-9, 0x1.57ec3ap-10, -0x1.5332bcp-12, -0x1.6e14ccp-13, 0x1.0f4e02p-13,
+		3.8397796154022217, 1.009508728981018, 0.0013072490692138672, -0.0009354451321996748,
+		0.00023777727619744837, -3.217921039322391e-05, 9.828720794757828e-05, -7.809288945281878e-05, 1.678585249464959e-05,
 	}
 )
 
-// erfinvOf is a polynomial, which in f64 is refined.
+// erfinvOf refines a polynomial by a step of Halley's method: f″/f′ of the
+// error function is −2y. In the tail its error is that of erfc, which is small.
 func erfinvOf(x scalar.Expr) scalar.Expr {
 	number := func(v float64) scalar.Expr { return scalar.ConstF(x.Type, v) }
 	a, one := scalar.Abs(x), number(1)
-	w := scalar.Neg(scalar.Log(scalar.Mul(scalar.Sub(one, a), scalar.Add(one, a))))
+	rest := scalar.Sub(one, a)
+	w := scalar.Neg(scalar.Log(scalar.Mul(rest, scalar.Add(one, a))))
 	centre := horner(scalar.Sub(w, number(2.5)), erfinvCentre)
-	middle, tail := 3.125, erfinvTailF32
-	if x.Type == ir.F64 {
-		middle, tail = 4, erfinvTail
-	}
-	y := scalar.Select(scalar.Lt(w, number(5)), centre, horner(scalar.Sub(scalar.Sqrt(w), number(middle)), tail))
-	if y = scalar.Mul(a, y); x.Type == ir.F64 {
-		y = refinedErfinv(a, y)
-	}
-	y = scalar.Select(scalar.Eq(a, one), number(math.Inf(1)), y)
-	return scalar.Mul(scalar.Sign(x), y)
-}
+	tail := horner(scalar.Sub(scalar.Sqrt(w), number(4)), erfinvTail)
+	y := scalar.Mul(a, scalar.Select(scalar.Lt(w, number(5)), centre, tail))
 
-// refinedErfinv makes a step of Halley's method from y to the inverse at a: f″/f′ of the error function is −2y. In the
-// tail its error is that of erfc, which is small.
-func refinedErfinv(a, y scalar.Expr) scalar.Expr {
-	number := func(v float64) scalar.Expr { return scalar.ConstF(a.Type, v) }
-	over := scalar.Select(scalar.Gt(a, number(0.5)), scalar.Sub(scalar.Sub(number(1), a), scalar.Erfc(y)), scalar.Sub(scalar.Erf(y), a))
+	over := scalar.Select(scalar.Gt(a, number(0.5)), scalar.Sub(rest, scalar.Erfc(y)), scalar.Sub(scalar.Erf(y), a))
 	slope := scalar.Mul(number(2/math.SqrtPi), scalar.Exp(scalar.Neg(scalar.Mul(y, y))))
 	step := scalar.Div(over, slope)
-	return scalar.Sub(y, scalar.Div(step, scalar.Add(number(1), scalar.Mul(y, step))))
+	y = scalar.Sub(y, scalar.Div(step, scalar.Add(one, scalar.Mul(y, step))))
+	y = scalar.Select(scalar.Eq(a, one), number(math.Inf(1)), y)
+	return scalar.Mul(scalar.Sign(x), y)
 }
 
 // horner returns c[0] + c[1]·x + c[2]·x² + …

@@ -73,7 +73,7 @@ func mergeAfterReduce(a, b *Group) *Group {
 // those of a.
 func mergeReductions(a, b *Group) *Group {
 	phi, ok := align(a, b)
-	if !ok || len(a.Outer) != len(b.Outer) || len(a.Inner) != len(b.Inner) {
+	if !ok || len(a.Outer) != len(b.Outer) || len(a.Inner) != len(b.Inner) || !a.allowsStages() && !(withTensorCores && a.partition.options.TensorCores) {
 		return nil
 	}
 	for i := range phi {
@@ -89,9 +89,11 @@ func mergeReductions(a, b *Group) *Group {
 		return nil
 	}
 	m := join(ReduceKind, a.Outer, a.Inner, a.Members, remapped(b.Members, phi))
-	m.partition, m.footprint = a.partition, a.footprint.merged(&b.footprint)
-	if !a.allowsStages() && !m.Splits() {
-		return nil
+	if withTensorCores && !a.allowsStages() {
+		m.partition, m.footprint = a.partition, a.footprint.merged(&b.footprint)
+		if !m.Splits() {
+			return nil
+		}
 	}
 	return m
 }
