@@ -33,8 +33,7 @@ type mmaTile struct {
 	// where multiply-adds are asynchronous, the one before.
 	stagesRead int
 	resident   int // workgroups that a multiprocessor holds at once
-	// overlay has results pass through the memory of the stages, which have been read by then.
-	overlay bool
+	overlay    bool // results pass through the memory of the stages, which have been read by then
 }
 
 // mmaTiles are the candidates with warp-group multiply-adds, in the order of [hardware.Rates]. Of the last ones a
@@ -301,9 +300,8 @@ func (p *mmaPlan) inFlight() int {
 // products keep more copies in flight with the stages of one.
 const longestOverlay = 48
 
-// suits reports whether the plan's tile is worth comparing: of those of which a multiprocessor holds two, one of few stages
-// for a short product that all threads copy, and the others for products of 16 bits that fill a tile and whose operands tensor
-// maps copy as they are.
+// suits reports whether the plan's tile is worth comparing: where a multiprocessor holds two, for a product of few steps that
+// all threads copy, or, with overlay, of 16 bits that fills a tile and whose operands tensor maps copy as they are.
 func (p *mmaPlan) suits() bool {
 	if p.overlay {
 		_, n := p.free()
@@ -413,8 +411,7 @@ const (
 	overlaidLoad    = 1050
 )
 
-// tileOverhead estimates the nanoseconds by which a tile copied by tensor maps takes longer than its multiply-adds, which
-// take work. Less than 0 stands for loads of epilogues, which count in no tile.
+// tileOverhead estimates the nanoseconds by which a tile by tensor maps takes longer than its multiply-adds' work, or less than 0.
 func (p *mmaPlan) tileOverhead(work float64) float64 {
 	if !p.overlay {
 		return TileOverhead
