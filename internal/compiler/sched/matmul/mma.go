@@ -32,7 +32,7 @@ type mmaTile struct {
 	// stagesRead is the number of stages that threads may be reading: the current one and,
 	// where multiply-adds are asynchronous, the one before.
 	stagesRead int
-	resident   int // workgroups that a multiprocessor holds at once
+	resident   int  // workgroups that a multiprocessor holds at once
 	overlay    bool // results pass through the memory of the stages, which have been read by then
 }
 
