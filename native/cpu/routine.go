@@ -117,7 +117,7 @@ func (c *compiler) reserveWorkspaces(g *fusion.Group, d ir.DType, batch int, siz
 }
 
 // chunkOf returns how many matrices a chunk has: several small ones, which take less time than a chunk's begin and end,
-// but not so many that workers wait for each other.
+// but few enough that workers do not wait for each other.
 func (s *routineStep[T]) chunkOf() int {
 	const elements, perWorker = 1024, 4
 	return max(1, min(elements/max(s.sizes[0][0], 1), s.batch/(perWorker*workers())))

@@ -202,7 +202,7 @@ func (s shiftedSum) whole(b *ir.Builder) ir.Value {
 	return ops.Add(b, s.sum, ops.Mul(b, s.shift, ops.Const(b, ir.F32, s.n)))
 }
 
-// squares returns the sum of squared deviations from the mean, which rounding may leave below 0.
+// squares returns the sum of squared deviations from the mean, at least 0 in spite of rounding.
 func (s shiftedSum) squares(b *ir.Builder) ir.Value {
 	sum := ops.ReduceSum(b, ops.Mul(b, s.deviations, s.deviations), s.axes...)
 	beyond := ops.Div(b, ops.Mul(b, s.sum, s.sum), ops.Const(b, ir.F32, s.n))
