@@ -15,13 +15,10 @@ import (
 // norm and the derivative of its operand then read. Selects that are only rounded to the type stay as they are.
 func Narrow(g *ir.Graph) (*ir.Graph, error) {
 	uses := g.Uses()
-	r := newRun(Options{})
-	return r.walk(g, func(s site) ([]ir.Value, bool) {
-		if half := widened(s.n); half != 0 && !onlyRounded(s.n, half, uses) {
-			selected := ops.Select(s.b, s.in[0], narrowed(s.b, s.in[1], half), narrowed(s.b, s.in[2], half))
-			return []ir.Value{ops.Convert(s.b, selected, ir.F32)}, true
-		}
-		return r.copyNode(s, func(g *ir.Graph) (*ir.Graph, error) { return g, nil })
+	matches := func(n *ir.Node) bool { return widened(n) != 0 && !onlyRounded(n, widened(n), uses) }
+	return replaceNodes(g, matches, func(s site) ir.Value {
+		half := widened(s.n)
+		return ops.Convert(s.b, ops.Select(s.b, s.in[0], narrowed(s.b, s.in[1], half), narrowed(s.b, s.in[2], half)), ir.F32)
 	})
 }
 

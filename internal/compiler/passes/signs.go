@@ -18,16 +18,22 @@ func RoundedSigns(g *ir.Graph) (*ir.Graph, error) {
 	reads := func(n *ir.Node) bool {
 		return isSignTest(n) && isRoundedOperand(n.Input(0), uses) && isEpilogue(n.Input(0), uses)
 	}
-	if !slices.ContainsFunc(g.Nodes(), reads) {
+	return replaceNodes(g, reads, func(s site) ir.Value {
+		rounded := ops.Convert(s.b, ops.Convert(s.b, s.in[0], ir.BF16), ir.F32)
+		return s.b.CopyWith(s.n, s.n.Attrs(), nil, []ir.Value{rounded, s.in[1]})[0]
+	})
+}
+
+// replaceNodes replaces the nodes of a graph that match, those of its subgraphs not among them. It returns g if there are none.
+func replaceNodes(g *ir.Graph, matches func(n *ir.Node) bool, replacement func(s site) ir.Value) (*ir.Graph, error) {
+	if !slices.ContainsFunc(g.Nodes(), matches) {
 		return g, nil
 	}
-	r := newRun(Options{})
-	return r.walk(g, func(s site) ([]ir.Value, bool) {
-		if reads(s.n) {
-			rounded := ops.Convert(s.b, ops.Convert(s.b, s.in[0], ir.BF16), ir.F32)
-			return s.b.CopyWith(s.n, s.n.Attrs(), nil, []ir.Value{rounded, s.in[1]}), true
+	return newRun(Options{}).walk(g, func(s site) ([]ir.Value, bool) {
+		if matches(s.n) {
+			return []ir.Value{replacement(s)}, true
 		}
-		return r.copyNode(s, func(g *ir.Graph) (*ir.Graph, error) { return g, nil })
+		return s.b.CopyWith(s.n, s.n.Attrs(), s.n.Subgraphs(), s.in), false
 	})
 }
 
