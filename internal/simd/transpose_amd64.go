@@ -81,12 +81,7 @@ func narrowCode(bytes int) []byte {
 // a register has two columns.
 func (t *transposeWriter) bytes8() {
 	vector := func(o asm.Opcode, to, a, b int) { t.VEX(o, to, a, asm.Register(b), true) }
-	for i, row := range eightRows(asm.BX, asm.R8, asm.R10, asm.DX) {
-		if i == 4 {
-			t.General(asm.Address, asm.DX, indexed(asm.BX, asm.R8, 4))
-		}
-		t.VEX(asm.MoveInQuad, i, 0, row, true)
-	}
+	t.eachRow(asm.BX, asm.R8, asm.R10, func(i int, row asm.Operand) { t.VEX(asm.MoveInQuad, i, 0, row, true) })
 	for i := range 4 {
 		vector(asm.BytesLow, 8+i, 2*i, 2*i+1)
 	}
@@ -97,24 +92,16 @@ func (t *transposeWriter) bytes8() {
 	for i := range 4 {
 		vector([]asm.Opcode{asm.InterleaveLow, asm.InterleaveHigh}[i%2], 8+i, i/2*2, i/2*2+1)
 	}
-	for i, row := range eightRows(asm.CX, asm.R9, asm.R11, asm.DX) {
-		if i == 4 {
-			t.General(asm.Address, asm.DX, indexed(asm.CX, asm.R9, 4))
-		}
+	t.eachRow(asm.CX, asm.R9, asm.R11, func(i int, row asm.Operand) {
 		t.VEX([]asm.Opcode{asm.MoveOutQuad, asm.MoveOutHighQuad}[i%2], 8+i/2, 0, row, true)
-	}
+	})
 }
 
 // halves8 transposes 8×8 elements of 16 bits: it interleaves pairs of rows, then the pairs of four, then those of
 // eight rows.
 func (t *transposeWriter) halves8() {
 	vector := func(o asm.Opcode, to, a, b int) { t.VEX(o, to, a, asm.Register(b), true) }
-	for i, row := range eightRows(asm.BX, asm.R8, asm.R10, asm.DX) {
-		if i == 4 {
-			t.General(asm.Address, asm.DX, indexed(asm.BX, asm.R8, 4))
-		}
-		t.VEX(asm.MoveIn, i, 0, row, true)
-	}
+	t.eachRow(asm.BX, asm.R8, asm.R10, func(i int, row asm.Operand) { t.VEX(asm.MoveIn, i, 0, row, true) })
 	for i := range 4 { // columns 0 to 3 of rows 2i and 2i+1, then 4 to 7
 		vector(asm.HalvesLow, 8+i, 2*i, 2*i+1)
 		vector(asm.HalvesHigh, 12+i, 2*i, 2*i+1)
@@ -125,19 +112,21 @@ func (t *transposeWriter) halves8() {
 		vector(o, i, from, from+1)
 		vector(o, 4+i, from+2, from+3)
 	}
-	for i, row := range eightRows(asm.CX, asm.R9, asm.R11, asm.DX) {
-		if i == 4 {
-			t.General(asm.Address, asm.DX, indexed(asm.CX, asm.R9, 4))
-		}
+	t.eachRow(asm.CX, asm.R9, asm.R11, func(i int, row asm.Operand) {
 		vector(asm.ShuffleWords.Imm([]int{0x44, 0xee}[i%2]), 8, i/2, i/2+4)
 		t.VEX(asm.MoveOut, 8, 0, row, true)
-	}
+	})
 }
 
-// eightRows returns the operands of eight rows at a base, the last four from another one.
-func eightRows(base, stride, thrice, next int) [8]asm.Operand {
-	a, b := rows(base, stride, thrice), rows(next, stride, thrice)
-	return [8]asm.Operand{a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]}
+// eachRow calls f with the operands of eight rows at a base, the last four of which are addressed from DX.
+func (t *transposeWriter) eachRow(base, stride, thrice int, f func(i int, row asm.Operand)) {
+	for i, row := range rows(base, stride, thrice) {
+		f(i, row)
+	}
+	t.General(asm.Address, asm.DX, indexed(base, stride, 4))
+	for i, row := range rows(asm.DX, stride, thrice) {
+		f(4+i, row)
+	}
 }
 
 // quarters transposes a square of 16×16 elements in quarters of 8×8: first the columns to the
