@@ -77,10 +77,26 @@ const minDigit = 16
 // RowsAreContiguous reports whether the loads of the reductions are mostly contiguous
 // along the outer coordinates, as in a sum over the first axis. Values that the group
 // computes itself do not count, because they are not loaded, nor does what is loaded once for a row.
+// Where products use tensor cores, each value counts once, as members of a row in registers share its
+// loads, and so do stored elements.
 func (g *Group) RowsAreContiguous() bool {
 	votes := 0
+	shared := withTensorCores && g.partition.options.TensorCores
+	counted := map[ir.Value]bool{}
+	vote := func(v ir.Value, coord int) {
+		switch {
+		case coord < 0 || shared && counted[v]:
+			return
+		case coord < len(g.Outer):
+			votes += sizeOf(v.Type())
+		default:
+			votes -= sizeOf(v.Type())
+		}
+		counted[v] = true
+	}
 	for _, m := range g.Members {
-		if !m.Reduced && !m.Pointwise(len(g.Outer)) {
+		pointwise := !m.Reduced && m.Pointwise(len(g.Outer))
+		if !m.Reduced && !pointwise {
 			continue
 		}
 		s := g.partition.spaces.of(m.Node)
@@ -89,23 +105,27 @@ func (g *Group) RowsAreContiguous() bool {
 			if g.member(v) != nil {
 				continue
 			}
-			size, _ := v.Shape().Size().Const()
-			for axis := len(a.at) - 1; axis >= 0; axis-- {
-				if v.Dim(axis).Is(1) {
-					continue
+			if axis := lastLong(v); axis >= 0 {
+				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok {
+					vote(v, m.coordOf(own))
 				}
-				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok && m.coordOf(own) >= 0 {
-					if m.coordOf(own) < len(g.Outer) {
-						votes += size
-					} else {
-						votes -= size
-					}
-				}
-				break
 			}
+		}
+		if shared && pointwise && g.keeps(m.Node) {
+			v := m.Node.Result(0)
+			vote(v, m.Coord[lastLong(v)])
 		}
 	}
 	return votes > 0
+}
+
+// lastLong returns the last axis of a value whose size is not 1, or -1.
+func lastLong(v ir.Value) int {
+	axis := v.Rank() - 1
+	for axis >= 0 && v.Dim(axis).Is(1) {
+		axis--
+	}
+	return axis
 }
 
 // Policy is the target's cost model for fusing reductions and gathers. It weighs a saved pass over
