@@ -54,6 +54,10 @@ func (g *Group) Levels() map[*Member]int {
 // adjacent, except where the digit wraps around and beyond the bound.
 func lowDigit(e scalar.Expr) scalar.Expr {
 	for len(e.Args) == 2 {
+		if whole := recombined(e); withTensorCores && whole != nil {
+			e = whole
+			continue
+		}
 		n, ok := e.Args[1].IntConst()
 		switch e.Op {
 		case scalar.OpMod, scalar.OpRem:
@@ -68,6 +72,20 @@ func lowDigit(e scalar.Expr) scalar.Expr {
 		e = e.Args[0]
 	}
 	return e
+}
+
+// recombined returns x for (x / n)·n + x mod n, the position of a channel by its group and its number in it, and nil
+// for other expressions.
+func recombined(e scalar.Expr) scalar.Expr {
+	is := func(x scalar.Expr, ops ...scalar.Op) bool { return slices.Contains(ops, x.Op) }
+	if !is(e, scalar.OpAdd) || !is(e.Args[0], scalar.OpMul) || !is(e.Args[1], scalar.OpMod, scalar.OpRem) {
+		return nil
+	}
+	group, n, digit := e.Args[0].Args[0], e.Args[0].Args[1], e.Args[1]
+	if !is(group, scalar.OpFloorDiv, scalar.OpDiv) || !scalar.Equal(group.Args[0], digit.Args[0]) || !scalar.Equal(group.Args[1], n) || !scalar.Equal(digit.Args[1], n) {
+		return nil
+	}
+	return digit.Args[0]
 }
 
 // minDigit is the run of adjacent positions that counts as contiguous: two memory sectors
@@ -105,22 +123,27 @@ func (g *Group) RowsAreContiguous() bool {
 			if g.member(v) != nil {
 				continue
 			}
-			if axis := lastLong(v); axis >= 0 {
+			if axis := g.partition.lastLong(v); axis >= 0 {
 				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok {
 					vote(v, m.coordOf(own))
 				}
 			}
 		}
-		if shared && pointwise && g.keeps(m.Node) {
-			v := m.Node.Result(0)
-			vote(v, m.Coord[lastLong(v)])
+		if v := m.Node.Result(0); shared && pointwise && g.keeps(m.Node) {
+			if axis := g.partition.lastLong(v); axis >= 0 {
+				vote(v, m.Coord[axis])
+			}
 		}
 	}
 	return votes > 0
 }
 
-// lastLong returns the last axis of a value whose size is not 1, or -1.
-func lastLong(v ir.Value) int {
+// lastLong returns the axis of a value along which adjacent elements are adjacent in memory: the last one whose size is
+// not 1, or -1.
+func (p *Partition) lastLong(v ir.Value) int {
+	if t := p.tensors[v]; withTensorCores && t != nil && t.Layout != nil {
+		return slices.Index(t.Layout.Strides, 1)
+	}
 	axis := v.Rank() - 1
 	for axis >= 0 && v.Dim(axis).Is(1) {
 		axis--

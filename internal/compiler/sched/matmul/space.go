@@ -35,12 +35,13 @@ func NewSpace(e *emit.Emitter, g *fusion.Group) *Space {
 func (w *Space) Rule() emit.Schedule {
 	if emit.WithMma {
 		if s, ok := w.device.rule(); ok {
-			return s
+			return w.orSharedRows(s)
 		}
 	}
 	if t, parts, ok := chooseTile(w.c, w.e.Caps); ok {
 		if emit.WithMma {
 			t, parts = w.preferPipeline(t, parts)
+			return w.orSharedRows(t.schedule(parts))
 		}
 		return t.schedule(parts)
 	}
@@ -57,6 +58,15 @@ func (w *Space) Rule() emit.Schedule {
 	s := w.reduction.Rule()
 	if emit.WithMma {
 		return w.device.insteadOf(w.ranked(s))
+	}
+	return s
+}
+
+// orSharedRows returns a schedule or, where its cost is lower, the reduction of rows that share elements, as those of a
+// convolution of few channels a group do.
+func (w *Space) orSharedRows(s emit.Schedule) emit.Schedule {
+	if r, ok := w.reduction.Tiles(); ok && s.Family != emit.Library && r.Cost < w.ranked(s).Cost {
+		return r.Schedule
 	}
 	return s
 }
