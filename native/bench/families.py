@@ -587,11 +587,12 @@ FAMILIES = {
 
 
 def built(name, compiled, device="cpu"):
-    """A model, one of models.py too, and the function of its loss."""
+    """A model, one of models.py or further.py too, and the function of its loss."""
+    from further import FURTHER
     from models import MODELS, MODELS_OF_CPU
 
     torch.manual_seed(0)
-    model = (FAMILIES | MODELS | MODELS_OF_CPU)[name]().to(device)
+    model = (FAMILIES | MODELS | MODELS_OF_CPU | FURTHER)[name]().to(device)
     return model, torch.compile(model) if compiled else model
 
 

@@ -17,9 +17,14 @@ import (
 // compiled, where Python has it. They are measured in turns; it reports the minimum times in ms
 // and the ratio of ours to the better of PyTorch's. PYTHON names the interpreter. Verbose, it
 // prints the time of each of our steps.
-func BenchmarkFamilies(b *testing.B) {
-	torch := startPython(b, "PyTorch", "../bench/families.py")
-	for _, f := range families.All {
+func BenchmarkFamilies(b *testing.B) { besidePeer(b, "../bench/families.py", families.All) }
+
+// BenchmarkFurther is BenchmarkFamilies of models of further kinds.
+func BenchmarkFurther(b *testing.B) { besidePeer(b, "../bench/further.py", families.Further) }
+
+func besidePeer(b *testing.B, script string, list []families.Family) {
+	torch := startPython(b, "PyTorch", script)
+	for _, f := range list {
 		b.Run(strings.ReplaceAll(f.Name, " ", "_"), func(b *testing.B) {
 			p, step := familyStep(b, f)
 			besidePyTorch(b, torch, f.Name, p, step)

@@ -69,6 +69,9 @@ func BenchmarkFamilies(b *testing.B) { timeFamilies(b, families.All, familyTimes
 // BenchmarkModels is BenchmarkFamilies of the models at the sizes of their papers.
 func BenchmarkModels(b *testing.B) { timeFamilies(b, families.Models, 1) }
 
+// BenchmarkFurther is BenchmarkFamilies of models of further kinds.
+func BenchmarkFurther(b *testing.B) { timeFamilies(b, families.Further, familyTimes(b)) }
+
 func timeFamilies(b *testing.B, list []families.Family, times int) {
 	d := gpu(b)
 	for _, f := range list {

@@ -9,6 +9,7 @@
 #   build/cuda/h200.sh gpt2               there: GPT-2 124M, and where the time goes
 #   build/cuda/h200.sh resnets            there: ResNets, and where the time goes; peers resnets times PyTorch's
 #   build/cuda/h200.sh families DIR       there: package families beside PyTorch; logs into DIR
+#   build/cuda/h200.sh further DIR        there: models of further kinds beside PyTorch; logs into DIR
 #   build/cuda/h200.sh models DIR         there: the same models at their papers' sizes, in bf16; logs into DIR
 #   build/cuda/h200.sh lm                 there: products with packed weights, language models by shape, PyTorch's
 #   build/cuda/h200.sh first              there: its first step in a new process, by parts
@@ -31,7 +32,7 @@ pack() {
   done
   cp "$0" "$1/h200.sh"
   cp "$here/several.sh" "$here/bench/ddp.py" "$here/bench/fsdp.py" "$1/"
-  cp "$here/bench/peers.py" "$here/bench/table.py" "$here/bench/family_peers.py" "$here/bench/lm_peers.py" "$here/../bench/families.py" "$here/../bench/models.py" "$here/../bench/serve.py" "$1/"
+  cp "$here/bench/peers.py" "$here/bench/table.py" "$here/bench/family_peers.py" "$here/bench/lm_peers.py" "$here/../bench/families.py" "$here/../bench/models.py" "$here/../bench/further.py" "$here/../bench/serve.py" "$1/"
 }
 
 describe() { nvidia-smi --query-gpu=name,driver_version,clocks.max.sm --format=csv,noheader; }
@@ -42,11 +43,12 @@ test) describe && "$here/cudacpp.test" -test.run '^TestGPU' && "$here/cuda.test"
 bench) describe && "$here/cuda.test" -test.run '^$' -test.bench . -test.benchtime "${2:-300ms}" ;;
 gpt2) describe && "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkGPT2$' -test.benchtime "${2:-20x}" ;;
 resnets) describe && "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkResNets$' -test.benchtime 1x ;;
-families)
+families | further)
   describe
   logs=${2:-$(mktemp -d)}
-  "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkFamilies$' -test.benchtime 1x >"$logs/bench" || true
-  python3 "$here/family_peers.py" >"$logs/peers" 2>"$logs/refusals"
+  "$here/cuda.test" -test.run '^$' -test.v -test.bench "^Benchmark${1^}\$" -test.benchtime 1x >"$logs/bench" || true
+  mapfile -t names < <(cd "$here" && python3 -c "import $1; print(*$1.${1^^}, sep='\n')")
+  python3 "$here/family_peers.py" "${names[@]}" >"$logs/peers" 2>"$logs/refusals"
   python3 "$here/table.py" families "$logs/bench" "$logs/peers"
   ;;
 models)

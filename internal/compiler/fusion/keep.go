@@ -21,12 +21,12 @@ const wholeProduct = 64
 
 // keeps reports whether a node is stored although its users could compute it: a sum times a number, the
 // sum of a residual stream and the result of a single row, and where products use tensor cores a rounded
-// operand of products, which load operands as stored; the epilogue of a product that is
-// then moved, which reuses the product's buffer; the epilogue of a row reduction; and the
+// operand of products, which load operands as stored; the rearranged kernel of a convolution in groups; the
+// epilogue of a product that is then moved, which reuses the product's buffer; the epilogue of a row reduction; and the
 // sum of several stored values.
 func (d *decisions) keeps(n *ir.Node, users []*ir.Node) bool {
 	return isScaledSum(n) || d.addsToRow(n, users) || withTensorCores && d.tensorCores &&
-		(d.roundsOperand(n, users) || d.isProductEpilogue(n, users) || d.isReductionEpilogue(n, users) || d.combines(n, users))
+		(d.roundsOperand(n, users) || d.isGroupedKernel(n, users) || d.isProductEpilogue(n, users) || d.isReductionEpilogue(n, users) || d.combines(n, users))
 }
 
 // readers returns the users of a node. Where all that uses a 16-bit value is its conversion to f32, they are the users
@@ -75,6 +75,23 @@ func (d *decisions) roundsOperand(n *ir.Node, users []*ir.Node) bool {
 	return slices.ContainsFunc(users, func(u *ir.Node) bool {
 		return d.readsOften(u, n, 2)
 	})
+}
+
+// fewColumns is the number of columns below which a product has no tiles of its own.
+const fewColumns = 16
+
+// isGroupedKernel reports whether a node rearranges the small kernel of a convolution in groups of few channels, as the
+// gradient by its input does. Threads that compute adjacent channels load the stored kernel as vectors.
+func (d *decisions) isGroupedKernel(n *ir.Node, users []*ir.Node) bool {
+	if !isView(n) || len(users) != 1 || len(users[0].Inputs()) < 2 || users[0].Input(1) != n.Result(0) || smallPart*sizeOf(n.Types()[0]) > sizeOf(users[0].Types()[0]) {
+		return false
+	}
+	l, ok := users[0].Def().Lower.(*ir.ContractLowering)
+	if !ok {
+		return false
+	}
+	c := l.Spec(users[0])
+	return Product(c.Batch) > 1 && len(c.K) > 1 && Product(c.N) <= fewColumns
 }
 
 // readsOften reports whether a node is a product of whole matrices that reads n, directly

@@ -18,21 +18,47 @@ func (x placer) attends(v ir.Value) bool {
 	return g != nil && g.Kind == AttentionKind
 }
 
-// orderResults stores the results of attention in the order of the axes in which they are read.
+// orderResults stores the results of attention in the order of the axes in which they are read, and the kernels of
+// convolutions with few channels a group so that adjacent channels of the result are adjacent.
 func (x placer) orderResults(g *Group) {
-	if !withTensorCores || !x.options.TensorCores || g.Kind != AttentionKind {
+	if !withTensorCores || !x.options.TensorCores {
 		return
 	}
-	for _, m := range g.Members {
-		for i, t := range m.Store {
-			if t == nil || t.Outer != nil || t.Port != nil {
-				continue
-			}
-			if order := x.readOrder(m.Node.Result(i)); order != nil {
-				t.Layout = &Layout{Strides: orderedStrides(t.Dims, order)}
+	for _, part := range g.HorizontalParts() {
+		for _, m := range part.Members {
+			for i, t := range m.Store {
+				if t == nil || t.Outer != nil || t.Port != nil {
+					continue
+				}
+				order := x.kernelOrder(m.Node)
+				if g.Kind == AttentionKind {
+					order = x.readOrder(m.Node.Result(i))
+				}
+				if order != nil {
+					t.Layout = &Layout{Strides: orderedStrides(t.Dims, order)}
+				}
 			}
 		}
 	}
+}
+
+// kernelOrder returns the axes of the kernel of a convolution in groups, that of the result's channels last, or nil for
+// other nodes.
+func (x placer) kernelOrder(n *ir.Node) (order []int) {
+	users := x.decided.uses[n.ID()]
+	if !x.decided.isGroupedKernel(n, users) {
+		return nil
+	}
+	a, ok := users[0].Attrs().(*ops.ConvAttrs)
+	if !ok {
+		return nil
+	}
+	for axis := range a.Rhs {
+		if axis != a.Rhs[0] {
+			order = append(order, axis)
+		}
+	}
+	return append(order, a.Rhs[0])
 }
 
 // orderedStrides returns the strides of an array whose axes lie in an order, the longest stride first.

@@ -54,6 +54,10 @@ func (g *Group) Levels() map[*Member]int {
 // adjacent, except where the digit wraps around and beyond the bound.
 func lowDigit(e scalar.Expr) scalar.Expr {
 	for len(e.Args) == 2 {
+		if whole := recombined(e); withTensorCores && whole != nil {
+			e = whole
+			continue
+		}
 		n, ok := e.Args[1].IntConst()
 		switch e.Op {
 		case scalar.OpMod, scalar.OpRem:
@@ -70,6 +74,20 @@ func lowDigit(e scalar.Expr) scalar.Expr {
 	return e
 }
 
+// recombined returns x for (x / n)·n + x mod n, the position of a channel by its group and its number in it, and nil
+// for other expressions.
+func recombined(e scalar.Expr) scalar.Expr {
+	is := func(x scalar.Expr, ops ...scalar.Op) bool { return slices.Contains(ops, x.Op) }
+	if !is(e, scalar.OpAdd) || !is(e.Args[0], scalar.OpMul) || !is(e.Args[1], scalar.OpMod, scalar.OpRem) {
+		return nil
+	}
+	group, n, digit := e.Args[0].Args[0], e.Args[0].Args[1], e.Args[1]
+	if !is(group, scalar.OpFloorDiv, scalar.OpDiv) || !scalar.Equal(group.Args[0], digit.Args[0]) || !scalar.Equal(group.Args[1], n) || !scalar.Equal(digit.Args[1], n) {
+		return nil
+	}
+	return digit.Args[0]
+}
+
 // minDigit is the run of adjacent positions that counts as contiguous: two memory sectors
 // of f32, or one of 16-bit elements.
 const minDigit = 16
@@ -77,10 +95,26 @@ const minDigit = 16
 // RowsAreContiguous reports whether the loads of the reductions are mostly contiguous
 // along the outer coordinates, as in a sum over the first axis. Values that the group
 // computes itself do not count, because they are not loaded, nor does what is loaded once for a row.
+// Where products use tensor cores, each value counts once, as members of a row in registers share its
+// loads, and so do stored elements.
 func (g *Group) RowsAreContiguous() bool {
 	votes := 0
+	shared := withTensorCores && g.partition.options.TensorCores
+	counted := map[ir.Value]bool{}
+	vote := func(v ir.Value, coord int) {
+		switch {
+		case coord < 0 || shared && counted[v]:
+			return
+		case coord < len(g.Outer):
+			votes += sizeOf(v.Type())
+		default:
+			votes -= sizeOf(v.Type())
+		}
+		counted[v] = true
+	}
 	for _, m := range g.Members {
-		if !m.Reduced && !m.Pointwise(len(g.Outer)) {
+		pointwise := !m.Reduced && m.Pointwise(len(g.Outer))
+		if !m.Reduced && !pointwise {
 			continue
 		}
 		s := g.partition.spaces.of(m.Node)
@@ -89,23 +123,32 @@ func (g *Group) RowsAreContiguous() bool {
 			if g.member(v) != nil {
 				continue
 			}
-			size, _ := v.Shape().Size().Const()
-			for axis := len(a.at) - 1; axis >= 0; axis-- {
-				if v.Dim(axis).Is(1) {
-					continue
+			if axis := g.partition.lastLong(v); axis >= 0 {
+				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok {
+					vote(v, m.coordOf(own))
 				}
-				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok && m.coordOf(own) >= 0 {
-					if m.coordOf(own) < len(g.Outer) {
-						votes += size
-					} else {
-						votes -= size
-					}
-				}
-				break
+			}
+		}
+		if v := m.Node.Result(0); shared && pointwise && g.keeps(m.Node) {
+			if axis := g.partition.lastLong(v); axis >= 0 {
+				vote(v, m.Coord[axis])
 			}
 		}
 	}
 	return votes > 0
+}
+
+// lastLong returns the axis of a value along which adjacent elements are adjacent in memory: the last one whose size is
+// not 1, or -1.
+func (p *Partition) lastLong(v ir.Value) int {
+	if t := p.tensors[v]; withTensorCores && t != nil && t.Layout != nil {
+		return slices.Index(t.Layout.Strides, 1)
+	}
+	axis := v.Rank() - 1
+	for axis >= 0 && v.Dim(axis).Is(1) {
+		axis--
+	}
+	return axis
 }
 
 // Policy is the target's cost model for fusing reductions and gathers. It weighs a saved pass over

@@ -35,12 +35,13 @@ func NewSpace(e *emit.Emitter, g *fusion.Group) *Space {
 func (w *Space) Rule() emit.Schedule {
 	if emit.WithMma {
 		if s, ok := w.device.rule(); ok {
-			return s
+			return w.orSharedRows(s)
 		}
 	}
 	if t, parts, ok := chooseTile(w.c, w.e.Caps); ok {
 		if emit.WithMma {
 			t, parts = w.preferPipeline(t, parts)
+			return w.orSharedRows(t.schedule(parts))
 		}
 		return t.schedule(parts)
 	}
@@ -57,6 +58,15 @@ func (w *Space) Rule() emit.Schedule {
 	s := w.reduction.Rule()
 	if emit.WithMma {
 		return w.device.insteadOf(w.ranked(s))
+	}
+	return s
+}
+
+// orSharedRows returns a schedule or, where its cost is lower, the reduction of rows that share elements, as those of a
+// convolution of few channels a group do.
+func (w *Space) orSharedRows(s emit.Schedule) emit.Schedule {
+	if r, ok := w.reduction.Tiles(); ok && s.Family != emit.Library && r.Cost < w.ranked(s).Cost {
+		return r.Schedule
 	}
 	return s
 }
@@ -240,24 +250,30 @@ func (w *deviceCandidates) rule() (emit.Schedule, bool) {
 // thinGain is the ratio of costs from which multiply-adds of 16-bit types, or tiles of f32, compute a product that has
 // too few results or columns for tiles by their count (H200: convolutions from and to 3 channels took 16 and 18 µs
 // instead of 40 and 23 as reductions of 2.4 and 4 times the cost; one of f32 to 3 channels took 15 µs by tiles, 28 by
-// multiply-adds in TF32, and 37 as a reduction of 2.8 times the cost).
-const thinGain = 2
+// multiply-adds in TF32, and 37 as a reduction of 2.8 times the cost). tf32Gain is that from which multiply-adds in TF32
+// compute it instead of tiles.
+const (
+	thinGain = 2
+	tf32Gain = 1.5
+)
 
-// insteadOf returns the cheapest multiply-adds of 16-bit types, or tiles of f32, where a reduction costs thinGain times
-// as much, or the reduction.
+// insteadOf returns the cheapest multiply-adds, or tiles of f32, where a reduction costs thinGain times as much, or the
+// reduction.
 func (w *deviceCandidates) insteadOf(reduction emit.Ranked) emit.Schedule {
 	best, below := reduction.Schedule, reduction.Cost/thinGain
-	switch {
-	case w.mma == nil:
+	if w.mma == nil {
 		return best
-	case w.mma.operand == ir.F32:
+	}
+	if w.mma.operand == ir.F32 {
 		for _, t := range tiles {
 			parts := t.parts(w.c, w.e.Caps)
 			if time := t.cost(w.c, parts, w.e.Caps); t.fits(w.e.Caps) && time < below {
 				best, below = t.schedule(parts), time
 			}
 		}
-		return best
+		if best != reduction.Schedule {
+			below /= tf32Gain
+		}
 	}
 	if w.product != nil { // as in cost
 		below -= w.product.epilogue.fusedTime(w.e.Caps)

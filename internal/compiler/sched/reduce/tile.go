@@ -85,29 +85,48 @@ func largestDivisor(n, limit int) int {
 	return 1
 }
 
-// sharingIn counts the loads of the first rows of a tile's vectors.
+// sharingIn counts the loads of a tile's rows, and those of different elements. It returns 0 where the rows of a vector
+// read one element that has no neighbours at the next position or point: it would be loaded alone.
 func (t tile) sharingIn(e *emit.Emitter, g *fusion.Group) float64 {
 	e = e.Sibling()
 	all, distinct := 0, map[string]bool{}
-	base, first := fusion.Coords("row", t.dims(g)), scalar.NewVar("first", ir.I32, 0, int64(fusion.Product(g.Inner)/t.points-1))
-	for row := range t.rows {
-		r := rowOfThread(e, g, t.row(base, row, 0))
+	for row := range t.rows * emit.VectorWidth {
 		for u := range t.points {
-			c := t.point(e, g, first, u)
-			for _, m := range r.membersAt(0, true) {
-				at := slices.Concat(r.row, c.inner)
-				for _, x := range m.Reduction().Element(m.Node, m.At(at), m.InnerAt(at), c.reader(r).Operand(m.Node)) {
-					scalar.Walk(e.Simplify(x), func(n scalar.Expr) {
-						if n.Op == scalar.OpLoad {
-							all++
-							distinct[scalar.Key(n)] = true
-						}
-					})
-				}
+			for _, n := range t.loads(e, g, row, u) {
+				all++
+				distinct[scalar.Key(n)] = true
 			}
 		}
 	}
+	next, position, point := t.loads(e, g, 1, 0), t.loads(e, g, emit.VectorWidth, 0), t.loads(e, g, 0, 1)
+	for i, n := range t.loads(e, g, 0, 0) {
+		follows := func(loads []scalar.Expr) bool {
+			step, known := e.Simplify(scalar.Sub(loads[i].Args[0], n.Args[0])).IntConst()
+			return known && step == 1
+		}
+		if scalar.Equal(n, next[i]) && !follows(position) && !follows(point) {
+			return 0
+		}
+	}
 	return float64(all) / float64(max(len(distinct), 1))
+}
+
+// loads returns the loads of point u of a row of a tile, counted position by position.
+func (t tile) loads(e *emit.Emitter, g *fusion.Group, row, u int) (out []scalar.Expr) {
+	base, first := fusion.Coords("row", t.dims(g)), scalar.NewVar("first", ir.I32, 0, int64(fusion.Product(g.Inner)/t.points-1))
+	r := rowOfThread(e, g, t.row(base, row/emit.VectorWidth, row%emit.VectorWidth))
+	c := t.point(e, g, first, u)
+	for _, m := range r.membersAt(0, true) {
+		at := slices.Concat(r.row, c.inner)
+		for _, x := range m.Reduction().Element(m.Node, m.At(at), m.InnerAt(at), c.reader(r).Operand(m.Node)) {
+			scalar.Walk(e.Simplify(x), func(n scalar.Expr) {
+				if n.Op == scalar.OpLoad {
+					out = append(out, n)
+				}
+			})
+		}
+	}
+	return out
 }
 
 // dims returns the sizes of the tiles' outer axes: numbers of tiles.
