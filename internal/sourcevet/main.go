@@ -4,8 +4,8 @@
 //
 //	sourcevet -systems windows/amd64,darwin/arm64 ./...
 //
-// So it does not find misuse of a wrapper of fmt.Printf that another module exports; go vet of the
-// own system does.
+// So it does not find misuse of a wrapper of fmt.Printf that another module exports; package staticvet,
+// which checks the own system, does.
 package main
 
 import (
