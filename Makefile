@@ -190,7 +190,7 @@ test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
 
 .PHONY: test-avx2
 test-avx2: ## test the code that the CPU backend has for AVX2 on a processor without AVX-512, in an emulator
-	CGO_ENABLED=0 $(GO_TEST) -timeout=30m -exec '$(HASWELL)' ./internal/codegen/asm ./internal/codegen/jit
+	CGO_ENABLED=0 $(GO_TEST) -short -timeout=30m -exec '$(HASWELL)' ./internal/codegen/asm ./internal/codegen/jit # whose values test-go compares for AVX2, too
 	CGO_ENABLED=0 $(GO_TEST) -timeout=30m -exec '$(HASWELL)' -run 'Exact|Parts|Dots|Transpose' -skip '/^go$$' ./internal/simd
 
 .PHONY: test-arm64

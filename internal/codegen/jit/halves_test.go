@@ -14,11 +14,11 @@ import (
 // with infinities, NaN, zeros and common numbers. NaN and infinities must equal those of the
 // evaluator of package scalar; numbers may differ by the error bound of a function.
 func TestNaNAndInfinitiesGoThroughLanesAsThroughScalars(t *testing.T) {
-	const patterns = 1 << 16
+	patterns := sampled(1 << 16)
 	beside := []float32{0, float32(math.Copysign(0, -1)), 1, -2.5, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), math.MaxFloat32}
 	halves, others := make([]uint32, patterns), make([]uint32, patterns)
 	for i := range halves {
-		halves[i] = math.Float32bits(float32(dtype.F16.FloatFromBits(uint64(i))))
+		halves[i] = math.Float32bits(float32(half(i)))
 	}
 	everyLevel(t, func(t *testing.T) {
 		for _, o := range Operations() {
@@ -40,7 +40,7 @@ func TestNaNAndInfinitiesGoThroughLanesAsThroughScalars(t *testing.T) {
 					in := [3]scalar.Value{valueOf(dtype.F32, halves[i]), valueOf(dtype.F32, others[i])}
 					want, got := scalar.Apply(n, in), valueOf(o.To, out[i])
 					if !alike(o, got, want) {
-						t.Fatalf("%s of %v (%#x) and %v is %v, not %v", o.Op, in[0].F, i, in[1].F, got, want)
+						t.Fatalf("%s of %v (%#x) and %v is %v, not %v", o.Op, in[0].F, scattered(i), in[1].F, got, want)
 					}
 				}
 			}
@@ -75,7 +75,7 @@ func alike(o Operation, got, want scalar.Value) bool {
 // patterns of f16 for one operand; functions may differ by the three ULPs that
 // [TestFunctionsOfDoubles] allows.
 func TestNaNAndInfinitiesGoThroughLongLanesAsThroughScalars(t *testing.T) {
-	const patterns = 1 << 16
+	patterns := sampled(1 << 16)
 	list := LongOperations()
 	for op := range doubleFunctions {
 		list = append(list, Operation{op, dtype.F64, dtype.F64})
@@ -83,7 +83,7 @@ func TestNaNAndInfinitiesGoThroughLongLanesAsThroughScalars(t *testing.T) {
 	beside := []float64{0, math.Copysign(0, -1), -2.5, math.Inf(1), math.Inf(-1), math.NaN(), math.MaxFloat64, math.SmallestNonzeroFloat64}
 	halves, others, out := make([]float64, patterns), make([]float64, patterns), make([]uint64, patterns)
 	for i := range halves {
-		halves[i], others[i] = dtype.F16.FloatFromBits(uint64(i)), beside[i/64%len(beside)]
+		halves[i], others[i] = half(i), beside[i/64%len(beside)]
 	}
 	everyLevel(t, func(t *testing.T) {
 		for _, o := range list {
@@ -112,7 +112,7 @@ func TestNaNAndInfinitiesGoThroughLongLanesAsThroughScalars(t *testing.T) {
 				near := f != nil && math.Signbit(got) == math.Signbit(want) &&
 					math.Abs(float64(int64(bits)-int64(math.Float64bits(want)))) <= mostApart(o.Op)
 				if !near && !sameDouble(o.Op, got, want) {
-					t.Fatalf("%s of %v (%#x) and %v is %v, not %v", o.Op, halves[i], i, others[i], got, want)
+					t.Fatalf("%s of %v (%#x) and %v is %v, not %v", o.Op, halves[i], scattered(i), others[i], got, want)
 				}
 			}
 		}

@@ -33,7 +33,7 @@ func narrowOperations(t dtype.DType) []Operation {
 // TestNarrowIntegersEqualScalarEvaluation compares all pairs of 8-bit integers, many of 16
 // bits, and booleans, from memory to memory, with the evaluator of package scalar.
 func TestNarrowIntegersEqualScalarEvaluation(t *testing.T) {
-	const n = 1 << 16
+	n := sampled(1 << 16)
 	everyLevel(t, func(t *testing.T) {
 		for _, d := range []dtype.DType{dtype.I8, dtype.U8, dtype.I16, dtype.U16} {
 			for _, o := range narrowOperations(d) {
@@ -86,14 +86,14 @@ func TestNarrowIntegersEqualScalarEvaluation(t *testing.T) {
 	})
 }
 
-// narrowOperands returns n elements of an operand of type t. For 8 bits, two operands cover
-// all pairs.
+// narrowOperands returns n elements of an operand of type t. For 8 bits, two operands of 1<<16
+// elements cover all pairs.
 func narrowOperands(t dtype.DType, operand, n int) []byte {
 	out := make([]byte, n*t.Size())
 	for i, bits := range operands(t, uint64(operand), n) {
 		switch t.Size() {
 		case 1:
-			if out[i] = byte(i >> (8 * operand)); t.IsBool() {
+			if out[i] = byte(scattered(i) >> (8 * operand)); t.IsBool() {
 				out[i] = byte(bits)
 			}
 		case 2:
