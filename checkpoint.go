@@ -83,6 +83,9 @@ const maxSteps = 1 << 30
 // not have returned yet, is returned here: values and number of steps would not agree. Parts of values that are divided
 // among ranks are not checked: [Trainer.Whole] checks them, and all ranks have the same error.
 func (t *Trainer) values(ctx context.Context) (map[string]Tensor, error) {
+	if t.unusable != nil {
+		return nil, t.unusable
+	}
 	values, err := t.program.Save(ctx)
 	if err == nil {
 		err = t.bound.Wait(ctx)

@@ -139,8 +139,13 @@ type fit struct {
 
 func (f *fit) check() error {
 	l := &f.loop
-	if f.t == nil {
+	if f.t == nil || f.t.program == nil {
 		return ir.Errorf(ir.ErrGraph, "no trainer given")
+	}
+	for i, call := range l.Callbacks {
+		if call == nil {
+			return ir.Attrf("Callbacks[%d] is nil: it must be a function", i)
+		}
 	}
 	if l.Data == nil {
 		return ir.Attrf("Data is nil: it must be given")

@@ -281,6 +281,8 @@ func TestFitRefusesBadLoops(t *testing.T) {
 		kind error
 	}{
 		"no data":           {rlx.Loop{Steps: 1}, ir.ErrAttr},
+		"prefetched nil":    {rlx.Loop{Steps: 1, Data: rlx.Prefetch(nil, 2)}, ir.ErrAttr},
+		"nil callback":      {rlx.Loop{Steps: 1, Data: data, Callbacks: []func(r rlx.Report) error{nil}}, ir.ErrAttr},
 		"no end":            {rlx.Loop{Data: data}, ir.ErrAttr},
 		"negative":          {rlx.Loop{Data: data, Steps: 3, Every: -1}, ir.ErrAttr},
 		"no evaluation":     {rlx.Loop{Data: data, Steps: 3, Stop: rlx.EarlyStop{Patience: 1}}, ir.ErrAttr},
@@ -310,8 +312,10 @@ func TestFitRefusesBadLoops(t *testing.T) {
 			t.Errorf("%s: %v, not of kind %v", name, err, c.kind)
 		}
 	}
-	if _, err := rlx.Fit(ctx, nil, rlx.Loop{}); !errors.Is(err, ir.ErrGraph) {
-		t.Errorf("no trainer: %v", err)
+	for _, none := range []*rlx.Trainer{nil, {}} {
+		if _, err := rlx.Fit(ctx, none, rlx.Loop{}); !errors.Is(err, ir.ErrGraph) {
+			t.Errorf("no trainer: %v", err)
+		}
 	}
 }
 

@@ -168,9 +168,16 @@ func (j *Joint) add(ctx context.Context, x Objective, step *ir.Graph, stop bool)
 	return t.SetRate(x.Rate)
 }
 
-// Trainer returns the trainer of an objective, nil for an unknown name. Trainers of one Joint must be
-// used by one goroutine at a time.
-func (j *Joint) Trainer(objective string) *Trainer { return j.trainers[objective] }
+// Trainer returns the trainer of an objective. Trainers of one Joint must be used by one goroutine at
+// a time. For an unknown name it returns a trainer without inputs, whose methods return an error of
+// kind [ir.ErrName].
+func (j *Joint) Trainer(objective string) *Trainer {
+	if t, ok := j.trainers[objective]; ok {
+		return t
+	}
+	unknown := ir.Errorf(ir.ErrName, "unknown objective %q: have %q", objective, slices.Sorted(maps.Keys(j.trainers)))
+	return &Trainer{program: j.program, unusable: unknown}
+}
 
 // Program returns the program, whose entries are the steps and those of Eval and EvalAverages.
 func (j *Joint) Program() *Program { return j.program }

@@ -3,6 +3,7 @@ package rlx_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -98,6 +99,35 @@ func TestJointTrainingUpdatesItsOwn(t *testing.T) {
 	}
 	if err := j.Load(ctx, strings.NewReader("x")); err == nil {
 		t.Error("a damaged file loads")
+	}
+	refusesUnknown(t, j, saved.Bytes())
+}
+
+// refusesUnknown calls the methods of the trainer of an objective that there is not.
+func refusesUnknown(t *testing.T, j *rlx.Joint, saved []byte) {
+	t.Helper()
+	unknown := j.Trainer("c")
+	for name, call := range map[string]func() error{
+		"Step":     func() error { return unknown.Step(ctx, nil) },
+		"Run":      func() error { return unknown.Run(ctx, 1, nil, nil) },
+		"SetRate":  func() error { return unknown.SetRate(1) },
+		"Save":     func() error { return unknown.Save(ctx, io.Discard) },
+		"Load":     func() error { return unknown.Load(ctx, bytes.NewReader(saved)) },
+		"Losses":   func() error { _, err := unknown.Losses(ctx); return err },
+		"Params":   func() error { _, err := unknown.Params(ctx); return err },
+		"Averages": func() error { _, err := unknown.Averages(ctx); return err },
+		"Part":     func() error { _, err := unknown.Part("x", rlx.Float32(0)); return err },
+		"Fit": func() error {
+			_, err := rlx.Fit(ctx, unknown, rlx.Loop{Steps: 1, Data: rlx.Shuffled(rlx.Inputs{"at": rlx.Zeros(ir.F32, 1)}, 1, 1)})
+			return err
+		},
+	} {
+		if err := call(); !errors.Is(err, ir.ErrName) || !strings.Contains(err.Error(), `unknown objective "c": have ["a" "b"]`) {
+			t.Errorf("%s of an unknown objective: %v", name, err)
+		}
+	}
+	if unknown.Steps() != 0 || unknown.Input("at").Data != nil {
+		t.Error("an unknown objective has steps or inputs")
 	}
 }
 

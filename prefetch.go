@@ -9,8 +9,11 @@ import (
 // Prefetch returns data for [Loop.Data] whose batches another goroutine prepares, at most n, 1 or
 // more, ahead of the training. It copies batches, so that those of data may share memory with each
 // other, and reuses the copies: a batch shares memory with later ones. When an epoch ends early,
-// the goroutine ends after the current batch.
+// the goroutine ends after the current batch. Nil data give nil, which [Fit] refuses.
 func Prefetch(data func(epoch int) iter.Seq2[Inputs, error], n int) func(epoch int) iter.Seq2[Inputs, error] {
+	if data == nil {
+		return nil
+	}
 	n = max(n, 1)
 	free := make(chan Inputs, n+2) // one is trained on, one is prepared
 	return func(epoch int) iter.Seq2[Inputs, error] {

@@ -39,6 +39,7 @@ type Trainer struct {
 	places    map[string]parallel.Placement // placements of divided values, by name
 	objective *Objective                    // of [Session.TrainJointly]; nil for the only trainer of a program
 	recipe    *recipe                       // of [Session.Train]; nil for other trainers
+	unusable  error                         // what its methods return; nil for a trainer of a step
 }
 
 // stepInput is an input of the step and its host memory. Its open sizes are those of the last
@@ -119,8 +120,11 @@ func (t *Trainer) markGiven(in *stepInput) {
 	}
 }
 
-// checkCurrent returns an error if the program has another trainer now.
+// checkCurrent returns an error if the trainer has no step, or its program has another trainer now.
 func (t *Trainer) checkCurrent() error {
+	if t.unusable != nil {
+		return t.unusable
+	}
 	if t.objective == nil && t.program.trainer.Load() != t {
 		return fmt.Errorf("trainer: %w: a newer trainer owns its program", native.ErrClosed)
 	}
@@ -134,6 +138,9 @@ func (t *Trainer) Program() *Program { return t.program }
 // rate that is negative or not a finite f32, and [ir.ErrName] for a step with a schedule, which has
 // no input for the rate.
 func (t *Trainer) SetRate(rate float64) error {
+	if t.unusable != nil {
+		return t.unusable
+	}
 	if t.rate == nil {
 		return ir.Errorf(ir.ErrName, "the step has no input %q: its learning rate is constant or follows a schedule", optim.RateInput)
 	}

@@ -166,8 +166,21 @@ func convTranspose(b *ir.Builder, x ir.Value, axes, out, kernel int, o []ConvOpt
 			Strides: opts.Stride, Dilations: opts.Dilation, PadLo: opts.Pad, PadHi: opts.Pad, OutputPadding: opts.OutputPad, Groups: opts.Groups,
 		}
 		y = channelsLast(l, opts.ChannelsFirst, func(x ir.Value) ir.Value { return ops.ConvTranspose(b, x, weight, bias, a) })
+		l.requireResult(y)
 	})
 	return y
+}
+
+// requireResult refuses a y whose axis is empty where that of x is not, as one is from which Pad cuts off all elements.
+func (l *layer) requireResult(y ir.Value) {
+	if l.Err() != nil {
+		return
+	}
+	for i := range y.Rank() {
+		if !l.require(!y.Dim(i).Is(0) || l.x.Dim(i).Is(0), "pad cuts off all elements of axis %d of the result", i) {
+			return
+		}
+	}
 }
 
 // convolution checks and completes the options of a convolution and returns the number of input

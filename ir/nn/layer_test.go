@@ -75,6 +75,9 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"output pad": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
 			return nn.Conv1d(b, x, 4, 3, nn.ConvOptions{OutputPad: []int{1}})
 		}},
+		"all is cut off": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
+			return nn.ConvTranspose1d(b, x, 4, 3, nn.ConvOptions{Pad: []int{9}})
+		}},
 		"same, transposed": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
 			return nn.ConvTranspose1d(b, x, 4, 3, nn.ConvOptions{Same: true})
 		}},

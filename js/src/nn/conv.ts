@@ -115,6 +115,8 @@ function convTranspose(called: Called, x: Value, axes: number, out: number, size
     l.require(o.padding === undefined, 'a transposed convolution has no padding that keeps the sizes: set pad');
     const outputPadding = perAxis(l, 'outputPad', o.outputPad, 0, 0, axes), [weight, bias] = weights(l, o, kernel, into, out / groups, out, out / groups);
     const attributes = { strides: stride, dilations: dilation, padLo: pad, padHi: pad, outputPadding, groups };
-    return channelsLast(x, o.channelsFirst, (x) => x.convTranspose(weight, bias, attributes));
+    const y = channelsLast(x, o.channelsFirst, (x) => x.convTranspose(weight, bias, attributes));
+    y.shape.forEach((n, i) => l.require(n !== 0 || x.shape[i] === 0, `pad cuts off all elements of axis ${i} of the result`));
+    return y;
   });
 }
