@@ -25,7 +25,7 @@ export const fileOf = (name) => `gpt-${name}`;
 let found;
 
 /** The GPU that the page had at first: 'none', 'software' or 'hardware'. */
-const gpu = () => found ??= Promise.resolve(navigator.gpu?.requestAdapter()).then((adapter) => !adapter ? 'none' : isSoftware(adapter) ? 'software' : 'hardware', () => 'none');
+export const gpu = () => found ??= Promise.resolve(navigator.gpu?.requestAdapter()).then((adapter) => !adapter ? 'none' : isSoftware(adapter) ? 'software' : 'hardware', () => 'none');
 
 /** The model to begin with: one that learns in a minute or two on this GPU, on a software GPU, or on the CPU. */
 export const fitting = async () => ({ none: 'small', software: 'tiny', hardware: 'medium' })[await gpu()];

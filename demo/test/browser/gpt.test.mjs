@@ -100,6 +100,7 @@ test('learns and writes on WebGPU, goes on from a prompt, from a pause and from 
   assert.doesNotMatch(labels, /[a-z]_[a-z]|undefined|^Block\d/m, 'words, not names');
   assert.deepEqual(await axe(page), []);
   await page.click('#close-kernels');
+  assert.ok(await page.locator('#model-large').isDisabled(), 'it has no code for the CPU');
   await page.click('label:has(input[value=small])');
   await page.waitForFunction(() => /emulated by software.* It runs on the CPU instead\.$/.test(document.getElementById('device-reason').textContent));
   assert.deepEqual(page.problems, []);
