@@ -1,7 +1,6 @@
 // Language models of characters, which learn, and write meanwhile.
 
-import { Engine, open as openPlan } from './engine.js';
-import { isSoftware } from './page.js';
+import { Engine, gpu, openFitting } from './engine.js';
 import { Text } from './text.js';
 
 /**
@@ -22,22 +21,8 @@ export const vocab = 65;
 /** The name of a model's files. */
 export const fileOf = (name) => `gpt-${name}`;
 
-let found;
-
-/** The GPU that the page had at first: 'none', 'software' or 'hardware'. */
-export const gpu = () => found ??= Promise.resolve(navigator.gpu?.requestAdapter()).then((adapter) => !adapter ? 'none' : isSoftware(adapter) ? 'software' : 'hardware', () => 'none');
-
 /** The model to begin with: one that learns in a minute or two on this GPU, on a software GPU, or on the CPU. */
 export const fitting = async () => ({ none: 'small', software: 'tiny', hardware: 'medium' })[await gpu()];
-
-/**
- * Opens the program of a model on the GPU, or on the CPU where there is none. A software GPU trains the tiny model only: a step of the
- * others takes it seconds, in which the browser's GPU process answers no page.
- */
-async function openModel(name, recover) {
-  if (name === 'tiny' || await gpu() !== 'software') return openPlan(fileOf(name), 'best', recover);
-  return { ...await openPlan(fileOf(name), 'cpu', recover), reason: 'the GPU is emulated by software, and would take seconds for a step' };
-}
 
 /** For how many steps the learning rate rises. */
 const warmUp = 100;
@@ -70,7 +55,7 @@ export class GPTEngine extends Engine {
 
   static async open(name, text, recover) {
     if (text.length < Text.least(models[name].context)) throw new Error(`your text has ${text.length} characters, and the ${models[name].title} needs ${Text.least(models[name].context)} or more. Choose a smaller model, or a longer text.`);
-    const { program, kind, reason } = await openModel(name, recover);
+    const { program, kind, reason } = await openFitting(fileOf(name), name === 'tiny', recover);
     return { engine: new GPTEngine(program, name, text), kind, reason };
   }
 

@@ -2,7 +2,8 @@
 
 import { Attention } from './attention.js';
 import { Chart, scales, Steps } from './chart.js';
-import { fileOf, fitting, gpu, GPTEngine, models } from './gpt-engine.js';
+import { gpu } from './engine.js';
+import { fileOf, fitting, GPTEngine, models } from './gpt-engine.js';
 import { OwnCard } from './own-card.js';
 import { find, showCode } from './page.js';
 import { Studio } from './studio.js';
