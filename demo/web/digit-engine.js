@@ -14,10 +14,9 @@ export const fileOf = (name) => `digits-${name}`;
 /**
  * Opens a program for a model.
  * @param {'mlp' | 'cnn'} name
- * @param {'gpu' | 'cpu' | 'best'} where
- * @param {import('@rlx-go/rlx/runtime').RecoverOptions} [recover]
+ * @param {'gpu' | 'cpu'} where
  */
-export const open = (name, where, recover) => openPlan(fileOf(name), where, recover);
+export const open = (name, where) => openPlan(fileOf(name), where);
 
 export class DigitEngine extends Engine {
   #model;

@@ -1,8 +1,9 @@
 // The page of the digits: what is clicked, and what is shown.
 
 import { Chart, scales, Steps } from './chart.js';
-import { DigitEngine, fileOf, models, open } from './digit-engine.js';
+import { DigitEngine, fileOf, models } from './digit-engine.js';
 import { loadDigits, testCount, trainCount } from './digit-data.js';
+import { openFitting } from './engine.js';
 import { find, on, say, sentence, showCode } from './page.js';
 import { drawWall, whenToRedraw } from './pictures.js';
 import { prepareRace, race } from './race.js';
@@ -46,7 +47,7 @@ const studio = new Studio({
   choose(name) { showCode(name, name).catch(() => {}); },
   async open(name, recover) {
     digits ??= await begin();
-    const { program, kind, reason } = await open(name, 'best', recover);
+    const { program, kind, reason } = await openFitting(fileOf(name), name === 'mlp', recover);
     return { engine: new DigitEngine(program, name, digits), kind, reason };
   },
   opened(kind, reason) { prepareRace(kind === 'gpu' ? undefined : sentence(reason)); },

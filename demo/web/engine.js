@@ -1,7 +1,7 @@
 // A network in training: a program on the GPU, in a worker; or on the CPU, with the reason.
 
 import { openProgram, Trainer } from './rlx/runtime.js';
-import { fetchOK } from './page.js';
+import { fetchOK, isSoftware } from './page.js';
 
 /** A plan file, compiled ahead of time for GPUs and CPUs. */
 export const planFile = async (name) => (await fetchOK(`assets/${name}.rlxp`)).arrayBuffer();
@@ -22,6 +22,24 @@ const staging = 12;
 export async function open(name, where = 'best', recover = false) {
   const program = await openProgram(await planFile(name), { worker, staging, on: where, recover }), reason = program.fallbackReason;
   return { kind: kindOf(program), program, ...reason && { reason } };
+}
+
+let found;
+
+/** The GPU that the page had at first: 'none', 'software' or 'hardware'. */
+export const gpu = () => found ??= Promise.resolve(navigator.gpu?.requestAdapter()).then((adapter) => !adapter ? 'none' : isSoftware(adapter) ? 'software' : 'hardware', () => 'none');
+
+/**
+ * Opens a program for a network to train on the GPU, or on the CPU where there is none. A software GPU trains small ones only: a step
+ * of others takes it seconds. Chromium ends a program's GPU context once its last step is done, and meanwhile no page gets an adapter,
+ * for which its main thread waits.
+ * @param {string} name of the plan file
+ * @param {boolean} small
+ * @param {import('@rlx-go/rlx/runtime').RecoverOptions} [recover]
+ */
+export async function openFitting(name, small, recover) {
+  if (small || await gpu() !== 'software') return open(name, 'best', recover);
+  return { ...await open(name, 'cpu', recover), reason: 'the GPU is emulated by software, which takes seconds for a step' };
 }
 
 /** Where a program runs. */

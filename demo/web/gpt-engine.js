@@ -1,6 +1,6 @@
 // Language models of characters, which learn, and write meanwhile.
 
-import { Engine, open as openPlan } from './engine.js';
+import { Engine, gpu, openFitting } from './engine.js';
 import { Text } from './text.js';
 
 /**
@@ -22,11 +22,7 @@ export const vocab = 65;
 export const fileOf = (name) => `gpt-${name}`;
 
 /** The model to begin with: one that learns in a minute or two on this GPU, on a software GPU, or on the CPU. */
-export async function fitting() {
-  const adapter = await navigator.gpu?.requestAdapter().catch(() => null);
-  if (!adapter) return 'small';
-  return adapter.info?.isFallbackAdapter ?? adapter.isFallbackAdapter ? 'tiny' : 'medium';
-}
+export const fitting = async () => ({ none: 'small', software: 'tiny', hardware: 'medium' })[await gpu()];
 
 /** For how many steps the learning rate rises. */
 const warmUp = 100;
@@ -59,7 +55,7 @@ export class GPTEngine extends Engine {
 
   static async open(name, text, recover) {
     if (text.length < Text.least(models[name].context)) throw new Error(`your text has ${text.length} characters, and the ${models[name].title} needs ${Text.least(models[name].context)} or more. Choose a smaller model, or a longer text.`);
-    const { program, kind, reason } = await openPlan(fileOf(name), 'best', recover);
+    const { program, kind, reason } = await openFitting(fileOf(name), name === 'tiny', recover);
     return { engine: new GPTEngine(program, name, text), kind, reason };
   }
 

@@ -2,6 +2,7 @@
 
 import { Attention } from './attention.js';
 import { Chart, scales, Steps } from './chart.js';
+import { gpu } from './engine.js';
 import { fileOf, fitting, GPTEngine, models } from './gpt-engine.js';
 import { OwnCard } from './own-card.js';
 import { find, showCode } from './page.js';
@@ -78,6 +79,8 @@ const writing = new Writing(studio, () => `held-out loss ${held.points.last?.val
 const attention = new Attention(() => studio.engine);
 new OwnCard(learn);
 
+const large = find('model-large');
+if (large.disabled = await gpu() !== 'hardware') large.title = 'It needs a GPU';
 find(`model-${await fitting()}`).checked = true;
 await studio.start();
 document.documentElement.dataset.ready = 'true';

@@ -31,7 +31,7 @@ export const wordsOf = ({ message }) => !notLoaded.test(message) ? message
 export const adapterName = ({ info: { vendor, architecture, description } = {} }) => description || [vendor, architecture].filter(Boolean).join(' ');
 
 /** Whether an adapter computes on the CPU, as SwiftShader, Mesa's llvmpipe and Windows' basic driver do. */
-export const isSoftware = (adapter) => /swiftshader|llvmpipe|basic render/i.test(adapterName(adapter));
+export const isSoftware = (adapter) => Boolean(adapter.info?.isFallbackAdapter ?? adapter.isFallbackAdapter) || /swiftshader|llvmpipe|basic render/i.test(adapterName(adapter));
 
 /** Says something to visitors who listen to the page rather than look at it. */
 export const say = (text) => { find('status').textContent = text; };

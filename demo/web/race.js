@@ -63,7 +63,7 @@ function verdict({ gpu, cpu }) {
 export function prepareRace(reason) {
   find('race-note').textContent = reason === undefined
     ? 'The same training on the GPU, then on the CPU: the same losses, at different speeds.'
-    : `There is no GPU to race here. ${reason} In a browser with WebGPU both run the same steps.`;
+    : `There is no GPU to race here. ${reason} In a browser with a GPU both run the same steps.`;
   find('race-buttons').hidden = reason !== undefined;
   if (reason !== undefined) find('race-table').hidden = true;
 }

@@ -30,6 +30,12 @@ test('a body without a length is read no further than it may be', async () => {
   assert.deepEqual(await refusal(await post(edge({ wasm, maxBody: 100 }), `{"name": "${'ä'.repeat(60)}"}`)), [413, 'limit'], 'bytes count, not letters');
 });
 
+test('a body that is packed is refused', async () => {
+  const refused = await edge({ wasm }).fetch(new Request(address, { method: 'POST', headers: { ...headers, 'content-encoding': 'gzip' }, body: '{}' }));
+  assert.equal(refused.headers.get('accept-encoding'), 'identity');
+  assert.deepEqual(await refusal(refused), [415, 'syntax']);
+});
+
 test('a body that does not come, or breaks off, is refused, and its stream is cancelled', async () => {
   let cancelled = 0;
   const slow = new ReadableStream({ start(controller) { controller.enqueue(new TextEncoder().encode('{"entries": [')); }, cancel() { cancelled++; return new Promise(() => {}); } });

@@ -315,6 +315,10 @@ func (s *service) read(w http.ResponseWriter, r *http.Request) (*Request, error)
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		return nil, &problem{Status: http.StatusUnsupportedMediaType, Kind: "syntax", Detail: "the body is " + strconv.Quote(r.Header.Get("Content-Type")) + "; it must be application/json"}
 	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		w.Header().Set("Accept-Encoding", "identity")
+		return nil, &problem{Status: http.StatusUnsupportedMediaType, Kind: "syntax", Detail: "the body is encoded as " + strconv.Quote(coding) + "; it must be sent as it is"}
+	}
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(time.Now().Add(s.BodyTime)) // of those that have deadlines
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.MaxBody))

@@ -176,6 +176,8 @@ func TestRefusals(t *testing.T) {
 		{"a large size", "POST", "/v1/plans", change(func(q *edge.Request) { q.Symbols["n"] = math.MaxInt32 }), 422, "unsupported", `entry "step" of module "model": input "x": unsupported`},
 		{"a method", "PUT", "/v1/plans", nil, 405, "method", "PUT is not a method"},
 		{"no JSON", "POST", "/v1/plans", "graph", 400, "syntax", "the body is no request"},
+		{"an array", "POST", "/v1/plans", "[]", 400, "syntax", "its type is array"},
+		{"a member of another type", "POST", "/v1/plans", `{"entries": 5}`, 400, "syntax", "the type of entries is number"},
 		{"an unknown field", "POST", "/v1/plans", `{"graph": "x"}`, 400, "syntax", "unknown field"},
 		{"two requests", "POST", "/v1/plans", `{} {}`, 400, "syntax", "more behind the request"},
 		{"a long body", "POST", "/v1/plans", of(func(e *edge.Entry) { e.Text += strings.Repeat(" ", 4000) }), 413, "limit", "more than 4000 bytes"},
@@ -213,6 +215,10 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("the type is %s", got)
 			}
 		})
+	}
+	packed := ask(t, h, "POST", "/v1/plans", stepRequest(t), "Content-Encoding", "gzip")
+	if packed.Code != http.StatusUnsupportedMediaType || packed.Header().Get("Accept-Encoding") != "identity" {
+		t.Errorf("a body that is packed: status %d, %v", packed.Code, packed.Header())
 	}
 	r := httptest.NewRequest("POST", "/v1/plans", io.LimitReader(strings.NewReader("{}"), 1))
 	w := httptest.NewRecorder()

@@ -3,6 +3,7 @@ package edge
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -99,7 +100,7 @@ func parseRequest(body []byte) (*Request, error) {
 		}
 	}
 	if err != nil {
-		return nil, &problem{Status: http.StatusBadRequest, Kind: "syntax", Detail: "the body is no request: " + err.Error()}
+		return nil, &problem{Status: http.StatusBadRequest, Kind: "syntax", Detail: "the body is no request: " + faultOf(err)}
 	}
 	if q.Name == "" {
 		q.Name = "main"
@@ -108,6 +109,18 @@ func parseRequest(body []byte) (*Request, error) {
 		q.Targets = []string{"webgpu"}
 	}
 	return q, nil
+}
+
+// faultOf says what is wrong with a body, without the names of Go's types.
+func faultOf(err error) string {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &wrong):
+		return err.Error()
+	case wrong.Field == "":
+		return "its type is " + wrong.Value
+	}
+	return "the type of " + wrong.Field + " is " + wrong.Value
 }
 
 // derived returns the graph of an entry with its sizes, or its training step.

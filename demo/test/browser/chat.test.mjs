@@ -146,7 +146,7 @@ test('says what is wrong with a file, on a phone, in the dark', async (t) => {
     assert.match(await textOf(page, 'notice-text'), message);
     await page.tap('#close-notice');
   }
-  for (const [path, message] of [['none.gguf', /no file at this address: .* answers 404/], ['chat.html', /does not send parts of a file/]]) {
+  for (const [path, message] of [['none.gguf', /no file at this address: .* answers 404/], ['chat.html', /does not send parts of a file/], ['romeo:', /must begin with https/]]) {
     await page.fill('#address', new URL(path, page.url()).href);
     await page.press('#address', 'Enter');
     await until(page, () => !document.getElementById('notice').hidden);

@@ -19,7 +19,7 @@ const sampleOf = (page, steps) => page.waitForFunction((least) => Number(/\d[\d,
 /** Waits until the text held out was measured after the first step. */
 const measured = (page, least) => page.waitForFunction((most) => parseFloat(document.getElementById('held').textContent) < most, least, { timeout: 120_000, polling: 50 });
 
-test('learns and writes on WebGPU, goes on from a prompt, from a pause and from a file, and creates nothing', async (t) => {
+test('learns and writes on WebGPU, goes on from a prompt, from a pause and from a file, and creates nothing; a software GPU has the tiny model only', async (t) => {
   const page = await openDemo(t, server, { path: '/gpt.html?worker=off', init: [countGPU] });
   assert.equal(await textOf(page, 'device-kind'), 'WebGPU');
   assert.match(await textOf(page, 'dispatches'), /\d kernels, 1 submission/);
@@ -99,6 +99,10 @@ test('learns and writes on WebGPU, goes on from a prompt, from a pause and from 
   for (const label of [/A training step/, /Writing a character/, /Block 1, sums/, /Matrix product/, /text\/tokens/]) assert.match(labels, label);
   assert.doesNotMatch(labels, /[a-z]_[a-z]|undefined|^Block\d/m, 'words, not names');
   assert.deepEqual(await axe(page), []);
+  await page.click('#close-kernels');
+  assert.ok(await page.locator('#model-large').isDisabled(), 'it has no code for the CPU');
+  await page.click('label:has(input[value=small])');
+  await page.waitForFunction(() => /emulated by software.* It runs on the CPU instead\.$/.test(document.getElementById('device-reason').textContent));
   assert.deepEqual(page.problems, []);
 });
 

@@ -27,9 +27,12 @@ export async function openFiles(files, name = nameOf(files)) {
   return { file, tokenizer: file.tokenizer, name, files: wanted };
 }
 
+/** Whether this page may read from addresses of a protocol. */
+const reachable = (protocol) => protocol === 'https:' || protocol === 'http:' && location.protocol === 'http:';
+
 /** Opens a GGUF file at an address: parts of it are fetched when they are needed. */
 export async function openAddress(address) {
-  if (new URL(address, location.href).protocol === 'http:' && location.protocol === 'https:') throw new Error('The address must begin with https://.');
+  if (!reachable(new URL(address, location.href).protocol)) throw new Error('The address must begin with https://.');
   const opened = await ofGGUF(address).catch((error) => { throw new Error(whyNot(error, address), { cause: error }); });
   return { ...opened, name: decodeURIComponent(new URL(address, location.href).pathname.split('/').at(-1)), address };
 }

@@ -110,6 +110,7 @@ function constantsIn(text: string): number {
 
 const open = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'Location, ETag', 'x-content-type-options': 'nosniff' };
 const maxKept = 16 << 20;
+const packed = new Problem(415, 'syntax', 'the body has a content coding; it must be sent as it is');
 
 /** The service, as the default export of a Worker. */
 export function edge(options: EdgeOptions): { fetch(request: Request): Promise<Response> } {
@@ -120,6 +121,7 @@ export function edge(options: EdgeOptions): { fetch(request: Request): Promise<R
   async function read(request: Request, hold: (bytes: number) => void): Promise<PlanRequest> {
     const type = request.headers.get('content-type') ?? '';
     if (!/^application\/json\b/.test(type)) throw new Problem(415, 'syntax', `the body is '${type}'; it must be application/json`);
+    if (!/^(identity)?$/.test(request.headers.get('content-encoding') ?? '')) throw packed;
     const body = await textOf(request, maxBody, bodyTime, hold);
     let asked: unknown;
     try {
@@ -242,7 +244,7 @@ function refusal(reason: unknown, allow: string): Response {
   const { kind, status } = reason instanceof Problem ? reason : { kind: reason instanceof RlxError ? reason.kind : 'internal', status: statusOf(reason) };
   const { op, operands } = reason instanceof RlxError ? reason.place : {};
   const body = { type: `urn:rlx:${kind}`, title: titles[status], status, detail: reason instanceof Error ? reason.message : classOf(reason), kind, ...op && { op }, ...operands && { operands } };
-  return new Response(JSON.stringify(body), { status, headers: { ...open, 'content-type': 'application/problem+json', 'cache-control': 'no-store', ...status === 405 && { allow }, ...status === 503 && { 'retry-after': '1' } } });
+  return new Response(JSON.stringify(body), { status, headers: { ...open, 'content-type': 'application/problem+json', 'cache-control': 'no-store', ...status === 405 && { allow }, ...status === 503 && { 'retry-after': '1' }, ...reason === packed && { 'accept-encoding': 'identity' } } });
 }
 
 const titles: Record<number, string> = {
