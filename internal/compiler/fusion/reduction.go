@@ -54,9 +54,11 @@ func (g *Group) Levels() map[*Member]int {
 // adjacent, except where the digit wraps around and beyond the bound.
 func lowDigit(e scalar.Expr) scalar.Expr {
 	for len(e.Args) == 2 {
-		if whole := recombined(e); withTensorCores && whole != nil {
-			e = whole
-			continue
+		if withTensorCores {
+			if whole := recombined(e); whole != nil {
+				e = whole
+				continue
+			}
 		}
 		n, ok := e.Args[1].IntConst()
 		switch e.Op {
@@ -141,8 +143,10 @@ func (g *Group) RowsAreContiguous() bool {
 // lastLong returns the axis of a value along which adjacent elements are adjacent in memory: the last one whose size is
 // not 1, or -1.
 func (p *Partition) lastLong(v ir.Value) int {
-	if t := p.tensors[v]; withTensorCores && t != nil && t.Layout != nil {
-		return slices.Index(t.Layout.Strides, 1)
+	if withTensorCores {
+		if t := p.tensors[v]; t != nil && t.Layout != nil {
+			return slices.Index(t.Layout.Strides, 1)
+		}
 	}
 	axis := v.Rank() - 1
 	for axis >= 0 && v.Dim(axis).Is(1) {
