@@ -101,58 +101,65 @@ const minDigit = 16
 // loads, and so do stored elements.
 func (g *Group) RowsAreContiguous() bool {
 	votes := 0
-	shared := withTensorCores && g.partition.options.TensorCores
-	counted := map[ir.Value]bool{}
-	vote := func(v ir.Value, coord int) {
-		switch {
-		case coord < 0 || shared && counted[v]:
-			return
-		case coord < len(g.Outer):
-			votes += sizeOf(v.Type())
-		default:
-			votes -= sizeOf(v.Type())
-		}
-		counted[v] = true
-	}
+	var counted []ir.Value
 	for _, m := range g.Members {
-		pointwise := !m.Reduced && m.Pointwise(len(g.Outer))
-		if !m.Reduced && !pointwise {
+		if !m.Reduced && !m.Pointwise(len(g.Outer)) {
 			continue
+		}
+		if withTensorCores {
+			votes += g.votesOfStores(m)
 		}
 		s := g.partition.spaces.of(m.Node)
 		for _, a := range s.reads {
 			v := s.valueOf(a)
-			if g.member(v) != nil {
+			if g.member(v) != nil || withTensorCores && slices.Contains(counted, v) {
 				continue
 			}
-			if axis := g.partition.lastLong(v); axis >= 0 {
-				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok {
-					vote(v, m.coordOf(own))
+			size, _ := v.Shape().Size().Const()
+			for axis := len(a.at) - 1; axis >= 0; axis-- {
+				if v.Dim(axis).Is(1) || withTensorCores && !g.partition.isInnermost(v, axis) {
+					continue
 				}
-			}
-		}
-		if v := m.Node.Result(0); shared && pointwise && g.keeps(m.Node) {
-			if axis := g.partition.lastLong(v); axis >= 0 {
-				vote(v, m.Coord[axis])
+				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok && m.coordOf(own) >= 0 {
+					if m.coordOf(own) < len(g.Outer) {
+						votes += size
+					} else {
+						votes -= size
+					}
+					if withTensorCores && g.partition.options.TensorCores {
+						counted = append(counted, v)
+					}
+				}
+				break
 			}
 		}
 	}
 	return votes > 0
 }
 
-// lastLong returns the axis of a value along which adjacent elements are adjacent in memory: the last one whose size is
-// not 1, or -1.
-func (p *Partition) lastLong(v ir.Value) int {
-	if withTensorCores {
-		if t := p.tensors[v]; t != nil && t.Layout != nil {
-			return slices.Index(t.Layout.Strides, 1)
+// votesOfStores returns the elements that a member stores contiguously along the outer coordinates, negative for the inner
+// ones.
+func (g *Group) votesOfStores(m *Member) int {
+	if !g.partition.options.TensorCores || m.Reduced || !g.keeps(m.Node) {
+		return 0
+	}
+	v := m.Node.Result(0)
+	for axis, coord := range slices.Backward(m.Coord) {
+		switch {
+		case v.Dim(axis).Is(1):
+		case coord < len(g.Outer):
+			return sizeOf(v.Type())
+		default:
+			return -sizeOf(v.Type())
 		}
 	}
-	axis := v.Rank() - 1
-	for axis >= 0 && v.Dim(axis).Is(1) {
-		axis--
-	}
-	return axis
+	return 0
+}
+
+// isInnermost reports whether an axis may be that of adjacent elements in memory.
+func (p *Partition) isInnermost(v ir.Value, axis int) bool {
+	t := p.tensors[v]
+	return t == nil || t.Layout == nil || t.Layout.Strides[axis] == 1
 }
 
 // Policy is the target's cost model for fusing reductions and gathers. It weighs a saved pass over

@@ -19,17 +19,15 @@ type rowEmitter struct {
 	g       *fusion.Group
 	shape   rowLayout
 	row     ir.Index // the outer coordinates of the thread's row, clamped
-	rowName string   // of the variable that they are computed from
 	inRange scalar.Expr
 	lane    scalar.Expr
 	place   scalar.Expr // the row's index in the workgroup
 	levels  map[*fusion.Member]int
 	// named holds the variables of values computed once per row, points those of one unrolled
-	// inner point, loads its loaded elements, ofRow those that all points share and the row's checks.
+	// inner point, loads its loaded elements, and at last those, and the checks, of all points.
 	named   map[ir.Value]scalar.Expr
 	points  []map[ir.Value]scalar.Expr
 	loads   []map[scalar.Expr]scalar.Expr
-	ofRow   map[scalar.Expr]scalar.Expr
 	scratch map[scratchKey]int
 	// from and to bound the workgroup's inner points where rows are split.
 	from, to scalar.Expr
@@ -108,7 +106,7 @@ func newRowEmitter(e *emit.Emitter, g *fusion.Group, shape rowLayout, workgroup 
 	r := &rowEmitter{
 		Emitter: e, g: g, shape: shape, levels: g.Levels(), named: map[ir.Value]scalar.Expr{},
 		scratch: map[scratchKey]int{}, from: loop.Int(0), to: loop.Int(fusion.Product(g.Inner)), length: fusion.Product(g.Inner),
-		each: 1, ofRow: map[scalar.Expr]scalar.Expr{},
+		each: 1,
 	}
 	if shape.rowsFirst {
 		e.Workgroup = [3]int{shape.rows, shape.lanes, 1}
@@ -124,11 +122,14 @@ func newRowEmitter(e *emit.Emitter, g *fusion.Group, shape rowLayout, workgroup 
 		r.inRange = r.let("in_range", scalar.Lt(row, loop.Int(rows)))
 		row = scalar.Min(row, loop.Int(rows-1))
 	}
-	r.rowName = e.Name("row")
-	r.Body = append(r.Body, &loop.Let{Name: r.rowName, Value: row})
-	r.row = r.Unflatten(scalar.NewVar(r.rowName, row.Type, 0, int64(rows-1)), g.Outer)
+	name := e.Name("row")
+	r.Body = append(r.Body, &loop.Let{Name: name, Value: row})
+	r.row = r.Unflatten(scalar.NewVar(name, row.Type, 0, int64(rows-1)), g.Outer)
 	for range shape.chunks {
 		r.points = append(r.points, map[ir.Value]scalar.Expr{})
+		r.loads = append(r.loads, map[scalar.Expr]scalar.Expr{})
+	}
+	if emit.WithMma {
 		r.loads = append(r.loads, map[scalar.Expr]scalar.Expr{})
 	}
 	return r
@@ -285,42 +286,57 @@ func (c *chunk) namePoints(r *rowEmitter, level int) {
 	}
 }
 
-// cached replaces the loads of an unrolled point by variables that later stages reuse. On CUDA all points
-// share the loads of the row, and its index checks: compilers move no load across a check.
+// cached replaces the loads of an unrolled point by variables that later stages reuse.
 func (c *chunk) cached(r *rowEmitter, x scalar.Expr) scalar.Expr {
 	if c.j < 0 {
 		return x
 	}
 	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
-		loads, prefix := r.loads[c.j], "x"
-		switch {
-		case emit.WithMma && n.Op == scalar.OpCheck && r.isOfRow(n):
-			loads, prefix = r.ofRow, "checked"
-		case n.Op != scalar.OpLoad:
+		if emit.WithMma && r.isOfRow(n) {
+			return c.shared(r, n), true
+		}
+		if n.Op != scalar.OpLoad {
 			return nil, false
-		case emit.WithMma && r.isOfRow(n):
-			loads = r.ofRow
 		}
 		key := r.Simplifier.Shared(n)
-		v, ok := loads[key]
+		v, ok := r.loads[c.j][key]
 		if !ok {
-			at := c.cached(r, n.Args[0])
-			if n.Op == scalar.OpCheck {
-				v = r.let(prefix, scalar.Check(at, c.cached(r, n.Args[1]), n.Ref))
-			} else {
-				v = r.let(prefix, scalar.LoadAt(n.Ref, n.Type, at))
-			}
-			loads[key] = v
+			v = r.let("x", scalar.LoadAt(n.Ref, n.Type, c.cached(r, n.Args[0])))
+			r.loads[c.j][key] = v
 		}
 		return v, true
 	})
 }
 
-// isOfRow reports whether a load or a check depends on the row alone, and reads what the kernel does not write.
+// isOfRow reports whether an expression is a load or an index check that depends on the row alone and reads what the kernel
+// does not write. On CUDA all points of a row share it: compilers move no load across a check.
 func (r *rowEmitter) isOfRow(x scalar.Expr) bool {
-	return r.Caps.Dialect == dtype.CUDA && !scalar.Any(x, func(n scalar.Expr) bool {
-		return n.Op == scalar.OpVar && n.Name != r.rowName || n.Op == scalar.OpLoad && emit.Writes(r.g, n.Ref)
+	return r.Caps.Dialect == dtype.CUDA && (x.Op == scalar.OpLoad || x.Op == scalar.OpCheck) && !scalar.Any(x, func(n scalar.Expr) bool {
+		return n.Op == scalar.OpVar && !r.isRow(n) || n.Op == scalar.OpLoad && emit.Writes(r.g, n.Ref)
 	})
+}
+
+// isRow reports whether a variable is the number of the row.
+func (r *rowEmitter) isRow(v scalar.Expr) bool {
+	return slices.ContainsFunc(r.row, func(at scalar.Expr) bool {
+		return scalar.Any(at, func(n scalar.Expr) bool { return n.Op == scalar.OpVar && n.Name == v.Name })
+	})
+}
+
+// shared returns the variable of a load or a check of the row.
+func (c *chunk) shared(r *rowEmitter, n scalar.Expr) scalar.Expr {
+	key, ofRow := r.Simplifier.Shared(n), r.loads[r.shape.chunks]
+	v, ok := ofRow[key]
+	if !ok {
+		at := c.cached(r, n.Args[0])
+		if n.Op == scalar.OpCheck {
+			v = r.let("checked", scalar.Check(at, c.cached(r, n.Args[1]), n.Ref))
+		} else {
+			v = r.let("x", scalar.LoadAt(n.Ref, n.Type, at))
+		}
+		ofRow[key] = v
+	}
+	return v
 }
 
 func (c *chunk) accumulate(r *rowEmitter, m *fusion.Member, accs []accumulator) {
@@ -366,10 +382,10 @@ func (r *rowEmitter) finishPoints() {
 // they read none after it. A point's variables stand in its own block.
 func (r *rowEmitter) overwritePoints(members []*fusion.Member, level int) {
 	r.Barrier()
-	outside := r.ofRow
+	outside := r.loads[r.shape.chunks]
 	r.Add(emit.Guard(r.inRange, r.Nested(func() {
 		r.overPoints(func(c *chunk) {
-			r.ofRow = maps.Clone(outside)
+			r.loads[r.shape.chunks] = maps.Clone(outside)
 			r.Add(emit.Guard(c.valid, r.Nested(func() {
 				c.namePoints(r, level)
 				r.storePoints(c, members)
