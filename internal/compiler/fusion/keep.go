@@ -26,7 +26,7 @@ const wholeProduct = 64
 // sum of several stored values.
 func (d *decisions) keeps(n *ir.Node, users []*ir.Node) bool {
 	return isScaledSum(n) || d.addsToRow(n, users) || withTensorCores && d.tensorCores &&
-		(d.roundsOperand(n, users) || d.isGroupedKernel(n, users) || d.isProductEpilogue(n, users) || d.isReductionEpilogue(n, users) || d.combines(n, users))
+		(d.roundsOperand(n, users) || isGroupedKernel(n, users) || d.isProductEpilogue(n, users) || d.isReductionEpilogue(n, users) || d.combines(n, users))
 }
 
 // readers returns the users of a node. Where all that uses a 16-bit value is its conversion to f32, they are the users
@@ -82,7 +82,7 @@ const fewColumns = 16
 
 // isGroupedKernel reports whether a node rearranges the small kernel of a convolution in groups of few channels, as the
 // gradient by its input does. Threads that compute adjacent channels load the stored kernel as vectors.
-func (d *decisions) isGroupedKernel(n *ir.Node, users []*ir.Node) bool {
+func isGroupedKernel(n *ir.Node, users []*ir.Node) bool {
 	if !isView(n) || len(users) != 1 || len(users[0].Inputs()) < 2 || users[0].Input(1) != n.Result(0) || smallPart*sizeOf(n.Types()[0]) > sizeOf(users[0].Types()[0]) {
 		return false
 	}

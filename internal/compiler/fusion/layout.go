@@ -30,7 +30,7 @@ func (x placer) orderResults(g *Group) {
 				if t == nil || t.Outer != nil || t.Port != nil {
 					continue
 				}
-				order := x.kernelOrder(m.Node)
+				order := kernelOrder(m.Node, x.decided.uses[m.Node.ID()])
 				if g.Kind == AttentionKind {
 					order = x.readOrder(m.Node.Result(i))
 				}
@@ -44,9 +44,8 @@ func (x placer) orderResults(g *Group) {
 
 // kernelOrder returns the axes of the kernel of a convolution in groups, that of the result's channels last, or nil for
 // other nodes.
-func (x placer) kernelOrder(n *ir.Node) (order []int) {
-	users := x.decided.uses[n.ID()]
-	if !x.decided.isGroupedKernel(n, users) {
+func kernelOrder(n *ir.Node, users []*ir.Node) (order []int) {
+	if !isGroupedKernel(n, users) {
 		return nil
 	}
 	a, ok := users[0].Attrs().(*ops.ConvAttrs)

@@ -107,7 +107,7 @@ func (g *Group) RowsAreContiguous() bool {
 			continue
 		}
 		if withTensorCores {
-			votes += g.votesOfStores(m)
+			votes += votesOfStores(g, m)
 		}
 		s := g.partition.spaces.of(m.Node)
 		for _, a := range s.reads {
@@ -117,7 +117,7 @@ func (g *Group) RowsAreContiguous() bool {
 			}
 			size, _ := v.Shape().Size().Const()
 			for axis := len(a.at) - 1; axis >= 0; axis-- {
-				if v.Dim(axis).Is(1) || withTensorCores && !g.partition.isInnermost(v, axis) {
+				if v.Dim(axis).Is(1) || withTensorCores && !isInnermost(g.partition, v, axis) {
 					continue
 				}
 				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok && m.coordOf(own) >= 0 {
@@ -139,7 +139,7 @@ func (g *Group) RowsAreContiguous() bool {
 
 // votesOfStores returns the elements that a member stores contiguously along the outer coordinates, negative for the inner
 // ones.
-func (g *Group) votesOfStores(m *Member) int {
+func votesOfStores(g *Group, m *Member) int {
 	if !g.partition.options.TensorCores || m.Reduced || !g.keeps(m.Node) {
 		return 0
 	}
@@ -157,7 +157,7 @@ func (g *Group) votesOfStores(m *Member) int {
 }
 
 // isInnermost reports whether an axis may be that of adjacent elements in memory.
-func (p *Partition) isInnermost(v ir.Value, axis int) bool {
+func isInnermost(p *Partition, v ir.Value, axis int) bool {
 	t := p.tensors[v]
 	return t == nil || t.Layout == nil || t.Layout.Strides[axis] == 1
 }

@@ -35,13 +35,13 @@ func NewSpace(e *emit.Emitter, g *fusion.Group) *Space {
 func (w *Space) Rule() emit.Schedule {
 	if emit.WithMma {
 		if s, ok := w.device.rule(); ok {
-			return w.orSharedRows(s)
+			return orSharedRows(w, s)
 		}
 	}
 	if t, parts, ok := chooseTile(w.c, w.e.Caps); ok {
 		if emit.WithMma {
 			t, parts = w.preferPipeline(t, parts)
-			return w.orSharedRows(t.schedule(parts))
+			return orSharedRows(w, t.schedule(parts))
 		}
 		return t.schedule(parts)
 	}
@@ -64,7 +64,7 @@ func (w *Space) Rule() emit.Schedule {
 
 // orSharedRows returns a schedule or, where its cost is lower, the reduction of rows that share elements, as those of a
 // convolution of few channels a group do.
-func (w *Space) orSharedRows(s emit.Schedule) emit.Schedule {
+func orSharedRows(w *Space, s emit.Schedule) emit.Schedule {
 	if r, ok := w.reduction.Tiles(); ok && s.Family != emit.Library && r.Cost < w.ranked(s).Cost {
 		return r.Schedule
 	}

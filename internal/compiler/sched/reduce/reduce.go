@@ -292,8 +292,8 @@ func (c *chunk) cached(r *rowEmitter, x scalar.Expr) scalar.Expr {
 		return x
 	}
 	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
-		if emit.WithMma && r.isOfRow(n) {
-			return c.shared(r, n), true
+		if emit.WithMma && isOfRow(r, n) {
+			return loadOfRow(r, c, n), true
 		}
 		if n.Op != scalar.OpLoad {
 			return nil, false
@@ -310,21 +310,21 @@ func (c *chunk) cached(r *rowEmitter, x scalar.Expr) scalar.Expr {
 
 // isOfRow reports whether an expression is a load or an index check that depends on the row alone and reads what the kernel
 // does not write. On CUDA all points of a row share it: compilers move no load across a check.
-func (r *rowEmitter) isOfRow(x scalar.Expr) bool {
+func isOfRow(r *rowEmitter, x scalar.Expr) bool {
 	return r.Caps.Dialect == dtype.CUDA && (x.Op == scalar.OpLoad || x.Op == scalar.OpCheck) && !scalar.Any(x, func(n scalar.Expr) bool {
-		return n.Op == scalar.OpVar && !r.isRow(n) || n.Op == scalar.OpLoad && emit.Writes(r.g, n.Ref)
+		return n.Op == scalar.OpVar && !isRow(r, n) || n.Op == scalar.OpLoad && emit.Writes(r.g, n.Ref)
 	})
 }
 
 // isRow reports whether a variable is the number of the row.
-func (r *rowEmitter) isRow(v scalar.Expr) bool {
+func isRow(r *rowEmitter, v scalar.Expr) bool {
 	return slices.ContainsFunc(r.row, func(at scalar.Expr) bool {
 		return scalar.Any(at, func(n scalar.Expr) bool { return n.Op == scalar.OpVar && n.Name == v.Name })
 	})
 }
 
-// shared returns the variable of a load or a check of the row.
-func (c *chunk) shared(r *rowEmitter, n scalar.Expr) scalar.Expr {
+// loadOfRow returns the variable of a load or a check of the row.
+func loadOfRow(r *rowEmitter, c *chunk, n scalar.Expr) scalar.Expr {
 	key, ofRow := r.Simplifier.Shared(n), r.loads[r.shape.chunks]
 	v, ok := ofRow[key]
 	if !ok {

@@ -92,14 +92,14 @@ func (t tile) sharingIn(e *emit.Emitter, g *fusion.Group) float64 {
 	all, distinct := 0, map[string]bool{}
 	for row := range t.rows * emit.VectorWidth {
 		for u := range t.points {
-			for _, n := range t.loads(e, g, row, u) {
+			for _, n := range loadsOf(t, e, g, row, u) {
 				all++
 				distinct[scalar.Key(n)] = true
 			}
 		}
 	}
-	next, position, point := t.loads(e, g, 1, 0), t.loads(e, g, emit.VectorWidth, 0), t.loads(e, g, 0, 1)
-	for i, n := range t.loads(e, g, 0, 0) {
+	next, position, point := loadsOf(t, e, g, 1, 0), loadsOf(t, e, g, emit.VectorWidth, 0), loadsOf(t, e, g, 0, 1)
+	for i, n := range loadsOf(t, e, g, 0, 0) {
 		follows := func(loads []scalar.Expr) bool {
 			step, known := e.Simplify(scalar.Sub(loads[i].Args[0], n.Args[0])).IntConst()
 			return known && step == 1
@@ -111,8 +111,8 @@ func (t tile) sharingIn(e *emit.Emitter, g *fusion.Group) float64 {
 	return float64(all) / float64(max(len(distinct), 1))
 }
 
-// loads returns the loads of point u of a row of a tile, counted position by position.
-func (t tile) loads(e *emit.Emitter, g *fusion.Group, row, u int) (out []scalar.Expr) {
+// loadsOf returns the loads of point u of a row of a tile, counted position by position.
+func loadsOf(t tile, e *emit.Emitter, g *fusion.Group, row, u int) (out []scalar.Expr) {
 	base, first := fusion.Coords("row", t.dims(g)), scalar.NewVar("first", ir.I32, 0, int64(fusion.Product(g.Inner)/t.points-1))
 	r := rowOfThread(e, g, t.row(base, row/emit.VectorWidth, row%emit.VectorWidth))
 	c := t.point(e, g, first, u)
