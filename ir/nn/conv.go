@@ -166,13 +166,13 @@ func convTranspose(b *ir.Builder, x ir.Value, axes, out, kernel int, o []ConvOpt
 			Strides: opts.Stride, Dilations: opts.Dilation, PadLo: opts.Pad, PadHi: opts.Pad, OutputPadding: opts.OutputPad, Groups: opts.Groups,
 		}
 		y = channelsLast(l, opts.ChannelsFirst, func(x ir.Value) ir.Value { return ops.ConvTranspose(b, x, weight, bias, a) })
-		l.requireResult(y)
+		requireResult(l, y)
 	})
 	return y
 }
 
 // requireResult refuses a y whose axis is empty where that of x is not, as one is from which Pad cuts off all elements.
-func (l *layer) requireResult(y ir.Value) {
+func requireResult(l *layer, y ir.Value) {
 	if l.Err() != nil {
 		return
 	}

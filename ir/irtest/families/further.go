@@ -187,11 +187,13 @@ func crf(n *net, times int) ir.Value {
 	moves := n.param("moves", tags, tags)
 	first := n.reshape(ops.SliceAxis(b, scores, 0, ir.N(0), ir.N(1)), batch, tags)
 	rest := ops.SliceAxis(b, scores, 0, ir.N(1), ir.N(length-1))
-	carries, _ := ops.Scan(b, ops.Loop{Consts: []ir.Value{moves}, Carries: []ir.Value{first}, Xs: []ir.Value{rest},
+	carries, _ := ops.Scan(b, ops.Loop{
+		Consts: []ir.Value{moves}, Carries: []ir.Value{first}, Xs: []ir.Value{rest},
 		Body: func(b *ir.Builder, consts, carries, xs []ir.Value) (next, ys []ir.Value) {
 			all := ops.Add(b, ops.ExpandDims(b, carries[0], 2), consts[0])
 			return []ir.Value{ops.Add(b, ops.LogSumExp(b, all, 1), xs[0])}, nil
-		}})
+		},
+	})
 	total := ops.LogSumExp(b, carries[0], 1)
 	gold := n.ids("tags", tags, length, batch)
 	hit := ops.ReduceSum(b, ops.Mul(b, scores, ops.OneHot(b, gold, ir.N(tags), ir.F32)), 0, 2)
@@ -273,14 +275,16 @@ func convLSTM(n *net, times int) ir.Value {
 	x := n.floats("x", steps, batch, side, side, 4)
 	w, bias := n.param("gates/w", 3, 3, 4+width, 4*width), n.param("gates/b", 4*width)
 	zero := ops.Const(b, ir.F32, 0, ir.Dims(batch, side, side, width)...)
-	_, ys := ops.Scan(b, ops.Loop{Consts: []ir.Value{w, bias}, Carries: []ir.Value{zero, zero}, Xs: []ir.Value{x},
+	_, ys := ops.Scan(b, ops.Loop{
+		Consts: []ir.Value{w, bias}, Carries: []ir.Value{zero, zero}, Xs: []ir.Value{x},
 		Body: func(b *ir.Builder, consts, carries, xs []ir.Value) (next, ys []ir.Value) {
 			g := ops.Conv2D(b, ops.Concatenate(b, 3, xs[0], carries[0]), consts[0], consts[1], ops.Conv2DAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}})
 			gates := ops.SplitEvenly(b, g, 3, 4)
 			c := ops.Add(b, ops.Mul(b, ops.Sigmoid(b, gates[1]), carries[1]), ops.Mul(b, ops.Sigmoid(b, gates[0]), ops.Tanh(b, gates[2])))
 			h := ops.Mul(b, ops.Sigmoid(b, gates[3]), ops.Tanh(b, c))
 			return []ir.Value{h, c}, []ir.Value{h}
-		}})
+		},
+	})
 	y := n.conv("out", n.reshape(ys[0], steps*batch, side, side, width), 1, 4, 1, 1)
 	return ops.MSE(b, y, n.floats("next", steps*batch, side, side, 4), "mean")
 }
@@ -416,7 +420,8 @@ func ode(n *net, times int) ir.Value {
 	batch := 128 * times
 	consts := []ir.Value{n.param("f0/w", 32, 64), n.param("f0/b", 64), n.param("f1/w", 64, 32), n.param("f1/b", 32)}
 	const h = 0.1
-	carries, _ := ops.Scan(b, ops.Loop{Consts: consts, Carries: []ir.Value{n.linear("in", n.floats("x", batch, 16), 32)}, Length: ir.N(16),
+	carries, _ := ops.Scan(b, ops.Loop{
+		Consts: consts, Carries: []ir.Value{n.linear("in", n.floats("x", batch, 16), 32)}, Length: ir.N(16),
 		Body: func(b *ir.Builder, c, carries, _ []ir.Value) (next, ys []ir.Value) {
 			f := func(y ir.Value) ir.Value {
 				return ops.Linear(b, ops.Tanh(b, ops.Linear(b, y, c[0], c[1])), c[2], c[3])
@@ -429,7 +434,8 @@ func ode(n *net, times int) ir.Value {
 			k4 := f(ops.Add(b, y, scaled(h, k3)))
 			sum := ops.Add(b, ops.Add(b, k1, scaled(2, k2)), ops.Add(b, scaled(2, k3), k4))
 			return []ir.Value{ops.Add(b, y, scaled(h/6, sum))}, nil
-		}})
+		},
+	})
 	return n.classify(carries[0], 10)
 }
 
