@@ -80,7 +80,8 @@ const attention = new Attention(() => studio.engine);
 new OwnCard(learn);
 
 const large = find('model-large');
-if (large.disabled = await gpu() !== 'hardware') large.title = 'It needs a GPU';
+large.disabled = await gpu() !== 'hardware';
+if (large.disabled) large.title = 'It needs a GPU';
 find(`model-${await fitting()}`).checked = true;
 await studio.start();
 document.documentElement.dataset.ready = 'true';

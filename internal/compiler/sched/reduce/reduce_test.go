@@ -12,6 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // TestLongRowsAreVectorized reduces rows that exceed registers, by vectors where their elements
@@ -185,28 +186,31 @@ func TestAdjacentRowsShareAThread(t *testing.T) {
 	}
 }
 
-// TestTilesOfWindows reduces windows by tiles: depthwise convolutions and both gradients, with strides and dilations, sums that are
-// split into parts of which the last is short, and what follows in the same kernel.
+// TestTilesOfWindows reduces windows by tiles: convolutions of one and a few channels a group and both gradients, with strides and
+// dilations, sums that are split into parts of which the last is short, and what follows in the same kernel.
 func TestTilesOfWindows(t *testing.T) {
 	target := schedtest.Hopper()
 	for _, c := range []struct {
 		name               string
-		n, side, ch        int
+		n, side, ch, each  int // each channels a group
 		window, stride     int
 		dilation, expected int
 	}{
-		{"3 by 3", 3, 8, 8, 3, 1, 1, 3},
-		{"5 by 5, stride 2", 2, 16, 4, 5, 2, 1, 2},
-		{"7 by 7", 5, 7, 8, 7, 1, 1, 3},
-		{"3 by 3, dilation 2", 1, 12, 4, 3, 1, 2, 3},
+		{"3 by 3", 3, 8, 8, 1, 3, 1, 1, 3},
+		{"5 by 5, stride 2", 2, 16, 4, 1, 5, 2, 1, 2},
+		{"7 by 7", 5, 7, 8, 1, 7, 1, 1, 3},
+		{"3 by 3, dilation 2", 1, 12, 4, 1, 3, 1, 2, 3},
+		{"4 channels a group", 8, 12, 16, 4, 3, 1, 1, 3},
+		{"8 channels a group", 2, 6, 16, 8, 3, 1, 1, 2},
+		{"4 channels a group, stride 2", 2, 8, 8, 4, 3, 2, 1, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := schedtest.Build(t, func(b *ir.Builder) {
 				x := b.Param("x", ir.F32, ir.Dims(c.n, c.side, c.side, c.ch)...)
-				w := b.Param("w", ir.F32, ir.Dims(c.window, c.window, 1, c.ch)...)
+				w := b.Param("w", ir.F32, ir.Dims(c.window, c.window, c.each, c.ch)...)
 				pad := c.window / 2 * c.dilation
 				y := ops.Conv2D(b, x, w, ir.Value{}, ops.Conv2DAttrs{
-					Strides: []int{c.stride, c.stride}, Dilations: []int{c.dilation, c.dilation}, PadLo: []int{pad, pad}, PadHi: []int{pad, pad}, Groups: c.ch,
+					Strides: []int{c.stride, c.stride}, Dilations: []int{c.dilation, c.dilation}, PadLo: []int{pad, pad}, PadHi: []int{pad, pad}, Groups: c.ch / c.each,
 				})
 				b.Output("loss", ops.ReduceSum(b, ops.Mul(b, y, y)))
 			})
@@ -229,6 +233,28 @@ func TestTilesOfWindows(t *testing.T) {
 			}
 			schedtest.RunOn(t, g, forced, 0)
 		})
+	}
+}
+
+// TestPointsOfARowShareItsChecks checks the index of a row of a table once, not for each of its points in registers.
+func TestPointsOfARowShareItsChecks(t *testing.T) {
+	g := schedtest.Build(t, func(b *ir.Builder) {
+		x := ops.Embedding(b, b.Param("table", ir.F32, ir.Dims(50, 256)...), b.Input("i", ir.I32, ir.N(4096)))
+		b.Output("y", ops.LayerNorm(b, x, b.Param("scale", ir.F32, ir.N(256)), b.Param("bias", ir.F32, ir.N(256)), 1e-5))
+	})
+	checks := 0
+	for _, k := range schedtest.Kernels(t, g, schedtest.Hopper()) {
+		loop.MapExprs(k.Body, func(x scalar.Expr) scalar.Expr {
+			scalar.Walk(x, func(n scalar.Expr) {
+				if n.Op == scalar.OpCheck {
+					checks++
+				}
+			})
+			return x
+		})
+	}
+	if checks != 1 {
+		t.Errorf("%d checks", checks)
 	}
 }
 
