@@ -101,10 +101,13 @@ func (t tile) sharingIn(e *emit.Emitter, g *fusion.Group) float64 {
 	next, position, point := loadsOf(t, e, g, 1, 0), loadsOf(t, e, g, emit.VectorWidth, 0), loadsOf(t, e, g, 0, 1)
 	for i, n := range loadsOf(t, e, g, 0, 0) {
 		follows := func(loads []scalar.Expr) bool {
+			if i >= len(loads) { // a load of padding alone
+				return false
+			}
 			step, known := e.Simplify(scalar.Sub(loads[i].Args[0], n.Args[0])).IntConst()
 			return known && step == 1
 		}
-		if scalar.Equal(n, next[i]) && !follows(position) && !follows(point) {
+		if i < len(next) && scalar.Equal(n, next[i]) && !follows(position) && !follows(point) {
 			return 0
 		}
 	}
