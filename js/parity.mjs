@@ -68,8 +68,8 @@ export function parity() {
     for (const name of goNames(text, file === 'ir' ? /^(Builder|Graph|Module|Value)$/ : file === 'ir_ops' ? /^$/ : /./)) {
       if (functionsOnly.includes(file) && !name.includes('.') && !new RegExp(`^func ${name}\\(`, 'm').test(text)) continue; // types
       const found = counterpart(name, given, names) ?? (file === 'ir_ops' ? methodOf(name, names) : undefined);
-      if (found === undefined) (missing.later ??= []).push(name);
-      else if (Object.hasOwn(reasons, found)) (missing[found] ??= []).push(name);
+      if (found === undefined) throw new Error(`parity.json: ${file}: ${name} has no name of the declarations and no reason`);
+      if (Object.hasOwn(reasons, found)) (missing[found] ??= []).push(name);
       else if (!names.has(found)) throw new Error(`parity.json: ${file}: ${name} is ${found}, which is no name of the declarations and no reason`);
       else if (found.split('.').at(-1).toLowerCase() !== name.split('.').at(-1).toLowerCase()) other.push(`\`${name}\` is \`${found}\``);
     }
