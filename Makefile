@@ -39,7 +39,7 @@ LONG_GO := ./webgpu ./internal/compiler/plan/plansim ./native/metal ./native/cor
 # Targets of `make test` and `make ci` that run at the same time: some wait, or use one processor, for much
 # of their time. A compiler, a linker, staticcheck or a test of Go takes up to 0.5 GB of memory, of which a target
 # runs up to four at once.
-JOBS ?= 3
+JOBS ?= 2
 # The Go command, its compiler, its linker and programs that compile or check much code take a fifth less
 # processor time if they collect garbage less often, up to a limit of memory. Tests collect as usual: some
 # measure memory. Where a test is run by another program, its result is not kept, so that `make check` does

@@ -91,7 +91,7 @@ func isGroupedKernel(n *ir.Node, users []*ir.Node) bool {
 		return false
 	}
 	c := l.Spec(users[0])
-	return Product(c.Batch) > 1 && len(c.K) > 1 && Product(c.N) <= fewColumns
+	return Product(c.Batch) > 1 && len(c.K) > 1 && Product(c.N) > 1 && Product(c.N) <= fewColumns
 }
 
 // readsOften reports whether a node is a product of whole matrices that reads n, directly

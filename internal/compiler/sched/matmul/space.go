@@ -254,7 +254,7 @@ func (w *deviceCandidates) rule() (emit.Schedule, bool) {
 // compute it instead of tiles.
 const (
 	thinGain = 2
-	tf32Gain = 1.5
+	tf32Gain = 2
 )
 
 // insteadOf returns the cheapest multiply-adds, or tiles of f32, where a reduction costs thinGain times as much, or the
