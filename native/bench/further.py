@@ -11,11 +11,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from families import Family, TIMES as T, conv_norm, job, mlp
+from models import norm_act
 from serve import serve
-
-
-def cna(i, o, w, s=1, g=1, act=nn.ReLU):
-    return nn.Sequential(nn.Conv2d(i, o, w, s, w // 2, groups=g), nn.BatchNorm2d(o), act())
 
 
 class Mixer(Family):
@@ -86,11 +83,11 @@ class ShuffleNet(Family):
         super().__init__()
         self.put_images("x", 8 * T, 3, 112, 112)
         self.ids("labels", 100, 8 * T)
-        self.stem, self.wide = cna(3, 24, 3, 2), nn.Conv2d(24, 240, 1)
+        self.stem, self.wide = norm_act(3, 24, 3, 2), nn.Conv2d(24, 240, 1)
         self.blocks, i = nn.ModuleList(), 240
         for k, c in enumerate((240, 240, 240, 480, 480)):
             s = 2 if k % 3 == 0 else 1
-            self.blocks.append(nn.ModuleList([cna(i, c // 4, 1, 1, 3), conv_norm(c // 4, c // 4, 3, s, c // 4), conv_norm(c // 4, c, 1, 1, 3)]))
+            self.blocks.append(nn.ModuleList([norm_act(i, c // 4, 1, 1, 3), conv_norm(c // 4, c // 4, 3, s, c // 4), conv_norm(c // 4, c, 1, 1, 3)]))
             i = c
         self.head = nn.Linear(480, 100)
         self.to(memory_format=torch.channels_last)
@@ -108,10 +105,10 @@ class ResNeXt(Family):
         super().__init__()
         self.put_images("x", 8 * T, 3, 112, 112)
         self.ids("labels", 100, 8 * T)
-        self.stem, self.blocks, i = cna(3, 64, 7, 4), nn.ModuleList(), 64
+        self.stem, self.blocks, i = norm_act(3, 64, 7, 4), nn.ModuleList(), 64
         for k, c in enumerate((256, 256, 512, 512)):
             s = 2 if k == 2 else 1
-            self.blocks.append(nn.ModuleList([nn.Sequential(cna(i, c // 2, 1), cna(c // 2, c // 2, 3, s, 32), conv_norm(c // 2, c, 1)), conv_norm(i, c, 1, s) if i != c else nn.Identity()]))
+            self.blocks.append(nn.ModuleList([nn.Sequential(norm_act(i, c // 2, 1), norm_act(c // 2, c // 2, 3, s, 32), conv_norm(c // 2, c, 1)), conv_norm(i, c, 1, s) if i != c else nn.Identity()]))
             i = c
         self.head = nn.Linear(512, 100)
         self.to(memory_format=torch.channels_last)
@@ -225,7 +222,7 @@ class Contrastive(Family):
 class CSP(nn.Module):
     def __init__(self, i, c):
         super().__init__()
-        self.i, self.a, self.b, self.o = cna(i, c, 1, act=nn.SiLU), cna(c // 2, c // 2, 3, act=nn.SiLU), cna(c // 2, c // 2, 3, act=nn.SiLU), cna(c * 3 // 2, c, 1, act=nn.SiLU)
+        self.i, self.a, self.b, self.o = norm_act(i, c, 1, act=nn.SiLU), norm_act(c // 2, c // 2, 3, act=nn.SiLU), norm_act(c // 2, c // 2, 3, act=nn.SiLU), norm_act(c * 3 // 2, c, 1, act=nn.SiLU)
 
     def forward(self, x):
         p, q = self.i(x).chunk(2, 1)
@@ -237,9 +234,9 @@ class Detector(Family):
         super().__init__()
         n, S = 2 * T, nn.SiLU
         self.put_images("x", n, 3, 160, 160)
-        self.first = nn.Sequential(cna(3, 32, 3, 2, act=S), cna(32, 64, 3, 2, act=S), CSP(64, 64), cna(64, 128, 3, 2, act=S), CSP(128, 128))
-        self.second = nn.Sequential(cna(128, 256, 3, 2, act=S), CSP(256, 256), cna(256, 128, 1, act=S))
-        self.spp, self.last = cna(512, 256, 1, act=S), CSP(384, 128)
+        self.first = nn.Sequential(norm_act(3, 32, 3, 2, act=S), norm_act(32, 64, 3, 2, act=S), CSP(64, 64), norm_act(64, 128, 3, 2, act=S), CSP(128, 128))
+        self.second = nn.Sequential(norm_act(128, 256, 3, 2, act=S), CSP(256, 256), norm_act(256, 128, 1, act=S))
+        self.spp, self.last = norm_act(512, 256, 1, act=S), CSP(384, 128)
         self.h0, self.h1 = nn.Conv2d(128, 85, 1), nn.Conv2d(256, 85, 1)
         self.put_images("t0", n, 85, 20, 20)
         self.put_images("t1", n, 85, 10, 10)
@@ -278,7 +275,7 @@ class SpatialTransformer(Family):
         super().__init__()
         self.put_images("x", 8 * T, 3, 64, 64)
         self.ids("labels", 10, 8 * T)
-        self.stem, self.where, self.next, self.head = cna(3, 32, 3, 2), mlp(nn.ReLU, 32, 32, 6), cna(32, 64, 3, 2), nn.Linear(64, 10)
+        self.stem, self.where, self.next, self.head = norm_act(3, 32, 3, 2), mlp(nn.ReLU, 32, 32, 6), norm_act(32, 64, 3, 2), nn.Linear(64, 10)
         self.to(memory_format=torch.channels_last)
 
     def forward(self):

@@ -17,12 +17,12 @@ import (
 // compiled, where Python has it. They are measured in turns; it reports the minimum times in ms
 // and the ratio of ours to the better of PyTorch's. PYTHON names the interpreter. Verbose, it
 // prints the time of each of our steps.
-func BenchmarkFamilies(b *testing.B) { besidePeer(b, "../bench/families.py", families.All) }
+func BenchmarkFamilies(b *testing.B) { timeBesidePyTorch(b, "../bench/families.py", families.All) }
 
 // BenchmarkFurther is BenchmarkFamilies of models of further kinds.
-func BenchmarkFurther(b *testing.B) { besidePeer(b, "../bench/further.py", families.Further) }
+func BenchmarkFurther(b *testing.B) { timeBesidePyTorch(b, "../bench/further.py", families.Further) }
 
-func besidePeer(b *testing.B, script string, list []families.Family) {
+func timeBesidePyTorch(b *testing.B, script string, list []families.Family) {
 	torch := startPython(b, "PyTorch", script)
 	for _, f := range list {
 		b.Run(strings.ReplaceAll(f.Name, " ", "_"), func(b *testing.B) {

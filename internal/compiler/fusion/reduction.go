@@ -54,12 +54,6 @@ func (g *Group) Levels() map[*Member]int {
 // adjacent, except where the digit wraps around and beyond the bound.
 func lowDigit(e scalar.Expr) scalar.Expr {
 	for len(e.Args) == 2 {
-		if withTensorCores {
-			if whole := recombined(e); whole != nil {
-				e = whole
-				continue
-			}
-		}
 		n, ok := e.Args[1].IntConst()
 		switch e.Op {
 		case scalar.OpMod, scalar.OpRem:
@@ -74,20 +68,6 @@ func lowDigit(e scalar.Expr) scalar.Expr {
 		e = e.Args[0]
 	}
 	return e
-}
-
-// recombined returns x for (x / n)·n + x mod n, the position of a channel by its group and its number in it, and nil
-// for other expressions.
-func recombined(e scalar.Expr) scalar.Expr {
-	is := func(x scalar.Expr, ops ...scalar.Op) bool { return slices.Contains(ops, x.Op) }
-	if !is(e, scalar.OpAdd) || !is(e.Args[0], scalar.OpMul) || !is(e.Args[1], scalar.OpMod, scalar.OpRem) {
-		return nil
-	}
-	group, n, digit := e.Args[0].Args[0], e.Args[0].Args[1], e.Args[1]
-	if !is(group, scalar.OpFloorDiv, scalar.OpDiv) || !scalar.Equal(group.Args[0], digit.Args[0]) || !scalar.Equal(group.Args[1], n) || !scalar.Equal(digit.Args[1], n) {
-		return nil
-	}
-	return digit.Args[0]
 }
 
 // minDigit is the run of adjacent positions that counts as contiguous: two memory sectors
