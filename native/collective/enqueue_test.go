@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,5 +87,34 @@ func TestClosingAGroupFreesWhatWasMadeForIt(t *testing.T) {
 	}
 	if err := g.Err(); !errors.Is(err, collective.ErrClosed) {
 		t.Errorf("a closed group has %v", err)
+	}
+}
+
+// slowEngine takes until a channel is closed to notify the other ranks.
+type slowEngine struct {
+	collective.Engine
+	begun, release chan struct{}
+	aborted        atomic.Bool
+}
+
+func (e *slowEngine) Rank() int             { return 0 }
+func (e *slowEngine) Size() int             { return 2 }
+func (e *slowEngine) Close() error          { return nil }
+func (e *slowEngine) Abort(error)           { close(e.begun); <-e.release; e.aborted.Store(true) }
+func (e *slowEngine) Reason() error         { return nil }
+func (e *slowEngine) Down() <-chan struct{} { return e.begun }
+
+// A process that fails may end after Close: the reason must have been sent by then.
+func TestCloseWaitsUntilTheOthersHaveTheReason(t *testing.T) {
+	e := &slowEngine{begun: make(chan struct{}), release: make(chan struct{})}
+	g := collective.NewGroup(e, collective.Options{})
+	go g.Abort(errors.New("no memory"))
+	<-e.begun
+	time.AfterFunc(20*time.Millisecond, func() { close(e.release) })
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !e.aborted.Load() {
+		t.Error("the group is closed before the others know why")
 	}
 }

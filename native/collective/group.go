@@ -66,8 +66,9 @@ type Group struct {
 
 // failure is the first error of a group and of the groups split from it.
 type failure struct {
-	mu  sync.Mutex
-	err error
+	mu       sync.Mutex
+	err      error
+	aborting sync.WaitGroup // while the other ranks are notified of err
 }
 
 func (f *failure) get() error {
@@ -139,10 +140,17 @@ func (g *Group) fail(c *Call, err error) error { return g.failAt(g.sequence, c, 
 // failAt is [Group.fail] for the call of a number.
 func (g *Group) failAt(number int64, c *Call, err error) error {
 	err = g.wrap(number, c, err)
+	g.abort(err)
+	return err
+}
+
+// abort notifies the other ranks of the error if it is the first of the group.
+func (g *Group) abort(err error) {
+	g.failed.aborting.Add(1)
+	defer g.failed.aborting.Done()
 	if g.failed.set(err) {
 		g.engine.Abort(err)
 	}
-	return err
 }
 
 // wrap returns the error of a call.
@@ -251,10 +259,7 @@ func (g *Group) Abort(reason error) {
 	if reason == nil {
 		reason = errors.New("no reason given")
 	}
-	f := &Error{Kind: ErrAborted, Rank: g.Rank(), Size: g.Size(), Peer: g.Rank(), Err: reason}
-	if g.failed.set(f) {
-		g.engine.Abort(f)
-	}
+	g.abort(&Error{Kind: ErrAborted, Rank: g.Rank(), Size: g.Size(), Peer: g.Rank(), Err: reason})
 }
 
 // Down returns a channel that is closed once a rank is lost or has aborted the group, or this rank
@@ -286,5 +291,6 @@ func (g *Group) Close() error {
 		failed = errors.Join(failed, f())
 	}
 	g.atClose = nil
+	g.failed.aborting.Wait() // a process may end after Close, and the others would learn no reason
 	return errors.Join(failed, g.engine.Close())
 }

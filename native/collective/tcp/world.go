@@ -27,6 +27,7 @@ type world struct {
 	mu     sync.Mutex
 	fault  *collective.Fault // why the world is down; its Peer is a rank of the world
 	down   chan struct{}     // closed once fault is set
+	sent   chan struct{}     // closed once the other ranks were sent the fault
 	closed bool
 }
 
@@ -46,7 +47,7 @@ type peer struct {
 }
 
 func newWorld(rank int, conns []net.Conn) *world {
-	w := &world{rank: rank, peers: make([]*peer, len(conns)), down: make(chan struct{})}
+	w := &world{rank: rank, peers: make([]*peer, len(conns)), down: make(chan struct{}), sent: make(chan struct{})}
 	for i, c := range conns {
 		if c == nil {
 			continue
@@ -75,14 +76,20 @@ func (w *world) fail(f *collective.Fault) *collective.Fault {
 	w.fault = f
 	close(w.down)
 	w.mu.Unlock()
+	w.hangUp(frame{kind: abort, text: f.Error()})
+	close(w.sent)
+	return f
+}
+
+// hangUp sends a last frame to all other ranks.
+func (w *world) hangUp(last frame) {
 	var sent sync.WaitGroup
 	for _, p := range w.peers {
 		if p != nil {
-			sent.Go(func() { p.hangUp(frame{kind: abort, text: f.Error()}) })
+			sent.Go(func() { p.hangUp(last) })
 		}
 	}
 	sent.Wait()
-	return f
 }
 
 // reason returns why the world is down, nil while it is not.
@@ -99,23 +106,19 @@ func (w *world) isClosed() bool {
 	return w.closed
 }
 
-// close notifies all ranks that this one has closed its group.
+// close notifies all ranks that this one has closed its group. If it has failed, close waits until
+// they were sent the reason.
 func (w *world) close() {
 	w.mu.Lock()
 	again := w.closed
 	w.closed = true
 	down := w.fault != nil
 	w.mu.Unlock()
-	if again || down {
-		return
+	if down {
+		<-w.sent
+	} else if !again {
+		w.hangUp(frame{kind: bye})
 	}
-	var sent sync.WaitGroup
-	for _, p := range w.peers {
-		if p != nil {
-			sent.Go(func() { p.hangUp(frame{kind: bye}) })
-		}
-	}
-	sent.Wait()
 }
 
 // hangUp interrupts pending operations, sends a last frame, and closes this side of the connection.
