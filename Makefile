@@ -39,7 +39,7 @@ LONG_GO := ./webgpu ./internal/compiler/plan/plansim ./native/metal ./native/cor
 # Targets of `make test` and `make ci` that run at the same time: some wait, or use one processor, for much
 # of their time. A compiler, a linker, staticcheck or a test of Go takes up to 0.5 GB of memory, of which a target
 # runs up to four at once.
-JOBS ?= 2
+JOBS ?= 3
 # The Go command, its compiler, its linker and programs that compile or check much code take a fifth less
 # processor time if they collect garbage less often, up to a limit of memory. Tests collect as usual: some
 # measure memory. Where a test is run by another program, its result is not kept, so that `make check` does
@@ -151,9 +151,14 @@ test: deps ## run every test (JOBS targets at a time); a missing device or tool 
 	$(MAKE) --jobs=$(JOBS) --output-sync=target PREBUILT=1 $(TESTS)
 
 .PHONY: ci
-ci: deps ## lint and run every test, as test does
-	$(MAKE) --jobs=$(JOBS) --output-sync=target lint js $(INSTALLED) $(BUILT)
+ci: ## install what the tests need, lint, and run every test
+	$(MAKE) --jobs=$(JOBS) --output-sync=target SETUP=1 deps js lint $(INSTALLED) $(BUILT)
 	$(MAKE) --jobs=$(JOBS) --output-sync=target PREBUILT=1 $(TESTS)
+
+# With SETUP, Debian's packages are installed while the modules of the page, which need none of them, are built.
+ifdef SETUP
+lint $(PIP)/.installed: | deps
+endif
 
 ifndef PREBUILT
 check-js: js demo-assets
