@@ -59,7 +59,7 @@ func (a averages) graph(g *ir.Graph) (*ir.Graph, error) {
 		}
 		for _, n := range g.Nodes() {
 			if n.Op() != ir.OpPort {
-				m.SetAll(n, b.Copy(n, m.Inputs(n)))
+				b.CopyNode(n, m)
 			}
 		}
 		b.CopyOutputs(g, m)

@@ -30,7 +30,7 @@ func watch(loss *ir.Graph) (*ir.Graph, []string, error) {
 		var wrong []ir.Value // for each name, whether it is not finite
 		for _, n := range loss.Nodes() {
 			if n.Op() != ir.OpPort {
-				m.SetAll(n, b.Copy(n, m.Inputs(n)))
+				b.CopyNode(n, m)
 			}
 			if n.Op() == ir.OpConstant || n.Label() != "" && last[n.Label()] != n {
 				continue

@@ -118,7 +118,7 @@ func (p *affinePart) tangents(b *ir.Builder, t []ir.Value) []ir.Value {
 	}
 	for _, n := range p.rule.g.Nodes() {
 		if n.Op() != ir.OpPort && p.linear[n.ID()] {
-			p.m.SetAll(n, b.Copy(n, p.m.Inputs(n)))
+			b.CopyNode(n, p.m)
 		}
 	}
 	for i, o := range p.rule.g.Outputs() {

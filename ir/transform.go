@@ -17,7 +17,7 @@ func (b *Builder) Splice(g *Graph, in []Value) []Value {
 		if n.op == OpPort {
 			continue
 		}
-		m.SetAll(n, b.Copy(n, m.Inputs(n)))
+		b.CopyNode(n, m)
 	}
 	return m.Outputs(g)
 }
@@ -98,6 +98,9 @@ func (b *Builder) CopyPorts(g *Graph, m *Mapping) {
 		m.Set(p.Value, b.CopyPort(p))
 	}
 }
+
+// CopyNode copies a node to b with the operands that m maps its own to, and maps its results.
+func (b *Builder) CopyNode(n *Node, m *Mapping) { m.SetAll(n, b.Copy(n, m.Inputs(n))) }
 
 // CopyOutputs declares the outputs of g in b, with the values that they are mapped to.
 func (b *Builder) CopyOutputs(g *Graph, m *Mapping) {

@@ -47,7 +47,7 @@ func combined(g *ir.Graph) (*ir.Graph, error) {
 				return
 			}
 			if !c.add(n) {
-				c.m.SetAll(n, b.Copy(n, c.m.Inputs(n)))
+				b.CopyNode(n, c.m)
 			}
 		}
 		for _, o := range g.Outputs() {
@@ -99,7 +99,7 @@ func (c *combiner) flush(key sumKey) {
 	}
 	if len(s.nodes) == 1 {
 		n := s.nodes[0]
-		c.m.SetAll(n, c.b.Copy(n, c.m.Inputs(n)))
+		c.b.CopyNode(n, c.m)
 		return
 	}
 	flat := make([]ir.Value, len(s.nodes))

@@ -144,7 +144,7 @@ func (c *sharder) build() {
 		if c.b.Err() != nil {
 			return
 		}
-		c.m.SetAll(n, c.b.Copy(n, c.m.Inputs(n)))
+		c.b.CopyNode(n, c.m)
 	}
 	gathers.before(nil)
 	if c.b.Err() == nil {
@@ -244,7 +244,7 @@ func withoutDead(g *ir.Graph) (*ir.Graph, error) {
 		b.CopyPorts(g, m)
 		for _, n := range g.Nodes() {
 			if live[n] && n.Op() != ir.OpPort {
-				m.SetAll(n, b.Copy(n, m.Inputs(n)))
+				b.CopyNode(n, m)
 			}
 		}
 		for _, o := range g.Outputs() {

@@ -129,7 +129,7 @@ func (c *copier) copyNodes() {
 	next := 0
 	for _, n := range c.g.Nodes() {
 		if n.Op() != ir.OpPort {
-			c.m.SetAll(n, c.b.Copy(n, c.m.Inputs(n)))
+			c.b.CopyNode(n, c.m)
 		}
 		if c.b.Err() != nil {
 			return

@@ -27,7 +27,7 @@ func Recompute(b *ir.Builder, g *ir.Graph, keep []bool, in []ir.Value) ([]ir.Val
 	r.first.SetPorts(g, in)
 	for _, n := range g.Nodes() {
 		if n.Op() != ir.OpPort {
-			r.first.SetAll(n, b.Copy(n, r.first.Inputs(n)))
+			b.CopyNode(n, r.first)
 		}
 	}
 	return r.first.Outputs(g), r
@@ -74,7 +74,7 @@ func (r *Recomputation) compute(n *ir.Node) {
 	slices.SortFunc(nodes, func(x, y *ir.Node) int { return x.ID() - y.ID() })
 	for _, x := range nodes {
 		if r.b.Err() == nil {
-			r.again.SetAll(x, r.b.Copy(x, r.again.Inputs(x)))
+			r.b.CopyNode(x, r.again)
 		}
 	}
 }

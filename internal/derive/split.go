@@ -228,7 +228,7 @@ func (c *partialEvaluation) buildLinear(b *ir.Builder) {
 func (c *partialEvaluation) copyNodes(b *ir.Builder, m *ir.Mapping, marked []bool) {
 	for _, n := range c.g.Nodes() {
 		if n.Op() != ir.OpPort && marked[n.ID()] {
-			m.SetAll(n, b.Copy(n, m.Inputs(n)))
+			b.CopyNode(n, m)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func spliceValues(b *ir.Builder, g *ir.Graph, in, values []ir.Value) []ir.Value 
 	m.SetPorts(g, in)
 	for _, n := range g.Nodes() {
 		if live[n.ID()] && n.Op() != ir.OpPort {
-			m.SetAll(n, b.Copy(n, m.Inputs(n)))
+			b.CopyNode(n, m)
 		}
 	}
 	out := make([]ir.Value, len(values))
@@ -283,7 +283,7 @@ func (r *restart) linear(b *ir.Builder, in []ir.Value) []ir.Value {
 	}
 	for _, n := range r.h.Known.Nodes() {
 		if r.again[n.ID()] {
-			m.SetAll(n, b.Copy(n, m.Inputs(n)))
+			b.CopyNode(n, m)
 		}
 	}
 	args := make([]ir.Value, len(r.needed))
@@ -390,7 +390,7 @@ func restricted(b *ir.Builder, g *ir.Graph, ports, out []bool) *ir.Graph {
 		}
 		for _, n := range g.Nodes() {
 			if needed[n.ID()] && n.Op() != ir.OpPort {
-				m.SetAll(n, s.Copy(n, m.Inputs(n)))
+				s.CopyNode(n, m)
 			}
 		}
 		for _, i := range where(out) {

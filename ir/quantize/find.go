@@ -32,7 +32,7 @@ func inlineLayers(b *ir.Builder, g *ir.Graph) {
 			}
 			m.SetAll(n, b.Splice(body, m.Inputs(n)))
 		default:
-			m.SetAll(n, b.Copy(n, m.Inputs(n)))
+			b.CopyNode(n, m)
 		}
 	}
 	b.CopyOutputs(g, m)

@@ -85,7 +85,7 @@ func (q *Int8) Observer() (*ir.Graph, error) {
 		b.CopyPorts(q.g, m)
 		for _, n := range q.g.Nodes() {
 			if n.Op() != ir.OpPort {
-				m.SetAll(n, b.Copy(n, m.Inputs(n)))
+				b.CopyNode(n, m)
 			}
 		}
 		b.CopyOutputs(q.g, m)

@@ -267,7 +267,7 @@ func distinctCarries(g *ir.Graph, carries int) (*ir.Graph, error) {
 		b.CopyPorts(g, m)
 		for _, n := range g.Nodes() {
 			if n.Op() != ir.OpPort {
-				m.SetAll(n, b.Copy(n, m.Inputs(n)))
+				b.CopyNode(n, m)
 			}
 		}
 		for i, o := range outputs {

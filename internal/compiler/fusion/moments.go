@@ -55,7 +55,7 @@ func onePass(g *ir.Graph, o Options) (*ir.Graph, error) {
 				shifted[n] = shiftedSumOf(b, m.Get(n.Input(0)), n.Attrs().(*ops.AxesAttrs).Axes)
 				m.Set(n.Result(0), shifted[n].whole(b))
 			default:
-				m.SetAll(n, b.Copy(n, m.Inputs(n)))
+				b.CopyNode(n, m)
 			}
 		}
 		b.CopyOutputs(g, m)

@@ -138,7 +138,7 @@ func (p *complexCopier) node(n *ir.Node) {
 			p.to.Set(n.Result(0), p.b.CopyPort(ir.Port{Name: a.Name, Kind: a.Kind, Value: n.Result(0)}))
 			return
 		}
-		p.to.SetAll(n, p.b.Copy(n, p.to.Inputs(n)))
+		p.b.CopyNode(n, p.to)
 	case n.Op() == ir.OpPort:
 		p.port(n)
 	case n.Op() == ir.OpConstant:

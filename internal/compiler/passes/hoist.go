@@ -199,7 +199,7 @@ func (k *sumHoister) step() *ir.Graph {
 		}
 		for _, n := range k.body.Nodes() {
 			if n.Op() != ir.OpPort && !k.isHoistedAdd(n) {
-				m.SetAll(n, b.Copy(n, m.Inputs(n)))
+				b.CopyNode(n, m)
 			}
 		}
 		for i, o := range k.body.Outputs() {

@@ -178,7 +178,7 @@ func (h *invariantHoister) step() *ir.Graph {
 			if v, known := given[firstResult(n)]; known {
 				m.Set(n.Result(0), v)
 			} else if n.Op() != ir.OpPort {
-				m.SetAll(n, b.Copy(n, m.Inputs(n)))
+				b.CopyNode(n, m)
 			}
 		}
 		for i, o := range h.body.Outputs() {
