@@ -493,10 +493,10 @@ def sized(make, batch, *sizes):
 
 
 MODELS = {name: sized(make, *gpu) for name, (make, gpu, _) in SIZES.items()}
-MODELS_OF_CPU = {f"{name} on a CPU": sized(make, *cpu) for name, (make, _, cpu) in SIZES.items()}
+MODELS_OF_CPU = {f"small {name}": sized(make, *cpu) for name, (make, _, cpu) in SIZES.items()}
 
 if __name__ == "__main__":
     serve({
-        f"{how} {kind} {name}": functools.partial(job, f"{name} on a CPU", how == "compile", kind == "forward")
+        f"{how} {kind} {name}": functools.partial(job, f"small {name}", how == "compile", kind == "forward")
         for name in SIZES for kind in ("step", "forward") for how in ("eager", "compile")
     })

@@ -72,12 +72,27 @@ func BenchmarkModels(b *testing.B) { timeFamilies(b, families.Models, 1) }
 // BenchmarkFurther is BenchmarkFamilies of models of further kinds.
 func BenchmarkFurther(b *testing.B) { timeFamilies(b, families.Further, familyTimes(b)) }
 
+// BenchmarkForward times the losses of the same models without their gradients, in the batches of a server: one or a
+// few examples.
+func BenchmarkForward(b *testing.B) {
+	small := slices.Clone(families.ModelsOfCPU)
+	for i := range small {
+		small[i].Name = "small " + small[i].Name
+	}
+	timeGraphs(b, slices.Concat(small, families.All, families.Further), 1, families.Family.Loss)
+}
+
 func timeFamilies(b *testing.B, list []families.Family, times int) {
+	timeGraphs(b, list, times, families.Family.Step)
+}
+
+// timeGraphs times the graphs that f makes of models.
+func timeGraphs(b *testing.B, list []families.Family, times int, f func(families.Family, int) (*ir.Graph, map[string]int, error)) {
 	d := gpu(b)
-	for _, f := range list {
+	for _, model := range list {
 		for _, c := range stepPrecisions[:2] {
-			b.Run(strings.ReplaceAll(f.Name, " ", "_")+"/"+c.name, func(b *testing.B) {
-				g, below, err := f.Step(times)
+			b.Run(strings.ReplaceAll(model.Name, " ", "_")+"/"+c.name, func(b *testing.B) {
+				g, below, err := f(model, times)
 				must(b, err)
 				timeStep(b, d, mixed(b, g, c.half), c.o, func(name string) int { return below[name] })
 			})

@@ -10,6 +10,7 @@
 #   build/cuda/h200.sh resnets            there: ResNets, and where the time goes; peers resnets times PyTorch's
 #   build/cuda/h200.sh families DIR       there: package families beside PyTorch; logs into DIR
 #   build/cuda/h200.sh further DIR        there: models of further kinds beside PyTorch; logs into DIR
+#   build/cuda/h200.sh forward DIR        there: losses without gradients, in the batches of a server; logs into DIR
 #   build/cuda/h200.sh models DIR         there: the same models at their papers' sizes, in bf16; logs into DIR
 #   build/cuda/h200.sh lm                 there: products with packed weights, language models by shape, PyTorch's
 #   build/cuda/h200.sh first              there: its first step in a new process, by parts
@@ -49,6 +50,14 @@ families | further)
   "$here/cuda.test" -test.run '^$' -test.v -test.bench "^Benchmark${1^}\$" -test.benchtime 1x >"$logs/bench" || true
   mapfile -t names < <(cd "$here" && python3 -c "import $1; print(*$1.${1^^}, sep='\n')")
   python3 "$here/family_peers.py" "${names[@]}" >"$logs/peers" 2>"$logs/refusals"
+  python3 "$here/table.py" families "$logs/bench" "$logs/peers"
+  ;;
+forward)
+  describe
+  logs=${2:-$(mktemp -d)}
+  "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkForward$' -test.benchtime 1x >"$logs/bench" || true
+  mapfile -t names < <(cd "$here" && python3 -c 'import families, further, models; print(*models.MODELS_OF_CPU, *families.FAMILIES, *further.FURTHER, sep="\n")')
+  RLX_BENCH_TIMES=1 RLX_BENCH_FORWARD=1 python3 "$here/family_peers.py" "${names[@]}" >"$logs/peers" 2>"$logs/refusals"
   python3 "$here/table.py" families "$logs/bench" "$logs/peers"
   ;;
 models)
@@ -96,5 +105,5 @@ check)
     done
   done
   ;;
-*) sed -n '2,21s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '2,22s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac

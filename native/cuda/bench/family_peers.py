@@ -3,7 +3,8 @@ compiled where PyTorch can, and captured as a CUDA graph where it can. h200.sh p
 
     RLX_BENCH_TIMES=8 python3 family_peers.py [NAME ...]   of families.py, or those named
 
-RLX_BENCH_PRECISIONS has those wanted of bf16 and tf32, with a comma between them.
+RLX_BENCH_PRECISIONS has those wanted of bf16 and tf32, with a comma between them. With RLX_BENCH_FORWARD=1 losses are
+timed without their gradients.
 
 A line for each family and precision: ms of a step (the better of the launched and the captured
 one), MiB at most, and how the better ran. Each step has a process of its own, so that the workspaces of cuBLAS
@@ -15,6 +16,7 @@ import subprocess
 import sys
 
 PRECISIONS = os.environ.get("RLX_BENCH_PRECISIONS", "bf16,tf32").split(",")
+FORWARD = os.environ.get("RLX_BENCH_FORWARD") == "1"
 WORKERS = 16
 
 
@@ -31,13 +33,18 @@ def launched(name, precision):
         model, loss = families.built(name, compiled, "cuda")
         adam = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-3, fused=True, capturable=True)
 
-        def step():
+        def forward():
+            with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, enabled=precision == "bf16"):
+                return loss()
+
+        def train():
             adam.zero_grad(set_to_none=True)
             with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bf16"):
                 value = loss()
             value.backward()
             adam.step()
 
+        step = forward if FORWARD else train
         try:
             for _ in range(3):
                 step()
