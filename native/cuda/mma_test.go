@@ -26,7 +26,7 @@ func TestGPUMultipliesByWarpGroups(t *testing.T) {
 	if !strings.Contains(b.Info().Description, "compute capability 9.0") {
 		backendtest.Require(t, "wgmma", errors.New("multiply-adds of warp groups are of compute capability 9.0"))
 	}
-	for _, s := range []struct{ m, n, k int }{{1000, 520, 1032}, {1003, 517, 1031}, {256, 128, 16384}, {18000, 128, 192}} {
+	for _, s := range []struct{ m, n, k int }{{1000, 520, 1032}, {1003, 517, 1031}, {256, 128, 16384}, {18000, 128, 192}, {16, 1032, 4096}, {61, 2056, 1024}} {
 		for _, d := range []ir.DType{ir.BF16, ir.F16, ir.F32} {
 			for _, layout := range []string{"nn", "tn", "nt", "tt"} {
 				t.Run(fmt.Sprintf("%s %dx%dx%d %s", d, s.m, s.n, s.k, layout), func(t *testing.T) {

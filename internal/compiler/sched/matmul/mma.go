@@ -222,30 +222,6 @@ func (p *mmaPlan) allSteps() int {
 	return emit.CeilDiv(fusion.Product(p.c.K), p.stepLength())
 }
 
-// orient picks the operand along the rows. The one along the columns, if f32, must be contiguous
-// along k, see [loop.Tile]. Of two that are not the smaller one is staged.
-func (p *mmaPlan) orient() {
-	if p.operand != ir.F32 || p.layout[1] != alongFree {
-		return
-	}
-	if p.layout[0] == alongFree {
-		if fusion.Product(p.c.M) >= fusion.Product(p.c.N) {
-			p.layout[1] = staged
-			return
-		}
-		p.layout[0] = staged
-	}
-	p.rowOperand = 1
-}
-
-// free returns the free spaces of the rows' and of the columns' operand.
-func (p *mmaPlan) free() (rows, columns []int) {
-	if p.rowOperand == 1 {
-		return p.c.N, p.c.M
-	}
-	return p.c.M, p.c.N
-}
-
 // stepLength returns the contracted elements of a step.
 func (p *mmaPlan) stepLength() int { return mmaStep / p.operand.Size() }
 

@@ -53,6 +53,21 @@ func productsInEveryTile(t *testing.T, target plan.Target, cases map[product]*sc
 	}
 }
 
+// Products of few rows have these along the columns of tiles, in every layout.
+func TestFewRowsAlongTheColumnsOfTiles(t *testing.T) {
+	for _, target := range []plan.Target{schedtest.Hopper(), schedtest.Ampere()} {
+		for _, s := range []struct{ m, n, k, parts int }{{1, 136, 200, 1}, {20, 200, 72, 1}, {61, 130, 1160, 2}} {
+			for _, layout := range []string{"nn", "tn", "nt", "tt"} {
+				t.Run(fmt.Sprintf("%s %dx%dx%d %s", target.Name, s.m, s.n, s.k, layout), func(t *testing.T) {
+					g := schedtest.Build(t, func(b *ir.Builder) { schedtest.MatmulOf(b, ir.BF16, s.m, s.n, s.k, layout, layout[0] == 't') })
+					tile := matmul.MmaSchedules(s.parts, target.Caps)[2]
+					schedtest.NewCase(t, g, schedtest.Wholes).RunOn(t, schedtest.ContractionsBy(t, g, target, tile))
+				})
+			}
+		}
+	}
+}
+
 // TestTilesOfMultiplyAddsAreChosenByCost tests the estimates of mma.go: large products have
 // large tiles, those of few tiles have smaller ones or split-K, and small ones no multiply-adds.
 func TestTilesOfMultiplyAddsAreChosenByCost(t *testing.T) {
@@ -66,6 +81,8 @@ func TestTilesOfMultiplyAddsAreChosenByCost(t *testing.T) {
 		{4096, 4096, 4096, ir.F32, 256, 1},
 		{1024, 1024, 1024, ir.F16, 64, 1},
 		{512, 512, 4096, ir.BF16, 64, 2},
+		{16, 4096, 4096, ir.BF16, 64, 2}, // 32 tiles, not 64 with 112 empty rows each
+		{64, 16384, 1024, ir.BF16, 64, 1},
 		{64, 64, 64, ir.BF16, 0, 1},
 		{4096, 8, 128, ir.F32, 0, 1},
 		{1024, 1024, 1024, ir.F64, 0, 1},
