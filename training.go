@@ -73,6 +73,9 @@ const (
 // if the device has no random numbers. The errors are those of [Training.Entries],
 // [Trainer.SetRate] and the device.
 func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Trainer, error) {
+	if err := s.given(ctx, "train"); err != nil {
+		return nil, err
+	}
 	entries, places, err := o.entries(loss)
 	if err != nil {
 		return nil, err
