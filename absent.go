@@ -38,15 +38,15 @@ func (p *Program) given(ctx context.Context, call string) error {
 	return contextGiven(ctx, call)
 }
 
-// given returns an error unless the trainer has a program and ctx is given.
-func (t *Trainer) given(ctx context.Context, call string) error {
+// trainerGiven returns an error unless the trainer has a program and ctx is given.
+func trainerGiven(ctx context.Context, t *Trainer, call string) error {
 	if t == nil || t.program == nil {
 		return absent("trainer", call, "NewTrainer")
 	}
 	return contextGiven(ctx, call)
 }
 
-// given returns an error unless the trainers have a program and ctx is given.
+// trainerGiven returns an error unless the trainers have a program and ctx is given.
 func (j *Joint) given(ctx context.Context, call string) error {
 	if j == nil || j.program == nil {
 		return absent("joint", call, "Session.TrainJointly")

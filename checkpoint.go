@@ -103,7 +103,7 @@ func (t *Trainer) values(ctx context.Context) (map[string]Tensor, error) {
 // where it stopped. To write a file, prefer [Trainer.SaveFile]. Of values divided among ranks it
 // writes this rank's part: see [Trainer.SaveShards].
 func (t *Trainer) Save(ctx context.Context, w io.Writer) error {
-	if err := t.given(ctx, "save"); err != nil {
+	if err := trainerGiven(ctx, t, "save"); err != nil {
 		return err
 	}
 	values, err := t.values(ctx)
@@ -116,7 +116,7 @@ func (t *Trainer) Save(ctx context.Context, w io.Writer) error {
 // SaveFile is [Trainer.Save] to a file. It replaces the file atomically: see
 // [safetensors.WriteFile].
 func (t *Trainer) SaveFile(ctx context.Context, name string) error {
-	if err := t.given(ctx, "save"); err != nil {
+	if err := trainerGiven(ctx, t, "save"); err != nil {
 		return err
 	}
 	values, err := t.values(ctx)
@@ -134,7 +134,7 @@ func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 // losses, and integer values, which count steps and random numbers. Of values divided among ranks
 // it returns this rank's part: see [Trainer.Whole].
 func (t *Trainer) Params(ctx context.Context) (map[string]Tensor, error) {
-	if err := t.given(ctx, "params"); err != nil {
+	if err := trainerGiven(ctx, t, "params"); err != nil {
 		return nil, err
 	}
 	values, err := t.values(ctx)
@@ -160,7 +160,7 @@ func inferenceValues(t *Trainer, values map[string]Tensor) map[string]Tensor {
 // [Program.LoadWith]. The error is of kind [safetensors.ErrDamaged] or a [*CheckpointError]; the
 // trainer is then unchanged.
 func (t *Trainer) Load(ctx context.Context, r io.Reader) error {
-	if err := t.given(ctx, "load"); err != nil {
+	if err := trainerGiven(ctx, t, "load"); err != nil {
 		return err
 	}
 	values, _, err := safetensors.Read(r)
@@ -172,7 +172,7 @@ func (t *Trainer) Load(ctx context.Context, r io.Reader) error {
 
 // LoadFile is [Trainer.Load] from a file.
 func (t *Trainer) LoadFile(ctx context.Context, name string) error {
-	if err := t.given(ctx, "load"); err != nil {
+	if err := trainerGiven(ctx, t, "load"); err != nil {
 		return err
 	}
 	values, _, err := safetensors.ReadFile(name)

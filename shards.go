@@ -23,7 +23,7 @@ import (
 // [safetensors.WriteFile], and [Trainer.LoadFile] can read the file in a run of one rank. An error
 // of the group is an [*collective.Error].
 func (t *Trainer) Whole(ctx context.Context) (map[string]Tensor, error) {
-	if err := t.given(ctx, "whole"); err != nil {
+	if err := trainerGiven(ctx, t, "whole"); err != nil {
 		return nil, err
 	}
 	values, err := t.values(ctx)
@@ -45,7 +45,7 @@ func (t *Trainer) Whole(ctx context.Context) (map[string]Tensor, error) {
 // LoadWhole resumes from whole values, as [Trainer.Whole] returns them: each rank takes its parts.
 // The errors are those of [Trainer.Load].
 func (t *Trainer) LoadWhole(ctx context.Context, values map[string]Tensor) error {
-	if err := t.given(ctx, "load"); err != nil {
+	if err := trainerGiven(ctx, t, "load"); err != nil {
 		return err
 	}
 	own := maps.Clone(values)
@@ -241,7 +241,7 @@ var writeShard = safetensors.WriteFile
 // function waits until this rank has written its file. The checkpoint is complete once all ranks
 // have written theirs: [Trainer.LoadShards] refuses incomplete ones.
 func (t *Trainer) SaveShards(ctx context.Context, dir string) (wait func() error, err error) {
-	if err := t.given(ctx, "save"); err != nil {
+	if err := trainerGiven(ctx, t, "save"); err != nil {
 		return nil, err
 	}
 	values, err := t.values(ctx)
@@ -305,7 +305,7 @@ func LatestShards(dir string) (string, error) {
 // [Trainer.LoadFile]; a missing file, or one of another save, is an error of kind
 // [safetensors.ErrDamaged].
 func (t *Trainer) LoadShards(ctx context.Context, dir string) error {
-	if err := t.given(ctx, "load"); err != nil {
+	if err := trainerGiven(ctx, t, "load"); err != nil {
 		return err
 	}
 	s, err := openShards(dir)
