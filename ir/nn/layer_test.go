@@ -95,8 +95,12 @@ func TestBadOptionsAreRefused(t *testing.T) {
 			return nn.BatchNorm(b, ops.SliceAxis(b, ops.Reshape(b, x, ir.N(10), ir.N(8)), 0, ir.N(0), ir.N(1)))
 		}},
 		"dropout without mode": {ir.ErrGraph, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Dropout(b, x, 0.5) }},
-		"dropout rate":         {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Dropout(b, x, 1) }},
-		"heads":                {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Attention(b, x, 3) }},
+		"kernel longer than x": {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Conv1d(b, x, 2, 6) }},
+		"kernel longer than an image": {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value {
+			return nn.Conv2d(b, ops.Reshape(b, x, ir.Dims(2, 5, 8, 1)...), 2, 7, nn.ConvOptions{Pad: []int{0, 3}})
+		}},
+		"dropout rate": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Dropout(b, x, 1) }},
+		"heads":        {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Attention(b, x, 3) }},
 		"key heads": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
 			return nn.Attention(b, x, 4, nn.AttentionOptions{KVHeads: 3})
 		}},

@@ -441,6 +441,9 @@ test('padding of layers is a word of conv2d of values, or a number', () => {
     assert.throws(() => built((x) => layer(x, 4, 3, { padding: 'same', pad: 1 })), { kind: 'attr', message: /both padding and pad are given/ });
     assert.throws(() => built((x) => layer(x, 4, 3, { same: true })), { kind: 'name', message: /no option same/ });
   }
+  for (const options of [{}, { channelsFirst: true }]) {
+    assert.throws(() => built((x) => nn.conv2d(x, 4, 11, { pad: 1, ...options })), { kind: 'shape', message: /11 .*is longer than .*8 elements padded by 1 and 1/ });
+  }
   assert.throws(() => built((x) => nn.convTranspose2d(x, 4, 3, { pad: 9 })), { kind: 'attr', message: /pad cuts off all elements of axis 1 of the result/ });
   assert.throws(() => built((x) => nn.convTranspose2d(x, 4, 3, { padding: 'same' })), { kind: 'attr', message: /^nn\.convTranspose\(.*\) in conv_transpose0: .*set pad/ });
 });
