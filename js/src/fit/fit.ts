@@ -445,7 +445,7 @@ class Stopper {
   /** Whether an evaluation is the best so far. NaN never is. */
   better(measured: Readonly<Record<string, number>>): boolean {
     const { metric = 'loss', larger, minDelta = 0, patience } = this.#stop, value = measured[metric];
-    if (value === undefined && patience !== undefined) throw unknownName('fit: metric of stop: the evaluation has no output of rank 0 or metric', metric, Object.keys(measured), 'fit');
+    if (value === undefined && (patience !== undefined || this.#stop.metric !== undefined)) throw unknownName('fit: metric of stop: the evaluation has no output of rank 0 or metric', metric, Object.keys(measured), 'fit');
     const gain = this.best === undefined ? Infinity : (this.best - value!) * (larger ? -1 : 1);
     if (value === undefined || Number.isNaN(value) || !(gain > minDelta)) {
       this.worse++;
