@@ -252,7 +252,7 @@ export function withDefaults(given: ProgramOptions): ProgramOptions {
 export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Readonly<Record<string, Graph>>, T extends GraphTypes = any, L extends string = string, A extends Readonly<Record<string, Graph>> = {}> extends StepOptions<L>, ModuleProgramOptions {
   /** The number of losses to keep on the device, so that all are reported. 64 if not given, 0 for none. */
   history?: number;
-  /** The learning rate without a schedule: the input `lr`, to be changed by `trainer.program.bind('step', { lr })`. */
+  /** The learning rate without a schedule, 0.001 if not given: the input `lr`, to be changed by `trainer.program.bind('step', { lr })`. */
   rate?: number;
   /** Additional entries, such as `eval`: a function that builds them, where the graph is one, too. */
   entries?: G | (() => G);
@@ -330,7 +330,7 @@ async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions
   const made = await openJob({ job, tune, check }, { recover: recover ?? !withDefaults(rest).device, ...rest });
   try {
     await made.load(begin, { allowMissing: true }); // of other entries
-    if (rate !== undefined) await made.bind('step', { lr: rate });
+    if (!schedule) await made.bind('step', { lr: rate ?? 1e-3 });
   } catch (reason) {
     made.close();
     throw reason;

@@ -1,6 +1,6 @@
 // A loss whose steps remember the first value that was not finite.
 
-import { type Graph, parseGraph } from '../graph/graph.js';
+import { Graph, parseGraph } from '../graph/graph.js';
 import type { Program } from '../program/program.js';
 import { need, RlxError } from '../values/errors.js';
 
@@ -25,11 +25,12 @@ export interface Watched {
  * ```
  */
 export function watch(loss: Graph): Watched {
-  need(typeof loss?.text === 'function', 'graph', 'watch: the loss', 'a graph', loss);
+  need(loss instanceof Graph, 'graph', 'watch: the loss', 'a graph', loss);
   const { text, names } = watchedText(loss.text());
   return {
     loss: parseGraph(text),
     async first(program) {
+      need(typeof program?.read === 'function', 'missing', 'first: the program', 'one of the loss', program);
       const [first] = await program.read(watchState);
       return names[Number(first) - 1];
     },
