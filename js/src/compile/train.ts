@@ -59,11 +59,13 @@ export function jobOf(module: Module, graphs?: Module['entries']): Job {
   return { name, entries: texts, symbols, limits, targets };
 }
 
-/** Refuses sizes of symbols that no graph has; of a text they are not known. */
+/** Refuses sizes of symbols that no graph has, and symbols without a size; of a text they are not known. */
 function checkSymbols(symbols: NonNullable<Module['symbols']>, graphs: readonly (Graph | string)[]): void {
   if (!graphs.every((graph) => graph instanceof Graph)) return;
   const known = new Set(graphs.flatMap((graph) => graph.symbols));
   for (const name of Object.keys(symbols)) if (!known.has(name)) throw unknownName('symbols: the module has no symbol', name, known);
+  const open = [...known].find((name) => symbols[name] === undefined);
+  if (open !== undefined) throw new RlxError('symbol', `symbols: size ${open} has no value: give one in symbols, or leave it open with openSizes of @rlx-go/rlx/sizes`, { name: open });
 }
 
 function textOf(entry: string, graph: Graph | string): string {
