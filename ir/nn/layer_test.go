@@ -157,6 +157,9 @@ func TestBadOptionsAreRefused(t *testing.T) {
 			nn.AUC(b, "auc", ops.Reshape(b, x, ir.Dims(80, 1)...), b.Input("l", ir.I32, ir.N(80)))
 			return x
 		}},
+		"one feature": {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value {
+			return nn.DotInteraction(b, ops.Reshape(b, x, ir.Dims(10, 1, 8)...))
+		}},
 		"k of top k": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
 			return nn.TopKAccuracy(b, x, b.Input("l", ir.I32, ir.Dims(2, 5)...), 0)
 		}},

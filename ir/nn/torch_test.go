@@ -269,8 +269,9 @@ var further = map[string]func(b *ir.Builder, in map[string]ir.Value) []ir.Value{
 	"max_pool channels first": one(func(b *ir.Builder, x ir.Value) ir.Value {
 		return nn.MaxPool(b, x, 0, nn.PoolOptions{Window: []int{2, 3}, Stride: []int{2, 1}, Dilation: []int{2}, ChannelsFirst: true})
 	}),
-	"stack":      one(repeated(nn.StackOptions{})),
-	"stack scan": one(repeated(nn.StackOptions{Scan: true})),
+	"dot_interaction": one(nn.DotInteraction),
+	"stack":           one(repeated(nn.StackOptions{})),
+	"stack scan":      one(repeated(nn.StackOptions{Scan: true})),
 	"active_blocks": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
 		return []ir.Value{nn.ActiveBlocks(b, in["x"], ops.Convert(b, in["active"], ir.Bool), func(b *ir.Builder, x ir.Value) ir.Value {
 			return ops.Tanh(b, nn.Linear(b, x, 3))

@@ -95,6 +95,7 @@ const layers = {
   'layer_norm without bias': ({ x }) => nn.layerNorm(x, { epsilon: 1e-2, noBias: true }),
   'instance_norm channels first': ({ x }) => nn.instanceNorm(x, { channelsFirst: true, noAffine: true }),
   'max_pool channels first': ({ x }) => nn.maxPool(x, [2, 3], { stride: [2, 1], dilation: 2, channelsFirst: true }),
+  dot_interaction: ({ x }) => nn.dotInteraction(x),
   stack: ({ x }) => nn.stack(x, 'h', 3, repeated),
   'stack scan': ({ x }) => nn.stack(x, 'h', 3, repeated, { scan: true }),
   active_blocks: ({ x, active }) => nn.activeBlocks(x, active.convert('bool'), (x) => nn.linear(x, 3).tanh()),

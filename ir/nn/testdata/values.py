@@ -379,6 +379,10 @@ ew, xe, we, ce = P(3, 4, 2), R(3, 4), R(3, 2), torch.tensor([[2, 0], [1, 2], [0,
 case("chosen_experts", {"x": xe, "weights": we, "chosen": ce}, {"grouped_linear0/weight": (ew, same)},
      lambda: (torch.einsum("ti,tkio->tko", xe, ew[ce]) * we[..., None]).sum(1))
 
+# Products of the embeddings of a recommender
+di = R(2, 4, 3)
+case("dot_interaction", {"x": di}, {}, lambda: (di @ di.mT)[(slice(None), *torch.tril_indices(4, 4, -1))])
+
 out = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch.json")
 with open(out, "w") as f:
     f.write('{"torch": %s,\n"cases": [\n' % json.dumps(torch.__version__))
