@@ -108,7 +108,7 @@ func conv(b *ir.Builder, x ir.Value, axes, out, kernel int, o []ConvOptions) (y 
 			return
 		}
 		a := layouts(axes, opts.ChannelsFirst)
-		if !l.reaches(x, a.Lhs[2:], opts, low, high) {
+		if !reaches(l, x, a.Lhs[2:], opts, low, high) {
 			return
 		}
 		a.Strides, a.RhsDilation, a.PadLo, a.PadHi, a.FeatureGroups = opts.Stride, opts.Dilation, low, high, ir.N(opts.Groups)
@@ -140,7 +140,7 @@ func (l *layer) padded(o ConvOptions, low, high []int) (x ir.Value, restLow, res
 
 // reaches refuses a kernel that is longer than an axis of x with its padding, as [ops.Conv2D] does and [ops.ConvGeneral], whose
 // result is then empty, does not.
-func (l *layer) reaches(x ir.Value, axes []int, o ConvOptions, low, high []int) bool {
+func reaches(l *layer, x ir.Value, axes []int, o ConvOptions, low, high []int) bool {
 	for i, axis := range axes {
 		n, ok := x.Dim(axis).Const()
 		if ok && n > 0 && n+low[i]+high[i] < (o.Kernel[i]-1)*o.Dilation[i]+1 {
