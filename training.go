@@ -147,6 +147,11 @@ func (o Training) entries(loss *ir.Graph) ([]ir.Entry, map[string]parallel.Place
 	if err != nil {
 		return nil, nil, err
 	}
+	for _, e := range slices.Concat(o.Eval, onAverages) {
+		if e.Name == "" || e.Name == stepEntry || e.Name == initEntry {
+			return nil, nil, ir.Errorf(ir.ErrName, "an entry of Eval or EvalAverages has the name %q: it must have one other than %q and %q, which are those of the training", e.Name, stepEntry, initEntry)
+		}
+	}
 	entries := slices.Concat([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval, onAverages)
 	if o.Partition != nil {
 		return o.Partition.divide(entries)
