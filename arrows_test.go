@@ -52,7 +52,7 @@ var layers = [][]string{
 	{"native/safetensors", "native/dataset", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "internal/conformance", "internal/onnxcase"},
 	{"webgpu", "wasm", "native/coreml", "native/lm", "internal/coreml/software"}, // a training session and the software Core ML run graphs on the CPU
 	{""}, // the root
-	{"internal/functiontest"},
+	{"internal/functiontest", "internal/api/zero"},
 	{"native/lm/generate", "native/lm/perplexity", "native/models"},
 	{"native/lm/serve"},
 	{"demo", "js", "native/opsdoc", "native/rlx", "native/collective/example", "internal/applecheck/whole", "internal/coreml/suite"},

@@ -74,6 +74,9 @@ func (a averages) graph(g *ir.Graph) (*ir.Graph, error) {
 // their place and under their names: the values for inference. The error is of kind [ir.ErrUnsupported] for a
 // step that keeps none. Before the first update averages are zeros.
 func (t *Trainer) Averages(ctx context.Context) (map[string]Tensor, error) {
+	if err := trainerGiven(ctx, t, "averages"); err != nil {
+		return nil, err
+	}
 	all, err := t.values(ctx)
 	if err != nil {
 		return nil, err

@@ -63,6 +63,9 @@ type waiting struct {
 // the entry lacks and for an input or output without it, [ir.ErrUnsupported] for an entry that
 // updates states, and [ir.ErrAttr] for options out of range.
 func (p *Program) Batcher(entry string, o BatcherOptions) (*Batcher, error) {
+	if err := p.given(context.Background(), "batcher"); err != nil {
+		return nil, err
+	}
 	if !slices.Contains(p.Entries(), entry) {
 		return nil, ir.Errorf(ir.ErrName, "unknown entry %q: have %q", entry, p.Entries())
 	}
@@ -140,6 +143,9 @@ func (b *Batcher) addPorts() error {
 // [Program.Call], and of kind [ir.ErrShape] for more rows than a batch has; inputs that do not fit
 // fail their own call alone. When ctx is done, Call returns its error, and the inputs may be reused.
 func (b *Batcher) Call(ctx context.Context, in Inputs) (map[string]Tensor, error) {
+	if b == nil || b.open == nil {
+		return nil, absent("batcher", "call", "Program.Batcher")
+	}
 	c, err := b.check(ctx, in)
 	if err != nil {
 		return nil, b.open.fault(b.entry.Name, err)
@@ -162,6 +168,9 @@ func (b *Batcher) Call(ctx context.Context, in Inputs) (map[string]Tensor, error
 
 // check returns a call whose inputs fit the entry.
 func (b *Batcher) check(ctx context.Context, in Inputs) (*waiting, error) {
+	if err := contextGiven(ctx, "call"); err != nil {
+		return nil, err
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

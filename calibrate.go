@@ -34,6 +34,9 @@ const calibrationTime = 100 * time.Millisecond
 // name and the description of the device, in the folder of the environment variable RLX_TUNE_CACHE. The
 // errors are those of [Open] and [Session.Compile]; of a folder that cannot be written, its own.
 func Calibrate(ctx context.Context, device string) (Rates, error) {
+	if err := contextGiven(ctx, "calibrate"); err != nil {
+		return Rates{}, err
+	}
 	return calibrate(ctx, device, calibrationTime)
 }
 

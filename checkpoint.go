@@ -103,6 +103,9 @@ func (t *Trainer) values(ctx context.Context) (map[string]Tensor, error) {
 // where it stopped. To write a file, prefer [Trainer.SaveFile]. Of values divided among ranks it
 // writes this rank's part: see [Trainer.SaveShards].
 func (t *Trainer) Save(ctx context.Context, w io.Writer) error {
+	if err := trainerGiven(ctx, t, "save"); err != nil {
+		return err
+	}
 	values, err := t.values(ctx)
 	if err != nil {
 		return err
@@ -113,6 +116,9 @@ func (t *Trainer) Save(ctx context.Context, w io.Writer) error {
 // SaveFile is [Trainer.Save] to a file. It replaces the file atomically: see
 // [safetensors.WriteFile].
 func (t *Trainer) SaveFile(ctx context.Context, name string) error {
+	if err := trainerGiven(ctx, t, "save"); err != nil {
+		return err
+	}
 	values, err := t.values(ctx)
 	if err != nil {
 		return err
@@ -128,6 +134,9 @@ func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 // losses, and integer values, which count steps and random numbers. Of values divided among ranks
 // it returns this rank's part: see [Trainer.Whole].
 func (t *Trainer) Params(ctx context.Context) (map[string]Tensor, error) {
+	if err := trainerGiven(ctx, t, "params"); err != nil {
+		return nil, err
+	}
 	values, err := t.values(ctx)
 	if err != nil {
 		return nil, err
@@ -151,6 +160,9 @@ func inferenceValues(t *Trainer, values map[string]Tensor) map[string]Tensor {
 // [Program.LoadWith]. The error is of kind [safetensors.ErrDamaged] or a [*CheckpointError]; the
 // trainer is then unchanged.
 func (t *Trainer) Load(ctx context.Context, r io.Reader) error {
+	if err := trainerGiven(ctx, t, "load"); err != nil {
+		return err
+	}
 	values, _, err := safetensors.Read(r)
 	if err != nil {
 		return err
@@ -160,6 +172,9 @@ func (t *Trainer) Load(ctx context.Context, r io.Reader) error {
 
 // LoadFile is [Trainer.Load] from a file.
 func (t *Trainer) LoadFile(ctx context.Context, name string) error {
+	if err := trainerGiven(ctx, t, "load"); err != nil {
+		return err
+	}
 	values, _, err := safetensors.ReadFile(name)
 	if err != nil {
 		return err

@@ -50,6 +50,9 @@ func NewEvents(folder string) (*Events, error) {
 // "rate", "throughput", "metrics/accuracy" and "eval/loss". A report without steps, of a resumed training with none left,
 // has no loss, rate and throughput: those of the step are in the file of the training before. It is a callback for [Loop].
 func (e *Events) Report(r Report) error {
+	if e == nil || e.file == nil {
+		return absent("events", "report", "NewEvents")
+	}
 	values := map[string]float64{}
 	if !r.idle() {
 		values["loss"], values["rate"], values["throughput"] = r.Loss, r.Rate, r.Throughput
@@ -66,6 +69,9 @@ func (e *Events) Report(r Report) error {
 // Scalars writes values of a step by name, rounded to f32. The error is of kind [ir.ErrAttr] for a
 // negative step.
 func (e *Events) Scalars(step int, values map[string]float64) error {
+	if e == nil || e.file == nil {
+		return absent("events", "scalars", "NewEvents")
+	}
 	if step < 0 {
 		return ir.Attrf("step is %d: it must be 0 or greater", step)
 	}
@@ -73,7 +79,12 @@ func (e *Events) Scalars(step int, values map[string]float64) error {
 }
 
 // Close closes the file.
-func (e *Events) Close() error { return e.file.Close() }
+func (e *Events) Close() error {
+	if e == nil || e.file == nil {
+		return absent("events", "close", "NewEvents")
+	}
+	return e.file.Close()
+}
 
 // write writes a record of TFRecord files: the length as a u64, its checksum, the data, its
 // checksum, all little endian.

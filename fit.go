@@ -162,11 +162,12 @@ func (f *fit) check() error {
 	if l.Eval.Entry != "" && l.Eval.Data == nil {
 		return ir.Attrf("Data of the evaluation is nil: it must be given")
 	}
-	if l.Stop.Metric == "" {
+	f.stop.named = l.Stop.Metric != ""
+	if !f.stop.named {
 		l.Stop.Metric = "loss"
 	}
 	if slots := f.t.Program().Slots(l.Eval.Entry); l.Eval.Entry != "" && len(slots) == 0 {
-		return ir.Errorf(ir.ErrName, "Entry is %q: it must be an entry of the program", l.Eval.Entry)
+		return ir.Errorf(ir.ErrName, "Entry is %q: it must be an entry of the program, one of %q", l.Eval.Entry, f.t.Program().Entries())
 	}
 	f.stop.EarlyStop = l.Stop
 	if err := f.checkRecovery(); err != nil {

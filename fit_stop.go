@@ -162,6 +162,7 @@ func lossSumOf(metadata map[string]string) lossSum {
 // stopper counts evaluations without an improvement.
 type stopper struct {
 	EarlyStop
+	named bool // Metric was given
 	best  float64
 	known bool // best is set
 	worse int  // evaluations since the best one
@@ -209,7 +210,7 @@ func (s *stopper) resume(c Checkpoints, metadata map[string]string) {
 func (s *stopper) better(eval map[string]float64) (bool, error) {
 	v, ok := eval[s.Metric]
 	switch {
-	case !ok && s.Patience > 0:
+	case !ok && (s.named || s.Patience > 0):
 		return false, ir.Errorf(ir.ErrName, "Metric is %q: it must be an output of rank 0 or a metric of the evaluation, one of %q", s.Metric, slices.Sorted(maps.Keys(eval)))
 	case !ok || math.IsNaN(v):
 		s.worse++

@@ -290,6 +290,7 @@ func TestFitRefusesBadLoops(t *testing.T) {
 		"no data of eval":   {rlx.Loop{Data: data, Steps: 3, Eval: rlx.Evaluation{Entry: "eval"}}, ir.ErrAttr},
 		"unknown entry":     {rlx.Loop{Data: data, Steps: 3, Eval: rlx.Evaluation{Entry: "test", Data: rlx.InOrder(points(), 20)}}, ir.ErrName},
 		"unknown metric":    {rlx.Loop{Data: data, Steps: 3, Eval: evaluation(), Stop: rlx.EarlyStop{Patience: 1, Metric: "f1"}}, ir.ErrName},
+		"misspelt metric":   {rlx.Loop{Data: data, Steps: 3, Eval: evaluation(), Stop: rlx.EarlyStop{Metric: "f1"}}, ir.ErrName},
 		"unknown weight":    {rlx.Loop{Data: data, Steps: 3, Eval: rlx.Evaluation{Entry: "eval", Data: rlx.InOrder(points(), 20), Weight: "n"}}, ir.ErrName},
 		"no folder":         {rlx.Loop{Data: data, Steps: 3, Save: rlx.Checkpoints{Last: 2}}, ir.ErrAttr},
 		"folder is a file":  {rlx.Loop{Data: data, Steps: 3, Save: rlx.Checkpoints{Folder: file}}, os.ErrExist},

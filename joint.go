@@ -64,6 +64,9 @@ type Joint struct {
 // The error is of kind [ir.ErrName] for an objective without a name of its own, and otherwise one of
 // [Session.Train].
 func (s *Session) TrainJointly(ctx context.Context, o JointTraining) (*Joint, error) {
+	if err := s.given(ctx, "train"); err != nil {
+		return nil, err
+	}
 	entries, first, err := o.entries()
 	if err != nil {
 		return nil, err
@@ -184,6 +187,9 @@ func (j *Joint) Program() *Program { return j.program }
 
 // Save writes all parameters and states as a safetensors file: see [Trainer.Save].
 func (j *Joint) Save(ctx context.Context, w io.Writer) error {
+	if err := j.given(ctx, "save"); err != nil {
+		return err
+	}
 	values, err := j.program.Save(ctx)
 	if err != nil {
 		return err
@@ -199,6 +205,9 @@ func (j *Joint) Save(ctx context.Context, w io.Writer) error {
 // Load resumes all objectives from a file of [Joint.Save]. The errors are those of [Trainer.Load];
 // nothing is changed then.
 func (j *Joint) Load(ctx context.Context, r io.Reader) error {
+	if err := j.given(ctx, "load"); err != nil {
+		return err
+	}
 	values, _, err := safetensors.Read(r)
 	if err != nil {
 		return err

@@ -52,6 +52,9 @@ func (p *Program) Load(ctx context.Context, values map[string]Tensor) error {
 // The error is also of kind [ir.ErrName] for two values that Rename gives one name, and for a pattern of Missing that
 // matches no parameter or state or of OutIn that matches no value.
 func (p *Program) LoadWith(ctx context.Context, values map[string]Tensor, o LoadOptions) error {
+	if err := p.given(ctx, "load"); err != nil {
+		return err
+	}
 	values, err := o.renamed(values)
 	if err != nil {
 		return err

@@ -131,6 +131,9 @@ func (t *Trainer) checkFinite(ctx context.Context, from int) error {
 // waits for the last step. If the program ran steps without the trainer and losses were
 // overwritten, the result starts after the lost ones.
 func (t *Trainer) Losses(ctx context.Context) ([]float32, error) {
+	if err := trainerGiven(ctx, t, "losses"); err != nil {
+		return nil, err
+	}
 	if err := t.checkCurrent(); err != nil {
 		return t.losses, err
 	}

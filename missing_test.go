@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx"
@@ -46,6 +47,16 @@ func TestNoGraphIsAnError(t *testing.T) {
 	} {
 		if !errors.Is(err, ir.ErrGraph) {
 			t.Errorf("%s: error %v, want one of kind %v", what, err, ir.ErrGraph)
+		}
+	}
+}
+
+// TestNamesOfEntriesOfATraining: those that Train makes are taken.
+func TestNamesOfEntriesOfATraining(t *testing.T) {
+	for _, name := range []string{"", "step", "init"} {
+		o := rlx.Training{Eval: []ir.Entry{{Name: name, Graph: classifier(t)}}}
+		if _, err := session(t).Train(context.Background(), classifier(t), o); !errors.Is(err, ir.ErrName) || !strings.Contains(err.Error(), "an entry of Eval") {
+			t.Errorf("%q: %v", name, err)
 		}
 	}
 }

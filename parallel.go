@@ -67,6 +67,9 @@ var joined struct {
 // [ir.ErrUnsupported] for several ranks on another one, and [native.ErrUnavailable] if NCCL, which
 // GPUs need, is missing.
 func (s *Session) Group(ctx context.Context, o collective.Options) (*collective.Group, error) {
+	if err := s.given(ctx, "group"); err != nil {
+		return nil, err
+	}
 	run, err := launch.Environment()
 	if err != nil {
 		return nil, err

@@ -82,6 +82,9 @@ func (p *Partition) divide(entries []ir.Entry) ([]ir.Entry, map[string]parallel.
 // state. An undivided value is returned unchanged. The error is of kind [ir.ErrShape] for a value
 // of another type than the whole.
 func (t *Trainer) Part(name string, whole Tensor) (Tensor, error) {
+	if err := trainerGiven(context.Background(), t, "part"); err != nil {
+		return Tensor{}, err
+	}
 	if t.unusable != nil {
 		return Tensor{}, t.unusable
 	}

@@ -14,6 +14,9 @@ import (
 // that lacks what each of the plans requires. Plans of training steps need the inputs that
 // [Trainer.Step] sets, such as the learning rate.
 func (s *Session) OpenPlan(ctx context.Context, file []byte) (*Program, error) {
+	if err := s.given(ctx, "open plan"); err != nil {
+		return nil, err
+	}
 	b, ok := s.backend.(native.PlanOpener)
 	if !ok {
 		return nil, ir.Errorf(ir.ErrUnsupported, "device %q runs no plan files: open webgpu", s.backend.Name())

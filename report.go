@@ -47,6 +47,9 @@ func (r *DeviceReport) Unsupported() (rows []ReportRow) {
 // Err returns nil if the device can compute the module, else an error of kind [ir.ErrUnsupported]
 // about the first node that it cannot, or [DeviceReport.Refused].
 func (r *DeviceReport) Err() error {
+	if r == nil {
+		return absent("report", "err", "ReportOn")
+	}
 	rows := r.Unsupported()
 	if len(rows) == 0 {
 		return r.Refused
@@ -102,6 +105,9 @@ func where(n *ir.Node) string {
 // MarshalJSON returns the report as an object with the device's name, its description, whether it
 // can compute the module, why it refuses the module as a whole if it does, and the rows.
 func (r *DeviceReport) MarshalJSON() ([]byte, error) {
+	if r == nil {
+		return nil, absent("report", "json", "ReportOn")
+	}
 	type row struct {
 		Entry  string `json:"entry"`
 		Node   string `json:"node"`

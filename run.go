@@ -23,6 +23,9 @@ type Progress struct {
 // and returns the context's error. The error is of kind [ir.ErrAttr] for a negative number of
 // steps.
 func (t *Trainer) Run(ctx context.Context, steps int, batch func(step int) error, progress func(Progress)) error {
+	if err := trainerGiven(ctx, t, "run"); err != nil {
+		return err
+	}
 	if err := t.checkCurrent(); err != nil {
 		return err
 	}

@@ -89,6 +89,9 @@ type CompileOptions struct {
 // CompileWith is [Session.Compile] with options. The error is of kind [ir.ErrAttr] for an option
 // outside its domain.
 func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOptions) (*Program, error) {
+	if err := s.given(ctx, "compile"); err != nil {
+		return nil, err
+	}
 	if m == nil {
 		return nil, ir.Errorf(ir.ErrGraph, "no module given")
 	}
@@ -163,6 +166,22 @@ type Program struct {
 	trainer atomic.Pointer[Trainer] // the current trainer, which counts the steps
 }
 
+// Get returns the value of one parameter or state: see [native.Program.Get].
+func (p *Program) Get(ctx context.Context, name string) (Tensor, error) {
+	if err := p.given(ctx, "get"); err != nil {
+		return Tensor{}, err
+	}
+	return p.Program.Get(ctx, name)
+}
+
+// GetAll returns the values of all parameters and states: see [native.Program.GetAll].
+func (p *Program) GetAll(ctx context.Context) (map[string]Tensor, error) {
+	if err := p.given(ctx, "get"); err != nil {
+		return nil, err
+	}
+	return p.Program.GetAll(ctx)
+}
+
 // Call runs an entry, waits for it and returns its outputs.
 func (p *Program) Call(ctx context.Context, entry string, in Inputs) (Outputs, error) {
 	r, err := p.Run(ctx, entry, in)
@@ -174,4 +193,9 @@ func (p *Program) Call(ctx context.Context, entry string, in Inputs) (Outputs, e
 
 // Save returns the values of all parameters and states, as one consistent snapshot between two
 // runs.
-func (p *Program) Save(ctx context.Context) (map[string]Tensor, error) { return p.GetAll(ctx) }
+func (p *Program) Save(ctx context.Context) (map[string]Tensor, error) {
+	if err := p.given(ctx, "save"); err != nil {
+		return nil, err
+	}
+	return p.GetAll(ctx)
+}

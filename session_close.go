@@ -52,6 +52,9 @@ var errSessionClosed = &native.Error{Backend: "session", Call: "compile", Kind: 
 // call does nothing. If ctx is done first, the programs with runs in flight stay open, and Close can
 // be called again. The device itself stays open, as other sessions may use it.
 func (s *Session) Close(ctx context.Context) error {
+	if err := s.given(ctx, "close"); err != nil {
+		return err
+	}
 	var failed []error
 	for _, p := range s.programs.all(true) {
 		failed = append(failed, p.Close(ctx))
@@ -63,6 +66,9 @@ func (s *Session) Close(ctx context.Context) error {
 // runs are reported by the calls that started or wait for them. If ctx is done first, it returns the
 // error of ctx.
 func (s *Session) Sync(ctx context.Context) error {
+	if err := s.given(ctx, "sync"); err != nil {
+		return err
+	}
 	for _, p := range s.programs.all(false) {
 		if err := p.Sync(ctx); err != nil && !errors.Is(err, native.ErrClosed) {
 			return err
@@ -74,6 +80,9 @@ func (s *Session) Sync(ctx context.Context) error {
 // Sync waits until the runs of the program that were started before are done: see [Session.Sync].
 // The error is of kind [native.ErrClosed] for a closed program.
 func (p *Program) Sync(ctx context.Context) error {
+	if err := p.given(ctx, "sync"); err != nil {
+		return err
+	}
 	if s, ok := p.Program.(native.Syncer); ok {
 		return s.Sync(ctx)
 	}
@@ -82,6 +91,9 @@ func (p *Program) Sync(ctx context.Context) error {
 
 // Close frees the program's memory after the last run: see [native.Program.Close].
 func (p *Program) Close(ctx context.Context) error {
+	if err := p.given(ctx, "close"); err != nil {
+		return err
+	}
 	err := p.Program.Close(ctx)
 	if err == nil && p.owner != nil {
 		p.owner.remove(p)

@@ -23,6 +23,9 @@ import (
 // [safetensors.WriteFile], and [Trainer.LoadFile] can read the file in a run of one rank. An error
 // of the group is an [*collective.Error].
 func (t *Trainer) Whole(ctx context.Context) (map[string]Tensor, error) {
+	if err := trainerGiven(ctx, t, "whole"); err != nil {
+		return nil, err
+	}
 	values, err := t.values(ctx)
 	if err != nil {
 		return nil, err
@@ -42,6 +45,9 @@ func (t *Trainer) Whole(ctx context.Context) (map[string]Tensor, error) {
 // LoadWhole resumes from whole values, as [Trainer.Whole] returns them: each rank takes its parts.
 // The errors are those of [Trainer.Load].
 func (t *Trainer) LoadWhole(ctx context.Context, values map[string]Tensor) error {
+	if err := trainerGiven(ctx, t, "load"); err != nil {
+		return err
+	}
 	own := maps.Clone(values)
 	for name, x := range own {
 		part, err := t.Part(name, x)
@@ -235,6 +241,9 @@ var writeShard = safetensors.WriteFile
 // function waits until this rank has written its file. The checkpoint is complete once all ranks
 // have written theirs: [Trainer.LoadShards] refuses incomplete ones.
 func (t *Trainer) SaveShards(ctx context.Context, dir string) (wait func() error, err error) {
+	if err := trainerGiven(ctx, t, "save"); err != nil {
+		return nil, err
+	}
 	values, err := t.values(ctx)
 	if err != nil {
 		return nil, err
@@ -296,6 +305,9 @@ func LatestShards(dir string) (string, error) {
 // [Trainer.LoadFile]; a missing file, or one of another save, is an error of kind
 // [safetensors.ErrDamaged].
 func (t *Trainer) LoadShards(ctx context.Context, dir string) error {
+	if err := trainerGiven(ctx, t, "load"); err != nil {
+		return err
+	}
 	s, err := openShards(dir)
 	if err != nil {
 		return err

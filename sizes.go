@@ -233,6 +233,9 @@ func (e *openEntry) formatBuckets() string {
 // nothing for an entry without open sizes. The error is of kind [ir.ErrName] for an unknown entry
 // and [ir.ErrSymbol] for a symbol without a size.
 func (p *Program) Prepare(ctx context.Context, entry string, sizes map[string]int) error {
+	if err := p.given(ctx, "prepare"); err != nil {
+		return err
+	}
 	open, ok := p.Program.(*openProgram)
 	if !ok {
 		if !slices.Contains(p.Entries(), entry) {

@@ -138,6 +138,9 @@ func (t *Trainer) Program() *Program { return t.program }
 // rate that is negative or not a finite f32, and [ir.ErrName] for a step with a schedule, which has
 // no input for the rate.
 func (t *Trainer) SetRate(rate float64) error {
+	if err := trainerGiven(context.Background(), t, "set rate"); err != nil {
+		return err
+	}
 	if t.unusable != nil {
 		return t.unusable
 	}
@@ -196,6 +199,9 @@ func (t *Trainer) accept(batch Inputs) error {
 // After an error of kind [ir.ErrIndex], [ir.ErrName], [ir.ErrDType] or [ir.ErrShape] the parameters
 // are unchanged.
 func (t *Trainer) Step(ctx context.Context, batch Inputs) error {
+	if err := trainerGiven(ctx, t, "step"); err != nil {
+		return err
+	}
 	if err := t.checkCurrent(); err != nil {
 		return err
 	}

@@ -73,6 +73,9 @@ const (
 // if the device has no random numbers. The errors are those of [Training.Entries],
 // [Trainer.SetRate] and the device.
 func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Trainer, error) {
+	if err := s.given(ctx, "train"); err != nil {
+		return nil, err
+	}
 	entries, places, err := o.entries(loss)
 	if err != nil {
 		return nil, err
@@ -143,6 +146,11 @@ func (o Training) entries(loss *ir.Graph) ([]ir.Entry, map[string]parallel.Place
 	onAverages, err := o.averaged(step)
 	if err != nil {
 		return nil, nil, err
+	}
+	for _, e := range slices.Concat(o.Eval, onAverages) {
+		if e.Name == "" || e.Name == stepEntry || e.Name == initEntry {
+			return nil, nil, ir.Errorf(ir.ErrName, "an entry of Eval or EvalAverages has the name %q: it must have one other than %q and %q, which are those of the training", e.Name, stepEntry, initEntry)
+		}
 	}
 	entries := slices.Concat([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval, onAverages)
 	if o.Partition != nil {

@@ -83,6 +83,9 @@ func (u *missing) markGiven(names []string) {
 // reads a parameter without a value. A parameter gets its value from [Program.Set], [Program.Load]
 // or a run of an entry that updates it.
 func (p *Program) Run(ctx context.Context, entry string, in map[string]Tensor) (native.Run, error) {
+	if err := p.given(ctx, "run"); err != nil {
+		return nil, err
+	}
 	if p.unset == nil {
 		return p.Program.Run(ctx, entry, in)
 	}
@@ -98,11 +101,17 @@ func (p *Program) Run(ctx context.Context, entry string, in map[string]Tensor) (
 
 // Set writes one parameter or state: see [native.Program.Set].
 func (p *Program) Set(ctx context.Context, name string, t Tensor) error {
+	if err := p.given(ctx, "set"); err != nil {
+		return err
+	}
 	return p.set(func() error { return p.Program.Set(ctx, name, t) }, name)
 }
 
 // SetAll writes several parameters and states: see [native.Program.SetAll].
 func (p *Program) SetAll(ctx context.Context, values map[string]Tensor) error {
+	if err := p.given(ctx, "set"); err != nil {
+		return err
+	}
 	return p.set(func() error { return p.Program.SetAll(ctx, values) }, slices.Collect(maps.Keys(values))...)
 }
 
@@ -117,6 +126,9 @@ func (p *Program) set(write func() error, names ...string) error {
 // Bind prepares an entry for repeated runs on fixed host memory: see [native.Program.Bind]. The
 // first Start checks for parameters without a value, as [Program.Run] does.
 func (p *Program) Bind(ctx context.Context, entry string, in, out map[string]Tensor) (native.Bound, error) {
+	if err := p.given(ctx, "bind"); err != nil {
+		return nil, err
+	}
 	b, err := p.Program.Bind(ctx, entry, in, out)
 	if err != nil || p.unset == nil {
 		return b, err

@@ -153,6 +153,9 @@ func (g *Graph) Substitute(values map[string]Dim) (*Graph, error) {
 type sizeRule func(d Dim) (Dim, error)
 
 func (g *Graph) withSizes(rule sizeRule) (*Graph, error) {
+	if err := g.NotNil(); err != nil {
+		return nil, err
+	}
 	return Transform(g.name, func(b *Builder) { rule.graph(b, g) })
 }
 

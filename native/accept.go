@@ -35,6 +35,9 @@ func (s Slot) Accept(t Tensor) error {
 // AcceptShared returns an error of kind [ir.ErrShape] for a parameter or state of a module whose
 // type differs in the program that it shares memory with.
 func AcceptShared(m *ir.Module, persistent []Slot) error {
+	if m == nil {
+		return ir.Attrf("the module is nil: it must be given")
+	}
 	slots := map[string]Slot{}
 	for _, s := range persistent {
 		slots[s.Name] = s

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/rlx-go/rlx/ir"
 )
 
 // Profiler is a [Program] that can time the kernels of an entry.
@@ -37,6 +39,9 @@ type Timing struct {
 // WriteTimings prints a table with a line for each timing: share of the total, time,
 // launches, GB/s, TFLOP/s if known, name. The last line has the totals.
 func WriteTimings(w io.Writer, timings []Timing) error {
+	if w == nil {
+		return ir.Attrf("w is nil: it must be a writer")
+	}
 	var whole time.Duration
 	launches := 0
 	for _, t := range timings {

@@ -90,10 +90,13 @@ func (e *Error) Error() string {
 }
 
 // Check compares the derivatives of g at a point with finite differences and with each other.
-// inputs holds a value for each port. The error is an [*Error] if numbers differ, of kind
+// inputs holds a value for each port. The error is an [*Error] if numbers differ, of kind [ir.ErrName] for a port without a value, of kind
 // [ir.ErrDType] for a graph with complex ports, and otherwise that of a transform or of the
 // evaluation.
 func Check(g *ir.Graph, inputs map[string]*ir.Array, o Options) error {
+	if err := g.NotNil(); err != nil {
+		return err
+	}
 	o = o.withDefaults()
 	if len(o.Wrt) == 0 {
 		for _, p := range g.Ports() {
@@ -105,6 +108,11 @@ func Check(g *ir.Graph, inputs map[string]*ir.Array, o Options) error {
 	for _, p := range g.Ports() {
 		if p.Value.DType().IsComplex() {
 			return ir.DTypef("gradcheck: port %q is %s", p.Name, p.Value.Type())
+		}
+	}
+	for _, p := range g.Ports() {
+		if inputs[p.Name] == nil {
+			return ir.Errorf(ir.ErrName, "gradcheck: %s %q has no value: it must be in inputs", p.Kind, p.Name)
 		}
 	}
 	c := &checker{options: o, rng: rand.New(rand.NewPCG(o.Seed, 0x9e3779b97f4a7c15))}

@@ -76,7 +76,7 @@ func (s *step) due(b *ir.Builder, next ir.Value) (due, updates ir.Value) {
 	if n == 0 || n == 1 {
 		return ir.Value{}, next
 	}
-	check(b, "step", hyper{"Accumulate", float64(n), notNegative})
+	check(b, "step", hyper{"Accumulate", float64(n), steps})
 	each := ops.ConstLike(b, next, float64(max(n, 1)))
 	due = ops.Eq(b, ops.Rem(b, next, each), ops.ZerosLike(b, next))
 	return due, ops.Div(b, ops.Add(b, next, ops.ConstLike(b, next, float64(max(n, 1)-1))), each)

@@ -17,6 +17,7 @@ var (
 	positive    = interval{func(x float64) bool { return x > 0 }, "positive"}
 	negative    = interval{func(x float64) bool { return x < 0 }, "negative"}
 	notNegative = interval{func(x float64) bool { return x >= 0 }, "0 or greater"}
+	steps       = interval{func(x float64) bool { return x >= 0 && x < 1<<31 }, "0 or greater, less than 2³¹"}
 	atLeastOne  = interval{func(x float64) bool { return x >= 1 }, "1 or greater"}
 	moreThanOne = interval{func(x float64) bool { return x > 1 }, "greater than 1"}
 	unit        = interval{func(x float64) bool { return x > 0 && x < 1 }, "between 0 and 1, both excluded"}

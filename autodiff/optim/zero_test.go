@@ -202,26 +202,36 @@ func TestHyperparametersOutsideTheirDomain(t *testing.T) {
 		opt optim.Optimizer
 		o   optim.Options
 	}{
-		"adam: Beta1 is 2; it must be between 0 and 1":          {optim.Adam{Beta1: 2}, optim.Options{}},
-		"adam: Eps is -1; it must be positive":                  {optim.Adam{Eps: -1}, optim.Options{}},
-		"adam: Beta2 is NaN":                                    {optim.Adam{Beta2: math.NaN()}, optim.Options{}},
-		"sgd: Momentum is 1; it must be 0 or greater":           {optim.SGD{Momentum: 1}, optim.Options{}},
-		"sgd: Momentum is 0; with Nesterov it must be positive": {optim.SGD{Nesterov: true}, optim.Options{}},
-		"adafactor: Decay is 1; it must be negative":            {optim.Adafactor{Decay: 1}, optim.Options{}},
-		"step: Accumulate is -2; it must be 0 or greater":       {optim.Adam{}, optim.Options{Accumulate: -2}},
-		"step: ClipNorm is -1; it must be positive":             {optim.Adam{}, optim.Options{ClipNorm: -1}},
-		"step: ClipValue is -1; it must be positive":            {optim.Adam{}, optim.Options{ClipValue: -1}},
-		"step: Average is 1; it must be between 0 and 1":        {optim.Adam{}, optim.Options{Average: 1}},
-		"loss scale: Interval is -1; it must be 0 or greater":   {optim.Adam{}, optim.Options{Scale: &optim.LossScale{Interval: -1}}},
-		"loss scale: Initial is 3; it must be a power of two":   {optim.Adam{}, optim.Options{Scale: &optim.LossScale{Initial: 3}}},
-		"schedule: steps is 0; it must be 1 or greater":         {optim.Adam{}, schedule(optim.Cosine(1, 0, 0))},
-		"schedule: factor is 0; it must be positive":            {optim.Adam{}, schedule(optim.Exponential(1, 0))},
-		"one cycle: warmupFraction is 0":                        {optim.Adam{}, schedule(optim.OneCycle(1, 10, 0))},
-		"cosine with restarts: growth is 0; it must be 1 or":    {optim.Adam{}, schedule(optim.CosineRestarts(1, 0, 10, 0))},
-		"no optimizer given":                                    {nil, optim.Options{}},
-		"group 0 has no Match":                                  {optim.Adam{}, optim.Options{Groups: []optim.Group{{}}}},
+		"adam: Beta1 is 2; it must be between 0 and 1":                   {optim.Adam{Beta1: 2}, optim.Options{}},
+		"adam: Eps is -1; it must be positive":                           {optim.Adam{Eps: -1}, optim.Options{}},
+		"adam: Beta2 is NaN":                                             {optim.Adam{Beta2: math.NaN()}, optim.Options{}},
+		"sgd: Momentum is 1; it must be 0 or greater":                    {optim.SGD{Momentum: 1}, optim.Options{}},
+		"sgd: Momentum is 0; with Nesterov it must be positive":          {optim.SGD{Nesterov: true}, optim.Options{}},
+		"adafactor: Decay is 1; it must be negative":                     {optim.Adafactor{Decay: 1}, optim.Options{}},
+		"step: Accumulate is -2; it must be 0 or greater, less than 2³¹": {optim.Adam{}, optim.Options{Accumulate: -2}},
+		"step: ClipNorm is -1; it must be positive":                      {optim.Adam{}, optim.Options{ClipNorm: -1}},
+		"step: ClipValue is -1; it must be positive":                     {optim.Adam{}, optim.Options{ClipValue: -1}},
+		"step: Average is 1; it must be between 0 and 1":                 {optim.Adam{}, optim.Options{Average: 1}},
+		"loss scale: Interval is -1; it must be 0 or greater":            {optim.Adam{}, optim.Options{Scale: &optim.LossScale{Interval: -1}}},
+		"loss scale: Initial is 3; it must be a power of two":            {optim.Adam{}, optim.Options{Scale: &optim.LossScale{Initial: 3}}},
+		"schedule: steps is 0; it must be 1 or greater":                  {optim.Adam{}, schedule(optim.Cosine(1, 0, 0))},
+		"schedule: factor is 0; it must be positive":                     {optim.Adam{}, schedule(optim.Exponential(1, 0))},
+		"one cycle: warmupFraction is 0":                                 {optim.Adam{}, schedule(optim.OneCycle(1, 10, 0))},
+		"cosine with restarts: growth is 0; it must be 1 or":             {optim.Adam{}, schedule(optim.CosineRestarts(1, 0, 10, 0))},
+		"no optimizer given":                                             {nil, optim.Options{}},
+		"group 0 has no Match":                                           {optim.Adam{}, optim.Options{Groups: []optim.Group{{}}}},
 	} {
 		if _, err := optim.Step(zeroLoss(t), "loss", of.opt, of.o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %q, want %q", err, want)
+		}
+	}
+}
+
+// TestAccumulateBeyondI32: the number of steps is counted in i32.
+func TestAccumulateBeyondI32(t *testing.T) {
+	if n := math.MaxInt; n > math.MaxInt32 {
+		const want = "step: Accumulate is 9.223372036854776e+18; it must be 0 or greater, less than 2³¹"
+		if _, err := optim.Step(zeroLoss(t), "loss", optim.Adam{}, optim.Options{Accumulate: n}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %q, want %q", err, want)
 		}
 	}

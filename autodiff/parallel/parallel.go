@@ -349,6 +349,9 @@ func (r Report) String() string {
 // Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, 2009). The body of a loop counts
 // once. The error is of kind [ir.ErrSymbol] if a size is not constant.
 func Traffic(g *ir.Graph) (int64, error) {
+	if err := g.NotNil(); err != nil {
+		return 0, err
+	}
 	var sum int64
 	for _, n := range g.Nodes() {
 		for _, sub := range n.Subgraphs() {

@@ -217,3 +217,22 @@ func (b *Box) Area() int
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 }
+
+// TestPackagesHaveExamples finds a package without an example, which pkg.go.dev shows first. Packages for tests need none.
+func TestPackagesHaveExamples(t *testing.T) {
+	for _, pkg := range public(t) {
+		if strings.HasPrefix(pkg, "ir/irtest") || pkg == "native/backendtest" || pkg == "ir/ops/samples" {
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && strings.Contains(string(text), "\nfunc Example")
+		}) {
+			t.Errorf("%s has no example", pkg)
+		}
+	}
+}

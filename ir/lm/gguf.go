@@ -30,7 +30,12 @@ type metadata struct {
 
 // FromGGUF returns the configuration in the metadata of a GGUF file. Errors are of kind [ErrConfig], and
 // [ir.ErrUnsupported] for an architecture that this package does not know.
-func FromGGUF(file *gguf.File) (Config, error) { return fromGGUF(file) }
+func FromGGUF(file *gguf.File) (Config, error) {
+	if file == nil {
+		return Config{}, ir.Attrf("file is nil: it must be an open file")
+	}
+	return fromGGUF(file)
+}
 
 func fromGGUF(file keyValues) (Config, error) {
 	name, ok := file.Text("general.architecture")

@@ -111,6 +111,9 @@ type hfConfig struct {
 // ReadConfig reads a config.json of Hugging Face. Errors are of kind [ErrConfig], [ir.ErrUnsupported] for
 // an architecture or an option that this package does not know, or those of r.
 func ReadConfig(r io.Reader) (Config, error) {
+	if r == nil {
+		return Config{}, ir.Attrf("r is nil: it must be a reader")
+	}
 	data, err := hfconfig.Read(r)
 	if err != nil {
 		return Config{}, err

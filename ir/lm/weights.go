@@ -386,6 +386,9 @@ func (w *Weights) Type(name string) (ir.Type, bool) {
 // file if they need no conversion. The error is of kind [ir.ErrName] for an unknown name, and those
 // of the file.
 func (w *Weights) Bytes(name string) ([]byte, error) {
+	if w == nil {
+		return nil, ir.Attrf("the weights are nil: they must be from Bind")
+	}
 	s, ok := w.of[name]
 	if !ok {
 		return nil, ir.Errorf(ir.ErrName, "%q is no parameter of the model", name)

@@ -51,6 +51,9 @@ func known[T any](m map[string]T) string { return strings.Join(slices.Sorted(map
 // ReadConfig reads a config.json of Hugging Face. Errors are of kind [lm.ErrConfig],
 // [ir.ErrUnsupported] for an unknown architecture or option, or those of r.
 func ReadConfig(r io.Reader) (Config, error) {
+	if r == nil {
+		return Config{}, ir.Attrf("r is nil: it must be a reader")
+	}
 	data, err := hfconfig.Read(r)
 	if err != nil {
 		return Config{}, err

@@ -108,6 +108,9 @@ func conv(b *ir.Builder, x ir.Value, axes, out, kernel int, o []ConvOptions) (y 
 			return
 		}
 		a := layouts(axes, opts.ChannelsFirst)
+		if !reaches(l, x, a.Lhs[2:], opts, low, high) {
+			return
+		}
 		a.Strides, a.RhsDilation, a.PadLo, a.PadHi, a.FeatureGroups = opts.Stride, opts.Dilation, low, high, ir.N(opts.Groups)
 		y = ops.ConvGeneral(b, x, weight, a)
 		if bias.Valid() && b.Err() == nil {
@@ -133,6 +136,19 @@ func (l *layer) padded(o ConvOptions, low, high []int) (x ir.Value, restLow, res
 	}
 	none := make([]int, len(low))
 	return ops.PadMode(l.Builder, l.x, around(low), around(high), mode), none, none
+}
+
+// reaches refuses a kernel that is longer than an axis of x with its padding, as [ops.Conv2D] does and [ops.ConvGeneral], whose
+// result is then empty, does not.
+func reaches(l *layer, x ir.Value, axes []int, o ConvOptions, low, high []int) bool {
+	for i, axis := range axes {
+		n, ok := x.Dim(axis).Const()
+		if ok && n > 0 && n+low[i]+high[i] < (o.Kernel[i]-1)*o.Dilation[i]+1 {
+			l.fail(ir.Shapef("a kernel of %d with dilation %d is longer than axis %d of x, %d elements padded by %d and %d", o.Kernel[i], o.Dilation[i], axis, n, low[i], high[i]))
+			return false
+		}
+	}
+	return true
 }
 
 // layouts returns the axes of batch, features and space of a convolution over some axes. The weight

@@ -95,8 +95,12 @@ func TestBadOptionsAreRefused(t *testing.T) {
 			return nn.BatchNorm(b, ops.SliceAxis(b, ops.Reshape(b, x, ir.N(10), ir.N(8)), 0, ir.N(0), ir.N(1)))
 		}},
 		"dropout without mode": {ir.ErrGraph, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Dropout(b, x, 0.5) }},
-		"dropout rate":         {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Dropout(b, x, 1) }},
-		"heads":                {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Attention(b, x, 3) }},
+		"kernel longer than x": {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Conv1d(b, x, 2, 6) }},
+		"kernel longer than an image": {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value {
+			return nn.Conv2d(b, ops.Reshape(b, x, ir.Dims(2, 5, 8, 1)...), 2, 7, nn.ConvOptions{Pad: []int{0, 3}})
+		}},
+		"dropout rate": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Dropout(b, x, 1) }},
+		"heads":        {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Attention(b, x, 3) }},
 		"key heads": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
 			return nn.Attention(b, x, 4, nn.AttentionOptions{KVHeads: 3})
 		}},
@@ -140,7 +144,25 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"metric's type":      {ir.ErrDType, func(b *ir.Builder, x ir.Value) ir.Value { nn.Metric(b, "m", ops.Const(b, ir.Bool, 1)); return x }},
 		"metric's name":      {ir.ErrName, func(b *ir.Builder, x ir.Value) ir.Value { nn.Metric(b, "", ops.Const(b, ir.F32, 1)); return x }},
 		"perplexity's shape": {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value { nn.Perplexity(b, x); return x }},
-		"k of top k":         {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { return nn.TopKAccuracy(b, x, x, 0) }},
+		"labels of a column": {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value {
+			return nn.Accuracy(b, x, b.Input("l", ir.I32, ir.Dims(2, 5, 1)...))
+		}},
+		"labels of floats": {ir.ErrDType, func(b *ir.Builder, x ir.Value) ir.Value {
+			return nn.Accuracy(b, x, b.Input("l", ir.F32, ir.Dims(2, 5)...))
+		}},
+		"k above classes": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
+			return nn.TopKAccuracy(b, x, b.Input("l", ir.I32, ir.Dims(2, 5)...), 9)
+		}},
+		"scores of one class": {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value {
+			nn.AUC(b, "auc", ops.Reshape(b, x, ir.Dims(80, 1)...), b.Input("l", ir.I32, ir.N(80)))
+			return x
+		}},
+		"one feature": {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value {
+			return nn.DotInteraction(b, ops.Reshape(b, x, ir.Dims(10, 1, 8)...))
+		}},
+		"k of top k": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
+			return nn.TopKAccuracy(b, x, b.Input("l", ir.I32, ir.Dims(2, 5)...), 0)
+		}},
 		"classes": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
 			labels := ops.Const(b, ir.I32, 0, ir.N(4))
 			nn.Confusion(b, "m", labels, labels, 1)

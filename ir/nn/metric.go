@@ -137,23 +137,46 @@ func checkLabelled(b *ir.Builder, op ir.Op, name string, x, labels ir.Value, ran
 	return b.Err() == nil
 }
 
+// checkClasses reports whether the labels are integers in the shape of logits without the last axis, the classes. If not, it
+// records an error.
+func checkClasses(b *ir.Builder, op ir.Op, logits, labels ir.Value) bool {
+	if !b.Require(op, "value", logits.Valid() && labels.Valid()) {
+		return false
+	}
+	in := []ir.Value{logits, labels}
+	switch {
+	case logits.Rank() == 0:
+		b.Failf(op, in, ir.Shapef("logits are %s: they must have an axis of classes", logits.Type()))
+	case !labels.DType().IsInteger():
+		b.Failf(op, in, ir.DTypef("labels are %s: they must be integers", labels.Type()))
+	case !logits.Shape()[:logits.Rank()-1].Equal(labels.Shape()):
+		b.Failf(op, in, ir.Shapef("labels are %s and logits %s: labels must have the shape of logits without the last axis", labels.Type(), logits.Type()))
+	}
+	return b.Err() == nil
+}
+
 // Accuracy returns the fraction of examples whose label, an integer [...], is the class of the
-// highest score of logits [..., classes]: f32 of rank 0.
+// highest score of logits [..., classes]: f32 of rank 0. Errors are recorded in b: of kind [ir.ErrShape] for labels of another
+// shape and [ir.ErrDType] for labels that are no integers.
 func Accuracy(b *ir.Builder, logits, labels ir.Value) ir.Value {
+	if !checkClasses(b, "nn.accuracy", logits, labels) {
+		return ir.Value{}
+	}
 	hit := ops.Eq(b, ops.ArgMax(b, logits, -1), ops.Convert(b, labels, ir.I32))
 	return ops.Mean(b, ops.Convert(b, hit, ir.F32))
 }
 
 // TopKAccuracy returns the fraction of examples whose label, an integer [...], is among the classes
 // of the k highest scores of logits [..., classes]: f32 of rank 0. Classes with the score of the
-// label count as lower. Errors are recorded in b: of kind [ir.ErrAttr] for k below 1.
+// label count as lower. Errors are recorded in b: those of [Accuracy], and of kind [ir.ErrAttr] for k below 1 or above the
+// number of classes.
 func TopKAccuracy(b *ir.Builder, logits, labels ir.Value, k int) ir.Value {
 	const op ir.Op = "nn.top_k_accuracy"
-	if !b.Require(op, "value", logits.Valid() && labels.Valid()) {
+	if !checkClasses(b, op, logits, labels) {
 		return ir.Value{}
 	}
-	if k < 1 {
-		b.Failf(op, []ir.Value{logits, labels}, ir.Attrf("k is %d: it must be 1 or more", k))
+	if n, ok := logits.Dim(-1).Const(); k < 1 || ok && k > n {
+		b.Failf(op, []ir.Value{logits, labels}, ir.Attrf("k is %d: it must be from 1 to the number of classes, %s", k, logits.Dim(-1)))
 		return ir.Value{}
 	}
 	score := ops.TakeAlongAxis(b, logits, ops.ExpandDims(b, ops.Convert(b, labels, ir.I32), -1), -1, ops.OutsideFill)

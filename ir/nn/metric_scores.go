@@ -99,7 +99,10 @@ func checkScores(b *ir.Builder, op ir.Op, name string, scores, labels ir.Value) 
 	}
 	rank := scores.Rank()
 	if rank == labels.Rank()+1 {
-		rank--
+		if rank--; scores.Dim(-1).Is(1) {
+			b.Failf(op, []ir.Value{scores, labels}, ir.Shapef("the scores of metric %q are %s, of one class: they must be of two or more, or have the shape of the labels", name, scores.Type()))
+			return false
+		}
 	}
 	return checkLabelled(b, op, name, scores, labels, rank, floatKind)
 }

@@ -6,8 +6,11 @@ import (
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx"
@@ -194,6 +197,107 @@ var layers = map[string]func(b *ir.Builder, in map[string]ir.Value) []ir.Value{
 	"sinusoidal_encoding": one(nn.SinusoidalEncoding),
 }
 
+// further are layers of testdata/torch.json, too.
+var further = map[string]func(b *ir.Builder, in map[string]ir.Value) []ir.Value{
+	"global_max_pool": one(nn.GlobalMaxPool),
+	"softcap":         one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.Softcap(b, x, 3) }),
+	"mlp":             one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.MLP(b, x, 5) }),
+	"mlp swiglu":      one(mlp(5, nn.MLPOptions{Activation: nn.SwiGlu, NoBias: true})),
+	"mlp geglu":       one(mlp(5, nn.MLPOptions{Activation: nn.GeGlu, NoBias: true})),
+	"mlp gelu_tanh":   one(mlp(4, nn.MLPOptions{Activation: nn.GeluTanh})),
+	"mlp relu2":       one(mlp(4, nn.MLPOptions{Activation: nn.Relu2})),
+	"mlp silu":        one(mlp(4, nn.MLPOptions{Activation: nn.Silu})),
+	"mlp tanh":        one(mlp(4, nn.MLPOptions{Activation: nn.Tanh})),
+	"grouped_linear": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		return []ir.Value{nn.GroupedLinear(b, in["x"], in["groups"], 3, 2)}
+	},
+	"linear_cross_entropy": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		return []ir.Value{nn.LinearCrossEntropy(b, in["x"], in["labels"], 6, nn.LinearCrossEntropyOptions{Ignored: []int{-100}, LabelSmoothing: 0.1, Rows: 4})}
+	},
+	"linear_cross_entropy softcap": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		return []ir.Value{nn.LinearCrossEntropy(b, in["x"], in["labels"], 4, nn.LinearCrossEntropyOptions{
+			LinearOptions: nn.LinearOptions{NoBias: true}, Softcap: 2, Reduction: ops.LossSum, Rows: 2,
+		})}
+	},
+	"positional_embedding": one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.PositionalEmbedding(b, x, 6) }),
+	"linear tied": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		x := ops.Tanh(b, nn.Embedding(b, in["ids"], 5, 3))
+		return []ir.Value{nn.Linear(b, x, 5, nn.LinearOptions{Tied: "embedding0/weight", NoBias: true})}
+	},
+	"attend": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		mask := ops.Convert(b, in["mask"], ir.Bool)
+		return []ir.Value{nn.Attend(b, in["q"], in["k"], in["v"], nn.AttentionOptions{Mask: mask, Scale: 0.3})}
+	},
+	"attention alibi": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.Attention(b, x, 4, nn.AttentionOptions{ALiBi: true, Causal: true, Separate: true})
+	}),
+	"attention softcap": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		return []ir.Value{nn.Attention(b, in["x"], 2, nn.AttentionOptions{Softcap: 1.5, Mask: in["mask"], Separate: true})}
+	},
+	"attention normalised": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		rope := &nn.RopeOptions{Base: 500, Size: 4, Interleaved: true}
+		return nn.Attention(b, x, 2, nn.AttentionOptions{KVHeads: 1, HeadSize: 6, NormQK: true, Rope: rope, Causal: true, Separate: true})
+	}),
+	"transformer llama": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.TransformerBlock(b, x, 4, nn.TransformerOptions{
+			Hidden: 6, Activation: nn.SwiGlu, RMSNorm: true, Epsilon: 1e-5, NoBias: true, Causal: true, KVHeads: 2, Rope: &nn.RopeOptions{},
+			Attention: nn.AttentionOptions{Separate: true},
+		})
+	}),
+	"lstm begun": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		y, h, c := nn.LSTM(b, in["x"], 2, nn.RecurrentOptions{Layers: 2, Hidden: in["hidden"], Cell: in["cell"]})
+		return []ir.Value{y, h, c}
+	},
+	"gru begun": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		y, h := nn.GRU(b, in["x"], 2, nn.RecurrentOptions{Bidirectional: true, Hidden: in["hidden"]})
+		return []ir.Value{y, h}
+	},
+	"rnn begun": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		y, h := nn.RNN(b, in["x"], 4, nn.RecurrentOptions{Bidirectional: true, Hidden: in["hidden"]})
+		return []ir.Value{y, h}
+	},
+	"batch_norm channels first": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		nn.Train(b)
+		return nn.BatchNorm(b, x, nn.BatchNormOptions{ChannelsFirst: true, Epsilon: 1e-3, Momentum: 0.3})
+	}),
+	"layer_norm without bias": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.LayerNorm(b, x, nn.NormOptions{Epsilon: 1e-2, NoBias: true})
+	}),
+	"instance_norm channels first": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.InstanceNorm(b, x, nn.NormOptions{ChannelsFirst: true, NoAffine: true})
+	}),
+	"max_pool channels first": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.MaxPool(b, x, 0, nn.PoolOptions{Window: []int{2, 3}, Stride: []int{2, 1}, Dilation: []int{2}, ChannelsFirst: true})
+	}),
+	"dot_interaction": one(nn.DotInteraction),
+	"stack":           one(repeated(nn.StackOptions{})),
+	"stack scan":      one(repeated(nn.StackOptions{Scan: true})),
+	"active_blocks": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		return []ir.Value{nn.ActiveBlocks(b, in["x"], ops.Convert(b, in["active"], ir.Bool), func(b *ir.Builder, x ir.Value) ir.Value {
+			return ops.Tanh(b, nn.Linear(b, x, 3))
+		})}
+	},
+	"chosen_experts": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		return []ir.Value{nn.ChosenExperts(b, in["x"], in["weights"], in["chosen"], func(x, groups ir.Value) ir.Value {
+			return nn.GroupedLinear(b, x, groups, 3, 2)
+		})}
+	},
+}
+
+func init() { maps.Copy(layers, further) }
+
+func repeated(o nn.StackOptions) func(b *ir.Builder, x ir.Value) ir.Value {
+	return func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.Stack(b, "h", 3, x, func(b *ir.Builder, x ir.Value) ir.Value {
+			return nn.Residual(b, x, func(x ir.Value) ir.Value { return ops.Tanh(b, nn.Linear(b, x, 4)) })
+		}, o)
+	}
+}
+
+func mlp(hidden int, o nn.MLPOptions) func(b *ir.Builder, x ir.Value) ir.Value {
+	return func(b *ir.Builder, x ir.Value) ir.Value { return nn.MLP(b, x, hidden, o) }
+}
+
 func padded(mode string) func(b *ir.Builder, x ir.Value) ir.Value {
 	return func(b *ir.Builder, x ir.Value) ir.Value {
 		return nn.Conv2d(b, x, 3, 3, nn.ConvOptions{Pad: []int{1, 2}, Stride: []int{1, 2}, PaddingMode: mode})
@@ -319,4 +423,44 @@ func compiled(t *testing.T, entries ...ir.Entry) *rlx.Program {
 		}
 	})
 	return p
+}
+
+// untried are the functions of the package that add ops and have no values of PyTorch.
+var untried = map[string]string{
+	"In": "a scope", "Key": "random", "Draw": "random", "Tie": "a name",
+	"Dropout":   "random",
+	"Positions": "numbers from 0, in all layers with positions",
+	"Accuracy":  "a metric", "TopKAccuracy": "a metric",
+}
+
+// TestEveryLayerHasValuesOfPyTorch finds a layer that no case of testdata/torch.json calls.
+func TestEveryLayerHasValuesOfPyTorch(t *testing.T) {
+	text, err := os.ReadFile("torch_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	constructor := regexp.MustCompile(`(?m)^func ([A-Z]\w*)\(b \*ir\.Builder, .*\) (ir\.Value|\(.* ir\.Value\)) {$`)
+	found := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range constructor.FindAllStringSubmatch(string(source), -1) {
+			found++
+			if untried[m[1]] == "" && !regexp.MustCompile(`nn\.`+m[1]+`\b`).Match(text) {
+				t.Errorf("no case of testdata/torch.json calls nn.%s: add one to testdata/values.py, or a reason to untried", m[1])
+			}
+		}
+	}
+	if found < 40 {
+		t.Errorf("%d layers found", found)
+	}
 }

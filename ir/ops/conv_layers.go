@@ -223,8 +223,8 @@ func convTranspose(b *ir.Builder, a *ConvTransposeAttrs, x, weight ir.Value) ir.
 // ConvTranspose returns the transposed convolution of x, [batch, spatial axes..., in],
 // with weight, [window..., in, out/groups], plus bias, [out], which may be left out (the
 // zero Value): [batch, spatial axes..., out]. A spatial axis of size n becomes (n −
-// 1)·stride + (window − 1)·dilation + 1 − padding + output padding. All have one float
-// type. Strides, dilations and groups are 1 and paddings 0 by default.
+// 1)·stride + (window − 1)·dilation + 1 − padding + output padding, and is empty if that is
+// negative. All have one float type. Strides, dilations and groups are 1 and paddings 0 by default.
 func ConvTranspose(b *ir.Builder, x, weight, bias ir.Value, a ConvTransposeAttrs) ir.Value {
 	a.complete(x.Rank() - 2)
 	return b.Add1(OpConvTranspose, &a, given(x, weight, bias)...)

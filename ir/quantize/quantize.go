@@ -80,6 +80,9 @@ func (q *Int8) Weights() []string {
 
 // Observer returns the graph with the additional outputs [Low] and [High], for [Int8.Observe].
 func (q *Int8) Observer() (*ir.Graph, error) {
+	if q == nil {
+		return nil, ir.Attrf("the quantization is nil: it must be from New")
+	}
 	return ir.Transform(q.g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(q.g)
 		b.CopyPorts(q.g, m)
@@ -106,6 +109,9 @@ func (q *Int8) Observer() (*ir.Graph, error) {
 // Observe widens the ranges by the outputs of a run of [Int8.Observer]. The error is of kind [ir.ErrShape] for vectors of
 // other lengths, and [ir.ErrAttr] for numbers that are not finite.
 func (q *Int8) Observe(low, high []float32) error {
+	if q == nil {
+		return ir.Attrf("the quantization is nil: it must be from New")
+	}
 	if len(low) != len(q.points) || len(high) != len(q.points) {
 		return ir.Shapef("%d least and %d largest elements of %d values", len(low), len(high), len(q.points))
 	}
@@ -125,6 +131,9 @@ func (q *Int8) Observe(low, high []float32) error {
 // returns the values of a parameter. The error is of kind [ir.ErrUnsupported] if nothing was observed, [ir.ErrShape] for weights of
 // other shapes and [ir.ErrAttr] for weights that are not finite.
 func (q *Int8) Graph(weight func(name string) (*ir.Array, error)) (*ir.Graph, map[string]*ir.Array, error) {
+	if q == nil {
+		return nil, nil, ir.Attrf("the quantization is nil: it must be from New")
+	}
 	if math.IsInf(q.low[0], 1) {
 		return nil, nil, ir.Errorf(ir.ErrUnsupported, "no range was observed: Observe takes the outputs of Observer")
 	}

@@ -14,6 +14,7 @@ export type { Made, MadeOptions } from './compile/made.js';
 export { compile, type Module, type ModuleProgramOptions, type ModuleSource, program, train, type TrainingOptions } from './compile/train.js';
 export type { PlanStore } from './compile/plan-store.js';
 export type { Measured, TuneOptions } from './compile/tune.js';
+export { watch, type Watched } from './compile/watch.js';
 export { planCode } from './compile/plan-code.js';
 export type { Initial } from './graph/initial.js';
 export { defineOp, type OwnOp } from './graph/own-op.js';

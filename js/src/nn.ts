@@ -17,6 +17,7 @@ export { dropout, frozen, infer, isTraining, key, residual, shared, tie, train }
 export { conv1d, conv2d, conv3d, type ConvOptions, convTranspose1d, convTranspose2d, convTranspose3d } from './nn/conv.js';
 export { constant, glorotNormal, glorotUniform, heNormal, heUniform, lecunNormal, lecunUniform, normal, orthogonal, truncatedNormal, uniform } from './nn/initial.js';
 export { here, type LoRAOptions, type NameOption, type Padding, randomState, type Storage } from './nn/layer.js';
+export { dotInteraction } from './nn/interaction.js';
 export { embedding, embeddingBag, type EmbeddingBagOptions, type EmbeddingOptions, linear, type LinearOptions, lora } from './nn/linear.js';
 export { mamba, type MambaOptions } from './nn/mamba.js';
 export { accuracy, auc, aucBins, calibration, calibrationBins, confusion, metric, perplexity, regression, topKAccuracy } from './nn/metric.js';

@@ -77,7 +77,7 @@ const optimizer = { kind: 'sgd' };
 describe('exported functions', () => {
   const right = () => ({
     ahead: [{ entries: { main: model() } }, {}], batches: [weights, { size: 1 }], clearCache: [], closeCompiler: [], compile: [{ entries: { main: model() } }], decodePlan: [linearPlan()], defineOp: ['own', { body: (_, x) => x }], graph: ['g', () => {}], init: [], initialParams: [model(), {}, 0],
-    openProgram: [linearPlan(), {}], moduleText: [{ main: model() }], parseGraph: [model().text()], parseModule: [model().text()], planCode: [linearPlan()], program: [{ entries: { main: model() } }, {}], train: [model(), { optimizer }],
+    openProgram: [linearPlan(), {}], moduleText: [{ main: model() }], parseGraph: [model().text()], parseModule: [model().text()], planCode: [linearPlan()], program: [{ entries: { main: model() } }, {}], train: [model(), { optimizer }], watch: [model()],
     mergeAdapter: [{ tensors: matrices }, { 'l/weight': { dtype: 'f32', shape: [2, 2], data: Float32Array.of(1, 2, 3, 4) } }],
     decodeAdapter: [safetensors.encodeAdapter({ tensors: matrices }), {}], encodeAdapter: [{ tensors: matrices }, {}],
     fromTorch: [weights, model(), {}], matchTensors: [weights, model(), {}], toTorch: [weights, model(), {}],

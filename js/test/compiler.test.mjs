@@ -92,6 +92,10 @@ test('sizes of symbols that no graph has are refused, and a module without entri
   await assert.rejects(train(open, { optimizer, rate: 1, symbols }), noCols);
   const { program: trained } = await train(open, { optimizer, rate: 1, symbols, entries: { eval: graph('eval', (b) => b.output('y', b.input('x', 'f32', ['cols']).neg())) } });
   trained.close();
+  const noRows = { kind: 'symbol', message: /^symbols: size rows has no value: give one in symbols, or leave it open with openSizes/ };
+  await assert.rejects(compile({ entries: { open } }), noRows);
+  await assert.rejects(program({ entries: { open } }), noRows);
+  await assert.rejects(train(open, { optimizer }), noRows);
   await assert.rejects(compile({ entries: {} }), { kind: 'missing', message: 'a module has no entries: they must be graphs by name' });
 });
 

@@ -182,6 +182,8 @@ test('early stop, the best checkpoint and the log', async (t) => {
   // A training that goes on knows the best value.
   const more = await fit(await pointsTrainer(t), { data: shuffled(points(), 4, 1), epochs: last.epoch + 1, eval: evaluation(), stop: { metric: 'accuracy', larger: true }, save: { folder, resume: true } });
   assert.deepEqual([more.best, more.epoch], [false, last.epoch + 1]);
+  const misspelt = fit(await pointsTrainer(t), { data: shuffled(points(), 4, 1), epochs: 1, eval: evaluation(), stop: { metric: 'acuracy', larger: true } });
+  await assert.rejects(misspelt, { kind: 'name', message: /no output of rank 0 or metric acuracy: there are .*accuracy/ });
 });
 
 test('a callback ends it', async (t) => {
@@ -321,6 +323,9 @@ test('metrics refuse wrong values', () => {
     'a weight of a mean of rank 1': ['shape', (f) => nn.metric(f.mean(), 'm', f)],
     'areas of other rows': ['shape', (f, i) => nn.auc(f.builder.stack([f, f]), i)],
     'labels that are floats': ['dtype', (f) => nn.calibration(f, f)],
+    'scores of one class': ['shape', (f, i) => nn.auc(f.expandDims(-1), i)],
+    'labels of a column': ['shape', (f, i) => nn.accuracy(f.builder.stack([f, f], 1), i.expandDims(-1))],
+    'more than all classes': ['attr', (f, i) => nn.topKAccuracy(f.builder.stack([f, f], 1), i, 3)],
   };
   for (const [name, [kind, build]] of Object.entries(cases)) {
     assert.throws(() => graph('wrong', (b) => build(b.input('f', 'f32', [3]), b.input('i', 'i32', [3]))), { kind }, name);

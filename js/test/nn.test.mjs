@@ -66,7 +66,43 @@ const layers = {
   'gru reset before': ({ x }) => nn.gru(x, 2, { bidirectional: true, resetBefore: true }),
   mamba: ({ x }) => nn.mamba(x, { state: 3, rank: 2 }),
   sinusoidal_encoding: ({ x }) => nn.sinusoidalEncoding(x),
+  global_max_pool: ({ x }) => nn.globalMaxPool(x),
+  softcap: ({ x }) => nn.softcap(x, 3),
+  mlp: ({ x }) => nn.mlp(x, 5),
+  'mlp swiglu': ({ x }) => nn.mlp(x, 5, { activation: 'swiglu', noBias: true }),
+  'mlp geglu': ({ x }) => nn.mlp(x, 5, { activation: 'geglu', noBias: true }),
+  'mlp gelu_tanh': ({ x }) => nn.mlp(x, 4, { activation: 'gelu_tanh' }),
+  'mlp relu2': ({ x }) => nn.mlp(x, 4, { activation: 'relu2' }),
+  'mlp silu': ({ x }) => nn.mlp(x, 4, { activation: 'silu' }),
+  'mlp tanh': ({ x }) => nn.mlp(x, 4, { activation: 'tanh' }),
+  grouped_linear: ({ x, groups }) => nn.groupedLinear(x, groups, 3, 2),
+  linear_cross_entropy: ({ x, labels }) => nn.linearCrossEntropy(x, labels, 6, { ignored: [-100], labelSmoothing: 0.1, rows: 4 }),
+  'linear_cross_entropy softcap': ({ x, labels }) => nn.linearCrossEntropy(x, labels, 4, { noBias: true, softcap: 2, reduction: 'sum', rows: 2 }),
+  positional_embedding: ({ x }) => nn.positionalEmbedding(x, 6),
+  'linear tied': ({ ids }) => nn.linear(nn.embedding(ids, 5, 3).tanh(), 5, { tied: 'embedding0/weight', noBias: true }),
+  attend: ({ q, k, v, mask }) => nn.attend(q, k, v, { mask: mask.convert('bool'), scale: 0.3 }),
+  'attention alibi': ({ x }) => nn.attention(x, 4, { alibi: true, causal: true, separate: true }),
+  'attention softcap': ({ x, mask }) => nn.attention(x, 2, { softcap: 1.5, mask, separate: true }),
+  'attention normalised': ({ x }) =>
+    nn.attention(x, 2, { kvHeads: 1, headSize: 6, normQK: true, rope: { base: 500, size: 4, interleaved: true }, causal: true, separate: true }),
+  'transformer llama': ({ x }) => nn.transformerBlock(x, 4, {
+    hidden: 6, activation: 'swiglu', rmsNorm: true, epsilon: 1e-5, noBias: true, causal: true, kvHeads: 2, rope: {}, attention: { separate: true },
+  }),
+  'lstm begun': ({ x, hidden, cell }) => nn.lstm(x, 2, { layers: 2, hidden, cell }),
+  'gru begun': ({ x, hidden }) => nn.gru(x, 2, { bidirectional: true, hidden }),
+  'rnn begun': ({ x, hidden }) => nn.rnn(x, 4, { bidirectional: true, hidden }),
+  'batch_norm channels first': ({ x }) => (nn.train(x.builder), nn.batchNorm(x, { channelsFirst: true, epsilon: 1e-3, momentum: 0.3 })),
+  'layer_norm without bias': ({ x }) => nn.layerNorm(x, { epsilon: 1e-2, noBias: true }),
+  'instance_norm channels first': ({ x }) => nn.instanceNorm(x, { channelsFirst: true, noAffine: true }),
+  'max_pool channels first': ({ x }) => nn.maxPool(x, [2, 3], { stride: [2, 1], dilation: 2, channelsFirst: true }),
+  dot_interaction: ({ x }) => nn.dotInteraction(x),
+  stack: ({ x }) => nn.stack(x, 'h', 3, repeated),
+  'stack scan': ({ x }) => nn.stack(x, 'h', 3, repeated, { scan: true }),
+  active_blocks: ({ x, active }) => nn.activeBlocks(x, active.convert('bool'), (x) => nn.linear(x, 3).tanh()),
+  chosen_experts: ({ x, weights, chosen }) => nn.chosenExperts(x, weights, chosen, (x, groups) => nn.groupedLinear(x, groups, 3, 2)),
 };
+
+const repeated = (x) => nn.residual(x, (x) => nn.linear(x, 4).tanh());
 
 /** Models of an x of f32[2,5,8], as in ir/nn/names_test.go. */
 const models = {
@@ -405,6 +441,9 @@ test('padding of layers is a word of conv2d of values, or a number', () => {
     assert.throws(() => built((x) => layer(x, 4, 3, { padding: 'full' })), { kind: 'name', message: /padding cannot be full: there are same, valid/ });
     assert.throws(() => built((x) => layer(x, 4, 3, { padding: 'same', pad: 1 })), { kind: 'attr', message: /both padding and pad are given/ });
     assert.throws(() => built((x) => layer(x, 4, 3, { same: true })), { kind: 'name', message: /no option same/ });
+  }
+  for (const options of [{}, { channelsFirst: true }]) {
+    assert.throws(() => built((x) => nn.conv2d(x, 4, 11, { pad: 1, ...options })), { kind: 'shape', message: /11 .*is longer than .*8 elements padded by 1 and 1/ });
   }
   assert.throws(() => built((x) => nn.convTranspose2d(x, 4, 3, { pad: 9 })), { kind: 'attr', message: /pad cuts off all elements of axis 1 of the result/ });
   assert.throws(() => built((x) => nn.convTranspose2d(x, 4, 3, { padding: 'same' })), { kind: 'attr', message: /^nn\.convTranspose\(.*\) in conv_transpose0: .*set pad/ });

@@ -15,6 +15,9 @@ type Pending struct {
 // group. Send and Recv of the call are nil, and Bytes is set. It fails with the error that ended the
 // group, as an [*Error] with the collective.
 func (g *Group) Enqueue(c *Call) (*Pending, error) {
+	if err := g.given(); err != nil {
+		return nil, err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.sequence++

@@ -114,6 +114,9 @@ func (g *Group) Deadline() time.Duration { return g.deadline }
 // was sent. Any other error is an [*Error] and aborts the group on all ranks; it comes within the
 // deadline of the group, or at once when ctx is done.
 func (g *Group) Do(ctx context.Context, c *Call) error {
+	if err := g.given(); err != nil {
+		return err
+	}
 	if err := c.check(g.Size()); err != nil {
 		return err
 	}
@@ -172,36 +175,57 @@ func (g *Group) wrap(number int64, c *Call, err error) error {
 
 // AllReduce returns the reduction of send over all ranks on every rank.
 func (g *Group) AllReduce(ctx context.Context, d ir.DType, r Reduction, send, recv []byte) error {
+	if err := g.given(); err != nil {
+		return err
+	}
 	return g.Do(ctx, &Call{Op: AllReduce, Reduction: r, DType: d, Send: send, Recv: recv})
 }
 
 // AllGather returns the arrays of all ranks, in their order, on every rank.
 func (g *Group) AllGather(ctx context.Context, d ir.DType, send, recv []byte) error {
+	if err := g.given(); err != nil {
+		return err
+	}
 	return g.Do(ctx, &Call{Op: AllGather, DType: d, Send: send, Recv: recv})
 }
 
 // ReduceScatter returns part i of the reduction of send over all ranks on rank i.
 func (g *Group) ReduceScatter(ctx context.Context, d ir.DType, r Reduction, send, recv []byte) error {
+	if err := g.given(); err != nil {
+		return err
+	}
 	return g.Do(ctx, &Call{Op: ReduceScatter, Reduction: r, DType: d, Send: send, Recv: recv})
 }
 
 // AllToAll returns on rank i part i of the array of every rank, in the order of ranks.
 func (g *Group) AllToAll(ctx context.Context, d ir.DType, send, recv []byte) error {
+	if err := g.given(); err != nil {
+		return err
+	}
 	return g.Do(ctx, &Call{Op: AllToAll, DType: d, Send: send, Recv: recv})
 }
 
 // Permute sends the array of each pair's sender to its receiver; other ranks get zeros.
 func (g *Group) Permute(ctx context.Context, d ir.DType, pairs [][2]int, send, recv []byte) error {
+	if err := g.given(); err != nil {
+		return err
+	}
 	return g.Do(ctx, &Call{Op: Permute, DType: d, Pairs: pairs, Send: send, Recv: recv})
 }
 
 // Broadcast returns the array of the root on every rank.
 func (g *Group) Broadcast(ctx context.Context, d ir.DType, root int, send, recv []byte) error {
+	if err := g.given(); err != nil {
+		return err
+	}
 	return g.Do(ctx, &Call{Op: Broadcast, DType: d, Root: root, Send: send, Recv: recv})
 }
 
 // Barrier returns once all ranks have called it.
 func (g *Group) Barrier(ctx context.Context) error {
+	if err := g.given(); err != nil {
+		return err
+	}
 	return g.AllReduce(ctx, ir.I32, Max, make([]byte, 4), make([]byte, 4))
 }
 
@@ -209,6 +233,9 @@ func (g *Group) Barrier(ctx context.Context) error {
 // key and then of their ranks here. All ranks call it. The groups fail together: an error of one
 // aborts all.
 func (g *Group) Split(ctx context.Context, color, key int) (*Group, error) {
+	if err := g.given(); err != nil {
+		return nil, err
+	}
 	if color < 0 {
 		return nil, ir.Attrf("color is %d; it must be 0 or greater", color)
 	}
@@ -238,6 +265,9 @@ func (g *Group) Split(ctx context.Context, color, key int) (*Group, error) {
 // Agree returns an error of kind [ErrMismatch] on every rank unless all ranks pass the same digest,
 // such as that of a plan. The error names the first rank that differs from rank 0.
 func (g *Group) Agree(ctx context.Context, what string, digest [32]byte) error {
+	if err := g.given(); err != nil {
+		return err
+	}
 	all := make([]byte, len(digest)*g.Size())
 	c := &Call{Op: AllGather, DType: ir.U8, Send: digest[:], Recv: all}
 	if err := g.Do(ctx, c); err != nil {
@@ -268,6 +298,9 @@ func (g *Group) Down() <-chan struct{} { return g.engine.Down() }
 
 // Err returns the error that ended the group, nil while it can be used.
 func (g *Group) Err() error {
+	if err := g.given(); err != nil {
+		return err
+	}
 	if g.failed.get() == nil {
 		if why := g.engine.Reason(); why != nil {
 			g.failed.set(g.wrap(0, nil, why))
@@ -283,6 +316,9 @@ func (g *Group) Err() error {
 // are split from it. The other ranks may close theirs later; a collective with a rank that has closed
 // its group fails with [ErrPeer].
 func (g *Group) Close() error {
+	if err := g.given(); err != nil {
+		return err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed.Store(true)
@@ -293,4 +329,12 @@ func (g *Group) Close() error {
 	g.atClose = nil
 	g.failed.aborting.Wait() // a process may end after Close, and the others would learn no reason
 	return errors.Join(failed, g.engine.Close())
+}
+
+// given returns an error unless the group has an engine.
+func (g *Group) given() error {
+	if g == nil || g.engine == nil {
+		return ir.Attrf("the group is nil or zero: it must be from Local, NewGroup or the package of an engine")
+	}
+	return nil
 }

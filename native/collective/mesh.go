@@ -28,6 +28,9 @@ type Mesh struct {
 // [ir.ErrAttr] if the sizes do not multiply to that of the group, or a name is empty or there
 // twice.
 func NewMesh(ctx context.Context, g *Group, axes ...Axis) (*Mesh, error) {
+	if err := g.given(); err != nil {
+		return nil, err
+	}
 	ranks := 1
 	for i, a := range axes {
 		if a.Name == "" || a.Size < 1 || slices.ContainsFunc(axes[:i], func(b Axis) bool { return a.Name == b.Name }) {

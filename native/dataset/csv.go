@@ -47,6 +47,9 @@ const byteOrderMark = "\ufeff"
 // with another number of fields than the first one and for a field that is not a number or out of the range of its type, with its line; [ir.ErrName] for
 // an unknown field and for one that two fields could be, and [ir.ErrAttr] for options that are incomplete.
 func ReadCSV(r io.Reader, o CSVOptions) (map[string]native.Tensor, error) {
+	if r == nil {
+		return nil, ir.Attrf("r is nil: it must be a reader")
+	}
 	text := bufio.NewReader(r)
 	if mark, err := text.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
 		_, _ = text.Discard(len(byteOrderMark)) // of bytes that are there

@@ -19,6 +19,9 @@ var idxTypes = map[byte]ir.DType{0x08: ir.U8, 0x09: ir.I8, 0x0b: ir.I16, 0x0c: i
 // of the element type, the rank, the sizes as u32, and the elements, all big endian. It may be
 // compressed by gzip. The error is of kind [ErrDamaged].
 func ReadIDX(r io.Reader) (native.Tensor, error) {
+	if r == nil {
+		return native.Tensor{}, ir.Attrf("r is nil: it must be a reader")
+	}
 	in := bufio.NewReader(r)
 	if magic, err := in.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
 		z, err := gzip.NewReader(in)

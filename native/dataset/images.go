@@ -38,6 +38,9 @@ var imageExtensions = []string{".png", ".jpg", ".jpeg", ".gif"}
 // folders below that of the class. Names that begin with a dot are left out. The error is of kind [ErrDamaged] if there are
 // no files, or none of a class.
 func OpenImages(folder fs.FS) (*Images, error) {
+	if folder == nil {
+		return nil, ir.Attrf("folder is nil: it must be a file system")
+	}
 	m := &Images{files: folder}
 	entries, err := fs.ReadDir(folder, ".")
 	if err != nil {
@@ -85,6 +88,9 @@ func isHidden(d fs.DirEntry) bool { return strings.HasPrefix(d.Name(), ".") }
 // torchvision. The error is of kind [ir.ErrIndex] for an unknown image, [ir.ErrShape] for another
 // length of to, and [ErrDamaged] for a file that is no image or has more than 2²⁶ pixels.
 func (m *Images) Read(i, height, width int, to []float32) error {
+	if m == nil {
+		return ir.Attrf("the images are nil: they must be from OpenImages")
+	}
 	if i < 0 || i >= len(m.Files) {
 		return ir.Errorf(ir.ErrIndex, "image %d: it must be in [0, %d)", i, len(m.Files))
 	}

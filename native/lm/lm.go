@@ -105,7 +105,12 @@ func exists(name string) bool {
 }
 
 // Close closes the files. The weights must not be used afterwards; programs that have them keep them.
-func (m *Model) Close() error { return m.file.Close() }
+func (m *Model) Close() error {
+	if m == nil {
+		return ir.Attrf("the model is nil: it must be from Open")
+	}
+	return m.file.Close()
+}
 
 // Decoder is [lm.Decoder] with the weights in the file's storage format.
 func (m *Model) Decoder(b *ir.Builder, tokens ir.Value, o ...lm.DecoderOptions) (logits ir.Value) {
@@ -126,6 +131,9 @@ type Setter interface {
 
 // Set sets the parameters of a program, one after the other.
 func (m *Model) Set(ctx context.Context, p Setter) error {
+	if m == nil {
+		return ir.Attrf("the model is nil: it must be from Open")
+	}
 	for _, name := range m.Weights.Names() {
 		t, err := m.Tensor(name)
 		if err == nil {
@@ -140,7 +148,12 @@ func (m *Model) Set(ctx context.Context, p Setter) error {
 
 // Tensor returns a parameter: a read-only window of the file if it needs no conversion, not to be
 // used after [Model.Close]. The error is of kind [ir.ErrName] for an unknown name.
-func (m *Model) Tensor(name string) (native.Tensor, error) { return TensorOf(m.Weights, name) }
+func (m *Model) Tensor(name string) (native.Tensor, error) {
+	if m == nil {
+		return native.Tensor{}, ir.Attrf("the model is nil: it must be from Open")
+	}
+	return TensorOf(m.Weights, name)
+}
 
 // TensorOf returns a parameter of bound weights: see [Model.Tensor].
 func TensorOf(w *lm.Weights, name string) (native.Tensor, error) {

@@ -101,18 +101,29 @@ func NewImages(ctx context.Context, s *rlx.Session, m *Model, o ImagesOptions) (
 }
 
 // Close frees the program. The model stays the caller's to close.
-func (m *Images) Close(ctx context.Context) error { return m.program.Close(ctx) }
+func (m *Images) Close(ctx context.Context) error {
+	if m == nil {
+		return ir.Attrf("the model is nil: it must be from NewImages")
+	}
+	return m.program.Close(ctx)
+}
 
 // Embed returns the hidden state of the class token of each image, of length 1. Errors are those of
 // [Preprocessing.Pixels] and of [rlx.Program.Call], and of kind [ir.ErrShape] for an image that preprocessing
 // does not bring to the model's size.
 func (m *Images) Embed(ctx context.Context, images ...image.Image) ([][]float32, error) {
+	if m == nil {
+		return nil, ir.Attrf("the model is nil: it must be from NewImages")
+	}
 	return rowsOf(ctx, m.program, vectorsEntry, "vectors", m.options, *m.model.Config.Image, images)
 }
 
 // Classify returns the labels of each image, the likeliest first. The error is of kind [ir.ErrUnsupported] for
 // a model without labels.
 func (m *Images) Classify(ctx context.Context, images ...image.Image) ([][]Score, error) {
+	if m == nil {
+		return nil, ir.Attrf("the model is nil: it must be from NewImages")
+	}
 	c := *m.model.Config.Image
 	if c.Head != models.LabelHead {
 		return nil, ir.Errorf(ir.ErrUnsupported, "%s has no labels: it must be a model for classification", m.model.Folder)
@@ -210,16 +221,27 @@ func NewImageTexts(ctx context.Context, s *rlx.Session, m *Model, o ImagesOption
 }
 
 // Close frees the program. The model stays the caller's to close.
-func (m *ImageTexts) Close(ctx context.Context) error { return m.program.Close(ctx) }
+func (m *ImageTexts) Close(ctx context.Context) error {
+	if m == nil {
+		return ir.Attrf("the model is nil: it must be from NewImageTexts")
+	}
+	return m.program.Close(ctx)
+}
 
 // EmbedImages returns the vector of each image, of length 1. Errors are those of [Images.Embed].
 func (m *ImageTexts) EmbedImages(ctx context.Context, images ...image.Image) ([][]float32, error) {
+	if m == nil {
+		return nil, ir.Attrf("the model is nil: it must be from NewImageTexts")
+	}
 	return rowsOf(ctx, m.program, imagesEntry, "vectors", m.options, m.model.Config.ImageText.Image, images)
 }
 
 // EmbedTexts returns the vector of each text, of length 1. A text with more tokens than the model has
 // positions is cut off before its last token. Errors are those of the tokenizer and of [rlx.Program.Call].
 func (m *ImageTexts) EmbedTexts(ctx context.Context, texts ...string) (rows [][]float32, err error) {
+	if m == nil {
+		return nil, ir.Attrf("the model is nil: it must be from NewImageTexts")
+	}
 	for part := range slices.Chunk(texts, m.options.Batch) {
 		in, err := m.tokens(part)
 		if err != nil {
@@ -257,6 +279,9 @@ func (m *ImageTexts) tokens(texts []string) (rlx.Tensor, error) {
 // for them: a label is a text such as "a photo of a cat". The error is of kind [ir.ErrShape] if there are no
 // labels.
 func (m *ImageTexts) Classify(ctx context.Context, labels []string, images ...image.Image) ([][]Score, error) {
+	if m == nil {
+		return nil, ir.Attrf("the model is nil: it must be from NewImageTexts")
+	}
 	if len(labels) == 0 {
 		return nil, ir.Shapef("there are no labels: there must be one at least")
 	}

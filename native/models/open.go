@@ -123,10 +123,18 @@ func readJSON(name string, to any, needed bool) error {
 }
 
 // Close closes the files. The weights must not be used afterwards; programs that have them keep them.
-func (m *Model) Close() error { return m.file.Close() }
+func (m *Model) Close() error {
+	if m == nil {
+		return ir.Attrf("the model is nil: it must be from Open")
+	}
+	return m.file.Close()
+}
 
 // Build calls f with the stored weights, for a graph of package ir/models in inference.
 func (m *Model) Build(name string, f func(b *ir.Builder)) (*ir.Graph, error) {
+	if m == nil {
+		return nil, ir.Attrf("the model is nil: it must be from Open")
+	}
 	return ir.Build(name, func(b *ir.Builder) {
 		nn.Infer(b)
 		nn.Stored(b, m.Weights.Storage, func() { f(b) })
@@ -135,6 +143,9 @@ func (m *Model) Build(name string, f func(b *ir.Builder)) (*ir.Graph, error) {
 
 // Set sets those parameters of a program that the model has.
 func (m *Model) Set(ctx context.Context, p *rlx.Program) error {
+	if m == nil {
+		return ir.Attrf("the model is nil: it must be from Open")
+	}
 	for _, slot := range p.Persistent() {
 		if _, ok := m.Weights.Type(slot.Name); !ok {
 			continue
@@ -168,6 +179,9 @@ func (m *Model) compile(ctx context.Context, s *rlx.Session, sizes map[string]rl
 
 // needs returns an error of kind [ir.ErrUnsupported] unless the model is of a kind.
 func (m *Model) needs(kind models.Kind) error {
+	if m == nil {
+		return ir.Attrf("the model is nil: it must be from Open")
+	}
 	if m.Kind != kind {
 		return ir.Errorf(ir.ErrUnsupported, "%s is of kind %q: it must be of kind %q", m.Folder, string(m.Kind), string(kind))
 	}

@@ -85,6 +85,9 @@ func (s *sides) UnmarshalJSON(data []byte) error {
 // PreprocessingOf returns what preprocessor_config.json says of images. The error is of kind
 // [ir.ErrUnsupported] for a model that reads none, or those of a malformed file.
 func PreprocessingOf(m *Model) (Preprocessing, error) {
+	if m == nil {
+		return Preprocessing{}, ir.Attrf("the model is nil: it must be from Open")
+	}
 	switch {
 	case m.Config.Image != nil:
 		return preprocessing(m.Folder, m.Config.Image.Size, hfPixels{Filter: Bilinear, Factor: 1. / 255, Mean: []float64{0.5, 0.5, 0.5}, Deviation: []float64{0.5, 0.5, 0.5}})

@@ -126,7 +126,12 @@ func NewTranscriber(ctx context.Context, s *rlx.Session, m *Model) (*Transcriber
 }
 
 // Close frees the program. The model stays the caller's to close.
-func (t *Transcriber) Close(ctx context.Context) error { return t.program.Close(ctx) }
+func (t *Transcriber) Close(ctx context.Context) error {
+	if t == nil {
+		return ir.Attrf("the model is nil: it must be from NewTranscriber")
+	}
+	return t.program.Close(ctx)
+}
 
 // Rate is the sampling rate of sound in hertz.
 func (t *Transcriber) Rate() int { return t.model.Config.Speech.Rate }
@@ -154,6 +159,9 @@ type Transcript struct {
 // end of the last part is silence. The error is of kind [ir.ErrAttr] for an unknown language or a
 // translation that the model has not, or those of [rlx.Program.Call].
 func (t *Transcriber) Transcribe(ctx context.Context, sound []float32, o TranscribeOptions) (Transcript, error) {
+	if t == nil {
+		return Transcript{}, ir.Attrf("the model is nil: it must be from NewTranscriber")
+	}
 	select {
 	case t.turn <- struct{}{}:
 	case <-ctx.Done():

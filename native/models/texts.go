@@ -117,7 +117,12 @@ func (o *TextsOptions) complete(m *Model) error {
 }
 
 // Close frees the program. The model stays the caller's to close.
-func (t *Texts) Close(ctx context.Context) error { return t.program.Close(ctx) }
+func (t *Texts) Close(ctx context.Context) error {
+	if t == nil {
+		return ir.Attrf("the model is nil: it must be from NewTexts")
+	}
+	return t.program.Close(ctx)
+}
 
 // Width is the number of features of a vector.
 func (t *Texts) Width() int { return t.model.Config.Text.Width }
@@ -125,6 +130,9 @@ func (t *Texts) Width() int { return t.model.Config.Text.Width }
 // Embed returns the vector of each text, of length 1 unless [TextsOptions] say otherwise: the product of two
 // vectors is the cosine of the texts. Errors are those of the tokenizer and of [rlx.Program.Call].
 func (t *Texts) Embed(ctx context.Context, texts ...string) ([][]float32, error) {
+	if t == nil {
+		return nil, ir.Attrf("the model is nil: it must be from NewTexts")
+	}
 	encoded, err := t.encode(texts)
 	if err != nil {
 		return nil, err
@@ -136,6 +144,9 @@ func (t *Texts) Embed(ctx context.Context, texts ...string) ([][]float32, error)
 // error is of kind [ir.ErrIndex] for a token outside the vocabulary and [ir.ErrShape] for a text
 // without tokens or with more than [TextsOptions] allow.
 func (t *Texts) EmbedTokens(ctx context.Context, texts [][]int32) ([][]float32, error) {
+	if t == nil {
+		return nil, ir.Attrf("the model is nil: it must be from NewTexts")
+	}
 	vectors := make([][]float32, len(texts))
 	err := t.batches(ctx, vectorsEntry, texts, nil, func(out rlx.Outputs, rows []int, _ int) error {
 		x, err := out["vectors"].Float32s()
@@ -152,6 +163,9 @@ func (t *Texts) EmbedTokens(ctx context.Context, texts [][]int32) ([][]float32, 
 // Tokens returns the tokens of a text as [Texts.Embed] has them, cut off at the largest number. Errors are
 // those of the tokenizer.
 func (t *Texts) Tokens(text string) ([]int32, error) {
+	if t == nil {
+		return nil, ir.Attrf("the model is nil: it must be from NewTexts")
+	}
 	ids, err := t.model.Tokenizer.Encode(text, tokenizer.EncodeOptions{})
 	if err != nil || len(ids) <= t.options.MaxTokens {
 		return ids, err
@@ -249,6 +263,9 @@ func best(labels []string, probabilities []float32) []Score {
 // Classify returns the labels of each text, the likeliest first. The error is of kind [ir.ErrUnsupported] for
 // a model without labels for texts.
 func (t *Texts) Classify(ctx context.Context, texts ...string) ([][]Score, error) {
+	if t == nil {
+		return nil, ir.Attrf("the model is nil: it must be from NewTexts")
+	}
 	encoded, err := t.encode(texts)
 	if err != nil {
 		return nil, err
@@ -262,6 +279,9 @@ type Pair struct{ First, Second string }
 // ClassifyPairs is [Texts.Classify] for pairs of texts, joined as the tokenizer's template says. The longer of
 // the two is cut off where a pair has too many tokens.
 func (t *Texts) ClassifyPairs(ctx context.Context, pairs ...Pair) ([][]Score, error) {
+	if t == nil {
+		return nil, ir.Attrf("the model is nil: it must be from NewTexts")
+	}
 	encoded, types := make([][]int32, len(pairs)), make([][]int32, len(pairs))
 	for i, p := range pairs {
 		var err error
@@ -363,6 +383,9 @@ var maskNames = []string{"[MASK]", "<mask>"}
 // tokens, at most n of them. The error is of kind [ir.ErrUnsupported] for a model or a tokenizer without
 // masks.
 func (t *Texts) FillMask(ctx context.Context, text string, n int) ([][]Filling, error) {
+	if t == nil {
+		return nil, ir.Attrf("the model is nil: it must be from NewTexts")
+	}
 	if err := t.needsHead(models.VocabularyHead); err != nil {
 		return nil, err
 	}

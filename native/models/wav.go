@@ -35,6 +35,9 @@ type wavFormat struct {
 // the channels, and their rate in hertz. The error is of kind [ErrWAV], of kind [ir.ErrUnsupported] for
 // other samples, or that of r.
 func ReadWAV(r io.Reader) (samples []float32, rate int, err error) {
+	if r == nil {
+		return nil, 0, ir.Attrf("r is nil: it must be a reader")
+	}
 	data, err := io.ReadAll(io.LimitReader(r, maxWAV))
 	if err != nil {
 		return nil, 0, err

@@ -68,6 +68,9 @@ func Open(name string) (*File, error) {
 // OpenAt opens a file of size bytes that is read from r as tensors are asked for, as by HTTP ranges.
 // Closing does not close r.
 func OpenAt(r io.ReaderAt, size int64) (*File, error) {
+	if r == nil {
+		return nil, ir.Attrf("r is nil: it must be a reader")
+	}
 	f := &File{tensors: map[string]located{}, metadata: map[string]string{}}
 	if err := f.add(tensorfile.Of(r, size)); err != nil {
 		return nil, err
@@ -210,6 +213,9 @@ func (f *File) Info(name string) (Info, bool) {
 // must not be written nor used after [File.Close], and otherwise a copy. The error is of kind
 // [ir.ErrName] for an unknown name and [ir.ErrDType] for an element type that tensors have not.
 func (f *File) Tensor(name string) (native.Tensor, error) {
+	if f == nil {
+		return native.Tensor{}, ir.Attrf("the file is nil: it must be from Open")
+	}
 	t, ok := f.tensors[name]
 	if !ok {
 		return native.Tensor{}, ir.Errorf(ir.ErrName, "there is no tensor %q", name)
@@ -235,6 +241,9 @@ const castElements = 1 << 16
 // in its range. The error is of kind [ir.ErrDType] where they are not, or where a float or a complex
 // number would become an integer or a real one.
 func (f *File) As(name string, d ir.DType) (native.Tensor, error) {
+	if f == nil {
+		return native.Tensor{}, ir.Attrf("the file is nil: it must be from Open")
+	}
 	t, err := f.Tensor(name)
 	if err != nil || t.DType == d {
 		return t, err
@@ -285,6 +294,9 @@ func cast(a *ir.Array, d ir.DType) (*ir.Array, error) {
 
 // Close closes the files and gives their memory back.
 func (f *File) Close() error {
+	if f == nil {
+		return ir.Attrf("the file is nil: it must be from Open")
+	}
 	var errs []error
 	for _, m := range f.shards {
 		errs = append(errs, m.Close())

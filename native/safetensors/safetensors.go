@@ -47,6 +47,9 @@ var names = map[ir.DType]string{
 // [ir.ErrDType] for an element type that the format lacks, and [ir.ErrShape] for more than
 // 64 axes.
 func Write(w io.Writer, tensors map[string]native.Tensor, metadata map[string]string) error {
+	if w == nil {
+		return ir.Attrf("w is nil: it must be a writer")
+	}
 	var entries []Entry
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {
 		t := tensors[name]
@@ -103,6 +106,9 @@ func (e Entry) bytes() (int64, error) {
 // of the header. The errors are those of [Write], and [ir.ErrShape] for an entry that writes more or
 // fewer bytes than its type has, [ir.ErrName] for a name that is given twice.
 func WriteEntries(w io.Writer, entries []Entry, metadata map[string]string) error {
+	if w == nil {
+		return ir.Attrf("w is nil: it must be a writer")
+	}
 	header := map[string]any{}
 	if len(metadata) > 0 {
 		header[metadataKey] = metadata
@@ -151,6 +157,9 @@ func WriteEntries(w io.Writer, entries []Entry, metadata map[string]string) erro
 // Read reads all tensors of a file. Errors are of kind [ErrDamaged] or those of r. The
 // tensors have memory of their own, in total no more than the file.
 func Read(r io.Reader) (tensors map[string]native.Tensor, metadata map[string]string, err error) {
+	if r == nil {
+		return nil, nil, ir.Attrf("r is nil: it must be a reader")
+	}
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return nil, nil, err

@@ -62,6 +62,9 @@ func (t *Template) Render(variables map[string]any) (string, error) {
 
 // RenderWith is [Template.Render] with options.
 func (t *Template) RenderWith(variables map[string]any, o Options) (string, error) {
+	if t == nil {
+		return "", &Error{Kind: ErrValue, Reason: "the template is nil: it must be from Parse"}
+	}
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}

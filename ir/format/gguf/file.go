@@ -218,6 +218,9 @@ func (f *File) Info(name string) (Info, bool) {
 // Bytes returns the stored elements of a tensor: a read-only window of the file where it is mapped,
 // not to be used after [File.Close]. The error is of kind [ir.ErrName] for an unknown name.
 func (f *File) Bytes(name string) ([]byte, error) {
+	if f == nil {
+		return nil, ir.Attrf("the file is nil: it must be from Open")
+	}
 	t, ok := f.tensors[name]
 	if !ok {
 		return nil, ir.Errorf(ir.ErrName, "there is no tensor %q", name)
@@ -231,6 +234,9 @@ func (f *File) Bytes(name string) ([]byte, error) {
 
 // Floats returns the elements of a tensor, row-major. Errors are those of [File.Bytes] and [Dequantize].
 func (f *File) Floats(name string) ([]float32, error) {
+	if f == nil {
+		return nil, ir.Attrf("the file is nil: it must be from Open")
+	}
 	data, err := f.Bytes(name)
 	if err != nil {
 		return nil, err
@@ -246,6 +252,9 @@ func (f *File) Floats(name string) ([]float32, error) {
 
 // Close closes the files and releases their memory.
 func (f *File) Close() error {
+	if f == nil {
+		return ir.Attrf("the file is nil: it must be from Open")
+	}
 	var errs []error
 	for _, m := range f.parts {
 		errs = append(errs, m.Close())

@@ -34,6 +34,9 @@ const writeAlignment = 32
 // [ir.ErrShape] for a tensor of more than four axes, rows that are no whole blocks, or a number of
 // bytes that differs from the type's.
 func Write(w io.Writer, metadata []Pair, tensors []Entry) error {
+	if w == nil {
+		return ir.Attrf("w is nil: it must be a writer")
+	}
 	head := []byte("GGUF")
 	head = binary.LittleEndian.AppendUint32(head, 3)
 	head = binary.LittleEndian.AppendUint64(head, uint64(len(tensors)))

@@ -73,6 +73,9 @@ func parseHeader(text string) (header, error) {
 // Read reads one array, a .npy file of version 1 to 3. The error is of kind [ErrDamaged], of kind
 // [ir.ErrDType] for objects, texts and records, or that of r.
 func Read(r io.Reader) (*ir.Array, error) {
+	if r == nil {
+		return nil, ir.Attrf("r is nil: it must be a reader")
+	}
 	h, err := readHeader(r)
 	if err != nil {
 		return nil, err

@@ -55,6 +55,9 @@ func Open(name string) (*File, error) {
 // OpenAt opens an archive of size bytes that is read from r. Closing does not close r. The error is of
 // kind [ErrDamaged].
 func OpenAt(r io.ReaderAt, size int64) (*File, error) {
+	if r == nil {
+		return nil, ir.Attrf("r is nil: it must be a reader")
+	}
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, damaged("%v", err)
@@ -79,6 +82,9 @@ func (f *File) Names() []string { return f.names }
 
 // Type returns the type of an array, without its elements. The errors are those of [File.Array].
 func (f *File) Type(name string) (t ir.Type, err error) {
+	if f == nil {
+		return ir.Type{}, ir.Attrf("the file is nil: it must be from Open")
+	}
 	err = f.open(name, func(r io.Reader) error {
 		h, err := readHeader(r)
 		t = ir.Type{DType: h.dtype, Shape: ir.Dims(h.dims...)}
@@ -90,6 +96,9 @@ func (f *File) Type(name string) (t ir.Type, err error) {
 // Array reads an array. The error is of kind [ir.ErrName] for an unknown name, of kind [ir.ErrUnsupported]
 // for a compression other than deflate, which NumPy writes, and otherwise that of [Read].
 func (f *File) Array(name string) (a *ir.Array, err error) {
+	if f == nil {
+		return nil, ir.Attrf("the file is nil: it must be from Open")
+	}
 	err = f.open(name, func(r io.Reader) (err error) {
 		a, err = Read(r)
 		return err
@@ -118,7 +127,12 @@ func (f *File) open(name string, read func(r io.Reader) error) error {
 }
 
 // Close closes the file.
-func (f *File) Close() error { return f.end() }
+func (f *File) Close() error {
+	if f == nil {
+		return ir.Attrf("the file is nil: it must be from Open")
+	}
+	return f.end()
+}
 
 // Entry is an array to write, which is read when it is written.
 type Entry struct {
@@ -129,6 +143,9 @@ type Entry struct {
 // Write writes an archive of arrays, in the order of their names, without compression. The error is of
 // kind [ir.ErrDType] for an element type that NumPy has not.
 func Write(w io.Writer, arrays map[string]*ir.Array) error {
+	if w == nil {
+		return ir.Attrf("w is nil: it must be a writer")
+	}
 	var entries []Entry
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
 		entries = append(entries, Entry{name, func() (*ir.Array, error) { return arrays[name], nil }})
@@ -139,6 +156,9 @@ func Write(w io.Writer, arrays map[string]*ir.Array) error {
 // WriteEntries writes an archive of arrays in the given order, with one in memory at a time. The errors are those
 // of [Write] and of the entries, and of kind [ir.ErrAttr] for an entry without Read.
 func WriteEntries(w io.Writer, entries []Entry) error {
+	if w == nil {
+		return ir.Attrf("w is nil: it must be a writer")
+	}
 	z := zip.NewWriter(w)
 	for _, e := range entries {
 		file, err := z.CreateHeader(&zip.FileHeader{Name: e.Name + ".npy", Method: zip.Store})

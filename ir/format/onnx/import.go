@@ -96,6 +96,9 @@ type importer struct {
 // and what shapes depend on is computed, with symbolic sizes too. The error is an *[Error] for a
 // node that cannot be imported, and of kind [ErrDamaged] for a model that contradicts itself.
 func (m *Model) Import(o Options) (*Import, error) {
+	if m == nil {
+		return nil, ir.Attrf("the model is nil: it must be from Decode, ReadFile or Export")
+	}
 	if o.ActivationBits != 0 && o.ActivationBits != 8 {
 		return nil, ir.Attrf("ActivationBits is %d: it must be 0 or 8", o.ActivationBits)
 	}

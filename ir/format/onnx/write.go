@@ -196,6 +196,9 @@ func (g *graph) prune(used map[string]bool) {
 // Write writes the model as one message, with the elements of all tensors. The error is of kind
 // [ir.ErrUnsupported] for a model of more than 2 GB: see [Model.WriteFile].
 func (m *Model) Write(w io.Writer) error {
+	if m == nil {
+		return ir.Attrf("the model is nil: it must be from Decode, ReadFile or Export")
+	}
 	out := m.encode()
 	if out.size > maxMessage {
 		return ir.Errorf(ir.ErrUnsupported, "the model has %d bytes; a file of one message has up to %d, with weights in a separate file", out.size, maxMessage)
@@ -210,6 +213,9 @@ func (m *Model) Write(w io.Writer) error {
 // WriteFile writes the model to a file. With external, or for a model of more than 2 GB, the
 // elements of weights are in a second file of the same name with ".data" appended.
 func (m *Model) WriteFile(name string, external bool) (err error) {
+	if m == nil {
+		return ir.Attrf("the model is nil: it must be from Decode, ReadFile or Export")
+	}
 	if !external && m.encode().size <= maxMessage {
 		return writeTo(name, m.Write)
 	}

@@ -60,6 +60,9 @@ func (f *File) Size() int64 { return f.size }
 
 // ReadAt reads from an offset, as [io.ReaderAt] says.
 func (f *File) ReadAt(p []byte, at int64) (int, error) {
+	if f == nil {
+		return 0, errors.New("remote: the file is nil: it must be from Open")
+	}
 	if at < 0 {
 		return 0, fmt.Errorf("remote: offset %d", at)
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rlx-go/rlx/ir"
 )
 
 // decoder rewrites the texts of tokens, which are joined after the last decoder.
@@ -15,6 +17,9 @@ type decoder interface {
 // Decode returns the text of tokens. Bytes that are not UTF-8 become U+FFFD. The error is of
 // kind ir.ErrIndex for an id that has no token.
 func (t *Tokenizer) Decode(ids []int32, o DecodeOptions) (string, error) {
+	if t == nil {
+		return "", ir.Attrf("the tokenizer is nil: it must be from Read, Open or FromGGUF")
+	}
 	tokens := make([]string, 0, len(ids))
 	for _, id := range ids {
 		if !t.has(id) {
@@ -81,6 +86,9 @@ func (t *Tokenizer) Stream(o DecodeOptions) *Stream { return &Stream{t: t, o: o}
 // that are not UTF-8 the number of U+FFFD may differ. The error is of kind ir.ErrIndex for an
 // id that has no token, which changes nothing.
 func (s *Stream) Push(id int32) (string, error) {
+	if s == nil {
+		return "", ir.Attrf("the stream is nil: it must be from Tokenizer.Stream")
+	}
 	if !s.t.has(id) {
 		return "", noToken(id, s.t.Size())
 	}
@@ -92,7 +100,12 @@ func (s *Stream) Push(id int32) (string, error) {
 }
 
 // Flush returns the text of the tokens that are held back, with U+FFFD for an incomplete character.
-func (s *Stream) Flush() (string, error) { return s.write(false) }
+func (s *Stream) Flush() (string, error) {
+	if s == nil {
+		return "", ir.Attrf("the stream is nil: it must be from Tokenizer.Stream")
+	}
+	return s.write(false)
+}
 
 // write returns the text that was not written yet. With hold, it waits for the rest of a character.
 func (s *Stream) write(hold bool) (string, error) {

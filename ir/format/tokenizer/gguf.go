@@ -38,6 +38,9 @@ const metadataPrefix = "tokenizer.ggml."
 // FromGGUF reads the tokenizer of a GGUF file: tokenizer.ggml.model llama, gpt2, bert or t5. The error is of
 // kind [ErrDamaged], or [ir.ErrUnsupported] for another model or pre-tokenizer, which it names.
 func FromGGUF(f *gguf.File) (*Tokenizer, error) {
+	if f == nil {
+		return nil, ir.Attrf("f is nil: it must be an open file")
+	}
 	model, ok := f.Text(metadataPrefix + "model")
 	if !ok {
 		return nil, damaged("the file has no %smodel", metadataPrefix)

@@ -40,6 +40,9 @@ func Open(name string) (*Tokenizer, error) {
 // Read reads a tokenizer.json. The error is of kind [ErrDamaged], of kind [ir.ErrUnsupported] for a part of
 // a kind that is not known, which it names, or that of r.
 func Read(r io.Reader) (*Tokenizer, error) {
+	if r == nil {
+		return nil, ir.Attrf("r is nil: it must be a reader")
+	}
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package tokenizer
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rlx-go/rlx/ir"
 )
 
 // quoteMark divides the special tokens of quoted text: U+FDD0, which is no character.
@@ -12,6 +14,9 @@ const quoteMark = "\uFDD0"
 // conversation, without forging them: with [EncodeOptions.Quoted], Encode reads them as text and takes the
 // marks away. The mark is U+FDD0, which is no character; one in the text becomes U+FFFD.
 func (t *Tokenizer) Quote(text string) (string, error) {
+	if t == nil {
+		return "", ir.Attrf("the tokenizer is nil: it must be from Read, Open or FromGGUF")
+	}
 	text = strings.ReplaceAll(valid(text), quoteMark, "\uFFFD")
 	normalized := text
 	if t.normalizer != nil {

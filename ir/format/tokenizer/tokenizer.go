@@ -47,6 +47,9 @@ type DecodeOptions struct {
 // proportional to the length of the text, with a factor log n within a word. The error is of kind
 // [ErrUnknownToken], or [ir.ErrUnsupported] if a pattern of the tokenizer takes too many steps on the text.
 func (t *Tokenizer) Encode(text string, o EncodeOptions) ([]int32, error) {
+	if t == nil {
+		return nil, ir.Attrf("the tokenizer is nil: it must be from Read, Open or FromGGUF")
+	}
 	ids, err := t.encode(text, o)
 	if err != nil || o.OmitSpecial {
 		return ids, err
@@ -58,6 +61,9 @@ func (t *Tokenizer) Encode(text string, o EncodeOptions) ([]int32, error) {
 // EncodePair returns the ids of two texts, joined by the tokenizer's template as encoders expect a
 // pair, and the type of each token in the template, 0 or 1.
 func (t *Tokenizer) EncodePair(first, second string, o EncodeOptions) (ids, types []int32, err error) {
+	if t == nil {
+		return nil, nil, ir.Attrf("the tokenizer is nil: it must be from Read, Open or FromGGUF")
+	}
 	a, err := t.encode(first, o)
 	if err != nil {
 		return nil, nil, err

@@ -259,6 +259,130 @@ def reset_before():
     return torch.cat(ys, 2), torch.stack(lasts)
 case("gru reset before", {"x": xg}, {"gru0/" + k: (p, mat if p.dim() == 2 else same) for k, p in gru.named_parameters()}, reset_before)
 
+# Maxima over all positions, bounded scores
+case("global_max_pool", {"x": (xp3 := R(2, 3, 2, 4))}, {}, lambda: xp3.amax((2, 3)), out=last, io=last)
+case("softcap", {"x": (xc := R(2, 5) * 4)}, {}, lambda: 3 * torch.tanh(xc / 3))
+
+# Two linear layers
+def two(scope, a, c):
+    return {"%s/%s/%s" % (scope, n, k): (p, mat if p.dim() == 2 else same) for n, m in (("linear1", a), ("linear2", c)) for k, p in m.named_parameters()}
+ml = nn.Sequential(nn.Linear(4, 5), nn.GELU(), nn.Linear(5, 4)); xml = R(2, 3, 4)
+case("mlp", {"x": xml}, two("mlp0", ml[0], ml[2]), lambda: ml(xml))
+for name, act in (("swiglu", F.silu), ("geglu", F.gelu)):
+    u, d2, xgl = nn.Linear(4, 10, bias=False), nn.Linear(5, 4, bias=False), R(3, 4)
+    def gated(u=u, d2=d2, xgl=xgl, act=act):
+        gate, value = u(xgl).chunk(2, -1)
+        return d2(act(gate) * value)
+    case("mlp " + name, {"x": xgl}, two("mlp0", u, d2), gated)
+for name, act in (("gelu_tanh", nn.GELU("tanh")), ("relu2", lambda x: F.relu(x) ** 2), ("silu", F.silu), ("tanh", torch.tanh)):
+    u, d2, xgl = nn.Linear(3, 4), nn.Linear(4, 3), R(2, 3)
+    case("mlp " + name, {"x": xgl}, two("mlp0", u, d2), lambda u=u, d2=d2, xgl=xgl, act=act: d2(act(u(xgl))))
+
+# A matrix of several for each row: number 3 is out of range
+gw, gx, gi = P(3, 4, 2), R(5, 4), torch.tensor([2, 0, 3, 2, 1])
+case("grouped_linear", {"x": gx, "groups": gi}, {"grouped_linear0/weight": (gw, same)},
+     lambda: torch.einsum("mi,mio->mo", gx, torch.cat([gw, torch.zeros(1, 4, 2)])[gi]))
+
+# Cross entropy of a linear layer
+lm, lx, ll = nn.Linear(4, 6), R(2, 3, 4), torch.tensor([[0, 5, -100], [2, 2, 1]])
+lp = {"linear0/weight": (lm.weight, mat), "linear0/bias": (lm.bias, same)}
+case("linear_cross_entropy", {"x": lx, "labels": ll}, lp,
+     lambda: F.cross_entropy(lm(lx).flatten(0, 1), ll.flatten(), ignore_index=-100, label_smoothing=0.1))
+lm2, lx2, ll2 = nn.Linear(3, 4, bias=False), R(5, 3) * 3, torch.tensor([3, 0, 1, 1, 2])
+case("linear_cross_entropy softcap", {"x": lx2, "labels": ll2}, {"linear0/weight": (lm2.weight, mat)},
+     lambda: F.cross_entropy(2 * torch.tanh(lm2(lx2) / 2), ll2, reduction="sum"))
+
+# Positions of a table, and a table that is also the last layer
+pe, xpe = nn.Embedding(6, 4), R(2, 3, 4)
+case("positional_embedding", {"x": xpe}, {"positional_embedding0/weight": (pe.weight, same)}, lambda: xpe + pe(torch.arange(3)))
+te, ti = nn.Embedding(5, 3), torch.tensor([[0, 4, 4], [2, 1, 0]])
+case("linear tied", {"ids": ti}, {"embedding0/weight": (te.weight, same)}, lambda: F.linear(te(ti).tanh(), te.weight))
+
+# Attention without projections, with biases, bounds and norms of its scores
+def joined(y): return y.transpose(1, 2).flatten(2)
+qa, ka, va = R(2, 2, 3, 4), R(2, 2, 5, 4), R(2, 2, 5, 4); ma = R(5) > -0.8; ma[0] = True
+case("attend", {"q": qa, "k": ka, "v": va, "mask": ma}, {}, lambda: joined(F.scaled_dot_product_attention(qa, ka, va, attn_mask=ma[None].expand(3, 5), scale=0.3)))
+def separate(d, inner, kv):
+    m = {n: nn.Linear(d, o) for n, o in (("q_proj", inner), ("k_proj", kv), ("v_proj", kv))}
+    m["out_proj"] = nn.Linear(inner, d)
+    return m
+def named(scope, m): return {"%s/%s/%s" % (scope, n, k): (p, mat if p.dim() == 2 else same) for n, l in m.items() for k, p in l.named_parameters()}
+def distances(h, t):
+    i = torch.arange(t)
+    return -(2.0 ** (-8 * (torch.arange(h) + 1.0) / h))[:, None, None] * (i[:, None] - i).abs()
+ab, xab = separate(8, 8, 8), R(1, 5, 8)
+case("attention alibi", {"x": xab}, named("attention0", ab), lambda: ab["out_proj"](joined(F.scaled_dot_product_attention(
+    *(heads(ab[n](xab), 4) for n in ("q_proj", "k_proj", "v_proj")), attn_mask=distances(4, 5).masked_fill(hidden(5), -math.inf)))))
+sc, xsc, bsc = separate(6, 6, 6), R(1, 4, 6) * 2, R(4, 4)
+def capped():
+    q, k, v = (heads(sc[n](xsc), 2) for n in ("q_proj", "k_proj", "v_proj"))
+    s = 1.5 * torch.tanh(q @ k.mT / math.sqrt(3) / 1.5) + bsc
+    return sc["out_proj"](joined(s.softmax(-1) @ v))
+case("attention softcap", {"x": xsc, "mask": bsc}, named("attention0", sc), capped)
+nq, xnq = separate(8, 12, 6), R(1, 4, 8)
+nq["q_norm"], nq["k_norm"] = spread(nn.RMSNorm(6, eps=1e-6)), spread(nn.RMSNorm(6, eps=1e-6))
+def normalised():  # GPT-J's pairs of neighbours, of the first four features
+    def turned(x):
+        ang = torch.arange(4)[:, None] * 500.0 ** (-2 * torch.arange(2) / 4)
+        u, v = x[..., 0:4:2], x[..., 1:4:2]
+        return torch.cat([torch.stack([u * ang.cos() - v * ang.sin(), v * ang.cos() + u * ang.sin()], -1).flatten(-2), x[..., 4:]], -1)
+    q, k, v = heads(nq["q_proj"](xnq), 2), heads(nq["k_proj"](xnq), 1), heads(nq["v_proj"](xnq), 1)
+    return nq["out_proj"](joined(F.scaled_dot_product_attention(turned(nq["q_norm"](q)), turned(nq["k_norm"](k)), v, is_causal=True, enable_gqa=True)))
+case("attention normalised", {"x": xnq}, named("attention0", nq), normalised)
+
+# A block of Llama
+lb = {"self_attn/" + n: nn.Linear(8, o, bias=False) for n, o in (("q_proj", 8), ("k_proj", 4), ("v_proj", 4), ("out_proj", 8))}
+lb.update({"linear1": nn.Linear(8, 12, bias=False), "linear2": nn.Linear(6, 8, bias=False), "norm1": spread(nn.RMSNorm(8, eps=1e-5)), "norm2": spread(nn.RMSNorm(8, eps=1e-5))})
+xlb = R(1, 4, 8)
+def llama():
+    h = lb["norm1"](xlb)
+    q, k, v = (heads(lb["self_attn/" + n](h), c) for n, c in (("q_proj", 4), ("k_proj", 2), ("v_proj", 2)))
+    x = xlb + lb["self_attn/out_proj"](joined(F.scaled_dot_product_attention(rotated(q), rotated(k), v, is_causal=True, enable_gqa=True)))
+    gate, value = lb["linear1"](lb["norm2"](x)).chunk(2, -1)
+    return x + lb["linear2"](F.silu(gate) * value)
+case("transformer llama", {"x": xlb}, named("transformer_block0", lb), llama)
+
+# Recurrent layers from given states
+def begun(name, m, x, *states):
+    scope = name.split()[0] + "0/"
+    inputs = dict(zip(("x", "hidden", "cell"), (x, *states)))
+    def f():
+        y, s = m(x, states if len(states) > 1 else states[0])
+        return (y, *s) if isinstance(s, tuple) else (y, s)
+    case(name, inputs, {scope + k: (p, mat if p.dim() == 2 else same) for k, p in m.named_parameters()}, f)
+begun("lstm begun", nn.LSTM(3, 2, num_layers=2, batch_first=True), R(2, 3, 3), R(2, 2, 2), R(2, 2, 2))
+begun("gru begun", nn.GRU(3, 2, bidirectional=True, batch_first=True), R(2, 3, 3), R(2, 2, 2))
+begun("rnn begun", nn.RNN(3, 4, bidirectional=True, batch_first=True), R(2, 3, 3), R(2, 2, 4))
+
+# Norms and pools of images with channels first, and their other options
+bn3 = spread(nn.BatchNorm2d(3, eps=1e-3, momentum=0.3)); xb3 = R(2, 3, 2, 2)
+before3 = {"batch_norm0/running_mean": bn3.running_mean.clone(), "batch_norm0/running_var": bn3.running_var.clone()}
+case("batch_norm channels first", {"x": xb3}, {**wb("batch_norm0", bn3), **{k: (v, same) for k, v in before3.items()}}, lambda: bn3(xb3),
+     states=lambda: {"batch_norm0/running_mean": bn3.running_mean, "batch_norm0/running_var": bn3.running_var})
+normed("layer_norm without bias", "layer_norm0", nn.LayerNorm(5, eps=1e-2, bias=False), R(2, 5))
+normed("instance_norm channels first", "instance_norm0", nn.InstanceNorm1d(3), R(2, 3, 4))
+case("max_pool channels first", {"x": (xp4 := R(1, 2, 6, 7))}, {}, lambda: F.max_pool2d(xp4, (2, 3), stride=(2, 1), dilation=2))
+
+# Blocks: repeated ones, unrolled and with stacked parameters; chosen ones; experts chosen by number
+sw, sb, xst = P(3, 4, 4), P(3, 4), R(2, 4)
+def repeated():
+    x = xst
+    for i in range(3): x = x + (x @ sw[i] + sb[i]).tanh()
+    return x
+part1 = lambda i: (lambda p: p.detach()[i])
+case("stack", {"x": xst}, {"h/%d/linear0/%s" % (i, k): (p, part1(i)) for i in range(3) for k, p in (("weight", sw), ("bias", sb))}, repeated)
+xst, sw.grad, sb.grad = R(2, 4), None, None
+case("stack scan", {"x": xst}, {"h/linear0/weight": (sw, same), "h/linear0/bias": (sb, same)}, repeated)
+al, xal, on = nn.Linear(3, 3), R(4, 2, 3), torch.tensor([True, False, True, False])
+case("active_blocks", {"x": xal, "active": on}, {"linear0/weight": (al.weight, mat), "linear0/bias": (al.bias, same)}, lambda: al(xal).tanh() * on[:, None, None])
+ew, xe, we, ce = P(3, 4, 2), R(3, 4), R(3, 2), torch.tensor([[2, 0], [1, 2], [0, 1]])
+case("chosen_experts", {"x": xe, "weights": we, "chosen": ce}, {"grouped_linear0/weight": (ew, same)},
+     lambda: (torch.einsum("ti,tkio->tko", xe, ew[ce]) * we[..., None]).sum(1))
+
+# Products of the embeddings of a recommender
+di = R(2, 4, 3)
+case("dot_interaction", {"x": di}, {}, lambda: (di @ di.mT)[(slice(None), *torch.tril_indices(4, 4, -1))])
+
 out = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch.json")
 with open(out, "w") as f:
     f.write('{"torch": %s,\n"cases": [\n' % json.dumps(torch.__version__))

@@ -72,8 +72,9 @@ const symbolSize = 16;
 export async function subjectOf(what: string, given: Reported): Promise<Subject> {
   const check = openCheck(), source: ModuleSource = given instanceof Graph ? { entries: { [given.name]: given } } : given;
   const job = await ofGraphs(what, source, (made: Module) => {
-    const read = jobOf(made), graphs = Object.values(made.entries).map((one) => typeof one === 'string' ? parseGraph(one) : one);
-    return { ...read, symbols: { ...Object.fromEntries(graphs.flatMap(({ symbols }) => symbols.map((name) => [name, symbolSize]))), ...read.symbols } };
+    const graphs = Object.values(Object(made?.entries)).map((one) => typeof one === 'string' ? parseGraph(one) : one).filter((one) => one instanceof Graph);
+    const symbols = Object.fromEntries(graphs.flatMap(({ symbols }) => symbols.map((name) => [name, symbolSize])));
+    return jobOf({ ...made, symbols: { ...symbols, ...made?.symbols } });
   });
   return { job, check };
 }

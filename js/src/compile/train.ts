@@ -59,11 +59,13 @@ export function jobOf(module: Module, graphs?: Module['entries']): Job {
   return { name, entries: texts, symbols, limits, targets };
 }
 
-/** Refuses sizes of symbols that no graph has; of a text they are not known. */
+/** Refuses sizes of symbols that no graph has, and symbols without a size; of a text they are not known. */
 function checkSymbols(symbols: NonNullable<Module['symbols']>, graphs: readonly (Graph | string)[]): void {
   if (!graphs.every((graph) => graph instanceof Graph)) return;
   const known = new Set(graphs.flatMap((graph) => graph.symbols));
   for (const name of Object.keys(symbols)) if (!known.has(name)) throw unknownName('symbols: the module has no symbol', name, known);
+  const open = [...known].find((name) => symbols[name] === undefined);
+  if (open !== undefined) throw new RlxError('symbol', `symbols: size ${open} has no value: give one in symbols, or leave it open with openSizes of @rlx-go/rlx/sizes`, { name: open });
 }
 
 function textOf(entry: string, graph: Graph | string): string {
@@ -252,7 +254,7 @@ export function withDefaults(given: ProgramOptions): ProgramOptions {
 export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Readonly<Record<string, Graph>>, T extends GraphTypes = any, L extends string = string, A extends Readonly<Record<string, Graph>> = {}> extends StepOptions<L>, ModuleProgramOptions {
   /** The number of losses to keep on the device, so that all are reported. 64 if not given, 0 for none. */
   history?: number;
-  /** The learning rate without a schedule: the input `lr`, to be changed by `trainer.program.bind('step', { lr })`. */
+  /** The learning rate without a schedule, 0.001 if not given: the input `lr`, to be changed by `trainer.program.bind('step', { lr })`. */
   rate?: number;
   /** Additional entries, such as `eval`: a function that builds them, where the graph is one, too. */
   entries?: G | (() => G);
@@ -330,7 +332,7 @@ async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions
   const made = await openJob({ job, tune, check }, { recover: recover ?? !withDefaults(rest).device, ...rest });
   try {
     await made.load(begin, { allowMissing: true }); // of other entries
-    if (rate !== undefined) await made.bind('step', { lr: rate });
+    if (!schedule) await made.bind('step', { lr: rate ?? 1e-3 });
   } catch (reason) {
     made.close();
     throw reason;

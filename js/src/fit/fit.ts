@@ -216,12 +216,12 @@ class Fit {
     this.#check();
     const counted = batches.upTo(n, (rows) => { this.#rows += rows; }, signal, () => recovery?.due(this.#trainer.steps));
     const summary = await this.#trainer.run({
-      steps: Number.isFinite(n) ? n : 2 ** 30, batches: counted, every: this.#readEvery, stopOnNaN, recover: false, ...signal && { signal },
+      steps: Number.isFinite(n) ? n : 2 ** 30, batches: counted, every: this.#readEvery, stopOnNaN: !!stopOnNaN, recover: false, ...signal && { signal },
       onProgress: ({ losses }) => {
         for (const loss of losses) this.#sum += loss;
         this.#count += losses.length;
       },
-    });
+    }).catch((error: unknown) => this.#explain(error));
     if (summary.end === 'signal') throw abortError(signal!);
     const done = this.#trainer.steps;
     if (steps !== undefined && done >= steps) await this.#report(true);
@@ -231,6 +231,14 @@ class Fit {
     }
     if (steps !== undefined && done >= steps) this.#ended = true;
     return summary.steps;
+  }
+
+  /** Throws an error again, of a loss that is not finite with the first value that was not. */
+  async #explain(error: unknown): Promise<never> {
+    const { stopOnNaN } = this.#loop;
+    if (typeof stopOnNaN !== 'object' || !(error instanceof RlxError) || error.kind !== 'nan') throw error;
+    const node = await stopOnNaN.first(this.#program);
+    throw node ? new RlxError('nan', `${error.message}; the first value that is not finite is that of ${node}`, { ...error.place, node }) : error;
   }
 
   /** Whether there is a checkpoint of a step. */
@@ -437,7 +445,7 @@ class Stopper {
   /** Whether an evaluation is the best so far. NaN never is. */
   better(measured: Readonly<Record<string, number>>): boolean {
     const { metric = 'loss', larger, minDelta = 0, patience } = this.#stop, value = measured[metric];
-    if (value === undefined && patience !== undefined) throw unknownName('fit: metric of stop: the evaluation has no output of rank 0 or metric', metric, Object.keys(measured), 'fit');
+    if (value === undefined && (patience !== undefined || this.#stop.metric !== undefined)) throw unknownName('fit: metric of stop: the evaluation has no output of rank 0 or metric', metric, Object.keys(measured), 'fit');
     const gain = this.best === undefined ? Infinity : (this.best - value!) * (larger ? -1 : 1);
     if (value === undefined || Number.isNaN(value) || !(gain > minDelta)) {
       this.worse++;

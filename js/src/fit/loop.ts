@@ -1,6 +1,7 @@
 // The options of a training, and their checks.
 
 import type { EntryInputs, EntryTypes, Inputs } from '../program/types.js';
+import type { Program } from '../program/program.js';
 import type { Trainer } from '../runtime/trainer.js';
 import { checkCount, checkOptions, classOf, need, RlxError, unknownName } from '../values/errors.js';
 import type { Files } from './files.js';
@@ -94,8 +95,11 @@ export interface Loop<E extends EntryTypes = any, B = EntryInputs<E, 'step'>, V 
   log?: string | ((line: string) => void | Promise<void>);
   /** Ends the training before the next step, in the wait for a batch, or between batches of an evaluation, with an error of kind `abort`. */
   signal?: AbortSignal;
-  /** Ends the training with an error of kind `nan` once a loss, or a trained parameter at a checkpoint, is NaN or infinite. */
-  stopOnNaN?: boolean;
+  /**
+   * Ends the training with an error of kind `nan` once a loss, or a trained parameter at a checkpoint, is NaN or infinite. With what
+   * `watch` returned for the loss, the error names the first value that was.
+   */
+  stopOnNaN?: boolean | { first(program: Pick<Program, 'read'>): Promise<string | undefined> };
 }
 
 const counts = { epochs: 1, steps: 1, epochSteps: 1, every: 1 };
@@ -117,6 +121,7 @@ export function checkLoop(trainer: Trainer, loop: Loop): void {
     throw new RlxError('attr', `fit: log is ${typeof log === 'string' ? `the file ${log}, and save has no folder for it` : classOf(log)}: it must be a function, or a file in save.folder`, { name: 'log' });
   }
   need(Array.isArray(callbacks), 'attr', 'fit: callbacks', 'a list of functions', callbacks);
+  if (loop.stopOnNaN && loop.stopOnNaN !== true) need(typeof loop.stopOnNaN.first === 'function', 'attr', 'fit: stopOnNaN', 'true, or what watch returned', loop.stopOnNaN);
   for (const call of callbacks) need(typeof call === 'function', 'attr', 'fit: a callback', 'a function', call);
 }
 

@@ -2,6 +2,7 @@
 
 import type { GraphBuilder, Value } from '../graph/builder.js';
 import type { Called } from '../graph/caller-stack.js';
+import type { Dim } from '../graph/types.js';
 import { classOf } from '../values/errors.js';
 import { builderOf, inside, isValue, Layer } from './layer.js';
 
@@ -54,7 +55,7 @@ function addSums(b: GraphBuilder, state: string, now: Value): void {
 /** The fraction of examples whose label, an integer [...], is the class of the highest score of logits [..., classes]: f32 of rank 0. */
 export function accuracy(logits: Value, labels: Value): Value {
   return inside(accuracy, builderOf(accuracy, logits), () => {
-    checkLabels(new Layer(logits, 'accuracy'), labels);
+    checkLabels(new Layer(logits, 'accuracy'), labels, logits.shape.slice(0, -1));
     return logits.argmax({ axis: -1 }).eq(labels.convert('i32')).convert('f32').mean();
   });
 }
@@ -66,14 +67,15 @@ export function accuracy(logits: Value, labels: Value): Value {
 export function topKAccuracy(logits: Value, labels: Value, k: number): Value {
   return inside(topKAccuracy, builderOf(topKAccuracy, logits), () => {
     const l = new Layer(logits, 'topKAccuracy');
-    checkLabels(l, labels);
+    checkLabels(l, labels, logits.shape.slice(0, -1));
     l.requireCount(k, 'k');
+    l.require(!(k > (logits.shape.at(-1) as number)), `k is ${k}: there are ${logits.shape.at(-1)} classes`);
     const score = logits.takeAlongAxis(labels.convert('i32').expandDims(-1));
     return logits.gt(score).convert('i32').reduceSum([-1]).lt(k).convert('f32').mean();
   });
 }
 
-function checkLabels(l: Layer, labels: Value, shape = labels?.shape): void {
+function checkLabels(l: Layer, labels: Value, shape: readonly Dim[]): void {
   if (!isValue(labels)) l.fail('graph', `the labels are ${classOf(labels)}: they must be a value of the graph`);
   if (!isInteger(labels.dtype)) l.fail('dtype', `the labels are ${labels.dtype}[${labels.shape}]: they are integers`);
   if (`${labels.shape}` !== `${shape}`) l.fail('shape', `the labels are ${labels.dtype}[${labels.shape}]: they have the shape [${shape}]`);
@@ -206,5 +208,6 @@ function checkScores(kind: string, scores: Value, labels: Value, name: string): 
   checkName(l, name);
   checkLabels(l, labels, hasClasses ? scores.shape.slice(0, -1) : scores.shape);
   if (!isFloat(scores.dtype)) l.fail('dtype', 'the scores are floats');
+  if (hasClasses && scores.shape.at(-1) === 1) l.fail('shape', `the scores have one class: they have two or more, or the shape [${labels.shape}] of the labels`);
   return l;
 }

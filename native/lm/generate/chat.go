@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/format/chat"
 	"github.com/rlx-go/rlx/ir/format/tokenizer"
 )
@@ -16,6 +17,9 @@ type Message = chat.Message
 // does not know tools ignores them. Special tokens in the messages and tools are text: a user who types "<|im_end|>" ends
 // no turn. Errors are of kind [ErrRequest] for a model without a template, and for messages that the template refuses.
 func (l *Loaded) Chat(messages []Message, tools ...json.RawMessage) ([]int32, error) {
+	if l == nil {
+		return nil, ir.Attrf("the model is nil: it must be from Load")
+	}
 	if l.ChatTemplate == "" {
 		return nil, refuse("the model has no chat template: a prompt must be given")
 	}

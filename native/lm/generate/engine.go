@@ -24,8 +24,11 @@ type Model struct {
 	Tokenizer Tokenizer
 }
 
-// Of returns an open model without a tokenizer.
+// Of returns an open model without a tokenizer; of nil the zero Model, which [New] refuses.
 func Of(m *nativelm.Model) Model {
+	if m == nil {
+		return Model{}
+	}
 	return Model{Config: m.Config, Decoder: m.Decoder, Set: m.Set}
 }
 
@@ -222,6 +225,9 @@ func (e *Engine) Model() Model { return e.model }
 
 // Close ends all requests with [ErrClosed] and releases the program.
 func (e *Engine) Close(ctx context.Context) error {
+	if e == nil {
+		return ir.Attrf("the engine is nil: it must be from New")
+	}
 	e.fail(ErrClosed)
 	select {
 	case <-e.done:

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/format/gguf"
 	"github.com/rlx-go/rlx/ir/format/tokenizer"
 	"github.com/rlx-go/rlx/ir/lm"
@@ -44,7 +45,12 @@ func Load(path string, o ...lm.BindOptions) (*Loaded, error) {
 }
 
 // Close closes the files. Engines made before stay usable.
-func (l *Loaded) Close() error { return l.file.Close() }
+func (l *Loaded) Close() error {
+	if l == nil {
+		return ir.Attrf("the model is nil: it must be from Load")
+	}
+	return l.file.Close()
+}
 
 // readTokenizer sets the tokenizer and the template, and returns the tokens that end a text.
 func (l *Loaded) readTokenizer(path string) (ends []int32, err error) {

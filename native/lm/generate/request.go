@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/lm"
 )
 
@@ -140,6 +141,9 @@ func (e *Engine) Generate(ctx context.Context, q Request) iter.Seq2[Token, error
 // Complete returns a whole result. Errors are those of [Engine.Generate]; the result then holds the
 // tokens before the error.
 func (e *Engine) Complete(ctx context.Context, q Request) (Result, error) {
+	if e == nil {
+		return Result{}, ir.Attrf("the engine is nil: it must be from New")
+	}
 	var out Result
 	for token, err := range e.Generate(ctx, q) {
 		if err != nil {

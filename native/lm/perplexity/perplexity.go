@@ -56,6 +56,9 @@ const entry = "losses"
 // Measure returns the perplexity of a text. The error is of kind [ir.ErrAttr] for a context or a stride out of
 // range, [ir.ErrShape] for a text shorter than a window, and otherwise those of the session.
 func Measure(ctx context.Context, s *rlx.Session, m *lm.Model, tokens []int32, o Options) (Result, error) {
+	if s == nil || m == nil {
+		return Result{}, ir.Attrf("the session or the model is nil: both must be open")
+	}
 	if o.Context == 0 {
 		o.Context = min(512, m.Config.Context)
 	}
