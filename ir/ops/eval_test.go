@@ -75,6 +75,21 @@ func runEvalCases(t *testing.T, cases []evalCase) {
 	}
 }
 
+// The numbers are NumPy's.
+func TestQuantilesOfInfinities(t *testing.T) {
+	inf := math.Inf(1)
+	at := func(q float64) func(b *ir.Builder, x ir.Value) ir.Value {
+		return func(b *ir.Builder, x ir.Value) ir.Value { return ops.Quantile(b, x, q, 0) }
+	}
+	runEvalCases(t, []evalCase{
+		{"median", of1(at(0.5)), []*ir.Array{f32s(inf, 1, inf)}, ir.Float(ir.F32, inf)},
+		{"median of negative ones", of1(at(0.5)), []*ir.Array{f32s(-inf, 1, -inf, -inf, 7)}, ir.Float(ir.F32, -inf)},
+		{"between two", of1(at(0.25)), []*ir.Array{f32s(-inf, -inf, 1)}, ir.Float(ir.F32, -inf)},
+		{"largest", of1(at(1)), []*ir.Array{f32s(2, inf)}, ir.Float(ir.F32, inf)},
+		{"of one", of1(at(0.3)), []*ir.Array{f32s(inf)}, ir.Float(ir.F32, inf)},
+	})
+}
+
 func TestFunctionsHaveKnownValues(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	one := func(name string, f func(b *ir.Builder, x ir.Value) ir.Value, at, want []float64) evalCase {

@@ -223,9 +223,11 @@ func quantile(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	element := func(i float64) ir.Value {
 		return Squeeze(b, SliceAxis(b, x, a.Axis, ir.N(int(i)), ir.N(1)), a.Axis)
 	}
-	low, high := element(math.Floor(at)), element(math.Ceil(at))
-	share := at - math.Floor(at)
-	y := Add(b, Mul(b, low, ConstLike(b, low, 1-share)), Mul(b, high, ConstLike(b, high, share)))
+	y := element(math.Floor(at))
+	if share := at - math.Floor(at); share > 0 { // a share of 0 of an infinite element would be NaN
+		high := element(math.Ceil(at))
+		y = Add(b, Mul(b, y, ConstLike(b, y, 1-share)), Mul(b, high, ConstLike(b, high, share)))
+	}
 	largest := element(float64(size - 1))
 	return Convert(b, Select(b, IsNaN(b, largest), largest, y), d)
 }

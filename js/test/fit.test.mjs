@@ -52,6 +52,20 @@ function folderOf(t) {
   return folder;
 }
 
+test('a source that fails where a training goes on is an error of the loop alone', async (t) => {
+  const trainer = await pointsTrainer(t), unhandled = [], note = (reason) => unhandled.push(reason.message);
+  process.on('unhandledRejection', note);
+  t.after(() => process.off('unhandledRejection', note));
+  await fit(trainer, { data: shuffled(points(), 4, 1), steps: 2 });
+  const data = async function* () {
+    await null;
+    throw new Error('no network');
+  };
+  for (const signal of [undefined, new AbortController().signal]) await assert.rejects(fit(trainer, { data, steps: 4, ...signal && { signal } }), { message: /no network/ });
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  assert.deepEqual(unhandled, []);
+});
+
 test('it trains with reports, metrics and evaluations', async (t) => {
   const trainer = await pointsTrainer(t, { measureNorm: true }), reports = [], lines = [], json = [];
   const last = await fit(trainer, {

@@ -104,7 +104,7 @@ describe('wrong inputs are refused before anything is written', async () => {
     ['a shape of other sizes', 'step', { ...good, x: { data: new Float32Array(12), shape: [3, 4] } }, 'shape', /x has the shape \[3,4\]: it must be f32\[4,3\]/],
     ['another rank', 'step', { ...good, x: { data: new Float32Array(12), shape: [12] } }, 'shape', /\[12\]/],
     ['too many elements', 'step', { ...good, x: new Float32Array(15) }, 'shape', /has 15 elements: it must be f32\[4,3\] of 12/],
-    ['an empty batch', 'step', { ...good, x: new Float32Array(0) }, 'shape', /empty batch/],
+    ['an empty batch', 'step', { ...good, x: new Float32Array(0) }, 'shape', /x has no elements: it must be f32\[4,3\] of 12/],
     ['another dtype', 'step', { ...good, x: new Float64Array(12) }, 'dtype', /x is Float64Array: it must be Float32Array, of f32/],
     ['integers for floats', 'step', { ...good, t: new Int32Array(4) }, 'dtype', /t is Int32Array: it must be Float32Array, of f32/],
     ['a list for a tensor', 'step', { ...good, t: [1, 2, 3, 4] }, 'dtype', /Array/],

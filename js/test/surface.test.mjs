@@ -61,6 +61,18 @@ test('tangents and cotangents inside a graph', async (t) => {
   close(await run(t, g, { x: f32(1, 2) }), { value: [Math.E, Math.E ** 2], square: [2, 0], exp: [Math.E, 0], pulled: [2 + Math.E, 8 + Math.E ** 2] });
 });
 
+describe('a number is refused where elements are bits', () => {
+  for (const [dtype, data, want] of [['f16', Uint16Array.of(0x3c00), 1], ['bf16', Uint16Array.of(0x3f80), 1], ['f8e4m3fn', Uint8Array.of(0x38), 1], ['f64', new Uint8Array(Float64Array.of(1).buffer), 1], ['i64', new Uint8Array(BigInt64Array.of(-1n).buffer), -1]]) {
+    test(dtype, async (t) => {
+      const p = await program({ entries: { g: graph('g', (b) => b.output('y', b.input('x', dtype, []).convert('f32'))) } }, here);
+      t.after(() => p.close());
+      for (const x of [1, true]) await assert.rejects(p.run('g', { x }), { name: 'RlxError', kind: 'dtype', message: `g: x is 1: it must be ${dtype}` });
+      await p.run('g', { x: data });
+      assert.deepEqual([...await p.read('y')], [want]);
+    });
+  }
+});
+
 const part = () => graph('part', { inputs: { x: ['f32', ['n', 2]] }, params: { w: ['f32', [2], f32(3, 4)] }, states: { seen: ['i32'] } }, (_, { x, w, seen }) => ({ y: x.mul(w).sum([1]), seen: seen.add(1) }));
 
 test('a graph is called within another: sizes, scopes, parameters, states', async (t) => {

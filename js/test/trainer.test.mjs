@@ -140,6 +140,8 @@ describe('what a run or an evaluation is given is checked', async () => {
     ['batches that are none', (t) => t.run({ steps: 1, batches: 5 }), 'missing', /^batches is Number: it must be an iterable/],
     ['no batches to evaluate', (t) => t.evaluate({ entry: 'step' }), 'missing', /^batches is Undefined: it must be/],
     ['an empty evaluation', (t) => t.evaluate({ entry: 'step', batches: [] }), 'missing', /no batch/],
+    ['batches to evaluate without a number of rows', (t) => t.evaluate({ entry: 'step', batches: [{ inputs: batch(0) }] }), 'limit', /rows is undefined, not a whole number from 1/],
+    ['a function to evaluate with, which has no end', (t) => t.evaluate({ entry: 'step', batches: batch }), 'limit', /rows is 0, not a whole number from 1/],
     ['every 0', (t) => t.run({ steps: 1, batches: batch, every: 0 }), 'limit', /every is 0, not a whole number from 1/],
     ['no number of steps', (t) => t.run({ batches: batch }), 'limit', /steps is undefined/],
     ['a misspelt option', (t) => t.run({ step: 5, steps: 1, batches: batch }), 'name', /no option step/],
@@ -259,5 +261,6 @@ describe('batches', () => {
   });
   test('refuse to decide about a smaller last batch', () => assert.throws(() => list({ size: 2 }), { kind: 'shape', message: /1 of 5 rows are left over/ }));
   test('refuse no rows', () => assert.throws(() => list({ size: 0 }), { kind: 'shape', message: /no batch/ }));
+  test('refuse to drop all rows, again and again', () => assert.throws(() => list({ size: 6, last: 'drop' }), { kind: 'shape', message: 'batches: no batch: 5 rows by 6' }));
   test('refuse columns of different lengths', () => assert.throws(() => [...batches({ ...data, z: { dtype: 'f32', shape: [4], data: new Float32Array(4) } }, { size: 1 })], { kind: 'shape', message: /z has 4 rows/ }));
 });

@@ -7,6 +7,8 @@ import { after, before, test } from 'node:test';
 import { axe, crashGPU, hide } from '../../../js/test/rig/chromium.mjs';
 import { decodeSafetensors, encodeSafetensors } from '../../../js/dist/safetensors.js';
 import { countGPU } from '../../../js/test/rig/counter.mjs';
+import { serve } from '../../../js/test/rig/serve.mjs';
+import { demoMounts, demoOptions } from '../../../js/serve.mjs';
 import { longestTask } from './tasks.mjs';
 import { accuracyOf, bottomOf, colored, draw, figure, inked, openDemo, pause, readyOf, restart, serveDemo, shots, stepsOf } from './page.mjs';
 
@@ -367,6 +369,29 @@ test('a lost device does not end the training; the third within a minute is show
   await readyOf(page);
   assert.ok(await page.locator('#problem').isHidden());
   assert.equal(await figure(page, 'step'), 0);
+});
+
+test('history brings back the page that a visitor left, which goes on, also without the GPU that it had', async (t) => {
+  // A page is kept whole unless it is not to be stored, which this server otherwise asks for.
+  const kept = await serve(demoMounts, { ...demoOptions, headers: { ...demoOptions.headers, 'cache-control': 'no-cache' } });
+  t.after(() => kept.close());
+  const page = await openDemo(t, kept, { begins: true });
+  const away = async (meanwhile) => {
+    await stepsOf(page, 5);
+    const before = await figure(page, 'step');
+    await page.evaluate(() => addEventListener('pageshow', ({ persisted }) => { globalThis.persisted = persisted; }, { once: true }));
+    await page.goto(`${kept.origin}/small.html`);
+    await meanwhile();
+    await page.goBack({ waitUntil: 'commit' });
+    await page.waitForFunction(() => globalThis.persisted);
+    await stepsOf(page, before + 5);
+    assert.equal(await page.locator('#train').textContent(), 'Pause');
+    assert.ok(await page.locator('#problem').isHidden());
+  };
+  await away(() => page.waitForTimeout(500));
+  assert.ok(await page.locator('#notice').isHidden());
+  await away(() => crashGPU(page));
+  assert.deepEqual(page.problems, []);
 });
 
 test('the GPU and the CPU run side by side to the same losses', async (t) => {

@@ -2,7 +2,7 @@
 
 import type { Input, Inputs } from '../program/types.js';
 import { batches, type Rows } from '../runtime/batches.js';
-import { checkCount, need, RlxError } from '../values/errors.js';
+import { checkCount, need } from '../values/errors.js';
 import type { HostTensor } from '../values/tensor.js';
 import type { Data, Epoch } from './loop.js';
 
@@ -42,7 +42,6 @@ function cut<D extends Columns>(data: D, size: number, seedOf?: (epoch: number) 
   const read = (epoch: number) => batches(data, { size, last: 'drop', epochs: 1, ...seedOf && { shuffle: seedOf(epoch) } });
   read(0); // which checks the data
   const rows = Object.values(data)[0]!.shape[0]!;
-  if (rows < size) throw new RlxError('shape', `batches: there are ${rows} rows: they must fill a batch of ${size}`);
   const from = function* (epoch: number, skip: number) {
     let i = 0;
     for (const { inputs } of read(epoch)) if (i++ >= skip) yield inputs as Rows<D>;

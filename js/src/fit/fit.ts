@@ -172,10 +172,10 @@ class Fit {
       let read = seek ? skip : 0;
       for (; read < skip; read++) {
         const more = batches.peek();
-        if (!(more instanceof Promise ? await this.#peek(batches) : more)) return read; // no promise for each batch of an array
+        if (!(more instanceof Promise ? await this.#peek(more) : more)) return read; // no promise for each batch of an array
         batches.drop();
       }
-      while (await this.#peek(batches)) {
+      while (await this.#peek(batches.peek())) {
         const steps = await this.#segment(batches);
         read += steps;
         if (this.#ended) break;
@@ -186,9 +186,9 @@ class Fit {
     }
   }
 
-  /** Waits for a batch, unless the signal is aborted. */
-  async #peek(batches: Reader): Promise<boolean> {
-    const { signal } = this.#loop, next = batches.peek();
+  /** Waits for what a reader says of its next batch, unless the signal is aborted. */
+  async #peek(next: boolean | Promise<boolean>): Promise<boolean> {
+    const { signal } = this.#loop;
     if (!signal) return next;
     let stop: (() => void) | undefined;
     const aborted = new Promise<never>((_, reject) => {

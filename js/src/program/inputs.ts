@@ -43,7 +43,8 @@ function numberBytes(op: string, slot: Held, value: number | boolean): Uint8Arra
   checkShape(op, slot, []);
   word.fill(0);
   element[0] = n;
-  if (dtype !== 'f32' && (element[0] !== n || dtype === 'bool' && n > 1)) checkDType(op, slot, n);
+  // A number is not the bits of a narrow float, nor 64 bits.
+  if (dtype !== 'f32' && (element[0] !== n || dtype === 'bool' && n > 1 || /f|64/.test(dtype))) checkDType(op, slot, n);
   checkRange(op, slot, element);
   return word;
 }
@@ -59,10 +60,7 @@ export function hostBytes(op: string, slot: Held, value: Exclude<Input, Tensor>,
   checkType(`${op}: ${name}`, dtype, data);
   if (shape) checkShape(op, slot, shape);
   const size = arrayLength(dtype, expected, slot.bytes);
-  if (data.length !== size) {
-    const empty = data.length ? '' : ': an empty batch has no result';
-    throw wrong('shape', op, name, `has ${data.length} elements: it must be ${dtype}[${expected}] of ${size}${empty}`, { shape: [data.length], expected });
-  }
+  if (data.length !== size) throw wrong('shape', op, name, `has ${data.length || 'no'} elements: it must be ${dtype}[${expected}] of ${size}`, { shape: [data.length], expected });
   checkRange(op, slot, data);
   return toDevice(dtype, data, last);
 }

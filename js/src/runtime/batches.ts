@@ -50,7 +50,7 @@ export function batches<D extends Readonly<Record<string, HostTensor>>, const L 
     if (given.length !== sizeOf(shape)) throw new RlxError('shape', `batches: ${name} has ${given.length} elements, not [${shape}]`, { name, shape });
     if (shape[0] !== rows) throw new RlxError('shape', `batches: ${name} has ${shape[0]} rows, others ${rows}`, { name, shape });
   }
-  if (!(Number.isInteger(size) && size > 0 && rows)) throw new RlxError('shape', `batches: no batch: ${rows} rows by ${shown(size)}`);
+  if (!(Number.isInteger(size) && size > 0 && (last === 'drop' ? rows >= size : rows))) throw new RlxError('shape', `batches: no batch: ${rows} rows by ${shown(size)}`);
   if (last !== 'drop') checkOptions('last', last, 'mask entry');
   const { mask, entry }: { mask?: string; entry?: string } = Object(last), short = last === 'drop' ? 0 : rows % size;
   if (short && !mask && !entry) {

@@ -202,6 +202,7 @@ export class Trainer<E extends EntryTypes = any> {
     try {
       let batch: Batch | undefined;
       while ((batch = await source.next(parts.length))) {
+        checkCount('rows', batch.rows, 1);
         const { reading } = await this.#program.run(batch.entry ?? entry, batch.inputs, { read: outputs.map(({ name }) => name) });
         parts.push({ rows: batch.rows, values: (await reading!).values });
         await pause();

@@ -47,8 +47,8 @@ export function toDevice(dtype: string, data: TensorData, last?: Uint8Array<Arra
   const { buffer, byteOffset, byteLength } = dtype === 'bool' ? Uint32Array.from(data) : data;
   if (last?.buffer === buffer && last.byteOffset === byteOffset) return last;
   const bytes = new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
-  if (bytes.length % 4 === 0) return bytes;
-  const padded = new Uint8Array(roundUp(bytes.length, 4));
+  if (byteLength % 4 === 0) return bytes;
+  const padded = new Uint8Array(roundUp(byteLength, 4));
   padded.set(bytes);
   return padded;
 }
