@@ -100,7 +100,13 @@ func (g *Group) RowsAreContiguous() bool {
 				if v.Dim(axis).Is(1) || withTensorCores && !isInnermost(g.partition, v, axis) {
 					continue
 				}
-				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok && m.coordOf(own) >= 0 {
+				own, ok := s.axisOf(lowDigit(a.at[axis]))
+				if withTensorCores && g.partition.options.TensorCores && !ok {
+					var run int
+					own, run = s.lowestDigit(v, a.at, axis)
+					ok, size = run > 0, size*min(run, minDigit)/minDigit
+				}
+				if ok && m.coordOf(own) >= 0 {
 					if m.coordOf(own) < len(g.Outer) {
 						votes += size
 					} else {

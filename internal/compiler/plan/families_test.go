@@ -267,7 +267,11 @@ func checkFloor(t *testing.T, f family, target familyTarget) (launches []plan.La
 	}
 	for name, k := range alike(launches, d) {
 		key := f.name + ", " + target.name + ", " + name
-		if k.time > maxOfFloor*k.least && k.time > maxOfStep*step && slow[key] == "" && !isBusy(key) {
+		over := k.time > maxOfFloor*k.least && k.time > maxOfStep*step
+		if isBusy(key) && !over {
+			t.Errorf("%s is named though it takes no longer than it may", key)
+		}
+		if over && slow[key] == "" && !isBusy(key) {
 			t.Errorf("%s: %d launches of %d workgroups in all on %d processors take %.0f µs of %.0f, and %.0f at the least; of the longest\n%s", key, k.launches, k.groups, d.Processors, k.time/1e3, step/1e3, k.least/1e3, account(k.longest, d))
 		}
 	}

@@ -88,8 +88,6 @@ var busy = map[string][]string{
 		"further capsules, WebGPU, contract_conv_general_select_parts",
 	},
 	apart: {
-		"group norm of a u-net, H200, bf16, reduce_reduce_sum_div_reduce_sum_div_parts",
-		"group norm of ten channels each, H200, bf16, reduce_reduce_sum_div_reduce_sum_div_parts",
 		"graph attention, H200, bf16, reduce_reduce_sum",
 		"relative attention, H200, bf16, contract_dot_general_right",
 		"mlp mixer, H200, bf16, reduce_layer_norm",
