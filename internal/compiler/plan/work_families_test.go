@@ -50,6 +50,7 @@ var busy = map[string][]string{
 		"further gat, H200, bf16, scatter_scatter_add_rows",
 	},
 	ofWindows: {
+		"further detector, WebGPU, reduce_overlap_add",
 		"super-resolution, WebGPU, reduce_conv_mul_zero",
 		"super-resolution, WebGPU, reduce_conv_parts",
 		"squeeze and excitation, WebGPU, reduce_conv_parts",
@@ -72,7 +73,6 @@ var busy = map[string][]string{
 	tiles: {
 		"residual of odd sides, H200, bf16, contract_conv",
 		"residual of odd sides, H200, bf16, contract_conv_select",
-		"temporal convolutions, H200, bf16, contract_conv_parts",
 		"transducer, H200, bf16, contract_linear_parts",
 		"further style, H200, bf16, contract_conv_general_left",
 		"further vqvae, H200, bf16, contract_conv_general_sub_convert",
@@ -92,20 +92,11 @@ var busy = map[string][]string{
 		"relative attention, H200, bf16, contract_dot_general_right",
 		"mlp mixer, H200, bf16, reduce_layer_norm",
 		"fourier operator, H200, bf16, reduce_dot_general",
-		"fourier operator, H200, bf16, map_pad",
 		"gp, H200, bf16, map_mul",
 		"splats, H200, bf16, map_log",
-		"splats, H200, bf16, map_reshape",
-		"splats, H200, bf16, map_mul_zero",
-		"further point net, H200, bf16, map_mul_zero_convert",
 		"further contrastive, H200, bf16, reduce_reduce_sum_reduce_max_reduce_sum_add",
-		"further hyena, H200, bf16, map_mul",
 		"graph attention, WebGPU, reduce_reduce_sum",
-		"fourier operator, WebGPU, map_pad",
-		"fourier operator, WebGPU, map_concatenate",
 		"contrastive, WebGPU, reduce_reduce_sum_reduce_max_add_mul_zero",
-		"splats, WebGPU, reduce_dot_general_add",
-		"splats, WebGPU, map_add_exp_log",
 		"further gat, WebGPU, reduce_reduce_sum",
 		"further style, WebGPU, reduce_scatter_add",
 		"further ode, WebGPU, reduce_dot_general_mul_zero",
@@ -199,7 +190,7 @@ func TestHolesAreSeen(t *testing.T) {
 		}
 		forced := schedtest.Forced(t, g, target, func(*plan.Choice) (emit.Schedule, bool) { return s, true })
 		slow, plain := overFloor(t, g, forced, d), overFloor(t, g, target, d)
-		if slow <= maxOfFloor || plain > slow/maxOfFloor {
+		if slow <= maxOfFloor || plain > slow/2 {
 			t.Errorf("%s: %q takes %.1f times the floor, and the plan %.1f", name, s, slow, plain)
 		}
 	}

@@ -17,6 +17,9 @@ const (
 	arrayShift = 48 // of the number of an array in the name of a sector
 )
 
+// keptBytes is the size of an array that stays in the cache of a processor from one workgroup to the next.
+const keptBytes = 16 << 10
+
 // access counts what a statement or a load does for the active lanes: each accesses some bytes from an index of elements
 // of some size.
 func (m *machine) access(site any, array int, at *column, each, bytes int, active uint32, store bool) {
@@ -75,6 +78,8 @@ func (m *machine) storage(site any, array int, first []int64, bytes int, store b
 	switch moved, before := m.moved(site, first); {
 	case store:
 		missed = n
+	case m.k.Arrays[array].Access == loop.Read && m.k.Arrays[array].Len > 0 && m.k.Arrays[array].Bytes() <= keptBytes:
+		missed = 0 // workgroups before have read it
 	case before && moved < 1:
 		missed = n * moved
 	}

@@ -20,8 +20,8 @@ func Of(k *loop.Kernel) Counts {
 	sampled := min(groups, sampledGroups)
 	var all Counts
 	for i := range sampled {
-		m.group(groups * (2*i + 1) / (2 * sampled))
-		for _, s := range samplesOf(k) {
+		m.group(at(i, sampled, groups))
+		for _, s := range samplesOf(k, i) {
 			m.run(s.warp)
 			all = all.plus(m.counts, s.stands*float64(groups)/float64(sampled))
 		}
@@ -29,14 +29,23 @@ func Of(k *loop.Kernel) Counts {
 	return all
 }
 
+// at returns a position in part i of some parts of a number, another one in each part: kernels have periods.
+func at(i, parts, n int) int {
+	from, to := i*n/parts, (i+1)*n/parts
+	return from + (i+1)*prime%(to-from)
+}
+
+// prime has no divisor in common with the periods of kernels.
+const prime = 10007
+
 // sample is a warp of a workgroup, and for how many it stands.
 type sample struct {
 	warp   int
 	stands float64
 }
 
-// samplesOf returns the first warp of each role, or some of a workgroup.
-func samplesOf(k *loop.Kernel) (out []sample) {
+// samplesOf returns the first warp of each role, or some of a workgroup, others for each group.
+func samplesOf(k *loop.Kernel, group int) (out []sample) {
 	for _, s := range k.Body {
 		if roles, ok := s.(*loop.Roles); ok {
 			first := 0
@@ -50,7 +59,8 @@ func samplesOf(k *loop.Kernel) (out []sample) {
 	warps := (k.Threads() + warp - 1) / warp
 	n := min(warps, sampledWarps)
 	for i := range n {
-		out = append(out, sample{i * warps / n, float64(warps) / float64(n)})
+		first, next := i*warps/n, (i+1)*warps/n
+		out = append(out, sample{first + group%(next-first), float64(warps) / float64(n)})
 	}
 	return out
 }
