@@ -1,23 +1,47 @@
-//go:build !js
-
 package fusion
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// lowestDigit returns the axis of the coordinate of which a position along an axis of a value is the lowest digit, as in
-// a reshape, and how many adjacent positions it runs through; 0 if there is none. The digits of the axes before continue
-// it.
-func (s *nodeSpace) lowestDigit(v ir.Value, at ir.Index, axis int) (own, run int) {
+// votesOfDigits returns the elements that a member reads contiguously along the outer coordinates of a group, negative for
+// the inner ones, where their position along the last axis is the lowest digit of a coordinate, as in a reshape. It adds
+// the values to those that are counted.
+func votesOfDigits(g *Group, m *Member, counted *[]ir.Value) (votes int) {
+	if !g.partition.options.TensorCores {
+		return 0
+	}
+	s := g.partition.spaces.of(m.Node)
+	for _, a := range s.reads {
+		v := s.valueOf(a)
+		axis := len(a.at) - 1
+		for axis >= 0 && (v.Dim(axis).Is(1) || !isInnermost(g.partition, v, axis)) {
+			axis--
+		}
+		if axis < 0 || g.member(v) != nil || slices.Contains(*counted, v) {
+			continue
+		}
+		if _, ok := s.axisOf(lowDigit(a.at[axis])); !ok {
+			votes += votesOfDigit(m, s, v, a.at, axis, len(g.Outer))
+			*counted = append(*counted, v)
+		}
+	}
+	return votes
+}
+
+// votesOfDigit is votesOfDigits for a value, whose adjacent elements are along an axis. A short run of them counts in
+// part. The digits of the axes before continue it.
+func votesOfDigit(m *Member, s ownSpace, v ir.Value, at ir.Index, axis, outer int) int {
 	e, run := digitOf(at[axis])
 	if run == 0 {
-		return 0, 0
+		return 0
 	}
 	own, ok := s.axisOf(e)
-	if !ok {
-		return 0, 0
+	if !ok || m.coordOf(own) < 0 {
+		return 0
 	}
 	for n, _ := v.Dim(axis).Const(); run == n && axis > 0; {
 		axis--
@@ -27,7 +51,11 @@ func (s *nodeSpace) lowestDigit(v ir.Value, at ir.Index, axis int) (own, run int
 		}
 		n, run = n*more, run*more
 	}
-	return own, run
+	part := sizeOf(v.Type()) / minDigit * min(run, minDigit)
+	if m.coordOf(own) < outer {
+		return part
+	}
+	return -part
 }
 
 // maxRepeats is how many neighbours may have one position, and the others elsewhere, as where pixels are made of

@@ -87,7 +87,7 @@ func (g *Group) RowsAreContiguous() bool {
 			continue
 		}
 		if withTensorCores {
-			votes += votesOfStores(g, m)
+			votes += votesOfStores(g, m) + votesOfDigits(g, m, &counted)
 		}
 		s := g.partition.spaces.of(m.Node)
 		for _, a := range s.reads {
@@ -100,13 +100,7 @@ func (g *Group) RowsAreContiguous() bool {
 				if v.Dim(axis).Is(1) || withTensorCores && !isInnermost(g.partition, v, axis) {
 					continue
 				}
-				own, ok := s.axisOf(lowDigit(a.at[axis]))
-				if withTensorCores && g.partition.options.TensorCores && !ok {
-					var run int
-					own, run = s.lowestDigit(v, a.at, axis)
-					ok, size = run > 0, size*min(run, minDigit)/minDigit
-				}
-				if ok && m.coordOf(own) >= 0 {
+				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok && m.coordOf(own) >= 0 {
 					if m.coordOf(own) < len(g.Outer) {
 						votes += size
 					} else {
