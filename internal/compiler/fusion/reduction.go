@@ -87,7 +87,7 @@ func (g *Group) RowsAreContiguous() bool {
 			continue
 		}
 		if withTensorCores {
-			votes += votesOfStores(g, m)
+			votes += votesOfStores(g, m) + votesOfDigits(g, m, &counted)
 		}
 		s := g.partition.spaces.of(m.Node)
 		for _, a := range s.reads {

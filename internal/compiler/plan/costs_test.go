@@ -46,9 +46,15 @@ func timedGroups(t *testing.T) (list []timedGroup) {
 	return list
 }
 
+// knownChoices holds what choicesOf returned.
+var knownChoices = map[string]map[string]*plan.Choice{}
+
 // choicesOf returns the choices of a family's training step on an H200 by key.
 func choicesOf(t *testing.T, name, precision string) map[string]*plan.Choice {
 	t.Helper()
+	if known := knownChoices[name+precision]; known != nil {
+		return known
+	}
 	at := slices.IndexFunc(families.All, func(f families.Family) bool { return strings.ReplaceAll(f.Name, " ", "_") == name })
 	g, _, err := families.All[at].Step(gpuTimes)
 	if err == nil && precision == "bf16" {
@@ -71,6 +77,7 @@ func choicesOf(t *testing.T, name, precision string) map[string]*plan.Choice {
 	for _, c := range list {
 		out[c.Key.String()] = c
 	}
+	knownChoices[name+precision] = out
 	return out
 }
 
@@ -92,15 +99,10 @@ const (
 // TestCostsOrderCandidates compares costs with times that were measured.
 func TestCostsOrderCandidates(t *testing.T) {
 	groups := timedGroups(t)
-	choices := map[string]map[string]*plan.Choice{}
 	var ranks []float64
 	known, losses := 0, 0
 	for _, g := range groups {
-		step := g.family + g.precision
-		if choices[step] == nil {
-			choices[step] = choicesOf(t, g.family, g.precision)
-		}
-		c := choices[step][g.key]
+		c := choicesOf(t, g.family, g.precision)[g.key]
 		if c == nil {
 			continue
 		}

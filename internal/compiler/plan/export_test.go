@@ -3,6 +3,10 @@ package plan
 import (
 	"math"
 
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/internal/compiler/sim/tally"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -18,6 +22,9 @@ type Launch struct {
 	Name            string
 	Groups, Threads int // workgroups, and threads of each
 	Work            hardware.Work
+	Kernel          *loop.Kernel
+	Counts          tally.Counts // what [CountedLaunches] counts
+	Needs           Needs
 }
 
 // registerBytes is how much a thread reads without waiting in between where nothing is
@@ -33,10 +40,34 @@ type Memory struct {
 // Launches returns the kernel launches of a module's first entry, without horizontally fused maps.
 // Those in loops count once.
 func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, Memory, error) {
+	_, out, used, err := launches(m, t, pr)
+	return out, used, err
+}
+
+// CountedLaunches is [Launches] with what the kernels do and what their groups need.
+func CountedLaunches(m *ir.Module, t Target, pr Printer) ([]Launch, Memory, error) {
+	ec, out, used, err := launches(m, t, pr)
+	if err != nil {
+		return nil, used, err
+	}
+	counts, needs := map[*loop.Kernel]tally.Counts{}, map[*loop.Kernel]Needs{}
+	for _, l := range out {
+		if _, known := counts[l.Kernel]; !known {
+			counts[l.Kernel] = tally.Of(l.Kernel)
+		}
+	}
+	err = ec.addNeeds(ec.partition, needs, counts)
+	for i, l := range out {
+		out[i].Counts, out[i].Needs = counts[l.Kernel], needs[l.Kernel]
+	}
+	return out, used, err
+}
+
+func launches(m *ir.Module, t Target, pr Printer) (*entryCompiler, []Launch, Memory, error) {
 	c := newCompiler(m, t, pr)
 	p, err := c.fuse(m.Entries[0])
 	if err != nil {
-		return nil, Memory{}, err
+		return nil, nil, Memory{}, err
 	}
 	ec := c.newEntry(m.Entries[0], p)
 	var used Memory
@@ -46,7 +77,7 @@ func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, Memory, error) {
 	}
 	for _, phase := range []func() error{ec.schedule, measure, ec.placeAll, ec.fuseParts} {
 		if err := phase(); err != nil {
-			return nil, used, err
+			return nil, nil, used, err
 		}
 	}
 	for _, b := range c.plan.Buffers {
@@ -56,21 +87,37 @@ func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, Memory, error) {
 	}
 	var out []Launch
 	for _, l := range ec.launches {
-		k := l.Kernel
-		if k == nil {
-			continue
+		if l.Kernel != nil {
+			out = append(out, launchOf(l.Kernel, l.Args))
 		}
-		x := Launch{Name: k.Name, Groups: k.Groups[0] * k.Groups[1] * k.Groups[2], Threads: k.Threads()}
-		x.Work.Threads = x.Groups * x.Threads
-		for i, arg := range l.Args {
-			if arg != nil { // which is the status words
-				x.Work.Bytes += min(float64(arg.Bytes()), float64(x.Work.Threads)*accessedBytes(k, i))
-			}
-		}
-		x.Work.BytesInFlight = max(registerBytes, k.SharedBytes()/x.Threads)
-		out = append(out, x)
 	}
-	return out, used, nil
+	return ec, out, used, nil
+}
+
+func launchOf(k *loop.Kernel, args []*fusion.Tensor) Launch {
+	x := Launch{Kernel: k, Name: k.Name, Groups: k.Groups[0] * k.Groups[1] * k.Groups[2], Threads: k.Threads()}
+	x.Work.Threads = x.Groups * x.Threads
+	for i, arg := range args {
+		if arg != nil { // which is the status words
+			x.Work.Bytes += min(float64(arg.Bytes()), float64(x.Work.Threads)*accessedBytes(k, i))
+		}
+	}
+	x.Work.BytesInFlight = max(registerBytes, k.SharedBytes()/x.Threads)
+	return x
+}
+
+// Launches returns the kernel launches of a candidate.
+func (x *Choice) Launches(s emit.Schedule) (out []Launch, err error) {
+	launches, err := sched.Emit(x.group, s, x.caps)
+	for _, l := range launches {
+		if l.Kernel == nil {
+			return nil, nil
+		}
+		one := launchOf(l.Kernel, l.Args)
+		one.Counts = tally.Of(l.Kernel)
+		out = append(out, one)
+	}
+	return out, err
 }
 
 // accessedBytes returns the most bytes of a storage array that a thread of a kernel loads and stores, or infinity where the

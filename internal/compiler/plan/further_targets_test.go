@@ -15,8 +15,8 @@ import (
 
 // furtherTargets are smaller devices. Their plans are compared with the memory floor for [families.All] alone.
 var furtherTargets = []familyTarget{
-	{"T4", 0, turing, cudacpp.Printer{}},
-	{"M3", 0, m3, msl.Printer{}},
+	{"T4", 0, turing, cudacpp.Printer{}, false},
+	{"M3", 0, m3, msl.Printer{}, false},
 }
 
 // turing is a Tesla T4, whose multiply-adds no kernel uses, with its library.
