@@ -26,7 +26,7 @@ const wholeProduct = 64
 // sum of several stored values.
 func (d *decisions) keeps(n *ir.Node, users []*ir.Node) bool {
 	return isScaledSum(n) || d.addsToRow(n, users) || withTensorCores && d.tensorCores &&
-		(d.roundsOperand(n, users) || isGroupedKernel(n, users) || d.isProductEpilogue(n, users) || d.isReductionEpilogue(n, users) || d.combines(n, users))
+		(roundsOperand(d, n, users) || isGroupedKernel(n, users) || isProductEpilogue(d, n, users) || isReductionEpilogue(d, n, users) || d.combines(n, users))
 }
 
 // readers returns the users of a node. Where all that uses a 16-bit value is its conversion to f32, they are the users
@@ -43,7 +43,7 @@ func (d *decisions) readers(n *ir.Node) []*ir.Node {
 // isReductionEpilogue reports whether a node is computed from the result of a reduction, as a mean
 // or an inverse deviation is, and then broadcast over the row: inlined, every element of
 // the row would compute it.
-func (d *decisions) isReductionEpilogue(n *ir.Node, users []*ir.Node) bool {
+func isReductionEpilogue(d *decisions, n *ir.Node, users []*ir.Node) bool {
 	size := sizeOf(n.Types()[0])
 	var spread func(u *ir.Node) bool
 	spread = func(u *ir.Node) bool {
@@ -60,7 +60,7 @@ func (d *decisions) isReductionEpilogue(n *ir.Node, users []*ir.Node) bool {
 		if isView(x) && sizeOf(x.Input(0).Type()) == size {
 			x = x.Input(0).Node()
 		} else {
-			x = d.wholeOperand(x)
+			x = wholeOperand(d, x)
 		}
 	}
 	return false
@@ -68,12 +68,12 @@ func (d *decisions) isReductionEpilogue(n *ir.Node, users []*ir.Node) bool {
 
 // roundsOperand reports whether a node narrows an operand of products that read it
 // repeatedly. Stored, it is computed once for all of them, and they read half the memory.
-func (d *decisions) roundsOperand(n *ir.Node, users []*ir.Node) bool {
+func roundsOperand(d *decisions, n *ir.Node, users []*ir.Node) bool {
 	if n.Op() != ops.OpConvert || n.Types()[0].DType.Size() >= n.Input(0).DType().Size() {
 		return false
 	}
 	return slices.ContainsFunc(users, func(u *ir.Node) bool {
-		return d.readsOften(u, n, 2)
+		return readsOften(d, u, n, 2)
 	})
 }
 
@@ -96,7 +96,7 @@ func isGroupedKernel(n *ir.Node, users []*ir.Node) bool {
 
 // readsOften reports whether a node is a product of whole matrices that reads n, directly
 // or through at most the given number of views.
-func (d *decisions) readsOften(u, n *ir.Node, views int) bool {
+func readsOften(d *decisions, u, n *ir.Node, views int) bool {
 	if l, ok := u.Def().Lower.(*ir.ContractLowering); ok {
 		c := l.Spec(u)
 		return min(Product(c.M), Product(c.N)) >= wholeProduct
@@ -104,7 +104,7 @@ func (d *decisions) readsOften(u, n *ir.Node, views int) bool {
 	if views == 0 || !isView(u) || bytesOf(u.Types()[0]) != bytesOf(n.Types()[0]) {
 		return false
 	}
-	return slices.ContainsFunc(d.uses[u.ID()], func(v *ir.Node) bool { return d.readsOften(v, u, views-1) })
+	return slices.ContainsFunc(d.uses[u.ID()], func(v *ir.Node) bool { return readsOften(d, v, u, views-1) })
 }
 
 // isView reports whether a node only rearranges elements.
@@ -116,12 +116,12 @@ func isView(n *ir.Node) bool {
 // isProductEpilogue reports whether a node is the elementwise epilogue of a product and a
 // user rearranges it. Inlined, each user would compute it again. Stored by the product, it
 // replaces the product's own result: nothing else reads that, and it is no smaller.
-func (d *decisions) isProductEpilogue(n *ir.Node, users []*ir.Node) bool {
+func isProductEpilogue(d *decisions, n *ir.Node, users []*ir.Node) bool {
 	if d.weight[n.ID()] == 0 || len(users) == 0 || !slices.ContainsFunc(users, isView) {
 		return false
 	}
 	for x := n; ; {
-		x = d.wholeOperand(x)
+		x = wholeOperand(d, x)
 		if x == nil || len(d.uses[x.ID()]) != 1 {
 			return false
 		}
@@ -175,7 +175,7 @@ func (d *decisions) wholes(n *ir.Node) (count int) {
 
 // wholeOperand returns the operand of an elementwise node that has its shape and is no
 // broadcast, or nil if there is not exactly one.
-func (d *decisions) wholeOperand(n *ir.Node) (whole *ir.Node) {
+func wholeOperand(d *decisions, n *ir.Node) (whole *ir.Node) {
 	if n.Def().Scalar == nil {
 		return nil
 	}
@@ -247,7 +247,7 @@ func (d *decisions) expands(n *ir.Node) bool {
 	if expandFactor*float64(read) > float64(size) {
 		return false
 	}
-	d.storeChecks(n)
+	storeChecks(d, n)
 	return true
 }
 
@@ -272,14 +272,14 @@ func (d *decisions) showsStored(n *ir.Node) bool {
 }
 
 // storeChecks stores the checked indices in a node's expression.
-func (d *decisions) storeChecks(n *ir.Node) {
+func storeChecks(d *decisions, n *ir.Node) {
 	for _, v := range n.Inputs() {
 		switch x := v.Node(); {
 		case !d.virtual[x.ID()]:
 		case x.Op() == ops.OpCheckIndex:
 			d.virtual[x.ID()] = false
 		default:
-			d.storeChecks(x)
+			storeChecks(d, x)
 		}
 	}
 	d.measure(n)

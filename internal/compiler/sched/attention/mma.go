@@ -124,7 +124,7 @@ func kindsOf(s ir.Attend) []kernelKind {
 // of the rows stay in shared memory; operands of the columns arrive in stages, by asynchronous
 // copies that overlap the arithmetic. Weights become the left operand of the next product
 // without leaving registers. For f32, the right operand comes from a transposed copy, see
-// [attention.transposedCopies].
+// [transposedCopies].
 type mma struct {
 	*kernel
 	t          mmaTile
@@ -522,13 +522,13 @@ func (n *attention) stage() []emit.Launch {
 	if n.spec.Backward {
 		operands = append(operands, n.dout().operand)
 	}
-	out := n.transposedCopies()
+	out := transposedCopies(n)
 	if n.needsTransposed() && !n.spec.Backward {
 		operands = operands[:2] // only the transposed copy of the values is read
 	}
 	for _, operand := range operands {
 		if !n.inPieces(operand) {
-			out = append(out, n.stageOperand(operand))
+			out = append(out, stageOperand(n, operand))
 		}
 	}
 	return out
@@ -556,7 +556,7 @@ func (n *attention) rowLength(operand int) int {
 }
 
 // stageOperand returns the launch that copies an operand to scratch memory, in padded rows.
-func (n *attention) stageOperand(operand int) emit.Launch {
+func stageOperand(n *attention, operand int) emit.Launch {
 	t := n.m.Node.Input(operand).Type()
 	dims, _ := t.Shape.Ints()
 	last, length := len(dims)-1, n.rowLength(operand)
@@ -598,22 +598,22 @@ func transposedOrder(i scalar.Expr) scalar.Expr {
 }
 
 // transposedCopies returns the launches that write the transposed copies.
-func (n *attention) transposedCopies() []emit.Launch {
+func transposedCopies(n *attention) []emit.Launch {
 	if !n.needsTransposed() {
 		return nil
 	}
 	if !n.spec.Backward {
-		return []emit.Launch{n.transposeOperand(n.v(), forwardKernel, n.spec.Keys)}
+		return []emit.Launch{transposeOperand(n, n.v(), forwardKernel, n.spec.Keys)}
 	}
 	var out []emit.Launch
 	if n.m.Store[0] != nil {
-		out = append(out, n.transposeOperand(n.k(), queriesKernel, n.spec.Keys))
+		out = append(out, transposeOperand(n, n.k(), queriesKernel, n.spec.Keys))
 	}
 	if n.m.Store[1] != nil {
-		out = append(out, n.transposeOperand(n.q(), keysKernel, n.spec.Queries))
+		out = append(out, transposeOperand(n, n.q(), keysKernel, n.spec.Queries))
 	}
 	if n.m.Store[2] != nil {
-		out = append(out, n.transposeOperand(n.dout(), keysKernel, n.spec.Queries))
+		out = append(out, transposeOperand(n, n.dout(), keysKernel, n.spec.Queries))
 	}
 	return out
 }
@@ -624,7 +624,7 @@ const transposedRow = 8
 
 // transposeOperand returns the launch that writes the transposed copy of an operand for a kernel,
 // padded with zeros to whole blocks of columns. Its stores are coalesced.
-func (n *attention) transposeOperand(x matrix, kind kernelKind, rows int) emit.Launch {
+func transposeOperand(n *attention, x matrix, kind kernelKind, rows int) emit.Launch {
 	dims, _ := n.m.Node.Input(x.operand).Shape().Ints()
 	heads, length := dims[:len(dims)-2], paddedLength(ir.F32, x.length)
 	padded := roundUp(rows, n.mmaTile(kind).columns)

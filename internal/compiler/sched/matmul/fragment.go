@@ -75,7 +75,7 @@ func (f *fragmentCore) sumsStride() int { return f.e.t.n + FragmentPad/ir.F32.Si
 
 // fragmentBytes returns the maximum bytes of workgroup memory of a tile: operands of f32 with
 // rows along the contracted space.
-func (t tile) fragmentBytes() int {
+func fragmentBytes(t tile) int {
 	return 2*(t.m+t.n)*(4*t.k+FragmentPad) + t.m/t.rm*loop.FragmentSize*(4*t.n+FragmentPad)
 }
 

@@ -28,15 +28,15 @@ var (
 
 // preferPipeline replaces a tile and its split-K parts by those of the pipeline where the
 // operands can be copied asynchronously. Otherwise it returns its arguments.
-func (w *Space) preferPipeline(t tile, parts int) (tile, int) {
+func preferPipeline(w *Space, t tile, parts int) (tile, int) {
 	caps := w.e.Caps
-	if !tall.fitsPipeline(caps) || !w.asyncCopyable() || t.lanes > 1 || t.rm != tall.rm || 4*tall.padded(w.c) > 5*t.padded(w.c) {
+	if !fitsPipeline(tall, caps) || !w.asyncCopyable() || t.lanes > 1 || t.rm != tall.rm || 4*tall.padded(w.c) > 5*t.padded(w.c) {
 		return t, parts
 	}
 	if wide.fills(w.c, caps) {
 		return wide, 1
 	}
-	return tall, tall.cheapestParts(w.c, caps)
+	return tall, cheapestParts(tall, w.c, caps)
 }
 
 // minWaveUse is the minimum share of busy multiprocessors over all waves of wide tiles. 16384 ×
@@ -66,14 +66,14 @@ const (
 const pipelineRegisters = 32 << 10
 
 // pipelineBytes returns the bytes of workgroup memory of all stages.
-func (t tile) pipelineBytes() int { return t.stages * t.k * (t.pitch(t.m) + t.pitch(t.n)) * 4 }
+func pipelineBytes(t tile) int { return t.stages * t.k * (t.pitch(t.m) + t.pitch(t.n)) * 4 }
 
 // pitch returns the elements from one contracted position of a side's tile to the next: one
 // vector of padding per row avoids bank conflicts of threads that write to neighbouring rows.
 func (t tile) pitch(row int) int { return row + emit.VectorWidth }
 
 // fitsPipeline reports whether a target has asynchronous copies and room for the tile's stages.
-func (t tile) fitsPipeline(caps loop.Caps) bool {
+func fitsPipeline(t tile, caps loop.Caps) bool {
 	return caps.Dialect == dtype.CUDA && caps.Mma && t.threads() <= caps.Invocations && t.sharedBytes() <= caps.MmaBytes
 }
 
@@ -187,7 +187,7 @@ func (p *pipeline) ownOffset(s *side, stage scalar.Expr) scalar.Expr {
 func (p *pipeline) loadOperands(k int) (out [2][]string) {
 	for i := range p.e.side {
 		s := &p.e.side[i]
-		from := scalar.NewVar(p.from[i], ir.I32, 0, int64(p.e.t.pipelineBytes()/(4*emit.VectorWidth)-1))
+		from := scalar.NewVar(p.from[i], ir.I32, 0, int64(pipelineBytes(p.e.t)/(4*emit.VectorWidth)-1))
 		for v := range s.reg / emit.VectorWidth {
 			names := make([]string, emit.VectorWidth)
 			for j := range names {

@@ -40,7 +40,7 @@ func (w *Space) Rule() emit.Schedule {
 	}
 	if t, parts, ok := chooseTile(w.c, w.e.Caps); ok {
 		if emit.WithMma {
-			t, parts = w.preferPipeline(t, parts)
+			t, parts = preferPipeline(w, t, parts)
 			return orSharedRows(w, t.schedule(parts))
 		}
 		return t.schedule(parts)

@@ -85,10 +85,10 @@ func (t tile) sharedBytes() int {
 		return 0
 	}
 	if emit.WithMma && t.stages > 0 {
-		return t.pipelineBytes()
+		return pipelineBytes(t)
 	}
 	if emit.WithMma && t.lanes > 1 {
-		return t.fragmentBytes()
+		return fragmentBytes(t)
 	}
 	return 2 * t.k * (t.m + t.n) * 4
 }
@@ -118,7 +118,7 @@ func (t tile) parts(c *fusion.Contraction, caps loop.Caps) int {
 // fits reports whether a target has what the tile needs.
 func (t tile) fits(caps loop.Caps) bool {
 	if emit.WithMma && t.stages > 0 {
-		return t.fitsPipeline(caps)
+		return fitsPipeline(t, caps)
 	}
 	return t.threads() <= caps.Invocations && t.sharedBytes() <= caps.SharedBytes && (t.lanes == 1 || caps.Fragments && caps.Lanes() == t.lanes)
 }
@@ -253,7 +253,7 @@ func (t tile) cost(c *fusion.Contraction, parts int, caps loop.Caps) float64 {
 const tallAloneRate = 0.9
 
 // cheapestParts returns the number of split-K parts with the lowest cost.
-func (t tile) cheapestParts(c *fusion.Contraction, caps loop.Caps) int {
+func cheapestParts(t tile, c *fusion.Contraction, caps loop.Caps) int {
 	best, lowest := 1, math.Inf(1)
 	for parts := range min(fusion.Product(c.K)/partLength, maxParts(c, caps)) {
 		if cost := t.cost(c, parts+1, caps); cost < lowest {
