@@ -46,7 +46,7 @@ func trainerGiven(ctx context.Context, t *Trainer, call string) error {
 	return contextGiven(ctx, call)
 }
 
-// trainerGiven returns an error unless the trainers have a program and ctx is given.
+// given returns an error unless the trainers have a program and ctx is given.
 func (j *Joint) given(ctx context.Context, call string) error {
 	if j == nil || j.program == nil {
 		return absent("joint", call, "Session.TrainJointly")
