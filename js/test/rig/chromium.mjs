@@ -153,14 +153,13 @@ export async function watchLongTasks(page) {
 export const longTasks = (page) => page.evaluate(() => globalThis.rigLongTasks);
 
 /**
- * Runs axe over the page and gives its violations at the given impacts or worse:
- * [{id, impact, help, nodes}], nodes being selectors. A strict CSP does not stand in the way.
+ * Runs axe over the page and gives its violations: [{id, impact, help, nodes}], nodes being selectors. A strict CSP does not
+ * stand in the way.
  */
-export async function axe(page, impacts = ['serious', 'critical']) {
+export async function axe(page) {
   const source = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
   await page.evaluate(source);
   const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
   return violations
-    .filter(({ impact }) => impacts.includes(impact))
     .map(({ id, impact, help, nodes }) => ({ id, impact, help, nodes: nodes.map((node) => node.target.join(' ')) }));
 }
