@@ -9,7 +9,6 @@ let server;
 before(async () => { server = await serveDemo(); });
 after(() => server.close());
 
-
 /** Runs the example of a section and gives what it printed. */
 async function printed(page, id, pattern) {
   const listing = page.locator(`section:has(> h2#${id}) .listed[data-run]`).first();
