@@ -14,4 +14,8 @@
 // With Half the gradients are computed in f16, with an automatic loss scale, and parameters stay
 // f32 on the host. Core ML then holds them as states, which are set again only after an update: see
 // [Session.Resident].
+//
+// It is above package coreml, which writes and runs the models: a graph with a loss and initial values go
+// in, the parameters after some steps come out. Start reading at session.go; gradient.go and update.go are
+// the two ways.
 package session
