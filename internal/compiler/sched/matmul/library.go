@@ -260,8 +260,8 @@ func (p *libraryPlan) worthwhile(c *fusion.Contraction) bool {
 
 // libraryTiles are the sides of the library's tiles, with their rates in terms of that of the largest, and
 // libraryTerms the fewest terms of a part of a sum for which the cost counts parts. A tile begins after the time of
-// libraryFill terms; the kernel that adds parts takes libraryJoin nanoseconds. Few TF32 tiles of such sums take
-// libraryLong nanoseconds more, fewer than one for libraryFew processors. All are by the times of the products in
+// libraryFill terms; the kernel that adds parts takes libraryJoin nanoseconds. TF32 tiles of such sums take libraryLong
+// nanoseconds more where there are few: less than one for libraryFew processors. All are fitted to the times of the products in
 // testdata/products_h200.txt.
 var libraryTiles = []struct {
 	side int

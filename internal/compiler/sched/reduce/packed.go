@@ -805,7 +805,7 @@ func (p *packedRows) factor(turn int, w term, i int) scalar.Expr {
 	return p.scaled[key]
 }
 
-// subtracted returns what is added to the dot product of a term whose numbers are subnormal: the sum of
+// subtracted returns the summand that corrects the dot product of a term whose numbers are subnormal: the sum of
 // activations times the constant that was not subtracted from each.
 func (p *packedRows) subtracted(turn int, w term) scalar.Expr {
 	if w.minus == 0 {
