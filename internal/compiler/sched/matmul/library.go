@@ -59,6 +59,8 @@ func planLibrary(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (*libr
 
 // The library divides long sums into parts, of libraryPart terms at least, that idle processors compute,
 // and keeps their results in f32, in tiles of libraryTile bytes: those of libraryWaves tiles for each processor.
+// These are estimates, since the library does not document its choices: with less workspace it does without parts
+// where they would be faster, and more is memory that nothing uses.
 const (
 	librarySide  = 128
 	libraryTile  = 4 * librarySide * librarySide
