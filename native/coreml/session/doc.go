@@ -3,7 +3,7 @@
 // Core ML's own way of training, MLUpdateTask, is for neural networks of the old
 // format; an ML program cannot be updated by it, and [Eligible] says so. So the
 // gradient is a model of its own, and what follows it is one of two ways, which
-// every step tells ([Report.Path]):
+// every step reports ([Report.Path]):
 //
 //   - [Gradient]: Core ML computes loss and gradients, and the host updates the
 //     parameters, by any optimiser of package optim, on the CPU of rlx.
