@@ -21,7 +21,7 @@ INT32_TESTS    := Counts|Chosen|KernelsOfLanguageModels
 INT32_SCHEDULES := $(addprefix ./internal/compiler/,sched sched/attention sched/matmul plan/plansim)
 # Models of several GiB: sums of their costs and bytes, which choose schedules, need 64 bits, as do the keys by which the
 # times of a large GPU are found.
-INT32_LARGE    := ^(TestFamiliesMeetTheMemoryFloor|TestCostsOrderCandidates|TestCountsPredictTimes)$$
+INT32_LARGE    := ^(TestFamiliesReachTheMemoryFloor|TestCostsOrderCandidates|TestCountsPredictTimes)$$
 # These tests compile for longer than they run. Without optimisation compiling takes about half of the
 # processor time, and the tests take 1.6 times theirs.
 INT32_FLAGS    := -gcflags='github.com/rlx-go/rlx/...=-N -l'

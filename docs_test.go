@@ -2,6 +2,8 @@ package rlx_test
 
 import (
 	"fmt"
+	"go/parser"
+	"go/token"
 	"maps"
 	"os"
 	"os/exec"
@@ -55,6 +57,43 @@ func TestTheVersionIsTheSameEverywhere(t *testing.T) {
 		if s := fmt.Sprintf(line, want[1]); !strings.Contains(read(t, file), s) {
 			t.Errorf("%s does not have %s, the last release in CHANGELOG.md", file, s)
 		}
+	}
+}
+
+// TestPackageDocsNameAFile finds packages of more than two files whose documentation names none of them, so that a
+// reader does not know where to start.
+func TestPackageDocsNameAFile(t *testing.T) {
+	list, err := exec.Command("git", "ls-files", "*.go").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders := map[string][]string{}
+	for _, file := range strings.Fields(string(list)) {
+		if dir := filepath.Dir(file); !strings.HasSuffix(file, "_test.go") && !strings.Contains(dir, "testdata") {
+			folders[dir] = append(folders[dir], file)
+		}
+	}
+	checked := 0
+	for dir, files := range folders {
+		if len(files) <= 2 {
+			continue
+		}
+		checked++
+		var text strings.Builder
+		for _, file := range files {
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly|parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text.WriteString(f.Doc.Text())
+		}
+		names := regexp.MustCompile(`\w+\.go\b`).FindAllString(text.String(), -1)
+		if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(files, filepath.Join(dir, name)) }) {
+			t.Errorf("the documentation of %s names none of its %d files to read first", dir, len(files))
+		}
+	}
+	if checked < 60 {
+		t.Errorf("checked %d packages", checked)
 	}
 }
 

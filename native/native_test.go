@@ -101,7 +101,7 @@ func TestErrorsTellKindAndReason(t *testing.T) {
 	behind := fmt.Errorf("x: %w", native.Float32s([]float32{1, 2}, 1, 784).Check())
 	err = &native.Error{Backend: "cpu", Call: "step", Kind: native.KindOf(behind), Name: "x", Err: behind}
 	if want := "cpu: step: x: shape mismatch: f32[1,784] has 2 elements; it must have 784"; err.Error() != want {
-		t.Errorf("%q, want %q: the kind is told once", err, want)
+		t.Errorf("%q, want %q: the kind must be there once", err, want)
 	}
 	for _, kind := range []error{context.Canceled, context.DeadlineExceeded} {
 		if native.KindOf(fmt.Errorf("waiting: %w", kind)) != kind {

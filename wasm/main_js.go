@@ -1,4 +1,9 @@
-// Command wasm is the compiler as a WebAssembly module for a JavaScript host.
+// Command wasm is the compiler as a WebAssembly module for a JavaScript host, rlx.wasm.
+//
+// Its input are calls by js/src/wasm/module.ts, of which package wasm/internal/wire has the form and package
+// wasm/internal/compiler the meaning; read compiler.go there first. Packages wasm/overlay and wasm/shrink make the
+// module smaller, wasm/gen writes the methods of the ops in TypeScript, and wasm/sizes is a module that only pads
+// graphs.
 package main
 
 import (

@@ -124,7 +124,7 @@ func (r *recorder) begin(d *device) (err error) {
 	return err
 }
 
-// submit submits what is recorded.
+// submit submits the recorded commands.
 func (r *recorder) submit(d *device) error {
 	defer r.drop()
 	if err := r.endPass(); err != nil {
@@ -133,7 +133,7 @@ func (r *recorder) submit(d *device) error {
 	return d.submit(r.encoder)
 }
 
-// drop releases the encoder, with what is recorded and not submitted.
+// drop releases the encoder, with the commands recorded and not submitted.
 func (r *recorder) drop() {
 	if r.encoder != nil {
 		_ = r.endPass() // after an error, which is reported

@@ -8,6 +8,9 @@
 // The full size is nanoGPT's character model, for a large GPU. Ctrl-C stops the training; the
 // current model is then measured and saved. From a saved file, training continues as if it had not
 // stopped.
+//
+// Start reading at main.go; learn.go trains, options.go has the flags. The graphs are those of package
+// demo/models, which the page of the demo trains, too.
 package main
 
 import (

@@ -1,6 +1,9 @@
 // Package models describes the networks of the demos as graphs: an MLP and a CNN for handwritten
-// digits of 8×8 counts from 0 to 16. All computation of a demo is in these graphs, so that it is
-// the same on every device.
+// digits of 8×8 counts from 0 to 16, a language model of characters, and the field of the home page. All
+// computation of a demo is in these graphs, so that it is the same on every device.
+//
+// Its results are modules, which demo/build writes for the pages and demo/digits and demo/gpt train in Go.
+// Start reading at models.go, then gpt.go.
 package models
 
 import (

@@ -1,6 +1,6 @@
 // A look inside: which characters each head of attention reads, and what the model expects next.
 
-import { find, on, tell, wordsOf } from './page.js';
+import { find, notify, on, wordsOf } from './page.js';
 import { mix, palette, whenToRedraw } from './pictures.js';
 
 /** A text to begin with. */
@@ -82,7 +82,7 @@ export class Attention {
     const read = tokens.slice(-context);
     if (read.length === 0) return;
     const seen = await engine.lookInside(read).catch((error) => {
-      if (!['closed', 'lost'].includes(error.kind)) tell(wordsOf(error)); // the page shows what ended the network
+      if (!['closed', 'lost'].includes(error.kind)) notify(wordsOf(error)); // the page shows what ended the network
     });
     if (!seen || engine !== this.#engineOf()) return;
     const same = this.#seen && this.#seen.blocks === seen.blocks && this.#seen.heads === seen.heads;

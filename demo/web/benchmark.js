@@ -2,7 +2,7 @@
 
 import { markdownOf, runContest } from './benchmark/contest.js';
 import { openPeer } from './benchmark/peer.js';
-import { adapterName, fetchOK, find, isSoftware, milliseconds, on, say, tell, wordsOf } from './page.js';
+import { adapterName, fetchOK, find, isSoftware, milliseconds, notify, on, say, wordsOf } from './page.js';
 
 const megabytes = (bytes) => bytes < 1e5 ? `${Math.round(bytes / 1e3)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
@@ -72,7 +72,7 @@ function showJob(name) {
 
 async function run() {
   const chosen = peers.filter(({ name }) => find(`peer-${name}`).checked);
-  if (!chosen.length) return tell('Choose a library first.');
+  if (!chosen.length) return notify('Choose a library first.');
   contest = { jobs: siteJobs[find('size').value], peers: chosen, results: new Map(), machine: find('machine').textContent, browser: browserName() };
   layOut(contest);
   stop = new AbortController();
@@ -137,5 +137,5 @@ on('copy', 'click', async () => {
   find('copy').textContent = 'Copied';
   setTimeout(() => { find('copy').textContent = 'Copy as Markdown'; }, 2000);
 });
-await begin().catch((error) => tell(wordsOf(error)));
+await begin().catch((error) => notify(wordsOf(error)));
 document.documentElement.dataset.ready = 'true';

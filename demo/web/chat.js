@@ -5,7 +5,7 @@ import { configOf, memoryOf, openModel } from './rlx/lm.js';
 import { dropped, Kept, openAddress, openFiles, size } from './chat/files.js';
 import { Talk } from './chat/talk.js';
 import { TuningPanel } from './chat/tuning.js';
-import { count, fetchOK, find, on, say, sentence, tell, wordsOf } from './page.js';
+import { count, fetchOK, find, notify, on, say, sentence, wordsOf } from './page.js';
 
 /** Contexts to choose from, in tokens. */
 const contexts = [256, 512, 1024, 2048, 4096, 8192], usualContext = 1024;
@@ -131,7 +131,7 @@ async function lost({ kind, message }) {
   await talk.begin(undefined);
   panel.begin(undefined);
   find('model-about').textContent = 'No model is open.';
-  tell(`The device that ran the model is gone, and the model with it: open it again. (${sentence(message).slice(0, -1)})`);
+  notify(`The device that ran the model is gone, and the model with it: open it again. (${sentence(message).slice(0, -1)})`);
 }
 
 async function showKept() {
@@ -154,7 +154,7 @@ async function showKept() {
   }));
 }
 
-const show = (error) => tell(wordsOf(error));
+const show = (error) => notify(wordsOf(error));
 
 for (const id of ['file', 'folder']) {
   on(id, 'change', async ({ target }) => {

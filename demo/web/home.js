@@ -2,7 +2,7 @@
 
 import { openProgram, Trainer } from './rlx/runtime.js';
 import { planFile } from './engine.js';
-import { count, fetchOK, find, isSoftware, milliseconds, on, perSecond, Speedometer, tell, wordsOf } from './page.js';
+import { count, fetchOK, find, isSoftware, milliseconds, notify, on, perSecond, Speedometer, wordsOf } from './page.js';
 import { Editor } from './playground/editor.js';
 import { lineOf, print } from './playground/log.js';
 import { Runner } from './playground/runner.js';
@@ -134,7 +134,7 @@ async function openField() {
 async function live() {
   // Until the visitor takes over it learns one picture after another; not where motion is unwelcome.
   let field, pictures = matchMedia('(prefers-reduced-motion: reduce)').matches ? 0 : scenes.length;
-  const learn = (steps) => field?.learn(steps).catch((error) => tell(wordsOf(error)));
+  const learn = (steps) => field?.learn(steps).catch((error) => notify(wordsOf(error)));
   const takeOver = () => {
     pictures = 0;
     learn();
@@ -233,5 +233,5 @@ function here() {
   });
 }
 
-for (const part of [live, ten, here]) (async () => part())().catch((error) => tell(wordsOf(error)));
+for (const part of [live, ten, here]) (async () => part())().catch((error) => notify(wordsOf(error)));
 document.documentElement.dataset.ready = 'true';

@@ -37,7 +37,7 @@ export const isSoftware = (adapter) => Boolean(adapter.info?.isFallbackAdapter ?
 export const say = (text) => { find('status').textContent = text; };
 
 /** Shows an error that changed nothing. */
-export function tell(text) {
+export function notify(text) {
   find('notice-text').textContent = text;
   find('notice').hidden = false;
 }
@@ -47,7 +47,7 @@ export const on = (id, type, handle) => find(id).addEventListener(type, async (e
   try {
     await handle(event);
   } catch (error) {
-    if (!['lost', 'closed'].includes(error.kind)) tell(wordsOf(error));
+    if (!['lost', 'closed'].includes(error.kind)) notify(wordsOf(error));
   }
 });
 

@@ -1,6 +1,6 @@
 // The playground: an editor, a worker that runs what is in it, and views of what comes of it.
 
-import { find, on, say, sentence, tell, wordsOf } from './page.js';
+import { find, notify, on, say, sentence, wordsOf } from './page.js';
 import { Editor } from './playground/editor.js';
 import { examples, sourceOf } from './playground/examples.js';
 import { Figures } from './playground/figures.js';
@@ -163,7 +163,7 @@ on('example', 'change', async () => {
 async function open() {
   const [, packed] = /^#code=(.+)/.exec(location.hash) ?? [], shared = packed && await unpack(packed);
   find('example').replaceChildren(new Option('Your program', '', false, false), ...examples.map(({ name, title }) => new Option(title, name)));
-  if (packed && shared === undefined) tell('The link has no program that can be read: here is an example instead.');
+  if (packed && shared === undefined) notify('The link has no program that can be read: here is an example instead.');
   if (shared !== undefined) {
     find('example').value = '';
     editor.source = shared;
@@ -176,7 +176,7 @@ async function open() {
   await run();
 }
 
-const begin = () => open().catch((error) => tell(wordsOf(error)));
+const begin = () => open().catch((error) => notify(wordsOf(error)));
 window.addEventListener('hashchange', begin);
 await begin();
 document.documentElement.dataset.ready = 'true';

@@ -138,11 +138,11 @@ export class Reading {
       this.#again = false;
       this.#asked = performance.now();
       const image = this.#picture, answer = image && await this.#ask(image);
-      if (image === this.#picture && Boolean(image) === Boolean(answer)) this.#tell(answer); // without a network, what was read last stays
+      if (image === this.#picture && Boolean(image) === Boolean(answer)) this.#announce(answer); // without a network, what was read last stays
     } while (this.#again);
   }
 
-  #tell(answer) {
+  #announce(answer) {
     const p = answer?.probabilities ?? new Float32Array(10), best = p.indexOf(Math.max(...p));
     [...find('bars').children].forEach((item, digit) => {
       item.querySelector('i').style.setProperty('width', `${p[digit] * 100}%`);

@@ -6,7 +6,7 @@ import { Points } from './chart.js';
 import { kindOf, lossesSince, planFile } from './engine.js';
 import { forget, recall, retain } from './kept.js';
 import { dispatches, showKernels } from './kernels.js';
-import { chosen, count, download, find, on, perSecond, powers, say, showDevice, Slider, Speedometer, tell, wordsOf } from './page.js';
+import { chosen, count, download, find, notify, on, perSecond, powers, say, showDevice, Slider, Speedometer, wordsOf } from './page.js';
 
 const seed = 1;
 
@@ -115,7 +115,7 @@ export class Studio {
         if (!isShown()) return;
         const { engine } = this, { program } = engine, again = lostSteps ? ` The last ${count(lostSteps)} steps are made again.` : '';
         this.#showDevice(kindOf(program), program.fallbackReason);
-        tell(`The GPU was gone for a moment. The network goes on from step ${count(engine.steps)}.${again}`);
+        notify(`The GPU was gone for a moment. The network goes on from step ${count(engine.steps)}.${again}`);
       },
     };
   }
@@ -321,9 +321,9 @@ export class Studio {
     try {
       tensors = decodeWeights(await file.arrayBuffer(), current.name, models, decodePlan(await planFile(fileOf(current.name))), this.#page.characters?.());
     } catch (error) {
-      return tell(`${file.name} is not loaded, and the network is as it was: ${error.message}.`);
+      return notify(`${file.name} is not loaded, and the network is as it was: ${error.message}.`);
     }
-    if (this.engine !== current) return tell(`${file.name} is not loaded: another network was chosen meanwhile.`);
+    if (this.engine !== current) return notify(`${file.name} is not loaded: another network was chosen meanwhile.`);
     find('notice').hidden = true;
     await this.pause();
     await this.#renew({ tensors });

@@ -3,6 +3,10 @@
 // declares the part of Foundation and C that the bindings use, written from Apple's
 // documentation, with text stubs of libraries; each binding provides the same for its
 // framework.
+//
+// Its input is a [Binding]: the drivers of Metal and of Core ML have one in a test. Start reading at
+// applecheck.go; selectors.go reads the methods from the library that was built, outside.go compares them to
+// lists of others than Apple.
 package applecheck
 
 import (

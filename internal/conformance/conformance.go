@@ -2,8 +2,8 @@
 // expected results. The expected values come from the reference implementations of ops in
 // float64 ([ir.Eval]), never from a device.
 //
-// [Suite] returns the suite; [Write] compiles it and writes files that run without Go
-// (js/test/conformance.mjs).
+// [Suite] returns the suite; [Write] compiles it, by the whole pipeline, and writes files that run without Go
+// (js/test/conformance.mjs). Start reading at conformance.go, then ops.go, which has the most modules, and write.go.
 package conformance
 
 import (

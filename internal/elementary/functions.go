@@ -3,7 +3,7 @@
 // assembly for x86-64, arcs near ±1, powers of numbers near 1, and angles near multiples of π.
 // Each result is within two ulps for every argument. The functions call package math where it
 // is accurate enough. The reference evaluator (package scalar), the ops and the CPU backend
-// use it.
+// use it. Start reading at functions.go; pow.go and trig.go have those that compute with two numbers for one.
 package elementary
 
 import "math"

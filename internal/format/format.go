@@ -1,7 +1,7 @@
 // Package format is the subset of package fmt that error messages and printers of the
 // compiler use. In the browser it replaces fmt, which adds 130 KB of compressed code;
 // elsewhere it calls fmt. Its input is a format string and arguments, its output a string
-// or an error; read [Sprintf] first.
+// or an error. Start reading at format.go, which formats; print.go and print_js.go choose between it and fmt.
 //
 // The verbs are %s %d %v %q %x %g %t %T %w and %%, with zero padding and a width for %d
 // and %x. They print the same as fmt.

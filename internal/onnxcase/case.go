@@ -172,7 +172,7 @@ func (c *Case) Inputs(g *ir.Graph, fixed map[string]*ir.Array) map[string]*ir.Ar
 	return in
 }
 
-// Check compares results with what is expected. With narrow i32 stands for i64.
+// Check compares results with the expected ones. With narrow i32 stands for i64.
 func (c *Case) Check(results map[string]native.Tensor, narrow bool) error {
 	for i, out := range c.Model.Outputs() {
 		got, err := results[out.Name].Array()

@@ -1,5 +1,10 @@
 // Package recipe builds training steps and plans from names and numbers, the form in which the
 // page, the compile service and the command line pass options.
+//
+// Its input are a graph with a loss and a [Step], or the name and [Limits] of a target; its output are the graph
+// of the step, by package optim, and a [Device], for which package plan compiles. Its callers are
+// wasm/internal/compiler, wasm/edge and native/rlx. Start reading at step.go, then optimizer.go, the names of update
+// rules and schedules, and compile.go, the targets.
 package recipe
 
 import (

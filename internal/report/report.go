@@ -1,5 +1,10 @@
 // Package report finds how a device computes the nodes of a module, and why it cannot compute others. It is part of the
 // page's compiler, and has no knowledge of the devices of a Go program.
+//
+// Its input is a module, before it is compiled, and a [Device], which answers for a node and, by its compiler, for a
+// module. Its output is a [Row] for each node. If the compiler refuses the module for something other than the whole,
+// nodes are compiled alone to find the one at fault. Read report.go first; target.go answers for the targets of package
+// plan.
 package report
 
 import (

@@ -28,7 +28,7 @@ func IntegersLen(blocks int) int { return blocks/4 + blocks%4 }
 // HasIntegers reports whether there are kernels for integers.
 func HasIntegers() bool { return integerDots.get().code != nil }
 
-// bias returns what is added to elements to make them unsigned.
+// bias returns the number to add to elements to make them unsigned.
 func (p Packing) bias() int32 { return [...]int32{128, 8, 0}[p] }
 
 // RoundToIntegers rounds x, whole blocks, for products with rows of a format. out has [IntegersLen] elements.

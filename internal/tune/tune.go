@@ -1,6 +1,6 @@
 // Package tune autotunes schedules: it times the candidates of each fusion group of a
 // module on a device and stores the best on disk. Its input is a module and a target, its
-// output the schedules for [plan.Target]. Start reading at [Module].
+// output the schedules for [plan.Target]. Start reading at tune.go, with [Module]; store.go has the file.
 //
 // Each group with several candidates becomes one plan per candidate, which the device runs.
 // The result depends only on the group, the target and the device, so all modules with an

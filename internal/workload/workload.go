@@ -1,5 +1,8 @@
 // Package workload estimates how much work a graph is, whatever the device: operations of products, bytes that
 // kernels read and write, kernels, and bytes that go between host and device.
+//
+// Its input is a graph of constant sizes, before it is compiled; its output is a [Work], by which devices are compared
+// for a model. It knows nothing of schedules: package sched has the costs of those, package sim/tally those of kernels.
 package workload
 
 import (

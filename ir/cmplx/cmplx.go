@@ -8,6 +8,9 @@
 // in the builder.
 //
 // [Eig] and [Eigvals] have the eigenvalues and eigenvectors of matrices, which are complex also of real ones.
+//
+// Like those of other packages beside ops, functions are calls of a builder that add ops, so that the compiler knows
+// nothing of them. Start reading at cmplx.go; eig.go differentiates what schur.go computes.
 package cmplx
 
 import (

@@ -67,7 +67,7 @@ func hessenberg(b *ir.Builder, x, z ir.Value, n int) (h, by ir.Value) {
 	return out[0], out[1]
 }
 
-// deflated sets what is negligible below the diagonal to 0, and returns the first and the last row, i32, of the
+// deflated sets negligible elements below the diagonal to 0, and returns the first and the last row, i32, of the
 // last block that is not triangular; the last is 0 if there is none.
 func deflated(b *ir.Builder, h ir.Value) (out, first, last ir.Value) {
 	i, j := positions(b, h)

@@ -9,6 +9,9 @@
 // ops do. Their common shape is that of a batch of independent distributions; Categorical, Dirichlet
 // and Multinomial have one further axis, the last.
 //
+// Methods are calls of a builder that add ops, some by package special; ops are what the compiler knows of them. Start
+// reading at dist.go, which has the interface, then location.go.
+//
 // # Numbers
 //
 // A number depends on the key, u32[2], and its position alone, as those of the random ops do. Numbers of

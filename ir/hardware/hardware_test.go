@@ -68,7 +68,7 @@ func TestDriversReplaceDataSheets(t *testing.T) {
 		t.Errorf("an unknown device of 672 GB/s becomes %+v", got)
 	}
 	if got := hardware.Unknown().WithDriver(0, 0, 0); got != hardware.Unknown() {
-		t.Errorf("a driver that tells nothing makes %+v", got)
+		t.Errorf("a driver that reports nothing makes %+v", got)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 type GridOptions struct {
 	// Mode is [Linear], also for "", [Nearest] or [Cubic] with a = −3/4.
 	Mode string
-	// Padding is what is beyond the edge: [Zeros], also for "", [Edge], or the image reflected: at the
+	// Padding are the elements beyond the edge: [Zeros], also for "", [Edge], or the image reflected: at the
 	// centres of the edge elements with AlignCorners, else at the edges. It is [Reflect] in both cases.
 	Padding string
 	// AlignCorners makes −1 and 1 the centres of the first and last element of an axis; otherwise they

@@ -7,6 +7,9 @@
 // they are narrower. Errors are recorded in the builder: of kind [ir.ErrShape] for a wrong shape,
 // [ir.ErrDType] for a wrong element type, [ir.ErrAttr] for options outside their domain and
 // [ir.ErrSymbol] where a size must be a number and is symbolic.
+//
+// Start reading at image.go, which has what the others share, then resize.go, a sampling whose positions
+// are known before the graph runs; those of grid.go are values of the graph.
 package image
 
 import (

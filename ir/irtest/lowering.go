@@ -1,6 +1,9 @@
 // Package irtest supports tests of the packages that build, transform and run graphs: a
 // reference interpreter of lowerings, random graphs, models, benchmarks and tolerances.
-// Start with [EvalLowering] and [RandomGraph].
+//
+// Its graphs are inputs of all packages below ir in the pipeline, and its results what these are
+// compared to. Start reading at lowering.go, which evaluates the lowerings that the compiler works from,
+// and random.go, which builds graphs.
 package irtest
 
 import (

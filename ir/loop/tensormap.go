@@ -68,7 +68,7 @@ type CopyTMA struct {
 	Map int // index in [Kernel.TensorMaps]
 	// From is the origin of the tile along each axis of the tensor map; in im2col mode that of the first pixel and channel.
 	From []scalar.Expr
-	// Offset is the offset of what is read along each spatial axis, in im2col mode only.
+	// Offset is the offset of the read elements along each spatial axis, in im2col mode only.
 	Offset []scalar.Expr
 	To     int
 	ToAt   scalar.Expr // a multiple of 1,024 bytes

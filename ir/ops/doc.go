@@ -5,6 +5,7 @@
 //
 // # Files
 //
+// Start reading at define.go, then arith.go, the family with the simplest rules, and softmax.go, a composite.
 // Each file is a family of ops: constants, attributes, definitions, rules and constructors. Package
 // samples has a file for each group of families, named by its first word, and samples, its framework.
 //

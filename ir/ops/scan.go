@@ -431,7 +431,7 @@ type linearScan struct {
 // splitScan is partial evaluation: it runs the known part of a loop in b and returns its
 // results (the zero Value for unknown ones) and the linear part. in need not hold values
 // for unknown operands. Residuals of the linear part are hoisted before the loop if
-// invariant and stacked otherwise. keep, if not nil, chooses what is stacked.
+// invariant and stacked otherwise. keep, if not nil, chooses the residuals to stack.
 func splitScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir.Keeper) (out []ir.Value, l *linearScan) {
 	a, body := scanOf(n)
 	out = make([]ir.Value, n.NumResults())

@@ -204,8 +204,8 @@ func axesAt(batched []bool) []int {
 }
 
 // keepResiduals lets a keeper choose the residuals of the halves of a graph that runs
-// steps times. It returns halves whose linear one recomputes, under a checkpoint, what is
-// not kept. Nodes that do not vary, by ID of the known half, are always kept; nil: all
+// steps times. It returns halves whose linear one recomputes, under a checkpoint, the
+// residuals that are not kept. Nodes that do not vary, by ID of the known half, are always kept; nil: all
 // vary. If everything needed is kept, it returns h.
 func keepResiduals(b *ir.Builder, h *derive.PartialResult, unknown []bool, keep ir.Keeper, varying []bool, steps ir.Dim) *derive.PartialResult {
 	if keep == nil || h.Residuals() == 0 || b.Err() != nil {

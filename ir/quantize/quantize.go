@@ -8,6 +8,9 @@
 //
 // A rounded product has its operands as quantize_linear and dequantize_linear make them, and sums in f32:
 // what ONNX calls the QDQ format, and what runtimes with integer products fuse.
+//
+// The input is the graph of a trained model, before it is compiled; the output is one that takes the weights in i8.
+// Start reading at quantize.go; find.go finds the products, round.go builds the graph.
 package quantize
 
 import (

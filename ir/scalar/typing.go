@@ -81,7 +81,7 @@ func checkOperands(op Op, args []Expr) {
 	}
 }
 
-// operandFault returns what is wrong with the operands of op, or "".
+// operandFault returns the fault of the operands of op, or "".
 func operandFault(op Op, args []Expr) string {
 	info := op.info()
 	if len(args) != info.arity || info.arity == 0 {

@@ -7,6 +7,10 @@
 // Operands are of one float type and broadcast as those of elementwise ops do; the result has their
 // type. f16 and bf16 are computed in f32. Outside its domain a function is NaN.
 //
+// A function is a composition of ops, which the compiler fuses as if its caller had written them. Start reading at
+// elementary.go, whose helpers all use, then normal.go; coefficients.go has the series, and fraction.go the
+// derivatives within loops.
+//
 // # Errors
 //
 // Bounds in ulp (units in the last place), in f32 and f64, are those that tests hold against values of

@@ -1,6 +1,6 @@
 // Package backendtest is the test suite of all backends: ops on their samples, gradients,
 // training steps, and wrong input. Results are compared to the reference implementations of
-// the ops, evaluated in float64. Start reading at [Run].
+// the ops, evaluated in float64. Start reading at backendtest.go, with [Run].
 //
 //	func TestBackend(t *testing.T) { backendtest.Run(t, mydevice.Backend()) }
 //

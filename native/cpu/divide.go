@@ -172,7 +172,7 @@ func (c *conquest[T]) deflate(low int, d []float64) {
 	}
 }
 
-// multiply computes the new eigenvectors from those kept, by two products that leave out what is 0.
+// multiply computes the new eigenvectors from those kept, by two products that leave out blocks of zeros.
 func (c *conquest[T]) multiply(low, half, size int) {
 	k := len(c.kept)
 	if k == 0 {

@@ -43,7 +43,7 @@ func combinesLines(op scalar.Op, d ir.DType) bool {
 }
 
 // scanLines compiles a scan over few or contiguous lines: a loop combines the terms, which a nest writes
-// unless they are in memory, and a nest computes what is stored unless it is the running values.
+// unless they are in memory, and a nest computes the stored values unless they are the running ones.
 func (c *compiler) scanLines(g *fusion.Group, x *fusion.Prefix, term, result scalar.Expr) error {
 	terms, err := c.operand(g.Name()+" terms", fusion.Elements{Dims: x.Dims, At: x.At, Value: term}, nil)
 	if err != nil {

@@ -160,7 +160,7 @@ func patchwork(b *ir.Builder, x ir.Value, r *rand.Rand) ir.Value {
 	if r.IntN(2) == 0 {
 		return ops.ReduceSum(b, y, r.Perm(y.Rank())[:1+r.IntN(y.Rank())]...)
 	}
-	if r.IntN(4) == 0 { // another user needs what is transposed
+	if r.IntN(4) == 0 { // another user needs the transposed value
 		y = ops.Add(b, y, ops.ReduceSum(b, ops.CumSum(b, y, ops.CumSumAttrs{})))
 	}
 	y = ops.Reshape(b, y, start.Shape()...)

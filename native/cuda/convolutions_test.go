@@ -75,7 +75,7 @@ func (c *convolution) stored() []int {
 	return []int{c.images[0], c.images[1] / 2, c.images[2] / 2, 4 * c.images[3]}
 }
 
-// convolutionKinds are what is computed of a convolution: the result, and the gradients by the images and by the weights.
+// convolutionKinds are the products of a convolution: the result, and the gradients by the images and by the weights.
 var convolutionKinds = []string{"forward", "images", "weights"}
 
 // of returns what a kind computes from operands of a type.

@@ -2,6 +2,8 @@
 // tokens. Its results are tensors, or batches for rlx.Loop.Data. Errors of a file's contents are of
 // kind [ErrDamaged]; others are those of the file system. Memory is proportional to the size of the
 // file, whatever its header says.
+//
+// No package of the compiler knows of it. Each format has a file of its name; start reading at csv.go.
 package dataset
 
 import (

@@ -31,7 +31,7 @@ func chain(t testing.TB, rounds int) *ir.Graph {
 
 // encodings returns how many dispatches a run has, and how often its encoders set
 // something.
-func encodings(t testing.TB, rounds int) (dispatches, told int) {
+func encodings(t testing.TB, rounds int) (dispatches, settings int) {
 	gpu := install(t, false)
 	p := compile(t, metal.New(), chain(t, rounds))
 	bound, err := p.Bind(context.Background(), "step", nil, nil)

@@ -7,6 +7,10 @@
 // module: what [ir.Graph.String] and [ir.Module.String] return; or an ONNX model. "rlx help" lists the commands, "rlx
 // help show" describes one. The exit status is 0 for success, 1 for an error, 2 for a command line
 // that is wrong, and 3 for a model that no device asked for can compute.
+//
+// It is a user of package rlx and of the packages below native, and nothing imports it. Start reading at
+// main.go, which has the list of commands; load.go reads the files that most of them take, and each
+// command has a file of its name.
 package main
 
 import (

@@ -1,8 +1,11 @@
 // Package safetensors reads and writes files of named tensors in the safetensors format
 // (https://github.com/huggingface/safetensors): the length of the header as a little-endian
-// u64, the header in JSON, then the bytes of all tensors without gaps. Start reading at
-// [WriteFile] and [ReadFile]; [Open] reads tensors of large files as they are asked for, and
+// u64, the header in JSON, then the bytes of all tensors without gaps. [WriteFile] and [ReadFile]
+// are for whole files; [Open] reads tensors of large files as they are asked for, and
 // [WriteAdapter] and [ReadAdapter] the files of adapters as PEFT has them.
+//
+// Tensors go between files and the parameters of sessions; the loaders below native/lm and native/models
+// are above it. Start reading at safetensors.go, then header.go, which checks a header, and lazy.go.
 package safetensors
 
 import (

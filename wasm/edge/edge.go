@@ -7,6 +7,9 @@
 //
 // The hash is the SHA-256 of the plan file, so that a caller can check the file. Errors are problem
 // details of RFC 9457. Requests from any origin are allowed.
+//
+// Start reading at edge.go, the handler; request.go turns a request to graphs and targets by package
+// recipe, as the compiler of the page does, and package plan compiles them.
 package edge
 
 import (

@@ -3,6 +3,9 @@
 //
 //	go run ./wasm/gen js/src/graph/ops.gen.ts
 //	go run ./wasm/gen build/ops.json
+//
+// Its input are the definitions and samples that are linked in. Start reading at main.go; typescript.go writes the
+// methods, attributes.go their options, reference.go the reference.
 package main
 
 import (

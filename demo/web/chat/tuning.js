@@ -2,7 +2,7 @@
 
 import { generate, openTuning } from '../rlx/lm.js';
 import { Chart, Points, scales, Steps } from '../chart.js';
-import { count, download, find, on, perSecond, powers, say, Slider, tell } from '../page.js';
+import { count, download, find, notify, on, perSecond, powers, say, Slider } from '../page.js';
 
 /** The tokens of a step, the most steps of one go, which the visitor ends before, and the positions of the model while it is tuned. */
 const length = 64, mostSteps = 100_000, context = 256;
@@ -86,7 +86,7 @@ export class TuningPanel {
   /** Says that a lost device was replaced. What was learned up to a snapshot is there. */
   #recovered({ step, lostSteps }) {
     this.#page.moved();
-    tell(`The device was lost, and the model is open again. The adapter goes on from step ${count(step)}.${lostSteps > 0 && this.#stop ? ` The last ${count(lostSteps)} steps are made again.` : ''}`);
+    notify(`The device was lost, and the model is open again. The adapter goes on from step ${count(step)}.${lostSteps > 0 && this.#stop ? ` The last ${count(lostSteps)} steps are made again.` : ''}`);
   }
 
   async #train() {

@@ -3,7 +3,8 @@
 // An [Encoder] turns instructions into bytes, [Load] makes these executable, and [Call] runs
 // them. What the instructions compute is up to the packages above: jit compiles loops over
 // lanes, and simd has a library of kernels. The encoders and the tables of instructions are
-// those of the processor that the program is built for. Read this file first.
+// those of the processor that the program is built for: encode_GOARCH.go and opcodes_GOARCH.go.
+// Start reading at asm.go.
 package asm
 
 import (

@@ -437,8 +437,8 @@ func doubleOf(u scalar.Expr, signed bool) scalar.Expr {
 	return scalar.Add(scalar.Sub(upper, scalar.ConstF(dtype.F64, added)), lower)
 }
 
-// singleOf converts the bits of a 64-bit integer to f32, through f64. What a large one has below the digits of f64 becomes
-// one odd bit, which f32 rounds as it would what it stands for.
+// singleOf converts the bits of a 64-bit integer to f32, through f64. The bits of a large one below the digits of f64
+// become one odd bit, which f32 rounds as it would round them.
 func singleOf(u scalar.Expr, signed bool) scalar.Expr {
 	const exact, below = 1 << 53, 1<<11 - 1
 	word := func(bits uint64) scalar.Expr { return scalar.ConstI(dtype.U64, int64(bits)) }

@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestRowsAreContiguousInReshapes sums values that are read by digits of coordinates: what is adjacent in memory decides, not
-// the smaller values beside them.
+// TestRowsAreContiguousInReshapes sums values that are read by digits of coordinates: the loads of elements that are adjacent in
+// memory decide, not the smaller values beside them.
 func TestRowsAreContiguousInReshapes(t *testing.T) {
 	for name, c := range map[string]struct {
 		sum  func(b *ir.Builder) ir.Value

@@ -32,9 +32,9 @@
 // whole group, for backends that schedule groups themselves. [CanonOf] finds equal
 // groups.
 //
-// The package knows of the target only [Options]: the number of tensors a kernel can
-// bind, which branches are worth running alone, from which size positions are 64-bit,
-// and whether products use tensor cores. Package sched picks schedules and makes the
-// kernels. The exception is reduction.go, whose Policy splits long reductions by the number of
-// processors of a large GPU.
+// The package knows of the target only [Options]. Most are a number or a bit: the number of tensors
+// a kernel can bind, which branches are worth running alone, from which size positions are 64-bit.
+// Two change the rules of many files: TensorCores, for targets on which all but products is bound by
+// memory (keep.go has most of its rules), and Policy, which splits reductions and repeats work by the
+// processors of the target ([hardware.Profile]). Package sched picks schedules and makes the kernels.
 package fusion

@@ -76,7 +76,7 @@ const minDigit = 16
 
 // RowsAreContiguous reports whether the loads of the reductions are mostly contiguous
 // along the outer coordinates, as in a sum over the first axis. Values that the group
-// computes itself do not count, because they are not loaded, nor does what is loaded once for a row.
+// computes itself do not count, because they are not loaded, nor do values that are loaded once for a row.
 // Where products use tensor cores, each value counts once, as members of a row in registers share its
 // loads, and so do stored elements.
 func (g *Group) RowsAreContiguous() bool {

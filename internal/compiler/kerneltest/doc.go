@@ -1,7 +1,10 @@
 // Package kerneltest holds hand-written kernels in the loop IR with inputs and the results of
 // plain Go loops. The simulator, the code generators and the devices are tested with them;
-// together they use every statement and every storage type. Start reading at [Case] and
-// [Cases].
+// together they use every statement and every storage type.
+//
+// They stand in for the output of package sched, so that what comes after it is tested without it.
+// A kernel of [Cases] runs on every device; those of [Wide], [Half], [AtomicFloats] and others on devices
+// with such types. Start reading at doc.go, then types.go, one of the cases.
 package kerneltest
 
 import (

@@ -40,9 +40,9 @@ type Product struct {
 	Panels  bool // B has its rows along n, in panels
 	Left    bool // A is in registers
 
-	Copies, Wait, Fence, Meet []loop.Stmt
-	Fragments                 []loop.Stmt
-	Multiply, Done, Store     []loop.Stmt
+	Copies, Wait, Fence, Barrier []loop.Stmt
+	Fragments                    []loop.Stmt
+	Multiply, Done, Store        []loop.Stmt
 }
 
 // The arrays of a [Product].
@@ -88,7 +88,7 @@ func NewProduct(operand dtype.DType, n int, panels, inRegisters bool) *Product {
 		copies(ProductRight, RightTile, n, p.K(), 0)
 	}
 	p.Copies = append(p.Copies, &loop.CopyCommit{})
-	p.Wait, p.Fence, p.Meet = []loop.Stmt{&loop.CopyWait{}}, []loop.Stmt{&loop.ProxyFence{}}, []loop.Stmt{barrier()}
+	p.Wait, p.Fence, p.Barrier = []loop.Stmt{&loop.CopyWait{}}, []loop.Stmt{&loop.ProxyFence{}}, []loop.Stmt{barrier()}
 	p.products()
 	return p
 }
@@ -152,7 +152,7 @@ func (p *Product) Kernel() *loop.Kernel {
 			RightTile:     array("right_tile", p.Operand, p.N*p.K(), loop.Shared, loop.Read),
 		},
 	}
-	for _, part := range [][]loop.Stmt{p.Copies, p.Wait, p.Fence, p.Meet, p.Fragments, p.Multiply, p.Done, p.Store} {
+	for _, part := range [][]loop.Stmt{p.Copies, p.Wait, p.Fence, p.Barrier, p.Fragments, p.Multiply, p.Done, p.Store} {
 		k.Body = append(k.Body, part...)
 	}
 	return k

@@ -18,7 +18,7 @@ type Relay struct {
 	Empty, Copies, Filled       []loop.Stmt
 	Full, Multiply, Done, Freed []loop.Stmt
 	// Parts after all steps.
-	Last, Put, Meet, Store []loop.Stmt
+	Last, Put, Barrier, Store []loop.Stmt
 }
 
 // The sizes of a relay. It has fewer rows and columns than an atom, and a partial step.
@@ -60,11 +60,11 @@ func NewRelay() *Relay {
 			copied(RelayLeft, RelayLeftTile, s.Mul(turn, i32(relayStep)), i32(0)),
 			copied(RelayRight, RelayRightTile, i32(0), s.Mul(turn, i32(relayStep))),
 		},
-		Filled: []loop.Stmt{&loop.Arrive{Mbarrier: relayFull, At: stage}},
-		Full:   []loop.Stmt{&loop.Await{Mbarrier: relayFull, At: stage, Phase: phase}},
-		Done:   []loop.Stmt{&loop.MmaWait{}},
-		Freed:  []loop.Stmt{&loop.Arrive{Mbarrier: relayEmpty, At: stage}},
-		Meet:   []loop.Stmt{barrier()},
+		Filled:  []loop.Stmt{&loop.Arrive{Mbarrier: relayFull, At: stage}},
+		Full:    []loop.Stmt{&loop.Await{Mbarrier: relayFull, At: stage, Phase: phase}},
+		Done:    []loop.Stmt{&loop.MmaWait{}},
+		Freed:   []loop.Stmt{&loop.Arrive{Mbarrier: relayEmpty, At: stage}},
+		Barrier: []loop.Stmt{barrier()},
 	}
 	m := &loop.Mma{Shape: atom}
 	var sums []string
@@ -119,7 +119,7 @@ func (r *Relay) Kernel() *loop.Kernel {
 		multiply = append(multiply, &loop.Var{Name: fmt.Sprintf("sum%d", i), Init: f32(0)})
 	}
 	multiply = append(multiply, turns(r.Full, r.Multiply, r.Done, r.Freed))
-	for _, part := range [][]loop.Stmt{r.Last, r.Put, r.Meet, r.Store} {
+	for _, part := range [][]loop.Stmt{r.Last, r.Put, r.Barrier, r.Store} {
 		multiply = append(multiply, part...)
 	}
 	stage := relayStages * relayStep * relayStep

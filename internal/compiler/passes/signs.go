@@ -61,7 +61,7 @@ func isRoundedOperand(v ir.Value, uses [][]*ir.Node) bool {
 }
 
 // isEpilogue reports whether v is computed elementwise from results of products and from
-// smaller values, and nothing but v reads what is computed in between.
+// smaller values, and nothing but v reads the values in between.
 func isEpilogue(v ir.Value, uses [][]*ir.Node) bool {
 	cone, products := []*ir.Node{v.Node()}, 0
 	for i := 0; i < len(cone); i++ {

@@ -14,9 +14,9 @@ import (
 	"github.com/rlx-go/rlx/ir/nn"
 )
 
-// TestEncodersMeetTheMemoryFloor plans pretrained encoders at their sizes for an H200 in bf16: their launches, and
+// TestEncodersReachTheMemoryFloor plans pretrained encoders at their sizes for an H200 in bf16: their launches, and
 // how long memory traffic and latency take, are in testdata/encoders.txt.
-func TestEncodersMeetTheMemoryFloor(t *testing.T) {
+func TestEncodersReachTheMemoryFloor(t *testing.T) {
 	var table strings.Builder
 	for _, e := range []struct {
 		name, config string

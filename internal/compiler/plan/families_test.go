@@ -236,13 +236,13 @@ const (
 	fewWorkgroups  = "not split, which is to be mended"
 )
 
-// TestFamiliesMeetTheMemoryFloor estimates for each launch of a training step how long memory traffic and
+// TestFamiliesReachTheMemoryFloor estimates for each launch of a training step how long memory traffic and
 // latency take with the workgroups that it has, and what its kernel does: sectors, lines and operations, counted by
 // package tally. It compares those of a kernel's name with the floor: their bytes at full bandwidth, or the operations of
 // the graph at the best rate, and a launch each. A kernel that keeps most of a device idle, or does what nobody asked
 // for, is listed here with a reason. [TestHolesAreSeen] breaks schedules to see that it is found.
 // It compares memory with the bytes that are live at a time, too.
-func TestFamiliesMeetTheMemoryFloor(t *testing.T) {
+func TestFamiliesReachTheMemoryFloor(t *testing.T) {
 	var table strings.Builder
 	for _, target := range familyTargets {
 		for _, f := range allFamilies() {

@@ -34,9 +34,9 @@ func m3() plan.Target {
 	return t
 }
 
-// TestFamiliesMeetTheMemoryFloorOfSmallDevices is [TestFamiliesMeetTheMemoryFloor] for smaller devices. It omits those
+// TestFamiliesReachTheMemoryFloorOfSmallDevices is [TestFamiliesReachTheMemoryFloor] for smaller devices. It omits those
 // with most launches: gp, whose kernels read the diagonals of matrices, and a thousand tiny parameters.
-func TestFamiliesMeetTheMemoryFloorOfSmallDevices(t *testing.T) {
+func TestFamiliesReachTheMemoryFloorOfSmallDevices(t *testing.T) {
 	for _, target := range furtherTargets {
 		for _, f := range families.All {
 			if f.Name != "gp" && f.Name != "tiny parameters" {

@@ -49,7 +49,7 @@ func TestAsynchronousFaultsAreFound(t *testing.T) {
 		{"a copy to where another is under way", func(p *kerneltest.Product) { p.Copies = append(p.Copies[:1:1], p.Copies...) }, sim.Unfinished, "left_tile"},
 		{"no fence", func(p *kerneltest.Product) { p.Fence = nil }, sim.Unfenced, "left_tile"},
 		{"a fence before the wait", func(p *kerneltest.Product) { p.Wait, p.Fence = p.Fence, p.Wait }, sim.Unfenced, "left_tile"},
-		{"no barrier", func(p *kerneltest.Product) { p.Meet = nil }, sim.Race, "left_tile"},
+		{"no barrier", func(p *kerneltest.Product) { p.Barrier = nil }, sim.Race, "left_tile"},
 		{"sums used while the multiply-adds are under way", func(p *kerneltest.Product) { p.Done = nil }, sim.Unfinished, "sum0"},
 		{"sums used that the wait does not name", func(p *kerneltest.Product) { p.Done = []loop.Stmt{&loop.MmaWait{}} }, sim.Unfinished, "sum0"},
 		{"sums changed while the multiply-adds are under way", func(p *kerneltest.Product) {

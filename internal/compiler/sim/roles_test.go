@@ -38,13 +38,13 @@ func TestFaultsOfRolesAreFound(t *testing.T) {
 		{"two copies to one place", func(r *kerneltest.Relay) { r.Copies = append(r.Copies[:1:1], r.Copies...) }, sim.Unfinished, "left_tile"},
 		{"a copy to an odd place", func(r *kerneltest.Relay) { first(r.Copies).ToAt = i32(64) }, sim.Misaligned, "left_tile"},
 		{"a copy beyond the tile", func(r *kerneltest.Relay) { first(r.Copies).ToAt = i32(2 * 64 * 64) }, sim.OutOfBounds, "left_tile"},
-		{"sums read before all threads have put theirs", func(r *kerneltest.Relay) { r.Meet = nil }, sim.Race, "sums"},
+		{"sums read before all threads have put theirs", func(r *kerneltest.Relay) { r.Barrier = nil }, sim.Race, "sums"},
 		{"sums used while they are added to", func(r *kerneltest.Relay) { r.Done, r.Last = []loop.Stmt{&loop.MmaWait{Pending: 1}}, nil }, sim.Race, "left_tile"},
 		{"multiply-adds under way at the end", func(r *kerneltest.Relay) {
 			m := *r.Multiply[0].(*loop.Mma)
 			m.Terms = slices.Clone(m.Terms[:1])
 			m.Terms[0].A.At, m.Terms[0].B.At = i32(0), i32(0)
-			r.Last, r.Put, r.Meet, r.Store = []loop.Stmt{&m}, nil, nil, nil
+			r.Last, r.Put, r.Barrier, r.Store = []loop.Stmt{&m}, nil, nil, nil
 		}, sim.Unfinished, "sum0"},
 		{"a tile written by a role that copies come to", func(r *kerneltest.Relay) {
 			r.Full = append([]loop.Stmt{store(kerneltest.RelayLeftTile, loop.LocalID(0, loop.WarpGroup), scalar.ConstF(dtype.BF16, 0))}, r.Full...)

@@ -10,4 +10,6 @@
 // counts objects.
 //
 // Neither models the behaviour of Apple's compiler beyond its documentation.
+//
+// Below it is package mil, which reads the package that native/coreml wrote. Start reading at runtime.go, then graph.go.
 package software

@@ -114,18 +114,18 @@ type function struct {
 func rlxSoftwareLoad(dir, name *C.char, in **C.rlx_array, inputs *C.int, out **C.rlx_array, outputs *C.int, why *C.rlx_why) C.uintptr_t {
 	p, err := mil.Describe(C.GoString(dir))
 	if err != nil {
-		return tell(why, err)
+		return fail(why, err)
 	}
 	f := p.Program.Functions[0]
 	if name != nil {
 		f = p.Program.Function(C.GoString(name))
 	}
 	if f == nil || name == nil && len(p.Program.Functions) > 1 {
-		return tell(why, errors.New("unknown function, or no name given and several functions"))
+		return fail(why, errors.New("unknown function, or no name given and several functions"))
 	}
 	loaded, err := (&Runtime{}).Load(C.GoString(dir), f.Name, driver.AllUnits)
 	if err != nil {
-		return tell(why, err)
+		return fail(why, err)
 	}
 	l := function{Loaded: loaded, ops: f.Ops}
 	for _, i := range f.Inputs {
@@ -143,8 +143,8 @@ func rlxSoftwareLoad(dir, name *C.char, in **C.rlx_array, inputs *C.int, out **C
 	return C.uintptr_t(cgo.NewHandle(l))
 }
 
-// tell reports an error and returns no handle.
-func tell(why *C.rlx_why, err error) C.uintptr_t {
+// fail reports an error and returns no handle.
+func fail(why *C.rlx_why, err error) C.uintptr_t {
 	text := C.CString(err.Error())
 	defer C.free(unsafe.Pointer(text))
 	C.strncpy(&why.text[0], text, C.size_t(len(why.text)-1))
@@ -198,7 +198,7 @@ func rlxSoftwarePredict(handle C.uintptr_t, in, out *C.rlx_array, why *C.rlx_why
 		got[o.Name] = tensorOf(o.Type)
 	}
 	if err := l.Predict(given, got); err != nil {
-		tell(why, err)
+		fail(why, err)
 		return 1
 	}
 	for i, a := range unsafe.Slice(out, len(l.out)) {

@@ -6,6 +6,9 @@
 // With -refuse it reads the packages there that check.py has broken, which must be refused:
 //
 //	go run ./internal/coreml/suite -refuse build/coreml
+//
+// By it Apple's tools check the packages that native/coreml writes. Start reading at
+// main.go; models.go and training.go have the whole models, broken.go the packages to refuse.
 package main
 
 import (

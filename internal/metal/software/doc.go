@@ -4,4 +4,8 @@
 // standard library and run as fibers, with bounds checks on buffers and arrays; a thread
 // executes the command buffers. It reports violations of Metal's documentation and leaked
 // objects.
+//
+// Above it are package driver and the backend native/metal, which run as on a Mac; its input are their
+// calls and the text of kernels, its output is what memory holds after them, and a log. Start reading at
+// software.go, which installs the device for a test; build.go compiles it from the folder lib.
 package software

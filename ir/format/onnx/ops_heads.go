@@ -65,7 +65,7 @@ func rotatedAt(c *call, x, cos, sin, at ir.Value, interleaved bool) ir.Value {
 	return ops.Rope(c.b, x, row(cos), row(sin), ops.RopeAttrs{Interleaved: interleaved})
 }
 
-// headsAttention are queries, keys and values by heads, [batch, heads, time, d], and what is added to
+// headsAttention are queries, keys and values by heads, [batch, heads, time, d], and a mask or bias to add to
 // scores.
 type headsAttention struct {
 	q, k, v ir.Value

@@ -1,6 +1,10 @@
 // Package samples has the samples of the ops of package ops: operands and attributes on which
 // the generated tests try every op ([ir.Def.Samples]). Programs do not import it; tests, the
 // conformance suite and generators do, by themselves or through ir/irtest.
+//
+// Its init functions enter the samples in the definitions of package ops, a file for each group of
+// families of ops. Start reading at samples.go, which has the parts of samples: shapes, drawn
+// numbers, and attributes.
 package samples
 
 import (

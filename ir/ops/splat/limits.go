@@ -5,8 +5,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Limits leave out what adds little to an image. The zero value has the limits of Kerbl et
-// al. but the least transmittance, which is 1e-4 there. Derivatives treat what is left out
+// Limits leave out Gaussians that add little to an image. The zero value has the limits of Kerbl et
+// al. but the least transmittance, which is 1e-4 there. Derivatives treat the omitted ones
 // as constant.
 type Limits struct {
 	// MinAlpha is the least α of a Gaussian in a pixel; 0 is 1/255.

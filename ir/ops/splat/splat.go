@@ -9,6 +9,9 @@
 // memory of the backward pass are Pairs × Tile² for any image size. Without tiles every
 // pixel evaluates every Gaussian, Height × Width × n, which is less for few or large ones.
 // Values are f32 or f64, all of one type. Errors are those of the ops.
+//
+// Start reading at splat.go, with [Render]: harmonics.go has the colours and project.go the ellipses that it
+// blends, tiles.go the pairs of tiles and Gaussians.
 package splat
 
 import (

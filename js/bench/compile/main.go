@@ -105,7 +105,7 @@ var models = map[string]irtest.GPT{
 	"gpt2":       irtest.GPT2,
 }
 
-// target is what is compiled for.
+// target is the target of the compiled graphs.
 type target struct {
 	plan    plan.Target
 	printer plan.Printer

@@ -18,6 +18,8 @@
 // writes a plan for each way in which the larger groups of these jobs can be scheduled,
 // and the list of them, trials.json, for js/bench/h200/tune.mjs. With -subgroups N before
 // the folder, plans are for devices whose subgroups have N threads.
+//
+// Start reading at main.go; models.go builds the graphs of the jobs, trials.go and first.go what is not a job.
 package main
 
 import (

@@ -121,17 +121,17 @@ test('goes on after the GPU process crashed, in a worker', async (t) => {
   const page = await open(t);
   const running = page.evaluate(() => {
     globalThis.stop = new AbortController();
-    const recover = { snapshotEvery: { steps: 10 }, onRecovered: ({ step, lostSteps, reason: { kind } }) => { globalThis.told = { step, lostSteps, kind }; } };
+    const recover = { snapshotEvery: { steps: 10 }, onRecovered: ({ step, lostSteps, reason: { kind } }) => { globalThis.recovered = { step, lostSteps, kind }; } };
     return globalThis.train({ worker: true, recover }, { steps: 1e9, signal: globalThis.stop.signal });
   });
   await page.waitForFunction(() => globalThis.losses?.length > 20);
   await crashGPU(page);
-  await page.waitForFunction(() => globalThis.told);
+  await page.waitForFunction(() => globalThis.recovered);
   const before = await page.evaluate('losses.length');
   await page.waitForFunction((before) => globalThis.losses.length > before + 20, before);
   await page.evaluate('stop.abort()');
-  const { steps, w, losses } = await running, told = await page.evaluate('told'), want = expected(steps);
-  assert.ok(told.step >= 20 && told.step % 10 === 0 && told.kind === 'lost', JSON.stringify(told));
+  const { steps, w, losses } = await running, recovered = await page.evaluate('recovered'), want = expected(steps);
+  assert.ok(recovered.step >= 20 && recovered.step % 10 === 0 && recovered.kind === 'lost', JSON.stringify(recovered));
   assert.ok(close(w, want.w, 1e-4));
   assert.ok(close(losses.slice(-10), want.losses.slice(-10), 1e-4));
   assert.deepEqual(page.problems, []);

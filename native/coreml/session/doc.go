@@ -3,7 +3,7 @@
 // Core ML's own way of training, MLUpdateTask, is for neural networks of the old
 // format; an ML program cannot be updated by it, and [Eligible] says so. So the
 // gradient is a model of its own, and what follows it is one of two ways, which
-// every step tells ([Report.Path]):
+// every step reports ([Report.Path]):
 //
 //   - [Gradient]: Core ML computes loss and gradients, and the host updates the
 //     parameters, by any optimiser of package optim, on the CPU of rlx.
@@ -14,4 +14,8 @@
 // With Half the gradients are computed in f16, with an automatic loss scale, and parameters stay
 // f32 on the host. Core ML then holds them as states, which are set again only after an update: see
 // [Session.Resident].
+//
+// It is above package coreml, which writes and runs the models: a graph with a loss and initial values go
+// in, the parameters after some steps come out. Start reading at session.go; gradient.go and update.go are
+// the two ways.
 package session

@@ -203,7 +203,7 @@ func TestUpdateTaskReportsActualState(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Eligibility != session.Eligible() || r.Eligibility.UpdateTask || r.Eligibility.Reason == "" || r.Path != session.Gradient {
-		t.Errorf("a step tells %+v", r)
+		t.Errorf("a step reports %+v", r)
 	}
 }
 

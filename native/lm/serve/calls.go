@@ -171,7 +171,7 @@ func (c *caller) divide(x *piece) {
 	}
 }
 
-// rest returns what is left at the end: text, or calls without marks.
+// rest returns the rest at the end of an answer: text, or calls without marks.
 func (c *caller) rest() (text string, calls []call) {
 	held := c.held
 	c.held = ""

@@ -4,6 +4,9 @@
 //
 // Every call is one request and one response, see package wire. Graphs and
 // builders stay on this side; the host holds them by handle and frees them.
+//
+// Its input are calls of js/src/graph and js/src/compile, its output are plans, which js/src/runtime opens, and texts.
+// Start reading at compiler.go, the list of calls, then build.go and compile.go.
 package compiler
 
 import (

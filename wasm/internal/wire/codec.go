@@ -1,6 +1,9 @@
 // Package wire implements the calls of the WebAssembly modules by their JavaScript host: for each
 // call one request and one response in the module's memory, objects by handle, errors with their
 // kind. All but [Serve] is plain Go, so that services are tested without a browser.
+//
+// It is below package compiler, whose methods read a [Request] and write a [Response]; js/src/wasm/module.ts is the
+// other side. Start reading at service.go, then codec.go, the encoding of values.
 package wire
 
 import (

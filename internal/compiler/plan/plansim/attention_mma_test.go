@@ -43,7 +43,7 @@ var matrices = []attention{
 }
 
 // TestAttentionByMultiplyAdds takes the types in turn, and both for the first case: they differ in how numbers are
-// converted, not in what is computed for which element.
+// converted, not in the formula of an element.
 func TestAttentionByMultiplyAdds(t *testing.T) {
 	types := []ir.DType{ir.BF16, ir.F16}
 	for i, c := range matrices {

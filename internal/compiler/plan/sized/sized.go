@@ -1,4 +1,9 @@
 // Package sized compiles modules with open sizes ahead of time.
+//
+// Its input is a module and the sizes to compile for, by symbol. Its output is a [plan.Open]: a plan for each
+// combination of sizes, of a graph in which package padding masks the elements beyond the true sizes, and a base plan,
+// with the entries without open sizes. All plans declare the parameters and states of the whole module. A runtime
+// chooses a plan for the sizes of each call.
 package sized
 
 import (

@@ -119,8 +119,10 @@ func tileOf(s emit.Schedule) mmaTile {
 	return mmaTile{groups: s.M / loop.MmaRows, columns: s.N, stages: s.Stages, resident: s.Resident}
 }
 
-// Bounds of tiles: warp groups whose registers a multiprocessor holds, columns whose scores fit
-// the registers of a thread, and stages and workgroups that shared memory can hold at all.
+// Bounds of tiles. A multiprocessor has 65,536 registers: of threads of three warp groups 168 each, and
+// of four workgroups of one warp group 128. A thread has 64 scores of 128 columns in registers. The
+// multiply-add of scores and values is at least 16 numbers deep. The number of stages is bounded by
+// shared memory, of which 8 of 64 columns and 64 numbers of 16 bits take 128 KiB.
 const (
 	maxGroups   = 3
 	minColumns  = 16

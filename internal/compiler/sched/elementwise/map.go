@@ -49,8 +49,9 @@ type access struct {
 // NewSpace returns the schedule space of a map.
 func NewSpace(e *emit.Emitter, g *fusion.Group) *Space { return &Space{e: e, Group: g} }
 
-// maxEach bounds the elements per thread, maxVectorWeight the operations of a thread that has
-// several.
+// maxEach bounds the elements per thread: 16 bytes of 16-bit types, two vectors of f32. maxVectorWeight bounds the
+// operations of a thread that has several, and with them the text of the kernel: it is fusion's bound for a group
+// (maxGroupWeight).
 const (
 	maxEach         = 8
 	maxVectorWeight = 600

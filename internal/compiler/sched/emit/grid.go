@@ -11,7 +11,7 @@ import (
 type Grid struct {
 	Workgroup [3]int // threads of a workgroup
 	Groups    [3]int // workgroups of the grid
-	Long      bool   // workgroup numbers, and what is computed from them, are I64
+	Long      bool   // workgroup numbers, and integers computed from them, are I64
 	maxGroups int    // along an axis of the grid
 }
 

@@ -59,6 +59,8 @@ func planLibrary(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (*libr
 
 // The library divides long sums into parts, of libraryPart terms at least, that idle processors compute,
 // and keeps their results in f32, in tiles of libraryTile bytes: those of libraryWaves tiles for each processor.
+// These are estimates, since the library does not document its choices: with less workspace it does without parts
+// where they would be faster, and more is memory that nothing uses.
 const (
 	librarySide  = 128
 	libraryTile  = 4 * librarySide * librarySide
@@ -260,8 +262,8 @@ func (p *libraryPlan) worthwhile(c *fusion.Contraction) bool {
 
 // libraryTiles are the sides of the library's tiles, with their rates in terms of that of the largest, and
 // libraryTerms the fewest terms of a part of a sum for which the cost counts parts. A tile begins after the time of
-// libraryFill terms; the kernel that adds parts takes libraryJoin nanoseconds. Few TF32 tiles of such sums take
-// libraryLong nanoseconds more, fewer than one for libraryFew processors. All are by the times of the products in
+// libraryFill terms; the kernel that adds parts takes libraryJoin nanoseconds. TF32 tiles of such sums take libraryLong
+// nanoseconds more where there are few: less than one for libraryFew processors. All are fitted to the times of the products in
 // testdata/products_h200.txt.
 var libraryTiles = []struct {
 	side int

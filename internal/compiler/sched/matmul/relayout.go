@@ -106,7 +106,7 @@ func variables(prefix string, dims []int) ir.Index {
 // sizes returns the sizes of the copy.
 func (x *relayout) sizes() []int { return x.axis.sizes(x.dims) }
 
-// sourceIn returns the contiguity of what is copied: along the last axis of the copy, along that of the operand, or
+// sourceIn returns the contiguity of the tensor to copy: along the last axis of the copy, along that of the operand, or
 // neither.
 func (x *relayout) sourceIn(e *emit.Emitter, c *fusion.Contraction) contiguity {
 	load := e.Reader().Operand(c.Node)

@@ -54,11 +54,12 @@ func (s rowSlice) perBlock() int { return s.majors * s.minors }
 
 // Bounds of a product with packed weights.
 const (
-	maxPackedLanes    = 512 // threads
-	maxPackedElements = 32  // of the activations of a thread
-	maxPackedRows     = 64  // rows of a workgroup
-	packedAtOnce      = 4   // rows whose weights are in flight together
-	minPackedLength   = 256 // elements of a row
+	packedLanes       = emit.GroupThreads // threads, more only where each has maxPackedElements activations
+	maxPackedLanes    = 512               // threads
+	maxPackedElements = 32                // of the activations of a thread
+	maxPackedRows     = 64                // rows of a workgroup
+	packedAtOnce      = 4                 // rows whose weights are in flight together
+	minPackedLength   = 256               // elements of a row
 )
 
 // packedRows writes the kernel of a product with packed weights.
@@ -169,7 +170,7 @@ func periodOf(e *emit.Emitter, g *fusion.Group) int {
 func packedSchedule(e *emit.Emitter, g *fusion.Group, number int) emit.Schedule {
 	n := g.Inner[0] / rowSlices[number].elements()
 	turns := 1
-	for emit.CeilDiv(n, turns) > maxPackedLanes || turns*rowSlices[number].elements() < maxPackedElements && emit.CeilDiv(n, turns) > 256 {
+	for emit.CeilDiv(n, turns) > maxPackedLanes || turns*rowSlices[number].elements() < maxPackedElements && emit.CeilDiv(n, turns) > packedLanes {
 		turns++
 	}
 	lanes := emit.CeilDiv(emit.CeilDiv(n, turns), loop.Warp) * loop.Warp
@@ -805,7 +806,7 @@ func (p *packedRows) factor(turn int, w term, i int) scalar.Expr {
 	return p.scaled[key]
 }
 
-// subtracted returns what is added to the dot product of a term whose numbers are subnormal: the sum of
+// subtracted returns the summand that corrects the dot product of a term whose numbers are subnormal: the sum of
 // activations times the constant that was not subtracted from each.
 func (p *packedRows) subtracted(turn int, w term) scalar.Expr {
 	if w.minus == 0 {

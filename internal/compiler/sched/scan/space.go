@@ -83,7 +83,7 @@ func (p space) serialScan() emit.Schedule {
 // running values per thread. Short rows share a workgroup; few long ones are split.
 func (p space) blockScan() emit.Schedule {
 	threads, each := min(p.e.Caps.Invocations, emit.GroupThreads), scanEach
-	for !p.fitsTile(threads, each) && threads > 32 {
+	for !p.fitsTile(threads, each) && threads > loop.Warp { // fewer threads leave lanes of a warp idle
 		threads /= 2
 	}
 	for each > 1 && (!p.fitsTile(threads, each) || each/2 >= p.length) {

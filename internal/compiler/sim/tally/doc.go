@@ -9,5 +9,5 @@
 // It evaluates integers alone, for some warps of some workgroups, and two iterations of a loop, the second of which
 // stands for all after it. What memory holds is unknown: integers are taken to be small and random, of a branch that
 // depends on data both sides are run. A value is computed again only if something that it depends on has changed, as after
-// a compiler has moved invariants out of loops and shared what is equal.
+// a compiler has moved invariants out of loops and shared equal expressions.
 package tally

@@ -93,7 +93,7 @@ func TestMemoryIsCounted(t *testing.T) {
 }
 
 // TestOperationsAreCounted compares instructions with those of a compiler that moves invariants out of loops and shares
-// what is equal.
+// equal expressions.
 func TestOperationsAreCounted(t *testing.T) {
 	sum := scalar.FreeVar("acc", dtype.F32)
 	i := scalar.NewVar("i", dtype.I32, 0, 63)

@@ -178,7 +178,7 @@ const sharedUnrolled = 0.5
 
 // part returns the part of the instructions of a node that a warp executes. A compiler knows the value of an integer
 // that depends on the variables of unrolled loops alone, has a unit of its own for integers that are the same in all
-// lanes, and shares what is equal in the iterations of an unrolled loop.
+// lanes, and shares equal expressions in the iterations of an unrolled loop.
 func (m *machine) part(n *node) float64 {
 	if !isWhole(n.e.Type) {
 		return 1
