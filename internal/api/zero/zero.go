@@ -40,6 +40,11 @@ var (
 // Run calls the functions, and the methods of the types, and returns a line for each call that panics or does not
 // return: what was called and how, what it panicked with, and where.
 func Run(funcs []Func, types []Type) []string {
+	_, errProgram := program()
+	_, errTrainer := trainer()
+	if err := errors.Join(errProgram, errTrainer); err != nil {
+		return []string{"arguments that work: " + err.Error()}
+	}
 	var found []string
 	for _, f := range funcs {
 		if t := reflect.TypeOf(f.F); (fails(t) || builds(t)) && !extends[f.Name] {
@@ -283,37 +288,49 @@ func (k *maker) known(t reflect.Type) reflect.Value {
 	case reflect.TypeFor[*rlx.Session]():
 		return one(session())
 	case reflect.TypeFor[*rlx.Program]():
-		p, _ := session().Compile(context.Background(), module())
-		return one(p)
+		return one(program())
 	case reflect.TypeFor[*rlx.Trainer]():
-		p, _ := session().Train(context.Background(), graph(), rlx.Training{Loss: "x"})
-		return one(p)
+		return one(trainer())
 	}
 	return reflect.Value{}
 }
 
-func session() *rlx.Session {
-	s, err := rlx.Open("cpu")
+func session() (*rlx.Session, error) { return rlx.Open("cpu") }
+
+func program() (*rlx.Program, error) {
+	s, err := session()
 	if err != nil {
-		panic(err)
+		return nil, err
 	}
-	return s
+	m, err := module()
+	if err != nil {
+		return nil, err
+	}
+	return s.Compile(context.Background(), m)
 }
 
-func graph() *ir.Graph {
-	g, err := ir.Build("x", func(b *ir.Builder) {
+func trainer() (*rlx.Trainer, error) {
+	s, err := session()
+	if err != nil {
+		return nil, err
+	}
+	g, err := graph()
+	if err != nil {
+		return nil, err
+	}
+	return s.Train(context.Background(), g, rlx.Training{Loss: "x"})
+}
+
+func graph() (*ir.Graph, error) {
+	return ir.Build("x", func(b *ir.Builder) {
 		b.Output("x", ops.ReduceSum(b, ops.Mul(b, b.Input("x", ir.F32, ir.Dims(2, 3)...), b.Param("w", ir.F32, ir.Dims(2, 3)...))))
 	})
-	if err != nil {
-		panic(err)
-	}
-	return g
 }
 
-func module() *ir.Module {
-	m, err := ir.NewModule("x", ir.Entry{Name: "x", Graph: graph()})
+func module() (*ir.Module, error) {
+	g, err := graph()
 	if err != nil {
-		panic(err)
+		return nil, err
 	}
-	return m
+	return ir.NewModule("x", ir.Entry{Name: "x", Graph: g})
 }
