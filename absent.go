@@ -22,34 +22,26 @@ func contextGiven(ctx context.Context, call string) error {
 	return nil
 }
 
-// given returns an error unless the session was opened and ctx is given.
+// given returns an error unless what a call is on is there, which was made by a function, and ctx is given.
+func given(ctx context.Context, there bool, what, call, by string) error {
+	if !there {
+		return absent(what, call, by)
+	}
+	return contextGiven(ctx, call)
+}
+
 func (s *Session) given(ctx context.Context, call string) error {
-	if s == nil || s.backend == nil {
-		return absent("session", call, "Open")
-	}
-	return contextGiven(ctx, call)
+	return given(ctx, s != nil && s.backend != nil, "session", call, "Open")
 }
 
-// given returns an error unless the program was compiled and ctx is given.
 func (p *Program) given(ctx context.Context, call string) error {
-	if p == nil || p.Program == nil {
-		return absent("program", call, "Session.Compile")
-	}
-	return contextGiven(ctx, call)
+	return given(ctx, p != nil && p.Program != nil, "program", call, "Session.Compile")
 }
 
-// trainerGiven returns an error unless the trainer has a program and ctx is given.
 func trainerGiven(ctx context.Context, t *Trainer, call string) error {
-	if t == nil || t.program == nil {
-		return absent("trainer", call, "NewTrainer")
-	}
-	return contextGiven(ctx, call)
+	return given(ctx, t != nil && t.program != nil, "trainer", call, "NewTrainer")
 }
 
-// given returns an error unless the trainers have a program and ctx is given.
 func (j *Joint) given(ctx context.Context, call string) error {
-	if j == nil || j.program == nil {
-		return absent("joint", call, "Session.TrainJointly")
-	}
-	return contextGiven(ctx, call)
+	return given(ctx, j != nil && j.program != nil, "joint", call, "Session.TrainJointly")
 }
