@@ -20,7 +20,7 @@ func reuseBuffers(p *Partition) {
 	if !withTensorCores || !p.options.TensorCores || p.parent != nil {
 		return
 	}
-	last := p.lastReads()
+	last := lastReads(p)
 	for i, item := range p.Items {
 		g, ok := item.(*Group)
 		if !ok || g.Kind != ReduceKind || g.RowSplits() > 1 {
@@ -28,16 +28,16 @@ func reuseBuffers(p *Partition) {
 		}
 		for _, m := range g.Members {
 			for result, t := range m.Store {
-				if t == nil || !p.isTemp(t) || !m.Pointwise(len(g.Outer)) {
+				if t == nil || !isTemp(p, t) || !m.Pointwise(len(g.Outer)) {
 					continue
 				}
 				old := slices.IndexFunc(g.loads, func(s *Tensor) bool {
-					return last[s] == i && p.isTemp(s) && s.DType == t.DType && slices.Equal(s.Dims, t.Dims) && s.Layout == nil &&
+					return last[s] == i && isTemp(p, s) && s.DType == t.DType && slices.Equal(s.Dims, t.Dims) && s.Layout == nil &&
 						dependsOn(g, m, s) && readsInPlace(g, m, s) && !readsWindow(g, s)
 				})
 				if old >= 0 {
-					p.reuseBuffer(m, result, g.loads[old])
-					last = p.lastReads()
+					reuseBuffer(p, m, result, g.loads[old])
+					last = lastReads(p)
 				}
 			}
 		}
@@ -46,7 +46,7 @@ func reuseBuffers(p *Partition) {
 
 // lastReads returns the index of the last item that reads each tensor. Outputs and the
 // operands of loops and branches live to the end.
-func (p *Partition) lastReads() map[*Tensor]int {
+func lastReads(p *Partition) map[*Tensor]int {
 	last := map[*Tensor]int{}
 	for i, item := range p.Items {
 		if _, ok := item.(*Group); !ok {
@@ -64,7 +64,7 @@ func (p *Partition) lastReads() map[*Tensor]int {
 }
 
 // isTemp reports whether a tensor only carries a value between groups.
-func (p *Partition) isTemp(t *Tensor) bool {
+func isTemp(p *Partition, t *Tensor) bool {
 	if t.Port != nil || t.Constant != nil || t.Outer != nil || slices.Contains(p.Outputs, t) {
 		return false
 	}
@@ -117,7 +117,7 @@ func readsWindow(g *Group, t *Tensor) bool {
 }
 
 // reuseBuffer stores a result of a member in the buffer of old.
-func (p *Partition) reuseBuffer(m *Member, result int, old *Tensor) {
+func reuseBuffer(p *Partition, m *Member, result int, old *Tensor) {
 	gone := m.Store[result]
 	m.Store[result] = old
 	p.tensors[m.Node.Result(result)] = old
@@ -129,16 +129,16 @@ func (p *Partition) reuseBuffer(m *Member, result int, old *Tensor) {
 	}
 	for _, item := range p.Items {
 		if g, ok := item.(*Group); ok {
-			g.readInstead(gone, old)
+			readInstead(g, gone, old)
 			for _, part := range g.Parts {
-				part.readInstead(gone, old)
+				readInstead(part, gone, old)
 			}
 		}
 	}
 }
 
 // readInstead replaces a tensor that a group reads, or copies to a state.
-func (g *Group) readInstead(gone, by *Tensor) {
+func readInstead(g *Group, gone, by *Tensor) {
 	for i, t := range g.loads {
 		if t == gone {
 			g.loads[i] = by

@@ -78,6 +78,9 @@ func (k *sumHoister) operands(v ir.Value, only ir.Op) ([]ir.Value, bool) {
 		y, okY := k.operands(n.Input(1), only)
 		return slices.Concat(x, y), okX && okY
 	case only:
+		if n.Op() == ops.OpReduceSum && isLiftable(k, n.Input(0)) {
+			return nil, true
+		}
 		operands := slices.Clone(n.Inputs())
 		for i, x := range operands {
 			operands[i] = origin(x)
@@ -85,6 +88,49 @@ func (k *sumHoister) operands(v ir.Value, only ir.Op) ([]ir.Value, bool) {
 		return operands, true
 	}
 	return nil, false
+}
+
+// isLiftable reports whether a value of the body can be computed for all steps after the scan, by elementwise ops and
+// changes of shape, from stacked values and constants.
+func isLiftable(k *sumHoister, v ir.Value) bool {
+	v = origin(v)
+	if at, isPort := k.port[v]; isPort && at < k.a.Consts || k.isStacked(v) {
+		return true
+	}
+	n := v.Node()
+	if _, moves := n.Def().Lower.(*ir.MapLowering); !moves && n.Def().Scalar == nil || n.Def().Batch == nil {
+		return false
+	}
+	for _, x := range n.Inputs() {
+		if !isLiftable(k, x) {
+			return false
+		}
+	}
+	return true
+}
+
+// lifted returns a liftable value for all steps, along its first axis.
+func lifted(k *sumHoister, v ir.Value) ir.Value {
+	v = origin(v)
+	x := k.outside[v]
+	if x.Valid() {
+		return x
+	}
+	at := -1
+	if port, isPort := k.port[v]; isPort {
+		x = k.in[port]
+	} else if n := v.Node(); len(n.Inputs()) == 0 {
+		x = k.b.Copy(n, nil)[0]
+	} else {
+		in := make([]ir.Value, len(n.Inputs()))
+		for i, operand := range n.Inputs() {
+			in[i] = lifted(k, operand)
+		}
+		out, axes := n.Def().Batch(k.b, n, in, make([]int, len(in)), k.a.Length)
+		x, at = out[v.Index()], axes[v.Index()]
+	}
+	k.outside[v] = ops.BatchAt(k.b, x, at, 0, k.a.Length)
+	return k.outside[v]
 }
 
 // origin returns the value that a chain of rematerialize ops computes again.
@@ -236,7 +282,7 @@ func (k *sumHoister) total(v ir.Value) ir.Value {
 		})
 	case ops.OpReduceSum:
 		axes := n.Attrs().(*ops.AxesAttrs).Axes
-		return ops.ReduceSum(k.b, k.outside[origin(n.Input(0))], append([]int{0}, shiftAxes(axes)...)...)
+		return ops.ReduceSum(k.b, lifted(k, n.Input(0)), append([]int{0}, shiftAxes(axes)...)...)
 	}
 	for i, x := range n.Inputs() {
 		in[i] = k.total(x)

@@ -221,7 +221,7 @@ func (n *attention) mask() []emit.Launch {
 	x.reduceAndStore(sums, part, row, column)
 	out := []emit.Launch{a.launch(n.prefix + "_mask")}
 	if emit.WithMma && parts > 1 {
-		out = append(out, n.joinMask(sums, t))
+		out = append(out, joinMask(n, sums, t))
 	}
 	return out
 }
@@ -337,7 +337,7 @@ func (x *maskEmitter) totals(across bool, value func(i int) scalar.Expr) []scala
 const joinLoads = 8
 
 // joinMask returns the kernel that adds up the parts of a mask's cotangent, in order.
-func (n *attention) joinMask(parts, t *fusion.Tensor) emit.Launch {
+func joinMask(n *attention, parts, t *fusion.Tensor) emit.Launch {
 	w := emit.New(n.p, n.caps).WithThreads(emit.GroupThreads)
 	count := parts.Dims[0]
 	whole := count / joinLoads * joinLoads

@@ -527,7 +527,7 @@ func (n *attention) stage() []emit.Launch {
 		operands = operands[:2] // only the transposed copy of the values is read
 	}
 	for _, operand := range operands {
-		if !n.inPieces(operand) {
+		if !inPieces(n, operand) {
 			out = append(out, stageOperand(n, operand))
 		}
 	}
@@ -535,7 +535,7 @@ func (n *attention) stage() []emit.Launch {
 }
 
 // inPieces reports whether an operand consists of aligned pieces of 16 bytes.
-func (n *attention) inPieces(operand int) bool {
+func inPieces(n *attention, operand int) bool {
 	e := emit.New(n.p, n.caps)
 	x := n.m.Node.Input(operand)
 	dims, _ := x.Shape().Ints()

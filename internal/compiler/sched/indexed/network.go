@@ -134,7 +134,7 @@ func (x *stage) network() emit.Launch {
 	first := w.Let("line", scalar.Mul(workgroup, loop.Int(perGroup)))
 
 	if emit.WithMma && x.s.selects() {
-		w.loadUnits(first)
+		loadUnits(w, first)
 	} else {
 		w.loadSlots(first)
 	}
@@ -190,7 +190,7 @@ func (w *network) loadSlots(first scalar.Expr) {
 
 // loadUnits is loadSlots by units that are sorted in registers. As positions decide between equal keys, a unit may
 // hold any elements of its line: neighbouring threads load neighbouring ones.
-func (w *network) loadUnits(first scalar.Expr) {
+func loadUnits(w *network, first scalar.Expr) {
 	each, units, threads := w.width/unitSlots, w.slots/unitSlots, w.Workgroup[0]
 	w.Loop("unit", loop.LocalID(0, threads), loop.Int(units), threads, units-1, func(unit scalar.Expr) {
 		line, exists := w.line(first, scalar.FloorDiv(unit, loop.Int(each)))
@@ -198,7 +198,7 @@ func (w *network) loadUnits(first scalar.Expr) {
 		for m := range held {
 			held[m] = w.inRegisters(w.take(line, exists, scalar.Add(scalar.Mod(unit, loop.Int(each)), loop.Int(m*each))))
 		}
-		w.sortUnit(held)
+		sortUnit(w, held)
 		turn := scalar.Expr(loop.Int(0))
 		if w.width > unitSlots {
 			turn = w.Let("turn", scalar.Mul(scalar.And(unit, loop.Int(1)), loop.Int(unitSlots-1)))
@@ -211,7 +211,7 @@ func (w *network) loadUnits(first scalar.Expr) {
 
 // sortUnit sorts eight elements by the odd-even merges of Batcher (Knuth, The Art of Computer Programming,
 // volume 3, section 5.2.2, algorithm M).
-func (w *network) sortUnit(held []heldElement) {
+func sortUnit(w *network, held []heldElement) {
 	for p := unitSlots / 2; p > 0; p /= 2 {
 		q, r, d := unitSlots/2, 0, p
 		for {

@@ -85,7 +85,7 @@ func (w sortSpace) Candidates() []emit.Ranked {
 	}
 	list := []emit.Ranked{{Schedule: emit.Schedule{Family: emit.RadixSort}, Cost: w.s.radixCost()}}
 	if emit.WithMma && w.s.selects() {
-		list = w.withChunks(list)
+		list = withChunks(w, list)
 	}
 	if whole := (emit.Schedule{Family: emit.BitonicSort}); w.Fits(whole) {
 		list = append([]emit.Ranked{{Schedule: whole, Cost: w.s.networkCost(0)}}, list...)
@@ -94,7 +94,7 @@ func (w sortSpace) Candidates() []emit.Ranked {
 }
 
 // withChunks adds schedules by chunks to a list, of which the one of the least cost comes first.
-func (w sortSpace) withChunks(list []emit.Ranked) []emit.Ranked {
+func withChunks(w sortSpace, list []emit.Ranked) []emit.Ranked {
 	for chunk := w.s.capacity(); chunk >= minChunk; chunk /= 2 {
 		if s := (emit.Schedule{Family: emit.BitonicSort, Each: chunk}); w.Fits(s) {
 			list = append(list, emit.Ranked{Schedule: s, Cost: w.s.networkCost(chunk)})

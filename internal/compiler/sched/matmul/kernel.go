@@ -129,7 +129,7 @@ func newTileEmitter(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, t t
 	te.out.batch = te.Unflatten(te.let("batch", batch, fusion.Product(c.Batch)-1), c.Batch)
 	down, right := scalar.FloorDiv(number, loop.Int(across)), scalar.Mod(number, loop.Int(across))
 	if emit.WithMma && t.stages > 0 {
-		down, right = te.warpCoords()
+		down, right = warpCoords(te)
 	}
 	te.side[0] = side{
 		operand: 0, free: c.M, tile: t.m, reg: t.rm, prefix: "a",

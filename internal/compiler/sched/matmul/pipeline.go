@@ -33,7 +33,7 @@ func preferPipeline(w *Space, t tile, parts int) (tile, int) {
 	if !fitsPipeline(tall, caps) || !w.asyncCopyable() || t.lanes > 1 || t.rm != tall.rm || 4*tall.padded(w.c) > 5*t.padded(w.c) {
 		return t, parts
 	}
-	if wide.fills(w.c, caps) {
+	if fills(wide, w.c, caps) {
 		return wide, 1
 	}
 	return tall, cheapestParts(tall, w.c, caps)
@@ -46,7 +46,7 @@ const minWaveUse = 0.9
 
 // fills reports whether the tiles keep a device busy. Tiles of the last wave run two to a
 // multiprocessor, like those of the waves before, even where one each would do.
-func (t tile) fills(c *fusion.Contraction, caps loop.Caps) bool {
+func fills(t tile, c *fusion.Contraction, caps loop.Caps) bool {
 	count, at := t.count(c), caps.Profile().Processors
 	waves := 1
 	if count > at {
@@ -66,11 +66,11 @@ const (
 const pipelineRegisters = 32 << 10
 
 // pipelineBytes returns the bytes of workgroup memory of all stages.
-func pipelineBytes(t tile) int { return t.stages * t.k * (t.pitch(t.m) + t.pitch(t.n)) * 4 }
+func pipelineBytes(t tile) int { return t.stages * t.k * (pitch(t, t.m) + pitch(t, t.n)) * 4 }
 
 // pitch returns the elements from one contracted position of a side's tile to the next: one
 // vector of padding per row avoids bank conflicts of threads that write to neighbouring rows.
-func (t tile) pitch(row int) int { return row + emit.VectorWidth }
+func pitch(t tile, row int) int { return row + emit.VectorWidth }
 
 // fitsPipeline reports whether a target has asynchronous copies and room for the tile's stages.
 func fitsPipeline(t tile, caps loop.Caps) bool {
@@ -95,7 +95,7 @@ func newPipeline(te *tileEmitter) *pipeline {
 		l, _ := layoutOf(te.Emitter, te.out.g, te.out.c, ir.F32, i)
 		te.side[i].kFast = l == alongK
 	}
-	te.side[1].base = te.t.stages * te.t.k * te.t.pitch(te.t.m) / emit.VectorWidth
+	te.side[1].base = te.t.stages * te.t.k * pitch(te.t, te.t.m) / emit.VectorWidth
 	te.Resident = pipelineRegisters / (te.t.threads() * te.t.rm * te.t.rn)
 	return &pipeline{e: te}
 }
@@ -104,7 +104,7 @@ func newPipeline(te *tileEmitter) *pipeline {
 // in the lowest bit lie below each other, and so do those that differ in the highest. Pairs of
 // neighbouring lanes then read the same vector of one operand, so that workgroup memory serves
 // 16 threads at once instead of 8.
-func (te *tileEmitter) warpCoords() (down, right scalar.Expr) {
+func warpCoords(te *tileEmitter) (down, right scalar.Expr) {
 	warp, in := scalar.FloorDiv(te.lane, loop.Int(loop.Warp)), scalar.Mod(te.lane, loop.Int(loop.Warp))
 	across := te.t.n / te.t.rn / warpColumns
 	down = scalar.Add(scalar.Mod(in, loop.Int(2)), scalar.Mul(scalar.FloorDiv(in, loop.Int(loop.Warp/2)), loop.Int(2)))
@@ -117,7 +117,7 @@ func (te *tileEmitter) warpCoords() (down, right scalar.Expr) {
 // vectorOffset returns the offset, in vectors, of vector vec of contracted position k of a
 // side's tile in a stage.
 func (p *pipeline) vectorOffset(s *side, stage, k, vec scalar.Expr) scalar.Expr {
-	pitch := p.e.t.pitch(s.tile) / emit.VectorWidth
+	pitch := pitch(p.e.t, s.tile) / emit.VectorWidth
 	row := scalar.Add(scalar.Mul(stage, loop.Int(p.e.t.k)), k)
 	return p.e.Simplify(scalar.Add(scalar.Add(scalar.Mul(row, loop.Int(pitch)), vec), loop.Int(s.base)))
 }
@@ -193,7 +193,7 @@ func (p *pipeline) loadOperands(k int) (out [2][]string) {
 			for j := range names {
 				names[j] = p.e.Name(s.prefix)
 			}
-			at := p.e.Simplify(scalar.Add(from, loop.Int(k*p.e.t.pitch(s.tile)/emit.VectorWidth+v*s.tile/s.reg)))
+			at := p.e.Simplify(scalar.Add(from, loop.Int(k*pitch(p.e.t, s.tile)/emit.VectorWidth+v*s.tile/s.reg)))
 			p.e.Body = append(p.e.Body, &loop.LoadVec{Names: names, Array: p.e.slot, At: at})
 			out[i] = append(out[i], names...)
 		}
@@ -233,10 +233,10 @@ func (p *pipeline) startCopies(step scalar.Expr) {
 	load := p.e.Reader().Operand(p.e.out.c.Node)
 	for i := range p.e.side {
 		s := &p.e.side[i]
-		count := s.copyWidth()
+		count := copyWidth(s)
 		for v := range emit.CeilDiv(s.tile*p.e.t.k/count, p.e.t.threads()) {
 			id := scalar.Add(p.e.lane, loop.Int(v*p.e.t.threads()))
-			kk, free := s.copyCoords(id)
+			kk, free := copyCoords(s, id)
 			x := p.asyncCopy(s, load, scalar.Add(k, kk), free, count)
 			to := scalar.Add(scalar.Mul(p.vectorOffset(s, stage, kk, loop.Int(0)), loop.Int(emit.VectorWidth)), scalar.Mul(free, loop.Int(count)))
 			x.To, x.ToAt = p.e.slot, p.e.Simplify(to)
@@ -248,7 +248,7 @@ func (p *pipeline) startCopies(step scalar.Expr) {
 
 // copyWidth returns the number of elements of each copy of a side: a vector, or one element if
 // the tile is transposed.
-func (s *side) copyWidth() int {
+func copyWidth(s *side) int {
 	if s.kFast {
 		return 1
 	}
@@ -257,7 +257,7 @@ func (s *side) copyWidth() int {
 
 // copyCoords returns the contracted position of copy id in the tile, and its number along the
 // free positions.
-func (s *side) copyCoords(id scalar.Expr) (k, free scalar.Expr) {
+func copyCoords(s *side, id scalar.Expr) (k, free scalar.Expr) {
 	if !s.kFast {
 		return scalar.FloorDiv(id, loop.Int(s.tile/emit.VectorWidth)), scalar.Mod(id, loop.Int(s.tile/emit.VectorWidth))
 	}

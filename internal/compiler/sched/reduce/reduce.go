@@ -68,7 +68,7 @@ func Emit(e *emit.Emitter, g *fusion.Group, s emit.Schedule) []emit.Launch {
 		s = shapeContiguous(e, g)
 	}
 	shape := rowLayoutOf(e.Caps, s, g)
-	if emit.WithMma && shape.byVectors(g, e.Caps.Dialect) {
+	if emit.WithMma && byVectors(shape, g, e.Caps.Dialect) {
 		r := wholeRows(e.Sibling(), g, shape)
 		r.each = emit.VectorWidth
 		if body, ok := vectors(r.Emitter, r.rows()); ok {
@@ -367,8 +367,8 @@ func (r *rowEmitter) finishPoints() {
 	if len(members) == 0 {
 		return
 	}
-	if emit.WithMma && overwrites(r.g) && r.clamps() {
-		r.overwritePoints(members, last)
+	if emit.WithMma && overwrites(r.g) && clamps(r) {
+		overwritePoints(r, members, last)
 		return
 	}
 	r.overPoints(func(c *chunk) {
@@ -380,7 +380,7 @@ func (r *rowEmitter) finishPoints() {
 // overwritePoints is finishPoints for results in the buffer of a value that the group reads. Threads
 // whose row or point does not exist have read those of another thread: the barrier waits for them, and
 // they read none after it. A point's variables stand in its own block.
-func (r *rowEmitter) overwritePoints(members []*fusion.Member, level int) {
+func overwritePoints(r *rowEmitter, members []*fusion.Member, level int) {
 	r.Barrier()
 	outside := r.loads[r.shape.chunks]
 	r.Add(emit.Guard(r.inRange, r.Nested(func() {
@@ -400,7 +400,7 @@ func overwrites(g *fusion.Group) bool {
 }
 
 // clamps reports whether threads read a row or a point of another thread, as their own does not exist.
-func (r *rowEmitter) clamps() bool {
+func clamps(r *rowEmitter) bool {
 	_, whole := r.inRange.IntConst()
 	return !whole || r.shape.chunks*r.shape.lanes > fusion.Product(r.g.Inner)
 }
@@ -439,7 +439,7 @@ func (r *rowEmitter) loopOver(f func(c *chunk)) {
 	if r.each > 1 { // rows are not split
 		to = loop.Int(r.length / r.each)
 	}
-	if emit.WithMma && unroll == 1 && r.hasRemainder() {
+	if emit.WithMma && unroll == 1 && hasRemainder(r) {
 		whole := MaxUnroll * r.shape.lanes
 		whole *= r.length / r.each / whole
 		r.strided(f, MaxUnroll, scalar.Add(r.from, r.lane), loop.Int(whole))
@@ -470,7 +470,7 @@ func (r *rowEmitter) strided(f func(c *chunk), unroll int, from, to scalar.Expr)
 	})
 	var before []loop.Stmt
 	if emit.WithMma && r.Caps.Dialect == dtype.CUDA {
-		before, body = r.hoistChecks(body, name, inner)
+		before, body = hoistChecks(r, body, name, inner)
 	}
 	if unroll > 1 {
 		body = []loop.Stmt{&loop.For{Var: inner, Start: loop.Int(0), End: loop.Int(unroll), Step: loop.Int(1), Unroll: true, Body: body}}
@@ -481,7 +481,7 @@ func (r *rowEmitter) strided(f func(c *chunk), unroll int, from, to scalar.Expr)
 
 // hoistChecks hoists loop-invariant index checks out of a loop over points, where the kernel
 // does not write the index. Compilers leave a check in place and move no load across it.
-func (r *rowEmitter) hoistChecks(body []loop.Stmt, changing ...string) (before, rest []loop.Stmt) {
+func hoistChecks(r *rowEmitter, body []loop.Stmt, changing ...string) (before, rest []loop.Stmt) {
 	loop.Walk(body, func(s loop.Stmt) { changing = append(append(changing, loop.Defines(s)...), loop.Assigns(s)...) })
 	named := map[string]scalar.Expr{}
 	take := func(n scalar.Expr) (scalar.Expr, bool) {
@@ -531,7 +531,7 @@ const longRow = 8
 
 // hasRemainder reports whether the loop is unrolled with a remainder loop. CUDA only: it is not
 // measured in WGSL and MSL.
-func (r *rowEmitter) hasRemainder() bool {
+func hasRemainder(r *rowEmitter) bool {
 	from, known := r.from.IntConst()
 	return r.Caps.Dialect == dtype.CUDA && known && from == 0 && r.length == fusion.Product(r.g.Inner) &&
 		r.length >= longRow*MaxUnroll*r.each*r.shape.lanes && (MaxUnroll+1)*r.each*r.g.Weight() <= maxUnrolledWeight
@@ -570,7 +570,7 @@ func (r *rowEmitter) unrollFactor() int {
 // byVectors reports whether vector loads are worth a try: rows longer than registers, of whole
 // vectors, several per thread. CUDA only: WGSL has no vectors of 16-bit elements, which would
 // gain most.
-func (s rowLayout) byVectors(g *fusion.Group, dialect dtype.Dialect) bool {
+func byVectors(s rowLayout, g *fusion.Group, dialect dtype.Dialect) bool {
 	n := fusion.Product(g.Inner)
 	return dialect == dtype.CUDA && s.chunks == 0 && !s.rowsFirst && n%emit.VectorWidth == 0 && n >= longRow*emit.VectorWidth*s.lanes &&
 		emit.VectorWidth*g.Weight() <= maxUnrolledWeight
