@@ -53,7 +53,8 @@ type prediction struct {
 // BenchmarkPredictions times the candidates of the longest groups of the families in bf16 and TF32 and compares
 // them with their costs: the rank correlation of costs and times over each group with three candidates or
 // more (Spearman's; the median and the least of the groups), and the time of the candidate that is taken over that of the
-// fastest (of all groups together, and the worst). RLX_BENCH_OUT names a file for the times of all candidates, which
+// fastest (of all groups together, and the worst). RLX_BENCH_FAMILIES names the families, of further kinds also, separated
+// by commas; all but those are timed by default. RLX_BENCH_OUT names a file for the times of all candidates, which
 // internal/compiler/plan/testdata has some of.
 func BenchmarkPredictions(b *testing.B) {
 	d, times, begun, seconds := gpu(b), familyTimes(b), time.Now(), usualSeconds
@@ -85,10 +86,14 @@ func BenchmarkPredictions(b *testing.B) {
 
 // longestGroups returns the choices of the families, in bf16 and then in TF32, those of the highest cost.
 func longestGroups(times int, target plan.Target) []prediction {
-	list := make([]prediction, 2*len(families.All))
+	measured := families.All
+	if names := strings.Split(os.Getenv("RLX_BENCH_FAMILIES"), ","); names[0] != "" {
+		measured = slices.DeleteFunc(slices.Concat(families.All, families.Further), func(f families.Family) bool { return !slices.Contains(names, f.Name) })
+	}
+	list := make([]prediction, 2*len(measured))
 	var all sync.WaitGroup
 	for i := range list {
-		f, c := families.All[i%len(families.All)], stepPrecisions[i/len(families.All)]
+		f, c := measured[i%len(measured)], stepPrecisions[i/len(measured)]
 		all.Go(func() {
 			p := prediction{family: strings.ReplaceAll(f.Name, " ", "_"), precision: c.name}
 			p.choices, p.err = longestOf(f, times, c.half, target)

@@ -197,6 +197,8 @@ var slow = map[string]string{
 
 	"ctc, H200, bf16, reduce_reduce_max_reduce_sum_add_exp": ofStep,
 	"ctc, H200, bf16, map_broadcast_in_dim_select":          ofStep,
+	"further crf, H200, bf16, loop_reduce_reduce_sum":       inOneWorkgroup,
+	"further crf, WebGPU, loop_reduce_reduce_sum":           inOneWorkgroup,
 	"ctc, H200, bf16, loop_map_select":                      inOneWorkgroup,
 	"ctc, WebGPU, reduce_reduce_max_reduce_sum_add_exp":     ofStep,
 	"ctc, WebGPU, map_broadcast_in_dim_select":              ofStep,

@@ -81,7 +81,6 @@ var busy = map[string][]string{
 		"further capsules, WebGPU, contract_conv_general_select_parts",
 	},
 	apart: {
-		"graph attention, H200, bf16, reduce_reduce_sum",
 		"relative attention, H200, bf16, contract_dot_general_right",
 		"mlp mixer, H200, bf16, reduce_layer_norm",
 		"fourier operator, H200, bf16, reduce_dot_general",
