@@ -3,6 +3,7 @@ package indexed
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
@@ -64,7 +65,7 @@ func (s *scatterEmitter) load(w *emit.Emitter) ir.Load { return w.Reader().Opera
 // copyOperand copies the operand to the result.
 func (s *scatterEmitter) copyOperand() emit.Launch {
 	w := s.writer()
-	if emit.WithMma && s.inVectors() && s.Out.Len()%emit.VectorWidth == 0 {
+	if emit.WithMma && inVectors(s) && s.Out.Len()%emit.VectorWidth == 0 {
 		copyVectors(s, emit.NewVectorizer(w))
 		return w.Launch(s.g.Name() + "_base")
 	}
@@ -123,7 +124,7 @@ func (s *scatterEmitter) each(w *emit.Emitter, columns int, f func(i, x, row sca
 // direct applies each update that counts on its own: no other one has the same element.
 func (s *scatterEmitter) direct(counts func(w *emit.Emitter, i, row scalar.Expr) scalar.Expr) emit.Launch {
 	w := s.writer()
-	if emit.WithMma && s.inVectors() && s.Window%emit.VectorWidth == 0 {
+	if emit.WithMma && inVectors(s) && s.Window%emit.VectorWidth == 0 {
 		v := emit.NewVectorizer(w)
 		s.each(w, emit.VectorWidth, func(i, x, row scalar.Expr) {
 			w.When(counts(w, i, row), func() { applyVector(s, v, row, x, i) })
@@ -138,7 +139,7 @@ func (s *scatterEmitter) direct(counts func(w *emit.Emitter, i, row scalar.Expr)
 
 // inVectors reports whether threads copy and update vectors where they can (H200: the rows that a prompt of 2,048
 // tokens writes to a cache were stored at 880 GB/s by single bf16 elements).
-func (s *scatterEmitter) inVectors() bool { return s.caps.Dialect == dtype.CUDA }
+func inVectors(s *scatterEmitter) bool { return s.caps.Dialect == dtype.CUDA }
 
 // applyVector is [scatterEmitter.apply] of the updates of a vector of a row's elements, from x on, at position i.
 func applyVector(s *scatterEmitter, v *emit.Vectorizer, row, x, i scalar.Expr) {
@@ -443,7 +444,7 @@ func (r *runs) loadAhead(v *emit.Vectorizer, i, x scalar.Expr) (next []near) {
 		}
 		next = append(next, n)
 	}
-	if r.columns == emit.VectorWidth {
+	if emit.WithMma && r.columns == emit.VectorWidth {
 		r.loadVectors(v, next)
 	}
 	return next
@@ -589,15 +590,24 @@ func (r *runs) endRun(v *emit.Vectorizer, run *run) {
 }
 
 // applied are the stores of a run that is within its chunk.
-func (r *runs) applied(v *emit.Vectorizer, run *run) (stores []emit.PendingStore) {
-	row := scalar.Convert(run.row, ir.I32)
-	if r.columns == emit.VectorWidth {
+func (r *runs) applied(v *emit.Vectorizer, run *run) []emit.PendingStore {
+	var sums []scalar.Expr
+	for _, acc := range run.sums {
+		sums = append(sums, acc.value())
+	}
+	return appliedTo(r, v, run.row, run.x, sums)
+}
+
+// appliedTo are the stores of the sums of adjacent columns, from x on, to a row.
+func appliedTo(r *runs, v *emit.Vectorizer, row, x scalar.Expr, sums []scalar.Expr) (stores []emit.PendingStore) {
+	row = scalar.Convert(row, ir.I32)
+	if emit.WithMma && r.columns == emit.VectorWidth {
 		name := v.Name("at")
 		v.Add(&loop.Let{Name: name, Value: row})
 		row = scalar.NewVar(name, ir.I32, 0, int64(r.s.Rows-1))
 	}
-	for c, acc := range run.sums {
-		stores = append(stores, r.s.applied(v.Emitter, row, scalar.Add(run.x, loop.Int(c)), acc.value()))
+	for c, sum := range sums {
+		stores = append(stores, r.s.applied(v.Emitter, row, scalar.Add(x, loop.Int(c)), sum))
 	}
 	return stores
 }
@@ -612,23 +622,31 @@ func (r *runs) partial(part scalar.Expr, run *run) (stores []emit.PendingStore) 
 
 // observe shows a vectorizer the stores of runs.
 func (r *runs) observe(v *emit.Vectorizer, run *run) {
-	if r.columns < emit.VectorWidth {
+	if !emit.WithMma || r.columns < emit.VectorWidth {
 		return
 	}
 	var stores []emit.PendingStore
 	v.Nested(func() { stores = r.applied(v, run) }) // which are written where a run ends
-	for i := range stores {
-		stores[i].Value = v.Simplify(stores[i].Value)
-	}
-	v.ObserveStores(stores, r.columns)
+	observeStores(r, v, stores)
 	if r.chunks > 1 {
 		v.ObserveStores(r.partial(loop.Int(laterPart), run), r.columns)
 	}
 }
 
+// observeStores shows a vectorizer the stores of adjacent columns.
+func observeStores(r *runs, v *emit.Vectorizer, stores []emit.PendingStore) {
+	if !emit.WithMma || r.columns < emit.VectorWidth {
+		return
+	}
+	for i := range stores {
+		stores[i].Value = v.Simplify(stores[i].Value)
+	}
+	v.ObserveStores(stores, r.columns)
+}
+
 // store stores the results of adjacent columns.
 func (r *runs) store(v *emit.Vectorizer, stores []emit.PendingStore) {
-	if r.columns == emit.VectorWidth {
+	if emit.WithMma && r.columns == emit.VectorWidth {
 		v.Store(stores, r.columns, emit.Always(r.columns))
 		return
 	}
@@ -640,47 +658,70 @@ func (r *runs) store(v *emit.Vectorizer, stores []emit.PendingStore) {
 // join combines the partial results of a run, in order, in the thread of the chunk in which it
 // begins.
 func (r *runs) join() emit.Launch {
-	w := r.s.writer()
-	r.each(w, 1, func(chunk, x, from, to scalar.Expr) {
+	v := emit.NewVectorizer(r.s.writer())
+	w := v.Emitter
+	r.each(w, r.columns, func(chunk, x, from, to scalar.Expr) {
 		before, after := r.neighbours(w, from, to)
 		row := w.Let("row", r.rowAt(w, scalar.Sub(to, loop.Int(1))))
 		begins := scalar.And(scalar.Ne(row, before), scalar.Eq(row, after))
 		w.When(scalar.And(begins, scalar.Lt(row, emit.Word(r.s.Rows))), func() {
-			acc := w.Var("acc", w.Load(r.parts, ir.Index{loop.Int(firstPart), chunk, x}))
+			sums := w.Vars("acc", partials(r, v, firstPart, chunk, x))
 			next := scalar.Add(chunk, loop.Int(1))
 			last := r.lastChunk(w, row, to, next)
-			r.add(w, acc, x, next, scalar.Add(last, loop.Int(1)))
-			r.s.apply(w, scalar.Convert(row, ir.I32), x, acc)
+			r.add(v, sums, x, next, scalar.Add(last, loop.Int(1)))
+			stores := appliedTo(r, v, row, x, sums)
+			observeStores(r, v, stores)
+			v.Decide()
+			r.store(v, stores)
 		})
 	})
 	return w.Launch(r.s.g.Name() + "_join")
 }
 
+// partials returns the partial results of a chunk's run for adjacent columns.
+func partials(r *runs, v *emit.Vectorizer, part int, chunk, x scalar.Expr) []scalar.Expr {
+	loads := make([]scalar.Expr, r.columns)
+	for c := range loads {
+		loads[c] = v.Emitter.Load(r.parts, ir.Index{loop.Int(part), chunk, scalar.Add(x, loop.Int(c))})
+	}
+	if emit.WithMma && r.columns == emit.VectorWidth {
+		v.Observe(loads...)
+		v.Decide()
+		v.Load(loads)
+	}
+	return loads
+}
+
 // partBlock is the number of terms of each level of blocked f32 summation.
 const partBlock = 16
 
-// add combines the partial results of chunks from to below to into acc; f32 sums go by blocks
+// add combines the partial results of chunks from to below to into sums; f32 sums go by blocks
 // of blocks, to bound the rounding error.
-func (r *runs) add(w *emit.Emitter, acc, x, from, to scalar.Expr) {
+func (r *runs) add(v *emit.Vectorizer, sums []scalar.Expr, x, from, to scalar.Expr) {
 	if r.chunks <= partBlock || !r.s.adds() {
-		w.Loop("later", from, to, 1, r.chunks-1, func(later scalar.Expr) {
-			w.Set(acc, r.s.Lowering.Mode.Combine(acc, w.Load(r.parts, ir.Index{loop.Int(laterPart), later, x})))
+		v.Loop("later", from, to, 1, r.chunks-1, func(later scalar.Expr) {
+			for c, term := range partials(r, v, laterPart, later, x) {
+				v.Set(sums[c], r.s.Lowering.Mode.Combine(sums[c], term))
+			}
 		})
 		return
 	}
-	r.addBlocks(w, acc, x, from, to, partBlock*partBlock)
+	r.addBlocks(v, sums, x, from, to, partBlock*partBlock)
 }
 
 // addBlocks sums partial results in blocks of size, each in smaller blocks.
-func (r *runs) addBlocks(w *emit.Emitter, acc, x, from, to scalar.Expr, size int) {
-	w.Loop("later", from, to, size, r.chunks-1, func(first scalar.Expr) {
+func (r *runs) addBlocks(v *emit.Vectorizer, sums []scalar.Expr, x, from, to scalar.Expr, size int) {
+	v.Loop("later", from, to, size, r.chunks-1, func(first scalar.Expr) {
+		terms := sums
 		if size == 1 {
-			w.Set(acc, scalar.Add(acc, w.Load(r.parts, ir.Index{loop.Int(laterPart), first, x})))
-			return
+			terms = partials(r, v, laterPart, first, x)
+		} else {
+			terms = v.Vars("sum", slices.Repeat([]scalar.Expr{r.s.Neutral()}, r.columns))
+			r.addBlocks(v, terms, x, first, v.Let("end", scalar.Min(scalar.Add(first, loop.Int(size)), to)), size/partBlock)
 		}
-		block := w.Var("sum", r.s.Neutral())
-		r.addBlocks(w, block, x, first, w.Let("end", scalar.Min(scalar.Add(first, loop.Int(size)), to)), size/partBlock)
-		w.Set(acc, scalar.Add(acc, block))
+		for c, term := range terms {
+			v.Set(sums[c], scalar.Add(sums[c], term))
+		}
 	})
 }
 

@@ -162,8 +162,8 @@ const (
 const tileThreads = 256
 
 // radix sorts by one digit per pass, least significant first. A pass has three launches:
-// histograms of tiles, a scan of the counts, and a scatter of each tile. No workgroup waits for
-// another.
+// histograms of tiles, a scan of the counts, and a scatter of each tile; few counts are summed by each tile
+// itself. No workgroup waits for another.
 func (s *sorting) radix() []emit.Launch {
 	passes := max(1, emit.CeilDiv(s.bits, digitBits))
 	threads := min(s.caps.Invocations, tileThreads)
@@ -177,7 +177,11 @@ func (s *sorting) radix() []emit.Launch {
 		if pass < passes-1 {
 			r.to = &sorted{s.p.Scratch("keys", s.keyType, s.rows, s.length), s.p.Scratch("from", ir.I32, s.rows, s.length)}
 		}
-		out = append(out, r.histogram(), r.scanCounts(), r.scatter())
+		out = append(out, r.histogram())
+		if !sumsCounts(r) {
+			out = append(out, r.scanCounts())
+		}
+		out = append(out, r.scatter())
 		before = r.to
 	}
 	return out
@@ -251,7 +255,7 @@ func (r *radixPass) tile() *sortTile {
 	workgroup, exists := t.BoundedGroup(r.rows * r.tiles)
 	t.exists = exists
 	t.row, t.at = t.Let("row", scalar.FloorDiv(workgroup, loop.Int(r.tiles))), t.Let("tile", scalar.Mod(workgroup, loop.Int(r.tiles)))
-	t.tally = t.Shared("tally", ir.U32, 1, digitPair*r.threads)
+	t.tally = t.Shared("tally", ir.U32, 1, tallyWords(r))
 	t.Times("pair", digitPair, func(pair scalar.Expr) { t.Put(t.tally, t.column(pair), emit.Word(0)) })
 	t.load()
 	t.elements(func(_, key scalar.Expr) {
@@ -264,12 +268,35 @@ func (r *radixPass) tile() *sortTile {
 // place is the index of the count of a digit of the tile, and after the scan of its first
 // element's place.
 func (t *sortTile) place(digit scalar.Expr) ir.Index {
+	if sumsCounts(t.r) {
+		return ir.Index{t.row, scalar.Add(scalar.Mul(t.at, loop.Int(digits)), digit)}
+	}
 	return ir.Index{t.row, scalar.Add(scalar.Mul(digit, loop.Int(t.r.tiles)), t.at)}
 }
 
 // column is the slot of the thread's counts of a pair of digits.
 func (t *sortTile) column(pair scalar.Expr) scalar.Expr {
-	return scalar.Add(scalar.Mul(pair, loop.Int(t.r.threads)), t.lane)
+	return wordAt(t, scalar.Add(scalar.Mul(pair, loop.Int(t.r.threads)), t.lane))
+}
+
+// tallyWords is the size of the counts of threads. On CUDA a word in banks lies between each group of as many words as
+// there are banks, so that neither threads at their counts of a digit nor threads at words one after the other share banks.
+func tallyWords(r *radixPass) int {
+	words := digitPair * r.threads
+	if emit.WithMma && r.caps.Dialect == dtype.CUDA {
+		words += words / banks
+	}
+	return words
+}
+
+const banks = 32
+
+// wordAt is the place of a word of the counts of threads.
+func wordAt(t *sortTile, i scalar.Expr) scalar.Expr {
+	if emit.WithMma && t.r.caps.Dialect == dtype.CUDA {
+		i = scalar.Add(i, scalar.FloorDiv(i, loop.Int(banks)))
+	}
+	return i
 }
 
 // slot returns the slot in which the thread counts a key's digit, and the increment.
@@ -333,7 +360,7 @@ func (r *radixPass) histogram() emit.Launch {
 
 // addTally adds a thread's count of a digit to a sum.
 func (t *sortTile) addTally(sum, digit, thread scalar.Expr) {
-	at := scalar.Add(scalar.Mul(scalar.And(digit, loop.Int(digitPair-1)), loop.Int(t.r.threads)), thread)
+	at := wordAt(t, scalar.Add(scalar.Mul(scalar.And(digit, loop.Int(digitPair-1)), loop.Int(t.r.threads)), thread))
 	t.Set(sum, scalar.Add(sum, scalar.And(scalar.Shr(scalar.LoadAt(t.tally, ir.U32, at), bitOffset(digit)), emit.Word(0xffff))))
 }
 
@@ -386,10 +413,14 @@ func (r *radixPass) scatter() emit.Launch {
 	t.rank()
 	// The place in the row is relative to the digit's first element in the tile.
 	start := t.Shared("start", ir.I32, 1, digits)
+	firstPlace := func(digit scalar.Expr) scalar.Expr { return t.Load(r.counts, t.place(digit)) }
+	if emit.WithMma && sumsCounts(r) {
+		place := placeOfLane(t)
+		firstPlace = func(scalar.Expr) scalar.Expr { return place }
+	}
 	t.eachDigit(func(digit scalar.Expr) {
-		before := t.field(scalar.Mul(scalar.And(digit, loop.Int(digitPair-1)), loop.Int(r.threads)), digit)
-		place := scalar.Convert(t.Load(r.counts, t.place(digit)), ir.I32)
-		t.Put(start, digit, scalar.Sub(place, before))
+		before := t.field(wordAt(t, scalar.Mul(scalar.And(digit, loop.Int(digitPair-1)), loop.Int(r.threads))), digit)
+		t.Put(start, digit, scalar.Sub(scalar.Convert(firstPlace(digit), ir.I32), before))
 	})
 	t.Barrier()
 	if emit.WithMma && r.collects() {
@@ -402,6 +433,57 @@ func (r *radixPass) scatter() emit.Launch {
 	})
 	return t.Launch(r.name + "_move")
 }
+
+// maxSummed is the number of counts of a row that each tile sums itself, which saves a launch (H200: 2 rows of
+// SORT_FIGURE). Its square is what all tiles of a row read.
+const maxSummed = 1 << 13
+
+// sumsCounts reports whether tiles sum the counts of their row. Threads have a digit each, in whole groups.
+func sumsCounts(r *radixPass) bool {
+	return emit.WithMma && r.caps.Dialect == dtype.CUDA && r.threads%digits == 0 && digits*r.tiles <= maxSummed
+}
+
+// placeOfLane returns the place of the tile's first element of a digit, in the thread with the digit's number: the
+// elements of smaller digits, and of the digit those of tiles before.
+func placeOfLane(t *sortTile) scalar.Expr {
+	r, parts := t.r, t.r.threads/digits
+	digit, part := t.Let("digit", scalar.Mod(t.lane, loop.Int(digits))), t.Let("part", scalar.FloorDiv(t.lane, loop.Int(digits)))
+	all, before := t.Var("all", emit.Word(0)), t.Var("before", emit.Word(0))
+	t.Loop("from", part, loop.Int(r.tiles), parts*countsAtOnce, r.tiles-1, func(from scalar.Expr) {
+		var own [countsAtOnce]scalar.Expr // loaded before the first is added
+		for k := range own {
+			tile := scalar.Add(from, loop.Int(k*parts))
+			near := scalar.Min(tile, loop.Int(r.tiles-1))
+			count := t.Load(r.counts, ir.Index{t.row, scalar.Add(scalar.Mul(near, loop.Int(digits)), digit)})
+			own[k] = t.Let("own", scalar.Select(scalar.Lt(tile, loop.Int(r.tiles)), count, emit.Word(0)))
+		}
+		for k, count := range own {
+			t.Set(all, scalar.Add(all, count))
+			t.Set(before, scalar.Add(before, scalar.Select(scalar.Lt(scalar.Add(from, loop.Int(k*parts)), t.at), count, emit.Word(0))))
+		}
+	})
+	sums := t.Shared("sums", ir.U32, 1, 2*r.threads)
+	t.Put(sums, t.lane, all)
+	t.Put(sums, scalar.Add(t.lane, loop.Int(r.threads)), before)
+	t.Barrier()
+	total, place := t.Var("total", emit.Word(0)), t.Var("place", emit.Word(0))
+	t.Times("part", parts, func(part scalar.Expr) {
+		at := scalar.Add(scalar.Mul(part, loop.Int(digits)), digit)
+		t.Set(total, scalar.Add(total, scalar.LoadAt(sums, ir.U32, at)))
+		t.Set(place, scalar.Add(place, scalar.LoadAt(sums, ir.U32, scalar.Add(at, loop.Int(r.threads)))))
+	})
+	totals := t.Shared("totals", ir.U32, 1, digits)
+	t.When(scalar.Lt(t.lane, loop.Int(digits)), func() { t.Put(totals, scalar.Min(t.lane, loop.Int(digits-1)), total) })
+	t.Barrier()
+	t.Times("other", digits, func(other scalar.Expr) {
+		smaller := scalar.Lt(other, digit)
+		t.Set(place, scalar.Add(place, scalar.Select(smaller, scalar.LoadAt(totals, ir.U32, other), emit.Word(0))))
+	})
+	return place
+}
+
+// countsAtOnce is the number of counts that a thread loads before it adds the first.
+const countsAtOnce = 4
 
 // rankOf returns the rank of the thread's next element of a digit in the sorted tile, and counts it.
 func (t *sortTile) rankOf(key, digit scalar.Expr) scalar.Expr {
@@ -421,7 +503,10 @@ func (t *sortTile) saveAt(place, from, key scalar.Expr) {
 // digits are then stored by neighbouring threads. On CUDA, as other targets have less of that memory than
 // a tile takes beside its counts.
 func (r *radixPass) collects() bool {
-	counts := 4 * (digitPair*r.threads + 2*r.threads + digits)
+	counts := 4 * (tallyWords(r) + 2*r.threads + digits)
+	if sumsCounts(r) {
+		counts += 4 * (2*r.threads + digits)
+	}
 	return r.caps.Dialect == dtype.CUDA && counts+r.threads*r.each*r.slotBytes() <= networkBytes
 }
 
@@ -455,7 +540,7 @@ func (t *sortTile) field(at, digit scalar.Expr) scalar.Expr {
 func (t *sortTile) rank() {
 	first := t.Let("words", scalar.Mul(t.lane, loop.Int(digitPair)))
 	each := func(f func(at scalar.Expr)) {
-		t.Times("each", digitPair, func(each scalar.Expr) { f(t.Let("at", scalar.Add(first, each))) })
+		t.Times("each", digitPair, func(each scalar.Expr) { f(t.Let("at", wordAt(t, scalar.Add(first, each)))) })
 	}
 	sum := t.Var("sum", emit.Word(0))
 	each(func(at scalar.Expr) { t.Set(sum, scalar.Add(sum, scalar.LoadAt(t.tally, ir.U32, at))) })

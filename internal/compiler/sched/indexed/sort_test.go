@@ -10,15 +10,15 @@ import (
 )
 
 // TestBoundedKeysTakeFewerPasses sorts a long row of integers that use four bits, by one pass of
-// three launches.
+// two launches, as tiles sum its few counts themselves.
 func TestBoundedKeysTakeFewerPasses(t *testing.T) {
 	g := schedtest.Build(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.U32, ir.N(5000))
 		b.Output("y", ops.ArgSort(b, ops.Min(b, x, ops.ConstLike(b, x, 15)), ops.SortAttrs{}))
 	})
 	target := schedtest.Hopper()
-	if kernels := schedtest.Kernels(t, g, target); len(kernels) != 3 {
-		t.Errorf("%d launches, not 3", len(kernels))
+	if kernels := schedtest.Kernels(t, g, target); len(kernels) != 2 {
+		t.Errorf("%d launches, not 2", len(kernels))
 	}
 	schedtest.RunOn(t, g, target, 0)
 }

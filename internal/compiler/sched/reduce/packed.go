@@ -770,7 +770,7 @@ func (p *packedRows) sum(number, j int) (sum scalar.Expr, ok bool) {
 				dot = scalar.Fma(x, p.factor(t, w, i), dot)
 			}
 			dot = p.r.let("dot", dot)
-			if w.shifts != nil {
+			if emit.WithMma && w.shifts != nil {
 				dot = scalar.Fma(dot, scalar.Const(ir.F32, math.Ldexp(1, productScale)), p.subtracted(t, w))
 			}
 			if w.scale != nil {
@@ -795,7 +795,7 @@ func (p *packedRows) sum(number, j int) (sum scalar.Expr, ok bool) {
 // factor returns what the i-th number of a term is multiplied with.
 func (p *packedRows) factor(turn int, w term, i int) scalar.Expr {
 	x := p.x[turn][w.elements[i]]
-	if w.shifts == nil {
+	if !emit.WithMma || w.shifts == nil {
 		return x
 	}
 	key := format.Sprintf("%d %d %d", turn, w.elements[i], w.shifts[i])

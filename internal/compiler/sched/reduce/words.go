@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -154,7 +155,7 @@ func (w *wordLoads) load(b *wordBase) {
 			b.whole[k] = r.let("v", scalar.Shr(b.words[k], shift))
 			continue
 		}
-		if r.Caps.Dialect != dtype.CUDA { // which has a funnel shift, but others no integers of 64 bits
+		if !emit.WithMma || r.Caps.Dialect != dtype.CUDA { // which has a funnel shift, but others no integers of 64 bits
 			high := scalar.Shl(scalar.Shl(b.words[k+1], scalar.ConstI(ir.U32, 1)), scalar.Sub(scalar.ConstI(ir.U32, 31), shift))
 			b.whole[k] = r.let("v", scalar.Or(high, scalar.Shr(b.words[k], shift)))
 			continue
@@ -277,7 +278,7 @@ const (
 
 // subnormal replaces the numbers of a term by subnormal ones where all are small integers less one constant.
 func (w *wordLoads) subnormal(t *term) {
-	if w.r.Caps.Dialect != dtype.CUDA { // WGSL may flush subnormal numbers to 0
+	if !emit.WithMma || w.r.Caps.Dialect != dtype.CUDA { // WGSL may flush subnormal numbers to 0
 		return
 	}
 	var numbers []scalar.Expr
