@@ -6,8 +6,6 @@ import (
 	"math"
 	"strconv"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -29,7 +27,7 @@ func readTensor(data []byte) (*tensor, error) {
 	t := &tensor{}
 	var dims []int64
 	outside := false
-	err := fields(data, func(field protowire.Number, v fieldValue) (err error) {
+	err := fields(data, func(field fieldNumber, v fieldValue) (err error) {
 		switch field {
 		case protoDims:
 			dims, err = appendInts(dims, v)
@@ -40,12 +38,12 @@ func readTensor(data []byte) (*tensor, error) {
 		case protoRaw:
 			t.raw, t.hasRaw = v.data, true
 		case protoFloats:
-			t.numbers, err = appendNumbers(t.numbers, v, protowire.Fixed32Type)
+			t.numbers, err = appendNumbers(t.numbers, v, fixed32Form)
 		case protoInt32s, protoInt64s, protoUint64s:
-			t.numbers, err = appendNumbers(t.numbers, v, protowire.VarintType)
+			t.numbers, err = appendNumbers(t.numbers, v, varintForm)
 		case protoDoubles:
 			t.wide = true
-			t.numbers, err = appendNumbers(t.numbers, v, protowire.Fixed64Type)
+			t.numbers, err = appendNumbers(t.numbers, v, fixed64Form)
 		case protoExternal:
 			if t.external == nil {
 				t.external = map[string]string{}
