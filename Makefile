@@ -101,13 +101,13 @@ build: js ## build everything: Go packages, WebAssembly modules, the npm package
 	$(RARE_GC) $(GO) build ./...
 
 .PHONY: wasm
-wasm: ## build the compiler for the browser, and what pads open sizes
+wasm: ## build the compiler for the browser, what pads open sizes, and what imports ONNX models
 	mkdir -p js/dist build
 	$(GO_RUN) ./wasm/overlay build/_ops ir/ops
 	$(WASM) -o build/linked.wasm ./wasm
 	cp build/linked.wasm js/dist/rlx.wasm
-	$(WASM) -o js/dist/sizes.wasm ./wasm/sizes
-	[ '$(SHRINK)' = 0 ] || for module in rlx sizes; do $(GO_RUN) ./wasm/shrink js/dist/$$module.wasm; done
+	for module in sizes onnx; do $(WASM) -o js/dist/$$module.wasm ./wasm/$$module; done
+	[ '$(SHRINK)' = 0 ] || for module in rlx sizes onnx; do $(GO_RUN) ./wasm/shrink js/dist/$$module.wasm; done
 	cp "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" js/dist/wasm_exec.js
 
 .PHONY: js

@@ -1,0 +1,8 @@
+/**
+ * ONNX models: their graphs, to run, differentiate and train, and their weights, which are read from the file when they are needed.
+ *
+ * @module
+ */
+
+export type { FileSource } from './lm/source.js';
+export { type External, type OnnxModel, type OnnxOptions, type OnnxProgramOptions, type OnnxWeight, openONNX } from './onnx/model.js';

@@ -1,0 +1,130 @@
+// The importer: a WebAssembly module besides the compiler's, which is loaded when a model is opened. It asks for what it
+// needs of the model's files.
+
+import type { Source } from '../lm/source.js';
+import { type Dim, dimOf } from '../graph/types.js';
+import { RlxError } from '../values/errors.js';
+import type { HostTensor } from '../values/tensor.js';
+import { invoke } from '../wasm/compiler.js';
+import { Instance, loadModule, type WasmSource } from '../wasm/module.js';
+import { Request, type Response } from '../wasm/wire.js';
+import { own } from './skeleton.js';
+
+/** Options of an import, with the Go package's defaults. */
+export interface ImportOptions {
+  /** Sizes of the model's symbols. Others stay open. */
+  symbols?: Readonly<Record<string, number>>;
+  /** The shapes of inputs of which the model has none. */
+  shapes?: Readonly<Record<string, readonly Dim[]>>;
+  /** Values of inputs, which the graph then lacks. An input that decides about shapes must be fixed so. */
+  values?: Readonly<Record<string, HostTensor>>;
+  /** Whether the weights are frozen parameters, which training does not change. */
+  frozen?: boolean;
+  /**
+   * Whether i32 stands for int64 wherever all values are proven to be in range; int64 inputs are then i32, and the caller ensures
+   * that they are. True if not given: programs in a page have no int64.
+   */
+  narrow?: boolean;
+  /** Bounds the iterations of loops with an unknown number; no bound if not given. */
+  maxSteps?: number;
+  /** Whether f32 scales of weights of 4 and 8 bits are rounded to f16, so that their products are faster. */
+  roundScales?: boolean;
+  /** 8 rounds what such weights are multiplied with to 8 bits. */
+  activationBits?: 8;
+}
+
+/** A weight as the importer knows it: where a file has its elements, if one has them as a device stores them. */
+export interface Weight { name: string; dtype: string; shape: readonly number[]; file: string; offset: number; length: number }
+
+/** Opens the file of a path in the model's folder. */
+export type OpenFile = (path: string) => Promise<Source>;
+
+/** More rounds of an import than it needs to get what it computes with. */
+const maxRounds = 256;
+
+/** The package's module, once loaded. */
+let loading: Promise<WebAssembly.Module> | undefined;
+
+/** The module of a source, or the package's own. */
+function moduleOf(source: WasmSource | undefined): Promise<WebAssembly.Module> {
+  if (source !== undefined) return loadModule(source);
+  loading ??= loadModule(new URL('./onnx.wasm', import.meta.url));
+  loading.catch(() => { loading = undefined; });
+  return loading;
+}
+
+/** A model in a module of its own, whose memory goes with it. */
+export class Importer {
+  readonly #instance: Instance;
+  readonly #handle: number;
+  readonly #open: OpenFile;
+  readonly #files = new Map<string, Source>();
+
+  private constructor(instance: Instance, handle: number, source: Source, open: OpenFile) {
+    this.#instance = instance;
+    this.#handle = handle;
+    this.#open = open;
+    this.#files.set(own, source);
+  }
+
+  /** Opens a model: the message without the elements of large tensors, and its file. */
+  static async start(module: WasmSource | undefined, message: Uint8Array, source: Source, open: OpenFile): Promise<Importer> {
+    const instance = await Instance.start(await moduleOf(module));
+    return new Importer(instance, invoke(new Request('open').data(message).f64(source.size), instance).u32(), source, open);
+  }
+
+  #request(method: string): Request { return new Request(method, 'openONNX').u32(this.#handle); }
+
+  /** Imports the graph, as text, and its weights. */
+  async import(options: ImportOptions): Promise<{ text: string; weights: Weight[] }> {
+    const r = await this.#answer(() => request(this.#request('import'), options));
+    const text = r.text(), weights = r.list(() => ({ name: r.text(), dtype: r.text(), shape: r.list(() => dimOf(r.text()) as number), ...placeIn(r) }));
+    return { text, weights };
+  }
+
+  /** The bytes of a weight, as a device stores them. */
+  async read({ file, offset, length }: Weight, number: number): Promise<Uint8Array<ArrayBuffer>> {
+    if (file) return (await this.#file(file)).bytes(offset, offset + length);
+    return new Uint8Array((await this.#answer(() => this.#request('weight').u32(number))).data());
+  }
+
+  /** The answer to a request that is made again when what it needs was given. */
+  async #answer(ask: () => Request): Promise<Response> {
+    for (let round = 0; round < maxRounds; round++) {
+      const r = invoke(ask(), this.#instance);
+      if (r.u32()) return r;
+      for (const { file, offset, length } of r.list(() => placeIn(r))) {
+        const source = await this.#file(file);
+        if (!length) invoke(this.#request('size').text(file).f64(source.size), this.#instance);
+        else invoke(this.#request('give').text(file).f64(offset).data(await source.bytes(offset, offset + length)), this.#instance);
+      }
+    }
+    throw new RlxError('unsupported', `ONNX: the importer computes with the elements of more than ${maxRounds} large tensors`);
+  }
+
+  async #file(path: string): Promise<Source> {
+    const known = this.#files.get(path);
+    if (known) return known;
+    const source = await this.#open(path);
+    this.#files.set(path, source);
+    return source;
+  }
+
+  close(): void { for (const source of this.#files.values()) source.close(); }
+}
+
+const placeIn = (r: Response): { file: string; offset: number; length: number } => ({ file: r.text(), offset: r.f64(), length: r.f64() });
+
+function request(r: Request, { symbols = {}, shapes = {}, values = {}, frozen = false, narrow = true, maxSteps = 0, roundScales = false, activationBits }: ImportOptions): Request {
+  r.numbers(symbols, 'u32', 'symbols').list(Object.entries(shapes), (to, [name, shape]) => to.text(name).texts(shape, `the shape of ${name}`), 'shapes');
+  r.list(Object.entries(values), (to, [name, value]) => {
+    const { dtype, shape, data } = Object(value) as HostTensor;
+    to.text(name).text(dtype, `the dtype of ${name}`).texts(shape, `the shape of ${name}`).data(bytesOf(name, data));
+  }, 'values');
+  return r.u32(Number(frozen)).u32(Number(narrow)).u32(maxSteps, 'maxSteps').u32(Number(roundScales)).u32(activationBits ?? 0, 'activationBits');
+}
+
+function bytesOf(name: string, data: unknown): Uint8Array {
+  if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  throw new RlxError('attr', `openONNX: the value of ${name} is no tensor: it must be { dtype, shape, data }`, { name });
+}
