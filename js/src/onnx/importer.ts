@@ -3,9 +3,10 @@
 
 import type { Source } from '../lm/source.js';
 import { type Dim, dimOf } from '../graph/types.js';
-import { RlxError } from '../values/errors.js';
-import type { HostTensor } from '../values/tensor.js';
-import { invoke } from '../wasm/compiler.js';
+import { converted } from '../safetensors/convert.js';
+import { classOf, RlxError, unknownName } from '../values/errors.js';
+import type { HostTensor, StoredTensor } from '../values/tensor.js';
+import { invoke, release } from '../wasm/compiler.js';
 import { Instance, loadModule, type WasmSource } from '../wasm/module.js';
 import { Request, type Response } from '../wasm/wire.js';
 import { own } from './skeleton.js';
@@ -33,8 +34,34 @@ export interface ImportOptions {
   activationBits?: 8;
 }
 
+/** An input or output as the model declares it. */
+export interface Declared {
+  readonly name: string;
+  /** The element type by ONNX's name, such as `float16` or `int4`. */
+  readonly element: string;
+  /** The element type that the graph has the value with; none for what is no tensor of numbers. */
+  readonly dtype?: string;
+  /** The sizes, in which symbols are open; none if the model declares no shape. */
+  readonly shape?: readonly Dim[];
+}
+
 /** A weight as the importer knows it: where a file has its elements, if one has them as a device stores them. */
 export interface Weight { name: string; dtype: string; shape: readonly number[]; file: string; offset: number; length: number }
+
+/** A graph as text, and its weights. */
+export interface Imported { handle: number; text: string; weights: readonly Weight[] }
+
+/** The error for inputs of which one decides about shapes: it must be fixed. */
+export class NeedsValues extends RlxError {
+  readonly inputs: readonly string[];
+  constructor(inputs: readonly string[], message: string) {
+    super('unsupported', message, inputs.length ? { name: inputs.at(-1)! } : {});
+    this.inputs = inputs;
+  }
+}
+
+/** The answers of an import, as the Go package wasm/internal/importer has them. */
+const needsFiles = 0, needsValues = 2;
 
 /** Opens the file of a path in the model's folder. */
 export type OpenFile = (path: string) => Promise<Source>;
@@ -59,10 +86,14 @@ export class Importer {
   readonly #handle: number;
   readonly #open: OpenFile;
   readonly #files = new Map<string, Source>();
+  readonly inputs: readonly Declared[];
+  readonly outputs: readonly Declared[];
 
-  private constructor(instance: Instance, handle: number, source: Source, open: OpenFile) {
+  private constructor(instance: Instance, r: Response, source: Source, open: OpenFile) {
     this.#instance = instance;
-    this.#handle = handle;
+    this.#handle = r.u32();
+    this.inputs = r.list(() => declared(r));
+    this.outputs = r.list(() => declared(r));
     this.#open = open;
     this.#files.set(own, source);
   }
@@ -70,29 +101,41 @@ export class Importer {
   /** Opens a model: the message without the elements of large tensors, and its file. */
   static async start(module: WasmSource | undefined, message: Uint8Array, source: Source, open: OpenFile): Promise<Importer> {
     const instance = await Instance.start(await moduleOf(module));
-    return new Importer(instance, invoke(new Request('open').data(message).f64(source.size), instance).u32(), source, open);
+    return new Importer(instance, invoke(new Request('open').data(message).f64(source.size), instance), source, open);
   }
 
-  #request(method: string): Request { return new Request(method, 'openONNX').u32(this.#handle); }
+  #request(method: string, handle = this.#handle): Request { return new Request(method, 'openONNX').u32(handle); }
 
-  /** Imports the graph, as text, and its weights. */
-  async import(options: ImportOptions): Promise<{ text: string; weights: Weight[] }> {
-    const r = await this.#answer(() => request(this.#request('import'), options));
-    const text = r.text(), weights = r.list(() => ({ name: r.text(), dtype: r.text(), shape: r.list(() => dimOf(r.text()) as number), ...placeIn(r) }));
-    return { text, weights };
+  /** Imports the graph. Rejects with {@link NeedsValues} where an input decides about shapes. */
+  async import(options: ImportOptions): Promise<Imported> {
+    const values = Object.entries(options.values ?? {}).map(([name, value]) => this.#value(name, value));
+    const r = await this.#answer(() => request(this.#request('import'), options, values));
+    return { handle: r.u32(), text: r.text(), weights: r.list(() => ({ name: r.text(), dtype: r.text(), shape: r.list(() => dimOf(r.text()) as number), ...placeIn(r) })) };
+  }
+
+  /** A value of an input, of the type that the model declares. */
+  #value(name: string, value: HostTensor): [string, StoredTensor] {
+    const input = this.inputs.find((one) => one.name === name), dtype = input?.dtype;
+    if (!input) throw unknownName('values: the model has no input', name, this.inputs.map((one) => one.name));
+    if (!ArrayBuffer.isView(value?.data) || !Array.isArray(value.shape)) throw new RlxError('attr', `values: ${name} is ${classOf(value)}: it must be a tensor { dtype, shape, data }`, { name });
+    return [name, dtype === undefined || value.dtype === dtype ? value : { dtype, shape: value.shape, data: converted(name, value, dtype) }];
   }
 
   /** The bytes of a weight, as a device stores them. */
-  async read({ file, offset, length }: Weight, number: number): Promise<Uint8Array<ArrayBuffer>> {
+  async read({ handle }: Imported, { file, offset, length }: Weight, number: number): Promise<Uint8Array<ArrayBuffer>> {
     if (file) return (await this.#file(file)).bytes(offset, offset + length);
-    return new Uint8Array((await this.#answer(() => this.#request('weight').u32(number))).data());
+    return new Uint8Array((await this.#answer(() => this.#request('weight', handle).u32(number))).data());
   }
+
+  /** Forgets an import. */
+  free({ handle }: Imported): void { release(this.#instance, handle); }
 
   /** The answer to a request that is made again when what it needs was given. */
   async #answer(ask: () => Request): Promise<Response> {
     for (let round = 0; round < maxRounds; round++) {
-      const r = invoke(ask(), this.#instance);
-      if (r.u32()) return r;
+      const r = invoke(ask(), this.#instance), answer = r.u32();
+      if (answer === needsValues) throw new NeedsValues(r.list(() => r.text()), r.text());
+      if (answer !== needsFiles) return r;
       for (const { file, offset, length } of r.list(() => placeIn(r))) {
         const source = await this.#file(file);
         if (!length) invoke(this.#request('size').text(file).f64(source.size), this.#instance);
@@ -115,16 +158,13 @@ export class Importer {
 
 const placeIn = (r: Response): { file: string; offset: number; length: number } => ({ file: r.text(), offset: r.f64(), length: r.f64() });
 
-function request(r: Request, { symbols = {}, shapes = {}, values = {}, frozen = false, narrow = true, maxSteps = 0, roundScales = false, activationBits }: ImportOptions): Request {
-  r.numbers(symbols, 'u32', 'symbols').list(Object.entries(shapes), (to, [name, shape]) => to.text(name).texts(shape, `the shape of ${name}`), 'shapes');
-  r.list(Object.entries(values), (to, [name, value]) => {
-    const { dtype, shape, data } = Object(value) as HostTensor;
-    to.text(name).text(dtype, `the dtype of ${name}`).texts(shape, `the shape of ${name}`).data(bytesOf(name, data));
-  }, 'values');
-  return r.u32(Number(frozen)).u32(Number(narrow)).u32(maxSteps, 'maxSteps').u32(Number(roundScales)).u32(activationBits ?? 0, 'activationBits');
+function declared(r: Response): Declared {
+  const name = r.text(), element = r.text(), dtype = r.text(), shaped = r.u32() === 1, shape = r.list(() => dimOf(r.text()));
+  return { name, element, ...dtype && { dtype }, ...shaped && { shape } };
 }
 
-function bytesOf(name: string, data: unknown): Uint8Array {
-  if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-  throw new RlxError('attr', `openONNX: the value of ${name} is no tensor: it must be { dtype, shape, data }`, { name });
+function request(r: Request, { symbols = {}, shapes = {}, frozen = false, narrow = true, maxSteps = 0, roundScales = false, activationBits }: ImportOptions, values: readonly [string, StoredTensor][]): Request {
+  r.numbers(symbols, 'u32', 'symbols').list(Object.entries(shapes), (to, [name, shape]) => to.text(name).texts(shape, `the shape of ${name}`), 'shapes');
+  r.list(values, (to, [name, { dtype, shape, data }]) => to.text(name).text(dtype).texts(shape).data(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
+  return r.u32(Number(frozen)).u32(Number(narrow)).u32(maxSteps, 'maxSteps').u32(Number(roundScales)).u32(activationBits ?? 0, 'activationBits');
 }

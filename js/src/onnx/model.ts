@@ -1,22 +1,19 @@
 // ONNX models in a page.
 
-import { program as programOf } from '../compile/train.js';
+import { type ModuleProgramOptions, program as programOf } from '../compile/train.js';
 import { init, type Limits } from '../compile/compiler.js';
 import { asyncAtCaller } from '../graph/caller-stack.js';
-import { type Graph, type Output, parseGraph, type Port } from '../graph/graph.js';
+import { type Graph, parseGraph } from '../graph/graph.js';
 import { type FileSource, openSource } from '../lm/source.js';
 import type { Program } from '../program/program.js';
 import type { Input } from '../program/types.js';
-import type { ProgramOptions } from '../runtime/open.js';
-import { arrayOf } from '../safetensors/convert.js';
-import { bindDim } from '../sizes/dim.js';
-import { OpenEntry, type Sizes } from '../sizes/entry.js';
-import { isOpen, openInputs, type Size } from '../sizes/graph.js';
+import { isOpen, type Size } from '../sizes/graph.js';
 import { openSizes } from '../sizes/program.js';
-import { checkOptions, classOf, RlxError, unknownName } from '../values/errors.js';
+import { checkOptions, need, RlxError } from '../values/errors.js';
 import type { HostTensor, StoredTensor } from '../values/tensor.js';
 import type { WasmSource } from '../wasm/module.js';
-import { Importer, type ImportOptions, type OpenFile, type Weight } from './importer.js';
+import { type Declared, type Imported, Importer, type ImportOptions, type OpenFile } from './importer.js';
+import { loadWeights, readWeight, Runs } from './runs.js';
 import { skeleton } from './skeleton.js';
 
 /** The files that a model has its weights in besides its own, by their paths in its folder: a list, or a function. */
@@ -26,14 +23,14 @@ export type External = Readonly<Record<string, FileSource>> | ((path: string) =>
 export interface OnnxOptions extends ImportOptions {
   /** The files of weights outside the model's. If not given they are beside a model that is given by its address, and otherwise missing. */
   external?: External;
-  /** The options of the program of {@link OnnxModel.run}. */
-  program?: OnnxProgramOptions;
+  /** The options of the programs of {@link OnnxModel.run}. */
+  program?: ModuleProgramOptions;
   /** The WebAssembly module that imports, if it is not the `onnx.wasm` next to this script. */
   importer?: WasmSource;
 }
 
 /** Options of {@link OnnxModel.program}. */
-export interface OnnxProgramOptions extends Omit<ProgramOptions, 'worker' | 'code'> {
+export interface OnnxProgramOptions extends Omit<ModuleProgramOptions, 'worker' | 'code'> {
   /** The sizes that open sizes are compiled for, by symbol: each that is called, without padding, if not given. */
   sizes?: Readonly<Record<string, Size>>;
   /** The device's capabilities; by default those of every WebGPU device. */
@@ -45,37 +42,42 @@ export interface OnnxWeight { readonly name: string; readonly dtype: string; rea
 
 /** An ONNX model. */
 export interface OnnxModel {
-  /** Computes the model's outputs from its inputs, by the model's names. Its parameters are the weights. */
-  readonly graph: Graph;
-  /** The graph's inputs: names, element types, and shapes, in which open sizes are symbols. */
-  readonly inputs: readonly Port[];
-  readonly outputs: readonly Output[];
-  /** The weights, in the order of first use. Their elements are read when they are asked for. */
-  readonly weights: readonly OnnxWeight[];
+  /** The inputs that the model declares, without those that have a value. In shapes open sizes are symbols. */
+  readonly inputs: readonly Declared[];
+  readonly outputs: readonly Declared[];
+  /**
+   * The outputs for inputs: tensors `{ shape, data }`, or elements where no more than one size is open. The model is compiled for
+   * the sizes of the inputs, and its weights are loaded, the first time that they come; four sizes are kept. The value of an input
+   * that decides about shapes is compiled, too.
+   */
+  run(inputs: Readonly<Record<string, Input>>): Promise<Record<string, HostTensor>>;
+  /**
+   * The graph, which computes the outputs from the inputs, by the model's names, and whose parameters are the weights. Open sizes
+   * are its symbols. Rejects with an {@link RlxError} of kind `unsupported` or `shape` where a size is no polynomial of them, or an
+   * input decides about shapes: give the sizes in `symbols`, and the value in `values`.
+   */
+  graph(): Promise<Graph>;
+  /** The weights of the graph, in the order of first use. Their elements are read when they are asked for. */
+  weights(): Promise<readonly OnnxWeight[]>;
   /** Reads a weight. */
   read(name: string): Promise<StoredTensor>;
   /**
-   * Loads the weights into a program, one after the other: into parameters of their names, or of these within a scope, in which a
-   * graph calls this model's.
+   * Loads the weights into a program, one after the other: into parameters of their names, or of these within a scope in which a
+   * graph calls the model's.
    */
   load(program: Program, scope?: string): Promise<void>;
-  /** A program of the graph, as its entry `run`, with the weights. The caller closes it. */
+  /** A program of the graph, as its entry `run`, with the weights, for all sizes. The caller closes it. */
   program(options?: OnnxProgramOptions): Promise<Program>;
-  /**
-   * The outputs for inputs: tensors `{ shape, data }`, or elements where no more than one size is open. The first call compiles
-   * the graph and loads the weights.
-   */
-  run(inputs: Readonly<Record<string, Input>>): Promise<Record<string, HostTensor>>;
-  /** Frees the model and the program of {@link OnnxModel.run}. */
+  /** Frees the model and the programs of {@link OnnxModel.run}. */
   close(): void;
 }
 
 /**
- * Opens an ONNX model: a Blob, bytes, or a URL whose server supports ranges. It reads the graph, and of the weights what shapes
- * depend on; large tensors are read when a program is opened. {@link init} is called if it was not.
+ * Opens an ONNX model: a Blob, bytes, or a URL whose server supports ranges. It reads the model without the elements of large
+ * tensors, which are read when a program needs them.
  *
- * Rejects with an {@link RlxError} of kind `syntax` for a damaged file, `unsupported` for a node that cannot be imported, with
- * its op, or an input that decides about shapes and is not in `values`, and `missing` for a file that cannot be loaded.
+ * Rejects with an {@link RlxError} of kind `syntax` for a damaged file, and `missing` for one that cannot be loaded. A node that cannot
+ * be imported rejects the first run, or the graph, with `unsupported` and its op.
  *
  * ```ts
  * const model = await openONNX('/models/classifier.onnx');
@@ -89,16 +91,11 @@ export async function openONNX(source: FileSource, options: OnnxOptions = {}): P
 async function opened(given: FileSource, options: OnnxOptions): Promise<OnnxModel> {
   checkOptions('openONNX', options, 'external symbols shapes values frozen narrow maxSteps roundScales activationBits program importer');
   const { external, program, importer: module, ...rest } = options ?? {};
-  const source = await openSource(given), openFile = filesOf(external, given);
-  let importer: Importer | undefined;
+  const source = await openSource(given);
   try {
-    const message = await skeleton(source);
-    importer = await Importer.start(module, message, source, openFile);
-    const { text, weights } = await importer.import(rest);
-    await init();
-    return new Model(importer, parseGraph(text), weights, program);
+    return new Model(await Importer.start(module, await skeleton(source), source, filesOf(external, given)), rest, program);
   } catch (reason) {
-    (importer ?? source).close();
+    source.close();
     throw reason;
   }
 }
@@ -116,44 +113,65 @@ function filesOf(external: External | undefined, model: FileSource): OpenFile {
   };
 }
 
+/** A graph, and the import of its weights. */
+interface Made { graph: Graph; imported: Imported }
+
 class Model implements OnnxModel {
-  readonly graph: Graph;
+  readonly inputs: readonly Declared[];
+  readonly outputs: readonly Declared[];
   readonly #importer: Importer;
-  readonly #weights: readonly Weight[];
-  readonly #options: OnnxProgramOptions | undefined;
-  #running: Promise<Program> | undefined;
+  readonly #options: ImportOptions;
+  readonly #where: ModuleProgramOptions;
+  #made: Promise<Made> | undefined;
+  #runs: Runs | undefined;
   #closed = false;
 
-  constructor(importer: Importer, graph: Graph, weights: readonly Weight[], options?: OnnxProgramOptions) {
+  constructor(importer: Importer, options: ImportOptions, where: ModuleProgramOptions = {}) {
+    const { narrow = true, symbols = {}, shapes = {}, values = {} } = options;
     this.#importer = importer;
-    this.graph = graph;
-    this.#weights = weights;
     this.#options = options;
+    this.#where = where;
+    this.outputs = importer.outputs;
+    this.inputs = importer.inputs.filter(({ name }) => !Object.hasOwn(values, name)).map((one) => {
+      const shape = (shapes[one.name] ?? one.shape)?.map((dim) => symbols[dim] ?? dim);
+      return { ...one, ...one.dtype === 'i64' && narrow && { dtype: 'i32' }, ...shape && { shape } };
+    });
   }
-
-  get inputs(): readonly Port[] { return this.graph.ports.filter(({ kind }) => kind === 'input'); }
-  get outputs(): readonly Output[] { return this.graph.outputs; }
-  get weights(): readonly OnnxWeight[] { return this.#weights.map(({ name, dtype, shape }) => ({ name, dtype, shape })); }
 
   #check(): void { if (this.#closed) throw new RlxError('closed', 'the model is closed'); }
 
-  async read(name: string): Promise<StoredTensor> {
+  async run(inputs: Readonly<Record<string, Input>>): Promise<Record<string, HostTensor>> {
     this.#check();
-    const number = this.#weights.findIndex((one) => one.name === name), weight = this.#weights[number];
-    if (!weight) throw unknownName('the model has no weight', name, this.#weights.map((one) => one.name));
-    const { dtype, shape } = weight, bytes = await this.#importer.read(weight, number), type = arrayOf(dtype);
-    return { dtype, shape, data: new type(bytes.buffer, 0, bytes.length / type.BYTES_PER_ELEMENT) };
+    need(Object(inputs) === inputs, 'missing', 'run: what is given', 'inputs by name', inputs);
+    await init();
+    return (this.#runs ??= new Runs(this.#importer, this.inputs, this.#options, this.#where)).run(inputs);
   }
 
-  async load(program: Program, scope = ''): Promise<void> {
-    for (const { name } of this.#weights) await program.load({ [scope ? `${scope}/${name}` : name]: await this.read(name) }, { allowMissing: true });
+  /** Imports the graph, once. */
+  #import(): Promise<Made> {
+    this.#check();
+    const made = async () => {
+      const imported = await this.#importer.import(this.#options);
+      await init();
+      return { graph: parseGraph(imported.text), imported };
+    };
+    return this.#made ??= made().catch((reason) => {
+      this.#made = undefined;
+      throw reason;
+    });
   }
+
+  async graph(): Promise<Graph> { return (await this.#import()).graph; }
+
+  async weights(): Promise<readonly OnnxWeight[]> { return (await this.#import()).imported.weights.map(({ name, dtype, shape }) => ({ name, dtype, shape })); }
+
+  async read(name: string): Promise<StoredTensor> { return readWeight(this.#importer, (await this.#import()).imported, name); }
+
+  async load(program: Program, scope?: string): Promise<void> { await loadWeights(this.#importer, (await this.#import()).imported, program, scope); }
 
   async program(options: OnnxProgramOptions = {}): Promise<Program> {
-    this.#check();
-    const { sizes = Object.fromEntries(this.graph.symbols.map((symbol) => [symbol, { exact: true }])), limits = {}, ...rest } = options ?? {};
-    const module = { name: this.graph.name, entries: { run: this.graph }, limits };
-    const made: Program = await (isOpen(this.graph) ? openSizes({ ...module, sizes }, rest) : programOf(module, rest));
+    const graph = await this.graph(), { sizes = Object.fromEntries(graph.symbols.map((symbol) => [symbol, { exact: true }])), limits = {}, ...rest } = options ?? {};
+    const module = { name: graph.name, entries: { run: graph }, limits }, made: Program = await (isOpen(graph) ? openSizes({ ...module, sizes }, rest) : programOf(module, rest));
     try {
       await this.load(made);
     } catch (reason) {
@@ -163,35 +181,11 @@ class Model implements OnnxModel {
     return made;
   }
 
-  async run(inputs: Readonly<Record<string, Input>>): Promise<Record<string, HostTensor>> {
-    this.#check();
-    if (Object(inputs) !== inputs) throw new RlxError('missing', `run: the inputs are ${classOf(inputs)}: they must be values by name`);
-    const sizes = this.#sizes(inputs);
-    this.#running ??= this.program(this.#options).catch((reason) => {
-      this.#running = undefined;
-      throw reason;
-    });
-    const program = await this.#running, { reading } = await program.run('run', inputs, { read: this.outputs.map(({ name }) => name) });
-    const { values } = await reading!;
-    return Object.fromEntries(this.outputs.map(({ name, dtype, shape }) =>
-      [name, { dtype, shape: shape.map((dim) => typeof dim === 'number' ? dim : bindDim(dim, sizes)!), data: values[name]! }]));
-  }
-
-  /** The sizes of the symbols in inputs. */
-  #sizes(inputs: Readonly<Record<string, Input>>): Sizes {
-    const { symbols } = this.graph;
-    if (!symbols.length) return {};
-    return new OpenEntry({ name: 'run', inputs: openInputs(this.graph), symbols }, unbounded, false).sizes(inputs);
-  }
-
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#running?.then((program) => program.close(), () => {});
+    this.#runs?.close();
+    this.#made?.then(({ graph }) => graph.free(), () => {});
     this.#importer.close();
-    this.graph.free();
   }
 }
-
-/** Sizes of calls without a bound. */
-const unbounded = { most: () => undefined, bound: (sizes: Sizes) => sizes, fit: async () => undefined, measure: async () => ({}) };

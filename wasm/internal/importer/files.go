@@ -13,8 +13,9 @@ import (
 // own is the path of the model's own file: a valid path that no file has, as it is that of the folder.
 const own = "."
 
-// maxGiven bounds the bytes that an import may ask for at once: it computes with the elements of small tensors.
-const maxGiven = 256 << 20
+// maxGiven bounds the bytes that a call may ask for: an import computes with few elements of large tensors, and one weight is read at a
+// time.
+const maxGiven = 512 << 20
 
 // errNeeded is the error of what the host has not given yet.
 var errNeeded = errors.New("not given yet")
@@ -52,14 +53,14 @@ func (f *files) forget() {
 	f.bytes = 0
 }
 
-// respond reports whether something was needed: then the response is false and what it is, otherwise true.
-func (f *files) respond(w *wire.Response) bool {
+// ask reports whether something was needed, and answers with it.
+func (f *files) ask(w *wire.Response) bool {
 	needed := f.needed
 	f.needed = nil
-	w.Bool(len(needed) == 0)
 	if len(needed) == 0 {
 		return false
 	}
+	w.U32(needsFiles)
 	w.U32(len(needed))
 	for _, p := range needed {
 		writePlace(w, p)

@@ -17,10 +17,15 @@ import (
 	"github.com/rlx-go/rlx/wasm/internal/wire"
 )
 
-// model is a model of the host, its import, and what is known of its files.
+// model is a model of the host, and what is known of its files.
 type model struct {
 	*onnx.Model
-	files   *files
+	files *files
+}
+
+// imported are the weights of a graph.
+type imported struct {
+	of      *model
 	weights []onnx.Weight
 }
 
@@ -31,8 +36,8 @@ func New() *wire.Service {
 	})
 }
 
-// open (bytes of a model, size of its file) → model, its inputs and its outputs: name, element type, has it a shape?, the
-// sizes of its axes.
+// open (bytes of a model, size of its file) → model, its inputs and its outputs: name, element type, that of graphs or an
+// empty text, has it a shape?, the sizes of its axes.
 func open(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	data, bytes := slices.Clone(r.Bytes()), r.F64()
 	if r.Err() != nil {
@@ -44,19 +49,27 @@ func open(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	}
 	m := &model{Model: decoded, files: &files{sizes: map[string]int64{own: int64(bytes)}, given: map[onnx.Place][]byte{}}}
 	w.U32(c.Add(m))
-	for _, list := range [][]onnx.Info{m.Inputs(), m.Outputs()} {
-		w.U32(len(list))
-		for _, i := range list {
-			w.Text(i.Name)
-			w.Text(i.Element.String())
-			w.Bool(i.Shape != nil)
-			w.U32(len(i.Shape))
-			for _, d := range i.Shape {
-				w.Text(d.String())
-			}
+	writeInfos(w, m.Inputs())
+	writeInfos(w, m.Outputs())
+	return nil
+}
+
+func writeInfos(w *wire.Response, list []onnx.Info) {
+	w.U32(len(list))
+	for _, i := range list {
+		d := ""
+		if i.Element.DType().Valid() {
+			d = i.Element.DType().String()
+		}
+		w.Text(i.Name)
+		w.Text(i.Element.String())
+		w.Text(d)
+		w.Bool(i.Shape != nil)
+		w.U32(len(i.Shape))
+		for _, size := range i.Shape {
+			w.Text(size.String())
 		}
 	}
-	return nil
 }
 
 // size (model, path of a file, its size) says how long a file is.
@@ -75,9 +88,16 @@ func give(m *model, _ *wire.Service, r *wire.Request, _ *wire.Response) error {
 	return nil
 }
 
-// importModel (model, options) → false and what is needed; or true, the text of the graph, and its weights: name, element
-// type, sizes, and their place or an empty path.
-func importModel(m *model, _ *wire.Service, r *wire.Request, w *wire.Response) error {
+// The answers of an import.
+const (
+	needsFiles  = 0 // and what is needed of them
+	done        = 1
+	needsValues = 2 // the inputs one of which must be fixed, and the reason
+)
+
+// importModel (model, options) → one of the answers; for one that is done the import, the text of the graph, and its
+// weights: name, element type, sizes, and their place or an empty path.
+func importModel(m *model, c *wire.Service, r *wire.Request, w *wire.Response) error {
 	o := readOptions(r)
 	if r.Err() != nil {
 		return r.Err()
@@ -88,14 +108,26 @@ func importModel(m *model, _ *wire.Service, r *wire.Request, w *wire.Response) e
 	if err == nil {
 		places, err = placesOf(i.Weights)
 	}
-	if m.files.respond(w) {
+	if m.files.ask(w) {
 		return nil
 	}
 	m.files.forget()
+	var need *onnx.NeedError
+	if errors.As(err, &need) {
+		w.U32(needsValues)
+		names := append([]string{need.Value}, need.From...)
+		w.U32(len(names))
+		for _, name := range names {
+			w.Text(name)
+		}
+		w.Text(err.Error())
+		return nil
+	}
 	if err != nil {
 		return typed(err)
 	}
-	m.weights = i.Weights
+	w.U32(done)
+	w.U32(c.Add(&imported{m, i.Weights}))
 	w.Text(i.Graph.String())
 	w.U32(len(i.Weights))
 	for k, one := range i.Weights {
@@ -119,20 +151,21 @@ func placesOf(weights []onnx.Weight) (places []onnx.Place, first error) {
 	return places, first
 }
 
-// weight (model, number of a weight) → false and what is needed; or true and the elements.
-func weight(m *model, _ *wire.Service, r *wire.Request, w *wire.Response) error {
+// weight (import, number of a weight) → what is needed; or that it is done, and the elements.
+func weight(i *imported, _ *wire.Service, r *wire.Request, w *wire.Response) error {
 	k := r.U32()
-	if k >= len(m.weights) {
+	if k >= len(i.weights) {
 		return ir.Errorf(ir.ErrIndex, "there is no weight %d", k)
 	}
-	data, err := m.weights[k].Bytes()
-	if m.files.respond(w) {
+	data, err := i.weights[k].Bytes()
+	if i.of.files.ask(w) {
 		return nil
 	}
-	m.files.forget()
+	i.of.files.forget()
 	if err != nil {
 		return typed(err)
 	}
+	w.U32(done)
 	w.Bytes(data)
 	return nil
 }
@@ -186,7 +219,9 @@ func typed(err error) error { return refused{err} }
 func (e refused) Unwrap() error { return e.error }
 
 // Is reports damage as an error of syntax.
-func (e refused) Is(kind error) bool { return kind == ir.ErrSyntax && errors.Is(e.error, onnx.ErrDamaged) }
+func (e refused) Is(kind error) bool {
+	return kind == ir.ErrSyntax && errors.Is(e.error, onnx.ErrDamaged)
+}
 
 // As finds the op of the node that could not be imported.
 func (e refused) As(target any) bool {
