@@ -7,13 +7,12 @@ import { type Graph, parseGraph } from '../graph/graph.js';
 import { type FileSource, openSource } from '../lm/source.js';
 import type { Program } from '../program/program.js';
 import type { Input } from '../program/types.js';
-import { isOpen, type Size } from '../sizes/graph.js';
-import { openSizes } from '../sizes/program.js';
+import type { Size } from '../sizes/graph.js';
 import { checkOptions, need, RlxError } from '../values/errors.js';
 import type { HostTensor, StoredTensor } from '../values/tensor.js';
 import type { WasmSource } from '../wasm/module.js';
-import { type Declared, type Imported, Importer, type ImportOptions, type OpenFile } from './importer.js';
-import { loadWeights, readWeight, Runs } from './runs.js';
+import { type Declared, Importer, type ImportOptions, type OpenFile } from './importer.js';
+import { loadWeights, type Made, readWeight, Runs } from './runs.js';
 import { skeleton } from './skeleton.js';
 
 /** The files that a model has its weights in besides its own, by their paths in its folder: a list, or a function. */
@@ -113,9 +112,6 @@ function filesOf(external: External | undefined, model: FileSource): OpenFile {
   };
 }
 
-/** A graph, and the import of its weights. */
-interface Made { graph: Graph; imported: Imported }
-
 class Model implements OnnxModel {
   readonly inputs: readonly Declared[];
   readonly outputs: readonly Declared[];
@@ -144,7 +140,7 @@ class Model implements OnnxModel {
     this.#check();
     need(Object(inputs) === inputs, 'missing', 'run: what is given', 'inputs by name', inputs);
     await init();
-    return (this.#runs ??= new Runs(this.#importer, this.inputs, this.#options, this.#where)).run(inputs);
+    return (this.#runs ??= new Runs(this.#importer, this.inputs, this.#options, this.#where, () => this.#import())).run(inputs);
   }
 
   /** Imports the graph, once. */
@@ -155,10 +151,9 @@ class Model implements OnnxModel {
       await init();
       return { graph: parseGraph(imported.text), imported };
     };
-    return this.#made ??= made().catch((reason) => {
-      this.#made = undefined;
-      throw reason;
-    });
+    const making = this.#made ??= made();
+    making.catch((reason: unknown) => { if (reason instanceof RlxError && /^(missing|wasm|closed)$/.test(reason.kind)) this.#made = undefined; }); // another attempt may succeed
+    return making;
   }
 
   async graph(): Promise<Graph> { return (await this.#import()).graph; }
@@ -171,7 +166,7 @@ class Model implements OnnxModel {
 
   async program(options: OnnxProgramOptions = {}): Promise<Program> {
     const graph = await this.graph(), { sizes = Object.fromEntries(graph.symbols.map((symbol) => [symbol, { exact: true }])), limits = {}, ...rest } = options ?? {};
-    const module = { name: graph.name, entries: { run: graph }, limits }, made: Program = await (isOpen(graph) ? openSizes({ ...module, sizes }, rest) : programOf(module, rest));
+    const module = { name: graph.name, entries: { run: graph }, limits }, made = await this.#open(module, graph.symbols.length > 0 && sizes, rest);
     try {
       await this.load(made);
     } catch (reason) {
@@ -179,6 +174,12 @@ class Model implements OnnxModel {
       throw reason;
     }
     return made;
+  }
+
+  async #open(module: { name: string; entries: { run: Graph }; limits: Limits }, sizes: OnnxProgramOptions['sizes'] | false, options: ModuleProgramOptions): Promise<Program> {
+    if (!sizes) return programOf(module, options);
+    const { openSizes } = await import('../sizes/program.js');
+    return openSizes({ ...module, sizes }, options);
   }
 
   close(): void {

@@ -1,8 +1,8 @@
-// Runs of a model at the sizes of their inputs. Each size has a graph of its own: many models compute with sizes what a graph
-// with symbols cannot say, such as halves that are rounded down.
+// Runs of a model at the sizes of their inputs. They are bound in the graph with open sizes, or, where there is none, given to the
+// importer: many models compute with sizes what no polynomial says, such as halves that are rounded down.
 
 import { program as programOf, type ModuleProgramOptions } from '../compile/train.js';
-import { type Output, parseGraph } from '../graph/graph.js';
+import { type Graph, type Output, parseGraph } from '../graph/graph.js';
 import type { Program } from '../program/program.js';
 import type { Input, Inputs } from '../program/types.js';
 import { arrayOf } from '../safetensors/convert.js';
@@ -19,6 +19,9 @@ const maxFixed = 4096;
 
 /** A program for some sizes, and what it needs of the inputs. */
 interface Ready { program: Program; inputs: ReadonlyMap<string, { shape: readonly number[]; dtype: string }>; outputs: readonly Output[] }
+
+/** A graph, and the import that its weights are of. */
+export interface Made { graph: Graph; imported: Imported }
 
 /** Loads the weights of an import into a program, one after the other. */
 export async function loadWeights(importer: Importer, imported: Imported, program: Program, scope = ''): Promise<void> {
@@ -39,13 +42,15 @@ export class Runs {
   readonly #inputs: readonly (Declared & { dtype: string; shape: NonNullable<Declared['shape']> })[];
   readonly #options: ImportOptions;
   readonly #where: ModuleProgramOptions;
+  readonly #open: () => Promise<Made>;
   /** The inputs that decide about shapes, and so are computed with at import. */
   readonly #fixed = new Set<string>();
   /** Programs by sizes and fixed values, the one used last at the end. */
   readonly #ready = new Map<string, Promise<Ready>>();
   #tail: Promise<unknown> = Promise.resolve();
 
-  constructor(importer: Importer, inputs: readonly Declared[], options: ImportOptions, where: ModuleProgramOptions) {
+  /** `open` imports the graph with open sizes. */
+  constructor(importer: Importer, inputs: readonly Declared[], options: ImportOptions, where: ModuleProgramOptions, open: () => Promise<Made>) {
     this.#importer = importer;
     this.#inputs = inputs.map((one) => {
       if (!one.dtype) throw new RlxError('unsupported', `run: input ${one.name} is ${one.element}: it must be a tensor of numbers`, { name: one.name });
@@ -54,6 +59,7 @@ export class Runs {
     });
     this.#options = options;
     this.#where = where;
+    this.#open = open;
   }
 
   /** Runs the model after the runs before. */
@@ -121,11 +127,11 @@ export class Runs {
     return known;
   }
 
-  /** Imports and compiles the model for some sizes, and loads the weights. */
+  /** Compiles the model for some sizes, and loads the weights. */
   async #prepare(sizes: Sizes, values: Record<string, HostTensor>): Promise<Ready> {
-    const imported = await this.#importer.import({ ...this.#options, symbols: { ...this.#options.symbols, ...sizes }, values: { ...this.#options.values, ...values } });
+    const bound = this.#fixed.size ? undefined : await this.#bound(sizes), { graph, imported } = bound ?? await this.#imported(sizes, values);
     try {
-      const graph = parseGraph(imported.text), program: Program = await programOf({ name: graph.name, entries: { run: graph } }, this.#where);
+      const program: Program = await programOf({ name: graph.name, entries: { run: graph } }, this.#where);
       await loadWeights(this.#importer, imported, program).catch((reason: unknown) => {
         program.close();
         throw reason;
@@ -133,8 +139,25 @@ export class Runs {
       const inputs = graph.ports.filter(({ kind }) => kind === 'input').map(({ name, shape, dtype }) => [name, { shape: shape as number[], dtype }] as const);
       return { program, inputs: new Map(inputs), outputs: graph.outputs };
     } finally {
-      this.#importer.free(imported);
+      if (!bound) this.#importer.free(imported);
     }
+  }
+
+  /** The graph with open sizes at some sizes; undefined if it cannot have them, or there is none. */
+  async #bound(sizes: Sizes): Promise<Made | undefined> {
+    try {
+      const { graph, imported } = await this.#open();
+      return { graph: graph.symbols.length ? graph.bind(Object.fromEntries(graph.symbols.map((symbol) => [symbol, sizes[symbol]!]))) : graph, imported };
+    } catch (reason) {
+      if (!Object.keys(sizes).length || !(reason instanceof RlxError) || !/^(shape|symbol|unsupported|rule|index|attr)$/.test(reason.kind)) throw reason;
+      return undefined;
+    }
+  }
+
+  /** The graph for some sizes and values. */
+  async #imported(sizes: Sizes, values: Record<string, HostTensor>): Promise<Made> {
+    const { symbols, values: given } = this.#options, imported = await this.#importer.import({ ...this.#options, symbols: { ...symbols, ...sizes }, values: { ...given, ...values } });
+    return { graph: parseGraph(imported.text), imported };
   }
 
   close(): void { for (const ready of this.#ready.values()) ready.then(({ program }) => program.close(), () => {}); }
