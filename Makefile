@@ -168,7 +168,7 @@ test-package size: js
 test-package: $(OUTSIDE)
 test-wgsl: $(JS_TOOLS)
 test-nvrtc: $(NVRTC)/.installed
-test-onnx: $(ONNX)/.installed
+test-onnx: $(ONNX)/.installed js
 test-events: $(EVENTS)/.installed
 test-coreml: $(COREML)/.installed test-darwin
 test-darwin: $(ZIG)/.installed
@@ -275,9 +275,10 @@ $(ONNX)/.installed: ir/format/onnx/suite/requirements.txt $(wildcard ir/format/o
 	touch $@
 
 .PHONY: test-onnx
-test-onnx: ## run the node tests of the onnx package on the CPU, some on WebGPU, differentiate them, and compare models with onnxruntime
+test-onnx: ## run the node tests of the onnx package on the CPU, some on WebGPU, differentiate them, have a page import them, and compare models with onnxruntime
 	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_ONNX_MODELS=$(CURDIR)/$(ONNX)/models RLX_REQUIRE=onnx $(GO_TEST) -count=1 -run='Nodes|Models' ./ir/format/onnx
 	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_REQUIRE=onnx,webgpu $(GO_TEST) -count=1 -run=Nodes ./webgpu
+	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_ONNX_MODELS=$(CURDIR)/$(ONNX)/models RLX_REQUIRE=onnx $(GO_TEST) -count=1 -run=Page ./wasm/internal/importer
 
 .PHONY: onnx-exported
 onnx-exported: $(ONNX)/.installed ## have onnxruntime compute exported models, and write the table of those that differ
