@@ -5,5 +5,5 @@
  */
 
 export type { FileSource } from './lm/source.js';
-export type { Declared, ImportOptions } from './onnx/importer.js';
+export type { OnnxInfo, ImportOptions } from './onnx/importer.js';
 export { type External, type OnnxModel, type OnnxOptions, type OnnxProgramOptions, type OnnxWeight, openONNX } from './onnx/model.js';

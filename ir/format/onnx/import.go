@@ -47,7 +47,8 @@ type Import struct {
 	// of an element type that graphs have not, such as 4-bit integers, have the type that holds it:
 	// see [Element.DType].
 	Graph *ir.Graph
-	// Weights are the parameters of the graph, in the order of first use.
+	// Weights are the parameters of the graph, in the order of first use: initializers, and large tensors of floats
+	// of Constant nodes, which are frozen in a model that has initializers.
 	Weights []Weight
 }
 

@@ -35,7 +35,7 @@ export interface ImportOptions {
 }
 
 /** An input or output as the model declares it. */
-export interface Declared {
+export interface OnnxInfo {
   readonly name: string;
   /** The element type by ONNX's name, such as `float16` or `int4`. */
   readonly element: string;
@@ -86,8 +86,8 @@ export class Importer {
   readonly #handle: number;
   readonly #open: OpenFile;
   readonly #files = new Map<string, Source>();
-  readonly inputs: readonly Declared[];
-  readonly outputs: readonly Declared[];
+  readonly inputs: readonly OnnxInfo[];
+  readonly outputs: readonly OnnxInfo[];
 
   private constructor(instance: Instance, r: Response, source: Source, open: OpenFile) {
     this.#instance = instance;
@@ -158,7 +158,7 @@ export class Importer {
 
 const placeIn = (r: Response): { file: string; offset: number; length: number } => ({ file: r.text(), offset: r.f64(), length: r.f64() });
 
-function declared(r: Response): Declared {
+function declared(r: Response): OnnxInfo {
   const name = r.text(), element = r.text(), dtype = r.text(), shaped = r.u32() === 1, shape = r.list(() => dimOf(r.text()));
   return { name, element, ...dtype && { dtype }, ...shaped && { shape } };
 }

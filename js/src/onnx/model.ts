@@ -11,7 +11,7 @@ import type { Size } from '../sizes/graph.js';
 import { checkOptions, need, RlxError } from '../values/errors.js';
 import type { HostTensor, StoredTensor } from '../values/tensor.js';
 import type { WasmSource } from '../wasm/module.js';
-import { type Declared, Importer, type ImportOptions, type OpenFile } from './importer.js';
+import { type OnnxInfo, Importer, type ImportOptions, type OpenFile } from './importer.js';
 import { loadWeights, type Made, readWeight, Runs } from './runs.js';
 import { skeleton } from './skeleton.js';
 
@@ -42,8 +42,8 @@ export interface OnnxWeight { readonly name: string; readonly dtype: string; rea
 /** An ONNX model. */
 export interface OnnxModel {
   /** The inputs that the model declares, without those that have a value. In shapes open sizes are symbols. */
-  readonly inputs: readonly Declared[];
-  readonly outputs: readonly Declared[];
+  readonly inputs: readonly OnnxInfo[];
+  readonly outputs: readonly OnnxInfo[];
   /**
    * The outputs for inputs: tensors `{ shape, data }`, or elements where no more than one size is open. The model is compiled for
    * the sizes of the inputs, and its weights are loaded, the first time that they come; four sizes are kept. The value of an input
@@ -113,8 +113,8 @@ function filesOf(external: External | undefined, model: FileSource): OpenFile {
 }
 
 class Model implements OnnxModel {
-  readonly inputs: readonly Declared[];
-  readonly outputs: readonly Declared[];
+  readonly inputs: readonly OnnxInfo[];
+  readonly outputs: readonly OnnxInfo[];
   readonly #importer: Importer;
   readonly #options: ImportOptions;
   readonly #where: ModuleProgramOptions;

@@ -10,7 +10,7 @@ import { OpenEntry, type Sizes, symbolsOf } from '../sizes/entry.js';
 import { arrayType, checkType, type TensorData } from '../values/dtype.js';
 import { classOf, RlxError, unknownName } from '../values/errors.js';
 import { type HostTensor, type StoredTensor, Tensor } from '../values/tensor.js';
-import { type Declared, type Imported, type Importer, type ImportOptions, NeedsValues } from './importer.js';
+import { type OnnxInfo, type Imported, type Importer, type ImportOptions, NeedsValues } from './importer.js';
 
 /** The sizes that are ready at a time. Each has the weights in memory of its own. */
 const maxSizes = 4;
@@ -39,7 +39,7 @@ export async function readWeight(importer: Importer, imported: Imported, name: s
 /** The runs of a model. */
 export class Runs {
   readonly #importer: Importer;
-  readonly #inputs: readonly (Declared & { dtype: string; shape: NonNullable<Declared['shape']> })[];
+  readonly #inputs: readonly (OnnxInfo & { dtype: string; shape: NonNullable<OnnxInfo['shape']> })[];
   readonly #options: ImportOptions;
   readonly #where: ModuleProgramOptions;
   readonly #open: () => Promise<Made>;
@@ -50,7 +50,7 @@ export class Runs {
   #tail: Promise<unknown> = Promise.resolve();
 
   /** `open` imports the graph with open sizes. */
-  constructor(importer: Importer, inputs: readonly Declared[], options: ImportOptions, where: ModuleProgramOptions, open: () => Promise<Made>) {
+  constructor(importer: Importer, inputs: readonly OnnxInfo[], options: ImportOptions, where: ModuleProgramOptions, open: () => Promise<Made>) {
     this.#importer = importer;
     this.#inputs = inputs.map((one) => {
       if (!one.dtype) throw new RlxError('unsupported', `run: input ${one.name} is ${one.element}: it must be a tensor of numbers`, { name: one.name });
