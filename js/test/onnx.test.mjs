@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { after, before, describe, test } from 'node:test';
-import { graph, init, program, train } from '../dist/index.js';
+import { closeCompiler, graph, init, program, train } from '../dist/index.js';
 import { openONNX } from '../dist/onnx.js';
 import { isError } from './rig/is-error.mjs';
 import { arraysOf, graphOf, info, message, modelOf, node, perceptron, perceptronOf, tensor } from './rig/onnx.mjs';
@@ -119,6 +119,29 @@ test('of a large file only the graph is read, and its weights one by one', async
   const { y } = await model.run({ x: new Float32Array(n).fill(2) });
   assert.equal(y.data[0], n);
   assert.ok(sent['large.onnx'] < 4.5 * n, `${sent['large.onnx']} bytes of ${bytes.length} were read`);
+});
+
+test('weights of an address are fetched once for several sizes, those of a small file with it', async (t) => {
+  const small = perceptron(), n = 5 << 20, w = new Float32Array(n).fill(0.5);
+  const large = modelOf([node('Mul', ['x', 'w'], ['y'])], [tensor('w', [1, n], w)], [info('x', 1, ['rows', 1])], [info('y', 1, ['rows', n])]);
+  const { url, sent } = await serve(t, { 'small.onnx': small.bytes, 'large.onnx': large });
+  const model = await open(t, url('small.onnx'));
+  for (const rows of [1, 2, 3]) near((await model.run({ x: filled(16 * rows) })).y.data, perceptronOf(small.weights, filled(16 * rows)));
+  assert.equal(sent['small.onnx'], small.bytes.length + 1);
+  const other = await open(t, url('large.onnx'));
+  for (const rows of [1, 2]) assert.equal((await other.run({ x: { shape: [rows, 1], data: new Float32Array(rows).fill(4) } })).y.data.at(-1), 2);
+  assert.ok(sent['large.onnx'] < 4.1 * n, `${sent['large.onnx']} bytes of ${large.length} were sent`);
+});
+
+test('the graph is there again after the compiler was started anew', async (t) => {
+  const { bytes, weights } = perceptron(), model = await open(t, bytes), x = filled(32), first = await model.graph();
+  closeCompiler();
+  await init({ cache: new Map(), compileWorker: false });
+  assert.throws(() => first.text(), isError('closed'));
+  assert.equal((await model.graph()).ports.length, 5);
+  near((await model.run({ x })).y.data, perceptronOf(weights, x));
+  (await model.graph()).free();
+  near((await model.run({ x: filled(48) })).y.data, perceptronOf(weights, filled(48)));
 });
 
 describe('weights in other files', () => {

@@ -82,7 +82,7 @@ function moduleOf(source: WasmSource | undefined): Promise<WebAssembly.Module> {
 
 /** A model in a module of its own, whose memory goes with it. */
 export class Importer {
-  readonly #instance: Instance;
+  #running: Instance | undefined;
   readonly #handle: number;
   readonly #open: OpenFile;
   readonly #files = new Map<string, Source>();
@@ -90,7 +90,7 @@ export class Importer {
   readonly outputs: readonly OnnxInfo[];
 
   private constructor(instance: Instance, r: Response, source: Source, open: OpenFile) {
-    this.#instance = instance;
+    this.#running = instance;
     this.#handle = r.u32();
     this.inputs = r.list(() => declared(r));
     this.outputs = r.list(() => declared(r));
@@ -102,6 +102,11 @@ export class Importer {
   static async start(module: WasmSource | undefined, message: Uint8Array, source: Source, open: OpenFile): Promise<Importer> {
     const instance = await Instance.start(await moduleOf(module));
     return new Importer(instance, invoke(new Request('open').data(message).f64(source.size), instance), source, open);
+  }
+
+  get #instance(): Instance {
+    if (!this.#running) throw new RlxError('closed', 'the model is closed');
+    return this.#running;
   }
 
   #request(method: string, handle = this.#handle): Request { return new Request(method, 'openONNX').u32(handle); }
@@ -128,7 +133,7 @@ export class Importer {
   }
 
   /** Forgets an import. */
-  free({ handle }: Imported): void { release(this.#instance, handle); }
+  free({ handle }: Imported): void { if (this.#running) release(this.#running, handle); }
 
   /** The answer to a request that is made again when what it needs was given. */
   async #answer(ask: () => Request): Promise<Response> {
@@ -153,7 +158,11 @@ export class Importer {
     return source;
   }
 
-  close(): void { for (const source of this.#files.values()) source.close(); }
+  /** Closes the files, and drops the module and its memory. */
+  close(): void {
+    for (const source of this.#files.values()) source.close();
+    this.#running = undefined;
+  }
 }
 
 const placeIn = (r: Response): { file: string; offset: number; length: number } => ({ file: r.text(), offset: r.f64(), length: r.f64() });

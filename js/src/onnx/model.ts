@@ -4,14 +4,14 @@ import { type ModuleProgramOptions, program as programOf } from '../compile/trai
 import { init, type Limits } from '../compile/compiler.js';
 import { asyncAtCaller } from '../graph/caller-stack.js';
 import { type Graph, parseGraph } from '../graph/graph.js';
-import { type FileSource, openSource } from '../lm/source.js';
+import { type FileSource, openSource, type Source } from '../lm/source.js';
 import type { Program } from '../program/program.js';
 import type { Input } from '../program/types.js';
 import type { Size } from '../sizes/graph.js';
 import { checkOptions, need, RlxError } from '../values/errors.js';
 import type { HostTensor, StoredTensor } from '../values/tensor.js';
 import type { WasmSource } from '../wasm/module.js';
-import { type OnnxInfo, Importer, type ImportOptions, type OpenFile } from './importer.js';
+import { type Imported, Importer, type OnnxInfo, type ImportOptions, type OpenFile } from './importer.js';
 import { loadWeights, type Made, readWeight, Runs } from './runs.js';
 import { skeleton } from './skeleton.js';
 
@@ -90,13 +90,23 @@ export async function openONNX(source: FileSource, options: OnnxOptions = {}): P
 async function opened(given: FileSource, options: OnnxOptions): Promise<OnnxModel> {
   checkOptions('openONNX', options, 'external symbols shapes values frozen narrow maxSteps roundScales activationBits program importer');
   const { external, program, importer: module, ...rest } = options ?? {};
-  const source = await openSource(given);
+  const source = await sourceOf(given);
   try {
     return new Model(await Importer.start(module, await skeleton(source), source, filesOf(external, given)), rest, program);
   } catch (reason) {
     source.close();
     throw reason;
   }
+}
+
+/** The bytes of a file behind an address that is read whole, as each weight would be another request. */
+const wholeBytes = 1 << 24;
+
+/** Opens the model's file. */
+async function sourceOf(given: FileSource): Promise<Source> {
+  const source = await openSource(given);
+  if (typeof given !== 'string' && !(given instanceof URL) || source.size > wholeBytes) return source;
+  return openSource(await source.bytes(0, source.size));
 }
 
 /** Opens external files: those of the options, or those in the folder of an address. */
@@ -118,7 +128,8 @@ class Model implements OnnxModel {
   readonly #importer: Importer;
   readonly #options: ImportOptions;
   readonly #where: ModuleProgramOptions;
-  #made: Promise<Made> | undefined;
+  #imported: Promise<Imported> | undefined;
+  #graph: Graph | undefined;
   #runs: Runs | undefined;
   #closed = false;
 
@@ -143,17 +154,19 @@ class Model implements OnnxModel {
     return (this.#runs ??= new Runs(this.#importer, this.inputs, this.#options, this.#where, () => this.#import())).run(inputs);
   }
 
-  /** Imports the graph, once. */
-  #import(): Promise<Made> {
+  /** Imports the graph, once. It is parsed again where the compiler was started anew, or the graph was freed. */
+  async #import(): Promise<Made> {
     this.#check();
-    const made = async () => {
-      const imported = await this.#importer.import(this.#options);
-      await init();
-      return { graph: parseGraph(imported.text), imported };
-    };
-    const making = this.#made ??= made();
-    making.catch((reason: unknown) => { if (reason instanceof RlxError && /^(missing|wasm|closed)$/.test(reason.kind)) this.#made = undefined; }); // another attempt may succeed
-    return making;
+    const importing = this.#imported ??= this.#importer.import(this.#options);
+    importing.catch((reason: unknown) => { if (reason instanceof RlxError && reason.kind === 'missing') this.#imported = undefined; }); // another attempt may load the file
+    const imported = await importing;
+    await init();
+    try {
+      void this.#graph?.handle;
+    } catch {
+      this.#graph = undefined;
+    }
+    return { graph: this.#graph ??= parseGraph(imported.text), imported };
   }
 
   async graph(): Promise<Graph> { return (await this.#import()).graph; }
@@ -186,7 +199,7 @@ class Model implements OnnxModel {
     if (this.#closed) return;
     this.#closed = true;
     this.#runs?.close();
-    this.#made?.then(({ graph }) => graph.free(), () => {});
+    this.#graph?.free();
     this.#importer.close();
   }
 }

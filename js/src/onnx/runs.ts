@@ -10,15 +10,15 @@ import { OpenEntry, type Sizes, symbolsOf } from '../sizes/entry.js';
 import { arrayType, checkType, type TensorData } from '../values/dtype.js';
 import { classOf, RlxError, unknownName } from '../values/errors.js';
 import { type HostTensor, type StoredTensor, Tensor } from '../values/tensor.js';
-import { type OnnxInfo, type Imported, type Importer, type ImportOptions, NeedsValues } from './importer.js';
+import { type Imported, type Importer, type ImportOptions, NeedsValues, type OnnxInfo, type Weight } from './importer.js';
 
-/** The sizes that are ready at a time. Each has the weights in memory of its own. */
+/** The sizes that are ready at a time. Each has the weights in memory of its own, which are read from the file once. */
 const maxSizes = 4;
 /** The elements of an input up to which it may decide about shapes, so that each value of it is compiled. */
 const maxFixed = 4096;
 
-/** A program for some sizes, and what it needs of the inputs. */
-interface Ready { program: Program; inputs: ReadonlyMap<string, { shape: readonly number[]; dtype: string }>; outputs: readonly Output[] }
+/** A program for some sizes, what it needs of the inputs, and its weights. */
+interface Ready { program: Program; inputs: ReadonlyMap<string, { shape: readonly number[]; dtype: string }>; outputs: readonly Output[]; weights: Imported['weights'] }
 
 /** A graph, and the import that its weights are of. */
 export interface Made { graph: Graph; imported: Imported }
@@ -47,6 +47,8 @@ export class Runs {
   readonly #fixed = new Set<string>();
   /** Programs by sizes and fixed values, the one used last at the end. */
   readonly #ready = new Map<string, Promise<Ready>>();
+  /** That of the last run, which is among them. */
+  #last: Ready | undefined;
   #tail: Promise<unknown> = Promise.resolve();
 
   /** `open` imports the graph with open sizes. */
@@ -86,7 +88,7 @@ export class Runs {
 
   /** Runs the program for some sizes. */
   async #runAt(given: Inputs, sizes: Sizes, values: Record<string, HostTensor>): Promise<Record<string, HostTensor>> {
-    const { program, inputs, outputs } = await this.#readyFor(sizes, values), fed: Record<string, Input> = {};
+    const { program, inputs, outputs } = this.#last = await this.#readyFor(sizes, values), fed: Record<string, Input> = {};
     for (const [name, { shape, dtype }] of inputs) fed[name] = await ofPort(name, given[name]!, shape, dtype);
     const { reading } = await program.run('run', fed, { read: outputs.map(({ name }) => name) }), read = (await reading!).values;
     return Object.fromEntries(outputs.map(({ name, dtype, shape }) => [name, { dtype, shape: shape as number[], data: read[name]! }]));
@@ -132,14 +134,24 @@ export class Runs {
     const bound = this.#fixed.size ? undefined : await this.#bound(sizes), { graph, imported } = bound ?? await this.#imported(sizes, values);
     try {
       const program: Program = await programOf({ name: graph.name, entries: { run: graph } }, this.#where);
-      await loadWeights(this.#importer, imported, program).catch((reason: unknown) => {
+      await this.#load(imported, program).catch((reason: unknown) => {
         program.close();
         throw reason;
       });
       const inputs = graph.ports.filter(({ kind }) => kind === 'input').map(({ name, shape, dtype }) => [name, { shape: shape as number[], dtype }] as const);
-      return { program, inputs: new Map(inputs), outputs: graph.outputs };
+      return { program, inputs: new Map(inputs), outputs: graph.outputs, weights: imported.weights };
     } finally {
       if (!bound) this.#importer.free(imported);
+    }
+  }
+
+  /** Loads weights: from the program for other sizes that has them, or from the file. */
+  async #load(imported: Imported, program: Program): Promise<void> {
+    const last = this.#last, known = new Map(last?.weights.filter(({ file }) => file).map((one) => [placeOf(one), one.name]));
+    for (const one of imported.weights) {
+      const { name, dtype, shape } = one, from = known.get(placeOf(one));
+      const tensor = from === undefined ? await readWeight(this.#importer, imported, name) : { dtype, shape, data: await last!.program.read(from) };
+      await program.load({ [name]: tensor }, { allowMissing: true });
     }
   }
 
@@ -162,6 +174,9 @@ export class Runs {
 
   close(): void { for (const ready of this.#ready.values()) ready.then(({ program }) => program.close(), () => {}); }
 }
+
+/** The type of a weight and its place, by which weights of two imports are the same: names depend on which others there are. */
+const placeOf = ({ dtype, shape, file, offset, length }: Weight): string => `${dtype}[${shape}] ${offset} ${length} ${file}`;
 
 /** A value as a port takes it: of one number where the port has no axis. */
 async function ofPort(name: string, given: Input, shape: readonly number[], dtype: string): Promise<Input> {

@@ -28,8 +28,8 @@ const packed: Readonly<Record<number, number>> = { [floatData]: 1, [doubleData]:
 const least = 1024;
 /** The integers of a tensor that the importer computes with, as the Go package ir/format/onnx has it. */
 const folded = 1 << 14;
-/** The bytes that are read at once, and those of a file that is read whole. */
-const windowBytes = 1 << 16, wholeBytes = 1 << 24;
+/** The bytes that are read at once. */
+const windowBytes = 1 << 16;
 /** The bytes of a message without large tensors: a bound for damaged files. */
 const maxKept = 1 << 28;
 /** Graphs are nested up to 64 times, three messages each. */
@@ -42,9 +42,7 @@ interface Field { number: number; form: number; value: number; body: number; nex
 
 /** A model without the elements of its large tensors. */
 export async function skeleton(source: Source): Promise<Uint8Array> {
-  const reader = new Reader(source);
-  await reader.load(0, Math.min(source.size, source.size > wholeBytes ? windowBytes : wholeBytes));
-  return reader.message('model', 0, source.size, 0);
+  return new Reader(source).message('model', 0, source.size, 0);
 }
 
 class Reader {
