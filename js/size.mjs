@@ -83,7 +83,7 @@ const rows = [
   { name: '/devices, besides', parts: async () => [await only('devices.js')], budget: { gzip: 4 * 1024 } },
   { name: '/sized, besides /runtime', parts: () => besides('sized.js', 'runtime.js', true), budget: { gzip: 7.5 * 1024 } },
   // Half of it is of /sizes and /lm, too: entries with open sizes, and files that are read piece by piece.
-  { name: '/onnx, besides', parts: () => besides('onnx.js', 'index.js', false), budget: { gzip: 10.5 * 1024 } },
+  { name: '/onnx, besides', parts: () => besides('onnx.js', 'index.js', false), budget: { gzip: 11 * 1024 } },
   { name: '/lm, besides', parts: async () => lmWith(), budget: { gzip: 41.75 * 1024 } },
   { name: '  with a GGUF file', parts: async () => lmWith('scaling', 'of-gguf'), budget: { gzip: 45 * 1024 } },
   { name: '  with a folder', parts: async () => lmWith('scaling', 'of-hf'), budget: { gzip: 46 * 1024 } },

@@ -1,5 +1,5 @@
 /**
- * ONNX models: their graphs, to run, differentiate and train, and their weights, which are read from the file when they are needed.
+ * ONNX models: their graphs, to run, differentiate and train, and their weights, which are read when they are needed.
  *
  * @module
  */

@@ -22,8 +22,8 @@ export interface ImportOptions {
   /** Whether the weights are frozen parameters, which training does not change. */
   frozen?: boolean;
   /**
-   * Whether i32 stands for int64 wherever all values are proven to be in range; int64 inputs are then i32, and the caller ensures
-   * that they are. True if not given: programs in a page have no int64.
+   * Whether i32 stands for int64 wherever all values are proven to be in range; int64 inputs are then i32, and the
+   * caller ensures that they are. True if not given: programs in a page have no int64.
    */
   narrow?: boolean;
   /** Bounds the iterations of loops with an unknown number; no bound if not given. */

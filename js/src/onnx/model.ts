@@ -20,7 +20,7 @@ export type External = Readonly<Record<string, FileSource>> | ((path: string) =>
 
 /** Options of {@link openONNX}. */
 export interface OnnxOptions extends ImportOptions {
-  /** The files of weights outside the model's. If not given they are beside a model that is given by its address, and otherwise missing. */
+  /** The files of weights outside the model's. If not given they are beside a model's address, and otherwise missing. */
   external?: External;
   /** The options of the programs of {@link OnnxModel.run}. */
   program?: ModuleProgramOptions;
@@ -45,15 +45,15 @@ export interface OnnxModel {
   readonly inputs: readonly OnnxInfo[];
   readonly outputs: readonly OnnxInfo[];
   /**
-   * The outputs for inputs: tensors `{ shape, data }`, or elements where no more than one size is open. The model is compiled for
-   * the sizes of the inputs, and its weights are loaded, the first time that they come; four sizes are kept. The value of an input
-   * that decides about shapes is compiled, too.
+   * The outputs for inputs: tensors `{ shape, data }`, or elements where no more than one size is open. The model is
+   * compiled for the sizes of the inputs, and its weights are loaded, the first time that they come; four sizes are
+   * kept. The value of an input that decides about shapes is compiled, too.
    */
   run(inputs: Readonly<Record<string, Input>>): Promise<Record<string, HostTensor>>;
   /**
-   * The graph, which computes the outputs from the inputs, by the model's names, and whose parameters are the weights. Open sizes
-   * are its symbols. Rejects with an {@link RlxError} of kind `unsupported` or `shape` where a size is no polynomial of them, or an
-   * input decides about shapes: give the sizes in `symbols`, and the value in `values`.
+   * The graph, which computes the outputs from the inputs, by the model's names, and whose parameters are the weights.
+   * Open sizes are its symbols. Rejects with an {@link RlxError} of kind `unsupported` or `shape` where a size is no
+   * polynomial of them, or an input decides about shapes: give the sizes in `symbols`, and the value in `values`.
    */
   graph(): Promise<Graph>;
   /** The weights of the graph, in the order of first use. Their elements are read when they are asked for. */
@@ -61,8 +61,8 @@ export interface OnnxModel {
   /** Reads a weight. */
   read(name: string): Promise<StoredTensor>;
   /**
-   * Loads the weights into a program, one after the other: into parameters of their names, or of these within a scope in which a
-   * graph calls the model's.
+   * Loads the weights into a program, one after the other: into parameters of their names, or of these within a scope
+   * in which a graph calls the model's.
    */
   load(program: Program, scope?: string): Promise<void>;
   /** A program of the graph, as its entry `run`, with the weights, for all sizes. The caller closes it. */
@@ -75,8 +75,8 @@ export interface OnnxModel {
  * Opens an ONNX model: a Blob, bytes, or a URL whose server supports ranges. It reads the model without the elements of large
  * tensors, which are read when a program needs them.
  *
- * Rejects with an {@link RlxError} of kind `syntax` for a damaged file, and `missing` for one that cannot be loaded. A node that cannot
- * be imported rejects the first run, or the graph, with `unsupported` and its op.
+ * Rejects with an {@link RlxError} of kind `syntax` for a damaged file, and `missing` for one that cannot be loaded. A
+ * node that cannot be imported rejects the first run, or the graph, with `unsupported` and its op.
  *
  * ```ts
  * const model = await openONNX('/models/classifier.onnx');

@@ -1,5 +1,5 @@
-// Runs of a model at the sizes of their inputs. They are bound in the graph with open sizes, or, where there is none, given to the
-// importer: many models compute with sizes what no polynomial says, such as halves that are rounded down.
+// Runs of a model at the sizes of their inputs. They are bound in the graph with open sizes, or, where there is none,
+// given to the importer: many models compute with sizes what no polynomial says, such as halves that are rounded down.
 
 import { program as programOf, type ModuleProgramOptions } from '../compile/train.js';
 import { type Graph, type Output, parseGraph } from '../graph/graph.js';

@@ -1,4 +1,4 @@
-// ONNX models in Chromium: a file that the user chose, a Blob, on a GPU and on the CPU, by ONNX Runtime's values and a closed form.
+// ONNX models of Blobs, as files that a user chose are, in Chromium, on a GPU and on the CPU.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

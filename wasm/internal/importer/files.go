@@ -13,8 +13,8 @@ import (
 // own is the path of the model's own file: a valid path that no file has, as it is that of the folder.
 const own = "."
 
-// maxGiven bounds the bytes that a call may ask for: an import computes with few elements of large tensors, and one weight is read at a
-// time.
+// maxGiven bounds the bytes that a call may ask for: an import computes with few elements of large tensors, and one weight
+// is read at a time.
 const maxGiven = 512 << 20
 
 // errNeeded is the error of what the host has not given yet.

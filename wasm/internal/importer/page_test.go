@@ -43,8 +43,8 @@ type (
 // refuses, the other does.
 func TestPageImportsTheSame(t *testing.T) {
 	var folders []string
-	for _, root := range []string{"RLX_ONNX", "RLX_ONNX_MODELS"} {
-		found, err := filepath.Glob(filepath.Join(os.Getenv(root), os.Getenv("RLX_ONNX_CASES")+"*"))
+	for root, prefix := range map[string]string{"RLX_ONNX": os.Getenv("RLX_ONNX_CASES"), "RLX_ONNX_MODELS": ""} {
+		found, err := filepath.Glob(filepath.Join(os.Getenv(root), prefix+"*"))
 		if err == nil && (len(found) == 0 || os.Getenv(root) == "") {
 			err = errors.New("$" + root + " names no folder: make test-onnx does")
 		}
@@ -54,32 +54,11 @@ func TestPageImportsTheSame(t *testing.T) {
 	var input bytes.Buffer
 	wanted := make([]made, len(folders))
 	for i, folder := range folders {
-		c, err := onnxcase.Load(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ask := asked{File: filepath.Join(folder, "model.onnx"), Symbols: map[string]int{}, Values: map[string]value{}}
-		maps.Copy(ask.Symbols, c.Sizes())
-		m, fixed, err := c.Import(true)
-		for name, a := range fixed {
-			ask.Values[name] = value{a.DType.String(), append([]int{}, a.Dims...), base64.StdEncoding.EncodeToString(a.Bytes())}
-		}
+		ask, want := caseOf(t, folder)
 		if err := json.NewEncoder(&input).Encode(ask); err != nil {
 			t.Fatal(err)
 		}
-		if err != nil {
-			wanted[i].Kind = err.Error()
-			continue
-		}
-		wanted[i].Text, wanted[i].Weights = m.Graph.String(), map[string]string{}
-		for _, w := range m.Weights {
-			data, err := w.Bytes()
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum := sha256.Sum256(data)
-			wanted[i].Weights[w.Name] = hex.EncodeToString(sum[:])
-		}
+		wanted[i] = want
 	}
 	node := exec.Command("node", "../../../js/test/rig/onnx-graphs.mjs")
 	node.Stdin, node.Stderr = &input, os.Stderr
@@ -110,4 +89,32 @@ func TestPageImportsTheSame(t *testing.T) {
 	if same < len(folders)*9/10 {
 		t.Errorf("%d of %d models are imported", same, len(folders))
 	}
+}
+
+// caseOf returns the question about the model of a folder, and what package onnx makes of it.
+func caseOf(t *testing.T, folder string) (asked, made) {
+	t.Helper()
+	c, err := onnxcase.Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := asked{File: filepath.Join(folder, "model.onnx"), Symbols: map[string]int{}, Values: map[string]value{}}
+	maps.Copy(ask.Symbols, c.Sizes())
+	m, fixed, err := c.Import(true)
+	for name, a := range fixed {
+		ask.Values[name] = value{a.DType.String(), append([]int{}, a.Dims...), base64.StdEncoding.EncodeToString(a.Bytes())}
+	}
+	if err != nil {
+		return ask, made{Kind: err.Error()}
+	}
+	want := made{Text: m.Graph.String(), Weights: map[string]string{}}
+	for _, w := range m.Weights {
+		data, err := w.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(data)
+		want.Weights[w.Name] = hex.EncodeToString(sum[:])
+	}
+	return ask, want
 }
