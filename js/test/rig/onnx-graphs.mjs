@@ -1,5 +1,6 @@
-// What a page makes of ONNX models, for a Go test: of each line of the input, a model's file and the options of its import, a
-// line of the output has the text of the graph and the hashes of its weights, or the kind of the error.
+// What a page makes of ONNX models, for Go tests: of each line of the input, a model's file and the options of its import, a
+// line of the output has the text of the graph and the hashes of its weights, or the kind of the error. Of a line with inputs it
+// has the outputs of a run on the CPU.
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -15,8 +16,22 @@ function valueOf({ dtype, shape, data }) {
   return { dtype, shape, data: new (arrays[dtype] ?? Uint8Array)(buffer) };
 }
 
+const valuesOf = (values) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, valueOf(value)]));
+
+async function outputsOf({ file, inputs }) {
+  const model = await openONNX(readFileSync(file), { maxSteps: 64, program: { on: 'cpu' } }), outputs = {};
+  try {
+    for (const [name, { dtype, shape, data }] of Object.entries(await model.run(valuesOf(inputs)))) {
+      outputs[name] = { dtype, shape, data: Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64') };
+    }
+    return { outputs };
+  } finally {
+    model.close();
+  }
+}
+
 async function madeOf({ file, symbols, values }) {
-  const model = await openONNX(readFileSync(file), { symbols, values: Object.fromEntries(Object.entries(values).map(([name, value]) => [name, valueOf(value)])), maxSteps: 64 });
+  const model = await openONNX(readFileSync(file), { symbols, values: valuesOf(values), maxSteps: 64 });
   try {
     const text = (await model.graph()).text(), weights = {};
     for (const { name } of await model.weights()) {
@@ -31,6 +46,6 @@ async function madeOf({ file, symbols, values }) {
 
 await init({ cache: false, compileWorker: false });
 for await (const line of createInterface({ input: process.stdin })) {
-  const made = await madeOf(JSON.parse(line)).catch((reason) => ({ kind: reason.kind ?? 'none', message: `${reason.stack}` }));
+  const ask = JSON.parse(line), made = await (ask.inputs ? outputsOf(ask) : madeOf(ask)).catch((reason) => ({ kind: reason.kind ?? 'none', message: `${reason.stack}` }));
   await new Promise((resolve) => process.stdout.write(`${JSON.stringify(made)}\n`, resolve));
 }

@@ -1,7 +1,6 @@
 package importer_test
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
@@ -15,6 +14,9 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/onnxcase"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/backendtest"
 )
 
@@ -24,6 +26,7 @@ type (
 		File    string           `json:"file"`
 		Symbols map[string]int   `json:"symbols"`
 		Values  map[string]value `json:"values"`
+		Inputs  map[string]value `json:"inputs,omitempty"`
 	}
 	value struct {
 		DType string `json:"dtype"`
@@ -35,6 +38,7 @@ type (
 		Weights map[string]string `json:"weights"`
 		Kind    string            `json:"kind"`
 		Message string            `json:"message"`
+		Outputs map[string]value  `json:"outputs"`
 	}
 )
 
@@ -42,37 +46,14 @@ type (
 // test-onnx` writes to folders: their graphs are those of package onnx, to the letter, and their weights to the bit. What one
 // refuses, the other does.
 func TestPageImportsTheSame(t *testing.T) {
-	var folders []string
-	for root, prefix := range map[string]string{"RLX_ONNX": os.Getenv("RLX_ONNX_CASES"), "RLX_ONNX_MODELS": ""} {
-		found, err := filepath.Glob(filepath.Join(os.Getenv(root), prefix+"*"))
-		if err == nil && (len(found) == 0 || os.Getenv(root) == "") {
-			err = errors.New("$" + root + " names no folder: make test-onnx does")
-		}
-		backendtest.Require(t, "onnx", err)
-		folders = append(folders, found...)
-	}
-	var input bytes.Buffer
-	wanted := make([]made, len(folders))
+	folders := append(foldersOf(t, "RLX_ONNX", os.Getenv("RLX_ONNX_CASES")), foldersOf(t, "RLX_ONNX_MODELS", "")...)
+	asks, wanted := make([]asked, len(folders)), make([]made, len(folders))
 	for i, folder := range folders {
-		ask, want := caseOf(t, folder)
-		if err := json.NewEncoder(&input).Encode(ask); err != nil {
-			t.Fatal(err)
-		}
-		wanted[i] = want
+		asks[i], wanted[i] = caseOf(t, folder)
 	}
-	node := exec.Command("node", "../../../js/test/rig/onnx-graphs.mjs")
-	node.Stdin, node.Stderr = &input, os.Stderr
-	out, err := node.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, same, refused := json.NewDecoder(bufio.NewReader(bytes.NewReader(out))), 0, 0
-	for i, want := range wanted {
-		var got made
-		if err := lines.Decode(&got); err != nil {
-			t.Fatal(err)
-		}
-		switch name := filepath.Base(folders[i]); {
+	same, refused := 0, 0
+	for i, got := range answers(t, asks) {
+		switch name, want := filepath.Base(folders[i]), wanted[i]; {
 		case (got.Kind != "") != (want.Kind != ""):
 			t.Errorf("%s: the page has %s, Go %q", name, got.Message, want.Kind)
 		case want.Kind != "":
@@ -91,6 +72,86 @@ func TestPageImportsTheSame(t *testing.T) {
 	}
 }
 
+// TestPageRunsModels has openONNX run the models of other projects on the CPU, without any options: the results are those of
+// onnxruntime.
+func TestPageRunsModels(t *testing.T) {
+	var cases []*onnxcase.Case
+	var asks []asked
+	for _, folder := range foldersOf(t, "RLX_ONNX_MODELS", "") {
+		c, err := onnxcase.Load(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := asked{File: filepath.Join(folder, "model.onnx"), Inputs: map[string]value{}}
+		for i, name := range c.Names {
+			a := c.In[i]
+			if a.DType == ir.I64 {
+				a = ir.Ints(ir.I32, a.I, a.Dims...)
+			}
+			ask.Inputs[name] = valueOf(a)
+		}
+		cases, asks = append(cases, c), append(asks, ask)
+	}
+	for i, got := range answers(t, asks) {
+		results := map[string]native.Tensor{}
+		for name, v := range got.Outputs {
+			d, err := dtype.Parse(v.DType)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := base64.StdEncoding.DecodeString(v.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			results[name] = native.Tensor{DType: d, Dims: v.Shape, Data: data}
+		}
+		if got.Kind != "" {
+			t.Errorf("%s: %s", cases[i].Name, got.Message)
+		} else if err := cases[i].Check(results, true); err != nil {
+			t.Errorf("%s: %v", cases[i].Name, err)
+		}
+	}
+}
+
+// foldersOf returns the folders of an environment variable whose names begin with a prefix.
+func foldersOf(t *testing.T, variable, prefix string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(os.Getenv(variable), prefix+"*"))
+	if err == nil && (len(found) == 0 || os.Getenv(variable) == "") {
+		err = errors.New("$" + variable + " names no folder: make test-onnx does")
+	}
+	backendtest.Require(t, "onnx", err)
+	return found
+}
+
+// answers asks Node.
+func answers(t *testing.T, asks []asked) []made {
+	t.Helper()
+	var input bytes.Buffer
+	for _, ask := range asks {
+		if err := json.NewEncoder(&input).Encode(ask); err != nil {
+			t.Fatal(err)
+		}
+	}
+	node := exec.Command("node", "../../../js/test/rig/onnx-graphs.mjs")
+	node.Stdin, node.Stderr = &input, os.Stderr
+	out, err := node.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, list := json.NewDecoder(bytes.NewReader(out)), make([]made, len(asks))
+	for i := range list {
+		if err := lines.Decode(&list[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}
+
+func valueOf(a *ir.Array) value {
+	return value{a.DType.String(), append([]int{}, a.Dims...), base64.StdEncoding.EncodeToString(a.Bytes())}
+}
+
 // caseOf returns the question about the model of a folder, and what package onnx makes of it.
 func caseOf(t *testing.T, folder string) (asked, made) {
 	t.Helper()
@@ -102,7 +163,7 @@ func caseOf(t *testing.T, folder string) (asked, made) {
 	maps.Copy(ask.Symbols, c.Sizes())
 	m, fixed, err := c.Import(true)
 	for name, a := range fixed {
-		ask.Values[name] = value{a.DType.String(), append([]int{}, a.Dims...), base64.StdEncoding.EncodeToString(a.Bytes())}
+		ask.Values[name] = valueOf(a)
 	}
 	if err != nil {
 		return ask, made{Kind: err.Error()}
