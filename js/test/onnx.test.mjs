@@ -183,7 +183,10 @@ test('the value of an input that decides about shapes is compiled', async (t) =>
   const bytes = modelOf([node('Reshape', ['x', 's'], ['r']), node('Add', ['r', 'r'], ['y'])], [], [info('x', 1, ['n']), info('s', 7, [2])], [info('y', 1, ['p', 'q'])]);
   const model = await open(t, bytes);
   assert.deepEqual(model.inputs[1], { name: 's', element: 'int64', dtype: 'i32', shape: [2] });
-  await assert.rejects(model.graph(), isError('unsupported', /"s", i64\[2\], must be known at import/));
+  await assert.rejects(model.graph(), isError('unsupported', /"s", i64\[2\], must be known at import; it depends on the inputs \["s"\]: give the value of s in values$/));
+  const odd = modelOf([node('Unique', ['x'], ['y'])], [], [info('x', 1)], [info('y', 1)]);
+  await assert.rejects(open(t, odd).then((one) => one.graph()), isError('unsupported', /input "x" has no shape in the model: give it in shapes/));
+  await assert.rejects(open(t, odd).then((one) => one.run({ x: filled(3) })), isError('shape', /declares no shape of input x: give it in shapes/));
   for (const shape of [[2, 3], [3, 2], [1, 6]]) {
     const { y } = await model.run({ x: filled(6), s: Int32Array.from(shape) });
     assert.deepEqual(y.shape, shape);

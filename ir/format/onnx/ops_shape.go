@@ -153,6 +153,9 @@ func constantOfShape(c *call) ir.Value {
 
 // rangeValues is Range: its length must be known, the start need not be.
 func rangeValues(c *call) ir.Value {
+	if !c.needs(3) {
+		return ir.Value{}
+	}
 	start, limit, delta := c.in[0].array(c.im), c.in[1].array(c.im), c.in[2].array(c.im)
 	d := c.in[0].typ.DType
 	if start == nil || limit == nil || delta == nil {

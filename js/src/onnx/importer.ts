@@ -55,7 +55,7 @@ export interface Imported { handle: number; text: string; weights: readonly Weig
 export class NeedsValues extends RlxError {
   readonly inputs: readonly string[];
   constructor(inputs: readonly string[], message: string) {
-    super('unsupported', message, inputs.length ? { name: inputs.at(-1)! } : {});
+    super('unsupported', inputs.length ? `${message}: give the value of ${inputs.join(' or ')} in values` : message, inputs.length ? { name: inputs[0]! } : {});
     this.inputs = inputs;
   }
 }
@@ -139,7 +139,10 @@ export class Importer {
   async #answer(ask: () => Request): Promise<Response> {
     for (let round = 0; round < maxRounds; round++) {
       const r = invoke(ask(), this.#instance), answer = r.u32();
-      if (answer === needsValues) throw new NeedsValues(r.list(() => r.text()), r.text());
+      if (answer === needsValues) {
+        const names = r.list(() => r.text());
+        throw new NeedsValues(this.inputs.map(({ name }) => name).filter((name) => names.includes(name)), r.text());
+      }
       if (answer !== needsFiles) return r;
       for (const { file, offset, length } of r.list(() => placeIn(r))) {
         const source = await this.#file(file);

@@ -55,7 +55,7 @@ export class Runs {
   constructor(importer: Importer, inputs: readonly OnnxInfo[], options: ImportOptions, where: ModuleProgramOptions, open: () => Promise<Made>) {
     this.#importer = importer;
     this.#inputs = inputs.map((one) => {
-      if (!one.dtype) throw new RlxError('unsupported', `run: input ${one.name} is ${one.element}: it must be a tensor of numbers`, { name: one.name });
+      if (!one.dtype) throw new RlxError('unsupported', `run: input ${one.name} is of ${one.element}: it must be a tensor of numbers`, { name: one.name });
       if (!one.shape) throw new RlxError('shape', `run: the model declares no shape of input ${one.name}: give it in shapes`, { name: one.name });
       return { ...one, dtype: one.dtype, shape: one.shape };
     });

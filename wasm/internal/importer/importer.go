@@ -10,6 +10,7 @@ package importer
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
@@ -120,7 +121,7 @@ func importModel(m *model, c *wire.Service, r *wire.Request, w *wire.Response) e
 		for _, name := range names {
 			w.Text(name)
 		}
-		w.Text(err.Error())
+		w.Text(typed(err).Error())
 		return nil
 	}
 	if err != nil {
@@ -214,6 +215,12 @@ type refused struct{ error }
 
 // typed gives an error the kind and the op by which the host knows it.
 func typed(err error) error { return refused{err} }
+
+// Error has the host's names of options.
+func (e refused) Error() string {
+	text := strings.ReplaceAll(e.error.Error(), "Options.Sizes", "symbols")
+	return strings.ReplaceAll(text, "Options.Shapes", "shapes")
+}
 
 // Unwrap returns the error.
 func (e refused) Unwrap() error { return e.error }
