@@ -231,6 +231,23 @@ describe('ops of language models agree with ONNX Runtime', () => {
   }
 });
 
+test('a decoder with its cache, which is empty at first, agrees with ONNX Runtime', async (t) => {
+  const arrays = arraysOf(readFileSync(new URL('decoder.npz', testdata))), model = await open(t, arrays.get('decoder/model').data);
+  const of = (name) => name.replace('present.', 'past_key_values.'), caches = model.outputs.filter(({ name }) => name.startsWith('present.'));
+  let cache = Object.fromEntries(caches.map(({ name }) => [of(name), { shape: [1, 2, 0, 16], data: new Float32Array(0) }])), length = 0;
+  for (let step = 0; step < 5; step++) {
+    const { dims, data } = arrays.get(`decoder/in/${step}/input_ids`);
+    length += data.length;
+    const out = await model.run({ ...cache, input_ids: { shape: dims, data: Int32Array.from(data, Number) }, attention_mask: { shape: [1, length], data: new Int32Array(length).fill(1) } });
+    for (const name of step === 4 ? ['logits', ...caches.map((one) => one.name)] : ['logits']) {
+      const want = arrays.get(`decoder/out/${step}/${name}`);
+      assert.deepEqual(out[name].shape, want.dims);
+      near(out[name].data, want.data, 1e-4);
+    }
+    cache = Object.fromEntries(caches.map(({ name }) => [of(name), out[name]]));
+  }
+});
+
 describe('models that cannot be imported', () => {
   const failure = async (bytes, options) => {
     let model;

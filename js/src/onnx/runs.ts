@@ -195,5 +195,5 @@ function number(dtype: string, value: unknown): TensorData {
   return data;
 }
 
-/** Sizes of calls without a bound. */
-const unbounded = { most: () => undefined, bound: (sizes: Sizes) => sizes, fit: async () => undefined, measure: async () => ({}) };
+/** Sizes of calls without a bound: a cache of tokens is empty at first. */
+const unbounded = { least: 0, most: () => undefined, bound: (sizes: Sizes) => sizes, fit: async () => undefined, measure: async () => ({}) };
