@@ -208,6 +208,20 @@ test('large tensors that the importer computes with are read, in nodes and neste
   assert.deepEqual(await model.weights().then((list) => list.map(({ name, shape }) => [name, shape])), [['c', [600]]]);
 });
 
+test('lists of floats are read as raw elements are, and so are those of types that graphs have not', async (t) => {
+  const list = filled(600), half = Uint8Array.from({ length: 1200 }, (_, i) => i * 37), doubles = Float64Array.from(list, (v) => v / 3);
+  const initializers = [
+    [[1, 600], [2, 1], [8, 'floats'], [4, list]], [[1, 600], [2, 11], [8, 'doubles'], [10, doubles]],
+    [[1, 1200], [2, 18], [8, 'small'], [9, half]], // float8e4m3fnuz, which a graph has as f32
+  ];
+  const nodes = ['floats', 'doubles', 'small'].flatMap((name) => [node('Mul', [name, name], [`${name}2`])]);
+  const model = await open(t, modelOf(nodes, initializers, [], [info('floats2', 1, [600]), info('doubles2', 11, [600]), info('small2', 1, [1200])]));
+  assert.deepEqual((await model.weights()).map(({ name, dtype }) => [name, dtype]), [['floats', 'f32'], ['doubles', 'f64'], ['small', 'f32']]);
+  assert.deepEqual([(await model.read('floats')).data, (await model.read('doubles')).data], [list, doubles]);
+  const { data } = await model.read('small'), fnuz = (bits) => bits === 128 ? NaN : (bits & 128 ? -1 : 1) * (bits >> 3 & 15 ? (1 + (bits & 7) / 8) * 2 ** ((bits >> 3 & 15) - 8) : (bits & 7) / 8 * 2 ** -7);
+  assert.deepEqual([...data], [...half].map(fnuz));
+});
+
 describe('ops of language models agree with ONNX Runtime', () => {
   const arrays = arraysOf(readFileSync(new URL('microsoft.npz', testdata)));
   for (const name of [...arrays.keys()].filter((one) => one.endsWith('/model')).map((one) => one.slice(0, -6))) {

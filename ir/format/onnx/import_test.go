@@ -140,6 +140,9 @@ func TestWeightsStayParameters(t *testing.T) {
 	if err != nil || !slices.Equal(data, floatBytes(3, 4)) {
 		t.Errorf("got %v, %v", data, err)
 	}
+	if _, has, err := i.Weights[0].Place(); has || err != nil {
+		t.Errorf("a weight of the model itself has a place: %v, %v", has, err)
+	}
 	in := map[string]*ir.Array{"x": ir.Floats(ir.F32, []float64{1, 1}, 1, 2), "w": ir.Floats(ir.F32, []float64{3, 4}, 1, 2)}
 	if got := evaluated(t, i, in).F; got[0] != 14 {
 		t.Errorf("got %v", got)
@@ -232,7 +235,15 @@ func TestExternalData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return i.Weights[0].Bytes()
+		place, has, err := i.Weights[0].Place()
+		if err == nil && (!has || place != onnx.Place{File: location, Offset: 8, Length: 8}) {
+			t.Errorf("the place is %+v, %v", place, has)
+		}
+		data, failed := i.Weights[0].Bytes()
+		if (failed == nil) != (err == nil) {
+			t.Errorf("the place fails by %v, the bytes by %v", err, failed)
+		}
+		return data, failed
 	}
 	got, err := read(dir, "w.bin")
 	if err != nil || !slices.Equal(got, floatBytes(3, 4)) {
