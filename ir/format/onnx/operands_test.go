@@ -45,7 +45,8 @@ func TestOpsWithAnyOperands(t *testing.T) {
 	}
 }
 
-// importAny imports a model of one node that may be refused. Its operands are of the kind first, and of those that follow by steps.
+// importAny imports a model of one node that may be refused. Its operands are of the kind first, and of those that follow
+// by steps.
 func importAny(t *testing.T, domain, op string, n, first, step int) {
 	t.Helper()
 	g, made := &graph{}, &node{op: op, domain: domain, outputs: []string{"y"}, attrs: map[string]*attribute{}}
