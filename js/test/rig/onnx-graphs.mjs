@@ -1,6 +1,6 @@
-// What a page makes of ONNX models, for Go tests: of each line of the input, a model's file and the options of its import, a
-// line of the output has the text of the graph and the hashes of its weights, or the kind of the error. Of a line with inputs it
-// has the outputs of a run on the CPU.
+// What a page makes of ONNX models, for Go tests: of each line of the input, a model's file and the options of its import,
+// a line of the output has the text of the graph and the hashes of its weights, or the kind of the error. Of a line with
+// inputs it has the outputs of a run on the CPU.
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

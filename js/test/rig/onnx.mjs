@@ -44,7 +44,7 @@ export const graphOf = (nodes, initializers, inputs, outputs) => [
 /** A model of operator set 17. */
 export const modelOf = (...graph) => message([1, 8], [8, [[2, 17]]], [7, graphOf(...graph)]);
 
-/** A model of two layers, x [batch, 16] → y [batch, 3], whose first weight is large enough to be read apart, and its weights. */
+/** A model of two layers, x [batch, 16] → y [batch, 3], and its weights, the first large enough to be read apart. */
 export function perceptron(placeOf = () => undefined) {
   const fill = (n, at) => Float32Array.from({ length: n }, (_, i) => Math.sin(i * 1.3 + at) / 3);
   const weights = { w0: [[16, 32], fill(512, 1)], b0: [[32], fill(32, 2)], w1: [[32, 3], fill(96, 3)], b1: [[3], fill(3, 4)] };
