@@ -101,13 +101,13 @@ build: js ## build everything: Go packages, WebAssembly modules, the npm package
 	$(RARE_GC) $(GO) build ./...
 
 .PHONY: wasm
-wasm: ## build the compiler for the browser, and what pads open sizes
+wasm: ## build the compiler for the browser, what pads open sizes, and what imports ONNX models
 	mkdir -p js/dist build
 	$(GO_RUN) ./wasm/overlay build/_ops ir/ops
 	$(WASM) -o build/linked.wasm ./wasm
 	cp build/linked.wasm js/dist/rlx.wasm
-	$(WASM) -o js/dist/sizes.wasm ./wasm/sizes
-	[ '$(SHRINK)' = 0 ] || for module in rlx sizes; do $(GO_RUN) ./wasm/shrink js/dist/$$module.wasm; done
+	for module in sizes onnx; do $(WASM) -o js/dist/$$module.wasm ./wasm/$$module; done
+	[ '$(SHRINK)' = 0 ] || for module in rlx sizes onnx; do $(GO_RUN) ./wasm/shrink js/dist/$$module.wasm; done
 	cp "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" js/dist/wasm_exec.js
 
 .PHONY: js
@@ -168,7 +168,7 @@ test-package size: js
 test-package: $(OUTSIDE)
 test-wgsl: $(JS_TOOLS)
 test-nvrtc: $(NVRTC)/.installed
-test-onnx: $(ONNX)/.installed
+test-onnx: $(ONNX)/.installed js
 test-events: $(EVENTS)/.installed
 test-coreml: $(COREML)/.installed test-darwin
 test-darwin: $(ZIG)/.installed
@@ -275,9 +275,10 @@ $(ONNX)/.installed: ir/format/onnx/suite/requirements.txt $(wildcard ir/format/o
 	touch $@
 
 .PHONY: test-onnx
-test-onnx: ## run the node tests of the onnx package on the CPU, some on WebGPU, differentiate them, and compare models with onnxruntime
+test-onnx: ## run the node tests of the onnx package on the CPU, some on WebGPU, differentiate them, have a page import them, and compare models with onnxruntime
 	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_ONNX_MODELS=$(CURDIR)/$(ONNX)/models RLX_REQUIRE=onnx $(GO_TEST) -count=1 -run='Nodes|Models' ./ir/format/onnx
 	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_REQUIRE=onnx,webgpu $(GO_TEST) -count=1 -run=Nodes ./webgpu
+	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_ONNX_MODELS=$(CURDIR)/$(ONNX)/models RLX_REQUIRE=onnx $(GO_TEST) -count=1 -run=Page ./wasm/internal/importer
 
 .PHONY: onnx-exported
 onnx-exported: $(ONNX)/.installed ## have onnxruntime compute exported models, and write the table of those that differ

@@ -36,7 +36,14 @@ function removeOldCode(outputs) {
 const first = [...['values', 'plan', 'program', 'gpu', 'runtime'].map((folder) => join(here, 'src', folder, sep)), join(here, 'src', 'worker', 'start.ts')];
 // A program that recovers, or has loops without a trip count, loads their code when it is opened.
 const later = [join('runtime', 'recover.ts'), join('runtime', 'resume.ts'), join('gpu', 'loops.ts')];
-const chunks = { groups: [{ name: 'core', test: (path) => first.some((part) => path.startsWith(part)) && !later.some((file) => path.endsWith(file)) }] };
+// What programs with open sizes share, compiled here or before, is one chunk, too, of which /onnx needs a part.
+const family = ['box', 'buckets', 'entry', 'family'].map((name) => join(here, 'src/sizes', `${name}.ts`));
+const chunks = {
+  groups: [
+    { name: 'core', test: (path) => first.some((part) => path.startsWith(part)) && !later.some((file) => path.endsWith(file)) },
+    { name: 'family', test: (path) => family.includes(path) },
+  ],
+};
 
 // shortLines breaks the lines of minified code.
 const shortLines = {

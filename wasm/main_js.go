@@ -2,8 +2,8 @@
 //
 // Its input are calls by js/src/wasm/module.ts, of which package wasm/internal/wire has the form and package
 // wasm/internal/compiler the meaning; read compiler.go there first. Packages wasm/overlay and wasm/shrink make the
-// module smaller, wasm/gen writes the methods of the ops in TypeScript, and wasm/sizes is a module that only pads
-// graphs.
+// module smaller, wasm/gen writes the methods of the ops in TypeScript, and wasm/sizes and wasm/onnx are modules
+// that only pad graphs, and only import ONNX models.
 package main
 
 import (

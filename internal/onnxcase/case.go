@@ -79,6 +79,9 @@ func (c *Case) bind(in onnx.Info, a *ir.Array) {
 	}
 }
 
+// Sizes returns the sizes of the model's symbols, by its inputs.
+func (c *Case) Sizes() map[string]int { return c.sizes }
+
 // loadTensor returns nil for a value that is no tensor, or one of strings.
 func loadTensor(folder, prefix string, i int) (*ir.Array, error) {
 	data, err := os.ReadFile(filepath.Join(folder, "0", fmt.Sprintf("%s_%d.pb", prefix, i)))

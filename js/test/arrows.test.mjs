@@ -22,7 +22,7 @@ const layers = [
   ['runtime'],
   ['compile', 'fit', 'functions', 'nn', 'pixels', 'lm/chat', 'lm/tokenizer'],
   ['lm', 'sizes'],
-  ['lm/model'],
+  ['lm/model', 'onnx'],
   ['.'],
 ];
 

@@ -75,7 +75,7 @@ const env = { RIG: new URL('rig/dawn.mjs', import.meta.url).href };
 
 test('it holds modules, types and licence, and no source', async () => {
   const files = await project.list('node_modules/@rlx-go/rlx');
-  for (const name of ['dist/index.js', 'dist/index.d.ts', 'dist/runtime.js', 'dist/nn.js', 'dist/fit.js', 'dist/sizes.js', 'dist/sized.js', 'dist/ahead.js', 'dist/edge.js', 'dist/vite.js', 'dist/vite.d.ts', 'dist/rlx.wasm', 'dist/sizes.wasm', 'dist/worker.js', 'dist/compiler-worker.js', 'LICENSE', 'README.md', 'OPS.md', 'LAYERS.md', 'GUIDE.md', 'PARITY.md', 'PYTORCH.md']) {
+  for (const name of ['dist/index.js', 'dist/index.d.ts', 'dist/runtime.js', 'dist/nn.js', 'dist/fit.js', 'dist/sizes.js', 'dist/sized.js', 'dist/ahead.js', 'dist/edge.js', 'dist/vite.js', 'dist/vite.d.ts', 'dist/rlx.wasm', 'dist/sizes.wasm', 'dist/onnx.js', 'dist/onnx.wasm', 'dist/worker.js', 'dist/compiler-worker.js', 'LICENSE', 'README.md', 'OPS.md', 'LAYERS.md', 'GUIDE.md', 'PARITY.md', 'PYTORCH.md']) {
     assert.ok(files.includes(name), `${name} is not in the package`);
   }
   assert.ok(!files.some((name) => name.startsWith('src') || name.startsWith('test')));

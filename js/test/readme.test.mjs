@@ -12,15 +12,18 @@ import * as fit from '../dist/fit.js';
 import * as rlx from '../dist/index.js';
 import * as lm from '../dist/lm.js';
 import * as nn from '../dist/nn.js';
+import * as onnx from '../dist/onnx.js';
 import * as pixels from '../dist/pixels.js';
 import * as safetensors from '../dist/safetensors.js';
 import * as sizes from '../dist/sizes.js';
 import { openDawn } from './rig/dawn.mjs';
+import { perceptron } from './rig/onnx.mjs';
 
-const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/devices': devices, '@rlx-go/rlx/dist': dist, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/pixels': pixels, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors, '@rlx-go/rlx/sizes': sizes };
+const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/devices': devices, '@rlx-go/rlx/dist': dist, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/onnx': onnx, '@rlx-go/rlx/pixels': pixels, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors, '@rlx-go/rlx/sizes': sizes };
 
 // Examples write files.
 const folder = fs.mkdtempSync(join(tmpdir(), 'rlx-guide-'));
+globalThis.picked = new Blob([perceptron().bytes]);
 globalThis.chosen = new Blob([fs.readFileSync(join(import.meta.dirname, '../../demo/web/tiny.gguf'))]); // the file of a visitor
 process.chdir(folder);
 after(() => {
@@ -93,6 +96,10 @@ const expected = {
     },
     LoRA: ([line, , weights]) => assert.ok(line.match(/^loss (\S+), frozen: true$/)[1] < 0.05 && weights === '4 weights'),
     'Language models': (lines) => assert.ok(/^\d+ bytes$/.test(lines[0]) && lines[1].length > 30 && lines.at(-1) === 'true length', lines.join('\n')),
+    'ONNX models': ([inputs, y, loss]) => {
+      assert.deepEqual([inputs, y], ['x: f32[batch,16]', 'y: f32[4,3]']);
+      assert.ok(loss.match(/^loss (\S+)$/)[1] < 0.05, loss);
+    },
     'PyTorch weights': (lines) => assert.deepEqual(lines, ['y 5,10', 'the same file: true']),
     Devices: (lines) => {
       assert.match(lines[0], /^best: 2,4,6,8 on /);

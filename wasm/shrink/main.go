@@ -15,7 +15,7 @@
 //   - it rewrites code so that calls and jumps have equal bytes, which compress better, and adds zeros,
 //     which keep an encoder from taking the module for text.
 //
-// It is the last step of the build of rlx.wasm and sizes.wasm, after package wasm/overlay, which replaces
+// It is the last step of the build of rlx.wasm, sizes.wasm and onnx.wasm, after package wasm/overlay, which replaces
 // sources, and the linker. Start reading at main.go, whose function shrink has the changes in their order, then
 // module.go, the sections of a module, and code.go.
 package main

@@ -31,6 +31,17 @@ func (c *call) failf(text string, args ...any) { c.fail(ir.Errorf(ir.ErrUnsuppor
 // has reports whether an operand is given.
 func (c *call) has(i int) bool { return i < len(c.in) && c.in[i] != nil }
 
+// needs reports whether the first n operands are given, and fails without one of them.
+func (c *call) needs(n int) bool {
+	for i := range n {
+		if !c.has(i) {
+			c.fail(damaged("operand %d is missing", i))
+			return false
+		}
+	}
+	return true
+}
+
 // x returns an operand in the graph.
 func (c *call) x(i int) ir.Value {
 	if !c.has(i) {

@@ -28,8 +28,9 @@
 //	model, err := onnx.Export(graph, onnx.ExportOptions{Weights: weights})
 //	err = model.WriteFile("model.onnx", false)
 //
-// [Export] is in write.go and export_*.go. A model has operator set 21. EXPORTED.md lists the
-// samples that onnxruntime computes differently, and those that are refused.
+// [Export] is in write.go and export_*.go, and what reads and writes files in files.go. A model has
+// operator set 21. EXPORTED.md lists the samples that onnxruntime computes differently, and those
+// that are refused.
 //
 // # Tests
 //

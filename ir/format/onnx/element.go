@@ -1,9 +1,9 @@
 package onnx
 
 import (
-	"fmt"
 	"math"
 
+	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -88,7 +88,7 @@ func (e Element) String() string {
 	if i, ok := elements[e]; ok {
 		return i.name
 	}
-	return fmt.Sprintf("element type %d", int32(e))
+	return format.Sprintf("element type %d", int32(e))
 }
 
 // DType returns the element type that a graph holds the elements in: the same one or, for types

@@ -1,12 +1,11 @@
 package onnx
 
 import (
+	"encoding/binary"
 	"io"
 	"maps"
 	"math"
 	"slices"
-
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/rlx-go/rlx/ir"
 )
@@ -48,46 +47,50 @@ func (m *message) raw(b []byte) {
 	m.size += int64(len(b))
 }
 
-func (m *message) tag(field protowire.Number, form protowire.Type) {
-	m.raw(protowire.AppendTag(nil, field, form))
+func (m *message) tag(field fieldNumber, form wireForm) {
+	m.raw(binary.AppendUvarint(nil, uint64(field)<<3|uint64(form)))
 }
 
 // int appends a number; zeros too, since attributes may be 0.
-func (m *message) int(field protowire.Number, x int64) {
-	m.tag(field, protowire.VarintType)
-	m.raw(protowire.AppendVarint(nil, uint64(x)))
+func (m *message) int(field fieldNumber, x int64) {
+	m.tag(field, varintForm)
+	m.raw(binary.AppendUvarint(nil, uint64(x)))
 }
 
-func (m *message) float(field protowire.Number, x float64) {
-	m.tag(field, protowire.Fixed32Type)
-	m.raw(protowire.AppendFixed32(nil, math.Float32bits(float32(x))))
+func (m *message) float(field fieldNumber, x float64) {
+	m.tag(field, fixed32Form)
+	m.raw(binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(x))))
 }
 
-func (m *message) text(field protowire.Number, s string) {
-	m.tag(field, protowire.BytesType)
-	m.raw(protowire.AppendString(nil, s))
+func (m *message) bytes(field fieldNumber, b []byte) {
+	m.tag(field, bytesForm)
+	m.raw(binary.AppendUvarint(nil, uint64(len(b))))
+	m.raw(b)
+}
+
+func (m *message) text(field fieldNumber, s string) {
+	m.bytes(field, []byte(s))
 }
 
 // texts appends all strings, empty ones too: an operand that is left out is one.
-func (m *message) texts(field protowire.Number, list []string) {
+func (m *message) texts(field fieldNumber, list []string) {
 	for _, s := range list {
 		m.text(field, s)
 	}
 }
 
 // ints appends a packed list.
-func (m *message) ints(field protowire.Number, list []int64) {
+func (m *message) ints(field fieldNumber, list []int64) {
 	var b []byte
 	for _, x := range list {
-		b = protowire.AppendVarint(b, uint64(x))
+		b = binary.AppendUvarint(b, uint64(x))
 	}
-	m.tag(field, protowire.BytesType)
-	m.raw(protowire.AppendBytes(nil, b))
+	m.bytes(field, b)
 }
 
-func (m *message) message(field protowire.Number, x *message) {
-	m.tag(field, protowire.BytesType)
-	m.raw(protowire.AppendVarint(nil, uint64(x.size)))
+func (m *message) message(field fieldNumber, x *message) {
+	m.tag(field, bytesForm)
+	m.raw(binary.AppendUvarint(nil, uint64(x.size)))
 	for _, p := range x.parts {
 		if p.source == nil {
 			m.raw(p.bytes)
@@ -98,7 +101,7 @@ func (m *message) message(field protowire.Number, x *message) {
 }
 
 // entry appends a pair of strings.
-func (m *message) entry(field protowire.Number, key, value string) {
+func (m *message) entry(field fieldNumber, key, value string) {
 	e := &message{}
 	e.text(entryKey, key)
 	e.text(entryValue, value)
@@ -216,12 +219,11 @@ func (t *tensor) encode() *message {
 		}
 		out.int(protoLocation, externalLocation)
 	case t.source != nil:
-		out.tag(protoRaw, protowire.BytesType)
-		out.raw(protowire.AppendVarint(nil, uint64(t.source.size)))
+		out.tag(protoRaw, bytesForm)
+		out.raw(binary.AppendUvarint(nil, uint64(t.source.size)))
 		out.parts, out.size = append(out.parts, part{source: t.source}), out.size+t.source.size
 	default:
-		out.tag(protoRaw, protowire.BytesType)
-		out.raw(protowire.AppendBytes(nil, t.raw))
+		out.bytes(protoRaw, t.raw)
 	}
 	return out
 }

@@ -2,8 +2,8 @@ package onnx
 
 import (
 	"errors"
-	"fmt"
 
+	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -11,7 +11,7 @@ import (
 var ErrDamaged = errors.New("damaged ONNX model")
 
 func damaged(text string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(text, args...))
+	return format.Errorf("%w: %s", ErrDamaged, format.Sprintf(text, args...))
 }
 
 // Error reports a node of a model that could not be imported. It wraps the reason, of a kind of
@@ -26,7 +26,7 @@ type Error struct {
 
 // Error returns 'node "conv1": Conv (opset 13): reason'.
 func (e *Error) Error() string {
-	return fmt.Sprintf("node %q: %s (opset %d): %v", e.Node, e.Op, e.Opset, e.Reason)
+	return format.Sprintf("node %q: %s (opset %d): %v", e.Node, e.Op, e.Opset, e.Reason)
 }
 
 // Unwrap returns the reason.
@@ -44,9 +44,9 @@ type NeedError struct {
 
 // Error returns the reason.
 func (e *NeedError) Error() string {
-	text := fmt.Sprintf("the elements of %q, %s, must be known at import; it depends on the inputs %q", e.Value, e.Type, e.From)
+	text := format.Sprintf("the elements of %q, %s, must be known at import; it depends on the inputs %q", e.Value, e.Type, e.From)
 	if e.Reason != nil {
-		text += fmt.Sprintf("; of the branches, both of which would be in the graph, one cannot be: %v", e.Reason)
+		text += format.Sprintf("; of the branches, both of which would be in the graph, one cannot be: %v", e.Reason)
 	}
 	return text
 }

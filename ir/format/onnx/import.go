@@ -47,7 +47,8 @@ type Import struct {
 	// of an element type that graphs have not, such as 4-bit integers, have the type that holds it:
 	// see [Element.DType].
 	Graph *ir.Graph
-	// Weights are the parameters of the graph, in the order of first use.
+	// Weights are the parameters of the graph, in the order of first use: initializers, and large tensors of floats
+	// of Constant nodes, which are frozen in a model that has initializers.
 	Weights []Weight
 }
 
@@ -56,13 +57,33 @@ type Weight struct {
 	Name string
 	Type ir.Type
 
-	read  func(files fs.FS) ([]byte, error)
-	files fs.FS
+	read   func(files fs.FS) ([]byte, error)
+	tensor *tensor // nil for elements that are computed from others
+	files  fs.FS
+}
+
+// Place is a part of a file of [Options.Files].
+type Place struct {
+	File           string
+	Offset, Length int64
 }
 
 // Bytes returns the elements as devices store them: a window of the model's data where that has
 // them so, and otherwise memory of their own. Weights in other files are read at each call.
 func (w Weight) Bytes() ([]byte, error) { return w.read(w.files) }
+
+// Place returns where the elements are that [Weight.Bytes] reads, if a file has them as devices store them. It reports false
+// for elements that are in the model itself, or are converted.
+func (w Weight) Place() (Place, bool, error) {
+	if w.tensor == nil || w.tensor.external == nil || elements[w.tensor.elem].held() {
+		return Place{}, false, nil
+	}
+	f, p, err := w.tensor.openExternal(w.files)
+	if err != nil {
+		return Place{}, false, err
+	}
+	return p, true, f.Close()
+}
 
 // inlineElements is the number of elements up to which a float initializer becomes a literal, which
 // the compiler folds.
@@ -89,7 +110,8 @@ type importer struct {
 	folded  int // elements computed so far
 	root    *ir.Builder
 
-	repacked map[repacked]ir.Value // parameters in blocks of GGUF files
+	repacked  map[repacked]ir.Value // parameters in blocks of GGUF files
+	constants map[*tensor]*value    // large tensors of nodes
 }
 
 // Import builds the graph of a model. Functions are inlined, conditions that are known are decided,
@@ -105,7 +127,7 @@ func (m *Model) Import(o Options) (*Import, error) {
 	if o.Files == nil {
 		o.Files = m.files
 	}
-	im := &importer{m: m, o: o, names: map[string]bool{}, own: map[*graph]map[string]*value{}, repacked: map[repacked]ir.Value{}}
+	im := &importer{m: m, o: o, names: map[string]bool{}, own: map[*graph]map[string]*value{}, repacked: map[repacked]ir.Value{}, constants: map[*tensor]*value{}}
 	b, finish := ir.NewBuilder(m.graph.name)
 	im.root = b
 	s := &scope{im: im, b: b, opsets: m.Opsets, names: map[string]*value{}}
@@ -575,16 +597,17 @@ func (im *importer) isWeight(v *value) bool {
 
 // weight declares the parameter of an initializer.
 func (s *scope) weight(v *value) ir.Value {
-	return s.parameter(Weight{Name: v.name, Type: v.typ, read: v.tensor.bytes, files: s.im.o.Files})
+	w := Weight{Name: v.name, Type: v.typ, read: v.tensor.bytes, tensor: v.tensor, files: s.im.o.Files}
+	return s.parameter(w, v.constant && len(s.im.m.graph.initializers) > 0)
 }
 
 // parameter declares a parameter, with a number after its name if there is one of that name.
-func (s *scope) parameter(w Weight) ir.Value {
+func (s *scope) parameter(w Weight, frozen bool) ir.Value {
 	name := w.Name
 	for i := 1; s.im.names[w.Name]; i++ {
 		w.Name = name + "_" + strconv.Itoa(i)
 	}
 	s.im.names[w.Name] = true
 	s.im.weights = append(s.im.weights, w)
-	return s.b.ParamWith(w.Name, ir.PortOptions{Frozen: s.im.o.Frozen}, w.Type.DType, w.Type.Shape...)
+	return s.b.ParamWith(w.Name, ir.PortOptions{Frozen: frozen || s.im.o.Frozen}, w.Type.DType, w.Type.Shape...)
 }

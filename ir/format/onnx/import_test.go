@@ -140,6 +140,9 @@ func TestWeightsStayParameters(t *testing.T) {
 	if err != nil || !slices.Equal(data, floatBytes(3, 4)) {
 		t.Errorf("got %v, %v", data, err)
 	}
+	if _, has, err := i.Weights[0].Place(); has || err != nil {
+		t.Errorf("a weight of the model itself has a place: %v, %v", has, err)
+	}
 	in := map[string]*ir.Array{"x": ir.Floats(ir.F32, []float64{1, 1}, 1, 2), "w": ir.Floats(ir.F32, []float64{3, 4}, 1, 2)}
 	if got := evaluated(t, i, in).F; got[0] != 14 {
 		t.Errorf("got %v", got)
@@ -232,7 +235,15 @@ func TestExternalData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return i.Weights[0].Bytes()
+		place, has, err := i.Weights[0].Place()
+		if err == nil && (!has || place != onnx.Place{File: location, Offset: 8, Length: 8}) {
+			t.Errorf("the place is %+v, %v", place, has)
+		}
+		data, failed := i.Weights[0].Bytes()
+		if (failed == nil) != (err == nil) {
+			t.Errorf("the place fails by %v, the bytes by %v", err, failed)
+		}
+		return data, failed
 	}
 	got, err := read(dir, "w.bin")
 	if err != nil || !slices.Equal(got, floatBytes(3, 4)) {
@@ -278,4 +289,33 @@ func FuzzImport(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Large tensors of Constant nodes are weights: frozen ones beside initializers, and to be trained in a model that has none.
+func TestConstantNodesAreWeights(t *testing.T) {
+	list := make([]float32, 65)
+	for k := range list {
+		list[k] = float32(k)
+	}
+	value := field{5, []field{{1, "value"}, {20, 4}, {5, tensorOf("", onnx.Float, []int{65}, floatBytes(list...)).value}}}
+	node65 := node("Constant", nil, names("c"))
+	node65.value = append(node65.value.([]field), value)
+	for _, weights := range [][]field{nil, {tensorOf("b", onnx.Float, []int{65}, floatBytes(list...))}} {
+		nodes := []field{node65, node("Add", names("x", "c"), names("y"))}
+		if weights != nil {
+			nodes = append(nodes, node("Add", names("y", "b"), names("z")))
+		} else {
+			nodes = append(nodes, node("Identity", names("y"), names("z")))
+		}
+		i := imported(t, 17, onnx.Options{}, graphOf(nodes, weights, []field{info("x", onnx.Float, 65)}, []field{info("z", onnx.Float, 65)}))
+		p, ok := i.Graph.Port("c")
+		if !ok || p.Kind != ir.ParamPort || p.Options().Frozen != (weights != nil) || len(i.Weights) != 1+len(weights) {
+			t.Fatalf("port c is %v, %+v, of %d weights", ok, p.Options(), len(i.Weights))
+		}
+		in := weightsOf(t, i)
+		in["x"] = ir.Floats(ir.F32, make([]float64, 65), 65)
+		if got := evaluated(t, i, in).F[64]; got != float64(64*len(i.Weights)) {
+			t.Errorf("the last element is %v", got)
+		}
+	}
 }

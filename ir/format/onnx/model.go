@@ -1,13 +1,6 @@
 package onnx
 
-import (
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-
-	"google.golang.org/protobuf/encoding/protowire"
-)
+import "io/fs"
 
 // Bounds of a model, against memory and stacks that a hostile file would take.
 const (
@@ -79,7 +72,7 @@ type function struct {
 // valueInfo is the name and type of a value. Kind is the field of TypeProto that is set.
 type valueInfo struct {
 	name   string
-	kind   protowire.Number
+	kind   fieldNumber
 	elem   Element
 	shaped bool
 	dims   []dimension
@@ -117,7 +110,7 @@ const (
 // Errors are of kind [ErrDamaged].
 func Decode(data []byte) (*Model, error) {
 	m := &Model{Opsets: map[string]int64{}, Metadata: map[string]string{}, functions: map[functionKey]*function{}}
-	err := fields(data, func(field protowire.Number, v fieldValue) (err error) {
+	err := fields(data, func(field fieldNumber, v fieldValue) (err error) {
 		switch field {
 		case modelIRVersion:
 			m.IRVersion = v.int()
@@ -146,37 +139,9 @@ func Decode(data []byte) (*Model, error) {
 	return m, nil
 }
 
-// ReadFile reads a model file. External weights are read from its folder on demand; paths and links
-// that leave the folder are refused.
-func ReadFile(name string) (*Model, error) {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	m, err := Decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	m.files = folder(filepath.Dir(name))
-	return m, nil
-}
-
-// folder opens files within a folder only.
-type folder string
-
-// Open opens a file of the folder.
-func (f folder) Open(name string) (fs.File, error) {
-	root, err := os.OpenRoot(string(f))
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close() // the file stays open
-	return root.Open(name)
-}
-
 func readOpset(to map[string]int64, data []byte) error {
 	domain, version := "", int64(0)
-	err := fields(data, func(field protowire.Number, v fieldValue) error {
+	err := fields(data, func(field fieldNumber, v fieldValue) error {
 		switch field {
 		case opsetDomain:
 			domain = string(v.data)
@@ -199,7 +164,7 @@ func domainOf(name string) string {
 
 func readEntry(to map[string]string, data []byte) error {
 	key, value := "", ""
-	err := fields(data, func(field protowire.Number, v fieldValue) error {
+	err := fields(data, func(field fieldNumber, v fieldValue) error {
 		switch field {
 		case entryKey:
 			key = string(v.data)
@@ -217,7 +182,7 @@ func (m *Model) readGraph(data []byte, depth int) (*graph, error) {
 		return nil, damaged("graphs are nested more than %d times", maxNesting)
 	}
 	g := &graph{}
-	err := fields(data, func(field protowire.Number, v fieldValue) error {
+	err := fields(data, func(field fieldNumber, v fieldValue) error {
 		switch field {
 		case graphName:
 			g.name = string(v.data)
@@ -256,7 +221,7 @@ func (m *Model) readNode(data []byte, depth int) (*node, error) {
 		return nil, damaged("there are more than %d nodes", maxNodes)
 	}
 	n := &node{attrs: map[string]*attribute{}}
-	err := fields(data, func(field protowire.Number, v fieldValue) error {
+	err := fields(data, func(field fieldNumber, v fieldValue) error {
 		switch field {
 		case nodeInput:
 			n.inputs = append(n.inputs, string(v.data))
@@ -295,7 +260,7 @@ func (n *node) title() string {
 
 func (m *Model) readAttribute(data []byte, depth int) (*attribute, error) {
 	a := &attribute{}
-	err := fields(data, func(field protowire.Number, v fieldValue) (err error) {
+	err := fields(data, func(field fieldNumber, v fieldValue) (err error) {
 		switch field {
 		case attrName:
 			a.name = string(v.data)
@@ -317,7 +282,7 @@ func (m *Model) readAttribute(data []byte, depth int) (*attribute, error) {
 			a.sparse, err = readSparse(v.data)
 		case attrFloats:
 			var list []uint64
-			list, err = appendNumbers(nil, v, protowire.Fixed32Type)
+			list, err = appendNumbers(nil, v, fixed32Form)
 			for _, x := range list {
 				a.floats = append(a.floats, fieldValue{number: x}.float())
 			}
@@ -333,7 +298,7 @@ func (m *Model) readAttribute(data []byte, depth int) (*attribute, error) {
 
 func (m *Model) readFunction(data []byte) error {
 	f := &function{opsets: map[string]int64{}, defaults: map[string]*attribute{}}
-	err := fields(data, func(field protowire.Number, v fieldValue) error {
+	err := fields(data, func(field fieldNumber, v fieldValue) error {
 		switch field {
 		case functionName:
 			f.name = string(v.data)
@@ -366,12 +331,12 @@ func (m *Model) readFunction(data []byte) error {
 
 func readInfo(data []byte) (valueInfo, error) {
 	var info valueInfo
-	err := fields(data, func(field protowire.Number, v fieldValue) error {
+	err := fields(data, func(field fieldNumber, v fieldValue) error {
 		switch field {
 		case infoName:
 			info.name = string(v.data)
 		case infoType:
-			return fields(v.data, func(field protowire.Number, v fieldValue) error {
+			return fields(v.data, func(field fieldNumber, v fieldValue) error {
 				info.kind = field
 				if field != typeTensor {
 					return nil
@@ -385,13 +350,13 @@ func readInfo(data []byte) (valueInfo, error) {
 }
 
 func (info *valueInfo) readTensorType(data []byte) error {
-	return fields(data, func(field protowire.Number, v fieldValue) error {
+	return fields(data, func(field fieldNumber, v fieldValue) error {
 		switch field {
 		case tensorElem:
 			info.elem = Element(v.int())
 		case tensorShape:
 			info.shaped = true
-			return fields(v.data, func(field protowire.Number, v fieldValue) error {
+			return fields(v.data, func(field fieldNumber, v fieldValue) error {
 				if field != shapeDim {
 					return nil
 				}
@@ -406,7 +371,7 @@ func (info *valueInfo) readTensorType(data []byte) error {
 
 func readDimension(data []byte) (dimension, error) {
 	var d dimension
-	err := fields(data, func(field protowire.Number, v fieldValue) error {
+	err := fields(data, func(field fieldNumber, v fieldValue) error {
 		switch field {
 		case dimValue:
 			d.size, d.given = v.int(), true
@@ -420,7 +385,7 @@ func readDimension(data []byte) (dimension, error) {
 
 func readSparse(data []byte) (*sparse, error) {
 	s := &sparse{}
-	err := fields(data, func(field protowire.Number, v fieldValue) (err error) {
+	err := fields(data, func(field fieldNumber, v fieldValue) (err error) {
 		switch field {
 		case sparseValues:
 			s.values, err = readTensor(v.data)

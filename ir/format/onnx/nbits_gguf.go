@@ -94,7 +94,7 @@ func (c *call) packedWeight(v *value, r repacked) ir.Value {
 	}
 	_, bytes := r.format()
 	typ := ir.Type{DType: ir.U8, Shape: ir.Dims(r.n, r.k/ggufBlock*bytes)}
-	x := c.parameter(Weight{Name: v.name, Type: typ, read: r.bytes, files: c.im.o.Files})
+	x := c.parameter(Weight{Name: v.name, Type: typ, read: r.bytes, files: c.im.o.Files}, false)
 	c.im.repacked[r] = x
 	return x
 }

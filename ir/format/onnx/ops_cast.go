@@ -253,8 +253,7 @@ func requantize(c *call, sum ir.Value, scale, zero ir.Value, to Element) ir.Valu
 
 // qlinearMatMul has the operands a, its scale and zero point, the same of b and of the result.
 func qlinearMatMul(c *call) ir.Value {
-	if len(c.in) != 8 {
-		c.fail(damaged("%d operands", len(c.in)))
+	if !c.needs(8) {
 		return ir.Value{}
 	}
 	line := func(v ir.Value, columns bool) ir.Value {
@@ -278,8 +277,7 @@ func qlinearMatMul(c *call) ir.Value {
 // qlinearConv has the operands x, its scale and zero point, the same of w, scale and zero point of the
 // result, and an i32 bias.
 func qlinearConv(c *call) ir.Value {
-	if len(c.in) < 8 {
-		c.fail(damaged("%d operands", len(c.in)))
+	if !c.needs(8) {
 		return ir.Value{}
 	}
 	x := ops.Sub(c.b, ops.Convert(c.b, c.x(0), ir.I32), ops.Convert(c.b, ops.Reshape(c.b, c.x(2)), ir.I32))

@@ -8,7 +8,7 @@ import (
 )
 
 func init() {
-	add("Constant", single(constantValue))
+	addTo("", "Constant", opInfo{since: 1, values: constantNode})
 	add("ConstantOfShape", single(constantOfShape))
 	add("Shape", func(c *call) []ir.Value { return one(ir.Value{}) }) // folded: see dims.go
 	add("Size", func(c *call) []ir.Value { return one(ir.Value{}) })
@@ -62,6 +62,32 @@ func init() {
 	add("EyeLike", single(eyeLike))
 	add("CenterCropPad", single(centerCropPad))
 	add("ReverseSequence", single(reverseSequence))
+}
+
+// constantNode imports a large tensor of floats as a weight, as Paddle's exporter has no initializers but constants. Up to
+// maxRank elements it may be scales or sizes of axes, with which the importer computes.
+func constantNode(c *call) {
+	a := c.attr("value")
+	if a != nil && a.tensor != nil && a.tensor.elem.DType().IsFloat() && a.tensor.len() > maxRank {
+		c.out = []*value{c.im.constant(a.tensor)}
+		return
+	}
+	op := &opInfo{build: single(constantValue)}
+	if done, err := c.fold(op); done || err != nil {
+		c.fail(err)
+		return
+	}
+	c.b.Label(c.n.title())
+	c.results(op.build(c))
+	c.b.Label("")
+}
+
+// constant returns the value of a node's tensor, which all calls of a function share.
+func (im *importer) constant(t *tensor) *value {
+	if im.constants[t] == nil {
+		im.constants[t] = &value{elem: t.elem, typ: t.typ(), tensor: t, constant: true}
+	}
+	return im.constants[t]
 }
 
 func constantValue(c *call) ir.Value {
@@ -127,6 +153,9 @@ func constantOfShape(c *call) ir.Value {
 
 // rangeValues is Range: its length must be known, the start need not be.
 func rangeValues(c *call) ir.Value {
+	if !c.needs(3) {
+		return ir.Value{}
+	}
 	start, limit, delta := c.in[0].array(c.im), c.in[1].array(c.im), c.in[2].array(c.im)
 	d := c.in[0].typ.DType
 	if start == nil || limit == nil || delta == nil {

@@ -6,8 +6,6 @@ import (
 	"math"
 	"strconv"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -29,7 +27,7 @@ func readTensor(data []byte) (*tensor, error) {
 	t := &tensor{}
 	var dims []int64
 	outside := false
-	err := fields(data, func(field protowire.Number, v fieldValue) (err error) {
+	err := fields(data, func(field fieldNumber, v fieldValue) (err error) {
 		switch field {
 		case protoDims:
 			dims, err = appendInts(dims, v)
@@ -40,12 +38,12 @@ func readTensor(data []byte) (*tensor, error) {
 		case protoRaw:
 			t.raw, t.hasRaw = v.data, true
 		case protoFloats:
-			t.numbers, err = appendNumbers(t.numbers, v, protowire.Fixed32Type)
+			t.numbers, err = appendNumbers(t.numbers, v, fixed32Form)
 		case protoInt32s, protoInt64s, protoUint64s:
-			t.numbers, err = appendNumbers(t.numbers, v, protowire.VarintType)
+			t.numbers, err = appendNumbers(t.numbers, v, varintForm)
 		case protoDoubles:
 			t.wide = true
-			t.numbers, err = appendNumbers(t.numbers, v, protowire.Fixed64Type)
+			t.numbers, err = appendNumbers(t.numbers, v, fixed64Form)
 		case protoExternal:
 			if t.external == nil {
 				t.external = map[string]string{}
@@ -239,43 +237,60 @@ func (t *tensor) fromNumbers(info elementInfo) *ir.Array {
 
 // readExternal reads the elements from another file, which must be within the model's folder.
 func (t *tensor) readExternal(files fs.FS) ([]byte, error) {
-	name := t.external["location"]
-	if files == nil {
-		return nil, ir.Errorf(ir.ErrUnsupported, "tensor %q is in the file %q: the import has no Files", t.name, name)
-	}
-	if !fs.ValidPath(name) {
-		return nil, damaged("tensor %q: the path %q leaves the model's folder", t.name, name)
-	}
-	offset, err := externalNumber(t.external, "offset", 0)
-	if err != nil {
-		return nil, err
-	}
-	length, err := externalNumber(t.external, "length", int64(t.fileBytes()))
-	if err != nil {
-		return nil, err
-	}
-	if length != int64(t.fileBytes()) {
-		return nil, damaged("tensor %q, %v of %v, has %d bytes in %q; it needs %d", t.name, t.elem, t.dims, length, name, t.fileBytes())
-	}
-	f, err := files.Open(name)
+	f, p, err := t.openExternal(files)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() // read only
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || offset > info.Size() || length > info.Size()-offset {
-		return nil, damaged("tensor %q has bytes %d to %d of %q, which is no file of that size", t.name, offset, offset+length, name)
-	}
 	at, ok := f.(io.ReaderAt)
 	if !ok {
-		return nil, ir.Errorf(ir.ErrUnsupported, "file %q cannot be read at an offset", name)
+		return nil, ir.Errorf(ir.ErrUnsupported, "file %q cannot be read at an offset", p.File)
 	}
-	data := make([]byte, length)
-	_, err = io.ReadFull(io.NewSectionReader(at, offset, length), data)
+	data := make([]byte, p.Length)
+	_, err = io.ReadFull(io.NewSectionReader(at, p.Offset, p.Length), data)
 	return data, err
+}
+
+// openExternal opens the file of the elements, which has all of them at the place that is returned.
+func (t *tensor) openExternal(files fs.FS) (fs.File, Place, error) {
+	p, err := t.place()
+	if err != nil {
+		return nil, p, err
+	}
+	if files == nil {
+		return nil, p, ir.Errorf(ir.ErrUnsupported, "tensor %q is in the file %q: the import has no Files", t.name, p.File)
+	}
+	f, err := files.Open(p.File)
+	if err != nil {
+		return nil, p, err
+	}
+	info, err := f.Stat()
+	if err == nil && (!info.Mode().IsRegular() || p.Offset > info.Size() || p.Length > info.Size()-p.Offset) {
+		err = damaged("tensor %q has bytes %d to %d of %q, which is no file of that size", t.name, p.Offset, p.Offset+p.Length, p.File)
+	}
+	if err != nil {
+		f.Close() // read only
+		return nil, p, err
+	}
+	return f, p, nil
+}
+
+// place returns where external data are, by what the model says.
+func (t *tensor) place() (p Place, err error) {
+	p.File = t.external["location"]
+	if !fs.ValidPath(p.File) {
+		return p, damaged("tensor %q: the path %q leaves the model's folder", t.name, p.File)
+	}
+	if p.Offset, err = externalNumber(t.external, "offset", 0); err != nil {
+		return p, err
+	}
+	if p.Length, err = externalNumber(t.external, "length", int64(t.fileBytes())); err != nil {
+		return p, err
+	}
+	if p.Length != int64(t.fileBytes()) {
+		return p, damaged("tensor %q, %v of %v, has %d bytes in %q; it needs %d", t.name, t.elem, t.dims, p.Length, p.File, t.fileBytes())
+	}
+	return p, nil
 }
 
 func externalNumber(m map[string]string, key string, otherwise int64) (int64, error) {

@@ -17,6 +17,8 @@ type value struct {
 	known  *ir.Array
 	tensor *tensor
 	dims   []ir.Dim
+	// constant values are of nodes: frozen weights, unless the model has no others.
+	constant bool
 	// list holds the elements of a sequence, or of an optional at most one. It is not nil for these.
 	list     []*value
 	optional bool

@@ -57,6 +57,8 @@ const maxCalls = 1024;
 
 /** What the sizes of calls of an entry are padded to. */
 export interface Sizing {
+  /** The smallest size of all symbols, 1 if not given. */
+  readonly least?: number;
   /** The largest size of a symbol, if there is one. */
   most(symbol: string): number | undefined;
   /** The sizes to compile for. */
@@ -149,7 +151,7 @@ export class OpenEntry {
   }
 
   #checked(symbol: string, n: number): number {
-    checkCount(`${this.name}: size ${symbol}`, n, 1, this.#sizing.most(symbol));
+    checkCount(`${this.name}: size ${symbol}`, n, this.#sizing.least ?? 1, this.#sizing.most(symbol));
     return n;
   }
 

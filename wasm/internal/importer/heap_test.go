@@ -1,0 +1,3 @@
+package importer
+
+import _ "github.com/rlx-go/rlx/internal/ballast"
