@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { graph, init, program, RlxError } from '../dist/index.js';
 import * as lm from '../dist/lm.js';
 import * as nn from '../dist/nn.js';
-import { decodeSafetensors } from '../dist/safetensors.js';
+import { decodeSafetensors, encodeSafetensors } from '../dist/safetensors.js';
 import { openDawn, openGPU } from './rig/dawn.mjs';
 
 const folder = new URL('../../native/lm/testdata/', import.meta.url);
@@ -298,6 +298,45 @@ test('an adapter learns a text with packed weights, has no effect where it is to
   assert.equal(logits, after);
   await tuning.reset();
   assert.equal(await text(), before);
+});
+
+const tuningText = '3 14 15 9 26 5 35 8 9 7', tuned = { on: 'cpu', unpack: false, context: 32, rank: 2, alpha: 6, rows: 2, length: 8 };
+const curve = JSON.parse(readFileSync(new URL('tuning.json', folder), 'utf8'));
+
+test('a tuning goes on from a checkpoint as if it was not interrupted, with the losses of PyTorch', async (t) => {
+  const file = await lm.openGGUF(bytesOf('llama/model.gguf')), losses = [];
+  const open = async (options) => {
+    const tuning = await lm.openTuning(file, { ...tuned, ...options });
+    t.after(() => tuning.close());
+    return { tuning, train: (steps) => tuning.train(tuningText, numbers, { steps, rate: curve.rate, onLoss: (step, loss) => { losses[step - 1] = loss; } }) };
+  };
+  const whole = await open({ seed: 5 });
+  await whole.tuning.loadCheckpoint(bytesOf('tuning-begin.safetensors'));
+  assert.equal(whole.tuning.steps, 0);
+  await whole.train(curve.middle);
+  const middle = await whole.tuning.saveCheckpoint();
+  await whole.train(curve.losses.length - curve.middle);
+  losses.forEach((loss, i) => assert.ok(Math.abs(loss - curve.torch[i]) < 1e-5, `step ${i + 1}: ${loss}, PyTorch has ${curve.torch[i]}`));
+  const other = await open({ seed: 9 });
+  await other.tuning.loadCheckpoint(middle);
+  assert.equal(other.tuning.steps, curve.middle);
+  const unbroken = losses.splice(curve.middle);
+  await other.train(unbroken.length);
+  assert.deepEqual(losses.slice(curve.middle), unbroken);
+  assert.deepEqual(await other.tuning.saveCheckpoint(), await whole.tuning.saveCheckpoint());
+  // The committed one is of this form, and of another build of the page: its numbers may be rounded otherwise.
+  const { tensors, metadata } = decodeSafetensors(middle), stored = decodeSafetensors(bytesOf('tuning.safetensors'));
+  assert.deepEqual(metadata, stored.metadata);
+  assert.deepEqual(Object.keys(tensors), Object.keys(stored.tensors));
+  for (const [name, { data }] of Object.entries(tensors)) data.forEach((x, i) => assert.ok(Math.abs(x - stored.tensors[name].data[i]) < 1e-4, name));
+  // A file that does not fit changes nothing.
+  const before = await other.tuning.saveCheckpoint(), { 'optim/step': _, ...without } = tensors;
+  await refused('missing', /lacks optim\/step/, () => other.tuning.loadCheckpoint(encodeSafetensors(without, metadata)));
+  await refused('attr', /alpha 7: it must be 6/, () => other.tuning.loadCheckpoint(encodeSafetensors(tensors, { ...metadata, alpha: '7' })));
+  await refused('syntax', /cut short/, () => other.tuning.loadCheckpoint(middle.subarray(0, 99)));
+  const wide = await open({ rank: 3 });
+  await refused('shape', /lora_A/, () => wide.tuning.loadCheckpoint(middle));
+  assert.deepEqual(await other.tuning.saveCheckpoint(), before);
 });
 
 test('on WebGPU, with packed weights, the tokens are the same', async (t) => {

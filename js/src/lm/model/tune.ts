@@ -1,11 +1,13 @@
 // Fine-tuning of a model on a text: low-rank matrices are added to its weights, which stay frozen,
 // packed ones too (Hu et al., LoRA; Dettmers et al., QLoRA).
 
-import { fill } from '../../graph/initial.js';
-import { type AdapterFiles, encodeAdapter } from '../../safetensors/adapter.js';
 import type { Optimizer } from '../../graph/graph.js';
+import { fill } from '../../graph/initial.js';
+import { persistentOf } from '../../plan/plan.js';
 import type { RecoverOptions } from '../../runtime/recover.js';
 import { type Summary, Trainer } from '../../runtime/trainer.js';
+import { type AdapterFiles, encodeAdapter } from '../../safetensors/adapter.js';
+import { decodeSafetensors, encodeSafetensors } from '../../safetensors/file.js';
 import { checkCount, checkOptions, RlxError } from '../../values/errors.js';
 import type { StoredTensor } from '../../values/tensor.js';
 import type { ModelFile } from '../gguf.js';
@@ -60,7 +62,7 @@ export class Tuning {
   readonly #alpha: number;
   readonly #rows: number;
   readonly #length: number;
-  readonly #seed: number;
+  #seed: number;
 
   /** @internal */
   constructor(model: LanguageModel, trainer: Trainer, { rank, alpha, rows, length, seed }: Required<Pick<TuningOptions, 'rank' | 'alpha' | 'rows' | 'length' | 'seed'>>) {
@@ -75,6 +77,9 @@ export class Tuning {
 
   /** The parameters of the adapter. */
   get #slots() { return this.model.program.plan.slots.filter(({ role, name }) => role === 'param' && isAdapter(name)); }
+
+  /** What training changes: the adapter, and the states of the optimizer and of the losses. */
+  get #tuned() { return persistentOf(this.model.program.plan.slots).filter(({ name }) => isTuned(name)); }
 
   /** The number of steps so far. */
   get steps(): number { return this.#trainer.steps; }
@@ -156,6 +161,33 @@ export class Tuning {
       tensors[name] = { dtype: 'f32', shape, data: heads ? inHalves(data, heads, shape[1]!, config.rope!.size) : data };
     }
     return encodeAdapter({ tensors, rank: this.#rank, alpha: this.#alpha, base, task: 'CAUSAL_LM', inOut: config.architecture === 'gpt2' });
+  }
+
+  /**
+   * What a training goes on from, as a safetensors file: the matrices and the states of the optimizer and of the losses, by their names
+   * in the program, which a native one has too. The weights of the model are not in it.
+   */
+  async saveCheckpoint(): Promise<Uint8Array<ArrayBuffer>> {
+    const { values } = await this.model.program.readAll(this.#tuned.map(({ name }) => name));
+    const tensors = Object.fromEntries(this.#tuned.map(({ name, dtype, shape }) => [name, { dtype, shape, data: values[name]! }]));
+    return encodeSafetensors(tensors, { alpha: `${this.#alpha}`, seed: `${this.#seed}` });
+  }
+
+  /**
+   * Goes on from a file of {@link Tuning.saveCheckpoint}, or of a native training of the same file of a model, whose weights it ignores.
+   * With the `rows` and `length` of before, and the same text and rate, each step is that of a training that was not interrupted. Errors are of kind
+   * `syntax`, `missing` and `shape` for a file that does not fit, and `attr` for another `alpha`; nothing is then changed.
+   */
+  async loadCheckpoint(file: Uint8Array | ArrayBuffer): Promise<void> {
+    const { tensors, metadata: { alpha = this.#alpha, seed = this.#seed } } = decodeSafetensors(file), own: Record<string, StoredTensor> = {};
+    if (Number(alpha) !== this.#alpha) throw new RlxError('attr', `the checkpoint has alpha ${alpha}: it must be ${this.#alpha}`, { name: 'alpha' });
+    for (const { name } of this.#tuned) {
+      if (!tensors[name]) throw new RlxError('missing', `the checkpoint lacks ${name}`, { name });
+      own[name] = tensors[name];
+    }
+    await this.#trainer.load(own, { allowMissing: true });
+    this.#seed = Number(seed);
+    this.model.cached = [];
   }
 
   /** Frees its memory. */
