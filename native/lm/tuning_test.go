@@ -1,11 +1,13 @@
 package lm_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx"
@@ -13,8 +15,10 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	irlm "github.com/rlx-go/rlx/ir/lm"
 	"github.com/rlx-go/rlx/ir/nn"
+	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/lm"
 	"github.com/rlx-go/rlx/native/safetensors"
+	_ "github.com/rlx-go/rlx/webgpu"
 )
 
 // tuning is testdata/tuning.json: the steps of a page that tuned the tiny GGUF file, their losses there, and those of PyTorch.
@@ -25,8 +29,20 @@ type tuning struct {
 	Losses, Torch              []float32
 }
 
-// tuningStep returns the module of a step of Adam on an adapter, as a page's openTuning makes it.
-func tuningStep(t *testing.T, m *lm.Model, of tuning) *ir.Module {
+func readTuning(t *testing.T, name string) (of tuning) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err == nil {
+		err = json.Unmarshal(text, &of)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return of
+}
+
+// tuningModule returns the module of a step of Adam on an adapter, as a page's openTuning makes it, and of the adapter's first values.
+func tuningModule(t *testing.T, m *lm.Model, of tuning) *ir.Module {
 	t.Helper()
 	targets := []string{"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
 	g, err := ir.Build("loss", func(b *ir.Builder) {
@@ -45,7 +61,17 @@ func tuningStep(t *testing.T, m *lm.Model, of tuning) *ir.Module {
 	if err != nil {
 		t.Fatal(err)
 	}
-	module, err := ir.NewModule("tuning", ir.Entry{Name: "step", Graph: g})
+	var adapter []string
+	for _, p := range g.Ports() {
+		if strings.Contains(p.Name, "/lora_") && !strings.HasPrefix(p.Name, optim.StatePrefix) {
+			adapter = append(adapter, p.Name)
+		}
+	}
+	first, err := rlx.InitGraph(g, adapter, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := ir.NewModule("tuning", ir.Entry{Name: "init", Graph: first}, ir.Entry{Name: "step", Graph: g})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,61 +81,71 @@ func tuningStep(t *testing.T, m *lm.Model, of tuning) *ir.Module {
 // TestTuningGoesOnFromAPage trains an adapter on packed weights, from the checkpoint with which a page began and from one of the
 // middle of its training: the losses are those of the page, which was not interrupted, and of PyTorch.
 func TestTuningGoesOnFromAPage(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("testdata", "tuning.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var of tuning
-	if err := json.Unmarshal(text, &of); err != nil {
-		t.Fatal(err)
-	}
+	of := readTuning(t, "tuning.json")
 	m, err := lm.Load(filepath.Join("testdata", "llama", "model.gguf"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
+	// The first values of an adapter are those of the page to the bit.
+	p := opened(t, m, of, "cpu")
+	begins(t, p, 3)
+	values, _, err := safetensors.ReadFile(filepath.Join("testdata", "tuning-begin.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved, err := p.Save(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range values {
+		if !bytes.Equal(x.Data, saved[name].Data) {
+			t.Errorf("%s begins with other values than in the page", name)
+		}
+	}
 	for file, first := range map[string]int{"tuning-begin.safetensors": 0, "tuning.safetensors": of.Middle} {
-		losses := goesOn(t, m, of, file, first)
-		for i, loss := range losses {
-			if page, torch := of.Losses[first+i], of.Torch[first+i]; math.Abs(float64(loss-page)) > 1e-5 || math.Abs(float64(loss-torch)) > 1e-5 {
-				t.Errorf("%s: the loss of step %d is %v; the page has %v and PyTorch %v", file, first+i+1, loss, page, torch)
-			}
+		for _, device := range []string{"cpu", "webgpu"} {
+			t.Run(device+" from "+file, func(t *testing.T) {
+				if testing.Short() && device != "cpu" {
+					t.Skip("compiles the kernels of a device")
+				}
+				for i, loss := range goesOn(t, opened(t, m, of, device), of, file, first) {
+					if page, torch := of.Losses[first+i], of.Torch[first+i]; math.Abs(float64(loss-page)) > 1e-5 || math.Abs(float64(loss-torch)) > 1e-5 {
+						t.Errorf("the loss of step %d is %v; the page has %v and PyTorch %v", first+i+1, loss, page, torch)
+					}
+				}
+			})
 		}
 	}
 }
 
-// goesOn trains from a checkpoint made before a step, to the last step, and returns the losses.
-func goesOn(t *testing.T, m *lm.Model, of tuning, file string, first int) []float32 {
+// opened compiles the training of a model on a device, with its weights.
+func opened(t *testing.T, m *lm.Model, of tuning, device string) *rlx.Program {
 	t.Helper()
 	ctx := context.Background()
-	session, err := rlx.Open("cpu")
-	if err != nil {
-		t.Fatal(err)
-	}
+	session, err := rlx.Open(device)
+	backendtest.Require(t, device, err)
 	t.Cleanup(func() { _ = session.Close(ctx) })
-	p, err := session.Compile(ctx, tuningStep(t, m, of))
+	p, err := session.Compile(ctx, tuningModule(t, m, of))
+	if err == nil {
+		err = m.Set(ctx, p)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Set(ctx, p); err != nil {
-		t.Fatal(err)
-	}
-	values, metadata, err := safetensors.ReadFile(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if metadata["alpha"] != "6" {
-		t.Errorf("metadata %v, of which alpha must be 6", metadata)
-	}
-	if err := p.LoadWith(ctx, values, rlx.LoadOptions{AllowMissing: true}); err != nil {
-		t.Fatal(err)
-	}
+	return p
+}
+
+// trained makes the steps from a first one on, with which a checkpoint or the adapter's first values begin, and returns their losses.
+func trained(t *testing.T, p *rlx.Program, of tuning, first int) []float32 {
+	t.Helper()
+	ctx := context.Background()
 	trainer, err := rlx.NewTrainer(ctx, p, "loss")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if trainer.Steps() != first {
-		t.Errorf("%s: %d steps, want %d", file, trainer.Steps(), first)
+		t.Errorf("%d steps, want %d", trainer.Steps(), first)
 	}
 	if err := trainer.SetRate(of.Rate); err != nil {
 		t.Fatal(err)
@@ -125,4 +161,42 @@ func goesOn(t *testing.T, m *lm.Model, of tuning, file string, first int) []floa
 		t.Fatal(err)
 	}
 	return losses
+}
+
+// goesOn trains from a checkpoint made before a step, to the last step, and returns the losses.
+func goesOn(t *testing.T, p *rlx.Program, of tuning, file string, first int) []float32 {
+	t.Helper()
+	values, metadata, err := safetensors.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if metadata["alpha"] != "6" {
+		t.Errorf("metadata %v, of which alpha must be 6", metadata)
+	}
+	if err := p.LoadWith(context.Background(), values, rlx.LoadOptions{AllowMissing: true}); err != nil {
+		t.Fatal(err)
+	}
+	return trained(t, p, of, first)
+}
+
+// begins gives the adapter the first values of a seed, those of a page.
+func begins(t *testing.T, p *rlx.Program, seed uint32) {
+	t.Helper()
+	if _, err := p.Call(context.Background(), "init", rlx.Inputs{rlx.SeedInput: rlx.Uint32(seed)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSmolLMTuning holds the losses of three steps on packed weights of SmolLM2 135M to those with which the test of the page
+// (js/test/browser/smollm.test.mjs) compares its own.
+func TestSmolLMTuning(t *testing.T) {
+	m := smolLM(t)
+	of := readTuning(t, "smollm2-tuning.json")
+	p := opened(t, m, of, "cpu")
+	begins(t, p, 3)
+	for i, loss := range trained(t, p, of, 0) {
+		if t.Log(loss); math.Abs(float64(loss-of.Losses[i])) > 1e-4 {
+			t.Errorf("the loss of step %d is %v, want %v", i+1, loss, of.Losses[i])
+		}
+	}
 }
