@@ -339,6 +339,23 @@ test('a tuning goes on from a checkpoint as if it was not interrupted, with the 
   assert.deepEqual(await other.tuning.saveCheckpoint(), before);
 });
 
+test('the memory of a tuning is known before weights are read', async (t) => {
+  const file = await lm.openGGUF(bytesOf('llama/model.gguf')), read = file.read.bind(file);
+  for (const options of [tuned, { ...tuned, unpack: true }, { ...tuned, rows: 4, length: 32, rank: 8 }]) {
+    file.read = (name) => name === 'rope_freqs.weight' ? read(name) : assert.fail(`${name} is read`); // which is of the configuration
+    const said = await lm.tuningMemoryOf(file, options);
+    file.read = read;
+    const tuning = await lm.openTuning(file, options), { program } = tuning.model;
+    t.after(() => tuning.close());
+    assert.equal(said, program.plan.buffers.reduce((sum, { bytes }) => sum + bytes, 0));
+    // The weights, and the adapter with the two moments of Adam, are of that.
+    const adapter = program.plan.slots.filter(({ name, role }) => role === 'param' && /lora_/.test(name)).reduce((sum, { bytes }) => sum + bytes, 0);
+    const { weights, cache } = await lm.memoryOf(file, { on: 'cpu', context: 32, unpack: options.unpack });
+    assert.ok(adapter > 0 && said > weights + cache + 3 * adapter, `${said}, with ${weights} of weights, ${cache} of caches and ${adapter} of the adapter`);
+  }
+  await refused('limit', /rank/, () => lm.tuningMemoryOf(file, { rank: 0 }));
+});
+
 test('on WebGPU, with packed weights, the tokens are the same', async (t) => {
   const { gpu, close } = await openDawn(), { prompt, greedy } = expectedOf('llama');
   t.after(close);

@@ -1,8 +1,10 @@
 // Fine-tuning of a model on a text: low-rank matrices are added to its weights, which stay frozen,
 // packed ones too (Hu et al., LoRA; Dettmers et al., QLoRA).
 
+import { planOfTexts } from '../../compile/train.js';
 import type { Optimizer } from '../../graph/graph.js';
 import { fill } from '../../graph/initial.js';
+import { decodePlan } from '../../plan/decode.js';
 import { persistentOf } from '../../plan/plan.js';
 import type { RecoverOptions } from '../../runtime/recover.js';
 import { type Summary, Trainer } from '../../runtime/trainer.js';
@@ -14,7 +16,7 @@ import type { ModelFile } from '../gguf.js';
 import type { Tokenizer } from '../tokenizer/tokenizer.js';
 import { familyOf } from './family.js';
 import { lossGraph } from './graphs.js';
-import { LanguageModel, modelOptions, type ModelOptions, openEntries, shapeOf, templateOf } from './model.js';
+import { entriesOf, LanguageModel, modelOptions, type ModelOptions, openEntries, shapeOf, templateOf, type Training } from './model.js';
 import { isAdapter } from './weights.js';
 
 /** Options of {@link openTuning}. */
@@ -214,24 +216,40 @@ function inHalves(x: Float32Array, heads: number, columns: number, rotated: numb
 /** Whether an adapter's training goes on from a state of this name. */
 const isTuned = (name: string): boolean => isAdapter(name) || /^(optim|history)\//.test(name);
 
-/**
- * Opens a model with an adapter to train: the weights are frozen and keep their storage format,
- * packed rows too, and the backward pass recomputes each block. Errors are those of `openModel`.
- */
-export async function openTuning(file: ModelFile, options?: TuningOptions): Promise<Tuning> {
-  checkOptions('openTuning', options, `rank alpha rows length optimizer seed recover ${modelOptions}`);
+/** What the options of a tuning mean for a file: the model, its training, and the options of the model. */
+async function trainingOf(what: string, file: ModelFile, options: TuningOptions | undefined) {
+  checkOptions(what, options, `rank alpha rows length optimizer seed recover ${modelOptions}`);
   const { rank = 8, alpha = 2 * rank, rows = 1, length = 64, optimizer = { kind: 'adam' }, seed = 0, recover = true, ...rest } = options ?? {};
   checkCount('rank', rank, 1, 4096);
   checkCount('rows', rows, 1, 4096);
   checkCount('length', length, 1, 65536);
   checkCount('seed', seed, 0, 2 ** 32 - 1);
   const base = await shapeOf(file, rest), shape = { ...base, adapter: { rank, alpha, targets: targetsOf(base.config.architecture) } };
+  const training: Training = { loss: () => lossGraph(shape, rows, length), options: { optimizer, history: 64 } };
+  return { shape, training, rest, recover, sizes: { rank, alpha, rows, length, seed } };
+}
+
+/**
+ * The bytes that {@link openTuning} takes on its device with these options, weights, adapter, optimizer and all: by the plan of the
+ * step, which is compiled, and kept for `openTuning`. Of the file it reads no weights.
+ */
+export async function tuningMemoryOf(file: ModelFile, options?: TuningOptions): Promise<number> {
+  const { shape, training, rest } = await trainingOf('tuningMemoryOf', file, options);
+  return decodePlan(await planOfTexts(...await entriesOf(shape, training, rest.on))).buffers.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/**
+ * Opens a model with an adapter to train: the weights are frozen and keep their storage format,
+ * packed rows too, and the backward pass recomputes each block. Errors are those of `openModel`.
+ */
+export async function openTuning(file: ModelFile, options?: TuningOptions): Promise<Tuning> {
+  const { shape, training, rest, recover, sizes } = await trainingOf('openTuning', file, options);
   let tuning: Tuning | undefined;
-  const program = await openEntries(shape, { loss: () => lossGraph(shape, rows, length), options: { optimizer, history: 64 } }, rest, {
+  const program = await openEntries(shape, training, rest, {
     recover, kept: isTuned, opened() { if (tuning) tuning.model.cached = []; },
   });
   try {
-    tuning = new Tuning(new LanguageModel(shape, program, templateOf(file)), new Trainer(program), { rank, alpha, rows, length, seed });
+    tuning = new Tuning(new LanguageModel(shape, program, templateOf(file)), new Trainer(program), sizes);
     await tuning.reset();
     return tuning;
   } catch (reason) {
