@@ -367,6 +367,28 @@ test('on WebGPU, with packed weights, the tokens are the same', async (t) => {
   assert.equal(await lm.generate(model, numbers, prompt, { maxTokens: greedy.length }).text(), numbers.decode(greedy));
 });
 
+test('a GPU that is lost in the middle of a text ends it with an error', async (t) => {
+  const { gpu, close } = await openDawn(), devices = [], { prompt } = expectedOf('llama');
+  t.after(close);
+  const requestAdapter = async (options) => {
+    const adapter = await gpu.requestAdapter(options), request = adapter.requestDevice.bind(adapter);
+    return Object.defineProperty(adapter, 'requestDevice', { value: async (descriptor) => devices[devices.push(await request(descriptor)) - 1] });
+  };
+  await init({ gpu: { requestAdapter }, compileWorker: false, worker: false });
+  for (const temperature of [0, 1]) {
+    const model = await lm.openModel(await lm.openGGUF(bytesOf('llama/model.gguf')), { on: 'gpu', context: 60 });
+    t.after(() => model.close());
+    const made = lm.generate(model, numbers, prompt, { temperature, maxTokens: 30 }), tokens = [];
+    await refused('lost', /lost/, async () => {
+      for await (const { token } of made) if (tokens.push(token) === 3) devices.at(-1).destroy();
+    });
+    assert.ok(tokens.length >= 3 && tokens.length < 30 && made.finish === undefined, `${tokens.length} tokens, ${made.finish}`);
+    // The model is not taken for busy, nor what was under way for cached.
+    await refused('lost', /lost/, () => lm.generate(model, numbers, prompt, { maxTokens: 2 }).text());
+    assert.deepEqual([...model.cached], []);
+  }
+});
+
 test('experts that stay packed on a GPU', async (t) => {
   const { gpu, close } = await openDawn();
   t.after(close);
