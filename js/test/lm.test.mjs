@@ -50,7 +50,7 @@ async function programOf(t, file, prompt, room, { on = 'cpu', ...how } = {}) {
   t.after(() => made.close());
   for (const slot of made.plan.slots.filter(({ role }) => role === 'param')) await made.write(slot.name, await weights.read(slot));
   const run = async (name, tokens) => (await (await made.run(name, { tokens: Int32Array.from(tokens) }, { read: ['logits'] })).reading).values.logits;
-  return { run, vocabulary, weights, entries };
+  return { run, vocabulary, weights, entries, made };
 }
 
 const best = (logits) => logits.indexOf(Math.max(...logits));
@@ -187,6 +187,47 @@ describe('generation', () => {
     assert.equal(await drawn(3, { topK: 1 }), String([...greedy].slice(0, 12)));
   });
 
+  test('penalties, biases and a choice of tokens change logits by their formulas', async (t) => {
+    const { run, vocabulary, made } = await programOf(t, file, prompt, 24, { unpack: true });
+    /** The greedy tokens by logits that have no part in choosing, and the formulas in f64. */
+    const byHand = async ({ repetition = 1, presence = 0, frequency = 0, bias = {}, allowed }) => {
+      let logits;
+      for (let at = 0; at < prompt.length; at += chunk) logits = (await run('chunk', prompt.slice(at, at + chunk))).slice(-vocabulary);
+      const counts = new Map(), seen = new Set(prompt), out = [];
+      for (;;) {
+        const x = Array.from(logits, (raw, id) => {
+          const count = counts.get(id) ?? 0, weaker = !seen.has(id) ? raw : raw > 0 ? raw / repetition : raw * repetition;
+          return !allowed || allowed.includes(id) ? weaker - presence * Math.sign(count) - frequency * count + (bias[id] ?? 0) : -Infinity;
+        });
+        const token = best(x);
+        out.push(token);
+        if (out.length === 12) break;
+        counts.set(token, (counts.get(token) ?? 0) + 1);
+        seen.add(token);
+        logits = await run('one', [token]);
+      }
+      await made.write('cache/length', { data: Int32Array.of(0), shape: [] });
+      return out;
+    };
+    const plain = await byHand({});
+    assert.deepEqual(plain, [...greedy].slice(0, 12));
+    const [first] = greedy;
+    for (const options of [
+      { presence: 1.5 }, { frequency: 0.7 }, { presence: -0.5, frequency: 0.4, repetition: 1.2 }, { bias: { [first]: -Infinity } }, { bias: { 40: 1, [first]: -2.5 }, frequency: 1 },
+      { allowed: [5, 9, 11, 40] }, { allowed: [5, 9, 11, 40], bias: { 9: -Infinity, 5: 0.5 }, presence: 1 },
+    ]) {
+      const tokens = [...await ids({ maxTokens: 12, ...options })];
+      assert.deepEqual(tokens, await byHand(options), JSON.stringify(options));
+      assert.notDeepEqual(tokens, plain, JSON.stringify(options));
+    }
+    assert.deepEqual([...await ids({ maxTokens: 12 })], plain, 'the next request has none of that');
+    await refused('index', /token 64: there are 64/, async () => ids({ bias: { 64: 1 } }));
+    await refused('index', /token -1/, async () => ids({ allowed: [-1] }));
+    await refused('attr', /token 3 is .*below Infinity/, async () => ids({ bias: { 3: NaN } }));
+    await refused('attr', /a token is left/, async () => ids({ allowed: [3], bias: { 3: -Infinity } }));
+    await refused('attr', /presence is NaN/, async () => ids({ presence: NaN }));
+  });
+
   test('ends at a token that ends, at a text that stops, before a bound, and where the caller breaks off', async () => {
     const [first, second, third] = greedy, stops = { maxTokens: 8, stop: [`${second} ${third}`.slice(1)] };
     assert.equal(await lm.generate(model, numbers, prompt, stops).text(), ` ${first} ${second}`.slice(0, ` ${first} ${second}`.length - String(second).length + 1));
@@ -249,21 +290,22 @@ test('a file that lacks a parameter, or has another, is refused by names', async
 
 test('tokens that are drawn are those of NumPy', async (t) => {
   const { cases, want } = JSON.parse(readFileSync(new URL('../../ir/lm/testdata/sampling.json', import.meta.url), 'utf8')), vocabulary = 320;
-  const at = cases.map((_, r) => r).filter((r) => cases[r][5] === 0 && cases[r][6] === 0), rows = at.length, size = [rows, vocabulary];
-  const made = await program({ entries: { f: graph('sample', (b) => b.output('token', lm.sample(b.input('logits', 'f32', size), b.input('by', 'f32', [rows, lm.samplingFields]), b.input('seen', 'i32', size)))) } }, { on: 'cpu' });
+  const at = cases.map((_, r) => r), rows = at.length, size = [rows, vocabulary];
+  const made = await program({ entries: { f: graph('sample', (b) => b.output('token', lm.sample(b.input('logits', 'f32', size), b.input('by', 'f32', [rows, lm.samplingFields]), b.input('seen', 'i32', size), b.input('counts', 'i32', size)))) } }, { on: 'cpu' });
   t.after(() => made.close());
-  const logits = new Float32Array(rows * vocabulary), seen = new Int32Array(rows * vocabulary);
+  const logits = new Float32Array(rows * vocabulary), seen = new Int32Array(rows * vocabulary), counts = new Int32Array(rows * vocabulary);
   at.forEach((r, row) => {
     for (let i = 0; i < vocabulary; i++) {
       logits[row * vocabulary + i] = Math.fround((i * 73 + 11 * r) % 331) / 331 * 12 - 6;
       seen[row * vocabulary + i] = Number(i % 7 === r % 7);
+      counts[row * vocabulary + i] = i % 5 ? 0 : i % 3;
     }
   });
   const by = Float32Array.from(at.flatMap((r) => {
-    const [temperature, topK, topP, minP, repetition, , , random] = cases[r];
-    return [...lm.samplingRow({ temperature, topK, topP, minP, repetition }, random)];
+    const [temperature, topK, topP, minP, repetition, presence, frequency, random] = cases[r];
+    return [...lm.samplingRow({ temperature, topK, topP, minP, repetition, presence, frequency }, random)];
   }));
-  const { values: { token } } = await (await made.run('f', { logits, by, seen }, { read: ['token'] })).reading;
+  const { values: { token } } = await (await made.run('f', { logits, by, seen, counts }, { read: ['token'] })).reading;
   assert.deepEqual([...token], at.map((r) => want[r][0]));
 });
 

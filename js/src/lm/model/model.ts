@@ -69,6 +69,8 @@ export class LanguageModel {
   readonly template: string | undefined;
   /** The tokens whose keys and values are in the caches. @internal */
   cached: readonly number[] = [];
+  /** Whether the last request added numbers to logits. @internal */
+  biased = false;
   /** Whether a request is under way. @internal */
   busy = false;
 
