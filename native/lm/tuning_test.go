@@ -188,15 +188,16 @@ func begins(t *testing.T, p *rlx.Program, seed uint32) {
 }
 
 // TestSmolLMTuning holds the losses of two steps on packed weights of SmolLM2 135M to those with which the test of the page
-// (js/test/browser/smollm.test.mjs) compares its own.
+// (js/test/browser/smollm.test.mjs) compares its own, and to those of PyTorch 2.15.0: the model as transformers 5.24.0 reads the file, in
+// f32, the same matrices added by hooks, and torch.optim.Adam.
 func TestSmolLMTuning(t *testing.T) {
 	m := smolLM(t)
 	of := readTuning(t, "smollm2-tuning.json")
 	p := opened(t, m, of, "cpu")
 	begins(t, p, 3)
 	for i, loss := range trained(t, p, of, 0) {
-		if math.Abs(float64(loss-of.Losses[i])) > 1e-4 {
-			t.Errorf("the loss of step %d is %v, want %v", i+1, loss, of.Losses[i])
+		if math.Abs(float64(loss-of.Losses[i])) > 1e-4 || math.Abs(float64(loss-of.Torch[i])) > 1e-4 {
+			t.Errorf("the loss of step %d is %v, want %v; PyTorch has %v", i+1, loss, of.Losses[i], of.Torch[i])
 		}
 	}
 }
