@@ -30,7 +30,8 @@ type RoundingError struct {
 	// Name is the tensor in the file, and Type the type in which that has it.
 	Name string
 	Type gguf.Type
-	// RMS is the root of the mean square of the differences, Max the greatest one, and Of the root of the mean square of the elements.
+	// RMS is the root of the mean square of the differences, Max the greatest one, and Of the root of the mean square of the
+	// elements.
 	RMS, Max, Of float64
 }
 

@@ -47,8 +47,8 @@ func TestConvertedModels(t *testing.T) {
 	}
 }
 
-// TestConvertedGemma converts Gemma 2 and 3 with the scale and the layers of windows that llama.cpp fixes for them: logits are those of
-// transformers with these, which has them of the file of testdata, too.
+// TestConvertedGemma converts Gemma 2 and 3 with the scale and the layers of windows that llama.cpp fixes for them: logits
+// are those of transformers with these, which has them of the file of testdata, too.
 func TestConvertedGemma(t *testing.T) {
 	for name, change := range map[string][2]string{
 		"gemma2": {`"query_pre_attn_scalar": 10`, `"query_pre_attn_scalar": 6`}, "gemma3": {`"full_attention",`, `"sliding_attention",`},

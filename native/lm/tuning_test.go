@@ -41,7 +41,8 @@ func readTuning(t *testing.T, name string) (of tuning) {
 	return of
 }
 
-// tuningModule returns the module of a step of Adam on an adapter, as a page's openTuning makes it, and of the adapter's first values.
+// tuningModule returns the module of a step of Adam on an adapter, as a page's openTuning makes it, and of the adapter's
+// first values.
 func tuningModule(t *testing.T, m *lm.Model, of tuning) *ir.Module {
 	t.Helper()
 	targets := []string{"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
@@ -78,8 +79,8 @@ func tuningModule(t *testing.T, m *lm.Model, of tuning) *ir.Module {
 	return module
 }
 
-// TestTuningGoesOnFromAPage trains an adapter on packed weights, from the checkpoint with which a page began and from one of the
-// middle of its training: the losses are those of the page, which was not interrupted, and of PyTorch.
+// TestTuningGoesOnFromAPage trains an adapter on packed weights, from the checkpoint with which a page began and from one of
+// the middle of its training: the losses are those of the page, which was not interrupted, and of PyTorch.
 func TestTuningGoesOnFromAPage(t *testing.T) {
 	of := readTuning(t, "tuning.json")
 	m, err := lm.Load(filepath.Join("testdata", "llama", "model.gguf"))
@@ -136,7 +137,8 @@ func opened(t *testing.T, m *lm.Model, of tuning, device string) *rlx.Program {
 	return p
 }
 
-// trained makes the steps from a first one on, with which a checkpoint or the adapter's first values begin, and returns their losses.
+// trained makes the steps from a first one on, with which a checkpoint or the adapter's first values begin, and returns their
+// losses.
 func trained(t *testing.T, p *rlx.Program, of tuning, first int) []float32 {
 	t.Helper()
 	ctx := context.Background()
@@ -188,8 +190,8 @@ func begins(t *testing.T, p *rlx.Program, seed uint32) {
 }
 
 // TestSmolLMTuning holds the losses of two steps on packed weights of SmolLM2 135M to those with which the test of the page
-// (js/test/browser/smollm.test.mjs) compares its own, and to those of PyTorch 2.15.0: the model as transformers 5.24.0 reads the file, in
-// f32, the same matrices added by hooks, and torch.optim.Adam.
+// (js/test/browser/smollm.test.mjs) compares its own, and to those of PyTorch 2.15.0: the model as transformers 5.24.0 reads
+// the file, in f32, the same matrices added by hooks, and torch.optim.Adam.
 func TestSmolLMTuning(t *testing.T) {
 	m := smolLM(t)
 	of := readTuning(t, "smollm2-tuning.json")

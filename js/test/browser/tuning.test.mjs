@@ -1,5 +1,5 @@
-// A language model is tuned in Chromium on WebGPU, which SwiftShader computes: its losses are those of PyTorch and of native programs
-// (TestTuningGoesOnFromAPage of native/lm), and it goes on from its checkpoint.
+// A language model is tuned in Chromium on WebGPU, which SwiftShader computes: its losses are those of PyTorch and of native
+// programs (TestTuningGoesOnFromAPage of native/lm), and it goes on from its checkpoint.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

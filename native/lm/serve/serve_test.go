@@ -583,8 +583,8 @@ func TestServersEnd(t *testing.T) {
 	}
 }
 
-// TestLostDevices loses the device in the middle of a stream: that ends with an event with the error, without one that says that all
-// is there, and later requests get the error as their answer.
+// TestLostDevices loses the device in the middle of a stream: that ends with an event with the error, without one that says
+// that all is there, and later requests get the error as their answer.
 func TestLostDevices(t *testing.T) {
 	left := &atomic.Int32{}
 	left.Store(12)

@@ -1,5 +1,5 @@
-// Writes the checkpoints of a page that tunes the tiny GGUF file of llama/ with Adam, before the first and in the middle of its steps,
-// and tuning.json: the tokens and losses of all steps. tuning.py adds what PyTorch makes of them.
+// Writes the checkpoints of a page that tunes the tiny GGUF file of llama/ with Adam, before the first and in the middle of
+// its steps, and tuning.json: the tokens and losses of all steps. tuning.py adds what PyTorch makes of them.
 //
 //	make js && node native/lm/testdata/tuning.mjs && python native/lm/testdata/tuning.py
 

@@ -23,8 +23,8 @@ export interface Shape {
   adapter?: LoRAOptions;
 }
 
-// The states of sampling: which tokens are in the sequence, 1 for those of the prompt and 2 for each time that one was generated, what is
-// added to logits, the last token, and the logits that it was chosen by.
+// The states of sampling: which tokens are in the sequence, 1 for those of the prompt and 2 for each time that one was
+// generated, what is added to logits, the last token, and the logits that it was chosen by.
 const seenState = 'sampler/seen', tokenState = 'sampler/token', logitsState = 'sampler/logits';
 
 /** @internal */
@@ -38,7 +38,7 @@ function model(b: GraphBuilder, { weights, adapter }: Shape): (build: () => Valu
   };
 }
 
-/** Tokens, i32[1, n], as indices of a row over the vocabulary, and the options of a scatter there, which drops those outside. */
+/** Tokens, i32[1, n], as indices of a row over the vocabulary, and the options of a scatter there: it drops those outside. */
 function inRow(tokens: Value) {
   const { builder: b } = tokens;
   return [b.stack([b.iota({ dtype: 'i32', axis: 0, shape: tokens.shape }), tokens], 2), { axes: [0, 1], outside: 'drop' }] as const;

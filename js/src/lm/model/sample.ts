@@ -47,10 +47,10 @@ export function samplingRow(sampling: Sampling, random: number): Float32Array {
 const maxCandidates = 256;
 
 /**
- * A token for each row of logits, [rows, vocabulary]: i32[rows]. `by`, f32[rows, 8], has {@link samplingRow} of each row; `seen`,
- * i32[rows, vocabulary], is not 0 for tokens that are in the sequence, and `counts`, of that type, is how often each was generated: never if not given.
- * The order is that of Hugging Face: penalties, temperature,
- * top-k, top-p, min-p; these keep at most the 256 tokens with the greatest logits, and ties of the last one kept.
+ * A token for each row of logits, [rows, vocabulary]: i32[rows]. `by`, f32[rows, 8], has {@link samplingRow} of each row;
+ * `seen`, i32[rows, vocabulary], is not 0 for tokens that are in the sequence, and `counts`, of that type, is how often each
+ * was generated: never if not given. The order is that of Hugging Face: penalties, temperature, top-k, top-p, min-p; these
+ * keep at most the 256 tokens with the greatest logits, and ties of the last one kept.
  */
 export function sample(logits: Value, by: Value, seen: Value, counts?: Value): Value {
   for (const x of [logits, by, seen]) need(x?.builder, 'attr', 'sample: an argument', 'a Value', x);

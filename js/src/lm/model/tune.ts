@@ -166,8 +166,8 @@ export class Tuning {
   }
 
   /**
-   * What a training goes on from, as a safetensors file: the matrices and the states of the optimizer and of the losses, by their names
-   * in the program, which a native one has too. The weights of the model are not in it.
+   * What a training goes on from, as a safetensors file: the matrices and the states of the optimizer and of the losses, by
+   * their names in the program, which a native one has too. The weights of the model are not in it.
    */
   async saveCheckpoint(): Promise<Uint8Array<ArrayBuffer>> {
     const { values } = await this.model.program.readAll(this.#tuned.map(({ name }) => name));
@@ -176,9 +176,10 @@ export class Tuning {
   }
 
   /**
-   * Goes on from a file of {@link Tuning.saveCheckpoint}, or of a native training of the same file of a model, whose weights it ignores.
-   * With the `rows` and `length` of before, and the same text and rate, each step is that of a training that was not interrupted. Errors are of kind
-   * `syntax`, `missing` and `shape` for a file that does not fit, and `attr` for another `alpha`; nothing is then changed.
+   * Goes on from a file of {@link Tuning.saveCheckpoint}, or of a native training of the same file of a model, whose weights
+   * it ignores. With the `rows` and `length` of before, and the same text and rate, each step is that of a training that was
+   * not interrupted. Errors are of kind `syntax`, `missing` and `shape` for a file that does not fit, and `attr` for another
+   * `alpha`; nothing is then changed.
    */
   async loadCheckpoint(file: Uint8Array | ArrayBuffer): Promise<void> {
     const { tensors, metadata: { alpha = this.#alpha, seed = this.#seed } } = decodeSafetensors(file), own: Record<string, StoredTensor> = {};
@@ -230,8 +231,8 @@ async function trainingOf(what: string, file: ModelFile, options: TuningOptions 
 }
 
 /**
- * The bytes that {@link openTuning} takes on its device with these options, weights, adapter, optimizer and all: by the plan of the
- * step, which is compiled, and kept for `openTuning`. Of the file it reads no weights.
+ * The bytes that {@link openTuning} takes on its device with these options, weights, adapter, optimizer and all: by the plan
+ * of the step, which is compiled, and which `openTuning` finds in the cache of plans. Of the file it reads no weights.
  */
 export async function tuningMemoryOf(file: ModelFile, options?: TuningOptions): Promise<number> {
   const { shape, training, rest } = await trainingOf('tuningMemoryOf', file, options);
